@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make             everything that this machine allows; says what was left out and why
+# make demo        first look: installs what is missing, records a training loop, converts, reports
+# make check       the tests (no GPU, no network beyond missing -dev packages)
+# make check-clients  the real readers of our files, in a throw-away virtual environment
+# make bench       speed, side by side with references in one run
+# make install     PREFIX=/usr/local DESTDIR=
+#
+# SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, each in
+# a folder of its own; V=1 shows commands; B=DIR builds elsewhere.
+
+comma := ,
+SAN ?=
+TSAN ?=
+V ?=
+PREFIX ?= /usr/local
+
+ifneq ($(SAN),)
+  B ?= build-san
+  SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+else ifneq ($(TSAN),)
+  B ?= build-tsan
+  SANFLAGS := -fsanitize=thread
+else
+  B ?= build
+  SANFLAGS :=
+endif
+
+CC ?= gcc
+OPT ?= -O2
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wno-unused-parameter
+VERSION := $(shell cat VERSION 2>/dev/null)
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -g $(OPT) $(WARN) $(SANFLAGS) -pthread \
+	-DTACHO_VERSION='"$(VERSION)"' $(CFLAGS)
+ALL_LDFLAGS := $(SANFLAGS) -pthread $(LDFLAGS)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+# What stands on what (DESIGN in CONTRIBUTING.md): each floor links only against those below.
+SCHEMAS   := $(wildcard schemas/*.c)
+READING   := $(filter-out convert/main.c convert/out.c convert/gzip.c $(wildcard convert/sink*.c convert/chrome_*.c),$(wildcard convert/*.c))
+WRITING   := convert/out.c convert/gzip.c $(wildcard convert/sink*.c convert/chrome_*.c)
+ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c))
+COLLECTOR := $(filter-out collector/main.c,$(wildcard collector/*.c))
+
+objs = $(patsubst %.c,$(B)/%.o,$(1))
+pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
+
+TOOLS_LIBS := -larchive -lcjson -lz -lm
+TOOLS := $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record
+SAMPLES := $(B)/samples/train_mlp $(B)/samples/generate
+NVCC := $(shell command -v nvcc 2>/dev/null)
+
+.DELETE_ON_ERROR:
+.PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
+	check-collector check-traces check-clients bench stats clean install packages left-out
+
+all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
+
+# Debian and Ubuntu: what the build needs and is not there is installed, and said.
+packages:
+	$(Q)sh tests/packages.sh build
+
+left-out:
+	$(Q)sh tests/left-out.sh "$(NVCC)"
+
+$(B)/flags: FORCE
+	@mkdir -p $(B)
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' >$@
+FORCE:
+
+$(B)/%.o: %.c $(B)/flags | packages
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/pic/%.o: %.c $(B)/flags | packages
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
+
+$(B)/tacho-convert: $(call objs,convert/main.c $(WRITING) $(READING) $(SCHEMAS))
+$(B)/tacho-analyze: $(call objs,analyze/main.c $(ANALYZE) $(READING) $(SCHEMAS))
+$(B)/tacho-record: $(call objs,collector/main.c $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
+$(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
+
+# libc alone; everything else is looked up at run time.
+$(B)/libtacho.so: $(call pics,$(COLLECTOR) $(SCHEMAS)) collector/tacho.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--version-script=collector/tacho.map \
+		$(if $(SANFLAGS),,-Wl$(comma)-z$(comma)defs) -Wl,-soname,libtacho.so.1 -o $@ $(filter %.o,$^) -ldl -lm
+
+$(B)/tacho.py: collector/tacho.py
+	$(Q)cp $< $@
+
+$(B)/samples/train_mlp: $(B)/samples/train_mlp.o $(B)/libtacho.so
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..' -lm
+$(B)/samples/generate: $(call objs,samples/generate.c $(wildcard samples/generate_*.c) $(SCHEMAS))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lm -lz
+
+ifneq ($(NVCC),)
+all: $(B)/samples/train_mlp_cuda
+$(B)/samples/train_mlp_cuda: samples/train_mlp.cu $(B)/libtacho.so
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC) -I. -O2 -o $@ $< -L$(B) -l:libtacho.so -lcublas -Xlinker -rpath,'$$ORIGIN/..'
+endif
+
+UNIT := $(wildcard tests/unit/*.c)
+$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
+
+check-unit: $(B)/unit
+	$(Q)$(B)/unit $(T)
+check-layers:
+	$(Q)sh tests/check-layers.sh
+check-headers: | packages
+	$(Q)CC="$(CC)" sh tests/check-headers.sh
+check-exports: $(B)/libtacho.so
+	$(Q)sh tests/check-exports.sh $(B)
+check-cli: all
+	$(Q)B=$(B) sh tests/cli/run.sh
+check-collector: all
+	$(Q)B=$(B) sh tests/collector/run.sh
+check-traces: all
+	$(Q)python3 tests/oracle/check_traces.py --bin $(B)
+
+CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-traces
+check: packages all
+	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
+
+check-clients: all
+	$(Q)B=$(B) sh tests/clients/run.sh
+
+demo: all
+	$(Q)B=$(B) sh tests/demo.sh
+
+bench: all $(B)/bench_hot
+	$(Q)B=$(B) sh tests/bench/run.sh
+$(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN' -ldl
+
+stats:
+	$(Q)sh tests/stats.sh
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/libtacho.so $(DESTDIR)$(PREFIX)/lib/libtacho.so.1
+	ln -sf libtacho.so.1 $(DESTDIR)$(PREFIX)/lib/libtacho.so
+	install -m 644 collector/tacho.h collector/tacho.py $(DESTDIR)$(PREFIX)/include
+
+clean:
+	rm -rf build build-san build-tsan
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cut.h - what the user asked for: steps, times, ranks, devices, kinds, names (DEFINITIONS: cuts).
+ *
+ * The stage stands last, above step and link, because launches that are cut out of the output are
+ * still needed to say in which step and phase GPU work was launched.  Durations are clipped at
+ * `from` and `to`: an event that began before gets EVENT_BEGAN_EARLIER and no longer counts as a
+ * call; half-open everywhere.  What is left out is counted as LOSS_CUT_OUT.
+ */
+#ifndef CONVERT_CUT_H
+#define CONVERT_CUT_H
+
+#include "convert/source.h"
+#include "schemas/option.h"
+
+struct cut { /* zeroed: everything */
+	/* As texts, filled by the option table; borrowed. */
+	const char *steps, *from, *to, *ranks, *devices, *kinds, *names;
+	/* Made of them by cut_parse(). */
+	bool has_steps, has_ranks, has_devices;
+	uint64_t first_step, end_step; /* half-open */
+	uint64_t from_ns, to_ns;       /* 0, UINT64_MAX: no bound */
+	bool times_relative;           /* to the first event, not to the epoch */
+	uint32_t kinds_mask;           /* bit of enum kind; 0: all */
+	struct cut_list {              /* "0,2-5" */
+		uint32_t first[64], last[64];
+		size_t count;
+	} rank_list, device_list;
+};
+extern const struct option cut_options[]; /* rows for a set over struct cut */
+
+/* "10-20" is ten steps; a single number is one. */
+enum status cut_parse(struct cut *cut, struct error *err);
+bool cut_is_empty(const struct cut *cut); /* nothing was asked for */
+bool cut_wants_rank(const struct cut *cut, uint32_t rank);
+
+/* Owns `below` from here on, even on failure.  `cut` is borrowed until close. */
+enum status cut_open(struct source **out, struct source *below, struct trace *trace,
+		     const struct cut *cut, struct error *err);
+
+#endif

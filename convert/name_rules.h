@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * name_rules.h - what a name means: a phase, a step, communication, a short name for people.
+ *
+ * The defaults are tables (DEFINITIONS 4, DESIGN 10); a user's JSON file replaces the phases and
+ * adds to the rest.  Rules are POSIX extended regular expressions, case ignored, first match wins.
+ * Constant after load: any thread may ask.  Matching is slow; callers keep the answer per name id.
+ *
+ *	{"phases": [{"phase": "forward", "match": "^my_forward"}], "steps": ["^train_step"],
+ *	 "communication": ["mynccl"]}
+ */
+#ifndef CONVERT_NAME_RULES_H
+#define CONVERT_NAME_RULES_H
+
+#include "schemas/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Phases known to the house; ids are the same in every run.  A user's own phases, and unmapped
+ * annotations (step.h), come after. */
+#define PHASE_LIST(X)                                                                              \
+	X(OTHER, "other") X(VALIDATION, "validation") X(CHECKPOINT, "checkpoint") X(DATA, "data")  \
+	X(OPTIMIZER, "optimizer") X(BACKWARD, "backward") X(FORWARD, "forward")                    \
+	X(COMMUNICATION, "communication")
+enum phase {
+#define X(name, word) PHASE_##name,
+	PHASE_LIST(X)
+#undef X
+	PHASE_KNOWN, /* first id of a phase that is not in this list */
+	PHASE_NONE = 255, /* no rule matches */
+};
+
+struct name_rules;
+/* `json` NULL: the defaults.  Errors name the rule. */
+enum status name_rules_new(struct name_rules **out, const char *json, size_t len,
+			   struct error *err);
+void name_rules_free(struct name_rules *r); /* accepts NULL */
+
+/* Phases with a name, PHASE_LIST first. */
+unsigned name_rules_phase_count(const struct name_rules *r);
+const char *name_rules_phase_name(const struct name_rules *r, unsigned phase);
+
+/* Of an annotation's name; PHASE_NONE when no rule matches. */
+unsigned name_rules_phase(const struct name_rules *r, const char *name);
+/* "ProfilerStep#12": true, *number = 12.  A match without a number gives UINT64_MAX. */
+bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number);
+/* A kernel that communicates. */
+bool name_rules_communicates(const struct name_rules *r, const char *kernel);
+/* An op that only an autograd engine's thread runs. */
+bool name_rules_autograd(const struct name_rules *r, const char *op);
+
+/* A kernel's name for people, at most `width` columns (UTF-8); look: names of kernels.
+ * Returns the bytes written, without the NUL; out[cap]. */
+size_t name_short(const char *kernel, size_t width, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * out.h - one output: a file, standard output, or a folder of files.  All or nothing.
+ *
+ * A file is written under a temporary name in its folder and renamed by out_commit(); without it
+ * out_free() removes what was begun.  A name that ends in .gz is deflated on the way (gzip.h), the
+ * bytes the same at any number of threads.  Standard output cannot be taken back.
+ */
+#ifndef CONVERT_OUT_H
+#define CONVERT_OUT_H
+
+#include "schemas/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct out;
+
+/* `path` NULL or "-": standard output.  A folder is made if it is not there. */
+enum status out_open(struct out **out, const char *path, bool is_folder, struct error *err);
+void out_free(struct out *o); /* accepts NULL; takes back what was not committed */
+
+/* In a folder: end the file before, begin this one; `name` is relative, without `..`; folders on
+ * the way are made.  Not for single files. */
+enum status out_begin(struct out *o, const char *name, struct error *err);
+
+enum status out_write(struct out *o, const void *bytes, size_t len, struct error *err);
+/*
+ * The hot way: room for at least `want` (<= 64 KiB) bytes, to be filled and then advanced over.
+ * NULL: writing failed; the error is kept and given by the next out_write() or out_commit().
+ */
+uint8_t *out_room(struct out *o, size_t want);
+void out_advance(struct out *o, size_t len);
+
+enum status out_commit(struct out *o, struct error *err);
+uint64_t out_bytes(const struct out *o); /* written so far, before compression */
+
+#endif

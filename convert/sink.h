@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink.h - writers of formats.  Push on this side: open, put batch after batch, close.
+ *
+ * The trace's tables are complete at open() (trace.h): string tables, descriptors, Kineto's
+ * distributedInfo are written there.  What is known only at the end - XSpace lengths, a cell that
+ * closes a step - waits in a spool of the sink's own and is written by close().  A sink holds no
+ * event: what put() was given is gone when it returns.
+ *
+ * A sink writes through `struct out` only: a temporary name, gzip by the name's ending, renamed by
+ * out_commit() after close() succeeded; without it nothing is left behind.  It knows no source
+ * and no report.
+ *
+ * An event that the format cannot hold is counted (trace_lose, LOSS_NO_PLACE), never dropped in
+ * silence.  Names may hold any byte; what is written is valid.
+ *
+ * To add a format: write sink_NAME.c that exports `const struct sink_type sink_NAME`, add X(NAME)
+ * to SINK_LIST, rows in tests/cli/CASES, its real reader in tests/clients/.
+ */
+#ifndef CONVERT_SINK_H
+#define CONVERT_SINK_H
+
+#include "convert/pump.h"
+
+struct out; /* one output file or folder (convert/out.h) */
+
+enum sink_scope {
+	SINK_WHOLE,       /* one output, all inputs merged on one clock: log, text */
+	SINK_PER_PROCESS, /* one for each process, never merged: chrome, memory; with more than
+	                   * one process -o names a folder */
+};
+
+struct sink_request {
+	struct trace *trace;         /* borrowed until free(); a sink adds losses only */
+	const struct budget *budget; /* borrowed until free() */
+	uint32_t process;            /* of SINK_PER_PROCESS; else 0 */
+	bool all_args;               /* --args full */
+	struct out *out;             /* borrowed until free() */
+};
+
+struct sink {
+	const struct sink_type *type;
+};
+
+struct sink_type {
+	const char *name; /* as in -t NAME */
+	const char *help; /* one line */
+	enum sink_scope scope;
+	bool is_folder;   /* -o names a folder, not a file */
+	unsigned needs;   /* enum need */
+	enum status (*open)(struct sink **out, const struct sink_request *req, struct error *err);
+	enum status (*put)(struct sink *s, const struct event *events, size_t count,
+			   struct error *err);
+	enum status (*close)(struct sink *s, struct error *err); /* may be NULL */
+	void (*free)(struct sink *s); /* after close, or instead of it: then nothing was made */
+};
+
+#define SINK_LIST(X) X(chrome) X(memory) X(text) X(log)
+#define X(name) extern const struct sink_type sink_##name;
+SINK_LIST(X)
+#undef X
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.h - readers of formats; everything above them that gives events is a source too.
+ *
+ * Pull on this side: next() gives the next batch, in the order of event.h.  A batch and all it
+ * points to is borrowed until the next call on the *same* source; a stage that wraps a source
+ * (merge, step, link, cut) may write into the batch it got and pass it on, uncopied.
+ *
+ * open() ends with the trace's tables complete (trace.h), whatever that takes: the log walks its
+ * block headers; a format that is not in time order (Kineto, XSpace) is read once to its end
+ * through a spool; an input that cannot seek is kept in an unlinked scratch file first.  open()
+ * may use the whole budget, alone; from then to close() a source holds `resident` bytes at most,
+ * so 1,024 of them fit.  There is no rewind: who needs a second pass opens the input again.
+ *
+ * To add a format: write source_NAME.c that exports `const struct source_type source_NAME`, add
+ * X(NAME) to SOURCE_LIST, a sample or generator for the tests, a fuzz target; nothing else.
+ */
+#ifndef CONVERT_SOURCE_H
+#define CONVERT_SOURCE_H
+
+#include "schemas/event.h"
+#include "schemas/trace.h"
+
+struct input; /* bytes with a name: unpacked, peekable, seekable (convert/input.h) */
+struct cut;   /* what the user asked for (convert/cut.h) */
+
+struct budget {
+	size_t opening;      /* bytes a source may use inside open() */
+	size_t resident;     /* bytes it may hold afterwards; 64 KiB by default */
+	unsigned threads;    /* helpers for decode and inflate, 0: none; same events at any number */
+	const char *scratch; /* folder for unlinked files; borrowed */
+};
+
+struct source { /* first member of every source's own struct */
+	const struct source_type *type;
+};
+
+struct source_type {
+	const char *name; /* as in messages and --help */
+	const char *help; /* one line */
+	/*
+	 * How sure this reader is: 0 not mine .. 100 certain.  `head` is up to 64 KiB from the
+	 * start, after any compression.  The best bidder opens; if its open() says ST_FORMAT at
+	 * its first look, the next best is asked.
+	 */
+	int (*bid)(const uint8_t *head, size_t len);
+	/*
+	 * `wanted` is a hint to skip early (whole blocks, whole categories): events outside may
+	 * still be given, a stage cuts exactly.  *out is owned by the caller, close() frees it;
+	 * it is NULL after an error.  `in` is borrowed until close().
+	 */
+	enum status (*open)(struct source **out, struct input *in, struct trace *trace,
+			    const struct budget *budget, const struct cut *wanted,
+			    struct error *err);
+	/*
+	 * ST_OK with at least one event; ST_END; or the fault that ends this input, after all
+	 * that was readable before it has been given.  Single damaged records are lost and
+	 * counted (trace_lose), an event that would break the order is moved up to it and counted.
+	 */
+	enum status (*next)(struct source *s, struct batch *out, struct error *err);
+	void (*close)(struct source *s);
+};
+
+#define SOURCE_LIST(X) X(log) X(kineto)
+#define X(name) extern const struct source_type source_##name;
+SOURCE_LIST(X)
+#undef X
+
+enum status source_open(struct source **out, struct input *in, struct trace *trace,
+			const struct budget *budget, const struct cut *wanted, struct error *err);
+enum status source_next(struct source *s, struct batch *out, struct error *err);
+void source_close(struct source *s); /* accepts NULL */
+
+#endif

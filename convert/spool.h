@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool.h - events go in in any order and come out in order, in bounded memory.
+ *
+ * What fits the budget is sorted and appended as one run to an unlinked scratch file; the way out
+ * merges the runs (merge.h).  This is the house's only external sort:
+ *
+ *	an unsorted source      group 0 for all: time order
+ *	sink xplane             group = line: the lines of a plane one after the other
+ *	too many inputs         merged in groups, each group through a spool
+ *
+ * A spool that never passes its budget touches no disk.  Runs hold rows, not the log's column
+ * blocks: blocks are of one layout each, so a run of them would need a cursor per layout, and a
+ * merge of many runs the memory of all those cursors.  A row is a few varints (time from the row
+ * before, duration, site, join, amount, vary words), so scratch stays near the log's size.
+ */
+#ifndef CONVERT_SPOOL_H
+#define CONVERT_SPOOL_H
+
+#include "convert/source.h"
+
+struct spool;
+
+enum status spool_open(struct spool **out, const struct trace *trace, const struct budget *budget,
+		       struct error *err);
+
+/* Events are copied, with their vary words.  ST_IO when the scratch folder is full. */
+enum status spool_put(struct spool *s, uint32_t group, const struct event *events, size_t count,
+		      struct error *err);
+
+/* After the last put: group ascending, then the order of event.h.  A batch is of one group. */
+enum status spool_next(struct spool *s, uint32_t *group, struct batch *out, struct error *err);
+void spool_close(struct spool *s); /* accepts NULL */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step.h - the stage that knows, for each instant, the step and the phase of the host.
+ *
+ * It finds the step thread S of each process (DEFINITIONS 3), follows the ranges that are open on
+ * S and on the threads that launch, and sets step, phase and owner (innermost range) of every host
+ * event at its begin; the stage `link` above copies them from a launch to its GPU work.  Phases by
+ * DEFINITIONS 4.  Whether a hole of S is backward is known only when the autograd threads move
+ * again or the hole ends, so events wait in a queue until the phase of their begin is known: a few
+ * microseconds of trace in practice; past QUEUE_EVENTS the open end counts as `other`.
+ *
+ * What S did is also given as stretches that tile its time; a consumer gets those that became
+ * final with each batch, and by then every event that begins before their end.
+ */
+#ifndef CONVERT_STEP_H
+#define CONVERT_STEP_H
+
+#include "convert/name_rules.h"
+#include "convert/source.h"
+
+/* Ids of phases in a run: those of the rules, then one for each unmapped outermost annotation by
+ * name, up to 254; what is beyond shares the last. */
+struct step_phase {
+	const char *name; /* borrowed until the stage is closed */
+	bool is_annotation; /* an unmapped annotation: a row of its own name */
+};
+
+struct stretch { /* begin < end; S of `process` is in this phase and step all the time */
+	uint64_t begin_ns, end_ns;
+	uint32_t process;
+	uint32_t step;  /* as event.step: 0, number + 1, with STEP_GAP between two marks */
+	uint8_t phase;
+	bool inferred;  /* by rules 3 and 4, not by a name */
+};
+/* A step mark of S. */
+struct step_mark {
+	uint64_t begin_ns, end_ns, number;
+	uint32_t process;
+	uint8_t flags; /* enum event_flag of the mark */
+};
+
+struct step_stage; /* a struct source */
+
+/* Owns `below` from here on, even on failure. */
+enum status step_open(struct source **out, struct source *below, struct trace *trace,
+		      const struct name_rules *rules, struct error *err);
+
+/* What became final since the last next(), per process in time order; borrowed until the next
+ * next().  After ST_END: the rest. */
+size_t step_stretches(const struct source *s, const struct stretch **out);
+size_t step_marks(const struct source *s, const struct step_mark **out);
+
+unsigned step_phase_count(const struct source *s);
+struct step_phase step_phase(const struct source *s, unsigned id);
+/* The step thread of a process, 0 when it has no host thread. */
+uint32_t step_thread(const struct source *s, uint32_t process);
+
+#endif

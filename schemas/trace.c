@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schemas/trace.h"
+
+#include "schemas/arena.h"
+#include "schemas/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Rows stand in segments of doubling size, so they never move; an index of open addressing finds
+ * them by content.  Indexes live outside the arena, because an arena cannot give back the smaller
+ * one; their bytes are taken off its ceiling.
+ */
+enum { SEGMENT_ROWS = 16, SEGMENT_SHIFT = 4, SEGMENTS = 32 - SEGMENT_SHIFT, INDEX_FIRST = 64 };
+
+struct slot {
+	uint32_t hash, id; /* id 0: free */
+};
+
+struct table {
+	void *segments[SEGMENTS]; /* segment k has SEGMENT_ROWS << k rows */
+	uint32_t count, row_bytes;
+	struct slot *slots; /* at most three quarters are taken */
+	uint32_t slot_count;
+};
+
+struct name_row {
+	const char *text;
+	size_t len;
+};
+struct process_row {
+	struct process process;
+	uint64_t lost[LOSS_END]; /* [0]: reasons of a newer writer */
+};
+struct track_row {
+	struct track track;
+	uint64_t launches;
+};
+
+struct trace {
+	struct arena arena;
+	size_t ceiling;
+	struct table tables[TRACE_TABLE_COUNT];
+	uint64_t lost[LOSS_END];
+	struct provenance provenance;
+};
+
+const char *loss_text(enum loss why)
+{
+	static const char *const texts[LOSS_END] = {
+#define X(name, number, text) [number] = text,
+		LOSS_LIST(X)
+#undef X
+	};
+
+	if ((unsigned)why >= LOSS_END || !texts[why])
+		return "unknown";
+	return texts[why];
+}
+
+/* Tables */
+
+static void *table_row(const struct table *t, uint32_t id)
+{
+	uint32_t place, segment;
+
+	if (!id || id > t->count)
+		return NULL;
+	place = id - 1 + SEGMENT_ROWS;
+	segment = 31 - (uint32_t)__builtin_clz(place) - SEGMENT_SHIFT;
+	place -= (uint32_t)SEGMENT_ROWS << segment;
+	return (char *)t->segments[segment] + (size_t)place * t->row_bytes;
+}
+
+static enum status trace_full(const struct trace *t, size_t bytes, struct error *err)
+{
+	if (arena_is_full(&t->arena, bytes))
+		return fail(err, ST_CEILING, NOWHERE,
+			    "names, shapes and tracks need more than the %zu bytes allowed",
+			    t->ceiling);
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for names, shapes and tracks");
+}
+
+static void slot_put(struct slot *slots, uint32_t slot_count, struct slot entry)
+{
+	uint32_t i = entry.hash & (slot_count - 1);
+
+	while (slots[i].id)
+		i = (i + 1) & (slot_count - 1);
+	slots[i] = entry;
+}
+
+static enum status table_grow_index(struct trace *t, struct table *table, struct error *err)
+{
+	uint32_t bigger = table->slot_count ? table->slot_count * 2 : INDEX_FIRST, i;
+	size_t bytes = bigger * sizeof(struct slot);
+	size_t old_bytes = table->slot_count * sizeof(struct slot);
+	struct slot *slots;
+
+	if (table->slot_count > UINT32_MAX / 2 || arena_is_full(&t->arena, bytes))
+		return trace_full(t, bytes, err);
+	slots = calloc(bigger, sizeof(*slots));
+	if (!slots)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for names, shapes and tracks");
+	for (i = 0; i < table->slot_count; i++)
+		if (table->slots[i].id)
+			slot_put(slots, bigger, table->slots[i]);
+	free(table->slots);
+	table->slots = slots;
+	table->slot_count = bigger;
+	t->arena.ceiling -= bytes - old_bytes;
+	return ST_OK;
+}
+
+/* A zeroed row at the end, to be filled and then counted by table_count_row(); NULL and *err. */
+static void *table_next_row(struct trace *t, struct table *table, struct error *err)
+{
+	uint32_t place = table->count + SEGMENT_ROWS, segment;
+	size_t bytes;
+
+	if (table->count >= UINT32_MAX - SEGMENT_ROWS - 1) {
+		fail(err, ST_CEILING, NOWHERE, "a table has more rows than ids");
+		return NULL;
+	}
+	segment = 31 - (uint32_t)__builtin_clz(place) - SEGMENT_SHIFT;
+	bytes = ((size_t)SEGMENT_ROWS << segment) * table->row_bytes;
+	if (!table->segments[segment]) {
+		table->segments[segment] = arena_take(&t->arena, bytes, 0);
+		if (!table->segments[segment]) {
+			trace_full(t, bytes, err);
+			return NULL;
+		}
+	}
+	place -= (uint32_t)SEGMENT_ROWS << segment;
+	return (char *)table->segments[segment] + (size_t)place * table->row_bytes;
+}
+
+/* Adds a row without an index. */
+static uint32_t table_append(struct trace *t, enum trace_table which, const void *row,
+			     struct error *err)
+{
+	struct table *table = &t->tables[which];
+	void *place = table_next_row(t, table, err);
+
+	if (!place)
+		return 0;
+	memcpy(place, row, table->row_bytes);
+	return ++table->count;
+}
+
+static uint32_t table_add(struct trace *t, enum trace_table which, uint64_t hash, const void *row,
+			  struct error *err)
+{
+	struct table *table = &t->tables[which];
+	uint32_t id;
+
+	if (table->count >= table->slot_count / 4 * 3 && table_grow_index(t, table, err) != ST_OK)
+		return 0;
+	id = table_append(t, which, row, err);
+	if (id)
+		slot_put(table->slots, table->slot_count, (struct slot){ (uint32_t)hash, id });
+	return id;
+}
+
+typedef bool (*row_same)(const void *row, const void *wanted);
+
+static uint32_t table_find(const struct table *table, uint64_t hash, row_same same,
+			   const void *wanted)
+{
+	uint32_t mask = table->slot_count - 1, i = (uint32_t)hash & mask;
+
+	if (!table->slot_count)
+		return 0;
+	for (; table->slots[i].id; i = (i + 1) & mask) {
+		if (table->slots[i].hash == (uint32_t)hash &&
+		    same(table_row(table, table->slots[i].id), wanted))
+			return table->slots[i].id;
+	}
+	return 0;
+}
+
+/* After what identifies a row has changed. */
+static void table_reindex(struct table *table, uint64_t (*hash)(const void *row))
+{
+	uint32_t id;
+
+	memset(table->slots, 0, table->slot_count * sizeof(struct slot));
+	for (id = 1; id <= table->count; id++) {
+		uint32_t bits = (uint32_t)hash(table_row(table, id));
+
+		slot_put(table->slots, table->slot_count, (struct slot){ bits, id });
+	}
+}
+
+/* What identifies a row of each table */
+
+static bool name_same(const void *row, const void *wanted)
+{
+	const struct name_row *a = row, *b = wanted;
+
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+static uint64_t process_hash(const void *row)
+{
+	const struct process *p = row; /* first member of struct process_row */
+
+	return hash_word(hash_word(p->host, p->pid), p->rank);
+}
+
+static bool process_same(const void *row, const void *wanted)
+{
+	const struct process *a = row, *b = wanted;
+
+	return a->host == b->host && a->pid == b->pid && a->rank == b->rank;
+}
+
+static uint64_t device_hash(const void *row)
+{
+	const struct device *d = row;
+
+	return hash_word(d->process, d->id);
+}
+
+static bool device_same(const void *row, const void *wanted)
+{
+	const struct device *a = row, *b = wanted;
+
+	return a->process == b->process && a->id == b->id;
+}
+
+static uint64_t track_hash(const void *row)
+{
+	const struct track *k = row; /* first member of struct track_row */
+	uint64_t hash = hash_word(k->id, (uint64_t)k->device << 32 | k->context);
+
+	if (k->home == HOME_COUNTER)
+		hash = hash_word(hash, k->name);
+	return hash_word(hash, (uint64_t)k->process << 32 | (uint32_t)k->home);
+}
+
+static bool track_same(const void *row, const void *wanted)
+{
+	const struct track *a = row, *b = wanted;
+
+	return a->id == b->id && a->device == b->device && a->context == b->context &&
+	       a->process == b->process && a->home == b->home &&
+	       (a->home != HOME_COUNTER || a->name == b->name);
+}
+
+static bool attrs_same(const struct attr *a, const struct attr *b, uint32_t count, bool with_bits)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (a[i].key != b[i].key || a[i].type != b[i].type || a[i].unit != b[i].unit ||
+		    (with_bits && a[i].bits != b[i].bits))
+			return false;
+	return true;
+}
+
+static bool shape_same(const void *row, const void *wanted)
+{
+	const struct shape *a = row, *b = wanted;
+
+	return a->fixed_count == b->fixed_count && a->vary_count == b->vary_count &&
+	       attrs_same(a->fixed, b->fixed, a->fixed_count, true) &&
+	       attrs_same(a->vary, b->vary, a->vary_count, false);
+}
+
+static uint64_t attr_hash(uint64_t hash, const struct attr *a)
+{
+	return hash_word(hash, a->key | (uint64_t)a->type << 32 | (uint64_t)a->unit << 40);
+}
+
+static uint64_t shape_hash(const struct shape *s)
+{
+	uint64_t hash = (uint64_t)s->vary_count << 32 | s->fixed_count;
+	uint32_t i;
+
+	for (i = 0; i < s->fixed_count; i++)
+		hash = hash_word(attr_hash(hash, &s->fixed[i]), s->fixed[i].bits);
+	for (i = 0; i < s->vary_count; i++)
+		hash = attr_hash(hash, &s->vary[i]);
+	return hash;
+}
+
+static bool site_same(const void *row, const void *wanted)
+{
+	const struct site *a = row, *b = wanted;
+
+	return a->track == b->track && a->name == b->name && a->shape == b->shape &&
+	       a->kind == b->kind && a->subkind == b->subkind;
+}
+
+/* A run */
+
+enum status trace_new(struct trace **out, size_t ceiling, struct error *err)
+{
+	static const uint32_t row_bytes[TRACE_TABLE_COUNT] = {
+		[TRACE_NAMES] = sizeof(struct name_row),
+		[TRACE_PROCESSES] = sizeof(struct process_row),
+		[TRACE_DEVICES] = sizeof(struct device),
+		[TRACE_TRACKS] = sizeof(struct track_row),
+		[TRACE_SHAPES] = sizeof(struct shape),
+		[TRACE_SITES] = sizeof(struct site),
+		[TRACE_WINDOWS] = sizeof(struct window),
+		[TRACE_ANCHORS] = sizeof(struct anchor),
+	};
+	struct trace *t = calloc(1, sizeof(*t));
+	unsigned i;
+
+	*out = t;
+	if (!t)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a trace");
+	arena_init(&t->arena, ceiling);
+	t->ceiling = ceiling;
+	for (i = 0; i < TRACE_TABLE_COUNT; i++)
+		t->tables[i].row_bytes = row_bytes[i];
+	return ST_OK;
+}
+
+void trace_free(struct trace *t)
+{
+	unsigned i;
+
+	if (!t)
+		return;
+	for (i = 0; i < TRACE_TABLE_COUNT; i++)
+		free(t->tables[i].slots);
+	arena_release(&t->arena);
+	free(t);
+}
+
+/* Find or add */
+
+uint32_t trace_name(struct trace *t, const char *text, size_t len, struct error *err)
+{
+	struct name_row row = { len ? text : "", len };
+	uint64_t hash = hash_text(row.text, len);
+	uint32_t id = table_find(&t->tables[TRACE_NAMES], hash, name_same, &row);
+
+	if (id)
+		return id;
+	row.text = arena_text(&t->arena, row.text, len);
+	if (!row.text) {
+		trace_full(t, len < SIZE_MAX ? len + 1 : len, err);
+		return 0;
+	}
+	return table_add(t, TRACE_NAMES, hash, &row, err);
+}
+
+uint32_t trace_process(struct trace *t, const struct process *p, struct error *err)
+{
+	uint64_t hash = process_hash(p);
+	uint32_t id = table_find(&t->tables[TRACE_PROCESSES], hash, process_same, p);
+	struct process_row row = { .process = *p };
+
+	return id ? id : table_add(t, TRACE_PROCESSES, hash, &row, err);
+}
+
+uint32_t trace_device(struct trace *t, const struct device *d, struct error *err)
+{
+	uint64_t hash = device_hash(d);
+	uint32_t id = table_find(&t->tables[TRACE_DEVICES], hash, device_same, d);
+	struct device *row = table_row(&t->tables[TRACE_DEVICES], id);
+
+	if (!row)
+		return table_add(t, TRACE_DEVICES, hash, d, err);
+	if (!row->name)
+		row->name = d->name;
+	if (!row->shape)
+		row->shape = d->shape;
+	return id;
+}
+
+uint32_t trace_track(struct trace *t, const struct track *k, struct error *err)
+{
+	uint64_t hash = track_hash(k);
+	uint32_t id = table_find(&t->tables[TRACE_TRACKS], hash, track_same, k);
+	struct track_row *found = table_row(&t->tables[TRACE_TRACKS], id);
+	struct track_row row = { .track = *k };
+
+	if (!found)
+		return table_add(t, TRACE_TRACKS, hash, &row, err);
+	if (!found->track.name)
+		found->track.name = k->name;
+	return id;
+}
+
+/* Field by field: the bytes between the fields of a caller's row are not ours. */
+static const struct attr *attrs_copy(struct trace *t, const struct attr *attrs, uint32_t count,
+				     bool with_bits, struct error *err)
+{
+	size_t bytes = (size_t)count * sizeof(*attrs);
+	struct attr *copy = arena_take(&t->arena, bytes, _Alignof(struct attr));
+	uint32_t i;
+
+	if (!copy) {
+		trace_full(t, bytes, err);
+		return NULL;
+	}
+	for (i = 0; i < count; i++) {
+		copy[i].key = attrs[i].key;
+		copy[i].type = attrs[i].type;
+		copy[i].unit = attrs[i].unit;
+		copy[i].bits = with_bits ? attrs[i].bits : 0;
+	}
+	return copy;
+}
+
+uint32_t trace_shape(struct trace *t, const struct shape *s, struct error *err)
+{
+	uint64_t hash = shape_hash(s);
+	uint32_t id = table_find(&t->tables[TRACE_SHAPES], hash, shape_same, s);
+	struct shape row = { .fixed_count = s->fixed_count, .vary_count = s->vary_count };
+
+	if (id)
+		return id;
+	row.fixed = attrs_copy(t, s->fixed, s->fixed_count, true, err);
+	if (!row.fixed)
+		return 0;
+	row.vary = attrs_copy(t, s->vary, s->vary_count, false, err);
+	if (!row.vary)
+		return 0;
+	return table_add(t, TRACE_SHAPES, hash, &row, err);
+}
+
+uint32_t trace_site(struct trace *t, const struct site *s, struct error *err)
+{
+	uint64_t hash = hash_word((uint64_t)s->track << 32 | s->name,
+				  (uint64_t)s->shape << 16 | (uint64_t)s->kind << 8 | s->subkind);
+	uint32_t id = table_find(&t->tables[TRACE_SITES], hash, site_same, s);
+
+	return id ? id : table_add(t, TRACE_SITES, hash, s, err);
+}
+
+uint32_t trace_window(struct trace *t, const struct window *w, struct error *err)
+{
+	return table_append(t, TRACE_WINDOWS, w, err);
+}
+
+uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err)
+{
+	return table_append(t, TRACE_ANCHORS, a, err);
+}
+
+/* What is learnt late */
+
+void trace_set_track_name(struct trace *t, uint32_t track, uint32_t name)
+{
+	struct track_row *row = table_row(&t->tables[TRACE_TRACKS], track);
+
+	if (!row)
+		return;
+	row->track.name = name;
+	if (row->track.home == HOME_COUNTER)
+		table_reindex(&t->tables[TRACE_TRACKS], track_hash);
+}
+
+void trace_set_process(struct trace *t, uint32_t process, const struct process *p)
+{
+	struct process_row *row = table_row(&t->tables[TRACE_PROCESSES], process);
+	bool same;
+
+	if (!row)
+		return;
+	same = process_same(&row->process, p);
+	row->process = *p;
+	if (!same)
+		table_reindex(&t->tables[TRACE_PROCESSES], process_hash);
+}
+
+void trace_add_launches(struct trace *t, uint32_t track, uint64_t count)
+{
+	struct track_row *row = table_row(&t->tables[TRACE_TRACKS], track);
+
+	if (row)
+		row->launches += count;
+}
+
+void trace_set_window(struct trace *t, uint32_t window, const struct window *w)
+{
+	struct window *row = table_row(&t->tables[TRACE_WINDOWS], window);
+
+	if (row)
+		*row = *w;
+}
+
+/* Look-ups */
+
+uint32_t trace_count(const struct trace *t, enum trace_table table)
+{
+	return (unsigned)table < TRACE_TABLE_COUNT ? t->tables[table].count : 0;
+}
+
+const char *trace_text(const struct trace *t, uint32_t name, size_t *len)
+{
+	const struct name_row *row = table_row(&t->tables[TRACE_NAMES], name);
+
+	if (len)
+		*len = row ? row->len : 0;
+	return row ? row->text : "";
+}
+
+/* Rows of ids that are not there: all zeros, large enough for a row of any table. */
+static const void *row_or_none(const struct trace *t, enum trace_table which, uint32_t id)
+{
+	static const union {
+		struct process_row process;
+		struct device device;
+		struct track_row track;
+		struct shape shape;
+		struct site site;
+		struct window window;
+		struct anchor anchor;
+	} none;
+	const void *row = table_row(&t->tables[which], id);
+
+	return row ? row : &none;
+}
+
+const struct process *trace_get_process(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_PROCESSES, id);
+}
+
+const struct device *trace_get_device(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_DEVICES, id);
+}
+
+const struct track *trace_get_track(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_TRACKS, id);
+}
+
+const struct shape *trace_get_shape(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_SHAPES, id);
+}
+
+const struct site *trace_get_site(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_SITES, id);
+}
+
+const struct window *trace_get_window(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_WINDOWS, id);
+}
+
+const struct anchor *trace_get_anchor(const struct trace *t, uint32_t id)
+{
+	return row_or_none(t, TRACE_ANCHORS, id);
+}
+
+uint64_t trace_launches(const struct trace *t, uint32_t track)
+{
+	const struct track_row *row = table_row(&t->tables[TRACE_TRACKS], track);
+
+	return row ? row->launches : 0;
+}
+
+uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id)
+{
+	struct device wanted = { .process = process, .id = id };
+
+	return table_find(&t->tables[TRACE_DEVICES], device_hash(&wanted), device_same, &wanted);
+}
+
+uint32_t trace_find_name(const struct trace *t, const char *text, size_t len)
+{
+	struct name_row wanted = { len ? text : "", len };
+
+	return table_find(&t->tables[TRACE_NAMES], hash_text(wanted.text, len), name_same,
+			  &wanted);
+}
+
+const struct attr *trace_find_attr(const struct trace *t, uint32_t shape, const char *key)
+{
+	const struct shape *s = trace_get_shape(t, shape);
+	uint32_t name = s->fixed_count ? trace_find_name(t, key, strlen(key)) : 0, i;
+
+	if (!name)
+		return NULL;
+	for (i = 0; i < s->fixed_count; i++)
+		if (s->fixed[i].key == name)
+			return &s->fixed[i];
+	return NULL;
+}
+
+/* Losses and provenance */
+
+/* Where the counts of `process` stand; those of the input as a whole when it is no process. */
+static const uint64_t *trace_losses(const struct trace *t, uint32_t process)
+{
+	const struct process_row *row = table_row(&t->tables[TRACE_PROCESSES], process);
+
+	return row ? row->lost : t->lost;
+}
+
+void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count)
+{
+	struct process_row *row = table_row(&t->tables[TRACE_PROCESSES], process);
+	uint64_t *lost = row ? row->lost : t->lost;
+
+	lost[(unsigned)why < LOSS_END ? (unsigned)why : 0] += count;
+}
+
+uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why)
+{
+	unsigned reason = (unsigned)why < LOSS_END ? (unsigned)why : 0;
+	uint64_t sum = t->lost[reason];
+	uint32_t id;
+
+	if (process)
+		return trace_losses(t, process)[reason];
+	for (id = 1; id <= t->tables[TRACE_PROCESSES].count; id++)
+		sum += trace_losses(t, id)[reason];
+	return sum;
+}
+
+uint64_t trace_lost_total(const struct trace *t, uint32_t process)
+{
+	uint64_t sum = 0;
+	unsigned why;
+
+	for (why = 0; why < LOSS_END; why++)
+		if (why != LOSS_DERIVED && why != LOSS_CUT_OUT && why != LOSS_ORDER)
+			sum += trace_lost(t, process, (enum loss)why);
+	return sum;
+}
+
+struct provenance *trace_provenance(struct trace *t)
+{
+	return &t->provenance;
+}

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Which file may include which: one row per group, first match wins.  Quoted includes are paths
+# from the root.  A tool's main.c is the roof and may include anything; nobody includes it.
+set -eu
+bad=0
+files=0
+rules() {
+	cat <<-'ROWS'
+	*/main.c            .*
+	schemas/*           schemas/
+	collector/window*   collector/window schemas/
+	collector/*         collector/ schemas/
+	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_) schemas/
+	convert/sink*       convert/(sink|pump|source|out|gzip|spool|cut|chrome_) schemas/
+	convert/chrome_*    convert/(chrome_|out) schemas/
+	convert/out.*       convert/(out|gzip) schemas/
+	convert/*           convert/(input|source|merge|step|link|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_) schemas/
+	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|name|cut) schemas/
+	analyze/*           analyze/ convert/(input|source|merge|step|link|cut|spool|pump|name|options|progress) schemas/
+	ROWS
+}
+for f in $(find schemas collector convert analyze -name '*.[ch]' | sort); do
+	files=$((files + 1))
+	allowed=$(rules | while read -r pattern list; do
+		# shellcheck disable=SC2254
+		case $f in $pattern) echo "$list"; break ;; esac
+	done | tr ' ' '|')
+	if grep -HnE '^# *include "' "$f" | grep -vE "\"($allowed)"; then
+		echo "$f may include only: $allowed" >&2
+		bad=$((bad + 1))
+	fi
+	if grep -HnE '^# *include "(convert|analyze|collector)/main' "$f"; then
+		echo "$f includes a roof" >&2
+		bad=$((bad + 1))
+	fi
+done
+# Each floor links against those below it and nothing else.
+echo "layers: $((files - bad)) passed, $bad failed"
+[ "$bad" = 0 ]

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps, host phases and cells of one file: DEFINITIONS sections 1, 3, 4 and 5.
+
+Time is a line of integer instants; an event is open at t if begin <= t < end, so an event of length
+0 is never open. Every rule below is a question about one instant.
+
+Which rows are what (categories in lower case):
+ * host thread: (pid, tid). Framework op: `cpu_op`, or `operator` that is no annotation. CUDA call:
+   `cuda_runtime`, `cuda_driver`, `runtime`. Annotation: `user_annotation`, or an `operator` whose
+   name contains `#` or begins with `enumerate(`. Nothing else decides a phase.
+ * step mark: an annotation `ProfilerStep#N`. It is no range of a phase and no row of its own.
+
+Steps: S is the thread of the mark that begins first; other threads' marks are ignored. The median
+is that of the marks' own lengths. A step runs to the next mark if the gap between them is at most
+1 % of the median (a negative gap too), else to its own end. Without marks the window is step 0 and
+S the thread with the most launches (CUDA calls whose correlation a GPU event has); ties, and files
+without launches (most events then): the thread whose first event begins first.
+
+Phase of the instant t of S, the first that applies:
+ 1. annotations open at t that a rule maps: if a validation or checkpoint is among them only those,
+    then the largest begin, then the smaller end, then the later in the file;
+ 2. other annotations open at t: the smallest begin, then the larger end, then the earlier in the
+    file; the row has its full name;
+ 3. t lies in a hole, a maximal run of instants with neither framework op nor CUDA call open on S
+    (unbounded before the first and after the last), between the first and the last instant of the
+    hole at which a framework op, a CUDA call or an annotation is open on an autograd thread:
+    backward. Annotations and steps neither end nor split a hole;
+ 4. a framework op or CUDA call is open: forward;
+ 5. other.
+An autograd thread has `pt_autograd_` in its name or ran, anywhere in the file, a framework op whose
+name begins with `autograd::engine::` or contains `Backward`. S is never one.
+
+Cell of an owned nanosecond: u is the begin of the owner's launch, T its thread. Mapped annotations
+open on T at u decide as in 1; else `backward` if T is an autograd thread; else the phase of S at u.
+The step is the one that contains u, None outside. A device's events without a launch are
+`before_window` up to the first, in the order of gpu.py, that has one, and `unattributed` later.
+The launch is the CUDA call with the same correlation; of several the one that begins first, then
+the longer.
+
+Window of a device: from the least of {first mark, first host event, first GPU event} to the
+greatest of {last step's end, last GPU event's end}. A host event is a framework op, a CUDA call, an
+annotation or a Python function.
+"""
+import bisect
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+import gpu
+import kineto
+
+RULES = [
+    ("validation", r"^(## )?(valid|eval)"),
+    ("checkpoint", r"^(## )?(save_)?checkpoint"),
+    ("data", r"enumerate\(Data(Loader|Pipe)\)|data_?load|load_batch|wait_for_batch"
+             r"|copy_batch_to_gpu|data_batch_production"),
+    ("optimizer", r"optimizer|zero_grad"),
+    ("backward", r"^(## )?backward"),
+    ("forward", r"^(## )?forward|(DistributedDataParallel|FullyShardedDataParallel)\.forward"),
+]
+COMPILED = [(name, re.compile(text, re.IGNORECASE)) for name, text in RULES]
+URGENT = ("validation", "checkpoint")
+MARK = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
+ENDLESS = 1 << 70
+
+
+def phase_of_name(name):
+    for phase, expression in COMPILED:
+        if expression.search(name):
+            return phase
+    return None
+
+
+def is_annotation(event):
+    if event.category == "user_annotation":
+        return True
+    return event.category == kineto.OLD_OPERATOR and (
+        "#" in event.name or event.name.startswith("enumerate("))
+
+
+def is_operator(event):
+    return event.category in kineto.OPERATOR_CATEGORIES and not is_annotation(event)
+
+
+def is_call(event):
+    return event.category in kineto.CALL_CATEGORIES
+
+
+def is_host(event):
+    return (is_annotation(event) or is_operator(event) or is_call(event)
+            or event.category in ("python_function", "python"))
+
+
+@dataclass
+class Step:
+    number: int
+    begin: int
+    end: int
+
+
+@dataclass
+class Tile:
+    begin: int
+    end: int
+    phase: str
+    inferred: bool
+
+
+def thread(event):
+    return (event.pid, event.tid)
+
+
+def median(values):
+    values = sorted(values)
+    return Fraction(values[(len(values) - 1) // 2] + values[len(values) // 2], 2)
+
+
+def merged(intervals):
+    """Sorted, separate intervals; those of length 0 vanish."""
+    result = []
+    for begin, end in sorted(intervals):
+        if begin == end:
+            continue
+        if result and begin <= result[-1][1]:
+            result[-1][1] = max(result[-1][1], end)
+        else:
+            result.append([begin, end])
+    return result
+
+
+def mapped_winner(annotations):
+    """The phase that rule 1 takes from the mapped annotations open at an instant."""
+    mapped = [(event, phase_of_name(event.name)) for event in annotations]
+    mapped = [pair for pair in mapped if pair[1] is not None]
+    urgent = [pair for pair in mapped if pair[1] in URGENT]
+    mapped = urgent or mapped
+    if not mapped:
+        return None
+    return max(mapped, key=lambda pair: (pair[0].begin, -pair[0].end, pair[0].index))[1]
+
+
+class Host:
+    """Steps and phases of one file."""
+
+    def __init__(self, trace, devices):
+        self.trace = trace
+        self.devices = devices
+        self.events = [event for event in trace.events if is_host(event)]
+        self.calls = {}
+        for event in self.events:
+            if is_call(event) and kineto.plain_int(event.args.get("correlation")) is not None:
+                number = kineto.plain_int(event.args["correlation"])
+                self.calls.setdefault(number, []).append(event)
+        marks = [event for event in self.events if is_annotation(event) and MARK.match(event.name)]
+        marks.sort(key=lambda event: (event.begin, -event.end, event.index))
+        self.inferred_step = not marks
+        self.step_thread = thread(marks[0]) if marks else self.busiest_thread()
+        self.marks = [event for event in marks if thread(event) == self.step_thread]
+        self.steps = self.find_steps()
+        self.autograd = self.find_autograd()
+        self.annotations = {}
+        for event in self.events:
+            if is_annotation(event) and not MARK.match(event.name):
+                self.annotations.setdefault(thread(event), []).append(event)
+        self.tiles = self.find_tiles()
+        self.tile_begins = [tile.begin for tile in self.tiles]
+
+    def busiest_thread(self):
+        wanted = {event.correlation for events in self.devices.values() for event in events}
+        wanted.discard(None)
+        launches, first = {}, {}
+        for event in self.events:
+            key = thread(event)
+            first[key] = min(first.get(key, ENDLESS), event.begin)
+            if is_call(event) and kineto.plain_int(event.args.get("correlation")) in wanted:
+                launches[key] = launches.get(key, 0) + 1
+        if not launches:
+            for event in self.events:
+                launches[thread(event)] = launches.get(thread(event), 0) + 1
+        if not launches:
+            return None
+        return min(launches, key=lambda key: (-launches[key], first[key], str(key)))
+
+    def find_steps(self):
+        if not self.marks:
+            begin, end = self.window(None)
+            return [Step(0, begin, end)] if end > begin else []
+        typical = median([event.length for event in self.marks])
+        steps = []
+        for place, mark in enumerate(self.marks):
+            end = mark.end
+            if place + 1 < len(self.marks):
+                following = self.marks[place + 1].begin
+                if (following - mark.end) * 100 <= typical:
+                    end = following
+            steps.append(Step(int(MARK.match(mark.name).group(1)), mark.begin, end))
+        return steps
+
+    def window(self, device):
+        """The window of one device, or of all where device is None."""
+        chosen = [event for key, events in self.devices.items() for event in events
+                  if device is None or key == device]
+        begins = [event.begin for event in self.events] + [event.begin for event in chosen]
+        ends = [event.end for event in chosen]
+        if self.marks:
+            ends.append(self.steps[-1].end)
+        if not ends:
+            ends = [event.end for event in self.events]
+        return (min(begins), max(ends)) if begins else (0, 0)
+
+    def find_autograd(self):
+        threads = {key for key, name in self.trace.thread_names.items() if "pt_autograd_" in name}
+        for event in self.events:
+            if is_operator(event) and (event.name.startswith("autograd::engine::")
+                                       or "Backward" in event.name):
+                threads.add(thread(event))
+        threads.discard(self.step_thread)
+        return threads
+
+    def stretches(self, busy):
+        """The `backward` stretch of each hole between the busy intervals of S."""
+        activity = merged((event.begin, event.end) for event in self.events
+                          if thread(event) in self.autograd
+                          and (is_operator(event) or is_call(event) or is_annotation(event)))
+        edges = [-ENDLESS] + [point for interval in busy for point in interval] + [ENDLESS]
+        found = []
+        for place in range(0, len(edges), 2):
+            begin, end = edges[place], edges[place + 1]
+            inside = [(max(a, begin), min(b, end)) for a, b in activity if a < end and b > begin]
+            if inside:
+                found.append([inside[0][0], inside[-1][1]])
+        return found
+
+    def find_tiles(self):
+        """S's time line as tiles of one phase each, from minus to plus infinity."""
+        mine = [event for event in self.events if thread(event) == self.step_thread]
+        annotations = self.annotations.get(self.step_thread, [])
+        busy = merged((event.begin, event.end) for event in mine
+                      if is_operator(event) or is_call(event))
+        backward = self.stretches(busy)
+        points = {-ENDLESS, ENDLESS}
+        points |= {point for interval in busy + backward for point in interval}
+        points |= {event.begin for event in annotations} | {event.end for event in annotations}
+        points = sorted(points)
+        over = [[] for _ in points]
+        kind = [set() for _ in points]
+        for event in annotations:
+            for place in covered(points, event.begin, event.end):
+                over[place].append(event)
+        for begin, end in busy:
+            for place in covered(points, begin, end):
+                kind[place].add("forward")
+        for begin, end in backward:
+            for place in covered(points, begin, end):
+                kind[place].add("backward")
+        return [Tile(points[place], points[place + 1], *decide(over[place], kind[place]))
+                for place in range(len(points) - 1)]
+
+    def phase_at(self, instant):
+        return self.tiles[bisect.bisect_right(self.tile_begins, instant) - 1].phase
+
+    def step_at(self, instant):
+        for step in self.steps:
+            if step.begin <= instant < step.end:
+                return step.number
+        return None
+
+    def phase_sums(self, step=None):
+        """phase -> ns over all steps, or over one."""
+        sums = {}
+        for one in self.steps if step is None else [step]:
+            for tile in self.tiles:
+                length = min(tile.end, one.end) - max(tile.begin, one.begin)
+                if length > 0:
+                    sums[tile.phase] = sums.get(tile.phase, 0) + length
+        return sums
+
+    def inferred_phases(self):
+        """Phases that rules 3 and 4 gave time to inside steps."""
+        return {tile.phase for tile in self.tiles if tile.inferred
+                and any(tile.begin < step.end and tile.end > step.begin for step in self.steps)}
+
+    def launch(self, event):
+        calls = self.calls.get(event.correlation) if event.correlation is not None else None
+        if not calls:
+            return None
+        return min(calls, key=lambda call: (call.begin, -call.end, call.index))
+
+    def cell_of_launch(self, call):
+        here = [event for event in self.annotations.get(thread(call), [])
+                if event.begin <= call.begin < event.end]
+        phase = mapped_winner(here)
+        if phase is None and thread(call) in self.autograd:
+            phase = "backward"
+        if phase is None:
+            phase = self.phase_at(call.begin)
+        return (self.step_at(call.begin), phase)
+
+    def cells(self):
+        """(device, step, phase) -> {compute_ns, exposed_comm_ns, exposed_copy_ns, idle_ns}."""
+        column = {"compute": "compute_ns", "comm": "exposed_comm_ns",
+                  "copy": "exposed_copy_ns", "idle": "idle_ns"}
+        table = {}
+        for device, events in self.devices.items():
+            place, seen = {}, False
+            for event in events:
+                call = self.launch(event)
+                seen = seen or call is not None
+                if call is not None:
+                    place[event.index] = self.cell_of_launch(call)
+                else:
+                    place[event.index] = (None, "unattributed" if seen else "before_window")
+            for begin, end, group, owner in gpu.owned(events):
+                key = (device,) + place[owner.index]
+                row = table.setdefault(key, dict.fromkeys(column.values(), 0))
+                row[column[group]] += end - begin
+        return table
+
+    def idle_during(self):
+        """phase -> not_busy ns of the windows of all devices while S was in the phase."""
+        sums = {}
+        for device, events in self.devices.items():
+            begin, end = self.window(device)
+            busy = merged((event.begin, event.end) for event in events)
+            edges = [begin] + [point for interval in busy for point in interval] + [end]
+            for place in range(0, len(edges), 2):
+                for low, high, phase in self.between(edges[place], edges[place + 1]):
+                    sums[phase] = sums.get(phase, 0) + high - low
+        return sums
+
+    def between(self, begin, end):
+        """The tiles of S clipped to [begin, end)."""
+        place = bisect.bisect_right(self.tile_begins, begin) - 1
+        while place < len(self.tiles) and self.tiles[place].begin < end:
+            tile = self.tiles[place]
+            low, high = max(tile.begin, begin), min(tile.end, end)
+            if high > low:
+                yield low, high, tile.phase
+            place += 1
+
+
+def covered(points, begin, end):
+    place = bisect.bisect_left(points, begin)
+    while points[place] < end:
+        yield place
+        place += 1
+
+
+def decide(annotations, kinds):
+    """(phase, inferred) of an interval: its open annotations and what else S has there."""
+    phase = mapped_winner(annotations)
+    if phase is not None:
+        return phase, False
+    if annotations:
+        outer = min(annotations, key=lambda event: (event.begin, -event.end, event.index))
+        return outer.name, False
+    if "backward" in kinds:
+        return "backward", True
+    if "forward" in kinds:
+        return "forward", True
+    return "other", False

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What a set of commands needs and this machine lacks is installed (Debian, Ubuntu), and said.
+# usage: packages.sh SET...      sets: build check clients
+set -eu
+
+# one row: set, test that it is there, Debian package
+rows() {
+	cat <<-'ROWS'
+	build   command:gcc              gcc
+	build   header:stdio.h           libc6-dev
+	build   header:archive.h         libarchive-dev
+	build   header:cjson/cJSON.h     libcjson-dev
+	build   header:zlib.h            zlib1g-dev
+	check   command:python3          python3
+	check   command:file             file
+	check   command:nm               binutils
+	clients command:python3          python3
+	clients file:/usr/bin/git        git
+	ROWS
+}
+is_there() {
+	case $1 in
+	command:*) command -v "${1#command:}" >/dev/null 2>&1 ;;
+	header:*)  [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ||
+		   echo "#include <${1#header:}>" | ${CC:-cc} -E - >/dev/null 2>&1 ;;
+	file:*)    [ -e "${1#file:}" ] ;;
+	esac
+}
+missing=$(for set in "$@"; do
+	rows | while read -r of what package; do
+		[ "$of" = "$set" ] || continue
+		is_there "$what" || echo "$package"
+	done
+done | sort -u | tr '\n' ' ')
+[ -n "$missing" ] || exit 0
+
+echo "missing here: $missing" >&2
+if ! command -v apt-get >/dev/null 2>&1; then
+	echo "install the equivalents of these Debian packages, then try again" >&2
+	exit 1
+fi
+as_root=
+[ "$(id -u)" = 0 ] || as_root="sudo -n"
+echo "installing with apt-get" >&2
+{ $as_root apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	$as_root apt-get install -y -qq --no-install-recommends $missing; } >/dev/null ||
+	{ echo "could not install; as root: apt-get install $missing" >&2; exit 1; }
