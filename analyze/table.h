@@ -3,14 +3,15 @@
  * table.h - figures as keyed rows: what a fold makes, what partials merge, what formats print.
  *
  * One row of a column table says everything about a column: its key in JSON and csv, its unit,
- * how two partial results combine, percent of what, and the sentence of --explain.  So text, csv,
- * json, md, html, the partial files and the MPI messages need no code per report.
+ * how two partial results combine, percent of what, and the sentence of --explain.  So text, csv
+ * and json need no code per report.
  *
  * Partial results: rows come out in key order (text keys by bytes), and combining is SUM, MIN,
- * MAX or a histogram's addition - integers, commutative, associative.  Threads, --partial files,
- * job arrays and MPI ranks therefore give the same bytes as one process, in any order.  The bytes
- * of tables_encode() are a partial file, an MPI message, and what a table past its ceiling is
- * moved to: reading merges such pieces by key, side by side, so memory does not grow.
+ * MAX or a histogram's addition - integers, commutative, associative.  Any number of threads, in
+ * any order, therefore gives the same bytes as one.
+ *
+ * A set of tables belongs to one thread.  Texts are copied in, each once, and stay valid until
+ * tables_free(); all memory but histograms is one arena with a ceiling.
  */
 #ifndef ANALYZE_TABLE_H
 #define ANALYZE_TABLE_H
@@ -19,53 +20,92 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-enum cell { CELL_U64, CELL_I64, CELL_F64, CELL_TEXT, CELL_HIST }; /* F64: derived only */
+struct hist;
+
+enum cell {
+	CELL_U64,   /* NO_U64: not applicable or unknown; null in JSON, empty in csv */
+	CELL_F64,   /* derived only; NAN likewise */
+	CELL_BOOL,  /* 0, 1, NO_U64; in .u64 */
+	CELL_TEXT,  /* NULL likewise */
+	CELL_WORDS, /* a text of words with blanks between: an array in JSON */
+	CELL_HIST,  /* never printed */
+};
+#define NO_U64 UINT64_MAX
+
 enum combine {
 	KEY,     /* part of the row's identity; first columns of the table */
-	SUM, MIN, MAX, HIST,
-	DERIVED, /* computed by finish() from combined ones; never in a partial */
+	SUM,     /* neutral: 0 */
+	MIN,     /* neutral: NO_U64, NULL */
+	MAX,     /* neutral: 0, NULL */
+	HIST,
+	DERIVED, /* computed by finish() from combined ones; nothing (NO_U64, NAN, NULL) before */
 };
 struct column {
-	const char *name;   /* "exposed_comm_ns": json key, csv header; the unit is its ending */
-	const char *title;  /* "exposed comm": terminal, html */
+	const char *name;    /* "exposed_comm_ns": json key, csv header; the unit is its ending */
+	const char *title;   /* "exposed comm": terminal; NULL: not shown there */
 	enum cell cell;
 	enum combine combine;
-	const char *of;     /* a share: of what, shown in the header; NULL: not a share */
+	const char *of;      /* a share: of what, shown in the header; NULL: not a share */
 	const char *meaning; /* one sentence, for --explain and the manual */
 };
+
+enum nest { /* how rows stand in the JSON object of the row above them */
+	NEST_ARRAY,  /* an array of objects */
+	NEST_OBJECT, /* at most one row: an object */
+	NEST_MAP,    /* one key of its own and one value: {"key": value} */
+	NEST_NEVER,  /* for pages only: neither JSON nor csv */
+};
 struct table_type {
-	const char *name;   /* "gpus" */
-	const char *under;  /* table whose keys are a prefix of ours: nests in JSON; NULL: top */
+	const char *name;   /* "step_gpus": for --report and code; unique */
+	const char *member; /* "gpus": its key in JSON */
+	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
+	enum nest nest;
+	const char *by;     /* printed in descending order of this column; NULL: in key order */
 	const struct column *columns; /* ends with .name == NULL */
 };
 
-struct buf;
-struct cursor { uint64_t at[2]; };
 struct table;  /* rows of one type */
 struct tables; /* one table per type, and the texts; what a fold returns */
 union value {
 	uint64_t u64;
-	int64_t i64;
 	double f64;
-	const char *text; /* borrowed: copied in, valid until tables_free() out */
+	const char *text; /* borrowed when given as a key or to table_text(), else the tables' */
 	struct hist *hist;
 };
 
+/* `types` ends with NULL; it and all it points to is borrowed until tables_free(). */
 enum status tables_new(struct tables **out, const struct table_type *const *types, size_t ceiling,
 		       struct error *err);
-void tables_free(struct tables *t);
+void tables_free(struct tables *t); /* accepts NULL */
+size_t tables_count(const struct tables *t);
+struct table *tables_at(const struct tables *t, size_t index); /* in the order of `types` */
 struct table *tables_find(const struct tables *t, const char *name); /* NULL: was not asked for */
-size_t table_column(const struct table *t, const char *name);        /* its place in a row */
 
-/* The row with these keys, made with neutral values if new.  Valid until the next table_row(). */
+const struct table_type *table_type(const struct table *t);
+size_t table_keys(const struct table_type *type);    /* how many of its columns are keys */
+size_t table_columns(const struct table_type *type); /* all of them */
+size_t table_column(const struct table *t, const char *name); /* its place in a row */
+size_t table_count(const struct table *t);           /* rows */
+
+/* The row with these keys, made with neutral values if new.  It stays where it is. */
 enum status table_row(struct table *t, const union value *keys, union value **row,
 		      struct error *err);
-/* Combined rows in key order, from a zeroed cursor; false at the end.  Borrowed until the next. */
-bool table_next(const struct table *t, struct cursor *cursor, const union value **row);
+/* A copy of `text` that lives as long as the tables, to be stored in a row; NULL on a ceiling. */
+const char *table_text(struct table *t, const char *text, struct error *err);
+/* A histogram to be stored in a row; freed with the tables.  NULL without memory. */
+struct hist *table_hist(struct table *t, struct error *err);
 
-enum status tables_merge(struct tables *into, const struct tables *from, struct error *err);
-enum status tables_encode(const struct tables *t, struct buf *out, struct error *err);
-enum status tables_decode(struct tables *into, const void *bytes, size_t len, struct error *err);
+/* Row `index` in key order, until the next table_row(); NULL past the end. */
+union value *table_at(struct table *t, size_t index);
+/*
+ * Rows in the order in which they are printed: below one parent by type->by.  `rows` has room for
+ * table_count().
+ */
+void table_printed(struct table *t, union value **rows);
+
+/* Both of the same types.  DERIVED columns of `into` are left as they are. */
+enum status tables_merge(struct tables *into, struct tables *from, struct error *err);
 
 #endif

@@ -16,6 +16,8 @@
 
 struct input;
 
+enum { INPUT_PEEK_MAX = 16 * 1024 * 1024 }; /* most that input_peek() shows at once */
+
 /* "-" is standard input.  `scratch` is a folder for unlinked files; borrowed until close. */
 enum status input_open(struct input **out, const char *path, const char *scratch,
 		       struct error *err);
@@ -23,7 +25,7 @@ void input_close(struct input *in); /* accepts NULL */
 const char *input_path(const struct input *in); /* as given, for messages; "-" is "(stdin)" */
 
 /*
- * At least `want` bytes (at most 4 MiB) from the present place, fewer only where the input ends;
+ * At least `want` bytes (at most INPUT_PEEK_MAX) from the present place, fewer only where the input ends;
  * *len may be more than asked for.  Borrowed until the next peek; skip keeps it.  Damage inside
  * the compression is ST_CUT or ST_FORMAT, once everything before it has been given.
  */

@@ -44,6 +44,8 @@ const char *name_rules_phase_name(const struct name_rules *r, unsigned phase);
 
 /* Of an annotation's name; PHASE_NONE when no rule matches. */
 unsigned name_rules_phase(const struct name_rules *r, const char *name);
+/* Of a phase pushed through tacho.h: its name is a phase's own word, else the rules decide. */
+unsigned name_rules_pushed(const struct name_rules *r, const char *name);
 /* "ProfilerStep#12": true, *number = 12.  A match without a number gives UINT64_MAX. */
 bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number);
 /* A kernel that communicates. */

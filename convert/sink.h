@@ -60,4 +60,7 @@ struct sink_type {
 SINK_LIST(X)
 #undef X
 
+const struct sink_type *sink_find(const char *name); /* NULL when there is none */
+const struct sink_type *sink_at(size_t i);           /* NULL past the last: for --help */
+
 #endif

@@ -96,20 +96,31 @@ static unsigned decimal_digits(uint64_t v)
 	return guess + (v >= powers[guess]);
 }
 
+/* The divisions of 32 bits do not wait for each other. */
+static void put_8_digits(char *p, uint32_t v)
+{
+	uint32_t high = v / 10000, low = v % 10000;
+
+	memcpy(p, digit_pairs + high / 100 * 2, 2);
+	memcpy(p + 2, digit_pairs + high % 100 * 2, 2);
+	memcpy(p + 4, digit_pairs + low / 100 * 2, 2);
+	memcpy(p + 6, digit_pairs + low % 100 * 2, 2);
+}
+
 size_t put_u64_text(char *out, uint64_t v)
 {
 	unsigned digits = decimal_digits(v);
 	char *p = out + digits;
+	uint32_t rest;
 
-	while (v >= 100) {
-		p -= 2;
-		memcpy(p, digit_pairs + v % 100 * 2, 2);
-		v /= 100;
-	}
-	if (v >= 10)
-		memcpy(p - 2, digit_pairs + v * 2, 2);
+	for (; v >= 100000000; v /= 100000000)
+		put_8_digits(p -= 8, (uint32_t)(v % 100000000));
+	for (rest = (uint32_t)v; rest >= 100; rest /= 100)
+		memcpy(p -= 2, digit_pairs + rest % 100 * 2, 2);
+	if (rest >= 10)
+		memcpy(p - 2, digit_pairs + rest * 2, 2);
 	else
-		p[-1] = (char)('0' + v);
+		p[-1] = (char)('0' + rest);
 	return digits;
 }
 
@@ -117,7 +128,10 @@ void buf_put_u64_text(struct buf *b, uint64_t v)
 {
 	char text[DECIMAL_MAX];
 
-	buf_put(b, text, put_u64_text(text, v));
+	if (b->cap - b->len >= DECIMAL_MAX) /* in place while there is room for the longest */
+		b->len += put_u64_text((char *)b->data + b->len, v);
+	else
+		buf_put(b, text, put_u64_text(text, v));
 }
 
 void buf_put_i64_text(struct buf *b, int64_t v)

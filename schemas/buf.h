@@ -94,7 +94,10 @@ static inline void buf_put_varint(struct buf *b, uint64_t v)
 {
 	uint8_t bytes[VARINT_MAX];
 
-	buf_put(b, bytes, put_varint(bytes, v));
+	if (b->cap - b->len >= VARINT_MAX) /* in place while there is room for the longest */
+		b->len += put_varint(b->data + b->len, v);
+	else
+		buf_put(b, bytes, put_varint(bytes, v));
 }
 
 /* The number in decimal to `out`, room for DECIMAL_MAX, no NUL; returns the characters. */

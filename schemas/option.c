@@ -22,6 +22,12 @@ static bool same_name(const char *row, const char *name, size_t len)
 	return i == len && !row[i];
 }
 
+/* Where the value goes; sets that are for option_help() alone may have no struct. */
+static void *row_place(const struct option_set *set, const struct option *row)
+{
+	return set->into ? (char *)set->into + row->at : NULL;
+}
+
 static const struct option *find_name(const struct option_set *sets, const char *name, size_t len,
 				      void **into)
 {
@@ -30,7 +36,7 @@ static const struct option *find_name(const struct option_set *sets, const char 
 	for (; sets->rows; sets++)
 		for (row = sets->rows; row->name; row++)
 			if (same_name(row->name, name, len)) {
-				*into = (char *)sets->into + row->at;
+				*into = row_place(sets, row);
 				return row;
 			}
 	return NULL;
@@ -43,7 +49,7 @@ static const struct option *find_letter(const struct option_set *sets, char lett
 	for (; sets->rows; sets++)
 		for (row = sets->rows; row->name; row++)
 			if (letter && row->letter == letter) {
-				*into = (char *)sets->into + row->at;
+				*into = row_place(sets, row);
 				return row;
 			}
 	return NULL;
@@ -193,7 +199,7 @@ enum status option_defaults(const struct option_set *sets, struct error *err)
 
 	for (; sets->rows; sets++)
 		for (row = sets->rows; row->name; row++) {
-			into = (char *)sets->into + row->at;
+			into = row_place(sets, row);
 			value_clear(row, into);
 			snprintf(where, sizeof(where), "default of --%s", row->name);
 			if (row->fallback)
@@ -224,16 +230,17 @@ static const char *find_variable(char *const *envp, const char *variable)
 
 enum status option_environment(const struct option_set *sets, char *const *envp, struct error *err)
 {
+	const struct option_set *set;
 	const struct option *row;
 	char variable[WHERE_MAX];
 	const char *text;
 
-	for (; envp && sets->rows; sets++)
-		for (row = sets->rows; row->name; row++) {
-			text = find_variable(envp, option_variable(row, variable, sizeof(variable)));
-			if (text && *text)
-				TRY(value_set(row, (char *)sets->into + row->at, variable, text,
-					      err));
+	for (set = sets; envp && set->rows; set++)
+		for (row = set->rows; row->name; row++) {
+			option_variable(row, variable, sizeof(variable));
+			text = find_variable(envp, variable);
+			if (text && *text && option_find(sets, row->name, NULL) == row)
+				TRY(value_set(row, row_place(set, row), variable, text, err));
 		}
 	return ST_OK;
 }
@@ -278,8 +285,9 @@ static enum status take_negated(struct arguments *a, const char *name, size_t le
 	if (!row)
 		return fail_unknown(a->sets, "--", name, len, err);
 	if (row->type != OPTION_FLAG)
-		return fail(err, ST_USAGE, NOWHERE, "--no-%s: --%s takes a value, it has no opposite",
-			    row->name, row->name);
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--no-%s: --%s takes a value and has no opposite", row->name,
+			    row->name);
 	if (has_value)
 		return fail(err, ST_USAGE, NOWHERE, "--no-%s takes no value", row->name);
 	*(bool *)into = false;
@@ -403,9 +411,7 @@ static size_t help_names(const struct option *row, char *out)
 
 static bool row_is_shown(const struct option_set *sets, const struct option *row)
 {
-	void *into;
-
-	return row->help && find_name(sets, row->name, strlen(row->name), &into) == row;
+	return row->help && option_find(sets, row->name, NULL) == row;
 }
 
 /* The width of the left column, the two spaces after it included. */

@@ -45,7 +45,11 @@ const struct record *records(size_t *count);
 const struct record *record_of_kind(unsigned kind);
 /* NULL when there is none. */
 const struct field *record_field(const struct record *r, const char *name, size_t len);
+/* By Kineto's spelling, without the "+"; of several rows the first. */
 const struct field *record_arg(const struct record *r, const char *arg, size_t len);
+/* The same in all records of a kind, in their order: what a key of an event's shape means. */
+const struct field *kind_field(unsigned kind, const char *name, size_t len);
+const struct field *kind_arg(unsigned kind, const char *arg, size_t len);
 
 const char *kind_word(unsigned kind);         /* "kernel"; "" for unknown */
 unsigned kind_of_word(const char *word, size_t len); /* KIND_UNKNOWN when there is none */

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/trace.h"
 
-#include "schemas/arena.h"
 #include "schemas/hash.h"
+#include "schemas/trace_table.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * Rows stand in segments of doubling size, so they never move; an index of open addressing finds
- * them by content.  Indexes live outside the arena, because an arena cannot give back the smaller
- * one; their bytes are taken off its ceiling.
- */
-enum { SEGMENT_ROWS = 16, SEGMENT_SHIFT = 4, SEGMENTS = 32 - SEGMENT_SHIFT, INDEX_FIRST = 64 };
-
-struct slot {
-	uint32_t hash, id; /* id 0: free */
-};
-
-struct table {
-	void *segments[SEGMENTS]; /* segment k has SEGMENT_ROWS << k rows */
-	uint32_t count, row_bytes;
-	struct slot *slots; /* at most three quarters are taken */
-	uint32_t slot_count;
-};
 
 struct name_row {
 	const char *text;
@@ -40,7 +22,6 @@ struct track_row {
 
 struct trace {
 	struct arena arena;
-	size_t ceiling;
 	struct table tables[TRACE_TABLE_COUNT];
 	uint64_t lost[LOSS_END];
 	struct provenance provenance;
@@ -57,140 +38,6 @@ const char *loss_text(enum loss why)
 	if ((unsigned)why >= LOSS_END || !texts[why])
 		return "unknown";
 	return texts[why];
-}
-
-/* Tables */
-
-static void *table_row(const struct table *t, uint32_t id)
-{
-	uint32_t place, segment;
-
-	if (!id || id > t->count)
-		return NULL;
-	place = id - 1 + SEGMENT_ROWS;
-	segment = 31 - (uint32_t)__builtin_clz(place) - SEGMENT_SHIFT;
-	place -= (uint32_t)SEGMENT_ROWS << segment;
-	return (char *)t->segments[segment] + (size_t)place * t->row_bytes;
-}
-
-static enum status trace_full(const struct trace *t, size_t bytes, struct error *err)
-{
-	if (arena_is_full(&t->arena, bytes))
-		return fail(err, ST_CEILING, NOWHERE,
-			    "names, shapes and tracks need more than the %zu bytes allowed",
-			    t->ceiling);
-	return fail(err, ST_MEMORY, NOWHERE, "no memory for names, shapes and tracks");
-}
-
-static void slot_put(struct slot *slots, uint32_t slot_count, struct slot entry)
-{
-	uint32_t i = entry.hash & (slot_count - 1);
-
-	while (slots[i].id)
-		i = (i + 1) & (slot_count - 1);
-	slots[i] = entry;
-}
-
-static enum status table_grow_index(struct trace *t, struct table *table, struct error *err)
-{
-	uint32_t bigger = table->slot_count ? table->slot_count * 2 : INDEX_FIRST, i;
-	size_t bytes = bigger * sizeof(struct slot);
-	size_t old_bytes = table->slot_count * sizeof(struct slot);
-	struct slot *slots;
-
-	if (table->slot_count > UINT32_MAX / 2 || arena_is_full(&t->arena, bytes))
-		return trace_full(t, bytes, err);
-	slots = calloc(bigger, sizeof(*slots));
-	if (!slots)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for names, shapes and tracks");
-	for (i = 0; i < table->slot_count; i++)
-		if (table->slots[i].id)
-			slot_put(slots, bigger, table->slots[i]);
-	free(table->slots);
-	table->slots = slots;
-	table->slot_count = bigger;
-	t->arena.ceiling -= bytes - old_bytes;
-	return ST_OK;
-}
-
-/* A zeroed row at the end, to be filled and then counted by table_count_row(); NULL and *err. */
-static void *table_next_row(struct trace *t, struct table *table, struct error *err)
-{
-	uint32_t place = table->count + SEGMENT_ROWS, segment;
-	size_t bytes;
-
-	if (table->count >= UINT32_MAX - SEGMENT_ROWS - 1) {
-		fail(err, ST_CEILING, NOWHERE, "a table has more rows than ids");
-		return NULL;
-	}
-	segment = 31 - (uint32_t)__builtin_clz(place) - SEGMENT_SHIFT;
-	bytes = ((size_t)SEGMENT_ROWS << segment) * table->row_bytes;
-	if (!table->segments[segment]) {
-		table->segments[segment] = arena_take(&t->arena, bytes, 0);
-		if (!table->segments[segment]) {
-			trace_full(t, bytes, err);
-			return NULL;
-		}
-	}
-	place -= (uint32_t)SEGMENT_ROWS << segment;
-	return (char *)table->segments[segment] + (size_t)place * table->row_bytes;
-}
-
-/* Adds a row without an index. */
-static uint32_t table_append(struct trace *t, enum trace_table which, const void *row,
-			     struct error *err)
-{
-	struct table *table = &t->tables[which];
-	void *place = table_next_row(t, table, err);
-
-	if (!place)
-		return 0;
-	memcpy(place, row, table->row_bytes);
-	return ++table->count;
-}
-
-static uint32_t table_add(struct trace *t, enum trace_table which, uint64_t hash, const void *row,
-			  struct error *err)
-{
-	struct table *table = &t->tables[which];
-	uint32_t id;
-
-	if (table->count >= table->slot_count / 4 * 3 && table_grow_index(t, table, err) != ST_OK)
-		return 0;
-	id = table_append(t, which, row, err);
-	if (id)
-		slot_put(table->slots, table->slot_count, (struct slot){ (uint32_t)hash, id });
-	return id;
-}
-
-typedef bool (*row_same)(const void *row, const void *wanted);
-
-static uint32_t table_find(const struct table *table, uint64_t hash, row_same same,
-			   const void *wanted)
-{
-	uint32_t mask = table->slot_count - 1, i = (uint32_t)hash & mask;
-
-	if (!table->slot_count)
-		return 0;
-	for (; table->slots[i].id; i = (i + 1) & mask) {
-		if (table->slots[i].hash == (uint32_t)hash &&
-		    same(table_row(table, table->slots[i].id), wanted))
-			return table->slots[i].id;
-	}
-	return 0;
-}
-
-/* After what identifies a row has changed. */
-static void table_reindex(struct table *table, uint64_t (*hash)(const void *row))
-{
-	uint32_t id;
-
-	memset(table->slots, 0, table->slot_count * sizeof(struct slot));
-	for (id = 1; id <= table->count; id++) {
-		uint32_t bits = (uint32_t)hash(table_row(table, id));
-
-		slot_put(table->slots, table->slot_count, (struct slot){ bits, id });
-	}
 }
 
 /* What identifies a row of each table */
@@ -315,7 +162,6 @@ enum status trace_new(struct trace **out, size_t ceiling, struct error *err)
 	if (!t)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a trace");
 	arena_init(&t->arena, ceiling);
-	t->ceiling = ceiling;
 	for (i = 0; i < TRACE_TABLE_COUNT; i++)
 		t->tables[i].row_bytes = row_bytes[i];
 	return ST_OK;
@@ -328,7 +174,7 @@ void trace_free(struct trace *t)
 	if (!t)
 		return;
 	for (i = 0; i < TRACE_TABLE_COUNT; i++)
-		free(t->tables[i].slots);
+		table_release(&t->tables[i]);
 	arena_release(&t->arena);
 	free(t);
 }
@@ -345,10 +191,10 @@ uint32_t trace_name(struct trace *t, const char *text, size_t len, struct error 
 		return id;
 	row.text = arena_text(&t->arena, row.text, len);
 	if (!row.text) {
-		trace_full(t, len < SIZE_MAX ? len + 1 : len, err);
+		table_refuse(&t->arena, len < SIZE_MAX ? len + 1 : len, err);
 		return 0;
 	}
-	return table_add(t, TRACE_NAMES, hash, &row, err);
+	return table_add(&t->tables[TRACE_NAMES], &t->arena, hash, &row, err);
 }
 
 uint32_t trace_process(struct trace *t, const struct process *p, struct error *err)
@@ -357,7 +203,7 @@ uint32_t trace_process(struct trace *t, const struct process *p, struct error *e
 	uint32_t id = table_find(&t->tables[TRACE_PROCESSES], hash, process_same, p);
 	struct process_row row = { .process = *p };
 
-	return id ? id : table_add(t, TRACE_PROCESSES, hash, &row, err);
+	return id ? id : table_add(&t->tables[TRACE_PROCESSES], &t->arena, hash, &row, err);
 }
 
 uint32_t trace_device(struct trace *t, const struct device *d, struct error *err)
@@ -367,7 +213,7 @@ uint32_t trace_device(struct trace *t, const struct device *d, struct error *err
 	struct device *row = table_row(&t->tables[TRACE_DEVICES], id);
 
 	if (!row)
-		return table_add(t, TRACE_DEVICES, hash, d, err);
+		return table_add(&t->tables[TRACE_DEVICES], &t->arena, hash, d, err);
 	if (!row->name)
 		row->name = d->name;
 	if (!row->shape)
@@ -383,7 +229,7 @@ uint32_t trace_track(struct trace *t, const struct track *k, struct error *err)
 	struct track_row row = { .track = *k };
 
 	if (!found)
-		return table_add(t, TRACE_TRACKS, hash, &row, err);
+		return table_add(&t->tables[TRACE_TRACKS], &t->arena, hash, &row, err);
 	if (!found->track.name)
 		found->track.name = k->name;
 	return id;
@@ -398,7 +244,7 @@ static const struct attr *attrs_copy(struct trace *t, const struct attr *attrs, 
 	uint32_t i;
 
 	if (!copy) {
-		trace_full(t, bytes, err);
+		table_refuse(&t->arena, bytes, err);
 		return NULL;
 	}
 	for (i = 0; i < count; i++) {
@@ -424,7 +270,7 @@ uint32_t trace_shape(struct trace *t, const struct shape *s, struct error *err)
 	row.vary = attrs_copy(t, s->vary, s->vary_count, false, err);
 	if (!row.vary)
 		return 0;
-	return table_add(t, TRACE_SHAPES, hash, &row, err);
+	return table_add(&t->tables[TRACE_SHAPES], &t->arena, hash, &row, err);
 }
 
 uint32_t trace_site(struct trace *t, const struct site *s, struct error *err)
@@ -433,17 +279,17 @@ uint32_t trace_site(struct trace *t, const struct site *s, struct error *err)
 				  (uint64_t)s->shape << 16 | (uint64_t)s->kind << 8 | s->subkind);
 	uint32_t id = table_find(&t->tables[TRACE_SITES], hash, site_same, s);
 
-	return id ? id : table_add(t, TRACE_SITES, hash, s, err);
+	return id ? id : table_add(&t->tables[TRACE_SITES], &t->arena, hash, s, err);
 }
 
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err)
 {
-	return table_append(t, TRACE_WINDOWS, w, err);
+	return table_append(&t->tables[TRACE_WINDOWS], &t->arena, w, err);
 }
 
 uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err)
 {
-	return table_append(t, TRACE_ANCHORS, a, err);
+	return table_append(&t->tables[TRACE_ANCHORS], &t->arena, a, err);
 }
 
 /* What is learnt late */

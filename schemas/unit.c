@@ -262,8 +262,9 @@ enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struc
 		return refuse(text, len, err, "years go from 1970 to 2554");
 	s = days_before(f[YEAR], f[MONTH], f[DAY]) * DAY_S + f[HOUR] * 3600 + f[MINUTE] * 60 +
 	    f[SECOND];
-	if (__builtin_mul_overflow(s, SECOND_NS, &s) || __builtin_add_overflow(s, fraction, ns))
+	if (__builtin_mul_overflow(s, SECOND_NS, &s) || __builtin_add_overflow(s, fraction, &s))
 		return refuse(text, len, err, "too late");
+	*ns = s;
 	return ST_OK;
 }
 

@@ -9,7 +9,9 @@ static const uint64_t edges[] = {
 	0xffffffffffffff, 0x100000000000000, INT64_MAX, 1ULL << 63, UINT64_MAX,
 };
 /* Of their varints. */
-static const uint8_t lengths[] = { 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10 };
+static const uint8_t lengths[] = {
+	1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10,
+};
 enum { EDGES = sizeof(edges) / sizeof(edges[0]) };
 
 void test_bytes_numbers(void)

@@ -84,7 +84,7 @@ void test_crc32c_masked(void)
 {
 	uint32_t crc = oracle((const uint8_t *)"\x18\0\0\0\0\0\0\0", 8);
 
-	CHECK_U64(crc32c_masked("\x18\0\0\0\0\0\0\0", 8), 0x00a37fa3);
+	CHECK_U64(crc32c_masked("\x18\0\0\0\0\0\0\0", 8), 0x224b7fa3);
 	CHECK_U64(crc32c_masked("\x18\0\0\0\0\0\0\0", 8),
 		  (uint32_t)((crc >> 15 | crc << 17) + 0xa282ead8U));
 }

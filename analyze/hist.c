@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/hist.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OCTAVE_BITS = 6, /* HIST_PER_OCTAVE = 1 << OCTAVE_BITS */
+	ROUND_TO = 32,   /* buckets are allocated in multiples of this */
+};
+_Static_assert(1 << OCTAVE_BITS == HIST_PER_OCTAVE, "buckets of an octave");
+
+struct hist {
+	uint64_t count;
+	uint64_t exact[HIST_EXACT]; /* sorted, while count <= HIST_EXACT */
+	uint64_t *buckets;          /* of [first, first + held), from then on */
+	size_t first, held;
+};
+
+/* Values below HIST_PER_OCTAVE have a bucket each. */
+static size_t bucket_of(uint64_t value)
+{
+	int octave;
+
+	if (value < HIST_PER_OCTAVE)
+		return (size_t)value;
+	octave = 63 - __builtin_clzll(value) - OCTAVE_BITS;
+	return (size_t)octave * HIST_PER_OCTAVE + (size_t)(value >> octave);
+}
+
+/* Its middle. */
+static uint64_t bucket_value(size_t bucket)
+{
+	size_t octave;
+
+	if (bucket < 2 * HIST_PER_OCTAVE)
+		return bucket;
+	octave = bucket / HIST_PER_OCTAVE - 1;
+	return ((uint64_t)(bucket % HIST_PER_OCTAVE + HIST_PER_OCTAVE) << octave) +
+	       ((1ULL << octave) >> 1);
+}
+
+enum status hist_new(struct hist **out, struct error *err)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? ST_OK : fail(err, ST_MEMORY, NOWHERE, "no memory for a histogram");
+}
+
+void hist_free(struct hist *h)
+{
+	if (!h)
+		return;
+	free(h->buckets);
+	free(h);
+}
+
+/* Makes room for buckets [low, high]. */
+static enum status hist_reach(struct hist *h, size_t low, size_t high, struct error *err)
+{
+	size_t first, end;
+	uint64_t *wider;
+
+	if (h->held && low >= h->first && high < h->first + h->held)
+		return ST_OK;
+	first = low - low % ROUND_TO;
+	end = high - high % ROUND_TO + ROUND_TO;
+	if (h->held && h->first < first)
+		first = h->first;
+	if (h->held && h->first + h->held > end)
+		end = h->first + h->held;
+	wider = calloc(end - first, sizeof(*wider));
+	if (!wider)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a histogram");
+	if (h->held)
+		memcpy(wider + (h->first - first), h->buckets, h->held * sizeof(*wider));
+	free(h->buckets);
+	h->buckets = wider;
+	h->first = first;
+	h->held = end - first;
+	return ST_OK;
+}
+
+static void exact_put(struct hist *h, uint64_t value)
+{
+	size_t at = (size_t)h->count++;
+
+	while (at && h->exact[at - 1] > value) {
+		h->exact[at] = h->exact[at - 1];
+		at--;
+	}
+	h->exact[at] = value;
+}
+
+/* From exact values to buckets. */
+static enum status hist_spread(struct hist *h, struct error *err)
+{
+	size_t i;
+
+	TRY(hist_reach(h, bucket_of(h->exact[0]), bucket_of(h->exact[h->count - 1]), err));
+	for (i = 0; i < h->count; i++)
+		h->buckets[bucket_of(h->exact[i]) - h->first]++;
+	return ST_OK;
+}
+
+enum status hist_put(struct hist *h, uint64_t value, struct error *err)
+{
+	size_t bucket = bucket_of(value);
+
+	if (h->count < HIST_EXACT) {
+		exact_put(h, value);
+		return ST_OK;
+	}
+	if (!h->held)
+		TRY(hist_spread(h, err));
+	TRY(hist_reach(h, bucket, bucket, err));
+	h->buckets[bucket - h->first]++;
+	h->count++;
+	return ST_OK;
+}
+
+enum status hist_merge(struct hist *into, const struct hist *from, struct error *err)
+{
+	size_t i;
+
+	if (!from->held) {
+		for (i = 0; i < from->count; i++)
+			TRY(hist_put(into, from->exact[i], err));
+		return ST_OK;
+	}
+	if (!into->held && into->count)
+		TRY(hist_spread(into, err));
+	TRY(hist_reach(into, from->first, from->first + from->held - 1, err));
+	for (i = 0; i < from->held; i++)
+		into->buckets[from->first + i - into->first] += from->buckets[i];
+	into->count += from->count;
+	return ST_OK;
+}
+
+uint64_t hist_count(const struct hist *h)
+{
+	return h->count;
+}
+
+uint64_t hist_at(const struct hist *h, uint64_t rank)
+{
+	size_t i;
+
+	if (rank >= h->count)
+		return 0;
+	if (!h->held)
+		return h->exact[rank];
+	for (i = 0; i < h->held && rank >= h->buckets[i]; i++)
+		rank -= h->buckets[i];
+	return bucket_value(h->first + i);
+}
+
+uint64_t hist_median(const struct hist *h)
+{
+	uint64_t low, high;
+
+	if (!h->count)
+		return 0;
+	low = hist_at(h, (h->count - 1) / 2);
+	high = hist_at(h, h->count / 2);
+	return low + (high - low) / 2;
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/table.h"
+
+#include "analyze/hist.h"
+#include "schemas/arena.h"
+#include "schemas/hash.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Slots of an open hash: index + 1 of what they stand for, 0 free. */
+struct index {
+	uint32_t *slots;
+	size_t mask, used;
+};
+
+struct table {
+	struct tables *tables;
+	const struct table_type *type;
+	size_t keys, columns;
+	union value **rows; /* as made, or in key order when `sorted` */
+	uint64_t *hashes;   /* of rows as made, while !sorted the same place */
+	size_t count, cap;
+	bool sorted;
+	struct index index;
+};
+
+struct text {
+	const char *text;
+	uint64_t hash;
+};
+
+struct tables {
+	struct arena arena;
+	struct table *at;
+	size_t count;
+	struct text *texts;
+	size_t text_count, text_cap;
+	struct index text_index;
+	struct hist **hists;
+	size_t hist_count, hist_cap;
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for the tables of a report");
+}
+
+/* Room for one more of `count` items. */
+static enum status grow(void *items, size_t *cap, size_t count, size_t size, struct error *err)
+{
+	void **place = items, *wider;
+	size_t more = *cap ? *cap * 2 : 16;
+
+	if (count < *cap)
+		return ST_OK;
+	wider = realloc(*place, more * size);
+	if (!wider)
+		return no_memory(err);
+	*place = wider;
+	*cap = more;
+	return ST_OK;
+}
+
+static void index_add(struct index *x, uint64_t hash, uint32_t item)
+{
+	size_t at = hash & x->mask;
+
+	while (x->slots[at])
+		at = (at + 1) & x->mask;
+	x->slots[at] = item + 1;
+	x->used++;
+}
+
+/* Twice the slots, empty: the caller adds its items again. */
+static enum status index_grow(struct index *x, struct error *err)
+{
+	size_t count = x->slots ? (x->mask + 1) * 2 : 32;
+	uint32_t *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return no_memory(err);
+	free(x->slots);
+	*x = (struct index){ .slots = slots, .mask = count - 1 };
+	return ST_OK;
+}
+
+static bool index_is_full(const struct index *x)
+{
+	return !x->slots || x->used * 3 >= (x->mask + 1) * 2;
+}
+
+static size_t count_columns(const struct table_type *type, bool keys_only)
+{
+	size_t n = 0;
+
+	while (type->columns[n].name && (!keys_only || type->columns[n].combine == KEY))
+		n++;
+	return n;
+}
+
+size_t table_keys(const struct table_type *type)
+{
+	return count_columns(type, true);
+}
+
+size_t table_columns(const struct table_type *type)
+{
+	return count_columns(type, false);
+}
+
+enum status tables_new(struct tables **out, const struct table_type *const *types, size_t ceiling,
+		       struct error *err)
+{
+	struct tables *t = calloc(1, sizeof(*t));
+	size_t i;
+
+	*out = NULL;
+	if (!t)
+		return no_memory(err);
+	arena_init(&t->arena, ceiling);
+	while (types[t->count])
+		t->count++;
+	t->at = calloc(t->count + 1, sizeof(*t->at));
+	if (!t->at) {
+		tables_free(t);
+		return no_memory(err);
+	}
+	for (i = 0; i < t->count; i++)
+		t->at[i] = (struct table){ .tables = t, .type = types[i],
+					   .keys = table_keys(types[i]),
+					   .columns = table_columns(types[i]) };
+	*out = t;
+	return ST_OK;
+}
+
+void tables_free(struct tables *t)
+{
+	size_t i;
+
+	if (!t)
+		return;
+	for (i = 0; t->at && i < t->count; i++) {
+		free(t->at[i].rows);
+		free(t->at[i].hashes);
+		free(t->at[i].index.slots);
+	}
+	for (i = 0; i < t->hist_count; i++)
+		hist_free(t->hists[i]);
+	free(t->hists);
+	free(t->at);
+	free(t->texts);
+	free(t->text_index.slots);
+	arena_release(&t->arena);
+	free(t);
+}
+
+size_t tables_count(const struct tables *t)
+{
+	return t->count;
+}
+
+struct table *tables_at(const struct tables *t, size_t index)
+{
+	return index < t->count ? &t->at[index] : NULL;
+}
+
+struct table *tables_find(const struct tables *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < t->count; i++)
+		if (!strcmp(t->at[i].type->name, name))
+			return &t->at[i];
+	return NULL;
+}
+
+const struct table_type *table_type(const struct table *t)
+{
+	return t->type;
+}
+
+size_t table_column(const struct table *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < t->columns; i++)
+		if (!strcmp(t->type->columns[i].name, name))
+			return i;
+	return 0;
+}
+
+size_t table_count(const struct table *t)
+{
+	return t->count;
+}
+
+static enum status texts_reach(struct tables *t, struct error *err)
+{
+	size_t i;
+
+	TRY(grow(&t->texts, &t->text_cap, t->text_count, sizeof(*t->texts), err));
+	if (!index_is_full(&t->text_index))
+		return ST_OK;
+	TRY(index_grow(&t->text_index, err));
+	for (i = 0; i < t->text_count; i++)
+		index_add(&t->text_index, t->texts[i].hash, (uint32_t)i);
+	return ST_OK;
+}
+
+const char *table_text(struct table *table, const char *text, struct error *err)
+{
+	struct tables *t = table->tables;
+	size_t len = strlen(text), at;
+	uint64_t hash = hash_text(text, len);
+	char *copy;
+
+	if (texts_reach(t, err) != ST_OK)
+		return NULL;
+	for (at = hash & t->text_index.mask; t->text_index.slots[at];
+	     at = (at + 1) & t->text_index.mask) {
+		const struct text *have = &t->texts[t->text_index.slots[at] - 1];
+
+		if (have->hash == hash && !strcmp(have->text, text))
+			return have->text;
+	}
+	copy = arena_text(&t->arena, text, len);
+	if (!copy) {
+		fail(err, ST_CEILING, NOWHERE, "the names of a report pass its memory");
+		return NULL;
+	}
+	t->texts[t->text_count] = (struct text){ copy, hash };
+	index_add(&t->text_index, hash, (uint32_t)t->text_count++);
+	return copy;
+}
+
+struct hist *table_hist(struct table *table, struct error *err)
+{
+	struct tables *t = table->tables;
+	struct hist *h = NULL;
+
+	if (grow(&t->hists, &t->hist_cap, t->hist_count, sizeof(struct hist *), err) != ST_OK ||
+	    hist_new(&h, err) != ST_OK)
+		return NULL;
+	t->hists[t->hist_count++] = h;
+	return h;
+}
+
+static union value neutral(const struct column *c)
+{
+	if (c->cell == CELL_F64)
+		return (union value){ .f64 = NAN };
+	if (c->cell == CELL_TEXT || c->cell == CELL_WORDS)
+		return (union value){ .text = NULL };
+	if (c->cell == CELL_HIST)
+		return (union value){ .hist = NULL };
+	return (union value){ .u64 = c->combine == MIN || c->combine == DERIVED ? NO_U64 : 0 };
+}
+
+static bool is_text(const struct column *c)
+{
+	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
+}
+
+/* Keys with texts as the tables hold them, so that equal keys have equal words. */
+static enum status keys_take(struct table *t, const union value *given, union value *keys,
+			     uint64_t *hash, struct error *err)
+{
+	size_t i;
+
+	*hash = 0;
+	for (i = 0; i < t->keys; i++) {
+		keys[i] = given[i];
+		if (is_text(&t->type->columns[i]) && given[i].text) {
+			keys[i].text = table_text(t, given[i].text, err);
+			if (!keys[i].text)
+				return ST_CEILING;
+		}
+		*hash = hash_word(*hash, keys[i].u64);
+	}
+	return ST_OK;
+}
+
+static enum status rows_reach(struct table *t, struct error *err)
+{
+	size_t i, cap = t->cap;
+
+	TRY(grow(&t->rows, &cap, t->count, sizeof(*t->rows), err));
+	TRY(grow(&t->hashes, &t->cap, t->count, sizeof(*t->hashes), err));
+	if (!index_is_full(&t->index) && !t->sorted)
+		return ST_OK;
+	if (index_is_full(&t->index))
+		TRY(index_grow(&t->index, err));
+	else
+		memset(t->index.slots, 0, (t->index.mask + 1) * sizeof(*t->index.slots));
+	t->index.used = 0;
+	for (i = 0; i < t->count; i++) {
+		if (t->sorted) { /* rows were moved: their hashes are made again */
+			size_t k;
+
+			t->hashes[i] = 0;
+			for (k = 0; k < t->keys; k++)
+				t->hashes[i] = hash_word(t->hashes[i], t->rows[i][k].u64);
+		}
+		index_add(&t->index, t->hashes[i], (uint32_t)i);
+	}
+	t->sorted = false;
+	return ST_OK;
+}
+
+static enum status row_add(struct table *t, const union value *keys, uint64_t hash,
+			   union value **out, struct error *err)
+{
+	union value *row = arena_take(&t->tables->arena, t->columns * sizeof(*row), 0);
+	size_t i;
+
+	if (!row)
+		return fail(err, ST_CEILING, NOWHERE, "the rows of a report pass its memory");
+	memcpy(row, keys, t->keys * sizeof(*row));
+	for (i = t->keys; i < t->columns; i++)
+		row[i] = neutral(&t->type->columns[i]);
+	t->rows[t->count] = row;
+	t->hashes[t->count] = hash;
+	index_add(&t->index, hash, (uint32_t)t->count++);
+	*out = row;
+	return ST_OK;
+}
+
+enum { KEYS_MAX = 8 };
+
+enum status table_row(struct table *t, const union value *given, union value **row,
+		      struct error *err)
+{
+	union value keys[KEYS_MAX];
+	uint64_t hash;
+	size_t at;
+
+	TRY(keys_take(t, given, keys, &hash, err));
+	TRY(rows_reach(t, err));
+	for (at = hash & t->index.mask; t->index.slots[at]; at = (at + 1) & t->index.mask) {
+		size_t i = t->index.slots[at] - 1;
+
+		if (t->hashes[i] == hash &&
+		    !memcmp(t->rows[i], keys, t->keys * sizeof(keys[0]))) {
+			*row = t->rows[i];
+			return ST_OK;
+		}
+	}
+	return row_add(t, keys, hash, row, err);
+}
+
+static int compare_value(const struct column *c, union value a, union value b)
+{
+	if (is_text(c))
+		return a.text == b.text ? 0 : !a.text ? -1 : !b.text ? 1 : strcmp(a.text, b.text);
+	if (c->cell == CELL_F64)
+		return (a.f64 > b.f64) - (a.f64 < b.f64);
+	return (a.u64 > b.u64) - (a.u64 < b.u64);
+}
+
+static int compare_keys(const void *pa, const void *pb, void *self)
+{
+	const union value *a = *(union value *const *)pa, *b = *(union value *const *)pb;
+	const struct table *t = self;
+	size_t i;
+	int order;
+
+	for (i = 0; i < t->keys; i++) {
+		order = compare_value(&t->type->columns[i], a[i], b[i]);
+		if (order)
+			return order;
+	}
+	return 0;
+}
+
+union value *table_at(struct table *t, size_t index)
+{
+	if (!t->sorted && t->count)
+		qsort_r(t->rows, t->count, sizeof(*t->rows), compare_keys, t);
+	t->sorted = true;
+	return index < t->count ? t->rows[index] : NULL;
+}
+
+static int compare_printed(const void *pa, const void *pb, void *self)
+{
+	const union value *a = *(union value *const *)pa, *b = *(union value *const *)pb;
+	const struct table *t = self;
+	size_t i, above = t->type->under ? table_keys(t->type->under) : 0;
+	size_t by = table_column(t, t->type->by);
+	int order;
+
+	for (i = 0; i < above; i++) {
+		order = compare_value(&t->type->columns[i], a[i], b[i]);
+		if (order)
+			return order;
+	}
+	order = compare_value(&t->type->columns[by], b[by], a[by]);
+	return order ? order : compare_keys(pa, pb, self);
+}
+
+void table_printed(struct table *t, union value **rows)
+{
+	size_t i;
+
+	for (i = 0; i < t->count; i++)
+		rows[i] = table_at(t, i);
+	if (t->type->by && t->count)
+		qsort_r(rows, t->count, sizeof(*rows), compare_printed, t);
+}
+
+static enum status combine_text(struct table *t, const struct column *c, union value *into,
+				union value from, struct error *err)
+{
+	int order = compare_value(c, *into, from);
+
+	if (!from.text || (into->text && (c->combine == MIN ? order <= 0 : order >= 0)))
+		return ST_OK;
+	into->text = table_text(t, from.text, err);
+	return into->text ? ST_OK : ST_CEILING;
+}
+
+static enum status combine_value(struct table *t, const struct column *c, union value *into,
+				 union value from, struct error *err)
+{
+	if (c->combine == DERIVED || c->combine == KEY)
+		return ST_OK;
+	if (is_text(c))
+		return combine_text(t, c, into, from, err);
+	if (c->combine == HIST) {
+		if (!from.hist)
+			return ST_OK;
+		if (!into->hist)
+			into->hist = table_hist(t, err);
+		return into->hist ? hist_merge(into->hist, from.hist, err) : ST_MEMORY;
+	}
+	if (c->combine == SUM)
+		into->u64 += from.u64;
+	else if (c->combine == MIN ? from.u64 < into->u64 : from.u64 > into->u64)
+		into->u64 = from.u64;
+	return ST_OK;
+}
+
+static enum status table_merge(struct table *into, struct table *from, struct error *err)
+{
+	const union value *row;
+	union value *mine;
+	size_t i, k;
+
+	for (i = 0; (row = table_at(from, i)); i++) {
+		TRY(table_row(into, row, &mine, err));
+		for (k = into->keys; k < into->columns; k++)
+			TRY(combine_value(into, &into->type->columns[k], &mine[k], row[k], err));
+	}
+	return ST_OK;
+}
+
+enum status tables_merge(struct tables *into, struct tables *from, struct error *err)
+{
+	size_t i;
+
+	for (i = 0; i < into->count; i++)
+		TRY(table_merge(&into->at[i], &from->at[i], err));
+	return ST_OK;
+}

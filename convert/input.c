@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/input.h"
+
+#include "convert/input_unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	WINDOW_BYTES = 256 * 1024, /* stays in the second-level cache */
+	COPY_BYTES = 256 * 1024,
+};
+
+struct input {
+	char *path, *scratch;
+	int fd;
+	bool owns_fd;
+	uint64_t file_bytes; /* of a regular file; 0: unknown */
+	struct unpack *unpack; /* NULL: all was given */
+	struct error fault;    /* what stopped the unpacking */
+
+	/* Bytes that were read and not skipped: window[at .. at + len). */
+	uint8_t *window;
+	size_t cap, at, len;
+	uint64_t skipped;
+	bool ended;
+	uint64_t packed_bytes; /* when unpack is gone */
+
+	bool is_random;
+	int random_fd; /* fd itself, or that of the scratch file */
+	uint64_t size;
+};
+
+static enum status open_file(struct input *in, struct error *err)
+{
+	struct stat st;
+
+	if (strcmp(in->path, "-") == 0) {
+		in->fd = STDIN_FILENO;
+	} else {
+		in->fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		in->owns_fd = true;
+	}
+	if (in->fd < 0)
+		return fail(err, ST_IO, NOWHERE, "cannot be opened: %s", strerror(errno));
+	if (fstat(in->fd, &st) != 0)
+		return fail(err, ST_IO, NOWHERE, "cannot be looked at: %s", strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return fail(err, ST_IO, NOWHERE, "is a folder");
+	if (S_ISREG(st.st_mode))
+		in->file_bytes = (uint64_t)st.st_size;
+	return ST_OK;
+}
+
+enum status input_open(struct input **out, const char *path, const char *scratch,
+		       struct error *err)
+{
+	struct input *in = calloc(1, sizeof(*in));
+	enum status status;
+
+	*out = NULL;
+	if (!in)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
+	in->fd = in->random_fd = -1;
+	in->path = strdup(path);
+	in->scratch = strdup(scratch ? scratch : "/tmp");
+	if (!in->path || !in->scratch)
+		status = fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
+	else
+		status = open_file(in, err);
+	if (status == ST_OK)
+		status = unpack_open(&in->unpack, in->fd, err);
+	if (status != ST_OK) {
+		input_close(in);
+		return status;
+	}
+	*out = in;
+	return ST_OK;
+}
+
+/* What only reading forward needs; 1,024 inputs that were read to their end stay small. */
+static void release_window(struct input *in)
+{
+	if (in->unpack)
+		in->packed_bytes = unpack_packed(in->unpack);
+	unpack_close(in->unpack);
+	in->unpack = NULL;
+	free(in->window);
+	in->window = NULL;
+	in->cap = in->at = in->len = 0;
+}
+
+void input_close(struct input *in)
+{
+	if (!in)
+		return;
+	release_window(in);
+	if (in->random_fd >= 0 && in->random_fd != in->fd)
+		close(in->random_fd);
+	if (in->owns_fd && in->fd >= 0)
+		close(in->fd);
+	free(in->path);
+	free(in->scratch);
+	free(in);
+}
+
+const char *input_path(const struct input *in)
+{
+	return strcmp(in->path, "-") == 0 ? "(stdin)" : in->path;
+}
+
+/* Forward */
+
+/* Room for `want` bytes from the present place on, and for a good read. */
+static enum status window_room(struct input *in, size_t want, struct error *err)
+{
+	size_t cap = in->cap ? in->cap : WINDOW_BYTES;
+	uint8_t *moved;
+
+	if (in->at && in->len)
+		memmove(in->window, in->window + in->at, in->len);
+	in->at = 0;
+	while (cap < want + WINDOW_BYTES / 2)
+		cap *= 2;
+	if (cap == in->cap)
+		return ST_OK;
+	moved = realloc(in->window, cap);
+	if (!moved)
+		return fail(err, ST_MEMORY, in->skipped, "no memory to look %zu bytes ahead", want);
+	in->window = moved;
+	in->cap = cap;
+	return ST_OK;
+}
+
+static enum status window_fill(struct input *in, size_t want, struct error *err)
+{
+	TRY(window_room(in, want, err));
+	while (!in->ended && in->len < want) {
+		size_t got;
+
+		if (unpack_read(in->unpack, in->window + in->len, in->cap - in->len, &got,
+				&in->fault) != ST_OK)
+			got = 0;
+		in->len += got;
+		in->ended = got == 0;
+	}
+	return ST_OK;
+}
+
+enum status input_peek(struct input *in, size_t want, const uint8_t **bytes, size_t *len,
+		       struct error *err)
+{
+	*bytes = (const uint8_t *)"";
+	*len = 0;
+	if (want > INPUT_PEEK_MAX)
+		want = INPUT_PEEK_MAX;
+	if (in->len < want && !in->ended)
+		TRY(window_fill(in, want, err));
+	if (in->len) {
+		*bytes = in->window + in->at;
+		*len = in->len;
+		return ST_OK;
+	}
+	if (!in->ended)
+		return ST_OK;
+	release_window(in);
+	if (in->fault.status != ST_OK && err)
+		*err = in->fault;
+	return in->fault.status;
+}
+
+void input_skip(struct input *in, size_t len)
+{
+	if (len > in->len)
+		len = in->len;
+	in->at += len;
+	in->len -= len;
+	in->skipped += len;
+}
+
+uint64_t input_at(const struct input *in)
+{
+	return in->skipped;
+}
+
+/* Random */
+
+static int scratch_open(const char *folder)
+{
+	char path[4096];
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || strlen(folder) > sizeof(path) - 32)
+		return fd;
+	stpcpy(stpcpy(path, folder), "/tacho-input-XXXXXX"); /* where O_TMPFILE is not known */
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+static enum status write_all(int fd, const uint8_t *bytes, size_t len, struct error *err)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(err, ST_IO, NOWHERE, "the scratch file cannot be written: %s",
+				    strerror(errno));
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return ST_OK;
+}
+
+/* All that can be unpacked, to the scratch file; what ended it stays in in->fault. */
+static enum status copy_to_scratch(struct input *in, struct error *err)
+{
+	while (!in->ended || in->len) {
+		const uint8_t *bytes;
+		size_t len;
+
+		if (input_peek(in, COPY_BYTES, &bytes, &len, err) != ST_OK || !len)
+			break;
+		TRY(write_all(in->random_fd, bytes, len, err));
+		in->size += len;
+		input_skip(in, len);
+	}
+	return ST_OK;
+}
+
+enum status input_random(struct input *in, struct error *err)
+{
+	struct stat st;
+	enum status status;
+
+	if (in->is_random)
+		return ST_OK;
+	if (in->file_bytes && in->unpack && unpack_is_plain(in->unpack)) {
+		if (fstat(in->fd, &st) != 0)
+			return fail(err, ST_IO, NOWHERE, "cannot be looked at: %s",
+				    strerror(errno));
+		in->random_fd = in->fd;
+		in->size = (uint64_t)st.st_size;
+		status = ST_OK;
+	} else if (in->skipped) {
+		return fail(err, ST_IO, in->skipped, "cannot go back to bytes that were passed");
+	} else {
+		in->random_fd = scratch_open(in->scratch);
+		if (in->random_fd < 0)
+			return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", in->scratch,
+				    strerror(errno));
+		status = copy_to_scratch(in, err);
+	}
+	in->is_random = status == ST_OK;
+	in->ended = true; /* for reading forward */
+	release_window(in);
+	return status;
+}
+
+uint64_t input_size(const struct input *in)
+{
+	return in->size;
+}
+
+enum status input_read_at(const struct input *in, uint64_t at, void *bytes, size_t len,
+			  size_t *got, struct error *err)
+{
+	uint8_t *to = bytes;
+
+	*got = 0;
+	if (len && at >= in->size && in->fault.status != ST_OK) {
+		if (err)
+			*err = in->fault;
+		return in->fault.status;
+	}
+	while (*got < len) {
+		ssize_t n = pread(in->random_fd, to + *got, len - *got, (off_t)(at + *got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(err, ST_IO, at, "cannot be read: %s", strerror(errno));
+		if (n == 0)
+			break;
+		*got += (size_t)n;
+	}
+	return ST_OK;
+}
+
+void input_progress(const struct input *in, uint64_t *done, uint64_t *all)
+{
+	*done = in->unpack ? unpack_packed(in->unpack) : in->packed_bytes;
+	*all = in->file_bytes;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/out.h"
+
+#include "convert/gzip.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROOM_BYTES = 256 * 1024, ROOM_MOST = 64 * 1024, GZIP_LEVEL = 6 };
+
+/* A file that lies there whole under its temporary name, waiting for the commit. */
+struct out_made {
+	char *temporary, *name;
+};
+
+struct out {
+	char *folder; /* NULL: one file */
+	char *name;   /* of the file being written, whole path; NULL: standard output */
+	char *temporary;
+	int fd; /* -1: none open */
+	struct gzip *gzip;
+	struct out_made *made;
+	size_t made_count, made_room;
+	uint64_t bytes;
+	size_t filled;
+	struct error error; /* first fault; status ST_OK: none */
+	uint8_t room[ROOM_BYTES];
+};
+
+static enum status broken(struct out *o, struct error *err)
+{
+	if (o->error.status != ST_OK && err)
+		*err = o->error;
+	return o->error.status;
+}
+
+static enum status write_file(void *self, const void *bytes, size_t len, struct error *err)
+{
+	struct out *o = self;
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t n = write(o->fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(err, ST_IO, NOWHERE, "cannot write %s: %s",
+				    o->name ? o->name : "standard output", strerror(errno));
+		at += n;
+		len -= (size_t)n;
+	}
+	return ST_OK;
+}
+
+static bool ends_in_gz(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 3 && strcmp(name + len - 3, ".gz") == 0;
+}
+
+/* A device or a pipe (/dev/null) is written to as it is: a rename would put a file in its place. */
+static bool is_special(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+/* Begin `name`, which becomes ours, under a temporary name beside it. */
+static enum status begin_file(struct out *o, char *name, struct error *err)
+{
+	o->name = name;
+	if (!name)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
+	if (is_special(name)) {
+		o->fd = open(name, O_WRONLY | O_CLOEXEC);
+		return o->fd >= 0 ? ST_OK
+				  : fail(err, ST_IO, NOWHERE, "cannot open %s: %s", name,
+					 strerror(errno));
+	}
+	if (asprintf(&o->temporary, "%s.%ld.part", name, (long)getpid()) < 0) {
+		o->temporary = NULL;
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
+	}
+	o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (o->fd < 0)
+		return fail(err, ST_IO, NOWHERE, "cannot create %s: %s", name, strerror(errno));
+	if (ends_in_gz(name))
+		TRY(gzip_new(&o->gzip, GZIP_LEVEL, write_file, o, err));
+	return ST_OK;
+}
+
+static enum status flush_room(struct out *o, struct error *err)
+{
+	size_t len = o->filled;
+
+	o->filled = 0;
+	o->bytes += len;
+	if (!len)
+		return ST_OK;
+	if (o->fd < 0)
+		return fail(err, ST_USAGE, NOWHERE, "no file of the folder was begun");
+	if (o->gzip)
+		return gzip_put(o->gzip, o->room, len, err);
+	return write_file(o, o->room, len, err);
+}
+
+/* Remember a whole file for the commit; its texts move there. */
+static enum status keep_made(struct out *o, struct error *err)
+{
+	if (o->made_count == o->made_room) {
+		size_t room = o->made_room ? o->made_room * 2 : 8;
+		struct out_made *made = realloc(o->made, room * sizeof(*made));
+
+		if (!made)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of files");
+		o->made = made;
+		o->made_room = room;
+	}
+	o->made[o->made_count++] = (struct out_made){o->temporary, o->name};
+	o->temporary = o->name = NULL;
+	return ST_OK;
+}
+
+/* End the open file: everything is handed to the system, nothing is renamed yet. */
+static enum status end_file(struct out *o, struct error *err)
+{
+	TRY(flush_room(o, err));
+	if (o->gzip) {
+		TRY(gzip_finish(o->gzip, err));
+		gzip_free(o->gzip);
+		o->gzip = NULL;
+	}
+	if (!o->temporary) /* standard output, a device, or no file yet */
+		return ST_OK;
+	int rc = close(o->fd);
+	o->fd = -1;
+	if (rc != 0)
+		return fail(err, ST_IO, NOWHERE, "cannot write %s: %s", o->name, strerror(errno));
+	return keep_made(o, err);
+}
+
+static enum status make_folders(char *path, struct error *err)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		int rc = mkdir(path, 0777);
+		int why = errno;
+		*slash = '/';
+		if (rc != 0 && why != EEXIST)
+			return fail(err, ST_IO, NOWHERE, "cannot make a folder for %s: %s", path,
+				    strerror(why));
+	}
+	return ST_OK;
+}
+
+enum status out_open(struct out **out, const char *path, bool is_folder, struct error *err)
+{
+	bool to_stdout = !path || strcmp(path, "-") == 0;
+	struct out *o;
+	enum status st = ST_OK;
+
+	*out = NULL;
+	if (to_stdout && is_folder)
+		return fail(err, ST_USAGE, NOWHERE, "several files need -o FOLDER");
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for an output");
+	o->fd = -1;
+	if (to_stdout)
+		o->fd = STDOUT_FILENO;
+	else if (is_folder)
+		o->folder = strdup(path);
+	else
+		st = begin_file(o, strdup(path), err);
+	if (st != ST_OK) {
+		out_free(o);
+		return st;
+	}
+	*out = o;
+	return ST_OK;
+}
+
+enum status out_begin(struct out *o, const char *name, struct error *err)
+{
+	char *path;
+	enum status st;
+
+	TRY(broken(o, err));
+	if (strstr(name, "..") || name[0] == '/' || !o->folder)
+		return fail(err, ST_USAGE, NOWHERE, "%s is no name for a file in a folder", name);
+	st = end_file(o, &o->error);
+	if (st == ST_OK && asprintf(&path, "%s/%s", o->folder, name) < 0)
+		st = fail(&o->error, ST_MEMORY, NOWHERE, "no memory for a file's name");
+	else if (st == ST_OK && (st = make_folders(path, &o->error)) != ST_OK)
+		free(path);
+	else if (st == ST_OK)
+		st = begin_file(o, path, &o->error);
+	return st == ST_OK ? ST_OK : broken(o, err);
+}
+
+uint8_t *out_room(struct out *o, size_t want)
+{
+	if (want > ROOM_MOST || o->error.status != ST_OK)
+		return NULL;
+	if (sizeof(o->room) - o->filled < want && flush_room(o, &o->error) != ST_OK)
+		return NULL;
+	return o->room + o->filled;
+}
+
+void out_advance(struct out *o, size_t len)
+{
+	o->filled += len;
+}
+
+enum status out_write(struct out *o, const void *bytes, size_t len, struct error *err)
+{
+	const uint8_t *at = bytes;
+
+	while (len) {
+		size_t piece = len < ROOM_MOST ? len : ROOM_MOST;
+		uint8_t *room = out_room(o, piece);
+
+		if (!room)
+			return broken(o, err);
+		memcpy(room, at, piece);
+		out_advance(o, piece);
+		at += piece;
+		len -= piece;
+	}
+	return broken(o, err);
+}
+
+enum status out_commit(struct out *o, struct error *err)
+{
+	TRY(broken(o, err));
+	if (end_file(o, &o->error) != ST_OK)
+		return broken(o, err);
+	for (size_t i = 0; i < o->made_count; i++) {
+		struct out_made *m = &o->made[i];
+
+		if (!m->temporary)
+			continue;
+		if (rename(m->temporary, m->name) != 0)
+			return fail(err, ST_IO, NOWHERE, "cannot name %s: %s", m->name,
+				    strerror(errno));
+		free(m->temporary);
+		m->temporary = NULL;
+	}
+	return ST_OK;
+}
+
+void out_free(struct out *o)
+{
+	if (!o)
+		return;
+	gzip_free(o->gzip);
+	if (o->fd >= 0 && o->fd != STDOUT_FILENO)
+		close(o->fd);
+	if (o->temporary)
+		unlink(o->temporary);
+	for (size_t i = 0; i < o->made_count; i++) {
+		if (o->made[i].temporary)
+			unlink(o->made[i].temporary);
+		free(o->made[i].temporary);
+		free(o->made[i].name);
+	}
+	free(o->made);
+	free(o->temporary);
+	free(o->name);
+	free(o->folder);
+	free(o);
+}
+
+uint64_t out_bytes(const struct out *o)
+{
+	return o->bytes + o->filled;
+}

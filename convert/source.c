@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source.h"
+
+#include "convert/input.h"
+
+#include <stdio.h>
+
+enum { HEAD_BYTES = 64 * 1024, SHOWN_BYTES = 16 };
+
+static const struct source_type *const types[] = {
+#define X(name) &source_##name,
+	SOURCE_LIST(X)
+#undef X
+};
+enum { TYPES = sizeof(types) / sizeof(types[0]) };
+
+/* The best bidder that was not asked yet, marked as asked; NULL: there is none. */
+static const struct source_type *best_bidder(int bids[TYPES])
+{
+	size_t best = 0, i;
+
+	for (i = 1; i < TYPES; i++)
+		if (bids[i] > bids[best])
+			best = i;
+	if (bids[best] <= 0)
+		return NULL;
+	bids[best] = 0;
+	return types[best];
+}
+
+/* What stands there instead: as text where it is text, else in hexadecimal. */
+static enum status refuse(const uint8_t *head, size_t len, struct error *err)
+{
+	char shown[SHOWN_BYTES * 3 + 1] = "";
+	size_t i, used = 0, n = len < SHOWN_BYTES ? len : SHOWN_BYTES;
+	bool is_text = true;
+
+	for (i = 0; i < n; i++)
+		is_text = is_text && ((head[i] >= 0x20 && head[i] < 0x7f) ||
+				      (head[i] >= '\t' && head[i] <= '\r'));
+	for (i = 0; i < n; i++)
+		used += (size_t)snprintf(shown + used, sizeof(shown) - used,
+					 is_text ? "%c" : i ? " %02x" : "%02x", head[i]);
+	return fail(err, ST_FORMAT, 0, "not a trace that Tacho reads (it begins with %s%s%s%s)",
+		    is_text ? "'" : "the bytes ", shown, is_text ? "'" : "",
+		    len > n ? " ..." : "");
+}
+
+enum status source_open(struct source **out, struct input *in, struct trace *trace,
+			const struct budget *budget, const struct cut *wanted, struct error *err)
+{
+	const struct source_type *type;
+	struct error first = { 0 };
+	const uint8_t *head;
+	int bids[TYPES];
+	size_t len, i;
+	enum status status;
+
+	*out = NULL;
+	TRY(input_peek(in, HEAD_BYTES, &head, &len, err));
+	if (!len)
+		return fail(err, ST_FORMAT, 0, "the input is empty");
+	for (i = 0; i < TYPES; i++)
+		bids[i] = types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
+	type = best_bidder(bids);
+	if (!type)
+		return refuse(head, len, err);
+	for (; type; type = best_bidder(bids)) {
+		struct error own = { 0 };
+
+		status = type->open(out, in, trace, budget, wanted, &own);
+		if (status == ST_OK)
+			return ST_OK;
+		*out = NULL;
+		if (!first.status)
+			first = own;
+		if (status != ST_FORMAT || input_at(in))
+			break; /* past its first look: nobody else can start over */
+	}
+	if (err)
+		*err = first;
+	return first.status;
+}
+
+enum status source_next(struct source *s, struct batch *out, struct error *err)
+{
+	*out = (struct batch){ .count = 0 };
+	return s->type->next(s, out, err);
+}
+
+void source_close(struct source *s)
+{
+	if (s)
+		s->type->close(s);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_text.h - the texts and numbers of JSON, always valid, whatever the bytes were.
+ *
+ * Invalid UTF-8 becomes U+FFFD, one for each maximal bad piece; control characters are escaped; a
+ * number that JSON does not know (infinity, not a number) becomes null.
+ */
+#ifndef SCHEMAS_JSON_TEXT_H
+#define SCHEMAS_JSON_TEXT_H
+
+#include "schemas/buf.h"
+
+#include <stdbool.h>
+
+/* With its quotes.  Returns how many bad pieces were repaired. */
+size_t json_put_text(struct buf *b, const char *text, size_t len);
+
+/* The shortest decimal that reads back as the same double, always with a point or an exponent so
+ * that it reads back as a double too. */
+void json_put_f64(struct buf *b, double value);
+
+/* Length of the well-formed UTF-8 sequence at text[0..len), 0 when there is none (RFC 3629). */
+size_t utf8_sequence(const char *text, size_t len);
+
+#endif
