@@ -20,41 +20,45 @@
 #define ANALYZE_REPORT_H
 
 #include "analyze/sweep.h" /* and with it event, trace, step, link */
+#include "analyze/sweep_steps.h"
 #include "analyze/table.h"
 #include "convert/pump.h"
 
 struct fold { /* one report over one input; one thread */
 	const struct report_type *type;
-	struct trace *trace;        /* of this input; borrowed */
-	const struct source *step;  /* stage: phases' names, step thread; borrowed */
-	const struct source *link;  /* stage: totals; borrowed */
+	struct trace *trace;           /* of this input; borrowed */
+	const struct source *step;     /* stage: phases' names, step thread; borrowed */
+	const struct source *link;     /* stage: totals; borrowed */
 	const struct name_rules *rules;
-	const struct cut *cut;
-	const char *path;           /* of the input */
-	struct tables *tables;      /* where results go; borrowed */
-	void *state;                /* type->state_size bytes, zeroed; freed by the engine */
+	struct sweep *sweep;
+	const struct step_list *steps; /* by process id; resolved before end() */
+	const char *path;              /* of the input */
+	bool per_step;                 /* --per-step */
+	struct tables *tables;         /* where results go; borrowed */
+	void *state;                   /* type->state_size bytes, zeroed; freed by the engine */
+};
+
+/* What one pull gave, while it is warm: the sweep and the list of steps have seen it. */
+struct warm {
+	const struct pulled *in;
+	const struct segment *segments;
+	size_t segment_count;
 };
 
 struct report_type {
 	const char *name; /* as in --report NAME */
 	const char *help; /* one line */
 	const struct table_type *const *tables; /* what it fills; ends with NULL */
-	unsigned needs;    /* enum need */
+	const struct report_type *const *with;  /* reports whose tables it shows too; or NULL */
 	size_t state_size;
 
 	/* Slots of the fold; each optional (NULL: not interested). */
 	enum status (*begin)(struct fold *f, struct error *err);
-	enum status (*events)(struct fold *f, const struct event *events, size_t count,
-			      struct error *err);
-	enum status (*segments)(struct fold *f, const struct segment *segments, size_t count,
-				struct error *err);
-	enum status (*stretches)(struct fold *f, const struct stretch *stretches, size_t count,
-				 struct error *err);
-	enum status (*marks)(struct fold *f, const struct step_mark *marks, size_t count,
-			     struct error *err);
-	enum status (*end)(struct fold *f, struct error *err); /* also frees what state holds */
+	enum status (*put)(struct fold *f, const struct warm *w, struct error *err);
+	enum status (*end)(struct fold *f, struct error *err);
+	void (*release)(struct fold *f); /* what state holds; also after a fault */
 
-	/* Once, over all inputs: fills DERIVED columns, reads other reports' tables if there. */
+	/* Once, over all inputs: fills DERIVED columns. */
 	enum status (*finish)(struct tables *all, struct error *err);
 };
 
@@ -62,5 +66,30 @@ struct report_type {
 #define X(name) extern const struct report_type report_##name;
 REPORT_LIST(X)
 #undef X
+extern const struct report_type report_base; /* inputs, ranks, losses, trust: part of each run */
+
+const struct report_type *report_find(const char *name, size_t len); /* NULL: there is none */
+/* Every report, ends with NULL. */
+const struct report_type *const *reports(void);
+
+/* Every table hangs below `ranks`: these are the first columns of each (DEFINITIONS 8). */
+enum { RANK_KEYS = 3 };
+#define RANK_COLUMNS                                                                               \
+	{ "rank", "rank", CELL_U64, KEY, NULL, "the rank in the job; null: the file has none" },   \
+	{ "host", NULL, CELL_TEXT, KEY, NULL, "the host's name" },                                 \
+	{ "pid", NULL, CELL_U64, KEY, NULL, "the process id on the host" }
+extern const struct table_type table_ranks;
+
+/* Fills keys[0 .. RANK_KEYS). */
+void fold_rank(const struct fold *f, uint32_t process, union value *keys);
+/* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */
+enum status fold_row(struct fold *f, const char *table, uint32_t process, union value *keys,
+		     union value **row, struct error *err);
+/* `text` held by the tables, into a cell. */
+enum status fold_text(struct fold *f, const char *table, union value *cell, const char *text,
+		      struct error *err);
+
+/* 100 * part / whole, 0 when the whole is nothing. */
+double percent_of(uint64_t part, uint64_t whole);
 
 #endif

@@ -11,10 +11,12 @@
  *
  * What overlaps is in the mask too and stands beside, never inside.
  *
- * State is bounded: GPU work still running, stretches of the host inside the open gap.  A segment
- * comes when it is final; an idle one when its gap ends, for the event that ends it is its owner.
- * Where nothing runs, segments are also split where the step thread's phase changes (step.h), so
- * that "idle meanwhile" is a sum over segments too.
+ * A segment comes when it is final, an idle one when its gap ends, for the event that ends it is
+ * its owner.  What the step thread did while a GPU did nothing is a second tiling of the same
+ * time: it is summed here, per phase, as the host's stretches come (sweep_gpu().during), because
+ * a stretch may become final long after the gap, or the gap long after the stretch.
+ *
+ * State is bounded: GPU work still running, busy intervals and stretches that wait for each other.
  */
 #ifndef ANALYZE_SWEEP_H
 #define ANALYZE_SWEEP_H
@@ -25,38 +27,74 @@
 
 enum busy { BUSY_COMPUTE = 1, BUSY_COMM = 2, BUSY_COPY = 4 };
 enum part { PART_LEAD, PART_SPAN, PART_TAIL };
+enum origin { /* how the owner came to be */
+	ORIGIN_LAUNCH,
+	ORIGIN_BEFORE,  /* no launch, and none was recorded for anything before it on this GPU */
+	ORIGIN_UNKNOWN, /* no launch, though earlier work has one */
+};
 
 struct segment {
 	uint64_t begin_ns, end_ns; /* begin < end */
+	uint64_t order;            /* of the owner: unique in a run */
+	uint32_t gpu;              /* index for sweep_gpu() */
+	uint32_t name, step;       /* of the owner; its step and phase are the cell */
+	uint8_t phase, kind, subkind, origin;
+	uint8_t busy; /* mask; 0: nothing runs */
+	uint8_t part; /* in PART_TAIL nothing ends the gap: kind is KIND_UNKNOWN */
+};
+
+/* What one pull gave, clipped to what the user asked for; all borrowed for the call. */
+struct pulled {
+	const struct event *events; /* in order; host events too: they bound the window */
+	size_t count;
+	const struct stretch *stretches; /* per process in time order */
+	size_t stretch_count;
+	const struct step_mark *marks; /* not later than the first event that begins after them */
+	size_t mark_count;
+};
+
+enum { SWEEP_PHASES = 256 };
+struct phase_sums {
+	bool some; /* anything but zeros */
+	uint64_t ns[SWEEP_PHASES];
+	bool inferred[SWEEP_PHASES]; /* some of it by DEFINITIONS 4, rules 3 and 4 */
+};
+struct sweep_gpu { /* complete after sweep_end() */
 	uint32_t process, device;
-	uint32_t window;           /* its number in this process, from 0 */
-	struct event owner;        /* a copy: its step and phase are the cell; vary is NULL.
-	                            * In PART_TAIL nothing ends the gap: kind is KIND_UNKNOWN */
-	struct launch launch;      /* of the owner, when has_launch */
-	bool has_launch;
-	bool before_window;        /* no launch, and none was recorded for anything before it */
-	uint8_t busy;              /* mask; 0: nothing runs */
-	uint8_t part;
-	uint8_t host_phase;        /* where nothing runs: of the step thread, an id of step.h */
-	uint32_t host_step;        /* likewise, as event.step */
+	const struct phase_sums *during; /* of the time that is not busy: lead, idle, tail */
+};
+struct sweep_process { /* complete after sweep_end() */
+	uint64_t begin_ns, end_ns; /* from the first window's begin to the last one's end */
+	uint64_t span_ns;          /* windows added up */
+	uint64_t events;
+	bool has_gpu, has_mark;
+	const struct phase_sums *wall; /* of the step thread, inside the windows */
+};
+struct sweep_window { /* one that is over; of a process */
+	uint32_t process, window; /* window: a row of the trace, 0: the whole input */
+	uint64_t begin_ns, end_ns;
 };
 
 struct sweep;
-/* `link` and `step` are stages of the pipeline; borrowed.  Work over `ceiling` bytes of running
- * events is ST_CEILING. */
-enum status sweep_open(struct sweep **out, struct trace *trace, const struct source *step,
-		       const struct source *link, const struct name_rules *rules, size_t ceiling,
-		       struct error *err);
-/*
- * Events in order in (all of a batch, host events too: they bound the window), with the stretches
- * and marks that the step stage gave with it; segments that became final out, borrowed until the
- * next call.
- */
-enum status sweep_put(struct sweep *s, const struct event *events, size_t count,
-		      const struct segment **segments, size_t *segment_count, struct error *err);
+/* `link` is the stage of the pipeline, NULL: no launch is known; all borrowed.  Running work and
+ * waiting intervals over `ceiling` bytes are ST_CEILING. */
+enum status sweep_open(struct sweep **out, struct trace *trace, const struct source *link,
+		       const struct name_rules *rules, size_t ceiling, struct error *err);
+/* Segments that became final, borrowed until the next call. */
+enum status sweep_put(struct sweep *s, const struct pulled *in, const struct segment **segments,
+		      size_t *count, struct error *err);
 /* The input is over: the last segments of every GPU. */
-enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *segment_count,
+enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
 		      struct error *err);
 void sweep_close(struct sweep *s); /* accepts NULL */
+
+size_t sweep_gpu_count(const struct sweep *s);
+struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu);
+struct sweep_process sweep_process(const struct sweep *s, uint32_t process);
+size_t sweep_windows(const struct sweep *s, const struct sweep_window **out);
+/* Whether a kernel of this name communicates; asked once per name. */
+bool sweep_communicates(struct sweep *s, uint32_t name);
+/* The GPU of a track, by index, NO_ID: it has done nothing yet. */
+uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track);
 
 #endif

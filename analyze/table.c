@@ -47,20 +47,20 @@ static enum status no_memory(struct error *err)
 	return fail(err, ST_MEMORY, NOWHERE, "no memory for the tables of a report");
 }
 
-/* Room for one more of `count` items. */
-static enum status grow(void *items, size_t *cap, size_t count, size_t size, struct error *err)
+/* `items` with room for one more than `count`, which may have moved; NULL without memory. */
+static void *grow(void *items, size_t *cap, size_t count, size_t size, struct error *err)
 {
-	void **place = items, *wider;
 	size_t more = *cap ? *cap * 2 : 16;
+	void *wider;
 
 	if (count < *cap)
-		return ST_OK;
-	wider = realloc(*place, more * size);
-	if (!wider)
-		return no_memory(err);
-	*place = wider;
-	*cap = more;
-	return ST_OK;
+		return items;
+	wider = realloc(items, more * size);
+	if (wider)
+		*cap = more;
+	else
+		no_memory(err);
+	return wider;
 }
 
 static void index_add(struct index *x, uint64_t hash, uint32_t item)
@@ -198,9 +198,12 @@ size_t table_count(const struct table *t)
 
 static enum status texts_reach(struct tables *t, struct error *err)
 {
+	struct text *texts = grow(t->texts, &t->text_cap, t->text_count, sizeof(*texts), err);
 	size_t i;
 
-	TRY(grow(&t->texts, &t->text_cap, t->text_count, sizeof(*t->texts), err));
+	if (!texts)
+		return ST_MEMORY;
+	t->texts = texts;
 	if (!index_is_full(&t->text_index))
 		return ST_OK;
 	TRY(index_grow(&t->text_index, err));
@@ -238,10 +241,13 @@ const char *table_text(struct table *table, const char *text, struct error *err)
 struct hist *table_hist(struct table *table, struct error *err)
 {
 	struct tables *t = table->tables;
-	struct hist *h = NULL;
+	struct hist *h = NULL, **hists;
 
-	if (grow(&t->hists, &t->hist_cap, t->hist_count, sizeof(struct hist *), err) != ST_OK ||
-	    hist_new(&h, err) != ST_OK)
+	hists = grow(t->hists, &t->hist_cap, t->hist_count, sizeof(*hists), err);
+	if (!hists)
+		return NULL;
+	t->hists = hists;
+	if (hist_new(&h, err) != ST_OK)
 		return NULL;
 	t->hists[t->hist_count++] = h;
 	return h;
@@ -263,13 +269,22 @@ static bool is_text(const struct column *c)
 	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
 }
 
+static uint64_t row_hash(const struct table *t, const union value *row)
+{
+	uint64_t hash = 0;
+	size_t i;
+
+	for (i = 0; i < t->keys; i++)
+		hash = hash_word(hash, row[i].u64);
+	return hash;
+}
+
 /* Keys with texts as the tables hold them, so that equal keys have equal words. */
 static enum status keys_take(struct table *t, const union value *given, union value *keys,
 			     uint64_t *hash, struct error *err)
 {
 	size_t i;
 
-	*hash = 0;
 	for (i = 0; i < t->keys; i++) {
 		keys[i] = given[i];
 		if (is_text(&t->type->columns[i]) && given[i].text) {
@@ -277,36 +292,44 @@ static enum status keys_take(struct table *t, const union value *given, union va
 			if (!keys[i].text)
 				return ST_CEILING;
 		}
-		*hash = hash_word(*hash, keys[i].u64);
 	}
+	*hash = row_hash(t, keys);
 	return ST_OK;
 }
 
-static enum status rows_reach(struct table *t, struct error *err)
+/* The index over all rows, which may have been moved by sorting. */
+static enum status rows_index(struct table *t, struct error *err)
 {
-	size_t i, cap = t->cap;
+	size_t i;
 
-	TRY(grow(&t->rows, &cap, t->count, sizeof(*t->rows), err));
-	TRY(grow(&t->hashes, &t->cap, t->count, sizeof(*t->hashes), err));
-	if (!index_is_full(&t->index) && !t->sorted)
-		return ST_OK;
 	if (index_is_full(&t->index))
 		TRY(index_grow(&t->index, err));
 	else
 		memset(t->index.slots, 0, (t->index.mask + 1) * sizeof(*t->index.slots));
 	t->index.used = 0;
 	for (i = 0; i < t->count; i++) {
-		if (t->sorted) { /* rows were moved: their hashes are made again */
-			size_t k;
-
-			t->hashes[i] = 0;
-			for (k = 0; k < t->keys; k++)
-				t->hashes[i] = hash_word(t->hashes[i], t->rows[i][k].u64);
-		}
+		if (t->sorted)
+			t->hashes[i] = row_hash(t, t->rows[i]);
 		index_add(&t->index, t->hashes[i], (uint32_t)i);
 	}
 	t->sorted = false;
 	return ST_OK;
+}
+
+static enum status rows_reach(struct table *t, struct error *err)
+{
+	size_t cap = t->cap;
+	union value **rows = grow(t->rows, &cap, t->count, sizeof(*rows), err);
+	uint64_t *hashes;
+
+	if (!rows)
+		return ST_MEMORY;
+	t->rows = rows;
+	hashes = grow(t->hashes, &t->cap, t->count, sizeof(*hashes), err);
+	if (!hashes)
+		return ST_MEMORY;
+	t->hashes = hashes;
+	return index_is_full(&t->index) || t->sorted ? rows_index(t, err) : ST_OK;
 }
 
 static enum status row_add(struct table *t, const union value *keys, uint64_t hash,
@@ -382,31 +405,40 @@ union value *table_at(struct table *t, size_t index)
 	return index < t->count ? t->rows[index] : NULL;
 }
 
+struct printed {
+	struct table *table;
+	size_t above, by; /* keys of the row above; the column that orders */
+};
+
 static int compare_printed(const void *pa, const void *pb, void *self)
 {
 	const union value *a = *(union value *const *)pa, *b = *(union value *const *)pb;
-	const struct table *t = self;
-	size_t i, above = t->type->under ? table_keys(t->type->under) : 0;
-	size_t by = table_column(t, t->type->by);
+	const struct printed *how = self;
+	const struct column *columns = how->table->type->columns;
+	size_t i;
 	int order;
 
-	for (i = 0; i < above; i++) {
-		order = compare_value(&t->type->columns[i], a[i], b[i]);
+	for (i = 0; i < how->above; i++) {
+		order = compare_value(&columns[i], a[i], b[i]);
 		if (order)
 			return order;
 	}
-	order = compare_value(&t->type->columns[by], b[by], a[by]);
-	return order ? order : compare_keys(pa, pb, self);
+	order = compare_value(&columns[how->by], b[how->by], a[how->by]);
+	return order ? order : compare_keys(pa, pb, how->table);
 }
 
 void table_printed(struct table *t, union value **rows)
 {
+	struct printed how = { .table = t };
 	size_t i;
 
 	for (i = 0; i < t->count; i++)
 		rows[i] = table_at(t, i);
-	if (t->type->by && t->count)
-		qsort_r(rows, t->count, sizeof(*rows), compare_printed, t);
+	if (!t->type->by || !t->count)
+		return;
+	how.above = t->type->under ? table_keys(t->type->under) : 0;
+	how.by = table_column(t, t->type->by);
+	qsort_r(rows, t->count, sizeof(*rows), compare_printed, &how);
 }
 
 static enum status combine_text(struct table *t, const struct column *c, union value *into,

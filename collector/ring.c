@@ -23,13 +23,12 @@ size_t ring_size(size_t bytes)
 bool ring_open(struct ring *r, size_t bytes)
 {
 	/* mapped, not allocated: pages cost nothing until they are used, and no lock is taken */
-	void *p = mmap(NULL, ring_size(bytes), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = !bytes ? MAP_FAILED : mmap(NULL, ring_size(bytes), PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memset(r, 0, sizeof(*r));
 	if (p == MAP_FAILED) {
-		/* as if full for ever: mask 0 and a head that is one ahead */
-		atomic_init(&r->head, 1);
+		r->tail_seen = UINT64_MAX; /* so that each put looks, and finds no records */
 		return false;
 	}
 	r->records = p;

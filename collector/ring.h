@@ -39,7 +39,10 @@ struct ring {
 	uint64_t lost_seen;          /* by who takes */
 };
 
-/* The largest power of two of records that fits into `bytes`, at least 64.  False: no memory. */
+/*
+ * The largest power of two of records that fits into `bytes`, at least 64.  False: no memory, or
+ * `bytes` is 0; such a ring counts all that is put.
+ */
 bool ring_open(struct ring *r, size_t bytes);
 void ring_close(struct ring *r);
 /* Bytes that ring_open() would map. */
@@ -50,8 +53,9 @@ static inline bool ring_put(struct ring *r, const struct ring_record *record)
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
 	if (__builtin_expect(head - r->tail_seen > r->mask, 0)) {
-		r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
-		if (head - r->tail_seen > r->mask || !r->records) {
+		if (r->records)
+			r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+		if (head - r->tail_seen > r->mask) {
 			atomic_store_explicit(&r->lost,
 				atomic_load_explicit(&r->lost, memory_order_relaxed) + 1,
 				memory_order_relaxed);

@@ -181,6 +181,12 @@ void tick_knot(void)
 	knots[knot_count++] = now;
 }
 
+void tick_forked(void)
+{
+	knot_count = knot_hint = 0;
+	tick_knot();
+}
+
 static const struct knot *find_knot(uint64_t tick)
 {
 	size_t low = 0, high = knot_count;

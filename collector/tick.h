@@ -56,8 +56,10 @@ static inline uint64_t tick_now(void)
 	return tick_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* `choice`: "auto", "counter" or "monotonic"; others are as auto.  Again in the child of a fork. */
+/* `choice`: "monotonic"; NULL and all else: the counter if it is good.  Takes some 300 us. */
 void tick_init(const char *choice);
+/* In the child of a fork: the parent's knots are gone, its time goes on. */
+void tick_forked(void);
 /* "tsc", "cntvct" or "monotonic". */
 const char *tick_name(void);
 

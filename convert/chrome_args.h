@@ -21,17 +21,23 @@ struct chrome_members {
 	const char *rest; /* others, as `, "s": "g"`; never NULL */
 };
 
-enum status chrome_args_new(struct chrome_args **out, const struct trace *trace,
-			    struct error *err);
+/*
+ * `is_native`: recorded by us, so that what Kineto computes is added (memory bandwidth, blocks per
+ * SM, External id 0).  `all_args`: fields that Kineto does not write stand under their own names.
+ */
+enum status chrome_args_new(struct chrome_args **out, const struct trace *trace, bool is_native,
+			    bool all_args, struct error *err);
 void chrome_args_free(struct chrome_args *a); /* accepts NULL */
 
 /*
- * Appends `"args": {...}` to `b`, or nothing where there is none.  `is_native`: recorded by us, so
- * that what Kineto computes is added (memory bandwidth, External id 0).  Sets *members, valid until
- * chrome_args_free().  False: no memory.
+ * Appends `"args": {...}` to `b`, or nothing where there is none.  Sets *members, valid until the
+ * next call.  False: no memory, or texts of one shape that are over any reason.
  */
-bool chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e, bool is_native,
+bool chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e,
 		     struct chrome_members *members);
+
+/* "Stream Sync" of CUPTI's number of a wait; NULL when it has none. */
+const char *chrome_sync_name(unsigned type);
 
 /* A value as JSON. */
 void chrome_put_attr(struct buf *b, const struct trace *trace, const struct attr *attr);

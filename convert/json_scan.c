@@ -14,6 +14,7 @@ enum state {
 	WANT_KEY_OR_END, /* after { */
 	WANT_COMMA_OR_END,
 	WANT_NOTHING, /* the one value is complete */
+	WANT_COLON,   /* in messages only */
 };
 
 enum { REFILL_BYTES = 64 * 1024 };
@@ -26,6 +27,14 @@ void json_open(struct json_scan *s, struct input *in)
 	*s = (struct json_scan){ .in = in, .base = (const uint8_t *)"" };
 	s->at = s->end = s->base;
 	s->base_at = input_at(in);
+}
+
+/* What some editors put in front of UTF-8. */
+static const uint8_t *skip_mark(const struct json_scan *s, const uint8_t *p)
+{
+	bool first = s->base_at == 0 && p == s->base;
+
+	return first && s->end - p >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? p + 3 : p;
 }
 
 void json_open_text(struct json_scan *s, const char *text, size_t len)
@@ -288,15 +297,15 @@ static enum status bad_byte(const struct json_scan *s, const uint8_t *p, struct 
 		[WANT_VALUE] = "a value", [WANT_VALUE_OR_END] = "a value or ]",
 		[WANT_KEY] = "a key in quotes", [WANT_KEY_OR_END] = "a key in quotes or }",
 		[WANT_COMMA_OR_END] = "a comma or the end of what is open",
-		[WANT_NOTHING] = "nothing more",
+		[WANT_NOTHING] = "nothing more", [WANT_COLON] = "a colon",
 	};
 	uint64_t at = s->base_at + (uint64_t)(p - s->base);
 
 	if (*p > ' ' && *p < 0x7f)
 		return fail(err, ST_FORMAT, at, "no valid JSON: '%c' where %s should be", *p,
-			    wanted[s->state]);
+			    wanted[s->wanted]);
 	return fail(err, ST_FORMAT, at, "no valid JSON: byte 0x%02x where %s should be", *p,
-		    wanted[s->state]);
+		    wanted[s->wanted]);
 }
 
 /* The input is over, and should not be: because it was cut, or because its packing is damaged. */
@@ -338,8 +347,10 @@ static enum look look_key(struct json_scan *s, const uint8_t **p, struct json *o
 	*p = skip_blanks(*p, s->end);
 	if (*p == s->end)
 		return LOOK_SHORT;
-	if (**p != ':')
+	if (**p != ':') {
+		s->wanted = WANT_COLON;
 		return LOOK_BAD;
+	}
 	++*p;
 	out->type = JSON_KEY;
 	s->state = WANT_VALUE;
@@ -358,7 +369,7 @@ static enum look look_scalar(struct json_scan *s, const uint8_t **p, struct json
 	} else if ((unsigned)(*begin - '0') < 10 ||
 		   (*begin == '-' && begin + 1 < s->end && (unsigned)(begin[1] - '0') < 10)) {
 		look = look_number(begin, s->end, out, p);
-		if (look == LOOK_SHORT && s->last && !s->depth)
+		if (look == LOOK_SHORT && s->last && !s->depth && (*p)[-1] >= '0')
 			look = LOOK_DONE; /* a number may be all there is */
 	} else {
 		look = look_word(begin, s->end, out, p);
@@ -376,7 +387,8 @@ static enum look look_token(struct json_scan *s, const uint8_t **p, struct json 
 {
 	uint8_t state = s->state;
 
-	*p = skip_blanks(s->at, s->end);
+	*p = skip_blanks(skip_mark(s, s->at), s->end);
+	s->wanted = state;
 	if (*p == s->end)
 		return LOOK_SHORT;
 	if (state == WANT_COMMA_OR_END && **p == ',') {
@@ -384,6 +396,7 @@ static enum look look_token(struct json_scan *s, const uint8_t **p, struct json 
 		if (*p == s->end)
 			return LOOK_SHORT;
 		state = in_object(s) ? WANT_KEY : WANT_VALUE;
+		s->wanted = state;
 	} else if (state == WANT_COMMA_OR_END) {
 		if (**p != (in_object(s) ? '}' : ']'))
 			return LOOK_BAD;
@@ -408,6 +421,8 @@ static enum look look_token(struct json_scan *s, const uint8_t **p, struct json 
 		return look_scalar(s, p, out);
 	case WANT_NOTHING:
 		return LOOK_BAD;
+	default:
+		break;
 	}
 	out->type = JSON_OBJECT_END;
 	++*p;

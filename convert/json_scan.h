@@ -53,7 +53,7 @@ struct json_scan {
 	uint64_t base_at; /* place of `base` in the input */
 	uint64_t nesting[JSON_DEPTH_MAX / 64]; /* bit set: an object */
 	unsigned depth, hold_depth;
-	uint8_t state, hold_state;
+	uint8_t state, hold_state, wanted;
 	bool last, moved; /* nothing follows `end`; bytes under the hold were moved */
 	const uint8_t *hold;
 };
@@ -74,15 +74,14 @@ enum status json_raw(struct json_scan *s, struct json *first, struct error *err)
 
 /* Of bytes in one piece at most INPUT_PEEK_MAX (input.h): ST_CEILING beyond. */
 void json_hold(struct json_scan *s);
-/* Ends the hold.  True: slices are void, the scanner stands where the hold began. */
+/* Ends the hold.  True: slices are void, the scanner stands where the hold began; false: they are
+ * good until the next call. */
 bool json_again(struct json_scan *s);
 
 /* The text of a string token, escapes resolved.  Returns how often U+FFFD stands for damage. */
 size_t json_decode(const char *text, size_t len, struct buf *out);
 /* A raw value without needless blanks, made valid where it is only tolerated. */
 size_t json_minify(const char *text, size_t len, struct buf *out);
-/* A text in quotes, as JSON wants it; invalid UTF-8 as above. */
-size_t json_quote(const char *text, size_t len, struct buf *out);
 
 /* Of a number token; false: not a whole number, or too large. */
 bool json_u64(const char *text, size_t len, uint64_t *v);

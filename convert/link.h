@@ -9,6 +9,9 @@
  * may begin in the same tick, so the stage reads `slack_ns` ahead (default 50 us): calls are
  * entered before work is handed on.
  *
+ * When a runtime call and the driver call inside it have the same id, the outer one is the launch.
+ * An id that comes again later, in a call apart from the first, is another call's from then on.
+ *
  * It stands above `step`, which has set step, phase and owner of the call; it copies them to the
  * work.  Work without a call keeps step 0, phase 0.
  */
@@ -22,14 +25,16 @@
 
 struct launch {
 	uint64_t begin_ns, end_ns; /* of the call */
+	uint64_t correlation;
 	uint32_t track, name, owner, step;
-	uint8_t phase;
+	uint32_t next; /* this and flags: link.c's own */
+	uint8_t phase, flags;
 };
 struct link_totals { /* of one process, so far */
 	uint64_t gpu_events, with_launch;
 	uint64_t launches, without_gpu_event; /* calls that launch by their name (link.c) */
 	uint64_t fell_out;                    /* calls that left the ring before any work came */
-	uint64_t lowest_id, highest_id, ids;  /* correlation ids seen, for their density */
+	uint64_t lowest_id, highest_id, ids;  /* of GPU events, different ones: for their density */
 };
 
 /* Owns `below` from here on, even on failure. */
@@ -38,8 +43,11 @@ enum status link_open(struct source **out, struct source *below, struct trace *t
 
 /* The call behind GPU work or a sync; NULL: unknown.  Valid while the batch is. */
 const struct launch *link_launch(const struct source *s, const struct event *e);
-/* Whether any event with a recorded call came before: else a work without one is
- * `before_window`, later `unattributed`. */
+/*
+ * Whether GPU work with a recorded call came before: a work without one is `unattributed` then,
+ * else `before_window`.  Right for each event of the batch at hand: a batch ends after the first
+ * work of a process that has its call.
+ */
 bool link_seen(const struct source *s, uint32_t process);
 struct link_totals link_totals(const struct source *s, uint32_t process);
 

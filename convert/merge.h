@@ -26,6 +26,7 @@ struct run {
 	struct event *events; /* [at, count) are resident and in order; borrowed */
 	size_t at, count;
 	uint64_t promise_ns;  /* when nothing is resident: not before this; UINT64_MAX: ended */
+	size_t until, heap;   /* of merge_slice() itself */
 };
 
 /*
@@ -47,8 +48,13 @@ struct clock_fit {
  * A source over `count` sources, which it owns from here on, even on failure.  `fits` (one each,
  * or NULL) are copied; they come from convert/align.h, which reads anchors from the tables and,
  * for the refinement by collective ends, makes a pass of its own over the inputs beforehand.
- * When resident memory would pass the budget, inputs are merged in groups through a spool.
+ * Memory is a window of at least MERGE_WINDOW events of each input's batch, so 4 MiB for 1,024.
+ *
+ * An input that fails has ended; the others are read to their ends, then the first fault is given
+ * once in place of ST_END.  A single source without a fit is handed back as it is.
  */
+enum { MERGE_WINDOW = 64 };
+
 enum status merge_open(struct source **out, struct source **inputs, const struct clock_fit *fits,
 		       size_t count, const struct budget *budget, struct error *err);
 

@@ -143,7 +143,7 @@ static enum status phase_take(struct name_rules *r, const cJSON *row, struct pla
 {
 	const char *word = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, "phase"));
 	const char *match = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, "match"));
-	unsigned phase;
+	unsigned phase = PHASE_NONE;
 
 	if (!word || !match)
 		return fail(err, ST_FORMAT, NOWHERE,
@@ -296,9 +296,10 @@ static uint64_t step_number(const char *name, const regmatch_t *groups)
 
 	if (groups[1].rm_so >= 0)
 		digits = name + groups[1].rm_so;
-	else
-		for (; *(p += strcspn(p, DIGITS)); p += strspn(p, DIGITS))
-			digits = p;
+	while (groups[1].rm_so < 0 && *(p += strcspn(p, DIGITS))) {
+		digits = p;
+		p += strspn(p, DIGITS);
+	}
 	if (!strspn(digits, DIGITS))
 		return UINT64_MAX;
 	errno = 0;

@@ -40,6 +40,7 @@ struct sink_request {
 
 struct sink {
 	const struct sink_type *type;
+	uint64_t written; /* events that are in the output, for the account of the run */
 };
 
 struct sink_type {
@@ -47,6 +48,9 @@ struct sink_type {
 	const char *help; /* one line */
 	enum sink_scope scope;
 	bool is_folder;   /* -o names a folder, not a file */
+	/* Of SINK_PER_PROCESS: a file in a folder; {host} {pid} {ns} are filled in,
+	 * and {rank} as r3, or p1234 where the rank is unknown. */
+	const char *file_name;
 	unsigned needs;   /* enum need */
 	enum status (*open)(struct sink **out, const struct sink_request *req, struct error *err);
 	enum status (*put)(struct sink *s, const struct event *events, size_t count,

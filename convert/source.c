@@ -50,11 +50,11 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 			const struct budget *budget, const struct cut *wanted, struct error *err)
 {
 	const struct source_type *type;
-	struct error first = { 0 };
+	struct error own = { 0 }, first = { 0 };
+	enum status status, worst = ST_OK;
 	const uint8_t *head;
 	int bids[TYPES];
 	size_t len, i;
-	enum status status;
 
 	*out = NULL;
 	TRY(input_peek(in, HEAD_BYTES, &head, &len, err));
@@ -66,20 +66,20 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 	if (!type)
 		return refuse(head, len, err);
 	for (; type; type = best_bidder(bids)) {
-		struct error own = { 0 };
-
 		status = type->open(out, in, trace, budget, wanted, &own);
 		if (status == ST_OK)
 			return ST_OK;
 		*out = NULL;
-		if (!first.status)
+		if (worst == ST_OK) { /* the best bidder knows best what is wrong */
+			worst = status;
 			first = own;
+		}
 		if (status != ST_FORMAT || input_at(in))
 			break; /* past its first look: nobody else can start over */
 	}
 	if (err)
 		*err = first;
-	return first.status;
+	return worst;
 }
 
 enum status source_next(struct source *s, struct batch *out, struct error *err)

@@ -9,7 +9,9 @@
  *	sink xplane             group = line: the lines of a plane one after the other
  *	too many inputs         merged in groups, each group through a spool
  *
- * A spool that never passes its budget touches no disk.  Runs hold rows, not the log's column
+ * A spool that never passes its budget touches no disk.  It uses half of budget->opening, but
+ * never less than SPOOL_LEAST, while events go in and, with a smaller share, on the way out; and
+ * 40 bytes for each group of each run.  Runs hold rows, not the log's column
  * blocks: blocks are of one layout each, so a run of them would need a cursor per layout, and a
  * merge of many runs the memory of all those cursors.  A row is a few varints (time from the row
  * before, duration, site, join, amount, vary words), so scratch stays near the log's size.
@@ -21,6 +23,8 @@
 
 struct spool;
 
+enum { SPOOL_LEAST = 256 * 1024 };
+
 enum status spool_open(struct spool **out, const struct trace *trace, const struct budget *budget,
 		       struct error *err);
 
@@ -31,5 +35,13 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 /* After the last put: group ascending, then the order of event.h.  A batch is of one group. */
 enum status spool_next(struct spool *s, uint32_t *group, struct batch *out, struct error *err);
 void spool_close(struct spool *s); /* accepts NULL */
+
+struct spool_totals {
+	uint64_t events;
+	uint64_t scratch_bytes; /* written so far, with what was merged on the way */
+	size_t runs;            /* written so far; 0: all stayed in memory */
+	size_t peak_bytes;      /* of memory, at any time */
+};
+struct spool_totals spool_totals(const struct spool *s);
 
 #endif

@@ -10,7 +10,8 @@
  * microseconds of trace in practice; past QUEUE_EVENTS the open end counts as `other`.
  *
  * What S did is also given as stretches that tile its time; a consumer gets those that became
- * final with each batch, and by then every event that begins before their end.
+ * final with each batch, and by then every event that begins before their end.  A long stretch
+ * comes in pieces, one for each batch.
  */
 #ifndef CONVERT_STEP_H
 #define CONVERT_STEP_H
@@ -45,11 +46,20 @@ struct step_stage; /* a struct source */
 enum status step_open(struct source **out, struct source *below, struct trace *trace,
 		      const struct name_rules *rules, struct error *err);
 
-/* What became final since the last next(), per process in time order; borrowed until the next
- * next().  After ST_END: the rest. */
+/*
+ * What became final since somebody last looked (at either), per process in time order; borrowed
+ * until the next next().  All consumers of a batch see the same.  After ST_END: the rest.  When
+ * nobody looks, the oldest are forgotten.
+ */
 size_t step_stretches(const struct source *s, const struct stretch **out);
 size_t step_marks(const struct source *s, const struct step_mark **out);
 
+/* For a stage above that holds events back: it has given all that begin before `begin_ns`, and so
+ * stretches and marks come no sooner.  0 from its open() on, UINT64_MAX after the last. */
+bool step_is(const struct source *s);
+enum status step_hold(struct source *s, uint64_t begin_ns, struct error *err);
+
+/* Rows of annotations appear while events come: names and count are final after ST_END. */
 unsigned step_phase_count(const struct source *s);
 struct step_phase step_phase(const struct source *s, unsigned id);
 /* The step thread of a process, 0 when it has no host thread. */

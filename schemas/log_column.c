@@ -253,7 +253,7 @@ static size_t put_fixed(uint8_t *out, const uint64_t *v, uint32_t rows, unsigned
 	uint8_t *p = out;
 
 	for (uint32_t i = 0; i < rows; i++, p += width)
-		memcpy(p, &v[i], width);
+		put_u64(p, v[i]); /* the next word, or nothing, goes over what is too much */
 	return (size_t)(p - out);
 }
 
@@ -385,6 +385,20 @@ static bool take_varints(struct column_reader *r, uint64_t *out, uint32_t count)
 	return !rest.cut;
 }
 
+static void take_wide(const uint8_t *p, const uint8_t *end, unsigned width, uint64_t *out,
+		      uint32_t count)
+{
+	uint64_t mask = UINT64_MAX >> (64 - 8 * width);
+
+	for (uint32_t i = 0; i < count; i++, p += width) {
+		out[i] = 0;
+		if (end - p >= 8)
+			out[i] = get_u64(p) & mask;
+		else
+			memcpy(&out[i], p, width);
+	}
+}
+
 static void take_fixed(struct column_reader *r, uint64_t *out, uint32_t count)
 {
 	const uint8_t *p = r->at;
@@ -399,10 +413,7 @@ static void take_fixed(struct column_reader *r, uint64_t *out, uint32_t count)
 			out[i] = get_u16(p + 2 * i);
 		break;
 	default:
-		for (uint32_t i = 0; i < count; i++) {
-			out[i] = 0;
-			memcpy(&out[i], p + (size_t)i * r->width, r->width);
-		}
+		take_wide(p, r->end, r->width, out, count);
 		break;
 	}
 	r->at += (size_t)count * r->width;

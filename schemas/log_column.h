@@ -58,7 +58,7 @@ void column_choose(const struct column_words *c, uint32_t sample, const uint64_t
 /* The plan BY_DELTA, whose stream never has more bytes than varints of the plain differences. */
 void column_choose_delta(const struct column_words *c, struct column_plan *plan);
 size_t column_plan_size(const struct column_plan *plan); /* header and stream */
-/* Room for column_plan_size(); returns the bytes. */
+/* Room for column_plan_size() and eight bytes more; returns the bytes. */
 size_t column_put(const struct column_words *c, const struct column_plan *plan, uint8_t *out);
 
 /* Where reading stands in one column. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make check-clients: the real readers of our files, in a throw-away virtual environment that is made
+# make check-clients: the real readers of our files, in a throw-away virtual environment, made
 # anew whenever requirements.txt changes.  B is the build folder.
 set -eu
 here=$(dirname "$0")

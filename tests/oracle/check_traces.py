@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import gpu              # noqa: E402
 import hta_view         # noqa: E402
+import instants         # noqa: E402
 import kineto           # noqa: E402
 import phases           # noqa: E402
 import random_traces    # noqa: E402
@@ -72,6 +73,9 @@ class Oracle:
         self.figures = {key: gpu.figures(events) for key, events in self.devices.items()}
         self.host = phases.Host(self.trace, self.devices)
         self.cells = self.host.cells()
+
+    def owned(self, device):
+        return gpu.owned(self.devices[device])
 
 
 def analyze(binary, path, *options):
@@ -314,7 +318,7 @@ def check_hta(checks, binary, folder, oracles):
 def check_random(checks, binary, count):
     """Figures, phases and cells of random files; one line, the first differences by seed."""
     quiet = Checks()
-    wrong = []
+    wrong, slow = [], 0
     with tempfile.TemporaryDirectory(prefix="tacho-random-") as folder:
         for seed in range(count):
             path = os.path.join(folder, f"random_{seed}.json")
@@ -323,6 +327,10 @@ def check_random(checks, binary, count):
             silent = Silent()
             oracle = Oracle(path)
             check_oracle(silent, f"random {seed}", oracle)
+            if instants.small_enough(oracle):
+                odd = instants.differences(oracle)
+                silent.say(not odd, f"oracle random {seed} instant by instant", "; ".join(odd[:3]))
+                slow += 1
             if binary is not None:
                 check_report(silent, binary, f"random {seed}", oracle)
             quiet.passed += silent.passed
@@ -330,8 +338,8 @@ def check_random(checks, binary, count):
             wrong += silent.lines
     for line in wrong[:20]:
         print(line)
-    checks.say(not wrong, f"random files: {count} seeds, {quiet.passed + quiet.failed} comparisons",
-               f"{quiet.failed} differ")
+    checks.say(not wrong, f"random files: {count} seeds, {quiet.passed + quiet.failed} comparisons,"
+               f" the oracle itself instant by instant on {slow}", f"{quiet.failed} differ")
 
 
 class Silent(Checks):
@@ -349,7 +357,8 @@ class Silent(Checks):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build"), help="folder of tacho-analyze")
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build"),
+                        help="folder of tacho-analyze")
     parser.add_argument("--traces", default=os.environ.get(
         "TACHO_TRACES", os.path.join(ROOT, "..", "shared", "traces")))
     parser.add_argument("--random", type=int, default=200, help="how many random files")

@@ -23,9 +23,9 @@ COPIES = [("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)"), ("gpu_memset", "Mems
           ("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)"),
           ("gpu_memcpy", "Memcpy DtoD (Device -> Device)")]
 ANNOTATIONS = ["## forward ##", "## backward ##", "Optimizer.step#SGD.step", "## eval ##",
-               "Optimizer.zero_grad#SGD.zero_grad", "## load_batch ##", "## my own ##", "checkpoint",
-               "enumerate(DataLoader)#_Iter.__next__", "save_checkpoint", "## other part #2 ##",
-               "DistributedDataParallel.forward", "nccl:all_reduce"]
+               "Optimizer.zero_grad#SGD.zero_grad", "## load_batch ##", "## my own ##",
+               "enumerate(DataLoader)#_Iter.__next__", "save_checkpoint", "checkpoint",
+               "## other part #2 ##", "DistributedDataParallel.forward", "nccl:all_reduce"]
 OPERATORS = ["aten::mm", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",
              "MmBackward0", "c10d::allreduce_"]
 OLD = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",

@@ -76,6 +76,23 @@
 	X(records_lookups) \
 	X(records_words) \
 	X(records_offsets) \
+	X(spool_in_memory) \
+	X(spool_runs) \
+	X(spool_ties) \
+	X(spool_groups) \
+	X(spool_sorted) \
+	X(spool_wide) \
+	X(spool_no_scratch) \
+	X(name_rules_phases) \
+	X(name_rules_pushed) \
+	X(name_rules_steps) \
+	X(name_rules_kernels) \
+	X(name_rules_own) \
+	X(name_rules_refused) \
+	X(name_rules_ceiling) \
+	X(name_short_cut) \
+	X(name_short_wrapper) \
+	X(name_short_any) \
 	/* the end of the list */
 /* clang-format on */
 

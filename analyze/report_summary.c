@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of each GPU (DEFINITIONS 1, 2) and, with the other reports, the one page. */
+#include "analyze/report.h"
+
+#include <stdlib.h>
+
+enum {
+	GPU_DEVICE = RANK_KEYS, GPU_NAME, GPU_UUID, GPU_SPAN, GPU_COMPUTE, GPU_EXPOSED_COMM,
+	GPU_EXPOSED_COPY, GPU_IDLE, GPU_BUSY, GPU_COMM, GPU_COPY, GPU_OVERLAP_COMM, GPU_WINDOW,
+	GPU_LEAD, GPU_TAIL, GPU_NOT_BUSY, GPU_UNATTRIBUTED, GPU_KERNELS, GPU_COPIES, GPU_TRUSTED,
+	GPU_COLUMNS,
+};
+static const struct column gpu_columns[] = {
+	RANK_COLUMNS,
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "name", "model", CELL_TEXT, MAX, NULL, "what the device calls itself" },
+	{ "uuid", NULL, CELL_TEXT, MAX, NULL, "of the GPU or of its MIG slice" },
+	{ "span_ns", "span", CELL_U64, SUM, NULL,
+	  "from the first GPU event's begin to the last one's end, of each window" },
+	{ "compute_ns", "compute", CELL_U64, SUM, "span", "a compute kernel runs" },
+	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, "span",
+	  "communication runs and no compute" },
+	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, "span",
+	  "a copy or fill runs, no compute and no communication" },
+	{ "idle_ns", "idle", CELL_U64, SUM, "span", "nothing runs, between first and last event" },
+	{ "busy_ns", "busy", CELL_U64, SUM, NULL, "anything runs" },
+	{ "comm_ns", "comm", CELL_U64, SUM, NULL, "communication runs" },
+	{ "copy_ns", "copy", CELL_U64, SUM, NULL, "a copy or fill runs" },
+	{ "overlap_comm_ns", "comm under compute", CELL_U64, SUM, NULL,
+	  "communication and compute run" },
+	{ "window_ns", "window", CELL_U64, SUM, NULL, "lead, span and tail" },
+	{ "lead_ns", "lead", CELL_U64, SUM, NULL, "before the first GPU event" },
+	{ "tail_ns", "tail", CELL_U64, SUM, NULL, "after the last GPU event" },
+	{ "not_busy_ns", "not busy", CELL_U64, SUM, NULL, "idle, lead and tail" },
+	{ "unattributed_ns", "without launch", CELL_U64, SUM, NULL,
+	  "busy, but the work has no recorded launch" },
+	{ "kernels", "kernels", CELL_U64, SUM, NULL, "kernels that began" },
+	{ "copies", "copies", CELL_U64, SUM, NULL, "copies and fills that began" },
+	{ "idle_trusted", NULL, CELL_BOOL, DERIVED, NULL,
+	  "false: the file is a sample, and what looks idle may not be" },
+	{ .name = NULL },
+};
+_Static_assert(sizeof(gpu_columns) / sizeof(gpu_columns[0]) == GPU_COLUMNS + 1, "gpu columns");
+static const struct table_type table_gpus = {
+	.name = "gpus", .member = "gpus", .under = &table_ranks, .columns = gpu_columns,
+};
+
+struct sums {
+	uint64_t at[GPU_COLUMNS]; /* by column, from GPU_SPAN on */
+};
+struct summary {
+	struct sums *gpus; /* by the sweep's index */
+	size_t count;
+};
+
+static enum status reach(struct fold *f, struct summary *s, struct error *err)
+{
+	size_t count = sweep_gpu_count(f->sweep), i;
+	struct sums *wider;
+
+	if (count <= s->count)
+		return ST_OK;
+	wider = realloc(s->gpus, count * sizeof(*wider));
+	if (!wider)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a report");
+	for (i = s->count; i < count; i++)
+		wider[i] = (struct sums){ { 0 } };
+	s->gpus = wider;
+	s->count = count;
+	return ST_OK;
+}
+
+static void put_segment(uint64_t *at, const struct segment *seg)
+{
+	uint64_t ns = seg->end_ns - seg->begin_ns;
+
+	at[GPU_WINDOW] += ns;
+	if (seg->part != PART_SPAN) {
+		at[seg->part == PART_LEAD ? GPU_LEAD : GPU_TAIL] += ns;
+		at[GPU_NOT_BUSY] += ns;
+		return;
+	}
+	at[GPU_SPAN] += ns;
+	at[seg->busy ? GPU_BUSY : GPU_NOT_BUSY] += ns;
+	if (seg->busy & BUSY_COMM)
+		at[GPU_COMM] += ns;
+	if (seg->busy & BUSY_COPY)
+		at[GPU_COPY] += ns;
+	if ((seg->busy & (BUSY_COMM | BUSY_COMPUTE)) == (BUSY_COMM | BUSY_COMPUTE))
+		at[GPU_OVERLAP_COMM] += ns;
+	if (seg->busy && seg->origin != ORIGIN_LAUNCH)
+		at[GPU_UNATTRIBUTED] += ns;
+	if (seg->busy & BUSY_COMPUTE)
+		at[GPU_COMPUTE] += ns;
+	else if (seg->busy & BUSY_COMM)
+		at[GPU_EXPOSED_COMM] += ns;
+	else
+		at[seg->busy ? GPU_EXPOSED_COPY : GPU_IDLE] += ns;
+}
+
+static enum status summary_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct summary *s = f->state;
+	size_t i;
+
+	TRY(reach(f, s, err));
+	for (i = 0; i < w->segment_count; i++)
+		put_segment(s->gpus[w->segments[i].gpu].at, &w->segments[i]);
+	for (i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+		uint32_t gpu;
+
+		if (e->kind != KIND_KERNEL && e->kind != KIND_MEMCPY && e->kind != KIND_MEMSET)
+			continue;
+		if (e->flags & EVENT_BEGAN_EARLIER)
+			continue;
+		gpu = sweep_gpu_of(f->sweep, e->track);
+		if (gpu < s->count)
+			s->gpus[gpu].at[e->kind == KIND_KERNEL ? GPU_KERNELS : GPU_COPIES]++;
+	}
+	return ST_OK;
+}
+
+/* An attribute of the device as text, or NULL. */
+static const char *device_text(const struct fold *f, const struct device *d, const char *key)
+{
+	const struct attr *a = trace_find_attr(f->trace, d->shape, key);
+
+	return a && a->type == ATTR_TEXT ? trace_text(f->trace, (uint32_t)a->bits, NULL) : NULL;
+}
+
+static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
+{
+	struct summary *s = f->state;
+	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
+	const struct device *d = trace_get_device(f->trace,
+						  trace_find_device(f->trace, g.process, g.device));
+	union value keys[RANK_KEYS + 1], *row;
+	size_t i;
+
+	keys[GPU_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	TRY(fold_row(f, "gpus", g.process, keys, &row, err));
+	if (d->name)
+		TRY(fold_text(f, "gpus", &row[GPU_NAME], trace_text(f->trace, d->name, NULL), err));
+	TRY(fold_text(f, "gpus", &row[GPU_UUID], device_text(f, d, "uuid"), err));
+	for (i = GPU_SPAN; i < GPU_TRUSTED; i++)
+		row[i].u64 += s->gpus[gpu].at[i];
+	return ST_OK;
+}
+
+static enum status summary_end(struct fold *f, struct error *err)
+{
+	size_t i;
+
+	TRY(reach(f, f->state, err));
+	for (i = 0; i < sweep_gpu_count(f->sweep); i++)
+		TRY(end_gpu(f, i, err));
+	return ST_OK;
+}
+
+static void summary_release(struct fold *f)
+{
+	struct summary *s = f->state;
+
+	free(s->gpus);
+}
+
+static enum status summary_finish(struct tables *all, struct error *err)
+{
+	struct table *gpus = tables_find(all, "gpus"), *trust = tables_find(all, "trust");
+	size_t sampled = table_column(trust, "sampled"), i;
+	union value *row, *of;
+
+	for (i = 0; i < table_count(gpus); i++) {
+		row = table_at(gpus, i);
+		TRY(table_row(trust, row, &of, err)); /* it is there: each rank has one */
+		row[GPU_TRUSTED].u64 = of[sampled].u64 != 1;
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const summary_tables[] = { &table_gpus, NULL };
+static const struct report_type *const summary_with[] = {
+	&report_phases, &report_steps, &report_kernels, &report_copies, NULL,
+};
+
+const struct report_type report_summary = {
+	.name = "summary",
+	.help = "the one page: GPU time, phases, steps, kernels, copies, trust",
+	.tables = summary_tables,
+	.with = summary_with,
+	.state_size = sizeof(struct summary),
+	.put = summary_put,
+	.end = summary_end,
+	.release = summary_release,
+	.finish = summary_finish,
+};

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/sweep_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *vec_room(struct sweep *s, struct vec *v, size_t size, struct error *err)
+{
+	size_t cap = v->cap ? v->cap * 2 : 64;
+	void *wider;
+
+	if (v->count < v->cap)
+		return (char *)v->items + v->count * size;
+	if ((cap - v->cap) * size > s->ceiling - s->held_bytes) {
+		fail(err, ST_CEILING, NOWHERE, "running GPU work and its gaps pass the memory");
+		return NULL;
+	}
+	wider = realloc(v->items, cap * size);
+	if (!wider) {
+		fail(err, ST_MEMORY, NOWHERE, "no memory for running GPU work");
+		return NULL;
+	}
+	s->held_bytes += (cap - v->cap) * size;
+	v->items = wider;
+	v->cap = cap;
+	return (char *)v->items + v->count * size;
+}
+
+void vec_release(struct vec *v)
+{
+	free(v->items);
+	*v = (struct vec){ 0 };
+}
+
+void vec_compact(struct vec *v, size_t size)
+{
+	if (v->head < v->count && (v->head < 1024 || v->head < v->count / 2))
+		return;
+	if (v->head < v->count)
+		memmove(v->items, (char *)v->items + v->head * size, (v->count - v->head) * size);
+	v->count -= v->head;
+	v->head = 0;
+}
+
+static int compare_bounds(const void *pa, const void *pb)
+{
+	const struct bound *a = pa, *b = pb;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static enum status bounds_take(struct sweep *s, struct error *err)
+{
+	uint32_t i, count = trace_count(s->trace, TRACE_WINDOWS);
+	struct bound *b;
+
+	for (i = 1; i <= count; i++) {
+		const struct window *w = trace_get_window(s->trace, i);
+
+		if (!w->process || w->process > s->host_count)
+			continue;
+		b = vec_room(s, &s->bounds, sizeof(*b), err);
+		if (!b)
+			return ST_CEILING;
+		*b = (struct bound){ w->begin_ns, w->end_ns, w->process, i };
+		s->bounds.count++;
+		s->hosts[w->process].bounds_count++;
+	}
+	b = s->bounds.items;
+	if (s->bounds.count)
+		qsort(b, s->bounds.count, sizeof(*b), compare_bounds);
+	for (i = (uint32_t)s->bounds.count; i; i--)
+		s->hosts[b[i - 1].process].bounds_first = i - 1;
+	return ST_OK;
+}
+
+enum status sweep_open(struct sweep **out, struct trace *trace, const struct source *link,
+		       const struct name_rules *rules, size_t ceiling, struct error *err)
+{
+	struct sweep *s = calloc(1, sizeof(*s));
+	enum status status;
+
+	*out = NULL;
+	if (!s)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
+	*s = (struct sweep){ .trace = trace, .link = link, .rules = rules, .ceiling = ceiling };
+	s->host_count = trace_count(trace, TRACE_PROCESSES);
+	s->track_count = trace_count(trace, TRACE_TRACKS);
+	s->name_count = trace_count(trace, TRACE_NAMES);
+	s->hosts = calloc(s->host_count + 1, sizeof(*s->hosts));
+	s->gpu_of_track = calloc(s->track_count + 1, sizeof(*s->gpu_of_track));
+	s->class_of_name = calloc(s->name_count + 1, 1);
+	if (!s->hosts || !s->gpu_of_track || !s->class_of_name) {
+		sweep_close(s);
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
+	}
+	status = bounds_take(s, err);
+	if (status != ST_OK) {
+		sweep_close(s);
+		return status;
+	}
+	*out = s;
+	return ST_OK;
+}
+
+void sweep_close(struct sweep *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->gpu_count; i++)
+		gpu_free(s->gpus[i]);
+	for (i = 0; s->hosts && i <= s->host_count; i++)
+		vec_release(&s->hosts[i].stretches);
+	free(s->gpus);
+	free(s->hosts);
+	free(s->gpu_of_track);
+	free(s->class_of_name);
+	vec_release(&s->bounds);
+	vec_release(&s->slots);
+	vec_release(&s->free_slots);
+	vec_release(&s->segments);
+	vec_release(&s->over);
+	free(s);
+}
+
+bool sweep_communicates(struct sweep *s, uint32_t name)
+{
+	bool yes;
+
+	if (name <= s->name_count && s->class_of_name[name])
+		return s->class_of_name[name] - 1;
+	yes = name_rules_communicates(s->rules, trace_text(s->trace, name, NULL));
+	if (name <= s->name_count)
+		s->class_of_name[name] = (uint8_t)(1 + yes);
+	return yes;
+}
+
+static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, size_t *out,
+			   struct error *err)
+{
+	size_t cap = s->gpu_cap ? s->gpu_cap * 2 : 8;
+	struct gpu **wider;
+
+	if (s->gpu_count == s->gpu_cap) {
+		wider = realloc(s->gpus, cap * sizeof(struct gpu *));
+		if (!wider)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
+		s->gpus = wider;
+		s->gpu_cap = cap;
+	}
+	if (s->gpu_count >= 4096)
+		return fail(err, ST_CEILING, NOWHERE, "more than 4096 GPUs in one input");
+	s->gpus[s->gpu_count] = calloc(1, sizeof(struct gpu));
+	if (!s->gpus[s->gpu_count])
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
+	s->gpus[s->gpu_count]->process = process;
+	s->gpus[s->gpu_count]->device = device;
+	*out = s->gpu_count++;
+	return ST_OK;
+}
+
+static enum status gpu_find(struct sweep *s, uint32_t track, uint32_t *out, struct error *err)
+{
+	const struct track *t = trace_get_track(s->trace, track);
+	size_t i;
+
+	if (track <= s->track_count && s->gpu_of_track[track]) {
+		*out = s->gpu_of_track[track] - 1;
+		return ST_OK;
+	}
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == t->process && s->gpus[i]->device == t->device)
+			break;
+	if (i == s->gpu_count)
+		TRY(gpu_add(s, t->process, t->device, &i, err));
+	if (track <= s->track_count)
+		s->gpu_of_track[track] = (uint32_t)i + 1;
+	*out = (uint32_t)i;
+	return ST_OK;
+}
+
+uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track)
+{
+	if (track > s->track_count || !s->gpu_of_track[track])
+		return NO_ID;
+	return s->gpu_of_track[track] - 1;
+}
+
+/* What bounds the host's side of a window (DEFINITIONS 1). */
+static bool is_host(const struct event *e)
+{
+	if (e->kind == KIND_RANGE)
+		return e->subkind != RANGE_OTHER && e->subkind != RANGE_GPU_ANNOTATION &&
+		       e->subkind != RANGE_PROFILER;
+	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+}
+
+static void host_open(struct sweep *s, struct host *h, uint64_t begin_ns)
+{
+	const struct bound *bounds = s->bounds.items;
+	const struct bound *b = h->bounds_count ? &bounds[h->bounds_first + h->bound] : NULL;
+
+	if (h->is_open)
+		return;
+	h->is_open = true;
+	h->begin_ns = b && b->begin_ns < begin_ns ? b->begin_ns : begin_ns;
+	if (!b)
+		return;
+	h->has_host = true; /* the window's own begin is as good as a host event's */
+	h->host_ns = h->host_begin_ns = h->begin_ns;
+}
+
+/* The present window of a process is over. */
+static enum status window_close(struct sweep *s, uint32_t process, uint64_t until_ns,
+				struct error *err)
+{
+	struct host *h = &s->hosts[process];
+	const struct bound *bounds = s->bounds.items;
+	struct sweep_window *w;
+	uint64_t end_ns;
+	size_t i;
+
+	if (!h->is_open)
+		return ST_OK;
+	if (!h->has_gpu && !h->has_mark) {
+		h->mark_end_ns = h->host_end_ns; /* the window's end: nothing else says it */
+		sums_release(&h->wall, &h->held);
+	}
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
+			TRY(gpu_advance(s, (uint32_t)i, UINT64_MAX, err));
+	TRY(host_account(s, process, until_ns, err));
+	TRY(host_close(s, process, &end_ns, err));
+	w = vec_room(s, &s->over, sizeof(*w), err);
+	if (!w)
+		return ST_CEILING;
+	*w = (struct sweep_window){ process, 0, h->begin_ns, end_ns };
+	if (h->bounds_count)
+		w->window = bounds[h->bounds_first + h->bound].window;
+	s->over.count++;
+	if (!h->any_window || h->begin_ns < h->first_ns)
+		h->first_ns = h->begin_ns;
+	if (end_ns > h->last_ns)
+		h->last_ns = end_ns;
+	h->span_ns += end_ns - h->begin_ns;
+	h->any_window = true;
+	h->any_gpu |= h->has_gpu;
+	h->any_mark |= h->has_mark;
+	h->is_open = h->has_host = h->has_gpu = h->has_mark = false;
+	h->host_end_ns = h->gpu_end_ns = h->mark_end_ns = h->host_ns = 0;
+	h->wall = h->held = (struct phase_sums){ 0 };
+	return ST_OK;
+}
+
+/* Moves on to the window that an instant belongs to. */
+static enum status window_reach(struct sweep *s, uint32_t process, uint64_t at_ns,
+				struct error *err)
+{
+	struct host *h = &s->hosts[process];
+	const struct bound *bounds = s->bounds.items;
+
+	while (h->bound + 1 < h->bounds_count &&
+	       at_ns >= bounds[h->bounds_first + h->bound + 1].begin_ns) {
+		TRY(window_close(s, process, bounds[h->bounds_first + h->bound + 1].begin_ns, err));
+		h->bound++;
+	}
+	return ST_OK;
+}
+
+static void host_begin(struct host *h, uint64_t begin_ns)
+{
+	if (h->has_host)
+		return;
+	h->has_host = true;
+	h->host_ns = h->host_begin_ns = begin_ns;
+}
+
+static void mark_put(struct sweep *s, const struct step_mark *m)
+{
+	struct host *h = &s->hosts[m->process];
+	size_t i;
+
+	host_open(s, h, m->begin_ns);
+	host_begin(h, m->begin_ns);
+	h->has_mark = true;
+	if (m->end_ns > h->mark_end_ns)
+		h->mark_end_ns = m->end_ns;
+	sums_release(&h->wall, &h->held);
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == m->process)
+			sums_release(&s->gpus[i]->during, &s->gpus[i]->held);
+}
+
+static void gpu_open(struct host *h, struct gpu *g, uint64_t begin_ns)
+{
+	g->is_open = true;
+	g->at_ns = h->has_host ? h->host_begin_ns : begin_ns;
+	g->host_ns = begin_ns;
+	g->end_ns = 0;
+	if (!h->has_host)
+		return;
+	/* all of the host's time so far was time in which this GPU did nothing */
+	g->host_ns = h->host_ns;
+	g->during = h->wall;
+	sums_add(&g->during, &h->held);
+}
+
+static enum status work_put(struct sweep *s, struct host *h, const struct event *e,
+			    struct error *err)
+{
+	struct gpu *g;
+	uint32_t gpu;
+
+	TRY(gpu_find(s, e->track, &gpu, err));
+	g = s->gpus[gpu];
+	if (!g->is_open)
+		gpu_open(h, g, e->begin_ns);
+	h->has_gpu = true;
+	if (e->end_ns > h->gpu_end_ns)
+		h->gpu_end_ns = e->end_ns;
+	sums_release(&h->wall, &h->held);
+	sums_release(&g->during, &g->held);
+	return gpu_put(s, gpu, e, err);
+}
+
+static enum status event_put(struct sweep *s, const struct event *e, struct error *err)
+{
+	uint32_t process = trace_get_track(s->trace, e->track)->process;
+	struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+
+	h->events++;
+	if (!event_is_gpu_work(e) && !is_host(e))
+		return ST_OK;
+	TRY(window_reach(s, process, e->begin_ns, err));
+	host_open(s, h, e->begin_ns);
+	if (event_is_gpu_work(e))
+		return work_put(s, h, e, err);
+	host_begin(h, e->begin_ns);
+	if (e->end_ns > h->host_end_ns)
+		h->host_end_ns = e->end_ns;
+	return ST_OK;
+}
+
+static enum status stretches_put(struct sweep *s, const struct stretch *st, size_t count,
+				 struct error *err)
+{
+	struct stretch *room;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		struct vec *queue = &s->hosts[st[i].process].stretches;
+
+		room = vec_room(s, queue, sizeof(*room), err);
+		if (!room)
+			return ST_CEILING;
+		*room = st[i];
+		queue->count++;
+	}
+	return ST_OK;
+}
+
+static enum status marks_put(struct sweep *s, const struct pulled *in, size_t *at,
+			     uint64_t until_ns, struct error *err)
+{
+	for (; *at < in->mark_count && in->marks[*at].begin_ns <= until_ns; (*at)++) {
+		TRY(window_reach(s, in->marks[*at].process, in->marks[*at].begin_ns, err));
+		mark_put(s, &in->marks[*at]);
+	}
+	return ST_OK;
+}
+
+enum status sweep_put(struct sweep *s, const struct pulled *in, const struct segment **segments,
+		      size_t *count, struct error *err)
+{
+	size_t i, mark = 0;
+
+	s->segments.count = 0;
+	TRY(stretches_put(s, in->stretches, in->stretch_count, err));
+	for (i = 0; i < in->count; i++) {
+		TRY(marks_put(s, in, &mark, in->events[i].begin_ns, err));
+		TRY(event_put(s, &in->events[i], err));
+	}
+	TRY(marks_put(s, in, &mark, UINT64_MAX, err));
+	for (i = 1; in->count && i <= s->host_count; i++)
+		TRY(host_account(s, (uint32_t)i, in->events[in->count - 1].begin_ns, err));
+	*segments = s->segments.items;
+	*count = s->segments.count;
+	return ST_OK;
+}
+
+enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
+		      struct error *err)
+{
+	uint32_t i;
+
+	s->segments.count = 0;
+	for (i = 1; i <= s->host_count; i++)
+		TRY(window_close(s, i, UINT64_MAX, err));
+	*segments = s->segments.items;
+	*count = s->segments.count;
+	return ST_OK;
+}
+
+size_t sweep_gpu_count(const struct sweep *s)
+{
+	return s->gpu_count;
+}
+
+struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu)
+{
+	return (struct sweep_gpu){ s->gpus[gpu]->process, s->gpus[gpu]->device,
+				   &s->gpus[gpu]->total };
+}
+
+struct sweep_process sweep_process(const struct sweep *s, uint32_t process)
+{
+	const struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+
+	return (struct sweep_process){
+		.begin_ns = h->first_ns, .end_ns = h->last_ns, .span_ns = h->span_ns,
+		.events = h->events, .has_gpu = h->any_gpu, .has_mark = h->any_mark,
+		.wall = &h->total,
+	};
+}
+
+size_t sweep_windows(const struct sweep *s, const struct sweep_window **out)
+{
+	*out = s->over.items;
+	return s->over.count;
+}

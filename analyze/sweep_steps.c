@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/sweep_steps.h"
+
+#include "schemas/event.h"
+
+#include <stdlib.h>
+
+static enum status row_add(struct step_list *l, const struct step_row *row, struct error *err)
+{
+	size_t cap = l->cap ? l->cap * 2 : 64;
+	struct step_row *wider;
+
+	if (l->count == l->cap) {
+		wider = realloc(l->rows, cap * sizeof(*wider));
+		if (!wider)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for steps");
+		l->rows = wider;
+		l->cap = cap;
+	}
+	l->rows[l->count++] = *row;
+	return ST_OK;
+}
+
+enum status steps_put(struct step_list *l, const struct step_mark *m, uint64_t window_end_ns,
+		      bool is_first, struct error *err)
+{
+	struct step_row row = {
+		.number = m->number, .begin_ns = m->begin_ns, .mark_end_ns = m->end_ns,
+		.end_ns = m->end_ns, .is_settling = is_first,
+		.is_cut = (m->flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0 ||
+			  (window_end_ns && m->end_ns > window_end_ns),
+	};
+
+	return row_add(l, &row, err);
+}
+
+static int compare_u64(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Both middle lengths of the marks, added. */
+static enum status median_twice(const struct step_list *l, uint64_t *out, struct error *err)
+{
+	uint64_t *lengths = malloc(l->count * sizeof(*lengths));
+	size_t i;
+
+	if (!lengths)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for steps");
+	for (i = 0; i < l->count; i++)
+		lengths[i] = l->rows[i].mark_end_ns - l->rows[i].begin_ns;
+	qsort(lengths, l->count, sizeof(*lengths), compare_u64);
+	*out = lengths[(l->count - 1) / 2] + lengths[l->count / 2];
+	free(lengths);
+	return ST_OK;
+}
+
+/* A step that settles, or that was cut, counts only where there is no better one. */
+static void count_rows(struct step_list *l)
+{
+	bool settled = false, whole = false;
+	size_t i;
+
+	for (i = 0; i < l->count; i++) {
+		whole |= !l->rows[i].is_cut;
+		settled |= !l->rows[i].is_cut && !l->rows[i].is_settling;
+	}
+	for (i = 0; i < l->count; i++)
+		l->rows[i].is_counted = whole && !l->rows[i].is_cut &&
+					(!settled || !l->rows[i].is_settling);
+}
+
+enum status steps_resolve(struct step_list *l, struct error *err)
+{
+	uint64_t twice = 0, next_ns;
+	size_t i;
+
+	if (!l->count)
+		return ST_OK;
+	TRY(median_twice(l, &twice, err));
+	for (i = 0; i + 1 < l->count; i++) {
+		struct step_row *row = &l->rows[i];
+
+		next_ns = row[1].begin_ns;
+		row->joins = next_ns < row->mark_end_ns ||
+			     (next_ns - row->mark_end_ns) <= twice / 200;
+		row->end_ns = row->joins ? next_ns : row->mark_end_ns;
+	}
+	count_rows(l);
+	return ST_OK;
+}
+
+enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns,
+			struct error *err)
+{
+	struct step_row row = { .begin_ns = begin_ns, .mark_end_ns = end_ns, .end_ns = end_ns,
+				.is_counted = true };
+
+	if (l->count || end_ns <= begin_ns)
+		return ST_OK;
+	l->is_inferred = true;
+	return row_add(l, &row, err);
+}
+
+void steps_release(struct step_list *l)
+{
+	free(l->rows);
+	*l = (struct step_list){ 0 };
+}
+
+size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at)
+{
+	if (!l->count || at_ns < l->rows[0].begin_ns)
+		return l->count;
+	if (*at >= l->count || at_ns < l->rows[*at].begin_ns)
+		*at = 0;
+	while (*at + 1 < l->count && l->rows[*at + 1].begin_ns <= at_ns)
+		(*at)++;
+	return *at;
+}
+
+size_t steps_find(const struct step_list *l, uint64_t number)
+{
+	size_t i = l->count;
+
+	while (i && l->rows[i - 1].number != number)
+		i--;
+	return i ? i - 1 : l->count;
+}

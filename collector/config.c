@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/config.h"
+
+#include "schemas/buf.h"
+#include "schemas/event.h"
+#include "schemas/records.h"
+#include "schemas/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) offsetof(struct config, member)
+const struct option config_options[] = {
+	{ "out", 'o', OPTION_TEXT, "DIR", "folder for the logs, made when needed", AT(out),
+	  "tacho-logs" },
+	{ "window", 'w', OPTION_TEXT, "SPEC", "when to record: all, steps:10-20, "
+	  "schedule:wait=1,warmup=1,active=3,repeat=2, delay=30s,for=10s, signal", AT(window),
+	  "all" },
+	{ "ranks", 0, OPTION_TEXT, "LIST", "main, all, or 0,4-7", AT(ranks), "all" },
+	{ "sample", 0, OPTION_TEXT, "SPEC", "memory samples: 100ms, steps=10, both, or none",
+	  AT(sample), "100ms" },
+	{ "kinds", 0, OPTION_TEXT, "LIST", "range, step, mark, counter, or all", AT(kinds),
+	  "all" },
+	{ "max-disk", 0, OPTION_SIZE, "SIZE", "most bytes of a log; 0 is no limit", AT(max_disk),
+	  "16G" },
+	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when the disk has less left",
+	  AT(min_free), "64M" },
+	{ "memory", 0, OPTION_SIZE, "SIZE", "most memory of the recording", AT(memory), "128M" },
+	{ "buffer", 0, OPTION_SIZE, "SIZE", "ring of each thread that makes events", AT(buffer),
+	  "1M" },
+	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
+	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
+	  "no" },
+	{ "enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "no" },
+	{ 0 }
+};
+
+enum status config_parse_sample(const char *text, uint64_t *ns, uint64_t *steps,
+				struct error *err)
+{
+	size_t len;
+
+	*ns = *steps = 0;
+	if (!strcmp(text, "none"))
+		return ST_OK;
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		if (len > 6 && !memcmp(text, "steps=", 6))
+			TRY(unit_parse_count(text + 6, len - 6, steps, err));
+		else
+			TRY(unit_parse_time(text, len, ns, err));
+		if (!text[len])
+			return ST_OK;
+	}
+}
+
+enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *err)
+{
+	unsigned kind;
+	size_t len;
+
+	*mask = 0;
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		kind = kind_of_word(text, len);
+		if (len == 3 && !memcmp(text, "all", 3))
+			*mask = UINT32_MAX;
+		else if (kind == KIND_UNKNOWN)
+			return fail(err, ST_USAGE, NOWHERE, "%.*s: no kind of event",
+				    (int)(len < 40 ? len : 40), text);
+		else
+			*mask |= 1u << kind;
+		if (!text[len])
+			return ST_OK;
+	}
+}
+
+void config_parse_devices(struct config *c, const char *text)
+{
+	uint64_t index;
+	size_t len;
+
+	c->devices_known = text != NULL;
+	c->device_count = 0;
+	for (; text && *text && c->device_count < CONFIG_DEVICES; text += len + (text[len] == ',')) {
+		unsigned i = c->device_count++;
+
+		len = strcspn(text, ",");
+		c->devices[i] = -1;
+		if (unit_parse_count(text, len, &index, NULL) == ST_OK && index < INT32_MAX)
+			c->devices[i] = (int)index;
+		else
+			snprintf(c->device_uuids[i], sizeof(c->device_uuids[i]), "%.*s", (int)len,
+				 text);
+	}
+}
+
+static enum status named(enum status status, const char *option, struct error *why,
+			 struct error *err)
+{
+	if (status == ST_OK)
+		return ST_OK;
+	return fail(err, status, NOWHERE, "--%s: %s", option, why->text);
+}
+
+enum status config_check(struct config *c, struct error *err)
+{
+	struct error why;
+	bool wanted;
+
+	TRY(named(window_parse(&c->window_spec, c->window, &why), "window", &why, err));
+	TRY(named(config_parse_sample(c->sample, &c->sample_ns, &c->sample_steps, &why), "sample",
+		  &why, err));
+	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
+	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
+	if (!*c->out)
+		return fail(err, ST_USAGE, NOWHERE, "--out: a folder has a name");
+	if (c->memory < 16 << 20)
+		return fail(err, ST_USAGE, NOWHERE, "--memory: at least 16M");
+	return ST_OK;
+}
+
+static void copy_texts(struct config *c)
+{
+	const struct option *row;
+	const char **text;
+	char *copy;
+
+	for (row = config_options; row->name; row++) {
+		if (row->type != OPTION_TEXT)
+			continue;
+		text = (const char **)(void *)((char *)c + row->at);
+		copy = strdup(*text);
+		*text = copy ? copy : row->fallback;
+	}
+}
+
+static void look_around(struct config *c, char *const *envp)
+{
+	c->rank = rank_find(envp);
+	config_parse_devices(c, rank_variable(envp, "CUDA_VISIBLE_DEVICES"));
+	if (gethostname(c->host, sizeof(c->host)) != 0 || !c->host[0])
+		strcpy(c->host, "host");
+	c->host[sizeof(c->host) - 1] = '\0';
+}
+
+static enum status read_variables(struct config *c, char *const *envp, struct error *err)
+{
+	const struct option_set sets[] = { { config_options, c }, { NULL, NULL } };
+	const char *said = rank_variable(envp, "TACHO_ENABLED");
+	const char *window = rank_variable(envp, "TACHO_WINDOW");
+
+	TRY(option_environment(sets, envp, err));
+	if (!said || !*said)
+		c->enabled = window && *window;
+	else
+		c->forbidden = !c->enabled;
+	return config_check(c, err);
+}
+
+enum status config_read(struct config *c, char *const *envp, struct error *err)
+{
+	const struct option_set sets[] = { { config_options, c }, { NULL, NULL } };
+	enum status status;
+	bool wanted = true;
+
+	memset(c, 0, sizeof(*c));
+	TRY(option_defaults(sets, err));
+	look_around(c, envp);
+	status = read_variables(c, envp, err);
+	if (status != ST_OK) {
+		option_defaults(sets, NULL);
+		config_check(c, NULL);
+		c->forbidden = true; /* a job that was set up wrongly is let run, and let alone */
+		return status;
+	}
+	copy_texts(c);
+	TRY(rank_is_wanted(c->ranks, c->rank.rank, &wanted, err));
+	if (!wanted) {
+		c->enabled = false;
+		c->forbidden = true;
+	}
+	return ST_OK;
+}
+
+static void value_text(const struct option *row, const void *value, char *out, size_t cap)
+{
+	char text[UNIT_TEXT];
+
+	if (row->type == OPTION_TEXT)
+		snprintf(out, cap, "%s", *(const char *const *)value);
+	else if (row->type == OPTION_FLAG)
+		snprintf(out, cap, "%d", *(const bool *)value);
+	else if (row->type == OPTION_SIZE)
+		snprintf(out, cap, "%s", unit_format_size(*(const uint64_t *)value, text));
+	else
+		snprintf(out, cap, "%llu", *(const unsigned long long *)value);
+}
+
+void config_export(const struct config *c,
+		   void (*set)(const char *name, const char *value, void *arg), void *arg)
+{
+	char name[OPTION_NAME + 16], value[4096];
+	const struct option *row;
+
+	for (row = config_options; row->name; row++) {
+		value_text(row, (const char *)c + row->at, value, sizeof(value));
+		set(option_variable(row, name, sizeof(name)), value, arg);
+	}
+}

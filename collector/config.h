@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - what the user asked for: one table for tacho-record, config files and TACHO_
+ * variables.
+ *
+ * The library reads variables only, once, in config_read(); tacho-record fills the same struct
+ * from file and command line and turns it into variables with config_export().  Constant after
+ * start, any thread may read it.
+ */
+#ifndef COLLECTOR_CONFIG_H
+#define COLLECTOR_CONFIG_H
+
+#include "collector/rank.h"
+#include "collector/window.h"
+#include "schemas/option.h"
+
+enum { CONFIG_DEVICES = 64, CONFIG_HOST = 64 };
+
+struct config {
+	/* As written: rows of config_options. */
+	const char *out, *window, *ranks, *sample, *kinds, *clock;
+	uint64_t max_disk, min_free, memory, buffer;
+	bool enabled, totals;
+
+	/* As understood, by config_check(). */
+	struct window_spec window_spec;
+	uint64_t sample_ns, sample_steps; /* 0: not by time, not by step */
+	uint32_t kinds_mask;              /* bit of enum kind */
+
+	/* What is around us, by config_read(). */
+	struct rank rank;
+	char host[CONFIG_HOST];
+	bool forbidden;          /* TACHO_ENABLED=0: tacho_start() does nothing either */
+	bool devices_known;      /* CUDA_VISIBLE_DEVICES is set: CUDA's ordinal to NVML's index */
+	unsigned device_count;
+	int devices[CONFIG_DEVICES]; /* -1: named by its uuid */
+	char device_uuids[CONFIG_DEVICES][48];
+};
+
+/* The rows, into a struct config. */
+extern const struct option config_options[];
+
+/* Texts to figures; the error names the option. */
+enum status config_check(struct config *c, struct error *err);
+/*
+ * From an environment; its texts are copied, so that the program may change it.  When an error is
+ * returned the config is as without any variable, and not enabled.
+ */
+enum status config_read(struct config *c, char *const *envp, struct error *err);
+
+/* Calls set("TACHO_WINDOW", "steps:10-20", arg) for each row. */
+void config_export(const struct config *c,
+		   void (*set)(const char *name, const char *value, void *arg), void *arg);
+
+/* "50ms,steps=10", "none" */
+enum status config_parse_sample(const char *text, uint64_t *ns, uint64_t *steps,
+				struct error *err);
+/* "range,step" to a mask of enum kind; "all" */
+enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *err);
+/* CUDA_VISIBLE_DEVICES; NULL: unset. */
+void config_parse_devices(struct config *c, const char *text);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings of the program's threads to rows: what api.c put there. */
+#include "collector/names.h"
+#include "collector/session.h"
+#include "collector/watch.h"
+#include "collector/writer.h"
+#include "schemas/buf.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of what a row costs on the program's thread besides reading the clock. */
+#define RECORD_COST_NS 5.0
+
+enum { SITES = 4096, LATE_MAX = 16 << 20 };
+
+/* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
+struct known_site {
+	uint64_t key;
+	uint32_t site;
+};
+static struct {
+	uint64_t log;
+	uint32_t names[NAMES_MAX + 1]; /* ours to the log's */
+	struct known_site sites[SITES];
+	uint32_t counters[NAMES_MAX + 1]; /* tracks, by name */
+} known;
+
+static void forget(void)
+{
+	memset(&known, 0, sizeof(known));
+}
+
+static uint32_t name_of(struct writer *w, uint32_t id)
+{
+	const char *text;
+	size_t len;
+
+	if (id > NAMES_MAX)
+		id = 0;
+	if (!known.names[id]) {
+		text = name_text(id, &len);
+		known.names[id] = writer_name(w, text, len);
+	}
+	return known.names[id];
+}
+
+static uint32_t thread_name(struct writer *w, uint32_t tid)
+{
+	char path[64], text[32];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	return n > 0 ? writer_name(w, text, (size_t)n) : 0;
+}
+
+static uint32_t thread_track(struct writer *w, struct lane *l)
+{
+	struct track track = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID,
+			       .id = l->tid };
+
+	if (l->track_log == writer_log(w) && l->track_owner == l->owners)
+		return l->track;
+	track.name = thread_name(w, l->tid);
+	l->track = writer_track(w, &track);
+	l->track_log = writer_log(w);
+	l->track_owner = l->owners;
+	return l->track;
+}
+
+static uint32_t counter_track(struct writer *w, uint32_t name)
+{
+	struct track track = { .home = HOME_COUNTER, .device = NO_ID, .context = NO_ID };
+
+	if (name > NAMES_MAX)
+		name = 0;
+	if (!known.counters[name]) {
+		track.name = name_of(w, name);
+		known.counters[name] = writer_track(w, &track);
+	}
+	return known.counters[name];
+}
+
+static uint32_t step_name(struct writer *w)
+{
+	return writer_name(w, "step", 4);
+}
+
+static uint32_t site_of(struct writer *w, struct lane *l, const struct ring_record *r)
+{
+	uint64_t key = (uint64_t)r->name << 16 | (uint64_t)r->kind << 8 | r->subkind;
+	uint32_t track = r->kind == KIND_COUNTER ? counter_track(w, r->name) : thread_track(w, l);
+	struct known_site *k;
+	struct site site;
+
+	key |= (uint64_t)track << 48 ^ (uint64_t)track << 36;
+	k = &known.sites[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	if (k->site && k->key == key && track < 4096)
+		return k->site;
+	site = (struct site){ .track = track, .kind = r->kind, .subkind = r->subkind,
+			      .name = r->kind == KIND_STEP ? step_name(w) : name_of(w, r->name) };
+	k->key = key;
+	k->site = writer_site(w, &site);
+	return k->site;
+}
+
+static void put_record(struct writer *w, struct lane *l, const struct ring_record *r)
+{
+	struct event e = { .begin_ns = tick_to_ns(r->begin), .flags = r->flags };
+
+	if (!writer_wants(w, r->kind))
+		return;
+	e.end_ns = r->end ? tick_to_ns(r->end) : e.begin_ns;
+	if (e.end_ns < e.begin_ns)
+		e.end_ns = e.begin_ns;
+	if (r->kind == KIND_COUNTER)
+		memcpy(&e.value, &r->word, sizeof(e.value));
+	else
+		e.number = r->word;
+	writer_put(w, &e, site_of(w, l, r));
+}
+
+static unsigned drain_lane(struct writer *w, struct lane *l, uint64_t count)
+{
+	uint64_t i, clocks = 0;
+	unsigned full;
+
+	if (known.log != writer_log(w)) { /* may also change with the first row */
+		forget();
+		known.log = writer_log(w);
+	}
+	for (i = 0; i < count; i++) {
+		const struct ring_record *r = ring_at(&l->ring, i);
+
+		if (!i) {
+			thread_track(w, l);
+			if (known.log != writer_log(w)) {
+				forget();
+				known.log = writer_log(w);
+			}
+		}
+		put_record(w, l, r);
+		clocks += r->kind == KIND_RANGE ? 2 : 1;
+	}
+	full = l->ring.records ? (unsigned)(count * 100 / (l->ring.mask + 1)) : 0;
+	ring_take(&l->ring, count);
+	writer_own_cost(w, (uint64_t)((double)clocks * (tick_cost_ns() + RECORD_COST_NS)));
+	return full;
+}
+
+static unsigned api_drain(struct writer *w, uint64_t now_ns)
+{
+	unsigned fullest = 0, full;
+	struct lane *l;
+	uint64_t count, lost;
+
+	for (l = session_lanes(); l; l = l->next) {
+		count = ring_ready(&l->ring);
+		lost = ring_take_lost(&l->ring);
+		if (lost)
+			writer_lose(w, LOSS_RING, lost);
+		if (!count)
+			continue;
+		tick_knot();
+		full = drain_lane(w, l, count);
+		fullest = full > fullest ? full : fullest;
+	}
+	return fullest;
+}
+
+/* Under the session's lock: only noted. */
+struct late {
+	struct lane *lane;
+	struct ring_record record;
+};
+
+static void note_late(struct lane *l, const struct ring_record *r, void *arg)
+{
+	struct late late = { l, *r };
+
+	buf_put((struct buf *)arg, &late, sizeof(late));
+}
+
+static void api_close_window(struct writer *w, uint64_t window)
+{
+	struct buf open;
+	struct late late;
+	size_t at;
+
+	buf_init(&open, LATE_MAX);
+	session_close_lanes(window, note_late, &open);
+	for (at = 0; at < open.len; at += sizeof(late)) {
+		memcpy(&late, open.data + at, sizeof(late));
+		thread_track(w, late.lane);
+		if (known.log != writer_log(w)) {
+			forget();
+			known.log = writer_log(w);
+		}
+		put_record(w, late.lane, &late.record);
+	}
+	buf_release(&open);
+}
+
+static void api_doctor(struct buf *out)
+{
+	buf_putf(out, "clock     %s, %.1f ns a reading\n", tick_name(), tick_cost_ns());
+}
+
+const struct watch_type watch_api = {
+	.name = "api",
+	.help = "steps, phases, ranges, counters and marks of tacho.h",
+	.drain = api_drain,
+	.close_window = api_close_window,
+	.doctor = api_doctor,
+};

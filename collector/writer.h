@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.h - the one thread: drains watches, makes rows to blocks, hands blocks to the store.
+ *
+ *	watches --rows--> writer (trace, log_writer) --blocks--> store --> file
+ *
+ * A log is opened when the first row of a window comes, so a window in which nothing happened
+ * leaves no file.  It is closed, with its END block, when the last window is over, when asked, at
+ * exit; what comes afterwards begins a new one.  Blocks close when full or after a second.
+ *
+ * writer_start(), writer_wake(), writer_wait() and writer_forget() may be called by any thread,
+ * under the session's lock where they say so; all else belongs to the writer's own thread, which
+ * is where the slots of a watch are called.
+ */
+#ifndef COLLECTOR_WRITER_H
+#define COLLECTOR_WRITER_H
+
+#include "collector/lane.h"
+#include "schemas/trace.h"
+
+struct config;
+struct watch_type;
+struct writer;
+
+/* Makes the thread; NULL without memory.  It lives until writer_quit(), with all signals blocked. */
+struct writer *writer_start(const struct config *config, const struct watch_type *const *watches);
+/* There is something to do.  Async-signal-safe. */
+void writer_wake(struct writer *w);
+/*
+ * One whole round that begins after this call; with `close` the log is closed in it.  False:
+ * `limit_ns` is over.
+ */
+bool writer_wait(struct writer *w, bool close, uint64_t limit_ns);
+/* Closes the log and ends the thread, at most `limit_ns`; false: it goes on by itself. */
+bool writer_quit(struct writer *w, uint64_t limit_ns);
+
+/* ---- what a watch's drain() may call: ids are the log's own, 0 when a ceiling is reached ---- */
+
+/* The number of the log that rows go to now, from 1; ids of another number are void. */
+uint64_t writer_log(const struct writer *w);
+uint32_t writer_name(struct writer *w, const char *text, size_t len);
+/* track->process is set here. */
+uint32_t writer_track(struct writer *w, const struct track *track);
+uint32_t writer_shape(struct writer *w, const struct shape *shape);
+uint32_t writer_site(struct writer *w, const struct site *site);
+/* The track's own name came late, or was changed. */
+void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
+/* `row` need not hold what its site says. */
+void writer_put(struct writer *w, const struct event *row, uint32_t site);
+void writer_lose(struct writer *w, enum loss why, uint64_t count);
+/* Time taken on the program's threads. */
+void writer_own_cost(struct writer *w, uint64_t ns);
+bool writer_wants(const struct writer *w, unsigned kind);
+/* A window is open, or its end has not been dealt with. */
+bool writer_is_recording(const struct writer *w);
+const struct config *writer_config(const struct writer *w);
+
+#endif

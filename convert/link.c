@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/link.h"
+
+#include "convert/step.h"
+#include "convert/step_queue.h"
+#include "schemas/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CHUNK = 256,           /* calls; the ring grows by so many */
+	HELD_EVENTS = 1 << 16, /* read ahead at most, whatever the slack */
+	BUCKETS_FIRST = 256,
+};
+enum launch_flag {
+	LAUNCH_LIVE = 1,   /* in the table; else its id was given to another call */
+	LAUNCH_CALL = 2,   /* a recorded call; else an id that only GPU work has shown */
+	LAUNCH_STARTS = 4, /* launches by its name */
+	LAUNCH_WORKED = 8, /* GPU work came */
+};
+
+/* Runtime and driver of CUDA and HIP: what puts work on a GPU, ... */
+static const char *const launch_parts[] = {
+	"LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch", "Memcpy", "Memset",
+	"cuLaunch", "hipLaunchByPtr",
+};
+/* ... and what only describes it. */
+static const char *const other_parts[] = { "Node", "HostFunc" };
+
+/* The calls of one process: a ring of slots, found by id. */
+struct calls {
+	struct launch **chunks;
+	uint32_t chunk_count;
+	uint32_t *buckets; /* slot + 1; 0 none */
+	uint32_t bucket_count;
+	uint32_t used, oldest; /* slots; the oldest one once all are used */
+	bool seen;
+	uint64_t worked; /* launches that have work */
+	struct link_totals totals;
+};
+
+struct link_stage {
+	struct source source;
+	struct source *below;
+	struct trace *trace;
+	struct calls *calls;     /* by process */
+	uint32_t *process_of;    /* by track */
+	uint8_t *starts;         /* by name: 0 not asked yet, 1 no, 2 launches */
+	uint32_t process_count, track_count, name_count;
+	uint32_t window;
+	uint64_t slack_ns;
+	struct event_queue queue;
+	struct calls *first_linked; /* its first work with a call ends this batch */
+	bool has_ended;
+	enum status fault;
+	struct error error;
+};
+
+static struct link_stage *link_of(const struct source *s)
+{
+	return (struct link_stage *)s;
+}
+
+static struct calls *link_calls(const struct link_stage *s, const struct event *e)
+{
+	return &s->calls[s->process_of[e->track <= s->track_count ? e->track : 0]];
+}
+
+/* --- the table --------------------------------------------------------------------------- */
+
+static struct launch *calls_slot(const struct calls *c, uint32_t slot)
+{
+	return &c->chunks[slot / CHUNK][slot % CHUNK];
+}
+
+static uint32_t *calls_bucket(const struct calls *c, uint64_t correlation)
+{
+	return &c->buckets[hash_word(0, correlation) & (c->bucket_count - 1)];
+}
+
+static struct launch *calls_find(const struct calls *c, uint64_t correlation)
+{
+	struct launch *l;
+
+	if (!c->bucket_count || !correlation)
+		return NULL;
+	for (uint32_t at = *calls_bucket(c, correlation); at; at = l->next) {
+		l = calls_slot(c, at - 1);
+		if (l->correlation == correlation)
+			return l;
+	}
+	return NULL;
+}
+
+static void calls_enter(struct calls *c, uint32_t slot)
+{
+	struct launch *l = calls_slot(c, slot);
+	uint32_t *bucket = calls_bucket(c, l->correlation);
+
+	l->next = *bucket;
+	*bucket = slot + 1;
+}
+
+/* The slot may be used again, or its id belongs to another call. */
+static void calls_forget(struct calls *c, struct launch *l)
+{
+	uint32_t *at;
+
+	if (!(l->flags & LAUNCH_LIVE))
+		return;
+	at = calls_bucket(c, l->correlation);
+	while (calls_slot(c, *at - 1) != l)
+		at = &calls_slot(c, *at - 1)->next;
+	*at = l->next;
+	if ((l->flags & LAUNCH_STARTS) && !(l->flags & LAUNCH_WORKED))
+		c->totals.fell_out++;
+	l->flags = 0;
+}
+
+static enum status calls_rehash(struct calls *c, struct error *err)
+{
+	uint32_t count = c->bucket_count ? c->bucket_count * 2 : BUCKETS_FIRST;
+	uint32_t *buckets = calloc(count, sizeof(*buckets));
+
+	if (!buckets)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
+	free(c->buckets);
+	c->buckets = buckets;
+	c->bucket_count = count;
+	for (uint32_t i = 0; i < c->used; i++)
+		if (calls_slot(c, i)->flags & LAUNCH_LIVE)
+			calls_enter(c, i);
+	return ST_OK;
+}
+
+static enum status calls_grow(struct calls *c, struct error *err)
+{
+	struct launch **chunks = c->chunks;
+
+	if (c->used == c->bucket_count)
+		TRY(calls_rehash(c, err));
+	if (c->used < c->chunk_count * CHUNK)
+		return ST_OK;
+	chunks = realloc(chunks, (c->chunk_count + 1) * sizeof(*chunks));
+	if (!chunks)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
+	c->chunks = chunks;
+	chunks[c->chunk_count] = calloc(CHUNK, sizeof(**chunks));
+	if (!chunks[c->chunk_count])
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
+	c->chunk_count++;
+	return ST_OK;
+}
+
+/* A new entry, the oldest making room for it. */
+static enum status calls_add(struct link_stage *s, struct calls *c, const struct launch *l,
+			     struct error *err)
+{
+	uint32_t slot = c->oldest;
+
+	if (c->used < s->window) {
+		TRY(calls_grow(c, err));
+		slot = c->used++;
+	} else {
+		calls_forget(c, calls_slot(c, slot));
+		c->oldest = slot + 1 == s->window ? 0 : slot + 1;
+	}
+	*calls_slot(c, slot) = *l;
+	calls_enter(c, slot);
+	return ST_OK;
+}
+
+static void calls_release(struct calls *c)
+{
+	for (uint32_t i = 0; i < c->chunk_count; i++)
+		free(c->chunks[i]);
+	free(c->chunks);
+	free(c->buckets);
+}
+
+/* --- calls in ---------------------------------------------------------------------------- */
+
+static bool has_part(const char *text, const char *const *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strstr(text, parts[i]))
+			return true;
+	return false;
+}
+
+static bool name_starts(const struct link_stage *s, uint32_t name)
+{
+	const char *text = trace_text(s->trace, name, NULL);
+
+	return has_part(text, launch_parts, sizeof(launch_parts) / sizeof(launch_parts[0])) &&
+	       !has_part(text, other_parts, sizeof(other_parts) / sizeof(other_parts[0]));
+}
+
+static bool call_starts(struct link_stage *s, uint32_t name)
+{
+	if (name > s->name_count)
+		return name_starts(s, name);
+	if (!s->starts[name])
+		s->starts[name] = name_starts(s, name) ? 2 : 1;
+	return s->starts[name] == 2;
+}
+
+static enum status link_enter(struct link_stage *s, const struct event *e, struct error *err)
+{
+	struct calls *c = link_calls(s, e);
+	struct launch *old, call = {
+		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
+		.track = e->track, .name = e->name, .owner = e->owner, .step = e->step,
+		.phase = e->phase, .flags = LAUNCH_LIVE | LAUNCH_CALL,
+	};
+
+	if (!e->correlation)
+		return ST_OK;
+	old = calls_find(c, e->correlation);
+	if (old && (old->flags & LAUNCH_CALL) && e->begin_ns < old->end_ns)
+		return ST_OK;
+	if (old)
+		calls_forget(c, old);
+	if (call_starts(s, e->name)) {
+		call.flags |= LAUNCH_STARTS;
+		c->totals.launches++;
+	}
+	return calls_add(s, c, &call, err);
+}
+
+/* --- work out ---------------------------------------------------------------------------- */
+
+static void link_count(struct calls *c, struct launch *l)
+{
+	struct link_totals *t = &c->totals;
+
+	if (l->flags & LAUNCH_WORKED)
+		return;
+	l->flags |= LAUNCH_WORKED;
+	c->worked += !!(l->flags & LAUNCH_STARTS);
+	t->lowest_id = t->ids && t->lowest_id < l->correlation ? t->lowest_id : l->correlation;
+	t->highest_id = t->highest_id > l->correlation ? t->highest_id : l->correlation;
+	t->ids++;
+}
+
+static enum status link_work(struct link_stage *s, struct event *e, struct error *err)
+{
+	struct calls *c = link_calls(s, e);
+	struct launch *l = calls_find(c, e->correlation);
+	struct launch unknown = { .correlation = e->correlation, .flags = LAUNCH_LIVE };
+
+	e->step = e->owner = e->phase = 0;
+	if (l && (l->flags & LAUNCH_CALL)) {
+		e->step = l->step;
+		e->owner = l->owner;
+		e->phase = l->phase;
+	}
+	if (!event_is_gpu_work(e))
+		return ST_OK;
+	c->totals.gpu_events++;
+	if (!l && e->correlation) {
+		TRY(calls_add(s, c, &unknown, err));
+		l = calls_find(c, e->correlation);
+	}
+	if (!l)
+		return ST_OK;
+	link_count(c, l);
+	if (!(l->flags & LAUNCH_CALL))
+		return ST_OK;
+	c->totals.with_launch++;
+	if (!c->seen)
+		s->first_linked = c;
+	return ST_OK;
+}
+
+/* --- the source -------------------------------------------------------------------------- */
+
+/* A fault below is told after all that came before it has been given. */
+static enum status link_pull(struct link_stage *s, struct error *err)
+{
+	struct batch b = { NULL, 0 };
+	enum status status = source_next(s->below, &b, &s->error);
+
+	if (status != ST_OK) {
+		s->has_ended = true;
+		s->fault = status;
+		return ST_OK;
+	}
+	for (size_t i = 0; i < b.count; i++)
+		if (b.events[i].kind == KIND_API)
+			TRY(link_enter(s, &b.events[i], err));
+	return queue_put(&s->queue, s->trace, &b, err);
+}
+
+/* How many of the oldest have all their calls behind them. */
+static size_t link_ready(const struct link_stage *s)
+{
+	size_t count = queue_count(&s->queue), i = 0;
+	uint64_t last_ns;
+
+	if (!count || s->has_ended)
+		return count;
+	last_ns = queue_at(&s->queue, count - 1)->begin_ns;
+	while (i < count && last_ns - queue_at(&s->queue, i)->begin_ns > s->slack_ns)
+		i++;
+	if (!i && count >= HELD_EVENTS)
+		i = count / 2;
+	return i;
+}
+
+static enum status link_give(struct link_stage *s, size_t ready, struct batch *out,
+			     struct error *err)
+{
+	size_t i = 0;
+
+	while (i < ready && !s->first_linked) {
+		struct event *e = queue_at(&s->queue, i++);
+
+		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
+			TRY(link_work(s, e, err));
+	}
+	*out = queue_lend(&s->queue, i);
+	return ST_OK;
+}
+
+static enum status link_hold(struct link_stage *s, const struct batch *given, struct error *err)
+{
+	uint64_t begin_ns = UINT64_MAX;
+
+	if (!step_is(s->below))
+		return ST_OK;
+	if (given->count < queue_count(&s->queue))
+		begin_ns = queue_at(&s->queue, given->count)->begin_ns;
+	else if (!s->has_ended)
+		begin_ns = given->events[given->count - 1].begin_ns;
+	return step_hold(s->below, begin_ns, err);
+}
+
+static enum status link_end(struct link_stage *s, struct error *err)
+{
+	enum status fault = s->fault;
+
+	if (step_is(s->below))
+		TRY(step_hold(s->below, UINT64_MAX, err));
+	s->fault = ST_END; /* a fault is told once */
+	if (fault != ST_END && err)
+		*err = s->error;
+	return fault;
+}
+
+static enum status link_next(struct source *source, struct batch *out, struct error *err)
+{
+	struct link_stage *s = link_of(source);
+	size_t ready;
+
+	queue_drop(&s->queue);
+	if (s->first_linked)
+		s->first_linked->seen = true;
+	s->first_linked = NULL;
+	while (!(ready = link_ready(s))) {
+		if (s->has_ended)
+			return link_end(s, err);
+		TRY(link_pull(s, err));
+	}
+	TRY(link_give(s, ready, out, err));
+	return link_hold(s, out, err);
+}
+
+static void link_close(struct source *source)
+{
+	struct link_stage *s = link_of(source);
+
+	source_close(s->below);
+	for (uint32_t i = 0; s->calls && i <= s->process_count; i++)
+		calls_release(&s->calls[i]);
+	free(s->calls);
+	free(s->process_of);
+	free(s->starts);
+	queue_release(&s->queue);
+	free(s);
+}
+
+static const struct source_type link_type = {
+	.name = "link",
+	.help = "GPU work and the calls that launched it",
+	.next = link_next,
+	.close = link_close,
+};
+
+static enum status link_init(struct link_stage *s, struct error *err)
+{
+	s->process_count = trace_count(s->trace, TRACE_PROCESSES);
+	s->track_count = trace_count(s->trace, TRACE_TRACKS);
+	s->name_count = trace_count(s->trace, TRACE_NAMES);
+	s->calls = calloc(s->process_count + 1, sizeof(*s->calls));
+	s->process_of = calloc(s->track_count + 1, sizeof(*s->process_of));
+	s->starts = calloc(s->name_count + 1, 1);
+	if (!s->calls || !s->process_of || !s->starts)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
+	for (uint32_t i = 1; i <= s->track_count; i++) {
+		uint32_t process = trace_get_track(s->trace, i)->process;
+
+		s->process_of[i] = process <= s->process_count ? process : 0;
+	}
+	return step_is(s->below) ? step_hold(s->below, 0, err) : ST_OK;
+}
+
+enum status link_open(struct source **out, struct source *below, struct trace *trace,
+		      size_t window, uint64_t slack_ns, struct error *err)
+{
+	struct link_stage *s = calloc(1, sizeof(*s));
+	enum status status;
+
+	*out = NULL;
+	if (!s) {
+		source_close(below);
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
+	}
+	s->source.type = &link_type;
+	s->below = below;
+	s->trace = trace;
+	s->window = window < 1 ? 1 : window > LINK_WINDOW ? (uint32_t)LINK_WINDOW
+							  : (uint32_t)window;
+	s->slack_ns = slack_ns;
+	status = link_init(s, err);
+	if (status != ST_OK) {
+		link_close(&s->source);
+		return status;
+	}
+	*out = &s->source;
+	return ST_OK;
+}
+
+const struct launch *link_launch(const struct source *source, const struct event *e)
+{
+	struct launch *l = calls_find(link_calls(link_of(source), e), e->correlation);
+
+	return l && (l->flags & LAUNCH_CALL) ? l : NULL;
+}
+
+bool link_seen(const struct source *source, uint32_t process)
+{
+	const struct link_stage *s = link_of(source);
+
+	return s->calls[process <= s->process_count ? process : 0].seen;
+}
+
+struct link_totals link_totals(const struct source *source, uint32_t process)
+{
+	const struct link_stage *s = link_of(source);
+	struct calls *c = &s->calls[process <= s->process_count ? process : 0];
+	struct link_totals totals = c->totals;
+
+	totals.without_gpu_event = totals.launches - c->worked;
+	return totals;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log: block headers are walked once, tables are loaded on the way, then blocks of events are
+ * opened in the order of their first begin and merged.  LOG.md says what the bytes mean.
+ *
+ * Memory is the tables, 64 bytes for each block of events, and a cursor for each block that is
+ * open at one time, which are about as many as there are layouts.
+ */
+#include "convert/cut.h"
+#include "convert/input.h"
+#include "convert/log_cursor.h"
+#include "convert/source.h"
+#include "schemas/log_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	BATCH_EVENTS = 1024,
+	BATCH_VARY = 16 * 1024, /* words */
+	OPEN_MAX = 4096,        /* blocks that may overlap in time */
+	WALK_BYTES = 4096,      /* read at once while walking: a header, small tables */
+	SCAN_BYTES = 64 * 1024, /* read at once while looking for the next block after damage */
+};
+
+struct log_source {
+	struct source source;
+	const struct input *in;
+	struct trace *trace;
+	struct log_translation *tables;
+	struct log_block *blocks; /* of events, by first begin */
+	size_t count, room, next;
+	size_t ceiling;             /* bytes of blocks[] */
+	struct log_cursor **heap;   /* the least event first */
+	size_t open, heap_room;
+	struct log_cursor **spare;
+	size_t spares;
+	uint64_t begin_ns, end_ns;  /* of the last event given */
+	struct error fault;         /* given when all else has been; ST_OK: none */
+	struct event events[BATCH_EVENTS];
+	uint64_t vary[BATCH_VARY];
+};
+
+static int log_bid(const uint8_t *head, size_t len)
+{
+	return log_take_file_header(head, len, NULL) == ST_OK || (len >= 8 &&
+	       memcmp(head, LOG_MAGIC, 8) == 0) ? 100 : 0;
+}
+
+static void log_close(struct source *source)
+{
+	struct log_source *s = (struct log_source *)source;
+
+	for (size_t i = 0; i < s->open; i++)
+		log_cursor_free(s->heap[i]);
+	for (size_t i = 0; i < s->spares; i++)
+		log_cursor_free(s->spare[i]);
+	log_translation_free(s->tables);
+	free(s->heap);
+	free(s->spare);
+	free(s->blocks);
+	free(s);
+}
+
+/* The walk */
+
+struct walk {
+	struct log_source *s;
+	struct log_cursor *cursor; /* for the payloads of tables */
+	uint64_t at, size;         /* in the file */
+	uint64_t rows;             /* of all blocks of events */
+	uint64_t damaged;          /* blocks and gaps */
+};
+
+static enum status add_block(struct log_source *s, const struct log_block *block,
+			     struct error *err)
+{
+	size_t room = s->room ? s->room * 2 : 64;
+	struct log_block *again;
+
+	if (s->count == s->room) {
+		if (room * sizeof(*again) > s->ceiling)
+			return fail(err, ST_CEILING, block->offset,
+				    "more than %zu blocks of events", s->count);
+		again = realloc(s->blocks, room * sizeof(*again));
+		if (!again)
+			return fail(err, ST_MEMORY, block->offset, "no memory for blocks");
+		s->blocks = again;
+		s->room = room;
+	}
+	s->blocks[s->count++] = *block;
+	return ST_OK;
+}
+
+static void lose(struct walk *w, uint64_t count)
+{
+	trace_lose(w->s->trace, 0, LOSS_DAMAGED, count);
+	w->damaged++;
+}
+
+static enum status take_table(struct walk *w, const struct log_block *block, struct error *err)
+{
+	const uint8_t *payload;
+	enum status st = log_cursor_load(w->cursor, w->s->in, block, &payload, err);
+
+	if (st == ST_OK)
+		st = log_take_table(w->s->tables, block, payload, err);
+	if (st != ST_FORMAT)
+		return st;
+	lose(w, block->rows);
+	return ST_OK;
+}
+
+static enum status take_block(struct walk *w, const struct log_block *block, struct error *err)
+{
+	if (block->kind >= LOG_BLOCK_KIND_END || !block->kind) {
+		trace_lose(w->s->trace, 0, (enum loss)0, 1); /* of a newer writer */
+		return ST_OK;
+	}
+	if (block->kind != LOG_EVENTS)
+		return take_table(w, block, err);
+	w->rows += block->rows;
+	return block->rows ? add_block(w->s, block, err) : ST_OK;
+}
+
+/* What stands behind the last whole block, if anything: the fault that the reading ends with. */
+static void end_walk(struct walk *w, uint64_t at, const struct log_block *cut)
+{
+	uint64_t left = w->size - at;
+
+	trace_provenance(w->s->trace)->unread_bytes = left;
+	if (!left)
+		return;
+	if (cut)
+		fail(&w->s->fault, ST_CUT, at, "record block is cut off: %llu of %u bytes",
+		     (unsigned long long)left, LOG_HEADER_BYTES + cut->size);
+	else if (left < LOG_HEADER_BYTES)
+		fail(&w->s->fault, ST_CUT, at, "block header is cut off: %llu of %d bytes",
+		     (unsigned long long)left, LOG_HEADER_BYTES);
+	else
+		fail(&w->s->fault, ST_FORMAT, at, "no block follows in the last %llu bytes",
+		     (unsigned long long)left);
+}
+
+/* The next header at or behind w->at; ST_END: there is none, and *gap is where the search began. */
+static enum status find_block(struct walk *w, uint8_t *room, struct log_block *block,
+			      uint64_t *gap, struct error *err)
+{
+	size_t want = WALK_BYTES, got, skipped;
+
+	for (*gap = w->at; w->at < w->size; want = SCAN_BYTES) {
+		TRY(input_read_at(w->s->in, w->at, room, want, &got, err));
+		if (got < LOG_HEADER_BYTES)
+			return ST_END;
+		if (log_find_block(room, got, w->at, block, &skipped, NULL) == ST_OK) {
+			w->at = block->offset;
+			return ST_OK;
+		}
+		w->at += skipped;
+	}
+	return ST_END;
+}
+
+static enum status walk_blocks(struct walk *w, uint8_t *room, struct error *err)
+{
+	struct log_block block;
+	uint64_t gap;
+
+	for (;;) {
+		enum status st = find_block(w, room, &block, &gap, err);
+
+		if (st == ST_END) {
+			end_walk(w, gap, NULL);
+			return ST_OK;
+		}
+		TRY(st);
+		if (block.offset != gap)
+			lose(w, 1); /* at least one record; how many, nobody knows */
+		if (block.size > w->size - block.offset - LOG_HEADER_BYTES) {
+			end_walk(w, block.offset, &block);
+			return ST_OK;
+		}
+		TRY(take_block(w, &block, err));
+		w->at = block.offset + LOG_HEADER_BYTES + block.size;
+	}
+}
+
+static int compare_blocks(const void *left, const void *right)
+{
+	const struct log_block *a = left, *b = right;
+
+	if (a->first_begin_ns != b->first_begin_ns)
+		return a->first_begin_ns < b->first_begin_ns ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* Kinds that nobody outside of the times asked for needs: calls and ranges give others a step. */
+static bool is_unwanted(const struct log_source *s, const struct log_block *block,
+			const struct cut *wanted)
+{
+	const struct log_layout *layout = log_layout(s->tables, block->layout);
+	bool is_gpu = layout && layout->kind >= KIND_KERNEL && layout->kind <= KIND_GRAPH;
+
+	if (wanted->times_relative || !is_gpu)
+		return false;
+	return (wanted->from_ns && block->last_end_ns < wanted->from_ns) ||
+	       (wanted->to_ns != UINT64_MAX && wanted->to_ns &&
+		block->first_begin_ns >= wanted->to_ns);
+}
+
+static void leave_out(struct log_source *s, const struct cut *wanted)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; wanted && i < s->count; i++) {
+		if (is_unwanted(s, &s->blocks[i], wanted))
+			trace_lose(s->trace, 0, LOSS_CUT_OUT, s->blocks[i].rows);
+		else
+			s->blocks[kept++] = s->blocks[i];
+	}
+	if (wanted)
+		s->count = kept;
+	if (s->count)
+		qsort(s->blocks, s->count, sizeof(s->blocks[0]), compare_blocks);
+}
+
+static enum status note_provenance(struct walk *w, struct error *err)
+{
+	struct provenance *p = trace_provenance(w->s->trace);
+	uint64_t events;
+	bool ended = log_translation_ended(w->s->tables, &events);
+
+	p->format = trace_name(w->s->trace, "Tacho log", 9, err);
+	p->is_whole = ended && events == w->rows && !w->damaged && !p->unread_bytes;
+	p->events += w->rows;
+	return p->format ? ST_OK : ST_CEILING;
+}
+
+static enum status log_walk(struct log_source *s, struct error *err)
+{
+	struct walk w = { .s = s, .at = LOG_FILE_HEADER_BYTES, .size = input_size(s->in) };
+	uint8_t *room = malloc(SCAN_BYTES), header[LOG_FILE_HEADER_BYTES];
+	enum status st = room ? ST_OK : fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
+	size_t got = 0;
+
+	if (st == ST_OK)
+		st = log_cursor_new(&w.cursor, err);
+	if (st == ST_OK)
+		st = input_read_at(s->in, 0, header, sizeof(header), &got, err);
+	if (st == ST_OK)
+		st = log_take_file_header(header, got, err);
+	if (st == ST_OK)
+		st = walk_blocks(&w, room, err);
+	if (st == ST_OK) {
+		log_translation_finish(s->tables);
+		st = note_provenance(&w, err);
+	}
+	log_cursor_free(w.cursor);
+	free(room);
+	return st;
+}
+
+static enum status log_open(struct source **out, struct input *in, struct trace *trace,
+			    const struct budget *budget, const struct cut *wanted,
+			    struct error *err)
+{
+	struct log_source *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	*out = NULL;
+	if (!s)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
+	s->source.type = &source_log;
+	s->in = in;
+	s->trace = trace;
+	s->ceiling = budget->opening;
+	st = log_translation_new(&s->tables, trace, budget->opening, err);
+	if (st == ST_OK)
+		st = input_random(in, err);
+	if (st == ST_OK)
+		st = log_walk(s, err);
+	if (st != ST_OK) {
+		log_close(&s->source);
+		return st;
+	}
+	leave_out(s, wanted);
+	*out = &s->source;
+	return ST_OK;
+}
+
+/* The merge */
+
+static bool is_before(const struct log_cursor *a, const struct log_cursor *b)
+{
+	const struct event *x = log_cursor_event(a), *y = log_cursor_event(b);
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns > y->end_ns;
+	if (x->step != y->step) /* the order column */
+		return x->step < y->step;
+	return log_cursor_number(a) < log_cursor_number(b);
+}
+
+static void heap_down(struct log_source *s, size_t at)
+{
+	struct log_cursor *moved = s->heap[at];
+	size_t child;
+
+	while ((child = 2 * at + 1) < s->open) {
+		if (child + 1 < s->open && is_before(s->heap[child + 1], s->heap[child]))
+			child++;
+		if (!is_before(s->heap[child], moved))
+			break;
+		s->heap[at] = s->heap[child];
+		at = child;
+	}
+	s->heap[at] = moved;
+}
+
+static void heap_up(struct log_source *s, size_t at)
+{
+	struct log_cursor *moved = s->heap[at];
+
+	while (at && is_before(moved, s->heap[(at - 1) / 2])) {
+		s->heap[at] = s->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	s->heap[at] = moved;
+}
+
+static enum status heap_room(struct log_source *s, struct error *err)
+{
+	size_t room = s->heap_room ? s->heap_room * 2 : 16;
+	struct log_cursor **heap, **spare;
+
+	if (s->open < s->heap_room)
+		return ST_OK;
+	if (room > OPEN_MAX)
+		return fail(err, ST_CEILING, s->blocks[s->next].offset,
+			    "more than %d blocks of the log overlap in time", OPEN_MAX);
+	heap = realloc(s->heap, room * sizeof(struct log_cursor *));
+	if (heap)
+		s->heap = heap;
+	spare = realloc(s->spare, room * sizeof(struct log_cursor *));
+	if (spare)
+		s->spare = spare;
+	if (!heap || !spare)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
+	s->heap_room = room;
+	return ST_OK;
+}
+
+/* A cursor that stands before its next event, or has ended. */
+static void put_cursor(struct log_source *s, struct log_cursor *c, const struct log_block *block)
+{
+	if (!log_cursor_event(c)) {
+		s->spare[s->spares++] = c;
+		return;
+	}
+	s->heap[s->open++] = c;
+	heap_up(s, s->open - 1);
+}
+
+static enum status open_next(struct log_source *s, struct error *err)
+{
+	const struct log_block *block = &s->blocks[s->next];
+	struct log_cursor *c;
+	enum status st;
+
+	TRY(heap_room(s, err));
+	s->next++;
+	if (!s->spares) {
+		TRY(log_cursor_new(&c, err));
+		s->spare[s->spares++] = c;
+	}
+	c = s->spare[s->spares - 1];
+	st = log_cursor_open(c, s->in, block, s->next, s->tables, err);
+	if (st == ST_FORMAT) {
+		trace_lose(s->trace, 0, LOSS_DAMAGED, block->rows);
+		return ST_OK;
+	}
+	TRY(st);
+	s->spares--;
+	put_cursor(s, c, block);
+	return ST_OK;
+}
+
+/* All blocks that may hold the next event. */
+static enum status open_due(struct log_source *s, struct error *err)
+{
+	while (s->next < s->count &&
+	       (!s->open || s->blocks[s->next].first_begin_ns <=
+				    log_cursor_event(s->heap[0])->begin_ns))
+		TRY(open_next(s, err));
+	return ST_OK;
+}

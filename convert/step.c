@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stage itself: events come into a queue, go through it in groups that begin at the same
+ * instant - first all are entered, then all are stamped with what holds at that instant - and
+ * leave in order once none before them waits for its hole (step_host.h) to be decided.
+ */
+#include "convert/step_host.h"
+#include "convert/step_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	QUEUE_EVENTS = 65536,
+	STRETCHES_MAX = 65536, /* that nobody took: only a run without reports has so many */
+};
+#define STEP_MAX (STEP_GAP - 1)
+
+struct stretches {
+	struct stretch *items;
+	size_t count, cap;
+};
+struct marks {
+	struct step_mark *items;
+	size_t count, cap, given;
+};
+
+struct step_stage {
+	struct source source;
+	struct source *below;
+	struct host host;
+	struct event_queue queue;
+	size_t stamped;     /* events of the queue that have been entered and stamped */
+	size_t given;       /* events in the last batch: the oldest of the queue */
+	bool has_ended;     /* the source below; `fault` says how */
+	enum status fault;
+	struct error error;
+
+	struct stretches closed; /* phase PHASE_PENDING: not decided yet */
+	struct stretches out;
+	struct marks marks;
+	uint64_t given_ns; /* all events that begin before have been given */
+	uint64_t held_ns;  /* a stage above holds what begins later */
+	uint32_t pass;
+	bool has_reader;    /* somebody takes stretches or marks */
+	bool was_looked_at; /* those in `out` and `marks`: the next ones may replace them */
+};
+
+static struct step_stage *step_of(const struct source *s)
+{
+	return (struct step_stage *)s;
+}
+
+/* --- stretches --------------------------------------------------------------------------- */
+
+static enum status stretches_add(struct stretches *l, const struct stretch *one,
+				 struct error *err)
+{
+	size_t cap = l->cap ? l->cap * 2 : 256;
+	struct stretch *items = l->items;
+
+	if (l->count == l->cap) {
+		items = realloc(items, cap * sizeof(*items));
+		if (!items)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for phases");
+		l->items = items;
+		l->cap = cap;
+	}
+	l->items[l->count++] = *one;
+	return ST_OK;
+}
+
+static void stretches_drop(struct stretches *l, size_t count)
+{
+	l->count -= count;
+	memmove(l->items, l->items + count, l->count * sizeof(*l->items));
+}
+
+/* S goes on in another phase or step at t. */
+static enum status process_close(struct step_stage *s, struct host_process *p, uint64_t t,
+				 struct error *err)
+{
+	p->current.end_ns = t;
+	p->current.phase = p->now.phase;
+	p->current.inferred = p->now.inferred;
+	if (p->current.begin_ns < t && p->thread) {
+		if (p->now.phase == PHASE_PENDING && !p->pending_count++)
+			p->pending_first = s->closed.count;
+		TRY(stretches_add(&s->closed, &p->current, err));
+	}
+	p->current.begin_ns = t;
+	return ST_OK;
+}
+
+static uint32_t process_step(const struct host_process *p, uint64_t t)
+{
+	if (!p->mark_step)
+		return 0;
+	return p->mark_end_ns > t ? p->mark_step : p->mark_step | STEP_GAP;
+}
+
+static enum status process_turn(struct step_stage *s, struct host_process *p, uint64_t t,
+				struct error *err)
+{
+	struct moment m = host_moment(&s->host, p, t);
+	uint32_t step = process_step(p, t);
+
+	if (m.phase != p->now.phase || m.inferred != p->now.inferred || step != p->current.step)
+		TRY(process_close(s, p, t, err));
+	p->now = m;
+	p->current.step = step;
+	return ST_OK;
+}
+
+/* What ends before t; what ends at t is seen together with what begins there. */
+static enum status process_advance(struct step_stage *s, struct host_process *p, uint64_t t,
+				   struct error *err)
+{
+	while (p->now.until_ns < t)
+		TRY(process_turn(s, p, p->now.until_ns, err));
+	return ST_OK;
+}
+
+static void waiting_resolve(struct step_stage *s, struct host_process *p, uint8_t phase)
+{
+	uint32_t taken = (uint32_t)s->queue.taken, number = p->waits_first;
+
+	for (; p->waits; p->waits--) {
+		queue_at(&s->queue, number - taken)->phase = phase;
+		number = *queue_tag(&s->queue, number - taken);
+	}
+}
+
+/* What waited for the end of S's hole or for its autograd threads is decided. */
+static void process_resolve(struct step_stage *s, struct host_process *p, uint8_t phase)
+{
+	for (size_t i = p->pending_first; p->pending_count && i < s->closed.count; i++) {
+		struct stretch *one = &s->closed.items[i];
+
+		if (&s->host.processes[one->process] != p || one->phase != PHASE_PENDING)
+			continue;
+		one->phase = phase;
+		one->inferred = phase == PHASE_BACKWARD;
+		p->pending_count--;
+	}
+	waiting_resolve(s, p, phase);
+	if (p->now.phase != PHASE_PENDING)
+		return;
+	p->now.phase = phase;
+	p->now.inferred = phase == PHASE_BACKWARD;
+}
+
+/* All that begins at t is entered. */
+static enum status process_settle(struct step_stage *s, struct host_process *p, uint64_t t,
+				  struct error *err)
+{
+	if (p->busy_begins)
+		process_resolve(s, p, PHASE_OTHER);
+	else if (p->active_begins)
+		process_resolve(s, p, PHASE_BACKWARD);
+	p->busy_begins = p->active_begins = p->is_stale = false;
+	return process_turn(s, p, t, err);
+}
+
+/* The queue is full: what is open of a hole counts as other, and a new hole begins. */
+static enum status process_give_up(struct step_stage *s, struct host_process *p, uint64_t t,
+				   struct error *err)
+{
+	TRY(process_advance(s, p, t, err));
+	process_resolve(s, p, PHASE_OTHER);
+	if (p->busy_until_ns < t)
+		p->busy_until_ns = t;
+	return process_turn(s, p, t, err);
+}
+
+static enum status process_finish(struct step_stage *s, struct host_process *p,
+				  struct error *err)
+{
+	TRY(process_advance(s, p, p->last_end_ns, err));
+	process_resolve(s, p, PHASE_OTHER);
+	return process_close(s, p, p->last_end_ns, err);
+}
+
+/* --- events ------------------------------------------------------------------------------ */
+
+/* The spans of a profiler and its records of itself are nothing that S did. */
+static bool event_counts(const struct event *e, const struct host_thread *t)
+{
+	if (t->home != HOME_THREAD)
+		return event_is_gpu_work(e);
+	if (e->kind == KIND_RANGE)
+		return e->subkind != RANGE_PROFILER;
+	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+}
+
+static void process_extend(struct host_process *p, uint32_t process, const struct event *e)
+{
+	if (!p->has_begun) {
+		p->has_begun = true;
+		p->is_stale = true;
+		p->current = (struct stretch){ .begin_ns = e->begin_ns, .process = process };
+	}
+	if (e->end_ns > p->last_end_ns)
+		p->last_end_ns = e->end_ns;
+}
+
+static enum status marks_add(struct marks *l, const struct step_mark *mark, struct error *err)
+{
+	size_t cap = l->cap ? l->cap * 2 : 16;
+	struct step_mark *items = l->items;
+
+	if (l->count == l->cap) {
+		items = realloc(items, cap * sizeof(*items));
+		if (!items)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for steps");
+		l->items = items;
+		l->cap = cap;
+	}
+	l->items[l->count++] = *mark;
+	return ST_OK;
+}
+
+static enum status step_mark(struct step_stage *s, struct host_process *p, const struct event *e,
+			     struct error *err)
+{
+	struct step_mark mark = { e->begin_ns, e->end_ns, e->number,
+				  host_thread(&s->host, e->track)->process, e->flags };
+
+	host_decide(&s->host, e);
+	if (e->track != p->thread)
+		return ST_OK;
+	if (e->kind == KIND_RANGE)
+		name_rules_step(s->host.rules, trace_text(s->host.trace, e->name, NULL),
+				&mark.number);
+	if (mark.number == UINT64_MAX)
+		mark.number = p->next_number;
+	p->next_number = mark.number + 1;
+	p->mark_end_ns = e->end_ns;
+	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
+	p->is_stale = true;
+	return marks_add(&s->marks, &mark, err);
+}
+
+static enum status step_enter(struct step_stage *s, struct event *e, struct error *err)
+{
+	struct host_thread *t = host_thread(&s->host, e->track);
+	struct host_process *p = &s->host.processes[t->process];
+
+	e->step = e->owner = e->phase = 0;
+	if (event_counts(e, t))
+		process_extend(p, t->process, e);
+	if (t->home == HOME_STREAM)
+		return ST_OK;
+	TRY(process_advance(s, p, e->begin_ns, err));
+	if (host_is_mark(&s->host, e))
+		TRY(step_mark(s, p, e, err));
+	return host_enter(&s->host, p, t, e, err);
+}
+
+static void event_wait(struct step_stage *s, struct host_process *p, size_t i)
+{
+	uint32_t taken = (uint32_t)s->queue.taken, number = taken + (uint32_t)i;
+
+	if (p->waits++)
+		*queue_tag(&s->queue, p->waits_last - taken) = number;
+	else
+		p->waits_first = number;
+	p->waits_last = number;
+}
+
+static enum status step_stamp(struct step_stage *s, size_t i, struct error *err)
+{
+	struct event *e = queue_at(&s->queue, i);
+	struct host_thread *t = host_thread(&s->host, e->track);
+	struct host_process *p = &s->host.processes[t->process];
+	uint64_t until_ns;
+	uint8_t own;
+
+	if (t->home == HOME_STREAM)
+		return ST_OK;
+	if (p->is_stale || p->now.until_ns <= e->begin_ns)
+		TRY(process_settle(s, p, e->begin_ns, err));
+	t = host_thread(&s->host, t->host);
+	own = thread_phase(t, e->begin_ns, &until_ns);
+	e->step = p->current.step;
+	if (own != PHASE_NONE)
+		e->phase = own;
+	else if (t->runs_autograd && t->host != p->thread)
+		e->phase = PHASE_BACKWARD;
+	else
+		e->phase = p->now.phase;
+	if (e->phase == PHASE_PENDING)
+		event_wait(s, p, i);
+	return ST_OK;
+}
+
+/* A group is whole when something later follows; a very long one is not waited for. */
+static bool group_find(const struct step_stage *s, size_t *end)
+{
+	size_t count = queue_count(&s->queue), i = s->stamped;
+	uint64_t begin_ns;
+
+	if (i == count)
+		return false;
+	begin_ns = queue_at(&s->queue, i)->begin_ns;
+	while (i < count && queue_at(&s->queue, i)->begin_ns == begin_ns)
+		i++;
+	*end = i;
+	return i < count || s->has_ended || count - s->stamped >= QUEUE_EVENTS;
+}
+
+static enum status step_run(struct step_stage *s, struct error *err)
+{
+	size_t end;
+
+	while (group_find(s, &end)) {
+		for (size_t i = s->stamped; i < end; i++)
+			TRY(step_enter(s, queue_at(&s->queue, i), err));
+		for (; s->stamped < end; s->stamped++)
+			TRY(step_stamp(s, s->stamped, err));
+	}
+	return ST_OK;
+}
+
+/* --- the source -------------------------------------------------------------------------- */
+
+static enum status step_finish(struct step_stage *s, struct error *err)
+{
+	TRY(step_run(s, err));
+	for (uint32_t i = 0; i <= s->host.process_count; i++)
+		if (s->host.processes[i].has_begun)
+			TRY(process_finish(s, &s->host.processes[i], err));
+	return ST_OK;
+}
+
+/* A fault below is told after all that came before it has been given. */
+static enum status step_pull(struct step_stage *s, struct error *err)
+{
+	struct batch b = { NULL, 0 };
+	enum status status = source_next(s->below, &b, &s->error);
+
+	if (status != ST_OK) {
+		s->has_ended = true;
+		s->fault = status;
+		s->host.undecided = 0;
+		return step_finish(s, err);
+	}
+	for (size_t i = 0; s->host.undecided && i < b.count; i++)
+		if (host_is_mark(&s->host, &b.events[i]))
+			host_decide(&s->host, &b.events[i]);
+	TRY(queue_put(&s->queue, s->host.trace, &b, err));
+	if (s->host.undecided && queue_count(&s->queue) < QUEUE_EVENTS)
+		return ST_OK;
+	return step_run(s, err);
+}
+
+static size_t step_ready(const struct step_stage *s)
+{
+	size_t i = 0;
+
+	while (i < s->stamped && queue_at(&s->queue, i)->phase != PHASE_PENDING)
+		i++;
+	return i;
+}
+
+static enum status step_give_up(struct step_stage *s, struct error *err)
+{
+	const struct event *first = queue_at(&s->queue, 0);
+	const struct event *last = queue_at(&s->queue, s->stamped - 1);
+	uint32_t process = host_thread(&s->host, first->track)->process;
+
+	return process_give_up(s, &s->host.processes[process], last->begin_ns, err);
+}
+
+/* So that a consumer need not wait for the end of a long phase. */
+static enum status step_cut_current(struct step_stage *s, uint64_t limit_ns, struct error *err)
+{
+	for (uint32_t i = 0; i <= s->host.process_count; i++) {
+		struct host_process *p = &s->host.processes[i];
+
+		if (!p->has_begun || !p->thread || p->current.begin_ns >= limit_ns)
+			continue;
+		TRY(process_advance(s, p, limit_ns, err));
+		if (p->now.phase != PHASE_PENDING && p->current.begin_ns < limit_ns)
+			TRY(process_close(s, p, limit_ns, err));
+	}
+	return ST_OK;
+}
+
+static bool stretch_joins(const struct stretch *a, const struct stretch *b)
+{
+	return a->end_ns == b->begin_ns && a->process == b->process && a->step == b->step &&
+	       a->phase == b->phase && a->inferred == b->inferred;
+}
+
+static enum status stretch_give(struct step_stage *s, const struct stretch *one,
+				struct error *err)
+{
+	struct stretch *last = s->out.count ? &s->out.items[s->out.count - 1] : NULL;
+
+	if (last && stretch_joins(last, one)) {
+		last->end_ns = one->end_ns;
+		return ST_OK;
+	}
+	if (s->out.count == STRETCHES_MAX)
+		stretches_drop(&s->out, STRETCHES_MAX / 2);
+	return stretches_add(&s->out, one, err);
+}
+
+static void step_clear(struct step_stage *s)
+{
+	struct marks *m = &s->marks;
+
+	s->was_looked_at = false;
+	s->out.count = 0;
+	m->count -= m->given;
+	if (m->count)
+		memmove(m->items, m->items + m->given, m->count * sizeof(*m->items));
+	m->given = 0;
+}
+
+/* Moves what is final to `out`, in order for each process. */
+static enum status step_give(struct step_stage *s, struct error *err)
+{
+	uint64_t limit_ns = s->given_ns < s->held_ns ? s->given_ns : s->held_ns;
+	size_t kept = 0;
+
+	if (s->was_looked_at)
+		step_clear(s);
+	if (s->has_reader && !s->has_ended)
+		TRY(step_cut_current(s, limit_ns, err));
+	s->pass++;
+	for (size_t i = 0; i < s->closed.count; i++) {
+		struct stretch one = s->closed.items[i];
+		struct host_process *p = &s->host.processes[one.process];
+
+		if (p->pass == s->pass || one.end_ns > limit_ns || one.phase == PHASE_PENDING) {
+			p->pass = s->pass;
+			if (i == p->pending_first)
+				p->pending_first = kept;
+			s->closed.items[kept++] = one;
+		} else {
+			TRY(stretch_give(s, &one, err));
+		}
+	}
+	s->closed.count = kept;
+	while (s->marks.given < s->marks.count &&
+	       s->marks.items[s->marks.given].begin_ns < limit_ns)
+		s->marks.given++;
+	return ST_OK;
+}
+
+static enum status step_end(struct step_stage *s, struct error *err)
+{
+	enum status fault = s->fault;
+
+	s->given_ns = UINT64_MAX;
+	TRY(step_give(s, err));
+	s->fault = ST_END; /* a fault is told once */
+	if (fault != ST_END && err)
+		*err = s->error;
+	return fault;
+}
+
+static enum status step_next(struct source *source, struct batch *out, struct error *err)
+{
+	struct step_stage *s = step_of(source);
+
+	queue_drop(&s->queue);
+	s->stamped -= s->given;
+	s->given = 0;
+	while (!(s->given = step_ready(s))) {
+		if (s->has_ended)
+			return step_end(s, err);
+		if (s->stamped >= QUEUE_EVENTS)
+			TRY(step_give_up(s, err));
+		else
+			TRY(step_pull(s, err));
+	}
+	*out = queue_lend(&s->queue, s->given);
+	if (s->given < queue_count(&s->queue))
+		s->given_ns = queue_at(&s->queue, s->given)->begin_ns;
+	else
+		s->given_ns = s->has_ended ? UINT64_MAX : out->events[s->given - 1].begin_ns;
+	return step_give(s, err);
+}
+
+static void step_close(struct source *source)
+{
+	struct step_stage *s = step_of(source);
+
+	source_close(s->below);
+	host_release(&s->host);
+	queue_release(&s->queue);
+	free(s->closed.items);
+	free(s->out.items);
+	free(s->marks.items);
+	free(s);
+}
+
+static const struct source_type step_type = {
+	.name = "step",
+	.help = "steps and phases of the host",
+	.next = step_next,
+	.close = step_close,
+};
+
+enum status step_open(struct source **out, struct source *below, struct trace *trace,
+		      const struct name_rules *rules, struct error *err)
+{
+	struct step_stage *s = calloc(1, sizeof(*s));
+	enum status status;
+
+	*out = NULL;
+	if (!s) {
+		source_close(below);
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for steps");
+	}
+	s->source.type = &step_type;
+	s->below = below;
+	s->held_ns = UINT64_MAX;
+	status = host_init(&s->host, trace, rules, err);
+	if (status != ST_OK) {
+		step_close(&s->source);
+		return status;
+	}
+	*out = &s->source;
+	return ST_OK;
+}
+
+bool step_is(const struct source *s)
+{
+	return s->type == &step_type;
+}
+
+enum status step_hold(struct source *source, uint64_t begin_ns, struct error *err)
+{
+	struct step_stage *s = step_of(source);
+
+	s->held_ns = begin_ns;
+	return step_give(s, err);
+}
+
+static struct step_stage *step_look(const struct source *source)
+{
+	struct step_stage *s = step_of(source);
+
+	s->has_reader = s->was_looked_at = true;
+	return s;
+}
+
+size_t step_stretches(const struct source *source, const struct stretch **out)
+{
+	struct step_stage *s = step_look(source);
+
+	*out = s->out.items;
+	return s->out.count;
+}
+
+size_t step_marks(const struct source *source, const struct step_mark **out)
+{
+	struct step_stage *s = step_look(source);
+
+	*out = s->marks.items;
+	return s->marks.given;
+}
+
+unsigned step_phase_count(const struct source *source)
+{
+	return step_of(source)->host.row_count;
+}
+
+struct step_phase step_phase(const struct source *source, unsigned id)
+{
+	const struct host *h = &step_of(source)->host;
+	unsigned known = name_rules_phase_count(h->rules);
+
+	if (id < known)
+		return (struct step_phase){ name_rules_phase_name(h->rules, id), false };
+	if (id >= h->row_count)
+		return (struct step_phase){ "", false };
+	if (!h->rows[id])
+		return (struct step_phase){ "more annotations", true };
+	return (struct step_phase){ trace_text(h->trace, h->rows[id], NULL), true };
+}
+
+uint32_t step_thread(const struct source *source, uint32_t process)
+{
+	const struct host *h = &step_of(source)->host;
+
+	return process <= h->process_count ? h->processes[process].thread : 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "convert/name_rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct name_rules *rules_of(const char *json)
+{
+	struct error err = { 0 };
+	struct name_rules *r = NULL;
+
+	CHECK_OK(name_rules_new(&r, json, json ? strlen(json) : 0, &err), &err);
+	return r;
+}
+
+/* The error's text for rules that must be refused. */
+static const char *refusal(const char *json, enum status want)
+{
+	static struct error err;
+	struct name_rules *r = NULL;
+
+	memset(&err, 0, sizeof(err));
+	CHECK_U64(name_rules_new(&r, json, strlen(json), &err), want);
+	CHECK(r == NULL);
+	name_rules_free(r);
+	return err.text;
+}
+
+void test_name_rules_phases(void)
+{
+	static const struct {
+		const char *name, *phase;
+	} rows[] = {
+		{ "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "data" },
+		{ "enumerate(DataPipe)#x", "data" },
+		{ "## copy_batch_to_gpu ##", "data" },
+		{ "dataload", "data" },
+		{ "Data_Load", "data" },
+		{ "Optimizer.step#SGD.step", "optimizer" },
+		{ "Optimizer.zero_grad#SGD.zero_grad", "optimizer" },
+		{ "## zero_grad ##", "optimizer" },
+		{ "## backward ##", "backward" },
+		{ "BACKWARD", "backward" },
+		{ "my backward", NULL },
+		{ "## forward ##", "forward" },
+		{ "DistributedDataParallel.forward", "forward" },
+		{ "FullyShardedDataParallel.forward", "forward" },
+		{ "Module.forward", NULL },
+		{ "validation of epoch 3", "validation" },
+		{ "## eval ##", "validation" },
+		{ "Evaluate", "validation" },
+		{ "invalid", NULL },
+		{ "save_checkpoint", "checkpoint" },
+		{ "## checkpoint ##", "checkpoint" },
+		{ "valid_forward_dataload", "validation" }, /* the first rule */
+		{ "forward of the optimizer", "optimizer" },
+		{ "data", NULL },
+		{ "## sparse_data_dist ##", NULL },
+		{ "", NULL },
+	};
+	struct name_rules *r = rules_of(NULL);
+
+	if (!CHECK(r != NULL))
+		return;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned phase = name_rules_phase(r, rows[i].name);
+
+		if (rows[i].phase)
+			CHECK_STR(name_rules_phase_name(r, phase), rows[i].phase);
+		else
+			CHECK_U64(phase, PHASE_NONE);
+	}
+	CHECK_U64(name_rules_phase_count(r), PHASE_KNOWN);
+	CHECK_STR(name_rules_phase_name(r, PHASE_OTHER), "other");
+	CHECK_STR(name_rules_phase_name(r, 200), "");
+	name_rules_free(r);
+}
+
+/* What is pushed through tacho.h is a phase's word, or a name like any other. */
+void test_name_rules_pushed(void)
+{
+	struct name_rules *r = rules_of(NULL);
+
+	if (!CHECK(r != NULL))
+		return;
+	CHECK_U64(name_rules_pushed(r, "data"), PHASE_DATA);
+	CHECK_U64(name_rules_pushed(r, "Communication"), PHASE_COMMUNICATION);
+	CHECK_U64(name_rules_pushed(r, "other"), PHASE_OTHER);
+	CHECK_U64(name_rules_pushed(r, "zero_grad"), PHASE_OPTIMIZER);
+	CHECK_U64(name_rules_pushed(r, "warm the cache"), PHASE_NONE);
+	name_rules_free(r);
+}
+
+void test_name_rules_steps(void)
+{
+	struct name_rules *r = rules_of("{\"steps\": [\"^train_step\", \"^it<([0-9]+)>\"]}");
+	uint64_t number = 7;
+
+	if (!CHECK(r != NULL))
+		return;
+	CHECK(name_rules_step(r, "ProfilerStep#12", &number));
+	CHECK_U64(number, 12);
+	CHECK(name_rules_step(r, "ProfilerStep # 3", &number));
+	CHECK_U64(number, 3);
+	CHECK(name_rules_step(r, "train_step v2 of 40", &number));
+	CHECK_U64(number, 40);
+	CHECK(name_rules_step(r, "it<5> of 9", &number));
+	CHECK_U64(number, 5);
+	CHECK(name_rules_step(r, "train_step", &number));
+	CHECK(number == UINT64_MAX);
+	CHECK(name_rules_step(r, "train_step 99999999999999999999", &number));
+	CHECK(number == UINT64_MAX);
+	CHECK(!name_rules_step(r, "ProfilerStep*", &number));
+	CHECK(!name_rules_step(r, "my ProfilerStep#1", &number));
+	name_rules_free(r);
+}
+
+void test_name_rules_kernels(void)
+{
+	struct name_rules *r = rules_of("{\"communication\": [\"mynccl$\", \"^fabric\"]}");
+
+	if (!CHECK(r != NULL))
+		return;
+	CHECK(name_rules_communicates(r, "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"));
+	CHECK(name_rules_communicates(r, "void cross_device_reduce_1stage<half>"));
+	CHECK(name_rules_communicates(r, "MULTIMEM_ALL_REDUCE_KERNEL"));
+	CHECK(name_rules_communicates(r, "Fabric_put"));
+	CHECK(!name_rules_communicates(r, "my_fabric"));
+	CHECK(!name_rules_communicates(r, "reduce_kernel"));
+	CHECK(name_rules_autograd(r, "autograd::engine::evaluate_function: AddBackward0"));
+	CHECK(name_rules_autograd(r, "torch::autograd::CppNode<MyBackward>"));
+	CHECK(!name_rules_autograd(r, "aten::convolution_backward"));
+	CHECK(!name_rules_autograd(r, "my autograd::engine::x"));
+	name_rules_free(r);
+}
+
+/* A user's phases replace ours; new ones get ids of their own. */
+void test_name_rules_own(void)
+{
+	struct name_rules *r = rules_of("{\"phases\": ["
+					"{\"phase\": \"Forward\", \"match\": \"^fwd\"},"
+					"{\"phase\": \"rollout\", \"match\": \"act|env\"},"
+					"{\"phase\": \"learn\", \"match\": \"^ppo\"},"
+					"{\"phase\": \"ROLLOUT\", \"match\": \"^play\"}]}");
+
+	if (!CHECK(r != NULL))
+		return;
+	CHECK_U64(name_rules_phase_count(r), PHASE_KNOWN + 2);
+	CHECK_U64(name_rules_phase(r, "FWD 1"), PHASE_FORWARD);
+	CHECK_U64(name_rules_phase(r, "my env"), PHASE_KNOWN);
+	CHECK_U64(name_rules_phase(r, "play"), PHASE_KNOWN);
+	CHECK_STR(name_rules_phase_name(r, PHASE_KNOWN), "rollout");
+	CHECK_U64(name_rules_phase(r, "ppo"), PHASE_KNOWN + 1);
+	CHECK_U64(name_rules_phase(r, "Optimizer.step"), PHASE_NONE);
+	name_rules_free(r);
+	r = rules_of("{}");
+	CHECK_U64(name_rules_phase(r, "Optimizer.step"), PHASE_OPTIMIZER);
+	name_rules_free(r);
+}
+
+void test_name_rules_refused(void)
+{
+	CHECK(strstr(refusal("{\"phases\": [{\"phase\": \"a\", \"match\": \"x\"},"
+			     "{\"phase\": \"b\", \"match\": \"(\"}]}", ST_FORMAT),
+		     "rule 2 of \"phases\", \"(\""));
+	CHECK(strstr(refusal("{\"steps\": [1]}", ST_FORMAT), "rule 1 of \"steps\""));
+	CHECK(strstr(refusal("{\"phases\": [{\"phase\": \"a\"}]}", ST_FORMAT), "\"match\""));
+	CHECK(strstr(refusal("{\"phases\": [{\"phase\": \"\", \"match\": \"a\"}]}", ST_FORMAT),
+		     "names no phase"));
+	CHECK(strstr(refusal("{\"phase\": []}", ST_FORMAT), "\"phase\" is not a table"));
+	CHECK(strstr(refusal("{\"steps\": {}}", ST_FORMAT), "not a list"));
+	CHECK(strstr(refusal("[]", ST_FORMAT), "JSON object"));
+	CHECK(strstr(refusal("{\"steps\": [", ST_FORMAT), "not valid JSON"));
+	CHECK(strstr(refusal("", ST_FORMAT), "not valid JSON"));
+}
+
+/* Many phases of one's own are refused, not mixed up. */
+void test_name_rules_ceiling(void)
+{
+	char *json = malloc(200 * 64), *p = json;
+
+	if (!CHECK(json != NULL))
+		return;
+	p += sprintf(p, "{\"phases\": [");
+	for (int i = 0; i < 200; i++)
+		p += sprintf(p, "%s{\"phase\": \"p%d\", \"match\": \"^p%d$\"}", i ? "," : "", i,
+			     i);
+	strcpy(p, "]}");
+	CHECK(strstr(refusal(json, ST_CEILING), "more than 128 phases"));
+	free(json);
+}
+
+struct short_row {
+	const char *kernel;
+	size_t width;
+	const char *want;
+};
+
+static void check_short(const struct short_row *rows, size_t count)
+{
+	char out[256];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t len = name_short(rows[i].kernel, rows[i].width, out, sizeof(out));
+
+		CHECK_STR(out, rows[i].want);
+		CHECK_U64(len, strlen(out));
+	}
+}
+
+void test_name_short_cut(void)
+{
+	static const struct short_row rows[] = {
+		{ "volta_sgemm_128x32_nt", 30, "volta_sgemm_128x32_nt" },
+		{ "split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_"
+		  "cta_per_row_1", 61,
+		  "split_embedding_backward_codegen_row…ted_kernel_cta_per_row_1" },
+		{ "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 58,
+		  "ncclKernel_AllReduce_RING_LL_Sum_float" },
+		{ "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, float "
+		  "const*)", 58, "dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>" },
+		{ "void implicit_convolve_sgemm<float, float, 1024, 6, 7, 3, 3, 5, 0, false, true, "
+		  "false, true>(int)", 58,
+		  "implicit_convolve_sgemm<float, float, 1024, 6, 7, 3, 3, …>" },
+		{ "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<long, int, "
+		  "int>, false>(int*)", 40, "DeviceRadixSortOnesweepKernel<…>" },
+		{ "void cub::DeviceRadixSortOnesweepKernel<long>(int*)", 20,
+		  "DeviceRadixS…pKernel" },
+		{ "void cub::Init<cub::ScanTileState<int, true> >(cub::ScanTileState<int, true>)",
+		  58, "Init<ScanTileState<int, true>>" },
+		{ "Memcpy HtoD (Pageable -> Device)", 58, "Memcpy HtoD (Pageable -> Device)" },
+		{ "größenordnungskern_größe", 12, "größeno…röße" },
+		{ "", 10, "" },
+		{ "kernel", 0, "" },
+		{ "kernel", 1, "k" },
+	};
+
+	check_short(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+void test_name_short_wrapper(void)
+{
+	static const struct short_row rows[] = {
+		{ "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "
+		  "at::detail::Array<char*, 3> >(int, at::native::AddFunctor<float>)", 58,
+		  "AddFunctor<float> · vectorized_elementwise_kernel" },
+		{ "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "
+		  "at::detail::Array<char*, 3> >(int, at::native::AddFunctor<float>)", 40,
+		  "AddFunctor<float> · vectorized_elementw…" },
+		{ "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "
+		  "at::detail::Array<char*, 3> >(int)", 20, "AddFunctor<float>" },
+		{ "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float"
+		  ", float, float, at::native::binary_internal::MulFunctor<float> >, "
+		  "at::detail::Array<char*, 3> >(int)", 58,
+		  "MulFunctor<float> · vectorized_elementwise_kernel" },
+		{ "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<"
+		  "at::native::(anonymous namespace)::direct_copy_kernel_cuda(at::TensorIteratorBase"
+		  "&)::{lambda()#2}::operator()() const::{lambda()#14}::operator()() const::{lambda("
+		  "float)#1}>(at::TensorIteratorBase&, int)::{lambda(int)#1}>(int)", 58,
+		  "direct_copy_kernel_cuda · elementwise_kernel" },
+		{ "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+		  "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::"
+		  "operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, "
+		  "4> >(int)", 58, "sum_functor<float, float, float> · reduce_kernel" },
+		{ "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::("
+		  "anonymous namespace)::TensorListMetadata<2>, AdamFunctor<float>, float>(int)",
+		  58, "AdamFunctor<float> · multi_tensor_apply_kernel" },
+		{ "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4>("
+		  "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4::Params)", 58,
+		  "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4" },
+		{ "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type"
+		  " vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)", 58,
+		  "fused_add_rms_norm_kernel<BFloat16, 8>" },
+		{ "void cudnn::ops::nchwToNhwcKernel<float, (cudnnKernelDataType_t)2, 3ul>(int)", 58,
+		  "nchwToNhwcKernel<float, 2, 3>" },
+	};
+
+	check_short(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+/* Mangled, by the C++ runtime where there is one; no text makes it stumble. */
+void test_name_short_any(void)
+{
+	char out[8], text[300], wide[256];
+
+	name_short("_ZN2at6native4fillIfEEvPT_i", 40, wide, sizeof(wide));
+	CHECK(strcmp(wide, "fill<float>") == 0 || strcmp(wide, "fill") == 0);
+	CHECK_U64(name_short("a_long_name_for_little_room", 40, out, sizeof(out)), 0);
+	CHECK_U64(name_short("short", 40, out, sizeof(out)), 5);
+	CHECK_U64(name_short("short", 40, out, 0), 0);
+	for (unsigned seed = 1; seed < 2000; seed++) {
+		static const char signs[] = "<>(){}[]:, *&-ab1_Z\xc3\xa4";
+		unsigned state = seed * 2654435761u;
+		size_t i, len = seed % 299;
+
+		for (i = 0; i < len; i++) {
+			state = state * 1664525u + 1013904223u;
+			text[i] = signs[(state >> 16) % (sizeof(signs) - 1)];
+		}
+		text[len] = '\0';
+		if (name_short(text, seed % 70, wide, sizeof(wide)) >= sizeof(wide))
+			CHECK(!"more than there is room for");
+	}
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/events.h"
+#include "tests/unit/unit.h"
+
+#include "convert/spool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VARY = 3 };
+
+/* What goes in, and what a plain sort makes of it. */
+struct model {
+	struct trace *trace;
+	struct event *events;
+	uint32_t *groups;
+	size_t *order; /* by qsort */
+	uint64_t *words;
+	size_t count;
+	uint32_t shape; /* with VARY keys */
+};
+
+static const struct model *sorting; /* qsort has no argument of its own */
+
+static int model_compare(const void *a, const void *b)
+{
+	size_t i = *(const size_t *)a, j = *(const size_t *)b;
+	const struct event *x = &sorting->events[i], *y = &sorting->events[j];
+
+	if (sorting->groups[i] != sorting->groups[j])
+		return sorting->groups[i] < sorting->groups[j] ? -1 : 1;
+	if (event_before(x, y) != event_before(y, x))
+		return event_before(x, y) ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+static uint32_t vary_shape(struct trace *t, uint32_t keys)
+{
+	struct attr *vary = calloc(keys, sizeof(*vary));
+	struct shape shape = { .vary = vary, .vary_count = keys };
+	uint32_t i, id;
+
+	for (i = 0; i < keys; i++)
+		vary[i].key = i + 1;
+	id = trace_shape(t, &shape, NULL);
+	free(vary);
+	return id;
+}
+
+static void model_event(struct model *m, size_t i, uint64_t span_ns, uint32_t groups,
+			uint64_t *random)
+{
+	struct event *e = &m->events[i];
+	uint64_t bits = random_u64(random);
+
+	e->begin_ns = UINT64_C(1700000000000000000) + random_u64(random) % span_ns;
+	e->end_ns = e->begin_ns + (bits & 3 ? bits >> 8 & 7 : 0);
+	e->name = (uint32_t)i; /* tells events apart that are otherwise equal */
+	e->track = (uint32_t)(bits >> 16 & 63);
+	e->kind = (uint8_t)(1 + (bits >> 24) % (KIND_END - 1));
+	e->subkind = (uint8_t)(bits >> 32);
+	e->correlation = bits & 16 ? random_u64(random) >> (bits & 63) : 0;
+	e->bytes = bits & 32 ? random_u64(random) >> (bits >> 6 & 63) : 0;
+	e->flags = bits & 64 ? 5 : 0;
+	e->step = bits & 128 ? STEP_GAP | 7 : 0;
+	e->owner = bits & 256 ? 12345 : 0;
+	e->phase = bits & 512 ? 200 : 0;
+	m->groups[i] = (uint32_t)((bits >> 48) % groups) * 1000003u;
+	if (bits & 1024) {
+		e->shape = m->shape;
+		e->vary = &m->words[i * VARY];
+		m->words[i * VARY] = i;
+		m->words[i * VARY + 1] = random_u64(random);
+	}
+}
+
+static void model_init(struct model *m, size_t count, uint64_t span_ns, uint32_t groups)
+{
+	uint64_t random = 42 + count;
+	size_t i;
+
+	memset(m, 0, sizeof(*m));
+	CHECK_OK(trace_new(&m->trace, 1 << 20, NULL), NULL);
+	m->shape = vary_shape(m->trace, VARY);
+	m->count = count;
+	m->events = calloc(count + 1, sizeof(*m->events));
+	m->groups = calloc(count + 1, sizeof(*m->groups));
+	m->order = calloc(count + 1, sizeof(*m->order));
+	m->words = calloc(count * VARY + 1, sizeof(*m->words));
+	for (i = 0; i < count; i++) {
+		model_event(m, i, span_ns, groups, &random);
+		m->order[i] = i;
+	}
+	sorting = m;
+	qsort(m->order, count, sizeof(*m->order), model_compare);
+}
+
+static void model_release(struct model *m)
+{
+	trace_free(m->trace);
+	free(m->events);
+	free(m->groups);
+	free(m->order);
+	free(m->words);
+}
+
+static bool event_same(const struct event *a, const struct event *b)
+{
+	struct event x = *a, y = *b;
+
+	x.vary = y.vary = NULL;
+	if (memcmp(&x, &y, sizeof(x)) != 0 || !a->vary != !b->vary)
+		return false;
+	return !a->vary || memcmp(a->vary, b->vary, VARY * sizeof(uint64_t)) == 0;
+}
+
+static void model_put(const struct model *m, struct spool *s)
+{
+	struct error err = { 0 };
+	size_t i, n;
+
+	for (i = 0; i < m->count; i += n) {
+		for (n = 1; i + n < m->count && n < 100; n++)
+			if (m->groups[i + n] != m->groups[i])
+				break;
+		if (!CHECK_OK(spool_put(s, m->groups[i], m->events + i, n, &err), &err))
+			return;
+	}
+}
+
+/* In order, whole, each batch of one group, and the end again and again. */
+static void model_check(const struct model *m, struct spool *s)
+{
+	struct error err = { 0 };
+	struct batch batch;
+	uint32_t group = 0;
+	size_t at = 0, i, bad = 0;
+	enum status status;
+
+	while ((status = spool_next(s, &group, &batch, &err)) == ST_OK) {
+		bad += batch.count == 0;
+		for (i = 0; i < batch.count && at < m->count; i++, at++) {
+			bad += !event_same(&batch.events[i], &m->events[m->order[at]]);
+			bad += group != m->groups[m->order[at]];
+		}
+	}
+	if (status != ST_END)
+		CHECK_OK(status, &err);
+	CHECK_U64(at, m->count);
+	CHECK_U64(bad, 0);
+	CHECK_U64(spool_next(s, &group, &batch, &err), ST_END);
+}
+
+static struct spool_totals spool_round(size_t count, uint64_t span_ns, uint32_t groups,
+				       size_t opening)
+{
+	struct budget budget = { .opening = opening, .scratch = "/tmp" };
+	struct spool_totals totals = { 0 };
+	struct error err = { 0 };
+	struct spool *s;
+	struct model m;
+	size_t most;
+
+	model_init(&m, count, span_ns, groups);
+	if (CHECK_OK(spool_open(&s, m.trace, &budget, &err), &err)) {
+		model_put(&m, s);
+		model_check(&m, s);
+		totals = spool_totals(s);
+		CHECK_U64(totals.events, count);
+		most = opening / 2 > SPOOL_LEAST ? opening / 2 : SPOOL_LEAST;
+		CHECK(totals.peak_bytes <= most + (groups > 1 ? totals.runs * 80 : 0));
+		spool_close(s);
+	}
+	model_release(&m);
+	return totals;
+}
+
+void test_spool_in_memory(void)
+{
+	CHECK_U64(spool_round(0, 1, 1, 1 << 24).runs, 0);
+	CHECK_U64(spool_round(1, 1, 1, 1 << 24).runs, 0);
+	CHECK_U64(spool_round(20000, 1000000000, 1, 1 << 24).runs, 0);
+	CHECK_U64(spool_round(20000, 1000000000, 1, 1 << 24).scratch_bytes, 0);
+	CHECK_U64(spool_round(20000, 1000000000, 7, 1 << 24).runs, 0);
+}
+
+void test_spool_runs(void)
+{
+	struct spool_totals totals = spool_round(50000, UINT64_C(1) << 40, 1, 1 << 20);
+
+	CHECK(totals.runs > 5 && totals.runs < 40);
+	CHECK(totals.scratch_bytes > 50000 * 10 && totals.scratch_bytes < 50000 * 70);
+	/* so many runs that they are merged among themselves first */
+	totals = spool_round(200000, UINT64_C(1) << 40, 1, 1);
+	CHECK(totals.runs > 100);
+	CHECK(totals.scratch_bytes > 200000 * 10);
+}
+
+/* Equal times keep the order in which they came, in memory, in a run and between runs. */
+void test_spool_ties(void)
+{
+	spool_round(20000, 1, 1, 1 << 24);
+	spool_round(20000, 3, 1, 1 << 20);
+	CHECK(spool_round(60000, 100, 2, 1).runs > 20);
+}
+
+void test_spool_groups(void)
+{
+	CHECK(spool_round(50000, 1000000, 5, 1 << 20).runs > 20);
+	CHECK(spool_round(50000, 1000000, 300, 1).runs > 300);
+}
+
+/* What is in order already takes a shorter way. */
+void test_spool_sorted(void)
+{
+	struct budget budget = { .opening = 1 << 20 };
+	struct error err = { 0 };
+	struct spool *s;
+	struct model m;
+	size_t i;
+
+	model_init(&m, 40000, 1000, 1);
+	for (i = 0; i < m.count; i++)
+		m.events[i].end_ns = (m.events[i].begin_ns += i * 1000) + 10;
+	for (i = 0; i < m.count; i++)
+		m.order[i] = i;
+	if (CHECK_OK(spool_open(&s, m.trace, &budget, &err), &err)) {
+		model_put(&m, s);
+		model_check(&m, s);
+		CHECK(spool_totals(s).runs > 3);
+		spool_close(s);
+	}
+	model_release(&m);
+}
+
+/* An event with more words than any buffer has. */
+void test_spool_wide(void)
+{
+	enum { WIDE = 20000 };
+	struct budget budget = { .opening = 1 };
+	struct error err = { 0 };
+	struct event e = { .begin_ns = 50, .end_ns = 60, .kind = KIND_RANGE };
+	uint64_t *words = calloc(WIDE, sizeof(*words));
+	struct batch batch = { NULL, 0 };
+	struct trace *trace;
+	struct spool *s;
+	uint32_t group, i;
+	size_t n = 0, bad = 0, at;
+
+	CHECK_OK(trace_new(&trace, 1 << 24, NULL), NULL);
+	e.shape = vary_shape(trace, WIDE);
+	e.vary = words;
+	CHECK_OK(spool_open(&s, trace, &budget, &err), &err);
+	for (i = 0; i < 10; i++) {
+		e.begin_ns--;
+		words[WIDE - 1] = UINT64_MAX - e.begin_ns;
+		CHECK_OK(spool_put(s, 0, &e, 1, &err), &err);
+	}
+	while (spool_next(s, &group, &batch, &err) == ST_OK)
+		for (at = 0; at < batch.count; at++, n++) {
+			bad += batch.events[at].begin_ns != 40 + n;
+			bad += batch.events[at].vary[WIDE - 1] != UINT64_MAX - 40 - n;
+		}
+	CHECK_U64(n, 10);
+	CHECK_U64(bad, 0);
+	CHECK(spool_totals(s).runs > 2);
+	spool_close(s);
+	trace_free(trace);
+	free(words);
+}
+
+static enum status spool_into(const char *folder, struct error *err)
+{
+	struct budget budget = { .opening = 1, .scratch = folder };
+	enum status status;
+	struct spool *s;
+	struct model m;
+	size_t i;
+
+	model_init(&m, 10000, 1000000, 1);
+	status = spool_open(&s, m.trace, &budget, err);
+	for (i = 0; i < m.count && status == ST_OK; i++)
+		status = spool_put(s, 0, &m.events[i], 1, err);
+	spool_close(s);
+	model_release(&m);
+	return status;
+}
+
+void test_spool_no_scratch(void)
+{
+	struct error err = { 0 };
+
+	CHECK_U64(spool_into("/nowhere/at/all", &err), ST_IO);
+	CHECK_STR(err.text, "scratch folder /nowhere/at/all: No such file or directory");
+	CHECK_OK(spool_into("/tmp", &err), &err);
+}
