@@ -201,13 +201,15 @@ static enum status end_rank(struct fold *f, uint32_t process, struct error *err)
 	union value keys[RANK_KEYS], *row;
 	size_t i;
 
+	if (!p.events && trace_lost(f->trace, process, LOSS_CUT_OUT))
+		return ST_OK; /* a rank that was not asked for */
 	TRY(fold_row(f, "ranks", process, keys, &row, err));
 	if (of->world_size > row[RANK_WORLD].u64)
 		row[RANK_WORLD].u64 = of->world_size;
 	row[RANK_SPAN].u64 += p.span_ns;
 	row[RANK_EVENTS].u64 += p.events;
-	row[RANK_STEPS].u64 += steps->count;
 	for (i = 0; i < steps->count; i++) {
+		row[RANK_STEPS].u64 += !steps->rows[i].is_out;
 		if (!steps->rows[i].is_counted)
 			continue;
 		row[RANK_COUNTED].u64++;

@@ -114,6 +114,8 @@ static void account(struct sweep *s, uint32_t process, const struct stretch *st)
 	struct host *h = &s->hosts[process];
 	size_t i;
 
+	if (!h->has_host)
+		return; /* the window has not begun */
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			gpu_meanwhile(s, h, s->gpus[i], st);

@@ -21,17 +21,18 @@ static enum status row_add(struct step_list *l, const struct step_row *row, stru
 	return ST_OK;
 }
 
-enum status steps_put(struct step_list *l, const struct step_mark *m, uint64_t window_end_ns,
-		      bool is_first, struct error *err)
+enum status steps_put(struct step_list *l, const struct step_mark *m, struct step_row **row,
+		      struct error *err)
 {
-	struct step_row row = {
+	struct step_row made = {
 		.number = m->number, .begin_ns = m->begin_ns, .mark_end_ns = m->end_ns,
-		.end_ns = m->end_ns, .is_settling = is_first,
-		.is_cut = (m->flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0 ||
-			  (window_end_ns && m->end_ns > window_end_ns),
+		.end_ns = m->end_ns,
+		.is_cut = (m->flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0,
 	};
 
-	return row_add(l, &row, err);
+	TRY(row_add(l, &made, err));
+	*row = &l->rows[l->count - 1];
+	return ST_OK;
 }
 
 static int compare_u64(const void *pa, const void *pb)
@@ -64,11 +65,13 @@ static void count_rows(struct step_list *l)
 	size_t i;
 
 	for (i = 0; i < l->count; i++) {
-		whole |= !l->rows[i].is_cut;
-		settled |= !l->rows[i].is_cut && !l->rows[i].is_settling;
+		if (l->rows[i].is_cut || l->rows[i].is_out)
+			continue;
+		whole = true;
+		settled |= !l->rows[i].is_settling;
 	}
 	for (i = 0; i < l->count; i++)
-		l->rows[i].is_counted = whole && !l->rows[i].is_cut &&
+		l->rows[i].is_counted = whole && !l->rows[i].is_cut && !l->rows[i].is_out &&
 					(!settled || !l->rows[i].is_settling);
 }
 

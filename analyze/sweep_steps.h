@@ -17,6 +17,7 @@ struct step_row {
 	bool joins;       /* the gap up to the next mark, if there is one, belongs to it */
 	bool is_settling; /* the first of a window that we recorded */
 	bool is_cut;      /* one of its ends is not inside the window, or not known */
+	bool is_out;      /* not asked for: it only says where the one before ends */
 	bool is_counted;  /* in shares, means and quantiles */
 };
 struct step_list { /* zeroed: empty */
@@ -25,9 +26,9 @@ struct step_list { /* zeroed: empty */
 	bool is_inferred; /* no mark: one row, the window */
 };
 
-/* `window_end_ns` 0: not known; `is_first` of a window that we recorded. */
-enum status steps_put(struct step_list *l, const struct step_mark *m, uint64_t window_end_ns,
-		      bool is_first, struct error *err);
+/* The row of a mark, to which its caller adds is_settling and is_out. */
+enum status steps_put(struct step_list *l, const struct step_mark *m, struct step_row **row,
+		      struct error *err);
 enum status steps_resolve(struct step_list *l, struct error *err);
 /* Without a mark: the window is one step, number 0. */
 enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns,

@@ -37,12 +37,17 @@ static struct {
 	uint64_t samples[SAMPLES], samples_head, samples_tail;
 	uint64_t next_sample_step, ignored;
 	uint64_t base_count[LANE_TOTALS], base_ticks[LANE_TOTALS];
-	bool exited;
+	bool exited, ticks;
 } s;
 
 const struct config *session_config(void)
 {
 	return s.config;
+}
+
+const struct watch_type *const *session_watches(void)
+{
+	return s.watches;
 }
 
 /* ---- state ---- */
@@ -214,18 +219,27 @@ static void start_machine(const struct config *config, uint64_t now)
 
 static void thread_ends(void *arg);
 
+static void start_clock(void)
+{
+	if (!s.ticks)
+		tick_init(s.config->clock);
+	s.ticks = true;
+}
+
 void session_init(const struct config *config, const struct watch_type *const *watches)
 {
 	pthread_mutex_lock(&lock);
 	s.config = config;
 	s.watches = watches;
 	key_made = pthread_key_create(&key, thread_ends) == 0;
-	if (config->enabled)
+	if (config->enabled) {
+		start_clock();
 		start_machine(config, tick_now());
+	}
 	pthread_mutex_unlock(&lock);
 }
 
-void session_start(uint64_t now)
+void session_start(void)
 {
 	struct window_input in = { .event = WINDOW_START,
 				   .now_ns = tick_clock_ns(CLOCK_REALTIME) };
@@ -235,7 +249,8 @@ void session_start(uint64_t now)
 		if (!s.config->enabled && !s.machine.spec.on_demand)
 			window_init(&s.machine, &(struct window_spec){ .on_demand = true },
 				    in.now_ns);
-		feed(&in, now);
+		start_clock();
+		feed(&in, tick_now());
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -499,11 +514,35 @@ bool session_flush(uint64_t limit_ns)
 	return !w || writer_wait(w, false, limit_ns);
 }
 
-void session_exit(uint64_t limit_ns)
+bool session_close_log(uint64_t limit_ns)
 {
 	struct writer *w = writer_now();
 
-	session_feed(WINDOW_EXIT, tick_now(), 0, NULL);
+	return !w || writer_wait(w, true, limit_ns);
+}
+
+/* exit() may be called in a signal handler, over a thread that holds the lock. */
+static bool lock_in_time(uint64_t limit_ns)
+{
+	uint64_t at = tick_clock_ns(CLOCK_REALTIME) + limit_ns;
+	struct timespec until = { .tv_sec = (time_t)(at / 1000000000u),
+				  .tv_nsec = (long)(at % 1000000000u) };
+
+	return pthread_mutex_timedlock(&lock, &until) == 0;
+}
+
+void session_exit(uint64_t limit_ns)
+{
+	struct window_input in = { .event = WINDOW_EXIT,
+				   .now_ns = tick_clock_ns(CLOCK_REALTIME) };
+	struct writer *w;
+
+	if (!lock_in_time(limit_ns))
+		return;
+	if (s.config)
+		feed(&in, tick_now());
+	w = s.writer;
+	pthread_mutex_unlock(&lock);
 	if (w)
 		writer_quit(w, limit_ns);
 }
@@ -540,7 +579,7 @@ void session_forked_child(void)
 	memset(s.base_ticks, 0, sizeof(s.base_ticks));
 	atomic_store_explicit(&session_word, 0, memory_order_relaxed);
 	memset(&s.machine, 0, sizeof(s.machine));
-	if (s.config)
+	if (s.ticks)
 		tick_forked();
 	if (s.config && s.config->enabled)
 		start_machine(s.config, tick_now());

@@ -35,6 +35,7 @@ extern _Atomic uint32_t session_range HIDDEN; /* the name that a window waits fo
  */
 void session_init(const struct config *config, const struct watch_type *const *watches);
 const struct config *session_config(void);
+const struct watch_type *const *session_watches(void);
 
 /*
  * The lane of this thread, in agreement with session_word; NULL when there can be none.  `make`: a
@@ -46,13 +47,15 @@ struct lane *session_lane(bool make);
 void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name);
 /* A step that session_step says matters. */
 void session_step_begins(struct lane *l, uint64_t number, uint64_t now);
-/* tacho_start() where nothing was enabled. */
-void session_start(uint64_t now);
+/* A window by hand, also where nothing was enabled. */
+void session_start(void);
 /* Ask for a memory sample of this instant. */
 void session_sample(uint64_t now);
 
 /* Waits until the writer has dealt with all that was before, at most `limit_ns`. */
 bool session_flush(uint64_t limit_ns);
+/* The same, and if no window is open the log is closed. */
+bool session_close_log(uint64_t limit_ns);
 /* The process ends: the last window is closed, the log too.  At most `limit_ns`. */
 void session_exit(uint64_t limit_ns);
 

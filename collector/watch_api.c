@@ -5,6 +5,7 @@
 #include "collector/watch.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"
+#include "schemas/hash.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,19 +19,25 @@ enum { SITES = 4096, LATE_MAX = 16 << 20 };
 
 /* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
 struct known_site {
-	uint64_t key;
+	uint64_t where_what, kind; /* track << 32 | name; kind << 8 | class */
 	uint32_t site;
 };
 static struct {
 	uint64_t log;
-	uint32_t names[NAMES_MAX + 1]; /* ours to the log's */
-	struct known_site sites[SITES];
+	uint32_t names[NAMES_MAX + 1];    /* ours to the log's */
 	uint32_t counters[NAMES_MAX + 1]; /* tracks, by name */
+	struct known_site sites[SITES];
 } known;
 
-static void forget(void)
+/* There is a log to put rows into, and what is known is of that log. */
+static bool is_ready(struct writer *w)
 {
-	memset(&known, 0, sizeof(known));
+	if (!writer_ready(w))
+		return false;
+	if (known.log != writer_log(w))
+		memset(&known, 0, sizeof(known));
+	known.log = writer_log(w);
+	return true;
 }
 
 static uint32_t name_of(struct writer *w, uint32_t id)
@@ -98,19 +105,17 @@ static uint32_t step_name(struct writer *w)
 
 static uint32_t site_of(struct writer *w, struct lane *l, const struct ring_record *r)
 {
-	uint64_t key = (uint64_t)r->name << 16 | (uint64_t)r->kind << 8 | r->subkind;
 	uint32_t track = r->kind == KIND_COUNTER ? counter_track(w, r->name) : thread_track(w, l);
-	struct known_site *k;
+	uint64_t where_what = (uint64_t)track << 32 | r->name;
+	uint64_t kind = (uint64_t)r->kind << 8 | r->subkind;
+	struct known_site *k = &known.sites[hash_word(hash_word(0, where_what), kind) % SITES];
 	struct site site;
 
-	key |= (uint64_t)track << 48 ^ (uint64_t)track << 36;
-	k = &known.sites[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
-	if (k->site && k->key == key && track < 4096)
+	if (k->site && k->where_what == where_what && k->kind == kind)
 		return k->site;
 	site = (struct site){ .track = track, .kind = r->kind, .subkind = r->subkind,
 			      .name = r->kind == KIND_STEP ? step_name(w) : name_of(w, r->name) };
-	k->key = key;
-	k->site = writer_site(w, &site);
+	*k = (struct known_site){ where_what, kind, writer_site(w, &site) };
 	return k->site;
 }
 
@@ -135,20 +140,9 @@ static unsigned drain_lane(struct writer *w, struct lane *l, uint64_t count)
 	uint64_t i, clocks = 0;
 	unsigned full;
 
-	if (known.log != writer_log(w)) { /* may also change with the first row */
-		forget();
-		known.log = writer_log(w);
-	}
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && is_ready(w); i++) {
 		const struct ring_record *r = ring_at(&l->ring, i);
 
-		if (!i) {
-			thread_track(w, l);
-			if (known.log != writer_log(w)) {
-				forget();
-				known.log = writer_log(w);
-			}
-		}
 		put_record(w, l, r);
 		clocks += r->kind == KIND_RANGE ? 2 : 1;
 	}
@@ -199,13 +193,8 @@ static void api_close_window(struct writer *w, uint64_t window)
 
 	buf_init(&open, LATE_MAX);
 	session_close_lanes(window, note_late, &open);
-	for (at = 0; at < open.len; at += sizeof(late)) {
+	for (at = 0; at < open.len && is_ready(w); at += sizeof(late)) {
 		memcpy(&late, open.data + at, sizeof(late));
-		thread_track(w, late.lane);
-		if (known.log != writer_log(w)) {
-			forget();
-			known.log = writer_log(w);
-		}
 		put_record(w, late.lane, &late.record);
 	}
 	buf_release(&open);

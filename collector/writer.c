@@ -51,7 +51,7 @@ struct writer {
 	struct buf blocks;
 	uint32_t process;
 	bool broken, full; /* no log can be had; no more fits in */
-	uint64_t flushed_ns, anchored_ns;
+	uint64_t flushed_ns;
 
 	/* The window that is open, if one is. */
 	bool recording;
@@ -159,13 +159,12 @@ static void put_process(struct writer *w)
 	buf_release(&command);
 }
 
-static void put_anchor(struct writer *w, uint64_t monotonic_ns)
+static void put_anchor(struct writer *w)
 {
 	struct anchor a = { .process = w->process, .realtime_ns = tick_clock_ns(CLOCK_REALTIME),
 			    .monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC) };
 
 	trace_anchor(w->trace, &a, NULL);
-	w->anchored_ns = monotonic_ns;
 }
 
 static void put_window(struct writer *w)
@@ -211,7 +210,7 @@ static bool log_open(struct writer *w)
 {
 	if (w->trace)
 		return true;
-	if (w->broken)
+	if (w->broken || !w->recording)
 		return false;
 	buf_init(&w->blocks, BLOCKS_MAX);
 	w->log_number++;
@@ -225,7 +224,7 @@ static bool log_open(struct writer *w)
 	put_process(w);
 	put_window(w);
 	w->flushed_ns = tick_clock_ns(CLOCK_MONOTONIC);
-	put_anchor(w, w->flushed_ns);
+	put_anchor(w);
 	return true;
 }
 
@@ -240,7 +239,7 @@ static void log_close(struct writer *w)
 {
 	if (!w->trace)
 		return;
-	put_anchor(w, 0);
+	put_anchor(w);
 	log_flush(w, 0); /* first, so that what did not fit is counted in the end */
 	log_writer_end(w->log, &w->blocks, NULL);
 	store_blocks(w);
@@ -248,6 +247,11 @@ static void log_close(struct writer *w)
 }
 
 /* ---- rows ---- */
+
+bool writer_ready(struct writer *w)
+{
+	return log_open(w);
+}
 
 uint32_t writer_name(struct writer *w, const char *text, size_t len)
 {
@@ -471,9 +475,9 @@ static uint64_t next_round(struct writer *w, unsigned fullest)
 /* Returns how full the fullest ring was. */
 static unsigned work(struct writer *w)
 {
-	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	struct session_change change;
 	unsigned fullest = 0;
+	uint64_t now_ns;
 
 	if (tick_clock_ns(CLOCK_REALTIME) >= session_next_ns())
 		session_feed(WINDOW_TIME, tick_now(), 0, NULL);
@@ -481,9 +485,10 @@ static unsigned work(struct writer *w)
 		take_change(w, &change);
 	if (w->recording)
 		fullest = drain_watches(w);
+	now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace || now_ns - w->flushed_ns < FLUSH_MS * MS)
 		return fullest;
-	put_anchor(w, now_ns);
+	put_anchor(w);
 	log_flush(w, now_ns);
 	return fullest;
 }

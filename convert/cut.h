@@ -37,5 +37,8 @@ bool cut_wants_rank(const struct cut *cut, uint32_t rank);
 /* Owns `below` from here on, even on failure.  `cut` is borrowed until close. */
 enum status cut_open(struct source **out, struct source *below, struct trace *trace,
 		     const struct cut *cut, struct error *err);
+/* The bounds in use, absolute once the first event has passed; 0 and UINT64_MAX when `s` is no such
+ * stage or has none. */
+void cut_times(const struct source *s, uint64_t *from_ns, uint64_t *to_ns);
 
 #endif

@@ -67,9 +67,14 @@ bool json_again(struct json_scan *s)
 		s->state = s->hold_state;
 		s->depth = s->hold_depth;
 	}
+	json_release(s);
+	return moved;
+}
+
+void json_release(struct json_scan *s)
+{
 	s->hold = NULL;
 	s->moved = false;
-	return moved;
 }
 
 /* More bytes behind those from the hold, or from `at`, on.  s->last: there are none. */

@@ -77,6 +77,8 @@ void json_hold(struct json_scan *s);
 /* Ends the hold.  True: slices are void, the scanner stands where the hold began; false: they are
  * good until the next call. */
 bool json_again(struct json_scan *s);
+/* Ends it where the scanner stands. */
+void json_release(struct json_scan *s);
 
 /* The text of a string token, escapes resolved.  Returns how often U+FFFD stands for damage. */
 size_t json_decode(const char *text, size_t len, struct buf *out);

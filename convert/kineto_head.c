@@ -136,7 +136,7 @@ static enum status take_devices(struct kineto_head *h, const struct json *value,
 	return status;
 }
 
-enum status kineto_head_put(struct kineto_head *h, const struct json *key,
+static enum status take_key(struct kineto_head *h, const struct json *key,
 			    const struct json *value, struct error *err)
 {
 	if (kineto_is(key, "deviceProperties") && value->type == JSON_ARRAY)
@@ -158,6 +158,15 @@ enum status kineto_head_put(struct kineto_head *h, const struct json *key,
 			return err->status;
 	}
 	return put_attr(h, &h->attrs, key, value, err);
+}
+
+enum status kineto_head_put(struct kineto_head *h, const struct json *key,
+			    const struct json *value, struct error *err)
+{
+	h->args->repairs = 0;
+	TRY(take_key(h, key, value, err));
+	h->damaged += h->args->repairs > 0;
+	return ST_OK;
 }
 
 /*

@@ -403,9 +403,10 @@ enum status kineto_import_event(struct kineto_import *k, struct error *err)
 	const struct kineto_event *e = &k->event;
 	struct draft d = { 0 };
 
+	k->elements++;
 	if (!e->is_object || e->ph.type != JSON_STRING || e->ph.len != 1)
 		return lose(k, LOSS_DAMAGED);
-	k->elements++;
+	k->told++;
 	d.ph = e->ph.text[0];
 	if (d.ph == 'M')
 		return import_name(k, err);

@@ -25,7 +25,7 @@ struct kineto_import {
 	struct kineto_head head;
 	int64_t first_ns; /* earliest begin, without the base */
 	uint64_t events;  /* put into the spool */
-	uint64_t elements; /* objects with a "ph" */
+	uint64_t elements, told; /* of traceEvents; those of them with a "ph" */
 };
 
 /* `process` is a row of the trace that kineto_import_finish() completes.  All need `err`. */

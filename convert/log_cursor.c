@@ -14,6 +14,7 @@ struct log_cursor {
 	size_t event_room, vary_room, decoder_room; /* the last two in bytes */
 	size_t at, count;
 	unsigned vary_count;
+	uint64_t number;
 	bool is_whole; /* the chunk is all that the block has */
 	uint8_t stored[LOG_BLOCK_BYTES];
 	uint8_t raw[LOG_BLOCK_BYTES];
@@ -132,8 +133,8 @@ static enum status make_room(struct log_cursor *c, const struct log_layout *layo
 }
 
 enum status log_cursor_open(struct log_cursor *c, const struct input *in,
-			    const struct log_block *block, const struct log_translation *tables,
-			    struct error *err)
+			    const struct log_block *block, uint64_t number,
+			    const struct log_translation *tables, struct error *err)
 {
 	const struct log_layout *layout = log_layout(tables, block->layout);
 	const struct log_site *sites;
@@ -141,6 +142,7 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 	size_t site_count, rows;
 
 	c->at = c->count = 0;
+	c->number = number;
 	TRY(log_cursor_load(c, in, block, &payload, err));
 	if (!layout)
 		return fail(err, ST_FORMAT, block->offset, "block has layout %u, which did not come",
@@ -169,6 +171,11 @@ void log_cursor_next(struct log_cursor *c)
 {
 	if (++c->at >= c->count)
 		refill(c);
+}
+
+uint64_t log_cursor_number(const struct log_cursor *c)
+{
+	return c->number;
 }
 
 unsigned log_cursor_vary(const struct log_cursor *c)

@@ -23,14 +23,15 @@ void log_cursor_free(struct log_cursor *c); /* accepts NULL */
 enum status log_cursor_load(struct log_cursor *c, const struct input *in,
 			    const struct log_block *block, const uint8_t **payload,
 			    struct error *err);
-/* Load and begin; log_cursor_event() is then the first event, NULL when there is none. */
+/* Load and begin; `number` is the caller's, to tell cursors apart; log_cursor_event() is then the first event, NULL when there is none. */
 enum status log_cursor_open(struct log_cursor *c, const struct input *in,
-			    const struct log_block *block, const struct log_translation *tables,
-			    struct error *err);
+			    const struct log_block *block, uint64_t number,
+			    const struct log_translation *tables, struct error *err);
 
 /* The present event, NULL behind the last.  Its vary words are valid until the next. */
 const struct event *log_cursor_event(const struct log_cursor *c);
 void log_cursor_next(struct log_cursor *c);
+uint64_t log_cursor_number(const struct log_cursor *c);
 /* Words of event.vary of this block. */
 unsigned log_cursor_vary(const struct log_cursor *c);
 /* Rows so far that could not be told. */

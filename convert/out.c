@@ -26,7 +26,7 @@ struct out {
 	struct gzip *gzip;
 	struct out_made *made;
 	size_t made_count, made_room;
-	uint64_t bytes;
+	uint64_t bytes, stored;
 	size_t filled;
 	struct error error; /* first fault; status ST_OK: none */
 	uint8_t room[ROOM_BYTES];
@@ -54,6 +54,7 @@ static enum status write_file(void *self, const void *bytes, size_t len, struct 
 				    o->name ? o->name : "standard output", strerror(errno));
 		at += n;
 		len -= (size_t)n;
+		o->stored += (uint64_t)n;
 	}
 	return ST_OK;
 }
@@ -282,4 +283,9 @@ void out_free(struct out *o)
 uint64_t out_bytes(const struct out *o)
 {
 	return o->bytes + o->filled;
+}
+
+uint64_t out_stored(const struct out *o)
+{
+	return o->stored;
 }

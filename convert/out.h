@@ -34,6 +34,7 @@ uint8_t *out_room(struct out *o, size_t want);
 void out_advance(struct out *o, size_t len);
 
 enum status out_commit(struct out *o, struct error *err);
-uint64_t out_bytes(const struct out *o); /* written so far, before compression */
+uint64_t out_bytes(const struct out *o);  /* written so far, before compression */
+uint64_t out_stored(const struct out *o); /* given to the system so far, after it */
 
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/progress.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
 #define SECOND_NS 1000000000ull
 
-enum { LEFT_MAX_S = 359999 };
+enum { LEFT_MAX_S = 359999, TICK_NS = 200 * 1000 * 1000, LINE_CEILING = 4096 };
 
 static const char clear[] = "\r\033[K";
 
@@ -63,4 +67,96 @@ void progress_end(struct progress *p, struct buf *out)
 	if (p->shown_ns)
 		buf_put_text(out, clear);
 	p->shown_ns = 0;
+}
+
+/* ---- the thread ---- */
+
+struct progress_ticker {
+	struct progress_hooks hooks;
+	void *self;
+	struct progress progress;
+	struct buf line;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool is_over; /* under the lock */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void tick(struct progress_ticker *t)
+{
+	struct progress_now now = {.now_ns = 0};
+
+	t->hooks.look(t->self, &now);
+	now.now_ns = clock_ns(CLOCK_MONOTONIC);
+	buf_clear(&t->line);
+	if (progress_line(&t->progress, &now, &t->line))
+		t->hooks.show(t->self, buf_text(&t->line));
+}
+
+static void *run_ticker(void *self)
+{
+	struct progress_ticker *t = self;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->is_over) {
+		uint64_t until_ns = clock_ns(CLOCK_REALTIME) + TICK_NS;
+		struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND_NS),
+					 .tv_nsec = (long)(until_ns % SECOND_NS)};
+
+		pthread_cond_timedwait(&t->wake, &t->lock, &until);
+		if (!t->is_over)
+			tick(t);
+	}
+	pthread_mutex_unlock(&t->lock);
+	buf_clear(&t->line);
+	progress_end(&t->progress, &t->line);
+	if (t->line.len)
+		t->hooks.show(t->self, buf_text(&t->line));
+	return NULL;
+}
+
+static void release(struct progress_ticker *t)
+{
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+	buf_release(&t->line);
+	free(t);
+}
+
+struct progress_ticker *progress_start(const struct progress_hooks *hooks, void *self)
+{
+	struct progress_ticker *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->hooks = *hooks;
+	t->self = self;
+	t->progress.begin_ns = clock_ns(CLOCK_MONOTONIC);
+	buf_init(&t->line, LINE_CEILING);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, NULL);
+	if (pthread_create(&t->thread, NULL, run_ticker, t) == 0)
+		return t;
+	release(t);
+	return NULL;
+}
+
+void progress_stop(struct progress_ticker *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->is_over = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	release(t);
 }

@@ -2,7 +2,7 @@
 /*
  * progress.h - the line that a terminal shows while a long run goes on: how much of the input is
  * read, events, events per second, time left.  It makes texts; a tool's main.c writes them, and
- * only to a terminal.
+ * only to a terminal.  A thread of its own makes them, so that long calls are covered too.
  */
 #ifndef CONVERT_PROGRESS_H
 #define CONVERT_PROGRESS_H
@@ -29,5 +29,14 @@ struct progress_now {
 bool progress_line(struct progress *p, const struct progress_now *now, struct buf *out);
 /* What takes the line away again; nothing when none was shown. */
 void progress_end(struct progress *p, struct buf *out);
+
+struct progress_hooks { /* both are called on the thread */
+	void (*look)(void *self, struct progress_now *now); /* all but now_ns */
+	void (*show)(void *self, const char *text);
+};
+struct progress_ticker;
+/* NULL: there is no thread or memory to be had, and the run is as good without. */
+struct progress_ticker *progress_start(const struct progress_hooks *hooks, void *self);
+void progress_stop(struct progress_ticker *t); /* takes the line away; accepts NULL */
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "convert/pump.h"
 
+struct buf;
 struct out; /* one output file or folder (convert/out.h) */
 
 enum sink_scope {
@@ -40,7 +41,9 @@ struct sink_request {
 
 struct sink {
 	const struct sink_type *type;
-	uint64_t written; /* events that are in the output, for the account of the run */
+	/* For the account of the run: events that are in the output, and those that are no business
+	 * of the format (all but samples of memory, for memory). */
+	uint64_t written, left_out;
 };
 
 struct sink_type {
@@ -66,5 +69,9 @@ SINK_LIST(X)
 
 const struct sink_type *sink_find(const char *name); /* NULL when there is none */
 const struct sink_type *sink_at(size_t i);           /* NULL past the last: for --help */
+
+/* Appends the name of a process's file by `file_name` of its type, no NUL; `ns` is for {ns}. */
+void sink_put_file_name(const struct sink_type *type, const struct trace *trace, uint32_t process,
+			uint64_t ns, struct buf *out);
 
 #endif

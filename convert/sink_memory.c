@@ -15,7 +15,7 @@
  */
 #include "convert/out.h"
 #include "convert/sink.h"
-#include "schemas/records.h"
+#include "schemas/buf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,8 +134,10 @@ static enum status put_sample(struct memory *m, const struct event *e, struct er
 	if (k->process != m->process)
 		return ST_OK;
 	what = sample_of(m, e, k, &bytes);
-	if (what == SAMPLE_NONE)
+	if (what == SAMPLE_NONE) {
+		m->base.left_out++;
 		return ST_OK;
+	}
 	if (k->device != NO_ID && k->device >= DEVICES) {
 		trace_lose(m->trace, m->process, LOSS_NO_PLACE, 1);
 		return ST_OK;

@@ -100,8 +100,7 @@ static struct outcome read_key(struct reader *r, struct json *key, struct error 
 			return of_input(status);
 		status = json_next(&r->scan, &value, err);
 		if (status == ST_OK && value.type == JSON_ARRAY && kineto_is(key, "traceEvents")) {
-			json_again(&r->scan);
-			r->scan.hold = NULL;
+			json_release(&r->scan);
 			return read_events(r, err);
 		}
 		if (status == ST_OK)
@@ -138,7 +137,7 @@ static enum status judge(struct reader *r, struct outcome outcome, struct error 
 	if (outcome.status != ST_OK && (!outcome.input || !r->has_events))
 		return outcome.status;
 	if (outcome.status == ST_OK &&
-	    (!r->has_events || (!r->import.elements && trace_lost_total(r->source->trace, 0))))
+	    (!r->has_events || (r->import.elements && !r->import.told)))
 		return fail(err, ST_FORMAT, 0, "JSON, but no trace: it has no traceEvents");
 	if (outcome.status != ST_OK)
 		r->source->fault = *err;

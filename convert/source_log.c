@@ -43,8 +43,8 @@ struct log_source {
 
 static int log_bid(const uint8_t *head, size_t len)
 {
-	return log_take_file_header(head, len, NULL) == ST_OK || (len >= 8 &&
-	       memcmp(head, LOG_MAGIC, 8) == 0) ? 100 : 0;
+	/* A log of another version, or a damaged one, is refused by open() with the reason. */
+	return len >= 8 && memcmp(head, LOG_MAGIC, 8) == 0 ? 100 : 0;
 }
 
 static void log_close(struct source *source)
@@ -353,9 +353,10 @@ static enum status heap_room(struct log_source *s, struct error *err)
 }
 
 /* A cursor that stands before its next event, or has ended. */
-static void put_cursor(struct log_source *s, struct log_cursor *c, const struct log_block *block)
+static void put_cursor(struct log_source *s, struct log_cursor *c)
 {
 	if (!log_cursor_event(c)) {
+		trace_lose(s->trace, 0, LOSS_DAMAGED, log_cursor_lost(c));
 		s->spare[s->spares++] = c;
 		return;
 	}
@@ -383,7 +384,7 @@ static enum status open_next(struct log_source *s, struct error *err)
 	}
 	TRY(st);
 	s->spares--;
-	put_cursor(s, c, block);
+	put_cursor(s, c);
 	return ST_OK;
 }
 
@@ -396,3 +397,79 @@ static enum status open_due(struct log_source *s, struct error *err)
 		TRY(open_next(s, err));
 	return ST_OK;
 }
+
+/* The first cursor has moved: set the heap right. */
+static void settle_first(struct log_source *s)
+{
+	struct log_cursor *c = s->heap[0];
+
+	if (!log_cursor_event(c)) {
+		s->heap[0] = s->heap[--s->open];
+		put_cursor(s, c);
+	}
+	if (s->open)
+		heap_down(s, 0);
+}
+
+/* A block may not keep what its header promised: what would break the order is moved up to it. */
+static void keep_order(struct log_source *s, struct event *e)
+{
+	if (e->begin_ns < s->begin_ns ||
+	    (e->begin_ns == s->begin_ns && e->end_ns > s->end_ns && s->end_ns)) {
+		trace_lose(s->trace, 0, LOSS_ORDER, 1);
+		e->begin_ns = s->begin_ns;
+		if (e->end_ns < e->begin_ns)
+			e->end_ns = e->begin_ns;
+		if (e->end_ns > s->end_ns)
+			e->begin_ns++;
+	}
+	s->begin_ns = e->begin_ns;
+	s->end_ns = e->end_ns;
+}
+
+static enum status log_next(struct source *source, struct batch *out, struct error *err)
+{
+	struct log_source *s = (struct log_source *)source;
+	size_t count = 0, words = 0;
+
+	while (count < BATCH_EVENTS) {
+		struct event *e = &s->events[count];
+		unsigned vary;
+
+		TRY(open_due(s, err));
+		if (!s->open)
+			break;
+		vary = log_cursor_vary(s->heap[0]);
+		if (words + vary > BATCH_VARY)
+			break;
+		*e = *log_cursor_event(s->heap[0]);
+		if (vary) {
+			memcpy(s->vary + words, e->vary, vary * sizeof(*e->vary));
+			e->vary = s->vary + words;
+			words += vary;
+		}
+		e->step = 0; /* it held the order column */
+		keep_order(s, e);
+		count++;
+		log_cursor_next(s->heap[0]);
+		settle_first(s);
+	}
+	*out = (struct batch){ .events = s->events, .count = count };
+	if (count)
+		return ST_OK;
+	if (s->fault.status == ST_OK)
+		return ST_END;
+	if (err)
+		*err = s->fault;
+	s->fault.status = ST_OK;
+	return err ? err->status : ST_FORMAT;
+}
+
+const struct source_type source_log = {
+	.name = "log",
+	.help = "Tacho log (.tacho)",
+	.bid = log_bid,
+	.open = log_open,
+	.next = log_next,
+	.close = log_close,
+};

@@ -377,12 +377,13 @@ static enum status step_cut_current(struct step_stage *s, uint64_t limit_ns, str
 {
 	for (uint32_t i = 0; i <= s->host.process_count; i++) {
 		struct host_process *p = &s->host.processes[i];
+		uint64_t end_ns = limit_ns < p->last_end_ns ? limit_ns : p->last_end_ns;
 
-		if (!p->has_begun || !p->thread || p->current.begin_ns >= limit_ns)
+		if (!p->has_begun || p->current.begin_ns >= end_ns)
 			continue;
-		TRY(process_advance(s, p, limit_ns, err));
-		if (p->now.phase != PHASE_PENDING && p->current.begin_ns < limit_ns)
-			TRY(process_close(s, p, limit_ns, err));
+		TRY(process_advance(s, p, end_ns, err));
+		if (p->now.phase != PHASE_PENDING && p->current.begin_ns < end_ns)
+			TRY(process_close(s, p, end_ns, err));
 	}
 	return ST_OK;
 }

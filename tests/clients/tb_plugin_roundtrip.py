@@ -25,7 +25,8 @@ from hta_roundtrip import Counts, difference, groups_of, options_of, quiet, roun
 # help, and profiler_start_ts, which is the absolute time where the file has absolute times.
 PROFILE = ("views has_runtime has_kernel has_communication has_memcpy_or_memset overview "
            "gpu_summary operation_table_by_name operation_table_by_name_input "
-           "operation_stack_by_name kernel_op_table kernel_pie kernel_table tc_pie module_stats pl_module_stats").split()
+           "operation_stack_by_name kernel_op_table kernel_pie kernel_table tc_pie module_stats "
+           "pl_module_stats").split()
 DATA = ("is_pytorch_lightning device_props used_devices use_dp use_ddp comm_lib steps_costs "
         "steps_names avg_costs comm_overlap_costs recommendations tc_ratio tc_used_ratio").split()
 # The plugin reads nothing else of distributedInfo.

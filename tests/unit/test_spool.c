@@ -4,10 +4,10 @@
 
 #include "convert/spool.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 enum { VARY = 3 };
 
@@ -295,4 +295,26 @@ void test_spool_no_scratch(void)
 	CHECK_U64(spool_into("/nowhere/at/all", &err), ST_IO);
 	CHECK_STR(err.text, "scratch folder /nowhere/at/all: No such file or directory");
 	CHECK_OK(spool_into("/tmp", &err), &err);
+}
+
+/* A limit on file sizes stands for a full disk: it fails a write in its middle just so. */
+void test_spool_full_scratch(void)
+{
+	void (*old_handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	struct rlimit old_limit, limit;
+	struct error err = { 0 };
+	enum status status;
+
+	getrlimit(RLIMIT_FSIZE, &old_limit);
+	limit = old_limit;
+	limit.rlim_cur = 50000;
+	if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+		SKIP("no limit on file sizes here");
+		return;
+	}
+	status = spool_into("/tmp", &err);
+	setrlimit(RLIMIT_FSIZE, &old_limit);
+	signal(SIGXFSZ, old_handler);
+	CHECK_U64(status, ST_IO);
+	CHECK_STR(err.text, "scratch folder /tmp: File too large");
 }

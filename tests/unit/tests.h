@@ -93,6 +93,63 @@
 	X(name_short_cut) \
 	X(name_short_wrapper) \
 	X(name_short_any) \
+	X(step_rules) \
+	X(step_rule_one) \
+	X(step_holes) \
+	X(step_pending) \
+	X(step_queue_full) \
+	X(step_launches) \
+	X(step_owners) \
+	X(step_marks) \
+	X(step_own_marks) \
+	X(step_without_marks) \
+	X(step_late_mark) \
+	X(step_many_rows) \
+	X(step_fault) \
+	X(log_round_trip) \
+	X(log_round_trip_flushed) \
+	X(log_round_trip_empty) \
+	X(step_random) \
+	X(input_plain) \
+	X(input_gzip) \
+	X(input_gzip_damaged) \
+	X(input_filters) \
+	X(input_refused) \
+	X(input_stdin) \
+	X(input_random) \
+	X(input_paths) \
+	X(json_tokens) \
+	X(json_faults) \
+	X(json_deep) \
+	X(json_prefixes) \
+	X(json_decode) \
+	X(json_minify) \
+	X(json_numbers) \
+	X(json_random_numbers) \
+	X(json_random_documents) \
+	X(json_windows) \
+	X(json_holds) \
+	X(json_too_long) \
+	X(json_real_files) \
+	X(merge_slices) \
+	X(merge_sources) \
+	X(merge_clocks) \
+	X(merge_refuses_drift) \
+	X(merge_fault) \
+	X(cut_parse) \
+	X(cut_refuses) \
+	X(cut_nothing) \
+	X(cut_lists) \
+	X(cut_times) \
+	X(cut_times_end) \
+	X(cut_steps) \
+	X(pump_all) \
+	X(pump_source_fault) \
+	X(pump_consumer_fault) \
+	X(pump_no_input) \
+	X(spool_full_scratch) \
+	X(source_empty) \
+	X(source_unknown) \
 	/* the end of the list */
 /* clang-format on */
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report_cells.h"
+
+#include <stdlib.h>
+
+enum { CELL_DEVICE = RANK_KEYS, CELL_STEP, CELL_PHASE, CELL_FIRST_NS };
+static const struct column cell_columns[] = {
+	RANK_COLUMNS,
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "step", "step", CELL_U64, KEY, NULL,
+	  "of the launch; null: outside any, unknown, or summed over steps" },
+	{ "phase", "phase", CELL_TEXT, KEY, NULL,
+	  "of the launch; before_window and unattributed: the launch is not there" },
+	{ "compute_ns", "compute", CELL_U64, SUM, NULL, "owned by work of this cell" },
+	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, NULL, "owned by work of this cell" },
+	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, NULL, "owned by work of this cell" },
+	{ "idle_ns", "idle", CELL_U64, SUM, NULL, "gaps that work of this cell ended" },
+	{ .name = NULL },
+};
+const struct table_type table_cells = {
+	.name = "cells", .member = "cells", .under = &table_ranks, .columns = cell_columns,
+};
+
+static enum status reach(struct fold *f, struct cells *c, struct error *err)
+{
+	size_t count = sweep_gpu_count(f->sweep), i;
+	struct gpu_cells *wider;
+
+	if (count <= c->gpu_count)
+		return ST_OK;
+	wider = realloc(c->gpus, count * sizeof(*wider));
+	if (!wider)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
+	for (i = c->gpu_count; i < count; i++)
+		wider[i] = (struct gpu_cells){ { { 0 } } };
+	c->gpus = wider;
+	c->gpu_count = count;
+	return ST_OK;
+}
+
+const char *cells_phase_name(const struct fold *f, unsigned phase)
+{
+	if (phase == PHASE_BEFORE_WINDOW)
+		return "before_window";
+	if (phase == PHASE_UNATTRIBUTED)
+		return "unattributed";
+	return step_phase(f->step, phase).name;
+}
+
+static unsigned phase_of(const struct segment *seg)
+{
+	if (seg->origin == ORIGIN_BEFORE)
+		return PHASE_BEFORE_WINDOW;
+	return seg->origin == ORIGIN_UNKNOWN ? PHASE_UNATTRIBUTED : seg->phase;
+}
+
+static enum cell_class class_of(const struct segment *seg)
+{
+	if (seg->busy & BUSY_COMPUTE)
+		return CELL_COMPUTE;
+	if (seg->busy & BUSY_COMM)
+		return CELL_COMM;
+	return seg->busy ? CELL_COPY : CELL_IDLE;
+}
+
+static enum status row_find(struct fold *f, const struct gap_cell *of, union value **row,
+			    struct error *err)
+{
+	struct sweep_gpu g = sweep_gpu(f->sweep, of->gpu);
+	union value keys[RANK_KEYS + 3];
+
+	keys[CELL_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	keys[CELL_STEP].u64 = of->step && f->per_step ? of->step - 1 : NO_U64;
+	keys[CELL_PHASE].text = cells_phase_name(f, of->phase);
+	return fold_row(f, "cells", g.process, keys, row, err);
+}
+
+static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
+{
+	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase;
+}
+
+static enum status gap_put(struct cells *c, const struct gap_cell *key, enum cell_class class,
+			   uint64_t ns, struct error *err)
+{
+	size_t cap = c->gap_cap ? c->gap_cap * 2 : 64;
+	struct gap_cell *wider;
+
+	if (c->gap_count && same_cell(&c->gaps[c->gap_count - 1], key)) {
+		c->gaps[c->gap_count - 1].ns[class] += ns;
+		return ST_OK;
+	}
+	if (c->gap_count == c->gap_cap) {
+		wider = realloc(c->gaps, cap * sizeof(*wider));
+		if (!wider)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
+		c->gaps = wider;
+		c->gap_cap = cap;
+	}
+	c->gaps[c->gap_count] = *key;
+	c->gaps[c->gap_count++].ns[class] += ns;
+	return ST_OK;
+}
+
+static enum status per_step_put(struct fold *f, struct cells *c, const struct segment *seg,
+				struct error *err)
+{
+	struct gap_cell key = { .gpu = seg->gpu, .phase = phase_of(seg) };
+	uint64_t ns = seg->end_ns - seg->begin_ns;
+
+	if (key.phase < SWEEP_PHASES)
+		key.step = seg->step;
+	if (key.step & STEP_GAP)
+		return gap_put(c, &key, class_of(seg), ns, err);
+	if (!c->row || !same_cell(&c->row_key, &key)) {
+		TRY(row_find(f, &key, &c->row, err));
+		c->row_key = key;
+	}
+	c->row[CELL_FIRST_NS + class_of(seg)].u64 += ns;
+	return ST_OK;
+}
+
+enum status cells_put(struct fold *f, struct cells *c, const struct segment *segments,
+		      size_t count, struct error *err)
+{
+	size_t i;
+
+	TRY(reach(f, c, err));
+	for (i = 0; i < count; i++) {
+		const struct segment *seg = &segments[i];
+
+		if (seg->part != PART_SPAN)
+			continue;
+		c->gpus[seg->gpu].ns[phase_of(seg)][class_of(seg)] += seg->end_ns - seg->begin_ns;
+		if (f->per_step)
+			TRY(per_step_put(f, c, seg, err));
+	}
+	return ST_OK;
+}
+
+static void row_add(union value *row, const uint64_t ns[CELL_CLASSES])
+{
+	size_t i;
+
+	for (i = 0; i < CELL_CLASSES; i++)
+		row[CELL_FIRST_NS + i].u64 += ns[i];
+}
+
+/* Work that was launched after a mark and before the next: the gap joins its step, or none. */
+static enum status end_gaps(struct fold *f, struct cells *c, struct error *err)
+{
+	union value *row;
+	size_t i, at;
+
+	for (i = 0; i < c->gap_count; i++) {
+		struct gap_cell *gap = &c->gaps[i];
+		const struct step_list *steps =
+			&f->steps[sweep_gpu(f->sweep, gap->gpu).process];
+
+		gap->step &= ~STEP_GAP;
+		at = steps_find(steps, gap->step - 1);
+		if (at == steps->count || !steps->rows[at].joins)
+			gap->step = 0;
+		TRY(row_find(f, gap, &row, err));
+		row_add(row, gap->ns);
+	}
+	return ST_OK;
+}
+
+static enum status end_sums(struct fold *f, struct cells *c, struct error *err)
+{
+	struct gap_cell key = { 0 };
+	union value *row;
+
+	for (key.gpu = 0; key.gpu < c->gpu_count; key.gpu++) {
+		for (key.phase = 0; key.phase < CELL_PHASES; key.phase++) {
+			const uint64_t *ns = c->gpus[key.gpu].ns[key.phase];
+
+			if (!(ns[0] | ns[1] | ns[2] | ns[3]))
+				continue;
+			TRY(row_find(f, &key, &row, err));
+			row_add(row, ns);
+		}
+	}
+	return ST_OK;
+}
+
+enum status cells_end(struct fold *f, struct cells *c, struct error *err)
+{
+	return f->per_step ? end_gaps(f, c, err) : end_sums(f, c, err);
+}
+
+void cells_sum(const struct fold *f, const struct cells *c, uint32_t process, unsigned phase,
+	       uint64_t ns[CELL_CLASSES])
+{
+	size_t gpu, class;
+
+	for (class = 0; class < CELL_CLASSES; class++)
+		ns[class] = 0;
+	for (gpu = 0; gpu < c->gpu_count; gpu++)
+		for (class = 0; class < CELL_CLASSES; class++)
+			if (sweep_gpu(f->sweep, gpu).process == process)
+				ns[class] += c->gpus[gpu].ns[phase][class];
+}
+
+void cells_release(struct cells *c)
+{
+	free(c->gpus);
+	free(c->gaps);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_cells.h - GPU time by the step and phase of the launch (DEFINITIONS 5), for the report
+ * `phases`.  Sums over all steps always, rows per step only with --per-step.
+ */
+#ifndef ANALYZE_REPORT_CELLS_H
+#define ANALYZE_REPORT_CELLS_H
+
+#include "analyze/report.h"
+
+enum cell_class { CELL_COMPUTE, CELL_COMM, CELL_COPY, CELL_IDLE, CELL_CLASSES };
+enum { /* phases of work without a launch */
+	PHASE_BEFORE_WINDOW = SWEEP_PHASES, PHASE_UNATTRIBUTED, CELL_PHASES,
+};
+
+struct gpu_cells {
+	uint64_t ns[CELL_PHASES][CELL_CLASSES];
+};
+struct gap_cell { /* launched between two marks: whether that is a step's is known at the end */
+	uint32_t gpu, step, phase;
+	uint64_t ns[CELL_CLASSES];
+};
+struct cells {
+	struct gpu_cells *gpus; /* by the sweep's index */
+	size_t gpu_count;
+	struct gap_cell *gaps;
+	size_t gap_count, gap_cap;
+	union value *row; /* of `row_key`, found last */
+	struct gap_cell row_key;
+};
+extern const struct table_type table_cells;
+
+enum status cells_put(struct fold *f, struct cells *c, const struct segment *segments,
+		      size_t count, struct error *err);
+enum status cells_end(struct fold *f, struct cells *c, struct error *err);
+void cells_release(struct cells *c);
+
+/* Of id `phase`, those without a launch included. */
+const char *cells_phase_name(const struct fold *f, unsigned phase);
+/* Over the GPUs of a process. */
+void cells_sum(const struct fold *f, const struct cells *c, uint32_t process, unsigned phase,
+	       uint64_t ns[CELL_CLASSES]);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps (DEFINITIONS 3) and, by the clock, what each GPU did in them.
+ *
+ * Which gaps between marks join the step before is known at the end: what falls into a step's
+ * mark and what falls into the gap after it are kept apart until then.
+ */
+#include "analyze/report_strip.h"
+
+#include <stdlib.h>
+
+enum { STEP_NUMBER = RANK_KEYS, STEP_BEGIN, STEP_WALL, STEP_FLAGS, STEP_COMPLETE, STEP_INFERRED };
+static const struct column step_columns[] = {
+	RANK_COLUMNS,
+	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
+	  "from its mark to the next, or to its own end if the next is far" },
+	{ "flags", "flags", CELL_WORDS, MAX, NULL,
+	  "settling: the first of a recorded window; cut_off: an end is not in the window" },
+	{ "complete", "complete", CELL_BOOL, MAX, NULL, "shares and means are taken of it" },
+	{ "inferred", NULL, CELL_BOOL, MAX, NULL, "no step was marked: it is the window" },
+	{ .name = NULL },
+};
+static const struct table_type table_steps = {
+	.name = "steps", .member = "steps", .under = &table_ranks, .columns = step_columns,
+};
+
+enum { STEP_DEVICE = RANK_KEYS + 2, STEP_FIRST_NS };
+static const struct column step_gpu_columns[] = {
+	RANK_COLUMNS,
+	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "compute_ns", "compute", CELL_U64, SUM, NULL, "in the step, by the clock" },
+	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, NULL, "in the step, by the clock" },
+	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, NULL, "in the step, by the clock" },
+	{ "comm_count", "comm kernels", CELL_U64, SUM, NULL, "that began in the step" },
+	{ "idle_ns", "not busy", CELL_U64, SUM, NULL, "the rest of the step" },
+	{ .name = NULL },
+};
+static const struct table_type table_step_gpus = {
+	.name = "step_gpus", .member = "gpus", .under = &table_steps, .columns = step_gpu_columns,
+};
+
+enum { STRIP_HOST = RANK_KEYS + 2, STRIP_GPU };
+static const struct column strip_columns[] = {
+	RANK_COLUMNS,
+	{ "step", NULL, CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "host", NULL, CELL_TEXT, MAX, NULL, "a letter for each part: the phase with most of it" },
+	{ "gpu", NULL, CELL_TEXT, MAX, NULL, "a letter for each part: the class with most of it" },
+	{ .name = NULL },
+};
+static const struct table_type table_strips = {
+	.name = "strips", .member = "strips", .under = &table_steps, .nest = NEST_NEVER,
+	.columns = strip_columns,
+};
+
+enum { AT_COMPUTE, AT_COMM, AT_COPY, AT_COMM_COUNT, AT_COUNT };
+struct by_clock {
+	uint64_t in_mark[AT_COUNT], in_gap[AT_COUNT];
+};
+struct gpu_steps {
+	struct by_clock *rows; /* by step row */
+	size_t cap;
+	uint64_t all[AT_COUNT]; /* of the window, for a step that is inferred */
+	size_t row, event_row;  /* step_list cursors */
+};
+struct steps_state {
+	struct gpu_steps *gpus; /* by the sweep's index */
+	size_t gpu_count;
+	struct strips *strips; /* by process id */
+	size_t *stretch_row;   /* by process id */
+	uint32_t process_count;
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for the steps of a report");
+}
+
+static enum status steps_begin(struct fold *f, struct error *err)
+{
+	struct steps_state *s = f->state;
+
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->strips = calloc((size_t)s->process_count + 1, sizeof(*s->strips));
+	s->stretch_row = calloc((size_t)s->process_count + 1, sizeof(*s->stretch_row));
+	return s->strips && s->stretch_row ? ST_OK : no_memory(err);
+}
+
+static void steps_state_release(struct fold *f)
+{
+	struct steps_state *s = f->state;
+	size_t i;
+
+	for (i = 0; s->strips && i <= s->process_count; i++)
+		strips_release(&s->strips[i]);
+	for (i = 0; i < s->gpu_count; i++)
+		free(s->gpus[i].rows);
+	free(s->strips);
+	free(s->stretch_row);
+	free(s->gpus);
+}
+
+static enum status gpus_reach(struct fold *f, struct error *err)
+{
+	struct steps_state *s = f->state;
+	size_t count = sweep_gpu_count(f->sweep);
+	struct gpu_steps *wider;
+
+	if (count <= s->gpu_count)
+		return ST_OK;
+	wider = realloc(s->gpus, count * sizeof(*wider));
+	if (!wider)
+		return no_memory(err);
+	s->gpus = wider;
+	while (s->gpu_count < count)
+		s->gpus[s->gpu_count++] = (struct gpu_steps){ 0 };
+	return ST_OK;
+}
+
+static enum status rows_reach(struct gpu_steps *g, size_t row, struct error *err)
+{
+	size_t cap = g->cap ? g->cap : 64, i;
+	struct by_clock *wider;
+
+	if (row < g->cap)
+		return ST_OK;
+	while (cap <= row)
+		cap *= 2;
+	wider = realloc(g->rows, cap * sizeof(*wider));
+	if (!wider)
+		return no_memory(err);
+	for (i = g->cap; i < cap; i++)
+		wider[i] = (struct by_clock){ { 0 }, { 0 } };
+	g->rows = wider;
+	g->cap = cap;
+	return ST_OK;
+}
+
+/* Calls `piece` for each part of a segment that lies in one mark, or in the gap after it. */
+static enum status split(struct fold *f, const struct segment *seg,
+			 enum status (*piece)(struct fold *f, const struct segment *seg,
+					      size_t row, bool in_mark, struct error *err),
+			 struct error *err)
+{
+	struct steps_state *s = f->state;
+	const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, seg->gpu).process];
+	struct segment part = *seg;
+	bool in_mark;
+
+	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
+		return ST_OK;
+	if (part.begin_ns < steps->rows[0].begin_ns)
+		part.begin_ns = steps->rows[0].begin_ns;
+	for (; part.begin_ns < seg->end_ns; part.begin_ns = part.end_ns) {
+		size_t row = steps_at(steps, part.begin_ns, &s->gpus[seg->gpu].row);
+
+		part.end_ns = seg->end_ns;
+		in_mark = part.begin_ns < steps->rows[row].mark_end_ns;
+		if (in_mark && steps->rows[row].mark_end_ns < part.end_ns)
+			part.end_ns = steps->rows[row].mark_end_ns;
+		if (row + 1 < steps->count && steps->rows[row + 1].begin_ns < part.end_ns)
+			part.end_ns = steps->rows[row + 1].begin_ns;
+		TRY(piece(f, &part, row, in_mark, err));
+	}
+	return ST_OK;
+}
+
+static int class_of(const struct segment *seg)
+{
+	if (seg->busy & BUSY_COMPUTE)
+		return AT_COMPUTE;
+	return seg->busy & BUSY_COMM ? AT_COMM : AT_COPY;
+}
+
+static enum status put_piece(struct fold *f, const struct segment *seg, size_t row, bool in_mark,
+			     struct error *err)
+{
+	struct steps_state *s = f->state;
+	struct gpu_steps *g = &s->gpus[seg->gpu];
+	uint32_t process = sweep_gpu(f->sweep, seg->gpu).process;
+
+	if (seg->busy) {
+		TRY(rows_reach(g, row, err));
+		(in_mark ? g->rows[row].in_mark : g->rows[row].in_gap)[class_of(seg)] +=
+			seg->end_ns - seg->begin_ns;
+	}
+	return in_mark ? strips_segment(&s->strips[process], &f->steps[process], row, seg, err)
+		       : ST_OK;
+}
+
+static enum status put_segment(struct fold *f, const struct segment *seg, struct error *err)
+{
+	struct steps_state *s = f->state;
+
+	if (seg->busy)
+		s->gpus[seg->gpu].all[class_of(seg)] += seg->end_ns - seg->begin_ns;
+	return split(f, seg, put_piece, err);
+}
+
+static enum status put_event(struct fold *f, const struct event *e, struct error *err)
+{
+	struct steps_state *s = f->state;
+	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
+	const struct step_list *steps;
+	struct gpu_steps *g;
+	size_t row;
+
+	if (gpu >= s->gpu_count || e->flags & EVENT_BEGAN_EARLIER ||
+	    !sweep_communicates(f->sweep, e->name))
+		return ST_OK;
+	g = &s->gpus[gpu];
+	g->all[AT_COMM_COUNT]++;
+	steps = &f->steps[sweep_gpu(f->sweep, gpu).process];
+	row = steps_at(steps, e->begin_ns, &g->event_row);
+	if (row == steps->count)
+		return ST_OK;
+	TRY(rows_reach(g, row, err));
+	if (e->begin_ns < steps->rows[row].mark_end_ns)
+		g->rows[row].in_mark[AT_COMM_COUNT]++;
+	else
+		g->rows[row].in_gap[AT_COMM_COUNT]++;
+	return ST_OK;
+}
+
+static enum status put_stretch(struct fold *f, const struct stretch *st, struct error *err)
+{
+	struct steps_state *s = f->state;
+	const struct step_list *steps = &f->steps[st->process];
+	size_t row = steps_at(steps, st->begin_ns, &s->stretch_row[st->process]);
+
+	if (row == steps->count || st->step & STEP_GAP)
+		return ST_OK;
+	return strips_stretch(&s->strips[st->process], steps, row, st, err);
+}
+
+static enum status steps_report_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	size_t i;
+
+	TRY(gpus_reach(f, err));
+	for (i = 0; i < w->in->stretch_count; i++)
+		TRY(put_stretch(f, &w->in->stretches[i], err));
+	for (i = 0; i < w->segment_count; i++)
+		TRY(put_segment(f, &w->segments[i], err));
+	for (i = 0; i < w->in->count; i++)
+		if (w->in->events[i].kind == KIND_KERNEL)
+			TRY(put_event(f, &w->in->events[i], err));
+	return ST_OK;
+}
+
+static enum status end_gpu(struct fold *f, uint32_t process, size_t gpu, size_t row,
+			   union value *keys, struct error *err)
+{
+	static const struct by_clock nothing;
+	struct steps_state *s = f->state;
+	const struct step_row *step = &f->steps[process].rows[row];
+	const struct gpu_steps *g = &s->gpus[gpu];
+	const struct by_clock *at = row < g->cap ? &g->rows[row] : &nothing;
+	uint32_t device = sweep_gpu(f->sweep, gpu).device;
+	uint64_t busy_ns = 0;
+	union value *cells;
+	size_t i;
+
+	keys[STEP_DEVICE].u64 = device == NO_ID ? NO_U64 : device;
+	TRY(fold_row(f, "step_gpus", process, keys, &cells, err));
+	for (i = 0; i < AT_COUNT; i++) {
+		uint64_t sum = at->in_mark[i] + (step->joins ? at->in_gap[i] : 0);
+
+		if (f->steps[process].is_inferred)
+			sum = g->all[i];
+		cells[STEP_FIRST_NS + i].u64 += sum;
+		busy_ns += i == AT_COMM_COUNT ? 0 : sum;
+	}
+	cells[STEP_FIRST_NS + AT_COUNT].u64 += step->end_ns - step->begin_ns - busy_ns;
+	return ST_OK;
+}
+
+static enum status end_strip(struct fold *f, uint32_t process, size_t row, union value *keys,
+			     struct error *err)
+{
+	struct steps_state *s = f->state;
+	const struct strips *strips = &s->strips[process];
+	union value *cells;
+
+	if (row >= strips->count || !strips->host[row][0])
+		return ST_OK;
+	TRY(fold_row(f, "strips", process, keys, &cells, err));
+	TRY(fold_text(f, "strips", &cells[STRIP_HOST], strips->host[row], err));
+	return fold_text(f, "strips", &cells[STRIP_GPU],
+			 strips->has_gpu ? strips->gpu[row] : NULL, err);
+}
+
+static enum status end_step(struct fold *f, uint32_t process, size_t row, struct error *err)
+{
+	const struct step_row *step = &f->steps[process].rows[row];
+	union value keys[RANK_KEYS + 3], *cells;
+	size_t i;
+
+	keys[STEP_NUMBER].u64 = step->number;
+	keys[STEP_BEGIN].u64 = step->begin_ns;
+	TRY(fold_row(f, "steps", process, keys, &cells, err));
+	cells[STEP_WALL].u64 += step->end_ns - step->begin_ns;
+	TRY(fold_text(f, "steps", &cells[STEP_FLAGS],
+		      step->is_cut ? step->is_settling ? "settling cut_off" : "cut_off"
+				   : step->is_settling ? "settling" : "", err));
+	cells[STEP_COMPLETE].u64 |= step->is_counted;
+	cells[STEP_INFERRED].u64 |= f->steps[process].is_inferred;
+	for (i = 0; i < sweep_gpu_count(f->sweep); i++)
+		if (sweep_gpu(f->sweep, i).process == process)
+			TRY(end_gpu(f, process, i, row, keys, err));
+	return end_strip(f, process, row, keys, err);
+}
+
+static enum status steps_end(struct fold *f, struct error *err)
+{
+	struct steps_state *s = f->state;
+	uint32_t process;
+	size_t row;
+
+	TRY(gpus_reach(f, err));
+	for (process = 1; process <= s->process_count; process++) {
+		TRY(strips_end(&s->strips[process], err));
+		for (row = 0; row < f->steps[process].count; row++)
+			if (!f->steps[process].rows[row].is_out)
+				TRY(end_step(f, process, row, err));
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const steps_tables[] = {
+	&table_steps, &table_step_gpus, &table_strips, NULL,
+};
+
+const struct report_type report_steps = {
+	.name = "steps",
+	.help = "wall time of each step and, by the clock, what its GPUs did",
+	.tables = steps_tables,
+	.state_size = sizeof(struct steps_state),
+	.begin = steps_begin,
+	.put = steps_report_put,
+	.end = steps_end,
+	.release = steps_state_release,
+};

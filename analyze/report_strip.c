@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report_strip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN = PHASE_KNOWN, HOST_CLASSES, GPU_CLASSES = 5 };
+
+static const char host_letters[HOST_CLASSES] = {
+	[PHASE_OTHER] = '.', [PHASE_VALIDATION] = 'v', [PHASE_CHECKPOINT] = 'k',
+	[PHASE_DATA] = 'd', [PHASE_OPTIMIZER] = 'o', [PHASE_BACKWARD] = 'b',
+	[PHASE_FORWARD] = 'f', [PHASE_COMMUNICATION] = 'c', [OWN] = 'u',
+};
+
+struct strip {
+	size_t row;
+	uint64_t begin_ns, end_ns;
+	uint64_t host[STRIP_CELLS][HOST_CLASSES], gpu[STRIP_CELLS][GPU_CLASSES];
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for pictures of steps");
+}
+
+static enum status rows_reach(struct strips *s, size_t row, struct error *err)
+{
+	size_t count = s->count ? s->count : 64;
+	void *wider;
+
+	if (row < s->count)
+		return ST_OK;
+	while (count <= row)
+		count *= 2;
+	wider = realloc(s->host, count * sizeof(*s->host));
+	if (!wider)
+		return no_memory(err);
+	s->host = wider;
+	wider = realloc(s->gpu, count * sizeof(*s->gpu));
+	if (!wider)
+		return no_memory(err);
+	s->gpu = wider;
+	memset(s->host + s->count, 0, (count - s->count) * sizeof(*s->host));
+	memset(s->gpu + s->count, 0, (count - s->count) * sizeof(*s->gpu));
+	s->count = count;
+	return ST_OK;
+}
+
+/* The class with the most time; `none` where there is no time at all. */
+static char most(const uint64_t *ns, size_t count, const char *letters, char none)
+{
+	size_t i, best = 0;
+
+	for (i = 1; i < count; i++)
+		if (ns[i] > ns[best])
+			best = i;
+	return ns[best] ? letters[best] : none;
+}
+
+static enum status strip_keep(struct strips *s, const struct strip *strip, struct error *err)
+{
+	size_t i;
+
+	TRY(rows_reach(s, strip->row, err));
+	for (i = 0; i < STRIP_CELLS; i++) {
+		s->host[strip->row][i] = most(strip->host[i], HOST_CLASSES, host_letters, '.');
+		/* idle time comes when its gap ends, which may be after this picture was due */
+		s->gpu[strip->row][i] = most(strip->gpu[i], GPU_CLASSES, STRIP_GPU_LETTERS, 'i');
+	}
+	return ST_OK;
+}
+
+/* The picture of a row in the making; NULL in *out: it is done already, or not wanted. */
+static enum status strip_find(struct strips *s, const struct step_list *steps, size_t row,
+			      struct strip **out, struct error *err)
+{
+	struct strip **place = &s->open[row % STRIP_OPEN];
+	const struct step_row *step = &steps->rows[row];
+
+	*out = *place;
+	if (*place && (*place)->row == row)
+		return ST_OK;
+	*out = NULL;
+	if (row >= STRIP_ROWS || (*place && (*place)->row > row) ||
+	    step->mark_end_ns - step->begin_ns < STRIP_CELLS)
+		return ST_OK;
+	if (*place)
+		TRY(strip_keep(s, *place, err));
+	else
+		*place = malloc(sizeof(**place));
+	if (!*place)
+		return no_memory(err);
+	**place = (struct strip){ .row = row, .begin_ns = step->begin_ns,
+				  .end_ns = step->mark_end_ns };
+	*out = *place;
+	return ST_OK;
+}
+
+/* Shares [begin, end) out to the cells it touches. */
+static void spread(const struct strip *strip, uint64_t begin_ns, uint64_t end_ns, uint64_t *cells,
+		   size_t classes, size_t class)
+{
+	uint64_t length_ns = strip->end_ns - strip->begin_ns, cell_end_ns;
+	size_t cell;
+
+	if (begin_ns < strip->begin_ns)
+		begin_ns = strip->begin_ns;
+	if (end_ns > strip->end_ns)
+		end_ns = strip->end_ns;
+	if (begin_ns >= end_ns)
+		return;
+	cell = (size_t)((__extension__(unsigned __int128)(begin_ns - strip->begin_ns) *
+			 STRIP_CELLS) / length_ns);
+	for (; begin_ns < end_ns && cell < STRIP_CELLS; cell++) {
+		cell_end_ns = strip->begin_ns +
+			      (uint64_t)(__extension__(unsigned __int128)(cell + 1) * length_ns /
+					 STRIP_CELLS);
+		if (cell_end_ns > end_ns)
+			cell_end_ns = end_ns;
+		if (cell_end_ns <= begin_ns)
+			continue;
+		cells[cell * classes + class] += cell_end_ns - begin_ns;
+		begin_ns = cell_end_ns;
+	}
+}
+
+enum status strips_stretch(struct strips *s, const struct step_list *steps, size_t row,
+			   const struct stretch *st, struct error *err)
+{
+	struct strip *strip;
+
+	TRY(strip_find(s, steps, row, &strip, err));
+	if (strip)
+		spread(strip, st->begin_ns, st->end_ns, &strip->host[0][0], HOST_CLASSES,
+		       st->phase < PHASE_KNOWN ? st->phase : OWN);
+	return ST_OK;
+}
+
+static size_t gpu_class(const struct segment *seg)
+{
+	if (seg->part != PART_SPAN)
+		return 4;
+	if (seg->busy & BUSY_COMPUTE)
+		return 0;
+	return seg->busy & BUSY_COMM ? 1 : seg->busy ? 2 : 3;
+}
+
+enum status strips_segment(struct strips *s, const struct step_list *steps, size_t row,
+			   const struct segment *seg, struct error *err)
+{
+	struct strip *strip;
+
+	if (!s->has_gpu)
+		s->first_gpu = seg->gpu;
+	s->has_gpu = true;
+	if (seg->gpu != s->first_gpu)
+		return ST_OK;
+	TRY(strip_find(s, steps, row, &strip, err));
+	if (strip)
+		spread(strip, seg->begin_ns, seg->end_ns, &strip->gpu[0][0], GPU_CLASSES,
+		       gpu_class(seg));
+	return ST_OK;
+}
+
+enum status strips_end(struct strips *s, struct error *err)
+{
+	size_t i;
+
+	for (i = 0; i < STRIP_OPEN; i++)
+		if (s->open[i])
+			TRY(strip_keep(s, s->open[i], err));
+	return ST_OK;
+}
+
+void strips_release(struct strips *s)
+{
+	size_t i;
+
+	for (i = 0; i < STRIP_OPEN; i++)
+		free(s->open[i]);
+	free(s->host);
+	free(s->gpu);
+}

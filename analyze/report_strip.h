@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_strip.h - pictures of steps: a row of cells, each what has most of its time, for the host
+ * and for the process's first GPU.  For the report `steps`.
+ *
+ * Cells are STRIP_CELLS equal parts of a mark; the pictures of STRIP_OPEN steps are being made at
+ * once, those of the first STRIP_ROWS are kept.
+ */
+#ifndef ANALYZE_REPORT_STRIP_H
+#define ANALYZE_REPORT_STRIP_H
+
+#include "analyze/report.h"
+
+enum { STRIP_CELLS = 86, STRIP_OPEN = 16, STRIP_ROWS = 4096 };
+
+/* Letters of cells: the host's are those of `look`, '.' is other; the GPU's are these. */
+#define STRIP_GPU_LETTERS "cmdil" /* compute, comm, copy, idle, lead or tail */
+
+struct strip;
+struct strips { /* of one process; zeroed: empty */
+	struct strip *open[STRIP_OPEN]; /* by step row */
+	char (*host)[STRIP_CELLS + 1];  /* by step row, "" where there is none */
+	char (*gpu)[STRIP_CELLS + 1];
+	size_t count;
+	bool has_gpu;
+	uint32_t first_gpu;
+};
+
+enum status strips_stretch(struct strips *s, const struct step_list *steps, size_t row,
+			   const struct stretch *st, struct error *err);
+enum status strips_segment(struct strips *s, const struct step_list *steps, size_t row,
+			   const struct segment *seg, struct error *err);
+/* No more comes. */
+enum status strips_end(struct strips *s, struct error *err);
+void strips_release(struct strips *s);
+
+#endif

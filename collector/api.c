@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of tacho.h.  Off: one load.  Else: the thread's lane and the clock (lane.h). */
+#include "collector/tacho.h"
+
+#include "collector/names.h"
+#include "collector/session.h"
+#include "collector/watch.h"
+#include "collector/writer.h"
+#include "schemas/buf.h"
+
+#include <string.h>
+
+#define WAIT_NS UINT64_C(2000000000)
+enum { TEXT_MAX = 1 << 20 };
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline uint32_t word_now(void)
+{
+	return atomic_load_explicit(&session_word, memory_order_relaxed);
+}
+
+/* The lane of a thread that makes something, which may be its first. */
+static inline struct lane *lane_for(uint32_t word)
+{
+	struct lane *l = lane_mine;
+
+	if (LIKELY(l && LANE_GET(l->seen) == word))
+		return l;
+	return session_lane(true);
+}
+
+/* The lane of a thread that ends something: without one there is nothing to end. */
+static inline struct lane *lane_of(uint32_t word)
+{
+	struct lane *l = lane_mine;
+
+	if (LIKELY(l && LANE_GET(l->seen) == word))
+		return l;
+	return session_lane(false);
+}
+
+/* ---- state and windows ---- */
+
+int tacho_state(void)
+{
+	uint32_t word = word_now();
+
+	if (!word)
+		return TACHO_OFF;
+	return word & MODE_RECORD ? TACHO_RECORDING : TACHO_ARMED;
+}
+
+const char *tacho_version(void)
+{
+	return TACHO_VERSION;
+}
+
+void tacho_start(void)
+{
+	session_start();
+	if (word_now())
+		lane_for(word_now()); /* this thread means to record */
+}
+
+void tacho_stop(void)
+{
+	struct lane *l = word_now() ? lane_of(word_now()) : NULL;
+	uint64_t now;
+
+	if (!word_now())
+		return;
+	now = tick_now();
+	if (l)
+		lane_step_end(l, now);
+	session_feed(WINDOW_STOP, now, 0, NULL);
+	session_close_log(WAIT_NS);
+}
+
+/* ---- steps ---- */
+
+static void step_begins(uint32_t word, bool numbered, uint64_t number)
+{
+	struct lane *l = lane_for(word);
+	uint64_t now;
+
+	if (UNLIKELY(!l))
+		return;
+	if (!numbered)
+		number = l->next_step;
+	now = tick_now();
+	lane_step(l, number, now);
+	if (UNLIKELY(number >= atomic_load_explicit(&session_step, memory_order_relaxed)))
+		session_step_begins(l, number, now);
+}
+
+void tacho_step(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		step_begins(word, false, 0);
+}
+
+void tacho_step_number(uint64_t number)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		step_begins(word, true, number);
+}
+
+static void steps_end(enum window_event why)
+{
+	uint32_t word = word_now();
+	struct lane *l = word ? lane_of(word) : NULL;
+	uint64_t now;
+
+	if (!word)
+		return;
+	now = tick_now();
+	if (l)
+		lane_step_end(l, now);
+	session_feed(why, now, 0, NULL);
+}
+
+void tacho_epoch_end(void)
+{
+	steps_end(WINDOW_EPOCH_END);
+}
+
+void tacho_validation_begin(void)
+{
+	steps_end(WINDOW_VALIDATION_BEGIN);
+}
+
+/* ---- phases and ranges ---- */
+
+/* Out of line: a window waits for this name. */
+static __attribute__((noinline)) void range_matters(uint32_t name, enum window_event event)
+{
+	size_t len;
+
+	session_feed(event, tick_now(), 0, name_text(name, &len));
+}
+
+static inline void push(uint32_t word, uint32_t name, unsigned range_class)
+{
+	struct lane *l = lane_for(word);
+	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+
+	if (UNLIKELY(!l))
+		return;
+	if (UNLIKELY(awaited && name == awaited)) {
+		range_matters(name, WINDOW_RANGE_BEGIN);
+		l = lane_for(word_now());
+	}
+	if (LIKELY(l != NULL))
+		lane_push(l, name, range_class);
+}
+
+static inline void pop(uint32_t word)
+{
+	struct lane *l = lane_of(word);
+	uint32_t name, awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+
+	if (UNLIKELY(!l))
+		return;
+	name = lane_pop(l);
+	if (UNLIKELY(awaited && name == awaited))
+		range_matters(name, WINDOW_RANGE_END);
+}
+
+void tacho_phase_push(const char *name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name_find(name), RANGE_PHASE);
+}
+
+void tacho_phase_push_id(uint32_t name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name, RANGE_PHASE);
+}
+
+void tacho_range_push(const char *name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name_find(name), RANGE_ANNOTATION);
+}
+
+void tacho_range_push_id(uint32_t name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name, RANGE_ANNOTATION);
+}
+
+void tacho_range_push_class(uint32_t name, unsigned range_class)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name, range_class & 0xff);
+}
+
+void tacho_phase_pop(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		pop(word);
+}
+
+void tacho_range_pop(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		pop(word);
+}
+
+uint32_t tacho_name(const char *name)
+{
+	return name_find(name);
+}
+
+/* ---- instants ---- */
+
+static void put_instant(uint32_t word, unsigned kind, uint32_t name, uint64_t bits)
+{
+	struct lane *l = lane_for(word);
+	uint64_t now;
+
+	if (!l || !l->records || !name)
+		return;
+	now = tick_now();
+	lane_put(l, kind, now, now, bits, name);
+}
+
+void tacho_counter_id(uint32_t name, double value)
+{
+	uint32_t word = word_now();
+	uint64_t bits;
+
+	if (LIKELY(!(word & MODE_RECORD)))
+		return;
+	memcpy(&bits, &value, sizeof(bits));
+	put_instant(word, KIND_COUNTER, name, bits);
+}
+
+void tacho_counter(const char *name, double value)
+{
+	if (UNLIKELY(word_now() & MODE_RECORD))
+		tacho_counter_id(name_find(name), value);
+}
+
+void tacho_mark(const char *name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word & MODE_RECORD))
+		put_instant(word, KIND_MARK, name_find(name), 0);
+}
+
+void tacho_memory_sample(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word & MODE_RECORD) && lane_for(word))
+		session_sample(tick_now());
+}
+
+/* ---- totals, flush, doctor ---- */
+
+void tacho_total(uint32_t name, double *seconds, uint64_t *count)
+{
+	uint64_t ticks, n;
+
+	session_total(name, &n, &ticks);
+	if (seconds)
+		*seconds = n ? (double)ticks / tick_per_second() : 0;
+	if (count)
+		*count = n;
+}
+
+/* As snprintf(): what fits, and the whole length. */
+static size_t give_text(struct buf *from, char *text, size_t size)
+{
+	size_t len = from->len, fits = len < size ? len : size ? size - 1 : 0;
+
+	if (text && size) {
+		memcpy(text, buf_text(from), fits);
+		text[fits] = '\0';
+	}
+	buf_release(from);
+	return len;
+}
+
+size_t tacho_summary(char *text, size_t size)
+{
+	uint32_t name, count = name_count();
+	struct buf out;
+	double seconds;
+	uint64_t times;
+	size_t len;
+
+	buf_init(&out, TEXT_MAX);
+	for (name = 1; name <= count && name < LANE_TOTALS; name++) {
+		tacho_total(name, &seconds, &times);
+		if (times)
+			buf_putf(&out, "%s: avg=%.4fs, total=%.2fs, count=%llu\n",
+				 name_text(name, &len), seconds / (double)times, seconds,
+				 (unsigned long long)times);
+	}
+	return give_text(&out, text, size);
+}
+
+void tacho_summary_reset(void)
+{
+	session_reset_totals();
+}
+
+void tacho_flush(void)
+{
+	if (session_config())
+		session_flush(WAIT_NS);
+}
+
+size_t tacho_doctor(char *text, size_t size)
+{
+	const struct watch_type *const *watch = session_watches();
+	struct buf out;
+
+	buf_init(&out, TEXT_MAX);
+	buf_putf(&out, "library   libtacho %s is loaded\n", TACHO_VERSION);
+	for (; watch && *watch; watch++)
+		if ((*watch)->doctor)
+			(*watch)->doctor(&out);
+	return give_text(&out, text, size);
+}

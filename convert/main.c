@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tacho-convert: traces in, another format out.  The roof: here alone is something printed, the
+ * environment read, an exit code made.
+ */
+#include "convert/cut.h"
+#include "convert/input.h"
+#include "convert/name_rules.h"
+#include "convert/options.h"
+#include "convert/out.h"
+#include "convert/progress.h"
+#include "convert/pump.h"
+#include "convert/sink.h"
+#include "schemas/unit.h"
+
+#include <archive.h>
+#include <cjson/cJSON.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* Processes of one input whose files are written side by side in one pass over it. */
+enum { LANES = 8, TEXT_CEILING = 1 << 20 };
+
+struct own_options {
+	const char *type, *args;
+};
+static const struct option own_rows[] = {
+	{"type", 't', OPTION_TEXT, "FORMAT", "what to write, see below",
+	 offsetof(struct own_options, type), NULL},
+	{"args", 0, OPTION_TEXT, "lean|full", "arguments: those that the format's readers know, or all",
+	 offsetof(struct own_options, args), "lean"},
+	{.name = NULL},
+};
+
+/* One file being written; in a folder a lane writes one after the other. */
+struct lane {
+	struct out *out;
+	struct sink *sink; /* NULL: waits for its first event, which names the file */
+	struct run *run;
+	struct trace *trace;
+	uint32_t process;
+};
+
+struct run {
+	struct own_options own;
+	struct common_options common;
+	struct cut cut;
+	const struct sink_type *type;
+	struct name_rules *rules;
+	struct budget budget;
+	struct input_paths paths;
+	bool is_folder, is_decided; /* whether -o is a folder */
+	struct lane lanes[LANES];
+	struct buf names; /* of files in the folder so far, each with its NUL */
+	enum status worst; /* of inputs that failed while the run went on */
+	uint64_t files, events_in, written, left_out, lost[LOSS_END], lost_all;
+	_Atomic(struct input *) reading;
+	_Atomic uint64_t events; /* that passed, for the progress line */
+};
+
+static void say(const char *file, const struct error *err)
+{
+	fputs("tacho-convert: ", stderr);
+	if (file)
+		fprintf(stderr, "%s: ", file);
+	if (err->at != NOWHERE)
+		fprintf(stderr, "byte %llu: ", (unsigned long long)err->at);
+	fprintf(stderr, "%s\n", err->text);
+}
+
+/* An input's fault: told at once; the run goes on with the next. */
+static void note_fault(struct run *r, const char *file, enum status status,
+		       const struct error *err)
+{
+	say(file, err);
+	if (r->worst == ST_OK)
+		r->worst = status;
+}
+
+/* ---- progress ---- */
+
+static void look(void *self, struct progress_now *now)
+{
+	struct run *r = self;
+	struct input *in = atomic_load(&r->reading);
+
+	now->events = atomic_load(&r->events);
+	if (in)
+		input_progress(in, &now->done_bytes, &now->all_bytes);
+}
+
+static void show(void *self, const char *text)
+{
+	(void)self;
+	fputs(text, stderr);
+}
+
+static void passed(void *self, uint64_t events)
+{
+	atomic_store(&((struct run *)self)->events, events);
+}
+
+/* ---- names of files in a folder ---- */
+
+static bool is_taken(const struct run *r, size_t at)
+{
+	const char *names = (const char *)r->names.data;
+
+	for (size_t i = 0; i < at; i += strlen(names + i) + 1)
+		if (strcmp(names + i, names + at) == 0)
+			return true;
+	return false;
+}
+
+static void put_file_name(struct lane *l, unsigned attempt, uint64_t ns)
+{
+	struct run *r = l->run;
+	bool has_ns = strstr(r->type->file_name, "{ns}") != NULL;
+
+	if (attempt && !has_ns)
+		buf_putf(&r->names, "%u.", attempt + 1);
+	sink_put_file_name(r->type, l->trace, l->process, ns + (has_ns ? attempt : 0), &r->names);
+	buf_put_byte(&r->names, 0);
+}
+
+/* A file of this process that no other of the run has the name of. */
+static enum status begin_file(struct lane *l, uint64_t ns, struct error *err)
+{
+	struct run *r = l->run;
+	size_t at = r->names.len;
+
+	put_file_name(l, 0, ns);
+	for (unsigned attempt = 1; r->names.status == ST_OK && is_taken(r, at); attempt++) {
+		r->names.len = at;
+		put_file_name(l, attempt, ns);
+	}
+	TRY(buf_status(&r->names, err));
+	return out_begin(l->out, (const char *)r->names.data + at, err);
+}
+
+/* ---- lanes ---- */
+
+static enum status lane_start(struct lane *l, uint64_t ns, struct error *err)
+{
+	struct run *r = l->run;
+	struct sink_request request = {
+		.trace = l->trace,
+		.budget = &r->budget,
+		.process = l->process,
+		.all_args = strcmp(r->own.args, "full") == 0,
+		.out = l->out,
+	};
+
+	if (r->is_folder && !r->type->is_folder)
+		TRY(begin_file(l, ns, err));
+	r->files++;
+	return r->type->open(&l->sink, &request, err);
+}
+
+static enum status lane_put(void *self, const struct event *events, size_t count,
+			    struct error *err)
+{
+	struct lane *l = self;
+	size_t first = 0;
+
+	if (!l->sink) {
+		while (l->process && first < count &&
+		       trace_get_track(l->trace, events[first].track)->process != l->process)
+			first++;
+		if (first == count)
+			return ST_OK;
+		TRY(lane_start(l, events[first].begin_ns, err));
+	}
+	return l->sink->type->put(l->sink, events, count, err);
+}
+
+/* After the last event of its process. */
+static enum status lane_finish(struct lane *l, struct error *err)
+{
+	struct run *r = l->run;
+
+	if (!l->sink)
+		TRY(lane_start(l, 0, err));
+	if (l->sink->type->close)
+		TRY(l->sink->type->close(l->sink, err));
+	r->written += l->sink->written;
+	r->left_out += l->sink->left_out;
+	l->sink->type->free(l->sink);
+	l->sink = NULL;
+	return ST_OK;
+}
+
+static enum status lane_open(struct run *r, size_t i, struct trace *trace, uint32_t process,
+			     struct error *err)
+{
+	struct lane *l = &r->lanes[i];
+
+	l->run = r;
+	l->trace = trace;
+	l->process = process;
+	return l->out ? ST_OK : out_open(&l->out, r->common.output, r->is_folder, err);
+}
+
+static enum status pump_lanes(struct run *r, struct source *top, size_t count, bool *source_failed,
+			      struct error *err)
+{
+	struct consumer consumers[LANES] = {{NULL, NULL}};
+	enum status status;
+
+	for (size_t i = 0; i < count; i++)
+		consumers[i] = (struct consumer){lane_put, &r->lanes[i]};
+	status = pump(top, consumers, count, passed, r, source_failed, err);
+	if (status != ST_OK && !*source_failed)
+		return status;
+	for (size_t i = 0; i < count; i++) {
+		struct error own;
+		enum status st = lane_finish(&r->lanes[i], &own);
+
+		if (st == ST_OK)
+			continue;
+		*source_failed = false;
+		*err = own;
+		return st;
+	}
+	return status;
+}
+
+/* ---- inputs ---- */
+
+struct loaded { /* inputs that share a trace */
+	struct input **inputs;
+	size_t count;
+	struct trace *trace;
+	struct pipeline pipeline;
+};
+
+static void unload(struct run *r, struct loaded *l)
+{
+	atomic_store(&r->reading, NULL);
+	pipeline_close(&l->pipeline);
+	trace_free(l->trace);
+	for (size_t i = 0; l->inputs && i < l->count; i++)
+		input_close(l->inputs[i]);
+	free(l->inputs);
+	*l = (struct loaded){0};
+}
+
+static enum status load(struct run *r, struct loaded *l, size_t first, size_t count,
+			struct error *err)
+{
+	struct pipeline_request how = {
+		.cut = cut_is_empty(&r->cut) ? NULL : &r->cut,
+		.rules = r->rules,
+		.budget = &r->budget,
+		.needs = r->type->needs,
+	};
+
+	*l = (struct loaded){.count = count, .inputs = calloc(count, sizeof(struct input *))};
+	if (!l->inputs)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
+	for (size_t i = 0; i < count; i++) {
+		enum status st = input_open(&l->inputs[i], r->paths.paths[first + i],
+					    r->budget.scratch, err);
+
+		if (st != ST_OK && count > 1)
+			fail(err, st, err->at, "%s: %s", r->paths.paths[first + i], err->text);
+		TRY(st);
+	}
+	if (count == 1)
+		atomic_store(&r->reading, l->inputs[0]);
+	TRY(trace_new(&l->trace, options_trace_ceiling(&r->common), err));
+	return pipeline_open(&l->pipeline, l->trace, l->inputs, count, &how, err);
+}
+
+/* What the reading lost and what it found, into the account. */
+static void add_account(struct run *r, struct trace *t)
+{
+	r->events_in += trace_provenance(t)->events;
+	r->lost_all += trace_lost_total(t, 0);
+	for (unsigned why = 0; why < LOSS_END; why++)
+		r->lost[why] += trace_lost(t, 0, (enum loss)why);
+}
+
+/* ---- a sink that draws all inputs on one timeline ---- */
+
+static enum status convert_whole(struct run *r, struct error *err, const char **file)
+{
+	struct loaded l;
+	bool source_failed = false;
+	enum status status = load(r, &l, 0, r->paths.count, err);
+
+	*file = r->paths.count == 1 ? r->paths.paths[0] : NULL;
+	if (status == ST_OK) {
+		*file = NULL;
+		r->is_folder = r->type->is_folder;
+		status = lane_open(r, 0, l.trace, 0, err);
+		if (status == ST_OK)
+			status = pump_lanes(r, l.pipeline.top, 1, &source_failed, err);
+		add_account(r, l.trace);
+	}
+	if (source_failed) {
+		note_fault(r, r->paths.count == 1 ? r->paths.paths[0] : NULL, status, err);
+		status = ST_OK;
+	}
+	unload(r, &l);
+	return status;
+}
+
+/* ---- a sink that writes a file for each process ---- */
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The first process from `from` on that has a file; 0: none. */
+static uint32_t next_process(const struct run *r, const struct trace *t, uint32_t from)
+{
+	for (; from <= trace_count(t, TRACE_PROCESSES); from++)
+		if (!r->cut.has_ranks ||
+		    cut_wants_rank(&r->cut, trace_get_process(t, from)->rank))
+			return from;
+	return 0;
+}
+
+static enum status decide_folder(struct run *r, const struct trace *t, struct error *err)
+{
+	const char *o = r->common.output;
+	uint32_t first = next_process(r, t, 1);
+	bool many = r->paths.count > 1 || (first && next_process(r, t, first + 1));
+
+	if (r->is_decided)
+		return ST_OK;
+	r->is_decided = true;
+	r->is_folder = many || is_directory(o) || (o && o[0] && o[strlen(o) - 1] == '/');
+	if (many && (!o || strcmp(o, "-") == 0))
+		return fail(err, ST_USAGE, NOWHERE, "%s writes a file for each process, and there "
+			    "are several: -o FOLDER is needed", r->type->name);
+	return ST_OK;
+}
+
+/* One pass over the input for up to LANES processes; *from moves behind them, 0 at the end. */
+static enum status convert_some(struct run *r, struct loaded *l, uint32_t *from,
+				bool *source_failed, struct error *err)
+{
+	uint32_t process = next_process(r, l->trace, *from);
+	size_t count = 0, most = r->is_folder ? LANES : 1;
+
+	if (!process && *from == 1) /* no process at all, but a file there is */
+		TRY(lane_open(r, count++, l->trace, 0, err));
+	for (; process && count < most; count++) {
+		TRY(lane_open(r, count, l->trace, process, err));
+		process = next_process(r, l->trace, process + 1);
+	}
+	*from = process;
+	return pump_lanes(r, l->pipeline.top, count, source_failed, err);
+}
+
+static enum status convert_input(struct run *r, size_t i, bool *input_failed, struct error *err)
+{
+	struct loaded l;
+	uint32_t from = 1;
+	enum status status;
+
+	do {
+		status = load(r, &l, i, 1, err);
+		*input_failed = status != ST_OK;
+		if (status == ST_OK)
+			status = decide_folder(r, l.trace, err);
+		if (status == ST_OK)
+			status = convert_some(r, &l, &from, input_failed, err);
+		if (l.trace && !from)
+			add_account(r, l.trace);
+		unload(r, &l);
+	} while (status == ST_OK && from);
+	return status;
+}
+
+static enum status convert_each(struct run *r, struct error *err)
+{
+	for (size_t i = 0; i < r->paths.count; i++) {
+		bool input_failed = false;
+		enum status status = convert_input(r, i, &input_failed, err);
+
+		if (status != ST_OK && !input_failed)
+			return status;
+		if (status != ST_OK)
+			note_fault(r, r->paths.paths[i], status, err);
+	}
+	return ST_OK;
+}
+
+/* ---- the end of a run ---- */
+
+static enum status commit(struct run *r, uint64_t *bytes, struct error *err)
+{
+	if (r->common.strict && r->worst != ST_OK)
+		return fail(err, r->worst, NOWHERE, "nothing was written, because of --strict");
+	if (r->common.strict && r->lost_all)
+		return fail(err, ST_FORMAT, NOWHERE, "%llu losses, and nothing was written, because "
+			    "of --strict", (unsigned long long)r->lost_all);
+	for (size_t i = 0; i < LANES; i++) {
+		if (!r->lanes[i].out)
+			continue;
+		TRY(out_commit(r->lanes[i].out, err));
+		*bytes += out_stored(r->lanes[i].out);
+	}
+	return ST_OK;
+}
+
+static void release(struct run *r)
+{
+	for (size_t i = 0; i < LANES; i++) {
+		if (r->lanes[i].sink)
+			r->lanes[i].sink->type->free(r->lanes[i].sink);
+		out_free(r->lanes[i].out);
+	}
+	buf_release(&r->names);
+	name_rules_free(r->rules);
+	input_paths_free(&r->paths);
+}
+
+static void put_reasons(const struct run *r, struct buf *b)
+{
+	const char *before = " (";
+
+	for (unsigned why = 0; why < LOSS_END; why++) {
+		if (!r->lost[why])
+			continue;
+		buf_putf(b, "%s%llu %s", before, (unsigned long long)r->lost[why],
+			 loss_text((enum loss)why));
+		before = ", ";
+	}
+	if (r->left_out)
+		buf_putf(b, "%s%llu that %s has no place for", before,
+			 (unsigned long long)r->left_out, r->type->name);
+	if (before[0] == ',' || r->left_out)
+		buf_put_byte(b, ')');
+}
+
+/* One line: what came in, what went out, and why they differ. */
+static void put_account(const struct run *r, uint64_t bytes)
+{
+	const char *o = r->common.output;
+	struct buf b;
+
+	if (r->common.quiet || !r->files)
+		return;
+	buf_init(&b, TEXT_CEILING);
+	buf_putf(&b, "tacho-convert: %llu events in, %llu out",
+		 (unsigned long long)r->events_in, (unsigned long long)r->written);
+	put_reasons(r, &b);
+	if (o && strcmp(o, "-") != 0 && r->files > 1)
+		buf_putf(&b, "; %llu files in %s", (unsigned long long)r->files, o);
+	else if (o && strcmp(o, "-") != 0)
+		buf_putf(&b, "; %s", o);
+	if (o && r->is_folder && r->files == 1)
+		buf_putf(&b, "%s%s", o[strlen(o) - 1] == '/' ? "" : "/",
+			 r->names.len ? (const char *)r->names.data : "");
+	buf_putf(&b, ", %.*f %s", bytes < 100000 ? 0 : 1,
+		 bytes < 100000 ? (double)bytes : (double)bytes / 1e6,
+		 bytes < 100000 ? "bytes" : "MB");
+	fprintf(stderr, "%s\n", buf_text(&b));
+	buf_release(&b);
+}
+
+static enum status convert(struct run *r, char *const *operands, size_t count)
+{
+	struct error err = {.at = NOWHERE};
+	const char *file = NULL;
+	uint64_t bytes = 0;
+	struct progress_ticker *ticker = NULL;
+	enum status status = input_paths_find(&r->paths, operands, count, &err);
+
+	if (!r->common.quiet && isatty(STDERR_FILENO))
+		ticker = progress_start(&(struct progress_hooks){look, show}, r);
+	if (status == ST_OK)
+		status = name_rules_new(&r->rules, NULL, 0, &err);
+	if (status == ST_OK && r->type->scope == SINK_WHOLE)
+		status = convert_whole(r, &err, &file);
+	else if (status == ST_OK)
+		status = convert_each(r, &err);
+	progress_stop(ticker);
+	if (status == ST_OK)
+		status = commit(r, &bytes, &err);
+	if (status != ST_OK)
+		say(file, &err);
+	else
+		put_account(r, bytes);
+	return status != ST_OK ? status : r->worst;
+}
+
+/* ---- the command line ---- */
+
+static void put_formats(struct buf *b)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = sink_at(i)) != NULL; i++)
+		buf_putf(b, "%s%s", i ? ", " : "", type->name);
+}
+
+static void print_help(const struct option_set *sets)
+{
+	static const struct source_type *const sources[] = {
+#define X(name) &source_##name,
+		SOURCE_LIST(X)
+#undef X
+	};
+	const struct sink_type *type;
+	struct buf b;
+
+	buf_init(&b, TEXT_CEILING);
+	buf_put_text(&b, "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
+			 "An INPUT is a file, a folder, either compressed or not, or - for standard "
+			 "input.\n\n");
+	option_help(sets, &b);
+	buf_put_text(&b, "\nFormats for -t:\n");
+	for (size_t i = 0; (type = sink_at(i)) != NULL; i++)
+		buf_putf(&b, "  %-8s %s\n", type->name, type->help);
+	buf_put_text(&b, "\nFormats of an INPUT, found by its bytes:\n");
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		buf_putf(&b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
+	fputs(buf_text(&b), stdout);
+	buf_release(&b);
+}
+
+static void print_version(void)
+{
+	printf("tacho-convert %s\nzlib %s, %s, cJSON %s\n", TACHO_VERSION, zlibVersion(),
+	       archive_version_string(), cJSON_Version());
+}
+
+static enum status find_type(struct run *r, struct error *err)
+{
+	struct buf known;
+
+	r->type = r->own.type ? sink_find(r->own.type) : NULL;
+	if (r->type)
+		return ST_OK;
+	buf_init(&known, TEXT_CEILING);
+	put_formats(&known);
+	if (r->own.type)
+		fail(err, ST_USAGE, NOWHERE, "-t %s: there is no such format, but %s",
+		     r->own.type, buf_text(&known));
+	else
+		fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s", buf_text(&known));
+	buf_release(&known);
+	return ST_USAGE;
+}
+
+static enum status check_options(struct run *r, int operands, struct error *err)
+{
+	TRY(find_type(r, err));
+	if (strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
+		return fail(err, ST_USAGE, NOWHERE, "--args %s: neither lean nor full",
+			    r->own.args);
+	if (!operands)
+		return fail(err, ST_USAGE, NOWHERE, "no INPUT is given; - is standard input");
+	if (strcmp(r->type->name, "log") == 0 && !r->common.output && isatty(STDOUT_FILENO))
+		return fail(err, ST_USAGE, NOWHERE, "a log is nothing for a terminal: use -o OUT");
+	TRY(options_check(&r->common, err));
+	return cut_parse(&r->cut, err);
+}
+
+static enum status read_options(const struct option_set *sets, int argc, char **argv,
+				int *operands, struct error *err)
+{
+	TRY(option_defaults(sets, err));
+	TRY(option_environment(sets, environ, err));
+	return option_arguments(sets, argc, argv, operands, err);
+}
+
+int main(int argc, char **argv)
+{
+	static struct run r;
+	const struct option_set sets[] = {
+		{own_rows, &r.own}, {common_options, &r.common}, {cut_options, &r.cut}, {NULL, NULL},
+	};
+	const char *tmp = getenv("TMPDIR");
+	struct error err;
+	int operands;
+	enum status status = read_options(sets, argc, argv, &operands, &err);
+
+	if (status == ST_OK && r.common.help)
+		print_help(sets);
+	else if (status == ST_OK && r.common.version)
+		print_version();
+	if (status == ST_OK && (r.common.help || r.common.version))
+		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
+	if (status == ST_OK)
+		status = check_options(&r, operands, &err);
+	if (status != ST_OK) {
+		say(NULL, &err);
+		if (status == ST_USAGE)
+			fputs("tacho-convert: --help lists what there is\n", stderr);
+		return status_exit(status);
+	}
+	buf_init(&r.names, TEXT_CEILING);
+	r.budget = options_budget(&r.common, tmp && tmp[0] ? tmp : "/tmp");
+	status = convert(&r, argv + 1, (size_t)operands);
+	release(&r);
+	return status_exit(status);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/events.h"
+#include "tests/unit/unit.h"
+
+#include "convert/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS_MOST = 100 };
+
+/* Runs of random events, each in order; `subkind` says the run, `name` the place in it. */
+struct runs {
+	struct event *events[RUNS_MOST];
+	size_t counts[RUNS_MOST], count, total;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (event_before(x, y) != event_before(y, x))
+		return event_before(x, y) ? -1 : 1;
+	if (x->subkind != y->subkind)
+		return x->subkind < y->subkind ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static void runs_init(struct runs *r, size_t count, size_t most, uint64_t span_ns, uint64_t seed)
+{
+	uint64_t random = seed;
+	size_t i, j;
+
+	r->count = count;
+	r->total = 0;
+	for (i = 0; i < count; i++) {
+		r->counts[i] = random_u64(&random) % (most + 1);
+		r->total += r->counts[i];
+		r->events[i] = calloc(r->counts[i] + 1, sizeof(struct event));
+		for (j = 0; j < r->counts[i]; j++) {
+			struct event *e = &r->events[i][j];
+
+			e->begin_ns = 1000 + random_u64(&random) % span_ns;
+			/* one far away: what a uniform spread of buckets is worst at */
+			if (random_u64(&random) % 500 == 0)
+				e->begin_ns += UINT64_C(1) << 60;
+			e->end_ns = e->begin_ns + random_u64(&random) % 3;
+			e->subkind = (uint8_t)i;
+		}
+		qsort(r->events[i], r->counts[i], sizeof(struct event), by_time);
+		for (j = 0; j < r->counts[i]; j++)
+			r->events[i][j].name = (uint32_t)j;
+	}
+}
+
+static struct event *runs_sorted(const struct runs *r)
+{
+	struct event *all = calloc(r->total + 1, sizeof(*all));
+	size_t i, at = 0;
+
+	for (i = 0; i < r->count; i++) {
+		memcpy(all + at, r->events[i], r->counts[i] * sizeof(*all));
+		at += r->counts[i];
+	}
+	qsort(all, r->total, sizeof(*all), by_time);
+	return all;
+}
+
+static void runs_release(struct runs *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->count; i++)
+		free(r->events[i]);
+}
+
+/* Runs that are filled as a spool fills them: a few events at a time, promises beforehand. */
+static void slices_check(size_t count, size_t most, uint64_t span_ns, size_t window)
+{
+	struct run runs[RUNS_MOST] = { { 0 } };
+	size_t given[RUNS_MOST] = { 0 }, lowest, n, at = 0, i, calls = 0;
+	struct event *want, *out = calloc(count * window + 1, sizeof(*out));
+	struct runs r;
+
+	runs_init(&r, count, most, span_ns, 7 + count);
+	want = runs_sorted(&r);
+	for (i = 0; i < count; i++)
+		runs[i].promise_ns = r.counts[i] ? r.events[i][0].begin_ns : UINT64_MAX;
+	for (;;) {
+		n = merge_slice(runs, count, out, count * window, &lowest);
+		if (!CHECK(at + n <= r.total) ||
+		    (n && !CHECK(memcmp(out, want + at, n * sizeof(*out)) == 0)))
+			break;
+		at += n;
+		if (lowest == count || !CHECK(++calls < 10 * (r.total + count + 1)))
+			break;
+		if (!CHECK(runs[lowest].at == runs[lowest].count))
+			break;
+		n = r.counts[lowest] - given[lowest] < window ? r.counts[lowest] - given[lowest] :
+								window;
+		runs[lowest] = (struct run){ r.events[lowest] + given[lowest], 0, n, UINT64_MAX,
+					     0, 0 };
+		given[lowest] += n;
+	}
+	CHECK_U64(at, r.total);
+	free(want);
+	free(out);
+	runs_release(&r);
+}
+
+void test_merge_slices(void)
+{
+	slices_check(1, 1000, 100000, 64);
+	slices_check(2, 1000, 100000, 64);
+	slices_check(2, 1000, 10, 1);
+	slices_check(17, 300, UINT64_C(1) << 40, 32);
+	slices_check(100, 100, 1000, 7);
+	slices_check(100, 100, 1, 7);
+	slices_check(64, 2000, 100000000, 500);
+	slices_check(5, 0, 1, 4);
+}
+
+static struct source *merge_of(const struct runs *r, const struct clock_fit *fits, size_t batch)
+{
+	struct source *sources[RUNS_MOST], *merged = NULL;
+	struct budget budget = { .opening = 1 << 20 };
+	struct error err = { 0 };
+	size_t i;
+
+	for (i = 0; i < r->count; i++)
+		CHECK_OK(array_source_open(&sources[i], r->events[i], r->counts[i], batch), NULL);
+	CHECK_OK(merge_open(&merged, sources, fits, r->count, &budget, &err), &err);
+	return merged;
+}
+
+static void sources_check(size_t count, size_t most, uint64_t span_ns, size_t batch)
+{
+	struct event *want, *got;
+	struct source *merged;
+	struct runs r;
+	size_t n;
+
+	runs_init(&r, count, most, span_ns, 99);
+	want = runs_sorted(&r);
+	merged = merge_of(&r, NULL, batch);
+	got = events_of(merged, &n);
+	CHECK_U64(n, r.total);
+	CHECK(got && n == r.total && memcmp(got, want, n * sizeof(*got)) == 0);
+	source_close(merged);
+	CHECK_U64((uint64_t)array_sources_open(), 0);
+	free(want);
+	free(got);
+	runs_release(&r);
+}
+
+void test_merge_sources(void)
+{
+	sources_check(0, 0, 1, 1);
+	sources_check(1, 100, 1000, 7);
+	sources_check(3, 5000, 100000, 256);
+	sources_check(3, 5000, 2, 10000);
+	sources_check(100, 300, 1000000, 1);
+}
+
+/* Offsets and drifts: times move, nothing is lost, order holds. */
+void test_merge_clocks(void)
+{
+	struct clock_fit fits[3] = { { .offset_ns = -900 },
+				     { .drift = -9e-4, .origin_ns = 1000 },
+				     { .offset_ns = 50, .drift = 9e-4 } };
+	struct source *merged;
+	struct event *got;
+	struct runs r;
+	size_t n, i, bad = 0;
+
+	runs_init(&r, 3, 20000, 100000, 5);
+	merged = merge_of(&r, fits, 64);
+	got = events_of(merged, &n);
+	CHECK_U64(n, r.total);
+	for (i = 0; got && i < n; i++) {
+		const struct event *from = &r.events[got[i].subkind][got[i].name];
+
+		bad += i && event_before(&got[i], &got[i - 1]);
+		bad += got[i].end_ns < got[i].begin_ns;
+		if (got[i].subkind == 0)
+			bad += got[i].begin_ns != from->begin_ns - 900;
+		if (got[i].subkind == 1 && from->begin_ns < 1000000)
+			bad += from->begin_ns - got[i].begin_ns > 100;
+	}
+	CHECK_U64(bad, 0);
+	source_close(merged);
+	free(got);
+	runs_release(&r);
+}
+
+void test_merge_refuses_drift(void)
+{
+	struct clock_fit fits[2] = { { 0 }, { .drift = 2e-3 } };
+	struct source *sources[2], *merged;
+	struct budget budget = { 0 };
+	struct error err = { 0 };
+
+	CHECK_OK(array_source_open(&sources[0], NULL, 0, 1), NULL);
+	CHECK_OK(array_source_open(&sources[1], NULL, 0, 1), NULL);
+	CHECK_U64(merge_open(&merged, sources, fits, 2, &budget, &err), ST_FORMAT);
+	CHECK(merged == NULL);
+	CHECK_U64((uint64_t)array_sources_open(), 0);
+}
+
+/* The others go on to their ends; then the fault comes, then the end. */
+void test_merge_fault(void)
+{
+	struct event events[4] = { { .begin_ns = 1, .end_ns = 1 }, { .begin_ns = 2, .end_ns = 2 },
+				   { .begin_ns = 8, .end_ns = 8 }, { .begin_ns = 9, .end_ns = 9 } };
+	struct source *sources[2], *merged;
+	struct budget budget = { 0 };
+	struct error err = { 0 };
+	struct batch batch;
+	enum status status;
+	size_t n = 0;
+
+	CHECK_OK(array_source_fail(&sources[0], events, 2, 1, ST_CUT), NULL);
+	CHECK_OK(array_source_open(&sources[1], events, 4, 3), NULL);
+	CHECK_OK(merge_open(&merged, sources, NULL, 2, &budget, &err), &err);
+	while ((status = source_next(merged, &batch, &err)) == ST_OK)
+		n += batch.count;
+	CHECK_U64(n, 6);
+	CHECK_U64(status, ST_CUT);
+	CHECK_STR(err.text, "the array source was told to fail");
+	CHECK_U64(source_next(merged, &batch, &err), ST_END);
+	source_close(merged);
+}

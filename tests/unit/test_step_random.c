@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random ranges, partly over each other, against DEFINITIONS 3 and 4 read word for word: the phase
+ * of each instant is asked anew, with nothing kept from the one before.
+ */
+#include "tests/unit/unit.h"
+
+#include "convert/step.h"
+#include "tests/unit/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INSTANTS = 120, EVENTS_MAX = 60, THREADS = 3, PROCESSES = 2 };
+
+struct dice {
+	struct trace *trace;
+	struct name_rules *rules;
+	uint32_t process[PROCESSES];
+	uint32_t track[PROCESSES][THREADS + 1]; /* the third runs autograd, the last is a stream */
+	struct event events[EVENTS_MAX];
+	size_t count;
+	uint64_t state;
+};
+
+static struct error error;
+
+static uint32_t name_of(struct dice *d, const char *text)
+{
+	return trace_name(d->trace, text, strlen(text), &error);
+}
+
+static unsigned roll(struct dice *d, unsigned sides)
+{
+	return (unsigned)(random_u64(&d->state) % sides);
+}
+
+static void dice_open(struct dice *d, uint64_t seed)
+{
+	static const char *const names[] = { "main", "worker", "pt_autograd_7", "" };
+
+	memset(d, 0, sizeof(*d));
+	d->state = seed;
+	CHECK_OK(trace_new(&d->trace, 16 << 20, &error), &error);
+	CHECK_OK(name_rules_new(&d->rules, NULL, 0, &error), &error);
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		struct process process = { .pid = i + 1 };
+
+		d->process[i] = trace_process(d->trace, &process, &error);
+		for (unsigned k = 0; k <= THREADS; k++) {
+			struct track track = { .home = k == THREADS ? HOME_STREAM : HOME_THREAD,
+					       .process = d->process[i], .device = NO_ID,
+					       .context = NO_ID, .id = k,
+					       .name = name_of(d, names[k]) };
+
+			d->track[i][k] = trace_track(d->trace, &track, &error);
+		}
+	}
+}
+
+static void dice_close(struct dice *d)
+{
+	name_rules_free(d->rules);
+	trace_free(d->trace);
+}
+
+static const char *const words[] = {
+	"forward", "backward", "optimizer", "validation", "checkpoint", "load_batch",
+	"alpha", "beta", "gamma",
+};
+
+static void event_put(struct dice *d, uint8_t kind, uint8_t subkind, uint32_t track,
+		      const char *name)
+{
+	struct event *e = &d->events[d->count++];
+	unsigned longest = roll(d, 4) ? 12 : 50;
+	struct site site;
+
+	e->begin_ns = roll(d, INSTANTS - 51);
+	e->end_ns = e->begin_ns + roll(d, longest);
+	e->kind = kind;
+	e->subkind = subkind;
+	e->track = track;
+	e->name = name_of(d, name);
+	site = (struct site){ track, e->name, 0, kind, subkind };
+	trace_site(d->trace, &site, &error);
+}
+
+static void dice_throw(struct dice *d)
+{
+	char mark[40];
+	size_t count = 4 + roll(d, EVENTS_MAX - 4);
+
+	while (d->count < count) {
+		unsigned i = roll(d, PROCESSES), k = roll(d, THREADS);
+
+		switch (roll(d, 8)) {
+		case 0: case 1:
+			event_put(d, KIND_RANGE, RANGE_OP, d->track[i][k], "aten::mm");
+			break;
+		case 2:
+			event_put(d, KIND_API, API_RUNTIME, d->track[i][k], "cudaMalloc");
+			break;
+		case 3: case 4: case 5:
+			event_put(d, KIND_RANGE, RANGE_ANNOTATION, d->track[i][k],
+				  words[roll(d, sizeof(words) / sizeof(words[0]))]);
+			break;
+		case 6:
+			event_put(d, KIND_KERNEL, 0, d->track[i][THREADS], "sgemm");
+			break;
+		default:
+			snprintf(mark, sizeof(mark), "ProfilerStep#%u", roll(d, 50));
+			event_put(d, KIND_RANGE, RANGE_ANNOTATION, d->track[i][roll(d, 2)], mark);
+		}
+	}
+}
+
+static void dice_sort(struct dice *d)
+{
+	for (size_t i = 1; i < d->count; i++) {
+		struct event e = d->events[i];
+		size_t at = i;
+
+		for (; at && event_before(&e, &d->events[at - 1]); at--)
+			d->events[at] = d->events[at - 1];
+		d->events[at] = e;
+	}
+}
+
+/* --- the definitions --------------------------------------------------------------------- */
+
+struct truth { /* of one process */
+	const struct dice *d;
+	unsigned process;
+	uint32_t s; /* the step thread */
+};
+
+static const char *event_name(const struct truth *w, const struct event *e)
+{
+	return trace_text(w->d->trace, e->name, NULL);
+}
+
+static bool is_work(const struct event *e)
+{
+	return e->kind == KIND_API || (e->kind == KIND_RANGE && e->subkind == RANGE_OP);
+}
+
+static bool is_mark(const struct truth *w, const struct event *e)
+{
+	return e->kind == KIND_RANGE && !strncmp(event_name(w, e), "ProfilerStep", 12);
+}
+
+static bool is_open(const struct event *e, uint64_t t)
+{
+	return e->begin_ns <= t && t < e->end_ns;
+}
+
+static bool is_busy(const struct truth *w, uint64_t t)
+{
+	for (size_t i = 0; i < w->d->count; i++) {
+		const struct event *e = &w->d->events[i];
+
+		if (e->track == w->s && is_work(e) && is_open(e, t))
+			return true;
+	}
+	return false;
+}
+
+static bool is_active(const struct truth *w, uint64_t t)
+{
+	if (w->s == w->d->track[w->process][2])
+		return false; /* S is no autograd thread, whatever it is called */
+	for (size_t i = 0; i < w->d->count; i++) {
+		const struct event *e = &w->d->events[i];
+
+		if (e->track == w->d->track[w->process][2] && e->kind != KIND_KERNEL &&
+		    is_open(e, t))
+			return true;
+	}
+	return false;
+}
+
+/* Activity of this hole at or before t, and at or after it. */
+static bool is_backward(const struct truth *w, uint64_t t)
+{
+	bool before = false, after = false;
+
+	for (uint64_t i = t + 1; i-- && !is_busy(w, i);)
+		before |= is_active(w, i);
+	for (uint64_t i = t; i < INSTANTS && !is_busy(w, i); i++)
+		after |= is_active(w, i);
+	return before && after;
+}
+
+/* Events are in order: of those open at t the last mapped one, the first unmapped one. */
+static const char *own_phase(const struct truth *w, uint32_t track, uint64_t t,
+			     const char **unmapped)
+{
+	const char *urgent = NULL, *mapped = NULL;
+
+	*unmapped = NULL;
+	for (size_t i = 0; i < w->d->count; i++) {
+		const struct event *e = &w->d->events[i];
+		const char *name = event_name(w, e);
+		unsigned phase = name_rules_phase(w->d->rules, name);
+
+		if (e->track != track || e->kind != KIND_RANGE || is_mark(w, e) ||
+		    e->subkind != RANGE_ANNOTATION || !is_open(e, t))
+			continue;
+		if (phase == PHASE_NONE)
+			*unmapped = *unmapped ? *unmapped : name;
+		else if (phase == PHASE_VALIDATION || phase == PHASE_CHECKPOINT)
+			urgent = name_rules_phase_name(w->d->rules, phase);
+		else
+			mapped = name_rules_phase_name(w->d->rules, phase);
+	}
+	return urgent ? urgent : mapped;
+}
+
+static const char *true_phase(const struct truth *w, uint64_t t, bool *inferred)
+{
+	const char *unmapped, *own = own_phase(w, w->s, t, &unmapped);
+
+	*inferred = false;
+	if (own || unmapped)
+		return own ? own : unmapped;
+	*inferred = true;
+	if (is_busy(w, t))
+		return "forward";
+	if (is_backward(w, t))
+		return "backward";
+	*inferred = false;
+	return "other";
+}
+
+static uint32_t true_step(const struct truth *w, uint64_t t)
+{
+	uint32_t step = 0;
+
+	for (size_t i = 0; i < w->d->count; i++) {
+		const struct event *e = &w->d->events[i];
+		uint32_t number;
+
+		if (e->track != w->s || !is_mark(w, e) || e->begin_ns > t)
+			continue;
+		number = (uint32_t)atoi(event_name(w, e) + 13) + 1;
+		step = e->end_ns > t ? number : number | STEP_GAP;
+	}
+	return step;
+}
+
+/* Thread of the first mark; without one the dice leave it to the stage. */
+static void truth_init(struct truth *w, const struct dice *d, unsigned process,
+		       const struct source *s)
+{
+	*w = (struct truth){ d, process, 0 };
+	for (size_t i = d->count; i--;) {
+		const struct event *e = &d->events[i];
+
+		if (is_mark(w, e) &&
+		    trace_get_track(d->trace, e->track)->process == d->process[process])
+			w->s = e->track;
+	}
+	if (!w->s)
+		w->s = step_thread(s, d->process[process]);
+}
+
+/* --- against the stage ------------------------------------------------------------------- */
+
+struct told { /* of one process, by instant */
+	struct stretch by[INSTANTS];
+	bool is_told[INSTANTS];
+	uint64_t end_ns;
+};
+
+static unsigned take_stretches(struct told *told, const struct dice *d, const struct source *s,
+			       uint64_t given_ns)
+{
+	const struct stretch *list;
+	size_t count = step_stretches(s, &list);
+	unsigned bad = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct told *t = &told[list[i].process == d->process[1]];
+
+		bad += list[i].end_ns > given_ns || list[i].begin_ns < t->end_ns;
+		t->end_ns = list[i].end_ns;
+		for (uint64_t k = list[i].begin_ns; k < list[i].end_ns; k++) {
+			t->by[k] = list[i];
+			t->is_told[k] = true;
+		}
+	}
+	return bad;
+}
+
+static unsigned compare_stretches(const struct truth *w, const struct told *told,
+				  const struct source *s)
+{
+	uint64_t first = INSTANTS, end = 0;
+	unsigned bad = 0;
+	bool inferred;
+
+	for (size_t i = 0; i < w->d->count; i++) {
+		const struct event *e = &w->d->events[i];
+
+		if (trace_get_track(w->d->trace, e->track)->process != w->d->process[w->process])
+			continue;
+		first = e->begin_ns < first ? e->begin_ns : first;
+		end = e->end_ns > end ? e->end_ns : end;
+	}
+	for (uint64_t t = 0; w->s && t < INSTANTS; t++) {
+		const char *phase = true_phase(w, t, &inferred);
+		const struct stretch *one = &told->by[t];
+
+		if (t < first || t >= end)
+			bad += told->is_told[t];
+		else
+			bad += !told->is_told[t] || one->inferred != inferred ||
+			       one->step != true_step(w, t) ||
+			       strcmp(step_phase(s, one->phase).name, phase) != 0;
+	}
+	return bad;
+}
+
+static bool is_right(const struct truth *w, const struct event *e, const struct source *s)
+{
+	const char *unmapped, *phase = own_phase(w, e->track, e->begin_ns, &unmapped);
+	bool inferred, autograd = e->track == w->d->track[w->process][2];
+
+	if (!phase && autograd && e->track != w->s)
+		phase = "backward";
+	if (!phase)
+		phase = true_phase(w, e->begin_ns, &inferred);
+	return strcmp(step_phase(s, e->phase).name, phase) == 0 &&
+	       e->step == true_step(w, e->begin_ns);
+}
+
+static unsigned compare_events(const struct truth *truths, const struct event *events,
+			       size_t count, const struct source *s)
+{
+	const struct dice *d = truths->d;
+	unsigned bad = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct event *e = &events[i];
+		const struct track *k = trace_get_track(d->trace, e->track);
+
+		if (k->home == HOME_STREAM)
+			bad += e->phase || e->step;
+		else
+			bad += !is_right(&truths[k->process == d->process[1]], e, s);
+	}
+	return bad;
+}
+
+static unsigned one_game(uint64_t seed)
+{
+	struct dice d;
+	struct truth truths[PROCESSES];
+	struct told *told = calloc(PROCESSES, sizeof(*told));
+	struct source *below, *s = NULL;
+	struct batch b;
+	size_t given = 0;
+	unsigned bad = 0;
+
+	dice_open(&d, seed);
+	dice_throw(&d);
+	dice_sort(&d);
+	array_source_open(&below, d.events, d.count, 1 + roll(&d, 9));
+	CHECK_OK(step_open(&s, below, d.trace, d.rules, &error), &error);
+	for (unsigned i = 0; i < PROCESSES; i++)
+		truth_init(&truths[i], &d, i, s);
+	while (source_next(s, &b, &error) == ST_OK) {
+		bad += compare_events(truths, b.events, b.count, s);
+		given += b.count;
+		if (roll(&d, 3)) /* a reader need not look each time */
+			bad += take_stretches(told, &d, s, given < d.count ?
+					      d.events[given].begin_ns : UINT64_MAX);
+	}
+	bad += take_stretches(told, &d, s, UINT64_MAX);
+	bad += given != d.count;
+	for (unsigned i = 0; i < PROCESSES; i++)
+		bad += compare_stretches(&truths[i], &told[i], s);
+	source_close(s);
+	dice_close(&d);
+	free(told);
+	return bad;
+}
+
+void test_step_random(void)
+{
+	unsigned bad = 0;
+
+	for (uint64_t seed = 1; seed <= 20000 && !bad; seed++) {
+		bad = one_game(seed * 7919);
+		if (bad)
+			CHECK_U64(seed, 0); /* names the one to look at */
+	}
+	CHECK_U64(bad, 0);
+}
