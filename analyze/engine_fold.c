@@ -252,6 +252,7 @@ enum status fold_run(struct tables *into, struct trace *trace, const struct pipe
 {
 	struct run r = { .trace = trace, .pipeline = p, .how = how };
 	struct consumer consumer = { .put = run_put, .self = &r };
+	struct error own = { 0 };
 	enum status status, ended;
 
 	*source_failed = false;
@@ -260,10 +261,10 @@ enum status fold_run(struct tables *into, struct trace *trace, const struct pipe
 		status = pump(p->top, &consumer, 1, how->progress, how->progress_self,
 			      source_failed, err);
 	if (status == ST_OK || *source_failed) {
-		ended = run_end(&r, *source_failed ? NULL : err);
+		ended = run_end(&r, &own);
 		if (ended != ST_OK) {
 			*source_failed = false;
-			status = ended;
+			status = fail(err, ended, own.at, "%s", own.text);
 		}
 	}
 	run_release(&r);

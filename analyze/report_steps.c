@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-enum { STEP_NUMBER = RANK_KEYS, STEP_BEGIN, STEP_WALL, STEP_FLAGS, STEP_COMPLETE, STEP_INFERRED };
+enum { STEP_NUMBER = RANK_KEYS, STEP_BEGIN, STEP_WALL, STEP_FLAGS, STEP_COMPLETE, STEP_COUNTED,
+	STEP_INFERRED };
 static const struct column step_columns[] = {
 	RANK_COLUMNS,
 	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
@@ -18,7 +19,8 @@ static const struct column step_columns[] = {
 	  "from its mark to the next, or to its own end if the next is far" },
 	{ "flags", "flags", CELL_WORDS, MAX, NULL,
 	  "settling: the first of a recorded window; cut_off: an end is not in the window" },
-	{ "complete", "complete", CELL_BOOL, MAX, NULL, "shares and means are taken of it" },
+	{ "complete", "complete", CELL_BOOL, MAX, NULL, "both of its ends are in the window" },
+	{ "counted", "counted", CELL_BOOL, MAX, NULL, "shares and means are taken of it" },
 	{ "inferred", NULL, CELL_BOOL, MAX, NULL, "no step was marked: it is the window" },
 	{ .name = NULL },
 };
@@ -307,7 +309,8 @@ static enum status end_step(struct fold *f, uint32_t process, size_t row, struct
 	TRY(fold_text(f, "steps", &cells[STEP_FLAGS],
 		      step->is_cut ? step->is_settling ? "settling cut_off" : "cut_off"
 				   : step->is_settling ? "settling" : "", err));
-	cells[STEP_COMPLETE].u64 |= step->is_counted;
+	cells[STEP_COMPLETE].u64 |= !step->is_cut;
+	cells[STEP_COUNTED].u64 |= step->is_counted;
 	cells[STEP_INFERRED].u64 |= f->steps[process].is_inferred;
 	for (i = 0; i < sweep_gpu_count(f->sweep); i++)
 		if (sweep_gpu(f->sweep, i).process == process)

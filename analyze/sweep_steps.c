@@ -58,7 +58,8 @@ static enum status median_twice(const struct step_list *l, uint64_t *out, struct
 	return ST_OK;
 }
 
-/* A step that settles, or that was cut, counts only where there is no better one. */
+/* A step that settles counts only where there is no better one, one that was cut only where there
+ * is nothing else at all. */
 static void count_rows(struct step_list *l)
 {
 	bool settled = false, whole = false;
@@ -71,7 +72,8 @@ static void count_rows(struct step_list *l)
 		settled |= !l->rows[i].is_settling;
 	}
 	for (i = 0; i < l->count; i++)
-		l->rows[i].is_counted = whole && !l->rows[i].is_cut && !l->rows[i].is_out &&
+		l->rows[i].is_counted = !l->rows[i].is_out &&
+					(!whole || !l->rows[i].is_cut) &&
 					(!settled || !l->rows[i].is_settling);
 }
 

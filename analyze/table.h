@@ -75,7 +75,7 @@ union value {
 	struct hist *hist;
 };
 
-/* `types` ends with NULL; it and all it points to is borrowed until tables_free(). */
+/* `types` ends with NULL; what it points to is borrowed until tables_free(). */
 enum status tables_new(struct tables **out, const struct table_type *const *types, size_t ceiling,
 		       struct error *err);
 void tables_free(struct tables *t); /* accepts NULL */

@@ -117,9 +117,20 @@ enum status config_check(struct config *c, struct error *err)
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
 	if (!*c->out)
 		return fail(err, ST_USAGE, NOWHERE, "--out: a folder has a name");
-	if (c->memory < 16 << 20)
+	if (c->memory < (uint64_t)16 << 20)
 		return fail(err, ST_USAGE, NOWHERE, "--memory: at least 16M");
 	return ST_OK;
+}
+
+/* The program may go elsewhere before the log is opened. */
+static void make_absolute(struct config *c)
+{
+	char here[2048], *path;
+
+	if (c->out[0] == '/' || !getcwd(here, sizeof(here)))
+		return;
+	if (asprintf(&path, "%s/%s", here, c->out) >= 0)
+		c->out = path;
 }
 
 static void copy_texts(struct config *c)
@@ -135,9 +146,10 @@ static void copy_texts(struct config *c)
 		copy = strdup(*text);
 		*text = copy ? copy : row->fallback;
 	}
+	make_absolute(c);
 }
 
-static void look_around(struct config *c, char *const *envp)
+void config_look_around(struct config *c, char *const *envp)
 {
 	c->rank = rank_find(envp);
 	config_parse_devices(c, rank_variable(envp, "CUDA_VISIBLE_DEVICES"));
@@ -168,7 +180,7 @@ enum status config_read(struct config *c, char *const *envp, struct error *err)
 
 	memset(c, 0, sizeof(*c));
 	TRY(option_defaults(sets, err));
-	look_around(c, envp);
+	config_look_around(c, envp);
 	status = read_variables(c, envp, err);
 	if (status != ST_OK) {
 		option_defaults(sets, NULL);

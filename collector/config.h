@@ -48,6 +48,9 @@ enum status config_check(struct config *c, struct error *err);
  */
 enum status config_read(struct config *c, char *const *envp, struct error *err);
 
+/* The rest of the struct: rank, host, devices. */
+void config_look_around(struct config *c, char *const *envp);
+
 /* Calls set("TACHO_WINDOW", "steps:10-20", arg) for each row. */
 void config_export(const struct config *c,
 		   void (*set)(const char *name, const char *value, void *arg), void *arg);

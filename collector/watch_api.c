@@ -202,6 +202,8 @@ static void api_close_window(struct writer *w, uint64_t window)
 
 static void api_doctor(struct buf *out)
 {
+	if (tick_cost_ns() <= 0)
+		tick_init(session_config()->clock);
 	buf_putf(out, "clock     %s, %.1f ns a reading\n", tick_name(), tick_cost_ns());
 }
 

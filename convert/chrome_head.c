@@ -84,9 +84,12 @@ static void put_device(struct buf *b, const struct trace *t, const struct device
 	const char *name;
 	size_t len;
 
-	buf_putf(b, "    {\"id\": %u, \"name\": ", d->id);
+	buf_putf(b, "    {\"id\": %u", d->id);
 	name = trace_text(t, d->name, &len);
-	json_put_text(b, name, len);
+	if (len || d->shape) {
+		buf_put_text(b, ", \"name\": ");
+		json_put_text(b, name, len);
+	}
 	for (size_t i = 0; i < s->fixed_count; i++) {
 		if (key_is(t, &s->fixed[i], "id") || key_is(t, &s->fixed[i], "name"))
 			continue;
@@ -96,7 +99,7 @@ static void put_device(struct buf *b, const struct trace *t, const struct device
 	buf_put_byte(b, '}');
 }
 
-/* The row of the least device id >= `from`; 0: there is none. */
+/* The row of the least device id >= `from` that something is known of; 0: there is none. */
 static uint32_t next_device(const struct chrome_file *f, uint32_t from)
 {
 	uint32_t count = trace_count(f->trace, TRACE_DEVICES), best = 0;
@@ -104,7 +107,7 @@ static uint32_t next_device(const struct chrome_file *f, uint32_t from)
 	for (uint32_t id = 1; id <= count; id++) {
 		const struct device *d = trace_get_device(f->trace, id);
 
-		if (d->process == f->process && d->id >= from &&
+		if (d->process == f->process && d->id >= from && (d->name || d->shape) &&
 		    (!best || d->id < trace_get_device(f->trace, best)->id))
 			best = id;
 	}
@@ -123,8 +126,7 @@ static void put_devices(struct buf *b, const struct chrome_file *f)
 		if (d->id - place > DEVICE_GAP_MAX)
 			break;
 		for (; place < d->id; place++)
-			buf_putf(b, "%s\n    {\"id\": %u, \"name\": \"\"}", place ? "," : "",
-				 place);
+			buf_putf(b, "%s\n    {\"id\": %u}", place ? "," : "", place);
 		buf_put_text(b, place ? ",\n" : "\n");
 		put_device(b, f->trace, d);
 		place = d->id + 1;

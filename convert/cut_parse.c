@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define ROW(member, arg, help) { #member, 0, OPTION_TEXT, arg, help, offsetof(struct cut, member), NULL }
+#define ROW(member, arg, help)                                                                     \
+	{ #member, 0, OPTION_TEXT, arg, help, offsetof(struct cut, member), NULL }
 const struct option cut_options[] = {
 	ROW(steps, "A-B", "only steps A to B, without B; a single number is one step"),
 	ROW(from, "T", "only from T on: 1.5s after the first event, or 2026-11-20T12:00:00Z"),

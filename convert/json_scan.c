@@ -14,7 +14,8 @@ enum state {
 	WANT_KEY_OR_END, /* after { */
 	WANT_COMMA_OR_END,
 	WANT_NOTHING, /* the one value is complete */
-	WANT_COLON,   /* in messages only */
+	WANT_COLON,   /* this and the next in messages only */
+	WANT_DIGITS,
 };
 
 enum { REFILL_BYTES = 64 * 1024 };
@@ -303,6 +304,7 @@ static enum status bad_byte(const struct json_scan *s, const uint8_t *p, struct 
 		[WANT_KEY] = "a key in quotes", [WANT_KEY_OR_END] = "a key in quotes or }",
 		[WANT_COMMA_OR_END] = "a comma or the end of what is open",
 		[WANT_NOTHING] = "nothing more", [WANT_COLON] = "a colon",
+		[WANT_DIGITS] = "a number with all its digits",
 	};
 	uint64_t at = s->base_at + (uint64_t)(p - s->base);
 
@@ -313,12 +315,25 @@ static enum status bad_byte(const struct json_scan *s, const uint8_t *p, struct 
 		    wanted[s->wanted]);
 }
 
+/* What stands unfinished at the end of the bytes in memory; NULL: between tokens. */
+static const char *unfinished(const struct json_scan *s)
+{
+	const uint8_t *p = skip_blanks(s->at, s->end);
+
+	if (p < s->end && *p == ',')
+		p = skip_blanks(p + 1, s->end);
+	if (p == s->end)
+		return NULL;
+	return *p == '"' ? "a string" : "a value";
+}
+
 /* The input is over, and should not be: because it was cut, or because its packing is damaged. */
 static enum status cut_off(struct json_scan *s, struct error *err)
 {
-	const uint8_t *p = skip_blanks(s->at, s->end), *none;
 	uint64_t at = s->base_at + (uint64_t)(s->end - s->base);
-	bool empty = !s->depth && s->state == WANT_VALUE && p == s->end;
+	bool empty = !s->depth && skip_blanks(s->at, s->end) == s->end;
+	const char *what = unfinished(s);
+	const uint8_t *none;
 	size_t len;
 
 	if (s->in) {
@@ -327,14 +342,8 @@ static enum status cut_off(struct json_scan *s, struct error *err)
 	}
 	if (empty)
 		return fail(err, ST_FORMAT, at, "empty: there is no JSON in it");
-	if (p < s->end && *p == ',')
-		p = skip_blanks(p + 1, s->end);
-	if (p < s->end && *p == '"')
-		return fail(err, ST_CUT, at, "JSON is cut off inside a string");
-	if (p < s->end)
-		return fail(err, ST_CUT, at, "JSON is cut off inside a value");
-	if (!s->depth)
-		return fail(err, ST_CUT, at, "JSON is cut off");
+	if (what)
+		return fail(err, ST_CUT, at, "JSON is cut off inside %s", what);
 	return fail(err, ST_CUT, at, "JSON is cut off inside an %s, %u deep",
 		    in_object(s) ? "object" : "array", s->depth);
 }
@@ -374,6 +383,8 @@ static enum look look_scalar(struct json_scan *s, const uint8_t **p, struct json
 	} else if ((unsigned)(*begin - '0') < 10 ||
 		   (*begin == '-' && begin + 1 < s->end && (unsigned)(begin[1] - '0') < 10)) {
 		look = look_number(begin, s->end, out, p);
+		if (look == LOOK_BAD)
+			s->wanted = WANT_DIGITS;
 		if (look == LOOK_SHORT && s->last && !s->depth && (*p)[-1] >= '0')
 			look = LOOK_DONE; /* a number may be all there is */
 	} else {

@@ -71,15 +71,16 @@ static void say(const char *file, const struct error *err)
 	if (err->at != NOWHERE)
 		fprintf(stderr, "byte %llu: ", (unsigned long long)err->at);
 	fprintf(stderr, "%s\n", err->text);
+	if (err->status == ST_CEILING)
+		fputs("tacho-convert: --memory SIZE raises ceilings\n", stderr);
 }
 
-/* An input's fault: told at once; the run goes on with the next. */
-static void note_fault(struct run *r, const char *file, enum status status,
-		       const struct error *err)
+/* An input's fault: told at once; the run goes on. */
+static void note_fault(struct run *r, const char *file, const struct error *err)
 {
 	say(file, err);
 	if (r->worst == ST_OK)
-		r->worst = status;
+		r->worst = err->status;
 }
 
 /* ---- progress ---- */
@@ -292,11 +293,11 @@ static enum status convert_whole(struct run *r, struct error *err, const char **
 {
 	struct loaded l;
 	bool source_failed = false;
+	const char *only = r->paths.count == 1 ? r->paths.paths[0] : NULL;
 	enum status status = load(r, &l, 0, r->paths.count, err);
 
-	*file = r->paths.count == 1 ? r->paths.paths[0] : NULL;
+	*file = status == ST_OK ? NULL : only;
 	if (status == ST_OK) {
-		*file = NULL;
 		r->is_folder = r->type->is_folder;
 		status = lane_open(r, 0, l.trace, 0, err);
 		if (status == ST_OK)
@@ -304,7 +305,7 @@ static enum status convert_whole(struct run *r, struct error *err, const char **
 		add_account(r, l.trace);
 	}
 	if (source_failed) {
-		note_fault(r, r->paths.count == 1 ? r->paths.paths[0] : NULL, status, err);
+		note_fault(r, only, err);
 		status = ST_OK;
 	}
 	unload(r, &l);
@@ -353,12 +354,15 @@ static enum status convert_some(struct run *r, struct loaded *l, uint32_t *from,
 	uint32_t process = next_process(r, l->trace, *from);
 	size_t count = 0, most = r->is_folder ? LANES : 1;
 
-	if (!process && *from == 1) /* no process at all, but a file there is */
-		TRY(lane_open(r, count++, l->trace, 0, err));
-	for (; process && count < most; count++) {
-		TRY(lane_open(r, count, l->trace, process, err));
-		process = next_process(r, l->trace, process + 1);
+	if (!process && trace_count(l->trace, TRACE_PROCESSES)) { /* all are cut out */
+		r->lost[LOSS_CUT_OUT] += trace_provenance(l->trace)->events;
+		*from = 0;
+		return ST_OK;
 	}
+	do {
+		TRY(lane_open(r, count++, l->trace, process, err));
+		process = process ? next_process(r, l->trace, process + 1) : 0;
+	} while (process && count < most);
 	*from = process;
 	return pump_lanes(r, l->pipeline.top, count, source_failed, err);
 }
@@ -367,20 +371,28 @@ static enum status convert_input(struct run *r, size_t i, bool *input_failed, st
 {
 	struct loaded l;
 	uint32_t from = 1;
-	enum status status;
+	enum status status, fault = ST_OK;
 
 	do {
+		if (from > 1 && strcmp(r->paths.paths[i], "-") == 0)
+			return fail(err, ST_USAGE, NOWHERE, "standard input is read only once, and "
+				    "holds more than %d processes: give a file", LANES);
 		status = load(r, &l, i, 1, err);
 		*input_failed = status != ST_OK;
 		if (status == ST_OK)
 			status = decide_folder(r, l.trace, err);
 		if (status == ST_OK)
 			status = convert_some(r, &l, &from, input_failed, err);
+		if (*input_failed && l.pipeline.top) { /* what was read is written all the same */
+			fault = status;
+			status = ST_OK;
+		}
 		if (l.trace && !from)
 			add_account(r, l.trace);
 		unload(r, &l);
 	} while (status == ST_OK && from);
-	return status;
+	*input_failed |= fault != ST_OK;
+	return status == ST_OK ? fault : status;
 }
 
 static enum status convert_each(struct run *r, struct error *err)
@@ -392,7 +404,7 @@ static enum status convert_each(struct run *r, struct error *err)
 		if (status != ST_OK && !input_failed)
 			return status;
 		if (status != ST_OK)
-			note_fault(r, r->paths.paths[i], status, err);
+			note_fault(r, r->paths.paths[i], err);
 	}
 	return ST_OK;
 }
@@ -457,13 +469,11 @@ static void put_account(const struct run *r, uint64_t bytes)
 	buf_putf(&b, "tacho-convert: %llu events in, %llu out",
 		 (unsigned long long)r->events_in, (unsigned long long)r->written);
 	put_reasons(r, &b);
-	if (o && strcmp(o, "-") != 0 && r->files > 1)
-		buf_putf(&b, "; %llu files in %s", (unsigned long long)r->files, o);
+	if (r->is_folder)
+		buf_putf(&b, "; %llu %s in %s", (unsigned long long)r->files,
+			 r->files == 1 ? "file" : "files", o);
 	else if (o && strcmp(o, "-") != 0)
 		buf_putf(&b, "; %s", o);
-	if (o && r->is_folder && r->files == 1)
-		buf_putf(&b, "%s%s", o[strlen(o) - 1] == '/' ? "" : "/",
-			 r->names.len ? (const char *)r->names.data : "");
 	buf_putf(&b, ", %.*f %s", bytes < 100000 ? 0 : 1,
 		 bytes < 100000 ? (double)bytes : (double)bytes / 1e6,
 		 bytes < 100000 ? "bytes" : "MB");
@@ -488,6 +498,9 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 	else if (status == ST_OK)
 		status = convert_each(r, &err);
 	progress_stop(ticker);
+	if (status == ST_OK && !r->files && r->lost[LOSS_CUT_OUT])
+		status = fail(&err, ST_USAGE, NOWHERE, "--ranks %.60s: the input has no such rank",
+			      r->cut.ranks);
 	if (status == ST_OK)
 		status = commit(r, &bytes, &err);
 	if (status != ST_OK)
@@ -498,14 +511,6 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 }
 
 /* ---- the command line ---- */
-
-static void put_formats(struct buf *b)
-{
-	const struct sink_type *type;
-
-	for (size_t i = 0; (type = sink_at(i)) != NULL; i++)
-		buf_putf(b, "%s%s", i ? ", " : "", type->name);
-}
 
 static void print_help(const struct option_set *sets)
 {
@@ -540,16 +545,18 @@ static void print_version(void)
 
 static enum status find_type(struct run *r, struct error *err)
 {
+	const struct sink_type *type;
 	struct buf known;
 
 	r->type = r->own.type ? sink_find(r->own.type) : NULL;
 	if (r->type)
 		return ST_OK;
 	buf_init(&known, TEXT_CEILING);
-	put_formats(&known);
+	for (size_t i = 0; (type = sink_at(i)) != NULL; i++)
+		buf_putf(&known, "%s%s", i ? ", " : "", type->name);
 	if (r->own.type)
-		fail(err, ST_USAGE, NOWHERE, "-t %s: there is no such format, but %s",
-		     r->own.type, buf_text(&known));
+		fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s", r->own.type,
+		     buf_text(&known));
 	else
 		fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s", buf_text(&known));
 	buf_release(&known);

@@ -35,7 +35,7 @@ struct budget options_budget(const struct common_options *o, const char *scratch
 
 size_t options_trace_ceiling(const struct common_options *o)
 {
-	return (size_t)(o->memory_bytes / 4);
+	return (size_t)(o->memory_bytes / 8 * 3);
 }
 
 enum status options_check(const struct common_options *o, struct error *err)

@@ -21,11 +21,11 @@ struct common_options {
 extern const struct option common_options[]; /* rows for a set over struct common_options */
 
 /*
- * What the readers may take of the memory asked for: three eighths, the rest is for tables,
+ * What the readers may take of the memory asked for: three eighths; the rest is for tables,
  * stages and the output.  `scratch` is borrowed.
  */
 struct budget options_budget(const struct common_options *o, const char *scratch);
-/* The ceiling of one trace's tables: another quarter. */
+/* The ceiling of one trace's tables: as much again. */
 size_t options_trace_ceiling(const struct common_options *o);
 
 enum { OPTIONS_MEMORY_LEAST = 16 * 1024 * 1024 };

@@ -152,6 +152,7 @@ static enum status log_put_events(struct sink *sink, const struct event *events,
 			return err ? err->status : ST_CEILING;
 		count_order(s, e);
 		TRY(log_writer_put(s->writer, e, id, s->order, &s->blocks, err));
+		s->sink.written++;
 	}
 	return write_blocks(s, err);
 }

@@ -12,6 +12,7 @@
 #include "convert/source.h"
 #include "schemas/log_tables.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,23 +124,40 @@ static enum status take_block(struct walk *w, const struct log_block *block, str
 	return block->rows ? add_block(w->s, block, err) : ST_OK;
 }
 
+/* "1,234" */
+static const char *grouped(uint64_t number, char out[32])
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	char *p = out;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			*p++ = ',';
+		*p++ = digits[i];
+	}
+	*p = '\0';
+	return out;
+}
+
 /* What stands behind the last whole block, if anything: the fault that the reading ends with. */
 static void end_walk(struct walk *w, uint64_t at, const struct log_block *cut)
 {
 	uint64_t left = w->size - at;
+	char have[32], need[32];
 
 	trace_provenance(w->s->trace)->unread_bytes = left;
 	if (!left)
 		return;
+	grouped(left, have);
 	if (cut)
-		fail(&w->s->fault, ST_CUT, at, "record block is cut off: %llu of %u bytes",
-		     (unsigned long long)left, LOG_HEADER_BYTES + cut->size);
+		fail(&w->s->fault, ST_CUT, at, "record block is cut off: %s of %s bytes", have,
+		     grouped(LOG_HEADER_BYTES + (uint64_t)cut->size, need));
 	else if (left < LOG_HEADER_BYTES)
-		fail(&w->s->fault, ST_CUT, at, "block header is cut off: %llu of %d bytes",
-		     (unsigned long long)left, LOG_HEADER_BYTES);
+		fail(&w->s->fault, ST_CUT, at, "block header is cut off: %s of %d bytes", have,
+		     LOG_HEADER_BYTES);
 	else
-		fail(&w->s->fault, ST_FORMAT, at, "no block follows in the last %llu bytes",
-		     (unsigned long long)left);
+		fail(&w->s->fault, ST_FORMAT, at, "no block follows in the last %s bytes", have);
 }
 
 /* The next header at or behind w->at; ST_END: there is none, and *gap is where the search began. */

@@ -333,6 +333,12 @@ static bool is_over(const struct spool *s)
 	return (s->count + 1) * EVENT_BYTES + s->words_bytes > s->budget_bytes - SLACK_BYTES;
 }
 
+/* Before the one that was put last. */
+static bool is_early(const struct spool *s, uint32_t group, const struct event *e)
+{
+	return group != s->last_group ? group < s->last_group : event_before(e, &s->last);
+}
+
 static enum status event_put(struct spool *s, uint32_t group, const struct event *e,
 			     struct error *err)
 {
@@ -355,7 +361,7 @@ static enum status event_put(struct spool *s, uint32_t group, const struct event
 		copy->vary = vary;
 	}
 	*chunk_group(s->chunks, s->count) = group;
-	if (s->count && (group != s->last_group ? group < s->last_group : event_before(e, &s->last)))
+	if (s->count && is_early(s, group, e))
 		s->in_order = false;
 	s->last.begin_ns = e->begin_ns;
 	s->last.end_ns = e->end_ns;

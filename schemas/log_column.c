@@ -297,9 +297,11 @@ static bool refers_well(const struct column_reader *r, unsigned index)
 /* Every varint of the stream ends in it, and there is one for each row. */
 static bool holds_varints(const uint8_t *p, uint64_t length, uint32_t rows)
 {
-	uint32_t count = 0;
+	uint64_t count = 0, i = 0;
 
-	for (uint64_t i = 0; i < length; i++)
+	for (; length - i >= 8; i += 8) /* adds up the eight top bits that are clear */
+		count += ((~get_u64(p + i) >> 7 & 0x0101010101010101) * 0x0101010101010101) >> 56;
+	for (; i < length; i++)
 		count += p[i] < 0x80;
 	return count == rows && (!length || p[length - 1] < 0x80);
 }
@@ -317,8 +319,9 @@ static enum status open_stream(struct column_reader *r, struct bytes *in,
 	r->end = r->at + length;
 	if (r->packing == PACK_VARINT && !holds_varints(r->at, length, block->rows))
 		return column_refuse(block, index, "has not one number for each row", err);
-	if (r->packing == PACK_VARINT)
-		return ST_OK;
+	if (r->packing == PACK_VARINT && length != block->rows)
+		return ST_OK; /* else each is one byte, which is a word as well */
+	r->packing = PACK_FIXED;
 	if (!block->rows || length % block->rows || length / block->rows > 8 || !length)
 		return column_refuse(block, index, "has not one word for each row", err);
 	r->width = (uint8_t)(length / block->rows);
@@ -345,6 +348,7 @@ enum status column_open(struct column_reader *r, struct bytes *in, const struct 
 	if (r->packing != PACK_CONST)
 		return open_stream(r, in, block, index, err);
 	r->residual = take_varint(in);
+	r->divisor = 1;
 	if (in->cut)
 		return column_refuse(block, index, "is cut off", err);
 	return ST_OK;
@@ -421,38 +425,38 @@ static void take_fixed(struct column_reader *r, uint64_t *out, uint32_t count)
 
 bool column_take(struct column_reader *r, uint64_t *out, uint32_t count)
 {
-	bool good = true, is_signed = r->transform != BY_VALUE;
-
-	if (r->packing == PACK_CONST) {
-		uint64_t v = is_signed ? (uint64_t)unzigzag(r->residual) : r->residual;
-
-		for (uint32_t i = 0; i < count; i++)
-			out[i] = v;
-		return true;
-	}
+	if (r->packing == PACK_VARINT)
+		return take_varints(r, out, count);
 	if (r->packing == PACK_FIXED)
 		take_fixed(r, out, count);
 	else
-		good = take_varints(r, out, count);
-	if (is_signed)
 		for (uint32_t i = 0; i < count; i++)
-			out[i] = (uint64_t)unzigzag(out[i]) * r->divisor;
-	else
-		for (uint32_t i = 0; i < count; i++)
-			out[i] *= r->divisor;
-	return good;
+			out[i] = r->residual;
+	return true;
 }
 
-void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *sites, uint32_t count)
+void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *others, uint32_t count)
 {
-	if (r->transform == BY_VALUE) {
+	uint64_t divisor = r->divisor, last = r->last;
+
+	switch (r->transform) {
+	case BY_VALUE:
 		for (uint32_t i = 0; i < count; i++)
-			words[i] += r->last;
-	} else if (r->transform == BY_DELTA) {
+			words[i] = words[i] * divisor + last;
+		break;
+	case BY_DELTA:
 		for (uint32_t i = 0; i < count; i++)
-			words[i] = r->last += words[i];
-	} else {
+			words[i] = last += column_step(words[i], divisor);
+		r->last = last;
+		break;
+	case BY_COLUMN:
 		for (uint32_t i = 0; i < count; i++)
-			words[i] = r->by_site[sites[i] % SITE_PLACES] += words[i];
+			words[i] = others[i] + column_step(words[i], divisor);
+		break;
+	default:
+		for (uint32_t i = 0; i < count; i++)
+			words[i] = r->by_site[others[i] % SITE_PLACES] +=
+				column_step(words[i], divisor);
+		break;
 	}
 }

@@ -72,11 +72,20 @@ struct column_reader {
 /* The header at `in`, which moves behind the column; `index` columns stand before this one. */
 enum status column_open(struct column_reader *r, struct bytes *in, const struct log_block *block,
 			unsigned index, struct error *err);
-/*
- * The next `count` residuals, as differences that are multiplied out; false: damaged.  The caller
- * adds what the transform says; column_sum() does it for all but BY_COLUMN and BY_GAP.
- */
+/* The next `count` residuals as stored; false: damaged. */
 bool column_take(struct column_reader *r, uint64_t *out, uint32_t count);
-void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *sites, uint32_t count);
+/* What a residual that is not BY_VALUE adds. */
+static inline uint64_t column_step(uint64_t residual, uint64_t divisor)
+{
+	return (uint64_t)unzigzag(residual) * divisor;
+}
+/* From residuals to words, for all but BY_GAP; `others` are the words that the transform is about:
+ * the sites, or those of the other column. */
+void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *others, uint32_t count);
+/* All words are the same, in every chunk. */
+static inline bool column_is_constant(const struct column_reader *r)
+{
+	return r->packing == PACK_CONST && r->transform == BY_VALUE;
+}
 
 #endif

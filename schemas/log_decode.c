@@ -19,6 +19,7 @@ struct log_decoder {
 	int column_of[LOG_VARY];       /* of a role; -1: none */
 	const uint64_t *of_role[LOG_VARY]; /* words in the chunk; zeros where there is none */
 	uint64_t zeros[CHUNK_ROWS];
+	const struct log_site *row_sites[CHUNK_ROWS]; /* of the chunk; NULL: unknown */
 	uint64_t *words; /* CHUNK_ROWS for each column */
 	struct column_reader readers[];
 };
@@ -64,6 +65,14 @@ static bool is_in_order(const struct log_decoder *d, int column)
 	       d->column_of[LOG_SITE] < column && d->column_of[LOG_LENGTH] < column;
 }
 
+static void fill_constant(struct log_decoder *d, unsigned column)
+{
+	uint64_t *words = words_of(d, column);
+
+	for (unsigned i = 0; i < CHUNK_ROWS; i++)
+		words[i] = d->readers[column].last + d->readers[column].residual;
+}
+
 enum status log_decode_init(struct log_decoder *d, const struct log_block *block,
 			    const uint8_t *payload, const struct log_layout *layout,
 			    const struct log_site *sites, size_t site_count, struct error *err)
@@ -87,6 +96,8 @@ enum status log_decode_init(struct log_decoder *d, const struct log_block *block
 		if (!is_in_order(d, (int)i))
 			return fail(err, ST_FORMAT, block->offset,
 				    "column %u of a block needs one that does not come before", i);
+		if (column_is_constant(&d->readers[i]))
+			fill_constant(d, i);
 	}
 	for (unsigned i = 0; i < LOG_SLOTS; i++)
 		d->ends[i] = d->readers[d->column_of[LOG_BEGIN]].last;
@@ -97,31 +108,55 @@ enum status log_decode_init(struct log_decoder *d, const struct log_block *block
 }
 
 /* NULL: unknown, or of another layout, whose varying numbers would not fit. */
-static const struct log_site *site_of(const struct log_decoder *d, uint32_t row)
+static void find_sites(struct log_decoder *d, uint32_t count)
 {
-	uint64_t id = d->of_role[LOG_SITE][row];
+	const uint64_t *ids = d->of_role[LOG_SITE];
 
-	if (id >= d->site_count || d->sites[id].layout != d->layout_number)
-		return NULL;
-	return &d->sites[id];
+	for (uint32_t i = 0; i < count; i++) {
+		const struct log_site *site = ids[i] < d->site_count ? &d->sites[ids[i]] : NULL;
+
+		d->row_sites[i] = site && site->layout == d->layout_number ? site : NULL;
+	}
 }
 
 /* The rows that could be told: behind an unknown site no gap can be. */
-static uint32_t add_gaps(struct log_decoder *d, uint64_t *begins, uint32_t count)
+static uint32_t add_gaps(struct log_decoder *d, uint64_t divisor, uint64_t *begins, uint32_t count)
 {
 	const uint64_t *lengths = d->of_role[LOG_LENGTH];
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct log_site *site = site_of(d, i);
 		uint64_t *end;
 
-		if (!site)
+		if (!d->row_sites[i])
 			return i;
-		end = &d->ends[site->slot % LOG_SLOTS];
-		begins[i] += *end;
+		end = &d->ends[d->row_sites[i]->slot % LOG_SLOTS];
+		begins[i] = *end + column_step(begins[i], divisor);
 		*end = begins[i] + lengths[i];
 	}
 	return count;
+}
+
+/* The rows of the chunk that could be told. */
+static uint32_t decode_column(struct log_decoder *d, unsigned column, uint32_t count)
+{
+	struct column_reader *r = &d->readers[column];
+	uint64_t *words = words_of(d, column);
+	const uint64_t *others = d->of_role[LOG_SITE];
+	uint32_t good = count;
+
+	if (!column_is_constant(r)) {
+		if (!column_take(r, words, count))
+			good = 0;
+		if (r->transform == BY_COLUMN)
+			others = words_of(d, (unsigned)r->last);
+		if (r->transform == BY_GAP)
+			good = add_gaps(d, r->divisor, words, good);
+		else
+			column_sum(r, words, others, count);
+	}
+	if ((int)column == d->column_of[LOG_SITE])
+		find_sites(d, count);
+	return good;
 }
 
 static void next_chunk(struct log_decoder *d)
@@ -130,22 +165,9 @@ static void next_chunk(struct log_decoder *d)
 
 	d->rows_left -= count;
 	for (unsigned i = 0; i < d->layout->column_count; i++) {
-		struct column_reader *r = &d->readers[i];
-		uint64_t *words = words_of(d, i), *other;
+		uint32_t told = decode_column(d, i, count);
 
-		if (!column_take(r, words, count))
-			good = 0;
-		if (r->transform == BY_GAP) {
-			uint32_t told = add_gaps(d, words, good);
-
-			good = told;
-		} else if (r->transform == BY_COLUMN) {
-			other = words_of(d, (unsigned)r->last);
-			for (uint32_t k = 0; k < count; k++)
-				words[k] += other[k];
-		} else {
-			column_sum(r, words, d->of_role[LOG_SITE], count);
-		}
+		good = told < good ? told : good;
 	}
 	if (good < count) {
 		d->lost += count - good + d->rows_left;
@@ -155,10 +177,18 @@ static void next_chunk(struct log_decoder *d)
 	d->chunk_rows = good;
 }
 
-static bool put_event(const struct log_decoder *d, uint32_t row, struct event *e, uint64_t *vary)
+static void put_vary(const struct log_decoder *d, uint32_t row, uint64_t *vary)
 {
-	const struct log_site *site = site_of(d, row);
-	unsigned vary_count = d->layout->vary_count;
+	const struct log_column *c = d->layout->columns;
+
+	for (unsigned i = 0; i < d->layout->column_count; i++)
+		if (c[i].role == LOG_VARY)
+			vary[c[i].vary] = d->words[(size_t)i * CHUNK_ROWS + row];
+}
+
+static inline bool put_event(const struct log_decoder *d, uint32_t row, struct event *e)
+{
+	const struct log_site *site = d->row_sites[row];
 	uint64_t begin_ns = d->of_role[LOG_BEGIN][row];
 	uint64_t end_ns = begin_ns + d->of_role[LOG_LENGTH][row];
 
@@ -169,7 +199,6 @@ static bool put_event(const struct log_decoder *d, uint32_t row, struct event *e
 		.end_ns = end_ns,
 		.correlation = d->of_role[LOG_JOIN][row],
 		.bytes = d->of_role[LOG_AMOUNT][row],
-		.vary = vary_count ? vary : NULL,
 		.track = site->track,
 		.name = site->name,
 		.shape = site->shape,
@@ -178,31 +207,34 @@ static bool put_event(const struct log_decoder *d, uint32_t row, struct event *e
 		.subkind = site->subkind,
 		.flags = (uint8_t)d->of_role[LOG_FLAGS][row],
 	};
-	if (!vary_count)
-		return true;
-	for (unsigned i = 0; i < d->layout->column_count; i++)
-		if (d->layout->columns[i].role == LOG_VARY)
-			vary[d->layout->columns[i].vary] = words_of((struct log_decoder *)d, i)[row];
 	return true;
 }
 
 size_t log_decode(struct log_decoder *d, struct event *out, size_t cap, uint64_t *vary)
 {
+	unsigned vary_count = d->layout->vary_count;
 	size_t count = 0;
 
 	while (count < cap) {
-		if (d->chunk_at == d->chunk_rows) {
+		uint32_t row = d->chunk_at;
+
+		if (row == d->chunk_rows) {
 			if (!d->rows_left)
 				break;
 			next_chunk(d);
 			continue;
 		}
-		if (put_event(d, d->chunk_at++, &out[count], vary)) {
-			vary += d->layout->vary_count;
-			count++;
-		} else {
+		d->chunk_at++;
+		if (!put_event(d, row, &out[count])) {
 			d->lost++;
+			continue;
 		}
+		if (vary_count) {
+			put_vary(d, row, vary);
+			out[count].vary = vary;
+			vary += vary_count;
+		}
+		count++;
 	}
 	return count;
 }

@@ -16,8 +16,8 @@ enum { SITES, LENGTHS, BEGINS, JOINS, AMOUNTS, FLAGS, ORDERS, VARY };
 
 struct encoder_column {
 	uint64_t last;
-	uint32_t bytes; /* as varints of differences */
-	bool varies;    /* a constant column has no stream */
+	uint32_t first_bytes; /* of the first row's varint */
+	bool varies;          /* a constant column has no stream */
 };
 struct log_encoder {
 	uint16_t layout;
@@ -82,17 +82,23 @@ static size_t payload_limit(const struct log_encoder *e)
 static inline void column_add(struct log_encoder *e, unsigned index, uint64_t word)
 {
 	struct encoder_column *c = &e->columns[index];
-	uint32_t size = (uint32_t)varint_size(zigzag((int64_t)(word - c->last)));
-	bool changed = word != c->last && e->rows;
+	uint32_t size;
 
 	e->words[index][e->rows] = word;
+	if (word == c->last) { /* nothing in a constant column, else one byte */
+		e->bytes += c->varies;
+		return;
+	}
+	size = (uint32_t)varint_size(zigzag((int64_t)(word - c->last)));
 	c->last = word;
-	c->bytes += size;
-	if (c->varies)
-		e->bytes += size;
-	else if (changed)
-		e->bytes += c->bytes;
-	c->varies |= changed;
+	if (!e->rows) {
+		c->first_bytes = size;
+		return;
+	}
+	if (!c->varies)
+		e->bytes += c->first_bytes + e->rows;
+	c->varies = true;
+	e->bytes += size;
 }
 
 static void note_times(struct log_encoder *e, const struct event *row, uint32_t order)

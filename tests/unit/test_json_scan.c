@@ -108,7 +108,10 @@ void test_json_faults(void)
 	check_fault("[1] x", ST_FORMAT, 4, "no valid JSON: 'x' where nothing more should be");
 	check_fault("[01]", ST_FORMAT, 2,
 		    "no valid JSON: '1' where a comma or the end of what is open should be");
-	check_fault("[1.]", ST_FORMAT, 1, "no valid JSON: '1' where a value should be");
+	check_fault("[1.]", ST_FORMAT, 1,
+		    "no valid JSON: '1' where a number with all its digits should be");
+	check_fault("[-5e+]", ST_FORMAT, 1,
+		    "no valid JSON: '-' where a number with all its digits should be");
 	check_fault("[\x7f]", ST_FORMAT, 1,
 		    "no valid JSON: byte 0x7f where a value or ] should be");
 }

@@ -47,7 +47,7 @@ void test_source_unknown(void)
 {
 	struct error err = { 0 };
 
-	CHECK_U64(source_of("step,loss\n1,0.5\n2,0.4\n", 24, &err), ST_FORMAT);
+	CHECK_U64(source_of("step,loss\n1,0.5\n2,0.4\n", 22, &err), ST_FORMAT);
 	CHECK_STR(err.text,
 		  "not a trace that Tacho reads (it begins with 'step,loss?1,0.5?' ...)");
 	CHECK_U64(source_of("\x7f""ELF\x02\x01", 6, &err), ST_FORMAT);

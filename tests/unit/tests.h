@@ -131,6 +131,17 @@
 	X(json_holds) \
 	X(json_too_long) \
 	X(json_real_files) \
+	X(kineto_kernel) \
+	X(kineto_head) \
+	X(kineto_no_head) \
+	X(kineto_tracks) \
+	X(kineto_ranges) \
+	X(kineto_instants) \
+	X(kineto_damage) \
+	X(kineto_refused) \
+	X(kineto_cut_anywhere) \
+	X(kineto_gzip_cut) \
+	X(kineto_real_files) \
 	X(merge_slices) \
 	X(merge_sources) \
 	X(merge_clocks) \
@@ -150,6 +161,38 @@
 	X(spool_full_scratch) \
 	X(source_empty) \
 	X(source_unknown) \
+	X(window_steps) \
+	X(window_schedule) \
+	X(window_every) \
+	X(window_time) \
+	X(window_all) \
+	X(window_cut_short) \
+	X(window_by_hand) \
+	X(window_range) \
+	X(window_parse_errors) \
+	X(window_any_input) \
+	X(ring_order_and_loss) \
+	X(ring_without_memory) \
+	X(ring_two_threads) \
+	X(names_are_numbers) \
+	X(names_by_many_threads) \
+	X(lane_ranges) \
+	X(lane_window_edges) \
+	X(rank_launchers) \
+	X(rank_nonsense) \
+	X(rank_wanted) \
+	X(config_variables) \
+	X(config_wrong_variables) \
+	X(config_texts) \
+	X(config_devices) \
+	X(config_export) \
+	X(command_mask) \
+	X(tick_follows_the_clock) \
+	X(tick_never_runs_backward) \
+	X(store_file_limit) \
+	X(store_file_refused) \
+	X(store_file_stolen_descriptor) \
+	X(writer_windows_to_logs) \
 	/* the end of the list */
 /* clang-format on */
 

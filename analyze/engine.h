@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h - a run of reports: inputs side by side on the cores, their tables merged by key.
+ *
+ * The same inputs give the same tables at any number of threads.  An input that cannot be read
+ * does not end the run: what was readable of it is in the tables, why it ended in its outcome.
+ */
+#ifndef ANALYZE_ENGINE_H
+#define ANALYZE_ENGINE_H
+
+#include "analyze/report.h"
+
+struct engine_request {
+	char *const *paths; /* of inputs, as input_open() takes them */
+	size_t count;
+	const struct report_type *const *reports; /* asked for; ends with NULL */
+	const struct name_rules *rules;
+	const struct cut *cut;
+	bool per_step;
+	size_t memory_bytes; /* of all threads together, more or less */
+	unsigned threads;    /* at least 1 */
+	const char *scratch; /* folder for unlinked files */
+	/* Events read so far by all inputs; called by one thread at a time.  NULL: nobody asks. */
+	void (*progress)(void *self, uint64_t events);
+	void *progress_self;
+};
+struct engine_outcome { /* of an input */
+	enum status status; /* ST_OK, or why it could not be read (to its end) */
+	struct error error;
+	bool is_in_tables;  /* something of it was readable */
+	uint64_t damaged;   /* records that were lost to damage */
+};
+
+/*
+ * `outcomes` has room for `count`.  ST_OK even if inputs failed, unless none could be read: then
+ * *out is NULL and the status that of the first.  Two inputs of the same rank at the same time
+ * are an error that names both.
+ */
+enum status engine_run(struct tables **out, const struct engine_request *how,
+		       struct engine_outcome *outcomes, struct error *err);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct format_type *format_find(const char *name)
+{
+	static const struct format_type *const all[] = {
+#define X(n) &format_##n,
+		FORMAT_LIST(X)
+#undef X
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i]->name, name))
+			return all[i];
+	return NULL;
+}
+
+enum status views_new(struct view **out, struct tables *tables, struct error *err)
+{
+	size_t i, count = tables_count(tables);
+	struct view *views = calloc(count + 1, sizeof(*views));
+
+	*out = NULL;
+	if (!views)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
+	for (i = 0; i < count; i++) {
+		struct view *v = &views[i];
+
+		v->table = tables_at(tables, i);
+		v->type = table_type(v->table);
+		v->count = table_count(v->table);
+		v->rows = calloc(v->count + 1, sizeof(*v->rows));
+		if (!v->rows) {
+			views_free(views, tables);
+			return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
+		}
+		table_printed(v->table, v->rows);
+	}
+	*out = views;
+	return ST_OK;
+}
+
+void views_free(struct view *views, const struct tables *tables)
+{
+	size_t i;
+
+	for (i = 0; views && i < tables_count(tables); i++)
+		free(views[i].rows);
+	free(views);
+}
+
+struct view view_find(const struct view *views, const struct tables *tables, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < tables_count(tables); i++)
+		if (!strcmp(views[i].type->name, name))
+			return views[i];
+	return (struct view){ .count = 0 };
+}
+
+static int compare_prefix(const struct table_type *type, const union value *row,
+			  const union value *parent, size_t keys)
+{
+	size_t i;
+
+	for (i = 0; i < keys; i++) {
+		bool is_text = type->columns[i].cell == CELL_TEXT;
+
+		if (is_text && row[i].text != parent[i].text)
+			return strcmp(row[i].text ? row[i].text : "",
+				      parent[i].text ? parent[i].text : "");
+		if (!is_text && row[i].u64 != parent[i].u64)
+			return row[i].u64 < parent[i].u64 ? -1 : 1;
+	}
+	return 0;
+}
+
+/* The first row that is not before (after: not before or at) the parent. */
+static size_t bound(const struct view *v, const union value *parent, size_t keys, bool after)
+{
+	size_t low = 0, high = v->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = compare_prefix(v->type, v->rows[mid], parent, keys);
+
+		if (order < 0 || (after && !order))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct view view_below(const struct view *v, const union value *parent, size_t keys)
+{
+	struct view below = *v;
+	size_t first;
+
+	if (!v->count)
+		return below;
+	first = bound(v, parent, keys, false);
+	below.rows = v->rows + first;
+	below.count = bound(v, parent, keys, true) - first;
+	return below;
+}
+
+union value view_cell(const struct view *v, size_t row, const char *column)
+{
+	return v->rows[row][table_column(v->table, column)];
+}
+
+static bool is_tail(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+uint32_t utf8_next(const char **text)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *p = (const unsigned char *)*text;
+	size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 &&
+		     p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0, i;
+	uint32_t c = len > 1 ? p[0] & (0x7fu >> len) : p[0];
+
+	(*text)++;
+	if (len == 1)
+		return c;
+	for (i = 1; i < len; i++) {
+		if (!is_tail((char)p[i]))
+			return 0xfffd;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (!len || c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0xfffd;
+	*text += len - 1;
+	return c;
+}
+
+size_t utf8_put(char out[4], uint32_t c)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+void put_json_text(struct buf *out, const char *text)
+{
+	char bytes[4];
+
+	buf_put_byte(out, '"');
+	while (*text) {
+		uint32_t c = utf8_next(&text);
+
+		if (c == '"' || c == '\\')
+			buf_putf(out, "\\%c", (char)c);
+		else if (c < 0x20 || c == 0x7f)
+			buf_putf(out, "\\u%04x", c);
+		else
+			buf_put(out, bytes, utf8_put(bytes, c));
+	}
+	buf_put_byte(out, '"');
+}

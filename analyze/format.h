@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format.h - ways to print the tables of a run.
+ *
+ * A format appends bytes to a buffer and knows no file, no terminal and no environment: what a
+ * terminal can show is told by the request.  The same tables give the same bytes.
+ *
+ * To add a format: write format_NAME.c that exports `const struct format_type format_NAME`, add
+ * X(NAME) to FORMAT_LIST.
+ */
+#ifndef ANALYZE_FORMAT_H
+#define ANALYZE_FORMAT_H
+
+#include "analyze/report.h"
+#include "schemas/buf.h"
+
+enum colour { COLOUR_NONE, COLOUR_16, COLOUR_DARK, COLOUR_LIGHT }; /* the last two: 24 bit */
+
+struct format_request {
+	struct tables *tables;
+	const struct report_type *const *reports; /* asked for; ends with NULL */
+	/* What follows is for text only. */
+	enum colour colour;
+	bool is_utf8;
+	unsigned width; /* columns; more than 100 is 100 */
+};
+struct format_type {
+	const char *name; /* as in --format NAME */
+	const char *help; /* one line */
+	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
+};
+
+#define FORMAT_LIST(X) X(text) X(json) X(csv)
+#define X(name) extern const struct format_type format_##name;
+FORMAT_LIST(X)
+#undef X
+const struct format_type *format_find(const char *name); /* NULL: there is none */
+
+/* The rows of a table as they are printed; those below one parent stand together. */
+struct view {
+	struct table *table;
+	const struct table_type *type;
+	union value **rows;
+	size_t count;
+};
+/* Freed with views_free(); the rows stay where they are.  One view for each table, in order. */
+enum status views_new(struct view **out, struct tables *tables, struct error *err);
+void views_free(struct view *views, const struct tables *tables);
+/* The view of a table; one without rows when it was not asked for. */
+struct view view_find(const struct view *views, const struct tables *tables, const char *name);
+/* The rows of `v` whose first `keys` columns are those of `parent`. */
+struct view view_below(const struct view *v, const union value *parent, size_t keys);
+/* A cell by its column's name. */
+union value view_cell(const struct view *v, size_t row, const char *column);
+
+/* Text as JSON writes it, quotes included; bytes that are no UTF-8 become U+FFFD. */
+void put_json_text(struct buf *out, const char *text);
+/* The next character of a text of any bytes; what is no UTF-8 is U+FFFD.  At least one byte. */
+uint32_t utf8_next(const char **text);
+/* Returns its bytes. */
+size_t utf8_put(char out[4], uint32_t c);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/options.h"
+
+#include "convert/options.h"
+
+#include <string.h>
+
+#define AT(member) offsetof(struct analyze_options, member)
+
+const struct option analyze_options[] = {
+	{ "report", 'r', OPTION_TEXT, "NAMES", "what to print, with commas between (see below)",
+	  AT(report), "summary" },
+	{ "format", 'f', OPTION_TEXT, "NAME", "how to print it (see below)", AT(format), "text" },
+	{ "phases", 0, OPTION_TEXT, "RULES.json", "names of phases, steps and communication "
+	  "instead of the defaults", AT(phases), NULL },
+	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
+	{ "diff", 0, OPTION_FLAG, NULL, NULL, AT(diff), NULL },
+	{ "fail-over", 0, OPTION_TEXT, "SHARE", NULL, AT(fail_over), NULL },
+	{ "partial", 0, OPTION_TEXT, "OUT", NULL, AT(partial), NULL },
+	{ "merge", 0, OPTION_FLAG, NULL, NULL, AT(merge), NULL },
+	{ "compat", 0, OPTION_TEXT, "NAME", NULL, AT(compat), NULL },
+	{ "explain", 0, OPTION_TEXT, "FIGURE", NULL, AT(explain), NULL },
+	{ .name = NULL },
+};
+
+const struct option analyze_memory[] = {
+	{ "memory", 0, OPTION_SIZE, "SIZE", "memory to stay under, more or less; the rest goes to "
+	  "unlinked files in $TMPDIR", offsetof(struct common_options, memory_bytes), "256M" },
+	{ .name = NULL },
+};
+
+enum status analyze_options_check(const struct analyze_options *o, struct error *err)
+{
+	const struct {
+		const char *name;
+		bool is_set;
+	} rows[] = {
+		{ "diff", o->diff }, { "fail-over", o->fail_over != NULL },
+		{ "partial", o->partial != NULL }, { "merge", o->merge },
+		{ "compat", o->compat != NULL }, { "explain", o->explain != NULL },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].is_set)
+			return fail(err, ST_USAGE, NOWHERE, "--%s: not in this version",
+				    rows[i].name);
+	if (!strcmp(o->format, "md") || !strcmp(o->format, "html"))
+		return fail(err, ST_USAGE, NOWHERE, "--format %s: not in this version", o->format);
+	return ST_OK;
+}
+
+static enum status report_take(const char *name, size_t len, const struct report_type **out,
+			       size_t *count, struct error *err)
+{
+	const struct report_type *type = report_find(name, len);
+	size_t i;
+
+	if (!type)
+		return fail(err, ST_USAGE, NOWHERE, "--report %.*s: no such report",
+			    len < 40 ? (int)len : 40, name);
+	for (i = 0; i < *count; i++)
+		if (out[i] == type)
+			return ST_OK;
+	if (*count == REPORTS_ASKED)
+		return fail(err, ST_USAGE, NOWHERE, "--report: too many names");
+	out[(*count)++] = type;
+	return ST_OK;
+}
+
+enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
+			  struct error *err)
+{
+	size_t count = 0, len, i;
+
+	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
+	if (!strcmp(text, "all")) {
+		for (i = 0; reports()[i] && i < REPORTS_ASKED; i++)
+			out[i] = reports()[i];
+		return ST_OK;
+	}
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		TRY(report_take(text, len, out, &count, err));
+		if (!text[len])
+			return ST_OK;
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.h - the options that tacho-analyze alone has.  Texts are borrowed from argv and the
+ * environment.
+ */
+#ifndef ANALYZE_OPTIONS_H
+#define ANALYZE_OPTIONS_H
+
+#include "analyze/report.h"
+#include "schemas/option.h"
+
+struct analyze_options {
+	const char *report, *format, *phases;
+	bool per_step;
+	/* Of DESIGN, but not of this version: refused in words. */
+	const char *partial, *compat, *explain, *fail_over;
+	bool diff, merge;
+};
+extern const struct option analyze_options[]; /* rows for a set over struct analyze_options */
+extern const struct option analyze_memory[];  /* over struct common_options, before its own */
+
+/* What this version cannot do yet is ST_USAGE. */
+enum status analyze_options_check(const struct analyze_options *o, struct error *err);
+
+enum { REPORTS_ASKED = 16 };
+/* "phases,steps" to a list that ends with NULL; "all": every one. */
+enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
+			  struct error *err);
+
+#endif

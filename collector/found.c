@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/found.h"
+
+#include "schemas/buf.h"
+#include "schemas/log_tables.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLES_MAX = 64 << 20, LOGS_MAX = 100000 };
+
+struct sum {
+	uint64_t logs, events, bytes, cut_logs;
+	uint64_t lost[LOSS_END];
+};
+
+void found_init(struct found *f)
+{
+	memset(f, 0, sizeof(*f));
+}
+
+void found_release(struct found *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->count; i++)
+		free(f->names[i]);
+	free(f->names);
+	found_init(f);
+}
+
+static bool is_log(const char *name, const char *host)
+{
+	static const char ending[] = ".tacho";
+	size_t len = strlen(name), host_len = strlen(host);
+
+	return len > host_len + sizeof(ending) && !strncmp(name, host, host_len) &&
+	       name[host_len] == '.' && !strcmp(name + len - sizeof(ending) + 1, ending);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add(struct found *f, const char *name)
+{
+	char **more = realloc(f->names, (f->count + 1) * sizeof(*more));
+
+	if (!more)
+		return false;
+	f->names = more;
+	f->names[f->count] = strdup(name);
+	if (!f->names[f->count])
+		return false;
+	f->count++;
+	return true;
+}
+
+void found_look(struct found *f, const char *folder, const char *host)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+
+	while (d && f->count < LOGS_MAX && (entry = readdir(d)) != NULL)
+		if (is_log(entry->d_name, host) && !add(f, entry->d_name))
+			break;
+	if (d)
+		closedir(d);
+	if (f->count)
+		qsort(f->names, f->count, sizeof(*f->names), compare);
+}
+
+static bool is_in(const struct found *f, const char *name)
+{
+	return f->count &&
+	       bsearch(&name, f->names, f->count, sizeof(*f->names), compare) != NULL;
+}
+
+/* One block at the file's place; false: there is no other. */
+static bool take_block(FILE *f, struct log_translation *x, struct sum *sum)
+{
+	uint8_t header[LOG_HEADER_BYTES], payload[LOG_BLOCK_BYTES];
+	struct log_block block;
+	size_t skipped;
+
+	if (fread(header, 1, sizeof(header), f) != sizeof(header) ||
+	    log_find_block(header, sizeof(header), 0, &block, &skipped, NULL) != ST_OK || skipped)
+		return false;
+	if (block.kind == LOG_EVENTS) {
+		sum->events += block.rows;
+		return fseek(f, block.size, SEEK_CUR) == 0;
+	}
+	if (block.size > sizeof(payload) || fread(payload, 1, block.size, f) != block.size ||
+	    log_check(&block, payload, NULL) != ST_OK)
+		return false;
+	log_take_table(x, &block, payload, NULL);
+	return true;
+}
+
+static void add_log(FILE *f, struct sum *sum)
+{
+	struct log_translation *x = NULL;
+	struct trace *t = NULL;
+	uint64_t events;
+	int why;
+
+	if (trace_new(&t, TABLES_MAX, NULL) != ST_OK ||
+	    log_translation_new(&x, t, TABLES_MAX, NULL) != ST_OK)
+		goto out;
+	sum->logs++;
+	fseek(f, LOG_FILE_HEADER_BYTES, SEEK_SET);
+	while (take_block(f, x, sum))
+		;
+	sum->cut_logs += !log_translation_ended(x, &events);
+	log_translation_finish(x);
+	for (why = 1; why < LOSS_END; why++)
+		sum->lost[why] += trace_lost(t, 0, (enum loss)why);
+	fseek(f, 0, SEEK_END);
+	sum->bytes += (uint64_t)ftell(f);
+out:
+	log_translation_free(x);
+	trace_free(t);
+}
+
+static void put_losses(struct buf *out, const struct sum *sum)
+{
+	const char *before = "; lost: ";
+	int why;
+
+	for (why = 1; why < LOSS_END; why++) {
+		if (!sum->lost[why])
+			continue;
+		buf_putf(out, "%s%llu %s", before, (unsigned long long)sum->lost[why],
+			 loss_text((enum loss)why));
+		before = ", ";
+	}
+	if (before[0] == ';')
+		buf_put_text(out, "; nothing was lost");
+	if (sum->cut_logs)
+		buf_putf(out, "; %llu not closed (the process was killed)",
+			 (unsigned long long)sum->cut_logs);
+}
+
+static void put_size(struct buf *out, uint64_t bytes)
+{
+	if (bytes < 10 << 20)
+		buf_putf(out, "%.1f KiB", (double)bytes / 1024);
+	else
+		buf_putf(out, "%.1f MiB", (double)bytes / (1 << 20));
+}
+
+void found_tell(const struct found *before, const struct found *after, const char *folder)
+{
+	struct sum sum = { 0 };
+	const char *first = NULL;
+	char path[8192];
+	struct buf out;
+	size_t i;
+	FILE *f;
+
+	for (i = 0; i < after->count; i++) {
+		if (is_in(before, after->names[i]))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, after->names[i]);
+		f = fopen(path, "rb");
+		if (!f)
+			continue;
+		first = first ? first : after->names[i];
+		add_log(f, &sum);
+		fclose(f);
+	}
+	if (!sum.logs) {
+		fprintf(stderr, "tacho-record: no log was written: no window came, or the program "
+			"made no event\n");
+		return;
+	}
+	buf_init(&out, 65536);
+	if (sum.logs == 1)
+		buf_putf(&out, "tacho-record: %s/%s: ", folder, first);
+	else
+		buf_putf(&out, "tacho-record: %s/: %llu logs, ", folder,
+			 (unsigned long long)sum.logs);
+	buf_putf(&out, "%llu events, ", (unsigned long long)sum.events);
+	put_size(&out, sum.bytes);
+	put_losses(&out, &sum);
+	fprintf(stderr, "%s\n", buf_text(&out));
+	buf_release(&out);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * found.h - the logs that a run left behind, for tacho-record's last line.
+ *
+ * Logs are told by their block headers and tables only, so a log of any size takes a moment.
+ */
+#ifndef COLLECTOR_FOUND_H
+#define COLLECTOR_FOUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct found {
+	char **names; /* sorted */
+	size_t count;
+};
+
+void found_init(struct found *f);
+void found_release(struct found *f);
+/* The logs of this host in the folder; none where there is no folder. */
+void found_look(struct found *f, const char *folder, const char *host);
+/* To stderr: what is in `after` and not in `before`. */
+void found_tell(const struct found *before, const struct found *after, const char *folder);
+
+#endif

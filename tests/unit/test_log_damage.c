@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/events.h"
+#include "tests/unit/log_files.h"
+#include "tests/unit/unit.h"
+
+#include "schemas/crc32c.h"
+#include "schemas/log.h"
+#include "schemas/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_MAX = 64 << 20, CEILING = 64 << 20 };
+
+struct reading {
+	enum status status;
+	struct error err;
+	uint64_t events, lost, unread;
+	bool is_whole;
+};
+
+static struct reading read_bytes(const void *bytes, size_t len)
+{
+	struct reading r = { 0 };
+	struct trace *trace;
+
+	trace_new(&trace, CEILING, NULL);
+	r.status = log_read(bytes, len, trace, &r.events, &r.err);
+	r.lost = trace_lost(trace, 0, LOSS_DAMAGED);
+	r.unread = trace_provenance(trace)->unread_bytes;
+	r.is_whole = trace_provenance(trace)->is_whole;
+	trace_free(trace);
+	return r;
+}
+
+static bool make_file(struct buf *file, uint64_t seed, size_t events, size_t flush_every)
+{
+	struct log_run run;
+	bool good;
+
+	buf_init(file, FILE_MAX);
+	good = log_run_make(&run, seed, events, 2) &&
+	       log_run_write(&run, flush_every, true, file);
+	log_run_release(&run);
+	return good;
+}
+
+/* The block whose header is at `at`. */
+static struct log_block block_at(const struct buf *file, size_t at)
+{
+	struct log_block block = { 0 };
+	size_t skipped;
+
+	CHECK_OK(log_find_block(file->data + at, file->len - at, at, &block, &skipped, NULL), NULL);
+	CHECK_U64(skipped, 0);
+	return block;
+}
+
+void test_log_cut_anywhere(void)
+{
+	struct buf file;
+	size_t border = LOG_FILE_HEADER_BYTES, next = border;
+	uint64_t whole = 0; /* events of the blocks before the cut */
+	struct log_block block = { 0 };
+
+	if (!make_file(&file, 3, 60, 20))
+		return;
+	for (size_t len = 0; len <= file.len; len++) {
+		struct reading r = read_bytes(file.data, len);
+
+		if (len < LOG_FILE_HEADER_BYTES) {
+			CHECK(r.status == (len ? ST_CUT : ST_FORMAT));
+			continue;
+		}
+		if (len == next) {
+			whole += block.kind == LOG_EVENTS ? block.rows : 0;
+			border = next;
+			if (len < file.len)
+				block = block_at(&file, len);
+			next += LOG_HEADER_BYTES + block.size;
+		}
+		CHECK_U64(r.status, len == border ? ST_END : ST_CUT);
+		CHECK_U64(r.unread, len - border);
+		CHECK_U64(r.events, whole);
+		CHECK_U64(r.lost, 0);
+		CHECK_U64(r.is_whole, len == file.len);
+		if (r.status == ST_CUT)
+			CHECK_U64(r.err.at, border);
+	}
+	CHECK_U64(whole, 60);
+	buf_release(&file);
+}
+
+void test_log_cut_text(void)
+{
+	struct buf file;
+	struct reading r;
+
+	if (!make_file(&file, 3, 3000, 0))
+		return;
+	r = read_bytes(file.data, LOG_FILE_HEADER_BYTES + 10);
+	CHECK_STR(r.err.text, "block header is cut off: 10 of 64 bytes");
+	r = read_bytes(file.data, LOG_FILE_HEADER_BYTES + 1234);
+	CHECK(strncmp(r.err.text, "record block is cut off: 1,234 of ", 34) == 0);
+	buf_release(&file);
+}
+
+/* One byte in a hundred is another: nothing crashes, what is read is in order, nothing is made up. */
+void test_log_damage_everywhere(void)
+{
+	struct buf file;
+	uint64_t state = 12345, total = 0;
+	uint8_t *bytes;
+
+	if (!make_file(&file, 5, 400, 50))
+		return;
+	bytes = malloc(file.len);
+	for (unsigned seed = 0; seed < 1000; seed++) {
+		struct reading r;
+		/* from one byte to one in a hundred */
+		size_t changes = 1 + random_u64(&state) % (file.len / 100);
+
+		memcpy(bytes, file.data, file.len);
+		for (size_t i = 0; i < changes; i++)
+			bytes[LOG_FILE_HEADER_BYTES +
+			      random_u64(&state) % (file.len - LOG_FILE_HEADER_BYTES)] ^=
+				(uint8_t)(1 + random_u64(&state) % 255);
+		r = read_bytes(bytes, file.len);
+		CHECK(r.events <= 400);
+		CHECK(!r.is_whole);
+		CHECK(r.events == 400 || r.lost || r.status != ST_END);
+		CHECK(r.status == ST_END || r.err.text[0]);
+		CHECK(r.status == ST_END || r.status == ST_CUT || r.status == ST_FORMAT);
+		total += r.events;
+	}
+	CHECK(total > 1000 * 20); /* and something is read: most blocks are whole */
+	free(bytes);
+	buf_release(&file);
+}
+
+/* A damaged block in the middle costs its rows and no others. */
+void test_log_damaged_block_is_skipped(void)
+{
+	struct buf file;
+	size_t at = LOG_FILE_HEADER_BYTES;
+
+	if (!make_file(&file, 7, 3000, 300))
+		return;
+	while (at < file.len) {
+		struct log_block block = block_at(&file, at);
+		struct reading r;
+
+		if (block.kind == LOG_EVENTS) {
+			file.data[at + LOG_HEADER_BYTES + block.size / 2] ^= 0x40;
+			r = read_bytes(file.data, file.len);
+			CHECK_U64(r.status, ST_END);
+			CHECK_U64(r.events, 3000 - block.rows);
+			CHECK_U64(r.lost, block.rows);
+			file.data[at + LOG_HEADER_BYTES + block.size / 2] ^= 0x40;
+			/* Its header: found again at the next one. */
+			file.data[at + 20] ^= 1;
+			r = read_bytes(file.data, file.len);
+			CHECK_U64(r.status, ST_END);
+			CHECK_U64(r.events, 3000 - block.rows);
+			CHECK_U64(r.lost, 1);
+			file.data[at + 20] ^= 1;
+		}
+		at += LOG_HEADER_BYTES + block.size;
+	}
+	CHECK_U64(read_bytes(file.data, file.len).events, 3000);
+	buf_release(&file);
+}
+
+static void sign_header(uint8_t *header)
+{
+	put_u32(header + 4, crc32c(0, header + 8, LOG_HEADER_BYTES - 8));
+}
+
+/* Each member of a header with the worst numbers, its checksum right. */
+void test_log_header_out_of_range(void)
+{
+	static const struct { uint8_t at, width; } members[] = {
+		{ 8, 2 }, { 10, 2 }, { 12, 2 }, { 14, 2 }, { 16, 4 }, { 20, 4 }, { 24, 4 },
+		{ 28, 4 }, { 32, 8 }, { 40, 8 }, { 48, 8 }, { 56, 8 },
+	};
+	static const uint64_t values[] = { 0, 1, 2, 0x7fff, 0x8001, 0xffff, 0x7fffffff, 0xffffffff,
+					   UINT64_C(10) << 30, INT64_MAX, UINT64_MAX };
+	struct buf file;
+	uint8_t *bytes;
+
+	if (!make_file(&file, 9, 100, 30))
+		return;
+	bytes = malloc(file.len);
+	for (size_t at = LOG_FILE_HEADER_BYTES; at < file.len;
+	     at += LOG_HEADER_BYTES + block_at(&file, at).size) {
+		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
+			for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+				struct reading r;
+
+				memcpy(bytes, file.data, file.len);
+				memcpy(bytes + at + members[m].at, &values[v], members[m].width);
+				sign_header(bytes + at);
+				r = read_bytes(bytes, file.len);
+				CHECK(r.events <= 100);
+				CHECK(r.status == ST_END || r.err.text[0]);
+			}
+		}
+	}
+	free(bytes);
+	buf_release(&file);
+}
+
+/* The payload of every block with each byte changed and signed again: checksums do not help. */
+void test_log_payload_lies(void)
+{
+	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+	struct buf file;
+	uint8_t *bytes;
+
+	if (!make_file(&file, 11, 40, 20))
+		return;
+	bytes = malloc(file.len);
+	for (size_t at = LOG_FILE_HEADER_BYTES; at < file.len;) {
+		struct log_block block = block_at(&file, at);
+
+		for (size_t i = 0; i < block.size; i++) {
+			for (size_t v = 0; v < sizeof(values); v++) {
+				struct log_block lie = block;
+				uint8_t *payload = bytes + at + LOG_HEADER_BYTES;
+				struct reading r;
+
+				if (i % 3 && block.kind == LOG_NAMES)
+					continue; /* most of these bytes are only letters */
+				memcpy(bytes, file.data, file.len);
+				payload[i] = values[v];
+				log_put_block_header(&lie, payload, bytes + at);
+				r = read_bytes(bytes, file.len);
+				CHECK(r.events <= 40);
+				CHECK(r.status == ST_END || r.err.text[0]);
+			}
+		}
+		at += LOG_HEADER_BYTES + block.size;
+	}
+	free(bytes);
+	buf_release(&file);
+}
+
+/* Noise behind a good file header, and no header at all. */
+void test_log_noise(void)
+{
+	uint64_t state = 99;
+	uint8_t bytes[3000];
+
+	for (unsigned seed = 0; seed < 50; seed++) {
+		struct reading r;
+
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)random_u64(&state);
+		r = read_bytes(bytes, sizeof(bytes));
+		CHECK_U64(r.status, ST_FORMAT);
+		log_put_file_header(bytes);
+		r = read_bytes(bytes, sizeof(bytes));
+		CHECK_U64(r.status, ST_FORMAT);
+		CHECK_STR(r.err.text, "no block follows in the last 2,984 bytes");
+		CHECK_U64(r.unread, 2984);
+	}
+}
