@@ -83,7 +83,7 @@ $(B)/pic/%.o: %.c $(B)/flags | packages
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
 $(B)/tacho-convert: $(call objs,convert/main.c $(WRITING) $(READING) $(SCHEMAS))
-$(B)/tacho-analyze: $(call objs,analyze/main.c $(ANALYZE) $(READING) $(SCHEMAS))
+$(B)/tacho-analyze: $(call objs,analyze/main.c convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS))
 $(B)/tacho-record: $(call objs,collector/main.c $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)
@@ -93,7 +93,9 @@ $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 $(B)/libtacho.so: $(call pics,$(COLLECTOR) $(SCHEMAS)) collector/tacho.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--version-script=collector/tacho.map \
-		$(if $(SANFLAGS),,-Wl$(comma)-z$(comma)defs) -Wl,-soname,libtacho.so.1 -o $@ $(filter %.o,$^) -ldl -lm
+		$(if $(SANFLAGS),,-Wl$(comma)-z$(comma)defs) -Wl,-z,nodelete \
+		-Wl,-soname,libtacho.so.1 -o $@ $(filter %.o,$^) -ldl -lm
+	$(Q)ln -sf libtacho.so $(B)/libtacho.so.1
 
 $(B)/tacho.py: collector/tacho.py
 	$(Q)cp $< $@
@@ -127,7 +129,13 @@ check-exports: $(B)/libtacho.so
 	$(Q)sh tests/check-exports.sh $(B)
 check-cli: all
 	$(Q)B=$(B) sh tests/cli/run.sh
-check-collector: all
+$(B)/tests/actor: $(call objs,tests/collector/actor.c) $(B)/libtacho.so
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..'
+$(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lm
+check-collector: all $(B)/tests/actor $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/run.sh
 check-traces: all
 	$(Q)python3 tests/oracle/check_traces.py --bin $(B)

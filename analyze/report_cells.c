@@ -2,6 +2,7 @@
 #include "analyze/report_cells.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { CELL_DEVICE = RANK_KEYS, CELL_STEP, CELL_PHASE, CELL_FIRST_NS };
 static const struct column cell_columns[] = {
@@ -21,19 +22,28 @@ const struct table_type table_cells = {
 	.name = "cells", .member = "cells", .under = &table_ranks, .columns = cell_columns,
 };
 
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
+}
+
 static enum status reach(struct fold *f, struct cells *c, struct error *err)
 {
-	size_t count = sweep_gpu_count(f->sweep), i;
+	size_t count = sweep_gpu_count(f->sweep), more = count - c->gpu_count;
 	struct gpu_cells *wider;
 
-	if (count <= c->gpu_count)
+	if (!more)
 		return ST_OK;
 	wider = realloc(c->gpus, count * sizeof(*wider));
 	if (!wider)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
-	for (i = c->gpu_count; i < count; i++)
-		wider[i] = (struct gpu_cells){ { { 0 } } };
+		return no_memory(err);
 	c->gpus = wider;
+	memset(c->gpus + c->gpu_count, 0, more * sizeof(*wider));
+	wider = realloc(c->outside, count * sizeof(*wider));
+	if (!wider)
+		return no_memory(err);
+	c->outside = wider;
+	memset(c->outside + c->gpu_count, 0, more * sizeof(*wider));
 	c->gpu_count = count;
 	return ST_OK;
 }
@@ -93,7 +103,7 @@ static enum status gap_put(struct cells *c, const struct gap_cell *key, enum cel
 	if (c->gap_count == c->gap_cap) {
 		wider = realloc(c->gaps, cap * sizeof(*wider));
 		if (!wider)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
+			return no_memory(err);
 		c->gaps = wider;
 		c->gap_cap = cap;
 	}
@@ -110,6 +120,10 @@ static enum status per_step_put(struct fold *f, struct cells *c, const struct se
 
 	if (key.phase < SWEEP_PHASES)
 		key.step = seg->step;
+	if (!key.step) {
+		c->outside[seg->gpu].ns[key.phase][class_of(seg)] += ns;
+		return ST_OK;
+	}
 	if (key.step & STEP_GAP)
 		return gap_put(c, &key, class_of(seg), ns, err);
 	if (!c->row || !same_cell(&c->row_key, &key)) {
@@ -167,17 +181,22 @@ static enum status end_gaps(struct fold *f, struct cells *c, struct error *err)
 	return ST_OK;
 }
 
-static enum status end_sums(struct fold *f, struct cells *c, struct error *err)
+/* What has no step; where no step is marked, the window is step 0. */
+static enum status end_sums(struct fold *f, const struct cells *c, const struct gpu_cells *gpus,
+			    struct error *err)
 {
 	struct gap_cell key = { 0 };
 	union value *row;
 
 	for (key.gpu = 0; key.gpu < c->gpu_count; key.gpu++) {
+		uint32_t process = sweep_gpu(f->sweep, key.gpu).process;
+
 		for (key.phase = 0; key.phase < CELL_PHASES; key.phase++) {
-			const uint64_t *ns = c->gpus[key.gpu].ns[key.phase];
+			const uint64_t *ns = gpus[key.gpu].ns[key.phase];
 
 			if (!(ns[0] | ns[1] | ns[2] | ns[3]))
 				continue;
+			key.step = f->steps[process].is_inferred && key.phase < SWEEP_PHASES;
 			TRY(row_find(f, &key, &row, err));
 			row_add(row, ns);
 		}
@@ -187,7 +206,10 @@ static enum status end_sums(struct fold *f, struct cells *c, struct error *err)
 
 enum status cells_end(struct fold *f, struct cells *c, struct error *err)
 {
-	return f->per_step ? end_gaps(f, c, err) : end_sums(f, c, err);
+	if (!f->per_step)
+		return end_sums(f, c, c->gpus, err);
+	TRY(end_gaps(f, c, err));
+	return end_sums(f, c, c->outside, err);
 }
 
 void cells_sum(const struct fold *f, const struct cells *c, uint32_t process, unsigned phase,
@@ -206,5 +228,6 @@ void cells_sum(const struct fold *f, const struct cells *c, uint32_t process, un
 void cells_release(struct cells *c)
 {
 	free(c->gpus);
+	free(c->outside);
 	free(c->gaps);
 }

@@ -21,7 +21,8 @@ struct gap_cell { /* launched between two marks: whether that is a step's is kno
 	uint64_t ns[CELL_CLASSES];
 };
 struct cells {
-	struct gpu_cells *gpus; /* by the sweep's index */
+	struct gpu_cells *gpus;    /* by the sweep's index */
+	struct gpu_cells *outside; /* likewise, of what was launched in no step; --per-step only */
 	size_t gpu_count;
 	struct gap_cell *gaps;
 	size_t gap_count, gap_cap;

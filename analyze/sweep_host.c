@@ -176,9 +176,13 @@ enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, stru
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			TRY(gpu_window_close(s, h, (uint32_t)i, err));
+	if (!h->has_host)
+		h->host_ns = h->host_begin_ns = h->begin_ns;
 	rest.end_ns = host_certain_ns(s, h, h->gpu_end_ns);
 	rest.begin_ns = earlier(h->host_ns, rest.end_ns);
 	wall_put(s, h, &rest);
+	/* before the host's first event, but not before the first GPU event */
+	sums_put(&h->wall, &rest, h->host_begin_ns - h->begin_ns);
 	sums_add(&h->total, &h->wall);
 	*end_ns = later(rest.end_ns, h->begin_ns);
 	return ST_OK;

@@ -122,15 +122,14 @@ enum status config_check(struct config *c, struct error *err)
 	return ST_OK;
 }
 
-/* The program may go elsewhere before the log is opened. */
-static void make_absolute(struct config *c)
+/* The folder from the root: the program may go elsewhere before the log is opened. */
+static char *copy_text(const struct option *row, const char *text)
 {
 	char here[2048], *path;
 
-	if (c->out[0] == '/' || !getcwd(here, sizeof(here)))
-		return;
-	if (asprintf(&path, "%s/%s", here, c->out) >= 0)
-		c->out = path;
+	if (row->at != AT(out) || text[0] == '/' || !getcwd(here, sizeof(here)))
+		return strdup(text);
+	return asprintf(&path, "%s/%s", here, text) < 0 ? NULL : path;
 }
 
 static void copy_texts(struct config *c)
@@ -143,10 +142,9 @@ static void copy_texts(struct config *c)
 		if (row->type != OPTION_TEXT)
 			continue;
 		text = (const char **)(void *)((char *)c + row->at);
-		copy = strdup(*text);
+		copy = copy_text(row, *text);
 		*text = copy ? copy : row->fallback;
 	}
-	make_absolute(c);
 }
 
 void config_look_around(struct config *c, char *const *envp)

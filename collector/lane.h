@@ -51,6 +51,7 @@ struct lane {
 	/* Under the session's lock. */
 	struct lane *next;     /* all lanes; does not change */
 	uint32_t tid;
+	char thread_name[16];  /* as it was at first; NUL-terminated */
 	uint64_t owners;       /* threads that had it */
 	uint64_t windows_closed; /* windows whose open ranges were told */
 	bool dead;             /* the owner ended */

@@ -37,10 +37,9 @@ static const struct option record_options[] = {
 	{ 0 }
 };
 
-static int complain(const char *text)
+static void complain(const char *text)
 {
 	fprintf(stderr, "tacho-record: %s\n", text);
-	return 0;
 }
 
 /* ---- options: defaults, file, environment, command line; later wins ---- */
@@ -216,16 +215,19 @@ static void say_library(const char *library)
 
 static void say_folder(const char *folder)
 {
+	struct error err;
 	struct statvfs v;
+	bool made = false;
 
-	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-		printf("logs      %s: %s\n", folder, strerror(errno));
-	else if (access(folder, W_OK) != 0 || statvfs(folder, &v) != 0)
+	if (store_make_folder(folder, &made, &err) != ST_OK)
+		printf("logs      %s\n", err.text);
+	else if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &v) != 0)
 		printf("logs      %s cannot be written to: %s\n", folder, strerror(errno));
 	else
 		printf("logs      %s can be written to, %.1f GiB free\n", folder,
 		       (double)v.f_bavail * (double)v.f_frsize / (1 << 30));
-	rmdir(folder); /* only if it is empty */
+	if (made)
+		rmdir(folder);
 }
 
 static int doctor(const struct config *c, const char *library)
@@ -279,16 +281,21 @@ static void set_environment(struct config *c, const char *library)
 	buf_release(&preload);
 }
 
-static void check_folder(const char *folder)
+/* Returns whether the folder was made here. */
+static bool prepare_folder(const char *folder)
 {
 	char text[PATH_MAX + 128];
+	struct error err;
+	bool made = false;
+	enum status status = store_make_folder(folder, &made, &err);
 
-	if ((mkdir(folder, 0777) == 0 || errno == EEXIST || errno == ENOENT) &&
-	    (access(folder, W_OK) == 0 || errno == ENOENT))
-		return;
-	snprintf(text, sizeof(text), "%s: %s; the command runs without a log", folder,
-		 strerror(errno));
-	complain(text);
+	if (status == ST_OK && access(folder, W_OK | X_OK) != 0)
+		status = fail(&err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
+	if (status != ST_OK) {
+		snprintf(text, sizeof(text), "%s; the command runs without a log", err.text);
+		complain(text);
+	}
+	return made;
 }
 
 static void run_command(char **command)
@@ -334,9 +341,9 @@ static int end_as(int status)
 static int record(struct config *c, const struct record *o, const char *library, char **command)
 {
 	struct found before, after;
+	bool made = prepare_folder(c->out);
 	int status;
 
-	check_folder(c->out);
 	found_init(&before);
 	found_init(&after);
 	found_look(&before, c->out, c->host);
@@ -353,6 +360,8 @@ static int record(struct config *c, const struct record *o, const char *library,
 	found_look(&after, c->out, c->host);
 	if (!o->quiet && !(WIFEXITED(status) && WEXITSTATUS(status) >= NOT_EXECUTABLE))
 		found_tell(&before, &after, c->out);
+	if (made)
+		rmdir(c->out); /* stays, if something is in it */
 	found_release(&before);
 	found_release(&after);
 	return end_as(status);

@@ -63,14 +63,18 @@ static uint32_t add(const char *text, size_t len, uint64_t hash)
 
 uint32_t name_find(const char *text)
 {
-	size_t len = text ? strnlen(text, NAMES_TEXT_MAX) : 0, slot;
-	uint64_t hash = hash_text(text, len);
-	uint32_t id = search(text, len, hash, &slot);
+	size_t len, slot;
+	uint64_t hash;
+	uint32_t id;
 
+	text = text ? text : "";
+	len = strnlen(text, NAMES_TEXT_MAX);
+	hash = hash_text(text, len);
+	id = search(text, len, hash, &slot);
 	if (id)
 		return id;
 	pthread_mutex_lock(&lock);
-	id = add(text ? text : "", len, hash);
+	id = add(text, len, hash);
 	pthread_mutex_unlock(&lock);
 	return id;
 }

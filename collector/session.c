@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
@@ -347,6 +348,7 @@ static struct lane *take_lane(void)
 	l->next_step = 0;
 	l->dead = l->stale = false;
 	l->tid = (uint32_t)gettid();
+	prctl(PR_GET_NAME, l->thread_name);
 	l->owners++;
 	l->windows_closed = last_ended();
 	pthread_setspecific(key, l);
@@ -392,6 +394,9 @@ static void thread_ends(void *arg)
 	l->dead = true;
 	if (s.step_lane == l)
 		s.step_lane = NULL;
+	/* threads come and go faster than their rings are emptied */
+	if (s.writer && s.ring_bytes > s.config->memory / 4)
+		writer_wake(s.writer);
 	pthread_mutex_unlock(&lock);
 }
 

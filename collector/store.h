@@ -16,6 +16,7 @@
 
 #include "schemas/log.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct store {
@@ -45,5 +46,8 @@ struct store_type {
 	void (*close)(struct store *s);           /* frees */
 };
 extern const struct store_type store_file;
+
+/* Makes a folder and those that it lies in; *made (may be NULL): it was not there. */
+enum status store_make_folder(const char *folder, bool *made, struct error *err);
 
 #endif

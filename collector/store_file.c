@@ -29,7 +29,7 @@ struct store_file {
 	bool full;
 };
 
-static enum status make_folder(const char *folder, struct error *err)
+enum status store_make_folder(const char *folder, bool *made, struct error *err)
 {
 	char path[FOLDER_MAX];
 	char *p;
@@ -43,9 +43,15 @@ static enum status make_folder(const char *folder, struct error *err)
 		mkdir(path, 0777); /* the last one tells */
 		*p = '/';
 	}
-	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		return fail(err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
-	return ST_OK;
+	if (made)
+		*made = false;
+	if (mkdir(path, 0777) == 0) {
+		if (made)
+			*made = true;
+		return ST_OK;
+	}
+	return errno == EEXIST ? ST_OK :
+	       fail(err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
 }
 
 static void format_name(const struct store_place *place, unsigned n, char *out, size_t cap)
@@ -106,7 +112,7 @@ static enum status file_open(struct store **out, const struct store_place *place
 
 	if (!s)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a log");
-	status = make_folder(place->folder, err);
+	status = store_make_folder(place->folder, NULL, err);
 	if (status == ST_OK)
 		status = open_new(place, &s->fd, err);
 	if (status != ST_OK) {

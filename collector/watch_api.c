@@ -54,13 +54,14 @@ static uint32_t name_of(struct writer *w, uint32_t id)
 	return known.names[id];
 }
 
-static uint32_t thread_name(struct writer *w, uint32_t tid)
+/* As it is now: names are often given after the first event.  A thread that is gone had one. */
+static uint32_t thread_name(struct writer *w, const struct lane *l)
 {
 	char path[64], text[32];
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", l->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, text, sizeof(text));
@@ -68,7 +69,9 @@ static uint32_t thread_name(struct writer *w, uint32_t tid)
 	}
 	while (n > 0 && text[n - 1] == '\n')
 		n--;
-	return n > 0 ? writer_name(w, text, (size_t)n) : 0;
+	if (n > 0)
+		return writer_name(w, text, (size_t)n);
+	return writer_name(w, l->thread_name, strnlen(l->thread_name, sizeof(l->thread_name)));
 }
 
 static uint32_t thread_track(struct writer *w, struct lane *l)
@@ -78,7 +81,7 @@ static uint32_t thread_track(struct writer *w, struct lane *l)
 
 	if (l->track_log == writer_log(w) && l->track_owner == l->owners)
 		return l->track;
-	track.name = thread_name(w, l->tid);
+	track.name = thread_name(w, l);
 	l->track = writer_track(w, &track);
 	l->track_log = writer_log(w);
 	l->track_owner = l->owners;

@@ -276,6 +276,8 @@ static void put_track_meta(struct metas *m, const struct track *k)
 	const char *name = trace_text(m->f->trace, k->name, &len);
 	char made[64];
 
+	if (!len && !m->f->is_native) /* the file named all it had; this row may be made up */
+		return;
 	if (!len) {
 		len = (size_t)snprintf(made, sizeof(made), "%s %lld ",
 				       k->home == HOME_STREAM ? "stream" : "thread",

@@ -25,9 +25,9 @@ void input_close(struct input *in); /* accepts NULL */
 const char *input_path(const struct input *in); /* as given, for messages; "-" is "(stdin)" */
 
 /*
- * At least `want` bytes (at most INPUT_PEEK_MAX) from the present place, fewer only where the input ends;
- * *len may be more than asked for.  Borrowed until the next peek; skip keeps it.  Damage inside
- * the compression is ST_CUT or ST_FORMAT, once everything before it has been given.
+ * At least `want` bytes (at most INPUT_PEEK_MAX) from the present place, fewer only where the
+ * input ends; *len may be more than asked for.  Borrowed until the next peek; skip keeps it.
+ * Damage inside the compression is ST_CUT or ST_FORMAT, once everything before it has been given.
  */
 enum status input_peek(struct input *in, size_t want, const uint8_t **bytes, size_t *len,
 		       struct error *err);

@@ -109,10 +109,8 @@ static bool is_blank(uint8_t c)
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
+static const uint8_t *skip_many_blanks(const uint8_t *p, const uint8_t *end)
 {
-	if (p < end && *p > ' ')
-		return p;
 #ifdef __SSE2__
 	while (end - p >= 16) {
 		__m128i v = _mm_loadu_si128((const __m128i *)p);
@@ -131,6 +129,16 @@ static const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
 	while (p < end && is_blank(*p))
 		p++;
 	return p;
+}
+
+/* Mostly there is none, or one behind a comma or colon. */
+static inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
+{
+	if (p < end && *p > ' ')
+		return p;
+	if (end - p > 1 && p[0] == ' ' && p[1] > ' ')
+		return p + 1;
+	return skip_many_blanks(p, end);
 }
 
 /* The next quote or backslash, or `end`; *high gathers whether bytes >= 0x80 were passed. */

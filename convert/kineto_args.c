@@ -13,7 +13,7 @@ enum {
 	KEY_BYTES = 48, /* longer keys are looked up each time */
 	EXPECTED = 48,
 	ATTRS_BYTES = 1 << 20,
-	TEXT_BYTES = 64 << 20, /* an escape of six bytes may stand for one that JSON needs six for */
+	TEXT_BYTES = 64 << 20, /* of one value; repairs make it longer than the input */
 };
 
 enum role {

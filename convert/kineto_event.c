@@ -23,6 +23,9 @@ static void event_clear(struct kineto_event *e)
 	struct buf args = e->args, others = e->others;
 
 	*e = (struct kineto_event){ .args = args, .others = others };
+#define X(name) e->name.text = "";
+	KINETO_MEMBER_LIST(X)
+#undef X
 	buf_clear(&e->args);
 	buf_clear(&e->others);
 }

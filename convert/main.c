@@ -9,6 +9,7 @@
 #include "convert/options.h"
 #include "convert/out.h"
 #include "convert/progress.h"
+#include "convert/progress_account.h"
 #include "convert/pump.h"
 #include "convert/sink.h"
 #include "schemas/unit.h"
@@ -58,7 +59,8 @@ struct run {
 	struct lane lanes[LANES];
 	struct buf names; /* of files in the folder so far, each with its NUL */
 	enum status worst; /* of inputs that failed while the run went on */
-	uint64_t files, events_in, written, left_out, lost[LOSS_END], lost_all;
+	struct account account;
+	uint64_t files;
 	_Atomic(struct input *) reading;
 	_Atomic uint64_t events; /* that passed, for the progress line */
 };
@@ -167,6 +169,7 @@ static enum status lane_put(void *self, const struct event *events, size_t count
 			    struct error *err)
 {
 	struct lane *l = self;
+	struct run *r = l->run;
 	size_t first = 0;
 
 	if (!l->sink) {
@@ -177,6 +180,10 @@ static enum status lane_put(void *self, const struct event *events, size_t count
 			return ST_OK;
 		TRY(lane_start(l, events[first].begin_ns, err));
 	}
+	for (size_t i = 0; i < count; i++)
+		r->account.unknown_kind += events[i].kind == KIND_UNKNOWN &&
+			(!l->process ||
+			 trace_get_track(l->trace, events[i].track)->process == l->process);
 	return l->sink->type->put(l->sink, events, count, err);
 }
 
@@ -189,8 +196,8 @@ static enum status lane_finish(struct lane *l, struct error *err)
 		TRY(lane_start(l, 0, err));
 	if (l->sink->type->close)
 		TRY(l->sink->type->close(l->sink, err));
-	r->written += l->sink->written;
-	r->left_out += l->sink->left_out;
+	r->account.events_out += l->sink->written;
+	r->account.left_out += l->sink->left_out;
 	l->sink->type->free(l->sink);
 	l->sink = NULL;
 	return ST_OK;
@@ -278,15 +285,6 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 	return pipeline_open(&l->pipeline, l->trace, l->inputs, count, &how, err);
 }
 
-/* What the reading lost and what it found, into the account. */
-static void add_account(struct run *r, struct trace *t)
-{
-	r->events_in += trace_provenance(t)->events;
-	r->lost_all += trace_lost_total(t, 0);
-	for (unsigned why = 0; why < LOSS_END; why++)
-		r->lost[why] += trace_lost(t, 0, (enum loss)why);
-}
-
 /* ---- a sink that draws all inputs on one timeline ---- */
 
 static enum status convert_whole(struct run *r, struct error *err, const char **file)
@@ -302,7 +300,7 @@ static enum status convert_whole(struct run *r, struct error *err, const char **
 		status = lane_open(r, 0, l.trace, 0, err);
 		if (status == ST_OK)
 			status = pump_lanes(r, l.pipeline.top, 1, &source_failed, err);
-		add_account(r, l.trace);
+		account_add(&r->account, l.trace);
 	}
 	if (source_failed) {
 		note_fault(r, only, err);
@@ -355,7 +353,7 @@ static enum status convert_some(struct run *r, struct loaded *l, uint32_t *from,
 	size_t count = 0, most = r->is_folder ? LANES : 1;
 
 	if (!process && trace_count(l->trace, TRACE_PROCESSES)) { /* all are cut out */
-		r->lost[LOSS_CUT_OUT] += trace_provenance(l->trace)->events;
+		r->account.lost[LOSS_CUT_OUT] += trace_provenance(l->trace)->events;
 		*from = 0;
 		return ST_OK;
 	}
@@ -388,7 +386,7 @@ static enum status convert_input(struct run *r, size_t i, bool *input_failed, st
 			status = ST_OK;
 		}
 		if (l.trace && !from)
-			add_account(r, l.trace);
+			account_add(&r->account, l.trace);
 		unload(r, &l);
 	} while (status == ST_OK && from);
 	*input_failed |= fault != ST_OK;
@@ -411,13 +409,13 @@ static enum status convert_each(struct run *r, struct error *err)
 
 /* ---- the end of a run ---- */
 
-static enum status commit(struct run *r, uint64_t *bytes, struct error *err)
+static enum status commit(struct run *r, const char *account, uint64_t *bytes, struct error *err)
 {
 	if (r->common.strict && r->worst != ST_OK)
 		return fail(err, r->worst, NOWHERE, "nothing was written, because of --strict");
-	if (r->common.strict && r->lost_all)
-		return fail(err, ST_FORMAT, NOWHERE, "%llu losses, and nothing was written, because "
-			    "of --strict", (unsigned long long)r->lost_all);
+	if (r->common.strict && r->account.lost_all)
+		return fail(err, ST_FORMAT, NOWHERE, "nothing was written, because of --strict: %s",
+			    account);
 	for (size_t i = 0; i < LANES; i++) {
 		if (!r->lanes[i].out)
 			continue;
@@ -439,46 +437,22 @@ static void release(struct run *r)
 	input_paths_free(&r->paths);
 }
 
-static void put_reasons(const struct run *r, struct buf *b)
-{
-	const char *before = " (";
-
-	for (unsigned why = 0; why < LOSS_END; why++) {
-		if (!r->lost[why])
-			continue;
-		buf_putf(b, "%s%llu %s", before, (unsigned long long)r->lost[why],
-			 loss_text((enum loss)why));
-		before = ", ";
-	}
-	if (r->left_out)
-		buf_putf(b, "%s%llu that %s has no place for", before,
-			 (unsigned long long)r->left_out, r->type->name);
-	if (before[0] == ',' || r->left_out)
-		buf_put_byte(b, ')');
-}
-
-/* One line: what came in, what went out, and why they differ. */
-static void put_account(const struct run *r, uint64_t bytes)
+/* One line: what came in, what went out, and why they differ; where it is. */
+static void put_account(const struct run *r, const char *account, uint64_t bytes)
 {
 	const char *o = r->common.output;
-	struct buf b;
 
 	if (r->common.quiet || !r->files)
 		return;
-	buf_init(&b, TEXT_CEILING);
-	buf_putf(&b, "tacho-convert: %llu events in, %llu out",
-		 (unsigned long long)r->events_in, (unsigned long long)r->written);
-	put_reasons(r, &b);
+	fprintf(stderr, "tacho-convert: %s", account);
 	if (r->is_folder)
-		buf_putf(&b, "; %llu %s in %s", (unsigned long long)r->files,
-			 r->files == 1 ? "file" : "files", o);
+		fprintf(stderr, "; %llu %s in %s", (unsigned long long)r->files,
+			r->files == 1 ? "file" : "files", o);
 	else if (o && strcmp(o, "-") != 0)
-		buf_putf(&b, "; %s", o);
-	buf_putf(&b, ", %.*f %s", bytes < 100000 ? 0 : 1,
-		 bytes < 100000 ? (double)bytes : (double)bytes / 1e6,
-		 bytes < 100000 ? "bytes" : "MB");
-	fprintf(stderr, "%s\n", buf_text(&b));
-	buf_release(&b);
+		fprintf(stderr, "; %s", o);
+	fprintf(stderr, ", %.*f %s\n", bytes < 100000 ? 0 : 1,
+		bytes < 100000 ? (double)bytes : (double)bytes / 1e6,
+		bytes < 100000 ? "bytes" : "MB");
 }
 
 static enum status convert(struct run *r, char *const *operands, size_t count)
@@ -487,6 +461,7 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 	const char *file = NULL;
 	uint64_t bytes = 0;
 	struct progress_ticker *ticker = NULL;
+	struct buf account;
 	enum status status = input_paths_find(&r->paths, operands, count, &err);
 
 	if (!r->common.quiet && isatty(STDERR_FILENO))
@@ -498,15 +473,18 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 	else if (status == ST_OK)
 		status = convert_each(r, &err);
 	progress_stop(ticker);
-	if (status == ST_OK && !r->files && r->lost[LOSS_CUT_OUT])
+	if (status == ST_OK && !r->files && r->account.lost[LOSS_CUT_OUT])
 		status = fail(&err, ST_USAGE, NOWHERE, "--ranks %.60s: the input has no such rank",
 			      r->cut.ranks);
+	buf_init(&account, TEXT_CEILING);
+	account_put(&r->account, r->type->name, &account);
 	if (status == ST_OK)
-		status = commit(r, &bytes, &err);
+		status = commit(r, buf_text(&account), &bytes, &err);
 	if (status != ST_OK)
 		say(file, &err);
 	else
-		put_account(r, bytes);
+		put_account(r, buf_text(&account), bytes);
+	buf_release(&account);
 	return status != ST_OK ? status : r->worst;
 }
 

@@ -18,12 +18,77 @@ static struct budget budget_share(const struct budget *whole, size_t count)
 	return share;
 }
 
-static enum status input_fail(struct input *in, size_t count, enum status status,
-			      const struct error *why, struct error *err)
+/* Who has one input knows which it is; of many the fault says it, place and all. */
+static enum status input_fail(const char *path, enum status status, const struct error *why,
+			      struct error *err)
 {
-	if (count == 1) /* who has one input knows which it is */
+	if (!path)
 		return fail(err, status, why->at, "%s", why->text);
-	return fail(err, status, why->at, "%s: %s", input_path(in), why->text);
+	if (why->at == NOWHERE)
+		return fail(err, status, NOWHERE, "%s: %s", path, why->text);
+	return fail(err, status, NOWHERE, "%s: byte %llu: %s", path, (unsigned long long)why->at,
+		    why->text);
+}
+
+/* One of many: a source that passes everything on and puts its name to its fault. */
+struct named_source {
+	struct source source, *below;
+	const char *path; /* borrowed from the input */
+};
+
+static enum status named_next(struct source *source, struct batch *out, struct error *err)
+{
+	struct named_source *s = (struct named_source *)source;
+	struct error own = { .at = NOWHERE };
+	enum status status = source_next(s->below, out, &own);
+
+	if (status == ST_OK || status == ST_END)
+		return status;
+	return input_fail(s->path, status, &own, err);
+}
+
+static void named_close(struct source *source)
+{
+	struct named_source *s = (struct named_source *)source;
+
+	source_close(s->below);
+	free(s);
+}
+
+static const struct source_type named_type = {
+	.name = "named",
+	.help = "one of many inputs",
+	.next = named_next,
+	.close = named_close,
+};
+
+/* Owns `below` from here on, even on failure. */
+static enum status named_open(struct source **out, struct source *below, const char *path,
+			      struct error *err)
+{
+	struct named_source *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (!s) {
+		source_close(below);
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
+	}
+	*s = (struct named_source){ { &named_type }, below, path };
+	*out = &s->source;
+	return ST_OK;
+}
+
+static enum status one_open(struct source **out, struct trace *trace, struct input *in,
+			    bool is_alone, const struct budget *share, const struct cut *wanted,
+			    struct error *err)
+{
+	const char *path = is_alone ? NULL : input_path(in);
+	struct error own = { .at = NOWHERE };
+	enum status status = source_open(out, in, trace, share, wanted, &own);
+
+	if (status != ST_OK)
+		return input_fail(path, status, &own, err);
+	return is_alone ? ST_OK : named_open(out, *out, path, err);
 }
 
 /* All inputs as one source; what was opened is closed again on an error. */
@@ -33,17 +98,13 @@ static enum status sources_open(struct source **out, struct trace *trace,
 {
 	struct source **sources = calloc(count, sizeof(*sources));
 	struct budget share = budget_share(how->budget, count);
-	struct error own = { 0 };
 	enum status status = ST_OK;
 	size_t i;
 
 	if (!sources)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
-	for (i = 0; i < count && status == ST_OK; i++) {
-		status = source_open(&sources[i], inputs[i], trace, &share, how->cut, &own);
-		if (status != ST_OK)
-			status = input_fail(inputs[i], count, status, &own, err);
-	}
+	for (i = 0; i < count && status == ST_OK; i++)
+		status = one_open(&sources[i], trace, inputs[i], count == 1, &share, how->cut, err);
 	if (status == ST_OK)
 		status = merge_open(out, sources, NULL, count, how->budget, err);
 	else

@@ -20,7 +20,7 @@ enum {
 	LINES_BYTES = 32 * 1024,
 	TIME_WIDTH = 16,
 	DURATION_WIDTH = 14,
-	KIND_WIDTH = 8,
+	KIND_WIDTH = 15,
 	TRACK_WIDTH = 26,
 };
 
@@ -242,14 +242,18 @@ static void put_members(struct text *t, const struct event *e)
 
 /* ---- events ---- */
 
-static void put_kind(struct buf *b, const struct event *e)
+/* The word of a kind that only the writer of a log knew is in its shape. */
+static void put_kind(struct text *t, struct buf *b, const struct event *e)
 {
+	const struct attr *own = trace_find_attr(t->trace, e->shape, ".kind");
 	const char *word = e->kind == KIND_RANGE ? range_class_word(e->subkind)
 						 : kind_word(e->kind);
 
 	if (e->kind == KIND_API && e->subkind == API_DRIVER)
 		word = "driver";
-	if (word[0])
+	if (!word[0] && own && own->type == ATTR_TEXT)
+		put_name(b, t->trace, (uint32_t)own->bits);
+	else if (word[0])
 		buf_put_text(b, word);
 	else
 		buf_putf(b, "kind_%u", e->kind);
@@ -283,7 +287,7 @@ static void put_event(struct text *t, const struct event *e)
 		put_ms(b, e->end_ns - e->begin_ns, DURATION_WIDTH);
 	buf_put_text(b, "  ");
 	column = b->len;
-	put_kind(b, e);
+	put_kind(t, b, e);
 	pad(b, column, KIND_WIDTH);
 	column = b->len;
 	put_track(t, b, trace_get_track(t->trace, e->track));
@@ -382,7 +386,7 @@ static void put_losses(struct text *t)
 		uint64_t count = trace_lost(t->trace, 0, (enum loss)why);
 
 		if (count > t->lost[why])
-			buf_putf(&t->lines, "# lost: %llu %s\n",
+			buf_putf(&t->lines, "# note: %llu %s\n",
 				 (unsigned long long)(count - t->lost[why]),
 				 loss_text((enum loss)why));
 		t->lost[why] = count;

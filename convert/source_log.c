@@ -370,11 +370,20 @@ static enum status heap_room(struct log_source *s, struct error *err)
 	return ST_OK;
 }
 
+/* Damage that shows only when a block is read. */
+static void lose_rows(struct log_source *s, uint64_t rows)
+{
+	if (!rows)
+		return;
+	trace_lose(s->trace, 0, LOSS_DAMAGED, rows);
+	trace_provenance(s->trace)->is_whole = false;
+}
+
 /* A cursor that stands before its next event, or has ended. */
 static void put_cursor(struct log_source *s, struct log_cursor *c)
 {
 	if (!log_cursor_event(c)) {
-		trace_lose(s->trace, 0, LOSS_DAMAGED, log_cursor_lost(c));
+		lose_rows(s, log_cursor_lost(c));
 		s->spare[s->spares++] = c;
 		return;
 	}
@@ -397,7 +406,7 @@ static enum status open_next(struct log_source *s, struct error *err)
 	c = s->spare[s->spares - 1];
 	st = log_cursor_open(c, s->in, block, s->next, s->tables, err);
 	if (st == ST_FORMAT) {
-		trace_lose(s->trace, 0, LOSS_DAMAGED, block->rows);
+		lose_rows(s, block->rows);
 		return ST_OK;
 	}
 	TRY(st);

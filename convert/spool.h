@@ -7,14 +7,12 @@
  *
  *	an unsorted source      group 0 for all: time order
  *	sink xplane             group = line: the lines of a plane one after the other
- *	too many inputs         merged in groups, each group through a spool
  *
  * A spool that never passes its budget touches no disk.  It uses half of budget->opening, but
  * never less than SPOOL_LEAST, while events go in and, with a smaller share, on the way out; and
- * 40 bytes for each group of each run.  Runs hold rows, not the log's column
- * blocks: blocks are of one layout each, so a run of them would need a cursor per layout, and a
- * merge of many runs the memory of all those cursors.  A row is a few varints (time from the row
- * before, duration, site, join, amount, vary words), so scratch stays near the log's size.
+ * 40 bytes for each group of each run.  Runs hold rows, not the log's column blocks: blocks are of
+ * one layout each, so a run of them would need a cursor per layout, and a merge of many runs the
+ * memory of all those cursors.  A row is a few varints (spool_row.h), some 20 bytes.
  */
 #ifndef CONVERT_SPOOL_H
 #define CONVERT_SPOOL_H

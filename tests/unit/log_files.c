@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { TRACKS = 7, NAMES = 40, SHAPES = 60, SHAPE_KEYS = 5, CEILING = 256 << 20 };
+enum { TRACKS = 7, NAMES = 40, SITES = 120, SHAPES = SITES / 2, SHAPE_KEYS = 5, CEILING = 256 << 20 };
 
 static uint64_t below(uint64_t *state, uint64_t limit)
 {
@@ -85,7 +86,7 @@ static void make_tables(struct trace *t, uint64_t *state, unsigned rows)
 
 static void make_sites(struct trace *t, uint64_t *state, struct site *sites, unsigned count)
 {
-	uint32_t tracks[TRACKS], shapes[SHAPES];
+	uint32_t tracks[TRACKS], shapes[SHAPES], shape_count = count / 2;
 
 	for (unsigned i = 0; i < TRACKS; i++) {
 		struct track k = { .home = (enum home)(i % 4), .process = 1, .device = i % 2,
@@ -95,13 +96,13 @@ static void make_sites(struct trace *t, uint64_t *state, struct site *sites, uns
 		tracks[i] = trace_track(t, &k, NULL);
 		trace_add_launches(t, tracks[i], i * 5);
 	}
-	for (unsigned i = 0; i < SHAPES; i++)
+	for (unsigned i = 0; i < shape_count; i++)
 		shapes[i] = make_shape(t, state, SHAPE_KEYS);
 	for (unsigned i = 0; i < count; i++) {
 		sites[i] = (struct site){
 			.track = tracks[below(state, TRACKS)],
 			.name = numbered(t, "event", below(state, NAMES)),
-			.shape = shapes[below(state, SHAPES)],
+			.shape = shapes[below(state, shape_count)],
 			.kind = (uint8_t)below(state, KIND_END),
 			.subkind = (uint8_t)below(state, 10),
 		};
@@ -138,14 +139,15 @@ static void make_event(struct log_run *run, uint64_t *state, struct event *e,
 bool log_run_make(struct log_run *run, uint64_t seed, size_t count, unsigned tables)
 {
 	uint64_t state = seed * 2 + 1, now = UINT64_C(1700000000000000000), *word;
-	struct site sites[120];
+	unsigned site_count = count < 1000 ? 10 : SITES;
+	struct site sites[SITES];
 
 	memset(run, 0, sizeof(*run));
 	if (!CHECK_OK(trace_new(&run->trace, CEILING, NULL), NULL))
 		return false;
 	trace_provenance(run->trace)->epoch_known = true;
 	make_tables(run->trace, &state, tables);
-	make_sites(run->trace, &state, sites, 120);
+	make_sites(run->trace, &state, sites, site_count);
 	run->events = calloc(count + 1, sizeof(*run->events));
 	run->vary = calloc(count * SHAPE_KEYS + 1, sizeof(*run->vary));
 	run->count = count;
@@ -154,7 +156,7 @@ bool log_run_make(struct log_run *run, uint64_t seed, size_t count, unsigned tab
 		struct event *e = &run->events[i];
 		uint32_t vary;
 
-		make_event(run, &state, e, &sites[below(&state, 120)], &now);
+		make_event(run, &state, e, &sites[below(&state, site_count)], &now);
 		e->step = (uint32_t)i;
 		vary = trace_get_shape(run->trace, e->shape)->vary_count;
 		e->vary = vary ? word : NULL;
@@ -212,17 +214,17 @@ bool log_run_write(const struct log_run *run, size_t flush_every, bool with_end,
 
 struct input *log_input(const void *bytes, size_t len)
 {
-	char path[] = "/tmp/tacho-test-XXXXXX";
+	char path[64];
 	struct input *in = NULL;
 	struct error err = { 0 };
-	int fd = mkstemp(path);
+	int fd = memfd_create("log", 0);
 
 	if (!CHECK(fd >= 0))
 		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (CHECK(write(fd, bytes, len) == (ssize_t)len))
 		CHECK_OK(input_open(&in, path, "/tmp", &err), &err);
 	close(fd);
-	unlink(path);
 	return in;
 }
 

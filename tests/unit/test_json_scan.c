@@ -59,7 +59,8 @@ void test_json_tokens(void)
 	check_tokens("{\"a\":[1]}", "{ Ka [ N1 ] } .");
 	check_tokens(" \n{ \"a\" : [ ] , \"b\":{}\t}\r\n", "{ Ka [ ] Kb { } } .");
 	check_tokens("[true,false,null,-0,0.5e+3,1E9]", "[ t f n N-0 N0.5e+3 N1E9 ] .");
-	check_tokens("[NaN,Infinity,-Infinity,N/A,-5]", "[ ?NaN ?Infinity ?-Infinity ?N/A N-5 ] .");
+	check_tokens("[NaN,Infinity,-Infinity,N/A,-5]",
+		     "[ ?NaN ?Infinity ?-Infinity ?N/A N-5 ] .");
 	check_tokens("\"x\"", "Sx .");
 	check_tokens("12", "N12 .");
 	check_tokens("\xef\xbb\xbf[]", "[ ] .");
@@ -413,7 +414,8 @@ static void put_random_value(struct buf *out, uint64_t *random, unsigned depth)
 		buf_put_text(out, words[n % 7]);
 	} else {
 		buf_putf(out, "%.*g", (int)(bits >> 16 & 15) + 1,
-			 (double)(int64_t)random_u64(random) / (double)(1 << (bits >> 20 & 31) / 2));
+			 (double)(int64_t)random_u64(random) /
+				 (double)(1 << (bits >> 20 & 31) / 2));
 	}
 	put_blank(out, random);
 }

@@ -39,7 +39,7 @@ static bool make_file(struct buf *file, uint64_t seed, size_t events, size_t flu
 	bool good;
 
 	buf_init(file, FILE_MAX);
-	good = log_run_make(&run, seed, events, 2) &&
+	good = log_run_make(&run, seed, events, 1) &&
 	       log_run_write(&run, flush_every, true, file);
 	log_run_release(&run);
 	return good;
@@ -63,7 +63,7 @@ void test_log_cut_anywhere(void)
 	uint64_t whole = 0; /* events of the blocks before the cut */
 	struct log_block block = { 0 };
 
-	if (!make_file(&file, 3, 60, 20))
+	if (!make_file(&file, 3, 60, 30))
 		return;
 	for (size_t len = 0; len <= file.len; len++) {
 		struct reading r = read_bytes(file.data, len);
@@ -95,13 +95,21 @@ void test_log_cut_text(void)
 {
 	struct buf file;
 	struct reading r;
+	struct log_block block;
+	uint8_t header[LOG_HEADER_BYTES];
 
-	if (!make_file(&file, 3, 3000, 0))
+	if (!make_file(&file, 3, 30, 0))
 		return;
 	r = read_bytes(file.data, LOG_FILE_HEADER_BYTES + 10);
 	CHECK_STR(r.err.text, "block header is cut off: 10 of 64 bytes");
+	CHECK_U64(r.err.at, LOG_FILE_HEADER_BYTES);
+	block = block_at(&file, LOG_FILE_HEADER_BYTES);
+	block.size = block.raw_size = 4096 - LOG_HEADER_BYTES;
+	buf_fill(&file, 0, 4096); /* bytes for its checksum */
+	log_put_block_header(&block, file.data, header);
+	memcpy(file.data + LOG_FILE_HEADER_BYTES, header, sizeof(header));
 	r = read_bytes(file.data, LOG_FILE_HEADER_BYTES + 1234);
-	CHECK(strncmp(r.err.text, "record block is cut off: 1,234 of ", 34) == 0);
+	CHECK_STR(r.err.text, "record block is cut off: 1,234 of 4,096 bytes");
 	buf_release(&file);
 }
 
@@ -112,16 +120,16 @@ void test_log_damage_everywhere(void)
 	uint64_t state = 12345, total = 0;
 	uint8_t *bytes;
 
-	if (!make_file(&file, 5, 400, 50))
+	if (!make_file(&file, 5, 400, 40))
 		return;
 	bytes = malloc(file.len);
 	for (unsigned seed = 0; seed < 1000; seed++) {
 		struct reading r;
 		/* from one byte to one in a hundred */
-		size_t changes = 1 + random_u64(&state) % (file.len / 100);
+		size_t changes = file.len / 100 >> random_u64(&state) % 9;
 
 		memcpy(bytes, file.data, file.len);
-		for (size_t i = 0; i < changes; i++)
+		for (size_t i = 0; i <= changes; i++)
 			bytes[LOG_FILE_HEADER_BYTES +
 			      random_u64(&state) % (file.len - LOG_FILE_HEADER_BYTES)] ^=
 				(uint8_t)(1 + random_u64(&state) % 255);
@@ -133,7 +141,7 @@ void test_log_damage_everywhere(void)
 		CHECK(r.status == ST_END || r.status == ST_CUT || r.status == ST_FORMAT);
 		total += r.events;
 	}
-	CHECK(total > 1000 * 20); /* and something is read: most blocks are whole */
+	CHECK(total > 1000 * 60); /* and much is read where few bytes are damaged */
 	free(bytes);
 	buf_release(&file);
 }
@@ -144,7 +152,7 @@ void test_log_damaged_block_is_skipped(void)
 	struct buf file;
 	size_t at = LOG_FILE_HEADER_BYTES;
 
-	if (!make_file(&file, 7, 3000, 300))
+	if (!make_file(&file, 7, 900, 300))
 		return;
 	while (at < file.len) {
 		struct log_block block = block_at(&file, at);
@@ -154,20 +162,20 @@ void test_log_damaged_block_is_skipped(void)
 			file.data[at + LOG_HEADER_BYTES + block.size / 2] ^= 0x40;
 			r = read_bytes(file.data, file.len);
 			CHECK_U64(r.status, ST_END);
-			CHECK_U64(r.events, 3000 - block.rows);
+			CHECK_U64(r.events, 900 - block.rows);
 			CHECK_U64(r.lost, block.rows);
 			file.data[at + LOG_HEADER_BYTES + block.size / 2] ^= 0x40;
 			/* Its header: found again at the next one. */
 			file.data[at + 20] ^= 1;
 			r = read_bytes(file.data, file.len);
 			CHECK_U64(r.status, ST_END);
-			CHECK_U64(r.events, 3000 - block.rows);
+			CHECK_U64(r.events, 900 - block.rows);
 			CHECK_U64(r.lost, 1);
 			file.data[at + 20] ^= 1;
 		}
 		at += LOG_HEADER_BYTES + block.size;
 	}
-	CHECK_U64(read_bytes(file.data, file.len).events, 3000);
+	CHECK_U64(read_bytes(file.data, file.len).events, 900);
 	buf_release(&file);
 }
 
@@ -201,7 +209,7 @@ void test_log_header_out_of_range(void)
 				memcpy(bytes + at + members[m].at, &values[v], members[m].width);
 				sign_header(bytes + at);
 				r = read_bytes(bytes, file.len);
-				CHECK(r.events <= 100);
+				CHECK(r.events <= 100 + LOG_BLOCK_ROWS);
 				CHECK(r.status == ST_END || r.err.text[0]);
 			}
 		}
@@ -213,7 +221,7 @@ void test_log_header_out_of_range(void)
 /* The payload of every block with each byte changed and signed again: checksums do not help. */
 void test_log_payload_lies(void)
 {
-	static const uint8_t values[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+	static const uint8_t values[] = { 0x01, 0x80, 0xff };
 	struct buf file;
 	uint8_t *bytes;
 

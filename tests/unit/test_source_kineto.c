@@ -238,36 +238,38 @@ void test_kineto_no_head(void)
 }
 
 /* Names before and after what they name; pids and tids as text; pids that are not the process. */
-void test_kineto_tracks(void)
+static const char track_elements[] =
+	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":5,\"tid\":6,\"args\":"
+	"{\"name\":\"old\"}},"
+	"{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::add\",\"pid\":5,"
+	"\"tid\":\"6\",\"ts\":1,\"dur\":1},"
+	"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"f\",\"pid\":0,"
+	"\"tid\":0,\"ts\":2,\"dur\":1},"
+	"{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"Resource\",\"pid\":-1,"
+	"\"tid\":0,\"ts\":3,\"dur\":1},"
+	"{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"T\",\"pid\":\"Spans\","
+	"\"tid\":\"PyTorch Profiler\",\"ts\":4,\"dur\":1},"
+	"{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"k\",\"pid\":0,\"tid\":"
+	"\"stream 7\",\"ts\":5,\"dur\":1,\"args\":{\"device\":0,\"stream\":7}},"
+	"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\","
+	"\"pid\":5,\"tid\":-2,\"ts\":6,\"dur\":1},"
+	"{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":0,"
+	"\"tid\":-1,\"ts\":7,\"dur\":1,\"args\":{\"device\":0,\"context\":1,"
+	"\"stream\":4294967295,\"correlation\":0}},"
+	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":5,\"tid\":6,\"args\":"
+	"{\"name\":\"pt_main\"}},"
+	"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":\"stream 7\",\"args\":"
+	"{\"name\":\"stream 7 \"}},"
+	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"args\":"
+	"{\"name\":\"python3\"}},"
+	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"gpu\"}}";
+
+void test_kineto_threads(void)
 {
 	struct import m;
 	const struct track *a, *b;
 
-	import_elements(&m,
-		"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":5,\"tid\":6,\"args\":"
-		"{\"name\":\"old\"}},"
-		"{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::add\",\"pid\":5,"
-		"\"tid\":\"6\",\"ts\":1,\"dur\":1},"
-		"{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"f\",\"pid\":0,"
-		"\"tid\":0,\"ts\":2,\"dur\":1},"
-		"{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"Resource\",\"pid\":-1,"
-		"\"tid\":0,\"ts\":3,\"dur\":1},"
-		"{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"T\",\"pid\":\"Spans\","
-		"\"tid\":\"PyTorch Profiler\",\"ts\":4,\"dur\":1},"
-		"{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"k\",\"pid\":0,\"tid\":"
-		"\"stream 7\",\"ts\":5,\"dur\":1,\"args\":{\"device\":0,\"stream\":7}},"
-		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\","
-		"\"pid\":5,\"tid\":-2,\"ts\":6,\"dur\":1},"
-		"{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":0,"
-		"\"tid\":-1,\"ts\":7,\"dur\":1,\"args\":{\"device\":0,\"context\":1,"
-		"\"stream\":4294967295,\"correlation\":0}},"
-		"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":5,\"tid\":6,\"args\":"
-		"{\"name\":\"pt_main\"}},"
-		"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":\"stream 7\",\"args\":"
-		"{\"name\":\"stream 7 \"}},"
-		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"args\":"
-		"{\"name\":\"python3\"}},"
-		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"gpu\"}}");
+	import_elements(&m, track_elements);
 	if (!CHECK_U64(m.count, 7)) {
 		import_end(&m);
 		return;
@@ -288,15 +290,32 @@ void test_kineto_tracks(void)
 	CHECK_STR(attr_text(&m, 2, ".pid"), "-1");
 	CHECK_STR(attr_text(&m, 3, ".pid"), "Spans");
 	CHECK_STR(attr_text(&m, 3, ".tid"), "PyTorch Profiler");
-	a = trace_get_track(m.trace, m.events[4].track);
-	CHECK_U64(a->home, HOME_STREAM);
-	CHECK_U64(a->id, 7);
-	CHECK_U64(a->context, NO_ID);
-	CHECK_STR(text_of(&m, a->name), "stream 7 ");
-	CHECK_STR(attr_text(&m, 4, ".tid"), "");
 	CHECK_U64(trace_get_track(m.trace, m.events[5].track)->id, (uint64_t)-2);
 	CHECK_U64(trace_launches(m.trace, m.events[5].track), 1);
 	CHECK_U64(trace_launches(m.trace, m.events[0].track), 0);
+	import_end(&m);
+}
+
+void test_kineto_streams(void)
+{
+	struct import m;
+	const struct track *k;
+
+	import_elements(&m, track_elements);
+	if (!CHECK_U64(m.count, 7)) {
+		import_end(&m);
+		return;
+	}
+	k = trace_get_track(m.trace, m.events[4].track);
+	CHECK_U64(k->home, HOME_STREAM);
+	CHECK_U64(k->id, 7);
+	CHECK_U64(k->context, NO_ID);
+	CHECK_STR(text_of(&m, k->name), "stream 7 ");
+	CHECK_STR(attr_text(&m, 4, ".tid"), "");
+	CHECK_STR(attr_text(&m, 4, ".cat"), "Kernel");
+	k = trace_get_track(m.trace, m.events[6].track);
+	CHECK_U64(k->context, 1);
+	CHECK_U64(k->id, UINT32_MAX);
 	CHECK_U64(m.events[6].subkind, 3);
 	CHECK_STR(attr_text(&m, 6, ".tid"), "-1");
 	CHECK_STR(attr_text(&m, 6, "correlation"), "0");
@@ -354,8 +373,8 @@ void test_kineto_instants(void)
 
 	import_elements(&m,
 		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
-		"\"pid\":5,\"tid\":6,\"ts\":1,\"args\":{\"Bytes\":512,\"Addr\":4096,\"Device Id\":0,"
-		"\"Device Type\":1,\"Total Allocated\":1024}},"
+		"\"pid\":5,\"tid\":6,\"ts\":1,\"args\":{\"Bytes\":512,\"Addr\":4096,"
+		"\"Device Id\":0,\"Device Type\":1,\"Total Allocated\":1024}},"
 		"{\"ph\":\"i\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":5,\"tid\":6,\"ts\":2,"
 		"\"args\":{\"Bytes\":-512,\"Device Id\":-1,\"Device Type\":0}},"
 		"{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\","
@@ -401,16 +420,18 @@ void test_kineto_damage(void)
 	struct import m;
 
 	import_elements(&m,
-		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no dur\",\"pid\":0,\"tid\":7,\"ts\":1},"
-		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no ts\",\"pid\":0,\"tid\":7,\"dur\":1},"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no dur\",\"pid\":0,\"tid\":7,"
+		"\"ts\":1},"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no ts\",\"pid\":0,\"tid\":7,"
+		"\"dur\":1},"
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"nan\",\"pid\":0,\"tid\":7,\"ts\":NaN,"
 		"\"dur\":1},"
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"far\",\"pid\":0,\"tid\":7,"
 		"\"ts\":1e300,\"dur\":1},"
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"back\",\"pid\":0,\"tid\":7,\"ts\":5,"
 		"\"dur\":-1},"
-		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\xff\xfe\",\"pid\":1,\"tid\":1,\"ts\":6,"
-		"\"dur\":0,\"args\":{\"x\":N/A,\"big\":123456789012345678901234567890}},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\xff\xfe\",\"pid\":1,\"tid\":1,"
+		"\"ts\":6,\"dur\":0,\"args\":{\"x\":N/A,\"big\":123456789012345678901234567890}},"
 		"17,{\"name\":\"no ph\"}");
 	if (CHECK_U64(m.count, 2)) {
 		CHECK_U64(m.events[0].begin_ns, 5000);
@@ -498,9 +519,9 @@ void test_kineto_gzip_cut(void)
 	at += (size_t)sprintf(text, "{\"traceEvents\": [");
 	for (i = 0; i < 1000; i++)
 		at += (size_t)sprintf(text + at,
-				      "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op%d\",\"pid\":5,"
-				      "\"tid\":6,\"ts\":%d,\"dur\":%d}", i ? "," : "", i * 7919 % 1009, i,
-				      i % 17);
+				      "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op%d\","
+				      "\"pid\":5,\"tid\":6,\"ts\":%d,\"dur\":%d}",
+				      i ? "," : "", i * 7919 % 1009, i, i % 17);
 	at += (size_t)sprintf(text + at, "]}");
 	folder_make(&folder);
 	f = fopen(folder_gzip(&folder, "a.json.gz", text, at, 0), "rb");

@@ -109,6 +109,13 @@
 	X(log_round_trip) \
 	X(log_round_trip_flushed) \
 	X(log_round_trip_empty) \
+	X(log_cut_anywhere) \
+	X(log_cut_text) \
+	X(log_damage_everywhere) \
+	X(log_damaged_block_is_skipped) \
+	X(log_header_out_of_range) \
+	X(log_payload_lies) \
+	X(log_noise) \
 	X(step_random) \
 	X(input_plain) \
 	X(input_gzip) \
@@ -134,7 +141,8 @@
 	X(kineto_kernel) \
 	X(kineto_head) \
 	X(kineto_no_head) \
-	X(kineto_tracks) \
+	X(kineto_threads) \
+	X(kineto_streams) \
 	X(kineto_ranges) \
 	X(kineto_instants) \
 	X(kineto_damage) \

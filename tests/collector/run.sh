@@ -1,0 +1,446 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The collector in real processes: what they do, how they end, what the log holds afterwards.
+#	B=build sh tests/collector/run.sh [TEST...]
+# Each test is a function test_NAME; it fails when a line of `expect` does.
+set -u
+B=$(cd "${B:-build}" && pwd)
+actor=$B/tests/actor
+dump=$B/tests/dump
+record=$B/tacho-record
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset TACHO_ENABLED TACHO_WINDOW TACHO_OUT RANK WORLD_SIZE 2>/dev/null || true
+# a preloaded library and sanitizers do not go together: those runs link it, and set variables
+sanitized=$(grep -c fsanitize "$B/flags" 2>/dev/null || true)
+
+logs() { ls "$work/log" 2>/dev/null | grep -c '\.tacho$'; }
+tell() { "$dump" "$work"/log/*."$1".tacho >"$work/told" 2>&1; }
+expect() { # what, then a pattern that a line of the dump must match
+	grep -qE "$2" "$work/told" && return
+	echo "#   $1: no line matches: $2"
+	sed 's/^/#     /' "$work/told" | head -30
+	bad=1
+}
+equal() { # what, got, wanted
+	[ "$2" = "$3" ] && return
+	echo "#   $1: $2, should be $3"
+	bad=1
+}
+recorded() { # window, then the actor's words
+	window=$1
+	shift
+	TACHO_WINDOW=$window TACHO_OUT=$work/log "$actor" "$@"
+}
+# in the background, its number in $pid: not through a function, which would be a process more
+start() {
+	TACHO_WINDOW=all TACHO_OUT=$work/log "$actor" "$@" >"$work/out" 2>&1 &
+	pid=$!
+}
+wait_ready() { # until the actor says so
+	i=0
+	while [ $i -lt 200 ] && ! grep -q ready "$work/out" 2>/dev/null; do
+		sleep 0.05
+		i=$((i + 1))
+	done
+}
+
+test_off() {
+	TACHO_OUT=$work/log "$actor" steps 5
+	equal "without variables" "$(logs)" 0
+	equal "state" "$("$actor" state 0)" 0
+	equal "TACHO_ENABLED=0" "$(TACHO_ENABLED=0 recorded all state 0)" 0
+	TACHO_ENABLED=0 recorded all hand 2
+	equal "start when forbidden" "$(logs)" 0
+	equal "state when armed" "$(recorded signal state 0)" 1
+	equal "a wrong setting lets the job run" "$(recorded steps:9-1 state 0)" 0
+	recorded all state 0 >/dev/null
+	equal "a program that makes no event" "$(logs)" 0
+}
+
+test_everything() {
+	recorded all steps 12
+	tell 0
+	expect whole '^log whole=1 .* unread=0'
+	expect window '^window spec=all cut=0 closed=1'
+	expect steps '^sum kind=10 name=step count=12 early=0 open=0'
+	expect phases '^sum kind=7 name=forward count=12'
+	expect counter '^sum kind=14 name=loss count=12 .* last=0.08333'
+	expect memory '^sum kind=14 name=bytes_in_use .* device=-1 last=[1-9]'
+	expect thread '^track tid=[0-9]+ name=actor'
+}
+
+test_windows() {
+	recorded steps:10-14 steps 30
+	tell 0
+	expect steps '^sum kind=10 name=step count=4 early=0 open=0'
+	expect 'step 10' '^step number=10 early=0 open=0'
+	expect 'step 13' '^step number=13 early=0 open=0'
+	rm -r "$work/log"
+	recorded schedule:wait=1,warmup=1,active=3,repeat=2 steps 30
+	tell 0
+	equal windows "$(grep -c '^window.*cut=0 closed=1' "$work/told")" 2
+	expect steps '^sum kind=10 name=step count=6'
+	expect 'step 9' '^step number=9 '
+	rm -r "$work/log"
+	recorded delay=20ms,for=50ms sitter 150
+	tell 0
+	expect window '^window spec=delay=20ms,for=50ms cut=0 closed=1 ns=5[0-9]{7} '
+	expect 'range around the window' 'name=sitting count=1 early=1 open=1'
+	rm -r "$work/log"
+	recorded nvtx=layer steps 3
+	tell 0
+	equal windows "$(grep -c '^window' "$work/told")" 3
+	rm -r "$work/log"
+	recorded steps:5-100 steps 10
+	tell 0
+	expect 'cut short by the epoch' '^window spec=steps:5-100 cut=1 closed=1'
+	expect 'last step' '^step number=9 early=0 open=0'
+}
+
+test_many_windows() {
+	recorded schedule:wait=1,active=2 steps 300
+	tell 0
+	expect whole '^log whole=1'
+	equal windows "$(grep -c '^window.*closed=1' "$work/told")" 100
+	expect steps '^sum kind=10 name=step count=200 early=0 open=0'
+}
+
+test_by_hand() {
+	TACHO_OUT=$work/log "$actor" hand 3
+	equal "a log for each" "$(logs)" 3
+	tell 2
+	expect whole '^log whole=1'
+	expect steps '^sum kind=10 name=step count=3 early=0 open=0'
+	expect first '^step number=[0-9]+ early=0'
+}
+
+test_exit() {
+	recorded all exit 3
+	equal status $? 3
+	tell 0
+	expect whole '^log whole=1'
+	expect 'open ranges' 'name=inner count=1 early=0 open=1'
+	expect 'open ranges' 'name=outer count=1 early=0 open=1'
+	expect 'open step' 'name=step count=5 early=0 open=1'
+}
+
+test_quick_exit() {
+	recorded all quick 4
+	equal status $? 4
+	equal 'nothing that cannot be read' "$(tell 0; grep -c unread=0 "$work/told")" 1
+}
+
+test_kill() {
+	start spin 1000
+	wait_ready
+	sleep 2.3
+	kill -9 $pid
+	wait $pid 2>/dev/null
+	equal status $? 137
+	tell 0
+	expect 'not whole, all blocks readable' '^log whole=0 events=[1-9][0-9]+ .* unread=0'
+	expect steps '^sum kind=10 name=step count=[1-9][0-9]'
+	expect 'window not closed' '^window spec=all cut=0 closed=0'
+}
+
+test_term() {
+	start spin 1000
+	wait_ready
+	kill -TERM $pid
+	wait $pid 2>/dev/null
+	equal status $? 143
+	tell 0
+	expect whole '^log whole=1 .* unread=0'
+	expect window '^window spec=all cut=0 closed=1'
+	expect 'open range' 'name=outer count=1 early=0 open=1'
+}
+
+test_term_handled() {
+	for act in handler late-handler; do
+		start $act 6
+		wait_ready
+		kill -TERM $pid
+		wait $pid
+		equal "status of $act" $? 6
+		tell 0
+		expect whole '^log whole=1'
+		rm -r "$work/log" "$work/out"
+	done
+}
+
+test_threads() {
+	recorded all threads 1000
+	tell 0
+	expect whole '^log whole=1'
+	expect ranges '^sum kind=7 name=work count=8000 early=0 open=0'
+	equal tracks "$(grep -c '^track tid' "$work/told")" 9
+}
+
+test_thread_churn() {
+	TACHO_MEMORY=16M recorded all churn 300
+	tell 0
+	expect 'all ranges, on few rings' '^sum kind=7 name=work count=3000 early=0 open=0'
+}
+
+test_dead_thread() {
+	recorded all dead-thread 1
+	tell 0
+	expect 'range of a thread that ended' 'name=never popped count=1 early=0 open=1'
+}
+
+test_fork() {
+	RANK=2 WORLD_SIZE=4 recorded all fork 11
+	equal status $? 11
+	equal 'logs of parent and of the child that worked' "$(logs)" 2
+	for f in "$work"/log/*; do
+		"$dump" "$f" >"$work/told"
+		expect whole '^log whole=1'
+		expect rank '^process pid=[0-9]+ rank=2 world=4'
+		if grep -q 'in the child' "$work/told"; then
+			expect child '^sum kind=7 name=in the child count=1 early=0 open=0'
+			equal 'steps in the child' "$(grep -c '^step' "$work/told")" 0
+		else
+			expect parent '^sum kind=7 name=around the forks count=1 early=0 open=0'
+			expect parent '^sum kind=10 name=step count=6'
+		fi
+	done
+}
+
+test_fork_storm() {
+	recorded all fork-storm 25
+	equal 'children that failed' $? 0
+	equal logs "$(logs)" 26
+	recorded all fork-term 12
+	equal 'a child dies of SIGTERM' $? 12
+}
+
+test_exit_in_handler() {
+	recorded signal exit-in-handler 50
+	equal status $? 5
+}
+
+test_soup() {
+	for window in all signal steps:3-9 schedule:wait=1,active=1 nvtx=a; do
+		recorded $window soup 20000 || equal "status with $window" $? 0
+	done
+	TACHO_OUT=$work/log "$actor" soup 20000
+	equal status $? 0
+	for f in "$work"/log/*; do
+		"$dump" "$f" >"$work/told"
+		expect whole '^log whole=1 .* unread=0'
+	done
+}
+
+test_flood() {
+	TACHO_BUFFER=64K recorded all flood 300000
+	tell 0
+	expect whole '^log whole=1'
+	kept=$(sed -n 's/.*name=flood count=\([0-9]*\).*/\1/p' "$work/told")
+	lost=$(sed -n 's/^lost \([0-9]*\) ring full/\1/p' "$work/told")
+	equal 'kept and lost' $((${kept:-0} + ${lost:-0})) 300000
+}
+
+# events kept + events lost to the disk + ring = all
+count_all() {
+	kept=$(sed -n 's/^log .* events=\([0-9]*\).*/\1/p' "$work/told")
+	disk=$(sed -n 's/^lost \([0-9]*\) not written.*/\1/p' "$work/told")
+	ring=$(sed -n 's/^lost \([0-9]*\) ring full/\1/p' "$work/told")
+	expect whole '^log whole=1 .* unread=0'
+	expect 'lost to the disk' '^lost [1-9][0-9]* not written'
+	equal "$1" $((kept + disk + ${ring:-0} >= 200000)) 1
+}
+
+test_max_disk() {
+	TACHO_MAX_DISK=100K TACHO_BUFFER=16M recorded all flood 200000
+	tell 0
+	count_all 'all are counted'
+	equal 'within the limit' $(($(cat "$work"/log/*.tacho | wc -c) <= 102400)) 1
+}
+
+test_file_size_limit() {
+	(ulimit -f 200 && TACHO_BUFFER=16M recorded all flood 200000)
+	equal status $? 0
+	tell 0
+	count_all 'all are counted'
+}
+
+test_disk_full() {
+	mkdir -p "$work/small"
+	if ! mount -t tmpfs -o size=256k tmpfs "$work/small" 2>/dev/null; then
+		skip='no right to mount a small disk'
+		return
+	fi
+	TACHO_MIN_FREE=0 TACHO_BUFFER=16M TACHO_WINDOW=all TACHO_OUT=$work/small "$actor" \
+		flood 200000
+	equal status $? 0
+	"$dump" "$work"/small/*.tacho >"$work/told" 2>&1
+	count_all 'all are counted'
+	rm -f "$work"/small/*
+	TACHO_WINDOW=all TACHO_OUT=$work/small "$actor" steps 5
+	equal 'status below the floor of free space' $? 0
+	umount "$work/small"
+}
+
+test_no_permission() {
+	TACHO_WINDOW=all TACHO_OUT=/proc/nowhere "$actor" steps 5
+	equal status $? 0
+	: >"$work/file"
+	TACHO_WINDOW=all TACHO_OUT=$work/file "$actor" steps 5
+	equal status $? 0
+}
+
+test_ranks() {
+	RANK=1 TACHO_RANKS=main recorded all steps 3
+	RANK=1 TACHO_RANKS=0,2-7 recorded all steps 3
+	equal 'other ranks' "$(logs)" 0
+	RANK=3 TACHO_RANKS=0,2-7 recorded all steps 3
+	equal 'a wanted rank' "$(logs)" 1
+	ls "$work/log" >"$work/told"
+	expect 'its name' '\.r3\.p[0-9]+\.0\.tacho$'
+}
+
+test_options() {
+	TACHO_KINDS=step,mark recorded all steps 5
+	tell 0
+	expect steps '^log whole=1 events=[56] '
+	rm -r "$work/log"
+	TACHO_SAMPLE=steps=10 recorded all steps 95
+	tell 0
+	expect 'a sample every ten steps' 'name=bytes_in_use count=10 '
+	rm -r "$work/log"
+	TACHO_SAMPLE=none recorded all steps 5
+	tell 0
+	equal 'no samples' "$(grep -c bytes_in_use "$work/told")" 0
+	rm -r "$work/log"
+	TACHO_CLOCK=monotonic recorded all steps 5
+	tell 0
+	expect 'the other clock' '^sum kind=10 name=step count=5'
+	recorded signal summary 7 >"$work/told"
+	equal 'after a reset' $? 0
+	expect totals '^forward: avg=0\.[0-9]{4}s, total=0\.[0-9]{2}s, count=7$'
+}
+
+test_secrets() {
+	recorded all steps 3 --api-key hunter2 --token=hunter2
+	tell 0
+	expect masked 'command=.*actor steps 3 --api-key \*\*\* --token=\*\*\*$'
+	equal 'in the file' "$(cat "$work"/log/* | grep -c hunter2)" 0
+}
+
+test_record() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"$record" --out "$work/log" --window steps:5-8 -- "$actor" steps 20 2>"$work/told"
+	equal status $? 0
+	expect 'last line' 'tacho-record: .*/log/.*\.tacho: [0-9]+ events, [0-9.]+ KiB; nothing was lost'
+	tell 0
+	expect steps '^sum kind=10 name=step count=3'
+	"$record" -q -- sh -c 'exit 7'
+	equal 'exit code' $? 7
+	"$record" -q -- sh -c 'kill -9 $$' 2>/dev/null
+	equal signal $? 137
+	"$record" -- "$work/none" 2>/dev/null
+	equal 'not found' $? 127
+	"$record" --window steps:9-1 -- true 2>"$work/told"
+	equal 'wrong option' $? 2
+	expect sentence '^tacho-record: --window: steps:9-1: the last step is not after the first$'
+	"$record" 2>/dev/null
+	equal 'no command' $? 2
+	"$record" --out /proc/nowhere -- "$actor" steps 3 2>"$work/told"
+	equal 'no folder: the command runs' $? 0
+	expect sentence 'the command runs without a log'
+	"$record" --out "$work/more" --sample none -- "$actor" flood 100 2>"$work/told"
+	expect events ': 100 events'
+	"$record" --out "$work/none" -- true 2>"$work/told"
+	expect 'no log' 'no log was written'
+	equal 'no folder for no log' "$(ls -d "$work/none" 2>/dev/null)" ''
+}
+
+test_record_settings() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	echo '{"window": "steps:2-6", "sample": "none", "ranks": [0, 1], "max_disk": "1G", "totals": true}' \
+		>"$work/config.json"
+	"$record" --config "$work/config.json" --out "$work/log" -- "$actor" steps 9 2>/dev/null
+	tell 0
+	expect 'from the file' '^window spec=steps:2-6 cut=0'
+	rm -r "$work/log"
+	TACHO_WINDOW=steps:3-5 "$record" --config "$work/config.json" --out "$work/log" -- \
+		"$actor" steps 9 2>/dev/null
+	tell 0
+	expect 'the environment wins' '^window spec=steps:3-5 '
+	rm -r "$work/log"
+	TACHO_WINDOW=steps:3-5 "$record" --config "$work/config.json" -w steps:1-4 --out \
+		"$work/log" -- "$actor" steps 9 2>/dev/null
+	tell 0
+	expect 'the command line wins' '^window spec=steps:1-4 '
+	for wrong in '[1]' '{"windw": "all"}' '{"window": {}}' '{"window": ' ''; do
+		echo "$wrong" >"$work/config.json"
+		"$record" --config "$work/config.json" -- true 2>"$work/told"
+		case $? in 2 | 4) ;; *) equal "status of $wrong" other '2 or 4' ;; esac
+		expect 'one sentence' '^tacho-record: .*config.json: '
+	done
+	TACHO_ENABLED=0 "$record" --out "$work/not" -- "$actor" steps 5 2>/dev/null
+	equal 'switched off for good' "$(ls "$work/not" 2>/dev/null | grep -c tacho)" 0
+}
+
+test_doctor() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"$record" --doctor --out "$work/log" >"$work/told"
+	equal status $? 0
+	expect library '^library   libtacho [0-9.]+'
+	expect clock '^clock     (tsc|cntvct|monotonic), [0-9.]+ ns'
+	expect host '^host      [0-9.]+ MiB'
+	expect GPU '^(GPU |driver )'
+	expect logs '^logs .* can be written'
+	"$record" --help >"$work/told"
+	equal 'help fits a screen' $(($(wc -l <"$work/told") <= 40)) 1
+	"$record" --version >"$work/told"
+	expect version '^tacho-record [0-9.]+, cJSON'
+}
+
+# Numbers of a training run do not change by being recorded.
+test_same_results() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	train=$B/samples/train_mlp
+	[ -x "$train" ] || { skip='no train_mlp'; return; }
+	"$train" --quiet --steps 60 >"$work/a"
+	"$record" -q --out "$work/log" -- "$train" --quiet --steps 60 >"$work/b"
+	equal 'loss and accuracy' "$(cat "$work/b")" "$(cat "$work/a")"
+	tell 0
+	for phase in data forward backward optimizer; do
+		expect $phase "^sum kind=7 name=$phase count=60 early=0 open=0"
+	done
+}
+
+test_python() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	TACHO_WINDOW=all TACHO_OUT=$work/log TACHO_LIBRARY=$B/libtacho.so \
+		python3 tests/collector/script.py "$B" >"$work/told" 2>&1
+	equal status $? 0
+	[ "$(logs)" = 1 ] || { equal logs "$(logs)" 1; cat "$work/told"; return; }
+	tell 0
+	expect whole '^log whole=1'
+	expect steps '^sum kind=10 name=step count=10'
+	expect phases '^sum kind=7 name=forward count=10 '
+	expect decorator '^sum kind=7 name=decorated count=3 '
+	expect counter '^sum kind=14 name=loss count=10 '
+	TACHO_LIBRARY=/none python3 tests/collector/script.py "$B" >"$work/told" 2>&1
+	equal 'status without the library' $? 0
+}
+
+names=${*:-$(sed -n 's/^test_\([a-z_]*\)() {$/\1/p' "$0")}
+echo "1..$(echo $names | wc -w)"
+number=0 failed=0
+for name in $names; do
+	number=$((number + 1)) bad=0 skip=
+	rm -rf "$work"/log "$work"/out "$work"/told
+	test_"$name"
+	if [ "$bad" = 0 ]; then
+		echo "ok $number - collector $name${skip:+ # SKIP $skip}"
+	else
+		echo "not ok $number - collector $name"
+		failed=1
+	fi
+done
+exit $failed

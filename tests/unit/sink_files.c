@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/sink_files.h"
+
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include "convert/out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BASE_NS 1700000000000000000u
+
+enum { CEILING = 256 << 20 };
+
+void sink_run_make(struct sink_run *run)
+{
+	struct process p = { .pid = 100, .rank = 3, .world_size = 4 };
+	struct error err;
+
+	memset(run, 0, sizeof(*run));
+	CHECK_OK(trace_new(&run->trace, CEILING, &err), &err);
+	p.host = run_name(run, "node");
+	p.command = run_name(run, "train \"x\"");
+	run->process = trace_process(run->trace, &p, &err);
+	CHECK(run->process != 0);
+}
+
+void sink_run_release(struct sink_run *run)
+{
+	trace_free(run->trace);
+	run->trace = NULL;
+}
+
+uint32_t run_name(struct sink_run *run, const char *text)
+{
+	struct error err;
+	uint32_t id = trace_name(run->trace, text, strlen(text), &err);
+
+	CHECK(id != 0);
+	return id;
+}
+
+static uint32_t make_track(struct sink_run *run, struct track track)
+{
+	struct error err;
+	uint32_t id;
+
+	track.process = run->process;
+	id = trace_track(run->trace, &track, &err);
+	CHECK(id != 0);
+	return id;
+}
+
+uint32_t run_thread(struct sink_run *run, uint64_t tid)
+{
+	return make_track(run, (struct track){ .home = HOME_THREAD, .device = NO_ID,
+					       .context = NO_ID, .id = tid });
+}
+
+uint32_t run_stream(struct sink_run *run, uint32_t device, uint64_t stream)
+{
+	return make_track(run, (struct track){ .home = HOME_STREAM, .device = device,
+					       .context = 1, .id = stream });
+}
+
+uint32_t run_pool(struct sink_run *run, uint32_t device)
+{
+	return make_track(run, (struct track){ .home = HOME_POOL, .device = device,
+					       .context = NO_ID, .id = 100 });
+}
+
+uint32_t run_counter(struct sink_run *run, uint32_t device, const char *name)
+{
+	return make_track(run, (struct track){ .home = HOME_COUNTER, .device = device,
+					       .context = NO_ID, .name = run_name(run, name) });
+}
+
+struct attr run_text(struct sink_run *run, const char *key, const char *text)
+{
+	return (struct attr){ .key = run_name(run, key), .type = ATTR_TEXT,
+			      .bits = run_name(run, text) };
+}
+
+struct attr run_number(struct sink_run *run, const char *key, uint64_t number)
+{
+	return (struct attr){ .key = run_name(run, key), .type = ATTR_U64, .bits = number };
+}
+
+uint32_t run_shape(struct sink_run *run, const struct attr *fixed, size_t fixed_count,
+		   const struct attr *vary, size_t vary_count)
+{
+	struct shape s = { fixed, vary, (uint32_t)fixed_count, (uint32_t)vary_count };
+	struct error err;
+	uint32_t id = trace_shape(run->trace, &s, &err);
+
+	CHECK(id != 0);
+	return id;
+}
+
+void run_import(struct sink_run *run, const struct attr *keys, size_t count)
+{
+	struct process p = *trace_get_process(run->trace, run->process);
+	struct attr all[16];
+
+	all[0] = run_number(run, ".imported", 1);
+	memcpy(all + 1, keys, count * sizeof(*keys));
+	p.shape = run_shape(run, all, count + 1, NULL, 0);
+	trace_set_process(run->trace, run->process, &p);
+}
+
+struct event *run_event(struct sink_run *run, unsigned kind, uint32_t track, const char *name,
+			double begin_us, double end_us)
+{
+	struct event *e = &run->events[run->count++];
+
+	*e = (struct event){
+		.begin_ns = BASE_NS + (uint64_t)(begin_us * 1000 + 0.5),
+		.end_ns = BASE_NS + (uint64_t)(end_us * 1000 + 0.5),
+		.kind = (uint8_t)kind,
+		.track = track,
+		.name = name ? run_name(run, name) : 0,
+	};
+	return e;
+}
+
+static bool read_file(const char *path, struct buf *out)
+{
+	char piece[4096];
+	size_t n;
+	FILE *f = fopen(path, "rb");
+
+	if (!CHECK(f != NULL))
+		return false;
+	while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
+		buf_put(out, piece, n);
+	fclose(f);
+	buf_text(out);
+	return CHECK(out->status == ST_OK);
+}
+
+/* In two batches: what a sink keeps of the first must outlive it. */
+static enum status put_all(struct sink *sink, const struct event *events, size_t count,
+			   struct error *err)
+{
+	size_t half = count / 2;
+
+	if (half)
+		TRY(sink->type->put(sink, events, half, err));
+	if (count > half)
+		TRY(sink->type->put(sink, events + half, count - half, err));
+	TRY(sink->type->put(sink, NULL, 0, err));
+	return sink->type->close(sink, err);
+}
+
+bool sink_run_write(struct sink_run *run, const struct sink_type *type, bool all_args,
+		    struct buf *out)
+{
+	struct budget budget = { .opening = CEILING, .resident = 65536, .scratch = "/tmp" };
+	struct sink_request request = { .trace = run->trace, .budget = &budget,
+					.process = type->scope == SINK_WHOLE ? 0 : run->process,
+					.all_args = all_args };
+	struct sink *sink = NULL;
+	struct folder folder;
+	struct error err = { 0 };
+	bool good = false;
+
+	buf_init(out, CEILING);
+	folder_make(&folder);
+	if (CHECK_OK(out_open(&request.out, folder_path(&folder, "f"), false, &err), &err) &&
+	    CHECK_OK(type->open(&sink, &request, &err), &err)) {
+		good = CHECK_OK(put_all(sink, run->events, run->count, &err), &err) &&
+		       CHECK_OK(out_commit(request.out, &err), &err);
+		type->free(sink);
+	}
+	out_free(request.out);
+	good = good && read_file(folder_path(&folder, "f"), out);
+	folder_remove(&folder);
+	return good;
+}
