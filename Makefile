@@ -5,6 +5,7 @@
 # make check       the tests (no GPU, no network beyond missing -dev packages)
 # make check-clients  the real readers of our files, in a throw-away virtual environment
 # make bench       speed, side by side with references in one run
+# make fuzz T=60   every reader under libFuzzer, T seconds each
 # make install     PREFIX=/usr/local DESTDIR=
 #
 # SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, each in
@@ -56,7 +57,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-clients bench stats clean install packages left-out
+	check-collector check-traces check-clients bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -151,12 +152,24 @@ demo: all
 	$(Q)B=$(B) sh tests/demo.sh
 
 bench: all $(B)/bench_hot
-	$(Q)B=$(B) sh tests/bench/run.sh
+	$(Q)sh tests/packages.sh bench && B=$(B) sh tests/bench/run.sh
 $(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN' -ldl
 
 stats:
 	$(Q)sh tests/stats.sh
+
+# T: seconds for each target.  Findings stay as $(B)/fuzz/crash-*.
+T_FUZZ := $(or $(T),60)
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz: $(FUZZERS)
+	$(Q)sh tests/fuzz/run.sh $(B)/fuzz $(T_FUZZ)
+$(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(B)/flags | packages
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)
+	$(Q)clang -std=c11 -D_GNU_SOURCE -I. -g -O1 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -DTACHO_VERSION='"$(VERSION)"' -o $@ \
+		$< $(READING) $(SCHEMAS) $(TOOLS_LIBS) -pthread
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include

@@ -40,8 +40,10 @@ char *number_text(char out[NUMBER_TEXT], double value, unsigned decimals)
 	}
 	snprintf(plain, sizeof(plain), "%.*f", (int)decimals, value);
 	if (strspn(plain, "0.") == strlen(plain)) {
-		snprintf(out, NUMBER_TEXT, decimals ? "<0.%0*d" : "<%.0d1", (int)decimals,
-			 decimals ? 1 : 0);
+		if (decimals)
+			snprintf(out, NUMBER_TEXT, "<0.%0*d", (int)decimals, 1);
+		else
+			snprintf(out, NUMBER_TEXT, "<1");
 		return out;
 	}
 	return put_commas(out, plain);
@@ -66,12 +68,10 @@ char *bytes_text(char out[NUMBER_TEXT], double bytes)
 		double size;
 		unsigned decimals;
 		const char *name;
-	} units[] = { { 1073741824.0, 2, "GiB" }, { 1048576.0, 1, "MiB" }, { 1024.0, 1, "KiB" } };
+	} units[] = { { 1073741824.0, 2, "GiB" }, { 1048576.0, 1, "MiB" } };
 	char number[NUMBER_TEXT];
-	size_t i;
+	size_t i = bytes < units[0].size;
 
-	for (i = 0; i < 2 && bytes < units[i].size; i++)
-		;
 	number_text(number, bytes / units[i].size, units[i].decimals);
 	snprintf(out, NUMBER_TEXT, "%.30s %s", number, units[i].name);
 	return out;

@@ -51,6 +51,9 @@ struct link_stage {
 	uint32_t window;
 	uint64_t slack_ns;
 	struct event_queue queue;
+	size_t entered; /* of the queue: calls up to here are in the table */
+	size_t given;   /* of the queue: the last batch */
+	uint16_t batch; /* its number, more or less */
 	struct calls *first_linked; /* its first work with a call ends this batch */
 	bool has_ended;
 	enum status fault;
@@ -206,18 +209,26 @@ static bool call_starts(struct link_stage *s, uint32_t name)
 	return s->starts[name] == 2;
 }
 
+/* The entry that must go for this call: that of its id, or the oldest; NULL: none. */
+static struct launch *calls_victim(const struct link_stage *s, const struct calls *c,
+				   uint64_t correlation)
+{
+	struct launch *old = calls_find(c, correlation);
+
+	if (old)
+		return old;
+	return c->used < s->window ? NULL : calls_slot(c, c->oldest);
+}
+
 static enum status link_enter(struct link_stage *s, const struct event *e, struct error *err)
 {
 	struct calls *c = link_calls(s, e);
-	struct launch *old, call = {
+	struct launch *old = calls_find(c, e->correlation), call = {
 		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
 		.track = e->track, .name = e->name, .owner = e->owner, .step = e->step,
 		.phase = e->phase, .flags = LAUNCH_LIVE | LAUNCH_CALL,
 	};
 
-	if (!e->correlation)
-		return ST_OK;
-	old = calls_find(c, e->correlation);
 	if (old && (old->flags & LAUNCH_CALL) && e->begin_ns < old->end_ns)
 		return ST_OK;
 	if (old)
@@ -227,6 +238,31 @@ static enum status link_enter(struct link_stage *s, const struct event *e, struc
 		c->totals.launches++;
 	}
 	return calls_add(s, c, &call, err);
+}
+
+/*
+ * Enters the calls that begin by `until_ns`.  False before one that would push out a call which
+ * an event of this batch has: link_launch() must find it as long as the batch is there.
+ */
+static bool link_enter_until(struct link_stage *s, uint64_t until_ns, enum status *status,
+			     struct error *err)
+{
+	size_t count = queue_count(&s->queue);
+
+	for (; *status == ST_OK && s->entered < count; s->entered++) {
+		const struct event *e = queue_at(&s->queue, s->entered);
+		const struct launch *victim;
+
+		if (e->begin_ns > until_ns)
+			break;
+		if (e->kind != KIND_API || !e->correlation)
+			continue;
+		victim = calls_victim(s, link_calls(s, e), e->correlation);
+		if (victim && victim->batch == s->batch)
+			return false;
+		*status = link_enter(s, e, err);
+	}
+	return true;
 }
 
 /* --- work out ---------------------------------------------------------------------------- */
@@ -244,25 +280,44 @@ static void link_count(struct calls *c, struct launch *l)
 	t->ids++;
 }
 
+static void link_copy(struct link_stage *s, struct event *e, struct launch *l)
+{
+	e->step = e->owner = e->phase = 0;
+	if (!l)
+		return;
+	l->batch = s->batch;
+	if (!(l->flags & LAUNCH_CALL))
+		return;
+	e->step = l->step;
+	e->owner = l->owner;
+	e->phase = l->phase;
+}
+
+/* Work without a call: its id is noted, so that it counts once, if nothing in use must go. */
+static enum status link_note(struct link_stage *s, struct calls *c, const struct event *e,
+			     struct launch **out, struct error *err)
+{
+	struct launch unknown = { .correlation = e->correlation, .flags = LAUNCH_LIVE };
+	const struct launch *victim = calls_victim(s, c, e->correlation);
+
+	if (!e->correlation || (victim && victim->batch == s->batch))
+		return ST_OK;
+	TRY(calls_add(s, c, &unknown, err));
+	*out = calls_find(c, e->correlation);
+	return ST_OK;
+}
+
 static enum status link_work(struct link_stage *s, struct event *e, struct error *err)
 {
 	struct calls *c = link_calls(s, e);
 	struct launch *l = calls_find(c, e->correlation);
-	struct launch unknown = { .correlation = e->correlation, .flags = LAUNCH_LIVE };
 
-	e->step = e->owner = e->phase = 0;
-	if (l && (l->flags & LAUNCH_CALL)) {
-		e->step = l->step;
-		e->owner = l->owner;
-		e->phase = l->phase;
-	}
+	link_copy(s, e, l);
 	if (!event_is_gpu_work(e))
 		return ST_OK;
 	c->totals.gpu_events++;
-	if (!l && e->correlation) {
-		TRY(calls_add(s, c, &unknown, err));
-		l = calls_find(c, e->correlation);
-	}
+	if (!l)
+		TRY(link_note(s, c, e, &l, err));
 	if (!l)
 		return ST_OK;
 	link_count(c, l);
@@ -287,9 +342,6 @@ static enum status link_pull(struct link_stage *s, struct error *err)
 		s->fault = status;
 		return ST_OK;
 	}
-	for (size_t i = 0; i < b.count; i++)
-		if (b.events[i].kind == KIND_API)
-			TRY(link_enter(s, &b.events[i], err));
 	return queue_put(&s->queue, s->trace, &b, err);
 }
 
@@ -309,17 +361,41 @@ static size_t link_ready(const struct link_stage *s)
 	return i;
 }
 
+static uint64_t sum_ns(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The calls of `e` are entered; false: it is for the next batch. */
+static bool link_enter_for(struct link_stage *s, const struct event *e, bool is_first,
+			   enum status *status, struct error *err)
+{
+	uint64_t until_ns = sum_ns(e->begin_ns, s->slack_ns);
+
+	while (!link_enter_until(s, until_ns, status, err)) {
+		if (!is_first)
+			return false;
+		s->batch++; /* an old batch had the same number */
+	}
+	return true;
+}
+
 static enum status link_give(struct link_stage *s, size_t ready, struct batch *out,
 			     struct error *err)
 {
+	enum status status = ST_OK;
 	size_t i = 0;
 
-	while (i < ready && !s->first_linked) {
-		struct event *e = queue_at(&s->queue, i++);
+	for (s->batch++; i < ready && !s->first_linked; i++) {
+		struct event *e = queue_at(&s->queue, i);
 
+		if (!link_enter_for(s, e, i == 0, &status, err))
+			break;
+		TRY(status);
 		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
 			TRY(link_work(s, e, err));
 	}
+	s->given = i;
 	*out = queue_lend(&s->queue, i);
 	return ST_OK;
 }
@@ -355,6 +431,8 @@ static enum status link_next(struct source *source, struct batch *out, struct er
 	size_t ready;
 
 	queue_drop(&s->queue);
+	s->entered -= s->given;
+	s->given = 0;
 	if (s->first_linked)
 		s->first_linked->seen = true;
 	s->first_linked = NULL;

@@ -27,8 +27,10 @@ struct launch {
 	uint64_t begin_ns, end_ns; /* of the call */
 	uint64_t correlation;
 	uint32_t track, name, owner, step;
-	uint32_t next; /* this and flags: link.c's own */
-	uint8_t phase, flags;
+	uint8_t phase;
+	uint8_t flags; /* this and what follows: link.c's own */
+	uint16_t batch;
+	uint32_t next;
 };
 struct link_totals { /* of one process, so far */
 	uint64_t gpu_events, with_launch;

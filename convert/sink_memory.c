@@ -11,7 +11,8 @@
  * A step has an entry when there is a sample in it, that is between the begin of its mark and the
  * begin of the next; a device is in it when one of these samples is its own.  The value is the
  * last sample, the peak the maximum of all samples so far, those before the first step included.
- * Without step marks all samples are step 0; with marks, those before the first are in no entry.
+ * Samples before the first step are in no entry, unless there are no others: then, as where there
+ * are no step marks at all, they are step 0.
  */
 #include "convert/out.h"
 #include "convert/sink.h"

@@ -15,6 +15,8 @@ rows() {
 	check   command:python3          python3
 	check   command:file             file
 	check   command:nm               binutils
+	bench   command:bc               bc
+	bench   command:python3          python3
 	clients command:python3          python3
 	clients file:/usr/bin/git        git
 	ROWS

@@ -13,6 +13,9 @@ trap 'rm -rf "$work"' EXIT
 unset TACHO_ENABLED TACHO_WINDOW TACHO_OUT RANK WORLD_SIZE 2>/dev/null || true
 # a preloaded library and sanitizers do not go together: those runs link it, and set variables
 sanitized=$(grep -c fsanitize "$B/flags" 2>/dev/null || true)
+# the thread sanitizer knows no thread in the child of a fork, the leak sanitizer no parent's
+threads_checked=$(grep -c fsanitize=thread "$B/flags" 2>/dev/null || true)
+no_leaks() { ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" "$@"; }
 
 logs() { ls "$work/log" 2>/dev/null | grep -c '\.tacho$'; }
 tell() { "$dump" "$work"/log/*."$1".tacho >"$work/told" 2>&1; }
@@ -128,7 +131,9 @@ test_exit() {
 test_quick_exit() {
 	recorded all quick 4
 	equal status $? 4
-	equal 'nothing that cannot be read' "$(tell 0; grep -c unread=0 "$work/told")" 1
+	[ "$(logs)" = 0 ] && return # too short a life
+	tell 0
+	expect readable '^log whole=0 .* unread=0'
 }
 
 test_kill() {
@@ -190,7 +195,8 @@ test_dead_thread() {
 }
 
 test_fork() {
-	RANK=2 WORLD_SIZE=4 recorded all fork 11
+	[ "$threads_checked" = 0 ] || { skip='thread sanitizer'; return; }
+	RANK=2 WORLD_SIZE=4 no_leaks recorded all fork 11
 	equal status $? 11
 	equal 'logs of parent and of the child that worked' "$(logs)" 2
 	for f in "$work"/log/*; do
@@ -208,10 +214,11 @@ test_fork() {
 }
 
 test_fork_storm() {
-	recorded all fork-storm 25
+	[ "$threads_checked" = 0 ] || { skip='thread sanitizer'; return; }
+	no_leaks recorded all fork-storm 25
 	equal 'children that failed' $? 0
 	equal logs "$(logs)" 26
-	recorded all fork-term 12
+	no_leaks recorded all fork-term 12
 	equal 'a child dies of SIGTERM' $? 12
 }
 

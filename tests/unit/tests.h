@@ -116,6 +116,20 @@
 	X(log_header_out_of_range) \
 	X(log_payload_lies) \
 	X(log_noise) \
+	X(log_document_example) \
+	X(log_document_blocks) \
+	X(log_document_fields) \
+	X(log_newer_writer) \
+	X(log_column_refused) \
+	X(log_tables_come_back) \
+	X(log_without_end) \
+	X(log_late_news) \
+	X(log_idle_flush) \
+	X(log_long_rows) \
+	X(log_tables_repeated) \
+	X(log_many_tracks) \
+	X(log_unsorted) \
+	X(log_writer_ceiling) \
 	X(step_random) \
 	X(input_plain) \
 	X(input_gzip) \
@@ -201,6 +215,48 @@
 	X(store_file_refused) \
 	X(store_file_stolen_descriptor) \
 	X(writer_windows_to_logs) \
+	X(out_file) \
+	X(out_replaces) \
+	X(out_pieces) \
+	X(out_folder) \
+	X(out_folder_taken_back) \
+	X(out_faults) \
+	X(gzip_member) \
+	X(gzip_fault) \
+	X(json_text_quotes) \
+	X(json_text_utf8) \
+	X(json_text_random) \
+	X(json_text_numbers) \
+	X(chrome_native) \
+	X(chrome_one_call) \
+	X(chrome_head) \
+	X(chrome_all_args) \
+	X(chrome_import) \
+	X(chrome_empty) \
+	X(chrome_other_process) \
+	X(chrome_odd_names) \
+	X(chrome_any_event) \
+	X(chrome_many_shapes) \
+	X(sink_file_names) \
+	X(text_lines) \
+	X(text_odd_names) \
+	X(text_books) \
+	X(memory_steps) \
+	X(memory_without_steps) \
+	X(memory_allocator) \
+	X(memory_odd_samples) \
+	X(progress_line) \
+	X(progress_thread) \
+	X(account_text) \
+	X(options_common) \
+	X(link_copies) \
+	X(link_slack) \
+	X(link_same_id) \
+	X(link_processes) \
+	X(link_window) \
+	X(link_many) \
+	X(link_holds_stretches) \
+	X(link_fault) \
 	/* the end of the list */
 /* clang-format on */
 

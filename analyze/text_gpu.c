@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPU TIME: the identity of one GPU in full, of several in a line each. */
+#include "analyze/text_page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CLASS_IDLE_ROW = 3, CLASS_ROWS = 6 };
+static const struct {
+	const char *column, *label;
+	char letter;
+	bool always; /* lead and tail are left out where they are nothing */
+} classes[CLASS_ROWS] = {
+	{ "compute_ns", "compute", 'c', true },
+	{ "exposed_comm_ns", "exposed comm", 'm', true },
+	{ "exposed_copy_ns", "exposed copy", 'd', true },
+	{ "idle_ns", "idle", 'i', true },
+	{ "lead_ns", "lead", 'l', false },
+	{ "tail_ns", "tail", 'l', false },
+};
+
+/* Where nothing was seen in a sampled file nobody knows whether the GPU was idle. */
+static char letter_of(const struct page *p, size_t row)
+{
+	return p->is_sampled && row >= CLASS_IDLE_ROW ? 'u' : classes[row].letter;
+}
+
+static void parts_of(const struct view *v, size_t row, double parts[CLASS_ROWS])
+{
+	size_t i;
+
+	for (i = 0; i < CLASS_ROWS; i++)
+		parts[i] = (double)view_cell(v, row, classes[i].column).u64;
+}
+
+static void put_bar(struct page *p, unsigned column, unsigned cells, const double *parts)
+{
+	unsigned columns[CLASS_ROWS];
+	size_t i;
+
+	share_out(parts, CLASS_ROWS, cells, columns);
+	/* lead stands before the span, but a bar is shares, not a time line */
+	for (i = 0; i < CLASS_ROWS; i++)
+		column = text_fill(&p->text, column, columns[i], token_of(letter_of(p, i)),
+				   glyph_of(letter_of(p, i)));
+}
+
+static void put_class(struct page *p, size_t row, double ns, int tenths,
+		      const struct time_unit *unit)
+{
+	char text[NUMBER_TEXT];
+	const char *label = classes[row].label;
+
+	text_fill(&p->text, 0, 1, token_of(letter_of(p, row)), glyph_of(letter_of(p, row)));
+	if (p->is_sampled && row == CLASS_IDLE_ROW)
+		label = "nothing seen";
+	text_at(&p->text, 2, TOKEN_TEXT, label);
+	text_right(&p->text, 27, TOKEN_TEXT, time_text(text, ns, unit));
+	text_right(&p->text, 34, TOKEN_TEXT, percent_text(text, tenths));
+	text_end(&p->text);
+}
+
+void page_gpu_one(struct page *p)
+{
+	double parts[CLASS_ROWS], window = (double)view_cell(&p->gpus, 0, "window_ns").u64;
+	struct time_unit unit = time_unit_of(window, 1);
+	int tenths[CLASS_ROWS];
+	char text[NUMBER_TEXT], whole[NUMBER_TEXT + 32];
+	size_t i;
+
+	parts_of(&p->gpus, 0, parts);
+	percents(parts, CLASS_ROWS, window, CLASS_IDLE_ROW, tenths);
+	text_end(&p->text);
+	text_at(&p->text, 0, TOKEN_BOLD, p->is_sampled ? "GPU TIME SEEN" : "GPU TIME");
+	snprintf(whole, sizeof(whole), "100 %% = window %s %s", time_text(text, window, &unit),
+		 unit.name);
+	text_right(&p->text, p->text.width, TOKEN_DIM, whole);
+	text_end(&p->text);
+	put_bar(p, 0, p->text.width, parts);
+	text_end(&p->text);
+	text_right(&p->text, 27, TOKEN_DIM, unit.name);
+	text_right(&p->text, 34, TOKEN_DIM, "%");
+	text_end(&p->text);
+	for (i = 0; i < CLASS_ROWS; i++)
+		if (classes[i].always || parts[i] > 0)
+			put_class(p, i, parts[i], tenths[i], &unit);
+}
+
+/* ---- several ---------------------------------------------------------------------------- */
+
+/* "rank 0", "GPU 1", or both where both differ. */
+static void put_label(struct page *p, size_t gpu)
+{
+	uint64_t rank = view_cell(&p->gpus, gpu, "rank").u64;
+	uint64_t device = view_cell(&p->gpus, gpu, "device").u64;
+	char label[64];
+
+	if (p->ranks.count == 1)
+		snprintf(label, sizeof(label), "GPU %llu", (unsigned long long)device);
+	else if (rank == NO_U64)
+		snprintf(label, sizeof(label), "%llu",
+			 (unsigned long long)view_cell(&p->gpus, gpu, "pid").u64);
+	else if (p->gpus.count > p->ranks.count)
+		snprintf(label, sizeof(label), "%llu GPU %llu", (unsigned long long)rank,
+			 (unsigned long long)device);
+	else
+		snprintf(label, sizeof(label), "rank %llu", (unsigned long long)rank);
+	label[9] = '\0';
+	text_at(&p->text, 0, TOKEN_TEXT, label);
+}
+
+/* Ends of the columns. */
+enum { END_COMPUTE = 20, END_COMM = 41, END_COPY = 56, END_IDLE = 73, END_WINDOW = 85, END_SUM = 95 };
+
+static void put_titles(struct page *p, const struct time_unit *unit)
+{
+	char text[64];
+
+	text_at(&p->text, 0, TOKEN_DIM, "%");
+	text_right(&p->text, END_COMPUTE, TOKEN_DIM, "compute \xe2\x96\x88");
+	text_right(&p->text, END_COMM, TOKEN_DIM, "comm, no compute \xe2\x96\x93");
+	text_right(&p->text, END_COPY, TOKEN_DIM, "copy alone \xe2\x96\x92");
+	text_right(&p->text, END_IDLE, TOKEN_DIM,
+		   p->is_sampled ? "nothing seen \xe2\x95\xb1" : "not busy \xe2\x96\x91");
+	snprintf(text, sizeof(text), "window %s", unit->name);
+	text_right(&p->text, END_WINDOW, TOKEN_DIM, text);
+	snprintf(text, sizeof(text), "comm %s", unit->name);
+	text_right(&p->text, END_SUM, TOKEN_DIM, text);
+	text_end(&p->text);
+}
+
+static void put_gpu(struct page *p, size_t gpu, const struct time_unit *unit)
+{
+	static const unsigned ends[] = { END_COMPUTE, END_COMM, END_COPY, END_IDLE };
+	double all[CLASS_ROWS], parts[4], window = 0;
+	char text[NUMBER_TEXT];
+	int tenths[4];
+	size_t i;
+
+	parts_of(&p->gpus, gpu, all);
+	for (i = 0; i < 3; i++)
+		parts[i] = all[i];
+	parts[3] = all[3] + all[4] + all[5];
+	for (i = 0; i < 4; i++)
+		window += parts[i];
+	percents(parts, 4, window, 3, tenths);
+	put_label(p, gpu);
+	for (i = 0; i < 4; i++)
+		text_right(&p->text, ends[i], p->is_sampled && i == 3 ? TOKEN_WARN : TOKEN_TEXT,
+			   percent_text(text, tenths[i]));
+	text_right(&p->text, END_WINDOW, TOKEN_TEXT, time_text(text, window, unit));
+	text_right(&p->text, END_SUM, TOKEN_TEXT,
+		   time_text(text, (double)view_cell(&p->gpus, gpu, "comm_ns").u64, unit));
+	text_end(&p->text);
+}
+
+struct worst {
+	size_t gpu;
+	double share;
+};
+
+static int compare_worst(const void *pa, const void *pb)
+{
+	const struct worst *a = pa, *b = pb;
+
+	if (a->share != b->share)
+		return a->share < b->share ? -1 : 1;
+	return (a->gpu > b->gpu) - (a->gpu < b->gpu);
+}
+
+/* Which GPUs get a line: all of a few, else the least, the median and the most of time that is not
+ * busy, and two more of the worst. */
+static size_t choose(const struct page *p, size_t chosen[RANK_LINES])
+{
+	size_t count = p->gpus.count, i, n = 0;
+	struct worst *all;
+
+	if (count <= RANK_LINES) {
+		for (i = 0; i < count; i++)
+			chosen[i] = i;
+		return count;
+	}
+	all = calloc(count, sizeof(*all));
+	if (!all)
+		return 0;
+	for (i = 0; i < count; i++) {
+		double window = (double)view_cell(&p->gpus, i, "window_ns").u64;
+
+		all[i].gpu = i;
+		all[i].share = (double)view_cell(&p->gpus, i, "not_busy_ns").u64 /
+			       (window > 0 ? window : 1);
+	}
+	qsort(all, count, sizeof(*all), compare_worst);
+	chosen[n++] = all[0].gpu;
+	chosen[n++] = all[(count - 1) / 2].gpu;
+	for (i = 3; i; i--)
+		chosen[n++] = all[count - i].gpu;
+	free(all);
+	return n;
+}
+
+void page_gpu_many(struct page *p)
+{
+	size_t chosen[RANK_LINES], count = choose(p, chosen), i;
+	double parts[CLASS_ROWS], most = 0;
+	struct time_unit unit;
+
+	for (i = 0; i < p->gpus.count; i++)
+		if ((double)view_cell(&p->gpus, i, "window_ns").u64 > most)
+			most = (double)view_cell(&p->gpus, i, "window_ns").u64;
+	unit = time_unit_of(most, 1);
+	text_end(&p->text);
+	text_at(&p->text, 0, TOKEN_BOLD, p->is_sampled ? "GPU TIME SEEN" : "GPU TIME");
+	if (count < p->gpus.count)
+		text_at(&p->text, 16, TOKEN_DIM, "least, median and worst not busy");
+	text_right(&p->text, p->text.width, TOKEN_DIM,
+		   p->ranks.count == 1 ? "100 % = window of the GPU" : "100 % = window of the rank");
+	text_end(&p->text);
+	for (i = 0; i < count; i++) {
+		parts_of(&p->gpus, chosen[i], parts);
+		put_label(p, chosen[i]);
+		put_bar(p, 9, p->text.width > 9 ? p->text.width - 9 : 0, parts);
+		text_end(&p->text);
+	}
+	put_titles(p, &unit);
+	for (i = 0; i < count; i++)
+		put_gpu(p, chosen[i], &unit);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer_in.h - the inside of the writer: writer.c has the thread and the windows, writer_log.c
+ * the log and its rows.  Nobody else includes this.
+ */
+#ifndef COLLECTOR_WRITER_IN_H
+#define COLLECTOR_WRITER_IN_H
+
+#include "collector/store.h"
+#include "collector/writer.h"
+#include "schemas/buf.h"
+#include "schemas/log_writer.h"
+
+#include <pthread.h>
+
+enum { WATCHES = 8 };
+
+struct writer {
+	const struct config *config;
+	const struct watch_type *watches[WATCHES];
+	size_t watch_count;
+	bool opened, begun; /* the watches */
+	pthread_t thread;
+	_Atomic uint32_t bell; /* a futex: not 0 when there is something to do */
+
+	/* Under `lock`. */
+	pthread_mutex_t lock;
+	pthread_cond_t done_more;
+	uint64_t asked, done, close_asked;
+	bool quit, finished;
+
+	/* The thread's own: the log that is open, if one is. */
+	uint64_t log_number;
+	struct trace *trace;
+	struct log_writer *log;
+	struct store *store;
+	struct buf blocks;
+	uint32_t process;
+	bool broken, full; /* no log can be had; no more fits in */
+	uint64_t flushed_ns;
+
+	/* The window that is open, if one is. */
+	bool recording;
+	struct window got;
+	uint32_t window_row; /* of the trace; 0: none yet */
+	uint64_t cost_ns, cpu_ns;
+};
+
+/* The row of the window that is open, made or brought up to date. */
+void writer_put_window(struct writer *w);
+void writer_put_anchor(struct writer *w);
+/* All that was put is in the store; `now_ns` is CLOCK_MONOTONIC. */
+void writer_flush_log(struct writer *w, uint64_t now_ns);
+/* With its END block; nothing where no log is open. */
+void writer_close_log(struct writer *w);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/command.h"
+#include "collector/config.h"
+#include "collector/writer_in.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { BLOCKS_MAX = 4 << 20 };
+
+const struct config *writer_config(const struct writer *w)
+{
+	return w->config;
+}
+
+uint64_t writer_log(const struct writer *w)
+{
+	return w->log_number;
+}
+
+bool writer_is_recording(const struct writer *w)
+{
+	return w->recording;
+}
+
+bool writer_wants(const struct writer *w, unsigned kind)
+{
+	return w->config->kinds_mask >> kind & 1;
+}
+
+void writer_own_cost(struct writer *w, uint64_t ns)
+{
+	w->cost_ns += ns;
+}
+
+/* ---- blocks to the store ---- */
+
+static void store_block(struct writer *w, const struct log_block *block, const uint8_t *bytes,
+			size_t len)
+{
+	if (block->kind == LOG_EVENTS && w->full) {
+		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
+		return;
+	}
+	if (w->store->type->put(w->store, block->kind, bytes, len, NULL) == ST_OK)
+		return;
+	w->full = true;
+	if (block->kind == LOG_EVENTS)
+		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
+}
+
+/* What the log's writer made, block by block. */
+static void store_blocks(struct writer *w)
+{
+	struct buf *b = &w->blocks;
+	struct log_block block;
+	size_t at = 0, len, skipped;
+
+	if (b->len >= LOG_FILE_HEADER_BYTES && !w->store->type->bytes(w->store)) {
+		at = LOG_FILE_HEADER_BYTES;
+		w->full |= w->store->type->put(w->store, 0, b->data, at, NULL) != ST_OK;
+	}
+	while (at < b->len && log_find_block(b->data + at, b->len - at, at, &block, &skipped,
+					     NULL) == ST_OK) {
+		len = LOG_HEADER_BYTES + block.size;
+		store_block(w, &block, b->data + at + skipped, len);
+		at += skipped + len;
+	}
+	buf_clear(b);
+}
+
+/* ---- the log ---- */
+
+static uint32_t put_attrs(struct writer *w, const char *const *pairs, size_t count)
+{
+	struct attr attrs[8];
+	struct shape shape = { .fixed = attrs };
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (!pairs[2 * i + 1] || !*pairs[2 * i + 1])
+			continue;
+		attrs[shape.fixed_count++] = (struct attr){
+			.key = writer_name(w, pairs[2 * i], strlen(pairs[2 * i])),
+			.type = ATTR_TEXT,
+			.bits = writer_name(w, pairs[2 * i + 1], strlen(pairs[2 * i + 1])),
+		};
+	}
+	return writer_shape(w, &shape);
+}
+
+static void put_process(struct writer *w)
+{
+	const struct config *c = w->config;
+	const char *const about[] = { "tacho_version", TACHO_VERSION, "tacho_clock", tick_name(),
+				      "launcher", c->rank.launcher };
+	struct process p = { .pid = (uint32_t)getpid(), .rank = c->rank.rank,
+			     .world_size = c->rank.world_size };
+	struct buf command;
+
+	buf_init(&command, 64 * 1024);
+	command_read(&command);
+	p.host = writer_name(w, c->host, strlen(c->host));
+	p.command = writer_name(w, buf_text(&command), command.len);
+	p.shape = put_attrs(w, about, sizeof(about) / sizeof(about[0]) / 2);
+	w->process = trace_process(w->trace, &p, NULL);
+	buf_release(&command);
+}
+
+void writer_put_anchor(struct writer *w)
+{
+	struct anchor a = { .process = w->process, .realtime_ns = tick_clock_ns(CLOCK_REALTIME),
+			    .monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC) };
+
+	trace_anchor(w->trace, &a, NULL);
+}
+
+void writer_put_window(struct writer *w)
+{
+	struct window row = w->got;
+
+	row.process = w->process;
+	row.spec = writer_name(w, w->config->window, strlen(w->config->window));
+	if (w->window_row)
+		trace_set_window(w->trace, w->window_row, &row);
+	else
+		w->window_row = trace_window(w->trace, &row, NULL);
+}
+
+static void log_free(struct writer *w)
+{
+	if (w->store)
+		w->store->type->close(w->store);
+	log_writer_free(w->log);
+	trace_free(w->trace);
+	buf_release(&w->blocks);
+	w->store = NULL;
+	w->log = NULL;
+	w->trace = NULL;
+	w->window_row = 0;
+}
+
+static enum status log_make(struct writer *w)
+{
+	const struct config *c = w->config;
+	struct store_place place = { .folder = c->out, .host = c->host, .rank = c->rank.rank,
+				     .pid = (uint32_t)getpid(), .max_bytes = c->max_disk,
+				     .min_free = c->min_free };
+
+	TRY(trace_new(&w->trace, c->memory / 4, NULL));
+	TRY(log_writer_new(&w->log, w->trace, c->memory / 4, NULL));
+	TRY(store_file.open(&w->store, &place, NULL));
+	return log_writer_begin(w->log, &w->blocks, NULL);
+}
+
+/* The log for a row that came; false: there is none to be had. */
+static bool log_open(struct writer *w)
+{
+	if (w->trace)
+		return true;
+	if (w->broken || !w->recording)
+		return false;
+	buf_init(&w->blocks, BLOCKS_MAX);
+	w->log_number++;
+	if (log_make(w) != ST_OK) {
+		log_free(w);
+		w->broken = true;
+		return false;
+	}
+	trace_provenance(w->trace)->epoch_known = true;
+	w->full = false;
+	put_process(w);
+	writer_put_window(w);
+	w->flushed_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	writer_put_anchor(w);
+	return true;
+}
+
+void writer_flush_log(struct writer *w, uint64_t now_ns)
+{
+	log_writer_flush(w->log, &w->blocks, NULL);
+	store_blocks(w);
+	w->flushed_ns = now_ns;
+}
+
+void writer_close_log(struct writer *w)
+{
+	if (!w->trace)
+		return;
+	writer_put_anchor(w);
+	writer_flush_log(w, 0); /* first, so that what did not fit is counted in the end */
+	log_writer_end(w->log, &w->blocks, NULL);
+	store_blocks(w);
+	log_free(w);
+}
+
+/* ---- rows ---- */
+
+bool writer_ready(struct writer *w)
+{
+	return log_open(w);
+}
+
+uint32_t writer_name(struct writer *w, const char *text, size_t len)
+{
+	return log_open(w) ? trace_name(w->trace, text, len, NULL) : 0;
+}
+
+uint32_t writer_track(struct writer *w, const struct track *track)
+{
+	struct track row = *track;
+
+	if (!log_open(w))
+		return 0;
+	row.process = w->process;
+	return trace_track(w->trace, &row, NULL);
+}
+
+uint32_t writer_shape(struct writer *w, const struct shape *shape)
+{
+	return log_open(w) ? trace_shape(w->trace, shape, NULL) : 0;
+}
+
+uint32_t writer_site(struct writer *w, const struct site *site)
+{
+	return log_open(w) ? trace_site(w->trace, site, NULL) : 0;
+}
+
+void writer_name_track(struct writer *w, uint32_t track, uint32_t name)
+{
+	if (log_open(w) && track)
+		trace_set_track_name(w->trace, track, name);
+}
+
+void writer_lose(struct writer *w, enum loss why, uint64_t count)
+{
+	if (count && log_open(w))
+		trace_lose(w->trace, w->process, why, count);
+}
+
+void writer_put(struct writer *w, const struct event *row, uint32_t site)
+{
+	const struct site *s;
+	struct event e = *row;
+
+	if (!log_open(w))
+		return;
+	if (!site || w->full) {
+		trace_lose(w->trace, w->process, site ? LOSS_DISK : LOSS_CEILING, 1);
+		return;
+	}
+	s = trace_get_site(w->trace, site);
+	e.track = s->track;
+	e.name = s->name;
+	e.shape = s->shape;
+	e.kind = s->kind;
+	e.subkind = s->subkind;
+	if (log_writer_put(w->log, &e, site, 0, &w->blocks, NULL) != ST_OK)
+		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
+	if (w->blocks.len)
+		store_blocks(w);
+}

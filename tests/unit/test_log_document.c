@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schemas/LOG.md is the law: what it says is compared with what the code does. */
+#include "tests/unit/unit.h"
+
+#include "schemas/buf.h"
+#include "schemas/log.h"
+#include "schemas/log_writer.h"
+#include "schemas/records.h"
+#include "schemas/trace.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The whole document, with a NUL; the tests run in the root of the repository. */
+static char *document(void)
+{
+	FILE *f = fopen("schemas/LOG.md", "r");
+	char *text = calloc(1, 1 << 17);
+
+	if (CHECK(f != NULL) && text)
+		CHECK(fread(text, 1, (1 << 17) - 1, f) > 1000);
+	if (f)
+		fclose(f);
+	return text;
+}
+
+static uint32_t name(struct trace *t, const char *text)
+{
+	return trace_name(t, text, strlen(text), NULL);
+}
+
+/* The run of section 9. */
+static void write_example(struct buf *out)
+{
+	static const uint64_t numbers[3][4] = {
+		{ UINT64_C(1700000000000001000), 3200, 90, 40 },
+		{ UINT64_C(1700000000000005200), 3520, 93, 41 },
+		{ UINT64_C(1700000000000009720), 3200, 96, 42 },
+	};
+	struct trace *t;
+	struct log_writer *w;
+	struct process p = { .pid = 4711, .rank = 0, .world_size = 2 };
+	struct track k = { .home = HOME_STREAM, .device = 0, .context = 1, .id = 7 };
+	struct attr fixed = { .type = ATTR_I64, .unit = UNIT_COUNT, .bits = 80 };
+	struct attr vary = { .type = ATTR_I64, .unit = UNIT_ID };
+	struct shape shape = { &fixed, &vary, 1, 1 };
+	struct site site = { .kind = KIND_KERNEL };
+
+	trace_new(&t, 1 << 20, NULL);
+	p.host = name(t, "node1");
+	k.process = trace_process(t, &p, NULL);
+	fixed.key = name(t, "grid_x");
+	vary.key = name(t, "grid_id");
+	site.track = trace_track(t, &k, NULL);
+	site.name = name(t, "gemm");
+	site.shape = trace_shape(t, &shape, NULL);
+	CHECK_OK(log_writer_new(&w, t, 1 << 22, NULL), NULL);
+	log_writer_begin(w, out, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		struct event e = {
+			.begin_ns = numbers[i][0], .end_ns = numbers[i][0] + numbers[i][1],
+			.correlation = numbers[i][2], .vary = &numbers[i][3],
+			.track = site.track, .name = site.name, .shape = site.shape,
+			.kind = KIND_KERNEL,
+		};
+
+		log_writer_put(w, &e, trace_site(t, &site, NULL), 0, out, NULL);
+	}
+	CHECK_OK(log_writer_end(w, out, NULL), NULL);
+	log_writer_free(w);
+	trace_free(t);
+}
+
+static int digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10;
+}
+
+/* One line: offset, two blanks, bytes in groups, two blanks or the end. */
+static void take_line(const char *line, struct buf *out)
+{
+	const char *p = line + 6;
+
+	CHECK_U64(strtoul(line, NULL, 16), out->len);
+	while (isxdigit((unsigned char)p[0]) && isxdigit((unsigned char)p[1])) {
+		buf_put_byte(out, (uint8_t)(digit(p[0]) * 16 + digit(p[1])));
+		p += 2;
+		if (p[0] == ' ' && p[1] != ' ')
+			p++;
+	}
+}
+
+void test_log_document_example(void)
+{
+	char *text = document(), *line, *rest;
+	struct buf written, said;
+
+	buf_init(&written, 1 << 16);
+	buf_init(&said, 1 << 16);
+	write_example(&written);
+	line = strstr(text, "## 9. Example");
+	line = line ? strstr(line, "```\n") : NULL;
+	if (CHECK(line != NULL)) {
+		for (line = strtok_r(line + 4, "\n", &rest); line && line[0] != '`';
+		     line = strtok_r(NULL, "\n", &rest))
+			take_line(line, &said);
+		if (CHECK_U64(said.len, written.len))
+			CHECK_MEM(said.data, written.data, said.len);
+	}
+	buf_release(&written);
+	buf_release(&said);
+	free(text);
+}
+
+void test_log_document_blocks(void)
+{
+	char *text = document(), row[64];
+
+#define X(word, number)                                                    \
+	snprintf(row, sizeof(row), "| %d | %s |", number, #word);          \
+	CHECK(strstr(text, row) != NULL);
+	LOG_BLOCK_LIST(X)
+#undef X
+#define X(word, number, why)                                               \
+	snprintf(row, sizeof(row), "%d %.24s", number, why);               \
+	CHECK(strstr(text, row) || number == LOSS_SUMMED || number == LOSS_NO_PLACE || \
+	      number == LOSS_DERIVED || number == LOSS_DISK || number == LOSS_ORDER || \
+	      number == LOSS_RING || number == LOSS_CEILING);
+	LOSS_LIST(X)
+#undef X
+	for (unsigned unit = 1; unit < UNIT_END; unit++)
+		CHECK(strstr(text, unit_name(unit)) != NULL);
+	free(text);
+}
+
+/* Every field that records.def has, in the section of its kind. */
+void test_log_document_fields(void)
+{
+	char *text = document(), *section = strstr(text, "## 10. "), row[96];
+	size_t count;
+	const struct record *r = records(&count);
+
+	CHECK(section != NULL);
+	for (size_t i = 0; section && i < count; i++) {
+		char *begin, *end;
+
+		snprintf(row, sizeof(row), "\n### %d %s\n", r[i].kind, kind_word(r[i].kind));
+		begin = strstr(section, row);
+		if (!CHECK(begin != NULL))
+			continue;
+		end = strstr(begin + 1, "\n### ");
+		for (size_t k = 0; k < r[i].field_count; k++) {
+			const struct field *f = &r[i].fields[k];
+			char *found;
+
+			if (f->place == PLACE_BEGIN || f->place == PLACE_END ||
+			    f->place == PLACE_NAME)
+				continue;
+			snprintf(row, sizeof(row), "`%s`", f->name);
+			found = strstr(begin, row);
+			if (!CHECK(found && (!end || found < end)))
+				CHECK_STR(f->name, "in LOG.md");
+		}
+	}
+	free(text);
+}
