@@ -50,8 +50,10 @@ static const struct column strip_columns[] = {
 	RANK_COLUMNS,
 	{ "step", NULL, CELL_U64, KEY, NULL, "its number" },
 	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "host", NULL, CELL_TEXT, MAX, NULL, "a letter for each part: the phase with most of it" },
-	{ "gpu", NULL, CELL_TEXT, MAX, NULL, "a letter for each part: the class with most of it" },
+	{ "host_cells", NULL, CELL_TEXT, MAX, NULL,
+	  "a letter for each part: the phase with most of it" },
+	{ "gpu_cells", NULL, CELL_TEXT, MAX, NULL,
+	  "a letter for each part: the class with most of it" },
 	{ .name = NULL },
 };
 static const struct table_type table_strips = {
@@ -190,8 +192,7 @@ static enum status put_piece(struct fold *f, const struct segment *seg, size_t r
 		(in_mark ? g->rows[row].in_mark : g->rows[row].in_gap)[class_of(seg)] +=
 			seg->end_ns - seg->begin_ns;
 	}
-	return in_mark ? strips_segment(&s->strips[process], &f->steps[process], row, seg, err)
-		       : ST_OK;
+	return strips_segment(&s->strips[process], &f->steps[process], row, seg, err);
 }
 
 static enum status put_segment(struct fold *f, const struct segment *seg, struct error *err)
@@ -234,7 +235,7 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 	const struct step_list *steps = &f->steps[st->process];
 	size_t row = steps_at(steps, st->begin_ns, &s->stretch_row[st->process]);
 
-	if (row == steps->count || st->step & STEP_GAP)
+	if (row == steps->count)
 		return ST_OK;
 	return strips_stretch(&s->strips[st->process], steps, row, st, err);
 }
@@ -326,7 +327,7 @@ static enum status steps_end(struct fold *f, struct error *err)
 
 	TRY(gpus_reach(f, err));
 	for (process = 1; process <= s->process_count; process++) {
-		TRY(strips_end(&s->strips[process], err));
+		TRY(strips_end(&s->strips[process], &f->steps[process], err));
 		for (row = 0; row < f->steps[process].count; row++)
 			if (!f->steps[process].rows[row].is_out)
 				TRY(end_step(f, process, row, err));

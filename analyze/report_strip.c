@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN = PHASE_KNOWN, HOST_CLASSES, GPU_CLASSES = 5 };
+enum {
+	OWN = PHASE_KNOWN, HOST_CLASSES, GPU_CLASSES = 5, CLASSES = HOST_CLASSES + GPU_CLASSES,
+	FINE = STRIP_CELLS * 16, /* bins of a mark */
+	BINS = FINE + FINE / 50, /* and of the gap that may join it */
+};
 
 static const char host_letters[HOST_CLASSES] = {
 	[PHASE_OTHER] = '.', [PHASE_VALIDATION] = 'v', [PHASE_CHECKPOINT] = 'k',
@@ -14,8 +18,8 @@ static const char host_letters[HOST_CLASSES] = {
 
 struct strip {
 	size_t row;
-	uint64_t begin_ns, end_ns;
-	uint64_t host[STRIP_CELLS][HOST_CLASSES], gpu[STRIP_CELLS][GPU_CLASSES];
+	uint64_t begin_ns, mark_end_ns;
+	uint64_t ns[BINS][CLASSES]; /* the host's classes, then the GPU's */
 };
 
 static enum status no_memory(struct error *err)
@@ -57,15 +61,56 @@ static char most(const uint64_t *ns, size_t count, const char *letters, char non
 	return ns[best] ? letters[best] : none;
 }
 
-static enum status strip_keep(struct strips *s, const struct strip *strip, struct error *err)
+/* The gap up to the next mark joins, as far as can be told before all marks are known. */
+static uint64_t end_of(const struct strip *strip, const struct step_list *steps)
 {
+	uint64_t length_ns = strip->mark_end_ns - strip->begin_ns, next_ns;
+
+	if (strip->row + 1 >= steps->count)
+		return strip->mark_end_ns;
+	next_ns = steps->rows[strip->row + 1].begin_ns;
+	if (next_ns > strip->mark_end_ns && (next_ns - strip->mark_end_ns) > length_ns / 100)
+		return strip->mark_end_ns;
+	return next_ns > strip->begin_ns ? next_ns : strip->mark_end_ns;
+}
+
+/* From bins to cells: a bin that two cells share is split as its width is. */
+static void gather(const struct strip *strip, uint64_t end_ns,
+		   uint64_t cells[STRIP_CELLS][CLASSES])
+{
+	double per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * STRIP_CELLS / FINE /
+			 (double)(end_ns - strip->begin_ns);
+	size_t i, k, cell;
+
+	memset(cells, 0, STRIP_CELLS * sizeof(cells[0]));
+	for (i = 0; i < BINS && (double)i * per_bin < STRIP_CELLS; i++) {
+		double over = ((double)(i + 1) * per_bin);
+
+		cell = (size_t)((double)i * per_bin);
+		over = over > (double)(cell + 1) ? (over - (double)(cell + 1)) / per_bin : 0;
+		for (k = 0; k < CLASSES; k++) {
+			uint64_t next_ns = (uint64_t)((double)strip->ns[i][k] * over);
+
+			cells[cell][k] += strip->ns[i][k] - next_ns;
+			if (next_ns && cell + 1 < STRIP_CELLS)
+				cells[cell + 1][k] += next_ns;
+		}
+	}
+}
+
+static enum status strip_keep(struct strips *s, const struct step_list *steps,
+			      const struct strip *strip, struct error *err)
+{
+	uint64_t cells[STRIP_CELLS][CLASSES];
 	size_t i;
 
 	TRY(rows_reach(s, strip->row, err));
+	gather(strip, end_of(strip, steps), cells);
 	for (i = 0; i < STRIP_CELLS; i++) {
-		s->host[strip->row][i] = most(strip->host[i], HOST_CLASSES, host_letters, '.');
+		s->host[strip->row][i] = most(cells[i], HOST_CLASSES, host_letters, '.');
 		/* idle time comes when its gap ends, which may be after this picture was due */
-		s->gpu[strip->row][i] = most(strip->gpu[i], GPU_CLASSES, STRIP_GPU_LETTERS, 'i');
+		s->gpu[strip->row][i] = most(cells[i] + HOST_CLASSES, GPU_CLASSES,
+					     STRIP_GPU_LETTERS, 'i');
 	}
 	return ST_OK;
 }
@@ -82,45 +127,42 @@ static enum status strip_find(struct strips *s, const struct step_list *steps, s
 		return ST_OK;
 	*out = NULL;
 	if (row >= STRIP_ROWS || (*place && (*place)->row > row) ||
-	    step->mark_end_ns - step->begin_ns < STRIP_CELLS)
+	    step->mark_end_ns - step->begin_ns < FINE)
 		return ST_OK;
 	if (*place)
-		TRY(strip_keep(s, *place, err));
+		TRY(strip_keep(s, steps, *place, err));
 	else
 		*place = malloc(sizeof(**place));
 	if (!*place)
 		return no_memory(err);
-	**place = (struct strip){ .row = row, .begin_ns = step->begin_ns,
-				  .end_ns = step->mark_end_ns };
+	memset(*place, 0, sizeof(**place));
+	(*place)->row = row;
+	(*place)->begin_ns = step->begin_ns;
+	(*place)->mark_end_ns = step->mark_end_ns;
 	*out = *place;
 	return ST_OK;
 }
 
-/* Shares [begin, end) out to the cells it touches. */
-static void spread(const struct strip *strip, uint64_t begin_ns, uint64_t end_ns, uint64_t *cells,
-		   size_t classes, size_t class)
+/* Shares [begin, end) out to the bins it touches. */
+static void spread(struct strip *strip, uint64_t begin_ns, uint64_t end_ns, size_t class)
 {
-	uint64_t length_ns = strip->end_ns - strip->begin_ns, cell_end_ns;
-	size_t cell;
+	double width_ns = (double)(strip->mark_end_ns - strip->begin_ns) / FINE;
+	uint64_t bin_end_ns;
+	size_t bin;
 
 	if (begin_ns < strip->begin_ns)
 		begin_ns = strip->begin_ns;
-	if (end_ns > strip->end_ns)
-		end_ns = strip->end_ns;
 	if (begin_ns >= end_ns)
 		return;
-	cell = (size_t)((__extension__(unsigned __int128)(begin_ns - strip->begin_ns) *
-			 STRIP_CELLS) / length_ns);
-	for (; begin_ns < end_ns && cell < STRIP_CELLS; cell++) {
-		cell_end_ns = strip->begin_ns +
-			      (uint64_t)(__extension__(unsigned __int128)(cell + 1) * length_ns /
-					 STRIP_CELLS);
-		if (cell_end_ns > end_ns)
-			cell_end_ns = end_ns;
-		if (cell_end_ns <= begin_ns)
+	for (bin = (size_t)((double)(begin_ns - strip->begin_ns) / width_ns);
+	     begin_ns < end_ns && bin < BINS; bin++) {
+		bin_end_ns = strip->begin_ns + (uint64_t)((double)(bin + 1) * width_ns);
+		if (bin_end_ns > end_ns)
+			bin_end_ns = end_ns;
+		if (bin_end_ns <= begin_ns)
 			continue;
-		cells[cell * classes + class] += cell_end_ns - begin_ns;
-		begin_ns = cell_end_ns;
+		strip->ns[bin][class] += bin_end_ns - begin_ns;
+		begin_ns = bin_end_ns;
 	}
 }
 
@@ -131,7 +173,7 @@ enum status strips_stretch(struct strips *s, const struct step_list *steps, size
 
 	TRY(strip_find(s, steps, row, &strip, err));
 	if (strip)
-		spread(strip, st->begin_ns, st->end_ns, &strip->host[0][0], HOST_CLASSES,
+		spread(strip, st->begin_ns, st->end_ns,
 		       st->phase < PHASE_KNOWN ? st->phase : OWN);
 	return ST_OK;
 }
@@ -157,18 +199,17 @@ enum status strips_segment(struct strips *s, const struct step_list *steps, size
 		return ST_OK;
 	TRY(strip_find(s, steps, row, &strip, err));
 	if (strip)
-		spread(strip, seg->begin_ns, seg->end_ns, &strip->gpu[0][0], GPU_CLASSES,
-		       gpu_class(seg));
+		spread(strip, seg->begin_ns, seg->end_ns, HOST_CLASSES + gpu_class(seg));
 	return ST_OK;
 }
 
-enum status strips_end(struct strips *s, struct error *err)
+enum status strips_end(struct strips *s, const struct step_list *steps, struct error *err)
 {
 	size_t i;
 
 	for (i = 0; i < STRIP_OPEN; i++)
 		if (s->open[i])
-			TRY(strip_keep(s, s->open[i], err));
+			TRY(strip_keep(s, steps, s->open[i], err));
 	return ST_OK;
 }
 

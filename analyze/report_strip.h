@@ -3,8 +3,9 @@
  * report_strip.h - pictures of steps: a row of cells, each what has most of its time, for the host
  * and for the process's first GPU.  For the report `steps`.
  *
- * Cells are STRIP_CELLS equal parts of a mark; the pictures of STRIP_OPEN steps are being made at
- * once, those of the first STRIP_ROWS are kept.
+ * Cells are STRIP_CELLS equal parts of a step.  Where a step ends is known when the next begins,
+ * so time is first summed in finer bins of the mark and beyond.  The pictures of STRIP_OPEN steps
+ * are being made at once, those of the first STRIP_ROWS are kept.
  */
 #ifndef ANALYZE_REPORT_STRIP_H
 #define ANALYZE_REPORT_STRIP_H
@@ -31,7 +32,7 @@ enum status strips_stretch(struct strips *s, const struct step_list *steps, size
 enum status strips_segment(struct strips *s, const struct step_list *steps, size_t row,
 			   const struct segment *seg, struct error *err);
 /* No more comes. */
-enum status strips_end(struct strips *s, struct error *err);
+enum status strips_end(struct strips *s, const struct step_list *steps, struct error *err);
 void strips_release(struct strips *s);
 
 #endif

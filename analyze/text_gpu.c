@@ -35,11 +35,17 @@ static void parts_of(const struct view *v, size_t row, double parts[CLASS_ROWS])
 
 static void put_bar(struct page *p, unsigned column, unsigned cells, const double *parts)
 {
+	double shown[CLASS_ROWS];
 	unsigned columns[CLASS_ROWS];
 	size_t i;
 
-	share_out(parts, CLASS_ROWS, cells, columns);
-	/* lead stands before the span, but a bar is shares, not a time line */
+	for (i = 0; i < CLASS_ROWS; i++)
+		shown[i] = parts[i];
+	if (p->is_sampled) { /* one part: nothing seen */
+		shown[CLASS_IDLE_ROW] += parts[4] + parts[5];
+		shown[4] = shown[5] = 0;
+	}
+	share_out(shown, CLASS_ROWS, cells, columns);
 	for (i = 0; i < CLASS_ROWS; i++)
 		column = text_fill(&p->text, column, columns[i], token_of(letter_of(p, i)),
 				   glyph_of(letter_of(p, i)));

@@ -53,6 +53,8 @@ static unsigned put_gpus(struct page *p, unsigned column)
 		if (strcmp(text_of(&p->gpus, i, "name", ""), name) != 0)
 			name = "several models";
 	column = dot(p, column);
+	if (p->gpus.count > 1 && !name && p->gpus.count == p->ranks.count)
+		return text_at(&p->text, column, TOKEN_DIM, "GPU model not in the files");
 	if (p->gpus.count > 1)
 		return text_atf(&p->text, column, TOKEN_DIM, "%zu GPUs, %.40s", p->gpus.count,
 				name ? name : "model not in the files");
@@ -210,7 +212,7 @@ static unsigned put_launches(struct page *p)
 	else
 		column = text_atf(&p->text, 14, TOKEN_TEXT, "%s of %s GPU events have their launch",
 				  count_text(a, with), count_text(b, work));
-	if (!calls)
+	if (!calls || p->is_sampled)
 		return column;
 	if (!without)
 		return text_atf(&p->text, column, TOKEN_TEXT, " and all %s launches their event",
@@ -229,6 +231,22 @@ static bool all_true(const struct view *v, const char *column)
 	return true;
 }
 
+/* Which ranks of the job are not here, or else what the tilde of a phase means. */
+static void put_absent(struct page *p, unsigned column)
+{
+	uint64_t world = 0;
+	size_t i;
+
+	for (i = 0; i < p->ranks.count; i++)
+		if (view_cell(&p->ranks, i, "world_size").u64 > world)
+			world = view_cell(&p->ranks, i, "world_size").u64;
+	if (p->ranks.count > 1 && world > p->ranks.count)
+		text_atf(&p->text, column, TOKEN_DIM, " \xc2\xb7 %llu of the %llu ranks not given",
+			 (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
+	else if (p->ranks.count == 1)
+		text_at(&p->text, column, TOKEN_DIM, " \xc2\xb7 ~ inferred");
+}
+
 static void put_source(struct page *p)
 {
 	struct view windows = page_view(p, "windows"), inputs = page_view(p, "inputs");
@@ -237,8 +255,10 @@ static void put_source(struct page *p)
 	unsigned column;
 
 	if (!all_true(&p->trust, "counts_losses"))
-		column = text_at(&p->text, 14, TOKEN_DIM, "Kineto reports neither losses nor its "
-							  "own cost: host times may be high");
+		column = text_at(&p->text, 14, TOKEN_DIM,
+				 p->ranks.count > 1 ? "Kineto reports neither losses nor its own cost"
+						    : "Kineto reports neither losses nor its own cost: "
+						      "host times may be high");
 	else
 		column = text_atf(&p->text, 14, TOKEN_DIM,
 				  "%s, %s; the collector took %s ms of its own",
@@ -246,7 +266,7 @@ static void put_source(struct page *p)
 				  all_true(&inputs, "whole") ? "the log was closed"
 							     : "the log was never closed",
 				  time_text(own, (double)page_sum(&windows, "own_ns"), &unit));
-	text_at(&p->text, column, TOKEN_DIM, " \xc2\xb7 ~ inferred");
+	put_absent(p, column);
 	text_end(&p->text);
 }
 

@@ -8,7 +8,7 @@
 #include "analyze/text_line.h"
 #include "analyze/text_number.h"
 
-enum { RANK_LINES = 8 /* a line each up to here */, KERNEL_LINES = 5, ANNOTATION_LINES = 4 };
+enum { RANK_LINES = 8 /* a line each up to here */, KERNEL_LINES = 5 };
 
 struct page {
 	struct text text;
@@ -18,7 +18,6 @@ struct page {
 	uint64_t steps;   /* complete ones of all ranks; at least 1 */
 	bool has_steps;   /* marked ones */
 	bool is_sampled;  /* any rank */
-	double scale;     /* cells of bars: 1, or less where the page is narrow */
 };
 
 struct view page_view(const struct page *p, const char *table);
@@ -27,9 +26,6 @@ struct view page_of_rank(const struct page *p, const char *table, size_t rank);
 uint64_t page_sum(const struct view *v, const char *column);
 /* "rank 3", "pid 17" where the file has no rank. */
 char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT]);
-
-/* Block titles stand at column 0, what they say from 14 on. */
-void page_title(struct page *p, const char *title, const char *says);
 
 void page_head(struct page *p);
 void page_distrust(struct page *p);

@@ -81,20 +81,16 @@ static void take_cells(const struct view *cells, struct phase_row *r, double sha
 	}
 }
 
-/* Annotations beyond the first few become one row. */
+/* Annotations below 2 % of a step become one row. */
 static void fold_annotations(struct phase_rows *all)
 {
-	size_t i, to = 0, own = 0, total = 0;
+	size_t i, to = 0;
 	struct phase_row *pool = NULL;
 
-	for (i = 0; i < all->count; i++)
-		total += all->rows[i].order == ORDER_OWN;
 	for (i = 0; i < all->count; i++) {
 		struct phase_row row = all->rows[i];
 
-		/* one more is never said: its name takes no more room */
-		if (row.order != ORDER_OWN || total <= ANNOTATION_LINES + 1 ||
-		    own++ < ANNOTATION_LINES) {
+		if (row.order != ORDER_OWN || row.wall_ns * 50 >= all->sum.wall_ns) {
 			all->rows[to++] = row;
 			continue;
 		}
@@ -105,7 +101,7 @@ static void fold_annotations(struct phase_rows *all)
 		*pool = row;
 	}
 	all->count = to;
-	if (pool)
+	if (pool && pool->count > 1) /* of one the name is said */
 		snprintf(pool->label, sizeof(pool->label), "%u more", pool->count);
 }
 

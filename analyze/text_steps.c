@@ -226,8 +226,8 @@ static void put_strip(struct page *p, const struct view *steps, const struct wal
 
 	if (p->gpus.count > 1 || p->text.width < LINE_WIDTH || !choose(p, steps, w, &strips))
 		return;
-	host = view_cell(&strips, 0, "host").text;
-	gpu = view_cell(&strips, 0, "gpu").text;
+	host = view_cell(&strips, 0, "host_cells").text;
+	gpu = view_cell(&strips, 0, "gpu_cells").text;
 	snprintf(number, sizeof(number), "%llu",
 		 (unsigned long long)view_cell(&strips, 0, "step").u64);
 	end = text_width(number) > 4 ? text_width(number) : 4;

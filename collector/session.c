@@ -53,12 +53,13 @@ const struct watch_type *const *session_watches(void)
 
 /* ---- state ---- */
 
-static void note_change(enum change_kind kind, uint64_t at, bool final)
+static void note_change(enum change_kind kind, uint64_t at)
 {
 	struct session_change *c = &s.changes[s.changes_head % CHANGES];
 
 	*c = (struct session_change){ .kind = kind, .window = s.window, .at = at,
-				      .cut_short = s.machine.cut_short, .final = final };
+				      .cut_short = s.machine.cut_short,
+				      .by_hand = s.machine.by_hand };
 	s.changes_head++;
 }
 
@@ -76,18 +77,18 @@ static void window_changed(enum window_state before, enum window_state after, ui
 	struct lane_span *span;
 
 	if (after == WINDOW_WARMUP) {
-		note_change(CHANGE_WARMUP, now, false);
+		note_change(CHANGE_WARMUP, now);
 	} else if (after == WINDOW_RECORD) {
 		s.window++;
 		s.spans[s.window % SPANS] = (struct lane_span){ .begin = now };
 		s.next_sample_step = 0;
-		note_change(CHANGE_BEGIN, now, false);
+		note_change(CHANGE_BEGIN, now);
 	} else if (before == WINDOW_RECORD) {
 		span = &s.spans[s.window % SPANS];
 		span->end = now > span->begin ? now : span->begin + 1;
-		note_change(CHANGE_END, span->end, false);
+		note_change(CHANGE_END, span->end);
 	} else {
-		note_change(CHANGE_CANCEL, now, false);
+		note_change(CHANGE_CANCEL, now);
 	}
 }
 

@@ -77,6 +77,7 @@ struct session_change {
 	uint64_t window; /* counts from 1 */
 	uint64_t at;     /* tick */
 	bool cut_short;
+	bool by_hand;    /* begun by tacho_start() */
 	bool final;      /* end: no other window will come unless asked for: close the log */
 };
 /* The oldest change that was not taken; false: none. */

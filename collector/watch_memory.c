@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { IN_USE, PEAK, SERIES };
@@ -43,28 +42,38 @@ static enum status memory_begin(uint64_t now_ns, struct error *err)
 	return ST_OK;
 }
 
-/* Bytes, or 0. */
-static uint64_t resident_bytes(void)
+/* A small file of /proc as text. */
+static void read_text(const char *path, char *text, size_t cap)
 {
-	char text[128];
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = 0;
-	char *second;
 
 	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
+		n = read(fd, text, cap - 1);
 		close(fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
+}
+
+/* Bytes, or 0. */
+static uint64_t resident_bytes(void)
+{
+	char text[128], *second;
+
+	read_text("/proc/self/statm", text, sizeof(text));
 	second = strchr(text, ' ');
 	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+/* Of this program: getrusage() knows the one before exec() too. */
 static uint64_t peak_resident_bytes(void)
 {
-	struct rusage usage;
+	static const char key[] = "VmHWM:";
+	char text[4096], *line;
 
-	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+	read_text("/proc/self/status", text, sizeof(text));
+	line = strstr(text, key);
+	return line ? strtoull(line + sizeof(key) - 1, NULL, 10) * 1024 : 0;
 }
 
 static uint32_t make_site(struct writer *w, unsigned place, unsigned series)

@@ -87,6 +87,7 @@ static void window_begins(struct writer *w, const struct session_change *c)
 	w->cost_ns = 0;
 	w->cpu_ns = cpu_now();
 	w->got = (struct window){ .begin_ns = tick_to_ns(c->at) };
+	w->by_hand = c->by_hand;
 	w->window_row = 0;
 	if (w->trace)
 		writer_put_window(w);

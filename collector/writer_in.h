@@ -36,12 +36,15 @@ struct writer {
 	struct store *store;
 	struct buf blocks;
 	uint32_t process;
+	struct process about;
+	uint64_t ignored;  /* calls, as far as told */
 	bool broken, full; /* no log can be had; no more fits in */
 	uint64_t flushed_ns;
 
 	/* The window that is open, if one is. */
 	bool recording;
 	struct window got;
+	bool by_hand;
 	uint32_t window_row; /* of the trace; 0: none yet */
 	uint64_t cost_ns, cpu_ns;
 };

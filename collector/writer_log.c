@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/command.h"
 #include "collector/config.h"
+#include "collector/session.h"
 #include "collector/writer_in.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,21 +91,33 @@ static uint32_t put_attrs(struct writer *w, const char *const *pairs, size_t cou
 	return writer_shape(w, &shape);
 }
 
+static void put_about(struct writer *w)
+{
+	char ignored[DECIMAL_MAX + 1];
+	const char *const about[] = {
+		"tacho_version", TACHO_VERSION, "tacho_clock", tick_name(),
+		"launcher", w->config->rank.launcher,
+		/* starts of what had begun, stops of what had not, samples outside a window */
+		"ignored_calls", w->ignored ? ignored : NULL,
+	};
+
+	snprintf(ignored, sizeof(ignored), "%llu", (unsigned long long)w->ignored);
+	w->about.shape = put_attrs(w, about, sizeof(about) / sizeof(about[0]) / 2);
+}
+
 static void put_process(struct writer *w)
 {
 	const struct config *c = w->config;
-	const char *const about[] = { "tacho_version", TACHO_VERSION, "tacho_clock", tick_name(),
-				      "launcher", c->rank.launcher };
-	struct process p = { .pid = (uint32_t)getpid(), .rank = c->rank.rank,
-			     .world_size = c->rank.world_size };
 	struct buf command;
 
 	buf_init(&command, 64 * 1024);
 	command_read(&command);
-	p.host = writer_name(w, c->host, strlen(c->host));
-	p.command = writer_name(w, buf_text(&command), command.len);
-	p.shape = put_attrs(w, about, sizeof(about) / sizeof(about[0]) / 2);
-	w->process = trace_process(w->trace, &p, NULL);
+	w->about = (struct process){ .pid = (uint32_t)getpid(), .rank = c->rank.rank,
+				     .world_size = c->rank.world_size };
+	w->about.host = writer_name(w, c->host, strlen(c->host));
+	w->about.command = writer_name(w, buf_text(&command), command.len);
+	put_about(w);
+	w->process = trace_process(w->trace, &w->about, NULL);
 	buf_release(&command);
 }
 
@@ -117,10 +131,11 @@ void writer_put_anchor(struct writer *w)
 
 void writer_put_window(struct writer *w)
 {
+	const char *spec = w->by_hand ? "tacho_start()" : w->config->window;
 	struct window row = w->got;
 
 	row.process = w->process;
-	row.spec = writer_name(w, w->config->window, strlen(w->config->window));
+	row.spec = writer_name(w, spec, strlen(spec));
 	if (w->window_row)
 		trace_set_window(w->trace, w->window_row, &row);
 	else
@@ -188,6 +203,9 @@ void writer_close_log(struct writer *w)
 	if (!w->trace)
 		return;
 	writer_put_anchor(w);
+	w->ignored = session_ignored();
+	put_about(w);
+	trace_set_process(w->trace, w->process, &w->about);
 	writer_flush_log(w, 0); /* first, so that what did not fit is counted in the end */
 	log_writer_end(w->log, &w->blocks, NULL);
 	store_blocks(w);

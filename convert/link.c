@@ -3,7 +3,6 @@
 
 #include "convert/step.h"
 #include "convert/step_queue.h"
-#include "schemas/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +49,7 @@ struct link_stage {
 	uint32_t process_count, track_count, name_count;
 	uint32_t window;
 	uint64_t slack_ns;
+	struct batch in; /* what is left of the last one from below */
 	struct event_queue queue;
 	size_t entered; /* of the queue: calls up to here are in the table */
 	size_t given;   /* of the queue: the last batch */
@@ -77,9 +77,12 @@ static struct launch *calls_slot(const struct calls *c, uint32_t slot)
 	return &c->chunks[slot / CHUNK][slot % CHUNK];
 }
 
+/* Ids are handed out one after the other: so are buckets, which keeps them in the cache. */
 static uint32_t *calls_bucket(const struct calls *c, uint64_t correlation)
 {
-	return &c->buckets[hash_word(0, correlation) & (c->bucket_count - 1)];
+	uint64_t hash = correlation ^ correlation >> 20 ^ correlation >> 40;
+
+	return &c->buckets[hash & (c->bucket_count - 1)];
 }
 
 static struct launch *calls_find(const struct calls *c, uint64_t correlation)
@@ -209,21 +212,19 @@ static bool call_starts(struct link_stage *s, uint32_t name)
 	return s->starts[name] == 2;
 }
 
-/* The entry that must go for this call: that of its id, or the oldest; NULL: none. */
-static struct launch *calls_victim(const struct link_stage *s, const struct calls *c,
-				   uint64_t correlation)
+/* An event of this batch has the entry that must go: `old`, or the oldest. */
+static bool is_needed(const struct link_stage *s, const struct calls *c, const struct launch *old)
 {
-	struct launch *old = calls_find(c, correlation);
-
-	if (old)
-		return old;
-	return c->used < s->window ? NULL : calls_slot(c, c->oldest);
+	if (!old && c->used < s->window)
+		return false;
+	return (old ? old : calls_slot(c, c->oldest))->batch == s->batch;
 }
 
-static enum status link_enter(struct link_stage *s, const struct event *e, struct error *err)
+/* `old`: what is there of the same id, or NULL. */
+static enum status link_enter(struct link_stage *s, struct calls *c, const struct event *e,
+			      struct launch *old, struct error *err)
 {
-	struct calls *c = link_calls(s, e);
-	struct launch *old = calls_find(c, e->correlation), call = {
+	struct launch call = {
 		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
 		.track = e->track, .name = e->name, .owner = e->owner, .step = e->step,
 		.phase = e->phase, .flags = LAUNCH_LIVE | LAUNCH_CALL,
@@ -251,16 +252,17 @@ static bool link_enter_until(struct link_stage *s, uint64_t until_ns, enum statu
 
 	for (; *status == ST_OK && s->entered < count; s->entered++) {
 		const struct event *e = queue_at(&s->queue, s->entered);
-		const struct launch *victim;
+		struct calls *c = link_calls(s, e);
+		struct launch *old;
 
 		if (e->begin_ns > until_ns)
 			break;
 		if (e->kind != KIND_API || !e->correlation)
 			continue;
-		victim = calls_victim(s, link_calls(s, e), e->correlation);
-		if (victim && victim->batch == s->batch)
+		old = calls_find(c, e->correlation);
+		if (is_needed(s, c, old))
 			return false;
-		*status = link_enter(s, e, err);
+		*status = link_enter(s, c, e, old, err);
 	}
 	return true;
 }
@@ -298,9 +300,8 @@ static enum status link_note(struct link_stage *s, struct calls *c, const struct
 			     struct launch **out, struct error *err)
 {
 	struct launch unknown = { .correlation = e->correlation, .flags = LAUNCH_LIVE };
-	const struct launch *victim = calls_victim(s, c, e->correlation);
 
-	if (!e->correlation || (victim && victim->batch == s->batch))
+	if (!e->correlation || is_needed(s, c, NULL))
 		return ST_OK;
 	TRY(calls_add(s, c, &unknown, err));
 	*out = calls_find(c, e->correlation);
@@ -334,15 +335,17 @@ static enum status link_work(struct link_stage *s, struct event *e, struct error
 /* A fault below is told after all that came before it has been given. */
 static enum status link_pull(struct link_stage *s, struct error *err)
 {
-	struct batch b = { NULL, 0 };
-	enum status status = source_next(s->below, &b, &s->error);
+	enum status status = ST_OK;
+	struct batch b;
 
+	if (!s->in.count)
+		status = source_next(s->below, &s->in, &s->error);
 	if (status != ST_OK) {
 		s->has_ended = true;
 		s->fault = status;
 		return ST_OK;
 	}
-	return queue_put(&s->queue, s->trace, &b, err);
+	return queue_put(&s->queue, s->trace, &s->in, &b, err);
 }
 
 /* How many of the oldest have all their calls behind them. */

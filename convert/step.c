@@ -29,6 +29,7 @@ struct step_stage {
 	struct source source;
 	struct source *below;
 	struct host host;
+	struct batch in; /* what is left of the last one from below */
 	struct event_queue queue;
 	size_t stamped;     /* events of the queue that have been entered and stamped */
 	size_t given;       /* events in the last batch: the oldest of the queue */
@@ -336,19 +337,21 @@ static enum status step_finish(struct step_stage *s, struct error *err)
 /* A fault below is told after all that came before it has been given. */
 static enum status step_pull(struct step_stage *s, struct error *err)
 {
-	struct batch b = { NULL, 0 };
-	enum status status = source_next(s->below, &b, &s->error);
+	enum status status = ST_OK;
+	struct batch b;
 
+	if (!s->in.count)
+		status = source_next(s->below, &s->in, &s->error);
 	if (status != ST_OK) {
 		s->has_ended = true;
 		s->fault = status;
 		s->host.undecided = 0;
 		return step_finish(s, err);
 	}
+	TRY(queue_put(&s->queue, s->host.trace, &s->in, &b, err));
 	for (size_t i = 0; s->host.undecided && i < b.count; i++)
 		if (host_is_mark(&s->host, &b.events[i]))
 			host_decide(&s->host, &b.events[i]);
-	TRY(queue_put(&s->queue, s->host.trace, &b, err));
 	if (s->host.undecided && queue_count(&s->queue) < QUEUE_EVENTS)
 		return ST_OK;
 	return step_run(s, err);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PUT_MAX = 1024 };
+
 /* An index and a pointer share event.vary: what is held may move. */
 static const uint64_t *vary_hold(size_t index)
 {
@@ -95,15 +97,18 @@ static void queue_compact(struct event_queue *q)
 		memmove(q->words, q->words + first, q->word_end * sizeof(*q->words));
 }
 
-enum status queue_put(struct event_queue *q, const struct trace *trace, const struct batch *b,
-		      struct error *err)
+enum status queue_put(struct event_queue *q, const struct trace *trace, struct batch *b,
+		      struct batch *taken, struct error *err)
 {
+	*taken = (struct batch){ b->events, b->count < PUT_MAX ? b->count : PUT_MAX };
+	b->events += taken->count;
+	b->count -= taken->count;
 	queue_compact(q);
-	TRY(queue_room(q, b->count, err));
-	for (size_t i = 0; i < b->count; i++) {
+	TRY(queue_room(q, taken->count, err));
+	for (size_t i = 0; i < taken->count; i++) {
 		struct event *e = &q->events[q->end];
 
-		*e = b->events[i];
+		*e = taken->events[i];
 		if (e->vary)
 			TRY(words_put(q, e, trace_get_shape(trace, e->shape)->vary_count, err));
 		q->end++;

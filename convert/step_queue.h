@@ -23,9 +23,12 @@ struct event_queue { /* zeroed: empty */
 };
 
 void queue_release(struct event_queue *q);
-/* Copies. */
-enum status queue_put(struct event_queue *q, const struct trace *trace, const struct batch *b,
-		      struct error *err);
+/*
+ * Copies the first events of `b`, no more than the processor's cache likes, and takes them off it;
+ * *taken are those.
+ */
+enum status queue_put(struct event_queue *q, const struct trace *trace, struct batch *b,
+		      struct batch *taken, struct error *err);
 /* The oldest `count` as a batch, borrowed until the next put or drop. */
 struct batch queue_lend(struct event_queue *q, size_t count);
 /* What was lent leaves. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/log_read.h"
 
+#include "schemas/json_check.h"
+
 static enum status take_name(struct log_translation *x, uint32_t id, struct bytes *in,
 			     struct error *err)
 {
@@ -56,6 +58,20 @@ static uint64_t take_value(struct log_translation *x, unsigned type, struct byte
 	return take_varint(in);
 }
 
+/* What is said to be JSON is written verbatim one day, so it has to be. */
+static uint8_t type_of(const struct log_translation *x, uint8_t type, uint64_t bits)
+{
+	size_t len;
+	const char *text;
+
+	if (type > ATTR_JSON)
+		return ATTR_U64;
+	if (type != ATTR_JSON)
+		return type;
+	text = trace_text(x->trace, (uint32_t)bits, &len);
+	return json_is_value(text, len) ? ATTR_JSON : ATTR_TEXT;
+}
+
 static enum status take_shape(struct log_translation *x, uint32_t id, struct bytes *in,
 			      struct error *err)
 {
@@ -85,8 +101,7 @@ static enum status take_shape(struct log_translation *x, uint32_t id, struct byt
 			continue;
 		attrs[i] = k->keys[i];
 		attrs[i].bits = bits;
-		if (attrs[i].type > ATTR_JSON)
-			attrs[i].type = ATTR_U64;
+		attrs[i].type = type_of(x, attrs[i].type, bits);
 	}
 	if (!row->came && !in->cut && !x->missing)
 		*row = (struct file_shape){ attrs, count, true };

@@ -282,9 +282,8 @@ static int act_flood(int count)
 }
 
 /* Every function, in an order that makes little sense. */
-static int act_soup(int count)
+static void soup(unsigned seed, int count)
 {
-	unsigned seed = 1;
 	char text[100];
 	int i;
 
@@ -311,6 +310,31 @@ static int act_soup(int count)
 	}
 	tacho_flush();
 	tacho_summary_reset();
+}
+
+static int act_soup(int count)
+{
+	soup(1, count);
+	return 0;
+}
+
+static void *soup_of_thread(void *arg)
+{
+	int *count = arg;
+
+	soup((unsigned)(uintptr_t)&count, *count);
+	return NULL;
+}
+
+static int act_soup_threads(int count)
+{
+	pthread_t threads[6];
+	size_t i;
+
+	for (i = 0; i < 6; i++)
+		pthread_create(&threads[i], NULL, soup_of_thread, &count);
+	for (i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
 	return 0;
 }
 
@@ -364,7 +388,7 @@ static const struct {
 	{ "threads", act_threads }, { "churn", act_churn }, { "dead-thread", act_dead_thread },
 	{ "sitter", act_sitter }, { "fork", act_fork }, { "fork-storm", act_fork_storm },
 	{ "fork-term", act_fork_term }, { "hand", act_hand }, { "flood", act_flood },
-	{ "soup", act_soup }, { "exit-in-handler", act_exit_in_handler },
+	{ "soup", act_soup }, { "soup-threads", act_soup_threads }, { "exit-in-handler", act_exit_in_handler },
 	{ "summary", act_summary }, { "state", act_state },
 };
 

@@ -4,6 +4,7 @@
  *
  *	log whole=1 events=12 unread=0         whole: closed with END
  *	process pid=7 rank=3 world=8 host=... command=...
+ *	about tacho_clock=tsc
  *	window spec=all cut=0 ns=1234
  *	lost 5 ring full
  *	track tid=7 name=...
@@ -91,6 +92,16 @@ static void read_events(const struct log_translation *x, const struct log_block 
 	free(d);
 }
 
+static void print_about(const struct trace *t, uint32_t shape)
+{
+	const struct shape *s = trace_get_shape(t, shape);
+	uint32_t i;
+
+	for (i = 0; i < s->fixed_count; i++)
+		printf("about %s=%s\n", trace_text(t, s->fixed[i].key, NULL),
+		       trace_text(t, (uint32_t)s->fixed[i].bits, NULL));
+}
+
 static void print_tables(const struct trace *t)
 {
 	uint32_t i;
@@ -102,6 +113,7 @@ static void print_tables(const struct trace *t)
 		printf("process pid=%u rank=%d world=%u host=%s command=%s\n", p->pid,
 		       (int)p->rank, p->world_size, trace_text(t, p->host, NULL),
 		       trace_text(t, p->command, NULL));
+		print_about(t, p->shape);
 		for (why = 1; why < LOSS_END; why++)
 			if (trace_lost(t, i, (enum loss)why))
 				printf("lost %llu %s\n",

@@ -116,6 +116,12 @@ test_by_hand() {
 	expect whole '^log whole=1'
 	expect steps '^sum kind=10 name=step count=3 early=0 open=0'
 	expect first '^step number=[0-9]+ early=0'
+	expect 'what was asked' '^window spec=tacho_start\(\) cut=0 closed=1'
+	rm -r "$work/log"
+	recorded all hand 1
+	tell 0
+	expect 'a start in an open window is counted' '^about ignored_calls=1$'
+	expect clock '^about tacho_clock=(tsc|cntvct|monotonic)$'
 }
 
 test_exit() {
@@ -230,6 +236,7 @@ test_exit_in_handler() {
 test_soup() {
 	for window in all signal steps:3-9 schedule:wait=1,active=1 nvtx=a; do
 		recorded $window soup 20000 || equal "status with $window" $? 0
+		recorded $window soup-threads 3000 || equal "threads with $window" $? 0
 	done
 	TACHO_OUT=$work/log "$actor" soup 20000
 	equal status $? 0

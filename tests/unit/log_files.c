@@ -39,9 +39,13 @@ static void make_attrs(struct trace *t, uint64_t *state, struct attr *attrs, uin
 	for (uint32_t i = 0; i < count; i++) {
 		unsigned type = (unsigned)below(state, numbers ? 3 : 5);
 		uint64_t bits = random_u64(state) >> below(state, 64);
+		char text[64];
 
-		if (type >= ATTR_TEXT)
-			bits = numbered(t, "\"text\"", below(state, 30));
+		if (type >= ATTR_TEXT) {
+			snprintf(text, sizeof(text), "[%llu, \"text\"]",
+				 (unsigned long long)below(state, 30));
+			bits = name(t, text);
+		}
 		attrs[i].key = numbered(t, what, i * 3 + below(state, 3));
 		attrs[i].type = (uint8_t)type;
 		attrs[i].unit = (uint8_t)below(state, 5);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_cuda.h - the stub driver (libcuda.so.1) and runtime (libcudart.so.N): what a program sees.
+ *
+ * Both export the names of the real ones, for a program that is linked to them; no header of CUDA
+ * is needed.  Handles are pointers to what only the stub knows.  The GPU is a clock: work of a
+ * stream runs in order, and ends when CLOCK_REALTIME says so.  cuInit() does what the real one does
+ * for CUDA_INJECTION64_PATH.
+ *
+ * Behind the scenes every call and every piece of work is a `struct fake_fact`; a library that
+ * watches (the stand-in of CUPTI, one or more copies of it) is told each of them on the thread that
+ * makes it.  With nobody watching a launch costs some 100 ns.
+ *
+ * Environment: FAKE_CUDA_DEVICES (default 1), FAKE_CUDA_NAME, FAKE_CUDA_INIT_FAILS (a CUresult).
+ */
+#ifndef TESTS_FAKE_CUDA_H
+#define TESTS_FAKE_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fake_fact_type {
+	FACT_ENTER,    /* domain, cbid, correlation, depth, begin_ns */
+	FACT_LEAVE,    /* the same and end_ns, result */
+	FACT_KERNEL,   /* on a stream: begin_ns, end_ns, name, grid ... */
+	FACT_COPY,     /* number: kind of copy; from, to: kinds of memory; bytes */
+	FACT_PEER,     /* a copy from from_device to to_device */
+	FACT_SET,      /* number: value; to: kind of memory; bytes */
+	FACT_GRAPH,    /* a launch of a graph as a whole, before its nodes */
+	FACT_EXPAND,   /* decompression: number: operations; bytes */
+	FACT_SYNC,     /* number: type (1 event, 2 stream waits, 3 stream, 4 context); event, seq */
+	FACT_EVENT,    /* a CUDA event was recorded: event, seq */
+	FACT_MEMORY,   /* number: 1 allocated, 2 released; address, bytes, to; pool or 0 */
+	FACT_POOL,     /* number: 1 created, 2 destroyed, 3 trimmed; address, bytes */
+	FACT_JIT,      /* number: operation (1 load, 2 store, 3 compile); name: path; bytes */
+	FACT_OVERHEAD, /* number: CUpti_ActivityOverheadKind */
+	FACT_DEVICE,   /* also by fake_cuda_list() */
+	FACT_CONTEXT,  /* also by fake_cuda_list() */
+	FACT_STREAM,   /* number: flag; also by fake_cuda_list() */
+};
+
+enum { FAKE_DRIVER = 1, FAKE_RUNTIME = 2 }; /* CUPTI's numbers of domains */
+enum { FAKE_NONE = 0xFFFFFFFF };
+
+/* Times are CLOCK_REALTIME.  What a type does not need is 0. */
+struct fake_fact {
+	enum fake_fact_type type;
+	uint32_t domain, cbid, correlation, depth, result;
+	uint32_t device, context, stream;
+	uint64_t begin_ns, end_ns;
+	const char *name; /* borrowed until the call returns, but a kernel's */
+	uint64_t bytes, address, number, seq, pool;
+	uint32_t grid[3], block[3];
+	uint32_t registers, static_shared, dynamic_shared, local;
+	uint32_t from, to, from_device, from_context, to_device, to_context;
+	uint32_t graph, event;
+	uint64_t node;  /* of a graph; the work has no call of its own */
+	bool async;
+	bool untraced;  /* the graph was made before anybody traced: nodes are less known */
+};
+
+/* Of work on a stream; 0 where not said: 4 us, stream 0 of device 0. */
+struct fake_work {
+	const char *name;
+	uint64_t duration_ns, bytes;
+	uint32_t grid[3], block[3];
+	uint32_t registers, static_shared, dynamic_shared, local;
+};
+
+struct fake_stream;
+struct fake_event;
+struct fake_context;
+struct fake_graph;
+
+/* ---- driver API: names, results and meaning of the real one, as far as it goes ---- */
+int cuInit(unsigned flags);
+int cuDriverGetVersion(int *version);
+int cuDeviceGetCount(int *count);
+int cuDeviceGet(int *device, int ordinal);
+int cuDeviceGetName(char *name, int length, int device);
+int cuDevicePrimaryCtxRetain(struct fake_context **context, int device);
+int cuCtxSetCurrent(struct fake_context *context);
+int cuCtxGetCurrent(struct fake_context **context);
+int cuCtxSynchronize(void);
+int cuStreamCreate(struct fake_stream **stream, unsigned flags);
+int cuStreamSynchronize(struct fake_stream *stream);
+int cuStreamQuery(struct fake_stream *stream);
+int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *event, unsigned flags);
+int cuEventCreate(struct fake_event **event, unsigned flags);
+int cuEventRecord(struct fake_event *event, struct fake_stream *stream);
+int cuEventQuery(struct fake_event *event);
+int cuEventSynchronize(struct fake_event *event);
+int cuMemAlloc_v2(uint64_t *address, size_t bytes);
+int cuMemFree_v2(uint64_t address);
+int cuMemAllocAsync(uint64_t *address, size_t bytes, struct fake_stream *stream);
+int cuMemFreeAsync(uint64_t address, struct fake_stream *stream);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, struct fake_stream *stream);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct fake_stream *stream);
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct fake_stream *stream);
+int cuMemcpyPeerAsync(uint64_t to, struct fake_context *to_context, uint64_t from,
+		      struct fake_context *from_context, size_t bytes, struct fake_stream *stream);
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct fake_stream *stream);
+/* `function` is its name: there are no modules. */
+int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+		   unsigned by, unsigned bz, unsigned shared, struct fake_stream *stream,
+		   void **params, void **extra);
+int cuGraphCreate(struct fake_graph **graph, unsigned flags);
+int cuGraphInstantiateWithFlags(struct fake_graph **exec, struct fake_graph *graph, uint64_t flags);
+int cuGraphLaunch(struct fake_graph *exec, struct fake_stream *stream);
+int cuProfilerStart(void);
+int cuProfilerStop(void);
+
+/* ---- runtime API (libcudart), each around its call of the driver ---- */
+int cudaGetDevice(int *device);
+int cudaSetDevice(int device);
+int cudaGetLastError(void);
+int cudaPeekAtLastError(void);
+int cudaStreamIsCapturing(struct fake_stream *stream, int *status);
+int cudaLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+		     unsigned by, unsigned bz, void **args, size_t shared,
+		     struct fake_stream *stream);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct fake_stream *stream);
+int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+			struct fake_stream *stream);
+int cudaMemsetAsync(void *to, int value, size_t bytes, struct fake_stream *stream);
+int cudaMalloc(void **address, size_t bytes);
+int cudaFree(void *address);
+int cudaStreamSynchronize(struct fake_stream *stream);
+int cudaStreamQuery(struct fake_stream *stream);
+int cudaDeviceSynchronize(void);
+int cudaEventRecord(struct fake_event *event, struct fake_stream *stream);
+int cudaEventSynchronize(struct fake_event *event);
+int cudaStreamWaitEvent(struct fake_stream *stream, struct fake_event *event, unsigned flags);
+int cudaGraphLaunch(struct fake_graph *exec, struct fake_stream *stream);
+int cudaProfilerStart(void);
+int cudaProfilerStop(void);
+
+/* ---- what the real ones do not have ---- */
+
+/* The next work that this thread launches; members that are 0 keep their defaults. */
+void fake_cuda_next(const struct fake_work *work);
+/* A node of a graph: FACT_KERNEL, FACT_COPY or FACT_SET. */
+void fake_cuda_node(struct fake_graph *graph, enum fake_fact_type type,
+		    const struct fake_work *work);
+/* Tells a fact of this thread's context: FACT_JIT, FACT_OVERHEAD, FACT_POOL, FACT_EXPAND ... */
+void fake_cuda_tell(const struct fake_fact *fact);
+/* Brackets of one call; libcudart's way in.  The outermost gives the correlation id. */
+uint64_t fake_cuda_enter(uint32_t domain, uint32_t cbid);
+int fake_cuda_leave(uint32_t domain, uint32_t cbid, uint64_t begin_ns, int result);
+/* Calls and work so far: the truth that a log is held against.  Index: enum fake_fact_type. */
+uint64_t fake_cuda_count(unsigned type);
+/* Calls of one function so far. */
+uint64_t fake_cuda_calls(uint32_t domain, uint32_t cbid);
+
+/* ---- for libcupti ---- */
+typedef void (*fake_watch)(const struct fake_fact *fact);
+/* Up to four; false: no room.  `off` waits until nobody is inside. */
+bool fake_cuda_watch(fake_watch watch, bool on);
+/* All devices, contexts and streams that there are. */
+void fake_cuda_list(fake_watch watch);
+/* Somebody traces work now; graphs made while nobody does are `untraced`. */
+void fake_cuda_tracing(bool on);
+
+#endif
