@@ -21,7 +21,7 @@ static const struct column phase_columns[] = {
 	{ "count", "count", CELL_U64, SUM, NULL, "outermost ranges that begin in complete steps" },
 	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
 	  "time of the step thread, each instant counted once, in complete steps" },
-	{ "wall_pct", "%", CELL_F64, DERIVED, "wall of complete steps", "share of the steps" },
+	{ "wall_pct", "%", CELL_F64, DERIVED, "step time", "share of the wall of complete steps" },
 	{ "inclusive_ns", "inclusive", CELL_U64, SUM, NULL, "length of those ranges" },
 	{ "avg_ns", "average", CELL_U64, DERIVED, NULL, "inclusive / count" },
 	{ "inferred", "inferred", CELL_BOOL, MAX, NULL,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 24, NAME_WIDTH = 48, GAP = 2 };
+enum { COLUMNS_MAX = 24, NAME_WIDTH = 48, NAME_LEAST = 24, GAP = 2 };
 
 struct shown {
 	const struct column *column;
@@ -85,10 +85,37 @@ static void measure(struct shown *s, const struct view *v)
 		s->width = NAME_WIDTH;
 }
 
+static unsigned width_of(const struct shown *shown, size_t count)
+{
+	unsigned width = count ? GAP * ((unsigned)count - 1) : 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		width += shown[i].width;
+	return width;
+}
+
+/* A page does not wrap: names give way first, then the last columns; csv and json have all. */
+static size_t fit(struct shown *shown, size_t count, unsigned width)
+{
+	unsigned over;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		over = width_of(shown, count) > width ? width_of(shown, count) - width : 0;
+		if (!shown[i].is_left || shown[i].width <= NAME_LEAST)
+			continue;
+		shown[i].width -= over < shown[i].width - NAME_LEAST ? over
+								     : shown[i].width - NAME_LEAST;
+	}
+	while (count > 1 && width_of(shown, count) > width)
+		count--;
+	return count;
+}
+
 static size_t columns_choose(const struct page *p, const struct view *v,
 			     struct shown shown[COLUMNS_MAX])
 {
-	unsigned used = 0;
 	size_t i, count = 0;
 
 	for (i = 0; v->type->columns[i].name && count < COLUMNS_MAX; i++) {
@@ -99,12 +126,9 @@ static size_t columns_choose(const struct page *p, const struct view *v,
 		if (!is_wanted(p, c))
 			continue;
 		measure(&s, v);
-		if (count && used + GAP + s.width > p->text.width)
-			continue; /* a page does not wrap; csv and json have all columns */
-		used += (count ? GAP : 0) + s.width;
 		shown[count++] = s;
 	}
-	return count;
+	return fit(shown, count, p->text.width);
 }
 
 static void put_line(struct page *p, const struct shown *shown, size_t count,

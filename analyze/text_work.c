@@ -46,14 +46,34 @@ static void put_calls(struct page *p, unsigned end, enum token token, double cal
 	text_right(&p->text, end, token, number_text(text, calls, 0));
 }
 
+enum { NAME_BYTES = 4 * 64 };
+
+/* The short name of row `i`; the second that reads alike ends in #2. */
+static void name_of(const struct view *v, size_t i, unsigned width, char out[NAME_BYTES])
+{
+	char other[NAME_BYTES];
+	unsigned alike = 1;
+	size_t k, len;
+
+	name_short(view_cell(v, i, "name").text, width, out, NAME_BYTES);
+	for (k = 0; k < i; k++) {
+		name_short(view_cell(v, k, "name").text, width, other, sizeof(other));
+		alike += !strcmp(out, other);
+	}
+	if (alike == 1)
+		return;
+	len = name_short(view_cell(v, i, "name").text, width - 3, out, NAME_BYTES);
+	snprintf(out + len, NAME_BYTES - len, " #%u", alike);
+}
+
 static void put_kernel(struct page *p, const struct layout *l, const struct view *v, size_t i,
 		       double most_ns, int tenths, const struct time_unit *unit)
 {
 	double ns = (double)view_cell(v, i, "total_ns").u64 / (double)p->steps;
 	bool comm = !strcmp(view_cell(v, i, "class").text, "comm");
-	char text[NUMBER_TEXT], name[512];
+	char text[NUMBER_TEXT], name[NAME_BYTES];
 
-	name_short(view_cell(v, i, "name").text, l->name, name, sizeof(name));
+	name_of(v, i, l->name, name);
 	text_cut(&p->text, 0, l->name, TOKEN_TEXT, name);
 	put_calls(p, l->calls_end, TOKEN_TEXT,
 		  (double)view_cell(v, i, "count").u64 / (double)p->steps);
@@ -86,8 +106,9 @@ static void put_titles(struct page *p, const struct layout *l, const struct view
 
 	text_end(&p->text);
 	text_at(&p->text, 0, TOKEN_BOLD, "KERNELS");
-	text_atf(&p->text, 14, TOKEN_DIM, "%s names, %s calls; %s", count_text(names, v->count),
-		 count_text(calls, all.calls), p->has_steps ? "rows per step" : "in the window");
+	text_atf(&p->text, 14, TOKEN_DIM, "%s name%s, %s call%s; %s", count_text(names, v->count),
+		 v->count == 1 ? "" : "s", count_text(calls, all.calls), all.calls == 1 ? "" : "s",
+		 p->has_steps ? "rows per step" : "in the window");
 	text_right(&p->text, l->calls_end, TOKEN_DIM, "calls");
 	text_right(&p->text, l->time_end, TOKEN_DIM, unit->name);
 	text_at(&p->text, l->share, TOKEN_DIM, "% of kernel time");
@@ -202,9 +223,10 @@ static void put_copy(struct page *p, const struct copy_row *r, double share, boo
 	if (is_first)
 		text_at(&p->text, 0, TOKEN_BOLD, "COPIES");
 	column = put_direction(p, r);
-	column = text_atf(&p->text, column, TOKEN_DIM, ", %s",
-			  bytes_text(text, (double)r->bytes * share));
-	if (r->total_ns && strcmp(r->direction, "memset") != 0)
+	if (r->bytes)
+		column = text_atf(&p->text, column, TOKEN_DIM, ", %s",
+				  bytes_text(text, (double)r->bytes * share));
+	if (r->bytes && r->total_ns && strcmp(r->direction, "memset") != 0)
 		text_atf(&p->text, column, TOKEN_DIM, " at %s GB/s",
 			 number_text(text, (double)r->bytes / (double)r->total_ns, 1));
 	put_calls(p, l.calls_end, TOKEN_TEXT, (double)r->count * share);

@@ -115,6 +115,9 @@ enum status config_check(struct config *c, struct error *err)
 		  &why, err));
 	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
+	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
+		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: neither auto nor monotonic",
+			    c->clock);
 	if (!*c->out)
 		return fail(err, ST_USAGE, NOWHERE, "--out: a folder has a name");
 	if (c->memory < (uint64_t)16 << 20)

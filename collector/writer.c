@@ -94,18 +94,20 @@ static void window_begins(struct writer *w, const struct session_change *c)
 	begin_watches(w, w->got.begin_ns);
 }
 
-static void wait_for_calls(void)
+static void wait_for_calls(uint64_t since)
 {
+	double passed = (double)(tick_now() - since) / tick_per_second() * 1e9;
 	struct timespec t = { .tv_nsec = GRACE_MS * MS };
 
-	nanosleep(&t, NULL);
+	if (passed < (double)t.tv_nsec)
+		nanosleep(&t, NULL);
 }
 
 static void window_ends(struct writer *w, const struct session_change *c)
 {
 	size_t i;
 
-	wait_for_calls();
+	wait_for_calls(c->at);
 	tick_knot();
 	w->got.end_ns = tick_to_ns(c->at);
 	w->got.cut_short = c->cut_short;

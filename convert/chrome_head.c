@@ -135,19 +135,24 @@ static void put_devices(struct buf *b, const struct chrome_file *f)
 }
 
 /* Written by the functions around, or not a key of the file at all. */
-static bool is_ours(const struct trace *t, const struct attr *attr)
+static bool is_ours(const struct chrome_file *f, const struct attr *attr)
 {
-	return trace_text(t, attr->key, NULL)[0] == '.' || key_is(t, attr, "deviceProperties") ||
-	       key_is(t, attr, "baseTimeNanoseconds") || key_is(t, attr, "traceEvents");
+	const struct trace *t = f->trace;
+
+	return trace_text(t, attr->key, NULL)[0] == '.' || key_is(t, attr, "traceEvents") ||
+	       key_is(t, attr, "baseTimeNanoseconds") ||
+	       (key_is(t, attr, "deviceProperties") && next_device(f, 0));
 }
 
 /* Top-level keys of the file that the process was imported from: distributedInfo first, because
  * the first `"rank": N` of a file counts. */
-static void put_imported(struct buf *b, const struct trace *t, const struct shape *s)
+static void put_imported(struct buf *b, const struct chrome_file *f, const struct shape *s)
 {
+	const struct trace *t = f->trace;
+
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < s->fixed_count; i++) {
-			if (is_ours(t, &s->fixed[i]) ||
+			if (is_ours(f, &s->fixed[i]) ||
 			    key_is(t, &s->fixed[i], "distributedInfo") != (pass == 0))
 				continue;
 			buf_put_text(b, "  ");
@@ -184,7 +189,7 @@ void chrome_put_head(struct buf *b, const struct chrome_file *f)
 	if (f->is_native)
 		put_native(b, f->trace, p);
 	else
-		put_imported(b, f->trace, s);
+		put_imported(b, f, s);
 	if (f->is_native || next_device(f, 0))
 		put_devices(b, f);
 	if (f->base_ns)

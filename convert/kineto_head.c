@@ -139,8 +139,11 @@ static enum status take_devices(struct kineto_head *h, const struct json *value,
 static enum status take_key(struct kineto_head *h, const struct json *key,
 			    const struct json *value, struct error *err)
 {
-	if (kineto_is(key, "deviceProperties") && value->type == JSON_ARRAY)
-		return take_devices(h, value, err);
+	if (kineto_is(key, "deviceProperties") && value->type == JSON_ARRAY) {
+		TRY(take_devices(h, value, err));
+		if (h->devices.len)
+			return ST_OK;
+	}
 	if (kineto_is(key, "distributedInfo"))
 		TRY(take_distributed(h, value, err));
 	if (kineto_is(key, "baseTimeNanoseconds") &&

@@ -8,16 +8,14 @@
 enum { CHUNK_EVENTS = 128 };
 
 struct log_cursor {
-	struct event *events; /* room for those of a chunk, or of a whole block */
+	struct log_cursor_head head;
+	struct event *events; /* those of a chunk, or of a whole block */
 	uint64_t *vary;
 	struct log_decoder *decoder;
-	size_t event_room, vary_room, decoder_room; /* the last two in bytes */
-	size_t at, count;
-	unsigned vary_count;
-	uint64_t number;
+	uint32_t *order; /* of the events of a whole block */
+	size_t event_room, vary_room, decoder_room, order_room; /* in bytes */
 	bool is_whole; /* the chunk is all that the block has */
-	uint8_t stored[LOG_BLOCK_BYTES];
-	uint8_t raw[LOG_BLOCK_BYTES];
+	uint8_t payload[LOG_BLOCK_BYTES];
 };
 
 enum status log_cursor_new(struct log_cursor **out, struct error *err)
@@ -35,14 +33,15 @@ void log_cursor_free(struct log_cursor *c)
 	free(c->events);
 	free(c->vary);
 	free(c->decoder);
+	free(c->order);
 	free(c);
 }
 
 static enum status inflate_block(struct log_cursor *c, const struct log_block *block,
-				 struct error *err)
+				 const uint8_t *stored, struct error *err)
 {
-	uLongf len = sizeof(c->raw);
-	int rc = uncompress(c->raw, &len, c->stored, block->size);
+	uLongf len = sizeof(c->payload);
+	int rc = uncompress(c->payload, &len, stored, block->size);
 
 	if (rc == Z_MEM_ERROR)
 		return fail(err, ST_MEMORY, block->offset, "no memory to inflate a block");
@@ -53,22 +52,20 @@ static enum status inflate_block(struct log_cursor *c, const struct log_block *b
 }
 
 enum status log_cursor_load(struct log_cursor *c, const struct input *in,
-			    const struct log_block *block, const uint8_t **payload,
-			    struct error *err)
+			    const struct log_block *block, uint8_t room[LOG_BLOCK_BYTES],
+			    const uint8_t **payload, struct error *err)
 {
+	bool packed = block->flags & LOG_DEFLATED;
+	uint8_t *stored = packed ? room : c->payload;
 	size_t got;
 
-	TRY(input_read_at(in, block->offset + LOG_HEADER_BYTES, c->stored, block->size, &got,
-			  err));
+	*payload = c->payload;
+	TRY(input_read_at(in, block->offset + LOG_HEADER_BYTES, stored, block->size, &got, err));
 	if (got < block->size)
 		return fail(err, ST_CUT, block->offset, "record block is cut off: %zu of %u bytes",
 			    LOG_HEADER_BYTES + got, LOG_HEADER_BYTES + block->size);
-	TRY(log_check(block, c->stored, err));
-	*payload = c->stored;
-	if (!(block->flags & LOG_DEFLATED))
-		return ST_OK;
-	*payload = c->raw;
-	return inflate_block(c, block, err);
+	TRY(log_check(block, stored, err));
+	return packed ? inflate_block(c, block, stored, err) : ST_OK;
 }
 
 /* At least `bytes` of room at *p; what was there is gone. */
@@ -85,47 +82,84 @@ static enum status room_for(void **p, size_t *room, size_t bytes, struct error *
 	return ST_OK;
 }
 
-static int compare_events(const void *left, const void *right)
+/* The order of event.h; then that of the column `order`, then that of the rows. */
+static bool row_before(const struct event *a, const struct event *b)
 {
-	const struct event *a = left, *b = right;
-
 	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
+		return a->begin_ns < b->begin_ns;
 	if (a->end_ns != b->end_ns)
-		return a->end_ns > b->end_ns ? -1 : 1;
-	if (a->step != b->step) /* the order column */
-		return a->step < b->step ? -1 : 1;
-	return a->owner < b->owner ? -1 : a->owner > b->owner; /* the row */
+		return a->end_ns > b->end_ns;
+	return a->step <= b->step;
 }
 
-/* A block that is not in order, whole. */
+/* Rows of a run that ends where the order breaks, from `at`. */
+static size_t run_end(const struct event *e, const uint32_t *rows, size_t at, size_t count)
+{
+	while (++at < count && row_before(&e[rows[at - 1]], &e[rows[at]]))
+		;
+	return at;
+}
+
+static void merge_runs(const struct event *e, const uint32_t *in, size_t begin, size_t middle,
+		       size_t end, uint32_t *out)
+{
+	size_t a = begin, b = middle;
+
+	while (begin < end) {
+		bool first = b == end || (a < middle && row_before(&e[in[a]], &e[in[b]]));
+
+		out[begin++] = in[first ? a++ : b++];
+	}
+}
+
+/*
+ * A merge sort of row numbers by the runs that are there: rows of a recording are in order but for
+ * a few.  c->order has room for twice the rows.
+ */
 static void sort_rows(struct log_cursor *c)
 {
-	for (size_t i = 0; i < c->count; i++)
-		c->events[i].owner = (uint32_t)i;
-	qsort(c->events, c->count, sizeof(c->events[0]), compare_events);
-	for (size_t i = 0; i < c->count; i++)
-		c->events[i].owner = 0;
+	size_t count = c->head.count, runs = 2;
+	uint32_t *in = c->order, *out = c->order + count;
+
+	for (size_t i = 0; i < count; i++)
+		in[i] = (uint32_t)i;
+	while (runs > 1) {
+		uint32_t *turn = in;
+
+		runs = 0;
+		for (size_t begin = 0; begin < count; runs++) {
+			size_t middle = run_end(c->events, in, begin, count);
+			size_t end = middle < count ? run_end(c->events, in, middle, count) : middle;
+
+			merge_runs(c->events, in, begin, middle, end, out);
+			begin = end;
+		}
+		in = out;
+		out = turn;
+	}
+	c->head.order = in;
 }
 
-static void refill(struct log_cursor *c)
+bool log_cursor_refill(struct log_cursor *c)
 {
-	c->at = c->count = 0;
-	if (c->is_whole)
-		return;
-	c->count = log_decode(c->decoder, c->events, CHUNK_EVENTS, c->vary);
+	c->head.at = 0;
+	c->head.count = c->is_whole ? 0 : log_decode(c->decoder, c->events, CHUNK_EVENTS, c->vary);
+	return c->head.count > 0;
 }
 
 static enum status make_room(struct log_cursor *c, const struct log_layout *layout, size_t rows,
 			     struct error *err)
 {
-	void *events = c->events, *vary = c->vary, *decoder = c->decoder;
+	void *events = c->events, *vary = c->vary, *decoder = c->decoder, *order = c->order;
 	enum status st = room_for(&events, &c->event_room, rows * sizeof(struct event), err);
 
 	if (st == ST_OK)
 		st = room_for(&vary, &c->vary_room, (rows * layout->vary_count + 1) * 8, err);
 	if (st == ST_OK)
 		st = room_for(&decoder, &c->decoder_room, log_decoder_size(layout), err);
+	if (st == ST_OK && c->is_whole)
+		st = room_for(&order, &c->order_room, 2 * rows * sizeof(uint32_t), err);
+	c->order = order;
 	c->events = events;
 	c->vary = vary;
 	c->decoder = decoder;
@@ -134,16 +168,16 @@ static enum status make_room(struct log_cursor *c, const struct log_layout *layo
 
 enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 			    const struct log_block *block, uint64_t number,
-			    const struct log_translation *tables, struct error *err)
+			    const struct log_translation *tables, uint8_t room[LOG_BLOCK_BYTES],
+			    struct error *err)
 {
 	const struct log_layout *layout = log_layout(tables, block->layout);
 	const struct log_site *sites;
 	const uint8_t *payload;
 	size_t site_count, rows;
 
-	c->at = c->count = 0;
-	c->number = number;
-	TRY(log_cursor_load(c, in, block, &payload, err));
+	c->head = (struct log_cursor_head){ .number = number };
+	TRY(log_cursor_load(c, in, block, room, &payload, err));
 	if (!layout)
 		return fail(err, ST_FORMAT, block->offset, "block has layout %u, which did not come",
 			    block->layout);
@@ -151,36 +185,16 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 	c->is_whole = !(block->flags & LOG_SORTED);
 	rows = c->is_whole ? block->rows : CHUNK_EVENTS;
 	TRY(make_room(c, layout, rows, err));
-	c->vary_count = layout->vary_count;
+	c->head.vary_count = layout->vary_count;
+	c->head.events = c->events;
 	TRY(log_decode_init(c->decoder, block, payload, layout, sites, site_count, err));
 	if (!c->is_whole) {
-		refill(c);
+		log_cursor_refill(c);
 		return ST_OK;
 	}
-	c->count = log_decode(c->decoder, c->events, rows, c->vary);
+	c->head.count = log_decode(c->decoder, c->events, rows, c->vary);
 	sort_rows(c);
 	return ST_OK;
-}
-
-const struct event *log_cursor_event(const struct log_cursor *c)
-{
-	return c->at < c->count ? &c->events[c->at] : NULL;
-}
-
-void log_cursor_next(struct log_cursor *c)
-{
-	if (++c->at >= c->count)
-		refill(c);
-}
-
-uint64_t log_cursor_number(const struct log_cursor *c)
-{
-	return c->number;
-}
-
-unsigned log_cursor_vary(const struct log_cursor *c)
-{
-	return c->vary_count;
 }
 
 uint32_t log_cursor_lost(const struct log_cursor *c)

@@ -17,29 +17,36 @@
 #include <string.h>
 
 enum {
-	BATCH_EVENTS = 1024,
-	BATCH_VARY = 16 * 1024, /* words */
-	OPEN_MAX = 4096,        /* blocks that may overlap in time */
+	BATCH_EVENTS = 512,
+	BATCH_VARY = 4 * 1024, /* words */
+	OPEN_MAX = 1024,        /* blocks that may overlap in time */
 	WALK_BYTES = 4096,      /* read at once while walking: a header, small tables */
-	SCAN_BYTES = 64 * 1024, /* read at once while looking for the next block after damage */
+	SCAN_BYTES = 32 * 1024, /* read at once while looking for the next block after damage */
 };
 
+/* A cursor, with the begin of its present event. */
+struct head {
+	uint64_t begin_ns;
+	struct log_cursor *cursor;
+};
 struct log_source {
 	struct source source;
 	const struct input *in;
 	struct trace *trace;
 	struct log_translation *tables;
 	struct log_block *blocks; /* of events, by first begin */
-	size_t count, room, next;
+	size_t count, block_room, next;
 	size_t ceiling;             /* bytes of blocks[] */
-	struct log_cursor **heap;   /* the least event first */
+	struct head *heap;          /* the least event first */
 	size_t open, heap_room;
 	struct log_cursor **spare;
 	size_t spares;
 	uint64_t begin_ns, end_ns;  /* of the last event given */
 	struct error fault;         /* given when all else has been; ST_OK: none */
+	size_t given, given_words;  /* of the batch */
 	struct event events[BATCH_EVENTS];
 	uint64_t vary[BATCH_VARY];
+	uint8_t room[LOG_BLOCK_BYTES]; /* for cursors */
 };
 
 static int log_bid(const uint8_t *head, size_t len)
@@ -53,7 +60,7 @@ static void log_close(struct source *source)
 	struct log_source *s = (struct log_source *)source;
 
 	for (size_t i = 0; i < s->open; i++)
-		log_cursor_free(s->heap[i]);
+		log_cursor_free(s->heap[i].cursor);
 	for (size_t i = 0; i < s->spares; i++)
 		log_cursor_free(s->spare[i]);
 	log_translation_free(s->tables);
@@ -76,10 +83,10 @@ struct walk {
 static enum status add_block(struct log_source *s, const struct log_block *block,
 			     struct error *err)
 {
-	size_t room = s->room ? s->room * 2 : 64;
+	size_t room = s->block_room ? s->block_room * 2 : 64;
 	struct log_block *again;
 
-	if (s->count == s->room) {
+	if (s->count == s->block_room) {
 		if (room * sizeof(*again) > s->ceiling)
 			return fail(err, ST_CEILING, block->offset,
 				    "more than %zu blocks of events", s->count);
@@ -87,7 +94,7 @@ static enum status add_block(struct log_source *s, const struct log_block *block
 		if (!again)
 			return fail(err, ST_MEMORY, block->offset, "no memory for blocks");
 		s->blocks = again;
-		s->room = room;
+		s->block_room = room;
 	}
 	s->blocks[s->count++] = *block;
 	return ST_OK;
@@ -102,7 +109,7 @@ static void lose(struct walk *w, uint64_t count)
 static enum status take_table(struct walk *w, const struct log_block *block, struct error *err)
 {
 	const uint8_t *payload;
-	enum status st = log_cursor_load(w->cursor, w->s->in, block, &payload, err);
+	enum status st = log_cursor_load(w->cursor, w->s->in, block, w->s->room, &payload, err);
 
 	if (st == ST_OK)
 		st = log_take_table(w->s->tables, block, payload, err);
@@ -308,28 +315,33 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 
 /* The merge */
 
-static bool is_before(const struct log_cursor *a, const struct log_cursor *b)
+/* Of equal begin, the longer comes first; then by the column `order`, then by block. */
+static bool tie_before(const struct log_cursor *a, const struct log_cursor *b)
 {
 	const struct event *x = log_cursor_event(a), *y = log_cursor_event(b);
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns;
 	if (x->end_ns != y->end_ns)
 		return x->end_ns > y->end_ns;
-	if (x->step != y->step) /* the order column */
+	if (x->step != y->step)
 		return x->step < y->step;
 	return log_cursor_number(a) < log_cursor_number(b);
 }
 
+static bool is_before(const struct head *a, const struct head *b)
+{
+	return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns :
+					    tie_before(a->cursor, b->cursor);
+}
+
 static void heap_down(struct log_source *s, size_t at)
 {
-	struct log_cursor *moved = s->heap[at];
+	struct head moved = s->heap[at];
 	size_t child;
 
 	while ((child = 2 * at + 1) < s->open) {
-		if (child + 1 < s->open && is_before(s->heap[child + 1], s->heap[child]))
+		if (child + 1 < s->open && is_before(&s->heap[child + 1], &s->heap[child]))
 			child++;
-		if (!is_before(s->heap[child], moved))
+		if (!is_before(&s->heap[child], &moved))
 			break;
 		s->heap[at] = s->heap[child];
 		at = child;
@@ -339,9 +351,9 @@ static void heap_down(struct log_source *s, size_t at)
 
 static void heap_up(struct log_source *s, size_t at)
 {
-	struct log_cursor *moved = s->heap[at];
+	struct head moved = s->heap[at];
 
-	while (at && is_before(moved, s->heap[(at - 1) / 2])) {
+	while (at && is_before(&moved, &s->heap[(at - 1) / 2])) {
 		s->heap[at] = s->heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
@@ -351,17 +363,18 @@ static void heap_up(struct log_source *s, size_t at)
 static enum status heap_room(struct log_source *s, struct error *err)
 {
 	size_t room = s->heap_room ? s->heap_room * 2 : 16;
-	struct log_cursor **heap, **spare;
+	struct log_cursor **spare;
+	struct head *heap;
 
 	if (s->open < s->heap_room)
 		return ST_OK;
 	if (room > OPEN_MAX)
 		return fail(err, ST_CEILING, s->blocks[s->next].offset,
 			    "more than %d blocks of the log overlap in time", OPEN_MAX);
-	heap = realloc(s->heap, room * sizeof(struct log_cursor *));
+	heap = realloc(s->heap, room * sizeof(*heap));
 	if (heap)
 		s->heap = heap;
-	spare = realloc(s->spare, room * sizeof(struct log_cursor *));
+	spare = realloc(s->spare, room * sizeof(*spare));
 	if (spare)
 		s->spare = spare;
 	if (!heap || !spare)
@@ -379,16 +392,10 @@ static void lose_rows(struct log_source *s, uint64_t rows)
 	trace_provenance(s->trace)->is_whole = false;
 }
 
-/* A cursor that stands before its next event, or has ended. */
-static void put_cursor(struct log_source *s, struct log_cursor *c)
+static void put_spare(struct log_source *s, struct log_cursor *c)
 {
-	if (!log_cursor_event(c)) {
-		lose_rows(s, log_cursor_lost(c));
-		s->spare[s->spares++] = c;
-		return;
-	}
-	s->heap[s->open++] = c;
-	heap_up(s, s->open - 1);
+	lose_rows(s, log_cursor_lost(c));
+	s->spare[s->spares++] = c;
 }
 
 static enum status open_next(struct log_source *s, struct error *err)
@@ -404,35 +411,54 @@ static enum status open_next(struct log_source *s, struct error *err)
 		s->spare[s->spares++] = c;
 	}
 	c = s->spare[s->spares - 1];
-	st = log_cursor_open(c, s->in, block, s->next, s->tables, err);
+	st = log_cursor_open(c, s->in, block, s->next, s->tables, s->room, err);
 	if (st == ST_FORMAT) {
 		lose_rows(s, block->rows);
 		return ST_OK;
 	}
 	TRY(st);
 	s->spares--;
-	put_cursor(s, c);
+	if (!log_cursor_event(c)) {
+		put_spare(s, c);
+		return ST_OK;
+	}
+	s->heap[s->open] = (struct head){ log_cursor_event(c)->begin_ns, c };
+	heap_up(s, s->open++);
 	return ST_OK;
+}
+
+static uint64_t next_block_ns(const struct log_source *s)
+{
+	return s->next < s->count ? s->blocks[s->next].first_begin_ns : UINT64_MAX;
 }
 
 /* All blocks that may hold the next event. */
 static enum status open_due(struct log_source *s, struct error *err)
 {
-	while (s->next < s->count &&
-	       (!s->open || s->blocks[s->next].first_begin_ns <=
-				    log_cursor_event(s->heap[0])->begin_ns))
+	while (s->next < s->count && (!s->open || next_block_ns(s) <= s->heap[0].begin_ns))
 		TRY(open_next(s, err));
 	return ST_OK;
 }
 
-/* The first cursor has moved: set the heap right. */
-static void settle_first(struct log_source *s)
+/* Until when the first cursor of the heap has it all for itself. */
+static uint64_t undisputed_ns(const struct log_source *s)
 {
-	struct log_cursor *c = s->heap[0];
+	uint64_t until_ns = next_block_ns(s);
 
-	if (!log_cursor_event(c)) {
+	for (size_t child = 1; child < s->open && child < 3; child++)
+		if (s->heap[child].begin_ns < until_ns)
+			until_ns = s->heap[child].begin_ns;
+	return until_ns;
+}
+
+/* The first cursor has moved to `e`, or ended: set the heap right. */
+static void settle_first(struct log_source *s, const struct event *e)
+{
+	if (e) {
+		s->heap[0].begin_ns = e->begin_ns;
+	} else {
+		put_spare(s, s->heap[0].cursor);
 		s->heap[0] = s->heap[--s->open];
-		put_cursor(s, c);
 	}
 	if (s->open)
 		heap_down(s, 0);
@@ -454,35 +480,55 @@ static void keep_order(struct log_source *s, struct event *e)
 	s->end_ns = e->end_ns;
 }
 
+/* An event to the batch, with its words. */
+static void give(struct log_source *s, const struct event *from, unsigned vary)
+{
+	struct event *e = &s->events[s->given++];
+
+	*e = *from;
+	e->step = 0; /* it held the order column */
+	if (vary) {
+		uint64_t *words = s->vary + s->given_words;
+
+		for (unsigned i = 0; i < vary; i++)
+			words[i] = from->vary[i];
+		e->vary = words;
+		s->given_words += vary;
+	}
+	keep_order(s, e);
+}
+
+/* Events of the first cursor while no other can be before them; false: the batch is full. */
+static bool give_first(struct log_source *s)
+{
+	struct log_cursor *c = s->heap[0].cursor;
+	unsigned vary = log_cursor_vary(c);
+	uint64_t until_ns = undisputed_ns(s);
+	const struct event *e = log_cursor_event(c);
+
+	do {
+		if (s->given == BATCH_EVENTS || s->given_words + vary > BATCH_VARY) {
+			s->heap[0].begin_ns = e->begin_ns;
+			heap_down(s, 0);
+			return false;
+		}
+		give(s, e, vary);
+		e = log_cursor_next(c);
+	} while (e && e->begin_ns < until_ns);
+	settle_first(s, e);
+	return true;
+}
+
 static enum status log_next(struct source *source, struct batch *out, struct error *err)
 {
 	struct log_source *s = (struct log_source *)source;
-	size_t count = 0, words = 0;
 
-	while (count < BATCH_EVENTS) {
-		struct event *e = &s->events[count];
-		unsigned vary;
-
+	s->given = s->given_words = 0;
+	do {
 		TRY(open_due(s, err));
-		if (!s->open)
-			break;
-		vary = log_cursor_vary(s->heap[0]);
-		if (words + vary > BATCH_VARY)
-			break;
-		*e = *log_cursor_event(s->heap[0]);
-		if (vary) {
-			memcpy(s->vary + words, e->vary, vary * sizeof(*e->vary));
-			e->vary = s->vary + words;
-			words += vary;
-		}
-		e->step = 0; /* it held the order column */
-		keep_order(s, e);
-		count++;
-		log_cursor_next(s->heap[0]);
-		settle_first(s);
-	}
-	*out = (struct batch){ .events = s->events, .count = count };
-	if (count)
+	} while (s->open && give_first(s));
+	*out = (struct batch){ .events = s->events, .count = s->given };
+	if (s->given)
 		return ST_OK;
 	if (s->fault.status == ST_OK)
 		return ST_END;

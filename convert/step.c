@@ -350,8 +350,7 @@ static enum status step_pull(struct step_stage *s, struct error *err)
 	}
 	TRY(queue_put(&s->queue, s->host.trace, &s->in, &b, err));
 	for (size_t i = 0; s->host.undecided && i < b.count; i++)
-		if (host_is_mark(&s->host, &b.events[i]))
-			host_decide(&s->host, &b.events[i]);
+		host_decide(&s->host, &b.events[i]);
 	if (s->host.undecided && queue_count(&s->queue) < QUEUE_EVENTS)
 		return ST_OK;
 	return step_run(s, err);

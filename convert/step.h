@@ -62,7 +62,8 @@ enum status step_hold(struct source *s, uint64_t begin_ns, struct error *err);
 /* Rows of annotations appear while events come: names and count are final after ST_END. */
 unsigned step_phase_count(const struct source *s);
 struct step_phase step_phase(const struct source *s, unsigned id);
-/* The step thread of a process, 0 when it has no host thread. */
+/* The step thread of a process, 0 when it has no host thread; of several that could be it the one
+ * is known from the first batch on. */
 uint32_t step_thread(const struct source *s, uint32_t process);
 
 #endif

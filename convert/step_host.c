@@ -174,45 +174,39 @@ static void host_take_site(struct host *h, const struct site *site)
 	}
 }
 
-struct busiest {
-	uint64_t launches, sites;
-};
-
-/* Without marks: most launches; where nobody launches, most different events. */
-static void host_take_busiest(struct host *h, struct busiest *by_track)
+/* Without marks: most launches; between equals who begins first, which the events tell. */
+static void host_take_busiest(struct host *h)
 {
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
 		struct host_process *p = &h->processes[h->threads[i].process];
-		struct busiest *mine = &by_track[i], *best = &by_track[p->thread];
+		uint64_t mine = trace_launches(h->trace, i);
+		uint64_t best = trace_launches(h->trace, p->thread);
 
 		if (p->marks != MARKS_NONE || h->threads[i].home != HOME_THREAD ||
-		    !h->threads[i].process)
+		    !h->threads[i].process || (p->thread && mine < best))
 			continue;
-		mine->launches = trace_launches(h->trace, i);
-		if (!p->thread || mine->launches > best->launches ||
-		    (mine->launches == best->launches && mine->sites > best->sites))
+		p->tentative = p->thread && mine == best;
+		if (!p->tentative)
 			p->thread = i;
+	}
+	for (uint32_t i = 1; i <= h->thread_count; i++) {
+		struct host_process *p = &h->processes[h->threads[i].process];
+
+		h->threads[i].is_candidate = p->tentative && p->marks == MARKS_NONE &&
+			h->threads[i].home == HOME_THREAD &&
+			trace_launches(h->trace, i) == trace_launches(h->trace, p->thread);
 	}
 }
 
-static enum status host_find_threads(struct host *h, struct error *err)
+static void host_find_threads(struct host *h)
 {
-	struct busiest *by_track = calloc(h->thread_count + 1, sizeof(*by_track));
 	uint32_t count = trace_count(h->trace, TRACE_SITES);
 
-	if (!by_track)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for tracks");
-	for (uint32_t i = 1; i <= count; i++) {
-		const struct site *site = trace_get_site(h->trace, i);
-
-		host_take_site(h, site);
-		by_track[site->track <= h->thread_count ? site->track : 0].sites++;
-	}
-	host_take_busiest(h, by_track);
-	free(by_track);
+	for (uint32_t i = 1; i <= count; i++)
+		host_take_site(h, trace_get_site(h->trace, i));
+	host_take_busiest(h);
 	for (uint32_t i = 1; i <= h->process_count; i++)
 		h->undecided += h->processes[i].tentative;
-	return ST_OK;
 }
 
 enum status host_init(struct host *h, struct trace *trace, const struct name_rules *rules,
@@ -234,8 +228,8 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	for (uint32_t i = 0; i <= h->process_count; i++)
 		h->processes[i].now.until_ns = UINT64_MAX;
 	host_take_tracks(h);
-	TRY(host_join_pools(h, err));
-	return host_find_threads(h, err);
+	host_find_threads(h);
+	return host_join_pools(h, err);
 }
 
 void host_release(struct host *h)
@@ -268,14 +262,25 @@ bool host_is_mark(struct host *h, const struct event *e)
 	       host_answer(h, e->name)->is_step;
 }
 
-void host_decide(struct host *h, const struct event *mark)
+/* What may begin the time of a thread without marks. */
+static bool is_host_event(const struct event *e)
 {
-	struct host_process *p = &h->processes[host_thread(h, mark->track)->process];
+	if (e->kind != KIND_RANGE)
+		return e->kind == KIND_API;
+	return e->subkind != RANGE_PROFILER && e->subkind != RANGE_OTHER;
+}
+
+void host_decide(struct host *h, const struct event *e)
+{
+	struct host_thread *t = host_thread(h, e->track);
+	struct host_process *p = &h->processes[t->process];
 
 	if (!p->tentative)
 		return;
+	if (p->marks == MARKS_NONE ? !t->is_candidate || !is_host_event(e) : !host_is_mark(h, e))
+		return;
 	p->tentative = false;
-	p->thread = mark->track;
+	p->thread = e->track;
 	p->is_stale = true;
 	h->undecided--;
 }

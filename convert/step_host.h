@@ -36,6 +36,7 @@ struct host_thread { /* one per track */
 	uint32_t host; /* the thread itself; of a memory pool the thread that used it; or 0 */
 	uint8_t home;
 	bool runs_autograd;
+	bool is_candidate; /* may be S of a process without marks */
 	struct open_stack urgent; /* validation, checkpoint: phases */
 	struct open_stack mapped; /* other phases */
 	struct open_stack named, python; /* names: who owns a launch */
@@ -51,7 +52,7 @@ struct moment {
 struct host_process {
 	uint32_t thread; /* S, a track; 0: none */
 	uint8_t marks;   /* enum mark_source */
-	bool tentative;  /* several threads have marks and none has come yet */
+	bool tentative;  /* of several threads it is not known yet */
 
 	uint64_t mark_end_ns; /* of the mark begun last */
 	uint32_t mark_step;   /* its number + 1; 0: none came */
@@ -111,8 +112,8 @@ static inline struct host_thread *host_thread(const struct host *h, uint32_t tra
 const struct name_answer *host_answer(struct host *h, uint32_t name);
 uint8_t host_row(struct host *h, uint32_t name);
 bool host_is_mark(struct host *h, const struct event *e);
-/* S is the thread of this mark, if that was open. */
-void host_decide(struct host *h, const struct event *mark);
+/* S is the thread of this event, if that was open and this is the first that can tell. */
+void host_decide(struct host *h, const struct event *e);
 
 enum status open_push(struct open_stack *s, struct open_range range, struct error *err);
 enum status open_append(struct open_line *l, struct open_range range, struct error *err);

@@ -238,7 +238,8 @@ static enum status take_losses(struct log_translation *x, uint32_t id, struct by
 	return ST_OK;
 }
 
-#define TABLE(take, member, has_length)                                                  	{ take, offsetof(struct log_translation, member), has_length }
+#define TABLE(take, member, has_length)                                                  \
+	{ take, offsetof(struct log_translation, member), has_length }
 const struct log_row_reader log_row_readers[LOG_BLOCK_KIND_END] = {
 	[LOG_NAMES] = TABLE(take_name, names, false),
 	[LOG_KEYS] = TABLE(take_keys, keys, false),

@@ -121,7 +121,7 @@ void *log_arena_room(struct log_translation *x, size_t bytes, struct error *err)
 
 /* The run's id of a shape with these varying keys, and of a kind that may be unknown. */
 enum status log_shape_of(struct log_translation *x, uint64_t id, const struct file_layout *l,
-			    uint32_t *to, struct error *err)
+			 uint32_t *to, struct error *err)
 {
 	const struct file_shape *f = log_rows_get(&x->shapes, id);
 	struct shape shape = { 0 };

@@ -11,11 +11,11 @@ rules() {
 	schemas/*           schemas/
 	collector/window*   collector/window schemas/
 	collector/*         collector/ schemas/
-	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_) schemas/
+	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_|log_) schemas/
 	convert/sink*       convert/(sink|pump|source|out|gzip|spool|cut|chrome_) schemas/
 	convert/chrome_*    convert/(chrome_|out) schemas/
 	convert/out.*       convert/(out|gzip) schemas/
-	convert/*           convert/(input|source|merge|step|link|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_) schemas/
+	convert/*           convert/(input|source|merge|step|link|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_|log_) schemas/
 	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|name|cut) schemas/
 	analyze/*           analyze/ convert/(input|source|merge|step|link|cut|spool|pump|name|options|progress) schemas/
 	ROWS

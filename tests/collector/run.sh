@@ -235,8 +235,8 @@ test_exit_in_handler() {
 
 test_soup() {
 	for window in all signal steps:3-9 schedule:wait=1,active=1 nvtx=a; do
-		recorded $window soup 20000 || equal "status with $window" $? 0
-		recorded $window soup-threads 3000 || equal "threads with $window" $? 0
+		recorded $window soup 10000 || equal "status with $window" $? 0
+		recorded $window soup-threads 1000 || equal "threads with $window" $? 0
 	done
 	TACHO_OUT=$work/log "$actor" soup 20000
 	equal status $? 0

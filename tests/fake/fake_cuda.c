@@ -19,6 +19,7 @@ static _Atomic bool tracing;
 
 static _Thread_local struct {
 	uint32_t depth, correlation;
+	unsigned inside;
 	struct fake_context *context;
 } mine;
 
@@ -41,8 +42,8 @@ bool fake_cuda_watch(fake_watch watch, bool on)
 
 		if (!atomic_compare_exchange_strong(&watchers[i], &was, on ? watch : NULL))
 			continue;
-		while (!on && atomic_load(&inside))
-			; /* a fact is under way */
+		while (!on && atomic_load(&inside) > mine.inside)
+			; /* a fact is under way on another thread */
 		return true;
 	}
 	return false;
@@ -61,12 +62,14 @@ void fake_cuda_tell(const struct fake_fact *told)
 		fact.device = mine.context->device;
 	}
 	atomic_fetch_add(&inside, 1);
+	mine.inside++;
 	for (i = 0; i < WATCHERS; i++) {
 		fake_watch watch = atomic_load(&watchers[i]);
 
 		if (watch)
 			watch(&fact);
 	}
+	mine.inside--;
 	atomic_fetch_sub(&inside, 1);
 }
 

@@ -12,9 +12,10 @@ Which rows are what (categories in lower case):
 
 Steps: S is the thread of the mark that begins first; other threads' marks are ignored. The median
 is that of the marks' own lengths. A step runs to the next mark if the gap between them is at most
-1 % of the median (a negative gap too), else to its own end. Without marks the window is step 0 and
-S the thread with the most launches (CUDA calls whose correlation a GPU event has); ties, and files
-without launches (most events then): the thread whose first event begins first.
+1 % of the median (a negative gap too), else to its own end. Without marks the window is step 0, every
+launch belongs to it, and S is the thread with the most launches (CUDA calls named launch, memcpy or
+memset, whether their GPU event is in the file or not), in a file without launches with the most
+events; of equals the one whose first event begins first.
 
 Phase of the instant t of S, the first that applies:
  1. annotations open at t that a rule maps: if a validation or checkpoint is among them only those,
@@ -61,6 +62,7 @@ RULES = [
 COMPILED = [(name, re.compile(text, re.IGNORECASE)) for name, text in RULES]
 URGENT = ("validation", "checkpoint")
 MARK = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
+STARTERS = ("launch", "memcpy", "memset")       # calls that start work on a GPU
 ENDLESS = 1 << 70
 
 
@@ -84,6 +86,10 @@ def is_operator(event):
 
 def is_call(event):
     return event.category in kineto.CALL_CATEGORIES
+
+
+def is_launch(event):
+    return is_call(event) and any(word in event.name.lower() for word in STARTERS)
 
 
 def is_host(event):
@@ -153,7 +159,6 @@ class Host:
                 self.calls.setdefault(number, []).append(event)
         marks = [event for event in self.events if is_annotation(event) and MARK.match(event.name)]
         marks.sort(key=lambda event: (event.begin, -event.end, event.index))
-        self.inferred_step = not marks
         self.step_thread = thread(marks[0]) if marks else self.busiest_thread()
         self.marks = [event for event in marks if thread(event) == self.step_thread]
         self.steps = self.find_steps()
@@ -166,19 +171,16 @@ class Host:
         self.tile_begins = [tile.begin for tile in self.tiles]
 
     def busiest_thread(self):
-        wanted = {event.correlation for events in self.devices.values() for event in events}
-        wanted.discard(None)
         launches, first = {}, {}
         for event in self.events:
             key = thread(event)
             first[key] = min(first.get(key, ENDLESS), event.begin)
-            if is_call(event) and kineto.plain_int(event.args.get("correlation")) in wanted:
-                launches[key] = launches.get(key, 0) + 1
-        if not launches:
-            for event in self.events:
-                launches[thread(event)] = launches.get(thread(event), 0) + 1
+            launches[key] = launches.get(key, 0) + is_launch(event)
         if not launches:
             return None
+        if not any(launches.values()):
+            for event in self.events:
+                launches[thread(event)] += 1
         return min(launches, key=lambda key: (-launches[key], first[key], str(key)))
 
     def find_steps(self):
@@ -260,6 +262,8 @@ class Host:
         return self.tiles[bisect.bisect_right(self.tile_begins, instant) - 1].phase
 
     def step_at(self, instant):
+        if not self.marks:
+            return 0
         for step in self.steps:
             if step.begin <= instant < step.end:
                 return step.number

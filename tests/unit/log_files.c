@@ -13,7 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { TRACKS = 7, NAMES = 40, SITES = 120, SHAPES = SITES / 2, SHAPE_KEYS = 5, CEILING = 256 << 20 };
+enum {
+	TRACKS = 7, NAMES = 40, SITES = 120, SHAPES = SITES / 2, SHAPE_KEYS = 5,
+	CEILING = 256 << 20,
+};
 
 static uint64_t below(uint64_t *state, uint64_t limit)
 {

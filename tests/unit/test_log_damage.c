@@ -113,7 +113,7 @@ void test_log_cut_text(void)
 	buf_release(&file);
 }
 
-/* One byte in a hundred is another: nothing crashes, what is read is in order, nothing is made up. */
+/* One byte in a hundred is another: no crash, what is read is in order, nothing is made up. */
 void test_log_damage_everywhere(void)
 {
 	struct buf file;

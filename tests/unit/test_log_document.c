@@ -116,7 +116,7 @@ void test_log_document_example(void)
 
 void test_log_document_blocks(void)
 {
-	char *text = document(), row[64];
+	char *text = document(), row[128];
 
 #define X(word, number)                                                    \
 	snprintf(row, sizeof(row), "| %d | %s |", number, #word);          \
@@ -124,10 +124,8 @@ void test_log_document_blocks(void)
 	LOG_BLOCK_LIST(X)
 #undef X
 #define X(word, number, why)                                               \
-	snprintf(row, sizeof(row), "%d %.24s", number, why);               \
-	CHECK(strstr(text, row) || number == LOSS_SUMMED || number == LOSS_NO_PLACE || \
-	      number == LOSS_DERIVED || number == LOSS_DISK || number == LOSS_ORDER || \
-	      number == LOSS_RING || number == LOSS_CEILING);
+	snprintf(row, sizeof(row), "| %d | %s |", number, why);            \
+	CHECK(strstr(text, row) != NULL);
 	LOSS_LIST(X)
 #undef X
 	for (unsigned unit = 1; unit < UNIT_END; unit++)

@@ -244,38 +244,42 @@ void test_name_short_cut(void)
 void test_name_short_wrapper(void)
 {
 	static const struct short_row rows[] = {
-		{ "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "
+		{ "void at::native::vectorized_elementwise_kernel<4, "
+		  "at::native::AddFunctor<float>, "
 		  "at::detail::Array<char*, 3> >(int, at::native::AddFunctor<float>)", 58,
 		  "AddFunctor<float> · vectorized_elementwise_kernel" },
-		{ "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "
+		{ "void at::native::vectorized_elementwise_kernel<4, "
+		  "at::native::AddFunctor<float>, "
 		  "at::detail::Array<char*, 3> >(int, at::native::AddFunctor<float>)", 40,
 		  "AddFunctor<float> · vectorized_elementw…" },
-		{ "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, "
+		{ "void at::native::vectorized_elementwise_kernel<4, "
+		  "at::native::AddFunctor<float>, "
 		  "at::detail::Array<char*, 3> >(int)", 20, "AddFunctor<float>" },
-		{ "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float"
-		  ", float, float, at::native::binary_internal::MulFunctor<float> >, "
+		{ "void at::native::vectorized_elementwise_kernel<4, "
+		  "at::native::BinaryFunctor<float, float, float, "
+		  "at::native::binary_internal::MulFunctor<float> >, "
 		  "at::detail::Array<char*, 3> >(int)", 58,
 		  "MulFunctor<float> · vectorized_elementwise_kernel" },
 		{ "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<"
-		  "at::native::(anonymous namespace)::direct_copy_kernel_cuda(at::TensorIteratorBase"
-		  "&)::{lambda()#2}::operator()() const::{lambda()#14}::operator()() const::{lambda("
-		  "float)#1}>(at::TensorIteratorBase&, int)::{lambda(int)#1}>(int)", 58,
+		  "at::native::(anonymous namespace)::direct_copy_kernel_cuda("
+		  "at::TensorIteratorBase&)::{lambda()#2}::operator()() const::"
+		  "{lambda()#14}::operator()() const::{lambda(float)#1}>(at::TensorIteratorBase&, int)::{lambda(int)#1}>(int)", 58,
 		  "direct_copy_kernel_cuda · elementwise_kernel" },
 		{ "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
 		  "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::"
-		  "operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, "
-		  "4> >(int)", 58, "sum_functor<float, float, float> · reduce_kernel" },
+		  "operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, "
+		  "float, 4> >(int)", 58, "sum_functor<float, float, float> · reduce_kernel" },
 		{ "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::("
 		  "anonymous namespace)::TensorListMetadata<2>, AdamFunctor<float>, float>(int)",
 		  58, "AdamFunctor<float> · multi_tensor_apply_kernel" },
 		{ "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4>("
 		  "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4::Params)", 58,
 		  "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4" },
-		{ "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type"
-		  " vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)", 58,
+		{ "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, "
+		  "void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)", 58,
 		  "fused_add_rms_norm_kernel<BFloat16, 8>" },
-		{ "void cudnn::ops::nchwToNhwcKernel<float, (cudnnKernelDataType_t)2, 3ul>(int)", 58,
-		  "nchwToNhwcKernel<float, 2, 3>" },
+		{ "void cudnn::ops::nchwToNhwcKernel<float, (cudnnKernelDataType_t)2, "
+		  "3ul>(int)", 58, "nchwToNhwcKernel<float, 2, 3>" },
 	};
 
 	check_short(rows, sizeof(rows) / sizeof(rows[0]));

@@ -122,11 +122,6 @@ static void text_add(char *text, const char *more)
 		strcat(text, more);
 }
 
-static const char *phase_text(const struct source *s, uint8_t id)
-{
-	return step_phase(s, id).name;
-}
-
 static void write_last(struct play *p, const struct source *s)
 {
 	const struct stretch *one = &p->last;
@@ -135,7 +130,7 @@ static void write_last(struct play *p, const struct source *s)
 	if (!one->end_ns)
 		return;
 	snprintf(line, sizeof(line), "%s%u-%u %s%s %s%u", p->stretches[0] ? ", " : "",
-		 (unsigned)one->begin_ns, (unsigned)one->end_ns, phase_text(s, one->phase),
+		 (unsigned)one->begin_ns, (unsigned)one->end_ns, step_phase(s, one->phase).name,
 		 one->inferred ? "~" : "", one->step & STEP_GAP ? "gap" : "",
 		 (unsigned)(one->step & ~STEP_GAP));
 	text_add(p->stretches, line);

@@ -222,22 +222,29 @@ static uint32_t true_step(const struct truth *w, uint64_t t)
 	return step;
 }
 
-/* Thread of the first mark; without one the dice leave it to the stage. */
-static void truth_init(struct truth *w, const struct dice *d, unsigned process,
-		       const struct source *s)
+/* S: thread of the first mark, else, as nobody launches, of the first event. */
+static uint32_t true_thread(const struct truth *w, bool by_mark)
+{
+	const struct dice *d = w->d;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct track *k = trace_get_track(d->trace, d->events[i].track);
+
+		if (k->process == d->process[w->process] && k->home == HOME_THREAD &&
+		    (!by_mark || is_mark(w, &d->events[i])))
+			return d->events[i].track;
+	}
+	return 0;
+}
+
+static void truth_init(struct truth *w, const struct dice *d, unsigned process)
 {
 	uint32_t autograd = d->track[process][2];
 
 	*w = (struct truth){ .d = d, .process = process };
-	for (size_t i = d->count; i--;) {
-		const struct event *e = &d->events[i];
-
-		if (is_mark(w, e) &&
-		    trace_get_track(d->trace, e->track)->process == d->process[process])
-			w->s = e->track;
-	}
+	w->s = true_thread(w, true);
 	if (!w->s)
-		w->s = step_thread(s, d->process[process]);
+		w->s = true_thread(w, false);
 	for (size_t i = 0; i < d->count; i++) {
 		const struct event *e = &d->events[i];
 
@@ -353,7 +360,7 @@ static unsigned one_game(const struct name_rules *rules, uint64_t seed)
 	array_source_open(&below, d.events, d.count, 1 + roll(&d, 9));
 	CHECK_OK(step_open(&s, below, d.trace, d.rules, &error), &error);
 	for (unsigned i = 0; i < PROCESSES; i++)
-		truth_init(&truths[i], &d, i, s);
+		truth_init(&truths[i], &d, i);
 	while (source_next(s, &b, &error) == ST_OK) {
 		bad += compare_events(truths, b.events, b.count, s);
 		given += b.count;

@@ -116,6 +116,13 @@
 	X(log_header_out_of_range) \
 	X(log_payload_lies) \
 	X(log_noise) \
+	X(log_json_check) \
+	X(sink_log_round_trip) \
+	X(sink_log_keeps_ties) \
+	X(source_log_bad_deflate) \
+	X(source_log_bid) \
+	X(source_log_wanted) \
+	X(source_log_broken_promise) \
 	X(log_document_example) \
 	X(log_document_blocks) \
 	X(log_document_fields) \
@@ -257,6 +264,16 @@
 	X(link_many) \
 	X(link_holds_stretches) \
 	X(link_fault) \
+	X(hist_few_are_exact) \
+	X(hist_error_is_bounded) \
+	X(hist_merges_alike) \
+	X(table_rows_by_key) \
+	X(table_prints_largest_first) \
+	X(table_merges_alike) \
+	X(table_ceiling) \
+	X(sweep_equals_arithmetic) \
+	X(sweep_windows_are_apart) \
+	X(sweep_ceiling) \
 	/* the end of the list */
 /* clang-format on */
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/cut.h"
+#include "convert/out.h"
+#include "convert/sink.h"
+#include "tests/unit/events.h"
+#include "tests/unit/log_files.h"
+#include "tests/unit/unit.h"
+
+#include "schemas/log.h"
+#include "schemas/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 64 << 20, CEILING = 64 << 20 };
+
+static const struct budget budget = { .opening = CEILING, .resident = 1 << 16, .scratch = "/tmp" };
+
+/* The run through the packing sink; its bytes. */
+static bool pack(const struct log_run *run, struct buf *file)
+{
+	char path[] = "/tmp/tacho-test-XXXXXX";
+	struct out *out = NULL;
+	struct sink *sink = NULL;
+	struct sink_request req = { .trace = run->trace, .budget = &budget };
+	struct error err = { 0 };
+	uint8_t bytes[4096];
+	size_t got;
+	FILE *f;
+	int fd = mkstemp(path);
+	bool good = CHECK(fd >= 0) && CHECK_OK(out_open(&out, path, false, &err), &err);
+
+	req.out = out;
+	good = good && CHECK_OK(sink_log.open(&sink, &req, &err), &err);
+	for (size_t at = 0; good && at < run->count; at += 100)
+		good = CHECK_OK(sink_log.put(sink, run->events + at,
+					     run->count - at < 100 ? run->count - at : 100, &err),
+				&err);
+	good = good && CHECK_OK(sink_log.close(sink, &err), &err) &&
+	       CHECK_OK(out_commit(out, &err), &err);
+	if (sink)
+		sink_log.free(sink);
+	out_free(out);
+	f = fopen(path, "rb");
+	while (f && (got = fread(bytes, 1, sizeof(bytes), f)) > 0)
+		buf_put(file, bytes, got);
+	if (f)
+		fclose(f);
+	close(fd);
+	unlink(path);
+	return good;
+}
+
+void test_sink_log_round_trip(void)
+{
+	struct log_run run;
+	struct buf plain, packed;
+
+	buf_init(&plain, FILE_MAX);
+	buf_init(&packed, FILE_MAX);
+	if (log_run_make(&run, 51, 30000, 5) && log_run_write(&run, 0, true, &plain) &&
+	    pack(&run, &packed)) {
+		CHECK_U64(log_run_compare(&run, packed.data, packed.len), run.count);
+		CHECK(packed.len < plain.len);
+	}
+	log_run_release(&run);
+	buf_release(&plain);
+	buf_release(&packed);
+}
+
+/* Events of the same times in different layouts keep their order: a format may nest by it. */
+void test_sink_log_keeps_ties(void)
+{
+	struct log_run run;
+	struct buf packed;
+
+	buf_init(&packed, FILE_MAX);
+	if (log_run_make(&run, 52, 3000, 1)) {
+		for (size_t i = 0; i < run.count; i++) {
+			run.events[i].begin_ns = 1000 + i / 700;
+			run.events[i].end_ns = 5000;
+		}
+		if (pack(&run, &packed))
+			CHECK_U64(log_run_compare(&run, packed.data, packed.len), run.count);
+	}
+	log_run_release(&run);
+	buf_release(&packed);
+}
+
+/* A packed block that does not inflate, or to more than it says, costs its rows. */
+void test_source_log_bad_deflate(void)
+{
+	struct log_run run;
+	struct buf file;
+	struct trace *t;
+	struct error err = { 0 };
+	struct log_block block = { 0 };
+	uint64_t events, lost = 0;
+	size_t at = LOG_FILE_HEADER_BYTES, skipped;
+
+	buf_init(&file, FILE_MAX);
+	if (!log_run_make(&run, 53, 2000, 1) || !pack(&run, &file))
+		return;
+	while (at < file.len) {
+		CHECK_OK(log_find_block(file.data + at, file.len - at, at, &block, &skipped, &err),
+			 &err);
+		if (block.kind == LOG_EVENTS && block.flags & LOG_DEFLATED) {
+			lost += block.rows;
+			if (lost % 2)
+				block.raw_size--;
+			else
+				file.data[at + LOG_HEADER_BYTES + block.size / 2] ^= 0xff;
+			log_put_block_header(&block, file.data + at + LOG_HEADER_BYTES,
+					     file.data + at);
+		}
+		at += LOG_HEADER_BYTES + block.size;
+	}
+	CHECK(lost > 1000);
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	CHECK_U64(log_read(file.data, file.len, t, &events, &err), ST_END);
+	CHECK(events + lost <= 2000 + lost / 4); /* a flipped byte may still be good deflate */
+	CHECK(trace_lost(t, 0, LOSS_DAMAGED) > 0);
+	trace_free(t);
+	log_run_release(&run);
+	buf_release(&file);
+}
+
+void test_source_log_bid(void)
+{
+	uint8_t head[LOG_FILE_HEADER_BYTES + 4] = { 0 };
+	struct trace *t;
+	struct error err = { 0 };
+	uint64_t events;
+
+	log_put_file_header(head);
+	CHECK_U64((uint64_t)source_log.bid(head, sizeof(head)), 100);
+	CHECK_U64((uint64_t)source_log.bid((const uint8_t *)"{\"traceEvents\": []}", 19), 0);
+	CHECK_U64((uint64_t)source_log.bid(head, 3), 0);
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	CHECK_U64(log_read(head, LOG_FILE_HEADER_BYTES, t, &events, &err), ST_END);
+	CHECK_U64(events, 0);
+	head[9] ^= 1;
+	CHECK_U64(log_read(head, sizeof(head), t, &events, &err), ST_FORMAT);
+	CHECK_STR(err.text, "file header is damaged");
+	trace_free(t);
+}
+
+/* Work of a GPU outside of the times asked for is left out by the block, calls are not. */
+void test_source_log_wanted(void)
+{
+	struct cut wanted = { .from_ns = UINT64_C(1700000000000000000) + 3000000,
+			      .to_ns = UINT64_C(1700000000000000000) + 6000000 };
+	struct log_run run;
+	struct buf file;
+	struct trace *t;
+	struct source *s = NULL;
+	struct input *in;
+	struct batch batch;
+	struct error err = { 0 };
+	uint64_t given = 0, inside = 0, hosts = 0, hosts_given = 0, inside_given = 0;
+
+	buf_init(&file, FILE_MAX);
+	if (!log_run_make(&run, 54, 6000, 1) || !log_run_write(&run, 100, true, &file))
+		return;
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	in = log_input(file.data, file.len);
+	CHECK_OK(source_log.open(&s, in, t, &budget, &wanted, &err), &err);
+	for (size_t i = 0; i < run.count; i++) {
+		const struct event *e = &run.events[i];
+
+		hosts += !event_is_gpu_work(e);
+		inside += e->begin_ns < wanted.to_ns && e->end_ns > wanted.from_ns;
+	}
+	while (s && source_log.next(s, &batch, &err) == ST_OK) {
+		for (size_t i = 0; i < batch.count; i++) {
+			const struct event *e = &batch.events[i];
+
+			hosts_given += !event_is_gpu_work(e);
+			inside_given += e->begin_ns < wanted.to_ns && e->end_ns > wanted.from_ns;
+		}
+		given += batch.count;
+	}
+	CHECK_U64(hosts_given, hosts);
+	CHECK_U64(inside_given, inside);
+	CHECK(given < run.count);
+	CHECK_U64(given + trace_lost(t, 0, LOSS_CUT_OUT), run.count);
+	if (s)
+		source_log.close(s);
+	input_close(in);
+	trace_free(t);
+	log_run_release(&run);
+	buf_release(&file);
+}
+
+/* A block whose rows come before what its header promised: moved up to the order, and counted. */
+void test_source_log_broken_promise(void)
+{
+	struct log_run run;
+	struct buf file;
+	struct trace *t;
+	struct error err = { 0 };
+	struct log_block block = { 0 };
+	uint64_t events;
+	size_t at = LOG_FILE_HEADER_BYTES, skipped;
+
+	buf_init(&file, FILE_MAX);
+	if (!log_run_make(&run, 55, 900, 1) || !log_run_write(&run, 300, true, &file))
+		return;
+	while (at < file.len) {
+		log_find_block(file.data + at, file.len - at, at, &block, &skipped, NULL);
+		if (block.kind == LOG_EVENTS) {
+			block.first_begin_ns = block.last_begin_ns;
+			log_put_block_header(&block, file.data + at + LOG_HEADER_BYTES,
+					     file.data + at);
+		}
+		at += LOG_HEADER_BYTES + block.size;
+	}
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	CHECK_U64(log_read(file.data, file.len, t, &events, &err), ST_END);
+	CHECK_U64(events, 900);
+	CHECK(trace_lost(t, 0, LOSS_ORDER) > 0);
+	trace_free(t);
+	log_run_release(&run);
+	buf_release(&file);
+}
