@@ -34,7 +34,6 @@ struct calls {
 	uint32_t *buckets; /* slot + 1; 0 none */
 	uint32_t bucket_count;
 	uint32_t used, oldest; /* slots; the oldest one once all are used */
-	bool seen;
 	uint64_t worked; /* launches that have work */
 	struct link_totals totals;
 };
@@ -54,7 +53,6 @@ struct link_stage {
 	size_t entered; /* of the queue: calls up to here are in the table */
 	size_t given;   /* of the queue: the last batch */
 	uint16_t batch; /* its number, more or less */
-	struct calls *first_linked; /* its first work with a call ends this batch */
 	bool has_ended;
 	enum status fault;
 	struct error error;
@@ -322,11 +320,7 @@ static enum status link_work(struct link_stage *s, struct event *e, struct error
 	if (!l)
 		return ST_OK;
 	link_count(c, l);
-	if (!(l->flags & LAUNCH_CALL))
-		return ST_OK;
-	c->totals.with_launch++;
-	if (!c->seen)
-		s->first_linked = c;
+	c->totals.with_launch += !!(l->flags & LAUNCH_CALL);
 	return ST_OK;
 }
 
@@ -389,7 +383,7 @@ static enum status link_give(struct link_stage *s, size_t ready, struct batch *o
 	enum status status = ST_OK;
 	size_t i = 0;
 
-	for (s->batch++; i < ready && !s->first_linked; i++) {
+	for (s->batch++; i < ready; i++) {
 		struct event *e = queue_at(&s->queue, i);
 
 		if (!link_enter_for(s, e, i == 0, &status, err))
@@ -436,9 +430,6 @@ static enum status link_next(struct source *source, struct batch *out, struct er
 	queue_drop(&s->queue);
 	s->entered -= s->given;
 	s->given = 0;
-	if (s->first_linked)
-		s->first_linked->seen = true;
-	s->first_linked = NULL;
 	while (!(ready = link_ready(s))) {
 		if (s->has_ended)
 			return link_end(s, err);
@@ -518,13 +509,6 @@ const struct launch *link_launch(const struct source *source, const struct event
 	struct launch *l = calls_find(link_calls(link_of(source), e), e->correlation);
 
 	return l && (l->flags & LAUNCH_CALL) ? l : NULL;
-}
-
-bool link_seen(const struct source *source, uint32_t process)
-{
-	const struct link_stage *s = link_of(source);
-
-	return s->calls[process <= s->process_count ? process : 0].seen;
 }
 
 struct link_totals link_totals(const struct source *source, uint32_t process)

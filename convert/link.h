@@ -45,12 +45,6 @@ enum status link_open(struct source **out, struct source *below, struct trace *t
 
 /* The call behind GPU work or a sync; NULL: unknown.  Valid while the batch is. */
 const struct launch *link_launch(const struct source *s, const struct event *e);
-/*
- * Whether GPU work with a recorded call came before: a work without one is `unattributed` then,
- * else `before_window`.  Right for each event of the batch at hand: a batch ends after the first
- * work of a process that has its call.
- */
-bool link_seen(const struct source *s, uint32_t process);
 struct link_totals link_totals(const struct source *s, uint32_t process);
 
 #endif

@@ -43,6 +43,7 @@ struct log_source {
 	size_t spares;
 	uint64_t begin_ns, end_ns;  /* of the last event given */
 	struct error fault;         /* given when all else has been; ST_OK: none */
+	bool stopped;               /* by the fault, before the end of the file */
 	size_t given, given_words;  /* of the batch */
 	struct event events[BATCH_EVENTS];
 	uint64_t vary[BATCH_VARY];
@@ -522,11 +523,16 @@ static bool give_first(struct log_source *s)
 static enum status log_next(struct source *source, struct batch *out, struct error *err)
 {
 	struct log_source *s = (struct log_source *)source;
+	struct error fault;
 
 	s->given = s->given_words = 0;
-	do {
-		TRY(open_due(s, err));
-	} while (s->open && give_first(s));
+	while (!s->stopped) {
+		s->stopped = open_due(s, &fault) != ST_OK;
+		if (s->stopped)
+			s->fault = fault; /* first what is before it, then the fault */
+		else if (!s->open || !give_first(s))
+			break;
+	}
 	*out = (struct batch){ .events = s->events, .count = s->given };
 	if (s->given)
 		return ST_OK;

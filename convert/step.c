@@ -345,7 +345,7 @@ static enum status step_pull(struct step_stage *s, struct error *err)
 	if (status != ST_OK) {
 		s->has_ended = true;
 		s->fault = status;
-		s->host.undecided = 0;
+		host_settle(&s->host);
 		return step_finish(s, err);
 	}
 	TRY(queue_put(&s->queue, s->host.trace, &s->in, &b, err));
@@ -353,6 +353,7 @@ static enum status step_pull(struct step_stage *s, struct error *err)
 		host_decide(&s->host, &b.events[i]);
 	if (s->host.undecided && queue_count(&s->queue) < QUEUE_EVENTS)
 		return ST_OK;
+	host_settle(&s->host);
 	return step_run(s, err);
 }
 

@@ -174,7 +174,7 @@ static void host_take_site(struct host *h, const struct site *site)
 	}
 }
 
-/* Without marks: most launches; between equals who begins first, which the events tell. */
+/* Without marks: most launches; between equals the events decide. */
 static void host_take_busiest(struct host *h)
 {
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
@@ -186,6 +186,7 @@ static void host_take_busiest(struct host *h)
 		    !h->threads[i].process || (p->thread && mine < best))
 			continue;
 		p->tentative = p->thread && mine == best;
+		p->launches = mine > 0;
 		if (!p->tentative)
 			p->thread = i;
 	}
@@ -270,6 +271,7 @@ static bool is_host_event(const struct event *e)
 	return e->subkind != RANGE_PROFILER && e->subkind != RANGE_OTHER;
 }
 
+/* Of those who launch as often the first to begin; if nobody does, who has most events. */
 void host_decide(struct host *h, const struct event *e)
 {
 	struct host_thread *t = host_thread(h, e->track);
@@ -279,10 +281,38 @@ void host_decide(struct host *h, const struct event *e)
 		return;
 	if (p->marks == MARKS_NONE ? !t->is_candidate || !is_host_event(e) : !host_is_mark(h, e))
 		return;
+	if (p->marks == MARKS_NONE && !p->launches) {
+		if (!t->events++)
+			t->order = ++p->begun;
+		return;
+	}
 	p->tentative = false;
 	p->thread = e->track;
 	p->is_stale = true;
 	h->undecided--;
+}
+
+void host_settle(struct host *h)
+{
+	for (uint32_t i = 1; h->undecided && i <= h->thread_count; i++) {
+		struct host_thread *t = &h->threads[i];
+		struct host_process *p = &h->processes[t->process];
+		struct host_thread *best = host_thread(h, p->thread);
+
+		if (!t->is_candidate || !p->tentative || !t->events)
+			continue;
+		if (t->events > best->events ||
+		    (t->events == best->events && t->order < best->order))
+			p->thread = i;
+	}
+	for (uint32_t i = 1; h->undecided && i <= h->process_count; i++) {
+		struct host_process *p = &h->processes[i];
+
+		if (p->marks == MARKS_NONE && p->tentative) {
+			p->tentative = false;
+			h->undecided--;
+		}
+	}
 }
 
 /* --- what is open ------------------------------------------------------------------------ */

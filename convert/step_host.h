@@ -36,7 +36,8 @@ struct host_thread { /* one per track */
 	uint32_t host; /* the thread itself; of a memory pool the thread that used it; or 0 */
 	uint8_t home;
 	bool runs_autograd;
-	bool is_candidate; /* may be S of a process without marks */
+	bool is_candidate;      /* may be S of a process without marks */
+	uint32_t events, order; /* of candidates: how many were held, and who began first */
 	struct open_stack urgent; /* validation, checkpoint: phases */
 	struct open_stack mapped; /* other phases */
 	struct open_stack named, python; /* names: who owns a launch */
@@ -53,6 +54,8 @@ struct host_process {
 	uint32_t thread; /* S, a track; 0: none */
 	uint8_t marks;   /* enum mark_source */
 	bool tentative;  /* of several threads it is not known yet */
+	bool launches;   /* candidates do, equally often */
+	uint32_t begun;  /* candidates that had an event */
 
 	uint64_t mark_end_ns; /* of the mark begun last */
 	uint32_t mark_step;   /* its number + 1; 0: none came */
@@ -112,8 +115,10 @@ static inline struct host_thread *host_thread(const struct host *h, uint32_t tra
 const struct name_answer *host_answer(struct host *h, uint32_t name);
 uint8_t host_row(struct host *h, uint32_t name);
 bool host_is_mark(struct host *h, const struct event *e);
-/* S is the thread of this event, if that was open and this is the first that can tell. */
+/* S is the thread of this event, if that was open and this one can tell. */
 void host_decide(struct host *h, const struct event *e);
+/* No more is held: what is known has to do, though a first mark may still come. */
+void host_settle(struct host *h);
 
 enum status open_push(struct open_stack *s, struct open_range range, struct error *err);
 enum status open_append(struct open_line *l, struct open_range range, struct error *err);

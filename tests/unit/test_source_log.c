@@ -225,3 +225,35 @@ void test_source_log_broken_promise(void)
 	log_run_release(&run);
 	buf_release(&file);
 }
+
+/* More blocks at one time than cursors: what is before them, then the reason. */
+void test_source_log_overlap(void)
+{
+	struct log_run run;
+	struct buf file;
+	struct trace *t;
+	struct error err = { 0 };
+	struct log_block block = { 0 };
+	uint64_t events, many = 0;
+	size_t at = LOG_FILE_HEADER_BYTES, skipped;
+
+	buf_init(&file, FILE_MAX);
+	if (!log_run_make(&run, 56, 900, 1) || !log_run_write(&run, 0, false, &file))
+		return;
+	while (block.kind != LOG_EVENTS) {
+		at += block.kind ? LOG_HEADER_BYTES + block.size : 0;
+		log_find_block(file.data + at, file.len - at, at, &block, &skipped, NULL);
+	}
+	for (; many < 2000; many++) { /* this block again and again */
+		uint8_t *copy = buf_reserve(&file, LOG_HEADER_BYTES + block.size);
+
+		memcpy(copy, file.data + at, LOG_HEADER_BYTES + block.size);
+		file.len += LOG_HEADER_BYTES + block.size;
+	}
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	CHECK_U64(log_read(file.data, file.len, t, &events, &err), ST_CEILING);
+	CHECK_STR(err.text, "more than 1024 blocks of the log overlap in time");
+	trace_free(t);
+	log_run_release(&run);
+	buf_release(&file);
+}

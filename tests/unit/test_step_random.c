@@ -222,19 +222,26 @@ static uint32_t true_step(const struct truth *w, uint64_t t)
 	return step;
 }
 
-/* S: thread of the first mark, else, as nobody launches, of the first event. */
+/* S: thread of the first mark, else, as nobody launches here, the one with most events. */
 static uint32_t true_thread(const struct truth *w, bool by_mark)
 {
-	const struct dice *d = w->d;
+	unsigned most = 0, counts[PROCESSES * (THREADS + 1) + 1] = { 0 };
+	uint32_t best = 0;
 
-	for (size_t i = 0; i < d->count; i++) {
-		const struct track *k = trace_get_track(d->trace, d->events[i].track);
+	for (size_t i = 0; i < w->d->count; i++) {
+		const struct event *e = &w->d->events[i];
+		const struct track *k = trace_get_track(w->d->trace, e->track);
 
-		if (k->process == d->process[w->process] && k->home == HOME_THREAD &&
-		    (!by_mark || is_mark(w, &d->events[i])))
-			return d->events[i].track;
+		if (k->process != w->d->process[w->process] || k->home != HOME_THREAD)
+			continue;
+		if (by_mark && is_mark(w, e))
+			return e->track;
+		most = ++counts[e->track] > most ? counts[e->track] : most;
 	}
-	return 0;
+	for (size_t i = w->d->count; !by_mark && most && i--;)
+		if (counts[w->d->events[i].track] == most)
+			best = w->d->events[i].track; /* of equals the first to begin */
+	return best;
 }
 
 static void truth_init(struct truth *w, const struct dice *d, unsigned process)

@@ -123,6 +123,7 @@
 	X(source_log_bid) \
 	X(source_log_wanted) \
 	X(source_log_broken_promise) \
+	X(source_log_overlap) \
 	X(log_document_example) \
 	X(log_document_blocks) \
 	X(log_document_fields) \

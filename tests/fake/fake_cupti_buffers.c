@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffers that CUPTI has: requested by a thread that needs room, filled, and given back by CUPTI's
+ * own thread when they are full and nothing in them is under way, or by a flush.
+ *
+ *	lane (one a thread, or one) -> current -> waiting list -> fake_hand_over()
+ */
+#include "tests/fake/fake_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct slot { /* a record whose times are to come */
+	size_t at;
+	struct fake_pending pending;
+};
+struct lent {
+	struct lent *next;  /* in the waiting list */
+	struct lent *other; /* of all */
+	uint8_t *bytes;
+	size_t size, used, records, most;
+	uint32_t by_kind[KINDS];
+	struct slot *slots;
+	size_t slot_count, slot_room;
+	uint64_t not_before_ns;
+	bool shared, foreign, for_worker;
+};
+struct lane {
+	struct lane *next;
+	pthread_mutex_t lock;
+	struct lent *current;
+	_Atomic bool orphan; /* its thread ended */
+};
+
+static pthread_mutex_t pool = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+static struct lent *waiting, *all;
+static struct lane *_Atomic lanes;
+static struct lane common = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static _Thread_local struct lane *mine;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT, worker_once = PTHREAD_ONCE_INIT;
+static unsigned for_worker; /* buffers that a flush waits for */
+static _Atomic uint64_t late_counter, drop_counter, put_counter;
+static _Atomic bool foreign_came;
+
+/* ---- the other tool ---- */
+
+static struct {
+	uint8_t *bytes;
+} foreign_buffers[64];
+
+static void foreign_request(uint8_t **buffer, size_t *size, size_t *records)
+{
+	unsigned i;
+
+	*size = 1 << 16;
+	*records = 0;
+	*buffer = aligned_alloc(8, *size);
+	if (*buffer)
+		memset(*buffer, 0, *size);
+	for (i = 0; i < 64; i++) {
+		if (foreign_buffers[i].bytes)
+			continue;
+		foreign_buffers[i].bytes = *buffer;
+		return;
+	}
+}
+
+/* Also gets buffers of ours that were lent when it came; it does not know them. */
+static void foreign_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+			     size_t valid)
+{
+	unsigned i;
+
+	for (i = 0; i < 64; i++) {
+		if (foreign_buffers[i].bytes != buffer)
+			continue;
+		foreign_buffers[i].bytes = NULL;
+		free(buffer);
+		return;
+	}
+}
+
+static uint64_t foreign_stamp(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void fake_foreign_now(unsigned mode)
+{
+	unsigned i;
+
+	if (mode == 1 || mode == 2)
+		fake_state.request = foreign_request;
+	if (mode == 1)
+		fake_state.complete = foreign_complete;
+	if (mode != 3)
+		return;
+	for (i = 0; i < KINDS; i++)
+		fake_state.enabled[i] = false;
+	fake_state.stamp = foreign_stamp;
+}
+
+static void maybe_foreign(void)
+{
+	if (!OPTION(foreign) || foreign_came ||
+	    atomic_fetch_add(&put_counter, 1) < (uint64_t)OPTION(foreign_after))
+		return;
+	if (!atomic_exchange(&foreign_came, true))
+		fake_foreign_now((unsigned)OPTION(foreign));
+}
+
+/* ---- lending ---- */
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+/* Under the pool's lock. */
+static void note_sharing(struct lent *l)
+{
+	struct lent *o;
+
+	for (o = all; o; o = o->other) {
+		if (o->bytes >= l->bytes + l->size || l->bytes >= o->bytes + o->size)
+			continue;
+		l->shared = o->shared = true;
+		fake_counts.shared++;
+	}
+}
+
+static void check_bytes(const struct lent *l)
+{
+	if ((uintptr_t)l->bytes % 8)
+		fake_fault("a buffer that is not aligned to 8 bytes");
+	if (!fake_state.zeroed || l->foreign)
+		memset(l->bytes, 0, l->size);
+	else if (!l->shared && !is_zero(l->bytes, l->size))
+		fake_fault("a buffer that is not zero, though attribute 5 says so");
+}
+
+static struct lent *lend(void)
+{
+	CUpti_BuffersCallbackRequestFunc request = fake_state.request;
+	struct lent *l;
+	uint8_t *bytes = NULL;
+	size_t size = 0, most = 0;
+
+	if (!request)
+		return NULL;
+	fake_counts.requests++;
+	fake_place_enter(PLACE_REQUEST);
+	request(&bytes, &size, &most);
+	fake_place_leave();
+	if (!bytes && fake_version() < 27) {
+		dprintf(2, "stand-in for libcupti: no buffer, before version 27: a crash\n");
+		abort();
+	}
+	l = bytes && size ? calloc(1, sizeof(*l)) : NULL;
+	if (!l)
+		return NULL;
+	l->bytes = bytes;
+	l->size = size;
+	l->most = most;
+	l->foreign = request == foreign_request;
+	pthread_mutex_lock(&pool);
+	note_sharing(l);
+	l->other = all;
+	all = l;
+	fake_counts.lent++;
+	pthread_mutex_unlock(&pool);
+	check_bytes(l);
+	return l;
+}
+
+/* Under the pool's lock. */
+static void forget(struct lent *l)
+{
+	struct lent **at;
+
+	for (at = &all; *at; at = &(*at)->other) {
+		if (*at != l)
+			continue;
+		*at = l->other;
+		break;
+	}
+	fake_counts.lent--;
+}
+
+/* ---- lanes ---- */
+
+static void thread_ended(void *lane)
+{
+	((struct lane *)lane)->orphan = true;
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, thread_ended);
+}
+
+static struct lane *lane_reuse(void)
+{
+	struct lane *l;
+	bool orphan;
+
+	for (l = lanes; l; l = l->next) {
+		orphan = true;
+		if (!l->orphan || l->current)
+			continue;
+		if (atomic_compare_exchange_strong(&l->orphan, &orphan, false))
+			return l;
+	}
+	return NULL;
+}
+
+static struct lane *lane_mine(void)
+{
+	struct lane *l;
+
+	if (!fake_state.per_thread)
+		return &common;
+	if (mine)
+		return mine;
+	pthread_once(&key_once, make_key);
+	l = lane_reuse();
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return NULL;
+		pthread_mutex_init(&l->lock, NULL);
+		l->next = lanes;
+		while (!atomic_compare_exchange_weak(&lanes, &l->next, l))
+			;
+	}
+	pthread_setspecific(key, l);
+	return mine = l;
+}
+
+/* ---- records ---- */
+
+/* To the waiting list; with the lane's lock. */
+static void detach(struct lane *lane)
+{
+	struct lent *l = lane->current;
+	bool late = fake_each(&late_counter, OPTION(late_every));
+
+	lane->current = NULL;
+	if (late)
+		l->not_before_ns = fake_realtime() + (uint64_t)OPTION(late_ms) * 1000000;
+	pthread_mutex_lock(&pool);
+	l->next = waiting;
+	waiting = l;
+	pthread_mutex_unlock(&pool);
+}
+
+static bool has_room(const struct lent *l, size_t size)
+{
+	return l && l->size - l->used >= size && (!l->most || l->records < l->most);
+}
+
+static bool add_slot(struct lent *l, size_t at, const struct fake_pending *pending)
+{
+	struct slot *grown;
+
+	if (l->slot_count == l->slot_room) {
+		l->slot_room = l->slot_room ? l->slot_room * 2 : 64;
+		grown = realloc(l->slots, l->slot_room * sizeof(*grown));
+		if (!grown)
+			return false;
+		l->slots = grown;
+	}
+	l->slots[l->slot_count++] = (struct slot){ .at = at, .pending = *pending };
+	return true;
+}
+
+static void fill(struct lent *l, const void *record, size_t size,
+		 const struct fake_pending *pending)
+{
+	uint32_t kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	memcpy(l->bytes + l->used, record, size);
+	if (pending)
+		add_slot(l, l->used, pending);
+	l->used += size;
+	l->records++;
+	l->by_kind[kind < KINDS ? kind : 0]++;
+}
+
+static bool put(struct lane *lane, const void *record, size_t size,
+		const struct fake_pending *pending)
+{
+	if (lane->current && !has_room(lane->current, size))
+		detach(lane);
+	if (!lane->current)
+		lane->current = lend();
+	if (!has_room(lane->current, size))
+		return false;
+	fill(lane->current, record, size, pending);
+	return true;
+}
+
+bool fake_put(const void *record, size_t size, const struct fake_pending *pending)
+{
+	struct lane *lane = lane_mine();
+	bool kept = false;
+	uint32_t kind;
+
+	maybe_foreign();
+	memcpy(&kind, record, sizeof(kind));
+	fake_counts.made[kind < KINDS ? kind : 0]++;
+	if (lane && !fake_each(&drop_counter, OPTION(drop_every))) {
+		pthread_mutex_lock(&lane->lock);
+		kept = put(lane, record, size, pending);
+		pthread_mutex_unlock(&lane->lock);
+	}
+	if (!kept) {
+		fake_counts.dropped++;
+		fake_counts.unasked++;
+	}
+	return kept;
+}
+
+/* ---- giving back ---- */
+
+static void settle(uint8_t *record, const struct fake_pending *p)
+{
+	memcpy(record + p->begin_at, &p->begin_ns, 8);
+	memcpy(record + p->end_at, &p->end_ns, 8);
+	if (p->completed_at)
+		memcpy(record + p->completed_at, &p->end_ns, 8);
+}
+
+/* Times of work that is over; true: nothing is under way. */
+static bool settle_all(struct lent *l, uint64_t now_ns)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < l->slot_count; i++) {
+		struct slot *s = &l->slots[i];
+
+		if (OPTION(hold) || s->pending.due_ns > now_ns)
+			l->slots[left++] = *s;
+		else
+			settle(l->bytes + s->at, &s->pending);
+	}
+	l->slot_count = left;
+	return left == 0;
+}
+
+static void give_back(struct lent *l, bool by_flush)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&pool);
+	forget(l);
+	pthread_mutex_unlock(&pool);
+	if (l->foreign)
+		fake_counts.foreign += l->records;
+	for (i = 0; i < KINDS && !l->foreign && fake_state.complete != foreign_complete; i++)
+		fake_counts.handed[i] += l->by_kind[i];
+	fake_hand_over(l->bytes, l->size, l->used, !l->shared, by_flush, l->foreign);
+	free(l->slots);
+	free(l);
+}
+
+/* The first that may go; with the pool's lock. */
+static struct lent *take(bool forced, bool worker)
+{
+	uint64_t now_ns = fake_realtime();
+	struct lent **at, *l;
+
+	for (at = &waiting; (l = *at); at = &l->next) {
+		bool over = settle_all(l, now_ns);
+
+		if ((!over && !forced) || l->not_before_ns > now_ns || (l->for_worker && !worker))
+			continue;
+		*at = l->next;
+		return l;
+	}
+	return NULL;
+}
+
+static void detach_lane(struct lane *lane, bool forced)
+{
+	pthread_mutex_lock(&lane->lock);
+	if (lane->current && lane->current->used &&
+	    (settle_all(lane->current, fake_realtime()) || forced))
+		detach(lane);
+	pthread_mutex_unlock(&lane->lock);
+}
+
+static void detach_lanes(bool forced)
+{
+	struct lane *lane;
+
+	detach_lane(&common, forced);
+	for (lane = lanes; lane; lane = lane->next)
+		detach_lane(lane, forced);
+}
+
+/* Every second one that waits is left to CUPTI's thread; with the pool's lock. */
+static void share_out(bool forced)
+{
+	struct lent *l;
+	unsigned i = 0;
+
+	for (l = waiting; l; l = l->next) {
+		if (l->for_worker || i++ % 2 || (!settle_all(l, fake_realtime()) && !forced))
+			continue;
+		l->for_worker = true;
+		l->not_before_ns = 0;
+		for_worker++;
+	}
+	pthread_cond_broadcast(&work);
+}
+
+static void block_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+int fake_flush(bool forced)
+{
+	struct lent *l;
+
+	fake_counts.flushes++;
+	fake_counts.forced += forced;
+	if (OPTION(flush_blocks) && !fake_counts.requests)
+		block_for_ever();
+	if (OPTION(flush_nothing) && !forced)
+		return 0;
+	detach_lanes(forced);
+	pthread_mutex_lock(&pool);
+	if (OPTION(share_flush) && OPTION(worker_ms) > 0)
+		share_out(forced);
+	while ((l = take(forced, false))) {
+		pthread_mutex_unlock(&pool);
+		give_back(l, true);
+		pthread_mutex_lock(&pool);
+	}
+	while (for_worker)
+		pthread_cond_wait(&done, &pool);
+	pthread_mutex_unlock(&pool);
+	return 0;
+}
+
+/* ---- CUPTI's thread ---- */
+
+void fake_work_round(bool entire)
+{
+	struct lent *l;
+	bool counted;
+
+	if (entire)
+		detach_lanes(false);
+	pthread_mutex_lock(&pool);
+	while ((l = take(for_worker > 0, true))) {
+		counted = l->for_worker;
+		pthread_mutex_unlock(&pool);
+		give_back(l, false);
+		pthread_mutex_lock(&pool);
+		for_worker -= counted;
+		if (!for_worker)
+			pthread_cond_broadcast(&done);
+	}
+	pthread_mutex_unlock(&pool);
+}
+
+static void wait_for_work(void)
+{
+	int64_t ms = fake_state.flush_period_ms ? (int64_t)fake_state.flush_period_ms :
+						  OPTION(worker_ms);
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (ms > 0 ? ms : 20) % 1000 * 1000000;
+	until.tv_sec += (ms > 0 ? ms : 20) / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&pool);
+	if (!for_worker)
+		pthread_cond_timedwait(&work, &pool, &until);
+	pthread_mutex_unlock(&pool);
+}
+
+static void *run(void *unused)
+{
+	for (;;) {
+		wait_for_work();
+		if (OPTION(worker_ms) > 0)
+			fake_work_round(false);
+	}
+	return NULL;
+}
+
+static void start(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, NULL) == 0)
+		pthread_detach(thread);
+}
+
+void fake_worker_start(void)
+{
+	pthread_once(&worker_once, start);
+}
+
+/* The child has no such thread, and no use for what was lent to its parent. */
+void fake_buffers_forked(void)
+{
+	pthread_mutex_init(&pool, NULL);
+	waiting = NULL;
+}
