@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct input {
 	size_t cap, at, len;
 	uint64_t skipped;
 	bool ended;
-	uint64_t packed_bytes; /* when unpack is gone */
+	_Atomic uint64_t packed_bytes; /* taken from the file so far; for input_progress() */
 
 	bool is_random;
 	int random_fd; /* fd itself, or that of the scratch file */
@@ -86,8 +87,6 @@ enum status input_open(struct input **out, const char *path, const char *scratch
 /* What only reading forward needs; 1,024 inputs that were read to their end stay small. */
 static void release_window(struct input *in)
 {
-	if (in->unpack)
-		in->packed_bytes = unpack_packed(in->unpack);
 	unpack_close(in->unpack);
 	in->unpack = NULL;
 	free(in->window);
@@ -148,6 +147,8 @@ static enum status window_fill(struct input *in, size_t want, struct error *err)
 			got = 0;
 		in->len += got;
 		in->ended = got == 0;
+		atomic_store_explicit(&in->packed_bytes, unpack_packed(in->unpack),
+				      memory_order_relaxed);
 	}
 	return ST_OK;
 }
@@ -297,6 +298,6 @@ enum status input_read_at(const struct input *in, uint64_t at, void *bytes, size
 
 void input_progress(const struct input *in, uint64_t *done, uint64_t *all)
 {
-	*done = in->unpack ? unpack_packed(in->unpack) : in->packed_bytes;
+	*done = atomic_load_explicit(&in->packed_bytes, memory_order_relaxed);
 	*all = in->file_bytes;
 }

@@ -41,7 +41,7 @@ uint64_t input_size(const struct input *in); /* unpacked bytes; known after inpu
 enum status input_read_at(const struct input *in, uint64_t at, void *bytes, size_t len,
 			  size_t *got, struct error *err);
 
-/* For a progress line: packed bytes read so far and in all (0: unknown). */
+/* For a progress line: packed bytes read so far and in all (0: unknown).  Any thread. */
 void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
 
 /*

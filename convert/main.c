@@ -16,6 +16,7 @@
 
 #include <archive.h>
 #include <cjson/cJSON.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,8 @@ struct run {
 	enum status worst; /* of inputs that failed while the run went on */
 	struct account account;
 	uint64_t files;
-	_Atomic(struct input *) reading;
+	pthread_mutex_t lock;   /* for `reading`, which the progress line looks at */
+	struct input *reading;
 	_Atomic uint64_t events; /* that passed, for the progress line */
 };
 
@@ -90,16 +92,23 @@ static void note_fault(struct run *r, const char *file, const struct error *err)
 static void look(void *self, struct progress_now *now)
 {
 	struct run *r = self;
-	struct input *in = atomic_load(&r->reading);
 
 	now->events = atomic_load(&r->events);
-	if (in)
-		input_progress(in, &now->done_bytes, &now->all_bytes);
+	pthread_mutex_lock(&r->lock);
+	if (r->reading)
+		input_progress(r->reading, &now->done_bytes, &now->all_bytes);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void set_reading(struct run *r, struct input *in)
+{
+	pthread_mutex_lock(&r->lock);
+	r->reading = in;
+	pthread_mutex_unlock(&r->lock);
 }
 
 static void show(void *self, const char *text)
 {
-	(void)self;
 	fputs(text, stderr);
 }
 
@@ -249,13 +258,12 @@ struct loaded { /* inputs that share a trace */
 
 static void unload(struct run *r, struct loaded *l)
 {
-	atomic_store(&r->reading, NULL);
+	set_reading(r, NULL);
 	pipeline_close(&l->pipeline);
 	trace_free(l->trace);
 	for (size_t i = 0; l->inputs && i < l->count; i++)
 		input_close(l->inputs[i]);
 	free(l->inputs);
-	*l = (struct loaded){0};
 }
 
 static enum status load(struct run *r, struct loaded *l, size_t first, size_t count,
@@ -280,7 +288,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 		TRY(st);
 	}
 	if (count == 1)
-		atomic_store(&r->reading, l->inputs[0]);
+		set_reading(r, l->inputs[0]);
 	TRY(trace_new(&l->trace, options_trace_ceiling(&r->common), err));
 	return pipeline_open(&l->pipeline, l->trace, l->inputs, count, &how, err);
 }
@@ -316,7 +324,7 @@ static bool is_directory(const char *path)
 {
 	struct stat st;
 
-	return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* The first process from `from` on that has a file; 0: none. */
@@ -338,7 +346,7 @@ static enum status decide_folder(struct run *r, const struct trace *t, struct er
 	if (r->is_decided)
 		return ST_OK;
 	r->is_decided = true;
-	r->is_folder = many || is_directory(o) || (o && o[0] && o[strlen(o) - 1] == '/');
+	r->is_folder = many || (o && o[0] && (is_directory(o) || o[strlen(o) - 1] == '/'));
 	if (many && (!o || strcmp(o, "-") == 0))
 		return fail(err, ST_USAGE, NOWHERE, "%s writes a file for each process, and there "
 			    "are several: -o FOLDER is needed", r->type->name);
@@ -497,7 +505,6 @@ static void print_help(const struct option_set *sets)
 		SOURCE_LIST(X)
 #undef X
 	};
-	const struct sink_type *type;
 	struct buf b;
 
 	buf_init(&b, TEXT_CEILING);
@@ -506,8 +513,8 @@ static void print_help(const struct option_set *sets)
 			 "input.\n\n");
 	option_help(sets, &b);
 	buf_put_text(&b, "\nFormats for -t:\n");
-	for (size_t i = 0; (type = sink_at(i)) != NULL; i++)
-		buf_putf(&b, "  %-8s %s\n", type->name, type->help);
+	for (size_t i = 0; sink_at(i); i++)
+		buf_putf(&b, "  %-8s %s\n", sink_at(i)->name, sink_at(i)->help);
 	buf_put_text(&b, "\nFormats of an INPUT, found by its bytes:\n");
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
 		buf_putf(&b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
@@ -523,15 +530,14 @@ static void print_version(void)
 
 static enum status find_type(struct run *r, struct error *err)
 {
-	const struct sink_type *type;
 	struct buf known;
 
 	r->type = r->own.type ? sink_find(r->own.type) : NULL;
 	if (r->type)
 		return ST_OK;
 	buf_init(&known, TEXT_CEILING);
-	for (size_t i = 0; (type = sink_at(i)) != NULL; i++)
-		buf_putf(&known, "%s%s", i ? ", " : "", type->name);
+	for (size_t i = 0; sink_at(i); i++)
+		buf_putf(&known, "%s%s", i ? ", " : "", sink_at(i)->name);
 	if (r->own.type)
 		fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s", r->own.type,
 		     buf_text(&known));
@@ -565,7 +571,7 @@ static enum status read_options(const struct option_set *sets, int argc, char **
 
 int main(int argc, char **argv)
 {
-	static struct run r;
+	static struct run r = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct option_set sets[] = {
 		{own_rows, &r.own}, {common_options, &r.common}, {cut_options, &r.cut}, {NULL, NULL},
 	};
@@ -574,12 +580,10 @@ int main(int argc, char **argv)
 	int operands;
 	enum status status = read_options(sets, argc, argv, &operands, &err);
 
-	if (status == ST_OK && r.common.help)
-		print_help(sets);
-	else if (status == ST_OK && r.common.version)
-		print_version();
-	if (status == ST_OK && (r.common.help || r.common.version))
+	if (status == ST_OK && (r.common.help || r.common.version)) {
+		r.common.help ? print_help(sets) : print_version();
 		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
+	}
 	if (status == ST_OK)
 		status = check_options(&r, operands, &err);
 	if (status != ST_OK) {

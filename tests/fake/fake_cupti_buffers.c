@@ -380,9 +380,9 @@ static struct lent *take(bool forced, bool worker)
 	struct lent **at, *l;
 
 	for (at = &waiting; (l = *at); at = &l->next) {
-		bool over = settle_all(l, now_ns);
+		bool over = settle_all(l, now_ns) || forced || l->for_worker;
 
-		if ((!over && !forced) || l->not_before_ns > now_ns || (l->for_worker && !worker))
+		if (!over || l->not_before_ns > now_ns || (l->for_worker && !worker))
 			continue;
 		*at = l->next;
 		return l;
@@ -465,7 +465,7 @@ void fake_work_round(bool entire)
 	if (entire)
 		detach_lanes(false);
 	pthread_mutex_lock(&pool);
-	while ((l = take(for_worker > 0, true))) {
+	while ((l = take(false, true))) {
 		counted = l->for_worker;
 		pthread_mutex_unlock(&pool);
 		give_back(l, false);

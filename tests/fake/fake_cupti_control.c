@@ -40,6 +40,7 @@ static _Thread_local enum fake_place place;
 static void (*guard_enter)(int);
 static void (*guard_leave)(void);
 static unsigned (*guard_held)(void);
+static void (*guard_lend)(void *);
 
 /* ---- options ---- */
 
@@ -79,6 +80,8 @@ static void find_guard(void)
 	memcpy(&guard_leave, &symbol, sizeof(symbol));
 	symbol = dlsym(RTLD_DEFAULT, "fake_guard_held");
 	memcpy(&guard_held, &symbol, sizeof(symbol));
+	symbol = dlsym(RTLD_DEFAULT, "fake_guard_lend");
+	memcpy(&guard_lend, &symbol, sizeof(symbol));
 }
 
 static void forked_child(void)
@@ -182,7 +185,7 @@ void fake_called(const char *function)
 	if (place != PLACE_NONE && !is_harmless(function))
 		fake_fault("%s inside the callback for a buffer that was %s", function,
 			   place == PLACE_REQUEST ? "requested" : "completed");
-	if (guard_held && guard_held() > 0)
+	if (place == PLACE_NONE && guard_held && guard_held() > 0)
 		fake_fault("%s while a mutex is held", function);
 }
 
@@ -208,6 +211,12 @@ void fake_place_leave(void)
 	place = PLACE_NONE;
 	if (guard_leave)
 		guard_leave();
+}
+
+void fake_lend_memory(void *memory)
+{
+	if (guard_lend)
+		guard_lend(memory);
 }
 
 bool fake_each(_Atomic uint64_t *counter, int64_t every)

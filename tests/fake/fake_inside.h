@@ -22,6 +22,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -66,6 +67,8 @@ uint64_t fake_realtime(void);
 uint64_t fake_shift(uint64_t ns);
 /* Counts up; true each `every`-th time, never for 0. */
 bool fake_each(_Atomic uint64_t *counter, int64_t every);
+/* The client must free it. */
+void fake_lend_memory(void *memory);
 void fake_write_report(const char *path);
 
 /* ---- state that functions switch, records look at ---- */
@@ -103,7 +106,31 @@ void fake_watch_driver(bool on);
 
 /* ---- fake_cupti_records.c: facts become records ---- */
 
+/* When both times are 0 in the record these come in when the work has ended (CLOCK_REALTIME). */
+struct fake_pending {
+	uint64_t begin_ns, end_ns, due_ns;
+	uint32_t begin_at, end_at, completed_at; /* offsets in the record; completed_at 0: none */
+};
+
 void fake_watch_fact(const struct fake_fact *fact);
+/* As this build has it; `given` bytes are known, what is beyond them is noise. */
+void fake_put_record(unsigned kind, const void *record, size_t given,
+		     const struct fake_pending *pending);
+enum { NOISE = 0xA5 };
+#define RECORD(name, r)                                                                            \
+	CUpti_Activity##name r;                                                                    \
+	memset(&(r), OPTION(noise) ? NOISE : 0, sizeof(r))
+#define PUT(kind, r) fake_put_record((kind), &(r), sizeof(r), NULL)
+static inline bool fake_is_on(unsigned kind)
+{
+	return atomic_load_explicit(&fake_state.enabled[kind], memory_order_relaxed);
+}
+uint32_t fake_thread_id(void);
+
+/* ---- fake_cupti_calls.c ---- */
+
+void fake_call_enter(const struct fake_fact *fact);
+void fake_call_leave(const struct fake_fact *fact);
 void fake_dump(unsigned kind, bool existing);
 int fake_push_external(unsigned kind, uint64_t id);
 int fake_pop_external(unsigned kind, uint64_t *id);
@@ -111,11 +138,6 @@ const char *fake_callback_name(unsigned domain, uint32_t cbid);
 
 /* ---- fake_cupti_buffers.c ---- */
 
-/* When both times are 0 in the record these come in when the work has ended (CLOCK_REALTIME). */
-struct fake_pending {
-	uint64_t begin_ns, end_ns, due_ns;
-	uint32_t begin_at, end_at, completed_at; /* offsets in the record; completed_at 0: none */
-};
 /* Room for the record in a buffer of this thread, and its bytes; `pending` may be NULL. */
 bool fake_put(const void *record, size_t size, const struct fake_pending *pending);
 int fake_flush(bool forced);

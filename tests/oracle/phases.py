@@ -174,14 +174,15 @@ class Host:
         launches, first = {}, {}
         for event in self.events:
             key = thread(event)
-            first[key] = min(first.get(key, ENDLESS), event.begin)
+            order = (event.begin, -event.end, event.index)
+            first[key] = min(first.get(key, order), order)
             launches[key] = launches.get(key, 0) + is_launch(event)
         if not launches:
             return None
         if not any(launches.values()):
             for event in self.events:
                 launches[thread(event)] += 1
-        return min(launches, key=lambda key: (-launches[key], first[key], str(key)))
+        return min(launches, key=lambda key: (-launches[key], first[key]))
 
     def find_steps(self):
         if not self.marks:

@@ -93,19 +93,32 @@ static void world_fill(struct world *w, uint64_t *seed)
 		e->track = w->streams[(r >> 32) % GPUS][(r >> 40) % STREAMS];
 	}
 	qsort(w->events, w->count, sizeof(w->events[0]), compare_events);
-	w->stretch_count = 0;
 	for (at = 0; at < LENGTH;) {
 		uint64_t r = random_u64(seed);
 		size_t end = at + 1 + r % 30;
-		uint8_t phase = (uint8_t)((r >> 8) % PHASE_KNOWN);
 
-		if (end > LENGTH)
-			end = LENGTH;
-		w->stretches[w->stretch_count++] = (struct stretch){
-			.begin_ns = ORIGIN + at, .end_ns = ORIGIN + end, .process = w->process,
-			.phase = phase };
-		for (; at < end; at++)
-			w->phase_at[at] = phase;
+		for (; at < end && at < LENGTH; at++)
+			w->phase_at[at] = (uint8_t)((r >> 8) % PHASE_KNOWN);
+	}
+}
+
+/* Tiles of equal instants; before the host's first event it does nothing that has a name. */
+static void stretches_make(struct world *w)
+{
+	uint64_t first = ORIGIN + LENGTH;
+	size_t i;
+
+	for (i = w->count; i; i--)
+		if (!event_is_gpu_work(&w->events[i - 1]))
+			first = w->events[i - 1].begin_ns;
+	memset(w->phase_at, PHASE_OTHER, first - ORIGIN);
+	w->stretch_count = 0;
+	for (i = 0; i < LENGTH; i++) {
+		if (!i || w->phase_at[i] != w->phase_at[i - 1])
+			w->stretches[w->stretch_count++] = (struct stretch){
+				.begin_ns = ORIGIN + i, .process = w->process,
+				.phase = w->phase_at[i] };
+		w->stretches[w->stretch_count - 1].end_ns = ORIGIN + i + 1;
 	}
 }
 
@@ -284,21 +297,6 @@ static unsigned compare_gpu(const struct world *w, const struct answer *a, struc
 	return wrong;
 }
 
-/* Before the first host event of the process nothing is known of the host: it is `other`. */
-static void phases_before_host(struct world *w)
-{
-	uint64_t first = ORIGIN + LENGTH, t;
-	size_t i;
-
-	for (i = w->count; i; i--)
-		if (!event_is_gpu_work(&w->events[i - 1]))
-			first = w->events[i - 1].begin_ns;
-	if (w->mark_end && w->events[0].begin_ns < first)
-		first = w->events[0].begin_ns;
-	for (t = ORIGIN; t < first; t++)
-		w->phase_at[t - ORIGIN] = PHASE_OTHER;
-}
-
 void test_sweep_equals_arithmetic(void)
 {
 	struct answer *a = malloc(sizeof(*a));
@@ -320,7 +318,7 @@ void test_sweep_equals_arithmetic(void)
 			w.events[0].kind = KIND_API; /* the mark is a host event */
 			w.events[0].track = w.thread;
 		}
-		phases_before_host(&w);
+		stretches_make(&w);
 		s = sweep_run(&w, a, &seed);
 		wrong += a->twice + a->unsorted;
 		wrong += compare_gpu(&w, a, s, 0) + compare_gpu(&w, a, s, 1);

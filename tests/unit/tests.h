@@ -275,6 +275,19 @@
 	X(sweep_equals_arithmetic) \
 	X(sweep_windows_are_apart) \
 	X(sweep_ceiling) \
+	X(engine_one_input) \
+	X(engine_threads_agree) \
+	X(engine_same_rank_twice) \
+	X(engine_damaged_input) \
+	X(format_numbers) \
+	X(format_percents) \
+	X(format_shares) \
+	X(format_lines) \
+	X(format_cuts_names) \
+	X(format_json_text) \
+	X(format_csv) \
+	X(format_page_fits) \
+	X(format_json_schema) \
 	/* the end of the list */
 /* clang-format on */
 

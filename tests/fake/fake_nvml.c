@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_nvml.c - a libnvidia-ml.so.1 whose answers the environment gives.
+ *
+ *	FAKE_NVML_DEVICES      1     GPUs; 0: none
+ *	FAKE_NVML_INIT         0     what nvmlInit_v2 returns (9: driver not loaded, 18: mismatch)
+ *	FAKE_NVML_ERROR        0     what every other call returns; 0: it succeeds
+ *	FAKE_NVML_ERROR_AFTER  0     ... after so many calls that succeeded
+ *	FAKE_NVML_LOST         -1    this GPU answers 15, "fallen off the bus"
+ *	FAKE_NVML_LATENCY_US   0     each call takes this long
+ *	FAKE_NVML_TOTAL_MB     143771
+ *	FAKE_NVML_USED_MB      1024  at first; then FAKE_NVML_GROW_MB (0) more with each question
+ *	FAKE_NVML_NAME         NVIDIA H200
+ *	FAKE_NVML_DRIVER       580.95.05
+ *	FAKE_NVML_REPORT       file  at the end: calls by function, and how many at a time, as JSON
+ */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, NO_ROOM = 7,
+       GPU_LOST = 15 };
+
+struct device {
+	unsigned index;
+};
+struct memory {
+	unsigned long long total, free, used;
+};
+struct memory_v2 {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+struct utilization {
+	unsigned gpu, memory;
+};
+struct process {
+	unsigned pid;
+	unsigned long long used;
+	unsigned gpu_instance, compute_instance;
+};
+struct pci {
+	char legacy[16];
+	unsigned domain, bus, device, id, subsystem;
+	char name[32];
+};
+
+#define FUNCTIONS(X) \
+	X(nvmlInit_v2) X(nvmlShutdown) X(nvmlDeviceGetCount_v2) \
+	X(nvmlDeviceGetHandleByIndex_v2) X(nvmlDeviceGetHandleByUUID) \
+	X(nvmlDeviceGetHandleByPciBusId_v2) X(nvmlDeviceGetMemoryInfo) \
+	X(nvmlDeviceGetMemoryInfo_v2) X(nvmlDeviceGetName) X(nvmlDeviceGetUUID) \
+	X(nvmlDeviceGetPciInfo_v3) X(nvmlDeviceGetUtilizationRates) X(nvmlDeviceGetClockInfo) \
+	X(nvmlDeviceGetPowerUsage) X(nvmlDeviceGetTemperature) \
+	X(nvmlDeviceGetComputeRunningProcesses_v3) X(nvmlDeviceGetMigMode) \
+	X(nvmlSystemGetDriverVersion) X(nvmlSystemGetCudaDriverVersion)
+enum function {
+#define X(name) AT_##name,
+	FUNCTIONS(X)
+#undef X
+	FUNCTION_COUNT
+};
+
+static struct device devices[64];
+static _Atomic unsigned long counts[FUNCTION_COUNT], total_calls, memory_calls;
+static _Atomic unsigned under_way, most_under_way;
+static _Atomic bool ready;
+
+static long number(const char *name, long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtol(text, NULL, 0) : otherwise;
+}
+
+static unsigned device_count(void)
+{
+	long count = number("FAKE_NVML_DEVICES", 1);
+
+	return count < 0 ? 0 : count > 64 ? 64 : (unsigned)count;
+}
+
+static int begin(enum function function)
+{
+	struct timespec t = { .tv_nsec = number("FAKE_NVML_LATENCY_US", 0) * 1000 };
+	unsigned now = ++under_way, most = most_under_way;
+	long error = number("FAKE_NVML_ERROR", 0);
+
+	while (now > most && !atomic_compare_exchange_weak(&most_under_way, &most, now))
+		;
+	counts[function]++;
+	total_calls++;
+	t.tv_sec = t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	if (t.tv_sec || t.tv_nsec)
+		nanosleep(&t, NULL);
+	under_way--;
+	if (function == AT_nvmlInit_v2)
+		return (int)number("FAKE_NVML_INIT", 0);
+	if (!ready)
+		return UNINITIALIZED;
+	return error && total_calls > (unsigned long)number("FAKE_NVML_ERROR_AFTER", 0) ?
+	       (int)error : OK;
+}
+
+static int begin_device(enum function function, const struct device *d)
+{
+	int rc = begin(function);
+
+	if (rc)
+		return rc;
+	if (d < devices || d >= devices + device_count())
+		return INVALID;
+	return (long)d->index == number("FAKE_NVML_LOST", -1) ? GPU_LOST : OK;
+}
+
+/* The body is what happens when the call succeeds. */
+#define SHOW(name, arguments, ...)                                                                 \
+	int name arguments;                                                                        \
+	int name arguments                                                                         \
+	{                                                                                          \
+		int rc = begin(AT_##name);                                                         \
+		if (!rc)                                                                           \
+			__VA_ARGS__                                                                \
+		return rc;                                                                         \
+	}
+#define SHOW_DEVICE(name, arguments, ...)                                                          \
+	int name arguments;                                                                        \
+	int name arguments                                                                         \
+	{                                                                                          \
+		int rc = begin_device(AT_##name, d);                                               \
+		if (!rc)                                                                           \
+			__VA_ARGS__                                                                \
+		return rc;                                                                         \
+	}
+
+static int copy_text(char *out, unsigned room, const char *text)
+{
+	if (strlen(text) >= room)
+		return NO_ROOM;
+	strcpy(out, text);
+	return OK;
+}
+
+static const char *text(const char *variable, const char *otherwise)
+{
+	const char *value = getenv(variable);
+
+	return value ? value : otherwise;
+}
+
+static int find_device(unsigned index, struct device **out)
+{
+	if (index >= device_count())
+		return INVALID;
+	devices[index].index = index;
+	*out = &devices[index];
+	return OK;
+}
+
+static void uuid_of(unsigned index, char out[48])
+{
+	snprintf(out, 48, "GPU-%08x-1111-2222-3333-444444444444", 0x10101010u + index);
+}
+
+static int find_uuid(const char *uuid, struct device **out)
+{
+	char have[48];
+	unsigned i;
+
+	for (i = 0; i < device_count(); i++) {
+		uuid_of(i, have);
+		if (!strncmp(have, uuid, strlen(uuid)) && strlen(uuid) >= 8)
+			return find_device(i, out);
+	}
+	return NOT_FOUND;
+}
+
+static unsigned long long used_bytes(void)
+{
+	long asked = (long)memory_calls++;
+	long mb = number("FAKE_NVML_USED_MB", 1024) + asked * number("FAKE_NVML_GROW_MB", 0);
+
+	return (unsigned long long)mb << 20;
+}
+
+static unsigned long long total_bytes(void)
+{
+	return (unsigned long long)number("FAKE_NVML_TOTAL_MB", 143771) << 20;
+}
+
+static void fill_memory(struct memory *m)
+{
+	m->total = total_bytes();
+	m->used = used_bytes();
+	m->free = m->total - m->used;
+}
+
+static int fill_memory_v2(struct memory_v2 *m)
+{
+	if (m->version != (sizeof(*m) | 2u << 24))
+		return 25; /* argument version mismatch */
+	m->total = total_bytes();
+	m->reserved = 512ull << 20;
+	m->used = used_bytes();
+	m->free = m->total - m->used - m->reserved;
+	return OK;
+}
+
+SHOW(nvmlInit_v2, (void), { ready = true; })
+SHOW(nvmlShutdown, (void), { ready = false; })
+SHOW(nvmlDeviceGetCount_v2, (unsigned *count), { *count = device_count(); })
+SHOW(nvmlDeviceGetHandleByIndex_v2, (unsigned index, struct device **out),
+     { rc = find_device(index, out); })
+SHOW(nvmlDeviceGetHandleByUUID, (const char *uuid, struct device **out),
+     { rc = find_uuid(uuid, out); })
+SHOW(nvmlDeviceGetHandleByPciBusId_v2, (const char *bus, struct device **out),
+     { rc = find_device((unsigned)strtoul(bus + 9, NULL, 16), out); })
+SHOW_DEVICE(nvmlDeviceGetMemoryInfo, (struct device *d, struct memory *m), { fill_memory(m); })
+SHOW_DEVICE(nvmlDeviceGetMemoryInfo_v2, (struct device *d, struct memory_v2 *m),
+	    { rc = fill_memory_v2(m); })
+SHOW_DEVICE(nvmlDeviceGetName, (struct device *d, char *out, unsigned room),
+	    { rc = copy_text(out, room, text("FAKE_NVML_NAME", "NVIDIA H200")); })
+SHOW_DEVICE(nvmlDeviceGetUUID, (struct device *d, char *out, unsigned room), {
+	char uuid[48];
+
+	uuid_of(d->index, uuid);
+	rc = copy_text(out, room, uuid);
+})
+SHOW_DEVICE(nvmlDeviceGetPciInfo_v3, (struct device *d, struct pci *out), {
+	memset(out, 0, sizeof(*out));
+	out->bus = d->index;
+	snprintf(out->name, sizeof(out->name), "00000000:%02X:00.0", d->index);
+})
+SHOW_DEVICE(nvmlDeviceGetUtilizationRates, (struct device *d, struct utilization *u), {
+	u->gpu = 87;
+	u->memory = 43;
+})
+SHOW_DEVICE(nvmlDeviceGetClockInfo, (struct device *d, int type, unsigned *mhz),
+	    { *mhz = type == 2 ? 3201 : 1980; })
+SHOW_DEVICE(nvmlDeviceGetPowerUsage, (struct device *d, unsigned *mw), { *mw = 512000; })
+SHOW_DEVICE(nvmlDeviceGetTemperature, (struct device *d, int sensor, unsigned *celsius),
+	    { *celsius = 55; })
+SHOW_DEVICE(nvmlDeviceGetComputeRunningProcesses_v3,
+	    (struct device *d, unsigned *count, struct process *out), {
+	if (*count < 1)
+		rc = NO_ROOM;
+	else
+		*out = (struct process){ .pid = (unsigned)getpid(), .used = used_bytes() };
+	*count = 1;
+})
+SHOW_DEVICE(nvmlDeviceGetMigMode, (struct device *d, unsigned *now, unsigned *next),
+	    { rc = NOT_SUPPORTED; })
+SHOW(nvmlSystemGetDriverVersion, (char *out, unsigned room),
+     { rc = copy_text(out, room, text("FAKE_NVML_DRIVER", "580.95.05")); })
+SHOW(nvmlSystemGetCudaDriverVersion, (int *version), { *version = 13000; })
+
+const char *nvmlErrorString(int result);
+const char *nvmlErrorString(int result)
+{
+	return result ? "an error of the stand-in" : "Success";
+}
+
+static __attribute__((destructor)) void finish(void)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		FUNCTIONS(X)
+#undef X
+	};
+	const char *path = getenv("FAKE_NVML_REPORT");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+	unsigned i;
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "{\"at_a_time\": %u", most_under_way);
+	for (i = 0; i < FUNCTION_COUNT; i++)
+		if (counts[i])
+			dprintf(fd, ", \"%s\": %lu", names[i], counts[i]);
+	dprintf(fd, "}\n");
+	close(fd);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_train.c - a training program on the stub driver; tells what it did, as one JSON object.
+ *
+ *	fake_train [--OPTION VALUE]...        (options: the table below; --help)
+ *
+ * Each thread runs the steps on streams of its own.  A step is, in this order: copies to the device,
+ * sets, kernels, launches of a graph, peer copies, a copy back, allocations, events, calls that say
+ * nothing, a wait for the streams.  So every count is per step and thread, and the truth of a window
+ * of some steps is a multiplication.  Where libtacho.so is loaded its tacho_step() marks steps of
+ * the first thread.
+ */
+#include "tests/fake/fake_cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OPTIONS(X) \
+	X(threads, 1, "threads that launch") \
+	X(streams, 1, "streams of each thread") \
+	X(devices, 1, "thread i uses device i modulo this (FAKE_CUDA_DEVICES)") \
+	X(steps, 10, "") \
+	X(kernels, 20, "kernels of a step") \
+	X(copies, 2, "copies to the device of a step; one comes back if there are any") \
+	X(sets, 1, "") \
+	X(peers, 0, "copies from device 0 to device 1") \
+	X(graphs, 0, "launches of a graph of 3 kernels, 1 copy, 1 set") \
+	X(allocs, 1, "allocations and releases") \
+	X(events, 1, "events recorded and waited for") \
+	X(polls, 3, "calls that say nothing: cudaGetLastError, cudaGetDevice, cudaStreamIsCapturing") \
+	X(others, 0, "once a step: JIT, overhead (two kinds), a pool, a decompression") \
+	X(sync, 1, "1: a step ends with a wait for its streams") \
+	X(names, 8, "different kernel names") \
+	X(name_bytes, 0, "length of each, padded as C++ would") \
+	X(wild, 0, "1: names hold bytes that are not UTF-8, quotes, control characters") \
+	X(duration_ns, 4000, "of a kernel") \
+	X(rate, 0, "launches per second and thread; 0: as fast as it goes") \
+	X(before_ms, 0, "sleep before the first call of CUDA") \
+	X(step_us, 0, "sleep in each step") \
+	X(after_ms, 0, "sleep after the last step") \
+	X(no_cuda, 0, "1: no call of CUDA at all") \
+	X(profiler, 0, "1: cudaProfilerStart and -Stop round the middle half of the steps") \
+	X(churn, 0, "1: each thread ends and is replaced in the middle, its buffer half full") \
+	X(fork, 0, "1: forks in the middle, the child ends; 2: it calls _exit; 3: execs /bin/true") \
+	X(unload, 0, "1: tries to dlclose the injected library in the middle") \
+	X(exit, 0, "exit code") \
+	X(quick, 0, "1: ends by _exit, 2: by exit from a thread, others running") \
+	X(kill, 0, "signal that it sends itself after the last step")
+
+static struct {
+#define X(name, value, help) long name;
+	OPTIONS(X)
+#undef X
+} o = {
+#define X(name, value, help) .name = value,
+	OPTIONS(X)
+#undef X
+};
+
+enum { NAMES = 1024, NAME_BYTES = 6000 };
+static char *kernel_names[NAMES];
+static _Atomic unsigned long name_counts[NAMES];
+
+void tacho_step(void) __attribute__((weak));
+
+static void pause_ms(double ms)
+{
+	struct timespec t = { .tv_sec = (time_t)(ms / 1000) };
+
+	t.tv_nsec = (long)((ms - (double)t.tv_sec * 1000) * 1e6);
+	if (ms > 0)
+		nanosleep(&t, NULL);
+}
+
+/* ---- names ---- */
+
+static void make_names(void)
+{
+	static const char wild[] = "\xff\xfe\"\\\x01\n\xc3(";
+	long i;
+
+	for (i = 0; i < o.names && i < NAMES; i++) {
+		char *name = calloc(1, NAME_BYTES);
+		int n;
+
+		if (!name)
+			exit(3);
+		n = snprintf(name, NAME_BYTES, "void kernel_%ld<float, %ld>(float*)", i, i * i);
+		if (o.wild)
+			n += snprintf(name + n, (size_t)(NAME_BYTES - n), "%s", wild);
+		while (n < o.name_bytes && n < NAME_BYTES - 1)
+			name[n] = "std::tuple<at::Tensor>, "[n % 24], n++;
+		kernel_names[i] = name;
+	}
+}
+
+/* ---- one thread ---- */
+
+struct worker {
+	long number;
+	struct fake_stream *streams[64];
+	struct fake_event *event;
+	struct fake_graph *exec;
+	struct timespec next;
+	unsigned long launches;
+};
+
+static struct fake_stream *stream(const struct worker *w, long i)
+{
+	return w->streams[i % o.streams];
+}
+
+static void keep_rate(struct worker *w)
+{
+	if (!o.rate)
+		return;
+	w->next.tv_nsec += 1000000000 / o.rate;
+	w->next.tv_sec += w->next.tv_nsec / 1000000000;
+	w->next.tv_nsec %= 1000000000;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &w->next, NULL);
+}
+
+static void launch(struct worker *w, long i)
+{
+	long name = (i + w->number) % o.names;
+	struct fake_work work = { .duration_ns = (uint64_t)o.duration_ns, .registers = 32,
+				  .static_shared = 1024 };
+
+	keep_rate(w);
+	name_counts[name]++;
+	fake_cuda_next(&work);
+	cudaLaunchKernel(kernel_names[name], 128 + (unsigned)name, 1, 1, 256, 1, 1, NULL, 0,
+			 stream(w, i));
+}
+
+static void make_graph(struct worker *w)
+{
+	static const char *const names[] = { "graph_a", "graph_b", "graph_c" };
+	struct fake_work work = { .duration_ns = 2000 };
+	struct fake_graph *graph;
+	int i;
+
+	cuGraphCreate(&graph, 0);
+	for (i = 0; i < 3; i++) {
+		work.name = names[i];
+		fake_cuda_node(graph, FACT_KERNEL, &work);
+	}
+	work.name = NULL;
+	work.bytes = 4096;
+	fake_cuda_node(graph, FACT_COPY, &work);
+	fake_cuda_node(graph, FACT_SET, &work);
+	cuGraphInstantiateWithFlags(&w->exec, graph, 0);
+}
+
+static void open_worker(struct worker *w)
+{
+	long i;
+
+	cudaSetDevice((int)(w->number % o.devices));
+	for (i = 0; i < o.streams; i++)
+		cuStreamCreate(&w->streams[i], 1);
+	cuEventCreate(&w->event, 0);
+	if (o.graphs)
+		make_graph(w);
+	clock_gettime(CLOCK_MONOTONIC, &w->next);
+}
+
+static void others(const struct worker *w)
+{
+	struct fake_fact f = { .type = FACT_JIT, .number = 3, .bytes = 1234,
+			       .name = "/cache/of/kernels" };
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	f.begin_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	f.end_ns = f.begin_ns + 1000;
+	f.stream = 7;
+	fake_cuda_tell(&f);
+	f.name = NULL;
+	f.type = FACT_OVERHEAD;
+	f.number = 5 << 16;
+	fake_cuda_tell(&f);
+	f.number = 6 << 16; /* has data of its own, malloc'd for the client */
+	fake_cuda_tell(&f);
+	f.type = FACT_POOL;
+	f.number = 1;
+	f.address = 0x5000;
+	fake_cuda_tell(&f);
+	f.type = FACT_EXPAND;
+	f.number = 2;
+	fake_cuda_tell(&f);
+}
+
+static void polls(const struct worker *w)
+{
+	int unused;
+	long i;
+
+	for (i = 0; i < o.polls; i++) {
+		if (i % 3 == 0)
+			cudaGetLastError();
+		else if (i % 3 == 1)
+			cudaGetDevice(&unused);
+		else
+			cudaStreamIsCapturing(stream(w, 0), &unused);
+	}
+}
+
+static void memory(const struct worker *w)
+{
+	void *address;
+	long i;
+
+	for (i = 0; i < o.allocs; i++) {
+		cudaMalloc(&address, 4096);
+		cudaFree(address);
+	}
+}
+
+static void one_step(struct worker *w)
+{
+	void *device = (void *)0x7f0000001000, *host = (void *)0x1000;
+	long i;
+
+	for (i = 0; i < o.copies; i++)
+		cudaMemcpyAsync(device, host, 65536, 1, stream(w, i));
+	for (i = 0; i < o.sets; i++)
+		cudaMemsetAsync(device, 0, 1024, stream(w, i));
+	for (i = 0; i < o.kernels; i++)
+		launch(w, i);
+	for (i = 0; i < o.graphs; i++)
+		cudaGraphLaunch(w->exec, stream(w, i));
+	for (i = 0; i < o.peers; i++)
+		cudaMemcpyPeerAsync(device, 1, device, 0, 8192, stream(w, i));
+	if (o.copies)
+		cudaMemcpyAsync(host, device, 4, 2, stream(w, 0));
+	memory(w);
+	for (i = 0; i < o.events; i++) {
+		cudaEventRecord(w->event, stream(w, i));
+		cudaEventSynchronize(w->event);
+	}
+	polls(w);
+	if (o.others)
+		others(w);
+	for (i = 0; o.sync && i < o.streams; i++)
+		cudaStreamSynchronize(stream(w, i));
+	pause_ms((double)o.step_us / 1000);
+}
+
+/* ---- the middle ---- */
+
+static void fork_one(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0 && o.fork == 2)
+		_exit(0);
+	if (child == 0 && o.fork == 3)
+		execl("/bin/true", "true", (char *)NULL);
+	if (child == 0)
+		exit(0);
+	if (waitpid(child, &status, 0) != child || status != 0)
+		fprintf(stderr, "fake_train: the child ended with %x\n", (unsigned)status);
+}
+
+static void unload(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	int i;
+
+	for (i = 0; handle && i < 3; i++)
+		dlclose(handle);
+}
+
+static void at_step(const struct worker *w, long step)
+{
+	if (w->number == 0 && tacho_step)
+		tacho_step();
+	if (w->number == 0 && o.profiler && step == o.steps / 4)
+		cudaProfilerStart();
+	if (w->number == 0 && o.profiler && step == o.steps * 3 / 4)
+		cudaProfilerStop();
+	if (w->number == 0 && step == o.steps / 2) {
+		if (o.fork)
+			fork_one();
+		if (o.unload)
+			unload();
+	}
+}
+
+static void run_steps(struct worker *w, long from, long to)
+{
+	long i;
+
+	for (i = from; i < to; i++) {
+		at_step(w, i);
+		one_step(w);
+	}
+}
+
+static void *first_half(void *worker)
+{
+	open_worker(worker);
+	run_steps(worker, 0, o.churn ? o.steps / 2 : o.steps);
+	if (o.quick == 2 && ((struct worker *)worker)->number == 0)
+		exit((int)o.exit);
+	return NULL;
+}
+
+static void *second_half(void *worker)
+{
+	run_steps(worker, o.steps / 2, o.steps);
+	return NULL;
+}
+
+static void run_all(struct worker *workers, void *(*part)(void *))
+{
+	pthread_t threads[256];
+	long i;
+
+	for (i = 0; i < o.threads; i++)
+		pthread_create(&threads[i], NULL, part, &workers[i]);
+	for (i = 0; i < o.threads; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* ---- truth ---- */
+
+static void tell_calls(uint32_t domain, const char *key)
+{
+	const char *comma = "";
+	uint32_t i;
+
+	printf(", \"%s\": {", key);
+	for (i = 0; i < 1024; i++) {
+		if (!fake_cuda_calls(domain, i))
+			continue;
+		printf("%s\"%u\": %llu", comma, i, (unsigned long long)fake_cuda_calls(domain, i));
+		comma = ", ";
+	}
+	printf("}");
+}
+
+static void tell(void)
+{
+	static const struct {
+		const char *name;
+		enum fake_fact_type type;
+	} counts[] = {
+		{ "kernels", FACT_KERNEL }, { "copies", FACT_COPY },   { "peers", FACT_PEER },
+		{ "sets", FACT_SET },	    { "graphs", FACT_GRAPH },  { "syncs", FACT_SYNC },
+		{ "events", FACT_EVENT },   { "memory", FACT_MEMORY }, { "pools", FACT_POOL },
+		{ "jits", FACT_JIT },	    { "expands", FACT_EXPAND },
+		{ "overheads", FACT_OVERHEAD }, { "contexts", FACT_CONTEXT },
+		{ "streams", FACT_STREAM }, { "calls", FACT_LEAVE },
+	};
+	size_t i;
+	long n;
+
+	printf("{\"pid\": %d, \"steps\": %ld, \"threads\": %ld", getpid(), o.steps, o.threads);
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		printf(", \"%s\": %llu", counts[i].name,
+		       (unsigned long long)fake_cuda_count(counts[i].type));
+	tell_calls(FAKE_DRIVER, "driver");
+	tell_calls(FAKE_RUNTIME, "runtime");
+	printf(", \"by_name\": [");
+	for (n = 0; n < o.names && n < NAMES; n++)
+		printf("%s%lu", n ? ", " : "", name_counts[n]);
+	puts("]}");
+	fflush(stdout);
+}
+
+/* ---- words ---- */
+
+static void help(void)
+{
+#define X(name, value, text) printf("  --%-12s %8ld  %s\n", #name, (long)(value), text);
+	OPTIONS(X)
+#undef X
+}
+
+static bool take_option(const char *name, const char *value)
+{
+#define X(option, preset, text) \
+	if (!strcmp(name, #option) && value) { \
+		o.option = strtol(value, NULL, 0); \
+		return true; \
+	}
+	OPTIONS(X)
+#undef X
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	static struct worker workers[256];
+	int i;
+
+	for (i = 1; i < argc; i += 2) {
+		if (strncmp(argv[i], "--", 2) != 0 || !take_option(argv[i] + 2, argv[i + 1])) {
+			help();
+			return strcmp(argv[i], "--help") ? 2 : 0;
+		}
+	}
+	if (o.threads < 1 || o.threads > 256 || o.streams < 1 || o.streams > 64 || o.names < 1 ||
+	    o.names > NAMES || o.devices < 1)
+		return 2;
+	make_names();
+	pause_ms((double)o.before_ms);
+	for (i = 0; i < o.threads; i++)
+		workers[i].number = i;
+	if (!o.no_cuda)
+		run_all(workers, first_half);
+	if (!o.no_cuda && o.churn)
+		run_all(workers, second_half);
+	pause_ms((double)o.after_ms);
+	tell();
+	if (o.kill)
+		raise((int)o.kill);
+	if (o.quick == 1)
+		_exit((int)o.exit);
+	return (int)o.exit;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/format.h"
+
+#include "analyze/engine.h"
+#include "analyze/text_line.h"
+#include "analyze/text_number.h"
+#include "tests/unit/unit.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void test_format_numbers(void)
+{
+	struct time_unit ms = { 1e6, 1, "ms" };
+	char t[NUMBER_TEXT];
+
+	CHECK_STR(number_text(t, 0, 1), "\xe2\x80\x93");
+	CHECK_STR(number_text(t, 0.04, 1), "<0.1");
+	CHECK_STR(number_text(t, 0.004, 2), "<0.01");
+	CHECK_STR(number_text(t, 0.4, 0), "<1");
+	CHECK_STR(number_text(t, 0.05, 1), "0.1");
+	CHECK_STR(number_text(t, 999.96, 1), "1,000.0");
+	CHECK_STR(number_text(t, 1234567.25, 1), "1,234,567.2");
+	CHECK_STR(count_text(t, 0), "0");
+	CHECK_STR(count_text(t, 216092), "216,092");
+	CHECK_STR(time_text(t, 1065653000, &ms), "1,065.7");
+	CHECK_STR(bytes_text(t, 19267584), "18.4 MiB");
+	CHECK_STR(bytes_text(t, 1181116006), "1.10 GiB");
+	CHECK_STR(time_unit_of(9.9e9, 1).name, "ms");
+	CHECK_STR(time_unit_of(10e9, 1).name, "s");
+	CHECK_STR(time_unit_of(9.9e6, 1).name, "\xc2\xb5s");
+	CHECK_U64(time_unit_of(2e6, 2).decimals, 2);
+}
+
+/* Each row is rounded by itself; the rest closes to 100.0. */
+void test_format_percents(void)
+{
+	static const double loader[] = { 591532, 0, 12026, 392919, 69176 };
+	static const double thirds[] = { 1, 1, 1 }, tail[] = { 9997, 3, 0 };
+	int tenths[5];
+	char t[NUMBER_TEXT];
+
+	percents(loader, 5, 1065653, 3, tenths);
+	CHECK_I64(tenths[0], 555);
+	CHECK_I64(tenths[1], 0);
+	CHECK_I64(tenths[2], 11);
+	CHECK_I64(tenths[3], 369);
+	CHECK_I64(tenths[4], 65);
+	percents(thirds, 3, 3, 2, tenths);
+	CHECK_I64(tenths[0] + tenths[1] + tenths[2], 1000);
+	CHECK_I64(tenths[2], 334);
+	percents(tail, 3, 10000, 2, tenths); /* nothing cannot close: the largest does */
+	CHECK_I64(tenths[1], -1);
+	CHECK_I64(tenths[0], 1000);
+	CHECK_STR(percent_text(t, -1), "<0.1");
+	CHECK_STR(percent_text(t, 1000), "100.0");
+	CHECK_STR(percent_text(t, 0), "\xe2\x80\x93");
+}
+
+void test_format_shares(void)
+{
+	static const double parts[] = { 1.5, 0, 6.0 }, halves[] = { 0, 35.7, 13.1, 51.2 };
+	unsigned columns[4];
+
+	share_out(parts, 3, 2, columns);
+	CHECK_U64(columns[0], 0);
+	CHECK_U64(columns[2], 2);
+	share_out(halves, 4, 100, columns);
+	CHECK_U64(columns[0] + columns[1] + columns[2] + columns[3], 100);
+	CHECK_U64(columns[0], 0);
+	CHECK_U64(columns[1], 36);
+}
+
+static struct format_request plain = { .is_utf8 = true, .width = 100 };
+
+static const char *line_of(struct buf *out, const struct format_request *how, double cells)
+{
+	struct text t;
+
+	buf_clear(out);
+	text_init(&t, how, out);
+	text_at(&t, 0, TOKEN_DIM, "a\x1b[2J\xff b");
+	text_right(&t, 16, TOKEN_TEXT, "1.5");
+	text_bar(&t, 17, TOKEN_COMM, cells);
+	text_end(&t);
+	return buf_text(out);
+}
+
+void test_format_lines(void)
+{
+	struct format_request ascii = { .width = 100 };
+	struct format_request colour = { .is_utf8 = true, .width = 100, .colour = COLOUR_16 };
+	struct format_request narrow = { .is_utf8 = true, .width = 18 };
+	struct buf out;
+
+	buf_init(&out, 1 << 16);
+	/* what a terminal would obey is shown as what it is: nothing */
+	CHECK_STR(line_of(&out, &plain, 2.5), "a?[2J? b     1.5 \xe2\x96\x88\xe2\x96\x88\xe2\x96\x8c\n");
+	CHECK_STR(line_of(&out, &plain, 0.01), "a?[2J? b     1.5 \xe2\x96\x8f\n");
+	CHECK_STR(line_of(&out, &plain, 0), "a?[2J? b     1.5\n");
+	CHECK_STR(line_of(&out, &ascii, 2.6), "a?[2J? b     1.5 ###\n");
+	CHECK_STR(line_of(&out, &narrow, 9), "a?[2J? b     1.5 \xe2\x96\x88\n");
+	CHECK_STR(line_of(&out, &colour, 1), "\033[0m\033[2ma?[2J? b     \033[0m1.5 \033[0m\033[33m"
+					     "\xe2\x96\x88\033[0m\n");
+	buf_release(&out);
+}
+
+void test_format_cuts_names(void)
+{
+	struct buf out;
+	struct text t;
+
+	buf_init(&out, 1 << 16);
+	text_init(&t, &plain, &out);
+	CHECK_U64(text_cut(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop"), 11);
+	text_end(&t);
+	CHECK_STR(buf_text(&out), "abcdef\xe2\x80\xa6mnop\n");
+	CHECK_U64(text_width("\xe2\x80\xa6" "a\xe4\xb8\xad"), 4); /* a wide character is two */
+	buf_release(&out);
+}
+
+void test_format_json_text(void)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 16);
+	put_json_text(&out, "a\"b\\c\n\x01\xc3\xa9\xff\xed\xa0\x80\xf0\x9f\x98\x80\xc3");
+	CHECK_STR(buf_text(&out), "\"a\\\"b\\\\c\\u000a\\u0001\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
+				  "\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
+	buf_release(&out);
+}
+
+/* ---- a whole run ------------------------------------------------------------------------ */
+
+static const struct report_type *const summary[] = { &report_summary, NULL };
+static const struct report_type *const kernels[] = { &report_kernels, NULL };
+
+static struct tables *tables_of(const char *path, const struct report_type *const *reports)
+{
+	char *paths[] = { (char *)path };
+	struct engine_outcome outcome;
+	struct engine_request how = { .paths = paths, .count = 1, .reports = reports, .threads = 1,
+				      .memory_bytes = 256 << 20, .scratch = "/tmp" };
+	struct name_rules *rules = NULL;
+	struct tables *tables = NULL;
+	struct error err = { 0 };
+
+	CHECK_OK(name_rules_new(&rules, NULL, 0, NULL), NULL);
+	how.rules = rules;
+	CHECK_OK(engine_run(&tables, &how, &outcome, &err), &err);
+	name_rules_free(rules);
+	return tables;
+}
+
+static void write_trace(char path[32])
+{
+	static const char text[] =
+		"{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,"
+		"\"tid\":9,\"ts\":100,\"dur\":300},"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1,\\\"2\\\">(int)\",\"pid\":0,\"tid\":7,"
+		"\"ts\":200,\"dur\":100,\"args\":{\"device\":0,\"stream\":7,\"correlation\":5}}]}";
+	int fd;
+
+	snprintf(path, 32, "/tmp/tacho-XXXXXX");
+	fd = mkstemp(path);
+	CHECK(fd >= 0 && write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
+	close(fd);
+}
+
+void test_format_csv(void)
+{
+	struct format_request how = { .reports = kernels };
+	struct buf out;
+	char path[32];
+	const char *at;
+
+	write_trace(path);
+	how.tables = tables_of(path, kernels);
+	buf_init(&out, 1 << 20);
+	CHECK_OK(format_csv.write(&how, &out, NULL), NULL);
+	at = strchr(buf_text(&out), '\n');
+	if (CHECK(at != NULL))
+		CHECK_STR(at + 1, ",,9,\"a<1,\"\"2\"\">(int)\",\"a<1, \"\"2\"\">\",compute,1,100000,"
+				  "100,100000,100000,100000\n");
+	CHECK(!strncmp(buf_text(&out), "rank,host,pid,name,short,class,count,", 37));
+	how.reports = (const struct report_type *const[]){ &report_kernels, &report_steps, NULL };
+	CHECK_U64(format_csv.write(&how, &out, NULL), ST_USAGE);
+	buf_release(&out);
+	tables_free(how.tables);
+	unlink(path);
+}
+
+/* Every line of a page fits, at every width, and nothing that is not a figure is drawn as one. */
+void test_format_page_fits(void)
+{
+	struct format_request how = { .reports = summary, .is_utf8 = true };
+	struct buf out;
+	char path[32], *line, *end;
+	unsigned widest = 0;
+
+	write_trace(path);
+	how.tables = tables_of(path, summary);
+	for (how.width = 20; how.width <= 120; how.width++) {
+		buf_init(&out, 1 << 20);
+		CHECK_OK(format_text.write(&how, &out, NULL), NULL);
+		for (line = (char *)(uintptr_t)buf_text(&out); (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			if (text_width(line) > (how.width < 100 ? how.width : 100))
+				widest = how.width;
+		}
+		buf_release(&out);
+	}
+	CHECK_U64(widest, 0);
+	tables_free(how.tables);
+	unlink(path);
+}
+
+/* ---- the schema ------------------------------------------------------------------------- */
+
+/* As much of JSON Schema as schemas/report.schema.json uses. */
+static bool fits(const cJSON *root, const cJSON *schema, const cJSON *v, char where[256]);
+
+static bool is_type(const char *type, const cJSON *v)
+{
+	if (!strcmp(type, "integer"))
+		return cJSON_IsNumber(v) && floor(v->valuedouble) == v->valuedouble;
+	return (!strcmp(type, "object") && cJSON_IsObject(v)) ||
+	       (!strcmp(type, "array") && cJSON_IsArray(v)) ||
+	       (!strcmp(type, "string") && cJSON_IsString(v)) ||
+	       (!strcmp(type, "number") && cJSON_IsNumber(v)) ||
+	       (!strcmp(type, "boolean") && cJSON_IsBool(v)) ||
+	       (!strcmp(type, "null") && cJSON_IsNull(v));
+}
+
+static bool fits_type(const cJSON *types, const cJSON *v)
+{
+	const cJSON *type;
+
+	if (!types || cJSON_IsString(types))
+		return !types || is_type(types->valuestring, v);
+	cJSON_ArrayForEach(type, types)
+		if (is_type(type->valuestring, v))
+			return true;
+	return false;
+}
+
+static bool fits_value(const cJSON *schema, const cJSON *v)
+{
+	const cJSON *least = cJSON_GetObjectItem(schema, "minimum");
+	const cJSON *most = cJSON_GetObjectItem(schema, "maximum");
+	const cJSON *one = cJSON_GetObjectItem(schema, "const");
+	const cJSON *some = cJSON_GetObjectItem(schema, "enum"), *item;
+
+	if (cJSON_IsNumber(v) && least && v->valuedouble < least->valuedouble)
+		return false;
+	if (cJSON_IsNumber(v) && most && v->valuedouble > most->valuedouble)
+		return false;
+	if (one && !cJSON_Compare(one, v, true))
+		return false;
+	if (!some)
+		return true;
+	cJSON_ArrayForEach(item, some)
+		if (cJSON_Compare(item, v, true))
+			return true;
+	return false;
+}
+
+static bool fits_members(const cJSON *root, const cJSON *schema, const cJSON *v, char where[256])
+{
+	const cJSON *properties = cJSON_GetObjectItem(schema, "properties");
+	const cJSON *more = cJSON_GetObjectItem(schema, "additionalProperties"), *item, *of;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItem(schema, "required"))
+		if (!cJSON_GetObjectItemCaseSensitive(v, item->valuestring)) {
+			snprintf(where, 256, "%s is missing", item->valuestring);
+			return false;
+		}
+	cJSON_ArrayForEach(item, v) {
+		of = cJSON_GetObjectItemCaseSensitive(properties, item->string);
+		of = of ? of : more;
+		if (!of) {
+			snprintf(where, 256, "%s is not in the schema", item->string);
+			return false;
+		}
+		if (!fits(root, of, item, where))
+			return false;
+	}
+	return true;
+}
+
+static bool fits(const cJSON *root, const cJSON *schema, const cJSON *v, char where[256])
+{
+	const cJSON *ref = cJSON_GetObjectItem(schema, "$ref");
+	const cJSON *items = cJSON_GetObjectItem(schema, "items"), *item;
+
+	if (ref)
+		schema = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "$defs"),
+					     strrchr(ref->valuestring, '/') + 1);
+	if (!fits_type(cJSON_GetObjectItem(schema, "type"), v) || !fits_value(schema, v)) {
+		snprintf(where, 256, "%s has a wrong value", v->string ? v->string : "an item");
+		return false;
+	}
+	if (cJSON_IsObject(v) && cJSON_GetObjectItem(schema, "properties"))
+		return fits_members(root, schema, v, where);
+	if (!cJSON_IsArray(v) || !items)
+		return true;
+	cJSON_ArrayForEach(item, v)
+		if (!fits(root, items, item, where))
+			return false;
+	return true;
+}
+
+static cJSON *schema_read(void)
+{
+	FILE *f = fopen("schemas/report.schema.json", "rb");
+	char *text = calloc(1, 1 << 20);
+	cJSON *schema = NULL;
+
+	if (f && text && fread(text, 1, (1 << 20) - 1, f))
+		schema = cJSON_Parse(text);
+	if (f)
+		fclose(f);
+	free(text);
+	return schema;
+}
+
+static void check_schema(const cJSON *schema, const char *path)
+{
+	struct format_request how = { .reports = summary };
+	char where[256] = "";
+	struct buf out;
+	cJSON *json;
+
+	how.tables = tables_of(path, summary);
+	buf_init(&out, 1 << 26);
+	CHECK_OK(format_json.write(&how, &out, NULL), NULL);
+	json = cJSON_Parse(buf_text(&out));
+	CHECK(json && fits(schema, schema, json, where));
+	CHECK_STR(where, "");
+	cJSON_Delete(json);
+	buf_release(&out);
+	tables_free(how.tables);
+}
+
+void test_format_json_schema(void)
+{
+	cJSON *schema = schema_read();
+	char path[32], real[512];
+
+	if (!CHECK(schema != NULL))
+		return;
+	write_trace(path);
+	check_schema(schema, path);
+	unlink(path);
+	if (unit_traces()) {
+		snprintf(real, sizeof(real), "%s/kineto/job128_sampled_rank0.json.gz", unit_traces());
+		check_schema(schema, real);
+	}
+	cJSON_Delete(schema);
+}
