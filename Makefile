@@ -57,7 +57,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-clients bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-clients bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -141,7 +141,11 @@ check-collector: all $(B)/tests/actor $(B)/tests/dump
 check-traces: all
 	$(Q)python3 tests/oracle/check_traces.py --bin $(B)
 
-CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-traces
+check-generated: all
+	$(Q)python3 tests/oracle/check_generated.py --bin $(B)
+
+CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-traces \
+	check-generated
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
@@ -181,4 +185,4 @@ install: all
 clean:
 	rm -rf build build-san build-tsan
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -name '*.d' -type f -not -path '*-venv/*' 2>/dev/null)

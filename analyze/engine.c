@@ -203,7 +203,8 @@ static enum status input_fold(struct engine *e, size_t index, struct input *in,
 	struct progress progress = { .engine = e };
 	struct fold_request how = {
 		.reports = e->reports, .rules = e->how->rules, .cut = e->how->cut,
-		.path = e->how->paths[index], .per_step = e->how->per_step,
+		.path = input_path(in), .per_step = e->how->per_step,
+		.is_alone = e->how->count == 1,
 		.ceiling = share_of(e, 2), .progress_self = &progress,
 		.progress = e->how->progress ? tell_progress : NULL,
 	};
@@ -217,6 +218,19 @@ static enum status input_fold(struct engine *e, size_t index, struct input *in,
 				     trace_lost(trace, 0, LOSS_NO_TIME);
 	pipeline_close(&pipeline);
 	return status;
+}
+
+/* What could be read is in the tables; so is why it was not all. */
+static enum status note_error(struct tables *into, const char *path, const char *text,
+			      struct error *err)
+{
+	struct table *inputs = tables_find(into, "inputs");
+	union value key = { .text = path }, *row;
+	size_t column = table_column(inputs, "error");
+
+	TRY(table_row(inputs, &key, &row, err));
+	row[column].text = table_text(inputs, text, err);
+	return row[column].text ? ST_OK : ST_CEILING;
 }
 
 static enum status input_run(struct engine *e, size_t index, struct error *err)
@@ -234,6 +248,8 @@ static enum status input_run(struct engine *e, size_t index, struct error *err)
 		status = tables_new(&into, e->types, share_of(e, 3), err);
 	if (status == ST_OK)
 		status = input_fold(e, index, in, trace, into, &usable, err);
+	if (usable && status != ST_OK && note_error(into, input_path(in), err->text, NULL) != ST_OK)
+		usable = false;
 	if (usable)
 		merge(e, into, index);
 	tables_free(into);
@@ -284,6 +300,22 @@ static enum status finish(struct engine *e, struct error *err)
 	return ST_OK;
 }
 
+/* Steps, ranks or times of which there is nothing are a mistake; an empty trace is none. */
+static bool has_events(const struct engine *e)
+{
+	struct table *ranks = tables_find(e->all, "ranks");
+	size_t events = table_column(ranks, "events"), i;
+
+	const struct cut *cut = e->how->cut;
+
+	if (!cut || !(cut->has_steps || cut->has_ranks || cut->from || cut->to))
+		return true;
+	for (i = 0; i < table_count(ranks); i++)
+		if (table_at(ranks, i)[events].u64)
+			return true;
+	return false;
+}
+
 static enum status conclude(struct engine *e, struct error *err)
 {
 	size_t i, usable = 0;
@@ -296,6 +328,8 @@ static enum status conclude(struct engine *e, struct error *err)
 		return fail(err, e->how->count ? e->outcomes[0].status : ST_USAGE, NOWHERE,
 			    "no input could be read");
 	TRY(ranks_check(e, err));
+	if (!has_events(e))
+		return fail(err, ST_USAGE, NOWHERE, "the inputs hold nothing of what was asked for");
 	return finish(e, err);
 }
 

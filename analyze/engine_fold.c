@@ -57,6 +57,7 @@ static enum status folds_open(struct run *r, struct tables *into, struct error *
 			.step = r->pipeline->step, .link = r->pipeline->link,
 			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps,
 			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
+			.cut = r->how->cut, .is_alone = r->how->is_alone,
 		};
 		f->state = calloc(1, f->type->state_size + 1);
 		if (!f->state)
@@ -118,6 +119,13 @@ static void mark_in_window(const struct run *r, const struct step_list *l, struc
 		row->is_cut = true;
 }
 
+/* Events of other ranks are cut out, but the stage below has seen them. */
+static bool is_wanted(const struct run *r, uint32_t process)
+{
+	return !r->how->cut ||
+	       cut_wants_rank(r->how->cut, trace_get_process(r->trace, process)->rank);
+}
+
 static bool mark_is_out(const struct run *r, const struct step_mark *m)
 {
 	const struct cut *cut = r->how->cut;
@@ -159,7 +167,7 @@ static enum status marks_take(struct run *r, struct pulled *in, uint64_t from_ns
 	for (i = 0; i < count; i++) {
 		struct step_mark m = marks[i];
 
-		if (!mark_clip(&m, from_ns, to_ns))
+		if (!is_wanted(r, m.process) || !mark_clip(&m, from_ns, to_ns))
 			continue;
 		TRY(steps_put(&r->steps[m.process], &m, &row, err));
 		mark_in_window(r, &r->steps[m.process], row, m.process);

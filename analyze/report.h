@@ -33,7 +33,9 @@ struct fold { /* one report over one input; one thread */
 	struct sweep *sweep;
 	const struct step_list *steps; /* by process id; resolved before end() */
 	const char *path;              /* of the input */
+	const struct cut *cut;         /* borrowed; NULL: everything */
 	bool per_step;                 /* --per-step */
+	bool is_alone;                 /* the only input: pictures of steps are wanted */
 	struct tables *tables;         /* where results go; borrowed */
 	void *state;                   /* type->state_size bytes, zeroed; freed by the engine */
 };
@@ -80,6 +82,8 @@ enum { RANK_KEYS = 3 };
 	{ "pid", NULL, CELL_U64, KEY, NULL, "the process id on the host" }
 extern const struct table_type table_ranks;
 
+/* Whether the user asked for the rank of a process. */
+bool fold_wants(const struct fold *f, uint32_t process);
 /* Fills keys[0 .. RANK_KEYS). */
 void fold_rank(const struct fold *f, uint32_t process, union value *keys);
 /* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */

@@ -4,7 +4,7 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 enum { INPUT_PATH, INPUT_FORMAT, INPUT_EVENTS, INPUT_WHOLE, INPUT_UNREAD, INPUT_SYNTHETIC };
 static const struct column input_columns[] = {
@@ -15,6 +15,7 @@ static const struct column input_columns[] = {
 	{ "unread_bytes", "unread bytes", CELL_U64, SUM, NULL,
 	  "bytes after the last whole block or event" },
 	{ "synthetic", NULL, CELL_BOOL, MAX, NULL, "made by a generator" },
+	{ "error", NULL, CELL_TEXT, MAX, NULL, "why it could not be read to its end" },
 	{ .name = NULL },
 };
 static const struct table_type table_inputs = {
@@ -142,6 +143,77 @@ static enum status end_losses(struct fold *f, uint32_t process, struct error *er
 	return ST_OK;
 }
 
+/* Correlation ids of calls; the stage `link` has those of GPU events. */
+struct call_ids {
+	uint64_t count, lowest, highest;
+};
+struct base {
+	struct call_ids *calls; /* by process id */
+	uint32_t process_count;
+};
+
+static enum status base_begin(struct fold *f, struct error *err)
+{
+	struct base *b = f->state;
+
+	b->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	b->calls = calloc((size_t)b->process_count + 1, sizeof(*b->calls));
+	return b->calls ? ST_OK : fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
+}
+
+static void base_release(struct fold *f)
+{
+	struct base *b = f->state;
+
+	free(b->calls);
+}
+
+static enum status base_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct base *b = f->state;
+	size_t i;
+
+	for (i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+		uint32_t process;
+		struct call_ids *ids;
+
+		if (e->kind != KIND_API || !e->correlation)
+			continue;
+		process = trace_get_track(f->trace, e->track)->process;
+		ids = &b->calls[process <= b->process_count ? process : 0];
+		if (!ids->count || e->correlation < ids->lowest)
+			ids->lowest = e->correlation;
+		if (e->correlation > ids->highest)
+			ids->highest = e->correlation;
+		ids->count++;
+	}
+	return ST_OK;
+}
+
+/*
+ * How many ids there are at least, and the range they are from.  A runtime and a driver call may
+ * share one, so the greater of both counts stands for their union.
+ */
+static void count_ids(const struct fold *f, uint32_t process, const struct link_totals *totals,
+		      uint64_t *ids, uint64_t *range)
+{
+	const struct base *b = f->state;
+	struct call_ids all = b->calls[process];
+
+	*ids = *range = 0;
+	if (totals->ids && (!all.count || totals->lowest_id < all.lowest))
+		all.lowest = totals->lowest_id;
+	if (totals->ids && totals->highest_id > all.highest)
+		all.highest = totals->highest_id;
+	if (totals->ids > all.count)
+		all.count = totals->ids;
+	if (!totals->ids || !all.count) /* without GPU work nothing is idle */
+		return;
+	*range = all.highest - all.lowest + 1;
+	*ids = all.count < *range ? all.count : *range;
+}
+
 static bool was_recorded(const struct fold *f, uint32_t process)
 {
 	uint32_t i;
@@ -165,8 +237,7 @@ static enum status end_trust(struct fold *f, uint32_t process, struct error *err
 	row[TRUST_LAUNCHES].u64 = totals.launches;
 	row[TRUST_WITHOUT_EVENT].u64 = totals.without_gpu_event;
 	row[TRUST_FELL_OUT].u64 = totals.fell_out;
-	row[TRUST_IDS].u64 = totals.ids;
-	row[TRUST_ID_RANGE].u64 = totals.ids ? totals.highest_id - totals.lowest_id + 1 : 0;
+	count_ids(f, process, &totals, &row[TRUST_IDS].u64, &row[TRUST_ID_RANGE].u64);
 	row[TRUST_COUNTS_LOSSES].u64 = was_recorded(f, process);
 	row[TRUST_OWN_COST].u64 = was_recorded(f, process);
 	return ST_OK;
@@ -201,8 +272,6 @@ static enum status end_rank(struct fold *f, uint32_t process, struct error *err)
 	union value keys[RANK_KEYS], *row;
 	size_t i;
 
-	if (!p.events && trace_lost(f->trace, process, LOSS_CUT_OUT))
-		return ST_OK; /* a rank that was not asked for */
 	TRY(fold_row(f, "ranks", process, keys, &row, err));
 	if (of->world_size > row[RANK_WORLD].u64)
 		row[RANK_WORLD].u64 = of->world_size;
@@ -223,9 +292,17 @@ static enum status base_end(struct fold *f, struct error *err)
 {
 	uint32_t i;
 
-	TRY(end_input(f, err));
-	for (i = 1; i <= trace_count(f->trace, TRACE_PROCESSES); i++)
+	bool any = false;
+
+	for (i = 1; i <= trace_count(f->trace, TRACE_PROCESSES); i++) {
+		if (!fold_wants(f, i))
+			continue;
 		TRY(end_rank(f, i, err));
+		any = true;
+	}
+	if (!any)
+		return ST_OK;
+	TRY(end_input(f, err));
 	return end_windows(f, err);
 }
 
@@ -256,6 +333,10 @@ const struct report_type report_base = {
 	.name = "base",
 	.help = "inputs, ranks, losses and trust; part of every report",
 	.tables = base_tables,
+	.state_size = sizeof(struct base),
+	.begin = base_begin,
+	.put = base_put,
 	.end = base_end,
+	.release = base_release,
 	.finish = base_finish,
 };

@@ -192,6 +192,8 @@ static enum status put_piece(struct fold *f, const struct segment *seg, size_t r
 		(in_mark ? g->rows[row].in_mark : g->rows[row].in_gap)[class_of(seg)] +=
 			seg->end_ns - seg->begin_ns;
 	}
+	if (!f->is_alone)
+		return ST_OK;
 	return strips_segment(&s->strips[process], &f->steps[process], row, seg, err);
 }
 
@@ -235,7 +237,7 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 	const struct step_list *steps = &f->steps[st->process];
 	size_t row = steps_at(steps, st->begin_ns, &s->stretch_row[st->process]);
 
-	if (row == steps->count)
+	if (row == steps->count || !f->is_alone)
 		return ST_OK;
 	return strips_stretch(&s->strips[st->process], steps, row, st, err);
 }

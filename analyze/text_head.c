@@ -100,8 +100,10 @@ void page_head(struct page *p)
 	column = put_steps(p, put_gpus(p, put_ranks(p)));
 	column = text_at(&p->text, dot(p, column), TOKEN_DIM,
 			 text_of(&inputs, 0, "format", "unknown format"));
-	text_atf(&p->text, column, TOKEN_DIM, ", %s events",
-		 count_text(count, events ? events : page_sum(&p->ranks, "events")));
+	column = text_atf(&p->text, column, TOKEN_DIM, ", %s events",
+			  count_text(count, events ? events : page_sum(&p->ranks, "events")));
+	if (page_sum(&inputs, "synthetic"))
+		text_at(&p->text, column, TOKEN_DIM, ", synthetic");
 	text_end(&p->text);
 }
 
@@ -167,6 +169,28 @@ static uint64_t lost_records(const struct page *p)
 	return sum;
 }
 
+/* Inputs that could not be read to their end: the first, and how many more. */
+static void distrust_cut(struct page *p)
+{
+	struct view inputs = page_view(p, "inputs");
+	const char *error = NULL;
+	char line[320];
+	size_t i, count = 0;
+
+	for (i = inputs.count; i; i--) {
+		if (!text_of(&inputs, i - 1, "error", NULL))
+			continue;
+		error = text_of(&inputs, i - 1, "error", NULL);
+		count++;
+	}
+	if (!count)
+		return;
+	snprintf(line, sizeof(line), "%.80s.", error);
+	if (count > 1)
+		snprintf(line, sizeof(line), "%zu inputs end early, the first: %.50s.", count, error);
+	distrust(p, "CUT OFF", line, "All figures are of what could be read before that.");
+}
+
 void page_distrust(struct page *p)
 {
 	struct view inputs = page_view(p, "inputs");
@@ -175,10 +199,11 @@ void page_distrust(struct page *p)
 
 	if (p->is_sampled)
 		distrust_sample(p);
+	distrust_cut(p);
 	if (unread) {
 		snprintf(line, sizeof(line), "The last %s bytes could not be read: what they held "
 			 "is in no figure.", count_text(count, unread));
-		distrust(p, "CUT", line, NULL);
+		distrust(p, "UNREAD", line, NULL);
 	}
 	if (lost) {
 		snprintf(line, sizeof(line), "%s records are missing: times and counts are at "
@@ -231,6 +256,17 @@ static bool all_true(const struct view *v, const char *column)
 	return true;
 }
 
+static bool any_inferred(const struct page *p)
+{
+	struct view phases = page_view(p, "phases");
+	size_t i;
+
+	for (i = 0; i < phases.count; i++)
+		if (view_cell(&phases, i, "inferred").u64 == 1)
+			return true;
+	return false;
+}
+
 /* Which ranks of the job are not here, or else what the tilde of a phase means. */
 static void put_absent(struct page *p, unsigned column)
 {
@@ -243,51 +279,68 @@ static void put_absent(struct page *p, unsigned column)
 	if (p->ranks.count > 1 && world > p->ranks.count)
 		text_atf(&p->text, column, TOKEN_DIM, " \xc2\xb7 %llu of the %llu ranks not given",
 			 (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
-	else if (p->ranks.count == 1)
+	else if (p->ranks.count == 1 && any_inferred(p))
 		text_at(&p->text, column, TOKEN_DIM, " \xc2\xb7 ~ inferred");
 }
 
 static void put_source(struct page *p)
 {
 	struct view windows = page_view(p, "windows"), inputs = page_view(p, "inputs");
+	bool is_kineto = !strncmp(text_of(&inputs, 0, "format", ""), "Kineto", 6);
 	struct time_unit unit = { 1e6, 1, "ms" };
 	char own[NUMBER_TEXT];
 	unsigned column;
 
-	if (!all_true(&p->trust, "counts_losses"))
-		column = text_at(&p->text, 14, TOKEN_DIM,
-				 p->ranks.count > 1 ? "Kineto reports neither losses nor its own cost"
-						    : "Kineto reports neither losses nor its own cost: "
-						      "host times may be high");
-	else
-		column = text_atf(&p->text, 14, TOKEN_DIM,
-				  "%s, %s; the collector took %s ms of its own",
+	if (all_true(&p->trust, "counts_losses")) {
+		column = text_atf(&p->text, 14, TOKEN_DIM, "%s, %s; the collector took %s ms",
 				  lost_records(p) ? "records were lost" : "no record was lost",
 				  all_true(&inputs, "whole") ? "the log was closed"
-							     : "the log was never closed",
+							     : "the log was not closed",
 				  time_text(own, (double)page_sum(&windows, "own_ns"), &unit));
+	} else {
+		column = text_at(&p->text, 14, TOKEN_DIM,
+				 is_kineto ? "Kineto reports neither losses nor its own cost"
+					   : "losses and own cost are not in the file");
+		if (p->ranks.count == 1)
+			column = text_at(&p->text, column, TOKEN_DIM, ": host times may be high");
+	}
 	put_absent(p, column);
 	text_end(&p->text);
+}
+
+/* One reason, of all ranks together; each only where it stands first. */
+static unsigned put_loss(struct page *p, unsigned column, const struct view *losses, size_t row)
+{
+	const char *reason = view_cell(losses, row, "reason").text;
+	bool asked = !strcmp(reason, "cut_out"), moved = !strcmp(reason, "order");
+	uint64_t sum = 0;
+	char count[NUMBER_TEXT];
+	size_t i;
+
+	for (i = 0; i < losses->count; i++) {
+		if (strcmp(view_cell(losses, i, "reason").text, reason) != 0)
+			continue;
+		if (i < row)
+			return column;
+		sum += view_cell(losses, i, "count").u64;
+	}
+	if (!strcmp(reason, "derived"))
+		return column;
+	if (column > 14)
+		column = text_at(&p->text, column, TOKEN_DIM, ", ");
+	return text_atf(&p->text, column, asked || moved ? TOKEN_DIM : TOKEN_WARN, "%s %s",
+			count_text(count, sum),
+			asked ? "cut out" : moved ? "moved to keep order" : reason);
 }
 
 static void put_losses(struct page *p)
 {
 	struct view losses = page_view(p, "losses");
-	char count[NUMBER_TEXT];
 	unsigned column = 14;
 	size_t i;
 
-	for (i = 0; i < losses.count; i++) {
-		const char *reason = view_cell(&losses, i, "reason").text;
-
-		if (!strcmp(reason, "derived") || column > 80)
-			continue;
-		if (column > 14)
-			column = text_at(&p->text, column, TOKEN_WARN, ", ");
-		column = text_atf(&p->text, column, TOKEN_WARN, "%s %s",
-				  count_text(count, view_cell(&losses, i, "count").u64),
-				  !strcmp(reason, "cut_out") ? "cut out" : reason);
-	}
+	for (i = 0; i < losses.count && column <= 80; i++)
+		column = put_loss(p, column, &losses, i);
 	if (column > 14)
 		text_end(&p->text);
 }

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SLOTS = 1 << 17 };
+enum { SLOTS = 1 << 19 };
 
 struct name {
 	const char *text;
@@ -61,14 +61,29 @@ static uint32_t add(const char *text, size_t len, uint64_t hash)
 	return id;
 }
 
-uint32_t name_find(const char *text)
+uint32_t name_known(const char *text, size_t len)
 {
-	size_t len, slot;
+	size_t slot;
+
+	return search(text, len, hash_text(text, len), &slot);
+}
+
+static size_t fitting(const char *text, size_t len)
+{
+	if (len <= NAMES_TEXT_MAX)
+		return len;
+	for (len = NAMES_TEXT_MAX; len && ((uint8_t)text[len] & 0xc0) == 0x80; len--)
+		;
+	return len;
+}
+
+uint32_t name_find_text(const char *text, size_t len)
+{
 	uint64_t hash;
+	size_t slot;
 	uint32_t id;
 
-	text = text ? text : "";
-	len = strnlen(text, NAMES_TEXT_MAX);
+	len = fitting(text, len);
 	hash = hash_text(text, len);
 	id = search(text, len, hash, &slot);
 	if (id)
@@ -77,6 +92,12 @@ uint32_t name_find(const char *text)
 	id = add(text, len, hash);
 	pthread_mutex_unlock(&lock);
 	return id;
+}
+
+uint32_t name_find(const char *text)
+{
+	text = text ? text : "";
+	return name_find_text(text, strnlen(text, NAMES_TEXT_MAX + 1));
 }
 
 const char *name_text(uint32_t id, size_t *len)

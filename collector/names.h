@@ -11,10 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NAMES_MAX = 65535, NAMES_TEXT_MAX = 4095, NAMES_BYTES = 8 << 20 };
+enum { NAMES_MAX = (1 << 18) - 1, NAMES_TEXT_MAX = 4095, NAMES_BYTES = 32 << 20 };
 
 /* The id of a text, found or added; longer ones are cut.  NULL is the empty text. */
 uint32_t name_find(const char *text);
+/* The same for text[0..len), cut at a whole character of UTF-8; without zeros in it. */
+uint32_t name_find_text(const char *text, size_t len);
+/* The id of a text that was added, or 0; takes no lock. */
+uint32_t name_known(const char *text, size_t len);
 /* "" for ids that are none. */
 const char *name_text(uint32_t id, size_t *len);
 /* Names so far: ids are 1 .. name_count(). */

@@ -43,6 +43,43 @@ void ring_close(struct ring *r)
 	r->records = NULL;
 }
 
+static bool has_room(struct ring *r, uint64_t head, uint64_t places)
+{
+	if (r->records)
+		r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
+	return head + places - r->tail_seen <= r->mask + 1;
+}
+
+bool ring_put_tail(struct ring *r, const struct ring_record *record, const void *tail)
+{
+	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed), i;
+	const uint8_t *from = tail;
+
+	if (!record->more)
+		return ring_put(r, record);
+	if (!has_room(r, head, 1u + record->more)) {
+		atomic_store_explicit(&r->lost,
+			atomic_load_explicit(&r->lost, memory_order_relaxed) + 1,
+			memory_order_relaxed);
+		return false;
+	}
+	r->records[head & r->mask] = *record;
+	for (i = 0; i < record->more; i++)
+		memcpy(&r->records[(head + 1 + i) & r->mask], from + i * sizeof(*record),
+		       sizeof(*record));
+	atomic_store_explicit(&r->head, head + 1 + record->more, memory_order_release);
+	return true;
+}
+
+void ring_tail(const struct ring *r, uint64_t i, void *out)
+{
+	unsigned more = ring_at(r, i)->more, n;
+	uint8_t *to = out;
+
+	for (n = 0; n < more; n++, to += sizeof(struct ring_record))
+		memcpy(to, ring_at(r, i + 1 + n), sizeof(struct ring_record));
+}
+
 uint64_t ring_take_lost(struct ring *r)
 {
 	uint64_t lost = atomic_load_explicit(&r->lost, memory_order_relaxed);

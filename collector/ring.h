@@ -11,7 +11,8 @@
  *
  * Indices only grow.  Who puts owns head, who takes owns tail; each looks at the other's with
  * acquire and moves its own with release.  A full ring takes nothing: the record is counted, never
- * waited for.  One thread puts and one takes at any time.
+ * waited for.  One thread puts and one takes at any time.  A record may take more than one place:
+ * who takes goes on by 1 + more.
  */
 #ifndef COLLECTOR_RING_H
 #define COLLECTOR_RING_H
@@ -25,7 +26,12 @@ struct ring_record {
 	uint64_t begin, end; /* ticks */
 	uint64_t word;       /* step: its number; counter: the bits of its value */
 	uint32_t name;       /* of names.h */
-	uint8_t kind, subkind, flags, spare; /* as in struct event */
+	uint8_t kind, subkind, flags; /* as in struct event, and RING_NVTX */
+	uint8_t more; /* places behind it that are its tail: bytes that only some records have */
+};
+enum {
+	RING_NVTX = 0x80, /* of watch_nvtx: word and tail are as in nvtx_open.h */
+	RING_TAIL_MAX = 255 * 32,
 };
 _Static_assert(sizeof(struct ring_record) == 32, "two records are one cache line");
 
@@ -67,7 +73,12 @@ static inline bool ring_put(struct ring *r, const struct ring_record *record)
 	return true;
 }
 
-/* How many records can be taken; ring_at(0) is the oldest. */
+/* The same with `record->more` places of 32 bytes at `tail`: all of it fits, or nothing. */
+bool ring_put_tail(struct ring *r, const struct ring_record *record, const void *tail);
+/* Copies the tail of the record at ring_at(i); room for its 32 * more bytes. */
+void ring_tail(const struct ring *r, uint64_t i, void *out);
+
+/* How many places can be taken; ring_at(0) is the oldest record. */
 static inline uint64_t ring_ready(const struct ring *r)
 {
 	return atomic_load_explicit(&r->head, memory_order_acquire) -

@@ -217,9 +217,7 @@ static enum status lane_open(struct run *r, size_t i, struct trace *trace, uint3
 {
 	struct lane *l = &r->lanes[i];
 
-	l->run = r;
-	l->trace = trace;
-	l->process = process;
+	*l = (struct lane){.out = l->out, .run = r, .trace = trace, .process = process};
 	return l->out ? ST_OK : out_open(&l->out, r->common.output, r->is_folder, err);
 }
 
@@ -259,6 +257,11 @@ struct loaded { /* inputs that share a trace */
 static void unload(struct run *r, struct loaded *l)
 {
 	set_reading(r, NULL);
+	for (size_t i = 0; i < LANES; i++) { /* of a run that failed */
+		if (r->lanes[i].sink)
+			r->lanes[i].sink->type->free(r->lanes[i].sink);
+		r->lanes[i].sink = NULL;
+	}
 	pipeline_close(&l->pipeline);
 	trace_free(l->trace);
 	for (size_t i = 0; l->inputs && i < l->count; i++)
@@ -435,11 +438,8 @@ static enum status commit(struct run *r, const char *account, uint64_t *bytes, s
 
 static void release(struct run *r)
 {
-	for (size_t i = 0; i < LANES; i++) {
-		if (r->lanes[i].sink)
-			r->lanes[i].sink->type->free(r->lanes[i].sink);
+	for (size_t i = 0; i < LANES; i++)
 		out_free(r->lanes[i].out);
-	}
 	buf_release(&r->names);
 	name_rules_free(r->rules);
 	input_paths_free(&r->paths);

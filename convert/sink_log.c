@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 enum {
-	MEMORY_MAX = 512 << 20, /* for encoders and tables */
+	MEMORY_MAX = 96 << 20,  /* for encoders and tables */
 	BUFFER_MAX = 256 << 20, /* all tables once, before the first block */
 	DEFLATE_LEVEL = 9,
 };

@@ -102,6 +102,10 @@ static uint64_t residuals(const struct column_words *c, enum transform transform
 	case BY_GAP:
 		by_gap(c, base, rows);
 		break;
+	case BY_END:
+		for (uint32_t i = 0; i < rows; i++)
+			c->scratch[i] = words[i] - c->ends[i];
+		return 0;
 	default:
 		c->scratch[0] = 0;
 		for (uint32_t i = 1; i < rows; i++)
@@ -150,11 +154,19 @@ static size_t reduce(uint64_t *v, uint32_t rows, uint64_t divisor, bool is_signe
 	return size;
 }
 
+static bool are_equal(const uint64_t *v, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		if (v[i] != v[0])
+			return false;
+	return true;
+}
+
 /* Plan for the first `rows` rows; the scratch holds the stored words afterwards. */
 static void plan_rows(const struct column_words *c, enum transform transform, uint32_t rows,
 		      struct column_plan *plan)
 {
-	bool is_signed = transform != BY_VALUE, equal = true;
+	bool is_signed = transform != BY_VALUE;
 	uint64_t *v = c->scratch, most;
 	size_t varints, fixed;
 
@@ -163,12 +175,13 @@ static void plan_rows(const struct column_words *c, enum transform transform, ui
 	plan->divisor = common_divisor(v, rows, is_signed);
 	if (!plan->divisor)
 		return;
-	if (transform == BY_DELTA && rows > 1) /* an even step: begin one step earlier */
-		for (uint32_t i = 2; i < rows && equal; i++)
-			equal = v[i] == v[1];
-	if (transform == BY_DELTA && equal) {
+	if (transform == BY_DELTA && are_equal(v + 1, rows - 1)) { /* begin one step earlier */
 		plan->base -= v[1];
 		plan->residual = zigzag((int64_t)v[1]);
+		return;
+	}
+	if (transform == BY_END && are_equal(v, rows)) {
+		plan->residual = zigzag((int64_t)v[0]);
 		return;
 	}
 	varints = reduce(v, rows, plan->divisor, is_signed, &most);
@@ -229,9 +242,9 @@ void column_choose(const struct column_words *c, uint32_t sample, const uint64_t
 		   unsigned count, struct column_plan *plan)
 {
 	static const uint8_t of_begin[] = { BY_GAP, BY_DELTA };
-	static const uint8_t of_others[] = { BY_VALUE, BY_DELTA, BY_SITE };
-	const uint8_t *tried = c->ends ? of_begin : of_others;
-	unsigned tries = c->sites && !c->ends ? 3 : 2;
+	static const uint8_t of_others[] = { BY_VALUE, BY_DELTA, BY_SITE, BY_END };
+	const uint8_t *tried = c->slots ? of_begin : of_others;
+	unsigned tries = c->slots || !c->sites ? 2 : c->ends ? 4 : 3;
 	uint32_t rows = sample < c->rows ? sample : c->rows;
 	enum transform best = BY_DELTA;
 	size_t best_size = SIZE_MAX;
@@ -365,24 +378,25 @@ static uint64_t squeeze(uint64_t w)
 /* column_open() has seen that all varints end within the stream. */
 static bool take_varints(struct column_reader *r, uint64_t *out, uint32_t count)
 {
+	const uint8_t *p = r->at;
 	struct bytes rest;
 	uint32_t i = 0;
 
-	for (; i < count && r->end - r->at >= 8; i++) {
-		uint64_t w, stops;
+	for (; i < count && r->end - p >= 8; i++) {
+		uint64_t w = get_u64(p), stops;
 
-		if (*r->at < 0x80) {
-			out[i] = *r->at++;
+		if (!(w & 0x80)) {
+			out[i] = w & 0x7f;
+			p++;
 			continue;
 		}
-		w = get_u64(r->at);
 		stops = ~w & 0x8080808080808080;
 		if (!stops)
 			break;
 		out[i] = squeeze(w & (stops ^ (stops - 1)));
-		r->at += (__builtin_ctzll(stops) >> 3) + 1;
+		p += (__builtin_ctzll(stops) >> 3) + 1;
 	}
-	rest = bytes_init(r->at, (size_t)(r->end - r->at));
+	rest = bytes_init(p, (size_t)(r->end - p));
 	for (; i < count; i++)
 		out[i] = take_varint(&rest);
 	r->at = rest.at;
@@ -450,6 +464,7 @@ void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *others
 		r->last = last;
 		break;
 	case BY_COLUMN:
+	case BY_END:
 		for (uint32_t i = 0; i < count; i++)
 			words[i] = others[i] + column_step(words[i], divisor);
 		break;

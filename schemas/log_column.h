@@ -23,6 +23,7 @@ enum transform {
 	BY_SITE,   /* the row before of equal site % SITE_PLACES; base before the first */
 	BY_COLUMN, /* column `base` of the same row */
 	BY_GAP,    /* begin only: end of the row before on the same slot; base before the first */
+	BY_END,    /* end of the same row; what is written a little after it */
 	TRANSFORMS,
 };
 /* High four bits. */
@@ -38,8 +39,8 @@ enum {
 struct column_words {
 	const uint64_t *words;  /* this column */
 	const uint64_t *sites;  /* NULL: not before this one */
-	const uint64_t *ends;   /* of the rows; begin column only, else NULL */
-	const uint8_t *slots;   /* with `ends` */
+	const uint64_t *ends;   /* of the rows; NULL: not before this one */
+	const uint8_t *slots;   /* begin column only, else NULL */
 	uint64_t *scratch;      /* `rows` words */
 	uint32_t rows;          /* at least 1 */
 };
@@ -80,7 +81,7 @@ static inline uint64_t column_step(uint64_t residual, uint64_t divisor)
 	return (uint64_t)unzigzag(residual) * divisor;
 }
 /* From residuals to words, for all but BY_GAP; `others` are the words that the transform is about:
- * the sites, or those of the other column. */
+ * the sites, the ends, or those of the other column. */
 void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *others, uint32_t count);
 /* All words are the same, in every chunk. */
 static inline bool column_is_constant(const struct column_reader *r)

@@ -59,6 +59,8 @@ static bool is_in_order(const struct log_decoder *d, int column)
 
 	if (transform == BY_SITE)
 		return d->column_of[LOG_SITE] >= 0 && d->column_of[LOG_SITE] < column;
+	if (transform == BY_END)
+		return d->column_of[LOG_BEGIN] < column && d->column_of[LOG_LENGTH] < column;
 	if (transform != BY_GAP)
 		return true;
 	return column == d->column_of[LOG_BEGIN] && d->column_of[LOG_SITE] >= 0 &&
@@ -136,12 +138,20 @@ static uint32_t add_gaps(struct log_decoder *d, uint64_t divisor, uint64_t *begi
 	return count;
 }
 
+static const uint64_t *row_ends(const struct log_decoder *d, uint64_t *ends, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		ends[i] = d->of_role[LOG_BEGIN][i] + d->of_role[LOG_LENGTH][i];
+	return ends;
+}
+
 /* The rows of the chunk that could be told. */
 static uint32_t decode_column(struct log_decoder *d, unsigned column, uint32_t count)
 {
 	struct column_reader *r = &d->readers[column];
 	uint64_t *words = words_of(d, column);
 	const uint64_t *others = d->of_role[LOG_SITE];
+	uint64_t ends[CHUNK_ROWS];
 	uint32_t good = count;
 
 	if (!column_is_constant(r)) {
@@ -149,6 +159,8 @@ static uint32_t decode_column(struct log_decoder *d, unsigned column, uint32_t c
 			good = 0;
 		if (r->transform == BY_COLUMN)
 			others = words_of(d, (unsigned)r->last);
+		if (r->transform == BY_END)
+			others = row_ends(d, ends, count);
 		if (r->transform == BY_GAP)
 			good = add_gaps(d, r->divisor, words, good);
 		else

@@ -168,13 +168,12 @@ static size_t put_columns(struct log_encoder *e, bool plainest, uint8_t *out)
 		struct column_words c = {
 			.words = e->words[i],
 			.sites = i > SITES ? e->words[SITES] : NULL,
-			.slots = e->slots,
+			.slots = i == BEGINS ? e->slots : NULL,
+			.ends = i == BEGINS ? ends_of(e) : i >= VARY ? e->ends : NULL,
 			.scratch = e->scratch,
 			.rows = e->rows,
 		};
 
-		if (i == BEGINS)
-			c.ends = ends_of(e);
 		if (plainest)
 			column_choose_delta(&c, &plan);
 		else

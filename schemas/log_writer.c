@@ -9,7 +9,8 @@
 struct log_writer {
 	const struct trace *trace;
 	struct log_mark *mark;
-	size_t memory;                 /* bytes that encoders and tables may still take */
+	size_t memory;                 /* bytes that encoders and pointers may still take */
+	size_t encoder_bytes;          /* that encoders have */
 	struct log_encoder **encoders; /* by layout */
 	uint32_t encoder_room;
 	struct log_encoder **by_site;  /* borrowed from encoders; NULL: not asked yet */
@@ -79,39 +80,6 @@ static enum status pointers_grow(struct log_writer *w, struct log_encoder ***poi
 	return ST_OK;
 }
 
-static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned kind,
-			       unsigned vary_count, struct error *err)
-{
-	size_t size = log_encoder_size(vary_count);
-
-	if (size > w->memory)
-		return fail(err, ST_CEILING, NOWHERE,
-			    "the writer of a log needs more memory than its ceiling");
-	w->encoders[layout] = malloc(size);
-	if (!w->encoders[layout])
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for the writer of a log");
-	log_encode_init(w->encoders[layout], layout, kind, vary_count);
-	w->memory -= size;
-	return ST_OK;
-}
-
-/* The encoder of a site that comes for the first time. */
-static enum status site_begin(struct log_writer *w, uint32_t site, struct error *err)
-{
-	unsigned vary_count;
-	uint16_t layout;
-
-	if (!site || site > trace_count(w->trace, TRACE_SITES))
-		return fail(err, ST_FORMAT, NOWHERE, "an event of site %u, which is none", site);
-	TRY(log_mark_layout(w->mark, site, &layout, &vary_count, err));
-	TRY(pointers_grow(w, &w->by_site, &w->site_room, site, err));
-	TRY(pointers_grow(w, &w->encoders, &w->encoder_room, layout, err));
-	if (!w->encoders[layout])
-		TRY(encoder_new(w, layout, trace_get_site(w->trace, site)->kind, vary_count, err));
-	w->by_site[site] = w->encoders[layout];
-	return ST_OK;
-}
-
 static enum status put_tables(struct log_writer *w, struct buf *out, struct error *err)
 {
 	size_t before = out->len;
@@ -140,6 +108,67 @@ static enum status put_block(struct log_writer *w, struct log_encoder *e, struct
 	return buf_status(out, err);
 }
 
+static enum status put_all_blocks(struct log_writer *w, struct buf *out, struct error *err)
+{
+	for (uint32_t i = 0; i < w->encoder_room; i++)
+		if (w->encoders[i] && log_encoder_rows(w->encoders[i]))
+			TRY(put_block(w, w->encoders[i], out, err));
+	return ST_OK;
+}
+
+/* More layouts than memory: their blocks end early, and who comes next has room. */
+static enum status release_encoders(struct log_writer *w, struct buf *out, struct error *err)
+{
+	TRY(put_all_blocks(w, out, err));
+	for (uint32_t i = 0; i < w->encoder_room; i++) {
+		free(w->encoders[i]);
+		w->encoders[i] = NULL;
+	}
+	if (w->site_room)
+		memset(w->by_site, 0, w->site_room * sizeof(*w->by_site));
+	w->memory += w->encoder_bytes;
+	w->encoder_bytes = 0;
+	return ST_OK;
+}
+
+static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned kind,
+			       unsigned vary_count, struct buf *out, struct error *err)
+{
+	size_t size = log_encoder_size(vary_count);
+
+	if (size > w->memory)
+		TRY(release_encoders(w, out, err));
+	if (size > w->memory)
+		return fail(err, ST_CEILING, NOWHERE,
+			    "the writer of a log needs more memory than its ceiling");
+	w->encoders[layout] = malloc(size);
+	if (!w->encoders[layout])
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for the writer of a log");
+	log_encode_init(w->encoders[layout], layout, kind, vary_count);
+	w->memory -= size;
+	w->encoder_bytes += size;
+	return ST_OK;
+}
+
+/* The encoder of a site that comes for the first time. */
+static enum status site_begin(struct log_writer *w, uint32_t site, struct buf *out,
+			      struct error *err)
+{
+	unsigned vary_count;
+	uint16_t layout;
+
+	if (!site || site > trace_count(w->trace, TRACE_SITES))
+		return fail(err, ST_FORMAT, NOWHERE, "an event of site %u, which is none", site);
+	TRY(log_mark_layout(w->mark, site, &layout, &vary_count, err));
+	TRY(pointers_grow(w, &w->by_site, &w->site_room, site, err));
+	TRY(pointers_grow(w, &w->encoders, &w->encoder_room, layout, err));
+	if (!w->encoders[layout])
+		TRY(encoder_new(w, layout, trace_get_site(w->trace, site)->kind, vary_count, out,
+				err));
+	w->by_site[site] = w->encoders[layout];
+	return ST_OK;
+}
+
 enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error *err)
 {
 	uint8_t header[LOG_FILE_HEADER_BYTES];
@@ -158,7 +187,7 @@ enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t
 	struct log_encoder *encoder;
 
 	if (site >= w->site_room || !w->by_site[site])
-		TRY(site_begin(w, site, err));
+		TRY(site_begin(w, site, out, err));
 	encoder = w->by_site[site];
 	if (!log_put(encoder, e, site, order)) {
 		TRY(put_block(w, encoder, out, err));
@@ -173,10 +202,7 @@ enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t
 enum status log_writer_flush(struct log_writer *w, struct buf *out, struct error *err)
 {
 	TRY(put_tables(w, out, err));
-	for (uint32_t i = 0; i < w->encoder_room; i++)
-		if (w->encoders[i] && log_encoder_rows(w->encoders[i]))
-			TRY(put_block(w, w->encoders[i], out, err));
-	return ST_OK;
+	return put_all_blocks(w, out, err);
 }
 
 void log_writer_repeat(struct log_writer *w)

@@ -6,7 +6,8 @@
  * it appends to a buf is always whole blocks, so the buf may be written and cleared after any
  * call; a flush once per second bounds what a kill loses.  Ids in the file are those of `trace`,
  * which stays the caller's: new names, tracks, shapes, sites, windows, anchors and losses are
- * found there by themselves.  One thread; memory is one encoder (about 400 KB) per layout in use.
+ * found there by themselves.  One thread; memory is an encoder (about 350 KB) for each
+ * layout; where that is over the ceiling, blocks end early.
  *
  *	log_writer_new(&w, trace, ceiling, err)
  *	log_writer_begin(w, &buf, err)                       the file's first bytes

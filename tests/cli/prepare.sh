@@ -44,6 +44,10 @@ sed 's/"rank": 1/"rank": 0/; s/"pid": 100/"pid": 99/g; s/node7/node6/' small.jso
 mkdir two && cp small.json rank0.json two/
 gzip -nc small.json >small.json.gz
 "$bin/tacho-convert" -q small.json -t log -o small.tacho
+# What rows compare with.
+"$bin/tacho-convert" -q small.json -t chrome -o a.json
+"$bin/tacho-convert" -q two -t log -o both.tacho
+"$bin/tacho-analyze" -q small.json --report steps --format csv -o s1
 
 # What is no trace.
 : >empty.json

@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -31,12 +32,16 @@ DATA = ("is_pytorch_lightning device_props used_devices use_dp use_ddp comm_lib 
         "steps_names avg_costs comm_overlap_costs recommendations tc_ratio tc_used_ratio").split()
 # The plugin reads nothing else of distributedInfo.
 DISTRIBUTED = ("backend", "rank", "world_size")
+# Its texts tell whether the file writes 5 or 5.0 (job128 does the latter).
+WHOLE = re.compile(r"\b(\d+)\.0us")
 
 
 def plain(value):
     if isinstance(value, float):
         return "nan" if math.isnan(value) else f"{value:.7g}"
-    if isinstance(value, (int, str, bool)) or value is None:
+    if isinstance(value, str):
+        return WHOLE.sub(r"\1us", value)
+    if isinstance(value, (int, bool)) or value is None:
         return str(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -75,6 +80,8 @@ def answers(path):
             shutil.rmtree(folder)
     result = {name: plain(getattr(profile, name, None)) for name in PROFILE}
     result.update({name: plain(getattr(data, name, None)) for name in DATA})
+    # No list of devices and an empty one (cpu_only) are the same to its pages.
+    result["device_props"] = plain(data.device_props or [])
     info = data.distributed_info or {}
     result["distributed_info"] = plain({key: info.get(key) for key in DISTRIBUTED})
     result["memory records"] = plain(memory_records(profile.memory_snapshot,

@@ -138,7 +138,7 @@ test_quick_exit() {
 	recorded all quick 4
 	equal status $? 4
 	[ "$(logs)" = 0 ] && return # too short a life
-	[ -n "$(find "$scratch" -name '*.tacho' -size 0)" ] && return # ended before the first write
+	[ -n "$(find "$work/log" -name '*.tacho' -size 0)" ] && return # ended before the first write
 	tell 0
 	expect readable '^log whole=0 .* unread=0'
 }

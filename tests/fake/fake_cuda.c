@@ -20,7 +20,7 @@ static _Atomic bool tracing;
 static _Thread_local struct {
 	uint32_t depth, correlation;
 	unsigned inside;
-	struct fake_context *context;
+	struct CUctx_st *context;
 } mine;
 
 uint64_t fake_cuda_now(void)
@@ -126,14 +126,14 @@ int fake_cuda_leave(uint32_t domain, uint32_t cbid, uint64_t begin_ns, int resul
 
 /* ---- contexts ---- */
 
-struct fake_context *fake_cuda_context(void)
+struct CUctx_st *fake_cuda_context(void)
 {
 	if (!mine.context) /* as the runtime does: the primary one of device 0 */
 		mine.context = fake_cuda_primary(0);
 	return mine.context;
 }
 
-void fake_cuda_set_context(struct fake_context *context)
+void fake_cuda_set_context(struct CUctx_st *context)
 {
 	mine.context = context;
 }

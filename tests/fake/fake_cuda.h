@@ -3,7 +3,7 @@
  * fake_cuda.h - the stub driver (libcuda.so.1) and runtime (libcudart.so.N): what a program sees.
  *
  * Both export the names of the real ones, for a program that is linked to them; no header of CUDA
- * is needed.  Handles are pointers to what only the stub knows.  The GPU is a clock: work of a
+ * is needed.  Handles are pointers to what only the stub knows, with the names that cuda.h has for them.  The GPU is a clock: work of a
  * stream runs in order, and ends when CLOCK_REALTIME says so.  cuInit() does what the real one does
  * for CUDA_INJECTION64_PATH.
  *
@@ -28,71 +28,77 @@ struct fake_work {
 	uint32_t registers, static_shared, dynamic_shared, local;
 };
 
-struct fake_stream;
-struct fake_event;
-struct fake_context;
-struct fake_graph;
+struct CUstream_st;
+struct CUevent_st;
+struct CUctx_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 
-/* ---- driver API: names, results and meaning of the real one, as far as it goes ---- */
+/*
+ * Driver API: names, results and meaning of the real one, as far as it goes.  Where cuda.h was
+ * included before, its declarations are the ones.
+ */
+#ifndef __cuda_cuda_h__
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int *version);
 int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGetName(char *name, int length, int device);
-int cuDevicePrimaryCtxRetain(struct fake_context **context, int device);
-int cuCtxSetCurrent(struct fake_context *context);
-int cuCtxGetCurrent(struct fake_context **context);
+int cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device);
+int cuCtxSetCurrent(struct CUctx_st *context);
+int cuCtxGetCurrent(struct CUctx_st **context);
 int cuCtxSynchronize(void);
-int cuStreamCreate(struct fake_stream **stream, unsigned flags);
-int cuStreamSynchronize(struct fake_stream *stream);
-int cuStreamQuery(struct fake_stream *stream);
-int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *event, unsigned flags);
-int cuEventCreate(struct fake_event **event, unsigned flags);
-int cuEventRecord(struct fake_event *event, struct fake_stream *stream);
-int cuEventQuery(struct fake_event *event);
-int cuEventSynchronize(struct fake_event *event);
+int cuStreamCreate(struct CUstream_st **stream, unsigned flags);
+int cuStreamSynchronize(struct CUstream_st *stream);
+int cuStreamQuery(struct CUstream_st *stream);
+int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
+int cuEventCreate(struct CUevent_st **event, unsigned flags);
+int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream);
+int cuEventQuery(struct CUevent_st *event);
+int cuEventSynchronize(struct CUevent_st *event);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemFree_v2(uint64_t address);
-int cuMemAllocAsync(uint64_t *address, size_t bytes, struct fake_stream *stream);
-int cuMemFreeAsync(uint64_t address, struct fake_stream *stream);
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, struct fake_stream *stream);
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct fake_stream *stream);
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct fake_stream *stream);
-int cuMemcpyPeerAsync(uint64_t to, struct fake_context *to_context, uint64_t from,
-		      struct fake_context *from_context, size_t bytes, struct fake_stream *stream);
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct fake_stream *stream);
+int cuMemAllocAsync(uint64_t *address, size_t bytes, struct CUstream_st *stream);
+int cuMemFreeAsync(uint64_t address, struct CUstream_st *stream);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, struct CUstream_st *stream);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct CUstream_st *stream);
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct CUstream_st *stream);
+int cuMemcpyPeerAsync(uint64_t to, struct CUctx_st *to_context, uint64_t from,
+		      struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream);
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct CUstream_st *stream);
 /* `function` is its name: there are no modules. */
 int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-		   unsigned by, unsigned bz, unsigned shared, struct fake_stream *stream,
+		   unsigned by, unsigned bz, unsigned shared, struct CUstream_st *stream,
 		   void **params, void **extra);
-int cuGraphCreate(struct fake_graph **graph, unsigned flags);
-int cuGraphInstantiateWithFlags(struct fake_graph **exec, struct fake_graph *graph, uint64_t flags);
-int cuGraphLaunch(struct fake_graph *exec, struct fake_stream *stream);
+int cuGraphCreate(struct CUgraph_st **graph, unsigned flags);
+int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph, uint64_t flags);
+int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream);
 int cuProfilerStart(void);
 int cuProfilerStop(void);
+#endif
 
 /* ---- runtime API (libcudart), each around its call of the driver ---- */
 int cudaGetDevice(int *device);
 int cudaSetDevice(int device);
 int cudaGetLastError(void);
 int cudaPeekAtLastError(void);
-int cudaStreamIsCapturing(struct fake_stream *stream, int *status);
+int cudaStreamIsCapturing(struct CUstream_st *stream, int *status);
 int cudaLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		     unsigned by, unsigned bz, void **args, size_t shared,
-		     struct fake_stream *stream);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct fake_stream *stream);
+		     struct CUstream_st *stream);
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct CUstream_st *stream);
 int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-			struct fake_stream *stream);
-int cudaMemsetAsync(void *to, int value, size_t bytes, struct fake_stream *stream);
+			struct CUstream_st *stream);
+int cudaMemsetAsync(void *to, int value, size_t bytes, struct CUstream_st *stream);
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);
-int cudaStreamSynchronize(struct fake_stream *stream);
-int cudaStreamQuery(struct fake_stream *stream);
+int cudaStreamSynchronize(struct CUstream_st *stream);
+int cudaStreamQuery(struct CUstream_st *stream);
 int cudaDeviceSynchronize(void);
-int cudaEventRecord(struct fake_event *event, struct fake_stream *stream);
-int cudaEventSynchronize(struct fake_event *event);
-int cudaStreamWaitEvent(struct fake_stream *stream, struct fake_event *event, unsigned flags);
-int cudaGraphLaunch(struct fake_graph *exec, struct fake_stream *stream);
+int cudaEventRecord(struct CUevent_st *event, struct CUstream_st *stream);
+int cudaEventSynchronize(struct CUevent_st *event);
+int cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
+int cudaGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream);
 int cudaProfilerStart(void);
 int cudaProfilerStop(void);
 
@@ -101,7 +107,7 @@ int cudaProfilerStop(void);
 /* The next work that this thread launches; members that are 0 keep their defaults. */
 void fake_cuda_next(const struct fake_work *work);
 /* A node of a graph: FACT_KERNEL, FACT_COPY or FACT_SET. */
-void fake_cuda_node(struct fake_graph *graph, enum fake_fact_type type,
+void fake_cuda_node(struct CUgraph_st *graph, enum fake_fact_type type,
 		    const struct fake_work *work);
 /* Tells a fact of this thread's context: FACT_JIT, FACT_OVERHEAD, FACT_POOL, FACT_EXPAND ... */
 void fake_cuda_tell(const struct fake_fact *fact);

@@ -18,7 +18,7 @@ enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, UNINITIALIZED = 3, NO_DEVICE = 10
 #define LATENCY_NS UINT64_C(3000)
 #define DURATION_NS UINT64_C(4000)
 
-struct fake_graph {
+struct CUgraph_st {
 	uint32_t id, count;
 	bool untraced;
 	struct {
@@ -27,9 +27,12 @@ struct fake_graph {
 		struct fake_work work;
 	} nodes[NODES];
 };
+struct CUgraphExec_st {
+	struct CUgraph_st graph;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct fake_context *primaries[DEVICES];
+static struct CUctx_st *primaries[DEVICES];
 static _Atomic uint32_t last_graph, last_event;
 static _Atomic uint64_t last_node, last_seq, next_address = UINT64_C(0x7f0000000000);
 static _Thread_local struct fake_work next_work;
@@ -60,7 +63,7 @@ static const char *device_name(void)
 
 /* ---- contexts and streams ---- */
 
-static void tell_stream(const struct fake_stream *s)
+static void tell_stream(const struct CUstream_st *s)
 {
 	struct fake_fact fact = { .type = FACT_STREAM, .device = s->context->device,
 				  .context = s->context->id, .stream = s->id, .number = s->flag };
@@ -68,9 +71,9 @@ static void tell_stream(const struct fake_stream *s)
 	fake_cuda_tell(&fact);
 }
 
-static struct fake_stream *stream_add(struct fake_context *c, uint32_t flag)
+static struct CUstream_st *stream_add(struct CUctx_st *c, uint32_t flag)
 {
-	struct fake_stream *s = calloc(1, sizeof(*s));
+	struct CUstream_st *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -85,7 +88,7 @@ static struct fake_stream *stream_add(struct fake_context *c, uint32_t flag)
 	return s;
 }
 
-static void announce(struct fake_context *c)
+static void announce(struct CUctx_st *c)
 {
 	struct fake_fact fact = { .type = FACT_CONTEXT, .device = c->device, .context = c->id,
 				  .stream = c->null.id };
@@ -97,9 +100,9 @@ static void announce(struct fake_context *c)
 		stream_add(c, 2);
 }
 
-struct fake_context *fake_cuda_primary(uint32_t device)
+struct CUctx_st *fake_cuda_primary(uint32_t device)
 {
-	struct fake_context *c, *made = NULL;
+	struct CUctx_st *c, *made = NULL;
 
 	if (device >= device_count())
 		return NULL;
@@ -122,9 +125,9 @@ struct fake_context *fake_cuda_primary(uint32_t device)
 	return c;
 }
 
-static struct fake_stream *stream_of(struct fake_stream *stream)
+static struct CUstream_st *stream_of(struct CUstream_st *stream)
 {
-	struct fake_context *c = stream ? NULL : fake_cuda_context();
+	struct CUctx_st *c = stream ? NULL : fake_cuda_context();
 
 	return stream ? stream : &c->null;
 }
@@ -132,7 +135,7 @@ static struct fake_stream *stream_of(struct fake_stream *stream)
 void fake_cuda_list(fake_watch watch)
 {
 	struct fake_fact fact = { .type = FACT_DEVICE, .name = device_name() };
-	struct fake_stream *s;
+	struct CUstream_st *s;
 	uint32_t i;
 
 	for (i = 0; i < device_count(); i++) {
@@ -140,7 +143,7 @@ void fake_cuda_list(fake_watch watch)
 		watch(&fact);
 	}
 	for (i = 0; i < DEVICES; i++) {
-		struct fake_context *c = primaries[i];
+		struct CUctx_st *c = primaries[i];
 
 		if (!c)
 			continue;
@@ -184,28 +187,28 @@ int cuDeviceGetName(char *name, int length, int device)
 	END(OK);
 }
 
-int cuDevicePrimaryCtxRetain(struct fake_context **context, int device)
+int cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
 {
 	BEGIN(386);
 	*context = device < 0 ? NULL : fake_cuda_primary((uint32_t)device);
 	END(*context ? OK : NO_DEVICE);
 }
 
-int cuCtxSetCurrent(struct fake_context *context)
+int cuCtxSetCurrent(struct CUctx_st *context)
 {
 	BEGIN(303);
 	fake_cuda_set_context(context);
 	END(OK);
 }
 
-int cuCtxGetCurrent(struct fake_context **context)
+int cuCtxGetCurrent(struct CUctx_st **context)
 {
 	BEGIN(304);
 	*context = fake_cuda_context();
 	END(OK);
 }
 
-int cuStreamCreate(struct fake_stream **stream, unsigned flags)
+int cuStreamCreate(struct CUstream_st **stream, unsigned flags)
 {
 	BEGIN(124);
 	*stream = fake_cuda_context() ? stream_add(fake_cuda_context(), flags ? 2 : 1) : NULL;
@@ -237,7 +240,7 @@ static void tell_sync(uint64_t begin_ns, unsigned type, uint32_t stream, uint32_
 	fake_cuda_tell(&fact);
 }
 
-int cuStreamSynchronize(struct fake_stream *stream)
+int cuStreamSynchronize(struct CUstream_st *stream)
 {
 	BEGIN(126);
 	stream = stream_of(stream);
@@ -246,7 +249,7 @@ int cuStreamSynchronize(struct fake_stream *stream)
 	END(OK);
 }
 
-int cuStreamQuery(struct fake_stream *stream)
+int cuStreamQuery(struct CUstream_st *stream)
 {
 	BEGIN(125);
 	END(stream_of(stream)->free_ns <= fake_cuda_now() ? OK : NOT_READY);
@@ -254,7 +257,7 @@ int cuStreamQuery(struct fake_stream *stream)
 
 int cuCtxSynchronize(void)
 {
-	struct fake_stream *s;
+	struct CUstream_st *s;
 	BEGIN(17);
 
 	for (s = &fake_cuda_context()->null; s; s = s->next)
@@ -263,7 +266,7 @@ int cuCtxSynchronize(void)
 	END(OK);
 }
 
-int cuEventCreate(struct fake_event **event, unsigned flags)
+int cuEventCreate(struct CUevent_st **event, unsigned flags)
 {
 	BEGIN(118);
 	*event = calloc(1, sizeof(**event));
@@ -272,7 +275,7 @@ int cuEventCreate(struct fake_event **event, unsigned flags)
 	END(*event ? OK : OUT_OF_MEMORY);
 }
 
-int cuEventRecord(struct fake_event *event, struct fake_stream *stream)
+int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 {
 	struct fake_fact fact = { .type = FACT_EVENT };
 	BEGIN(119);
@@ -287,13 +290,13 @@ int cuEventRecord(struct fake_event *event, struct fake_stream *stream)
 	END(OK);
 }
 
-int cuEventQuery(struct fake_event *event)
+int cuEventQuery(struct CUevent_st *event)
 {
 	BEGIN(120);
 	END(event->done_ns <= fake_cuda_now() ? OK : NOT_READY);
 }
 
-int cuEventSynchronize(struct fake_event *event)
+int cuEventSynchronize(struct CUevent_st *event)
 {
 	BEGIN(121);
 	wait_until(event->done_ns);
@@ -301,7 +304,7 @@ int cuEventSynchronize(struct fake_event *event)
 	END(OK);
 }
 
-int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *event, unsigned flags)
+int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags)
 {
 	BEGIN(295);
 	stream = stream_of(stream);
@@ -335,7 +338,7 @@ static void take_work(const struct fake_work *w, struct fake_fact *fact)
 	fact->local = w->local;
 }
 
-static void put_work(struct fake_stream *stream, const struct fake_work *w, struct fake_fact *fact)
+static void put_work(struct CUstream_st *stream, const struct fake_work *w, struct fake_fact *fact)
 {
 	uint64_t free_ns = stream->free_ns, begin, end;
 
@@ -354,7 +357,7 @@ static void put_work(struct fake_stream *stream, const struct fake_work *w, stru
 	fake_cuda_tell(fact);
 }
 
-void fake_cuda_work(struct fake_stream *stream, struct fake_fact *fact)
+void fake_cuda_work(struct CUstream_st *stream, struct fake_fact *fact)
 {
 	struct fake_work w = next_work;
 
@@ -363,7 +366,7 @@ void fake_cuda_work(struct fake_stream *stream, struct fake_fact *fact)
 }
 
 int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-		   unsigned by, unsigned bz, unsigned shared, struct fake_stream *stream,
+		   unsigned by, unsigned bz, unsigned shared, struct CUstream_st *stream,
 		   void **params, void **extra)
 {
 	struct fake_fact fact = { .type = FACT_KERNEL, .name = function, .grid = { gx, gy, gz },
@@ -374,7 +377,7 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 	END(OK);
 }
 
-static void copy(struct fake_stream *stream, unsigned kind, unsigned from, unsigned to,
+static void copy(struct CUstream_st *stream, unsigned kind, unsigned from, unsigned to,
 		 size_t bytes)
 {
 	struct fake_fact fact = { .type = FACT_COPY, .number = kind, .from = from, .to = to,
@@ -383,29 +386,29 @@ static void copy(struct fake_stream *stream, unsigned kind, unsigned from, unsig
 	fake_cuda_work(stream, &fact);
 }
 
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, struct fake_stream *stream)
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, struct CUstream_st *stream)
 {
 	BEGIN(277);
 	copy(stream, 1, 2, 3, bytes);
 	END(OK);
 }
 
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct fake_stream *stream)
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct CUstream_st *stream)
 {
 	BEGIN(279);
 	copy(stream, 2, 3, 1, bytes);
 	END(OK);
 }
 
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct fake_stream *stream)
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct CUstream_st *stream)
 {
 	BEGIN(281);
 	copy(stream, 8, 3, 3, bytes);
 	END(OK);
 }
 
-int cuMemcpyPeerAsync(uint64_t to, struct fake_context *to_context, uint64_t from,
-		      struct fake_context *from_context, size_t bytes, struct fake_stream *stream)
+int cuMemcpyPeerAsync(uint64_t to, struct CUctx_st *to_context, uint64_t from,
+		      struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream)
 {
 	struct fake_fact fact = { .type = FACT_PEER, .number = 10, .from = 3, .to = 3,
 				  .bytes = bytes, .async = true };
@@ -419,7 +422,7 @@ int cuMemcpyPeerAsync(uint64_t to, struct fake_context *to_context, uint64_t fro
 	END(OK);
 }
 
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct fake_stream *stream)
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct CUstream_st *stream)
 {
 	struct fake_fact fact = { .type = FACT_SET, .number = value, .to = 3, .bytes = bytes,
 				  .async = true };
@@ -458,7 +461,7 @@ int cuMemFree_v2(uint64_t address)
 	END(OK);
 }
 
-int cuMemAllocAsync(uint64_t *address, size_t bytes, struct fake_stream *stream)
+int cuMemAllocAsync(uint64_t *address, size_t bytes, struct CUstream_st *stream)
 {
 	BEGIN(598);
 	*address = atomic_fetch_add(&next_address, (bytes + 511) & ~UINT64_C(511));
@@ -466,7 +469,7 @@ int cuMemAllocAsync(uint64_t *address, size_t bytes, struct fake_stream *stream)
 	END(OK);
 }
 
-int cuMemFreeAsync(uint64_t address, struct fake_stream *stream)
+int cuMemFreeAsync(uint64_t address, struct CUstream_st *stream)
 {
 	BEGIN(600);
 	tell_memory(2, address, 0, stream_of(stream)->id, 0x5000);
@@ -475,7 +478,7 @@ int cuMemFreeAsync(uint64_t address, struct fake_stream *stream)
 
 /* ---- graphs ---- */
 
-int cuGraphCreate(struct fake_graph **graph, unsigned flags)
+int cuGraphCreate(struct CUgraph_st **graph, unsigned flags)
 {
 	BEGIN(501);
 	*graph = calloc(1, sizeof(**graph));
@@ -484,7 +487,7 @@ int cuGraphCreate(struct fake_graph **graph, unsigned flags)
 	END(*graph ? OK : OUT_OF_MEMORY);
 }
 
-void fake_cuda_node(struct fake_graph *graph, enum fake_fact_type type,
+void fake_cuda_node(struct CUgraph_st *graph, enum fake_fact_type type,
 		    const struct fake_work *work)
 {
 	uint64_t begin_ns = fake_cuda_enter(FAKE_DRIVER, 689);
@@ -497,19 +500,19 @@ void fake_cuda_node(struct fake_graph *graph, enum fake_fact_type type,
 	fake_cuda_leave(FAKE_DRIVER, 689, begin_ns, OK);
 }
 
-int cuGraphInstantiateWithFlags(struct fake_graph **exec, struct fake_graph *graph, uint64_t flags)
+int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph, uint64_t flags)
 {
 	BEGIN(643);
 	*exec = malloc(sizeof(**exec));
 	if (*exec) {
-		**exec = *graph;
-		(*exec)->id = ++last_graph;
-		(*exec)->untraced = !fake_cuda_is_traced();
+		(*exec)->graph = *graph;
+		(*exec)->graph.id = ++last_graph;
+		(*exec)->graph.untraced = !fake_cuda_is_traced();
 	}
 	END(*exec ? OK : OUT_OF_MEMORY);
 }
 
-static void launch_node(struct fake_graph *g, uint32_t i, struct fake_stream *stream)
+static void launch_node(struct CUgraph_st *g, uint32_t i, struct CUstream_st *stream)
 {
 	struct fake_fact fact = { .type = g->nodes[i].type, .graph = g->id,
 				  .node = g->nodes[i].id, .untraced = g->untraced,
@@ -524,9 +527,10 @@ static void launch_node(struct fake_graph *g, uint32_t i, struct fake_stream *st
 	put_work(stream, &g->nodes[i].work, &fact);
 }
 
-int cuGraphLaunch(struct fake_graph *exec, struct fake_stream *stream)
+int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
 {
-	struct fake_fact whole = { .type = FACT_GRAPH, .graph = exec->id };
+	struct CUgraph_st *g = &exec->graph;
+	struct fake_fact whole = { .type = FACT_GRAPH, .graph = g->id };
 	uint64_t now, i;
 	BEGIN(514);
 
@@ -534,15 +538,15 @@ int cuGraphLaunch(struct fake_graph *exec, struct fake_stream *stream)
 	now = fake_cuda_now() + LATENCY_NS;
 	whole.begin_ns = now > stream->free_ns ? now : stream->free_ns;
 	whole.end_ns = whole.begin_ns;
-	for (i = 0; i < exec->count; i++)
-		whole.end_ns += exec->nodes[i].work.duration_ns ?
-				exec->nodes[i].work.duration_ns : DURATION_NS;
+	for (i = 0; i < g->count; i++)
+		whole.end_ns += g->nodes[i].work.duration_ns ? g->nodes[i].work.duration_ns :
+							       DURATION_NS;
 	whole.stream = stream->id;
 	whole.context = stream->context->id;
 	whole.device = stream->context->device;
 	fake_cuda_tell(&whole);
-	for (i = 0; i < exec->count; i++)
-		launch_node(exec, (uint32_t)i, stream);
+	for (i = 0; i < g->count; i++)
+		launch_node(g, (uint32_t)i, stream);
 	END(OK);
 }
 

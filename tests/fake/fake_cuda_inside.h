@@ -7,18 +7,18 @@
 
 #include <stdatomic.h>
 
-struct fake_stream {
-	struct fake_stream *next;
+struct CUstream_st {
+	struct CUstream_st *next;
 	uint32_t id, flag;
 	_Atomic uint64_t free_ns; /* when its last work ends */
-	struct fake_context *context;
+	struct CUctx_st *context;
 };
-struct fake_context {
+struct CUctx_st {
 	uint32_t id, device;
 	_Atomic uint32_t streams; /* the id that the next one gets */
-	struct fake_stream null;  /* the default stream; the others follow it */
+	struct CUstream_st null;  /* the default stream; the others follow it */
 };
-struct fake_event {
+struct CUevent_st {
 	uint32_t id;
 	_Atomic uint64_t seq, done_ns;
 };
@@ -27,11 +27,11 @@ uint64_t fake_cuda_now(void);
 bool fake_cuda_ready(void);
 bool fake_cuda_is_traced(void);
 /* The calling thread's; made when there is none. */
-struct fake_context *fake_cuda_context(void);
-void fake_cuda_set_context(struct fake_context *context);
+struct CUctx_st *fake_cuda_context(void);
+void fake_cuda_set_context(struct CUctx_st *context);
 /* NULL: no such device. */
-struct fake_context *fake_cuda_primary(uint32_t device);
+struct CUctx_st *fake_cuda_primary(uint32_t device);
 /* Puts work on a stream; fills in its times, and what fake_cuda_next() said. */
-void fake_cuda_work(struct fake_stream *stream, struct fake_fact *fact);
+void fake_cuda_work(struct CUstream_st *stream, struct fake_fact *fact);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-static _Thread_local struct fake_context *current;
+static _Thread_local struct CUctx_st *current;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void initialize(void)
@@ -61,7 +61,7 @@ int cudaPeekAtLastError(void)
 	WRAP(11, 0);
 }
 
-int cudaStreamIsCapturing(struct fake_stream *stream, int *status)
+int cudaStreamIsCapturing(struct CUstream_st *stream, int *status)
 {
 	*status = 0;
 	WRAP(317, 0);
@@ -69,13 +69,13 @@ int cudaStreamIsCapturing(struct fake_stream *stream, int *status)
 
 int cudaLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		     unsigned by, unsigned bz, void **args, size_t shared,
-		     struct fake_stream *stream)
+		     struct CUstream_st *stream)
 {
 	WRAP(211, cuLaunchKernel(function, gx, gy, gz, bx, by, bz, (unsigned)shared, stream, args,
 				 NULL));
 }
 
-static int copy(void *to, const void *from, size_t bytes, int kind, struct fake_stream *stream)
+static int copy(void *to, const void *from, size_t bytes, int kind, struct CUstream_st *stream)
 {
 	switch (kind) {
 	case 1:
@@ -87,15 +87,15 @@ static int copy(void *to, const void *from, size_t bytes, int kind, struct fake_
 	}
 }
 
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct fake_stream *stream)
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, struct CUstream_st *stream)
 {
 	WRAP(41, copy(to, from, bytes, kind, stream));
 }
 
 static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes,
-		     struct fake_stream *stream)
+		     struct CUstream_st *stream)
 {
-	struct fake_context *t, *f;
+	struct CUctx_st *t, *f;
 
 	if (cuDevicePrimaryCtxRetain(&t, to_device) || cuDevicePrimaryCtxRetain(&f, from_device))
 		return 101;
@@ -103,12 +103,12 @@ static int copy_peer(void *to, int to_device, const void *from, int from_device,
 }
 
 int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-			struct fake_stream *stream)
+			struct CUstream_st *stream)
 {
 	WRAP(161, copy_peer(to, to_device, from, from_device, bytes, stream));
 }
 
-int cudaMemsetAsync(void *to, int value, size_t bytes, struct fake_stream *stream)
+int cudaMemsetAsync(void *to, int value, size_t bytes, struct CUstream_st *stream)
 {
 	WRAP(51, cuMemsetD8Async((uintptr_t)to, (unsigned char)value, bytes, stream));
 }
@@ -132,12 +132,12 @@ int cudaFree(void *address)
 	WRAP(22, cuMemFree_v2((uintptr_t)address));
 }
 
-int cudaStreamSynchronize(struct fake_stream *stream)
+int cudaStreamSynchronize(struct CUstream_st *stream)
 {
 	WRAP(131, cuStreamSynchronize(stream));
 }
 
-int cudaStreamQuery(struct fake_stream *stream)
+int cudaStreamQuery(struct CUstream_st *stream)
 {
 	WRAP(132, cuStreamQuery(stream));
 }
@@ -147,22 +147,22 @@ int cudaDeviceSynchronize(void)
 	WRAP(165, cuCtxSynchronize());
 }
 
-int cudaEventRecord(struct fake_event *event, struct fake_stream *stream)
+int cudaEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 {
 	WRAP(135, cuEventRecord(event, stream));
 }
 
-int cudaEventSynchronize(struct fake_event *event)
+int cudaEventSynchronize(struct CUevent_st *event)
 {
 	WRAP(137, cuEventSynchronize(event));
 }
 
-int cudaStreamWaitEvent(struct fake_stream *stream, struct fake_event *event, unsigned flags)
+int cudaStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags)
 {
 	WRAP(147, cuStreamWaitEvent(stream, event, flags));
 }
 
-int cudaGraphLaunch(struct fake_graph *exec, struct fake_stream *stream)
+int cudaGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
 {
 	WRAP(311, cuGraphLaunch(exec, stream));
 }

@@ -105,14 +105,14 @@ static void make_names(void)
 
 struct worker {
 	long number;
-	struct fake_stream *streams[64];
-	struct fake_event *event;
-	struct fake_graph *exec;
+	struct CUstream_st *streams[64];
+	struct CUevent_st *event;
+	struct CUgraphExec_st *exec;
 	struct timespec next;
 	unsigned long launches;
 };
 
-static struct fake_stream *stream(const struct worker *w, long i)
+static struct CUstream_st *stream(const struct worker *w, long i)
 {
 	return w->streams[i % o.streams];
 }
@@ -144,7 +144,7 @@ static void make_graph(struct worker *w)
 {
 	static const char *const names[] = { "graph_a", "graph_b", "graph_c" };
 	struct fake_work work = { .duration_ns = 2000 };
-	struct fake_graph *graph;
+	struct CUgraph_st *graph;
 	int i;
 
 	cuGraphCreate(&graph, 0);

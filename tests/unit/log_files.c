@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-	TRACKS = 7, NAMES = 40, SITES = 120, SHAPES = SITES / 2, SHAPE_KEYS = 5,
+	TRACKS = 7, NAMES = 40, SITES = 120, SHAPES = SITES / 2, SHAPE_KEYS = 6,
 	CEILING = 256 << 20,
 };
 
@@ -59,9 +59,10 @@ static void make_attrs(struct trace *t, uint64_t *state, struct attr *attrs, uin
 static uint32_t make_shape(struct trace *t, uint64_t *state, unsigned vary_max)
 {
 	struct attr fixed[SHAPE_KEYS], vary[SHAPE_KEYS];
-	struct shape shape = { fixed, vary, (uint32_t)below(state, SHAPE_KEYS),
-			       (uint32_t)below(state, vary_max + 1) };
+	struct shape shape = { .fixed = fixed, .vary = vary };
 
+	shape.fixed_count = (uint32_t)below(state, SHAPE_KEYS);
+	shape.vary_count = (uint32_t)below(state, vary_max + 1);
 	make_attrs(t, state, fixed, shape.fixed_count, "key", false);
 	make_attrs(t, state, vary, shape.vary_count, "number", true);
 	if (!shape.fixed_count && !shape.vary_count)
@@ -106,13 +107,11 @@ static void make_sites(struct trace *t, uint64_t *state, struct site *sites, uns
 	for (unsigned i = 0; i < shape_count; i++)
 		shapes[i] = make_shape(t, state, SHAPE_KEYS);
 	for (unsigned i = 0; i < count; i++) {
-		sites[i] = (struct site){
-			.track = tracks[below(state, TRACKS)],
-			.name = numbered(t, "event", below(state, NAMES)),
-			.shape = shapes[below(state, shape_count)],
-			.kind = (uint8_t)below(state, KIND_END),
-			.subkind = (uint8_t)below(state, 10),
-		};
+		sites[i].track = tracks[below(state, TRACKS)];
+		sites[i].name = numbered(t, "event", below(state, NAMES));
+		sites[i].shape = shapes[below(state, shape_count)];
+		sites[i].kind = (uint8_t)below(state, KIND_END);
+		sites[i].subkind = (uint8_t)below(state, 10);
 		trace_site(t, &sites[i], NULL);
 	}
 }
@@ -133,14 +132,27 @@ static void make_event(struct log_run *run, uint64_t *state, struct event *e,
 
 	*now += below(state, 4) * 1000;
 	*e = (struct event){
-		.begin_ns = *now + (below(state, 50) ? 0 : random_u64(state) >> 30),
+		.begin_ns = *now,
 		.track = site->track, .name = site->name, .shape = site->shape,
 		.kind = site->kind, .subkind = site->subkind,
-		.flags = below(state, 10) ? 0 : (uint8_t)below(state, 16),
-		.correlation = below(state, 3) ? *now / 1000 : random_u64(state) >> shift,
-		.bytes = random_u64(state) >> shift,
 	};
+	e->begin_ns += below(state, 50) ? 0 : random_u64(state) >> 30;
+	e->flags = below(state, 10) ? 0 : (uint8_t)below(state, 16);
+	e->correlation = below(state, 3) ? *now / 1000 : random_u64(state) >> shift;
+	e->bytes = random_u64(state) >> shift;
 	e->end_ns = e->begin_ns + (below(state, 4) ? below(state, 40) * 32 : random_u64(state) >> 30);
+}
+
+/* Numbers as recordings have them, for each way to code a column. */
+static uint64_t make_word(const struct event *e, uint64_t *state, uint32_t key, size_t i)
+{
+	switch (key) {
+	case 0: return i * 3;
+	case 1: return e->end_ns + below(state, 3) * 32;
+	case 2: return e->correlation + 7;
+	case 3: return e->shape * UINT64_C(0x1234567) + (below(state, 9) ? 0 : i);
+	default: return random_u64(state) >> below(state, 60);
+	}
 }
 
 bool log_run_make(struct log_run *run, uint64_t seed, size_t count, unsigned tables)
@@ -168,7 +180,7 @@ bool log_run_make(struct log_run *run, uint64_t seed, size_t count, unsigned tab
 		vary = trace_get_shape(run->trace, e->shape)->vary_count;
 		e->vary = vary ? word : NULL;
 		for (uint32_t k = 0; k < vary; k++)
-			*word++ = k ? random_u64(&state) >> below(&state, 60) : i * 3;
+			*word++ = make_word(e, &state, k, i);
 	}
 	qsort(run->events, count, sizeof(run->events[0]), compare);
 	for (size_t i = 0; i < count; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/events.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
@@ -8,6 +9,7 @@
 #include "schemas/records.h"
 #include "schemas/trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -357,5 +359,78 @@ void test_log_writer_ceiling(void)
 	CHECK_U64(log_writer_put(h.log, &e, 99, 0, &h.file, &err), ST_FORMAT);
 	CHECK_U64(log_writer_events(h.log), 0);
 	log_writer_free(h.log);
+	hand_release(&h);
+}
+
+/* Kernels as a training loop launches them: what DESIGN promises for a record, plain. */
+void test_log_bytes_per_kernel(void)
+{
+	enum { KERNELS = 100000, LOOP = 500 };
+	struct hand h;
+	struct trace *trace;
+	uint32_t sites[LOOP];
+	uint64_t events, state = 3, now = UINT64_C(1700000000000000000), correlation = 1000;
+	size_t before;
+
+	hand_open(&h);
+	for (uint32_t i = 0; i < LOOP; i++) {
+		struct site s = *trace_get_site(h.trace, h.site);
+		char name[32];
+
+		snprintf(name, sizeof(name), "kernel %u", i * 7 % 150);
+		s.name = text(h.trace, name);
+		s.kind = KIND_KERNEL;
+		sites[i] = trace_site(h.trace, &s, NULL);
+	}
+	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
+	before = h.file.len;
+	for (uint32_t i = 0; i < KERNELS; i++) {
+		uint64_t usual = 2000 + i % LOOP * i % LOOP * 11;
+		struct event e = { .track = h.track, .kind = KIND_KERNEL };
+
+		e.begin_ns = now + 800 + random_u64(&state) % 900;
+		e.end_ns = e.begin_ns + (usual + random_u64(&state) % (usual / 8)) / 32 * 32;
+		e.correlation = correlation += 1 + random_u64(&state) % 4;
+		now = e.end_ns;
+		CHECK_OK(log_writer_put(h.log, &e, sites[i % LOOP], 0, &h.file, NULL), NULL);
+	}
+	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
+	CHECK_F64((double)(h.file.len - before) / KERNELS, 6.0, 1.5); /* at most 7.5 */
+	trace = hand_close(&h, &events);
+	CHECK_U64(events, KERNELS);
+	trace_free(trace);
+	hand_release(&h);
+}
+
+/* More layouts than encoders have memory: blocks are small, and all is there. */
+void test_log_writer_many_layouts(void)
+{
+	enum { LAYOUTS = 40, EVENTS = 4000 };
+	struct hand h;
+	struct trace *trace;
+	uint32_t sites[LAYOUTS];
+	uint64_t events, word = 5;
+
+	hand_open(&h);
+	log_writer_free(h.log);
+	CHECK_OK(log_writer_new(&h.log, h.trace, 3 << 20, NULL), NULL);
+	for (uint32_t i = 0; i < LAYOUTS; i++) {
+		struct attr vary = { .key = 1 + i % 2, .type = ATTR_U64, .unit = (uint8_t)i };
+		struct shape shape = { .vary = &vary, .vary_count = 1 };
+		struct site s = *trace_get_site(h.trace, h.site);
+
+		s.shape = trace_shape(h.trace, &shape, NULL);
+		sites[i] = trace_site(h.trace, &s, NULL);
+	}
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		struct event e = { .begin_ns = 10 + i, .end_ns = 20 + i, .track = h.track,
+				   .kind = KIND_RANGE, .vary = &word };
+
+		CHECK_OK(log_writer_put(h.log, &e, sites[i / 7 % LAYOUTS], 0, &h.file, NULL), NULL);
+	}
+	trace = hand_close(&h, &events);
+	CHECK_U64(events, EVENTS);
+	CHECK_U64(trace_count(trace, TRACE_SHAPES), LAYOUTS);
+	trace_free(trace);
 	hand_release(&h);
 }

@@ -263,7 +263,8 @@ void test_name_short_wrapper(void)
 		{ "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<"
 		  "at::native::(anonymous namespace)::direct_copy_kernel_cuda("
 		  "at::TensorIteratorBase&)::{lambda()#2}::operator()() const::"
-		  "{lambda()#14}::operator()() const::{lambda(float)#1}>(at::TensorIteratorBase&, int)::{lambda(int)#1}>(int)", 58,
+		  "{lambda()#14}::operator()() const::{lambda(float)#1}>("
+		  "at::TensorIteratorBase&, int)::{lambda(int)#1}>(int)", 58,
 		  "direct_copy_kernel_cuda · elementwise_kernel" },
 		{ "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
 		  "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::"
@@ -276,7 +277,8 @@ void test_name_short_wrapper(void)
 		  "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4::Params)", 58,
 		  "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4" },
 		{ "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, "
-		  "void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)", 58,
+		  "void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>("
+		  "c10::BFloat16*, long)", 58,
 		  "fused_add_rms_norm_kernel<BFloat16, 8>" },
 		{ "void cudnn::ops::nchwToNhwcKernel<float, (cudnnKernelDataType_t)2, "
 		  "3ul>(int)", 58, "nchwToNhwcKernel<float, 2, 3>" },

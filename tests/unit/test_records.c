@@ -97,23 +97,54 @@ void test_records_words(void)
 #if defined(HAVE_CUPTI) && CUPTI_API_VERSION >= 130000
 
 /* A field that came with a later version has no member in older headers. */
-#if CUPTI_API_VERSION >= 130100
+#if CUPTI_API_VERSION >= 130400
+typedef CUpti_ActivityKernel13 struct_KERNEL;
+typedef CUpti_ActivityMemcpy7 struct_MEMCPY;
+typedef CUpti_ActivityMemset5 struct_MEMSET;
+#else
+#if CUPTI_API_VERSION >= 130300
+typedef CUpti_ActivityKernel12 struct_KERNEL;
+#elif CUPTI_API_VERSION >= 130100
 typedef CUpti_ActivityKernel11 struct_KERNEL;
-#define OFFSET_130100(record, offset, member) OFFSET_0(record, offset, member)
 #else
 typedef CUpti_ActivityKernel10 struct_KERNEL;
-#define OFFSET_130100(record, offset, member) true
 #endif
 typedef CUpti_ActivityMemcpy6 struct_MEMCPY;
-typedef CUpti_ActivityMemcpyPtoP4 struct_MEMCPY_PTOP;
 typedef CUpti_ActivityMemset4 struct_MEMSET;
+#endif
+#if CUPTI_API_VERSION >= 130500
+typedef CUpti_ActivityCudaEvent3 struct_CUDA_EVENT;
+#else
+typedef CUpti_ActivityCudaEvent2 struct_CUDA_EVENT;
+#endif
+#if CUPTI_API_VERSION >= 130100
+#define OFFSET_130100(record, offset, member) OFFSET_0(record, offset, member)
+#else
+#define OFFSET_130100(record, offset, member) true
+#endif
+#if CUPTI_API_VERSION >= 130300
+#define OFFSET_130300(record, offset, member) OFFSET_0(record, offset, member)
+#else
+#define OFFSET_130300(record, offset, member) true
+#endif
+#if CUPTI_API_VERSION >= 130400
+#define OFFSET_130400(record, offset, member) OFFSET_0(record, offset, member)
+#else
+#define OFFSET_130400(record, offset, member) true
+#endif
+#if CUPTI_API_VERSION >= 130500
+#define OFFSET_130500(record, offset, member) OFFSET_0(record, offset, member)
+#else
+#define OFFSET_130500(record, offset, member) true
+#endif
+typedef CUpti_ActivityMemcpyPtoP4 struct_MEMCPY_PTOP;
+typedef CUpti_ActivityMemDecompress struct_DECOMPRESS;
 typedef CUpti_ActivityGraphTrace2 struct_GRAPH;
 typedef CUpti_ActivityAPI struct_API;
 typedef CUpti_ActivityAPI struct_DRIVER;
 typedef CUpti_ActivitySynchronization2 struct_SYNC;
 typedef CUpti_ActivityJit2 struct_JIT;
 typedef CUpti_ActivityOverhead3 struct_OVERHEAD;
-typedef CUpti_ActivityCudaEvent2 struct_CUDA_EVENT;
 typedef CUpti_ActivityMemoryPool3 struct_MEMORY_POOL;
 typedef CUpti_ActivityMemory4 struct_DEVICE_ALLOC;
 typedef CUpti_ActivityMemory4 struct_DEVICE_FREE;
@@ -128,6 +159,9 @@ enum {
 #define SIZE_0(record, type, member) (sizeof(((struct_##record *)0)->member) == SIZE_##type)
 #define SIZE_130000(record, type, member) SIZE_0(record, type, member)
 #define SIZE_130100(record, type, member) true
+#define SIZE_130300(record, type, member) true
+#define SIZE_130400(record, type, member) true
+#define SIZE_130500(record, type, member) true
 
 void test_records_offsets(void)
 {

@@ -207,6 +207,38 @@ void test_chrome_one_call(void)
 	sink_run_release(&run);
 }
 
+/* Steps adjoin; in the doubles that readers compute with, none reaches into the next. */
+void test_chrome_steps(void)
+{
+	struct sink_run run;
+	double end = 0, begin_us = 7000000000123.0;
+	struct buf text;
+	const cJSON *e;
+	unsigned steps = 0;
+	cJSON *file;
+
+	sink_run_make(&run);
+	for (unsigned i = 0; i < 60; i++) {
+		struct event *step = run_event(&run, KIND_STEP, run_thread(&run, 1), NULL, 0, 0);
+
+		step->number = i;
+		step->begin_ns = (uint64_t)begin_us * 1000 + 1423 * i;
+		step->end_ns = step->begin_ns + 1423;
+	}
+	file = written(&run, false, &text);
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents")) {
+		if (strcmp(text_of(e, "ph"), "X") != 0)
+			continue;
+		CHECK(number_of(e, "ts") >= end);
+		end = number_of(e, "ts") + number_of(e, "dur");
+		steps++;
+	}
+	CHECK_U64(steps, 60);
+	cJSON_Delete(file);
+	buf_release(&text);
+	sink_run_release(&run);
+}
+
 void test_chrome_head(void)
 {
 	struct sink_run run;

@@ -124,6 +124,9 @@
 	X(source_log_wanted) \
 	X(source_log_broken_promise) \
 	X(source_log_overlap) \
+	X(sink_log_packs_kineto) \
+	X(log_bytes_per_kernel) \
+	X(log_writer_many_layouts) \
 	X(log_document_example) \
 	X(log_document_blocks) \
 	X(log_document_fields) \
@@ -237,6 +240,7 @@
 	X(json_text_numbers) \
 	X(chrome_native) \
 	X(chrome_one_call) \
+	X(chrome_steps) \
 	X(chrome_head) \
 	X(chrome_all_args) \
 	X(chrome_import) \
