@@ -2,7 +2,6 @@
 #include "collector/cupti_calls.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A star stands for any end; a suffix for per-thread streams ("_ptsz", "_ptds") never matters. */

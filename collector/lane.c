@@ -52,8 +52,24 @@ size_t lane_open_records(const struct lane *l, const struct lane_span *window,
 	return count;
 }
 
+void lane_tell_open(struct lane *l, const struct lane_span *window, lane_put_fn put, void *arg)
+{
+	struct nvtx_stack *nvtx = atomic_load_explicit(&l->nvtx, memory_order_acquire);
+	struct ring_record open[LANE_DEPTH + 1];
+	size_t count = lane_open_records(l, window, open), i;
+
+	for (i = 0; i < count; i++)
+		put(l, &open[i], NULL, arg);
+	if (nvtx)
+		nvtx_stack_tell(nvtx, l, window, put, arg);
+}
+
 void lane_clear(struct lane *l)
 {
+	struct nvtx_stack *nvtx = atomic_load_explicit(&l->nvtx, memory_order_acquire);
+
 	LANE_SET(l->depth, 0);
 	LANE_SET(l->step_open, false);
+	if (nvtx)
+		nvtx_stack_clear(nvtx);
 }

@@ -16,7 +16,7 @@
 #ifndef COLLECTOR_LANE_H
 #define COLLECTOR_LANE_H
 
-#include "collector/ring.h"
+#include "collector/nvtx_open.h"
 #include "collector/tick.h"
 #include "schemas/event.h"
 
@@ -47,6 +47,7 @@ struct lane {
 	_Atomic uint64_t step_begin, step_number;
 	struct lane_open open[LANE_DEPTH];
 	struct lane_total totals[LANE_TOTALS];
+	struct nvtx_stack *_Atomic nvtx; /* NULL until the thread pushes a range of NVTX */
 
 	/* Under the session's lock. */
 	struct lane *next;     /* all lanes; does not change */
@@ -72,6 +73,10 @@ struct lane *lane_new(size_t ring_bytes);
  */
 size_t lane_open_records(const struct lane *l, const struct lane_span *window,
 			 struct ring_record out[LANE_DEPTH + 1]);
+/* The same, ranges of NVTX too, one by one. */
+typedef void (*lane_put_fn)(struct lane *l, const struct ring_record *r, const void *tail,
+			    void *arg);
+void lane_tell_open(struct lane *l, const struct lane_span *window, lane_put_fn put, void *arg);
 /* Nothing is open; by the owner. */
 void lane_clear(struct lane *l);
 
@@ -100,7 +105,20 @@ static inline void lane_count(struct lane *l, uint32_t name, uint64_t ticks)
 	LANE_SET(t->ticks, LANE_GET(t->ticks) + ticks);
 }
 
-/* Ends what is open since `begin`, at `end`, in the window that the lane knows of. */
+/* In the window that the lane knows of. */
+static inline void lane_put_record(struct lane *l, struct ring_record *r, const void *tail)
+{
+	if (__builtin_expect(r->begin < l->window_begin, 0)) {
+		r->begin = l->window_begin;
+		r->flags |= EVENT_BEGAN_EARLIER;
+	}
+	if (r->more)
+		ring_put_tail(&l->ring, r, tail);
+	else
+		ring_put(&l->ring, r);
+}
+
+/* Ends what is open since `begin`, at `end`. */
 static inline void lane_put(struct lane *l, unsigned kind, uint64_t begin, uint64_t end,
 			    uint64_t word, uint64_t what)
 {
@@ -109,11 +127,7 @@ static inline void lane_put(struct lane *l, unsigned kind, uint64_t begin, uint6
 		.name = (uint32_t)what, .kind = (uint8_t)kind, .subkind = (uint8_t)(what >> 32),
 	};
 
-	if (__builtin_expect(begin < l->window_begin, 0)) {
-		r.begin = l->window_begin;
-		r.flags = EVENT_BEGAN_EARLIER;
-	}
-	ring_put(&l->ring, &r);
+	lane_put_record(l, &r, NULL);
 }
 
 /* The name of what was popped; 0: there was nothing, or it had none. */

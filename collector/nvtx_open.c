@@ -318,7 +318,7 @@ static void shorten(struct nvtx_draft *d)
 
 static struct started *claim(uint64_t serial)
 {
-	uint32_t first = (uint32_t)(serial >> 32) * 16, i, high;
+	uint32_t first = (uint32_t)(serial >> 32) * 16, high, end, i;
 	uint64_t there;
 
 	for (i = 0; i < NVTX_STARTED; i++) {
@@ -328,8 +328,8 @@ static struct started *claim(uint64_t serial)
 		if (OWN(s->id) || !atomic_compare_exchange_strong(&s->id, &there, BUSY))
 			continue;
 		high = OWN(started_high);
-		i = (uint32_t)(s - started) + 1;
-		while (high < i && !atomic_compare_exchange_weak(&started_high, &high, i))
+		end = (uint32_t)(s - started) + 1;
+		while (high < end && !atomic_compare_exchange_weak(&started_high, &high, end))
 			;
 		return s;
 	}

@@ -101,7 +101,8 @@ bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin);
  */
 bool nvtx_stack_pop(struct nvtx_stack *s, uint32_t domain, uint32_t level, uint64_t *begin);
 /* All that began before the window's end, as records of that window that never ended. */
-typedef void (*nvtx_put)(struct lane *l, const struct ring_record *r, const void *tail, void *arg);
+typedef void (*nvtx_put)(struct lane *l, const struct ring_record *r, const void *tail,
+			 void *arg); /* lane_put_fn */
 void nvtx_stack_tell(struct nvtx_stack *s, struct lane *l, const struct lane_span *window,
 		     nvtx_put put, void *arg);
 

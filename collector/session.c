@@ -2,6 +2,7 @@
 #include "collector/session.h"
 
 #include "collector/names.h"
+#include "collector/nvtx_names.h"
 #include "collector/writer.h"
 
 #include <pthread.h>
@@ -15,6 +16,7 @@ enum { CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
 _Atomic uint32_t session_word;
 _Atomic uint64_t session_step = NEVER;
 _Atomic uint32_t session_range;
+_Atomic uint64_t session_over;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key; /* its destructor tells that a thread ends */
@@ -86,6 +88,7 @@ static void window_changed(enum window_state before, enum window_state after, ui
 	} else if (before == WINDOW_RECORD) {
 		span = &s.spans[s.window % SPANS];
 		span->end = now > span->begin ? now : span->begin + 1;
+		atomic_store_explicit(&session_over, s.window, memory_order_release);
 		note_change(CHANGE_END, span->end);
 	} else {
 		note_change(CHANGE_CANCEL, now);
@@ -271,30 +274,25 @@ static uint64_t last_ended(void)
 }
 
 struct closing {
-	void (*put)(struct lane *l, const struct ring_record *r, void *arg);
+	lane_put_fn put;
 	void *arg;
 };
 
 static void close_windows(struct lane *l, uint64_t last, const struct closing *to)
 {
-	struct ring_record open[LANE_DEPTH + 1];
-	size_t count, i;
-
 	if (l->windows_closed + SPANS < last)
 		l->windows_closed = last - SPANS;
 	while (l->windows_closed < last) {
 		l->windows_closed++;
 		if (l->stale || l->dead)
 			continue;
-		count = lane_open_records(l, &s.spans[l->windows_closed % SPANS], open);
-		for (i = 0; i < count; i++)
-			to->put(l, &open[i], to->arg);
+		lane_tell_open(l, &s.spans[l->windows_closed % SPANS], to->put, to->arg);
 	}
 }
 
-static void put_in_ring(struct lane *l, const struct ring_record *r, void *arg)
+static void put_in_ring(struct lane *l, const struct ring_record *r, const void *tail, void *arg)
 {
-	ring_put(&l->ring, r);
+	ring_put_tail(&l->ring, r, tail);
 }
 
 static void catch_up(struct lane *l)
@@ -380,17 +378,14 @@ struct lane *session_lane(bool make)
 static void thread_ends(void *arg)
 {
 	struct lane *l = arg;
-	struct lane_span span = { .begin = l->window_begin, .end = tick_now() };
-	struct ring_record open[LANE_DEPTH + 1];
-	size_t count, i;
+	struct lane_span span = { .end = tick_now() };
 
 	pthread_mutex_lock(&lock);
 	lane_mine = NULL;
 	catch_up(l);
 	span.begin = l->window_begin;
-	count = l->records ? lane_open_records(l, &span, open) : 0;
-	for (i = 0; i < count; i++)
-		ring_put(&l->ring, &open[i]);
+	if (l->records)
+		lane_tell_open(l, &span, put_in_ring, NULL);
 	lane_clear(l);
 	l->dead = true;
 	if (s.step_lane == l)
@@ -401,9 +396,7 @@ static void thread_ends(void *arg)
 	pthread_mutex_unlock(&lock);
 }
 
-void session_close_lanes(uint64_t window,
-			 void (*put)(struct lane *l, const struct ring_record *r, void *arg),
-			 void *arg)
+void session_close_lanes(uint64_t window, lane_put_fn put, void *arg)
 {
 	struct closing to = { put, arg };
 	struct lane *l;
@@ -556,18 +549,21 @@ void session_exit(uint64_t limit_ns)
 void session_before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	nvtx_names_lock();
 	names_before_fork();
 }
 
 void session_forked_parent(void)
 {
 	names_after_fork();
+	nvtx_names_unlock();
 	pthread_mutex_unlock(&lock);
 }
 
 void session_forked_child(void)
 {
 	names_after_fork();
+	nvtx_names_unlock();
 	if (s.writer)
 		s.ancestors = s.writer;
 	s.writer = NULL;
@@ -584,6 +580,7 @@ void session_forked_child(void)
 	memset(s.base_count, 0, sizeof(s.base_count));
 	memset(s.base_ticks, 0, sizeof(s.base_ticks));
 	atomic_store_explicit(&session_word, 0, memory_order_relaxed);
+	atomic_store_explicit(&session_over, 0, memory_order_relaxed);
 	memset(&s.machine, 0, sizeof(s.machine));
 	if (s.ticks)
 		tick_forked();

@@ -82,6 +82,8 @@ struct session_change {
 };
 /* The oldest change that was not taken; false: none. */
 bool session_next_change(struct session_change *out);
+/* Windows that are over: it has moved when session_word has. */
+extern _Atomic uint64_t session_over HIDDEN;
 /* Begin and end of a window, in ticks; end 0: still open. */
 struct lane_span session_span(uint64_t window);
 /* When time alone will change something, CLOCK_REALTIME; UINT64_MAX: never. */
@@ -97,9 +99,7 @@ struct lane *session_lanes(void);
  * What was open in the windows up to `window` on lanes whose owner did not come by since: calls
  * put() for each record, under the lock, so it only notes them.
  */
-void session_close_lanes(uint64_t window,
-			 void (*put)(struct lane *l, const struct ring_record *r, void *arg),
-			 void *arg);
+void session_close_lanes(uint64_t window, lane_put_fn put, void *arg);
 
 /* Sums over all threads; for tacho_total(). */
 void session_total(uint32_t name, uint64_t *count, uint64_t *ticks);

@@ -44,6 +44,8 @@ struct watch_type {
 	unsigned (*drain)(struct writer *w, uint64_t now_ns);
 	/* Ours.  After the last drain of window number `window`: what is open in it is told. */
 	void (*close_window)(struct writer *w, uint64_t window);
+	/* Ours.  Its own clock now, in ns, for the log's anchors; 0: it does not answer. */
+	uint64_t (*clock)(void);
 	/* Ours.  When the watch wants to be called next, in ns from now; UINT64_MAX: no wish. */
 	uint64_t (*due)(uint64_t now_ns);
 	/* Theirs.  The child of a fork: forget everything, touch no library, write nothing. */

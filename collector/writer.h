@@ -45,6 +45,13 @@ uint32_t writer_name(struct writer *w, const char *text, size_t len);
 uint32_t writer_track(struct writer *w, const struct track *track);
 uint32_t writer_shape(struct writer *w, const struct shape *shape);
 uint32_t writer_site(struct writer *w, const struct site *site);
+/* device->process is set here. */
+uint32_t writer_device(struct writer *w, const struct device *device);
+/*
+ * What is known of the process beyond its row: an attribute of it, in this log and in later ones
+ * of this process until it is told again.  Needs no log.  `text` is copied.
+ */
+void writer_tell(struct writer *w, const char *key, const char *text, bool is_json);
 /* The track's own name came late, or was changed. */
 void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
 /* `row` need not hold what its site says. */

@@ -13,7 +13,13 @@
 
 #include <pthread.h>
 
-enum { WATCHES = 8 };
+enum { WATCHES = 8, TOLD = 24 };
+
+/* What watches know of the process. */
+struct told {
+	char *key, *text;
+	bool is_json;
+};
 
 struct writer {
 	const struct config *config;
@@ -38,6 +44,9 @@ struct writer {
 	uint32_t process;
 	struct process about;
 	uint64_t ignored;  /* calls, as far as told */
+	struct told told[TOLD];
+	size_t told_count;
+	bool told_more;    /* than the log has */
 	bool broken, full; /* no log can be had; no more fits in */
 	uint64_t flushed_ns;
 

@@ -2,13 +2,15 @@
 #include "collector/command.h"
 #include "collector/config.h"
 #include "collector/session.h"
+#include "collector/watch.h"
 #include "collector/writer_in.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCKS_MAX = 4 << 20 };
+enum { BLOCKS_MAX = 4 << 20, ANCHOR_TRIES = 3 };
 
 const struct config *writer_config(const struct writer *w)
 {
@@ -73,36 +75,64 @@ static void store_blocks(struct writer *w)
 
 /* ---- the log ---- */
 
-static uint32_t put_attrs(struct writer *w, const char *const *pairs, size_t count)
+static void put_attr(struct writer *w, struct shape *shape, struct attr *room, const char *key,
+		     const char *text, bool is_json)
 {
-	struct attr attrs[8];
-	struct shape shape = { .fixed = attrs };
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		if (!pairs[2 * i + 1] || !*pairs[2 * i + 1])
-			continue;
-		attrs[shape.fixed_count++] = (struct attr){
-			.key = writer_name(w, pairs[2 * i], strlen(pairs[2 * i])),
-			.type = ATTR_TEXT,
-			.bits = writer_name(w, pairs[2 * i + 1], strlen(pairs[2 * i + 1])),
-		};
-	}
-	return writer_shape(w, &shape);
+	if (!text || !*text)
+		return;
+	room[shape->fixed_count++] = (struct attr){
+		.key = writer_name(w, key, strlen(key)),
+		.type = is_json ? ATTR_JSON : ATTR_TEXT,
+		.bits = writer_name(w, text, strlen(text)),
+	};
 }
 
 static void put_about(struct writer *w)
 {
+	struct attr attrs[4 + TOLD];
+	struct shape shape = { .fixed = attrs };
 	char ignored[DECIMAL_MAX + 1];
-	const char *const about[] = {
-		"tacho_version", TACHO_VERSION, "tacho_clock", tick_name(),
-		"launcher", w->config->rank.launcher,
-		/* starts of what had begun, stops of what had not, samples outside a window */
-		"ignored_calls", w->ignored ? ignored : NULL,
-	};
+	size_t i;
 
 	snprintf(ignored, sizeof(ignored), "%llu", (unsigned long long)w->ignored);
-	w->about.shape = put_attrs(w, about, sizeof(about) / sizeof(about[0]) / 2);
+	put_attr(w, &shape, attrs, "tacho_version", TACHO_VERSION, false);
+	put_attr(w, &shape, attrs, "tacho_clock", tick_name(), false);
+	put_attr(w, &shape, attrs, "launcher", w->config->rank.launcher, false);
+	/* starts of what had begun, stops of what had not, samples outside a window */
+	put_attr(w, &shape, attrs, "ignored_calls", w->ignored ? ignored : NULL, false);
+	for (i = 0; i < w->told_count; i++)
+		put_attr(w, &shape, attrs, w->told[i].key, w->told[i].text, w->told[i].is_json);
+	w->about.shape = writer_shape(w, &shape);
+	w->told_more = false;
+}
+
+static struct told *find_told(struct writer *w, const char *key)
+{
+	struct told *t;
+
+	for (t = w->told; t < w->told + w->told_count; t++)
+		if (strcmp(t->key, key) == 0)
+			return t;
+	if (w->told_count == TOLD)
+		return NULL;
+	t->key = strdup(key);
+	t->text = NULL;
+	if (!t->key)
+		return NULL;
+	w->told_count++;
+	return t;
+}
+
+void writer_tell(struct writer *w, const char *key, const char *text, bool is_json)
+{
+	struct told *t = find_told(w, key);
+
+	if (!t || (t->text && strcmp(t->text, text) == 0))
+		return;
+	free(t->text);
+	t->text = strdup(text);
+	t->is_json = is_json;
+	w->told_more = true;
 }
 
 static void put_process(struct writer *w)
@@ -121,12 +151,36 @@ static void put_process(struct writer *w)
 	buf_release(&command);
 }
 
+/* The first watch that has a clock of its own. */
+static uint64_t watch_clock(const struct writer *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->watch_count; i++)
+		if (w->watches[i]->clock)
+			return w->watches[i]->clock();
+	return 0;
+}
+
+/* The narrowest of some readings of all clocks, one after the other. */
 void writer_put_anchor(struct writer *w)
 {
-	struct anchor a = { .process = w->process, .realtime_ns = tick_clock_ns(CLOCK_REALTIME),
-			    .monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC) };
+	struct anchor a = { .process = w->process }, best = { 0 };
+	uint64_t narrowest = UINT64_MAX, after;
+	int i;
 
-	trace_anchor(w->trace, &a, NULL);
+	for (i = 0; i < ANCHOR_TRIES; i++) {
+		a.monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC);
+		a.cupti_ns = watch_clock(w);
+		a.realtime_ns = tick_clock_ns(CLOCK_REALTIME);
+		after = tick_clock_ns(CLOCK_MONOTONIC);
+		if (after - a.monotonic_ns >= narrowest)
+			continue;
+		narrowest = after - a.monotonic_ns;
+		best = a;
+		best.monotonic_ns += narrowest / 2;
+	}
+	trace_anchor(w->trace, &best, NULL);
 }
 
 void writer_put_window(struct writer *w)
@@ -193,6 +247,10 @@ static bool log_open(struct writer *w)
 
 void writer_flush_log(struct writer *w, uint64_t now_ns)
 {
+	if (w->told_more) {
+		put_about(w);
+		trace_set_process(w->trace, w->process, &w->about);
+	}
 	log_writer_flush(w->log, &w->blocks, NULL);
 	store_blocks(w);
 	w->flushed_ns = now_ns;
@@ -232,6 +290,16 @@ uint32_t writer_track(struct writer *w, const struct track *track)
 		return 0;
 	row.process = w->process;
 	return trace_track(w->trace, &row, NULL);
+}
+
+uint32_t writer_device(struct writer *w, const struct device *device)
+{
+	struct device row = *device;
+
+	if (!log_open(w))
+		return 0;
+	row.process = w->process;
+	return trace_device(w->trace, &row, NULL);
 }
 
 uint32_t writer_shape(struct writer *w, const struct shape *shape)

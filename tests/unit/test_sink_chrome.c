@@ -211,7 +211,8 @@ void test_chrome_one_call(void)
 void test_chrome_steps(void)
 {
 	struct sink_run run;
-	double end = 0, begin_us = 7000000000123.0;
+	uint64_t state = 8, begin_ns = 7000000000123000u;
+	double end = 0;
 	struct buf text;
 	const cJSON *e;
 	unsigned steps = 0;
@@ -222,8 +223,9 @@ void test_chrome_steps(void)
 		struct event *step = run_event(&run, KIND_STEP, run_thread(&run, 1), NULL, 0, 0);
 
 		step->number = i;
-		step->begin_ns = (uint64_t)begin_us * 1000 + 1423 * i;
-		step->end_ns = step->begin_ns + 1423;
+		step->begin_ns = begin_ns;
+		begin_ns += 1000000 + random_u64(&state) % 1000000;
+		step->end_ns = begin_ns;
 	}
 	file = written(&run, false, &text);
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents")) {

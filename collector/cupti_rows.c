@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/cupti_rows.h"
+
+#include "collector/cupti_clock.h"
+#include "collector/cupti_join.h"
+#include "collector/cupti_names.h"
+#include "collector/cupti_plan.h"
+#include "collector/cupti_site.h"
+#include "collector/cupti_tables.h"
+#include "collector/writer.h"
+#include "schemas/hash.h"
+
+#include <stdlib.h>
+
+enum {
+	ROWS = 8192,
+	SLOTS = 4 * ROWS,
+	NO_ROW = 0, /* rows are numbered from 1 */
+};
+
+/* Left out on purpose; sites of the log are small numbers from 1. */
+#define SITE_UNWANTED UINT32_MAX
+#define SITE_NOISE (UINT32_MAX - 1)
+
+struct row {
+	uint64_t words[PLAN_WORDS]; /* of the record, masked */
+	uint32_t site;
+	uint32_t after; /* the row that followed it the last time */
+	uint16_t plan;
+};
+static struct {
+	const struct cupti_lib *lib;
+	struct row *rows; /* mapped when first used */
+	uint32_t count;
+	uint32_t slots[SLOTS];
+	uint64_t log; /* that the sites are of */
+	uint32_t last;
+	struct cupti_row_counts counts;
+} state;
+
+/* What one buffer brings with it. */
+struct run {
+	struct writer *w;
+	uint64_t completed_ns;
+	struct cupti_era era;
+	uint64_t lost[LOSS_END];
+	bool joins; /* some calls have an external id, or events wait for their call */
+};
+
+/* ---- rows that were seen before ---- */
+
+/* Two words at a time, in registers of 128 bits. */
+typedef uint64_t pair_of_words __attribute__((vector_size(16), aligned(8), may_alias));
+
+static inline bool row_is(const struct row *row, const struct cupti_plan *p, const uint8_t *record)
+{
+	const pair_of_words *r = (const pair_of_words *)(const void *)record;
+	const pair_of_words *mask = (const pair_of_words *)(const void *)p->mask;
+	const pair_of_words *words = (const pair_of_words *)(const void *)row->words;
+	pair_of_words differs = { 0, 0 };
+	unsigned i;
+
+	if (row->plan != p->index)
+		return false;
+	for (i = 0; i < p->words / 2u; i++)
+		differs |= (r[i] & mask[i]) ^ words[i];
+	return (differs[0] | differs[1]) == 0;
+}
+
+static uint64_t hash_of(const struct cupti_plan *p, const uint8_t *record)
+{
+	uint64_t hash = p->index;
+	unsigned i;
+
+	for (i = 0; i < p->words; i += 2)
+		hash = hash_fold(hash ^ (plan_word(record, 8 * i) & p->mask[i]) ^ HASH_A,
+				 (plan_word(record, 8 * i + 8) & p->mask[i + 1]) ^ HASH_B);
+	return hash;
+}
+
+static void rows_clear(void)
+{
+	state.count = 0;
+	state.last = NO_ROW;
+	memset(state.slots, 0, sizeof(state.slots));
+}
+
+static bool rows_ready(struct writer *w)
+{
+	if (!writer_ready(w))
+		return false;
+	if (!state.rows)
+		state.rows = calloc(ROWS + 1, sizeof(*state.rows));
+	if (state.log != writer_log(w))
+		rows_clear();
+	state.log = writer_log(w);
+	return state.rows != NULL;
+}
+
+static uint32_t site_of(struct run *r, const struct cupti_plan *p, const uint8_t *record)
+{
+	if (!p->wanted)
+		return SITE_UNWANTED;
+	if (cupti_site_is_noise(p, record))
+		return SITE_NOISE;
+	return cupti_site_make(r->w, p, record);
+}
+
+static uint32_t row_add(struct run *r, const struct cupti_plan *p, const uint8_t *record,
+			size_t slot)
+{
+	uint32_t site = site_of(r, p, record);
+	struct row *row;
+	unsigned i;
+
+	if (!site) /* a ceiling: not kept, so that it is tried again */
+		return NO_ROW;
+	if (state.count == ROWS) {
+		rows_clear();
+		slot = hash_of(p, record) % SLOTS;
+	}
+	row = &state.rows[++state.count];
+	row->site = site;
+	row->after = NO_ROW;
+	row->plan = p->index;
+	for (i = 0; i < p->words; i++)
+		row->words[i] = plan_word(record, 8 * i) & p->mask[i];
+	state.slots[slot] = state.count;
+	state.counts.made++;
+	return state.count;
+}
+
+static __attribute__((noinline)) uint32_t row_search(struct run *r, const struct cupti_plan *p,
+						     const uint8_t *record)
+{
+	size_t slot = hash_of(p, record) % SLOTS;
+
+	for (; state.slots[slot]; slot = (slot + 1) % SLOTS)
+		if (row_is(&state.rows[state.slots[slot]], p, record)) {
+			state.counts.searched++;
+			return state.slots[slot];
+		}
+	return row_add(r, p, record, slot);
+}
+
+static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
+				   const uint8_t *record)
+{
+	uint32_t guess = state.rows[state.last].after, found;
+
+	if (__builtin_expect(guess && row_is(&state.rows[guess], p, record), 1)) {
+		state.counts.guessed++;
+		found = guess;
+	} else {
+		found = row_search(r, p, record);
+	}
+	if (state.last && found && state.last <= state.count)
+		state.rows[state.last].after = found;
+	state.last = found;
+	return &state.rows[found];
+}
+
+/* ---- times ---- */
+
+static inline uint64_t told(struct run *r, uint64_t cupti_ns)
+{
+	return cupti_clock_tell(cupti_ns, r->completed_ns, &r->era);
+}
+
+/* False: the record has no times that can be used. */
+static inline bool tell_times(struct run *r, const struct cupti_plan *p, const uint8_t *record,
+			      struct event *e)
+{
+	uint64_t begin = plan_number(record, &p->begin);
+	uint64_t end = p->end.bytes ? plan_number(record, &p->end) : begin;
+
+	if (__builtin_expect(!begin || end < begin, 0))
+		return false;
+	e->begin_ns = told(r, begin);
+	e->end_ns = end == begin ? e->begin_ns : told(r, end);
+	return e->begin_ns && e->end_ns >= e->begin_ns;
+}
+
+static inline void read_vary(struct run *r, const struct cupti_plan *p, const uint8_t *record,
+			     uint64_t external, uint64_t *out)
+{
+	unsigned i;
+
+	for (i = 0; i < p->vary_count; i++) {
+		const struct plan_number *n = &p->vary[i];
+		uint64_t word = n->bytes ? plan_number(record, n) : external;
+
+		if (n->is_time && word)
+			word = told(r, word);
+		out[i] = word;
+	}
+}
+
+/* ---- records ---- */
+
+static void count_left_out(struct run *r, uint32_t site)
+{
+	if (site == SITE_NOISE)
+		state.counts.noise++;
+	else if (site == SITE_UNWANTED)
+		state.counts.unwanted++;
+	r->lost[site ? LOSS_CUT_OUT : LOSS_CEILING]++;
+}
+
+/* `begin_ns` is not 0 where the record has no time of its own but is known to be of that call. */
+static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t *record,
+		       uint64_t external, uint64_t begin_ns)
+{
+	uint64_t vary[PLAN_VARY];
+	struct event e = { .flags = p->flags, .vary = vary };
+	const struct row *row = row_find(r, p, record);
+	uint32_t site = row->site;
+
+	if (__builtin_expect(row == state.rows || site >= SITE_NOISE, 0)) {
+		count_left_out(r, row == state.rows ? 0 : site);
+		return;
+	}
+	if (begin_ns) {
+		e.begin_ns = e.end_ns = begin_ns;
+	} else if (!tell_times(r, p, record, &e)) {
+		r->lost[LOSS_NO_TIME]++;
+		return;
+	}
+	e.correlation = plan_number(record, &p->join);
+	e.bytes = plan_number(record, &p->amount);
+	read_vary(r, p, record, external, vary);
+	writer_put(r->w, &e, site);
+	state.counts.rows++;
+	state.counts.kernels += p->record->kind == KIND_KERNEL;
+}
+
+/* A CUDA event whose call was found. */
+static void put_joined(const uint8_t *record, uint64_t begin_ns, void *arg)
+{
+	const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
+
+	put_record(arg, cupti_plan_of(f, record, 0), record, 0, begin_ns);
+}
+
+static void put_call(struct run *r, const struct cupti_family *f, const uint8_t *record)
+{
+	uint64_t external = 0;
+	unsigned flavour = 0;
+
+	if (r->joins) {
+		const struct cupti_plan *p = f->plans[0];
+		uint32_t correlation = (uint32_t)plan_number(record, &p->join);
+		uint64_t begin = plan_number(record, &p->begin);
+
+		if (cupti_join_external(correlation, &external))
+			flavour = PLAN_EXTERNAL;
+		if (begin)
+			cupti_join_call(correlation, told(r, begin), put_joined, r);
+	}
+	put_record(r, cupti_plan_of(f, record, flavour), record, external, 0);
+}
+
+static void put_any(struct run *r, uint32_t kind, const uint8_t *record)
+{
+	const struct cupti_family *f = cupti_family_of(kind, record);
+
+	if (__builtin_expect(!f, 0)) {
+		state.counts.unknown++;
+		r->lost[LOSS_NO_PLACE]++;
+	} else if (f->flavours & PLAN_EXTERNAL) {
+		put_call(r, f, record);
+	} else if (kind != CUPTI_CUDA_EVENT || cupti_join_has_time(f, record)) {
+		put_record(r, cupti_plan_of(f, record, 0), record, 0, 0);
+	}
+}
+
+static uint32_t kind_of(const uint8_t *record)
+{
+	uint32_t kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	return kind;
+}
+
+static bool is_table(uint32_t kind)
+{
+	return kind == CUPTI_DEVICE || kind == CUPTI_CONTEXT || kind == CUPTI_STREAM;
+}
+
+void cupti_rows_tables(const struct pool_buffer *b)
+{
+	uint8_t *record = NULL;
+
+	if (!(b->marks & MARK_TABLES))
+		return;
+	while (state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
+		if (!is_table(kind_of(record)))
+			continue;
+		cupti_tables_take(state.lib, kind_of(record), record);
+		cupti_names_free(state.lib, kind_of(record), record);
+	}
+}
+
+/* Ids and events of the whole buffer first: records stand in any order. */
+static void note_joins(struct run *r, const struct pool_buffer *b)
+{
+	uint8_t *record = NULL;
+
+	if (!(b->marks & (MARK_EXTERNAL | MARK_EVENTS)))
+		return;
+	while (state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
+		const struct cupti_family *f;
+
+		if (kind_of(record) == CUPTI_EXTERNAL_CORRELATION)
+			r->lost[LOSS_NO_PLACE] += !cupti_join_note_external(record);
+		if (kind_of(record) != CUPTI_CUDA_EVENT)
+			continue;
+		f = cupti_family_of(CUPTI_CUDA_EVENT, record);
+		if (f && !cupti_join_has_time(f, record))
+			r->lost[LOSS_NO_TIME] += !cupti_join_note_event(f, record);
+	}
+}
+
+static void hand_over_losses(struct run *r)
+{
+	unsigned why;
+
+	state.counts.no_time += r->lost[LOSS_NO_TIME];
+	for (why = 1; why < LOSS_END; why++)
+		writer_lose(r->w, (enum loss)why, r->lost[why]);
+}
+
+void cupti_rows_put(struct writer *w, const struct pool_buffer *b)
+{
+	struct run r = { .w = w, .completed_ns = b->completed_ns };
+	uint8_t *record = NULL;
+	uint32_t kind;
+
+	if (!b->valid || !rows_ready(w))
+		return;
+	r.era = (struct cupti_era){ .first = UINT64_MAX, .last = UINT64_MAX };
+	note_joins(&r, b);
+	r.joins = cupti_join_any();
+	for (; state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK;
+	     state.counts.records++) {
+		kind = kind_of(record);
+		if (!is_table(kind) && kind != CUPTI_EXTERNAL_CORRELATION)
+			put_any(&r, kind, record);
+		if (kind == CUPTI_OVERHEAD)
+			cupti_names_free(state.lib, kind, record);
+	}
+	hand_over_losses(&r);
+}
+
+void cupti_rows_end(struct writer *w)
+{
+	uint64_t lost = cupti_join_end();
+
+	state.counts.no_time += lost;
+	writer_lose(w, LOSS_NO_TIME, lost);
+}
+
+void cupti_rows_open(const struct cupti_lib *lib)
+{
+	state.lib = lib;
+	rows_clear();
+}
+
+void cupti_rows_forget(void)
+{
+	rows_clear();
+	state.log = 0;
+	state.counts = (struct cupti_row_counts){ 0 };
+	cupti_join_forget();
+}
+
+const struct cupti_row_counts *cupti_row_counts(void)
+{
+	return &state.counts;
+}

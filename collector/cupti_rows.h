@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cupti_rows.h - completed buffers to rows of the log.
+ *
+ *	record --plan, mask--> a row seen before?  --no--> track, name, shape, site (slowly)
+ *	       \-------------> times, ids, numbers ------> writer_put()
+ *
+ * What repeats of a record is compared with a row that was seen before, first with the one that
+ * followed the last one the time before: a training loop says the same things in the same order.
+ *
+ * State is static; the writer's thread only.
+ */
+#ifndef COLLECTOR_CUPTI_ROWS_H
+#define COLLECTOR_CUPTI_ROWS_H
+
+#include "collector/cupti_lib.h"
+#include "collector/cupti_pool.h"
+
+struct writer;
+
+/* Once per library; plans, calls and clock are open. */
+void cupti_rows_open(const struct cupti_lib *lib);
+/* What waits for records that will not come any more is lost. */
+void cupti_rows_end(struct writer *w);
+/* Tables of a buffer, before the events of any: they say which device a wait was on. */
+void cupti_rows_tables(const struct pool_buffer *b);
+/* All else.  Records that cannot become rows are counted as losses. */
+void cupti_rows_put(struct writer *w, const struct pool_buffer *b);
+void cupti_rows_forget(void);
+
+/* Since open. */
+struct cupti_row_counts {
+	uint64_t records, rows, guessed, searched, made; /* of rows: how they were found */
+	uint64_t kernels, launches;                      /* a launch: a call with work of its own */
+	uint64_t no_time, unknown, unwanted, noise;
+};
+const struct cupti_row_counts *cupti_row_counts(void);
+
+#endif
