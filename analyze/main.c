@@ -267,11 +267,15 @@ static enum status print(struct tool *t, struct error *err)
 static enum status run(struct tool *t, char **operands, size_t count, struct error *err)
 {
 	enum status status, inputs;
+	size_t passed_over;
 
 	TRY(settle(t, err));
 	if (!count)
 		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
-	TRY(input_paths_find(&t->paths, operands, count, err));
+	TRY(source_paths_find(&t->paths, operands, count, scratch_folder(), &passed_over, err));
+	if (passed_over && !t->common.quiet)
+		fprintf(stderr, "tacho-analyze: passed over %zu JSON files that are no traces\n",
+			passed_over);
 	status = analyze(t, err);
 	inputs = t->outcomes ? judge(t) : ST_OK;
 	if (status != ST_OK && inputs == ST_OK)

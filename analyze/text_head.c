@@ -3,6 +3,7 @@
 #include "analyze/text_page.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,11 +114,11 @@ static void distrust(struct page *p, const char *word, const char *first, const 
 {
 	text_end(&p->text);
 	text_atf(&p->text, 0, TOKEN_WARN, "! %s", word);
-	text_at(&p->text, 14, TOKEN_WARN, first);
+	text_wrap(&p->text, 14, 14, TOKEN_WARN, first);
 	text_end(&p->text);
 	if (!second)
 		return;
-	text_at(&p->text, 14, TOKEN_WARN, second);
+	text_wrap(&p->text, 14, 14, TOKEN_WARN, second);
 	text_end(&p->text);
 }
 
@@ -221,6 +222,19 @@ void page_distrust(struct page *p)
 
 /* ---- trust ------------------------------------------------------------------------------ */
 
+/* Goes on at `column`, and on the next line where there is no room. */
+__attribute__((format(printf, 4, 5)))
+static unsigned say(struct page *p, unsigned column, enum token token, const char *fmt, ...)
+{
+	char words[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(words, sizeof(words), fmt, args);
+	va_end(args);
+	return text_wrap(&p->text, column, 14, token, words);
+}
+
 static unsigned put_launches(struct page *p)
 {
 	uint64_t work = page_sum(&p->trust, "gpu_events"), with = page_sum(&p->trust, "with_launch");
@@ -230,19 +244,19 @@ static unsigned put_launches(struct page *p)
 	unsigned column;
 
 	if (!work)
-		return text_at(&p->text, 14, TOKEN_TEXT, "no GPU event and so no launch to check");
+		return say(p, 14, TOKEN_TEXT, "no GPU event and so no launch to check");
 	if (with == work)
-		column = text_atf(&p->text, 14, TOKEN_TEXT, "all %s GPU events have their launch",
+		column = say(p, 14, TOKEN_TEXT, "all %s GPU events have their launch",
 				  count_text(a, work));
 	else
-		column = text_atf(&p->text, 14, TOKEN_TEXT, "%s of %s GPU events have their launch",
+		column = say(p, 14, TOKEN_TEXT, "%s of %s GPU events have their launch",
 				  count_text(a, with), count_text(b, work));
 	if (!calls || p->is_sampled)
 		return column;
 	if (!without)
-		return text_atf(&p->text, column, TOKEN_TEXT, " and all %s launches their event",
+		return say(p, column, TOKEN_TEXT, " and all %s launches their event",
 				count_text(a, calls));
-	return text_atf(&p->text, column, TOKEN_TEXT, ", %s of %s launches their event",
+	return say(p, column, TOKEN_TEXT, ", %s of %s launches their event",
 			count_text(a, calls - without), count_text(b, calls));
 }
 
@@ -277,10 +291,10 @@ static void put_absent(struct page *p, unsigned column)
 		if (view_cell(&p->ranks, i, "world_size").u64 > world)
 			world = view_cell(&p->ranks, i, "world_size").u64;
 	if (p->ranks.count > 1 && world > p->ranks.count)
-		text_atf(&p->text, column, TOKEN_DIM, " \xc2\xb7 %llu of the %llu ranks not given",
+		say(p, column, TOKEN_DIM, " \xc2\xb7 %llu of the %llu ranks not given",
 			 (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
 	else if (p->ranks.count == 1 && any_inferred(p))
-		text_at(&p->text, column, TOKEN_DIM, " \xc2\xb7 ~ inferred");
+		say(p, column, TOKEN_DIM, " \xc2\xb7 ~ inferred");
 }
 
 static void put_source(struct page *p)
@@ -292,17 +306,17 @@ static void put_source(struct page *p)
 	unsigned column;
 
 	if (all_true(&p->trust, "counts_losses")) {
-		column = text_atf(&p->text, 14, TOKEN_DIM, "%s, %s; the collector took %s ms",
+		column = say(p, 14, TOKEN_DIM, "%s, %s; the collector took %s ms",
 				  lost_records(p) ? "records were lost" : "no record was lost",
 				  all_true(&inputs, "whole") ? "the log was closed"
 							     : "the log was not closed",
 				  time_text(own, (double)page_sum(&windows, "own_ns"), &unit));
 	} else {
-		column = text_at(&p->text, 14, TOKEN_DIM,
+		column = say(p, 14, TOKEN_DIM, "%s",
 				 is_kineto ? "Kineto reports neither losses nor its own cost"
 					   : "losses and own cost are not in the file");
 		if (p->ranks.count == 1)
-			column = text_at(&p->text, column, TOKEN_DIM, ": host times may be high");
+			column = say(p, column, TOKEN_DIM, ": host times may be high");
 	}
 	put_absent(p, column);
 	text_end(&p->text);
@@ -327,8 +341,8 @@ static unsigned put_loss(struct page *p, unsigned column, const struct view *los
 	if (!strcmp(reason, "derived"))
 		return column;
 	if (column > 14)
-		column = text_at(&p->text, column, TOKEN_DIM, ", ");
-	return text_atf(&p->text, column, asked || moved ? TOKEN_DIM : TOKEN_WARN, "%s %s",
+		column = say(p, column, TOKEN_DIM, ", ");
+	return say(p, column, asked || moved ? TOKEN_DIM : TOKEN_WARN, "%s %s",
 			count_text(count, sum),
 			asked ? "cut out" : moved ? "moved to keep order" : reason);
 }
@@ -351,7 +365,7 @@ static void put_density(struct page *p, unsigned column)
 	size_t i;
 
 	for (i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
-		column = text_atf(&p->text, column, TOKEN_TEXT, "%s%s of %s%s",
+		column = say(p, column, TOKEN_TEXT, "%s%s of %s%s",
 				  i ? " and " : " \xc2\xb7 ",
 				  count_text(a, view_cell(&p->trust, i, "ids").u64),
 				  count_text(b, view_cell(&p->trust, i, "id_range").u64),

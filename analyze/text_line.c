@@ -83,6 +83,36 @@ unsigned text_at(struct text *t, unsigned column, enum token token, const char *
 	return column;
 }
 
+/* One word, the blanks before it included. */
+static size_t word_take(const char *words, char out[256])
+{
+	size_t len = strspn(words, " ");
+
+	len += strcspn(words + len, " ");
+	if (len > 255)
+		len = 255;
+	memcpy(out, words, len);
+	out[len] = '\0';
+	return len;
+}
+
+unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
+		   const char *words)
+{
+	char word[256];
+
+	while (*words) {
+		words += word_take(words, word);
+		if (column + text_width(word) <= t->width || column <= left) {
+			column = text_at(t, column, token, word);
+			continue;
+		}
+		text_end(t);
+		column = text_at(t, left, token, word + strspn(word, " "));
+	}
+	return column;
+}
+
 unsigned text_atf(struct text *t, unsigned column, enum token token, const char *fmt, ...)
 {
 	char words[512];

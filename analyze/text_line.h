@@ -36,6 +36,9 @@ void text_init(struct text *t, const struct format_request *how, struct buf *out
 unsigned text_at(struct text *t, unsigned column, enum token token, const char *words);
 unsigned text_atf(struct text *t, unsigned column, enum token token, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same, but a word that does not fit goes to column `left` of the next line. */
+unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
+		   const char *words);
 /* Ends before `end`. */
 void text_right(struct text *t, unsigned end, enum token token, const char *words);
 /* At most `width` columns; a longer one loses its middle, 3 : 2. */

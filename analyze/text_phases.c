@@ -230,9 +230,10 @@ static void put_sum(struct page *p, const struct layout *l, const struct phase_r
 		text_right(&p->text, l->busy_end, TOKEN_DIM, time_text(text, gpu_ns(sum), unit));
 		text_right(&p->text, l->idle_end, TOKEN_DIM,
 			   time_text(text, sum->gpu_ns[PART_DURING], unit));
-		text_atf(&p->text, l->gpu_bar, TOKEN_DIM, "%s = window / %llu",
-			 time_text(text, gpu_ns(sum) + sum->gpu_ns[PART_DURING], unit),
-			 (unsigned long long)p->steps);
+		if (l->bar >= 20)
+			text_atf(&p->text, l->gpu_bar, TOKEN_DIM, "%s = window / %llu",
+				 time_text(text, gpu_ns(sum) + sum->gpu_ns[PART_DURING], unit),
+				 (unsigned long long)p->steps);
 	}
 	text_end(&p->text);
 }

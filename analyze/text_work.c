@@ -106,12 +106,13 @@ static void put_titles(struct page *p, const struct layout *l, const struct view
 
 	text_end(&p->text);
 	text_at(&p->text, 0, TOKEN_BOLD, "KERNELS");
-	text_atf(&p->text, 14, TOKEN_DIM, "%s name%s, %s call%s; %s", count_text(names, v->count),
+	text_atf(&p->text, 14, TOKEN_DIM, "%s name%s, %s call%s%s", count_text(names, v->count),
 		 v->count == 1 ? "" : "s", count_text(calls, all.calls), all.calls == 1 ? "" : "s",
-		 p->has_steps ? "rows per step" : "in the window");
+		 l->name < 55 ? "" : p->has_steps ? "; rows per step" : "; in the window");
 	text_right(&p->text, l->calls_end, TOKEN_DIM, "calls");
 	text_right(&p->text, l->time_end, TOKEN_DIM, unit->name);
-	text_at(&p->text, l->share, TOKEN_DIM, "% of kernel time");
+	text_at(&p->text, l->share, TOKEN_DIM,
+		l->share + 16 <= p->text.width ? "% of kernel time" : "    %");
 	text_end(&p->text);
 }
 
@@ -226,7 +227,7 @@ static void put_copy(struct page *p, const struct copy_row *r, double share, boo
 	if (r->bytes)
 		column = text_atf(&p->text, column, TOKEN_DIM, ", %s",
 				  bytes_text(text, (double)r->bytes * share));
-	if (r->bytes && r->total_ns && strcmp(r->direction, "memset") != 0)
+	if (l.name >= 55 && r->bytes && r->total_ns && strcmp(r->direction, "memset") != 0)
 		text_atf(&p->text, column, TOKEN_DIM, " at %s GB/s",
 			 number_text(text, (double)r->bytes / (double)r->total_ns, 1));
 	put_calls(p, l.calls_end, TOKEN_TEXT, (double)r->count * share);

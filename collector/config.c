@@ -21,8 +21,11 @@ const struct option config_options[] = {
 	{ "ranks", 0, OPTION_TEXT, "LIST", "main, all, or 0,4-7", AT(ranks), "all" },
 	{ "sample", 0, OPTION_TEXT, "SPEC", "memory samples: 100ms, steps=10, both, or none",
 	  AT(sample), "100ms" },
-	{ "kinds", 0, OPTION_TEXT, "LIST", "range, step, mark, counter, or all", AT(kinds),
-	  "all" },
+	{ "kinds", 0, OPTION_TEXT, "LIST", "kernel, memcpy, memset, graph, sync, api, range, step, "
+	  "mark, counter, jit, overhead, or all; memory (allocations on a GPU) must be named",
+	  AT(kinds), "all" },
+	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto: by node "
+	  "until records are lost", AT(graphs), "auto" },
 	{ "max-disk", 0, OPTION_SIZE, "SIZE", "most bytes of a log; 0 is no limit", AT(max_disk),
 	  "16G" },
 	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when the disk has less left",
@@ -30,6 +33,12 @@ const struct option config_options[] = {
 	{ "memory", 0, OPTION_SIZE, "SIZE", "most memory of the recording", AT(memory), "128M" },
 	{ "buffer", 0, OPTION_SIZE, "SIZE", "ring of each thread that makes events", AT(buffer),
 	  "1M" },
+	{ "cupti-buffer", 0, OPTION_SIZE, "SIZE", "buffer of CUPTI, one or more for each thread",
+	  AT(cupti_buffer), "512K" },
+	{ "cupti-lib", 0, OPTION_TEXT, "FILE", "libcupti for a process that has none yet",
+	  AT(cupti_lib), "" },
+	{ "finalize", 0, OPTION_FLAG, NULL, "detach from CUDA after each window, where that is safe",
+	  AT(finalize), "no" },
 	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
 	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
 	  "no" },
@@ -67,6 +76,8 @@ enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *e
 		kind = kind_of_word(text, len);
 		if (len == 3 && !memcmp(text, "all", 3))
 			*mask = UINT32_MAX;
+		else if (len == 6 && !memcmp(text, "memory", 6))
+			*mask |= 1u << KIND_ALLOC | 1u << KIND_FREE;
 		else if (kind == KIND_UNKNOWN)
 			return fail(err, ST_USAGE, NOWHERE, "%.*s: no kind of event",
 				    (int)(len < 40 ? len : 40), text);
@@ -75,6 +86,27 @@ enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *e
 		if (!text[len])
 			return ST_OK;
 	}
+}
+
+static bool names_memory(const char *kinds)
+{
+	const char *at = strstr(kinds, "memory");
+
+	return at && (at == kinds || at[-1] == ',') && (at[6] == '\0' || at[6] == ',');
+}
+
+static enum status parse_graphs(const char *text, enum config_graphs *out, struct error *err)
+{
+	static const char *const words[] = { [GRAPHS_NODE] = "node", [GRAPHS_GRAPH] = "graph",
+					     [GRAPHS_AUTO] = "auto" };
+	unsigned i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i]) == 0) {
+			*out = (enum config_graphs)i;
+			return ST_OK;
+		}
+	return fail(err, ST_USAGE, NOWHERE, "%s: neither node nor graph nor auto", text);
 }
 
 void config_parse_devices(struct config *c, const char *text)
@@ -114,6 +146,8 @@ enum status config_check(struct config *c, struct error *err)
 	TRY(named(config_parse_sample(c->sample, &c->sample_ns, &c->sample_steps, &why), "sample",
 		  &why, err));
 	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
+	c->device_memory = names_memory(c->kinds);
+	TRY(named(parse_graphs(c->graphs, &c->graphs_level, &why), "graphs", &why, err));
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
 	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: neither auto nor monotonic",
@@ -122,6 +156,8 @@ enum status config_check(struct config *c, struct error *err)
 		return fail(err, ST_USAGE, NOWHERE, "--out: a folder has a name");
 	if (c->memory < (uint64_t)16 << 20)
 		return fail(err, ST_USAGE, NOWHERE, "--memory: at least 16M");
+	if (c->cupti_buffer < 65536 || c->cupti_buffer > (uint64_t)64 << 20)
+		return fail(err, ST_USAGE, NOWHERE, "--cupti-buffer: from 64K to 64M");
 	return ST_OK;
 }
 

@@ -16,16 +16,20 @@
 
 enum { CONFIG_DEVICES = 64, CONFIG_HOST = 64 };
 
+enum config_graphs { GRAPHS_NODE, GRAPHS_GRAPH, GRAPHS_AUTO };
+
 struct config {
 	/* As written: rows of config_options. */
-	const char *out, *window, *ranks, *sample, *kinds, *clock;
-	uint64_t max_disk, min_free, memory, buffer;
-	bool enabled, totals;
+	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib;
+	uint64_t max_disk, min_free, memory, buffer, cupti_buffer;
+	bool enabled, totals, finalize;
 
 	/* As understood, by config_check(). */
 	struct window_spec window_spec;
 	uint64_t sample_ns, sample_steps; /* 0: not by time, not by step */
 	uint32_t kinds_mask;              /* bit of enum kind */
+	bool device_memory;               /* its kind was named: "all" does not bring it */
+	enum config_graphs graphs_level;
 
 	/* What is around us, by config_read(). */
 	struct rank rank;
@@ -58,7 +62,7 @@ void config_export(const struct config *c,
 /* "50ms,steps=10", "none" */
 enum status config_parse_sample(const char *text, uint64_t *ns, uint64_t *steps,
 				struct error *err);
-/* "range,step" to a mask of enum kind; "all" */
+/* "range,step" to a mask of enum kind; "all"; "memory" is alloc and free */
 enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *err);
 /* CUDA_VISIBLE_DEVICES; NULL: unset. */
 void config_parse_devices(struct config *c, const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/cupti_join.h"
 
-enum { EXTERNALS = 8192, EVENTS = 4096, EVENT_TRIES = 16, EVENT_BYTES = PLAN_WORDS * 8 };
+enum { EXTERNALS = 8192, CALLS = 8192, EVENTS = 4096, EVENT_TRIES = 16, EVENT_BYTES = PLAN_WORDS * 8 };
 
 struct external {
 	uint64_t id;
@@ -12,16 +12,21 @@ struct waiting {
 	uint32_t correlation; /* 0: none */
 	_Alignas(8) uint8_t record[EVENT_BYTES];
 };
+struct call {
+	uint64_t begin_ns;
+	uint32_t correlation;
+};
 static struct {
 	struct external externals[EXTERNALS]; /* the newest of each place */
 	struct waiting events[EVENTS];
+	struct call calls[CALLS]; /* the newest of each place */
 	uint64_t event_count;
-	bool has_externals;
+	bool has_externals, has_events;
 } joins;
 
 bool cupti_join_any(void)
 {
-	return joins.has_externals || joins.event_count;
+	return joins.has_externals || joins.has_events;
 }
 
 bool cupti_join_note_external(const uint8_t *record)
@@ -58,12 +63,12 @@ bool cupti_join_has_time(const struct cupti_family *f, const uint8_t *record)
 
 bool cupti_join_note_event(const struct cupti_family *f, const uint8_t *record)
 {
-	const struct plan_number *n = &f->plans[0]->vary[0];
 	size_t size = f->size < EVENT_BYTES ? f->size : EVENT_BYTES, i;
-	uint32_t correlation = n->bytes ? (uint32_t)plan_number(record, n) : 0;
+	uint32_t correlation = (uint32_t)plan_word(record, f->correlation_at);
 	struct waiting *w = NULL;
 
-	if (!correlation)
+	joins.has_events = true;
+	if (!f->correlation_at || !correlation)
 		return false;
 	for (i = 0; i < EVENT_TRIES; i++) {
 		w = &joins.events[(correlation + i) % EVENTS];
@@ -77,11 +82,19 @@ bool cupti_join_note_event(const struct cupti_family *f, const uint8_t *record)
 	return i < EVENT_TRIES;
 }
 
+uint64_t cupti_join_known_call(uint32_t correlation)
+{
+	const struct call *c = &joins.calls[correlation % CALLS];
+
+	return correlation && c->correlation == correlation ? c->begin_ns : 0;
+}
+
 void cupti_join_call(uint32_t correlation, uint64_t begin_ns,
 		     void (*put)(const uint8_t *record, uint64_t begin_ns, void *arg), void *arg)
 {
 	size_t i;
 
+	joins.calls[correlation % CALLS] = (struct call){ begin_ns, correlation };
 	for (i = 0; i < EVENT_TRIES && joins.event_count && begin_ns && correlation; i++) {
 		struct waiting *w = &joins.events[(correlation + i) % EVENTS];
 

@@ -20,9 +20,11 @@ bool cupti_join_note_external(const uint8_t *record);
 bool cupti_join_external(uint32_t correlation, uint64_t *id);
 
 bool cupti_join_has_time(const struct cupti_family *f, const uint8_t *record);
-/* The record is copied.  False: it pushed another one out. */
+/* The record is copied, to wait; false: it pushed another one out. */
 bool cupti_join_note_event(const struct cupti_family *f, const uint8_t *record);
-/* put() for each that waits for this call. */
+/* The call came already, in a buffer that overtook this one: when it began; else 0. */
+uint64_t cupti_join_known_call(uint32_t correlation);
+/* A call came: put() for each that waits for it. */
 void cupti_join_call(uint32_t correlation, uint64_t begin_ns,
 		     void (*put)(const uint8_t *record, uint64_t begin_ns, void *arg), void *arg);
 /* Nobody waits any more; returns the events that did. */

@@ -186,6 +186,7 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 	f->completed_at = place_of(r, "completed", size);
 	f->end_at = place_of(r, "end", size);
 	f->node_at = place_of(r, "graph_node", size);
+	f->correlation_at = place_of(r, "correlation", size);
 	find_texts(f, r, size);
 	f->flavours = (uint8_t)((f->completed_at ? PLAN_COMPLETED : 0) |
 				(f->node_at ? PLAN_NODE : 0) |

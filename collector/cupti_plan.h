@@ -68,7 +68,7 @@ struct cupti_plan {
 
 struct cupti_family {
 	const struct cupti_plan *plans[PLAN_FLAVOURS]; /* all the same where flavours are */
-	uint16_t completed_at, end_at, node_at; /* 0: none */
+	uint16_t completed_at, end_at, node_at, correlation_at; /* 0: none */
 	uint16_t texts[PLAN_TEXTS];             /* where pointers to text stand; 0: none */
 	uint8_t flavours;                       /* what flavour() can come to */
 	uint16_t size;

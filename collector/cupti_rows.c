@@ -301,6 +301,22 @@ void cupti_rows_tables(const struct pool_buffer *b)
 	}
 }
 
+static void note_event(struct run *r, const uint8_t *record)
+{
+	const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
+	uint32_t correlation;
+	uint64_t begin_ns;
+
+	if (!f || cupti_join_has_time(f, record))
+		return;
+	correlation = (uint32_t)plan_word(record, f->correlation_at);
+	begin_ns = cupti_join_known_call(correlation);
+	if (begin_ns)
+		put_joined(record, begin_ns, r);
+	else
+		r->lost[LOSS_NO_TIME] += !cupti_join_note_event(f, record);
+}
+
 /* Ids and events of the whole buffer first: records stand in any order. */
 static void note_joins(struct run *r, const struct pool_buffer *b)
 {
@@ -309,15 +325,10 @@ static void note_joins(struct run *r, const struct pool_buffer *b)
 	if (!(b->marks & (MARK_EXTERNAL | MARK_EVENTS)))
 		return;
 	while (state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
-		const struct cupti_family *f;
-
 		if (kind_of(record) == CUPTI_EXTERNAL_CORRELATION)
 			r->lost[LOSS_NO_PLACE] += !cupti_join_note_external(record);
-		if (kind_of(record) != CUPTI_CUDA_EVENT)
-			continue;
-		f = cupti_family_of(CUPTI_CUDA_EVENT, record);
-		if (f && !cupti_join_has_time(f, record))
-			r->lost[LOSS_NO_TIME] += !cupti_join_note_event(f, record);
+		else if (kind_of(record) == CUPTI_CUDA_EVENT)
+			note_event(r, record);
 	}
 }
 

@@ -204,7 +204,7 @@ const char *nvtx_text_collective(const char *text, size_t len)
 
 /* ---- characters ---- */
 
-static size_t put_utf8(char out[4], uint32_t c)
+size_t nvtx_text_character(char out[4], uint32_t c)
 {
 	if (c < 0x80) {
 		out[0] = (char)c;
@@ -237,7 +237,7 @@ size_t nvtx_text_narrow(char *out, size_t room, const void *wide)
 	size_t len = 0, n;
 
 	for (; w && *w; w++, len += n) {
-		n = put_utf8(bytes, (uint32_t)*w);
+		n = nvtx_text_character(bytes, (uint32_t)*w);
 		if (n > room - len)
 			break;
 		memcpy(out + len, bytes, n);

@@ -11,6 +11,7 @@
 
 #include "schemas/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,7 @@ void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
  */
 struct input_paths {
 	char **paths;
+	bool *searched; /* of each path: it was found in a folder, not named by the user */
 	size_t count;
 };
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,

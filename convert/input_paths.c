@@ -22,6 +22,7 @@ static const char *const packed_ends[] = { "", ".gz", ".zst", ".xz", ".bz2", ".l
 struct walk {
 	struct buf texts;   /* paths, each with its NUL */
 	struct buf offsets; /* size_t into texts, one for each path */
+	struct buf searched; /* bool, one for each path */
 	struct buf path;    /* of the folder being read */
 };
 
@@ -50,18 +51,20 @@ static bool name_says_trace(const char *name)
 	return false;
 }
 
-static void put_path(struct walk *w, const char *path)
+static void put_path(struct walk *w, const char *path, bool searched)
 {
 	size_t offset = w->texts.len;
 
 	buf_put(&w->texts, path, strlen(path) + 1);
 	buf_put(&w->offsets, &offset, sizeof(offset));
+	buf_put(&w->searched, &searched, sizeof(searched));
 }
 
 static enum status walk_status(const struct walk *w, struct error *err)
 {
 	TRY(buf_status(&w->texts, err));
 	TRY(buf_status(&w->offsets, err));
+	TRY(buf_status(&w->searched, err));
 	return buf_status(&w->path, err);
 }
 
@@ -84,7 +87,7 @@ static enum status walk_name(struct walk *w, const char *name, unsigned depth, s
 		status = walk_folder(w, depth + 1, err);
 	} else if (name_says_trace(name) && stat(buf_text(&w->path), &st) == 0 &&
 		   !S_ISDIR(st.st_mode)) {
-		put_path(w, buf_text(&w->path));
+		put_path(w, buf_text(&w->path), true);
 		status = walk_status(w, err);
 	}
 	w->path.len = len;
@@ -122,7 +125,7 @@ static enum status find_operand(struct walk *w, const char *operand, struct erro
 	struct stat st;
 
 	if (stat(operand, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		put_path(w, operand); /* a fault is told when it is opened */
+		put_path(w, operand, false); /* a fault is told when it is opened */
 		return walk_status(w, err);
 	}
 	buf_clear(&w->path);
@@ -143,10 +146,13 @@ static enum status paths_make(struct input_paths *out, const struct walk *w, str
 	size_t list = count * sizeof(char *);
 	char *texts;
 
-	out->paths = malloc(list + w->texts.len + 1);
+	out->paths = malloc(list + count * sizeof(bool) + w->texts.len + 1);
 	if (!out->paths)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for %zu paths", count);
-	texts = (char *)out->paths + list;
+	out->searched = (bool *)((char *)out->paths + list);
+	if (count)
+		memcpy(out->searched, w->searched.data, count * sizeof(bool));
+	texts = (char *)(out->searched + count);
 	if (w->texts.len)
 		memcpy(texts, w->texts.data, w->texts.len);
 	for (i = 0; i < count; i++) {
@@ -169,6 +175,7 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 	*out = (struct input_paths){ 0 };
 	buf_init(&w.texts, PATHS_BYTES);
 	buf_init(&w.offsets, PATHS_BYTES);
+	buf_init(&w.searched, PATHS_BYTES);
 	buf_init(&w.path, PATHS_BYTES);
 	for (i = 0; i < count && status == ST_OK; i++)
 		status = find_operand(&w, operands[i], err);
@@ -176,6 +183,7 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 		status = paths_make(out, &w, err);
 	buf_release(&w.texts);
 	buf_release(&w.offsets);
+	buf_release(&w.searched);
 	buf_release(&w.path);
 	return status;
 }

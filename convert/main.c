@@ -470,8 +470,13 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 	uint64_t bytes = 0;
 	struct progress_ticker *ticker = NULL;
 	struct buf account;
-	enum status status = input_paths_find(&r->paths, operands, count, &err);
+	size_t passed_over = 0;
+	enum status status = source_paths_find(&r->paths, operands, count, r->budget.scratch,
+					       &passed_over, &err);
 
+	if (passed_over && !r->common.quiet)
+		fprintf(stderr, "tacho-convert: passed over %zu JSON files that are no traces\n",
+			passed_over);
 	if (!r->common.quiet && isatty(STDERR_FILENO))
 		ticker = progress_start(&(struct progress_hooks){look, show}, r);
 	if (status == ST_OK)

@@ -4,8 +4,9 @@
 #include "convert/input.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { HEAD_BYTES = 64 * 1024, SHOWN_BYTES = 16 };
+enum { HEAD_BYTES = 64 * 1024, SHOWN_BYTES = 16, CLAIM = 50 /* a bid that means it */ };
 
 static const struct source_type *const types[] = {
 #define X(name) &source_##name,
@@ -26,6 +27,12 @@ static const struct source_type *best_bidder(int bids[TYPES])
 		return NULL;
 	bids[best] = 0;
 	return types[best];
+}
+
+static void ask_bidders(int bids[TYPES], const uint8_t *head, size_t len)
+{
+	for (size_t i = 0; i < TYPES; i++)
+		bids[i] = types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
 }
 
 /* What stands there instead: as text where it is text, else in hexadecimal. */
@@ -54,14 +61,13 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 	enum status status, worst = ST_OK;
 	const uint8_t *head;
 	int bids[TYPES];
-	size_t len, i;
+	size_t len;
 
 	*out = NULL;
 	TRY(input_peek(in, HEAD_BYTES, &head, &len, err));
 	if (!len)
 		return fail(err, ST_FORMAT, 0, "the input is empty");
-	for (i = 0; i < TYPES; i++)
-		bids[i] = types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
+	ask_bidders(bids, head, len);
 	type = best_bidder(bids);
 	if (!type)
 		return refuse(head, len, err);
@@ -92,4 +98,48 @@ void source_close(struct source *s)
 {
 	if (s)
 		s->type->close(s);
+}
+
+/* Whether a file that was only found is one of ours.  A fault counts as a yes: it is told when the
+ * file is opened, and a log is never passed over. */
+static bool is_claimed(const char *path, const char *scratch)
+{
+	struct input *in = NULL;
+	const uint8_t *head;
+	bool claimed = strstr(path, ".tacho") != NULL;
+	int bids[TYPES];
+	size_t len;
+
+	if (claimed)
+		return true;
+	if (input_open(&in, path, scratch, NULL) != ST_OK ||
+	    input_peek(in, HEAD_BYTES, &head, &len, NULL) != ST_OK) {
+		input_close(in);
+		return true;
+	}
+	ask_bidders(bids, head, len);
+	for (size_t i = 0; i < TYPES; i++)
+		claimed = claimed || bids[i] >= CLAIM;
+	input_close(in);
+	return claimed;
+}
+
+enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
+			      const char *scratch, size_t *passed_over, struct error *err)
+{
+	size_t kept = 0;
+
+	TRY(input_paths_find(out, operands, count, err));
+	for (size_t i = 0; i < out->count; i++) {
+		if (out->searched[i] && !is_claimed(out->paths[i], scratch))
+			continue;
+		out->searched[kept] = out->searched[i];
+		out->paths[kept++] = out->paths[i];
+	}
+	*passed_over = out->count - kept;
+	out->count = kept;
+	if (kept)
+		return ST_OK;
+	return fail(err, ST_FORMAT, NOWHERE, "none of the %zu JSON files found is a trace",
+		    *passed_over);
 }

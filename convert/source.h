@@ -71,4 +71,13 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 enum status source_next(struct source *s, struct batch *out, struct error *err);
 void source_close(struct source *s); /* accepts NULL */
 
+/*
+ * input_paths_find(), and of what lies in a folder only files that some source claims: the folder
+ * of a run holds other JSON too.  *passed_over: how many it did not take.  ST_FORMAT when nothing
+ * is left of a folder.
+ */
+struct input_paths;
+enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
+			      const char *scratch, size_t *passed_over, struct error *err);
+
 #endif

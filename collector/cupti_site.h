@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cupti_site.h - the slow half of a row: track, name and shape of a record, as a site of the log.
+ *
+ * Copies, sets, waits and graph launches have no name of CUPTI's, and none is made up: their kind
+ * and their shape say all.  The writer's thread only.
+ */
+#ifndef COLLECTOR_CUPTI_SITE_H
+#define COLLECTOR_CUPTI_SITE_H
+
+#include "collector/cupti_plan.h"
+
+struct writer;
+
+/* The log is open.  0: a ceiling. */
+uint32_t cupti_site_make(struct writer *w, const struct cupti_plan *p, const uint8_t *record);
+/* A call that the table of cupti_calls.h leaves out. */
+bool cupti_site_is_noise(const struct cupti_plan *p, const uint8_t *record);
+
+#endif
