@@ -57,7 +57,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-clients bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-sizes check-clients bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -144,8 +144,11 @@ check-traces: all
 check-generated: all
 	$(Q)python3 tests/oracle/check_generated.py --bin $(B)
 
+check-sizes: all
+	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
+
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-traces \
-	check-generated
+	check-generated check-sizes
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 

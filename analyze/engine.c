@@ -329,7 +329,8 @@ static enum status conclude(struct engine *e, struct error *err)
 			    "no input could be read");
 	TRY(ranks_check(e, err));
 	if (!has_events(e))
-		return fail(err, ST_USAGE, NOWHERE, "the inputs hold nothing of what was asked for");
+		return fail(err, ST_USAGE, NOWHERE,
+			    "the inputs hold nothing of what was asked for");
 	return finish(e, err);
 }
 

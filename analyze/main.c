@@ -23,6 +23,7 @@
 extern char **environ;
 
 enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024, THREADS_MAX = 256 };
+#define PAGE_MAX ((size_t)4 << 30) /* of a report as text */
 
 struct tool {
 	struct analyze_options own;
@@ -309,7 +310,7 @@ int main(int argc, char **argv)
 	int operands = 0;
 
 	setlocale(LC_CTYPE, "");
-	buf_init(&t.page, SIZE_MAX / 2);
+	buf_init(&t.page, PAGE_MAX);
 	status = option_defaults(sets, &err);
 	if (status == ST_OK)
 		status = option_environment(sets, environ, &err);

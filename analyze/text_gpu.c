@@ -116,7 +116,10 @@ static void put_label(struct page *p, size_t gpu)
 }
 
 /* Ends of the columns. */
-enum { END_COMPUTE = 20, END_COMM = 41, END_COPY = 56, END_IDLE = 73, END_WINDOW = 85, END_SUM = 95 };
+enum {
+	END_COMPUTE = 20, END_COMM = 41, END_COPY = 56, END_IDLE = 73, END_WINDOW = 85,
+	END_SUM = 95,
+};
 
 static void put_titles(struct page *p, const struct time_unit *unit)
 {
@@ -220,7 +223,8 @@ void page_gpu_many(struct page *p)
 	if (count < p->gpus.count)
 		text_at(&p->text, 16, TOKEN_DIM, "least, median and worst not busy");
 	text_right(&p->text, p->text.width, TOKEN_DIM,
-		   p->ranks.count == 1 ? "100 % = window of the GPU" : "100 % = window of the rank");
+		   p->ranks.count == 1 ? "100 % = window of the GPU"
+				       : "100 % = window of the rank");
 	text_end(&p->text);
 	for (i = 0; i < count; i++) {
 		parts_of(&p->gpus, chosen[i], parts);

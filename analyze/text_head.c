@@ -36,7 +36,8 @@ static unsigned put_ranks(struct page *p)
 			return 0;
 		if (largest)
 			snprintf(of, sizeof(of), " of %llu", (unsigned long long)largest);
-		return text_atf(&p->text, 0, TOKEN_DIM, "rank %llu%s", (unsigned long long)rank, of);
+		return text_atf(&p->text, 0, TOKEN_DIM, "rank %llu%s", (unsigned long long)rank,
+				of);
 	}
 	if (largest)
 		snprintf(of, sizeof(of), " of %llu", (unsigned long long)largest);
@@ -188,7 +189,8 @@ static void distrust_cut(struct page *p)
 		return;
 	snprintf(line, sizeof(line), "%.80s.", error);
 	if (count > 1)
-		snprintf(line, sizeof(line), "%zu inputs end early, the first: %.50s.", count, error);
+		snprintf(line, sizeof(line), "%zu inputs end early, the first: %.50s.", count,
+			 error);
 	distrust(p, "CUT OFF", line, "All figures are of what could be read before that.");
 }
 
@@ -237,7 +239,8 @@ static unsigned say(struct page *p, unsigned column, enum token token, const cha
 
 static unsigned put_launches(struct page *p)
 {
-	uint64_t work = page_sum(&p->trust, "gpu_events"), with = page_sum(&p->trust, "with_launch");
+	uint64_t work = page_sum(&p->trust, "gpu_events");
+	uint64_t with = page_sum(&p->trust, "with_launch");
 	uint64_t calls = page_sum(&p->trust, "launches");
 	uint64_t without = page_sum(&p->trust, "without_gpu_event");
 	char a[NUMBER_TEXT], b[NUMBER_TEXT];
@@ -247,17 +250,17 @@ static unsigned put_launches(struct page *p)
 		return say(p, 14, TOKEN_TEXT, "no GPU event and so no launch to check");
 	if (with == work)
 		column = say(p, 14, TOKEN_TEXT, "all %s GPU events have their launch",
-				  count_text(a, work));
+			     count_text(a, work));
 	else
 		column = say(p, 14, TOKEN_TEXT, "%s of %s GPU events have their launch",
-				  count_text(a, with), count_text(b, work));
+			     count_text(a, with), count_text(b, work));
 	if (!calls || p->is_sampled)
 		return column;
 	if (!without)
 		return say(p, column, TOKEN_TEXT, " and all %s launches their event",
-				count_text(a, calls));
+			   count_text(a, calls));
 	return say(p, column, TOKEN_TEXT, ", %s of %s launches their event",
-			count_text(a, calls - without), count_text(b, calls));
+		   count_text(a, calls - without), count_text(b, calls));
 }
 
 static bool all_true(const struct view *v, const char *column)
@@ -292,7 +295,7 @@ static void put_absent(struct page *p, unsigned column)
 			world = view_cell(&p->ranks, i, "world_size").u64;
 	if (p->ranks.count > 1 && world > p->ranks.count)
 		say(p, column, TOKEN_DIM, " \xc2\xb7 %llu of the %llu ranks not given",
-			 (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
+		    (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
 	else if (p->ranks.count == 1 && any_inferred(p))
 		say(p, column, TOKEN_DIM, " \xc2\xb7 ~ inferred");
 }
@@ -307,14 +310,14 @@ static void put_source(struct page *p)
 
 	if (all_true(&p->trust, "counts_losses")) {
 		column = say(p, 14, TOKEN_DIM, "%s, %s; the collector took %s ms",
-				  lost_records(p) ? "records were lost" : "no record was lost",
-				  all_true(&inputs, "whole") ? "the log was closed"
-							     : "the log was not closed",
-				  time_text(own, (double)page_sum(&windows, "own_ns"), &unit));
+			     lost_records(p) ? "records were lost" : "no record was lost",
+			     all_true(&inputs, "whole") ? "the log was closed"
+							: "the log was not closed",
+			     time_text(own, (double)page_sum(&windows, "own_ns"), &unit));
 	} else {
 		column = say(p, 14, TOKEN_DIM, "%s",
-				 is_kineto ? "Kineto reports neither losses nor its own cost"
-					   : "losses and own cost are not in the file");
+			     is_kineto ? "Kineto reports neither losses nor its own cost"
+				       : "losses and own cost are not in the file");
 		if (p->ranks.count == 1)
 			column = say(p, column, TOKEN_DIM, ": host times may be high");
 	}
@@ -343,8 +346,8 @@ static unsigned put_loss(struct page *p, unsigned column, const struct view *los
 	if (column > 14)
 		column = say(p, column, TOKEN_DIM, ", ");
 	return say(p, column, asked || moved ? TOKEN_DIM : TOKEN_WARN, "%s %s",
-			count_text(count, sum),
-			asked ? "cut out" : moved ? "moved to keep order" : reason);
+		   count_text(count, sum),
+		   asked ? "cut out" : moved ? "moved to keep order" : reason);
 }
 
 static void put_losses(struct page *p)
@@ -366,10 +369,10 @@ static void put_density(struct page *p, unsigned column)
 
 	for (i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
 		column = say(p, column, TOKEN_TEXT, "%s%s of %s%s",
-				  i ? " and " : " \xc2\xb7 ",
-				  count_text(a, view_cell(&p->trust, i, "ids").u64),
-				  count_text(b, view_cell(&p->trust, i, "id_range").u64),
-				  i + 1 == p->trust.count || i ? " ids" : "");
+			     i ? " and " : " \xc2\xb7 ",
+			     count_text(a, view_cell(&p->trust, i, "ids").u64),
+			     count_text(b, view_cell(&p->trust, i, "id_range").u64),
+			     i + 1 == p->trust.count || i ? " ids" : "");
 }
 
 void page_trust(struct page *p)

@@ -52,7 +52,7 @@ void text_bar(struct text *t, unsigned column, enum token token, double cells);
 void text_end(struct text *t);
 unsigned text_width(const char *words); /* columns */
 
-/* The glyph of a class of GPU time: STRIP_GPU_LETTERS, and 'u' for time in which nothing was seen. */
+/* Of a class of GPU time: STRIP_GPU_LETTERS, and 'u' for time in which nothing was seen. */
 uint32_t glyph_of(char letter);
 enum token token_of(char letter);
 /* The token of a phase by its name. */

@@ -356,7 +356,8 @@ static void fold_annotations(struct phases *all, size_t ranks)
 
 static void put_two(struct page *p, const struct phases *all, const struct time_unit *unit)
 {
-	static const unsigned ms_end[] = { 42, 76 }, share_end[] = { 53, 87 }, bar_at[] = { 55, 89 };
+	static const unsigned ms_end[] = { 42, 76 }, share_end[] = { 53, 87 };
+	static const unsigned bar_at[] = { 55, 89 };
 	double parts[64], most = 0;
 	int tenths[2][64];
 	char text[NUMBER_TEXT];

@@ -188,7 +188,8 @@ static void put_gpu(struct page *p, const char *letters)
 	unsigned column = 14;
 
 	for (; *letters; letters++) {
-		char letter = p->is_sampled && (*letters == 'i' || *letters == 'l') ? 'u' : *letters;
+		bool unseen = p->is_sampled && (*letters == 'i' || *letters == 'l');
+		char letter = unseen ? 'u' : *letters;
 
 		column = text_fill(&p->text, column, 1, token_of(letter), glyph_of(letter));
 	}

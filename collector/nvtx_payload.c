@@ -18,6 +18,7 @@ enum {
 	KEY_MAX = 256, /* "outer.inner[3]" */
 	NESTED_MAX = 6,
 	SPREAD_MAX = 16, /* elements of an array that become fields */
+	FIELDS_MAX = 512,
 	NUMBERS_MAX = 64, /* entries whose number can be a length */
 	RAW_MAX = 64,    /* bytes without a schema */
 	TEXT_ROOM = 4096,
@@ -112,11 +113,15 @@ struct telling {
 	char key[KEY_MAX];
 	size_t key_len;
 	unsigned depth;
+	unsigned budget; /* fields that may still come: schemas can be nested in a ring */
 	bool is_message;
 };
 
 static void tell_field(struct telling *t, struct nvtx_field f)
 {
+	if (!t->budget)
+		return;
+	t->budget--;
 	f.key = t->key;
 	f.key_len = t->key_len;
 	f.is_message = t->is_message && f.type == ATTR_TEXT;
@@ -265,8 +270,8 @@ static void tell_enum(struct telling *t, const struct nvtx_schema_row *row, uint
 	buf_release(&out);
 }
 
-static void tell_schema(struct telling *t, const struct nvtx_schema_row *row, const uint8_t *p,
-			size_t size);
+static size_t tell_schema(struct telling *t, const struct nvtx_schema_row *row, const uint8_t *p,
+			  size_t size);
 
 static void tell_one(struct telling *t, const struct nvtx_unit *unit, const uint8_t *p,
 		     size_t size)
@@ -451,12 +456,17 @@ static void tell_entry(struct telling *t, const struct nvtx_entry_row *e, struct
 		return;
 	if (number < NUMBERS_MAX && unit.form <= NVTX_FORM_UNSIGNED)
 		b->numbers[number] = unsigned_at(p, unit.size);
+	if (unit.form == NVTX_FORM_SCHEMA && unit.row->is_dynamic) {
+		b->at += tell_schema(t, unit.row, p, b->size - b->at);
+		return;
+	}
 	tell_one(t, &unit, p, b->size - b->at);
 	b->at += unit.size;
 }
 
-static void tell_schema(struct telling *t, const struct nvtx_schema_row *row, const uint8_t *p,
-			size_t size)
+/* Returns the bytes that it took. */
+static size_t tell_schema(struct telling *t, const struct nvtx_schema_row *row, const uint8_t *p,
+			  size_t size)
 {
 	struct place b = { .bytes = p, .size = row->size && row->size < size ? row->size : size };
 	const struct nvtx_entry_row *e = nvtx_schema_entries(row);
@@ -466,9 +476,9 @@ static void tell_schema(struct telling *t, const struct nvtx_schema_row *row, co
 	uint32_t i;
 
 	if (t->depth == NESTED_MAX)
-		return;
+		return size;
 	t->depth++;
-	for (i = 0; i < row->count; i++) {
+	for (i = 0; i < row->count && t->budget; i++) {
 		unit = nvtx_unit_find(t->domain, e[i].type);
 		if (!row->is_dynamic)
 			b.at = e[i].offset;
@@ -489,12 +499,13 @@ static void tell_schema(struct telling *t, const struct nvtx_schema_row *row, co
 	t->is_message = false;
 	t->key_len = key_len;
 	t->depth--;
+	return b.at;
 }
 
 void nvtx_payload_tell(uint32_t domain, const struct nvtx_piece *p, const uint8_t *bytes,
 		       nvtx_tell tell, void *arg)
 {
-	struct telling t = { .domain = domain, .tell = tell, .arg = arg,
+	struct telling t = { .domain = domain, .tell = tell, .arg = arg, .budget = FIELDS_MAX,
 			     .extra = bytes_init(bytes + p->size, p->extra) };
 	struct nvtx_unit unit = nvtx_unit_find(domain, p->schema);
 

@@ -366,6 +366,8 @@ SHOWN CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, s
 SHOWN CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
 	NEEDS_DRIVER;
+	if (fake_is_inside()) /* the real one may well never return */
+		return fail_last(CUPTI_ERROR_INVALID_OPERATION);
 	if (OPTION(fail_flush))
 		return fail_last((int)OPTION(fail_flush));
 	pause_us(OPTION(flush_us));

@@ -89,7 +89,8 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	X(zero_every, 0, "each n-th piece of work has times 0") \
 	X(reverse_every, 0, "each n-th piece of work ends before it begins") \
 	X(hold, 0, "1: no work ends; records stay incomplete until it is 0 again") \
-	X(strange_every, 0, "each n-th record is followed by one of the newest kind") \
+	X(strange_every, 0, "each n-th record is followed by one of a kind that few know: " \
+			    "19, 55, 59, 60") \
 	/* clock */ \
 	X(clock_offset_ns, 0, "CUPTI's clock against CLOCK_REALTIME; change it to make a step") \
 	X(unsettled_ms, 0, "so long after the first Enable") \

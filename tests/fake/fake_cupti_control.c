@@ -199,6 +199,11 @@ SHOWN uint64_t fake_cupti_calls(const char *function)
 	return 0;
 }
 
+bool fake_is_inside(void)
+{
+	return place != PLACE_NONE;
+}
+
 void fake_place_enter(enum fake_place where)
 {
 	place = where;

@@ -35,7 +35,7 @@ void fake_put_record(unsigned kind, const void *record, size_t given,
 	fake_put(room.bytes, size, pending);
 	if (!fake_each(&strange_counter, OPTION(strange_every)))
 		return;
-	kind = fake_profile.newest_kind;
+	kind = fake_profile.strange_kind;
 	size = fake_profile.sizes[kind];
 	memset(room.bytes, NOISE, size);
 	memcpy(room.bytes, &kind, sizeof(uint32_t));

@@ -39,7 +39,7 @@ extern _Atomic int64_t fake_options[OPTION_COUNT];
 
 /* What one build is (fake_cupti_profile.c). */
 struct fake_profile {
-	uint32_t version, newest_kind;
+	uint32_t version, newest_kind, strange_kind;
 	uint32_t driver_names, runtime_names; /* callback ids below these have names */
 	uint32_t newest_result;
 	int no_driver;       /* what calls return without a driver */
@@ -60,6 +60,7 @@ void fake_called(const char *function);
 enum fake_place { PLACE_NONE, PLACE_REQUEST, PLACE_COMPLETE };
 void fake_place_enter(enum fake_place place);
 void fake_place_leave(void);
+bool fake_is_inside(void);
 /* CLOCK_REALTIME with the option's offset; or the client's callback. */
 uint64_t fake_now(void);
 uint64_t fake_realtime(void);

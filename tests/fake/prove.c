@@ -213,6 +213,7 @@ static int run_row(const char *build, const struct row *row)
 	}
 	find_all(library);
 	seen = calloc(SEEN, sizeof(*seen));
+	alarm(60);
 	row->run();
 	fflush(stdout);
 	/* CUPTI's thread goes on: no memory is taken from under it */

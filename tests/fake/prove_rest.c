@@ -70,7 +70,7 @@ void row_kinds_refused(void)
 void row_one_subscriber(void)
 {
 	CUpti_SubscriberHandle one, two;
-	CUpti_SubscriberParams params = { CUpti_SubscriberParams_STRUCT_SIZE };
+	CUpti_SubscriberParams params = { .structSize = CUpti_SubscriberParams_STRUCT_SIZE };
 	char name[64] = "";
 
 	CHECK_EQ(cupti.cuptiSubscribe(&one, NULL, NULL), 0);

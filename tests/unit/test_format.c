@@ -99,7 +99,8 @@ void test_format_lines(void)
 
 	buf_init(&out, 1 << 16);
 	/* what a terminal would obey is shown as what it is: nothing */
-	CHECK_STR(line_of(&out, &plain, 2.5), "a?[2J? b     1.5 \xe2\x96\x88\xe2\x96\x88\xe2\x96\x8c\n");
+	CHECK_STR(line_of(&out, &plain, 2.5),
+		  "a?[2J? b     1.5 \xe2\x96\x88\xe2\x96\x88\xe2\x96\x8c\n");
 	CHECK_STR(line_of(&out, &plain, 0.01), "a?[2J? b     1.5 \xe2\x96\x8f\n");
 	CHECK_STR(line_of(&out, &plain, 0), "a?[2J? b     1.5\n");
 	CHECK_STR(line_of(&out, &ascii, 2.6), "a?[2J? b     1.5 ###\n");
@@ -207,7 +208,8 @@ void test_format_page_fits(void)
 	for (how.width = 20; how.width <= 120; how.width++) {
 		buf_init(&out, 1 << 20);
 		CHECK_OK(format_text.write(&how, &out, NULL), NULL);
-		for (line = (char *)(uintptr_t)buf_text(&out); (end = strchr(line, '\n')); line = end + 1) {
+		for (line = (char *)(uintptr_t)buf_text(&out); (end = strchr(line, '\n'));
+		     line = end + 1) {
 			*end = '\0';
 			if (text_width(line) > (how.width < 100 ? how.width : 100))
 				widest = how.width;
@@ -357,7 +359,8 @@ void test_format_json_schema(void)
 	check_schema(schema, path);
 	unlink(path);
 	if (unit_traces()) {
-		snprintf(real, sizeof(real), "%s/kineto/job128_sampled_rank0.json.gz", unit_traces());
+		snprintf(real, sizeof(real), "%s/kineto/job128_sampled_rank0.json.gz",
+			 unit_traces());
 		check_schema(schema, real);
 	}
 	cJSON_Delete(schema);

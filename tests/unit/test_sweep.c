@@ -284,7 +284,8 @@ static unsigned compare_gpu(const struct world *w, const struct answer *a, struc
 		wrong += inside != a->is_set[gpu][t - ORIGIN];
 		if (!inside || !a->is_set[gpu][t - ORIGIN])
 			continue;
-		wrong += seg->part != (t < b.first ? PART_LEAD : t < b.last ? PART_SPAN : PART_TAIL);
+		wrong += seg->part != (t < b.first ? PART_LEAD : t < b.last ? PART_SPAN
+									  : PART_TAIL);
 		wrong += seg->busy != want.busy;
 		if (want.owner)
 			wrong += seg->name != want.owner->name || seg->kind != want.owner->kind;
