@@ -179,11 +179,13 @@ $(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(B)/flags | packages
 		$< $(READING) $(SCHEMAS) $(TOOLS_LIBS) -pthread
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
+		$(DESTDIR)$(PREFIX)/share/tacho
 	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/libtacho.so $(DESTDIR)$(PREFIX)/lib/libtacho.so.1
 	ln -sf libtacho.so.1 $(DESTDIR)$(PREFIX)/lib/libtacho.so
-	install -m 644 collector/tacho.h collector/tacho.py $(DESTDIR)$(PREFIX)/include
+	install -m 644 collector/tacho.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 collector/tacho.py $(DESTDIR)$(PREFIX)/share/tacho
 
 clean:
 	rm -rf build build-san build-tsan

@@ -280,7 +280,8 @@ enum token token_of_phase(const char *name)
 		enum token token;
 	} rows[] = {
 		{ "data", TOKEN_DATA }, { "forward", TOKEN_FORWARD },
-		{ "backward", TOKEN_BACKWARD }, { "optimizer", TOKEN_OPTIMIZER }, { "communication", TOKEN_COMM },
+		{ "backward", TOKEN_BACKWARD }, { "optimizer", TOKEN_OPTIMIZER },
+		{ "communication", TOKEN_COMM },
 		{ "checkpoint", TOKEN_ASIDE }, { "validation", TOKEN_ASIDE },
 	};
 	size_t i;

@@ -40,6 +40,7 @@ const struct option config_options[] = {
 	{ "finalize", 0, OPTION_FLAG, NULL, "detach from CUDA after each window, where that is safe",
 	  AT(finalize), "no" },
 	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
+	{ "nvtx", 0, OPTION_FLAG, NULL, "record ranges and marks of NVTX", AT(nvtx), "yes" },
 	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
 	  "no" },
 	{ "enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "no" },

@@ -22,7 +22,7 @@ struct config {
 	/* As written: rows of config_options. */
 	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib;
 	uint64_t max_disk, min_free, memory, buffer, cupti_buffer;
-	bool enabled, totals, finalize;
+	bool enabled, totals, finalize, nvtx;
 
 	/* As understood, by config_check(). */
 	struct window_spec window_spec;

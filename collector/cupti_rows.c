@@ -332,6 +332,17 @@ static void note_joins(struct run *r, const struct pool_buffer *b)
 	}
 }
 
+/* What holds tables only needs no log. */
+static bool has_events(const struct pool_buffer *b)
+{
+	uint8_t *record = NULL;
+
+	while (state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK)
+		if (!is_table(kind_of(record)))
+			return true;
+	return false;
+}
+
 static void hand_over_losses(struct run *r)
 {
 	unsigned why;
@@ -347,8 +358,10 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b)
 	uint8_t *record = NULL;
 	uint32_t kind;
 
-	if (!b->valid || !rows_ready(w))
+	if (!has_events(b) || !rows_ready(w)) {
+		cupti_names_drop(state.lib, b->bytes, b->valid);
 		return;
+	}
 	r.era = (struct cupti_era){ .first = UINT64_MAX, .last = UINT64_MAX };
 	note_joins(&r, b);
 	r.joins = cupti_join_any();

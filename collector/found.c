@@ -152,7 +152,8 @@ static void put_size(struct buf *out, uint64_t bytes)
 		buf_putf(out, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-void found_tell(const struct found *before, const struct found *after, const char *folder)
+void found_tell(const struct found *before, const struct found *after, const char *folder,
+		const char *note)
 {
 	struct sum sum = { 0 };
 	const char *first = NULL;
@@ -174,7 +175,7 @@ void found_tell(const struct found *before, const struct found *after, const cha
 	}
 	if (!sum.logs) {
 		fprintf(stderr, "tacho-record: no log was written: no window came, or the program "
-			"made no event\n");
+			"made no event%s\n", note);
 		return;
 	}
 	buf_init(&out, 65536);
@@ -186,6 +187,7 @@ void found_tell(const struct found *before, const struct found *after, const cha
 	buf_putf(&out, "%llu events, ", (unsigned long long)sum.events);
 	put_size(&out, sum.bytes);
 	put_losses(&out, &sum);
+	buf_put_text(&out, note);
 	fprintf(stderr, "%s\n", buf_text(&out));
 	buf_release(&out);
 }

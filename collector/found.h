@@ -19,7 +19,8 @@ void found_init(struct found *f);
 void found_release(struct found *f);
 /* The logs of this host in the folder; none where there is no folder. */
 void found_look(struct found *f, const char *folder, const char *host);
-/* To stderr: what is in `after` and not in `before`. */
-void found_tell(const struct found *before, const struct found *after, const char *folder);
+/* To stderr: what is in `after` and not in `before`; `note` ends the line. */
+void found_tell(const struct found *before, const struct found *after, const char *folder,
+		const char *note);
 
 #endif

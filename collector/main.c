@@ -236,6 +236,7 @@ static int doctor(const struct config *c, const char *library)
 					      "LD_PRELOAD", "LD_AUDIT" };
 	size_t i;
 
+	setenv("TACHO_CUPTI_LIB", c->cupti_lib, 1); /* the one option that the library looks at here */
 	say_library(library);
 	say_folder(c->out);
 	if (c->rank.rank != RANK_UNKNOWN)
@@ -265,6 +266,58 @@ static void set_variable(const char *name, const char *value, void *arg)
 	setenv(name, value, 1);
 }
 
+/* CUDA calls one library when it comes to life: ours, unless somebody was there before. */
+static void set_injection(const char *library)
+{
+	const char *said = getenv("CUDA_INJECTION64_PATH");
+	char text[PATH_MAX + 160];
+
+	if (!said || !*said || strcmp(said, library) == 0) {
+		setenv("CUDA_INJECTION64_PATH", library, 1);
+		return;
+	}
+	snprintf(text, sizeof(text), "CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
+		 "and work of the GPU may be recorded late or not at all", said);
+	complain(text);
+}
+
+/* NVTX too; what is to be said about it goes into the last line. */
+static void set_nvtx(const char *library, char *note, size_t cap)
+{
+	const char *said = getenv("NVTX_INJECTION64_PATH");
+
+	if (!said || !*said || strcmp(said, library) == 0)
+		setenv("NVTX_INJECTION64_PATH", library, 1);
+	else
+		snprintf(note, cap, "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
+			 said);
+}
+
+/* Where tacho.py lies, as built or as installed; behind all that the user has set. */
+static void set_python_path(const char *library)
+{
+	static const char *const places[] = { ".", "../share/tacho" };
+	const char *before = getenv("PYTHONPATH"), *end = strrchr(library, '/');
+	char folder[2 * PATH_MAX], path[2 * PATH_MAX + 16];
+	struct buf text;
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(folder, sizeof(folder), "%.*s/%s", (int)(end - library), library, places[i]);
+		snprintf(path, sizeof(path), "%s/tacho.py", folder);
+		if (is_file(path))
+			break;
+	}
+	if (i == sizeof(places) / sizeof(places[0]) || !realpath(folder, path))
+		return;
+	buf_init(&text, 1 << 20);
+	if (before && *before)
+		buf_putf(&text, "%s:", before);
+	buf_put_text(&text, path);
+	setenv("PYTHONPATH", buf_text(&text), 1);
+	buf_release(&text);
+}
+
 static void set_environment(struct config *c, const char *library)
 {
 	const char *before = getenv("LD_PRELOAD"), *said = getenv("TACHO_ENABLED");
@@ -273,12 +326,14 @@ static void set_environment(struct config *c, const char *library)
 	/* who switched it off for good is not overruled by the tool's being there */
 	c->enabled = c->enabled || !said || !*said;
 	config_export(c, set_variable, NULL);
+	set_injection(library);
 	buf_init(&preload, 1 << 20);
 	buf_put_text(&preload, library);
 	if (before && *before)
 		buf_putf(&preload, ":%s", before);
 	setenv("LD_PRELOAD", buf_text(&preload), 1);
 	buf_release(&preload);
+	set_python_path(library);
 }
 
 /* Returns whether the folder was made here. */
@@ -341,6 +396,7 @@ static int end_as(int status)
 static int record(struct config *c, const struct record *o, const char *library, char **command)
 {
 	struct found before, after;
+	char note[PATH_MAX + 100] = "";
 	bool made = prepare_folder(c->out);
 	int status;
 
@@ -348,6 +404,8 @@ static int record(struct config *c, const struct record *o, const char *library,
 	found_init(&after);
 	found_look(&before, c->out, c->host);
 	set_environment(c, library);
+	if (c->nvtx)
+		set_nvtx(library, note, sizeof(note));
 	fflush(stdout);
 	child = fork();
 	if (child == 0)
@@ -359,7 +417,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 	status = wait_for_command();
 	found_look(&after, c->out, c->host);
 	if (!o->quiet && !(WIFEXITED(status) && WEXITSTATUS(status) >= NOT_EXECUTABLE))
-		found_tell(&before, &after, c->out);
+		found_tell(&before, &after, c->out, note);
 	if (made)
 		rmdir(c->out); /* stays, if something is in it */
 	found_release(&before);

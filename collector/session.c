@@ -324,7 +324,7 @@ static struct lane *add_lane(void)
 	size_t bytes = ring_size(s.config->buffer);
 	struct lane *l;
 
-	if (s.ring_bytes + bytes > s.config->memory / 2)
+	if (s.ring_bytes + bytes > s.config->memory / 4)
 		bytes = 0; /* what this thread does is counted, and no more */
 	l = lane_new(bytes);
 	if (!l)
@@ -391,7 +391,7 @@ static void thread_ends(void *arg)
 	if (s.step_lane == l)
 		s.step_lane = NULL;
 	/* threads come and go faster than their rings are emptied */
-	if (s.writer && s.ring_bytes > s.config->memory / 4)
+	if (s.writer && s.ring_bytes > s.config->memory / 8)
 		writer_wake(s.writer);
 	pthread_mutex_unlock(&lock);
 }
@@ -541,6 +541,9 @@ void session_exit(uint64_t limit_ns)
 	if (s.config)
 		feed(&in, tick_now());
 	w = s.writer;
+	if (w) /* may be called again: a watch has its reasons to be the first at the exit */
+		s.ancestors = w;
+	s.writer = NULL;
 	pthread_mutex_unlock(&lock);
 	if (w)
 		writer_quit(w, limit_ns);

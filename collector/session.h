@@ -56,7 +56,7 @@ void session_sample(uint64_t now);
 bool session_flush(uint64_t limit_ns);
 /* The same, and if no window is open the log is closed. */
 bool session_close_log(uint64_t limit_ns);
-/* The process ends: the last window is closed, the log too.  At most `limit_ns`. */
+/* The process ends: the last window is closed, the log too.  At most `limit_ns`; once. */
 void session_exit(uint64_t limit_ns);
 
 /* pthread_atfork() */

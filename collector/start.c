@@ -5,6 +5,8 @@
 #include "collector/session.h"
 #include "collector/watch.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -35,6 +37,16 @@ static void forked_child(void)
 			(*watch)->forked();
 }
 
+/* NVTX loads its handler by this variable alone, also when we are in the process already. */
+static void handle_nvtx(void)
+{
+	char path[PATH_MAX];
+	Dl_info self;
+
+	if (config.nvtx && dladdr(&config, &self) && realpath(self.dli_fname, path))
+		setenv("NVTX_INJECTION64_PATH", path, 0);
+}
+
 static __attribute__((constructor)) void start(void)
 {
 	/* a wrong setting is told by tacho-record; the job is let run and let alone */
@@ -42,6 +54,8 @@ static __attribute__((constructor)) void start(void)
 	session_init(&config, watches);
 	if (config.forbidden)
 		return;
+	if (config.enabled)
+		handle_nvtx();
 	pthread_atfork(session_before_fork, session_forked_parent, forked_child);
 	atexit(at_exit);
 }

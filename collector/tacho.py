@@ -9,9 +9,10 @@
             loss = model(batch)
         tacho.counter("loss", float(loss))
 
-Copy this file anywhere, or set PYTHONPATH to it.  What is recorded, and when, is decided outside
-(tacho-record, TACHO_ variables) or by configure().  Without the library, or with TACHO_ENABLED=0,
-every function does nothing.  No function raises for a reason of ours.
+Under tacho-record this file is on the path; else copy it anywhere, or set PYTHONPATH to its folder.
+What is recorded, and when, is decided outside (tacho-record, TACHO_ variables) or by configure().
+Without the library, or with TACHO_ENABLED=0, every function does nothing.  No function raises for a
+reason of ours.
 """
 import ctypes
 import functools
@@ -84,7 +85,7 @@ def _places():
     if said:
         yield said
         return
-    for name in ("libtacho.so", "../build/libtacho.so", "../lib/libtacho.so.1"):
+    for name in ("libtacho.so", "../build/libtacho.so", "../../lib/libtacho.so.1"):
         path = os.path.join(here, name)
         if os.path.exists(path):
             yield path

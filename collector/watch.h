@@ -56,7 +56,7 @@ struct watch_type {
 	void (*doctor)(struct buf *out);
 };
 
-#define WATCH_LIST(X) X(api) X(memory)
+#define WATCH_LIST(X) X(api) X(nvtx) X(memory) X(cupti)
 #define X(name) extern const struct watch_type watch_##name;
 WATCH_LIST(X)
 #undef X

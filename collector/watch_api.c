@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rings of the program's threads to rows: what api.c put there. */
+#include "collector/comm.h"
 #include "collector/names.h"
+#include "collector/nvtx_names.h"
+#include "collector/nvtx_rows.h"
 #include "collector/session.h"
 #include "collector/watch.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"
 #include "schemas/hash.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Of what a row costs on the program's thread besides reading the clock. */
 #define RECORD_COST_NS 5.0
@@ -24,6 +24,7 @@ struct known_site {
 };
 static struct {
 	uint64_t log;
+	uint32_t ids;                     /* the largest that is known */
 	uint32_t names[NAMES_MAX + 1];    /* ours to the log's */
 	uint32_t counters[NAMES_MAX + 1]; /* tracks, by name */
 	struct known_site sites[SITES];
@@ -32,10 +33,17 @@ static struct {
 /* There is a log to put rows into, and what is known is of that log. */
 static bool is_ready(struct writer *w)
 {
+	size_t ids;
+
 	if (!writer_ready(w))
 		return false;
-	if (known.log != writer_log(w))
-		memset(&known, 0, sizeof(known));
+	if (known.log != writer_log(w)) {
+		ids = known.ids + 1; /* no more of the tables was touched */
+		memset(known.names, 0, ids * sizeof(known.names[0]));
+		memset(known.counters, 0, ids * sizeof(known.counters[0]));
+		memset(known.sites, 0, sizeof(known.sites));
+		known.ids = 0;
+	}
 	known.log = writer_log(w);
 	return true;
 }
@@ -50,6 +58,7 @@ static uint32_t name_of(struct writer *w, uint32_t id)
 	if (!known.names[id]) {
 		text = name_text(id, &len);
 		known.names[id] = writer_name(w, text, len);
+		known.ids = id > known.ids ? id : known.ids;
 	}
 	return known.names[id];
 }
@@ -57,20 +66,18 @@ static uint32_t name_of(struct writer *w, uint32_t id)
 /* As it is now: names are often given after the first event.  A thread that is gone had one. */
 static uint32_t thread_name(struct writer *w, const struct lane *l)
 {
-	char path[64], text[32];
-	ssize_t n = 0;
-	int fd;
+	uint32_t name = nvtx_thing_name(NVTX_THREAD, l->tid);
+	char comm[COMM_MAX];
+	const char *text;
+	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", l->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text));
-		close(fd);
+	if (name) {
+		text = name_text(name, &len);
+		return writer_name(w, text, len);
 	}
-	while (n > 0 && text[n - 1] == '\n')
-		n--;
-	if (n > 0)
-		return writer_name(w, text, (size_t)n);
+	len = comm_read(l->tid, comm);
+	if (len)
+		return writer_name(w, comm, len);
 	return writer_name(w, l->thread_name, strnlen(l->thread_name, sizeof(l->thread_name)));
 }
 
@@ -122,12 +129,15 @@ static uint32_t site_of(struct writer *w, struct lane *l, const struct ring_reco
 	return k->site;
 }
 
-static void put_record(struct writer *w, struct lane *l, const struct ring_record *r)
+static void put_record(struct writer *w, struct lane *l, const struct ring_record *r,
+		       const uint8_t *tail)
 {
 	struct event e = { .begin_ns = tick_to_ns(r->begin), .flags = r->flags };
 
-	if (!writer_wants(w, r->kind))
+	if (r->flags & RING_NVTX) {
+		nvtx_rows_put(w, thread_track(w, l), l->tid, r, tail);
 		return;
+	}
 	e.end_ns = r->end ? tick_to_ns(r->end) : e.begin_ns;
 	if (e.end_ns < e.begin_ns)
 		e.end_ns = e.begin_ns;
@@ -140,14 +150,18 @@ static void put_record(struct writer *w, struct lane *l, const struct ring_recor
 
 static unsigned drain_lane(struct writer *w, struct lane *l, uint64_t count)
 {
+	_Alignas(8) uint8_t tail[RING_TAIL_MAX];
 	uint64_t i, clocks = 0;
 	unsigned full;
 
-	for (i = 0; i < count && is_ready(w); i++) {
+	for (i = 0; i < count && is_ready(w); i += 1u + ring_at(&l->ring, i)->more) {
 		const struct ring_record *r = ring_at(&l->ring, i);
 
-		put_record(w, l, r);
 		clocks += r->kind == KIND_RANGE ? 2 : 1;
+		if (!writer_wants(w, r->kind))
+			continue;
+		ring_tail(&l->ring, i, tail);
+		put_record(w, l, r, tail);
 	}
 	full = l->ring.records ? (unsigned)(count * 100 / (l->ring.mask + 1)) : 0;
 	ring_take(&l->ring, count);
@@ -178,14 +192,17 @@ static unsigned api_drain(struct writer *w, uint64_t now_ns)
 /* Under the session's lock: only noted. */
 struct late {
 	struct lane *lane;
-	struct ring_record record;
+	struct ring_record record; /* and its tail behind it */
 };
 
-static void note_late(struct lane *l, const struct ring_record *r, void *arg)
+static void note_late(struct lane *l, const struct ring_record *r, const void *tail, void *arg)
 {
 	struct late late = { l, *r };
 
-	buf_put((struct buf *)arg, &late, sizeof(late));
+	if (!buf_reserve(arg, sizeof(late) + r->more * sizeof(*r)))
+		return;
+	buf_put(arg, &late, sizeof(late));
+	buf_put(arg, tail, r->more * sizeof(*r));
 }
 
 static void api_close_window(struct writer *w, uint64_t window)
@@ -196,9 +213,11 @@ static void api_close_window(struct writer *w, uint64_t window)
 
 	buf_init(&open, LATE_MAX);
 	session_close_lanes(window, note_late, &open);
-	for (at = 0; at < open.len && is_ready(w); at += sizeof(late)) {
+	for (at = 0; at < open.len && is_ready(w); at += late.record.more * sizeof(late.record)) {
 		memcpy(&late, open.data + at, sizeof(late));
-		put_record(w, late.lane, &late.record);
+		at += sizeof(late);
+		if (writer_wants(w, late.record.kind))
+			put_record(w, late.lane, &late.record, open.data + at);
 	}
 	buf_release(&open);
 }

@@ -20,6 +20,7 @@
 #include "schemas/json_text.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define EXPORT __attribute__((visibility("default")))
-enum { NOTHING_OPEN = -1, NEAR_DOMAINS = 12, WINDOWS_TOLD = 32 };
+enum { NOTHING_OPEN = -1, /* what push and pop return then */
+        NEAR_DOMAINS = 12, WINDOWS_TOLD = 32 };
 
 static _Atomic uint32_t thread_count, handler_count;
 static _Atomic uint64_t lost_here; /* too deep, no memory */
@@ -670,9 +672,22 @@ int InitializeInjectionNvtxExtension(struct nvtx_extension *x)
 
 static struct {
 	uint64_t log;
-	uint32_t things;
+	uint32_t things, domains;
 	uint64_t lost;
 } told;
+
+/* XLA asks whether there is a handler, once, and then gives its annotations to that one alone. */
+static void tell_domains(struct writer *w, uint32_t count)
+{
+	uint32_t xla = name_known("TSL", 3), i;
+
+	for (i = told.domains; i < count; i++)
+		if (i && nvtx_domain_name(i) == xla)
+			writer_tell(w, "nvtx_note", "XLA gives its annotations to NVTX while there "
+				    "is a handler: jax.profiler does not see them; with --no-nvtx "
+				    "it does", false);
+	told.domains = count;
+}
 
 /* What is named by an address cannot be found among CUPTI's numbers: all names are in the log. */
 static void tell_things(struct writer *w, uint32_t count)
@@ -739,9 +754,11 @@ static uint64_t all_lost(void)
 
 static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
 {
-	uint32_t count = nvtx_thing_count();
+	uint32_t count = nvtx_thing_count(), domains = nvtx_domain_count();
 	uint64_t lost = all_lost();
 
+	if (domains != told.domains)
+		tell_domains(w, domains);
 	if (count && (count != told.things || writer_log(w) != told.log)) {
 		tell_things(w, count);
 		if (writer_ready(w))
@@ -754,6 +771,21 @@ static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
 		told.lost = lost;
 	}
 	return 0;
+}
+
+static void put_late(struct lane *l, const struct ring_record *r, const void *tail, void *arg)
+{
+	struct writer *w = arg;
+
+	if (writer_wants(w, r->kind) && writer_ready(w))
+		nvtx_rows_put(w, 0, 0, r, tail);
+}
+
+static void nvtx_close_window(struct writer *w, uint64_t window)
+{
+	struct lane_span span = session_span(window);
+
+	nvtx_started_tell(window, &span, put_late, w);
 }
 
 static void nvtx_forked(void)
@@ -774,6 +806,7 @@ const struct watch_type watch_nvtx = {
 	.name = "nvtx",
 	.help = "NVTX ranges and marks of the program and its libraries",
 	.drain = nvtx_drain,
+	.close_window = nvtx_close_window,
 	.forked = nvtx_forked,
 	.doctor = nvtx_doctor,
 };

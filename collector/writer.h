@@ -38,6 +38,8 @@ bool writer_quit(struct writer *w, uint64_t limit_ns);
 
 /* There is a log that rows can go to; it is opened by the first that asks.  Else all ids are 0. */
 bool writer_ready(struct writer *w);
+/* One is open now. */
+bool writer_has_log(const struct writer *w);
 /* The number of the log that rows go to now, from 1; ids of another number are void. */
 uint64_t writer_log(const struct writer *w);
 uint32_t writer_name(struct writer *w, const char *text, size_t len);

@@ -17,6 +17,11 @@ const struct config *writer_config(const struct writer *w)
 	return w->config;
 }
 
+bool writer_has_log(const struct writer *w)
+{
+	return w->trace != NULL;
+}
+
 uint64_t writer_log(const struct writer *w)
 {
 	return w->log_number;

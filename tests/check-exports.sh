@@ -6,7 +6,7 @@ set -u
 lib=$1/libtacho.so
 bad=0
 foreign=$(nm -D --defined-only "$lib" | awk '{print $NF}' | sed 's/@.*//' |
-	grep -vE '^(tacho_[a-z0-9_]+|InitializeInjection|InitializeInjectionNvtx2|TACHO_[0-9.]+)$')
+	grep -vE '^(tacho_[a-z0-9_]+|InitializeInjection|InitializeInjectionNvtx(2|Extension)|TACHO_[0-9.]+)$')
 [ -z "$foreign" ] || { echo "foreign symbols: $foreign" >&2; bad=1; }
 count=$(nm -D --defined-only "$lib" | awk '{print $NF}' | grep -c '^tacho_')
 [ "$count" -gt 5 ] || { echo "only $count tacho_ symbols" >&2; bad=1; }

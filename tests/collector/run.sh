@@ -444,6 +444,49 @@ test_python() {
 	equal 'status without the library' $? 0
 }
 
+# As a stranger would: what is installed, and a program with `import tacho` and nothing else.
+test_installed() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	make -s install B="$B" DESTDIR="$work/root" PREFIX=/usr >"$work/out" 2>&1
+	equal 'make install' $? 0
+	cat >"$work/train.py" <<-'PY'
+	import tacho
+	for batch in range(30):
+	    tacho.step()
+	    with tacho.phase("data"):
+	        pass
+	    with tacho.phase("forward"):
+	        sum(range(20000))
+	PY
+	for bin in "$B" "$work/root/usr/bin"; do
+		(cd "$work" && "$bin/tacho-record" -q --out log --window steps:10-20 -- \
+			python3 train.py)
+		equal "status with $bin" $? 0
+		tell 0
+		expect steps '^sum kind=10 name=step count=10'
+		expect phases '^sum kind=7 name=forward count=10'
+		"$bin/tacho-analyze" -q "$work/log" -r phases -f csv >"$work/told"
+		expect 'a row of the report' ',forward,9,'
+		"$bin/tacho-convert" -q "$work/log" -t chrome | python3 -m json.tool >/dev/null
+		equal 'chrome JSON' $? 0
+		rm -r "$work/log"
+	done
+	(cd "$work" && PYTHONPATH=/of/mine "$B/tacho-record" -q --out log -- \
+		python3 -c 'import sys; print(*sys.path)') >"$work/told"
+	expect 'what the user has set comes first' "/of/mine [^ ]*$(basename "$B")"
+	"${CC:-cc}" -x c - -o "$work/program" -I"$work/root/usr/include" -L"$work/root/usr/lib" -ltacho \
+		<<-'C'
+	#include <tacho.h>
+	int main(void)
+	{
+		tacho_step();
+		return 0;
+	}
+	C
+	equal 'a program builds with what is installed' $? 0
+}
+
 names=${*:-$(sed -n 's/^test_\([a-z_]*\)() {$/\1/p' "$0")}
 echo "1..$(echo $names | wc -w)"
 number=0 failed=0

@@ -79,13 +79,16 @@ static void look_for_driver(void)
 
 bool fake_has_driver(void)
 {
-	if (OPTION(driver) == 0)
-		return false;
+	bool there;
+
 	pthread_mutex_lock(&driver.lock);
 	if (!driver.looked)
 		look_for_driver();
 	pthread_mutex_unlock(&driver.lock);
-	return driver.there || OPTION(driver) == 1;
+	there = OPTION(driver) < 0 ? driver.there : OPTION(driver) > 0;
+	if (!there && OPTION(driver_crash))
+		abort();
+	return there;
 }
 
 void fake_watch_driver(bool on)

@@ -57,6 +57,7 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 /* name, default, what it does */
 #define FAKE_CUPTI_OPTIONS(X) \
 	X(driver, -1, "0: as without a driver; 1: with one; -1: libcuda.so.1 can be loaded or not") \
+	X(driver_crash, 0, "1: any call without a driver is a crash, as in 13.2 (build 13.5 only)") \
 	X(api_version, 0, "what cuptiGetVersion says and version rules go by; 0: the build's own") \
 	/* errors: a CUptiResult, 0 none */ \
 	X(fail_subscribe, 0, "39: another tool, whose name Subscribe_v2 tells") \

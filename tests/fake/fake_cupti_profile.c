@@ -104,6 +104,7 @@ static const char *const results[1024] = {
 #include "fake_names.inc"
 	[47] = "CUPTI_ERROR_HES_TRACE_NOT_SUPPORTED_ON_MPS",
 	[60] = "CUPTI_ERROR_OF_THE_FUTURE",
+	[1000] = "CUPTI_ERROR_CANT_OPEN_FILE", /* in the libraries, not in the headers */
 };
 #undef N
 #undef R
@@ -155,8 +156,8 @@ static const char *result_name(int result)
 {
 	const char *name = NULL;
 
-	if (result == UNKNOWN_RESULT)
-		return "CUPTI_ERROR_UNKNOWN";
+	if (result == UNKNOWN_RESULT || result == UNKNOWN_RESULT + 1)
+		return results[result];
 	if (result >= 0 && (uint32_t)result <= fake_profile.newest_result && result != 36 &&
 	    result != 37)
 		name = results[result];

@@ -249,13 +249,13 @@ void row_clock_steps(void)
 
 void row_unsettled(void)
 {
-	fake.set("unsettled_ms", 50);
-	fake.set("unsettled_ns", 10000000);
+	fake.set("unsettled_ms", 300);
+	fake.set("unsettled_ns", 1000000000);
 	OPEN(10);
 	launch(1);
 	flush();
 	CHECK(F64(find_kind(10, 0), Kernel10, start) > realtime_ns());
-	wait_ms(60);
+	wait_ms(310);
 	launch(1);
 	flush();
 	CHECK(F64(find_kind(10, 1), Kernel10, start) < realtime_ns());

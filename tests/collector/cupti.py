@@ -1,0 +1,550 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The CUPTI collector beside the stand-in of tests/fake: a row of ROWS is a program, what CUPTI is
+made to do meanwhile, and what the log must hold.
+
+    python3 tests/collector/cupti.py --bin build [--list] [NAME...]
+
+Three parties tell what happened: the program (truth), the stand-in (what records it made, handed
+over, dropped, and what the collector did that it must not), the log.  They have to agree:
+
+    handed over, kind by kind = rows of the log + losses that it counts
+    dropped = the loss "dropped by CUPTI"
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+KERNEL, MEMCPY, MEMSET, GRAPH, SYNC, API, JIT, OVERHEAD, STEP, MARK, ALLOC, FREE = (
+    1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13)
+EVENTS = (1, 2, 3, 4, 5, 10, 17, 22, 36, 38, 49, 50, 51, 52, 54)  # CUPTI's kinds that become rows
+LOST = {"cupti": "dropped by CUPTI", "buffer": "no buffer left", "ceiling": "over a ceiling",
+        "time": "without usable times", "cut": "cut out by an option",
+        "place": "not representable in the output format", "ring": "ring full"}
+
+B = None
+SANITIZED = ""
+FOLDER = None
+
+
+class Log:
+    """What tests/collector/dump.c tells of one log."""
+
+    def __init__(self, text):
+        self.text = text
+        self.about = dict(re.findall(r"^about (\S+?)=(.*)$", text, re.M))
+        self.lost = {key: sum(int(n) for n in re.findall(r"^lost (\d+) %s$" % re.escape(why), text, re.M))
+                     for key, why in LOST.items()}
+        self.whole = "log whole=1" in text
+        self.rows = {}
+        for kind, name, count in re.findall(r"^sum kind=(\d+) name=(.*) count=(\d+) early=", text, re.M):
+            key = (int(kind), name)
+            self.rows[key] = self.rows.get(key, 0) + int(count)
+        self.windows = len(re.findall(r"^window .*closed=1", text, re.M))
+
+    def count(self, kind, name=None):
+        return sum(n for (k, who), n in self.rows.items()
+                   if k == kind and (name is None or re.search(name, who)))
+
+
+class Run:
+    def __init__(self, row, result, folder):
+        self.row, self.code, self.folder = row, result.returncode, folder
+        self.out, self.err = result.stdout, result.stderr
+        self.truth = last_json(self.out)
+        self.cupti = read_json(os.path.join(folder, "cupti.json"))
+        self.guard = read_json(os.path.join(folder, "guard.json"))
+        self.logs = []
+        place = os.path.join(folder, "log")
+        for name in sorted(os.listdir(place)) if os.path.isdir(place) else []:
+            told = subprocess.run([os.path.join(B, "tests/dump"), os.path.join(place, name)],
+                                  capture_output=True, text=True, errors="replace")
+            self.logs.append(Log(told.stdout))
+        self.bad = []
+
+    def count(self, kind, name=None):
+        return sum(log.count(kind, name) for log in self.logs)
+
+    def lost(self, key):
+        return sum(log.lost[key] for log in self.logs)
+
+    def about(self, key):
+        return "; ".join(log.about.get(key, "") for log in self.logs)
+
+    def handed(self, *kinds):
+        by_kind = (self.cupti or {}).get("handed_over_by_kind", {})
+        return sum(by_kind.get(str(kind), 0) for kind in kinds)
+
+    def calls(self, name):
+        return (self.cupti or {}).get("calls", {}).get(name, 0)
+
+    def equal(self, what, got, wanted):
+        if got != wanted:
+            self.bad.append("%s: %r, should be %r" % (what, got, wanted))
+
+    def holds(self, what, good):
+        if not good:
+            self.bad.append("does not hold: %s" % what)
+
+
+def last_json(text):
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            try:
+                return json.loads(line)
+            except ValueError:
+                return None
+    return None
+
+
+def read_json(path):
+    try:
+        with open(path) as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
+# ---- what must hold in every run ----
+
+def rows_of_cupti(r):
+    return (sum(r.count(k) for k in (KERNEL, MEMCPY, MEMSET, GRAPH, SYNC, JIT, OVERHEAD, ALLOC, FREE)) +
+            r.count(API) + r.count(MARK, "^(CUDA event|memory pool)"))
+
+
+def accounts(r):
+    """Every record that was handed over is a row or a loss."""
+    lost = sum(r.lost(k) for k in ("buffer", "time", "cut", "place", "ceiling"))
+    strange = sum(n for k, n in (r.cupti or {}).get("handed_over_by_kind", {}).items()
+                  if int(k) not in EVENTS and int(k) not in (8, 9, 37, 39))
+    r.equal("rows + losses", rows_of_cupti(r) + lost, r.handed(*EVENTS) + strange +
+            r.row.get("foreign_rows", lambda r: 0)(r))
+    r.equal("dropped by CUPTI", r.lost("cupti"), (r.cupti or {}).get("dropped", 0))
+
+
+def clean(r):
+    """No fault, no crash, a log that was closed."""
+    r.equal("exit code", r.code, r.row.get("code", 0))
+    r.holds("the stand-in has told its side", r.cupti is not None)
+    if r.cupti:
+        r.equal("faults", r.cupti["fault_texts"], [])
+    for log in r.logs:
+        r.holds("the log was closed", log.whole)
+    if r.guard and not SANITIZED:
+        for deed in ("malloc", "free", "lock", "wait", "io", "map"):
+            r.equal("%s in request" % deed, r.guard["request"].get(deed, 0), 0)
+        for deed in ("malloc", "io", "map"):
+            r.equal("%s in complete" % deed, r.guard["complete"].get(deed, 0), 0)
+        r.equal("locks held over calls", r.guard["held"], 0)
+
+
+def exact(r, losses=()):
+    """All that the program did, nothing lost."""
+    t = r.truth
+    if not t:
+        r.bad.append("the program told nothing: %s" % r.err[-300:])
+        return
+    by_node = r.about("cupti_graphs").find("graph") < 0
+    graphs = t["graphs"]
+    r.equal("kernels", r.count(KERNEL), t["kernels"] + (3 * graphs if by_node else 0))
+    r.equal("copies", r.count(MEMCPY), t["copies"] + t["peers"] + t["expands"] * (r.handed(54) > 0) +
+            (graphs if by_node else 0))
+    r.equal("sets", r.count(MEMSET), t["sets"] + (graphs if by_node else 0))
+    r.equal("whole graphs", r.count(GRAPH), 0 if by_node else graphs)
+    r.equal("waits", r.count(SYNC), t["syncs"])
+    r.equal("CUDA events", r.count(MARK, "^CUDA event"), t["events"])
+    r.equal("launches", r.count(API, "^cudaLaunchKernel$"), t["runtime"].get("211", 0))
+    for key in ("ring", "cupti", "buffer", "ceiling", "time", "place"):
+        if key not in losses:
+            r.equal("lost: %s" % LOST[key], r.lost(key), 0)
+
+
+def names(r):
+    """Each kernel under the name that it was launched by."""
+    for i, count in enumerate(r.truth["by_name"]):
+        r.equal("kernel_%d" % i, r.count(KERNEL, r"kernel_%d<" % i), count)
+
+
+def nothing(r):
+    r.equal("rows of CUPTI", rows_of_cupti(r), 0)
+
+
+def usual(r):
+    clean(r)
+    accounts(r)
+    exact(r)
+    names(r)
+
+
+def told(key, pattern):
+    def check(r):
+        if not re.search(pattern, r.about(key)):
+            r.bad.append("%s does not say %r: %r" % (key, pattern, r.about(key)))
+    return check
+
+
+def refused(pattern):
+    """Nothing of CUPTI, all else, and why."""
+    def check(r):
+        clean(r)
+        nothing(r)
+        r.holds("there is a log", r.logs)
+        told("cupti_problem", pattern)(r)
+    return check
+
+
+def lossy(*keys):
+    """Some of these losses, at least one, and the accounts are right."""
+    def check(r):
+        clean(r)
+        accounts(r)
+        r.holds("something was lost: %s" % (keys,), sum(r.lost(k) for k in keys) > 0)
+        r.equal("other losses", [k for k in ("ring", "cupti", "buffer", "ceiling", "time", "place")
+                                 if k not in keys and r.lost(k)], [])
+    return check
+
+
+# ---- checks of single rows ----
+
+def kinds_of_others(r):
+    usual(r)
+    r.equal("JIT", r.count(JIT, "^JIT compilation$"), r.truth["jits"])
+    r.equal("overheads", r.count(OVERHEAD), r.truth["overheads"])
+    r.equal("by name", (r.count(OVERHEAD, "^Lazy Function Loading$"),
+                        r.count(OVERHEAD, "^Command Buffer Full$")),
+            (r.truth["jits"], r.truth["jits"]))
+
+
+def memory_kinds(r):
+    usual(r)
+    r.equal("allocations", r.count(ALLOC) + r.count(FREE), r.truth["memory"])
+    r.equal("pools", r.count(MARK, "^memory pool created"), r.truth["pools"])
+
+
+def only_kernels(r):
+    clean(r)
+    r.equal("kernels", r.count(KERNEL), r.truth["kernels"])
+    r.equal("calls", r.count(API), 0)
+    r.equal("kinds", r.about("cupti_kinds"), '{"on":[1,2,8,9,10,22,37],"off":{}}')
+
+
+def graph_level(r):
+    usual(r)
+    r.holds("by graph", r.about("cupti_graphs") == "graph")
+
+
+def node_level(r):
+    usual(r)
+    r.equal("by node", r.about("cupti_graphs"), "node")
+
+
+def many_windows(r):
+    clean(r)
+    accounts(r)
+    r.equal("windows", sum(log.windows for log in r.logs), 100)
+    r.equal("registered", (r.cupti or {}).get("registered"), 100)
+    r.holds("kernels of each window", r.count(KERNEL) >= 100)
+    r.equal("launches have kernels", r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL))
+
+
+def some_steps(r):
+    clean(r)
+    accounts(r)
+    r.equal("steps", r.count(STEP), 20)
+    r.holds("kernels of 20 steps: %d" % r.count(KERNEL), 380 <= r.count(KERNEL) <= 440)
+
+
+def no_events_no_flush(r):
+    r.equal("exit code", r.code, 0)
+    r.equal("flushes", (r.cupti or {}).get("flushes"), 0)
+
+
+def late_attach(r):
+    r.equal("exit code", r.code, 0)
+    accounts(r)
+    r.holds("kernels after the first look", 0 < r.count(KERNEL) < r.truth["kernels"])
+
+
+def killed(r):
+    r.equal("exit code", r.code, -signal.SIGKILL)
+    r.holds("kernels before it: %d" % r.count(KERNEL), r.count(KERNEL) > 1000)
+
+
+def noticed_takeover(r):
+    r.equal("exit code", r.code, 0)
+    r.holds("told", re.search("another tool", r.about("cupti_doubts")))
+
+
+def foreign_copied(r):
+    clean(r)
+    told("cupti_doubts", "buffers of another tool came here")(r)
+    r.equal("kernels", r.count(KERNEL), r.truth["kernels"])
+
+
+def unloaded(r):
+    usual(r)
+
+
+def quick(r):
+    r.equal("exit code", r.code, 5)
+
+
+def in_time(r):
+    usual(r)
+    r.holds("no step of the clock in the log", spread_ns(r) < 10e9)
+
+
+def spread_ns(r):
+    """From the first to the last event."""
+    place = os.path.join(r.folder, "log")
+    text = subprocess.run([os.path.join(B, "tacho-convert"), place, "-t", "text", "-q"],
+                          capture_output=True, text=True, errors="replace").stdout
+    times = [float(line.split()[0]) for line in text.splitlines() if line and line[0] == " "]
+    return (max(times) - min(times)) * 1e6 if times else 0
+
+
+def finalized(r):
+    clean(r)
+    accounts(r)
+    r.holds("finalized: %s" % r.cupti["finalized"], r.cupti["finalized"] >= 3)
+    r.holds("kernels in windows after it", r.count(KERNEL) > 0)
+
+
+def not_finalized(r):
+    clean(r)
+    r.equal("finalized", r.cupti["finalized"], 0)
+
+
+def flood(r):
+    clean(r)
+    accounts(r)
+    made = r.cupti["made"]
+    r.holds("a million records: %d" % made, made > 1000000)
+    r.rate = made / r.seconds
+
+
+DRIVER_LESS = {"LD_LIBRARY_PATH": "@/{build}:@/nvml"}
+BUILDS = ("12", "13", "13.5", "14")
+ROWS = []
+
+
+def row(name, check=usual, words="", window="all", builds=("13",), code=0, preload=False, guard=True,
+        kinds=None, record=False, driver=True, nvml=True, foreign_rows=None, **env):
+    ROWS.append(dict(name=name, check=check, words=words, window=window, builds=builds, code=code,
+                     preload=preload, guard=guard, env=env, driver=driver, **(
+                         {"foreign_rows": foreign_rows} if foreign_rows else {})))
+
+
+def fake(**options):
+    return {"FAKE_CUPTI_" + key.upper(): str(value) for key, value in options.items()}
+
+
+# as it should be
+row("plain", builds=BUILDS)
+row("threads", words="--threads 8 --steps 50 --streams 3", builds=BUILDS)
+row("one-buffer-for-all", words="--threads 8 --steps 50", builds=("12", "13"), **fake(per_thread=0))
+row("peers", words="--peers 3 --devices 2", builds=BUILDS, FAKE_CUDA_DEVICES="2")
+row("others", kinds_of_others, "--others 1", builds=BUILDS)
+row("memory", memory_kinds, "--others 1", builds=BUILDS, TACHO_KINDS="all,memory")
+row("only-kernels", only_kernels, TACHO_KINDS="kernel")
+row("graphs-by-node", node_level, "--graphs 4", builds=BUILDS, TACHO_GRAPHS="node")
+row("graphs-by-graph", graph_level, "--graphs 4", builds=BUILDS, TACHO_GRAPHS="graph")
+row("graphs-auto", node_level, "--graphs 4")
+row("graphs-in-conflict", node_level, "--graphs 4", TACHO_GRAPHS="graph", **fake(graph_conflict=1))
+row("long-names", words="--name_bytes 4000 --names 100 --steps 20")
+row("longer-names", words="--name_bytes 5500 --names 20")
+row("wild-names", words="--wild 1", builds=BUILDS)
+row("many-names", words="--names 1000 --kernels 300 --threads 3")
+row("churn", words="--churn 1 --threads 8 --steps 40", builds=BUILDS)
+row("polls", words="--polls 300")
+row("noise-that-cannot-be-muted", words="--polls 300", builds=("12",))
+row("profiler", words="--profiler 1")
+
+# order, pointers, padding
+row("shuffled", words="--threads 4 --steps 100 --graphs 1 --others 1", builds=BUILDS, **fake(shuffle=1))
+row("names-are-freed", words="--threads 4 --steps 100", **fake(poison_names=2))
+row("empty-buffers", words="--threads 4 --steps 100 --kernels 200", TACHO_CUPTI_BUFFER="64K", **fake(empty_every=3))
+row("small-buffers", words="--threads 4 --steps 200 --kernels 100", TACHO_CUPTI_BUFFER="64K", builds=BUILDS)
+row("strange-records", lambda r: (clean(r), accounts(r)), builds=BUILDS, **fake(strange_every=7))
+row("late-buffers", words="--threads 4 --steps 100 --kernels 200", TACHO_CUPTI_BUFFER="64K", **fake(late_every=4))
+row("flush-and-worker", words="--threads 8 --steps 100 --kernels 100", TACHO_CUPTI_BUFFER="64K", **fake(share_flush=1))
+row("flush-gives-nothing", builds=BUILDS, **fake(flush_nothing=1))
+row("worker-never-runs", words="--threads 4 --steps 100 --kernels 100", TACHO_CUPTI_BUFFER="64K", **fake(worker_ms=0))
+row("slow-enable", **fake(enable_us=300000))
+row("slow-flush", words="--steps 20", **fake(flush_us=50000))
+
+# times
+row("times-0", lossy("time"), builds=BUILDS, **fake(zero_every=5))
+row("times-reversed", lossy("time"), **fake(reverse_every=5))
+row("work-never-ends", lossy("time"), **fake(hold=1))
+row("clock-off", lambda r: (usual(r), told("cupti_doubts", "clock was 3[.]")(r)), **fake(clock_offset_ns=3000000000))
+row("unsettled", **fake(unsettled_ms=5))
+row("clock-set-back", in_time, "--steps 150 --step_us 10000 --threads 2", FAKE_GUARD_STEP_NS="-1000000000",
+    FAKE_GUARD_STEP_MS="700")
+row("clock-set-on", in_time, "--steps 150 --step_us 10000 --threads 2", FAKE_GUARD_STEP_NS="3600000000000",
+    FAKE_GUARD_STEP_MS="700")
+
+# losses
+row("dropped", lossy("cupti"), builds=BUILDS, **fake(drop_every=10))
+row("pool-dry", lossy("buffer"), "--threads 8 --steps 400 --kernels 200", TACHO_MEMORY="16M", TACHO_CUPTI_BUFFER="2M",
+    **fake(worker_ms=1))
+row("pool-dry-12", lossy("buffer"), "--threads 8 --steps 400 --kernels 200", builds=("12",), TACHO_MEMORY="16M",
+    TACHO_CUPTI_BUFFER="2M", FAKE_CUPTI_PER_THREAD="1")
+
+# errors
+row("no-driver", lambda r: r.equal("exit code", r.code, 0), "--no_cuda 1", builds=BUILDS, driver=False)
+row("taken", refused("^Nsight Systems traces this process"), preload=True, **fake(fail_subscribe=39))
+row("taken-12", refused("^another tool traces this process"), builds=("12",), preload=True, **fake(fail_subscribe=39))
+row("no-privilege", refused("NVreg_RestrictProfilingToAdminUsers=0"), builds=BUILDS, preload=True, **fake(fail_enable=35))
+row("not-initialized", refused("no usable driver"), preload=True, **fake(fail_enable=15))
+row("unknown", refused("no usable driver"), builds=BUILDS, preload=True, **fake(fail_enable=999))
+row("of-the-future", refused("CUPTI refuses: .*60"), builds=("14",), preload=True, **fake(fail_enable=60))
+row("mig", refused("MIG"), preload=True, **fake(fail_enable=43))
+row("register-fails", refused("another tool"), preload=True, **fake(fail_register=39))
+row("kernels-refused", lambda r: (clean(r), accounts(r), told("cupti_problem", "excludes ours")(r),
+                                  r.equal("copies", r.count(MEMCPY), r.truth["copies"])),
+    **fake(fail_enable=14, fail_kind=10))
+row("sync-refused", lambda r: (clean(r), accounts(r), told("cupti_kinds", '"38":27')(r),
+                               r.equal("kernels", r.count(KERNEL), r.truth["kernels"])),
+    **fake(fail_enable=27, fail_kind=38))
+row("no-attributes", builds=BUILDS, **fake(fail_attribute=1))
+row("no-thread-ids", lambda r: (usual(r), told("cupti_doubts", "other numbers")(r)), **fake(fail_thread_id=1))
+row("flush-fails", lambda r: (r.equal("exit code", r.code, 0), told("cupti_doubts", "did not come back")(r)),
+    preload=True, **fake(fail_flush=1))
+row("flush-blocks-before-use", no_events_no_flush, "--no_cuda 1", preload=True, **fake(flush_blocks=1))
+row("dropped-unknown", lambda r: (clean(r), exact(r)), **fake(fail_dropped=1))
+
+# another tool in the process
+row("takes-our-callbacks", noticed_takeover, "--steps 200", preload=True, **fake(foreign=1, foreign_after=500))
+row("its-buffers-come-here", foreign_copied, "--steps 200 --threads 3", **fake(foreign=2, foreign_after=500))
+row("switches-off", noticed_takeover, "--steps 100", builds=("12", "13", "13.5"), preload=True, **fake(foreign=3, foreign_after=500))
+
+# windows and life
+row("windows-100", many_windows, "--steps 400", "schedule:wait=1,active=2", preload=True)
+row("windows-100-12", many_windows, "--steps 400 --threads 4", "schedule:wait=1,active=2", preload=True, builds=("12",))
+row("steps", some_steps, "--steps 100", "steps:40-60", preload=True)
+row("warm-up", some_steps, "--steps 100", "schedule:wait=20,warmup=5,active=20,repeat=1", preload=True)
+row("finalize", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="1")
+row("finalize-not-here", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, builds=("12",), TACHO_FINALIZE="1")
+row("no-finalize", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, **fake(finalize_crashes=1))
+row("fork", words="--fork 1 --threads 3 --steps 40", builds=("12", "13"))
+row("fork-quick", words="--fork 2 --threads 3 --steps 40")
+row("fork-exec", words="--fork 3 --threads 3 --steps 40")
+row("unload", words="--unload 1")
+row("kill", killed, "--steps 400 --step_us 10000 --kill 9")
+row("term", lambda r: (r.equal("exit code", r.code, -signal.SIGTERM), r.holds("closed", all(l.whole for l in r.logs)),
+                       r.equal("kernels", r.count(KERNEL), 2000)),
+    "--steps 100 --step_us 1000 --kill 15", preload=True)
+row("quick-exit", quick, "--quick 1 --exit 5", code=5)
+row("exit-from-a-thread", quick, "--quick 2 --exit 5 --threads 4 --steps 50", code=5)
+row("exit-code", code=7, words="--exit 7")
+row("late", late_attach, "--steps 200 --step_us 5000", preload=True, CUDA_INJECTION64_PATH="")
+
+# load
+row("flood", flood, "--threads 8 --steps 1200 --kernels 60 --copies 0 --sets 0 --allocs 0 --events 0 --polls 0 --sync 0",
+    TACHO_MEMORY="256M")
+
+
+# ---- running ----
+
+def expand(text, build):
+    return text.replace("@", os.path.join(B, "fake")).replace("{build}", build)
+
+
+def preload_of(row):
+    if SANITIZED:
+        runtime = subprocess.run(["cc", "-print-file-name=lib%s.so" % SANITIZED], capture_output=True, text=True)
+        return runtime.stdout.strip() + ":" + os.path.join(B, "libtacho.so")
+    parts = ["@/libfake_guard.so"] if row["guard"] else []
+    if row["preload"]:
+        parts.append(os.path.join(B, "libtacho.so"))
+    return ":".join(parts)
+
+
+def environment(row, build, folder):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TACHO_", "FAKE_", "CUDA_"))}
+    path = "@/{build}:@/nvml" + (":@/driver" if row["driver"] else "")
+    env.update({
+        "LD_LIBRARY_PATH": expand(path, build), "TACHO_WINDOW": row["window"],
+        "TACHO_OUT": os.path.join(folder, "log"), "FAKE_CUPTI_REPORT": os.path.join(folder, "cupti.json"),
+        "FAKE_GUARD_REPORT": os.path.join(folder, "guard.json"),
+        "CUDA_INJECTION64_PATH": os.path.join(B, "libtacho.so")})
+    if not SANITIZED or row["preload"]:
+        env["LD_PRELOAD"] = expand(preload_of(row), build)
+    if build == "14":  # no driver of today would bring it
+        env["TACHO_CUPTI_LIB"] = expand("@/14/libcupti.so.14", build)
+    env.update(row["env"])
+    return env
+
+
+def run(row, build, folder):
+    program = os.path.join(B, "fake", "fake_train_12" if build == "12" else "fake_train")
+    command = [program] + row["words"].split()
+    begin = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                               env=environment(row, build, folder))
+    out, err = process.communicate(timeout=60)
+    r = Run(row, subprocess.CompletedProcess(command, process.returncode, out, err), folder)
+    r.seconds = time.monotonic() - begin
+    row["check"](r)
+    return r
+
+
+def test(row, build):
+    folder = tempfile.mkdtemp(dir=FOLDER)
+    try:
+        return run(row, build, folder)
+    except subprocess.TimeoutExpired:
+        class Hung:
+            bad, err, rate = ["it hangs"], "", None
+        return Hung()
+    finally:
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    global B, SANITIZED, FOLDER
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    B = os.path.abspath(args.bin)
+    if args.list:
+        print("\n".join(r["name"] for r in ROWS))
+        return 0
+    if not os.path.exists(os.path.join(B, "fake", "13", "libcupti.so.13")):
+        print("1..0 # SKIP no stand-in for CUPTI: its headers are not here")
+        return 0
+    try:
+        flags = open(os.path.join(B, "flags")).read()
+    except OSError:
+        flags = ""
+    SANITIZED = "tsan" if "sanitize=thread" in flags else "asan" if "sanitize" in flags else ""
+    rows = [(r, b) for r in ROWS if not args.names or r["name"] in args.names for b in r["builds"]]
+    print("1..%d" % len(rows))
+    failed = 0
+    with tempfile.TemporaryDirectory() as FOLDER:
+        for number, (r, build) in enumerate(rows, 1):
+            result = test(r, build)
+            rate = getattr(result, "rate", None)
+            print("%s %d - cupti %s %s%s" % ("not ok" if result.bad else "ok", number, r["name"], build,
+                                             " # %.2f M records/s" % (rate / 1e6) if rate else ""))
+            for text in result.bad:
+                print("#   " + text)
+            if result.bad and os.environ.get("KEEP"):
+                print("#   " + result.folder)
+            failed += bool(result.bad)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
