@@ -60,8 +60,10 @@ const char *tacho_version(void)
 void tacho_start(void)
 {
 	session_start();
-	if (word_now())
-		lane_for(word_now()); /* this thread means to record */
+	if (!word_now())
+		return;
+	lane_for(word_now()); /* this thread means to record */
+	session_flush(WAIT_NS); /* what takes its time to begin has begun: a GPU's recording */
 }
 
 void tacho_stop(void)

@@ -97,7 +97,9 @@ uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	uint8_t *record = NULL;
 	uint64_t count = 0;
 
-	for (; lib->next_record(bytes, valid, &record) == CUPTI_OK; count++)
+	while (lib->next_record(bytes, valid, &record) == CUPTI_OK) {
+		count += !(mark_of(kind_of(record)) & (MARK_TABLES | MARK_EXTERNAL));
 		cupti_names_free(lib, kind_of(record), record);
+	}
 	return count;
 }

@@ -20,7 +20,8 @@ enum names_mark {
 /* Theirs.  Returns marks; *records gets their number. */
 unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t valid,
 			  uint64_t *records);
-/* Theirs, or ours.  A buffer that is not kept: counts, and frees what CUPTI leaves to its client. */
+/* Theirs, or ours.  A buffer that is not kept: counts what would have become events, and frees what
+ * CUPTI leaves to its client. */
 uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t valid);
 /* Memory that CUPTI allocated for this record and leaves to its client; the pointer becomes 0. */
 void cupti_names_free(const struct cupti_lib *lib, uint32_t kind, uint8_t *record);

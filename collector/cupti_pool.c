@@ -11,6 +11,8 @@ enum {
 	GUARD = 4096,     /* cleared beyond what is said to be valid */
 	SPARES = 32,
 	SPARE_BYTES = 64 * 1024,
+	SINGLES = 4096,
+	SINGLE_BYTES = 512, /* the largest record that is known has 304 */
 	SHARED_BYTES = 16 * 1024,
 	NONE = 0,         /* indices of stacks are one too large */
 };
@@ -26,7 +28,7 @@ struct buffers {
 	struct stack free;
 	_Atomic uint32_t next[BUFFERS]; /* in whichever stack it is */
 };
-static struct buffers ours, spares;
+static struct buffers ours, spares, singles;
 static struct stack full;
 static struct {
 	size_t valid;
@@ -94,7 +96,8 @@ bool pool_open(size_t bytes, size_t buffer_bytes)
 		return true;
 	count = count < 2 ? 2 : count > BUFFERS ? BUFFERS : count;
 	if (!buffers_open(&ours, (uint32_t)count, buffer_bytes & ~(size_t)7) ||
-	    !buffers_open(&spares, SPARES, SPARE_BYTES))
+	    !buffers_open(&spares, SPARES, SPARE_BYTES) ||
+	    !buffers_open(&singles, SINGLES, SINGLE_BYTES))
 		return false;
 	atomic_store(&free_count, (uint32_t)count);
 	atomic_store(&opened, true);
@@ -111,10 +114,14 @@ static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
 		*size = spares.size;
 		return;
 	}
-	/* several may have it: one record each, which is known to be lost without a look at it */
-	*buffer = shared;
+	*max_records = 1; /* which is lost, so nobody need look at it */
+	if (stack_take(&singles.free, singles.next, &index)) {
+		*buffer = singles.bytes + index * singles.stride;
+		*size = singles.size;
+		return;
+	}
+	*buffer = shared; /* several may have it */
 	*size = sizeof(shared);
-	*max_records = 1;
 }
 
 void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -160,6 +167,9 @@ enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size)
 	*size = spares.size;
 	if (lies_in(&spares, buffer, index))
 		return POOL_SPARE;
+	*size = singles.size;
+	if (lies_in(&singles, buffer, index))
+		return POOL_SINGLE;
 	*size = sizeof(shared);
 	return buffer == shared ? POOL_SHARED : POOL_FOREIGN;
 }
@@ -175,7 +185,7 @@ void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t
 
 static void clear(const struct buffers *b, uint32_t index, size_t valid)
 {
-	size_t bytes = valid < b->size - GUARD ? valid + GUARD : b->size;
+	size_t bytes = valid + GUARD < b->size ? valid + GUARD : b->size;
 
 	memset(b->bytes + index * b->stride, 0, bytes);
 }
@@ -184,6 +194,12 @@ void pool_recycle_spare(uint32_t index, size_t valid)
 {
 	clear(&spares, index, valid);
 	stack_put(&spares.free, spares.next, index);
+}
+
+void pool_recycle_single(uint32_t index)
+{
+	clear(&singles, index, SINGLE_BYTES);
+	stack_put(&singles.free, singles.next, index);
 }
 
 /* Nobody else takes from `full`, so a whole chain is taken at once. */

@@ -5,13 +5,14 @@
  *	      pool_request()          CUPTI fills          pool_complete()          pool_next()
  *	free ----------------> lent -----------------> lent ----------------> full -----------> writer
  *	 ^ \                                                                                     /
- *	 |  `- none: a small spare, else one that all share: its records are counted, not kept  /
+ *	 |  `- none: a small spare, else one for a single record: counted, not kept             /
  *	 `------------------------------- pool_give_back(), zeroed <---------------------------'
  *
  * All memory is mapped and touched by pool_open(); requests and completions may come from any
  * thread and take no lock, no memory, no system call.  Memory is never given back: CUPTI may write
  * into a buffer long after it was stopped.  Buffers are handed out zeroed, so that CUPTI need not
- * clear them on the program's threads; the shared one is never read and never cleared.
+ * clear them on the program's threads.  The last resort is one for a single record that several may
+ * have at once: it is never read and never cleared.
  */
 #ifndef COLLECTOR_CUPTI_POOL_H
 #define COLLECTOR_CUPTI_POOL_H
@@ -21,7 +22,7 @@
 #include <stdint.h>
 
 /* What a completed buffer is. */
-enum pool_place { POOL_OURS, POOL_SPARE, POOL_SHARED, POOL_FOREIGN };
+enum pool_place { POOL_OURS, POOL_SPARE, POOL_SINGLE, POOL_SHARED, POOL_FOREIGN };
 
 struct pool_buffer {
 	uint8_t *bytes;
@@ -40,8 +41,9 @@ void pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
 enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size);
 /* Theirs.  One of ours goes to the writer. */
 void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks);
-/* Theirs.  A spare is cleared and free again; call it when its records were counted. */
+/* Theirs.  Cleared and free again; call it when the records were counted. */
 void pool_recycle_spare(uint32_t index, size_t valid);
+void pool_recycle_single(uint32_t index);
 /* Theirs.  A buffer of ours to copy into what came in a foreign one; false: none is free. */
 bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size);
 

@@ -41,7 +41,7 @@ static struct {
 /* What one buffer brings with it. */
 struct run {
 	struct writer *w;
-	uint64_t completed_ns;
+	uint64_t completed_ns, warm_ns, begin_ns;
 	struct cupti_era era;
 	uint64_t lost[LOSS_END];
 	bool joins; /* some calls have an external id, or events wait for their call */
@@ -226,6 +226,11 @@ static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t 
 		r->lost[LOSS_NO_TIME]++;
 		return;
 	}
+	if (__builtin_expect(e.end_ns < r->begin_ns && e.begin_ns >= r->warm_ns, 0)) {
+		state.counts.early++;
+		r->lost[LOSS_CUT_OUT]++;
+		return;
+	}
 	e.correlation = plan_number(record, &p->join);
 	e.bytes = plan_number(record, &p->amount);
 	read_vary(r, p, record, external, vary);
@@ -352,14 +357,21 @@ static void hand_over_losses(struct run *r)
 		writer_lose(r->w, (enum loss)why, r->lost[why]);
 }
 
-void cupti_rows_put(struct writer *w, const struct pool_buffer *b)
+void cupti_rows_drop(const struct pool_buffer *b)
 {
-	struct run r = { .w = w, .completed_ns = b->completed_ns };
+	cupti_names_drop(state.lib, b->bytes, b->valid);
+}
+
+void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm_ns,
+		    uint64_t begin_ns)
+{
+	struct run r = { .w = w, .completed_ns = b->completed_ns, .warm_ns = warm_ns,
+			 .begin_ns = begin_ns };
 	uint8_t *record = NULL;
 	uint32_t kind;
 
 	if (!has_events(b) || !rows_ready(w)) {
-		cupti_names_drop(state.lib, b->bytes, b->valid);
+		cupti_rows_drop(b);
 		return;
 	}
 	r.era = (struct cupti_era){ .first = UINT64_MAX, .last = UINT64_MAX };

@@ -24,15 +24,21 @@ void cupti_rows_open(const struct cupti_lib *lib);
 void cupti_rows_end(struct writer *w);
 /* Tables of a buffer, before the events of any: they say which device a wait was on. */
 void cupti_rows_tables(const struct pool_buffer *b);
-/* All else.  Records that cannot become rows are counted as losses. */
-void cupti_rows_put(struct writer *w, const struct pool_buffer *b);
+/*
+ * All else.  Records that cannot become rows are counted as losses; those that lie between
+ * `warm_ns` and `begin_ns` (on the host's clock) are of a warm-up, and of no window.
+ */
+void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm_ns,
+		    uint64_t begin_ns);
+/* Of a buffer that belongs to no window. */
+void cupti_rows_drop(const struct pool_buffer *b);
 void cupti_rows_forget(void);
 
 /* Since open. */
 struct cupti_row_counts {
 	uint64_t records, rows, guessed, searched, made; /* of rows: how they were found */
 	uint64_t kernels, launches;                      /* a launch: a call with work of its own */
-	uint64_t no_time, unknown, unwanted, noise;
+	uint64_t no_time, unknown, unwanted, noise, early;
 };
 const struct cupti_row_counts *cupti_row_counts(void);
 

@@ -130,7 +130,13 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		pool_recycle_spare(index, valid);
 		pool_note_completed();
 		break;
-	case POOL_SHARED: /* one record at most, by what was asked for */
+	case POOL_SINGLE: /* one record at most, by what was asked for */
+		records = cupti_names_drop(lib, buffer, valid < room ? valid : room);
+		atomic_fetch_add_explicit(&lost_in_spares, records, memory_order_relaxed);
+		pool_recycle_single(index);
+		pool_note_completed();
+		break;
+	case POOL_SHARED:
 		atomic_fetch_add_explicit(&lost_in_spares, valid != 0, memory_order_relaxed);
 		pool_note_completed();
 		break;
@@ -313,6 +319,7 @@ static void start(const struct config *c)
 	if (t->kinds.asked[CUPTI_KERNEL] && !t->kinds.on[CUPTI_KERNEL])
 		note_problem(t->kinds.results[CUPTI_KERNEL]); /* the rest is recorded */
 	t->told.clock_is_strange |= cupti_clock_off_ns() > STRANGE_NS;
+	t->on_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	atomic_store(&ever_on, true);
 	atomic_store(&on, true);
 }
@@ -326,6 +333,14 @@ bool cupti_trace_start(const struct config *config)
 	atomic_fetch_add(&news, 1);
 	end_turn();
 	return true;
+}
+
+void cupti_trace_load(const struct config *config)
+{
+	if (atomic_load(&dead) || !take_turn())
+		return;
+	load(config);
+	end_turn();
 }
 
 bool cupti_trace_is_on(void)

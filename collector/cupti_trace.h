@@ -32,6 +32,7 @@ struct cupti_trace {
 	struct cupti_lib lib;
 	struct cupti_kinds kinds; /* of the last start */
 	struct cupti_told told;
+	uint64_t on_ns; /* CLOCK_MONOTONIC, of the last start */
 	bool is_loaded;
 };
 extern struct cupti_trace cupti_trace __attribute__((visibility("hidden")));
@@ -40,6 +41,8 @@ extern struct cupti_trace cupti_trace __attribute__((visibility("hidden")));
  * Kinds are on afterwards, or it is told why not.  False: somebody else has the turn, so ask again.
  */
 bool cupti_trace_start(const struct config *config);
+/* What start would do first and takes its time: the library, buffers.  Nothing is on. */
+void cupti_trace_load(const struct config *config);
 bool cupti_trace_is_on(void);
 /* Once in this process: there may be buffers, plans and a clock. */
 bool cupti_trace_was_on(void);

@@ -3,6 +3,7 @@
 #include "collector/config.h"
 #include "collector/found.h"
 #include "collector/store.h"
+#include "schemas/arena.h"
 #include "schemas/buf.h"
 
 #include <cjson/cJSON.h>
@@ -65,7 +66,9 @@ static enum status value_of(const cJSON *item, struct buf *out, struct error *er
 	return buf_status(out, err);
 }
 
-/* Texts go into `keep`: options borrow them. */
+/* Options borrow their texts, to the end. */
+static struct arena texts;
+
 static enum status take_keys(const cJSON *object, const struct option_set *sets, struct error *err)
 {
 	const cJSON *item;
@@ -74,11 +77,14 @@ static enum status take_keys(const cJSON *object, const struct option_set *sets,
 	char *copy;
 	enum status status = ST_OK;
 
+	arena_init(&texts, 2 * CONFIG_FILE_MAX);
 	cJSON_ArrayForEach(item, object) {
 		buf_init(&text, 65536);
 		status = value_of(item, &text, &why);
-		copy = strdup(buf_text(&text));
+		copy = arena_text(&texts, buf_text(&text), text.len);
 		buf_release(&text);
+		if (status == ST_OK && !copy)
+			status = fail(&why, ST_MEMORY, NOWHERE, "no memory");
 		if (status == ST_OK)
 			status = option_set_text(sets, item->string, copy, &why);
 		if (status != ST_OK)

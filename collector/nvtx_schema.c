@@ -156,21 +156,29 @@ static bool same_entries(const struct nvtx_schema_row *row, const struct nvtx_en
 	return true;
 }
 
+static bool is_same(const struct nvtx_schema_row *there, const struct nvtx_schema_row *row,
+		    const struct nvtx_entry_row *e)
+{
+	return there->domain == row->domain && there->form == row->form &&
+	       there->name == row->name && there->count == row->count &&
+	       there->size == row->size && there->is_dynamic == row->is_dynamic &&
+	       same_entries(there, e);
+}
+
 /* One and the same schema is registered by each copy of a library. */
 static const struct nvtx_schema_row *find_same(const struct nvtx_schema_row *row,
 					       const struct nvtx_entry_row *e)
 {
+	const struct nvtx_schema_row *there;
 	uint32_t i;
 
-	for (i = schema_count; i > 0; i--) {
-		const struct nvtx_schema_row *there = &schemas[i - 1];
-
-		if (there->domain == row->domain && there->form == row->form &&
-		    there->name == row->name && there->count == row->count &&
-		    there->size == row->size && there->is_dynamic == row->is_dynamic &&
-		    (!row->id || there->id == row->id) && same_entries(there, e))
-			return there;
+	if (row->id) { /* of several with one id the last one counts */
+		there = nvtx_schema_find(row->domain, row->id);
+		return there && is_same(there, row, e) ? there : NULL;
 	}
+	for (i = schema_count; i > 0; i--)
+		if (schemas[i - 1].id >= NVTX_SCHEMA_DYNAMIC && is_same(&schemas[i - 1], row, e))
+			return &schemas[i - 1];
 	return NULL;
 }
 
@@ -240,15 +248,30 @@ uint64_t nvtx_schema_put(uint32_t domain, const struct nvtx_schema *s)
 
 /* ---- enums ---- */
 
-static uint64_t add_enum(struct nvtx_schema_row *row, const struct nvtx_word_row *w)
+static bool same_words(const struct nvtx_schema_row *there, const struct nvtx_schema_row *row,
+		       const struct nvtx_word_row *w)
 {
+	const struct nvtx_word_row *have = nvtx_schema_words(there);
 	uint32_t i;
 
-	for (i = schema_count; row->id && i > 0; i--)
-		if (schemas[i - 1].id == row->id && schemas[i - 1].domain == row->domain &&
-		    schemas[i - 1].form == NVTX_FORM_ENUM && schemas[i - 1].count == row->count &&
-		    schemas[i - 1].name == row->name)
-			return row->id;
+	if (there->form != NVTX_FORM_ENUM || there->count != row->count ||
+	    there->size != row->size)
+		return false;
+	for (i = 0; i < row->count; i++)
+		if (have[i].value != w[i].value || have[i].name != w[i].name ||
+		    have[i].is_flag != w[i].is_flag)
+			return false;
+	return true;
+}
+
+static uint64_t add_enum(struct nvtx_schema_row *row, const struct nvtx_word_row *w)
+{
+	const struct nvtx_schema_row *there;
+	uint32_t i;
+
+	there = row->id ? nvtx_schema_find(row->domain, row->id) : NULL;
+	if (there && same_words(there, row, w))
+		return row->id;
 	if (schema_count == SCHEMAS || word_count + row->count > WORDS) {
 		nvtx_payload_lose();
 		return 0;

@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
+enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
 #define NEVER UINT64_MAX
 
 _Atomic uint32_t session_word;
@@ -41,6 +41,7 @@ static struct {
 	uint64_t next_sample_step, ignored;
 	uint64_t base_count[LANE_TOTALS], base_ticks[LANE_TOTALS];
 	bool exited, ticks;
+	bool prepared; /* watches warm up for a window that has not begun */
 } s;
 
 const struct config *session_config(void)
@@ -81,6 +82,7 @@ static void window_changed(enum window_state before, enum window_state after, ui
 	if (after == WINDOW_WARMUP) {
 		note_change(CHANGE_WARMUP, now);
 	} else if (after == WINDOW_RECORD) {
+		s.prepared = false;
 		s.window++;
 		s.spans[s.window % SPANS] = (struct lane_span){ .begin = now };
 		s.next_sample_step = 0;
@@ -115,11 +117,34 @@ static void stale_stacks(void)
 		l->stale = true;
 }
 
+/* Recording a GPU takes its time to begin: the steps before a window are spent on it. */
+
+static bool may_prepare(void)
+{
+	return !s.prepared && s.machine.state == WINDOW_IDLE && !s.machine.spec.warmup &&
+	       !s.exited && s.config->enabled;
+}
+
+static void prepare(uint64_t steps_so_far, uint64_t now)
+{
+	uint64_t next = window_next_step(&s.machine);
+
+	if (!may_prepare() || next == NEVER || steps_so_far + PREPARE_STEPS <= next ||
+	    !has_room(WINDOW_STEP))
+		return;
+	s.prepared = true;
+	note_change(CHANGE_WARMUP, now);
+	if (s.writer)
+		writer_wake(s.writer);
+}
+
 static void publish(bool changed)
 {
 	uint32_t mode = mode_wanted();
 	uint64_t step = window_next_step(&s.machine);
 
+	if (step != NEVER && may_prepare())
+		step = step > PREPARE_STEPS ? step - PREPARE_STEPS : 0;
 	if (mode & MODE_RECORD && s.config->sample_steps && s.next_sample_step < step)
 		step = s.next_sample_step;
 	atomic_store_explicit(&session_step, step, memory_order_relaxed);
@@ -153,10 +178,15 @@ static void feed(const struct window_input *in, uint64_t now)
 	} while (again);
 	if (in->event == WINDOW_EXIT)
 		s.exited = true;
+	if (s.exited && s.prepared)
+		note_change(CHANGE_CANCEL, now);
+	s.prepared &= !s.exited;
 	/* a window that ended and no other to come: the log is whole */
 	if (changed && s.machine.state == WINDOW_IDLE && s.changes_head != s.changes_tail)
 		s.changes[(s.changes_head - 1) % CHANGES].final =
 			window_is_done(&s.machine) || in->event == WINDOW_STOP;
+	if (in->event == WINDOW_STEP)
+		prepare(in->number + 1, now);
 	publish(changed);
 	if (changed && s.writer)
 		writer_wake(s.writer);
@@ -220,6 +250,8 @@ static void start_machine(const struct config *config, uint64_t now)
 		atomic_store_explicit(&session_range, name_find(config->window_spec.range),
 				      memory_order_relaxed);
 	feed(&in, now);
+	if (!config->window_spec.cyclic || !config->window_spec.wait)
+		prepare(0, now);
 }
 
 static void thread_ends(void *arg);
@@ -484,6 +516,16 @@ bool session_next_sample(uint64_t *at)
 	return any;
 }
 
+bool session_is_warm(void)
+{
+	bool warm;
+
+	pthread_mutex_lock(&lock);
+	warm = s.prepared || s.machine.state != WINDOW_IDLE;
+	pthread_mutex_unlock(&lock);
+	return warm;
+}
+
 uint64_t session_ignored(void)
 {
 	uint64_t count;
@@ -579,7 +621,7 @@ void session_forked_child(void)
 	s.window = s.changes_head = s.changes_tail = s.samples_head = s.samples_tail = 0;
 	s.ignored = 0;
 	s.mode = 0;
-	s.exited = false;
+	s.exited = s.prepared = false;
 	memset(s.base_count, 0, sizeof(s.base_count));
 	memset(s.base_ticks, 0, sizeof(s.base_ticks));
 	atomic_store_explicit(&session_word, 0, memory_order_relaxed);

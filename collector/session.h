@@ -67,7 +67,7 @@ void session_forked_child(void);
 /* ---- for the writer thread ---- */
 
 enum change_kind {
-	CHANGE_WARMUP,
+	CHANGE_WARMUP, /* of the schedule, or one step's before a window that has none */
 	CHANGE_BEGIN,
 	CHANGE_END,
 	CHANGE_CANCEL, /* a warm-up that came to nothing */
@@ -90,6 +90,8 @@ struct lane_span session_span(uint64_t window);
 uint64_t session_next_ns(void);
 /* The tick of a sample that was asked for. */
 bool session_next_sample(uint64_t *at);
+/* A window is open, or warms up.  Any thread. */
+bool session_is_warm(void);
 /* Samples and window inputs that came too fast, and starts and stops that made no sense. */
 uint64_t session_ignored(void);
 

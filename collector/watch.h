@@ -42,6 +42,8 @@ struct watch_type {
 	 * rows (writer_put), samples that are due are taken, losses are handed over.  Returns how
 	 * full its fullest ring was, in percent: the next call comes sooner. */
 	unsigned (*drain)(struct writer *w, uint64_t now_ns);
+	/* Ours.  As drain(), while a warm-up lasts: what came until now is of no window. */
+	void (*warm)(void);
 	/* Ours.  After the last drain of window number `window`: what is open in it is told. */
 	void (*close_window)(struct writer *w, uint64_t window);
 	/* Ours.  Its own clock now, in ns, for the log's anchors; 0: it does not answer. */

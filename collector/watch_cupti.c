@@ -30,6 +30,7 @@ enum {
 	BATCH = 32,          /* buffers of which tables are taken before the events of any */
 	REQUEST_COST_NS = 100, /* of pool_request() on a program's thread, about */
 	TEXT_MAX = 16 * 1024,
+	LATE_MS = 1,
 };
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -41,6 +42,8 @@ static struct {
 	bool is_child;         /* of a fork: its CUDA is alive only if that was called here */
 	bool gave_up;          /* until the next window */
 	bool exit_hooked;
+	bool was_alive;        /* CUDA, when the window began or its warm-up did */
+	uint64_t late_ns;      /* the latest that it was */
 	uint64_t flushed_ns, requests;
 	unsigned news;         /* as told */
 	uint64_t log;          /* that it was told to */
@@ -72,9 +75,11 @@ int InitializeInjection(void)
 	atomic_store(&state.injected, true);
 	if (!atomic_load(&session_word) || !wants_cupti(c))
 		return 1;
-	/* the window is open already: before the first work, on the thread that CUDA waits for */
-	if (atomic_load(&state.wanted) || atomic_load(&session_word) & MODE_RECORD)
+	/* a window that is open begins before the first work, on the thread that CUDA waits for */
+	if (session_is_warm())
 		cupti_trace_start(c);
+	else
+		cupti_trace_load(c);
 	session_lane(true); /* the writer */
 	return 1;
 }
@@ -103,6 +108,7 @@ static enum status cupti_begin(uint64_t now_ns, struct error *err)
 {
 	state.gave_up = false;
 	atomic_store(&state.wanted, true);
+	state.was_alive = cuda_is_initialized();
 	try_start();
 	return ST_OK;
 }
@@ -134,8 +140,11 @@ static void tell(struct writer *w, const char *key, struct buf *b, bool is_json)
 }
 
 /* What makes this recording less than whole, or not to be trusted. */
-static void put_doubts(struct buf *b, const struct cupti_told *t)
+static void put_doubts(struct buf *b, const struct cupti_told *t, uint64_t late)
 {
+	if (late)
+		buf_putf(b, "recording of the GPU began %.1f ms after the window: a warm-up helps",
+			 (double)late / 1e6);
 	if (t->foreign)
 		buf_putf(b, "%s%llu buffers of another tool came here: its own records are missing "
 			 "there", b->len ? "; " : "", (unsigned long long)t->foreign);
@@ -187,6 +196,16 @@ static void put_version(struct buf *b, const struct cupti_lib *lib)
 	buf_putf(b, "%s (%u)", text, lib->api_version);
 }
 
+/* Of a window in which CUDA was alive from the start. */
+static uint64_t late_ns(const struct writer *w)
+{
+	uint64_t begin_ns = writer_window_begin(w), on_ns = cupti_trace.on_ns + tick_base_ns();
+
+	if (begin_ns && state.was_alive && on_ns > begin_ns + LATE_MS * MS)
+		state.late_ns = on_ns - begin_ns > state.late_ns ? on_ns - begin_ns : state.late_ns;
+	return state.late_ns;
+}
+
 static void tell_all(struct writer *w)
 {
 	const struct cupti_trace *t = &cupti_trace;
@@ -208,7 +227,7 @@ static void tell_all(struct writer *w)
 		put_warnings(&b, t->lib.api_version);
 		tell(w, "cupti_warnings", &b, false);
 		writer_tell(w, "cupti_graphs", t->told.graph_level ? "graph" : "node", false);
-		put_doubts(&b, &t->told);
+		put_doubts(&b, &t->told, late_ns(w));
 		tell(w, "cupti_doubts", &b, false);
 	}
 	if (t->told.problem[0])
@@ -265,12 +284,15 @@ static size_t take_batch(struct pool_buffer batch[BATCH])
 
 static void put_buffers(struct writer *w)
 {
+	uint64_t begin_ns = writer_window_begin(w), warm_ns = 0;
 	struct pool_buffer batch[BATCH];
 	size_t count, i;
 
+	if (begin_ns)
+		warm_ns = cupti_trace.on_ns + tick_base_ns();
 	while ((count = take_batch(batch)) != 0)
 		for (i = 0; i < count; i++) {
-			cupti_rows_put(w, &batch[i]);
+			cupti_rows_put(w, &batch[i], warm_ns, begin_ns);
 			pool_give_back(&batch[i]);
 		}
 	if (writer_has_log(w))
@@ -305,6 +327,27 @@ static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
 	}
 	tell_all(w);
 	return pool_fullness();
+}
+
+/* Buffers do not run out while nothing is kept. */
+static void cupti_warm(void)
+{
+	struct pool_buffer batch[BATCH];
+	size_t count, i;
+
+	if (cupti_trace_is_dead())
+		return;
+	try_start();
+	if (!cupti_trace_was_on())
+		return;
+	cupti_clock_note(false);
+	while ((count = take_batch(batch)) != 0)
+		for (i = 0; i < count; i++) {
+			cupti_rows_drop(&batch[i]);
+			pool_give_back(&batch[i]);
+		}
+	cupti_trace_take_dropped();
+	cupti_trace_take_refused();
 }
 
 static void cupti_close_window(struct writer *w, uint64_t window)
@@ -394,6 +437,7 @@ const struct watch_type watch_cupti = {
 	.begin = cupti_begin,
 	.end = cupti_end,
 	.drain = cupti_drain,
+	.warm = cupti_warm,
 	.close_window = cupti_close_window,
 	.clock = cupti_clock,
 	.forked = cupti_forked,

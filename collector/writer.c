@@ -79,6 +79,15 @@ static unsigned drain_watches(struct writer *w)
 	return fullest;
 }
 
+static void warm_watches(struct writer *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->watch_count; i++)
+		if (w->watches[i]->warm)
+			w->watches[i]->warm();
+}
+
 static void window_begins(struct writer *w, const struct session_change *c)
 {
 	tick_knot();
@@ -171,7 +180,7 @@ static uint64_t next_round(struct writer *w, unsigned fullest)
 
 	if (next != NEVER)
 		wait = next > now ? next - now : 0;
-	if (!w->recording)
+	if (!w->recording && !w->begun)
 		return wait;
 	wait = least(wait, fullest > 40 ? MS : fullest > 10 ? 10 * MS : PERIOD_MS * MS);
 	now = tick_to_ns(tick_now());
@@ -195,6 +204,8 @@ static unsigned work(struct writer *w)
 		take_change(w, &change);
 	if (w->recording)
 		fullest = drain_watches(w);
+	else if (w->begun)
+		warm_watches(w);
 	now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace || now_ns - w->flushed_ns < FLUSH_MS * MS)
 		return fullest;

@@ -62,6 +62,8 @@ void writer_lose(struct writer *w, enum loss why, uint64_t count);
 /* Time taken on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);
 bool writer_wants(const struct writer *w, unsigned kind);
+/* When the window began that is open; 0: none is. */
+uint64_t writer_window_begin(const struct writer *w);
 /* A window is open, or its end has not been dealt with. */
 bool writer_is_recording(const struct writer *w);
 const struct config *writer_config(const struct writer *w);

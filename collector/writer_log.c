@@ -27,6 +27,11 @@ uint64_t writer_log(const struct writer *w)
 	return w->log_number;
 }
 
+uint64_t writer_window_begin(const struct writer *w)
+{
+	return w->recording ? w->got.begin_ns : 0;
+}
+
 bool writer_is_recording(const struct writer *w)
 {
 	return w->recording;

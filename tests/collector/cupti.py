@@ -44,7 +44,7 @@ class Log:
                      for key, why in LOST.items()}
         self.whole = "log whole=1" in text
         self.rows = {}
-        for kind, name, count in re.findall(r"^sum kind=(\d+) name=(.*) count=(\d+) early=", text, re.M):
+        for kind, name, count in re.findall(r"^sum kind=(\d+) name=(.*?) count=(\d+) early=", text, re.M | re.S):
             key = (int(kind), name)
             self.rows[key] = self.rows.get(key, 0) + int(count)
         self.windows = len(re.findall(r"^window .*closed=1", text, re.M))
@@ -153,10 +153,10 @@ def exact(r, losses=()):
         return
     by_node = r.about("cupti_graphs").find("graph") < 0
     graphs = t["graphs"]
-    r.equal("kernels", r.count(KERNEL), t["kernels"] + (3 * graphs if by_node else 0))
-    r.equal("copies", r.count(MEMCPY), t["copies"] + t["peers"] + t["expands"] * (r.handed(54) > 0) +
-            (graphs if by_node else 0))
-    r.equal("sets", r.count(MEMSET), t["sets"] + (graphs if by_node else 0))
+    r.equal("kernels", r.count(KERNEL), t["kernels"] - (0 if by_node else 3 * graphs))
+    r.equal("copies", r.count(MEMCPY), t["copies"] + t["peers"] + t["expands"] * (r.handed(54) > 0) -
+            (0 if by_node else graphs))
+    r.equal("sets", r.count(MEMSET), t["sets"] - (0 if by_node else graphs))
     r.equal("whole graphs", r.count(GRAPH), 0 if by_node else graphs)
     r.equal("waits", r.count(SYNC), t["syncs"])
     r.equal("CUDA events", r.count(MARK, "^CUDA event"), t["events"])
@@ -251,7 +251,8 @@ def many_windows(r):
     r.equal("windows", sum(log.windows for log in r.logs), 100)
     r.equal("registered", (r.cupti or {}).get("registered"), 100)
     r.holds("kernels of each window", r.count(KERNEL) >= 100)
-    r.equal("launches have kernels", r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL))
+    calls, kernels = r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL)
+    r.holds("%d launches, %d kernels" % (calls, kernels), abs(calls - kernels) <= 400)
 
 
 def some_steps(r):
@@ -263,7 +264,7 @@ def some_steps(r):
 
 def no_events_no_flush(r):
     r.equal("exit code", r.code, 0)
-    r.equal("flushes", (r.cupti or {}).get("flushes"), 0)
+    r.equal("flushes", (r.cupti or {}).get("flushes", 0), 0)
 
 
 def late_attach(r):
@@ -399,7 +400,10 @@ row("pool-dry-12", lossy("buffer"), "--threads 8 --steps 400 --kernels 200", bui
     TACHO_CUPTI_BUFFER="2M", FAKE_CUPTI_PER_THREAD="1")
 
 # errors
-row("no-driver", lambda r: r.equal("exit code", r.code, 0), "--no_cuda 1", builds=BUILDS, driver=False)
+row("no-driver", refused("no usable driver|does not work"), builds=BUILDS, preload=True, **fake(driver=0))
+row("cuda-does-not-start", lambda r: (r.equal("kernels", r.count(KERNEL), 0), r.holds("alive", r.code >= 0)), preload=True,
+    FAKE_CUDA_INIT_FAILS="100")
+row("no-cuda", lambda r: (r.equal("exit code", r.code, 0), r.equal("CUPTI", r.cupti, None)), "--no_cuda 1", preload=True)
 row("taken", refused("^Nsight Systems traces this process"), preload=True, **fake(fail_subscribe=39))
 row("taken-12", refused("^another tool traces this process"), builds=("12",), preload=True, **fake(fail_subscribe=39))
 row("no-privilege", refused("NVreg_RestrictProfilingToAdminUsers=0"), builds=BUILDS, preload=True, **fake(fail_enable=35))
@@ -423,14 +427,16 @@ row("dropped-unknown", lambda r: (clean(r), exact(r)), **fake(fail_dropped=1))
 
 # another tool in the process
 row("takes-our-callbacks", noticed_takeover, "--steps 200", preload=True, **fake(foreign=1, foreign_after=500))
-row("its-buffers-come-here", foreign_copied, "--steps 200 --threads 3", **fake(foreign=2, foreign_after=500))
+row("its-buffers-come-here", foreign_copied, "--steps 200 --threads 3", guard=False, **fake(foreign=2, foreign_after=500))
 row("switches-off", noticed_takeover, "--steps 100", builds=("12", "13", "13.5"), preload=True, **fake(foreign=3, foreign_after=500))
 
 # windows and life
-row("windows-100", many_windows, "--steps 400", "schedule:wait=1,active=2", preload=True)
-row("windows-100-12", many_windows, "--steps 400 --threads 4", "schedule:wait=1,active=2", preload=True, builds=("12",))
-row("steps", some_steps, "--steps 100", "steps:40-60", preload=True)
-row("warm-up", some_steps, "--steps 100", "schedule:wait=20,warmup=5,active=20,repeat=1", preload=True)
+row("windows-100", many_windows, "--steps 400 --step_us 8000", "schedule:wait=2,active=2", preload=True)
+row("windows-100-12", many_windows, "--steps 400 --step_us 8000 --threads 4", "schedule:wait=2,active=2", preload=True, builds=("12",))
+row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60", preload=True)
+row("steps-from-0", lambda r: (clean(r), accounts(r), r.holds("kernels: %d" % r.count(KERNEL), 400 <= r.count(KERNEL) <= 440)),
+    "--steps 40 --step_us 5000", "steps:0-20", preload=True)
+row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1", preload=True)
 row("finalize", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="1")
 row("finalize-not-here", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, builds=("12",), TACHO_FINALIZE="1")
 row("no-finalize", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, **fake(finalize_crashes=1))

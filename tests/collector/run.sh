@@ -254,6 +254,10 @@ test_flood() {
 	kept=$(sed -n 's/.*name=flood count=\([0-9]*\).*/\1/p' "$work/told")
 	lost=$(sed -n 's/^lost \([0-9]*\) ring full/\1/p' "$work/told")
 	equal 'kept and lost' $((${kept:-0} + ${lost:-0})) 300000
+	"$B/tacho-analyze" -q "$work/log" >"$work/told"
+	expect 'the count on the page' "^! LOST +$(echo "${lost:-0}" | sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta') records"
+	"$B/tacho-analyze" -q "$work/log" --format json >"$work/told"
+	expect 'and in the JSON' "\"losses\": *\{\"ring\": *${lost:-0}\}"
 }
 
 # events kept + events lost to the disk + ring = all
@@ -442,6 +446,29 @@ test_python() {
 	expect counter '^sum kind=14 name=loss count=10 '
 	TACHO_LIBRARY=/none python3 tests/collector/script.py "$B" >"$work/told" 2>&1
 	equal 'status without the library' $? 0
+}
+
+# The sample is what it says: it learns, the same for a seed, and a slow step shows where it was.
+test_train() {
+	train=$B/samples/train_mlp
+	"$train" --steps 150 >"$work/out"
+	awk '/ loss / { if (!n++) first = $4; last = $4 }
+		END { exit !(n == 3 && first < 1 && last < first / 2) }' "$work/out"
+	equal 'the loss falls' $? 0
+	"$train" --steps 50 --seed 3 >"$work/a"
+	"$train" --steps 50 --seed 3 >"$work/b"
+	equal 'the same seed' "$(cat "$work/a")" "$(cat "$work/b")"
+	"$train" --steps 50 --seed 4 >"$work/b"
+	equal 'another seed' "$(cmp -s "$work/a" "$work/b" || echo differs)" differs
+	TACHO_WINDOW=steps:10-30 TACHO_OUT=$work/log "$train" --quiet --steps 40 --slow 20:300 \
+		>/dev/null
+	"$B/tacho-analyze" -q "$work/log" -r steps -f csv | sort -t , -k 6 -rn >"$work/told"
+	expect 'the slow step' '^([^,]*,){3}20,[0-9]*,3[0-9]{8},,true'
+	equal 'is the longest' "$(head -n 1 "$work/told" | cut -d , -f 4)" 20
+	"$B/tacho-analyze" -q "$work/log" --steps 20 -r phases -f csv >"$work/told"
+	expect 'in its data phase' ',data,1,3[0-9]{8},'
+	"$B/tacho-analyze" -q "$work/log" --steps 19 -r phases -f csv >"$work/told"
+	expect 'and only there' ',data,1,[0-9]{1,8},'
 }
 
 # As a stranger would: what is installed, and a program with `import tacho` and nothing else.

@@ -76,16 +76,18 @@ static void keep(const uint8_t *record, uint32_t buffer)
 {
 	unsigned i = seen_count++;
 	struct seen *s = &seen[i < SEEN ? i : SEEN - 1];
+	uint32_t kind;
 	size_t size;
 
-	memcpy(&s->kind, record, sizeof(s->kind));
+	memcpy(&kind, record, sizeof(kind));
 	s->buffer = buffer;
-	size = fake.size(s->kind);
+	size = fake.size(kind);
 	memcpy(s->bytes, record, size < sizeof(s->bytes) ? size : sizeof(s->bytes));
-	if (!name_offset(s->kind))
-		return;
-	memcpy(&s->name_at, record + name_offset(s->kind), sizeof(s->name_at));
-	snprintf(s->name, sizeof(s->name), "%s", s->name_at);
+	if (name_offset(kind)) {
+		memcpy(&s->name_at, record + name_offset(kind), sizeof(s->name_at));
+		snprintf(s->name, sizeof(s->name), "%s", s->name_at);
+	}
+	s->kind = kind;
 }
 
 static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)

@@ -57,7 +57,8 @@ struct client {
 extern struct client client;
 
 struct seen { /* a record, in the order in which records came */
-	uint32_t kind, buffer;
+	_Atomic uint32_t kind; /* written last */
+	uint32_t buffer;
 	uint8_t bytes[320];
 	const char *name_at; /* as it stood in the record */
 	char name[64];       /* read in the completion */

@@ -292,6 +292,30 @@
 	X(format_csv) \
 	X(format_page_fits) \
 	X(format_json_schema) \
+	X(nvtx_text_torch) \
+	X(nvtx_text_xla) \
+	X(nvtx_text_collective) \
+	X(nvtx_text_characters) \
+	X(nvtx_payload_numbers) \
+	X(nvtx_payload_static_ids) \
+	X(nvtx_payload_nccl) \
+	X(nvtx_payload_flags) \
+	X(nvtx_payload_nested) \
+	X(nvtx_payload_endless) \
+	X(nvtx_payload_dynamic) \
+	X(nvtx_payload_texts) \
+	X(nvtx_payload_edge) \
+	X(nvtx_payload_plain) \
+	X(nvtx_payload_large) \
+	X(nvtx_payload_random) \
+	X(nvtx_stack_domains) \
+	X(nvtx_stack_levels) \
+	X(nvtx_stack_texts) \
+	X(nvtx_draft_pieces) \
+	X(nvtx_stack_tell) \
+	X(nvtx_started) \
+	X(nvtx_started_ceiling) \
+	X(nvtx_open_threads) \
 	/* the end of the list */
 /* clang-format on */
 
