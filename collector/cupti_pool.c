@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 
 enum {
-	BUFFERS = 4096,
+	BUFFERS = 8192,
 	SLACK = 64,       /* behind each buffer, so that whole words can be read at its end */
 	GUARD = 4096,     /* cleared beyond what is said to be valid */
 	SPARES = 32,
 	SPARE_BYTES = 64 * 1024,
-	SINGLES = 4096,
+	SINGLES = 8192,
 	SINGLE_BYTES = 512, /* the largest record that is known has 304 */
 	SHARED_BYTES = 16 * 1024,
 	NONE = 0,         /* indices of stacks are one too large */
@@ -39,7 +39,7 @@ static uint32_t taken[BUFFERS]; /* from `full`; the writer's */
 static uint32_t taken_count;
 static _Alignas(8) uint8_t shared[SHARED_BYTES];
 static _Atomic uint64_t requested, completed, refused;
-static _Atomic uint32_t free_count, full_count;
+static _Atomic uint32_t free_count, full_count, shared_lent;
 static _Atomic bool opened, dead;
 
 static void stack_put(struct stack *s, _Atomic uint32_t *next, uint32_t index)
@@ -120,6 +120,8 @@ static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
 		*size = singles.size;
 		return;
 	}
+	if (atomic_fetch_add(&shared_lent, 1) == 0)
+		memset(shared, 0, SINGLE_BYTES);
 	*buffer = shared; /* several may have it */
 	*size = sizeof(shared);
 }
@@ -200,6 +202,11 @@ void pool_recycle_single(uint32_t index)
 {
 	clear(&singles, index, SINGLE_BYTES);
 	stack_put(&singles.free, singles.next, index);
+}
+
+void pool_recycle_shared(void)
+{
+	atomic_fetch_sub(&shared_lent, 1);
 }
 
 /* Nobody else takes from `full`, so a whole chain is taken at once. */

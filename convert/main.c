@@ -80,8 +80,10 @@ static void say(const char *file, const struct error *err)
 }
 
 /* An input's fault: told at once; the run goes on. */
-static void note_fault(struct run *r, const char *file, const struct error *err)
+static void note_fault(void *self, const char *file, const struct error *err)
 {
+	struct run *r = self;
+
 	say(file, err);
 	if (r->worst == ST_OK)
 		r->worst = err->status;
@@ -250,6 +252,7 @@ static enum status pump_lanes(struct run *r, struct source *top, size_t count, b
 struct loaded { /* inputs that share a trace */
 	struct input **inputs;
 	size_t count;
+	const char *last; /* path of the last of them */
 	struct trace *trace;
 	struct pipeline pipeline;
 };
@@ -277,23 +280,31 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 		.rules = r->rules,
 		.budget = &r->budget,
 		.needs = r->type->needs,
+		.fault = note_fault,
+		.self = r,
 	};
 
-	*l = (struct loaded){.count = count, .inputs = calloc(count, sizeof(struct input *))};
+	*l = (struct loaded){.inputs = calloc(count, sizeof(struct input *))};
 	if (!l->inputs)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
-	for (size_t i = 0; i < count; i++) {
-		enum status st = input_open(&l->inputs[i], r->paths.paths[first + i],
-					    r->budget.scratch, err);
+	for (size_t i = first; i < first + count; i++) {
+		const char *path = r->paths.paths[i];
+		enum status st = input_open(&l->inputs[l->count], path, r->budget.scratch, err);
 
-		if (st != ST_OK && count > 1)
-			fail(err, st, err->at, "%s: %s", r->paths.paths[first + i], err->text);
-		TRY(st);
+		l->last = st == ST_OK || count == 1 ? path : l->last;
+		if (st == ST_OK)
+			l->count++;
+		else if (count == 1)
+			return st;
+		else if (!l->count && i + 1 == first + count) /* no other is left */
+			return fail(err, st, NOWHERE, "%s: %s", path, err->text);
+		else
+			note_fault(r, path, err);
 	}
 	if (count == 1)
 		set_reading(r, l->inputs[0]);
 	TRY(trace_new(&l->trace, options_trace_ceiling(&r->common), err));
-	return pipeline_open(&l->pipeline, l->trace, l->inputs, count, &how, err);
+	return pipeline_open(&l->pipeline, l->trace, l->inputs, l->count, &how, err);
 }
 
 /* ---- a sink that draws all inputs on one timeline ---- */
@@ -302,8 +313,8 @@ static enum status convert_whole(struct run *r, struct error *err, const char **
 {
 	struct loaded l;
 	bool source_failed = false;
-	const char *only = r->paths.count == 1 ? r->paths.paths[0] : NULL;
 	enum status status = load(r, &l, 0, r->paths.count, err);
+	const char *only = l.count <= 1 ? l.last : NULL;
 
 	*file = status == ST_OK ? NULL : only;
 	if (status == ST_OK) {

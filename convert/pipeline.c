@@ -18,22 +18,12 @@ static struct budget budget_share(const struct budget *whole, size_t count)
 	return share;
 }
 
-/* Who has one input knows which it is; of many the fault says it, place and all. */
-static enum status input_fail(const char *path, enum status status, const struct error *why,
-			      struct error *err)
-{
-	if (!path)
-		return fail(err, status, why->at, "%s", why->text);
-	if (why->at == NOWHERE)
-		return fail(err, status, NOWHERE, "%s: %s", path, why->text);
-	return fail(err, status, NOWHERE, "%s: byte %llu: %s", path, (unsigned long long)why->at,
-		    why->text);
-}
-
-/* One of many: a source that passes everything on and puts its name to its fault. */
+/* One of many: a source that passes everything on, and ends at a fault, which it tells. */
 struct named_source {
 	struct source source, *below;
 	const char *path; /* borrowed from the input */
+	input_fault fault;
+	void *self;
 };
 
 static enum status named_next(struct source *source, struct batch *out, struct error *err)
@@ -44,7 +34,8 @@ static enum status named_next(struct source *source, struct batch *out, struct e
 
 	if (status == ST_OK || status == ST_END)
 		return status;
-	return input_fail(s->path, status, &own, err);
+	s->fault(s->self, s->path, &own);
+	return ST_END;
 }
 
 static void named_close(struct source *source)
@@ -64,7 +55,7 @@ static const struct source_type named_type = {
 
 /* Owns `below` from here on, even on failure. */
 static enum status named_open(struct source **out, struct source *below, const char *path,
-			      struct error *err)
+			      const struct pipeline_request *how, struct error *err)
 {
 	struct named_source *s = calloc(1, sizeof(*s));
 
@@ -73,22 +64,44 @@ static enum status named_open(struct source **out, struct source *below, const c
 		source_close(below);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
 	}
-	*s = (struct named_source){ { &named_type }, below, path };
+	*s = (struct named_source){ { &named_type }, below, path, how->fault, how->self };
 	*out = &s->source;
 	return ST_OK;
 }
 
-static enum status one_open(struct source **out, struct trace *trace, struct input *in,
-			    bool is_alone, const struct budget *share, const struct cut *wanted,
-			    struct error *err)
+/* Who has one input knows which it is; of many the last fault says it, place and all. */
+static enum status last_fail(const char *path, const struct error *why, struct error *err)
 {
-	const char *path = is_alone ? NULL : input_path(in);
-	struct error own = { .at = NOWHERE };
-	enum status status = source_open(out, in, trace, share, wanted, &own);
+	if (why->at == NOWHERE)
+		return fail(err, why->status, NOWHERE, "%s: %s", path, why->text);
+	return fail(err, why->status, NOWHERE, "%s: byte %llu: %s", path,
+		    (unsigned long long)why->at, why->text);
+}
 
-	if (status != ST_OK)
-		return input_fail(path, status, &own, err);
-	return is_alone ? ST_OK : named_open(out, *out, path, err);
+/* Those of the inputs that can be opened, at least one; *opened is what the caller has to close. */
+static enum status many_open(struct source **sources, size_t *opened, struct trace *trace,
+			     struct input *const *inputs, size_t count,
+			     const struct pipeline_request *how, struct error *err)
+{
+	struct budget share = budget_share(how->budget, count);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		struct error own = { .at = NOWHERE };
+		const char *path = input_path(inputs[i]);
+		enum status status = source_open(&sources[*opened], inputs[i], trace, &share,
+						 how->cut, &own);
+
+		if (status != ST_OK && !*opened && i + 1 == count)
+			return last_fail(path, &own, err);
+		if (status != ST_OK) {
+			how->fault(how->self, path, &own);
+			continue;
+		}
+		TRY(named_open(&sources[*opened], sources[*opened], path, how, err));
+		++*opened;
+	}
+	return ST_OK;
 }
 
 /* All inputs as one source; what was opened is closed again on an error. */
@@ -96,19 +109,20 @@ static enum status sources_open(struct source **out, struct trace *trace,
 				struct input *const *inputs, size_t count,
 				const struct pipeline_request *how, struct error *err)
 {
-	struct source **sources = calloc(count, sizeof(*sources));
-	struct budget share = budget_share(how->budget, count);
-	enum status status = ST_OK;
-	size_t i;
+	struct source **sources;
+	enum status status;
+	size_t i, opened = 0;
 
+	if (count == 1)
+		return source_open(out, inputs[0], trace, how->budget, how->cut, err);
+	sources = calloc(count, sizeof(*sources));
 	if (!sources)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
-	for (i = 0; i < count && status == ST_OK; i++)
-		status = one_open(&sources[i], trace, inputs[i], count == 1, &share, how->cut, err);
+	status = many_open(sources, &opened, trace, inputs, count, how, err);
 	if (status == ST_OK)
-		status = merge_open(out, sources, NULL, count, how->budget, err);
+		status = merge_open(out, sources, NULL, opened, how->budget, err);
 	else
-		for (i = 0; i < count; i++)
+		for (i = 0; i < opened; i++)
 			source_close(sources[i]);
 	free(sources);
 	return status;

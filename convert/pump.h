@@ -27,17 +27,26 @@ enum need { /* what a consumer wants filled in; see struct event */
 	NEED_LINK = 2, /* the same of GPU work, and link_launch(); implies NEED_STEP */
 };
 
+/* An input has ended early, or could not be opened, while others go on. */
+typedef void (*input_fault)(void *self, const char *path, const struct error *why);
+
 struct pipeline_request {
 	const struct cut *cut;          /* borrowed */
 	const struct name_rules *rules; /* borrowed */
 	const struct budget *budget;    /* borrowed */
 	unsigned needs;                 /* all consumers' together */
+	input_fault fault;              /* of one input of many; NULL only with a single one */
+	void *self;                     /* of `fault` */
 };
 struct pipeline {
 	struct source *top;               /* pull here */
 	struct source *step, *link;       /* NULL where nobody needs them; owned by `top` */
 };
-/* Inputs are borrowed until pipeline_close(). */
+/*
+ * Inputs are borrowed until pipeline_close().  A single input's fault is returned, here or by the
+ * source.  Of many inputs each tells its own fault to `fault`, and the rest is read; it is returned
+ * here only when no input is left.
+ */
 enum status pipeline_open(struct pipeline *out, struct trace *trace, struct input *const *inputs,
 			  size_t count, const struct pipeline_request *how, struct error *err);
 void pipeline_close(struct pipeline *p); /* accepts a zeroed one */

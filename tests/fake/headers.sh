@@ -3,7 +3,7 @@
 # Prints the compiler's flags for the headers of CUPTI (13.0 or later) and of NVTX; nothing, and
 # says why on stderr, when there are none.
 # usage: headers.sh FOLDER      wheels from PyPI are unpacked there when no toolkit has headers
-# CUPTI_INCLUDE=DIR: look there only.  FAKE_OFFLINE=1: no download.
+# CUPTI_INCLUDE=DIR: look there only.  FAKE_OFFLINE=1: no download.  FAKE_WHEELS=1: no toolkit.
 set -u
 folder=$1
 wheels='nvidia-cuda-cupti==13.0.85 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88 nvidia-nvtx==13.0.85'
@@ -25,7 +25,7 @@ if [ -n "${CUPTI_INCLUDE:-}" ]; then
 	exit 0
 fi
 for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /opt/cuda; do
-	[ -z "$root" ] || try "$root/include"
+	[ -z "$root" ] || [ "${FAKE_WHEELS:-0}" != 0 ] || try "$root/include"
 done
 try "$folder/nvidia/cu13/include"
 if [ "${FAKE_OFFLINE:-0}" != 0 ] || ! command -v python3 >/dev/null 2>&1; then

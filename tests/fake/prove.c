@@ -23,7 +23,7 @@ unsigned profile;
 
 static _Atomic bool failed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint8_t *the_buffer;
+static uint8_t *_Atomic the_buffer;
 static void *volatile allocated; /* so that the compiler leaves it in */
 
 void check(bool good, const char *text, const char *file, int line)

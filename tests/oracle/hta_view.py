@@ -10,8 +10,8 @@ It exists to prove that where HTA's answer and ours differ, the difference is on
    get a negative length;
  * kernels are sorted by other names: one that contains `Sync` or `dma` is nothing, one that begins
    with `hip` is communication; communication by the substrings of our table is not known to it.
-With cut=False, classes="ours" and synchronisation rows left out the very same code gives our
-figures, which check_traces.py asserts.
+same_events_by_our_rules() gives our figures for the events that HTA keeps: in files of whole
+microseconds without synchronisation rows they are HTA's to the last nanosecond.
 """
 import bisect
 import re
