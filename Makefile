@@ -138,6 +138,7 @@ $(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lm
 check-collector: all $(B)/tests/actor $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/run.sh
+include tests/collector/nvtx.mk
 check-traces: all
 	$(Q)python3 tests/oracle/check_traces.py --bin $(B)
 
@@ -147,7 +148,7 @@ check-generated: all
 check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
 
-CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-traces \
+CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-nvtx check-traces \
 	check-generated check-sizes
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)

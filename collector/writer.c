@@ -5,7 +5,7 @@
 #include "collector/watch.h"
 #include "collector/writer_in.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -234,19 +234,21 @@ static void flush_now(struct writer *w, bool close)
 		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
 }
 
+static void tell_round(struct writer *w, uint64_t round, bool was_last)
+{
+	atomic_store(&w->done, round);
+	atomic_store(&w->finished, was_last);
+	atomic_fetch_add(&w->news, 1);
+	syscall(SYS_futex, &w->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 /* One round; false: it was the last. */
 static bool serve(struct writer *w, unsigned *fullest)
 {
-	uint64_t asked, close_asked;
-	bool quit, waited;
-
-	pthread_mutex_lock(&w->lock);
-	asked = w->asked;
-	waited = asked != w->done;
-	close_asked = w->close_asked;
-	w->close_asked = 0;
-	quit = w->quit;
-	pthread_mutex_unlock(&w->lock);
+	uint64_t asked = atomic_load(&w->asked);
+	bool waited = asked != atomic_load(&w->done);
+	bool close = waited && atomic_exchange(&w->close_asked, false);
+	bool quit = atomic_load(&w->quit);
 
 	if (death_came()) {
 		session_feed(WINDOW_EXIT, tick_now(), 0, NULL);
@@ -257,14 +259,9 @@ static bool serve(struct writer *w, unsigned *fullest)
 		close_watches(w);
 		writer_close_log(w);
 	} else if (waited) {
-		flush_now(w, close_asked != 0);
+		flush_now(w, close);
 	}
-
-	pthread_mutex_lock(&w->lock);
-	w->done = asked;
-	w->finished = quit;
-	pthread_cond_broadcast(&w->done_more);
-	pthread_mutex_unlock(&w->lock);
+	tell_round(w, asked, quit);
 	return !quit;
 }
 
@@ -297,7 +294,6 @@ static bool make_thread(struct writer *w)
 struct writer *writer_start(const struct config *config, const struct watch_type *const *watches)
 {
 	struct writer *w = calloc(1, sizeof(*w));
-	pthread_condattr_t attr;
 
 	if (!w)
 		return NULL;
@@ -306,11 +302,6 @@ struct writer *writer_start(const struct config *config, const struct watch_type
 		w->watches[w->watch_count] = watches[w->watch_count];
 		w->watch_count++;
 	}
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->done_more, &attr);
-	pthread_condattr_destroy(&attr);
 	if (!make_thread(w)) {
 		free(w);
 		return NULL;
@@ -319,46 +310,44 @@ struct writer *writer_start(const struct config *config, const struct watch_type
 	return w;
 }
 
-static struct timespec deadline(uint64_t limit_ns)
+/* Until that round is done, or the last one; false: `limit_ns` is over. */
+static bool wait_for_round(struct writer *w, uint64_t round, uint64_t limit_ns)
 {
-	uint64_t at = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
+	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
 
-	return (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),
-				  .tv_nsec = (long)(at % 1000000000u) };
+	for (;;) {
+		uint32_t seen = atomic_load(&w->news);
+		uint64_t now = tick_clock_ns(CLOCK_MONOTONIC);
+		struct timespec left;
+
+		if (atomic_load(&w->finished) || atomic_load(&w->done) >= round)
+			return true;
+		if (now >= until)
+			return false;
+		left = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000u),
+					  .tv_nsec = (long)((until - now) % 1000000000u) };
+		syscall(SYS_futex, &w->news, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
+	}
 }
 
 bool writer_wait(struct writer *w, bool close, uint64_t limit_ns)
 {
-	struct timespec until = deadline(limit_ns);
-	uint64_t ticket;
-	bool done;
+	uint64_t round;
 
-	pthread_mutex_lock(&w->lock);
-	ticket = ++w->asked;
-	if (close)
-		w->close_asked = ticket;
+	if (close) /* before the round: who sees that sees this */
+		atomic_store(&w->close_asked, true);
+	round = atomic_fetch_add(&w->asked, 1) + 1;
 	writer_wake(w);
-	while (w->done < ticket && !w->finished)
-		if (pthread_cond_timedwait(&w->done_more, &w->lock, &until) == ETIMEDOUT)
-			break;
-	done = w->done >= ticket || w->finished;
-	pthread_mutex_unlock(&w->lock);
-	return done;
+	return wait_for_round(w, round, limit_ns);
 }
 
 bool writer_quit(struct writer *w, uint64_t limit_ns)
 {
-	struct timespec until = deadline(limit_ns);
 	bool finished;
 
-	pthread_mutex_lock(&w->lock);
-	w->quit = true;
+	atomic_store(&w->quit, true);
 	writer_wake(w);
-	while (!w->finished)
-		if (pthread_cond_timedwait(&w->done_more, &w->lock, &until) == ETIMEDOUT)
-			break;
-	finished = w->finished;
-	pthread_mutex_unlock(&w->lock);
+	finished = wait_for_round(w, NEVER, limit_ns);
 	death_unwatch();
 	if (finished)
 		pthread_join(w->thread, NULL);

@@ -29,11 +29,13 @@ struct writer {
 	pthread_t thread;
 	_Atomic uint32_t bell; /* a futex: not 0 when there is something to do */
 
-	/* Under `lock`. */
-	pthread_mutex_t lock;
-	pthread_cond_t done_more;
-	uint64_t asked, done, close_asked;
-	bool quit, finished;
+	/*
+	 * What others ask for and wait for.  No lock and no condition: exit() may be called by a
+	 * signal handler over a thread that is in the middle of a wait, and waits here again.
+	 */
+	_Atomic uint64_t asked, done; /* rounds */
+	_Atomic bool close_asked, quit, finished;
+	_Atomic uint32_t news; /* a futex: moves when `done` or `finished` does */
 
 	/* The thread's own: the log that is open, if one is. */
 	uint64_t log_number;

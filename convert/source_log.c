@@ -187,6 +187,17 @@ static enum status find_block(struct walk *w, uint8_t *room, struct log_block *b
 	return ST_END;
 }
 
+/* Bytes that are no block, and blocks behind them: told when all that can be read has been. */
+static void pass_over(struct walk *w, uint64_t at, uint64_t bytes)
+{
+	char number[32];
+
+	lose(w, 1); /* at least one record; how many, nobody knows */
+	if (w->s->fault.status == ST_OK)
+		fail(&w->s->fault, ST_FORMAT, at, "%s bytes are no block that can be believed, and "
+		     "were passed over", grouped(bytes, number));
+}
+
 static enum status walk_blocks(struct walk *w, uint8_t *room, struct error *err)
 {
 	struct log_block block;
@@ -201,7 +212,7 @@ static enum status walk_blocks(struct walk *w, uint8_t *room, struct error *err)
 		}
 		TRY(st);
 		if (block.offset != gap)
-			lose(w, 1); /* at least one record; how many, nobody knows */
+			pass_over(w, gap, block.offset - gap);
 		if (block.size > w->size - block.offset - LOG_HEADER_BYTES) {
 			end_walk(w, block.offset, &block);
 			return ST_OK;

@@ -155,7 +155,7 @@
 	X(3, nvtxRangePushPayload) X(4, nvtxRangePopPayload) X(5, nvtxRangeStartPayload)           \
 	X(6, nvtxRangeEndPayload) X(7, nvtxDomainIsEnabled)
 
-#define SAME(a, b) _Static_assert((a) == (b), #a " is not " #b);
+#define SAME(a, b) _Static_assert((long long)(a) == (long long)(b), #a " is not " #b);
 #define X(ours, theirs) SAME(sizeof(ours), sizeof(theirs))
 SIZES(X)
 #undef X

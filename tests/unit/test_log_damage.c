@@ -168,7 +168,9 @@ void test_log_damaged_block_is_skipped(void)
 			/* Its header: found again at the next one. */
 			file.data[at + 20] ^= 1;
 			r = read_bytes(file.data, file.len);
-			CHECK_U64(r.status, ST_END);
+			CHECK_U64(r.status, ST_FORMAT);
+			CHECK_U64(r.err.at, at);
+			CHECK(strstr(r.err.text, "no block that can be believed") != NULL);
 			CHECK_U64(r.events, 900 - block.rows);
 			CHECK_U64(r.lost, 1);
 			file.data[at + 20] ^= 1;
