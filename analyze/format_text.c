@@ -96,6 +96,8 @@ static enum status put_report(struct page *p, const struct report_type *type, bo
 		text_end(&p->text);
 	if (type == &report_summary)
 		return put_page(p, err);
+	if (type == &report_check)
+		return page_check(p, err);
 	for (i = 0; type->tables[i]; i++) {
 		v = page_view(p, type->tables[i]->name);
 		if (v.type->nest == NEST_NEVER)

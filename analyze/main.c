@@ -3,6 +3,7 @@
 #include "analyze/engine.h"
 #include "analyze/format.h"
 #include "analyze/options.h"
+#include "analyze/report_check.h"
 #include "convert/input.h"
 #include "convert/options.h"
 #include "convert/out.h"
@@ -265,6 +266,26 @@ static enum status print(struct tool *t, struct error *err)
 	return status;
 }
 
+static bool asks_for(const struct tool *t, const struct report_type *type)
+{
+	size_t i;
+
+	for (i = 0; t->reports[i]; i++)
+		if (t->reports[i] == type)
+			return true;
+	return false;
+}
+
+/* With --strict a recording that is not to be trusted is an error, after it was said why. */
+static enum status judge_checks(const struct tool *t, struct error *err)
+{
+	uint64_t bad = check_bad(t->tables);
+
+	if (!t->common.strict || !bad)
+		return ST_OK;
+	return fail(err, ST_FORMAT, NOWHERE, "%llu checks are bad", (unsigned long long)bad);
+}
+
 static enum status run(struct tool *t, char **operands, size_t count, struct error *err)
 {
 	enum status status, inputs;
@@ -282,9 +303,12 @@ static enum status run(struct tool *t, char **operands, size_t count, struct err
 	if (status != ST_OK && inputs == ST_OK)
 		return status;
 	err->text[0] = '\0';
-	if (inputs != ST_OK && (t->common.strict || status != ST_OK))
+	if (inputs != ST_OK && ((t->common.strict && !asks_for(t, &report_check)) ||
+				status != ST_OK))
 		return inputs;
 	status = print(t, err);
+	if (status == ST_OK && asks_for(t, &report_check))
+		status = judge_checks(t, err);
 	return status != ST_OK ? status : inputs;
 }
 

@@ -64,7 +64,7 @@ struct report_type {
 	enum status (*finish)(struct tables *all, struct error *err);
 };
 
-#define REPORT_LIST(X) X(summary) X(phases) X(steps) X(kernels) X(copies)
+#define REPORT_LIST(X) X(summary) X(phases) X(steps) X(kernels) X(copies) X(check)
 #define X(name) extern const struct report_type report_##name;
 REPORT_LIST(X)
 #undef X

@@ -42,6 +42,9 @@ enum status page_steps_many(struct page *p, struct error *err);
 enum status page_phases_many(struct page *p, struct error *err);
 enum status page_kernels_many(struct page *p, struct error *err);
 
+/* Recordings, worst first. */
+enum status page_check(struct page *p, struct error *err);
+
 /* Any table as it is. */
 void page_table(struct page *p, const struct view *v);
 

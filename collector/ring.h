@@ -85,6 +85,13 @@ static inline uint64_t ring_ready(const struct ring *r)
 	       atomic_load_explicit(&r->tail, memory_order_relaxed);
 }
 
+/* All was taken, and who took it is done with it. */
+static inline bool ring_is_done(const struct ring *r)
+{
+	return atomic_load_explicit(&r->head, memory_order_relaxed) ==
+	       atomic_load_explicit(&r->tail, memory_order_acquire);
+}
+
 static inline const struct ring_record *ring_at(const struct ring *r, uint64_t i)
 {
 	return &r->records[(atomic_load_explicit(&r->tail, memory_order_relaxed) + i) & r->mask];

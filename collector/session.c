@@ -346,7 +346,7 @@ static struct lane *find_free(void)
 	struct lane *l;
 
 	for (l = session_lanes(); l; l = l->next)
-		if (l->dead && !ring_ready(&l->ring))
+		if (l->dead && ring_is_done(&l->ring))
 			return l;
 	return NULL;
 }

@@ -14,6 +14,7 @@
 
 /* Of what a row costs on the program's thread besides reading the clock. */
 #define RECORD_COST_NS 5.0
+#define NVTX_COST_NS 20.0 /* more, for its text and its table */
 
 enum { SITES = 4096, LATE_MAX = 16 << 20 };
 
@@ -151,13 +152,14 @@ static void put_record(struct writer *w, struct lane *l, const struct ring_recor
 static unsigned drain_lane(struct writer *w, struct lane *l, uint64_t count)
 {
 	_Alignas(8) uint8_t tail[RING_TAIL_MAX];
-	uint64_t i, clocks = 0;
+	uint64_t i, clocks = 0, texts = 0;
 	unsigned full;
 
 	for (i = 0; i < count && is_ready(w); i += 1u + ring_at(&l->ring, i)->more) {
 		const struct ring_record *r = ring_at(&l->ring, i);
 
 		clocks += r->kind == KIND_RANGE ? 2 : 1;
+		texts += (r->flags & RING_NVTX) != 0;
 		if (!writer_wants(w, r->kind))
 			continue;
 		ring_tail(&l->ring, i, tail);
@@ -165,7 +167,8 @@ static unsigned drain_lane(struct writer *w, struct lane *l, uint64_t count)
 	}
 	full = l->ring.records ? (unsigned)(count * 100 / (l->ring.mask + 1)) : 0;
 	ring_take(&l->ring, count);
-	writer_own_cost(w, (uint64_t)((double)clocks * (tick_cost_ns() + RECORD_COST_NS)));
+	writer_own_cost(w, (uint64_t)((double)clocks * (tick_cost_ns() + RECORD_COST_NS) +
+				      (double)texts * NVTX_COST_NS));
 	return full;
 }
 

@@ -2,18 +2,14 @@
 /*
  * NVTX's handler: what the program says of itself, through ours instead of CUPTI's records.
  *
- * A range is pushed on the lane of its thread and put into the ring when it ends, like those of
- * tacho.h.  What a callback is given dies when it returns: a text that was seen before has a
- * number (names.h), any other is copied; nothing is parsed here.  Off: the nesting is kept,
- * because push and pop must return it.
+ * Here are the functions that go into NVTX's tables, and the watch.  What a call does is in
+ * nvtx_calls.h, what becomes of it in the log in nvtx_rows.h.
  */
 #include "collector/names.h"
-#include "collector/nvtx_names.h"
+#include "collector/nvtx_calls.h"
 #include "collector/nvtx_payload.h"
 #include "collector/nvtx_rows.h"
-#include "collector/nvtx_tables.h"
 #include "collector/nvtx_text.h"
-#include "collector/session.h"
 #include "collector/watch.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"
@@ -22,448 +18,147 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <wchar.h>
 
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define EXPORT __attribute__((visibility("default")))
-enum { NOTHING_OPEN = -1, /* what push and pop return then */
-        NEAR_DOMAINS = 12, WINDOWS_TOLD = 32 };
 
-static _Atomic uint32_t thread_count, handler_count;
-static _Atomic uint64_t lost_here; /* too deep, no memory */
+/* ---- events ---- */
 
-/* ---- what a thread has: kept whether somebody records or not ---- */
-
-struct nvtx_thread {
-	uint32_t number, started; /* number: 0 until the first range with an id */
-	uint32_t tid;
-	uint32_t near[NEAR_DOMAINS]; /* depth, by domain */
-	uint32_t *far;               /* of the others; mapped when one comes */
-};
-static _Thread_local struct nvtx_thread mine;
-
-static void unmap_far(void *far)
+static void mark_ex(const struct nvtx_attributes *a)
 {
-	munmap(far, NVTX_DOMAINS * sizeof(uint32_t));
-	mine.far = NULL;
+	struct nvtx_said what = nvtx_said_attributes(NULL, a);
+
+	nvtx_mark(&what);
 }
 
-static pthread_key_t far_key;
-static pthread_once_t far_once = PTHREAD_ONCE_INIT;
-
-static void make_far_key(void)
+static void mark_a(const char *text)
 {
-	pthread_key_create(&far_key, unmap_far);
+	struct nvtx_said what = nvtx_said_text(NVTX_MESSAGE_ASCII, text);
+
+	nvtx_mark(&what);
 }
 
-/* One page for the life of the thread; NULL: no memory, and the nesting is not known. */
-static __attribute__((noinline)) uint32_t *far_depths(void)
+static void mark_w(const wchar_t *text)
 {
-	void *p;
+	struct nvtx_said what = nvtx_said_text(NVTX_MESSAGE_WIDE, text);
 
-	if (mine.far)
-		return mine.far;
-	p = mmap(NULL, NVTX_DOMAINS * sizeof(uint32_t), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return NULL;
-	pthread_once(&far_once, make_far_key);
-	pthread_setspecific(far_key, p);
-	mine.far = p;
-	return p;
+	nvtx_mark(&what);
 }
 
-static inline uint32_t *depth_of(uint32_t domain)
+static void domain_mark(const void *domain, const struct nvtx_attributes *a)
 {
-	uint32_t *far;
+	struct nvtx_said what = nvtx_said_attributes(domain, a);
 
-	if (LIKELY(domain < NEAR_DOMAINS))
-		return &mine.near[domain];
-	far = far_depths();
-	return far ? &far[domain] : NULL;
+	nvtx_mark(&what);
 }
 
-static void lose_one(void)
+static void payload_mark(const void *domain, const struct nvtx_data *data, size_t count)
 {
-	atomic_fetch_add_explicit(&lost_here, 1, memory_order_relaxed);
+	struct nvtx_said what = nvtx_said_payloads(domain, data, count);
+
+	nvtx_mark(&what);
 }
 
-/* ---- the lane ---- */
-
-static inline uint32_t word_now(void)
+static uint64_t start_ex(const struct nvtx_attributes *a)
 {
-	return atomic_load_explicit(&session_word, memory_order_relaxed);
+	struct nvtx_said what = nvtx_said_attributes(NULL, a);
+
+	return nvtx_start(&what);
 }
 
-/* The lane of this thread with a stack for NVTX; NULL: none can be had. */
-static struct lane *make_stack(struct lane *l)
+static uint64_t start_a(const char *text)
 {
-	struct nvtx_stack *s = nvtx_stack_new();
+	struct nvtx_said what = nvtx_said_text(NVTX_MESSAGE_ASCII, text);
 
-	if (!s) {
-		lose_one();
-		return NULL;
-	}
-	atomic_store_explicit(&l->nvtx, s, memory_order_release);
-	return l;
+	return nvtx_start(&what);
 }
 
-static inline struct nvtx_stack *stack_of(const struct lane *l)
+static uint64_t start_w(const wchar_t *text)
 {
-	return atomic_load_explicit(&l->nvtx, memory_order_relaxed);
+	struct nvtx_said what = nvtx_said_text(NVTX_MESSAGE_WIDE, text);
+
+	return nvtx_start(&what);
 }
 
-static inline struct lane *lane_for(uint32_t word)
+static uint64_t domain_start(const void *domain, const struct nvtx_attributes *a)
 {
-	struct lane *l = lane_mine;
+	struct nvtx_said what = nvtx_said_attributes(domain, a);
 
-	if (UNLIKELY(!l || LANE_GET(l->seen) != word))
-		l = session_lane(true);
-	if (LIKELY(l && stack_of(l)))
-		return l;
-	return l ? make_stack(l) : NULL;
+	return nvtx_start(&what);
 }
 
-/* Of who ends something: without a lane there is nothing to end. */
-static inline struct lane *lane_of(uint32_t word)
+static uint64_t payload_start(const void *domain, const struct nvtx_data *data, size_t count)
 {
-	struct lane *l = lane_mine;
+	struct nvtx_said what = nvtx_said_payloads(domain, data, count);
 
-	if (UNLIKELY(!l || LANE_GET(l->seen) != word))
-		l = session_lane(false);
-	return l && stack_of(l) ? l : NULL;
+	return nvtx_start(&what);
 }
 
-/* ---- what is said: into the draft of the stack ---- */
-
-/* What all forms of a call come down to. */
-struct said {
-	uint32_t domain;
-	int32_t message_type;
-	const void *message;
-	const struct nvtx_attributes *more; /* NULL: the text alone */
-	const struct nvtx_data *payloads;   /* of the calls that take them as they are */
-	size_t payload_count;
-};
-
-static inline uint32_t domain_of(const void *handle)
+static int push_ex(const struct nvtx_attributes *a)
 {
-	uintptr_t domain = (uintptr_t)handle;
+	struct nvtx_said what = nvtx_said_attributes(NULL, a);
 
-	return domain < NVTX_DOMAINS ? (uint32_t)domain : 0;
+	return nvtx_push(&what);
 }
 
-static void put_text(struct nvtx_draft *d, const char *text, size_t len)
+static int push_a(const char *text)
 {
-	len = nvtx_text_fit(text, len, NVTX_TEXT_MAX);
-	d->name = name_known(text, len);
-	if (d->name)
-		return;
-	memcpy(nvtx_draft_room(d), text, len);
-	nvtx_draft_text(d, len);
+	struct nvtx_said what = nvtx_said_text(NVTX_MESSAGE_ASCII, text);
+
+	return nvtx_push(&what);
 }
 
-static void put_message(struct nvtx_draft *d, int32_t type, const void *message)
+static int push_w(const wchar_t *text)
 {
-	size_t len;
+	struct nvtx_said what = nvtx_said_text(NVTX_MESSAGE_WIDE, text);
 
-	if (type == NVTX_MESSAGE_ASCII && message) {
-		put_text(d, message, strnlen(message, NVTX_TEXT_MAX + 1));
-	} else if (type == NVTX_MESSAGE_REGISTERED) {
-		d->name = (uintptr_t)message <= NAMES_MAX ? (uint32_t)(uintptr_t)message : 0;
-	} else if (type == NVTX_MESSAGE_WIDE) {
-		len = nvtx_text_narrow(nvtx_draft_room(d), NVTX_TEXT_MAX, message);
-		d->name = name_known(nvtx_draft_room(d), len);
-		if (!d->name)
-			nvtx_draft_text(d, len);
-	}
+	return nvtx_push(&what);
 }
 
-#define HAS(attributes, member) \
-	((attributes)->size >= offsetof(struct nvtx_attributes, member) + \
-			       sizeof((attributes)->member))
-
-static void put_payloads(struct nvtx_draft *d, uint32_t domain, const struct nvtx_data *data,
-			 size_t count, bool at_end)
+static int domain_push(const void *domain, const struct nvtx_attributes *a)
 {
-	size_t i;
+	struct nvtx_said what = nvtx_said_attributes(domain, a);
 
-	for (i = 0; data && i < count; i++)
-		nvtx_payload_copy(d, domain, &data[i], at_end);
+	return nvtx_push(&what);
 }
 
-static void put_value(struct nvtx_draft *d, uint32_t domain, const struct nvtx_attributes *a)
+static int payload_push(const void *domain, const struct nvtx_data *data, size_t count)
 {
-	struct nvtx_tail *tail = nvtx_draft_tail(d);
-	bool short_one = a->value_type >= NVTX_VALUE_U32;
+	struct nvtx_said what = nvtx_said_payloads(domain, data, count);
 
-	if (a->value_type == NVTX_VALUE_EXTENDED) {
-		put_payloads(d, domain, (const struct nvtx_data *)(uintptr_t)a->value.u64,
-			     a->payload_count > 0 ? (size_t)a->payload_count : 0, false);
-	} else if (a->value_type > NVTX_VALUE_NONE && a->value_type <= NVTX_VALUE_F32) {
-		tail->value_type = (uint8_t)a->value_type;
-		tail->value = short_one ? a->value.u32 : a->value.u64;
-	}
+	return nvtx_push(&what);
 }
 
-static uint64_t word_of(const struct said *what)
+static void range_end(uint64_t id)
 {
-	const struct nvtx_attributes *a = what->more;
-	uint64_t word = what->domain;
-
-	if (a && HAS(a, category))
-		word |= (uint64_t)a->category << NVTX_WORD_CATEGORY;
-	if (a && HAS(a, color) && a->color_type == 1)
-		word |= (uint64_t)nvtx_color_find(a->color) << NVTX_WORD_COLOR;
-	return word;
+	nvtx_end(id, NULL, 0);
 }
 
-static void put_said(struct nvtx_draft *d, const struct said *what)
+static void domain_end(const void *domain, uint64_t id)
 {
-	const struct nvtx_attributes *a = what->more;
-
-	nvtx_draft_init(d, word_of(what));
-	put_message(d, what->message_type, what->message);
-	if (a && HAS(a, value))
-		put_value(d, what->domain, a);
-	put_payloads(d, what->domain, what->payloads, what->payload_count, false);
+	nvtx_end(id, NULL, 0);
 }
 
-static struct said from_attributes(uint32_t domain, const struct nvtx_attributes *a)
+static void payload_end(const void *domain, uint64_t id, const struct nvtx_data *data,
+			size_t count)
 {
-	struct said what = { .domain = domain, .more = a };
-
-	if (a && HAS(a, message)) {
-		what.message_type = a->message_type;
-		what.message = a->message;
-	}
-	return what;
+	nvtx_end(id, data, count);
 }
 
-static inline struct said from_text(int32_t type, const void *text)
+static int range_pop(void)
 {
-	return (struct said){ .message_type = type, .message = text };
+	return nvtx_pop(0, NULL, 0);
 }
 
-static struct said from_payloads(const void *domain, const struct nvtx_data *data, size_t count)
+static int domain_pop(const void *domain)
 {
-	return (struct said){ .domain = domain_of(domain), .payloads = data,
-			      .payload_count = count };
+	return nvtx_pop(nvtx_domain_of(domain), NULL, 0);
 }
 
-/* ---- windows that wait for a range ---- */
-
-static bool is_awaited(const struct nvtx_draft *d, uint32_t awaited)
+static int payload_pop(const void *domain, const struct nvtx_data *data, size_t count)
 {
-	const char *text, *wanted;
-	struct nvtx_torch t;
-	size_t len, wanted_len;
-
-	if (d->name)
-		return d->name == awaited;
-	text = (const char *)d->bytes + sizeof(struct nvtx_tail);
-	wanted = name_text(awaited, &wanted_len);
-	len = ((const struct nvtx_tail *)(const void *)d->bytes)->text_len;
-	if (nvtx_text_torch(text, len, &t))
-		len = t.name_len;
-	return len == wanted_len && !memcmp(text, wanted, len);
-}
-
-static __attribute__((noinline)) void range_matters(uint32_t awaited, enum window_event event)
-{
-	size_t len;
-
-	session_feed(event, tick_now(), 0, name_text(awaited, &len));
-}
-
-/* The draft's range begins: true when that has changed what is recorded. */
-static bool begins(struct nvtx_draft *d)
-{
-	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
-
-	if (LIKELY(!awaited) || !is_awaited(d, awaited))
-		return false;
-	d->word |= UINT64_C(1) << NVTX_WORD_AWAITED;
-	range_matters(awaited, WINDOW_RANGE_BEGIN);
-	return true;
-}
-
-static void ends(uint64_t word)
-{
-	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
-
-	if (UNLIKELY(awaited && word >> NVTX_WORD_AWAITED & 1))
-		range_matters(awaited, WINDOW_RANGE_END);
-}
-
-/* ---- push and pop, start and end, mark ---- */
-
-static void push_open(uint32_t word, uint32_t level, const struct said *what)
-{
-	struct lane *l = lane_for(word);
-
-	if (UNLIKELY(!l))
-		return;
-	put_said(&stack_of(l)->draft, what);
-	if (UNLIKELY(begins(&stack_of(l)->draft)))
-		session_lane(true); /* catches up; the draft is still there */
-	nvtx_stack_push(stack_of(l), level, tick_now());
-}
-
-static inline int push(const struct said *what)
-{
-	uint32_t *depth = depth_of(what->domain), word = word_now(), level;
-
-	if (UNLIKELY(!depth))
-		return NOTHING_OPEN;
-	level = (*depth)++;
-	if (UNLIKELY(word))
-		push_open(word, level, what);
-	return (int)level;
-}
-
-/* A record of what the draft says. */
-static void put_record(struct lane *l, unsigned kind, uint64_t begin, uint64_t end)
-{
-	struct nvtx_draft *d = &stack_of(l)->draft;
-	struct ring_record r = {
-		.begin = begin, .end = end, .word = d->word, .name = d->name,
-		.kind = (uint8_t)kind, .flags = RING_NVTX, .more = (uint8_t)nvtx_draft_more(d),
-		.subkind = kind == KIND_RANGE ? RANGE_NVTX : MARK_INSTANT,
-	};
-
-	lane_put_record(l, &r, d->bytes);
-}
-
-static void pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct nvtx_data *data,
-		     size_t count)
-{
-	struct lane *l = lane_of(word);
-	uint64_t begin, end = tick_now();
-
-	if (UNLIKELY(!l || !nvtx_stack_pop(stack_of(l), domain, level, &begin)))
-		return;
-	if (l->records) {
-		put_payloads(&stack_of(l)->draft, domain, data, count, true);
-		put_record(l, KIND_RANGE, begin, end);
-	}
-	ends(stack_of(l)->draft.word);
-}
-
-static inline int pop(uint32_t domain, const struct nvtx_data *data, size_t count)
-{
-	uint32_t *depth = depth_of(domain), word = word_now();
-
-	if (UNLIKELY(!depth || !*depth))
-		return NOTHING_OPEN;
-	--*depth;
-	if (UNLIKELY(word))
-		pop_open(word, domain, *depth, data, count);
-	return (int)*depth;
-}
-
-static void mark_now(uint32_t word, const struct said *what)
-{
-	struct lane *l = lane_for(word);
-	uint64_t now;
-
-	if (!l || !l->records)
-		return;
-	now = tick_now();
-	put_said(&stack_of(l)->draft, what);
-	put_record(l, KIND_MARK, now, now);
-}
-
-static inline void mark(const struct said *what)
-{
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word & MODE_RECORD))
-		mark_now(word, what);
-}
-
-static uint64_t next_serial(void)
-{
-	if (UNLIKELY(!mine.number)) {
-		mine.tid = (uint32_t)gettid();
-		mine.number = 1 + (atomic_fetch_add_explicit(&thread_count, 1,
-							     memory_order_relaxed) & 0x3ffff);
-	}
-	return (uint64_t)mine.number << 32 | ++mine.started;
-}
-
-static uint64_t start_open(uint32_t word, uint64_t serial, const struct said *what)
-{
-	struct lane *l = lane_for(word);
-	uint64_t over;
-
-	if (UNLIKELY(!l))
-		return serial;
-	put_said(&stack_of(l)->draft, what);
-	if (UNLIKELY(begins(&stack_of(l)->draft)))
-		session_lane(true);
-	over = atomic_load_explicit(&session_over, memory_order_acquire);
-	return nvtx_started_put(&stack_of(l)->draft, serial, mine.tid, tick_now(), over);
-}
-
-static inline uint64_t start(const struct said *what)
-{
-	uint64_t serial = next_serial();
-	uint32_t word = word_now();
-
-	return UNLIKELY(word) ? start_open(word, serial, what) : serial;
-}
-
-/* It was open at the ends of windows that nobody told of it. */
-static void tell_started(struct lane *l, const struct nvtx_ended *e)
-{
-	uint64_t over = atomic_load_explicit(&session_over, memory_order_acquire), window;
-	struct nvtx_draft *d = &stack_of(l)->draft;
-	struct lane_span span;
-	struct ring_record r;
-
-	window = over > e->told + WINDOWS_TOLD ? over - WINDOWS_TOLD : e->told;
-	while (window++ < over) {
-		span = session_span(window);
-		if (nvtx_open_record(&r, &span, e->begin, d->word, d->name, nvtx_draft_more(d)))
-			ring_put_tail(&l->ring, &r, d->bytes);
-	}
-}
-
-static void end_open(uint32_t word, uint64_t id, const struct nvtx_data *data, size_t count)
-{
-	struct lane *l = lane_for(word);
-	struct nvtx_ended e;
-	uint64_t now = tick_now();
-	struct nvtx_draft *d;
-
-	if (UNLIKELY(!l)) {
-		nvtx_started_take(id, NULL, &e);
-		return;
-	}
-	d = &stack_of(l)->draft;
-	if (!nvtx_started_take(id, d, &e))
-		return;
-	tell_started(l, &e);
-	if (l->records) {
-		put_payloads(d, nvtx_word_domain(d->word), data, count, true);
-		put_record(l, KIND_RANGE, e.begin, now);
-	}
-	ends(d->word);
-}
-
-static inline void end(uint64_t id, const struct nvtx_data *data, size_t count)
-{
-	uint32_t word = word_now();
-	struct nvtx_ended e;
-
-	if (UNLIKELY(word))
-		end_open(word, id, data, count);
-	else if (UNLIKELY(id >> NVTX_SERIAL_BITS))
-		nvtx_started_take(id, NULL, &e);
+	return nvtx_pop(nvtx_domain_of(domain), data, count);
 }
 
 /* ---- names: rare, with a short lock ---- */
@@ -491,7 +186,7 @@ static const void *string_handle(int32_t type, const void *text)
 	uint32_t name = keep_name(type, text);
 
 	if (!name)
-		lose_one();
+		nvtx_calls_lose();
 	return handle_of(name ? name : name_find(""));
 }
 
@@ -530,85 +225,85 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 	return handle_of(1);
 }
 
-/* ---- what goes into the tables ---- */
-
-#define A NVTX_MESSAGE_ASCII
-#define W NVTX_MESSAGE_WIDE
-#define SAID(what) (&(struct said[1]){ what }[0])
-#define TEXT(type, text) SAID(from_text(type, text))
-#define ATTRIBUTES(domain, a) SAID(from_attributes(domain_of(domain), a))
-#define PAYLOADS(domain, data, count) SAID(from_payloads(domain, data, count))
-typedef const struct nvtx_attributes *attributes;
-typedef const struct nvtx_data *payloads;
-
-static void mark_ex(attributes a) { mark(ATTRIBUTES(NULL, a)); }
-static void mark_a(const char *text) { mark(TEXT(A, text)); }
-static void mark_w(const wchar_t *text) { mark(TEXT(W, text)); }
-static uint64_t start_ex(attributes a) { return start(ATTRIBUTES(NULL, a)); }
-static uint64_t start_a(const char *text) { return start(TEXT(A, text)); }
-static uint64_t start_w(const wchar_t *text) { return start(TEXT(W, text)); }
-static void range_end(uint64_t id) { end(id, NULL, 0); }
-static int push_ex(attributes a) { return push(ATTRIBUTES(NULL, a)); }
-static int push_a(const char *text) { return push(TEXT(A, text)); }
-static int push_w(const wchar_t *text) { return push(TEXT(W, text)); }
-static int range_pop(void) { return pop(0, NULL, 0); }
-
-static void domain_mark(const void *d, attributes a) { mark(ATTRIBUTES(d, a)); }
-static uint64_t domain_start(const void *d, attributes a) { return start(ATTRIBUTES(d, a)); }
-static void domain_end(const void *d, uint64_t id) { end(id, NULL, 0); }
-static int domain_push(const void *d, attributes a) { return push(ATTRIBUTES(d, a)); }
-static int domain_pop(const void *d) { return pop(domain_of(d), NULL, 0); }
-
-static void payload_mark(const void *d, payloads p, size_t n) { mark(PAYLOADS(d, p, n)); }
-static int payload_push(const void *d, payloads p, size_t n) { return push(PAYLOADS(d, p, n)); }
-static int payload_pop(const void *d, payloads p, size_t n) { return pop(domain_of(d), p, n); }
-static uint64_t payload_start(const void *d, payloads p, size_t n)
+static const void *domain_create_a(const char *name)
 {
-	return start(PAYLOADS(d, p, n));
+	return domain_handle(NVTX_MESSAGE_ASCII, name);
 }
-static void payload_end(const void *d, uint64_t id, payloads p, size_t n) { end(id, p, n); }
 
-static const void *domain_create_a(const char *name) { return domain_handle(A, name); }
-static const void *domain_create_w(const wchar_t *name) { return domain_handle(W, name); }
-static const void *string_a(const void *d, const char *text) { return string_handle(A, text); }
-static const void *string_w(const void *d, const wchar_t *text) { return string_handle(W, text); }
-static void domain_category_a(const void *d, uint32_t category, const char *name)
+static const void *string_a(const void *domain, const char *text)
 {
-	nvtx_category_put(domain_of(d), category, keep_name(A, name));
+	return string_handle(NVTX_MESSAGE_ASCII, text);
 }
-static void domain_category_w(const void *d, uint32_t category, const wchar_t *name)
-{
-	nvtx_category_put(domain_of(d), category, keep_name(W, name));
-}
-static void category_a(uint32_t c, const char *name) { domain_category_a(NULL, c, name); }
-static void category_w(uint32_t c, const wchar_t *name) { domain_category_w(NULL, c, name); }
-static void destroy(const void *handle) { }
 
-#define NAMED(function, id_type, thing, type, text_type)                                           \
+static void domain_category_a(const void *domain, uint32_t category, const char *name)
+{
+	nvtx_category_put(nvtx_domain_of(domain), category, keep_name(NVTX_MESSAGE_ASCII, name));
+}
+
+static void category_a(uint32_t category, const char *name)
+{
+	domain_category_a(NULL, category, name);
+}
+
+static const void *domain_create_w(const wchar_t *name)
+{
+	return domain_handle(NVTX_MESSAGE_WIDE, name);
+}
+
+static const void *string_w(const void *domain, const wchar_t *text)
+{
+	return string_handle(NVTX_MESSAGE_WIDE, text);
+}
+
+static void domain_category_w(const void *domain, uint32_t category, const wchar_t *name)
+{
+	nvtx_category_put(nvtx_domain_of(domain), category, keep_name(NVTX_MESSAGE_WIDE, name));
+}
+
+static void category_w(uint32_t category, const wchar_t *name)
+{
+	domain_category_w(NULL, category, name);
+}
+
+/* Names stay: others may still speak of them. */
+static void destroy(const void *handle)
+{
+}
+
+#define NAMED(function, id_type, thing, form, text_type)                                           \
 	static void function(id_type id, const text_type *name)                                    \
 	{                                                                                          \
-		nvtx_thing_put(thing, (uint64_t)(uintptr_t)id, keep_name(type, name));             \
+		nvtx_thing_put(thing, (uint64_t)(uintptr_t)id,                                     \
+			       keep_name(NVTX_MESSAGE_##form, name));                              \
 	}
-NAMED(thread_a, uint32_t, NVTX_THREAD, A, char)
-NAMED(thread_w, uint32_t, NVTX_THREAD, W, wchar_t)
-NAMED(device_a, int, NVTX_DEVICE, A, char)
-NAMED(device_w, int, NVTX_DEVICE, W, wchar_t)
-NAMED(context_a, const void *, NVTX_CONTEXT, A, char)
-NAMED(context_w, const void *, NVTX_CONTEXT, W, wchar_t)
-NAMED(stream_a, const void *, NVTX_STREAM, A, char)
-NAMED(stream_w, const void *, NVTX_STREAM, W, wchar_t)
-NAMED(event_a, const void *, NVTX_EVENT, A, char)
-NAMED(event_w, const void *, NVTX_EVENT, W, wchar_t)
+NAMED(thread_a, uint32_t, NVTX_THREAD, ASCII, char)
+NAMED(thread_w, uint32_t, NVTX_THREAD, WIDE, wchar_t)
+NAMED(device_a, int, NVTX_DEVICE, ASCII, char)
+NAMED(device_w, int, NVTX_DEVICE, WIDE, wchar_t)
+NAMED(context_a, const void *, NVTX_CONTEXT, ASCII, char)
+NAMED(context_w, const void *, NVTX_CONTEXT, WIDE, wchar_t)
+NAMED(stream_a, const void *, NVTX_STREAM, ASCII, char)
+NAMED(stream_w, const void *, NVTX_STREAM, WIDE, wchar_t)
+NAMED(event_a, const void *, NVTX_EVENT, ASCII, char)
+NAMED(event_w, const void *, NVTX_EVENT, WIDE, wchar_t)
 
-static uint64_t schema_register(const void *d, const struct nvtx_schema *s)
+static uint64_t schema_register(const void *domain, const struct nvtx_schema *s)
 {
-	return nvtx_schema_put(domain_of(d), s);
+	return nvtx_schema_put(nvtx_domain_of(domain), s);
 }
-static uint64_t enum_register(const void *d, const struct nvtx_enum *e)
+
+static uint64_t enum_register(const void *domain, const struct nvtx_enum *e)
 {
-	return nvtx_enum_put(domain_of(d), e);
+	return nvtx_enum_put(nvtx_domain_of(domain), e);
 }
-static uint8_t domain_is_enabled(const void *d) { return 1; }
+
+/* Whoever asks before he registers something would be asked too late. */
+static uint8_t domain_is_enabled(const void *domain)
+{
+	return 1;
+}
+
+/* ---- the tables ---- */
 
 #define F(module, place, function) { module, place, (nvtx_function)(function) }
 static const struct nvtx_slot slots[] = {
@@ -654,8 +349,8 @@ static bool is_wanted(void)
 EXPORT int InitializeInjectionNvtx2(nvtx_get_table get_table);
 int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
-	if (is_wanted() && nvtx_install(get_table, slots, sizeof(slots) / sizeof(slots[0])))
-		atomic_fetch_add_explicit(&handler_count, 1, memory_order_relaxed);
+	if (is_wanted())
+		nvtx_install(get_table, slots, sizeof(slots) / sizeof(slots[0]));
 	return 1;
 }
 
@@ -740,7 +435,7 @@ static void name_threads(struct writer *w, uint32_t count)
 
 static uint64_t all_lost(void)
 {
-	uint64_t lost = atomic_load_explicit(&lost_here, memory_order_relaxed);
+	uint64_t lost = nvtx_calls_lost();
 	struct nvtx_stack *s;
 	struct lane *l;
 
@@ -788,12 +483,6 @@ static void nvtx_close_window(struct writer *w, uint64_t window)
 	nvtx_started_tell(window, &span, put_late, w);
 }
 
-static void nvtx_forked(void)
-{
-	mine.number = 0;
-	nvtx_started_clear();
-}
-
 static void nvtx_doctor(struct buf *out)
 {
 	if (!session_config()->nvtx)
@@ -807,6 +496,6 @@ const struct watch_type watch_nvtx = {
 	.help = "NVTX ranges and marks of the program and its libraries",
 	.drain = nvtx_drain,
 	.close_window = nvtx_close_window,
-	.forked = nvtx_forked,
+	.forked = nvtx_calls_forked,
 	.doctor = nvtx_doctor,
 };

@@ -27,6 +27,11 @@ row() { # what, our seconds, our peak, reference, its seconds, its peak
 
 echo "== hot paths of the collector"
 "$B/bench_hot"
+if [ -x "$B/nvtx/bench" ]; then
+	echo
+	echo "== NVTX, through its own headers"
+	"$B/nvtx/bench" "$B/libtacho.so"
+fi
 
 source=$traces/v100_ddp_rank1of2_memory.json.gz
 if [ ! -e "$source" ]; then

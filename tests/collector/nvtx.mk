@@ -7,6 +7,7 @@ NVTX := $(B)/nvtx
 NVTX_CC = $(CC) $(ALL_CFLAGS) $$(cat $(NVTX)/include)
 
 .PHONY: check-nvtx
+bench: $(NVTX)/done
 check-nvtx: all $(NVTX)/done $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/nvtx_run.sh
 

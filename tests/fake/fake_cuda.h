@@ -3,9 +3,9 @@
  * fake_cuda.h - the stub driver (libcuda.so.1) and runtime (libcudart.so.N): what a program sees.
  *
  * Both export the names of the real ones, for a program that is linked to them; no header of CUDA
- * is needed.  Handles are pointers to what only the stub knows, with the names that cuda.h has for them.  The GPU is a clock: work of a
- * stream runs in order, and ends when CLOCK_REALTIME says so.  cuInit() does what the real one does
- * for CUDA_INJECTION64_PATH.
+ * is needed.  Handles are pointers to what only the stub knows, named as in cuda.h.  The GPU is a
+ * clock: work of a stream runs in order, and ends when CLOCK_REALTIME says so.  cuInit() does what
+ * the real one does for CUDA_INJECTION64_PATH.
  *
  * Behind the scenes every call and every piece of work is a `struct fake_fact`; a library that
  * watches (the stand-in of CUPTI, one or more copies of it) is told each of them on the thread that
@@ -71,7 +71,8 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 		   unsigned by, unsigned bz, unsigned shared, struct CUstream_st *stream,
 		   void **params, void **extra);
 int cuGraphCreate(struct CUgraph_st **graph, unsigned flags);
-int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph, uint64_t flags);
+int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph,
+				uint64_t flags);
 int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream);
 int cuProfilerStart(void);
 int cuProfilerStop(void);

@@ -517,7 +517,8 @@ void fake_cuda_node(struct CUgraph_st *graph, enum fake_fact_type type,
 	fake_cuda_leave(FAKE_DRIVER, 689, begin_ns, OK);
 }
 
-int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph, uint64_t flags)
+int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph,
+				uint64_t flags)
 {
 	BEGIN(643);
 	*exec = make(sizeof(**exec));

@@ -7,13 +7,14 @@
  *	fake/12     libcupti.so.12   version 22, CUDA 12.4: smaller records, kinds to 52, no
  *	                             EnableRuntimeApi, Subscribe_v2, HWTrace ...
  *	fake/13     libcupti.so.13   version 130001, CUDA 13.0, from the headers' own structs
- *	fake/13.5   libcupti.so.13   version 130500: records of CUDA 13.5, kinds to 59, GetStructSize,
- *	                             GetEnabledKinds, IsTracingSessionRunning; silent without a driver
+ *	fake/13.5   libcupti.so.13   version 130500: records of CUDA 13.5, kinds to 59, also
+ *	                             GetStructSize, GetEnabledKinds, IsTracingSessionRunning;
+ *	                             without a driver all calls fail, even GetVersion
  *	fake/14     libcupti.so.14   version 140000: all records larger, kind 60, result code 60
  *	fake/driver libcuda.so.1, libcudart.so.12 and .13      (fake_cuda.h)
  *	fake/nvml   libnvidia-ml.so.1                          (fake_nvml.c: FAKE_NVML_*)
  *	fake/fake_train, fake/fake_nvtx    programs that know what they did, and tell it as JSON
- *	fake/libfake_guard.so    preloaded: tells what callbacks did that they must not (fake_guard.h)
+ *	fake/libfake_guard.so    preloaded: counts what callbacks must not do (fake_guard.h)
  *
  * A row of a table is then: variables, a program with its words, and what the log must hold.
  *
@@ -41,7 +42,8 @@
  * Unless an option says otherwise it behaves as facts are known of the real one: buffers are
  * requested lazily by the thread that makes the first record, completed by CUPTI's own thread or
  * the one that flushes; slots are taken at the launch, times come when the work is over; kernels
- * stand before the record of their API call; padding is not zero; names die with the buffer.
+ * stand before the record of their API call; padding is not zero; names die with the buffer; a
+ * flush does not wait for a buffer that CUPTI's own thread is completing at that moment.
  */
 #ifndef TESTS_FAKE_CUPTI_H
 #define TESTS_FAKE_CUPTI_H
@@ -56,8 +58,9 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 
 /* name, default, what it does */
 #define FAKE_CUPTI_OPTIONS(X) \
-	X(driver, -1, "0: as without a driver; 1: with one; -1: libcuda.so.1 can be loaded or not") \
-	X(driver_crash, 0, "1: any call without a driver is a crash, as in 13.2 (build 13.5 only)") \
+	X(driver, -1, "0: as without a driver; 1: with one; -1: as libcuda.so.1 is there or not") \
+	X(driver_crash, 0, "1: calls without a driver crash: all in builds 13.5 and 14 (as in " \
+			   "the real 13.2), those that need it in the others") \
 	X(api_version, 0, "what cuptiGetVersion says and version rules go by; 0: the build's own") \
 	/* errors: a CUptiResult, 0 none */ \
 	X(fail_subscribe, 0, "39: another tool, whose name Subscribe_v2 tells") \
@@ -85,8 +88,8 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	/* records */ \
 	X(shuffle, 0, "1: records of a buffer are in random order") \
 	X(noise, 1, "padding and fields of later versions hold 0xA5, not 0") \
-	X(poison_names, 1, "1: a name's memory is overwritten when its buffer was completed, and holds " \
-			   "another name the next time; 2: it is freed") \
+	X(poison_names, 1, "1: a name's memory is overwritten when its buffer was completed, " \
+			   "and holds another name the next time; 2: it is freed") \
 	X(zero_every, 0, "each n-th piece of work has times 0") \
 	X(reverse_every, 0, "each n-th piece of work ends before it begins") \
 	X(hold, 0, "1: no work ends; records stay incomplete until it is 0 again") \
@@ -97,8 +100,8 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	X(unsettled_ms, 0, "so long after the first Enable") \
 	X(unsettled_ns, 50000, "times of work are wrong by this") \
 	/* another tool in this process */ \
-	X(foreign, 0, "1: it registers its callbacks, ours stop; 2: its buffers come to our complete; " \
-		      "3: it disables our kinds and registers a timestamp callback") \
+	X(foreign, 0, "1: it registers its callbacks, ours stop; 2: its buffers come to our " \
+		      "complete; 3: it disables our kinds, registers a timestamp callback") \
 	X(foreign_after, 0, "records until it does; 0: at the first record") \
 	/* death */ \
 	X(finalize_crashes, 0, "1: cuptiFinalize aborts") \
@@ -127,8 +130,8 @@ struct fake_cupti_totals {
 	X(uint64_t, calls, (const char *function), "of a function of CUPTI so far") \
 	X(void, deliver, (bool all), "what CUPTI's thread does: full buffers; `all`: all of them") \
 	X(void, drop, (uint64_t count), "so many records are lost") \
-	X(bool, emit, (const void *record, size_t size), "a record of any kind, by its first bytes; " \
-	  "the rest is as `noise` says; recorded if its kind is enabled or has no switch") \
+	X(bool, emit, (const void *record, size_t size), "a record of any kind by its first " \
+	  "bytes, the rest is as `noise` says; false: its kind is not enabled") \
 	X(void, tell, (const struct fake_fact *fact), "as if libcuda told it") \
 	X(bool, report, (const char *path), "totals as JSON; FAKE_CUPTI_REPORT does it at the end")
 

@@ -92,7 +92,8 @@ void fake_call_enter(const struct fake_fact *f)
 	calls.open[f->depth].kind = on && !muted ? kind : 0;
 	calls.open[f->depth].begin_ns = fake_now();
 	/* before 12.8 also for calls that are filtered */
-	if (!f->depth && fake_is_on(39) && (fake_is_on(4) || fake_is_on(5)) && (!muted || fake_version() < 26))
+	if (!f->depth && fake_is_on(39) && (fake_is_on(4) || fake_is_on(5)) &&
+	    (!muted || fake_version() < 26))
 		put_externals(f);
 }
 
@@ -100,7 +101,8 @@ void fake_call_leave(const struct fake_fact *f)
 {
 	RECORD(API, a);
 
-	if (f->depth < DEPTH && calls.open[f->depth].kind && fake_is_on(calls.open[f->depth].kind)) {
+	if (f->depth < DEPTH && calls.open[f->depth].kind &&
+	    fake_is_on(calls.open[f->depth].kind)) {
 		a.cbid = f->cbid;
 		a.start = calls.open[f->depth].begin_ns;
 		a.end = fake_now();

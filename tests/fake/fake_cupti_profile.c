@@ -58,23 +58,27 @@ enum { KERNEL_13 = 248, MEMCPY_7 = 112, MEMSET_5 = 104, CONTEXT_4 = 40, DEVICE_6
 
 const struct fake_profile fake_profile = {
 #if FAKE_PROFILE == 1204
-	.version = 22, .newest_kind = 52, .strange_kind = 19, .driver_names = 754, .runtime_names = 468,
+	.version = 22, .newest_kind = 52, .strange_kind = 19,
+	.driver_names = 754, .runtime_names = 468,
 	.newest_result = 42, .no_driver = CUPTI_ERROR_NOT_INITIALIZED,
 #define X(kind, now, then) [kind] = SIZE_OF(then),
 	.sizes = { RECORDS(X) DIRECTIVES },
 #undef X
 #elif FAKE_PROFILE == 1300
-	.version = 130001, .newest_kind = 55, .strange_kind = 55, .driver_names = 807, .runtime_names = 523,
+	.version = 130001, .newest_kind = 55, .strange_kind = 55,
+	.driver_names = 807, .runtime_names = 523,
 	.newest_result = 46, .no_driver = UNKNOWN_RESULT,
 #define X(kind, now, then) [kind] = SIZE_OF(now),
 	.sizes = { RECORDS(X) DIRECTIVES },
 #undef X
 #elif FAKE_PROFILE == 1305
-	.version = 130500, .newest_kind = 59, .strange_kind = 59, .driver_names = 807, .runtime_names = 523,
+	.version = 130500, .newest_kind = 59, .strange_kind = 59,
+	.driver_names = 807, .runtime_names = 523,
 	.newest_result = 47, .no_driver = UNKNOWN_RESULT, .silent = true,
 	.sizes = { GROWN(0), DIRECTIVES },
 #elif FAKE_PROFILE == 1400
-	.version = 140000, .newest_kind = 60, .strange_kind = 60, .driver_names = 807, .runtime_names = 523,
+	.version = 140000, .newest_kind = 60, .strange_kind = 60,
+	.driver_names = 807, .runtime_names = 523,
 	.newest_result = 60, .no_driver = UNKNOWN_RESULT, .silent = true,
 	.sizes = { GROWN(16), [60] = 64, DIRECTIVES },
 #else

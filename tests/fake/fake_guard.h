@@ -3,8 +3,9 @@
  * fake_guard.h - libfake_guard.so, preloaded: what happens inside the client's callbacks.
  *
  * The stand-in, or a test program around calls of NVTX, says where the thread is; the guard stands
- * before malloc(), locks, clocks and I/O of the whole process and counts what is called there.  A
- * place has its rules: FAKE_FORBIDDEN.  Not for sanitizers, which have the same place in the process.
+ * before malloc(), locks, clocks and I/O of the whole process and counts what is called there: in
+ * `request` and `nvtx` nothing of it is allowed, in `complete` a lock alone.  Not for sanitizers,
+ * which stand where it stands.
  *
  *	LD_PRELOAD=libfake_guard.so:libtacho.so FAKE_GUARD_REPORT=guard.json program
  *

@@ -4,8 +4,8 @@
  *
  *	libcuda --facts--> records --slots--> buffers --complete()--> client
  *
- * Locks, in the order in which they may nest: a lane's, then the pool's.  The client's callbacks are
- * called with the lane's lock held (request) or with none (complete).
+ * Locks, in the order in which they may nest: a lane's, then the pool's.  The client's callbacks
+ * are called with the lane's lock held (request) or with none (complete).
  */
 #ifndef TESTS_FAKE_INSIDE_H
 #define TESTS_FAKE_INSIDE_H

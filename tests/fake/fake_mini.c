@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { BYTES = 256 << 10 };
 
@@ -18,10 +19,12 @@ static __typeof__(&cuptiActivityGetNextRecord) next_record;
 static __typeof__(&cuptiActivityFlushAll) flush_all;
 static __typeof__(&cuptiActivityDisable) disable;
 static _Atomic unsigned long counts[64];
+static _Atomic long lent;
 static const unsigned kinds[] = { 10, 1, 2, 4, 5, 38, 36, 49, 51 };
 
 static void request(uint8_t **buffer, size_t *size, size_t *most)
 {
+	lent++;
 	*buffer = calloc(1, BYTES);
 	*size = BYTES;
 	*most = 0;
@@ -34,6 +37,17 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
 	while (!next_record(buffer, valid, &record))
 		counts[record->kind % 64]++;
 	free(buffer);
+	lent--;
+}
+
+/* A flush does not wait for what CUPTI's thread has under way. */
+static void wait_for_all(void)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+	int i;
+
+	for (i = 0; i < 2000 && lent > 0; i++)
+		nanosleep(&ms, NULL);
 }
 
 static void at_exit(void)
@@ -46,6 +60,7 @@ static void at_exit(void)
 		disable((CUpti_ActivityKind)kinds[i]);
 	flush_all(0);
 	flush_all(1);
+	wait_for_all();
 	if (!f)
 		return;
 	fputc('{', f);

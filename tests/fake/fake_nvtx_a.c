@@ -122,7 +122,8 @@ static void strange_attributes(fake_nvtx_tell tell)
 
 static void own_domain(fake_nvtx_tell tell, unsigned rounds)
 {
-	nvtxDomainHandle_t d = nvtxDomainCreateA("framework"), w = nvtxDomainCreateW(L"wide domain");
+	nvtxDomainHandle_t d = nvtxDomainCreateA("framework");
+	nvtxDomainHandle_t w = nvtxDomainCreateW(L"wide domain");
 	nvtxStringHandle_t s = nvtxDomainRegisterStringA(d, "registered");
 	nvtxStringHandle_t ws = nvtxDomainRegisterStringW(w, L"registered wide");
 	nvtxEventAttributes_t a = attributes("plain");

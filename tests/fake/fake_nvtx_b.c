@@ -134,7 +134,8 @@ static void tsl(fake_nvtx_tell tell, unsigned rounds)
 		{ 0, NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE, "hlo_op", NULL, 0,
 		  offsetof(struct module, op), NULL, NULL },
 	};
-	static const char title[] = "XlaModule:#prefix=jit(train),hlo_module=jit_train,program_id=7#";
+	static const char title[] =
+		"XlaModule:#prefix=jit(train),hlo_module=jit_train,program_id=7#";
 	static const char thunk[] = "Thunk:#name=jit(train)/dot_general,hlo_op=gemm_fusion.4#";
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("TSL");
 	struct module m = { nvtxDomainRegisterStringA(domain, "jit_train"), 7,
@@ -155,7 +156,8 @@ static void tsl(fake_nvtx_tell tell, unsigned rounds)
 	}
 	tell("TSL", "domain", "TSL", 1, NULL);
 	tell("TSL", "schema", "XlaModule", 1, id >> 32 ? "dynamic" : "no handler");
-	tell("TSL", "push", title, rounds, "hlo_module=jit_train program_id=7 hlo_op=gemm_fusion.4");
+	tell("TSL", "push", title, rounds,
+	     "hlo_module=jit_train program_id=7 hlo_op=gemm_fusion.4");
 	tell("TSL", "push", thunk, rounds, NULL);
 }
 

@@ -125,7 +125,10 @@ static int push_ex(const nvtxEventAttributes_t *a) { say_event("push", NULL, a);
 static int push_a(const char *name) { say("push", NULL, name, 0); return level++; }
 static int push_w(const wchar_t *name) { say("push", NULL, W(name), 0); return level++; }
 static int pop(void) { say("pop", NULL, "", 0); return level ? --level : -1; }
-static void d_mark(nvtxDomainHandle_t d, const nvtxEventAttributes_t *a) { say_event("mark", d, a); }
+static void d_mark(nvtxDomainHandle_t d, const nvtxEventAttributes_t *a)
+{
+	say_event("mark", d, a);
+}
 static nvtxRangeId_t d_start(nvtxDomainHandle_t d, const nvtxEventAttributes_t *a)
 {
 	say_event("start", d, a);
@@ -143,7 +146,10 @@ static int d_pop(nvtxDomainHandle_t d) { say("pop", d, "", 0); return 0; }
 
 static void category_a(uint32_t c, const char *name) { say("category", NULL, name, c); }
 static void category_w(uint32_t c, const wchar_t *name) { say("category", NULL, W(name), c); }
-static void d_category_a(nvtxDomainHandle_t d, uint32_t c, const char *n) { say("category", d, n, c); }
+static void d_category_a(nvtxDomainHandle_t d, uint32_t c, const char *name)
+{
+	say("category", d, name, c);
+}
 static void thread_a(uint32_t t, const char *name) { say("thread", NULL, name, 0); }
 static void thread_w(uint32_t t, const wchar_t *name) { say("thread", NULL, W(name), 0); }
 static nvtxResourceHandle_t resource(nvtxDomainHandle_t d, nvtxResourceAttributes_t *a)
@@ -182,7 +188,9 @@ static nvtxDomainHandle_t domain_w(const wchar_t *name) { return domain_a(W(name
 static uint64_t schema(nvtxDomainHandle_t d, const nvtxPayloadSchemaAttr_t *a)
 {
 	say("schema", d, a->name, a->payloadStaticSize);
-	return a->fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID ? a->schemaId : last_schema++;
+	if (a->fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID)
+		return a->schemaId;
+	return last_schema++;
 }
 static uint64_t enumeration(nvtxDomainHandle_t d, const nvtxPayloadEnumAttr_t *a)
 {

@@ -4,11 +4,11 @@
  *
  *	fake_train [--OPTION VALUE]...        (options: the table below; --help)
  *
- * Each thread runs the steps on streams of its own.  A step is, in this order: copies to the device,
- * sets, kernels, launches of a graph, peer copies, a copy back, allocations, events, calls that say
- * nothing, a wait for the streams.  So every count is per step and thread, and the truth of a window
- * of some steps is a multiplication.  Where libtacho.so is loaded its tacho_step() marks steps of
- * the first thread.
+ * Each thread runs the steps on streams of its own.  A step is, in this order: copies to the
+ * device, sets, kernels, launches of a graph, peer copies, a copy back, allocations, events, calls
+ * that say nothing, a wait for the streams.  So every count is per step and thread, and the truth
+ * of a window of some steps is a multiplication.  Where libtacho.so is loaded its tacho_step()
+ * marks steps of the first thread.
  */
 #include "tests/fake/fake_cuda.h"
 
@@ -34,7 +34,7 @@
 	X(graphs, 0, "launches of a graph of 3 kernels, 1 copy, 1 set") \
 	X(allocs, 1, "allocations and releases") \
 	X(events, 1, "events recorded and waited for") \
-	X(polls, 3, "calls that say nothing: cudaGetLastError, cudaGetDevice, cudaStreamIsCapturing") \
+	X(polls, 3, "cudaGetLastError, cudaGetDevice, cudaStreamIsCapturing in turn") \
 	X(others, 0, "once a step: JIT, overhead (two kinds), a pool, a decompression") \
 	X(sync, 1, "1: a step ends with a wait for its streams") \
 	X(names, 8, "different kernel names") \
@@ -48,7 +48,7 @@
 	X(no_cuda, 0, "1: no call of CUDA at all") \
 	X(profiler, 0, "1: cudaProfilerStart and -Stop round the middle half of the steps") \
 	X(churn, 0, "1: each thread ends and is replaced in the middle, its buffer half full") \
-	X(fork, 0, "1: forks in the middle, the child ends; 2: it calls _exit; 3: execs /bin/true") \
+	X(fork, 0, "1: forks in the middle, the child exits; 2: by _exit; 3: execs /bin/true") \
 	X(unload, 0, "1: tries to dlclose the injected library in the middle") \
 	X(exit, 0, "exit code") \
 	X(quick, 0, "1: ends by _exit, 2: by exit from a thread, others running") \

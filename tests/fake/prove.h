@@ -3,8 +3,8 @@
  * prove.h - a collector as small as it can be, and the checks that it makes of the stand-in.
  *
  * Each row of PROVE_ROWS runs in a process of its own (prove.c), with one of the builds; so what a
- * row switches stays switched, and a row may die.  A row must fail if the behaviour that it is named
- * for were missing.
+ * row switches stays switched, and a row may die.  A row must fail if the behaviour that it is
+ * named for were missing.
  */
 #ifndef TESTS_FAKE_PROVE_H
 #define TESTS_FAKE_PROVE_H
@@ -87,7 +87,8 @@ void check_eq(uint64_t got, uint64_t want, const char *text, const char *file, i
 	X(lazy_request, 0) X(buffer_each_thread, 0) X(buffer_for_all, 0) X(most_records, 0) \
 	X(cleared, 0) X(not_cleared, 0) X(dirty_is_seen, 0) X(crooked_is_seen, 0) \
 	X(no_buffer_early, 6) X(no_buffer_late, 0) X(same_buffer_twice, 0) \
-	X(worker_completes, 0) X(flush_completes, 0) X(both_complete, 0) X(empty_buffers, 0) \
+	X(worker_completes, 0) X(worker_by_hand, 0) X(flush_completes, 0) \
+	X(both_complete, 0) X(empty_buffers, 0) \
 	X(late_buffers, 0) X(thread_that_ended, 0) \
 	X(kernel_before_call, 0) X(shuffled, 0) X(pair_has_one_id, 0) X(no_id_without_calls, 0) \
 	X(external_before_call, 0) X(graph_by_node, 0) X(graph_as_whole, 0) X(graph_made_early, 0) \
@@ -95,13 +96,15 @@ void check_eq(uint64_t got, uint64_t want, const char *text, const char *file, i
 	X(flush_returns_nothing, 0) \
 	X(dropped, 0) X(zero_and_reversed, 0) X(clock_steps, 0) X(unsettled, 0) \
 	X(timestamp_callback, 0) \
-	X(names_die, 0) X(names_move, 0) X(memory_of_the_client, 0) \
+	X(names_die, 0) X(names_stay, 0) X(names_are_freed, 0) X(names_move, 0) \
+	X(memory_of_the_client, 0) \
 	X(errors, 0) X(kinds_refused, 0) X(one_subscriber, 0) X(subscriber_is_called, 0) \
 	X(foreign_takes_all, 0) X(foreign_buffers, 0) X(foreign_disables, 0) \
 	X(peer_comes_with_copies, 0) X(filter, 0) X(device_once, 0) X(streams_announced, 0) \
 	X(values, 0) X(noise, 0) X(thread_ids, 0) X(unknown_kind, 0) X(struct_sizes, 0) \
 	X(enabled_kinds, 0) \
-	X(fork_is_seen, 0) X(finalize, 0) X(load, 0) X(guarded, 0) X(books_balance, 0)
+	X(fork_is_seen, 0) X(finalize, 0) X(finalize_crashes, 6) X(strict, 6) X(driver_crash, 6) \
+	X(slow_calls, 0) X(load, 0) X(guarded, 0) X(books_balance, 0)
 #define X(name, signal) void row_##name(void);
 PROVE_ROWS(X)
 #undef X

@@ -295,6 +295,31 @@ void row_names_die(void)
 	CHECK(memcmp(s->name_at, "kernel_a", 8) != 0);
 }
 
+void row_names_stay(void)
+{
+	fake.set("poison_names", 0);
+	OPEN(10);
+	launch(1);
+	flush();
+	CHECK(!strcmp(find_kind(10, 0)->name_at, "kernel_a"));
+}
+
+/* Only the address sanitizer can tell. */
+#ifdef __SANITIZE_ADDRESS__
+int __asan_address_is_poisoned(void const volatile *address);
+#endif
+void row_names_are_freed(void)
+{
+	fake.set("poison_names", 2);
+	OPEN(10);
+	launch(1);
+	flush();
+	CHECK(!strcmp(find_kind(10, 0)->name, "kernel_a"));
+#ifdef __SANITIZE_ADDRESS__
+	CHECK(__asan_address_is_poisoned(find_kind(10, 0)->name_at));
+#endif
+}
+
 void row_names_move(void)
 {
 	unsigned i;

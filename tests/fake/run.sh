@@ -109,6 +109,10 @@ group_programs() {
 	equal 'an attempt to unload' $? 0
 	FAKE_CUPTI_STRICT=1 FAKE_CUPTI_FAIL_ENABLE=35 mini 13
 	equal 'options by the environment' "$(json "$work/cupti" "j['made']")" 0
+	FAKE_CUPTI_PER_THREAD=0 mini 13 --threads 4 --steps 1
+	equal 'one buffer for all' "$(json "$work/cupti" "j['requests']")" 1
+	FAKE_CUPTI_PER_THREAD=1 mini 12 --threads 4 --steps 1
+	equal 'a buffer for each thread' "$(json "$work/cupti" "j['requests']")" 4
 	LD_LIBRARY_PATH=$F/driver "$F/fake_train" --no_cuda 1 >"$work/train"
 	equal 'no CUDA at all' "$(json "$work/train" "j['calls']")" 0
 	FAKE_CUDA_INIT_FAILS=100 mini 13 --steps 1

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts by which a recording is judged (DEFINITIONS 8, check); the verdicts: check_judge.c. */
+#include "analyze/report_check.h"
+
+#include "schemas/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct column check_columns[] = {
+	RANK_COLUMNS,
+	{ "check", "check", CELL_TEXT, KEY, NULL, "what was looked at" },
+	{ "of", "of", CELL_TEXT, KEY, NULL,
+	  "which window, reason or attribute, where a check has several rows; else empty" },
+	{ "verdict", "verdict", CELL_TEXT, DERIVED, NULL, "good, doubt, bad or unknown" },
+	{ "count", "count", CELL_U64, DERIVED, NULL,
+	  "what speaks against it, in records, launches, bytes or steps of a clock" },
+	{ "text", "says", CELL_TEXT, DERIVED, NULL, "the sentence for people" },
+	{ "meaning", NULL, CELL_TEXT, DERIVED, NULL, "the question that the check answers" },
+	{ .name = NULL },
+};
+static const struct table_type table_checks = {
+	.name = "checks", .member = "checks", .under = &table_ranks, .columns = check_columns,
+};
+
+static const struct column fact_columns[] = {
+	RANK_COLUMNS,
+#define X(name, combine) { #name, NULL, CELL_U64, combine, NULL, "a fact for checks" },
+	FACT_LIST(X)
+#undef X
+	{ "path", NULL, CELL_TEXT, MIN, NULL, "the first input that was not closed" },
+	{ "format", NULL, CELL_TEXT, MAX, NULL, "of the input" },
+	{ .name = NULL },
+};
+static const struct table_type table_facts = {
+	.name = "check_facts", .member = "check_facts", .under = &table_ranks, .nest = NEST_NEVER,
+	.columns = fact_columns,
+};
+
+static const struct column told_columns[] = {
+	RANK_COLUMNS,
+	{ "key", NULL, CELL_TEXT, KEY, NULL, "attribute of the process" },
+	{ "text", NULL, CELL_TEXT, MAX, NULL, "its value" },
+	{ .name = NULL },
+};
+static const struct table_type table_told = {
+	.name = "check_told", .member = "check_told", .under = &table_ranks, .nest = NEST_NEVER,
+	.columns = told_columns,
+};
+
+static const struct column span_columns[] = { /* keys as those of `windows` */
+	RANK_COLUMNS,
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "end_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "steps", NULL, CELL_U64, SUM, NULL, "marked steps that begin in it" },
+	{ "open", NULL, CELL_BOOL, MAX, NULL, "it was never closed" },
+	{ .name = NULL },
+};
+static const struct table_type table_spans = {
+	.name = "check_windows", .member = "check_windows", .under = &table_ranks,
+	.nest = NEST_NEVER, .columns = span_columns,
+};
+
+/* ---- state ------------------------------------------------------------------------------ */
+
+enum {
+	EDGE_NS = 1000000,   /* a window opens and closes while threads run */
+	APART_NS = 1000000,  /* that two clocks may move apart between two anchors, ... */
+	SLEW_PER_SECOND = 500000, /* ... or as much as a clock is slewed at most */
+	GRAPHS_MAX = 1 << 16, /* launches of graphs that are kept */
+	GRAPHS_FIRST = 1 << 8,
+};
+enum { NAME_ASKED = 1, NAME_STARTS_KERNELS = 2, NAME_STARTS_GRAPH = 4 };
+
+struct span {
+	uint64_t begin_ns, end_ns; /* end UINT64_MAX: never closed */
+};
+struct graph_launch {
+	uint64_t begin_ns, correlation; /* of the call; begin 0: unknown */
+	uint64_t key; /* the graph's number with the top bit set, else the name of its first work */
+	uint64_t events;
+	uint32_t process;
+};
+struct seen { /* of one process */
+	uint64_t at[FACT_END];
+	struct span *spans; /* by begin */
+	size_t span_count, span_at;
+};
+struct check {
+	struct seen *seen; /* by process id */
+	uint32_t process_count, name_count;
+	uint8_t *names; /* by name: what a call of this name starts */
+	struct graph_launch *graphs; /* hashed by (process, correlation, begin) */
+	size_t graph_count, graph_room;
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for the report check");
+}
+
+static int compare_spans(const void *pa, const void *pb)
+{
+	const struct span *a = pa, *b = pb;
+
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static enum status spans_make(struct fold *f, struct seen *s, uint32_t process, struct error *err)
+{
+	uint32_t count = trace_count(f->trace, TRACE_WINDOWS), i;
+
+	for (i = 1; i <= count; i++)
+		s->span_count += trace_get_window(f->trace, i)->process == process;
+	s->spans = calloc(s->span_count + 1, sizeof(*s->spans));
+	if (!s->spans)
+		return no_memory(err);
+	s->span_count = 0;
+	for (i = 1; i <= count; i++) {
+		const struct window *w = trace_get_window(f->trace, i);
+
+		if (w->process == process)
+			s->spans[s->span_count++] = (struct span){
+				w->begin_ns, w->end_ns ? w->end_ns : UINT64_MAX };
+	}
+	qsort(s->spans, s->span_count, sizeof(*s->spans), compare_spans);
+	return ST_OK;
+}
+
+static enum status check_begin(struct fold *f, struct error *err)
+{
+	struct check *c = f->state;
+	uint32_t i;
+
+	c->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	c->name_count = trace_count(f->trace, TRACE_NAMES);
+	c->seen = calloc((size_t)c->process_count + 1, sizeof(*c->seen));
+	c->names = calloc((size_t)c->name_count + 1, 1);
+	if (!c->seen || !c->names)
+		return no_memory(err);
+	for (i = 1; i <= c->process_count; i++)
+		TRY(spans_make(f, &c->seen[i], i, err));
+	return ST_OK;
+}
+
+static void check_release(struct fold *f)
+{
+	struct check *c = f->state;
+	uint32_t i;
+
+	for (i = 0; c->seen && i <= c->process_count; i++)
+		free(c->seen[i].spans);
+	free(c->seen);
+	free(c->names);
+	free(c->graphs);
+}
+
+/* ---- calls and graphs ------------------------------------------------------------------- */
+
+static bool has_any(const char *text, const char *const *parts)
+{
+	for (; *parts; parts++)
+		if (strstr(text, *parts))
+			return true;
+	return false;
+}
+
+/* What a call of this name starts; a graph is many kernels. */
+static unsigned name_bits(const char *text)
+{
+	static const char *const kernels[] = {
+		"LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch", "cuLaunch",
+		"hipLaunchByPtr", NULL,
+	};
+	static const char *const other[] = { "HostFunc", "Node", NULL };
+
+	if (!has_any(text, kernels) || has_any(text, other))
+		return NAME_ASKED;
+	return NAME_ASKED | NAME_STARTS_KERNELS |
+	       (strstr(text, "GraphLaunch") ? NAME_STARTS_GRAPH : 0);
+}
+
+static unsigned bits_of(const struct fold *f, struct check *c, uint32_t name)
+{
+	if (name > c->name_count)
+		return name_bits(trace_text(f->trace, name, NULL));
+	if (!c->names[name])
+		c->names[name] = (uint8_t)name_bits(trace_text(f->trace, name, NULL));
+	return c->names[name];
+}
+
+static struct graph_launch *graph_slot(const struct check *c, const struct graph_launch *want)
+{
+	uint64_t hash = hash_word(hash_word(want->process, want->correlation), want->begin_ns);
+	size_t i = hash & (c->graph_room - 1);
+
+	while (c->graphs[i].events && (c->graphs[i].process != want->process ||
+				       c->graphs[i].correlation != want->correlation ||
+				       c->graphs[i].begin_ns != want->begin_ns))
+		i = (i + 1) & (c->graph_room - 1);
+	return &c->graphs[i];
+}
+
+static enum status graphs_grow(struct check *c, struct error *err)
+{
+	struct check wider = *c;
+	size_t i;
+
+	if (c->graph_count * 2 < c->graph_room)
+		return ST_OK;
+	wider.graph_room = c->graph_room ? c->graph_room * 2 : GRAPHS_FIRST;
+	wider.graphs = calloc(wider.graph_room, sizeof(*wider.graphs));
+	if (!wider.graphs)
+		return no_memory(err);
+	for (i = 0; i < c->graph_room; i++)
+		if (c->graphs[i].events)
+			*graph_slot(&wider, &c->graphs[i]) = c->graphs[i];
+	free(c->graphs);
+	*c = wider;
+	return ST_OK;
+}
+
+/* The number of the graph that work belongs to, 0: it is of none, or nobody says. */
+static uint64_t graph_number(const struct fold *f, const struct event *e)
+{
+	const struct attr *a = trace_find_attr(f->trace, e->shape, "graph");
+
+	return a && a->bits != UINT32_MAX && a->type <= ATTR_I64 ? a->bits : 0;
+}
+
+/* One event more of its launch, if that launched a graph. */
+static enum status put_graph_work(struct fold *f, const struct event *e, uint32_t process,
+				  struct error *err)
+{
+	struct check *c = f->state;
+	const struct launch *l = f->link ? link_launch(f->link, e) : NULL;
+	struct graph_launch want = { .process = process, .correlation = e->correlation,
+				     .begin_ns = l ? l->begin_ns : 0 }, *slot;
+	uint64_t number = 0;
+
+	if (l && !(bits_of(f, c, l->name) & NAME_STARTS_GRAPH))
+		return ST_OK;
+	number = graph_number(f, e);
+	if (!e->correlation || (!l && !number))
+		return ST_OK;
+	TRY(graphs_grow(c, err));
+	slot = graph_slot(c, &want);
+	if (!slot->events && c->graph_count >= GRAPHS_MAX) {
+		c->seen[process].at[FACT_graphs_unchecked]++;
+		return ST_OK;
+	}
+	if (!slot->events) {
+		want.key = number ? number | UINT64_C(1) << 63 : e->name;
+		*slot = want;
+		c->graph_count++;
+	}
+	slot->events++;
+	return ST_OK;
+}
+
+static int compare_graphs(const void *pa, const void *pb)
+{
+	const struct graph_launch *a = pa, *b = pb;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return (a->events < b->events) - (a->events > b->events);
+}
+
+/* Each launch against the largest of the same graph, which stands first. */
+static void graphs_compare(struct check *c)
+{
+	const struct graph_launch *first = NULL;
+	size_t i;
+
+	if (c->graph_room)
+		qsort(c->graphs, c->graph_room, sizeof(*c->graphs), compare_graphs);
+	for (i = 0; i < c->graph_room; i++) {
+		const struct graph_launch *g = &c->graphs[i];
+		uint64_t *at = c->seen[g->process].at;
+
+		if (!g->events)
+			continue;
+		if (!first || first->process != g->process || first->key != g->key)
+			first = g;
+		at[FACT_graph_launches]++;
+		at[FACT_graphs_short] += g->events < first->events;
+		at[FACT_graph_events_missing] += first->events - g->events;
+	}
+}
+
+/* ---- events ----------------------------------------------------------------------------- */
+
+/* Host events come in the order of their begin, and so do windows. */
+static void put_bounds(struct seen *s, uint64_t begin_ns)
+{
+	const struct span *in, *next;
+	uint64_t away = 0;
+
+	while (s->span_at + 1 < s->span_count && s->spans[s->span_at + 1].begin_ns <= begin_ns)
+		s->span_at++;
+	if (!s->span_count)
+		return;
+	in = &s->spans[s->span_at];
+	next = s->span_at + 1 < s->span_count ? in + 1 : NULL;
+	if (begin_ns < in->begin_ns)
+		away = in->begin_ns - begin_ns;
+	else if (begin_ns > in->end_ns)
+		away = begin_ns - in->end_ns;
+	if (next && next->begin_ns - begin_ns < away)
+		away = next->begin_ns - begin_ns;
+	if (away <= EDGE_NS)
+		return;
+	s->at[FACT_outside]++;
+	if (away > s->at[FACT_outside_most_ns])
+		s->at[FACT_outside_most_ns] = away;
+}
+
+static void put_host_event(struct fold *f, struct seen *s, const struct event *e)
+{
+	if (e->kind == KIND_API && (bits_of(f, f->state, e->name) & NAME_STARTS_KERNELS))
+		s->at[FACT_kernel_launches]++;
+	if (e->kind == KIND_OVERHEAD) {
+		s->at[FACT_tracer_events]++;
+		s->at[FACT_tracer_ns] += e->end_ns - e->begin_ns;
+	}
+	put_bounds(s, e->begin_ns);
+}
+
+static enum status check_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct check *c = f->state;
+	size_t i;
+
+	for (i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+		const struct track *k = trace_get_track(f->trace, e->track);
+		uint32_t process = k->process <= c->process_count ? k->process : 0;
+		struct seen *s = &c->seen[process];
+
+		if (e->kind == KIND_UNKNOWN || e->kind >= KIND_END)
+			s->at[FACT_unknown_kinds]++;
+		else if (k->home == HOME_THREAD)
+			put_host_event(f, s, e);
+		s->at[FACT_kernels] += e->kind == KIND_KERNEL || e->kind == KIND_GRAPH;
+		if (event_is_gpu_work(e) && e->kind != KIND_GRAPH)
+			TRY(put_graph_work(f, e, process, err));
+	}
+	return ST_OK;
+}
+
+/* ---- the end of an input ---------------------------------------------------------------- */
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* REALTIME against MONOTONIC, from anchor to anchor. */
+static void count_clock(const struct fold *f, uint32_t process, uint64_t *at)
+{
+	const struct anchor *last = NULL;
+	uint32_t i;
+
+	for (i = 1; i <= trace_count(f->trace, TRACE_ANCHORS); i++) {
+		const struct anchor *a = trace_get_anchor(f->trace, i);
+		uint64_t apart, may, passed;
+
+		if (a->process != process)
+			continue;
+		at[FACT_anchors]++;
+		if (last) {
+			/* their difference is nearly the same; both may wrap, the step does not */
+			apart = distance(a->realtime_ns - last->realtime_ns + (UINT64_C(1) << 63),
+					 a->monotonic_ns - last->monotonic_ns +
+						 (UINT64_C(1) << 63));
+			passed = distance(a->monotonic_ns, last->monotonic_ns);
+			may = passed / 1000000000 * SLEW_PER_SECOND;
+			at[FACT_clock_steps] += apart > APART_NS && apart > may;
+			if (apart > at[FACT_clock_most_ns])
+				at[FACT_clock_most_ns] = apart;
+		}
+		last = a;
+	}
+}
+
+static uint64_t count_steps(const struct step_list *l, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t count = 0;
+	size_t i;
+
+	for (i = 0; i < l->count && !l->is_inferred && l->rows[i].begin_ns <= end_ns; i++)
+		count += l->rows[i].begin_ns >= begin_ns && !l->rows[i].is_out;
+	return count;
+}
+
+static enum status end_windows(struct fold *f, struct error *err)
+{
+	struct check *c = f->state;
+	const struct sweep_window *w;
+	size_t i, count = sweep_windows(f->sweep, &w);
+	union value keys[RANK_KEYS + 2], *row;
+
+	for (i = 0; i < count; i++) {
+		const struct window *of = trace_get_window(f->trace, w[i].window);
+		uint64_t *at = c->seen[w[i].process].at;
+
+		keys[SPAN_BEGIN].u64 = w[i].begin_ns;
+		keys[SPAN_END].u64 = w[i].end_ns;
+		TRY(fold_row(f, "check_windows", w[i].process, keys, &row, err));
+		row[SPAN_STEPS].u64 += count_steps(&f->steps[w[i].process], w[i].begin_ns,
+						   w[i].end_ns);
+		row[SPAN_OPEN].u64 |= w[i].window && !of->end_ns;
+		at[FACT_window_ns] += w[i].end_ns - w[i].begin_ns;
+		at[FACT_own_ns] += of->own_ns;
+	}
+	return ST_OK;
+}
+
+/* The attributes in which a recorder speaks of itself. */
+static enum status end_told(struct fold *f, uint32_t process, struct error *err)
+{
+	union value keys[RANK_KEYS + 1], *row;
+	const char *text;
+	char number[32];
+	size_t i;
+
+	for (i = 0; check_told_key(i); i++) {
+		const struct attr *a = trace_find_attr(f->trace,
+						       trace_get_process(f->trace, process)->shape,
+						       check_told_key(i));
+
+		if (!a)
+			continue;
+		snprintf(number, sizeof(number), "%" PRIu64, a->bits);
+		text = a->type == ATTR_TEXT || a->type == ATTR_JSON
+			       ? trace_text(f->trace, (uint32_t)a->bits, NULL) : number;
+		if (!text[0])
+			continue;
+		keys[TOLD_KEY].text = check_told_key(i);
+		TRY(fold_row(f, "check_told", process, keys, &row, err));
+		TRY(fold_text(f, "check_told", &row[TOLD_TEXT], text, err));
+	}
+	return ST_OK;
+}
+
+/* What the options took out is no fault of the recording. */
+static bool is_cut(const struct cut *cut)
+{
+	return cut && (cut->has_steps || cut->has_devices || cut->kinds_mask || cut->names ||
+		       cut->from || cut->to);
+}
+
+static enum status end_facts(struct fold *f, uint32_t process, struct error *err)
+{
+	static const enum combine how[] = {
+#define X(name, combine) [FACT_##name] = combine,
+		FACT_LIST(X)
+#undef X
+	};
+	const struct provenance *p = trace_provenance(f->trace);
+	struct check *c = f->state;
+	uint64_t *at = c->seen[process].at;
+	union value keys[RANK_KEYS], *row;
+	size_t i;
+
+	at[FACT_files] = 1;
+	at[FACT_not_closed] = !p->is_whole;
+	at[FACT_unread_bytes] = p->unread_bytes;
+	at[FACT_no_epoch] = !p->epoch_known;
+	at[FACT_synthetic] = p->is_synthetic;
+	at[FACT_is_cut] = is_cut(f->cut);
+	at[FACT_windows] = c->seen[process].span_count;
+	count_clock(f, process, at);
+	TRY(fold_row(f, "check_facts", process, keys, &row, err));
+	for (i = FACT_KEYS + 1; i < FACT_END; i++)
+		if (how[i] == SUM)
+			row[i].u64 += at[i];
+		else if (at[i] > row[i].u64)
+			row[i].u64 = at[i];
+	if (!p->is_whole)
+		TRY(fold_text(f, "check_facts", &row[FACT_PATH], f->path, err));
+	return fold_text(f, "check_facts", &row[FACT_FORMAT],
+			 trace_text(f->trace, p->format, NULL), err);
+}
+
+static enum status check_end(struct fold *f, struct error *err)
+{
+	struct check *c = f->state;
+	uint32_t i;
+
+	graphs_compare(c);
+	TRY(end_windows(f, err));
+	for (i = 1; i <= c->process_count; i++) {
+		if (!fold_wants(f, i))
+			continue;
+		TRY(end_facts(f, i, err));
+		TRY(end_told(f, i, err));
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const check_tables[] = {
+	&table_checks, &table_facts, &table_told, &table_spans, NULL,
+};
+
+const struct report_type report_check = {
+	.name = "check",
+	.help = "is the recording complete and to be trusted? losses, clocks, own cost",
+	.tables = check_tables,
+	.state_size = sizeof(struct check),
+	.begin = check_begin,
+	.put = check_put,
+	.end = check_end,
+	.release = check_release,
+	.finish = check_judge,
+};
