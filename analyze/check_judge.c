@@ -32,9 +32,12 @@ static const char *num(uint64_t value)
 	return count_text(rooms[at++ & 3], value);
 }
 
-static double ms(uint64_t ns)
+static const char *ms(uint64_t ns)
 {
-	return (double)ns / 1e6;
+	static _Thread_local char rooms[4][NUMBER_TEXT];
+	static _Thread_local unsigned at;
+
+	return number_text(rooms[at++ & 3], (double)ns / 1e6, 1);
 }
 
 static double share(uint64_t part, uint64_t whole)
@@ -90,9 +93,11 @@ static enum verdict judge_closed(struct judge *j)
 	union value key = { .text = j->facts[FACT_PATH].text }, *row;
 	const char *error = NULL;
 
+	if (!open && files > 1)
+		return say(j, VERDICT_GOOD, 0, "all %s inputs are complete to their end",
+			   num(files));
 	if (!open)
-		return say(j, VERDICT_GOOD, 0, files > 1 ? "all %s inputs were closed properly"
-							 : "closed properly", num(files));
+		return say(j, VERDICT_GOOD, 0, "the input is complete to its end");
 	if (key.text && table_row(inputs, &key, &row, NULL) == ST_OK)
 		error = row[table_column(inputs, "error")].text;
 	if (files > 1)
@@ -133,7 +138,7 @@ static enum verdict judge_no_kernels(struct judge *j)
 	uint64_t kernels = fact(j, FACT_kernels), launches = fact(j, FACT_kernel_launches);
 
 	if (kernels)
-		return say(j, VERDICT_GOOD, 0, "%s kernels, %s calls that launch some", num(kernels),
+		return say(j, VERDICT_GOOD, 0, "kernels: %s, calls that launch some: %s", num(kernels),
 			   num(launches));
 	if (!launches)
 		return say(j, VERDICT_UNKNOWN, 0, "no kernel, and no call that launches one");
@@ -206,11 +211,10 @@ static enum verdict judge_clock(struct judge *j)
 	if (anchors < 2)
 		return say(j, VERDICT_UNKNOWN, 0, "the input has no clock anchors to compare");
 	if (steps)
-		return say(j, VERDICT_DOUBT, steps, "the wall clock was set: %s of %s anchors, by %.1f "
-			   "ms at most; do not compare hosts by time", num(steps), num(anchors),
+		return say(j, VERDICT_DOUBT, steps, "the wall clock was set: %s of %s anchors, by %s ms "
+			   "at most; do not compare hosts by time", num(steps), num(anchors),
 			   ms(fact(j, FACT_clock_most_ns)));
-	return say(j, VERDICT_GOOD, 0, "%s anchors, wall clock and steady clock never more than "
-		   "%.3f ms apart", num(anchors), ms(fact(j, FACT_clock_most_ns)));
+	return say(j, VERDICT_GOOD, 0, "%s anchors: the wall clock was never set", num(anchors));
 }
 
 static enum verdict judge_bounds(struct judge *j)
@@ -221,7 +225,7 @@ static enum verdict judge_bounds(struct judge *j)
 		return say(j, VERDICT_UNKNOWN, 0, "the input names no window");
 	if (outside)
 		return say(j, VERDICT_DOUBT, outside, "%s host events begin outside their window, by "
-			   "%.1f ms at most: a clock may have been set", num(outside),
+			   "%s ms at most: a clock may have been set", num(outside),
 			   ms(fact(j, FACT_outside_most_ns)));
 	return say(j, VERDICT_GOOD, 0, "all host events begin inside their window");
 }
@@ -234,14 +238,14 @@ static enum verdict judge_own_cost(struct judge *j)
 	char more[128] = "";
 
 	if (fact(j, FACT_tracer_events))
-		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %.1f ms",
+		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %s ms",
 			 num(fact(j, FACT_tracer_events)), ms(fact(j, FACT_tracer_ns)));
 	if (trusted(j, "own_cost_known") != 1)
 		return say(j, VERDICT_UNKNOWN, 0, "the input does not say what recording cost%s: host "
 			   "times may be high", more);
 	return say(j, percent >= BAD_FROM ? VERDICT_BAD :
 		      percent >= DOUBT_FROM ? VERDICT_DOUBT : VERDICT_GOOD, own,
-		   "the recorder took %.1f ms of its %.1f ms, %.2f %%%s", ms(own), ms(window), percent,
+		   "the recorder took %s ms of %s ms, %.2f %%%s", ms(own), ms(window), percent,
 		   more);
 }
 
@@ -306,14 +310,14 @@ static enum verdict judge_window(struct judge *j, const union value *window,
 	bool cut = window[table_column(windows, "cut_short")].u64 == 1;
 	uint64_t steps = span[SPAN_STEPS].u64;
 	char got[NUMBER_TEXT * 2];
-	double took = ms(span[SPAN_END].u64 - span[SPAN_BEGIN].u64);
+	const char *took = ms(span[SPAN_END].u64 - span[SPAN_BEGIN].u64);
 
 	if (steps)
-		snprintf(got, sizeof(got), "%s step%s, %.1f ms", num(steps), steps == 1 ? "" : "s",
+		snprintf(got, sizeof(got), "%s step%s, %s ms", num(steps), steps == 1 ? "" : "s",
 			 took);
 	else
-		snprintf(got, sizeof(got), "no step marked, %.1f ms", took);
-	spec = spec && spec[0] ? spec : "nothing in words";
+		snprintf(got, sizeof(got), "no step marked, %s ms", took);
+	spec = spec && spec[0] ? spec : "what is not told";
 	if (!fact(j, FACT_windows))
 		return say(j, VERDICT_UNKNOWN, 0, "what was asked for is not in the input; got %s",
 			   got);

@@ -283,7 +283,7 @@ static enum status judge_checks(const struct tool *t, struct error *err)
 
 	if (!t->common.strict || !bad)
 		return ST_OK;
-	return fail(err, ST_FORMAT, NOWHERE, "%llu checks are bad", (unsigned long long)bad);
+	return fail(err, ST_FORMAT, NOWHERE, "checks that are bad: %llu", (unsigned long long)bad);
 }
 
 static enum status run(struct tool *t, char **operands, size_t count, struct error *err)

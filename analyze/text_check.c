@@ -112,11 +112,14 @@ static void names_of(const struct pick *k, enum verdict v, char *out, size_t cap
 		if (k->counts[v][i])
 			len += (size_t)snprintf(out + len, cap - len, "%s%s", len ? ", " : "",
 						check_names[i]);
+	for (; *out; out++)
+		if (*out == '_')
+			*out = ' ';
 }
 
 static void put_verdict(struct pick *k)
 {
-	static const char *const titles[] = { "! BAD", "DOUBT", "GOOD", "GOOD" };
+	static const char *const titles[] = { "! NO TRUST", "WITH CARE", "TRUST", "TRUST" };
 	static const char *const means[] = {
 		"Do not take figures from this recording before you know why: ",
 		"Figures may be read with what stands below in mind: ",

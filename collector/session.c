@@ -341,12 +341,12 @@ static void catch_up(struct lane *l)
 }
 
 /* One whose thread is gone and whose ring was emptied. */
-static struct lane *find_free(void)
+static struct lane *find_free(bool with_ring)
 {
 	struct lane *l;
 
 	for (l = session_lanes(); l; l = l->next)
-		if (l->dead && ring_is_done(&l->ring))
+		if (l->dead && (l->ring.records != NULL) == with_ring && ring_is_done(&l->ring))
 			return l;
 	return NULL;
 }
@@ -356,8 +356,12 @@ static struct lane *add_lane(void)
 	size_t bytes = ring_size(s.config->buffer);
 	struct lane *l;
 
-	if (s.ring_bytes + bytes > s.config->memory / 4)
+	if (s.ring_bytes + bytes > s.config->memory / 4) {
+		l = find_free(false);
+		if (l)
+			return l;
 		bytes = 0; /* what this thread does is counted, and no more */
+	}
 	l = lane_new(bytes);
 	if (!l)
 		return NULL;
@@ -369,7 +373,7 @@ static struct lane *add_lane(void)
 
 static struct lane *take_lane(void)
 {
-	struct lane *l = find_free();
+	struct lane *l = find_free(true);
 
 	if (!l)
 		l = add_lane();

@@ -138,6 +138,7 @@ void test_format_json_text(void)
 /* ---- a whole run ------------------------------------------------------------------------ */
 
 static const struct report_type *const summary[] = { &report_summary, NULL };
+static const struct report_type *const everything[] = { &report_summary, &report_check, NULL };
 static const struct report_type *const kernels[] = { &report_kernels, NULL };
 
 static struct tables *tables_of(const char *path, const struct report_type *const *reports)
@@ -332,12 +333,12 @@ static cJSON *schema_read(void)
 
 static void check_schema(const cJSON *schema, const char *path)
 {
-	struct format_request how = { .reports = summary };
+	struct format_request how = { .reports = everything };
 	char where[256] = "";
 	struct buf out;
 	cJSON *json;
 
-	how.tables = tables_of(path, summary);
+	how.tables = tables_of(path, everything);
 	buf_init(&out, 1 << 26);
 	CHECK_OK(format_json.write(&how, &out, NULL), NULL);
 	json = cJSON_Parse(buf_text(&out));

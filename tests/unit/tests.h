@@ -316,6 +316,15 @@
 	X(nvtx_started) \
 	X(nvtx_started_ceiling) \
 	X(nvtx_open_threads) \
+	X(check_whole) \
+	X(check_cut_log) \
+	X(check_losses) \
+	X(check_launches) \
+	X(check_clock) \
+	X(check_windows) \
+	X(check_recorder) \
+	X(check_traces) \
+	X(check_page) \
 	/* the end of the list */
 /* clang-format on */
 
