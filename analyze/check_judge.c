@@ -101,10 +101,10 @@ static enum verdict judge_closed(struct judge *j)
 	if (key.text && table_row(inputs, &key, &row, NULL) == ST_OK)
 		error = row[table_column(inputs, "error")].text;
 	if (files > 1)
-		return say(j, VERDICT_BAD, open, "%s of %s inputs end early%s%.200s", num(open),
+		return say(j, VERDICT_BAD, open, "%s of %s inputs are not whole%s%.200s", num(open),
 			   num(files), error ? ": " : "", error ? error : "");
-	return say(j, VERDICT_BAD, 1, "cut off: it was never closed; what came after is unknown%s"
-		   "%.200s", error ? ": " : "", error ? error : "");
+	return say(j, VERDICT_BAD, 1, error ? "not whole: %.200s" : "not whole: it was never closed, or "
+		   "parts of it are damaged", error);
 }
 
 static enum verdict judge_unread(struct judge *j)
@@ -142,10 +142,13 @@ static enum verdict judge_no_kernels(struct judge *j)
 			   num(launches));
 	if (!launches)
 		return say(j, VERDICT_UNKNOWN, 0, "no kernel, and no call that launches one");
+	if (fact(j, FACT_unknown_kinds))
+		return say(j, VERDICT_DOUBT, launches, "kernel launches: %s, kernels: none, but for "
+			   "what is among the unknown kinds", num(launches));
 	if (fact(j, FACT_is_cut))
 		return say(j, VERDICT_UNKNOWN, 0, "not said of a part: the options cut kernels out");
-	return say(j, VERDICT_BAD, launches, "%s kernel launches and not one kernel: the GPU was not "
-		   "recorded", num(launches));
+	return say(j, VERDICT_BAD, launches, "kernel launches: %s, kernels: none; the GPU was not recorded",
+		   num(launches));
 }
 
 /* Of a sample nothing else is to be expected, and it has been said. */
@@ -163,7 +166,7 @@ static enum verdict judge_no_launch(struct judge *j)
 	if (!without)
 		return say(j, VERDICT_GOOD, 0, "all %s GPU events have their launch", num(all));
 	return say(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
-		   "%s of %s GPU events have no launch, %.1f %%: no step or phase can own them",
+		   "without a launch: %s of %s GPU events, %.1f %%; no step or phase can own them",
 		   num(without), num(all), share(without, all));
 }
 
@@ -181,7 +184,7 @@ static enum verdict judge_no_gpu_event(struct judge *j)
 		snprintf(more, sizeof(more), "; %s of them were forgotten before any came",
 			 num(fell));
 	return say(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
-		   "%s of %s launches have no GPU event, %.1f %%%s", num(without), num(all),
+		   "without a GPU event: %s of %s launches, %.1f %%%s", num(without), num(all),
 		   share(without, all), more);
 }
 
@@ -195,8 +198,8 @@ static enum verdict judge_graphs(struct judge *j)
 		return say(j, VERDICT_UNKNOWN, 0, "no launch of a CUDA graph with node records");
 	if (few)
 		return say(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, few,
-			   "%s of %s graph launches have fewer events than their largest sibling, %s "
-			   "events in all", num(few), num(all), num(missing));
+			   "fewer events than their largest sibling: %s of %s graph launches; events "
+			   "missing: %s", num(few), num(all), num(missing));
 	if (unchecked)
 		return say(j, VERDICT_UNKNOWN, 0, "%s graph launches agree; %s events of further ones "
 			   "were not compared", num(all), num(unchecked));
@@ -224,8 +227,8 @@ static enum verdict judge_bounds(struct judge *j)
 	if (!fact(j, FACT_windows))
 		return say(j, VERDICT_UNKNOWN, 0, "the input names no window");
 	if (outside)
-		return say(j, VERDICT_DOUBT, outside, "%s host events begin outside their window, by "
-			   "%s ms at most: a clock may have been set", num(outside),
+		return say(j, VERDICT_DOUBT, outside, "host events that begin outside their window: "
+			   "%s, by %s ms at most; a clock may have been set", num(outside),
 			   ms(fact(j, FACT_outside_most_ns)));
 	return say(j, VERDICT_GOOD, 0, "all host events begin inside their window");
 }
@@ -254,8 +257,8 @@ static enum verdict judge_unknown_kinds(struct judge *j)
 	uint64_t count = fact(j, FACT_unknown_kinds);
 
 	if (count)
-		return say(j, VERDICT_DOUBT, count, "%s events are of kinds that this version does not "
-			   "know: they are in no figure", num(count));
+		return say(j, VERDICT_DOUBT, count, "events of kinds that this version does not know: "
+			   "%s; they are in no figure", num(count));
 	return say(j, VERDICT_GOOD, 0, "every event is of a known kind");
 }
 
@@ -363,7 +366,7 @@ static enum status judge_empty_windows(struct judge *j, const union value *rank)
 	if (held >= told || fact(j, FACT_is_cut))
 		return ST_OK;
 	return put_row(j, rank, "windows", "empty", meaning_of("windows"),
-		       say(j, VERDICT_DOUBT, told - held, "%s of %s windows hold no event",
+		       say(j, VERDICT_DOUBT, told - held, "windows without an event: %s of %s",
 			   num(told - held), num(told)));
 }
 
@@ -376,17 +379,17 @@ static const struct {
 	enum verdict verdict;
 	const char *text;
 } loss_rows[] = {
-	{ "derived", VERDICT_GOOD, "are drawn again from correlation ids" },
-	{ "cut_out", VERDICT_GOOD, "were cut out by an option" },
-	{ "order", VERDICT_DOUBT, "were out of time order and moved up to keep it" },
-	{ "summed", VERDICT_DOUBT, "were summed up by --max-size" },
-	{ "disk", VERDICT_BAD, "were not written: disk full or over --max-disk" },
-	{ "damaged", VERDICT_BAD, "are damaged" },
-	{ "no_time", VERDICT_DOUBT, "have no usable times" },
-	{ "cupti", VERDICT_DOUBT, "were dropped by CUPTI" },
-	{ "ring", VERDICT_DOUBT, "found their thread's ring full" },
-	{ "buffer", VERDICT_DOUBT, "found no buffer left" },
-	{ "ceiling", VERDICT_DOUBT, "were over a ceiling" },
+	{ "derived", VERDICT_GOOD, "drawn again from correlation ids" },
+	{ "cut_out", VERDICT_GOOD, "cut out by an option" },
+	{ "order", VERDICT_DOUBT, "out of time order, moved up to keep it" },
+	{ "summed", VERDICT_DOUBT, "summed up by --max-size" },
+	{ "disk", VERDICT_BAD, "not written, disk full or over --max-disk" },
+	{ "damaged", VERDICT_BAD, "damaged" },
+	{ "no_time", VERDICT_DOUBT, "without usable times" },
+	{ "cupti", VERDICT_DOUBT, "dropped by CUPTI" },
+	{ "ring", VERDICT_DOUBT, "lost, their thread's ring was full" },
+	{ "buffer", VERDICT_DOUBT, "lost, no buffer was left" },
+	{ "ceiling", VERDICT_DOUBT, "lost, over a ceiling" },
 };
 
 static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t count)
@@ -398,12 +401,14 @@ static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t cou
 	for (i = 0; i < rows && strcmp(loss_rows[i].reason, reason) != 0; i++)
 		;
 	if (i == rows)
-		return say(j, VERDICT_DOUBT, count, "%s records are missing: %s", num(count), reason);
+		return say(j, VERDICT_DOUBT, count, "%s record%s missing: %s", num(count),
+			   count == 1 ? "" : "s", reason);
 	if (loss_rows[i].verdict == VERDICT_GOOD)
-		return say(j, VERDICT_GOOD, count, "%s records %s", num(count), loss_rows[i].text);
+		return say(j, VERDICT_GOOD, count, "%s record%s %s", num(count),
+			   count == 1 ? "" : "s", loss_rows[i].text);
 	return say(j, percent >= LOSS_BAD_PERCENT ? VERDICT_BAD : loss_rows[i].verdict, count,
-		   "%s records %s, %s%.2f %% of all", num(count), loss_rows[i].text,
-		   percent < 0.005 ? "<" : "", percent < 0.005 ? 0.01 : percent);
+		   "%s record%s %s; %s%.2f %% of all", num(count), count == 1 ? "" : "s",
+		   loss_rows[i].text, percent < 0.005 ? "<" : "", percent < 0.005 ? 0.01 : percent);
 }
 
 static enum status judge_losses_of(struct judge *j)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_AT = 14, TEXT_AT = 30, ROWS_BAD = 8, ROWS_OTHER = 3, NARROW = 60 };
+enum { NAME_AT = 14, TEXT_AT = 30, ROWS_BAD = 8, ROWS_OTHER = 2, NARROW = 60 };
 
 static const char *const check_names[] = {
 #define X(name, meaning) #name,
@@ -144,14 +144,34 @@ static void put_verdict(struct pick *k)
 	text_end(&p->text);
 }
 
+/* Whether all ranks say the same words. */
+static bool is_common(const struct pick *k, enum verdict v, size_t check)
+{
+	const char *text = NULL;
+	size_t i;
+
+	if (k->page->ranks.count < 2 || k->counts[v][check] != k->page->ranks.count)
+		return false;
+	for (i = 0; i < k->rows.count; i++) {
+		if (k->verdicts[i] != v || k->checks[i] != check)
+			continue;
+		if (text && strcmp(text, k->rows.rows[i][CHECK_TEXT].text) != 0)
+			return false;
+		text = k->rows.rows[i][CHECK_TEXT].text;
+	}
+	return true;
+}
+
 /* A sentence; of several ranks with the rank before it.  Returns the column after it. */
 static unsigned put_sentence(struct page *p, const union value *row, unsigned left,
-			     enum token token)
+			     enum token token, bool is_of_all)
 {
 	char whose[NUMBER_TEXT] = "";
 	unsigned column = left;
 
-	if (p->ranks.count > 1 && row[0].u64 != NO_U64)
+	if (is_of_all)
+		snprintf(whose, sizeof(whose), "all ranks: ");
+	else if (p->ranks.count > 1 && row[0].u64 != NO_U64)
 		snprintf(whose, sizeof(whose), "rank %llu: ", (unsigned long long)row[0].u64);
 	else if (p->ranks.count > 1)
 		snprintf(whose, sizeof(whose), "pid %llu: ", (unsigned long long)row[2].u64);
@@ -163,7 +183,8 @@ static unsigned put_sentence(struct page *p, const union value *row, unsigned le
 static void put_check(struct pick *k, enum verdict v, size_t check, unsigned left)
 {
 	size_t count = k->counts[v][check], shown = 0, i;
-	size_t most = count > blocks[v].rows ? blocks[v].rows - 1 : count;
+	bool of_all = is_common(k, v, check);
+	size_t most = of_all ? 1 : count > blocks[v].rows ? blocks[v].rows - 1 : count;
 	struct page *p = k->page;
 	char name[32];
 	unsigned column;
@@ -177,9 +198,9 @@ static void put_check(struct pick *k, enum verdict v, size_t check, unsigned lef
 		if (k->verdicts[i] != v || k->checks[i] != check)
 			continue;
 		text_at(&p->text, left - (TEXT_AT - NAME_AT), TOKEN_DIM, shown ? "" : name);
-		column = put_sentence(p, k->rows.rows[i], left, blocks[v].token);
+		column = put_sentence(p, k->rows.rows[i], left, blocks[v].token, of_all);
 		shown++;
-		if (shown == most && count > most)
+		if (shown == most && count > most && !of_all)
 			text_atf(&p->text, column, TOKEN_DIM, " \xc2\xb7 %zu more", count - most);
 		text_end(&p->text);
 	}

@@ -121,39 +121,13 @@ static void passed(void *self, uint64_t events)
 
 /* ---- names of files in a folder ---- */
 
-static bool is_taken(const struct run *r, size_t at)
-{
-	const char *names = (const char *)r->names.data;
-
-	for (size_t i = 0; i < at; i += strlen(names + i) + 1)
-		if (strcmp(names + i, names + at) == 0)
-			return true;
-	return false;
-}
-
-static void put_file_name(struct lane *l, unsigned attempt, uint64_t ns)
-{
-	struct run *r = l->run;
-	bool has_ns = strstr(r->type->file_name, "{ns}") != NULL;
-
-	if (attempt && !has_ns)
-		buf_putf(&r->names, "%u.", attempt + 1);
-	sink_put_file_name(r->type, l->trace, l->process, ns + (has_ns ? attempt : 0), &r->names);
-	buf_put_byte(&r->names, 0);
-}
-
 /* A file of this process that no other of the run has the name of. */
 static enum status begin_file(struct lane *l, uint64_t ns, struct error *err)
 {
 	struct run *r = l->run;
 	size_t at = r->names.len;
 
-	put_file_name(l, 0, ns);
-	for (unsigned attempt = 1; r->names.status == ST_OK && is_taken(r, at); attempt++) {
-		r->names.len = at;
-		put_file_name(l, attempt, ns);
-	}
-	TRY(buf_status(&r->names, err));
+	TRY(sink_put_new_name(r->type, l->trace, l->process, ns, &r->names, err));
 	return out_begin(l->out, (const char *)r->names.data + at, err);
 }
 

@@ -65,3 +65,31 @@ void sink_put_file_name(const struct sink_type *type, const struct trace *trace,
 		at = end ? end : at;
 	}
 }
+
+static bool is_taken(const struct buf *all, size_t at)
+{
+	const char *names = (const char *)all->data;
+
+	for (size_t i = 0; i < at; i += strlen(names + i) + 1)
+		if (strcmp(names + i, names + at) == 0)
+			return true;
+	return false;
+}
+
+enum status sink_put_new_name(const struct sink_type *type, const struct trace *trace,
+			      uint32_t process, uint64_t ns, struct buf *names, struct error *err)
+{
+	bool has_ns = strstr(type->file_name, "{ns}") != NULL;
+	size_t at = names->len;
+	unsigned attempt = 0;
+
+	do {
+		names->len = at;
+		if (attempt && !has_ns)
+			buf_putf(names, "%u.", attempt + 1);
+		sink_put_file_name(type, trace, process, ns + (has_ns ? attempt : 0), names);
+		buf_put_byte(names, 0);
+		attempt++;
+	} while (names->status == ST_OK && is_taken(names, at));
+	return buf_status(names, err);
+}

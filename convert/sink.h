@@ -73,5 +73,8 @@ const struct sink_type *sink_at(size_t i);           /* NULL past the last: for 
 /* Appends the name of a process's file by `file_name` of its type, no NUL; `ns` is for {ns}. */
 void sink_put_file_name(const struct sink_type *type, const struct trace *trace, uint32_t process,
 			uint64_t ns, struct buf *out);
+/* Appends a name and its NUL to `names`, which holds such, that none of them is. */
+enum status sink_put_new_name(const struct sink_type *type, const struct trace *trace,
+			      uint32_t process, uint64_t ns, struct buf *names, struct error *err);
 
 #endif

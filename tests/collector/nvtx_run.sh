@@ -19,7 +19,7 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-} suppressions=$work/suppressions"
 
 if [ ! -s "$N/include" ]; then
 	echo "nvtx: no headers of NVTX: $(cat "$N/none" 2>/dev/null)"
-	echo "nvtx: 1 passed, 0 failed"
+	echo "nvtx: 0 passed, 0 failed"
 	exit 0
 fi
 

@@ -261,7 +261,7 @@ void test_check_losses(void)
 	check_row(t, "losses", "ring", "bad", 3); /* of 22 events */
 	check_row(t, "losses", "cut_out", "good", 5);
 	CHECK(find(t, "losses", "") == NULL);
-	check_text(t, "losses", "ring", "ring full, 12.00 % of all");
+	check_text(t, "losses", "ring", "ring was full; 12.00 % of all");
 	tables_free(t);
 
 	made_init(&m);
@@ -296,8 +296,7 @@ void test_check_launches(void)
 	check_row(t, "no_gpu_event", "", "doubt", 1);
 	check_row(t, "no_launch", "", "doubt", 1);
 	check_row(t, "graphs", "", "doubt", 2);
-	check_text(t, "graphs", "", "2 of 5 graph launches have fewer events than their largest "
-				    "sibling, 3 events");
+	check_text(t, "graphs", "", "sibling: 2 of 5 graph launches; events missing: 3");
 	check_row(t, "no_kernels", "", "good", 0);
 	tables_free(t);
 
@@ -392,6 +391,7 @@ void test_check_recorder(void)
 	check_text(t, "recorder", "cupti_problem", "could not be recorded: no driver");
 	CHECK(find(t, "recorder", "launcher") == NULL);
 	check_row(t, "unknown_kinds", "", "doubt", 1);
+	check_row(t, "no_kernels", "", "good", 0);
 	check_row(t, "synthetic", "", "doubt", 1);
 	tables_free(t);
 }
@@ -400,7 +400,9 @@ void test_check_recorder(void)
 void test_check_traces(void)
 {
 	char first[512], second[512], whole[512], *paths[] = { first, second }, *one[] = { whole };
+	struct format_request how = { .reports = reports_asked, .is_utf8 = true, .width = 100 };
 	struct tables *t;
+	struct buf page;
 
 	if (!unit_traces()) {
 		SKIP("no sample traces");
@@ -413,6 +415,13 @@ void test_check_traces(void)
 	t = tables_of(paths, 2);
 	check_row(t, "sampled", "", "bad", 259691 - 1204);
 	CHECK_U64(rows_with(t, "bad"), 2); /* of each rank one */
+	how.tables = t;
+	buf_init(&page, LOG_MAX);
+	CHECK_OK(format_text.write(&how, &page, NULL), NULL);
+	CHECK(strstr(buf_text(&page), "rank 0: a sample: 1,204 of 259,691") != NULL);
+	CHECK(strstr(buf_text(&page), "rank 1: a sample: ") != NULL);
+	CHECK(strstr(buf_text(&page), "all ranks: no byte is left unread") != NULL);
+	buf_release(&page);
 	check_row(t, "epoch", "", "good", 0);
 	tables_free(t);
 	t = tables_of(one, 1);

@@ -10,11 +10,11 @@
 
 static void release(struct config *c)
 {
-	const char *const texts[] = { c->out, c->window, c->ranks, c->sample, c->kinds, c->clock };
-	size_t i;
+	const struct option *row;
 
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		free((char *)texts[i]);
+	for (row = config_options; row->name; row++)
+		if (row->type == OPTION_TEXT)
+			free(*(char **)(void *)((char *)c + row->at));
 }
 
 static enum status read_with(struct config *c, const char *a, const char *b, const char *d,
