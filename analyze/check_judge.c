@@ -104,7 +104,7 @@ static enum verdict judge_closed(struct judge *j)
 		return say(j, VERDICT_BAD, open, "%s of %s inputs are not whole%s%.200s", num(open),
 			   num(files), error ? ": " : "", error ? error : "");
 	return say(j, VERDICT_BAD, 1, error ? "not whole: %.200s" : "not whole: it was never closed, or "
-		   "parts of it are damaged", error);
+		   "parts of it are damaged or of a newer Tacho", error);
 }
 
 static enum verdict judge_unread(struct judge *j)
@@ -254,12 +254,13 @@ static enum verdict judge_own_cost(struct judge *j)
 
 static enum verdict judge_unknown_kinds(struct judge *j)
 {
-	uint64_t count = fact(j, FACT_unknown_kinds);
+	uint64_t events = fact(j, FACT_unknown_kinds), newer = fact(j, FACT_newer);
 
-	if (count)
-		return say(j, VERDICT_DOUBT, count, "events of kinds that this version does not know: "
-			   "%s; they are in no figure", num(count));
-	return say(j, VERDICT_GOOD, 0, "every event is of a known kind");
+	if (events + newer)
+		return say(j, VERDICT_DOUBT, events + newer, "of kinds that only a newer Tacho knows: "
+			   "%s events, %s other records; they are in no figure", num(events),
+			   num(newer));
+	return say(j, VERDICT_GOOD, 0, "every record is of a known kind");
 }
 
 static enum verdict judge_epoch(struct judge *j)

@@ -448,6 +448,20 @@ static enum status end_told(struct fold *f, uint32_t process, struct error *err)
 	return ST_OK;
 }
 
+/* Losses without a reason that is known here; those of the whole input are its first process's. */
+static uint64_t count_newer(const struct fold *f, uint32_t process)
+{
+	uint64_t count = trace_lost(f->trace, process, (enum loss)0);
+	uint32_t i;
+
+	if (process != 1)
+		return count;
+	count = trace_lost(f->trace, 0, (enum loss)0);
+	for (i = 2; i <= trace_count(f->trace, TRACE_PROCESSES); i++)
+		count -= trace_lost(f->trace, i, (enum loss)0);
+	return count;
+}
+
 /* What the options took out is no fault of the recording. */
 static bool is_cut(const struct cut *cut)
 {
@@ -475,6 +489,7 @@ static enum status end_facts(struct fold *f, uint32_t process, struct error *err
 	at[FACT_synthetic] = p->is_synthetic;
 	at[FACT_is_cut] = is_cut(f->cut);
 	at[FACT_windows] = c->seen[process].span_count;
+	at[FACT_newer] = count_newer(f, process);
 	count_clock(f, process, at);
 	TRY(fold_row(f, "check_facts", process, keys, &row, err));
 	for (i = FACT_KEYS + 1; i < FACT_END; i++)

@@ -27,7 +27,7 @@
 	X(clock, "did the clocks run evenly")                                                      \
 	X(bounds, "do host events lie inside their window")                                        \
 	X(own_cost, "how much time did recording take")                                            \
-	X(unknown_kinds, "are all kinds of events known to this version")                          \
+	X(unknown_kinds, "does this version know all kinds of records")                            \
 	X(epoch, "are times since the Unix epoch, so that hosts can be compared")                  \
 	X(synthetic, "was it recorded, or made by a generator")                                    \
 	X(recorder, "what the recorder says of itself")
@@ -65,6 +65,7 @@ enum verdict {
 	X(outside, SUM)                                                                            \
 	X(outside_most_ns, MAX)                                                                    \
 	X(unknown_kinds, SUM)                                                                      \
+	X(newer, SUM) /* records and blocks that are no event at all here */                       \
 	X(tracer_events, SUM)                                                                      \
 	X(tracer_ns, SUM)
 enum fact { /* places in a row of check_facts */

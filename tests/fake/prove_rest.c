@@ -40,8 +40,8 @@ void row_errors(void)
 	CHECK_EQ(cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), 999);
 	fake.set("fail_dropped", 15);
 	CHECK_EQ(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &size), 15);
-	fake.set("fail_next", 12);
-	CHECK_EQ(cupti.cuptiActivityGetNextRecord(&value, 1, &(CUpti_Activity *){ NULL }), 12);
+	fake.set("fail_next", 35);
+	CHECK_EQ(cupti.cuptiActivityGetNextRecord(&value, 1, &(CUpti_Activity *){ NULL }), 35);
 	CHECK_EQ(cupti.cuptiGetResultString((CUptiResult)60, &text), profile == 1400 ? 0 : 1);
 	CHECK(!fake.set("no such option", 1));
 	CHECK_EQ(fake.get("fail_flush"), 15);
