@@ -40,7 +40,7 @@ ALL_LDFLAGS := $(SANFLAGS) -pthread $(LDFLAGS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-# What stands on what (DESIGN in CONTRIBUTING.md): each floor links only against those below.
+# What stands on what (CONTRIBUTING.md, the house): each floor links only against those below.
 SCHEMAS   := $(wildcard schemas/*.c)
 READING   := $(filter-out convert/main.c convert/out.c convert/gzip.c $(wildcard convert/sink*.c convert/chrome_*.c),$(wildcard convert/*.c))
 WRITING   := convert/out.c convert/gzip.c $(wildcard convert/sink*.c convert/chrome_*.c)
@@ -139,6 +139,12 @@ $(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))
 check-collector: all $(B)/tests/actor $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/run.sh
 include tests/collector/nvtx.mk
+include tests/fake/fake.mk
+
+# The collector beside the stand-in for CUPTI; check-fake proves the stand-in itself.
+check-cupti: all fake $(B)/tests/dump
+	$(Q)python3 tests/collector/cupti.py --bin $(B)
+
 check-traces: all
 	$(Q)python3 tests/oracle/check_traces.py --bin $(B)
 
@@ -149,7 +155,7 @@ check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
 
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-nvtx check-traces \
-	check-generated check-sizes
+	check-generated check-sizes check-cupti
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 

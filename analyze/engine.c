@@ -167,7 +167,7 @@ static enum status same_rank_twice(const struct engine *e, const struct seen *a,
 		    (unsigned long long)a->pid);
 }
 
-/* DEFINITIONS 8: the same rank twice is an error; two windows of it are not. */
+/* DEFINITIONS.md 8: the same rank twice is an error; two windows of it are not. */
 static enum status ranks_check(struct engine *e, struct error *err)
 {
 	size_t i;

@@ -12,7 +12,7 @@
 struct analyze_options {
 	const char *report, *format, *phases;
 	bool per_step;
-	/* Of DESIGN, but not of this version: refused in words. */
+	/* Known, but not in this version: refused in words. */
 	const char *partial, *compat, *explain, *fail_over;
 	bool diff, merge;
 };

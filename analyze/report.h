@@ -74,7 +74,7 @@ const struct report_type *report_find(const char *name, size_t len); /* NULL: th
 /* Every report, ends with NULL. */
 const struct report_type *const *reports(void);
 
-/* Every table hangs below `ranks`: these are the first columns of each (DEFINITIONS 8). */
+/* Every table hangs below `ranks`: these are the first columns of each (DEFINITIONS.md 8). */
 enum { RANK_KEYS = 3 };
 #define RANK_COLUMNS                                                                               \
 	{ "rank", "rank", CELL_U64, KEY, NULL, "the rank in the job; null: the file has none" },   \

@@ -306,7 +306,7 @@ static enum status base_end(struct fold *f, struct error *err)
 	return end_windows(f, err);
 }
 
-enum { SAMPLED_BELOW_PERCENT = 1 }; /* DEFINITIONS 8 */
+enum { SAMPLED_BELOW_PERCENT = 1 }; /* DEFINITIONS.md 8 */
 
 static enum status base_finish(struct tables *all, struct error *err)
 {

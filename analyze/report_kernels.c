@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels by name (DEFINITIONS 8); communication kernels too. */
+/* Kernels by name (DEFINITIONS.md 8); communication kernels too. */
 #include "analyze/report.h"
 
 #include "analyze/hist.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the step thread did (DEFINITIONS 4), beside the GPU time that it launched (5).
+ * What the step thread did (DEFINITIONS.md 4), beside the GPU time that it launched (5).
  *
  * Figures are of complete steps; which those are, and which gaps between two marks belong to
  * them, is known at the end only.  So what falls into steps is kept apart by what its mark says,

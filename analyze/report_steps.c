@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps (DEFINITIONS 3) and, by the clock, what each GPU did in them.
+ * Steps (DEFINITIONS.md 3) and, by the clock, what each GPU did in them.
  *
  * Which gaps between marks join the step before is known at the end: what falls into a step's
  * mark and what falls into the gap after it are kept apart until then.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of each GPU (DEFINITIONS 1, 2) and, with the other reports, the one page. */
+/* The time of each GPU (DEFINITIONS.md 1, 2) and, with the other reports, the one page. */
 #include "analyze/report.h"
 
 #include <stdlib.h>

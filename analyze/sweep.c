@@ -190,7 +190,7 @@ uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track)
 	return s->gpu_of_track[track] - 1;
 }
 
-/* What bounds the host's side of a window (DEFINITIONS 1). */
+/* What bounds the host's side of a window (DEFINITIONS.md 1). */
 static bool is_host(const struct event *e)
 {
 	if (e->kind == KIND_RANGE)

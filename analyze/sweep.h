@@ -3,7 +3,7 @@
  * sweep.h - the time of each GPU, cut into segments in which nothing changes.
  *
  * The segments of a GPU tile its window: sorted, no hole, no overlap, each nanosecond in exactly
- * one, with one owner (DEFINITIONS 2).  So every share that is a sum over segments adds to 100 %
+ * one, with one owner (DEFINITIONS.md 2).  So every share that is a sum over segments adds to 100 %
  * by construction - for the span, for lead and tail, for every (step, phase) cell - in integers:
  *
  *	compute = BUSY_COMPUTE set         exposed_copy = only BUSY_COPY
@@ -57,7 +57,7 @@ enum { SWEEP_PHASES = 256 };
 struct phase_sums {
 	bool some; /* anything but zeros */
 	uint64_t ns[SWEEP_PHASES];
-	bool inferred[SWEEP_PHASES]; /* some of it by DEFINITIONS 4, rules 3 and 4 */
+	bool inferred[SWEEP_PHASES]; /* some of it by DEFINITIONS.md 4, rules 3 and 4 */
 };
 struct sweep_gpu { /* complete after sweep_end() */
 	uint32_t process, device;

@@ -36,7 +36,7 @@ static enum status slot_put(struct sweep *s, uint32_t slot, struct error *err)
 	return ST_OK;
 }
 
-/* DEFINITIONS 2: began first, then the lower stream, then the lower correlation. */
+/* DEFINITIONS.md 2: began first, then the lower stream, then the lower correlation. */
 static bool owns_before(const struct slot *a, const struct slot *b)
 {
 	if (a->begin_ns != b->begin_ns)
@@ -240,7 +240,7 @@ static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct e
 	return ST_OK;
 }
 
-/* DEFINITIONS 5: what has no launch is told apart in the order of owners. */
+/* DEFINITIONS.md 5: what has no launch is told apart in the order of owners. */
 static void group_origin(struct sweep *s, struct gpu *g)
 {
 	size_t i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep_steps.h - the steps of a process, from the marks on its step thread (DEFINITIONS 3).
+ * sweep_steps.h - the steps of a process, from the marks on its step thread (DEFINITIONS.md 3).
  *
  * Marks are added as they come.  Whether the gap after one joins its step depends on the median of
  * all, so `end_ns`, `joins` and `is_counted` are known after steps_resolve() only; until then a

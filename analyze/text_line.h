@@ -12,7 +12,7 @@
 
 enum { LINE_WIDTH = 100 };
 
-/* What a colour means; look: one meaning everywhere. */
+/* What a colour means: one meaning everywhere. */
 enum token {
 	TOKEN_TEXT, TOKEN_BOLD, TOKEN_DIM, TOKEN_WARN, TOKEN_COMPUTE, TOKEN_COMM, TOKEN_DATA,
 	TOKEN_IDLE, TOKEN_UNSEEN, TOKEN_FORWARD, TOKEN_BACKWARD, TOKEN_OPTIMIZER, TOKEN_ASIDE,

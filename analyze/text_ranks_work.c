@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * KERNELS of several ranks: where they take different time for the same work (DEFINITIONS 7,
+ * KERNELS of several ranks: where they take different time for the same work (DEFINITIONS.md 7,
  * imbalance: kernels whose counts per step are equal), and what they communicate.
  */
 #include "analyze/text_page.h"

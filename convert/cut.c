@@ -10,7 +10,7 @@ enum { HELD_MOST = 1 << 20 };
 
 enum name_answer { NAME_UNASKED, NAME_IN, NAME_OUT };
 
-/* How far the step of a process reaches beyond its mark (DEFINITIONS: steps). */
+/* How far the step of a process reaches beyond its mark (analyze/DEFINITIONS.md 3). */
 struct step_reach {
 	uint32_t step;    /* as event.step, without STEP_GAP */
 	uint64_t limit_ns; /* what begins in the gap before this belongs to the step */

@@ -20,7 +20,7 @@ struct phase_row {
 	const char *match;
 };
 
-/* DEFINITIONS 4. */
+/* analyze/DEFINITIONS.md 4. */
 static const struct phase_row phase_rows[] = {
 	{ PHASE_VALIDATION, "^(## )?(valid|eval)" },
 	{ PHASE_CHECKPOINT, "^(## )?(save_)?checkpoint" },
@@ -36,7 +36,7 @@ static const char *const step_rows[] = {
 	"^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)",
 };
 
-/* Substrings, case ignored: DESIGN 10. */
+/* Substrings, case ignored: analyze/DEFINITIONS.md 2. */
 static const char *const communication_parts[] = {
 	"nccl", "rccl", "nvshmem", "all_reduce_kernel", "allreduce_kernel",
 	"cross_device_reduce", "deep_ep", "deepep",

@@ -2,7 +2,7 @@
 /*
  * name_rules.h - what a name means: a phase, a step, communication, a short name for people.
  *
- * The defaults are tables (DEFINITIONS 4, DESIGN 10); a user's JSON file replaces the phases and
+ * The defaults are tables (analyze/DEFINITIONS.md 4, 2); a user's JSON file replaces the phases and
  * adds to the rest.  Rules are POSIX extended regular expressions, case ignored, first match wins.
  * Constant after load: any thread may ask.  Matching is slow; callers keep the answer per name id.
  *
@@ -53,7 +53,7 @@ bool name_rules_communicates(const struct name_rules *r, const char *kernel);
 /* An op that only an autograd engine's thread runs. */
 bool name_rules_autograd(const struct name_rules *r, const char *op);
 
-/* A kernel's name for people, at most `width` columns (UTF-8); look: names of kernels.
+/* A kernel's name for people, at most `width` columns (UTF-8).
  * Returns the bytes written, without the NUL; out[cap]. */
 size_t name_short(const char *kernel, size_t width, char *out, size_t cap);
 

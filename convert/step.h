@@ -2,10 +2,10 @@
 /*
  * step.h - the stage that knows, for each instant, the step and the phase of the host.
  *
- * It finds the step thread S of each process (DEFINITIONS 3), follows the ranges that are open on
+ * It finds the step thread S of each process (analyze/DEFINITIONS.md 3), follows the ranges that are open on
  * S and on the threads that launch, and sets step, phase and owner (innermost range) of every host
  * event at its begin; the stage `link` above copies them from a launch to its GPU work.  Phases by
- * DEFINITIONS 4.  Whether a hole of S is backward is known only when the autograd threads move
+ * analyze/DEFINITIONS.md 4.  Whether a hole of S is backward is known only when the autograd threads move
  * again or the hole ends, so events wait in a queue until the phase of their begin is known: a few
  * microseconds of trace in practice; past QUEUE_EVENTS the open end counts as `other`.
  *

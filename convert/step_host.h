@@ -151,7 +151,7 @@ static inline uint8_t thread_phase(struct host_thread *t, uint64_t at, uint64_t 
 	return (uint8_t)range->value;
 }
 
-/* S at t, all that begins at t being entered (DEFINITIONS 4). */
+/* S at t, all that begins at t being entered (analyze/DEFINITIONS.md 4). */
 struct moment host_moment(struct host *h, struct host_process *p, uint64_t t);
 /* Enters what begins with this event; sets its owner.  Not for marks of S. */
 enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,

@@ -78,7 +78,7 @@ enum event_flag {
 
 /* event.step: number + 1 while a step's mark is open; after its end, until the next mark begins,
  * the same with STEP_GAP set (whether that gap joins the step is known only at the end,
- * DEFINITIONS: steps); 0 before the first mark. */
+ * analyze/DEFINITIONS.md 3); 0 before the first mark. */
 #define STEP_GAP 0x80000000u
 
 /* One cache line.  Ids are those of the run's struct trace. */

@@ -50,7 +50,7 @@ static _Atomic bool foreign_came;
 /* ---- the other tool ---- */
 
 static struct {
-	uint8_t *bytes;
+	_Atomic(uint8_t *) bytes;
 } foreign_buffers[64];
 
 static void foreign_request(uint8_t **buffer, size_t *size, size_t *records)
@@ -63,10 +63,10 @@ static void foreign_request(uint8_t **buffer, size_t *size, size_t *records)
 	if (*buffer)
 		memset(*buffer, 0, *size);
 	for (i = 0; i < 64; i++) {
-		if (foreign_buffers[i].bytes)
-			continue;
-		foreign_buffers[i].bytes = *buffer;
-		return;
+		uint8_t *none = NULL;
+
+		if (atomic_compare_exchange_strong(&foreign_buffers[i].bytes, &none, *buffer))
+			return;
 	}
 }
 
@@ -77,9 +77,10 @@ static void foreign_complete(CUcontext context, uint32_t stream, uint8_t *buffer
 	unsigned i;
 
 	for (i = 0; i < 64; i++) {
-		if (foreign_buffers[i].bytes != buffer)
+		uint8_t *mine = buffer;
+
+		if (!atomic_compare_exchange_strong(&foreign_buffers[i].bytes, &mine, NULL))
 			continue;
-		foreign_buffers[i].bytes = NULL;
 		free(buffer);
 		return;
 	}

@@ -30,7 +30,7 @@ GPU_KEYS = ("span_ns", "busy_ns", "compute_ns", "comm_ns", "copy_ns", "exposed_c
 CELL_KEYS = ("compute_ns", "exposed_comm_ns", "exposed_copy_ns", "idle_ns")
 NO_STEP = ("before_window", "unattributed")
 
-# Percent of the step time as DEFINITIONS section 4 quotes them; decimals as quoted.
+# Percent of the step time as analyze/DEFINITIONS.md 4 quotes them; decimals as quoted.
 QUOTED = {
     "v100_ddp_rank1of2_memory": (1, {"optimizer": 6.9, "backward": 73.2, "forward": 18.0,
                                      "other": 1.9}),
@@ -203,7 +203,7 @@ def check_report(checks, binary, name, oracle):
 
 
 def check_oracle(checks, name, oracle):
-    """The oracle against itself and against the figures that DEFINITIONS quotes."""
+    """The oracle against itself and against the figures that analyze/DEFINITIONS.md quotes."""
     for device, row in oracle.figures.items():
         checks.say(gpu.identity_holds(row), f"oracle {name} gpu {device} identity", str(row))
         sums = {key: sum(cell[key] for place, cell in oracle.cells.items() if place[0] == device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU time of one file by brute force: DEFINITIONS sections 1, 2 and 8.
+"""GPU time of one file by brute force: analyze/DEFINITIONS.md 1, 2 and 8.
 
 All begins and ends of a device are sorted; between two neighbours nothing changes, so each such
 elementary interval gets the plain set of the events that are open in it, and every figure is a sum
@@ -96,7 +96,7 @@ def elementary(events, extra=()):
 
 
 def figures(events):
-    """The figures of DEFINITIONS section 2 for one device."""
+    """The figures of analyze/DEFINITIONS.md 2 for one device."""
     result = dict.fromkeys(("span_ns", "busy_ns", "compute_ns", "comm_ns", "copy_ns",
                             "exposed_comm_ns", "exposed_copy_ns", "overlap_comm_ns", "idle_ns"), 0)
     for begin, end, members in elementary(events):

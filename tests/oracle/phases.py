@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps, host phases and cells of one file: DEFINITIONS sections 1, 3, 4 and 5.
+"""Steps, host phases and cells of one file: analyze/DEFINITIONS.md 1, 3, 4 and 5.
 
 Time is a line of integer instants; an event is open at t if begin <= t < end, so an event of length
 0 is never open. Every rule below is a question about one instant.

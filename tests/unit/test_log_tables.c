@@ -362,7 +362,7 @@ void test_log_writer_ceiling(void)
 	hand_release(&h);
 }
 
-/* Kernels as a training loop launches them: what DESIGN promises for a record, plain. */
+/* Kernels as a training loop launches them: what a record costs, plain. */
 void test_log_bytes_per_kernel(void)
 {
 	enum { KERNELS = 100000, LOOP = 500 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random ranges, partly over each other, against DEFINITIONS 3 and 4 read word for word: the phase
+ * Random ranges, partly over each other, against analyze/DEFINITIONS.md 3 and 4 read word for word: the phase
  * of each instant is asked anew, with nothing kept from the one before.
  */
 #include "tests/unit/unit.h"
