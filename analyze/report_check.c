@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts by which a recording is judged (DEFINITIONS.md 8, check); the verdicts: check_judge.c. */
+/* The facts by which a recording is judged (DEFINITIONS.md 8); the verdicts: check_judge.c. */
 #include "analyze/report_check.h"
 
 #include "schemas/hash.h"

@@ -14,7 +14,7 @@
 
 enum { STRIP_CELLS = 86, STRIP_OPEN = 16, STRIP_ROWS = 4096 };
 
-/* Letters of cells: the host's are the first letters of phases, '.' is other; the GPU's are these. */
+/* Letters of cells: the host's are the first of phases, '.' is other; the GPU's are these. */
 #define STRIP_GPU_LETTERS "cmdil" /* compute, comm, copy, idle, lead or tail */
 
 struct strip;

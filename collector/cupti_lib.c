@@ -94,7 +94,7 @@ static bool take(struct cupti_lib *lib, const char *name, int flags)
 	if (!lib->handle)
 		return false;
 	lib->was_loaded = flags & RTLD_NOLOAD;
-	snprintf(lib->path, sizeof(lib->path), "%s", name);
+	snprintf(lib->path, sizeof(lib->path), "%.*s", CUPTI_PATH - 1, name);
 	if (dlinfo(lib->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name && *map->l_name)
 		snprintf(lib->path, sizeof(lib->path), "%s", map->l_name);
 	return true;

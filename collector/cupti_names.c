@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Within one completion a pointer is always the same text: what was found stays good until then. */
-enum { KNOWN = 64 };
+enum { KNOWN = 256 };
 struct known {
 	const char *text;
 	uint32_t name;
@@ -24,7 +24,7 @@ static uint32_t kind_of(const uint8_t *record)
 
 static uint64_t name_of(struct known *known, const char *text)
 {
-	struct known *k = &known[((uintptr_t)text >> 4 ^ (uintptr_t)text >> 10) % KNOWN];
+	struct known *k = &known[((uintptr_t)text >> 3 ^ (uintptr_t)text >> 11) % KNOWN];
 
 	if (!text)
 		return 0;

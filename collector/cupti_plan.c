@@ -86,6 +86,15 @@ static void add_fixed(struct cupti_plan *p, const struct field *f)
 	look_at(p, f);
 }
 
+static bool is_needed(const struct field *f, unsigned flavour)
+{
+	if (is_named(f, "completed"))
+		return flavour & PLAN_COMPLETED;
+	if (is_named(f, "queued") || is_named(f, "submitted"))
+		return flavour & PLAN_LATENCY;
+	return true;
+}
+
 static void add_field(struct cupti_plan *p, const struct field *f, unsigned flavour)
 {
 	bool node = is_named(f, "graph_node") && flavour & PLAN_NODE;
@@ -115,7 +124,7 @@ static void add_field(struct cupti_plan *p, const struct field *f, unsigned flav
 		add_track(p, f);
 		break;
 	case PLACE_VARY:
-		if (!is_named(f, "completed") || flavour & PLAN_COMPLETED)
+		if (is_needed(f, flavour))
 			add_vary(p, f);
 		break;
 	default:
@@ -186,10 +195,13 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 	f->completed_at = place_of(r, "completed", size);
 	f->end_at = place_of(r, "end", size);
 	f->node_at = place_of(r, "graph_node", size);
+	f->queued_at = place_of(r, "queued", size);
+	f->submitted_at = place_of(r, "submitted", size);
 	f->correlation_at = place_of(r, "correlation", size);
 	find_texts(f, r, size);
 	f->flavours = (uint8_t)((f->completed_at ? PLAN_COMPLETED : 0) |
 				(f->node_at ? PLAN_NODE : 0) |
+				(f->queued_at ? PLAN_LATENCY : 0) |
 				(r->kind == KIND_API ? PLAN_EXTERNAL : 0));
 	for (flavour = 0; flavour < PLAN_FLAVOURS; flavour++) {
 		unsigned same = flavour & f->flavours;

@@ -5,11 +5,12 @@
  *	record bytes --mask--> what repeats: track, name, shape, subkind   (one site of the log)
  *	             \-------> begin, end, join, amount, varying numbers   (columns)
  *
- * A family of records (one number of CUPTI's) has up to eight plans, because some fields cost a
- * column only where they say something:
+ * A family of records (one number of CUPTI's) has several plans, because some fields cost a column
+ * only where they say something:
  *
  *	PLAN_COMPLETED  `completed` is not `end`; else it is left out, and means the same
  *	PLAN_NODE       the record is of a graph's node: its id varies; else it is 0, in the shape
+ *	PLAN_LATENCY    `queued` or `submitted` is known; else both are left out
  *	PLAN_EXTERNAL   somebody pushed an id for this call
  *
  * A field is read when it lies in the loaded library's record and is as old as its version says.
@@ -29,7 +30,7 @@
 #include <string.h>
 
 enum {
-	PLAN_COMPLETED = 1, PLAN_NODE = 2, PLAN_EXTERNAL = 4, PLAN_FLAVOURS = 8,
+	PLAN_COMPLETED = 1, PLAN_NODE = 2, PLAN_LATENCY = 4, PLAN_EXTERNAL = 8, PLAN_FLAVOURS = 16,
 	PLAN_WORDS = 32, /* of eight bytes: what is looked at of a record */
 	PLAN_VARY = 8,
 	PLAN_FIXED = 48,
@@ -68,7 +69,7 @@ struct cupti_plan {
 
 struct cupti_family {
 	const struct cupti_plan *plans[PLAN_FLAVOURS]; /* all the same where flavours are */
-	uint16_t completed_at, end_at, node_at, correlation_at; /* 0: none */
+	uint16_t completed_at, end_at, node_at, queued_at, submitted_at, correlation_at; /* 0: none */
 	uint16_t texts[PLAN_TEXTS];             /* where pointers to text stand; 0: none */
 	uint8_t flavours;                       /* what flavour() can come to */
 	uint16_t size;
@@ -111,6 +112,9 @@ static inline const struct cupti_plan *cupti_plan_of(const struct cupti_family *
 		flavour |= PLAN_COMPLETED;
 	if (f->node_at && plan_word(record, f->node_at))
 		flavour |= PLAN_NODE;
+	if (f->queued_at &&
+	    (plan_word(record, f->queued_at) | plan_word(record, f->submitted_at)))
+		flavour |= PLAN_LATENCY;
 	return f->plans[flavour & f->flavours];
 }
 

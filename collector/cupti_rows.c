@@ -15,6 +15,9 @@
 enum {
 	ROWS = 8192,
 	SLOTS = 4 * ROWS,
+	GUESS_BITS = 16,
+	AHEAD = 1024, /* bytes that are asked for before they are needed */
+	GUESSES = 1 << GUESS_BITS,
 	NO_ROW = 0, /* rows are numbered from 1 */
 };
 
@@ -25,7 +28,6 @@ enum {
 struct row {
 	uint64_t words[PLAN_WORDS]; /* of the record, masked */
 	uint32_t site;
-	uint32_t after; /* the row that followed it the last time */
 	uint16_t plan;
 };
 static struct {
@@ -34,7 +36,8 @@ static struct {
 	uint32_t count;
 	uint32_t slots[SLOTS];
 	uint64_t log; /* that the sites are of */
-	uint32_t last;
+	uint16_t guesses[GUESSES]; /* what followed these two rows the last time */
+	uint32_t last, last_but_one;
 	struct cupti_row_counts counts;
 } state;
 
@@ -81,8 +84,9 @@ static uint64_t hash_of(const struct cupti_plan *p, const uint8_t *record)
 static void rows_clear(void)
 {
 	state.count = 0;
-	state.last = NO_ROW;
+	state.last = state.last_but_one = NO_ROW;
 	memset(state.slots, 0, sizeof(state.slots));
+	memset(state.guesses, 0, sizeof(state.guesses));
 }
 
 static bool rows_ready(struct writer *w)
@@ -121,7 +125,6 @@ static uint32_t row_add(struct run *r, const struct cupti_plan *p, const uint8_t
 	}
 	row = &state.rows[++state.count];
 	row->site = site;
-	row->after = NO_ROW;
 	row->plan = p->index;
 	for (i = 0; i < p->words; i++)
 		row->words[i] = plan_word(record, 8 * i) & p->mask[i];
@@ -146,16 +149,17 @@ static __attribute__((noinline)) uint32_t row_search(struct run *r, const struct
 static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
 				   const uint8_t *record)
 {
-	uint32_t guess = state.rows[state.last].after, found;
+	uint16_t *guess = &state.guesses[(state.last * 0x9e3779b1u + state.last_but_one) *
+					 0x85ebca6bu >> (32 - GUESS_BITS)];
+	uint32_t found = *guess;
 
-	if (__builtin_expect(guess && row_is(&state.rows[guess], p, record), 1)) {
+	if (__builtin_expect(found && row_is(&state.rows[found], p, record), 1)) {
 		state.counts.guessed++;
-		found = guess;
 	} else {
 		found = row_search(r, p, record);
+		*guess = (uint16_t)found;
 	}
-	if (state.last && found && state.last <= state.count)
-		state.rows[state.last].after = found;
+	state.last_but_one = state.last;
 	state.last = found;
 	return &state.rows[found];
 }
@@ -337,6 +341,15 @@ static void note_joins(struct run *r, const struct pool_buffer *b)
 	}
 }
 
+/* The buffer lies where another core wrote it; beyond its end nothing happens. */
+static inline void look_ahead(const uint8_t *record)
+{
+	size_t at;
+
+	for (at = 0; at < 256; at += 64)
+		__builtin_prefetch(record + AHEAD + at);
+}
+
 /* What holds tables only needs no log. */
 static bool has_events(const struct pool_buffer *b)
 {
@@ -380,6 +393,7 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 	for (; state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK;
 	     state.counts.records++) {
 		kind = kind_of(record);
+		look_ahead(record);
 		if (!is_table(kind) && kind != CUPTI_EXTERNAL_CORRELATION)
 			put_any(&r, kind, record);
 		if (kind == CUPTI_OVERHEAD)

@@ -53,8 +53,11 @@ TACHO_API void tacho_start(void);
 TACHO_API void tacho_stop(void);
 
 /*
- * The next step begins here, on this thread, and the one before ends.  Steps count from 0; who
- * knows the number (after a restart from a checkpoint) gives it instead.
+ * The next step begins here, on this thread, and the one before ends.  Steps count from 0, on each
+ * thread, but only while the library is armed or recording: with a window from the variables
+ * (delay= too) from the program's start on, without one from tacho_start() on, and not after the
+ * last window.  Who knows the number (from the program, after a restart from a checkpoint) gives
+ * it instead; counting goes on from there.
  */
 TACHO_API void tacho_step(void);
 TACHO_API void tacho_step_number(uint64_t number);

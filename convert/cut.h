@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cut.h - what the user asked for: steps, times, ranks, devices, kinds, names (analyze/DEFINITIONS.md 1).
+ * cut.h - what the user asked for: steps, times, ranks, devices, kinds, names.  What a cut does to
+ * figures: analyze/DEFINITIONS.md 1.
  *
  * The stage stands last, above step and link, because launches that are cut out of the output are
  * still needed to say in which step and phase GPU work was launched.  Durations are clipped at

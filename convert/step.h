@@ -2,12 +2,12 @@
 /*
  * step.h - the stage that knows, for each instant, the step and the phase of the host.
  *
- * It finds the step thread S of each process (analyze/DEFINITIONS.md 3), follows the ranges that are open on
- * S and on the threads that launch, and sets step, phase and owner (innermost range) of every host
- * event at its begin; the stage `link` above copies them from a launch to its GPU work.  Phases by
- * analyze/DEFINITIONS.md 4.  Whether a hole of S is backward is known only when the autograd threads move
- * again or the hole ends, so events wait in a queue until the phase of their begin is known: a few
- * microseconds of trace in practice; past QUEUE_EVENTS the open end counts as `other`.
+ * It finds the step thread S of each process, follows the ranges that are open on S and on the
+ * threads that launch, and sets step, phase and owner (innermost range) of every host event at its
+ * begin; the stage `link` above copies them from a launch to its GPU work.  What steps and phases
+ * are: analyze/DEFINITIONS.md 3, 4.  Whether a hole of S is backward is known only when the autograd
+ * threads move again or the hole ends, so events wait in a queue until the phase of their begin is
+ * known: a few microseconds of trace in practice; past QUEUE_EVENTS the open end counts as `other`.
  *
  * What S did is also given as stretches that tile its time; a consumer gets those that became
  * final with each batch, and by then every event that begins before their end.  A long stretch

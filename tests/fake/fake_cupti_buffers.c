@@ -77,9 +77,9 @@ static void foreign_complete(CUcontext context, uint32_t stream, uint8_t *buffer
 	unsigned i;
 
 	for (i = 0; i < 64; i++) {
-		uint8_t *mine = buffer;
+		uint8_t *its = buffer;
 
-		if (!atomic_compare_exchange_strong(&foreign_buffers[i].bytes, &mine, NULL))
+		if (!atomic_compare_exchange_strong(&foreign_buffers[i].bytes, &its, NULL))
 			continue;
 		free(buffer);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random ranges, partly over each other, against analyze/DEFINITIONS.md 3 and 4 read word for word: the phase
- * of each instant is asked anew, with nothing kept from the one before.
+ * Random ranges, partly over each other, against analyze/DEFINITIONS.md 3 and 4 read word for word:
+ * the phase of each instant is asked anew, with nothing kept from the one before.
  */
 #include "tests/unit/unit.h"
 
