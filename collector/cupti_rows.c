@@ -27,7 +27,7 @@ enum {
 
 struct row {
 	uint64_t words[PLAN_WORDS]; /* of the record, masked */
-	uint32_t site;
+	uint32_t site, track;
 	uint16_t plan;
 };
 static struct {
@@ -36,8 +36,9 @@ static struct {
 	uint32_t count;
 	uint32_t slots[SLOTS];
 	uint64_t log; /* that the sites are of */
-	uint16_t guesses[GUESSES]; /* what followed these two rows the last time */
-	uint32_t last, last_but_one;
+	uint16_t guesses[GUESSES]; /* what followed the last time, by these: */
+	uint32_t last;  /* row */
+	uint64_t works; /* the last two rows of work on a GPU: calls are too much alike */
 	struct cupti_row_counts counts;
 } state;
 
@@ -84,7 +85,8 @@ static uint64_t hash_of(const struct cupti_plan *p, const uint8_t *record)
 static void rows_clear(void)
 {
 	state.count = 0;
-	state.last = state.last_but_one = NO_ROW;
+	state.last = NO_ROW;
+	state.works = 0;
 	memset(state.slots, 0, sizeof(state.slots));
 	memset(state.guesses, 0, sizeof(state.guesses));
 }
@@ -101,19 +103,20 @@ static bool rows_ready(struct writer *w)
 	return state.rows != NULL;
 }
 
-static uint32_t site_of(struct run *r, const struct cupti_plan *p, const uint8_t *record)
+static uint32_t site_of(struct run *r, const struct cupti_plan *p, const uint8_t *record,
+			uint32_t *track)
 {
 	if (!p->wanted)
 		return SITE_UNWANTED;
 	if (cupti_site_is_noise(p, record))
 		return SITE_NOISE;
-	return cupti_site_make(r->w, p, record);
+	return cupti_site_make(r->w, p, record, track);
 }
 
 static uint32_t row_add(struct run *r, const struct cupti_plan *p, const uint8_t *record,
 			size_t slot)
 {
-	uint32_t site = site_of(r, p, record);
+	uint32_t track = 0, site = site_of(r, p, record, &track);
 	struct row *row;
 	unsigned i;
 
@@ -125,6 +128,7 @@ static uint32_t row_add(struct run *r, const struct cupti_plan *p, const uint8_t
 	}
 	row = &state.rows[++state.count];
 	row->site = site;
+	row->track = track;
 	row->plan = p->index;
 	for (i = 0; i < p->words; i++)
 		row->words[i] = plan_word(record, 8 * i) & p->mask[i];
@@ -149,8 +153,8 @@ static __attribute__((noinline)) uint32_t row_search(struct run *r, const struct
 static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
 				   const uint8_t *record)
 {
-	uint16_t *guess = &state.guesses[(state.last * 0x9e3779b1u + state.last_but_one) *
-					 0x85ebca6bu >> (32 - GUESS_BITS)];
+	uint64_t before = (state.works ^ (uint64_t)state.last << 16) * HASH_A;
+	uint16_t *guess = &state.guesses[before >> (64 - GUESS_BITS)];
 	uint32_t found = *guess;
 
 	if (__builtin_expect(found && row_is(&state.rows[found], p, record), 1)) {
@@ -159,8 +163,9 @@ static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
 		found = row_search(r, p, record);
 		*guess = (uint16_t)found;
 	}
-	state.last_but_one = state.last;
 	state.last = found;
+	if (p->record->kind <= KIND_GRAPH)
+		state.works = state.works << 32 | found;
 	return &state.rows[found];
 }
 
@@ -216,7 +221,7 @@ static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t 
 		       uint64_t external, uint64_t begin_ns)
 {
 	uint64_t vary[PLAN_VARY];
-	struct event e = { .flags = p->flags, .vary = vary };
+	struct event e = { .flags = p->flags, .vary = vary, .kind = p->record->kind };
 	const struct row *row = row_find(r, p, record);
 	uint32_t site = row->site;
 
@@ -235,10 +240,11 @@ static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t 
 		r->lost[LOSS_CUT_OUT]++;
 		return;
 	}
+	e.track = row->track;
 	e.correlation = plan_number(record, &p->join);
 	e.bytes = plan_number(record, &p->amount);
 	read_vary(r, p, record, external, vary);
-	writer_put(r->w, &e, site);
+	writer_put_ready(r->w, &e, site);
 	state.counts.rows++;
 	state.counts.kernels += p->record->kind == KIND_KERNEL;
 }

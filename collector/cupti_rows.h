@@ -6,7 +6,7 @@
  *	       \-------------> times, ids, numbers ------> writer_put()
  *
  * What repeats of a record is compared with a row that was seen before, first with the one that
- * followed the last two the time before: a training loop says the same things in the same order.
+ * followed the last time, after the same: a training loop says the same things in the same order.
  *
  * State is static; the writer's thread only.
  */

@@ -214,13 +214,14 @@ static uint32_t site_shape(struct writer *w, const struct cupti_plan *p, const u
 	return writer_shape(w, &shape);
 }
 
-uint32_t cupti_site_make(struct writer *w, const struct cupti_plan *p, const uint8_t *record)
+uint32_t cupti_site_make(struct writer *w, const struct cupti_plan *p, const uint8_t *record,
+			 uint32_t *track)
 {
 	struct site site = { .kind = p->record->kind, .subkind = p->subkind };
 
 	if (p->kind.bytes)
 		site.subkind = (uint8_t)plan_number(record, &p->kind);
-	site.track = site_track(w, p, record);
+	site.track = *track = site_track(w, p, record);
 	site.name = site_name(w, p, record);
 	site.shape = site_shape(w, p, record);
 	if (!site.track || !site.shape)

@@ -20,6 +20,7 @@ enum {
 	STEP_MS = 5,      /* between two looks at what is still out */
 	SOFT_MS = 300,    /* for work that is under way, before a flush by force */
 	STRANGE_NS = 10000000, /* CUPTI's clock against CLOCK_REALTIME */
+	LOW_PERCENT = 25,      /* of buffers that wait for the writer: it is waked */
 	FREE = 0, TAKEN = 1,
 };
 
@@ -31,6 +32,7 @@ static _Atomic uint64_t lost_in_spares, foreign_buffers;
 static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
 static bool can_ask_kinds, graph_level, finalizes;
+static _Atomic(void (*)(void)) bell;
 static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
 
 /* ---- turns ---- */
@@ -105,6 +107,14 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 				  memory_order_relaxed);
 }
 
+static void wake_writer(void)
+{
+	void (*ring)(void) = atomic_load_explicit(&bell, memory_order_relaxed);
+
+	if (ring && pool_fullness() > LOW_PERCENT)
+		ring();
+}
+
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	const struct cupti_lib *lib = &cupti_trace.lib;
@@ -122,6 +132,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 			marks = cupti_names_keep(lib, buffer, valid, &records);
 		pool_complete(index, valid, tick_clock_ns(CLOCK_MONOTONIC), marks);
 		pool_note_completed();
+		wake_writer();
 		break;
 	case POOL_SPARE:
 		valid = valid < room ? valid : room;
@@ -359,6 +370,11 @@ unsigned cupti_trace_news(void)
 	return atomic_load(&news);
 }
 
+void cupti_trace_bell(void (*ring)(void))
+{
+	atomic_store(&bell, ring);
+}
+
 void cupti_trace_graph_level(void)
 {
 	graph_level = true;
@@ -474,6 +490,7 @@ void cupti_trace_forked(void)
 		atomic_store(&dead, true);
 	atomic_store(&turn, FREE);
 	atomic_store(&on, false);
+	atomic_store(&bell, NULL);
 	atomic_store(&leaving, NULL);
 	subscriber = NULL;
 	if (cupti_trace_is_dead())

@@ -55,6 +55,8 @@ void cupti_trace_stop(uint64_t deadline_ns);
 /* Since the last call: records that CUPTI dropped, records that found no buffer. */
 uint64_t cupti_trace_take_dropped(void);
 uint64_t cupti_trace_take_refused(void);
+/* Theirs rings it when buffers run low; async-signal-safe, no lock.  NULL: nobody listens. */
+void cupti_trace_bell(void (*bell)(void));
 /* The next start takes graphs as a whole. */
 void cupti_trace_graph_level(void);
 

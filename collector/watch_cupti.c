@@ -39,6 +39,7 @@ static struct {
 	const struct config *config;
 	_Atomic bool wanted;   /* a window is open, or warms up */
 	_Atomic bool injected; /* by cuInit() of this process */
+	_Atomic(struct writer *) writer; /* to be waked */
 	bool is_child;         /* of a fork: its CUDA is alive only if that was called here */
 	bool gave_up;          /* until the next window */
 	bool exit_hooked;
@@ -94,6 +95,14 @@ static void try_start(void)
 		return;
 	if (cupti_trace_start(state.config))
 		state.gave_up = !cupti_trace_is_on();
+}
+
+static void ring(void)
+{
+	struct writer *w = atomic_load(&state.writer);
+
+	if (w)
+		writer_wake(w);
 }
 
 static enum status cupti_open(const struct config *config, struct error *err)
@@ -318,6 +327,8 @@ static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
 	if (atomic_load(&state.wanted))
 		try_start();
 	if (cupti_trace_was_on()) {
+		atomic_store(&state.writer, w);
+		cupti_trace_bell(ring);
 		if (!state.exit_hooked && pool_requested())
 			state.exit_hooked = atexit(last_words) == 0;
 		cupti_clock_note(false);
@@ -364,6 +375,7 @@ static void cupti_close_window(struct writer *w, uint64_t window)
 
 static void cupti_close(struct writer *w, uint64_t deadline_ns)
 {
+	cupti_trace_bell(NULL);
 	if (cupti_trace_was_on() && !cupti_trace_is_dead() && writer_has_log(w)) {
 		put_buffers(w);
 		hand_over(w);
@@ -383,6 +395,7 @@ static void cupti_forked(void)
 	cupti_tables_forget();
 	atomic_store(&state.injected, false);
 	atomic_store(&state.wanted, false);
+	atomic_store(&state.writer, NULL);
 	state.is_child = true;
 	state.gave_up = false;
 	state.news = cupti_trace_news();

@@ -58,6 +58,8 @@ void writer_tell(struct writer *w, const char *key, const char *text, bool is_js
 void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
 /* `row` need not hold what its site says. */
 void writer_put(struct writer *w, const struct event *row, uint32_t site);
+/* The same, faster, of one that holds the site's track and kind; writer_ready() was true for it. */
+void writer_put_ready(struct writer *w, const struct event *row, uint32_t site);
 void writer_lose(struct writer *w, enum loss why, uint64_t count);
 /* Time taken on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);

@@ -334,6 +334,16 @@ void writer_lose(struct writer *w, enum loss why, uint64_t count)
 		trace_lose(w->trace, w->process, why, count);
 }
 
+void writer_put_ready(struct writer *w, const struct event *row, uint32_t site)
+{
+	if (w->full)
+		trace_lose(w->trace, w->process, LOSS_DISK, 1);
+	else if (log_writer_put(w->log, row, site, 0, &w->blocks, NULL) != ST_OK)
+		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
+	if (w->blocks.len)
+		store_blocks(w);
+}
+
 void writer_put(struct writer *w, const struct event *row, uint32_t site)
 {
 	const struct site *s;
@@ -341,8 +351,8 @@ void writer_put(struct writer *w, const struct event *row, uint32_t site)
 
 	if (!log_open(w))
 		return;
-	if (!site || w->full) {
-		trace_lose(w->trace, w->process, site ? LOSS_DISK : LOSS_CEILING, 1);
+	if (!site) {
+		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
 		return;
 	}
 	s = trace_get_site(w->trace, site);
@@ -351,8 +361,5 @@ void writer_put(struct writer *w, const struct event *row, uint32_t site)
 	e.shape = s->shape;
 	e.kind = s->kind;
 	e.subkind = s->subkind;
-	if (log_writer_put(w->log, &e, site, 0, &w->blocks, NULL) != ST_OK)
-		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
-	if (w->blocks.len)
-		store_blocks(w);
+	writer_put_ready(w, &e, site);
 }

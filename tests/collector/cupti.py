@@ -47,6 +47,8 @@ class Log:
         for kind, name, count in re.findall(r"^sum kind=(\d+) name=(.*?) count=(\d+) early=", text, re.M | re.S):
             key = (int(kind), name)
             self.rows[key] = self.rows.get(key, 0) + int(count)
+        peaks = re.findall(r"^sum kind=14 name=peak_bytes_in_use .* device=-1 last=(\S+)$", text, re.M)
+        self.peak_bytes = max([float(p) for p in peaks] or [0])
         self.windows = len(re.findall(r"^window .*closed=1", text, re.M))
 
     def count(self, kind, name=None):
@@ -329,6 +331,10 @@ def flood(r):
     made = r.cupti["made"]
     r.holds("a million records: %d" % made, made > 1000000)
     r.rate = made / r.seconds
+    peak = max(log.peak_bytes for log in r.logs) / 1e6
+    r.note = "%.2f M records/s, %.0f MB at most, %d lost" % (r.rate / 1e6, peak, r.lost("buffer"))
+    # what was allowed, and what the program and its stand-in take by themselves
+    r.holds("%.0f MB at most" % peak, 0 < peak < 128 * 1.05 + 120)
 
 
 DRIVER_LESS = {"LD_LIBRARY_PATH": "@/{build}:@/nvml"}
@@ -460,7 +466,7 @@ row("late", late_attach, "--steps 200 --step_us 5000", preload=True, CUDA_INJECT
 
 # load
 row("flood", flood, "--threads 8 --steps 1200 --kernels 60 --copies 0 --sets 0 --allocs 0 --events 0 --polls 0 --sync 0",
-    TACHO_MEMORY="256M")
+    TACHO_MEMORY="128M", TACHO_SAMPLE="10ms")
 
 
 # ---- running ----
@@ -514,7 +520,7 @@ def test(row, build):
         return run(row, build, folder)
     except subprocess.TimeoutExpired:
         class Hung:
-            bad, err, rate = ["it hangs"], "", None
+            bad, err = ["it hangs"], ""
         return Hung()
     finally:
         if not os.environ.get("KEEP"):
@@ -547,9 +553,9 @@ def main():
     with tempfile.TemporaryDirectory() as FOLDER:
         for number, (r, build) in enumerate(rows, 1):
             result = test(r, build)
-            rate = getattr(result, "rate", None)
+            note = getattr(result, "note", "")
             print("%s %d - cupti %s %s%s" % ("not ok" if result.bad else "ok", number, r["name"], build,
-                                             " # %.2f M records/s" % (rate / 1e6) if rate else ""))
+                                             " # " + note if note else ""))
             for text in result.bad:
                 print("#   " + text)
             if result.bad and os.environ.get("KEEP"):
