@@ -18,7 +18,7 @@ rows() {
 	bench   command:bc               bc
 	bench   command:python3          python3
 	clients command:python3          python3
-	clients file:/usr/bin/git        git
+	clients python:ensurepip         python3-venv
 	ROWS
 }
 is_there() {
@@ -26,7 +26,7 @@ is_there() {
 	command:*) command -v "${1#command:}" >/dev/null 2>&1 ;;
 	header:*)  [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ||
 		   echo "#include <${1#header:}>" | ${CC:-cc} -E - >/dev/null 2>&1 ;;
-	file:*)    [ -e "${1#file:}" ] ;;
+	python:*)  python3 -c "import ${1#python:}" >/dev/null 2>&1 ;;
 	esac
 }
 missing=$(for set in "$@"; do

@@ -9,6 +9,7 @@ python=${PYTHON:-python3}
 venv=$B/clients-venv
 want=$(cksum <"$here/requirements.txt")
 
+sh tests/packages.sh clients
 if [ ! -f "$venv/made-from" ] || [ "$(cat "$venv/made-from")" != "$want" ]; then
 	echo "check-clients: making $venv (downloads about 60 MB from PyPI)"
 	rm -rf "$venv"
