@@ -148,7 +148,8 @@ static const struct cupti_plan *plan_make(const struct record *r, unsigned flavo
 	if (plan_count == PLANS)
 		return NULL;
 	*p = (struct cupti_plan){ .record = r, .index = (uint16_t)plan_count++,
-				  .wanted = kinds_mask >> r->kind & 1 };
+				  .wanted = kinds_mask >> r->kind & 1,
+				  .is_node = flavour & PLAN_NODE };
 	for (i = 0; i < r->field_count; i++)
 		if (is_there(&r->fields[i], size, lib->api_version))
 			add_field(p, &r->fields[i], flavour);

@@ -56,6 +56,7 @@ struct cupti_plan {
 	uint8_t subkind; /* when the record has none */
 	uint8_t flags;   /* of each event */
 	bool wanted;     /* by --kinds */
+	bool is_node;    /* PLAN_NODE */
 	struct plan_number begin, end, join, amount, kind;
 	struct plan_number device, context, stream, thread;
 	struct plan_number vary[PLAN_VARY];

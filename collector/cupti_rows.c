@@ -247,6 +247,7 @@ static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t 
 	writer_put_ready(r->w, &e, site);
 	state.counts.rows++;
 	state.counts.kernels += p->record->kind == KIND_KERNEL;
+	state.counts.nodes += p->is_node;
 }
 
 /* A CUDA event whose call was found. */

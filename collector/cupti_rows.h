@@ -37,7 +37,7 @@ void cupti_rows_forget(void);
 /* Since open. */
 struct cupti_row_counts {
 	uint64_t records, rows, guessed, searched, made; /* of rows: how they were found */
-	uint64_t kernels, launches;                      /* a launch: a call with work of its own */
+	uint64_t kernels, nodes; /* nodes: of these, of graphs */
 	uint64_t no_time, unknown, unwanted, noise, early;
 };
 const struct cupti_row_counts *cupti_row_counts(void);

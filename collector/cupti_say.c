@@ -41,23 +41,28 @@ const char *cupti_say_result(const struct cupti_lib *lib, int result, char room[
 
 static const struct {
 	uint32_t from, to; /* cuptiGetVersion(), both inclusive */
+	unsigned needs;    /* all of these */
 	const char *text;
 } faults[] = {
-	{ 0, 17, "older than CUDA 12.0: not tried" },
-	{ 22, 22, "CUPTI of CUDA 12.4 Update 1 records no kernels: use that of 12.6" },
-	{ 18, 23, "graphs can crash or lose kernels when recorded by node: --graphs graph" },
-	{ 24, 130001, "with another tool's clock in the process kernels have no times" },
-	{ 130000, 130000, "CUPTI of CUDA 13.0.0 can hang or crash: use that of 13.0 Update 1" },
-	{ 18, 130100, "correlation of graphs may be wrong from the second window on" },
-	{ 130200, 130299, "CUPTI of CUDA 13.2 makes each call slower than 13.3 does" },
+	{ 0, 17, 0, "CUPTI is older than CUDA 12.0: not tried" },
+	{ 22, 22, 0, "CUPTI of CUDA 12.4 Update 1 records no kernels: use that of 12.6" },
+	{ 18, 23, SAY_GRAPHS, "CUPTI before CUDA 12.6 can crash or lose kernels of graphs that are "
+			      "recorded by node: --graphs graph" },
+	{ 24, 130001, SAY_CLOCK, "CUPTI before CUDA 13.1 gives kernels no times when another tool has "
+				 "set its clock" },
+	{ 130000, 130000, 0, "CUPTI of CUDA 13.0.0 can hang or crash: use that of 13.0 Update 1" },
+	{ 18, 130100, SAY_GRAPHS | SAY_AGAIN, "CUPTI before CUDA 13.1 Update 1 may correlate graphs "
+					      "wrongly from the second window on" },
+	{ 130200, 130299, 0, "CUPTI of CUDA 13.2 makes each call slower than that of 13.3" },
 };
 
-const char *cupti_say_version(uint32_t api_version, unsigned number)
+const char *cupti_say_version(uint32_t api_version, unsigned when, unsigned number)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i].from <= api_version && api_version <= faults[i].to && number-- == 0)
+		if (faults[i].from <= api_version && api_version <= faults[i].to &&
+		    (faults[i].needs & ~when) == 0 && number-- == 0)
 			return faults[i].text;
 	return NULL;
 }

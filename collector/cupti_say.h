@@ -10,8 +10,15 @@
 
 /* Never NULL; for a result without a sentence its name and number are in `room`. */
 const char *cupti_say_result(const struct cupti_lib *lib, int result, char room[160]);
-/* Known faults of this version that matter to a recording, from 0; NULL: no more. */
-const char *cupti_say_version(uint32_t api_version, unsigned number);
+/* What a fault of a version needs to matter. */
+enum cupti_say_when {
+	SAY_CLOCK = 1,  /* another tool has set CUPTI's clock */
+	SAY_GRAPHS = 2, /* CUDA graphs were recorded by node */
+	SAY_AGAIN = 4,  /* there was a window before */
+	SAY_ALL = 7,
+};
+/* Known faults of this version that matter when `when` holds, from 0; NULL: no more. */
+const char *cupti_say_version(uint32_t api_version, unsigned when, unsigned number);
 /* cuptiFinalize() is known to work. */
 bool cupti_can_finalize(uint32_t api_version);
 

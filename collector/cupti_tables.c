@@ -164,34 +164,14 @@ void cupti_tables_forget(void)
 
 /* ---- putting ---- */
 
-/* CUpti_ActivityDevice4 and later; Kineto's keys where it has one. */
 static const struct {
 	const char *key;
 	uint16_t at;
 	uint8_t bytes, unit;
 } numbers[] = {
-	{ "totalGlobalMem", 16, 8, UNIT_BYTES },
-	{ "computeMajor", 104, 4, UNIT_NONE },
-	{ "computeMinor", 108, 4, UNIT_NONE },
-	{ "maxThreadsPerBlock", 76, 4, UNIT_COUNT },
-	{ "regsPerBlock", 68, 4, UNIT_COUNT },
-	{ "warpSize", 32, 4, UNIT_COUNT },
-	{ "sharedMemPerBlock", 72, 4, UNIT_BYTES },
-	{ "numSms", 44, 4, UNIT_COUNT },
-	{ "sharedMemPerMultiprocessor", 60, 4, UNIT_BYTES },
-	{ "regsPerMultiprocessor", 64, 4, UNIT_COUNT },
-	{ "maxWarpsPerMultiprocessor", 52, 4, UNIT_COUNT },
-	{ "maxBlocksPerMultiprocessor", 56, 4, UNIT_COUNT },
-	{ "memoryBandwidthKBs", 8, 8, UNIT_NONE },
-	{ "clockRateKHz", 36, 4, UNIT_NONE },
-	{ "l2CacheSize", 28, 4, UNIT_BYTES },
-	{ "copyEngines", 40, 4, UNIT_COUNT },
-	{ "eccEnabled", 116, 4, UNIT_FLAG },
-	{ "migEnabled", 145, 1, UNIT_FLAG },
-	{ "gpuInstanceId", 152, 4, UNIT_ID },
-	{ "computeInstanceId", 156, 4, UNIT_ID },
-	{ "numaId", 180, 4, UNIT_ID },
-	{ "numTpcs", 184, 4, UNIT_COUNT },
+#define X(key, member, at, bytes, unit) { key, at, bytes, UNIT_##unit },
+	CUPTI_DEVICE_NUMBERS(X)
+#undef X
 };
 
 static void uuid_text(const uint8_t *b, const char *stem, char out[48])

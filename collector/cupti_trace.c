@@ -331,6 +331,7 @@ static void start(const struct config *c)
 	if (t->kinds.asked[CUPTI_KERNEL] && !t->kinds.on[CUPTI_KERNEL])
 		note_problem(t->kinds.results[CUPTI_KERNEL]); /* the rest is recorded */
 	t->told.clock_is_strange |= cupti_clock_off_ns() > STRANGE_NS;
+	t->told.starts++;
 	t->on_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	atomic_store(&ever_on, true);
 	atomic_store(&on, true);

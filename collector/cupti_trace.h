@@ -19,7 +19,7 @@ struct config;
 struct cupti_told { /* what people should know; grows, under the turn or by the writer */
 	char problem[200];      /* why nothing is recorded; "" */
 	char off[200];          /* why part of a window may be missing: others at work; "" */
-	uint64_t refused;       /* windows that did not start */
+	uint64_t starts, refused; /* windows that did, that did not */
 	bool clock_is_strange;
 	bool no_thread_ids;     /* threads are told by pthread_self() */
 	bool graph_level;

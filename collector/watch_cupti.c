@@ -173,12 +173,16 @@ static void put_doubts(struct buf *b, const struct cupti_told *t, uint64_t late)
 		add_sentence(b, "threads of calls are told by other numbers than the kernel's");
 }
 
-static void put_warnings(struct buf *b, uint32_t api_version)
+static void put_warnings(struct buf *b, const struct cupti_trace *t)
 {
+	unsigned when = t->told.clock_is_strange ? SAY_CLOCK : 0, i;
 	const char *text;
-	unsigned i;
 
-	for (i = 0; (text = cupti_say_version(api_version, i)); i++)
+	if (cupti_row_counts()->nodes)
+		when |= SAY_GRAPHS;
+	if (t->told.starts > 1)
+		when |= SAY_AGAIN;
+	for (i = 0; (text = cupti_say_version(t->lib.api_version, when, i)); i++)
 		add_sentence(b, text);
 }
 
@@ -233,7 +237,7 @@ static void tell_all(struct writer *w)
 		tell(w, "cupti_record_sizes", &b, true);
 		cupti_kinds_tell(&t->kinds, &b);
 		tell(w, "cupti_kinds", &b, true);
-		put_warnings(&b, t->lib.api_version);
+		put_warnings(&b, t);
 		tell(w, "cupti_warnings", &b, false);
 		writer_tell(w, "cupti_graphs", t->told.graph_level ? "graph" : "node", false);
 		put_doubts(&b, &t->told, late_ns(w));
@@ -438,7 +442,7 @@ static void cupti_doctor(struct buf *out)
 	}
 	cupti_version_text(lib.api_version, version);
 	buf_putf(out, "CUPTI     %s (%u), %s\n", version, lib.api_version, lib.path);
-	for (i = 0; (text = cupti_say_version(lib.api_version, i)); i++)
+	for (i = 0; (text = cupti_say_version(lib.api_version, SAY_ALL, i)); i++)
 		buf_putf(out, "          %s\n", text);
 	try_kinds(&lib, out);
 }

@@ -325,6 +325,25 @@
 	X(check_recorder) \
 	X(check_traces) \
 	X(check_page) \
+	X(cupti_rows_kernel) \
+	X(cupti_rows_flavours) \
+	X(cupti_rows_versions) \
+	X(cupti_rows_calls) \
+	X(cupti_rows_device_work) \
+	X(cupti_rows_losses) \
+	X(cupti_rows_warm_up) \
+	X(cupti_rows_tables) \
+	X(cupti_rows_events) \
+	X(cupti_rows_external) \
+	X(cupti_rows_odd_tracks) \
+	X(cupti_headers) \
+	X(cupti_pool) \
+	X(cupti_clock) \
+	X(cupti_clock_is_exact) \
+	X(cupti_noise) \
+	X(cupti_plan_mask) \
+	X(cupti_kinds) \
+	X(cupti_sentences) \
 	/* the end of the list */
 /* clang-format on */
 

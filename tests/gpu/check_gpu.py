@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold on a machine with a GPU: the log beside what known.cu asked for.
+
+    python3 tests/gpu/check_gpu.py --bin build [--known build/gpu/known] [NAME...]
+
+Rows are as in tests/collector/cupti.py.  Without a GPU everything is skipped.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "collector"))
+import cupti  # noqa: E402
+from cupti import API, GRAPH, KERNEL, MARK, MEMCPY, MEMSET, STEP, SYNC, Log, last_json  # noqa: E402
+
+LAUNCH = "cudaLaunchKernel"
+B = KNOWN = None
+
+
+class Run:
+    def __init__(self, row, code, out, err, folder):
+        self.row, self.code, self.out, self.err, self.folder = row, code, out, err, folder
+        self.truth = last_json(out)
+        self.place = os.path.join(folder, "log")
+        self.logs = []
+        for name in sorted(os.listdir(self.place)) if os.path.isdir(self.place) else []:
+            told = subprocess.run([os.path.join(B, "tests/dump"), os.path.join(self.place, name)],
+                                  capture_output=True, text=True, errors="replace")
+            self.logs.append(Log(told.stdout))
+        self.bad, self.note = [], ""
+
+    def count(self, kind, name=None):
+        return sum(log.count(kind, name) for log in self.logs)
+
+    def lost(self, key):
+        return sum(log.lost[key] for log in self.logs)
+
+    def about(self, key):
+        return "; ".join(log.about.get(key, "") for log in self.logs)
+
+    def equal(self, what, got, wanted):
+        if got != wanted:
+            self.bad.append("%s: %r, should be %r" % (what, got, wanted))
+
+    def holds(self, what, good):
+        if not good:
+            self.bad.append("does not hold: %s" % what)
+
+    def events(self):
+        """Of the Chrome JSON: what other tools see."""
+        path = os.path.join(self.folder, "chrome.json")
+        if not os.path.exists(path):
+            subprocess.run([os.path.join(B, "tacho-convert"), self.place, "-t", "chrome", "-q", "-o", path], check=True)
+        with open(path) as f:
+            trace = json.load(f)
+        base = trace.get("baseTimeNanoseconds", 0)
+        return base, [e for e in trace["traceEvents"] if e.get("ph") == "X"]
+
+
+def clean(r):
+    r.equal("exit code", r.code, r.row["code"])
+    for log in r.logs:
+        r.holds("the log was closed", log.whole)
+    r.equal("problem", r.about("cupti_problem").strip("; "), "")
+    for key in ("ring", "cupti", "buffer", "ceiling", "time", "place"):
+        r.equal("lost: %s" % cupti.LOST[key], r.lost(key), 0)
+
+
+def exact(r):
+    clean(r)
+    t = r.truth
+    by_node = "graph" not in r.about("cupti_graphs")
+    r.equal("kernels", r.count(KERNEL), t["kernels"] if by_node else t["launches"])
+    r.equal("copies", r.count(MEMCPY), t["copies"] - (0 if by_node else t["graphs"]))
+    r.equal("sets", r.count(MEMSET), t["sets"] - (0 if by_node else t["graphs"]))
+    r.equal("whole graphs", r.count(GRAPH), 0 if by_node else t["graphs"])
+    r.equal("launches", r.count(API, LAUNCH), t["launches"])
+    r.equal("graph launches", r.count(API, "^cudaGraphLaunch"), t["graphs"])
+    r.equal("CUDA events", r.count(MARK, "^CUDA event"), t["events"])
+    r.holds("waits: %d of %d" % (r.count(SYNC), t["syncs"]), r.count(SYNC) >= t["syncs"])
+
+
+def on_one_clock(r):
+    """Work begins after its call, and the bracketed kernel lies in its bracket."""
+    exact(r)
+    base, events = r.events()
+    calls = {e["args"]["correlation"]: e for e in events
+             if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})}
+    work = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    early = [e for e in work if e["args"].get("correlation") in calls and
+             e["ts"] < calls[e["args"]["correlation"]]["ts"]]
+    r.equal("work without a call", sum(e["args"].get("correlation") not in calls for e in work), 0)
+    r.holds("%d of %d pieces of work begin before their call" % (len(early), len(work)), len(early) * 1000 <= len(work))
+    kernels = sorted(e["ts"] for e in work if e["cat"] == "kernel")
+    first_ns = base + kernels[0] * 1000
+    slack = 50000  # of the GPU's clock
+    r.holds("the first kernel in its bracket: %d ns after its begin, %d before its end" % (
+        first_ns - r.truth["before_ns"], r.truth["after_ns"] - first_ns),
+        r.truth["before_ns"] - slack <= first_ns <= r.truth["after_ns"] + slack)
+
+
+def some_steps(r):
+    clean(r)
+    r.equal("steps", r.count(STEP), 20)
+    kernels, calls = r.count(KERNEL), r.count(API, LAUNCH)
+    r.holds("kernels of 20 steps: %d" % kernels, 400 <= kernels <= 460)
+    r.holds("%d launches" % calls, abs(calls - kernels) <= 20)
+
+
+def windows_100(r):
+    clean(r)
+    r.equal("windows", sum(log.windows for log in r.logs), 100)
+    kernels, calls = r.count(KERNEL), r.count(API, LAUNCH)
+    r.holds("%d kernels, %d launches" % (kernels, calls), kernels > 1000 and abs(calls - kernels) <= 400)
+
+
+def late(r):
+    r.equal("exit code", r.code, 0)
+    r.holds("some of %d kernels: %d" % (r.truth["kernels"], r.count(KERNEL)), 0 < r.count(KERNEL) <= r.truth["kernels"])
+
+
+def killed(r):
+    r.equal("exit code", r.code, -signal.SIGKILL)
+    r.holds("kernels before it: %d" % r.count(KERNEL), r.count(KERNEL) > 0)
+
+
+def peers(r):
+    if not r.truth["peers"]:
+        r.note = "SKIP one GPU, or no way from one to the other"
+        return
+    exact(r)
+
+
+def finalized(r):
+    clean(r)
+    r.holds("kernels in both windows", r.count(KERNEL) > 300)
+
+
+def memory(r):
+    exact(r)
+    r.holds("allocations: %d of %d" % (r.count(cupti.ALLOC), r.truth["allocs"]), r.count(cupti.ALLOC) >= r.truth["allocs"])
+
+
+def beside_torch(r):
+    if "torch is not here" in r.out:
+        r.note = "SKIP no PyTorch with CUDA"
+        return
+    r.equal("exit code", r.code, 0)
+    r.holds("the profiler's own kernels", re.search(r"profiler kernels: [1-9]", r.out))
+    r.holds("kernels here or the reason: %s" % r.about("cupti_doubts"),
+            r.count(KERNEL) > 0 or r.about("cupti_problem").strip("; ") or r.about("cupti_doubts").strip("; "))
+    r.note = "problem: %s, doubts: %s" % (r.about("cupti_problem"), r.about("cupti_doubts"))
+
+
+def doctor(r):
+    r.equal("exit code", r.code, 0)
+    r.holds("CUPTI's version: %s" % r.out, re.search(r"^CUPTI     1[2-9]\.", r.out, re.M))
+    r.holds("work can be recorded", re.search(r"^GPU work  can be recorded", r.out, re.M))
+
+
+ROWS = []
+
+
+def row(name, check, words="", window="all", options="", command=None, code=0, record=True, **env):
+    ROWS.append(dict(name=name, check=check, words=words, window=window, options=options.split(), command=command,
+                     code=code, record=record, env=env))
+
+
+row("doctor", doctor, command=["@/tacho-record", "--doctor"], record=False)
+row("plain", on_one_clock)
+row("threads", exact, "--threads 8 --steps 50")
+row("graphs-by-node", exact, "--graphs 5", options="--graphs node")
+row("graphs-by-graph", exact, "--graphs 5", options="--graphs graph")
+row("peers", peers, "--peers 4")
+row("memory", memory, "--allocs 3", options="--kinds all,memory")
+row("small-buffers", exact, "--threads 8 --steps 100", options="--cupti-buffer 64K")
+row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60")
+row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1")
+row("windows-100", windows_100, "--steps 420 --step_us 10000", "schedule:wait=2,active=2,repeat=100")
+row("late", late, "--steps 300 --step_us 5000", record=False, TACHO_WINDOW="all", LD_PRELOAD="@/libtacho.so")
+row("fork", exact, "--fork 1")
+row("killed", killed, "--steps 100000 --step_us 5000", record=False, TACHO_WINDOW="all",
+    CUDA_INJECTION64_PATH="@/libtacho.so")
+row("finalize", finalized, "--steps 100 --step_us 3000", "schedule:wait=10,active=10,repeat=2", options="--finalize")
+row("torch-profiler", beside_torch, command=["python3", os.path.join(HERE, "beside_torch.py")], window="all")
+
+
+def environment(row, folder):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TACHO_")}
+    env["TACHO_OUT"] = os.path.join(folder, "log")
+    env["TACHO_PY"] = B
+    env.update({k: v.replace("@", B) for k, v in row["env"].items()})
+    return env
+
+
+def run(row, folder):
+    command = [part.replace("@", B) for part in row["command"] or [KNOWN] + row["words"].split()]
+    if row["record"]:
+        command = [os.path.join(B, "tacho-record"), "-q", "--out", os.path.join(folder, "log"), "--window",
+                   row["window"]] + row["options"] + ["--"] + command
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                               env=environment(row, folder))
+    try:
+        out, err = process.communicate(timeout=6 if row["check"] is killed else 120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+    r = Run(row, process.returncode, out, err, folder)
+    if r.code == 77:
+        return None
+    if row["command"] is None and row["check"] is not killed and not r.truth:
+        r.bad.append("the program told nothing: %s" % err[-300:])
+        return r
+    row["check"](r)
+    return r
+
+
+def main():
+    global B, KNOWN
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--known")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    B = cupti.B = os.path.abspath(args.bin)
+    KNOWN = os.path.abspath(args.known or os.path.join(B, "gpu", "known"))
+    rows = [r for r in ROWS if not args.names or r["name"] in args.names]
+    if not os.path.exists(KNOWN) or subprocess.run([KNOWN, "--steps", "1"], capture_output=True).returncode == 77:
+        print("1..0 # SKIP no GPU here, or nvcc was not there to build tests/gpu/known.cu")
+        return 0
+    print("1..%d" % len(rows))
+    failed = 0
+    for number, r in enumerate(rows, 1):
+        folder = tempfile.mkdtemp(prefix="tacho-gpu-")
+        result = run(r, folder)
+        bad = result.bad if result else ["no GPU"]
+        print("%s %d - gpu %s%s" % ("not ok" if bad else "ok", number, r["name"],
+                                    " # " + result.note if result and result.note else ""), flush=True)
+        for text in bad:
+            print("#   " + text)
+        if bad and result and result.err:
+            print("#   stderr: " + result.err[-500:].replace("\n", "\n#   "))
+        failed += bool(bad)
+        shutil.rmtree(folder, ignore_errors=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
