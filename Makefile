@@ -57,7 +57,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-sizes check-clients bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-sizes check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -161,6 +161,12 @@ check: packages all
 
 check-clients: all
 	$(Q)B=$(B) sh tests/clients/run.sh
+
+# On a machine with a GPU only: counts against known launches, and what recording costs.
+check-gpu: all $(B)/tests/dump
+	$(Q)B=$(B) sh tests/gpu/check_gpu.sh
+bench-gpu: all
+	$(Q)B=$(B) sh tests/gpu/bench_gpu.sh
 
 demo: all
 	$(Q)B=$(B) sh tests/demo.sh
