@@ -155,7 +155,7 @@ check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
 
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-nvtx check-traces \
-	check-generated check-sizes check-cupti
+	check-generated check-sizes
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
