@@ -187,6 +187,20 @@ static void copy_texts(struct config *c)
 	}
 }
 
+void config_release(struct config *c)
+{
+	const struct option *row;
+	const char **text;
+
+	for (row = config_options; row->name; row++) {
+		text = (const char **)(void *)((char *)c + row->at);
+		if (row->type != OPTION_TEXT || *text == row->fallback)
+			continue;
+		free((char *)(uintptr_t)*text);
+		*text = row->fallback;
+	}
+}
+
 void config_look_around(struct config *c, char *const *envp)
 {
 	c->rank = rank_find(envp);

@@ -52,6 +52,9 @@ enum status config_check(struct config *c, struct error *err);
  */
 enum status config_read(struct config *c, char *const *envp, struct error *err);
 
+/* The copied texts; of a config that config_read() filled, whatever it returned. */
+void config_release(struct config *c);
+
 /* The rest of the struct: rank, host, devices. */
 void config_look_around(struct config *c, char *const *envp);
 

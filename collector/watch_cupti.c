@@ -243,8 +243,7 @@ static void tell_all(struct writer *w)
 		put_doubts(&b, &t->told, late_ns(w));
 		tell(w, "cupti_doubts", &b, false);
 	}
-	if (t->told.problem[0])
-		writer_tell(w, "cupti_problem", t->told.problem, false);
+	writer_tell(w, "cupti_problem", t->told.problem, false);
 	buf_release(&b);
 }
 

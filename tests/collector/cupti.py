@@ -195,7 +195,9 @@ def told(key, pattern):
 def refused(pattern):
     """Nothing of CUPTI, all else, and why."""
     def check(r):
-        clean(r)
+        if r.cupti:
+            clean(r)
+        r.equal("exit code", r.code, 0)
         nothing(r)
         r.holds("there is a log", r.logs)
         told("cupti_problem", pattern)(r)
@@ -367,6 +369,9 @@ row("only-kernels", only_kernels, TACHO_KINDS="kernel")
 row("graphs-by-node", node_level, "--graphs 4", builds=BUILDS, TACHO_GRAPHS="node")
 row("graphs-by-graph", graph_level, "--graphs 4", builds=BUILDS, TACHO_GRAPHS="graph")
 row("graphs-auto", node_level, "--graphs 4")
+row("graphs-auto-after-losses", lambda r: (r.holds("nodes, then graphs", r.count(KERNEL, "^graph_a$") and r.count(GRAPH)),
+                                        told("cupti_graphs", "graph")(r)),
+    "--steps 100 --graphs 2 --step_us 2000", "schedule:wait=10,active=10,repeat=2", preload=True, **fake(drop_every=10))
 row("graphs-in-conflict", node_level, "--graphs 4", TACHO_GRAPHS="graph", **fake(graph_conflict=1))
 row("long-names", words="--name_bytes 4000 --names 100 --steps 20")
 row("longer-names", words="--name_bytes 5500 --names 20")
@@ -433,6 +438,23 @@ row("flush-fails", lambda r: (r.equal("exit code", r.code, 0), told("cupti_doubt
     preload=True, **LEAKS, **fake(fail_flush=1))
 row("flush-blocks-before-use", no_events_no_flush, "--no_cuda 1", preload=True, **fake(flush_blocks=1))
 row("dropped-unknown", lambda r: (clean(r), exact(r)), **fake(fail_dropped=1))
+
+# functions that are not there: their feature is off, and nothing else
+WITHOUT = {
+    "cuptiActivityEnableAndDump": usual, "cuptiActivityGetNumDroppedRecords": usual, "cuptiActivitySetAttribute": usual,
+    "cuptiSetThreadIdType": lambda r: (usual(r), told("cupti_doubts", "other numbers")(r)),
+    "cuptiGetCallbackName": lambda r: (clean(r), accounts(r), r.equal("kernels", r.count(KERNEL), r.truth["kernels"]),
+                                       r.holds("calls by number", r.count(API, "^runtime call 211$"))),
+    "cuptiGetResultString": usual, "cuptiSubscribe": usual, "cuptiSubscribe_v2": usual, "cuptiUnsubscribe": usual,
+    "cuptiActivityEnableRuntimeApi": usual, "cuptiActivityEnableDriverApi": usual, "cuptiFinalize": usual,
+    "cuptiGetTimestamp": lambda r: (clean(r), r.equal("kernels", r.count(KERNEL), r.truth["kernels"])),
+    "cuptiActivityRegisterCallbacks": refused("has no cuptiActivityRegisterCallbacks"),
+    "cuptiActivityGetNextRecord": refused("has no cuptiActivityGetNextRecord"),
+}
+for symbol, check in WITHOUT.items():
+    row("without-" + symbol, check, builds=("13-without-" + symbol,), preload=True)
+row("no-library", refused("/none/libcupti.so cannot be loaded"), builds=("none",), preload=True,
+    TACHO_CUPTI_LIB="/none/libcupti.so")
 
 # another tool in the process
 row("takes-our-callbacks", noticed_takeover, "--steps 200", preload=True, **LEAKS,
@@ -501,7 +523,16 @@ def environment(row, build, folder):
     return env
 
 
+def make_without(build):
+    """A stand-in that lacks a function."""
+    profile, symbol = build.split("-without-")
+    if not os.path.isdir(os.path.join(B, "fake", build)):
+        subprocess.run(["sh", "tests/fake/without.sh", B, profile, symbol], check=True, stdout=subprocess.DEVNULL)
+
+
 def run(row, build, folder):
+    if "-without-" in build:
+        make_without(build)
     program = os.path.join(B, "fake", "fake_train_12" if build == "12" else "fake_train")
     command = [program] + row["words"].split()
     begin = time.monotonic()

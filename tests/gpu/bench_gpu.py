@@ -68,11 +68,6 @@ def transformer_us(b, way, folder, words=()):
     return best
 
 
-def size_of(folder):
-    place = os.path.join(folder, "log")
-    return sum(os.path.getsize(os.path.join(place, n)) for n in os.listdir(place)) if os.path.isdir(place) else 0
-
-
 def table(title, measure, b, more=()):
     base = None
     print("\n| %s | us per step | more |\n|---|---|---|" % title)

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release(struct config *c)
-{
-	const struct option *row;
-
-	for (row = config_options; row->name; row++)
-		if (row->type == OPTION_TEXT)
-			free(*(char **)(void *)((char *)c + row->at));
-}
-
 static enum status read_with(struct config *c, const char *a, const char *b, const char *d,
 			     struct error *err)
 {
@@ -38,7 +29,7 @@ void test_config_variables(void)
 	CHECK_U64(c.sample_ns, 100000000);
 	CHECK(c.out[0] == '/');
 	CHECK_U64(c.kinds_mask, UINT32_MAX);
-	release(&c);
+	config_release(&c);
 	/* a window is wish enough */
 	if (!CHECK_OK(read_with(&c, "TACHO_WINDOW=steps:10-20", "TACHO_OUT=/x/y", "RANK=2", &err),
 		      &err))
@@ -48,15 +39,15 @@ void test_config_variables(void)
 	CHECK_U64(c.window_spec.first_step, 10);
 	CHECK_U64(c.window_spec.active, 10);
 	CHECK_U64(c.rank.rank, 2);
-	release(&c);
+	config_release(&c);
 	if (!CHECK_OK(read_with(&c, "TACHO_WINDOW=all", "TACHO_ENABLED=0", NULL, &err), &err))
 		return;
 	CHECK(!c.enabled && c.forbidden);
-	release(&c);
+	config_release(&c);
 	if (!CHECK_OK(read_with(&c, "TACHO_RANKS=main", "TACHO_ENABLED=1", "RANK=1", &err), &err))
 		return;
 	CHECK(!c.enabled && c.forbidden);
-	release(&c);
+	config_release(&c);
 }
 
 void test_config_wrong_variables(void)
@@ -145,7 +136,7 @@ void test_config_export(void)
 	CHECK_STR(seen.window, "steps:1-2");
 	CHECK_STR(seen.disk, "1536M");
 	CHECK_STR(seen.totals, "1");
-	release(&c);
+	config_release(&c);
 }
 
 static void masked(const char *args, size_t len, const char *want)
@@ -155,7 +146,7 @@ static void masked(const char *args, size_t len, const char *want)
 	buf_init(&out, 4096);
 	command_mask(args, len, &out);
 	CHECK_STR(buf_text(&out), want);
-	buf_release(&out);
+	buf_config_release(&out);
 }
 
 #define MASKED(args, want) masked(args, sizeof(args) - 1, want)

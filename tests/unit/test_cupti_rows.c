@@ -234,6 +234,7 @@ static void run_close(struct run *r)
 		trace_free(r->trace);
 	free(r->events);
 	free(r->bytes);
+	config_release(&r->config);
 	folder_remove(&r->folder);
 }
 
