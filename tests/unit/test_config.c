@@ -146,7 +146,7 @@ static void masked(const char *args, size_t len, const char *want)
 	buf_init(&out, 4096);
 	command_mask(args, len, &out);
 	CHECK_STR(buf_text(&out), want);
-	buf_config_release(&out);
+	buf_release(&out);
 }
 
 #define MASKED(args, want) masked(args, sizeof(args) - 1, want)
