@@ -33,7 +33,7 @@ OPT ?= -O2
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wno-unused-parameter
 VERSION := $(shell cat VERSION 2>/dev/null)
-ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -g $(OPT) $(WARN) $(SANFLAGS) -pthread \
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -I$(B) -g $(OPT) $(WARN) $(SANFLAGS) -pthread \
 	-DTACHO_VERSION='"$(VERSION)"' $(CFLAGS)
 ALL_LDFLAGS := $(SANFLAGS) -pthread $(LDFLAGS)
 
@@ -42,15 +42,19 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # What stands on what (CONTRIBUTING.md, the house): each floor links only against those below.
 SCHEMAS   := $(wildcard schemas/*.c)
-READING   := $(filter-out convert/main.c convert/out.c convert/gzip.c $(wildcard convert/sink*.c convert/chrome_*.c),$(wildcard convert/*.c))
-WRITING   := convert/out.c convert/gzip.c $(wildcard convert/sink*.c convert/chrome_*.c)
+PROTO     := $(wildcard schemas/proto/*.proto)
+WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink chrome_ perfetto_ \
+	tensorboard_ sqlite_ bundle_,convert/$(f)*.c))
+READING   := $(filter-out convert/main.c $(WRITING),$(wildcard convert/*.c))
 ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c))
 COLLECTOR := $(filter-out collector/main.c,$(wildcard collector/*.c))
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
 
-TOOLS_LIBS := -larchive -lcjson -lz -lm
+TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 -lz -lm
+PROTO_H := $(PROTO:%.proto=$(B)/%.pb-c.h)
+PROTO_O := $(PROTO:%.proto=$(B)/%.pb-c.o)
 TOOLS := $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record
 SAMPLES := $(B)/samples/train_mlp $(B)/samples/generate
 NVCC := $(shell command -v nvcc 2>/dev/null)
@@ -73,18 +77,26 @@ $(B)/flags: FORCE
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' >$@
 FORCE:
 
-$(B)/%.o: %.c $(B)/flags | packages
+# Our .proto files become C beside the objects; included as "schemas/proto/NAME.pb-c.h".
+$(B)/%.pb-c.c $(B)/%.pb-c.h: %.proto | packages
+	@mkdir -p $(@D)
+	$(call say,PROTO,$<)
+	$(Q)protoc-c --c_out=$(B) $<
+$(PROTO_O): $(B)/%.o: $(B)/%.c $(B)/flags
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(B)/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/pic/%.o: %.c $(B)/flags | packages
+$(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
-$(B)/tacho-convert: $(call objs,convert/main.c $(WRITING) $(READING) $(SCHEMAS))
-$(B)/tacho-analyze: $(call objs,analyze/main.c convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS))
+$(B)/tacho-convert: $(call objs,convert/main.c $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-analyze: $(call objs,analyze/main.c convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
 $(B)/tacho-record: $(call objs,collector/main.c $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)
@@ -116,7 +128,7 @@ $(B)/samples/train_mlp_cuda: samples/train_mlp.cu $(B)/libtacho.so
 endif
 
 UNIT := $(wildcard tests/unit/*.c)
-$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)))
+$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR))) $(PROTO_O)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 
@@ -124,8 +136,8 @@ check-unit: $(B)/unit
 	$(Q)$(B)/unit $(T)
 check-layers:
 	$(Q)sh tests/check-layers.sh
-check-headers: | packages
-	$(Q)CC="$(CC)" sh tests/check-headers.sh
+check-headers: $(PROTO_H) | packages
+	$(Q)CC="$(CC)" B="$(B)" sh tests/check-headers.sh
 check-exports: $(B)/libtacho.so
 	$(Q)sh tests/check-exports.sh $(B)
 check-cli: all
@@ -160,7 +172,7 @@ check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
 check-clients: all
-	$(Q)B=$(B) sh tests/clients/run.sh
+	$(Q)B=$(B) sh tests/clients/run.sh $(CLIENTS)
 
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
@@ -184,12 +196,12 @@ T_FUZZ := $(or $(T),60)
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz: $(FUZZERS)
 	$(Q)sh tests/fuzz/run.sh $(B)/fuzz $(T_FUZZ)
-$(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(B)/flags | packages
+$(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(PROTO_O) $(B)/flags | packages
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)clang -std=c11 -D_GNU_SOURCE -I. -g -O1 -fsanitize=fuzzer,address,undefined \
+	$(Q)clang -std=c11 -D_GNU_SOURCE -I. -I$(B) -g -O1 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DTACHO_VERSION='"$(VERSION)"' -o $@ \
-		$< $(READING) $(SCHEMAS) $(TOOLS_LIBS) -pthread
+		$< $(READING) $(SCHEMAS) $(PROTO_O) $(TOOLS_LIBS) -pthread
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \

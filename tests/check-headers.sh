@@ -6,7 +6,7 @@ good=0
 bad=0
 for f in $(find schemas collector convert analyze tests -name '*.h' | sort); do
 	# tests.h is a list without a reader of its own; it compiles alone as well.
-	if echo "#include \"$f\"" | ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -Wall -Wextra \
+	if echo "#include \"$f\"" | ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"${B:-build}" -Wall -Wextra \
 			-Wno-unused-parameter -fsyntax-only -x c -; then
 		good=$((good + 1))
 	else

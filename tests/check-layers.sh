@@ -11,13 +11,17 @@ rules() {
 	schemas/*           schemas/
 	collector/window*   collector/window schemas/
 	collector/*         collector/ schemas/
-	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_|log_) schemas/
-	convert/sink*       convert/(sink|pump|source|out|gzip|spool|cut|chrome_) schemas/
+	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_|log_|xplane_|nsys_) schemas/
+	convert/sink*       convert/(sink|pump|source|out|gzip|spool|cut|chrome_|perfetto_|tensorboard_|sqlite_|bundle_) schemas/
 	convert/chrome_*    convert/(chrome_|out) schemas/
+	convert/perfetto_*  convert/(perfetto_|out) schemas/
+	convert/tensorboard_* convert/(tensorboard_|sink|pump|source|out|spool) schemas/
+	convert/sqlite_*    convert/(sqlite_|out) schemas/
+	convert/bundle_*    convert/(bundle_|out) schemas/
 	convert/out.*       convert/(out|gzip) schemas/
-	convert/*           convert/(input|source|merge|step|link|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_|log_) schemas/
+	convert/*           convert/(input|source|merge|step|link|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_|log_|xplane_|nsys_|align|detail) schemas/
 	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|name|cut) schemas/
-	analyze/*           analyze/ convert/(input|source|merge|step|link|cut|spool|pump|name|options|progress) schemas/
+	analyze/*           analyze/ convert/(input|source|merge|step|link|cut|spool|pump|name|options|progress|out|align|detail) schemas/
 	ROWS
 }
 for f in $(find schemas collector convert analyze -name '*.[ch]' | sort); do

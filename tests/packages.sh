@@ -12,6 +12,9 @@ rows() {
 	build   header:archive.h         libarchive-dev
 	build   header:cjson/cJSON.h     libcjson-dev
 	build   header:zlib.h            zlib1g-dev
+	build   header:protobuf-c/protobuf-c.h  libprotobuf-c-dev
+	build   command:protoc-c         protobuf-c-compiler
+	build   header:sqlite3.h         libsqlite3-dev
 	check   command:python3          python3
 	check   command:file             file
 	check   command:nm               binutils
@@ -19,6 +22,8 @@ rows() {
 	bench   command:python3          python3
 	clients command:python3          python3
 	clients python:ensurepip         python3-venv
+	clients command:node             nodejs
+	clients command:chromium         chromium
 	ROWS
 }
 is_there() {

@@ -1,30 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make check-clients: the real readers of our files, in a throw-away virtual environment, made
-# anew whenever requirements.txt changes.  B is the build folder.
+# make check-clients: the real readers of our files.  Each folder here is one throw-away virtual
+# environment, made anew whenever its requirements.txt changes, and its check_*.py are clients.
+# usage: run.sh [FOLDER...]; B is the build folder.
 set -eu
 here=$(dirname "$0")
 B=${B:-build}
 python=${PYTHON:-python3}
-venv=$B/clients-venv
-want=$(cksum <"$here/requirements.txt")
 
-sh tests/packages.sh clients
-if [ ! -f "$venv/made-from" ] || [ "$(cat "$venv/made-from")" != "$want" ]; then
-	echo "check-clients: making $venv (downloads about 60 MB from PyPI)"
+make_venv() { # FOLDER
+	venv=$B/clients-$1-venv
+	want=$(cksum <"$here/$1/requirements.txt")
+	[ ! -f "$venv/made-from" ] || [ "$(cat "$venv/made-from")" != "$want" ] || return 0
+	echo "check-clients: making $venv from PyPI"
 	rm -rf "$venv"
 	if ! "$python" -m venv "$venv"; then
 		echo "check-clients: no virtual environment; on Debian: apt-get install python3-venv" >&2
 		exit 1
 	fi
 	"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-		-r "$here/requirements.txt"
+		-r "$here/$1/requirements.txt"
 	echo "$want" >"$venv/made-from"
-fi
+}
 
+sh tests/packages.sh clients
 bad=0
-for client in hta_roundtrip tb_plugin_roundtrip; do
-	echo "== $client"
-	"$venv/bin/python" "$here/$client.py" --bin "$B" "$@" || bad=1
+[ $# -gt 0 ] || set -- $(cd "$here" && ls -d */ | tr -d /)
+for folder in "$@"; do
+	make_venv "$folder"
+	for client in "$here/$folder"/check_*.py; do
+		echo "== $(basename "$client" .py)"
+		"$B/clients-$folder-venv/bin/python" "$client" --bin "$B" || bad=1
+	done
 done
 exit $bad

@@ -30,6 +30,9 @@
 	X(buf_decimal) \
 	X(buf_number_texts) \
 	X(buf_putf) \
+	X(pb_round) \
+	X(pb_ceiling) \
+	X(pb_damage) \
 	X(arena_take) \
 	X(arena_text) \
 	X(arena_ceiling) \

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
-from hta_roundtrip import Counts, difference, groups_of, options_of, quiet, round_trip, show
+from check_hta import Counts, difference, groups_of, options_of, quiet, round_trip, show
 
 # Of the plugin's objects: what its pages are made of. Left out: paths, trees of objects, texts of
 # help, and profiler_start_ts, which is the absolute time where the file has absolute times.

@@ -29,7 +29,7 @@ import tempfile
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 PAIRS = [("job128_sampled_rank0", "job128_sampled_rank1")]      # one job: read together
 
 ANALYSES = {
