@@ -1,71 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STEPS of one rank: how long they took, and a picture of the one nearest to the median. */
-#include "analyze/text_page.h"
+#include "analyze/page_walls.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPARK_MAX = 60, P90_FROM = 20, P99_FROM = 200 };
-
-struct walls {
-	double *in_order, *sorted;
-	size_t *rows; /* of in_order, in the view of steps */
-	size_t count, all, settling;
-	double median;
-};
-
-static int compare_doubles(const void *pa, const void *pb)
-{
-	const double *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static void walls_free(struct walls *w)
-{
-	free(w->in_order);
-	free(w->sorted);
-	free(w->rows);
-}
-
-static enum status walls_take(const struct view *steps, struct walls *w, struct error *err)
-{
-	size_t i;
-
-	*w = (struct walls){ .all = steps->count };
-	w->in_order = calloc(steps->count + 1, sizeof(*w->in_order));
-	w->sorted = calloc(steps->count + 1, sizeof(*w->sorted));
-	w->rows = calloc(steps->count + 1, sizeof(*w->rows));
-	if (!w->in_order || !w->sorted || !w->rows) {
-		walls_free(w);
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
-	}
-	for (i = 0; i < steps->count; i++) {
-		if (view_cell(steps, i, "counted").u64 != 1) {
-			w->settling += !strcmp(view_cell(steps, i, "flags").text, "settling");
-			continue;
-		}
-		w->rows[w->count] = i;
-		w->in_order[w->count] = (double)view_cell(steps, i, "wall_ns").u64;
-		w->sorted[w->count] = w->in_order[w->count];
-		w->count++;
-	}
-	if (!w->count)
-		return ST_OK;
-	qsort(w->sorted, w->count, sizeof(*w->sorted), compare_doubles);
-	w->median = (w->sorted[(w->count - 1) / 2] + w->sorted[w->count / 2]) / 2;
-	return ST_OK;
-}
-
-/* The least value that a share `q` of all does not pass. */
-static double quantile(const struct walls *w, double q)
-{
-	size_t rank = (size_t)ceil(q * (double)w->count);
-
-	return w->sorted[rank ? rank - 1 : 0];
-}
+enum { SPARK_MAX = 60 };
 
 static unsigned put_figure(struct page *p, unsigned column, const char *name, double ns,
 			   const struct time_unit *unit)
@@ -100,9 +42,9 @@ static unsigned put_walls(struct page *p, const struct walls *w)
 	column = put_figure(p, column, "min", w->sorted[0], &unit);
 	column = put_figure(p, column, " \xc2\xb7 median", w->median, &unit);
 	if (w->count >= P90_FROM)
-		column = put_figure(p, column, " \xc2\xb7 p90", quantile(w, 0.90), &unit);
+		column = put_figure(p, column, " \xc2\xb7 p90", walls_quantile(w, 0.90), &unit);
 	if (w->count >= P99_FROM)
-		column = put_figure(p, column, " \xc2\xb7 p99", quantile(w, 0.99), &unit);
+		column = put_figure(p, column, " \xc2\xb7 p99", walls_quantile(w, 0.99), &unit);
 	return put_figure(p, column, " \xc2\xb7 max", w->sorted[w->count - 1], &unit);
 }
 
@@ -112,17 +54,12 @@ static unsigned spark_cells(const struct walls *w)
 	return w->count < SPARK_MAX ? (unsigned)w->count : SPARK_MAX;
 }
 
-static bool is_flat(const struct walls *w)
-{
-	return w->sorted[w->count - 1] - w->sorted[0] < 0.02 * w->median;
-}
-
 static unsigned put_cells(struct page *p, unsigned column, const struct walls *w)
 {
 	unsigned cells = spark_cells(w), i;
 	double low = w->sorted[0], range = w->sorted[w->count - 1] - low;
 
-	if (is_flat(w))
+	if (walls_are_flat(w))
 		return text_at(&p->text, column, TOKEN_TEXT, "flat");
 	for (i = 0; i < cells; i++) {
 		size_t from = i * w->count / cells, to = (i + 1) * w->count / cells;
@@ -148,7 +85,7 @@ static void put_spark(struct page *p, unsigned column, const struct view *steps,
 		 (unsigned long long)view_cell(steps, w->rows[0], "step").u64);
 	snprintf(last, sizeof(last), " %llu",
 		 (unsigned long long)view_cell(steps, w->rows[w->count - 1], "step").u64);
-	width = text_width(first) + text_width(last) + (is_flat(w) ? 4 : spark_cells(w));
+	width = text_width(first) + text_width(last) + (walls_are_flat(w) ? 4 : spark_cells(w));
 	if (column + 2 + width <= p->text.width) {
 		column = p->text.width - width;
 	} else {
@@ -247,8 +184,10 @@ enum status page_steps_one(struct page *p, struct error *err)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
 	struct walls w;
+	enum status status = walls_take(&steps, &w, err);
 
-	TRY(walls_take(&steps, &w, err));
+	if (status != ST_OK)
+		goto out;
 	text_end(&p->text);
 	text_at(&p->text, 0, TOKEN_BOLD, "STEPS");
 	if (!p->has_steps || !w.count)
@@ -259,6 +198,7 @@ enum status page_steps_one(struct page *p, struct error *err)
 	text_end(&p->text);
 	if (p->has_steps && w.count)
 		put_strip(p, &steps, &w);
-	walls_free(&w);
-	return ST_OK;
+out:
+	walls_release(&w);
+	return status;
 }
