@@ -17,6 +17,7 @@ struct engine_request {
 	const struct name_rules *rules;
 	const struct cut *cut;
 	bool per_step;
+	bool bins; /* fine pictures of steps */
 	size_t memory_bytes; /* of all threads together, more or less */
 	unsigned threads;    /* at least 1 */
 	const char *scratch; /* folder for unlinked files */

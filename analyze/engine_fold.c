@@ -57,7 +57,7 @@ static enum status folds_open(struct run *r, struct tables *into, struct error *
 			.step = r->pipeline->step, .link = r->pipeline->link,
 			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps,
 			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
-			.cut = r->how->cut, .is_alone = r->how->is_alone,
+			.cut = r->how->cut, .is_alone = r->how->is_alone, .bins = r->how->bins,
 		};
 		f->state = calloc(1, f->type->state_size + 1);
 		if (!f->state)

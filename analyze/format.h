@@ -27,6 +27,7 @@ struct format_request {
 struct format_type {
 	const char *name; /* as in --format NAME */
 	const char *help; /* one line */
+	bool bins;        /* draws charts: wants fine pictures */
 	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
 };
 

@@ -204,7 +204,7 @@ static enum status analyze(struct tool *t, struct error *err)
 	bool show = !t->common.quiet && isatty(STDERR_FILENO);
 	struct engine_request how = {
 		.paths = t->paths.paths, .count = t->paths.count, .reports = t->reports,
-		.rules = t->rules, .cut = &t->cut, .per_step = t->own.per_step,
+		.rules = t->rules, .cut = &t->cut, .per_step = t->own.per_step, .bins = t->format->bins,
 		.memory_bytes = (size_t)t->common.memory_bytes, .threads = thread_count(),
 		.scratch = scratch_folder(), .progress = show ? show_progress : NULL,
 		.progress_self = t,

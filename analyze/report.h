@@ -36,6 +36,7 @@ struct fold { /* one report over one input; one thread */
 	const struct cut *cut;         /* borrowed; NULL: everything */
 	bool per_step;                 /* --per-step */
 	bool is_alone;                 /* the only input: pictures of steps are wanted */
+	bool bins;                     /* and fine ones, for charts */
 	struct tables *tables;         /* where results go; borrowed */
 	void *state;                   /* type->state_size bytes, zeroed; freed by the engine */
 };

@@ -45,7 +45,7 @@ static const struct table_type table_step_gpus = {
 	.name = "step_gpus", .member = "gpus", .under = &table_steps, .columns = step_gpu_columns,
 };
 
-enum { STRIP_HOST = RANK_KEYS + 2, STRIP_GPU };
+enum { STRIP_HOST = RANK_KEYS + 2, STRIP_GPU, STRIP_HOST_BINS, STRIP_GPU_BINS };
 static const struct column strip_columns[] = {
 	RANK_COLUMNS,
 	{ "step", NULL, CELL_U64, KEY, NULL, "its number" },
@@ -54,6 +54,8 @@ static const struct column strip_columns[] = {
 	  "a letter for each part: the phase with most of it" },
 	{ "gpu_cells", NULL, CELL_TEXT, MAX, NULL,
 	  "a letter for each part: the class with most of it" },
+	{ "host_bins", NULL, CELL_TEXT, MAX, NULL, "likewise, finer" },
+	{ "gpu_bins", NULL, CELL_TEXT, MAX, NULL, "shares of classes, finer" },
 	{ .name = NULL },
 };
 static const struct table_type table_strips = {
@@ -87,11 +89,16 @@ static enum status no_memory(struct error *err)
 static enum status steps_begin(struct fold *f, struct error *err)
 {
 	struct steps_state *s = f->state;
+	size_t i;
 
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->strips = calloc((size_t)s->process_count + 1, sizeof(*s->strips));
 	s->stretch_row = calloc((size_t)s->process_count + 1, sizeof(*s->stretch_row));
-	return s->strips && s->stretch_row ? ST_OK : no_memory(err);
+	if (!s->strips || !s->stretch_row)
+		return no_memory(err);
+	for (i = 0; i <= s->process_count; i++)
+		s->strips[i].bins = f->bins;
+	return ST_OK;
 }
 
 static void steps_state_release(struct fold *f)
@@ -289,14 +296,19 @@ static enum status end_strip(struct fold *f, uint32_t process, size_t row, union
 {
 	struct steps_state *s = f->state;
 	const struct strips *strips = &s->strips[process];
+	const struct strip_row *strip;
 	union value *cells;
 
-	if (row >= strips->count || !strips->host[row][0])
+	if (row >= strips->count || !strips->rows[row].host[0])
 		return ST_OK;
+	strip = &strips->rows[row];
 	TRY(fold_row(f, "strips", process, keys, &cells, err));
-	TRY(fold_text(f, "strips", &cells[STRIP_HOST], strips->host[row], err));
-	return fold_text(f, "strips", &cells[STRIP_GPU],
-			 strips->has_gpu ? strips->gpu[row] : NULL, err);
+	TRY(fold_text(f, "strips", &cells[STRIP_HOST], strip->host, err));
+	TRY(fold_text(f, "strips", &cells[STRIP_HOST_BINS], strip->host_bins, err));
+	if (!strips->has_gpu)
+		return ST_OK;
+	TRY(fold_text(f, "strips", &cells[STRIP_GPU], strip->gpu, err));
+	return fold_text(f, "strips", &cells[STRIP_GPU_BINS], strip->gpu_bins, err);
 }
 
 static enum status end_step(struct fold *f, uint32_t process, size_t row, struct error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report_strip.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,22 +31,17 @@ static enum status no_memory(struct error *err)
 static enum status rows_reach(struct strips *s, size_t row, struct error *err)
 {
 	size_t count = s->count ? s->count : 64;
-	void *wider;
+	struct strip_row *wider;
 
 	if (row < s->count)
 		return ST_OK;
 	while (count <= row)
 		count *= 2;
-	wider = realloc(s->host, count * sizeof(*s->host));
+	wider = realloc(s->rows, count * sizeof(*wider));
 	if (!wider)
 		return no_memory(err);
-	s->host = wider;
-	wider = realloc(s->gpu, count * sizeof(*s->gpu));
-	if (!wider)
-		return no_memory(err);
-	s->gpu = wider;
-	memset(s->host + s->count, 0, (count - s->count) * sizeof(*s->host));
-	memset(s->gpu + s->count, 0, (count - s->count) * sizeof(*s->gpu));
+	memset(wider + s->count, 0, (count - s->count) * sizeof(*wider));
+	s->rows = wider;
 	s->count = count;
 	return ST_OK;
 }
@@ -74,16 +70,16 @@ static uint64_t end_of(const struct strip *strip, const struct step_list *steps)
 	return next_ns > strip->begin_ns ? next_ns : strip->mark_end_ns;
 }
 
-/* From bins to cells: a bin that two cells share is split as its width is. */
-static void gather(const struct strip *strip, uint64_t end_ns,
-		   uint64_t cells[STRIP_CELLS][CLASSES])
+/* From bins to `count` cells: a bin that cells share is split as its width is. */
+static void gather(const struct strip *strip, uint64_t end_ns, uint64_t (*cells)[CLASSES],
+		   size_t count)
 {
-	double per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * STRIP_CELLS / FINE /
+	double per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * (double)count / FINE /
 			 (double)(end_ns - strip->begin_ns);
 	size_t i, k, cell;
 
-	memset(cells, 0, STRIP_CELLS * sizeof(cells[0]));
-	for (i = 0; i < BINS && (double)i * per_bin < STRIP_CELLS; i++) {
+	memset(cells, 0, count * sizeof(cells[0]));
+	for (i = 0; i < BINS && (double)i * per_bin < (double)count; i++) {
 		double over = ((double)(i + 1) * per_bin);
 
 		cell = (size_t)((double)i * per_bin);
@@ -92,27 +88,63 @@ static void gather(const struct strip *strip, uint64_t end_ns,
 			uint64_t next_ns = (uint64_t)((double)strip->ns[i][k] * over);
 
 			cells[cell][k] += strip->ns[i][k] - next_ns;
-			if (next_ns && cell + 1 < STRIP_CELLS)
+			if (next_ns && cell + 1 < count)
 				cells[cell + 1][k] += next_ns;
 		}
 	}
 }
 
+/* idle time comes when its gap ends, which may be after this picture was due */
+static void put_cells(struct strip_row *row, uint64_t (*cells)[CLASSES])
+{
+	size_t i;
+
+	for (i = 0; i < STRIP_CELLS; i++) {
+		row->host[i] = most(cells[i], HOST_CLASSES, host_letters, '.');
+		row->gpu[i] = most(cells[i] + HOST_CLASSES, GPU_CLASSES, STRIP_GPU_LETTERS, 'i');
+	}
+}
+
+static void put_bins(struct strip_row *row, uint64_t (*cells)[CLASSES], double width_ns)
+{
+	static const size_t classes[STRIP_SHARES] = { 0, 1, 2, 4 }; /* of STRIP_GPU_LETTERS */
+	size_t i, k;
+
+	for (i = 0; i < STRIP_BINS; i++) {
+		row->host_bins[i] = most(cells[i], HOST_CLASSES, host_letters, '.');
+		for (k = 0; k < STRIP_SHARES; k++) {
+			double share = (double)cells[i][HOST_CLASSES + classes[k]] / width_ns;
+
+			row->gpu_bins[i * STRIP_SHARES + k] =
+				(char)('0' + lround(fmin(share, 1) * STRIP_SHARE));
+		}
+	}
+}
+
+static enum status keep_bins(struct strip_row *row, const struct strip *strip, uint64_t end_ns,
+			     struct error *err)
+{
+	uint64_t (*cells)[CLASSES] = calloc(STRIP_BINS, sizeof(*cells));
+
+	row->host_bins = calloc(1, STRIP_BINS + 1);
+	row->gpu_bins = calloc(1, STRIP_BINS * STRIP_SHARES + 1);
+	if (cells && row->host_bins && row->gpu_bins) {
+		gather(strip, end_ns, cells, STRIP_BINS);
+		put_bins(row, cells, (double)(end_ns - strip->begin_ns) / STRIP_BINS);
+	}
+	free(cells);
+	return cells && row->host_bins && row->gpu_bins ? ST_OK : no_memory(err);
+}
+
 static enum status strip_keep(struct strips *s, const struct step_list *steps,
 			      const struct strip *strip, struct error *err)
 {
-	uint64_t cells[STRIP_CELLS][CLASSES];
-	size_t i;
+	uint64_t cells[STRIP_CELLS][CLASSES], end_ns = end_of(strip, steps);
 
 	TRY(rows_reach(s, strip->row, err));
-	gather(strip, end_of(strip, steps), cells);
-	for (i = 0; i < STRIP_CELLS; i++) {
-		s->host[strip->row][i] = most(cells[i], HOST_CLASSES, host_letters, '.');
-		/* idle time comes when its gap ends, which may be after this picture was due */
-		s->gpu[strip->row][i] = most(cells[i] + HOST_CLASSES, GPU_CLASSES,
-					     STRIP_GPU_LETTERS, 'i');
-	}
-	return ST_OK;
+	gather(strip, end_ns, cells, STRIP_CELLS);
+	put_cells(&s->rows[strip->row], cells);
+	return s->bins ? keep_bins(&s->rows[strip->row], strip, end_ns, err) : ST_OK;
 }
 
 /* The picture of a row in the making; NULL in *out: it is done already, or not wanted. */
@@ -219,6 +251,9 @@ void strips_release(struct strips *s)
 
 	for (i = 0; i < STRIP_OPEN; i++)
 		free(s->open[i]);
-	free(s->host);
-	free(s->gpu);
+	for (i = 0; i < s->count; i++) {
+		free(s->rows[i].host_bins);
+		free(s->rows[i].gpu_bins);
+	}
+	free(s->rows);
 }

@@ -1,37 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU TIME: the identity of one GPU in full, of several in a line each. */
-#include "analyze/text_page.h"
+#include "analyze/page_gpus.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-enum { CLASS_IDLE_ROW = 3, CLASS_ROWS = 6 };
-static const struct {
-	const char *column, *label;
-	char letter;
-	bool always; /* lead and tail are left out where they are nothing */
-} classes[CLASS_ROWS] = {
-	{ "compute_ns", "compute", 'c', true },
-	{ "exposed_comm_ns", "exposed comm", 'm', true },
-	{ "exposed_copy_ns", "exposed copy", 'd', true },
-	{ "idle_ns", "idle", 'i', true },
-	{ "lead_ns", "lead", 'l', false },
-	{ "tail_ns", "tail", 'l', false },
-};
-
-/* Where nothing was seen in a sampled file nobody knows whether the GPU was idle. */
-static char letter_of(const struct page *p, size_t row)
-{
-	return p->is_sampled && row >= CLASS_IDLE_ROW ? 'u' : classes[row].letter;
-}
-
-static void parts_of(const struct view *v, size_t row, double parts[CLASS_ROWS])
-{
-	size_t i;
-
-	for (i = 0; i < CLASS_ROWS; i++)
-		parts[i] = (double)view_cell(v, row, classes[i].column).u64;
-}
 
 static void put_bar(struct page *p, unsigned column, unsigned cells, const double *parts)
 {
@@ -47,17 +18,17 @@ static void put_bar(struct page *p, unsigned column, unsigned cells, const doubl
 	}
 	share_out(shown, CLASS_ROWS, cells, columns);
 	for (i = 0; i < CLASS_ROWS; i++)
-		column = text_fill(&p->text, column, columns[i], token_of(letter_of(p, i)),
-				   glyph_of(letter_of(p, i)));
+		column = text_fill(&p->text, column, columns[i], token_of(gpu_class_letter(p, i)),
+				   glyph_of(gpu_class_letter(p, i)));
 }
 
 static void put_class(struct page *p, size_t row, double ns, int tenths,
 		      const struct time_unit *unit)
 {
 	char text[NUMBER_TEXT];
-	const char *label = classes[row].label;
+	const char *label = gpu_classes[row].label;
 
-	text_fill(&p->text, 0, 1, token_of(letter_of(p, row)), glyph_of(letter_of(p, row)));
+	text_fill(&p->text, 0, 1, token_of(gpu_class_letter(p, row)), glyph_of(gpu_class_letter(p, row)));
 	if (p->is_sampled && row == CLASS_IDLE_ROW)
 		label = "nothing seen";
 	text_at(&p->text, 2, TOKEN_TEXT, label);
@@ -74,7 +45,7 @@ void page_gpu_one(struct page *p)
 	char text[NUMBER_TEXT], whole[NUMBER_TEXT + 32];
 	size_t i;
 
-	parts_of(&p->gpus, 0, parts);
+	gpu_parts(&p->gpus, 0, parts);
 	percents(parts, CLASS_ROWS, window, CLASS_IDLE_ROW, tenths);
 	text_end(&p->text);
 	text_at(&p->text, 0, TOKEN_BOLD, p->is_sampled ? "GPU TIME SEEN" : "GPU TIME");
@@ -88,29 +59,17 @@ void page_gpu_one(struct page *p)
 	text_right(&p->text, 34, TOKEN_DIM, "%");
 	text_end(&p->text);
 	for (i = 0; i < CLASS_ROWS; i++)
-		if (classes[i].always || parts[i] > 0)
+		if (gpu_classes[i].always || parts[i] > 0)
 			put_class(p, i, parts[i], tenths[i], &unit);
 }
 
 /* ---- several ---------------------------------------------------------------------------- */
 
-/* "rank 0", "GPU 1", or both where both differ. */
 static void put_label(struct page *p, size_t gpu)
 {
-	uint64_t rank = view_cell(&p->gpus, gpu, "rank").u64;
-	uint64_t device = view_cell(&p->gpus, gpu, "device").u64;
-	char label[64];
+	char label[GPU_LABEL];
 
-	if (p->ranks.count == 1)
-		snprintf(label, sizeof(label), "GPU %llu", (unsigned long long)device);
-	else if (rank == NO_U64)
-		snprintf(label, sizeof(label), "%llu",
-			 (unsigned long long)view_cell(&p->gpus, gpu, "pid").u64);
-	else if (p->gpus.count > p->ranks.count)
-		snprintf(label, sizeof(label), "%llu GPU %llu", (unsigned long long)rank,
-			 (unsigned long long)device);
-	else
-		snprintf(label, sizeof(label), "rank %llu", (unsigned long long)rank);
+	gpu_label(p, gpu, label);
 	label[9] = '\0';
 	text_at(&p->text, 0, TOKEN_TEXT, label);
 }
@@ -146,7 +105,7 @@ static void put_gpu(struct page *p, size_t gpu, const struct time_unit *unit)
 	int tenths[4];
 	size_t i;
 
-	parts_of(&p->gpus, gpu, all);
+	gpu_parts(&p->gpus, gpu, all);
 	for (i = 0; i < 3; i++)
 		parts[i] = all[i];
 	parts[3] = all[3] + all[4] + all[5];
@@ -163,54 +122,9 @@ static void put_gpu(struct page *p, size_t gpu, const struct time_unit *unit)
 	text_end(&p->text);
 }
 
-struct worst {
-	size_t gpu;
-	double share;
-};
-
-static int compare_worst(const void *pa, const void *pb)
-{
-	const struct worst *a = pa, *b = pb;
-
-	if (a->share != b->share)
-		return a->share < b->share ? -1 : 1;
-	return (a->gpu > b->gpu) - (a->gpu < b->gpu);
-}
-
-/* Which GPUs get a line: all of a few, else the least, the median and the most of time that is not
- * busy, and two more of the worst. */
-static size_t choose(const struct page *p, size_t chosen[RANK_LINES])
-{
-	size_t count = p->gpus.count, i, n = 0;
-	struct worst *all;
-
-	if (count <= RANK_LINES) {
-		for (i = 0; i < count; i++)
-			chosen[i] = i;
-		return count;
-	}
-	all = calloc(count, sizeof(*all));
-	if (!all)
-		return 0;
-	for (i = 0; i < count; i++) {
-		double window = (double)view_cell(&p->gpus, i, "window_ns").u64;
-
-		all[i].gpu = i;
-		all[i].share = (double)view_cell(&p->gpus, i, "not_busy_ns").u64 /
-			       (window > 0 ? window : 1);
-	}
-	qsort(all, count, sizeof(*all), compare_worst);
-	chosen[n++] = all[0].gpu;
-	chosen[n++] = all[(count - 1) / 2].gpu;
-	for (i = 3; i; i--)
-		chosen[n++] = all[count - i].gpu;
-	free(all);
-	return n;
-}
-
 void page_gpu_many(struct page *p)
 {
-	size_t chosen[RANK_LINES], count = choose(p, chosen), i;
+	size_t chosen[RANK_LINES], count = gpus_choose(p, chosen), i;
 	double parts[CLASS_ROWS], most = 0;
 	struct time_unit unit;
 
@@ -227,7 +141,7 @@ void page_gpu_many(struct page *p)
 				       : "100 % = window of the rank");
 	text_end(&p->text);
 	for (i = 0; i < count; i++) {
-		parts_of(&p->gpus, chosen[i], parts);
+		gpu_parts(&p->gpus, chosen[i], parts);
 		put_label(p, chosen[i]);
 		put_bar(p, 9, p->text.width > 9 ? p->text.width - 9 : 0, parts);
 		text_end(&p->text);
