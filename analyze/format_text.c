@@ -41,8 +41,8 @@ char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT])
 	return out;
 }
 
-static void page_init(struct page *p, const struct format_request *how, const struct view *views,
-		      struct buf *out)
+void page_init(struct page *p, const struct format_request *how, const struct view *views,
+	       struct buf *out)
 {
 	struct view steps;
 	size_t i;

@@ -45,7 +45,7 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 		if (rows[i].is_set)
 			return fail(err, ST_USAGE, NOWHERE, "--%s: not in this version",
 				    rows[i].name);
-	if (!strcmp(o->format, "md") || !strcmp(o->format, "html"))
+	if (!strcmp(o->format, "md"))
 		return fail(err, ST_USAGE, NOWHERE, "--format %s: not in this version", o->format);
 	return ST_OK;
 }

@@ -49,12 +49,19 @@ static void row_add(struct phase_row *into, const struct phase_row *from)
 		into->gpu_ns[i] += from->gpu_ns[i];
 }
 
-static void take_cells(const struct view *cells, struct phase_row *r, double share)
+/* Cells of all ranks by phase. */
+static void take_cells(const struct view *cells, struct phase_rows *all, double share)
 {
-	size_t i;
+	struct phase_row *r = NULL;
+	size_t i, k;
 
 	for (i = 0; i < cells->count; i++) {
-		if (strcmp(view_cell(cells, i, "phase").text, r->name) != 0)
+		const char *name = view_cell(cells, i, "phase").text;
+
+		for (k = 0; k < all->count && (!r || strcmp(r->name, name)); k++)
+			if (!strcmp(all->rows[k].name, name))
+				r = &all->rows[k];
+		if (!r || strcmp(r->name, name) != 0)
 			continue;
 		r->gpu_ns[PART_COMPUTE] += (double)view_cell(cells, i, "compute_ns").u64 * share;
 		r->gpu_ns[PART_COMM] += (double)view_cell(cells, i, "exposed_comm_ns").u64 * share;
@@ -86,38 +93,60 @@ static void fold_annotations(struct phase_rows *all)
 		snprintf(pool->label, sizeof(pool->label), "%u more", pool->count);
 }
 
+/* The row of a phase; ranks share it. */
+static struct phase_row *row_find(struct phase_rows *all, const char *name)
+{
+	struct phase_row *r;
+
+	for (r = all->rows; r < all->rows + all->count; r++)
+		if (!strcmp(r->name, name))
+			return r;
+	*r = (struct phase_row){ .name = name, .order = order_of(name), .count = 1 };
+	r->is_other = r->order == ORDER_OTHER;
+	all->count++;
+	return r;
+}
+
+/* Rows of nothing leave, the others get their label and the sum. */
+static void settle_rows(struct phase_rows *all)
+{
+	size_t i, to = 0;
+
+	for (i = 0; i < all->count; i++) {
+		struct phase_row *r = &all->rows[i];
+
+		if (!(r->wall_ns + phase_row_gpu_ns(r) + r->gpu_ns[PART_DURING] > 0))
+			continue;
+		snprintf(r->label, sizeof(r->label), "%.40s%s",
+			 !strcmp(r->name, "before_window") ? "before window" : r->name,
+			 r->inferred ? " ~" : "");
+		row_add(&all->sum, r);
+		all->rows[to++] = *r;
+	}
+	all->count = to;
+}
+
 enum status phase_rows_take(const struct page *p, struct phase_rows *all, struct error *err)
 {
-	struct view phases = page_of_rank(p, "phases", 0), cells = page_of_rank(p, "cells", 0);
-	size_t gpus = p->gpus.count ? p->gpus.count : 1, i;
+	struct view phases = page_view(p, "phases"), cells = page_view(p, "cells");
+	double gpus = p->gpus.count ? (double)p->gpus.count / (double)p->ranks.count : 1;
 	double per_step = 1.0 / (double)p->steps;
+	size_t i;
 
 	*all = (struct phase_rows){ .has_gpu = p->gpus.count > 0 };
 	all->rows = calloc(phases.count + 1, sizeof(*all->rows));
 	if (!all->rows)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
 	for (i = 0; i < phases.count; i++) {
-		struct phase_row *r = &all->rows[all->count];
+		struct phase_row *r = row_find(all, view_cell(&phases, i, "name").text);
 
-		r->name = view_cell(&phases, i, "name").text;
-		r->order = order_of(r->name);
-		r->is_other = r->order == ORDER_OTHER;
-		r->count = 1;
-		r->wall_ns = (double)view_cell(&phases, i, "wall_ns").u64 * per_step;
-		r->inferred = view_cell(&phases, i, "inferred").u64 == 1;
-		take_cells(&cells, r, per_step / (double)gpus);
-		r->gpu_ns[PART_DURING] = (double)view_cell(&phases, i, "gpu_idle_during_ns").u64 *
-					 per_step / (double)gpus;
-		snprintf(r->label, sizeof(r->label), "%.40s%s",
-			 !strcmp(r->name, "before_window") ? "before window" : r->name,
-			 r->inferred ? " ~" : "");
-		if (!(r->wall_ns + phase_row_gpu_ns(r) + r->gpu_ns[PART_DURING] > 0)) {
-			*r = (struct phase_row){ 0 };
-			continue;
-		}
-		row_add(&all->sum, r);
-		all->count++;
+		r->wall_ns += (double)view_cell(&phases, i, "wall_ns").u64 * per_step;
+		r->inferred |= view_cell(&phases, i, "inferred").u64 == 1;
+		r->gpu_ns[PART_DURING] += (double)view_cell(&phases, i, "gpu_idle_during_ns").u64 *
+					  per_step / gpus;
 	}
+	take_cells(&cells, all, per_step / gpus);
+	settle_rows(all);
 	if (all->count)
 		qsort(all->rows, all->count, sizeof(*all->rows), compare_rows);
 	fold_annotations(all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_phases.h - the rows of PHASES of one rank, as every page shows them: per step, in the order
- * of a step, small annotations together.
+ * page_phases.h - the rows of PHASES, as every page shows them: mean per step over the ranks, in the
+ * order of a step, small annotations together.
  */
 #ifndef ANALYZE_PAGE_PHASES_H
 #define ANALYZE_PAGE_PHASES_H

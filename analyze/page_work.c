@@ -3,33 +3,99 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct kernel_sums kernel_sums_of(const struct view *v, size_t from)
+static int compare_names(const void *pa, const void *pb)
+{
+	const struct kernel_row *a = pa, *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+static int compare_time(const void *pa, const void *pb)
+{
+	const struct kernel_row *a = pa, *b = pb;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* Rows of one name become one. */
+static void join(struct kernel_rows *all)
+{
+	size_t i, to = 0;
+
+	qsort(all->rows, all->count, sizeof(*all->rows), compare_names);
+	for (i = 0; i < all->count; i++) {
+		struct kernel_row *last = to ? &all->rows[to - 1] : NULL, row = all->rows[i];
+
+		if (!last || strcmp(last->name, row.name) != 0) {
+			all->rows[to++] = row;
+			continue;
+		}
+		last->calls += row.calls;
+		last->total_ns += row.total_ns;
+		last->max_ns = row.max_ns > last->max_ns ? row.max_ns : last->max_ns;
+		last->median_ns = NO_U64;
+	}
+	all->count = to;
+}
+
+enum status kernel_rows_take(const struct page *p, struct kernel_rows *all, struct error *err)
+{
+	struct view v = page_view(p, "kernels");
+	size_t i;
+
+	*all = (struct kernel_rows){ .count = v.count };
+	all->rows = calloc(v.count + 1, sizeof(*all->rows));
+	if (!all->rows)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
+	for (i = 0; i < v.count; i++)
+		all->rows[i] = (struct kernel_row){
+			.name = view_cell(&v, i, "name").text,
+			.class = view_cell(&v, i, "class").text,
+			.calls = view_cell(&v, i, "count").u64,
+			.total_ns = view_cell(&v, i, "total_ns").u64,
+			.max_ns = view_cell(&v, i, "max_ns").u64,
+			.median_ns = view_cell(&v, i, "median_ns").u64,
+		};
+	join(all);
+	qsort(all->rows, all->count, sizeof(*all->rows), compare_time);
+	return ST_OK;
+}
+
+void kernel_rows_release(struct kernel_rows *all)
+{
+	free(all->rows);
+}
+
+struct kernel_sums kernel_sums_of(const struct kernel_rows *all, size_t from)
 {
 	struct kernel_sums sums = { 0, 0 };
 
-	for (; from < v->count; from++) {
-		sums.calls += view_cell(v, from, "count").u64;
-		sums.total_ns += view_cell(v, from, "total_ns").u64;
+	for (; from < all->count; from++) {
+		sums.calls += all->rows[from].calls;
+		sums.total_ns += all->rows[from].total_ns;
 	}
 	return sums;
 }
 
-void kernel_name(const struct view *v, size_t i, unsigned width, char out[KERNEL_NAME])
+void kernel_name(const struct kernel_row *rows, size_t i, unsigned width, char out[KERNEL_NAME])
 {
 	char other[KERNEL_NAME];
 	unsigned alike = 1;
 	size_t k, len;
 
-	name_short(view_cell(v, i, "name").text, width, out, KERNEL_NAME);
+	name_short(rows[i].name, width, out, KERNEL_NAME);
 	for (k = 0; k < i; k++) {
-		name_short(view_cell(v, k, "name").text, width, other, sizeof(other));
+		name_short(rows[k].name, width, other, sizeof(other));
 		alike += !strcmp(out, other);
 	}
 	if (alike == 1)
 		return;
-	len = name_short(view_cell(v, i, "name").text, width - 3, out, KERNEL_NAME);
+	len = name_short(rows[i].name, width - 3, out, KERNEL_NAME);
 	snprintf(out + len, KERNEL_NAME - len, " #%u", alike);
 }
 

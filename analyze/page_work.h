@@ -5,15 +5,27 @@
 
 #include "analyze/text_page.h"
 
+struct kernel_row { /* of all ranks together */
+	const char *name, *class;
+	uint64_t calls, total_ns, max_ns;
+	uint64_t median_ns; /* NO_U64: of several ranks; medians do not add up */
+};
+struct kernel_rows { /* the most time first */
+	struct kernel_row *rows;
+	size_t count;
+};
 struct kernel_sums {
 	uint64_t calls, total_ns;
 };
+/* Ended by kernel_rows_release(), also after an error. */
+enum status kernel_rows_take(const struct page *p, struct kernel_rows *all, struct error *err);
+void kernel_rows_release(struct kernel_rows *all);
 /* Of the rows from `from` on. */
-struct kernel_sums kernel_sums_of(const struct view *v, size_t from);
+struct kernel_sums kernel_sums_of(const struct kernel_rows *all, size_t from);
 
 enum { KERNEL_NAME = 4 * 64 };
 /* The short name of row `i`; the second that reads alike ends in #2. */
-void kernel_name(const struct view *v, size_t i, unsigned width, char out[KERNEL_NAME]);
+void kernel_name(const struct kernel_row *rows, size_t i, unsigned width, char out[KERNEL_NAME]);
 
 struct copy_row {
 	const char *direction, *from, *to;

@@ -20,6 +20,9 @@ struct page {
 	bool is_sampled;  /* any rank */
 };
 
+/* `views` of the tables of `how`; what is borrowed must outlive the page. */
+void page_init(struct page *p, const struct format_request *how, const struct view *views,
+	       struct buf *out);
 struct view page_view(const struct page *p, const char *table);
 /* Of one rank: the row of `ranks`. */
 struct view page_of_rank(const struct page *p, const char *table, size_t rank);

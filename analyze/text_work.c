@@ -30,17 +30,17 @@ static void put_calls(struct page *p, unsigned end, enum token token, double cal
 	text_right(&p->text, end, token, number_text(text, calls, 0));
 }
 
-static void put_kernel(struct page *p, const struct layout *l, const struct view *v, size_t i,
-		       double most_ns, int tenths, const struct time_unit *unit)
+static void put_kernel(struct page *p, const struct layout *l, const struct kernel_rows *all,
+		       size_t i, double most_ns, int tenths, const struct time_unit *unit)
 {
-	double ns = (double)view_cell(v, i, "total_ns").u64 / (double)p->steps;
-	bool comm = !strcmp(view_cell(v, i, "class").text, "comm");
+	const struct kernel_row *r = &all->rows[i];
+	double ns = (double)r->total_ns / (double)p->steps;
+	bool comm = !strcmp(r->class, "comm");
 	char text[NUMBER_TEXT], name[KERNEL_NAME];
 
-	kernel_name(v, i, l->name, name);
+	kernel_name(all->rows, i, l->name, name);
 	text_cut(&p->text, 0, l->name, TOKEN_TEXT, name);
-	put_calls(p, l->calls_end, TOKEN_TEXT,
-		  (double)view_cell(v, i, "count").u64 / (double)p->steps);
+	put_calls(p, l->calls_end, TOKEN_TEXT, (double)r->calls / (double)p->steps);
 	text_right(&p->text, l->time_end, TOKEN_TEXT, time_text(text, ns, unit));
 	text_right(&p->text, l->share + 5, TOKEN_TEXT, percent_text(text, tenths));
 	if (l->bar && most_ns > 0)
@@ -62,7 +62,7 @@ static void put_more(struct page *p, const struct layout *l, size_t names,
 	text_end(&p->text);
 }
 
-static void put_titles(struct page *p, const struct layout *l, const struct view *v,
+static void put_titles(struct page *p, const struct layout *l, const struct kernel_rows *v,
 		       const struct time_unit *unit)
 {
 	struct kernel_sums all = kernel_sums_of(v, 0);
@@ -80,31 +80,38 @@ static void put_titles(struct page *p, const struct layout *l, const struct view
 	text_end(&p->text);
 }
 
-enum status page_kernels_one(struct page *p, struct error *err)
+static void put_kernels(struct page *p, const struct kernel_rows *v)
 {
-	struct view v = page_of_rank(p, "kernels", 0);
 	struct layout l = layout_of(p);
-	size_t shown = v.count <= KERNEL_LINES + 1 ? v.count : KERNEL_LINES, i;
-	struct kernel_sums all = kernel_sums_of(&v, 0), rest = kernel_sums_of(&v, shown);
+	size_t shown = v->count <= KERNEL_LINES + 1 ? v->count : KERNEL_LINES, i;
+	struct kernel_sums all = kernel_sums_of(v, 0), rest = kernel_sums_of(v, shown);
 	double parts[KERNEL_LINES + 2], most_ns;
 	int tenths[KERNEL_LINES + 2];
 	struct time_unit unit;
 
-	if (!v.count)
-		return ST_OK;
 	for (i = 0; i < shown; i++)
-		parts[i] = (double)view_cell(&v, i, "total_ns").u64;
+		parts[i] = (double)v->rows[i].total_ns;
 	parts[shown] = (double)rest.total_ns;
 	most_ns = parts[0] / (double)p->steps;
 	unit = time_unit_of(most_ns, 2);
-	percents(parts, shown < v.count ? shown + 1 : shown, (double)all.total_ns,
-		 shown < v.count ? shown : shown - 1, tenths);
-	put_titles(p, &l, &v, &unit);
+	percents(parts, shown < v->count ? shown + 1 : shown, (double)all.total_ns,
+		 shown < v->count ? shown : shown - 1, tenths);
+	put_titles(p, &l, v, &unit);
 	for (i = 0; i < shown; i++)
-		put_kernel(p, &l, &v, i, most_ns, tenths[i], &unit);
-	if (shown < v.count)
-		put_more(p, &l, v.count - shown, &rest, tenths[shown], &unit);
-	return ST_OK;
+		put_kernel(p, &l, v, i, most_ns, tenths[i], &unit);
+	if (shown < v->count)
+		put_more(p, &l, v->count - shown, &rest, tenths[shown], &unit);
+}
+
+enum status page_kernels_one(struct page *p, struct error *err)
+{
+	struct kernel_rows rows;
+	enum status status = kernel_rows_take(p, &rows, err);
+
+	if (status == ST_OK && rows.count)
+		put_kernels(p, &rows);
+	kernel_rows_release(&rows);
+	return status;
 }
 
 /* ---- copies ----------------------------------------------------------------------------- */
