@@ -31,7 +31,7 @@ struct format_type {
 	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
 };
 
-#define FORMAT_LIST(X) X(text) X(json) X(csv) X(html)
+#define FORMAT_LIST(X) X(text) X(json) X(csv) X(md) X(html)
 #define X(name) extern const struct format_type format_##name;
 FORMAT_LIST(X)
 #undef X

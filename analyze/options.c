@@ -45,8 +45,6 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 		if (rows[i].is_set)
 			return fail(err, ST_USAGE, NOWHERE, "--%s: not in this version",
 				    rows[i].name);
-	if (!strcmp(o->format, "md"))
-		return fail(err, ST_USAGE, NOWHERE, "--format %s: not in this version", o->format);
 	return ST_OK;
 }
 
