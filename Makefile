@@ -6,7 +6,8 @@
 # make check-clients  the real readers of our files, in a throw-away virtual environment
 # make bench       speed, side by side with references in one run
 # make fuzz T=60   every reader under libFuzzer, T seconds each
-# make install     PREFIX=/usr/local DESTDIR=
+# make install     PREFIX=/usr/local DESTDIR=; make uninstall
+# make wheel       tacho.py with the library inside, for pip
 #
 # SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, each in
 # a folder of its own; V=1 shows commands; B=DIR builds elsewhere.
@@ -61,7 +62,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-sizes check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-sizes check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -163,11 +164,15 @@ check-traces: all
 check-generated: all
 	$(Q)python3 tests/oracle/check_generated.py --bin $(B)
 
+# Pages for people: well-formed, escaped, the same figures as the terminal.
+check-pages: all
+	$(Q)python3 tests/oracle/check_pages.py --bin $(B)
+
 check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
 
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-nvtx check-traces \
-	check-generated check-sizes
+	check-generated check-sizes check-pages
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
@@ -203,14 +208,7 @@ $(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(PROTO_O) $(B)/flags | packag
 		-fno-sanitize-recover=undefined -DTACHO_VERSION='"$(VERSION)"' -o $@ \
 		$< $(READING) $(SCHEMAS) $(PROTO_O) $(TOOLS_LIBS) -pthread
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
-		$(DESTDIR)$(PREFIX)/share/tacho
-	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/libtacho.so $(DESTDIR)$(PREFIX)/lib/libtacho.so.1
-	ln -sf libtacho.so.1 $(DESTDIR)$(PREFIX)/lib/libtacho.so
-	install -m 644 collector/tacho.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 collector/tacho.py $(DESTDIR)$(PREFIX)/share/tacho
+include collector/install.mk
 
 clean:
 	rm -rf build build-san build-tsan
