@@ -46,9 +46,10 @@ SCHEMAS   := $(wildcard schemas/*.c)
 PROTO     := $(wildcard schemas/proto/*.proto)
 WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink chrome_ perfetto_ \
 	tensorboard_ sqlite_ bundle_,convert/$(f)*.c))
-READING   := $(filter-out convert/main.c $(WRITING),$(wildcard convert/*.c))
+READING   := $(filter-out convert/main%.c $(WRITING),$(wildcard convert/*.c))
 ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c))
-COLLECTOR := $(filter-out collector/main.c,$(wildcard collector/*.c))
+RECORD    := $(wildcard collector/main.c collector/record_*.c)
+COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
@@ -62,7 +63,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-sizes check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-sizes check-memory check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -96,9 +97,9 @@ $(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
-$(B)/tacho-convert: $(call objs,convert/main.c $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-convert: $(call objs,$(wildcard convert/main*.c) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
 $(B)/tacho-analyze: $(call objs,analyze/main.c convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
-$(B)/tacho-record: $(call objs,collector/main.c $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
+$(B)/tacho-record: $(call objs,$(RECORD) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
@@ -152,6 +153,7 @@ $(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))
 check-collector: all $(B)/tests/actor $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/run.sh
 include tests/collector/nvtx.mk
+include tests/collector/flight.mk
 include tests/fake/fake.mk
 
 # The collector beside the stand-in for CUPTI; check-fake proves the stand-in itself.
@@ -168,11 +170,14 @@ check-generated: all
 check-pages: all
 	$(Q)python3 tests/oracle/check_pages.py --bin $(B)
 
+check-memory: all
+	$(Q)python3 tests/oracle/check_memory.py --bin $(B)
+
 check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
 
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-nvtx check-traces \
-	check-generated check-sizes check-pages
+	check-generated check-sizes check-memory check-pages
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 

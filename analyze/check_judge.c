@@ -461,6 +461,8 @@ static const struct {
 	  " calls were ignored: ends of what had not begun, starts of what had, samples outside a "
 	  "window" },
 	{ "nvtx_note", VERDICT_GOOD, "", "" },
+	{ "saved_why", VERDICT_GOOD, "a flight recorder, saved on ", "" },
+	{ "saved_tail", VERDICT_DOUBT, "", "" },
 };
 
 const char *check_told_key(size_t index)

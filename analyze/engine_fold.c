@@ -8,6 +8,7 @@ struct run {
 	const struct pipeline *pipeline;
 	const struct fold_request *how;
 	struct sweep *sweep;
+	struct causes *causes;
 	struct step_list *steps; /* by process id */
 	uint32_t process_count;
 	struct fold *folds;
@@ -55,7 +56,7 @@ static enum status folds_open(struct run *r, struct tables *into, struct error *
 		*f = (struct fold){
 			.type = r->how->reports[i], .trace = r->trace,
 			.step = r->pipeline->step, .link = r->pipeline->link,
-			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps,
+			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps, .causes = r->causes,
 			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
 			.cut = r->how->cut, .is_alone = r->how->is_alone, .bins = r->how->bins,
 		};
@@ -84,7 +85,21 @@ static void run_release(struct run *r)
 	free(r->steps);
 	free(r->stretches);
 	free(r->marks);
+	causes_close(r->causes);
 	sweep_close(r->sweep);
+}
+
+static enum status run_causes(struct run *r, struct error *err)
+{
+	struct cause_request how = {
+		.trace = r->trace, .step = r->pipeline->step, .link = r->pipeline->link,
+		.rules = r->how->rules, .sweep = r->sweep,
+	};
+	size_t i;
+
+	for (i = 0; r->how->reports[i]; i++)
+		how.owners |= r->how->reports[i]->needs_owners;
+	return causes_open(&r->causes, &how, err);
 }
 
 static enum status run_open(struct run *r, struct tables *into, struct error *err)
@@ -95,6 +110,7 @@ static enum status run_open(struct run *r, struct tables *into, struct error *er
 		return no_memory(err);
 	TRY(sweep_open(&r->sweep, r->trace, r->pipeline->link, r->how->rules, r->how->ceiling,
 		       err));
+	TRY(run_causes(r, err));
 	return folds_open(r, into, err);
 }
 
@@ -231,6 +247,7 @@ static enum status run_put(void *self, const struct event *events, size_t count,
 	TRY(marks_take(r, &in, from_ns, to_ns, err));
 	TRY(stretches_take(r, &in, from_ns, to_ns, err));
 	TRY(sweep_put(r->sweep, &in, &w.segments, &w.segment_count, err));
+	TRY(causes_put(r->causes, &in, &w.pieces, &w.piece_count, err));
 	return folds_put(r, &w, err);
 }
 
@@ -242,6 +259,7 @@ static enum status run_end(struct run *r, struct error *err)
 	size_t k;
 
 	TRY(sweep_end(r->sweep, &w.segments, &w.segment_count, err));
+	TRY(causes_end(r->causes, &w.pieces, &w.piece_count, err));
 	TRY(folds_put(r, &w, err));
 	for (i = 1; i <= r->process_count; i++) {
 		struct sweep_process p = sweep_process(r->sweep, i);

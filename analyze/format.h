@@ -29,13 +29,20 @@ struct format_type {
 	const char *help; /* one line */
 	bool bins;        /* draws charts: wants fine pictures */
 	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
+	/* Of a format that is a folder of files, else NULL: appends the name and the bytes of file
+	 * `index`; *more is false past the last. */
+	enum status (*part)(const struct format_request *how, size_t index, struct buf *name,
+			    struct buf *out, bool *more, struct error *err);
 };
 
-#define FORMAT_LIST(X) X(text) X(json) X(csv) X(md) X(html)
+#define FORMAT_LIST(X) X(text) X(json) X(csv) X(md) X(html) X(tfevents)
 #define X(name) extern const struct format_type format_##name;
 FORMAT_LIST(X)
 #undef X
 const struct format_type *format_find(const char *name); /* NULL: there is none */
+
+/* JSON Schema of what `json` writes: of all reports. */
+void put_json_schema(struct buf *out);
 
 /* The rows of a table as they are printed; those below one parent stand together. */
 struct view {

@@ -36,6 +36,7 @@ static enum status put_blocks(struct html *h, struct error *err)
 	html_gpus(h);
 	TRY(html_steps(h, err));
 	TRY(html_phases(h, err));
+	TRY(html_memory(h, err));
 	TRY(html_kernels(h, err));
 	html_copies(h);
 	html_trust(h);

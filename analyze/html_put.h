@@ -47,7 +47,7 @@ void html_gpus(struct html *h);
 void html_fix(struct html *h);
 enum status html_steps(struct html *h, struct error *err);
 enum status html_phases(struct html *h, struct error *err);
-void html_memory(struct html *h);
+enum status html_memory(struct html *h, struct error *err);
 enum status html_kernels(struct html *h, struct error *err);
 void html_copies(struct html *h);
 void html_trust(struct html *h);

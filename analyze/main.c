@@ -2,6 +2,7 @@
 /* tacho-analyze: inputs to a report. */
 #include "analyze/engine.h"
 #include "analyze/format.h"
+#include "analyze/format_parts.h"
 #include "analyze/options.h"
 #include "analyze/report_check.h"
 #include "convert/input.h"
@@ -23,7 +24,7 @@
 
 extern char **environ;
 
-enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024, THREADS_MAX = 256 };
+enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024, SCHEMA_MAX = 1 << 20, THREADS_MAX = 256 };
 #define PAGE_MAX ((size_t)4 << 30) /* of a report as text */
 
 struct tool {
@@ -84,6 +85,16 @@ static void print_version(void)
 {
 	printf("tacho-analyze %s\n%s\ncJSON %s\nzlib %s\n", TACHO_VERSION,
 	       archive_version_details(), cJSON_Version(), zlibVersion());
+}
+
+static void print_schema(void)
+{
+	struct buf out;
+
+	buf_init(&out, SCHEMA_MAX);
+	put_json_schema(&out);
+	fputs(buf_text(&out), stdout);
+	buf_release(&out);
 }
 
 /* ---- what the machine is ---------------------------------------------------------------- */
@@ -254,12 +265,17 @@ static enum status print(struct tool *t, struct error *err)
 		.is_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
 		.width = columns_of(is_terminal),
 	};
+	bool is_folder = t->format->part && t->common.output;
 	struct out *out;
 	enum status status;
 
-	TRY(t->format->write(&how, &t->page, err));
-	TRY(out_open(&out, t->common.output, false, err));
-	status = out_write(out, t->page.data, t->page.len, err);
+	if (!is_folder)
+		TRY(t->format->write(&how, &t->page, err));
+	TRY(out_open(&out, t->common.output, is_folder, err));
+	if (is_folder)
+		status = format_parts_write(t->format, &how, out, err);
+	else
+		status = out_write(out, t->page.data, t->page.len, err);
 	if (status == ST_OK)
 		status = out_commit(out, err);
 	out_free(out);
@@ -344,6 +360,8 @@ int main(int argc, char **argv)
 		print_help(sets);
 	else if (status == ST_OK && t.common.version)
 		print_version();
+	else if (status == ST_OK && t.own.schema)
+		print_schema();
 	else if (status == ST_OK)
 		status = run(&t, argv + 1, (size_t)operands, &err);
 	if (status != ST_OK && err.text[0])

@@ -14,6 +14,8 @@ const struct option analyze_options[] = {
 	{ "phases", 0, OPTION_TEXT, "RULES.json", "names of phases, steps and communication "
 	  "instead of the defaults", AT(phases), NULL },
 	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
+	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
+	  NULL },
 	{ "diff", 0, OPTION_FLAG, NULL, NULL, AT(diff), NULL },
 	{ "fail-over", 0, OPTION_TEXT, "SHARE", NULL, AT(fail_over), NULL },
 	{ "partial", 0, OPTION_TEXT, "OUT", NULL, AT(partial), NULL },

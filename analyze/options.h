@@ -14,7 +14,7 @@ struct analyze_options {
 	bool per_step;
 	/* Known, but not in this version: refused in words. */
 	const char *partial, *compat, *explain, *fail_over;
-	bool diff, merge;
+	bool diff, merge, schema;
 };
 extern const struct option analyze_options[]; /* rows for a set over struct analyze_options */
 extern const struct option analyze_memory[];  /* over struct common_options, before its own */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct report_type *const all_reports[] = {
@@ -51,6 +52,14 @@ enum status fold_text(struct fold *f, const char *table, union value *cell, cons
 {
 	cell->text = text ? table_text(tables_find(f->tables, table), text, err) : NULL;
 	return !text || cell->text ? ST_OK : ST_CEILING;
+}
+
+void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *out, size_t cap)
+{
+	if (cause == CAUSE_HOST)
+		snprintf(out, cap, "host:%s", step_phase(f->step, phase).name);
+	else
+		snprintf(out, cap, "%s", cause_word(cause));
 }
 
 double percent_of(uint64_t part, uint64_t whole)

@@ -19,6 +19,7 @@
 #ifndef ANALYZE_REPORT_H
 #define ANALYZE_REPORT_H
 
+#include "analyze/cause.h"
 #include "analyze/sweep.h" /* and with it event, trace, step, link */
 #include "analyze/sweep_steps.h"
 #include "analyze/table.h"
@@ -31,6 +32,7 @@ struct fold { /* one report over one input; one thread */
 	const struct source *link;     /* stage: totals; borrowed */
 	const struct name_rules *rules;
 	struct sweep *sweep;
+	const struct causes *causes;
 	const struct step_list *steps; /* by process id; resolved before end() */
 	const char *path;              /* of the input */
 	const struct cut *cut;         /* borrowed; NULL: everything */
@@ -46,6 +48,8 @@ struct warm {
 	const struct pulled *in;
 	const struct segment *segments;
 	size_t segment_count;
+	const struct piece *pieces; /* of gaps, with their causes; not those of these segments */
+	size_t piece_count;
 };
 
 struct report_type {
@@ -54,6 +58,7 @@ struct report_type {
 	const struct table_type *const *tables; /* what it fills; ends with NULL */
 	const struct report_type *const *with;  /* reports whose tables it shows too; or NULL */
 	size_t state_size;
+	bool needs_owners; /* of idle gaps: ranges and Python frames */
 
 	/* Slots of the fold; each optional (NULL: not interested). */
 	enum status (*begin)(struct fold *f, struct error *err);
@@ -65,7 +70,8 @@ struct report_type {
 	enum status (*finish)(struct tables *all, struct error *err);
 };
 
-#define REPORT_LIST(X) X(summary) X(phases) X(steps) X(kernels) X(copies) X(check)
+#define REPORT_LIST(X)                                                                             \
+	X(summary) X(phases) X(steps) X(kernels) X(copies) X(idle) X(memory) X(check)
 #define X(name) extern const struct report_type report_##name;
 REPORT_LIST(X)
 #undef X
@@ -93,6 +99,9 @@ enum status fold_row(struct fold *f, const char *table, uint32_t process, union 
 /* `text` held by the tables, into a cell. */
 enum status fold_text(struct fold *f, const char *table, union value *cell, const char *text,
 		      struct error *err);
+
+/* "data", "host:forward". */
+void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *out, size_t cap);
 
 /* 100 * part / whole, 0 when the whole is nothing. */
 double percent_of(uint64_t part, uint64_t whole);

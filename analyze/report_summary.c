@@ -7,8 +7,8 @@
 enum {
 	GPU_DEVICE = RANK_KEYS, GPU_NAME, GPU_UUID, GPU_SPAN, GPU_COMPUTE, GPU_EXPOSED_COMM,
 	GPU_EXPOSED_COPY, GPU_IDLE, GPU_BUSY, GPU_COMM, GPU_COPY, GPU_OVERLAP_COMM, GPU_WINDOW,
-	GPU_LEAD, GPU_TAIL, GPU_NOT_BUSY, GPU_UNATTRIBUTED, GPU_KERNELS, GPU_COPIES, GPU_TRUSTED,
-	GPU_COLUMNS,
+	GPU_LEAD, GPU_TAIL, GPU_NOT_BUSY, GPU_UNATTRIBUTED, GPU_KERNELS, GPU_COPIES,
+	GPU_AFTER_SYNC, GPU_FORGOTTEN, GPU_TRUSTED, GPU_COLUMNS,
 };
 static const struct column gpu_columns[] = {
 	RANK_COLUMNS,
@@ -36,6 +36,10 @@ static const struct column gpu_columns[] = {
 	  "busy, but the work has no recorded launch" },
 	{ "kernels", "kernels", CELL_U64, SUM, NULL, "kernels that began" },
 	{ "copies", "copies", CELL_U64, SUM, NULL, "copies and fills that began" },
+	{ "after_sync_ns", "after sync", CELL_U64, SUM, NULL,
+	  "gaps of lead, idle and tail that began inside a synchronising call of their thread" },
+	{ "forgotten_ns", NULL, CELL_U64, SUM, NULL,
+	  "not busy, and what the host did then was more than is kept: part of unknown" },
 	{ "idle_trusted", NULL, CELL_BOOL, DERIVED, NULL,
 	  "false: the file is a sample, and what looks idle may not be" },
 	{ .name = NULL },
@@ -45,8 +49,23 @@ static const struct table_type table_gpus = {
 	.name = "gpus", .member = "gpus", .under = &table_ranks, .columns = gpu_columns,
 };
 
+enum { CAUSE_NAME = RANK_KEYS + 1, CAUSE_NS };
+static const struct column cause_columns[] = {
+	RANK_COLUMNS,
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "cause", "cause", CELL_TEXT, KEY, NULL, "why nothing ran; host:PHASE: what the host did" },
+	{ "ns", "not busy", CELL_U64, SUM, NULL, "of lead, idle and tail; all rows make not_busy_ns" },
+	{ .name = NULL },
+};
+static const struct table_type table_idle_causes = {
+	.name = "idle_causes", .member = "idle_causes", .under = &table_gpus, .by = "ns",
+	.columns = cause_columns,
+};
+
+enum { CAUSE_ROWS = CAUSE_HOST + SWEEP_PHASES }; /* host: one for each phase */
 struct sums {
 	uint64_t at[GPU_COLUMNS]; /* by column, from GPU_SPAN on */
+	uint64_t causes[CAUSE_ROWS];
 };
 struct summary {
 	struct sums *gpus; /* by the sweep's index */
@@ -64,7 +83,7 @@ static enum status reach(struct fold *f, struct summary *s, struct error *err)
 	if (!wider)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a report");
 	for (i = s->count; i < count; i++)
-		wider[i] = (struct sums){ { 0 } };
+		wider[i] = (struct sums){ { 0 }, { 0 } };
 	s->gpus = wider;
 	s->count = count;
 	return ST_OK;
@@ -98,6 +117,17 @@ static void put_segment(uint64_t *at, const struct segment *seg)
 		at[seg->busy ? GPU_EXPOSED_COPY : GPU_IDLE] += ns;
 }
 
+static void put_piece(struct sums *sums, const struct piece *piece)
+{
+	uint64_t ns = piece->end_ns - piece->begin_ns;
+
+	sums->causes[piece->cause == CAUSE_HOST ? CAUSE_HOST + piece->phase : piece->cause] += ns;
+	if (piece->after_sync)
+		sums->at[GPU_AFTER_SYNC] += ns;
+	if (piece->is_forgotten)
+		sums->at[GPU_FORGOTTEN] += ns;
+}
+
 static enum status summary_put(struct fold *f, const struct warm *w, struct error *err)
 {
 	struct summary *s = f->state;
@@ -106,6 +136,8 @@ static enum status summary_put(struct fold *f, const struct warm *w, struct erro
 	TRY(reach(f, s, err));
 	for (i = 0; i < w->segment_count; i++)
 		put_segment(s->gpus[w->segments[i].gpu].at, &w->segments[i]);
+	for (i = 0; i < w->piece_count; i++)
+		put_piece(&s->gpus[w->pieces[i].gpu], &w->pieces[i]);
 	for (i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
 		uint32_t gpu;
@@ -129,6 +161,27 @@ static const char *device_text(const struct fold *f, const struct device *d, con
 	return a && a->type == ATTR_TEXT ? trace_text(f->trace, (uint32_t)a->bits, NULL) : NULL;
 }
 
+static enum status end_causes(struct fold *f, size_t gpu, struct error *err)
+{
+	struct summary *s = f->state;
+	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
+	union value keys[RANK_KEYS + 2], *row;
+	char name[512];
+	size_t i;
+
+	keys[GPU_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	for (i = 0; i < CAUSE_ROWS; i++) {
+		if (!s->gpus[gpu].causes[i])
+			continue;
+		keys[CAUSE_NAME].text = name;
+		cause_text(f, i < CAUSE_HOST ? (enum cause)i : CAUSE_HOST,
+			   i < CAUSE_HOST ? 0 : (unsigned)(i - CAUSE_HOST), name, sizeof(name));
+		TRY(fold_row(f, "idle_causes", g.process, keys, &row, err));
+		row[CAUSE_NS].u64 += s->gpus[gpu].causes[i];
+	}
+	return ST_OK;
+}
+
 static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
 {
 	struct summary *s = f->state;
@@ -145,7 +198,7 @@ static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
 	TRY(fold_text(f, "gpus", &row[GPU_UUID], device_text(f, d, "uuid"), err));
 	for (i = GPU_SPAN; i < GPU_TRUSTED; i++)
 		row[i].u64 += s->gpus[gpu].at[i];
-	return ST_OK;
+	return end_causes(f, gpu, err);
 }
 
 static enum status summary_end(struct fold *f, struct error *err)
@@ -179,9 +232,11 @@ static enum status summary_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const summary_tables[] = { &table_gpus, NULL };
+static const struct table_type *const summary_tables[] = {
+	&table_gpus, &table_idle_causes, NULL,
+};
 static const struct report_type *const summary_with[] = {
-	&report_phases, &report_steps, &report_kernels, &report_copies, NULL,
+	&report_phases, &report_steps, &report_kernels, &report_copies, &report_memory, NULL,
 };
 
 const struct report_type report_summary = {

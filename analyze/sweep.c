@@ -91,8 +91,9 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct sou
 	s->name_count = trace_count(trace, TRACE_NAMES);
 	s->hosts = calloc(s->host_count + 1, sizeof(*s->hosts));
 	s->gpu_of_track = calloc(s->track_count + 1, sizeof(*s->gpu_of_track));
+	s->streams = calloc(s->track_count + 1, sizeof(*s->streams));
 	s->class_of_name = calloc(s->name_count + 1, 1);
-	if (!s->hosts || !s->gpu_of_track || !s->class_of_name) {
+	if (!s->hosts || !s->gpu_of_track || !s->streams || !s->class_of_name) {
 		sweep_close(s);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
 	}
@@ -115,6 +116,9 @@ void sweep_close(struct sweep *s)
 		gpu_free(s->gpus[i]);
 	for (i = 0; s->hosts && i <= s->host_count; i++)
 		vec_release(&s->hosts[i].stretches);
+	for (i = 0; s->streams && i <= s->track_count; i++)
+		vec_release(&s->streams[i].waits);
+	free(s->streams);
 	free(s->gpus);
 	free(s->hosts);
 	free(s->gpu_of_track);
@@ -123,6 +127,7 @@ void sweep_close(struct sweep *s)
 	vec_release(&s->slots);
 	vec_release(&s->free_slots);
 	vec_release(&s->segments);
+	vec_release(&s->gaps);
 	vec_release(&s->over);
 	free(s);
 }
@@ -327,12 +332,32 @@ static enum status work_put(struct sweep *s, struct host *h, const struct event 
 	return gpu_put(s, gpu, e, err);
 }
 
+/* A stream is told to wait for an event. */
+static enum status wait_put(struct sweep *s, const struct event *e, struct error *err)
+{
+	struct vec *waits = &s->streams[e->track <= s->track_count ? e->track : 0].waits;
+	uint64_t *room;
+
+	if (waits->count == WAITS_MAX) {
+		waits->head = WAITS_MAX / 2;
+		vec_compact(waits, sizeof(*room));
+	}
+	room = vec_room(s, waits, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = e->begin_ns;
+	waits->count++;
+	return ST_OK;
+}
+
 static enum status event_put(struct sweep *s, const struct event *e, struct error *err)
 {
 	uint32_t process = trace_get_track(s->trace, e->track)->process;
 	struct host *h = &s->hosts[process <= s->host_count ? process : 0];
 
 	h->events++;
+	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT)
+		return wait_put(s, e, err);
 	if (!event_is_gpu_work(e) && !is_host(e))
 		return ST_OK;
 	TRY(window_reach(s, process, e->begin_ns, err));
@@ -378,7 +403,7 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 {
 	size_t i, mark = 0;
 
-	s->segments.count = 0;
+	s->segments.count = s->gaps.count = 0;
 	TRY(stretches_put(s, in->stretches, in->stretch_count, err));
 	for (i = 0; i < in->count; i++) {
 		TRY(marks_put(s, in, &mark, in->events[i].begin_ns, err));
@@ -397,12 +422,36 @@ enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *
 {
 	uint32_t i;
 
-	s->segments.count = 0;
+	s->segments.count = s->gaps.count = 0;
 	for (i = 1; i <= s->host_count; i++)
 		TRY(window_close(s, i, UINT64_MAX, err));
 	*segments = s->segments.items;
 	*count = s->segments.count;
 	return ST_OK;
+}
+
+size_t sweep_gaps(const struct sweep *s, const struct idle_gap **out)
+{
+	*out = s->gaps.items;
+	return s->gaps.count;
+}
+
+uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expected)
+{
+	const struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+	uint64_t least_ns = UINT64_MAX;
+	size_t i, open = 0;
+
+	for (i = 0; i < s->gpu_count; i++) {
+		if (s->gpus[i]->process != process || !s->gpus[i]->is_open)
+			continue;
+		open++;
+		if (s->gpus[i]->at_ns < least_ns)
+			least_ns = s->gpus[i]->at_ns;
+	}
+	if (open < expected)
+		least_ns = h->is_open ? h->begin_ns : 0;
+	return least_ns;
 }
 
 size_t sweep_gpu_count(const struct sweep *s)

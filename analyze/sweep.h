@@ -33,6 +33,8 @@ enum origin { /* how the owner came to be */
 	ORIGIN_UNKNOWN, /* no launch, though earlier work has one */
 };
 
+enum { SYNC_STREAM_WAIT = 2 }; /* subkind of a sync: a stream waits for an event, no thread */
+
 struct segment {
 	uint64_t begin_ns, end_ns; /* begin < end */
 	uint64_t order;            /* of the owner: unique in a run */
@@ -41,6 +43,18 @@ struct segment {
 	uint8_t phase, kind, subkind, origin;
 	uint8_t busy; /* mask; 0: nothing runs */
 	uint8_t part; /* in PART_TAIL nothing ends the gap: kind is KIND_UNKNOWN */
+};
+
+/* Time in which a GPU does nothing: one for each idle segment, at the same time as that.  What ends
+ * it is an event E, launched by a call L (DEFINITIONS.md 6). */
+struct idle_gap {
+	uint64_t begin_ns, end_ns;
+	uint64_t launch_begin_ns, launch_end_ns; /* of L; its whole call, whatever was cut */
+	uint32_t gpu;
+	uint32_t launch_track, launch_name, launch_owner; /* of L; 0: none */
+	uint8_t part, origin;    /* in PART_TAIL nothing ends it */
+	bool is_graph_internal;  /* what ended last before it has E's correlation */
+	bool has_waited;         /* E's stream was told to wait since its op before E */
 };
 
 /* What one pull gave, clipped to what the user asked for; all borrowed for the call. */
@@ -87,6 +101,12 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
 		      struct error *err);
 void sweep_close(struct sweep *s); /* accepts NULL */
+
+/* Gaps that the last sweep_put() or sweep_end() found, per GPU in time order; borrowed. */
+size_t sweep_gaps(const struct sweep *s, const struct idle_gap **out);
+/* From here on what happens may still matter to a gap of one of the GPUs of a process, of which
+ * there are `expected` in all. */
+uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expected);
 
 size_t sweep_gpu_count(const struct sweep *s);
 struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu);

@@ -255,6 +255,74 @@ static void group_origin(struct sweep *s, struct gpu *g)
 	}
 }
 
+/* Whether the stream of `e` was told to wait after its op before was asked for, but before `e`. */
+static bool has_waited(const struct sweep *s, const struct slot *e)
+{
+	const struct stream *stream = &s->streams[e->track <= s->track_count ? e->track : 0];
+	const uint64_t *waits = stream->waits.items;
+	size_t low = 0, high = stream->waits.count, mid;
+
+	if (!high || e->origin != ORIGIN_LAUNCH)
+		return false;
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (waits[mid] <= e->launch_begin_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && waits[low - 1] >= stream->asked_ns;
+}
+
+static enum status gap_put(struct sweep *s, const struct idle_gap *gap, struct error *err)
+{
+	struct idle_gap *room;
+
+	if (gap->begin_ns >= gap->end_ns)
+		return ST_OK;
+	room = vec_room(s, &s->gaps, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = *gap;
+	s->gaps.count++;
+	return ST_OK;
+}
+
+static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, uint8_t part,
+			   struct error *err)
+{
+	struct gpu *g = s->gpus[gpu];
+	struct idle_gap gap = {
+		.begin_ns = g->at_ns, .end_ns = e->begin_ns, .gpu = gpu, .part = part,
+		.origin = e->origin, .launch_begin_ns = e->launch_begin_ns,
+		.launch_end_ns = e->launch_end_ns, .launch_track = e->launch_track,
+		.launch_name = e->launch_name, .launch_owner = e->launch_owner,
+		.is_graph_internal = e->correlation && e->correlation == g->last_correlation,
+	};
+
+	if (gap.begin_ns >= gap.end_ns)
+		return ST_OK;
+	gap.has_waited = has_waited(s, e);
+	return gap_put(s, &gap, err);
+}
+
+/* What the next gaps have to know of what begins now. */
+static void group_note(struct sweep *s, struct gpu *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->group.count; i++) {
+		const struct slot *slot = slot_at(s, ids(&g->group)[i]);
+
+		s->streams[slot->track <= s->track_count ? slot->track : 0].asked_ns =
+			slot->origin == ORIGIN_LAUNCH ? slot->launch_begin_ns : slot->begin_ns;
+		if (slot->end_ns < g->last_end_ns)
+			continue;
+		g->last_end_ns = slot->end_ns;
+		g->last_correlation = slot->correlation;
+	}
+}
+
 /* All that begins at one instant has come: it ends the gap before it and begins to run. */
 static enum status group_start(struct sweep *s, uint32_t gpu, struct error *err)
 {
@@ -274,10 +342,12 @@ static enum status group_start(struct sweep *s, uint32_t gpu, struct error *err)
 	if (!g->in_span)
 		gap.part = PART_LEAD;
 	g->in_span = true;
+	TRY(gap_end(s, gpu, slot_at(s, ids(&g->group)[0]), gap.part, err));
 	if (begin_ns > g->at_ns) {
 		TRY(emit(s, gpu, &gap, err));
 		g->at_ns = begin_ns;
 	}
+	group_note(s, g);
 	for (i = 0; i < g->group.count; i++)
 		TRY(start(s, g, ids(&g->group)[i], err));
 	g->group.count = 0;
@@ -292,8 +362,18 @@ static enum class class_of(struct sweep *s, const struct event *e)
 									: CLASS_COMPUTE;
 }
 
+static void launch_take(struct slot *slot, const struct launch *launch)
+{
+	slot->launch_begin_ns = launch->begin_ns;
+	slot->launch_end_ns = launch->end_ns;
+	slot->launch_track = launch->track;
+	slot->launch_name = launch->name;
+	slot->launch_owner = launch->owner;
+}
+
 enum status gpu_put(struct sweep *s, uint32_t gpu, const struct event *e, struct error *err)
 {
+	const struct launch *launch = s->link ? link_launch(s->link, e) : NULL;
 	struct gpu *g = s->gpus[gpu];
 	uint32_t slot, *room;
 
@@ -304,9 +384,11 @@ enum status gpu_put(struct sweep *s, uint32_t gpu, const struct event *e, struct
 		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
 		.stream = trace_get_track(s->trace, e->track)->id, .order = ++s->order,
 		.name = e->name, .step = e->step, .phase = e->phase, .kind = e->kind,
-		.subkind = e->subkind, .class = class_of(s, e),
-		.origin = s->link && link_launch(s->link, e) ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN,
+		.subkind = e->subkind, .class = class_of(s, e), .track = e->track,
+		.origin = launch ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN,
 	};
+	if (launch)
+		launch_take(slot_at(s, slot), launch);
 	room = vec_room(s, &g->group, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
@@ -330,7 +412,10 @@ enum status gpu_close(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct err
 {
 	struct gpu *g = s->gpus[gpu];
 	struct segment tail = { .begin_ns = g->at_ns, .end_ns = end_ns, .part = PART_TAIL };
+	struct idle_gap gap = { .begin_ns = g->at_ns, .end_ns = end_ns, .gpu = gpu, .part = PART_TAIL };
 
+	TRY(gap_put(s, &gap, err));
+	g->last_end_ns = g->last_correlation = 0;
 	TRY(emit(s, gpu, &tail, err));
 	g->is_open = g->in_span = false;
 	return ST_OK;

@@ -22,7 +22,9 @@ enum class { CLASS_COMPUTE, CLASS_COMM, CLASS_COPY, CLASS_COUNT };
 
 struct slot { /* GPU work that runs or is about to; by index in sweep.slots */
 	uint64_t begin_ns, end_ns, correlation, stream, order;
-	uint32_t name, step;
+	uint64_t launch_begin_ns, launch_end_ns;
+	uint32_t name, step, track;
+	uint32_t launch_track, launch_name, launch_owner;
 	uint8_t phase, kind, subkind, class, origin;
 	bool over; /* ended, but still in the list of its class */
 };
@@ -38,6 +40,7 @@ struct gpu {
 	bool launch_seen;
 	uint64_t at_ns;     /* segments are out up to here; first, where the window begins */
 	uint64_t end_ns;    /* latest end of the present window's work */
+	uint64_t last_end_ns, last_correlation; /* of what ended last of all that has begun */
 	struct vec group;   /* u32: slots that begin at the same instant, not yet sorted in */
 	struct vec running[CLASS_COUNT]; /* u32: slots in owner order */
 	size_t live[CLASS_COUNT];
@@ -64,6 +67,12 @@ struct host { /* a process; what is not said to be of all windows is of the pres
 	struct phase_sums total;
 };
 
+enum { WAITS_MAX = 1 << 16 };
+struct stream { /* what was asked of it, in time order */
+	struct vec waits; /* u64: begins of waits for events, the last WAITS_MAX */
+	uint64_t asked_ns; /* begin of the launch of its latest op, or of that op itself */
+};
+
 struct bound {
 	uint64_t begin_ns, end_ns; /* end 0: never closed */
 	uint32_t process, window;  /* window: row of the trace */
@@ -79,12 +88,14 @@ struct sweep {
 	struct vec bounds;   /* struct bound */
 	struct gpu **gpus;
 	size_t gpu_count, gpu_cap;
+	struct stream *streams; /* by track */
 	uint32_t *gpu_of_track; /* index + 1, 0: none yet */
 	uint32_t track_count;
 	uint8_t *class_of_name; /* 0: not asked, else 1 + whether it communicates */
 	uint32_t name_count;
 	struct vec slots, free_slots; /* struct slot, u32 */
 	struct vec segments;          /* struct segment: of this call */
+	struct vec gaps;              /* struct idle_gap: of this call */
 	struct vec over;              /* struct sweep_window */
 	uint64_t order;
 };

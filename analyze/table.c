@@ -350,7 +350,7 @@ static enum status row_add(struct table *t, const union value *keys, uint64_t ha
 	return ST_OK;
 }
 
-enum { KEYS_MAX = 8 };
+enum { KEYS_MAX = 16 };
 
 enum status table_row(struct table *t, const union value *given, union value **row,
 		      struct error *err)

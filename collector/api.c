@@ -4,6 +4,7 @@
 
 #include "collector/names.h"
 #include "collector/session.h"
+#include "collector/trigger.h"
 #include "collector/watch.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"
@@ -59,7 +60,7 @@ const char *tacho_version(void)
 
 void tacho_start(void)
 {
-	session_start();
+	session_start("tacho_start()");
 	if (!word_now())
 		return;
 	lane_for(word_now()); /* this thread means to record */
@@ -82,6 +83,15 @@ void tacho_stop(void)
 
 /* ---- steps ---- */
 
+/* Who steps is no worker. */
+static inline bool is_worker(void)
+{
+	if (LIKELY(!atomic_load_explicit(&session_works, memory_order_relaxed)))
+		return false;
+	session_stop_working();
+	return word_now() != 0;
+}
+
 static void step_begins(uint32_t word, bool numbered, uint64_t number)
 {
 	struct lane *l = lane_for(word);
@@ -101,16 +111,27 @@ void tacho_step(void)
 {
 	uint32_t word = word_now();
 
-	if (UNLIKELY(word))
-		step_begins(word, false, 0);
+	if (UNLIKELY(word || is_worker()))
+		step_begins(word_now(), false, 0);
 }
 
 void tacho_step_number(uint64_t number)
 {
 	uint32_t word = word_now();
 
-	if (UNLIKELY(word))
-		step_begins(word, true, number);
+	if (UNLIKELY(word || is_worker()))
+		step_begins(word_now(), true, number);
+}
+
+void tacho_step_cancel(void)
+{
+	uint32_t word = word_now();
+	struct lane *l = word ? lane_of(word) : NULL;
+
+	if (l && LANE_GET(l->step_open)) {
+		LANE_SET(l->step_open, false);
+		l->next_step = LANE_GET(l->step_number);
+	}
 }
 
 static void steps_end(enum window_event why)
@@ -335,6 +356,14 @@ void tacho_flush(void)
 {
 	if (session_config())
 		session_flush(WAIT_NS);
+}
+
+void tacho_save(void)
+{
+	if (!session_config())
+		return;
+	trigger_ask(TRIGGER_COMMAND);
+	session_flush(WAIT_NS);
 }
 
 size_t tacho_doctor(char *text, size_t size)

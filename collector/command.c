@@ -75,16 +75,41 @@ void command_mask(const char *args, size_t len, struct buf *out)
 	}
 }
 
-void command_read(struct buf *out)
+static size_t read_own(char *args, size_t cap)
 {
-	char args[COMMAND_MAX];
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
-		return;
-	n = read(fd, args, sizeof(args));
+		return 0;
+	n = read(fd, args, cap);
 	close(fd);
-	if (n > 0)
-		command_mask(args, (size_t)n, out);
+	return n > 0 ? (size_t)n : 0;
+}
+
+void command_read(struct buf *out)
+{
+	char args[COMMAND_MAX];
+
+	command_mask(args, read_own(args, sizeof(args)), out);
+}
+
+/* Python's spawn and forkserver, joblib's loky. */
+bool command_names_worker(const char *args, size_t len)
+{
+	static const char *const marks[] = { "--multiprocessing-fork", "multiprocessing.forkserver",
+					     "multiprocessing.resource_tracker", "popen_loky_" };
+	size_t i;
+
+	for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (memmem(args, len, marks[i], strlen(marks[i])))
+			return true;
+	return false;
+}
+
+bool command_is_worker(void)
+{
+	char args[COMMAND_MAX];
+
+	return command_names_worker(args, read_own(args, sizeof(args)));
 }

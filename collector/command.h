@@ -8,6 +8,7 @@
 #ifndef COLLECTOR_COMMAND_H
 #define COLLECTOR_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -16,5 +17,10 @@ struct buf;
 void command_mask(const char *args, size_t len, struct buf *out);
 /* This process's own; what goes beyond some thousand bytes is cut. */
 void command_read(struct buf *out);
+
+/* This process was spawned by a multiprocessing library, as workers of data loaders are. */
+bool command_is_worker(void);
+/* The same of a command line, words as above. */
+bool command_names_worker(const char *args, size_t len);
 
 #endif

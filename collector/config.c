@@ -16,20 +16,25 @@ const struct option config_options[] = {
 	{ "out", 'o', OPTION_TEXT, "DIR", "folder for the logs, made when needed", AT(out),
 	  "tacho-logs" },
 	{ "window", 'w', OPTION_TEXT, "SPEC", "when to record: all, steps:10-20, "
-	  "schedule:wait=1,warmup=1,active=3,repeat=2, delay=30s,for=10s, signal", AT(window),
+	  "every=60m,first=10,steps=5, delay=30s,for=10s, nvtx=epoch_3, signal, ...", AT(window),
 	  "all" },
 	{ "ranks", 0, OPTION_TEXT, "LIST", "main, all, or 0,4-7", AT(ranks), "all" },
 	{ "sample", 0, OPTION_TEXT, "SPEC", "memory samples: 100ms, steps=10, both, or none",
 	  AT(sample), "100ms" },
-	{ "kinds", 0, OPTION_TEXT, "LIST", "kernel, memcpy, memset, graph, sync, api, range, step, "
-	  "mark, counter, jit, overhead, or all; memory (allocations on a GPU) must be named",
+	{ "kinds", 0, OPTION_TEXT, "LIST", "all, or of kernel, memcpy, memset, graph, sync, api, "
+	  "range, step, mark, counter, jit, overhead; memory (allocations) is never in all",
 	  AT(kinds), "all" },
-	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto: by node "
-	  "until records are lost", AT(graphs), "auto" },
+	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto", AT(graphs), "auto" },
 	{ "max-disk", 0, OPTION_SIZE, "SIZE", "most bytes of a log; 0 is no limit", AT(max_disk),
 	  "16G" },
 	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when the disk has less left",
 	  AT(min_free), "64M" },
+	{ "ring", 0, OPTION_SIZE, "SIZE", "flight recorder: keep the latest SIZE only, save it on demand",
+	  AT(ring), "0" },
+	{ "save-on", 0, OPTION_TEXT, "LIST", "when to save the ring: slow=1.5 (times the median step), "
+	  "hang=300s, signal (SIGUSR2), death; min=5ms, cool=60s", AT(save_on), "signal,death" },
+	{ "ring-dir", 0, OPTION_TEXT, "DIR", "folder of the ring, on this machine; as --out if not given",
+	  AT(ring_dir), "" },
 	{ "memory", 0, OPTION_SIZE, "SIZE", "most memory of the recording", AT(memory), "128M" },
 	{ "buffer", 0, OPTION_SIZE, "SIZE", "ring of each thread that makes events", AT(buffer),
 	  "1M" },
@@ -43,7 +48,17 @@ const struct option config_options[] = {
 	{ "nvtx", 0, OPTION_FLAG, NULL, "record ranges and marks of NVTX", AT(nvtx), "yes" },
 	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
 	  "no" },
-	{ "enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "no" },
+	{ "trace-python", 0, OPTION_FLAG, NULL, "Python's calls as ranges; slow", AT(trace_python),
+	  "no" },
+	{ "workers", 0, OPTION_FLAG, NULL, "record workers, too: forked or spawned children that make "
+	  "no step", AT(workers), "no" },
+	{ "enabled", 0, OPTION_FLAG, NULL, "no: run the program and leave it alone", AT(enabled),
+	  "yes" },
+	/* as guides spell them */
+	{ "with-stack", 0, OPTION_FLAG, NULL, NULL, AT(trace_python), "no" },
+	{ "profiling.with-stack", 0, OPTION_FLAG, NULL, NULL, AT(trace_python), "no" },
+	{ "profiling.trace-python", 0, OPTION_FLAG, NULL, NULL, AT(trace_python), "no" },
+	{ "profiling.enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "yes" },
 	{ 0 }
 };
 
@@ -144,6 +159,9 @@ enum status config_check(struct config *c, struct error *err)
 	bool wanted;
 
 	TRY(named(window_parse(&c->window_spec, c->window, &why), "window", &why, err));
+	TRY(named(trigger_parse(&c->trigger_spec, c->save_on, &why), "save-on", &why, err));
+	if (c->ring && c->ring < (uint64_t)1 << 20)
+		return fail(err, ST_USAGE, NOWHERE, "--ring: at least 1M");
 	TRY(named(config_parse_sample(c->sample, &c->sample_ns, &c->sample_steps, &why), "sample",
 		  &why, err));
 	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
@@ -167,7 +185,7 @@ static char *copy_text(const struct option *row, const char *text)
 {
 	char here[2048], *path;
 
-	if (row->at != AT(out) || text[0] == '/' || !getcwd(here, sizeof(here)))
+	if ((row->at != AT(out) && row->at != AT(ring_dir)) || !*text || text[0] == '/' || !getcwd(here, sizeof(here)))
 		return strdup(text);
 	return asprintf(&path, "%s/%s", here, text) < 0 ? NULL : path;
 }
@@ -201,6 +219,11 @@ void config_release(struct config *c)
 	}
 }
 
+const char *config_ring_dir(const struct config *c)
+{
+	return *c->ring_dir ? c->ring_dir : c->out;
+}
+
 void config_look_around(struct config *c, char *const *envp)
 {
 	c->rank = rank_find(envp);
@@ -210,37 +233,44 @@ void config_look_around(struct config *c, char *const *envp)
 	c->host[sizeof(c->host) - 1] = '\0';
 }
 
-static enum status read_variables(struct config *c, char *const *envp, struct error *err)
+static enum status read_variables(struct config *c, const struct option_set *sets,
+				  char *const *envp, struct error *err)
 {
-	const struct option_set sets[] = { { config_options, c }, { NULL, NULL } };
 	const char *said = rank_variable(envp, "TACHO_ENABLED");
 	const char *window = rank_variable(envp, "TACHO_WINDOW");
+	struct config_source before;
 
+	config_source_begin(c, &before);
 	TRY(option_environment(sets, envp, err));
-	if (!said || !*said)
-		c->enabled = window && *window;
-	else
-		c->forbidden = !c->enabled;
+	TRY(config_source_end(c, &before, err));
+	if (!c->enabled)
+		c->forbidden = true;
+	else if (!said || !*said)
+		c->enabled = (window && *window) || preset_asks_window(&c->preset);
 	return config_check(c, err);
 }
 
 enum status config_read(struct config *c, char *const *envp, struct error *err)
 {
-	const struct option_set sets[] = { { config_options, c }, { NULL, NULL } };
+	const struct option_set sets[] = { { config_options, c }, { preset_options, &c->preset },
+					   { NULL, NULL } };
 	enum status status;
 	bool wanted = true;
 
 	memset(c, 0, sizeof(*c));
 	TRY(option_defaults(sets, err));
 	config_look_around(c, envp);
-	status = read_variables(c, envp, err);
+	status = read_variables(c, sets, envp, err);
 	if (status != ST_OK) {
 		option_defaults(sets, NULL);
 		config_check(c, NULL);
+		config_source_release(c);
+		c->enabled = false;
 		c->forbidden = true; /* a job that was set up wrongly is let run, and let alone */
 		return status;
 	}
 	copy_texts(c);
+	config_source_release(c);
 	TRY(rank_is_wanted(c->ranks, c->rank.rank, &wanted, err));
 	if (!wanted) {
 		c->enabled = false;
@@ -271,6 +301,8 @@ void config_export(const struct config *c,
 
 	for (row = config_options; row->name; row++) {
 		value_text(row, (const char *)c + row->at, value, sizeof(value));
-		set(option_variable(row, name, sizeof(name)), value, arg);
+		set(option_variable(row, name, sizeof(name)), row->help ? value : NULL, arg);
 	}
+	for (row = preset_options; row->name; row++)
+		set(option_variable(row, name, sizeof(name)), NULL, arg);
 }

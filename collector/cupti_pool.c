@@ -13,7 +13,7 @@ enum {
 	SPARE_BYTES = 64 * 1024,
 	SINGLES = 8192,
 	SINGLE_BYTES = 512, /* the largest record that is known has 304 */
-	SHARED_BYTES = 16 * 1024,
+	TURNS = 1024,     /* places of the last resort */
 	NONE = 0,         /* indices of stacks are one too large */
 };
 
@@ -37,9 +37,9 @@ static struct {
 } filled[BUFFERS];
 static uint32_t taken[BUFFERS]; /* from `full`; the writer's */
 static uint32_t taken_count;
-static _Alignas(8) uint8_t shared[SHARED_BYTES];
+static _Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
 static _Atomic uint64_t requested, completed, refused;
-static _Atomic uint32_t free_count, full_count, shared_lent;
+static _Atomic uint32_t free_count, full_count, shared_turn;
 static _Atomic bool opened, dead;
 
 static void stack_put(struct stack *s, _Atomic uint32_t *next, uint32_t index)
@@ -104,6 +104,17 @@ bool pool_open(size_t bytes, size_t buffer_bytes)
 	return true;
 }
 
+/* One record, which is lost.  Clear, as CUPTI was told, though somebody may have it from before. */
+static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	uint32_t turn = atomic_fetch_add_explicit(&shared_turn, 1, memory_order_relaxed) % TURNS;
+
+	memset(shared[turn], 0, SINGLE_BYTES);
+	*buffer = shared[turn];
+	*size = SINGLE_BYTES;
+	*max_records = 1;
+}
+
 static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
 {
 	uint32_t index;
@@ -114,16 +125,13 @@ static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
 		*size = spares.size;
 		return;
 	}
-	*max_records = 1; /* which is lost, so nobody need look at it */
+	*max_records = 1;
 	if (stack_take(&singles.free, singles.next, &index)) {
 		*buffer = singles.bytes + index * singles.stride;
 		*size = singles.size;
 		return;
 	}
-	if (atomic_fetch_add(&shared_lent, 1) == 0)
-		memset(shared, 0, SINGLE_BYTES);
-	*buffer = shared; /* several may have it */
-	*size = sizeof(shared);
+	request_shared(buffer, size, max_records);
 }
 
 void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -132,8 +140,7 @@ void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
 
 	*max_records = 0;
 	if (atomic_load_explicit(&dead, memory_order_relaxed)) {
-		*buffer = shared;
-		*size = sizeof(shared);
+		request_shared(buffer, size, max_records);
 		return;
 	}
 	atomic_fetch_add_explicit(&requested, 1, memory_order_relaxed);
@@ -163,6 +170,8 @@ static bool lies_in(const struct buffers *b, const uint8_t *buffer, uint32_t *in
 
 enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size)
 {
+	uintptr_t at;
+
 	*size = ours.size;
 	if (lies_in(&ours, buffer, index))
 		return POOL_OURS;
@@ -172,8 +181,9 @@ enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size)
 	*size = singles.size;
 	if (lies_in(&singles, buffer, index))
 		return POOL_SINGLE;
-	*size = sizeof(shared);
-	return buffer == shared ? POOL_SHARED : POOL_FOREIGN;
+	*size = SINGLE_BYTES;
+	at = (uintptr_t)buffer - (uintptr_t)shared;
+	return at < sizeof(shared) && at % SINGLE_BYTES == 0 ? POOL_SHARED : POOL_FOREIGN;
 }
 
 void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks)
@@ -202,11 +212,6 @@ void pool_recycle_single(uint32_t index)
 {
 	clear(&singles, index, SINGLE_BYTES);
 	stack_put(&singles.free, singles.next, index);
-}
-
-void pool_recycle_shared(void)
-{
-	atomic_fetch_sub(&shared_lent, 1);
 }
 
 /* Nobody else takes from `full`, so a whole chain is taken at once. */

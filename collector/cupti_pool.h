@@ -11,8 +11,8 @@
  * All memory is mapped and touched by pool_open(); requests and completions may come from any
  * thread and take no lock, no memory, no system call.  Memory is never given back: CUPTI may write
  * into a buffer long after it was stopped.  Buffers are handed out zeroed, so that CUPTI need not
- * clear them on the program's threads.  The last resort is one for a single record that several may
- * have at once: it is never read.
+ * clear them on the program's threads.  The last resort are places for a single record that are
+ * lent in turn, so that several may have one at once: they are never read.
  */
 #ifndef COLLECTOR_CUPTI_POOL_H
 #define COLLECTOR_CUPTI_POOL_H
@@ -44,7 +44,6 @@ void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t
 /* Theirs.  Cleared and free again; call it when the records were counted. */
 void pool_recycle_spare(uint32_t index, size_t valid);
 void pool_recycle_single(uint32_t index);
-void pool_recycle_shared(void);
 /* Theirs.  A buffer of ours to copy into what came in a foreign one; false: none is free. */
 bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size);
 

@@ -149,7 +149,6 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		break;
 	case POOL_SHARED:
 		atomic_fetch_add_explicit(&lost_in_spares, valid != 0, memory_order_relaxed);
-		pool_recycle_shared();
 		pool_note_completed();
 		break;
 	default:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/found.h"
 
+#include "collector/store.h"
 #include "schemas/buf.h"
 #include "schemas/log_tables.h"
 
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { TABLES_MAX = 64 << 20, LOGS_MAX = 100000 };
 
@@ -31,13 +34,12 @@ void found_release(struct found *f)
 	found_init(f);
 }
 
-static bool is_log(const char *name, const char *host)
+static bool is_named(const char *name, const char *host, const char *ending)
 {
-	static const char ending[] = ".tacho";
-	size_t len = strlen(name), host_len = strlen(host);
+	size_t len = strlen(name), host_len = strlen(host), end_len = strlen(ending);
 
-	return len > host_len + sizeof(ending) && !strncmp(name, host, host_len) &&
-	       name[host_len] == '.' && !strcmp(name + len - sizeof(ending) + 1, ending);
+	return len > host_len + end_len + 1 && !strncmp(name, host, host_len) &&
+	       name[host_len] == '.' && !strcmp(name + len - end_len, ending);
 }
 
 static int compare(const void *a, const void *b)
@@ -59,18 +61,23 @@ static bool add(struct found *f, const char *name)
 	return true;
 }
 
-void found_look(struct found *f, const char *folder, const char *host)
+static void look(struct found *f, const char *folder, const char *host, const char *ending)
 {
 	DIR *d = opendir(folder);
 	struct dirent *entry;
 
 	while (d && f->count < LOGS_MAX && (entry = readdir(d)) != NULL)
-		if (is_log(entry->d_name, host) && !add(f, entry->d_name))
+		if (is_named(entry->d_name, host, ending) && !add(f, entry->d_name))
 			break;
 	if (d)
 		closedir(d);
 	if (f->count)
 		qsort(f->names, f->count, sizeof(*f->names), compare);
+}
+
+void found_look(struct found *f, const char *folder, const char *host)
+{
+	look(f, folder, host, ".tacho");
 }
 
 static bool is_in(const struct found *f, const char *name)
@@ -190,4 +197,49 @@ void found_tell(const struct found *before, const struct found *after, const cha
 	buf_put_text(&out, note);
 	fprintf(stderr, "%s\n", buf_text(&out));
 	buf_release(&out);
+}
+
+/* ---- rings ---- */
+
+static void say_death(const char *name, pid_t pid, int status, char *out, size_t cap)
+{
+	const char *at = strstr(name, ".p");
+	bool known = pid && at && strtol(at + 2, NULL, 10) == pid;
+
+	if (known && WIFSIGNALED(status))
+		snprintf(out, cap, "death, signal %d", WTERMSIG(status));
+	else if (known && WIFEXITED(status))
+		snprintf(out, cap, "death, exit %d", WEXITSTATUS(status));
+	else
+		snprintf(out, cap, "death");
+}
+
+static void take_ring(const char *path, const char *folder, const char *word, bool save)
+{
+	struct error err;
+	uint64_t bytes;
+	enum status status = store_save_left(path, save ? folder : NULL, word, &bytes, &err);
+
+	/* one whose process lives is its own; one that cannot be saved now may be later */
+	if (status == ST_OK || status == ST_END)
+		unlink(path);
+	else if (status != ST_ABSENT)
+		fprintf(stderr, "tacho-record: %s is left as it is: %s\n", path, err.text);
+}
+
+void found_rings(const char *rings, const char *host, const char *folder, bool save, pid_t pid,
+		 int status)
+{
+	char path[8192], word[64];
+	struct found f;
+	size_t i;
+
+	found_init(&f);
+	look(&f, rings, host, ".ring");
+	for (i = 0; i < f.count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", rings, f.names[i]);
+		say_death(f.names[i] + strlen(host), pid, status, word, sizeof(word));
+		take_ring(path, folder, word, save);
+	}
+	found_release(&f);
 }

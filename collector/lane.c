@@ -13,6 +13,7 @@ struct lane *lane_new(size_t ring_bytes)
 	if (l == MAP_FAILED)
 		return NULL;
 	ring_open(&l->ring, ring_bytes); /* without a ring the lane counts what it loses */
+	LANE_SET(l->slow_ticks, UINT64_MAX);
 	return l;
 }
 
@@ -72,4 +73,16 @@ void lane_clear(struct lane *l)
 	LANE_SET(l->step_open, false);
 	if (nvtx)
 		nvtx_stack_clear(nvtx);
+}
+
+void lane_step_was_slow(struct lane *l, uint64_t took, uint64_t end)
+{
+	uint64_t noted = LANE_GET(l->slow_noted);
+
+	if (noted != atomic_load_explicit(&l->slow_seen, memory_order_acquire))
+		return;
+	LANE_SET(l->slow_number, LANE_GET(l->step_number));
+	LANE_SET(l->slow_took, took);
+	LANE_SET(l->slow_end, end);
+	atomic_store_explicit(&l->slow_noted, noted + 1, memory_order_release);
 }

@@ -23,6 +23,7 @@
 enum {
 	LANE_DEPTH = 64,    /* open ranges kept; deeper ones are counted only */
 	LANE_TOTALS = 1024, /* names with live totals: those registered first */
+	LANE_STEPS = 64,    /* steps whose times are kept */
 };
 
 struct lane_open {
@@ -48,6 +49,12 @@ struct lane {
 	struct lane_open open[LANE_DEPTH];
 	struct lane_total totals[LANE_TOTALS];
 	struct nvtx_stack *_Atomic nvtx; /* NULL until the thread pushes a range of NVTX */
+
+	/* How long its steps took, in ticks, and one that took longer than the writer wants. */
+	_Atomic uint64_t steps_done, steps_took[LANE_STEPS];
+	_Atomic uint64_t slow_ticks;            /* the writer's; UINT64_MAX: none is too long */
+	_Atomic uint64_t slow_noted, slow_seen; /* noted by the owner, seen by the writer */
+	_Atomic uint64_t slow_number, slow_took, slow_end;
 
 	/* Under the session's lock. */
 	struct lane *next;     /* all lanes; does not change */
@@ -79,6 +86,8 @@ typedef void (*lane_put_fn)(struct lane *l, const struct ring_record *r, const v
 void lane_tell_open(struct lane *l, const struct lane_span *window, lane_put_fn put, void *arg);
 /* Nothing is open; by the owner. */
 void lane_clear(struct lane *l);
+/* Notes a step for the writer, unless it has not seen the one before. */
+void lane_step_was_slow(struct lane *l, uint64_t took, uint64_t end);
 
 #define LANE_GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define LANE_SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
@@ -152,9 +161,15 @@ static inline uint32_t lane_pop(struct lane *l)
 
 static inline void lane_step_end(struct lane *l, uint64_t now)
 {
+	uint64_t took = now - LANE_GET(l->step_begin), done = LANE_GET(l->steps_done);
+
 	if (!LANE_GET(l->step_open))
 		return;
 	LANE_SET(l->step_open, false);
+	LANE_SET(l->steps_took[done % LANE_STEPS], took);
+	atomic_store_explicit(&l->steps_done, done + 1, memory_order_release);
+	if (__builtin_expect(took > LANE_GET(l->slow_ticks), 0))
+		lane_step_was_slow(l, took, now);
 	if (l->records)
 		lane_put(l, KIND_STEP, LANE_GET(l->step_begin), now, LANE_GET(l->step_number), 0);
 }

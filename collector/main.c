@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tacho-record: runs a command with libtacho.so beside it.  The roof: may include anything. */
 #include "collector/config.h"
+#include "collector/control.h"
 #include "collector/found.h"
+#include "collector/record_config.h"
+#include "collector/record_doctor.h"
 #include "collector/store.h"
-#include "schemas/arena.h"
 #include "schemas/buf.h"
+#include "schemas/unit.h"
 
 #include <cjson/cJSON.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,20 +18,22 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CONFIG_FILE_MAX = 1 << 20 };
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 }; /* as the shell has it */
 
 struct record {
-	const char *config, *library;
-	bool doctor, help, version, quiet;
+	const char *config, *library, *ctl;
+	bool doctor, help, version, quiet, print_config;
 };
 #define AT(member) offsetof(struct record, member)
 static const struct option record_options[] = {
 	{ "config", 0, OPTION_TEXT, "FILE", "read options from a JSON object", AT(config), NULL },
+	{ "print-config", 0, OPTION_FLAG, NULL, "print the settings as such a file, explained",
+	  AT(print_config), "no" },
+	{ "ctl", 0, OPTION_TEXT, "PID", "tell a recorded process: start, stop, save or status", AT(ctl),
+	  NULL },
 	{ "doctor", 0, OPTION_FLAG, NULL, "say what works on this machine", AT(doctor), "no" },
 	{ "quiet", 'q', OPTION_FLAG, NULL, "no line about the log at the end", AT(quiet), "no" },
 	{ "library", 0, OPTION_TEXT, "FILE", NULL, AT(library), NULL },
@@ -45,106 +49,58 @@ static void complain(const char *text)
 
 /* ---- options: defaults, file, environment, command line; later wins ---- */
 
-static enum status value_of(const cJSON *item, struct buf *out, struct error *err)
+/* One source of them; `argc` 0: the environment. */
+static enum status take_source(const struct option_set *sets, struct config *c, const char *file,
+			       int argc, char **argv, int *operands, struct error *err)
 {
-	const cJSON *part;
-
-	if (cJSON_IsString(item))
-		buf_put_text(out, item->valuestring);
-	else if (cJSON_IsBool(item))
-		buf_put_text(out, cJSON_IsTrue(item) ? "yes" : "no");
-	else if (cJSON_IsNumber(item))
-		buf_putf(out, "%.15g", item->valuedouble);
-	else if (cJSON_IsArray(item))
-		cJSON_ArrayForEach(part, item) {
-			if (out->len)
-				buf_put_byte(out, ',');
-			TRY(cJSON_IsArray(part) ? ST_USAGE : value_of(part, out, err));
-		}
-	else
-		return fail(err, ST_USAGE, NOWHERE, "neither text, number, yes or no, nor a list");
-	return buf_status(out, err);
-}
-
-/* Options borrow their texts, to the end. */
-static struct arena texts;
-
-static enum status take_keys(const cJSON *object, const struct option_set *sets, struct error *err)
-{
-	const cJSON *item;
-	struct error why;
-	struct buf text;
-	char *copy;
-	enum status status = ST_OK;
-
-	arena_init(&texts, 2 * CONFIG_FILE_MAX);
-	cJSON_ArrayForEach(item, object) {
-		buf_init(&text, 65536);
-		status = value_of(item, &text, &why);
-		copy = arena_text(&texts, buf_text(&text), text.len);
-		buf_release(&text);
-		if (status == ST_OK && !copy)
-			status = fail(&why, ST_MEMORY, NOWHERE, "no memory");
-		if (status == ST_OK)
-			status = option_set_text(sets, item->string, copy, &why);
-		if (status != ST_OK)
-			return fail(err, status, NOWHERE, "%s", why.text);
-	}
-	return ST_OK;
-}
-
-static enum status take_file(const char *path, const struct option_set *sets, struct error *err)
-{
-	FILE *f = fopen(path, "rb");
-	char *text;
-	size_t len;
-	cJSON *root;
-	struct error why;
+	struct config_source before;
 	enum status status;
 
-	if (!f)
-		return fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
-	text = calloc(1, CONFIG_FILE_MAX + 1);
-	len = text ? fread(text, 1, CONFIG_FILE_MAX, f) : 0;
-	fclose(f);
-	root = text ? cJSON_ParseWithLength(text, len) : NULL;
-	free(text);
-	if (!cJSON_IsObject(root))
-		status = fail(&why, ST_FORMAT, NOWHERE, "not a JSON object");
+	config_source_begin(c, &before);
+	if (file)
+		status = record_config_take(file, sets, err);
+	else if (argc)
+		status = option_arguments_until_operand(sets, argc, argv, operands, err);
 	else
-		status = take_keys(root, sets, &why);
-	cJSON_Delete(root);
-	if (status != ST_OK)
-		return fail(err, status, NOWHERE, "%s: %s", path, why.text);
-	return ST_OK;
+		status = option_environment(sets, environ, err);
+	TRY(status);
+	return config_source_end(c, &before, err);
+}
+
+/* --config, which comes before the rest by rank, not by place. */
+static enum status find_config(int argc, char **argv, const char **out, struct error *err)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+	static struct config scratch;
+	struct record own;
+	const struct option_set sets[] = { { config_options, &scratch },
+					   { preset_options, &scratch.preset },
+					   { record_options, &own }, { NULL, NULL } };
+	enum status status;
+	int operands;
+
+	if (!copy)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory");
+	memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+	option_defaults(sets, NULL);
+	status = option_arguments_until_operand(sets, argc, copy, &operands, err);
+	free(copy);
+	*out = own.config;
+	return status;
 }
 
 static enum status take_arguments(const struct option_set *sets, int argc, char **argv,
 				  int *operands, struct error *err)
 {
-	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
-	struct config scratch;
-	struct record own;
-	const struct option_set first[] = { { config_options, &scratch },
-					    { record_options, &own }, { NULL, NULL } };
-	struct record *record = sets[1].into;
-	enum status status;
+	struct config *c = sets[0].into;
+	const char *file = NULL;
 
-	if (!copy)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory");
-	memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-	option_defaults(first, NULL);
-	/* once for --config, which comes before the rest by rank, not by place */
-	status = option_arguments_until_operand(first, argc, copy, operands, err);
-	free(copy);
-	TRY(status);
+	TRY(find_config(argc, argv, &file, err));
 	TRY(option_defaults(sets, err));
-	if (own.config)
-		TRY(take_file(own.config, sets, err));
-	TRY(option_environment(sets, environ, err));
-	TRY(option_arguments_until_operand(sets, argc, argv, operands, err));
-	record->config = own.config;
-	return ST_OK;
+	if (file)
+		TRY(take_source(sets, c, file, 0, NULL, NULL, err));
+	TRY(take_source(sets, c, NULL, 0, NULL, NULL, err));
+	return take_source(sets, c, NULL, argc, argv, operands, err);
 }
 
 static int show_help(const struct option_set *sets)
@@ -152,8 +108,8 @@ static int show_help(const struct option_set *sets)
 	struct buf out;
 
 	buf_init(&out, 1 << 20);
-	buf_put_text(&out, "tacho-record [options] -- COMMAND...     record a training program\n"
-			   "tacho-record --doctor                    what works on this machine\n\n");
+	buf_put_text(&out, "tacho-record [options] -- COMMAND...\n"
+			   "tacho-record --ctl PID start|stop|save|status\n\n");
 	option_help(sets, &out);
 	buf_put_text(&out, "\nEach option is also a TACHO_ variable (TACHO_MAX_DISK=1G) and a key of "
 			   "the config file.\nThe exit status is that of the command.\n");
@@ -194,69 +150,6 @@ static enum status find_library(const char *asked, char out[PATH_MAX], struct er
 	return fail(err, ST_ABSENT, NOWHERE, "libtacho.so is not beside %s, nor in ../lib", self);
 }
 
-/* ---- doctor ---- */
-
-static void say_library(const char *library)
-{
-	size_t (*doctor)(char *text, size_t size);
-	const char *(*version)(void);
-	void *handle = dlopen(library, RTLD_NOW);
-	char text[8192];
-
-	if (!handle) {
-		printf("library   cannot be loaded: %s\n", dlerror());
-		return;
-	}
-	*(void **)&doctor = dlsym(handle, "tacho_doctor");
-	*(void **)&version = dlsym(handle, "tacho_version");
-	if (!doctor || !version) {
-		printf("library   %s is no libtacho\n", library);
-		return;
-	}
-	doctor(text, sizeof(text));
-	fputs(text, stdout);
-	if (strcmp(version(), TACHO_VERSION) != 0)
-		printf("library   its version is not that of this tool, %s\n", TACHO_VERSION);
-}
-
-static void say_folder(const char *folder)
-{
-	struct error err;
-	struct statvfs v;
-	bool made = false;
-
-	if (store_make_folder(folder, &made, &err) != ST_OK)
-		printf("logs      %s\n", err.text);
-	else if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &v) != 0)
-		printf("logs      %s cannot be written to: %s\n", folder, strerror(errno));
-	else
-		printf("logs      %s can be written to, %.1f GiB free\n", folder,
-		       (double)v.f_bavail * (double)v.f_frsize / (1 << 30));
-	if (made)
-		rmdir(folder);
-}
-
-static int doctor(const struct config *c, const char *library)
-{
-	static const char *const others[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
-					      "LD_PRELOAD", "LD_AUDIT" };
-	size_t i;
-
-	setenv("TACHO_CUPTI_LIB", c->cupti_lib, 1); /* the one option that the library looks at here */
-	say_library(library);
-	say_folder(c->out);
-	if (c->rank.rank != RANK_UNKNOWN)
-		printf("rank      %u of %u, by %s\n", c->rank.rank, c->rank.world_size,
-		       c->rank.launcher);
-	else
-		printf("rank      none: no launcher's variable is set\n");
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (getenv(others[i]))
-			printf("others    %s=%s is set: another tool may be at work\n", others[i],
-			       getenv(others[i]));
-	return 0;
-}
-
 /* ---- the run ---- */
 
 static pid_t child;
@@ -269,7 +162,10 @@ static void pass_on(int number)
 
 static void set_variable(const char *name, const char *value, void *arg)
 {
-	setenv(name, value, 1);
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
 }
 
 /* CUDA calls one library when it comes to life: ours, unless somebody was there before. */
@@ -326,11 +222,9 @@ static void set_python_path(const char *library)
 
 static void set_environment(struct config *c, const char *library)
 {
-	const char *before = getenv("LD_PRELOAD"), *said = getenv("TACHO_ENABLED");
+	const char *before = getenv("LD_PRELOAD");
 	struct buf preload;
 
-	/* who switched it off for good is not overruled by the tool's being there */
-	c->enabled = c->enabled || !said || !*said;
 	config_export(c, set_variable, NULL);
 	set_injection(library);
 	buf_init(&preload, 1 << 20);
@@ -357,6 +251,20 @@ static bool prepare_folder(const char *folder)
 		complain(text);
 	}
 	return made;
+}
+
+/* What earlier runs left there, whose tacho-record died as well, is saved before this one. */
+static void prepare_ring(const struct config *c)
+{
+	char text[PATH_MAX + 256];
+	struct error err;
+
+	if (store_ring_folder(config_ring_dir(c), &err) != ST_OK) {
+		snprintf(text, sizeof(text), "%s; the command runs without a log", err.text);
+		complain(text);
+		return;
+	}
+	found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, 0, 0);
 }
 
 static void run_command(char **command)
@@ -406,6 +314,8 @@ static int record(struct config *c, const struct record *o, const char *library,
 	bool made = prepare_folder(c->out);
 	int status;
 
+	if (c->ring)
+		prepare_ring(c);
 	found_init(&before);
 	found_init(&after);
 	found_look(&before, c->out, c->host);
@@ -421,6 +331,9 @@ static int record(struct config *c, const struct record *o, const char *library,
 		return status_exit(ST_MEMORY);
 	}
 	status = wait_for_command();
+	if (c->ring)
+		found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, child,
+			    status);
 	found_look(&after, c->out, c->host);
 	if (!o->quiet && !(WIFEXITED(status) && WEXITSTATUS(status) >= NOT_EXECUTABLE))
 		found_tell(&before, &after, c->out, note);
@@ -449,13 +362,56 @@ static void make_absolute(struct config *c, char out[2 * PATH_MAX])
 	c->out = out;
 }
 
+static int ask(const char *who, char *const *words, int count)
+{
+	char reply[CONTROL_REPLY + 1];
+	struct error err;
+	uint64_t pid = 0;
+	enum status status = unit_parse_count(who, strlen(who), &pid, &err);
+
+	if (status == ST_OK && (pid == 0 || pid > INT_MAX))
+		status = fail(&err, ST_USAGE, NOWHERE, "--ctl: %s: no process has this number", who);
+	if (status == ST_OK && count != 1)
+		status = fail(&err, ST_USAGE, NOWHERE,
+			      "--ctl %s: needs one of start, stop, save, status", who);
+	if (status == ST_OK)
+		status = control_ask((int)pid, words[0], reply, &err);
+	if (status != ST_OK) {
+		complain(err.text);
+		return status_exit(status);
+	}
+	fputs(reply, stdout);
+	return 0;
+}
+
+/* Fills in a text and prints it. */
+static int show(const struct config *c, const char *library)
+{
+	struct error err;
+	struct buf out;
+	enum status status = ST_OK;
+
+	buf_init(&out, 1 << 20);
+	if (library)
+		record_doctor(c, library, &out);
+	else
+		status = record_config_print(c, &out, &err);
+	if (status == ST_OK)
+		fputs(buf_text(&out), stdout);
+	else
+		complain(err.text);
+	buf_release(&out);
+	return status_exit(status);
+}
+
 int main(int argc, char **argv)
 {
 	static struct config config;
 	static struct record own;
 	static char library[PATH_MAX], out[2 * PATH_MAX];
-	const struct option_set sets[] = { { config_options, &config }, { record_options, &own },
-					   { NULL, NULL } };
+	const struct option_set sets[] = { { config_options, &config },
+					   { preset_options, &config.preset },
+					   { record_options, &own }, { NULL, NULL } };
 	struct error err;
 	enum status status;
 	int operands = 0;
@@ -463,12 +419,16 @@ int main(int argc, char **argv)
 	status = take_arguments(sets, argc, argv, &operands, &err);
 	if (status == ST_OK && own.help)
 		return show_help(sets);
+	if (status == ST_OK && own.ctl)
+		return ask(own.ctl, argv + 1, operands);
+	if (status == ST_OK)
+		status = config_check(&config, &err);
+	if (status == ST_OK && own.print_config)
+		return show(&config, NULL);
 	if (status == ST_OK)
 		status = find_library(own.library, library, &err);
 	if (own.version)
 		return show_version(library);
-	if (status == ST_OK)
-		status = config_check(&config, &err);
 	if (status == ST_OK && !own.doctor && !operands)
 		status = fail(&err, ST_USAGE, NOWHERE, "no command; see --help");
 	if (status != ST_OK) {
@@ -478,6 +438,6 @@ int main(int argc, char **argv)
 	config_look_around(&config, environ);
 	make_absolute(&config, out);
 	if (own.doctor)
-		return doctor(&config, library);
+		return show(&config, library);
 	return record(&config, &own, library, argv + 1);
 }

@@ -20,6 +20,7 @@
 #include "collector/lane.h"
 #include "collector/window.h"
 
+struct buf;
 struct watch_type;
 
 enum { MODE_ARMED = 1, MODE_RECORD = 2, MODE_BITS = 2 };
@@ -28,6 +29,13 @@ enum { MODE_ARMED = 1, MODE_RECORD = 2, MODE_BITS = 2 };
 extern _Atomic uint32_t session_word HIDDEN;
 extern _Atomic uint64_t session_step HIDDEN;  /* steps below do not matter to the session */
 extern _Atomic uint32_t session_range HIDDEN; /* the name that a window waits for; 0 none */
+
+/*
+ * A child that was forked, or spawned by multiprocessing, is taken for a worker (of a data loader)
+ * and left alone, as if off, until it steps, uses a GPU or begins a window by hand.
+ */
+extern _Atomic bool session_works HIDDEN;
+void session_stop_working(void);
 
 /*
  * Once, in the constructor.  `watches` ends with NULL; all is borrowed for good.  Starts nothing
@@ -47,8 +55,13 @@ struct lane *session_lane(bool make);
 void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name);
 /* A step that session_step says matters. */
 void session_step_begins(struct lane *l, uint64_t number, uint64_t now);
-/* A window by hand, also where nothing was enabled. */
-void session_start(void);
+/* A window by hand, also where nothing was enabled; `by` says how, a constant. */
+void session_start(const char *by);
+/* Begins one, or ends the one that is open. */
+void session_toggle(const char *by);
+bool session_is_recording(void);
+/* Lines of "key value", for people and scripts. */
+void session_tell_status(struct buf *out);
 /* Ask for a memory sample of this instant. */
 void session_sample(uint64_t now);
 
@@ -77,16 +90,18 @@ struct session_change {
 	uint64_t window; /* counts from 1 */
 	uint64_t at;     /* tick */
 	bool cut_short;
-	bool by_hand;    /* begun by tacho_start() */
+	const char *by;  /* how it was begun by hand; NULL: by the configuration */
 	bool final;      /* end: no other window will come unless asked for: close the log */
 };
+/* Acts on what signals asked for. */
+void session_take_signals(void);
 /* The oldest change that was not taken; false: none. */
 bool session_next_change(struct session_change *out);
 /* Windows that are over: it has moved when session_word has. */
 extern _Atomic uint64_t session_over HIDDEN;
 /* Begin and end of a window, in ticks; end 0: still open. */
 struct lane_span session_span(uint64_t window);
-/* When time alone will change something, CLOCK_REALTIME; UINT64_MAX: never. */
+/* When time alone will change something, CLOCK_MONOTONIC; UINT64_MAX: never. */
 uint64_t session_next_ns(void);
 /* The tick of a sample that was asked for. */
 bool session_next_sample(uint64_t *at);

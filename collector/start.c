@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the collector comes to life in a process, lives on in its children, and ends. */
+#include "collector/command.h"
 #include "collector/config.h"
+#include "collector/control.h"
 #include "collector/death.h"
 #include "collector/session.h"
+#include "collector/toggle.h"
+#include "collector/trigger.h"
 #include "collector/watch.h"
 
 #include <dlfcn.h>
@@ -32,6 +36,9 @@ static void forked_child(void)
 
 	session_forked_child();
 	death_forked();
+	trigger_forked();
+	toggle_forked();
+	control_forked();
 	for (watch = watches; *watch; watch++)
 		if ((*watch)->forked)
 			(*watch)->forked();
@@ -51,11 +58,14 @@ static __attribute__((constructor)) void start(void)
 {
 	/* a wrong setting is told by tacho-record; the job is let run and let alone */
 	config_read(&config, environ, NULL);
+	config.is_worker = command_is_worker();
 	session_init(&config, watches);
 	if (config.forbidden)
 		return;
 	if (config.enabled)
 		handle_nvtx();
+	if (config.enabled && config.window_spec.on_demand)
+		toggle_watch();
 	pthread_atfork(session_before_fork, session_forked_parent, forked_child);
 	atexit(at_exit);
 }

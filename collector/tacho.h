@@ -61,6 +61,11 @@ TACHO_API void tacho_stop(void);
  */
 TACHO_API void tacho_step(void);
 TACHO_API void tacho_step_number(uint64_t number);
+/*
+ * The step that is open on this thread was none, and leaves no trace: for a caller that is told of a
+ * step's end alone, begins the next one there, and then hears that there is none.
+ */
+TACHO_API void tacho_step_cancel(void);
 /* The epoch is over: its last step ends, and so does a window that was counted in steps or time. */
 TACHO_API void tacho_epoch_end(void);
 /* Validation begins: the same. */
@@ -111,6 +116,11 @@ TACHO_API void tacho_summary_reset(void);
 
 /* What was recorded so far is in the file when this returns; waits two seconds at most. */
 TACHO_API void tacho_flush(void);
+/*
+ * With a flight recorder (--ring): saves what it holds as a log; waits two seconds at most.  Else
+ * nothing.
+ */
+TACHO_API void tacho_save(void);
 /* For tacho-record --doctor: what works in this process.  Returns as tacho_summary(). */
 TACHO_API size_t tacho_doctor(char *text, size_t size);
 

@@ -42,7 +42,7 @@ static struct {
 	_Atomic(struct writer *) writer; /* to be waked */
 	bool is_child;         /* of a fork: its CUDA is alive only if that was called here */
 	bool gave_up;          /* until the next window */
-	bool exit_hooked;
+	_Atomic unsigned exit_hooks;
 	bool was_alive;        /* CUDA, when the window began or its warm-up did */
 	uint64_t late_ns;      /* the latest that it was */
 	uint64_t flushed_ns, requests;
@@ -54,10 +54,19 @@ static struct {
 
 /* ---- coming to life ---- */
 
-/* Registered late, it runs before what CUDA has registered: the last buffers can be had. */
 static void last_words(void)
 {
 	session_exit(EXIT_LIMIT_NS);
+}
+
+/*
+ * Registered late, it runs before what CUDA has registered: the last buffers can be had.  Once with
+ * the first buffer, but also at the start: a program may end before we see that buffer.
+ */
+static void hook_exit(unsigned so_far)
+{
+	if (atomic_compare_exchange_strong(&state.exit_hooks, &so_far, so_far + 1))
+		atexit(last_words);
 }
 
 static bool wants_cupti(const struct config *c)
@@ -74,6 +83,7 @@ int InitializeInjection(void)
 	if (!c || cupti_trace_is_dead())
 		return 1;
 	atomic_store(&state.injected, true);
+	session_stop_working(); /* a worker of a data loader has no need of CUDA */
 	if (!atomic_load(&session_word) || !wants_cupti(c))
 		return 1;
 	/* a window that is open begins before the first work, on the thread that CUDA waits for */
@@ -81,6 +91,7 @@ int InitializeInjection(void)
 		cupti_trace_start(c);
 	else
 		cupti_trace_load(c);
+	hook_exit(0);
 	session_lane(true); /* the writer */
 	return 1;
 }
@@ -95,6 +106,7 @@ static void try_start(void)
 		return;
 	if (cupti_trace_start(state.config))
 		state.gave_up = !cupti_trace_is_on();
+	hook_exit(0);
 }
 
 static void ring(void)
@@ -332,8 +344,8 @@ static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
 	if (cupti_trace_was_on()) {
 		atomic_store(&state.writer, w);
 		cupti_trace_bell(ring);
-		if (!state.exit_hooked && pool_requested())
-			state.exit_hooked = atexit(last_words) == 0;
+		if (pool_requested())
+			hook_exit(1);
 		cupti_clock_note(false);
 		flush_sometimes();
 		put_buffers(w);

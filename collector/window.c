@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/window.h"
 
-#include "schemas/unit.h"
-
 #include <stddef.h>
 #include <string.h>
 
@@ -11,166 +9,6 @@
 static uint64_t add(uint64_t a, uint64_t b)
 {
 	return a > NEVER - b ? NEVER : a + b;
-}
-
-/* ---- the spec ---- */
-
-static enum status parse_range(struct window_spec *s, const char *text, size_t len,
-			       struct error *err)
-{
-	if (!len || len >= sizeof(s->range))
-		return fail(err, ST_USAGE, NOWHERE, "a range's name has 1 to %d bytes",
-			    WINDOW_RANGE_MAX - 1);
-	memcpy(s->range, text, len);
-	s->range[len] = '\0';
-	return ST_OK;
-}
-
-/* "60m", or "500" steps; below 0: once only. */
-static enum status parse_every(struct window_spec *s, const char *text, size_t len,
-			       struct error *err)
-{
-	if (len > 1 && text[0] == '-') {
-		s->repeat = 1;
-		return unit_parse_count(text + 1, len - 1, &(uint64_t){ 0 }, err);
-	}
-	if (unit_parse_count(text, len, &s->every_steps, NULL) == ST_OK)
-		return ST_OK;
-	return unit_parse_time(text, len, &s->every_ns, err);
-}
-
-enum key_type { KEY_COUNT, KEY_TIME, KEY_INSTANT, KEY_EVERY, KEY_RANGE };
-struct key {
-	const char *name;
-	enum key_type type;
-	size_t at;
-};
-#define KEY(name, type, member) { name, type, offsetof(struct window_spec, member) }
-static const struct key keys[] = {
-	KEY("first", KEY_COUNT, first_step), KEY("skip_first", KEY_COUNT, first_step),
-	KEY("wait", KEY_COUNT, wait),        KEY("warmup", KEY_COUNT, warmup),
-	KEY("active", KEY_COUNT, active),    KEY("steps", KEY_COUNT, active),
-	KEY("repeat", KEY_COUNT, repeat),    KEY("every", KEY_EVERY, every_ns),
-	KEY("delay", KEY_TIME, delay_ns),    KEY("for", KEY_TIME, duration_ns),
-	KEY("at", KEY_INSTANT, at_ns),       KEY("nvtx", KEY_RANGE, range),
-	KEY("range", KEY_RANGE, range),
-};
-
-static enum status key_parse(const struct key *key, struct window_spec *s, const char *text,
-			     size_t len, struct error *err)
-{
-	void *into = (char *)s + key->at;
-
-	switch (key->type) {
-	case KEY_COUNT:
-		return unit_parse_count(text, len, into, err);
-	case KEY_TIME:
-		return unit_parse_time(text, len, into, err);
-	case KEY_INSTANT:
-		return unit_parse_instant(text, len, into, err);
-	case KEY_EVERY:
-		return parse_every(s, text, len, err);
-	case KEY_RANGE:
-		return parse_range(s, text, len, err);
-	}
-	return ST_USAGE;
-}
-
-static enum status parse_pair(struct window_spec *s, const char *text, size_t len,
-			      struct error *err)
-{
-	const char *equals = memchr(text, '=', len);
-	size_t i, name_len = equals ? (size_t)(equals - text) : len;
-
-	if (len == 6 && !memcmp(text, "signal", 6)) {
-		s->on_demand = true;
-		return ST_OK;
-	}
-	for (i = 0; equals && i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (strlen(keys[i].name) == name_len && !memcmp(keys[i].name, text, name_len))
-			return key_parse(&keys[i], s, equals + 1, len - name_len - 1, err);
-	return fail(err, ST_USAGE, NOWHERE, "%.*s: unknown; see steps:A-B, schedule:..., every=, "
-		    "delay=, at=, nvtx=, signal, all", (int)(name_len < 40 ? name_len : 40), text);
-}
-
-static enum status parse_pairs(struct window_spec *s, const char *text, struct error *err)
-{
-	size_t len;
-
-	for (;; text += len + 1) {
-		len = strcspn(text, ",");
-		TRY(parse_pair(s, text, len, err));
-		if (!text[len])
-			return ST_OK;
-	}
-}
-
-/* "10-20", "10-", "10" */
-static enum status parse_steps(struct window_spec *s, const char *text, struct error *err)
-{
-	size_t len = strcspn(text, "-");
-	uint64_t last;
-
-	s->repeat = 1;
-	TRY(unit_parse_count(text, len, &s->first_step, err));
-	if (!text[len]) {
-		s->active = 1;
-		return ST_OK;
-	}
-	text += len + 1;
-	if (!*text)
-		return ST_OK;
-	TRY(unit_parse_count(text, strlen(text), &last, err));
-	if (last <= s->first_step)
-		return fail(err, ST_USAGE, NOWHERE, "the last step is not after the first");
-	s->active = last - s->first_step;
-	return ST_OK;
-}
-
-static enum status parse_schedule(struct window_spec *s, const char *text, struct error *err)
-{
-	TRY(parse_pairs(s, text, err));
-	s->cyclic = true;
-	if (!s->active)
-		return fail(err, ST_USAGE, NOWHERE, "a schedule needs active=STEPS");
-	if (s->every_steps || s->every_ns || s->duration_ns)
-		return fail(err, ST_USAGE, NOWHERE, "a schedule takes first, wait, warmup, active "
-			    "and repeat only");
-	return ST_OK;
-}
-
-static enum status parse_any(struct window_spec *s, const char *text, struct error *err)
-{
-	static const char steps[] = "steps:", schedule[] = "schedule:";
-
-	if (!strcmp(text, "all"))
-		return ST_OK;
-	if (!strncmp(text, steps, sizeof(steps) - 1))
-		return parse_steps(s, text + sizeof(steps) - 1, err);
-	if (!strncmp(text, schedule, sizeof(schedule) - 1))
-		return parse_schedule(s, text + sizeof(schedule) - 1, err);
-	return parse_pairs(s, text, err);
-}
-
-enum status window_parse(struct window_spec *out, const char *text, struct error *err)
-{
-	struct window_spec spec;
-	struct error why;
-	enum status status;
-
-	memset(&spec, 0, sizeof(spec));
-	status = parse_any(&spec, text, &why);
-	if (status != ST_OK)
-		return fail(err, status, NOWHERE, "%.60s: %s", text, why.text);
-	*out = spec;
-	return ST_OK;
-}
-
-/* ---- the machine ---- */
-
-static bool is_open_ended(const struct window_spec *s)
-{
-	return !s->active && !s->duration_ns && !s->range[0];
 }
 
 static bool counts_steps(const struct window_spec *s)
@@ -183,19 +21,21 @@ static bool may_repeat(const struct window_machine *w)
 	const struct window_spec *s = &w->spec;
 
 	if (s->repeat)
-		return w->windows < s->repeat;
-	return !w->windows || s->cyclic || s->every_ns || s->every_steps || s->range[0];
+		return w->planned < s->repeat;
+	return !w->planned || s->cyclic || s->every_ns || s->every_steps || s->range[0];
 }
 
 /* No window of the spec's own will begin any more. */
 static bool is_spent(const struct window_machine *w)
 {
-	return w->exited || w->spec.on_demand || !may_repeat(w);
+	return w->exited || w->missed || w->spec.on_demand || !may_repeat(w);
 }
 
 static uint64_t cycle_of(const struct window_spec *s)
 {
-	return add(add(s->wait, s->warmup), s->active);
+	uint64_t steps = add(add(s->wait, s->warmup), s->active);
+
+	return steps < s->every_steps ? s->every_steps : steps;
 }
 
 /* The first step of the cycle that is under way at `step` or comes next, after its wait. */
@@ -221,7 +61,7 @@ static void plan(struct window_machine *w, uint64_t step)
 		return;
 	if (s->cyclic)
 		w->next_step = w->origin_known ? cycle_begin(w, step) : 0;
-	else if (!w->windows)
+	else if (!w->planned)
 		w->next_step = s->first_step;
 	else
 		w->next_step = add(w->begin_step, s->every_steps);
@@ -231,19 +71,34 @@ void window_init(struct window_machine *w, const struct window_spec *spec, uint6
 {
 	memset(w, 0, sizeof(*w));
 	w->spec = *spec;
-	w->now_ns = now_ns;
-	w->next_ns = spec->at_ns ? spec->at_ns : add(now_ns, spec->delay_ns);
+	w->now_ns = w->wall_ns = now_ns;
+	w->next_ns = add(now_ns, spec->delay_ns);
+	w->at_ns = spec->at_ns;
 	w->record_step = w->end_step = w->end_ns = NEVER;
 	plan(w, 0);
 }
 
-static void record(struct window_machine *w, const struct window_input *in)
+/* An instant of the wall clock on the clock of durations, as far as is known now. */
+static uint64_t steady(const struct window_machine *w, uint64_t wall_ns)
+{
+	return wall_ns > w->wall_ns ? add(w->now_ns, wall_ns - w->wall_ns) : w->now_ns;
+}
+
+static bool is_due(const struct window_machine *w)
+{
+	return w->at_ns ? w->wall_ns >= w->at_ns : w->now_ns >= w->next_ns;
+}
+
+static void record(struct window_machine *w)
 {
 	const struct window_spec *s = &w->spec;
 
 	w->state = WINDOW_RECORD;
-	w->begin_ns = in->now_ns;
-	w->end_ns = s->duration_ns ? add(in->now_ns, s->duration_ns) : NEVER;
+	w->begin_ns = w->now_ns;
+	w->end_ns = s->duration_ns ? add(w->now_ns, s->duration_ns) : NEVER;
+	/* who comes late ends with the others */
+	if (w->at_ns && s->duration_ns && !w->by_hand && !counts_steps(s))
+		w->end_ns = steady(w, add(w->at_ns, s->duration_ns));
 }
 
 static void begin(struct window_machine *w, const struct window_input *in, bool by_hand)
@@ -251,14 +106,17 @@ static void begin(struct window_machine *w, const struct window_input *in, bool 
 	const struct window_spec *s = &w->spec;
 
 	w->windows++;
+	w->planned += !by_hand;
 	w->by_hand = by_hand;
 	w->cut_short = false;
 	w->state = WINDOW_WARMUP;
-	w->begin_ns = in->now_ns;
-	w->begin_step = in->event == WINDOW_STEP ? in->number : 0;
+	w->begin_ns = w->now_ns;
+	w->ranges = 1;
+	if (!by_hand)
+		w->begin_step = in->event == WINDOW_STEP ? in->number : 0;
 	w->record_step = w->end_step = w->end_ns = NEVER;
 	if (by_hand || in->event != WINDOW_STEP) {
-		record(w, in);
+		record(w);
 		return;
 	}
 	w->record_step = add(in->number, s->warmup);
@@ -268,7 +126,7 @@ static void begin(struct window_machine *w, const struct window_input *in, bool 
 	if (s->repeat == 1 && !s->cyclic && s->active && !s->every_ns && !s->every_steps)
 		w->end_step = add(add(s->first_step, s->warmup), s->active);
 	if (!s->warmup)
-		record(w, in);
+		record(w);
 }
 
 static void end(struct window_machine *w, const struct window_input *in, bool cut_short)
@@ -277,7 +135,12 @@ static void end(struct window_machine *w, const struct window_input *in, bool cu
 
 	w->state = WINDOW_IDLE;
 	w->cut_short = cut_short;
-	w->next_ns = s->every_ns ? add(w->begin_ns, s->every_ns) : 0;
+	if (s->every_ns)
+		w->next_ns = add(w->begin_ns, s->every_ns);
+	else if (!w->by_hand)
+		w->next_ns = 0;
+	if (w->at_ns && !w->by_hand)
+		w->at_ns = s->every_ns ? add(w->at_ns, s->every_ns) : 0;
 	plan(w, in->event == WINDOW_STEP ? in->number : w->begin_step + 1);
 }
 
@@ -287,7 +150,7 @@ static bool is_past(const struct window_machine *w, uint64_t number)
 	const struct window_spec *s = &w->spec;
 
 	return s->repeat == 1 && !s->cyclic && s->active && !s->every_ns && !s->every_steps &&
-	       !w->windows && number >= add(s->first_step, s->active);
+	       !w->planned && number >= add(s->first_step, s->active);
 }
 
 static void idle_step(struct window_machine *w, const struct window_input *in)
@@ -303,7 +166,7 @@ static void idle_step(struct window_machine *w, const struct window_input *in)
 	}
 	if (w->spec.cyclic && in->number > w->next_step)
 		plan(w, in->number);
-	if (w->next_step != NEVER && in->number >= w->next_step && in->now_ns >= w->next_ns)
+	if (w->next_step != NEVER && in->number >= w->next_step && is_due(w))
 		begin(w, in, false);
 }
 
@@ -323,11 +186,17 @@ static void feed_idle(struct window_machine *w, const struct window_input *in)
 	else if (in->event == WINDOW_STEP && counts_steps(&w->spec) && !is_spent(w))
 		idle_step(w, in);
 	else if (in->event == WINDOW_RANGE_BEGIN && range[0] && !strcmp(range, in->name) &&
-		 !is_spent(w) && in->now_ns >= w->next_ns)
+		 !is_spent(w) && is_due(w))
 		begin(w, in, false);
 	else if ((in->event == WINDOW_TIME || in->event == WINDOW_STEP) && begins_by_time(w) &&
-		 in->now_ns >= w->next_ns)
+		 is_due(w))
 		begin(w, in, false);
+}
+
+/* Something will end it that has not come yet. */
+static bool has_bounds(const struct window_machine *w)
+{
+	return w->end_step != NEVER || w->end_ns != NEVER || (w->spec.range[0] && !w->by_hand);
 }
 
 static bool ends_early(const struct window_machine *w, enum window_event event)
@@ -335,36 +204,59 @@ static bool ends_early(const struct window_machine *w, enum window_event event)
 	if (event == WINDOW_STOP || event == WINDOW_EXIT)
 		return true;
 	if (event == WINDOW_EPOCH_END || event == WINDOW_VALIDATION_BEGIN)
-		return !is_open_ended(&w->spec);
+		return has_bounds(w) && !w->by_hand;
 	return false;
 }
 
-/* What was begun by hand for good is not cut short by its stop, nor is "all" by the exit. */
-static bool is_cut(const struct window_machine *w, const struct window_input *in)
+/* What was begun by hand is not cut short by its stop, nor is "all" by the exit. */
+static bool is_cut(const struct window_machine *w, enum window_event event)
 {
-	return !is_open_ended(&w->spec) && !(w->by_hand && in->event == WINDOW_STOP);
+	return has_bounds(w) && !(w->by_hand && event == WINDOW_STOP);
+}
+
+/* The same range may be open within itself, and on other threads: the last one ends it. */
+static bool range_is_over(struct window_machine *w, const struct window_input *in)
+{
+	if (!w->spec.range[0] || w->by_hand || !in->name || strcmp(w->spec.range, in->name))
+		return false;
+	if (in->event == WINDOW_RANGE_BEGIN)
+		w->ranges++;
+	return in->event == WINDOW_RANGE_END && --w->ranges == 0;
 }
 
 static void feed_running(struct window_machine *w, const struct window_input *in)
 {
-	if (in->now_ns < w->begin_ns && w->end_ns != NEVER) {
-		w->begin_ns = in->now_ns;
-		w->end_ns = add(in->now_ns, w->spec.duration_ns);
-	}
+	bool is_range = in->event == WINDOW_RANGE_BEGIN || in->event == WINDOW_RANGE_END;
+
 	if (in->event == WINDOW_START)
 		w->ignored++;
 	else if (ends_early(w, in->event))
-		end(w, in, is_cut(w, in));
-	else if (in->event == WINDOW_RANGE_END && w->spec.range[0] && !w->by_hand &&
-		 !strcmp(w->spec.range, in->name))
+		end(w, in, is_cut(w, in->event));
+	else if (is_range && range_is_over(w, in))
 		end(w, in, false);
 	else if (in->event == WINDOW_STEP && in->number >= w->end_step)
 		end(w, in, false);
-	else if (in->now_ns >= w->end_ns)
+	else if (w->now_ns >= w->end_ns)
 		end(w, in, false);
 	else if (in->event == WINDOW_STEP && w->state == WINDOW_WARMUP &&
 		 in->number >= w->record_step)
-		record(w, in);
+		record(w);
+}
+
+/* Nobody was there in that second: it does not come again, but the next one of a row may. */
+static void pass_missed(struct window_machine *w)
+{
+	const struct window_spec *s = &w->spec;
+	uint64_t end = add(w->at_ns, s->duration_ns), late;
+
+	if (!w->at_ns || !s->duration_ns || counts_steps(s) || w->wall_ns < end)
+		return;
+	w->missed = !s->every_ns;
+	if (w->missed)
+		return;
+	late = w->wall_ns - end;
+	w->at_ns = add(w->at_ns, late / s->every_ns * s->every_ns);
+	w->at_ns = add(w->at_ns, s->every_ns);
 }
 
 enum window_state window_feed(struct window_machine *w, const struct window_input *in, bool *again)
@@ -376,10 +268,11 @@ enum window_state window_feed(struct window_machine *w, const struct window_inpu
 		*again = false;
 		return w->state;
 	}
-	if (in->now_ns < w->now_ns && w->state == WINDOW_IDLE && !w->spec.at_ns &&
-	    w->next_ns > w->now_ns) /* the clock stepped back: what was left is left */
-		w->next_ns -= w->now_ns - in->now_ns;
-	w->now_ns = in->now_ns;
+	if (in->now_ns > w->now_ns) /* a clock that steps back stands still */
+		w->now_ns = in->now_ns;
+	w->wall_ns = in->wall_ns ? in->wall_ns : w->now_ns;
+	if (w->state == WINDOW_IDLE)
+		pass_missed(w);
 	w->exited = in->event == WINDOW_EXIT;
 	if (w->state == WINDOW_IDLE)
 		feed_idle(w, in);
@@ -398,18 +291,21 @@ uint64_t window_next_step(const struct window_machine *w)
 		return w->record_step < w->end_step ? w->record_step : w->end_step;
 	if (w->state == WINDOW_RECORD)
 		return w->end_step;
-	return w->now_ns >= w->next_ns ? w->next_step : NEVER;
+	return is_due(w) ? w->next_step : NEVER;
 }
 
 uint64_t window_next_ns(const struct window_machine *w)
 {
+	uint64_t next_ns;
+
 	if (w->exited)
 		return NEVER;
 	if (w->state != WINDOW_IDLE)
 		return w->end_ns;
+	next_ns = w->at_ns ? steady(w, w->at_ns) : w->next_ns;
 	if (begins_by_time(w))
-		return w->next_ns;
-	return w->next_step != NEVER && w->now_ns < w->next_ns ? w->next_ns : NEVER;
+		return next_ns;
+	return w->next_step != NEVER && !is_due(w) ? next_ns : NEVER;
 }
 
 bool window_is_done(const struct window_machine *w)
@@ -419,4 +315,9 @@ bool window_is_done(const struct window_machine *w)
 	if (w->exited || is_spent(w))
 		return true;
 	return counts_steps(&w->spec) && w->next_step == NEVER;
+}
+
+bool window_waits_for_wall(const struct window_machine *w)
+{
+	return w->state == WINDOW_IDLE && w->at_ns && !is_spent(w);
 }

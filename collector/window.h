@@ -8,11 +8,12 @@
  *	  any input in any state is legal; what makes no sense changes nothing and is counted
  *
  * Windows never overlap.  Epoch end, validation begin, stop and exit end a running window early:
- * it is closed and says so (`cut_short`); only a window without bounds outlives an epoch.  The
- * caller serialises; the hot path does not call in here at all: it compares its step with
- * window_next_step() and returns.
+ * it is closed and says so (`cut_short`); only a window without bounds, and one begun by hand,
+ * outlives an epoch.  The caller serialises; the hot path does not call in here at all: it compares
+ * its step with window_next_step() and returns.
  *
- * To add a trigger: an input here and a row of the parser.
+ * To add a trigger: an input here and a row of the parser (window_spec.c).  To add a schedule that
+ * is but another name for one of these: a row of preset.c.
  */
 #ifndef COLLECTOR_WINDOW_H
 #define COLLECTOR_WINDOW_H
@@ -34,7 +35,8 @@ enum window_event {
 };
 struct window_input {
 	enum window_event event;
-	uint64_t now_ns; /* CLOCK_REALTIME; if it steps back, durations restart from there */
+	uint64_t now_ns;  /* of a clock that does not step; where it does, it stands still */
+	uint64_t wall_ns; /* since the Unix epoch, for at_ns; may step; 0: as now_ns */
 	uint64_t number;
 	const char *name; /* borrowed for the call; NULL but for ranges */
 };
@@ -46,32 +48,39 @@ enum { WINDOW_RANGE_MAX = 64 };
  * never ends ("all").  Steps and cycles count from 0.
  */
 struct window_spec {
-	uint64_t first_step, wait, warmup, active; /* steps */
+	uint64_t first_step, wait, warmup, active; /* steps; wait: cyclic only */
 	uint64_t repeat;                /* windows; 0: for ever where there can be a second one */
 	uint64_t every_steps, every_ns; /* a new window at the earliest this much after the last */
 	uint64_t delay_ns, duration_ns; /* since start; length when not counted in steps */
 	uint64_t at_ns;                 /* since the Unix epoch: the same second on all ranks */
 	char range[WINDOW_RANGE_MAX];   /* window = this range */
-	bool cyclic;    /* wait, warmup, active, and again; counted from the first step seen */
+	/* wait, warmup, active, and again, every_steps later if that is longer; from the first step */
+	bool cyclic;
 	bool on_demand; /* only START begins one */
 };
 /*
  * "all", "steps:10-20" (ten steps), "steps:10-", "steps:10", "schedule:wait=1,warmup=1,active=3,
  * repeat=2", "every=60m,first=10,steps=5", "delay=30s,for=10s", "at=2026-11-20T12:00:00Z,for=5s",
- * "nvtx=epoch_3", "signal".  The keys of the last four rows may be combined.
+ * "nvtx=epoch_3", "signal".  Keys after "every=" may be combined where that makes sense.
  */
 enum status window_parse(struct window_spec *out, const char *text, struct error *err);
 
 struct window_machine {
 	struct window_spec spec;
 	enum window_state state;
-	uint64_t windows, ignored;   /* begun so far; inputs that made no sense */
-	uint64_t begin_ns, begin_step;
+	uint64_t windows, planned;   /* begun so far; those that the spec began */
+	uint64_t ignored;            /* inputs that made no sense */
+	uint64_t begin_ns;           /* of the latest */
+	uint64_t begin_step;         /* of the latest that the spec began */
 	bool cut_short;              /* of the last one that ended */
 	bool by_hand;                /* the running one was begun by START */
 	bool exited;
+	bool missed;                 /* its second had passed when this process came */
 	/* What is next: compared with each input. */
-	uint64_t now_ns, next_ns;    /* IDLE: not before */
+	uint64_t now_ns, wall_ns;    /* of the last input */
+	uint64_t next_ns;            /* IDLE: not before */
+	uint64_t at_ns;              /* the same on the wall; 0: not used */
+	uint64_t ranges;             /* running: awaited ranges that are open */
 	uint64_t next_step;          /* IDLE: not before; UINT64_MAX: no step begins one */
 	uint64_t record_step, end_step, end_ns; /* running: UINT64_MAX: does not */
 	uint64_t origin;             /* cyclic: step that the first wait counts from */
@@ -88,6 +97,8 @@ enum window_state window_feed(struct window_machine *w, const struct window_inpu
 /* Until then a step, or the time, cannot change anything; UINT64_MAX: never. */
 uint64_t window_next_step(const struct window_machine *w);
 uint64_t window_next_ns(const struct window_machine *w);
+/* The wall clock may step: window_next_ns() is to be asked again now and then. */
+bool window_waits_for_wall(const struct window_machine *w);
 /* IDLE for good, unless START is fed. */
 bool window_is_done(const struct window_machine *w);
 

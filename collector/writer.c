@@ -96,7 +96,7 @@ static void window_begins(struct writer *w, const struct session_change *c)
 	w->cost_ns = 0;
 	w->cpu_ns = cpu_now();
 	w->got = (struct window){ .begin_ns = tick_to_ns(c->at) };
-	w->by_hand = c->by_hand;
+	w->by = c->by;
 	w->window_row = 0;
 	if (w->trace)
 		writer_put_window(w);
@@ -144,7 +144,7 @@ static void take_change(struct writer *w, const struct session_change *c)
 	else if (w->recording)
 		window_ends(w, c);
 	if (c->final)
-		writer_close_log(w);
+		writer_rest_log(w);
 }
 
 /* ---- the thread ---- */
@@ -174,12 +174,14 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static uint64_t next_round(struct writer *w, unsigned fullest)
 {
-	uint64_t next = session_next_ns(), now = tick_clock_ns(CLOCK_REALTIME);
+	uint64_t next = session_next_ns(), now = tick_clock_ns(CLOCK_MONOTONIC);
 	uint64_t wait = NEVER, due;
 	size_t i;
 
 	if (next != NEVER)
 		wait = next > now ? next - now : 0;
+	if (w->config->ring)
+		wait = least(wait, PERIOD_MS * MS);
 	if (!w->recording && !w->begun)
 		return wait;
 	wait = least(wait, fullest > 40 ? MS : fullest > 10 ? 10 * MS : PERIOD_MS * MS);
@@ -198,14 +200,19 @@ static unsigned work(struct writer *w)
 	unsigned fullest = 0;
 	uint64_t now_ns;
 
-	if (tick_clock_ns(CLOCK_REALTIME) >= session_next_ns())
+	if (tick_clock_ns(CLOCK_MONOTONIC) >= session_next_ns())
 		session_feed(WINDOW_TIME, tick_now(), 0, NULL);
+	session_take_signals();
 	while (session_next_change(&change))
 		take_change(w, &change);
+	w->drained_ns = tick_to_ns(tick_now());
 	if (w->recording)
 		fullest = drain_watches(w);
 	else if (w->begun)
 		warm_watches(w);
+	if (w->outgrown)
+		writer_close_log(w);
+	writer_look(w);
 	now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace || now_ns - w->flushed_ns < FLUSH_MS * MS)
 		return fullest;
@@ -229,7 +236,7 @@ static void flush_now(struct writer *w, bool close)
 	if (!w->trace)
 		return;
 	if (close && !w->recording)
-		writer_close_log(w);
+		writer_rest_log(w);
 	else
 		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
 }
@@ -257,6 +264,7 @@ static bool serve(struct writer *w, unsigned *fullest)
 	*fullest = work(w);
 	if (quit) {
 		close_watches(w);
+		writer_look_last(w, death_came());
 		writer_close_log(w);
 	} else if (waited) {
 		flush_now(w, close);
@@ -307,6 +315,7 @@ struct writer *writer_start(const struct config *config, const struct watch_type
 		return NULL;
 	}
 	death_watch(w);
+	trigger_watch(w, &config->trigger_spec);
 	return w;
 }
 
@@ -349,6 +358,7 @@ bool writer_quit(struct writer *w, uint64_t limit_ns)
 	writer_wake(w);
 	finished = wait_for_round(w, NEVER, limit_ns);
 	death_unwatch();
+	trigger_unwatch();
 	if (finished)
 		pthread_join(w->thread, NULL);
 	return finished;

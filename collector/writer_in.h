@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer_in.h - the inside of the writer: writer.c has the thread and the windows, writer_log.c
- * the log and its rows.  Nobody else includes this.
+ * the log and its rows, writer_save.c what a flight recorder needs.  Nobody else includes this.
  */
 #ifndef COLLECTOR_WRITER_IN_H
 #define COLLECTOR_WRITER_IN_H
 
 #include "collector/store.h"
+#include "collector/trigger.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"
 #include "schemas/log_writer.h"
@@ -19,6 +20,17 @@ enum { WATCHES = 8, TOLD = 24 };
 struct told {
 	char *key, *text;
 	bool is_json;
+};
+
+/* Of a flight recorder. */
+struct saver {
+	struct trigger trigger;
+	struct lane *stepper;       /* whose steps count; lanes are never freed */
+	uint64_t steps_seen;        /* of it */
+	struct trigger_fired fired; /* what is to be saved for */
+	bool pending;
+	uint64_t due_ns;            /* CLOCK_MONOTONIC */
+	uint64_t put_before, saved_bytes, failed;
 };
 
 struct writer {
@@ -50,12 +62,16 @@ struct writer {
 	size_t told_count;
 	bool told_more;    /* than the log has */
 	bool broken, full; /* no log can be had; no more fits in */
+	bool renewed;      /* tables of this batch are in the ring */
+	bool outgrown;     /* the ring has no room for the tables: begin anew */
+	uint64_t drained_ns; /* what had ended by then has been taken */
+	struct saver saver;
 	uint64_t flushed_ns;
 
 	/* The window that is open, if one is. */
 	bool recording;
 	struct window got;
-	bool by_hand;
+	const char *by; /* how it was begun by hand; NULL: by the configuration */
 	uint32_t window_row; /* of the trace; 0: none yet */
 	uint64_t cost_ns, cpu_ns;
 };
@@ -65,7 +81,12 @@ void writer_put_window(struct writer *w);
 void writer_put_anchor(struct writer *w);
 /* All that was put is in the store; `now_ns` is CLOCK_MONOTONIC. */
 void writer_flush_log(struct writer *w, uint64_t now_ns);
-/* With its END block; nothing where no log is open. */
+/* With its END block; nothing where no log is open.  A ring is removed. */
 void writer_close_log(struct writer *w);
+/* No row will come for now: as close, but a ring stays to be saved. */
+void writer_rest_log(struct writer *w);
+/* Once in each round, and at the end: whether a ring is to be saved. */
+void writer_look(struct writer *w);
+void writer_look_last(struct writer *w, bool died);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCKS_MAX = 4 << 20, ANCHOR_TRIES = 3 };
+enum { ANCHOR_TRIES = 3 };
 
 const struct config *writer_config(const struct writer *w)
 {
@@ -49,15 +49,36 @@ void writer_own_cost(struct writer *w, uint64_t ns)
 
 /* ---- blocks to the store ---- */
 
+/* All tables again, to the place that a ring has for that. */
+static bool renew_tables(struct writer *w)
+{
+	struct buf all;
+	bool good;
+
+	buf_init(&all, w->config->memory / 4);
+	good = log_writer_tables(w->log, &all, NULL) == ST_OK &&
+	       w->store->type->renew(w->store, all.data, all.len, NULL) == ST_OK;
+	buf_release(&all);
+	return good;
+}
+
 static void store_block(struct writer *w, const struct log_block *block, const uint8_t *bytes,
 			size_t len)
 {
+	if (w->renewed && block->kind != LOG_EVENTS)
+		return; /* it was among them */
 	if (block->kind == LOG_EVENTS && w->full) {
 		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
 		return;
 	}
 	if (w->store->type->put(w->store, block->kind, bytes, len, NULL) == ST_OK)
 		return;
+	if (block->kind != LOG_EVENTS && w->store->type->renew && !w->outgrown) {
+		w->renewed = renew_tables(w);
+		w->outgrown = !w->renewed;
+		if (w->renewed)
+			return;
+	}
 	w->full = true;
 	if (block->kind == LOG_EVENTS)
 		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
@@ -80,6 +101,7 @@ static void store_blocks(struct writer *w)
 		store_block(w, &block, b->data + at + skipped, len);
 		at += skipped + len;
 	}
+	w->renewed = false;
 	buf_clear(b);
 }
 
@@ -195,7 +217,7 @@ void writer_put_anchor(struct writer *w)
 
 void writer_put_window(struct writer *w)
 {
-	const char *spec = w->by_hand ? "tacho_start()" : w->config->window;
+	const char *spec = w->by ? w->by : w->config->window;
 	struct window row = w->got;
 
 	row.process = w->process;
@@ -228,7 +250,12 @@ static enum status log_make(struct writer *w)
 
 	TRY(trace_new(&w->trace, c->memory / 4, NULL));
 	TRY(log_writer_new(&w->log, w->trace, c->memory / 4, NULL));
-	TRY(store_file.open(&w->store, &place, NULL));
+	if (c->ring) {
+		place.folder = config_ring_dir(c);
+		place.ring_bytes = c->ring;
+		place.ring_tables = c->memory / 32;
+	}
+	TRY((c->ring ? &store_ring : &store_file)->open(&w->store, &place, NULL));
 	return log_writer_begin(w->log, &w->blocks, NULL);
 }
 
@@ -239,7 +266,7 @@ static bool log_open(struct writer *w)
 		return true;
 	if (w->broken || !w->recording)
 		return false;
-	buf_init(&w->blocks, BLOCKS_MAX);
+	buf_init(&w->blocks, w->config->memory / 4);
 	w->log_number++;
 	if (log_make(w) != ST_OK) {
 		log_free(w);
@@ -247,7 +274,7 @@ static bool log_open(struct writer *w)
 		return false;
 	}
 	trace_provenance(w->trace)->epoch_known = true;
-	w->full = false;
+	w->full = w->outgrown = false;
 	put_process(w);
 	writer_put_window(w);
 	w->flushed_ns = tick_clock_ns(CLOCK_MONOTONIC);
@@ -264,6 +291,16 @@ void writer_flush_log(struct writer *w, uint64_t now_ns)
 	log_writer_flush(w->log, &w->blocks, NULL);
 	store_blocks(w);
 	w->flushed_ns = now_ns;
+	if (w->store->type->beat)
+		w->store->type->beat(w->store, tick_to_ns(tick_now()), w->drained_ns);
+}
+
+void writer_rest_log(struct writer *w)
+{
+	if (w->trace && w->store->type->save)
+		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
+	else
+		writer_close_log(w);
 }
 
 void writer_close_log(struct writer *w)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input.h"
 
+#include "convert/input_archive.h"
 #include "convert/input_unpack.h"
 
 #include <errno.h>
@@ -15,6 +16,9 @@
 enum {
 	WINDOW_BYTES = 256 * 1024, /* stays in the second-level cache */
 	COPY_BYTES = 256 * 1024,
+	READ_BYTES = 1 << 30,          /* most that one read(2) is asked for */
+	BOMB_BYTES = 256 * 1024 * 1024, /* more than this, and ... */
+	BOMB_RATIO = 200,               /* ... more than this much of what was packed: no trace */
 };
 
 struct input {
@@ -22,7 +26,12 @@ struct input {
 	int fd;
 	bool owns_fd;
 	uint64_t file_bytes; /* of a regular file; 0: unknown */
-	struct unpack *unpack; /* NULL: all was given */
+	struct unpack *unpack;   /* of the file; NULL: all was given */
+	struct archive_in *archive; /* in that; NULL: it is none */
+	struct unpack *member;   /* in that */
+	char *member_name;       /* NULL: the only trace that it holds */
+	uint8_t head[ARCHIVE_HEAD_BYTES]; /* unpacked bytes that were looked at first */
+	size_t head_at, head_len;
 	struct error fault;    /* what stopped the unpacking */
 
 	/* Bytes that were read and not skipped: window[at .. at + len). */
@@ -37,6 +46,56 @@ struct input {
 	uint64_t size;
 };
 
+static enum status read_file(void *self, void *out, size_t room, size_t *got, struct error *err)
+{
+	struct input *in = self;
+	ssize_t n;
+
+	do
+		n = read(in->fd, out, room < READ_BYTES ? room : READ_BYTES);
+	while (n < 0 && errno == EINTR);
+	*got = n > 0 ? (size_t)n : 0;
+	if (n < 0)
+		return fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
+	return ST_OK;
+}
+
+/* The unpacked file. */
+static enum status read_unpacked(void *self, void *out, size_t room, size_t *got,
+				 struct error *err)
+{
+	struct input *in = self;
+
+	if (in->head_len) {
+		*got = in->head_len < room ? in->head_len : room;
+		memcpy(out, in->head + in->head_at, *got);
+		in->head_at += *got;
+		in->head_len -= *got;
+		return ST_OK;
+	}
+	return unpack_read(in->unpack, out, room, got, err);
+}
+
+/* The file of which `path` names a member, as "FILE:MEMBER"; -1: none. */
+static int open_archive(struct input *in)
+{
+	for (char *colon = strchr(in->path, ':'); colon; colon = strchr(colon + 1, ':')) {
+		struct stat st;
+		int fd = -1;
+
+		*colon = '\0';
+		if (stat(in->path, &st) == 0 && S_ISREG(st.st_mode))
+			fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		*colon = ':';
+		if (fd < 0)
+			continue;
+		in->member_name = strdup(colon + 1);
+		return fd;
+	}
+	errno = ENOENT;
+	return -1;
+}
+
 static enum status open_file(struct input *in, struct error *err)
 {
 	struct stat st;
@@ -45,6 +104,8 @@ static enum status open_file(struct input *in, struct error *err)
 		in->fd = STDIN_FILENO;
 	} else {
 		in->fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (in->fd < 0 && errno == ENOENT)
+			in->fd = open_archive(in);
 		in->owns_fd = true;
 	}
 	if (in->fd < 0)
@@ -56,6 +117,33 @@ static enum status open_file(struct input *in, struct error *err)
 	if (S_ISREG(st.st_mode))
 		in->file_bytes = (uint64_t)st.st_size;
 	return ST_OK;
+}
+
+/* What lies in the file: a fault of its first bytes is told when they are asked for. */
+static enum status open_inside(struct input *in, struct error *err)
+{
+	size_t got = 1;
+
+	TRY(unpack_open(&in->unpack, read_file, in, err));
+	while (in->head_len < sizeof(in->head) && got &&
+	       unpack_read(in->unpack, in->head + in->head_len, sizeof(in->head) - in->head_len,
+			   &got, NULL) == ST_OK)
+		in->head_len += got;
+	if (!archive_is(in->head, in->head_len)) {
+		if (!in->member_name)
+			return ST_OK;
+		return fail(err, ST_FORMAT, NOWHERE, "is in no archive");
+	}
+	TRY(archive_in_open(&in->archive, read_unpacked, in, in->member_name, err));
+	return unpack_open(&in->member, archive_in_read, in->archive, err);
+}
+
+static enum status read_inside(struct input *in, uint8_t *out, size_t room, size_t *got,
+			       struct error *err)
+{
+	if (in->member)
+		return unpack_read(in->member, out, room, got, err);
+	return read_unpacked(in, out, room, got, err);
 }
 
 enum status input_open(struct input **out, const char *path, const char *scratch,
@@ -75,7 +163,7 @@ enum status input_open(struct input **out, const char *path, const char *scratch
 	else
 		status = open_file(in, err);
 	if (status == ST_OK)
-		status = unpack_open(&in->unpack, in->fd, err);
+		status = open_inside(in, err);
 	if (status != ST_OK) {
 		input_close(in);
 		return status;
@@ -87,8 +175,11 @@ enum status input_open(struct input **out, const char *path, const char *scratch
 /* What only reading forward needs; 1,024 inputs that were read to their end stay small. */
 static void release_window(struct input *in)
 {
+	unpack_close(in->member);
+	archive_in_close(in->archive);
 	unpack_close(in->unpack);
-	in->unpack = NULL;
+	in->member = in->unpack = NULL;
+	in->archive = NULL;
 	free(in->window);
 	in->window = NULL;
 	in->cap = in->at = in->len = 0;
@@ -104,6 +195,7 @@ void input_close(struct input *in)
 	if (in->owns_fd && in->fd >= 0)
 		close(in->fd);
 	free(in->path);
+	free(in->member_name);
 	free(in->scratch);
 	free(in);
 }
@@ -111,6 +203,25 @@ void input_close(struct input *in)
 const char *input_path(const struct input *in)
 {
 	return strcmp(in->path, "-") == 0 ? "(stdin)" : in->path;
+}
+
+enum status input_archive_list(const char *path, archive_name each, void *self, struct error *err)
+{
+	struct input in = { .path = strdup(path), .fd = -1, .random_fd = -1 };
+	enum status status = in.path ? open_file(&in, err)
+				     : fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
+
+	if (status == ST_OK && in.file_bytes)
+		status = open_inside(&in, err);
+	/* the first look has opened it; a list begins anew */
+	if (status == ST_OK && in.archive)
+		status = archive_in_list(in.archive, each, self, err);
+	release_window(&in);
+	if (in.fd >= 0)
+		close(in.fd);
+	free(in.path);
+	free(in.member_name);
+	return status;
 }
 
 /* Forward */
@@ -142,7 +253,7 @@ static enum status window_fill(struct input *in, size_t want, struct error *err)
 	while (!in->ended && in->len < want) {
 		size_t got;
 
-		if (unpack_read(in->unpack, in->window + in->len, in->cap - in->len, &got,
+		if (read_inside(in, in->window + in->len, in->cap - in->len, &got,
 				&in->fault) != ST_OK)
 			got = 0;
 		in->len += got;
@@ -226,12 +337,18 @@ static enum status copy_to_scratch(struct input *in, struct error *err)
 {
 	while (!in->ended || in->len) {
 		const uint8_t *bytes;
+		uint64_t packed;
 		size_t len;
 
 		if (input_peek(in, COPY_BYTES, &bytes, &len, err) != ST_OK || !len)
 			break;
 		TRY(write_all(in->random_fd, bytes, len, err));
 		in->size += len;
+		packed = atomic_load_explicit(&in->packed_bytes, memory_order_relaxed);
+		if (in->size > BOMB_BYTES && in->size / BOMB_RATIO > packed)
+			return fail(err, ST_CEILING, in->size,
+				    "unpacks to more than %d times its size, as no trace does",
+				    BOMB_RATIO);
 		input_skip(in, len);
 	}
 	return ST_OK;
@@ -244,7 +361,7 @@ enum status input_random(struct input *in, struct error *err)
 
 	if (in->is_random)
 		return ST_OK;
-	if (in->file_bytes && in->unpack && unpack_is_plain(in->unpack)) {
+	if (in->file_bytes && in->unpack && !in->archive && unpack_is_plain(in->unpack)) {
 		if (fstat(in->fd, &st) != 0)
 			return fail(err, ST_IO, NOWHERE, "cannot be looked at: %s",
 				    strerror(errno));

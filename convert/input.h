@@ -2,7 +2,9 @@
 /*
  * input.h - bytes with a name: a file, standard input, or what lies in either after unpacking.
  *
- * Compression is found by content, never by name.  Reading is forward (peek, skip) until
+ * Compression is found by content, never by name, and so are tar and zip archives: an input is the
+ * one trace in them, or the member that "FILE:MEMBER" names; nothing is unpacked under a name that an
+ * archive has.  Reading is forward (peek, skip) until
  * input_random() was asked once: then any range can be read; what cannot seek (a pipe, a .gz) goes
  * through an unlinked scratch file first, which is the only time that bytes are written.
  */
@@ -47,8 +49,8 @@ void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
 
 /*
  * What the operands of a command line mean: a file or "-" is itself; a folder is every file below
- * it whose name says trace (.tacho .json .json.gz .pt.trace.json ... ), by name.  ST_FORMAT when a
- * folder holds none.  Texts and the list are one allocation, freed with input_paths_free().
+ * it whose name says trace (.tacho .json .json.gz .pt.trace.json ... ), by name; an archive of several
+ * traces is FILE:MEMBER for each.  ST_FORMAT when a folder holds none.  Texts and the list are one allocation, freed with input_paths_free().
  */
 struct input_paths {
 	char **paths;

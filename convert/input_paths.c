@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input.h"
 
+#include "convert/input_archive.h"
 #include "schemas/buf.h"
 
 #include <dirent.h>
@@ -16,7 +17,7 @@ enum {
 };
 
 /* Ends of names that say "trace"; each also with an ending of packed_ends. */
-static const char *const trace_ends[] = { ".tacho", ".json" };
+static const char *const trace_ends[] = { ".tacho", ".json", ".xplane.pb", ".sqlite" };
 static const char *const packed_ends[] = { "", ".gz", ".zst", ".xz", ".bz2", ".lz4" };
 
 struct walk {
@@ -33,7 +34,7 @@ static bool name_ends(const char *name, size_t len, const char *end)
 	return len > end_len && memcmp(name + len - end_len, end, end_len) == 0;
 }
 
-static bool name_says_trace(const char *name)
+bool input_name_says_trace(const char *name)
 {
 	size_t i, j, len = strlen(name);
 
@@ -85,7 +86,7 @@ static enum status walk_name(struct walk *w, const char *name, unsigned depth, s
 	TRY(walk_status(w, err));
 	if (lstat(buf_text(&w->path), &st) == 0 && S_ISDIR(st.st_mode)) {
 		status = walk_folder(w, depth + 1, err);
-	} else if (name_says_trace(name) && stat(buf_text(&w->path), &st) == 0 &&
+	} else if (input_name_says_trace(name) && stat(buf_text(&w->path), &st) == 0 &&
 		   !S_ISDIR(st.st_mode)) {
 		put_path(w, buf_text(&w->path), true);
 		status = walk_status(w, err);
@@ -119,23 +120,71 @@ static int compare_offsets(const void *a, const void *b, void *texts)
 	return strcmp(base + *(const size_t *)a, base + *(const size_t *)b);
 }
 
+/* By name, those from `first` on: bytes of w->offsets. */
+static void sort_paths(struct walk *w, size_t first)
+{
+	qsort_r(w->offsets.data + first, (w->offsets.len - first) / sizeof(size_t), sizeof(size_t),
+		compare_offsets, w->texts.data);
+}
+
+struct listing {
+	struct walk *walk;
+	const char *file;
+	size_t count;
+};
+
+static enum status put_member(void *self, const char *address, struct error *err)
+{
+	struct listing *l = self;
+	struct buf *path = &l->walk->path;
+
+	buf_clear(path);
+	buf_put_text(path, l->file);
+	buf_put_byte(path, ':');
+	buf_put_text(path, address);
+	TRY(walk_status(l->walk, err));
+	put_path(l->walk, buf_text(path), true);
+	l->count++;
+	return walk_status(l->walk, err);
+}
+
+/* An archive of several traces is a path for each, FILE:MEMBER; all else is itself, and a fault is
+ * told when it is opened. */
+static enum status put_file(struct walk *w, const char *operand, bool is_regular,
+			    struct error *err)
+{
+	struct listing l = { .walk = w, .file = operand };
+	size_t texts = w->texts.len, offsets = w->offsets.len, searched = w->searched.len;
+	enum status status = is_regular ? input_archive_list(operand, put_member, &l, NULL)
+					: ST_OK; /* a pipe is opened once */
+
+	TRY(walk_status(w, err));
+	if (status == ST_OK && l.count > 1) {
+		sort_paths(w, offsets);
+		return ST_OK;
+	}
+	w->texts.len = texts;
+	w->offsets.len = offsets;
+	w->searched.len = searched;
+	put_path(w, operand, false);
+	return walk_status(w, err);
+}
+
 static enum status find_operand(struct walk *w, const char *operand, struct error *err)
 {
 	size_t first = w->offsets.len;
 	struct stat st;
+	bool is_there = stat(operand, &st) == 0;
 
-	if (stat(operand, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		put_path(w, operand, false); /* a fault is told when it is opened */
-		return walk_status(w, err);
-	}
+	if (!is_there || !S_ISDIR(st.st_mode))
+		return put_file(w, operand, is_there && S_ISREG(st.st_mode), err);
 	buf_clear(&w->path);
 	buf_put_text(&w->path, operand);
 	TRY(walk_folder(w, 0, err));
 	if (w->offsets.len == first)
 		return fail(err, ST_FORMAT, NOWHERE,
 			    "folder %s holds no traces (no *.tacho, *.json, *.json.gz)", operand);
-	qsort_r(w->offsets.data + first, (w->offsets.len - first) / sizeof(size_t), sizeof(size_t),
-		compare_offsets, w->texts.data);
+	sort_paths(w, first);
 	return ST_OK;
 }
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 enum {
@@ -32,7 +31,8 @@ static const struct magic {
 };
 
 struct unpack {
-	int fd;
+	unpack_from from;
+	void *self; /* of `from` */
 	const struct magic *magic; /* NULL: plain */
 	uint8_t *packed;           /* PACKED_BYTES */
 	size_t at, len;            /* of the packed bytes that are not used yet */
@@ -48,19 +48,6 @@ struct unpack {
 	bool first_given; /* the bytes that told what it is */
 };
 
-static enum status read_some(int fd, void *out, size_t room, size_t *got, struct error *err)
-{
-	ssize_t n;
-
-	do
-		n = read(fd, out, room < READ_BYTES ? room : READ_BYTES);
-	while (n < 0 && errno == EINTR);
-	*got = n > 0 ? (size_t)n : 0;
-	if (n < 0)
-		return fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
-	return ST_OK;
-}
-
 /* More packed bytes, those that are left moved to the front. */
 static enum status refill(struct unpack *u, struct error *err)
 {
@@ -71,7 +58,7 @@ static enum status refill(struct unpack *u, struct error *err)
 	u->at = 0;
 	if (u->packed_end || u->len == PACKED_BYTES)
 		return ST_OK;
-	TRY(read_some(u->fd, u->packed + u->len, PACKED_BYTES - u->len, &got, err));
+	TRY(u->from(u->self, u->packed + u->len, PACKED_BYTES - u->len, &got, err));
 	u->len += got;
 	u->packed_total += got;
 	u->packed_end = got == 0;
@@ -254,7 +241,7 @@ static enum status plain_read(struct unpack *u, uint8_t *out, size_t room, size_
 		u->len -= *got;
 		return ST_OK;
 	}
-	TRY(read_some(u->fd, out, room, got, err));
+	TRY(u->from(u->self, out, room, got, err));
 	u->packed_total += *got;
 	u->ended = *got == 0;
 	return ST_OK;
@@ -270,7 +257,7 @@ static const struct magic *find_magic(const uint8_t *bytes, size_t len)
 	return NULL;
 }
 
-enum status unpack_open(struct unpack **out, int fd, struct error *err)
+enum status unpack_open(struct unpack **out, unpack_from from, void *self, struct error *err)
 {
 	struct unpack *u = calloc(1, sizeof(*u));
 	enum status status;
@@ -280,7 +267,8 @@ enum status unpack_open(struct unpack **out, int fd, struct error *err)
 		free(u);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
 	}
-	u->fd = fd;
+	u->from = from;
+	u->self = self;
 	status = want_packed(u, sizeof(magics[0].bytes), err);
 	if (status == ST_OK)
 		u->magic = find_magic(u->packed, u->len);

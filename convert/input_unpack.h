@@ -15,8 +15,12 @@
 
 struct unpack;
 
-/* `fd` is read from where it stands; borrowed.  Looks at the first bytes to know what it is. */
-enum status unpack_open(struct unpack **out, int fd, struct error *err);
+/* Up to `room` bytes; *got is 0 at the end only, and stays so.  A fault is given once and again. */
+typedef enum status (*unpack_from)(void *self, void *out, size_t room, size_t *got,
+				   struct error *err);
+
+/* Reads from where that stands; looks at the first bytes to know what it is. */
+enum status unpack_open(struct unpack **out, unpack_from from, void *self, struct error *err);
 void unpack_close(struct unpack *u); /* accepts NULL */
 
 /*
@@ -26,6 +30,6 @@ void unpack_close(struct unpack *u); /* accepts NULL */
 enum status unpack_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
 			struct error *err);
 bool unpack_is_plain(const struct unpack *u);   /* nothing is compressed */
-uint64_t unpack_packed(const struct unpack *u); /* bytes taken from the file so far */
+uint64_t unpack_packed(const struct unpack *u); /* bytes taken so far */
 
 #endif

@@ -462,8 +462,17 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 		return refill(s, err);
 	}
 	if (s->state == WANT_NOTHING) {
+		const uint8_t *none;
+		size_t len;
+
 		out->type = JSON_END;
-		return ST_OK;
+		if (!s->in)
+			return ST_OK;
+		/* blanks are left; a fault of the packing may stand behind them */
+		input_skip(s->in, (size_t)(s->end - s->base));
+		s->base_at += (uint64_t)(s->end - s->base);
+		s->base = s->at = s->end;
+		return input_peek(s->in, 1, &none, &len, err);
 	}
 	return cut_off(s, err);
 }

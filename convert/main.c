@@ -5,6 +5,10 @@
  */
 #include "convert/cut.h"
 #include "convert/input.h"
+#include "convert/main_report.h"
+#include "convert/main_help.h"
+#include "convert/main_open.h"
+#include "convert/main_scalars.h"
 #include "convert/name_rules.h"
 #include "convert/options.h"
 #include "convert/out.h"
@@ -14,16 +18,12 @@
 #include "convert/sink.h"
 #include "schemas/unit.h"
 
-#include <archive.h>
-#include <cjson/cJSON.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 /* Processes of one input whose files are written side by side in one pass over it. */
 enum { LANES = 8, TEXT_CEILING = 1 << 20 };
@@ -50,18 +50,22 @@ struct lane {
 
 struct run {
 	struct own_options own;
+	struct open_options open;
 	struct common_options common;
 	struct cut cut;
 	const struct sink_type *type;
 	struct name_rules *rules;
+	const struct source *step; /* stage of the inputs that are being read; NULL none */
 	struct budget budget;
 	struct input_paths paths;
 	bool is_folder, is_decided; /* whether -o is a folder */
 	struct lane lanes[LANES];
+	struct out *scalars; /* beside TensorBoard's traces; NULL none */
 	struct buf names; /* of files in the folder so far, each with its NUL */
 	enum status worst; /* of inputs that failed while the run went on */
 	struct account account;
 	uint64_t files;
+	struct report_papers report; /* of a type that carries it */
 	pthread_mutex_t lock;   /* for `reading`, which the progress line looks at */
 	struct input *reading;
 	_Atomic uint64_t events; /* that passed, for the progress line */
@@ -140,8 +144,13 @@ static enum status lane_start(struct lane *l, uint64_t ns, struct error *err)
 		.trace = l->trace,
 		.budget = &r->budget,
 		.process = l->process,
+		.step = r->step,
+		.rules = r->rules,
 		.all_args = strcmp(r->own.args, "full") == 0,
 		.out = l->out,
+		.papers = r->report.papers,
+		.paper_count = r->report.count,
+		.names = &r->names,
 	};
 
 	if (r->is_folder && !r->type->is_folder)
@@ -278,7 +287,9 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 	if (count == 1)
 		set_reading(r, l->inputs[0]);
 	TRY(trace_new(&l->trace, options_trace_ceiling(&r->common), err));
-	return pipeline_open(&l->pipeline, l->trace, l->inputs, l->count, &how, err);
+	TRY(pipeline_open(&l->pipeline, l->trace, l->inputs, l->count, &how, err));
+	r->step = l->pipeline.step;
+	return ST_OK;
 }
 
 /* ---- a sink that draws all inputs on one timeline ---- */
@@ -308,11 +319,10 @@ static enum status convert_whole(struct run *r, struct error *err, const char **
 
 /* ---- a sink that writes a file for each process ---- */
 
-static bool is_directory(const char *path)
+static bool is_one_output(const struct run *r)
 {
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	return r->type->scope == SINK_WHOLE ||
+	       (r->type->scope == SINK_EITHER && !out_names_folder(r->common.output));
 }
 
 /* The first process from `from` on that has a file; 0: none. */
@@ -329,12 +339,16 @@ static enum status decide_folder(struct run *r, const struct trace *t, struct er
 {
 	const char *o = r->common.output;
 	uint32_t first = next_process(r, t, 1);
-	bool many = r->paths.count > 1 || (first && next_process(r, t, first + 1));
+	bool many = r->paths.count > 1 || (first && next_process(r, t, first + 1)) ||
+		    r->type->is_folder;
 
 	if (r->is_decided)
 		return ST_OK;
 	r->is_decided = true;
-	r->is_folder = many || (o && o[0] && (is_directory(o) || o[strlen(o) - 1] == '/'));
+	r->is_folder = many || out_names_folder(o);
+	if (r->type->is_folder && (!o || strcmp(o, "-") == 0))
+		return fail(err, ST_USAGE, NOWHERE, "%s writes a folder: -o FOLDER is needed",
+			    r->type->name);
 	if (many && (!o || strcmp(o, "-") == 0))
 		return fail(err, ST_USAGE, NOWHERE, "%s writes a file for each process, and there "
 			    "are several: -o FOLDER is needed", r->type->name);
@@ -418,6 +432,8 @@ static enum status commit(struct run *r, const char *account, uint64_t *bytes, s
 		TRY(out_commit(r->lanes[i].out, err));
 		*bytes += out_stored(r->lanes[i].out);
 	}
+	if (r->scalars)
+		TRY(out_commit(r->scalars, err));
 	return ST_OK;
 }
 
@@ -425,6 +441,8 @@ static void release(struct run *r)
 {
 	for (size_t i = 0; i < LANES; i++)
 		out_free(r->lanes[i].out);
+	out_free(r->scalars);
+	report_papers_release(&r->report);
 	buf_release(&r->names);
 	name_rules_free(r->rules);
 	input_paths_free(&r->paths);
@@ -448,6 +466,29 @@ static void put_account(const struct run *r, const char *account, uint64_t bytes
 		bytes < 100000 ? "bytes" : "MB");
 }
 
+static enum status put_scalars(struct run *r, struct error *err)
+{
+	struct scalars_request how = {
+		.paths = r->paths.paths,
+		.count = r->paths.count,
+		.rules = r->rules,
+		.cut = &r->cut,
+		.memory_bytes = (size_t)r->common.memory_bytes,
+		.scratch = r->budget.scratch,
+		.folder = r->common.output,
+	};
+
+	return scalars_write(&r->scalars, &how, err);
+}
+
+static enum status make_report(struct run *r, struct error *err)
+{
+	return report_papers_make(&r->report, &(struct report_request){
+		.paths = r->paths.paths, .count = r->paths.count, .rules = r->rules, .cut = &r->cut,
+		.memory_bytes = (size_t)r->common.memory_bytes, .scratch = r->budget.scratch,
+	}, err);
+}
+
 static enum status convert(struct run *r, char *const *operands, size_t count)
 {
 	struct error err = {.at = NOWHERE};
@@ -466,10 +507,14 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 		ticker = progress_start(&(struct progress_hooks){look, show}, r);
 	if (status == ST_OK)
 		status = name_rules_new(&r->rules, NULL, 0, &err);
-	if (status == ST_OK && r->type->scope == SINK_WHOLE)
+	if (status == ST_OK && r->type->wants_report)
+		status = make_report(r, &err);
+	if (status == ST_OK && is_one_output(r))
 		status = convert_whole(r, &err, &file);
 	else if (status == ST_OK)
 		status = convert_each(r, &err);
+	if (status == ST_OK && r->type == &sink_tensorboard && r->files)
+		status = put_scalars(r, &err);
 	progress_stop(ticker);
 	if (status == ST_OK && !r->files && r->account.lost[LOSS_CUT_OUT])
 		status = fail(&err, ST_USAGE, NOWHERE, "--ranks %.60s: the input has no such rank",
@@ -487,36 +532,6 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 }
 
 /* ---- the command line ---- */
-
-static void print_help(const struct option_set *sets)
-{
-	static const struct source_type *const sources[] = {
-#define X(name) &source_##name,
-		SOURCE_LIST(X)
-#undef X
-	};
-	struct buf b;
-
-	buf_init(&b, TEXT_CEILING);
-	buf_put_text(&b, "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
-			 "An INPUT is a file, a folder, either compressed or not, or - for standard "
-			 "input.\n\n");
-	option_help(sets, &b);
-	buf_put_text(&b, "\nFormats for -t:\n");
-	for (size_t i = 0; sink_at(i); i++)
-		buf_putf(&b, "  %-8s %s\n", sink_at(i)->name, sink_at(i)->help);
-	buf_put_text(&b, "\nFormats of an INPUT, found by its bytes:\n");
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
-		buf_putf(&b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
-	fputs(buf_text(&b), stdout);
-	buf_release(&b);
-}
-
-static void print_version(void)
-{
-	printf("tacho-convert %s\nzlib %s, %s, cJSON %s\n", TACHO_VERSION, zlibVersion(),
-	       archive_version_string(), cJSON_Version());
-}
 
 static enum status find_type(struct run *r, struct error *err)
 {
@@ -545,8 +560,10 @@ static enum status check_options(struct run *r, int operands, struct error *err)
 			    r->own.args);
 	if (!operands)
 		return fail(err, ST_USAGE, NOWHERE, "no INPUT is given; - is standard input");
-	if (strcmp(r->type->name, "log") == 0 && !r->common.output && isatty(STDOUT_FILENO))
-		return fail(err, ST_USAGE, NOWHERE, "a log is nothing for a terminal: use -o OUT");
+	if (r->type->is_binary && !r->common.output && !r->open.open && isatty(STDOUT_FILENO))
+		return fail(err, ST_USAGE, NOWHERE, "a %s is nothing for a terminal: use -o OUT",
+			    r->type->name);
+	TRY(open_check(&r->open, r->type->name, r->common.output, err));
 	TRY(options_check(&r->common, err));
 	return cut_parse(&r->cut, err);
 }
@@ -563,7 +580,7 @@ int main(int argc, char **argv)
 {
 	static struct run r = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct option_set sets[] = {
-		{own_rows, &r.own}, {common_options, &r.common}, {cut_options, &r.cut}, {NULL, NULL},
+		{own_rows, &r.own}, {open_rows, &r.open}, {common_options, &r.common}, {cut_options, &r.cut}, {NULL, NULL},
 	};
 	const char *tmp = getenv("TMPDIR");
 	struct error err;
@@ -571,7 +588,7 @@ int main(int argc, char **argv)
 	enum status status = read_options(sets, argc, argv, &operands, &err);
 
 	if (status == ST_OK && (r.common.help || r.common.version)) {
-		r.common.help ? print_help(sets) : print_version();
+		r.common.help ? help_print(sets) : help_print_version();
 		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
 	}
 	if (status == ST_OK)
@@ -584,7 +601,10 @@ int main(int argc, char **argv)
 	}
 	buf_init(&r.names, TEXT_CEILING);
 	r.budget = options_budget(&r.common, tmp && tmp[0] ? tmp : "/tmp");
-	status = convert(&r, argv + 1, (size_t)operands);
+	status = open_begin(&r.open, &r.common.output, r.budget.scratch);
+	if (status == ST_OK)
+		status = convert(&r, argv + 1, (size_t)operands);
+	status = open_end(&r.open, r.common.output, status, r.files != 0, r.common.quiet);
 	release(&r);
 	return status_exit(status);
 }

@@ -141,6 +141,9 @@ static enum status end_file(struct out *o, struct error *err)
 	}
 	if (!o->temporary) /* standard output, a device, or no file yet */
 		return ST_OK;
+	struct stat st;
+	if (!o->stored && fstat(o->fd, &st) == 0) /* somebody else has written it */
+		o->stored = (uint64_t)st.st_size;
 	int rc = close(o->fd);
 	o->fd = -1;
 	if (rc != 0)
@@ -239,6 +242,16 @@ enum status out_write(struct out *o, const void *bytes, size_t len, struct error
 	return broken(o, err);
 }
 
+const char *out_own_file(const struct out *o)
+{
+	return o->fd >= 0 && !o->folder && !o->gzip ? o->temporary : NULL;
+}
+
+const char *out_name(const struct out *o)
+{
+	return o->name;
+}
+
 enum status out_commit(struct out *o, struct error *err)
 {
 	TRY(broken(o, err));
@@ -278,6 +291,15 @@ void out_free(struct out *o)
 	free(o->name);
 	free(o->folder);
 	free(o);
+}
+
+bool out_names_folder(const char *path)
+{
+	struct stat st;
+
+	if (!path || !path[0])
+		return false;
+	return path[strlen(path) - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 uint64_t out_bytes(const struct out *o)

@@ -33,7 +33,18 @@ enum status out_write(struct out *o, const void *bytes, size_t len, struct error
 uint8_t *out_room(struct out *o, size_t want);
 void out_advance(struct out *o, size_t len);
 
+/*
+ * For a library that writes files by itself: the path of the one file under its temporary name, to
+ * be written there until the commit; NULL when there is none (standard output, a device, .gz, a
+ * folder): then the bytes go through out_write().
+ */
+const char *out_own_file(const struct out *o);
+
+const char *out_name(const struct out *o); /* of the file being written; NULL: standard output */
+
 enum status out_commit(struct out *o, struct error *err);
+/* A folder that is there, or a name that ends in a slash. */
+bool out_names_folder(const char *path);
 uint64_t out_bytes(const struct out *o);  /* written so far, before compression */
 uint64_t out_stored(const struct out *o); /* given to the system so far, after it */
 

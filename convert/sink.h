@@ -29,14 +29,27 @@ enum sink_scope {
 	SINK_WHOLE,       /* one output, all inputs merged on one clock: log, text */
 	SINK_PER_PROCESS, /* one for each process, never merged: chrome, memory; with more than
 	                   * one process -o names a folder */
+	SINK_EITHER,      /* one for each process where -o names a folder, else one of all */
+};
+
+struct sink_paper { /* a page that the roof has made for a sink that carries it */
+	const char *name; /* of a file */
+	const void *bytes;
+	size_t len;
 };
 
 struct sink_request {
 	struct trace *trace;         /* borrowed until free(); a sink adds losses only */
 	const struct budget *budget; /* borrowed until free() */
-	uint32_t process;            /* of SINK_PER_PROCESS; else 0 */
+	uint32_t process;            /* of a file for each process; else 0 */
+	const struct source *step;   /* of NEED_STEP: asked after each put for stretches and marks */
+	const struct name_rules *rules; /* borrowed until free(); NULL: none are known */
 	bool all_args;               /* --args full */
 	struct out *out;             /* borrowed until free() */
+	const struct sink_paper *papers; /* of wants_report; borrowed until free() */
+	size_t paper_count;
+	struct buf *names; /* of an is_folder's files: those of the run so far, each with its NUL;
+			    * borrowed until free() */
 };
 
 struct sink {
@@ -51,7 +64,9 @@ struct sink_type {
 	const char *help; /* one line */
 	enum sink_scope scope;
 	bool is_folder;   /* -o names a folder, not a file */
-	/* Of SINK_PER_PROCESS: a file in a folder; {host} {pid} {ns} are filled in,
+	bool is_binary;   /* nothing for a terminal */
+	bool wants_report; /* the report on the inputs goes with it, as papers */
+	/* Of a file for each process, in a folder; {host} {pid} {ns} are filled in,
 	 * and {rank} as r3, or p1234 where the rank is unknown. */
 	const char *file_name;
 	unsigned needs;   /* enum need */
@@ -62,7 +77,8 @@ struct sink_type {
 	void (*free)(struct sink *s); /* after close, or instead of it: then nothing was made */
 };
 
-#define SINK_LIST(X) X(chrome) X(memory) X(text) X(log)
+#define SINK_LIST(X) X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(bundle) \
+	X(log) X(tensorboard)
 #define X(name) extern const struct sink_type sink_##name;
 SINK_LIST(X)
 #undef X

@@ -169,6 +169,7 @@ const struct sink_type sink_log = {
 	.name = "log",
 	.help = "Tacho log, packed to be kept",
 	.scope = SINK_WHOLE,
+	.is_binary = true,
 	.open = log_open,
 	.put = log_put_events,
 	.close = log_finish_file,

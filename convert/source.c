@@ -106,7 +106,9 @@ static bool is_claimed(const char *path, const char *scratch)
 {
 	struct input *in = NULL;
 	const uint8_t *head;
-	bool claimed = strstr(path, ".tacho") != NULL;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash : path;
+	const char *colon = strrchr(name, ':'); /* of a member of an archive */
+	bool claimed = strstr(colon ? colon : name, ".tacho") != NULL;
 	int bids[TYPES];
 	size_t len;
 

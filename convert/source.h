@@ -61,7 +61,7 @@ struct source_type {
 	void (*close)(struct source *s);
 };
 
-#define SOURCE_LIST(X) X(log) X(kineto)
+#define SOURCE_LIST(X) X(log) X(kineto) X(xplane) X(nsys) X(chrome)
 #define X(name) extern const struct source_type source_##name;
 SOURCE_LIST(X)
 #undef X

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: block headers are walked once, tables are loaded on the way, then blocks of events are
- * opened in the order of their first begin and merged.  LOG.md says what the bytes mean.
+ * opened in the order of their first begin and merged.  LOG.md says what the bytes mean.  The ring
+ * of a flight recorder is read as the log that would be saved from it.
  *
  * Memory is the tables, 64 bytes for each block of events, and a cursor for each block that is
  * open at one time, which are about as many as there are layouts.
@@ -10,6 +11,8 @@
 #include "convert/input.h"
 #include "convert/log_cursor.h"
 #include "convert/source.h"
+#include "schemas/buf.h"
+#include "schemas/log_ring.h"
 #include "schemas/log_tables.h"
 
 #include <stdio.h>
@@ -53,7 +56,8 @@ struct log_source {
 static int log_bid(const uint8_t *head, size_t len)
 {
 	/* A log of another version, or a damaged one, is refused by open() with the reason. */
-	return len >= 8 && memcmp(head, LOG_MAGIC, 8) == 0 ? 100 : 0;
+	return len >= 8 && (memcmp(head, LOG_MAGIC, 8) == 0 ||
+			    memcmp(head, LOG_RING_MAGIC, 8) == 0) ? 100 : 0;
 }
 
 static void log_close(struct source *source)
@@ -273,21 +277,95 @@ static enum status note_provenance(struct walk *w, struct error *err)
 	return p->format ? ST_OK : ST_CEILING;
 }
 
+/* The ring of a flight recorder */
+
+static enum status ring_read(const void *arg, uint64_t at, void *bytes, size_t len, size_t *got,
+			     struct error *err)
+{
+	return input_read_at(arg, at, bytes, len, got, err);
+}
+
+/* What a saved log would say: nobody has saved it, so its process is dead, or was not asked. */
+static enum status ring_says(struct walk *w, const struct log_ring *r, uint64_t from_ns,
+			     struct error *err)
+{
+	struct log_saved saved;
+	struct log_block block;
+	size_t skipped;
+	enum status st;
+	struct buf bytes;
+
+	log_ring_saved(r, "not saved", &saved);
+	saved.from_ns = from_ns;
+	buf_init(&bytes, LOG_HEADER_BYTES + LOG_BLOCK_BYTES);
+	log_put_saved(&saved, &bytes);
+	st = buf_status(&bytes, err);
+	if (st == ST_OK)
+		st = log_find_block(bytes.data, bytes.len, 0, &block, &skipped, err);
+	if (st == ST_OK)
+		st = log_take_table(w->s->tables, &block, bytes.data + LOG_HEADER_BYTES, err);
+	buf_release(&bytes);
+	if (st == ST_FORMAT) /* its process did not come */
+		lose(w, 1);
+	return st == ST_FORMAT ? ST_OK : st;
+}
+
+static enum status walk_ring_blocks(struct walk *w, struct log_ring *r, struct error *err)
+{
+	uint64_t number, from_ns = 0;
+	struct log_block block;
+	enum status st;
+
+	TRY(log_ring_open(r, ring_read, w->s->in, err));
+	if (input_size(w->s->in) < r->fixed.size)
+		fail(&w->s->fault, ST_CUT, input_size(w->s->in), "the ring is cut off: %llu of "
+		     "%llu bytes", (unsigned long long)input_size(w->s->in),
+		     (unsigned long long)r->fixed.size);
+	while ((st = log_ring_next_table(r, &block, err)) == ST_OK)
+		TRY(take_block(w, &block, err));
+	while (st == ST_END && (st = log_ring_next_events(r, &block, &number, err)) == ST_OK) {
+		if (number == r->lowest && number > 1)
+			from_ns = block.last_end_ns;
+		TRY(take_block(w, &block, err));
+		st = ST_END;
+	}
+	if (st != ST_END)
+		return st;
+	w->damaged++; /* never whole: nobody closed it */
+	return ring_says(w, r, from_ns, err);
+}
+
+static enum status walk_ring(struct walk *w, struct error *err)
+{
+	struct log_ring *r = malloc(sizeof(*r));
+	enum status st = r ? walk_ring_blocks(w, r, err) :
+			     fail(err, ST_MEMORY, NOWHERE, "no memory to read a ring");
+
+	free(r);
+	return st;
+}
+
+static enum status walk_file(struct walk *w, uint8_t *room, struct error *err)
+{
+	uint8_t header[LOG_FILE_HEADER_BYTES];
+	size_t got;
+
+	TRY(log_cursor_new(&w->cursor, err));
+	TRY(input_read_at(w->s->in, 0, header, sizeof(header), &got, err));
+	if (got >= 8 && memcmp(header, LOG_RING_MAGIC, 8) == 0)
+		return walk_ring(w, err);
+	TRY(log_take_file_header(header, got, err));
+	return walk_blocks(w, room, err);
+}
+
 static enum status log_walk(struct log_source *s, struct error *err)
 {
 	struct walk w = { .s = s, .at = LOG_FILE_HEADER_BYTES, .size = input_size(s->in) };
-	uint8_t *room = malloc(SCAN_BYTES), header[LOG_FILE_HEADER_BYTES];
+	uint8_t *room = malloc(SCAN_BYTES);
 	enum status st = room ? ST_OK : fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
-	size_t got = 0;
 
 	if (st == ST_OK)
-		st = log_cursor_new(&w.cursor, err);
-	if (st == ST_OK)
-		st = input_read_at(s->in, 0, header, sizeof(header), &got, err);
-	if (st == ST_OK)
-		st = log_take_file_header(header, got, err);
-	if (st == ST_OK)
-		st = walk_blocks(&w, room, err);
+		st = walk_file(&w, room, err);
 	if (st == ST_OK) {
 		log_translation_finish(s->tables);
 		st = note_provenance(&w, err);

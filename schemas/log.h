@@ -40,7 +40,7 @@ enum {
 #define LOG_BLOCK_LIST(X)                                                                          \
 	X(NAMES, 1) X(KEYS, 2) X(SHAPES, 3) X(PROCESSES, 4) X(DEVICES, 5) X(TRACKS, 6)             \
 	X(FIELDS, 7) X(SITES, 8) X(EVENTS, 9) X(WINDOWS, 10) X(ANCHORS, 11) X(LOSSES, 12)          \
-	X(END, 13) X(META, 14)
+	X(END, 13) X(META, 14) X(SAVED, 15)
 enum log_block_kind {
 #define X(name, number) LOG_##name = number,
 	LOG_BLOCK_LIST(X)

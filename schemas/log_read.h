@@ -74,6 +74,9 @@ enum status log_take_layout(struct log_translation *x, uint32_t id, struct bytes
 enum status log_take_site(struct log_translation *x, uint32_t id, struct bytes *in,
 			  struct error *err);
 
+enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes *in,
+			   struct error *err);
+
 /* NULL for an id beyond the last row. */
 void *log_rows_get(const struct rows *r, uint64_t id);
 /* The run's name of a file's; one that a damaged block took along is 0. */

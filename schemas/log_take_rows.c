@@ -253,4 +253,5 @@ const struct log_row_reader log_row_readers[LOG_BLOCK_KIND_END] = {
 	[LOG_ANCHORS] = TABLE(take_anchor, anchors, true),
 	[LOG_LOSSES] = TABLE(take_losses, losses, true),
 	[LOG_META] = { take_meta, 0, true },
+	[LOG_SAVED] = { log_take_saved, 0, true },
 };

@@ -210,6 +210,12 @@ void log_writer_repeat(struct log_writer *w)
 	w->repeat_at = w->bytes;
 }
 
+enum status log_writer_tables(struct log_writer *w, struct buf *out, struct error *err)
+{
+	log_writer_repeat(w);
+	return put_tables(w, out, err);
+}
+
 enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *err)
 {
 	TRY(log_writer_flush(w, out, err));

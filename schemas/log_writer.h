@@ -40,6 +40,8 @@ enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t
 enum status log_writer_flush(struct log_writer *w, struct buf *out, struct error *err);
 /* The tables again before the next block: for a new file of the same trace, a ring. */
 void log_writer_repeat(struct log_writer *w);
+/* All rows of all tables, again and now: for a store that keeps them apart. */
+enum status log_writer_tables(struct log_writer *w, struct buf *out, struct error *err);
 /* Flush and the END block with totals. */
 enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *err);
 /* Events put since log_writer_begin(). */

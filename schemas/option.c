@@ -214,7 +214,7 @@ char *option_variable(const struct option *row, char *out, size_t cap)
 
 	snprintf(out, cap, "TACHO_%s", row->name);
 	for (; cap && *p; p++)
-		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+		*p = *p == '-' || *p == '.' ? '_' : (char)toupper((unsigned char)*p);
 	return out;
 }
 
@@ -466,7 +466,7 @@ static void help_row(const struct option *row, size_t column, struct buf *out)
 	}
 	buf_fill(out, ' ', column - width);
 	at = help_words(out, row->help, column, column);
-	if (row->fallback && row->type != OPTION_FLAG) {
+	if (row->fallback && *row->fallback && row->type != OPTION_FLAG) {
 		snprintf(fallback, sizeof(fallback), "(default %s)", row->fallback);
 		help_words(out, fallback, at, column);
 	}

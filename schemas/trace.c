@@ -474,7 +474,8 @@ uint64_t trace_lost_total(const struct trace *t, uint32_t process)
 	unsigned why;
 
 	for (why = 0; why < LOSS_END; why++)
-		if (why != LOSS_DERIVED && why != LOSS_CUT_OUT && why != LOSS_ORDER)
+		if (why != LOSS_DERIVED && why != LOSS_CUT_OUT && why != LOSS_ORDER &&
+		    why != LOSS_UNREAD)
 			sum += trace_lost(t, process, (enum loss)why);
 	return sum;
 }

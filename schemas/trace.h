@@ -99,7 +99,8 @@ struct anchor {
 	X(NO_PLACE, 9, "not representable in the output format")                                   \
 	X(DERIVED, 10, "arrows that are drawn again from correlation ids")                         \
 	X(DISK, 11, "not written: disk full or over --max-disk")                                   \
-	X(ORDER, 12, "moved up to keep time order")
+	X(ORDER, 12, "moved up to keep time order")                                                \
+	X(UNREAD, 13, "rows of tables that are not read")
 enum loss {
 #define X(name, number, text) LOSS_##name = number,
 	LOSS_LIST(X)
@@ -171,7 +172,7 @@ const struct attr *trace_find_attr(const struct trace *t, uint32_t shape, const 
 void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);
 /* Sum over all processes when `process` is 0. */
 uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why);
-/* All reasons; DERIVED, CUT_OUT and ORDER lose nothing and are left out. */
+/* All reasons; DERIVED, CUT_OUT, ORDER and UNREAD lose nothing that was asked for: left out. */
 uint64_t trace_lost_total(const struct trace *t, uint32_t process);
 
 struct provenance *trace_provenance(struct trace *t); /* the caller may write; never NULL */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What a set of commands needs and this machine lacks is installed (Debian, Ubuntu), and said.
-# usage: packages.sh SET...      sets: build check clients
+# usage: packages.sh SET...      sets: build check bench clients, and folders of tests/clients
 set -eu
 
 # one row: set, test that it is there, Debian package
@@ -24,11 +24,13 @@ rows() {
 	clients python:ensurepip         python3-venv
 	clients command:node             nodejs
 	clients command:chromium         chromium
+	frameworks file:/usr/lib/python3/dist-packages/torch  python3-torch
 	ROWS
 }
 is_there() {
 	case $1 in
 	command:*) command -v "${1#command:}" >/dev/null 2>&1 ;;
+	file:*)    [ -e "${1#file:}" ] ;;
 	header:*)  [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ||
 		   echo "#include <${1#header:}>" | ${CC:-cc} -E - >/dev/null 2>&1 ;;
 	python:*)  python3 -c "import ${1#python:}" >/dev/null 2>&1 ;;

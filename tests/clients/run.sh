@@ -14,7 +14,9 @@ make_venv() { # FOLDER
 	[ ! -f "$venv/made-from" ] || [ "$(cat "$venv/made-from")" != "$want" ] || return 0
 	echo "check-clients: making $venv from PyPI"
 	rm -rf "$venv"
-	if ! "$python" -m venv "$venv"; then
+	# "# venv: COMMAND": where packages of the system are needed beside those of PyPI
+	made_by=$(sed -n 's/^# venv: //p' "$here/$1/requirements.txt")
+	if ! ${made_by:-$python -m venv} "$venv"; then
 		echo "check-clients: no virtual environment; on Debian: apt-get install python3-venv" >&2
 		exit 1
 	fi
@@ -23,9 +25,9 @@ make_venv() { # FOLDER
 	echo "$want" >"$venv/made-from"
 }
 
-sh tests/packages.sh clients
 bad=0
 [ $# -gt 0 ] || set -- $(cd "$here" && ls -d */ | tr -d /)
+sh tests/packages.sh clients "$@" # a folder may have rows of its own
 for folder in "$@"; do
 	make_venv "$folder"
 	for client in "$here/$folder"/check_*.py; do

@@ -73,6 +73,15 @@ static int act_spin(int us)
 	return 0;
 }
 
+static int act_spin_for(int ms)
+{
+	int i;
+
+	for (i = 0; i < ms; i += 10)
+		steps(1, 10000);
+	return 0;
+}
+
 static volatile sig_atomic_t asked;
 
 static void on_term(int number)
@@ -99,6 +108,14 @@ static int act_late_handler(int code)
 	while (!asked)
 		steps(1, 1000);
 	return code;
+}
+
+static int act_own_usr1(int code)
+{
+	signal(SIGUSR1, on_term);
+	steps(5, 100);
+	raise(SIGUSR1);
+	return asked && tacho_state() == TACHO_ARMED ? code : 1;
 }
 
 static void *many_ranges(void *arg)
@@ -384,7 +401,8 @@ static const struct {
 	int (*act)(int number);
 } acts[] = {
 	{ "steps", act_steps }, { "exit", act_exit }, { "quick", act_quick },
-	{ "spin", act_spin }, { "handler", act_handler }, { "late-handler", act_late_handler },
+	{ "spin", act_spin }, { "spin-for", act_spin_for }, { "own-usr1", act_own_usr1 },
+	{ "handler", act_handler }, { "late-handler", act_late_handler },
 	{ "threads", act_threads }, { "churn", act_churn }, { "dead-thread", act_dead_thread },
 	{ "sitter", act_sitter }, { "fork", act_fork }, { "fork-storm", act_fork_storm },
 	{ "fork-term", act_fork_term }, { "hand", act_hand }, { "flood", act_flood },

@@ -12,6 +12,7 @@ over, dropped, and what the collector did that it must not), the log.  They have
     dropped = the loss "dropped by CUPTI"
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 KERNEL, MEMCPY, MEMSET, GRAPH, SYNC, API, JIT, OVERHEAD, STEP, MARK, ALLOC, FREE = (
@@ -256,7 +258,8 @@ def many_windows(r):
     r.equal("registered", (r.cupti or {}).get("registered"), 100)
     r.holds("kernels of each window", r.count(KERNEL) >= 100)
     calls, kernels = r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL)
-    r.holds("%d launches, %d kernels" % (calls, kernels), abs(calls - kernels) <= 400)
+    # calls are switched on before the work and off after it
+    r.holds("%d launches, %d kernels" % (calls, kernels), 0 <= calls - kernels <= max(400, calls // 20))
 
 
 def some_steps(r):
@@ -327,11 +330,23 @@ def not_finalized(r):
     r.equal("finalized", r.cupti["finalized"], 0)
 
 
+def fewer(row):
+    """The thread sanitizer makes the writer so slow that it does not end in its two seconds at the exit:
+    by how much there is less to do."""
+    word = {key: int(n) for key, n in re.findall(r"--(threads|steps|kernels) (\d+)", row["words"])}
+    launches = word.get("threads", 1) * word.get("steps", 10) * word.get("kernels", 20)
+    return -(-launches // 3000) if SANITIZED == "tsan" and row["window"] == "all" else 1
+
+
+def words_of(row):
+    return re.sub(r"--steps (\d+)", lambda m: "--steps %d" % (int(m[1]) // fewer(row)), row["words"]).split()
+
+
 def flood(r):
     clean(r)
     accounts(r)
     made = r.cupti["made"]
-    r.holds("a million records: %d" % made, made > 1000000)
+    r.holds("a million records: %d" % made, made > 1000000 // fewer(r.row))
     r.rate = made / r.seconds
     peak = max(log.peak_bytes for log in r.logs) / 1e6
     r.note = "%.2f M records/s, %.0f MB at most, %d lost" % (r.rate / 1e6, peak, r.lost("buffer"))
@@ -345,7 +360,7 @@ ROWS = []
 
 
 def row(name, check=usual, words="", window="all", builds=("13",), code=0, preload=False, guard=True,
-        kinds=None, record=False, driver=True, nvml=True, foreign_rows=None, **env):
+        driver=True, foreign_rows=None, **env):
     ROWS.append(dict(name=name, check=check, words=words, window=window, builds=builds, code=code,
                      preload=preload, guard=guard, env=env, driver=driver, **(
                          {"foreign_rows": foreign_rows} if foreign_rows else {})))
@@ -519,30 +534,46 @@ def environment(row, build, folder):
         env["LD_PRELOAD"] = expand(preload_of(row), build)
     if build == "14":  # no driver of today would bring it
         env["TACHO_CUPTI_LIB"] = expand("@/14/libcupti.so.14", build)
+    if SANITIZED == "tsan":  # the writer is slower by far than the stand-in
+        env["TACHO_MEMORY"] = "512M"
     env.update(row["env"])
     return env
+
+
+WITHOUT_LOCK = threading.Lock()
 
 
 def make_without(build):
     """A stand-in that lacks a function."""
     profile, symbol = build.split("-without-")
-    if not os.path.isdir(os.path.join(B, "fake", build)):
-        subprocess.run(["sh", "tests/fake/without.sh", B, profile, symbol], check=True, stdout=subprocess.DEVNULL)
+    with WITHOUT_LOCK:
+        if not os.path.isdir(os.path.join(B, "fake", build)):
+            subprocess.run(["sh", "tests/fake/without.sh", B, profile, symbol], check=True, stdout=subprocess.DEVNULL)
 
 
 def run(row, build, folder):
     if "-without-" in build:
         make_without(build)
     program = os.path.join(B, "fake", "fake_train_12" if build == "12" else "fake_train")
-    command = [program] + row["words"].split()
+    command = [program] + words_of(row)
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                env=environment(row, build, folder))
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
     r = Run(row, subprocess.CompletedProcess(command, process.returncode, out, err), folder)
     r.seconds = time.monotonic() - begin
     row["check"](r)
     return r
+
+
+class Broken:
+    def __init__(self, why, folder):
+        self.bad, self.folder = [why], folder
 
 
 def test(row, build):
@@ -550,9 +581,9 @@ def test(row, build):
     try:
         return run(row, build, folder)
     except subprocess.TimeoutExpired:
-        class Hung:
-            bad, err = ["it hangs"], ""
-        return Hung()
+        return Broken("it hangs", folder)
+    except (OSError, KeyError, TypeError, ValueError, subprocess.SubprocessError) as e:
+        return Broken("%s: %s" % (type(e).__name__, e), folder)
     finally:
         if not os.environ.get("KEEP"):
             shutil.rmtree(folder, ignore_errors=True)
@@ -563,6 +594,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", default="build")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2, help="rows at once")
+    parser.add_argument("--times", type=int, default=1, help="each row so often")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     B = os.path.abspath(args.bin)
@@ -578,19 +611,20 @@ def main():
     except OSError:
         flags = ""
     SANITIZED = "tsan" if "sanitize=thread" in flags else "asan" if "sanitize" in flags else ""
-    rows = [(r, b) for r in ROWS if not args.names or r["name"] in args.names for b in r["builds"]]
+    rows = [(r, b) for r in ROWS if not args.names or any(re.fullmatch(n, r["name"]) for n in args.names)
+            for b in r["builds"]] * args.times
     print("1..%d" % len(rows))
     failed = 0
-    with tempfile.TemporaryDirectory() as FOLDER:
-        for number, (r, build) in enumerate(rows, 1):
-            result = test(r, build)
+    with tempfile.TemporaryDirectory() as FOLDER, concurrent.futures.ThreadPoolExecutor(args.jobs) as workers:
+        results = workers.map(lambda rb: test(*rb), rows)
+        for number, ((r, build), result) in enumerate(zip(rows, results), 1):
             note = getattr(result, "note", "")
             print("%s %d - cupti %s %s%s" % ("not ok" if result.bad else "ok", number, r["name"], build,
                                              " # " + note if note else ""))
             for text in result.bad:
-                print("#   " + text)
+                print("#   " + text, flush=True)
             if result.bad and os.environ.get("KEEP"):
-                print("#   " + result.folder)
+                print("#   %s\n%s" % (result.folder, getattr(result, "err", "")))
             failed += bool(result.bad)
     print("cupti: %d passed, %d failed" % (len(rows) - failed, failed))
     return failed > 0

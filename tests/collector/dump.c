@@ -97,9 +97,13 @@ static void print_about(const struct trace *t, uint32_t shape)
 	const struct shape *s = trace_get_shape(t, shape);
 	uint32_t i;
 
-	for (i = 0; i < s->fixed_count; i++)
-		printf("about %s=%s\n", trace_text(t, s->fixed[i].key, NULL),
-		       trace_text(t, (uint32_t)s->fixed[i].bits, NULL));
+	for (i = 0; i < s->fixed_count; i++) {
+		printf("about %s=", trace_text(t, s->fixed[i].key, NULL));
+		if (s->fixed[i].type == ATTR_U64)
+			printf("%llu\n", (unsigned long long)s->fixed[i].bits);
+		else
+			printf("%s\n", trace_text(t, (uint32_t)s->fixed[i].bits, NULL));
+	}
 }
 
 static void print_tables(const struct trace *t)
@@ -123,10 +127,10 @@ static void print_tables(const struct trace *t)
 	for (i = 1; i <= trace_count(t, TRACE_WINDOWS); i++) {
 		const struct window *w = trace_get_window(t, i);
 
-		printf("window spec=%s cut=%d closed=%d ns=%llu own=%llu\n",
+		printf("window spec=%s cut=%d closed=%d ns=%llu own=%llu begin=%llu\n",
 		       trace_text(t, w->spec, NULL), w->cut_short, w->end_ns != 0,
 		       (unsigned long long)(w->end_ns ? w->end_ns - w->begin_ns : 0),
-		       (unsigned long long)w->own_ns);
+		       (unsigned long long)w->own_ns, (unsigned long long)w->begin_ns);
 	}
 	printf("anchors %u\n", trace_count(t, TRACE_ANCHORS));
 	for (i = 1; i <= trace_count(t, TRACE_TRACKS); i++) {

@@ -95,6 +95,38 @@ test_windows() {
 	tell 0
 	equal windows "$(grep -c '^window' "$work/told")" 3
 	rm -r "$work/log"
+	recorded every=10,first=5,steps=2 steps 30
+	tell 0
+	equal 'every ten steps' "$(sed -n 's/^step number=\([0-9]*\) .*/\1/p' "$work/told" | xargs)" \
+		'5 6 15 16 25 26'
+	rm -r "$work/log"
+	recorded every=100ms,first=5,steps=2 steps 500
+	tell 0
+	windows=$(grep -c '^window.*cut=0' "$work/told")
+	equal 'some every 100 ms' $((windows >= 2 && windows <= 60)) 1
+	expect 'the first of them' '^step number=5 '
+	rm -r "$work/log"
+	recorded every=-1m,first=5,steps=2 steps 100
+	tell 0
+	equal once "$(grep -c '^window' "$work/told")" 1
+	rm -r "$work/log"
+	at=$(date -u -d '+2 seconds' +%Y-%m-%dT%H:%M:%SZ)
+	for rank in 0 1; do
+		RANK=$rank recorded at=$at,for=200ms spin-for 3500 &
+	done
+	wait
+	second=$(date -d "$at" +%s)
+	for f in "$work"/log/*; do
+		"$dump" "$f" >"$work/told"
+		expect 'the second, on each rank' "^window spec=at=$at,for=200ms cut=0 closed=1"
+		begin=$(sed -n 's/^window .*begin=\([0-9]*\).*/\1/p' "$work/told")
+		late=$((begin / 1000000 - second * 1000))
+		equal "at that second, $late ms late" $((late >= 0 && late < 500)) 1
+	done
+	equal ranks "$(logs)" 2
+	rm -r "$work/log"
+	recorded at=2020-01-01T00:00:00Z,for=5s steps 50
+	equal 'not at some other second' "$(logs)" 0
 	recorded steps:5-100 steps 10
 	tell 0
 	expect 'cut short by the epoch' '^window spec=steps:5-100 cut=1 closed=1'
@@ -107,6 +139,101 @@ test_many_windows() {
 	expect whole '^log whole=1'
 	equal windows "$(grep -c '^window.*closed=1' "$work/told")" 100
 	expect steps '^sum kind=10 name=step count=200 early=0 open=0'
+}
+
+# The windows that begin for a reason from outside.
+start_armed() { # window, act, number
+	TACHO_WINDOW=$1 TACHO_OUT=$work/log "$actor" $2 $3 >"$work/out" 2>&1 &
+	pid=$!
+	wait_ready
+}
+wait_for() { # what the status must say
+	i=0
+	while [ $i -lt 100 ]; do
+		"$record" --ctl $pid status >"$work/told" 2>&1
+		grep -q "$1" "$work/told" && return
+		sleep 0.05
+		i=$((i + 1))
+	done
+	echo "#   the status never says: $1"
+	sed 's/^/#     /' "$work/told"
+	bad=1
+}
+
+test_signal() {
+	start_armed signal spin 1000
+	equal 'nothing yet' "$(logs)" 0
+	kill -USR1 $pid
+	wait_for 'state recording'
+	sleep 0.2
+	kill -USR1 $pid
+	wait_for 'state waiting'
+	kill -USR1 $pid
+	wait_for 'windows 2'
+	kill -TERM $pid
+	wait $pid 2>/dev/null
+	equal status $? 143
+	tell 0
+	expect 'by the signal' '^window spec=SIGUSR1 cut=0 closed=1'
+	expect steps '^sum kind=10 name=step count=[1-9][0-9]'
+	equal 'a log for each' "$(logs)" 2
+	rm -r "$work/log" "$work/out"
+	# the program's own handler is left alone
+	recorded signal own-usr1 7
+	equal 'its own handler' $? 7
+	# no handler where nobody asked for one
+	start_armed steps:5-8 spin 1000
+	kill -USR1 $pid
+	wait $pid 2>/dev/null
+	equal 'the default action' $? 138
+}
+
+test_control() {
+	start_armed steps:1000000-2000000 spin 1000
+	"$record" --ctl $pid status >"$work/told"
+	equal status $? 0
+	expect state '^state waiting$'
+	expect window '^window steps:1000000-2000000$'
+	expect step '^step [0-9]+$'
+	"$record" --ctl $pid start >"$work/told"
+	expect started '^recording$'
+	"$record" --ctl $pid start >"$work/told"
+	expect twice '^recording already$'
+	sleep 0.2
+	"$record" --ctl $pid stop >"$work/told"
+	expect stopped '^stopped$'
+	"$record" --ctl $pid stop >"$work/told"
+	expect 'nothing to stop' '^no window is open$'
+	"$record" --ctl $pid save >"$work/told" 2>&1
+	equal 'no ring to save' $? 2
+	"$record" --ctl $pid dance >"$work/told" 2>&1
+	equal 'an unknown word' $? 2
+	"$record" --ctl $$ status >"$work/told" 2>&1
+	equal 'a process without the library' $? 7
+	kill -9 $pid
+	wait $pid 2>/dev/null
+	"$record" --ctl $pid status >"$work/told" 2>&1
+	equal 'a process that is gone' $? 7
+	tell 0
+	expect whole '^log whole=1'
+	expect 'by whom' '^window spec=tacho-record --ctl start cut=0 closed=1'
+	expect steps '^sum kind=10 name=step count=[1-9][0-9]'
+}
+
+# Who means harm gets nothing, and the program does not notice.
+test_control_hostile() {
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	start_armed signal spin 1000
+	python3 tests/collector/hostile.py $pid >"$work/told" 2>&1
+	equal 'what came of it' $? 0
+	sed 's/^/#     /' "$work/told"
+	"$record" --ctl $pid start >"$work/told"
+	expect 'it still listens' '^recording$'
+	kill -TERM $pid
+	wait $pid 2>/dev/null
+	equal status $? 143
+	tell 0
+	expect whole '^log whole=1'
 }
 
 test_by_hand() {
@@ -203,7 +330,13 @@ test_dead_thread() {
 
 test_fork() {
 	[ "$threads_checked" = 0 ] || { skip='thread sanitizer'; return; }
-	RANK=2 WORLD_SIZE=4 no_leaks recorded all fork 11
+	no_leaks recorded all fork 11
+	equal status $? 11
+	equal 'a worker leaves no log' "$(logs)" 1
+	tell 0
+	expect 'and does not disturb' '^sum kind=10 name=step count=6 early=0 '
+	rm -r "$work/log"
+	TACHO_WORKERS=yes RANK=2 WORLD_SIZE=4 no_leaks recorded all fork 11
 	equal status $? 11
 	equal 'logs of parent and of the child that worked' "$(logs)" 2
 	for f in "$work"/log/*; do

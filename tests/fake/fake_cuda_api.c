@@ -32,7 +32,7 @@ struct CUgraphExec_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUctx_st *primaries[DEVICES];
+static _Atomic(struct CUctx_st *) primaries[DEVICES]; /* written under the lock */
 static _Atomic uint32_t last_graph, last_event;
 static _Atomic uint64_t last_node, last_seq, next_address = UINT64_C(0x7f0000000000);
 static _Thread_local struct fake_work next_work;
@@ -98,7 +98,7 @@ static struct CUstream_st *stream_add(struct CUctx_st *c, uint32_t flag)
 	s->flag = flag;
 	pthread_mutex_lock(&lock);
 	s->id = c->streams++;
-	s->next = c->null.next;
+	s->next = c->null.next; /* who walks the list holds no lock, and nothing leaves it */
 	c->null.next = s;
 	pthread_mutex_unlock(&lock);
 	tell_stream(s);

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 struct CUstream_st {
-	struct CUstream_st *next;
+	_Atomic(struct CUstream_st *) next;
 	uint32_t id, flag;
 	_Atomic uint64_t free_ns; /* when its last work ends */
 	struct CUctx_st *context;

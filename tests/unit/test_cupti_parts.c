@@ -23,28 +23,36 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-/* All of one size first, then spares, singles, and at last one for all; each of its own kind. */
+enum { TURNS = 1024, MORE = TURNS + 3 };
+
+/*
+ * All of one size first, then spares, singles, and at last places that are lent again; each of its
+ * own kind, and clear.
+ */
 static void ask_for_too_much(void)
 {
-	size_t size, most, count[5] = { 0 }, i;
+	size_t size, most, count[5] = { 0 }, dirty = 0, i;
 	enum pool_place place;
 	uint32_t index;
 	uint8_t *bytes;
 
-	for (i = 0; i < BUFFERS + 32 + 8192 + 3; i++) {
+	for (i = 0; i < BUFFERS - 1 + 32 + 8192 + MORE; i++) {
 		pool_request(&bytes, &size, &most);
+		dirty += !is_zero(bytes, size);
 		place = pool_find(bytes, &index, &size);
 		count[place]++;
 		if (place == POOL_SINGLE || place == POOL_SHARED)
 			most--;
 		if (most)
 			break;
+		memset(bytes, 7, size);
 	}
+	CHECK_U64(dirty, 0);
 	CHECK_U64(count[POOL_OURS], BUFFERS - 1); /* one is lent since before */
 	CHECK_U64(count[POOL_SPARE], 32);
 	CHECK_U64(count[POOL_SINGLE], 8192);
-	CHECK_U64(count[POOL_SHARED], 4);
-	CHECK_U64(pool_refused(), 32 + 8192 + 4);
+	CHECK_U64(count[POOL_SHARED], MORE);
+	CHECK_U64(pool_refused(), 32 + 8192 + MORE);
 }
 
 void test_cupti_pool(void)

@@ -66,6 +66,10 @@ void test_window_schedule(void)
 	CHECK_STR(run_steps("schedule:active=2,warmup=1", 0, 7, &w), "wrrwrrw");
 	CHECK_STR(run_steps("schedule:active=2", 0, 5, &w), "rrrrr");
 	CHECK_U64(w.windows, 3);
+	/* a cycle every ten steps; one that is longer takes its time */
+	CHECK_STR(run_steps("schedule:wait=1,warmup=1,active=2,repeat=2,every=10", 0, 22, &w),
+		  "iwrriiiiiiiwrriiiiiiii");
+	CHECK_STR(run_steps("schedule:wait=1,active=2,every=2", 0, 9, &w), "irrirrirr");
 	CHECK_STR(run_steps("schedule:skip_first=3,wait=1,active=1,repeat=2", 0, 9, &w),
 		  "iiiiririi");
 	/* counted from the first step seen */
@@ -80,6 +84,9 @@ void test_window_every(void)
 	CHECK_STR(run_steps("every=6s,first=2,steps=2", 0, 16, &w), "iirriiiirriiiirr");
 	CHECK_STR(run_steps("every=4,first=1,steps=2", 0, 12, &w), "irriirriirri");
 	CHECK_STR(run_steps("every=-1,first=1,steps=2", 0, 8, &w), "irriiiii");
+	CHECK_STR(run_steps("every=-1m,first=1,steps=2", 0, 8, &w), "irriiiii");
+	CHECK_STR(run_steps("every=0m,first=1,steps=2", 0, 8, &w), "irrrrrrr");
+	CHECK_U64(w.windows, 4);
 	CHECK_STR(run_steps("every=4,first=1,steps=2,repeat=2", 0, 12, &w), "irriirriiiii");
 }
 
@@ -122,10 +129,11 @@ void test_window_time(void)
 		return;
 	CHECK_U64(window_next_ns(&w), 300 * S);
 	CHECK(feed(&w, WINDOW_TIME, 300 * S, NULL) == WINDOW_RECORD);
-	/* the clock steps back: the five seconds begin again */
+	/* a clock that steps back stands still */
 	CHECK(feed(&w, WINDOW_TIME, 200 * S, NULL) == WINDOW_RECORD);
-	CHECK(feed(&w, WINDOW_TIME, 204 * S, NULL) == WINDOW_RECORD);
-	CHECK(feed(&w, WINDOW_TIME, 205 * S, NULL) == WINDOW_IDLE);
+	CHECK(feed(&w, WINDOW_TIME, 304 * S, NULL) == WINDOW_RECORD);
+	CHECK(feed(&w, WINDOW_TIME, 305 * S, NULL) == WINDOW_IDLE);
+	CHECK(window_is_done(&w));
 
 	if (!make(&w, "delay=10s,for=2s,every=10s", 0))
 		return;
@@ -133,6 +141,57 @@ void test_window_time(void)
 	CHECK(feed(&w, WINDOW_TIME, 12 * S, NULL) == WINDOW_IDLE);
 	CHECK_U64(window_next_ns(&w), 20 * S);
 	CHECK(feed(&w, WINDOW_TIME, 20 * S, NULL) == WINDOW_RECORD);
+}
+
+static enum window_state feed_wall(struct window_machine *w, uint64_t now_ns, uint64_t wall_ns)
+{
+	struct window_input in = { .event = WINDOW_TIME, .now_ns = now_ns, .wall_ns = wall_ns };
+	bool again;
+
+	return window_feed(w, &in, &again);
+}
+
+void test_window_at(void)
+{
+	struct window_machine w;
+
+	/* one clock counts from the boot, the other is the wall's */
+	if (!make(&w, "at=1970-01-01T01:00:00Z,for=5s", 10 * S))
+		return;
+	CHECK(feed_wall(&w, 10 * S, 3590 * S) == WINDOW_IDLE);
+	CHECK(window_waits_for_wall(&w));
+	CHECK_U64(window_next_ns(&w), 20 * S);
+	/* somebody sets the wall's clock back and forth */
+	CHECK(feed_wall(&w, 12 * S, 3500 * S) == WINDOW_IDLE);
+	CHECK_U64(window_next_ns(&w), 112 * S);
+	CHECK(feed_wall(&w, 13 * S, 3602 * S) == WINDOW_RECORD);
+	CHECK(!window_waits_for_wall(&w));
+	CHECK_U64(window_next_ns(&w), 16 * S); /* it ends with those who came in time */
+	CHECK(feed_wall(&w, 16 * S, 100 * S) == WINDOW_IDLE);
+	CHECK(!w.cut_short && window_is_done(&w));
+
+	/* come too late: not some other second */
+	if (!make(&w, "at=1970-01-01T01:00:00Z,for=5s", 10 * S))
+		return;
+	CHECK(feed_wall(&w, 10 * S, 3605 * S) == WINDOW_IDLE);
+	CHECK(window_is_done(&w));
+	CHECK_U64(window_next_ns(&w), UINT64_MAX);
+
+	/* a row of seconds: the next one */
+	if (!make(&w, "at=1970-01-01T01:00:00Z,for=5s,every=1m", 10 * S))
+		return;
+	CHECK(feed_wall(&w, 10 * S, 3700 * S) == WINDOW_IDLE);
+	CHECK_U64(window_next_ns(&w), 30 * S);
+	CHECK(feed_wall(&w, 30 * S, 3720 * S) == WINDOW_RECORD);
+	CHECK(feed_wall(&w, 35 * S, 3725 * S) == WINDOW_IDLE);
+	CHECK_U64(window_next_ns(&w), 90 * S);
+
+	if (!make(&w, "at=1970-01-01T01:00:00Z,steps=2", 10 * S))
+		return;
+	CHECK(feed_wall(&w, 10 * S, 3599 * S) == WINDOW_IDLE);
+	CHECK_U64(window_next_step(&w), UINT64_MAX);
+	CHECK(feed_wall(&w, 11 * S, 3600 * S) == WINDOW_IDLE);
+	CHECK_U64(window_next_step(&w), 0);
 }
 
 void test_window_all(void)
@@ -188,6 +247,20 @@ void test_window_by_hand(void)
 	CHECK(!w.cut_short);
 	CHECK(feed(&w, WINDOW_START, 6, NULL) == WINDOW_RECORD);
 	CHECK_U64(w.windows, 2);
+	/* who began it by hand ends it */
+	CHECK(feed(&w, WINDOW_EPOCH_END, 7, NULL) == WINDOW_RECORD);
+	if (!make(&w, "signal,for=5ns", 0))
+		return;
+	CHECK(feed(&w, WINDOW_START, 3, NULL) == WINDOW_RECORD);
+	CHECK(feed(&w, WINDOW_TIME, 8, NULL) == WINDOW_IDLE);
+	CHECK(!w.cut_short);
+	/* a window by hand takes nothing from the schedule */
+	if (!make(&w, "steps:3-6", 0))
+		return;
+	CHECK(feed(&w, WINDOW_START, 1, NULL) == WINDOW_RECORD);
+	CHECK(feed(&w, WINDOW_STOP, 2, NULL) == WINDOW_IDLE);
+	CHECK(!w.cut_short && !window_is_done(&w));
+	CHECK_U64(window_next_step(&w), 3);
 }
 
 void test_window_range(void)
@@ -201,6 +274,13 @@ void test_window_range(void)
 	CHECK(feed(&w, WINDOW_RANGE_END, 3, "forward") == WINDOW_RECORD);
 	CHECK(feed(&w, WINDOW_RANGE_END, 4, "epoch_3") == WINDOW_IDLE);
 	CHECK(!w.cut_short);
+	/* within itself, or on two threads */
+	CHECK(feed(&w, WINDOW_RANGE_BEGIN, 5, "epoch_3") == WINDOW_RECORD);
+	CHECK(feed(&w, WINDOW_RANGE_BEGIN, 6, "epoch_3") == WINDOW_RECORD);
+	CHECK(feed(&w, WINDOW_RANGE_END, 7, "epoch_3") == WINDOW_RECORD);
+	CHECK(feed(&w, WINDOW_RANGE_END, 8, "epoch_3") == WINDOW_IDLE);
+	CHECK(feed(&w, WINDOW_RANGE_END, 9, "epoch_3") == WINDOW_IDLE);
+	CHECK_U64(w.windows, 2);
 }
 
 void test_window_parse_errors(void)
@@ -209,7 +289,9 @@ void test_window_parse_errors(void)
 		"", "step:1-2", "steps:", "steps:5-5", "steps:9-3", "steps:a-b", "steps:1-2-3",
 		"schedule:wait=1", "schedule:active=x", "schedule:active=3,every=5s", "delay=30",
 		"delay=30s,for", "at=yesterday", "every=", "nvtx=", "all,steps=5",
-		"delay=30s,,for=5s", "steps:99999999999999999999999-",
+		"delay=30s,,for=5s", "every=60m", "wait=3,steps=2", "signal,steps=5",
+		"delay=1s,at=2026-01-01T00:00:00Z", "nvtx=a,steps=5", "nvtx=a,for=1s",
+		"first=3,steps=5,repeat=2", "every=-x,steps=2", "schedule:active=3,for=5s", "steps:99999999999999999999999-",
 		"nvtx=0123456789012345678901234567890123456789012345678901234567890123",
 	};
 	struct window_spec spec = { .first_step = 77 };

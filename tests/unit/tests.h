@@ -8,6 +8,17 @@
 
 /* clang-format off */
 #define TEST_LIST(X) \
+	X(store_ring_random) \
+	X(store_ring_damage) \
+	X(store_ring_killed) \
+	X(store_ring_each_instruction) \
+	X(store_ring_saves) \
+	X(store_ring_left) \
+	X(store_ring_place) \
+	X(trigger_parse) \
+	X(trigger_slow) \
+	X(trigger_median) \
+	X(trigger_hang) \
 	X(status_fail) \
 	X(status_fail_adds_to_itself) \
 	X(status_fail_cuts) \
@@ -207,6 +218,9 @@
 	X(window_range) \
 	X(window_parse_errors) \
 	X(window_any_input) \
+	X(window_at) \
+	X(window_oracle) \
+	X(window_hints) \
 	X(ring_order_and_loss) \
 	X(ring_without_memory) \
 	X(ring_two_threads) \
@@ -241,6 +255,17 @@
 	X(json_text_utf8) \
 	X(json_text_random) \
 	X(json_text_numbers) \
+	X(perfetto_keys) \
+	X(perfetto_time) \
+	X(perfetto_native) \
+	X(perfetto_full) \
+	X(perfetto_derived) \
+	X(perfetto_lanes) \
+	X(perfetto_no_place) \
+	X(perfetto_ranks) \
+	X(perfetto_odd_names) \
+	X(perfetto_any_event) \
+	X(perfetto_large) \
 	X(chrome_native) \
 	X(chrome_one_call) \
 	X(chrome_steps) \
@@ -295,6 +320,7 @@
 	X(format_csv) \
 	X(format_page_fits) \
 	X(format_json_schema) \
+	X(format_json_schema_file) \
 	X(nvtx_text_torch) \
 	X(nvtx_text_xla) \
 	X(nvtx_text_collective) \
@@ -347,6 +373,28 @@
 	X(cupti_plan_mask) \
 	X(cupti_kinds) \
 	X(cupti_sentences) \
+	X(sink_csv) \
+	X(sink_csv_lean) \
+	X(sink_sqlite) \
+	X(bundle_sha256) \
+	X(bundle_archive) \
+	X(nsys_events) \
+	X(nsys_odd_rows) \
+	X(nsys_huge_text) \
+	X(nsys_refused) \
+	X(nsys_cut) \
+	X(nsys_damage) \
+	X(chrome_letters) \
+	X(chrome_bids) \
+	X(chrome_open_array) \
+	X(chrome_base_time) \
+	X(chrome_cut) \
+	X(chrome_damage) \
+	X(input_archive) \
+	X(input_archive_single) \
+	X(input_archive_random) \
+	X(input_bomb) \
+	X(input_archive_cut) \
 	/* the end of the list */
 /* clang-format on */
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preset.h - the keys of other profilers' guides, as they spell them: who has such a configuration
+ * file, environment or command line need not learn ours.
+ *
+ *	start_step: 10, end_step: 20     ->  window steps:10-20
+ *	--profiling.active 3             ->  window schedule:wait=1,warmup=1,active=3,repeat=1
+ *
+ * Keys that belong to one window are made into it, with the guide's defaults for those that were
+ * not said; --preset NAME asks for all of a guide's defaults.  Each key may have "profiling." in
+ * front.  Said in the same place, an option of ours wins over a preset.
+ *
+ * To add a key: a row of PRESET_KEYS.  To add a preset: a row of PRESETS.
+ */
+#ifndef COLLECTOR_PRESET_H
+#define COLLECTOR_PRESET_H
+
+#include "schemas/option.h"
+
+#include <stdbool.h>
+
+/*
+ * X(id, guide's key, preset, its default there, option of ours, text when yes, text when no): the
+ * last two are for switches; in other texts {} stands for the value.  No option: the key is a part
+ * of its preset's window, or does nothing here.
+ */
+#define PRESET_KEYS(X)                                                                             \
+	/* a window of steps; JAX profiler callbacks */                                            \
+	X(START_STEP, "start-step", "steps", "10", NULL, NULL, NULL)                               \
+	X(END_STEP, "end-step", "steps", "20", NULL, NULL, NULL)                                   \
+	X(LOG_DIR, "log-dir", NULL, NULL, "out", "{}", NULL)                                       \
+	X(TRACE_MEMORY, "trace-memory", NULL, NULL, "sample", NULL, "none")                        \
+	/* memory every so many steps */                                                           \
+	X(EVERY_N_STEPS, "profile-every-n-steps", "memory", "100", "sample", "steps={}", NULL)     \
+	X(DEVICE_MEMORY, "log-device-memory", NULL, NULL, "sample", NULL, "none")                  \
+	/* some steps every so many minutes */                                                     \
+	X(FIRST_STEP, "profile-first-step", "periodic", "10", NULL, NULL, NULL)                    \
+	X(N_STEPS, "profile-n-steps", "periodic", "5", NULL, NULL, NULL)                           \
+	X(N_MINUTES, "profile-every-n-minutes", "periodic", "60", NULL, NULL, NULL)                \
+	X(MAIN_ONLY, "main-process-only", "periodic", "yes", "ranks", "main", "all")               \
+	X(PROFILE_LOG_DIR, "profile-log-dir", NULL, NULL, "out", "{}", NULL)                       \
+	X(UNUSED_EPOCHS, "every-n-epochs", NULL, NULL, NULL, NULL, NULL)                           \
+	X(UNUSED_STEPS, "every-n-steps", NULL, NULL, NULL, NULL, NULL)                             \
+	/* wait, warm up, record; PyTorch's schedule */                                            \
+	X(WAIT, "wait", "schedule", "1", NULL, NULL, NULL)                                         \
+	X(WARMUP, "warmup", "schedule", "1", NULL, NULL, NULL)                                     \
+	X(ACTIVE, "active", "schedule", "3", NULL, NULL, NULL)                                     \
+	X(REPEAT, "repeat", "schedule", "1", NULL, NULL, NULL)                                     \
+	X(PROFILE_MEMORY, "profile-memory", NULL, NULL, "kinds", "all,memory", NULL)               \
+	X(RECORD_SHAPES, "record-shapes", NULL, NULL, NULL, NULL, NULL)                            \
+	/* the same in cycles of so many steps; a Lightning callback */                            \
+	X(CYCLE, "schedule-every-n-steps", "cyclic", "50", NULL, NULL, NULL)                       \
+	X(WAIT_STEPS, "wait-steps", "cyclic", "1", NULL, NULL, NULL)                               \
+	X(WARMUP_STEPS, "warmup-steps", "cyclic", "1", NULL, NULL, NULL)                           \
+	X(ACTIVE_STEPS, "active-steps", "cyclic", "3", NULL, NULL, NULL)                           \
+	X(CYCLES, "repeat-cycles", "cyclic", "2", NULL, NULL, NULL)                                \
+	X(OUTPUT_DIR, "output-dir", NULL, NULL, "out", "{}", NULL)
+
+enum preset_key {
+#define X(id, name, preset, fallback, option, yes, no) PRESET_##id,
+	PRESET_KEYS(X)
+#undef X
+	PRESET_KEY_COUNT,
+};
+
+/* Name, window in terms of its keys (NULL: leaves it alone), folder for the logs. */
+#define PRESETS(X)                                                                                 \
+	X("steps", "steps:{start-step}-{end-step}", "logs/profiles")                               \
+	X("memory", NULL, "logs/memory")                                                           \
+	X("periodic", "every={profile-every-n-minutes}m,first={profile-first-step},"               \
+		      "steps={profile-n-steps}", "tensorboard")                                    \
+	X("schedule", "schedule:wait={wait},warmup={warmup},active={active},repeat={repeat}",      \
+	  "profiler_traces")                                                                       \
+	X("cyclic", "schedule:wait={wait-steps},warmup={warmup-steps},active={active-steps},"      \
+		    "repeat={repeat-cycles},every={schedule-every-n-steps}", "outputs/profiler_logs")
+
+/* Texts are borrowed; NULL: not said. */
+struct preset {
+	const char *name;
+	const char *said[PRESET_KEY_COUNT];
+};
+extern const struct option preset_options[];
+
+/* Calls make("window", "steps:10-20", by_default) for what was said, and for what follows of it. */
+typedef enum status (*preset_make_fn)(const char *option, const char *text, bool by_default,
+				      void *arg, struct error *err);
+enum status preset_make(const struct preset *p, preset_make_fn make, void *arg,
+			struct error *err);
+/* A window was asked for: by name, or by a key that is a part of one. */
+bool preset_asks_window(const struct preset *p);
+/* What a key does, in a line; returns its name. */
+const char *preset_explain(unsigned key, char *text, size_t cap);
+
+#endif

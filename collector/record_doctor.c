@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/record_doctor.h"
+
+#include "collector/config.h"
+#include "collector/store.h"
+#include "schemas/buf.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static void tell_library(const char *library, struct buf *out)
+{
+	size_t (*doctor)(char *text, size_t size);
+	const char *(*version)(void);
+	void *handle = dlopen(library, RTLD_NOW);
+	char text[8192];
+
+	if (!handle) {
+		buf_putf(out, "library   cannot be loaded: %s\n", dlerror());
+		return;
+	}
+	*(void **)&doctor = dlsym(handle, "tacho_doctor");
+	*(void **)&version = dlsym(handle, "tacho_version");
+	if (!doctor || !version) {
+		buf_putf(out, "library   %s is no libtacho\n", library);
+		return;
+	}
+	doctor(text, sizeof(text));
+	buf_put_text(out, text);
+	if (strcmp(version(), TACHO_VERSION) != 0)
+		buf_putf(out, "library   its version is not that of this tool, %s\n", TACHO_VERSION);
+}
+
+static void tell_folder(const char *folder, struct buf *out)
+{
+	struct error err;
+	struct statvfs v;
+	bool made = false;
+
+	if (store_make_folder(folder, &made, &err) != ST_OK)
+		buf_putf(out, "logs      %s\n", err.text);
+	else if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &v) != 0)
+		buf_putf(out, "logs      %s cannot be written to: %s\n", folder, strerror(errno));
+	else
+		buf_putf(out, "logs      %s can be written to, %.1f GiB free\n", folder,
+		       (double)v.f_bavail * (double)v.f_frsize / (1 << 30));
+	if (made)
+		rmdir(folder);
+}
+
+void record_doctor(const struct config *c, const char *library, struct buf *out)
+{
+	static const char *const others[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+					      "LD_PRELOAD", "LD_AUDIT" };
+	size_t i;
+
+	setenv("TACHO_CUPTI_LIB", c->cupti_lib, 1); /* the one option that the library looks at here */
+	tell_library(library, out);
+	tell_folder(c->out, out);
+	if (c->rank.rank != RANK_UNKNOWN)
+		buf_putf(out, "rank      %u of %u, by %s\n", c->rank.rank, c->rank.world_size,
+		       c->rank.launcher);
+	else
+		buf_putf(out, "rank      none: no launcher's variable is set\n");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (getenv(others[i]))
+			buf_putf(out, "others    %s=%s is set: another tool may be at work\n", others[i],
+			       getenv(others[i]));
+}

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Perfetto's own trace processor must find in our files what is in the traces.
+
+usage: check_trace_processor.py --bin BUILD [--only TEXT]
+
+Per kind and name: how often, and the sum of durations; depth; arrows; counters; what GPUs did,
+against tacho-analyze; no import error.  What is expected is made from -t text by this file's own
+rules.  Then the same of files of ranks put behind each other, of gzip, and of our Chrome JSON.
+"""
+import argparse
+import collections
+import glob
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import world
+
+KINETO = ["a100_ddp_rank0of2_nccl_args", "event_sync_3_streams", "h100_qwen_0.5b_inference",
+          "mi250_minitoy_rocm", "torch_compile_triton", "cpu_only_rank34", "vllm_piecewise_graphs"]
+JOB = ["job128_sampled_rank0", "job128_sampled_rank1"]
+DERIVED = "('GPU time', 'Steps', 'Phases', 'Allocations')"
+SLICES = {"kernel", "memcpy", "memset", "graph"}
+SAMPLES = {"alloc", "free", "counter"}
+OWN_CATEGORY = {"range", "mark"}  # may have that of the file that they are from
+QUERIES = {
+    "stats": "select name, value from stats where value > 0 and severity in ('error', 'data_loss')",
+    "slices": f"""select s.category, s.name, count(*), sum(s.dur), min(s.dur) from slice s
+                  join track t on t.id = s.track_id where coalesce(t.name, '') not in {DERIVED}
+                  group by s.category, s.name""",
+    "derived": f"""select t.name, s.category, count(*), sum(s.dur) from slice s
+                   join track t on t.id = s.track_id where t.name in {DERIVED} group by 1, 2""",
+    "depth": "select coalesce(max(s.depth), -1) from slice s join thread_track t on t.id = s.track_id",
+    "flows": "select count(*) from flow",
+    "backwards": """select count(*) from flow f join slice a on a.id = f.slice_out
+                    join slice b on b.id = f.slice_in where a.ts > b.ts""",
+    "counters": """select t.name, count(*) from counter c join counter_track t on t.id = c.track_id
+                   group by t.name""",
+    "busy": """select min(c.value), max(c.value) from counter c join counter_track t on
+               t.id = c.track_id where t.name = 'GPU busy'""",
+    "queue": """select min(c.value), max(c.value) from counter c join counter_track t on
+                t.id = c.track_id where t.name = 'Queue length'""",
+    "processes": "select name, pid from process where pid > 0 order by name",
+    "threads": "select count(*) from slice s join thread_track t on t.id = s.track_id",
+    "streams": """select distinct t.name from slice s join track t on t.id = s.track_id
+                  where t.name glob 'Stream*'""",
+    "bounds": "select min(ts), max(ts + dur) from slice",
+    "named": "select count(*) from slice where name is null",
+}
+
+
+class Check:
+    def __init__(self):
+        self.bad = 0
+
+    def same(self, what, got, want):
+        if got != want:
+            self.bad += 1
+            print(f"  NOT THE SAME: {what}: {str(got)[:300]}, expected {str(want)[:300]}")
+
+
+# ---- what is expected ----
+
+def call_name(name):
+    """Without CUPTI's version behind it."""
+    head, _, digits = name.rpartition("_v")
+    return head if name.startswith("cu") and len(digits) >= 4 and digits.isdigit() else name
+
+
+def by_name(events):
+    found = collections.defaultdict(lambda: [0, 0])
+    for e in events:
+        if e.kind in SAMPLES:
+            continue
+        cell = found["" if e.kind in OWN_CATEGORY else e.kind, call_name(e.name)]
+        cell[0] += 1
+        cell[1] += e.duration
+    return {key: tuple(cell) for key, cell in found.items()}
+
+
+def arrows(events):
+    """A row of slices of one id is joined one by one; of two calls in each other the outer counts."""
+    ends, last = collections.Counter(), {}
+    for e in events:
+        correlation = e.args.get("correlation")
+        if e.kind == "mark" and ("flow_begin" in e.args or "flow_end" in e.args):
+            ends[e.process, e.name, e.args.get("flow_begin") or e.args["flow_end"]] += 1
+        if e.kind == "api":
+            last[e.track] = correlation
+        if e.kind == "driver" and correlation == last.get(e.track, "0"):
+            continue
+        if correlation and (e.kind in SLICES or e.kind in ("api", "driver", "sync")):
+            ends[e.process, correlation] += 1
+    return sum(count - 1 for count in ends.values())
+
+
+def depth(events):
+    """Of slices on threads, each in the first lane where it is within what is open."""
+    lanes, most = collections.defaultdict(list), -1
+    for e in events:
+        if "thread" not in e.track.split() or e.kind in SAMPLES or e.kind == "mark":
+            continue
+        for lane in lanes[e.track] + [None]:
+            if lane is None:
+                lane = []
+                lanes[e.track].append(lane)
+            while lane and lane[-1] <= e.begin:
+                lane.pop()
+            if not lane or e.end <= lane[-1]:
+                break
+        most = max(most, len(lane)) if lanes[e.track][0] is lane else most
+        lane.append(e.end)
+    return most
+
+
+def has_marks(events):
+    return any(e.kind == "mark" for e in events)
+
+
+# ---- our file ----
+
+def check_slices(check, answers, events):
+    want, got = by_name(events), collections.defaultdict(lambda: [0, 0])
+    words = {kind for kind, _ in want}
+    for category, name, count, total, _ in answers["slices"]:
+        cell = got[category if category in words else "", name or ""]
+        cell[0] += count
+        cell[1] += total
+    got = {key: tuple(cell) for key, cell in got.items()}
+    for key in want.keys() | got.keys():
+        check.same(f"slices of {key}", got.get(key), want.get(key))
+    check.same("slices that did not end", [row for row in answers["slices"] if row[4] < 0], [])
+
+
+def check_derived(check, answers, report):
+    gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
+    got = {category: total for name, category, _, total in answers["derived"] if name == "GPU time"}
+    for category, key in (("compute", "compute_ns"), ("comm", "exposed_comm_ns"),
+                          ("data", "exposed_copy_ns")):
+        check.same(f"GPU time, {category}", got.get(category, 0), sum(gpu[key] for gpu in gpus))
+    steps = sum(count for name, _, count, _ in answers["derived"] if name == "Steps")
+    marks = sum(len(rank.get("steps", [])) for rank in report["ranks"])
+    if marks > len(report["ranks"]): # one alone may be the window, not a mark
+        check.same("steps", steps, marks)
+
+
+def check_file(check, trace, events, report=None):
+    answers = world.ask(trace, QUERIES)
+    check.same("import errors", answers["stats"], [])
+    check.same("slices without a name", answers["named"], [[0]])
+    check_slices(check, answers, events)
+    check.same("arrows", answers["flows"], [[arrows(events)]])
+    check.same("arrows backwards", answers["backwards"], [[0]])
+    if not has_marks(events):
+        check.same("depth", answers["depth"], [[depth(events)]])
+    got = dict(answers["counters"])
+    memory = sum(e.kind in ("alloc", "free") for e in events)
+    check.same("samples of memory", got.get("Memory allocated", 0), memory)
+    work = [e for e in events if e.kind in SLICES]
+    if work:
+        check.same("GPU busy", [0 <= v <= 100 for v in answers["busy"][0]], [True, True])
+        check.same("GPU busy at its most", answers["busy"][0][1] > 0,
+                   sum(e.duration for e in work) > 0 and answers["busy"][0][1] > 0)
+    if answers["queue"][0][0] is not None:
+        check.same("queue length", [answers["queue"][0][0], answers["queue"][0][1] >= 1], [0, True])
+    if report:
+        check_derived(check, answers, report)
+    return answers
+
+
+def analyze(tool, *paths):
+    return json.loads(world.run(tool, "-q", "-f", "json", "-r", "summary,steps", *paths))
+
+
+def write(convert, out, *inputs, args="lean"):
+    world.run(convert, *inputs, "-t", "perfetto", "-o", out, "--args", args, "-q")
+    return out
+
+
+def check_input(check, tools, folder, name, *paths):
+    """One timeline of the inputs, lean and full, and gzip."""
+    events = world.events(tools.convert, *paths)
+    report = analyze(tools.analyze, *paths)
+    lean = write(tools.convert, os.path.join(folder, name + ".pftrace"), *paths)
+    full = write(tools.convert, os.path.join(folder, name + ".full.pftrace"), *paths, args="full")
+    packed = write(tools.convert, os.path.join(folder, name + ".pftrace.gz"), *paths)
+    answers = check_file(check, lean, events, report)
+    check_file(check, full, events, report)
+    with gzip.open(packed) as stream, open(lean, "rb") as plain:
+        check.same("gzip", stream.read() == plain.read(), True)
+    check_full(check, full, events)
+    print(f"  {name}: {len(events)} events, {answers['flows'][0][0]} arrows, "
+          f"{len(answers['streams'])} streams")
+    return events
+
+
+def check_full(check, trace, events):
+    """Arguments of kernels, in full: correlation ids and grids as sums."""
+    rows = world.ask(trace, {
+        "correlation": """select count(*), sum(a.int_value) from slice s join args a using (arg_set_id)
+                          where s.category = 'kernel' and a.key = 'debug.correlation'""",
+        "grid": """select sum(a.int_value) from slice s join args a using (arg_set_id)
+                   where s.category = 'kernel' and a.key = 'debug.grid[0]'""",
+        "bytes": """select sum(a.int_value) from slice s join args a using (arg_set_id)
+                    where s.category = 'memcpy' and a.key = 'debug.bytes'""",
+        "memory": """select count(*) from slice s join track t on t.id = s.track_id
+                     where t.name = 'Allocations'"""})
+    kernels = [e for e in events if e.kind == "kernel"]
+    ids = [int(e.args["correlation"]) for e in kernels if "correlation" in e.args]
+    check.same("correlation ids", rows["correlation"], [[len(ids), sum(ids) if ids else None]])
+    grids = [int(e.args["grid_x"]) for e in kernels if "grid_x" in e.args]
+    check.same("grids", rows["grid"], [[sum(grids) if grids else None]])
+    copies = [int(e.args.get("bytes", 0)) for e in events if e.kind == "memcpy"]
+    check.same("bytes of copies", rows["bytes"], [[sum(copies) if copies else None]])
+    check.same("allocations", rows["memory"],
+               [[sum(e.kind in ("alloc", "free") for e in events)]])
+
+
+def check_ranks(check, tools, folder, paths, ranks):
+    """Files of ranks behind each other are one timeline, plain and gzip."""
+    out = os.path.join(folder, "ranks")
+    os.mkdir(out)
+    world.run(tools.convert, *paths, "-t", "perfetto", "-o", out, "-q")
+    files = sorted(glob.glob(os.path.join(out, "*.pftrace")))
+    check.same("files of ranks", len(files), ranks)
+    whole = os.path.join(folder, "cat.pftrace")
+    packed = os.path.join(folder, "cat.pftrace.gz")
+    with open(whole, "wb") as stream, open(packed, "wb") as small:
+        for path in files:
+            with open(path, "rb") as part:
+                data = part.read()
+            stream.write(data)
+            small.write(gzip.compress(data))
+    events = world.events(tools.convert, *paths)
+    for path in (whole, packed):
+        answers = check_file(check, path, events)
+        names = [name for name, _ in answers["processes"] if name and name.startswith("rank")]
+        check.same("processes", len(names), ranks)
+    print(f"  {ranks} files of ranks behind each other, plain and gzip: {len(events)} events")
+    shutil.rmtree(out)
+
+
+# ---- our Chrome JSON in the same reader ----
+
+def check_chrome(check, tools, folder, path):
+    """Intervals of one row that overlap are dropped by this reader, and it says how many."""
+    out = os.path.join(folder, "chrome.json")
+    world.run(tools.convert, path, "-t", "chrome", "-o", out, "-q")
+    events = [e for e in world.events(tools.convert, path) if e.kind in ("kernel", "memcpy")]
+    rows = world.ask(out, {
+        "slices": """select name, count(*), sum(dur) from slice where category in ('kernel',
+                     'gpu_memcpy') group by name""",
+        "flows": "select count(*) from flow",
+        "stats": """select name, value from stats where value > 0 and
+                    severity in ('error', 'data_loss')"""})
+    dropped = dict(rows["stats"]).pop("slice_drop_overlapping_complete_event", 0)
+    others = {name for name, _ in rows["stats"]} - {"slice_drop_overlapping_complete_event"}
+    check.same("import errors of Chrome JSON", others, set())
+    got = {name: (count, total) for name, count, total in rows["slices"]}
+    want = collections.defaultdict(lambda: (0, 0))
+    for e in events:
+        want[e.name] = (want[e.name][0] + 1, want[e.name][1] + e.duration)
+    if dropped:
+        seen = sum(count for count, _ in got.values())
+        check.same("kernels in Chrome JSON, with those dropped",
+                   seen <= len(events) <= seen + dropped, True)
+    else:
+        check.same("kernels in Chrome JSON", got, dict(want))
+    check.same("arrows in Chrome JSON", rows["flows"][0][0] > 0 or not arrows(events), True)
+    print(f"  Chrome JSON of {os.path.basename(path)}: {len(events)} kernels and copies, "
+          f"{dropped} dropped")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--only", default="")
+    tools = parser.parse_args()
+    tools.convert = os.path.join(tools.bin, "tacho-convert")
+    tools.analyze = os.path.join(tools.bin, "tacho-analyze")
+    generate = os.path.join(tools.bin, "samples", "generate")
+    check = Check()
+    print(f"  Perfetto {world.VERSION}")
+    with tempfile.TemporaryDirectory() as folder:
+        job = os.path.join(folder, "job")
+        world.run(generate, "--out", job, "--events", "20000", "--ranks", "3")
+        logs = sorted(glob.glob(os.path.join(job, "*.tacho")))
+        if tools.only in "generated":
+            check_input(check, tools, folder, "generated", *logs)
+            check_ranks(check, tools, folder, logs, 3)
+            check_chrome(check, tools, folder, logs[0])
+        kineto = os.path.join(world.TRACES, "kineto")
+        if not os.path.isdir(kineto):
+            print(f"  no traces in {world.TRACES}: files of others are left out")
+            return check.bad
+        paths = {name: os.path.join(kineto, name + ".json.gz") for name in KINETO + JOB}
+        for name in KINETO:
+            if tools.only in name:
+                check_input(check, tools, folder, name, paths[name])
+                check_chrome(check, tools, folder, paths[name])
+        if tools.only in "job128":
+            both = [paths[name] for name in JOB]
+            check_input(check, tools, folder, "job128", *both)
+            check_ranks(check, tools, folder, both, 2)
+    return check.bad
+
+
+if __name__ == "__main__":
+    bad = main()
+    print(f"trace processor: {bad} differences" if bad else "trace processor: all the same")
+    sys.exit(bad > 0)

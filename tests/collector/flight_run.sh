@@ -1,0 +1,342 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The flight recorder in real processes: what triggers it, what is saved, what a death leaves.
+#	B=build sh tests/collector/flight_run.sh [TEST...]
+# Each test is a function test_NAME; it fails when a line of `expect` or `equal` does.
+set -u
+B=$(cd "${B:-build}" && pwd)
+flyer=$B/tests/flyer
+dump=$B/tests/dump
+record=$B/tacho-record
+work=$(mktemp -d)
+trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT
+unset TACHO_ENABLED TACHO_WINDOW TACHO_OUT RANK WORLD_SIZE LD_PRELOAD 2>/dev/null || true
+# a preloaded library and sanitizers do not go together: those runs link it, and set variables
+sanitized=$(grep -c fsanitize "$B/flags" 2>/dev/null || true)
+threads_checked=$(grep -c fsanitize=thread "$B/flags" 2>/dev/null || true)
+
+logs() { ls "$work/log" 2>/dev/null | grep -c '\.tacho$'; }
+rings() { ls "$work/log" 2>/dev/null | grep -c '\.ring$'; }
+tell() { "$dump" "$work"/log/*."$1".tacho >"$work/told" 2>&1; }
+expect() { # what, then a pattern that a line of the dump must match
+	grep -qE "$2" "$work/told" && return
+	echo "#   $1: no line matches: $2"
+	grep -v '^step' "$work/told" | sed 's/^/#     /' | head -30
+	bad=1
+}
+equal() { # what, got, wanted
+	[ "$2" = "$3" ] && return
+	echo "#   $1: $2, should be $3"
+	bad=1
+}
+flown() { # save-on, then the flyer's words
+	on=$1
+	shift
+	ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:handle_segv=0:handle_abort=0" \
+	TSAN_OPTIONS="${TSAN_OPTIONS:-} handle_segv=0 handle_abort=0" \
+	TACHO_WINDOW=${window:-all} TACHO_RING=${ring:-4M} TACHO_SAVE_ON=$on TACHO_OUT=$work/log \
+		timeout 120 "$flyer" "$@" >"$work/out" 2>&1
+	status=$?
+}
+find_rings() { # what tacho-record does when it ends
+	"$record" -q --ring 1M --out "$work/log" -- true
+}
+
+test_slow_step() {
+	"$B/samples/train_mlp" --steps 1 --quiet >/dev/null
+	TACHO_WINDOW=all TACHO_RING=16M TACHO_SAVE_ON=slow=3,min=2s TACHO_OUT=$work/log \
+		"$B/samples/train_mlp" --steps 10000 --batch 16 --slow 6000:3000 --quiet >"$work/out"
+	equal status $? 0
+	equal 'one log' "$(logs)" 1
+	equal 'no ring is left' "$(rings)" 0
+	tell 0
+	expect whole '^log whole=1 .* unread=0'
+	expect why '^about saved_on=slow$'
+	expect step '^about saved_step=6000$'
+	expect value '^about saved_value=3[0-9]{9}$'
+	expect threshold '^about saved_threshold=2000000000$'
+	expect sentence '^about saved_why=slow in step 6000: 3[0-9]{3}\.[0-9]{3} ms, the limit was 2000'
+	expect 'the slow one' '^step number=6000 early=0 open=0 ns=3[0-9]{9}'
+	expect 'the one before' '^step number=5999 early=0 open=0'
+	expect 'many before' '^step number=4000 early=0 open=0'
+	expect window '^window spec=all cut=0 closed=1'
+	"$B/tacho-analyze" -q "$work"/log/*.tacho --report check >"$work/told"
+	expect 'the page' 'a flight recorder, saved on slow in step 6000'
+}
+
+test_settling() { # long steps at the start, before there is a pace, trigger nothing
+	flown slow=2,min=200ms slow=500 slow=500 steps=60 wait=1500
+	equal logs "$(logs)" 0
+}
+
+test_quiet() { # nothing happened: nothing is left, neither log nor ring
+	flown slow=3,min=5s,hang=100s,signal,death steps=50 exit=3
+	equal status $status 3
+	equal files "$(ls -A "$work/log" | wc -l)" 0
+}
+
+test_cool_down() {
+	flown slow=3,min=300ms,cool=1h steps=80 wait=200 slow=600 steps=40 slow=600 steps=40 wait=1500
+	equal 'two slow steps, one log' "$(logs)" 1
+	rm -r "$work/log"
+	flown slow=3,min=300ms,cool=1s steps=80 wait=200 slow=600 steps=2500 slow=600 steps=10
+	equal 'after a while' "$(logs)" 2
+	tell 0
+	expect first '^sum kind=10 name=step count=[1-9][0-9]{2,3} '
+	tell 1
+	expect 'what came since' '^sum kind=10 name=step count=[1-9][0-9]{2,3} '
+}
+
+test_hang() {
+	flown hang=700ms,cool=1s steps=30 slow=1600 steps=5
+	equal status $status 0
+	equal 'one log' "$(logs)" 1
+	tell 0
+	expect why '^about saved_why=hang in step 30: [0-9.]+ ms, the limit was 700.000 ms'
+	expect 'steps before it' '^step number=29 '
+}
+
+test_signal() {
+	flown signal steps=40 usr2 wait=400 steps=20
+	equal status $status 0
+	equal 'one log' "$(logs)" 1
+	tell 0
+	expect why '^about saved_on=signal$'
+	expect 'steps before it' '^step number=38 '
+	rm -r "$work/log"
+	flown death steps=40 usr2
+	equal 'not wanted: the default' $status 140
+	rm -rf "$work/log"
+	flown signal handle steps=40 usr2 wait=400
+	equal status $status 0
+	equal "the program's handler is its own" "$(cat "$work/out")" "the program's own handler"
+	equal logs "$(logs)" 0
+}
+
+test_command() {
+	flown none steps=30 save steps=30 save save
+	equal 'two logs, for the third there is nothing' "$(logs)" 2
+	tell 0
+	expect why '^about saved_on=command$'
+	expect first '^step number=28 early=0 open=0'
+	tell 1
+	expect 'no step twice' '^sum kind=10 name=step count=3[01] '
+	expect 'it begins behind the first' '^about saved_from=[0-9]+$'
+	rm -r "$work/log"
+	TACHO_WINDOW=all TACHO_OUT=$work/log "$flyer" steps=5 save
+	equal 'without a ring save does nothing' "$(logs)" 1
+}
+
+test_term() {
+	flown death steps=40 kill=15
+	equal status $status 143
+	equal logs "$(logs)" 1
+	tell 0
+	expect why '^about saved_on=death$'
+	expect 'all steps' '^step number=38 '
+	equal rings "$(rings)" 0
+}
+
+# How it dies, and what tacho-record is to say of that.
+deaths='segv abort kill=9 _exit=5'
+
+test_death() {
+	for death in $deaths; do
+		flown death steps=30 flush steps=10 flush "$death"
+		case $death in segv) want=139 ;; abort) want=134 ;; kill=9) want=137 ;; *) want=5 ;; esac
+		equal "status of $death" $status $want
+		equal "the ring is left by $death" "$(rings)" 1
+		equal "no log yet" "$(logs)" 0
+		"$B/tacho-convert" -q "$work"/log/*.ring -t text -o "$work/told" 2>"$work/err"
+		equal "tacho-convert reads the ring of $death" $? 0
+		equal 'steps in it' "$(grep -c 'step ' "$work/told")" 39
+		"$B/tacho-analyze" -q "$work"/log/*.ring --report check >"$work/told" 2>&1
+		expect 'the page' 'a flight recorder, saved on not saved'
+		equal 'reading takes nothing away' "$(rings)" 1
+		[ "$sanitized" = 0 ] || { rm -r "$work/log"; continue; }
+		find_rings
+		equal "saved by tacho-record" "$(logs)" 1
+		equal "the ring is gone" "$(rings)" 0
+		tell 0
+		expect readable '^log whole=0 events=[0-9]+ .* unread=0'
+		expect "last steps of $death" '^step number=38 early=0 open=0'
+		expect why '^about saved_on=death'
+		expect 'the end is unknown' '^about saved_tail=the end is not known: the process lived 0\.'
+		rm -r "$work/log"
+	done
+}
+
+test_record_death() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	for death in $deaths; do
+		"$record" --out "$work/log" --ring 2M -- "$flyer" steps=30 flush "$death" 2>"$work/err"
+		status=$?
+		case $death in
+		segv) want=139 why='death, signal 11' ;;
+		abort) want=134 why='death, signal 6' ;;
+		kill=9) want=137 why='death, signal 9' ;;
+		*) want=5 why='death, exit 5' ;;
+		esac
+		equal "status of $death" $status $want
+		equal "one log of $death" "$(logs)" 1
+		equal rings "$(rings)" 0
+		tell 0
+		expect "why of $death" "^about saved_on=$why\$"
+		expect steps '^step number=28 early=0 open=0'
+		cp "$work/err" "$work/told"
+		expect 'last line' '\.tacho: [0-9]+ events, .*not closed'
+		rm -r "$work/log"
+	done
+	"$record" -q --out "$work/log" --ring 2M --save-on signal -- "$flyer" steps=30 flush kill=9
+	equal 'death is not wanted' "$(ls -A "$work/log" 2>/dev/null | wc -l)" 0
+	mkdir -p "$work/log"
+	"$record" -q --out "$work/log" --ring 2M --ring-dir "$work/elsewhere" -- "$flyer" steps=30 flush kill=9
+	equal 'a ring elsewhere' "$(logs)" 1
+	equal 'its folder' "$(ls -A "$work/elsewhere" | wc -l)" 0
+}
+
+test_alive_is_left() { # a ring of a process that lives is not taken away from it
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	TACHO_WINDOW=all TACHO_RING=4M TACHO_SAVE_ON=none TACHO_OUT=$work/log \
+		"$flyer" steps=30 flush wait=3000 steps=5 save &
+	pid=$!
+	sleep 1
+	find_rings
+	equal 'still there' "$(rings)" 1
+	"$B/tacho-convert" -q "$work"/log/*.ring -t text -o "$work/told"
+	equal 'and readable' $? 0
+	wait $pid
+	equal 'its own log' "$(logs)" 1
+	tell 0
+	expect steps '^step number=33 '
+}
+
+test_fork() {
+	[ "$threads_checked" = 0 ] || { skip='thread sanitizer'; return; }
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	flown signal,death steps=20 forks=12 steps=20 save
+	equal status $status 0
+	equal 'the log of the parent' "$(logs)" 1
+	equal rings "$(rings)" 0
+	tell 0
+	expect steps '^sum kind=10 name=step count=39 '
+}
+
+test_threads() {
+	ring=1M flown none steps=5 threads=60000 steps=20 save
+	equal status $status 0
+	equal logs "$(logs)" 1
+	tell 0
+	expect whole '^log whole=1 .* unread=0'
+	expect 'the last steps' '^step number=2[34] early=0'
+	expect floods '^sum kind=7 name=flood count=[1-9][0-9]{4}'
+	equal 'within its size' $(($(cat "$work"/log/*.tacho | wc -c) <= 1048576)) 1
+}
+
+test_small_ring() { # less than what a second brings: the slow step is saved before it is pushed out
+	ring=1M flown slow=3,min=300ms steps=60 wait=200 slow=600 steps=1 ranges=3000000
+	equal 'one log' "$(logs)" 1
+	tell 0
+	expect 'the slow one' '^step number=60 '
+	expect why '^about saved_step=60$'
+}
+
+test_many_names() { # tables outgrow their place: the ring begins anew, and goes on
+	ring=1M flown none names=40000 steps=30 save
+	equal status $status 0
+	equal logs "$(logs)" 1
+	tell 0
+	expect whole '^log whole=1 .* unread=0'
+	expect steps '^step number=28 '
+	equal 'no row without its tables' "$(grep -c '^lost .* damaged' "$work/told")" 0
+}
+
+test_windows() { # a window ends: what it brought stays in the ring until something happens
+	window=steps:5-15 flown none steps=30 save
+	equal logs "$(logs)" 1
+	tell 0
+	expect window '^window spec=steps:5-15 cut=0 closed=1'
+	expect steps '^sum kind=10 name=step count=10 '
+}
+
+test_max_disk() {
+	TACHO_MAX_DISK=200K ring=4M flown none ranges=200000 save ranges=200000 save
+	equal status $status 0
+	equal 'within the limit' $(($(cat "$work"/log/*.tacho | wc -c) <= 204800)) 1
+	tell 0
+	expect whole '^log whole=1 .* unread=0'
+	expect 'the oldest is counted' '^lost [1-9][0-9]* not written'
+	rm -r "$work/log"
+	TACHO_MIN_FREE=1000T flown none steps=30 save
+	equal 'no ring below the floor' "$(ls -A "$work/log" | wc -l)" 0
+	equal status $status 0
+}
+
+test_small_disk() {
+	mkdir -p "$work/small"
+	if ! mount -t tmpfs -o size=3m tmpfs "$work/small" 2>/dev/null; then
+		skip='no right to mount a small disk'
+		return
+	fi
+	TACHO_RING_DIR=$work/small TACHO_MIN_FREE=0 ring=8M flown none steps=30 save
+	equal 'a ring that does not fit: the program runs' $status 0
+	equal 'and nothing is left' "$(ls -A "$work/small" | wc -l)" 0
+	TACHO_RING_DIR=$work/small TACHO_MIN_FREE=0 ring=2M flown none steps=30 save
+	equal 'one that fits' "$(logs)" 1
+	rm -r "$work/log"
+	head -c 1500000 /dev/zero >"$work/small/other"
+	TACHO_OUT=$work/small TACHO_MIN_FREE=0 TACHO_WINDOW=all TACHO_RING=1M TACHO_SAVE_ON=none \
+		"$flyer" ranges=300000 save
+	equal 'a full disk' $? 0
+	for f in "$work"/small/*.tacho; do
+		[ -e "$f" ] || continue
+		"$dump" "$f" >"$work/told"
+		expect whole '^log whole=1 .* unread=0'
+	done
+	umount "$work/small"
+}
+
+test_no_permission() {
+	for folder in /proc/nowhere /dev/null; do
+		TACHO_WINDOW=all TACHO_RING=4M TACHO_OUT=$work/log TACHO_RING_DIR=$folder \
+			"$flyer" steps=10 save
+		equal "status with $folder" $? 0
+	done
+	equal logs "$(logs)" 0
+	[ "$sanitized" = 0 ] || return
+	"$record" --out "$work/log" --ring 4M --ring-dir /proc/nowhere -- "$flyer" steps=3 2>"$work/told"
+	equal status $? 0
+	expect sentence '^tacho-record: /proc/nowhere.*; the command runs without a log$'
+	"$record" --ring 5 -- true 2>"$work/told"
+	equal 'too small' $? 2
+	"$record" --ring 4M --save-on slow=x -- true 2>"$work/told"
+	equal 'wrong option' $? 2
+	expect sentence '^tacho-record: --save-on: slow= needs a number over 1'
+}
+
+test_cut_off() { # somebody cuts the ring's file: the program does not die of it
+	TACHO_WINDOW=all TACHO_RING=4M TACHO_SAVE_ON=none TACHO_OUT=$work/log \
+		"$flyer" steps=30 flush wait=1500 steps=100 &
+	pid=$!
+	sleep 0.8
+	: >"$(ls "$work"/log/*.ring)"
+	wait $pid
+	equal status $? 0
+}
+
+names=${*:-$(sed -n 's/^test_\([a-z_]*\)() {.*$/\1/p' "$0")}
+echo "1..$(echo $names | wc -w)"
+number=0 failed=0
+for name in $names; do
+	number=$((number + 1)) bad=0 skip=
+	rm -rf "$work"/log "$work"/out "$work"/told "$work"/elsewhere
+	test_"$name"
+	if [ "$bad" = 0 ]; then
+		echo "ok $number - flight $name${skip:+ # SKIP $skip}"
+	else
+		echo "not ok $number - flight $name"
+		failed=$((failed + 1))
+	fi
+done
+echo "flight: $((number - failed)) passed, $failed failed"
+[ "$failed" = 0 ]

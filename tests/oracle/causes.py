@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a GPU does nothing, by brute force: analyze/DEFINITIONS.md 6.
+
+Every gap is cut at every begin and end that might matter, and each of the small intervals is asked
+the questions of the text one after the other. Equal neighbours are then one piece.
+
+Readings of the text:
+ * a gap is a longest run of idle instants, lead and tail included, in which no GPU event begins;
+ * what is open at t has begin <= t < end; of several things with one cause that are open, the one
+   that began first is named (then the longer, then the earlier in the file);
+ * the innermost range of a piece is that which began last of those that cover all of it.
+"""
+import bisect
+from dataclasses import dataclass
+
+import gpu
+import kineto
+import phases
+
+SLACK = 50000       # a call and its work may be so far in the wrong order
+CALL_PARTS = [      # the first part that is in the name decides
+    ("Node", "other"), ("Synchronize", "sync"), ("ModuleLoad", "compile"),
+    ("LibraryLoad", "compile"), ("LinkCreate", "compile"), ("LinkAdd", "compile"),
+    ("LinkComplete", "compile"), ("rtcCompileProgram", "compile"),
+] + [(part, "allocator") for part in
+     "Malloc MemAlloc MemHostAlloc HostAlloc HostRegister HostUnregister MemFree cudaFree hipFree "
+     "HostFree MemCreate MemMap MemUnmap MemRelease MemSetAccess MemAddress MemPoolTrim".split()]
+LAUNCHED = ("graph_internal", "stream_wait", "launch", "dispatch")
+
+
+@dataclass
+class Gap:
+    device: object
+    begin: int
+    end: int
+    event: object       # that ends it; None: the tail
+    before: object      # that ended last of those before
+
+
+@dataclass
+class Piece:
+    begin: int
+    end: int
+    cause: str
+    thread: object = None
+    call: str = None
+    range: str = None
+    python: str = None
+    after_sync: bool = False
+
+
+def call_class(name):
+    for part, kind in CALL_PARTS:
+        if part in name:
+            return kind
+    if "Memcpy" in name:
+        return "copy" if "Async" in name else "blocking_copy"
+    return "other"
+
+
+def overhead_cause(name):
+    if "Loading" in name or "Compiler" in name:
+        return "compile"
+    return None if "Command Buffer Full" in name else "profiler"
+
+
+def order(event):
+    return (event.begin, -event.end, event.index)
+
+
+def is_mark(event):
+    return phases.is_annotation(event) and bool(phases.MARK.match(event.name))
+
+
+def is_range(event):
+    return (phases.is_annotation(event) or phases.is_operator(event)) and not is_mark(event)
+
+
+def is_python(event):
+    return event.category in ("python_function", "python")
+
+
+class Causes:
+    def __init__(self, oracle):
+        self.oracle = oracle
+        self.host = oracle.host
+        self.step_thread = oracle.host.step_thread
+        self.by_name = {}
+        self.threads = {}
+        for event in sorted(self.host.events, key=order):
+            self.threads.setdefault(phases.thread(event), []).append(event)
+        rows = sorted(oracle.trace.events, key=order)
+        over = [(overhead_cause(event.name), event) for event in rows
+                if event.category == "overhead"]
+        calls = [event for event in self.host.events if phases.is_call(event)]
+        self.profiler = [event for cause, event in over if cause == "profiler"]
+        self.compile = sorted([event for cause, event in over if cause == "compile"]
+                              + [call for call in calls if call_class(call.name) == "compile"],
+                              key=order)
+        self.waits = [event for event in rows if event.category == "cuda_sync"
+                      and event.name == "Stream Wait Event"]
+        self.classes = {"sync": {}, "allocator": {}, "blocking_copy": {}}
+        for call in calls:
+            kind = call_class(call.name)
+            if kind in self.classes:
+                self.classes[kind].setdefault(phases.thread(call), []).append(
+                    (call.begin, call.end, call.index, call.name, 0))
+        self.add_sync_rows(rows)
+        self.add_pageable()
+        self.covers = {}
+        self.index_work()
+
+    def index_work(self):
+        """Only to be quick on large files: launches, the order on each stream, latest ends."""
+        self.launches, self.asked, self.latest, self.seen = {}, {}, {}, {}
+        for device, events in self.oracle.devices.items():
+            on_stream, best, seen, latest = {}, None, None, []
+            for event in events:
+                call = self.launches[event.index] = self.host.launch(event)
+                self.asked[event.index] = on_stream.get(event.stream, -1)
+                on_stream[event.stream] = call.begin if call is not None else event.begin
+                latest.append(best)     # of all before this one
+                if best is None or (event.end, event.order) > (best.end, best.order):
+                    best = event
+                if call is not None and seen is None:
+                    seen = event.order
+            self.latest[device], self.seen[device] = latest, seen
+
+    def call_of_row(self, row):
+        call = self.host.launch(row_as_work(row))
+        return call if call is not None and call.begin <= row.begin + SLACK else None
+
+    def add_sync_rows(self, rows):
+        for row in rows:
+            if row.category != "cuda_sync" or row.name == "Stream Wait Event":
+                continue
+            call = self.call_of_row(row)
+            if call is None or call_class(call.name) in ("copy", "blocking_copy"):
+                continue
+            self.classes["sync"].setdefault(phases.thread(call), []).append(
+                (row.begin, row.end, row.index, call.name, 0))
+
+    def add_pageable(self):
+        for events in self.oracle.devices.values():
+            for event in events:
+                call = self.host.launch(event) if event.kind == "memcpy" else None
+                if call is None or call_class(call.name) != "copy" or "Pageable" not in event.name:
+                    continue
+                self.classes["blocking_copy"].setdefault(phases.thread(call), []).append(
+                    (call.begin, call.end, call.index, call.name, event.begin))
+
+    def gaps(self, device):
+        """Lead, the idle time within and the tail."""
+        events = self.oracle.devices[device]
+        first, last = self.host.window(device)
+        busy = phases.merged((event.begin, event.end) for event in events)
+        begins = sorted({event.begin for event in events})
+        edges = [first] + [point for interval in busy for point in interval] + [last]
+        for place in range(0, len(edges), 2):
+            cuts = [edges[place]] + [point for point in begins
+                                     if edges[place] < point < edges[place + 1]]
+            for begin, end in zip(cuts, cuts[1:] + [edges[place + 1]]):
+                if begin < end:
+                    yield self.gap(device, events, begin, end)
+
+    def gap(self, device, events, begin, end):
+        place = bisect.bisect_left(events, end, key=lambda event: event.begin)
+        event = events[place] if place < len(events) else None
+        if event is None:
+            return Gap(device, begin, end, None, None)
+        return Gap(device, begin, end, event, self.latest[device][place])
+
+    def cover(self, thread):
+        if thread not in self.covers:
+            self.covers[thread] = phases.merged(
+                (event.begin, event.end) for event in self.threads.get(thread, [])
+                if phases.is_call(event) or is_range(event) or is_python(event))
+        return self.covers[thread]
+
+    def near(self, thread, gap):
+        """The stretches of a thread's cover that touch the gap."""
+        cover = self.cover(thread)
+        low = bisect.bisect_right(cover, gap.begin, key=lambda pair: pair[1])
+        return cover[low:bisect.bisect_left(cover, gap.end, key=lambda pair: pair[0])]
+
+    def is_active(self, thread, instant):
+        cover = self.cover(thread)
+        place = bisect.bisect_right(cover, instant, key=lambda pair: pair[0])
+        return place > 0 and instant < cover[place - 1][1]
+
+    def looked_up(self, gap, call, instant):
+        """The thread on which calls are looked up at this instant."""
+        if call is None or not self.is_active(phases.thread(call), instant):
+            return self.step_thread
+        return phases.thread(call)
+
+    def open_call(self, kind, thread, instant, gap):
+        found = [row for row in self.classes[kind].get(thread, [])
+                 if row[0] <= instant < row[1] and row[4] <= gap.end]
+        return min(found, key=lambda row: (row[0], -row[1], row[2]), default=None)
+
+    def has_waited(self, event, call):
+        asked = self.asked[event.index]
+        return any(asked <= wait.begin <= call.begin for wait in self.waits
+                   if kineto.plain_int(wait.args.get("stream")) == event.stream
+                   and kineto.plain_int(wait.args.get("device", wait.pid)) == event.device)
+
+    def whole(self, gap, call):
+        """The cause of a gap without a launch, or None."""
+        if gap.event is None or call is not None:
+            return None
+        first = self.seen[gap.device]
+        seen = first is not None and first < gap.event.order
+        return "unknown" if seen else "before_window"
+
+    def after_launch(self, gap, call):
+        event, before = gap.event, gap.before
+        if before is not None and event.correlation and before.correlation == event.correlation:
+            return lambda instant: "graph_internal"
+        if self.has_waited(event, call):
+            return lambda instant: "stream_wait"
+        return lambda instant: "launch" if instant < call.end else "dispatch"
+
+    def before_launch(self, gap, call, instant):
+        """(cause, thread, call) of one instant."""
+        for cause, rows in (("profiler", self.profiler), ("compile", self.compile)):
+            row = next((row for row in rows if row.begin <= instant < row.end), None)
+            if row is not None:
+                return cause, phases.thread(row), row.name
+        thread = self.looked_up(gap, call, instant)
+        for kind in ("sync", "blocking_copy", "allocator"):
+            row = self.open_call(kind, thread, instant, gap)
+            if row is not None:
+                return kind, thread, row[3]
+        phase = self.host.phase_at(instant)
+        return ("data" if phase == "data" else "host:" + phase), self.step_thread, None
+
+    def points(self, gap, call):
+        """Every instant of the gap at which an answer may change."""
+        found = {gap.begin, gap.end}
+        rows = [(row.begin, row.end) for row in self.profiler + self.compile]
+        threads = {self.step_thread} | ({phases.thread(call)} if call is not None else set())
+        for thread in threads:
+            for kind in self.classes:
+                rows += [row[:2] for row in self.classes[kind].get(thread, [])]
+            if thread != self.step_thread:
+                rows += self.near(thread, gap)
+        if call is not None:
+            rows.append((call.begin, call.end))
+        for begin, end in rows:
+            if begin < gap.end and end > gap.begin or begin == end:
+                found |= {point for point in (begin, end) if gap.begin < point < gap.end}
+        found |= {low for low, _, _ in self.host.between(gap.begin, gap.end)}
+        return sorted(found)
+
+    def pieces(self, gap):
+        call = self.launches[gap.event.index] if gap.event is not None else None
+        whole = self.whole(gap, call)
+        sync = self.open_call("sync", self.looked_up(gap, call, gap.begin), gap.begin, gap)
+        if whole is not None:
+            return [Piece(gap.begin, gap.end, whole, after_sync=sync is not None)]
+        after = self.after_launch(gap, call) if call is not None else None
+        points, found = self.points(gap, call), []
+        for begin, end in zip(points, points[1:]):
+            if call is not None and begin >= call.begin:
+                answer = (after(begin), phases.thread(call), call.name)
+            else:
+                answer = self.before_launch(gap, call, begin)
+            last = found[-1] if found else None
+            if last is not None and (last.cause, last.thread, last.call) == answer:
+                last.end = end
+            else:
+                found.append(Piece(begin, end, *answer, after_sync=sync is not None))
+        return found
+
+    def own(self, piece, call):
+        mine = self.threads.get(piece.thread, [])
+        if piece.cause in LAUNCHED:
+            over = [event for event in mine if order(event) < order(call)
+                    and event.begin <= call.begin < event.end]
+        else:
+            over = [event for event in mine
+                    if event.begin <= piece.begin and event.end >= piece.end]
+        for field, wanted in (("range", is_range), ("python", is_python)):
+            best = max((event for event in over if wanted(event) and event.begin < event.end),
+                       key=order, default=None)
+            setattr(piece, field, None if best is None else best.name)
+
+    def causes(self, device):
+        """(cause -> ns, ns after a synchronisation)."""
+        sums, after_sync = {}, 0
+        for gap in self.gaps(device):
+            for piece in self.pieces(gap):
+                sums[piece.cause] = sums.get(piece.cause, 0) + piece.end - piece.begin
+                after_sync += piece.end - piece.begin if piece.after_sync else 0
+        return sums, after_sync
+
+    def owners(self, device):
+        """(cause, thread id, range, python, call) -> [ns, pieces]."""
+        rows = {}
+        for gap in self.gaps(device):
+            call = self.launches[gap.event.index] if gap.event is not None else None
+            for piece in self.pieces(gap):
+                self.own(piece, call)
+                tid = piece.thread[1] if piece.thread is not None else None
+                row = rows.setdefault((piece.cause, tid, piece.range, piece.python, piece.call),
+                                      [0, 0])
+                row[0] += piece.end - piece.begin
+                row[1] += 1
+        return rows
+
+
+def row_as_work(row):
+    """A synchronisation row with what `launch` asks of it."""
+    return gpu.GpuEvent(device=None, stream=0,
+                        correlation=kineto.plain_int(row.args.get("correlation")), kind="sync",
+                        group="", name=row.name, bytes=0, begin=row.begin, end=row.end,
+                        index=row.index)

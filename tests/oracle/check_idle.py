@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the causes and owners of idle time with the oracle.
+
+    check_idle.py --bin DIR [--traces DIR] [--random N] [--first SEED] [--only TEXT]
+
+On every real file: each GPU's causes, to the nanosecond, and that they add up to what is not busy.
+On N random files besides: every owner.
+"""
+import argparse
+import glob
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import causes               # noqa: E402
+import check_traces         # noqa: E402
+import random_idle          # noqa: E402
+import random_traces        # noqa: E402
+
+OWNER_KEYS = ("cause", "tid", "range", "python", "call")
+
+
+def owner_key(cause, tid, name, python, call):
+    """Rows of overhead have pids of their own; whose thread that is, is the reader's matter."""
+    if cause in ("profiler", "compile"):
+        return (cause, None, None, None, call)
+    return (cause, tid, name, python, call)
+
+
+def owners_of(rank, device):
+    rows = {}
+    for row in rank["idle"]:
+        if row["device"] != device:
+            continue
+        entry = rows.setdefault(owner_key(*(row[name] for name in OWNER_KEYS)), [0, 0])
+        entry[0] += row["ns"]
+        entry[1] += row["count"]
+    return rows
+
+
+def wanted_owners(answer, device):
+    rows = {}
+    for key, row in answer.owners(device).items():
+        entry = rows.setdefault(owner_key(*key), [0, 0])
+        entry[0] += row[0]
+        entry[1] += row[1]
+    return rows
+
+
+def check_file(checks, binary, name, oracle, with_owners):
+    report = check_traces.analyze(binary, oracle.path, "--report", "summary,idle")
+    if isinstance(report, str):
+        checks.say(False, f"{name} runs", report)
+        return
+    rank = report["ranks"][0]
+    answer = causes.Causes(oracle)
+    for row in rank["gpus"]:
+        device, label = row["device"], f"{name} gpu {row['device']}"
+        got = {cause["cause"]: cause["ns"] for cause in row["idle_causes"]}
+        checks.same(f"{label} causes add to what is not busy", sum(got.values()),
+                    row["not_busy_ns"])
+        want, after_sync = answer.causes(device)
+        checks.same(f"{label} causes", got, want)
+        checks.same(f"{label} after sync", row["after_sync_ns"], after_sync)
+        if with_owners:
+            checks.same(f"{label} owners", owners_of(rank, device), wanted_owners(answer, device))
+
+
+def check_random(checks, binary, first, count):
+    wrong, done, seen = [], 0, {}
+    with tempfile.TemporaryDirectory(prefix="tacho-idle-") as folder:
+        for seed in range(first, first + count):
+            maker = random_traces if seed % 4 == 3 else random_idle
+            path = os.path.join(folder, f"random_{seed}.json")
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(maker.make(seed))
+            silent = check_traces.Silent()
+            oracle = check_traces.Oracle(path)
+            check_file(silent, binary, f"random {seed}", oracle, True)
+            for device in oracle.devices:
+                for cause in causes.Causes(oracle).causes(device)[0]:
+                    word = cause.split(":")[0]
+                    seen[word] = seen.get(word, 0) + 1
+            done += silent.passed + silent.failed
+            wrong += silent.lines
+            os.unlink(path)
+    for line in wrong[:20]:
+        print(line)
+    checks.say(not wrong, f"idle causes and owners: {count} random files, {done} comparisons",
+               f"{len(wrong)} differ")
+    print("note in how many GPUs each cause was seen:",
+          ", ".join(f"{word} {number}" for word, number in sorted(seen.items())))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", default=os.path.join(check_traces.ROOT, "build"))
+    parser.add_argument("--traces", default=os.environ.get(
+        "TACHO_TRACES", os.path.join(check_traces.ROOT, "..", "shared", "traces")))
+    parser.add_argument("--random", type=int, default=300, help="how many random files")
+    parser.add_argument("--first", type=int, default=0, help="their first seed")
+    parser.add_argument("--only", default="", help="only files whose name has this text")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    checks = check_traces.Checks()
+    binary = os.path.join(options.bin, "tacho-analyze")
+    paths = sorted(glob.glob(os.path.join(options.traces, "kineto", "*.json.gz")))
+    if not paths:
+        print(f"skip real traces: no files in {options.traces}/kineto (set TACHO_TRACES)")
+    for path in paths:
+        name = os.path.basename(path).removesuffix(".json.gz")
+        if options.only in name:
+            check_file(checks, binary, name, check_traces.Oracle(path), False)
+    if options.random:
+        check_random(checks, binary, options.first, options.random)
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

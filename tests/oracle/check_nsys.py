@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An Nsight Systems export, asked in plain SQL, against what Tacho makes of it.
+
+usage: check_nsys.py --bin BUILD
+
+The oracle is the export itself and Python's sqlite3: kernels, copies, fills, calls, waits and NVTX
+ranges by name with their counts, times and bytes.  Tacho's side is its own database (-t sqlite), and
+for kernels and copies the report as well.
+"""
+import argparse
+import collections
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
+CUPTI = "CUPTI_ACTIVITY_KIND_"
+SUMS = {  # what: (SQL on the export, SQL on Tacho's database)
+    "kernels by name": (
+        f"SELECT s.value, count(*), sum(end - start), min(start), max(end) FROM {CUPTI}KERNEL k "
+        "JOIN StringIds s ON s.id = k.demangledName GROUP BY 1",
+        "SELECT name, count(*), sum(dur_ns), min(begin_ns), max(begin_ns + dur_ns) FROM timeline "
+        "WHERE kind = 'kernel' GROUP BY 1"),
+    "kernels by process, GPU, stream and grid": (
+        f"SELECT globalPid / 16777216 % 16777216, deviceId, streamId, gridX, count(*) "
+        f"FROM {CUPTI}KERNEL GROUP BY 1, 2, 3, 4",
+        "SELECT pid, device, stream, json_extract(shape_args, '$.grid_x'), count(*) FROM timeline "
+        "WHERE kind = 'kernel' GROUP BY 1, 2, 3, 4"),
+    "copies by direction": (
+        f"SELECT copyKind, count(*), sum(end - start), sum(bytes) FROM {CUPTI}MEMCPY GROUP BY 1",
+        "SELECT class, count(*), sum(dur_ns), sum(bytes) FROM events WHERE kind = 'memcpy' "
+        "GROUP BY 1"),
+    "fills": (
+        f"SELECT count(*), sum(end - start), sum(bytes) FROM {CUPTI}MEMSET",
+        "SELECT count(*), sum(dur_ns), sum(bytes) FROM events WHERE kind = 'memset'"),
+    "calls by name and result": (
+        f"SELECT s.value, returnValue, count(*), sum(end - start), sum(correlationId) "
+        f"FROM {CUPTI}RUNTIME r JOIN StringIds s ON s.id = r.nameId GROUP BY 1, 2",
+        "SELECT name, result, count(*), sum(dur_ns), sum(correlation) FROM timeline "
+        "WHERE kind = 'api' GROUP BY 1, 2"),
+    "calls by thread": (
+        f"SELECT globalTid / 16777216 % 16777216, globalTid % 16777216, count(*) "
+        f"FROM {CUPTI}RUNTIME GROUP BY 1, 2",
+        "SELECT pid, thread, count(*) FROM timeline WHERE kind = 'api' GROUP BY 1, 2"),
+    "kernels joined to their calls": (
+        f"SELECT s.value, count(*), sum(k.start - r.start) FROM {CUPTI}KERNEL k "
+        f"JOIN {CUPTI}RUNTIME r ON r.correlationId = k.correlationId AND "
+        "r.globalTid / 16777216 = k.globalPid / 16777216 "
+        "JOIN StringIds s ON s.id = r.nameId GROUP BY 1",
+        "SELECT a.name, count(*), sum(k.begin_ns - a.begin_ns) FROM timeline k JOIN timeline a "
+        "ON a.correlation = k.correlation AND a.pid = k.pid AND a.kind = 'api' "
+        "WHERE k.kind = 'kernel' GROUP BY 1"),
+    "waits by type": (
+        f"SELECT syncType, count(*), sum(end - start) FROM {CUPTI}SYNCHRONIZATION GROUP BY 1",
+        "SELECT class, count(*), sum(dur_ns) FROM events WHERE kind = 'sync' GROUP BY 1"),
+    "overhead": (
+        f"SELECT count(*), sum(end - start) FROM {CUPTI}OVERHEAD",
+        "SELECT count(*), sum(dur_ns) FROM events WHERE kind = 'overhead'"),
+    "NVTX ranges by text": (
+        "SELECT coalesce(text, (SELECT value FROM StringIds WHERE id = textId)), count(*), "
+        "sum(end - start) FROM NVTX_EVENTS WHERE eventType IN (59, 60) GROUP BY 1",
+        "SELECT name, count(*), sum(dur_ns) FROM timeline WHERE class = 'nvtx' GROUP BY 1"),
+    "threads": (
+        "SELECT DISTINCT t.globalTid % 16777216, s.value FROM ThreadNames t JOIN StringIds s "
+        f"ON s.id = t.nameId WHERE t.globalTid IN (SELECT globalTid FROM {CUPTI}RUNTIME)",
+        "SELECT DISTINCT k.number, n.text FROM tracks k JOIN names n ON n.id = k.name "
+        "WHERE k.home = 'thread' AND k.id IN (SELECT track FROM events WHERE kind = 'api')"),
+}
+SYNCS = {1: "event", 2: "stream_wait", 3: "stream", 4: "context"}
+
+
+def rows(db, sql, words=None, base=0):
+    """Rows as a sorted list; numbers of enums as Tacho's words, times from the epoch."""
+    got = []
+    for row in db.execute(sql):
+        row = list(row)
+        if words:
+            row[0] = words.get(row[0], row[0])
+        if base:
+            row[3:5] = [row[3] + base, row[4] + base]
+        got.append(tuple(row))
+    return sorted(got, key=repr)
+
+
+def verdict(what, good, why=""):
+    print("ok" if good else "not ok", "-", what, why if not good else "")
+    return good
+
+
+def check_sums(export, made):
+    utc, = export.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()
+    start, = export.execute("SELECT startTime FROM ANALYSIS_DETAILS").fetchone()
+    words = {"copies by direction": COPIES, "waits by type": SYNCS}
+    for what, (theirs, ours) in SUMS.items():
+        base = utc - start if what == "kernels by name" else 0
+        want, got = rows(export, theirs, words.get(what), base), rows(made, ours)
+        yield verdict(f"{what}: {len(want)} rows", want == got and len(want) > 0,
+                      f"{want[:2]} but {got[:2]}")
+
+
+def check_report(tool, path, export):
+    out = subprocess.run([tool, "-q", path, "-r", "kernels,copies", "-f", "json"], check=True,
+                         capture_output=True).stdout
+    kernels, copies = collections.Counter(), collections.Counter()
+    for rank in json.loads(out)["ranks"]:
+        for k in rank["kernels"]:
+            kernels[k["name"], "n"] += k["count"]
+            kernels[k["name"], "ns"] += k["total_ns"]
+        for c in rank["copies"]:
+            copies[c["direction"], "n"] += c["count"]
+            copies[c["direction"], "ns"] += c["total_ns"]
+            copies[c["direction"], "bytes"] += c["bytes"]
+    want = collections.Counter()
+    for name, n, ns, *_ in export.execute(SUMS["kernels by name"][0]):
+        want[name, "n"], want[name, "ns"] = n, ns
+    yield verdict("the report's kernels", kernels == want and len(want) > 0)
+    want = collections.Counter()
+    for kind, n, ns, size in export.execute(SUMS["copies by direction"][0]):
+        for key, value in (("n", n), ("ns", ns), ("bytes", size)):
+            want[COPIES[kind], key] = value
+    got = {k: v for k, v in copies.items() if k[0] in COPIES.values()}
+    yield verdict("the report's copies", got == dict(want), f"{got} but {dict(want)}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    args = parser.parse_args()
+    path = os.path.join(os.environ.get("TACHO_TRACES", "../shared/traces"), "nsys",
+                        "h100_2gpu_1s.sqlite")
+    if not os.path.exists(path):
+        print(f"no export at {path}: skipped\nnsys: 0 passed, 0 failed")
+        return 0
+    export = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run([f"{args.bin}/tacho-convert", "-q", path, "-t", "sqlite", "-o",
+                        f"{work}/made.db"], check=True)
+        made = sqlite3.connect(f"{work}/made.db")
+        results = list(check_sums(export, made))
+        made.close()
+    results += check_report(f"{args.bin}/tacho-analyze", path, export)
+    print(f"nsys: {sum(results)} passed, {results.count(False)} failed")
+    return not all(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

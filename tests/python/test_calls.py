@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tacho.py function by function: in a window, outside of one, without the library, switched off."""
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+import common
+from common import Case
+
+# Everything that tacho.py offers, in an order that makes no sense here and there.
+EVERYTHING = '''
+import tacho, threading
+tacho.epoch_end(); tacho.validation_begin(); tacho.flush(); tacho.save()
+p = tacho.get_profiler()
+p.end_timer("never begun")
+tacho.trace_python(); tacho.watch_gc()
+for i in [0, 1, 2]:
+    tacho.step() if i != 1 else tacho.step(7)
+    with tacho.phase("forward"), tacho.range("layer"):
+        tacho.counter("loss", 1)
+    tacho.mark("m"); tacho.memory_sample()
+    p.end_timer("op", p.start_timer("op"))
+assert list(tacho.profile_data_loader([1, 2])) == [1, 2]
+assert tacho.profile_operation("a")(lambda x, y=1: x + y)(1, y=2) == 3
+assert tacho.profile_jax_loss_fn(lambda x: [x])(5) == [5]
+assert tacho.profile_make_step(max)(5, 6) == 6
+tacho.phase("p")(print)("through"), tacho.range("r")(lambda: None)()
+with tacho.TorchCallback() as callback:
+    callback.step()
+jax = tacho.JaxCallback()
+jax.on_training_start(); jax.on_training_epoch_start(); jax.on_training_step({}, 0, 0)
+jax.on_training_epoch_end({}, 0); jax.on_validation_epoch_start(0, 1); jax.on_training_end()
+jax.stop_trace(); jax.start_trace(3); jax.stop_trace(); jax.stop_trace()
+hooks = tacho.LightningCallback()
+hooks.setup(None, None, "fit"); hooks.on_train_batch_start(None, None, None, 0)
+hooks.on_train_epoch_end(None, None); hooks.on_exception(None, None, KeyError())
+hooks.teardown(None, None, "fit")
+tacho.log_profiling_metrics(); tacho.log_profiling_metrics(100)
+tacho.trace_python(False); tacho.watch_gc(False)
+tacho.start(); tacho.stop()
+print(tacho.available(), tacho.state(), tacho.version(), sorted(tacho.summary()),
+      sorted(p.get_summary()))
+p.reset(); tacho.reset()
+assert p.get_summary() == {}
+assert tacho.configure(window="all") is False
+'''
+
+
+def pythons():
+    """This one, and others from 3.8 on that are here."""
+    found = [sys.executable]
+    for minor in (8, 9, 10, 11, 12, 13, 14):
+        path = shutil.which("python3.%d" % minor)
+        for folder in (os.path.expanduser("~/.pyenv/versions"),):
+            names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+            inside = [os.path.join(folder, name, "bin", "python3") for name in names
+                      if name.startswith("3.%d." % minor)]
+            path = inside[-1] if inside else path
+        if path and subprocess.run([path, "-c", "import ctypes"], check=False,
+                                   stderr=subprocess.DEVNULL).returncode == 0:
+            found.append(path)
+    return found
+
+
+class WithoutLibrary(Case):
+    def test_does_nothing_and_says_so_once(self):
+        done = self.run_python(EVERYTHING, TACHO_LIBRARY="/none", TACHO_WINDOW="all")
+        self.assertEqual(done.out, "through\nFalse 0  [] []\n")
+        lines = done.err.splitlines()
+        self.assertEqual(len(lines), 1, done.err)
+        self.assertRegex(lines[0], r"^tacho: .*/none.*; nothing is recorded$")
+        self.assertEqual(os.listdir(self.folder), ["program.py"])
+
+    def test_another_library_of_that_name(self):
+        done = self.run_python("import tacho; tacho.step(); print(tacho.available())",
+                               TACHO_LIBRARY="libc.so.6")
+        self.assertEqual(done.out, "False\n")
+        self.assertEqual(len(done.err.splitlines()), 1, done.err)
+
+    def test_an_older_library(self):
+        """Functions that it does not have do nothing."""
+        source = self.write("old.c", "int calls; void tacho_step(void) { calls++; }"
+                                     "int tacho_state(void) { return calls; }")
+        self.run_command("gcc", "-shared", "-fPIC", "-o", self.path("old.so"), source)
+        done = self.run_python("import tacho; tacho.step(); tacho.save(); tacho.step(7)\n"
+                               "print(tacho.available(), tacho.state(), tacho.summary())",
+                               TACHO_LIBRARY=self.path("old.so"))
+        self.assertEqual(done, (0, "True 1 {}\n", ""))
+
+    def test_stderr_closed(self):
+        done = self.run_python("import sys\nsys.stderr = None\nimport tacho\ntacho.step()",
+                               TACHO_LIBRARY="/none")
+        self.assertEqual(done, (0, "", ""))
+
+
+class SwitchedOff(Case):
+    def test_enabled_0_says_and_loads_nothing(self):
+        done = self.run_python(
+            EVERYTHING + 'assert "libtacho" not in open("/proc/self/maps").read()\n',
+            TACHO_ENABLED="0", TACHO_WINDOW="all")
+        self.assertEqual(done, (0, "through\nFalse 0  [] []\n", ""))
+        self.assertEqual(os.listdir(self.folder), ["program.py"])
+
+    def test_enabled_0_leaves_functions_as_they_are(self):
+        self.run_python('''
+import tacho
+def f(): pass
+loader = [1]
+for wrap in (tacho.profile_operation("f"), tacho.profile_jax_loss_fn, tacho.profile_make_step,
+             tacho.phase("f"), tacho.range("f")):
+    assert wrap(f) is f
+assert tacho.profile_data_loader(loader) is loader
+''', TACHO_ENABLED="no")
+
+    def test_enabled_0_under_tacho_record(self):
+        self.record(EVERYTHING, TACHO_ENABLED="0")
+        self.assertEqual(self.log_paths(), [])
+
+    def test_off_without_a_window(self):
+        """The library is there and nobody asked it for anything: no log, but times add up."""
+        done = self.run_python('''
+import tacho
+with tacho.phase("forward"): pass
+p = tacho.get_profiler()
+p.end_timer("op", p.start_timer("op"))
+print(tacho.state(), tacho.summary(), p.get_summary()["op"]["count"])
+''')
+        self.assertEqual(done, (0, "0 {} 1\n", ""))
+        self.assertEqual(os.listdir(self.folder), ["program.py"])
+
+    def test_profiler_that_is_not_enabled(self):
+        done = self.run_python('''
+import tacho
+p = tacho.TrainingProfiler(enabled=False)
+p.end_timer("op", p.start_timer("op"))
+p.log_metrics(100)
+print(p.get_summary())
+''')
+        self.assertEqual(done, (0, "{}\n", ""))
+
+
+@unittest.skipIf(common.has_sanitizers(), "the library has sanitizers and cannot be preloaded")
+class Recorded(Case):
+    def test_everything_in_any_order(self):
+        for python in pythons():
+            with self.subTest(python=python):
+                shutil.rmtree(self.path("logs"), ignore_errors=True)
+                done = self.record(EVERYTHING, "-q", python=python)
+                self.assertEqual(done.err, "")
+                self.assertIn("--- Profiling Metrics (Step 100) ---\n", done.out)
+                log = common.Log(self.log_paths()[0])
+                self.assertEqual(log.steps[:3], [0, 7, 8])
+                self.assertEqual(log.named("forward", "layer"), [3, 3])
+
+    def test_steps_phases_ranges_counters(self):
+        self.record('''
+import tacho
+@tacho.phase("decorated")
+def decorated(value): return value + 1
+for i in [0] * 12:
+    tacho.step()
+    with tacho.phase("forward"):
+        with tacho.range("layer"): decorated(1)
+    tacho.counter("loss", 0.5)
+tacho.epoch_end()
+assert decorated.__name__ == "decorated"
+''', "--window", "steps:2-7")
+        log = self.log()
+        self.assertEqual(log.steps, [2, 3, 4, 5, 6])
+        self.assertEqual(log.named("forward", "layer", "decorated"), [5, 5, 5])
+        self.assertEqual(log.counters["loss"], [0.5] * 5)
+        self.assertEqual([row["name"] for row in log.report()["phases"]
+                          if row["name"] != "other"], ["forward"])
+
+    def test_names_in_any_alphabet(self):
+        self.record('import tacho\nfor n in ("Vorwärts", "前向", "\\udc80", 7):\n'
+                    '    with tacho.range(n): pass\n')
+        self.assertEqual(self.log().named("Vorwärts", "前向", "?", "7"), [1, 1, 1, 1])
+
+    def test_exceptions_pass_and_close_ranges(self):
+        done = self.record('''
+import tacho
+def bad(*words): raise KeyError("mine")
+class Loader:
+    def __iter__(self): return self
+    def __next__(self): raise KeyError("mine")
+def in_phase():
+    with tacho.phase("phase"): bad()
+def in_loader():
+    for batch in tacho.profile_data_loader(Loader()): pass
+seen = 0
+for call in (in_phase, tacho.range("range")(bad), tacho.profile_operation("operation")(bad),
+             tacho.profile_jax_loss_fn(bad, "loss"), tacho.profile_make_step(bad, "make"),
+             in_loader):
+    try:
+        call()
+    except KeyError as error:
+        assert error.args == ("mine",)
+        seen += 1
+with tacho.range("after"): pass
+print(seen, sorted(tacho.get_profiler().get_summary()))
+''', "-q")
+        self.assertEqual(done, (0, "6 ['loss', 'make', 'operation']\n", ""))
+        log = self.log()
+        end = 0
+        for name in ("phase", "range", "operation", "loss", "make", "data_batch_production",
+                     "after"):
+            begin, last = log.span(name)
+            self.assertGreaterEqual(begin, end, name)  # one behind the other: each was closed
+            end = last
+
+    def test_uncaught_exception_keeps_its_exit_status(self):
+        done = self.record('import tacho\ntacho.step()\nwith tacho.phase("forward"):\n'
+                           '    raise SystemExit(3)\n', "-q", check=False)
+        self.assertEqual(done, (3, "", ""))
+        self.assertEqual(self.log().counts["forward"], 1)
+
+    def test_timers_that_cross(self):
+        self.record('''
+import tacho, time
+p = tacho.get_profiler()
+a = p.start_timer("a"); time.sleep(.02)
+b = p.start_timer("b"); time.sleep(.02)
+p.end_timer("a", a); time.sleep(.02)
+p.end_timer("b", b)
+with tacho.range("after"): pass
+s = p.get_summary()
+assert s["a"]["count"] == s["b"]["count"] == 1
+assert .04 <= s["a"]["total_time"] < 1 and .04 <= s["b"]["total_time"] < 1
+for i in [0] * 200: p.start_timer("forgotten")
+p.end_timer("forgotten")
+assert p.get_summary()["forgotten"]["count"] == 1
+''')
+        log = self.log()
+        begin, end = log.span("a")
+        self.assertGreaterEqual(end - begin, 40e3)
+        self.assertEqual(log.counts["b"], 2)  # it goes on behind the end of a
+        self.assertLess(end, log.span("after")[0])
+
+    def test_timer_from_another_thread(self):
+        self.run_python('''
+import tacho, threading
+p = tacho.get_profiler()
+begun = p.start_timer("op")
+thread = threading.Thread(target=p.end_timer, args=("op", begun))
+thread.start(); thread.join()
+assert p.get_summary()["op"]["count"] == 1
+''')
+
+    def test_threads(self):
+        self.record('''
+import tacho, threading
+p = tacho.get_profiler()
+op = tacho.profile_operation("op")(lambda: None)
+def work():
+    for i in [0] * 500:
+        with tacho.phase("work"): op()
+threads = [threading.Thread(target=work) for i in [0] * 8]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert p.get_summary()["op"]["count"] == 4000
+assert tacho.summary()["work"]["count"] == 4000
+''')
+        log = self.log()
+        self.assertEqual(log.named("work", "op"), [4000, 4000])
+        self.assertEqual(len(log.threads), 8)
+
+    def test_totals_agree_with_those_of_the_library(self):
+        self.record('''
+import tacho, time
+op = tacho.profile_operation("op")(lambda: time.sleep(.005))
+[op() for i in [0] * 20]
+ours, theirs = tacho.get_profiler().get_summary()["op"], tacho.summary()["op"]
+assert ours["count"] == theirs["count"] == 20
+assert abs(ours["total_time"] - theirs["total_time"]) < 0.2 * theirs["total_time"]
+assert ours["avg_time"] == ours["total_time"] / 20
+tacho.reset()
+assert "op" not in tacho.summary()
+''')
+
+    def test_workers_leave_no_files(self):
+        """Data loaders' processes, each way to start them."""
+        self.record('''
+import multiprocessing, sys, tacho
+def work(n):
+    with tacho.range("worker"): return n * n
+if __name__ == "__main__":
+    tacho.step()
+    for way in ("fork", "spawn", "forkserver"):
+        with multiprocessing.get_context(way).Pool(2) as pool:
+            with tacho.range(way): assert pool.map(work, [1, 2, 3]) == [1, 4, 9]
+''')
+        mine = [path for path in self.log_paths() if common.Log(path).steps]
+        self.assertEqual(len(mine), 1)
+        self.assertEqual(common.Log(mine[0]).named("fork", "spawn", "forkserver", "worker"),
+                         [1, 1, 1, 0])
+
+    def test_collections_of_garbage(self):
+        self.record('''
+import gc, tacho
+gc.disable()
+tacho.watch_gc(); tacho.watch_gc()
+for i in [0, 1, 2]: gc.collect(); gc.collect(0)
+tacho.watch_gc(False)
+gc.collect()
+''')
+        log = self.log()
+        self.assertEqual(log.named("gc generation 2", "gc generation 0"), [3, 3])
+        self.assertRegex(common.tool("tacho-convert", log.path, "-t", "text"),
+                         r"(?m) gc +thread [0-9]+ +gc generation 2$")
+
+    def test_switching_gc_inside_a_collection(self):
+        self.record('''
+import gc, tacho
+def late(what, info):
+    if what == "start": tacho.watch_gc()
+gc.disable(); gc.callbacks.append(late)
+with tacho.range("around"):
+    gc.collect()
+    with tacho.range("inside"): pass
+gc.callbacks.remove(late)
+''')
+        log = self.log()
+        self.assertLessEqual(log.span("inside")[1], log.span("around")[1])
+
+
+@unittest.skipIf(common.has_sanitizers(), "the library has sanitizers and cannot be preloaded")
+class PythonFunctions(Case):
+    PROGRAM = '''
+import sys, tacho, threading
+def leaf(): pass
+def raises(): raise KeyError
+def generator():
+    for i in (1, 2): yield i
+def call():
+    leaf(); leaf()
+    try: raises()
+    except KeyError: pass
+    for i in generator(): leaf()
+def thread():
+    call()
+tacho.trace_python()
+for i in (0, 1, 2, 3):
+    tacho.step()
+    call()
+    if i == 2:
+        t = threading.Thread(target=thread); t.start(); t.join()
+tacho.epoch_end()
+call()
+hooked = sys.getprofile() is not None
+if hasattr(sys, "monitoring"):
+    hooked = hooked or sys.monitoring.get_tool(sys.monitoring.PROFILER_ID) is not None
+print(hooked)
+'''
+
+    def names(self, log):
+        return {name.split(": ")[1]: count for name, count in log.counts.items()
+                if "program.py(" in name}
+
+    def test_functions_in_the_window_only(self):
+        for python in pythons():
+            with self.subTest(python=python):
+                shutil.rmtree(self.path("logs"), ignore_errors=True)
+                done = self.record(self.PROGRAM, "-q", "--window", "steps:1-3", python=python)
+                self.assertEqual(done, (0, "False\n", ""))
+                log = self.log()
+                counts = self.names(log)
+                # two steps and the thread; a generator of two is entered three times
+                self.assertEqual([counts[name] for name in
+                                  ("call", "leaf", "raises", "generator", "thread")],
+                                 [3, 12, 3, 9, 1])
+                self.assertEqual({event["cat"] for event in log.spans
+                                  if "program.py(" in event["name"]}, {"python_function"})
+                self.assertFalse([name for name in log.counts if "tacho.py(" in name])
+
+    def test_they_nest(self):
+        self.record(self.PROGRAM, "-q", "--window", "steps:1-2")
+        log = self.log()
+        at = {event["name"].split(": ")[-1]: event for event in log.spans}
+        outer = at["call"]
+        inner = [event for event in log.spans if event["name"].endswith((": leaf", ": raises"))]
+        self.assertEqual(len(inner), 5)
+        for event in inner:
+            self.assertGreaterEqual(event["ts"], outer["ts"])
+            self.assertLessEqual(event["ts"] + event["dur"], outer["ts"] + outer["dur"])
+
+    def test_off_by_default_and_by_variable(self):
+        program = self.PROGRAM.replace("tacho.trace_python()", "")
+        self.record(program, "--window", "steps:1-3")
+        self.assertEqual(self.names(self.log()), {})
+        shutil.rmtree(self.path("logs"))
+        self.record(program, "--window", "steps:1-3", TACHO_TRACE_PYTHON="yes")
+        self.assertEqual(self.names(self.log())["leaf"], 12)
+
+    def test_another_profiler_is_left_alone(self):
+        done = self.record('''
+import sys, tacho
+def theirs(*words): pass
+if hasattr(sys, "monitoring"):
+    for tool in (2, 3, 4): sys.monitoring.use_tool_id(tool, "theirs")
+sys.setprofile(theirs)
+tacho.trace_python(); tacho.step(); tacho.step()
+assert sys.getprofile() is theirs
+''', "-q")
+        self.assertEqual(done.err, "tacho: another profiler of Python is at work: functions are "
+                                   "not recorded\n")
+
+
+class Settings(Case):
+    SHOW = '''
+print(tacho.state())
+for i in [0] * 9: tacho.step()
+tacho.epoch_end()
+'''
+
+    def test_by_keyword(self):
+        self.run_python('import tacho\nassert tacho.configure(window="steps:3-5", out="mine",'
+                        ' nvtx=False)\n' + self.SHOW)
+        self.assertEqual(self.log("mine").steps, [3, 4])
+
+    def test_from_a_file(self):
+        self.write("c.json", '{"window": "steps:2-5", "out": "mine", "ranks": "all", '
+                             '"max-disk": "1G", "epochs": 7, "model": {"width": 3}}')
+        self.run_python('import tacho\nassert tacho.configure("c.json")\n' + self.SHOW)
+        self.assertEqual(self.log("mine").steps, [2, 3, 4])
+
+    def test_from_a_file_that_a_variable_names(self):
+        path = self.write("c.json", '{"window": "steps:2-5", "out": "mine"}')
+        self.run_python("import tacho\n" + self.SHOW, TACHO_CONFIG=path)
+        self.assertEqual(self.log("mine").steps, [2, 3, 4])
+
+    def test_variables_are_stronger_than_a_file(self):
+        self.write("c.json", '{"window": "steps:2-5", "out": "mine"}')
+        self.run_python('import tacho\nassert tacho.configure("c.json")\n' + self.SHOW,
+                        TACHO_WINDOW="steps:6-7")
+        self.assertEqual(self.log("mine").steps, [6])
+
+    def test_from_a_dataclass_and_a_mapping(self):
+        self.run_python('''
+import dataclasses, tacho
+@dataclasses.dataclass
+class Config:
+    window: str = "steps:1-3"
+    out: str = "other"
+    ranks: tuple = (0, 1)
+    unset: object = None
+assert tacho.configure(Config(), out="mine", **{"sample": "none"})
+''' + self.SHOW, RANK="1")
+        self.assertEqual(self.log("mine").steps, [1, 2])
+
+    def test_a_file_that_cannot_be_read_is_said(self):
+        self.write("c.json", "[1, 2]")
+        done = self.run_python('import tacho\nassert tacho.configure("c.json")\n'
+                               'assert tacho.configure("none.json")\ntacho.step()\n',
+                               TACHO_OUT=self.path("logs"), TACHO_WINDOW="signal")
+        self.assertEqual(done.err.splitlines(),
+                         ["tacho: c.json: not a JSON object",
+                          "tacho: none.json: [Errno 2] No such file or directory: 'none.json'"])
+
+    def test_enabled_false_in_a_file(self):
+        self.write("c.json", '{"enabled": false, "window": "all"}')
+        done = self.run_python('import tacho\ntacho.configure("c.json")\n'
+                               'print(tacho.available())\n' + self.SHOW)
+        self.assertEqual(done.out, "False\n0\n")
+
+    def test_too_late(self):
+        done = self.run_python('import tacho\ntacho.step()\n'
+                               'print(tacho.configure(window="all"), tacho.state())')
+        self.assertEqual(done.out, "False 0\n")
+
+    def test_window_by_hand(self):
+        self.run_python('''
+import tacho
+for i in [0] * 3:
+    tacho.start(); tacho.start()
+    assert tacho.state() == tacho.RECORDING
+    tacho.step()
+    tacho.stop(); tacho.stop()
+    assert tacho.state() != tacho.RECORDING
+''', TACHO_OUT=self.path("logs"))
+        self.assertEqual(len(self.log_paths()), 3)
+
+
+class Source(Case):
+    def test_every_name_is_documented_and_typed(self):
+        self.run_python('''
+import inspect, tacho
+for name in tacho.__all__:
+    thing = getattr(tacho, name)
+    if isinstance(thing, int): continue
+    assert inspect.getdoc(thing), name
+    parts = [thing] if not inspect.isclass(thing) else [
+        f for n, f in vars(thing).items() if inspect.isfunction(f) and not n.startswith("_")]
+    for part in parts:
+        assert part.__doc__, (name, part)
+        assert "return" in part.__annotations__, (name, part)
+        for word in inspect.signature(part).parameters:
+            assert word == "self" or word in part.__annotations__, (name, part, word)
+public = [n for n, v in vars(tacho).items() if not n.startswith("_")
+          and getattr(v, "__module__", None) == "tacho"]
+assert set(public) <= set(tacho.__all__), set(public) - set(tacho.__all__)
+''')
+
+    def test_compiles_from_3_8_on(self):
+        for python in pythons():
+            self.run_command(python, "-W", "error", "-c",
+                             "compile(open(%r).read(), 'tacho.py', 'exec')"
+                             % os.path.join(common.ROOT, "collector", "tacho.py"))

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces in tar and zip archives; nothing is written under the names in them. */
+#include "convert/input.h"
+#include "schemas/buf.h"
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct member {
+	const char *name, *text;
+};
+
+static void write_archive(const char *path, const struct member *m, size_t count, bool zip)
+{
+	struct archive *a = archive_write_new();
+
+	if (zip)
+		archive_write_set_format_zip(a);
+	else
+		archive_write_set_format_ustar(a);
+	CHECK(archive_write_open_filename(a, path) == ARCHIVE_OK);
+	for (size_t i = 0; i < count; i++) {
+		struct archive_entry *e = archive_entry_new();
+
+		archive_entry_set_pathname(e, m[i].name);
+		archive_entry_set_filetype(e, m[i].text ? AE_IFREG : AE_IFLNK);
+		archive_entry_set_perm(e, 0644);
+		if (m[i].text)
+			archive_entry_set_size(e, (la_int64_t)strlen(m[i].text));
+		else
+			archive_entry_set_symlink(e, "/etc/passwd");
+		CHECK(archive_write_header(a, e) == ARCHIVE_OK);
+		if (m[i].text)
+			archive_write_data(a, m[i].text, strlen(m[i].text));
+		archive_entry_free(e);
+	}
+	archive_write_close(a);
+	archive_write_free(a);
+}
+
+/* Of an input's bytes; "!" and the fault's text where it cannot be read. */
+static void check_text(const char *path, const char *want)
+{
+	struct input *in = NULL;
+	struct error err = { 0 };
+	const uint8_t *bytes;
+	size_t len;
+	char got[256] = "!";
+
+	if (input_open(&in, path, "/tmp", &err) == ST_OK &&
+	    input_peek(in, 200, &bytes, &len, &err) == ST_OK) {
+		snprintf(got, sizeof(got), "%.*s", (int)len, (const char *)bytes);
+		input_skip(in, len);
+		if (input_peek(in, 1, &bytes, &len, &err) != ST_OK)
+			strcat(got, "!");
+	}
+	if (strchr(got, '!'))
+		snprintf(got + strlen(got), 120, "%.100s", err.text);
+	CHECK_STR(got, want);
+	input_close(in);
+}
+
+static const struct member members[] = {
+	{ "run/README", "nothing" },
+	{ "run/report.json", "{\"schema\": \"tacho.report/1\"}" },
+	{ "run/r0.json", "[zero]" },
+	{ "run/.hidden.json", "no" },
+	{ "../../etc/r1.json", "[one]" },
+	{ "run/link.json", NULL },
+	{ "/abs/r2.tacho", "[two]" },
+	{ "bad\x1b[31m.json", "[three]" },
+	{ "run/inner.tar", "no" },
+};
+enum { MEMBERS = sizeof(members) / sizeof(*members) };
+
+static void check_archive(struct folder *f, const char *name, bool zip)
+{
+	static const char *const want[] = { "../../etc/r1.json", "/abs/r2.tacho", "run/r0.json",
+					    "#8" };
+	struct input_paths paths;
+	struct error err = { 0 };
+	char *path = strdup(folder_path(f, name)), text[600];
+
+	write_archive(path, members, MEMBERS, zip);
+	if (CHECK_OK(input_paths_find(&paths, &path, 1, &err), &err)) {
+		CHECK_U64(paths.count, 4); /* the report is known when it is opened */
+		for (size_t i = 0; i < paths.count; i++) {
+			const char *member = paths.paths[i] + strlen(path) + 1;
+			bool known = false;
+
+			for (size_t w = 0; w < 4; w++)
+				known |= strcmp(member, want[w]) == 0;
+			CHECK(known && paths.searched[i]);
+		}
+		input_paths_free(&paths);
+	}
+	check_text(path, "[zero]!the archive holds more than one trace, and the second is "
+			 "../../etc/r1.json: from standard input onl");
+	snprintf(text, sizeof(text), "%s:run/r0.json", path);
+	check_text(text, "[zero]");
+	snprintf(text, sizeof(text), "%s:../../etc/r1.json", path);
+	check_text(text, "[one]");
+	snprintf(text, sizeof(text), "%s:#8", path);
+	check_text(text, "[three]");
+	snprintf(text, sizeof(text), "%s:none", path);
+	check_text(text, "!the archive has no such member");
+	free(path);
+}
+
+void test_input_archive(void)
+{
+	struct folder f;
+
+	folder_make(&f);
+	check_archive(&f, "a.tar", false);
+	check_archive(&f, "a.zip", true);
+	CHECK(access("/etc/r1.json", F_OK) != 0);
+	folder_remove(&f);
+}
+
+void test_input_archive_single(void)
+{
+	struct folder f;
+	struct input_paths paths;
+	struct error err = { 0 };
+	char *path;
+
+	folder_make(&f);
+	path = strdup(folder_path(&f, "one.zip"));
+	write_archive(path, members, 3, true);
+	check_text(path, "[zero]");
+	if (CHECK_OK(input_paths_find(&paths, &path, 1, &err), &err)) {
+		CHECK_U64(paths.count, 1);
+		CHECK_STR(paths.paths[0], path);
+		input_paths_free(&paths);
+	}
+	write_archive(path, members + 8, 1, true); /* an archive in an archive */
+	check_text(path, "!an archive that holds no trace (none of its files is named like one; an "
+			 "archive inside it stays closed");
+	free(path);
+	folder_remove(&f);
+}
+
+/* Any range of a member, through a scratch file. */
+void test_input_archive_random(void)
+{
+	struct folder f;
+	struct input *in = NULL;
+	struct error err = { 0 };
+	uint8_t bytes[4] = { 0 };
+	size_t got;
+
+	folder_make(&f);
+	write_archive(folder_path(&f, "one.tar"), members, 3, false);
+	if (CHECK_OK(input_open(&in, folder_path(&f, "one.tar"), "/tmp", &err), &err) &&
+	    CHECK_OK(input_random(in, &err), &err)) {
+		CHECK_U64(input_size(in), 6);
+		CHECK_OK(input_read_at(in, 2, bytes, 3, &got, &err), &err);
+		CHECK_U64(got, 3);
+		CHECK_MEM(bytes, "ero", 3);
+	}
+	input_close(in);
+	folder_remove(&f);
+}
+
+/* 300 MB of zeros in 300 kB: refused where it would have to be kept, with one sentence. */
+void test_input_bomb(void)
+{
+	struct folder f;
+	struct input *in = NULL;
+	struct error err = { 0 };
+	uint8_t *zeros = calloc(1, 30 << 20);
+
+	folder_make(&f);
+	for (int i = 0; zeros && i < 10; i++)
+		folder_gzip(&f, "bomb.gz", zeros, 30 << 20, i > 0);
+	free(zeros);
+	if (CHECK_OK(input_open(&in, folder_path(&f, "bomb.gz"), "/tmp", &err), &err)) {
+		CHECK_U64(input_random(in, &err), ST_CEILING);
+		CHECK(strstr(err.text, "200 times") != NULL);
+	}
+	input_close(in);
+	folder_remove(&f);
+}
+
+void test_input_archive_cut(void)
+{
+	struct folder f;
+	uint8_t bytes[16384];
+	size_t len;
+	FILE *file;
+
+	folder_make(&f);
+	for (int zip = 0; zip < 2; zip++) {
+		write_archive(folder_path(&f, "a"), members, 3, zip);
+		file = fopen(folder_path(&f, "a"), "rb");
+		len = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+		if (file)
+			fclose(file);
+		CHECK(len > 100);
+		for (size_t cut = 1; cut < len; cut += zip ? 1 : 37) {
+			struct input *in = NULL;
+			struct error err = { 0 };
+			const uint8_t *at;
+			size_t got = 1;
+
+			if (input_open(&in, folder_write(&f, "cut", bytes, cut), "/tmp", &err) ==
+			    ST_OK) {
+				while (input_peek(in, 64, &at, &got, &err) == ST_OK && got)
+					input_skip(in, got);
+			} else {
+				CHECK(err.text[0] != 0);
+			}
+			input_close(in);
+		}
+	}
+	folder_remove(&f);
+}
