@@ -42,12 +42,13 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # What stands on what (CONTRIBUTING.md, the house): each floor links only against those below.
-SCHEMAS   := $(wildcard schemas/*.c)
+# schemas/tfevents.c stands on protobuf-c: for the tools only, not for what runs on a node.
+SCHEMAS   := $(filter-out schemas/tfevents.c,$(wildcard schemas/*.c))
 PROTO     := $(wildcard schemas/proto/*.proto)
 WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink chrome_ perfetto_ \
 	tensorboard_ sqlite_ bundle_,convert/$(f)*.c))
 READING   := $(filter-out convert/main%.c $(WRITING),$(wildcard convert/*.c))
-ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c))
+ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c)) schemas/tfevents.c
 RECORD    := $(wildcard collector/main.c collector/record_*.c)
 COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
 
@@ -63,7 +64,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-sizes check-memory check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-idle check-sizes check-python check-memory check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -134,8 +135,9 @@ $(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS) $(fil
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 
+# Running out of memory is tested, which the thread sanitizer takes for the program's end.
 check-unit: $(B)/unit
-	$(Q)$(B)/unit $(T)
+	$(Q)TSAN_OPTIONS="allocator_may_return_null=1:$$TSAN_OPTIONS" $(B)/unit $(T)
 check-layers:
 	$(Q)sh tests/check-layers.sh
 check-headers: $(PROTO_H) | packages
@@ -173,11 +175,25 @@ check-pages: all
 check-memory: all
 	$(Q)python3 tests/oracle/check_memory.py --bin $(B)
 
+check-idle: all
+	$(Q)python3 tests/oracle/check_idle.py --bin $(B) --random 200
+
 check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
 
-CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-nvtx check-traces \
-	check-generated check-sizes check-memory check-pages
+check-nsys: all
+	$(Q)python3 tests/oracle/check_nsys.py --bin $(B)
+
+check-round-trips: all
+	$(Q)python3 tests/oracle/check_round_trips.py --bin $(B)
+
+# tacho.py and the operators' files; W: words of the tests to run.
+check-python: all
+	$(Q)python3 tests/python/run.py --bin $(B) $(W)
+
+CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-flight check-nvtx \
+	check-fake check-cupti check-traces \
+	check-generated check-idle check-sizes check-python check-memory check-pages
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
@@ -193,8 +209,10 @@ bench-gpu: all
 demo: all
 	$(Q)B=$(B) sh tests/demo.sh
 
-bench: all $(B)/bench_hot
+bench: all $(B)/bench_hot $(B)/bench_perfetto
 	$(Q)sh tests/packages.sh bench && B=$(B) sh tests/bench/run.sh
+$(B)/bench_perfetto: $(call objs,tests/bench/bench_perfetto.c $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN' -ldl
 

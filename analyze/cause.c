@@ -202,9 +202,9 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 	struct span one = span_of(e);
 
 	TRY(cover(p, t, e, err));
-	if (c->how.owners && e->correlation && t->python.count)
-		TRY(frames_put(&t->frames, e->begin_ns,
-			       ranges_find(&t->python, e->begin_ns, e->begin_ns + 1), err));
+	if (c->how.owners && e->correlation)
+		TRY(frames_put(&t->frames, &(struct call_frame){ e->begin_ns, e->correlation,
+			ranges_find(&t->python, e->begin_ns, e->begin_ns + 1) }, err));
 	switch (class) {
 	case CALL_SYNC:
 		return spans_put(&t->spans[OF_SYNC], &one, &p->keep, err);
@@ -429,6 +429,27 @@ static enum status gaps_take(struct causes *c, struct error *err)
 	return ST_OK;
 }
 
+/* Stretches of which records are missing, of every process. */
+static enum status lost_take(struct causes *c, struct error *err)
+{
+	const struct lost_span *all;
+	size_t count = trace_lost_spans(c->how.trace, &all), i = c->lost_count;
+	uint32_t process;
+
+	if (!count || (i == count && all[count - 1].end_ns == c->lost_end_ns))
+		return ST_OK;
+	for (i = i == count ? count - 1 : i; i < count; i++) {
+		struct span one = { .begin_ns = all[i].begin_ns, .end_ns = all[i].end_ns };
+
+		for (process = 0; process <= c->process_count; process++)
+			TRY(spans_put(&c->processes[process].spans[OF_LOST], &one,
+				      &c->processes[process].keep, err));
+	}
+	c->lost_count = count;
+	c->lost_end_ns = all[count - 1].end_ns;
+	return ST_OK;
+}
+
 enum status causes_put(struct causes *c, const struct pulled *in, const struct piece **pieces,
 		       size_t *count, struct error *err)
 {
@@ -442,6 +463,7 @@ enum status causes_put(struct causes *c, const struct pulled *in, const struct p
 		TRY(stretch_put(c, &in->stretches[i], err));
 	for (i = 0; i < in->count; i++)
 		TRY(event_put(c, &in->events[i], err));
+	TRY(lost_take(c, err));
 	TRY(gaps_take(c, err));
 	for (process = 1; process <= c->process_count; process++) {
 		TRY(gaps_resolve(c, &c->processes[process], false, err));
@@ -458,6 +480,7 @@ enum status causes_end(struct causes *c, const struct piece **pieces, size_t *co
 	uint32_t process;
 
 	c->piece_count = 0;
+	TRY(lost_take(c, err));
 	TRY(gaps_take(c, err));
 	for (process = 0; process <= c->process_count; process++)
 		TRY(gaps_resolve(c, &c->processes[process], true, err));

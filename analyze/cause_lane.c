@@ -176,7 +176,7 @@ uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 
 /* ---- frames of launches ----------------------------------------------------------------- */
 
-enum status frames_put(struct frames *f, uint64_t begin_ns, uint32_t python, struct error *err)
+enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err)
 {
 	if (f->count == f->cap && f->cap < FRAMES_MAX)
 		TRY(grow(&f->items, &f->cap, sizeof(*f->items), err));
@@ -184,22 +184,28 @@ enum status frames_put(struct frames *f, uint64_t begin_ns, uint32_t python, str
 		f->first = (f->first + 1) % f->cap;
 	else
 		f->count++;
-	f->items[(f->first + f->count - 1) % f->cap] = (struct call_frame){ begin_ns, python };
+	f->items[(f->first + f->count - 1) % f->cap] = *one;
 	return ST_OK;
 }
 
-uint32_t frames_find(const struct frames *f, uint64_t begin_ns)
+static const struct call_frame *frame_at(const struct frames *f, uint32_t at)
+{
+	return &f->items[(f->first + at) % f->cap];
+}
+
+uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation)
 {
 	uint32_t low = 0, high = f->count, mid;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
-		if (f->items[(f->first + mid) % f->cap].begin_ns < begin_ns)
+		if (frame_at(f, mid)->begin_ns < begin_ns)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == f->count || f->items[(f->first + low) % f->cap].begin_ns != begin_ns)
-		return 0;
-	return f->items[(f->first + low) % f->cap].python;
+	for (; low < f->count && frame_at(f, low)->begin_ns == begin_ns; low++)
+		if (frame_at(f, low)->correlation == correlation)
+			return frame_at(f, low)->python;
+	return 0;
 }

@@ -42,7 +42,7 @@ struct ranges {
 };
 
 struct call_frame { /* the Python frame of a launch */
-	uint64_t begin_ns;
+	uint64_t begin_ns, correlation; /* of the call */
 	uint32_t python;
 };
 struct frames { /* a ring */
@@ -68,7 +68,7 @@ enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uin
 /* 0: none. */
 uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
 
-enum status frames_put(struct frames *f, uint64_t begin_ns, uint32_t python, struct error *err);
-uint32_t frames_find(const struct frames *f, uint64_t begin_ns);
+enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err);
+uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation);
 
 #endif

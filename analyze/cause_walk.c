@@ -43,7 +43,8 @@ static void own(const struct walk *w, struct piece *piece)
 	if (!piece->thread || !w->c->how.owners)
 		return;
 	if (is_launched(piece->cause)) {
-		piece->python = frames_find(&t->frames, w->gap->launch_begin_ns);
+		piece->python = frames_find(&t->frames, w->gap->launch_begin_ns,
+					    w->gap->correlation);
 		piece->range = w->gap->launch_owner == piece->python ? 0 : w->gap->launch_owner;
 		return;
 	}

@@ -455,6 +455,7 @@ static const struct {
 	const char *before, *after;
 } told_rows[] = {
 	{ "cupti_problem", VERDICT_BAD, "the GPU could not be recorded: ", "" },
+	{ "cupti_absent", VERDICT_GOOD, "nothing of a GPU was recorded: ", "" },
 	{ "cupti_doubts", VERDICT_DOUBT, "", "" },
 	{ "cupti_warnings", VERDICT_DOUBT, "this CUPTI is known for: ", "" },
 	{ "ignored_calls", VERDICT_DOUBT, "",

@@ -63,9 +63,10 @@ static void reports_choose(struct engine *e)
 
 	add_report(e, &report_base);
 	for (i = 0; e->how->reports[i]; i++) {
-		add_report(e, e->how->reports[i]);
+		/* first what it shows too: its finish() may look at their figures */
 		for (k = 0; e->how->reports[i]->with && e->how->reports[i]->with[k]; k++)
 			add_report(e, e->how->reports[i]->with[k]);
+		add_report(e, e->how->reports[i]);
 	}
 }
 

@@ -16,12 +16,15 @@
 
 enum colour { COLOUR_NONE, COLOUR_16, COLOUR_DARK, COLOUR_LIGHT }; /* the last two: 24 bit */
 
+enum wording { VIEW_OWN, VIEW_LIGHTNING, VIEW_METRICS }; /* of phases, as text */
+
 struct format_request {
 	struct tables *tables;
 	const struct report_type *const *reports; /* asked for; ends with NULL */
 	/* What follows is for text only. */
 	enum colour colour;
 	bool is_utf8;
+	enum wording view;
 	unsigned width; /* columns; more than 100 is 100 */
 };
 struct format_type {

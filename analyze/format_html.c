@@ -33,7 +33,8 @@ static void put_title(struct html *h)
 static enum status put_blocks(struct html *h, struct error *err)
 {
 	html_head(h);
-	html_gpus(h);
+	TRY(html_gpus(h, err));
+	html_fix(h);
 	TRY(html_steps(h, err));
 	TRY(html_phases(h, err));
 	TRY(html_memory(h, err));

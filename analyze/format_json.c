@@ -158,8 +158,9 @@ static enum status json_write(const struct format_request *how, struct buf *out,
 
 	TRY(views_new(&views, how->tables, err));
 	j.views = views;
-	/* no rule and no verdict in this version: a verdict is unknown, findings are none */
-	buf_put_text(out, "{\"schema\": \"tacho.report/1\", \"verdict\": null");
+	buf_put_text(out, "{\"schema\": \"tacho.report/1\"");
+	if (!tables_find(how->tables, "findings")) /* not asked for: unknown, and none */
+		buf_put_text(out, ",\n \"verdict\": null, \"findings\": []");
 	for (i = 0; i < j.count; i++) {
 		if (views[i].type->under || views[i].type->nest == NEST_NEVER)
 			continue;
@@ -168,7 +169,7 @@ static enum status json_write(const struct format_request *how, struct buf *out,
 		buf_put_text(out, ": ");
 		put_table(&j, &views[i], 1);
 	}
-	buf_put_text(out, ",\n \"findings\": []}\n");
+	buf_put_text(out, "}\n");
 	views_free(views, how->tables);
 	return buf_status(out, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown for a review or an issue: the figures of the page as tables; every other report's too. */
+#include "analyze/page_fix.h"
 #include "analyze/page_gpus.h"
 #include "analyze/page_phases.h"
 #include "analyze/page_talk.h"
@@ -87,6 +88,42 @@ static void put_head(struct md *m)
 	talk_head(&m->page, &t.talk);
 	buf_put_text(m->out, "\n\n");
 	talk_distrust(&m->page, &t.talk);
+}
+
+static void put_verdict(struct md *m)
+{
+	struct page_verdict v = verdict_take(&m->page);
+
+	if (!v.words[0])
+		return;
+	buf_putf(m->out, "**%s** ", v.words);
+	put_text(m->out, v.sentence);
+	buf_put_text(m->out, v.more ? " " : "");
+	put_text(m->out, v.more);
+	buf_put_text(m->out, "\n\n");
+}
+
+static void put_fixes(struct md *m)
+{
+	struct view v = page_view(&m->page, "findings");
+	struct time_unit unit = { 1e6, 1, "ms" };
+	char text[NUMBER_TEXT];
+	size_t i;
+
+	if (!v.count)
+		return;
+	buf_putf(m->out, "## Fix first\n\n| at most, ms per %s | rule | evidence | change |\n"
+			 "|---:|---|---|---|\n", m->page.has_steps ? "step" : "window");
+	for (i = 0; i < v.count; i++) {
+		buf_put_text(m->out, "|");
+		put_cell(m, time_text(text, (double)view_cell(&v, i, "saving_ns_per_step").u64,
+				      &unit));
+		put_cell(m, view_cell(&v, i, "rule").text);
+		put_cell(m, view_cell(&v, i, "evidence").text);
+		put_cell(m, view_cell(&v, i, "advice").text);
+		buf_put_text(m->out, "\n");
+	}
+	buf_put_text(m->out, "\nSavings are upper bounds and overlap: they do not add up.\n\n");
 }
 
 static void put_gpu(struct md *m, size_t gpu, const struct time_unit *unit)
@@ -244,7 +281,9 @@ static enum status put_page(struct md *m, struct error *err)
 	struct md_talk t = talk_to(m);
 
 	put_head(m);
+	put_verdict(m);
 	put_gpus(m);
+	put_fixes(m);
 	TRY(put_phases(m, err));
 	TRY(put_steps(m, err));
 	TRY(put_kernels(m, err));

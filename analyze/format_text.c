@@ -47,7 +47,7 @@ void page_init(struct page *p, const struct format_request *how, const struct vi
 	struct view steps;
 	size_t i;
 
-	*p = (struct page){ .tables = how->tables, .views = views };
+	*p = (struct page){ .tables = how->tables, .views = views, .view = how->view };
 	text_init(&p->text, how, out);
 	p->ranks = page_view(p, "ranks");
 	p->gpus = page_view(p, "gpus");
@@ -66,8 +66,9 @@ static enum status put_page(struct page *p, struct error *err)
 {
 	page_head(p);
 	page_distrust(p);
+	page_verdict(p);
 	if (p->gpus.count == 1)
-		page_gpu_one(p);
+		TRY(page_gpu_one(p, err));
 	else if (p->gpus.count)
 		page_gpu_many(p);
 	if (p->text.width < WIDTH_LEAST)
@@ -82,6 +83,7 @@ static enum status put_page(struct page *p, struct error *err)
 		TRY(page_kernels_many(p, err));
 	}
 	page_copies(p);
+	page_fix(p);
 	page_trust(p);
 	return ST_OK;
 }
@@ -98,6 +100,14 @@ static enum status put_report(struct page *p, const struct report_type *type, bo
 		return put_page(p, err);
 	if (type == &report_check)
 		return page_check(p, err);
+	if (type == &report_steps)
+		return page_steps(p, err);
+	if (type == &report_phases && p->view != VIEW_OWN)
+		return page_phases_view(p, err);
+	if (type == &report_idle)
+		return page_idle(p, err);
+	if (type == &report_launches)
+		return page_launches(p, err);
 	for (i = 0; type->tables[i]; i++) {
 		v = page_view(p, type->tables[i]->name);
 		if (v.type->nest == NEST_NEVER)

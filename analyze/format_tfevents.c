@@ -13,7 +13,7 @@
  */
 #include "analyze/format.h"
 
-#include "schemas/tfevents.h"
+#include "analyze/tfevents.h"
 
 #include <ctype.h>
 #include <math.h>

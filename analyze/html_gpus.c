@@ -108,7 +108,58 @@ static void put_classes(struct html *h, const struct parts *parts)
 	html_raw(h, "</tbody></table>\n");
 }
 
-static void put_one(struct html *h)
+/* Tenths of what is neither computed, communicated nor copied. */
+static int not_busy_tenths(const struct parts *parts)
+{
+	int left = 1000;
+	size_t i;
+
+	for (i = 0; i < CLASS_IDLE_ROW; i++)
+		left -= parts->tenths[i] > 0 ? parts->tenths[i] : 0;
+	return left;
+}
+
+static void put_cause(struct html *h, const struct cause_line *l, double most_ns,
+		      const struct time_unit *unit)
+{
+	char text[NUMBER_TEXT];
+
+	html_raw(h, "<tr>");
+	html_cell(h, "label", l->name);
+	html_cell(h, "", time_text(text, l->ns, unit));
+	html_cell(h, "", percent_text(text, l->tenths));
+	html_bar(h, "one", l->token, most_ns > 0 ? l->ns / most_ns : 0);
+	html_raw(h, "</tr>\n");
+}
+
+static enum status put_causes(struct html *h, const struct parts *parts, struct error *err)
+{
+	struct time_unit unit = time_unit_of(parts->window_ns, 1);
+	int whole = not_busy_tenths(parts);
+	struct cause_lines causes;
+	char text[NUMBER_TEXT];
+	double most_ns = 0, sum = 0;
+	size_t i;
+
+	TRY(page_causes(&h->page, CAUSE_LINES, parts->window_ns, whole, &causes, err));
+	html_rawf(h, "<table><thead><tr><th>Not busy, by cause</th><th>%s</th><th>%% of window</th>"
+		     "<th class=\"one\"></th></tr></thead><tbody>\n", unit.name);
+	if (causes.instead)
+		html_rawf(h, "<tr><td colspan=\"4\">%s</td></tr>", causes.instead);
+	for (i = 0; i < causes.count; i++) {
+		most_ns = causes.lines[i].ns > most_ns ? causes.lines[i].ns : most_ns;
+		sum += causes.lines[i].ns;
+	}
+	for (i = 0; i < causes.count; i++)
+		put_cause(h, &causes.lines[i], most_ns, &unit);
+	if (causes.count)
+		put_row(h, NULL, "idle + lead + tail", time_text(text, sum, &unit),
+			percent_text((char[NUMBER_TEXT]){ 0 }, whole), "sum");
+	html_raw(h, "</tbody></table>\n");
+	return ST_OK;
+}
+
+static enum status put_one(struct html *h, struct error *err)
 {
 	struct parts parts = parts_take(&h->page, 0);
 	struct time_unit unit = time_unit_of(parts.window_ns, 1);
@@ -122,7 +173,9 @@ static void put_one(struct html *h)
 	put_labels(h, &parts, false);
 	html_raw(h, "<div class=\"pair\">");
 	put_classes(h, &parts);
+	TRY(put_causes(h, &parts, err));
 	html_raw(h, "</div>\n");
+	return ST_OK;
 }
 
 static void put_gpu(struct html *h, size_t gpu, const struct time_unit *unit)
@@ -180,14 +233,17 @@ static void put_many(struct html *h)
 	html_raw(h, "</tbody></table>\n<p class=\"note\">Classes are percent of the window.</p>");
 }
 
-void html_gpus(struct html *h)
+enum status html_gpus(struct html *h, struct error *err)
 {
+	enum status status = ST_OK;
+
 	if (!h->page.gpus.count)
-		return;
+		return ST_OK;
 	html_section(h, h->page.is_sampled ? "GPU time seen" : "GPU time");
 	if (h->page.gpus.count == 1)
-		put_one(h);
+		status = put_one(h, err);
 	else
 		put_many(h);
 	html_section_end(h);
+	return status;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The top of the page - what was read, the verdict, distrust - and TRUST, its last section. */
 #include "analyze/html_put.h"
+#include "analyze/page_fix.h"
 #include "analyze/page_talk.h"
+
+#include <string.h>
 
 struct html_talk {
 	struct talk talk;
@@ -47,20 +50,27 @@ static struct html_talk talk_to(struct html *h)
 static void put_verdict(struct html *h)
 {
 	struct page *p = &h->page;
+	struct page_verdict v = verdict_take(p);
 	char text[NUMBER_TEXT];
 	double window = 0, compute = 0;
 	int tenths[2];
 
-	if (!p->gpus.count) {
-		html_raw(h, "<p class=\"bound\">NO GPU</p>\n<h1>No GPU event in this file: host "
-			    "phases only.</h1>\n");
+	if (!v.words[0])
+		return;
+	html_rawf(h, "<p class=\"bound\">%s</p>\n<h1>", v.words);
+	html_text(h, v.sentence);
+	html_raw(h, "</h1>\n<p class=\"more\">");
+	html_text(h, v.more);
+	if (!p->gpus.count || strstr(v.sentence, " computes ")) {
+		html_raw(h, "</p>\n");
 		return;
 	}
 	window = (double)page_sum(&p->gpus, "window_ns");
 	compute = (double)page_sum(&p->gpus, "compute_ns");
 	percents((double[]){ compute, window - compute }, 2, window, 2, tenths);
-	html_rawf(h, "<h1>The GPU%s computed %s %% of the window.</h1>\n",
-		  p->gpus.count > 1 ? "s" : "", percent_text(text, tenths[0]));
+	html_rawf(h, "%sThe GPU%s %s %s %% of the window.</p>\n", v.more ? " " : "",
+		  p->gpus.count > 1 ? "s" : "", p->gpus.count > 1 ? "compute" : "computes",
+		  percent_text(text, tenths[0]));
 }
 
 void html_head(struct html *h)

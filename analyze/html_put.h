@@ -41,9 +41,11 @@ void html_bar(struct html *h, const char *class, enum token token, double share)
 void html_mark(struct html *h, const char *name);
 const char *html_class_name(char letter);
 
+enum { FINDING_WORD = 128 };
+
 /* The blocks; each writes its section, or nothing when there is nothing to say. */
 void html_head(struct html *h);
-void html_gpus(struct html *h);
+enum status html_gpus(struct html *h, struct error *err);
 void html_fix(struct html *h);
 enum status html_steps(struct html *h, struct error *err);
 enum status html_phases(struct html *h, struct error *err);

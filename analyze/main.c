@@ -263,7 +263,7 @@ static enum status print(struct tool *t, struct error *err)
 	struct format_request how = {
 		.tables = t->tables, .reports = t->reports, .colour = colour_of(is_terminal),
 		.is_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
-		.width = columns_of(is_terminal),
+		.width = columns_of(is_terminal), .view = options_view(&t->own),
 	};
 	bool is_folder = t->format->part && t->common.output;
 	struct out *out;

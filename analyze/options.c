@@ -13,6 +13,8 @@ const struct option analyze_options[] = {
 	{ "format", 'f', OPTION_TEXT, "NAME", "how to print it (see below)", AT(format), "text" },
 	{ "phases", 0, OPTION_TEXT, "RULES.json", "names of phases, steps and communication "
 	  "instead of the defaults", AT(phases), NULL },
+	{ "view", 0, OPTION_TEXT, "NAME", "phases as others print them: lightning or metrics",
+	  AT(view), NULL },
 	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
 	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
 	  NULL },
@@ -47,7 +49,16 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 		if (rows[i].is_set)
 			return fail(err, ST_USAGE, NOWHERE, "--%s: not in this version",
 				    rows[i].name);
+	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
+		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
 	return ST_OK;
+}
+
+enum wording options_view(const struct analyze_options *o)
+{
+	if (!o->view)
+		return VIEW_OWN;
+	return !strcmp(o->view, "lightning") ? VIEW_LIGHTNING : VIEW_METRICS;
 }
 
 static enum status report_take(const char *name, size_t len, const struct report_type **out,

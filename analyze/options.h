@@ -6,11 +6,12 @@
 #ifndef ANALYZE_OPTIONS_H
 #define ANALYZE_OPTIONS_H
 
+#include "analyze/format.h"
 #include "analyze/report.h"
 #include "schemas/option.h"
 
 struct analyze_options {
-	const char *report, *format, *phases;
+	const char *report, *format, *phases, *view;
 	bool per_step;
 	/* Known, but not in this version: refused in words. */
 	const char *partial, *compat, *explain, *fail_over;
@@ -21,6 +22,8 @@ extern const struct option analyze_memory[];  /* over struct common_options, bef
 
 /* What this version cannot do yet is ST_USAGE. */
 enum status analyze_options_check(const struct analyze_options *o, struct error *err);
+
+enum wording options_view(const struct analyze_options *o);
 
 enum { REPORTS_ASKED = 16 };
 /* "phases,steps" to a list that ends with NULL; "all": every one. */

@@ -71,7 +71,8 @@ struct report_type {
 };
 
 #define REPORT_LIST(X)                                                                             \
-	X(summary) X(phases) X(steps) X(kernels) X(copies) X(idle) X(memory) X(check)
+	X(summary) X(phases) X(steps) X(kernels) X(copies) X(slow) X(idle) X(launches)             \
+	X(memory) X(findings) X(check)
 #define X(name) extern const struct report_type report_##name;
 REPORT_LIST(X)
 #undef X

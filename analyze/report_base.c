@@ -118,6 +118,7 @@ static enum status end_losses(struct fold *f, uint32_t process, struct error *er
 #define X(name, number, text) { #name, LOSS_##name },
 		LOSS_LIST(X)
 #undef X
+		{ "UNKNOWN", 0 }, /* reasons of a newer writer, as the log sums them */
 	};
 	union value keys[RANK_KEYS + 1], *row;
 	char reason[32];

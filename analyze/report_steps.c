@@ -8,6 +8,7 @@
 #include "analyze/report_strip.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEP_NUMBER = RANK_KEYS, STEP_BEGIN, STEP_WALL, STEP_FLAGS, STEP_COMPLETE, STEP_COUNTED,
 	STEP_INFERRED };
@@ -26,6 +27,32 @@ static const struct column step_columns[] = {
 };
 static const struct table_type table_steps = {
 	.name = "steps", .member = "steps", .under = &table_ranks, .columns = step_columns,
+};
+
+enum {
+	STATS_COUNTED = RANK_KEYS, STATS_SETTLING, STATS_CUT, STATS_SLOW, STATS_SUM, STATS_MEAN,
+	STATS_MIN, STATS_MEDIAN, STATS_P90, STATS_P99, STATS_MAX,
+};
+enum { P90_FROM = 20, P99_FROM = 200 };
+static const struct column stats_columns[] = {
+	RANK_COLUMNS,
+	{ "counted", "counted", CELL_U64, DERIVED, NULL, "steps that all of these are of" },
+	{ "settling", "settling", CELL_U64, DERIVED, NULL, "first steps of windows, left out" },
+	{ "cut_off", "cut off", CELL_U64, DERIVED, NULL, "an end is not in the window" },
+	{ "slow", "slow", CELL_U64, DERIVED, NULL, "of the counted, over 1.5 x their median" },
+	{ "sum_ns", NULL, CELL_U64, DERIVED, NULL, "of their walls" },
+	{ "mean_ns", "mean", CELL_U64, DERIVED, NULL, "wall, rounded down" },
+	{ "min_ns", "least", CELL_U64, DERIVED, NULL, "wall" },
+	{ "median_ns", "median", CELL_U64, DERIVED, NULL,
+	  "wall; of an even count the mean of the middle two, rounded down" },
+	{ "p90_ns", "p90", CELL_U64, DERIVED, NULL, "the least wall that 90 % do not pass; from 20 on" },
+	{ "p99_ns", "p99", CELL_U64, DERIVED, NULL, "likewise; from 200 steps on" },
+	{ "max_ns", "most", CELL_U64, DERIVED, NULL, "wall" },
+	{ .name = NULL },
+};
+static const struct table_type table_step_stats = {
+	.name = "step_stats", .member = "step_stats", .under = &table_ranks, .nest = NEST_OBJECT,
+	.columns = stats_columns,
 };
 
 enum { STEP_DEVICE = RANK_KEYS + 2, STEP_FIRST_NS };
@@ -349,17 +376,80 @@ static enum status steps_end(struct fold *f, struct error *err)
 	return ST_OK;
 }
 
+/* ---- over all steps of a rank ----------------------------------------------------------- */
+
+static int compare_u64(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static void stats_put(union value *row, uint64_t *walls, size_t count)
+{
+	size_t i;
+
+	qsort(walls, count, sizeof(*walls), compare_u64);
+	for (row[STATS_SUM].u64 = 0, i = 0; i < count; i++)
+		row[STATS_SUM].u64 += walls[i];
+	row[STATS_COUNTED].u64 = count;
+	row[STATS_MIN].u64 = walls[0];
+	row[STATS_MAX].u64 = walls[count - 1];
+	row[STATS_MEAN].u64 = row[STATS_SUM].u64 / count;
+	row[STATS_MEDIAN].u64 = walls[(count - 1) / 2] / 2 + walls[count / 2] / 2 +
+				(walls[(count - 1) / 2] % 2 + walls[count / 2] % 2) / 2;
+	if (count >= P90_FROM)
+		row[STATS_P90].u64 = walls[(count * 90 + 99) / 100 - 1];
+	if (count >= P99_FROM)
+		row[STATS_P99].u64 = walls[(count * 99 + 99) / 100 - 1];
+	for (i = 0; i < count; i++)
+		row[STATS_SLOW].u64 += 2 * walls[i] > 3 * row[STATS_MEDIAN].u64;
+}
+
+static enum status steps_finish(struct tables *all, struct error *err)
+{
+	struct table *steps = tables_find(all, "steps"), *stats = tables_find(all, "step_stats");
+	uint64_t *walls = calloc(table_count(steps) + 1, sizeof(*walls));
+	enum status status = ST_OK;
+	size_t i = 0, count;
+	union value *first, *at, *row;
+
+	if (!walls)
+		return no_memory(err);
+	while ((first = table_at(steps, i)) && status == ST_OK) {
+		status = table_row(stats, first, &row, err);
+		if (status != ST_OK)
+			break;
+		row[STATS_SLOW].u64 = row[STATS_SETTLING].u64 = row[STATS_CUT].u64 = 0;
+		for (count = 0; (at = table_at(steps, i)) && at[0].u64 == first[0].u64 &&
+				at[1].text == first[1].text && at[2].u64 == first[2].u64; i++) {
+			if (at[STEP_COUNTED].u64 == 1)
+				walls[count++] = at[STEP_WALL].u64;
+			row[STATS_CUT].u64 += at[STEP_COMPLETE].u64 != 1;
+			row[STATS_SETTLING].u64 += at[STEP_FLAGS].text &&
+						   strstr(at[STEP_FLAGS].text, "settling");
+		}
+		if (count)
+			stats_put(row, walls, count);
+	}
+	free(walls);
+	return status;
+}
+
 static const struct table_type *const steps_tables[] = {
-	&table_steps, &table_step_gpus, &table_strips, NULL,
+	&table_steps, &table_step_gpus, &table_strips, &table_step_stats, NULL,
 };
+static const struct report_type *const steps_with[] = { &report_slow, NULL };
 
 const struct report_type report_steps = {
 	.name = "steps",
 	.help = "wall time of each step and, by the clock, what its GPUs did",
 	.tables = steps_tables,
+	.with = steps_with,
 	.state_size = sizeof(struct steps_state),
 	.begin = steps_begin,
 	.put = steps_report_put,
 	.end = steps_end,
 	.release = steps_state_release,
+	.finish = steps_finish,
 };

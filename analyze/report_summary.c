@@ -236,7 +236,8 @@ static const struct table_type *const summary_tables[] = {
 	&table_gpus, &table_idle_causes, NULL,
 };
 static const struct report_type *const summary_with[] = {
-	&report_phases, &report_steps, &report_kernels, &report_copies, &report_memory, NULL,
+	&report_phases, &report_steps, &report_kernels, &report_copies, &report_idle, &report_memory,
+	&report_findings, NULL,
 };
 
 const struct report_type report_summary = {

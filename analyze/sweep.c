@@ -449,7 +449,7 @@ uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expe
 		if (s->gpus[i]->at_ns < least_ns)
 			least_ns = s->gpus[i]->at_ns;
 	}
-	if (open < expected)
+	if (!open || open < expected)
 		least_ns = h->is_open ? h->begin_ns : 0;
 	return least_ns;
 }

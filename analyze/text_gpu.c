@@ -22,9 +22,15 @@ static void put_bar(struct page *p, unsigned column, unsigned cells, const doubl
 				   glyph_of(gpu_class_letter(p, i)));
 }
 
-static void put_class(struct page *p, size_t row, double ns, int tenths,
-		      const struct time_unit *unit)
+struct class_line {
+	size_t row;
+	double ns;
+	int tenths;
+};
+
+static void put_class(struct page *p, const struct class_line *l, const struct time_unit *unit)
 {
+	size_t row = l->row;
 	char text[NUMBER_TEXT];
 	const char *label = gpu_classes[row].label;
 
@@ -32,18 +38,51 @@ static void put_class(struct page *p, size_t row, double ns, int tenths,
 	if (p->is_sampled && row == CLASS_IDLE_ROW)
 		label = "nothing seen";
 	text_at(&p->text, 2, TOKEN_TEXT, label);
-	text_right(&p->text, 27, TOKEN_TEXT, time_text(text, ns, unit));
-	text_right(&p->text, 34, TOKEN_TEXT, percent_text(text, tenths));
-	text_end(&p->text);
+	text_right(&p->text, 27, TOKEN_TEXT, time_text(text, l->ns, unit));
+	text_right(&p->text, 34, TOKEN_TEXT, percent_text(text, l->tenths));
 }
 
-void page_gpu_one(struct page *p)
+/* Of idle, lead and tail as they are printed. */
+static int not_busy_tenths(const int tenths[CLASS_ROWS])
+{
+	int sum = 0;
+	size_t i;
+
+	for (i = CLASS_IDLE_ROW; i < CLASS_ROWS; i++)
+		sum += tenths[i] > 0 ? tenths[i] : 0;
+	return sum;
+}
+
+static enum status put_classes(struct page *p, const double parts[CLASS_ROWS],
+			       const int tenths[CLASS_ROWS], double window,
+			       const struct time_unit *unit, struct error *err)
+{
+	struct class_line lines[CLASS_ROWS];
+	struct cause_lines causes;
+	size_t count = 0, i;
+
+	for (i = 0; i < CLASS_ROWS; i++)
+		if (gpu_classes[i].always || parts[i] > 0)
+			lines[count++] = (struct class_line){ i, parts[i], tenths[i] };
+	TRY(page_causes(p, count, window, not_busy_tenths(tenths), &causes, err));
+	text_right(&p->text, 27, TOKEN_DIM, unit->name);
+	text_right(&p->text, 34, TOKEN_DIM, "%");
+	page_cause(p, &causes, CAUSE_LINES, unit);
+	text_end(&p->text);
+	for (i = 0; i < count; i++) {
+		put_class(p, &lines[i], unit);
+		page_cause(p, &causes, i, unit);
+		text_end(&p->text);
+	}
+	return ST_OK;
+}
+
+enum status page_gpu_one(struct page *p, struct error *err)
 {
 	double parts[CLASS_ROWS], window = (double)view_cell(&p->gpus, 0, "window_ns").u64;
 	struct time_unit unit = time_unit_of(window, 1);
 	int tenths[CLASS_ROWS];
 	char text[NUMBER_TEXT], whole[NUMBER_TEXT + 32];
-	size_t i;
 
 	gpu_parts(&p->gpus, 0, parts);
 	percents(parts, CLASS_ROWS, window, CLASS_IDLE_ROW, tenths);
@@ -55,12 +94,7 @@ void page_gpu_one(struct page *p)
 	text_end(&p->text);
 	put_bar(p, 0, p->text.width, parts);
 	text_end(&p->text);
-	text_right(&p->text, 27, TOKEN_DIM, unit.name);
-	text_right(&p->text, 34, TOKEN_DIM, "%");
-	text_end(&p->text);
-	for (i = 0; i < CLASS_ROWS; i++)
-		if (gpu_classes[i].always || parts[i] > 0)
-			put_class(p, i, parts[i], tenths[i], &unit);
+	return put_classes(p, parts, tenths, window, &unit, err);
 }
 
 /* ---- several ---------------------------------------------------------------------------- */

@@ -74,12 +74,6 @@ void page_distrust(struct page *p)
 	struct text_talk t = talk_at(p, 14);
 
 	talk_distrust(p, &t.talk);
-	if (p->gpus.count)
-		return;
-	text_end(&p->text);
-	text_at(&p->text, 0, TOKEN_BOLD, "NO GPU");
-	text_at(&p->text, 14, TOKEN_BOLD, "No GPU event in this file: host phases only.");
-	text_end(&p->text);
 }
 
 void page_trust(struct page *p)

@@ -113,6 +113,22 @@ unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token to
 	return column;
 }
 
+unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token token,
+		   const char *words)
+{
+	bool fits = text_width(words) <= width;
+	unsigned end = column + width;
+	char word[256];
+
+	while (*words) {
+		words += word_take(words, word);
+		if (!fits && column + text_width(word) + 2 > end)
+			return text_at(t, column, token, " \xe2\x80\xa6");
+		column = text_at(t, column, token, word);
+	}
+	return column;
+}
+
 unsigned text_atf(struct text *t, unsigned column, enum token token, const char *fmt, ...)
 {
 	char words[512];

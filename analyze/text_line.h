@@ -44,6 +44,9 @@ void text_right(struct text *t, unsigned end, enum token token, const char *word
 /* At most `width` columns; a longer one loses its middle, 3 : 2. */
 unsigned text_cut(struct text *t, unsigned column, unsigned width, enum token token,
 		  const char *words);
+/* At most `width` columns; of a longer one whole words, then an ellipsis. */
+unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token token,
+		   const char *words);
 /* `count` times the same glyph. */
 unsigned text_fill(struct text *t, unsigned column, unsigned count, enum token token, uint32_t c);
 /* A bar of `cells` columns, in eighths; above zero at least one. */

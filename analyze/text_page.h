@@ -17,6 +17,7 @@ struct page {
 	struct view ranks, gpus, trust;
 	uint64_t steps;   /* complete ones of all ranks; at least 1 */
 	bool has_steps;   /* marked ones */
+	enum wording view;
 	bool is_sampled;  /* any rank */
 };
 
@@ -32,7 +33,33 @@ char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT]);
 
 void page_head(struct page *p);
 void page_distrust(struct page *p);
-void page_gpu_one(struct page *p);
+/* NOT BUSY, BY CAUSE: to the right of the rows of GPU TIME, at most so many lines. */
+enum { CAUSE_LINES = 8, CAUSES_AT = 40 };
+struct cause_line {
+	char name[28];
+	enum token token;
+	double ns;
+	int tenths; /* of a percent of the window */
+};
+struct cause_lines {
+	struct cause_line lines[CAUSE_LINES];
+	size_t count;
+	const char *instead; /* words, where there are no causes; or NULL */
+};
+/* Of the only GPU; `whole_tenths`: what the lines have to add up to. */
+enum status page_causes(const struct page *p, size_t most, double window_ns, int whole_tenths,
+			struct cause_lines *out, struct error *err);
+void page_cause(struct page *p, const struct cause_lines *causes, size_t line,
+		const struct time_unit *unit);
+/* The pages of reports of these names. */
+enum status page_steps(struct page *p, struct error *err);
+enum status page_phases_view(struct page *p, struct error *err);
+enum status page_idle(struct page *p, struct error *err);
+enum status page_launches(struct page *p, struct error *err);
+
+void page_verdict(struct page *p);
+void page_fix(struct page *p);
+enum status page_gpu_one(struct page *p, struct error *err);
 void page_gpu_many(struct page *p);
 enum status page_phases_one(struct page *p, struct error *err);
 enum status page_steps_one(struct page *p, struct error *err);

@@ -20,10 +20,14 @@ struct track_row {
 	uint64_t launches;
 };
 
+enum { LOST_SPANS = 256 };
+
 struct trace {
 	struct arena arena;
 	struct table tables[TRACE_TABLE_COUNT];
 	uint64_t lost[LOSS_END];
+	struct lost_span lost_spans[LOST_SPANS];
+	size_t lost_span_count;
 	struct provenance provenance;
 };
 
@@ -453,6 +457,26 @@ void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count
 	uint64_t *lost = row ? row->lost : t->lost;
 
 	lost[(unsigned)why < LOSS_END ? (unsigned)why : 0] += count;
+}
+
+void trace_lose_between(struct trace *t, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct lost_span *last = &t->lost_spans[LOST_SPANS - 1];
+
+	if (begin_ns >= end_ns)
+		return;
+	if (t->lost_span_count < LOST_SPANS) {
+		t->lost_spans[t->lost_span_count++] = (struct lost_span){ begin_ns, end_ns };
+		return;
+	}
+	last->begin_ns = begin_ns < last->begin_ns ? begin_ns : last->begin_ns;
+	last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+}
+
+size_t trace_lost_spans(const struct trace *t, const struct lost_span **out)
+{
+	*out = t->lost_spans;
+	return t->lost_span_count;
 }
 
 uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why)

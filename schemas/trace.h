@@ -170,6 +170,13 @@ const struct attr *trace_find_attr(const struct trace *t, uint32_t shape, const 
 
 /* process 0: of the input as a whole. */
 void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);
+/* Where it is known: a stretch of which records of any process are missing.  What is too much to
+ * keep makes the last stretch longer. */
+struct lost_span {
+	uint64_t begin_ns, end_ns;
+};
+void trace_lose_between(struct trace *t, uint64_t begin_ns, uint64_t end_ns);
+size_t trace_lost_spans(const struct trace *t, const struct lost_span **out);
 /* Sum over all processes when `process` is 0. */
 uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why);
 /* All reasons; DERIVED, CUT_OUT, ORDER and UNREAD lose nothing that was asked for: left out. */

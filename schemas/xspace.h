@@ -34,6 +34,8 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 #define XPLANE_HOST "/host:CPU"
 #define XPLANE_GPU "/device:GPU:"
 #define XPLANE_CUSTOM "/device:CUSTOM:"
+/* Our own, of what stands on streams and is no work; behind it " of GPU N". */
+#define XPLANE_WAITS XPLANE_CUSTOM "Waits and annotations"
 #define XPLANE_ENVIRONMENT "Task Environment"
 #define XPLANE_METADATA "/host:metadata"
 
@@ -43,6 +45,10 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 #define XLINE_COUNTERS "_counters_"
 /* Behind the name of a stat that would be taken for a member of an event of ours. */
 #define XSPACE_KEY_SUFFIX "_stat"
+
+/* Our own stats of a name: the class of a range, the kind of what XProf has no word for. */
+#define XSTAT_CLASS_NAME "range_class"
+#define XSTAT_KIND_NAME "event_kind"
 
 /* A key of a device in our tables, and the plane's stat that says the same. */
 #define XSPACE_DEVICE_LIST(X)                  \

@@ -62,7 +62,7 @@ static void check_text(const char *path, const char *want)
 			strcat(got, "!");
 	}
 	if (strchr(got, '!'))
-		snprintf(got + strlen(got), 120, "%.100s", err.text);
+		snprintf(got + strlen(got), 120, "%.98s", err.text);
 	CHECK_STR(got, want);
 	input_close(in);
 }
@@ -83,26 +83,27 @@ enum { MEMBERS = sizeof(members) / sizeof(*members) };
 static void check_archive(struct folder *f, const char *name, bool zip)
 {
 	static const char *const want[] = { "../../etc/r1.json", "/abs/r2.tacho", "run/r0.json",
-					    "#8" };
+					    "#8", "run/link.json" };
 	struct input_paths paths;
 	struct error err = { 0 };
 	char *path = strdup(folder_path(f, name)), text[600];
 
 	write_archive(path, members, MEMBERS, zip);
 	if (CHECK_OK(input_paths_find(&paths, &path, 1, &err), &err)) {
-		CHECK_U64(paths.count, 4); /* the report is known when it is opened */
+		/* read forward, a zip does not tell a link from a text; none is followed */
+		CHECK_U64(paths.count, zip ? 5 : 4);
 		for (size_t i = 0; i < paths.count; i++) {
 			const char *member = paths.paths[i] + strlen(path) + 1;
 			bool known = false;
 
-			for (size_t w = 0; w < 4; w++)
+			for (size_t w = 0; w < 5; w++)
 				known |= strcmp(member, want[w]) == 0;
 			CHECK(known && paths.searched[i]);
 		}
 		input_paths_free(&paths);
 	}
 	check_text(path, "[zero]!the archive holds more than one trace, and the second is "
-			 "../../etc/r1.json: from standard input onl");
+			 "../../etc/r1.json: from standard input on");
 	snprintf(text, sizeof(text), "%s:run/r0.json", path);
 	check_text(text, "[zero]");
 	snprintf(text, sizeof(text), "%s:../../etc/r1.json", path);
@@ -143,7 +144,7 @@ void test_input_archive_single(void)
 	}
 	write_archive(path, members + 8, 1, true); /* an archive in an archive */
 	check_text(path, "!an archive that holds no trace (none of its files is named like one; an "
-			 "archive inside it stays closed");
+			 "archive inside it stays cl");
 	free(path);
 	folder_remove(&f);
 }

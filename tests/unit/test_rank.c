@@ -38,6 +38,46 @@ void test_rank_launchers(void)
 	CHECK_U64(r.rank, 3);
 }
 
+/* Each launcher by the variables that it is known to set. */
+void test_rank_table(void)
+{
+	static const struct {
+		const char *rank, *size, *launcher;
+	} rows[] = {
+		{ "RANK=3", "WORLD_SIZE=8", "torchrun" },
+		{ "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "open mpi" },
+		{ "MV2_COMM_WORLD_RANK=3", "MV2_COMM_WORLD_SIZE=8", "mvapich" },
+		{ "PMIX_RANK=3", "PMIX_SIZE=8", "pmix" },
+		{ "PMI_RANK=3", "PMI_SIZE=8", "pmi" },
+		{ "HOROVOD_RANK=3", "HOROVOD_SIZE=8", "horovod" },
+		{ "JAX_PROCESS_ID=3", "JAX_NUM_PROCESSES=8", "jax" },
+		{ "JSM_NAMESPACE_RANK=3", "JSM_NAMESPACE_SIZE=8", "jsrun" },
+		{ "FLUX_TASK_RANK=3", "FLUX_JOB_SIZE=8", "flux" },
+		{ "PALS_RANKID=3", "PALS_SIZE=8", "pals" },
+		{ "PADDLE_TRAINER_ID=3", "PADDLE_TRAINERS_NUM=8", "paddle" },
+		{ "SLURM_PROCID=3", "SLURM_NTASKS=8", "slurm" },
+		{ "VC_TASK_INDEX=3", "VC_TASK_NUM=8", "volcano" },
+		{ "JOB_COMPLETION_INDEX=3", "JOB_COMPLETIONS=8", "kubernetes" },
+	};
+	struct rank r;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		r = find(rows[i].rank, rows[i].size, NULL);
+		CHECK_U64(r.rank, 3);
+		CHECK_U64(r.world_size, 8);
+		CHECK_STR(r.launcher, rows[i].launcher);
+	}
+	/* a rank within its node is the job's on the first node, and where the nodes are alike */
+	CHECK_U64(find("LOCAL_RANK=3", "NODE_RANK=0", NULL).rank, 3);
+	CHECK_U64(find("LOCAL_RANK=3", "NODE_RANK=2", "LOCAL_WORLD_SIZE=4").rank, 11);
+	CHECK_U64(find("LOCAL_RANK=3", "NODE_RANK=2", NULL).rank, RANK_UNKNOWN);
+	CHECK_U64(find("LOCAL_RANK=3", NULL, NULL).rank, RANK_UNKNOWN);
+	CHECK_U64(find("LOCAL_RANK=4", "NODE_RANK=2", "LOCAL_WORLD_SIZE=4").rank, RANK_UNKNOWN);
+	CHECK_U64(find("LOCAL_RANK=1", "NODE_RANK=4294967294", "LOCAL_WORLD_SIZE=9").rank,
+		  RANK_UNKNOWN);
+}
+
 void test_rank_nonsense(void)
 {
 	CHECK_U64(find(NULL, NULL, NULL).rank, RANK_UNKNOWN);

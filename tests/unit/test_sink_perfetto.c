@@ -90,6 +90,18 @@ static const char *named(Perfetto__InternedName **rows, size_t count, uint64_t i
 	return count && rows[0]->iid == iid ? rows[0]->name : NULL;
 }
 
+/* A string value, until the next call. */
+static const char *valued(const Perfetto__InternedString *row, uint64_t iid)
+{
+	static char text[256];
+
+	if (row->iid != iid || !CHECK(row->str.len < sizeof(text)))
+		return NULL;
+	memcpy(text, row->str.data, row->str.len);
+	text[row->str.len] = '\0';
+	return text;
+}
+
 /* The text of a number, which must have been written before the packet `before`. */
 static const char *text_of(const struct reading *r, enum perfetto_space space, uint64_t iid,
 			   size_t before)
@@ -106,9 +118,8 @@ static const char *text_of(const struct reading *r, enum perfetto_space space, u
 			found = named(d->event_names, d->n_event_names, iid);
 		if (space == SPACE_KEY)
 			found = named(d->debug_annotation_names, d->n_debug_annotation_names, iid);
-		if (space == SPACE_TEXT && d->n_debug_annotation_string_values &&
-		    d->debug_annotation_string_values[0]->iid == iid)
-			found = (const char *)d->debug_annotation_string_values[0]->str.data;
+		if (space == SPACE_TEXT && d->n_debug_annotation_string_values)
+			found = valued(d->debug_annotation_string_values[0], iid);
 		if (found)
 			return found;
 	}
@@ -488,8 +499,15 @@ void test_perfetto_no_place(void)
 		CHECK_U64(trace_lost(run.trace, run.process, LOSS_NO_PLACE), 0);
 	forget(&r);
 	run.events[0].track = run_counter(&run, 0, "c"); /* a kernel on a counter */
-	run.events[1].track = 0;
-	run.events[2].kind = KIND_ALLOC; /* on a stream it is an interval of no length */
+	run.events[1].kind = KIND_ALLOC;
+	run.events[1].track = run_thread(&run, 1);
+	if (read_run(&run, false, &r))
+		CHECK_U64(trace_lost(run.trace, 0, LOSS_NO_PLACE), 2);
+	forget(&r);
+	for (unsigned i = 0; i < 64; i++) /* sixty-four at once have a place */
+		run.events[i].end_ns = run.events[63].end_ns;
+	run.events[0] = run.events[2];
+	run.events[1] = run.events[2];
 	if (read_run(&run, false, &r))
 		CHECK_U64(trace_lost(run.trace, 0, LOSS_NO_PLACE), 2);
 	forget(&r);
@@ -577,16 +595,9 @@ static void check_texts(const struct reading *r)
 		CHECK(!d->n_event_names || is_utf8(d->event_names[0]->name));
 		CHECK(!d->n_event_categories || is_utf8(d->event_categories[0]->name));
 		CHECK(!d->n_debug_annotation_names || is_utf8(d->debug_annotation_names[0]->name));
-		if (d->n_debug_annotation_string_values) {
-			const ProtobufCBinaryData *v = &d->debug_annotation_string_values[0]->str;
-			char text[256];
-
-			if (CHECK(v->len < sizeof(text))) {
-				memcpy(text, v->data, v->len);
-				text[v->len] = '\0';
-				CHECK(is_utf8(text));
-			}
-		}
+		if (d->n_debug_annotation_string_values)
+			CHECK(is_utf8(valued(d->debug_annotation_string_values[0],
+					     d->debug_annotation_string_values[0]->iid)));
 	}
 }
 

@@ -229,6 +229,7 @@
 	X(lane_ranges) \
 	X(lane_window_edges) \
 	X(rank_launchers) \
+	X(rank_table) \
 	X(rank_nonsense) \
 	X(rank_wanted) \
 	X(config_variables) \
@@ -236,6 +237,10 @@
 	X(config_texts) \
 	X(config_devices) \
 	X(config_export) \
+	X(preset_windows) \
+	X(preset_switches) \
+	X(preset_errors) \
+	X(preset_sources) \
 	X(command_mask) \
 	X(tick_follows_the_clock) \
 	X(tick_never_runs_backward) \
@@ -304,6 +309,13 @@
 	X(table_prints_largest_first) \
 	X(table_merges_alike) \
 	X(table_ceiling) \
+	X(cause_gc_and_jit) \
+	X(cause_lost) \
+	X(cause_windows) \
+	X(cause_late_gpu) \
+	X(cause_batches) \
+	X(cause_ranges) \
+	X(cause_names) \
 	X(sweep_equals_arithmetic) \
 	X(sweep_windows_are_apart) \
 	X(sweep_ceiling) \
@@ -395,6 +407,20 @@
 	X(input_archive_random) \
 	X(input_bomb) \
 	X(input_archive_cut) \
+	X(xplane_events) \
+	X(xplane_odd) \
+	X(xplane_huge) \
+	X(xplane_cut) \
+	X(xplane_damage) \
+	X(xplane_files) \
+	X(tensorboard_space) \
+	X(tensorboard_steps) \
+	X(tensorboard_memory) \
+	X(tensorboard_odd) \
+	X(tensorboard_limit) \
+	X(tensorboard_round) \
+	X(tensorboard_fields) \
+	X(tfevents_records) \
 	/* the end of the list */
 /* clang-format on */
 

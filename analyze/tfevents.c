@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schemas/tfevents.h"
+#include "analyze/tfevents.h"
 
 #include "schemas/crc32c.h"
 #include "schemas/proto/tfevents.pb-c.h"

@@ -5,8 +5,8 @@
  *
  * One file is one run of TensorBoard; the version comes first.  Texts are UTF-8.
  */
-#ifndef SCHEMAS_TFEVENTS_H
-#define SCHEMAS_TFEVENTS_H
+#ifndef ANALYZE_TFEVENTS_H
+#define ANALYZE_TFEVENTS_H
 
 #include "schemas/buf.h"
 

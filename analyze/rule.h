@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rule.h - what to change first: rules over the figures of a run.
+ *
+ * A rule looks at facts - means per step and GPU, over all ranks - and, if it applies, says in a
+ * sentence what it saw and bounds from above what the change could save.  Savings overlap: they
+ * do not add up.  Thresholds are shares of a step.
+ *
+ * To add a rule: a row in the table of rule_gpu.c (what GPUs do), rule_host.c (what the host does)
+ * or rule_ranks.c (memory, steps, ranks), its labelled trace in tests/oracle/check_findings.py.
+ */
+#ifndef ANALYZE_RULE_H
+#define ANALYZE_RULE_H
+
+#include "analyze/report.h"
+
+/* What kernels do, by their names. */
+#define WORK_LIST(X)                                                                               \
+	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
+	X(GEMM, "gemm") X(GEMM_FP32, "gemm_fp32") X(LAYOUT, "layout") X(COPY, "copy")              \
+	X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
+enum work {
+#define X(name, word) WORK_##name,
+	WORK_LIST(X)
+#undef X
+	WORK_COUNT,
+};
+const char *work_word(enum work work);
+enum work work_of(const char *kernel);
+
+#define SHORT_KERNEL_NS 10000u
+
+struct amount { /* per step and GPU */
+	double count, ns, bytes, short_count, short_ns;
+};
+struct facts {
+	struct tables *tables;
+	uint64_t steps;              /* complete ones of all ranks; at least 1 */
+	size_t ranks, gpus;          /* gpus: of all ranks */
+	double step_ns, window_ns;   /* mean wall of a complete step; window per step */
+	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;
+	double lead_ns, tail_ns;
+	double launches;             /* calls */
+	bool has_steps, is_sampled, is_damaged;
+};
+
+/* Of the cause, "data" or "host:forward". */
+double facts_cause(const struct facts *f, const char *cause);
+/* All "host:..." causes together. */
+double facts_host(const struct facts *f);
+/* Not busy by `cause` (NULL: any) in owners whose range, call or frame has `word`, case ignored. */
+double facts_idle_in(const struct facts *f, const char *cause, const char *word);
+/* The owner with most of a cause: its range, call and thread; "" where there is none. */
+struct facts_owner {
+	const char *range, *python, *call, *thread;
+	double ns, count;
+};
+struct facts_owner facts_owner(const struct facts *f, const char *cause);
+/* Kernels of a kind launched in `phase`, NULL: in any. */
+struct amount facts_work(const struct facts *f, enum work work, const char *phase);
+/* All kernels. */
+struct amount facts_kernels(const struct facts *f, const char *phase);
+/* Copies of a direction ("HtoD"), from or to a kind of memory (NULL: any); ns is exposed time. */
+struct amount facts_copies(const struct facts *f, const char *direction, const char *memory);
+/* The step thread's time in a phase, and not busy time of GPUs meanwhile. */
+double facts_wall(const struct facts *f, const char *phase);
+
+/* Whether the first GPU's name has this word. */
+bool facts_gpu_is(const struct facts *f, const char *word);
+
+enum { FINDING_TEXT = 400 };
+struct finding {
+	double saving_ns; /* per step, at most */
+	char evidence[FINDING_TEXT];
+	const char *advice;
+};
+
+struct rule {
+	const char *name;
+	const char *help;   /* one line: what it is about */
+	const char *behind; /* keys of the figures that it rests on */
+	/* false: it does not apply.  Advice may be left as the rule's. */
+	bool (*look)(const struct facts *f, struct finding *out);
+	const char *advice;
+	bool needs_trust;   /* rests on idle time: not of a sampled or damaged file */
+};
+extern const struct rule rules_gpu[], rules_host[], rules_ranks[]; /* end with .name == NULL */
+
+/* "12.3 ms", "480 us", "1.2 s" for sentences. */
+enum { SPAN_TEXT = 32 };
+const char *span_text(char out[SPAN_TEXT], double ns);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/rule.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+const char *span_text(char out[SPAN_TEXT], double ns)
+{
+	if (ns >= 10e9)
+		snprintf(out, SPAN_TEXT, "%.2f s", ns / 1e9);
+	else if (ns >= 0.95e6)
+		snprintf(out, SPAN_TEXT, "%.1f ms", ns / 1e6);
+	else
+		snprintf(out, SPAN_TEXT, "%.0f \xc2\xb5s", ns / 1e3);
+	return out;
+}
+
+const char *work_word(enum work work)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		WORK_LIST(X)
+#undef X
+	};
+
+	return words[work];
+}
+
+/* The first that a name contains decides; case is ignored. */
+static const struct {
+	const char *part;
+	enum work work;
+} parts[] = {
+	{ "multi_tensor", WORK_MULTI_TENSOR }, { "fused_adam", WORK_MULTI_TENSOR },
+	{ "nchwtonhwc", WORK_LAYOUT },         { "nhwctonchw", WORK_LAYOUT },
+	{ "nchw_to_nhwc", WORK_LAYOUT },       { "nhwc_to_nchw", WORK_LAYOUT },
+	{ "transpose_readwrite", WORK_LAYOUT },
+	{ "fillfunctor", WORK_FILL },          { "fill_kernel", WORK_FILL },
+	{ "_sgemm_", WORK_GEMM_FP32 },         { "sgemm_128", WORK_GEMM_FP32 },
+	{ "simt_sgemm", WORK_GEMM_FP32 },      { "f32f32_f32f32", WORK_GEMM_FP32 },
+	{ "ampere_sgemm", WORK_GEMM_FP32 },    { "maxwell_sgemm", WORK_GEMM_FP32 },
+	{ "gemm", WORK_GEMM },                 { "cutlass", WORK_GEMM },
+	{ "direct_copy_kernel", WORK_COPY },   { "catarraybatchedcopy", WORK_COPY },
+	{ "copy_kernel", WORK_COPY },          { "elementwise", WORK_ELEMENTWISE },
+};
+
+enum work work_of(const char *kernel)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcasestr(kernel, parts[i].part))
+			return parts[i].work;
+	return WORK_OTHER;
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+struct rows {
+	struct table *table;
+	size_t count;
+};
+
+static struct rows rows_of(const struct facts *f, const char *name)
+{
+	struct rows r = { .table = tables_find(f->tables, name) };
+
+	r.count = r.table ? table_count(r.table) : 0;
+	return r;
+}
+
+static union value cell(const struct rows *r, size_t row, const char *column)
+{
+	return table_at(r->table, row)[table_column(r->table, column)];
+}
+
+/* From a sum over all to a mean per step and GPU. */
+static double per_gpu(const struct facts *f, double sum)
+{
+	double gpus = f->gpus && f->ranks ? (double)f->gpus / (double)f->ranks : 1;
+
+	return sum / (double)f->steps / gpus;
+}
+
+static bool has(const char *text, const char *word)
+{
+	return text && strcasestr(text, word);
+}
+
+double facts_cause(const struct facts *f, const char *cause)
+{
+	struct rows r = rows_of(f, "idle_causes");
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < r.count; i++)
+		if (!strcmp(cell(&r, i, "cause").text, cause))
+			sum += (double)cell(&r, i, "ns").u64;
+	return per_gpu(f, sum);
+}
+
+double facts_host(const struct facts *f)
+{
+	struct rows r = rows_of(f, "idle_causes");
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < r.count; i++)
+		if (!strncmp(cell(&r, i, "cause").text, "host:", 5))
+			sum += (double)cell(&r, i, "ns").u64;
+	return per_gpu(f, sum);
+}
+
+double facts_idle_in(const struct facts *f, const char *cause, const char *word)
+{
+	struct rows r = rows_of(f, "idle");
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < r.count; i++) {
+		if (cause && strcmp(cell(&r, i, "cause").text, cause) != 0)
+			continue;
+		if (has(cell(&r, i, "range").text, word) || has(cell(&r, i, "call").text, word) ||
+		    has(cell(&r, i, "python").text, word))
+			sum += (double)cell(&r, i, "ns").u64;
+	}
+	return per_gpu(f, sum);
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+struct facts_owner facts_owner(const struct facts *f, const char *cause)
+{
+	struct rows r = rows_of(f, "idle");
+	struct facts_owner best = { "", "", "", "", 0, 0 };
+	size_t i;
+
+	for (i = 0; i < r.count; i++) {
+		double ns = per_gpu(f, (double)cell(&r, i, "ns").u64);
+
+		if (strcmp(cell(&r, i, "cause").text, cause) != 0 || ns <= best.ns)
+			continue;
+		best = (struct facts_owner){
+			.range = or_empty(cell(&r, i, "range").text),
+			.python = or_empty(cell(&r, i, "python").text),
+			.call = or_empty(cell(&r, i, "call").text),
+			.thread = or_empty(cell(&r, i, "thread").text), .ns = ns,
+			.count = per_gpu(f, (double)cell(&r, i, "count").u64),
+		};
+	}
+	return best;
+}
+
+static struct amount take_work(const struct facts *f, const char *work, const char *phase)
+{
+	struct rows r = rows_of(f, "work");
+	struct amount sum = { 0, 0, 0, 0, 0 };
+	size_t i;
+
+	for (i = 0; i < r.count; i++) {
+		if (work && strcmp(cell(&r, i, "work").text, work) != 0)
+			continue;
+		if (phase && strcmp(cell(&r, i, "phase").text, phase) != 0)
+			continue;
+		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += per_gpu(f, (double)cell(&r, i, "ns").u64);
+		sum.short_count += per_gpu(f, (double)cell(&r, i, "short_count").u64);
+		sum.short_ns += per_gpu(f, (double)cell(&r, i, "short_ns").u64);
+	}
+	return sum;
+}
+
+struct amount facts_work(const struct facts *f, enum work work, const char *phase)
+{
+	return take_work(f, work_word(work), phase);
+}
+
+struct amount facts_kernels(const struct facts *f, const char *phase)
+{
+	return take_work(f, NULL, phase);
+}
+
+struct amount facts_copies(const struct facts *f, const char *direction, const char *memory)
+{
+	struct rows r = rows_of(f, "copies");
+	struct amount sum = { 0, 0, 0, 0, 0 };
+	size_t i;
+
+	for (i = 0; i < r.count; i++) {
+		const char *from = cell(&r, i, "from").text, *to = cell(&r, i, "to").text;
+
+		if (strcmp(cell(&r, i, "direction").text, direction) != 0)
+			continue;
+		if (memory && !has(from, memory) && !has(to, memory))
+			continue;
+		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += per_gpu(f, (double)cell(&r, i, "exposed_ns").u64);
+		sum.bytes += per_gpu(f, (double)cell(&r, i, "bytes").u64);
+	}
+	return sum;
+}
+
+double facts_wall(const struct facts *f, const char *phase)
+{
+	struct rows r = rows_of(f, "phases");
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < r.count; i++)
+		if (!strcmp(cell(&r, i, "name").text, phase))
+			sum += (double)cell(&r, i, "wall_ns").u64;
+	return sum / (double)f->steps;
+}
+
+bool facts_gpu_is(const struct facts *f, const char *word)
+{
+	struct rows r = rows_of(f, "gpus");
+
+	return r.count && has(cell(&r, 0, "name").text, word);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about windows, steps, memory and ranks. */
+#include "analyze/rule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool say(struct finding *out, double saving_ns)
+{
+	out->saving_ns = saving_ns;
+	return saving_ns > 0;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+struct wall {
+	uint64_t ns, step;
+};
+
+static int compare_walls(const void *pa, const void *pb)
+{
+	const struct wall *a = pa, *b = pb;
+
+	return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+/* Counted steps of the first rank, shortest first; NULL without memory. */
+static struct wall *walls_take(const struct facts *f, size_t *count)
+{
+	struct table *t = tables_find(f->tables, "steps");
+	size_t rows = t ? table_count(t) : 0, i;
+	struct wall *walls = calloc(rows + 1, sizeof(*walls));
+
+	*count = 0;
+	for (i = 0; walls && i < rows; i++) {
+		const union value *row = table_at(t, i);
+
+		if (row[0].u64 != table_at(t, 0)[0].u64 || row[2].u64 != table_at(t, 0)[2].u64)
+			break;
+		if (row[table_column(t, "counted")].u64 != 1)
+			continue;
+		walls[*count].ns = row[table_column(t, "wall_ns")].u64;
+		walls[(*count)++].step = row[table_column(t, "step")].u64;
+	}
+	if (walls)
+		qsort(walls, *count, sizeof(*walls), compare_walls);
+	return walls;
+}
+
+static bool slow_steps(const struct facts *f, struct finding *out)
+{
+	size_t count, i, slow = 0;
+	struct wall *walls = walls_take(f, &count);
+	double over = 0, median;
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (!walls || count < 5) {
+		free(walls);
+		return false;
+	}
+	median = (double)(walls[(count - 1) / 2].ns + walls[count / 2].ns) / 2;
+	for (i = count; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
+		over += (double)walls[i - 1].ns - median;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%zu of %zu steps take over 1.5 times the median %s; the slowest is step %llu with %s.",
+		 slow, count, span_text(a, median), (unsigned long long)walls[count - 1].step,
+		 span_text(b, (double)walls[count - 1].ns));
+	free(walls);
+	return slow && say(out, over / (double)count);
+}
+
+static bool late_start(const struct facts *f, struct finding *out)
+{
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (f->lead_ns < 0.1 * f->window_ns)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of the window's %s a step pass before the first GPU event.",
+		 span_text(a, f->lead_ns), span_text(b, f->window_ns));
+	return say(out, f->lead_ns);
+}
+
+static bool long_tail(const struct facts *f, struct finding *out)
+{
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (f->tail_ns < 0.1 * f->window_ns)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of the window's %s a step pass after the last GPU event.",
+		 span_text(a, f->tail_ns), span_text(b, f->window_ns));
+	return say(out, f->tail_ns);
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+/* The row of the GPU memory that an allocator gave out, with the highest peak; NULL: none. */
+static const union value *memory_of(const struct facts *f, struct table **table)
+{
+	struct table *t = *table = tables_find(f->tables, "memory");
+	const union value *best = NULL;
+	size_t i;
+
+	for (i = 0; t && i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		if (row[RANK_KEYS].u64 == NO_U64 || strcmp(row[RANK_KEYS + 1].text, "allocator"))
+			continue;
+		if (!best || row[table_column(t, "peak_bytes")].u64 >
+				     best[table_column(t, "peak_bytes")].u64)
+			best = row;
+	}
+	return best;
+}
+
+/* Without a bound on time: it ends the run, or makes room for a larger batch. */
+static bool memory_leak(const struct facts *f, struct finding *out)
+{
+	struct table *t;
+	const union value *row = memory_of(f, &t);
+
+	if (!row || row[table_column(t, "leak")].u64 != 1)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "What a step leaves allocated grows by %.1f MiB each step.",
+		 row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
+	out->saving_ns = 0;
+	return true;
+}
+
+static bool fragmentation(const struct facts *f, struct finding *out)
+{
+	struct table *t;
+	const union value *row = memory_of(f, &t);
+	double peak, reserved;
+
+	if (!row || row[table_column(t, "absolute")].u64 != 1)
+		return false;
+	peak = (double)row[table_column(t, "peak_bytes")].u64;
+	reserved = (double)row[table_column(t, "reserved_bytes")].u64;
+	if (reserved < 1.3 * peak || reserved - peak < 1073741824.0)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The allocator holds %.2f GiB and gave out %.2f GiB at most.",
+		 reserved / 1073741824, peak / 1073741824);
+	out->saving_ns = 0;
+	return true;
+}
+
+static bool headroom(const struct facts *f, struct finding *out)
+{
+	struct table *t;
+	const union value *row = memory_of(f, &t);
+	double peak, total;
+
+	if (!row || row[table_column(t, "absolute")].u64 != 1)
+		return false;
+	peak = (double)row[table_column(t, "peak_bytes")].u64;
+	total = (double)row[table_column(t, "total_bytes")].u64;
+	if (total <= 0 || peak > 0.5 * total || f->not_busy_ns < 0.2 * f->window_ns)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%.2f of the GPU's %.2f GiB are used at the peak, and it is not busy for %.0f %% of "
+		 "the window.", peak / 1073741824, total / 1073741824,
+		 100 * f->not_busy_ns / f->window_ns);
+	out->saving_ns = 0;
+	return true;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------ */
+
+/* Mean and most of a column over the GPUs' rows, per step; the rank with the most. */
+static bool rank_spread(const struct facts *f, double *mean, double *most, uint64_t *rank)
+{
+	struct table *t = tables_find(f->tables, "gpus");
+	size_t count = t ? table_count(t) : 0, i;
+
+	*mean = *most = 0;
+	for (i = 0; i < count; i++) {
+		const union value *row = table_at(t, i);
+		double ns = (double)row[table_column(t, "compute_ns")].u64;
+
+		*mean += ns / (double)count;
+		if (ns > *most) {
+			*most = ns;
+			*rank = row[0].u64;
+		}
+	}
+	return count > 1;
+}
+
+static bool imbalance(const struct facts *f, struct finding *out)
+{
+	double mean, most, per_step = (double)f->ranks / (double)f->steps;
+	uint64_t rank = 0;
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (f->ranks < 2 || !rank_spread(f, &mean, &most, &rank))
+		return false;
+	mean *= per_step;
+	most *= per_step;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Rank %llu computes %s of a step, the ranks on average %s: the others wait for it.",
+		 (unsigned long long)rank, span_text(a, most), span_text(b, mean));
+	return most > 1.05 * mean && say(out, most - mean);
+}
+
+const struct rule rules_ranks[] = {
+	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
+	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader are "
+	  "usual", false },
+	{ "late_start", "the GPU starts late in the window", "gpus.lead_ns", late_start,
+	  "warm up before the window opens, or begin it at a later step", true },
+	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,
+	  "end the window with a step; what runs at the end is on the host", true },
+	{ "imbalance", "one rank has more to compute", "gpus.compute_ns", imbalance,
+	  "equal batches by work (sequence length), not by count", true },
+	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step", memory_leak,
+	  "keep losses as numbers (.item() every N steps, detach()), not as tensors with a graph",
+	  false },
+	{ "fragmentation", "the allocator holds what it cannot use", "memory.reserved_bytes",
+	  fragmentation, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; steady shapes", false },
+	{ "headroom", "memory is left for a larger batch", "memory.peak_bytes gpus.not_busy_ns",
+	  headroom, "a larger batch: the same launches for more work", true },
+	{ .name = NULL },
+};
