@@ -42,13 +42,12 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # What stands on what (CONTRIBUTING.md, the house): each floor links only against those below.
-# schemas/tfevents.c stands on protobuf-c: for the tools only, not for what runs on a node.
-SCHEMAS   := $(filter-out schemas/tfevents.c,$(wildcard schemas/*.c))
+SCHEMAS   := $(wildcard schemas/*.c)
 PROTO     := $(wildcard schemas/proto/*.proto)
 WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink chrome_ perfetto_ \
 	tensorboard_ sqlite_ bundle_,convert/$(f)*.c))
 READING   := $(filter-out convert/main%.c $(WRITING),$(wildcard convert/*.c))
-ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c)) schemas/tfevents.c
+ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c))
 RECORD    := $(wildcard collector/main.c collector/record_*.c)
 COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
 
@@ -64,7 +63,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-idle check-sizes check-python check-memory check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-idle check-sizes check-nsys check-round-trips check-python check-memory check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -154,6 +153,7 @@ $(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lm
 check-collector: all $(B)/tests/actor $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/run.sh
+	$(Q)python3 tests/collector/seeds.py --bin $(B)
 include tests/collector/nvtx.mk
 include tests/collector/flight.mk
 include tests/fake/fake.mk
@@ -193,7 +193,7 @@ check-python: all
 
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-flight check-nvtx \
 	check-fake check-cupti check-traces \
-	check-generated check-idle check-sizes check-python check-memory check-pages
+	check-generated check-idle check-sizes check-nsys check-round-trips check-python check-memory check-pages
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
@@ -209,8 +209,10 @@ bench-gpu: all
 demo: all
 	$(Q)B=$(B) sh tests/demo.sh
 
-bench: all $(B)/bench_hot $(B)/bench_perfetto
+bench: all $(B)/bench_hot $(B)/bench_cupti $(B)/bench_perfetto
 	$(Q)sh tests/packages.sh bench && B=$(B) sh tests/bench/run.sh
+$(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/start.c,$(COLLECTOR)) $(SCHEMAS))
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm
 $(B)/bench_perfetto: $(call objs,tests/bench/bench_perfetto.c $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so

@@ -202,7 +202,7 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 	struct span one = span_of(e);
 
 	TRY(cover(p, t, e, err));
-	if (c->how.owners && e->correlation)
+	if (t->python.cap && e->correlation)
 		TRY(frames_put(&t->frames, &(struct call_frame){ e->begin_ns, e->correlation,
 			ranges_find(&t->python, e->begin_ns, e->begin_ns + 1) }, err));
 	switch (class) {

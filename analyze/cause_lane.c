@@ -181,16 +181,16 @@ enum status frames_put(struct frames *f, const struct call_frame *one, struct er
 	if (f->count == f->cap && f->cap < FRAMES_MAX)
 		TRY(grow(&f->items, &f->cap, sizeof(*f->items), err));
 	if (f->count == f->cap)
-		f->first = (f->first + 1) % f->cap;
+		f->first = (f->first + 1) & (f->cap - 1);
 	else
 		f->count++;
-	f->items[(f->first + f->count - 1) % f->cap] = *one;
+	f->items[(f->first + f->count - 1) & (f->cap - 1)] = *one;
 	return ST_OK;
 }
 
 static const struct call_frame *frame_at(const struct frames *f, uint32_t at)
 {
-	return &f->items[(f->first + at) % f->cap];
+	return &f->items[(f->first + at) & (f->cap - 1)];
 }
 
 uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation)

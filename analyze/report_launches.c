@@ -57,7 +57,7 @@ static const struct column queue_columns[] = {
 	{ "launches", "launches", CELL_U64, SUM, NULL, "calls of which work came" },
 	{ "gpu_events", "GPU events", CELL_U64, SUM, NULL, "that have a launch" },
 	{ "graph_launches", "graphs", CELL_U64, SUM, NULL, "launches of CUDA graphs" },
-	{ "graph_events", "graph events", CELL_U64, SUM, NULL, "work that came of those" },
+	{ "graph_events", NULL, CELL_U64, SUM, NULL, "work that came of those" },
 	{ "short", "short", CELL_U64, SUM, NULL,
 	  "events that are shorter than the call that launched them alone" },
 	{ "waited", "GPU waited", CELL_U64, SUM, NULL,

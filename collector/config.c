@@ -24,8 +24,9 @@ const struct option config_options[] = {
 	{ "kinds", 0, OPTION_TEXT, "LIST", "all, or of kernel, memcpy, memset, graph, sync, api, "
 	  "range, step, mark, counter, jit, overhead; memory (allocations) is never in all",
 	  AT(kinds), "all" },
-	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto", AT(graphs), "auto" },
-	{ "max-disk", 0, OPTION_SIZE, "SIZE", "most bytes of a log; 0 is no limit", AT(max_disk),
+	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto",
+	  AT(graphs), "auto" },
+	{ "max-disk", 0, OPTION_SIZE, "SIZE", "most bytes of the logs of a process; 0 is no limit", AT(max_disk),
 	  "16G" },
 	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when the disk has less left",
 	  AT(min_free), "64M" },
@@ -55,9 +56,6 @@ const struct option config_options[] = {
 	{ "enabled", 0, OPTION_FLAG, NULL, "no: run the program and leave it alone", AT(enabled),
 	  "yes" },
 	/* as guides spell them */
-	{ "with-stack", 0, OPTION_FLAG, NULL, NULL, AT(trace_python), "no" },
-	{ "profiling.with-stack", 0, OPTION_FLAG, NULL, NULL, AT(trace_python), "no" },
-	{ "profiling.trace-python", 0, OPTION_FLAG, NULL, NULL, AT(trace_python), "no" },
 	{ "profiling.enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "yes" },
 	{ 0 }
 };

@@ -47,12 +47,15 @@ static enum status make(const char *option, const char *text, bool by_default, v
 			struct error *err)
 {
 	struct making *m = arg;
+	const struct option_set sets[] = { { config_options, m->c }, { NULL, NULL } };
 	char *copy;
 	size_t i;
 
 	for (i = 0; i < CONFIG_MADE && strcmp(made[i].name, option) != 0; i++)
 		;
-	if (i == CONFIG_MADE || m->is_said[i])
+	if (i == CONFIG_MADE) /* a flag: there is no text to keep */
+		return option_set_text(sets, option, text, err);
+	if (m->is_said[i])
 		return ST_OK;
 	/* a guide's default is weaker than what anybody said anywhere */
 	if (by_default && !is_fallback(m->c, i))

@@ -107,8 +107,8 @@ enum status control_ask(int pid, const char *what, char reply[CONTROL_REPLY + 1]
 	if (fd < 0)
 		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&name, len) != 0 || !is_process(fd, pid, owner))
-		status = fail(err, ST_ABSENT, NOWHERE, "process %d: nothing is recorded in it, or it "
-			      "has made no event yet", pid);
+		status = fail(err, ST_ABSENT, NOWHERE, "process %d: nothing is recorded in it, "
+			      "or it has made no event yet", pid);
 	else
 		status = talk(fd, what, reply, err);
 	close(fd);

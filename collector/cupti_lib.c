@@ -202,6 +202,21 @@ static enum status look_up(struct cupti_lib *lib, struct error *err)
 	return ST_OK;
 }
 
+/* Without one some versions fail at any call, 13.2 even crashes. */
+static bool has_driver(void)
+{
+	static const char file[] = "libcuda.so.1";
+	struct loaded l;
+	void *handle;
+
+	if (find_loaded(file, &l))
+		return true;
+	handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+	if (handle)
+		dlclose(handle);
+	return handle != NULL;
+}
+
 /* A buffer in which a record of the kind begins at every eighth byte: how far is it to the next? */
 static uint16_t stride(const struct cupti_lib *lib, uint32_t kind)
 {
@@ -241,6 +256,9 @@ enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct erro
 	memset(lib, 0, sizeof(*lib));
 	TRY(find(lib, asked, err));
 	status = look_up(lib, err);
+	if (status == ST_OK && !has_driver())
+		status = fail(err, ST_ABSENT, NOWHERE, "no driver: libcuda.so.1 is not found, so %s "
+			      "is not tried; a container needs its GPU (--gpus all)", lib->path);
 	if (status == ST_OK && lib->version(&lib->api_version) != CUPTI_OK)
 		status = fail(err, ST_ABSENT, NOWHERE, "%s does not work: it needs a driver that is "
 			      "not there, or a newer one", lib->path);

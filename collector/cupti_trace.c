@@ -18,7 +18,6 @@
 #define MS UINT64_C(1000000)
 enum {
 	STEP_MS = 5,      /* between two looks at what is still out */
-	SOFT_MS = 300,    /* for work that is under way, before a flush by force */
 	STRANGE_NS = 10000000, /* CUPTI's clock against CLOCK_REALTIME */
 	LOW_PERCENT = 25,      /* of buffers that wait for the writer: it is waked */
 	FREE = 0, TAKEN = 1,
@@ -412,13 +411,13 @@ void cupti_trace_flush(void)
 static void flush_to_the_end(uint64_t deadline_ns)
 {
 	const struct cupti_lib *lib = &cupti_trace.lib;
-	uint64_t begin_ns = tick_clock_ns(CLOCK_MONOTONIC), soft_ns = begin_ns + SOFT_MS * MS;
+	uint64_t begin_ns = tick_clock_ns(CLOCK_MONOTONIC), soft_ns = begin_ns;
 
 	if (!pool_requested())
 		return;
 	lib->flush_all(0);
-	if (soft_ns > deadline_ns)
-		soft_ns = deadline_ns;
+	if (deadline_ns > begin_ns) /* programs run ahead of their GPU, often by a step */
+		soft_ns += (deadline_ns - begin_ns) / 4 * 3;
 	while (still_out() && tick_clock_ns(CLOCK_MONOTONIC) < soft_ns) {
 		wait_ms(STEP_MS);
 		lib->flush_all(0);

@@ -18,10 +18,11 @@ static const struct preset_type presets[] = {
 };
 
 struct preset_row {
-	const char *name, *preset, *fallback, *option, *yes, *no;
+	const char *name, *preset, *fallback, *option, *yes, *no, *what;
 };
 static const struct preset_row rows[] = {
-#define X(id, name, preset, fallback, option, yes, no) { name, preset, fallback, option, yes, no },
+#define X(id, name, preset, fallback, option, yes, no, what)                                       \
+	{ name, preset, fallback, option, yes, no, what },
 	PRESET_KEYS(X)
 #undef X
 };
@@ -30,7 +31,7 @@ static const struct preset_row rows[] = {
 const struct option preset_options[] = {
 	{ "preset", 0, OPTION_TEXT, "NAME", "a guide's window: steps, memory, periodic, schedule, "
 	  "or cyclic", offsetof(struct preset, name), NULL },
-#define X(id, name, preset, fallback, option, yes, no)                                             \
+#define X(id, name, preset, fallback, option, yes, no, what)                                       \
 	{ name, 0, OPTION_TEXT, "VALUE", NULL, SAID(id), NULL },                                   \
 	{ "profiling." name, 0, OPTION_TEXT, "VALUE", NULL, SAID(id), NULL },
 	PRESET_KEYS(X)
@@ -178,31 +179,13 @@ enum status preset_make(const struct preset *p, preset_make_fn make, void *arg,
 	return ST_OK;
 }
 
-static const char *window_of(const struct preset_row *row)
-{
-	const struct preset_type *type = row->preset ? find_preset(row->preset) : NULL;
-
-	return type && type->window && !row->option ? type->window : NULL;
-}
-
 const char *preset_explain(unsigned key, char *text, size_t cap)
 {
 	const struct preset_row *row = &rows[key];
-	struct buf out;
 
-	buf_init(&out, TEXT_MAX);
-	if (window_of(row))
-		buf_putf(&out, "a part of window %s", window_of(row));
-	else if (row->option && row->yes && row->no)
-		buf_putf(&out, "yes: %s %s; no: %s", row->option, row->yes, row->no);
-	else if (row->option)
-		buf_putf(&out, "%s%s %s", row->yes ? "" : "no: ", row->option,
-			 row->yes ? row->yes : row->no);
-	else
-		buf_put_text(&out, "taken, and does nothing here");
 	if (row->preset)
-		buf_putf(&out, "; preset %s has %s", row->preset, row->fallback);
-	snprintf(text, cap, "%s", buf_text(&out));
-	buf_release(&out);
+		snprintf(text, cap, "%s; preset %s has %s", row->what, row->preset, row->fallback);
+	else
+		snprintf(text, cap, "%s", row->what);
 	return row->name;
 }

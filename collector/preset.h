@@ -20,44 +20,71 @@
 #include <stdbool.h>
 
 /*
- * X(id, guide's key, preset, its default there, option of ours, text when yes, text when no): the
- * last two are for switches; in other texts {} stands for the value.  No option: the key is a part
- * of its preset's window, or does nothing here.
+ * X(id, guide's key, preset, its default there, option of ours, text when yes, text when no,
+ * explanation): the two texts are for switches; in other texts {} stands for the value.  No option:
+ * the key is a part of its preset's window, or does nothing here.
  */
 #define PRESET_KEYS(X)                                                                             \
 	/* a window of steps; JAX profiler callbacks */                                            \
-	X(START_STEP, "start-step", "steps", "10", NULL, NULL, NULL)                               \
-	X(END_STEP, "end-step", "steps", "20", NULL, NULL, NULL)                                   \
-	X(LOG_DIR, "log-dir", NULL, NULL, "out", "{}", NULL)                                       \
-	X(TRACE_MEMORY, "trace-memory", NULL, NULL, "sample", NULL, "none")                        \
+	X(START_STEP, "start-step", "steps", "10", NULL, NULL, NULL,                               \
+	  "first step of the window")                                                              \
+	X(END_STEP, "end-step", "steps", "20", NULL, NULL, NULL,                                   \
+	  "step before which the window ends")                                                     \
+	X(LOG_DIR, "log-dir", NULL, NULL, "out", "{}", NULL,                                       \
+	  "folder for the logs, as out")                                                           \
+	X(TRACE_MEMORY, "trace-memory", NULL, NULL, "sample", NULL, "none",                        \
+	  "no: no memory samples")                                                                 \
 	/* memory every so many steps */                                                           \
-	X(EVERY_N_STEPS, "profile-every-n-steps", "memory", "100", "sample", "steps={}", NULL)     \
-	X(DEVICE_MEMORY, "log-device-memory", NULL, NULL, "sample", NULL, "none")                  \
+	X(EVERY_N_STEPS, "profile-every-n-steps", "memory", "100", "sample", "steps={}", NULL,     \
+	  "a memory sample every so many steps")                                                   \
+	X(DEVICE_MEMORY, "log-device-memory", NULL, NULL, "sample", NULL, "none",                  \
+	  "no: no memory samples")                                                                 \
 	/* some steps every so many minutes */                                                     \
-	X(FIRST_STEP, "profile-first-step", "periodic", "10", NULL, NULL, NULL)                    \
-	X(N_STEPS, "profile-n-steps", "periodic", "5", NULL, NULL, NULL)                           \
-	X(N_MINUTES, "profile-every-n-minutes", "periodic", "60", NULL, NULL, NULL)                \
-	X(MAIN_ONLY, "main-process-only", "periodic", "yes", "ranks", "main", "all")               \
-	X(PROFILE_LOG_DIR, "profile-log-dir", NULL, NULL, "out", "{}", NULL)                       \
-	X(UNUSED_EPOCHS, "every-n-epochs", NULL, NULL, NULL, NULL, NULL)                           \
-	X(UNUSED_STEPS, "every-n-steps", NULL, NULL, NULL, NULL, NULL)                             \
+	X(FIRST_STEP, "profile-first-step", "periodic", "10", NULL, NULL, NULL,                    \
+	  "the first window begins at this step")                                                  \
+	X(N_STEPS, "profile-n-steps", "periodic", "5", NULL, NULL, NULL,                           \
+	  "steps of each window")                                                                  \
+	X(N_MINUTES, "profile-every-n-minutes", "periodic", "60", NULL, NULL, NULL,                \
+	  "minutes from one window to the next; below 0: only one")                                \
+	X(MAIN_ONLY, "main-process-only", "periodic", "yes", "ranks", "main", "all",               \
+	  "yes: ranks main, no: ranks all")                                                        \
+	X(PROFILE_LOG_DIR, "profile-log-dir", NULL, NULL, "out", "{}", NULL,                       \
+	  "folder for the logs, as out")                                                           \
+	X(UNUSED_EPOCHS, "every-n-epochs", NULL, NULL, NULL, NULL, NULL,                           \
+	  "taken, and means nothing, as there")                                                    \
+	X(UNUSED_STEPS, "every-n-steps", NULL, NULL, NULL, NULL, NULL,                             \
+	  "taken, and means nothing, as there")                                                    \
 	/* wait, warm up, record; PyTorch's schedule */                                            \
-	X(WAIT, "wait", "schedule", "1", NULL, NULL, NULL)                                         \
-	X(WARMUP, "warmup", "schedule", "1", NULL, NULL, NULL)                                     \
-	X(ACTIVE, "active", "schedule", "3", NULL, NULL, NULL)                                     \
-	X(REPEAT, "repeat", "schedule", "1", NULL, NULL, NULL)                                     \
-	X(PROFILE_MEMORY, "profile-memory", NULL, NULL, "kinds", "all,memory", NULL)               \
-	X(RECORD_SHAPES, "record-shapes", NULL, NULL, NULL, NULL, NULL)                            \
+	X(WAIT, "wait", "schedule", "1", NULL, NULL, NULL,                                         \
+	  "steps of a cycle that are passed over")                                                 \
+	X(WARMUP, "warmup", "schedule", "1", NULL, NULL, NULL,                                     \
+	  "steps of a cycle that warm up")                                                         \
+	X(ACTIVE, "active", "schedule", "3", NULL, NULL, NULL,                                     \
+	  "steps of a cycle that are recorded")                                                    \
+	X(REPEAT, "repeat", "schedule", "1", NULL, NULL, NULL,                                     \
+	  "cycles; 0: for ever")                                                                   \
+	X(PROFILE_MEMORY, "profile-memory", NULL, NULL, "kinds", "all,memory", NULL,               \
+	  "yes: kinds all,memory")                                                                 \
+	X(RECORD_SHAPES, "record-shapes", NULL, NULL, NULL, NULL, NULL,                            \
+	  "taken; shapes come with the ranges of NVTX")                                            \
+	X(WITH_STACK, "with-stack", NULL, NULL, "trace-python", "yes", "no",                       \
+	  "as trace-python")                                                                       \
 	/* the same in cycles of so many steps; a Lightning callback */                            \
-	X(CYCLE, "schedule-every-n-steps", "cyclic", "50", NULL, NULL, NULL)                       \
-	X(WAIT_STEPS, "wait-steps", "cyclic", "1", NULL, NULL, NULL)                               \
-	X(WARMUP_STEPS, "warmup-steps", "cyclic", "1", NULL, NULL, NULL)                           \
-	X(ACTIVE_STEPS, "active-steps", "cyclic", "3", NULL, NULL, NULL)                           \
-	X(CYCLES, "repeat-cycles", "cyclic", "2", NULL, NULL, NULL)                                \
-	X(OUTPUT_DIR, "output-dir", NULL, NULL, "out", "{}", NULL)
+	X(CYCLE, "schedule-every-n-steps", "cyclic", "50", NULL, NULL, NULL,                       \
+	  "a cycle begins every so many steps")                                                    \
+	X(WAIT_STEPS, "wait-steps", "cyclic", "1", NULL, NULL, NULL,                               \
+	  "steps of a cycle that are passed over")                                                 \
+	X(WARMUP_STEPS, "warmup-steps", "cyclic", "1", NULL, NULL, NULL,                           \
+	  "steps of a cycle that warm up")                                                         \
+	X(ACTIVE_STEPS, "active-steps", "cyclic", "3", NULL, NULL, NULL,                           \
+	  "steps of a cycle that are recorded")                                                    \
+	X(CYCLES, "repeat-cycles", "cyclic", "2", NULL, NULL, NULL,                                \
+	  "cycles; 0: for ever")                                                                   \
+	X(OUTPUT_DIR, "output-dir", NULL, NULL, "out", "{}", NULL,                                 \
+	  "folder for the logs, as out")
 
 enum preset_key {
-#define X(id, name, preset, fallback, option, yes, no) PRESET_##id,
+#define X(id, name, preset, fallback, option, yes, no, what) PRESET_##id,
 	PRESET_KEYS(X)
 #undef X
 	PRESET_KEY_COUNT,

@@ -7,21 +7,27 @@
 
 struct launcher {
 	const char *name, *rank, *world_size;
+	const char *node, *node_size; /* `rank` counts within node number `node`; or NULL */
 };
 /* From the one that says it outright to those that are set around many a process. */
 static const struct launcher launchers[] = {
-	{ "tacho", "TACHO_RANK", "TACHO_WORLD_SIZE" },
-	{ "torchrun", "RANK", "WORLD_SIZE" },
-	{ "open mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-	{ "mvapich", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE" },
-	{ "pmix", "PMIX_RANK", "PMIX_SIZE" },
-	{ "pmi", "PMI_RANK", "PMI_SIZE" },
-	{ "horovod", "HOROVOD_RANK", "HOROVOD_SIZE" },
-	{ "jax", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES" },
-	{ "jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE" },
-	{ "flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE" },
-	{ "pals", "PALS_RANKID", "PALS_SIZE" },
-	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS" },
+	{ "tacho", "TACHO_RANK", "TACHO_WORLD_SIZE", NULL, NULL },
+	{ "torchrun", "RANK", "WORLD_SIZE", NULL, NULL },
+	{ "open mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, NULL },
+	{ "mvapich", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", NULL, NULL },
+	{ "pmix", "PMIX_RANK", "PMIX_SIZE", NULL, NULL },
+	{ "pmi", "PMI_RANK", "PMI_SIZE", NULL, NULL },
+	{ "horovod", "HOROVOD_RANK", "HOROVOD_SIZE", NULL, NULL },
+	{ "jax", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES", NULL, NULL },
+	{ "jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", NULL, NULL },
+	{ "flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", NULL, NULL },
+	{ "pals", "PALS_RANKID", "PALS_SIZE", NULL, NULL },
+	{ "paddle", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", NULL, NULL },
+	{ "lightning", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "LOCAL_WORLD_SIZE" },
+	{ "slurm", "SLURM_PROCID", "SLURM_NTASKS", NULL, NULL },
+	{ "volcano", "VC_TASK_INDEX", "VC_TASK_NUM", NULL, NULL },
+	/* of an indexed job; the second is what its manifest may set */
+	{ "kubernetes", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", NULL, NULL },
 };
 
 const char *rank_variable(char *const *envp, const char *name)
@@ -47,14 +53,38 @@ static bool number_of(char *const *envp, const char *name, uint32_t *out)
 	return true;
 }
 
+/* What is not known for sure is not said: two ranks of one number are worse than none. */
+static bool rank_by(const struct launcher *l, char *const *envp, uint32_t *rank)
+{
+	uint32_t node = 0, per_node = 0;
+	uint64_t sum;
+
+	if (!number_of(envp, l->rank, rank))
+		return false;
+	if (!l->node)
+		return true;
+	if (!number_of(envp, l->node, &node))
+		return false;
+	if (!node)
+		return true;
+	if (!number_of(envp, l->node_size, &per_node) || *rank >= per_node)
+		return false;
+	sum = (uint64_t)node * per_node + *rank;
+	*rank = (uint32_t)sum;
+	return sum < RANK_UNKNOWN;
+}
+
 struct rank rank_find(char *const *envp)
 {
 	struct rank r = { .rank = RANK_UNKNOWN, .launcher = "" };
 	size_t i;
 
 	for (i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
-		if (!number_of(envp, launchers[i].rank, &r.rank))
+		uint32_t rank;
+
+		if (!rank_by(&launchers[i], envp, &rank))
 			continue;
+		r.rank = rank;
 		r.launcher = launchers[i].name;
 		if (!number_of(envp, launchers[i].world_size, &r.world_size) ||
 		    r.world_size <= r.rank)

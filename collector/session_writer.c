@@ -100,11 +100,12 @@ static bool latest_step(uint64_t *out)
 
 void session_tell_status(struct buf *out)
 {
-	static const char *const states[] = { [WINDOW_IDLE] = "waiting", [WINDOW_WARMUP] = "warming up",
+	static const char *const states[] = { [WINDOW_IDLE] = "waiting",
+					      [WINDOW_WARMUP] = "warming up",
 					      [WINDOW_RECORD] = "recording" };
 	const struct window_machine *m = &session.machine;
 	char text[UNIT_TEXT];
-	uint64_t step;
+	uint64_t step = 0;
 
 	pthread_mutex_lock(&session.lock);
 	buf_putf(out, "state %s\n", m->state == WINDOW_IDLE && !session.mode ? "off" :

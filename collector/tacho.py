@@ -219,7 +219,7 @@ def _flat(settings: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, 
             name = name[len("PROFILING_"):]
         if isinstance(value, Mapping):
             yield from _flat(value, "" if name == "PROFILING" else name + "_")
-        elif value is not None:
+        elif value is not None and not name.startswith("//"):  # a comment
             yield "TACHO_" + name, _value_text(value)
 
 
@@ -265,7 +265,7 @@ def _id(name: str) -> int:
 
 def state() -> int:
     """OFF, ARMED or RECORDING."""
-    return _lib.state()
+    return int(_lib.state())
 
 
 def start() -> None:
@@ -455,7 +455,8 @@ def _look_after_children() -> None:
     if _looked_after:
         return
     _looked_after.append(True)
-    os.register_at_fork(after_in_child=lambda: (watch_gc(False), trace_python(False)))
+    os.register_at_fork(after_in_child=functools.partial(watch_gc, False))
+    os.register_at_fork(after_in_child=functools.partial(trace_python, False))
     atexit.register(trace_python, False)
 
 
@@ -505,7 +506,7 @@ class _Tracer:
             monitoring.free_tool_id(self._tool)
             self._tool = None
         else:
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
             if sys.getprofile() == self._on_event:
                 sys.setprofile(None)
         depth, self._depths = self._depths.pop(threading.get_ident(), 0), {}
@@ -738,9 +739,10 @@ class _LightningHooks(_Callback):
         return found
 
     def _actions(self) -> List[Tuple[str, int]]:
-        if not hasattr(self._open, "actions"):
-            self._open.actions = []
-        return self._open.actions
+        actions: Optional[List[Tuple[str, int]]] = getattr(self._open, "actions", None)
+        if actions is None:
+            actions = self._open.actions = []
+        return actions
 
     def _begin(self, action: str) -> None:
         actions = self._actions()

@@ -22,6 +22,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MS UINT64_C(1000000)
 #define EXIT_LIMIT_NS (2000 * MS)
@@ -376,8 +377,20 @@ static void cupti_warm(void)
 	cupti_trace_take_refused();
 }
 
+/* Why there is nothing, though nothing went wrong. */
+static void tell_absence(struct writer *w)
+{
+	if (cupti_trace.told.problem[0] || cupti_trace_is_dead() || cupti_trace_was_on())
+		return;
+	writer_tell(w, "cupti_absent", access("/proc/driver/nvidia", F_OK) == 0 ?
+		    "the process did not start CUDA" :
+		    "the process did not start CUDA, and this machine has no driver of NVIDIA",
+		    false);
+}
+
 static void cupti_close_window(struct writer *w, uint64_t window)
 {
+	tell_absence(w);
 	if (!cupti_trace_was_on() || cupti_trace_is_dead())
 		return;
 	cupti_rows_end(w);

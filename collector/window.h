@@ -54,7 +54,7 @@ struct window_spec {
 	uint64_t delay_ns, duration_ns; /* since start; length when not counted in steps */
 	uint64_t at_ns;                 /* since the Unix epoch: the same second on all ranks */
 	char range[WINDOW_RANGE_MAX];   /* window = this range */
-	/* wait, warmup, active, and again, every_steps later if that is longer; from the first step */
+	/* wait, warmup, active, and again (every_steps later if that is longer) */
 	bool cyclic;
 	bool on_demand; /* only START begins one */
 };

@@ -200,6 +200,7 @@ static unsigned work(struct writer *w)
 	unsigned fullest = 0;
 	uint64_t now_ns;
 
+	writer_listen(w);
 	if (tick_clock_ns(CLOCK_MONOTONIC) >= session_next_ns())
 		session_feed(WINDOW_TIME, tick_now(), 0, NULL);
 	session_take_signals();
@@ -210,9 +211,9 @@ static unsigned work(struct writer *w)
 		fullest = drain_watches(w);
 	else if (w->begun)
 		warm_watches(w);
+	writer_look(w);
 	if (w->outgrown)
 		writer_close_log(w);
-	writer_look(w);
 	now_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	if (!w->trace || now_ns - w->flushed_ns < FLUSH_MS * MS)
 		return fullest;

@@ -29,6 +29,7 @@ struct saver {
 	uint64_t steps_seen;        /* of it */
 	struct trigger_fired fired; /* what is to be saved for */
 	bool pending;
+	enum trigger_kind asked;    /* before this round began: so all that was before is in it */
 	uint64_t due_ns;            /* CLOCK_MONOTONIC */
 	uint64_t put_before, saved_bytes, failed;
 };
@@ -67,6 +68,7 @@ struct writer {
 	uint64_t drained_ns; /* what had ended by then has been taken */
 	struct saver saver;
 	uint64_t flushed_ns;
+	uint64_t disk_bytes; /* of logs that are closed: one limit for all of them */
 
 	/* The window that is open, if one is. */
 	bool recording;
@@ -85,8 +87,10 @@ void writer_flush_log(struct writer *w, uint64_t now_ns);
 void writer_close_log(struct writer *w);
 /* No row will come for now: as close, but a ring stays to be saved. */
 void writer_rest_log(struct writer *w);
-/* Once in each round, and at the end: whether a ring is to be saved. */
+/* What was asked for, at the begin of a round; whether a ring is to be saved, at its end. */
+void writer_listen(struct writer *w);
 void writer_look(struct writer *w);
+/* The last round is over. */
 void writer_look_last(struct writer *w, bool died);
 
 #endif

@@ -4,13 +4,16 @@
 #include "collector/session.h"
 #include "collector/watch.h"
 #include "collector/writer_in.h"
+#include "schemas/log_ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ANCHOR_TRIES = 3 };
+/* Bytes of a log that says anything. */
+enum { LEAST_LOG = 4096, BLOCKS_LEAST = 4 << 20 };
+enum { ANCHOR_TRIES = 3, RING_TABLES_SHARE = 32 };
 
 const struct config *writer_config(const struct writer *w)
 {
@@ -49,17 +52,28 @@ void writer_own_cost(struct writer *w, uint64_t ns)
 
 /* ---- blocks to the store ---- */
 
-/* All tables again, to the place that a ring has for that. */
+/*
+ * All tables again, to the place that a ring has for that.  Where they take most of it they have
+ * outgrown it, and the ring begins anew after this round, before rows are lost for want of a name.
+ */
 static bool renew_tables(struct writer *w)
 {
+	struct log_ring_fixed ring = { 0 };
 	struct buf all;
 	bool good;
 
 	buf_init(&all, w->config->memory / 4);
 	good = log_writer_tables(w->log, &all, NULL) == ST_OK &&
 	       w->store->type->renew(w->store, all.data, all.len, NULL) == ST_OK;
+	log_ring_divide(w->config->ring, w->config->memory / RING_TABLES_SHARE, &ring);
+	w->outgrown = !good || all.len > ring.half_bytes / 2;
 	buf_release(&all);
 	return good;
+}
+
+static enum loss why_full(const struct writer *w)
+{
+	return w->outgrown ? LOSS_CEILING : LOSS_DISK;
 }
 
 static void store_block(struct writer *w, const struct log_block *block, const uint8_t *bytes,
@@ -68,14 +82,13 @@ static void store_block(struct writer *w, const struct log_block *block, const u
 	if (w->renewed && block->kind != LOG_EVENTS)
 		return; /* it was among them */
 	if (block->kind == LOG_EVENTS && w->full) {
-		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
+		trace_lose(w->trace, w->process, why_full(w), block->rows);
 		return;
 	}
 	if (w->store->type->put(w->store, block->kind, bytes, len, NULL) == ST_OK)
 		return;
-	if (block->kind != LOG_EVENTS && w->store->type->renew && !w->outgrown) {
+	if (block->kind != LOG_EVENTS && w->store->type->renew && !w->full) {
 		w->renewed = renew_tables(w);
-		w->outgrown = !w->renewed;
 		if (w->renewed)
 			return;
 	}
@@ -230,6 +243,8 @@ void writer_put_window(struct writer *w)
 
 static void log_free(struct writer *w)
 {
+	if (w->store && !w->config->ring)
+		w->disk_bytes += w->store->type->bytes(w->store);
 	if (w->store)
 		w->store->type->close(w->store);
 	log_writer_free(w->log);
@@ -248,12 +263,16 @@ static enum status log_make(struct writer *w)
 				     .pid = (uint32_t)getpid(), .max_bytes = c->max_disk,
 				     .min_free = c->min_free };
 
+	if (c->max_disk && w->disk_bytes + LEAST_LOG > c->max_disk)
+		return fail(NULL, ST_CEILING, NOWHERE, "this process's logs have reached their limit");
+	if (c->max_disk)
+		place.max_bytes = c->max_disk - w->disk_bytes;
 	TRY(trace_new(&w->trace, c->memory / 4, NULL));
 	TRY(log_writer_new(&w->log, w->trace, c->memory / 4, NULL));
 	if (c->ring) {
 		place.folder = config_ring_dir(c);
 		place.ring_bytes = c->ring;
-		place.ring_tables = c->memory / 32;
+		place.ring_tables = c->memory / RING_TABLES_SHARE;
 	}
 	TRY((c->ring ? &store_ring : &store_file)->open(&w->store, &place, NULL));
 	return log_writer_begin(w->log, &w->blocks, NULL);
@@ -266,7 +285,7 @@ static bool log_open(struct writer *w)
 		return true;
 	if (w->broken || !w->recording)
 		return false;
-	buf_init(&w->blocks, w->config->memory / 4);
+	buf_init(&w->blocks, BLOCKS_LEAST + w->config->memory / 4);
 	w->log_number++;
 	if (log_make(w) != ST_OK) {
 		log_free(w);
@@ -374,7 +393,7 @@ void writer_lose(struct writer *w, enum loss why, uint64_t count)
 void writer_put_ready(struct writer *w, const struct event *row, uint32_t site)
 {
 	if (w->full)
-		trace_lose(w->trace, w->process, LOSS_DISK, 1);
+		trace_lose(w->trace, w->process, why_full(w), 1);
 	else if (log_writer_put(w->log, row, site, 0, &w->blocks, NULL) != ST_OK)
 		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
 	if (w->blocks.len)

@@ -178,10 +178,17 @@ static bool is_due(const struct writer *w)
 	return w->store->type->bytes(w->store) - s->put_before > w->config->ring / 4;
 }
 
+void writer_listen(struct writer *w)
+{
+	enum trigger_kind asked = trigger_asked();
+
+	if (asked != TRIGGER_NONE)
+		w->saver.asked = asked;
+}
+
 void writer_look(struct writer *w)
 {
 	struct trigger_fired fired;
-	enum trigger_kind asked;
 
 	if (!w->config->ring)
 		return;
@@ -189,9 +196,9 @@ void writer_look(struct writer *w)
 		w->store->type->beat(w->store, tick_to_ns(tick_now()), 0);
 	if (look_at_steps(w, &fired))
 		fire(w, &fired);
-	asked = trigger_asked();
-	if (asked != TRIGGER_NONE)
-		fire_asked(w, asked);
+	if (w->saver.asked != TRIGGER_NONE)
+		fire_asked(w, w->saver.asked);
+	w->saver.asked = TRIGGER_NONE;
 	if (w->saver.pending && is_due(w))
 		save(w);
 }
@@ -200,6 +207,7 @@ void writer_look_last(struct writer *w, bool died)
 {
 	if (!w->config->ring)
 		return;
+	writer_listen(w);
 	writer_look(w);
 	if (died && w->config->trigger_spec.death)
 		fire_asked(w, TRIGGER_DEATH);

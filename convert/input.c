@@ -346,7 +346,7 @@ static enum status copy_to_scratch(struct input *in, struct error *err)
 		in->size += len;
 		packed = atomic_load_explicit(&in->packed_bytes, memory_order_relaxed);
 		if (in->size > BOMB_BYTES && in->size / BOMB_RATIO > packed)
-			return fail(err, ST_CEILING, in->size,
+			return fail(err, ST_FORMAT, in->size,
 				    "unpacks to more than %d times its size, as no trace does",
 				    BOMB_RATIO);
 		input_skip(in, len);

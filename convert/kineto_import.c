@@ -203,8 +203,8 @@ static bool name_has(const struct json *name, const char *part)
 
 static bool launches(const struct json *name)
 {
-	return name_has(name, "Launch") ||
-	       (name_has(name, "Async") && (name_has(name, "Memcpy") || name_has(name, "Memset")));
+	return (name_has(name, "Launch") || name_has(name, "Memcpy") || name_has(name, "Memset")) &&
+	       !name_has(name, "Node") && !name_has(name, "HostFunc");
 }
 
 /* CUpti_ActivitySynchronizationType */

@@ -432,8 +432,10 @@ static enum status commit(struct run *r, const char *account, uint64_t *bytes, s
 		TRY(out_commit(r->lanes[i].out, err));
 		*bytes += out_stored(r->lanes[i].out);
 	}
-	if (r->scalars)
-		TRY(out_commit(r->scalars, err));
+	if (!r->scalars)
+		return ST_OK;
+	TRY(out_commit(r->scalars, err));
+	*bytes += out_stored(r->scalars);
 	return ST_OK;
 }
 
@@ -456,7 +458,7 @@ static void put_account(const struct run *r, const char *account, uint64_t bytes
 	if (r->common.quiet || !r->files)
 		return;
 	fprintf(stderr, "tacho-convert: %s", account);
-	if (r->is_folder)
+	if (r->is_folder && !r->type->is_folder)
 		fprintf(stderr, "; %llu %s in %s", (unsigned long long)r->files,
 			r->files == 1 ? "file" : "files", o);
 	else if (o && strcmp(o, "-") != 0)
@@ -478,7 +480,14 @@ static enum status put_scalars(struct run *r, struct error *err)
 		.folder = r->common.output,
 	};
 
-	return scalars_write(&r->scalars, &how, err);
+	enum status status = scalars_write(&r->scalars, &how, err);
+
+	if (status == ST_OK || r->common.strict)
+		return status;
+	out_free(r->scalars); /* the traces are good without */
+	r->scalars = NULL;
+	note_fault(r, "scalars and summary are left out", err);
+	return ST_OK;
 }
 
 static enum status make_report(struct run *r, struct error *err)

@@ -43,7 +43,8 @@ struct guest { /* a connection */
 	uint64_t seen_ns;
 	size_t filled, head_len, head_sent;
 	uint64_t body_at, body_end; /* of the file */
-	bool answers, is_whole;     /* is_whole: after this the trace was fetched */
+	bool answers, is_whole;     /* is_whole: after this the trace was fetched, when */
+	bool was_sent;              /* all is sent and the guest closes its side, too */
 	char request[REQUEST_BYTES + 1], head[1024];
 };
 struct server {
@@ -227,8 +228,21 @@ static void talk_to(struct server *s, struct guest *g)
 	}
 	if (g->head_sent < g->head_len || g->body_at < g->body_end)
 		return;
-	s->fetched |= g->is_whole;
 	shutdown(g->fd, SHUT_WR);
+	g->was_sent = true;
+	if (!g->is_whole)
+		part_with(g);
+}
+
+/* Who goes away with a part of it unread resets the connection. */
+static void wait_for_end(struct server *s, struct guest *g)
+{
+	char rest[256];
+	ssize_t n = recv(g->fd, rest, sizeof(rest), 0);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	s->fetched |= n == 0;
 	part_with(g);
 }
 
@@ -241,12 +255,16 @@ static void serve(struct server *s, struct pollfd *fds)
 
 		if (g->fd < 0 || g->fd != fds[i].fd)
 			continue;
-		if (fds[i].revents && g->answers)
+		if (fds[i].revents && g->was_sent)
+			wait_for_end(s, g);
+		else if (fds[i].revents && g->answers)
 			talk_to(s, g);
 		else if (fds[i].revents)
 			listen_to(s, g);
-		if (g->fd >= 0 && now_ns() - g->seen_ns > (uint64_t)GUEST_SECONDS * SECOND_NS)
-			part_with(g);
+		if (g->fd < 0 || now_ns() - g->seen_ns <= (uint64_t)GUEST_SECONDS * SECOND_NS)
+			continue;
+		s->fetched |= g->was_sent;
+		part_with(g);
 	}
 }
 
@@ -260,9 +278,11 @@ static enum status run_server(struct server *s, struct error *err)
 		bool is_busy = false;
 
 		for (size_t i = 0; i < GUESTS; i++) {
-			fds[i] = (struct pollfd){s->guests[i].fd,
-						 s->guests[i].answers ? POLLOUT : POLLIN, 0};
-			is_busy |= s->guests[i].fd >= 0 && s->guests[i].is_whole;
+			const struct guest *g = &s->guests[i];
+
+			fds[i] = (struct pollfd){
+				g->fd, g->answers && !g->was_sent ? POLLOUT : POLLIN, 0};
+			is_busy |= g->fd >= 0 && g->is_whole;
 		}
 		fds[GUESTS] = (struct pollfd){s->listener, POLLIN, 0};
 		if (poll(fds, GUESTS + 1, 200) < 0 && errno != EINTR)

@@ -6,6 +6,9 @@
 
 enum { SQL_BYTES = NSYS_NAME_BYTES + 64, TABLES_MAX = 4096, ATTRS_MAX = 64 };
 
+/* In ns; 2043, as a time since the epoch. */
+#define TIME_MOST ((int64_t)1 << 61)
+
 /* Times of the events are those of the session's clock: at ANALYSIS_DETAILS.startTime it was
  * utcEpochNs.  Older exports count from 0 there and have no such row. */
 void nsys_meta_clock(struct nsys_import *n)
@@ -16,9 +19,10 @@ void nsys_meta_clock(struct nsys_import *n)
 			    &utc_ns) || utc_ns <= 0)
 		utc_ns = 0;
 	nsys_db_number(n->db, "SELECT startTime FROM ANALYSIS_DETAILS", &start_ns);
-	if (!nsys_db_number(n->db, "SELECT stopTime FROM ANALYSIS_DETAILS", &n->last_ns))
+	if (!nsys_db_number(n->db, "SELECT stopTime FROM ANALYSIS_DETAILS", &n->last_ns) ||
+	    n->last_ns > TIME_MOST)
 		n->last_ns = 0;
-	if (utc_ns && start_ns >= 0 && start_ns < utc_ns)
+	if (utc_ns <= TIME_MOST && start_ns >= 0 && start_ns < utc_ns)
 		n->epoch_ns = utc_ns - start_ns;
 }
 

@@ -346,13 +346,13 @@ static bool take_times(struct nsys_import *n, struct draft *d, uint32_t process)
 {
 	struct event *e = &d->event;
 	bool is_instant = e->kind == KIND_MARK || d->track.home == HOME_POOL;
-	int64_t begin = d->begin_ns + n->epoch_ns, end = d->end_ns + n->epoch_ns;
+	int64_t begin, end;
 
-	if (!d->has_begin || begin < 0)
+	if (!d->has_begin || d->begin_ns + n->epoch_ns < 0)
 		return false;
-	if (is_instant) {
-		end = begin;
-	} else if (!d->has_end) {
+	begin = d->begin_ns + n->epoch_ns;
+	end = d->has_end && !is_instant ? d->end_ns + n->epoch_ns : begin;
+	if (!is_instant && !d->has_end) {
 		if (e->kind != KIND_RANGE)
 			return false;
 		end = n->last_ns > d->begin_ns ? n->last_ns + n->epoch_ns : begin;

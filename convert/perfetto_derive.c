@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/perfetto_derive.h"
 
-#include "convert/out.h"
-
 #include <stdlib.h>
 
 enum {
@@ -80,7 +78,6 @@ static enum status need_row(struct perfetto_derive *d, struct perfetto_row **row
 enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row *row,
 				uint64_t at_ns, double value, bool *has_place, struct error *err)
 {
-	struct out *out = rows->file->out;
 	struct perfetto_lane *l;
 	uint8_t *room;
 
@@ -89,10 +86,10 @@ enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row 
 		*has_place = l != NULL;
 	if (!l)
 		return ST_OK;
-	room = out_room(out, WIRE_MOST);
+	room = perfetto_room(rows->file, WIRE_MOST);
 	if (!room)
-		return out_write(out, "", 0, err);
-	out_advance(out, (size_t)(wire_put_sample(room, at_ns, &l->begin, value) - room));
+		return perfetto_flush(rows->file, err);
+	rows->file->at = wire_put_sample(room, at_ns, &l->begin, value);
 	return ST_OK;
 }
 
@@ -100,19 +97,18 @@ enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *r
 			      uint64_t category, uint64_t begin_ns, uint64_t end_ns,
 			      struct error *err)
 {
-	struct out *out = rows->file->out;
 	struct perfetto_lane *l;
 	uint8_t *room, *p;
 
 	TRY(perfetto_row_place(rows, row, begin_ns, end_ns, &l, err));
 	if (!l)
 		return ST_OK;
-	room = out_room(out, WIRE_MOST);
+	room = perfetto_room(rows->file, WIRE_MOST);
 	if (!room)
-		return out_write(out, "", 0, err);
+		return perfetto_flush(rows->file, err);
 	p = wire_put_ids(wire_begin(room, begin_ns, &l->begin), name, category);
 	wire_end(room, &l->begin, begin_ns, p);
-	out_advance(out, (size_t)(wire_put_end(p, end_ns, &l->end) - room));
+	rows->file->at = wire_put_end(p, end_ns, &l->end);
 	return ST_OK;
 }
 
@@ -154,12 +150,13 @@ static enum status gauge_fill(struct perfetto_derive *d, struct perfetto_gauge *
 	if (!g->bin_ns)
 		g->bin_ns = begin_ns - begin_ns % BIN_NS;
 	while (begin_ns < end_ns) {
-		uint64_t bin_end = g->bin_ns + BIN_NS, whole = (end_ns - g->bin_ns) / BIN_NS;
+		uint64_t bin_end = g->bin_ns + BIN_NS;
 		uint64_t to = end_ns < bin_end ? end_ns : bin_end;
 
-		if (begin_ns == g->bin_ns && whole > 1) { /* many of one value are one sample */
+		if (begin_ns == g->bin_ns && end_ns - begin_ns >= 2 * BIN_NS) {
+			/* many of one value are one sample */
 			TRY(gauge_write(d, g, g->bin_ns, is_busy ? 100 : 0, err));
-			begin_ns = g->bin_ns += whole * BIN_NS;
+			begin_ns = g->bin_ns += (end_ns - begin_ns) / BIN_NS * BIN_NS;
 			continue;
 		}
 		g->sum += is_busy ? to - begin_ns : 0;
@@ -202,6 +199,7 @@ static enum status end_stretch(struct perfetto_derive *d, struct perfetto_state 
 
 	if (s->class == CLASS_COUNT || s->begin_ns == s->at_ns)
 		return ST_OK;
+	TRY(gauge_fill(d, &s->busy, s->begin_ns, s->at_ns, s->class != CLASS_IDLE, err));
 	if (s->class == CLASS_IDLE &&
 	    (s->at_ns - s->begin_ns < IDLE_LEAST_NS ||
 	     !is_recorded(d->file->trace, process, s->begin_ns, s->at_ns)))
@@ -244,7 +242,6 @@ static enum status advance(struct perfetto_derive *d, uint32_t gpu, uint64_t to_
 			s->class = (uint8_t)class;
 			s->begin_ns = s->at_ns;
 		}
-		TRY(gauge_fill(d, &s->busy, s->at_ns, until_ns, class != CLASS_IDLE, err));
 		s->at_ns = until_ns;
 	}
 	return ST_OK;
@@ -262,7 +259,10 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 		TRY(need_row(d, &s->queue.row, &queue_row, process, gpu, err));
 		s->at_ns = e->begin_ns;
 	}
-	TRY(advance(d, gpu, e->begin_ns, err));
+	if (s->class == CLASS_COMPUTE && s->until_ns[CLASS_COMPUTE] >= e->begin_ns)
+		s->at_ns = e->begin_ns; /* what most events do: go on */
+	else
+		TRY(advance(d, gpu, e->begin_ns, err));
 	if (e->end_ns > s->until_ns[class])
 		s->until_ns[class] = e->end_ns;
 	if (!e->correlation || !d->queues[process])

@@ -37,6 +37,21 @@ uint64_t perfetto_space_of(const struct trace *t, uint32_t process)
 
 /* ---- packets ---- */
 
+uint8_t *perfetto_more_room(struct perfetto_file *f, size_t want)
+{
+	out_advance(f->out, (size_t)(f->at - f->from));
+	f->from = f->at = out_room(f->out, PERFETTO_ROOM);
+	f->end = f->at ? f->at + PERFETTO_ROOM : NULL;
+	return f->at && want <= PERFETTO_ROOM ? f->at : NULL;
+}
+
+enum status perfetto_flush(struct perfetto_file *f, struct error *err)
+{
+	out_advance(f->out, (size_t)(f->at - f->from));
+	f->from = f->at = f->end = NULL;
+	return out_write(f->out, "", 0, err);
+}
+
 enum status perfetto_put_packet(struct perfetto_file *f, Perfetto__TracePacket *packet,
 				struct error *err)
 {
@@ -54,6 +69,7 @@ enum status perfetto_put_packet(struct perfetto_file *f, Perfetto__TracePacket *
 	if (room)
 		f->packet.len += perfetto__trace_packet__pack(packet, room);
 	TRY(buf_status(&f->packet, err));
+	TRY(perfetto_flush(f, err));
 	return out_write(f->out, f->packet.data, f->packet.len, err);
 }
 

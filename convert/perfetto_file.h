@@ -2,9 +2,9 @@
 /*
  * perfetto_file.h - one file of Perfetto's format: its packets, and the texts that they point to.
  *
- * A text is written once, when it is first used, and from then on stands for its number.  Events
- * are on one sequence and descriptors of tracks on another.  Numbers of sequences, tracks and arrows are made
- * from rank, host and pid, so that files of ranks may be put behind each other.
+ * A text is written once, when it is first used; from then on its number stands for it.  Events are
+ * on one sequence and descriptors of tracks on another.  Numbers of sequences, tracks and arrows are
+ * made from rank, host and pid, so that files of ranks may be put behind each other.
  */
 #ifndef CONVERT_PERFETTO_FILE_H
 #define CONVERT_PERFETTO_FILE_H
@@ -31,7 +31,19 @@ struct perfetto_file {
 	size_t word_count;
 	uint64_t repaired; /* texts with bytes that were no UTF-8 */
 	struct buf packet, text;
+	uint8_t *from, *at, *end; /* a piece of the output's room that is being filled */
 };
+
+enum { PERFETTO_ROOM = 60 * 1024 };
+/* Room for `want` (<= PERFETTO_ROOM) bytes at f->at, which is then moved; NULL: writing failed,
+ * which perfetto_flush() tells. */
+uint8_t *perfetto_more_room(struct perfetto_file *f, size_t want);
+static inline uint8_t *perfetto_room(struct perfetto_file *f, size_t want)
+{
+	return (size_t)(f->end - f->at) >= want ? f->at : perfetto_more_room(f, want);
+}
+/* All is given to the output. */
+enum status perfetto_flush(struct perfetto_file *f, struct error *err);
 
 /* Begins the file: `process` 0 is one of all processes. */
 enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, struct out *out,

@@ -276,7 +276,7 @@ static enum status need_gpu_group(struct perfetto_rows *r, uint32_t gpu, struct 
 	return put_descriptor(r, &d, err);
 }
 
-/* The pid 0 and its thread are the system's own, and readers know of 32 bits: others are made up. */
+/* Thread 0 is the system's own, and readers know of 32 bits: numbers beyond are made up. */
 static int64_t thread_number(const struct perfetto_rows *r, const struct perfetto_row *row)
 {
 	uint64_t tid = trace_get_track(r->file->trace, row->thread)->id;

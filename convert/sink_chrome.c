@@ -219,7 +219,7 @@ static void put_where(struct chrome *c, const struct event *e, const struct chro
 
 /* ---- arrows from a call to its work ---- */
 
-/* Calls from which Kineto begins an arrow; work on a GPU ends one. */
+/* Calls from which Kineto begins an arrow; work on a GPU and waits for it end one. */
 static bool begins_arrow(const char *name)
 {
 	static const char *const calls[] = {
@@ -241,7 +241,7 @@ static void put_arrow(struct chrome *c, const struct event *e, const struct chro
 	struct buf *b = &c->lines;
 	bool begins = e->kind == KIND_API;
 
-	if (!e->correlation || (!begins && !event_is_gpu_work(e)))
+	if (!e->correlation || (!begins && !event_is_gpu_work(e) && e->kind != KIND_SYNC))
 		return;
 	if (begins && !begins_arrow(trace_text(c->trace, e->name, NULL)))
 		return;

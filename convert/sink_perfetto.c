@@ -18,13 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BIG_CEILING = 256 << 20, ROOM_MOST = 60 * 1024, ATTRIBUTES = 8 };
+enum { BIG_CEILING = 256 << 20, ROOM_MOST = 32 * 1024, ATTRIBUTES = 8 };
 
 enum name_flag { NAME_KNOWN = 1, NAME_COMMUNICATES = 2, NAME_LAUNCHES = 4 };
 
 struct of_process {
 	struct perfetto_row *steps, *phases;
 	struct stretch open; /* its pieces so far; begin_ns == end_ns: none */
+	uint64_t first_ns, last_ns; /* of what is in the file; last_ns 0: nothing yet */
 };
 struct perfetto {
 	struct sink base;
@@ -40,6 +41,7 @@ struct perfetto {
 	struct of_process *own; /* index: process */
 	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
 	uint8_t *name_flags;    /* index: name; enum name_flag */
+	const struct track **tracks;
 	struct buf big;         /* of an event that is larger than the output's room */
 };
 
@@ -98,7 +100,8 @@ static uint8_t *put_slice(uint8_t *room, const struct slice *s, size_t most)
 
 	if (most <= WIRE_SMALL) {
 		p = put_first(wire_begin(room, e->begin_ns, s->small), s);
-		p = perfetto_put_args(p, s->plan, e, s->track);
+		if (most)
+			p = perfetto_put_args(p, s->plan, e, s->track);
 		wire_end(room, s->small, e->begin_ns, p);
 	} else {
 		p = put_first(wire_begin_wide(room, e->begin_ns, s->wide), s);
@@ -118,6 +121,7 @@ static enum status write_big(struct perfetto *p, const struct slice *s, size_t m
 	buf_clear(&p->big);
 	room = buf_reserve(&p->big, most + WIRE_MOST + PERFETTO_ARGS_SLACK);
 	TRY(buf_status(&p->big, err));
+	TRY(perfetto_flush(&p->file, err));
 	return out_write(p->out, room, (size_t)(put_slice(room, s, most) - room), err);
 }
 
@@ -137,10 +141,10 @@ static enum status write_slice(struct perfetto *p, struct slice *s, struct error
 	p->base.written++;
 	if (most > ROOM_MOST)
 		return write_big(p, s, most, err);
-	room = out_room(p->out, most + WIRE_MOST + PERFETTO_ARGS_SLACK);
+	room = perfetto_room(&p->file, most + WIRE_MOST + PERFETTO_ARGS_SLACK);
 	if (!room)
-		return out_write(p->out, "", 0, err);
-	out_advance(p->out, (size_t)(put_slice(room, s, most) - room));
+		return perfetto_flush(&p->file, err);
+	p->file.at = put_slice(room, s, most);
 	return ST_OK;
 }
 
@@ -279,14 +283,23 @@ static enum status put_on_counter(struct perfetto *p, const struct event *e, con
 	return ST_OK;
 }
 
+static void note_time(struct of_process *own, const struct event *e)
+{
+	if (!own->last_ns)
+		own->first_ns = e->begin_ns;
+	if (e->end_ns > own->last_ns)
+		own->last_ns = e->end_ns;
+}
+
 static enum status put_event(struct perfetto *p, const struct event *e, struct error *err)
 {
-	const struct track *k = trace_get_track(p->trace, e->track);
+	const struct track *k = e->track <= p->rows.track_count ? p->tracks[e->track] : p->tracks[0];
 
 	if (p->process && k->process != p->process)
 		return ST_OK;
 	if (!k->process)
 		return no_place(p, k);
+	note_time(&p->own[k->process], e);
 	switch (k->home) {
 	case HOME_STREAM:
 		return put_on_stream(p, e, k, err);
@@ -301,6 +314,15 @@ static enum status put_event(struct perfetto *p, const struct event *e, struct e
 }
 
 /* ---- steps and phases ---- */
+
+/* They are of the whole input; what was cut out of this output has none here. */
+static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct of_process *own = &p->own[process];
+
+	return (!p->process || process == p->process) && own->last_ns &&
+	       end_ns >= own->first_ns && begin_ns <= own->last_ns;
+}
 
 static enum status need_row(struct perfetto *p, struct perfetto_row **row, const char *name,
 			    uint32_t process, struct error *err)
@@ -350,7 +372,7 @@ static enum status put_stretch(struct perfetto *p, const struct stretch *s, stru
 {
 	struct of_process *own = &p->own[s->process];
 
-	if (p->process && s->process != p->process)
+	if (!is_here(p, s->process, s->begin_ns, s->end_ns))
 		return ST_OK;
 	if (own->open.end_ns == s->begin_ns && own->open.phase == s->phase &&
 	    own->open.step == s->step) {
@@ -369,20 +391,20 @@ static enum status put_mark(struct perfetto *p, const struct step_mark *m, struc
 	uint64_t token;
 	uint8_t *room, *end;
 
-	if (p->process && m->process != p->process)
+	if (!is_here(p, m->process, m->begin_ns, m->end_ns))
 		return ST_OK;
 	TRY(need_row(p, &own->steps, "Steps", m->process, err));
 	TRY(perfetto_word(&p->file, SPACE_CATEGORY, "step", &token, err));
 	TRY(perfetto_row_place(&p->rows, own->steps, m->begin_ns, m->end_ns, &lane, err));
 	if (!lane)
 		return ST_OK;
-	room = out_room(p->out, WIRE_MOST);
+	room = perfetto_room(&p->file, WIRE_MOST);
 	if (!room)
-		return out_write(p->out, "", 0, err);
+		return perfetto_flush(&p->file, err);
 	end = wire_put_numbered(wire_begin(room, m->begin_ns, &lane->begin), "step ", m->number);
 	end = wire_put_category(end, token);
 	wire_end(room, &lane->begin, m->begin_ns, end);
-	out_advance(p->out, (size_t)(wire_put_end(end, m->end_ns, &lane->end) - room));
+	p->file.at = wire_put_end(end, m->end_ns, &lane->end);
 	return ST_OK;
 }
 
@@ -465,6 +487,7 @@ static void sink_free(struct sink *s)
 	free(p->own);
 	free(p->last_call);
 	free(p->name_flags);
+	free(p->tracks);
 	free(p);
 }
 
@@ -479,8 +502,11 @@ static enum status make_parts(struct perfetto *p, const struct sink_request *req
 	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
 	p->last_call = calloc(p->rows.track_count + 1, sizeof(*p->last_call));
 	p->name_flags = calloc((size_t)p->file.names + 1, 1);
-	if (!p->own || !p->last_call || !p->name_flags)
+	p->tracks = calloc(p->rows.track_count + 1, sizeof(*p->tracks));
+	if (!p->own || !p->last_call || !p->name_flags || !p->tracks)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of tracks");
+	for (uint32_t id = 0; id <= p->rows.track_count; id++)
+		p->tracks[id] = trace_get_track(p->trace, id);
 	return ST_OK;
 }
 
@@ -524,7 +550,7 @@ static enum status sink_close(struct sink *s, struct error *err)
 	for (size_t i = 0; i <= p->rows.process_count; i++)
 		TRY(end_phase(p, &p->own[i], err));
 	TRY(perfetto_derive_end(&p->derive, err));
-	return put_attributes(p, err);
+	return put_attributes(p, err); /* flushes what was before it */
 }
 
 const struct sink_type sink_perfetto = {

@@ -191,10 +191,15 @@ static enum status put_metadata(struct tb_space *s, const struct event *e, struc
 {
 	const struct shape *shape = trace_get_shape(s->trace, e->shape);
 
-	if (e->kind == KIND_RANGE && e->subkind != RANGE_OTHER) {
-		TB_KEY_OR_FAIL(key, "range_class");
+	if (e->kind == KIND_RANGE) {
+		TB_KEY_OR_FAIL(key, XSTAT_CLASS_NAME);
 		tb_stat_text(b, EVENT_META_STATS, key, range_class_word(e->subkind),
 			     strlen(range_class_word(e->subkind)));
+	} else if (!event_is_gpu_work(e) && e->kind != KIND_API && e->kind != KIND_STEP &&
+		   e->kind != KIND_COUNTER) {
+		TB_KEY_OR_FAIL(key, XSTAT_KIND_NAME);
+		tb_stat_text(b, EVENT_META_STATS, key, kind_word(e->kind),
+			     strlen(kind_word(e->kind)));
 	}
 	for (uint32_t i = 0; s->all_args && i < shape->fixed_count; i++) {
 		const struct attr *a = &shape->fixed[i];

@@ -81,9 +81,9 @@ static void plane_name(const struct tb_line *line, struct buf *b)
 	else if (line->plane == TB_PLANE_GPU)
 		buf_putf(b, XPLANE_GPU "%u", line->device);
 	else if (line->device == NO_ID)
-		buf_put_text(b, XPLANE_CUSTOM "Waits and annotations");
+		buf_put_text(b, XPLANE_WAITS);
 	else
-		buf_putf(b, XPLANE_CUSTOM "Waits and annotations of GPU %u", line->device);
+		buf_putf(b, XPLANE_WAITS " of GPU %u", line->device);
 }
 
 enum status tb_put_plane_head(struct tb_space *s, const struct tb_line *line, struct buf *out,

@@ -24,26 +24,31 @@ static bool repeats(const char *key)
 	return false;
 }
 
-static bool is_there(const struct buf *list, uint32_t key)
+static const struct attr *find_attr(const struct buf *list, uint32_t key)
 {
-	struct attr a;
+	const struct attr *attrs = (const struct attr *)(const void *)list->data;
 
-	for (size_t i = 0; i < list->len; i += sizeof(a)) {
-		memcpy(&a, list->data + i, sizeof(a));
-		if (a.key == key)
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < list->len / sizeof(*attrs); i++)
+		if (attrs[i].key == key)
+			return &attrs[i];
+	return NULL;
+}
+
+static bool same_value(const struct attr *a, const struct attr *b)
+{
+	return a->bits == b->bits &&
+	       (a->type == b->type || (a->type <= ATTR_I64 && b->type <= ATTR_I64));
 }
 
 static enum status put_attr(struct xplane_import *x, const struct attr *a, bool varies,
 			    struct error *err)
 {
 	struct buf *list = varies ? &x->vary : &x->fixed;
+	const struct attr *fixed = find_attr(&x->fixed, a->key);
 
-	if (x->fixed.len + x->vary.len >= ATTRS_MOST * sizeof(*a) || is_there(&x->fixed, a->key) ||
-	    is_there(&x->vary, a->key)) {
-		x->names.damaged++; /* the first of a name counts */
+	if (x->fixed.len + x->vary.len >= ATTRS_MOST * sizeof(*a) || fixed ||
+	    find_attr(&x->vary, a->key)) { /* the first of a name counts */
+		x->names.damaged += !fixed || !same_value(fixed, a);
 		return ST_OK;
 	}
 	buf_put(list, a, sizeof(*a));
@@ -66,7 +71,8 @@ enum status xplane_attr_value(struct xplane_import *x, const struct xplane_value
 			      struct error *err)
 {
 	struct attr a = { .key = v->key, .type = v->type, .bits = v->bits };
-	bool varies = v->type != ATTR_TEXT && !repeats(trace_text(x->trace, v->key, NULL));
+	bool varies = v->type != ATTR_TEXT && !v->is_constant &&
+		      !repeats(trace_text(x->trace, v->key, NULL));
 
 	return put_attr(x, &a, varies, err);
 }

@@ -210,11 +210,43 @@ static void classify_memory(struct xplane_import *x, struct draft *d, bool is_fr
 	d->track.context = device != NO_ID; /* Kineto's type of device: CUDA, or the host */
 }
 
+/* A text that we wrote; "" when it is not there. */
+static const char *role_text(const struct xplane_import *x, const struct draft *d,
+			     enum xplane_role role)
+{
+	const struct xplane_value *v = &d->roles[role];
+
+	return v->key && v->type == ATTR_TEXT ? trace_text(x->trace, (uint32_t)v->bits, NULL) : "";
+}
+
+/* What it was before we wrote it. */
+static bool classify_own(struct xplane_import *x, struct draft *d)
+{
+	const char *class = role_text(x, d, XROLE_CLASS), *word = role_text(x, d, XROLE_KIND);
+	unsigned kind = kind_of_word(word, strlen(word));
+
+	if (kind == KIND_SYNC || kind == KIND_MARK || kind == KIND_JIT || kind == KIND_OVERHEAD) {
+		d->event.kind = (uint8_t)kind;
+		d->roles[XROLE_KIND].key = 0;
+		return true;
+	}
+	for (unsigned i = RANGE_OTHER; class[0] && i <= RANGE_GC; i++) {
+		if (strcmp(class, range_class_word(i)) != 0)
+			continue;
+		d->event.subkind = (uint8_t)i;
+		d->roles[XROLE_CLASS].key = 0;
+		return true;
+	}
+	return false;
+}
+
 static void classify_host(struct xplane_import *x, struct draft *d, const char *name)
 {
 	uint64_t id;
 
 	d->event.kind = KIND_RANGE;
+	if (classify_own(x, d))
+		return;
 	if (strcmp(name, "MemoryAllocation") == 0 || strcmp(name, "MemoryDeallocation") == 0) {
 		classify_memory(x, d, name[6] == 'D');
 		return;

@@ -29,6 +29,7 @@ struct xplane_place { /* of a line */
 	uint32_t plane;   /* its number in the file, from 1 */
 	uint32_t device;  /* NO_ID: no GPU */
 	bool is_gpu, is_host, is_counters, is_derived;
+	bool is_waits; /* our own plane of what stands on streams and is no work */
 	int64_t timestamp_ns;
 	struct track track;
 	uint32_t track_id; /* 0: not made yet */

@@ -290,6 +290,7 @@ static enum status read_event_name(struct xplane_names *n, struct xplane_span *v
 		TRY(xplane_value_read(n, &f.span, &v, err));
 		if (!v.key)
 			continue;
+		v.is_constant = true;
 		buf_put(&n->values, &v, sizeof(v));
 		row->count++;
 	}

@@ -9,6 +9,7 @@
 #include "convert/xplane_file.h"
 #include "schemas/buf.h"
 #include "schemas/trace.h"
+#include "schemas/xspace.h"
 
 /* Stats that are looked at by themselves; all others are attributes under their own name. */
 #define XPLANE_ROLE_LIST(X)                                                                  \
@@ -17,7 +18,7 @@
 	X(ROOT, "_r") X(STEP_NUM, "step_num") X(ITER_NUM, "iter_num")                        \
 	X(ADDRESS, "addr") X(ALLOCATED, "bytes_allocated") X(TAKEN, "allocation_bytes")      \
 	X(ALLOCATOR, "allocator_name") X(ORDINAL, "device_ordinal")                          \
-	X(GRAPH_EXEC, "cuda_graph_exec_id")
+	X(GRAPH_EXEC, "cuda_graph_exec_id") X(CLASS, XSTAT_CLASS_NAME) X(KIND, XSTAT_KIND_NAME)
 enum xplane_role {
 	XROLE_NONE,
 #define X(name, text) XROLE_##name,
@@ -29,6 +30,7 @@ enum xplane_role {
 struct xplane_value {
 	uint32_t key; /* a name; 0: the stat's metadata is missing, or it has no value */
 	uint8_t role, type; /* enum attr_type */
+	bool is_constant;   /* stands with the name: the same for all its events */
 	uint64_t bits;
 };
 struct xplane_stat_name {

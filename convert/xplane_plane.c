@@ -4,6 +4,7 @@
 #include "schemas/xspace.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { ATTRS_BYTES = 64 * 1024 };
@@ -110,8 +111,8 @@ static enum status read_line(struct xplane_import *x, struct xplane_span line,
 	p.is_derived = p.is_gpu && is_derived((int64_t)p.track.id);
 	p.track.process = x->process;
 	p.track.device = p.device;
-	p.track.context = p.is_gpu || p.is_host ? NO_ID : p.plane;
-	p.track.home = p.is_gpu ? HOME_STREAM : HOME_THREAD;
+	p.track.context = p.is_gpu || p.is_host || p.is_waits ? NO_ID : p.plane;
+	p.track.home = p.is_gpu || p.is_waits ? HOME_STREAM : HOME_THREAD;
 	return events ? read_events(x, line, &p, err) : ST_OK;
 }
 
@@ -189,11 +190,15 @@ enum status xplane_import_plane(struct xplane_import *x, struct xplane_span plan
 {
 	struct xplane_place p = { .plane = number, .device = device_of(name) };
 	struct xplane_field f;
+	unsigned device;
 	bool more;
 
 	p.is_gpu = p.device != NO_ID && strncmp(name, XPLANE_CUSTOM, strlen(XPLANE_CUSTOM)) != 0;
 	p.is_host = strcmp(name, XPLANE_HOST) == 0;
-	if (!p.is_gpu)
+	p.is_waits = strncmp(name, XPLANE_WAITS, strlen(XPLANE_WAITS)) == 0;
+	if (p.is_waits && sscanf(name, XPLANE_WAITS " of GPU %9u", &device) == 1)
+		p.device = device;
+	else if (!p.is_gpu)
 		p.device = NO_ID;
 	TRY(xplane_names_read(&x->names, plane, err));
 	if (p.is_gpu)

@@ -20,6 +20,8 @@ rows() {
 	check   command:nm               binutils
 	bench   command:bc               bc
 	bench   command:python3          python3
+	bench   command:lttng            lttng-tools
+	bench   header:lttng/tracepoint.h  liblttng-ust-dev
 	clients command:python3          python3
 	clients python:ensurepip         python3-venv
 	clients command:node             nodejs

@@ -26,12 +26,33 @@ row() { # what, our seconds, our peak, reference, its seconds, its peak
 }
 
 echo "== hot paths of the collector"
-"$B/bench_hot"
+"$B/bench_hot" | tee "$work/hot"
+if [ -x "$B/bench_lttng" ]; then
+	echo
+	echo "== the same in LTTng-UST: ns of its own, and how many times ours"
+	B=$B sh tests/bench/bench_lttng.sh >"$work/lttng"
+	# rows of ours are in the order of its figures
+	awk 'NR == FNR { for (i = 2; i <= NF; i++) theirs[$1, i - 1] = $i; next }
+	     /^(push or pop|step|counter)/ {
+		n++; what = substr($0, 1, 34); split(substr($0, 35), ours, " ")
+		printf "%s off %5.1f", what, theirs["off", n]
+		if (("recording", n) in theirs)
+			printf "   recording %6.1f  %5.1f x", theirs["recording", n],
+				theirs["recording", n] / ours[3]
+		print "" }' "$work/lttng" "$work/hot"
+fi
 if [ -x "$B/nvtx/bench" ]; then
 	echo
 	echo "== NVTX, through its own headers"
 	"$B/nvtx/bench" "$B/libtacho.so"
 fi
+
+echo
+echo "== a record of CUPTI to encoded columns, beside memcpy of its buffer; bytes in the plain log"
+"$B/bench_cupti"
+
+echo
+"$B/bench_perfetto"
 
 source=$traces/v100_ddp_rank1of2_memory.json.gz
 if [ ! -e "$source" ]; then

@@ -46,8 +46,11 @@ gzip -nc small.json >small.json.gz
 "$bin/tacho-convert" -q small.json -t log -o small.tacho
 # What rows compare with.
 "$bin/tacho-convert" -q small.json -t chrome -o a.json
+"$bin/tacho-convert" -q small.json -t perfetto -o a.pftrace
 "$bin/tacho-convert" -q two -t log -o both.tacho
 "$bin/tacho-analyze" -q small.json --report steps --format csv -o s1
+"$bin/tacho-convert" -q small.json -t csv -o a.csv
+"$bin/tacho-convert" -q two -t csv -o two.csv
 
 # What is no trace.
 : >empty.json
@@ -69,3 +72,9 @@ for what in huge block record; do
 	python3 "$tests/damage.py" small.tacho $what.tacho $what
 done
 { head -c 8 small.tacho; printf '\377\0\0\0\0\0\0\0'; } >header.tacho
+
+# Browsers for --open: one that fetches, one that does not.
+mkdir browser no-browser
+cp "$tests/browser.py" browser/xdg-open
+echo '#!/bin/sh' >no-browser/xdg-open
+chmod 755 browser/xdg-open no-browser/xdg-open

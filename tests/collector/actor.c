@@ -48,6 +48,56 @@ static int act_steps(int count)
 	return 0;
 }
 
+/* Epochs of so many steps, each with a validation behind it. */
+static int act_epochs(int count)
+{
+	steps(count, 100);
+	tacho_epoch_end();
+	steps(count, 100);
+	tacho_validation_begin();
+	return 0;
+}
+
+/* Stops what has not begun, wherever. */
+static int act_stops(int count)
+{
+	tacho_stop();
+	steps(8, 100);
+	tacho_stop();
+	steps(count, 100);
+	tacho_stop();
+	return 0;
+}
+
+static int act_abort(int unused)
+{
+	tacho_range_push("outer");
+	steps(5, 100);
+	tacho_flush();
+	abort();
+}
+
+static int act_segv(int unused)
+{
+	tacho_range_push("outer");
+	steps(5, 100);
+	tacho_flush();
+	raise(SIGSEGV);
+	return 1;
+}
+
+/* All descriptors are in use before the library wants one. */
+static int act_no_fds(int code)
+{
+	while (dup(0) >= 0)
+		;
+	steps(20, 100);
+	tacho_start();
+	steps(5, 100);
+	tacho_stop();
+	return dup(0) < 0 ? code : 1;
+}
+
 /* Ends without a word, with ranges open. */
 static int act_exit(int code)
 {
@@ -141,6 +191,18 @@ static int act_threads(int count)
 		pthread_create(&threads[i], NULL, many_ranges, &count);
 	steps(20, 1000);
 	for (i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
+static int act_threads_64(int count)
+{
+	pthread_t threads[64];
+	size_t i;
+
+	for (i = 0; i < 64; i++)
+		pthread_create(&threads[i], NULL, many_ranges, &count);
+	for (i = 0; i < 64; i++)
 		pthread_join(threads[i], NULL);
 	return 0;
 }
@@ -401,6 +463,8 @@ static const struct {
 	int (*act)(int number);
 } acts[] = {
 	{ "steps", act_steps }, { "exit", act_exit }, { "quick", act_quick },
+	{ "epochs", act_epochs }, { "stops", act_stops }, { "abort", act_abort },
+	{ "segv", act_segv }, { "no-fds", act_no_fds }, { "threads-64", act_threads_64 },
 	{ "spin", act_spin }, { "spin-for", act_spin_for }, { "own-usr1", act_own_usr1 },
 	{ "handler", act_handler }, { "late-handler", act_late_handler },
 	{ "threads", act_threads }, { "churn", act_churn }, { "dead-thread", act_dead_thread },

@@ -108,6 +108,13 @@ def last_json(text):
     return None
 
 
+def whole_json(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
 def read_json(path):
     try:
         with open(path) as f:
@@ -206,12 +213,35 @@ def refused(pattern):
     return check
 
 
-def lossy(*keys):
-    """Some of these losses, at least one, and the accounts are right."""
+def check_report(r):
+    """What `tacho-analyze --report check` says was lost, by reason, over all logs."""
+    told = subprocess.run([os.path.join(B, "tacho-analyze"), os.path.join(r.folder, "log"), "--report", "check",
+                           "-f", "json"], capture_output=True, text=True, errors="replace")
+    losses = {}
+    for rank in (whole_json(told.stdout) or {}).get("ranks", []):
+        for reason, count in rank.get("losses", {}).items():
+            losses[reason] = losses.get(reason, 0) + count
+    return losses
+
+
+REASONS = {"cupti": "cupti", "buffer": "buffer", "time": "no_time", "ring": "ring", "ceiling": "ceiling"}
+
+
+def visible(r):
+    """Each loss that the log counts stands in the report too."""
+    losses = check_report(r)
+    for key, reason in REASONS.items():
+        r.equal("the report's %s" % reason, losses.get(reason, 0), r.lost(key))
+
+
+def lossy(first, *more):
+    """This loss, perhaps those too, no other; the accounts are right, and the report shows it."""
+    keys = (first,) + more
     def check(r):
         clean(r)
         accounts(r)
-        r.holds("something was lost: %s" % (keys,), sum(r.lost(k) for k in keys) > 0)
+        visible(r)
+        r.holds("something was lost: %s" % first, r.lost(first) > 0)
         r.equal("other losses", [k for k in ("ring", "cupti", "buffer", "ceiling", "time", "place")
                                  if k not in keys and r.lost(k)], [])
     return check
@@ -258,8 +288,8 @@ def many_windows(r):
     r.equal("registered", (r.cupti or {}).get("registered"), 100)
     r.holds("kernels of each window", r.count(KERNEL) >= 100)
     calls, kernels = r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL)
-    # calls are switched on before the work and off after it
-    r.holds("%d launches, %d kernels" % (calls, kernels), 0 <= calls - kernels <= max(400, calls // 20))
+    # calls are switched on before the work and off after it, while threads are inside of calls
+    r.holds("%d launches, %d kernels" % (calls, kernels), abs(calls - kernels) <= max(400, calls // 20))
 
 
 def some_steps(r):
@@ -345,6 +375,7 @@ def words_of(row):
 def flood(r):
     clean(r)
     accounts(r)
+    visible(r)
     made = r.cupti["made"]
     r.holds("a million records: %d" % made, made > 1000000 // fewer(r.row))
     r.rate = made / r.seconds
@@ -354,15 +385,57 @@ def flood(r):
     r.holds("%.0f MB at most" % peak, 0 < peak < 128 * 1.05 + 120)
 
 
-DRIVER_LESS = {"LD_LIBRARY_PATH": "@/{build}:@/nvml"}
+def doctor(pattern, calls=None):
+    def check(r):
+        r.equal("exit code", r.code, 0)
+        r.holds("it says %r: %r" % (pattern, r.out), re.search(pattern, r.out))
+        if calls is not None:  # not one
+            r.equal("calls of CUPTI", sum((r.cupti or {}).get("calls", {}).values()), calls)
+    return check
+
+
+def same_as_without(r):
+    """What the program prints and how it ends, as without a collector."""
+    env = {k: v for k, v in environment(r.row, r.build, r.folder).items() if not k.startswith(("TACHO_", "CUDA_", "LD_PRE"))}
+    env["FAKE_CUPTI_REPORT"] = ""
+    alone = subprocess.run(r.command, capture_output=True, text=True, errors="replace", env=env)
+    def own(text):  # but its number, and that we ask whether CUDA is alive (driver 2, 4)
+        return re.sub(r'"(pid|calls|2|4)": \d+(, )?', "", text)
+    r.equal("exit code", r.code, alone.returncode)
+    r.equal("output", own(r.out), own(alone.stdout))
+    r.equal("errors", r.err, alone.stderr)
+    if r.code >= 0 and "--quick" not in r.row["words"]:
+        r.holds("it was recorded", r.count(KERNEL) > 0)
+
+
+def prints(*lines, err=""):
+    def check(r):
+        r.equal("exit code", r.code, r.row["code"])
+        r.equal("output", [expand(line, r.build) for line in lines], r.out.split())
+        r.holds("said: %r" % r.err, re.search(err, r.err))
+    return check
+
+
+def no_driver_at_all(r):
+    """All else is recorded, and it is told why there is no more."""
+    r.equal("exit code", r.code, 0)
+    r.equal("CUPTI", r.cupti, None)
+    r.holds("steps", r.count(STEP) > 0)
+    nothing(r)
+    told("cupti_absent", "did not start CUDA")(r)
+    told_by = subprocess.run([os.path.join(B, "tacho-analyze"), os.path.join(r.folder, "log"), "--report", "check"],
+                             capture_output=True, text=True, errors="replace").stdout
+    r.holds("the report says it", "nothing of a GPU was recorded" in told_by)
+
+
 BUILDS = ("12", "13", "13.5", "14")
 ROWS = []
 
 
 def row(name, check=usual, words="", window="all", builds=("13",), code=0, preload=False, guard=True,
-        driver=True, foreign_rows=None, **env):
+        driver=True, foreign_rows=None, program=None, **env):
     ROWS.append(dict(name=name, check=check, words=words, window=window, builds=builds, code=code,
-                     preload=preload, guard=guard, env=env, driver=driver, **(
+                     preload=preload, guard=guard, env=env, driver=driver, program=program, **(
                          {"foreign_rows": foreign_rows} if foreign_rows else {})))
 
 
@@ -423,9 +496,9 @@ row("clock-set-on", in_time, "--steps 150 --step_us 10000 --threads 2", FAKE_GUA
 
 # losses
 row("dropped", lossy("cupti"), builds=BUILDS, **fake(drop_every=10))
-row("pool-dry", lossy("buffer"), "--threads 8 --steps 400 --kernels 200", TACHO_MEMORY="16M", TACHO_CUPTI_BUFFER="2M",
+row("pool-dry", lossy("buffer", "time"), "--threads 8 --steps 400 --kernels 200", TACHO_MEMORY="16M", TACHO_CUPTI_BUFFER="2M",
     **fake(worker_ms=1))
-row("pool-dry-12", lossy("buffer"), "--threads 8 --steps 400 --kernels 200", builds=("12",), TACHO_MEMORY="16M",
+row("pool-dry-12", lossy("buffer", "time"), "--threads 8 --steps 400 --kernels 200", builds=("12",), TACHO_MEMORY="16M",
     TACHO_CUPTI_BUFFER="2M", FAKE_CUPTI_PER_THREAD="1")
 
 # errors
@@ -468,6 +541,15 @@ WITHOUT = {
 }
 for symbol, check in WITHOUT.items():
     row("without-" + symbol, check, builds=("13-without-" + symbol,), preload=True)
+# before a call of CUPTI the driver is looked for: some versions crash without, others fail at all
+row("doctor-no-driver", doctor("no driver: libcuda.so.1 is not found, so .*libcupti", 0), builds=BUILDS, driver=False,
+    program="tacho-record --doctor", **fake(driver_crash=1))
+row("doctor", doctor("GPU work  can be recorded"), builds=BUILDS, program="tacho-record --doctor")
+row("doctor-driver-fails", doctor("GPU work  no usable driver|it needs a driver"), builds=BUILDS,
+    program="tacho-record --doctor", **fake(driver=0))
+row("no-driver-at-all", no_driver_at_all, builds=BUILDS, driver=False, program="samples/train_mlp --steps 3 --quiet", window="all",
+    **fake(driver_crash=1))
+
 row("no-library", refused("/none/libcupti.so cannot be loaded"), builds=("none",), preload=True,
     TACHO_CUPTI_LIB="/none/libcupti.so")
 
@@ -499,6 +581,17 @@ row("quick-exit", quick, "--quick 1 --exit 5", code=5)
 row("exit-from-a-thread", quick, "--quick 2 --exit 5 --threads 4 --steps 50", code=5,
     TSAN_OPTIONS="report_thread_leaks=0")
 row("exit-code", code=7, words="--exit 7")
+# the host is what it was
+HOST = "--threads 2 --graphs 1 --others 1 --fork 3"
+row("host-output", same_as_without, HOST, builds=BUILDS)
+row("host-exit", same_as_without, HOST + " --exit 9", builds=BUILDS, code=9)
+row("host-killed", same_as_without, "--steps 100 --kill 9")
+row("host-term", same_as_without, "--steps 100 --kill 15")
+row("host-quick", same_as_without, "--quick 1 --exit 5 --steps 300")
+row("injects", prints("@/../libtacho.so"), program="tacho-record --quiet -- printenv CUDA_INJECTION64_PATH")
+row("injected-by-another", prints("/other/tool.so", err="another tool's: it is left alone"),
+    program="tacho-record -- printenv CUDA_INJECTION64_PATH", CUDA_INJECTION64_PATH="/other/tool.so")
+row("recorded-exit", prints(), program="tacho-record --quiet -- false", code=1)
 row("late", late_attach, "--steps 200 --step_us 5000", preload=True, CUDA_INJECTION64_PATH="")
 
 # load
@@ -509,7 +602,7 @@ row("flood", flood, "--threads 8 --steps 1200 --kernels 60 --copies 0 --sets 0 -
 # ---- running ----
 
 def expand(text, build):
-    return text.replace("@", os.path.join(B, "fake")).replace("{build}", build)
+    return text.replace("@/..", B).replace("@", os.path.join(B, "fake")).replace("{build}", build)
 
 
 def preload_of(row):
@@ -534,6 +627,10 @@ def environment(row, build, folder):
         env["LD_PRELOAD"] = expand(preload_of(row), build)
     if build == "14":  # no driver of today would bring it
         env["TACHO_CUPTI_LIB"] = expand("@/14/libcupti.so.14", build)
+    if row["program"]:
+        del env["CUDA_INJECTION64_PATH"]
+        env.pop("LD_PRELOAD", None)
+        env["TACHO_CUPTI_LIB"] = expand("@/{build}/libcupti.so." + build.split(".")[0], build)
     if SANITIZED == "tsan":  # the writer is slower by far than the stand-in
         env["TACHO_MEMORY"] = "512M"
     env.update(row["env"])
@@ -556,6 +653,9 @@ def run(row, build, folder):
         make_without(build)
     program = os.path.join(B, "fake", "fake_train_12" if build == "12" else "fake_train")
     command = [program] + words_of(row)
+    if row["program"]:
+        command = [os.path.join(B, word) if "/" in word or word.startswith("tacho-") else word
+                   for word in row["program"].split()]
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                env=environment(row, build, folder))
@@ -566,6 +666,7 @@ def run(row, build, folder):
         process.wait()
         raise
     r = Run(row, subprocess.CompletedProcess(command, process.returncode, out, err), folder)
+    r.command, r.build = command, build
     r.seconds = time.monotonic() - begin
     row["check"](r)
     return r

@@ -34,7 +34,7 @@ flown() { # save-on, then the flyer's words
 	shift
 	ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:handle_segv=0:handle_abort=0" \
 	TSAN_OPTIONS="${TSAN_OPTIONS:-} handle_segv=0 handle_abort=0" \
-	TACHO_WINDOW=${window:-all} TACHO_RING=${ring:-4M} TACHO_SAVE_ON=$on TACHO_OUT=$work/log \
+	TACHO_SAMPLE=none TACHO_WINDOW=${window:-all} TACHO_RING=${ring:-4M} TACHO_SAVE_ON=$on TACHO_OUT=$work/log \
 		timeout 120 "$flyer" "$@" >"$work/out" 2>&1
 	status=$?
 }
@@ -223,7 +223,7 @@ test_fork() {
 }
 
 test_threads() {
-	ring=1M flown none steps=5 threads=60000 steps=20 save
+	ring=1M flown none steps=5 threads=30000 steps=20 save
 	equal status $status 0
 	equal logs "$(logs)" 1
 	tell 0
@@ -242,7 +242,7 @@ test_small_ring() { # less than what a second brings: the slow step is saved bef
 }
 
 test_many_names() { # tables outgrow their place: the ring begins anew, and goes on
-	ring=1M flown none names=40000 steps=30 save
+	ring=1M flown none names=9000 steps=30 save
 	equal status $status 0
 	equal logs "$(logs)" 1
 	tell 0

@@ -95,8 +95,8 @@ static void do_names(int count)
 		snprintf(name, sizeof(name), "a name that comes once, number %d", i);
 		tacho_range_push(name);
 		tacho_range_pop();
-		if (i % 2000 == 0)
-			pause_us(20000);
+		if (i % 300 == 0)
+			pause_us(60000);
 	}
 }
 

@@ -411,6 +411,11 @@ test_max_disk() {
 	tell 0
 	count_all 'all are counted'
 	equal 'within the limit' $(($(cat "$work"/log/*.tacho | wc -c) <= 102400)) 1
+	rm -r "$work/log"
+	# one limit for all logs of a process
+	TACHO_MAX_DISK=64K TACHO_OUT=$work/log "$actor" hand 150
+	equal 'many logs, one limit' $(($(cat "$work"/log/*.tacho | wc -c) <= 65536)) 1
+	equal 'and they use it' $(($(cat "$work"/log/*.tacho | wc -c) > 40000)) 1
 }
 
 test_file_size_limit() {
@@ -445,6 +450,96 @@ test_no_permission() {
 	equal status $? 0
 }
 
+# Deaths that no handler sees: what was written is read to its last whole block.
+test_deaths() {
+	for death in abort:134 segv:139; do
+		(ulimit -c 0 && recorded all ${death%:*} 0) 2>/dev/null
+		status=$?
+		# a sanitizer makes an exit of its own of what is its business
+		[ "$sanitized" != 0 ] || equal "status of ${death%:*}" $status ${death#*:}
+		equal "${death%:*} is a death" $((status != 0)) 1
+		tell 0
+		expect 'not whole, all blocks readable' '^log whole=0 events=[1-9][0-9]* .* unread=0'
+		expect 'what was flushed' '^sum kind=7 name=forward count=[45]'
+		expect 'the window is open' '^window spec=all cut=0 closed=0'
+		rm -r "$work/log"
+	done
+}
+
+test_no_descriptors() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	(ulimit -n 40 && recorded all no-fds 9) >"$work/out" 2>&1
+	equal status $? 9
+	equal 'not a word' "$(wc -c <"$work/out")" 0
+	(ulimit -n 40 && recorded signal no-fds 9) >"$work/out" 2>&1
+	equal 'status, by hand' $? 9
+}
+
+test_read_only_folder() {
+	mkdir -p "$work/ro"
+	if mount -t tmpfs -o ro tmpfs "$work/ro" 2>/dev/null; then
+		TACHO_WINDOW=all TACHO_OUT=$work/ro/log "$actor" steps 5 >"$work/out" 2>&1
+		equal status $? 0
+		umount "$work/ro"
+	else
+		chmod 555 "$work/ro"
+		TACHO_WINDOW=all TACHO_OUT=$work/ro/log "$actor" steps 5 >"$work/out" 2>&1
+		equal status $? 0
+	fi
+	equal 'not a word' "$(wc -c <"$work/out")" 0
+}
+
+test_sixty_four_threads() {
+	recorded all threads-64 500
+	equal status $? 0
+	tell 0
+	expect whole '^log whole=1'
+	kept=$(sed -n 's/.*name=work count=\([0-9]*\).*/\1/p' "$work/told")
+	lost=$(sed -n 's/^lost \([0-9]*\) .*/\1/p' "$work/told" | paste -sd+ - | bc)
+	equal 'kept and lost' $((${kept:-0} + ${lost:-0})) 32000
+}
+
+# Every clock goes back by an hour in the middle of it.
+test_clock_steps_back() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"${CC:-cc}" -shared -fPIC -O1 -o "$work/clock.so" tests/collector/clock.c -ldl
+	equal 'the clock is made' $? 0
+	for clocks in wall all; do
+		for window in all delay=20ms,for=100ms every=10,first=5,steps=3; do
+			LD_PRELOAD=$work/clock.so CLOCKS=$clocks recorded $window spin-for 600
+			equal "status with $window" $? 0
+			tell 0
+			expect "$window, $clocks: whole" '^log whole=1 .* unread=0'
+			expect "$window, $clocks: closed" '^window .* closed=1'
+			rm -rf "$work/log"
+		done
+	done
+	LD_PRELOAD=$work/clock.so CLOCKS=wall recorded delay=20ms,for=100ms spin-for 600
+	tell 0
+	expect 'as long as asked' '^window .* cut=0 closed=1 ns=1[0-9]{8} '
+}
+
+# Workers of a data loader by each way to start them, with ranges of their own.
+test_workers() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	for method in fork spawn forkserver; do
+		"$record" -q --out "$work/log" -- python3 tests/collector/workers.py $method
+		equal "status with $method" $? 0
+		equal "logs with $method" "$(logs)" 1
+		tell 0
+		expect "$method: whole" '^log whole=1 .* unread=0'
+		expect "$method: steps" '^sum kind=10 name=step count=20 early=0'
+		expect "$method: its ranges" '^sum kind=7 name=train count=20 early=0 open=0'
+		equal "$method: no ranges of workers" "$(grep -c 'name=load' "$work/told")" 0
+		rm -r "$work/log"
+		"$record" -q --workers --out "$work/log" -- python3 tests/collector/workers.py $method
+		equal "status with $method, all recorded" $? 0
+		equal "logs with $method, all recorded" $(($(logs) > 1)) 1
+		rm -r "$work/log"
+	done
+}
+
 test_ranks() {
 	RANK=1 TACHO_RANKS=main recorded all steps 3
 	RANK=1 TACHO_RANKS=0,2-7 recorded all steps 3
@@ -453,6 +548,13 @@ test_ranks() {
 	equal 'a wanted rank' "$(logs)" 1
 	ls "$work/log" >"$work/told"
 	expect 'its name' '\.r3\.p[0-9]+\.0\.tacho$'
+	rm -r "$work/log"
+	# one number for two: a PID comes again, on another day or in another container
+	mkdir -p "$work/log"
+	sh -c 'for n in 0 1 2; do echo mine >"$1/$(uname -n).r3.p$$.$n.tacho"; done
+		export RANK=3 TACHO_WINDOW=all TACHO_OUT="$1"; exec "$2" steps 3' - "$work/log" "$actor"
+	equal 'a name that is free' "$(ls "$work/log" | grep -c '\.3\.tacho$')" 1
+	equal 'others are left alone' "$(cat "$work"/log/*.[012].tacho | xargs)" 'mine mine mine'
 }
 
 test_options() {

@@ -33,7 +33,11 @@ if [ "${FAKE_OFFLINE:-0}" != 0 ] || ! command -v python3 >/dev/null 2>&1; then
 	exit 0
 fi
 mkdir -p "$folder"
-if python3 -m pip download -q --no-deps --only-binary :all: -d "$folder" $wheels >&2; then
+python=python3
+if ! python3 -m pip --version >/dev/null 2>&1; then # as on a bare Debian
+	python3 -m venv "$folder/venv" >&2 && python=$folder/venv/bin/python
+fi
+if "$python" -m pip download -q --no-deps --only-binary :all: -d "$folder" $wheels >&2; then
 	for wheel in "$folder"/*.whl; do
 		python3 -m zipfile -e "$wheel" "$folder" && rm "$wheel"
 	done

@@ -8,9 +8,6 @@ minutes. S3: accumulated times of operations. S4: PyTorch's profiler with a sche
 """
 import json
 import os
-import re
-import time
-import unittest
 
 import common
 from common import Case
@@ -55,7 +52,6 @@ def fit(callback, epochs, steps, validate=True, seconds=0):
 '''
 
 
-@unittest.skipIf(common.has_sanitizers(), "the library has sanitizers and cannot be preloaded")
 class S1(Case):
     def test_window_of_start_step_and_end_step(self):
         config = self.write("config.json", json.dumps(
@@ -155,7 +151,6 @@ fit(Callback(start_step=2, end_step=7, trace_python=%s, log_dir="%s"), 1, 9)
         return os.path.exists("/dev/nvidia0")
 
 
-@unittest.skipIf(common.has_sanitizers(), "the library has sanitizers and cannot be preloaded")
 class S2(Case):
     CONFIG = ("every_n_epochs=-1, every_n_steps=-1, main_process_only=True, "
               "profile_every_n_minutes=60, profile_first_step=10, profile_n_steps=5, "
@@ -335,7 +330,6 @@ for name in ("wandb", "jax", "torch", "lightning", "pytorch_lightning", "numpy")
     assert name not in sys.modules, name
 ''')
 
-    @unittest.skipIf(common.has_sanitizers(), "the library has sanitizers")
     def test_operations_are_in_the_log(self):
         self.record('''
 import tacho
@@ -348,7 +342,6 @@ for batch in tacho.profile_data_loader(range(10)):
         self.assertEqual(log.named("my_custom_operation", "data_batch_production"), [6, 6])
         self.assertIn("data", [row["name"] for row in log.report()["phases"]])
 
-    @unittest.skipIf(common.has_sanitizers(), "the library has sanitizers")
     def test_same_text_from_the_library(self):
         """tacho_summary() in the lines of the guide."""
         done = self.record('''
@@ -374,7 +367,6 @@ assert p.get_summary() == {}
 ''', TACHO_ENABLED="0")
 
 
-@unittest.skipIf(common.has_sanitizers(), "the library has sanitizers and cannot be preloaded")
 class S4(Case):
     PROFILING = {"wait": 1, "warmup": 1, "active": 3, "repeat": 1, "record_shapes": True,
                  "profile_memory": True, "with_stack": False}
@@ -431,7 +423,6 @@ with tacho.TorchCallback({config}) as profiler:
         self.assertEqual(sum(name.startswith("ProfilerStep#") for name in names), 3)
 
 
-@unittest.skipIf(common.has_sanitizers(), "the library has sanitizers and cannot be preloaded")
 class S5(Case):
     PROFILING = {"enabled": True, "output_dir": "outputs/profiler_logs",
                  "schedule_every_n_steps": 10, "wait_steps": 1, "warmup_steps": 1,

@@ -6,6 +6,7 @@
 #include "schemas/log_ring.h"
 #include "schemas/log_tables.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -549,4 +550,48 @@ void test_store_ring_place(void)
 	place.min_free = (uint64_t)1 << 60;
 	CHECK(store_ring.open(&s, &place, &err) == ST_CEILING);
 	CHECK(access("/tmp/h.r0.p1.ring", F_OK) != 0);
+}
+
+/* A ring is an input like any other, and so is what is left of one that was cut off. */
+void test_store_ring_is_read(void)
+{
+	struct error err = { 0 };
+	struct log_run run;
+	struct log_block block;
+	struct model m;
+	struct buf log, ring;
+	struct trace *trace;
+	size_t at = LOG_FILE_HEADER_BYTES, skipped, cut;
+	uint64_t events;
+	FILE *f;
+
+	buf_init(&log, 8 << 20);
+	buf_init(&ring, 2 * RING);
+	if (!log_run_make(&run, 77, 4000, 1) || !log_run_write(&run, 500, false, &log) ||
+	    !model_open(&m, 3))
+		return;
+	while (at < log.len &&
+	       log_find_block(log.data + at, log.len - at, at, &block, &skipped, NULL) == ST_OK) {
+		CHECK_OK(store_ring.put(m.store, block.kind, log.data + at,
+					LOG_HEADER_BYTES + block.size, &err), &err);
+		at += LOG_HEADER_BYTES + block.size;
+	}
+	store_ring.beat(m.store, 2000, 1000);
+	f = fopen(m.path, "rb");
+	if (CHECK(f != NULL) && buf_reserve(&ring, RING))
+		ring.len = fread(ring.data, 1, RING, f);
+	if (f)
+		fclose(f);
+	CHECK_U64(log_run_compare(&run, ring.data, ring.len), run.count);
+	for (cut = ring.len; cut > 4096; cut -= cut / 7) {
+		CHECK_OK(trace_new(&trace, 64 << 20, &err), &err);
+		CHECK(log_read(ring.data, cut, trace, &events, &err) == (cut == ring.len ? ST_END :
+									 ST_CUT));
+		CHECK(events <= run.count);
+		trace_free(trace);
+	}
+	model_close(&m);
+	log_run_release(&run);
+	buf_release(&log);
+	buf_release(&ring);
 }

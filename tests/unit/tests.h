@@ -15,6 +15,7 @@
 	X(store_ring_saves) \
 	X(store_ring_left) \
 	X(store_ring_place) \
+	X(store_ring_is_read) \
 	X(trigger_parse) \
 	X(trigger_slow) \
 	X(trigger_median) \

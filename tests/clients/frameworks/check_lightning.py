@@ -180,5 +180,24 @@ assert both.state_key and both.state_dict() == {}
 ''', TACHO_ENABLED="0")
 
 
+class Samples(Case):
+    def test_kubernetes_manifest(self):
+        """Here because PyYAML is."""
+        import yaml
+        with open(os.path.join(common.ROOT, "samples", "kubernetes.yaml"), encoding="utf-8") as f:
+            job = yaml.safe_load(f)
+        spec = job["spec"]["template"]["spec"]
+        train, = spec["containers"]
+        self.assertEqual((job["kind"], job["apiVersion"]), ("Job", "batch/v1"))
+        self.assertLessEqual({mount["name"] for mount in train["volumeMounts"]},
+                             {volume["name"] for volume in spec["volumes"]})
+        keys = set(re.findall(r"(?m)^\t\"(?!//)([^\"]+)\":", open(
+            os.path.join(common.ROOT, "samples", "tacho.json"), encoding="utf-8").read()))
+        for row in train["env"]:
+            name = row["name"]
+            if name not in ("TACHO_RANK", "TACHO_WORLD_SIZE"):
+                self.assertIn(name[len("TACHO_"):].lower().replace("_", "-"), keys)
+
+
 if __name__ == "__main__":
     sys.exit(common.main("lightning"))

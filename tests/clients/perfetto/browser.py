@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headless Chromium over a pipe, as much of its protocol as the checks need; a folder over HTTP."""
 import base64
+import fcntl
 import functools
 import http.server
 import json
@@ -43,13 +44,15 @@ class Chromium:
 
     def __init__(self, width=1500, height=1000):
         self.folder = tempfile.mkdtemp()
+        with open(os.path.join(self.folder, "Local State"), "w") as state:
+            json.dump({"internal_only_uis_enabled": True}, state)    # chrome://tracing
         to_child, self.writer = os.pipe()
         self.reader, from_child = os.pipe()
 
         def hand_over():
-            saved = os.dup(from_child)
-            os.dup2(to_child, 3)
-            os.dup2(saved, 4)
+            saved = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_child, from_child)]
+            os.dup2(saved[0], 3)
+            os.dup2(saved[1], 4)
 
         self.process = subprocess.Popen(
             ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",

