@@ -231,6 +231,10 @@ test_fork() {
 	[ "$threads_checked" = 0 ] || { skip='no threads in a child under the thread sanitizer'; return; }
 	ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" speaker all fork 0
 	equal status $? 0
+	equal 'a child that makes no step is a worker, and leaves none' "$(logs)" 1
+	rm -f "$work"/log/*.tacho
+	TACHO_WORKERS=1 ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" speaker all fork 0
+	equal status $? 0
 	equal 'a log for each' "$(logs)" 2
 	for log in "$work"/log/*.tacho; do
 		"$dump" "$log"
