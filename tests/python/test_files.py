@@ -19,8 +19,10 @@ TOOLS = ("tacho-record", "tacho-convert", "tacho-analyze")
 
 
 def make(*words):
-    done = subprocess.run(["make", "-s", "--no-print-directory", "-C", ROOT, "B=" + common.BIN,
-                           *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    # the folder as it was named when it was built: under another name all would be built again
+    folder = "B=" + os.path.relpath(common.BIN, ROOT)
+    done = subprocess.run(["make", "-s", "--no-print-directory", "-C", ROOT, folder, *words],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
         raise AssertionError("make %s: %s" % (words, done.stdout.decode()))
 
