@@ -83,7 +83,8 @@ const char *valued(const Perfetto__InternedString *row, uint64_t iid)
 
 	if (row->iid != iid || !CHECK(row->str.len < sizeof(text)))
 		return NULL;
-	memcpy(text, row->str.data, row->str.len);
+	if (row->str.len) /* data is NULL of an empty one */
+		memcpy(text, row->str.data, row->str.len);
 	text[row->str.len] = '\0';
 	return text;
 }
