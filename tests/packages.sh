@@ -27,6 +27,7 @@ rows() {
 	clients command:node             nodejs
 	clients command:chromium         chromium
 	frameworks file:/usr/lib/python3/dist-packages/torch  python3-torch
+	perfetto file:/usr/lib/javascript/webcomponentsjs-custom-element-v0/CustomElements.js  libjs-webcomponentsjs-custom-element-v0
 	ROWS
 }
 is_there() {
