@@ -47,14 +47,14 @@ PROTO     := $(wildcard schemas/proto/*.proto)
 WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink chrome_ perfetto_ \
 	tensorboard_ sqlite_ bundle_,convert/$(f)*.c))
 READING   := $(filter-out convert/main%.c $(WRITING),$(wildcard convert/*.c))
-ANALYZE   := $(filter-out analyze/main.c,$(wildcard analyze/*.c))
+ANALYZE   := $(filter-out analyze/main%.c analyze/mpi.c,$(wildcard analyze/*.c))
 RECORD    := $(wildcard collector/main.c collector/record_*.c)
 COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
 
-TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 -lz -lm
+TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 -lz -lm -ldl
 PROTO_H := $(PROTO:%.proto=$(B)/%.pb-c.h)
 PROTO_O := $(PROTO:%.proto=$(B)/%.pb-c.o)
 TOOLS := $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record
@@ -63,7 +63,7 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-idle check-sizes check-nsys check-round-trips check-python check-memory check-pages check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
+	check-collector check-traces check-generated check-idle check-findings check-compat check-critical check-detail check-sizes check-nsys check-round-trips check-python check-memory check-pages check-ranks check-partial check-diff check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -98,11 +98,20 @@ $(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
 $(B)/tacho-convert: $(call objs,$(wildcard convert/main*.c) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
-$(B)/tacho-analyze: $(call objs,analyze/main.c convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-analyze: $(call objs,$(wildcard analyze/main*.c) convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
 $(B)/tacho-record: $(call objs,$(RECORD) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
+
+# The one file that knows MPI, loaded by tacho-analyze when mpirun started it.
+MPICC := $(if $(SAN)$(TSAN),,$(shell command -v mpicc 2>/dev/null))
+ifneq ($(MPICC),)
+all: $(B)/libtacho-mpi.so
+$(B)/libtacho-mpi.so: analyze/mpi.c analyze/mpi_plug.h $(B)/flags
+	$(call say,MPICC,$@)
+	$(Q)$(MPICC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
+endif
 
 # libc alone; everything else is looked up at run time.
 $(B)/libtacho.so: $(call pics,$(COLLECTOR) $(SCHEMAS)) collector/tacho.map
@@ -160,6 +169,7 @@ include tests/fake/fake.mk
 
 # The collector beside the stand-in for CUPTI; check-fake proves the stand-in itself.
 check-cupti: all fake $(B)/tests/dump
+	$(Q)B=$(B) sh tests/gpu/against_standin.sh
 	$(Q)python3 tests/collector/cupti.py --bin $(B)
 
 check-traces: all
@@ -172,11 +182,36 @@ check-generated: all
 check-pages: all
 	$(Q)python3 tests/oracle/check_pages.py --bin $(B)
 
+# Who waits for whom, up to 1,024 ranks; hosts whose clocks are wrong.
+check-ranks: all
+	$(Q)python3 tests/oracle/check_ranks.py --bin $(B)
+
 check-memory: all
 	$(Q)python3 tests/oracle/check_memory.py --bin $(B)
 
 check-idle: all
 	$(Q)python3 tests/oracle/check_idle.py --bin $(B) --random 200
+
+# The right finding wins with the saving that was built in, the others stay silent.
+check-findings: all
+	$(Q)python3 tests/oracle/check_findings.py --bin $(B)
+
+# One report over what many processes read; two runs side by side; the definition of any figure.
+check-partial: all
+	$(Q)python3 tests/oracle/check_partial.py --bin $(B)
+check-diff: all
+	$(Q)python3 tests/oracle/check_diff.py --bin $(B)
+
+# The figures of HTA by its definitions, beside what it answered.
+check-compat: all
+	$(Q)python3 tests/oracle/check_compat.py --bin $(B)
+
+check-critical: all
+	$(Q)python3 tests/oracle/check_critical.py --bin $(B) --random 300
+
+# What --max-size leaves is under it, and its sums are those of the whole.
+check-detail: all
+	$(Q)python3 tests/oracle/check_detail.py --bin $(B)
 
 check-sizes: all
 	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
@@ -193,7 +228,7 @@ check-python: all
 
 CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-flight check-nvtx \
 	check-fake check-cupti check-traces \
-	check-generated check-idle check-sizes check-nsys check-round-trips check-python check-memory check-pages
+	check-generated check-idle check-findings check-compat check-critical check-detail check-sizes check-nsys check-round-trips check-python check-memory check-pages check-ranks check-partial check-diff
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
@@ -231,7 +266,8 @@ $(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(PROTO_O) $(B)/flags | packag
 	$(call say,FUZZ,$@)
 	$(Q)clang -std=c11 -D_GNU_SOURCE -I. -I$(B) -g -O1 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DTACHO_VERSION='"$(VERSION)"' -o $@ \
-		$< $(READING) $(SCHEMAS) $(PROTO_O) $(TOOLS_LIBS) -pthread
+		$< $(FUZZ_MORE) $(READING) $(SCHEMAS) $(PROTO_O) $(TOOLS_LIBS) -pthread
+$(B)/fuzz/fuzz_partial: FUZZ_MORE := $(ANALYZE) convert/out.c convert/gzip.c
 
 include collector/install.mk
 

@@ -46,7 +46,8 @@ struct piece { /* one cause, one owner; of one gap */
 	uint32_t range, python; /* names: the innermost that cover the piece; 0: none */
 	uint32_t call;          /* name of the call or record behind the cause; 0: none */
 	uint8_t cause;
-	uint8_t phase;          /* of CAUSE_HOST and CAUSE_DATA */
+	uint8_t phase;          /* of CAUSE_HOST and CAUSE_DATA; of what was launched: its own */
+	uint8_t part;           /* enum part of the gap */
 	bool is_forgotten;      /* of CAUSE_UNKNOWN: the host's time is known no more */
 	bool after_sync;        /* the gap began inside a synchronising call of its thread */
 };

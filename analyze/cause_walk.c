@@ -98,6 +98,7 @@ static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uin
 		.begin_ns = begin_ns, .end_ns = end_ns, .gpu = w->gap->gpu, .thread = why.thread,
 		.call = why.call, .cause = why.cause, .phase = why.phase,
 		.after_sync = w->after_sync, .is_forgotten = why.is_forgotten,
+		.part = w->gap->part,
 	};
 	return ST_OK;
 }
@@ -256,7 +257,8 @@ static enum status before(struct walk *w, uint64_t begin_ns, uint64_t end_ns, st
 static enum status after(struct walk *w, uint64_t begin_ns, struct error *err)
 {
 	const struct idle_gap *g = w->gap;
-	struct reason why = { .thread = g->launch_track, .call = g->launch_name };
+	struct reason why = { .thread = g->launch_track, .call = g->launch_name,
+			      .phase = g->phase };
 	uint64_t call_end_ns = earlier(later(g->launch_end_ns, begin_ns), g->end_ns);
 
 	if (g->is_graph_internal || g->has_waited) {

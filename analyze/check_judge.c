@@ -233,12 +233,31 @@ static enum verdict judge_bounds(struct judge *j)
 	return say(j, VERDICT_GOOD, 0, "all host events begin inside their window");
 }
 
+/* What the step itself shows: percent by which it is longer in the window than around it. */
+static double slower_steps(struct judge *j, char *more, size_t cap)
+{
+	uint64_t around = fact(j, FACT_steps_around), recorded = fact(j, FACT_steps_recorded);
+	uint64_t around_ns, recorded_ns;
+	double percent;
+
+	if (!around || !recorded)
+		return 0;
+	around_ns = fact(j, FACT_steps_around_ns) / around;
+	recorded_ns = fact(j, FACT_steps_recorded_ns) / recorded;
+	percent = around_ns ? 100.0 * ((double)recorded_ns / (double)around_ns - 1) : 0;
+	snprintf(more, cap, "; the median step took %s ms in it and %s ms around it, %+.1f %%, of %s "
+		 "and %s steps", number_text((char[NUMBER_TEXT]){ 0 }, (double)recorded_ns / 1e6, 3),
+		 number_text((char[NUMBER_TEXT]){ 0 }, (double)around_ns / 1e6, 3), percent,
+		 num(recorded), num(around));
+	return percent;
+}
+
 static enum verdict judge_own_cost(struct judge *j)
 {
-	enum { DOUBT_FROM = 1, BAD_FROM = 10 }; /* percent of the window */
+	enum { DOUBT_FROM = 1, BAD_FROM = 10, SLOWER = 10 }; /* percent of the window; of a step */
 	uint64_t window = fact(j, FACT_window_ns), own = fact(j, FACT_own_ns);
-	double percent = share(own, window);
-	char more[128] = "";
+	double percent = share(own, window), slower;
+	char more[128] = "", steps[192] = "";
 
 	if (fact(j, FACT_tracer_events))
 		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %s ms",
@@ -246,9 +265,10 @@ static enum verdict judge_own_cost(struct judge *j)
 	if (trusted(j, "own_cost_known") != 1)
 		return say(j, VERDICT_UNKNOWN, 0, "the input does not say what recording cost%s: host "
 			   "times may be high", more);
+	slower = slower_steps(j, steps, sizeof(steps));
 	return say(j, percent >= BAD_FROM ? VERDICT_BAD :
-		      percent >= DOUBT_FROM ? VERDICT_DOUBT : VERDICT_GOOD, own,
-		   "the recorder took %s ms of %s ms, %.2f %%%s", ms(own), ms(window), percent,
+		      percent >= DOUBT_FROM || slower >= SLOWER ? VERDICT_DOUBT : VERDICT_GOOD, own,
+		   "the recorder took %s ms of %s ms, %.2f %%%s%s", ms(own), ms(window), percent, steps,
 		   more);
 }
 

@@ -8,7 +8,7 @@
 #ifndef ANALYZE_ENGINE_H
 #define ANALYZE_ENGINE_H
 
-#include "analyze/report.h"
+#include "analyze/engine_result.h"
 
 struct engine_request {
 	char *const *paths; /* of inputs, as input_open() takes them */
@@ -25,12 +25,14 @@ struct engine_request {
 	void (*progress)(void *self, uint64_t events);
 	void *progress_self;
 };
-struct engine_outcome { /* of an input */
-	enum status status; /* ST_OK, or why it could not be read (to its end) */
-	struct error error;
-	bool is_in_tables;  /* something of it was readable */
-	uint64_t damaged;   /* records that were lost to damage */
-};
+/*
+ * Before reports finish; released with engine_result_release(), also after an error.  ST_OK even if
+ * no input could be read.  The paths are borrowed no longer than the call.
+ */
+enum status engine_fold(struct engine_result *out, const struct engine_request *how,
+			struct error *err);
+/* Whether what is left of the inputs may be nothing by mistake. */
+bool engine_is_cut(const struct cut *cut);
 
 /*
  * `outcomes` has room for `count`.  ST_OK even if inputs failed, unless none could be read: then

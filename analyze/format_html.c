@@ -39,6 +39,8 @@ static enum status put_blocks(struct html *h, struct error *err)
 	TRY(html_phases(h, err));
 	TRY(html_memory(h, err));
 	TRY(html_kernels(h, err));
+	TRY(html_comm(h, err));
+	TRY(html_ranks(h, err));
 	html_copies(h);
 	html_trust(h);
 	return ST_OK;

@@ -81,6 +81,7 @@ static enum status put_page(struct page *p, struct error *err)
 		TRY(page_steps_many(p, err));
 		TRY(page_phases_many(p, err));
 		TRY(page_kernels_many(p, err));
+		TRY(page_waiting_brief(p, err));
 	}
 	page_copies(p);
 	page_fix(p);
@@ -100,6 +101,10 @@ static enum status put_report(struct page *p, const struct report_type *type, bo
 		return put_page(p, err);
 	if (type == &report_check)
 		return page_check(p, err);
+	if (type == &report_findings) {
+		page_findings(p);
+		return ST_OK;
+	}
 	if (type == &report_steps)
 		return page_steps(p, err);
 	if (type == &report_phases && p->view != VIEW_OWN)
@@ -108,6 +113,10 @@ static enum status put_report(struct page *p, const struct report_type *type, bo
 		return page_idle(p, err);
 	if (type == &report_launches)
 		return page_launches(p, err);
+	if (type == &report_comm)
+		return page_comm(p, err);
+	if (type == &report_ranks)
+		return page_ranks(p, err);
 	for (i = 0; type->tables[i]; i++) {
 		v = page_view(p, type->tables[i]->name);
 		if (v.type->nest == NEST_NEVER)

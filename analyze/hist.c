@@ -137,16 +137,81 @@ enum status hist_merge(struct hist *into, const struct hist *from, struct error 
 	return ST_OK;
 }
 
+/* ---- bytes ------------------------------------------------------------------------------ */
+
+void hist_encode(const struct hist *h, struct buf *out)
+{
+	size_t i, last = 0, used = 0;
+
+	buf_put_varint(out, h->count);
+	for (i = 0; !h->held && i < h->count; i++)
+		buf_put_varint(out, h->exact[i]);
+	for (i = 0; i < h->held; i++)
+		used += h->buckets[i] != 0;
+	if (h->held)
+		buf_put_varint(out, used);
+	for (i = 0; i < h->held; i++) {
+		if (!h->buckets[i])
+			continue;
+		buf_put_varint(out, h->first + i - last);
+		buf_put_varint(out, h->buckets[i]);
+		last = h->first + i;
+	}
+}
+
+static enum status not_one(struct error *err)
+{
+	return fail(err, ST_FORMAT, NOWHERE, "a histogram does not add up");
+}
+
+static enum status decode_buckets(struct hist *h, uint64_t count, struct bytes *in,
+				  struct error *err)
+{
+	uint64_t used = take_varint(in), left = count, bucket = 0, i, step, held;
+
+	for (i = 0; i < used && left; i++) {
+		step = take_varint(in);
+		held = take_varint(in);
+		if (in->cut || step > bucket_of(UINT64_MAX) - bucket || !held || held > left ||
+		    (i && !step))
+			return not_one(err);
+		bucket += step;
+		TRY(hist_reach(h, (size_t)bucket, (size_t)bucket, err));
+		h->buckets[bucket - h->first] = held;
+		left -= held;
+	}
+	h->count = count;
+	return i < used || left ? not_one(err) : ST_OK;
+}
+
+enum status hist_decode(struct hist *h, struct bytes *in, struct error *err)
+{
+	uint64_t count = take_varint(in), i;
+
+	if (count > HIST_EXACT)
+		return decode_buckets(h, count, in, err);
+	for (i = 0; i < count; i++)
+		exact_put(h, take_varint(in));
+	return in->cut ? not_one(err) : ST_OK;
+}
+
+size_t hist_bytes(const struct hist *h)
+{
+	return sizeof(*h) + h->held * sizeof(*h->buckets);
+}
+
+/* ---- quantiles -------------------------------------------------------------------------- */
+
 uint64_t hist_count(const struct hist *h)
 {
-	return h->count;
+	return h ? h->count : 0;
 }
 
 uint64_t hist_at(const struct hist *h, uint64_t rank)
 {
 	size_t i;
 
-	if (rank >= h->count)
+	if (rank >= hist_count(h))
 		return 0;
 	if (!h->held)
 		return h->exact[rank];
@@ -159,7 +224,7 @@ uint64_t hist_median(const struct hist *h)
 {
 	uint64_t low, high;
 
-	if (!h->count)
+	if (!hist_count(h))
 		return 0;
 	low = hist_at(h, (h->count - 1) / 2);
 	high = hist_at(h, h->count / 2);

@@ -10,10 +10,7 @@
 #ifndef ANALYZE_HIST_H
 #define ANALYZE_HIST_H
 
-#include "schemas/status.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "schemas/buf.h"
 
 enum { HIST_EXACT = 16, HIST_PER_OCTAVE = 64 };
 
@@ -25,6 +22,13 @@ void hist_free(struct hist *h); /* accepts NULL */
 enum status hist_put(struct hist *h, uint64_t value, struct error *err);
 enum status hist_merge(struct hist *into, const struct hist *from, struct error *err);
 
+/* For partial results: equal contents give equal bytes, whatever their history. */
+void hist_encode(const struct hist *h, struct buf *out);
+/* Into one that is empty; bytes that no histogram has are ST_FORMAT. */
+enum status hist_decode(struct hist *h, struct bytes *in, struct error *err);
+size_t hist_bytes(const struct hist *h); /* memory that it takes */
+
+/* NULL reads as an empty one. */
 uint64_t hist_count(const struct hist *h);
 /* The value at `rank`, 0 the least, count - 1 the greatest; 0 when there is none. */
 uint64_t hist_at(const struct hist *h, uint64_t rank);

@@ -4,9 +4,13 @@
 #include "analyze/page_gpus.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* Below this share of the bar a label has no place above it. */
-#define LABEL_SHARE 0.08
+/* A label has its place above the bar where its part is as wide as its words, in the wide page. */
+static bool fits_above(const char *label, double share)
+{
+	return share >= 0.05 + 0.009 * (double)strlen(label);
+}
 
 struct parts {
 	double ns[CLASS_ROWS], window_ns;
@@ -62,9 +66,9 @@ static void put_labels(struct html *h, const struct parts *parts, bool above)
 	html_raw(h, "<div class=\"labels\">");
 	for (i = 0; i < CLASS_ROWS; i++, at += share) {
 		share = parts->ns[i] / parts->window_ns;
-		if (above && share >= LABEL_SHARE)
+		if (above && fits_above(label_of(&h->page, i), share))
 			put_label(h, parts, i, at, false);
-		if (share < LABEL_SHARE && share > best) {
+		if (!fits_above(label_of(&h->page, i), share) && share > best) {
 			best = share;
 			best_at = at;
 			best_class = i;

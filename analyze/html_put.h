@@ -51,6 +51,8 @@ enum status html_steps(struct html *h, struct error *err);
 enum status html_phases(struct html *h, struct error *err);
 enum status html_memory(struct html *h, struct error *err);
 enum status html_kernels(struct html *h, struct error *err);
+enum status html_comm(struct html *h, struct error *err);
+enum status html_ranks(struct html *h, struct error *err);
 void html_copies(struct html *h);
 void html_trust(struct html *h);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/options.h"
 
+#include "analyze/compat_hta.h"
 #include "convert/options.h"
 
 #include <string.h>
@@ -18,12 +19,18 @@ const struct option analyze_options[] = {
 	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
 	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
 	  NULL },
-	{ "diff", 0, OPTION_FLAG, NULL, NULL, AT(diff), NULL },
-	{ "fail-over", 0, OPTION_TEXT, "SHARE", NULL, AT(fail_over), NULL },
-	{ "partial", 0, OPTION_TEXT, "OUT", NULL, AT(partial), NULL },
-	{ "merge", 0, OPTION_FLAG, NULL, NULL, AT(merge), NULL },
-	{ "compat", 0, OPTION_TEXT, "NAME", NULL, AT(compat), NULL },
-	{ "explain", 0, OPTION_TEXT, "FIGURE", NULL, AT(explain), NULL },
+	{ "diff", 0, OPTION_FLAG, NULL, "the inputs are two runs, A and B: is B slower, and where did "
+	  "the time go", AT(diff), NULL },
+	{ "fail-over", 0, OPTION_SHARE, "SHARE", "exit 3 if B's steps are slower by so much and that "
+	  "is no chance", AT(fail_over), "2%" },
+	{ "partial", 0, OPTION_TEXT, "OUT", "write what was found in these inputs, of every report, "
+	  "for --merge", AT(partial), NULL },
+	{ "merge", 0, OPTION_FLAG, NULL, "the inputs are files of --partial: one report over all",
+	  AT(merge), NULL },
+	{ "compat", 0, OPTION_TEXT, "NAME", "the figures of another tool by its own definitions "
+	  "instead of reports: hta", AT(compat), NULL },
+	{ "explain", 0, OPTION_TEXT, "FIGURE", "what a figure means - any name on a page or in JSON - "
+	  "and, of inputs, the events behind it", AT(explain), NULL },
 	{ .name = NULL },
 };
 
@@ -35,20 +42,14 @@ const struct option analyze_memory[] = {
 
 enum status analyze_options_check(const struct analyze_options *o, struct error *err)
 {
-	const struct {
-		const char *name;
-		bool is_set;
-	} rows[] = {
-		{ "diff", o->diff }, { "fail-over", o->fail_over != NULL },
-		{ "partial", o->partial != NULL }, { "merge", o->merge },
-		{ "compat", o->compat != NULL }, { "explain", o->explain != NULL },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].is_set)
-			return fail(err, ST_USAGE, NOWHERE, "--%s: not in this version",
-				    rows[i].name);
+	if (o->merge + (o->partial != NULL) + o->diff + (o->explain != NULL) > 1)
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--partial, --merge, --diff and --explain: one of them");
+	if (o->compat && strcmp(o->compat, "hta"))
+		return fail(err, ST_USAGE, NOWHERE, "--compat %.40s: hta", o->compat);
+	if (o->compat && (o->merge || o->partial || o->diff))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--compat: not with --partial, --merge or --diff");
 	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
 		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
 	return ST_OK;
@@ -59,6 +60,12 @@ enum wording options_view(const struct analyze_options *o)
 	if (!o->view)
 		return VIEW_OWN;
 	return !strcmp(o->view, "lightning") ? VIEW_LIGHTNING : VIEW_METRICS;
+}
+
+void compat_report(const struct report_type *out[REPORTS_ASKED + 1])
+{
+	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
+	out[0] = &report_compat_hta;
 }
 
 static enum status report_take(const char *name, size_t len, const struct report_type **out,

@@ -13,14 +13,14 @@
 struct analyze_options {
 	const char *report, *format, *phases, *view;
 	bool per_step;
-	/* Known, but not in this version: refused in words. */
-	const char *partial, *compat, *explain, *fail_over;
+	const char *partial, *compat, *explain;
+	double fail_over; /* share of A's mean step */
 	bool diff, merge, schema;
 };
 extern const struct option analyze_options[]; /* rows for a set over struct analyze_options */
 extern const struct option analyze_memory[];  /* over struct common_options, before its own */
 
-/* What this version cannot do yet is ST_USAGE. */
+/* What does not go together is ST_USAGE. */
 enum status analyze_options_check(const struct analyze_options *o, struct error *err);
 
 enum wording options_view(const struct analyze_options *o);
@@ -29,5 +29,7 @@ enum { REPORTS_ASKED = 16 };
 /* "phases,steps" to a list that ends with NULL; "all": every one. */
 enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
 			  struct error *err);
+/* What --compat asks for instead. */
+void compat_report(const struct report_type *out[REPORTS_ASKED + 1]);
 
 #endif

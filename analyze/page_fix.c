@@ -14,7 +14,7 @@ struct page_verdict verdict_take(const struct page *p)
 		return out;
 	bound = view_cell(&v, 0, "bound").text;
 	snprintf(out.words, sizeof(out.words), "%.16s%s", bound,
-		 strncmp(bound, "NO ", 3) ? " BOUND" : "");
+		 strncmp(bound, "NO ", 3) && strcmp(bound, "UNBALANCED") ? " BOUND" : "");
 	out.sentence = view_cell(&v, 0, "sentence").text;
 	out.more = view_cell(&v, 0, "more").text;
 	return out;

@@ -72,7 +72,7 @@ struct report_type {
 
 #define REPORT_LIST(X)                                                                             \
 	X(summary) X(phases) X(steps) X(kernels) X(copies) X(slow) X(idle) X(launches)             \
-	X(memory) X(findings) X(check)
+	X(memory) X(comm) X(ranks) X(findings) X(critical) X(check)
 #define X(name) extern const struct report_type report_##name;
 REPORT_LIST(X)
 #undef X

@@ -67,6 +67,7 @@ static const struct table_type table_spans = {
 
 enum {
 	EDGE_NS = 1000000,   /* a window opens and closes while threads run */
+	STEPS_COMPARED = 5,  /* fewer tell nothing */
 	APART_NS = 1000000,  /* that two clocks may move apart between two anchors, ... */
 	SLEW_PER_SECOND = 500000, /* ... or as much as a clock is slewed at most */
 	GRAPHS_MAX = 1 << 16, /* launches of graphs that are kept */
@@ -421,6 +422,37 @@ static enum status end_windows(struct fold *f, struct error *err)
 	return ST_OK;
 }
 
+static uint64_t told_number(const struct fold *f, uint32_t process, const char *key)
+{
+	const struct attr *a = trace_find_attr(f->trace,
+					       trace_get_process(f->trace, process)->shape, key);
+
+	if (!a)
+		return 0;
+	if (a->type != ATTR_JSON && a->type != ATTR_TEXT)
+		return a->bits;
+	return strtoull(trace_text(f->trace, (uint32_t)a->bits, NULL), NULL, 10);
+}
+
+/* How long steps took with the recorder and without, as it measured them itself. */
+static void count_steps_told(struct fold *f, uint32_t process)
+{
+	enum { STEPS_MAX = 1000000000 };
+	uint64_t *at = ((struct check *)f->state)->seen[process].at;
+	uint64_t around = told_number(f, process, "steps_around");
+	uint64_t recorded = told_number(f, process, "steps_recorded");
+	uint64_t around_ns = told_number(f, process, "steps_around_median_ns");
+	uint64_t recorded_ns = told_number(f, process, "steps_recorded_median_ns");
+
+	if (around < STEPS_COMPARED || recorded < STEPS_COMPARED || around > STEPS_MAX ||
+	    recorded > STEPS_MAX || around_ns > STEPS_MAX * 10ull || recorded_ns > STEPS_MAX * 10ull)
+		return;
+	at[FACT_steps_around] += around;
+	at[FACT_steps_around_ns] += around * around_ns;
+	at[FACT_steps_recorded] += recorded;
+	at[FACT_steps_recorded_ns] += recorded * recorded_ns;
+}
+
 /* The attributes in which a recorder speaks of itself. */
 static enum status end_told(struct fold *f, uint32_t process, struct error *err)
 {
@@ -513,6 +545,7 @@ static enum status check_end(struct fold *f, struct error *err)
 	for (i = 1; i <= c->process_count; i++) {
 		if (!fold_wants(f, i))
 			continue;
+		count_steps_told(f, i);
 		TRY(end_facts(f, i, err));
 		TRY(end_told(f, i, err));
 	}

@@ -53,6 +53,10 @@ enum verdict {
 	X(windows_held, SUM) /* of those, with events; counted by the judge, as is `lost` */       \
 	X(window_ns, SUM)                                                                          \
 	X(own_ns, SUM)                                                                             \
+	X(steps_around, SUM) /* that were compared, and their medians times that */                \
+	X(steps_around_ns, SUM)                                                                    \
+	X(steps_recorded, SUM)                                                                     \
+	X(steps_recorded_ns, SUM)                                                                  \
 	X(kernels, SUM)                                                                            \
 	X(kernel_launches, SUM)                                                                    \
 	X(graph_launches, SUM)                                                                     \

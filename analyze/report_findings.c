@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOUND_RULE = 1, FOUND_ABOUT, FOUND_SAVING, FOUND_SHARE, FOUND_EVIDENCE, FOUND_ADVICE, FOUND_BEHIND };
+enum { FOUND_RULE = 1, FOUND_ABOUT, FOUND_SAVING, FOUND_SHARE, FOUND_EVIDENCE, FOUND_ADVICE,
+	FOUND_BEHIND };
 static const struct column finding_columns[] = {
 	{ "place", NULL, CELL_U64, KEY, NULL, "1: the largest saving" },
 	{ "rule", "rule", CELL_TEXT, KEY, NULL, "what was looked for; see --explain RULE" },
@@ -25,21 +26,6 @@ static const struct column finding_columns[] = {
 };
 static const struct table_type table_findings = {
 	.name = "findings", .member = "findings", .columns = finding_columns,
-};
-
-enum { VERDICT_BOUND = 1, VERDICT_NS, VERDICT_SHARE, VERDICT_SENTENCE, VERDICT_MORE };
-static const struct column verdict_columns[] = {
-	{ "of", NULL, CELL_TEXT, KEY, NULL, "the run" },
-	{ "bound", "bound by", CELL_TEXT, MAX, NULL,
-	  "INPUT, HOST, SYNC, COMPILE, COMM, COPY, COMPUTE, NO GPU, or NO VERDICT" },
-	{ "ns_per_step", NULL, CELL_U64, MAX, NULL, "of the family that bounds it" },
-	{ "share", "%", CELL_F64, DERIVED, "window", "that family's part of the window" },
-	{ "sentence", "sentence", CELL_TEXT, MAX, NULL, "with its two figures" },
-	{ "more", NULL, CELL_TEXT, MAX, NULL, "the next; null: nothing" },
-	{ .name = NULL },
-};
-static const struct table_type table_verdict = {
-	.name = "verdict", .member = "verdict", .nest = NEST_OBJECT, .columns = verdict_columns,
 };
 
 enum { WORK_PHASE = RANK_KEYS, WORK_WORK, WORK_COUNT_, WORK_NS, WORK_SHORT, WORK_SHORT_NS };
@@ -59,6 +45,22 @@ static const struct table_type table_work = {
 	.columns = work_columns,
 };
 
+enum { GAP_CAUSE = RANK_KEYS, GAP_PHASE, GAP_PART, GAP_KIND, GAP_NS, GAP_COUNT };
+static const struct column gap_columns[] = {
+	RANK_COLUMNS,
+	{ "cause", NULL, CELL_TEXT, KEY, NULL, "as in idle_causes" },
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
+	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead, span or tail" },
+	{ "kind", NULL, CELL_TEXT, KEY, NULL, "zero: of filling with zeros; long: a long launch" },
+	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
+	{ "count", NULL, CELL_U64, SUM, NULL, "pieces of gaps" },
+	{ .name = NULL },
+};
+static const struct table_type table_gaps = {
+	.name = "gaps", .member = "gaps", .under = &table_ranks, .nest = NEST_NEVER,
+	.null_keys = "phase", .columns = gap_columns,
+};
+
 /* ---- fold ------------------------------------------------------------------------------- */
 
 struct sums {
@@ -67,9 +69,20 @@ struct sums {
 struct process_work {
 	struct sums at[SWEEP_PHASES][WORK_COUNT];
 };
+
+enum { PARTS = PART_TAIL + 1, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
+enum gap_kind { GAP_PLAIN, GAP_ZERO, GAP_LONG, GAP_KINDS };
+struct gap_sums {
+	uint64_t ns, count;
+};
+struct process_gaps {
+	struct gap_sums at[CAUSE_ROWS][PARTS][GAP_KINDS];
+};
 struct findings {
 	struct process_work **processes; /* by process id; NULL: no kernel */
+	struct process_gaps **gaps;      /* by process id; NULL: no gap */
 	uint8_t *work_of_name;           /* work + 1; 0: not asked */
+	uint8_t *zero_of_name;           /* 1 no, 2 fills with zeros; 0: not asked */
 	uint32_t process_count, name_count;
 };
 
@@ -85,8 +98,12 @@ static enum status findings_begin(struct fold *f, struct error *err)
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->name_count = trace_count(f->trace, TRACE_NAMES);
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	s->gaps = calloc((size_t)s->process_count + 1, sizeof(*s->gaps));
 	s->work_of_name = calloc((size_t)s->name_count + 1, 1);
-	return s->processes && s->work_of_name ? ST_OK : no_memory(err);
+	s->zero_of_name = calloc((size_t)s->name_count + 1, 1);
+	if (!s->processes || !s->gaps || !s->work_of_name || !s->zero_of_name)
+		return no_memory(err);
+	return ST_OK;
 }
 
 static void findings_release(struct fold *f)
@@ -96,8 +113,12 @@ static void findings_release(struct fold *f)
 
 	for (i = 0; s->processes && i <= s->process_count; i++)
 		free(s->processes[i]);
+	for (i = 0; s->gaps && i <= s->process_count; i++)
+		free(s->gaps[i]);
 	free(s->processes);
+	free(s->gaps);
 	free(s->work_of_name);
+	free(s->zero_of_name);
 }
 
 static enum work work_of_event(struct fold *f, const struct event *e)
@@ -142,9 +163,59 @@ static enum status put_kernel(struct fold *f, const struct event *e, struct erro
 	return ST_OK;
 }
 
+/* In the optimizer: annotations and ops that fill gradients. */
+static bool fills_zeros(struct fold *f, uint32_t name)
+{
+	struct findings *s = f->state;
+	const char *text;
+	bool zero;
+
+	if (name <= s->name_count && s->zero_of_name[name])
+		return s->zero_of_name[name] == 2;
+	text = trace_text(f->trace, name, NULL);
+	zero = strstr(text, "zero_grad") || strstr(text, "aten::fill_") ||
+	       strstr(text, "aten::zero_") || strstr(text, "_foreach_zero_");
+	if (name <= s->name_count)
+		s->zero_of_name[name] = zero ? 2 : 1;
+	return zero;
+}
+
+static enum gap_kind kind_of(struct fold *f, const struct piece *p)
+{
+	bool launched = p->cause == CAUSE_LAUNCH || p->cause == CAUSE_DISPATCH;
+
+	if ((launched || p->cause == CAUSE_HOST) && p->phase == PHASE_OPTIMIZER && p->range &&
+	    fills_zeros(f, p->range))
+		return GAP_ZERO;
+	return p->cause == CAUSE_LAUNCH && p->end_ns - p->begin_ns >= LONG_LAUNCH_NS ? GAP_LONG
+										    : GAP_PLAIN;
+}
+
+static enum status put_gap(struct fold *f, const struct piece *p, struct error *err)
+{
+	struct findings *s = f->state;
+	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
+	size_t row = (size_t)p->cause * SWEEP_PHASES + p->phase;
+	struct gap_sums *at;
+
+	if (process > s->process_count || !fold_wants(f, process))
+		return ST_OK;
+	if (!s->gaps[process])
+		s->gaps[process] = calloc(1, sizeof(*s->gaps[process]));
+	if (!s->gaps[process])
+		return no_memory(err);
+	at = &s->gaps[process]->at[row][p->part][kind_of(f, p)];
+	at->ns += p->end_ns - p->begin_ns;
+	at->count++;
+	return ST_OK;
+}
+
 static enum status findings_put(struct fold *f, const struct warm *w, struct error *err)
 {
 	size_t i;
+
+	for (i = 0; i < w->piece_count; i++)
+		TRY(put_gap(f, &w->pieces[i], err));
 
 	for (i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
@@ -179,14 +250,47 @@ static enum status end_process(struct fold *f, uint32_t process, struct error *e
 	return ST_OK;
 }
 
+static enum status end_gap(struct fold *f, uint32_t process, size_t at, struct error *err)
+{
+	static const char *const parts[] = { "lead", "span", "tail" };
+	static const char *const kinds[] = { "plain", "zero", "long" };
+	struct findings *s = f->state;
+	enum cause cause = (enum cause)(at / SWEEP_PHASES);
+	unsigned phase = (unsigned)(at % SWEEP_PHASES), part, kind;
+	bool launched = cause >= CAUSE_GRAPH_INTERNAL && cause <= CAUSE_DISPATCH;
+	union value keys[GAP_KIND + 1], *row;
+	char text[512];
+
+	for (part = 0; part < PARTS; part++)
+		for (kind = 0; kind < GAP_KINDS; kind++) {
+			const struct gap_sums *sums = &s->gaps[process]->at[at][part][kind];
+
+			if (!sums->count)
+				continue;
+			cause_text(f, cause, phase, text, sizeof(text));
+			keys[GAP_CAUSE].text = text;
+			keys[GAP_PHASE].text = launched ? step_phase(f->step, phase).name : NULL;
+			keys[GAP_PART].text = parts[part];
+			keys[GAP_KIND].text = kinds[kind];
+			TRY(fold_row(f, "gaps", process, keys, &row, err));
+			row[GAP_NS].u64 += sums->ns;
+			row[GAP_COUNT].u64 += sums->count;
+		}
+	return ST_OK;
+}
+
 static enum status findings_end(struct fold *f, struct error *err)
 {
 	struct findings *s = f->state;
 	uint32_t i;
+	size_t at;
 
-	for (i = 1; i <= s->process_count; i++)
+	for (i = 1; i <= s->process_count; i++) {
 		if (s->processes[i])
 			TRY(end_process(f, i, err));
+		for (at = 0; s->gaps[i] && at < CAUSE_ROWS; at++)
+			TRY(end_gap(f, i, at, err));
+	}
 	return ST_OK;
 }
 
@@ -264,117 +368,6 @@ static struct facts facts_take(struct tables *all)
 	f.is_damaged = column_sum(all, "inputs", "unread_bytes") > 0;
 	take_steps(&f);
 	return f;
-}
-
-/* ---- verdict ---------------------------------------------------------------------------- */
-
-#define BOUND_SHARE 0.1
-
-struct family {
-	const char *bound, *sentence;
-	double ns;
-};
-
-static enum status put_verdict(struct table *t, const char *bound, double ns, double share,
-			       const char *sentence, const char *more, struct error *err)
-{
-	union value key = { .text = "run" }, *row;
-
-	TRY(table_row(t, &key, &row, err));
-	row[VERDICT_NS].u64 = ns > 0 ? (uint64_t)llround(ns) : 0;
-	row[VERDICT_SHARE].f64 = share;
-	row[VERDICT_BOUND].text = table_text(t, bound, err);
-	row[VERDICT_SENTENCE].text = table_text(t, sentence, err);
-	row[VERDICT_MORE].text = more && more[0] ? table_text(t, more, err) : NULL;
-	return row[VERDICT_BOUND].text && row[VERDICT_SENTENCE].text ? ST_OK : ST_CEILING;
-}
-
-static void take_families(const struct facts *f, struct family families[6])
-{
-	double host = facts_host(f) + facts_cause(f, "launch") + facts_cause(f, "dispatch") +
-		      facts_cause(f, "allocator") + facts_cause(f, "gc");
-	struct family all[6] = {
-		{ "INPUT", "waits for the data loader %s of every %s step.", facts_cause(f, "data") },
-		{ "HOST", "waits %s of every %s step because launches come too late.", host },
-		{ "SYNC", "waits %s of every %s step because the host waited for it.",
-		  facts_cause(f, "sync") },
-		{ "COMPILE", "waits %s of every %s step for compilation.",
-		  facts_cause(f, "compile") },
-		{ "COMM", "communicates %s of every %s step with no compute beside it.",
-		  f->exposed_comm_ns },
-		{ "COPY", "copies %s of every %s step with no compute beside it.",
-		  f->exposed_copy_ns + facts_cause(f, "blocking_copy") },
-	};
-
-	memcpy(families, all, sizeof(all));
-}
-
-static const char *subject(const struct facts *f, char out[32])
-{
-	struct table *t = tables_find(f->tables, "gpus");
-	uint64_t device = table_at(t, 0)[RANK_KEYS].u64;
-
-	if (f->gpus > 1)
-		snprintf(out, 32, "A GPU");
-	else if (device && device != NO_U64)
-		snprintf(out, 32, "GPU %llu", (unsigned long long)device);
-	else
-		snprintf(out, 32, "The GPU");
-	return out;
-}
-
-static void tell(const struct facts *f, const struct family *one, char out[FINDING_TEXT])
-{
-	char a[SPAN_TEXT], b[SPAN_TEXT], who[32], what[300], step[96];
-	const char *end = strstr(one->sentence, "%s of every %s step");
-
-	span_text(a, one->ns);
-	span_text(b, f->step_ns);
-	/* lead and tail may be longer than the steps: then the window is the whole */
-	snprintf(step, sizeof(step), "%s of every %s step", a, b);
-	if (!f->has_steps || one->ns > f->step_ns)
-		snprintf(step, sizeof(step), "%s of the window's %s%s", a,
-			 span_text(b, f->window_ns), f->has_steps ? " a step" : "");
-	snprintf(what, sizeof(what), "%.*s%s%s", (int)(end - one->sentence), one->sentence, step,
-		 end + strlen("%s of every %s step"));
-	snprintf(out, FINDING_TEXT, "%s %s", subject(f, who), what);
-}
-
-static enum status judge(struct facts *f, struct error *err)
-{
-	struct table *t = tables_find(f->tables, "verdict");
-	struct family families[6];
-	char sentence[FINDING_TEXT], more[FINDING_TEXT] = "";
-	size_t i, best = 0, next = 6;
-
-	if (!f->gpus || f->window_ns <= 0)
-		return put_verdict(t, "NO GPU", 0, NAN,
-				   "No GPU event in this file: host phases only.", NULL, err);
-	if (f->is_sampled || f->is_damaged)
-		return put_verdict(t, "NO VERDICT", 0, NAN,
-				   f->is_sampled ? "The file is a sample: what looks idle may be busy."
-						 : "The file is damaged: what is missing may decide.",
-				   NULL, err);
-	take_families(f, families);
-	for (i = 1; i < 6; i++)
-		best = families[i].ns > families[best].ns ? i : best;
-	for (i = 0; i < 6; i++)
-		if (i != best && families[i].ns >= BOUND_SHARE * f->window_ns &&
-		    (next == 6 || families[i].ns > families[next].ns))
-			next = i;
-	if (families[best].ns < BOUND_SHARE * f->window_ns) {
-		char who[32];
-
-		snprintf(sentence, sizeof(sentence), "%s computes %.1f %% of the window.",
-			 subject(f, who), 100 * f->compute_ns / f->window_ns);
-		return put_verdict(t, "COMPUTE", f->compute_ns, 100 * f->compute_ns / f->window_ns,
-				   sentence, NULL, err);
-	}
-	tell(f, &families[best], sentence);
-	if (next < 6)
-		tell(f, &families[next], more);
-	return put_verdict(t, families[best].bound, families[best].ns,
-			   100 * families[best].ns / f->window_ns, sentence, more, err);
 }
 
 /* ---- findings --------------------------------------------------------------------------- */
@@ -461,7 +454,7 @@ static enum status findings_finish(struct tables *all, struct error *err)
 
 	if (!found)
 		return no_memory(err);
-	status = judge(&f, err);
+	status = verdict_put(&f, err);
 	count = f.gpus ? look(&f, rules_host, found, 0) : 0;
 	count = f.gpus ? look(&f, rules_gpu, found, count) : 0;
 	count = f.gpus ? look(&f, rules_ranks, found, count) : 0;
@@ -473,11 +466,11 @@ static enum status findings_finish(struct tables *all, struct error *err)
 }
 
 static const struct table_type *const findings_tables[] = {
-	&table_findings, &table_verdict, &table_work, NULL,
+	&table_findings, &table_verdict, &table_work, &table_gaps, NULL,
 };
 static const struct report_type *const findings_with[] = {
 	&report_summary, &report_phases, &report_steps, &report_kernels, &report_copies,
-	&report_idle, &report_memory, NULL,
+	&report_idle, &report_memory, &report_comm, &report_ranks, NULL,
 };
 
 const struct report_type report_findings = {

@@ -104,7 +104,7 @@ static const struct column curve_columns[] = {
 };
 static const struct table_type table_memory_curves = {
 	.name = "memory_curves", .member = "curves", .under = &table_memory, .nest = NEST_NEVER,
-	.columns = curve_columns,
+	.is_picture = true, .columns = curve_columns,
 };
 
 static const char *const whats[] = { "allocator", "cuda", "pinned", "in_use" };

@@ -87,7 +87,7 @@ static const struct column strip_columns[] = {
 };
 static const struct table_type table_strips = {
 	.name = "strips", .member = "strips", .under = &table_steps, .nest = NEST_NEVER,
-	.columns = strip_columns,
+	.is_picture = true, .columns = strip_columns,
 };
 
 enum { AT_COMPUTE, AT_COMM, AT_COPY, AT_COMM_COUNT, AT_COUNT };

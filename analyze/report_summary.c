@@ -8,7 +8,7 @@ enum {
 	GPU_DEVICE = RANK_KEYS, GPU_NAME, GPU_UUID, GPU_SPAN, GPU_COMPUTE, GPU_EXPOSED_COMM,
 	GPU_EXPOSED_COPY, GPU_IDLE, GPU_BUSY, GPU_COMM, GPU_COPY, GPU_OVERLAP_COMM, GPU_WINDOW,
 	GPU_LEAD, GPU_TAIL, GPU_NOT_BUSY, GPU_UNATTRIBUTED, GPU_KERNELS, GPU_COPIES,
-	GPU_AFTER_SYNC, GPU_FORGOTTEN, GPU_TRUSTED, GPU_COLUMNS,
+	GPU_AFTER_SYNC, GPU_FORGOTTEN, GPU_TRUSTED, GPU_COMM_WAIT, GPU_COLUMNS,
 };
 static const struct column gpu_columns[] = {
 	RANK_COLUMNS,
@@ -42,6 +42,8 @@ static const struct column gpu_columns[] = {
 	  "not busy, and what the host did then was more than is kept: part of unknown" },
 	{ "idle_trusted", NULL, CELL_BOOL, DERIVED, NULL,
 	  "false: the file is a sample, and what looks idle may not be" },
+	{ "exposed_comm_wait_ns", "exposed waiting", CELL_U64, DERIVED, NULL,
+	  "of exposed communication, what waited for another rank; null: no collective was matched" },
 	{ .name = NULL },
 };
 _Static_assert(sizeof(gpu_columns) / sizeof(gpu_columns[0]) == GPU_COLUMNS + 1, "gpu columns");
@@ -237,7 +239,7 @@ static const struct table_type *const summary_tables[] = {
 };
 static const struct report_type *const summary_with[] = {
 	&report_phases, &report_steps, &report_kernels, &report_copies, &report_idle, &report_memory,
-	&report_findings, NULL,
+	&report_comm, &report_ranks, &report_findings, NULL,
 };
 
 const struct report_type report_summary = {

@@ -7,7 +7,7 @@
  * do not add up.  Thresholds are shares of a step.
  *
  * To add a rule: a row in the table of rule_gpu.c (what GPUs do), rule_host.c (what the host does)
- * or rule_ranks.c (memory, steps, ranks), its labelled trace in tests/oracle/check_findings.py.
+ * or rule_ranks.c (memory, steps, ranks), its labelled trace in tests/oracle/labelled_findings.py.
  */
 #ifndef ANALYZE_RULE_H
 #define ANALYZE_RULE_H
@@ -17,8 +17,8 @@
 /* What kernels do, by their names. */
 #define WORK_LIST(X)                                                                               \
 	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
-	X(GEMM, "gemm") X(GEMM_FP32, "gemm_fp32") X(LAYOUT, "layout") X(COPY, "copy")              \
-	X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
+	X(GEMM, "gemm") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
+	X(SOFTMAX, "softmax") X(COPY, "copy") X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
 enum work {
 #define X(name, word) WORK_##name,
 	WORK_LIST(X)
@@ -29,6 +29,8 @@ const char *work_word(enum work work);
 enum work work_of(const char *kernel);
 
 #define SHORT_KERNEL_NS 10000u
+#define LONG_LAUNCH_NS 1000000u /* a launch takes microseconds: this one loaded code, or waited */
+#define LATE_SHARE 0.1 /* of the window: lead or tail that is a finding of its own */
 
 struct amount { /* per step and GPU */
 	double count, ns, bytes, short_count, short_ns;
@@ -44,10 +46,23 @@ struct facts {
 	bool has_steps, is_sampled, is_damaged;
 };
 
-/* Of the cause, "data" or "host:forward". */
+/* Which gaps: NULL is any. */
+struct gap_query {
+	const char *cause; /* "data", "host:forward" */
+	const char *phase; /* of what was launched */
+	const char *part;  /* "lead", "span", "tail" */
+	const char *kind;  /* "plain"; "zero": of filling gradients; "long": a launch over 1 ms */
+};
+/* Time that is not busy, and how many pieces. */
+struct amount facts_gaps(const struct facts *f, struct gap_query which);
+/* Of the cause; all of it. */
 double facts_cause(const struct facts *f, const char *cause);
+/* Without lead and tail where late_start and long_tail tell of them. */
+struct amount facts_wait(const struct facts *f, struct gap_query which);
 /* All "host:..." causes together. */
 double facts_host(const struct facts *f);
+/* Likewise facts_wait() of host:NAME where NAME is the user's own annotation; the longest. */
+double facts_own(const struct facts *f, const char **longest);
 /* Not busy by `cause` (NULL: any) in owners whose range, call or frame has `word`, case ignored. */
 double facts_idle_in(const struct facts *f, const char *cause, const char *word);
 /* The owner with most of a cause: its range, call and thread; "" where there is none. */
@@ -56,17 +71,35 @@ struct facts_owner {
 	double ns, count;
 };
 struct facts_owner facts_owner(const struct facts *f, const char *cause);
+/* Whether one of these words, which end with NULL, is in its range, call or frame. */
+bool owner_has(const struct facts_owner *o, const char *const *words);
 /* Kernels of a kind launched in `phase`, NULL: in any. */
 struct amount facts_work(const struct facts *f, enum work work, const char *phase);
 /* All kernels. */
 struct amount facts_kernels(const struct facts *f, const char *phase);
+/* The kernel name with most time, communication aside; "" where there is none. */
+struct facts_kernel {
+	const char *name;
+	struct amount amount;
+};
+struct facts_kernel facts_top_kernel(const struct facts *f);
 /* Copies of a direction ("HtoD"), from or to a kind of memory (NULL: any); ns is exposed time. */
 struct amount facts_copies(const struct facts *f, const char *direction, const char *memory);
 /* The step thread's time in a phase, and not busy time of GPUs meanwhile. */
 double facts_wall(const struct facts *f, const char *phase);
+/* Whether the first GPU's name has one of these words, which end with NULL. */
+bool facts_gpu_is(const struct facts *f, const char *const *words);
 
-/* Whether the first GPU's name has this word. */
-bool facts_gpu_is(const struct facts *f, const char *word);
+/* The same kernels on every rank, equally often: where they take longest (DEFINITIONS.md 7). */
+struct spread {
+	uint64_t rank;         /* with most time */
+	size_t names;
+	double most_ns, mean_ns, least_ns; /* per step of a rank, over these names */
+	const char *apart;     /* the name with most of it; NULL: nothing is apart */
+	double apart_ns;       /* its own: most less mean */
+};
+/* false: fewer than two ranks, or no name in common, or no memory. */
+bool facts_spread(const struct facts *f, struct spread *out);
 
 enum { FINDING_TEXT = 400 };
 struct finding {
@@ -86,8 +119,14 @@ struct rule {
 };
 extern const struct rule rules_gpu[], rules_host[], rules_ranks[]; /* end with .name == NULL */
 
+/* The table of one row, and what goes into it. */
+extern const struct table_type table_verdict;
+enum status verdict_put(const struct facts *f, struct error *err);
+
 /* "12.3 ms", "480 us", "1.2 s" for sentences. */
 enum { SPAN_TEXT = 32 };
 const char *span_text(char out[SPAN_TEXT], double ns);
-
+/* "1 kernel", "404 kernels", "0.5 copies"; `one` is the singular. */
+enum { MANY_TEXT = 64 };
+const char *many_text(char out[MANY_TEXT], double count, const char *one);
 #endif

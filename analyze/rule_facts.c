@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/rule.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 const char *span_text(char out[SPAN_TEXT], double ns)
 {
-	if (ns >= 10e9)
+	if (ns >= 0.9995e9)
 		snprintf(out, SPAN_TEXT, "%.2f s", ns / 1e9);
 	else if (ns >= 0.95e6)
 		snprintf(out, SPAN_TEXT, "%.1f ms", ns / 1e6);
 	else
 		snprintf(out, SPAN_TEXT, "%.0f \xc2\xb5s", ns / 1e3);
+	return out;
+}
+
+const char *many_text(char out[MANY_TEXT], double count, const char *one)
+{
+	bool whole = count >= 9.5 || fabs(count - round(count)) < 0.05;
+	int len = (int)strlen(one);
+	const char *end = one[len - 1] == 'y' ? "ies" : "s";
+
+	if (whole && llround(count) == 1)
+		snprintf(out, MANY_TEXT, "1 %s", one);
+	else
+		snprintf(out, MANY_TEXT, "%.*f %.*s%s", whole ? 0 : 1, count,
+			 end[0] == 'i' ? len - 1 : len, one, end);
 	return out;
 }
 
@@ -40,6 +56,12 @@ static const struct {
 	{ "_sgemm_", WORK_GEMM_FP32 },         { "sgemm_128", WORK_GEMM_FP32 },
 	{ "simt_sgemm", WORK_GEMM_FP32 },      { "f32f32_f32f32", WORK_GEMM_FP32 },
 	{ "ampere_sgemm", WORK_GEMM_FP32 },    { "maxwell_sgemm", WORK_GEMM_FP32 },
+	{ "implicit_convolve_sgemm", WORK_CONV_FP32 }, { "dgrad_engine<float", WORK_CONV_FP32 },
+	{ "wgrad_alg0_engine<float", WORK_CONV_FP32 },
+	{ "wgrad_alg1_engine<float", WORK_CONV_FP32 },
+	{ "_scudnn_", WORK_CONV_FP32 },
+	{ "logsoftmax", WORK_OTHER },          { "log_softmax", WORK_OTHER },
+	{ "softmax", WORK_SOFTMAX },
 	{ "gemm", WORK_GEMM },                 { "cutlass", WORK_GEMM },
 	{ "direct_copy_kernel", WORK_COPY },   { "catarraybatchedcopy", WORK_COPY },
 	{ "copy_kernel", WORK_COPY },          { "elementwise", WORK_ELEMENTWISE },
@@ -88,28 +110,111 @@ static bool has(const char *text, const char *word)
 	return text && strcasestr(text, word);
 }
 
-double facts_cause(const struct facts *f, const char *cause)
+static bool fits(const char *asked, const char *text)
 {
-	struct rows r = rows_of(f, "idle_causes");
-	double sum = 0;
+	return !asked || (text && !strcmp(asked, text));
+}
+
+struct amount facts_gaps(const struct facts *f, struct gap_query which)
+{
+	struct rows r = rows_of(f, "gaps");
+	struct amount sum = { 0, 0, 0, 0, 0 };
 	size_t i;
 
-	for (i = 0; i < r.count; i++)
-		if (!strcmp(cell(&r, i, "cause").text, cause))
-			sum += (double)cell(&r, i, "ns").u64;
-	return per_gpu(f, sum);
+	for (i = 0; i < r.count; i++) {
+		if (!fits(which.cause, cell(&r, i, "cause").text) ||
+		    !fits(which.phase, cell(&r, i, "phase").text) ||
+		    !fits(which.part, cell(&r, i, "part").text) ||
+		    !fits(which.kind, cell(&r, i, "kind").text))
+			continue;
+		sum.ns += per_gpu(f, (double)cell(&r, i, "ns").u64);
+		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
+	}
+	return sum;
+}
+
+double facts_cause(const struct facts *f, const char *cause)
+{
+	return facts_gaps(f, (struct gap_query){ .cause = cause }).ns;
+}
+
+/* Lead and tail are told by late_start and long_tail. */
+static bool is_told(const struct facts *f, const char *part)
+{
+	if (!strcmp(part, "lead"))
+		return f->lead_ns >= LATE_SHARE * f->window_ns;
+	return !strcmp(part, "tail") && f->tail_ns >= LATE_SHARE * f->window_ns;
+}
+
+struct amount facts_wait(const struct facts *f, struct gap_query which)
+{
+	static const char *const all[] = { "lead", "span", "tail" };
+	struct amount sum = { 0, 0, 0, 0, 0 }, one;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		which.part = all[i];
+		if (is_told(f, all[i]))
+			continue;
+		one = facts_gaps(f, which);
+		sum.ns += one.ns;
+		sum.count += one.count;
+	}
+	return sum;
+}
+
+static const char *host_phase(const struct rows *r, size_t row)
+{
+	const char *cause = cell(r, row, "cause").text;
+
+	return strncmp(cause, "host:", 5) ? NULL : cause + 5;
 }
 
 double facts_host(const struct facts *f)
 {
-	struct rows r = rows_of(f, "idle_causes");
+	struct rows r = rows_of(f, "gaps");
 	double sum = 0;
 	size_t i;
 
 	for (i = 0; i < r.count; i++)
-		if (!strncmp(cell(&r, i, "cause").text, "host:", 5))
+		if (host_phase(&r, i))
 			sum += (double)cell(&r, i, "ns").u64;
 	return per_gpu(f, sum);
+}
+
+static bool is_known_phase(const char *name)
+{
+	static const char *const known[] = {
+		"forward", "backward", "optimizer", "data", "checkpoint", "validation", "other",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(name, known[i]))
+			return true;
+	return false;
+}
+
+double facts_own(const struct facts *f, const char **longest)
+{
+	struct rows r = rows_of(f, "gaps");
+	double sum = 0, most = 0, ns;
+	const char *name;
+	size_t i;
+
+	*longest = "";
+	for (i = 0; i < r.count; i++) {
+		name = host_phase(&r, i);
+		if (!name || is_known_phase(name) || is_told(f, cell(&r, i, "part").text))
+			continue;
+		ns = per_gpu(f, (double)cell(&r, i, "ns").u64);
+		sum += ns;
+		if (ns > most) {
+			most = ns;
+			*longest = name;
+		}
+	}
+	return sum;
 }
 
 double facts_idle_in(const struct facts *f, const char *cause, const char *word)
@@ -184,6 +289,28 @@ struct amount facts_kernels(const struct facts *f, const char *phase)
 	return take_work(f, NULL, phase);
 }
 
+struct facts_kernel facts_top_kernel(const struct facts *f)
+{
+	struct rows r = rows_of(f, "kernels");
+	struct facts_kernel top = { .name = "" };
+	size_t i;
+
+	for (i = 0; i < r.count; i++) {
+		const char *class = cell(&r, i, "class").text;
+		double ns = per_gpu(f, (double)cell(&r, i, "total_ns").u64);
+
+		if (ns <= top.amount.ns || (class && !strcmp(class, "comm")))
+			continue;
+		top.name = or_empty(cell(&r, i, "name").text);
+		top.amount.ns = ns;
+		top.amount.count = per_gpu(f, (double)cell(&r, i, "count").u64);
+	}
+	/* with several ranks the row is one rank's */
+	top.amount.ns *= f->ranks > 1 ? (double)f->ranks : 1;
+	top.amount.count *= f->ranks > 1 ? (double)f->ranks : 1;
+	return top;
+}
+
 struct amount facts_copies(const struct facts *f, const char *direction, const char *memory)
 {
 	struct rows r = rows_of(f, "copies");
@@ -216,9 +343,21 @@ double facts_wall(const struct facts *f, const char *phase)
 	return sum / (double)f->steps;
 }
 
-bool facts_gpu_is(const struct facts *f, const char *word)
+bool facts_gpu_is(const struct facts *f, const char *const *words)
 {
 	struct rows r = rows_of(f, "gpus");
 
-	return r.count && has(cell(&r, 0, "name").text, word);
+	for (; r.count && *words; words++)
+		if (has(cell(&r, 0, "name").text, *words))
+			return true;
+	return false;
 }
+
+bool owner_has(const struct facts_owner *o, const char *const *words)
+{
+	for (; *words; words++)
+		if (has(o->range, *words) || has(o->call, *words) || has(o->python, *words))
+			return true;
+	return false;
+}
+

@@ -2,7 +2,9 @@
 /* Rules about what GPUs do, and about gaps that no host thread makes. */
 #include "analyze/rule.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool say(struct finding *out, double saving_ns)
 {
@@ -10,16 +12,23 @@ static bool say(struct finding *out, double saving_ns)
 	return saving_ns > 0;
 }
 
+static const char ADVICE_NO_BACKWARD[] =
+	"a larger batch for each collective; overlap two halves of a batch; fuse it with the "
+	"operation behind it";
+
 static bool exposed_comm(const struct facts *f, struct finding *out)
 {
 	struct amount comm = facts_work(f, WORK_COMM, NULL);
 	double hidden = f->comm_ns - f->exposed_comm_ns;
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT + 8], b[SPAN_TEXT], n[MANY_TEXT];
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f communication kernels a step; %s of their %s run beside compute.", comm.count,
-		 span_text(a, hidden > 0 ? hidden : 0), span_text(b, f->comm_ns));
-	if (comm.count >= 50)
+	strcat(strcpy(a, span_text(b, hidden)), " are");
+	snprintf(out->evidence, FINDING_TEXT, "%s a step; of their %s, %s beside compute.",
+		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
+		 hidden >= 500 ? a : "nothing is");
+	if (facts_wall(f, "backward") <= 0)
+		out->advice = ADVICE_NO_BACKWARD;
+	else if (comm.count >= 50)
 		out->advice = "bucket the gradients (bucket_cap_mb), so that few large collectives "
 			      "run under backward";
 	return say(out, f->exposed_comm_ns);
@@ -36,90 +45,152 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 		 "%.0f of %.0f communication kernels a step are shorter than %s: %s together.",
 		 comm.short_count, comm.count, span_text(a, 5.0 * SHORT_KERNEL_NS),
 		 span_text(b, comm.short_ns));
+	if (facts_wall(f, "backward") <= 0)
+		out->advice = ADVICE_NO_BACKWARD;
 	return say(out, comm.short_ns < f->exposed_comm_ns ? comm.short_ns : f->exposed_comm_ns);
+}
+
+/* ---- copies ----------------------------------------------------------------------------- */
+
+static bool tell_copies(struct finding *out, struct amount copies, const char *what)
+{
+	char a[SPAN_TEXT], n[MANY_TEXT], bytes[48] = "";
+
+	if (copies.count <= 0)
+		return false;
+	if (copies.bytes >= 1048576)
+		snprintf(bytes, sizeof(bytes), " of %.1f MiB together", copies.bytes / 1048576);
+	snprintf(out->evidence, FINDING_TEXT, "%s a step%s %s; %s with no compute beside %s.",
+		 many_text(n, copies.count, "copy"), bytes, what, span_text(a, copies.ns),
+		 fabs(copies.count - 1) < 0.05 ? "it" : "them");
+	return say(out, copies.ns);
+}
+
+static struct amount less(struct amount a, struct amount b)
+{
+	a.count -= b.count;
+	a.ns -= b.ns;
+	a.bytes -= b.bytes;
+	return a;
 }
 
 static bool pageable_copy(const struct facts *f, struct finding *out)
 {
-	struct amount in = facts_copies(f, "HtoD", "pageable");
+	struct amount all = facts_copies(f, "HtoD", "pageable");
 	struct amount back = facts_copies(f, "DtoH", "pageable");
-	char a[SPAN_TEXT];
 
-	if (in.count + back.count <= 0)
-		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f copies a step of %.1f MiB together from or to pageable memory; %s with no "
-		 "compute beside them.", in.count + back.count, (in.bytes + back.bytes) / 1048576,
-		 span_text(a, in.ns + back.ns));
-	return say(out, in.ns + back.ns);
+	all.count += back.count;
+	all.ns += back.ns;
+	all.bytes += back.bytes;
+	return tell_copies(out, all, "from or to pageable memory");
 }
 
 static bool exposed_upload(const struct facts *f, struct finding *out)
 {
-	struct amount all = facts_copies(f, "HtoD", NULL);
-	struct amount pageable = facts_copies(f, "HtoD", "pageable");
-	char a[SPAN_TEXT];
+	return tell_copies(out, less(facts_copies(f, "HtoD", NULL),
+				     facts_copies(f, "HtoD", "pageable")),
+			   "to the GPU from pinned memory");
+}
 
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f copies a step to the GPU from pinned memory, %s with no compute beside them.",
-		 all.count - pageable.count, span_text(a, all.ns - pageable.ns));
-	return say(out, all.ns - pageable.ns);
+static bool exposed_download(const struct facts *f, struct finding *out)
+{
+	return tell_copies(out, less(facts_copies(f, "DtoH", NULL),
+				     facts_copies(f, "DtoH", "pageable")),
+			   "from the GPU to pinned memory");
 }
 
 static bool device_copy(const struct facts *f, struct finding *out)
 {
-	struct amount copies = facts_copies(f, "DtoD", NULL);
-	char a[SPAN_TEXT];
-
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f copies a step within the GPU, %.1f MiB, %s with no compute beside them.",
-		 copies.count, copies.bytes / 1048576, span_text(a, copies.ns));
-	return say(out, copies.ns);
+	return tell_copies(out, facts_copies(f, "DtoD", NULL), "within the GPU");
 }
 
 static bool peer_copy(const struct facts *f, struct finding *out)
 {
-	struct amount copies = facts_copies(f, "PtoP", NULL);
-	char a[SPAN_TEXT];
-
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f copies a step between GPUs, %s with no compute beside them.", copies.count,
-		 span_text(a, copies.ns));
-	return say(out, copies.ns);
+	return tell_copies(out, facts_copies(f, "PtoP", NULL), "between GPUs");
 }
 
 static bool memset_fill(const struct facts *f, struct finding *out)
 {
 	struct amount fills = facts_copies(f, "memset", NULL);
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f fills of device memory a step, %s with no compute beside them.", fills.count,
-		 span_text(a, fills.ns));
+		 "%s of device memory a step, %s with no compute beside.",
+		 many_text(n, fills.count, "fill"), span_text(a, fills.ns));
 	return say(out, fills.ns);
 }
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+/* Tensor cores have eight times the rate of plain FP32 and more. */
+#define TENSOR_CORE_SAVING (7.0 / 8)
+
+static const char *const without_tf32[] = { "V100", "T4", "RTX 20", NULL };
+static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
 
 static bool fp32_gemm(const struct facts *f, struct finding *out)
 {
 	struct amount gemm = facts_work(f, WORK_GEMM_FP32, NULL);
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	if (facts_gpu_is(f, without_tensor_cores))
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step in plain FP32, %s of the GPU: tensor cores are not used.",
+		 many_text(n, gemm.count, "matrix kernel"), span_text(a, gemm.ns));
+	if (facts_gpu_is(f, without_tf32))
+		out->advice = "mixed precision (autocast to float16): this GPU has no TF32";
+	return say(out, gemm.ns * TENSOR_CORE_SAVING);
+}
+
+static bool fp32_conv(const struct facts *f, struct finding *out)
+{
+	struct amount conv = facts_work(f, WORK_CONV_FP32, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	if (facts_gpu_is(f, without_tensor_cores))
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step in plain FP32, %s of the GPU: tensor cores are not used.",
+		 many_text(n, conv.count, "convolution kernel"), span_text(a, conv.ns));
+	return say(out, conv.ns * TENSOR_CORE_SAVING);
+}
+
+static bool fp8(const struct facts *f, struct finding *out)
+{
+	static const char *const has_fp8[] = { "H100", "H200", "B100", "B200", "B300", "MI300",
+					       "L40", NULL };
+	struct amount gemm = facts_work(f, WORK_GEMM, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	if (!facts_gpu_is(f, has_fp8) || gemm.ns < 0.2 * f->window_ns)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step in 16 bits or TF32 take %s; this GPU multiplies FP8 twice as fast.",
+		 many_text(n, gemm.count, "matrix kernel"), span_text(a, gemm.ns));
+	return say(out, gemm.ns / 2);
+}
+
+static bool unfused_attention(const struct facts *f, struct finding *out)
+{
+	struct amount some = facts_work(f, WORK_SOFTMAX, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f matrix kernels a step in plain FP32, %s of the GPU: tensor cores are not used.",
-		 gemm.count, span_text(a, gemm.ns));
-	if (facts_gpu_is(f, "V100") || facts_gpu_is(f, "T4"))
-		out->advice = "autocast to float16: this GPU has no TF32";
-	return say(out, gemm.ns * 7 / 8); /* tensor cores have eight times the rate and more */
+		 "%s of %s a step write and read whole tables of scores, which fused attention "
+		 "never stores.", many_text(n, some.count, "softmax kernel"),
+		 span_text(a, some.ns));
+	return say(out, some.ns);
 }
 
 static bool layout(const struct facts *f, struct finding *out)
 {
 	struct amount turn = facts_work(f, WORK_LAYOUT, NULL);
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f kernels a step only turn tensors between NCHW and NHWC: %s.", turn.count,
-		 span_text(a, turn.ns));
+		 "%s a step only to turn tensors between NCHW and NHWC: %s.",
+		 many_text(n, turn.count, "kernel"), span_text(a, turn.ns));
 	return say(out, turn.ns);
 }
 
@@ -131,8 +202,8 @@ static bool short_kernels(const struct facts *f, struct finding *out)
 	if (all.short_count < 0.5 * all.count || all.short_count < 100)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f of %.0f kernels a step are shorter than %s, %s together; each reads and writes "
-		 "memory for little work.", all.short_count, all.count,
+		 "%.0f of %.0f kernels a step are shorter than %s, %s together; each reads and "
+		 "writes memory for little work.", all.short_count, all.count,
 		 span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
 	return say(out, all.short_ns);
 }
@@ -141,18 +212,41 @@ static bool elementwise(const struct facts *f, struct finding *out)
 {
 	struct amount some = facts_work(f, WORK_ELEMENTWISE, NULL);
 	struct amount copies = facts_work(f, WORK_COPY, NULL);
-	char a[SPAN_TEXT];
+	char a[SPAN_TEXT], n[MANY_TEXT];
 
+	if (some.count + copies.count < 2) /* one alone has nothing to fuse with */
+		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.0f elementwise and copying kernels a step, %s: they are bound by memory and fuse.",
-		 some.count + copies.count, span_text(a, some.ns + copies.ns));
-	/* of n kernels in a row that fuse one is left: the half stands for short rows */
-	return say(out, (some.ns + copies.ns) / 2);
+		 "%s a step that compute one element from one, or copy, take %s: memory bounds "
+		 "them, and they fuse.", many_text(n, some.count + copies.count, "kernel"),
+		 span_text(a, some.ns + copies.ns));
+	/* into their neighbours: at most all of it */
+	return say(out, some.ns + copies.ns);
 }
+
+/* Nothing else explains it: what the GPU does most. */
+static bool one_kernel(const struct facts *f, struct finding *out)
+{
+	struct facts_kernel top = facts_top_kernel(f);
+	struct amount all = facts_kernels(f, NULL);
+	enum work work = work_of(top.name);
+	char a[SPAN_TEXT], name[96];
+
+	if (f->compute_ns < 0.5 * f->window_ns || top.amount.ns < 0.4 * all.ns ||
+	    work != WORK_OTHER || all.count < 2)
+		return false;
+	snprintf(name, sizeof(name), "%.90s", top.name);
+	snprintf(out->evidence, FINDING_TEXT,
+		 "One kernel takes %s of a step, %.0f %% of all kernel time: %s.",
+		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, name);
+	return say(out, top.amount.ns);
+}
+
+/* ---- gaps that no host thread makes ----------------------------------------------------- */
 
 static bool stream_wait(const struct facts *f, struct finding *out)
 {
-	double idle = facts_cause(f, "stream_wait");
+	double idle = facts_wait(f, (struct gap_query){ .cause = "stream_wait" }).ns;
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -163,7 +257,9 @@ static bool stream_wait(const struct facts *f, struct finding *out)
 
 static bool dispatch(const struct facts *f, struct finding *out)
 {
-	double idle = facts_cause(f, "dispatch");
+	struct gap_query all = { .cause = "dispatch" };
+	struct gap_query zero = { .cause = "dispatch", .kind = "zero" };
+	double idle = facts_wait(f, all).ns - facts_wait(f, zero).ns;
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -174,7 +270,7 @@ static bool dispatch(const struct facts *f, struct finding *out)
 
 static bool graph_gaps(const struct facts *f, struct finding *out)
 {
-	double idle = facts_cause(f, "graph_internal");
+	double idle = facts_wait(f, (struct gap_query){ .cause = "graph_internal" }).ns;
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -185,7 +281,8 @@ static bool graph_gaps(const struct facts *f, struct finding *out)
 
 const struct rule rules_gpu[] = {
 	{ "exposed_comm", "communication beside no compute", "gpus.exposed_comm_ns", exposed_comm,
-	  "overlap it with backward or prefetch the next layer's; fewer bytes (bf16, compression)",
+	  "overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
+	  "gradients under no_sync(), fewer bytes (bf16)",
 	  true },
 	{ "small_collectives", "many short collectives", "kernels", small_collectives,
 	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", true },
@@ -193,6 +290,8 @@ const struct rule rules_gpu[] = {
 	  "pin_memory=True and .to(device, non_blocking=True)", true },
 	{ "exposed_upload", "uploads beside no compute", "copies.exposed_ns", exposed_upload,
 	  "prefetch the next batch on a stream of its own", true },
+	{ "exposed_download", "downloads beside no compute", "copies.exposed_ns", exposed_download,
+	  "copy back on a stream of its own, every N steps", true },
 	{ "device_copy", "copies within the GPU", "copies.exposed_ns", device_copy,
 	  "reduce in place; gradient_as_bucket_view=True; fewer .contiguous() and .clone()", true },
 	{ "peer_copy", "copies between GPUs", "copies.exposed_ns", peer_copy,
@@ -200,13 +299,24 @@ const struct rule rules_gpu[] = {
 	{ "memset_fill", "fills of device memory", "copies.exposed_ns", memset_fill,
 	  "torch.empty for what is written anyway", true },
 	{ "fp32_gemm", "matrix products without tensor cores", "kernels", fp32_gemm,
-	  "torch.set_float32_matmul_precision('high'), or autocast to bfloat16", false },
+	  "mixed precision: torch.set_float32_matmul_precision('high'), or autocast to bfloat16",
+	  false },
+	{ "fp32_conv", "convolutions without tensor cores", "kernels", fp32_conv,
+	  "mixed precision (autocast), channels_last, torch.backends.cudnn.benchmark=True", false },
+	{ "fp8", "matrix products that FP8 would halve", "kernels gpus.name", fp8,
+	  "FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
+	  false },
+	{ "unfused_attention", "softmax on its own", "kernels", unfused_attention,
+	  "torch.nn.functional.scaled_dot_product_attention (flash attention)", false },
 	{ "layout", "kernels that only turn layouts", "kernels", layout,
 	  "memory_format=torch.channels_last for model and input", false },
 	{ "short_kernels", "kernels too short to fill the GPU", "kernels", short_kernels,
 	  "torch.compile or fused operators, a larger batch", false },
 	{ "elementwise", "elementwise kernels that would fuse", "kernels", elementwise,
 	  "torch.compile, or fused operators of the library", false },
+	{ "one_kernel", "one kernel takes most of the time", "kernels", one_kernel,
+	  "tune or replace this operation (fused version, torch.compile), or a smaller model there",
+	  false },
 	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", stream_wait,
 	  "fewer cross-stream events; start what is waited for earlier", true },
 	{ "dispatch", "launched, not begun", "idle_causes.dispatch", dispatch,

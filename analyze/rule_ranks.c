@@ -2,6 +2,8 @@
 /* Rules about windows, steps, memory and ranks. */
 #include "analyze/rule.h"
 
+#include "analyze/report_ranks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,22 +65,54 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 	for (i = count; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
 		over += (double)walls[i - 1].ns - median;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%zu of %zu steps take over 1.5 times the median %s; the slowest is step %llu with %s.",
-		 slow, count, span_text(a, median), (unsigned long long)walls[count - 1].step,
+		 "%zu of %zu steps %s over 1.5 times the median %s; the slowest is step %llu with "
+		 "%s.",
+		 slow, count, slow == 1 ? "takes" : "take", span_text(a, median),
+		 (unsigned long long)walls[count - 1].step,
 		 span_text(b, (double)walls[count - 1].ns));
 	free(walls);
 	return slow && say(out, over / (double)count);
 }
 
+/* The cause with most of a part: "host:other". */
+static const char *most_of(const struct facts *f, const char *part, double *most)
+{
+	struct table *t = tables_find(f->tables, "gaps");
+	const char *cause = "";
+	size_t i;
+
+	*most = 0;
+	for (i = 0; i < table_count(t); i++) {
+		const char *one = table_at(t, i)[table_column(t, "cause")].text;
+		double ns = facts_gaps(f, (struct gap_query){ .cause = one, .part = part }).ns;
+
+		if (ns <= *most)
+			continue;
+		*most = ns;
+		cause = one;
+	}
+	return cause;
+}
+
 static bool late_start(const struct facts *f, struct finding *out)
 {
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT];
+	const char *cause;
+	double most;
 
-	if (f->lead_ns < 0.1 * f->window_ns)
+	if (f->lead_ns < LATE_SHARE * f->window_ns)
 		return false;
+	cause = most_of(f, "lead", &most);
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of the window's %s a step pass before the first GPU event.",
-		 span_text(a, f->lead_ns), span_text(b, f->window_ns));
+		 "%s of the window's %s%s pass before the first GPU event, %s of it %.60s.",
+		 span_text(a, f->lead_ns), span_text(b, f->window_ns),
+		 f->has_steps ? " a step" : "", span_text(c, most), cause);
+	if (!strcmp(cause, "dispatch"))
+		out->advice = "the GPU was behind when the window opened: synchronise before it, "
+			      "or begin it earlier";
+	else if (!strcmp(cause, "data"))
+		out->advice = "warm the loader up before the window opens, or begin it at a later "
+			      "step";
 	return say(out, f->lead_ns);
 }
 
@@ -86,11 +120,12 @@ static bool long_tail(const struct facts *f, struct finding *out)
 {
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
-	if (f->tail_ns < 0.1 * f->window_ns)
+	if (f->tail_ns < LATE_SHARE * f->window_ns)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of the window's %s a step pass after the last GPU event.",
-		 span_text(a, f->tail_ns), span_text(b, f->window_ns));
+		 "%s of the window's %s%s pass after the last GPU event.",
+		 span_text(a, f->tail_ns), span_text(b, f->window_ns),
+		 f->has_steps ? " a step" : "");
 	return say(out, f->tail_ns);
 }
 
@@ -153,61 +188,59 @@ static bool headroom(const struct facts *f, struct finding *out)
 {
 	struct table *t;
 	const union value *row = memory_of(f, &t);
-	double peak, total;
+	double peak, total, idle = facts_wait(f, (struct gap_query){ .cause = NULL }).ns;
 
 	if (!row || row[table_column(t, "absolute")].u64 != 1)
 		return false;
 	peak = (double)row[table_column(t, "peak_bytes")].u64;
 	total = (double)row[table_column(t, "total_bytes")].u64;
-	if (total <= 0 || peak > 0.5 * total || f->not_busy_ns < 0.2 * f->window_ns)
+	if (total <= 0 || peak > 0.5 * total || idle < 0.2 * f->window_ns)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%.2f of the GPU's %.2f GiB are used at the peak, and it is not busy for %.0f %% of "
-		 "the window.", peak / 1073741824, total / 1073741824,
-		 100 * f->not_busy_ns / f->window_ns);
+		 "%.2f of the GPU's %.2f GiB are used at the peak, and it is not busy for %.0f %% "
+		 "of the window.", peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
 	out->saving_ns = 0;
 	return true;
 }
 
 /* ---- ranks ------------------------------------------------------------------------------ */
 
-/* Mean and most of a column over the GPUs' rows, per step; the rank with the most. */
-static bool rank_spread(const struct facts *f, double *mean, double *most, uint64_t *rank)
-{
-	struct table *t = tables_find(f->tables, "gpus");
-	size_t count = t ? table_count(t) : 0, i;
-
-	*mean = *most = 0;
-	for (i = 0; i < count; i++) {
-		const union value *row = table_at(t, i);
-		double ns = (double)row[table_column(t, "compute_ns")].u64;
-
-		*mean += ns / (double)count;
-		if (ns > *most) {
-			*most = ns;
-			*rank = row[0].u64;
-		}
-	}
-	return count > 1;
-}
-
 static bool imbalance(const struct facts *f, struct finding *out)
 {
-	double mean, most, per_step = (double)f->ranks / (double)f->steps;
-	uint64_t rank = 0;
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	struct spread spread;
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT];
 
-	if (f->ranks < 2 || !rank_spread(f, &mean, &most, &rank))
+	if (!facts_spread(f, &spread) || spread.rank == NO_U64 || !spread.apart)
 		return false;
-	mean *= per_step;
-	most *= per_step;
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu computes %s of a step, the ranks on average %s: the others wait for it.",
-		 (unsigned long long)rank, span_text(a, most), span_text(b, mean));
-	return most > 1.05 * mean && say(out, most - mean);
+		 "In the same %zu kernels rank %llu takes %s a step, the ranks on average %s: the "
+		 "others wait for it. %s of it in %.90s.", spread.names,
+		 (unsigned long long)spread.rank, span_text(a, spread.most_ns),
+		 span_text(b, spread.mean_ns), span_text(c, spread.apart_ns), spread.apart);
+	return say(out, spread.most_ns - spread.mean_ns);
+}
+
+/* In most collectives the same one: a single late one is a matter of its step. */
+static bool straggler(const struct facts *f, struct finding *out)
+{
+	struct waiting w = waiting_of(f->tables);
+	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+	char a[SPAN_TEXT];
+
+	if (!w.culprit || w.culprit[0].u64 == NO_U64 || w.times_last * 2 < w.matched)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Rank %llu comes last in %llu of %llu collectives, %s a step after the next; all "
+		 "others wait for it.", (unsigned long long)w.culprit[0].u64,
+		 (unsigned long long)w.times_last, (unsigned long long)w.matched,
+		 span_text(a, w.late_ns / per_rank));
+	return say(out, w.late_ns / per_rank);
 }
 
 const struct rule rules_ranks[] = {
+	{ "straggler", "one rank comes last in most collectives", "waits.late_ns", straggler,
+	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
+	  "its GPU's clocks and temperature", false },
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
 	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader are "
 	  "usual", false },
@@ -215,8 +248,8 @@ const struct rule rules_ranks[] = {
 	  "warm up before the window opens, or begin it at a later step", true },
 	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,
 	  "end the window with a step; what runs at the end is on the host", true },
-	{ "imbalance", "one rank has more to compute", "gpus.compute_ns", imbalance,
-	  "equal batches by work (sequence length), not by count", true },
+	{ "imbalance", "one rank has more to compute", "kernels.total_ns", imbalance,
+	  "share work out equally: batches by sequence length, tables re-sharded by load", false },
 	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step", memory_leak,
 	  "keep losses as numbers (.item() every N steps, detach()), not as tensors with a graph",
 	  false },

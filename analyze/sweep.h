@@ -54,6 +54,7 @@ struct idle_gap {
 	uint32_t gpu;
 	uint32_t launch_track, launch_name, launch_owner; /* of L; 0: none */
 	uint8_t part, origin;    /* in PART_TAIL nothing ends it */
+	uint8_t phase;           /* of E: its cell */
 	bool is_graph_internal;  /* what ended last before it has E's correlation */
 	bool has_waited;         /* E's stream was told to wait since its op before E */
 };

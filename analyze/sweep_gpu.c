@@ -297,6 +297,7 @@ static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, 
 		.origin = e->origin, .correlation = e->correlation, .launch_begin_ns = e->launch_begin_ns,
 		.launch_end_ns = e->launch_end_ns, .launch_track = e->launch_track,
 		.launch_name = e->launch_name, .launch_owner = e->launch_owner,
+		.phase = e->phase,
 		.is_graph_internal = e->correlation && e->correlation == g->last_correlation,
 	};
 

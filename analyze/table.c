@@ -473,6 +473,20 @@ static enum status combine_value(struct table *t, const struct column *c, union 
 	return ST_OK;
 }
 
+enum status table_combine(struct table *t, union value *row, size_t column, union value v,
+			  struct error *err)
+{
+	return combine_value(t, &t->type->columns[column], &row[column], v, err);
+}
+
+void table_clear(struct table *t)
+{
+	t->count = t->index.used = 0;
+	t->sorted = false;
+	if (t->index.slots)
+		memset(t->index.slots, 0, (t->index.mask + 1) * sizeof(*t->index.slots));
+}
+
 static enum status table_merge(struct table *into, struct table *from, struct error *err)
 {
 	const union value *row;

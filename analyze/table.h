@@ -63,6 +63,8 @@ struct table_type {
 	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
 	enum nest nest;
 	const char *by;     /* printed in descending order of this column; NULL: in key order */
+	const char *null_keys; /* names, with blanks, of its text keys that may be NULL; or NULL */
+	bool is_picture;    /* made only of an input that is alone: left out of several */
 	const struct column *columns; /* ends with .name == NULL */
 };
 
@@ -104,6 +106,12 @@ union value *table_at(struct table *t, size_t index);
  * table_count().
  */
 void table_printed(struct table *t, union value **rows);
+
+/* `v` combined into a column of `row`; what a text or a histogram holds is copied. */
+enum status table_combine(struct table *t, union value *row, size_t column, union value v,
+			  struct error *err);
+/* Its rows are forgotten. */
+void table_clear(struct table *t);
 
 /* Both of the same types.  DERIVED columns of `into` are left as they are. */
 enum status tables_merge(struct tables *into, struct tables *from, struct error *err);

@@ -64,3 +64,55 @@ void page_fix(struct page *p)
 	text_atf(&p->text, 0, TOKEN_DIM, "%zu more: --report findings", v.count - FIX_LINES);
 	text_end(&p->text);
 }
+
+/* ---- the report of this name: each with its evidence and all of its advice --------------- */
+
+static void put_finding(struct page *p, const struct view *v, size_t i,
+			const struct time_unit *unit)
+{
+	double saving_ns = (double)view_cell(v, i, "saving_ns_per_step").u64;
+	unsigned left;
+	char text[NUMBER_TEXT];
+
+	text_end(&p->text);
+	text_atf(&p->text, 0, TOKEN_TEXT, "%zu", i + 1);
+	if (saving_ns > 0) {
+		text_at(&p->text, 3, TOKEN_BOLD, "\xe2\x89\xa4");
+		text_right(&p->text, 11, TOKEN_BOLD, time_text(text, saving_ns, unit));
+	}
+	left = text_at(&p->text, RULE_AT, TOKEN_BOLD, view_cell(v, i, "rule").text);
+	if (saving_ns > 0)
+		text_atf(&p->text, left, TOKEN_DIM, ", %.1f %% of %s",
+			 view_cell(v, i, "share_of_step").f64,
+			 p->has_steps ? "a step" : "the window");
+	text_end(&p->text);
+	text_wrap(&p->text, RULE_AT, RULE_AT, TOKEN_TEXT, view_cell(v, i, "evidence").text);
+	text_end(&p->text);
+	text_at(&p->text, RULE_AT, TOKEN_DIM, "\xe2\x86\x92 ");
+	text_wrap(&p->text, RULE_AT + 2, RULE_AT + 2, TOKEN_TEXT, view_cell(v, i, "advice").text);
+	text_end(&p->text);
+}
+
+void page_findings(struct page *p)
+{
+	struct view v = page_view(p, "findings");
+	struct time_unit unit;
+	size_t i;
+
+	page_head(p);
+	page_verdict(p);
+	text_end(&p->text);
+	text_at(&p->text, 0, TOKEN_BOLD, "FINDINGS");
+	if (!v.count) {
+		text_at(&p->text, RULE_AT, TOKEN_TEXT, "none: nothing of 0.5 % of a step or more");
+		text_end(&p->text);
+		return;
+	}
+	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
+	text_atf(&p->text, RULE_AT, TOKEN_DIM,
+		 "saving at most, %s%s; the savings overlap, do not add them up", unit.name,
+		 p->has_steps ? " per step" : "");
+	text_end(&p->text);
+	for (i = 0; i < v.count; i++)
+		put_finding(p, &v, i, &unit);
+}

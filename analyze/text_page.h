@@ -59,6 +59,7 @@ enum status page_launches(struct page *p, struct error *err);
 
 void page_verdict(struct page *p);
 void page_fix(struct page *p);
+void page_findings(struct page *p); /* the whole report of this name */
 enum status page_gpu_one(struct page *p, struct error *err);
 void page_gpu_many(struct page *p);
 enum status page_phases_one(struct page *p, struct error *err);
@@ -71,6 +72,11 @@ void page_trust(struct page *p);
 enum status page_steps_many(struct page *p, struct error *err);
 enum status page_phases_many(struct page *p, struct error *err);
 enum status page_kernels_many(struct page *p, struct error *err);
+/* Collectives; who waits for whom; in two lines; ranks side by side. */
+enum status page_comm(struct page *p, struct error *err);
+enum status page_waiting(struct page *p, struct error *err);
+enum status page_waiting_brief(struct page *p, struct error *err);
+enum status page_ranks(struct page *p, struct error *err);
 
 /* Recordings, worst first. */
 enum status page_check(struct page *p, struct error *err);

@@ -84,6 +84,15 @@ bool cuda_is_initialized(void)
 	return get_count && get_count(&count) == 0;
 }
 
+void *cuda_current_context(void)
+{
+	int (*get_current)(void **);
+	void *symbol = driver_symbol("cuCtxGetCurrent"), *context = NULL;
+
+	memcpy(&get_current, &symbol, sizeof(get_current));
+	return get_current && get_current(&context) == 0 ? context : NULL;
+}
+
 /* ---- finding ---- */
 
 static bool take(struct cupti_lib *lib, const char *name, int flags)

@@ -83,6 +83,9 @@ struct cupti_subscriber_params {
 	X(enable_driver_call, "cuptiActivityEnableDriverApi", (uint32_t cbid, uint8_t on))         \
 	X(enabled_kinds, "cuptiActivityGetEnabledKinds",                                           \
 	  (struct cupti_subscriber * subscriber, int *kinds, uint32_t *size, uint32_t *count))     \
+	X(context_id, "cuptiGetContextId", (void * context, uint32_t * id))                        \
+	X(stream_id, "cuptiGetStreamIdEx",                                                         \
+	  (void * context, void * stream, uint8_t per_thread, uint32_t * id))                      \
 	X(record_size, "cuptiActivityGetStructSize", (int kind, uint32_t version, size_t *size))   \
 	X(finalize, "cuptiFinalize", (void))
 enum { CUPTI_MUST = 6 };
@@ -109,5 +112,7 @@ void cupti_version_text(uint32_t api_version, char out[16]);
 
 /* libcuda.so.1 is loaded, and cuInit() was called in this process: asks the driver, no side effect. */
 bool cuda_is_initialized(void);
+/* The calling thread's; NULL: there is none. */
+void *cuda_current_context(void);
 
 #endif

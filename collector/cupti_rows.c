@@ -153,7 +153,9 @@ static __attribute__((noinline)) uint32_t row_search(struct run *r, const struct
 static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
 				   const uint8_t *record)
 {
-	uint64_t before = (state.works ^ (uint64_t)state.last << 16) * HASH_A;
+	bool is_work = p->record->kind <= KIND_GRAPH;
+	/* work follows work, whatever calls stand between */
+	uint64_t before = (state.works ^ (is_work ? 0 : (uint64_t)state.last << 16)) * HASH_A;
 	uint16_t *guess = &state.guesses[before >> (64 - GUESS_BITS)];
 	uint32_t found = *guess;
 
@@ -164,7 +166,7 @@ static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
 		*guess = (uint16_t)found;
 	}
 	state.last = found;
-	if (p->record->kind <= KIND_GRAPH)
+	if (is_work)
 		state.works = state.works << 32 | found;
 	return &state.rows[found];
 }
@@ -349,11 +351,11 @@ static void note_joins(struct run *r, const struct pool_buffer *b)
 }
 
 /* The buffer lies where another core wrote it; beyond its end nothing happens. */
-static inline void look_ahead(const uint8_t *record)
+static inline void look_ahead(const uint8_t *record, size_t size)
 {
 	size_t at;
 
-	for (at = 0; at < 256; at += 64)
+	for (at = 0; at < size; at += 64)
 		__builtin_prefetch(record + AHEAD + at);
 }
 
@@ -400,7 +402,7 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 	for (; state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK;
 	     state.counts.records++) {
 		kind = kind_of(record);
-		look_ahead(record);
+		look_ahead(record, kind < CUPTI_KINDS ? state.lib->sizes[kind] : 0);
 		if (!is_table(kind) && kind != CUPTI_EXTERNAL_CORRELATION)
 			put_any(&r, kind, record);
 		if (kind == CUPTI_OVERHEAD)

@@ -3,8 +3,10 @@
 
 #include "collector/comm.h"
 #include "collector/cupti_calls.h"
+#include "collector/cupti_ids.h"
 #include "collector/cupti_tables.h"
 #include "collector/names.h"
+#include "collector/nvtx_names.h"
 #include "collector/writer.h"
 
 #include <stdio.h>
@@ -117,21 +119,70 @@ static uint32_t site_name(struct writer *w, const struct cupti_plan *p, const ui
 
 /* ---- tracks ---- */
 
+/* Streams of the log that is open, for names that come late. */
+enum { STREAMS = 1024 };
+static struct {
+	struct {
+		uint64_t word;
+		uint32_t track, name;
+	} rows[STREAMS];
+	unsigned count;
+	uint32_t things; /* as many had names when it was looked */
+	uint64_t log;
+} streams;
+
+static void note_stream(struct writer *w, uint32_t track, const struct track *row)
+{
+	unsigned i;
+
+	if (streams.log != writer_log(w))
+		streams.count = 0;
+	streams.log = writer_log(w);
+	for (i = 0; i < streams.count && streams.rows[i].track != track; i++)
+		;
+	if (i == STREAMS || !track)
+		return;
+	streams.rows[i].word = cupti_ids_word(row->context, (uint32_t)row->id);
+	streams.rows[i].track = track;
+	streams.count += i == streams.count;
+}
+
+void cupti_site_name_streams(struct writer *w)
+{
+	uint32_t things = nvtx_thing_count(), name;
+	unsigned i;
+
+	if (things == streams.things || streams.log != writer_log(w) || !writer_has_log(w))
+		return;
+	streams.things = things;
+	for (i = 0; i < streams.count; i++) {
+		name = nvtx_thing_name(NVTX_STREAM_ID, streams.rows[i].word);
+		if (name && name != streams.rows[i].name)
+			writer_name_track(w, streams.rows[i].track, kept_name(w, name));
+		streams.rows[i].name = name;
+	}
+}
+
 static uint32_t stream_track(struct writer *w, uint32_t device, uint32_t context, uint32_t stream)
 {
 	struct track track = { .home = HOME_STREAM, .device = device, .context = context,
 			       .id = stream };
+	uint32_t id, name = nvtx_thing_name(NVTX_STREAM_ID, cupti_ids_word(context, stream));
 
-	return writer_track(w, &track);
+	track.name = name ? kept_name(w, name) : 0;
+	id = writer_track(w, &track);
+	note_stream(w, id, &track);
+	return id;
 }
 
 static uint32_t thread_track(struct writer *w, uint32_t tid)
 {
 	struct track track = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };
+	uint32_t given = nvtx_thing_name(NVTX_THREAD, tid);
 	char text[COMM_MAX];
-	size_t len = comm_read(tid, text);
+	size_t len = given ? 0 : comm_read(tid, text);
 
-	track.name = len ? writer_name(w, text, len) : 0;
+	track.name = given ? kept_name(w, given) : len ? writer_name(w, text, len) : 0;
 	return writer_track(w, &track);
 }
 

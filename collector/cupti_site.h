@@ -15,6 +15,8 @@ struct writer;
 /* The log is open.  0: a ceiling.  *track gets that of the site. */
 uint32_t cupti_site_make(struct writer *w, const struct cupti_plan *p, const uint8_t *record,
 			 uint32_t *track);
+/* Streams that the program gave a name meanwhile. */
+void cupti_site_name_streams(struct writer *w);
 /* A call that the table of cupti_calls.h leaves out. */
 bool cupti_site_is_noise(const struct cupti_plan *p, const uint8_t *record);
 

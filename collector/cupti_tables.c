@@ -2,6 +2,8 @@
 #include "collector/cupti_tables.h"
 
 #include "collector/cupti_plan.h"
+#include "collector/names.h"
+#include "collector/nvtx_names.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"
 
@@ -193,8 +195,9 @@ static void put_device(struct writer *w, const struct device_row *d)
 	struct shape shape = { .fixed = attrs };
 	struct device row = { .id = d->id };
 	bool is_mig = d->size > 145 && d->record[145] == 1;
+	const char *given;
 	char text[48];
-	size_t i;
+	size_t len, i;
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		uint64_t word = 0;
@@ -215,6 +218,9 @@ static void put_device(struct writer *w, const struct device_row *d)
 		uuid_text(d->record + 160, "MIG", text);
 		attrs[shape.fixed_count++] = text_attr(w, "migUuid", text);
 	}
+	given = name_text(nvtx_thing_name(NVTX_DEVICE, d->id), &len);
+	if (len)
+		attrs[shape.fixed_count++] = text_attr(w, "given_name", given);
 	row.name = writer_name(w, d->name, strlen(d->name));
 	row.shape = writer_shape(w, &shape);
 	writer_device(w, &row);

@@ -4,6 +4,7 @@
 #include "collector/config.h"
 #include "collector/cupti_calls.h"
 #include "collector/cupti_clock.h"
+#include "collector/cupti_ids.h"
 #include "collector/cupti_names.h"
 #include "collector/cupti_plan.h"
 #include "collector/cupti_pool.h"
@@ -202,6 +203,7 @@ static bool load(const struct config *c)
 	graph_level = c->graphs_level == GRAPHS_GRAPH;
 	finalizes = c->finalize && t->lib.finalize && t->lib.enable_domain &&
 		    cupti_can_finalize(t->lib.api_version);
+	cupti_ids_open(&t->lib);
 	t->is_loaded = true;
 	return true;
 }
@@ -485,6 +487,7 @@ bool cupti_trace_is_dead(void)
 
 void cupti_trace_forked(void)
 {
+	cupti_ids_open(NULL);
 	if (cupti_trace.is_loaded || atomic_load(&turn) == TAKEN)
 		atomic_store(&dead, true);
 	atomic_store(&turn, FREE);

@@ -36,6 +36,7 @@ install: all $(B)/tacho.pc
 	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/libtacho.so $(DESTDIR)$(LIBDIR)/libtacho.so.1
 	ln -sf libtacho.so.1 $(DESTDIR)$(LIBDIR)/libtacho.so
+	$(if $(MPICC),install -D -m 755 $(B)/libtacho-mpi.so $(DESTDIR)$(LIBDIR)/tacho/libtacho-mpi.so)
 	install -m 644 collector/tacho.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 collector/tacho.py $(DESTDIR)$(DATADIR)
 	install -m 644 $(B)/tacho.pc $(DESTDIR)$(LIBDIR)/pkgconfig
@@ -46,7 +47,7 @@ install: all $(B)/tacho.pc
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(TOOLS))) \
-		$(addprefix $(DESTDIR)$(LIBDIR)/,libtacho.so libtacho.so.1 pkgconfig/tacho.pc) \
+		$(addprefix $(DESTDIR)$(LIBDIR)/,libtacho.so libtacho.so.1 tacho/libtacho-mpi.so pkgconfig/tacho.pc) \
 		$(DESTDIR)$(PREFIX)/include/tacho.h $(DESTDIR)$(DATADIR)/tacho.py \
 		$(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN))) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \

@@ -34,6 +34,7 @@ enum nvtx_thing {
 	NVTX_DEVICE, /* CUDA's ordinal */
 	NVTX_STREAM, NVTX_CONTEXT, NVTX_EVENT, /* the address that CUDA gave out */
 	NVTX_OTHER, /* an address or a handle of the program's */
+	NVTX_STREAM_ID, /* cupti_ids_word() */
 };
 struct nvtx_named {
 	enum nvtx_thing thing;

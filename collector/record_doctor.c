@@ -52,12 +52,21 @@ static void tell_folder(const char *folder, struct buf *out)
 		rmdir(folder);
 }
 
+static bool is_of_others(const char *value, const char *library)
+{
+	return value && *value && strcmp(value, library) != 0;
+}
+
 void record_doctor(const struct config *c, const char *library, struct buf *out)
 {
-	static const char *const others[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
-					      "LD_PRELOAD", "LD_AUDIT" };
+	static const char *const names[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+					     "LD_PRELOAD", "LD_AUDIT" };
+	enum { NAMES = sizeof(names) / sizeof(names[0]) };
+	bool is_set[NAMES];
 	size_t i;
 
+	for (i = 0; i < NAMES; i++) /* before the library sets its own */
+		is_set[i] = is_of_others(getenv(names[i]), library);
 	setenv("TACHO_CUPTI_LIB", c->cupti_lib, 1); /* the one option that the library looks at here */
 	tell_library(library, out);
 	tell_folder(c->out, out);
@@ -66,8 +75,8 @@ void record_doctor(const struct config *c, const char *library, struct buf *out)
 		       c->rank.launcher);
 	else
 		buf_putf(out, "rank      none: no launcher's variable is set\n");
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (getenv(others[i]))
-			buf_putf(out, "others    %s=%s is set: another tool may be at work\n", others[i],
-			       getenv(others[i]));
+	for (i = 0; i < NAMES; i++)
+		if (is_set[i])
+			buf_putf(out, "others    %s=%s is set: another tool may be at work\n", names[i],
+				 getenv(names[i]));
 }

@@ -12,6 +12,7 @@
 #include "collector/cupti_pool.h"
 #include "collector/cupti_rows.h"
 #include "collector/cupti_say.h"
+#include "collector/cupti_site.h"
 #include "collector/cupti_tables.h"
 #include "collector/cupti_trace.h"
 #include "collector/session.h"
@@ -350,6 +351,7 @@ static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
 		cupti_clock_note(false);
 		flush_sometimes();
 		put_buffers(w);
+		cupti_site_name_streams(w);
 		hand_over(w);
 	}
 	tell_all(w);

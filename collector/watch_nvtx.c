@@ -5,6 +5,7 @@
  * Here are the functions that go into NVTX's tables, and the watch.  What a call does is in
  * nvtx_calls.h, what becomes of it in the log in nvtx_rows.h.
  */
+#include "collector/cupti_ids.h"
 #include "collector/names.h"
 #include "collector/nvtx_calls.h"
 #include "collector/nvtx_payload.h"
@@ -195,6 +196,16 @@ static const void *domain_handle(int32_t type, const void *name)
 	return handle_of(nvtx_domain_find(keep_name(type, name)));
 }
 
+/* A stream's address says nothing to whoever reads the log. */
+static void put_thing(enum nvtx_thing thing, uint64_t id, uint32_t name)
+{
+	struct cupti_stream_ids ids;
+
+	nvtx_thing_put(thing, id, name);
+	if (thing == NVTX_STREAM && cupti_ids_of_stream((const void *)(uintptr_t)id, &ids))
+		nvtx_thing_put(NVTX_STREAM_ID, cupti_ids_word(ids.context, ids.stream), name);
+}
+
 static const void *resource_create(const void *domain, const struct nvtx_resource *r)
 {
 	static const struct {
@@ -221,7 +232,7 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 		id = (uint64_t)gettid();
 	else if (r->type == NVTX_RESOURCE_PTHREAD)
 		thing = NVTX_OTHER; /* whose number nobody can tell */
-	nvtx_thing_put(thing, id, keep_name(r->message_type, r->message));
+	put_thing(thing, id, keep_name(r->message_type, r->message));
 	return handle_of(1);
 }
 
@@ -273,8 +284,7 @@ static void destroy(const void *handle)
 #define NAMED(function, id_type, thing, form, text_type)                                           \
 	static void function(id_type id, const text_type *name)                                    \
 	{                                                                                          \
-		nvtx_thing_put(thing, (uint64_t)(uintptr_t)id,                                     \
-			       keep_name(NVTX_MESSAGE_##form, name));                              \
+		put_thing(thing, (uint64_t)(uintptr_t)id, keep_name(NVTX_MESSAGE_##form, name));   \
 	}
 NAMED(thread_a, uint32_t, NVTX_THREAD, ASCII, char)
 NAMED(thread_w, uint32_t, NVTX_THREAD, WIDE, wchar_t)
@@ -384,11 +394,11 @@ static void tell_domains(struct writer *w, uint32_t count)
 	told.domains = count;
 }
 
-/* What is named by an address cannot be found among CUPTI's numbers: all names are in the log. */
+/* What is named by an address is not always found among CUPTI's numbers: all names are in the log. */
 static void tell_things(struct writer *w, uint32_t count)
 {
 	static const char *const words[] = { "thread", "device", "stream", "context", "event",
-					     "other" };
+					     "other", "stream_id" };
 	struct buf out;
 	uint32_t i;
 	size_t len;

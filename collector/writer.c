@@ -4,10 +4,12 @@
 #include "collector/session.h"
 #include "collector/watch.h"
 #include "collector/writer_in.h"
+#include "schemas/buf.h"
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -101,6 +103,34 @@ static void window_begins(struct writer *w, const struct session_change *c)
 	if (w->trace)
 		writer_put_window(w);
 	begin_watches(w, w->got.begin_ns);
+	step_cost_begin(&w->steps, session_lanes(), c->at);
+}
+
+static void tell_number(struct writer *w, const char *key, uint64_t number)
+{
+	char text[DECIMAL_MAX + 1];
+
+	if (!number)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	writer_tell(w, key, text, true);
+}
+
+static void tell_steps(struct writer *w, const struct steps_kept *k, const char *count,
+		       const char *median)
+{
+	double ns = (double)step_cost_median(k) * 1e9 / tick_per_second();
+
+	tell_number(w, count, k->count);
+	tell_number(w, median, (uint64_t)ns);
+}
+
+/* What recording does to the time of a step. */
+static void compare_steps(struct writer *w, uint64_t end)
+{
+	step_cost_end(&w->steps, session_lanes(), end);
+	tell_steps(w, &w->steps.around, "steps_around", "steps_around_median_ns");
+	tell_steps(w, &w->steps.inside, "steps_recorded", "steps_recorded_median_ns");
 }
 
 static void wait_for_calls(uint64_t since)
@@ -126,6 +156,7 @@ static void window_ends(struct writer *w, const struct session_change *c)
 		if (w->watches[i]->close_window)
 			w->watches[i]->close_window(w, c->window);
 	w->got.own_ns = w->cost_ns + cpu_now() - w->cpu_ns;
+	compare_steps(w, c->at);
 	w->recording = false;
 	if (!w->trace)
 		return;
@@ -135,14 +166,17 @@ static void window_ends(struct writer *w, const struct session_change *c)
 
 static void take_change(struct writer *w, const struct session_change *c)
 {
-	if (c->kind == CHANGE_WARMUP)
+	if (c->kind == CHANGE_WARMUP) {
+		step_cost_warm(&w->steps, session_lanes(), c->at);
 		begin_watches(w, tick_to_ns(c->at));
-	else if (c->kind == CHANGE_BEGIN)
+	} else if (c->kind == CHANGE_BEGIN) {
 		window_begins(w, c);
-	else if (c->kind == CHANGE_CANCEL)
+	} else if (c->kind == CHANGE_CANCEL) {
 		end_watches(w, tick_to_ns(c->at));
-	else if (w->recording)
+		step_cost_end(&w->steps, session_lanes(), c->at);
+	} else if (w->recording) {
 		window_ends(w, c);
+	}
 	if (c->final)
 		writer_rest_log(w);
 }
@@ -211,6 +245,7 @@ static unsigned work(struct writer *w)
 		fullest = drain_watches(w);
 	else if (w->begun)
 		warm_watches(w);
+	step_cost_look(&w->steps, session_lanes());
 	writer_look(w);
 	if (w->outgrown)
 		writer_close_log(w);

@@ -6,6 +6,7 @@
 #ifndef COLLECTOR_WRITER_IN_H
 #define COLLECTOR_WRITER_IN_H
 
+#include "collector/step_cost.h"
 #include "collector/store.h"
 #include "collector/trigger.h"
 #include "collector/writer.h"
@@ -14,7 +15,7 @@
 
 #include <pthread.h>
 
-enum { WATCHES = 8, TOLD = 24 };
+enum { WATCHES = 8, TOLD = 32 };
 
 /* What watches know of the process. */
 struct told {
@@ -67,6 +68,7 @@ struct writer {
 	bool outgrown;     /* the ring has no room for the tables: begin anew */
 	uint64_t drained_ns; /* what had ended by then has been taken */
 	struct saver saver;
+	struct step_cost steps;
 	uint64_t flushed_ns;
 	uint64_t disk_bytes; /* of logs that are closed: one limit for all of them */
 

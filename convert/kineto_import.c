@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/kineto_import.h"
 
+#include "convert/link_name.h"
 #include "schemas/records.h"
 
 #define TIME_MOST ((int64_t)1 << 61)
@@ -196,17 +197,6 @@ static void classify(const struct kineto_event *e, struct draft *d)
 
 /* What is known from the name */
 
-static bool name_has(const struct json *name, const char *part)
-{
-	return memmem(name->text, name->len, part, strlen(part)) != NULL;
-}
-
-static bool launches(const struct json *name)
-{
-	return (name_has(name, "Launch") || name_has(name, "Memcpy") || name_has(name, "Memset")) &&
-	       !name_has(name, "Node") && !name_has(name, "HostFunc");
-}
-
 /* CUpti_ActivitySynchronizationType */
 static unsigned sync_type(const struct json *name)
 {
@@ -390,7 +380,7 @@ static enum status put_event(struct kineto_import *k, struct draft *d, struct er
 			      .kind = e->kind, .subkind = e->subkind };
 	if (!trace_site(k->trace, &site, err))
 		return err->status;
-	if (e->kind == KIND_API && launches(&k->event.name))
+	if (e->kind == KIND_API && launch_name(k->event.name.text, k->event.name.len))
 		trace_add_launches(k->trace, e->track, 1);
 	if (k->args.repairs)
 		lose(k, LOSS_DAMAGED);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/link.h"
 
+#include "convert/link_name.h"
 #include "convert/step.h"
 #include "convert/step_queue.h"
 
@@ -18,14 +19,6 @@ enum launch_flag {
 	LAUNCH_STARTS = 4, /* launches by its name */
 	LAUNCH_WORKED = 8, /* GPU work came */
 };
-
-/* Runtime and driver of CUDA and HIP: what puts work on a GPU, ... */
-static const char *const launch_parts[] = {
-	"LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch", "Memcpy", "Memset",
-	"cuLaunch", "hipLaunchByPtr",
-};
-/* ... and what only describes it. */
-static const char *const other_parts[] = { "Node", "HostFunc" };
 
 /* The calls of one process: a ring of slots, found by id. */
 struct calls {
@@ -185,20 +178,12 @@ static void calls_release(struct calls *c)
 
 /* --- calls in ---------------------------------------------------------------------------- */
 
-static bool has_part(const char *text, const char *const *parts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strstr(text, parts[i]))
-			return true;
-	return false;
-}
-
 static bool name_starts(const struct link_stage *s, uint32_t name)
 {
-	const char *text = trace_text(s->trace, name, NULL);
+	size_t len;
+	const char *text = trace_text(s->trace, name, &len);
 
-	return has_part(text, launch_parts, sizeof(launch_parts) / sizeof(launch_parts[0])) &&
-	       !has_part(text, other_parts, sizeof(other_parts) / sizeof(other_parts[0]));
+	return launch_name(text, len);
 }
 
 static bool call_starts(struct link_stage *s, uint32_t name)

@@ -253,7 +253,7 @@ struct merge_source {
 	struct error err;
 };
 
-static uint64_t fit_apply(const struct clock_fit *fit, uint64_t t_ns)
+uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns)
 {
 	double away_ns = (double)(int64_t)(t_ns - fit->origin_ns) * fit->drift;
 	int64_t shift_ns = fit->offset_ns + (int64_t)(away_ns + (away_ns < 0 ? -0.5 : 0.5));
@@ -269,8 +269,8 @@ static void fit_batch(struct merge_input *in)
 	struct event *e = in->events, *end = e + in->count;
 
 	for (; e < end; e++) {
-		e->begin_ns = fit_apply(&in->fit, e->begin_ns);
-		e->end_ns = fit_apply(&in->fit, e->end_ns);
+		e->begin_ns = clock_fit_at(&in->fit, e->begin_ns);
+		e->end_ns = clock_fit_at(&in->fit, e->end_ns);
 		if (event_before(e, &in->last))
 			e->begin_ns = in->last.begin_ns + (e->end_ns > in->last.end_ns);
 		if (e->end_ns < e->begin_ns)

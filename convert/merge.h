@@ -43,6 +43,7 @@ struct clock_fit {
 	double drift; /* seconds per second; |drift| < 1e-3, else it is refused */
 	uint64_t origin_ns, error_ns; /* error: residual after the fit, for the reader */
 };
+uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns);
 
 /*
  * A source over `count` sources, which it owns from here on, even on failure.  `fits` (one each,

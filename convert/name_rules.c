@@ -32,8 +32,13 @@ static const struct phase_row phase_rows[] = {
 			 "|(DistributedDataParallel|FullyShardedDataParallel)\\.forward" },
 };
 
-static const char *const step_rows[] = {
-	"^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)",
+static const struct {
+	const char *match;
+	bool yields; /* to a user's own */
+} step_rows[] = {
+	{ "^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)", false },
+	/* runs of a program of JAX; what is in brackets is no number, so they are counted */
+	{ "^XlaModule:[^[:space:]]*(train|step|update)", true },
 };
 
 /* Substrings, case ignored: analyze/DEFINITIONS.md 2. */
@@ -225,9 +230,12 @@ static enum status rules_load(struct name_rules *r, const char *json, size_t len
 		TRY(json_load(r, json, len, err));
 	else
 		TRY(phases_default(r, err));
+	bool has_own = r->steps.count != 0;
+
 	for (size_t i = 0; i < sizeof(step_rows) / sizeof(step_rows[0]); i++)
-		TRY(rule_add(&r->steps, PHASE_NONE, step_rows[i],
-			     (struct place){ "steps", i + 1 }, err));
+		if (!has_own || !step_rows[i].yields)
+			TRY(rule_add(&r->steps, PHASE_NONE, step_rows[i].match,
+				     (struct place){ "steps", i + 1 }, err));
 	return ST_OK;
 }
 

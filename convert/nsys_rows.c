@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/nsys_rows.h"
 
+#include "convert/link_name.h"
 #include "convert/nsys_columns.h"
 #include "schemas/log.h"
 
@@ -453,10 +454,12 @@ static enum status take_shape(struct nsys_import *n, struct event *e, struct err
 	return e->shape ? ST_OK : err->status;
 }
 
-static bool launches(const char *name)
+static bool launches(struct trace *trace, uint32_t name)
 {
-	return strstr(name, "Launch") ||
-	       (strstr(name, "Async") && (strstr(name, "Memcpy") || strstr(name, "Memset")));
+	size_t len;
+	const char *text = trace_text(trace, name, &len);
+
+	return launch_name(text, len);
 }
 
 static enum status put_event(struct nsys_import *n, struct event *e, struct error *err)
@@ -468,7 +471,7 @@ static enum status put_event(struct nsys_import *n, struct event *e, struct erro
 			      .kind = e->kind, .subkind = e->subkind };
 	if (!trace_site(n->trace, &site, err))
 		return err->status;
-	if (e->kind == KIND_API && launches(trace_text(n->trace, e->name, NULL)))
+	if (e->kind == KIND_API && launches(n->trace, e->name))
 		trace_add_launches(n->trace, e->track, 1);
 	n->events++;
 	return spool_put(n->spool, 0, e, 1, err);

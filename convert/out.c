@@ -27,6 +27,7 @@ struct out {
 	struct out_made *made;
 	size_t made_count, made_room;
 	uint64_t bytes, stored;
+	uint64_t ended, largest; /* bytes of ended files; of the largest */
 	size_t filled;
 	struct error error; /* first fault; status ST_OK: none */
 	uint8_t room[ROOM_BYTES];
@@ -141,9 +142,12 @@ static enum status end_file(struct out *o, struct error *err)
 	}
 	if (!o->temporary) /* standard output, a device, or no file yet */
 		return ST_OK;
+	uint64_t size = o->bytes - o->ended;
 	struct stat st;
 	if (!o->stored && fstat(o->fd, &st) == 0) /* somebody else has written it */
-		o->stored = (uint64_t)st.st_size;
+		size = o->stored = (uint64_t)st.st_size;
+	o->ended = o->bytes;
+	o->largest = size > o->largest ? size : o->largest;
 	int rc = close(o->fd);
 	o->fd = -1;
 	if (rc != 0)
@@ -291,6 +295,39 @@ void out_free(struct out *o)
 	free(o->name);
 	free(o->folder);
 	free(o);
+}
+
+enum status out_end(struct out *o, struct error *err)
+{
+	TRY(broken(o, err));
+	return end_file(o, &o->error) == ST_OK ? ST_OK : broken(o, err);
+}
+
+uint64_t out_largest(const struct out *o)
+{
+	return o->largest;
+}
+
+enum status out_adopt(struct out *o, struct out *other, struct error *err)
+{
+	TRY(out_end(other, err));
+	TRY(out_end(o, err));
+	while (other->made_count) {
+		struct out_made *m = &other->made[other->made_count - 1];
+
+		o->temporary = m->temporary;
+		o->name = m->name;
+		if (keep_made(o, err) != ST_OK) {
+			o->temporary = o->name = NULL; /* they are still the other's */
+			return err->status;
+		}
+		other->made_count--;
+	}
+	o->bytes += other->bytes;
+	o->ended = o->bytes;
+	o->stored += other->stored;
+	other->stored = other->bytes = other->ended = 0;
+	return ST_OK;
 }
 
 bool out_names_folder(const char *path)

@@ -43,6 +43,12 @@ const char *out_own_file(const struct out *o);
 const char *out_name(const struct out *o); /* of the file being written; NULL: standard output */
 
 enum status out_commit(struct out *o, struct error *err);
+/* Ends the file that is open, which cannot be written to any more; it waits for the commit. */
+enum status out_end(struct out *o, struct error *err);
+/* Bytes of the largest file that was ended, before compression. */
+uint64_t out_largest(const struct out *o);
+/* The files of another folder's output become those of `o`; both are of one folder. */
+enum status out_adopt(struct out *o, struct out *other, struct error *err);
 /* A folder that is there, or a name that ends in a slash. */
 bool out_names_folder(const char *path);
 uint64_t out_bytes(const struct out *o);  /* written so far, before compression */

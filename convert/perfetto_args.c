@@ -258,7 +258,9 @@ static enum status add_holes(struct perfetto_args *a, const struct event *e,
 	uint64_t key;
 
 	TRY(add_members(a, kind, false, p, err));
-	for (uint32_t i = 0; a->all && i < s->vary_count; i++) {
+	bool all = a->all || (e->flags & EVENT_STANDS_FOR); /* what it says, it says there */
+
+	for (uint32_t i = 0; all && i < s->vary_count; i++) {
 		TRY(find_key(a, kind, s->vary[i].key, &key, err));
 		add_hole(p, SLOT_VARY, key);
 		p->holes[p->hole_count - 1].type = s->vary[i].type;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/detail.h"
 #include "convert/input.h"
 #include "convert/merge.h"
 #include "convert/pump.h"
@@ -79,19 +80,23 @@ static enum status last_fail(const char *path, const struct error *why, struct e
 }
 
 /* Those of the inputs that can be opened, at least one; *opened is what the caller has to close. */
-static enum status many_open(struct source **sources, size_t *opened, struct trace *trace,
-			     struct input *const *inputs, size_t count,
+static enum status many_open(struct source **sources, struct align_input *tables, size_t *opened,
+			     struct trace *trace, struct input *const *inputs, size_t count,
 			     const struct pipeline_request *how, struct error *err)
 {
 	struct budget share = budget_share(how->budget, count);
+	struct provenance *p = trace_provenance(trace);
+	bool all_known = true;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		struct error own = { .at = NOWHERE };
 		const char *path = input_path(inputs[i]);
-		enum status status = source_open(&sources[*opened], inputs[i], trace, &share,
-						 how->cut, &own);
+		uint32_t first = trace_count(trace, TRACE_PROCESSES) + 1;
+		enum status status;
 
+		p->epoch_known = false; /* each says it of itself; together they know it if all do */
+		status = source_open(&sources[*opened], inputs[i], trace, &share, how->cut, &own);
 		if (status != ST_OK && !*opened && i + 1 == count)
 			return last_fail(path, &own, err);
 		if (status != ST_OK) {
@@ -99,9 +104,36 @@ static enum status many_open(struct source **sources, size_t *opened, struct tra
 			continue;
 		}
 		TRY(named_open(&sources[*opened], sources[*opened], path, how, err));
-		++*opened;
+		tables[(*opened)++] = (struct align_input){
+			path, first, trace_count(trace, TRACE_PROCESSES) + 1, p->epoch_known,
+		};
+		all_known &= p->epoch_known;
 	}
+	p->epoch_known = all_known;
 	return ST_OK;
+}
+
+/* Owns the sources, even on failure. */
+static enum status many_merge(struct source **out, struct source **sources,
+			      const struct align_input *tables, size_t count, struct trace *trace,
+			      const struct pipeline_request *how, struct error *err)
+{
+	struct align_request align = {
+		.trace = trace, .inputs = tables, .count = count, .mode = how->align,
+		.rules = how->rules, .budget = how->budget, .tell = how->tell, .self = how->self,
+	};
+	struct clock_fit *fits = calloc(count, sizeof(*fits));
+	enum status status = fits ? align_fit(&align, fits, err)
+				  : fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
+	size_t i;
+
+	if (status == ST_OK)
+		status = merge_open(out, sources, fits, count, how->budget, err);
+	else
+		for (i = 0; i < count; i++)
+			source_close(sources[i]);
+	free(fits);
+	return status;
 }
 
 /* All inputs as one source; what was opened is closed again on an error. */
@@ -110,22 +142,39 @@ static enum status sources_open(struct source **out, struct trace *trace,
 				const struct pipeline_request *how, struct error *err)
 {
 	struct source **sources;
+	struct align_input *tables;
 	enum status status;
 	size_t i, opened = 0;
 
 	if (count == 1)
 		return source_open(out, inputs[0], trace, how->budget, how->cut, err);
 	sources = calloc(count, sizeof(*sources));
-	if (!sources)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
-	status = many_open(sources, &opened, trace, inputs, count, how, err);
+	tables = calloc(count, sizeof(*tables));
+	status = sources && tables
+			 ? many_open(sources, tables, &opened, trace, inputs, count, how, err)
+			 : fail(err, ST_MEMORY, NOWHERE, "no memory for %zu inputs", count);
 	if (status == ST_OK)
-		status = merge_open(out, sources, NULL, opened, how->budget, err);
+		status = many_merge(out, sources, tables, opened, trace, how, err);
 	else
 		for (i = 0; i < opened; i++)
 			source_close(sources[i]);
 	free(sources);
+	free(tables);
 	return status;
+}
+
+static enum status detail_stage_open(struct pipeline *p, struct trace *trace,
+				     const struct pipeline_request *how, struct error *err)
+{
+	struct detail_request detail = *how->detail;
+	struct source *below = p->top;
+
+	detail.step = p->step;
+	detail.budget = how->budget;
+	p->top = NULL;
+	TRY(detail_open(&p->top, below, trace, &detail, err));
+	p->detail = p->top;
+	return ST_OK;
 }
 
 /* Each stage owns what is below it, even when it fails: *top is NULL then, never half a stack. */
@@ -149,11 +198,12 @@ static enum status stages_open(struct pipeline *p, struct trace *trace,
 		TRY(link_open(&p->top, below, trace, LINK_WINDOW, LINK_SLACK_NS, err));
 		p->link = p->top;
 	}
-	if (!how->cut)
-		return ST_OK;
-	below = p->top;
-	p->top = NULL;
-	return cut_open(&p->top, below, trace, how->cut, err);
+	if (how->cut) {
+		below = p->top;
+		p->top = NULL;
+		TRY(cut_open(&p->top, below, trace, how->cut, err));
+	}
+	return how->detail ? detail_stage_open(p, trace, how, err) : ST_OK;
 }
 
 enum status pipeline_open(struct pipeline *out, struct trace *trace, struct input *const *inputs,

@@ -2,7 +2,7 @@
 /*
  * pump.h - the one loop of the house: pull a batch, push it to everybody.
  *
- *	inputs -> source -> merge -> step -> link -> cut -> PUMP -> sink, sink, reports
+ *	inputs -> source -> merge -> step -> link -> cut -> detail -> PUMP -> sink, sink, reports
  *
  * pipeline_open() builds all that stands left of the pump, in this one order, for both tools;
  * stages that nobody needs are left out.  One pass feeds any number of consumers while the batch
@@ -15,12 +15,14 @@
 #ifndef CONVERT_PUMP_H
 #define CONVERT_PUMP_H
 
+#include "convert/align.h"
 #include "convert/cut.h"
 #include "convert/link.h"
 #include "convert/name_rules.h"
 #include "convert/step.h"
 
 struct input;
+struct detail_request;
 
 enum need { /* what a consumer wants filled in; see struct event */
 	NEED_STEP = 1, /* step, phase, owner of host events; stretches and marks */
@@ -36,11 +38,15 @@ struct pipeline_request {
 	const struct budget *budget;    /* borrowed */
 	unsigned needs;                 /* all consumers' together */
 	input_fault fault;              /* of one input of many; NULL only with a single one */
-	void *self;                     /* of `fault` */
+	enum align_mode align;          /* of many inputs */
+	void (*tell)(void *self, const char *line); /* what was found of their clocks; or NULL */
+	void *self;                     /* of `fault` and `tell` */
+	const struct detail_request *detail; /* its levels and name_bytes; NULL: all detail */
 };
 struct pipeline {
 	struct source *top;               /* pull here */
 	struct source *step, *link;       /* NULL where nobody needs them; owned by `top` */
+	struct source *detail;            /* likewise */
 };
 /*
  * Inputs are borrowed until pipeline_close().  A single input's fault is returned, here or by the

@@ -31,8 +31,11 @@ static void put_host(const char *host, struct buf *out)
 
 	if (slash)
 		host = slash + 1;
-	for (host = host[0] ? host : "host"; *host; host++)
-		buf_put_byte(out, (uint8_t)(*host > ' ' && *host < 0x7F ? *host : '_'));
+	for (host = host[0] ? host : "host"; *host; host++) {
+		bool is_up = *host == '.' && host[1] == '.'; /* the folder above, says out_begin() */
+
+		buf_put_byte(out, (uint8_t)(*host > ' ' && *host < 0x7F && !is_up ? *host : '_'));
+	}
 }
 
 static void put_part(const char *part, const struct trace *t, const struct process *p, uint64_t ns,

@@ -50,6 +50,8 @@ struct sink_request {
 	size_t paper_count;
 	struct buf *names; /* of an is_folder's files: those of the run so far, each with its NUL;
 			    * borrowed until free() */
+	bool may_exceed;   /* viewer_most is looked after above: a larger file is thrown away */
+	bool is_per_node;  /* one file for all ranks of a host, where the format has such */
 };
 
 struct sink {
@@ -57,6 +59,7 @@ struct sink {
 	/* For the account of the run: events that are in the output, and those that are no business
 	 * of the format (all but samples of memory, for memory). */
 	uint64_t written, left_out;
+	uint64_t viewer_bytes; /* after close(): of the file that viewer_most is for */
 };
 
 struct sink_type {
@@ -65,6 +68,7 @@ struct sink_type {
 	enum sink_scope scope;
 	bool is_folder;   /* -o names a folder, not a file */
 	bool is_binary;   /* nothing for a terminal */
+	uint64_t viewer_most; /* bytes of a file, unpacked, beyond which its viewer fails; 0: none */
 	bool wants_report; /* the report on the inputs goes with it, as papers */
 	/* Of a file for each process, in a folder; {host} {pid} {ns} are filled in,
 	 * and {rank} as r3, or p1234 where the rank is unknown. */

@@ -24,7 +24,7 @@
 #define RUNS "plugins/profile/"
 #define RUN_FORM RUNS "%Y_%m_%d_%H_%M_%S/"
 
-enum { NAME_BYTES = 1 << 16, RUN_BYTES = 64 };
+enum { NAME_BYTES = 1 << 16, RUN_BYTES = 64, NODE_LEAD_S = 10 };
 
 struct tensorboard {
 	struct sink base;
@@ -40,6 +40,7 @@ struct tensorboard {
 	struct tb_space *space;
 };
 
+static const struct sink_type node_file = { .file_name = "{host}" };
 static const struct sink_type xspace_file = { .file_name = "{host}-{rank}.xplane.pb" };
 
 static void tensorboard_free(struct sink *s)
@@ -72,7 +73,8 @@ static enum status tensorboard_open(struct sink **out, const struct sink_request
 	t->request = *req;
 	buf_init(&t->own_names, NAME_BYTES);
 	t->names = req->names ? req->names : &t->own_names;
-	status = tb_space_open(&t->space, req, TB_SPACE_MOST, err);
+	status = tb_space_open(&t->space, req,
+			       req->may_exceed ? UINT64_MAX : TB_SPACE_MOST, err);
 	if (status != ST_OK) {
 		tensorboard_free(&t->base);
 		return status;
@@ -185,6 +187,80 @@ static enum status put_space_name(struct tensorboard *t, const char *run, size_t
 	return ST_OK;
 }
 
+/*
+ * A piece of a host's file: run + HOST.FIRST-END-PLACE.part, by the numbers of its GPUs and its
+ * place there; the roof makes one file of them.  What went before is told by the names.
+ */
+static enum status put_part_name(struct tensorboard *t, const char *run, size_t *at, size_t *file,
+				 struct error *err)
+{
+	struct buf *names = t->names;
+	struct tb_space *s = t->space;
+	size_t len;
+
+	*at = names->len;
+	buf_put_text(names, run);
+	*file = names->len;
+	sink_put_file_name(&node_file, t->trace, t->process, t->first_ns, names);
+	buf_put_byte(names, '.');
+	TRY(buf_status(names, err));
+	len = names->len - *at;
+	for (const char *all = (const char *)names->data, *n = all; n < all + *at;
+	     n += strlen(n) + 1) {
+		unsigned first, end, place;
+		int read = 0;
+
+		if (strncmp(n, all + *at, len) != 0 ||
+		    sscanf(n + len, "%u-%u-%u.part%n", &first, &end, &place, &read) != 3 ||
+		    !read || n[len + (size_t)read])
+			continue;
+		s->first_device = end;
+		s->rank_at++;
+	}
+	s->is_part = true;
+	buf_putf(names, "%u-%u-%u.part", s->first_device, s->first_device + tb_space_devices(s),
+		 s->rank_at);
+	buf_put_byte(names, 0);
+	return buf_status(names, err);
+}
+
+/* Ranks of a file count from one instant: one that began a little earlier has room. */
+static enum status node_origin(const struct tensorboard *t, const char *run, uint64_t *origin_ns,
+			       struct error *err)
+{
+	struct tm utc = { 0 };
+
+	*origin_ns = t->first_ns;
+	if (!strptime(run, RUN_FORM, &utc))
+		return ST_OK;
+	*origin_ns = (uint64_t)timegm(&utc) * SECOND_NS - NODE_LEAD_S * SECOND_NS;
+	if (*origin_ns <= t->first_ns)
+		return ST_OK;
+	return fail(err, ST_USAGE, NOWHERE, "--per-node: a rank began more than %d s before the "
+		    "first one; name it first, or leave --per-node out", (int)NODE_LEAD_S);
+}
+
+static enum status write_part(struct tensorboard *t, struct error *err)
+{
+	char run[RUN_BYTES], *host;
+	enum status status;
+	uint64_t origin_ns;
+	size_t at, file;
+
+	name_run(t, run);
+	TRY(node_origin(t, run, &origin_ns, err));
+	TRY(put_part_name(t, run, &at, &file, err));
+	TRY(out_begin(t->out, (const char *)t->names->data + at, err));
+	host = strdup((const char *)t->names->data + file);
+	if (!host)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a host's name");
+	*strrchr(host, '.') = '\0'; /* part */
+	*strrchr(host, '.') = '\0'; /* its numbers */
+	status = tb_space_write(t->space, host, origin_ns, err);
+	free(host);
+	return status;
+}
+
 static enum status write_space(struct tensorboard *t, struct error *err)
 {
 	char run[RUN_BYTES], *host;
@@ -210,7 +286,9 @@ static enum status tensorboard_close(struct sink *s, struct error *err)
 	if (!t->started)
 		TRY(start(t, 0, err));
 	TRY(t->chrome->type->close(t->chrome, err));
-	return write_space(t, err);
+	TRY(t->request.is_per_node ? write_part(t, err) : write_space(t, err));
+	s->viewer_bytes = t->space->bytes;
+	return ST_OK;
 }
 
 const struct sink_type sink_tensorboard = {
@@ -218,6 +296,7 @@ const struct sink_type sink_tensorboard = {
 	.help = "a log folder: PyTorch plugin, XProf (plugins/profile), scalars and a summary",
 	.scope = SINK_PER_PROCESS,
 	.is_folder = true,
+	.viewer_most = TB_SPACE_MOST - 1,
 	.file_name = "",
 	.needs = NEED_STEP | NEED_LINK,
 	.open = tensorboard_open,

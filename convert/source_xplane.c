@@ -239,6 +239,8 @@ static enum status fill_provenance(struct reader *r, struct error *err)
 	p->events += r->import.events;
 	if (r->import.names.damaged)
 		trace_lose(s->trace, s->process, LOSS_DAMAGED, r->import.names.damaged);
+	if (r->import.names.left_out) /* programs of the compiler, and texts as long */
+		trace_lose(s->trace, s->process, LOSS_UNREAD, r->import.names.left_out);
 	return ST_OK;
 }
 

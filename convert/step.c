@@ -13,6 +13,7 @@
 enum {
 	QUEUE_EVENTS = 65536,
 	STRETCHES_MAX = 65536, /* that nobody took: only a run without reports has so many */
+	KEPT_MAX = 1 << 20,
 };
 #define STEP_MAX (STEP_GAP - 1)
 
@@ -45,6 +46,7 @@ struct step_stage {
 	uint32_t pass;
 	bool has_reader;    /* somebody takes stretches or marks */
 	bool was_looked_at; /* those in `out` and `marks`: the next ones may replace them */
+	uint64_t shortest_ns; /* of a stretch that stands alone; 0: any, and somebody looks */
 };
 
 static struct step_stage *step_of(const struct source *s)
@@ -391,10 +393,12 @@ static enum status step_cut_current(struct step_stage *s, uint64_t limit_ns, str
 	return ST_OK;
 }
 
-static bool stretch_joins(const struct stretch *a, const struct stretch *b)
+static bool stretch_joins(const struct step_stage *s, const struct stretch *a,
+			  const struct stretch *b)
 {
 	return a->end_ns == b->begin_ns && a->process == b->process && a->step == b->step &&
-	       a->phase == b->phase && a->inferred == b->inferred;
+	       ((a->phase == b->phase && a->inferred == b->inferred) ||
+		b->end_ns - b->begin_ns < s->shortest_ns);
 }
 
 static enum status stretch_give(struct step_stage *s, const struct stretch *one,
@@ -402,12 +406,12 @@ static enum status stretch_give(struct step_stage *s, const struct stretch *one,
 {
 	struct stretch *last = s->out.count ? &s->out.items[s->out.count - 1] : NULL;
 
-	if (last && stretch_joins(last, one)) {
+	if (last && stretch_joins(s, last, one)) {
 		last->end_ns = one->end_ns;
 		return ST_OK;
 	}
-	if (s->out.count == STRETCHES_MAX)
-		stretches_drop(&s->out, STRETCHES_MAX / 2);
+	if (s->out.count == (s->shortest_ns ? KEPT_MAX : STRETCHES_MAX))
+		stretches_drop(&s->out, s->out.count / 2);
 	return stretches_add(&s->out, one, err);
 }
 
@@ -551,6 +555,11 @@ static struct step_stage *step_look(const struct source *source)
 
 	s->has_reader = s->was_looked_at = true;
 	return s;
+}
+
+void step_keep(struct source *source, uint64_t shortest_ns)
+{
+	step_of(source)->shortest_ns = shortest_ns ? shortest_ns : 1;
 }
 
 size_t step_stretches(const struct source *source, const struct stretch **out)

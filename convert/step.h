@@ -59,6 +59,10 @@ size_t step_marks(const struct source *s, const struct step_mark **out);
 bool step_is(const struct source *s);
 enum status step_hold(struct source *s, uint64_t begin_ns, struct error *err);
 
+/* For a stage above that reads all before it gives any: stretches wait for it; those shorter than
+ * `shortest_ns` join the one before. */
+void step_keep(struct source *s, uint64_t shortest_ns);
+
 /* Rows of annotations appear while events come: names and count are final after ST_END. */
 unsigned step_phase_count(const struct source *s);
 struct step_phase step_phase(const struct source *s, unsigned id);

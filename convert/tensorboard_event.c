@@ -339,7 +339,9 @@ static enum status put_varying(struct tb_space *s, const struct event *e, struct
 {
 	const struct shape *shape = trace_get_shape(s->trace, e->shape);
 
-	for (uint32_t i = 0; s->all_args && e->vary && i < shape->vary_count; i++) {
+	bool all = s->all_args || (e->flags & EVENT_STANDS_FOR); /* what it says, it says there */
+
+	for (uint32_t i = 0; all && e->vary && i < shape->vary_count; i++) {
 		const struct attr *a = &shape->vary[i];
 		const char *text = trace_text(s->trace, a->key, NULL);
 		uint32_t key;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { CUSTOM_FIRST = 1, NAME_BYTES = 96 };
+enum { CUSTOM_FIRST = 1, RANKS_FIRST = 1 << 16, NAME_BYTES = 96 };
 
 static void pack(const ProtobufCMessage *m, struct buf *out)
 {
@@ -73,17 +73,39 @@ void tb_put_steps_head(struct buf *out)
 
 /* ---- planes ---- */
 
-static void plane_name(const struct tb_line *line, struct buf *b)
+/* In a file of several ranks XProf's tools read the first one's host plane; a viewer shows all. */
+static void plane_name(const struct tb_space *s, const struct tb_line *line, struct buf *b)
 {
+	const struct process *p = trace_get_process(s->trace, s->process);
+
 	buf_clear(b);
 	if (line->plane == TB_PLANE_HOST)
 		buf_put_text(b, XPLANE_HOST);
 	else if (line->plane == TB_PLANE_GPU)
-		buf_putf(b, XPLANE_GPU "%u", line->device);
+		buf_putf(b, XPLANE_GPU "%u", tb_device_number(s, line->device));
 	else if (line->device == NO_ID)
 		buf_put_text(b, XPLANE_WAITS);
 	else
-		buf_putf(b, XPLANE_WAITS " of GPU %u", line->device);
+		buf_putf(b, XPLANE_WAITS " of GPU %u", tb_device_number(s, line->device));
+	if (!s->rank_at || (line->plane != TB_PLANE_HOST && line->device != NO_ID))
+		return;
+	if (p->rank != NO_RANK)
+		buf_putf(b, " [rank %u]", p->rank);
+	else
+		buf_putf(b, " [%u]", p->pid);
+}
+
+static int64_t plane_id(const struct tb_space *s, const struct tb_line *line)
+{
+	uint32_t number = line->device == NO_ID ? 0 : tb_device_number(s, line->device);
+
+	if (line->plane == TB_PLANE_GPU)
+		return (int64_t)number;
+	if (s->rank_at && (line->plane == TB_PLANE_HOST || line->device == NO_ID))
+		return RANKS_FIRST + 2 * (int64_t)s->rank_at + (line->plane != TB_PLANE_HOST);
+	if (line->plane == TB_PLANE_HOST)
+		return 0;
+	return line->device == NO_ID ? CUSTOM_FIRST : CUSTOM_FIRST + 1 + (int64_t)number;
 }
 
 enum status tb_put_plane_head(struct tb_space *s, const struct tb_line *line, struct buf *out,
@@ -91,12 +113,9 @@ enum status tb_put_plane_head(struct tb_space *s, const struct tb_line *line, st
 {
 	Tacho__Xspace__Plane m = TACHO__XSPACE__PLANE__INIT;
 
-	plane_name(line, &s->scratch);
+	plane_name(s, line, &s->scratch);
 	m.has_id = m.has_name = true;
-	m.id = line->plane == TB_PLANE_HOST ? 0
-	       : line->device == NO_ID      ? CUSTOM_FIRST
-	       : line->plane == TB_PLANE_GPU ? (int64_t)line->device
-					      : CUSTOM_FIRST + 1 + (int64_t)line->device;
+	m.id = plane_id(s, line);
 	m.name = text_data(buf_text(&s->scratch), s->scratch.len);
 	pack(&m.base, out);
 	return buf_status(out, err);
@@ -227,11 +246,14 @@ static void put_warnings(struct tb_space *s, struct buf *out)
 
 enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error *err)
 {
-	size_t plane = pb_begin(out, SPACE_PLANES);
+	size_t plane;
 
+	put_warnings(s, out);
+	if (s->rank_at) /* the first one has said it */
+		return buf_status(out, err);
+	plane = pb_begin(out, SPACE_PLANES);
 	TRY(put_run(s, out, err));
 	pb_end(out, plane);
-	put_warnings(s, out);
 	pb_put_text(out, SPACE_HOSTNAMES, s->host);
 	return buf_status(out, err);
 }

@@ -121,6 +121,26 @@ static uint32_t next_device(const struct tb_space *s, uint32_t from)
 	return best;
 }
 
+uint32_t tb_device_number(const struct tb_space *s, uint32_t device)
+{
+	uint32_t number = s->first_device;
+
+	if (!s->is_part)
+		return device;
+	for (uint32_t d = next_device(s, 0); d < device; d = next_device(s, d + 1))
+		number++;
+	return number;
+}
+
+uint32_t tb_space_devices(const struct tb_space *s)
+{
+	uint32_t count = 0;
+
+	for (uint32_t d = next_device(s, 0); d != NO_ID; d = next_device(s, d + 1))
+		count++;
+	return count;
+}
+
 static enum status plan_lines(struct tb_space *s, struct error *err)
 {
 	struct tb_line memory = { .device = NO_ID, .plane = TB_PLANE_HOST,

@@ -69,6 +69,9 @@ struct tb_space {
 	struct tb_gauge gauges[2][TB_DEVICES + 1]; /* allocations; samples */
 	uint32_t in_use_name; /* of tracks of samples */
 	uint64_t bytes;       /* of the file so far */
+	uint32_t rank_at;     /* place among the ranks of a file of several; 0: the first or alone */
+	uint32_t first_device; /* GPUs of those before */
+	bool is_part;         /* of a file of several: its GPUs are numbered anew */
 };
 
 enum status tb_space_open(struct tb_space **out, const struct sink_request *req,
@@ -80,6 +83,10 @@ enum status tb_space_put(struct tb_space *s, const struct event *e, bool *kept,
 /* Writes the file to s->out, which the caller began. */
 enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin_ns,
 			   struct error *err);
+
+/* How many GPUs the process has, and the number of one in the file. */
+uint32_t tb_space_devices(const struct tb_space *s);
+uint32_t tb_device_number(const struct tb_space *s, uint32_t device);
 
 /* tensorboard_event.c: one event as a field of its line, appended to s->event. */
 enum status tb_event_put(struct tb_space *s, const struct tb_line *line, const struct event *e,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/xplane_import.h"
 
+#include "convert/link_name.h"
 #include "schemas/records.h"
 #include "schemas/xspace.h"
 
@@ -359,10 +360,12 @@ static enum status take_members(struct xplane_import *x, struct draft *d, struct
 	return ST_OK;
 }
 
-static bool launches(const char *name)
+static bool launches(struct trace *trace, uint32_t name)
 {
-	return strstr(name, "Launch") ||
-	       (strstr(name, "Async") && (strstr(name, "Memcpy") || strstr(name, "Memset")));
+	size_t len;
+	const char *text = trace_text(trace, name, &len);
+
+	return launch_name(text, len);
 }
 
 static enum status find_track(struct xplane_import *x, struct draft *d, struct error *err)
@@ -395,7 +398,7 @@ static enum status put_event(struct xplane_import *x, struct draft *d, struct er
 			      .kind = e->kind, .subkind = e->subkind };
 	if (!trace_site(x->trace, &site, err))
 		return err->status;
-	if (e->kind == KIND_API && launches(trace_text(x->trace, e->name, NULL)))
+	if (e->kind == KIND_API && launches(x->trace, e->name))
 		trace_add_launches(x->trace, e->track, 1);
 	x->events++;
 	return spool_put(x->spool, 0, e, 1, err);

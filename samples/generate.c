@@ -2,7 +2,7 @@
 /*
  * generate - logs and Kineto files of a job that never ran, with what is true of them.
  *
- * usage: generate --out FOLDER [--events N] [--ranks R] [--seed S] [--slow-rank K] [--kineto]
+ * usage: generate --out FOLDER [--events N] [--ranks R] [--seed S] [--slow-rank K] [--kineto] ...
  *
  * Writes FOLDER/r<rank>.tacho (or .json with --kineto) and FOLDER/truth.json.  The files say of
  * themselves that they are synthetic.
@@ -24,7 +24,7 @@ enum { TABLES_CEILING = 64 << 20, WRITER_CEILING = 128 << 20, PIECE_BYTES = 1 <<
 
 struct options {
 	const char *out;
-	uint64_t events, ranks, seed, slow_rank;
+	uint64_t events, ranks, seed, slow_rank, slow_percent, per_host, skew_ns, drift_ns;
 	bool kineto;
 };
 
@@ -34,8 +34,16 @@ static const struct option rows[] = {
 	 offsetof(struct options, events), "100000"},
 	{"ranks", 'r', OPTION_COUNT, "R", "how many files", offsetof(struct options, ranks), "1"},
 	{"seed", 's', OPTION_COUNT, "S", "another seed, another job", offsetof(struct options, seed), "1"},
-	{"slow-rank", 0, OPTION_COUNT, "K", "this rank computes a fifth slower",
+	{"slow-rank", 0, OPTION_COUNT, "K", "this rank is slower; the others wait for it",
 	 offsetof(struct options, slow_rank), "4294967295"},
+	{"slow-percent", 0, OPTION_COUNT, "P", "by so much", offsetof(struct options, slow_percent),
+	 "20"},
+	{"ranks-per-host", 0, OPTION_COUNT, "N", "and so many hosts",
+	 offsetof(struct options, per_host), "8"},
+	{"skew-ns", 0, OPTION_COUNT, "NS", "the clock of host H is wrong by H times this",
+	 offsetof(struct options, skew_ns), "0"},
+	{"drift-ns", 0, OPTION_COUNT, "NS", "and gains H times this in a second",
+	 offsetof(struct options, drift_ns), "0"},
 	{"kineto", 0, OPTION_FLAG, NULL, "Chrome JSON as Kineto writes it, instead of logs",
 	 offsetof(struct options, kineto), NULL},
 	{0},
@@ -190,6 +198,7 @@ static void print_truth(FILE *f, uint32_t rank, const struct model_truth *t)
 		{"forward_ns", t->forward_ns},
 		{"backward_ns", t->backward_ns},
 		{"optimizer_ns", t->optimizer_ns},
+		{"wait_ns", t->wait_ns},
 	};
 
 	fprintf(f, "%s{", rank ? ",\n" : "[\n");
@@ -199,9 +208,44 @@ static void print_truth(FILE *f, uint32_t rank, const struct model_truth *t)
 	fprintf(f, "}");
 }
 
+static struct model_request request_of(const struct options *o, uint64_t rank,
+				       struct model_pace *pace)
+{
+	uint64_t host = rank / (o->per_host ? o->per_host : 1);
+
+	return (struct model_request){
+		.seed = o->seed, .rank = (uint32_t)rank, .ranks = (uint32_t)o->ranks,
+		.events = o->events, .slow_rank = (uint32_t)o->slow_rank,
+		.slow_percent = (uint32_t)o->slow_percent, .pace = pace,
+		.ranks_per_host = (uint32_t)o->per_host, .skew_ns = (int64_t)(host * o->skew_ns),
+		.drift_ns = (int64_t)(host * o->drift_ns),
+	};
+}
+
+static enum status put_nowhere(void *self, const struct event *e, uint32_t site, struct error *err)
+{
+	return ST_OK;
+}
+
+/* The slow rank first, for nobody to read: when the others have to wait until. */
+static enum status make_pace(const struct options *o, struct model_pace *pace, struct error *err)
+{
+	struct model_request req = request_of(o, o->slow_rank, pace);
+	struct model_truth truth;
+	struct trace *trace = NULL;
+	enum status st;
+
+	TRY(trace_new(&trace, TABLES_CEILING, err));
+	st = model_run(&req, trace, put_nowhere, NULL, &truth, err);
+	trace_free(trace);
+	return st;
+}
+
 static enum status make_all(const struct options *o, struct error *err)
 {
 	char path[512];
+	struct model_pace pace = {0};
+	bool paced = o->slow_rank < o->ranks;
 	enum status st = ST_OK;
 	FILE *f;
 
@@ -211,14 +255,16 @@ static enum status make_all(const struct options *o, struct error *err)
 	f = fopen(path, "w");
 	if (!f)
 		return fail(err, ST_IO, NOWHERE, "cannot create %s: %s", path, strerror(errno));
+	if (paced)
+		st = make_pace(o, &pace, err);
 	for (uint32_t rank = 0; rank < o->ranks && st == ST_OK; rank++) {
-		struct model_request req = {o->seed, rank, (uint32_t)o->ranks, o->events,
-					    (uint32_t)o->slow_rank};
+		struct model_request req = request_of(o, rank, paced ? &pace : NULL);
 		struct model_truth truth;
 
 		st = make_rank(o, &req, &truth, err);
 		print_truth(f, rank, &truth);
 	}
+	model_pace_release(&pace);
 	fprintf(f, "\n]\n");
 	if (fclose(f) != 0 && st == ST_OK)
 		st = fail(err, ST_IO, NOWHERE, "cannot write %s: %s", path, strerror(errno));

@@ -4,6 +4,7 @@
 #include "schemas/records.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define START_NS 1790000000000000000u /* some instant; ranks start within a millisecond of it */
@@ -65,6 +66,7 @@ struct model {
 	uint32_t plain_shape, launch_shape, copy_shape, kernel_shapes[FORMS];
 	uint64_t correlation, sequence, first_gpu_ns, last_gpu_ns;
 	uint64_t free_ns[3]; /* when each stream is done */
+	size_t reduces;      /* so far */
 	struct busy {        /* of this step, in order of begin */
 		uint64_t begin_ns[OPS_MOST], end_ns[OPS_MOST];
 		size_t count;
@@ -93,13 +95,24 @@ static uint32_t name_of(struct model *m, const char *text)
 	return trace_name(m->trace, text, strlen(text), m->err);
 }
 
-static void put_event(struct model *m, struct event *e)
+/* What the clock of this host says then. */
+static uint64_t told(const struct model *m, uint64_t ns)
 {
+	double away_s = (double)(int64_t)(ns - START_NS) / 1e9;
+
+	return ns + (uint64_t)(m->req->skew_ns + (int64_t)((double)m->req->drift_ns * away_s));
+}
+
+static void put_event(struct model *m, struct event *given)
+{
+	struct event here = *given, *e = &here;
 	struct site s = {e->track, e->name, e->shape, e->kind, e->subkind};
 	uint32_t site;
 
 	if (m->status != ST_OK)
 		return;
+	e->begin_ns = told(m, e->begin_ns);
+	e->end_ns = told(m, e->end_ns);
 	site = trace_site(m->trace, &s, m->err);
 	m->status = site ? m->put(m->self, e, site, m->err) : m->err->status;
 	m->truth->events++;
@@ -149,12 +162,14 @@ static uint32_t one_attr_shape(struct model *m, const char *key, uint8_t unit, u
 
 static void fill_tables(struct model *m)
 {
+	uint32_t per_host;
 	char text[64];
 	struct process p = {.pid = 4000 + m->req->rank,
 			    .rank = m->req->rank,
 			    .world_size = m->req->ranks};
 
-	snprintf(text, sizeof(text), "synthetic-node-%u", m->req->rank / 8);
+	per_host = m->req->ranks_per_host ? m->req->ranks_per_host : 8;
+	snprintf(text, sizeof(text), "synthetic-node-%u", m->req->rank / per_host);
 	p.host = name_of(m, text);
 	p.command = name_of(m, "synthetic training, no measurement");
 	p.shape = one_attr_shape(m, "synthetic", UNIT_FLAG, 1);
@@ -254,9 +269,14 @@ static uint64_t launch(struct model *m, uint64_t at, uint32_t thread, struct eve
 	return end;
 }
 
+static bool is_slow(const struct model *m)
+{
+	return m->req->rank == m->req->slow_rank;
+}
+
 static uint64_t slowed(const struct model *m, uint64_t length)
 {
-	return m->req->rank == m->req->slow_rank ? length + length / 5 : length;
+	return is_slow(m) ? length + length * m->req->slow_percent / 100 : length;
 }
 
 /* An operator that launches one kernel; returns its end. */
@@ -270,7 +290,7 @@ static uint64_t op(struct model *m, uint64_t at, uint32_t thread, const char *na
 	};
 	struct event range = {
 		.begin_ns = at,
-		.end_ns = at + around(m, OP_NS),
+		.end_ns = at + (m->req->pace ? slowed(m, around(m, OP_NS)) : around(m, OP_NS)),
 		.number = ++m->sequence,
 		.track = thread,
 		.name = name_of(m, name),
@@ -301,7 +321,7 @@ static void annotation(struct model *m, uint64_t begin, uint64_t end, const char
 
 static uint64_t load_data(struct model *m, uint64_t at)
 {
-	uint64_t end = at + around(m, DATA_NS);
+	uint64_t end = at + (m->req->pace ? DATA_NS : around(m, DATA_NS));
 	struct event copy = {
 		.track = m->copies,
 		.name = name_of(m, "Memcpy HtoD (Pinned -> Device)"),
@@ -328,6 +348,59 @@ static uint64_t forward(struct model *m, uint64_t at)
 	return at;
 }
 
+static struct model_met *pace_add(struct model *m)
+{
+	struct model_pace *p = m->req->pace;
+	size_t cap = p->cap ? p->cap * 2 : 256;
+	struct model_met *wider;
+
+	if (p->count == p->cap) {
+		wider = realloc(p->met, cap * sizeof(*wider));
+		if (!wider) {
+			m->status = fail(m->err, ST_MEMORY, NOWHERE, "no memory for a job");
+			return NULL;
+		}
+		p->met = wider;
+		p->cap = cap;
+	}
+	return &p->met[p->count++];
+}
+
+void model_pace_release(struct model_pace *p)
+{
+	free(p->met);
+	*p = (struct model_pace){0};
+}
+
+/* Ends when that of the slow rank does, which is the last to come. */
+static void all_reduce_together(struct model *m, uint64_t at, struct event comm)
+{
+	uint64_t length = around(m, ALL_REDUCE_NS / 4), begin, end;
+	struct model_met *met;
+
+	if (m->free_ns[1] < m->free_ns[0])
+		m->free_ns[1] = m->free_ns[0]; /* gradients are there */
+	if (is_slow(m)) {
+		launch(m, at, m->autograd, comm, 1, length);
+		met = m->reduces == m->req->pace->count ? pace_add(m) : NULL;
+		if (met)
+			*met = (struct model_met){m->free_ns[1], length};
+	} else if (m->reduces < m->req->pace->count) {
+		met = &m->req->pace->met[m->reduces];
+		/* not before its call ends, however long that takes */
+		begin = m->free_ns[1] + 64;
+		end = at + CALL_NS + CALL_NS / 10 + LATENCY_NS + 128;
+		begin = begin > end ? begin : end;
+		m->free_ns[1] = begin - 64;
+		length = met->end_ns - begin;
+		if (met->end_ns < begin + met->length_ns)
+			length = met->length_ns;
+		launch(m, at, m->autograd, comm, 1, length);
+		m->truth->wait_ns += length - met->length_ns;
+	}
+	m->reduces++;
+}
+
 static void all_reduce(struct model *m, uint64_t at)
 {
 	struct event comm = {
@@ -337,7 +410,10 @@ static void all_reduce(struct model *m, uint64_t at)
 		.kind = KIND_KERNEL,
 	};
 
-	launch(m, at, m->autograd, comm, 1, around(m, ALL_REDUCE_NS));
+	if (m->req->pace)
+		all_reduce_together(m, at, comm);
+	else
+		launch(m, at, m->autograd, comm, 1, around(m, ALL_REDUCE_NS));
 }
 
 static uint64_t backward(struct model *m, uint64_t at)
@@ -407,7 +483,7 @@ enum status model_run(const struct model_request *req, struct trace *trace, mode
 		.err = err ? err : &own,
 		.random = req->seed * 1000003u + req->rank,
 	};
-	uint64_t at = START_NS + next_random(&m) % 1000000;
+	uint64_t at = START_NS + (req->pace ? 0 : next_random(&m) % 1000000);
 
 	*truth = (struct model_truth){0};
 	fill_tables(&m);

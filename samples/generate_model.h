@@ -14,11 +14,29 @@
 #include "schemas/event.h"
 #include "schemas/trace.h"
 
+/* When each all-reduce of the slow rank ended, and how long it took: the others wait for it. */
+struct model_pace {
+	struct model_met {
+		uint64_t end_ns, length_ns;
+	} *met;
+	size_t count, cap;
+};
+void model_pace_release(struct model_pace *p);
+
+/*
+ * A slow rank is slow in all it does; the ranks then load data and start together, each all-reduce
+ * begins when the kernels before it are done, and ends on all ranks at once.
+ */
 struct model_request {
 	uint64_t seed;
 	uint32_t rank, ranks;
-	uint64_t events;    /* at least; a step is never cut */
-	uint32_t slow_rank; /* computes a fifth slower; NO_RANK: none does */
+	uint64_t events;         /* at least; a step is never cut */
+	uint32_t slow_rank;      /* NO_RANK: none is */
+	uint32_t slow_percent;   /* by so much */
+	struct model_pace *pace; /* filled by the slow rank, which runs first; NULL: nobody waits */
+	uint32_t ranks_per_host;
+	int64_t skew_ns;         /* of the clock of this rank's host; what it gains a second */
+	int64_t drift_ns;
 };
 
 /* What is true by construction, in ns; sums over all steps. */
@@ -27,6 +45,7 @@ struct model_truth {
 	uint64_t span_ns, compute_ns, comm_ns, exposed_comm_ns, copy_ns, exposed_copy_ns;
 	uint64_t wall_ns; /* of the steps together */
 	uint64_t data_ns, forward_ns, backward_ns, optimizer_ns; /* of the step thread */
+	uint64_t wait_ns; /* of all-reduces, for the slow rank */
 };
 
 /* `site` is that of the trace.  Events come roughly in time order, as a collector writes them: a

@@ -20,11 +20,11 @@ rules() {
 	convert/sqlite_*    convert/(sqlite_|out) schemas/
 	convert/bundle_*    convert/(bundle_|out) schemas/
 	convert/out.*       convert/(out|gzip) schemas/
-	convert/*           convert/(input|source|merge|step|link|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_|log_|xplane_|nsys_|align|detail) schemas/
+	convert/*           convert/(input|source|merge|step|link|collective|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_|log_|xplane_|nsys_|align|detail) schemas/
 	analyze/rule*       analyze/(rule|report|table) schemas/
 	analyze/report_findings* analyze/(rule|report|table) schemas/
-	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|name|cut) schemas/
-	analyze/*           analyze/ convert/(input|source|merge|step|link|cut|spool|pump|name|options|progress|out|align|detail) schemas/
+	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|collective|name|cut) schemas/
+	analyze/*           analyze/ convert/(input|source|merge|step|link|collective|cut|spool|pump|name|options|progress|out|align|detail) schemas/
 	ROWS
 }
 for f in $(find schemas collector convert analyze -name '*.[ch]' | sort); do

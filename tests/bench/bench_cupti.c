@@ -3,8 +3,10 @@
  * bench_cupti.c - what the writer's thread does to a record of CUPTI: from the completed buffer to
  * encoded columns, in ns, beside memcpy() of the same cold buffers.
  *
- *	bench_cupti [LIBCUPTI [WHAT]]   kernels (216 bytes), calls (40), and a launch: one of each and a driver
- *	                            call; with a library its own GetNextRecord walks, else ours
+ *	bench_cupti [LIBCUPTI [WHAT [FOLDER]]]
+ *
+ * WHAT: kernel (216 bytes), call (40), launch (one of each and a driver call); none: all.  With a
+ * library its own GetNextRecord walks, else ours.  With a FOLDER it is done once, and the log stays.
  *
  * The records are those of CUDA 13.0: a sequence of launches that comes again and again, of 549
  * shapes and 174 names on 4 streams, with jitter in times.  Bytes per record are of the log's file.
@@ -195,13 +197,13 @@ static double time_names(const struct cupti_lib *lib)
 	return seconds() - begin;
 }
 
-static void run(const char *what, const struct cupti_lib *lib, struct writer *w)
+static void run(const char *what, const struct cupti_lib *lib, struct writer *w, unsigned repeats)
 {
 	double best_copy = 1e9, best_rows = 1e9, best_names = 1e9, t;
-	uint64_t before, bytes, records;
+	uint64_t before, bytes, records, guessed = 0;
 	unsigned i;
 
-	for (i = 0; i < REPEATS; i++) {
+	for (i = 0; i < repeats; i++) {
 		now_ns = tick_clock_ns(CLOCK_REALTIME) - 60000000000u;
 		memset(ends, 0, sizeof(ends));
 		fill(what);
@@ -211,6 +213,7 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w)
 		best_names = t < best_names ? t : best_names;
 		before = w->store ? w->store->type->bytes(w->store) : 0;
 		records = cupti_row_counts()->rows;
+		guessed = cupti_row_counts()->guessed;
 		t = time_rows(w);
 		writer_flush_log(w, 0);
 		best_rows = t < best_rows ? t : best_rows;
@@ -221,19 +224,19 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w)
 	       "(%llu records, guessed %.1f %%)\n", what, best_rows / (double)records * 1e9,
 	       best_copy / (double)records * 1e9, best_rows / best_copy,
 	       best_names / (double)records * 1e9, (double)bytes / (double)records,
-	       (unsigned long long)records, 100.0 * (double)cupti_row_counts()->guessed /
-	       (double)(cupti_row_counts()->records + 1));
+	       (unsigned long long)records, 100.0 *
+	       (double)(cupti_row_counts()->guessed - guessed) / (double)records);
 }
 
-static void open_writer(struct writer *w, struct config *c)
+static void open_writer(struct writer *w, struct config *c, const char *kept)
 {
-	char folder[] = "/dev/shm/tacho-bench-XXXXXX", out[64];
+	char folder[] = "/dev/shm/tacho-bench-XXXXXX", out[4096];
 	char *variables[] = { out, (char *)"TACHO_WINDOW=all", (char *)"TACHO_MAX_DISK=0",
 			      (char *)"TACHO_MEMORY=256M", NULL };
 
-	if (!mkdtemp(folder))
+	if (!kept && !mkdtemp(folder))
 		exit(1);
-	snprintf(out, sizeof(out), "TACHO_OUT=%s", folder);
+	snprintf(out, sizeof(out), "TACHO_OUT=%s", kept ? kept : folder);
 	config_read(c, variables, NULL);
 	w->config = c;
 	w->recording = true;
@@ -285,11 +288,12 @@ int main(int argc, char **argv)
 	cupti_calls_open(&lib);
 	cupti_rows_open(&lib);
 	cupti_clock_open(realtime);
-	open_writer(&w, &c);
+	open_writer(&w, &c, argc > 3 ? argv[3] : NULL);
 	for (i = 0; i < 3; i++)
 		if (argc < 3 || strcmp(argv[2], whats[i]) == 0)
-			run(whats[i], &lib, &w);
+			run(whats[i], &lib, &w, argc > 3 ? 1 : REPEATS);
 	writer_close_log(&w);
-	remove_log(&c);
+	if (argc <= 3)
+		remove_log(&c);
 	return 0;
 }

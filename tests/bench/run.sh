@@ -50,6 +50,14 @@ fi
 echo
 echo "== a record of CUPTI to encoded columns, beside memcpy of its buffer; bytes in the plain log"
 "$B/bench_cupti"
+for what in kernel call launch; do
+	rm -rf "$work/cupti"
+	mkdir -p "$work/cupti"
+	rows=$("$B/bench_cupti" '' $what "$work/cupti" | sed 's/.*(\([0-9]*\) records.*/\1/')
+	"$B/tacho-convert" -q "$work/cupti" -t log -o "$work/packed.tacho" &&
+		echo "$what, packed: $(echo "scale=2; $(wc -c <"$work/packed.tacho") / $rows" | bc) bytes"
+done
+rm -rf "$work/cupti" "$work/packed.tacho"
 
 echo
 "$B/bench_perfetto"

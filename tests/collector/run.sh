@@ -753,18 +753,5 @@ test_installed() {
 }
 
 names=${*:-$(sed -n 's/^test_\([a-z_]*\)() {$/\1/p' "$0")}
-echo "1..$(echo $names | wc -w)"
-number=0 failed=0
-for name in $names; do
-	number=$((number + 1)) bad=0 skip=
-	rm -rf "$work"/log "$work"/out "$work"/told
-	test_"$name"
-	if [ "$bad" = 0 ]; then
-		echo "ok $number - collector $name${skip:+ # SKIP $skip}"
-	else
-		echo "not ok $number - collector $name"
-		failed=$((failed + 1))
-	fi
-done
-echo "collector: $((number - failed)) passed, $failed failed"
-[ "$failed" = 0 ]
+. "$(dirname "$0")/rows.sh"
+rows_run collector $names

@@ -87,7 +87,8 @@ FAKE_ALWAYS := $(FAKE)/driver/libcuda.so.1 $(FAKE)/driver/libcudart.so.13 \
 	$(FAKE)/driver/libcudart.so.12 $(FAKE)/nvml/libnvidia-ml.so.1 $(FAKE)/libfake_guard.so \
 	$(FAKE)/fake_train $(FAKE)/fake_train_12 $(FAKE)/honest
 FAKE_NEEDS_HEADERS := $(foreach p,$(FAKE_PROFILES),$(FAKE)/$(firstword $(subst :, ,$(p)))/made) \
-	$(FAKE)/fake_nvtx $(FAKE)/libfake_nvtx_handler.so $(FAKE)/libfake_mini.so $(FAKE)/prove
+	$(FAKE)/fake_nvtx $(FAKE)/libfake_nvtx_named.so $(FAKE)/libfake_nvtx_handler.so \
+	$(FAKE)/libfake_mini.so $(FAKE)/prove
 
 $(FAKE)/done: $(FAKE_ALWAYS) $(FAKE)/include FAKE_FORCE
 	@echo '$(ALL_LDFLAGS)' >$(FAKE)/ldflags

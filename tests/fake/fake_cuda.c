@@ -138,6 +138,16 @@ void fake_cuda_set_context(struct CUctx_st *context)
 	mine.context = context;
 }
 
+uint32_t fake_cuda_context_id(const struct CUctx_st *context)
+{
+	return context->id;
+}
+
+uint32_t fake_cuda_stream_id(const struct CUctx_st *context, const struct CUstream_st *stream)
+{
+	return stream ? stream->id : context->null.id;
+}
+
 /* ---- the library that the environment names ---- */
 
 static void inject(void)

@@ -115,6 +115,9 @@ void fake_cuda_tell(const struct fake_fact *fact);
 /* Brackets of one call; libcudart's way in.  The outermost gives the correlation id. */
 uint64_t fake_cuda_enter(uint32_t domain, uint32_t cbid);
 int fake_cuda_leave(uint32_t domain, uint32_t cbid, uint64_t begin_ns, int result);
+/* By which numbers CUPTI knows them; stream NULL: the default one. */
+uint32_t fake_cuda_context_id(const struct CUctx_st *context);
+uint32_t fake_cuda_stream_id(const struct CUctx_st *context, const struct CUstream_st *stream);
 /* Calls and work so far: the truth that a log is held against.  Index: enum fake_fact_type. */
 uint64_t fake_cuda_count(unsigned type);
 /* Calls of one function so far. */

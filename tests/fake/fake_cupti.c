@@ -59,6 +59,8 @@ static struct {
 	bool (*watch)(fake_watch, bool);
 	void (*list)(fake_watch);
 	void (*tracing)(bool);
+	uint32_t (*context_id)(const void *);
+	uint32_t (*stream_id)(const void *, const void *);
 } driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void look_for_driver(void)
@@ -75,6 +77,10 @@ static void look_for_driver(void)
 	memcpy(&driver.list, &symbol, sizeof(symbol));
 	symbol = dlsym(handle, "fake_cuda_tracing");
 	memcpy(&driver.tracing, &symbol, sizeof(symbol));
+	symbol = dlsym(handle, "fake_cuda_context_id");
+	memcpy(&driver.context_id, &symbol, sizeof(symbol));
+	symbol = dlsym(handle, "fake_cuda_stream_id");
+	memcpy(&driver.stream_id, &symbol, sizeof(symbol));
 }
 
 bool fake_has_driver(void)
@@ -275,6 +281,24 @@ SHOWN CUptiResult cuptiGetTimestamp(uint64_t *ns)
 	return CUPTI_SUCCESS;
 }
 
+SHOWN CUptiResult cuptiGetContextId(CUcontext context, uint32_t *id)
+{
+	NEEDS_DRIVER;
+	if (!context || !id)
+		return fail_last(context ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_ERROR_INVALID_CONTEXT);
+	*id = driver.context_id(context);
+	return CUPTI_SUCCESS;
+}
+
+SHOWN CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
+{
+	NEEDS_DRIVER;
+	if (!context || !id)
+		return fail_last(CUPTI_ERROR_INVALID_PARAMETER);
+	*id = driver.stream_id(context, stream);
+	return CUPTI_SUCCESS;
+}
+
 SHOWN CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
 	NEEDS_DRIVER;
@@ -432,10 +456,14 @@ SHOWN CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelatio
 
 /* ---- subscribers ---- */
 
-static int subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
+static int subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data,
+		     int api)
 {
 	if (!handle)
 		return CUPTI_ERROR_INVALID_PARAMETER;
+	/* where several may be, all are to use the interface of the first */
+	if (OPTION(mixed) && OPTION(mixed) != api)
+		return fail_last(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 	if (OPTION(fail_subscribe))
 		return fail_last((int)OPTION(fail_subscribe));
 	if (atomic_exchange(&fake_state.subscribed, true))
@@ -452,7 +480,7 @@ SHOWN CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackF
 				 void *data)
 {
 	NEEDS_DRIVER;
-	return subscribe(handle, callback, data);
+	return subscribe(handle, callback, data, 1);
 }
 
 #if FAKE_PROFILE >= 1300
@@ -471,7 +499,7 @@ SHOWN CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_Callba
 	NEEDS_DRIVER;
 	if (p && p->structSize < CUpti_SubscriberParams_STRUCT_SIZE)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	rc = subscribe(handle, callback, data);
+	rc = subscribe(handle, callback, data, 2);
 	if (rc == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && p)
 		tell_old_name(p);
 	if (!rc && p && p->subscriberName)

@@ -64,6 +64,7 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	X(api_version, 0, "what cuptiGetVersion says and version rules go by; 0: the build's own") \
 	/* errors: a CUptiResult, 0 none */ \
 	X(fail_subscribe, 0, "39: another tool, whose name Subscribe_v2 tells") \
+	X(mixed, 0, "2: a tool that subscribed by the V2 interface is here: V1 gets 39, V2 not") \
 	X(fail_register, 0, "of RegisterCallbacks") \
 	X(fail_enable, 0, "of Enable and EnableAndDump, for the kind fail_kind") \
 	X(fail_kind, 0, "0: all kinds") \

@@ -41,6 +41,9 @@
 	X(name_bytes, 0, "length of each, padded as C++ would") \
 	X(wild, 0, "1: names hold bytes that are not UTF-8, quotes, control characters") \
 	X(duration_ns, 4000, "of a kernel") \
+	X(named, 0, "NVTX names streams, device and thread; 1: at first, 2: in the middle") \
+	X(again, 0, "1: the injected library is initialized again: by two threads, at the exit") \
+	X(known, 0, "1: it tells what it did in the words of tests/gpu/known.cu") \
 	X(rate, 0, "launches per second and thread; 0: as fast as it goes") \
 	X(before_ms, 0, "sleep before the first call of CUDA") \
 	X(step_us, 0, "sleep in each step") \
@@ -48,7 +51,7 @@
 	X(no_cuda, 0, "1: no call of CUDA at all") \
 	X(profiler, 0, "1: cudaProfilerStart and -Stop round the middle half of the steps") \
 	X(churn, 0, "1: each thread ends and is replaced in the middle, its buffer half full") \
-	X(fork, 0, "1: forks in the middle, the child exits; 2: by _exit; 3: execs /bin/true") \
+	X(fork, 0, "1: forks in the middle, the child exits; 2: by _exit; 3, 4: execs true, printenv") \
 	X(unload, 0, "1: tries to dlclose the injected library in the middle") \
 	X(exit, 0, "exit code") \
 	X(quick, 0, "1: ends by _exit, 2: by exit from a thread, others running") \
@@ -99,6 +102,20 @@ static void make_names(void)
 			name[n] = "std::tuple<at::Tensor>, "[n % 24], n++;
 		kernel_names[i] = name;
 	}
+}
+
+/* ---- the injected library ---- */
+
+static void inject_again(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	void *symbol = handle ? dlsym(handle, "InitializeInjection") : NULL;
+	int (*initialize)(void);
+
+	memcpy(&initialize, &symbol, sizeof(initialize));
+	if (!symbol || initialize() != 1)
+		fprintf(stderr, "fake_train: the library did not let itself be initialized\n");
 }
 
 /* ---- one thread ---- */
@@ -159,6 +176,29 @@ static void make_graph(struct worker *w)
 	cuGraphInstantiateWithFlags(&w->exec, graph, 0);
 }
 
+/* By a library of its own: this program is built without the headers of NVTX. */
+static void give_names(const struct worker *w)
+{
+	void *handle = dlopen("libfake_nvtx_named.so", RTLD_NOW), *symbol;
+	void (*name_stream)(void *, const char *, int);
+	void (*name_thing)(int, const char *, const char *);
+	char name[64];
+	long i;
+
+	symbol = handle ? dlsym(handle, "fake_nvtx_name_stream") : NULL;
+	memcpy(&name_stream, &symbol, sizeof(symbol));
+	symbol = handle ? dlsym(handle, "fake_nvtx_name_thing") : NULL;
+	memcpy(&name_thing, &symbol, sizeof(symbol));
+	if (!name_stream || !name_thing)
+		exit(3);
+	for (i = 0; i < o.streams; i++) {
+		snprintf(name, sizeof(name), "stream %ld of thread %ld", i, w->number);
+		name_stream(w->streams[i], name, i % 2);
+	}
+	snprintf(name, sizeof(name), "launcher %ld", w->number);
+	name_thing((int)(w->number % o.devices), "the named device", name);
+}
+
 static void open_worker(struct worker *w)
 {
 	long i;
@@ -169,6 +209,8 @@ static void open_worker(struct worker *w)
 	cuEventCreate(&w->event, 0);
 	if (o.graphs)
 		make_graph(w);
+	if (o.named == 1)
+		give_names(w);
 	clock_gettime(CLOCK_MONOTONIC, &w->next);
 }
 
@@ -265,6 +307,8 @@ static void fork_one(void)
 		_exit(0);
 	if (child == 0 && o.fork == 3)
 		execl("/bin/true", "true", (char *)NULL);
+	if (child == 0 && o.fork == 4)
+		execl("/usr/bin/printenv", "printenv", "LD_PRELOAD", (char *)NULL);
 	if (child == 0)
 		exit(0);
 	if (waitpid(child, &status, 0) != child || status != 0)
@@ -285,6 +329,8 @@ static void at_step(const struct worker *w, long step)
 {
 	if (w->number == 0 && tacho_step)
 		tacho_step();
+	if (o.again && step == 1)
+		inject_again();
 	if (w->number == 0 && o.profiler && step == o.steps / 4)
 		cudaProfilerStart();
 	if (w->number == 0 && o.profiler && step == o.steps * 3 / 4)
@@ -294,6 +340,8 @@ static void at_step(const struct worker *w, long step)
 			fork_one();
 		if (o.unload)
 			unload();
+		if (o.named == 2)
+			give_names(w);
 	}
 }
 
@@ -379,6 +427,28 @@ static void tell(void)
 	fflush(stdout);
 }
 
+static void tell_as_known(uint64_t before_ns, uint64_t after_ns)
+{
+#define COUNT(type) ((unsigned long long)fake_cuda_count(FACT_##type))
+	printf("{\"kernels\": %llu, \"launches\": %llu, \"copies\": %llu, \"sets\": %llu, "
+	       "\"graphs\": %llu, \"peers\": %llu, \"allocs\": %llu, \"syncs\": %llu, "
+	       "\"events\": %llu, \"steps\": %ld, \"before_ns\": %llu, \"after_ns\": %llu}\n",
+	       COUNT(KERNEL), (unsigned long long)fake_cuda_calls(FAKE_RUNTIME, 211),
+	       COUNT(COPY) + COUNT(PEER), COUNT(SET), COUNT(GRAPH), COUNT(PEER), COUNT(MEMORY) / 2,
+	       COUNT(SYNC), COUNT(EVENT), o.steps, (unsigned long long)before_ns,
+	       (unsigned long long)after_ns);
+#undef COUNT
+	fflush(stdout);
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /* ---- words ---- */
 
 static void help(void)
@@ -403,6 +473,7 @@ static bool take_option(const char *name, const char *value)
 int main(int argc, char **argv)
 {
 	static struct worker workers[256];
+	uint64_t before_ns = wall_ns();
 	int i;
 
 	for (i = 1; i < argc; i += 2) {
@@ -415,6 +486,8 @@ int main(int argc, char **argv)
 	    o.names > NAMES || o.devices < 1)
 		return 2;
 	make_names();
+	if (o.again)
+		atexit(inject_again);
 	pause_ms((double)o.before_ms);
 	for (i = 0; i < o.threads; i++)
 		workers[i].number = i;
@@ -423,7 +496,10 @@ int main(int argc, char **argv)
 	if (!o.no_cuda && o.churn)
 		run_all(workers, second_half);
 	pause_ms((double)o.after_ms);
-	tell();
+	if (o.known)
+		tell_as_known(before_ns, wall_ns());
+	else
+		tell();
 	if (o.kill)
 		raise((int)o.kill);
 	if (o.quick == 1)

@@ -91,6 +91,11 @@ void row_one_subscriber(void)
 	CHECK_EQ(cupti.subscribe_v2(&two, NULL, NULL, &params), 39);
 	CHECK(!strcmp(name, "CUPTI for Kineto"));
 	cupti.cuptiUnsubscribe(one);
+	fake.set("mixed", 2);
+	CHECK_EQ(cupti.cuptiSubscribe(&two, NULL, NULL), 39);
+	CHECK_EQ(cupti.subscribe_v2(&two, NULL, NULL, &params), 0);
+	cupti.cuptiUnsubscribe(two);
+	fake.set("mixed", 0);
 	fake.set("fail_subscribe", 39);
 	CHECK_EQ(cupti.subscribe_v2(&two, NULL, NULL, &params), 39);
 	CHECK(!strcmp(name, "Nsight Systems"));

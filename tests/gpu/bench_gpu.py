@@ -3,7 +3,7 @@
 """What recording costs a training loop on a GPU: time of a step without Tacho, with it off, armed,
 recording, and under the profilers that are here.
 
-    python3 tests/gpu/bench_gpu.py --bin build
+    python3 tests/gpu/bench_gpu.py --bin build [--mlp "PROGRAM WORDS"] [--steps 300,2300] [--repeats 3]
 
 A step's time is the difference of a long run and a short one, the least of three; the transformer
 measures its own.  Prints a table in Markdown.
@@ -18,7 +18,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SHORT, LONG, REPEATS = 300, 2300, 3
+LIMIT_S = 120  # of one run
+o = None
 WAYS = (
     # name, variables of Tacho, words before the command
     ("without", None, ()),
@@ -40,27 +41,38 @@ def environment(b, folder, variables):
 
 
 def run(command, env, folder):
+    """Seconds and what it printed; None where it failed, which is told."""
+    command = [part.replace("@", folder) for part in command]
     begin = time.monotonic()
-    p = subprocess.run([part.replace("@", folder) for part in command], env=env, capture_output=True, text=True)
-    return time.monotonic() - begin, p
+    try:
+        p = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        print("%s: not over after %d s" % (" ".join(command), LIMIT_S), file=sys.stderr)
+        return None, ""
+    if p.returncode:
+        print("%s: exit code %d: %s" % (" ".join(command), p.returncode, p.stderr[-300:]), file=sys.stderr)
+        return None, ""
+    return time.monotonic() - begin, p.stdout
 
 
 def mlp_us(b, way, folder):
     """Of a step."""
-    program = os.path.join(b, "samples", "train_mlp_cuda")
     env, best = environment(b, folder, way[1]), None
-    for _ in range(REPEATS):
-        seconds = [run(list(way[2]) + [program, "--quiet", "--steps", str(n)], env, folder)[0] for n in (SHORT, LONG)]
-        us = (seconds[1] - seconds[0]) / (LONG - SHORT) * 1e6
+    short, long = o.steps
+    for _ in range(o.repeats):
+        seconds = [run(list(way[2]) + o.mlp.split() + ["--steps", str(n)], env, folder)[0] for n in o.steps]
+        if None in seconds:
+            return None
+        us = (seconds[1] - seconds[0]) / (long - short) * 1e6
         best = us if best is None or us < best else best
     return best
 
 
 def transformer_us(b, way, folder, words=()):
     env, best = environment(b, folder, way[1]), None
-    for _ in range(REPEATS):
-        _, p = run(list(way[2]) + ["python3", os.path.join(HERE, "transformer.py")] + list(words), env, folder)
-        found = re.search(r"ms=([0-9.]+)", p.stdout)
+    for _ in range(o.repeats):
+        _, out = run(list(way[2]) + ["python3", os.path.join(HERE, "transformer.py")] + list(words), env, folder)
+        found = re.search(r"ms=([0-9.]+)", out)
         if not found:
             return None
         us = float(found.group(1)) * 1000
@@ -78,16 +90,27 @@ def table(title, measure, b, more=()):
         us = measure(b, way, folder)
         shutil.rmtree(folder, ignore_errors=True)
         if us is None:
-            print("| %s | not here | |" % way[0])
-            return
+            print("| %s | - | not here, or it failed |" % way[0], flush=True)
+            if base is None:
+                return
+            continue
         base = base or us
         print("| %s | %.1f | %+.1f %% |" % (way[0], us, (us / base - 1) * 100), flush=True)
 
 
 def main():
+    global o
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", default="build")
-    b = os.path.abspath(parser.parse_args().bin)
+    parser.add_argument("--mlp", help="another program than samples/train_mlp.cu, for this table alone")
+    parser.add_argument("--steps", default="300,2300", type=lambda text: [int(n) for n in text.split(",")])
+    parser.add_argument("--repeats", default=3, type=int)
+    o = parser.parse_args()
+    b = os.path.abspath(o.bin)
+    if o.mlp:
+        table(o.mlp, mlp_us, b)
+        return 0
+    o.mlp = os.path.join(b, "samples", "train_mlp_cuda") + " --quiet"
     if subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode if shutil.which("nvidia-smi") else True:
         print("bench-gpu: no GPU here")
         return 0

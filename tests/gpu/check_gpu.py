@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold on a machine with a GPU: the log beside what known.cu asked for.
 
-    python3 tests/gpu/check_gpu.py --bin build [--known build/gpu/known] [NAME...]
+    python3 tests/gpu/check_gpu.py --bin build [--known "build/gpu/known WORDS"] [NAME...]
 
-Rows are as in tests/collector/cupti.py.  Without a GPU everything is skipped.
+Rows are as in tests/collector/cupti.py.  Without a GPU everything is skipped, unless --known is a
+program on the stand-in (against_standin.sh), which proves these checks themselves.
 """
 import argparse
 import json
@@ -202,7 +203,7 @@ def environment(row, folder):
 
 
 def run(row, folder):
-    command = [part.replace("@", B) for part in row["command"] or [KNOWN] + row["words"].split()]
+    command = [part.replace("@", B) for part in row["command"] or KNOWN + row["words"].split()]
     if row["record"]:
         command = [os.path.join(B, "tacho-record"), "-q", "--out", os.path.join(folder, "log"), "--window",
                    row["window"]] + row["options"] + ["--"] + command
@@ -231,10 +232,12 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     B = cupti.B = os.path.abspath(args.bin)
-    KNOWN = os.path.abspath(args.known or os.path.join(B, "gpu", "known"))
+    KNOWN = (args.known or os.path.join(B, "gpu", "known")).split()
+    KNOWN[0] = os.path.abspath(KNOWN[0])
     rows = [r for r in ROWS if not args.names or r["name"] in args.names]
-    if not os.path.exists(KNOWN) or subprocess.run([KNOWN, "--steps", "1"], capture_output=True).returncode == 77:
+    if not os.path.exists(KNOWN[0]) or subprocess.run(KNOWN + ["--steps", "1"], capture_output=True).returncode == 77:
         print("1..0 # SKIP no GPU here, or nvcc was not there to build tests/gpu/known.cu")
+        print("gpu: 0 passed, 0 failed")
         return 0
     print("1..%d" % len(rows))
     failed = 0
@@ -250,6 +253,7 @@ def main():
             print("#   stderr: " + result.err[-500:].replace("\n", "\n#   "))
         failed += bool(bad)
         shutil.rmtree(folder, ignore_errors=True)
+    print("gpu: %d passed, %d failed" % (len(rows) - failed, failed))
     return failed > 0
 
 

@@ -271,9 +271,12 @@ void test_check_losses(void)
 	put_window(&m, 0, false);
 	trace_lose(m.run.trace, m.pid, LOSS_RING, 3);
 	trace_lose(m.run.trace, m.pid, LOSS_DISK, 1);
+	trace_lose(m.run.trace, m.pid, LOSS_END, 2); /* a reason of a newer writer */
 	t = report_of(&m, 0);
 	check_row(t, "losses", "ring", "doubt", 3);
 	check_row(t, "losses", "disk", "bad", 1);
+	check_row(t, "losses", "unknown", "doubt", 2);
+	check_text(t, "losses", "unknown", "2 records missing: unknown");
 	tables_free(t);
 }
 

@@ -115,6 +115,14 @@ void test_name_rules_steps(void)
 	CHECK(number == UINT64_MAX);
 	CHECK(!name_rules_step(r, "ProfilerStep*", &number));
 	CHECK(!name_rules_step(r, "my ProfilerStep#1", &number));
+	CHECK(!name_rules_step(r, "XlaModule:jit_train_step", &number)); /* there are own rules */
+	name_rules_free(r);
+	r = rules_of(NULL);
+	CHECK(r && name_rules_step(r, "XlaModule:jit_train_step_2", &number));
+	CHECK(number == UINT64_MAX); /* that is no step's number */
+	CHECK(r && name_rules_step(r, "XlaModule:pmap__Update", &number));
+	CHECK(r && !name_rules_step(r, "XlaModule:jit_convert_element_type", &number));
+	CHECK(r && !name_rules_step(r, "Thunk:train", &number));
 	name_rules_free(r);
 }
 

@@ -195,6 +195,17 @@
 	X(merge_clocks) \
 	X(merge_refuses_drift) \
 	X(merge_fault) \
+	X(align_offset) \
+	X(align_unmatched) \
+	X(align_drift) \
+	X(align_hosts) \
+	X(align_anchors) \
+	X(align_never) \
+	X(comm_packed) \
+	X(comm_hostile) \
+	X(comm_exposed) \
+	X(comm_operations) \
+	X(comm_of_event) \
 	X(cut_parse) \
 	X(cut_refuses) \
 	X(cut_nothing) \
@@ -334,6 +345,9 @@
 	X(format_page_fits) \
 	X(format_json_schema) \
 	X(format_json_schema_file) \
+	X(step_cost_window) \
+	X(step_cost_warm) \
+	X(step_cost_edges) \
 	X(nvtx_text_torch) \
 	X(nvtx_text_xla) \
 	X(nvtx_text_collective) \
@@ -422,6 +436,37 @@
 	X(tensorboard_round) \
 	X(tensorboard_fields) \
 	X(tfevents_records) \
+	X(diff_planted) \
+	X(diff_alarms) \
+	X(diff_coverage) \
+	X(diff_quantiles) \
+	X(diff_correlation) \
+	X(diff_welch) \
+	X(diff_verdicts) \
+	X(diff_needed) \
+	X(partial_round) \
+	X(partial_orders) \
+	X(partial_cut) \
+	X(partial_hostile) \
+	X(partial_versions) \
+	X(partial_tables) \
+	X(partial_twice) \
+	X(partial_hist) \
+	X(explain_names) \
+	X(explain_find) \
+	X(explain_unknown) \
+	X(explain_rules) \
+	X(explain_selections) \
+	X(detail_classes) \
+	X(detail_cells) \
+	X(detail_sums) \
+	X(detail_again) \
+	X(detail_names) \
+	X(detail_arrows) \
+	X(detail_kept) \
+	X(detail_samples) \
+	X(detail_fault) \
+	X(detail_set) \
 	/* the end of the list */
 /* clang-format on */
 

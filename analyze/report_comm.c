@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives by communicator, operation, type and size (DEFINITIONS.md 7): time, bandwidth,
+ * exposed, hidden, waiting.  The fold knows one rank; what they waited is found over all.
+ *
+ * Exposed time of a collective is the exposed communication that it owns, so that all together
+ * are exposed_comm_ns; hidden is the rest of its time.
+ */
+#include "analyze/report_comm.h"
+
+#include "convert/collective.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct column comm_columns[] = {
+	RANK_COLUMNS,
+	{ "group", "communicator", CELL_TEXT, KEY, NULL,
+	  "process group and its ranks, or NCCL's number; empty: the file does not say" },
+	{ "operation", "operation", CELL_TEXT, KEY, NULL, "what was done" },
+	{ "type", "type", CELL_TEXT, KEY, NULL, "of the elements; empty: unknown" },
+	{ "size_bytes", "size", CELL_U64, KEY, NULL,
+	  "of one: of gathered and scattered data the whole; null: unknown, or of many sizes" },
+	{ "group_size", "ranks", CELL_U64, MAX, NULL, "in the communicator; 0: unknown" },
+	{ "count", "calls", CELL_U64, SUM, NULL, "communication kernels that began" },
+	{ "total_ns", "total", CELL_U64, SUM, NULL, "their time, overlaps counted twice" },
+	{ "min_ns", "min", CELL_U64, MIN, NULL, "the shortest" },
+	{ "max_ns", "max", CELL_U64, MAX, NULL, "the longest" },
+	{ "exposed_ns", "exposed", CELL_U64, SUM, NULL,
+	  "nothing computes meanwhile, no communication began earlier: adds to exposed_comm_ns" },
+	{ "hidden_ns", "hidden", CELL_U64, SUM, NULL, "total - exposed" },
+	{ "left_out", NULL, CELL_U64, SUM, NULL,
+	  "of the calls, that were not kept to be matched: the memory for them was full" },
+	{ "matched", "matched", CELL_U64, DERIVED, NULL,
+	  "of the calls, whose like was found on the other ranks" },
+	{ "transfer_ns", "transfer", CELL_U64, DERIVED, NULL,
+	  "of those: the shortest time over the ranks, which is that of the one that came last" },
+	{ "wait_ns", "waiting", CELL_U64, DERIVED, NULL, "of those: own time - transfer" },
+	{ "exposed_wait_ns", "exposed waiting", CELL_U64, DERIVED, NULL,
+	  "of the waiting, what was exposed" },
+	{ "algorithm_gb_per_s", "algorithm GB/s", CELL_F64, DERIVED, NULL,
+	  "bytes / transfer; where nothing is matched bytes / time, which is a lower bound" },
+	{ "bus_gb_per_s", "bus GB/s", CELL_F64, DERIVED, NULL,
+	  "algorithm bandwidth x 2(n-1)/n for all_reduce, (n-1)/n for what gathers and scatters, "
+	  "1 for the rest" },
+	{ .name = NULL },
+};
+const struct table_type table_comm = {
+	.name = "comm", .member = "comm", .under = &table_ranks, .by = "total_ns",
+	.columns = comm_columns,
+};
+
+static const struct column events_columns[] = {
+	RANK_COLUMNS,
+	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "group", NULL, CELL_TEXT, KEY, NULL, "communicator" },
+	{ "operation", NULL, CELL_TEXT, KEY, NULL, "what was done" },
+	{ "type", NULL, CELL_TEXT, KEY, NULL, "of the elements" },
+	{ "stream", NULL, CELL_U64, KEY, NULL, "without a communicator" },
+	{ "step", NULL, CELL_U64, KEY, NULL, "of the launch; null: none" },
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the launch" },
+	{ "by_seq", NULL, CELL_BOOL, KEY, NULL, "the index is Seq, else the place in the step" },
+	{ "first_ns", NULL, CELL_U64, KEY, NULL, "begin of the first: no two rows are one" },
+	{ "packed", NULL, CELL_TEXT, MAX, NULL, "index, time, bytes, exposed parts of each" },
+	{ "of_step", NULL, CELL_U64, SUM, NULL,
+	  "of communicator and operation in this step, in whatever phase and type" },
+	{ "whole", NULL, CELL_BOOL, MAX, NULL, "the step is whole" },
+	{ .name = NULL },
+};
+const struct table_type table_comm_events = {
+	.name = "comm_events", .member = "comm_events", .under = &table_ranks, .nest = NEST_NEVER,
+	.columns = events_columns,
+};
+
+enum {
+	PACKED_OF_JOB = 16 << 20, PACKED_LEAST = 16 << 10, PACKED_MOST = 512 << 10, /* of a GPU */
+	CHUNKS_OF_JOB = 1 << 17, CHUNKS_LEAST = 64, CHUNKS_MOST = 1 << 12,
+	RANKS_UNKNOWN = 256, /* of a job whose size the file does not say */
+	LOOK_BACK = 64,      /* steps are over soon: so far back a row is looked for */
+	SIZES_MOST = 512,    /* rows of different sizes of a rank */
+	MET_BYTES = 512,     /* one never takes more */
+};
+
+struct open { /* one that may still be exposed */
+	struct collective is;
+	struct met met;
+	uint64_t begin_ns, end_ns, correlation;
+	uint64_t stream; /* NO_U64: it is known which communicator it is */
+	uint32_t name, step, phase, track;
+};
+struct counter { /* of a communicator, operation and step */
+	char group[GROUP_TEXT];
+	uint64_t stream, count;
+	uint32_t step;
+	enum operation operation;
+};
+struct chunk {
+	struct buf packed;
+	char group[GROUP_TEXT];
+	const char *type;
+	uint64_t stream, first_ns, last_index;
+	uint32_t step, phase;
+	uint32_t counter;
+	enum operation operation;
+	bool by_seq;
+};
+struct gpu {
+	uint32_t process, device;
+	struct open *open; /* in order of begin */
+	size_t first, count, cap;
+	struct counter *counters;
+	size_t counter_count, counter_cap;
+	struct chunk *chunks;
+	size_t chunk_count, chunk_cap;
+	size_t packed; /* bytes of all chunks */
+	size_t sizes;
+};
+struct comm {
+	struct collectives *collectives;
+	struct gpu **gpus; /* of the sweep */
+	size_t gpu_count;
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
+}
+
+/* `items` with room for one more, which may have moved; NULL without memory. */
+static void *reach(void *items, size_t *cap, size_t count, size_t size, struct error *err)
+{
+	size_t more = *cap ? *cap * 2 : 16;
+	void *wider = items;
+
+	if (count < *cap)
+		return items;
+	wider = realloc(items, more * size);
+	if (wider)
+		*cap = more;
+	else
+		no_memory(err);
+	return wider;
+}
+
+static enum status comm_begin(struct fold *f, struct error *err)
+{
+	struct comm *c = f->state;
+
+	return collectives_new(&c->collectives, f->trace, f->link, err);
+}
+
+static void gpu_release(struct gpu *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->chunk_count; i++)
+		buf_release(&g->chunks[i].packed);
+	free(g->open);
+	free(g->counters);
+	free(g->chunks);
+	free(g);
+}
+
+static void comm_release(struct fold *f)
+{
+	struct comm *c = f->state;
+	size_t i;
+
+	collectives_free(c->collectives);
+	for (i = 0; i < c->gpu_count; i++)
+		gpu_release(c->gpus[i]);
+	free(c->gpus);
+}
+
+static enum status gpus_reach(struct fold *f, struct error *err)
+{
+	struct comm *c = f->state;
+	size_t count = sweep_gpu_count(f->sweep);
+	struct gpu **wider;
+
+	if (count == c->gpu_count)
+		return ST_OK;
+	wider = realloc(c->gpus, count * sizeof(struct gpu *));
+	if (!wider)
+		return no_memory(err);
+	c->gpus = wider;
+	while (c->gpu_count < count) {
+		struct sweep_gpu of = sweep_gpu(f->sweep, c->gpu_count);
+		struct gpu *g = calloc(1, sizeof(*g));
+
+		if (!g)
+			return no_memory(err);
+		g->process = of.process;
+		g->device = of.device;
+		c->gpus[c->gpu_count++] = g;
+	}
+	return ST_OK;
+}
+
+/* What a GPU may keep of what the whole job may. */
+static size_t share_of(const struct fold *f, const struct gpu *g, size_t all, size_t least,
+		       size_t most)
+{
+	uint32_t ranks = trace_get_process(f->trace, g->process)->world_size;
+	size_t share = all / (ranks ? ranks : RANKS_UNKNOWN);
+
+	return share < least ? least : share > most ? most : share;
+}
+
+static size_t chunks_most(const struct fold *f, const struct gpu *g)
+{
+	return share_of(f, g, CHUNKS_OF_JOB, CHUNKS_LEAST, CHUNKS_MOST);
+}
+
+/* ---- one that is over ------------------------------------------------------------------- */
+
+static enum status row_of(struct fold *f, struct gpu *g, const struct open *o, union value **row,
+			  struct error *err)
+{
+	struct table *t = tables_find(f->tables, "comm");
+	union value keys[COMM_BYTES + 1];
+	size_t before = table_count(t);
+
+	keys[COMM_GROUP].text = o->is.group;
+	keys[COMM_OPERATION].text = operation_word(o->is.operation);
+	keys[COMM_TYPE].text = o->is.type;
+	keys[COMM_BYTES].u64 = g->sizes < SIZES_MOST ? o->is.bytes : NO_U64;
+	TRY(fold_row(f, "comm", g->process, keys, row, err));
+	g->sizes += table_count(t) > before;
+	return ST_OK;
+}
+
+/* *out NO_ID: one more would be too many. */
+static enum status counter_find(const struct fold *f, struct gpu *g, const struct open *o,
+				uint32_t *out, struct error *err)
+{
+	struct counter *all;
+	size_t i;
+
+	for (i = g->counter_count; i && i + LOOK_BACK > g->counter_count; i--) {
+		const struct counter *c = &g->counters[i - 1];
+
+		if (c->step == o->step && c->operation == o->is.operation &&
+		    c->stream == o->stream && !strcmp(c->group, o->is.group)) {
+			*out = (uint32_t)(i - 1);
+			return ST_OK;
+		}
+	}
+	*out = NO_ID;
+	if (g->counter_count == chunks_most(f, g))
+		return ST_OK;
+	all = reach(g->counters, &g->counter_cap, g->counter_count, sizeof(*all), err);
+	if (!all)
+		return ST_MEMORY;
+	g->counters = all;
+	all[g->counter_count] = (struct counter){ .stream = o->stream, .step = o->step,
+						  .operation = o->is.operation };
+	memcpy(all[g->counter_count].group, o->is.group, GROUP_TEXT);
+	*out = (uint32_t)g->counter_count++;
+	return ST_OK;
+}
+
+static bool is_of(const struct chunk *c, const struct open *o, uint32_t counter)
+{
+	return c->counter == counter && c->phase == o->phase && c->by_seq == o->is.has_seq &&
+	       !strcmp(c->type, o->is.type);
+}
+
+static enum status chunk_find(const struct fold *f, struct gpu *g, const struct open *o,
+			      uint32_t counter, struct chunk **out, struct error *err)
+{
+	struct chunk *all, *c;
+	size_t i;
+
+	for (i = g->chunk_count; i && i + LOOK_BACK > g->chunk_count; i--) {
+		*out = &g->chunks[i - 1];
+		if (is_of(*out, o, counter))
+			return ST_OK;
+	}
+	*out = NULL;
+	if (g->chunk_count == chunks_most(f, g))
+		return ST_OK;
+	all = reach(g->chunks, &g->chunk_cap, g->chunk_count, sizeof(*all), err);
+	if (!all)
+		return ST_MEMORY;
+	g->chunks = all;
+	c = *out = &all[g->chunk_count++];
+	*c = (struct chunk){ .type = o->is.type, .stream = o->stream, .first_ns = o->begin_ns,
+			     .step = o->step, .phase = o->phase, .counter = counter,
+			     .operation = o->is.operation, .by_seq = o->is.has_seq };
+	memcpy(c->group, o->is.group, GROUP_TEXT);
+	buf_init(&c->packed, PACKED_MOST + MET_BYTES);
+	return ST_OK;
+}
+
+static enum status keep(struct fold *f, struct gpu *g, struct open *o, union value *row,
+			struct error *err)
+{
+	uint32_t counter = 0;
+	struct chunk *chunk = NULL;
+	size_t before;
+
+	TRY(counter_find(f, g, o, &counter, err));
+	if (counter != NO_ID) {
+		o->met.index = o->is.has_seq ? o->is.seq : g->counters[counter].count;
+		g->counters[counter].count++;
+		if (g->packed < share_of(f, g, PACKED_OF_JOB, PACKED_LEAST, PACKED_MOST))
+			TRY(chunk_find(f, g, o, counter, &chunk, err));
+	}
+	if (!chunk) {
+		row[COMM_LEFT_OUT].u64++;
+		return ST_OK;
+	}
+	before = chunk->packed.len;
+	met_put(&chunk->packed, &o->met, &chunk->last_index);
+	g->packed += chunk->packed.len - before;
+	return buf_status(&chunk->packed, err);
+}
+
+static enum status close_one(struct fold *f, struct gpu *g, struct open *o, struct error *err)
+{
+	uint64_t exposed = 0;
+	union value *row;
+	size_t i;
+
+	for (i = 0; i < o->met.bare_count; i++)
+		exposed += o->met.bare[i].exposed_ns;
+	o->met.ns = o->end_ns - o->begin_ns;
+	TRY(row_of(f, g, o, &row, err));
+	o->met.bytes = row[COMM_BYTES].u64;
+	row[COMM_RANKS].u64 = o->is.ranks > row[COMM_RANKS].u64 ? o->is.ranks : row[COMM_RANKS].u64;
+	row[COMM_COUNT].u64++;
+	row[COMM_TOTAL].u64 += o->met.ns;
+	row[COMM_EXPOSED].u64 += exposed;
+	row[COMM_HIDDEN].u64 += o->met.ns - exposed;
+	if (o->met.ns < row[COMM_MIN].u64)
+		row[COMM_MIN].u64 = o->met.ns;
+	if (o->met.ns > row[COMM_MAX].u64)
+		row[COMM_MAX].u64 = o->met.ns;
+	return keep(f, g, o, row, err);
+}
+
+/* Those of which all segments have been seen. */
+static enum status close_some(struct fold *f, struct gpu *g, uint64_t until_ns, struct error *err)
+{
+	while (g->first < g->count && g->open[g->first].end_ns <= until_ns)
+		TRY(close_one(f, g, &g->open[g->first++], err));
+	if (g->first == g->count)
+		g->first = g->count = 0;
+	if (g->first > 64 && g->first * 2 > g->count) {
+		g->count -= g->first;
+		memmove(g->open, g->open + g->first, g->count * sizeof(*g->open));
+		g->first = 0;
+	}
+	return ST_OK;
+}
+
+/* ---- while they run --------------------------------------------------------------------- */
+
+static enum status put_kernel(struct fold *f, const struct event *e, struct error *err)
+{
+	struct comm *c = f->state;
+	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
+	struct gpu *g;
+	struct open *o;
+
+	TRY(gpus_reach(f, err));
+	if (gpu >= c->gpu_count || !fold_wants(f, c->gpus[gpu]->process))
+		return ST_OK;
+	g = c->gpus[gpu];
+	o = reach(g->open, &g->cap, g->count, sizeof(*o), err);
+	if (!o)
+		return ST_MEMORY;
+	g->open = o;
+	o += g->count++;
+	memset(o, 0, sizeof(*o));
+	collectives_find(c->collectives, e, &o->is);
+	o->begin_ns = e->begin_ns;
+	o->end_ns = e->end_ns;
+	o->correlation = e->correlation;
+	o->track = e->track;
+	o->name = e->name;
+	o->step = e->step & ~STEP_GAP; /* what is launched after a step is counted to it */
+	o->phase = e->phase;
+	o->stream = *o->is.group ? NO_U64 : trace_get_track(f->trace, e->track)->id;
+	return ST_OK;
+}
+
+static void add_bare(struct met *m, uint64_t at_ns, uint64_t ns)
+{
+	struct bare *last = m->bare_count ? &m->bare[m->bare_count - 1] : NULL;
+
+	if (last && (last->at_ns + last->span_ns == at_ns || m->bare_count == BARE_MOST)) {
+		last->span_ns = at_ns + ns - last->at_ns;
+		last->exposed_ns += ns;
+		return;
+	}
+	m->bare[m->bare_count++] = (struct bare){ at_ns, ns, ns };
+}
+
+/* Of two that began together: as the sweep has it. */
+static bool owns_before(const struct fold *f, const struct open *a, const struct open *b)
+{
+	uint64_t x = trace_get_track(f->trace, a->track)->id;
+	uint64_t y = trace_get_track(f->trace, b->track)->id;
+
+	return x != y ? x < y : a->correlation < b->correlation;
+}
+
+/* To the running one that began first: it owns the segment. */
+static void put_segment(const struct fold *f, struct gpu *g, const struct segment *s)
+{
+	struct open *owner = NULL;
+	size_t i;
+
+	for (i = g->first; i < g->count && g->open[i].begin_ns <= s->begin_ns; i++) {
+		struct open *o = &g->open[i];
+
+		if (owner && o->begin_ns > owner->begin_ns)
+			break;
+		if (o->name == s->name && o->end_ns >= s->end_ns &&
+		    (!owner || owns_before(f, o, owner)))
+			owner = o;
+	}
+	if (owner)
+		add_bare(&owner->met, s->begin_ns - owner->begin_ns, s->end_ns - s->begin_ns);
+}
+
+static enum status put_segments(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct comm *c = f->state;
+	size_t i;
+
+	for (i = 0; i < w->segment_count; i++) {
+		const struct segment *s = &w->segments[i];
+		struct gpu *g = s->gpu < c->gpu_count ? c->gpus[s->gpu] : NULL;
+
+		if (!g)
+			continue;
+		TRY(close_some(f, g, s->begin_ns, err));
+		if ((s->busy & BUSY_COMM) && !(s->busy & BUSY_COMPUTE))
+			put_segment(f, g, s);
+	}
+	return ST_OK;
+}
+
+static enum status comm_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct comm *c = f->state;
+	size_t i;
+
+	for (i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+
+		if (e->kind == KIND_RANGE && e->shape)
+			TRY(collectives_note(c->collectives, e, err));
+		else if (e->kind == KIND_KERNEL && !(e->flags & EVENT_BEGAN_EARLIER) &&
+			 sweep_communicates(f->sweep, e->name))
+			TRY(put_kernel(f, e, err));
+	}
+	return put_segments(f, w, err);
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+static bool is_whole(const struct fold *f, const struct gpu *g, uint32_t step)
+{
+	const struct step_list *steps = &f->steps[g->process];
+	size_t at;
+
+	if (!step || steps->is_inferred)
+		return false;
+	at = steps_find(steps, step - 1);
+	return at < steps->count && !steps->rows[at].is_cut && !steps->rows[at].is_out;
+}
+
+static enum status end_chunk(struct fold *f, struct gpu *g, struct chunk *c, struct error *err)
+{
+	union value keys[EVENTS_KEYS], *row;
+
+	keys[EVENTS_DEVICE].u64 = g->device == NO_ID ? NO_U64 : g->device;
+	keys[EVENTS_GROUP].text = c->group;
+	keys[EVENTS_OPERATION].text = operation_word(c->operation);
+	keys[EVENTS_TYPE].text = c->type;
+	keys[EVENTS_STREAM].u64 = c->stream;
+	keys[EVENTS_STEP].u64 = c->step ? c->step - 1 : NO_U64;
+	keys[EVENTS_PHASE].text = step_phase(f->step, c->phase).name;
+	keys[EVENTS_BY_SEQ].u64 = c->by_seq;
+	keys[EVENTS_FIRST].u64 = c->first_ns;
+	TRY(fold_row(f, "comm_events", g->process, keys, &row, err));
+	row[EVENTS_OF_STEP].u64 = g->counters[c->counter].count;
+	row[EVENTS_WHOLE].u64 = is_whole(f, g, c->step);
+	return fold_text(f, "comm_events", &row[EVENTS_PACKED], buf_text(&c->packed), err);
+}
+
+static enum status comm_end(struct fold *f, struct error *err)
+{
+	struct comm *c = f->state;
+	size_t i, k;
+
+	for (i = 0; i < c->gpu_count; i++) {
+		TRY(close_some(f, c->gpus[i], UINT64_MAX, err));
+		for (k = 0; k < c->gpus[i]->chunk_count; k++)
+			TRY(end_chunk(f, c->gpus[i], &c->gpus[i]->chunks[k], err));
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const comm_tables[] = {
+	&table_comm, &table_groups, &table_waits, &table_waits_for, &table_stragglers,
+	&table_comm_events, NULL,
+};
+
+const struct report_type report_comm = {
+	.name = "comm",
+	.help = "collectives: time, bandwidth, exposed, hidden, waiting; who came last",
+	.tables = comm_tables,
+	.state_size = sizeof(struct comm),
+	.begin = comm_begin,
+	.put = comm_put,
+	.end = comm_end,
+	.release = comm_release,
+	.finish = comm_match,
+};

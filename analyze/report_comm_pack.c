@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report_comm.h"
+
+#include <string.h>
+
+/* Digits of five bits of a number, and one that says whether more follow: 64 letters that stand in
+ * any text as they are. */
+enum { FIRST_LETTER = '0' };
+#define SPAN_MOST ((UINT64_C(1) << 60) - 1) /* some thirty years */
+
+static void put_number(struct buf *out, uint64_t value)
+{
+	for (; value >= 32; value >>= 5)
+		buf_put_byte(out, (uint8_t)(FIRST_LETTER + 32 + value % 32));
+	buf_put_byte(out, (uint8_t)(FIRST_LETTER + value));
+}
+
+static uint64_t take_number(const char **at)
+{
+	uint64_t value = 0;
+	unsigned shift = 0, digit;
+
+	do {
+		digit = (unsigned)(**at - FIRST_LETTER);
+		if (!**at || digit > 63)
+			return value;
+		++*at;
+		value |= shift < 64 ? (uint64_t)(digit % 32) << shift : 0;
+		shift += 5;
+	} while (digit >= 32);
+	return value;
+}
+
+void met_put(struct buf *out, const struct met *m, uint64_t *last_index)
+{
+	uint64_t end = 0;
+	size_t i;
+
+	put_number(out, zigzag((int64_t)(m->index - *last_index)));
+	put_number(out, m->ns);
+	put_number(out, m->bytes + 1); /* unknown is 0 */
+	put_number(out, m->bare_count);
+	for (i = 0; i < m->bare_count; i++) {
+		put_number(out, m->bare[i].at_ns - end);
+		put_number(out, m->bare[i].span_ns);
+		put_number(out, m->bare[i].span_ns - m->bare[i].exposed_ns);
+		end = m->bare[i].at_ns + m->bare[i].span_ns;
+	}
+	*last_index = m->index;
+}
+
+bool met_take(const char **packed, struct met *m, uint64_t *last_index)
+{
+	const char *begin = *packed;
+	uint64_t end = 0, hidden, count;
+	size_t i;
+
+	if (!begin || !*begin)
+		return false;
+	m->index = *last_index + (uint64_t)unzigzag(take_number(packed));
+	m->ns = take_number(packed);
+	m->bytes = take_number(packed) - 1;
+	count = take_number(packed);
+	m->bare_count = count < BARE_MOST ? (size_t)count : BARE_MOST;
+	for (i = 0; i < m->bare_count; i++) {
+		m->bare[i].at_ns = end + take_number(packed);
+		m->bare[i].span_ns = take_number(packed) & SPAN_MOST;
+		hidden = take_number(packed);
+		if (hidden > m->bare[i].span_ns)
+			hidden = m->bare[i].span_ns;
+		m->bare[i].exposed_ns = m->bare[i].span_ns - hidden;
+		end = m->bare[i].at_ns + m->bare[i].span_ns;
+	}
+	*last_index = m->index;
+	return *packed != begin; /* or it is no such text */
+}
+
+uint64_t met_exposed(const struct met *m, uint64_t wait_ns)
+{
+	uint64_t sum = 0, part;
+	size_t i;
+
+	for (i = 0; i < m->bare_count && m->bare[i].at_ns < wait_ns; i++) {
+		const struct bare *b = &m->bare[i];
+
+		part = wait_ns - b->at_ns < b->span_ns ? wait_ns - b->at_ns : b->span_ns;
+		sum += b->span_ns == b->exposed_ns
+			       ? part
+			       : (uint64_t)((double)part / (double)b->span_ns *
+					    (double)b->exposed_ns);
+	}
+	return sum;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report_owned.h"
+
+#include "schemas/hash.h"
+
+#include <stdlib.h>
+
+static const struct column owned_columns[] = {
+	RANK_COLUMNS,
+	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "class", NULL, CELL_TEXT, KEY, NULL,
+	  "compute, exposed_comm, exposed_copy, idle, lead or tail" },
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the owner's launch; empty where nothing runs" },
+	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the owner; where nothing runs, the cause" },
+	{ "ns", NULL, CELL_U64, SUM, NULL, "that it owns" },
+	{ .name = NULL },
+};
+const struct table_type table_owned = {
+	.name = "owned", .member = "owned", .under = &table_ranks, .nest = NEST_NEVER,
+	.columns = owned_columns,
+};
+
+enum { CACHE = 1 << 12 };
+struct owner { /* found before; row NULL: free */
+	uint32_t gpu, name;
+	uint8_t phase, class, origin;
+	union value *row;
+};
+struct owned {
+	struct owner cache[CACHE];
+};
+
+enum class { CLASS_COMPUTE, CLASS_COMM, CLASS_COPY, CLASS_LEAD, CLASS_IDLE, CLASS_TAIL };
+static const char *const classes[] = {
+	[CLASS_COMPUTE] = "compute", [CLASS_COMM] = "exposed_comm", [CLASS_COPY] = "exposed_copy",
+	[CLASS_LEAD] = "lead", [CLASS_IDLE] = "idle", [CLASS_TAIL] = "tail",
+};
+
+static enum class class_of(uint8_t busy)
+{
+	if (busy & BUSY_COMPUTE)
+		return CLASS_COMPUTE;
+	return busy & BUSY_COMM ? CLASS_COMM : CLASS_COPY;
+}
+
+static enum status row_of(struct fold *f, const struct owner *of, const char *phase,
+			  const char *name, union value **row, struct error *err)
+{
+	struct sweep_gpu g = sweep_gpu(f->sweep, of->gpu);
+	union value keys[OWNED_NS];
+
+	keys[OWNED_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	keys[OWNED_CLASS].text = classes[of->class];
+	keys[OWNED_PHASE].text = phase;
+	keys[OWNED_NAME].text = name;
+	return fold_row(f, "owned", g.process, keys, row, err);
+}
+
+static const char *phase_of(const struct fold *f, const struct segment *seg)
+{
+	if (seg->origin == ORIGIN_BEFORE)
+		return "before_window";
+	if (seg->origin == ORIGIN_UNKNOWN)
+		return "unattributed";
+	return step_phase(f->step, seg->phase).name;
+}
+
+static enum status put_segment(struct fold *f, const struct segment *seg, struct error *err)
+{
+	struct owned *s = f->state;
+	struct owner key = { .gpu = seg->gpu, .name = seg->name, .phase = seg->phase,
+			     .class = (uint8_t)class_of(seg->busy), .origin = seg->origin };
+	uint64_t hash = hash_word(hash_word(0, (uint64_t)key.gpu << 32 | key.name),
+				  (uint64_t)key.phase << 16 | key.class << 8 | key.origin);
+	struct owner *slot = &s->cache[hash % CACHE];
+
+	if (!slot->row || slot->gpu != key.gpu || slot->name != key.name ||
+	    slot->phase != key.phase || slot->class != key.class || slot->origin != key.origin) {
+		*slot = key;
+		TRY(row_of(f, &key, phase_of(f, seg), trace_text(f->trace, seg->name, NULL),
+			   &slot->row, err));
+	}
+	slot->row[OWNED_NS].u64 += seg->end_ns - seg->begin_ns;
+	return ST_OK;
+}
+
+static enum status put_piece(struct fold *f, const struct piece *p, struct error *err)
+{
+	static const uint8_t class_of_part[] = {
+		[PART_LEAD] = CLASS_LEAD, [PART_SPAN] = CLASS_IDLE, [PART_TAIL] = CLASS_TAIL,
+	};
+	struct owner key = { .gpu = p->gpu, .class = class_of_part[p->part] };
+	char cause[320];
+	union value *row;
+
+	cause_text(f, (enum cause)p->cause, p->phase, cause, sizeof(cause));
+	TRY(row_of(f, &key, "", cause, &row, err));
+	row[OWNED_NS].u64 += p->end_ns - p->begin_ns;
+	return ST_OK;
+}
+
+static enum status owned_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	size_t i;
+
+	for (i = 0; i < w->segment_count; i++)
+		if (w->segments[i].busy)
+			TRY(put_segment(f, &w->segments[i], err));
+	for (i = 0; i < w->piece_count; i++)
+		TRY(put_piece(f, &w->pieces[i], err));
+	return ST_OK;
+}
+
+static const struct table_type *const owned_tables[] = { &table_owned, NULL };
+
+const struct report_type report_owned = {
+	.name = "owned",
+	.help = "who owns the time of GPUs",
+	.tables = owned_tables,
+	.state_size = sizeof(struct owned),
+	.put = owned_put,
+};

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--max-size, against the same conversion without it.
+
+usage: check_detail.py --bin BUILD
+
+Each file is written whole and at three sizes as Chrome JSON, Perfetto trace, TensorBoard folder, text
+and log.  What is asked of each: no file is larger, the bytes are the same twice, the account is right;
+and of those that can be read again, by way of CSV: sums of durations and numbers of events by track,
+kind and class are those of the whole, long events are all there, and nothing overlaps that did not.
+"""
+import argparse
+import collections
+import csv
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+FILES = ["h100_timesformer.json.gz", "v100_ddp_rank1of2_memory.json.gz",
+         "job128_sampled_rank0.json.gz"]
+SHARES = [0.6, 0.2, 0.06]  # of the whole
+LOG_SHARES = [0.85, 0.75, 0.7]  # a log is small but for its names, which stay
+READABLE = {"chrome": "json", "log": "tacho", "tensorboard": ""}
+FORMATS = {**READABLE, "perfetto": "pftrace", "text": "txt"}
+ACCOUNT = re.compile(r"--max-size: of (\d+) events (\d+) are kept and (\d+) merged into (\d+); all of "
+                     r"([\d.]+) (ns|us|ms|s) ")
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+TRACK = ("pid", "thread", "device", "context", "stream")
+
+
+class Checks:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def that(self, held, what):
+        self.passed += bool(held)
+        self.failed += not held
+        if not held:
+            print("not ok -", what)
+
+
+def files_of(path):
+    """Of a file or a folder: name and bytes as a viewer unpacks them, without scalars."""
+    names = [path] if os.path.isfile(path) else sorted(
+        os.path.join(at, n) for at, _, found in os.walk(path) for n in found if "tfevents" not in n)
+    for name in names:
+        with (gzip.open if name.endswith(".gz") else open)(name, "rb") as f:
+            yield os.path.relpath(name, path), f.read()
+
+
+def rows_of(tool, path):
+    text = subprocess.run([tool, path, "-t", "csv", "-q", "--args", "full"], check=True,
+                          capture_output=True).stdout.decode(errors="replace")
+    for row in csv.DictReader(text.splitlines()):
+        args = json.loads(row["args"]) if row["args"] else {}
+        if len(row["thread"]) > 12:  # a row with a text for a number: ids are given as they come
+            row["thread"] = args.get(".tid", "")
+        begin, dur = int(row["time_ns"]), int(row["dur_ns"] or 0)
+        yield row, args, begin, dur
+
+
+def is_span(row):
+    return row["kind"] not in ("counter", "alloc", "free") and \
+        not (row["kind"] == "mark" and row["class"] != "instant")
+
+
+def kind_of(row, path):
+    """Kind and class; in an XSpace a call is told from an annotation by its correlation id."""
+    if os.path.isdir(path) and (row["kind"] == "api" or row["class"] == "user_annotation"):
+        return "host", ""
+    return row["kind"], row["class"] if row["kind"] == "range" else ""
+
+
+def sums_of(tool, path):
+    """By track, kind and class: how many events, and how long."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    pools = collections.Counter()
+    for row, args, _, dur in rows_of(tool, path):
+        if is_span(row):
+            own = sums[tuple(row[k] for k in TRACK) + kind_of(row, path)]
+            own[0] += args.get("stands_for", 1)
+            own[1] += args.get("sum_ns", dur)
+        elif row["kind"] in ("alloc", "free"):
+            pools[row["pid"], row["device"]] += int(row["bytes"]) * (
+                1 if row["kind"] == "alloc" else -1)
+    return dict(sums), dict(pools)
+
+
+def long_of(tool, path, floor_ns):
+    return collections.Counter((*kind_of(row, path), row["name"], begin, dur)
+                               for row, args, begin, dur in rows_of(tool, path)
+                               if is_span(row) and dur >= floor_ns and "stands_for" not in args)
+
+
+def crossings(tool, path):
+    """Spans of a thread that end inside another one that began before."""
+    count, open_spans = 0, collections.defaultdict(list)
+    for row, _, begin, dur in rows_of(tool, path):
+        if not is_span(row) or row["stream"]:
+            continue
+        stack = open_spans[row["pid"], row["thread"]]
+        while stack and stack[-1] <= begin:
+            stack.pop()
+        count += bool(stack) and begin + dur > stack[-1]
+        stack.append(begin + dur)
+    return count
+
+
+def digest(path):
+    return [(name, hashlib.sha256(data).hexdigest()) for name, data in files_of(path)]
+
+
+def convert(tool, source, kind, out, *more):
+    run = subprocess.run([tool, source, "-t", kind, "-o", out, *more], capture_output=True, text=True)
+    return run.returncode, run.stderr
+
+
+def read_again(path):
+    """What a reader takes: of a TensorBoard folder the XSpace."""
+    return os.path.join(path, "plugins") if os.path.isdir(path) else path
+
+
+def check_read(checks, tool, what, whole, sized, floor_ns):
+    before, pools = sums_of(tool, read_again(whole))
+    after, pools_after = sums_of(tool, read_again(sized))
+    checks.that(before == after, f"{what}: sums by track and kind: "
+                f"{[(k, before.get(k), after.get(k)) for k in before | after if before.get(k) != after.get(k)][:3]}")
+    checks.that(pools == pools_after, f"{what}: bytes that pools were left with")
+    lost = long_of(tool, read_again(whole), floor_ns) - long_of(tool, read_again(sized), floor_ns)
+    checks.that(not lost, f"{what}: long events are gone: {list(lost)[:3]}")
+    checks.that(crossings(tool, read_again(sized)) <= crossings(tool, read_again(whole)),
+                f"{what}: spans cross that did not")
+
+
+def check_json(checks, what, path):
+    for name, data in files_of(path):
+        if ".json" not in (name if name != "." else path):
+            continue
+        try:
+            notes = json.loads(data).get("tacho.max_size", "")
+            checks.that("merged into" in notes, f"{what}: {name} does not say what was merged")
+        except ValueError as why:
+            checks.that(False, f"{what}: {name}: {why}")
+
+
+def check_size(checks, tool, source, kind, whole, folder, share):
+    size = int(max(len(data) for _, data in files_of(whole)) * share)
+    ending = FORMATS[kind]
+    what = f"{os.path.basename(source)} -t {kind} --max-size {size}"
+    paths = [os.path.join(folder, f"{n}.{ending}" if ending else n) for n in ("a", "b")]
+    for path in paths:
+        rc, said = convert(tool, source, kind, path, "--max-size", str(size))
+        checks.that(rc == 0, f"{what}: exit {rc}: {said}")
+        if rc:
+            return
+    largest = max(len(data) for _, data in files_of(paths[0]))
+    checks.that(largest <= size, f"{what}: {largest} bytes")
+    checks.that(largest >= size * (0.08 if kind == "log" else 0.2), f"{what}: only {largest} bytes")
+    checks.that(digest(paths[0]) == digest(paths[1]), f"{what}: not the same bytes twice")
+    found = ACCOUNT.search(said)
+    checks.that(found, f"{what}: no account of what was merged: {said}")
+    if not found:
+        return
+    count_in, kept, merged, into = map(int, found.groups()[:4])
+    checks.that(0 < into < merged <= count_in and kept + into < count_in, f"{what}: {said}")
+    check_json(checks, what, paths[0])
+    if kind in READABLE:
+        floor_ns = float(found[5]) * UNITS[found[6]] * 1.001
+        check_read(checks, tool, what, whole, paths[0], floor_ns)
+    else:
+        data = b"".join(data for _, data in files_of(paths[0]))
+        checks.that(b"stands_for" in data and b" more" in data, f"{what}: says of none")
+
+
+def check_source(checks, tool, source, scratch):
+    for kind, ending in FORMATS.items():
+        folder = os.path.join(scratch, kind)
+        os.makedirs(folder)
+        whole = os.path.join(folder, f"whole.{ending}" if ending else "whole")
+        rc, said = convert(tool, source, kind, whole)
+        checks.that(rc == 0, f"{source} -t {kind}: {said}")
+        for i, share in enumerate(LOG_SHARES if kind == "log" else SHARES):
+            own = os.path.join(folder, str(i))
+            os.makedirs(own)
+            check_size(checks, tool, source, kind, whole, own, share)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--files", nargs="*")
+    args = parser.parse_args()
+    tool = os.path.join(args.bin, "tacho-convert")
+    traces = os.environ.get("TACHO_TRACES", "../shared/traces")
+    if not os.path.isdir(traces):
+        print("detail: skipped, no sample traces")
+        return 0
+    checks = Checks()
+    for name in args.files or FILES:
+        source = os.path.join(traces, "kineto", name)
+        with tempfile.TemporaryDirectory() as scratch:
+            check_source(checks, tool, source, scratch)
+    with tempfile.TemporaryDirectory() as scratch:  # and a log
+        log = os.path.join(scratch, "in.tacho")
+        convert(tool, os.path.join(traces, "kineto", FILES[0]), "log", log)
+        check_source(checks, tool, log, scratch)
+    print(f"detail: {checks.passed} passed, {checks.failed} failed")
+    return checks.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Labelled runs: the right finding wins with the saving that was built in, the others are silent.
+
+    check_findings.py --bin DIR [--only TEXT] [--keep DIR]
+
+Every rule that `tacho-analyze` can print must have a run here, but for those in `ELSEWHERE`.
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import check_traces         # noqa: E402
+import labelled_findings    # noqa: E402
+
+# Kineto has no record of Python's garbage collector: its cause is tested by check_python's logs.
+ELSEWHERE = {"gc_pause"}
+ODD = re.compile(r"(?<![\d.,])0 .s of|\b1 (kernels|copies|fills|steps|calls|launch calls)\b|nan|inf\b|\(null\)"
+                 r"|  |\b0 (kernels|copies)|\.\.")
+
+
+def report(binary, paths):
+    run = check_traces.analyze(binary, paths[0], *paths[1:], "--report", "findings")
+    return run if isinstance(run, dict) else {"error": run}
+
+
+def check_words(checks, name, row, scene):
+    checks.say(scene.advice in row["advice"], f"{name} advice says {scene.advice!r}",
+               row["advice"])
+    checks.say(scene.evidence in row["evidence"], f"{name} evidence says {scene.evidence!r}",
+               row["evidence"])
+    checks.say(row["evidence"].endswith(".") and len(row["evidence"]) < 395 and
+               not ODD.search(row["evidence"]), f"{name} evidence is a sentence",
+               row["evidence"])
+
+
+def check_scene(checks, name, scene, got):
+    if "error" in got:
+        checks.say(False, f"{name} runs", got["error"])
+        return
+    rows = got["findings"]
+    named = {row["rule"]: row for row in rows}
+    checks.same(f"{name} verdict", got["verdict"]["bound"], scene.verdict)
+    want = {scene.rule, *scene.companions} - {None}
+    checks.same(f"{name} findings", sorted(named), sorted(want))
+    row = named.get(scene.rule)
+    if scene.rule is None or row is None:
+        return
+    saving = row["saving_ns_per_step"] / 1000
+    checks.say(abs(saving - scene.saving) <= 0.5 * 1e-3 + 1e-6 * scene.saving,
+               f"{name} saving of {scene.saving:.3f} us", f"got {saving}")
+    if scene.first:
+        checks.say(rows[0]["rule"] == scene.rule and
+                   all(other["saving_ns_per_step"] < row["saving_ns_per_step"]
+                       for other in rows[1:]), f"{name} is the first",
+                   str([(one["rule"], one["saving_ns_per_step"]) for one in rows]))
+    check_words(checks, name, row, scene)
+
+
+def check_all(checks, binary, folder, only):
+    tested = set()
+    for name, scene in labelled_findings.scenes().items():
+        tested.add(scene.rule)
+        if only not in name:
+            continue
+        paths = []
+        for rank, trace in enumerate(labelled_findings.traces(scene)):
+            paths.append(os.path.join(folder, f"{name.replace(' ', '_')}.{rank}.json"))
+            labelled_findings.write(paths[-1], trace)
+        check_scene(checks, name, scene, report(binary, paths))
+    return tested
+
+
+def check_verdicts(checks, binary, folder):
+    """Those that are no family."""
+    rows = {
+        "NO GPU": [labelled_findings.cpu_only()],
+        "NO VERDICT": labelled_findings.sampled(),
+        "UNBALANCED": labelled_findings.sampled(2, labelled_findings.unequal),
+    }
+    for bound, traces in rows.items():
+        paths = []
+        for rank, trace in enumerate(traces):
+            paths.append(os.path.join(folder, f"verdict.{rank}.json"))
+            labelled_findings.write(paths[-1], trace)
+        got = report(binary, paths)
+        checks.same(f"verdict {bound}", got.get("verdict", got).get("bound"), bound)
+    path = os.path.join(folder, "cut.json")
+    labelled_findings.write(path, labelled_findings.traces(
+        labelled_findings.scenes()["data_wait"])[0])
+    with open(path, "r+b") as stream:
+        stream.truncate(os.path.getsize(path) * 2 // 3)
+    got = check_traces.analyze(binary, path, "--report", "findings")
+    good = isinstance(got, str) or got["verdict"]["bound"] == "NO VERDICT"
+    checks.say(good, "no verdict on a file that was cut", str(got)[:200])
+
+
+def rules_in_source():
+    """Names in the tables of rules."""
+    names = set()
+    folder = os.path.join(check_traces.ROOT, "analyze")
+    for part in ("gpu", "host", "ranks"):
+        with open(os.path.join(folder, f"rule_{part}.c"), encoding="utf-8") as stream:
+            text = stream.read()
+        table = text[text.index("const struct rule rules_"):]
+        names.update(re.findall(r"\t\{ \"(\w+)\",", table))
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", default=os.path.join(check_traces.ROOT, "build"))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep", default="", help="a folder to leave the runs in")
+    options = parser.parse_args()
+    checks = check_traces.Checks()
+    binary = os.path.join(options.bin, "tacho-analyze")
+    with tempfile.TemporaryDirectory(prefix="tacho-findings-") as folder:
+        folder = options.keep or folder
+        tested = check_all(checks, binary, folder, options.only)
+        check_verdicts(checks, binary, folder)
+    checks.same("every rule has a run", sorted(rules_in_source() - tested - ELSEWHERE), [])
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

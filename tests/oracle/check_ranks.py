@@ -1,0 +1,478 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives over ranks, against a slow and plain reading of DEFINITIONS.md 7.
+
+usage: check_ranks.py --bin BUILD [--random N]
+
+Small random jobs as Kineto files: communicators with and without Seq, kernels that name none, lost
+events, ranks that began late, SendRecv. Then generated jobs with a slow rank, whose waits are known
+by construction: 8, 64 and 1,024 ranks, the last within 256 MB; merged on one timeline; and hosts
+whose clocks are wrong by a known amount.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+MOST_KB = 256 * 1024
+NOISE_US = 5
+PIECES_KEPT = 6  # exposed stretches of a collective that are kept one by one
+OPERATIONS = {"allreduce": ("all_reduce", "AllReduce"), "_allgather_base": ("all_gather", "AllGather"),
+              "reduce_scatter_tensor": ("reduce_scatter", "ReduceScatter"),
+              "broadcast": ("broadcast", "Broadcast"), "send_recv": ("send_recv", "SendRecv")}
+FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n,
+           "reduce_scatter": lambda n: (n - 1) / n, "broadcast": lambda n: 1,
+           "send_recv": lambda n: 1}
+SIZES = {"Float": 4, "BFloat16": 2, "Long": 8}
+
+
+class Collective:
+    """One kernel of one rank; times in whole microseconds of that rank's clock."""
+
+    def __init__(self, group, ranks, word, step, begin, end, seq, elements, dtype, stream):
+        self.group, self.ranks, self.word, self.step = group, ranks, word, step
+        self.begin, self.end, self.seq = begin, end, seq
+        self.elements, self.dtype, self.stream = elements, dtype, stream
+        self.exposed = []
+        self.correlation = 0
+
+    def operation(self):
+        return OPERATIONS[self.word][0]
+
+    def label(self):
+        return f"{self.group} {self.ranks}" if self.group else ""
+
+    def bytes(self):
+        return self.elements * SIZES[self.dtype] if self.group else None
+
+    def length(self):
+        return self.end - self.begin
+
+
+class Job:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        r = self.random
+        self.count = r.choice([2, 3, 4])
+        self.named = r.random() < 0.75     # the files say communicators
+        self.with_seq = r.random() < 0.5
+        self.on_op = r.random() < 0.3      # not on kernels, but on the op that launched them
+        self.steps = r.randint(2, 4)
+        self.collectives = {k: [] for k in range(self.count)}
+        self.compute = {k: [] for k in range(self.count)}
+        self.marks = {k: [] for k in range(self.count)}
+        self.calls = {k: [] for k in range(self.count)}
+        self.make()
+
+    def make(self):
+        r = self.random
+        seqs = collections.Counter()
+        at = [1000 + 70 * k for k in range(self.count)]
+        late = r.randrange(self.count) if r.random() < 0.3 else None
+        for step in range(7, 7 + self.steps):
+            begins = list(at)
+            for _ in range(r.randint(1, 5)):
+                self.meet(at, step, seqs)
+            for k in range(self.count):
+                at[k] += r.randint(5, 50)
+                self.marks[k].append((step, begins[k], at[k]))
+                at[k] += r.randint(1, 2)
+        if late is not None:  # began a step later than the others
+            first = self.marks[late].pop(0)
+            for rows in (self.collectives, self.compute):
+                rows[late] = [c for c in rows[late] if self.begin_of(c) >= first[2]]
+        if r.random() < 0.3:  # one event is lost
+            rows = self.collectives[r.randrange(self.count)]
+            if rows:
+                rows.pop(r.randrange(len(rows)))
+        for k in range(self.count):
+            self.find_exposed(k)
+
+    @staticmethod
+    def begin_of(c):
+        return c.begin if isinstance(c, Collective) else c[0]
+
+    def meet(self, at, step, seqs):
+        """All ranks of a communicator come at their own times and leave together."""
+        r = self.random
+        members = list(range(self.count))
+        group = "0"
+        if self.named and self.count > 2 and r.random() < 0.3:
+            members, group = members[:2], "1"
+        word = r.choice(["allreduce", "allreduce", "_allgather_base", "reduce_scatter_tensor",
+                         "broadcast", "send_recv"])
+        if not self.named:
+            word = r.choice(["allreduce", "send_recv"])
+        slow = r.choice(members)
+        spread = r.choice([3, 40, 900])  # within the noise, or not
+        begins = {k: at[k] + r.randint(1, 20) for k in members}
+        latest = max(begins[k] + (spread if k == slow else r.randint(0, 2)) for k in members)
+        length = r.randint(60, 400)
+        seqs[group] += 1
+        elements, dtype = r.choice([1000, 4096, 70000]), r.choice(list(SIZES))
+        for k in members:
+            begin = begins[k] + (spread if k == slow else r.randint(0, 2))
+            end = latest + length + r.randint(0, 1)
+            stream = 20 + (int(group) if self.named else 0)
+            self.collectives[k].append(Collective(
+                group if self.named else "", members, word, step, begin, end,
+                seqs[group] if self.with_seq and self.named else None, elements, dtype, stream))
+            cuts = sorted(r.sample(range(begin - 30, end + 30), 2 * r.randint(0, 3)))
+            for i in range(0, len(cuts), 2):
+                self.compute[k].append((cuts[i], cuts[i + 1]))
+            at[k] = end + 40
+
+    def find_exposed(self, rank):
+        """Exposed stretches, by owner: comm that runs, began first, no compute."""
+        comm, compute = self.collectives[rank], self.compute[rank]
+        for i, c in enumerate(comm):
+            c.correlation = 100 + 2 * i
+        times = sorted({t for c in comm for t in (c.begin, c.end)} |
+                       {t for pair in compute for t in pair})
+        for a, b in zip(times, times[1:]):
+            running = [c for c in comm if c.begin <= a and c.end >= b]
+            if not running or any(x <= a and y >= b for x, y in compute):
+                continue
+            owner = min(running, key=lambda c: (c.begin, c.stream, c.correlation))
+            if owner.exposed and owner.exposed[-1][1] == a:
+                owner.exposed[-1][1] = b
+            else:
+                owner.exposed.append([a, b])
+
+    def event(self, cat, name, pid, tid, begin, end, args):
+        return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": begin,
+                "dur": end - begin, "args": args}
+
+    def launched(self, events, rank, name, correlation, begin, end, stream, args, step):
+        mark = next(m for m in self.marks[rank] if m[0] == step)
+        call = max(mark[1] + 1, min(begin - 6, mark[2] - 5))
+        if self.on_op and args and all(abs(call - c) > 5 for c in self.calls[rank]):
+            self.calls[rank].append(call)
+            events.append(self.event("cpu_op", "record_param_comms", 400 + rank, 400 + rank,
+                                     call - 1, call + 3, args))
+            args = {}
+        events.append(self.event("cuda_runtime", "cudaLaunchKernel", 400 + rank, 400 + rank, call,
+                                 call + 2, {"correlation": correlation}))
+        events.append(self.event("kernel", name, 0, stream, begin, end, {
+            "device": 0, "context": 1, "stream": stream, "correlation": correlation, **args}))
+
+    def write(self, folder):
+        paths = []
+        for rank in range(self.count):
+            events = [self.event("user_annotation", f"ProfilerStep#{n}", 400 + rank, 400 + rank,
+                                 b, e, {}) for n, b, e in self.marks[rank]]
+            for i, c in enumerate(self.collectives[rank]):
+                args = {}
+                if c.group:
+                    args = {"Collective name": c.word, "In msg nelems": c.elements,
+                            "Out msg nelems": c.elements, "Group size": len(c.ranks),
+                            "dtype": c.dtype, "Process Group Name": c.group,
+                            "Process Group Ranks": str(c.ranks)}
+                if c.seq is not None:
+                    args["Seq"] = c.seq
+                self.launched(events, rank,
+                              f"ncclDevKernel_{OPERATIONS[c.word][1]}_Sum_f32_RING_LL(x)",
+                              c.correlation, c.begin, c.end, c.stream, args, c.step)
+            for i, (a, b) in enumerate(self.compute[rank]):
+                step = next((n for n, x, y in self.marks[rank] if x <= a - 6 < y),
+                            self.marks[rank][0][0])
+                self.launched(events, rank, "gemm", 101 + 2 * i, a, b, 7, {}, step)
+            path = f"{folder}/rank{rank}.json"
+            with open(path, "w") as f:
+                json.dump({"schemaVersion": 1,
+                           "distributedInfo": {"backend": "nccl", "rank": rank,
+                                               "world_size": self.count},
+                           "traceEvents": events}, f)
+            paths.append(path)
+        return paths
+
+    # What DEFINITIONS.md 7 says of it.
+
+    def members_of(self, label):
+        return [k for k in range(self.count)
+                if any(c.label() == label for c in self.collectives[k])]
+
+    def nameless_may_meet(self, operation):
+        """One stream, and equal counts in each step that all recorded whole."""
+        for step in range(7, 7 + self.steps):
+            whole = all(any(m[0] == step for m in self.marks[k]) for k in range(self.count))
+            counts = {sum(c.step == step and c.operation() == operation
+                          for c in self.collectives[k]) for k in range(self.count)}
+            if whole and len(counts) > 1 and 0 not in counts:
+                return False
+        return True
+
+    def keys(self, rank):
+        """(communicator, operation, index) of each collective of a rank."""
+        rows = self.collectives[rank]
+        for c in rows:
+            same = [d for d in rows if d.label() == c.label() and d.operation() == c.operation()
+                    and d.step == c.step]
+            if c.operation() == "send_recv":
+                continue
+            if not c.group and not self.nameless_may_meet(c.operation()):
+                continue
+            if c.seq is not None:
+                yield (c.label(), c.operation(), "seq", c.seq), c
+            else:  # ranks with different counts miss something, and do not meet
+                yield (c.label(), c.operation(), c.step, len(same), same.index(c)), c
+
+    def expected(self):
+        table = collections.defaultdict(dict)
+        for rank in range(self.count):
+            for key, c in self.keys(rank):
+                table[key][rank] = c
+        waits = {k: collections.Counter() for k in range(self.count)}
+        exact = True
+        for key, met in table.items():
+            members = self.members_of(key[0]) if key[0] else list(range(self.count))
+            if sorted(met) != members or len(members) < 2:
+                continue
+            order = sorted(met, key=lambda k: met[k].length())
+            least, second = met[order[0]].length(), met[order[1]].length()
+            noise = max(NOISE_US * 1000, least * 1000 // 100 * 5)
+            named = (second - least) * 1000 > noise
+            for rank, c in met.items():
+                w = waits[rank]
+                wait = c.length() - least
+                w["matched"] += 1
+                w["transfer_ns"] += least * 1000
+                w["wait_ns"] += wait * 1000
+                exact &= len(c.exposed) <= PIECES_KEPT
+                w["exposed_wait_ns"] += 1000 * sum(
+                    max(0, min(b, c.begin + wait) - a) for a, b in c.exposed)
+                if named and rank != order[0]:
+                    waits[order[0]]["made_wait_ns"] += wait * 1000
+            if named:
+                waits[order[0]]["times_last"] += 1
+                waits[order[0]]["late_ns"] += (second - least) * 1000
+        return waits, exact
+
+
+def report(tool, paths, reports="comm,ranks,summary", more=()):
+    out = subprocess.run([tool, "-q", "--format", "json", "--report", reports, *more, *paths],
+                         capture_output=True, text=True)
+    if out.returncode:
+        sys.exit(f"tacho-analyze failed on {paths[:3]}: {out.stderr}")
+    return json.loads(out.stdout)
+
+
+class Checks:
+    def __init__(self):
+        self.good = self.bad = 0
+
+    def equal(self, what, got, want):
+        if got == want:
+            self.good += 1
+        else:
+            self.bad += 1
+            print(f"not ok - {what}: got {got}, want {want}")
+
+    def true(self, what, is_so):
+        self.equal(what, bool(is_so), True)
+
+
+KEYS = ("matched", "transfer_ns", "wait_ns", "exposed_wait_ns", "times_last", "late_ns",
+        "made_wait_ns")
+
+
+def check_classes(t, seed, job, rank, row):
+    want = collections.Counter()
+    for c in job.collectives[rank]:
+        key = (c.label(), c.operation(), c.bytes())
+        want[key + ("count",)] += 1
+        want[key + ("total_ns",)] += 1000 * c.length()
+        want[key + ("exposed_ns",)] += 1000 * sum(b - a for a, b in c.exposed)
+    got = collections.Counter()
+    for r in row["comm"]:
+        for k in ("count", "total_ns", "exposed_ns"):
+            got[(r["group"], r["operation"], r["size_bytes"], k)] += r[k]
+        n = r["group_size"]
+        if r["algorithm_gb_per_s"] is not None and n:
+            t.true(f"seed {seed}, bus bandwidth of {r['operation']}",
+                   abs(r["bus_gb_per_s"] - r["algorithm_gb_per_s"] *
+                       FACTORS[r["operation"]](n)) < 1e-6 * r["algorithm_gb_per_s"])
+    t.equal(f"seed {seed}, rank {rank}, classes", +got, +want)
+    if row["gpus"]:
+        t.equal(f"seed {seed}, rank {rank}, exposed", sum(r["exposed_ns"] for r in row["comm"]),
+                row["gpus"][0]["exposed_comm_ns"])
+
+
+def check_random(t, args, folder, seed):
+    job = Job(seed)
+    got = report(f"{args.bin}/tacho-analyze", job.write(folder))
+    want, exact = job.expected()
+    met = 0
+    for row in got["ranks"]:
+        rank = row["rank"]
+        check_classes(t, seed, job, rank, row)
+        if not row.get("waits"):
+            t.equal(f"seed {seed}, rank {rank}: nothing", len(job.collectives[rank]), 0)
+            continue
+        for key in KEYS:
+            if key == "exposed_wait_ns" and not exact:
+                continue
+            t.equal(f"seed {seed}, rank {rank}, {key}", row["waits"][key] or 0, want[rank][key])
+        pairs = sum(p["wait_ns"] for p in row["waits_for"])
+        t.true(f"seed {seed}, rank {rank}, pairs", pairs <= (row["waits"]["wait_ns"] or 0))
+        met += want[rank]["matched"]
+    t.equal(f"seed {seed}, matched", sum(c["matched"] for c in got["communicators"]), met)
+    t.equal(f"seed {seed}, last", sum(s["times_last"] for s in got["stragglers"]),
+            sum(w["times_last"] for w in want.values()))
+    return met
+
+
+def measured(command, path):
+    """Peak resident memory in KB of a command whose output goes to `path`."""
+    with open(path, "w") as out:
+        child = subprocess.Popen(command, stdout=out)
+        _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{command[:6]} failed")
+    return usage.ru_maxrss
+
+
+def generate(args, folder, ranks, *more):
+    subprocess.run([f"{args.bin}/samples/generate", "--out", folder, "--ranks", str(ranks), *more],
+                   check=True)
+    with open(f"{folder}/truth.json") as f:
+        return json.load(f), [f"{folder}/r{r}.tacho" for r in range(ranks)]
+
+
+def check_slow(t, args, folder, ranks, slow):
+    truth, paths = generate(args, f"{folder}/slow{ranks}", ranks, "--events", "1500",
+                            "--slow-rank", str(slow))
+    out = f"{folder}/out.json"
+    peak = measured([f"{args.bin}/tacho-analyze", "-q", "--format", "json", "--report",
+                     "comm,ranks,summary", *paths], out)
+    with open(out) as f:
+        got = json.load(f)
+    what = f"{ranks} ranks"
+    t.true(f"{what}: {peak} KB", sys.platform != "linux" or "san" in args.bin or peak < MOST_KB)
+    t.equal(f"{what}, who came last", {s["rank"] for s in got["stragglers"]}, {slow})
+    t.equal(f"{what}, in steps", {s["step"] for s in got["stragglers"]},
+            set(range(truth[0]["steps"])))
+    t.equal(f"{what}, in phases", {s["phase"] for s in got["stragglers"]}, {"backward"})
+    worst = max(got["ranks"], key=lambda r: r["balance"]["ns_per_step"])
+    t.equal(f"{what}, who computes most", worst["rank"], slow)
+    t.equal(f"{what}, all matched", {r["waits"]["matched"] == r["waits"]["collectives"]
+                                     for r in got["ranks"]}, {True})
+    t.equal(f"{what}, waits", [r["waits"]["wait_ns"] for r in got["ranks"]],
+            [r["wait_ns"] for r in truth])
+    t.equal(f"{what}, for whom", {w["for_rank"] for r in got["ranks"] for w in r["waits_for"]},
+            {slow})
+    late = next(r["waits"]["late_ns"] for r in got["ranks"] if r["rank"] == slow)
+    found = next(f for f in got["findings"] if f["rule"] == "straggler")
+    t.true(f"{what}, finding", f"Rank {slow} comes last" in found["evidence"] and abs(
+        found["saving_ns_per_step"] - late / truth[0]["steps"]) <= 1)
+    for r in got["ranks"]:
+        g = r["gpus"][0]
+        if not g["exposed_comm_wait_ns"] <= min(g["exposed_comm_ns"], r["waits"]["wait_ns"]):
+            t.true(f"{what}, rank {r['rank']}: waits more than it communicates", False)
+    print(f"{ranks} ranks: {peak} KB")
+    return paths, got
+
+
+def check_even(t, args, folder):
+    """Nobody is slow; parts of a job, merged, give the bytes of the whole."""
+    _, paths = generate(args, f"{folder}/even", 5, "--events", "3000")
+    tool, parts = f"{args.bin}/tacho-analyze", []
+    for i, some in enumerate((paths[3:], paths[:1], paths[1:3])):
+        parts.append(f"{folder}/part{i}")
+        subprocess.run([tool, "-q", "--partial", parts[-1], *some], check=True)
+    names = ["-q", "--format", "json", "--report", "comm,ranks"]
+    whole, merged, one = (subprocess.run(command, capture_output=True, text=True,
+                                         check=True).stdout
+                          for command in ([tool, *names, *paths],
+                                          [tool, *names, "--merge", *parts],
+                                          ["taskset", "-c", "0", tool, *names, *paths]))
+    t.true("merged of parts: the same bytes", whole == merged)
+    t.true("on one core: the same bytes", whole == one)
+    got = json.loads(whole)
+    t.true("all matched", all(c["matched"] == c["count"] for c in got["communicators"]))
+    t.true("balance within 2 %", all(98 < r["balance"]["share_of_mean"] < 102
+                                     for r in got["ranks"]))
+
+
+def all_reduce_ends(path):
+    """Ends in ns of each rank's all-reduces, as a text file of one timeline has them."""
+    ends = collections.defaultdict(list)
+    with open(path) as f:
+        for line in f:
+            if "ncclDevKernel_AllReduce" in line:
+                begin, length, _, rank = line.split()[:4]
+                ends[rank].append(round(float(begin) * 1e6) + round(float(length) * 1e6))
+    return list(ends.values())
+
+
+def convert(args, folder, paths, *more):
+    out = f"{folder}/merged.txt"
+    run = subprocess.run([f"{args.bin}/tacho-convert", "-t", "text", "-o", out, *more, *paths],
+                         capture_output=True, text=True)
+    if run.returncode:
+        sys.exit(f"tacho-convert failed: {run.stderr}")
+    return all_reduce_ends(out), run.stderr
+
+
+def spread(ends):
+    """The most that two ranks are apart where they end one all-reduce."""
+    return max(max(same) - min(same) for same in zip(*ends))
+
+
+def check_clocks(t, args, folder):
+    skew = 250_000
+    _, paths = generate(args, f"{folder}/skew", 8, "--events", "1500", "--ranks-per-host", "2",
+                        "--slow-rank", "3", "--skew-ns", str(skew))
+    for how, apart in (("anchors", 3 * skew), ("none", 3 * skew), ("collectives", 0)):
+        ends, told = convert(args, folder, paths, "--align", how)
+        t.equal(f"--align {how}: hosts apart", spread(ends), apart)
+        t.equal(f"--align {how}: each rank", [len(e) for e in ends], [len(ends[0])] * 8)
+        t.equal(f"--align {how}: offsets told",
+                [w for w in ("+250.0", "+500.0", "+750.0") if f"{w} us against" in told],
+                [] if how == "none" else ["+250.0", "+500.0", "+750.0"])
+        t.equal(f"--align {how}: not applied", told.count("not applied"),
+                3 if how == "anchors" else 0)
+    drift = 30_000  # ns a second and host, over twelve seconds
+    _, paths = generate(args, f"{folder}/drift", 2, "--events", "1000000", "--ranks-per-host", "1",
+                        "--slow-rank", "1", "--skew-ns", str(skew), "--drift-ns", str(drift))
+    ends, told = convert(args, folder, paths, "--align", "collectives", "--kinds", "kernel",
+                         "--names", "nccl*")
+    t.true(f"a clock that drifts: {told}", "drift +30.0" in told or "drift +29.99" in told)
+    t.true(f"a clock that drifts is set: {spread(ends)} ns apart", spread(ends) <= 100)
+
+
+def check_merged(t, args, folder, paths):
+    peak = measured([f"{args.bin}/tacho-convert", "-q", "-t", "text", "--kinds", "kernel",
+                     *paths], f"{folder}/merged.txt")
+    ends = all_reduce_ends(f"{folder}/merged.txt")
+    t.equal("1,024 ranks on one timeline", len(ends), len(paths))
+    t.equal("1,024 ranks end together", spread(ends), 0)
+    print(f"{len(paths)} ranks merged: {peak} KB")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--random", type=int, default=60)
+    args = parser.parse_args()
+    t = Checks()
+    met = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(args.random):
+            met += check_random(t, args, folder, seed)
+        t.true(f"{met} collectives met", met > args.random)
+        print(f"random jobs: {met} kernels matched")
+        check_even(t, args, folder)
+        for ranks, slow in ((8, 5), (64, 0), (1024, 700)):
+            paths, _ = check_slow(t, args, folder, ranks, slow)
+        check_merged(t, args, folder, paths)
+        check_clocks(t, args, folder)
+    print(f"ranks: {t.good} passed, {t.bad} failed")
+    return t.bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One small run for each finding, in which it is known what is to be changed and what it is worth.
+
+A run has three steps of 10 ms on thread 1; the GPU computes all the time but for the first 10 us,
+in kernels of 1 ms of four unremarkable names that are launched a kernel ahead. In each step
+a scene puts something of its own into 4,000 to 6,000 us (the hole), and nothing else: so the saving
+is known by construction. `Scene.companions` are rules that truly apply beside it; any other is a
+false alarm.
+"""
+import json
+from dataclasses import dataclass, field
+
+STEP = 10000            # us
+HOLE = (4000, 6000)
+LATE = 10               # from the late launch to the kernel behind the hole
+# Before its first kernel the GPU waits 10 us: us per step of that by cause
+FIRST = {"host:other": 1 / 3, "launch": 5 / 3, "dispatch": 4 / 3}
+OWN = ("tile_a", "tile_b", "tile_c", "tile_d")
+SGEMM = "ampere_sgemm_128x64_tn"
+FILL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
+
+
+@dataclass
+class Scene:
+    rule: str
+    saving: float               # us per step
+    build: object               # what it puts into each step: build(run, begin of the step)
+    companions: tuple = ()      # rules that may stand beside it
+    first: bool = True          # it has the largest saving
+    verdict: str = "COMPUTE"
+    advice: str = ""            # words that the advice must hold
+    evidence: str = ""          # likewise
+    steps: int = 3
+    hole: tuple = HOLE
+    launched_late: bool = False  # the kernel behind the hole is launched at its end
+    gpu: str = "Example GPU"
+    setup: object = None        # setup(run): what is in the run once
+    ranks: int = 1
+    rank_build: object = None   # rank_build(run, begin, rank)
+
+
+@dataclass
+class Run:
+    scene: Scene
+    rank: int = 0
+    rows: list = field(default_factory=list)
+    id: int = 0
+    lead: int = 10
+    memory_bytes: int = 16 << 30
+
+    def row(self, category, name, begin, end, tid=1, pid=1, **args):
+        self.rows.append({"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid,
+                          "ts": begin, "dur": end - begin, "args": args})
+
+    def host(self, name, begin, end, category="user_annotation", tid=1):
+        self.row(category, name, begin, end, tid)
+
+    def op(self, name, begin, end, tid=1):
+        self.row("cpu_op", name, begin, end, tid)
+
+    def call(self, name, begin, end, tid=1):
+        self.id += 1
+        self.row("cuda_runtime", name, begin, end, tid, correlation=self.id)
+
+    def work(self, category, name, begin, end, launch=None, call="cudaLaunchKernel", stream=7,
+             same=False, **args):
+        """GPU work, launched at `launch` (from, to) or in good time."""
+        if not same:
+            self.id += 1
+            launch = launch or (max(begin - 1000, 1), max(begin - 1000, 1) + 5)
+            self.row("cuda_runtime", call, *launch, correlation=self.id)
+        self.row(category, name, begin, end, tid=stream, pid=0, device=0, context=1,
+                 stream=stream, correlation=self.id, **args)
+
+    def kernel(self, name, begin, end, **more):
+        self.work("kernel", name, begin, end, **more)
+
+    def kernels(self, names, begin, end, **more):
+        each = (end - begin) // len(names)
+        for place, name in enumerate(names):
+            self.kernel(name, begin + place * each, begin + (place + 1) * each, **more)
+
+    def copy(self, name, begin, end, size, **more):
+        self.work("gpu_memcpy", name, begin, end, call="cudaMemcpyAsync", bytes=size, **more)
+
+    def memory(self, at, allocated, reserved, size):
+        self.rows.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]",
+                          "pid": 1, "tid": 1, "ts": at,
+                          "args": {"Device Type": 1, "Device Id": 0, "Addr": 4096 + at,
+                                   "Bytes": size, "Total Allocated": allocated,
+                                   "Total Reserved": reserved}})
+
+    def step(self, number, begin):
+        """Computes all the time but in the hole, where the scene does what it does."""
+        scene, end = self.scene, begin + STEP
+        self.host(f"ProfilerStep#{number}", begin, end)
+        at, place = begin, 0
+        if number == 1:
+            at += self.lead
+        while at < end:
+            until = min(at - at % 1000 + 1000, end)
+            in_hole = scene.hole[0] <= at - begin < scene.hole[1]
+            if not in_hole:
+                launch = None
+                if scene.launched_late and at == begin + scene.hole[1]:
+                    launch = (at - LATE, at - LATE + 5)
+                self.kernel(OWN[place % 4], at, until, launch=launch)
+            at, place = until, place + 1
+        if scene.build:
+            scene.build(self, begin)
+        if scene.rank_build:
+            scene.rank_build(self, begin, self.rank)
+
+    def trace(self):
+        text = {"schemaVersion": 1,
+                "deviceProperties": [{"id": 0, "name": self.scene.gpu,
+                                      "totalGlobalMem": self.memory_bytes}],
+                "traceEvents": self.rows}
+        if self.scene.ranks > 1:
+            text["distributedInfo"] = {"backend": "nccl", "rank": self.rank,
+                                       "world_size": self.scene.ranks}
+        return text
+
+
+def waits(annotation=None, category="user_annotation", call=None, begin=4000, op=None):
+    """The step thread does this through the hole and launches at its end."""
+    def build(run, at):
+        if annotation:
+            run.host(annotation, at + begin, at + 6000 - LATE, category)
+        if op:
+            run.op(op, at + begin, at + 6000)
+        if call:
+            run.call(call, at + begin, at + 6000 - LATE)
+    return build
+
+
+def computes(*names, **more):
+    return lambda run, at: run.kernels(names, at + HOLE[0], at + HOLE[1], **more)
+
+
+def copies(name, **more):
+    return lambda run, at: run.copy(name, at + HOLE[0], at + HOLE[1], 8 << 20, **more)
+
+
+def in_training(build):
+    """With a backward pass, in which the GPU is busy."""
+    def both(run, at):
+        run.host("backward", at + 8000, at + 8100)
+        build(run, at)
+    return both
+
+
+def zero_grad(run, at):
+    run.host("Optimizer.zero_grad#SGD.zero_grad", at + 4000, at + 6000)
+    for i in range(40):
+        begin = at + 4000 + 50 * i
+        run.kernel(FILL, begin + 40, begin + 50, launch=(begin + 30, begin + 35))
+
+
+def optimizer_loop(run, at):
+    run.host("Optimizer.step#SGD.step", at + 4000, at + 6000)
+    for i in range(50):
+        begin = at + 4000 + 40 * i
+        run.kernel("apply_sgd", begin + 25, begin + 40, launch=(begin + 15, begin + 20))
+
+
+def optimizer_host(run, at):
+    run.host("Optimizer.step#Adam.step", at + 3995, at + 6000)
+    run.kernel("multi_tensor_apply_kernel", at + 5990, at + 6000, launch=(at + 5980, at + 5985))
+
+
+def blocking_copy(run, at):
+    run.copy("Memcpy DtoH (Device -> Pageable)", at + 4000, at + 4010, 4,
+             launch=(at + 3900, at + 6000 - LATE))
+
+
+def item(run, at):
+    run.op("aten::item", at + 3500, at + 6000 - LATE)
+    run.call("cudaStreamSynchronize", at + 3600, at + 6000 - LATE)
+
+
+def profiler(run, at):
+    run.row("overhead", "Buffer Flush", at + 4000, at + 6000 - LATE, tid=0, pid=-1)
+
+
+def graph_gaps(run, at):
+    run.work("kernel", "node_a", at + 4000, at + 4100, call="cudaGraphLaunch")
+    run.work("kernel", "node_b", at + 5900, at + 6000, same=True)
+
+
+def stream_wait(run, at):
+    run.call("cudaStreamWaitEvent", at + 3000, at + 3005)
+    run.row("cuda_sync", "Stream Wait Event", at + 3000, at + 3005, tid=9, pid=0, device=0,
+            context=1, stream=9, correlation=run.id)
+    run.kernel("after_wait", at + 5990, at + 6000, launch=(at + 3100, at + 3105), stream=9)
+
+
+def dispatch(run, at):
+    run.kernel("begins_late", at + 5990, at + 6000, launch=(at + 3100, at + 3105))
+
+
+def slow_step(run):
+    """A sixth step, twice as long as the five others."""
+    begin = 5 * STEP
+    run.host("ProfilerStep#6", begin, begin + 2 * STEP)
+    for i in range(20):
+        run.kernel(OWN[i % 4], begin + 1000 * i, begin + 1000 * (i + 1))
+
+
+def tail(run):
+    """The last step's mark goes on for 6 ms after the GPU's last work."""
+    marks = [row for row in run.rows if row["name"] == "ProfilerStep#3"]
+    marks[0]["dur"] += 6000
+
+
+def leak(run, at):
+    number = at // STEP
+    run.memory(max(at - 1, 0), (1 << 30) + number * (8 << 20), 2 << 30, 8 << 20)
+
+
+def reserved(run, at):
+    run.memory(at + 100, 4 << 30, 8 << 30, 1 << 20)
+
+
+def small_peak(run, at):
+    run.memory(at + 100, 1 << 30, 1 << 30, 1 << 20)
+    run.op("aten::mm", at + 4000, at + 7000)
+
+
+def unequal(run, at, rank):
+    """Rank 1 takes 2 ms for what takes rank 0 one; rank 0 has other work for the rest."""
+    if rank == 1:
+        run.kernel("tile_e", at + 4000, at + 6000)
+    else:
+        run.kernel("tile_e", at + 4000, at + 5000)
+        run.kernel("of_rank_0_alone", at + 5000, at + 6000)
+
+
+def late_rank(run, at, rank):
+    """Rank 1 comes to the collective of each step 1 ms after rank 0."""
+    begin = at + 4000 + 1000 * rank
+    if rank == 1:
+        run.kernel("of_rank_1_alone", at + 4000, begin)
+    run.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin, at + 6000, **{
+        "Collective name": "allreduce", "Process Group Name": "0", "Group size": 2,
+        "Process Group Ranks": "[0, 1]", "dtype": "Float", "In msg nelems": 1024,
+        "Out msg nelems": 1024, "Seq": at // STEP})
+
+
+def scenes():
+    """name -> Scene. A wait through the hole that ends with a late launch is worth 1,990 us."""
+    late = {"launched_late": True}
+    host = 2000 - LATE
+    bound = host + 5 + FIRST["launch"]
+    made = {
+        "data_wait": Scene("data_wait", host, waits(
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), verdict="INPUT",
+            advice="num_workers", evidence="gets its input for 2.0 ms of a step", **late),
+        "data_wait of workers": Scene("data_wait", host, waits(
+            "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"), verdict="INPUT",
+            advice="prefetch_factor", **late),
+        "launch_bound": Scene("launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
+                              advice="CUDA graphs", evidence="2.0 ms in forward", **late),
+        "launch_bound in backward": Scene("launch_bound", bound, lambda run, at: run.host(
+            "backward", at + 4000, at + 6000), verdict="HOST",
+            evidence="2.0 ms in backward", **late),
+        "launch_bound in a range of its own": Scene(
+            "launch_bound", bound, waits("## embed ##"), verdict="HOST",
+            evidence="such as ## embed ##", **late),
+        "long_launches": Scene("long_launches", 1995, lambda run, at: run.kernel(
+            "first_of_its_kind", at + 5999, at + 6000, launch=(at + 3990, at + 5995)),
+            verdict="HOST", advice="warm up", evidence="1 launch call"),
+        "unused_parameters": Scene("unused_parameters", host, waits(
+            "torch::distributed::reducer::search_unused_parameters", "cpu_op"), verdict="HOST",
+            advice="find_unused_parameters=False", **late),
+        "zero_grad": Scene("zero_grad", 2000, zero_grad, ("launch_bound",), verdict="HOST",
+                           advice="set_to_none", evidence="40 fill kernels"),
+        "optimizer_loop": Scene("optimizer_loop", 1250, optimizer_loop,
+                                ("launch_bound", "dispatch"), verdict="HOST",
+                                advice="foreach=True", evidence="51 kernels"),
+        "optimizer_host": Scene("optimizer_host", 1990, optimizer_host, verdict="HOST",
+                                advice="fused=True"),
+        "host_sync": Scene("host_sync", host, waits(call="cudaStreamSynchronize", begin=3500),
+                           verdict="SYNC", advice="synchronisation", **late),
+        "host_sync by item": Scene("host_sync", host, item, verdict="SYNC", advice=".item()",
+                                   evidence="aten::item", **late),
+        "host_sync of all": Scene("host_sync", host, waits(
+            call="cudaDeviceSynchronize", begin=3500), verdict="SYNC",
+            advice="torch.cuda.synchronize()", **late),
+        "blocking_copy": Scene("blocking_copy", host - 10, blocking_copy, verdict="COPY",
+                               advice="non_blocking=True", **late),
+        "compile": Scene("compile", host, waits(call="cuModuleLoadData"), verdict="COMPILE",
+                         advice="mark_dynamic", **late),
+        "allocator": Scene("allocator", host, waits(call="cudaMalloc"), verdict="HOST",
+                           advice="empty_cache()", evidence="cudaMalloc", **late),
+        "checkpoint": Scene("checkpoint", host, waits("save_checkpoint"), verdict="HOST",
+                            advice="asynchronously", **late),
+        "validation": Scene("validation", host, waits("validation"), verdict="HOST",
+                            advice="less often", **late),
+        "loop_overhead": Scene("loop_overhead", host + FIRST["host:other"], None, verdict="HOST", advice="logging",
+                               **late),
+        "profiler": Scene("profiler", host, profiler, advice="--kinds", **late),
+        "exposed_comm": Scene("exposed_comm", 2000, in_training(computes(
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclDevKernel_AllGather_RING_LL")),
+            verdict="COMM", advice="no_sync()", evidence="nothing is beside compute"),
+        "exposed_comm of inference": Scene("exposed_comm", 2000, computes(
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), verdict="COMM",
+            advice="larger batch", evidence="1 communication kernel a step"),
+        "small_collectives": Scene("small_collectives", 2000, in_training(computes(
+            *["ncclDevKernel_AllReduce_Sum_bf16_RING_LL"] * 50)), ("exposed_comm",), first=False,
+            verdict="COMM", advice="bucket_cap_mb", evidence="50 of 50"),
+        "pageable_copy": Scene("pageable_copy", 2000, copies("Memcpy HtoD (Pageable -> Device)"),
+                               verdict="COPY", advice="pin_memory=True",
+                               evidence="1 copy a step of 8.0 MiB"),
+        "exposed_upload": Scene("exposed_upload", 2000, copies("Memcpy HtoD (Pinned -> Device)"),
+                                verdict="COPY", advice="prefetch"),
+        "exposed_download": Scene("exposed_download", 2000,
+                                  copies("Memcpy DtoH (Device -> Pinned)"), verdict="COPY",
+                                  advice="every N steps"),
+        "device_copy": Scene("device_copy", 2000, copies("Memcpy DtoD (Device -> Device)"),
+                             verdict="COPY", advice=".contiguous()"),
+        "peer_copy": Scene("peer_copy", 2000, copies("Memcpy PtoP (Device -> Device)"),
+                           verdict="COPY", advice="collectives"),
+        "memset_fill": Scene("memset_fill", 2000, lambda run, at: run.work(
+            "gpu_memset", "Memset (Device)", at + 4000, at + 6000, call="cudaMemsetAsync",
+            bytes=1 << 20), verdict="COPY", advice="torch.empty", evidence="1 fill of"),
+        "fp32_gemm": Scene("fp32_gemm", 1750, computes(SGEMM, SGEMM),
+                           advice="set_float32_matmul_precision", evidence="2 matrix kernels"),
+        "fp32_gemm of a V100": Scene("fp32_gemm", 1750, computes("volta_sgemm_128x64_nn"),
+                                     gpu="Tesla V100-SXM2-16GB", advice="no TF32"),
+        "fp32_conv": Scene("fp32_conv", 1750, computes(
+            "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)",
+            "volta_scudnn_128x128_stridedB_splitK_small_nn_v1"), advice="cudnn.benchmark=True"),
+        "fp8": Scene("fp8", 1000, computes(
+            "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas"),
+            gpu="NVIDIA H100 80GB HBM3", advice="FP8"),
+        "unfused_attention": Scene("unfused_attention", 2000, computes(
+            "void cunn_SoftMaxForward<8, c10::BFloat16, float>(int)"),
+            advice="scaled_dot_product_attention"),
+        "layout": Scene("layout", 2000, computes("void cudnn::ops::nchwToNhwcKernel<float>(int)"),
+                        advice="channels_last"),
+        "short_kernels": Scene("short_kernels", 2000, computes(*["tiny_a", "tiny_b"] * 200),
+                               advice="torch.compile", evidence="400 of 408 kernels"),
+        "elementwise": Scene("elementwise", 2000, computes(*[ADD] * 4), advice="torch.compile",
+                             evidence="4 kernels a step"),
+        "one_kernel": Scene("one_kernel", 5000, lambda run, at: run.kernel(
+            "my_scan", at + 3000, at + 8000), hole=(3000, 8000), evidence="50 %",
+            advice="tune or replace"),
+        "stream_wait": Scene("stream_wait", host, stream_wait,
+                             advice="cross-stream"),
+        "dispatch": Scene("dispatch", host + FIRST["dispatch"], dispatch, verdict="HOST",
+                          advice="launch further"),
+        "graph_gaps": Scene("graph_gaps", 1800, graph_gaps, advice="nodes"),
+        "slow_steps": Scene("slow_steps", STEP / 6, None, steps=5, hole=(0, 0), setup=slow_step,
+                            evidence="1 of 6 steps takes", advice="--report steps"),
+        "late_start": Scene("late_start", 2000, None, hole=(0, 0), verdict="HOST",
+                            setup="late", evidence="2.0 ms of the window's 10.0 ms",
+                            advice="warm up"),
+        "long_tail": Scene("long_tail", 2000, None, hole=(0, 0), verdict="HOST", setup=tail,
+                           advice="end the window"),
+        "imbalance": Scene("imbalance", 500, None, ranks=2, rank_build=unequal,
+                           evidence="tile_e", advice="equally"),
+        "straggler": Scene("straggler", 1000, None, ("exposed_comm",), first=False, ranks=2,
+                           rank_build=late_rank, verdict="COMM", advice="that rank alone",
+                           evidence="Rank 1 comes last in 3 of 3"),
+        "memory_leak": Scene("memory_leak", 0, leak, steps=24, hole=(0, 0), first=False,
+                             evidence="8.0 MiB", advice="detach()"),
+        "fragmentation": Scene("fragmentation", 0, reserved, hole=(0, 0), first=False,
+                               evidence="8.00 GiB", advice="expandable_segments"),
+        "headroom": Scene("headroom", 0, small_peak, ("launch_bound",), first=False,
+                          hole=(4000, 7000), verdict="HOST", evidence="1.00 of",
+                          advice="larger batch", **late),
+        "nothing to find": Scene(None, 0, None, hole=(0, 0)),
+    }
+    return made
+
+
+def traces(scene):
+    """One trace for each rank."""
+    made = []
+    for rank in range(scene.ranks):
+        run = Run(scene, rank)
+        if scene.setup == "late":
+            run.lead = 6000
+        for number in range(1, scene.steps + 1):
+            run.step(number, (number - 1) * STEP)
+        if callable(scene.setup):
+            scene.setup(run)
+        made.append(run.trace())
+    return made
+
+
+def cpu_only():
+    run = Run(Scene(None, 0, None))
+    run.host("ProfilerStep#1", 0, STEP)
+    run.op("aten::mm", 100, 200)
+    return run.trace()
+
+
+def sampled(ranks=1, build=None):
+    """Few of many correlation ids: what is not there may have been."""
+    made = []
+    for trace in traces(Scene(None, 0, None, ranks=ranks, rank_build=build)):
+        for row in trace["traceEvents"]:
+            if "correlation" in row["args"]:
+                row["args"]["correlation"] *= 1000
+        made.append(trace)
+    return made
+
+
+def write(path, trace):
+    with open(path, "w", encoding="utf-8") as stream:
+        json.dump(trace, stream)

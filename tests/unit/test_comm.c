@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/events.h"
+#include "tests/unit/unit.h"
+
+#include "analyze/report_comm.h"
+#include "convert/collective.h"
+
+#include <string.h>
+
+enum { METS = 200, PACKED_CEILING = 1 << 16 };
+
+static struct met random_met(uint64_t *random)
+{
+	struct met m = { .index = random_u64(random) >> random_u64(random) % 64,
+			 .ns = random_u64(random) % 9000000,
+			 .bytes = random_u64(random) % 5 ? random_u64(random) % 70000 : NO_U64 };
+	uint64_t at = 0;
+
+	m.bare_count = random_u64(random) % (BARE_MOST + 1);
+	for (size_t i = 0; i < m.bare_count; i++) {
+		at += random_u64(random) % 500;
+		m.bare[i].at_ns = at;
+		m.bare[i].span_ns = 1 + random_u64(random) % 3000;
+		m.bare[i].exposed_ns = random_u64(random) % (m.bare[i].span_ns + 1);
+		at += m.bare[i].span_ns;
+	}
+	return m;
+}
+
+static bool same(const struct met *a, const struct met *b)
+{
+	return a->index == b->index && a->ns == b->ns && a->bytes == b->bytes &&
+	       a->bare_count == b->bare_count &&
+	       !memcmp(a->bare, b->bare, a->bare_count * sizeof(a->bare[0]));
+}
+
+void test_comm_packed(void)
+{
+	static struct met all[METS];
+	struct met got;
+	struct buf text;
+	const char *at;
+	uint64_t random = 7, last = 0;
+	size_t i = 0, len, taken;
+
+	buf_init(&text, PACKED_CEILING);
+	for (i = 0; i < METS; i++) {
+		all[i] = random_met(&random);
+		met_put(&text, &all[i], &last);
+	}
+	CHECK_OK(buf_status(&text, NULL), NULL);
+	at = buf_text(&text);
+	len = strlen(at);
+	CHECK_U64(len, text.len); /* nothing in it ends a text */
+	for (i = 0, last = 0; met_take(&at, &got, &last); i++)
+		if (!CHECK(i < METS && same(&got, &all[i])))
+			break;
+	CHECK_U64(i, METS);
+	/* cut anywhere it ends */
+	for (; len-- > 0;) {
+		text.data[len] = '\0';
+		at = (const char *)text.data;
+		for (taken = 0, last = 0; met_take(&at, &got, &last); taken++)
+			;
+		CHECK(taken <= METS);
+	}
+	buf_release(&text);
+}
+
+void test_comm_hostile(void)
+{
+	char text[64];
+	struct met got;
+	uint64_t random = 3, last;
+	size_t i, k, taken;
+
+	for (i = 0; i < 20000; i++) {
+		const char *at = text;
+
+		for (k = 0; k + 1 < sizeof(text); k++)
+			text[k] = (char)(random_u64(&random) % 255 + 1);
+		text[k] = '\0';
+		for (taken = 0, last = 0; met_take(&at, &got, &last); taken++)
+			met_exposed(&got, random_u64(&random));
+		if (taken > sizeof(text))
+			break;
+	}
+	CHECK_U64(i, 20000);
+}
+
+void test_comm_exposed(void)
+{
+	struct met m = { .ns = 1000, .bare = { { 100, 50, 50 }, { 300, 200, 100 } },
+			 .bare_count = 2 };
+
+	CHECK_U64(met_exposed(&m, 0), 0);
+	CHECK_U64(met_exposed(&m, 100), 0);
+	CHECK_U64(met_exposed(&m, 120), 20);
+	CHECK_U64(met_exposed(&m, 200), 50);
+	CHECK_U64(met_exposed(&m, 400), 100); /* of what was summed up a share */
+	CHECK_U64(met_exposed(&m, 500), 150);
+	CHECK_U64(met_exposed(&m, UINT64_MAX), 150);
+}
+
+void test_comm_operations(void)
+{
+	CHECK_F64(operation_factor(OPERATION_ALL_REDUCE, 8), 1.75, 1e-12);
+	CHECK_F64(operation_factor(OPERATION_ALL_GATHER, 4), 0.75, 1e-12);
+	CHECK_F64(operation_factor(OPERATION_REDUCE_SCATTER, 2), 0.5, 1e-12);
+	CHECK_F64(operation_factor(OPERATION_BROADCAST, 8), 1, 0);
+	CHECK_F64(operation_factor(OPERATION_BARRIER, 8), 0, 0);
+	CHECK_F64(operation_factor(OPERATION_ALL_REDUCE, 0), 0, 0);
+	CHECK(operation_find("all_to_all") == OPERATION_ALL_TO_ALL);
+	CHECK(operation_find("nonsense") == OPERATION_OTHER);
+	CHECK(operation_is_point(OPERATION_SEND_RECV) && !operation_is_point(OPERATION_REDUCE));
+}
+
+/* ---- what a kernel says, or the range that it was launched in, or its name ---- */
+
+static uint32_t shape_of(struct trace *t, const char *operation, uint64_t comm)
+{
+	struct attr fixed[] = {
+		{ .key = trace_name(t, "collective", 10, NULL), .type = ATTR_TEXT,
+		  .bits = trace_name(t, operation, strlen(operation), NULL) },
+		{ .key = trace_name(t, "comms_id", 8, NULL), .type = ATTR_U64, .bits = comm },
+	};
+	struct attr vary = { .key = trace_name(t, "bytes", 5, NULL), .type = ATTR_U64 };
+	struct shape s = { .fixed = fixed, .fixed_count = 2, .vary = &vary, .vary_count = 1 };
+
+	return trace_shape(t, &s, NULL);
+}
+
+void test_comm_of_event(void)
+{
+	static const char name[] = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevComm*)";
+	const uint64_t bytes = 4096;
+	struct trace *t = NULL;
+	struct collectives *c = NULL;
+	struct collective got;
+	struct event e = { .kind = KIND_KERNEL, .vary = &bytes };
+
+	CHECK_OK(trace_new(&t, 1 << 20, NULL), NULL);
+	e.name = trace_name(t, name, strlen(name), NULL);
+	e.shape = shape_of(t, "ncclAllReduce", 0xabc);
+	CHECK_OK(collectives_new(&c, t, NULL, NULL), NULL);
+	collectives_find(c, &e, &got);
+	CHECK(got.operation == OPERATION_ALL_REDUCE);
+	CHECK_STR(got.group, "0xabc");
+	CHECK_U64(got.bytes, 4096);
+	CHECK(!got.has_seq);
+	e.shape = 0; /* then only its name speaks */
+	collectives_find(c, &e, &got);
+	CHECK(got.operation == OPERATION_REDUCE_SCATTER);
+	CHECK_STR(got.group, "");
+	CHECK_STR(got.type, "BFloat16");
+	CHECK_U64(got.bytes, UINT64_MAX);
+	collectives_free(c);
+	trace_free(t);
+}
