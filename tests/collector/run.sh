@@ -319,6 +319,12 @@ test_threads() {
 test_thread_churn() {
 	TACHO_MEMORY=16M recorded all churn 300
 	tell 0
+	if [ "$threads_checked" != 0 ]; then # the writer is slow there: what it cannot keep is counted
+		events=$(sed -n 's/^log whole=1 events=\([0-9]*\) .*/\1/p' "$work/told")
+		lost=$(sed -n 's/^lost \([0-9]*\) ring full.*/\1/p' "$work/told")
+		equal 'all ranges, or counted' $((events + ${lost:-0} >= 3000)) 1
+		return
+	fi
 	expect 'all ranges, on few rings' '^sum kind=7 name=work count=3000 early=0 open=0'
 }
 
