@@ -719,7 +719,7 @@ test_train() {
 test_installed() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	command -v python3 >/dev/null || { skip='no python3'; return; }
-	make -s install B="$B" DESTDIR="$work/root" PREFIX=/usr >"$work/out" 2>&1
+	make -s install B="$B" DESTDIR="$work/dest" PREFIX=/usr >"$work/out" 2>&1
 	equal 'make install' $? 0
 	cat >"$work/train.py" <<-'PY'
 	import tacho
@@ -730,7 +730,7 @@ test_installed() {
 	    with tacho.phase("forward"):
 	        sum(range(20000))
 	PY
-	for bin in "$B" "$work/root/usr/bin"; do
+	for bin in "$B" "$work/dest/usr/bin"; do
 		(cd "$work" && "$bin/tacho-record" -q --out log --window steps:10-20 -- \
 			python3 train.py)
 		equal "status with $bin" $? 0
@@ -746,7 +746,7 @@ test_installed() {
 	(cd "$work" && PYTHONPATH=/of/mine "$B/tacho-record" -q --out log -- \
 		python3 -c 'import sys; print(*sys.path)') >"$work/told"
 	expect 'what the user has set comes first' "/of/mine [^ ]*$(basename "$B")"
-	"${CC:-cc}" -x c - -o "$work/program" -I"$work/root/usr/include" -L"$work/root/usr/lib" -ltacho \
+	"${CC:-cc}" -x c - -o "$work/program" -I"$work/dest/usr/include" -L"$work/dest/usr/lib" -ltacho \
 		<<-'C'
 	#include <tacho.h>
 	int main(void)
