@@ -92,6 +92,9 @@ class Run:
     def equal(self, what, got, wanted):
         if got != wanted:
             self.bad.append("%s: %r, should be %r" % (what, got, wanted))
+            if "Sanitizer" in self.err:  # once, and the part that says where
+                self.bad += ["| " + line for line in self.err[self.err.index("Sanitizer"):].splitlines()[:60]]
+                self.err = ""
 
     def holds(self, what, good):
         if not good:

@@ -177,26 +177,42 @@ static void make_graph(struct worker *w)
 }
 
 /* By a library of its own: this program is built without the headers of NVTX. */
+static struct {
+	pthread_once_t once;
+	void (*stream)(void *, const char *, int);
+	void (*thing)(int, const char *, const char *);
+} namer = { .once = PTHREAD_ONCE_INIT };
+
+/* Once for all threads: the first call into NVTX looks for the tool, in NVTX's own header, by plain
+ * reads beside its writes; hosts that care initialise it before they have threads. */
+static void find_namer(void)
+{
+	void *handle = dlopen("libfake_nvtx_named.so", RTLD_NOW);
+	void *init = handle ? dlsym(handle, "fake_nvtx_init") : NULL;
+	void *stream = handle ? dlsym(handle, "fake_nvtx_name_stream") : NULL;
+	void *thing = handle ? dlsym(handle, "fake_nvtx_name_thing") : NULL;
+	void (*initialize)(void);
+
+	if (!init || !stream || !thing)
+		exit(3);
+	memcpy(&initialize, &init, sizeof(init));
+	memcpy(&namer.stream, &stream, sizeof(stream));
+	memcpy(&namer.thing, &thing, sizeof(thing));
+	initialize();
+}
+
 static void give_names(const struct worker *w)
 {
-	void *handle = dlopen("libfake_nvtx_named.so", RTLD_NOW), *symbol;
-	void (*name_stream)(void *, const char *, int);
-	void (*name_thing)(int, const char *, const char *);
 	char name[64];
 	long i;
 
-	symbol = handle ? dlsym(handle, "fake_nvtx_name_stream") : NULL;
-	memcpy(&name_stream, &symbol, sizeof(symbol));
-	symbol = handle ? dlsym(handle, "fake_nvtx_name_thing") : NULL;
-	memcpy(&name_thing, &symbol, sizeof(symbol));
-	if (!name_stream || !name_thing)
-		exit(3);
+	pthread_once(&namer.once, find_namer);
 	for (i = 0; i < o.streams; i++) {
 		snprintf(name, sizeof(name), "stream %ld of thread %ld", i, w->number);
-		name_stream(w->streams[i], name, i % 2);
+		namer.stream(w->streams[i], name, i % 2);
 	}
 	snprintf(name, sizeof(name), "launcher %ld", w->number);
-	name_thing((int)(w->number % o.devices), "the named device", name);
+	namer.thing((int)(w->number % o.devices), "the named device", name);
 }
 
 static void open_worker(struct worker *w)
