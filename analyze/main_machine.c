@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the machine is: its processors, terminal and environment. */
 #include "analyze/main_tool.h"
+#include "convert/ahead.h"
 
 #include <langinfo.h>
 #include <stdlib.h>
@@ -17,11 +18,11 @@ const char *scratch_folder(void)
 	return folder && folder[0] ? folder : "/tmp";
 }
 
-unsigned thread_count(void)
+unsigned thread_count(uint64_t wanted)
 {
-	long count = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned count = wanted ? (unsigned)wanted : ahead_cores();
 
-	return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : (unsigned)count;
+	return count > THREADS_MAX ? THREADS_MAX : count;
 }
 
 static bool variable_has(const char *name, const char *word)

@@ -70,7 +70,7 @@ static void hide_progress(struct tool *t)
 struct engine_request tool_request(struct tool *t, char *const *paths, size_t count)
 {
 	bool show = !t->common.quiet && isatty(STDERR_FILENO);
-	unsigned threads = thread_count();
+	unsigned threads = thread_count(t->common.threads);
 
 	return (struct engine_request){
 		.paths = paths, .count = count, .reports = t->reports, .rules = t->rules,

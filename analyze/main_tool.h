@@ -29,7 +29,7 @@ void tool_complain(const char *path, const struct error *err);
 
 /* What the machine is. */
 const char *scratch_folder(void);
-unsigned thread_count(void);
+unsigned thread_count(uint64_t wanted); /* 0: all cores */
 enum colour colour_of(bool is_terminal);
 unsigned columns_of(bool is_terminal);
 bool is_utf8(void);

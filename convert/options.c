@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/options.h"
 
+#include "convert/ahead.h"
 #include "schemas/unit.h"
 
 #include <stddef.h>
@@ -14,6 +15,8 @@ const struct option common_options[] = {
 	 AT(output), NULL},
 	{"memory", 0, OPTION_SIZE, "SIZE", "memory to stay under, more or less; the rest goes to "
 	 "unlinked files in $TMPDIR", AT(memory_bytes), "64M"},
+	{"threads", 0, OPTION_COUNT, "N", "cores to use, the same output at any number; 0: all",
+	 AT(threads), "0"},
 	{"strict", 0, OPTION_FLAG, NULL, "damage and losses are errors, and no output is left",
 	 AT(strict), NULL},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no account and no progress, errors only", AT(quiet),
@@ -29,6 +32,7 @@ struct budget options_budget(const struct common_options *o, const char *scratch
 	return (struct budget){
 		.opening = (size_t)(o->memory_bytes / 8 * 3),
 		.resident = RESIDENT_BYTES,
+		.threads = (unsigned)(o->threads ? o->threads : ahead_cores()) - 1,
 		.scratch = scratch,
 	};
 }

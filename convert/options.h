@@ -16,6 +16,7 @@
 struct common_options {
 	const char *output;    /* -o; NULL: standard output */
 	uint64_t memory_bytes; /* the whole tool's peak, more or less */
+	uint64_t threads;      /* cores to use; 0: all that there are */
 	bool strict, quiet, help, version;
 };
 extern const struct option common_options[]; /* rows for a set over struct common_options */

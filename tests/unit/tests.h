@@ -20,6 +20,8 @@
 	X(trigger_slow) \
 	X(trigger_median) \
 	X(trigger_hang) \
+	X(ahead_in_order) \
+	X(ahead_closed_early) \
 	X(status_fail) \
 	X(status_fail_adds_to_itself) \
 	X(status_fail_cuts) \
