@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One run, one table: ours beside a reference on the same input, the ratio, our peak memory.
+# One run: ours beside references on the same input, the ratio, our peak memory (table.py).
 # BIG=N repeats the training trace N times (default 20: 4.3 million entries, 0.9 GB of text).
 set -u
 B=${B:-build}
@@ -8,22 +8,6 @@ traces=${TACHO_TRACES:-../shared/traces}/kineto
 big=${BIG:-20}
 work=$B/bench
 mkdir -p "$work"
-
-# seconds and peak KiB of a command, to $seconds and $peak: the better of two runs
-measure() {
-	seconds=
-	for turn in 1 2; do
-		/usr/bin/env python3 tests/bench/measure.py "$@" >"$work/measured" 2>"$work/stderr" ||
-			{ cat "$work/stderr" >&2; seconds=; return 1; }
-		read -r s p <"$work/measured"
-		[ -n "$seconds" ] && [ "$(echo "$s > $seconds" | bc -l)" = 1 ] || { seconds=$s; peak=$p; }
-	done
-}
-row() { # what, our seconds, our peak, reference, its seconds, its peak
-	printf '%-34s %9.2f s %7.1f MB   %-22s %9.2f s %8.1f MB  %6.1f x\n' "$1" "$2" \
-		"$(echo "$3 / 1024" | bc -l)" "$4" "$5" "$(echo "$6 / 1024" | bc -l)" \
-		"$(echo "$5 / $2" | bc -l)"
-}
 
 echo "== hot paths of the collector"
 "$B/bench_hot" | tee "$work/hot"
@@ -62,31 +46,13 @@ rm -rf "$work/cupti" "$work/packed.tacho"
 echo
 "$B/bench_perfetto"
 
-source=$traces/v100_ddp_rank1of2_memory.json.gz
-if [ ! -e "$source" ]; then
-	echo "no traces at $traces: the rows on real files are left out" >&2
-	exit 0
-fi
-echo
-echo "== one file: $(basename "$source"), then the same training repeated $big times"
-[ -e "$work/x$big.json.gz" ] ||
-	python3 tests/bench/repeat_kineto.py "$source" "$big" "$work/x$big.json.gz"
-for input in "$source" "$work/x$big.json.gz"; do
-	echo "-- $(basename "$input"): $(zcat "$input" | wc -c) bytes of JSON"
-	measure python3 -c 'import gzip, json, sys; json.load(gzip.open(sys.argv[1]))' "$input" || exit 1
-	ref=$seconds ref_peak=$peak
-	measure "$B/tacho-convert" -q "$input" -t log -o "$work/packed.tacho" || exit 1
-	row "Kineto .json.gz -> log" "$seconds" "$peak" "json.load" "$ref" "$ref_peak"
-	measure "$B/tacho-convert" -q "$input" -t chrome -o "$work/out.json" || exit 1
-	row "Kineto .json.gz -> Chrome JSON" "$seconds" "$peak" "json.load" "$ref" "$ref_peak"
-	measure "$B/tacho-analyze" -q "$input" -o "$work/report.txt" || exit 1
-	row "Kineto .json.gz -> report" "$seconds" "$peak" "json.load" "$ref" "$ref_peak"
-	measure "$B/tacho-analyze" -q "$work/packed.tacho" -o "$work/report.txt" || exit 1
-	row "log -> report" "$seconds" "$peak" "json.load" "$ref" "$ref_peak"
-	measure "$B/tacho-convert" -q "$work/packed.tacho" -t chrome -o "$work/out.json" || exit 1
-	row "log -> Chrome JSON" "$seconds" "$peak" "json.load" "$ref" "$ref_peak"
-	rm -f "$work/out.json"
+for folder in torch perfetto xprof; do # peers; without a network they are left out
+	B=$B ONLY_MAKE=1 sh tests/clients/run.sh $folder ||
+		echo "peers of tests/clients/$folder could not be installed" >&2
 done
+python3 tests/bench/table.py --bin "$B" --big "$big"
+
+[ -d "$traces" ] || exit 0
 echo
 echo "== bytes: packed log against the .json.gz that it came from, all arguments kept"
 for input in "$traces"/*.json.gz; do

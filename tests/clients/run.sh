@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make check-clients: the real readers of our files.  Each folder here is one throw-away virtual
 # environment, made anew whenever its requirements.txt changes, and its check_*.py are clients.
-# usage: run.sh [FOLDER...]; B is the build folder.
+# usage: run.sh [FOLDER...]; B is the build folder; ONLY_MAKE=1 makes the environments (make bench).
 set -eu
 here=$(dirname "$0")
 B=${B:-build}
@@ -30,6 +30,7 @@ bad=0
 sh tests/packages.sh clients "$@" # a folder may have rows of its own
 for folder in "$@"; do
 	make_venv "$folder"
+	[ -z "${ONLY_MAKE:-}" ] || continue
 	for client in "$here/$folder"/check_*.py; do
 		echo "== $(basename "$client" .py)"
 		"$B/clients-$folder-venv/bin/python" "$client" --bin "$B" || bad=1
