@@ -62,8 +62,7 @@ SAMPLES := $(B)/samples/train_mlp $(B)/samples/generate
 NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check check-layers check-headers check-exports check-style check-unit check-cli \
-	check-collector check-traces check-generated check-idle check-findings check-compat check-critical check-detail check-sizes check-nsys check-round-trips check-python check-memory check-pages check-ranks check-partial check-diff check-clients check-gpu bench-gpu bench fuzz stats clean install packages left-out
+.PHONY: all demo check bench bench-gpu fuzz stats clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
@@ -172,63 +171,25 @@ check-cupti: all fake $(B)/tests/dump
 	$(Q)B=$(B) sh tests/gpu/against_standin.sh
 	$(Q)python3 tests/collector/cupti.py --bin $(B)
 
-check-traces: all
-	$(Q)python3 tests/oracle/check_traces.py --bin $(B)
-
-check-generated: all
-	$(Q)python3 tests/oracle/check_generated.py --bin $(B)
-
-# Pages for people: well-formed, escaped, the same figures as the terminal.
-check-pages: all
-	$(Q)python3 tests/oracle/check_pages.py --bin $(B)
-
-# Who waits for whom, up to 1,024 ranks; hosts whose clocks are wrong.
-check-ranks: all
-	$(Q)python3 tests/oracle/check_ranks.py --bin $(B)
-
-check-memory: all
-	$(Q)python3 tests/oracle/check_memory.py --bin $(B)
-
-check-idle: all
-	$(Q)python3 tests/oracle/check_idle.py --bin $(B) --random 200
-
-# The right finding wins with the saving that was built in, the others stay silent.
-check-findings: all
-	$(Q)python3 tests/oracle/check_findings.py --bin $(B)
-
-# One report over what many processes read; two runs side by side; the definition of any figure.
-check-partial: all
-	$(Q)python3 tests/oracle/check_partial.py --bin $(B)
-check-diff: all
-	$(Q)python3 tests/oracle/check_diff.py --bin $(B)
-
-# The figures of HTA by its definitions, beside what it answered.
-check-compat: all
-	$(Q)python3 tests/oracle/check_compat.py --bin $(B)
-
-check-critical: all
-	$(Q)python3 tests/oracle/check_critical.py --bin $(B) --random 300
-
-# What --max-size leaves is under it, and its sums are those of the whole.
-check-detail: all
-	$(Q)python3 tests/oracle/check_detail.py --bin $(B)
-
-check-sizes: all
-	$(Q)python3 tests/oracle/check_sizes.py --bin $(B)
-
-check-nsys: all
-	$(Q)python3 tests/oracle/check_nsys.py --bin $(B)
-
-check-round-trips: all
-	$(Q)python3 tests/oracle/check_round_trips.py --bin $(B)
+# Our figures against another's (tests/oracle): check-NAME runs check_NAME.py, with MORE_NAME.
+# traces and generated: what is known of files; pages: well-formed, escaped, the terminal's figures;
+# ranks: who waits for whom, up to 1,024; findings: the right one wins, the others stay silent;
+# partial: one report over what many processes read; compat: HTA's figures by its definitions;
+# detail: what --max-size leaves, and its sums.
+ORACLES := traces generated idle findings compat critical detail sizes nsys round-trips memory pages \
+	ranks partial diff
+MORE_idle := --random 200
+MORE_critical := --random 300
+$(ORACLES:%=check-%): check-%: all
+	$(Q)python3 tests/oracle/check_$(subst -,_,$*).py --bin $(B) $(MORE_$*)
 
 # tacho.py and the operators' files; W: words of the tests to run.
 check-python: all
 	$(Q)python3 tests/python/run.py --bin $(B) $(W)
 
-CHECKS := check-layers check-headers check-exports check-unit check-cli check-collector check-flight check-nvtx \
-	check-fake check-cupti check-traces \
-	check-generated check-idle check-findings check-compat check-critical check-detail check-sizes check-nsys check-round-trips check-python check-memory check-pages check-ranks check-partial check-diff
+CHECKS := $(addprefix check-,layers headers exports unit cli collector flight nvtx fake cupti \
+	$(ORACLES) python)
+.PHONY: $(CHECKS) check-clients check-gpu
 check: packages all
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
@@ -252,6 +213,8 @@ $(B)/bench_perfetto: $(call objs,tests/bench/bench_perfetto.c $(ANALYZE) $(WRITI
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_limits: $(call objs,tests/bench/bench_limits.c)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcjson -lz
+$(B)/bench_decode: $(call objs,tests/bench/bench_decode.c $(READING) $(SCHEMAS)) $(PROTO_O)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN' -ldl
 
