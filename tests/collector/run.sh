@@ -508,7 +508,7 @@ test_sixty_four_threads() {
 # Every clock goes back by an hour in the middle of it.
 test_clock_steps_back() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
-	"${CC:-cc}" -shared -fPIC -O1 -o "$work/clock.so" tests/collector/clock.c -ldl
+	${CC:-cc} -shared -fPIC -O1 -o "$work/clock.so" tests/collector/clock.c -ldl
 	equal 'the clock is made' $? 0
 	for clocks in wall all; do
 		for window in all delay=20ms,for=100ms every=10,first=5,steps=3; do
@@ -746,7 +746,7 @@ test_installed() {
 	(cd "$work" && PYTHONPATH=/of/mine "$B/tacho-record" -q --out log -- \
 		python3 -c 'import sys; print(*sys.path)') >"$work/told"
 	expect 'what the user has set comes first' "/of/mine [^ ]*$(basename "$B")"
-	"${CC:-cc}" -x c - -o "$work/program" -I"$work/dest/usr/include" -L"$work/dest/usr/lib" -ltacho \
+	${CC:-cc} -x c - -o "$work/program" -I"$work/dest/usr/include" -L"$work/dest/usr/lib" -ltacho \
 		<<-'C'
 	#include <tacho.h>
 	int main(void)
