@@ -1,21 +1,50 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs each check to its end, and sums up what they say of themselves: "...: N passed, N failed".
+# Those that watch programs run come one by one at last, so that nothing disturbs their times; the
+# others side by side, J at once (default: one for each core).  All of it is built before.
 # usage: check.sh MAKE CHECK...
+#        check.sh --one MAKE FOLDER CHECK    its output and its end, for the other
 set -u
+if [ "$1" = --one ]; then
+	begin=$(date +%s)
+	$2 --no-print-directory "$4" >"$3/$4.out" 2>&1
+	echo "$? $(($(date +%s) - begin))" >"$3/$4.part"
+	mv "$3/$4.part" "$3/$4.end"
+	exit 0
+fi
 make=$1
 shift
 sh tests/packages.sh check || exit 1
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+alone='collector flight nvtx fake cupti python'
+
+side_by_side=
+one_by_one=
+for check in "$@"; do
+	case " $alone " in
+	*" ${check#check-} "*) one_by_one="$one_by_one $check" ;;
+	*) side_by_side="$side_by_side $check" ;;
+	esac
+done
+run() { # AT_ONCE CHECK...
+	at_once=$1
+	shift
+	[ $# -eq 0 ] || printf '%s\n' "$@" | xargs -P "$at_once" -n 1 sh "$0" --one "$make" "$work"
+}
+# shellcheck disable=SC2086
+{ run "${J:-$(getconf _NPROCESSORS_ONLN)}" $side_by_side; run 1 $one_by_one; } &
+
 passed=0
 failed=0
-for check in "$@"; do
-	echo "== $check"
-	$make --no-print-directory "$check" >"$log" 2>&1
-	rc=$?
-	cat "$log"
-	line=$(grep -E '(^|: )[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+for check in $side_by_side $one_by_one; do
+	while [ ! -e "$work/$check.end" ]; do sleep 0.1; done
+	read -r rc seconds <"$work/$check.end"
+	echo "== $check ($seconds s)"
+	cat "$work/$check.out"
+	line=$(grep -E '(^|: )[0-9]+ passed, [0-9]+ failed' "$work/$check.out" | tail -n 1)
 	p=$(echo "$line" | sed -nE 's/.*(^|: )([0-9]+) passed, ([0-9]+) failed.*/\2/p')
 	f=$(echo "$line" | sed -nE 's/.*(^|: )([0-9]+) passed, ([0-9]+) failed.*/\3/p')
 	passed=$((passed + ${p:-0}))
