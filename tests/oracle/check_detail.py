@@ -10,6 +10,7 @@ kind and class are those of the whole, long events are all there, and nothing ov
 """
 import argparse
 import collections
+import concurrent.futures
 import csv
 import gzip
 import hashlib
@@ -75,39 +76,38 @@ def kind_of(row, path):
     return row["kind"], row["class"] if row["kind"] == "range" else ""
 
 
-def sums_of(tool, path):
-    """By track, kind and class: how many events, and how long."""
-    sums = collections.defaultdict(lambda: [0, 0])
-    pools = collections.Counter()
-    for row, args, _, dur in rows_of(tool, path):
-        if is_span(row):
-            own = sums[tuple(row[k] for k in TRACK) + kind_of(row, path)]
-            own[0] += args.get("stands_for", 1)
-            own[1] += args.get("sum_ns", dur)
-        elif row["kind"] in ("alloc", "free"):
-            pools[row["pid"], row["device"]] += int(row["bytes"]) * (
-                1 if row["kind"] == "alloc" else -1)
-    return dict(sums), dict(pools)
+class Facts:
+    """Of one file, read once: sums by track, kind and class; what pools were left with; spans that stand
+    for themselves; spans of a thread that end inside another one that began before."""
 
+    def __init__(self, tool, path):
+        self.sums = collections.defaultdict(lambda: [0, 0])
+        self.pools, self.spans, self.crossings = collections.Counter(), collections.Counter(), 0
+        self.stacks = collections.defaultdict(list)
+        for row, args, begin, dur in rows_of(tool, path):
+            if is_span(row):
+                self.put_span(row, args, begin, dur, kind_of(row, path))
+            elif row["kind"] in ("alloc", "free"):
+                self.pools[row["pid"], row["device"]] += int(row["bytes"]) * (
+                    1 if row["kind"] == "alloc" else -1)
+        self.sums = dict(self.sums)
 
-def long_of(tool, path, floor_ns):
-    return collections.Counter((*kind_of(row, path), row["name"], begin, dur)
-                               for row, args, begin, dur in rows_of(tool, path)
-                               if is_span(row) and dur >= floor_ns and "stands_for" not in args)
-
-
-def crossings(tool, path):
-    """Spans of a thread that end inside another one that began before."""
-    count, open_spans = 0, collections.defaultdict(list)
-    for row, _, begin, dur in rows_of(tool, path):
-        if not is_span(row) or row["stream"]:
-            continue
-        stack = open_spans[row["pid"], row["thread"]]
+    def put_span(self, row, args, begin, dur, kind):
+        own = self.sums[tuple(row[k] for k in TRACK) + kind]
+        own[0] += args.get("stands_for", 1)
+        own[1] += args.get("sum_ns", dur)
+        if "stands_for" not in args:
+            self.spans[(*kind, row["name"], begin, dur)] += 1
+        if row["stream"]:
+            return
+        stack = self.stacks[row["pid"], row["thread"]]
         while stack and stack[-1] <= begin:
             stack.pop()
-        count += bool(stack) and begin + dur > stack[-1]
+        self.crossings += bool(stack) and begin + dur > stack[-1]
         stack.append(begin + dur)
-    return count
+
+    def long(self, floor_ns):
+        return collections.Counter({span: n for span, n in self.spans.items() if span[-1] >= floor_ns})
 
 
 def digest(path):
@@ -124,16 +124,14 @@ def read_again(path):
     return os.path.join(path, "plugins") if os.path.isdir(path) else path
 
 
-def check_read(checks, tool, what, whole, sized, floor_ns):
-    before, pools = sums_of(tool, read_again(whole))
-    after, pools_after = sums_of(tool, read_again(sized))
+def check_read(checks, what, whole, sized, floor_ns):
+    before, after = whole.sums, sized.sums
     checks.that(before == after, f"{what}: sums by track and kind: "
                 f"{[(k, before.get(k), after.get(k)) for k in before | after if before.get(k) != after.get(k)][:3]}")
-    checks.that(pools == pools_after, f"{what}: bytes that pools were left with")
-    lost = long_of(tool, read_again(whole), floor_ns) - long_of(tool, read_again(sized), floor_ns)
+    checks.that(whole.pools == sized.pools, f"{what}: bytes that pools were left with")
+    lost = whole.long(floor_ns) - sized.long(floor_ns)
     checks.that(not lost, f"{what}: long events are gone: {list(lost)[:3]}")
-    checks.that(crossings(tool, read_again(sized)) <= crossings(tool, read_again(whole)),
-                f"{what}: spans cross that did not")
+    checks.that(sized.crossings <= whole.crossings, f"{what}: spans cross that did not")
 
 
 def check_json(checks, what, path):
@@ -147,7 +145,7 @@ def check_json(checks, what, path):
             checks.that(False, f"{what}: {name}: {why}")
 
 
-def check_size(checks, tool, source, kind, whole, folder, share):
+def check_size(checks, tool, source, kind, whole, facts, folder, share):
     size = int(max(len(data) for _, data in files_of(whole)) * share)
     ending = FORMATS[kind]
     what = f"{os.path.basename(source)} -t {kind} --max-size {size}"
@@ -170,23 +168,29 @@ def check_size(checks, tool, source, kind, whole, folder, share):
     check_json(checks, what, paths[0])
     if kind in READABLE:
         floor_ns = float(found[5]) * UNITS[found[6]] * 1.001
-        check_read(checks, tool, what, whole, paths[0], floor_ns)
+        check_read(checks, what, facts, Facts(tool, read_again(paths[0])), floor_ns)
     else:
         data = b"".join(data for _, data in files_of(paths[0]))
         checks.that(b"stands_for" in data and b" more" in data, f"{what}: says of none")
 
 
-def check_source(checks, tool, source, scratch):
-    for kind, ending in FORMATS.items():
-        folder = os.path.join(scratch, kind)
-        os.makedirs(folder)
-        whole = os.path.join(folder, f"whole.{ending}" if ending else "whole")
+def check_format(tool, source, kind):
+    """What was found of one file in one format; by itself, so that many go side by side."""
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        if source.endswith(".log"):  # a log, of the same
+            log = os.path.join(folder, "in.tacho")
+            convert(tool, source.removesuffix(".log"), "log", log)
+            source = log
+        whole = os.path.join(folder, f"whole.{FORMATS[kind]}" if FORMATS[kind] else "whole")
         rc, said = convert(tool, source, kind, whole)
         checks.that(rc == 0, f"{source} -t {kind}: {said}")
+        facts = Facts(tool, read_again(whole)) if kind in READABLE else None
         for i, share in enumerate(LOG_SHARES if kind == "log" else SHARES):
             own = os.path.join(folder, str(i))
             os.makedirs(own)
-            check_size(checks, tool, source, kind, whole, own, share)
+            check_size(checks, tool, source, kind, whole, facts, own, share)
+    return checks.passed, checks.failed
 
 
 def main():
@@ -199,17 +203,14 @@ def main():
     if not os.path.isdir(traces):
         print("detail: skipped, no sample traces")
         return 0
-    checks = Checks()
-    for name in args.files or FILES:
-        source = os.path.join(traces, "kineto", name)
-        with tempfile.TemporaryDirectory() as scratch:
-            check_source(checks, tool, source, scratch)
-    with tempfile.TemporaryDirectory() as scratch:  # and a log
-        log = os.path.join(scratch, "in.tacho")
-        convert(tool, os.path.join(traces, "kineto", FILES[0]), "log", log)
-        check_source(checks, tool, log, scratch)
-    print(f"detail: {checks.passed} passed, {checks.failed} failed")
-    return checks.failed != 0
+    sources = [os.path.join(traces, "kineto", name) for name in args.files or FILES]
+    sources.append(sources[0] + ".log")
+    work = [(tool, source, kind) for source in sources for kind in FORMATS]
+    with concurrent.futures.ProcessPoolExecutor() as workers:
+        found = list(workers.map(check_format, *zip(*work)))
+    passed, failed = map(sum, zip(*found))
+    print(f"detail: {passed} passed, {failed} failed")
+    return failed != 0
 
 
 if __name__ == "__main__":
