@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/cupti_plan.h"
 
-enum { PLANS = 96, FAMILIES = 32, RELEASED = 2 }; /* CUpti_ActivityMemoryOperationType */
+enum { PLANS = 96, FAMILIES = 32 };
 
 static const uint8_t type_bytes[] = {
 	[FIELD_U8] = 1,	 [FIELD_U16] = 2, [FIELD_U32] = 4, [FIELD_U64] = 8, [FIELD_I32] = 4,
@@ -12,8 +12,7 @@ static struct cupti_plan plans[PLANS];
 static size_t plan_count;
 static struct cupti_family families[FAMILIES];
 static size_t family_count;
-/* By CUPTI's number; two for MEMORY2. */
-static const struct cupti_family *by_number[CUPTI_KINDS][2];
+const struct cupti_family *cupti_families[CUPTI_KINDS][2];
 
 /* ---- fields ---- */
 
@@ -25,11 +24,11 @@ static bool is_there(const struct field *f, uint16_t size, uint32_t api_version)
 
 static struct plan_number number_of(const struct field *f)
 {
-	return (struct plan_number){
-		.at = f->offset, .bytes = type_bytes[f->type],
-		.is_signed = f->type == FIELD_I32 || f->type == FIELD_I64,
-		.is_time = f->unit == UNIT_NS,
-	};
+	struct plan_number n = plan_number_at(f->offset, type_bytes[f->type],
+					      f->type == FIELD_I32 || f->type == FIELD_I64);
+
+	n.is_time = f->unit == UNIT_NS;
+	return n;
 }
 
 static void look_at(struct cupti_plan *p, const struct field *f)
@@ -138,6 +137,25 @@ static void add_field(struct cupti_plan *p, const struct field *f, unsigned flav
 
 /* ---- plans ---- */
 
+static bool is_number(const struct plan_number *n, uint16_t at, uint8_t bytes)
+{
+	return n->at == at && n->bytes == bytes;
+}
+
+static bool is_call(const struct cupti_plan *p)
+{
+	uint64_t others = 0;
+	unsigned i;
+
+	for (i = 0; i < p->words; i++)
+		if (i != CALL_WHO / 8 && i != CALL_THREAD / 8)
+			others |= p->mask[i];
+	return p->record->kind == KIND_API && !p->vary_count && !others &&
+	       is_number(&p->begin, CALL_BEGIN, 8) && is_number(&p->end, CALL_END, 8) &&
+	       is_number(&p->join, CALL_JOIN, 4) && is_number(&p->amount, CALL_JOIN + 4, 4) &&
+	       !p->join.sign;
+}
+
 static const struct cupti_plan *plan_make(const struct record *r, unsigned flavour, uint16_t size,
 					  const struct cupti_lib *lib, uint32_t kinds_mask)
 {
@@ -159,6 +177,7 @@ static const struct cupti_plan *plan_make(const struct record *r, unsigned flavo
 	}
 	if (flavour & PLAN_EXTERNAL && external)
 		add_vary(p, external);
+	p->is_call = is_call(p);
 	return p;
 }
 
@@ -184,7 +203,7 @@ static void find_texts(struct cupti_family *family, const struct record *r, uint
 static void family_make(const struct record *r, const struct cupti_lib *lib, uint32_t kinds_mask)
 {
 	struct cupti_family *f = &families[family_count];
-	const struct cupti_family **place = by_number[r->cupti];
+	const struct cupti_family **place = cupti_families[r->cupti];
 	uint16_t size = lib->sizes[r->cupti];
 	unsigned flavour;
 
@@ -204,6 +223,7 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 				(f->node_at ? PLAN_NODE : 0) |
 				(f->queued_at ? PLAN_LATENCY : 0) |
 				(r->kind == KIND_API ? PLAN_EXTERNAL : 0));
+	f->is_plain = !(f->flavours & ~PLAN_EXTERNAL);
 	for (flavour = 0; flavour < PLAN_FLAVOURS; flavour++) {
 		unsigned same = flavour & f->flavours;
 
@@ -225,31 +245,21 @@ void cupti_plan_open(const struct cupti_lib *lib, uint32_t kinds_mask)
 	const struct record *r = records(&count);
 
 	plan_count = family_count = 0;
-	memset(by_number, 0, sizeof(by_number));
+	memset(cupti_families, 0, sizeof(cupti_families));
 	for (i = 0; i < count; i++)
 		if (r[i].cupti && r[i].cupti < CUPTI_KINDS)
 			family_make(&r[i], lib, kinds_mask);
 	/* the same record of a tool that lets kernels run one after the other */
-	by_number[CUPTI_KERNEL_SERIAL][0] = by_number[CUPTI_KERNEL][0];
-}
-
-const struct cupti_family *cupti_family_of(uint32_t number, const uint8_t *record)
-{
-	uint32_t operation;
-
-	if (number >= CUPTI_KINDS)
-		return NULL;
-	if (number != CUPTI_MEMORY2)
-		return by_number[number][0];
-	memcpy(&operation, record + 4, sizeof(operation));
-	return by_number[number][operation == RELEASED];
+	cupti_families[CUPTI_KERNEL_SERIAL][0] = cupti_families[CUPTI_KERNEL][0];
 }
 
 const uint16_t *cupti_family_texts(uint32_t number)
 {
 	static const uint16_t none[PLAN_TEXTS];
 
-	return number < CUPTI_KINDS && by_number[number][0] ? by_number[number][0]->texts : none;
+	const struct cupti_family *f = number < CUPTI_KINDS ? cupti_families[number][0] : NULL;
+
+	return f ? f->texts : none;
 }
 
 size_t cupti_plan_count(void)

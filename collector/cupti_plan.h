@@ -36,6 +36,8 @@ enum {
 	PLAN_FIXED = 48,
 	PLAN_TEXTS = 2,
 };
+/* Places in CUpti_ActivityAPI: kind and cbid, times, thread (high half), correlation, result. */
+enum { CALL_WHO = 0, CALL_BEGIN = 8, CALL_END = 16, CALL_THREAD = 24, CALL_JOIN = 32 };
 
 /* Of CUPTI's numbers only those that are handled by name. */
 enum cupti_kind {
@@ -44,10 +46,12 @@ enum cupti_kind {
 	CUPTI_EXTERNAL_CORRELATION = 39, CUPTI_MEMORY2 = 49, CUPTI_GRAPH_TRACE = 51,
 };
 
+/* Of a number that is not there the mask is 0. */
 struct plan_number {
+	uint64_t mask, sign; /* sign: its highest bit, where it is signed */
 	uint16_t at;
 	uint8_t bytes; /* 0: there is none */
-	bool is_signed, is_time;
+	bool is_time;
 };
 struct cupti_plan {
 	const struct record *record;
@@ -65,21 +69,23 @@ struct cupti_plan {
 	const struct field *vary_fields[PLAN_VARY];
 	const struct field *fixed_fields[PLAN_FIXED];
 	uint16_t name_at; /* 0: the record has none */
-	uint64_t mask[PLAN_WORDS];
+	bool is_call;     /* CUpti_ActivityAPI, as it always was, and nothing varies */
+	_Alignas(16) uint64_t mask[PLAN_WORDS];
 };
 
 struct cupti_family {
 	const struct cupti_plan *plans[PLAN_FLAVOURS]; /* all the same where flavours are */
 	uint16_t completed_at, end_at, node_at, queued_at, submitted_at, correlation_at; /* 0: none */
 	uint16_t texts[PLAN_TEXTS];             /* where pointers to text stand; 0: none */
-	uint8_t flavours;                       /* what flavour() can come to */
+	uint8_t flavours;                       /* what flavours there are */
+	bool is_plain;                          /* its bytes say nothing about the flavour */
 	uint16_t size;
 };
 
 /* `kinds_mask`: bits of enum kind.  Again for another library: plans of the one before are gone. */
 void cupti_plan_open(const struct cupti_lib *lib, uint32_t kinds_mask);
-/* NULL: no record of that number becomes events.  `record`: for numbers of two records. */
-const struct cupti_family *cupti_family_of(uint32_t number, const uint8_t *record);
+/* By CUPTI's number; two for MEMORY2: an allocation, a release. */
+extern const struct cupti_family *cupti_families[CUPTI_KINDS][2];
 /* Where pointers to text stand in any record of the number. */
 const uint16_t *cupti_family_texts(uint32_t number);
 size_t cupti_plan_count(void);
@@ -92,16 +98,27 @@ static inline uint64_t plan_word(const uint8_t *record, size_t at)
 	return w;
 }
 
-/* Widened, signed where the field is. */
+static inline struct plan_number plan_number_at(uint16_t at, uint8_t bytes, bool is_signed)
+{
+	uint64_t sign = bytes ? UINT64_C(1) << (8 * bytes - 1) : 0;
+
+	return (struct plan_number){ .at = at, .bytes = bytes, .sign = is_signed ? sign : 0,
+				     .mask = sign | (sign - (bytes != 0)) };
+}
+
+/* Widened, signed where the field is; 0 where there is none. */
 static inline uint64_t plan_number(const uint8_t *record, const struct plan_number *n)
 {
-	unsigned unused = 64 - 8 * n->bytes;
-	uint64_t w;
+	return ((plan_word(record, n->at) & n->mask) ^ n->sign) - n->sign;
+}
 
-	if (!n->bytes)
-		return 0;
-	w = plan_word(record, n->at) << unused;
-	return n->is_signed ? (uint64_t)((int64_t)w >> unused) : w >> unused;
+/* NULL: no record of that number becomes events.  `record`: for numbers of two records. */
+static inline const struct cupti_family *cupti_family_of(uint32_t number, const uint8_t *record)
+{
+	enum { RELEASED = 2 }; /* CUpti_ActivityMemoryOperationType */
+	bool second = number == CUPTI_MEMORY2 && plan_word(record, 0) >> 32 == RELEASED;
+
+	return number < CUPTI_KINDS ? cupti_families[number][second] : NULL;
 }
 
 static inline const struct cupti_plan *cupti_plan_of(const struct cupti_family *f,
@@ -109,6 +126,8 @@ static inline const struct cupti_plan *cupti_plan_of(const struct cupti_family *
 {
 	unsigned flavour = external;
 
+	if (f->is_plain)
+		return f->plans[flavour & f->flavours];
 	if (f->completed_at && plan_word(record, f->completed_at) != plan_word(record, f->end_at))
 		flavour |= PLAN_COMPLETED;
 	if (f->node_at && plan_word(record, f->node_at))

@@ -26,7 +26,7 @@ enum {
 #define SITE_NOISE (UINT32_MAX - 1)
 
 struct row {
-	uint64_t words[PLAN_WORDS]; /* of the record, masked */
+	_Alignas(16) uint64_t words[PLAN_WORDS]; /* of the record, masked */
 	uint32_t site, track;
 	uint16_t plan;
 };
@@ -47,26 +47,28 @@ struct run {
 	struct writer *w;
 	uint64_t completed_ns, warm_ns, begin_ns;
 	struct cupti_era era;
-	uint64_t lost[LOSS_END];
+	uint64_t lost[LOSS_END], rows, nodes;
 	bool joins; /* some calls have an external id, or events wait for their call */
 };
 
 /* ---- rows that were seen before ---- */
 
-/* Two words at a time, in registers of 128 bits. */
-typedef uint64_t pair_of_words __attribute__((vector_size(16), aligned(8), may_alias));
+/* Two words at a time, in registers of 128 bits; a record lies where it likes. */
+typedef uint64_t two_words __attribute__((vector_size(16), may_alias));
+typedef uint64_t two_of_record __attribute__((vector_size(16), aligned(8), may_alias));
 
 static inline bool row_is(const struct row *row, const struct cupti_plan *p, const uint8_t *record)
 {
-	const pair_of_words *r = (const pair_of_words *)(const void *)record;
-	const pair_of_words *mask = (const pair_of_words *)(const void *)p->mask;
-	const pair_of_words *words = (const pair_of_words *)(const void *)row->words;
-	pair_of_words differs = { 0, 0 };
-	unsigned i;
+	const two_of_record *r = (const two_of_record *)(const void *)record;
+	const two_words *mask = (const two_words *)(const void *)p->mask;
+	const two_words *words = (const two_words *)(const void *)row->words;
+	two_words differs = { 0, 0 };
+	unsigned i, pairs = p->words / 2u;
 
 	if (row->plan != p->index)
 		return false;
-	for (i = 0; i < p->words / 2u; i++)
+#pragma GCC unroll 2
+	for (i = 0; i < pairs; i++)
 		differs |= (r[i] & mask[i]) ^ words[i];
 	return (differs[0] | differs[1]) == 0;
 }
@@ -150,11 +152,30 @@ static __attribute__((noinline)) uint32_t row_search(struct run *r, const struct
 	return row_add(r, p, record, slot);
 }
 
+/* Calls follow each other in any order, but there are few of them: found by what they say. */
+static inline struct row *row_find_call(struct run *r, const struct cupti_plan *p,
+					const uint8_t *record)
+{
+	uint64_t who = plan_word(record, CALL_WHO) & p->mask[CALL_WHO / 8];
+	uint64_t thread = plan_word(record, CALL_THREAD) & p->mask[CALL_THREAD / 8];
+	uint64_t hash = (who ^ p->index) * HASH_A ^ thread * HASH_B;
+	uint16_t *guess = &state.guesses[hash >> (64 - GUESS_BITS)];
+	struct row *row = &state.rows[*guess];
+
+	if (__builtin_expect(row->plan == p->index && row->words[CALL_WHO / 8] == who &&
+			     row->words[CALL_THREAD / 8] == thread && *guess, 1)) {
+		state.counts.guessed++;
+		return row;
+	}
+	*guess = (uint16_t)row_search(r, p, record);
+	return &state.rows[*guess];
+}
+
+/* Work follows work, whatever calls stand between; all else is after what was before it. */
 static inline struct row *row_find(struct run *r, const struct cupti_plan *p,
 				   const uint8_t *record)
 {
 	bool is_work = p->record->kind <= KIND_GRAPH;
-	/* work follows work, whatever calls stand between */
 	uint64_t before = (state.works ^ (is_work ? 0 : (uint64_t)state.last << 16)) * HASH_A;
 	uint16_t *guess = &state.guesses[before >> (64 - GUESS_BITS)];
 	uint32_t found = *guess;
@@ -218,6 +239,26 @@ static void count_left_out(struct run *r, uint32_t site)
 	r->lost[site ? LOSS_CUT_OUT : LOSS_CEILING]++;
 }
 
+static void put_event(struct run *r, const struct row *row, struct event *e)
+{
+	if (__builtin_expect(e->end_ns < r->begin_ns && e->begin_ns >= r->warm_ns, 0)) {
+		state.counts.early++;
+		r->lost[LOSS_CUT_OUT]++;
+		return;
+	}
+	e->track = row->track;
+	writer_put_ready(r->w, e, row->site);
+	r->rows++;
+}
+
+static inline bool is_left_out(struct run *r, const struct row *row)
+{
+	if (__builtin_expect(row != state.rows && row->site < SITE_NOISE, 1))
+		return false;
+	count_left_out(r, row == state.rows ? 0 : row->site);
+	return true;
+}
+
 /* `begin_ns` is not 0 where the record has no time of its own but is known to be of that call. */
 static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t *record,
 		       uint64_t external, uint64_t begin_ns)
@@ -225,31 +266,44 @@ static void put_record(struct run *r, const struct cupti_plan *p, const uint8_t 
 	uint64_t vary[PLAN_VARY];
 	struct event e = { .flags = p->flags, .vary = vary, .kind = p->record->kind };
 	const struct row *row = row_find(r, p, record);
-	uint32_t site = row->site;
 
-	if (__builtin_expect(row == state.rows || site >= SITE_NOISE, 0)) {
-		count_left_out(r, row == state.rows ? 0 : site);
+	if (is_left_out(r, row))
 		return;
-	}
 	if (begin_ns) {
 		e.begin_ns = e.end_ns = begin_ns;
-	} else if (!tell_times(r, p, record, &e)) {
+	} else if (__builtin_expect(!tell_times(r, p, record, &e), 0)) {
 		r->lost[LOSS_NO_TIME]++;
 		return;
 	}
-	if (__builtin_expect(e.end_ns < r->begin_ns && e.begin_ns >= r->warm_ns, 0)) {
-		state.counts.early++;
-		r->lost[LOSS_CUT_OUT]++;
-		return;
-	}
-	e.track = row->track;
 	e.correlation = plan_number(record, &p->join);
 	e.bytes = plan_number(record, &p->amount);
 	read_vary(r, p, record, external, vary);
-	writer_put_ready(r->w, &e, site);
-	state.counts.rows++;
-	state.counts.kernels += p->record->kind == KIND_KERNEL;
-	state.counts.nodes += p->is_node;
+	r->nodes += p->is_node;
+	put_event(r, row, &e);
+}
+
+/* The same for what comes most often, in a straight line. */
+static inline void put_call(struct run *r, const struct cupti_plan *p, const uint8_t *record)
+{
+	uint64_t begin = plan_word(record, CALL_BEGIN), end = plan_word(record, CALL_END);
+	uint64_t join = plan_word(record, CALL_JOIN);
+	const struct row *row = row_find_call(r, p, record);
+	struct event e;
+
+	if (is_left_out(r, row))
+		return;
+	e.begin_ns = told(r, begin);
+	e.end_ns = told(r, end);
+	if (__builtin_expect(!begin || end < begin || !e.begin_ns || e.end_ns < e.begin_ns, 0)) {
+		r->lost[LOSS_NO_TIME]++;
+		return;
+	}
+	e.correlation = (uint32_t)join;
+	e.bytes = (join >> 32 ^ p->amount.sign) - p->amount.sign;
+	e.vary = NULL;
+	e.kind = KIND_API;
+	e.flags = p->flags;
+	put_event(r, row, &e);
 }
 
 /* A CUDA event whose call was found. */
@@ -260,36 +314,31 @@ static void put_joined(const uint8_t *record, uint64_t begin_ns, void *arg)
 	put_record(arg, cupti_plan_of(f, record, 0), record, 0, begin_ns);
 }
 
-static void put_call(struct run *r, const struct cupti_family *f, const uint8_t *record)
+/* Some calls have an id that was pushed, or something waits for them. */
+static void put_joining_call(struct run *r, const struct cupti_family *f, const uint8_t *record)
 {
-	uint64_t external = 0;
-	unsigned flavour = 0;
+	const struct cupti_plan *p = f->plans[0];
+	uint32_t correlation = (uint32_t)plan_number(record, &p->join);
+	uint64_t begin = plan_number(record, &p->begin), external = 0;
 
-	if (r->joins) {
-		const struct cupti_plan *p = f->plans[0];
-		uint32_t correlation = (uint32_t)plan_number(record, &p->join);
-		uint64_t begin = plan_number(record, &p->begin);
-
-		if (cupti_join_external(correlation, &external))
-			flavour = PLAN_EXTERNAL;
-		if (begin)
-			cupti_join_call(correlation, told(r, begin), put_joined, r);
-	}
-	put_record(r, cupti_plan_of(f, record, flavour), record, external, 0);
+	if (cupti_join_external(correlation, &external))
+		p = f->plans[PLAN_EXTERNAL];
+	if (begin)
+		cupti_join_call(correlation, told(r, begin), put_joined, r);
+	put_record(r, p, record, external, 0);
 }
 
-static void put_any(struct run *r, uint32_t kind, const uint8_t *record)
+static void put_any(struct run *r, const struct cupti_family *f, uint32_t kind,
+		    const uint8_t *record)
 {
-	const struct cupti_family *f = cupti_family_of(kind, record);
+	const struct cupti_plan *p = cupti_plan_of(f, record, 0);
 
-	if (__builtin_expect(!f, 0)) {
-		state.counts.unknown++;
-		r->lost[LOSS_NO_PLACE]++;
-	} else if (f->flavours & PLAN_EXTERNAL) {
-		put_call(r, f, record);
-	} else if (kind != CUPTI_CUDA_EVENT || cupti_join_has_time(f, record)) {
-		put_record(r, cupti_plan_of(f, record, 0), record, 0, 0);
-	}
+	if (f->flavours & PLAN_EXTERNAL && r->joins)
+		put_joining_call(r, f, record);
+	else if (__builtin_expect(p->is_call, 1))
+		put_call(r, p, record);
+	else if (__builtin_expect(kind != CUPTI_CUDA_EVENT || cupti_join_has_time(f, record), 1))
+		put_record(r, p, record, 0, 0);
 }
 
 static uint32_t kind_of(const uint8_t *record)
@@ -370,10 +419,21 @@ static bool has_events(const struct pool_buffer *b)
 	return false;
 }
 
-static void hand_over_losses(struct run *r)
+/* Of no family: tables and ids were taken before; what else there is nobody here knows. */
+static void count_strange(struct run *r, uint32_t kind)
+{
+	if (is_table(kind) || kind == CUPTI_EXTERNAL_CORRELATION)
+		return;
+	state.counts.unknown++;
+	r->lost[LOSS_NO_PLACE]++;
+}
+
+static void hand_over(struct run *r)
 {
 	unsigned why;
 
+	state.counts.rows += r->rows;
+	state.counts.nodes += r->nodes;
 	state.counts.no_time += r->lost[LOSS_NO_TIME];
 	for (why = 1; why < LOSS_END; why++)
 		writer_lose(r->w, (enum loss)why, r->lost[why]);
@@ -390,7 +450,6 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 	struct run r = { .w = w, .completed_ns = b->completed_ns, .warm_ns = warm_ns,
 			 .begin_ns = begin_ns };
 	uint8_t *record = NULL;
-	uint32_t kind;
 
 	if (!has_events(b) || !rows_ready(w)) {
 		cupti_rows_drop(b);
@@ -399,16 +458,19 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 	r.era = (struct cupti_era){ .first = UINT64_MAX, .last = UINT64_MAX };
 	note_joins(&r, b);
 	r.joins = cupti_join_any();
-	for (; state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK;
-	     state.counts.records++) {
-		kind = kind_of(record);
-		look_ahead(record, kind < CUPTI_KINDS ? state.lib->sizes[kind] : 0);
-		if (!is_table(kind) && kind != CUPTI_EXTERNAL_CORRELATION)
-			put_any(&r, kind, record);
-		if (kind == CUPTI_OVERHEAD)
-			cupti_names_free(state.lib, kind, record);
+	while (state.lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
+		const struct cupti_family *f = cupti_family_of(kind_of(record), record);
+
+		if (__builtin_expect(!f, 0)) {
+			count_strange(&r, kind_of(record));
+			continue;
+		}
+		look_ahead(record, f->size);
+		put_any(&r, f, kind_of(record), record);
+		if (kind_of(record) == CUPTI_OVERHEAD)
+			cupti_names_free(state.lib, CUPTI_OVERHEAD, record);
 	}
-	hand_over_losses(&r);
+	hand_over(&r);
 }
 
 void cupti_rows_end(struct writer *w)

@@ -36,8 +36,8 @@ void cupti_rows_forget(void);
 
 /* Since open. */
 struct cupti_row_counts {
-	uint64_t records, rows, guessed, searched, made; /* of rows: how they were found */
-	uint64_t kernels, nodes; /* nodes: of these, of graphs */
+	uint64_t rows, guessed, searched, made; /* of rows: how they were found */
+	uint64_t nodes; /* of graphs */
 	uint64_t no_time, unknown, unwanted, noise, early;
 };
 const struct cupti_row_counts *cupti_row_counts(void);

@@ -234,8 +234,8 @@ static struct attr fixed_attr(struct writer *w, const struct field *f, const uin
 	static const uint8_t bytes[] = { [FIELD_U8] = 1,  [FIELD_U16] = 2, [FIELD_U32] = 4,
 					 [FIELD_U64] = 8, [FIELD_I32] = 4, [FIELD_I64] = 8,
 					 [FIELD_F64] = 8, [FIELD_STR] = 8 };
-	struct plan_number n = { .at = f->offset, .bytes = bytes[f->type],
-				 .is_signed = attr_type(f) == ATTR_I64 };
+	struct plan_number n = plan_number_at(f->offset, bytes[f->type],
+					      attr_type(f) == ATTR_I64);
 	struct attr attr = { .key = name_of(w, f->name), .type = attr_type(f), .unit = f->unit };
 
 	attr.bits = plan_number(record, &n);

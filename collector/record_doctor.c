@@ -17,7 +17,7 @@ static void tell_library(const char *library, struct buf *out)
 	size_t (*doctor)(char *text, size_t size);
 	const char *(*version)(void);
 	void *handle = dlopen(library, RTLD_NOW);
-	char text[8192];
+	char text[8192] = "";
 
 	if (!handle) {
 		buf_putf(out, "library   cannot be loaded: %s\n", dlerror());

@@ -98,6 +98,7 @@ static enum status log_begin(struct log_sink *s, struct error *err)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to pack a log");
 	s->deflate_ready = true;
 	TRY(log_writer_new(&s->writer, s->trace, MEMORY_MAX, err));
+	log_writer_weigh_all(s->writer);
 	TRY(log_writer_begin(s->writer, &s->blocks, err));
 	TRY(out_write(s->out, s->blocks.data, s->blocks.len, err));
 	buf_clear(&s->blocks);

@@ -111,33 +111,72 @@ struct log_layout {
 	uint8_t kind; /* of the run: KIND_UNKNOWN for one of a newer writer */
 };
 
-/*
- * Rows of one EVENTS block.  `payload` (raw_size bytes, inflated), `layout` and `sites` are
- * borrowed to the end.  log_decode() gives up to `cap` events, in order when LOG_SORTED, 0 at the
- * end; vary words go to `vary`, cap times vary_count.  event.step holds the order column until the
- * caller has merged: among events of equal begin and end, less comes first.  Rows whose site is
- * unknown or of another layout, or whose times overflow, are left out and counted.
- */
-struct log_decoder;
-size_t log_decoder_size(const struct log_layout *layout);
-enum status log_decode_init(struct log_decoder *d, const struct log_block *block,
-			    const uint8_t *payload, const struct log_layout *layout,
-			    const struct log_site *sites, size_t site_count, struct error *err);
-size_t log_decode(struct log_decoder *d, struct event *out, size_t cap, uint64_t *vary);
-uint32_t log_decode_lost(const struct log_decoder *d);
+/* One word for each row of a chunk; mask 0: the same for all. */
+struct log_words {
+	const uint64_t *at;
+	uint32_t mask;
+};
+static inline uint64_t log_word(const struct log_words *w, uint32_t row)
+{
+	return w->at[row & w->mask];
+}
+
+/* A chunk of decoded rows, column by column; what is not in the file is zeros. */
+struct log_rows {
+	const uint64_t *begins, *lengths, *sites, *joins; /* sites: rows of `site` */
+	const struct log_site *site;
+	uint32_t count;
+	uint16_t vary_count;
+	bool has_rare; /* else amount, flags and order are the same in all rows */
+	struct log_words amounts, flags, orders;
+	const struct log_words *vary;
+};
+
+/* Row `row` as an event, its varying words at `vary`; event.step holds the order column. */
+static inline void log_rows_event(const struct log_rows *r, uint32_t row, struct event *e,
+				  uint64_t *vary)
+{
+	const struct log_site *site = &r->site[r->sites[row]];
+	uint32_t rare = r->has_rare ? row : 0;
+	uint64_t begin_ns = r->begins[row];
+
+	for (unsigned i = 0; i < r->vary_count; i++)
+		vary[i] = log_word(&r->vary[i], row);
+	*e = (struct event){
+		.begin_ns = begin_ns,
+		.end_ns = begin_ns + r->lengths[row],
+		.correlation = r->joins[row],
+		.bytes = log_word(&r->amounts, rare),
+		.vary = r->vary_count ? vary : NULL,
+		.track = site->track,
+		.name = site->name,
+		.shape = site->shape,
+		.step = (uint32_t)log_word(&r->orders, rare),
+		.kind = site->kind,
+		.subkind = site->subkind,
+		.flags = (uint8_t)log_word(&r->flags, rare),
+	};
+}
 
 /*
- * One EVENTS block being filled, in memory of the caller's (8-aligned).  log_put() returns false
- * when the block is full: finish it, put again.  log_finish() gives the bytes to append and leaves
- * the encoder empty; 0 when it was.  Rows may come in any order; `order` is 0 unless the caller
- * keeps the input order of events of equal begin and end that go to different layouts.  `row`'s
- * track is the file's; row->vary must hold vary_count words.
+ * Rows of one EVENTS block, `rows` (LOG_CHUNK_ROWS, or block->rows for all) at a time, in memory of
+ * the caller's of log_decoder_size().  `payload` (raw_size bytes, inflated), `layout` and `sites`
+ * are borrowed to the end.  log_decode_rows() gives the next chunk, borrowed until the next call,
+ * NULL at the end; log_decode() up to `cap` events, 0 at the end, with their vary words at `vary`,
+ * cap times vary_count.  Both in order when LOG_SORTED.  The order column is for who merges: among
+ * events of equal begin and end, less comes first.  Rows whose site is unknown or of another
+ * layout, or whose times overflow, are left out and counted.
  */
-struct log_encoder;
-size_t log_encoder_size(unsigned vary_count);
-void log_encode_init(struct log_encoder *e, uint16_t layout, unsigned kind, unsigned vary_count);
-bool log_put(struct log_encoder *e, const struct event *row, uint32_t site, uint32_t order);
-uint32_t log_encoder_rows(const struct log_encoder *e);
-size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOCK_BYTES]);
+enum { LOG_CHUNK_ROWS = 128 };
+struct log_decoder;
+size_t log_decoder_size(const struct log_layout *layout, const struct log_block *block,
+			const uint8_t *payload, uint32_t rows);
+enum status log_decode_init(struct log_decoder *d, const struct log_block *block,
+			    const uint8_t *payload, const struct log_layout *layout,
+			    const struct log_site *sites, size_t site_count, uint32_t rows,
+			    struct error *err);
+const struct log_rows *log_decode_rows(struct log_decoder *d);
+size_t log_decode(struct log_decoder *d, struct event *out, size_t cap, uint64_t *vary);
+uint32_t log_decode_lost(const struct log_decoder *d);
 
 #endif

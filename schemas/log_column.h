@@ -47,6 +47,7 @@ struct column_words {
 struct column_plan {
 	uint8_t transform, packing, width;
 	uint64_t base, divisor, residual; /* residual: of PACK_CONST */
+	uint64_t bits;                    /* of all words of the stream */
 	uint32_t length;                  /* of the stream */
 };
 
@@ -67,12 +68,15 @@ struct column_reader {
 	const uint8_t *at, *end;
 	uint64_t last, divisor, residual;
 	uint8_t transform, packing, width;
-	uint64_t by_site[SITE_PLACES]; /* BY_SITE only */
+	uint64_t *words;   /* of the present chunk; NULL: column_is_constant() */
+	uint64_t *by_site; /* BY_SITE only: SITE_PLACES */
 };
 
 /* The header at `in`, which moves behind the column; `index` columns stand before this one. */
 enum status column_open(struct column_reader *r, struct bytes *in, const struct log_block *block,
 			unsigned index, struct error *err);
+/* Passes over a column; only its transform and packing are told.  False: cut off. */
+bool column_pass(struct bytes *in, struct column_reader *r);
 /* The next `count` residuals as stored; false: damaged. */
 bool column_take(struct column_reader *r, uint64_t *out, uint32_t count);
 /* What a residual that is not BY_VALUE adds. */
@@ -80,9 +84,10 @@ static inline uint64_t column_step(uint64_t residual, uint64_t divisor)
 {
 	return (uint64_t)unzigzag(residual) * divisor;
 }
-/* From residuals to words, for all but BY_GAP; `others` are the words that the transform is about:
- * the sites, the ends, or those of the other column. */
-void column_sum(struct column_reader *r, uint64_t *words, const uint64_t *others, uint32_t count);
+/* From residuals to words, for all but BY_GAP and BY_END; `others` are the words that the transform
+ * is about: the sites, or those of the other column. */
+void column_sum(struct column_reader *r, uint64_t *words, const struct log_words *others,
+		uint32_t count);
 /* All words are the same, in every chunk. */
 static inline bool column_is_constant(const struct column_reader *r)
 {

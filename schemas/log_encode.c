@@ -1,152 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "schemas/log_encoder.h"
+
 #include "schemas/log_column.h"
 
-/*
- * Rows wait as words, column by column, until the block is full.  While they come in, the size of
- * the plainest coding is summed up (varints of the differences); what log_finish() chooses is
- * never larger, so a block never overruns.
- */
 enum {
-	ENCODER_ROWS = 4096, /* a block is full of bytes sooner */
-	MEMBER_COLUMNS = 7,
+	STRIDE = ENCODER_STRIDE,
+	MEMBER_COLUMNS = VARY,
 	COLUMNS_MAX = MEMBER_COLUMNS + LOG_LAYOUT_VARY,
-};
-/* In the order of the file: what others refer to comes first.  log_tables.c writes it so. */
-enum { SITES, LENGTHS, BEGINS, JOINS, AMOUNTS, FLAGS, ORDERS, VARY };
-
-struct encoder_column {
-	uint64_t last;
-	uint32_t first_bytes; /* of the first row's varint */
-	bool varies;          /* a constant column has no stream */
-};
-struct log_encoder {
-	uint16_t layout;
-	uint8_t kind;
-	bool sorted;
-	uint32_t column_count, rows;
-	uint32_t sample;
-	size_t bytes; /* of all streams, at most */
-	uint64_t first_begin_ns, last_begin_ns, last_end_ns;
-	uint64_t begin_ns, end_ns, order; /* of the row before */
-	uint64_t *scratch, *ends;
-	uint8_t *slots;
-	uint64_t *words[COLUMNS_MAX];
-	struct encoder_column columns[COLUMNS_MAX];
+	ROOM = LOG_BLOCK_BYTES - 8, /* a stream's last number may be written with a whole word */
+	FILLED = ROOM / 16 * 15,    /* what a block is meant to come to */
+	TELLING_ROWS = 64,          /* fewer say nothing about the rows to come */
 };
 
 size_t log_encoder_size(unsigned vary_count)
 {
-	size_t columns = MEMBER_COLUMNS + (size_t)vary_count;
+	size_t columns = MEMBER_COLUMNS + (size_t)vary_count + 2;
 
-	return sizeof(struct log_encoder) + ENCODER_ROWS * (columns + 2) * sizeof(uint64_t) +
-	       ENCODER_ROWS;
+	return sizeof(struct log_encoder) + columns * STRIDE * sizeof(uint64_t) + ENCODER_ROWS;
 }
 
-static void encoder_clear(struct log_encoder *e)
+void log_encode_init(struct log_encoder *e, uint16_t layout, unsigned kind, unsigned vary_count,
+		     uint32_t sample)
 {
-	e->rows = 0;
-	e->bytes = 0;
-	e->sorted = true;
-	e->first_begin_ns = UINT64_MAX;
-	e->last_begin_ns = e->last_end_ns = 0;
-	memset(e->columns, 0, sizeof(e->columns[0]) * e->column_count);
-}
-
-void log_encode_init(struct log_encoder *e, uint16_t layout, unsigned kind, unsigned vary_count)
-{
-	uint64_t *words = (uint64_t *)(e + 1);
-
 	memset(e, 0, sizeof(*e));
 	e->layout = layout;
 	e->kind = (uint8_t)kind;
-	e->sample = COLUMN_SAMPLE;
 	e->column_count = MEMBER_COLUMNS + vary_count;
-	e->scratch = words;
-	e->ends = words += ENCODER_ROWS;
-	for (unsigned i = 0; i < e->column_count; i++)
-		e->words[i] = words += ENCODER_ROWS;
-	e->slots = (uint8_t *)(words + ENCODER_ROWS);
-	encoder_clear(e);
+	e->target = ENCODER_ROWS;
+	e->sample = sample;
+	e->words = (uint64_t *)(e + 1);
+	e->scratch = e->words + (size_t)e->column_count * STRIDE;
+	e->ends = e->scratch + STRIDE;
+	e->slots = (uint8_t *)(e->ends + STRIDE);
 }
 
-uint32_t log_encoder_rows(const struct log_encoder *e)
+static uint64_t *column(const struct log_encoder *e, size_t index)
 {
-	return e->rows;
+	return e->words + index * STRIDE;
 }
 
-static size_t payload_limit(const struct log_encoder *e)
+static bool is_rare(const struct log_encoder *e, unsigned index)
 {
-	return LOG_BLOCK_BYTES - 8 - (size_t)e->column_count * COLUMN_HEADER_MAX;
+	return !e->wide && index >= AMOUNTS && index <= ORDERS;
 }
 
-static inline void column_add(struct log_encoder *e, unsigned index, uint64_t word)
-{
-	struct encoder_column *c = &e->columns[index];
-	uint32_t size;
+/* ---- rows ---- */
 
-	e->words[index][e->rows] = word;
-	if (word == c->last) { /* nothing in a constant column, else one byte */
-		e->bytes += c->varies;
+void log_put_rare(struct log_encoder *e, const struct event *event, uint32_t order)
+{
+	struct rare_words row = { event->bytes, event->flags, order };
+	uint64_t *at = e->words;
+	uint32_t from = e->rows;
+
+	if (!from) {
+		e->rare = row;
+		e->wide = false;
 		return;
 	}
-	size = (uint32_t)varint_size(zigzag((int64_t)(word - c->last)));
-	c->last = word;
-	if (!e->rows) {
-		c->first_bytes = size;
-		return;
+	if (!e->wide)
+		from = 0;
+	e->wide = true;
+	for (uint32_t i = from; i < e->rows; i++) {
+		at[AMOUNTS * STRIDE + i] = e->rare.amount;
+		at[FLAGS * STRIDE + i] = e->rare.flags;
+		at[ORDERS * STRIDE + i] = e->rare.order;
 	}
-	if (!c->varies)
-		e->bytes += c->first_bytes + e->rows;
-	c->varies = true;
-	e->bytes += size;
+	at += e->rows;
+	at[AMOUNTS * STRIDE] = row.amount;
+	at[FLAGS * STRIDE] = row.flags;
+	at[ORDERS * STRIDE] = row.order;
 }
 
-static void note_times(struct log_encoder *e, const struct event *row, uint32_t order)
-{
-	bool later = row->begin_ns != e->begin_ns ? row->begin_ns > e->begin_ns :
-		     row->end_ns != e->end_ns	  ? row->end_ns < e->end_ns :
-						    order >= e->order;
-
-	e->sorted &= later || !e->rows;
-	e->begin_ns = row->begin_ns;
-	e->end_ns = row->end_ns;
-	e->order = order;
-	if (row->begin_ns < e->first_begin_ns)
-		e->first_begin_ns = row->begin_ns;
-	if (row->begin_ns > e->last_begin_ns)
-		e->last_begin_ns = row->begin_ns;
-	if (row->end_ns > e->last_end_ns)
-		e->last_end_ns = row->end_ns;
-	if (e->last_begin_ns > e->last_end_ns) /* a row that ends before it begins */
-		e->last_end_ns = e->last_begin_ns;
-}
-
-bool log_put(struct log_encoder *e, const struct event *row, uint32_t site, uint32_t order)
-{
-	if (e->rows == ENCODER_ROWS)
-		return false;
-	column_add(e, SITES, site);
-	column_add(e, LENGTHS, row->end_ns - row->begin_ns);
-	column_add(e, BEGINS, row->begin_ns);
-	column_add(e, JOINS, row->correlation);
-	column_add(e, AMOUNTS, row->bytes);
-	column_add(e, FLAGS, row->flags);
-	column_add(e, ORDERS, order);
-	for (unsigned i = VARY; i < e->column_count; i++)
-		column_add(e, i, row->vary[i - VARY]);
-	if (e->bytes > payload_limit(e))
-		return false; /* log_finish() looks only at rows that are in */
-	e->slots[e->rows] = log_slot(row->track);
-	note_times(e, row, order);
-	e->rows++;
-	return true;
-}
+/* ---- blocks ---- */
 
 /* What the gap of the begin column is measured from. */
-static const uint64_t *ends_of(struct log_encoder *e)
+static const uint64_t *ends_of(struct log_encoder *e, uint32_t rows)
 {
-	for (uint32_t i = 0; i < e->rows; i++)
-		e->ends[i] = e->words[BEGINS][i] + e->words[LENGTHS][i];
+	const uint64_t *begins = column(e, BEGINS), *lengths = column(e, LENGTHS);
+
+	for (uint32_t i = 0; i < rows; i++)
+		e->ends[i] = begins[i] + lengths[i];
 	return e->ends;
 }
 
@@ -154,11 +87,20 @@ static const uint64_t *ends_of(struct log_encoder *e)
 static unsigned others_of(const struct log_encoder *e, unsigned index, const uint64_t **others)
 {
 	for (unsigned i = 0; i < index; i++)
-		others[i] = e->words[i];
+		others[i] = is_rare(e, i) ? NULL : column(e, i);
 	return index < AMOUNTS ? 0 : index;
 }
 
-static size_t put_columns(struct log_encoder *e, bool plainest, uint8_t *out)
+static void plan_rare(const struct log_encoder *e, unsigned index, struct column_plan *plan)
+{
+	*plan = (struct column_plan){ .transform = BY_VALUE, .packing = PACK_CONST };
+	plan->base = index == AMOUNTS ? e->rare.amount :
+		     index == FLAGS   ? e->rare.flags :
+					e->rare.order;
+}
+
+/* Returns the bytes of all columns; written are those that have room. */
+static size_t put_columns(struct log_encoder *e, uint32_t rows, bool plainest, uint8_t *out)
 {
 	const uint64_t *others[COLUMNS_MAX];
 	size_t used = 0;
@@ -166,44 +108,130 @@ static size_t put_columns(struct log_encoder *e, bool plainest, uint8_t *out)
 	for (unsigned i = 0; i < e->column_count; i++) {
 		struct column_plan plan;
 		struct column_words c = {
-			.words = e->words[i],
-			.sites = i > SITES ? e->words[SITES] : NULL,
+			.words = column(e, i),
+			.sites = i > SITES ? column(e, SITES) : NULL,
 			.slots = i == BEGINS ? e->slots : NULL,
-			.ends = i == BEGINS ? ends_of(e) : i >= VARY ? e->ends : NULL,
+			.ends = i == BEGINS ? ends_of(e, rows) : i >= VARY ? e->ends : NULL,
 			.scratch = e->scratch,
-			.rows = e->rows,
+			.rows = rows,
 		};
 
-		if (plainest)
+		if (is_rare(e, i))
+			plan_rare(e, i, &plan);
+		else if (plainest)
 			column_choose_delta(&c, &plan);
 		else
 			column_choose(&c, e->sample, others, others_of(e, i, others), &plan);
-		if (used + column_plan_size(&plan) > LOG_BLOCK_BYTES - 8)
-			return 0;
-		used += column_put(&c, &plan, out + used);
+		if (used + column_plan_size(&plan) <= ROOM)
+			column_put(&c, &plan, out + used);
+		used += column_plan_size(&plan);
 	}
 	return used;
 }
 
+static size_t step_bytes(const uint64_t *words, uint32_t row)
+{
+	return varint_size(zigzag((int64_t)(words[row] - (row ? words[row - 1] : 0))));
+}
+
+/* So many rows fit if each number is the varint of its difference from the row before. */
+static uint32_t rows_that_fit(const struct log_encoder *e)
+{
+	size_t limit = ROOM - (size_t)e->column_count * COLUMN_HEADER_MAX, bytes = 0;
+	uint32_t row;
+
+	for (row = 0; row < e->rows; row++) {
+		for (unsigned i = 0; i < e->column_count; i++)
+			bytes += is_rare(e, i) ? 0 : step_bytes(column(e, i), row);
+		if (bytes > limit)
+			break;
+	}
+	return row ? row : 1;
+}
+
+static uint32_t rows_for(uint32_t rows, size_t bytes)
+{
+	uint64_t wanted = (uint64_t)rows * FILLED / (bytes ? bytes : 1);
+
+	return wanted > ENCODER_ROWS ? ENCODER_ROWS : wanted ? (uint32_t)wanted : 1;
+}
+
+/* Of all rows if they fit, else of the first ones; *rows gets how many. */
+static uint32_t fill_block(struct log_encoder *e, uint32_t *rows, uint8_t *out)
+{
+	size_t size = put_columns(e, e->rows, false, out);
+
+	*rows = e->rows;
+	if (e->rows >= TELLING_ROWS || size > ROOM)
+		e->target = rows_for(e->rows, size);
+	if (size > ROOM) {
+		*rows = e->target < e->rows ? e->target : rows_that_fit(e);
+		size = put_columns(e, *rows, false, out);
+	}
+	if (size > ROOM) { /* what the sample promised did not hold */
+		*rows = rows_that_fit(e);
+		e->target = *rows;
+		size = put_columns(e, *rows, true, out);
+	}
+	return (uint32_t)size;
+}
+
+static bool in_order(const struct log_encoder *e, uint32_t i)
+{
+	const uint64_t *begin = column(e, BEGINS) + i, *length = column(e, LENGTHS) + i;
+	const uint64_t *order = column(e, ORDERS) + i;
+
+	if (begin[0] != begin[-1])
+		return begin[0] > begin[-1];
+	if (length[0] != length[-1])
+		return length[0] < length[-1];
+	return !e->wide || order[0] >= order[-1];
+}
+
+static void note_times(const struct log_encoder *e, struct log_block *block)
+{
+	const uint64_t *begins = column(e, BEGINS), *lengths = column(e, LENGTHS);
+	uint64_t first = begins[0], last = 0, last_end = 0;
+	uint32_t i = 1;
+
+	for (uint32_t k = 0; k < block->rows; k++) {
+		uint64_t end = begins[k] + lengths[k];
+
+		first = begins[k] < first ? begins[k] : first;
+		last = begins[k] > last ? begins[k] : last;
+		last_end = end > last_end ? end : last_end;
+	}
+	while (i < block->rows && in_order(e, i))
+		i++;
+	block->flags = i >= block->rows ? LOG_SORTED : 0;
+	block->first_begin_ns = first;
+	block->last_begin_ns = last;
+	block->last_end_ns = last_end > last ? last_end : last; /* a row may end before it begins */
+}
+
+/* The rows of the block leave, what is behind them stays. */
+static void encoder_pass(struct log_encoder *e, uint32_t rows)
+{
+	size_t left = e->rows - rows;
+
+	for (unsigned i = 0; left && i < e->column_count; i++)
+		if (!is_rare(e, i))
+			memmove(column(e, i), column(e, i) + rows, left * sizeof(uint64_t));
+	if (left)
+		memmove(e->slots, e->slots + rows, left);
+	e->rows = (uint32_t)left;
+}
+
 size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOCK_BYTES])
 {
-	struct log_block block = {
-		.rows = e->rows,
-		.kind = LOG_EVENTS,
-		.layout = e->layout,
-		.flags = e->sorted ? LOG_SORTED : 0,
-		.first_begin_ns = e->first_begin_ns,
-		.last_begin_ns = e->last_begin_ns,
-		.last_end_ns = e->last_end_ns,
-	};
+	struct log_block block = { .kind = LOG_EVENTS, .layout = e->layout };
 
 	if (!e->rows)
 		return 0;
-	block.size = (uint32_t)put_columns(e, false, out + LOG_HEADER_BYTES);
-	if (!block.size) /* what the sample promised did not hold */
-		block.size = (uint32_t)put_columns(e, true, out + LOG_HEADER_BYTES);
+	block.size = fill_block(e, &block.rows, out + LOG_HEADER_BYTES);
 	block.raw_size = block.size;
+	note_times(e, &block);
 	log_put_block_header(&block, out + LOG_HEADER_BYTES, out);
-	encoder_clear(e);
+	encoder_pass(e, block.rows);
 	return LOG_HEADER_BYTES + block.size;
 }

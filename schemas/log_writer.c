@@ -2,6 +2,8 @@
 #include "schemas/log_writer.h"
 
 #include "schemas/buf.h"
+#include "schemas/log_column.h"
+#include "schemas/log_encoder.h"
 #include "schemas/log_tables.h"
 
 #include <stdlib.h>
@@ -15,7 +17,7 @@ struct log_writer {
 	uint32_t encoder_room;
 	struct log_encoder **by_site;  /* borrowed from encoders; NULL: not asked yet */
 	uint32_t site_room;
-	uint32_t sites_written;
+	uint32_t sites_written, sample;
 	uint64_t bytes, repeat_at;     /* appended so far; where the tables come again */
 	uint64_t total, events[KIND_END];
 	uint8_t block[LOG_HEADER_BYTES + LOG_BLOCK_BYTES];
@@ -38,6 +40,7 @@ enum status log_writer_new(struct log_writer **out, const struct trace *trace, s
 	w->trace = trace;
 	w->memory = ceiling - ceiling / 2;
 	w->repeat_at = LOG_REPEAT_BYTES;
+	w->sample = COLUMN_SAMPLE;
 	*out = w;
 	return ST_OK;
 }
@@ -111,7 +114,7 @@ static enum status put_block(struct log_writer *w, struct log_encoder *e, struct
 static enum status put_all_blocks(struct log_writer *w, struct buf *out, struct error *err)
 {
 	for (uint32_t i = 0; i < w->encoder_room; i++)
-		if (w->encoders[i] && log_encoder_rows(w->encoders[i]))
+		while (w->encoders[i] && w->encoders[i]->rows)
 			TRY(put_block(w, w->encoders[i], out, err));
 	return ST_OK;
 }
@@ -144,7 +147,7 @@ static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned k
 	w->encoders[layout] = malloc(size);
 	if (!w->encoders[layout])
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the writer of a log");
-	log_encode_init(w->encoders[layout], layout, kind, vary_count);
+	log_encode_init(w->encoders[layout], layout, kind, vary_count, w->sample);
 	w->memory -= size;
 	w->encoder_bytes += size;
 	return ST_OK;
@@ -169,6 +172,11 @@ static enum status site_begin(struct log_writer *w, uint32_t site, struct buf *o
 	return ST_OK;
 }
 
+void log_writer_weigh_all(struct log_writer *w)
+{
+	w->sample = ENCODER_ROWS;
+}
+
 enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error *err)
 {
 	uint8_t header[LOG_FILE_HEADER_BYTES];
@@ -181,21 +189,51 @@ enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error
 	return buf_status(out, err);
 }
 
+/* What is rare stands apart, so that log_writer_put() has nothing to save. */
+static __attribute__((noinline)) enum status put_full_blocks(struct log_writer *w,
+							     struct log_encoder *e,
+							     struct buf *out, struct error *err)
+{
+	while (log_is_full(e))
+		TRY(put_block(w, e, out, err));
+	return ST_OK;
+}
+
+static __attribute__((noinline)) enum status put_unusual(struct log_writer *w,
+							 struct log_encoder *encoder,
+							 const struct event *e, uint32_t site,
+							 uint32_t order, struct buf *out,
+							 struct error *err)
+{
+	log_put_rare(encoder, e, order);
+	log_put(encoder, e, site);
+	return put_full_blocks(w, encoder, out, err);
+}
+
+static __attribute__((noinline)) enum status put_first(struct log_writer *w,
+						       const struct event *e, uint32_t site,
+						       uint32_t order, struct buf *out,
+						       struct error *err)
+{
+	TRY(site_begin(w, site, out, err));
+	return log_writer_put(w, e, site, order, out, err);
+}
+
 enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t site,
 			   uint32_t order, struct buf *out, struct error *err)
 {
 	struct log_encoder *encoder;
 
-	if (site >= w->site_room || !w->by_site[site])
-		TRY(site_begin(w, site, out, err));
+	if (__builtin_expect(site >= w->site_room || !w->by_site[site], 0))
+		return put_first(w, e, site, order, out, err);
 	encoder = w->by_site[site];
-	if (!log_put(encoder, e, site, order)) {
-		TRY(put_block(w, encoder, out, err));
-		if (!log_put(encoder, e, site, order))
-			return fail(err, ST_CEILING, NOWHERE, "an event does not fit a block");
-	}
 	w->total++;
 	w->events[e->kind < KIND_END ? e->kind : KIND_UNKNOWN]++;
+	if (__builtin_expect(!log_is_usual(encoder, e, order), 0))
+		return put_unusual(w, encoder, e, site, order, out, err);
+	log_put(encoder, e, site);
+	if (__builtin_expect(log_is_full(encoder), 0))
+		return put_full_blocks(w, encoder, out, err);
 	return ST_OK;
 }
 

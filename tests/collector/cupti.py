@@ -318,8 +318,12 @@ def many_windows(r):
     r.equal("registered", (r.cupti or {}).get("registered"), 100)
     r.holds("kernels of each window", r.count(KERNEL) >= 100)
     calls, kernels = r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL)
-    # calls are switched on before the work and off after it, while threads are inside of calls
-    r.holds("%d launches, %d kernels" % (calls, kernels), abs(calls - kernels) <= max(400, calls // 20))
+    # Off go kernels first: calls that the end of recording finds on their way, one for each thread, have a kernel only.
+    r.holds("%d launches, %d kernels" % (calls, kernels), kernels - calls <= r.truth["threads"] * 100)
+    # On go calls first: launches until kernels are on have a call only.  The thread sanitizer on a busy machine has
+    # been seen to stretch that time to a quarter of a window; accounts() says that nothing was lost.
+    r.holds("%d launches, %d kernels" % (calls, kernels),
+            calls - kernels <= max(400, calls // (2 if SANITIZED == "tsan" else 20)))
 
 
 def some_steps(r):
@@ -593,11 +597,10 @@ row("no-library", refused("/none/libcupti.so cannot be loaded"), builds=("none",
 # another tool in the process
 row("takes-our-callbacks", noticed_takeover, "--steps 200", preload=True, **LEAKS,
     **fake(foreign=1, foreign_after=500))
-row("its-buffers-come-here", foreign_copied, "--steps 200 --threads 3", guard=False, **fake(foreign=2, foreign_after=500))
+# small buffers: a thread asks for the next one, then of the other tool, when it has filled the one that it has
+row("its-buffers-come-here", foreign_copied, "--steps 200 --threads 3", guard=False, TACHO_CUPTI_BUFFER="64K",
+    **fake(foreign=2, foreign_after=500))
 row("switches-off", noticed_takeover, "--steps 100", builds=("12", "13", "13.5"), preload=True, **fake(foreign=3, foreign_after=500))
-
-# rows launch less under the thread sanitizer: there the other tool comes when all is over
-NOT_UNDER_TSAN = {"its-buffers-come-here"}
 
 # windows and life
 row("windows-100", many_windows, "--steps 400 --step_us 8000", "schedule:wait=2,active=2", preload=True)
@@ -773,8 +776,7 @@ def main():
         flags = ""
     SANITIZED = "tsan" if "sanitize=thread" in flags else "asan" if "sanitize" in flags else ""
     rows = [(r, b) for r in ROWS if not args.names or any(re.fullmatch(n, r["name"]) for n in args.names)
-            for b in r["builds"] if not (SANITIZED and " -- " in (r["program"] or ""))
-            and not (SANITIZED == "tsan" and r["name"] in NOT_UNDER_TSAN)] * args.times
+            for b in r["builds"] if not (SANITIZED and " -- " in (r["program"] or ""))] * args.times
     print("1..%d" % len(rows))
     failed = 0
     with tempfile.TemporaryDirectory() as FOLDER, concurrent.futures.ThreadPoolExecutor(args.jobs) as workers:

@@ -84,8 +84,9 @@ static void read_events(const struct log_translation *x, const struct log_block 
 	if (!layout)
 		return;
 	sites = log_sites(x, &site_count);
-	d = malloc(log_decoder_size(layout));
-	if (d && log_decode_init(d, block, payload, layout, sites, site_count, NULL) == ST_OK)
+	d = malloc(log_decoder_size(layout, block, payload, LOG_CHUNK_ROWS));
+	if (d && log_decode_init(d, block, payload, layout, sites, site_count, LOG_CHUNK_ROWS,
+				 NULL) == ST_OK)
 		while ((n = log_decode(d, events, CAP, vary)) != 0)
 			for (i = 0; i < n; i++)
 				count_event(&events[i]);

@@ -4,7 +4,8 @@
 #	B=build sh tests/collector/run.sh [TEST...]
 # Each test is a function test_NAME; it fails when a line of `expect` does.
 set -u
-B=$(cd "${B:-build}" && pwd)
+given=${B:-build} # by the words that it was built with, else make would build it anew
+B=$(cd "$given" && pwd)
 actor=$B/tests/actor
 dump=$B/tests/dump
 record=$B/tacho-record
@@ -319,13 +320,15 @@ test_threads() {
 test_thread_churn() {
 	TACHO_MEMORY=16M recorded all churn 300
 	tell 0
-	if [ "$threads_checked" != 0 ]; then # the writer is slow there: what it cannot keep is counted
-		events=$(sed -n 's/^log whole=1 events=\([0-9]*\) .*/\1/p' "$work/told")
-		lost=$(sed -n 's/^lost \([0-9]*\) ring full.*/\1/p' "$work/told")
-		equal 'all ranges, or counted' $((events + ${lost:-0} >= 3000)) 1
-		return
-	fi
 	expect 'all ranges, on few rings' '^sum kind=7 name=work count=3000 early=0 open=0'
+	rm -r "$work/log"
+	# threads never wait for the writer: where it is slow, under a sanitizer or beside a busy machine's
+	# other work, what finds no ring is counted
+	TACHO_MEMORY=16M recorded all churn-fast 300
+	tell 0
+	ranges=$(sed -n 's/^sum kind=7 name=work count=\([0-9]*\) .*/\1/p' "$work/told")
+	lost=$(sed -n 's/^lost \([0-9]*\) ring full.*/\1/p' "$work/told")
+	equal 'all ranges, or counted' $((${ranges:-0} + ${lost:-0})) 3000
 }
 
 test_dead_thread() {
@@ -704,22 +707,22 @@ test_train() {
 	equal 'the same seed' "$(cat "$work/a")" "$(cat "$work/b")"
 	"$train" --steps 50 --seed 4 >"$work/b"
 	equal 'another seed' "$(cmp -s "$work/a" "$work/b" || echo differs)" differs
-	TACHO_WINDOW=steps:10-30 TACHO_OUT=$work/log "$train" --quiet --steps 40 --slow 20:300 \
+	TACHO_WINDOW=steps:10-30 TACHO_OUT=$work/log "$train" --quiet --steps 40 --slow 20:1000 \
 		>/dev/null
 	"$B/tacho-analyze" -q "$work/log" -r steps -f csv | sort -t , -k 6 -rn >"$work/told"
-	expect 'the slow step' '^([^,]*,){3}20,[0-9]*,3[0-9]{8},,true'
+	expect 'the slow step' '^([^,]*,){3}20,[0-9]*,1[0-9]{9},,true'
 	equal 'is the longest' "$(head -n 1 "$work/told" | cut -d , -f 4)" 20
 	"$B/tacho-analyze" -q "$work/log" --steps 20 -r phases -f csv >"$work/told"
-	expect 'in its data phase' ',data,1,3[0-9]{8},'
+	expect 'in its data phase' ',data,1,1[0-9]{9},'
 	"$B/tacho-analyze" -q "$work/log" --steps 19 -r phases -f csv >"$work/told"
-	expect 'and only there' ',data,1,[0-9]{1,8},'
+	expect 'and only there' ',data,1,[0-9]{1,9},'
 }
 
 # As a stranger would: what is installed, and a program with `import tacho` and nothing else.
 test_installed() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	command -v python3 >/dev/null || { skip='no python3'; return; }
-	make -s install B="$B" DESTDIR="$work/dest" PREFIX=/usr >"$work/out" 2>&1
+	make -s install B="$given" DESTDIR="$work/dest" PREFIX=/usr >"$work/out" 2>&1
 	equal 'make install' $? 0
 	cat >"$work/train.py" <<-'PY'
 	import tacho

@@ -61,12 +61,13 @@ $(FAKE)/nvml/libnvidia-ml.so.1: tests/fake/fake_nvml.c
 $(FAKE)/libfake_guard.so: tests/fake/fake_guard.c $(FAKE_HEADERS)
 	@mkdir -p $(@D)
 	@$(CC) $(filter-out -fsanitize%,$(ALL_CFLAGS)) -fno-builtin -fPIC -shared -o $@ $< -ldl
-$(FAKE)/fake_train: tests/fake/fake_train.c $(FAKE)/driver/libcudart.so.13 \
+FAKE_TRAIN := tests/fake/fake_train.c tests/fake/fake_train_known.c
+$(FAKE)/fake_train: $(FAKE_TRAIN) $(FAKE_HEADERS) $(FAKE)/driver/libcudart.so.13 \
 		$(FAKE)/driver/libcudart.so.12
-	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(FAKE)/driver/libcudart.so.13 \
+	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(FAKE_TRAIN) $(FAKE)/driver/libcudart.so.13 \
 		$(FAKE)/driver/libcuda.so.1 -ldl
-$(FAKE)/fake_train_12: tests/fake/fake_train.c $(FAKE)/driver/libcudart.so.12
-	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(FAKE)/driver/libcudart.so.12 \
+$(FAKE)/fake_train_12: $(FAKE_TRAIN) $(FAKE_HEADERS) $(FAKE)/driver/libcudart.so.12
+	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(FAKE_TRAIN) $(FAKE)/driver/libcudart.so.12 \
 		$(FAKE)/driver/libcuda.so.1 -ldl
 $(FAKE)/honest: tests/fake/honest.c
 	@mkdir -p $(@D)

@@ -70,6 +70,14 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct CUstr
 int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		   unsigned by, unsigned bz, unsigned shared, struct CUstream_st *stream,
 		   void **params, void **extra);
+struct CUlaunchConfig_st {
+	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	struct CUstream_st *hStream;
+	void *attrs;
+	unsigned numAttrs;
+};
+int cuLaunchKernelEx(const struct CUlaunchConfig_st *config, const char *function, void **params,
+		     void **extra);
 int cuGraphCreate(struct CUgraph_st **graph, unsigned flags);
 int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph,
 				uint64_t flags);

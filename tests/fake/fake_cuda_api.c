@@ -394,6 +394,19 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 	END(OK);
 }
 
+int cuLaunchKernelEx(const struct CUlaunchConfig_st *c, const char *function, void **params,
+		     void **extra)
+{
+	struct fake_fact fact = { .type = FACT_KERNEL, .name = function,
+				  .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
+				  .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
+				  .dynamic_shared = c->sharedMemBytes };
+	BEGIN(652);
+
+	fake_cuda_work(c->hStream, &fact);
+	END(OK);
+}
+
 static void copy(struct CUstream_st *stream, unsigned kind, unsigned from, unsigned to,
 		 size_t bytes)
 {

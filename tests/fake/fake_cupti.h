@@ -86,6 +86,8 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	X(flush_us, 0, "FlushAll takes this long") \
 	X(enable_us, 0, "the first Enable takes this long") \
 	X(drop_every, 0, "each n-th record is dropped") \
+	X(miss_kind, 0, "one record of this kind is not made, and nobody is told") \
+	X(miss_number, 2, "the how manieth of them") \
 	/* records */ \
 	X(shuffle, 0, "1: records of a buffer are in random order") \
 	X(noise, 1, "padding and fields of later versions hold 0xA5, not 0") \

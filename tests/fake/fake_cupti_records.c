@@ -14,7 +14,7 @@
 
 enum { LARGEST = 512 };
 
-static _Atomic uint64_t zero_counter, reverse_counter, strange_counter;
+static _Atomic uint64_t zero_counter, reverse_counter, strange_counter, miss_counter;
 
 union room {
 	uint8_t bytes[LARGEST];
@@ -28,6 +28,8 @@ void fake_put_record(unsigned kind, const void *record, size_t given,
 	union room room;
 
 	if (!size || size > LARGEST)
+		return;
+	if (kind == (unsigned)OPTION(miss_kind) && ++miss_counter == (uint64_t)OPTION(miss_number))
 		return;
 	memset(room.bytes, OPTION(noise) ? NOISE : 0, size);
 	memcpy(room.bytes, record, given < size ? given : size);

@@ -10,7 +10,7 @@
  * of a window of some steps is a multiplication.  Where libtacho.so is loaded its tacho_step()
  * marks steps of the first thread.
  */
-#include "tests/fake/fake_cuda.h"
+#include "tests/fake/fake_train.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,46 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPTIONS(X) \
-	X(threads, 1, "threads that launch") \
-	X(streams, 1, "streams of each thread") \
-	X(devices, 1, "thread i uses device i modulo this (FAKE_CUDA_DEVICES)") \
-	X(steps, 10, "") \
-	X(kernels, 20, "kernels of a step") \
-	X(copies, 2, "copies to the device of a step; one comes back if there are any") \
-	X(sets, 1, "") \
-	X(peers, 0, "copies from device 0 to device 1") \
-	X(graphs, 0, "launches of a graph of 3 kernels, 1 copy, 1 set") \
-	X(allocs, 1, "allocations and releases") \
-	X(events, 1, "events recorded and waited for") \
-	X(polls, 3, "cudaGetLastError, cudaGetDevice, cudaStreamIsCapturing in turn") \
-	X(others, 0, "once a step: JIT, overhead (two kinds), a pool, a decompression") \
-	X(sync, 1, "1: a step ends with a wait for its streams") \
-	X(names, 8, "different kernel names") \
-	X(name_bytes, 0, "length of each, padded as C++ would") \
-	X(wild, 0, "1: names hold bytes that are not UTF-8, quotes, control characters") \
-	X(duration_ns, 4000, "of a kernel") \
-	X(named, 0, "NVTX names streams, device and thread; 1: at first, 2: in the middle") \
-	X(again, 0, "1: the injected library is initialized again: by two threads, at the exit") \
-	X(known, 0, "1: it tells what it did in the words of tests/gpu/known.cu") \
-	X(rate, 0, "launches per second and thread; 0: as fast as it goes") \
-	X(before_ms, 0, "sleep before the first call of CUDA") \
-	X(step_us, 0, "sleep in each step") \
-	X(after_ms, 0, "sleep after the last step") \
-	X(no_cuda, 0, "1: no call of CUDA at all") \
-	X(profiler, 0, "1: cudaProfilerStart and -Stop round the middle half of the steps") \
-	X(churn, 0, "1: each thread ends and is replaced in the middle, its buffer half full") \
-	X(fork, 0, "1: forks in the middle, the child exits; 2: by _exit; 3, 4: execs true, printenv") \
-	X(unload, 0, "1: tries to dlclose the injected library in the middle") \
-	X(exit, 0, "exit code") \
-	X(quick, 0, "1: ends by _exit, 2: by exit from a thread, others running") \
-	X(kill, 0, "signal that it sends itself after the last step")
-
-static struct {
-#define X(name, value, help) long name;
-	OPTIONS(X)
-#undef X
-} o = {
+struct options o = {
 #define X(name, value, help) .name = value,
 	OPTIONS(X)
 #undef X
@@ -119,20 +80,6 @@ static void inject_again(void)
 }
 
 /* ---- one thread ---- */
-
-struct worker {
-	long number;
-	struct CUstream_st *streams[64];
-	struct CUevent_st *event;
-	struct CUgraphExec_st *exec;
-	struct timespec next;
-	unsigned long launches;
-};
-
-static struct CUstream_st *stream(const struct worker *w, long i)
-{
-	return w->streams[i % o.streams];
-}
 
 static void keep_rate(struct worker *w)
 {
@@ -227,33 +174,17 @@ static void open_worker(struct worker *w)
 		make_graph(w);
 	if (o.named == 1)
 		give_names(w);
+	begin_as_known(w);
 	clock_gettime(CLOCK_MONOTONIC, &w->next);
 }
 
 static void others(const struct worker *w)
 {
-	struct fake_fact f = { .type = FACT_JIT, .number = 3, .bytes = 1234,
-			       .name = "/cache/of/kernels" };
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	f.begin_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-	f.end_ns = f.begin_ns + 1000;
-	f.stream = 7;
-	fake_cuda_tell(&f);
-	f.name = NULL;
-	f.type = FACT_OVERHEAD;
-	f.number = 5 << 16;
-	fake_cuda_tell(&f);
-	f.number = 6 << 16; /* has data of its own, malloc'd for the client */
-	fake_cuda_tell(&f);
-	f.type = FACT_POOL;
-	f.number = 1;
-	f.address = 0x5000;
-	fake_cuda_tell(&f);
-	f.type = FACT_EXPAND;
-	f.number = 2;
-	fake_cuda_tell(&f);
+	tell_fact(w, FACT_JIT, COMPILED);
+	tell_fact(w, FACT_OVERHEAD, LAZY_LOADING);
+	tell_fact(w, FACT_OVERHEAD, FULL_BUFFER); /* has data of its own, malloc'd for the client */
+	tell_fact(w, FACT_POOL, MADE);
+	tell_fact(w, FACT_EXPAND, 2);
 }
 
 static void polls(const struct worker *w)
@@ -277,7 +208,7 @@ static void memory(const struct worker *w)
 	long i;
 
 	for (i = 0; i < o.allocs; i++) {
-		cudaMalloc(&address, 4096);
+		cudaMalloc(&address, ALLOC_BYTES);
 		cudaFree(address);
 	}
 }
@@ -300,6 +231,7 @@ static void one_step(struct worker *w)
 	if (o.copies)
 		cudaMemcpyAsync(host, device, 4, 2, stream(w, 0));
 	memory(w);
+	step_as_known(w);
 	for (i = 0; i < o.events; i++) {
 		cudaEventRecord(w->event, stream(w, i));
 		cudaEventSynchronize(w->event);
@@ -440,20 +372,6 @@ static void tell(void)
 	for (n = 0; n < o.names && n < NAMES; n++)
 		printf("%s%lu", n ? ", " : "", name_counts[n]);
 	puts("]}");
-	fflush(stdout);
-}
-
-static void tell_as_known(uint64_t before_ns, uint64_t after_ns)
-{
-#define COUNT(type) ((unsigned long long)fake_cuda_count(FACT_##type))
-	printf("{\"kernels\": %llu, \"launches\": %llu, \"copies\": %llu, \"sets\": %llu, "
-	       "\"graphs\": %llu, \"peers\": %llu, \"allocs\": %llu, \"syncs\": %llu, "
-	       "\"events\": %llu, \"steps\": %ld, \"before_ns\": %llu, \"after_ns\": %llu}\n",
-	       COUNT(KERNEL), (unsigned long long)fake_cuda_calls(FAKE_RUNTIME, 211),
-	       COUNT(COPY) + COUNT(PEER), COUNT(SET), COUNT(GRAPH), COUNT(PEER), COUNT(MEMORY) / 2,
-	       COUNT(SYNC), COUNT(EVENT), o.steps, (unsigned long long)before_ns,
-	       (unsigned long long)after_ns);
-#undef COUNT
 	fflush(stdout);
 }
 

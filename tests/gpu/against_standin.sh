@@ -15,6 +15,33 @@ python3 tests/gpu/check_gpu.py --bin "$B" --known "$F/fake_train --known 1 --all
 FAKE_CUPTI_DROP_EVERY=10 python3 tests/gpu/check_gpu.py --bin "$B" --known "$F/fake_train --known 1" plain \
 	>/dev/null && { echo "not ok - records are dropped, and nobody notices"; exit 1; }
 echo "ok - what is lost is noticed"
+# each check counts: one record of the kind that it is about is not made, and it must fail
+missed() { # row, then KIND:NUMBER, CUPTI's and which of them: of calls one that is counted
+	row=$1
+	shift
+	for one; do
+		FAKE_CUPTI_MISS_KIND=${one%:*} FAKE_CUPTI_MISS_NUMBER=${one#*:} \
+			python3 tests/gpu/check_gpu.py --bin "$B" \
+			--known "$F/fake_train --known 1 --allocs 0 --steps 4" "$row" >/dev/null || continue
+		echo "not ok - record $one is missing, and $row does not notice"
+		exit 1
+	done
+}
+missed plain 1:2 2:2 5:15 10:2 36:2 38:2
+missed graphs-by-node 1:3 2:2 10:23
+missed graphs-by-graph 51:2
+missed peers 22:2
+missed driver-launches 4:33 4:43
+missed external-ids 39:2
+missed jit 52:2
+missed overhead 17:2
+missed decompression 54:2
+missed memory 49:3 50:1 50:2 50:3
+echo "ok - one record that is missing is noticed, of each kind"
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+	B=$B sh tests/gpu/known.sh || { echo "not ok - known.cu does not build"; exit 1; }
+	echo "ok - known.cu builds"
+fi
 table=$(python3 tests/gpu/bench_gpu.py --bin "$B" --mlp "$F/fake_train --kernels 200" --steps 5,25 --repeats 1)
 echo "$table"
 for way in without off armed recording; do

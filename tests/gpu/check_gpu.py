@@ -8,6 +8,7 @@ Rows are as in tests/collector/cupti.py.  Without a GPU everything is skipped, u
 program on the stand-in (against_standin.sh), which proves these checks themselves.
 """
 import argparse
+import collections
 import json
 import os
 import re
@@ -20,9 +21,12 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "collector"))
 import cupti  # noqa: E402
-from cupti import API, GRAPH, KERNEL, MARK, MEMCPY, MEMSET, STEP, SYNC, Log, last_json  # noqa: E402
+from cupti import (ALLOC, API, FREE, GRAPH, JIT, KERNEL, MARK, MEMCPY, MEMSET, OVERHEAD, STEP, SYNC, Log,  # noqa: E402
+                   last_json)
 
 LAUNCH = "cudaLaunchKernel"
+ALLOC_BYTES = 261 * 512  # what known.cu allocates, and nobody else
+KERNELS_OF_KNOWN = 4     # that are loaded when first used, besides those of --lazies: spin twice, driver_spin, one to spare
 B = KNOWN = None
 
 
@@ -63,7 +67,13 @@ class Run:
         with open(path) as f:
             trace = json.load(f)
         base = trace.get("baseTimeNanoseconds", 0)
+        self.instants = [e for e in trace["traceEvents"] if e.get("ph") == "i"]
         return base, [e for e in trace["traceEvents"] if e.get("ph") == "X"]
+
+    def calls(self):
+        """(correlation, event) of all calls."""
+        return [(e["args"]["correlation"], e) for e in self.events()[1]
+                if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})]
 
 
 def clean(r):
@@ -80,7 +90,7 @@ def exact(r):
     t = r.truth
     by_node = "graph" not in r.about("cupti_graphs")
     r.equal("kernels", r.count(KERNEL), t["kernels"] if by_node else t["launches"])
-    r.equal("copies", r.count(MEMCPY), t["copies"] - (0 if by_node else t["graphs"]))
+    r.equal("copies", r.count(MEMCPY), t["copies"] + t["expands"] - (0 if by_node else t["graphs"]))
     r.equal("sets", r.count(MEMSET), t["sets"] - (0 if by_node else t["graphs"]))
     r.equal("whole graphs", r.count(GRAPH), 0 if by_node else t["graphs"])
     r.equal("launches", r.count(API, LAUNCH), t["launches"])
@@ -146,8 +156,64 @@ def finalized(r):
 
 
 def memory(r):
+    """Each allocation with its size, from a pool of one's own or from the GPU's."""
     exact(r)
-    r.holds("allocations: %d of %d" % (r.count(cupti.ALLOC), r.truth["allocs"]), r.count(cupti.ALLOC) >= r.truth["allocs"])
+    t = r.truth
+    r.events()
+    of_known = [e for e in r.instants if e.get("args", {}).get("Bytes") == ALLOC_BYTES]
+    r.equal("allocations of %d bytes" % ALLOC_BYTES, len(of_known), t["allocs"])
+    r.holds("allocations: %d of %d" % (r.count(ALLOC), t["allocs"]), r.count(ALLOC) >= t["allocs"])
+    r.holds("releases: %d of %d" % (r.count(FREE), t["allocs"]), r.count(FREE) >= t["allocs"])
+    made = r.count(MARK, "^memory pool created")  # each GPU has one of its own
+    r.holds("pools made: %d of %d" % (made, t["pools"]), t["pools"] <= made <= t["pools"] + 16)
+    r.equal("pools trimmed", r.count(MARK, "^memory pool trimmed"), t["pools"])
+    r.equal("pools destroyed", r.count(MARK, "^memory pool destroyed"), t["pools"])
+
+
+def driven(r):
+    """A kernel that the driver launches is joined to the driver's call, each by its name."""
+    exact(r)
+    names = collections.defaultdict(set)
+    for correlation, e in r.calls():
+        names[correlation].add(e["name"])
+    kernels = [e for e in r.events()[1] if e.get("cat") == "kernel" and e["name"] == "driver_spin"]
+    by = collections.Counter(name for e in kernels for name in names[e["args"].get("correlation")])
+    r.equal("kernels by the call that launched them", dict(by),
+            {"cuLaunchKernel": r.truth["drives"], "cuLaunchKernelEx": r.truth["drives_ex"]})
+
+
+def external(r):
+    """Ids that were pushed are of the launches under them, and of no other call."""
+    exact(r)
+    r.holds("ids were pushed", r.truth["externals"] > 0)
+    ids = collections.defaultdict(set)
+    for correlation, e in r.calls():
+        if e["args"].get("External id"):
+            ids[e["args"]["External id"]].add(correlation)
+            r.holds("a launch has the id: %s" % e["name"], "LaunchKernel" in e["name"])
+    r.equal("ids", len(ids), r.truth["externals"])
+    r.equal("launches of each", {len(c) for c in ids.values()}, {1})
+
+
+def compiled(r):
+    exact(r)
+    r.equal("modules compiled", r.count(JIT, "^JIT compilation$"), r.truth["jits"])
+
+
+def overhead(r):
+    """Of all that CUPTI calls overhead the loading of a kernel that is used first can be counted."""
+    exact(r)
+    loaded = r.count(OVERHEAD, "^Lazy Function Loading$")
+    r.holds("%d kernels loaded, %d used first" % (loaded, r.truth["lazies"]),
+            0 < r.truth["lazies"] <= loaded <= r.truth["lazies"] + KERNELS_OF_KNOWN)
+
+
+def expanded(r):
+    if not r.truth["expands"]:
+        r.note = "SKIP this GPU does not decompress"
+        return
+    exact(r)
+    r.equal("decompressions", r.count(MEMCPY, "^Memory decompression$"), r.truth["expands"])
 
 
 def beside_torch(r):
@@ -181,7 +247,12 @@ row("threads", exact, "--threads 8 --steps 50")
 row("graphs-by-node", exact, "--graphs 5", options="--graphs node")
 row("graphs-by-graph", exact, "--graphs 5", options="--graphs graph")
 row("peers", peers, "--peers 4")
-row("memory", memory, "--allocs 3", options="--kinds all,memory")
+row("memory", memory, "--allocs 3 --pools 2", options="--kinds all,memory")
+row("driver-launches", driven, "--drives 10 --drives_ex 5")
+row("external-ids", external, "--threads 2 --externals 10")
+row("jit", compiled, "--threads 2 --jits 3")
+row("overhead", overhead, "--lazies 8")
+row("decompression", expanded, "--expands 3")
 row("small-buffers", exact, "--threads 8 --steps 100", options="--cupti-buffer 64K")
 row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60")
 row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1")

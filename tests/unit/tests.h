@@ -125,6 +125,7 @@
 	X(step_fault) \
 	X(log_round_trip) \
 	X(log_round_trip_flushed) \
+	X(log_round_trip_uneven) \
 	X(log_round_trip_empty) \
 	X(log_cut_anywhere) \
 	X(log_cut_text) \
@@ -141,6 +142,8 @@
 	X(source_log_wanted) \
 	X(source_log_broken_promise) \
 	X(source_log_overlap) \
+	X(source_log_threads) \
+	X(source_log_reversed) \
 	X(sink_log_packs_kineto) \
 	X(log_bytes_per_kernel) \
 	X(log_writer_many_layouts) \
@@ -167,6 +170,9 @@
 	X(input_stdin) \
 	X(input_random) \
 	X(input_paths) \
+	X(input_ahead) \
+	X(input_ahead_close) \
+	X(inflaters_agree) \
 	X(json_tokens) \
 	X(json_faults) \
 	X(json_deep) \
@@ -192,6 +198,14 @@
 	X(kineto_cut_anywhere) \
 	X(kineto_gzip_cut) \
 	X(kineto_real_files) \
+	X(known_real_files) \
+	X(known_all_kinds) \
+	X(known_late_pid) \
+	X(known_second_array) \
+	X(known_numbers) \
+	X(known_mutated) \
+	X(known_forgets) \
+	X(known_read_numbers) \
 	X(merge_slices) \
 	X(merge_sources) \
 	X(merge_clocks) \
@@ -206,8 +220,11 @@
 	X(comm_packed) \
 	X(comm_hostile) \
 	X(comm_exposed) \
+	X(comm_frontier_list) \
 	X(comm_operations) \
 	X(comm_of_event) \
+	X(compat_rates) \
+	X(compat_queue) \
 	X(cut_parse) \
 	X(cut_refuses) \
 	X(cut_nothing) \
@@ -270,6 +287,12 @@
 	X(out_faults) \
 	X(gzip_member) \
 	X(gzip_fault) \
+	X(gzip_threads) \
+	X(out_threads) \
+	X(out_threads_fault) \
+	X(chrome_digits) \
+	X(chrome_text_bound) \
+	X(chrome_text_random) \
 	X(json_text_quotes) \
 	X(json_text_utf8) \
 	X(json_text_random) \
@@ -424,9 +447,11 @@
 	X(input_archive_random) \
 	X(input_bomb) \
 	X(input_archive_cut) \
+	X(input_archive_many) \
 	X(xplane_events) \
 	X(xplane_odd) \
 	X(xplane_huge) \
+	X(xplane_programs) \
 	X(xplane_cut) \
 	X(xplane_damage) \
 	X(xplane_files) \
