@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input.h"
 
+#include "convert/input_ahead.h"
 #include "convert/input_archive.h"
+#include "convert/input_shelf.h"
 #include "convert/input_unpack.h"
 
 #include <errno.h>
@@ -32,9 +34,11 @@ struct input {
 	char *member_name;       /* NULL: the only trace that it holds */
 	uint8_t head[ARCHIVE_HEAD_BYTES]; /* unpacked bytes that were looked at first */
 	size_t head_at, head_len;
+	struct input_ahead *ahead; /* NULL: bytes are unpacked when they are asked for */
 	struct error fault;    /* what stopped the unpacking */
 
-	/* Bytes that were read and not skipped: window[at .. at + len). */
+	/* Bytes that were read and not skipped: view[at .. at + len). */
+	const uint8_t *view; /* the window, or a block that was read ahead */
 	uint8_t *window;
 	size_t cap, at, len;
 	uint64_t skipped;
@@ -90,7 +94,7 @@ static int open_archive(struct input *in)
 		if (fd < 0)
 			continue;
 		in->member_name = strdup(colon + 1);
-		return fd;
+		return input_shelf_take(fd, in->member_name);
 	}
 	errno = ENOENT;
 	return -1;
@@ -138,12 +142,31 @@ static enum status open_inside(struct input *in, struct error *err)
 	return unpack_open(&in->member, archive_in_read, in->archive, err);
 }
 
-static enum status read_inside(struct input *in, uint8_t *out, size_t room, size_t *got,
-			       struct error *err)
+/* On whatever thread. */
+static enum status read_inside(void *self, void *out, size_t room, size_t *got, struct error *err)
 {
-	if (in->member)
-		return unpack_read(in->member, out, room, got, err);
-	return read_unpacked(in, out, room, got, err);
+	struct input *in = self;
+	enum status status = in->member ? unpack_read(in->member, out, room, got, err)
+					: read_unpacked(in, out, room, got, err);
+
+	atomic_store_explicit(&in->packed_bytes, unpack_packed(in->unpack), memory_order_relaxed);
+	return status;
+}
+
+static enum status read_next(struct input *in, uint8_t *out, size_t room, size_t *got,
+			     struct error *err)
+{
+	if (in->ahead)
+		return input_ahead_read(in->ahead, out, room, got, err);
+	return read_inside(in, out, room, got, err);
+}
+
+void input_read_ahead(struct input *in)
+{
+	bool is_packed = in->unpack && (in->archive || !unpack_is_plain(in->unpack));
+
+	if (in->file_bytes && is_packed && !in->ahead && !in->is_random)
+		input_ahead_open(&in->ahead, read_inside, in, NULL);
 }
 
 enum status input_open(struct input **out, const char *path, const char *scratch,
@@ -175,13 +198,15 @@ enum status input_open(struct input **out, const char *path, const char *scratch
 /* What only reading forward needs; 1,024 inputs that were read to their end stay small. */
 static void release_window(struct input *in)
 {
+	input_ahead_close(in->ahead);
+	in->ahead = NULL;
 	unpack_close(in->member);
 	archive_in_close(in->archive);
 	unpack_close(in->unpack);
 	in->member = in->unpack = NULL;
 	in->archive = NULL;
 	free(in->window);
-	in->window = NULL;
+	in->view = in->window = NULL;
 	in->cap = in->at = in->len = 0;
 }
 
@@ -205,61 +230,62 @@ const char *input_path(const struct input *in)
 	return strcmp(in->path, "-") == 0 ? "(stdin)" : in->path;
 }
 
-enum status input_archive_list(const char *path, archive_name each, void *self, struct error *err)
-{
-	struct input in = { .path = strdup(path), .fd = -1, .random_fd = -1 };
-	enum status status = in.path ? open_file(&in, err)
-				     : fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
-
-	if (status == ST_OK && in.file_bytes)
-		status = open_inside(&in, err);
-	/* the first look has opened it; a list begins anew */
-	if (status == ST_OK && in.archive)
-		status = archive_in_list(in.archive, each, self, err);
-	release_window(&in);
-	if (in.fd >= 0)
-		close(in.fd);
-	free(in.path);
-	free(in.member_name);
-	return status;
-}
-
 /* Forward */
 
 /* Room for `want` bytes from the present place on, and for a good read. */
 static enum status window_room(struct input *in, size_t want, struct error *err)
 {
 	size_t cap = in->cap ? in->cap : WINDOW_BYTES;
-	uint8_t *moved;
+	bool is_lent = in->view != in->window;
+	uint8_t *moved = in->window;
 
-	if (in->at && in->len)
+	if (!is_lent && in->at && in->len)
 		memmove(in->window, in->window + in->at, in->len);
-	in->at = 0;
 	while (cap < want + WINDOW_BYTES / 2)
 		cap *= 2;
-	if (cap == in->cap)
-		return ST_OK;
-	moved = realloc(in->window, cap);
+	if (cap != in->cap)
+		moved = realloc(in->window, cap);
 	if (!moved)
 		return fail(err, ST_MEMORY, in->skipped, "no memory to look %zu bytes ahead", want);
-	in->window = moved;
+	if (is_lent && in->len)
+		memcpy(moved, in->view + in->at, in->len);
+	in->view = in->window = moved;
 	in->cap = cap;
+	in->at = 0;
 	return ST_OK;
+}
+
+/* Blocks as they lie, while what is left of the one before has room before the next. */
+static void window_lend(struct input *in, size_t want)
+{
+	while (in->ahead && !in->ended && in->len < want && in->len <= INPUT_AHEAD_KEEP) {
+		const uint8_t *bytes = in->view + in->at;
+		size_t len = in->len;
+
+		input_ahead_lend(in->ahead, &bytes, &len, &in->fault);
+		in->ended = len == in->len;
+		if (in->ended)
+			return;
+		in->view = bytes;
+		in->at = 0;
+		in->len = len;
+	}
 }
 
 static enum status window_fill(struct input *in, size_t want, struct error *err)
 {
+	window_lend(in, want);
+	if (in->ended || in->len >= want)
+		return ST_OK;
 	TRY(window_room(in, want, err));
 	while (!in->ended && in->len < want) {
 		size_t got;
 
-		if (read_inside(in, in->window + in->len, in->cap - in->len, &got,
-				&in->fault) != ST_OK)
+		if (read_next(in, in->window + in->len, in->cap - in->len, &got, &in->fault) !=
+		    ST_OK)
 			got = 0;
 		in->len += got;
 		in->ended = got == 0;
-		atomic_store_explicit(&in->packed_bytes, unpack_packed(in->unpack),
-				      memory_order_relaxed);
 	}
 	return ST_OK;
 }
@@ -274,7 +300,7 @@ enum status input_peek(struct input *in, size_t want, const uint8_t **bytes, siz
 	if (in->len < want && !in->ended)
 		TRY(window_fill(in, want, err));
 	if (in->len) {
-		*bytes = in->window + in->at;
+		*bytes = in->view + in->at;
 		*len = in->len;
 		return ST_OK;
 	}
@@ -301,20 +327,6 @@ uint64_t input_at(const struct input *in)
 }
 
 /* Random */
-
-static int scratch_open(const char *folder)
-{
-	char path[4096];
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0 || strlen(folder) > sizeof(path) - 32)
-		return fd;
-	stpcpy(stpcpy(path, folder), "/tacho-input-XXXXXX"); /* where O_TMPFILE is not known */
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
 
 static enum status write_all(int fd, const uint8_t *bytes, size_t len, struct error *err)
 {
@@ -371,7 +383,7 @@ enum status input_random(struct input *in, struct error *err)
 	} else if (in->skipped) {
 		return fail(err, ST_IO, in->skipped, "cannot go back to bytes that were passed");
 	} else {
-		in->random_fd = scratch_open(in->scratch);
+		in->random_fd = input_scratch_open(in->scratch);
 		if (in->random_fd < 0)
 			return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", in->scratch,
 				    strerror(errno));

@@ -34,6 +34,12 @@ const char *input_path(const struct input *in); /* as given, for messages; "-" i
  */
 enum status input_peek(struct input *in, size_t want, const uint8_t **bytes, size_t *len,
 		       struct error *err);
+/*
+ * From here on another thread unpacks what will be peeked at next, where that is work: a file that
+ * is packed.  It is a help, so nothing is said where it is not to be had.  Before any bytes are
+ * asked for or between, by the thread that reads.
+ */
+void input_read_ahead(struct input *in);
 void input_skip(struct input *in, size_t len); /* at most what the last peek gave */
 uint64_t input_at(const struct input *in);     /* unpacked bytes skipped so far */
 
@@ -50,7 +56,9 @@ void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
 /*
  * What the operands of a command line mean: a file or "-" is itself; a folder is every file below
  * it whose name says trace (.tacho .json .json.gz .pt.trace.json ... ), by name; an archive of several
- * traces is FILE:MEMBER for each.  ST_FORMAT when a folder holds none.  Texts and the list are one allocation, freed with input_paths_free().
+ * traces is FILE:MEMBER for each, and unpacked once to an unlinked file in `scratch` until the list
+ * is freed.  ST_FORMAT when a folder holds none.  Texts and the list are one allocation, freed with
+ * input_paths_free().
  */
 struct input_paths {
 	char **paths;
@@ -58,7 +66,7 @@ struct input_paths {
 	size_t count;
 };
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,
-			     struct error *err);
+			     const char *scratch, struct error *err);
 void input_paths_free(struct input_paths *p);
 
 #endif

@@ -250,3 +250,15 @@ enum status archive_in_list(struct archive_in *a, archive_name each, void *self,
 	}
 	return ST_OK;
 }
+
+uint64_t archive_in_at(const struct archive_in *a)
+{
+	int64_t at = archive_read_header_position(a->archive);
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
+bool archive_in_is_over(const struct archive_in *a)
+{
+	return a->at_end;
+}

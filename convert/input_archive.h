@@ -37,9 +37,9 @@ typedef enum status (*archive_name)(void *self, const char *address, struct erro
 /* Of the member that was opened and all behind it. */
 enum status archive_in_list(struct archive_in *a, archive_name each, void *self,
 			    struct error *err);
-/* Nothing of a file that is no archive; ST_FORMAT when it is one, but none that can be read. */
-enum status input_archive_list(const char *path, archive_name each, void *self,
-			       struct error *err);
+/* Where the member at hand begins in the unpacked bytes; whether a list came to the archive's end. */
+uint64_t archive_in_at(const struct archive_in *a);
+bool archive_in_is_over(const struct archive_in *a);
 
 /* The last part of a path; hidden files never do (input_paths.c). */
 bool input_name_says_trace(const char *name);

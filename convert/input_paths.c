@@ -2,6 +2,7 @@
 #include "convert/input.h"
 
 #include "convert/input_archive.h"
+#include "convert/input_shelf.h"
 #include "schemas/buf.h"
 
 #include <dirent.h>
@@ -25,6 +26,7 @@ struct walk {
 	struct buf offsets; /* size_t into texts, one for each path */
 	struct buf searched; /* bool, one for each path */
 	struct buf path;    /* of the folder being read */
+	const char *scratch;
 };
 
 static bool name_ends(const char *name, size_t len, const char *end)
@@ -155,7 +157,8 @@ static enum status put_file(struct walk *w, const char *operand, bool is_regular
 {
 	struct listing l = { .walk = w, .file = operand };
 	size_t texts = w->texts.len, offsets = w->offsets.len, searched = w->searched.len;
-	enum status status = is_regular ? input_archive_list(operand, put_member, &l, NULL)
+	enum status status = is_regular ? input_shelf_list(operand, w->scratch, put_member, &l,
+								   NULL)
 					: ST_OK; /* a pipe is opened once */
 
 	TRY(walk_status(w, err));
@@ -215,10 +218,10 @@ static enum status paths_make(struct input_paths *out, const struct walk *w, str
 }
 
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,
-			     struct error *err)
+			     const char *scratch, struct error *err)
 {
 	enum status status = ST_OK;
-	struct walk w;
+	struct walk w = { .scratch = scratch };
 	size_t i;
 
 	*out = (struct input_paths){ 0 };
@@ -240,5 +243,6 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 void input_paths_free(struct input_paths *p)
 {
 	free(p->paths);
+	input_shelf_clear();
 	*p = (struct input_paths){ 0 };
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input_unpack.h"
 
+#include "convert/input_inflate.h"
+
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum {
 	PACKED_BYTES = 256 * 1024, /* one read of compressed bytes */
 	READ_BYTES = 1 << 30,      /* most that one read(2) is asked for */
-	WINDOW_GZIP = 15 + 16,     /* zlib: largest window, gzip framing only */
 };
 
 enum how { PLAIN, GZIP, ARCHIVE };
@@ -41,8 +41,8 @@ struct unpack {
 	struct error fault; /* told when all before it was given */
 	bool ended;
 
-	z_stream z;
-	bool z_open, between; /* between two members of a gzip file */
+	struct inflater *inflater;
+	bool between; /* two members of a gzip file */
 
 	struct archive *archive;
 	bool first_given; /* the bytes that told what it is */
@@ -73,21 +73,13 @@ static enum status want_packed(struct unpack *u, size_t want, struct error *err)
 	return ST_OK;
 }
 
-/* gzip, through zlib: a row of members, maybe padded with zeros */
-
-static enum status gzip_open(struct unpack *u, struct error *err)
-{
-	if (inflateInit2(&u->z, WINDOW_GZIP) != Z_OK)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack gzip");
-	u->z_open = true;
-	return ST_OK;
-}
+/* gzip: a row of members, maybe padded with zeros */
 
 static enum status gzip_next_member(struct unpack *u, struct error *err)
 {
 	TRY(want_packed(u, 2, err));
 	if (u->len >= 2 && memcmp(u->packed + u->at, magics[0].bytes, 2) == 0) {
-		inflateReset(&u->z);
+		inflater_reset(u->inflater);
 		u->between = false;
 		return ST_OK;
 	}
@@ -106,29 +98,23 @@ static enum status gzip_next_member(struct unpack *u, struct error *err)
 static enum status gzip_inflate(struct unpack *u, uint8_t *out, size_t room, size_t *got,
 				struct error *err)
 {
-	int result;
+	const uint8_t *in = u->packed + u->at;
+	size_t left = u->len;
+	enum inflate_said said = inflater_step(u->inflater, &in, &left, out, room, got);
 
-	u->z.next_in = u->packed + u->at;
-	u->z.avail_in = (uInt)u->len;
-	u->z.next_out = out;
-	u->z.avail_out = room < READ_BYTES ? (uInt)room : READ_BYTES;
-	result = inflate(&u->z, Z_NO_FLUSH);
-	u->at += u->len - u->z.avail_in;
-	u->len = u->z.avail_in;
-	*got = (size_t)(u->z.next_out - out);
-	u->between = result == Z_STREAM_END;
-	if (result == Z_OK || result == Z_STREAM_END)
-		return ST_OK;
-	if (result == Z_BUF_ERROR && !u->packed_end)
-		return ST_OK;
-	if (result == Z_BUF_ERROR)
+	u->at += u->len - left;
+	u->len = left;
+	u->between = said == INFLATE_END;
+	if (said == INFLATE_NO_MEMORY)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack gzip");
+	if (said == INFLATE_DAMAGED)
+		return fail(err, ST_FORMAT, u->given + *got, "the gzip data is damaged: %s",
+			    inflater_fault(u->inflater));
+	if (said == INFLATE_STARVED && u->packed_end)
 		return fail(err, ST_CUT, u->given + *got,
 			    "the gzip data is cut off after %llu packed bytes",
 			    (unsigned long long)u->packed_total);
-	if (result == Z_MEM_ERROR)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack gzip");
-	return fail(err, ST_FORMAT, u->given + *got, "the gzip data is damaged: %s",
-		    u->z.msg ? u->z.msg : "no valid deflate stream");
+	return ST_OK;
 }
 
 static enum status gzip_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
@@ -273,7 +259,7 @@ enum status unpack_open(struct unpack **out, unpack_from from, void *self, struc
 	if (status == ST_OK)
 		u->magic = find_magic(u->packed, u->len);
 	if (status == ST_OK && u->magic && u->magic->how == GZIP)
-		status = gzip_open(u, err);
+		status = inflater_open(&u->inflater, INFLATE_FASTEST, err);
 	if (status != ST_OK) {
 		unpack_close(u);
 		return status;
@@ -286,8 +272,7 @@ void unpack_close(struct unpack *u)
 {
 	if (!u)
 		return;
-	if (u->z_open)
-		inflateEnd(&u->z);
+	inflater_close(u->inflater);
 	if (u->archive)
 		archive_read_free(u->archive);
 	free(u->packed);

@@ -261,7 +261,7 @@ static enum status join_one(struct joiner *p, const struct event *e, struct erro
 
 static enum status finish_rest(struct joiner *p, struct error *err)
 {
-	uint64_t last = (uint64_t)(p->j->last_ns + JSON_TRACE_BIAS);
+	uint64_t last = (uint64_t)(p->j->last_ns + SPOOL_BIAS);
 
 	for (size_t i = 0; i < p->key_cap; i++)
 		while (p->keys[i].top)

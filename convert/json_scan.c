@@ -51,6 +51,11 @@ uint64_t json_at(const struct json_scan *s)
 	return s->base_at + (uint64_t)(s->at - s->base);
 }
 
+bool json_is_first(const struct json_scan *s)
+{
+	return s->state == WANT_VALUE_OR_END || s->state == WANT_KEY_OR_END;
+}
+
 void json_hold(struct json_scan *s)
 {
 	s->hold = s->at;

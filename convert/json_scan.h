@@ -62,6 +62,7 @@ struct json_scan {
 void json_open(struct json_scan *s, struct input *in);
 void json_open_text(struct json_scan *s, const char *text, size_t len);
 uint64_t json_at(const struct json_scan *s); /* offset of what comes next */
+bool json_is_first(const struct json_scan *s); /* behind an opening bracket */
 
 enum status json_next(struct json_scan *s, struct json *out, struct error *err);
 /* The rest of the array or object whose beginning `first` was just given; nothing for others. */

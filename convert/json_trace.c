@@ -101,7 +101,7 @@ static bool take_times(struct json_trace *j, bool is_span, struct event *e)
 		j->first_ns = begin_ns;
 	if (begin_ns + dur_ns > j->last_ns)
 		j->last_ns = begin_ns + dur_ns;
-	e->begin_ns = (uint64_t)(begin_ns + JSON_TRACE_BIAS);
+	e->begin_ns = (uint64_t)(begin_ns + SPOOL_BIAS);
 	e->end_ns = e->begin_ns + (uint64_t)dur_ns;
 	return true;
 }
@@ -338,12 +338,10 @@ enum status json_trace_event(struct json_trace *j, struct error *err)
 	const struct kineto_event *k = &j->event;
 	enum shape_of as;
 
-	j->elements++;
 	if (!k->is_object || k->ph.type != JSON_STRING || k->ph.len != 1) {
 		lose(j, LOSS_DAMAGED);
 		return ST_OK;
 	}
-	j->told++;
 	as = shape_of(k->ph.text[0]);
 	if (as == AS_NAME)
 		return import_name(j, err);

@@ -13,11 +13,7 @@
 #include "convert/json_ids.h"
 #include "convert/kineto_args.h"
 #include "convert/kineto_event.h"
-#include "convert/spool.h"
-
-/* Times in the spools: the file's nanoseconds plus this; they may be negative, and what they are to
- * be counted from may stand last. */
-#define JSON_TRACE_BIAS ((int64_t)1 << 62)
+#include "convert/spool_source.h"
 
 struct json_trace {
 	struct trace *trace;
@@ -31,7 +27,7 @@ struct json_trace {
 	struct buf attrs;          /* struct attr: of the file as a whole */
 	uint64_t base_ns;
 	int64_t first_ns, last_ns; /* without the base */
-	uint64_t events, elements, told; /* put; of traceEvents; those with a "ph" */
+	uint64_t events; /* put */
 };
 
 enum status json_trace_init(struct json_trace *j, struct trace *trace, struct spool *spool,

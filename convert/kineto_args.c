@@ -380,6 +380,15 @@ static bool put_member(unsigned role, const struct attr *v, struct event *e,
 	return false;
 }
 
+static enum kineto_use use_of_member(unsigned role, const struct attr *v)
+{
+	if (role == ROLE_JOIN)
+		return KINETO_JOIN;
+	if (role != ROLE_AMOUNT)
+		return KINETO_KEPT;
+	return v->type == ATTR_I64 ? KINETO_MINUS_BYTES : KINETO_BYTES;
+}
+
 static bool put_vary(struct kineto_args *a, const struct kineto_field *f, const struct attr *v)
 {
 	if (v->type > ATTR_F64 || a->words.len >= LOG_LAYOUT_VARY * sizeof(uint64_t))
@@ -396,14 +405,20 @@ enum status kineto_args_put(struct kineto_args *a, const struct kineto_member *m
 	struct kineto_field fresh;
 	struct attr value = { 0 };
 
+	a->use = KINETO_KEPT;
 	TRY(find_field(a, e->kind, &m->key, &fresh, &f, err));
 	if (f->role == ROLE_ARRAY && put_array(a, f, &m->value))
 		return ST_OK;
 	TRY(kineto_attr(a, &m->value, &value, err));
-	if (f->role == ROLE_VARY && put_vary(a, f, &value))
+	if (f->role == ROLE_VARY && put_vary(a, f, &value)) {
+		a->use = KINETO_WORD;
 		return ST_OK;
-	if (f->role >= ROLE_JOIN && f->role != ROLE_ARRAY && put_member(f->role, &value, e, place))
+	}
+	if (f->role >= ROLE_JOIN && f->role != ROLE_ARRAY &&
+	    put_member(f->role, &value, e, place)) {
+		a->use = use_of_member(f->role, &value);
 		return ST_OK;
+	}
 	if (f->role == ROLE_ARRAY) /* under the name of the whole, not of its first part */
 		return kineto_args_put_attr(a, m->key.text, m->key.len, value.type, value.bits,
 					    err);

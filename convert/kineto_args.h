@@ -25,6 +25,18 @@ struct kineto_place {
 	bool has_device, has_context, has_stream;
 };
 
+/* What became of a number. */
+enum kineto_use {
+	KINETO_KEPT,        /* it is of the shape or the track: another number, another row */
+	KINETO_WORD,        /* of the event alone: a varying word */
+	KINETO_JOIN,        /* ... event.number, above 0 */
+	KINETO_BYTES,       /* ... event.bytes, above 0 */
+	KINETO_MINUS_BYTES, /* ... event.bytes, without its minus */
+	KINETO_BEGIN,
+	KINETO_DURATION,
+	KINETO_UNUSED,
+};
+
 struct kineto_args {
 	struct trace *trace;
 	struct kineto_key *keys;      /* those that were met, with their places */
@@ -34,6 +46,7 @@ struct kineto_args {
 	uint64_t event;                /* number of this event */
 	uint64_t repairs;              /* of texts, in this event */
 	unsigned at;                   /* arguments so far */
+	enum kineto_use use;           /* of the one that was put last */
 	bool repeated;                 /* a key stood there twice */
 };
 

@@ -81,11 +81,13 @@ static enum status collect(struct kineto_event *e, struct json_scan *s, struct e
 enum status kineto_event_next(struct kineto_event *e, struct json_scan *s, bool *end,
 			      struct error *err)
 {
+	uint64_t begin = json_at(s);
 	struct json token;
 
 	do {
 		json_hold(s);
 		event_clear(e);
+		e->is_first = json_is_first(s);
 		TRY(json_next(s, &token, err));
 		*end = token.type == JSON_ARRAY_END;
 		e->is_object = token.type == JSON_OBJECT;
@@ -94,6 +96,8 @@ enum status kineto_event_next(struct kineto_event *e, struct json_scan *s, bool 
 		else if (!*end)
 			TRY(json_raw(s, &token, err));
 	} while (json_again(s));
+	e->text_len = (size_t)(json_at(s) - begin);
+	e->text = (const char *)s->at - e->text_len;
 	return ST_OK;
 }
 

@@ -17,6 +17,9 @@ struct kineto_event { /* type JSON_END: absent */
 #undef X
 	struct buf args, others; /* struct kineto_member; slices as long as the scanner's */
 	bool is_object;
+	const char *text; /* all of it, from the end of the element before it on */
+	size_t text_len;
+	bool is_first; /* of the array: no comma stands before it */
 };
 
 void kineto_event_init(struct kineto_event *e);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/kineto_import.h"
 
+#include "convert/json_walk.h"
+#include "convert/kineto_known.h"
 #include "convert/link_name.h"
 #include "schemas/records.h"
 
-#define TIME_MOST ((int64_t)1 << 61)
+#include <stdlib.h>
 
 /* An element while it becomes an event. */
 struct draft {
@@ -26,6 +28,7 @@ enum status kineto_import_init(struct kineto_import *k, struct trace *trace, str
 				     .first_ns = INT64_MAX };
 	kineto_event_init(&k->event);
 	kineto_tracks_init(&k->tracks, trace, process);
+	kineto_known_init(k);
 	TRY(kineto_args_init(&k->args, trace, err));
 	return kineto_head_init(&k->head, &k->args, err);
 }
@@ -36,6 +39,7 @@ void kineto_import_release(struct kineto_import *k)
 	kineto_tracks_release(&k->tracks);
 	kineto_args_release(&k->args);
 	kineto_head_release(&k->head);
+	json_known_release(&k->known);
 }
 
 static enum status lose(struct kineto_import *k, enum loss why)
@@ -59,6 +63,13 @@ static enum status make_id(struct kineto_import *k, const struct json *value,
 	return ST_OK;
 }
 
+/* What was made of elements before may be another now. */
+static void learnt_pid(struct kineto_import *k, const struct kineto_id *pid)
+{
+	k->tracks.pid = *pid;
+	json_known_forget(&k->known);
+}
+
 /* Names of processes and threads */
 
 static enum status import_name(struct kineto_import *k, struct error *err)
@@ -79,7 +90,7 @@ static enum status import_name(struct kineto_import *k, struct error *err)
 	if (of_labels) {
 		if (kineto_is(&m->value, "CPU") && pid.is_given && !pid.is_text &&
 		    !k->tracks.pid.is_given)
-			k->tracks.pid = pid;
+			learnt_pid(k, &pid);
 		return ST_OK;
 	}
 	TRY(make_id(k, &e->tid, &tid, err));
@@ -96,19 +107,22 @@ static bool take_times(struct kineto_import *k, struct draft *d)
 	int64_t begin_ns, dur_ns = 0;
 
 	if (e->ts.type != JSON_NUMBER || !json_us_to_ns(e->ts.text, e->ts.len, &begin_ns) ||
-	    begin_ns > TIME_MOST || begin_ns < -TIME_MOST)
+	    begin_ns > KINETO_TIME_MOST || begin_ns < -KINETO_TIME_MOST)
 		return false;
 	if (d->ph == 'X' && (e->dur.type != JSON_NUMBER ||
 			     !json_us_to_ns(e->dur.text, e->dur.len, &dur_ns) ||
-			     dur_ns > TIME_MOST))
+			     dur_ns > KINETO_TIME_MOST))
 		return false;
 	if (dur_ns < 0) {
 		dur_ns = 0;
 		lose(k, LOSS_DAMAGED);
 	}
+	kineto_known_hole(k, &e->ts, KINETO_BEGIN);
+	if (d->ph == 'X')
+		kineto_known_hole(k, &e->dur, KINETO_DURATION);
 	if (begin_ns < k->first_ns)
 		k->first_ns = begin_ns;
-	d->event.begin_ns = (uint64_t)(begin_ns + KINETO_BIAS);
+	d->event.begin_ns = (uint64_t)(begin_ns + SPOOL_BIAS);
 	d->event.end_ns = d->event.begin_ns + (uint64_t)dur_ns;
 	return true;
 }
@@ -243,8 +257,11 @@ static enum status take_args(struct kineto_import *k, struct draft *d, struct er
 		d->place = (struct kineto_place){ .device = NO_ID, .context = NO_ID };
 		d->event.number = d->event.bytes = 0;
 		count = kineto_members(&k->event.args, &m);
-		for (i = 0; i < count; i++)
+		for (i = 0; i < count; i++) {
 			TRY(kineto_args_put(&k->args, &m[i], &d->event, &d->place, err));
+			if (k->args.use != KINETO_KEPT)
+				kineto_known_hole(k, &m[i].value, k->args.use);
+		}
 		if (!k->args.repeated || again)
 			return ST_OK;
 		kineto_drop_repeated(&k->event.args);
@@ -276,6 +293,7 @@ static enum status take_flow_id(struct kineto_import *k, struct draft *d, struct
 	if (d->event.kind == KIND_MARK && d->event.subkind != MARK_INSTANT &&
 	    id->type == JSON_NUMBER && json_u64(id->text, id->len, &number) && number) {
 		d->event.number = number;
+		kineto_known_hole(k, id, KINETO_JOIN);
 		return ST_OK;
 	}
 	return kineto_args_put_fixed(&k->args, ".id", 3, id, err);
@@ -345,7 +363,7 @@ static void learn_pid(struct kineto_import *k, const struct draft *d)
 
 	if (!k->tracks.pid.is_given && d->pid.is_given && !d->pid.is_text &&
 	    (d->shows_pid || (python && d->pid.number)))
-		k->tracks.pid = d->pid;
+		learnt_pid(k, &d->pid);
 }
 
 static enum status take_track(struct kineto_import *k, struct draft *d, struct error *err)
@@ -368,6 +386,11 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 	return ST_OK;
 }
 
+bool kineto_launches(const struct event *e, const struct kineto_event *element)
+{
+	return e->kind == KIND_API && launch_name(element->name.text, element->name.len);
+}
+
 static enum status put_event(struct kineto_import *k, struct draft *d, struct error *err)
 {
 	struct event *e = &d->event;
@@ -380,12 +403,21 @@ static enum status put_event(struct kineto_import *k, struct draft *d, struct er
 			      .kind = e->kind, .subkind = e->subkind };
 	if (!trace_site(k->trace, &site, err))
 		return err->status;
-	if (e->kind == KIND_API && launch_name(k->event.name.text, k->event.name.len))
+	if (kineto_launches(e, &k->event))
 		trace_add_launches(k->trace, e->track, 1);
 	if (k->args.repairs)
 		lose(k, LOSS_DAMAGED);
 	k->events++;
+	kineto_known_learn(k, e);
 	return spool_put(k->spool, 0, e, 1, err);
+}
+
+static enum status import_derived(struct kineto_import *k)
+{
+	kineto_known_hole(k, &k->event.id, KINETO_UNUSED);
+	kineto_known_hole(k, &k->event.ts, KINETO_UNUSED);
+	kineto_known_learn(k, NULL);
+	return lose(k, LOSS_DERIVED);
 }
 
 enum status kineto_import_event(struct kineto_import *k, struct error *err)
@@ -393,15 +425,14 @@ enum status kineto_import_event(struct kineto_import *k, struct error *err)
 	const struct kineto_event *e = &k->event;
 	struct draft d = { 0 };
 
-	k->elements++;
+	k->hole_count = 0;
 	if (!e->is_object || e->ph.type != JSON_STRING || e->ph.len != 1)
 		return lose(k, LOSS_DAMAGED);
-	k->told++;
 	d.ph = e->ph.text[0];
 	if (d.ph == 'M')
 		return import_name(k, err);
 	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && kineto_is_derived_flow(&e->cat))
-		return lose(k, LOSS_DERIVED);
+		return import_derived(k);
 	if (!take_times(k, &d))
 		return lose(k, LOSS_NO_TIME);
 	classify(e, &d);
@@ -439,4 +470,35 @@ enum status kineto_import_finish(struct kineto_import *k, const char *path, stru
 	if (k->head.damaged)
 		trace_lose(k->trace, k->process, LOSS_DAMAGED, k->head.damaged);
 	return add_devices(k, err);
+}
+
+static enum status take_event(void *self, struct error *err)
+{
+	return kineto_import_event(self, err);
+}
+
+static enum status take_key(void *self, const struct json *key, const struct json *value,
+			    struct error *err)
+{
+	struct kineto_import *k = self;
+
+	return kineto_head_put(&k->head, key, value, err);
+}
+
+enum status kineto_import_read(struct kineto_import *k, struct input *in, struct error *fault,
+			       struct error *err)
+{
+	struct json_walk *w = calloc(1, sizeof(*w));
+	enum status status;
+
+	if (!w)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a reader of Kineto JSON");
+	w->self = k;
+	w->event = &k->event;
+	w->take_event = take_event;
+	w->take_key = take_key;
+	w->take_known = k->scans_all ? NULL : kineto_known_take;
+	status = json_walk(w, in, fault, err);
+	free(w);
+	return status;
 }

@@ -6,14 +6,11 @@
 #ifndef CONVERT_KINETO_IMPORT_H
 #define CONVERT_KINETO_IMPORT_H
 
+#include "convert/json_known.h"
 #include "convert/kineto_event.h"
 #include "convert/kineto_head.h"
 #include "convert/kineto_tracks.h"
-#include "convert/spool.h"
-
-/* Times in the spool: the file's nanoseconds plus this, because its base may come last and its
- * own numbers may be negative. */
-#define KINETO_BIAS ((int64_t)1 << 62)
+#include "convert/spool_source.h"
 
 struct kineto_import {
 	struct trace *trace;
@@ -23,9 +20,12 @@ struct kineto_import {
 	struct kineto_tracks tracks;
 	struct kineto_event event; /* the one at hand */
 	struct kineto_head head;
+	struct json_known known; /* elements as those before, but for numbers (kineto_known.h) */
+	struct json_hole holes[JSON_HOLES_MOST + 1]; /* of the one at hand */
+	unsigned hole_count;
+	bool scans_all; /* set after init: nothing is learnt; for tests that compare */
 	int64_t first_ns; /* earliest begin, without the base */
 	uint64_t events;  /* put into the spool */
-	uint64_t elements, told; /* of traceEvents; those of them with a "ph" */
 };
 
 /* `process` is a row of the trace that kineto_import_finish() completes.  All need `err`. */
@@ -33,6 +33,12 @@ enum status kineto_import_init(struct kineto_import *k, struct trace *trace, str
 			       uint32_t process, struct error *err);
 void kineto_import_release(struct kineto_import *k);
 
+/*
+ * All of `in`: json_walk() with this importer.  A fault of the input behind the beginning of its
+ * events goes to *fault.
+ */
+enum status kineto_import_read(struct kineto_import *k, struct input *in, struct error *fault,
+			       struct error *err);
 /* Takes k->event.  Errors are of memory, ceilings and disks; damage is counted. */
 enum status kineto_import_event(struct kineto_import *k, struct error *err);
 enum status kineto_import_finish(struct kineto_import *k, const char *path, struct error *err);

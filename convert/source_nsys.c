@@ -8,19 +8,11 @@
  */
 #include "convert/input.h"
 #include "convert/nsys_rows.h"
+#include "convert/spool_source.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { OWN_BYTES = 8 << 20 }; /* of the opening budget: SQLite's pages, maps */
-
 static const char magic[] = "SQLite format 3"; /* with its NUL */
-
-struct nsys_source {
-	struct source base;
-	struct spool *spool;
-	struct error fault; /* told behind the events */
-};
 
 static int nsys_bid(const uint8_t *head, size_t len)
 {
@@ -55,18 +47,24 @@ static enum status import(struct nsys_import *n, struct error *err)
 					       "it has none of its tables of events");
 	TRY(nsys_meta_names(n, err));
 	TRY(nsys_meta_unread(n, err));
+	if (n->db->is_endless && n->fault.status == ST_OK)
+		fail(&n->fault, ST_FORMAT, NOWHERE, "a damaged SQLite database: a table of it has "
+		     "no end");
 	return fill_provenance(n, err);
 }
 
-static enum status read_database(struct nsys_source *s, struct input *in, struct trace *trace,
-				 struct error *err)
+static enum status nsys_read(struct spool_source *s, struct input *in, const struct budget *left,
+			     struct error *err)
 {
 	struct nsys_import n;
 	struct nsys_db db;
-	enum status status = nsys_db_open(&db, in, err);
+	enum status status;
 
+	(void)left;
+	TRY(input_random(in, err));
+	status = nsys_db_open(&db, in, err);
 	if (status == ST_OK) {
-		nsys_import_init(&n, trace, s->spool, &db);
+		nsys_import_init(&n, s->trace, s->spool, &db);
 		status = import(&n, err);
 		s->fault = n.fault;
 		nsys_import_release(&n);
@@ -75,56 +73,18 @@ static enum status read_database(struct nsys_source *s, struct input *in, struct
 	return status;
 }
 
-static void nsys_close(struct source *source)
-{
-	struct nsys_source *s = (struct nsys_source *)source;
-
-	spool_close(s->spool);
-	free(s);
-}
-
 static enum status nsys_open(struct source **out, struct input *in, struct trace *trace,
 			     const struct budget *budget, const struct cut *wanted,
 			     struct error *err)
 {
-	struct nsys_source *s = calloc(1, sizeof(*s));
-	struct budget left = *budget;
-	struct error own = { 0 };
-	enum status status;
+	static const struct spool_plan plan = {
+		.type = &source_nsys, .what = "a reader of Nsight Systems",
+		.own_bytes = 8 << 20, /* SQLite's pages, maps */
+		.spools = 1, .read = nsys_read,
+	};
 
 	(void)wanted; /* launches outside a cut are needed to place work inside */
-	*out = NULL;
-	if (!s)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for a reader of Nsight Systems");
-	s->base.type = &source_nsys;
-	left.opening = left.opening > 2 * OWN_BYTES ? left.opening - OWN_BYTES : left.opening / 2;
-	status = input_random(in, &own);
-	if (status == ST_OK)
-		status = spool_open(&s->spool, trace, &left, &own);
-	if (status == ST_OK)
-		status = read_database(s, in, trace, &own);
-	if (status != ST_OK) {
-		if (err)
-			*err = own;
-		nsys_close(&s->base);
-		return status;
-	}
-	*out = &s->base;
-	return ST_OK;
-}
-
-static enum status nsys_next(struct source *source, struct batch *out, struct error *err)
-{
-	struct nsys_source *s = (struct nsys_source *)source;
-	uint32_t group;
-	enum status status = spool_next(s->spool, &group, out, err);
-
-	if (status == ST_END && s->fault.status != ST_OK) {
-		if (err)
-			*err = s->fault;
-		return s->fault.status;
-	}
-	return status;
+	return spool_source_open(out, &plan, in, trace, budget, err);
 }
 
 const struct source_type source_nsys = {
@@ -132,6 +92,6 @@ const struct source_type source_nsys = {
 	.help = "Nsight Systems, SQLite export (nsys export --type sqlite)",
 	.bid = nsys_bid,
 	.open = nsys_open,
-	.next = nsys_next,
-	.close = nsys_close,
+	.next = spool_source_next,
+	.close = spool_source_close,
 };

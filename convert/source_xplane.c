@@ -5,26 +5,18 @@
  * its events go through a spool.
  */
 #include "convert/input.h"
+#include "convert/spool_source.h"
 #include "convert/xplane_import.h"
 #include "schemas/xspace.h"
 
 #include <stdlib.h>
 
 enum {
-	OWN_BYTES = 2 << 20, /* of the opening budget: windows and tables of the reader */
 	PLANES_BYTES = 4 << 20,
 	NAME_MOST = 256, /* of a plane; a longer one is none that means something */
 };
 
 #define BASE_MOST ((uint64_t)1 << 61)
-
-struct xplane_source {
-	struct source base;
-	struct trace *trace;
-	struct spool *spool;
-	uint32_t process;
-	struct error fault; /* what ended the input; told behind the events */
-};
 
 struct plane_row {
 	struct xplane_span span;
@@ -32,7 +24,7 @@ struct plane_row {
 };
 
 struct reader { /* while the source opens */
-	struct xplane_source *source;
+	struct spool_source *source;
 	struct xplane_file file;
 	struct xplane_import import;
 	struct buf planes; /* struct plane_row */
@@ -194,7 +186,7 @@ static enum status host_of_path(struct reader *r, const char *path, struct error
 /* Attributes of the profile become the process's. */
 static enum status finish_process(struct reader *r, const char *path, struct error *err)
 {
-	struct xplane_source *s = r->source;
+	struct spool_source *s = r->source;
 	struct process p = { .rank = NO_RANK };
 
 	TRY(host_of_path(r, path, err));
@@ -228,7 +220,7 @@ static enum status read_planes(struct reader *r, const char *path, struct error 
 
 static enum status fill_provenance(struct reader *r, struct error *err)
 {
-	struct xplane_source *s = r->source;
+	struct spool_source *s = r->source;
 	struct provenance *p = trace_provenance(s->trace);
 
 	p->format = trace_name(s->trace, "XSpace", 6, err);
@@ -256,31 +248,16 @@ static enum status read_input(struct reader *r, const char *path, struct error *
 	return fill_provenance(r, err);
 }
 
-/* A row of its own, whatever else the trace holds; its true identity is known later. */
-static enum status make_process(struct xplane_source *s, const char *path, struct error *err)
+static enum status xplane_read(struct spool_source *s, struct input *in, const struct budget *left,
+			       struct error *err)
 {
-	struct process p = { .rank = NO_RANK };
-
-	p.host = trace_name(s->trace, path, strlen(path), err);
-	if (!p.host)
-		return err->status;
-	s->process = trace_process(s->trace, &p, err);
-	return s->process ? ST_OK : err->status;
-}
-
-static enum status open_source(struct xplane_source *s, struct input *in,
-			       const struct budget *budget, struct error *err)
-{
-	struct budget left = *budget;
 	struct reader r = { .source = s };
 	enum status status = input_random(in, err);
 
-	left.opening = left.opening > 2 * OWN_BYTES ? left.opening - OWN_BYTES : left.opening / 2;
+	(void)left;
 	buf_init(&r.planes, PLANES_BYTES);
 	if (status == ST_OK)
-		status = make_process(s, input_path(in), err);
-	if (status == ST_OK)
-		status = spool_open(&s->spool, s->trace, &left, err);
+		status = spool_source_process(s, input_path(in), err);
 	if (status == ST_OK)
 		status = xplane_file_init(&r.file, in, err);
 	xplane_import_init(&r.import, s->trace, s->spool, &r.file, s->process);
@@ -292,51 +269,17 @@ static enum status open_source(struct xplane_source *s, struct input *in,
 	return status;
 }
 
-static void xplane_close(struct source *source)
-{
-	struct xplane_source *s = (struct xplane_source *)source;
-
-	spool_close(s->spool);
-	free(s);
-}
-
 static enum status xplane_open(struct source **out, struct input *in, struct trace *trace,
 			       const struct budget *budget, const struct cut *wanted,
 			       struct error *err)
 {
-	struct xplane_source *s = calloc(1, sizeof(*s));
-	struct error own = { 0 };
-	enum status status;
+	static const struct spool_plan plan = {
+		.type = &source_xplane, .what = "an XSpace source", .own_bytes = 2 << 20,
+		.spools = 1, .read = xplane_read,
+	};
 
 	(void)wanted; /* launches outside a cut are needed to place work inside */
-	*out = NULL;
-	if (!s)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for an XSpace source");
-	s->base.type = &source_xplane;
-	s->trace = trace;
-	status = open_source(s, in, budget, &own);
-	if (status != ST_OK) {
-		if (err)
-			*err = own;
-		xplane_close(&s->base);
-		return status;
-	}
-	*out = &s->base;
-	return ST_OK;
-}
-
-static enum status xplane_next(struct source *source, struct batch *out, struct error *err)
-{
-	struct xplane_source *s = (struct xplane_source *)source;
-	uint32_t group;
-	enum status status = spool_next(s->spool, &group, out, err);
-
-	if (status == ST_END && s->fault.status != ST_OK) {
-		if (err)
-			*err = s->fault;
-		return s->fault.status;
-	}
-	return status;
+	return spool_source_open(out, &plan, in, trace, budget, err);
 }
 
 const struct source_type source_xplane = {
@@ -344,6 +287,6 @@ const struct source_type source_xplane = {
 	.help = "XSpace of JAX, XLA, TensorFlow (.xplane.pb)",
 	.bid = xplane_bid,
 	.open = xplane_open,
-	.next = xplane_next,
-	.close = xplane_close,
+	.next = spool_source_next,
+	.close = spool_source_close,
 };

@@ -206,7 +206,7 @@ static enum status row_write(struct spool *s, struct segment *segment, struct ro
 {
 	uint32_t words = event_words(s, e);
 
-	TRY(write_room(s, ROW_MOST + (size_t)words * VARINT_MAX, err));
+	TRY(write_room(s, ROW_MOST + (size_t)words * ROW_WORD_MOST, err));
 	s->write_len += row_encode(state, e, words, s->write + s->write_len);
 	if (words > segment->most_words)
 		segment->most_words = words;

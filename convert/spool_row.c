@@ -8,109 +8,164 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * A row: its bits, kind and subkind; the sizes of its values in two bits each; the values, of one,
+ * two, four or eight bytes; what few events have; the words, with their sizes before each four.
+ * Not the shortest form, but read and written without a branch for each byte.
+ */
 enum row_bit {
-	ROW_JOIN = 1,    /* correlation, address or number */
-	ROW_AMOUNT = 2,  /* bytes, result or value as varint */
-	ROW_DOUBLE = 4,  /* ... as eight bytes, where that is shorter */
-	ROW_WORDS = 8,   /* vary words at the end */
-	ROW_STAGE = 16,  /* step, owner, phase */
-	ROW_FLAGS = 32,
+	ROW_WORDS = 1, /* vary words at the end */
+	ROW_STAGE = 2, /* step, owner, phase */
+	ROW_FLAGS = 4,
+	ROW_JOIN = 8, /* correlation, address or number: as distance from the last one */
 };
 
-static uint8_t row_bits(const struct event *e, uint32_t words)
-{
-	uint8_t bits = 0;
+enum row_value { OF_BEGIN, OF_DURATION, OF_TRACK, OF_NAME, OF_SHAPE, OF_JOIN, OF_AMOUNT, VALUES };
 
-	if (e->correlation)
-		bits |= ROW_JOIN;
-	if (e->bytes)
-		bits |= e->bytes >> 56 ? ROW_DOUBLE : ROW_AMOUNT;
-	if (words)
-		bits |= ROW_WORDS;
-	if (e->step || e->owner || e->phase)
-		bits |= ROW_STAGE;
-	if (e->flags)
-		bits |= ROW_FLAGS;
-	return bits;
+enum { HEAD_BYTES = 5, STAGE_BYTES = 9, GROUP = 4, GROUP_MOST = 1 + 8 * GROUP };
+
+_Static_assert(HEAD_BYTES + VALUES * 8 + STAGE_BYTES + 1 + 8 <= ROW_MOST, "a row has its room");
+
+static const uint64_t masks[4] = { 0xff, 0xffff, 0xffffffff, UINT64_MAX };
+
+/* Eight bytes are written, of which those that count stay. */
+static inline uint8_t *put_sized(uint8_t *at, uint64_t v, unsigned slot, unsigned *sizes)
+{
+	unsigned size = (v > 0xff) + (v > 0xffff) + (v > 0xffffffff);
+
+	*sizes |= size << 2 * slot;
+	put_u64(at, v);
+	return at + (1u << size);
 }
 
-static uint8_t *put(uint8_t *out, uint64_t v)
+static inline uint64_t take_sized(const uint8_t **at, unsigned slot, unsigned sizes)
 {
-	return out + put_varint(out, v);
+	unsigned size = sizes >> 2 * slot & 3;
+	uint64_t v = get_u64(*at) & masks[size];
+
+	*at += 1u << size;
+	return v;
+}
+
+static uint8_t *put_words(uint8_t *at, const uint64_t *words, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i += GROUP) {
+		uint8_t *head = at++;
+		unsigned sizes = 0;
+
+		for (uint32_t j = i; j < count && j < i + GROUP; j++)
+			at = put_sized(at, words[j], j - i, &sizes);
+		*head = (uint8_t)sizes;
+	}
+	return at;
 }
 
 size_t row_encode(struct row_state *state, const struct event *e, uint32_t words, uint8_t *out)
 {
-	uint8_t bits = row_bits(e, words), *at = out;
-	uint32_t i;
+	uint8_t bits = words ? ROW_WORDS : 0, *at = out + HEAD_BYTES;
+	unsigned sizes = 0;
 
-	*at++ = bits;
-	*at++ = e->kind;
-	*at++ = e->subkind;
-	at = put(at, e->begin_ns - state->begin_ns);
-	at = put(at, e->end_ns - e->begin_ns);
-	at = put(at, e->track);
-	at = put(at, e->name);
-	at = put(at, e->shape);
+	at = put_sized(at, e->begin_ns - state->begin_ns, OF_BEGIN, &sizes);
+	at = put_sized(at, e->end_ns - e->begin_ns, OF_DURATION, &sizes);
+	at = put_sized(at, e->track, OF_TRACK, &sizes);
+	at = put_sized(at, e->name, OF_NAME, &sizes);
+	at = put_sized(at, e->shape, OF_SHAPE, &sizes);
+	at = put_sized(at, e->correlation ? zigzag((int64_t)(e->correlation - state->join)) : 0,
+		       OF_JOIN, &sizes);
+	at = put_sized(at, e->bytes, OF_AMOUNT, &sizes);
 	state->begin_ns = e->begin_ns;
-	if (bits & ROW_JOIN) {
-		at = put(at, zigzag((int64_t)(e->correlation - state->join)));
+	if (e->correlation) {
+		bits |= ROW_JOIN;
 		state->join = e->correlation;
 	}
-	if (bits & ROW_AMOUNT)
-		at = put(at, e->bytes);
-	if (bits & ROW_DOUBLE) {
-		put_u64(at, e->bytes);
-		at += 8;
+	if (e->step || e->owner || e->phase) {
+		bits |= ROW_STAGE;
+		put_u32(at, e->step);
+		put_u32(at + 4, e->owner);
+		at[8] = e->phase;
+		at += STAGE_BYTES;
 	}
-	if (bits & ROW_STAGE) {
-		at = put(at, e->step);
-		at = put(at, e->owner);
-		*at++ = e->phase;
-	}
-	if (bits & ROW_FLAGS)
+	if (e->flags) {
+		bits |= ROW_FLAGS;
 		*at++ = e->flags;
-	for (i = 0; i < words; i++)
-		at = put(at, e->vary[i]);
+	}
+	out[0] = bits;
+	out[1] = e->kind;
+	out[2] = e->subkind;
+	put_u16(out + 3, (uint16_t)sizes);
+	if (words)
+		at = put_words(at, e->vary, words);
 	return (size_t)(at - out);
+}
+
+/* ROW_MOST bytes may be looked at; returns those used. */
+static size_t decode(struct row_state *state, const uint8_t *row, struct event *e, bool *has_words)
+{
+	const uint8_t *at = row + HEAD_BYTES;
+	unsigned sizes = get_u16(row + 3);
+	uint64_t join;
+
+	*e = (struct event){ .kind = row[1], .subkind = row[2] };
+	state->begin_ns += take_sized(&at, OF_BEGIN, sizes);
+	e->begin_ns = state->begin_ns;
+	e->end_ns = e->begin_ns + take_sized(&at, OF_DURATION, sizes);
+	e->track = (uint32_t)take_sized(&at, OF_TRACK, sizes);
+	e->name = (uint32_t)take_sized(&at, OF_NAME, sizes);
+	e->shape = (uint32_t)take_sized(&at, OF_SHAPE, sizes);
+	join = take_sized(&at, OF_JOIN, sizes);
+	if (row[0] & ROW_JOIN)
+		e->correlation = state->join += (uint64_t)unzigzag(join);
+	e->bytes = take_sized(&at, OF_AMOUNT, sizes);
+	if (row[0] & ROW_STAGE) {
+		e->step = get_u32(at);
+		e->owner = get_u32(at + 4);
+		e->phase = at[8];
+		at += STAGE_BYTES;
+	}
+	if (row[0] & ROW_FLAGS)
+		e->flags = *at++;
+	*has_words = row[0] & ROW_WORDS;
+	return (size_t)(at - row);
 }
 
 void row_decode(struct row_state *state, struct bytes *in, struct event *e, bool *has_words)
 {
-	uint8_t bits = take_u8(in);
+	uint8_t last[ROW_MOST] = { 0 };
+	size_t left = bytes_left(in);
 
-	*e = (struct event){ .kind = take_u8(in) };
-	e->subkind = take_u8(in);
-	state->begin_ns += take_varint(in);
-	e->begin_ns = state->begin_ns;
-	e->end_ns = e->begin_ns + take_varint(in);
-	e->track = (uint32_t)take_varint(in);
-	e->name = (uint32_t)take_varint(in);
-	e->shape = (uint32_t)take_varint(in);
-	if (bits & ROW_JOIN) {
-		state->join += (uint64_t)take_zigzag(in);
-		e->correlation = state->join;
+	if (left >= ROW_MOST) {
+		in->at += decode(state, in->at, e, has_words);
+		return;
 	}
-	if (bits & ROW_AMOUNT)
-		e->bytes = take_varint(in);
-	if (bits & ROW_DOUBLE)
-		e->bytes = take_u64(in);
-	if (bits & ROW_STAGE) {
-		e->step = (uint32_t)take_varint(in);
-		e->owner = (uint32_t)take_varint(in);
-		e->phase = take_u8(in);
-	}
-	if (bits & ROW_FLAGS)
-		e->flags = take_u8(in);
-	*has_words = bits & ROW_WORDS;
+	if (left)
+		memcpy(last, in->at, left);
+	take_bytes(in, decode(state, last, e, has_words));
+}
+
+static size_t take_group(const uint8_t *group, uint64_t *words, uint32_t count)
+{
+	const uint8_t *at = group + 1;
+
+	for (uint32_t i = 0; i < count; i++)
+		words[i] = take_sized(&at, i, *group);
+	return (size_t)(at - group);
 }
 
 void row_words(struct bytes *in, uint64_t *words, uint32_t count)
 {
-	uint32_t i;
+	for (uint32_t i = 0; i < count; i += GROUP) {
+		uint32_t n = count - i < GROUP ? count - i : GROUP;
+		uint8_t last[GROUP_MOST + 8] = { 0 };
+		size_t left = bytes_left(in);
 
-	for (i = 0; i < count; i++)
-		words[i] = take_varint(in);
+		if (left >= sizeof(last)) {
+			in->at += take_group(in->at, words + i, n);
+			continue;
+		}
+		if (left)
+			memcpy(last, in->at, left);
+		take_bytes(in, take_group(last, words + i, n));
+	}
 }
 
 struct scratch {

@@ -2,8 +2,8 @@
 /*
  * spool_row.h - the rows of a sorted run, and the scratch file they stand in; inside of the spool.
  *
- * A row is what of an event is not zero: a byte that says which, kind and subkind, then varints,
- * begin and join as distance from the row before.  Only the run that wrote a file reads it.
+ * A row is an event with each number in one, two, four or eight bytes, begin and join as distance
+ * from the row before.  Only the run that wrote a file reads it.
  */
 #ifndef CONVERT_SPOOL_ROW_H
 #define CONVERT_SPOOL_ROW_H
@@ -11,14 +11,16 @@
 #include "convert/source.h"
 #include "schemas/bytes.h"
 
-/* Bytes of a row without its vary words, at most; each word adds VARINT_MAX. */
-enum { ROW_MOST = 3 + 4 + 5 * VARINT_MAX + 5 * 5 };
+enum {
+	ROW_MOST = 80,     /* bytes that a row without its vary words takes, or looks at */
+	ROW_WORD_MOST = 9, /* each of them adds */
+};
 
 struct row_state { /* zeroed at the start of a run */
 	uint64_t begin_ns, join;
 };
 
-/* Room for ROW_MOST + words * VARINT_MAX at `out`; returns the bytes used. */
+/* Room for ROW_MOST + words * ROW_WORD_MOST at `out`; returns the bytes used. */
 size_t row_encode(struct row_state *state, const struct event *e, uint32_t words, uint8_t *out);
 
 /*

@@ -33,7 +33,7 @@ struct spool_runs {
 
 static size_t row_most(uint32_t most_words)
 {
-	return ROW_MOST + (size_t)most_words * VARINT_MAX;
+	return ROW_MOST + (size_t)most_words * ROW_WORD_MOST;
 }
 
 /* Memory of one run with so many bytes to read and events, out slice included. */
