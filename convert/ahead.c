@@ -30,6 +30,17 @@ static struct slot *slot_at(struct ahead *a, size_t i)
 	return &a->ring[i % a->depth];
 }
 
+/* The oldest job that nobody has begun; the lock is held, but not while it is worked on. */
+static void work_one(struct ahead *a)
+{
+	struct slot *slot = slot_at(a, a->begun++);
+
+	pthread_mutex_unlock(&a->lock);
+	a->work(a->self, slot->job);
+	pthread_mutex_lock(&a->lock);
+	slot->done = true;
+}
+
 static void *run(void *arg)
 {
 	struct ahead *a = arg;
@@ -40,13 +51,7 @@ static void *run(void *arg)
 			pthread_cond_wait(&a->given, &a->lock);
 		if (a->closing)
 			break;
-
-		struct slot *slot = slot_at(a, a->begun++);
-
-		pthread_mutex_unlock(&a->lock);
-		a->work(a->self, slot->job);
-		pthread_mutex_lock(&a->lock);
-		slot->done = true;
+		work_one(a);
 		pthread_cond_signal(&a->done); /* one thread waits, for the oldest */
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -109,8 +114,12 @@ void *ahead_take(struct ahead *a)
 	if (!a->count)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
-	while (!slot->done)
-		pthread_cond_wait(&a->done, &a->lock);
+	while (!slot->done) { /* better than to wait is to work on the next */
+		if (a->begun < a->first + a->count)
+			work_one(a);
+		else
+			pthread_cond_wait(&a->done, &a->lock);
+	}
 	job = slot->job;
 	a->first++;
 	a->count--;

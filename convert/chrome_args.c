@@ -147,6 +147,34 @@ static bool is_absent(const struct chrome_args *a, const struct piece *p, const 
 	}
 }
 
+/* What the slot holds of an event, for who writes it again; HOLE_NONE: the same for each. */
+static enum chrome_hole hole_of(const struct piece *p)
+{
+	static const uint8_t holes[] = {
+		[SLOT_JOIN] = HOLE_JOIN,
+		[SLOT_BYTES] = HOLE_BYTES,
+		[SLOT_ADDRESS] = HOLE_JOIN, /* the same word */
+		[SLOT_VALUE] = HOLE_VALUE,
+		[SLOT_BANDWIDTH] = HOLE_BANDWIDTH,
+	};
+
+	return p->slot < sizeof(holes) ? holes[p->slot] : HOLE_NONE;
+}
+
+static enum chrome_hole hole_of_vary(uint8_t type)
+{
+	switch (type) {
+	case ATTR_U64:
+		return HOLE_VARY_U64;
+	case ATTR_I64:
+		return HOLE_VARY_I64;
+	case ATTR_F64:
+		return HOLE_VARY_F64;
+	default:
+		return HOLE_NONE;
+	}
+}
+
 static void put_slot(struct buf *b, const struct chrome_args *a, const struct piece *p,
 		     const struct event *e, const struct track *k)
 {
@@ -195,27 +223,47 @@ static void put_slot(struct buf *b, const struct chrome_args *a, const struct pi
 	}
 }
 
-bool chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e,
-		     struct chrome_members *members)
+static void note_hole(struct chrome_holes *h, size_t begin, const struct piece *p,
+		      const struct event *e)
+{
+	if (p->slot == SLOT_VARY)
+		chrome_holes_add(h, begin, hole_of_vary(p->type), p->vary);
+	else if (p->slot == SLOT_SIGNED_BYTES)
+		chrome_holes_add(h, begin,
+				 e->kind == KIND_FREE ? HOLE_GIVEN_BYTES : HOLE_TAKEN_BYTES, 0);
+	else if (hole_of(p) != HOLE_NONE)
+		chrome_holes_add(h, begin, hole_of(p), 0);
+}
+
+const struct plan *chrome_args_plan(struct chrome_args *a, const struct event *e,
+				    struct chrome_members *members)
 {
 	const struct plan *p = find_plan(a, e);
+
+	if (p)
+		*members = p->members;
+	return p;
+}
+
+void chrome_args_put(const struct chrome_args *a, const struct plan *p, struct buf *b,
+		     const struct event *e, struct chrome_holes *holes)
+{
 	const struct track *k = trace_get_track(a->trace, e->track);
 	bool first = true;
 
-	if (!p)
-		return false;
-	*members = p->members;
 	for (size_t i = 0; i < p->count; i++) {
 		const struct piece *piece = &p->pieces[i];
+		size_t begin;
 
 		if (is_absent(a, piece, e, k))
 			continue;
-		buf_put_text(b, first ? "\"args\": {" : ", ");
+		buf_put_text(b, first ? ", \"args\": {" : ", ");
 		buf_put(b, piece->text, piece->len);
+		begin = b->len;
 		put_slot(b, a, piece, e, k);
+		note_hole(holes, begin, piece, e);
 		first = false;
 	}
 	if (!first)
 		buf_put_byte(b, '}');
-	return true;
 }

@@ -8,11 +8,13 @@
 #ifndef CONVERT_CHROME_ARGS_H
 #define CONVERT_CHROME_ARGS_H
 
+#include "convert/chrome_text.h"
 #include "schemas/buf.h"
 #include "schemas/event.h"
 #include "schemas/trace.h"
 
 struct chrome_args;
+struct plan;
 
 /* Members of the event itself that its source kept because they differ from what the sink would
  * write (attributes ".cat", ".tid" ...): JSON values, borrowed; NULL: the sink's own. */
@@ -30,11 +32,14 @@ enum status chrome_args_new(struct chrome_args **out, const struct trace *trace,
 void chrome_args_free(struct chrome_args *a); /* accepts NULL */
 
 /*
- * Appends `"args": {...}` to `b`, or nothing where there is none.  Sets *members, valid until the
- * next call.  False: no memory, or texts of one shape that are over any reason.
+ * How to write the event: *members are set.  All is valid until the next call.  NULL: no memory, or
+ * texts of one shape that are over any reason.
  */
-bool chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e,
-		     struct chrome_members *members);
+const struct plan *chrome_args_plan(struct chrome_args *a, const struct event *e,
+				    struct chrome_members *members);
+/* Appends `, "args": {...}` to `b`, or nothing where there is none; `holes` are of `b`. */
+void chrome_args_put(const struct chrome_args *a, const struct plan *p, struct buf *b,
+		     const struct event *e, struct chrome_holes *holes);
 
 /* "Stream Sync" of CUPTI's number of a wait; NULL when it has none. */
 const char *chrome_sync_name(unsigned type);

@@ -211,12 +211,17 @@ void chrome_put_us(struct buf *b, uint64_t ns)
 	}
 }
 
-void chrome_put_ts(struct buf *b, const struct chrome_file *f, uint64_t at_ns)
+void chrome_put_time(struct buf *b, const struct chrome_file *f, uint64_t at_ns)
 {
-	buf_put_text(b, ", \"ts\": ");
 	if (at_ns < f->base_ns)
 		buf_put_byte(b, '-');
 	chrome_put_us(b, at_ns < f->base_ns ? f->base_ns - at_ns : at_ns - f->base_ns);
+}
+
+void chrome_put_ts(struct buf *b, const struct chrome_file *f, uint64_t at_ns)
+{
+	buf_put_text(b, ", \"ts\": ");
+	chrome_put_time(b, f, at_ns);
 }
 
 int64_t chrome_pid(const struct trace *trace, const struct track *k)

@@ -33,5 +33,7 @@ int64_t chrome_pid(const struct trace *trace, const struct track *k);
 /* `, "ts": ` and its like: microseconds, with a fraction only where there is one. */
 void chrome_put_us(struct buf *b, uint64_t ns);
 void chrome_put_ts(struct buf *b, const struct chrome_file *f, uint64_t at_ns);
+/* The number alone, below 0 where it is before the base. */
+void chrome_put_time(struct buf *b, const struct chrome_file *f, uint64_t at_ns);
 
 #endif

@@ -20,6 +20,8 @@ struct out;
 /* `path` NULL or "-": standard output.  A folder is made if it is not there. */
 enum status out_open(struct out **out, const char *path, bool is_folder, struct error *err);
 void out_free(struct out *o); /* accepts NULL; takes back what was not committed */
+/* Helpers that compress and write beside the caller's thread, 0 at first; before the first bytes. */
+void out_set_threads(struct out *o, unsigned threads);
 
 /* In a folder: end the file before, begin this one; `name` is relative, without `..`; folders on
  * the way are made.  Not for single files. */
@@ -32,6 +34,23 @@ enum status out_write(struct out *o, const void *bytes, size_t len, struct error
  */
 uint8_t *out_room(struct out *o, size_t want);
 void out_advance(struct out *o, size_t len);
+
+/* Room that is taken in large pieces and filled event by event.  Zeroed but for `out` to begin;
+ * nobody else writes to `out` until it is flushed. */
+struct out_pen {
+	struct out *out;
+	uint8_t *from, *at, *end;
+};
+enum { OUT_PEN_MOST = 60 * 1024 };
+uint8_t *out_pen_more(struct out_pen *p, size_t want);
+/* Room for `want` (<= OUT_PEN_MOST) bytes at p->at, which is then moved over what was filled; NULL:
+ * writing failed, which out_pen_flush() tells. */
+static inline uint8_t *out_pen_room(struct out_pen *p, size_t want)
+{
+	return (size_t)(p->end - p->at) >= want ? p->at : out_pen_more(p, want);
+}
+enum status out_pen_put(struct out_pen *p, const void *bytes, size_t len, struct error *err);
+enum status out_pen_flush(struct out_pen *p, struct error *err);
 
 /*
  * For a library that writes files by itself: the path of the one file under its temporary name, to

@@ -371,6 +371,7 @@ static void forget_plans(struct perfetto_args *a, size_t ceiling)
 	arena_release(&a->arena);
 	arena_init(&a->arena, ceiling);
 	memset(a->by_shape, 0, a->shapes * sizeof(*a->by_shape));
+	a->forgotten++;
 }
 
 static enum status need_texts(struct perfetto_args *a, const struct event *e,

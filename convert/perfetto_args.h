@@ -37,6 +37,7 @@ struct perfetto_args {
 	struct arena arena; /* of plans; when it is full all are made again as needed */
 	struct perfetto_plan **by_shape;
 	size_t shapes;
+	unsigned forgotten; /* how often */
 	struct buf text;
 };
 

@@ -86,10 +86,10 @@ enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row 
 		*has_place = l != NULL;
 	if (!l)
 		return ST_OK;
-	room = perfetto_room(rows->file, WIRE_MOST);
+	room = out_pen_room(&rows->file->pen, WIRE_MOST);
 	if (!room)
-		return perfetto_flush(rows->file, err);
-	rows->file->at = wire_put_sample(room, at_ns, &l->begin, value);
+		return out_pen_flush(&rows->file->pen, err);
+	rows->file->pen.at = wire_put_sample(room, at_ns, &l->begin, value);
 	return ST_OK;
 }
 
@@ -103,12 +103,12 @@ enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *r
 	TRY(perfetto_row_place(rows, row, begin_ns, end_ns, &l, err));
 	if (!l)
 		return ST_OK;
-	room = perfetto_room(rows->file, WIRE_MOST);
+	room = out_pen_room(&rows->file->pen, WIRE_MOST);
 	if (!room)
-		return perfetto_flush(rows->file, err);
+		return out_pen_flush(&rows->file->pen, err);
 	p = wire_put_ids(wire_begin(room, begin_ns, &l->begin), name, category);
 	wire_end(room, &l->begin, begin_ns, p);
-	rows->file->at = wire_put_end(p, end_ns, &l->end);
+	rows->file->pen.at = wire_put_end(p, end_ns, &l->end);
 	return ST_OK;
 }
 

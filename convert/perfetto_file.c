@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/perfetto_file.h"
 
-#include "convert/out.h"
 #include "schemas/hash.h"
 #include "schemas/json_text.h"
 #include "schemas/pb.h"
@@ -37,21 +36,6 @@ uint64_t perfetto_space_of(const struct trace *t, uint32_t process)
 
 /* ---- packets ---- */
 
-uint8_t *perfetto_more_room(struct perfetto_file *f, size_t want)
-{
-	out_advance(f->out, (size_t)(f->at - f->from));
-	f->from = f->at = out_room(f->out, PERFETTO_ROOM);
-	f->end = f->at ? f->at + PERFETTO_ROOM : NULL;
-	return f->at && want <= PERFETTO_ROOM ? f->at : NULL;
-}
-
-enum status perfetto_flush(struct perfetto_file *f, struct error *err)
-{
-	out_advance(f->out, (size_t)(f->at - f->from));
-	f->from = f->at = f->end = NULL;
-	return out_write(f->out, "", 0, err);
-}
-
 enum status perfetto_put_packet(struct perfetto_file *f, Perfetto__TracePacket *packet,
 				struct error *err)
 {
@@ -69,8 +53,7 @@ enum status perfetto_put_packet(struct perfetto_file *f, Perfetto__TracePacket *
 	if (room)
 		f->packet.len += perfetto__trace_packet__pack(packet, room);
 	TRY(buf_status(&f->packet, err));
-	TRY(perfetto_flush(f, err));
-	return out_write(f->out, f->packet.data, f->packet.len, err);
+	return out_pen_put(&f->pen, f->packet.data, f->packet.len, err);
 }
 
 /* ---- texts ---- */
@@ -225,7 +208,7 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 	uint64_t space = perfetto_space_of(trace, process ? process : 1);
 	size_t words;
 
-	*f = (struct perfetto_file){.trace = trace, .out = out};
+	*f = (struct perfetto_file){.trace = trace, .pen = {.out = out}};
 	f->names = trace_count(trace, TRACE_NAMES);
 	f->sequence = (uint32_t)(space & ((1u << RANK_BITS) - 1)) * SEQUENCES + 1;
 	words = (size_t)f->names / 64 + 1;

@@ -9,18 +9,16 @@
 #ifndef CONVERT_PERFETTO_FILE_H
 #define CONVERT_PERFETTO_FILE_H
 
+#include "convert/out.h"
 #include "schemas/buf.h"
 #include "schemas/proto/perfetto.pb-c.h"
 #include "schemas/trace.h"
-
-struct out;
 
 enum perfetto_space { SPACE_CATEGORY, SPACE_NAME, SPACE_KEY, SPACE_TEXT, SPACE_COUNT };
 enum { PERFETTO_WORDS = 512 };
 
 struct perfetto_file {
 	struct trace *trace; /* borrowed */
-	struct out *out;     /* borrowed */
 	uint32_t sequence;   /* of events; that of descriptors is one less */
 	uint32_t names;      /* ids below are the trace's, above those of `words` */
 	uint64_t *known[SPACE_COUNT]; /* a bit for each name that was written */
@@ -31,19 +29,8 @@ struct perfetto_file {
 	size_t word_count;
 	uint64_t repaired; /* texts with bytes that were no UTF-8 */
 	struct buf packet, text;
-	uint8_t *from, *at, *end; /* a piece of the output's room that is being filled */
+	struct out_pen pen;
 };
-
-enum { PERFETTO_ROOM = 60 * 1024 };
-/* Room for `want` (<= PERFETTO_ROOM) bytes at f->at, which is then moved; NULL: writing failed,
- * which perfetto_flush() tells. */
-uint8_t *perfetto_more_room(struct perfetto_file *f, size_t want);
-static inline uint8_t *perfetto_room(struct perfetto_file *f, size_t want)
-{
-	return (size_t)(f->end - f->at) >= want ? f->at : perfetto_more_room(f, want);
-}
-/* All is given to the output. */
-enum status perfetto_flush(struct perfetto_file *f, struct error *err);
 
 /* Begins the file: `process` 0 is one of all processes. */
 enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, struct out *out,

@@ -45,6 +45,7 @@ enum {
 struct wire_head {
 	uint8_t bytes[WIRE_HEAD], len;
 	uint8_t event_at; /* of the event's length: one byte, or four with the arguments */
+	uint64_t high, high_bytes; /* of the last time: all but 28 bits, and what they are written as */
 };
 
 /* A varint of nine bytes, ten where the value needs them. */
@@ -63,6 +64,26 @@ static inline uint8_t *wire_put_time(uint8_t *p, uint64_t v)
 	p[8] |= 0x80;
 	p[9] = 1;
 	return p + 10;
+}
+
+/* The same, where it is mostly near the one before. */
+static inline uint8_t *wire_put_near(uint8_t *p, uint64_t v, struct wire_head *h)
+{
+	uint64_t high = v >> 28, x = v & 0x0fffffff;
+	uint8_t bytes[VARINT_MAX];
+
+	if (__builtin_expect(high != h->high, 0)) {
+		if (v >> 63)
+			return wire_put_time(p, v);
+		wire_put_time(bytes, v);
+		h->high = high;
+		h->high_bytes = get_u64(bytes + 2) >> 16; /* of five, the lowest first */
+	}
+	x = (x & 0x0fffc000) << 2 | (x & 0x3fff);
+	x = (x & 0x3f803f80) << 1 | (x & 0x007f007f);
+	put_u32(p, (uint32_t)x | 0x80808080);
+	put_u64(p + 4, h->high_bytes);
+	return p + 9;
 }
 
 static inline void wire_put_len4(uint8_t *p, size_t len)
@@ -93,16 +114,19 @@ static inline void wire_head_init(struct wire_head *h, enum perfetto_type type, 
 	*p++ = WIRE_TRACK;
 	p += put_varint(p, track);
 	h->len = (uint8_t)(p - h->bytes);
+	if (!is_wide) /* of an event with nothing behind */
+		h->bytes[h->event_at] = (uint8_t)(h->len - h->event_at - 1);
+	h->high = UINT64_MAX;
 }
 
 /* A small packet, at most 127 bytes: begun here, ended by wire_end(). */
-static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, const struct wire_head *h)
+static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, struct wire_head *h)
 {
 	uint8_t *p = packet;
 
 	*p = WIRE_PACKET;
 	p[2] = WIRE_TIME;
-	p = wire_put_time(p + 3, time_ns);
+	p = wire_put_near(p + 3, time_ns, h);
 	memcpy(p, h->bytes, WIRE_HEAD);
 	return p + h->len;
 }
@@ -117,14 +141,13 @@ static inline void wire_end(uint8_t *packet, const struct wire_head *h, uint64_t
 }
 
 /* The same with lengths of four bytes, for packets of any size. */
-static inline uint8_t *wire_begin_wide(uint8_t *packet, uint64_t time_ns,
-				       const struct wire_head *h)
+static inline uint8_t *wire_begin_wide(uint8_t *packet, uint64_t time_ns, struct wire_head *h)
 {
 	uint8_t *p = packet;
 
 	*p = WIRE_PACKET;
 	p[5] = WIRE_TIME;
-	p = wire_put_time(p + 6, time_ns);
+	p = wire_put_near(p + 6, time_ns, h);
 	memcpy(p, h->bytes, WIRE_HEAD);
 	return p + h->len;
 }
@@ -179,16 +202,16 @@ static inline uint8_t *wire_put_value(uint8_t *p, double value)
 }
 
 /* The end of a slice, whole; `h` is of SLICE_END. */
-static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, const struct wire_head *h)
+static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wire_head *h)
 {
 	uint8_t *p = wire_begin(packet, time_ns, h);
 
-	wire_end(packet, h, time_ns, p);
+	packet[1] = (uint8_t)(p - packet - 2); /* the event's own length stands in the head */
 	return p;
 }
 
 /* A sample of a counter, whole; `h` is of COUNTER. */
-static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, const struct wire_head *h,
+static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
 				       double value)
 {
 	uint8_t *p = wire_put_value(wire_begin(packet, time_ns, h), value);

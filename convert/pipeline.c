@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { SHARE_LEAST = 8 << 20 };
+enum { SHARE_LEAST = 8 << 20, RESIDENT_ALL = 8 << 20 };
 
 /* A part of the memory for each of many inputs: a spool that fits its budget stays in memory. */
 static struct budget budget_share(const struct budget *whole, size_t count)
@@ -16,6 +16,9 @@ static struct budget budget_share(const struct budget *whole, size_t count)
 	share.opening /= count;
 	if (share.opening < SHARE_LEAST)
 		share.opening = whole->opening < SHARE_LEAST ? whole->opening : SHARE_LEAST;
+	share.resident /= 2; /* they do not read ahead, each with threads of its own */
+	if (share.resident > RESIDENT_ALL / count)
+		share.resident = RESIDENT_ALL / count;
 	return share;
 }
 

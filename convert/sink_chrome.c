@@ -16,30 +16,34 @@
 #include <string.h>
 
 enum {
-	LINES_BYTES = 32 * 1024,
 	LINES_CEILING = 256 << 20,
 	SYNC_STREAM = 3,            /* CUPTI's number of "Stream Sync" */
 	SYNC_TID = 1000000,         /* its row, off the stream's, because it overlaps the work */
 	STEP_SHORTER_NS = 2,
 };
 
+struct chrome_row {
+	uint64_t last_call; /* correlation of the track's last runtime call */
+	bool is_ours;       /* of the process that is written */
+};
 struct chrome {
 	struct sink base;
 	struct trace *trace;
-	struct out *out;
-	bool started, any;
+	struct out_pen pen;
+	bool started;
 	struct chrome_file file;
 	struct chrome_args *args;
-	uint64_t *last_call; /* index: track; correlation of its last runtime call */
-	struct buf lines, members;
+	struct chrome_row *rows; /* index: track */
+	size_t row_count;
+	struct buf lines;        /* of an event that is written the long way */
+	struct chrome_holes holes;
+	struct chrome_texts texts;
 };
 
-static enum status flush_lines(struct chrome *c, size_t over, struct error *err)
+static enum status flush_lines(struct chrome *c, struct error *err)
 {
-	if (c->lines.len < over && c->lines.status == ST_OK)
-		return ST_OK;
 	TRY(buf_status(&c->lines, err));
-	TRY(out_write(c->out, c->lines.data, c->lines.len, err));
+	TRY(out_pen_put(&c->pen, c->lines.data, c->lines.len, err));
 	buf_clear(&c->lines);
 	return ST_OK;
 }
@@ -100,6 +104,50 @@ static const char *ph_of(const struct event *e)
 	return form_of(e)->ph;
 }
 
+/* ---- what differs from event to event ---- */
+
+/* Correlation, address or number: one word. */
+static void put_join(struct chrome *c, const struct event *e)
+{
+	size_t begin = c->lines.len;
+
+	buf_put_u64_text(&c->lines, e->correlation);
+	chrome_holes_add(&c->holes, begin, HOLE_JOIN, 0);
+}
+
+static void put_time(struct chrome *c, const struct event *e)
+{
+	size_t begin;
+
+	buf_put_text(&c->lines, ", \"ts\": ");
+	begin = c->lines.len;
+	chrome_put_time(&c->lines, &c->file, e->begin_ns);
+	chrome_holes_add(&c->holes, begin, HOLE_TIME, 0);
+}
+
+/*
+ * Our steps end where the next begins.  Readers add ts and dur as doubles, which near 1e13 us are a
+ * nanosecond coarse, and drop a range that reaches into the next: those steps are a bit shorter.
+ */
+static uint64_t duration_of(const struct chrome *c, const struct event *e)
+{
+	uint64_t ns = e->end_ns - e->begin_ns;
+
+	return e->kind == KIND_STEP && c->file.is_native && ns > STEP_SHORTER_NS
+		       ? ns - STEP_SHORTER_NS
+		       : ns;
+}
+
+static void put_duration(struct chrome *c, const struct event *e)
+{
+	size_t begin;
+
+	buf_put_text(&c->lines, ", \"dur\": ");
+	begin = c->lines.len;
+	chrome_put_us(&c->lines, duration_of(c, e));
+	chrome_holes_add(&c->holes, begin, HOLE_DURATION, 0);
+}
+
 /* ---- names ---- */
 
 /* By CUPTI's number of a kind of memory. */
@@ -142,7 +190,9 @@ static void put_made_name(struct chrome *c, const struct event *e)
 			 memory_word(shape_number(c, e, "memory_kind")));
 		return;
 	case KIND_STEP:
-		buf_putf(&c->lines, "\"ProfilerStep#%llu\"", (unsigned long long)e->number);
+		buf_put_text(&c->lines, "\"ProfilerStep#");
+		put_join(c, e);
+		buf_put_byte(&c->lines, '"');
 		return;
 	case KIND_COUNTER:
 		text = trace_text(c->trace, trace_get_track(c->trace, e->track)->name, &len);
@@ -246,27 +296,14 @@ static void put_arrow(struct chrome *c, const struct event *e, const struct chro
 	if (begins && !begins_arrow(trace_text(c->trace, e->name, NULL)))
 		return;
 	buf_put_text(b, begins ? ",\n{\"ph\": \"s\", \"id\": " : ",\n{\"ph\": \"f\", \"id\": ");
-	buf_put_u64_text(b, e->correlation);
+	put_join(c, e);
 	put_where(c, e, m);
-	chrome_put_ts(b, &c->file, e->begin_ns);
+	put_time(c, e);
 	buf_put_text(b, ", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
 	buf_put_text(b, begins ? "}" : ", \"bp\": \"e\"}");
 }
 
 /* ---- events ---- */
-
-/*
- * Our steps end where the next begins.  Readers add ts and dur as doubles, which near 1e13 us are a
- * nanosecond coarse, and drop a range that reaches into the next: those steps are a bit shorter.
- */
-static uint64_t duration_of(const struct chrome *c, const struct event *e)
-{
-	uint64_t ns = e->end_ns - e->begin_ns;
-
-	return e->kind == KIND_STEP && c->file.is_native && ns > STEP_SHORTER_NS
-		       ? ns - STEP_SHORTER_NS
-		       : ns;
-}
 
 static void put_quoted(struct buf *b, const char *word)
 {
@@ -281,8 +318,7 @@ static void begin_event(struct chrome *c, const struct event *e, const struct ch
 	struct buf *b = &c->lines;
 	const char *cat = cat_of(c, e);
 
-	buf_put_text(b, c->any ? ",\n{\"ph\": " : "\n{\"ph\": ");
-	c->any = true;
+	buf_put_text(b, ",\n{\"ph\": "); /* the row of the process stands before */
 	if (m->ph)
 		buf_put_text(b, m->ph);
 	else
@@ -297,34 +333,47 @@ static void begin_event(struct chrome *c, const struct event *e, const struct ch
 	put_name(c, e);
 }
 
-static enum status put_event(struct chrome *c, const struct event *e, struct error *err)
+static enum status put_long(struct chrome *c, const struct event *e, struct error *err)
 {
 	struct buf *b = &c->lines;
 	struct chrome_members m;
+	const struct plan *plan = chrome_args_plan(c->args, e, &m);
 
-	buf_clear(&c->members);
-	if (!chrome_args_put(c->args, &c->members, e, &m))
+	if (!plan)
 		return fail(err, ST_CEILING, NOWHERE,
 			    "the texts of one event's arguments need more memory than allowed");
+	chrome_holes_begin(&c->holes, b);
 	begin_event(c, e, &m);
 	put_where(c, e, &m);
-	chrome_put_ts(b, &c->file, e->begin_ns);
+	put_time(c, e);
 	if (ph_of(e)[0] == 'X') {
-		buf_put_text(b, ", \"dur\": ");
-		chrome_put_us(b, duration_of(c, e));
+		put_duration(c, e);
 	} else if (e->kind == KIND_MARK && e->number) {
 		buf_put_text(b, ", \"id\": ");
-		buf_put_u64_text(b, e->number);
+		put_join(c, e);
 	}
 	buf_put_text(b, m.rest);
-	if (c->members.len) {
-		buf_put_text(b, ", ");
-		buf_put(b, c->members.data, c->members.len);
-	}
+	chrome_args_put(c->args, plan, b, e, &c->holes);
 	buf_put_byte(b, '}');
 	put_arrow(c, e, &m);
+	c->holes.is_odd |= e->begin_ns < c->file.base_ns; /* a time with a sign */
+	chrome_texts_note(&c->texts, chrome_key_of(e), &c->holes);
+	return flush_lines(c, err);
+}
+
+static enum status put_event(struct chrome *c, const struct event *e, struct error *err)
+{
+	const struct chrome_text *text = chrome_texts_find(&c->texts, chrome_key_of(e));
+	uint8_t *room;
+
 	c->base.written++;
-	return flush_lines(c, LINES_BYTES, err);
+	if (!text || e->begin_ns < c->file.base_ns)
+		return put_long(c, e, err);
+	room = out_pen_room(&c->pen, text->most);
+	if (!room)
+		return out_pen_flush(&c->pen, err);
+	c->pen.at = chrome_text_put(&c->texts, text, room, e, duration_of(c, e));
+	return ST_OK;
 }
 
 /*
@@ -338,8 +387,8 @@ static enum status put_once_joined(struct chrome *c, const struct event *e, stru
 	if (e->kind != KIND_API || !c->file.is_native || !e->correlation)
 		return put_event(c, e, err);
 	if (e->subkind != API_DRIVER)
-		c->last_call[e->track] = e->correlation;
-	else if (c->last_call[e->track] == e->correlation) {
+		c->rows[e->track].last_call = e->correlation;
+	else if (c->rows[e->track].last_call == e->correlation) {
 		alone = *e;
 		alone.correlation = 0;
 		return put_event(c, &alone, err);
@@ -350,11 +399,11 @@ static enum status put_once_joined(struct chrome *c, const struct event *e, stru
 static enum status start(struct chrome *c, uint64_t first_ns, struct error *err)
 {
 	c->file = chrome_file(c->trace, c->file.process, first_ns);
+	c->texts.clock.base_ns = c->file.base_ns;
 	c->started = true;
 	chrome_put_head(&c->lines, &c->file);
 	TRY(chrome_put_metas(&c->lines, &c->file, err));
-	c->any = true;
-	return flush_lines(c, LINES_BYTES, err);
+	return flush_lines(c, err);
 }
 
 /* ---- the sink ---- */
@@ -366,10 +415,22 @@ static void chrome_free(struct sink *s)
 	if (!c)
 		return;
 	chrome_args_free(c->args);
-	free(c->last_call);
+	chrome_texts_release(&c->texts);
+	free(c->rows);
 	buf_release(&c->lines);
-	buf_release(&c->members);
 	free(c);
+}
+
+static enum status make_parts(struct chrome *c, const struct sink_request *req, struct error *err)
+{
+	c->row_count = (size_t)trace_count(req->trace, TRACE_TRACKS) + 1;
+	c->rows = calloc(c->row_count, sizeof(*c->rows));
+	if (!c->rows)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of tracks");
+	for (uint32_t i = 0; i < c->row_count; i++)
+		c->rows[i].is_ours = trace_get_track(req->trace, i)->process == req->process;
+	TRY(chrome_texts_init(&c->texts, err));
+	return chrome_args_new(&c->args, req->trace, c->file.is_native, req->all_args, err);
 }
 
 static enum status chrome_open(struct sink **out, const struct sink_request *req,
@@ -383,15 +444,10 @@ static enum status chrome_open(struct sink **out, const struct sink_request *req
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the writer of Chrome JSON");
 	c->base.type = &sink_chrome;
 	c->trace = req->trace;
-	c->out = req->out;
+	c->pen.out = req->out;
 	c->file = chrome_file(req->trace, req->process, 0);
 	buf_init(&c->lines, LINES_CEILING);
-	buf_init(&c->members, LINES_CEILING);
-	c->last_call = calloc((size_t)trace_count(req->trace, TRACE_TRACKS) + 1,
-			      sizeof(*c->last_call));
-	st = c->last_call ? chrome_args_new(&c->args, req->trace, c->file.is_native,
-					    req->all_args, err)
-			  : fail(err, ST_MEMORY, NOWHERE, "no memory for a list of tracks");
+	st = make_parts(c, req, err);
 	if (st != ST_OK) {
 		chrome_free(&c->base);
 		return st;
@@ -406,7 +462,7 @@ static enum status chrome_put(struct sink *s, const struct event *events, size_t
 	struct chrome *c = (struct chrome *)s;
 
 	for (size_t i = 0; i < count; i++) {
-		if (trace_get_track(c->trace, events[i].track)->process != c->file.process)
+		if (!c->rows[events[i].track < c->row_count ? events[i].track : 0].is_ours)
 			continue;
 		if (!c->started)
 			TRY(start(c, events[i].begin_ns, err));
@@ -422,7 +478,8 @@ static enum status chrome_close(struct sink *s, struct error *err)
 	if (!c->started)
 		TRY(start(c, 0, err));
 	buf_put_text(&c->lines, "\n  ]\n}\n");
-	return flush_lines(c, 0, err);
+	TRY(flush_lines(c, err));
+	return out_pen_flush(&c->pen, err);
 }
 
 const struct sink_type sink_chrome = {

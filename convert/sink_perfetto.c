@@ -11,6 +11,7 @@
 #include "convert/out.h"
 #include "convert/perfetto_args.h"
 #include "convert/perfetto_derive.h"
+#include "convert/perfetto_known.h"
 #include "convert/perfetto_rows.h"
 #include "convert/sink.h"
 #include "schemas/hash.h"
@@ -20,8 +21,6 @@
 
 enum { BIG_CEILING = 256 << 20, ROOM_MOST = 32 * 1024, ATTRIBUTES = 8 };
 
-enum name_flag { NAME_KNOWN = 1, NAME_COMMUNICATES = 2, NAME_LAUNCHES = 4 };
-
 struct of_process {
 	struct perfetto_row *steps, *phases;
 	struct stretch open; /* its pieces so far; begin_ns == end_ns: none */
@@ -30,7 +29,6 @@ struct of_process {
 struct perfetto {
 	struct sink base;
 	struct trace *trace;
-	struct out *out;
 	const struct source *step;
 	const struct name_rules *rules;
 	uint32_t process; /* 0: all */
@@ -40,7 +38,8 @@ struct perfetto {
 	struct perfetto_derive derive;
 	struct of_process *own; /* index: process */
 	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
-	uint8_t *name_flags;    /* index: name; enum name_flag */
+	uint8_t *name_flags;    /* index: name; enum perfetto_flag */
+	struct perfetto_names names;
 	const struct track **tracks;
 	struct buf big;         /* of an event that is larger than the output's room */
 };
@@ -63,49 +62,50 @@ static unsigned flags_of(struct perfetto *p, const struct event *e)
 	return flags;
 }
 
-static enum gpu_class class_of(struct perfetto *p, const struct event *e)
+static enum gpu_class class_of(const struct event *e, unsigned flags)
 {
 	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
 		return CLASS_COPY;
-	return e->kind == KIND_KERNEL && flags_of(p, e) & NAME_COMMUNICATES ? CLASS_COMM
-									    : CLASS_COMPUTE;
+	return e->kind == KIND_KERNEL && flags & NAME_COMMUNICATES ? CLASS_COMM : CLASS_COMPUTE;
 }
 
 /* ---- packets of events ---- */
 
 struct slice { /* what is to be written */
-	const struct perfetto_lane *lane;
-	const struct wire_head *small, *wide; /* of its first packet */
+	struct perfetto_lane *lane;
+	struct wire_head *small, *wide; /* of its first packet */
 	const struct event *event;
-	const struct perfetto_plan *plan;
+	const struct perfetto_known *known;
 	const struct track *track;
-	uint64_t name, flow; /* 0: none */
+	uint64_t flow; /* 0: none */
 };
 
-static uint8_t *put_first(uint8_t *p, const struct slice *s)
+static inline uint8_t *put_first(uint8_t *p, const struct slice *s)
 {
-	const struct event *e = s->event;
+	const struct perfetto_known *k = s->known;
 
-	if (s->name)
-		p = wire_put_ids(p, s->name, s->plan->category);
-	else
-		p = wire_put_category(wire_put_numbered(p, "step ", e->number), s->plan->category);
+	memcpy(p, k->bytes, sizeof(k->bytes));
+	p += k->len;
+	if (!k->len)
+		p = wire_put_category(wire_put_numbered(p, "step ", s->event->number),
+				      k->plan->category);
 	return s->flow ? wire_put_flow(p, s->flow) : p;
 }
 
-static uint8_t *put_slice(uint8_t *room, const struct slice *s, size_t most)
+static inline uint8_t *put_slice(uint8_t *room, const struct slice *s, size_t most)
 {
+	const struct perfetto_plan *plan = s->known->plan;
 	const struct event *e = s->event;
 	uint8_t *p;
 
 	if (most <= WIRE_SMALL) {
 		p = put_first(wire_begin(room, e->begin_ns, s->small), s);
 		if (most)
-			p = perfetto_put_args(p, s->plan, e, s->track);
+			p = perfetto_put_args(p, plan, e, s->track);
 		wire_end(room, s->small, e->begin_ns, p);
 	} else {
 		p = put_first(wire_begin_wide(room, e->begin_ns, s->wide), s);
-		p = perfetto_put_args(p, s->plan, e, s->track);
+		p = perfetto_put_args(p, plan, e, s->track);
 		wire_end_wide(room, s->wide, e->begin_ns, p);
 	}
 	if (s->small == &s->lane->instant)
@@ -121,30 +121,22 @@ static enum status write_big(struct perfetto *p, const struct slice *s, size_t m
 	buf_clear(&p->big);
 	room = buf_reserve(&p->big, most + WIRE_MOST + PERFETTO_ARGS_SLACK);
 	TRY(buf_status(&p->big, err));
-	TRY(perfetto_flush(&p->file, err));
-	return out_write(p->out, room, (size_t)(put_slice(room, s, most) - room), err);
+	return out_pen_put(&p->file.pen, room, (size_t)(put_slice(room, s, most) - room), err);
 }
 
-static enum status write_slice(struct perfetto *p, struct slice *s, struct error *err)
+static inline enum status write_slice(struct perfetto *p, const struct slice *s, struct error *err)
 {
-	const struct event *e = s->event;
+	const struct perfetto_plan *plan = s->known->plan;
+	size_t most = perfetto_is_rare(s->event) ? plan->rare_most : plan->most;
 	uint8_t *room;
-	size_t most;
 
-	TRY(perfetto_plan(&p->args, e, &s->plan, err));
-	s->name = s->plan->name;
-	if (e->name && e->name <= p->file.names) {
-		TRY(perfetto_need_name(&p->file, SPACE_NAME, e->name, err));
-		s->name = e->name;
-	}
-	most = perfetto_is_rare(e) ? s->plan->rare_most : s->plan->most;
 	p->base.written++;
 	if (most > ROOM_MOST)
 		return write_big(p, s, most, err);
-	room = perfetto_room(&p->file, most + WIRE_MOST + PERFETTO_ARGS_SLACK);
+	room = out_pen_room(&p->file.pen, most + WIRE_MOST + PERFETTO_ARGS_SLACK);
 	if (!room)
-		return perfetto_flush(&p->file, err);
-	p->file.at = put_slice(room, s, most);
+		return out_pen_flush(&p->file.pen, err);
+	p->file.pen.at = put_slice(room, s, most);
 	return ST_OK;
 }
 
@@ -154,10 +146,19 @@ static enum status no_place(struct perfetto *p, const struct track *k)
 	return ST_OK;
 }
 
-static enum status put_interval(struct perfetto *p, const struct event *e, const struct track *k,
-				enum perfetto_role role, uint64_t flow, struct error *err)
+/* After the descriptor of its row is in the file, its texts may be. */
+static inline enum status know(struct perfetto *p, struct slice *s, struct error *err)
 {
-	struct slice s = {.event = e, .track = k, .flow = flow};
+	if (s->known)
+		return ST_OK;
+	return perfetto_known_make(&p->names, s->event, flags_of(p, s->event), &s->known, err);
+}
+
+static enum status put_interval(struct perfetto *p, const struct event *e, const struct track *k,
+				enum perfetto_role role, uint64_t flow,
+				const struct perfetto_known *known, struct error *err)
+{
+	struct slice s = {.event = e, .track = k, .flow = flow, .known = known};
 	struct perfetto_lane *lane;
 	struct perfetto_row *row;
 
@@ -168,13 +169,15 @@ static enum status put_interval(struct perfetto *p, const struct event *e, const
 	s.lane = lane;
 	s.small = &lane->begin;
 	s.wide = &lane->wide;
+	TRY(know(p, &s, err));
 	return write_slice(p, &s, err);
 }
 
 static enum status put_instant(struct perfetto *p, const struct event *e, const struct track *k,
 			       enum perfetto_role role, uint64_t flow, struct error *err)
 {
-	struct slice s = {.event = e, .track = k, .flow = flow};
+	struct slice s = {.event = e, .track = k, .flow = flow,
+			  .known = perfetto_known_find(&p->names, e)};
 	struct perfetto_lane *lane;
 	struct perfetto_row *row;
 
@@ -185,6 +188,7 @@ static enum status put_instant(struct perfetto *p, const struct event *e, const 
 	s.lane = lane;
 	s.small = &lane->instant;
 	s.wide = &lane->wide_instant;
+	TRY(know(p, &s, err));
 	return write_slice(p, &s, err);
 }
 
@@ -220,19 +224,23 @@ static uint64_t call_flow(struct perfetto *p, const struct event *e, const struc
 static enum status put_on_stream(struct perfetto *p, const struct event *e, const struct track *k,
 				 struct error *err)
 {
+	const struct perfetto_known *known = perfetto_known_find(&p->names, e);
+	unsigned flags = known ? known->flags : flags_of(p, e);
+
 	if (e->kind == KIND_MARK)
 		return put_instant(p, e, k, ROLE_RANGES, mark_flow(p, e, k), err);
 	if (e->kind == KIND_SYNC)
-		return put_interval(p, e, k, ROLE_WAITS, launch_flow(p, e, k), err);
+		return put_interval(p, e, k, ROLE_WAITS, launch_flow(p, e, k), known, err);
 	if (!event_is_gpu_work(e))
-		return put_interval(p, e, k, ROLE_RANGES, 0, err);
-	TRY(perfetto_derive_work(&p->derive, p->rows.gpu_of[e->track], class_of(p, e), e, err));
-	return put_interval(p, e, k, ROLE_MAIN, launch_flow(p, e, k), err);
+		return put_interval(p, e, k, ROLE_RANGES, 0, known, err);
+	TRY(perfetto_derive_work(&p->derive, p->rows.gpu_of[e->track], class_of(e, flags), e, err));
+	return put_interval(p, e, k, ROLE_MAIN, launch_flow(p, e, k), known, err);
 }
 
 static enum status put_on_thread(struct perfetto *p, const struct event *e, const struct track *k,
 				 struct error *err)
 {
+	const struct perfetto_known *known = perfetto_known_find(&p->names, e);
 	uint64_t flow = 0;
 
 	switch (e->kind) {
@@ -242,13 +250,15 @@ static enum status put_on_thread(struct perfetto *p, const struct event *e, cons
 	case KIND_FREE:
 	case KIND_COUNTER:
 		return no_place(p, k);
-	case KIND_API:
-		flow = call_flow(p, e, k);
-		if (flow && flags_of(p, e) & NAME_LAUNCHES)
-			TRY(perfetto_derive_launch(&p->derive, k->process, e, err));
-		break;
 	}
-	return put_interval(p, e, k, ROLE_MAIN, flow, err);
+	if (e->kind == KIND_API) {
+		unsigned flags = known ? known->flags : flags_of(p, e);
+
+		flow = call_flow(p, e, k);
+		if (flow && flags & NAME_LAUNCHES)
+			TRY(perfetto_derive_launch(&p->derive, k->process, e, err));
+	}
+	return put_interval(p, e, k, ROLE_MAIN, flow, known, err);
 }
 
 static enum status put_on_pool(struct perfetto *p, const struct event *e, const struct track *k,
@@ -398,13 +408,13 @@ static enum status put_mark(struct perfetto *p, const struct step_mark *m, struc
 	TRY(perfetto_row_place(&p->rows, own->steps, m->begin_ns, m->end_ns, &lane, err));
 	if (!lane)
 		return ST_OK;
-	room = perfetto_room(&p->file, WIRE_MOST);
+	room = out_pen_room(&p->file.pen, WIRE_MOST);
 	if (!room)
-		return perfetto_flush(&p->file, err);
+		return out_pen_flush(&p->file.pen, err);
 	end = wire_put_numbered(wire_begin(room, m->begin_ns, &lane->begin), "step ", m->number);
 	end = wire_put_category(end, token);
 	wire_end(room, &lane->begin, m->begin_ns, end);
-	p->file.at = wire_put_end(end, m->end_ns, &lane->end);
+	p->file.pen.at = wire_put_end(end, m->end_ns, &lane->end);
 	return ST_OK;
 }
 
@@ -480,6 +490,7 @@ static void sink_free(struct sink *s)
 	if (!p)
 		return;
 	perfetto_derive_release(&p->derive);
+	perfetto_names_release(&p->names);
 	perfetto_args_release(&p->args);
 	perfetto_rows_release(&p->rows);
 	perfetto_file_release(&p->file);
@@ -497,6 +508,7 @@ static enum status make_parts(struct perfetto *p, const struct sink_request *req
 	TRY(perfetto_file_init(&p->file, req->trace, req->out, req->process, err));
 	TRY(perfetto_rows_init(&p->rows, &p->file, err));
 	TRY(perfetto_args_init(&p->args, &p->file, req->all_args, err));
+	TRY(perfetto_names_init(&p->names, &p->args, err));
 	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
 	buf_init(&p->big, BIG_CEILING);
 	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
@@ -520,7 +532,6 @@ static enum status sink_open(struct sink **out, const struct sink_request *req, 
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the writer of Perfetto's format");
 	p->base.type = &sink_perfetto;
 	p->trace = req->trace;
-	p->out = req->out;
 	p->step = req->step;
 	p->rules = req->rules;
 	p->process = req->process;
@@ -550,7 +561,8 @@ static enum status sink_close(struct sink *s, struct error *err)
 	for (size_t i = 0; i <= p->rows.process_count; i++)
 		TRY(end_phase(p, &p->own[i], err));
 	TRY(perfetto_derive_end(&p->derive, err));
-	return put_attributes(p, err); /* flushes what was before it */
+	TRY(put_attributes(p, err));
+	return out_pen_flush(&p->file.pen, err);
 }
 
 const struct sink_type sink_perfetto = {
