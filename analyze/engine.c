@@ -66,6 +66,7 @@ static enum status input_fold(struct engine *e, size_t index, struct input *in,
 			      struct error *err)
 {
 	struct budget budget = { .opening = share_of(e, 2), .resident = RESIDENT_BYTES,
+				 .threads = e->how->count == 1 ? e->how->helpers : 0,
 				 .scratch = e->how->scratch };
 	struct pipeline_request request = { .cut = e->how->cut, .rules = e->how->rules,
 					    .budget = &budget, .needs = NEED_STEP | NEED_LINK };
@@ -150,7 +151,9 @@ static void inputs_run(struct engine *e)
 	unsigned helpers = e->how->threads > 1 ? e->how->threads - 1 : 0, i, started = 0;
 	pthread_t *threads = helpers ? calloc(helpers, sizeof(*threads)) : NULL;
 
-	for (i = 0; threads && i < helpers && i + 1 < e->how->count; i++)
+	if (!threads)
+		helpers = 0;
+	for (i = 0; i < helpers && i + 1 < e->how->count; i++)
 		if (pthread_create(&threads[started], NULL, work, e) == 0)
 			started++;
 	work(e); /* this thread too, and alone if there is no other */

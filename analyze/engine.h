@@ -20,6 +20,7 @@ struct engine_request {
 	bool bins; /* fine pictures of steps */
 	size_t memory_bytes; /* of all threads together, more or less */
 	unsigned threads;    /* at least 1 */
+	unsigned helpers;    /* of an input that is alone; 0: none */
 	const char *scratch; /* folder for unlinked files */
 	/* Events read so far by all inputs; called by one thread at a time.  NULL: nobody asks. */
 	void (*progress)(void *self, uint64_t events);

@@ -11,8 +11,12 @@ struct run {
 	struct causes *causes;
 	struct step_list *steps; /* by process id */
 	uint32_t process_count;
+	uint32_t *process_of;    /* by track */
+	uint32_t track_count;
 	struct fold *folds;
 	size_t fold_count;
+	size_t lost_count; /* stretches that miss records, known already; the end of the last */
+	uint64_t lost_end_ns;
 	struct stretch *stretches; /* of one pull, clipped */
 	struct step_mark *marks;
 	size_t stretch_cap, mark_cap;
@@ -57,6 +61,7 @@ static enum status folds_open(struct run *r, struct tables *into, struct error *
 			.type = r->how->reports[i], .trace = r->trace,
 			.step = r->pipeline->step, .link = r->pipeline->link,
 			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps, .causes = r->causes,
+			.process_of = r->process_of, .track_end = r->track_count + 1,
 			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
 			.cut = r->how->cut, .is_alone = r->how->is_alone, .bins = r->how->bins,
 		};
@@ -83,6 +88,7 @@ static void run_release(struct run *r)
 		steps_release(&r->steps[i]);
 	free(r->folds);
 	free(r->steps);
+	free(r->process_of);
 	free(r->stretches);
 	free(r->marks);
 	causes_close(r->causes);
@@ -104,10 +110,16 @@ static enum status run_causes(struct run *r, struct error *err)
 
 static enum status run_open(struct run *r, struct tables *into, struct error *err)
 {
+	uint32_t i;
+
 	r->process_count = trace_count(r->trace, TRACE_PROCESSES);
+	r->track_count = trace_count(r->trace, TRACE_TRACKS);
 	r->steps = calloc((size_t)r->process_count + 1, sizeof(*r->steps));
-	if (!r->steps)
+	r->process_of = calloc((size_t)r->track_count + 1, sizeof(*r->process_of));
+	if (!r->steps || !r->process_of)
 		return no_memory(err);
+	for (i = 1; i <= r->track_count; i++)
+		r->process_of[i] = trace_get_track(r->trace, i)->process;
 	TRY(sweep_open(&r->sweep, r->trace, r->pipeline->link, r->how->rules, r->how->ceiling,
 		       err));
 	TRY(run_causes(r, err));
@@ -166,6 +178,39 @@ static bool mark_clip(struct step_mark *m, uint64_t from_ns, uint64_t to_ns)
 	return true;
 }
 
+static bool span_touches(const struct lost_span *span, const struct step_row *row)
+{
+	return span->begin_ns < row->mark_end_ns && span->end_ns > row->begin_ns;
+}
+
+static bool mark_is_lost(const struct run *r, const struct step_row *row)
+{
+	const struct lost_span *all;
+	size_t i = 0, count = trace_lost_spans(r->trace, &all);
+
+	while (i < count && !span_touches(&all[i], row))
+		i++;
+	return i < count;
+}
+
+/* Records are missing that belong to steps whose marks have come. */
+static void losses_take(struct run *r)
+{
+	const struct lost_span *all;
+	size_t count = trace_lost_spans(r->trace, &all), i, k;
+	uint32_t process;
+
+	if (!count || (count == r->lost_count && all[count - 1].end_ns == r->lost_end_ns))
+		return;
+	for (i = r->lost_count ? r->lost_count - 1 : 0; i < count; i++)
+		for (process = 1; process <= r->process_count; process++)
+			for (k = 0; k < r->steps[process].count; k++)
+				r->steps[process].rows[k].is_cut |=
+					span_touches(&all[i], &r->steps[process].rows[k]);
+	r->lost_count = count;
+	r->lost_end_ns = all[count - 1].end_ns;
+}
+
 static enum status marks_take(struct run *r, struct pulled *in, uint64_t from_ns, uint64_t to_ns,
 			      struct error *err)
 {
@@ -183,11 +228,13 @@ static enum status marks_take(struct run *r, struct pulled *in, uint64_t from_ns
 	for (i = 0; i < count; i++) {
 		struct step_mark m = marks[i];
 
-		if (!is_wanted(r, m.process) || !mark_clip(&m, from_ns, to_ns))
+		if (!is_wanted(r, m.process))
 			continue;
 		TRY(steps_put(&r->steps[m.process], &m, &row, err));
 		mark_in_window(r, &r->steps[m.process], row, m.process);
-		row->is_out = mark_is_out(r, &m);
+		row->is_cut |= mark_is_lost(r, row);
+		row->is_out = !mark_clip(&m, from_ns, to_ns) || mark_is_out(r, &m);
+		row->is_cut |= (m.flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0;
 		if (!row->is_out)
 			r->marks[in->mark_count++] = m;
 	}
@@ -244,7 +291,11 @@ static enum status run_put(void *self, const struct event *events, size_t count,
 	uint64_t from_ns, to_ns;
 
 	cut_times(r->pipeline->top, &from_ns, &to_ns);
+	losses_take(r);
 	TRY(marks_take(r, &in, from_ns, to_ns, err));
+	in.from_ns = from_ns;
+	in.to_ns = to_ns;
+	in.is_by_step = r->how->cut && r->how->cut->has_steps;
 	TRY(stretches_take(r, &in, from_ns, to_ns, err));
 	TRY(sweep_put(r->sweep, &in, &w.segments, &w.segment_count, err));
 	TRY(causes_put(r->causes, &in, &w.pieces, &w.piece_count, err));
@@ -255,9 +306,12 @@ static enum status run_end(struct run *r, struct error *err)
 {
 	struct pulled nothing = { 0 };
 	struct warm w = { .in = &nothing };
+	uint64_t from_ns, to_ns;
 	uint32_t i;
 	size_t k;
 
+	cut_times(r->pipeline->top, &from_ns, &to_ns);
+	losses_take(r);
 	TRY(sweep_end(r->sweep, &w.segments, &w.segment_count, err));
 	TRY(causes_end(r->causes, &w.pieces, &w.piece_count, err));
 	TRY(folds_put(r, &w, err));
@@ -265,6 +319,9 @@ static enum status run_end(struct run *r, struct error *err)
 		struct sweep_process p = sweep_process(r->sweep, i);
 
 		TRY(steps_resolve(&r->steps[i], err));
+		steps_clip(&r->steps[i], from_ns, to_ns);
+		if (r->steps[i].count && r->how->cut && r->how->cut->has_steps)
+			continue; /* no step of those asked for */
 		TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
 	}
 	for (k = 0; k < r->fold_count; k++)

@@ -34,6 +34,18 @@ static void put_window(struct partial_writer *w, const struct engine_window *of)
 	buf_put_varint(w->out, of->input);
 }
 
+/* By input: they came as threads were done with theirs. */
+static void put_windows(struct partial_writer *w, const struct engine_result *r)
+{
+	size_t input, i;
+
+	buf_put_varint(w->out, r->window_count);
+	for (input = 0; input < r->input_count; input++)
+		for (i = 0; i < r->window_count; i++)
+			if (r->windows[i].input == input)
+				put_window(w, &r->windows[i]);
+}
+
 enum status engine_partial_put(const struct engine_result *r, const char *settings,
 			       struct buf *out, struct error *err)
 {
@@ -46,9 +58,7 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
 	buf_put_varint(out, r->input_count);
 	for (i = 0; i < r->input_count; i++)
 		put_input(&w, &r->inputs[i]);
-	buf_put_varint(out, r->window_count);
-	for (i = 0; i < r->window_count; i++)
-		put_window(&w, &r->windows[i]);
+	put_windows(&w, r);
 	partial_put_tables(&w, r->tables);
 	TRY(partial_writer_release(&w, err));
 	header = out->data + begin;

@@ -21,7 +21,7 @@
 #include "analyze/engine_result.h"
 #include "schemas/buf.h"
 
-enum { PARTIAL_VERSION = 1, PARTIAL_HEADER_BYTES = 24 };
+enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
 
 /* Appends to `out`. */
 enum status engine_partial_put(const struct engine_result *r, const char *settings,

@@ -51,22 +51,6 @@ void engine_result_release(struct engine_result *r)
 	*r = (struct engine_result){ .tables = NULL };
 }
 
-/* `items` with room for one more, which may have moved; NULL without memory. */
-static void *reach(void *items, size_t count, size_t *cap, size_t size, struct error *err)
-{
-	size_t more = *cap ? *cap * 2 : 64;
-	void *wider;
-
-	if (count < *cap)
-		return items;
-	wider = realloc(items, more * size);
-	if (wider)
-		*cap = more;
-	else
-		fail(err, ST_MEMORY, NOWHERE, "no memory for the inputs of a run");
-	return wider;
-}
-
 static const char *keep(struct engine_result *r, const char *text, struct error *err)
 {
 	return table_text(tables_find(r->tables, "ranks"), text ? text : "", err);
@@ -75,8 +59,8 @@ static const char *keep(struct engine_result *r, const char *text, struct error 
 enum status engine_result_input(struct engine_result *r, const char *path,
 				const struct engine_outcome *outcome, struct error *err)
 {
-	struct engine_input *inputs = reach(r->inputs, r->input_count, &r->input_cap,
-					    sizeof(*inputs), err);
+	struct engine_input *inputs = items_reach(r->inputs, &r->input_cap, r->input_count,
+						  sizeof(*inputs), err);
 
 	if (!inputs)
 		return ST_MEMORY;
@@ -88,8 +72,8 @@ enum status engine_result_input(struct engine_result *r, const char *path,
 enum status engine_result_window(struct engine_result *r, const struct engine_window *window,
 				 struct error *err)
 {
-	struct engine_window *windows = reach(r->windows, r->window_count, &r->window_cap,
-					      sizeof(*windows), err);
+	struct engine_window *windows = items_reach(r->windows, &r->window_cap, r->window_count,
+						    sizeof(*windows), err);
 
 	if (!windows)
 		return ST_MEMORY;

@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *vec_room(struct sweep *s, struct vec *v, size_t size, struct error *err)
+void *vec_grow(struct sweep *s, struct vec *v, size_t size, struct error *err)
 {
 	size_t cap = v->cap ? v->cap * 2 : 64;
 	void *wider;
 
-	if (v->count < v->cap)
-		return (char *)v->items + v->count * size;
 	if ((cap - v->cap) * size > s->ceiling - s->held_bytes) {
 		fail(err, ST_CEILING, NOWHERE, "running GPU work and its gaps pass the memory");
 		return NULL;
@@ -81,22 +79,28 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct sou
 {
 	struct sweep *s = calloc(1, sizeof(*s));
 	enum status status;
+	uint32_t i;
 
 	*out = NULL;
 	if (!s)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
-	*s = (struct sweep){ .trace = trace, .link = link, .rules = rules, .ceiling = ceiling };
+	*s = (struct sweep){ .trace = trace, .link = link, .rules = rules, .ceiling = ceiling,
+			      .to_ns = UINT64_MAX };
 	s->host_count = trace_count(trace, TRACE_PROCESSES);
 	s->track_count = trace_count(trace, TRACE_TRACKS);
 	s->name_count = trace_count(trace, TRACE_NAMES);
 	s->hosts = calloc(s->host_count + 1, sizeof(*s->hosts));
 	s->gpu_of_track = calloc(s->track_count + 1, sizeof(*s->gpu_of_track));
+	s->process_of_track = calloc(s->track_count + 1, sizeof(*s->process_of_track));
 	s->streams = calloc(s->track_count + 1, sizeof(*s->streams));
 	s->class_of_name = calloc(s->name_count + 1, 1);
-	if (!s->hosts || !s->gpu_of_track || !s->streams || !s->class_of_name) {
+	if (!s->hosts || !s->gpu_of_track || !s->process_of_track || !s->streams ||
+	    !s->class_of_name) {
 		sweep_close(s);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
 	}
+	for (i = 1; i <= s->track_count; i++)
+		s->process_of_track[i] = trace_get_track(trace, i)->process;
 	status = bounds_take(s, err);
 	if (status != ST_OK) {
 		sweep_close(s);
@@ -122,6 +126,7 @@ void sweep_close(struct sweep *s)
 	free(s->gpus);
 	free(s->hosts);
 	free(s->gpu_of_track);
+	free(s->process_of_track);
 	free(s->class_of_name);
 	vec_release(&s->bounds);
 	vec_release(&s->slots);
@@ -170,13 +175,14 @@ static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, s
 
 static enum status gpu_find(struct sweep *s, uint32_t track, uint32_t *out, struct error *err)
 {
-	const struct track *t = trace_get_track(s->trace, track);
+	const struct track *t;
 	size_t i;
 
 	if (track <= s->track_count && s->gpu_of_track[track]) {
 		*out = s->gpu_of_track[track] - 1;
 		return ST_OK;
 	}
+	t = trace_get_track(s->trace, track);
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == t->process && s->gpus[i]->device == t->device)
 			break;
@@ -212,9 +218,11 @@ static void host_open(struct sweep *s, struct host *h, uint64_t begin_ns)
 	if (h->is_open)
 		return;
 	h->is_open = true;
-	h->begin_ns = b && b->begin_ns < begin_ns ? b->begin_ns : begin_ns;
-	if (!b)
+	h->early_ns = h->begin_ns = begin_ns;
+	if (!b || s->is_by_step)
 		return;
+	if (b->begin_ns < begin_ns)
+		h->begin_ns = b->begin_ns < s->from_ns ? s->from_ns : b->begin_ns;
 	h->has_host = true; /* the window's own begin is as good as a host event's */
 	h->host_ns = h->host_begin_ns = h->begin_ns;
 }
@@ -233,7 +241,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 		return ST_OK;
 	if (!h->has_gpu && !h->has_mark) {
 		h->mark_end_ns = h->host_end_ns; /* the window's end: nothing else says it */
-		sums_release(&h->wall, &h->held);
+		host_release(h);
 	}
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
@@ -257,7 +265,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 	h->any_mark |= h->has_mark;
 	h->is_open = h->has_host = h->has_gpu = h->has_mark = false;
 	h->host_end_ns = h->gpu_end_ns = h->mark_end_ns = h->host_ns = 0;
-	h->wall = h->held = (struct phase_sums){ 0 };
+	h->wall = h->held = h->early = h->early_held = (struct phase_sums){ 0 };
 	return ST_OK;
 }
 
@@ -294,7 +302,7 @@ static void mark_put(struct sweep *s, const struct step_mark *m)
 	h->has_mark = true;
 	if (m->end_ns > h->mark_end_ns)
 		h->mark_end_ns = m->end_ns;
-	sums_release(&h->wall, &h->held);
+	host_release(h);
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == m->process)
 			sums_release(&s->gpus[i]->during, &s->gpus[i]->held);
@@ -327,7 +335,7 @@ static enum status work_put(struct sweep *s, struct host *h, const struct event 
 	h->has_gpu = true;
 	if (e->end_ns > h->gpu_end_ns)
 		h->gpu_end_ns = e->end_ns;
-	sums_release(&h->wall, &h->held);
+	host_release(h);
 	sums_release(&g->during, &g->held);
 	return gpu_put(s, gpu, e, err);
 }
@@ -352,7 +360,7 @@ static enum status wait_put(struct sweep *s, const struct event *e, struct error
 
 static enum status event_put(struct sweep *s, const struct event *e, struct error *err)
 {
-	uint32_t process = trace_get_track(s->trace, e->track)->process;
+	uint32_t process = s->process_of_track[e->track <= s->track_count ? e->track : 0];
 	struct host *h = &s->hosts[process <= s->host_count ? process : 0];
 
 	h->events++;
@@ -360,7 +368,8 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 		return wait_put(s, e, err);
 	if (!event_is_gpu_work(e) && !is_host(e))
 		return ST_OK;
-	TRY(window_reach(s, process, e->begin_ns, err));
+	if (h->bounds_count)
+		TRY(window_reach(s, process, e->begin_ns, err));
 	host_open(s, h, e->begin_ns);
 	if (event_is_gpu_work(e))
 		return work_put(s, h, e, err);
@@ -403,10 +412,14 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 {
 	size_t i, mark = 0;
 
+	s->from_ns = in->from_ns;
+	s->to_ns = in->to_ns ? in->to_ns : UINT64_MAX;
+	s->is_by_step = in->is_by_step;
 	s->segments.count = s->gaps.count = 0;
 	TRY(stretches_put(s, in->stretches, in->stretch_count, err));
 	for (i = 0; i < in->count; i++) {
-		TRY(marks_put(s, in, &mark, in->events[i].begin_ns, err));
+		if (mark < in->mark_count)
+			TRY(marks_put(s, in, &mark, in->events[i].begin_ns, err));
 		TRY(event_put(s, &in->events[i], err));
 	}
 	TRY(marks_put(s, in, &mark, UINT64_MAX, err));

@@ -67,6 +67,8 @@ struct pulled {
 	size_t stretch_count;
 	const struct step_mark *marks; /* not later than the first event that begins after them */
 	size_t mark_count;
+	uint64_t from_ns, to_ns; /* the cut: windows are clipped there too; to_ns 0: nowhere */
+	bool is_by_step;         /* only some steps: a window reaches as far as what is left */
 };
 
 enum { SWEEP_PHASES = 256 };

@@ -26,10 +26,8 @@ void sums_add(struct phase_sums *into, const struct phase_sums *from)
 	}
 }
 
-void sums_release(struct phase_sums *into, struct phase_sums *held)
+void sums_move(struct phase_sums *into, struct phase_sums *held)
 {
-	if (!held->some)
-		return;
 	sums_add(into, held);
 	*held = (struct phase_sums){ 0 };
 }
@@ -48,8 +46,9 @@ uint64_t host_certain_ns(const struct sweep *s, const struct host *h, uint64_t g
 	const struct bound *bounds = s->bounds.items;
 	uint64_t certain_ns = later(h->mark_end_ns, gpu_end_ns);
 
-	if (h->bounds_count)
-		certain_ns = later(certain_ns, bounds[h->bounds_first + h->bound].end_ns);
+	if (h->bounds_count && !s->is_by_step)
+		certain_ns = later(certain_ns, earlier(bounds[h->bounds_first + h->bound].end_ns,
+						       s->to_ns));
 	return certain_ns;
 }
 
@@ -93,20 +92,37 @@ static void gpu_meanwhile(const struct sweep *s, const struct host *h, struct gp
 	g->host_ns = st->end_ns;
 }
 
-static void wall_put(const struct sweep *s, struct host *h, const struct stretch *st)
+/* Time of S up to which all is accounted for: *at_ns moves on.  What is not certain to be in the
+ * window is held. */
+static void time_put(struct phase_sums *sums, struct phase_sums *held, uint64_t *at_ns,
+		     uint64_t certain_ns, const struct stretch *st)
 {
-	uint64_t certain_ns = host_certain_ns(s, h, h->gpu_end_ns);
-	uint64_t begin_ns = later(st->begin_ns, h->host_ns), beyond_ns;
-	struct stretch gap = { .phase = PHASE_OTHER, .begin_ns = h->host_ns, .end_ns = begin_ns };
+	uint64_t begin_ns = later(st->begin_ns, *at_ns), beyond_ns;
+	struct stretch gap = { .phase = PHASE_OTHER, .begin_ns = *at_ns, .end_ns = begin_ns };
 
-	if (begin_ns > h->host_ns)
-		wall_put(s, h, &gap);
+	if (begin_ns > *at_ns)
+		time_put(sums, held, at_ns, certain_ns, &gap);
 	if (st->end_ns <= begin_ns)
 		return;
 	beyond_ns = st->end_ns > certain_ns ? st->end_ns - later(begin_ns, certain_ns) : 0;
-	sums_put(&h->wall, st, st->end_ns - begin_ns - beyond_ns);
-	sums_put(&h->held, st, beyond_ns);
-	h->host_ns = st->end_ns;
+	sums_put(sums, st, st->end_ns - begin_ns - beyond_ns);
+	sums_put(held, st, beyond_ns);
+	*at_ns = st->end_ns;
+}
+
+/* Before the host's first event S may be known all the same: a cut has left only GPU work. */
+static void early_put(const struct sweep *s, struct host *h, struct stretch st)
+{
+	if (h->has_host)
+		st.end_ns = earlier(st.end_ns, h->host_begin_ns);
+	if (st.begin_ns < st.end_ns)
+		time_put(&h->early, &h->early_held, &h->early_ns,
+			 host_certain_ns(s, h, h->gpu_end_ns), &st);
+}
+
+static void wall_put(const struct sweep *s, struct host *h, const struct stretch *st)
+{
+	time_put(&h->wall, &h->held, &h->host_ns, host_certain_ns(s, h, h->gpu_end_ns), st);
 }
 
 static void account(struct sweep *s, uint32_t process, const struct stretch *st)
@@ -114,12 +130,14 @@ static void account(struct sweep *s, uint32_t process, const struct stretch *st)
 	struct host *h = &s->hosts[process];
 	size_t i;
 
-	if (!h->has_host)
+	if (!h->is_open)
 		return; /* the window has not begun */
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			gpu_meanwhile(s, h, s->gpus[i], st);
-	wall_put(s, h, st);
+	early_put(s, h, *st);
+	if (h->has_host)
+		wall_put(s, h, st);
 }
 
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err)
@@ -176,13 +194,13 @@ enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, stru
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			TRY(gpu_window_close(s, h, (uint32_t)i, err));
-	if (!h->has_host)
-		h->host_ns = h->host_begin_ns = h->begin_ns;
 	rest.end_ns = host_certain_ns(s, h, h->gpu_end_ns);
+	rest.begin_ns = earlier(h->early_ns, rest.end_ns);
+	early_put(s, h, rest);
 	rest.begin_ns = earlier(h->host_ns, rest.end_ns);
-	wall_put(s, h, &rest);
-	/* before the host's first event, but not before the first GPU event */
-	sums_put(&h->wall, &rest, h->host_begin_ns - h->begin_ns);
+	if (h->has_host)
+		wall_put(s, h, &rest);
+	sums_add(&h->total, &h->early);
 	sums_add(&h->total, &h->wall);
 	*end_ns = later(rest.end_ns, h->begin_ns);
 	return ST_OK;

@@ -60,6 +60,8 @@ struct host { /* a process; what is not said to be of all windows is of the pres
 	uint64_t host_end_ns, gpu_end_ns, mark_end_ns; /* latest so far, 0: none */
 	uint64_t host_ns;                    /* the step thread is accounted for up to here */
 	struct phase_sums wall, held;
+	uint64_t early_ns; /* likewise, of the time between the begins of anything and of the host's */
+	struct phase_sums early, early_held;
 	struct vec stretches;                /* struct stretch: a queue */
 	/* Of all windows. */
 	bool any_window, any_gpu, any_mark;
@@ -86,10 +88,13 @@ struct sweep {
 	struct host *hosts; /* by process id */
 	uint32_t host_count;
 	struct vec bounds;   /* struct bound */
+	uint64_t from_ns, to_ns; /* the cut, by which bounds are clipped */
+	bool is_by_step;         /* bounds say only which window it is */
 	struct gpu **gpus;
 	size_t gpu_count, gpu_cap;
 	struct stream *streams; /* by track */
 	uint32_t *gpu_of_track; /* index + 1, 0: none yet */
+	uint32_t *process_of_track;
 	uint32_t track_count;
 	uint8_t *class_of_name; /* 0: not asked, else 1 + whether it communicates */
 	uint32_t name_count;
@@ -101,7 +106,11 @@ struct sweep {
 };
 
 /* Room for one more item; NULL: *err is filled. */
-void *vec_room(struct sweep *s, struct vec *v, size_t size, struct error *err);
+void *vec_grow(struct sweep *s, struct vec *v, size_t size, struct error *err);
+static inline void *vec_room(struct sweep *s, struct vec *v, size_t size, struct error *err)
+{
+	return v->count < v->cap ? (char *)v->items + v->count * size : vec_grow(s, v, size, err);
+}
 void vec_release(struct vec *v);
 /* Drops what is before `head` when that is most of it. */
 void vec_compact(struct vec *v, size_t size);
@@ -123,7 +132,17 @@ void sums_add(struct phase_sums *into, const struct phase_sums *from);
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err);
 /* The present window is over; *end_ns: where. */
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err);
+void sums_move(struct phase_sums *into, struct phase_sums *held);
 /* The window reaches beyond what was held back. */
-void sums_release(struct phase_sums *into, struct phase_sums *held);
+static inline void sums_release(struct phase_sums *into, struct phase_sums *held)
+{
+	if (held->some)
+		sums_move(into, held);
+}
+static inline void host_release(struct host *h)
+{
+	sums_release(&h->wall, &h->held);
+	sums_release(&h->early, &h->early_held);
+}
 
 #endif

@@ -97,13 +97,31 @@ enum status steps_resolve(struct step_list *l, struct error *err)
 	return ST_OK;
 }
 
+void steps_clip(struct step_list *l, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t i;
+
+	for (i = 0; i < l->count; i++) {
+		struct step_row *row = &l->rows[i];
+
+		if (row->is_out)
+			continue;
+		row->begin_ns = row->begin_ns < from_ns ? from_ns : row->begin_ns;
+		row->mark_end_ns = row->mark_end_ns > to_ns ? to_ns : row->mark_end_ns;
+		row->end_ns = row->end_ns > to_ns ? to_ns : row->end_ns;
+	}
+}
+
 enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns,
 			struct error *err)
 {
 	struct step_row row = { .begin_ns = begin_ns, .mark_end_ns = end_ns, .end_ns = end_ns,
 				.is_counted = true };
+	size_t i = 0;
 
-	if (l->count || end_ns <= begin_ns)
+	while (i < l->count && l->rows[i].is_out)
+		i++;
+	if (i < l->count || end_ns <= begin_ns)
 		return ST_OK;
 	l->is_inferred = true;
 	return row_add(l, &row, err);

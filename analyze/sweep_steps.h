@@ -16,7 +16,7 @@ struct step_row {
 	uint64_t begin_ns, mark_end_ns, end_ns; /* end_ns: of the step */
 	bool joins;       /* the gap up to the next mark, if there is one, belongs to it */
 	bool is_settling; /* the first of a window that we recorded */
-	bool is_cut;      /* one of its ends is not inside the window, or not known */
+	bool is_cut;      /* an end of its mark is not in the window, or records in it are missing */
 	bool is_out;      /* not asked for: it only says where the one before ends */
 	bool is_counted;  /* in shares, means and quantiles */
 };
@@ -30,7 +30,9 @@ struct step_list { /* zeroed: empty */
 enum status steps_put(struct step_list *l, const struct step_mark *m, struct step_row **row,
 		      struct error *err);
 enum status steps_resolve(struct step_list *l, struct error *err);
-/* Without a mark: the window is one step, number 0. */
+/* What a cut leaves of them, at last: which gaps join is a matter of whole marks. */
+void steps_clip(struct step_list *l, uint64_t from_ns, uint64_t to_ns);
+/* Without a mark that is not out: the window is one step, number 0. */
 enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns,
 			struct error *err);
 void steps_release(struct step_list *l);

@@ -7,6 +7,8 @@
 
 /* Of events that began before `from` and reach into it: no more than a host has open at once. */
 enum { HELD_MOST = 1 << 20 };
+/* GPU work comes after its launch: of so many steps it is known how far they reached. */
+enum { REACH_STEPS = 64 };
 
 enum name_answer { NAME_UNASKED, NAME_IN, NAME_OUT };
 
@@ -14,7 +16,7 @@ enum name_answer { NAME_UNASKED, NAME_IN, NAME_OUT };
 struct step_reach {
 	uint32_t step;    /* as event.step, without STEP_GAP */
 	uint64_t limit_ns; /* what begins in the gap before this belongs to the step */
-	bool is_over;     /* something began in the gap after the limit */
+	uint32_t over[REACH_STEPS]; /* steps in whose gap something began after the limit */
 };
 
 struct held {
@@ -32,10 +34,9 @@ struct cut_stage {
 	uint32_t processes;
 	uint8_t *names;            /* enum name_answer by name */
 	uint32_t name_count;
-	struct batch rest; /* of the batch below, behind held ones that go first */
 	struct held *held; /* begin is from_ns already, but the order is not there yet */
 	size_t held_count, held_cap;
-	struct event *out; /* what was held, in order */
+	struct event *out; /* what was held, in order, and the rest of that batch below */
 	bool is_released;
 };
 
@@ -90,25 +91,24 @@ static void step_follow(struct cut_stage *s, uint32_t process, const struct even
 	if (step != r->step && !(e->step & STEP_GAP)) {
 		r->step = step;
 		r->limit_ns = e->end_ns + (e->end_ns - e->begin_ns) / 100;
-		r->is_over = false;
+		r->over[step % REACH_STEPS] = 0;
 	}
 	if (step == r->step && (e->step & STEP_GAP) && e->begin_ns > r->limit_ns)
-		r->is_over = true;
+		r->over[step % REACH_STEPS] = step;
 }
 
 static bool step_is_wanted(struct cut_stage *s, uint32_t process, const struct event *e)
 {
-	uint64_t number = (uint64_t)(e->step & ~STEP_GAP) - 1;
-	const struct step_reach *r;
+	uint32_t step = e->step & ~STEP_GAP;
+	uint64_t number = (uint64_t)step - 1;
 
 	if (!s->cut->has_steps)
 		return true;
 	process = process < s->processes ? process : 0;
 	step_follow(s, process, e);
-	if (!(e->step & ~STEP_GAP) || number < s->cut->first_step || number >= s->cut->end_step)
+	if (!step || number < s->cut->first_step || number >= s->cut->end_step)
 		return false;
-	r = &s->reach[process];
-	return !(e->step & STEP_GAP) || r->step != number + 1 || !r->is_over;
+	return !(e->step & STEP_GAP) || s->reach[process].over[step % REACH_STEPS] != step;
 }
 
 /* Whether any of it is left.  Clips what is; a begin that moved is to be put in order again. */
@@ -182,20 +182,27 @@ static int held_compare(const void *a, const void *b)
 	return x->index < y->index ? -1 : 1;
 }
 
-static enum status held_release(struct cut_stage *s, struct batch *out, struct error *err)
+/* With what comes behind them in one batch: who looks at the stages below after each batch of ours
+ * must not see theirs twice. */
+static enum status held_release(struct cut_stage *s, const struct batch *rest, struct batch *out,
+				struct error *err)
 {
-	size_t i;
+	size_t i, kept = s->held_count;
 
 	s->is_released = true;
-	if (!s->held_count)
+	if (!s->held_count && !rest->count)
 		return ST_OK;
-	s->out = malloc(s->held_count * sizeof(*s->out));
+	s->out = malloc((s->held_count + rest->count) * sizeof(*s->out));
 	if (!s->out)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a cut");
-	qsort(s->held, s->held_count, sizeof(*s->held), held_compare);
+	if (s->held_count)
+		qsort(s->held, s->held_count, sizeof(*s->held), held_compare);
 	for (i = 0; i < s->held_count; i++)
 		s->out[i] = s->held[i].event;
-	*out = (struct batch){ s->out, s->held_count };
+	for (i = 0; i < rest->count; i++)
+		if (event_is_wanted(s, &rest->events[i]))
+			s->out[kept++] = rest->events[i];
+	*out = (struct batch){ s->out, kept };
 	return ST_OK;
 }
 
@@ -215,19 +222,20 @@ static void origin_set(struct cut_stage *s, const struct event *first)
 	s->to_ns = later(first->begin_ns, s->to_ns);
 }
 
-/* Leaves what is wanted of *all at its front; what comes after held ones waits in s->rest. */
+/* Leaves what is wanted of *all at its front. */
 static enum status batch_cut(struct cut_stage *s, const struct batch *all, struct batch *out,
 			     struct error *err)
 {
 	struct event *events = all->events;
+	struct batch rest;
 	size_t i, kept = 0;
 
 	if (all->count && !s->has_origin)
 		origin_set(s, &events[0]);
 	for (i = 0; i < all->count; i++) {
 		if (!s->is_released && events[i].begin_ns > s->from_ns) {
-			s->rest = (struct batch){ events + i, all->count - i };
-			return held_release(s, out, err);
+			rest = (struct batch){ events + i, all->count - i };
+			return held_release(s, &rest, out, err);
 		}
 		if (!event_is_wanted(s, &events[i]))
 			continue;
@@ -246,22 +254,18 @@ static enum status batch_cut(struct cut_stage *s, const struct batch *all, struc
 static enum status cut_next(struct source *source, struct batch *out, struct error *err)
 {
 	struct cut_stage *s = (struct cut_stage *)source;
-	struct batch batch;
+	struct batch batch, nothing = { .count = 0 };
 	enum status status;
 
-	*out = (struct batch){ .count = 0 };
+	*out = nothing;
 	while (!out->count) {
-		batch = s->rest;
-		s->rest = (struct batch){ .count = 0 };
-		if (!batch.count) {
-			status = source_next(s->below, &batch, err);
-			if (status != ST_OK && !s->is_released) {
-				TRY(held_release(s, out, err));
-				if (out->count)
-					return ST_OK; /* the end or the fault comes again */
-			}
-			TRY(status);
+		status = source_next(s->below, &batch, err);
+		if (status != ST_OK && !s->is_released) {
+			TRY(held_release(s, &nothing, out, err));
+			if (out->count)
+				return ST_OK; /* the end or the fault comes again */
 		}
+		TRY(status);
 		TRY(batch_cut(s, &batch, out, err));
 	}
 	return ST_OK;

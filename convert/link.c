@@ -40,9 +40,11 @@ struct link_stage {
 	uint8_t *starts;         /* by name: 0 not asked yet, 1 no, 2 launches */
 	uint32_t process_count, track_count, name_count;
 	uint32_t window;
+	uint32_t buckets_first; /* of a process */
 	uint64_t slack_ns;
 	struct batch in; /* what is left of the last one from below */
-	struct event_queue queue;
+	struct event_queue own, *queue; /* that of the stage `step`, where it stands below */
+	size_t count;   /* of the queue: those that are final below */
 	size_t entered; /* of the queue: calls up to here are in the table */
 	size_t given;   /* of the queue: the last batch */
 	uint16_t batch; /* its number, more or less */
@@ -115,9 +117,9 @@ static void calls_forget(struct calls *c, struct launch *l)
 	l->flags = 0;
 }
 
-static enum status calls_rehash(struct calls *c, struct error *err)
+static enum status calls_rehash(struct calls *c, uint32_t first, struct error *err)
 {
-	uint32_t count = c->bucket_count ? c->bucket_count * 2 : BUCKETS_FIRST;
+	uint32_t count = c->bucket_count ? c->bucket_count * 2 : first;
 	uint32_t *buckets = calloc(count, sizeof(*buckets));
 
 	if (!buckets)
@@ -131,19 +133,19 @@ static enum status calls_rehash(struct calls *c, struct error *err)
 	return ST_OK;
 }
 
-static enum status calls_grow(struct calls *c, struct error *err)
+static enum status calls_grow(struct calls *c, uint32_t first, struct error *err)
 {
 	struct launch **chunks = c->chunks;
 
 	if (c->used == c->bucket_count)
-		TRY(calls_rehash(c, err));
+		TRY(calls_rehash(c, first, err));
 	if (c->used < c->chunk_count * CHUNK)
 		return ST_OK;
 	chunks = realloc(chunks, (c->chunk_count + 1) * sizeof(*chunks));
 	if (!chunks)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
 	c->chunks = chunks;
-	chunks[c->chunk_count] = calloc(CHUNK, sizeof(**chunks));
+	chunks[c->chunk_count] = malloc(CHUNK * sizeof(**chunks));
 	if (!chunks[c->chunk_count])
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
 	c->chunk_count++;
@@ -157,7 +159,7 @@ static enum status calls_add(struct link_stage *s, struct calls *c, const struct
 	uint32_t slot = c->oldest;
 
 	if (c->used < s->window) {
-		TRY(calls_grow(c, err));
+		TRY(calls_grow(c, s->buckets_first, err));
 		slot = c->used++;
 	} else {
 		calls_forget(c, calls_slot(c, slot));
@@ -231,17 +233,17 @@ static enum status link_enter(struct link_stage *s, struct calls *c, const struc
 static bool link_enter_until(struct link_stage *s, uint64_t until_ns, enum status *status,
 			     struct error *err)
 {
-	size_t count = queue_count(&s->queue);
+	const struct event *e = queue_at(s->queue, s->entered);
 
-	for (; *status == ST_OK && s->entered < count; s->entered++) {
-		const struct event *e = queue_at(&s->queue, s->entered);
-		struct calls *c = link_calls(s, e);
+	for (; *status == ST_OK && s->entered < s->count; s->entered++, e++) {
 		struct launch *old;
+		struct calls *c;
 
 		if (e->begin_ns > until_ns)
 			break;
 		if (e->kind != KIND_API || !e->correlation)
 			continue;
+		c = link_calls(s, e);
 		old = calls_find(c, e->correlation);
 		if (is_needed(s, c, old))
 			return false;
@@ -311,36 +313,47 @@ static enum status link_work(struct link_stage *s, struct event *e, struct error
 
 /* --- the source -------------------------------------------------------------------------- */
 
-/* A fault below is told after all that came before it has been given. */
-static enum status link_pull(struct link_stage *s, struct error *err)
+static enum status link_copy_in(struct link_stage *s, struct error *err)
 {
-	enum status status = ST_OK;
 	struct batch b;
 
 	if (!s->in.count)
-		status = source_next(s->below, &s->in, &s->error);
-	if (status != ST_OK) {
-		s->has_ended = true;
-		s->fault = status;
-		return ST_OK;
-	}
-	return queue_put(&s->queue, s->trace, &s->in, &b, err);
+		TRY(source_next(s->below, &s->in, err));
+	TRY(queue_put(s->queue, s->trace, &s->in, &b, err));
+	s->count += b.count;
+	return ST_OK;
+}
+
+/* A fault below is told after all that came before it has been given. */
+static void link_pull(struct link_stage *s)
+{
+	enum status status = s->queue == &s->own ? link_copy_in(s, &s->error)
+						 : step_extend(s->below, &s->count, &s->error);
+
+	if (status == ST_OK)
+		return;
+	s->has_ended = true;
+	s->fault = status;
 }
 
 /* How many of the oldest have all their calls behind them. */
 static size_t link_ready(const struct link_stage *s)
 {
-	size_t count = queue_count(&s->queue), i = 0;
+	const struct event *events = s->count ? queue_at(s->queue, 0) : NULL;
+	size_t low = 0, high = s->count, middle;
 	uint64_t last_ns;
 
-	if (!count || s->has_ended)
-		return count;
-	last_ns = queue_at(&s->queue, count - 1)->begin_ns;
-	while (i < count && last_ns - queue_at(&s->queue, i)->begin_ns > s->slack_ns)
-		i++;
-	if (!i && count >= HELD_EVENTS)
-		i = count / 2;
-	return i;
+	if (!s->count || s->has_ended)
+		return s->count;
+	last_ns = events[s->count - 1].begin_ns;
+	while (low < high) { /* they are in order */
+		middle = low + (high - low) / 2;
+		if (last_ns - events[middle].begin_ns > s->slack_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return !low && s->count >= HELD_EVENTS ? s->count / 2 : low;
 }
 
 static uint64_t sum_ns(uint64_t a, uint64_t b)
@@ -365,12 +378,11 @@ static bool link_enter_for(struct link_stage *s, const struct event *e, bool is_
 static enum status link_give(struct link_stage *s, size_t ready, struct batch *out,
 			     struct error *err)
 {
+	struct event *e = queue_at(s->queue, 0);
 	enum status status = ST_OK;
 	size_t i = 0;
 
-	for (s->batch++; i < ready; i++) {
-		struct event *e = queue_at(&s->queue, i);
-
+	for (s->batch++; i < ready; i++, e++) {
 		if (!link_enter_for(s, e, i == 0, &status, err))
 			break;
 		TRY(status);
@@ -378,7 +390,7 @@ static enum status link_give(struct link_stage *s, size_t ready, struct batch *o
 			TRY(link_work(s, e, err));
 	}
 	s->given = i;
-	*out = queue_lend(&s->queue, i);
+	*out = queue_lend(s->queue, i);
 	return ST_OK;
 }
 
@@ -388,8 +400,8 @@ static enum status link_hold(struct link_stage *s, const struct batch *given, st
 
 	if (!step_is(s->below))
 		return ST_OK;
-	if (given->count < queue_count(&s->queue))
-		begin_ns = queue_at(&s->queue, given->count)->begin_ns;
+	if (given->count < s->count)
+		begin_ns = queue_at(s->queue, given->count)->begin_ns;
 	else if (!s->has_ended)
 		begin_ns = given->events[given->count - 1].begin_ns;
 	return step_hold(s->below, begin_ns, err);
@@ -412,13 +424,17 @@ static enum status link_next(struct source *source, struct batch *out, struct er
 	struct link_stage *s = link_of(source);
 	size_t ready;
 
-	queue_drop(&s->queue);
+	if (s->queue == &s->own)
+		queue_drop(s->queue);
+	else
+		step_drop(s->below);
 	s->entered -= s->given;
+	s->count -= s->given;
 	s->given = 0;
 	while (!(ready = link_ready(s))) {
 		if (s->has_ended)
 			return link_end(s, err);
-		TRY(link_pull(s, err));
+		link_pull(s);
 	}
 	TRY(link_give(s, ready, out, err));
 	return link_hold(s, out, err);
@@ -434,7 +450,7 @@ static void link_close(struct source *source)
 	free(s->calls);
 	free(s->process_of);
 	free(s->starts);
-	queue_release(&s->queue);
+	queue_release(&s->own);
 	free(s);
 }
 
@@ -445,6 +461,18 @@ static const struct source_type link_type = {
 	.close = link_close,
 };
 
+/* A third or so of all events are calls; a table that has to grow is filled anew each time. */
+static uint32_t buckets_first(const struct link_stage *s)
+{
+	uint64_t processes = s->process_count ? s->process_count : 1;
+	uint64_t events = trace_provenance(s->trace)->events / processes / 3;
+	uint32_t count = BUCKETS_FIRST;
+
+	while (count < events && count < s->window)
+		count *= 2;
+	return count;
+}
+
 static enum status link_init(struct link_stage *s, struct error *err)
 {
 	s->process_count = trace_count(s->trace, TRACE_PROCESSES);
@@ -453,6 +481,7 @@ static enum status link_init(struct link_stage *s, struct error *err)
 	s->calls = calloc(s->process_count + 1, sizeof(*s->calls));
 	s->process_of = calloc(s->track_count + 1, sizeof(*s->process_of));
 	s->starts = calloc(s->name_count + 1, 1);
+	s->buckets_first = buckets_first(s);
 	if (!s->calls || !s->process_of || !s->starts)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
 	for (uint32_t i = 1; i <= s->track_count; i++) {
@@ -476,6 +505,7 @@ enum status link_open(struct source **out, struct source *below, struct trace *t
 	}
 	s->source.type = &link_type;
 	s->below = below;
+	s->queue = step_is(below) ? step_queue(below) : &s->own;
 	s->trace = trace;
 	s->window = window < 1 ? 1 : window > LINK_WINDOW ? (uint32_t)LINK_WINDOW
 							  : (uint32_t)window;

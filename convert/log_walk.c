@@ -24,7 +24,7 @@ struct walk {
 static enum status add_block(struct log_has *s, const struct log_block *block,
 			     struct error *err)
 {
-	size_t room = s->block_room ? s->block_room * 2 : 64;
+	size_t room = s->block_room ? s->block_room * 2 : 8;
 	struct log_block *again;
 
 	if (s->count == s->block_room) {
@@ -50,7 +50,7 @@ static void lose(struct walk *w, uint64_t count)
 static enum status take_table(struct walk *w, const struct log_block *block, struct error *err)
 {
 	const uint8_t *payload;
-	enum status st = log_cursor_load(w->cursor, w->s->in, block, w->s->room, &payload, err);
+	enum status st = log_cursor_load(w->cursor, w->s->in, block, &payload, err);
 
 	if (st == ST_OK)
 		st = log_take_table(w->s->tables, block, payload, err);

@@ -18,7 +18,6 @@ struct log_has {
 	size_t count, block_room;
 	size_t ceiling;             /* bytes of blocks[] */
 	struct error fault;         /* to be told when all else has been; ST_OK: none */
-	uint8_t room[LOG_BLOCK_BYTES]; /* for cursors */
 };
 
 /* `in`, `trace`, `tables` and `ceiling` are set.  Damage is counted, or the fault. */

@@ -131,7 +131,7 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 {
 	size_t kept = 0;
 
-	TRY(input_paths_find(out, operands, count, err));
+	TRY(input_paths_find(out, operands, count, scratch, err));
 	for (size_t i = 0; i < out->count; i++) {
 		if (out->searched[i] && !is_claimed(out->paths[i], scratch))
 			continue;

@@ -4,12 +4,12 @@
  * opened in the order of their first begin and merged.  LOG.md says what the bytes mean.  The ring
  * of a flight recorder is read as the log that would be saved from it.
  *
- * Memory is the tables, 64 bytes for each block of events, and a cursor for each block that is
- * open at one time, which are about as many as there are layouts.
+ * Memory is the tables, 64 bytes for each block of events, a cursor for each block that is open at
+ * one time, which are about as many as there are layouts, and a batch.
  */
 #include "convert/cut.h"
 #include "convert/input.h"
-#include "convert/log_cursor.h"
+#include "convert/log_ahead.h"
 #include "convert/log_walk.h"
 #include "convert/source.h"
 #include "schemas/log_ring.h"
@@ -20,9 +20,11 @@
 #include <string.h>
 
 enum {
-	BATCH_EVENTS = 512,
-	BATCH_VARY = 4 * 1024, /* words */
+	BATCH_LEAST = 64,       /* events */
+	BATCH_MOST = 512,
+	BATCH_VARY = 8,         /* words of an event, on average */
 	OPEN_MAX = 1024,        /* blocks that may overlap in time */
+	AHEAD_LEAST = 64 * 1024,
 };
 
 /* A cursor, with the begin of its present event. */
@@ -34,15 +36,17 @@ struct log_source {
 	struct source source;
 	struct log_has has;         /* its blocks by first begin */
 	size_t next;                /* of them */
-	struct head *heap;          /* the least event first */
-	size_t open, heap_room;
-	struct log_cursor **spare;
-	size_t spares;
+	struct head *heads;         /* in order: there are few, and one moves only a little */
+	size_t open, head_room;
+	uint64_t next_ns;           /* first begin of the next block */
+	struct log_ahead *ahead;    /* who opens them; NULL until the first is due */
+	unsigned threads;
 	uint64_t begin_ns, end_ns;  /* of the last event given */
 	bool stopped;               /* by the fault, before the end of the file */
 	size_t given, given_words;  /* of the batch */
-	struct event events[BATCH_EVENTS];
-	uint64_t vary[BATCH_VARY];
+	size_t batch_events, batch_words;
+	uint64_t *vary;             /* NULL until something varies */
+	struct event events[];
 };
 
 static int log_bid(const uint8_t *head, size_t len)
@@ -57,12 +61,11 @@ static void log_close(struct source *source)
 	struct log_source *s = (struct log_source *)source;
 
 	for (size_t i = 0; i < s->open; i++)
-		log_cursor_free(s->heap[i].cursor);
-	for (size_t i = 0; i < s->spares; i++)
-		log_cursor_free(s->spare[i]);
+		log_cursor_free(s->heads[i].cursor);
+	log_ahead_close(s->ahead);
 	log_translation_free(s->has.tables);
-	free(s->heap);
-	free(s->spare);
+	free(s->heads);
+	free(s->vary);
 	free(s->has.blocks);
 	free(s);
 }
@@ -106,17 +109,36 @@ static void leave_out(struct log_source *s, const struct cut *wanted)
 		qsort(s->has.blocks, s->has.count, sizeof(s->has.blocks[0]), compare_blocks);
 }
 
+/* What is read ahead is more than the share of one of very many. */
+static unsigned helpers(const struct budget *budget)
+{
+	return budget->resident < AHEAD_LEAST ? 0 : budget->threads;
+}
+
+/* A batch takes up to half of what a source may hold. */
+static size_t batch_events(const struct budget *budget)
+{
+	size_t count = budget->resident / 2 / sizeof(struct event);
+
+	return count < BATCH_LEAST ? BATCH_LEAST : count > BATCH_MOST ? BATCH_MOST : count;
+}
+
 static enum status log_open(struct source **out, struct input *in, struct trace *trace,
 			    const struct budget *budget, const struct cut *wanted,
 			    struct error *err)
 {
-	struct log_source *s = calloc(1, sizeof(*s));
+	size_t batch = batch_events(budget);
+	struct log_source *s = calloc(1, sizeof(*s) + batch * sizeof(s->events[0]));
 	enum status st;
 
 	*out = NULL;
 	if (!s)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
 	s->source.type = &source_log;
+	s->batch_events = batch;
+	s->threads = helpers(budget);
+	s->batch_words = batch * BATCH_VARY;
+	_Static_assert(BATCH_LEAST * BATCH_VARY >= LOG_LAYOUT_VARY, "one event at least");
 	s->has.in = in;
 	s->has.trace = trace;
 	s->has.ceiling = budget->opening;
@@ -137,15 +159,16 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 /* The merge */
 
 /* Of equal begin, the longer comes first; then by the column `order`, then by block. */
-static bool tie_before(const struct log_cursor *a, const struct log_cursor *b)
+static bool tie_before(struct log_cursor *a, struct log_cursor *b)
 {
-	const struct event *x = log_cursor_event(a), *y = log_cursor_event(b);
+	const struct log_cursor_head *x = log_cursor_head(a), *y = log_cursor_head(b);
+	uint32_t i = log_cursor_row(x, x->at), k = log_cursor_row(y, y->at);
+	uint32_t of_x = (uint32_t)log_word(&x->rows->orders, i);
+	uint32_t of_y = (uint32_t)log_word(&y->rows->orders, k);
 
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns;
-	if (x->step != y->step)
-		return x->step < y->step;
-	return log_cursor_number(a) < log_cursor_number(b);
+	if (x->rows->lengths[i] != y->rows->lengths[k])
+		return x->rows->lengths[i] > y->rows->lengths[k];
+	return of_x != of_y ? of_x < of_y : x->number < y->number;
 }
 
 static bool is_before(const struct head *a, const struct head *b)
@@ -154,53 +177,40 @@ static bool is_before(const struct head *a, const struct head *b)
 					    tie_before(a->cursor, b->cursor);
 }
 
-static void heap_down(struct log_source *s, size_t at)
+/* The head at `at` has moved on. */
+static void head_back(struct log_source *s, size_t at)
 {
-	struct head moved = s->heap[at];
-	size_t child;
+	struct head moved = s->heads[at];
 
-	while ((child = 2 * at + 1) < s->open) {
-		if (child + 1 < s->open && is_before(&s->heap[child + 1], &s->heap[child]))
-			child++;
-		if (!is_before(&s->heap[child], &moved))
-			break;
-		s->heap[at] = s->heap[child];
-		at = child;
-	}
-	s->heap[at] = moved;
+	for (; at + 1 < s->open && is_before(&s->heads[at + 1], &moved); at++)
+		s->heads[at] = s->heads[at + 1];
+	s->heads[at] = moved;
 }
 
-static void heap_up(struct log_source *s, size_t at)
+static void head_add(struct log_source *s, struct head head)
 {
-	struct head moved = s->heap[at];
+	size_t at = s->open++;
 
-	while (at && is_before(&moved, &s->heap[(at - 1) / 2])) {
-		s->heap[at] = s->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	s->heap[at] = moved;
+	for (; at && is_before(&head, &s->heads[at - 1]); at--)
+		s->heads[at] = s->heads[at - 1];
+	s->heads[at] = head;
 }
 
-static enum status heap_room(struct log_source *s, struct error *err)
+static enum status head_room(struct log_source *s, struct error *err)
 {
-	size_t room = s->heap_room ? s->heap_room * 2 : 16;
-	struct log_cursor **spare;
-	struct head *heap;
+	size_t room = s->head_room ? s->head_room * 2 : 16;
+	struct head *heads;
 
-	if (s->open < s->heap_room)
+	if (s->open < s->head_room)
 		return ST_OK;
 	if (room > OPEN_MAX)
 		return fail(err, ST_CEILING, s->has.blocks[s->next].offset,
 			    "more than %d blocks of the log overlap in time", OPEN_MAX);
-	heap = realloc(s->heap, room * sizeof(*heap));
-	if (heap)
-		s->heap = heap;
-	spare = realloc(s->spare, room * sizeof(*spare));
-	if (spare)
-		s->spare = spare;
-	if (!heap || !spare)
+	heads = realloc(s->heads, room * sizeof(*heads));
+	if (!heads)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
-	s->heap_room = room;
+	s->heads = heads;
+	s->head_room = room;
 	return ST_OK;
 }
 
@@ -213,132 +223,152 @@ static void lose_rows(struct log_source *s, uint64_t rows)
 	trace_provenance(s->has.trace)->is_whole = false;
 }
 
-static void put_spare(struct log_source *s, struct log_cursor *c)
+static void put_back(struct log_source *s, struct log_cursor *c)
 {
 	lose_rows(s, log_cursor_lost(c));
-	s->spare[s->spares++] = c;
+	log_ahead_spare(s->ahead, c);
+}
+
+static enum status vary_room(struct log_source *s, struct log_cursor *c, struct error *err)
+{
+	if (s->vary || !log_cursor_head(c)->vary_count)
+		return ST_OK;
+	s->vary = malloc(s->batch_words * sizeof(*s->vary));
+	return s->vary ? ST_OK : fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
+}
+
+static uint64_t present_ns(struct log_cursor *c)
+{
+	const struct log_cursor_head *h = log_cursor_head(c);
+
+	return h->rows->begins[log_cursor_row(h, h->at)];
 }
 
 static enum status open_next(struct log_source *s, struct error *err)
 {
 	const struct log_block *block = &s->has.blocks[s->next];
-	struct log_cursor *c;
-	enum status st;
+	struct log_cursor *c = NULL;
+	enum status st = head_room(s, err);
 
-	TRY(heap_room(s, err));
+	if (st == ST_OK && !s->ahead)
+		st = log_ahead_open(&s->ahead, &s->has, s->threads, err);
+	TRY(st);
 	s->next++;
-	if (!s->spares) {
-		TRY(log_cursor_new(&c, err));
-		s->spare[s->spares++] = c;
-	}
-	c = s->spare[s->spares - 1];
-	st = log_cursor_open(c, s->has.in, block, s->next, s->has.tables, s->has.room, err);
+	st = log_ahead_next(s->ahead, &c, err);
 	if (st == ST_FORMAT) {
 		lose_rows(s, block->rows);
 		trace_lose_between(s->has.trace, block->first_begin_ns, block->last_end_ns);
+	}
+	if (st == ST_OK)
+		st = vary_room(s, c, err);
+	if (st == ST_OK && log_cursor_has(c)) {
+		head_add(s, (struct head){ present_ns(c), c });
 		return ST_OK;
 	}
-	TRY(st);
-	s->spares--;
-	if (!log_cursor_event(c)) {
-		put_spare(s, c);
-		return ST_OK;
-	}
-	s->heap[s->open] = (struct head){ log_cursor_event(c)->begin_ns, c };
-	heap_up(s, s->open++);
-	return ST_OK;
-}
-
-static uint64_t next_block_ns(const struct log_source *s)
-{
-	return s->next < s->has.count ? s->has.blocks[s->next].first_begin_ns : UINT64_MAX;
+	if (st == ST_OK)
+		lose_rows(s, log_cursor_lost(c));
+	if (c)
+		log_ahead_spare(s->ahead, c);
+	return st == ST_FORMAT ? ST_OK : st;
 }
 
 /* All blocks that may hold the next event. */
 static enum status open_due(struct log_source *s, struct error *err)
 {
-	while (s->next < s->has.count && (!s->open || next_block_ns(s) <= s->heap[0].begin_ns))
-		TRY(open_next(s, err));
-	return ST_OK;
+	enum status st = ST_OK;
+
+	while (st == ST_OK && s->next < s->has.count &&
+	       (!s->open || s->has.blocks[s->next].first_begin_ns <= s->heads[0].begin_ns))
+		st = open_next(s, err);
+	s->next_ns = s->next < s->has.count ? s->has.blocks[s->next].first_begin_ns : UINT64_MAX;
+	return st;
 }
 
-/* Until when the first cursor of the heap has it all for itself. */
+/* Until when the first cursor has it all for itself. */
 static uint64_t undisputed_ns(const struct log_source *s)
 {
-	uint64_t until_ns = next_block_ns(s);
-
-	for (size_t child = 1; child < s->open && child < 3; child++)
-		if (s->heap[child].begin_ns < until_ns)
-			until_ns = s->heap[child].begin_ns;
-	return until_ns;
+	return s->open > 1 && s->heads[1].begin_ns < s->next_ns ? s->heads[1].begin_ns : s->next_ns;
 }
 
-/* The first cursor has moved to `e`, or ended: set the heap right. */
-static void settle_first(struct log_source *s, const struct event *e)
+/* The block of the first cursor has ended. */
+static void drop_first(struct log_source *s)
 {
-	if (e) {
-		s->heap[0].begin_ns = e->begin_ns;
-	} else {
-		put_spare(s, s->heap[0].cursor);
-		s->heap[0] = s->heap[--s->open];
-	}
-	if (s->open)
-		heap_down(s, 0);
+	put_back(s, s->heads[0].cursor);
+	s->open--;
+	memmove(s->heads, s->heads + 1, s->open * sizeof(s->heads[0]));
 }
 
 /* A block may not keep what its header promised: what would break the order is moved up to it. */
-static void keep_order(struct log_source *s, struct event *e)
+static void move_up(struct log_source *s, struct event *e)
 {
-	if (e->begin_ns < s->begin_ns ||
-	    (e->begin_ns == s->begin_ns && e->end_ns > s->end_ns && s->end_ns)) {
-		trace_lose(s->has.trace, 0, LOSS_ORDER, 1);
-		e->begin_ns = s->begin_ns;
-		if (e->end_ns < e->begin_ns)
-			e->end_ns = e->begin_ns;
-		if (e->end_ns > s->end_ns)
-			e->begin_ns++;
-	}
-	s->begin_ns = e->begin_ns;
-	s->end_ns = e->end_ns;
+	trace_lose(s->has.trace, 0, LOSS_ORDER, 1);
+	e->begin_ns = s->begin_ns;
+	if (e->end_ns < e->begin_ns)
+		e->end_ns = e->begin_ns;
+	if (e->end_ns > s->end_ns)
+		e->begin_ns++;
 }
 
-/* An event to the batch, with its words. */
-static void give(struct log_source *s, const struct event *from, unsigned vary)
+static bool breaks_order(const struct log_source *s, const struct event *e)
 {
-	struct event *e = &s->events[s->given++];
+	return e->begin_ns < s->begin_ns ||
+	       (e->begin_ns == s->begin_ns && e->end_ns > s->end_ns && s->end_ns);
+}
 
-	*e = *from;
-	e->step = 0; /* it held the order column */
-	if (vary) {
-		uint64_t *words = s->vary + s->given_words;
+/* Events of the rows at hand to the batch, while they begin before `until_ns` and there is room;
+ * the first in any case. */
+static void give_rows(struct log_source *s, struct log_cursor_head *h, uint64_t until_ns)
+{
+	const struct log_rows *rows = h->rows;
+	size_t room = s->batch_events - s->given;
+	uint32_t at = h->at, end = h->count - at < room ? h->count : at + (uint32_t)room;
+	uint64_t *words = h->vary_count ? s->vary + s->given_words : NULL;
+	size_t words_left = s->batch_words - s->given_words;
 
-		for (unsigned i = 0; i < vary; i++)
-			words[i] = from->vary[i];
-		e->vary = words;
-		s->given_words += vary;
-	}
-	keep_order(s, e);
+	do {
+		struct event *e = &s->events[s->given++];
+
+		log_rows_event(rows, log_cursor_row(h, at), e, words);
+		e->step = 0; /* it held the order column */
+		if (h->vary_count)
+			words += h->vary_count;
+		words_left -= h->vary_count;
+		if (breaks_order(s, e))
+			move_up(s, e);
+		s->begin_ns = e->begin_ns;
+		s->end_ns = e->end_ns;
+	} while (++at < end && words_left >= h->vary_count &&
+		 rows->begins[log_cursor_row(h, at)] < until_ns);
+	s->given_words = s->batch_words - words_left;
+	h->at = at;
+}
+
+static bool is_full(const struct log_source *s, const struct log_cursor_head *h)
+{
+	return s->given == s->batch_events || s->given_words + h->vary_count > s->batch_words;
 }
 
 /* Events of the first cursor while no other can be before them; false: the batch is full. */
 static bool give_first(struct log_source *s)
 {
-	struct log_cursor *c = s->heap[0].cursor;
-	unsigned vary = log_cursor_vary(c);
+	struct log_cursor *c = s->heads[0].cursor;
+	struct log_cursor_head *h = log_cursor_head(c);
 	uint64_t until_ns = undisputed_ns(s);
-	const struct event *e = log_cursor_event(c);
+	bool full;
 
 	do {
-		if (s->given == BATCH_EVENTS || s->given_words + vary > BATCH_VARY) {
-			s->heap[0].begin_ns = e->begin_ns;
-			heap_down(s, 0);
-			return false;
+		full = is_full(s, h);
+		if (full)
+			break;
+		give_rows(s, h, until_ns);
+		if (!log_cursor_has(c)) {
+			drop_first(s);
+			return true;
 		}
-		give(s, e, vary);
-		e = log_cursor_next(c);
-	} while (e && e->begin_ns < until_ns);
-	settle_first(s, e);
-	return true;
+	} while (present_ns(c) < until_ns);
+	s->heads[0].begin_ns = present_ns(c);
+	head_back(s, 0);
+	return !full;
 }
 
 static enum status log_next(struct source *source, struct batch *out, struct error *err)
@@ -348,7 +378,8 @@ static enum status log_next(struct source *source, struct batch *out, struct err
 
 	s->given = s->given_words = 0;
 	while (!s->stopped) {
-		s->stopped = open_due(s, &fault) != ST_OK;
+		if (!s->open || s->next_ns <= s->heads[0].begin_ns)
+			s->stopped = open_due(s, &fault) != ST_OK;
 		if (s->stopped)
 			s->has.fault = fault; /* first what is before it, then the fault */
 		else if (!s->open || !give_first(s))

@@ -5,6 +5,7 @@
  * leave in order once none before them waits for its hole (step_host.h) to be decided.
  */
 #include "convert/step_host.h"
+#include "convert/step_lists.h"
 #include "convert/step_queue.h"
 
 #include <stdlib.h>
@@ -17,15 +18,6 @@ enum {
 };
 #define STEP_MAX (STEP_GAP - 1)
 
-struct stretches {
-	struct stretch *items;
-	size_t count, cap;
-};
-struct marks {
-	struct step_mark *items;
-	size_t count, cap, given;
-};
-
 struct step_stage {
 	struct source source;
 	struct source *below;
@@ -33,7 +25,7 @@ struct step_stage {
 	struct batch in; /* what is left of the last one from below */
 	struct event_queue queue;
 	size_t stamped;     /* events of the queue that have been entered and stamped */
-	size_t given;       /* events in the last batch: the oldest of the queue */
+	size_t given;       /* of them, those that a stage above knows: the oldest of the queue */
 	bool has_ended;     /* the source below; `fault` says how */
 	enum status fault;
 	struct error error;
@@ -55,29 +47,6 @@ static struct step_stage *step_of(const struct source *s)
 }
 
 /* --- stretches --------------------------------------------------------------------------- */
-
-static enum status stretches_add(struct stretches *l, const struct stretch *one,
-				 struct error *err)
-{
-	size_t cap = l->cap ? l->cap * 2 : 256;
-	struct stretch *items = l->items;
-
-	if (l->count == l->cap) {
-		items = realloc(items, cap * sizeof(*items));
-		if (!items)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for phases");
-		l->items = items;
-		l->cap = cap;
-	}
-	l->items[l->count++] = *one;
-	return ST_OK;
-}
-
-static void stretches_drop(struct stretches *l, size_t count)
-{
-	l->count -= count;
-	memmove(l->items, l->items + count, l->count * sizeof(*l->items));
-}
 
 /* S goes on in another phase or step at t. */
 static enum status process_close(struct step_stage *s, struct host_process *p, uint64_t t,
@@ -207,22 +176,6 @@ static void process_extend(struct host_process *p, uint32_t process, const struc
 		p->last_end_ns = e->end_ns;
 }
 
-static enum status marks_add(struct marks *l, const struct step_mark *mark, struct error *err)
-{
-	size_t cap = l->cap ? l->cap * 2 : 16;
-	struct step_mark *items = l->items;
-
-	if (l->count == l->cap) {
-		items = realloc(items, cap * sizeof(*items));
-		if (!items)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for steps");
-		l->items = items;
-		l->cap = cap;
-	}
-	l->items[l->count++] = *mark;
-	return ST_OK;
-}
-
 static enum status step_mark(struct step_stage *s, struct host_process *p, const struct event *e,
 			     struct error *err)
 {
@@ -244,6 +197,14 @@ static enum status step_mark(struct step_stage *s, struct host_process *p, const
 	return marks_add(&s->marks, &mark, err);
 }
 
+/* Only these can be marks, whatever the rules say. */
+static bool may_be_mark(const struct event *e)
+{
+	if (e->kind == KIND_RANGE)
+		return e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
+	return e->kind == KIND_STEP;
+}
+
 static enum status step_enter(struct step_stage *s, struct event *e, struct error *err)
 {
 	struct host_thread *t = host_thread(&s->host, e->track);
@@ -254,8 +215,9 @@ static enum status step_enter(struct step_stage *s, struct event *e, struct erro
 		process_extend(p, t->process, e);
 	if (t->home == HOME_STREAM)
 		return ST_OK;
-	TRY(process_advance(s, p, e->begin_ns, err));
-	if (host_is_mark(&s->host, e))
+	if (p->now.until_ns < e->begin_ns)
+		TRY(process_advance(s, p, e->begin_ns, err));
+	if (may_be_mark(e) && host_is_mark(&s->host, e))
 		TRY(step_mark(s, p, e, err));
 	return host_enter(&s->host, p, t, e, err);
 }
@@ -271,9 +233,8 @@ static void event_wait(struct step_stage *s, struct host_process *p, size_t i)
 	p->waits_last = number;
 }
 
-static enum status step_stamp(struct step_stage *s, size_t i, struct error *err)
+static enum status step_stamp(struct step_stage *s, struct event *e, size_t i, struct error *err)
 {
-	struct event *e = queue_at(&s->queue, i);
 	struct host_thread *t = host_thread(&s->host, e->track);
 	struct host_process *p = &s->host.processes[t->process];
 	uint64_t until_ns;
@@ -298,15 +259,15 @@ static enum status step_stamp(struct step_stage *s, size_t i, struct error *err)
 }
 
 /* A group is whole when something later follows; a very long one is not waited for. */
-static bool group_find(const struct step_stage *s, size_t *end)
+static bool group_find(const struct step_stage *s, const struct event *events, size_t *end)
 {
 	size_t count = queue_count(&s->queue), i = s->stamped;
 	uint64_t begin_ns;
 
 	if (i == count)
 		return false;
-	begin_ns = queue_at(&s->queue, i)->begin_ns;
-	while (i < count && queue_at(&s->queue, i)->begin_ns == begin_ns)
+	begin_ns = events[i].begin_ns;
+	while (i < count && events[i].begin_ns == begin_ns)
 		i++;
 	*end = i;
 	return i < count || s->has_ended || count - s->stamped >= QUEUE_EVENTS;
@@ -314,13 +275,17 @@ static bool group_find(const struct step_stage *s, size_t *end)
 
 static enum status step_run(struct step_stage *s, struct error *err)
 {
+	struct event *events;
 	size_t end;
 
-	while (group_find(s, &end)) {
+	if (!queue_count(&s->queue))
+		return ST_OK;
+	events = queue_at(&s->queue, 0); /* nothing is put meanwhile */
+	while (group_find(s, events, &end)) {
 		for (size_t i = s->stamped; i < end; i++)
-			TRY(step_enter(s, queue_at(&s->queue, i), err));
+			TRY(step_enter(s, &events[i], err));
 		for (; s->stamped < end; s->stamped++)
-			TRY(step_stamp(s, s->stamped, err));
+			TRY(step_stamp(s, &events[s->stamped], s->stamped, err));
 	}
 	return ST_OK;
 }
@@ -353,7 +318,7 @@ static enum status step_pull(struct step_stage *s, struct error *err)
 	TRY(queue_put(&s->queue, s->host.trace, &s->in, &b, err));
 	for (size_t i = 0; s->host.undecided && i < b.count; i++)
 		host_decide(&s->host, &b.events[i]);
-	if (s->host.undecided && queue_count(&s->queue) < QUEUE_EVENTS)
+	if (s->host.undecided && queue_count(&s->queue) - s->given < QUEUE_EVENTS)
 		return ST_OK;
 	host_settle(&s->host);
 	return step_run(s, err);
@@ -361,7 +326,7 @@ static enum status step_pull(struct step_stage *s, struct error *err)
 
 static size_t step_ready(const struct step_stage *s)
 {
-	size_t i = 0;
+	size_t i = s->given;
 
 	while (i < s->stamped && queue_at(&s->queue, i)->phase != PHASE_PENDING)
 		i++;
@@ -370,7 +335,7 @@ static size_t step_ready(const struct step_stage *s)
 
 static enum status step_give_up(struct step_stage *s, struct error *err)
 {
-	const struct event *first = queue_at(&s->queue, 0);
+	const struct event *first = queue_at(&s->queue, s->given);
 	const struct event *last = queue_at(&s->queue, s->stamped - 1);
 	uint32_t process = host_thread(&s->host, first->track)->process;
 
@@ -470,27 +435,50 @@ static enum status step_end(struct step_stage *s, struct error *err)
 	return fault;
 }
 
-static enum status step_next(struct source *source, struct batch *out, struct error *err)
+enum status step_extend(struct source *source, size_t *ready, struct error *err)
 {
 	struct step_stage *s = step_of(source);
+	size_t before = s->given;
 
-	queue_drop(&s->queue);
-	s->stamped -= s->given;
-	s->given = 0;
-	while (!(s->given = step_ready(s))) {
+	while ((*ready = step_ready(s)) == before) {
 		if (s->has_ended)
 			return step_end(s, err);
-		if (s->stamped >= QUEUE_EVENTS)
+		if (s->stamped - before >= QUEUE_EVENTS)
 			TRY(step_give_up(s, err));
 		else
 			TRY(step_pull(s, err));
 	}
-	*out = queue_lend(&s->queue, s->given);
+	s->given = *ready;
 	if (s->given < queue_count(&s->queue))
 		s->given_ns = queue_at(&s->queue, s->given)->begin_ns;
 	else
-		s->given_ns = s->has_ended ? UINT64_MAX : out->events[s->given - 1].begin_ns;
+		s->given_ns = s->has_ended ? UINT64_MAX
+					   : queue_at(&s->queue, s->given - 1)->begin_ns;
 	return step_give(s, err);
+}
+
+void step_drop(struct source *source)
+{
+	struct step_stage *s = step_of(source);
+
+	s->stamped -= s->queue.lent;
+	s->given -= s->queue.lent;
+	queue_drop(&s->queue);
+}
+
+struct event_queue *step_queue(struct source *source)
+{
+	return &step_of(source)->queue;
+}
+
+static enum status step_next(struct source *source, struct batch *out, struct error *err)
+{
+	size_t ready;
+
+	step_drop(source);
+	TRY(step_extend(source, &ready, err));
+	*out = queue_lend(step_queue(source), ready);
+	return ST_OK;
 }
 
 static void step_close(struct source *source)

@@ -59,6 +59,16 @@ size_t step_marks(const struct source *s, const struct step_mark **out);
 bool step_is(const struct source *s);
 enum status step_hold(struct source *s, uint64_t begin_ns, struct error *err);
 
+/*
+ * For a stage above that holds events back without a copy of its own, in place of next(): one more
+ * pull, after which *ready of the oldest events of the queue are final.  It lends them, and drops
+ * them (queue_lend(), then step_drop() of as many as it was the last to lend).
+ */
+struct event_queue;
+struct event_queue *step_queue(struct source *s);
+enum status step_extend(struct source *s, size_t *ready, struct error *err);
+void step_drop(struct source *s);
+
 /* For a stage above that reads all before it gives any: stretches wait for it; those shorter than
  * `shortest_ns` join the one before. */
 void step_keep(struct source *s, uint64_t shortest_ns);

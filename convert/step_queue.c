@@ -22,6 +22,7 @@ void queue_release(struct event_queue *q)
 	free(q->events);
 	free(q->tags);
 	free(q->words);
+	free(q->vary_of);
 	memset(q, 0, sizeof(*q));
 }
 
@@ -47,22 +48,52 @@ static enum status queue_room(struct event_queue *q, size_t count, struct error 
 	return ST_OK;
 }
 
-static enum status words_put(struct event_queue *q, struct event *e, size_t count,
-			     struct error *err)
+/* Tables are complete before the first event comes. */
+static enum status shapes_take(struct event_queue *q, const struct trace *trace, struct error *err)
+{
+	uint32_t count = trace_count(trace, TRACE_SHAPES);
+
+	q->vary_of = calloc((size_t)count + 1, sizeof(*q->vary_of));
+	if (!q->vary_of)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for waiting events");
+	q->shape_count = count;
+	for (uint32_t i = 1; i <= count; i++) {
+		uint32_t vary = trace_get_shape(trace, i)->vary_count;
+
+		q->vary_of[i] = vary < UINT16_MAX ? (uint16_t)vary : UINT16_MAX;
+	}
+	return ST_OK;
+}
+
+static size_t vary_count(const struct event_queue *q, const struct trace *trace, uint32_t shape)
+{
+	if (shape <= q->shape_count && q->vary_of[shape] < UINT16_MAX)
+		return q->vary_of[shape];
+	return trace_get_shape(trace, shape)->vary_count;
+}
+
+static enum status words_room(struct event_queue *q, size_t count, struct error *err)
 {
 	size_t cap = q->word_cap ? q->word_cap : 1024;
 	uint64_t *words;
 
 	while (cap - q->word_end < count)
 		cap *= 2;
-	if (cap != q->word_cap) {
-		words = realloc(q->words, cap * sizeof(*words));
-		if (!words)
-			return fail(err, ST_MEMORY, NOWHERE, "no memory for waiting events");
-		q->words = words;
-		q->word_cap = cap;
-	}
-	memcpy(q->words + q->word_end, e->vary, count * sizeof(*words));
+	words = realloc(q->words, cap * sizeof(*words));
+	if (!words)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for waiting events");
+	q->words = words;
+	q->word_cap = cap;
+	return ST_OK;
+}
+
+static enum status words_put(struct event_queue *q, struct event *e, size_t count,
+			     struct error *err)
+{
+	if (q->word_cap - q->word_end < count)
+		TRY(words_room(q, count, err));
+	for (size_t i = 0; i < count; i++)
+		q->words[q->word_end + i] = e->vary[i];
 	e->vary = vary_hold(q->word_end);
 	q->word_end += count;
 	return ST_OK;
@@ -105,12 +136,14 @@ enum status queue_put(struct event_queue *q, const struct trace *trace, struct b
 	b->count -= taken->count;
 	queue_compact(q);
 	TRY(queue_room(q, taken->count, err));
+	if (!q->vary_of)
+		TRY(shapes_take(q, trace, err));
 	for (size_t i = 0; i < taken->count; i++) {
 		struct event *e = &q->events[q->end];
 
 		*e = taken->events[i];
 		if (e->vary)
-			TRY(words_put(q, e, trace_get_shape(trace, e->shape)->vary_count, err));
+			TRY(words_put(q, e, vary_count(q, trace, e->shape), err));
 		q->end++;
 	}
 	return ST_OK;

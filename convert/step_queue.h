@@ -20,6 +20,8 @@ struct event_queue { /* zeroed: empty */
 	size_t word_end, word_cap;
 	size_t lent;    /* of the oldest, vary points to the words */
 	uint64_t taken; /* events that left: numbers of events are counted from the first ever */
+	uint16_t *vary_of; /* words of a shape, by its id */
+	uint32_t shape_count;
 };
 
 void queue_release(struct event_queue *q);

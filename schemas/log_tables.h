@@ -56,7 +56,8 @@ void log_translation_free(struct log_translation *x); /* accepts NULL */
  */
 enum status log_take_table(struct log_translation *x, const struct log_block *block,
 			   const uint8_t *payload, struct error *err);
-/* Losses that the file tells of, to the run's trace: once, after the last block. */
+/* Losses that the file tells of, to the run's trace: once, after the last block.  What only other
+ * tables need is given back. */
 void log_translation_finish(struct log_translation *x);
 /* For log_decode_init(); borrowed until the next table.  NULL for a layout that did not come. */
 const struct log_site *log_sites(const struct log_translation *x, size_t *count);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
-/* Ids that damaged blocks may leave out in a row. */
-enum { ROWS_MISSING = 8 * LOG_BLOCK_ROWS };
+enum {
+	ROWS_MISSING = 8 * LOG_BLOCK_ROWS, /* ids that damaged blocks may leave out in a row */
+	ARENA_FIRST = 4096,                /* bytes: many logs may be open at once */
+};
 
 enum status log_translation_new(struct log_translation **out, struct trace *t, size_t ceiling,
 				struct error *err)
@@ -16,6 +18,7 @@ enum status log_translation_new(struct log_translation **out, struct trace *t, s
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the tables of a log");
 	x->trace = t;
 	arena_init(&x->arena, ceiling);
+	x->arena.next_bytes = ARENA_FIRST;
 	buf_init(&x->part, ceiling / 4);
 	x->names.row_bytes = x->processes.row_bytes = sizeof(uint32_t);
 	x->windows.row_bytes = x->anchors.row_bytes = sizeof(uint32_t);
@@ -29,21 +32,33 @@ enum status log_translation_new(struct log_translation **out, struct trace *t, s
 	return ST_OK;
 }
 
+static void rows_release(struct rows *r)
+{
+	free(r->at);
+	*r = (struct rows){ .row_bytes = r->row_bytes };
+}
+
+/* All that only other tables need; sites and layouts are for events. */
+static void release_tables(struct log_translation *x)
+{
+	rows_release(&x->names);
+	rows_release(&x->keys);
+	rows_release(&x->shapes);
+	rows_release(&x->processes);
+	rows_release(&x->tracks);
+	rows_release(&x->windows);
+	rows_release(&x->anchors);
+	rows_release(&x->losses);
+	buf_release(&x->part);
+}
+
 void log_translation_free(struct log_translation *x)
 {
 	if (!x)
 		return;
-	free(x->names.at);
-	free(x->keys.at);
-	free(x->shapes.at);
-	free(x->processes.at);
-	free(x->tracks.at);
-	free(x->layouts.at);
-	free(x->sites.at);
-	free(x->windows.at);
-	free(x->anchors.at);
-	free(x->losses.at);
-	buf_release(&x->part);
+	release_tables(x);
+	rows_release(&x->layouts);
+	rows_release(&x->sites);
 	arena_release(&x->arena);
 	free(x);
 }
@@ -54,7 +69,7 @@ void log_translation_free(struct log_translation *x)
 static enum status rows_reach(struct log_translation *x, struct rows *r, uint32_t id,
 			      uint64_t offset, struct error *err)
 {
-	uint64_t room = r->room ? r->room : 64;
+	uint64_t room = r->room ? r->room : 16;
 	void *again;
 
 	if (id && id < r->count)
@@ -295,6 +310,7 @@ void log_translation_finish(struct log_translation *x)
 	}
 	p->is_synthetic |= (x->meta & META_SYNTHETIC) != 0;
 	p->epoch_known = !(x->meta & META_NO_EPOCH);
+	release_tables(x);
 }
 
 const struct log_site *log_sites(const struct log_translation *x, size_t *count)
