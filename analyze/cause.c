@@ -61,17 +61,23 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 	c->name_count = trace_count(how->trace, TRACE_NAMES);
 	c->shape_count = trace_count(how->trace, TRACE_SHAPES);
 	c->threads = calloc((size_t)c->track_count + 1, sizeof(*c->threads));
+	c->process_of_track = calloc((size_t)c->track_count + 1, sizeof(*c->process_of_track));
 	c->processes = calloc((size_t)c->process_count + 1, sizeof(*c->processes));
 	c->call_class = calloc((size_t)c->name_count + 1, 1);
 	c->is_step = calloc((size_t)c->name_count + 1, 1);
 	c->is_pageable = calloc((size_t)c->name_count + 1, 1);
 	c->is_pageable_shape = calloc((size_t)c->shape_count + 1, 1);
 	*out = c;
-	if (!c->threads || !c->processes || !c->call_class || !c->is_step || !c->is_pageable ||
-	    !c->is_pageable_shape) {
+	if (!c->threads || !c->process_of_track || !c->processes || !c->call_class ||
+	    !c->is_step || !c->is_pageable || !c->is_pageable_shape) {
 		causes_close(c);
 		*out = NULL;
 		return no_memory(err);
+	}
+	for (i = 1; i <= c->track_count; i++) {
+		uint32_t process = trace_get_track(how->trace, i)->process;
+
+		c->process_of_track[i] = process <= c->process_count ? process : 0;
 	}
 	for (i = 0; i <= c->process_count; i++)
 		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
@@ -100,6 +106,7 @@ void causes_close(struct causes *c)
 		free(c->processes[i].gaps);
 	}
 	free(c->threads);
+	free(c->process_of_track);
 	free(c->processes);
 	free(c->call_class);
 	free(c->is_step);
@@ -167,9 +174,7 @@ static bool is_pageable(struct causes *c, const struct event *copy)
 
 static struct cause_process *process_of(const struct causes *c, uint32_t track)
 {
-	uint32_t process = trace_get_track(c->how.trace, track)->process;
-
-	return &c->processes[process <= c->process_count ? process : 0];
+	return &c->processes[c->process_of_track[track <= c->track_count ? track : 0]];
 }
 
 static struct span span_of(const struct event *e)

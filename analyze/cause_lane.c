@@ -69,6 +69,14 @@ static enum status spans_room(struct spans *s, struct keep *k, struct error *err
 	return ST_OK;
 }
 
+/* Began first; then the longer; then what blocks by itself, not by its work. */
+static bool span_before(const struct span *a, const struct span *b)
+{
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns;
+	return a->end_ns != b->end_ns ? a->end_ns > b->end_ns : a->since_ns < b->since_ns;
+}
+
 enum status spans_put(struct spans *s, const struct span *one, struct keep *k, struct error *err)
 {
 	uint32_t at = s->count;
@@ -81,9 +89,7 @@ enum status spans_put(struct spans *s, const struct span *one, struct keep *k, s
 		return ST_OK;
 	TRY(spans_room(s, k, err));
 	at = s->count;
-	while (at && (s->items[at - 1].begin_ns > one->begin_ns ||
-		      (s->items[at - 1].begin_ns == one->begin_ns &&
-		       s->items[at - 1].end_ns < one->end_ns)))
+	while (at && span_before(one, &s->items[at - 1]))
 		at--;
 	memmove(s->items + at + 1, s->items + at, (s->count - at) * sizeof(*s->items));
 	s->items[at] = *one;

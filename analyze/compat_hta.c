@@ -31,17 +31,6 @@ static const struct table_type table_time = {
 	.under = &table_ranks, .columns = time_columns,
 };
 
-#define STATS(unit, cell)                                                                          \
-	{ "count", "count", CELL_U64, SUM, NULL, "values" },                                       \
-	{ "min" unit, "min", CELL_U64, MAX, NULL, "the least" },                                   \
-	{ "p25" unit, "25%", CELL_U64, MAX, NULL, "a quarter is less" },                           \
-	{ "p50" unit, "50%", CELL_U64, MAX, NULL, "the half is less" },                            \
-	{ "p75" unit, "75%", CELL_U64, MAX, NULL, "three quarters are less" },                     \
-	{ "max" unit, "max", CELL_U64, MAX, NULL, "the most" },                                    \
-	{ "std" unit, "std", CELL_U64, MAX, NULL, "standard deviation of a sample" },              \
-	{ "mean" unit, "mean", cell, DERIVED, NULL, "sum / count" }
-enum { STATS_COUNT, STATS_MIN, STATS_P25, STATS_P50, STATS_P75, STATS_MAX, STATS_STD, STATS_MEAN };
-
 enum { IDLE_STREAM = RANK_KEYS + 1, IDLE_CATEGORY, IDLE_NS, IDLE_STATS,
 	IDLE_RATIO = IDLE_STATS + STATS_MEAN + 1 };
 static const struct column idle_columns[] = {
@@ -49,7 +38,7 @@ static const struct column idle_columns[] = {
 	{ "category", "category", CELL_TEXT, KEY, NULL,
 	  "host_wait: launched after the event before ended; kernel_wait: below 30 us; other" },
 	{ "idle_ns", "idle", CELL_U64, SUM, NULL, "gaps of this category" },
-	STATS("_ns", CELL_U64),
+	HTA_STATS_COLUMNS("_ns", CELL_U64),
 	{ "ratio", "%", CELL_F64, DERIVED, "the stream's gaps", "share" },
 	{ .name = NULL },
 };
@@ -77,7 +66,7 @@ static const struct column kernel_columns[] = {
 	{ "kernel_type", "kernel type", CELL_TEXT, KEY, NULL, "of the three" },
 	{ "name", "name", CELL_TEXT, KEY, NULL, "as in the file" },
 	{ "sum_ns", "sum", CELL_U64, SUM, NULL, "time, overlaps twice" },
-	STATS("_ns", CELL_U64),
+	HTA_STATS_COLUMNS("_ns", CELL_U64),
 	{ .name = NULL },
 };
 static const struct table_type table_kernels = {
@@ -85,11 +74,13 @@ static const struct table_type table_kernels = {
 	.under = &table_ranks, .by = "sum_ns", .columns = kernel_columns,
 };
 
-enum { QUEUE_STREAM = RANK_KEYS + 1, QUEUE_SUM, QUEUE_STATS };
+enum { QUEUE_STREAM = RANK_KEYS + 1, QUEUE_SUM, QUEUE_STATS,
+	QUEUE_LEFT_OUT = QUEUE_STATS + HTA_STATS };
 static const struct column queue_columns[] = {
 	RANK_COLUMNS, DEVICE, STREAM,
 	{ "sum", NULL, CELL_U64, SUM, NULL, "of lengths" },
-	STATS("", CELL_F64),
+	HTA_STATS_COLUMNS("", CELL_F64),
+	{ "points_left_out", NULL, CELL_U64, SUM, NULL, "of the series, which has a ceiling" },
 	{ .name = NULL },
 };
 static const struct table_type table_queue = {
@@ -117,13 +108,13 @@ static const struct table_type table_calls = {
 
 /* ---- fold ------------------------------------------------------------------------------- */
 
-enum { EVENTS_FIRST = 1 << 12, EVENTS_MAX = 1 << 21 };
+enum { EVENTS_FIRST = 1 << 12, EVENTS_MAX = 1 << 21, QUEUE_POINTS = 1 << 17 };
 
 struct hta {
 	struct hta_event *events;
 	size_t count, cap;
-	struct hta_edge *edges; /* room for what end() does: 2 * count */
-	uint64_t *values;       /* likewise */
+	struct hta_room room;
+	size_t points_left; /* of queues' lengths */
 };
 
 static enum status no_memory(struct error *err)
@@ -179,6 +170,8 @@ static enum status put_event(struct fold *f, const struct event *e, struct error
 		.stream = track->id, .order = s->count, .gpu = sweep_gpu_of(f->sweep, e->track),
 		.name = e->name, .class = class_of(f, e), .has_launch = l != NULL,
 	};
+	if (to->class == HTA_MEMORY)
+		to->rate = hta_rate_of(f, e);
 	s->count++;
 	if (!l)
 		return ST_OK;
@@ -203,18 +196,15 @@ static void hta_release(struct fold *f)
 	struct hta *s = f->state;
 
 	free(s->events);
-	free(s->edges);
-	free(s->values);
+	free(s->room.events);
+	free(s->room.edges);
+	free(s->room.rates);
+	free(s->room.values);
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
 
-struct slice { /* of one GPU; of one stream or one name */
-	struct hta_event *events;
-	size_t count;
-};
-
-static uint32_t keys_of(struct fold *f, const struct slice *of, union value *keys)
+uint32_t hta_keys(struct fold *f, const struct hta_slice *of, union value *keys)
 {
 	struct sweep_gpu g = sweep_gpu(f->sweep, of->events[0].gpu);
 
@@ -236,7 +226,7 @@ static const char *type_text(unsigned mask, char out[80])
 	return out;
 }
 
-static void put_stats(union value *row, const struct hta_stats *s)
+void hta_put_stats(union value *row, const struct hta_stats *s)
 {
 	row[STATS_COUNT].u64 += s->count;
 	row[STATS_MIN].u64 = s->min;
@@ -247,16 +237,16 @@ static void put_stats(union value *row, const struct hta_stats *s)
 	row[STATS_STD].u64 = s->std == NO_U64 ? 0 : s->std;
 }
 
-static enum status end_time(struct fold *f, const struct slice *gpu, struct error *err)
+static enum status end_time(struct fold *f, const struct hta_slice *gpu, struct error *err)
 {
 	struct hta *s = f->state;
 	union value keys[TYPE_NAME + 1], *row;
-	uint32_t process = keys_of(f, gpu, keys);
+	uint32_t process = hta_keys(f, gpu, keys);
 	uint64_t mixes[HTA_MIXES];
 	char text[80];
 	unsigned mask;
 
-	hta_mixes(gpu->events, gpu->count, s->edges, mixes);
+	hta_mixes(gpu->events, gpu->count, s->room.edges, mixes);
 	TRY(fold_row(f, table_time.name, process, keys, &row, err));
 	for (mask = 0; mask < HTA_MIXES; mask++) {
 		unsigned at = !mask ? TIME_IDLE
@@ -277,11 +267,11 @@ static enum status end_time(struct fold *f, const struct slice *gpu, struct erro
 	return ST_OK;
 }
 
-static enum status end_calls(struct fold *f, const struct slice *gpu, struct error *err)
+static enum status end_calls(struct fold *f, const struct hta_slice *gpu, struct error *err)
 {
 	struct hta_launches sums = { 0, 0, 0, 0, 0, 0, 0 };
 	union value keys[RANK_KEYS + 1], *row;
-	uint32_t process = keys_of(f, gpu, keys);
+	uint32_t process = hta_keys(f, gpu, keys);
 	size_t i;
 
 	for (i = 0; i < gpu->count; i++)
@@ -295,6 +285,13 @@ static enum status end_calls(struct fold *f, const struct slice *gpu, struct err
 	row[CALLS_CPU_OUT].u64 += sums.cpu_outliers;
 	row[CALLS_DELAY_OUT].u64 += sums.delay_outliers;
 	return ST_OK;
+}
+
+static enum status end_rates(struct fold *f, const struct hta_slice *gpu, struct error *err)
+{
+	struct hta *s = f->state;
+
+	return hta_put_rates(f, gpu, &s->room, err);
 }
 
 /* Of a graph's nodes only the first left a queue. */
@@ -314,58 +311,63 @@ static size_t without_nodes(struct hta_event *events, size_t count)
 	return kept;
 }
 
-static enum status end_stream(struct fold *f, const struct slice *of, struct error *err)
+static enum status end_stream(struct fold *f, const struct hta_slice *of, struct error *err)
 {
 	static const char *const words[] = { "host_wait", "kernel_wait", "other" };
 	struct hta *s = f->state;
 	union value keys[IDLE_CATEGORY + 1], *row;
-	uint32_t process = keys_of(f, of, keys);
+	uint32_t process = hta_keys(f, of, keys);
 	struct hta_stats stats;
+	size_t points, left;
 	unsigned kind;
 
 	keys[IDLE_STREAM].u64 = of->events[0].stream;
 	for (kind = 0; kind < HTA_WAITS; kind++) {
-		size_t count = hta_gaps(of->events, of->count, (enum hta_wait)kind, s->values);
+		size_t count = hta_gaps(of->events, of->count, (enum hta_wait)kind, s->room.values);
 
 		if (!count)
 			continue;
-		stats = hta_describe(s->values, count);
+		stats = hta_describe(s->room.values, count);
 		keys[IDLE_CATEGORY].text = words[kind];
 		TRY(fold_row(f, table_idle.name, process, keys, &row, err));
 		row[IDLE_NS].u64 += stats.sum;
-		put_stats(row + IDLE_STATS, &stats);
+		hta_put_stats(row + IDLE_STATS, &stats);
 	}
-	stats = hta_describe(s->values, hta_queue(of->events, without_nodes(of->events, of->count),
-						  s->edges, s->values));
+	points = hta_queue(of->events, without_nodes(of->events, of->count), s->room.edges,
+			   s->room.values);
+	left = s->points_left;
+	TRY(hta_put_queue(f, of, s->room.edges, s->room.values, points, &s->points_left, err));
+	stats = hta_describe(s->room.values, points);
 	if (!stats.count)
 		return ST_OK;
 	TRY(fold_row(f, table_queue.name, process, keys, &row, err));
 	row[QUEUE_SUM].u64 += stats.sum;
-	put_stats(row + QUEUE_STATS, &stats);
+	row[QUEUE_LEFT_OUT].u64 += points - (left - s->points_left);
+	hta_put_stats(row + QUEUE_STATS, &stats);
 	return ST_OK;
 }
 
-static enum status end_name(struct fold *f, const struct slice *of, struct error *err)
+static enum status end_name(struct fold *f, const struct hta_slice *of, struct error *err)
 {
 	struct hta *s = f->state;
 	union value keys[KERNEL_NAME + 1], *row;
-	uint32_t process = keys_of(f, of, keys);
+	uint32_t process = hta_keys(f, of, keys);
 	struct hta_stats stats;
 	char text[80];
 	size_t i;
 
 	for (i = 0; i < of->count; i++)
-		s->values[i] = of->events[i].end_ns - of->events[i].begin_ns;
-	stats = hta_describe(s->values, of->count);
+		s->room.values[i] = of->events[i].end_ns - of->events[i].begin_ns;
+	stats = hta_describe(s->room.values, of->count);
 	keys[KERNEL_TYPE].text = type_text(of->events[0].class, text);
 	keys[KERNEL_NAME].text = trace_text(f->trace, of->events[0].name, NULL);
 	TRY(fold_row(f, table_kernels.name, process, keys, &row, err));
 	row[KERNEL_NS].u64 += stats.sum;
-	put_stats(row + KERNEL_STATS, &stats);
+	hta_put_stats(row + KERNEL_STATS, &stats);
 	return ST_OK;
 }
 
-typedef enum status (*end_slice)(struct fold *f, const struct slice *of, struct error *err);
+typedef enum status (*end_slice)(struct fold *f, const struct hta_slice *of, struct error *err);
 
 /* `parts`: how much of the order makes a slice: 1 the GPU, 2 and the stream, 3 and the name. */
 static bool same(const struct hta_event *a, const struct hta_event *b, unsigned parts)
@@ -386,7 +388,7 @@ static enum status each(struct fold *f, unsigned parts, end_slice end, struct er
 		for (last = first + 1; last < s->count; last++)
 			if (!same(&s->events[first], &s->events[last], parts))
 				break;
-		TRY(end(f, &(struct slice){ s->events + first, last - first }, err));
+		TRY(end(f, &(struct hta_slice){ s->events + first, last - first }, err));
 	}
 	return ST_OK;
 }
@@ -397,22 +399,26 @@ static enum status hta_end(struct fold *f, struct error *err)
 
 	if (!s->count)
 		return ST_OK;
-	s->edges = calloc(2 * s->count, sizeof(*s->edges));
-	s->values = calloc(2 * s->count, sizeof(*s->values));
-	if (!s->edges || !s->values)
+	s->room.events = calloc(s->count, sizeof(*s->room.events));
+	s->room.edges = calloc(2 * s->count, sizeof(*s->room.edges));
+	s->room.rates = calloc(2 * s->count, sizeof(*s->room.rates));
+	s->room.values = calloc(2 * s->count, sizeof(*s->room.values));
+	if (!s->room.events || !s->room.edges || !s->room.rates || !s->room.values)
 		return no_memory(err);
+	s->points_left = QUEUE_POINTS;
 	qsort(s->events, s->count, sizeof(*s->events), hta_by_name);
 	TRY(each(f, 3, end_name, err));
 	qsort(s->events, s->count, sizeof(*s->events), hta_by_stream);
 	TRY(each(f, 1, end_time, err));
 	TRY(each(f, 1, end_calls, err));
+	TRY(each(f, 1, end_rates, err));
 	return each(f, 2, end_stream, err); /* the last: it drops nodes */
 }
 
 /* ---- finish ----------------------------------------------------------------------------- */
 
-static void finish_means(struct tables *all, const char *name, size_t sum, size_t stats,
-			 bool is_whole)
+void hta_finish_means(struct tables *all, const char *name, size_t sum, size_t stats,
+		      bool is_whole)
 {
 	struct table *t = tables_find(all, name);
 	size_t i;
@@ -468,16 +474,18 @@ static enum status hta_finish(struct tables *all, struct error *err)
 			row[TIME_COMM].u64 ? percent_of(row[TIME_OVERLAP].u64, row[TIME_COMM].u64)
 					   : NAN;
 	}
-	finish_means(all, table_idle.name, IDLE_NS, IDLE_STATS, true);
-	finish_means(all, table_kernels.name, KERNEL_NS, KERNEL_STATS, true);
-	finish_means(all, table_queue.name, QUEUE_SUM, QUEUE_STATS, false);
+	hta_finish_means(all, table_idle.name, IDLE_NS, IDLE_STATS, true);
+	hta_finish_means(all, table_kernels.name, KERNEL_NS, KERNEL_STATS, true);
+	hta_finish_means(all, table_queue.name, QUEUE_SUM, QUEUE_STATS, false);
+	hta_finish_rates(all);
 	finish_shares(all, table_idle.name, IDLE_CATEGORY, IDLE_NS, IDLE_RATIO);
 	finish_shares(all, table_types.name, TYPE_NAME, TYPE_NS, TYPE_PCT);
 	return ST_OK;
 }
 
 static const struct table_type *const hta_tables[] = {
-	&table_time, &table_idle, &table_types, &table_kernels, &table_queue, &table_calls, NULL,
+	&table_time, &table_idle, &table_types, &table_kernels, &table_queue, &table_calls,
+	&table_hta_rates, &table_hta_queue_series, &table_hta_rate_series, NULL,
 };
 
 const struct report_type report_compat_hta = {

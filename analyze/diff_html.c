@@ -16,25 +16,38 @@ static const char page_begin[] =
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
 	"style-src 'unsafe-inline'\">\n<title>Diff \xc2\xb7 Tacho</title>\n<style>";
 
+static enum token token_of_class(const char *class, const char *of)
+{
+	if (!strcmp(class, "compute"))
+		return TOKEN_COMPUTE;
+	if (!strcmp(class, "exposed_comm"))
+		return TOKEN_COMM;
+	if (!strcmp(class, "exposed_copy") || (of && !strcmp(of, "data")))
+		return TOKEN_DATA;
+	return of && !strncmp(of, "host:", 5) ? token_of_phase(of + 5) : TOKEN_OTHER;
+}
+
+/* Where B takes less the bar is thin. */
 static void put_amounts(struct html *h, const struct diff_amount *ns, const struct time_unit *unit,
-			int64_t most_ns)
+			int64_t most_ns, enum token token)
 {
 	char text[NUMBER_TEXT];
 	int64_t size = llabs(ns->difference_ns);
 
 	html_cell(h, "", diff_amount_text(text, ns->a_ns, unit));
-	html_cell(h, "", diff_amount_text(text, ns->b_ns, unit));
+	html_cell(h, "median", diff_amount_text(text, ns->b_ns, unit));
 	html_cell(h, "", diff_signed_text(text, ns->difference_ns, unit));
-	html_bar(h, "one", TOKEN_OTHER, most_ns ? (double)size / (double)most_ns : 0);
+	html_bar(h, ns->difference_ns < 0 ? "one less" : "one", token,
+		 most_ns ? (double)size / (double)most_ns : 0);
 	html_raw(h, "</tr>\n");
 }
 
-static void put_head(struct html *h, const char *first, const char *second,
+static void put_head(struct html *h, const char *class, const char *first, const char *second,
 		     const struct time_unit *unit)
 {
-	html_rawf(h, "<table><thead><tr><th>%s</th><th class=\"left\">%s</th><th>A %s</th><th>B "
-		  "%s</th><th>B \xe2\x88\x92 A</th><th class=\"one\"></th></tr></thead><tbody>\n",
-		  first, second, unit->name, unit->name);
+	html_rawf(h, "<table class=\"%s\"><thead><tr><th>%s</th><th class=\"left\">%s</th><th>A %s</th>"
+		  "<th class=\"median\">B %s</th><th>B \xe2\x88\x92 A</th><th class=\"one\"></th></tr></thead><tbody>\n",
+		  class, first, second, unit->name, unit->name);
 }
 
 static int64_t most_of(const struct diff *d)
@@ -52,7 +65,7 @@ static void put_sum(struct html *h, const char *class, const char *label,
 		    const struct diff_amount *ns, const struct time_unit *unit)
 {
 	html_rawf(h, "<tr class=\"%s\"><td>%s</td><td></td>", class, label);
-	put_amounts(h, ns, unit, 0);
+	put_amounts(h, ns, unit, 0, TOKEN_OTHER);
 }
 
 static void put_parts(struct html *h, const struct diff *d, const struct time_unit *unit)
@@ -60,7 +73,7 @@ static void put_parts(struct html *h, const struct diff *d, const struct time_un
 	size_t last = d->part_count - 1, shown = last < HTML_PARTS ? last : HTML_PARTS, i;
 	struct diff_amount rest = { 0, 0, 0 }, all = { 0, 0, 0 };
 
-	put_head(h, "class", "phase or cause", unit);
+	put_head(h, "", "class", "phase or cause", unit);
 	for (i = 0; i < d->part_count; i++) {
 		const struct diff_part *p = &d->parts[i];
 
@@ -72,7 +85,8 @@ static void put_parts(struct html *h, const struct diff *d, const struct time_un
 		html_raw(h, "<tr>");
 		html_cell(h, "label", p->class);
 		html_cell(h, "left", p->phase ? p->phase : p->cause);
-		put_amounts(h, &p->ns, unit, most_of(d));
+		put_amounts(h, &p->ns, unit, most_of(d),
+			    token_of_class(p->class, p->phase ? p->phase : p->cause));
 	}
 	if (shown < last)
 		put_sum(h, "rest", "more", &rest, unit);
@@ -86,7 +100,7 @@ static void put_owners(struct html *h, const struct diff *d, const struct time_u
 	char name[4 * (NAME_WIDTH + 1)];
 	size_t i;
 
-	put_head(h, "", "phase", unit);
+	put_head(h, "kernels", "", "phase", unit);
 	for (i = 0; i < d->owner_count && i < HTML_OWNERS; i++) {
 		const struct diff_owner *o = &d->owners[i];
 
@@ -97,7 +111,7 @@ static void put_owners(struct html *h, const struct diff *d, const struct time_u
 		html_text(h, name);
 		html_raw(h, "</td>");
 		html_cell(h, "left", o->phase);
-		put_amounts(h, &o->ns, unit, most_of(d));
+		put_amounts(h, &o->ns, unit, most_of(d), token_of_class(o->class, NULL));
 	}
 	html_raw(h, "</tbody></table>\n");
 }
@@ -132,7 +146,8 @@ void diff_put_html(const struct diff *d, struct buf *out)
 		  "steps count as %.0f, B's %zu as %.0f.</p>\n", 100 * d->fail_over, d->a.series.count,
 		  d->a.effective_steps, d->b.series.count, d->b.effective_steps);
 	html_section(&h, "Where it went");
-	html_section_note(&h, "Per step and GPU. All rows make the mean step, exactly.");
+	html_section_note(&h, "Per step and GPU. All rows make the mean step, exactly. "
+			      "A thin bar: B takes less.");
 	html_section_body(&h);
 	put_parts(&h, d, &unit);
 	html_section_end(&h);

@@ -2,8 +2,6 @@
 /* Definitions, from the tables of columns, causes, rules and checks. */
 #include "analyze/explain.h"
 
-#include "analyze/report_check.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +13,7 @@ static const struct {
 	{ "inputs", "9" }, { "windows", "1" }, { "gpus", "1 and 2" }, { "ranks", "1 and 8" },
 	{ "step", "3" }, { "slow", "3" }, { "phases", "4" }, { "ranges", "4" }, { "cells", "5" },
 	{ "idle", "6" }, { "launch", "6" }, { "comm", "7" }, { "coll", "7" }, { "straggler", "7" },
+	{ "frontier", "7" }, { "waits", "7" }, { "groups", "7" },
 };
 
 const char *figure_section(const struct figure *f)
@@ -138,18 +137,7 @@ static void put_rule(struct text *t, const struct figure *f)
 
 static void put_check(struct text *t, const struct figure *f)
 {
-	size_t i;
-	static const struct {
-		const char *name, *meaning;
-	} checks[] = {
-#define X(name, meaning) { #name, meaning },
-		CHECK_LIST(X)
-#undef X
-	};
-
-	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (!strcmp(checks[i].name, f->name))
-			put_line(t, "asks", checks[i].meaning);
+	put_line(t, "asks", figure_check(f->name));
 }
 
 static void put_definition(struct text *t, const struct figure *f)

@@ -33,6 +33,8 @@ const char *figure_name(size_t index);
 
 /* Into *selection: what report_behind calls the events behind it; false: there are none. */
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME]);
+/* What a check asks; NULL: there is none of this name. */
+const char *figure_check(const char *name);
 /* Section of analyze/DEFINITIONS.md. */
 const char *figure_section(const struct figure *f);
 

@@ -19,6 +19,16 @@ static const struct {
 #undef X
 };
 
+const char *figure_check(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (!strcmp(checks[i].name, name))
+			return checks[i].meaning;
+	return NULL;
+}
+
 /* ---- everything that has a name --------------------------------------------------------- */
 
 static const struct table_type *table_by(size_t *left)

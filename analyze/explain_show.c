@@ -246,7 +246,8 @@ static bool of_table(const char *name, enum behind *out)
 		{ "idle", BEHIND_NOT_BUSY }, { "step", BEHIND_STEP }, { "slow", BEHIND_STEP },
 		{ "phases", BEHIND_HOST }, { "ranges", BEHIND_HOST }, { "comm", BEHIND_COMM },
 		{ "coll", BEHIND_COMM }, { "memory", BEHIND_MEMORY }, { "gpus", BEHIND_GPU },
-		{ "cells", BEHIND_GPU },
+		{ "cells", BEHIND_GPU }, { "frontier", BEHIND_COMM }, { "waits", BEHIND_COMM },
+		{ "groups", BEHIND_COMM },
 	};
 	size_t i;
 

@@ -183,3 +183,13 @@ void put_json_text(struct buf *out, const char *text)
 	}
 	buf_put_byte(out, '"');
 }
+
+bool view_is_shown(const struct view *v)
+{
+	size_t i = v->type->under ? table_keys(v->type->under) : 0;
+
+	for (; i < table_columns(v->type); i++)
+		if (v->type->columns[i].title)
+			return true;
+	return false;
+}

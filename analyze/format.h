@@ -61,6 +61,8 @@ void views_free(struct view *views, const struct tables *tables);
 struct view view_find(const struct view *views, const struct tables *tables, const char *name);
 /* The rows of `v` whose first `keys` columns are those of `parent`. */
 struct view view_below(const struct view *v, const union value *parent, size_t keys);
+/* Whether rows are for people: a column has a title but those that say whose row it is. */
+bool view_is_shown(const struct view *v);
 /* A cell by its column's name. */
 union value view_cell(const struct view *v, size_t row, const char *column);
 

@@ -41,6 +41,7 @@ static enum status put_blocks(struct html *h, struct error *err)
 	TRY(html_kernels(h, err));
 	TRY(html_comm(h, err));
 	TRY(html_ranks(h, err));
+	html_frontier(h);
 	html_copies(h);
 	html_trust(h);
 	return ST_OK;

@@ -316,7 +316,12 @@ static void put_table(struct md *m, const struct view *v)
 {
 	size_t columns = table_columns(v->type), i, k;
 
-	buf_putf(m->out, "## %s\n\n|", v->type->name);
+	buf_putf(m->out, "## %s\n\n", v->type->name);
+	if (!view_is_shown(v)) {
+		buf_putf(m->out, "%zu rows: --format json\n\n", v->count);
+		return;
+	}
+	buf_put_text(m->out, "|");
 	for (i = 0; i < columns; i++)
 		if (v->type->columns[i].title)
 			put_cell(m, v->type->columns[i].name);

@@ -3,6 +3,7 @@
  * JSON Schema of what format_json.c writes, made from the same tables: schemas/report.schema.json
  * is this output, and a test holds both against each other.
  */
+#include "analyze/compat_hta.h"
 #include "analyze/format.h"
 
 #include <string.h>
@@ -132,6 +133,7 @@ void put_json_schema(struct buf *out)
 	take_tables(&s, &report_base);
 	for (i = 0; reports()[i]; i++)
 		take_tables(&s, reports()[i]);
+	take_tables(&s, &report_compat_hta);
 	buf_put_text(out,
 		     "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
 		     " \"$id\": \"tacho.report/1\",\n"

@@ -64,15 +64,17 @@ void page_init(struct page *p, const struct format_request *how, const struct vi
 
 static enum status put_page(struct page *p, struct error *err)
 {
-	page_head(p);
+	page_head(p, "summary");
 	page_distrust(p);
 	page_verdict(p);
 	if (p->gpus.count == 1)
 		TRY(page_gpu_one(p, err));
 	else if (p->gpus.count)
 		page_gpu_many(p);
-	if (p->text.width < WIDTH_LEAST)
+	if (p->text.width < WIDTH_LEAST) {
+		page_fix(p);
 		return ST_OK;
+	}
 	if (p->ranks.count == 1) {
 		TRY(page_phases_one(p, err));
 		TRY(page_steps_one(p, err));

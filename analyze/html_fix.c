@@ -11,10 +11,20 @@ static bool is_code(const char *word, size_t len)
 {
 	size_t i;
 
-	for (i = 0; i < len; i++)
+	for (i = 0; len > 1 && i < len; i++)
 		if (strchr("_(=:", word[i]) && (word[i] != ':' || i + 1 < len))
 			return true;
 	return false;
+}
+
+/* Parentheses around words are no part of them; those of a call are. */
+static size_t word_length(const char *text)
+{
+	size_t len = strcspn(text, " ,;"), open = strcspn(text, "(");
+
+	if (open >= len)
+		len = strcspn(text, " ,;)");
+	return len && open ? len : 1;
 }
 
 static void put_advice(struct html *h, const char *text)
@@ -23,8 +33,7 @@ static void put_advice(struct html *h, const char *text)
 	size_t len;
 
 	for (; *text; text += len) {
-		len = strcspn(text, " ,;");
-		len = len ? len : 1;
+		len = word_length(text);
 		len = len < sizeof(word) ? len : sizeof(word) - 1;
 		memcpy(word, text, len);
 		word[len] = '\0';

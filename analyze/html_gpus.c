@@ -203,8 +203,8 @@ static void put_gpu(struct html *h, size_t gpu, const struct time_unit *unit)
 	for (i = 0; i < 4; i++)
 		html_cell(h, "", percent_text(text, tenths[i]));
 	html_cell(h, "", time_text(text, parts.window_ns, unit));
-	html_cell(h, "", time_text(text, (double)view_cell(&h->page.gpus, gpu, "comm_ns").u64,
-				   unit));
+	html_cell(h, "median", time_text(
+		text, (double)view_cell(&h->page.gpus, gpu, "comm_ns").u64, unit));
 	html_raw(h, "</tr>\n");
 }
 
@@ -230,7 +230,7 @@ static void put_many(struct html *h)
 	snprintf(title, sizeof(title), "window %s", unit.name);
 	html_head_cell(h, "", title);
 	snprintf(title, sizeof(title), "comm %s", unit.name);
-	html_head_cell(h, "", title);
+	html_head_cell(h, "median", title);
 	html_raw(h, "</tr></thead><tbody>\n");
 	for (i = 0; i < count; i++)
 		put_gpu(h, chosen[i], &unit);

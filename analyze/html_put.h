@@ -53,6 +53,7 @@ enum status html_memory(struct html *h, struct error *err);
 enum status html_kernels(struct html *h, struct error *err);
 enum status html_comm(struct html *h, struct error *err);
 enum status html_ranks(struct html *h, struct error *err);
+void html_frontier(struct html *h);
 void html_copies(struct html *h);
 void html_trust(struct html *h);
 

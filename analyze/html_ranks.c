@@ -52,7 +52,7 @@ static void put_comm_rows(struct html *h, const struct comm_rows *all)
 	html_section_note(h, "%s per %s, mean of the ranks", unit.name,
 			  h->page.has_steps ? "step" : "window");
 	html_section_body(h);
-	html_raw(h, "<table class=\"kernels\"><thead><tr><th></th><th>size</th><th>calls</th>"
+	html_raw(h, "<table class=\"kernels five\"><thead><tr><th></th><th>size</th><th>calls</th>"
 		    "<th>total</th><th>exposed</th><th>waiting</th><th class=\"one\"></th>"
 		    "<th class=\"median\">bus GB/s</th></tr></thead><tbody>\n");
 	for (i = 0; i < all->count && i < COMM_ROWS; i++)
@@ -100,18 +100,14 @@ static void put_wait(struct html *h, const struct wait_row *r, double most,
 
 static void put_waits(struct html *h, const struct wait_rows *all)
 {
-	struct time_unit unit;
-	double most = 0;
+	struct time_unit unit = time_unit_of(all->most_ns, 2);
 	size_t i;
 
-	for (i = 0; i < all->count; i++)
-		most = all->rows[i].wait_ns > most ? all->rows[i].wait_ns : most;
-	unit = time_unit_of(most, 2);
 	html_rawf(h, "<table><thead><tr><th>%s per step</th><th>waits</th><th class=\"one\"></th>"
 		     "<th>exposed</th><th>last</th><th>late</th><th class=\"median\">waits for</th>"
 		     "</tr></thead><tbody>\n", unit.name);
 	for (i = 0; i < all->shown; i++)
-		put_wait(h, &all->rows[i], most, &unit);
+		put_wait(h, &all->rows[i], all->most_ns, &unit);
 	html_raw(h, "</tbody></table>\n");
 	if (all->count > all->shown)
 		html_rawf(h, "<p class=\"note\">%zu more ranks: <code>--report ranks</code></p>\n",

@@ -3,6 +3,7 @@
 #include "analyze/main_tool.h"
 
 #include "analyze/diff.h"
+#include "convert/temporary.h"
 #include "schemas/crc32c.h"
 
 #include <archive.h>
@@ -164,6 +165,7 @@ int main(int argc, char **argv)
 	int operands = 0;
 
 	setlocale(LC_CTYPE, "");
+	temporary_guard();
 	buf_init(&t.page, PAGE_MAX);
 	status = option_defaults(sets, &err);
 	if (status == ST_OK)

@@ -77,6 +77,7 @@ struct engine_request tool_request(struct tool *t, char *const *paths, size_t co
 		.cut = &t->cut, .per_step = t->own.per_step, .bins = t->format->bins,
 		.memory_bytes = (size_t)t->common.memory_bytes,
 		.threads = threads < count ? threads : count ? (unsigned)count : 1,
+		.helpers = threads - 1,
 		.scratch = scratch_folder(), .progress = show ? show_progress : NULL,
 		.progress_self = t,
 	};

@@ -178,6 +178,7 @@ enum status wait_rows_take(const struct page *p, struct wait_rows *all, struct e
 			continue;
 		if (row->collectives > all->collectives)
 			all->collectives = row->collectives;
+		all->most_ns = row->wait_ns > all->most_ns ? row->wait_ns : all->most_ns;
 		if (row->matched > all->matched)
 			all->matched = row->matched;
 		all->count++;

@@ -30,11 +30,35 @@ struct wait_rows {
 	struct wait_row *rows; /* those to be shown: by rank, of many the three latest first */
 	size_t count, shown;
 	uint64_t collectives, matched; /* the most of a rank */
+	double most_ns;                /* that one waits */
 	size_t latest;                 /* row of who was last and latest; count: nobody */
 	const char *why;               /* what is not matched is not because of this; NULL */
 };
 /* Ended by free() of rows, also after an error. */
 enum status wait_rows_take(const struct page *p, struct wait_rows *all, struct error *err);
+
+enum { FRONTIER_LINES = 8 };
+struct frontier_row { /* whose time the job's time was, and what it was */
+	char who[NUMBER_TEXT]; /* "rank 3", "together" */
+	const char *phase, *kind;
+	double ns, mean_ns; /* per step */
+	int tenths;         /* of a percent of the job's step */
+	enum token token;
+};
+struct frontier_rows {
+	struct frontier_row rows[FRONTIER_LINES + 1]; /* the last is the rest, its kind empty */
+	size_t count, more;  /* rows of them; how many the rest is of */
+	double step_ns;      /* of the job */
+	uint64_t steps, left_out;
+	double named;        /* share of it with a rank that is named */
+};
+/* count 0: nothing was matched. */
+void frontier_rows_take(const struct page *p, struct frontier_rows *all);
+/* "6.74 ms a step of the job, ..." */
+enum { FRONTIER_TEXT = 240 };
+const char *frontier_text(const struct frontier_rows *all, char out[FRONTIER_TEXT]);
+/* "+0.33": what a rank takes more than the mean. */
+char *frontier_over_text(char out[NUMBER_TEXT], double over_ns, const struct time_unit *unit);
 
 /* "rank 3 came last in 24 of 24 collectives, 2.2 ms per step after the next"; false: nobody did. */
 enum { LATE_TEXT = 200 };

@@ -2,6 +2,7 @@
 #include "analyze/report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct report_type *const all_reports[] = {
@@ -65,4 +66,23 @@ void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *ou
 double percent_of(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+void *items_reach(void *rows, size_t *cap, size_t count, size_t size, struct error *err)
+{
+	size_t more = *cap ? *cap : 16;
+	char *wider;
+
+	if (count < *cap)
+		return rows;
+	while (more <= count)
+		more *= 2;
+	wider = realloc(rows, more * size);
+	if (!wider) {
+		fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
+		return NULL;
+	}
+	memset(wider + *cap * size, 0, (more - *cap) * size);
+	*cap = more;
+	return wider;
 }

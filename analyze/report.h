@@ -34,6 +34,8 @@ struct fold { /* one report over one input; one thread */
 	struct sweep *sweep;
 	const struct causes *causes;
 	const struct step_list *steps; /* by process id; resolved before end() */
+	const uint32_t *process_of;    /* by track, track_end of them */
+	uint32_t track_end;
 	const char *path;              /* of the input */
 	const struct cut *cut;         /* borrowed; NULL: everything */
 	bool per_step;                 /* --per-step */
@@ -92,6 +94,11 @@ extern const struct table_type table_ranks;
 
 /* Whether the user asked for the rank of a process. */
 bool fold_wants(const struct fold *f, uint32_t process);
+/* The process of a track, for those who ask for each event. */
+static inline uint32_t fold_process(const struct fold *f, uint32_t track)
+{
+	return f->process_of[track < f->track_end ? track : 0];
+}
 /* Fills keys[0 .. RANK_KEYS). */
 void fold_rank(const struct fold *f, uint32_t process, union value *keys);
 /* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */
@@ -103,6 +110,9 @@ enum status fold_text(struct fold *f, const char *table, union value *cell, cons
 
 /* "data", "host:forward". */
 void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *out, size_t cap);
+
+/* `rows` with room for `count` + 1, which may have moved; new ones are zeroed.  NULL without memory. */
+void *items_reach(void *rows, size_t *cap, size_t count, size_t size, struct error *err);
 
 /* 100 * part / whole, 0 when the whole is nothing. */
 double percent_of(uint64_t part, uint64_t whole);

@@ -181,7 +181,7 @@ static enum status base_put(struct fold *f, const struct warm *w, struct error *
 
 		if (e->kind != KIND_API || !e->correlation)
 			continue;
-		process = trace_get_track(f->trace, e->track)->process;
+		process = fold_process(f, e->track);
 		ids = &b->calls[process <= b->process_count ? process : 0];
 		if (!ids->count || e->correlation < ids->lowest)
 			ids->lowest = e->correlation;

@@ -174,7 +174,7 @@ static enum status end_gaps(struct fold *f, struct cells *c, struct error *err)
 		gap->step &= ~STEP_GAP;
 		at = steps_find(steps, gap->step - 1);
 		if (at == steps->count || !steps->rows[at].joins)
-			gap->step = 0;
+			gap->step = steps->is_inferred; /* number 0, or none */
 		TRY(row_find(f, gap, &row, err));
 		row_add(row, gap->ns);
 	}

@@ -53,6 +53,7 @@ const struct table_type table_comm = {
 static const struct column events_columns[] = {
 	RANK_COLUMNS,
 	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "from_ns", NULL, CELL_U64, KEY, NULL, "begin of the GPU's first: one input's rows" },
 	{ "group", NULL, CELL_TEXT, KEY, NULL, "communicator" },
 	{ "operation", NULL, CELL_TEXT, KEY, NULL, "what was done" },
 	{ "type", NULL, CELL_TEXT, KEY, NULL, "of the elements" },
@@ -61,7 +62,8 @@ static const struct column events_columns[] = {
 	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the launch" },
 	{ "by_seq", NULL, CELL_BOOL, KEY, NULL, "the index is Seq, else the place in the step" },
 	{ "first_ns", NULL, CELL_U64, KEY, NULL, "begin of the first: no two rows are one" },
-	{ "packed", NULL, CELL_TEXT, MAX, NULL, "index, time, bytes, exposed parts of each" },
+	{ "packed", NULL, CELL_TEXT, MAX, NULL,
+	  "index, place, time, bytes, exposed parts of each" },
 	{ "of_step", NULL, CELL_U64, SUM, NULL,
 	  "of communicator and operation in this step, in whatever phase and type" },
 	{ "whole", NULL, CELL_BOOL, MAX, NULL, "the step is whole" },
@@ -98,7 +100,8 @@ struct chunk {
 	struct buf packed;
 	char group[GROUP_TEXT];
 	const char *type;
-	uint64_t stream, first_ns, last_index;
+	uint64_t stream, first_ns;
+	struct met_last last;
 	uint32_t step, phase;
 	uint32_t counter;
 	enum operation operation;
@@ -113,6 +116,7 @@ struct gpu {
 	struct chunk *chunks;
 	size_t chunk_count, chunk_cap;
 	size_t packed; /* bytes of all chunks */
+	uint64_t places, from_ns;
 	size_t sizes;
 };
 struct comm {
@@ -124,22 +128,6 @@ struct comm {
 static enum status no_memory(struct error *err)
 {
 	return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
-}
-
-/* `items` with room for one more, which may have moved; NULL without memory. */
-static void *reach(void *items, size_t *cap, size_t count, size_t size, struct error *err)
-{
-	size_t more = *cap ? *cap * 2 : 16;
-	void *wider = items;
-
-	if (count < *cap)
-		return items;
-	wider = realloc(items, more * size);
-	if (wider)
-		*cap = more;
-	else
-		no_memory(err);
-	return wider;
 }
 
 static enum status comm_begin(struct fold *f, struct error *err)
@@ -249,7 +237,7 @@ static enum status counter_find(const struct fold *f, struct gpu *g, const struc
 	*out = NO_ID;
 	if (g->counter_count == chunks_most(f, g))
 		return ST_OK;
-	all = reach(g->counters, &g->counter_cap, g->counter_count, sizeof(*all), err);
+	all = items_reach(g->counters, &g->counter_cap, g->counter_count, sizeof(*all), err);
 	if (!all)
 		return ST_MEMORY;
 	g->counters = all;
@@ -280,7 +268,7 @@ static enum status chunk_find(const struct fold *f, struct gpu *g, const struct 
 	*out = NULL;
 	if (g->chunk_count == chunks_most(f, g))
 		return ST_OK;
-	all = reach(g->chunks, &g->chunk_cap, g->chunk_count, sizeof(*all), err);
+	all = items_reach(g->chunks, &g->chunk_cap, g->chunk_count, sizeof(*all), err);
 	if (!all)
 		return ST_MEMORY;
 	g->chunks = all;
@@ -312,7 +300,7 @@ static enum status keep(struct fold *f, struct gpu *g, struct open *o, union val
 		return ST_OK;
 	}
 	before = chunk->packed.len;
-	met_put(&chunk->packed, &o->met, &chunk->last_index);
+	met_put(&chunk->packed, &o->met, &chunk->last);
 	g->packed += chunk->packed.len - before;
 	return buf_status(&chunk->packed, err);
 }
@@ -368,7 +356,7 @@ static enum status put_kernel(struct fold *f, const struct event *e, struct erro
 	if (gpu >= c->gpu_count || !fold_wants(f, c->gpus[gpu]->process))
 		return ST_OK;
 	g = c->gpus[gpu];
-	o = reach(g->open, &g->cap, g->count, sizeof(*o), err);
+	o = items_reach(g->open, &g->cap, g->count, sizeof(*o), err);
 	if (!o)
 		return ST_MEMORY;
 	g->open = o;
@@ -377,6 +365,9 @@ static enum status put_kernel(struct fold *f, const struct event *e, struct erro
 	collectives_find(c->collectives, e, &o->is);
 	o->begin_ns = e->begin_ns;
 	o->end_ns = e->end_ns;
+	if (!g->places)
+		g->from_ns = e->begin_ns;
+	o->met.place = g->places++;
 	o->correlation = e->correlation;
 	o->track = e->track;
 	o->name = e->name;
@@ -479,6 +470,7 @@ static enum status end_chunk(struct fold *f, struct gpu *g, struct chunk *c, str
 	union value keys[EVENTS_KEYS], *row;
 
 	keys[EVENTS_DEVICE].u64 = g->device == NO_ID ? NO_U64 : g->device;
+	keys[EVENTS_FROM].u64 = g->from_ns;
 	keys[EVENTS_GROUP].text = c->group;
 	keys[EVENTS_OPERATION].text = operation_word(c->operation);
 	keys[EVENTS_TYPE].text = c->type;

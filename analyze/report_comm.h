@@ -13,7 +13,7 @@
 #include "schemas/buf.h"
 
 enum {
-	EVENTS_DEVICE = RANK_KEYS, EVENTS_GROUP, EVENTS_OPERATION, EVENTS_TYPE, EVENTS_STREAM,
+	EVENTS_DEVICE = RANK_KEYS, EVENTS_FROM, EVENTS_GROUP, EVENTS_OPERATION, EVENTS_TYPE, EVENTS_STREAM,
 	EVENTS_STEP, EVENTS_PHASE, EVENTS_BY_SEQ, EVENTS_FIRST, EVENTS_KEYS,
 	EVENTS_PACKED = EVENTS_KEYS, EVENTS_OF_STEP, EVENTS_WHOLE,
 };
@@ -33,13 +33,20 @@ struct bare {
 enum { BARE_MOST = 6 /* more are summed up with the one before: the wait in it is a share */ };
 struct met { /* one collective of one rank */
 	uint64_t index; /* its Seq, or its place among those of its step */
+	uint64_t place; /* among all of its GPU, by begin */
 	uint64_t ns, bytes;
 	struct bare bare[BARE_MOST];
 	size_t bare_count;
 };
-void met_put(struct buf *out, const struct met *m, uint64_t *last_index);
+struct met_last { /* of the one before; zeroed: none */
+	uint64_t index, place;
+};
+void met_put(struct buf *out, const struct met *m, struct met_last *last);
 /* false: there is no more. */
-bool met_take(const char **packed, struct met *m, uint64_t *last_index);
+bool met_take(const char **packed, struct met *m, struct met_last *last);
+/* Numbers as texts hold them: six bits a letter. */
+void packed_put(struct buf *out, uint64_t value);
+uint64_t packed_take(const char **at);
 /* Its exposed time within the first `wait_ns`. */
 uint64_t met_exposed(const struct met *m, uint64_t wait_ns);
 

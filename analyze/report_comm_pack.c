@@ -8,14 +8,14 @@
 enum { FIRST_LETTER = '0' };
 #define SPAN_MOST ((UINT64_C(1) << 60) - 1) /* some thirty years */
 
-static void put_number(struct buf *out, uint64_t value)
+void packed_put(struct buf *out, uint64_t value)
 {
 	for (; value >= 32; value >>= 5)
 		buf_put_byte(out, (uint8_t)(FIRST_LETTER + 32 + value % 32));
 	buf_put_byte(out, (uint8_t)(FIRST_LETTER + value));
 }
 
-static uint64_t take_number(const char **at)
+uint64_t packed_take(const char **at)
 {
 	uint64_t value = 0;
 	unsigned shift = 0, digit;
@@ -31,25 +31,26 @@ static uint64_t take_number(const char **at)
 	return value;
 }
 
-void met_put(struct buf *out, const struct met *m, uint64_t *last_index)
+void met_put(struct buf *out, const struct met *m, struct met_last *last)
 {
 	uint64_t end = 0;
 	size_t i;
 
-	put_number(out, zigzag((int64_t)(m->index - *last_index)));
-	put_number(out, m->ns);
-	put_number(out, m->bytes + 1); /* unknown is 0 */
-	put_number(out, m->bare_count);
+	packed_put(out, zigzag((int64_t)(m->index - last->index)));
+	packed_put(out, zigzag((int64_t)(m->place - last->place)));
+	packed_put(out, m->ns);
+	packed_put(out, m->bytes + 1); /* unknown is 0 */
+	packed_put(out, m->bare_count);
 	for (i = 0; i < m->bare_count; i++) {
-		put_number(out, m->bare[i].at_ns - end);
-		put_number(out, m->bare[i].span_ns);
-		put_number(out, m->bare[i].span_ns - m->bare[i].exposed_ns);
+		packed_put(out, m->bare[i].at_ns - end);
+		packed_put(out, m->bare[i].span_ns);
+		packed_put(out, m->bare[i].span_ns - m->bare[i].exposed_ns);
 		end = m->bare[i].at_ns + m->bare[i].span_ns;
 	}
-	*last_index = m->index;
+	*last = (struct met_last){ m->index, m->place };
 }
 
-bool met_take(const char **packed, struct met *m, uint64_t *last_index)
+bool met_take(const char **packed, struct met *m, struct met_last *last)
 {
 	const char *begin = *packed;
 	uint64_t end = 0, hidden, count;
@@ -57,21 +58,22 @@ bool met_take(const char **packed, struct met *m, uint64_t *last_index)
 
 	if (!begin || !*begin)
 		return false;
-	m->index = *last_index + (uint64_t)unzigzag(take_number(packed));
-	m->ns = take_number(packed);
-	m->bytes = take_number(packed) - 1;
-	count = take_number(packed);
+	m->index = last->index + (uint64_t)unzigzag(packed_take(packed));
+	m->place = last->place + (uint64_t)unzigzag(packed_take(packed));
+	m->ns = packed_take(packed);
+	m->bytes = packed_take(packed) - 1;
+	count = packed_take(packed);
 	m->bare_count = count < BARE_MOST ? (size_t)count : BARE_MOST;
 	for (i = 0; i < m->bare_count; i++) {
-		m->bare[i].at_ns = end + take_number(packed);
-		m->bare[i].span_ns = take_number(packed) & SPAN_MOST;
-		hidden = take_number(packed);
+		m->bare[i].at_ns = end + packed_take(packed);
+		m->bare[i].span_ns = packed_take(packed) & SPAN_MOST;
+		hidden = packed_take(packed);
 		if (hidden > m->bare[i].span_ns)
 			hidden = m->bare[i].span_ns;
 		m->bare[i].exposed_ns = m->bare[i].span_ns - hidden;
 		end = m->bare[i].at_ns + m->bare[i].span_ns;
 	}
-	*last_index = m->index;
+	*last = (struct met_last){ m->index, m->place };
 	return *packed != begin; /* or it is no such text */
 }
 

@@ -122,7 +122,7 @@ static enum status copies_put(struct fold *f, const struct warm *w, struct error
 		if ((e->kind != KIND_MEMCPY && e->kind != KIND_MEMSET) ||
 		    e->flags & EVENT_BEGAN_EARLIER)
 			continue;
-		TRY(find(f, trace_get_track(f->trace, e->track)->process, e->name, e->kind,
+		TRY(find(f, fold_process(f, e->track), e->name, e->kind,
 			 e->subkind, err));
 		c->row[COPY_COUNT].u64++;
 		c->row[COPY_BYTES].u64 += e->bytes;

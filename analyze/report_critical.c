@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The critical path (DEFINITIONS.md 8) of the median and of the slowest step: what, if it were
- * shorter, would have made the step shorter.  All work and waits of an input are kept, up to a
- * ceiling; beyond, the paths are refused in words.
+ * shorter, would have made the step shorter.
+ *
+ * Which steps these are is known at the end, so each step is walked when it is over and the sums of
+ * its path are kept; work and waits before it are forgotten.  A step that passes the ceiling is
+ * refused in words, the others are not.
  */
 #include "analyze/report_critical.h"
 
@@ -14,7 +17,7 @@ enum { CRITICAL_WHICH = RANK_KEYS, CRITICAL_STEP, CRITICAL_KIND, CRITICAL_NAME, 
 	CRITICAL_COUNT, CRITICAL_PCT };
 static const struct column critical_columns[] = {
 	RANK_COLUMNS,
-	{ "which", "which", CELL_TEXT, KEY, NULL, "median or slowest; refused: too many events" },
+	{ "which", "which", CELL_TEXT, KEY, NULL, "median or slowest; refused: one with too many events" },
 	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
 	{ "kind", "kind", CELL_TEXT, KEY, NULL,
 	  "host: S in a phase; launch: from a call to its work; dispatch: behind other work; "
@@ -33,10 +36,30 @@ static const struct table_type table_critical = {
 /* Of each sort; together some 200 MB at most. */
 enum { RECORDS_FIRST = 1 << 10, RECORDS_MAX = 1 << 20 };
 
+struct path_part { /* of the path of a step: pieces of one kind and name */
+	uint64_t ns;
+	uint32_t process, row, id, count;
+	uint8_t kind;     /* enum path_kind, PATH_KINDS: the step is refused */
+	bool with_gap;    /* the path up to the next mark, not to the end of its own */
+};
+struct path_parts {
+	struct path_part *items;
+	size_t count, cap;
+};
+struct critical_process {
+	size_t row;        /* the first that was not walked */
+	uint64_t front_ns; /* stretches have come up to here */
+	bool is_refused;   /* that row passes the ceiling */
+};
 struct critical {
 	struct critical_graph graph;
-	uint32_t *last; /* by track */
-	bool is_refused;
+	struct path_parts parts, walked; /* walked: pieces of one walk */
+	struct critical_process *processes;
+	uint64_t *keep_ns;          /* by process id: what ended before is not needed */
+	uint32_t *last;             /* by track, room for critical_sort() */
+	size_t tracks;
+	uint32_t process_count;
+	uint64_t arrival, from_ns, to_ns; /* the cut */
 };
 
 static enum status no_memory(struct error *err)
@@ -44,18 +67,59 @@ static enum status no_memory(struct error *err)
 	return fail(err, ST_MEMORY, NOWHERE, "no memory for critical paths");
 }
 
-/* Room for one more; false in `out` when the ceiling is reached. */
-static enum status room(struct critical *s, void **items, size_t count, size_t *cap, size_t size,
+static enum status critical_begin(struct fold *f, struct error *err)
+{
+	struct critical *s = f->state;
+
+	s->tracks = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->last = calloc(s->tracks, sizeof(*s->last));
+	s->graph.launches = calloc(s->tracks, 1);
+	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	s->keep_ns = calloc((size_t)s->process_count + 1, sizeof(*s->keep_ns));
+	s->to_ns = UINT64_MAX;
+	return s->last && s->graph.launches && s->processes && s->keep_ns ? ST_OK : no_memory(err);
+}
+
+static enum status sort_all(struct critical *s, struct error *err)
+{
+	uint32_t *wider = realloc(s->graph.by_end, (s->graph.work_count + 1) * sizeof(*wider));
+
+	if (!wider)
+		return no_memory(err);
+	s->graph.by_end = wider;
+	critical_sort(&s->graph, s->last, s->tracks);
+	return ST_OK;
+}
+
+/* The steps that go on are too large: only what the next ones depend on is kept. */
+static enum status give_up(struct critical *s, struct error *err)
+{
+	uint32_t i;
+
+	TRY(sort_all(s, err));
+	for (i = 0; i <= s->process_count; i++) {
+		s->processes[i].is_refused = true;
+		s->keep_ns[i] = UINT64_MAX;
+	}
+	critical_forget(&s->graph, s->keep_ns, s->last, s->tracks);
+	return ST_OK;
+}
+
+/* Room for one more. */
+static enum status room(struct critical *s, void **items, size_t *count, size_t *cap, size_t size,
 			struct error *err)
 {
 	size_t wider = *cap ? *cap * 2 : RECORDS_FIRST;
 	void *moved;
 
-	if (count < *cap)
+	if (*count < *cap)
 		return ST_OK;
 	if (wider > RECORDS_MAX) {
-		s->is_refused = true;
-		return ST_OK;
+		TRY(give_up(s, err));
+		if (*count < *cap)
+			return ST_OK;
+		return fail(err, ST_CEILING, NOWHERE, "too many streams for critical paths");
 	}
 	moved = realloc(*items, wider * size);
 	if (!moved)
@@ -65,7 +129,7 @@ static enum status room(struct critical *s, void **items, size_t count, size_t *
 	return ST_OK;
 }
 #define ROOM(s, items, count, cap, err)                                                            \
-	room(s, (void **)&(s)->graph.items, (s)->graph.count, &(s)->graph.cap,                     \
+	room(s, (void **)&(s)->graph.items, &(s)->graph.count, &(s)->graph.cap,                    \
 	     sizeof(*(s)->graph.items), err)
 
 static enum path_kind kind_of(struct fold *f, const struct event *e)
@@ -84,12 +148,10 @@ static enum status put_work(struct fold *f, const struct event *e, struct error 
 	struct work_node *to;
 
 	TRY(ROOM(s, work, work_count, work_cap, err));
-	if (s->is_refused)
-		return ST_OK;
 	to = &s->graph.work[s->graph.work_count];
 	*to = (struct work_node){
 		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
-		.stream = t->id, .arrival = s->graph.work_count, .track = e->track,
+		.stream = t->id, .arrival = s->arrival++, .track = e->track,
 		.gpu = sweep_gpu_of(f->sweep, e->track), .process = t->process, .name = e->name,
 		.class = (uint8_t)kind_of(f, e), .has_launch = l != NULL,
 	};
@@ -99,6 +161,8 @@ static enum status put_work(struct fold *f, const struct event *e, struct error 
 	to->launch_begin_ns = l->begin_ns;
 	to->launch_track = l->track;
 	to->launch_name = l->name;
+	if (l->track < s->tracks)
+		s->graph.launches[l->track] = 1;
 	return ST_OK;
 }
 
@@ -111,8 +175,8 @@ static enum status put_call(struct fold *f, const struct event *e, struct error 
 	if (class != CALL_SYNC && !is_copy)
 		return ST_OK;
 	TRY(ROOM(s, waits, wait_count, wait_cap, err));
-	if (s->is_refused)
-		return ST_OK;
+	if (trace_launches(f->trace, e->track) && e->track < s->tracks)
+		s->graph.launches[e->track] = 1;
 	s->graph.waits[s->graph.wait_count++] = (struct wait_node){
 		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
 		.track = e->track, .process = trace_get_track(f->trace, e->track)->process,
@@ -132,9 +196,150 @@ static enum status put_event(struct fold *f, const struct event *e, struct error
 	if (e->kind != KIND_SYNC || e->subkind != SYNC_STREAM_WAIT)
 		return ST_OK;
 	TRY(ROOM(s, stream_waits, stream_count, stream_cap, err));
-	if (!s->is_refused)
-		s->graph.stream_waits[s->graph.stream_count++] =
-			(struct stream_wait){ e->begin_ns, e->track };
+	s->graph.stream_waits[s->graph.stream_count++] =
+		(struct stream_wait){ e->begin_ns, e->track };
+	return ST_OK;
+}
+
+/* ---- the path of a step ------------------------------------------------------------------ */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum status part_add(struct path_parts *l, const struct path_part *one, struct error *err)
+{
+	size_t cap = l->cap ? l->cap * 2 : RECORDS_FIRST;
+	struct path_part *wider;
+
+	if (l->count == l->cap) {
+		wider = realloc(l->items, cap * sizeof(*wider));
+		if (!wider)
+			return no_memory(err);
+		l->items = wider;
+		l->cap = cap;
+	}
+	l->items[l->count++] = *one;
+	return ST_OK;
+}
+
+static int compare_parts(const void *pa, const void *pb)
+{
+	const struct path_part *a = pa, *b = pb;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The pieces of one walk, summed by kind and name. */
+static enum status walked_keep(struct critical *s, struct error *err)
+{
+	struct path_part *all = s->walked.items;
+	size_t i, first, count = s->walked.count;
+
+	if (count)
+		qsort(all, count, sizeof(*all), compare_parts);
+	for (first = 0; first < count; first = i) {
+		for (i = first + 1; i < count && !compare_parts(&all[i], &all[first]); i++) {
+			all[first].ns += all[i].ns;
+			all[first].count++;
+		}
+		TRY(part_add(&s->parts, &all[first], err));
+	}
+	return ST_OK;
+}
+
+struct path {
+	struct critical *s;
+	struct path_part step; /* whose */
+};
+
+static enum status put_piece(void *self, const struct path_piece *p, struct error *err)
+{
+	struct path *path = self;
+	struct path_part one = path->step;
+
+	one.ns = p->end_ns - p->begin_ns;
+	one.id = p->id;
+	one.kind = (uint8_t)p->kind;
+	one.count = 1;
+	return part_add(&path->s->walked, &one, err);
+}
+
+static enum status walk(struct critical *s, const struct path_part *step, uint64_t begin_ns,
+			uint64_t end_ns, struct error *err)
+{
+	struct path path = { .s = s, .step = *step };
+
+	begin_ns = later(begin_ns, s->from_ns);
+	end_ns = earlier(end_ns, s->to_ns);
+	path.step.kind = PATH_KINDS;
+	if (s->processes[step->process].is_refused || s->parts.count >= RECORDS_MAX)
+		return part_add(&s->parts, &path.step, err);
+	s->walked.count = 0;
+	TRY(critical_walk(&s->graph, step->process, begin_ns, end_ns, put_piece, &path, err));
+	return walked_keep(s, err);
+}
+
+/* Whether the gap behind its mark joins is known at the end only. */
+static enum status walk_step(struct critical *s, const struct step_list *l, uint32_t process,
+			     struct error *err)
+{
+	struct critical_process *p = &s->processes[process];
+	const struct step_row *row = &l->rows[p->row];
+	struct path_part step = { .process = process, .row = (uint32_t)p->row, .with_gap = true };
+	bool is_last = p->row + 1 == l->count;
+
+	if (!row->is_out) {
+		if (!is_last)
+			TRY(walk(s, &step, row->begin_ns, row[1].begin_ns, err));
+		step.with_gap = false;
+		if (is_last || row[1].begin_ns > row->mark_end_ns)
+			TRY(walk(s, &step, row->begin_ns, row->mark_end_ns, err));
+	}
+	p->row++;
+	p->is_refused = false;
+	return ST_OK;
+}
+
+/* All that may matter to the path of the row that is the next to be walked has come. */
+static bool is_due(const struct critical *s, const struct step_list *l, uint32_t process,
+		   uint64_t given_ns)
+{
+	const struct critical_process *p = &s->processes[process];
+	uint64_t end_ns;
+
+	if (p->row + 1 >= l->count)
+		return false;
+	end_ns = later(l->rows[p->row].mark_end_ns, l->rows[p->row + 1].begin_ns);
+	end_ns = earlier(end_ns, s->to_ns);
+	return l->rows[p->row].is_out || (given_ns > end_ns && p->front_ns >= end_ns);
+}
+
+static enum status steps_walk(struct fold *f, uint64_t given_ns, struct error *err)
+{
+	struct critical *s = f->state;
+	bool any = false;
+	uint32_t i;
+
+	for (i = 1; i <= s->process_count; i++)
+		any |= is_due(s, &f->steps[i], i, given_ns);
+	if (!any)
+		return ST_OK;
+	TRY(sort_all(s, err));
+	for (i = 1; i <= s->process_count; i++) {
+		while (is_due(s, &f->steps[i], i, given_ns))
+			TRY(walk_step(s, &f->steps[i], i, err));
+		s->keep_ns[i] = f->steps[i].count ? f->steps[i].rows[s->processes[i].row].begin_ns : 0;
+	}
+	critical_forget(&s->graph, s->keep_ns, s->last, s->tracks);
 	return ST_OK;
 }
 
@@ -143,14 +348,23 @@ static enum status critical_put(struct fold *f, const struct warm *w, struct err
 	struct critical *s = f->state;
 	size_t i;
 
-	for (i = 0; i < w->in->count && !s->is_refused; i++)
-		TRY(put_event(f, &w->in->events[i], err));
-	for (i = 0; i < w->in->stretch_count && !s->is_refused; i++) {
-		TRY(ROOM(s, stretches, stretch_count, stretch_cap, err));
-		if (!s->is_refused)
-			s->graph.stretches[s->graph.stretch_count++] = w->in->stretches[i];
+	if (w->in->to_ns) {
+		s->from_ns = w->in->from_ns;
+		s->to_ns = w->in->to_ns;
 	}
-	return ST_OK;
+	for (i = 0; i < w->in->count; i++)
+		TRY(put_event(f, &w->in->events[i], err));
+	for (i = 0; i < w->in->stretch_count; i++) {
+		const struct stretch *st = &w->in->stretches[i];
+
+		TRY(ROOM(s, stretches, stretch_count, stretch_cap, err));
+		s->graph.stretches[s->graph.stretch_count++] = *st;
+		if (st->process <= s->process_count)
+			s->processes[st->process].front_ns = st->end_ns;
+	}
+	if (!w->in->count)
+		return ST_OK;
+	return steps_walk(f, w->in->events[w->in->count - 1].begin_ns, err);
 }
 
 static void critical_release(struct fold *f)
@@ -162,19 +376,18 @@ static void critical_release(struct fold *f)
 	free(s->graph.waits);
 	free(s->graph.stream_waits);
 	free(s->graph.stretches);
+	free(s->graph.launches);
+	free(s->parts.items);
+	free(s->walked.items);
+	free(s->processes);
+	free(s->keep_ns);
 	free(s->last);
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
 
-struct path {
-	struct fold *f;
-	uint32_t process;
-	const char *which;
-	uint64_t step;
-};
-
-static enum status put_piece(void *self, const struct path_piece *p, struct error *err)
+static enum status put_part(struct fold *f, const struct path_part *p, const char *which,
+			    uint64_t step, struct error *err)
 {
 	static const char *const words[PATH_KINDS] = {
 		[PATH_COMPUTE] = "compute", [PATH_COMM] = "comm", [PATH_COPY] = "copy",
@@ -182,17 +395,25 @@ static enum status put_piece(void *self, const struct path_piece *p, struct erro
 		[PATH_STREAM_WAIT] = "stream_wait", [PATH_UNKNOWN] = "unknown",
 		[PATH_HOST] = "host",
 	};
-	struct path *path = self;
 	union value keys[CRITICAL_NAME + 1], *row;
+	char text[128];
 
-	keys[CRITICAL_WHICH].text = path->which;
-	keys[CRITICAL_STEP].u64 = path->step;
+	keys[CRITICAL_STEP].u64 = step;
+	if (p->kind == PATH_KINDS) {
+		snprintf(text, sizeof(text), "over %d GPU events, calls that wait or stretches in "
+			 "this step", RECORDS_MAX);
+		keys[CRITICAL_WHICH].text = "refused";
+		keys[CRITICAL_KIND].text = "unknown";
+		keys[CRITICAL_NAME].text = text;
+		return fold_row(f, "critical", p->process, keys, &row, err);
+	}
+	keys[CRITICAL_WHICH].text = which;
 	keys[CRITICAL_KIND].text = words[p->kind];
-	keys[CRITICAL_NAME].text = p->kind == PATH_HOST ? step_phase(path->f->step, p->id).name
-							: trace_text(path->f->trace, p->id, NULL);
-	TRY(fold_row(path->f, "critical", path->process, keys, &row, err));
-	row[CRITICAL_NS].u64 += p->end_ns - p->begin_ns;
-	row[CRITICAL_COUNT].u64++;
+	keys[CRITICAL_NAME].text = p->kind == PATH_HOST ? step_phase(f->step, p->id).name
+							: trace_text(f->trace, p->id, NULL);
+	TRY(fold_row(f, "critical", p->process, keys, &row, err));
+	row[CRITICAL_NS].u64 += p->ns;
+	row[CRITICAL_COUNT].u64 += p->count;
 	return ST_OK;
 }
 
@@ -242,57 +463,52 @@ static enum status choose(const struct step_list *l, const struct step_row *out[
 	return ST_OK;
 }
 
+/* Steps that are not walked yet; a window without marks is one. */
+static enum status walk_rest(struct fold *f, uint32_t process, struct error *err)
+{
+	struct critical *s = f->state;
+	const struct step_list *l = &f->steps[process];
+	struct path_part step = { .process = process };
+
+	if (l->is_inferred) {
+		step.row = (uint32_t)l->count - 1;
+		return walk(s, &step, l->rows[step.row].begin_ns, l->rows[step.row].end_ns, err);
+	}
+	while (s->processes[process].row < l->count)
+		TRY(walk_step(s, l, process, err));
+	return ST_OK;
+}
+
 static enum status end_process(struct fold *f, uint32_t process, struct error *err)
 {
 	static const char *const which[] = { "median", "slowest" };
 	struct critical *s = f->state;
+	const struct step_list *l = &f->steps[process];
 	const struct step_row *steps[2];
-	struct path path = { .f = f, .process = process };
-	size_t i;
+	size_t i, k;
 
-	TRY(choose(&f->steps[process], steps, err));
-	for (i = 0; i < 2; i++) {
-		if (!steps[i])
-			continue;
-		path.which = which[i];
-		path.step = steps[i]->number;
-		TRY(critical_walk(&s->graph, process, steps[i]->begin_ns, steps[i]->end_ns,
-				  put_piece, &path, err));
-	}
+	TRY(walk_rest(f, process, err));
+	TRY(choose(l, steps, err));
+	for (i = 0; i < 2 && steps[i]; i++)
+		for (k = 0; k < s->parts.count; k++) {
+			const struct path_part *p = &s->parts.items[k];
+
+			if (p->process == process && &l->rows[p->row] == steps[i] &&
+			    p->with_gap == steps[i]->joins)
+				TRY(put_part(f, p, which[i], steps[i]->number, err));
+		}
 	return ST_OK;
-}
-
-static enum status refuse(struct fold *f, uint32_t process, struct error *err)
-{
-	union value keys[CRITICAL_NAME + 1], *row;
-	char text[128];
-
-	snprintf(text, sizeof(text), "over %d GPU events, calls that wait or stretches: take fewer "
-		 "with --steps", RECORDS_MAX);
-	keys[CRITICAL_WHICH].text = "refused";
-	keys[CRITICAL_STEP].u64 = NO_U64;
-	keys[CRITICAL_KIND].text = "unknown";
-	keys[CRITICAL_NAME].text = text;
-	return fold_row(f, "critical", process, keys, &row, err);
 }
 
 static enum status critical_end(struct fold *f, struct error *err)
 {
 	struct critical *s = f->state;
-	size_t tracks = trace_count(f->trace, TRACE_TRACKS) + 1;
-	uint32_t processes = trace_count(f->trace, TRACE_PROCESSES), i;
+	uint32_t i;
 
-	s->graph.by_end = calloc(s->graph.work_count + 1, sizeof(*s->graph.by_end));
-	s->last = calloc(tracks, sizeof(*s->last));
-	if (!s->graph.by_end || !s->last)
-		return no_memory(err);
-	if (!s->is_refused)
-		critical_sort(&s->graph, s->last, tracks);
-	for (i = 1; i <= processes; i++) {
-		if (!sweep_process(f->sweep, i).has_gpu || !fold_wants(f, i))
-			continue;
-		TRY(s->is_refused ? refuse(f, i, err) : end_process(f, i, err));
-	}
+	TRY(sort_all(s, err));
+	for (i = 1; i <= s->process_count; i++)
+		if (sweep_process(f->sweep, i).has_gpu && fold_wants(f, i))
+			TRY(end_process(f, i, err));
 	return ST_OK;
 }
 
@@ -325,6 +541,7 @@ const struct report_type report_critical = {
 	.help = "the longest chain through the median and the slowest step",
 	.tables = critical_tables,
 	.state_size = sizeof(struct critical),
+	.begin = critical_begin,
 	.put = critical_put,
 	.end = critical_end,
 	.release = critical_release,

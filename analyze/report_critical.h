@@ -14,6 +14,7 @@ struct work_node { /* GPU work, in the order of owners (DEFINITIONS.md 2), of eq
 	uint32_t before; /* on its stream; NO_ID: none */
 	uint8_t class;   /* enum path_kind */
 	bool has_launch;
+	bool is_kept;    /* critical_forget() */
 };
 struct wait_node { /* a call that returned no sooner than `work` ended */
 	uint64_t begin_ns, end_ns, correlation;
@@ -24,7 +25,7 @@ struct stream_wait { /* of a stream for an event */
 	uint64_t at_ns;
 	uint32_t track;
 };
-struct critical_graph { /* of an input; sorted by critical_sort() */
+struct critical_graph { /* of what goes on and is yet to come; sorted by critical_sort() */
 	struct work_node *work;
 	uint32_t *by_end;        /* work, in the order of its ends */
 	struct wait_node *waits; /* by the end of what they wait for */
@@ -32,6 +33,7 @@ struct critical_graph { /* of an input; sorted by critical_sort() */
 	struct stretch *stretches;
 	size_t work_count, work_cap, wait_count, wait_cap, stream_count, stream_cap;
 	size_t stretch_count, stretch_cap;
+	uint8_t *launches; /* by track: a thread that launches */
 };
 
 enum path_kind { PATH_COMPUTE, PATH_COMM, PATH_COPY, PATH_LAUNCH, PATH_DISPATCH, PATH_STREAM_WAIT,
@@ -48,6 +50,10 @@ typedef enum status (*path_put)(void *self, const struct path_piece *p, struct e
 /* Orders, joins streams, and finds what calls waited for.  by_end has room for all work; `last` is
  * room for each track. */
 void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks);
+/* Of each process what ended before keep_ns[process], but for what later work may have to look back
+ * at.  After critical_sort(), which is to be called again. */
+void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t *last,
+		     size_t tracks);
 /* From `end_ns` back to `begin_ns`. */
 enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
 			  uint64_t end_ns, path_put put, void *self, struct error *err);

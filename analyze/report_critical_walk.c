@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+enum { STREAM_WAITS_FEW = 1 << 19 };
+
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -129,19 +131,94 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 	}
 	if (g->work_count)
 		qsort_r(g->by_end, g->work_count, sizeof(*g->by_end), compare_ends, g->work);
-	/* only threads that launch are waited with */
-	for (i = 0; i < tracks; i++)
-		last[i] = 0;
-	for (i = 0; i < g->work_count; i++)
-		if (g->work[i].has_launch)
-			last[g->work[i].launch_track] = 1;
 	for (i = 0; i < g->wait_count; i++) {
 		g->waits[i].work = NO_ID;
-		if (last[g->waits[i].track])
+		if (g->waits[i].track < tracks && g->launches[g->waits[i].track])
 			waited_for(g, &g->waits[i]);
 	}
 	if (g->wait_count)
 		qsort_r(g->waits, g->wait_count, sizeof(*g->waits), compare_waits, g->work);
+}
+
+/* ---- what is over ----------------------------------------------------------------------- */
+
+static void tracks_keep(struct critical_graph *g, uint32_t *last, size_t tracks)
+{
+	size_t i;
+
+	for (i = 0; i < tracks; i++) {
+		if (last[i] != NO_ID)
+			g->work[last[i]].is_kept = true;
+		last[i] = NO_ID;
+	}
+}
+
+/* Besides what is needed itself: what it began behind, and of each stream the last to begin and the
+ * last to end. */
+static void work_choose(struct critical_graph *g, const uint64_t *keep_ns, uint32_t *last,
+			size_t tracks)
+{
+	size_t i;
+
+	for (i = 0; i < tracks; i++)
+		last[i] = NO_ID;
+	for (i = 0; i < g->work_count; i++) {
+		g->work[i].is_kept = g->work[i].end_ns >= keep_ns[g->work[i].process];
+		if (g->work[i].is_kept && g->work[i].before != NO_ID)
+			g->work[g->work[i].before].is_kept = true;
+		last[g->work[i].track] = (uint32_t)i;
+	}
+	tracks_keep(g, last, tracks);
+	for (i = 0; i < g->work_count; i++) {
+		const struct work_node *n = &g->work[g->by_end[i]];
+
+		if (n->end_ns < keep_ns[n->process])
+			last[n->track] = g->by_end[i];
+	}
+	tracks_keep(g, last, tracks);
+}
+
+/* Waits of streams go by the launches of what is kept; while they are few all of them stay. */
+static void stream_waits_forget(struct critical_graph *g, uint32_t *last, size_t tracks)
+{
+	size_t i, count = 0;
+
+	if (g->stream_count < STREAM_WAITS_FEW)
+		return;
+	for (i = 0; i < tracks; i++)
+		last[i] = NO_ID;
+	for (i = g->work_count; i; i--)
+		last[g->work[i - 1].track] = (uint32_t)i - 1; /* the first that is kept */
+	for (i = 0; i < g->stream_count; i++) {
+		const struct stream_wait *w = &g->stream_waits[i];
+		uint32_t first = w->track < tracks ? last[w->track] : NO_ID;
+		const struct work_node *n = first == NO_ID ? NULL : &g->work[first];
+
+		if (n && w->at_ns >= (n->has_launch ? n->launch_begin_ns : n->begin_ns))
+			g->stream_waits[count++] = *w;
+	}
+	g->stream_count = count;
+}
+
+void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t *last,
+		     size_t tracks)
+{
+	size_t i, count = 0;
+
+	work_choose(g, keep_ns, last, tracks);
+	for (i = 0; i < g->work_count; i++)
+		if (g->work[i].is_kept)
+			g->work[count++] = g->work[i];
+	g->work_count = count;
+	for (i = count = 0; i < g->wait_count; i++)
+		if (g->waits[i].end_ns > keep_ns[g->waits[i].process])
+			g->waits[count++] = g->waits[i];
+	g->wait_count = count;
+	for (i = count = 0; i < g->stretch_count; i++)
+		if (g->stretches[i].end_ns > keep_ns[g->stretches[i].process])
+			g->stretches[count++] = g->stretches[i];
+	g->stretch_count = count;
+	stream_waits_forget(g, last, tracks);
 }
 
 /* ---- walk ------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { FOUND_RULE = 1, FOUND_ABOUT, FOUND_SAVING, FOUND_SHARE, FOUND_EVIDENCE, FOUND_ADVICE,
-	FOUND_BEHIND };
+	FOUND_BEHIND, FOUND_BRIEF };
 static const struct column finding_columns[] = {
 	{ "place", NULL, CELL_U64, KEY, NULL, "1: the largest saving" },
 	{ "rule", "rule", CELL_TEXT, KEY, NULL, "what was looked for; see --explain RULE" },
@@ -22,6 +22,7 @@ static const struct column finding_columns[] = {
 	{ "evidence", "evidence", CELL_TEXT, MAX, NULL, "what was seen" },
 	{ "advice", "advice", CELL_TEXT, MAX, NULL, "what to change" },
 	{ "behind", NULL, CELL_WORDS, MAX, NULL, "keys of the figures that it rests on" },
+	{ "brief", NULL, CELL_TEXT, DERIVED, NULL, "the evidence in a few words" },
 	{ .name = NULL },
 };
 static const struct table_type table_findings = {
@@ -142,7 +143,7 @@ static enum work work_of_event(struct fold *f, const struct event *e)
 static enum status put_kernel(struct fold *f, const struct event *e, struct error *err)
 {
 	struct findings *s = f->state;
-	uint32_t process = trace_get_track(f->trace, e->track)->process;
+	uint32_t process = fold_process(f, e->track);
 	uint64_t ns = e->end_ns - e->begin_ns;
 	enum work work = work_of_event(f, e);
 	struct sums *at;
@@ -390,7 +391,7 @@ static size_t look(const struct facts *f, const struct rule *rules, struct found
 		one->finding = (struct finding){ .advice = rules->advice };
 		if (rules->needs_trust && (f->is_sampled || f->is_damaged))
 			continue;
-		if (!rules->look(f, &one->finding))
+		if (!rule_look(f, rules, &one->finding))
 			continue;
 		if (one->finding.saving_ns > 0 &&
 		    one->finding.saving_ns < SHARE_LEAST * f->step_ns)
@@ -442,18 +443,19 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	row[FOUND_EVIDENCE].text = table_text(t, evidence, err);
 	row[FOUND_ADVICE].text = table_text(t, one->finding.advice, err);
 	row[FOUND_BEHIND].text = table_text(t, one->rule->behind, err);
-	return row[FOUND_BEHIND].text ? ST_OK : ST_CEILING;
+	row[FOUND_BRIEF].text = table_text(t, one->finding.brief, err);
+	return row[FOUND_BRIEF].text ? ST_OK : ST_CEILING;
 }
 
 static enum status findings_finish(struct tables *all, struct error *err)
 {
 	struct facts f = facts_take(all);
 	struct found *found = calloc(FOUND_MAX, sizeof(*found));
-	enum status status;
-	size_t count, i;
+	enum status status = found ? facts_gaps_take(&f, err) : no_memory(err);
+	size_t count = 0, i;
 
-	if (!found)
-		return no_memory(err);
+	if (status != ST_OK)
+		goto out;
 	status = verdict_put(&f, err);
 	count = f.gpus ? look(&f, rules_host, found, 0) : 0;
 	count = f.gpus ? look(&f, rules_gpu, found, count) : 0;
@@ -461,6 +463,8 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	qsort(found, count, sizeof(*found), compare_found);
 	for (i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
+out:
+	free(f.gaps);
 	free(found);
 	return status;
 }

@@ -246,7 +246,9 @@ enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at
 	if (!g->samples) {
 		g->first_ns = at->at_ns;
 		g->level = bytes;
+		g->all = (struct gauge_step){ bytes, bytes };
 	}
+	step_put(&g->all, bytes);
 	if (at->has_step) {
 		TRY(steps_carry(g, at->step_row + 1, err));
 		step_put(&g->steps[at->step_row], bytes);

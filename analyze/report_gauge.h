@@ -41,6 +41,7 @@ struct gauge { /* zeroed: empty */
 	int64_t sum_bytes;  /* of what came and went, for a gauge without totals */
 	int64_t lowest_sum; /* so that a level is never below 0 */
 	struct gauge_peak peak;
+	struct gauge_step all;    /* of all samples; empty before the first: least over most */
 	struct gauge_step *steps; /* by step row */
 	size_t step_count, step_cap;
 	/* who owns what: by address, in an open table */

@@ -68,7 +68,7 @@ static enum status row_of(struct fold *f, const struct event *e, union value **r
 			  struct error *err)
 {
 	struct kernels *k = f->state;
-	uint32_t process = trace_get_track(f->trace, e->track)->process, i;
+	uint32_t process = fold_process(f, e->track), i;
 
 	if (process != k->process) {
 		for (i = 0; i <= k->name_count; i++)

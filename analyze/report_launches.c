@@ -197,9 +197,11 @@ static void queue_put(struct queue *q, const struct begins *b, const struct laun
 {
 	uint64_t first, end;
 
-	if (e->begin_ns <= l->begin_ns || !b->at_ns)
+	if (e->begin_ns <= l->begin_ns)
 		return;
 	q->queued_ns += e->begin_ns - l->begin_ns;
+	if (!b->at_ns)
+		return; /* all calls are cut out */
 	if (b->count >= BEGINS)
 		queue_settle(q, b->count - (BEGINS - 1));
 	first = begins_find(b, l->begin_ns);
@@ -321,7 +323,7 @@ static enum status put_event(struct fold *f, const struct event *e, struct error
 		return put_work(f, e, err);
 	if (e->kind != KIND_API || !e->correlation)
 		return ST_OK;
-	process = trace_get_track(f->trace, e->track)->process;
+	process = fold_process(f, e->track);
 	return begins_put(&s->processes[process <= s->process_count ? process : 0], e->begin_ns,
 			  err);
 }

@@ -121,7 +121,8 @@ struct memory {
 	size_t count;
 	size_t *step_row;            /* by process id: step_list cursor */
 	uint32_t *place_of_track[2]; /* index + 1; [1]: of memory taken from CUDA */
-	uint32_t track_count, process_count;
+	uint8_t *kind_of_shape;      /* of memory: 0 not asked, else 1 + enum what; see what_of() */
+	uint32_t track_count, process_count, shape_count;
 	uint32_t totals[2], names[2]; /* keys and names as interned */
 };
 
@@ -142,6 +143,10 @@ static enum status memory_begin(struct fold *f, struct error *err)
 
 	m->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	m->track_count = trace_count(f->trace, TRACE_TRACKS);
+	m->shape_count = trace_count(f->trace, TRACE_SHAPES);
+	m->kind_of_shape = calloc((size_t)m->shape_count + 1, 1);
+	if (!m->kind_of_shape)
+		return no_memory(err);
 	m->step_row = calloc((size_t)m->process_count + 1, sizeof(*m->step_row));
 	if (!m->step_row)
 		return no_memory(err);
@@ -171,6 +176,7 @@ static void memory_release(struct fold *f)
 	free(m->step_row);
 	free(m->place_of_track[0]);
 	free(m->place_of_track[1]);
+	free(m->kind_of_shape);
 }
 
 /* ---- which amount an event is of -------------------------------------------------------- */
@@ -204,16 +210,29 @@ static enum status place_find(struct fold *f, uint32_t process, uint32_t device,
 }
 
 /* CUPTI's kinds of memory: 1 pageable, 2 pinned; the others are on the device or managed. */
+static enum what what_of_shape(const struct fold *f, uint32_t shape)
+{
+	const struct memory *m = f->state;
+	const struct attr *kind;
+	enum what what;
+
+	if (shape <= m->shape_count && m->kind_of_shape[shape])
+		return (enum what)(m->kind_of_shape[shape] - 1);
+	kind = trace_find_attr(f->trace, shape, "memory_kind");
+	what = !kind ? WHAT_ALLOCATOR : WHAT_CUDA;
+	if (kind && (kind->bits == 1 || kind->bits == 2))
+		what = WHAT_PINNED;
+	if (shape <= m->shape_count)
+		m->kind_of_shape[shape] = (uint8_t)(what + 1);
+	return what;
+}
+
 static enum what what_of(const struct fold *f, const struct event *e, bool *is_cuda)
 {
-	const struct attr *kind = trace_find_attr(f->trace, e->shape, "memory_kind");
+	enum what what = what_of_shape(f, e->shape);
 
-	*is_cuda = kind != NULL;
-	if (e->kind == KIND_COUNTER)
-		return WHAT_IN_USE;
-	if (!kind)
-		return WHAT_ALLOCATOR;
-	return kind->bits == 1 || kind->bits == 2 ? WHAT_PINNED : WHAT_CUDA;
+	*is_cuda = what != WHAT_ALLOCATOR;
+	return e->kind == KIND_COUNTER ? WHAT_IN_USE : what;
 }
 
 /* NULL in *out: no amount of memory. */
@@ -423,15 +442,17 @@ static enum status end_steps(struct fold *f, const struct place *p, union value 
 	size_t i;
 
 	for (i = 0; i < g->step_count && i < steps->count; i++) {
-		if (g->steps[i].min_bytes > g->steps[i].max_bytes || steps->rows[i].is_out)
+		const struct gauge_step *level = steps->is_inferred ? &g->all : &g->steps[i];
+
+		if (level->min_bytes > level->max_bytes || steps->rows[i].is_out)
 			continue;
 		keys[MSTEP_NUMBER].u64 = steps->rows[i].number;
 		keys[MSTEP_BEGIN].u64 = steps->rows[i].begin_ns;
 		TRY(fold_row(f, "memory_steps", p->process, keys, &row, err));
-		if (g->steps[i].min_bytes < row[MSTEP_MIN].u64)
-			row[MSTEP_MIN].u64 = g->steps[i].min_bytes;
-		if (g->steps[i].max_bytes > row[MSTEP_MAX].u64)
-			row[MSTEP_MAX].u64 = g->steps[i].max_bytes;
+		if (level->min_bytes < row[MSTEP_MIN].u64)
+			row[MSTEP_MIN].u64 = level->min_bytes;
+		if (level->max_bytes > row[MSTEP_MAX].u64)
+			row[MSTEP_MAX].u64 = level->max_bytes;
 		row[MSTEP_COUNTED].u64 |= steps->rows[i].is_counted && !steps->is_inferred;
 	}
 	return ST_OK;

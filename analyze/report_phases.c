@@ -37,8 +37,11 @@ static const struct table_type table_phases = {
 	.columns = phase_columns,
 };
 
-/* What a mark says of its step, before all marks are known. */
-enum mark_kind { MARK_GOOD, MARK_SETTLING, MARK_CUT, MARK_ABSENT, MARK_KINDS };
+/* What a mark says of its step, before all marks are known.  While a step goes on it may still lose
+ * records, so what falls into it is apart until the next: its time, and its ranges, which come
+ * sooner. */
+enum mark_kind { MARK_GOOD, MARK_SETTLING, MARK_CUT, MARK_ABSENT, MARK_TIME_NOW, MARK_RANGES_NOW,
+	MARK_KINDS };
 
 struct tally {
 	uint64_t wall_ns, inclusive_ns, count;
@@ -53,12 +56,16 @@ struct gap { /* what fell between mark `row` and the next */
 struct named { /* ranges of an annotation that no rule maps */
 	struct tally kinds[MARK_KINDS];
 	uint32_t process, name;
+	uint32_t next_now; /* index + 1 of another with something in MARK_RANGES_NOW */
+	bool has_now;
 };
 struct process_phases {
 	struct tally kinds[MARK_KINDS][SWEEP_PHASES];
 	uint64_t open_until_ns[SWEEP_PHASES]; /* latest end of a range of the phase on S */
 	uint64_t unmapped_until_ns;
 	size_t stretch_row, range_row; /* step_list cursors */
+	size_t time_now, ranges_now;   /* the rows of MARK_TIME_NOW and MARK_RANGES_NOW */
+	uint32_t first_now;            /* of `named`, index + 1 */
 };
 struct phases {
 	struct process_phases *processes; /* by process id */
@@ -67,7 +74,8 @@ struct phases {
 	struct named *named;
 	size_t named_count, named_cap;
 	uint32_t *named_of_name; /* index + 1 of the one asked for last */
-	uint8_t *phase_of_name[2]; /* by rule; [1]: pushed through tacho.h; 0: not asked */
+	uint16_t *phase_of_name[2]; /* by rule, + 1; [1]: pushed through tacho.h; 0: not asked */
+	uint8_t *is_step; /* by name: 0 not asked, else 1 + answer */
 	uint32_t name_count, process_count;
 	struct cells cells;
 };
@@ -84,10 +92,12 @@ static enum status phases_begin(struct fold *f, struct error *err)
 	s->name_count = trace_count(f->trace, TRACE_NAMES);
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	s->phase_of_name[0] = calloc((size_t)s->name_count + 1, 1);
-	s->phase_of_name[1] = calloc((size_t)s->name_count + 1, 1);
+	s->phase_of_name[0] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
+	s->phase_of_name[1] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
+	s->is_step = calloc((size_t)s->name_count + 1, 1);
 	s->named_of_name = calloc((size_t)s->name_count + 1, sizeof(*s->named_of_name));
-	if (!s->processes || !s->phase_of_name[0] || !s->phase_of_name[1] || !s->named_of_name)
+	if (!s->processes || !s->phase_of_name[0] || !s->phase_of_name[1] || !s->is_step ||
+	    !s->named_of_name)
 		return no_memory(err);
 	return ST_OK;
 }
@@ -102,6 +112,7 @@ static void phases_release(struct fold *f)
 	free(s->named_of_name);
 	free(s->phase_of_name[0]);
 	free(s->phase_of_name[1]);
+	free(s->is_step);
 	cells_release(&s->cells);
 }
 
@@ -118,6 +129,51 @@ static void tally_add(struct tally *into, const struct tally *from)
 	into->inclusive_ns += from->inclusive_ns;
 	into->count += from->count;
 	into->inferred |= from->inferred;
+}
+
+static void tally_move(struct tally *into, struct tally *from)
+{
+	tally_add(into, from);
+	*from = (struct tally){ 0 };
+}
+
+/* The time of S goes on in another row: nothing more can happen to the one before. */
+static void time_reach(struct process_phases *p, const struct step_list *steps, size_t row)
+{
+	enum mark_kind kind;
+	size_t i;
+
+	if (row == p->time_now)
+		return;
+	if (p->time_now < steps->count) {
+		kind = kind_of(&steps->rows[p->time_now]);
+		for (i = 0; i < SWEEP_PHASES; i++)
+			tally_move(&p->kinds[kind][i], &p->kinds[MARK_TIME_NOW][i]);
+	}
+	p->time_now = row;
+}
+
+/* Likewise its ranges. */
+static void ranges_reach(struct phases *s, struct process_phases *p, const struct step_list *steps,
+			 size_t row)
+{
+	struct named *named;
+	enum mark_kind kind;
+	size_t i;
+
+	if (row == p->ranges_now)
+		return;
+	if (p->ranges_now < steps->count) {
+		kind = kind_of(&steps->rows[p->ranges_now]);
+		for (i = 0; i < SWEEP_PHASES; i++)
+			tally_move(&p->kinds[kind][i], &p->kinds[MARK_RANGES_NOW][i]);
+		for (; p->first_now; p->first_now = named->next_now) {
+			named = &s->named[p->first_now - 1];
+			tally_move(&named->kinds[kind], &named->kinds[MARK_RANGES_NOW]);
+			named->has_now = false;
+		}
+	}
+	p->ranges_now = row;
 }
 
 static enum status gap_put(struct phases *s, const struct gap *gap, struct error *err)
@@ -156,7 +212,8 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 		return ST_OK; /* before the first mark; without any, the sweep has the window's */
 	if (st->step & STEP_GAP)
 		return gap_put(s, &gap, err);
-	tally_add(&p->kinds[kind_of(&steps->rows[gap.row])][st->phase], &tally);
+	time_reach(p, steps, gap.row);
+	tally_add(&p->kinds[MARK_TIME_NOW][st->phase], &tally);
 	return ST_OK;
 }
 
@@ -168,7 +225,7 @@ static unsigned phase_of(struct fold *f, const struct event *e)
 	struct phases *s = f->state;
 	bool pushed = e->subkind == RANGE_PHASE;
 	const char *name = trace_text(f->trace, e->name, NULL);
-	uint8_t *known = NULL;
+	uint16_t *known = NULL;
 	unsigned phase;
 
 	if (e->name <= s->name_count) {
@@ -177,8 +234,8 @@ static unsigned phase_of(struct fold *f, const struct event *e)
 			return *known - 1u;
 	}
 	phase = pushed ? name_rules_pushed(f->rules, name) : name_rules_phase(f->rules, name);
-	if (known && phase < PHASE_NONE)
-		*known = (uint8_t)(phase + 1);
+	if (known)
+		*known = (uint16_t)(phase + 1);
 	return phase;
 }
 
@@ -234,26 +291,45 @@ static enum status put_counted(struct fold *f, uint32_t process, const struct ev
 	struct named *named;
 
 	gap.row = steps_at(steps, e->begin_ns, &p->range_row);
-	if (gap.row < steps->count)
-		kind = kind_of(&steps->rows[gap.row]);
 	if (phase == PHASE_NONE)
 		gap.name = e->name;
 	if (gap.row < steps->count && e->begin_ns >= steps->rows[gap.row].mark_end_ns)
 		return gap_put(s, &gap, err);
+	if (gap.row < steps->count) {
+		kind = MARK_RANGES_NOW;
+		ranges_reach(s, p, steps, gap.row);
+	}
 	if (phase != PHASE_NONE) {
 		tally_add(&p->kinds[kind][phase], &tally);
 		return ST_OK;
 	}
 	TRY(named_find(s, process, e->name, &named, err));
 	tally_add(&named->kinds[kind], &tally);
+	if (kind == MARK_RANGES_NOW && !named->has_now) {
+		named->has_now = true;
+		named->next_now = p->first_now;
+		p->first_now = (uint32_t)(named - s->named) + 1;
+	}
 	return ST_OK;
 }
 
-/* The same ranges that the stage `step` takes for phases and annotations. */
-static bool is_annotation(const struct fold *f, const struct event *e)
+static bool is_step(struct fold *f, uint32_t name)
 {
+	struct phases *s = f->state;
 	uint64_t number;
+	bool yes;
 
+	if (name <= s->name_count && s->is_step[name])
+		return s->is_step[name] == 2;
+	yes = name_rules_step(f->rules, trace_text(f->trace, name, NULL), &number);
+	if (name <= s->name_count)
+		s->is_step[name] = (uint8_t)(1 + yes);
+	return yes;
+}
+
+/* The same ranges that the stage `step` takes for phases and annotations. */
+static bool is_annotation(struct fold *f, const struct event *e)
+{
 	if (e->kind != KIND_RANGE)
 		return false;
 	if (e->subkind == RANGE_PHASE)
@@ -261,13 +337,13 @@ static bool is_annotation(const struct fold *f, const struct event *e)
 	if (e->subkind == RANGE_NVTX && trace_find_attr(f->trace, e->shape, "domain"))
 		return false;
 	return (e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX) &&
-	       !name_rules_step(f->rules, trace_text(f->trace, e->name, NULL), &number);
+	       !is_step(f, e->name);
 }
 
 static enum status put_range(struct fold *f, const struct event *e, struct error *err)
 {
 	struct phases *s = f->state;
-	uint32_t process = trace_get_track(f->trace, e->track)->process;
+	uint32_t process = fold_process(f, e->track);
 	struct process_phases *p = &s->processes[process];
 	unsigned phase;
 
@@ -326,21 +402,23 @@ static enum status join_gaps(struct fold *f, struct error *err)
 {
 	struct phases *s = f->state;
 	struct named *named;
+	enum mark_kind kind;
 	size_t i;
 
 	for (i = 0; i < s->gap_count; i++) {
 		const struct gap *gap = &s->gaps[i];
 		const struct step_row *row = &f->steps[gap->process].rows[gap->row];
 
-		if (!row->joins)
+		kind = f->steps[gap->process].is_inferred ? MARK_ABSENT : kind_of(row);
+		if (!row->joins && kind != MARK_ABSENT)
 			continue;
 		if (!gap->name) {
-			tally_add(&s->processes[gap->process].kinds[kind_of(row)][gap->phase],
+			tally_add(&s->processes[gap->process].kinds[kind][gap->phase],
 				  &gap->tally);
 			continue;
 		}
 		TRY(named_find(s, gap->process, gap->name, &named, err));
-		tally_add(&named->kinds[kind_of(row)], &gap->tally);
+		tally_add(&named->kinds[kind], &gap->tally);
 	}
 	return ST_OK;
 }
@@ -418,6 +496,10 @@ static enum status phases_end(struct fold *f, struct error *err)
 	uint32_t process;
 	size_t i;
 
+	for (process = 1; process <= s->process_count; process++) {
+		time_reach(&s->processes[process], &f->steps[process], SIZE_MAX);
+		ranges_reach(s, &s->processes[process], &f->steps[process], SIZE_MAX);
+	}
 	TRY(join_gaps(f, err));
 	for (process = 1; process <= s->process_count; process++) {
 		counted_kinds(&f->steps[process], counted);

@@ -6,6 +6,8 @@
  */
 #include "analyze/report_ranks.h"
 
+#include "analyze/report_frontier.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,7 +225,7 @@ static enum status ranks_finish(struct tables *all, struct error *err)
 	free(b.sums);
 	free(b.steps);
 	free(b.ranks);
-	return status;
+	return status == ST_OK ? frontier_finish(all, err) : status;
 }
 
 /* ---- for rules, verdict and pages ------------------------------------------------------- */
@@ -254,7 +256,10 @@ struct waiting waiting_of(struct tables *all)
 	return w;
 }
 
-static const struct table_type *const ranks_tables[] = { &table_uneven, &table_balance, NULL };
+static const struct table_type *const ranks_tables[] = {
+	&table_uneven, &table_balance, &table_frontier_total, &table_frontier,
+	&table_frontier_steps, &table_frontier_pieces, &table_frontier_spans, NULL,
+};
 static const struct report_type *const ranks_with[] = {
 	&report_kernels, &report_steps, &report_phases, &report_comm, NULL,
 };
@@ -264,5 +269,9 @@ const struct report_type report_ranks = {
 	.help = "what is different from rank to rank: who is slow, who waits",
 	.tables = ranks_tables,
 	.with = ranks_with,
+	.state_size = sizeof(struct frontier),
+	.put = frontier_put,
+	.end = frontier_end,
+	.release = frontier_release,
 	.finish = ranks_finish,
 };

@@ -154,7 +154,7 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 static enum status put_kernel(struct fold *f, const struct event *e, struct error *err)
 {
 	struct slow *s = f->state;
-	uint32_t process = trace_get_track(f->trace, e->track)->process;
+	uint32_t process = fold_process(f, e->track);
 	const struct step_list *steps = &f->steps[process];
 	struct share part = { .ns = e->end_ns - e->begin_ns, .process = process, .id = e->name,
 			     .what = WHAT_KERNEL };
@@ -260,10 +260,15 @@ static const struct step_row **steps_sorted(const struct step_list *l, size_t *c
 	return rows;
 }
 
+static uint64_t median_twice(const struct step_row **rows, size_t count)
+{
+	return wall_of(rows[(count - 1) / 2]) + wall_of(rows[count / 2]);
+}
+
 /* Nearest to the median; of two the later. */
 static const struct step_row *median_step(const struct step_row **rows, size_t count)
 {
-	uint64_t twice = wall_of(rows[(count - 1) / 2]) + wall_of(rows[count / 2]), best = 0;
+	uint64_t twice = median_twice(rows, count), best = 0;
 	const struct step_row *found = NULL;
 	size_t i;
 
@@ -397,10 +402,10 @@ static enum status end_process(struct fold *f, uint32_t process, struct error *e
 		c.median = median_step(rows, count);
 	for (i = 0; c.median && i < SLOW_MAX && i < count && status == ST_OK; i++) {
 		c.step = rows[count - 1 - i];
-		if (c.step == c.median ||
-		    (i && 2 * wall_of(c.step) <= 3 * wall_of(c.median)))
+		if (i && 4 * wall_of(c.step) <= 3 * median_twice(rows, count))
 			break;
-		status = explain(f, &c, err);
+		if (c.step != c.median)
+			status = explain(f, &c, err);
 	}
 	free(rows);
 	return status;

@@ -159,7 +159,7 @@ static enum status gpus_reach(struct fold *f, struct error *err)
 	return ST_OK;
 }
 
-static enum status rows_reach(struct gpu_steps *g, size_t row, struct error *err)
+static enum status clock_reach(struct gpu_steps *g, size_t row, struct error *err)
 {
 	size_t cap = g->cap ? g->cap : 64, i;
 	struct by_clock *wider;
@@ -222,7 +222,7 @@ static enum status put_piece(struct fold *f, const struct segment *seg, size_t r
 	uint32_t process = sweep_gpu(f->sweep, seg->gpu).process;
 
 	if (seg->busy) {
-		TRY(rows_reach(g, row, err));
+		TRY(clock_reach(g, row, err));
 		(in_mark ? g->rows[row].in_mark : g->rows[row].in_gap)[class_of(seg)] +=
 			seg->end_ns - seg->begin_ns;
 	}
@@ -257,7 +257,7 @@ static enum status put_event(struct fold *f, const struct event *e, struct error
 	row = steps_at(steps, e->begin_ns, &g->event_row);
 	if (row == steps->count)
 		return ST_OK;
-	TRY(rows_reach(g, row, err));
+	TRY(clock_reach(g, row, err));
 	if (e->begin_ns < steps->rows[row].mark_end_ns)
 		g->rows[row].in_mark[AT_COMM_COUNT]++;
 	else
@@ -403,7 +403,7 @@ static void stats_put(union value *row, uint64_t *walls, size_t count)
 	if (count >= P99_FROM)
 		row[STATS_P99].u64 = walls[(count * 99 + 99) / 100 - 1];
 	for (i = 0; i < count; i++)
-		row[STATS_SLOW].u64 += 2 * walls[i] > 3 * row[STATS_MEDIAN].u64;
+		row[STATS_SLOW].u64 += 4 * walls[i] > 3 * (walls[(count - 1) / 2] + walls[count / 2]);
 }
 
 static enum status steps_finish(struct tables *all, struct error *err)

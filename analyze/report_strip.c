@@ -20,8 +20,10 @@ static const char host_letters[HOST_CLASSES] = {
 struct strip {
 	size_t row;
 	uint64_t begin_ns, mark_end_ns;
-	uint64_t ns[BINS][CLASSES]; /* the host's classes, then the GPU's */
+	uint16_t used[BINS];        /* classes that have time there, a bit each */
+	uint64_t ns[BINS][CLASSES]; /* the host's classes, then the GPU's; of those used */
 };
+_Static_assert(CLASSES <= 16, "a bit for each class");
 
 static enum status no_memory(struct error *err)
 {
@@ -76,7 +78,8 @@ static void gather(const struct strip *strip, uint64_t end_ns, uint64_t (*cells)
 {
 	double per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * (double)count / FINE /
 			 (double)(end_ns - strip->begin_ns);
-	size_t i, k, cell;
+	size_t i, cell;
+	unsigned left;
 
 	memset(cells, 0, count * sizeof(cells[0]));
 	for (i = 0; i < BINS && (double)i * per_bin < (double)count; i++) {
@@ -84,9 +87,12 @@ static void gather(const struct strip *strip, uint64_t end_ns, uint64_t (*cells)
 
 		cell = (size_t)((double)i * per_bin);
 		over = over > (double)(cell + 1) ? (over - (double)(cell + 1)) / per_bin : 0;
-		for (k = 0; k < CLASSES; k++) {
-			uint64_t next_ns = (uint64_t)((double)strip->ns[i][k] * over);
+		for (left = strip->used[i]; left; left &= left - 1) {
+			unsigned k = (unsigned)__builtin_ctz(left);
+			uint64_t next_ns = 0;
 
+			if (over > 0)
+				next_ns = (uint64_t)((double)strip->ns[i][k] * over);
 			cells[cell][k] += strip->ns[i][k] - next_ns;
 			if (next_ns && cell + 1 < count)
 				cells[cell + 1][k] += next_ns;
@@ -167,7 +173,7 @@ static enum status strip_find(struct strips *s, const struct step_list *steps, s
 		*place = malloc(sizeof(**place));
 	if (!*place)
 		return no_memory(err);
-	memset(*place, 0, sizeof(**place));
+	memset((*place)->used, 0, sizeof((*place)->used));
 	(*place)->row = row;
 	(*place)->begin_ns = step->begin_ns;
 	(*place)->mark_end_ns = step->mark_end_ns;
@@ -193,6 +199,9 @@ static void spread(struct strip *strip, uint64_t begin_ns, uint64_t end_ns, size
 			bin_end_ns = end_ns;
 		if (bin_end_ns <= begin_ns)
 			continue;
+		if (!(strip->used[bin] & 1u << class))
+			strip->ns[bin][class] = 0;
+		strip->used[bin] |= (uint16_t)(1u << class);
 		strip->ns[bin][class] += bin_end_ns - begin_ns;
 		begin_ns = bin_end_ns;
 	}

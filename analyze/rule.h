@@ -17,7 +17,7 @@
 /* What kernels do, by their names. */
 #define WORK_LIST(X)                                                                               \
 	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
-	X(GEMM, "gemm") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
+	X(GEMM, "gemm") X(GEMM_TF32, "gemm_tf32") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
 	X(SOFTMAX, "softmax") X(COPY, "copy") X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
 enum work {
 #define X(name, word) WORK_##name,
@@ -35,8 +35,14 @@ enum work work_of(const char *kernel);
 struct amount { /* per step and GPU */
 	double count, ns, bytes, short_count, short_ns;
 };
+struct gap_sum { /* of gaps of all ranks; texts are those of the tables */
+	const char *cause, *phase, *part, *kind;
+	uint64_t ns, count;
+};
 struct facts {
 	struct tables *tables;
+	struct gap_sum *gaps;
+	size_t gap_count, gap_cap;
 	uint64_t steps;              /* complete ones of all ranks; at least 1 */
 	size_t ranks, gpus;          /* gpus: of all ranks */
 	double step_ns, window_ns;   /* mean wall of a complete step; window per step */
@@ -53,6 +59,8 @@ struct gap_query {
 	const char *part;  /* "lead", "span", "tail" */
 	const char *kind;  /* "plain"; "zero": of filling gradients; "long": a launch over 1 ms */
 };
+/* Once, before any is asked for; `gaps` is the caller's to free, also after an error. */
+enum status facts_gaps_take(struct facts *f, struct error *err);
 /* Time that is not busy, and how many pieces. */
 struct amount facts_gaps(const struct facts *f, struct gap_query which);
 /* Of the cause; all of it. */
@@ -71,6 +79,10 @@ struct facts_owner {
 	double ns, count;
 };
 struct facts_owner facts_owner(const struct facts *f, const char *cause);
+/* "; most of it in RANGE at FRAME"; in short " in RANGE"; "" where it is not known. */
+enum { OWNER_TEXT = 120, OWNER_BRIEF_NAME = 20, OWNER_BRIEF = 32 };
+const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT]);
+const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF]);
 /* Whether one of these words, which end with NULL, is in its range, call or frame. */
 bool owner_has(const struct facts_owner *o, const char *const *words);
 /* Kernels of a kind launched in `phase`, NULL: in any. */
@@ -101,10 +113,11 @@ struct spread {
 /* false: fewer than two ranks, or no name in common, or no memory. */
 bool facts_spread(const struct facts *f, struct spread *out);
 
-enum { FINDING_TEXT = 400 };
+enum { FINDING_TEXT = 400, BRIEF_TEXT = 96, BRIEF_WIDTH = 38 /* of which are seen */ };
 struct finding {
 	double saving_ns; /* per step, at most */
 	char evidence[FINDING_TEXT];
+	char brief[BRIEF_TEXT]; /* the same in a few words, for lists */
 	const char *advice;
 };
 
@@ -112,16 +125,24 @@ struct rule {
 	const char *name;
 	const char *help;   /* one line: what it is about */
 	const char *behind; /* keys of the figures that it rests on */
-	/* false: it does not apply.  Advice may be left as the rule's. */
+	/* false: it does not apply.  Advice may be left as the rule's.  NULL: see `cause`. */
 	bool (*look)(const struct facts *f, struct finding *out);
 	const char *advice;
 	bool needs_trust;   /* rests on idle time: not of a sampled or damaged file */
+	/* Without look(): time not busy by this cause, and what is said of it, with {} for how long
+	 * and {in} for where most of it is. */
+	const char *cause, *evidence, *brief;
 };
+bool rule_look(const struct facts *f, const struct rule *r, struct finding *out);
 extern const struct rule rules_gpu[], rules_host[], rules_ranks[]; /* end with .name == NULL */
 
 /* The table of one row, and what goes into it. */
 extern const struct table_type table_verdict;
 enum status verdict_put(const struct facts *f, struct error *err);
+
+/* For look(): whether it is anything. */
+bool rule_saves(struct finding *out, double saving_ns);
+void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* "12.3 ms", "480 us", "1.2 s" for sentences. */
 enum { SPAN_TEXT = 32 };

@@ -62,6 +62,8 @@ static const struct {
 	{ "_scudnn_", WORK_CONV_FP32 },
 	{ "logsoftmax", WORK_OTHER },          { "log_softmax", WORK_OTHER },
 	{ "softmax", WORK_SOFTMAX },
+	{ "tf32f32", WORK_GEMM_TF32 },         { "gemm_tf32", WORK_GEMM_TF32 },
+	{ "tensorop_s1688gemm", WORK_GEMM_TF32 },
 	{ "gemm", WORK_GEMM },                 { "cutlass", WORK_GEMM },
 	{ "direct_copy_kernel", WORK_COPY },   { "catarraybatchedcopy", WORK_COPY },
 	{ "copy_kernel", WORK_COPY },          { "elementwise", WORK_ELEMENTWISE },
@@ -81,20 +83,34 @@ enum work work_of(const char *kernel)
 
 struct rows {
 	struct table *table;
-	size_t count;
+	size_t count, known;
+	struct {
+		const char *name; /* a literal: the same words are the same pointer */
+		size_t at;
+	} columns[8]; /* those that were asked for */
 };
 
 static struct rows rows_of(const struct facts *f, const char *name)
 {
-	struct rows r = { .table = tables_find(f->tables, name) };
+	struct rows r = { .table = tables_find(f->tables, name), .known = 0 };
 
 	r.count = r.table ? table_count(r.table) : 0;
 	return r;
 }
 
-static union value cell(const struct rows *r, size_t row, const char *column)
+static union value cell(struct rows *r, size_t row, const char *column)
 {
-	return table_at(r->table, row)[table_column(r->table, column)];
+	size_t i = 0;
+
+	while (i < r->known && r->columns[i].name != column)
+		i++;
+	if (i == sizeof(r->columns) / sizeof(r->columns[0]))
+		return table_at(r->table, row)[table_column(r->table, column)];
+	if (i == r->known) {
+		r->columns[i].name = column;
+		r->columns[r->known++].at = table_column(r->table, column);
+	}
+	return table_at(r->table, row)[r->columns[i].at];
 }
 
 /* From a sum over all to a mean per step and GPU. */
@@ -115,20 +131,53 @@ static bool fits(const char *asked, const char *text)
 	return !asked || (text && !strcmp(asked, text));
 }
 
-struct amount facts_gaps(const struct facts *f, struct gap_query which)
+static bool is_same_gap(const struct gap_sum *a, const struct gap_sum *b)
+{
+	return a->cause == b->cause && a->phase == b->phase && a->part == b->part &&
+	       a->kind == b->kind;
+}
+
+/* There are some rows for each rank, and only so many kinds of them. */
+enum status facts_gaps_take(struct facts *f, struct error *err)
 {
 	struct rows r = rows_of(f, "gaps");
+	struct gap_sum *wider;
+	size_t i, k;
+
+	for (i = 0; i < r.count; i++) {
+		struct gap_sum one = { .cause = cell(&r, i, "cause").text,
+				       .phase = cell(&r, i, "phase").text,
+				       .part = cell(&r, i, "part").text,
+				       .kind = cell(&r, i, "kind").text };
+
+		for (k = 0; k < f->gap_count && !is_same_gap(&f->gaps[k], &one); k++)
+			;
+		if (k == f->gap_count) {
+			wider = items_reach(f->gaps, &f->gap_cap, k, sizeof(*wider), err);
+			if (!wider)
+				return ST_MEMORY;
+			f->gaps = wider;
+			f->gaps[f->gap_count++] = one;
+		}
+		f->gaps[k].ns += cell(&r, i, "ns").u64;
+		f->gaps[k].count += cell(&r, i, "count").u64;
+	}
+	return ST_OK;
+}
+
+struct amount facts_gaps(const struct facts *f, struct gap_query which)
+{
 	struct amount sum = { 0, 0, 0, 0, 0 };
 	size_t i;
 
-	for (i = 0; i < r.count; i++) {
-		if (!fits(which.cause, cell(&r, i, "cause").text) ||
-		    !fits(which.phase, cell(&r, i, "phase").text) ||
-		    !fits(which.part, cell(&r, i, "part").text) ||
-		    !fits(which.kind, cell(&r, i, "kind").text))
+	for (i = 0; i < f->gap_count; i++) {
+		const struct gap_sum *g = &f->gaps[i];
+
+		if (!fits(which.cause, g->cause) || !fits(which.phase, g->phase) ||
+		    !fits(which.part, g->part) || !fits(which.kind, g->kind))
 			continue;
-		sum.ns += per_gpu(f, (double)cell(&r, i, "ns").u64);
-		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += per_gpu(f, (double)g->ns);
+		sum.count += per_gpu(f, (double)g->count);
 	}
 	return sum;
 }
@@ -163,22 +212,19 @@ struct amount facts_wait(const struct facts *f, struct gap_query which)
 	return sum;
 }
 
-static const char *host_phase(const struct rows *r, size_t row)
+static const char *host_phase(const struct gap_sum *g)
 {
-	const char *cause = cell(r, row, "cause").text;
-
-	return strncmp(cause, "host:", 5) ? NULL : cause + 5;
+	return g->cause && !strncmp(g->cause, "host:", 5) ? g->cause + 5 : NULL;
 }
 
 double facts_host(const struct facts *f)
 {
-	struct rows r = rows_of(f, "gaps");
 	double sum = 0;
 	size_t i;
 
-	for (i = 0; i < r.count; i++)
-		if (host_phase(&r, i))
-			sum += (double)cell(&r, i, "ns").u64;
+	for (i = 0; i < f->gap_count; i++)
+		if (host_phase(&f->gaps[i]))
+			sum += (double)f->gaps[i].ns;
 	return per_gpu(f, sum);
 }
 
@@ -197,17 +243,16 @@ static bool is_known_phase(const char *name)
 
 double facts_own(const struct facts *f, const char **longest)
 {
-	struct rows r = rows_of(f, "gaps");
 	double sum = 0, most = 0, ns;
 	const char *name;
 	size_t i;
 
 	*longest = "";
-	for (i = 0; i < r.count; i++) {
-		name = host_phase(&r, i);
-		if (!name || is_known_phase(name) || is_told(f, cell(&r, i, "part").text))
+	for (i = 0; i < f->gap_count; i++) {
+		name = host_phase(&f->gaps[i]);
+		if (!name || is_known_phase(name) || is_told(f, f->gaps[i].part))
 			continue;
-		ns = per_gpu(f, (double)cell(&r, i, "ns").u64);
+		ns = per_gpu(f, (double)f->gaps[i].ns);
 		sum += ns;
 		if (ns > most) {
 			most = ns;

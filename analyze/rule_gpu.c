@@ -6,12 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool say(struct finding *out, double saving_ns)
-{
-	out->saving_ns = saving_ns;
-	return saving_ns > 0;
-}
-
 static const char ADVICE_NO_BACKWARD[] =
 	"a larger batch for each collective; overlap two halves of a batch; fuse it with the "
 	"operation behind it";
@@ -31,7 +25,9 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	else if (comm.count >= 50)
 		out->advice = "bucket the gradients (bucket_cap_mb), so that few large collectives "
 			      "run under backward";
-	return say(out, f->exposed_comm_ns);
+	rule_brief(out, "%s, %s hidden", many_text(n, comm.count, "collective"),
+		   hidden >= 500 ? span_text(b, hidden) : "nothing");
+	return rule_saves(out, f->exposed_comm_ns);
 }
 
 static bool small_collectives(const struct facts *f, struct finding *out)
@@ -47,7 +43,8 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 		 span_text(b, comm.short_ns));
 	if (facts_wall(f, "backward") <= 0)
 		out->advice = ADVICE_NO_BACKWARD;
-	return say(out, comm.short_ns < f->exposed_comm_ns ? comm.short_ns : f->exposed_comm_ns);
+	rule_brief(out, "%.0f of %.0f under %s", comm.short_count, comm.count, a);
+	return rule_saves(out, fmin(comm.short_ns, f->exposed_comm_ns));
 }
 
 /* ---- copies ----------------------------------------------------------------------------- */
@@ -63,7 +60,8 @@ static bool tell_copies(struct finding *out, struct amount copies, const char *w
 	snprintf(out->evidence, FINDING_TEXT, "%s a step%s %s; %s with no compute beside %s.",
 		 many_text(n, copies.count, "copy"), bytes, what, span_text(a, copies.ns),
 		 fabs(copies.count - 1) < 0.05 ? "it" : "them");
-	return say(out, copies.ns);
+	rule_brief(out, "%s%s", many_text(n, copies.count, "copy"), bytes);
+	return rule_saves(out, copies.ns);
 }
 
 static struct amount less(struct amount a, struct amount b)
@@ -117,58 +115,96 @@ static bool memset_fill(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of device memory a step, %s with no compute beside.",
 		 many_text(n, fills.count, "fill"), span_text(a, fills.ns));
-	return say(out, fills.ns);
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, fills.ns);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-/* Tensor cores have eight times the rate of plain FP32 and more. */
-#define TENSOR_CORE_SAVING (7.0 / 8)
-
-static const char *const without_tf32[] = { "V100", "T4", "RTX 20", NULL };
+/*
+ * How much faster tensor cores are than plain FP32, at most: multiplications of 16 bits a clock and
+ * processor over those of FP32, as the vendors state both.  The first that the name contains.
+ */
+static const struct {
+	const char *name;
+	unsigned rate;
+} rates[] = {
+	{ "A100", 16 }, { "A800", 16 }, { "A30", 16 }, { "H100", 16 }, { "H200", 16 },
+	{ "H800", 16 }, { "GH200", 16 }, { "B100", 32 }, { "B200", 32 }, { "B300", 32 },
+	{ "V100", 8 }, { "T4", 8 }, { "RTX 20", 8 }, { "TITAN RTX", 8 }, { "A10", 4 },
+	{ "A40", 4 }, { "L4", 4 }, { "RTX 30", 4 }, { "RTX 40", 4 }, { "RTX A", 4 },
+	{ "MI300", 8 }, { "MI250", 8 }, { "MI210", 8 },
+};
+static const char *const without_tf32[] = { "V100", "T4", "RTX 20", "TITAN RTX", NULL };
 static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
 
-static bool fp32_gemm(const struct facts *f, struct finding *out)
+/* 0: not known. */
+static unsigned tensor_rate(const struct facts *f)
 {
-	struct amount gemm = facts_work(f, WORK_GEMM_FP32, NULL);
-	char a[SPAN_TEXT], n[MANY_TEXT];
+	size_t i;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		if (facts_gpu_is(f, (const char *const[]){ rates[i].name, NULL }))
+			return rates[i].rate;
+	return 0;
+}
+
+/* At most what another rate of the same multiplications saves: less, if memory bounds them. */
+static bool tell_fp32(const struct facts *f, enum work work, const char *one, struct finding *out)
+{
+	struct amount some = facts_work(f, work, NULL);
+	unsigned rate = tensor_rate(f);
+	char a[SPAN_TEXT], n[MANY_TEXT], basis[96];
 
 	if (facts_gpu_is(f, without_tensor_cores))
 		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in plain FP32, %s of the GPU: tensor cores are not used.",
-		 many_text(n, gemm.count, "matrix kernel"), span_text(a, gemm.ns));
+	if (rate)
+		snprintf(basis, sizeof(basis), "this GPU's have up to %u times the rate, so %u/%u "
+			 "of it at most", rate, rate - 1, rate);
+	else
+		snprintf(basis, sizeof(basis), "how fast this GPU's are is not known, so all of it "
+			 "at most");
+	span_text(a, some.ns);
+	many_text(n, some.count, one);
+	snprintf(out->evidence, FINDING_TEXT, "%s a step in plain FP32, %s of the GPU: tensor "
+		 "cores are not used; %s.", n, a, basis);
+	rule_brief(out, "%s in FP32, %s", n, a);
+	return rule_saves(out, rate ? some.ns * (rate - 1) / rate : some.ns);
+}
+
+static bool fp32_gemm(const struct facts *f, struct finding *out)
+{
 	if (facts_gpu_is(f, without_tf32))
 		out->advice = "mixed precision (autocast to float16): this GPU has no TF32";
-	return say(out, gemm.ns * TENSOR_CORE_SAVING);
+	return tell_fp32(f, WORK_GEMM_FP32, "matrix kernel", out);
 }
 
 static bool fp32_conv(const struct facts *f, struct finding *out)
 {
-	struct amount conv = facts_work(f, WORK_CONV_FP32, NULL);
-	char a[SPAN_TEXT], n[MANY_TEXT];
-
-	if (facts_gpu_is(f, without_tensor_cores))
-		return false;
-	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in plain FP32, %s of the GPU: tensor cores are not used.",
-		 many_text(n, conv.count, "convolution kernel"), span_text(a, conv.ns));
-	return say(out, conv.ns * TENSOR_CORE_SAVING);
+	return tell_fp32(f, WORK_CONV_FP32, "convolution", out);
 }
 
+/* FP8 has twice the rate of 16 bits, these twice that of TF32, by what the GPUs' vendors state. */
 static bool fp8(const struct facts *f, struct finding *out)
 {
 	static const char *const has_fp8[] = { "H100", "H200", "B100", "B200", "B300", "MI300",
 					       "L40", NULL };
-	struct amount gemm = facts_work(f, WORK_GEMM, NULL);
-	char a[SPAN_TEXT], n[MANY_TEXT];
+	struct amount half = facts_work(f, WORK_GEMM, NULL);
+	struct amount tf32 = facts_work(f, WORK_GEMM_TF32, NULL);
+	double ns = half.ns + tf32.ns;
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT], more[80] = "";
 
-	if (!facts_gpu_is(f, has_fp8) || gemm.ns < 0.2 * f->window_ns)
+	if (!facts_gpu_is(f, has_fp8) || ns < 0.2 * f->window_ns)
 		return false;
+	if (tf32.ns >= 500)
+		snprintf(more, sizeof(more), " (3/4 of the %s that are TF32 by their names)",
+			 span_text(b, tf32.ns));
+	many_text(n, half.count + tf32.count, "matrix kernel");
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step in 16 bits or TF32 take %s; this GPU multiplies FP8 twice as fast.",
-		 many_text(n, gemm.count, "matrix kernel"), span_text(a, gemm.ns));
-	return say(out, gemm.ns / 2);
+		 "%s a step in 16 bits or TF32 take %s; this GPU multiplies FP8 twice as fast as "
+		 "16 bits: half of it at most%s.", n, span_text(a, ns), more);
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, half.ns / 2 + tf32.ns * 3 / 4);
 }
 
 static bool unfused_attention(const struct facts *f, struct finding *out)
@@ -180,7 +216,8 @@ static bool unfused_attention(const struct facts *f, struct finding *out)
 		 "%s of %s a step write and read whole tables of scores, which fused attention "
 		 "never stores.", many_text(n, some.count, "softmax kernel"),
 		 span_text(a, some.ns));
-	return say(out, some.ns);
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, some.ns);
 }
 
 static bool layout(const struct facts *f, struct finding *out)
@@ -191,7 +228,8 @@ static bool layout(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step only to turn tensors between NCHW and NHWC: %s.",
 		 many_text(n, turn.count, "kernel"), span_text(a, turn.ns));
-	return say(out, turn.ns);
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, turn.ns);
 }
 
 static bool short_kernels(const struct facts *f, struct finding *out)
@@ -205,7 +243,8 @@ static bool short_kernels(const struct facts *f, struct finding *out)
 		 "%.0f of %.0f kernels a step are shorter than %s, %s together; each reads and "
 		 "writes memory for little work.", all.short_count, all.count,
 		 span_text(a, SHORT_KERNEL_NS), span_text(b, all.short_ns));
-	return say(out, all.short_ns);
+	rule_brief(out, "%.0f of %.0f under %s", all.short_count, all.count, a);
+	return rule_saves(out, all.short_ns);
 }
 
 static bool elementwise(const struct facts *f, struct finding *out)
@@ -220,8 +259,9 @@ static bool elementwise(const struct facts *f, struct finding *out)
 		 "%s a step that compute one element from one, or copy, take %s: memory bounds "
 		 "them, and they fuse.", many_text(n, some.count + copies.count, "kernel"),
 		 span_text(a, some.ns + copies.ns));
+	rule_brief(out, "%s, %s", n, a);
 	/* into their neighbours: at most all of it */
-	return say(out, some.ns + copies.ns);
+	return rule_saves(out, some.ns + copies.ns);
 }
 
 /* Nothing else explains it: what the GPU does most. */
@@ -239,21 +279,11 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "One kernel takes %s of a step, %.0f %% of all kernel time: %s.",
 		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, name);
-	return say(out, top.amount.ns);
+	rule_brief(out, "%.28s", name);
+	return rule_saves(out, top.amount.ns);
 }
 
 /* ---- gaps that no host thread makes ----------------------------------------------------- */
-
-static bool stream_wait(const struct facts *f, struct finding *out)
-{
-	double idle = facts_wait(f, (struct gap_query){ .cause = "stream_wait" }).ns;
-	char a[SPAN_TEXT];
-
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Launched work waits for another stream and nothing else runs: %s of a step.",
-		 span_text(a, idle));
-	return say(out, idle);
-}
 
 static bool dispatch(const struct facts *f, struct finding *out)
 {
@@ -265,63 +295,64 @@ static bool dispatch(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "Launched work has not begun while the GPU is idle: %s of a step.",
 		 span_text(a, idle));
-	return say(out, idle);
-}
-
-static bool graph_gaps(const struct facts *f, struct finding *out)
-{
-	double idle = facts_wait(f, (struct gap_query){ .cause = "graph_internal" }).ns;
-	char a[SPAN_TEXT];
-
-	snprintf(out->evidence, FINDING_TEXT,
-		 "Between nodes of CUDA graphs the GPU is idle for %s of a step.",
-		 span_text(a, idle));
-	return say(out, idle);
+	rule_brief(out, "%s launched, not begun", a);
+	return rule_saves(out, idle);
 }
 
 const struct rule rules_gpu[] = {
 	{ "exposed_comm", "communication beside no compute", "gpus.exposed_comm_ns", exposed_comm,
 	  "overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
 	  "gradients under no_sync(), fewer bytes (bf16)",
-	  true },
+	  .needs_trust = true },
 	{ "small_collectives", "many short collectives", "kernels", small_collectives,
-	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", true },
+	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", .needs_trust = true },
 	{ "pageable_copy", "copies from pageable memory", "copies.exposed_ns", pageable_copy,
-	  "pin_memory=True and .to(device, non_blocking=True)", true },
+	  "pin_memory=True and .to(device, non_blocking=True)", .needs_trust = true },
 	{ "exposed_upload", "uploads beside no compute", "copies.exposed_ns", exposed_upload,
-	  "prefetch the next batch on a stream of its own", true },
+	  "prefetch the next batch on a stream of its own", .needs_trust = true },
 	{ "exposed_download", "downloads beside no compute", "copies.exposed_ns", exposed_download,
-	  "copy back on a stream of its own, every N steps", true },
+	  "copy back on a stream of its own, every N steps", .needs_trust = true },
 	{ "device_copy", "copies within the GPU", "copies.exposed_ns", device_copy,
-	  "reduce in place; gradient_as_bucket_view=True; fewer .contiguous() and .clone()", true },
+	  "reduce in place; gradient_as_bucket_view=True; fewer .contiguous() and .clone()",
+	  .needs_trust = true },
 	{ "peer_copy", "copies between GPUs", "copies.exposed_ns", peer_copy,
-	  "collectives instead of .to(other_gpu); pipeline them with compute", true },
+	  "collectives instead of .to(other_gpu); pipeline them with compute",
+	  .needs_trust = true },
 	{ "memset_fill", "fills of device memory", "copies.exposed_ns", memset_fill,
-	  "torch.empty for what is written anyway", true },
+	  "torch.empty for what is written anyway", .needs_trust = true },
 	{ "fp32_gemm", "matrix products without tensor cores", "kernels", fp32_gemm,
 	  "mixed precision: torch.set_float32_matmul_precision('high'), or autocast to bfloat16",
-	  false },
+	  .needs_trust = false },
 	{ "fp32_conv", "convolutions without tensor cores", "kernels", fp32_conv,
-	  "mixed precision (autocast), channels_last, torch.backends.cudnn.benchmark=True", false },
+	  "mixed precision (autocast), channels_last, torch.backends.cudnn.benchmark=True",
+	  .needs_trust = false },
 	{ "fp8", "matrix products that FP8 would halve", "kernels gpus.name", fp8,
 	  "FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
-	  false },
+	  .needs_trust = false },
 	{ "unfused_attention", "softmax on its own", "kernels", unfused_attention,
-	  "torch.nn.functional.scaled_dot_product_attention (flash attention)", false },
+	  "torch.nn.functional.scaled_dot_product_attention (flash attention)",
+	  .needs_trust = false },
 	{ "layout", "kernels that only turn layouts", "kernels", layout,
-	  "memory_format=torch.channels_last for model and input", false },
+	  "memory_format=torch.channels_last for model and input", .needs_trust = false },
 	{ "short_kernels", "kernels too short to fill the GPU", "kernels", short_kernels,
-	  "torch.compile or fused operators, a larger batch", false },
+	  "torch.compile or fused operators, a larger batch", .needs_trust = false },
 	{ "elementwise", "elementwise kernels that would fuse", "kernels", elementwise,
-	  "torch.compile, or fused operators of the library", false },
+	  "torch.compile, or fused operators of the library", .needs_trust = false },
 	{ "one_kernel", "one kernel takes most of the time", "kernels", one_kernel,
 	  "tune or replace this operation (fused version, torch.compile), or a smaller model there",
-	  false },
-	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", stream_wait,
-	  "fewer cross-stream events; start what is waited for earlier", true },
+	  .needs_trust = false },
+	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", NULL,
+	  "fewer cross-stream events; start what is waited for earlier", .needs_trust = true,
+	  .cause = "stream_wait", .evidence =
+	  "Launched work waits for another stream and nothing else runs: {} of a step.",
+	  .brief = "{} between streams" },
 	{ "dispatch", "launched, not begun", "idle_causes.dispatch", dispatch,
-	  "launch further ahead: no synchronisation in the loop, CUDA graphs", true },
-	{ "graph_gaps", "gaps inside CUDA graphs", "idle_causes.graph_internal", graph_gaps,
-	  "fewer and larger nodes; parallel branches in the graph", true },
+	  "launch further ahead: no synchronisation in the loop, CUDA graphs",
+	  .needs_trust = true },
+	{ "graph_gaps", "gaps inside CUDA graphs", "idle_causes.graph_internal", NULL,
+	  "fewer and larger nodes; parallel branches in the graph", .needs_trust = true,
+	  .cause = "graph_internal", .evidence =
+	  "Between nodes of CUDA graphs the GPU is idle for {} of a step.",
+	  .brief = "{} between nodes" },
 	{ .name = NULL },
 };

@@ -2,17 +2,12 @@
 /* Rules about windows, steps, memory and ranks. */
 #include "analyze/rule.h"
 
+#include "analyze/report_frontier.h"
 #include "analyze/report_ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool say(struct finding *out, double saving_ns)
-{
-	out->saving_ns = saving_ns;
-	return saving_ns > 0;
-}
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
@@ -35,7 +30,9 @@ static struct wall *walls_take(const struct facts *f, size_t *count)
 	struct wall *walls = calloc(rows + 1, sizeof(*walls));
 
 	*count = 0;
-	for (i = 0; walls && i < rows; i++) {
+	if (!walls)
+		return NULL;
+	for (i = 0; i < rows; i++) {
 		const union value *row = table_at(t, i);
 
 		if (row[0].u64 != table_at(t, 0)[0].u64 || row[2].u64 != table_at(t, 0)[2].u64)
@@ -45,8 +42,7 @@ static struct wall *walls_take(const struct facts *f, size_t *count)
 		walls[*count].ns = row[table_column(t, "wall_ns")].u64;
 		walls[(*count)++].step = row[table_column(t, "step")].u64;
 	}
-	if (walls)
-		qsort(walls, *count, sizeof(*walls), compare_walls);
+	qsort(walls, *count, sizeof(*walls), compare_walls);
 	return walls;
 }
 
@@ -70,20 +66,20 @@ static bool slow_steps(const struct facts *f, struct finding *out)
 		 slow, count, slow == 1 ? "takes" : "take", span_text(a, median),
 		 (unsigned long long)walls[count - 1].step,
 		 span_text(b, (double)walls[count - 1].ns));
+	rule_brief(out, "%zu of %zu steps, the worst %s", slow, count, b);
 	free(walls);
-	return slow && say(out, over / (double)count);
+	return slow && rule_saves(out, over / (double)count);
 }
 
 /* The cause with most of a part: "host:other". */
 static const char *most_of(const struct facts *f, const char *part, double *most)
 {
-	struct table *t = tables_find(f->tables, "gaps");
 	const char *cause = "";
 	size_t i;
 
 	*most = 0;
-	for (i = 0; i < table_count(t); i++) {
-		const char *one = table_at(t, i)[table_column(t, "cause")].text;
+	for (i = 0; i < f->gap_count; i++) {
+		const char *one = f->gaps[i].cause;
 		double ns = facts_gaps(f, (struct gap_query){ .cause = one, .part = part }).ns;
 
 		if (ns <= *most)
@@ -103,6 +99,7 @@ static bool late_start(const struct facts *f, struct finding *out)
 	if (f->lead_ns < LATE_SHARE * f->window_ns)
 		return false;
 	cause = most_of(f, "lead", &most);
+	rule_brief(out, "%s, most of it %.16s", span_text(a, f->lead_ns), cause);
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass before the first GPU event, %s of it %.60s.",
 		 span_text(a, f->lead_ns), span_text(b, f->window_ns),
@@ -113,7 +110,7 @@ static bool late_start(const struct facts *f, struct finding *out)
 	else if (!strcmp(cause, "data"))
 		out->advice = "warm the loader up before the window opens, or begin it at a later "
 			      "step";
-	return say(out, f->lead_ns);
+	return rule_saves(out, f->lead_ns);
 }
 
 static bool long_tail(const struct facts *f, struct finding *out)
@@ -122,11 +119,12 @@ static bool long_tail(const struct facts *f, struct finding *out)
 
 	if (f->tail_ns < LATE_SHARE * f->window_ns)
 		return false;
+	rule_brief(out, "%s after the last GPU event", span_text(a, f->tail_ns));
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass after the last GPU event.",
 		 span_text(a, f->tail_ns), span_text(b, f->window_ns),
 		 f->has_steps ? " a step" : "");
-	return say(out, f->tail_ns);
+	return rule_saves(out, f->tail_ns);
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
@@ -161,6 +159,8 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "What a step leaves allocated grows by %.1f MiB each step.",
 		 row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
+	rule_brief(out, "+%.1f MiB each step",
+		   row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
 	out->saving_ns = 0;
 	return true;
 }
@@ -180,6 +180,7 @@ static bool fragmentation(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "The allocator holds %.2f GiB and gave out %.2f GiB at most.",
 		 reserved / 1073741824, peak / 1073741824);
+	rule_brief(out, "%.2f GiB held, %.2f given out", reserved / 1073741824, peak / 1073741824);
 	out->saving_ns = 0;
 	return true;
 }
@@ -199,6 +200,7 @@ static bool headroom(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%.2f of the GPU's %.2f GiB are used at the peak, and it is not busy for %.0f %% "
 		 "of the window.", peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
+	rule_brief(out, "%.2f of %.2f GiB used", peak / 1073741824, total / 1073741824);
 	out->saving_ns = 0;
 	return true;
 }
@@ -217,7 +219,64 @@ static bool imbalance(const struct facts *f, struct finding *out)
 		 "others wait for it. %s of it in %.90s.", spread.names,
 		 (unsigned long long)spread.rank, span_text(a, spread.most_ns),
 		 span_text(b, spread.mean_ns), span_text(c, spread.apart_ns), spread.apart);
-	return say(out, spread.most_ns - spread.mean_ns);
+	rule_brief(out, "rank %llu takes %s, the mean %s", (unsigned long long)spread.rank, a,
+		   b);
+	return rule_saves(out, spread.most_ns - spread.mean_ns);
+}
+
+/* What the rank has most of beyond the mean on the frontier; NULL: it is not on it. */
+static const union value *frontier_most(const struct facts *f, uint64_t rank, double *over_ns)
+{
+	struct table *t = tables_find(f->tables, "frontier");
+	const union value *most = NULL;
+	size_t i;
+
+	*over_ns = 0;
+	for (i = 0; t && i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+		double over = (double)row[FRONTIER_PER_STEP].u64 - (double)row[FRONTIER_MEAN].u64;
+
+		if (row[0].u64 != rank || over <= *over_ns)
+			continue;
+		*over_ns = over;
+		most = row;
+	}
+	return most;
+}
+
+/* Where the lateness of a rank comes from says where to look. */
+static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *out)
+{
+	static const struct {
+		const char *kind, *advice;
+	} advice[] = {
+		{ "compute", "compare that rank's share of the work (batch, sequence lengths, "
+			     "experts), then its GPU's clocks, power and temperature" },
+		{ "data", "compare that rank's input: its loader's workers, its files, its host's "
+			  "disk and CPUs" },
+		{ "host:", "compare that rank's host: other jobs, NUMA binding, GC, logging of "
+			   "one rank only" },
+	};
+	double over_ns;
+	const union value *row = frontier_most(f, rank, &over_ns);
+	size_t len = strlen(out->evidence), i;
+	const char *kind;
+	char a[SPAN_TEXT];
+
+	if (!row || over_ns < 1000)
+		return;
+	kind = row[FRONTIER_KIND].text;
+	if (!strcmp(kind, "compute") || !strncmp(kind, "exposed_", 8))
+		snprintf(out->evidence + len, FINDING_TEXT - len,
+			 " Over the mean of the ranks it has most %s, launched in %.40s: by %s a "
+			 "step.", kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
+	else
+		snprintf(out->evidence + len, FINDING_TEXT - len,
+			 " Over the mean of the ranks its GPU is idle most by %.60s: by %s a step.",
+			 kind, span_text(a, over_ns));
+	for (i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
+		if (!strncmp(kind, advice[i].kind, strlen(advice[i].kind)))
+			out->advice = advice[i].advice;
 }
 
 /* In most collectives the same one: a single late one is a matter of its step. */
@@ -234,28 +293,34 @@ static bool straggler(const struct facts *f, struct finding *out)
 		 "others wait for it.", (unsigned long long)w.culprit[0].u64,
 		 (unsigned long long)w.times_last, (unsigned long long)w.matched,
 		 span_text(a, w.late_ns / per_rank));
-	return say(out, w.late_ns / per_rank);
+	rule_brief(out, "rank %llu, last in %llu of %llu", (unsigned long long)w.culprit[0].u64,
+	      (unsigned long long)w.times_last, (unsigned long long)w.matched);
+	tell_frontier(f, w.culprit[0].u64, out);
+	return rule_saves(out, w.late_ns / per_rank);
 }
 
 const struct rule rules_ranks[] = {
-	{ "straggler", "one rank comes last in most collectives", "waits.late_ns", straggler,
+	{ "straggler", "one rank comes last in most collectives", "waits.late_ns frontier.ns",
+	  straggler,
 	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
-	  "its GPU's clocks and temperature", false },
+	  "its GPU's clocks and temperature", .needs_trust = false },
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
 	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader are "
-	  "usual", false },
+	  "usual", .needs_trust = false },
 	{ "late_start", "the GPU starts late in the window", "gpus.lead_ns", late_start,
-	  "warm up before the window opens, or begin it at a later step", true },
+	  "warm up before the window opens, or begin it at a later step", .needs_trust = true },
 	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,
-	  "end the window with a step; what runs at the end is on the host", true },
+	  "end the window with a step; what runs at the end is on the host", .needs_trust = true },
 	{ "imbalance", "one rank has more to compute", "kernels.total_ns", imbalance,
-	  "share work out equally: batches by sequence length, tables re-sharded by load", false },
+	  "share work out equally: batches by sequence length, tables re-sharded by load",
+	  .needs_trust = false },
 	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step", memory_leak,
 	  "keep losses as numbers (.item() every N steps, detach()), not as tensors with a graph",
-	  false },
+	  .needs_trust = false },
 	{ "fragmentation", "the allocator holds what it cannot use", "memory.reserved_bytes",
-	  fragmentation, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; steady shapes", false },
+	  fragmentation, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; steady shapes",
+	  .needs_trust = false },
 	{ "headroom", "memory is left for a larger batch", "memory.peak_bytes gpus.not_busy_ns",
-	  headroom, "a larger batch: the same launches for more work", true },
+	  headroom, "a larger batch: the same launches for more work", .needs_trust = true },
 	{ .name = NULL },
 };

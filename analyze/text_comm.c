@@ -200,13 +200,9 @@ static void put_wait_titles(struct page *p, const struct time_unit *unit)
 static enum status put_waits(struct page *p, const struct wait_rows *all, struct error *err)
 {
 	char name[NUMBER_TEXT], who[NUMBER_TEXT];
-	struct time_unit unit;
-	double most = 0;
+	struct time_unit unit = time_unit_of(all->most_ns, 2);
 	size_t i;
 
-	for (i = 0; i < all->count; i++)
-		most = all->rows[i].wait_ns > most ? all->rows[i].wait_ns : most;
-	unit = time_unit_of(most, 2);
 	put_wait_titles(p, &unit);
 	if (all->count > all->shown)
 		TRY(put_wait_spread(p, all, &unit, err));
@@ -312,6 +308,7 @@ enum status page_ranks(struct page *p, struct error *err)
 	text_end(&p->text);
 	TRY(page_waiting(p, err));
 	put_stragglers(p);
+	page_frontier(p);
 	TRY(page_steps_many(p, err));
 	TRY(page_phases_many(p, err));
 	return page_kernels_many(p, err);

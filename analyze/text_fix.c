@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verdict, above all blocks, and FIX FIRST, next to the prompt. */
 #include "analyze/page_fix.h"
+#include "analyze/rule.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { FIX_LINES = 5, RULE_AT = 13, ADVICE_AT = 31 };
+enum { FIX_LINES = 5, RULE_AT = 13, BRIEF_AT = 31 };
 
 void page_verdict(struct page *p)
 {
@@ -27,6 +29,7 @@ static void put_fix(struct page *p, const struct view *v, size_t i, const struct
 {
 	double saving_ns = (double)view_cell(v, i, "saving_ns_per_step").u64;
 	char text[NUMBER_TEXT];
+	const char *advice;
 	unsigned column;
 
 	text_atf(&p->text, 0, TOKEN_TEXT, "%zu", i + 1);
@@ -34,12 +37,16 @@ static void put_fix(struct page *p, const struct view *v, size_t i, const struct
 		text_at(&p->text, 3, TOKEN_BOLD, "\xe2\x89\xa4");
 	if (saving_ns > 0)
 		text_right(&p->text, 11, TOKEN_BOLD, time_text(text, saving_ns, unit));
-	text_cut(&p->text, RULE_AT, ADVICE_AT - RULE_AT - 1, TOKEN_TEXT,
+	text_cut(&p->text, RULE_AT, BRIEF_AT - RULE_AT - 1, TOKEN_TEXT,
 		 view_cell(v, i, "rule").text);
-	column = text_at(&p->text, ADVICE_AT, TOKEN_DIM, "\xe2\x86\x92 ");
-	if (column + 8 < p->text.width)
-		text_clip(&p->text, column, p->text.width - column, TOKEN_TEXT,
-			  view_cell(v, i, "advice").text);
+	column = text_cut(&p->text, BRIEF_AT, BRIEF_WIDTH, TOKEN_TEXT,
+			  view_cell(v, i, "brief").text);
+	column = text_at(&p->text, column + 1, TOKEN_DIM, "\xe2\x86\x92 ");
+	advice = view_cell(v, i, "advice").text;
+	if (column + 8 < p->text.width && strcspn(advice, " ") + column < p->text.width)
+		text_clip(&p->text, column, p->text.width - column, TOKEN_TEXT, advice);
+	else if (column + 8 < p->text.width)
+		text_cut(&p->text, column, p->text.width - column, TOKEN_TEXT, advice);
 	text_end(&p->text);
 }
 
@@ -99,7 +106,7 @@ void page_findings(struct page *p)
 	struct time_unit unit;
 	size_t i;
 
-	page_head(p);
+	page_head(p, "findings");
 	page_verdict(p);
 	text_end(&p->text);
 	text_at(&p->text, 0, TOKEN_BOLD, "FINDINGS");

@@ -50,7 +50,7 @@ static struct text_talk talk_at(struct page *p, unsigned left)
 	};
 }
 
-void page_head(struct page *p)
+void page_head(struct page *p, const char *report)
 {
 	struct view inputs = page_view(p, "inputs");
 	struct text_talk t = talk_at(p, 0);
@@ -63,7 +63,7 @@ void page_head(struct page *p)
 	room -= text_width(more) < room ? text_width(more) : 0;
 	column = text_cut(&p->text, 0, room, TOKEN_BOLD, path ? path : "?");
 	text_at(&p->text, column, TOKEN_DIM, more);
-	text_right(&p->text, p->text.width, TOKEN_DIM, "summary");
+	text_right(&p->text, p->text.width, TOKEN_DIM, report);
 	text_end(&p->text);
 	talk_head(p, &t.talk);
 	end_line(&t.talk);

@@ -2,6 +2,7 @@
 /* Why GPUs do nothing: the causes beside GPU TIME, and the pages of `idle` and `launches`. */
 #include "analyze/text_page.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +159,8 @@ static void put_owner(struct page *p, const struct view *v, const union value *r
 	uint64_t count = row[table_column(v->table, "count")].u64;
 	static const struct time_unit ms = { 1e6, 2, "ms" };
 	char text[NUMBER_TEXT], where[512];
-	int tenths = (int)(row[table_column(v->table, "pct")].f64 * 10 + 0.5);
+	/* a damaged partial file may leave it without a number */
+	int tenths = (int)(fmin(fmax(row[table_column(v->table, "pct")].f64, 0), 1e6) * 10 + 0.5);
 	unsigned room = p->text.width > 49 ? p->text.width - 49 : 0;
 
 	text_cut(&p->text, 0, 22, TOKEN_TEXT, cause);

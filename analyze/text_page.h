@@ -31,7 +31,7 @@ uint64_t page_sum(const struct view *v, const char *column);
 /* "rank 3", "pid 17" where the file has no rank. */
 char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT]);
 
-void page_head(struct page *p);
+void page_head(struct page *p, const char *report);
 void page_distrust(struct page *p);
 /* NOT BUSY, BY CAUSE: to the right of the rows of GPU TIME, at most so many lines. */
 enum { CAUSE_LINES = 8, CAUSES_AT = 40 };
@@ -77,6 +77,7 @@ enum status page_comm(struct page *p, struct error *err);
 enum status page_waiting(struct page *p, struct error *err);
 enum status page_waiting_brief(struct page *p, struct error *err);
 enum status page_ranks(struct page *p, struct error *err);
+void page_frontier(struct page *p);
 
 /* Recordings, worst first. */
 enum status page_check(struct page *p, struct error *err);

@@ -166,7 +166,12 @@ void page_table(struct page *p, const struct view *v)
 					  ? v->type->name[i] - 'a' + 'A' : v->type->name[i]);
 	title[i] = '\0';
 	text_at(&p->text, 0, TOKEN_BOLD, title);
+	if (!view_is_shown(v))
+		text_atf(&p->text, (unsigned)strlen(title) + 2, TOKEN_DIM, "%zu rows: --format json",
+			 v->count);
 	text_end(&p->text);
+	if (!view_is_shown(v))
+		return;
 	put_line(p, shown, count, NULL);
 	for (i = 0; i < v->count; i++)
 		put_line(p, shown, count, v->rows[i]);

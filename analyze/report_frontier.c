@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a GPU did between the end of one collective and that of the next: the segments of the sweep
+ * and the pieces of its gaps, which tile it, by phase and by class or cause.
+ *
+ * Collectives are numbered by their begin, as report_comm does; where the next ends before one
+ * that began sooner, nothing lies between the two.
+ */
+#include "analyze/report_frontier.h"
+
+#include "analyze/report_cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct column spans_columns[] = {
+	RANK_COLUMNS,
+	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "from_ns", NULL, CELL_U64, KEY, NULL, "begin of the GPU's first: one input's rows" },
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the owner's launch; of host causes the host's" },
+	{ "kind", NULL, CELL_TEXT, KEY, NULL, "class or idle cause; empty: the windows" },
+	{ "packed", NULL, CELL_TEXT, MAX, NULL, "ns before the end of each collective" },
+	{ .name = NULL },
+};
+const struct table_type table_frontier_spans = {
+	.name = "frontier_spans", .member = "frontier_spans", .under = &table_ranks,
+	.nest = NEST_NEVER, .columns = spans_columns,
+};
+
+enum {
+	PLACES_OF_JOB = 1 << 20, PLACES_LEAST = 256, RANKS_UNKNOWN = 256,
+	KINDS = 64, KIND_REST = KINDS - 1, /* the last is all that are too many */
+	CLASSES = 3, CODES = CLASSES + CAUSE_COUNT,
+	PACKED_BYTES = 1 << 19,
+};
+struct doing {
+	unsigned code, phase;
+	uint64_t *ns; /* by place */
+	size_t count, cap;
+};
+struct front { /* of a GPU */
+	uint32_t process, device;
+	uint64_t from_ns, places;
+	uint64_t *ends; /* of the first `kept` collectives: of those so far the latest */
+	size_t kept, cap, most;
+	size_t busy_at, idle_at; /* the place that time is before, of segments and of pieces */
+	struct doing kinds[KINDS];
+	size_t kind_count;
+	uint8_t slots[CODES][CELL_PHASES]; /* place in kinds + 1 */
+};
+
+void list_put(struct buf *out, struct packed_list *l, uint64_t value)
+{
+	if (!value) {
+		l->zeros++;
+		return;
+	}
+	if (l->zeros) {
+		packed_put(out, 0);
+		packed_put(out, l->zeros);
+	}
+	l->zeros = 0;
+	packed_put(out, value);
+}
+
+bool list_take(const char **packed, struct packed_list *l, uint64_t *value)
+{
+	*value = 0;
+	if (l->zeros) {
+		l->zeros--;
+		return true;
+	}
+	if (!*packed || !**packed)
+		return false;
+	*value = packed_take(packed);
+	if (*value)
+		return true;
+	l->zeros = packed_take(packed);
+	if (l->zeros)
+		l->zeros--;
+	return true;
+}
+
+/* ---- collectives ------------------------------------------------------------------------ */
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for what lies between collectives");
+}
+
+static enum status fronts_reach(struct fold *f, struct error *err)
+{
+	struct frontier *s = f->state;
+	size_t count = sweep_gpu_count(f->sweep), share;
+	struct front **wider;
+
+	if (count == s->gpu_count)
+		return ST_OK;
+	wider = realloc(s->gpus, count * sizeof(struct front *));
+	if (!wider)
+		return no_memory(err);
+	s->gpus = wider;
+	while (s->gpu_count < count) {
+		struct sweep_gpu of = sweep_gpu(f->sweep, s->gpu_count);
+		uint32_t ranks = trace_get_process(f->trace, of.process)->world_size;
+		struct front *g = calloc(1, sizeof(*g));
+
+		if (!g)
+			return no_memory(err);
+		share = PLACES_OF_JOB / (ranks ? ranks : RANKS_UNKNOWN);
+		g->process = of.process;
+		g->device = of.device;
+		g->most = share < PLACES_LEAST ? PLACES_LEAST
+			  : share > FRONTIER_PLACES ? FRONTIER_PLACES : share;
+		s->gpus[s->gpu_count++] = g;
+	}
+	return ST_OK;
+}
+
+static enum status put_collective(struct fold *f, const struct event *e, struct error *err)
+{
+	struct frontier *s = f->state;
+	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
+	struct front *g = gpu < s->gpu_count ? s->gpus[gpu] : NULL;
+	size_t more;
+	uint64_t *wider, last;
+
+	if (!g || !fold_wants(f, g->process))
+		return ST_OK;
+	if (!g->places++)
+		g->from_ns = e->begin_ns;
+	if (g->kept == g->most)
+		return ST_OK;
+	if (g->kept == g->cap) {
+		more = g->cap ? g->cap * 2 : 64;
+		wider = realloc(g->ends, more * sizeof(*wider));
+		if (!wider)
+			return no_memory(err);
+		g->ends = wider;
+		g->cap = more;
+	}
+	last = g->kept ? g->ends[g->kept - 1] : 0;
+	g->ends[g->kept++] = e->end_ns > last ? e->end_ns : last;
+	return ST_OK;
+}
+
+/* ---- time ------------------------------------------------------------------------------- */
+
+static struct doing *kind_find(struct front *g, unsigned code, unsigned phase)
+{
+	uint8_t *slot = &g->slots[code][phase];
+
+	if (!*slot) {
+		*slot = (uint8_t)(g->kind_count < KIND_REST ? g->kind_count + 1 : KINDS);
+		if (g->kind_count < KIND_REST) {
+			g->kinds[g->kind_count].code = code;
+			g->kinds[g->kind_count++].phase = phase;
+		}
+	}
+	return &g->kinds[*slot - 1];
+}
+
+static enum status kind_add(struct doing *k, size_t place, uint64_t ns, struct error *err)
+{
+	size_t more = k->cap ? k->cap : 64;
+	uint64_t *wider;
+
+	while (more <= place)
+		more *= 2;
+	if (more > k->cap) {
+		wider = realloc(k->ns, more * sizeof(*wider));
+		if (!wider)
+			return no_memory(err);
+		k->ns = wider;
+		k->cap = more;
+	}
+	for (; k->count <= place; k->count++)
+		k->ns[k->count] = 0;
+	k->ns[place] += ns;
+	return ST_OK;
+}
+
+/* Parted where collectives end; what comes after the last that is kept is nobody's. */
+static enum status add_time(struct front *g, size_t *at, uint64_t begin_ns, uint64_t end_ns,
+			    struct doing *k, struct error *err)
+{
+	uint64_t until;
+
+	while (begin_ns < end_ns) {
+		while (*at < g->kept && g->ends[*at] <= begin_ns)
+			++*at;
+		if (*at == g->most)
+			return ST_OK;
+		until = *at < g->kept && g->ends[*at] < end_ns ? g->ends[*at] : end_ns;
+		TRY(kind_add(k, *at, until - begin_ns, err));
+		begin_ns = until;
+	}
+	return ST_OK;
+}
+
+static unsigned class_of(uint8_t busy)
+{
+	return busy & BUSY_COMPUTE ? 0 : busy & BUSY_COMM ? 1 : 2;
+}
+
+static unsigned phase_of(const struct segment *s)
+{
+	return s->origin == ORIGIN_BEFORE ? PHASE_BEFORE_WINDOW
+	       : s->origin == ORIGIN_UNKNOWN ? PHASE_UNATTRIBUTED : s->phase;
+}
+
+static struct front *front_of(const struct frontier *s, uint32_t gpu)
+{
+	return gpu < s->gpu_count && s->gpus[gpu]->places ? s->gpus[gpu] : NULL;
+}
+
+enum status frontier_put(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct frontier *s = f->state;
+	struct front *g;
+	size_t i;
+
+	TRY(fronts_reach(f, err));
+	for (i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+
+		if (e->kind == KIND_KERNEL && !(e->flags & EVENT_BEGAN_EARLIER) &&
+		    sweep_communicates(f->sweep, e->name))
+			TRY(put_collective(f, e, err));
+	}
+	for (i = 0; i < w->segment_count; i++) {
+		const struct segment *seg = &w->segments[i];
+
+		g = seg->busy ? front_of(s, seg->gpu) : NULL;
+		if (g)
+			TRY(add_time(g, &g->busy_at, seg->begin_ns, seg->end_ns,
+				     kind_find(g, class_of(seg->busy), phase_of(seg)), err));
+	}
+	for (i = 0; i < w->piece_count; i++) {
+		const struct piece *p = &w->pieces[i];
+
+		g = front_of(s, p->gpu);
+		if (g)
+			TRY(add_time(g, &g->idle_at, p->begin_ns, p->end_ns,
+				     kind_find(g, CLASSES + p->cause, p->phase), err));
+	}
+	return ST_OK;
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+static void kind_text(const struct fold *f, const struct doing *k, char *out, size_t cap)
+{
+	static const char *const classes[CLASSES] = { "compute", "exposed_comm", "exposed_copy" };
+
+	if (k->code < CLASSES)
+		snprintf(out, cap, "%s", classes[k->code]);
+	else
+		cause_text(f, (enum cause)(k->code - CLASSES), k->phase, out, cap);
+}
+
+static enum status put_row(struct fold *f, const struct front *g, const char *phase,
+			   const char *kind, struct buf *packed, struct error *err)
+{
+	union value keys[SPANS_PACKED], *row;
+
+	keys[SPANS_DEVICE].u64 = g->device == NO_ID ? NO_U64 : g->device;
+	keys[SPANS_FROM].u64 = g->from_ns;
+	keys[SPANS_PHASE].text = phase;
+	keys[SPANS_KIND].text = kind;
+	TRY(buf_status(packed, err));
+	TRY(fold_row(f, "frontier_spans", g->process, keys, &row, err));
+	return fold_text(f, "frontier_spans", &row[SPANS_PACKED], buf_text(packed), err);
+}
+
+/* Of each collective the windows that began before its end: from one to the next no way leads. */
+static enum status put_windows(struct fold *f, const struct front *g, struct buf *packed,
+			       struct error *err)
+{
+	const struct sweep_window *w;
+	size_t count = sweep_windows(f->sweep, &w), i, k;
+
+	buf_clear(packed);
+	for (i = 0; i < g->kept; i++) {
+		uint64_t begun = 0;
+
+		for (k = 0; k < count; k++)
+			begun += w[k].process == g->process && w[k].begin_ns < g->ends[i];
+		packed_put(packed, begun);
+	}
+	return put_row(f, g, "", "", packed, err);
+}
+
+/* Two phases of one name, a user's and ours, are one row. */
+static enum status kinds_join(struct fold *f, struct front *g, struct error *err)
+{
+	size_t i, k, at;
+
+	for (i = 1; i < g->kind_count; i++) {
+		struct doing *from = &g->kinds[i];
+
+		for (k = 0; k < i && (g->kinds[k].code != from->code ||
+				      strcmp(cells_phase_name(f, g->kinds[k].phase),
+					     cells_phase_name(f, from->phase)) != 0); k++)
+			;
+		for (at = 0; k < i && at < from->count; at++)
+			TRY(kind_add(&g->kinds[k], at, from->ns[at], err));
+		from->count = k < i ? 0 : from->count;
+	}
+	return ST_OK;
+}
+
+static enum status put_kind(struct fold *f, const struct front *g, const struct doing *k,
+			    struct buf *packed, struct error *err)
+{
+	struct packed_list list = { 0, 0 };
+	char kind[320] = "more";
+	const char *phase;
+	size_t i;
+
+	if (k != &g->kinds[KIND_REST])
+		kind_text(f, k, kind, sizeof(kind));
+	buf_clear(packed);
+	for (i = 0; i < k->count && i < g->kept; i++)
+		list_put(packed, &list, k->ns[i]);
+	phase = k != &g->kinds[KIND_REST] ? cells_phase_name(f, k->phase) : "";
+	return put_row(f, g, phase, kind, packed, err);
+}
+
+enum status frontier_end(struct fold *f, struct error *err)
+{
+	struct frontier *s = f->state;
+	struct buf packed;
+	enum status status = ST_OK;
+	size_t i, k;
+
+	buf_init(&packed, PACKED_BYTES);
+	for (i = 0; status == ST_OK && i < s->gpu_count; i++) {
+		struct front *g = s->gpus[i];
+
+		if (!g->kept)
+			continue;
+		status = put_windows(f, g, &packed, err);
+		if (status == ST_OK)
+			status = kinds_join(f, g, err);
+		for (k = 0; status == ST_OK && k < KINDS; k++)
+			if (g->kinds[k].count)
+				status = put_kind(f, g, &g->kinds[k], &packed, err);
+	}
+	buf_release(&packed);
+	return status;
+}
+
+void frontier_release(struct fold *f)
+{
+	struct frontier *s = f->state;
+	size_t i, k;
+
+	for (i = 0; i < s->gpu_count; i++) {
+		for (k = 0; k < KINDS; k++)
+			free(s->gpus[i]->kinds[k].ns);
+		free(s->gpus[i]->ends);
+		free(s->gpus[i]);
+	}
+	free(s->gpus);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_frontier.h - frontier accounting: whose time the job's time was (DEFINITIONS.md 7).
+ *
+ * The fold knows one rank: what its GPUs did between one collective and the next, by phase and by
+ * class or cause.  Over all ranks the longest way through matched collectives is found, and each
+ * stretch of it is the time of the rank that came last at its end.  No clock is compared.
+ */
+#ifndef ANALYZE_REPORT_FRONTIER_H
+#define ANALYZE_REPORT_FRONTIER_H
+
+#include "analyze/report_comm_meet.h"
+
+enum { SPANS_DEVICE = RANK_KEYS, SPANS_FROM, SPANS_PHASE, SPANS_KIND, SPANS_PACKED };
+/* The row of windows has an empty phase and kind. */
+extern const struct table_type table_frontier_spans;
+
+/* Slots of a fold, whose state it is. */
+struct frontier {
+	struct front **gpus; /* of the sweep */
+	size_t gpu_count;
+};
+enum status frontier_put(struct fold *f, const struct warm *w, struct error *err);
+enum status frontier_end(struct fold *f, struct error *err);
+void frontier_release(struct fold *f);
+
+enum { FRONTIER_PLACES = 1 << 14 /* of a GPU; more are not kept */ };
+/* A number for each place: zeros at the end need not be written. */
+struct packed_list {
+	uint64_t last, zeros;
+};
+void list_put(struct buf *out, struct packed_list *l, uint64_t value);
+/* false: the rest is zeros. */
+bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
+
+enum { FRONTIER_PHASE = RANK_KEYS, FRONTIER_KIND, FRONTIER_KEYS, FRONTIER_NS = FRONTIER_KEYS,
+       FRONTIER_PER_STEP, FRONTIER_SHARE, FRONTIER_MEAN };
+enum { FRONTIER_STEP_MEETINGS = 1, FRONTIER_STEP_NS };
+enum { FRONTIER_PIECE_RANK = 1, FRONTIER_PIECE_PHASE = 1 + RANK_KEYS, FRONTIER_PIECE_KIND,
+       FRONTIER_PIECE_NS };
+enum { FRONTIER_TOTAL_STEPS, FRONTIER_TOTAL_MEETINGS, FRONTIER_TOTAL_NS, FRONTIER_TOTAL_PER_STEP,
+       FRONTIER_TOTAL_NAMED, FRONTIER_TOTAL_LEFT_OUT };
+extern const struct table_type table_frontier, table_frontier_steps, table_frontier_pieces,
+	table_frontier_total;
+/* Fills those four. */
+enum status frontier_finish(struct tables *all, struct error *err);
+
+#endif
