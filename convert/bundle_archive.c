@@ -13,17 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024, NAME_BYTES = 512, STEM_BYTES = 256 };
+enum {
+	COPY_BYTES = 64 * 1024,
+	NAME_BYTES = 512,
+	STEM_BYTES = 256,
+	/* Of all files, so that the same input gives the same bytes; zip writes what is before
+	 * 1980 the same way in all time zones. */
+	MADE_S = 0,
+};
 
 struct bundle {
 	struct out *out;
 	struct archive *archive;
 	cJSON *files; /* the manifest's list */
 	struct error fault; /* of the output, kept over libarchive */
-	time_t now;
 	char stem[STEM_BYTES]; /* the folder in the archive */
 };
 
@@ -117,7 +122,6 @@ enum status bundle_new(struct bundle **result, struct out *out, struct error *er
 						      ".tar or .zip");
 	if (status == ST_OK) {
 		b->out = out;
-		b->now = time(NULL);
 		set_stem(b, name ? name : "bundle.tar.zst", ending);
 		status = open_archive(b, ending, err);
 	}
@@ -156,7 +160,7 @@ static enum status begin(struct bundle *b, const char *name, uint64_t bytes, str
 	archive_entry_set_filetype(entry, AE_IFREG);
 	archive_entry_set_perm(entry, 0644);
 	archive_entry_set_size(entry, (la_int64_t)bytes);
-	archive_entry_set_mtime(entry, b->now, 0);
+	archive_entry_set_mtime(entry, MADE_S, 0);
 	code = archive_write_header(b->archive, entry);
 	archive_entry_free(entry);
 	return code == ARCHIVE_OK ? ST_OK : broken(b, err);

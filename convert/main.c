@@ -8,6 +8,7 @@
 #include "convert/main_run.h"
 #include "convert/main_scalars.h"
 #include "convert/progress.h"
+#include "convert/temporary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,7 @@ int main(int argc, char **argv)
 			fputs("tacho-convert: --help lists what there is\n", stderr);
 		return status_exit(status);
 	}
+	temporary_guard();
 	buf_init(&r.names, TEXT_CEILING);
 	r.budget = options_budget(&r.common, tmp && tmp[0] ? tmp : "/tmp");
 	status = open_begin(&r.open, &r.common.output, r.budget.scratch);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/main_help.h"
 
+#include "convert/gzip.h"
 #include "convert/sink.h"
 #include "convert/source.h"
 #include "schemas/buf.h"
@@ -38,6 +39,6 @@ void help_print(const struct option_set *sets)
 
 void help_print_version(void)
 {
-	printf("tacho-convert %s\nzlib %s, %s, cJSON %s\n", TACHO_VERSION, zlibVersion(),
-	       archive_version_string(), cJSON_Version());
+	printf("tacho-convert %s\nzlib %s, %s, cJSON %s; gzip by %s\n", TACHO_VERSION,
+	       zlibVersion(), archive_version_string(), cJSON_Version(), gzip_library());
 }

@@ -86,7 +86,12 @@ enum status lane_open(struct run *r, size_t i, struct trace *trace, uint32_t pro
 	struct lane *l = &r->lanes[i];
 
 	*l = (struct lane){.out = l->out, .run = r, .trace = trace, .process = process};
-	return l->out ? ST_OK : out_open(&l->out, r->common.output, r->is_folder, err);
+	if (l->out)
+		return ST_OK;
+	TRY(out_open(&l->out, r->common.output, r->is_folder, err));
+	/* the first lane is the only one but where an input has many processes */
+	out_set_threads(l->out, i && r->budget.threads ? 1 : r->budget.threads);
+	return ST_OK;
 }
 
 enum status pump_lanes(struct run *r, struct source *top, size_t count, bool *source_failed,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/main_node.h"
 
+#include "convert/main_pieces.h"
+#include "convert/temporary.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +16,6 @@
 #define RUNS "plugins/profile/"
 #define PART ".part"
 #define SPACE ".xplane.pb"
-
-enum { PIECE_BYTES = 1 << 16 };
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -99,63 +100,55 @@ static size_t host_length(const char *name)
 	return dot ? (size_t)(dot - name) : 0;
 }
 
-static enum status copy_all(int from, int to, const char *name, struct error *err)
-{
-	static char piece[PIECE_BYTES];
-	ssize_t len;
-
-	while ((len = read(from, piece, sizeof(piece))) > 0)
-		for (ssize_t at = 0; at < len;) {
-			ssize_t n = write(to, piece + at, (size_t)(len - at));
-
-			if (n < 0 && errno != EINTR)
-				return fail(err, ST_IO, NOWHERE, "cannot write %s: %s", name,
-					    strerror(errno));
-			at += n > 0 ? n : 0;
-		}
-	return len == 0 ? ST_OK : fail(err, ST_IO, NOWHERE, "cannot read a part of %s again: %s",
-				       name, strerror(errno));
-}
-
-static enum status add_piece(const char *folder, const char *piece, int to, const char *name,
-			     struct error *err)
+static enum status take_piece(struct pieces *p, enum pieces_pass pass, const char *folder,
+			      const char *piece, bool is_first, struct error *err)
 {
 	enum status status;
 	char *path;
-	int from;
 
 	if (asprintf(&path, "%s/%s", folder, piece) < 0)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
-	from = open(path, O_RDONLY | O_CLOEXEC);
-	if (from < 0)
-		status = fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
-	else
-		status = copy_all(from, to, name, err);
-	if (from >= 0)
-		close(from);
+	status = pieces_take(p, pass, path, is_first, err);
 	free(path);
 	return status;
+}
+
+/* All pieces of the host of `first`, in order, for each pass. */
+static enum status take_pieces(struct pieces *p, const char *folder, const struct buf *names,
+			       const char *first, struct error *err)
+{
+	size_t len = host_length(first);
+
+	for (unsigned pass = 0; pass < PIECES_PASSES; pass++) {
+		if (pass == PIECES_HOST)
+			TRY(pieces_begin_host(p, err));
+		for (const char *at = first; at; at = next_name(names, at))
+			if (host_length(at) == len && strncmp(at, first, len) == 0)
+				TRY(take_piece(p, pass, folder, at, at == first, err));
+	}
+	return ST_OK;
 }
 
 /* Pieces of the host of `first`, in order, as one file. */
 static enum status join_pieces(const char *folder, const struct buf *names, const char *first,
 			       const char *made, const char *name, struct error *err)
 {
-	size_t len = host_length(first);
-	enum status status = ST_OK;
+	struct pieces p = { .name = name };
+	enum status status;
 	int to = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
 	if (to < 0)
 		return fail(err, ST_IO, NOWHERE, "cannot create %s: %s", name, strerror(errno));
-	for (const char *at = first; at && status == ST_OK; at = next_name(names, at))
-		if (host_length(at) == len && strncmp(at, first, len) == 0)
-			status = add_piece(folder, at, to, name, err);
+	temporary_note(made);
+	p.to = to;
+	status = take_pieces(&p, folder, names, first, err);
 	if (close(to) != 0 && status == ST_OK)
 		status = fail(err, ST_IO, NOWHERE, "cannot write %s: %s", name, strerror(errno));
 	if (status == ST_OK && rename(made, name) != 0)
 		status = fail(err, ST_IO, NOWHERE, "cannot name %s: %s", name, strerror(errno));
 	if (status != ST_OK)
 		unlink(made);
+	temporary_forget(made);
 	return status;
 }
 
@@ -180,6 +173,7 @@ static enum status part_with(const char *folder, const struct buf *names, const 
 			rename(path, name);
 		else
 			unlink(path);
+		temporary_forget(path);
 		free(path);
 		free(name);
 	}
@@ -233,8 +227,27 @@ static bool is_first(const struct buf *names, const char *piece)
 	return true;
 }
 
-enum status node_join(const char *folder, const struct buf *names, uint64_t most, unsigned *apart,
-		      struct error *err)
+/* What is not done with yet, lest a fault or a signal leaves it. */
+static void each_piece(const char *folder, const struct buf *names, void (*act)(const char *path))
+{
+	for (const char *at = NULL; (at = next_name(names, at)) != NULL;) {
+		char *path;
+
+		if (!host_length(at) || asprintf(&path, "%s/%s", folder, at) < 0)
+			continue;
+		act(path);
+		free(path);
+	}
+}
+
+static void remove_piece(const char *path)
+{
+	unlink(path);
+	temporary_forget(path);
+}
+
+static enum status join_all(const char *folder, const struct buf *names, uint64_t most,
+			    unsigned *apart, struct error *err)
 {
 	for (const char *at = NULL; (at = next_name(names, at)) != NULL;) {
 		bool fits;
@@ -248,4 +261,16 @@ enum status node_join(const char *folder, const struct buf *names, uint64_t most
 		TRY(part_with(folder, names, at, !fits, err));
 	}
 	return ST_OK;
+}
+
+enum status node_join(const char *folder, const struct buf *names, uint64_t most, unsigned *apart,
+		      struct error *err)
+{
+	enum status status;
+
+	each_piece(folder, names, temporary_note);
+	status = join_all(folder, names, most, apart, err);
+	if (status != ST_OK)
+		each_piece(folder, names, remove_piece);
+	return status;
 }

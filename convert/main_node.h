@@ -3,8 +3,8 @@
  * main_node.h - a TensorBoard folder after its files have their names.  Of the roof.
  *
  * A run that is written again keeps its name, and XProf would show what it had cached of the old
- * one: its caches go.  With --per-node the sink leaves one piece for each rank, and as repeated
- * fields add up, the XSpace of a host is its pieces one after the other.
+ * one: its caches go.  With --per-node the sink leaves one piece for each rank, an XSpace of its own;
+ * those of a host become one (convert/main_pieces.h).
  */
 #ifndef CONVERT_MAIN_NODE_H
 #define CONVERT_MAIN_NODE_H
@@ -13,8 +13,8 @@
 
 /* `names`: of all files of the run in `folder`, each with its NUL. */
 enum status node_tidy(const char *folder, const struct buf *names, struct error *err);
-/* Makes HOST.xplane.pb of HOST.FIRST-END-PLACE.part; what would be larger than `most` stays one file a rank.
- * *apart: how many hosts that was so for. */
+/* Makes HOST.xplane.pb of HOST.FIRST-END-PLACE.part; what would be larger than `most` stays one
+ * file a rank.  *apart: how many hosts that was so for. */
 enum status node_join(const char *folder, const struct buf *names, uint64_t most, unsigned *apart,
 		      struct error *err);
 

@@ -2,6 +2,7 @@
 #include "convert/main_open.h"
 
 #include "convert/out.h"
+#include "convert/temporary.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -455,6 +456,10 @@ static enum status make_temporary(struct open_options *o, const char *scratch, s
 		rmdir(folder);
 		fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
 	}
+	if (o->temporary) {
+		temporary_note(folder);
+		temporary_note(o->temporary);
+	}
 	free(folder);
 	return o->temporary ? ST_OK : err->status;
 }
@@ -464,8 +469,10 @@ static void forget_temporary(struct open_options *o)
 	if (!o->temporary)
 		return;
 	unlink(o->temporary);
+	temporary_forget(o->temporary);
 	*strrchr(o->temporary, '/') = '\0';
 	rmdir(o->temporary);
+	temporary_forget(o->temporary);
 	free(o->temporary);
 	o->temporary = NULL;
 }

@@ -11,6 +11,9 @@ enum {
 	SECTOR_BYTES = 4096,
 	VERSION_AT = 18, VERSION_BYTES = 2, /* in the file's header: 1 journal, 2 write-ahead log */
 	CACHE_KIB = 4096,
+	/* instructions of SQLite between two looks; looks at least, and instructions for a byte:
+	 * real exports need less than one */
+	WATCH = 10000, WATCH_LEAST = 100, OPS_A_BYTE = 40,
 };
 
 /* ---- a file system with one file, to be read ---- */
@@ -188,6 +191,15 @@ static void settle(struct nsys_db *d)
 	sqlite3_exec(d->db, sql, NULL, NULL, NULL);
 }
 
+/* A damaged tree may have more rows than anybody waits for, and a statement may never return. */
+static int watch(void *self)
+{
+	struct nsys_db *d = self;
+
+	d->is_endless = d->is_endless || ++d->watched > d->watched_max;
+	return d->is_endless;
+}
+
 enum status nsys_db_open(struct nsys_db *d, struct input *in, struct error *err)
 {
 	int64_t tables = 0;
@@ -199,7 +211,9 @@ enum status nsys_db_open(struct nsys_db *d, struct input *in, struct error *err)
 	if (sqlite3_open_v2("export", &d->db, SQLITE_OPEN_READONLY, d->vfs_name) != SQLITE_OK)
 		return nsys_db_fault(d, "cannot be opened", err);
 	settle(d);
-	if (!nsys_db_number(d, "SELECT count(*) FROM sqlite_master", &tables))
+	d->watched_max = WATCH_LEAST + input_size(in) * OPS_A_BYTE / WATCH;
+	sqlite3_progress_handler(d->db, WATCH, watch, d);
+	if (!nsys_db_number(d, "SELECT sum(1) FROM sqlite_master", &tables))
 		return nsys_db_fault(d, "its list of tables cannot be read", err);
 	return ST_OK;
 }

@@ -26,6 +26,8 @@ struct nsys_db {
 	sqlite3_vfs vfs;
 	char vfs_name[40];
 	uint64_t rows_max; /* more than any table of a file of this size can hold */
+	uint64_t watched, watched_max; /* WATCH instructions of SQLite; what reading once cannot need */
+	bool is_endless;   /* pages that lead back to themselves: SQLite was stopped */
 };
 
 /* After input_random().  *d must not move until nsys_db_close(). */

@@ -248,7 +248,8 @@ static void count_unread(struct nsys_import *n, const char *table)
 
 	if (strchr(table, '"') || strlen(table) >= NSYS_NAME_BYTES)
 		return;
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", table);
+	/* not count(*), which SQLite does without looking at the watch */
+	snprintf(sql, sizeof(sql), "SELECT sum(1) FROM \"%s\"", table);
 	if (!nsys_db_number(n->db, sql, &rows) || rows <= 0)
 		return;
 	trace_lose(n->trace, 0, LOSS_UNREAD, (uint64_t)rows);

@@ -8,6 +8,7 @@
 #include "convert/bundle_archive.h"
 #include "convert/out.h"
 #include "convert/sink.h"
+#include "convert/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,7 @@ static void bundle_sink_free(struct sink *sink)
 	bundle_free(b->bundle);
 	if (b->scratch)
 		unlink(b->scratch);
+	temporary_forget(b->scratch);
 	free(b->scratch);
 	free(b);
 }
@@ -55,6 +57,7 @@ static enum status make_scratch(struct bundle_sink *b, const char *folder, struc
 	if (fd < 0)
 		return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s",
 			    folder ? folder : "/tmp", strerror(errno));
+	temporary_note(b->scratch);
 	close(fd);
 	return ST_OK;
 }

@@ -13,6 +13,7 @@
 #include "convert/sink.h"
 #include "convert/sink_words.h"
 #include "convert/sqlite_tables.h"
+#include "convert/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -326,6 +327,7 @@ static void database_free(struct sink *sink)
 	sqlite_release(&d->tables);
 	if (d->scratch)
 		unlink(d->scratch);
+	temporary_forget(d->scratch);
 	free(d->scratch);
 	buf_release(&d->text);
 	free(d);
@@ -348,6 +350,7 @@ static enum status choose_file(struct database *d, const char *folder, const cha
 	if (fd < 0)
 		return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", folder,
 			    strerror(errno));
+	temporary_note(d->scratch);
 	close(fd);
 	*path = d->scratch;
 	return ST_OK;

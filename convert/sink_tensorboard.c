@@ -146,6 +146,17 @@ static void name_run(const struct tensorboard *t, char run[RUN_BYTES])
 	}
 }
 
+/* XSpaces and pieces of this call so far. */
+static uint64_t count_spaces(const struct buf *names)
+{
+	const char *all = (const char *)names->data;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < names->len; i += strlen(all + i) + 1)
+		count += strncmp(all + i, RUNS, strlen(RUNS)) == 0;
+	return count;
+}
+
 /* What the run's name says, at most the process's own begin. */
 static uint64_t origin_of(const struct tensorboard *t, const char *run)
 {
@@ -248,6 +259,7 @@ static enum status write_part(struct tensorboard *t, struct error *err)
 	size_t at, file;
 
 	name_run(t, run);
+	t->space->call_at = count_spaces(t->names);
 	TRY(node_origin(t, run, &origin_ns, err));
 	TRY(put_part_name(t, run, &at, &file, err));
 	TRY(out_begin(t->out, (const char *)t->names->data + at, err));
@@ -268,6 +280,7 @@ static enum status write_space(struct tensorboard *t, struct error *err)
 	size_t at, file;
 
 	name_run(t, run);
+	t->space->call_at = count_spaces(t->names);
 	TRY(put_space_name(t, run, &at, &file, err));
 	TRY(out_begin(t->out, (const char *)t->names->data + at, err));
 	host = strdup((const char *)t->names->data + file);

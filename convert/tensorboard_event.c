@@ -29,6 +29,16 @@ static const char *copy_name(unsigned kind)
 	return "MemcpyDToD";
 }
 
+/* A viewer knows counters by plane and name. */
+static void put_counter_name(struct tb_space *s, const struct track *k)
+{
+	if (s->is_part && k->device == NO_ID) {
+		tb_put_rank(s, &s->scratch);
+		buf_put_text(&s->scratch, ": ");
+	}
+	buf_put_text(&s->scratch, trace_text(s->trace, k->name, NULL));
+}
+
 static void put_made_name(struct tb_space *s, const struct event *e)
 {
 	switch (e->kind) {
@@ -43,8 +53,7 @@ static void put_made_name(struct tb_space *s, const struct event *e)
 		buf_putf(&s->scratch, "ProfilerStep#%llu", (unsigned long long)e->number);
 		return;
 	case KIND_COUNTER:
-		buf_put_text(&s->scratch,
-			     trace_text(s->trace, trace_get_track(s->trace, e->track)->name, NULL));
+		put_counter_name(s, trace_get_track(s->trace, e->track));
 		return;
 	}
 	buf_put_text(&s->scratch, kind_word(e->kind)[0] ? kind_word(e->kind) : "unknown");
@@ -86,10 +95,10 @@ static const char *kept_as(const struct tb_space *s, const struct attr *a)
 }
 
 /* An attribute of whatever type. */
-static enum status put_attr(struct tb_space *s, struct buf *b, uint32_t field, uint32_t key,
+static enum status put_attr(struct tb_space *s, struct buf *b, uint32_t field, uint64_t key,
 			    const struct attr *a, uint64_t bits, struct error *err)
 {
-	uint32_t ref;
+	uint64_t ref;
 	double real;
 
 	switch (a->type) {
@@ -147,7 +156,7 @@ static void put_kernel_details(struct tb_space *s, const struct event *e)
 }
 
 /* A text made here, once for each shape. */
-static enum status details_ref(struct tb_space *s, const struct event *e, uint32_t *ref,
+static enum status details_ref(struct tb_space *s, const struct event *e, uint64_t *ref,
 			       struct error *err)
 {
 	struct tb_pair *row = tb_find(&s->names, TB_DETAILS, e->shape, 0);
@@ -166,7 +175,7 @@ static enum status put_constants(struct tb_space *s, const struct event *e, stru
 				 struct error *err)
 {
 	const struct shape *shape = trace_get_shape(s->trace, e->shape);
-	uint32_t ref;
+	uint64_t ref;
 
 	if (e->kind == KIND_KERNEL) {
 		TB_KEY_OR_FAIL(key, "kernel_details");
@@ -203,7 +212,7 @@ static enum status put_metadata(struct tb_space *s, const struct event *e, struc
 	}
 	for (uint32_t i = 0; s->all_args && i < shape->fixed_count; i++) {
 		const struct attr *a = &shape->fixed[i];
-		uint32_t key;
+		uint64_t key;
 
 		if (kept_as(s, a))
 			continue;
@@ -282,6 +291,19 @@ static enum status put_copy(struct tb_space *s, const struct event *e, struct er
 	return ST_OK;
 }
 
+/* An id is a process's own: ranks of one file, and files that are looked at together, differ. */
+static uint64_t correlation_of(const struct tb_space *s, const struct event *e)
+{
+	return e->correlation ? e->correlation + ((uint64_t)s->rank_at << 32) : 0;
+}
+
+static uint64_t flow_of(const struct tb_space *s, const struct event *e)
+{
+	uint64_t id = e->correlation + (s->call_at << 32);
+
+	return (id & ((UINT64_C(1) << 56) - 1)) << 2 | (uint64_t)FLOW_GPU << 58;
+}
+
 static enum status put_work(struct tb_space *s, const struct event *e, struct error *err)
 {
 	const struct tb_step *step = tb_steps_find(&s->steps, e->begin_ns);
@@ -289,12 +311,11 @@ static enum status put_work(struct tb_space *s, const struct event *e, struct er
 	TB_KEY_OR_FAIL(correlation, "correlation_id");
 	TB_KEY_OR_FAIL(group, "group_id");
 	TB_KEY_OR_FAIL(flow, "flow");
-	tb_stat_u64(&s->event, XEVENT_STATS, correlation, e->correlation);
+	tb_stat_u64(&s->event, XEVENT_STATS, correlation, correlation_of(s, e));
 	if (step)
 		tb_stat_i64(&s->event, XEVENT_STATS, group, tb_group(step->number));
 	if (e->correlation)
-		tb_stat_u64(&s->event, XEVENT_STATS, flow,
-			    FLOW_IN | e->correlation << 2 | (uint64_t)FLOW_GPU << 58);
+		tb_stat_u64(&s->event, XEVENT_STATS, flow, FLOW_IN | flow_of(s, e));
 	if (e->kind == KIND_GRAPH) {
 		TB_KEY_OR_FAIL(graph, "cuda_graph_exec_id");
 		tb_stat_u64(&s->event, XEVENT_STATS, graph, tb_fixed_u64(s, e, "graph"));
@@ -310,9 +331,8 @@ static enum status put_call(struct tb_space *s, const struct event *e, struct er
 		return ST_OK;
 	TB_KEY_OR_FAIL(correlation, "correlation_id");
 	TB_KEY_OR_FAIL(flow, "flow");
-	tb_stat_u64(&s->event, XEVENT_STATS, correlation, e->correlation);
-	tb_stat_u64(&s->event, XEVENT_STATS, flow,
-		    FLOW_OUT | e->correlation << 2 | (uint64_t)FLOW_GPU << 58);
+	tb_stat_u64(&s->event, XEVENT_STATS, correlation, correlation_of(s, e));
+	tb_stat_u64(&s->event, XEVENT_STATS, flow, FLOW_OUT | flow_of(s, e));
 	return ST_OK;
 }
 
@@ -344,7 +364,7 @@ static enum status put_varying(struct tb_space *s, const struct event *e, struct
 	for (uint32_t i = 0; all && e->vary && i < shape->vary_count; i++) {
 		const struct attr *a = &shape->vary[i];
 		const char *text = trace_text(s->trace, a->key, NULL);
-		uint32_t key;
+		uint64_t key;
 
 		if (text[0] == '.' || strcmp(text, "flow") == 0 || strcmp(text, "group_id") == 0)
 			continue;
@@ -395,7 +415,7 @@ static void put_times(struct tb_space *s, const struct event *e)
 	pb_put_u64(&s->event, XEVENT_DURATION_PS, duration_ps);
 }
 
-static enum status memory_row(struct tb_space *s, bool is_free, uint32_t *id, struct error *err)
+static enum status memory_row(struct tb_space *s, bool is_free, uint64_t *id, struct error *err)
 {
 	const char *text = is_free ? "MemoryDeallocation" : "MemoryAllocation";
 	struct tb_pair *row = tb_find(&s->names, TB_EVENT, UINT64_MAX, is_free);
@@ -420,7 +440,8 @@ enum status tb_event_put(struct tb_space *s, const struct tb_line *line, const s
 	at = pb_begin(&s->event, LINE_EVENTS);
 	pb_put_u64(&s->event, XEVENT_METADATA_ID, row.id);
 	put_times(s, e);
-	buf_put(&s->event, s->names.constants.data + row.at, row.len);
+	if (row.len)
+		buf_put(&s->event, s->names.constants.data + row.at, row.len);
 	TRY(line->kind == TB_LINE_MEMORY ? tb_put_memory(s, e, err) : put_stats(s, e, err));
 	pb_end(&s->event, at);
 	return buf_status(&s->event, err);
@@ -431,7 +452,7 @@ enum status tb_step_put(struct tb_space *s, const struct tb_step *step, struct e
 	size_t at = pb_begin(&s->event, LINE_EVENTS);
 	char text[DECIMAL_MAX + 1];
 	size_t len = put_u64_text(text, step->number);
-	uint32_t id = tb_new_event(&s->names, text, len, NULL, err);
+	uint64_t id = tb_new_event(&s->names, text, len, NULL, err);
 
 	TB_KEY_OR_FAIL(group, "group_id");
 	TB_KEY_OR_FAIL(name, "step_name");

@@ -67,7 +67,12 @@ static void put_allocator(struct tb_space *s, const struct event *e, uint32_t ke
 	} else if (device == NO_ID) {
 		buf_put_text(b, "host");
 	} else {
-		buf_putf(b, "GPU_%u", device);
+		buf_putf(b, "GPU_%u", tb_device_number(s, device));
+	}
+	if (s->is_part) {
+		buf_put_text(b, " (");
+		tb_put_rank(s, b);
+		buf_put_text(b, ")");
 	}
 	if (e->kind == KIND_COUNTER)
 		buf_put_text(b, " (sampled)");

@@ -8,13 +8,19 @@
 #include <stdlib.h>
 
 enum { FIRST_CAP = 1024, TEXT_MOST = 64 * 1024 };
-#define ENTRIES_CEILING ((size_t)256 << 20)
+
+static const char *const known[] = {
+#define X(text) text,
+	TB_KEY_LIST(X)
+#undef X
+};
+enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 
 void tb_names_init(struct tb_names *n, const struct trace *trace)
 {
 	*n = (struct tb_names){ .trace = trace };
-	buf_init(&n->entries, ENTRIES_CEILING);
-	buf_init(&n->constants, ENTRIES_CEILING);
+	buf_init(&n->entries, TB_ENTRIES_BYTES);
+	buf_init(&n->constants, TB_ENTRIES_BYTES);
 }
 
 void tb_names_release(struct tb_names *n)
@@ -74,7 +80,7 @@ struct tb_pair *tb_find(const struct tb_names *n, enum tb_domain domain, uint64_
 	return row && row->id ? row : NULL;
 }
 
-enum status tb_add(struct tb_names *n, enum tb_domain domain, uint64_t a, uint64_t b, uint32_t id,
+enum status tb_add(struct tb_names *n, enum tb_domain domain, uint64_t a, uint64_t b, uint64_t id,
 		   struct tb_pair **row, struct error *err)
 {
 	if (!id)
@@ -132,7 +138,7 @@ static void put_text_field(struct buf *b, uint32_t field, const char *text, size
 	pb_end(b, at);
 }
 
-static uint32_t new_entry(struct tb_names *n, uint32_t field, uint32_t id, const char *text,
+static uint64_t new_entry(struct tb_names *n, uint32_t field, uint64_t id, const char *text,
 			  size_t len, const struct buf *stats, struct error *err)
 {
 	struct buf *b = &n->entries;
@@ -152,31 +158,40 @@ static uint32_t new_entry(struct tb_names *n, uint32_t field, uint32_t id, const
 _Static_assert((int)EVENT_META_ID == (int)STAT_META_ID &&
 	       (int)EVENT_META_NAME == (int)STAT_META_NAME, "both maps have one layout");
 
-uint32_t tb_new_stat(struct tb_names *n, const char *text, size_t len, struct error *err)
+uint64_t tb_new_stat(struct tb_names *n, const char *text, size_t len, struct error *err)
 {
-	return new_entry(n, PLANE_STAT_METADATA, ++n->stats, text, len, NULL, err);
+	return new_entry(n, PLANE_STAT_METADATA, n->first + KNOWN + ++n->stats, text, len, NULL,
+			 err);
 }
 
-uint32_t tb_new_event(struct tb_names *n, const char *text, size_t len, const struct buf *stats,
+uint64_t tb_new_event(struct tb_names *n, const char *text, size_t len, const struct buf *stats,
 		      struct error *err)
 {
-	return new_entry(n, PLANE_EVENT_METADATA, ++n->events, text, len, stats, err);
+	return new_entry(n, PLANE_EVENT_METADATA, n->first + ++n->events, text, len, stats, err);
 }
 
-uint32_t tb_key(struct tb_names *n, const char *text, struct error *err)
+static uint64_t new_key(struct tb_names *n, const char *text, struct error *err)
+{
+	for (uint64_t i = 0; i < KNOWN; i++)
+		if (strcmp(known[i], text) == 0)
+			return new_entry(n, PLANE_STAT_METADATA, i + 1, text, strlen(text), NULL,
+					 err);
+	return tb_new_stat(n, text, strlen(text), err);
+}
+
+uint64_t tb_key(struct tb_names *n, const char *text, struct error *err)
 {
 	uint64_t where = hash_text(text, strlen(text));
 	struct tb_pair *row = tb_find(n, TB_KEY, where, 0);
 
 	if (row)
 		return row->id;
-	if (tb_add(n, TB_KEY, where, 0, tb_new_stat(n, text, strlen(text), err), &row, err) !=
-	    ST_OK)
+	if (tb_add(n, TB_KEY, where, 0, new_key(n, text, err), &row, err) != ST_OK)
 		return 0;
 	return row->id;
 }
 
-uint32_t tb_name(struct tb_names *n, uint32_t name, struct error *err)
+uint64_t tb_name(struct tb_names *n, uint32_t name, struct error *err)
 {
 	struct tb_pair *row = tb_find(n, TB_NAME, name, 0);
 	const char *text;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { CUSTOM_FIRST = 1, RANKS_FIRST = 1 << 16, NAME_BYTES = 96 };
+enum { CUSTOM_FIRST = 1, RANKS_FIRST = 1 << 16, ROWS_BITS = 20 /* of a rank */ };
 
 static void pack(const ProtobufCMessage *m, struct buf *out)
 {
@@ -31,9 +31,15 @@ static void line_name(struct tb_space *s, const struct tb_line *line)
 	const char *text = trace_text(s->trace, k->name, &len);
 
 	buf_clear(b);
-	if (line->kind == TB_LINE_COUNTERS)
+	if (line->kind == TB_LINE_COUNTERS) {
 		buf_put_text(b, XLINE_COUNTERS);
-	else if (line->kind == TB_LINE_MEMORY)
+		return;
+	}
+	if (s->is_part && line->device == NO_ID) {
+		tb_put_rank(s, b);
+		buf_put_text(b, ": ");
+	}
+	if (line->kind == TB_LINE_MEMORY)
 		buf_put_text(b, "Memory");
 	else if (len)
 		tb_put_utf8(b, text, len);
@@ -53,9 +59,11 @@ void tb_put_line_head(struct tb_space *s, const struct tb_line *line, struct buf
 	m.id = line->track ? (int64_t)trace_get_track(s->trace, line->track)->id
 			   : (int64_t)INT32_MAX - (int64_t)place;
 	m.name = text_data(buf_text(&s->scratch), s->scratch.len);
+	if (line->plane == TB_PLANE_HOST && s->rank_at)
+		m.id = (int64_t)((uint64_t)m.id + ((uint64_t)s->rank_at << 32));
 	if (line->plane != TB_PLANE_GPU) { /* rows of a viewer stay apart whatever their ids */
 		m.has_display_id = true;
-		m.display_id = (int64_t)place + 1;
+		m.display_id = (int64_t)((uint64_t)s->rank_at << ROWS_BITS) + (int64_t)place + 1;
 	}
 	pack(&m.base, out);
 }
@@ -73,11 +81,21 @@ void tb_put_steps_head(struct buf *out)
 
 /* ---- planes ---- */
 
-/* In a file of several ranks XProf's tools read the first one's host plane; a viewer shows all. */
-static void plane_name(const struct tb_space *s, const struct tb_line *line, struct buf *b)
+void tb_put_rank(const struct tb_space *s, struct buf *out)
 {
 	const struct process *p = trace_get_process(s->trace, s->process);
 
+	if (p->rank != NO_RANK)
+		buf_putf(out, "rank %u", p->rank);
+	else if (p->pid)
+		buf_putf(out, "pid %u", p->pid);
+	else
+		buf_putf(out, "process %u", s->rank_at + 1);
+}
+
+/* XProf's tools read one host's plane: those of a file's ranks are put together. */
+static void plane_name(const struct tb_space *s, const struct tb_line *line, struct buf *b)
+{
 	buf_clear(b);
 	if (line->plane == TB_PLANE_HOST)
 		buf_put_text(b, XPLANE_HOST);
@@ -87,12 +105,11 @@ static void plane_name(const struct tb_space *s, const struct tb_line *line, str
 		buf_put_text(b, XPLANE_WAITS);
 	else
 		buf_putf(b, XPLANE_WAITS " of GPU %u", tb_device_number(s, line->device));
-	if (!s->rank_at || (line->plane != TB_PLANE_HOST && line->device != NO_ID))
+	if (!s->rank_at || line->plane == TB_PLANE_HOST || line->device != NO_ID)
 		return;
-	if (p->rank != NO_RANK)
-		buf_putf(b, " [rank %u]", p->rank);
-	else
-		buf_putf(b, " [%u]", p->pid);
+	buf_put_text(b, " [");
+	tb_put_rank(s, b);
+	buf_put_byte(b, ']');
 }
 
 static int64_t plane_id(const struct tb_space *s, const struct tb_line *line)
@@ -101,10 +118,10 @@ static int64_t plane_id(const struct tb_space *s, const struct tb_line *line)
 
 	if (line->plane == TB_PLANE_GPU)
 		return (int64_t)number;
-	if (s->rank_at && (line->plane == TB_PLANE_HOST || line->device == NO_ID))
-		return RANKS_FIRST + 2 * (int64_t)s->rank_at + (line->plane != TB_PLANE_HOST);
 	if (line->plane == TB_PLANE_HOST)
 		return 0;
+	if (s->rank_at && line->device == NO_ID)
+		return RANKS_FIRST + (int64_t)s->rank_at;
 	return line->device == NO_ID ? CUSTOM_FIRST : CUSTOM_FIRST + 1 + (int64_t)number;
 }
 
@@ -124,7 +141,7 @@ enum status tb_put_plane_head(struct tb_space *s, const struct tb_line *line, st
 static enum status put_stat_u64(struct tb_space *s, const char *name, uint64_t v, struct buf *out,
 				struct error *err)
 {
-	uint32_t key = tb_key(&s->names, name, err);
+	uint64_t key = tb_key(&s->names, name, err);
 
 	if (!key)
 		return err->status;
@@ -135,7 +152,7 @@ static enum status put_stat_u64(struct tb_space *s, const char *name, uint64_t v
 static enum status put_stat_text(struct tb_space *s, const char *name, const char *text,
 				 size_t len, struct buf *out, struct error *err)
 {
-	uint32_t key = tb_key(&s->names, name, err);
+	uint64_t key = tb_key(&s->names, name, err);
 
 	if (!key)
 		return err->status;
@@ -206,7 +223,7 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 		return err->status;
 	if (line->plane == TB_PLANE_GPU)
 		TRY(put_device(s, line->device, out, err));
-	if (line->plane == TB_PLANE_HOST && p->pid)
+	if (line->plane == TB_PLANE_HOST && p->pid && !s->rank_at)
 		TRY(put_stat_u64(s, "process_id", p->pid, out, err));
 	return buf_status(out, err);
 }
@@ -249,8 +266,6 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 	size_t plane;
 
 	put_warnings(s, out);
-	if (s->rank_at) /* the first one has said it */
-		return buf_status(out, err);
 	plane = pb_begin(out, SPACE_PLANES);
 	TRY(put_run(s, out, err));
 	pb_end(out, plane);

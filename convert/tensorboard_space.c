@@ -106,7 +106,7 @@ static void add_counters(struct tb_space *s, enum tb_plane plane, uint32_t devic
 	}
 }
 
-/* The least device >= from that a track of the process is on; NO_ID: none. */
+/* The least device >= from that a track of the process is of; NO_ID: none. */
 static uint32_t next_device(const struct tb_space *s, uint32_t from)
 {
 	uint32_t count = trace_count(s->trace, TRACE_TRACKS), best = NO_ID;
@@ -115,7 +115,7 @@ static uint32_t next_device(const struct tb_space *s, uint32_t from)
 		const struct track *k = trace_get_track(s->trace, id);
 
 		if (k->process == s->process && k->device >= from && k->device < best &&
-		    (k->home == HOME_STREAM || k->home == HOME_COUNTER))
+		    (k->home == HOME_STREAM || k->home == HOME_COUNTER || k->home == HOME_POOL))
 			best = k->device;
 	}
 	return best;
@@ -341,6 +341,7 @@ static enum status begin_line(struct writer *w, uint32_t group, struct error *er
 		buf_clear(&w->done);
 	}
 	w->is_open = true;
+	s->names.first = line_at(s, group)->plane == TB_PLANE_HOST ? s->rank_at * TB_RANK_IDS : 0;
 	s->steps.at = 0;
 	w->now = (struct line_bytes){ .at = s->pile.len, .line = group };
 	return ST_OK;

@@ -69,9 +69,10 @@ struct tb_space {
 	struct tb_gauge gauges[2][TB_DEVICES + 1]; /* allocations; samples */
 	uint32_t in_use_name; /* of tracks of samples */
 	uint64_t bytes;       /* of the file so far */
+	uint64_t call_at;     /* place among all that this call writes: its arrows' ids */
 	uint32_t rank_at;     /* place among the ranks of a file of several; 0: the first or alone */
 	uint32_t first_device; /* GPUs of those before */
-	bool is_part;         /* of a file of several: its GPUs are numbered anew */
+	bool is_part;         /* of a file of several: what only a process has once is numbered anew */
 };
 
 enum status tb_space_open(struct tb_space **out, const struct sink_request *req,
@@ -84,6 +85,8 @@ enum status tb_space_put(struct tb_space *s, const struct event *e, bool *kept,
 enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin_ns,
 			   struct error *err);
 
+/* "rank 3", or what else tells the process from others of its file. */
+void tb_put_rank(const struct tb_space *s, struct buf *out);
 /* How many GPUs the process has, and the number of one in the file. */
 uint32_t tb_space_devices(const struct tb_space *s);
 uint32_t tb_device_number(const struct tb_space *s, uint32_t device);
@@ -107,7 +110,7 @@ enum status tb_put_memory(struct tb_space *s, const struct event *e, struct erro
 
 /* Declares the id of a stat's name, or returns why there is none; needs s and err. */
 #define TB_KEY_OR_FAIL(var, text)                        \
-	uint32_t var = tb_key(&s->names, text, err);     \
+	uint64_t var = tb_key(&s->names, text, err);     \
 	if (!(var))                                      \
 		return err->status
 
@@ -128,10 +131,10 @@ static inline int64_t tb_group(uint64_t number)
 }
 
 /* tensorboard_stats.c: one XStat as field `field` of what stands around it. */
-void tb_stat_u64(struct buf *b, uint32_t field, uint32_t key, uint64_t v);
-void tb_stat_i64(struct buf *b, uint32_t field, uint32_t key, int64_t v);
-void tb_stat_f64(struct buf *b, uint32_t field, uint32_t key, double v);
-void tb_stat_ref(struct buf *b, uint32_t field, uint32_t key, uint32_t ref);
-void tb_stat_text(struct buf *b, uint32_t field, uint32_t key, const char *text, size_t len);
+void tb_stat_u64(struct buf *b, uint32_t field, uint64_t key, uint64_t v);
+void tb_stat_i64(struct buf *b, uint32_t field, uint64_t key, int64_t v);
+void tb_stat_f64(struct buf *b, uint32_t field, uint64_t key, double v);
+void tb_stat_ref(struct buf *b, uint32_t field, uint64_t key, uint64_t ref);
+void tb_stat_text(struct buf *b, uint32_t field, uint64_t key, const char *text, size_t len);
 
 #endif

@@ -3,7 +3,7 @@
 #include "schemas/xspace.h"
 
 /* Most are shorter than 128 bytes, so that pb_end() moves nothing. */
-static size_t begin(struct buf *b, uint32_t field, uint32_t key)
+static size_t begin(struct buf *b, uint32_t field, uint64_t key)
 {
 	size_t at = pb_begin(b, field);
 
@@ -11,7 +11,7 @@ static size_t begin(struct buf *b, uint32_t field, uint32_t key)
 	return at;
 }
 
-void tb_stat_u64(struct buf *b, uint32_t field, uint32_t key, uint64_t v)
+void tb_stat_u64(struct buf *b, uint32_t field, uint64_t key, uint64_t v)
 {
 	size_t at = begin(b, field, key);
 
@@ -19,7 +19,7 @@ void tb_stat_u64(struct buf *b, uint32_t field, uint32_t key, uint64_t v)
 	pb_end(b, at);
 }
 
-void tb_stat_i64(struct buf *b, uint32_t field, uint32_t key, int64_t v)
+void tb_stat_i64(struct buf *b, uint32_t field, uint64_t key, int64_t v)
 {
 	size_t at = begin(b, field, key);
 
@@ -27,7 +27,7 @@ void tb_stat_i64(struct buf *b, uint32_t field, uint32_t key, int64_t v)
 	pb_end(b, at);
 }
 
-void tb_stat_f64(struct buf *b, uint32_t field, uint32_t key, double v)
+void tb_stat_f64(struct buf *b, uint32_t field, uint64_t key, double v)
 {
 	size_t at = begin(b, field, key);
 
@@ -35,7 +35,7 @@ void tb_stat_f64(struct buf *b, uint32_t field, uint32_t key, double v)
 	pb_end(b, at);
 }
 
-void tb_stat_ref(struct buf *b, uint32_t field, uint32_t key, uint32_t ref)
+void tb_stat_ref(struct buf *b, uint32_t field, uint64_t key, uint64_t ref)
 {
 	size_t at = begin(b, field, key);
 
@@ -43,7 +43,7 @@ void tb_stat_ref(struct buf *b, uint32_t field, uint32_t key, uint32_t ref)
 	pb_end(b, at);
 }
 
-void tb_stat_text(struct buf *b, uint32_t field, uint32_t key, const char *text, size_t len)
+void tb_stat_text(struct buf *b, uint32_t field, uint64_t key, const char *text, size_t len)
 {
 	size_t at = begin(b, field, key), value = pb_begin(b, XSTAT_TEXT);
 
