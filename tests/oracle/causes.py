@@ -69,7 +69,7 @@ def order(event):
 
 
 def is_mark(event):
-    return phases.is_annotation(event) and bool(phases.MARK.match(event.name))
+    return phases.is_mark(event)
 
 
 def is_range(event):
@@ -89,14 +89,19 @@ class Causes:
         self.threads = {}
         for event in sorted(self.host.events, key=order):
             self.threads.setdefault(phases.thread(event), []).append(event)
+        self.at_launch = {}     # what was open when a call began, whatever a cut has left of it
+        for event in getattr(oracle, "whole", oracle).host.events:
+            self.at_launch.setdefault(phases.thread(event), []).append(event)
         rows = sorted(oracle.trace.events, key=order)
         over = [(overhead_cause(event.name), event) for event in rows
                 if event.category == "overhead"]
         calls = [event for event in self.host.events if phases.is_call(event)]
         self.profiler = [event for cause, event in over if cause == "profiler"]
         self.compile = sorted([event for cause, event in over if cause == "compile"]
-                              + [call for call in calls if call_class(call.name) == "compile"],
+                              + [call for call in calls if call_class(call.name) == "compile"]
+                              + [event for event in self.host.events if event.category == "jit"],
                               key=order)
+        self.collections = [event for event in rows if event.category == "gc"]
         self.waits = [event for event in rows if event.category == "cuda_sync"
                       and event.name == "Stream Wait Event"]
         self.classes = {"sync": {}, "allocator": {}, "blocking_copy": {}}
@@ -112,19 +117,22 @@ class Causes:
 
     def index_work(self):
         """Only to be quick on large files: launches, the order on each stream, latest ends."""
-        self.launches, self.asked, self.latest, self.seen = {}, {}, {}, {}
+        self.launches, self.asked, self.before, self.seen = {}, {}, {}, {}
         for device, events in self.oracle.devices.items():
-            on_stream, best, seen, latest = {}, None, None, []
+            on_stream, best, seen = {}, None, None
+            window = None
             for event in events:
+                if self.host.place_of_window(event.begin) != window:
+                    window, best = self.host.place_of_window(event.begin), None
                 call = self.launches[event.index] = self.host.launch(event)
                 self.asked[event.index] = on_stream.get(event.stream, -1)
                 on_stream[event.stream] = call.begin if call is not None else event.begin
-                latest.append(best)     # of all before this one
+                self.before[event.index] = best     # that ended last of all before this one
                 if best is None or (event.end, event.order) > (best.end, best.order):
                     best = event
                 if call is not None and seen is None:
                     seen = event.order
-            self.latest[device], self.seen[device] = latest, seen
+            self.seen[device] = seen
 
     def call_of_row(self, row):
         call = self.host.launch(row_as_work(row))
@@ -151,24 +159,24 @@ class Causes:
 
     def gaps(self, device):
         """Lead, the idle time within and the tail."""
-        events = self.oracle.devices[device]
-        first, last = self.host.window(device)
-        busy = phases.merged((event.begin, event.end) for event in events)
-        begins = sorted({event.begin for event in events})
-        edges = [first] + [point for interval in busy for point in interval] + [last]
-        for place in range(0, len(edges), 2):
-            cuts = [edges[place]] + [point for point in begins
-                                     if edges[place] < point < edges[place + 1]]
-            for begin, end in zip(cuts, cuts[1:] + [edges[place + 1]]):
-                if begin < end:
-                    yield self.gap(device, events, begin, end)
+        for first, last, events in self.host.windows_of(device):
+            busy = phases.merged((event.begin, event.end) for event in events)
+            begins = sorted({event.begin for event in events})
+            edges = [first] + [point for interval in busy for point in interval] + [last]
+            for place in range(0, len(edges), 2):
+                cuts = [edges[place]] + [point for point in begins
+                                         if edges[place] < point < edges[place + 1]]
+                for begin, end in zip(cuts, cuts[1:] + [edges[place + 1]]):
+                    if begin < end:
+                        yield self.gap(device, events, begin, end)
 
     def gap(self, device, events, begin, end):
+        """`events` of its window."""
         place = bisect.bisect_left(events, end, key=lambda event: event.begin)
         event = events[place] if place < len(events) else None
         if event is None:
             return Gap(device, begin, end, None, None)
-        return Gap(device, begin, end, event, self.latest[device][place])
+        return Gap(device, begin, end, event, self.before[event.index])
 
     def cover(self, thread):
         if thread not in self.covers:
@@ -197,7 +205,7 @@ class Causes:
     def open_call(self, kind, thread, instant, gap):
         found = [row for row in self.classes[kind].get(thread, [])
                  if row[0] <= instant < row[1] and row[4] <= gap.end]
-        return min(found, key=lambda row: (row[0], -row[1], row[2]), default=None)
+        return min(found, key=lambda row: (row[0], -row[1], row[4], row[2]), default=None)
 
     def has_waited(self, event, call):
         asked = self.asked[event.index]
@@ -206,7 +214,9 @@ class Causes:
                    and kineto.plain_int(wait.args.get("device", wait.pid)) == event.device)
 
     def whole(self, gap, call):
-        """The cause of a gap without a launch, or None."""
+        """The cause of a gap that touches a loss or has no launch, or None."""
+        if any(low < gap.end and high > gap.begin for low, high in self.oracle.trace.losses):
+            return "lost"
         if gap.event is None or call is not None:
             return None
         first = self.seen[gap.device]
@@ -232,13 +242,16 @@ class Causes:
             row = self.open_call(kind, thread, instant, gap)
             if row is not None:
                 return kind, thread, row[3]
+        row = next((row for row in self.collections if row.begin <= instant < row.end), None)
+        if row is not None:
+            return "gc", phases.thread(row), row.name
         phase = self.host.phase_at(instant)
         return ("data" if phase == "data" else "host:" + phase), self.step_thread, None
 
     def points(self, gap, call):
         """Every instant of the gap at which an answer may change."""
         found = {gap.begin, gap.end}
-        rows = [(row.begin, row.end) for row in self.profiler + self.compile]
+        rows = [(row.begin, row.end) for row in self.profiler + self.compile + self.collections]
         threads = {self.step_thread} | ({phases.thread(call)} if call is not None else set())
         for thread in threads:
             for kind in self.classes:
@@ -276,6 +289,7 @@ class Causes:
     def own(self, piece, call):
         mine = self.threads.get(piece.thread, [])
         if piece.cause in LAUNCHED:
+            mine = self.at_launch.get(piece.thread, [])
             over = [event for event in mine if order(event) < order(call)
                     and event.begin <= call.begin < event.end]
         else:

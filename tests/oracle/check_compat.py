@@ -33,6 +33,9 @@ DEFECTS = {
     "hip launches": "HTA's launch statistics know no call of HIP",
     "ties": "HTA leaves the order of a launch and a begin within one microsecond to an unstable "
             "sort: the mean length of a queue may differ by half a percent",
+    "bandwidth ties": "HTA leaves the order of copies that end and begin within one microsecond to "
+                      "an unstable sort, and adds floating numbers up: of what overlaps or touches a "
+                      "point may be more, less, or 1e-17 GB/s",
     "negative gaps": "HTA lets kernels that overlap on a stream make gaps below zero",
     "kept names": "HTA aggregates sums again when a type has over ten names: mean, least and most of "
                   "a kernel are then its sum",
@@ -138,6 +141,65 @@ def queue(compare, rank, want, keys):
             compare.near(f"{name} median", mine["p50"], row[5], 0, least=0.5)
 
 
+def queue_series(compare, rank):
+    """The last point of each stream's series is that of its summary, and all points are there."""
+    got = {}
+    for row in only_rows(rank, "hta_queue_length_time_series"):
+        got.setdefault(row["stream"], []).append(row)
+    for row in only_rows(rank, "hta_queue_length_summary"):
+        points = got.get(row["stream"], [])
+        compare.checks.same(f"queue series of stream {row['stream']} of {compare.label}",
+                            (len(points) + row["points_left_out"],
+                             sum(p["queue_length"] for p in points) if not row["points_left_out"]
+                             else row["sum"]), (row["count"], row["sum"]))
+
+
+# HTA has overlapping copies at one time in no order, and of what is left after them not quite nothing.
+REST = 1e-9
+
+
+def bandwidth(compare, rank, view):
+    """Against brute force by HTA's own rules over the rows that it kept."""
+    got = {row["name"]: row for row in only_rows(rank, "hta_memory_bw_summary")}
+    compare.checks.same(f"{compare.label} directions", sorted(got), sorted(view))
+    for name, points in view.items():
+        mine, want = got.get(name), sorted(p for p in points if p > REST)
+        if mine is None or not want:
+            continue
+        compare.near(f"bandwidth of {name}, points", mine["count"], len(want), 0)
+        if mine["count"] == len(want):
+            compare.near(f"bandwidth of {name}, mean", mine["mean_bytes_per_s"] / 1e9,
+                         sum(want) / len(want), 0, 1e-6, 1e-8)
+            for key, value in (("min", want[0]), ("max", want[-1])):
+                compare.near(f"bandwidth of {name}, {key}", mine[f"{key}_bytes_per_s"] / 1e9, value,
+                             0, 1e-6, 1e-8)
+        series = [row["memory_bw_bytes_per_s"] for row in
+                  only_rows(rank, "hta_memory_bw_time_series") if row["name"] == name]
+        compare.checks.same(f"{compare.label} bandwidth of {name}, series",
+                            (len([v for v in series if v]), sum(series)),
+                            (mine["count"], mine["sum"]))
+
+
+def bandwidth_answer(compare, rank, answer, number, notes):
+    """Against HTA's own answer, where no two copies of a direction touch."""
+    got = {row["name"]: row for row in only_rows(rank, "hta_memory_bw_summary")}
+    columns = ("count", "mean", "std", "min", "p25", "p50", "p75", "max")
+    for (of_rank, name), want in zip(answer["index"], answer["data"]):
+        if of_rank != number:
+            continue
+        mine = got.get(name, {"count": 0})
+        if mine["count"] != want[0]:
+            notes.add("bandwidth ties")
+            compare.checks.say(mine["count"] < want[0] and want[3] < REST,
+                               f"{compare.label} bandwidth of {name}: HTA has points of nothing",
+                               f"got {mine['count']}, HTA has {want[0]}, the least {want[3]}")
+            continue
+        for key, value in zip(columns[1:], want[1:]):
+            if value is not None:
+                compare.near(f"bandwidth of {name}, HTA's {key}",
+                             mine[f"{key}_bytes_per_s"] / 1e9, value, 0, 1e-4, 1e-6)
+
+
 def launches(compare, rank, want):
     got = only_rows(rank, "hta_cuda_kernel_launch_stats")[0]
     rows = (("launches", "n"), ("short_kernels", "short"), ("runtime_outliers", "runtime_outliers"),
@@ -210,6 +272,11 @@ def check_rank(checks, binary, folder, answer, name, number, notes):
                                             answer["queue_length_summary"]["data"])
                    if pair[0] == number]
         queue(compare, rank, rows_of, keys)
+    queue_series(compare, rank)
+    if not hip:
+        bandwidth(compare, rank, hta_view.bandwidth(trace, kept))
+    if not hip and answer.get("memory_bw_summary"):
+        bandwidth_answer(compare, rank, answer["memory_bw_summary"], number, notes)
     if hip:
         notes.add("hip launches")
     elif str(number) in answer["launch_stats"]:

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_traces         # noqa: E402
 import labelled_findings    # noqa: E402
 
-# Kineto has no record of Python's garbage collector: its cause is tested by check_python's logs.
+# Kineto has no record of Python's garbage collector: labelled_logs.py has its run (check_idle).
 ELSEWHERE = {"gc_pause"}
 ODD = re.compile(r"(?<![\d.,])0 .s of|\b1 (kernels|copies|fills|steps|calls|launch calls)\b|nan|inf\b|\(null\)"
                  r"|  |\b0 (kernels|copies)|\.\.")
@@ -38,6 +38,14 @@ def check_words(checks, name, row, scene):
                row["evidence"])
 
 
+def check_brief(checks, name, rows):
+    """Something of it stands in the list next to the prompt, before the advice."""
+    for row in rows:
+        brief = row["brief"]
+        checks.say(3 < len(brief) <= 40 and not ODD.search(brief) and not brief.endswith("."),
+                   f"{name}: {row['rule']} in a few words", brief)
+
+
 def check_scene(checks, name, scene, got):
     if "error" in got:
         checks.say(False, f"{name} runs", got["error"])
@@ -47,6 +55,7 @@ def check_scene(checks, name, scene, got):
     checks.same(f"{name} verdict", got["verdict"]["bound"], scene.verdict)
     want = {scene.rule, *scene.companions} - {None}
     checks.same(f"{name} findings", sorted(named), sorted(want))
+    check_brief(checks, name, rows)
     row = named.get(scene.rule)
     if scene.rule is None or row is None:
         return

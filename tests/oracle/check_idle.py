@@ -9,15 +9,19 @@ GPU's causes and launches, to the nanosecond. On N random files besides: every o
 """
 import argparse
 import glob
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import causes               # noqa: E402
+import check_findings       # noqa: E402
 import check_traces         # noqa: E402
 import labelled_idle        # noqa: E402
+import labelled_logs        # noqa: E402
 import launches             # noqa: E402
 import random_idle          # noqa: E402
 import random_traces        # noqa: E402
@@ -123,6 +127,43 @@ def check_labelled(checks, binary):
         checks.same("labelled: before_window", got, want)
 
 
+def causes_us(report):
+    return {row["cause"]: row["ns"] / 1000
+            for row in report["ranks"][0]["gpus"][0]["idle_causes"]}
+
+
+def check_logs(checks, binary):
+    """The same of what only logs tell; and that the garbage collector is found."""
+    with tempfile.TemporaryDirectory(prefix="tacho-idle-") as folder:
+        path = os.path.join(folder, "scene.tacho")
+
+        def analyze(data, reports):
+            with open(path, "wb") as stream:
+                stream.write(data)
+            run = subprocess.run([binary, "-q", path, "-f", "json", "-r", reports],
+                                 capture_output=True, check=False)
+            return json.loads(run.stdout)
+
+        for name, (data, rows, want) in labelled_logs.idle().items():
+            got = causes_us(analyze(data, "idle,summary"))
+            for cause, us in labelled_idle.outside(rows).items():
+                got[cause] = got.get(cause, 0) - us
+            checks.same(f"labelled log: {name}", {cause: us for cause, us in got.items() if us},
+                        want)
+        data, want = labelled_logs.lost()
+        got = causes_us(analyze(data, "idle,summary"))
+        checks.same("labelled log: lost", {cause: got.get(cause) for cause in want}, want)
+        data, want, wall_us = labelled_logs.late_loss()
+        rank = analyze(data, "steps,phases")["ranks"][0]
+        checks.same("labelled log: records lost late in a step", [
+            (step["complete"], step["counted"]) for step in rank["steps"]], want)
+        checks.same("labelled log: its phases are of the others",
+                    sum(phase["wall_ns"] for phase in rank["phases"]), wall_us * 1000)
+        scene, data = labelled_logs.finding()
+        check_findings.check_scene(checks, "labelled log: gc_pause", scene,
+                                   analyze(data, "findings"))
+
+
 def check_random(checks, binary, first, count):
     wrong, done, seen = [], 0, {}
     with tempfile.TemporaryDirectory(prefix="tacho-idle-") as folder:
@@ -175,6 +216,7 @@ def main():
         if os.path.getsize(path) < LARGE:
             check_file(checks, binary, name, check_traces.Oracle(path), False)
     check_labelled(checks, binary)
+    check_logs(checks, binary)
     if options.random:
         check_random(checks, binary, options.first, options.random)
     print(f"{checks.passed} passed, {checks.failed} failed")

@@ -30,12 +30,20 @@ NAMED = {"cpu_op", "operator", "user_annotation"}
 class Counts:
     def __init__(self):
         self.good = self.bad = 0
+        self.lines = None
 
     def same(self, what, got, want):
         self.good += got == want
         self.bad += got != want
         if got != want:
-            print("not ok - %s: got %r, want %r" % (what, got, want))
+            self.tell("not ok - %s: got %r, want %r" % (what, got, want))
+
+    def tell(self, line):
+        """Printed, or kept where somebody set `lines`."""
+        if self.lines is None:
+            print(line)
+        else:
+            self.lines.append(line)
 
     def holds(self, what, condition, more=""):
         self.same("%s %s" % (what, more), bool(condition), True)
@@ -127,8 +135,11 @@ def steps_of(levels, steps):
 
 def check_file(counts, binary, path, with_owners):
     name = os.path.basename(path).split(".")[0]
+    check_rank(counts, name, path, analyze(binary, path)[0], with_owners)
+
+
+def check_rank(counts, name, path, rank, with_owners):
     rows = instants(path)
-    rank = analyze(binary, path)[0]
     if not rows:
         counts.same(name + ": no memory", rank["memory"], [])
         return

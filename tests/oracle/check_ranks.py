@@ -142,7 +142,8 @@ class Job:
             else:
                 owner.exposed.append([a, b])
 
-    def event(self, cat, name, pid, tid, begin, end, args):
+    @staticmethod
+    def event(cat, name, pid, tid, begin, end, args):
         return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": begin,
                 "dur": end - begin, "args": args}
 
@@ -252,6 +253,133 @@ class Job:
         return waits, exact
 
 
+# The frontier, by the microsecond.
+
+class Frontier:
+    """Meetings, each with the one that the rank that came last had before it."""
+
+    def __init__(self, job):
+        self.job = job
+        table = collections.defaultdict(dict)
+        for rank in range(job.count):
+            for key, c in job.keys(rank):
+                table[key][rank] = c
+        self.meetings = {}
+        for key, met in table.items():
+            members = job.members_of(key[0]) if key[0] else list(range(job.count))
+            if sorted(met) == members and len(members) > 1:
+                self.meetings[key] = met
+        self.ends, self.before, self.of_rank = {}, {}, {}
+        for rank in range(job.count):
+            latest = 0
+            for c in sorted(job.collectives[rank], key=lambda c: c.begin):
+                latest = max(latest, c.end)
+                self.ends[rank, c] = latest
+            mine = sorted((met[rank].begin, key) for key, met in self.meetings.items()
+                          if rank in met)
+            self.of_rank[rank] = [key for _, key in mine]
+            for a, b in zip(self.of_rank[rank], self.of_rank[rank][1:]):
+                self.before[rank, b] = a
+        self.classes = {rank: self.by_microsecond(rank) for rank in range(job.count)}
+
+    def by_microsecond(self, rank):
+        ends = [c.end for c in self.job.collectives[rank]] + \
+               [b for _, b in self.job.compute[rank]]
+        row = ["idle"] * (max(ends, default=0) + 1)
+        for c in self.job.collectives[rank]:
+            row[c.begin:c.end] = ["exposed_comm"] * c.length()
+        for a, b in self.job.compute[rank]:
+            row[a:b] = ["compute"] * (b - a)
+        return row
+
+    def last(self, key):
+        """Who came last, and whether it is to be named."""
+        met = self.meetings[key]
+        order = sorted(met, key=lambda k: (met[k].length(), k))
+        least, second = (met[k].length() for k in order[:2])
+        return order[0], (second - least) * 1000 > max(NOISE_US * 1000, least * 1000 // 100 * 5)
+
+    def previous(self, key):
+        return self.before.get((self.last(key)[0], key))
+
+    def stretch(self, rank, key):
+        met, previous = self.meetings[key][rank], self.before[rank, key]
+        return self.ends[rank, self.meetings[previous][rank]], self.ends[rank, met]
+
+    def way(self, key):
+        keys = [key]
+        while self.previous(keys[0]) is not None:
+            keys.insert(0, self.previous(keys[0]))
+        return keys
+
+    def length(self, way):
+        return sum(b - a for a, b in (self.stretch(self.last(k)[0], k) for k in way[1:]))
+
+    def groups(self):
+        """Meetings that ranks went through one after the other."""
+        group = {key: key for key in self.meetings}
+
+        def top(key):
+            while group[key] != key:
+                key = group[key]
+            return key
+        for (_, b), a in self.before.items():
+            group[top(a)] = top(b)
+        found = collections.defaultdict(list)
+        for key in self.meetings:
+            found[top(key)].append(key)
+        return list(found.values())
+
+    def expected(self):
+        """Of each rank, None for nobody: ns by class; and ns by step; and the mean of compute."""
+        ways = [max(map(self.way, keys), key=self.length) for keys in self.groups()]
+        if not ways:
+            return {}, collections.Counter(), {}
+        longest = self.last(max(ways, key=self.length)[-1])[0]
+        ways = [way for way, keys in zip(ways, self.groups())
+                if any(longest in self.meetings[key] for key in keys)]
+        step_of = {key: self.meetings[key][self.last(key)[0]].step
+                   for way in ways for key in way}
+        counted = [key for way in ways for key in way[1:] if step_of[key] != step_of[way[0]]]
+        counted = counted or [key for way in ways for key in way[1:]]
+        shares = collections.defaultdict(collections.Counter)
+        steps, means = collections.Counter(), collections.Counter()
+        for key in counted:
+            rank, named = self.last(key)
+            a, b = self.stretch(rank, key)
+            for what in self.classes[rank][a:b]:
+                shares[rank if named else None][what] += 1000
+            steps[step_of[key]] += 1000 * (b - a)
+            same = [k for k in self.meetings[key]
+                    if self.before.get((k, key)) == self.before[rank, key]]
+            for k in same:
+                a, b = self.stretch(k, key)
+                means[rank if named else None] += \
+                    1000 * self.classes[k][a:b].count("compute") / len(same)
+        return shares, steps, means
+
+
+def check_frontier(t, what, job, got):
+    shares, steps, means = Frontier(job).expected()
+    found = collections.defaultdict(collections.Counter)
+    mean = collections.Counter()
+    per = max(1, (got.get("frontier_total") or {}).get("steps", 1))
+    for row in got["frontier"]:
+        kind = row["kind"] if row["kind"] in ("compute", "exposed_comm") else "idle"
+        found[row["rank"]][kind] += row["ns"]
+        if kind == "compute":
+            mean[row["rank"]] += row["mean_ns_per_step"] * per
+    t.equal(f"{what}, frontier", found, {k: +v for k, v in shares.items() if +v})
+    t.equal(f"{what}, frontier by step", {s["step"]: s["ns"] for s in got["frontier_steps"]
+                                          if s["ns"]}, +steps)
+    for s in got["frontier_steps"]:
+        t.equal(f"{what}, pieces of step {s['step']}", sum(p["ns"] for p in s["pieces"]), s["ns"])
+    for rank, ns in mean.items():
+        t.true(f"{what}, mean of the ranks: {ns} for {means[rank]}",
+               abs(ns - means[rank]) <= 5 * per)
+    return sum(steps.values())
+
+
 def report(tool, paths, reports="comm,ranks,summary", more=()):
     out = subprocess.run([tool, "-q", "--format", "json", "--report", reports, *more, *paths],
                          capture_output=True, text=True)
@@ -319,6 +447,7 @@ def check_random(t, args, folder, seed):
         pairs = sum(p["wait_ns"] for p in row["waits_for"])
         t.true(f"seed {seed}, rank {rank}, pairs", pairs <= (row["waits"]["wait_ns"] or 0))
         met += want[rank]["matched"]
+    check_frontier(t, f"seed {seed}", job, got)
     t.equal(f"seed {seed}, matched", sum(c["matched"] for c in got["communicators"]), met)
     t.equal(f"seed {seed}, last", sum(s["times_last"] for s in got["stragglers"]),
             sum(w["times_last"] for w in want.values()))
@@ -368,12 +497,104 @@ def check_slow(t, args, folder, ranks, slow):
     found = next(f for f in got["findings"] if f["rule"] == "straggler")
     t.true(f"{what}, finding", f"Rank {slow} comes last" in found["evidence"] and abs(
         found["saving_ns_per_step"] - late / truth[0]["steps"]) <= 1)
+    check_slow_frontier(t, what, got, truth, slow)
+    t.true(f"{what}, finding says what is slow: {found['evidence']}",
+           "most compute, launched in" in found["evidence"] and "clocks" in found["advice"])
     for r in got["ranks"]:
         g = r["gpus"][0]
         if not g["exposed_comm_wait_ns"] <= min(g["exposed_comm_ns"], r["waits"]["wait_ns"]):
             t.true(f"{what}, rank {r['rank']}: waits more than it communicates", False)
     print(f"{ranks} ranks: {peak} KB")
     return paths, got
+
+
+def check_slow_frontier(t, what, got, truth, slow):
+    """The job's steps take what the slow rank takes: they are its own, to the nanosecond."""
+    total, rows = got["frontier_total"], got["frontier"]
+    t.equal(f"{what}, whose frontier", {r["rank"] for r in rows}, {slow})
+    t.equal(f"{what}, frontier steps", total["steps"], truth[0]["steps"] - 1)
+    t.equal(f"{what}, frontier adds up", sum(r["ns"] for r in rows), total["ns"])
+    walls = {s["step"]: s["wall_ns"] for s in got["ranks"][slow]["steps"]}
+    for s in got["frontier_steps"]:
+        t.equal(f"{what}, step {s['step']} of the job", s["ns"], walls[s["step"]])
+        t.equal(f"{what}, step {s['step']}, pieces", sum(p["ns"] for p in s["pieces"]), s["ns"])
+    over = max(rows, key=lambda r: r["ns_per_step"] - r["mean_ns_per_step"])
+    t.equal(f"{what}, most over the mean", (over["kind"], over["phase"] in ("forward", "backward")),
+            ("compute", True))
+
+
+def late_rank(folder, rank, ranks, slow, data, host):
+    """Steps of one rank: input, code of the loop, a kernel, an all-reduce that ends with the slow
+    rank's; times in us."""
+    events, at = [], 1000
+    for step in range(4):
+        mine = (data, host) if rank == slow else (300, 40)
+        latest = at + max(data, 300) + max(host, 40) + 10 + 200
+        begin = at + sum(mine)
+        lines = [("user_annotation", f"ProfilerStep#{step}", at, latest + 120, {}),
+                 ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                  at, at + mine[0], {})]
+        for k, (name, first, last, stream) in enumerate((
+                ("gemm", begin + 10, begin + 210, 7),
+                ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", begin + 210, latest + 100, 20))):
+            number = 100 + 10 * step + k
+            lines.append(("cuda_runtime", "cudaLaunchKernel", begin + 2 * k, begin + 2 * k + 2,
+                          {"correlation": number}))
+            events.append(Job.event("kernel", name, 0, stream, first, last, {
+                "device": 0, "context": 1, "stream": stream, "correlation": number}))
+        events += [Job.event(cat, name, 400 + rank, 400 + rank, b, e, args)
+                   for cat, name, b, e, args in lines]
+        at = latest + 120
+    path = f"{folder}/late{rank}.json"
+    with open(path, "w") as f:
+        json.dump({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank,
+                                                           "world_size": ranks},
+                   "traceEvents": events}, f)
+    return path
+
+
+def check_late(t, args, folder):
+    """What makes a rank late is what its frontier says."""
+    for data, host, kind, least, advice in ((900, 40, "data", 900, "loader"),
+                                            (300, 500, "host:other", 500, "NUMA")):
+        paths = [late_rank(folder, rank, 4, 2, data, host) for rank in range(4)]
+        got = report(f"{args.bin}/tacho-analyze", paths, "ranks,findings")
+        what = f"late by {kind}"
+        t.equal(f"{what}, who", {r["rank"] for r in got["frontier"]}, {2})
+        over = max(got["frontier"], key=lambda r: r["ns_per_step"] - r["mean_ns_per_step"])
+        t.equal(f"{what}, by what", over["kind"], kind)
+        t.true(f"{what}, how long: {over['ns_per_step']}",
+               least * 1000 <= over["ns_per_step"] <= (least + 25) * 1000)
+        found = next(f for f in got["findings"] if f["rule"] == "straggler")
+        t.true(f"{what}, finding: {found['evidence']} {found['advice']}",
+               kind in found["evidence"] and advice in found["advice"])
+        pages = [subprocess.run([f"{args.bin}/tacho-analyze", "-q", "--format", form, "--report",
+                                 name, *paths], capture_output=True, text=True, check=True).stdout
+                 for form, name in (("text", "ranks"), ("html", "summary"))]
+        top = got["frontier"][0]
+        for page in pages:
+            t.true(f"{what}, on a page", f"{top['ns_per_step'] / 1e6:.2f}" in page and
+                   "A step of the job is" in page and top["kind"] in page)
+
+
+def check_windows(t, args, folder):
+    """A second window of each rank, a minute later: twice the first, and nothing of the minute."""
+    paths, later = [late_rank(folder, rank, 4, 2, 900, 40) for rank in range(4)], []
+    for path in paths:
+        with open(path) as f:
+            window = json.load(f)
+        for event in window["traceEvents"]:
+            event["ts"] += 60_000_000
+            if event["name"].startswith("ProfilerStep#"):
+                event["name"] = f"ProfilerStep#{10 + int(event['name'][13:])}"
+        later.append(f"{path}.later.json")
+        with open(later[-1], "w") as f:
+            json.dump(window, f)
+    one, both = (report(f"{args.bin}/tacho-analyze", some, "ranks") for some in (paths,
+                                                                                paths + later))
+    for key, times in (("ns", 2), ("steps", 2), ("meetings", 2), ("ns_per_step", 1)):
+        t.equal(f"two windows, {key}", both["frontier_total"][key],
+                times * one["frontier_total"][key])
 
 
 def check_even(t, args, folder):
@@ -393,6 +614,8 @@ def check_even(t, args, folder):
     t.true("on one core: the same bytes", whole == one)
     got = json.loads(whole)
     t.true("all matched", all(c["matched"] == c["count"] for c in got["communicators"]))
+    t.true("nobody is blamed for most of the frontier", sum(
+        r["ns"] for r in got["frontier"] if r["rank"] is None) > got["frontier_total"]["ns"] / 2)
     t.true("balance within 2 %", all(98 < r["balance"]["share_of_mean"] < 102
                                      for r in got["ranks"]))
 
@@ -466,6 +689,8 @@ def main():
         t.true(f"{met} collectives met", met > args.random)
         print(f"random jobs: {met} kernels matched")
         check_even(t, args, folder)
+        check_late(t, args, folder)
+        check_windows(t, args, folder)
         for ranks, slow in ((8, 5), (64, 0), (1024, 700)):
             paths, _ = check_slow(t, args, folder, ranks, slow)
         check_merged(t, args, folder, paths)

@@ -29,6 +29,9 @@ import tempfile
 import zipfile
 from decimal import ROUND_HALF_UP, Decimal
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fuzz"))
+import seeds  # noqa: E402
+
 DERIVED = {"ac2g", "async_cpu_to_gpu", "async", "async_gpu"}  # arrows from correlation ids
 SMALL, LARGE = 200_000, 2_500_000
 # Names of a stream's row, which Tacho makes from the GPU: a wait that is on no stream (-1), and row 0,
@@ -271,6 +274,16 @@ def zstd(data):
     return bytes(out)
 
 
+def made_inputs(t, work, log):
+    """Every format that is read, made here: there are no traces of others everywhere."""
+    subprocess.run([t.convert, "-q", log, "-t", "chrome", "-o", f"{work}/made.json"], check=True)
+    yield "kineto, made", f"{work}/made.json"
+    subprocess.run([t.convert, "-q", log, "-t", "tensorboard", "-o", f"{work}/made-tb"], check=True)
+    yield "xplane, made", glob.glob(f"{work}/made-tb/plugins/profile/*/*.xplane.pb")[0]
+    seeds.nsys(f"{work}/made.sqlite", "tests/unit/test_source_nsys.c")
+    yield "nsys, made", f"{work}/made.sqlite"
+
+
 def check_containers(t, path, work, what):
     want, done = None, []
     for box, words, data in containers(path, work):
@@ -369,6 +382,8 @@ def main():
                               ("xplane", "xplane/jax_te_mi300.xplane.pb")):
             if os.path.exists(f"{traces}/{pattern}"):
                 inputs.append((what, f"{traces}/{pattern}"))
+        for what, path in made_inputs(t, work, inputs[0][1]):
+            check_containers(t, path, work, what)
         for what, path in inputs:
             check_tables(t, path, work, what)
             for format_ in formats:

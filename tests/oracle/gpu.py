@@ -29,13 +29,14 @@ class GpuEvent:
     device: object
     stream: int
     correlation: int        # None: the file has none
-    kind: str               # kernel, memcpy, memset
+    kind: str               # kernel, memcpy, memset, graph
     group: str              # compute, comm, copy
     name: str
     bytes: int
     begin: int
     end: int
     index: int
+    early: bool = False     # a cut took its begin away: it lasts, but counts no more
 
     @property
     def length(self):
@@ -47,8 +48,10 @@ class GpuEvent:
 
 
 def classify(kind, name):
-    if kind != "kernel":
+    if kind not in ("kernel", "graph"):
         return "copy"
+    if kind == "graph":
+        return "compute"
     small = name.lower()
     for part in COMMUNICATION:
         if part in small:
@@ -76,7 +79,7 @@ def events_by_device(trace):
             device=device, stream=stream_of(event), correlation=correlation,
             kind=kind, group=classify(kind, event.name), name=event.name,
             bytes=int(event.args.get("bytes", 0)),
-            begin=event.begin, end=event.end, index=event.index))
+            begin=event.begin, end=event.end, index=event.index, early=event.early))
     for events in devices.values():
         events.sort(key=lambda event: event.order)
     return devices
@@ -114,9 +117,15 @@ def figures(events):
             result["overlap_comm_ns"] += length
         if groups == {"copy"}:
             result["exposed_copy_ns"] += length
-    result["kernels"] = sum(event.kind == "kernel" for event in events)
-    result["copies"] = sum(event.kind != "kernel" for event in events)
+    counted = [event for event in events if not event.early]
+    result["kernels"] = sum(event.kind == "kernel" for event in counted)
+    result["copies"] = sum(event.kind not in ("kernel", "graph") for event in counted)
     return result
+
+
+def added(rows):
+    """Figures of several windows, added up."""
+    return {key: sum(row[key] for row in rows) for key in rows[0]}
 
 
 def identity_holds(row):
@@ -146,7 +155,7 @@ def kernel_table(devices):
     lengths = {}
     for events in devices.values():
         for event in events:
-            if event.kind == "kernel":
+            if event.kind in ("kernel", "graph") and not event.early:
                 lengths.setdefault(event.name, []).append(event.length)
     table = {}
     for name, values in lengths.items():
@@ -170,7 +179,7 @@ def copy_table(devices):
     table = {}
     for events in devices.values():
         for event in events:
-            if event.kind == "kernel":
+            if event.kind in ("kernel", "graph") or event.early:
                 continue
             row = table.setdefault(direction(event).lower(),
                                    {"count": 0, "bytes": 0, "total_ns": 0})

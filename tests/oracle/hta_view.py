@@ -34,6 +34,7 @@ class Row:
     name: str
     stream: int     # -1: a host row
     correlation: object
+    rate: float = 0.0   # GB/s that the file says of a copy
 
 
 def kind(name):
@@ -52,7 +53,8 @@ def rows_of(trace):
         stream = kineto.plain_int(event.args.get("stream", -1))
         stream = stream if isinstance(stream, int) else -1
         rows.append(Row(begin=-(-event.begin // 1000), end=event.end // 1000, name=event.name,
-                        stream=stream, correlation=event.args.get("correlation", -1)))
+                        stream=stream, correlation=event.args.get("correlation", -1),
+                        rate=float(event.args.get("memory bandwidth (GB/s)", 0))))
     return rows
 
 
@@ -145,6 +147,31 @@ def kernel_sums(rows):
         entry[2] = min(entry[2], length)
         entry[3] = max(entry[3], length)
     return table
+
+
+def bandwidth(trace, rows):
+    """name -> GB/s after each change, what ends first; of copies as the file times them, in ns."""
+    kept = {(row.name, row.stream, row.correlation, row.begin) for row in rows}
+    edges = {}
+    for event in trace.events:
+        stream = kineto.plain_int(event.args.get("stream", -1))
+        key = (event.name, stream, event.args.get("correlation", -1), -(-event.begin // 1000))
+        if kind(event.name) != "MEMORY" or key not in kept:
+            continue
+        name = "Memset" if event.name.startswith("Memset") else event.name[:11]
+        length = event.end - event.begin
+        rate = event.args.get("memory bandwidth (GB/s)")
+        rate = float(event.args["bytes"]) / (length or 1000) if rate is None else float(rate)
+        edges.setdefault(name, []).extend([(event.begin, 1, rate),
+                                           (event.begin + (length or 1000), -1, rate)])
+    found = {}
+    for name, changes in edges.items():
+        running, points = [], []
+        for _, step, rate in sorted(changes):
+            (running.append if step > 0 else running.remove)(rate)
+            points.append(sum(running))
+        found[name] = points
+    return found
 
 
 def same_events_by_our_rules(trace, devices, host):

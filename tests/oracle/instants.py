@@ -38,8 +38,7 @@ def phase_by_instant(host, instant):
     """Rules 1 to 5 for one instant of S."""
     mine = open_at([event for event in host.events if phases.thread(event) == host.step_thread],
                    instant)
-    mine = [event for event in mine if not phases.MARK.match(event.name)
-            or not phases.is_annotation(event)]
+    mine = [event for event in mine if not phases.is_mark(event)]
     annotations = [event for event in mine if phases.is_annotation(event)]
     mapped = phases.mapped_winner(annotations)
     if mapped is not None:

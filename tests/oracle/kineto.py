@@ -18,6 +18,7 @@ GPU_CATEGORIES = {
     "memcpy": "memcpy",
     "gpu_memset": "memset",
     "memset": "memset",
+    "graph": "graph",       # a whole launch in one record; logs only
 }
 CALL_CATEGORIES = {"cuda_runtime", "cuda_driver", "runtime", "driver"}
 OPERATOR_CATEGORIES = {"cpu_op", "operator"}
@@ -35,6 +36,8 @@ class Event:
     begin: int          # ns
     end: int            # ns
     args: dict
+    early: bool = False     # a cut took its begin away
+    cut: bool = False       # the recording or a cut took one of its ends away
 
     @property
     def length(self):
@@ -51,6 +54,11 @@ class Trace:
     thread_names: dict = field(default_factory=dict)   # (pid, tid) -> name
     process_names: dict = field(default_factory=dict)
     flows: list = field(default_factory=list)
+    windows: list = field(default_factory=lambda: [(None, None)])   # [begin, end); None: unknown
+    losses: list = field(default_factory=list)     # [begin, end) of which records are missing
+    is_log: bool = False
+    lost: list = field(default_factory=list)       # of Event: of these only the tables still tell
+    instants: list = field(default_factory=list)   # begins of what has no length
 
 
 def plain_int(value):
@@ -112,6 +120,8 @@ def load(path):
         if phase in ("s", "f"):
             trace.flows.append(row)
             continue
+        if phase in ("i", "I") and is_number(row.get("ts")):
+            trace.instants.append(base + nanoseconds(row["ts"]))
         if phase != "X":
             continue
         if not is_number(row.get("dur")) or not is_number(row.get("ts")):

@@ -325,16 +325,24 @@ def scenes():
         "memset_fill": Scene("memset_fill", 2000, lambda run, at: run.work(
             "gpu_memset", "Memset (Device)", at + 4000, at + 6000, call="cudaMemsetAsync",
             bytes=1 << 20), verdict="COPY", advice="torch.empty", evidence="1 fill of"),
-        "fp32_gemm": Scene("fp32_gemm", 1750, computes(SGEMM, SGEMM),
+        "fp32_gemm": Scene("fp32_gemm", 2000, computes(SGEMM, SGEMM),
                            advice="set_float32_matmul_precision", evidence="2 matrix kernels"),
+        "fp32_gemm of an A100": Scene("fp32_gemm", 1875, computes(SGEMM),
+                                      gpu="NVIDIA A100-SXM4-80GB", advice="bfloat16",
+                                      evidence="up to 16 times the rate, so 15/16 of it"),
+        "fp32_gemm of an A10": Scene("fp32_gemm", 1500, computes(SGEMM), gpu="NVIDIA A10G",
+                                     advice="bfloat16", evidence="3/4 of it at most"),
         "fp32_gemm of a V100": Scene("fp32_gemm", 1750, computes("volta_sgemm_128x64_nn"),
                                      gpu="Tesla V100-SXM2-16GB", advice="no TF32"),
-        "fp32_conv": Scene("fp32_conv", 1750, computes(
+        "fp32_conv": Scene("fp32_conv", 2000, computes(
             "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)",
             "volta_scudnn_128x128_stridedB_splitK_small_nn_v1"), advice="cudnn.benchmark=True"),
         "fp8": Scene("fp8", 1000, computes(
             "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas"),
             gpu="NVIDIA H100 80GB HBM3", advice="FP8"),
+        "fp8 of TF32": Scene("fp8", 1500, computes(
+            "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_cublas"),
+            gpu="NVIDIA H200", advice="FP8", evidence="3/4 of the 2.0 ms that are TF32"),
         "unfused_attention": Scene("unfused_attention", 2000, computes(
             "void cunn_SoftMaxForward<8, c10::BFloat16, float>(int)"),
             advice="scaled_dot_product_attention"),
@@ -362,7 +370,7 @@ def scenes():
         "imbalance": Scene("imbalance", 500, None, ranks=2, rank_build=unequal,
                            evidence="tile_e", advice="equally"),
         "straggler": Scene("straggler", 1000, None, ("exposed_comm",), first=False, ranks=2,
-                           rank_build=late_rank, verdict="COMM", advice="that rank alone",
+                           rank_build=late_rank, verdict="COMM", advice="share of the work",
                            evidence="Rank 1 comes last in 3 of 3"),
         "memory_leak": Scene("memory_leak", 0, leak, steps=24, hole=(0, 0), first=False,
                              evidence="8.0 MiB", advice="detach()"),

@@ -14,24 +14,30 @@ QUEUE_KEYS = ("launches", "gpu_events", "graph_launches", "graph_events", "short
 
 def waiting_gaps(oracle, device, launch):
     """The launches that began when the GPU was idle, and whose work ended that."""
-    events = oracle.devices[device]
-    first, last = oracle.host.window(device)
-    busy = phases.merged((event.begin, event.end) for event in events)
-    edges = [first] + [point for interval in busy for point in interval] + [last]
-    begins = sorted({event.begin for event in events})
-    for place in range(0, len(edges), 2):
-        cuts = [edges[place]] + [point for point in begins
-                                 if edges[place] < point < edges[place + 1]]
-        for begin, end in zip(cuts, cuts[1:] + [edges[place + 1]]):
-            ending = [event for event in events if event.begin == end]
-            if begin >= end or not ending or launch[ending[0].index] is None:
-                continue
-            earlier = [event for event in events if event.order < ending[0].order]
-            before = max(earlier, key=lambda one: (one.end, one.order), default=None)
-            inside = (before is not None and ending[0].correlation
-                      and before.correlation == ending[0].correlation)
-            if not inside and launch[ending[0].index].begin >= begin:
-                yield launch[ending[0].index]
+    for first, last, events in oracle.host.windows_of(device):
+        busy = phases.merged((event.begin, event.end) for event in events)
+        edges = [first] + [point for interval in busy for point in interval] + [last]
+        begins = sorted({event.begin for event in events})
+        for place in range(0, len(edges), 2):
+            cuts = [edges[place]] + [point for point in begins
+                                     if edges[place] < point < edges[place + 1]]
+            for begin, end in zip(cuts, cuts[1:] + [edges[place + 1]]):
+                call = waited_for(events, launch, begin, end)
+                if call is not None:
+                    yield call
+
+
+def waited_for(events, launch, begin, end):
+    """The launch that the GPU waited for in this gap, or None."""
+    ending = [event for event in events if event.begin == end]
+    if begin >= end or not ending or launch[ending[0].index] is None:
+        return None
+    earlier = [event for event in events if event.order < ending[0].order]
+    before = max(earlier, key=lambda one: (one.end, one.order), default=None)
+    if before is not None and ending[0].correlation and before.correlation == ending[0].correlation:
+        return None
+    call = launch[ending[0].index]
+    return call if call.begin >= begin else None
 
 
 def figures(oracle, device):
@@ -41,7 +47,7 @@ def figures(oracle, device):
     queue = dict.fromkeys(QUEUE_KEYS, 0)
     for event in events:
         call = launch[event.index]
-        if call is None:
+        if call is None or event.early:
             continue
         row = calls.setdefault(call.name, dict.fromkeys(CALL_KEYS, 0))
         is_graph = "GraphLaunch" in call.name
@@ -66,7 +72,7 @@ def figures(oracle, device):
         queue["queued_ns"] += max(0, event.begin - call.begin)
         waits.append((call.begin, event.begin))
     for call in waiting_gaps(oracle, device, launch):
-        calls[call.name]["waited"] += 1
+        calls.setdefault(call.name, dict.fromkeys(CALL_KEYS, 0))["waited"] += 1
         queue["waited"] += 1
     queue["queue_max"] = max((sum(begin <= at < end for begin, end in waits)
                               for at, _ in waits), default=0)

@@ -40,7 +40,16 @@ the longer.
 
 Window of a device: from the least of {first mark, first host event, first GPU event} to the
 greatest of {last step's end, last GPU event's end}. A host event is a framework op, a CUDA call, an
-annotation or a Python function.
+annotation or a Python function. A log says of several windows when they opened and closed: what
+begins from one opening to the next is that window's, and opening and closing bound it as marks do.
+A window in which a device did nothing is none of that device.
+
+A step is complete if its mark is whole and inside its window and nothing is missing in it. The
+first step of a window of a log settles. Complete steps that do not settle are counted; where there
+are none those that settle, and where none is complete all.
+
+`cuts.py` makes a Host of what a cut leaves: steps, phases, threads and launches are those of the
+whole file.
 """
 import bisect
 import re
@@ -61,6 +70,8 @@ RULES = [
 ]
 COMPILED = [(name, re.compile(text, re.IGNORECASE)) for name, text in RULES]
 URGENT = ("validation", "checkpoint")
+WORDS = ("other", "data", "forward", "backward", "optimizer", "communication", "checkpoint",
+         "validation")
 MARK = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
 STARTERS = ("launch", "memcpy", "memset")       # calls that start work on a GPU
 ENDLESS = 1 << 70
@@ -74,10 +85,23 @@ def phase_of_name(name):
 
 
 def is_annotation(event):
-    if event.category == "user_annotation":
+    if event.category in ("user_annotation", "phase", "nvtx"):
         return True
     return event.category == kineto.OLD_OPERATOR and (
         "#" in event.name or event.name.startswith("enumerate("))
+
+
+def is_mark(event):
+    """A range that is a step by its name; steps of tacho_step() are of a kind of their own."""
+    return (is_annotation(event) and event.category != "phase"
+            and bool(MARK.match(event.name)))
+
+
+def phase_of(event):
+    """The phase of an annotation, or None; what tacho.h pushed is first a phase by its own word."""
+    if event.category == "phase" and event.name in WORDS:
+        return event.name
+    return phase_of_name(event.name)
 
 
 def is_operator(event):
@@ -94,7 +118,7 @@ def is_launch(event):
 
 def is_host(event):
     return (is_annotation(event) or is_operator(event) or is_call(event)
-            or event.category in ("python_function", "python"))
+            or event.category in ("python_function", "python", "step", "jit", "gc"))
 
 
 @dataclass
@@ -102,6 +126,19 @@ class Step:
     number: int
     begin: int
     end: int
+    whole: bool = True      # complete
+    settling: bool = False
+    counted: bool = True
+    mark_end: int = None
+    window: int = 0
+
+    @property
+    def wall(self):
+        return self.end - self.begin
+
+    @property
+    def flags(self):
+        return ["settling"] * self.settling + ["cut_off"] * (not self.whole)
 
 
 @dataclass
@@ -136,7 +173,7 @@ def merged(intervals):
 
 def mapped_winner(annotations):
     """The phase that rule 1 takes from the mapped annotations open at an instant."""
-    mapped = [(event, phase_of_name(event.name)) for event in annotations]
+    mapped = [(event, phase_of(event)) for event in annotations]
     mapped = [pair for pair in mapped if pair[1] is not None]
     urgent = [pair for pair in mapped if pair[1] in URGENT]
     mapped = urgent or mapped
@@ -152,20 +189,22 @@ class Host:
         self.trace = trace
         self.devices = devices
         self.events = [event for event in trace.events if is_host(event)]
-        self.calls = {}
+        self.calls, self.spans, self.bounds = {}, {}, trace.windows
         for event in self.events:
             if is_call(event) and kineto.plain_int(event.args.get("correlation")) is not None:
                 number = kineto.plain_int(event.args["correlation"])
                 self.calls.setdefault(number, []).append(event)
-        marks = [event for event in self.events if is_annotation(event) and MARK.match(event.name)]
+        marks = [event for event in self.events if event.category == "step"]
+        marks = marks or [event for event in self.events if is_mark(event)]
         marks.sort(key=lambda event: (event.begin, -event.end, event.index))
         self.step_thread = thread(marks[0]) if marks else self.busiest_thread()
         self.marks = [event for event in marks if thread(event) == self.step_thread]
-        self.steps = self.find_steps()
+        self.has_marks, self.inferred = bool(self.marks), not self.marks
+        self.steps = self.whole_steps = self.find_steps()
         self.autograd = self.find_autograd()
         self.annotations = {}
         for event in self.events:
-            if is_annotation(event) and not MARK.match(event.name):
+            if is_annotation(event) and not is_mark(event):
                 self.annotations.setdefault(thread(event), []).append(event)
         self.tiles = self.find_tiles()
         self.tile_begins = [tile.begin for tile in self.tiles]
@@ -179,15 +218,18 @@ class Host:
             launches[key] = launches.get(key, 0) + is_launch(event)
         if not launches:
             return None
+        for event in self.trace.lost:       # counted before they were lost
+            if is_host(event):
+                first.setdefault(thread(event), (ENDLESS, 0, 0))
+                launches[thread(event)] = launches.get(thread(event), 0) + is_launch(event)
         if not any(launches.values()):
             for event in self.events:
                 launches[thread(event)] += 1
         return min(launches, key=lambda key: (-launches[key], first[key]))
 
     def find_steps(self):
-        if not self.marks:
-            begin, end = self.window(None)
-            return [Step(0, begin, end)] if end > begin else []
+        if self.inferred:
+            return self.window_step()
         typical = median([event.length for event in self.marks])
         steps = []
         for place, mark in enumerate(self.marks):
@@ -196,24 +238,75 @@ class Host:
                 following = self.marks[place + 1].begin
                 if (following - mark.end) * 100 <= typical:
                     end = following
-            steps.append(Step(int(MARK.match(mark.name).group(1)), mark.begin, end))
+            number = (mark.args["number"] if mark.category == "step"
+                      else int(MARK.match(mark.name).group(1)))
+            steps.append(Step(number, mark.begin, end, mark_end=mark.end,
+                              window=self.place_of_window(mark.begin),
+                              whole=not mark.cut and self.is_whole(mark)))
+        self.find_counted(steps)
         return steps
 
-    def window(self, device):
-        """The window of one device, or of all where device is None."""
-        chosen = [event for key, events in self.devices.items() for event in events
-                  if device is None or key == device]
-        begins = [event.begin for event in self.events] + [event.begin for event in chosen]
-        ends = [event.end for event in chosen]
-        if self.marks:
-            ends.append(self.steps[-1].end)
-        if not ends:
-            ends = [event.end for event in self.events]
-        return (min(begins), max(ends)) if begins else (0, 0)
+    def window_step(self):
+        spans = self.windows_of(None)
+        wall = sum(last - first for first, last, _ in spans)
+        return [Step(0, spans[0][0], spans[0][0] + wall)] if wall else []
+
+    def is_whole(self, mark):
+        close = self.trace.windows[self.place_of_window(mark.begin)][1]
+        missing = any(low < mark.end and high > mark.begin for low, high in self.trace.losses)
+        return not missing and (close is None or mark.end <= close)
+
+    def find_counted(self, steps):
+        seen = set()
+        for step in steps:
+            step.settling = self.trace.is_log and step.window not in seen
+            seen.add(step.window)
+        self.count_steps(steps)
+
+    @staticmethod
+    def count_steps(steps):
+        best = [step for step in steps if step.whole and not step.settling]
+        best = best or [step for step in steps if step.whole] or steps
+        for step in steps:
+            step.counted = any(step is one for one in best)
+
+    def place_of_window(self, instant):
+        """Index of the last window that had opened by then; the first for what came before."""
+        opened = [place for place, (begin, _) in enumerate(self.trace.windows)
+                  if begin is not None and begin <= instant]
+        return opened[-1] if opened else 0
+
+    def windows_of(self, device):
+        """[(begin, end, its GPU events)] of the windows of a device; of all where it is None."""
+        if device not in self.spans:
+            self.spans[device] = self.find_windows(device)
+        return self.spans[device]
+
+    def find_windows(self, device):
+        found = []
+        for place, (opened, closed) in enumerate(self.bounds):
+            mine = [event for event in self.events
+                    if self.place_of_window(event.begin) == place]
+            work = [event for key, events in self.devices.items() for event in events
+                    if (device is None or key == device)
+                    and self.place_of_window(event.begin) == place]
+            marks = [mark for mark in self.marks if self.place_of_window(mark.begin) == place]
+            if not work and (device is not None or not mine):
+                continue
+            others = any(self.place_of_window(event.begin) == place
+                         for events in self.devices.values() for event in events)
+            begins = [event.begin for event in mine + work]
+            ends = [event.end for event in work] + [mark.end for mark in marks]
+            if not others and not marks:
+                ends += [event.end for event in mine]
+            begins += [opened] if opened is not None else []
+            ends += [closed] if closed is not None else []
+            found.append((min(begins), max(ends + [min(begins)]), work))
+        return found
 
     def find_autograd(self):
         threads = {key for key, name in self.trace.thread_names.items() if "pt_autograd_" in name}
-        for event in self.events:
+        for event in self.events + self.trace.lost:
             if is_operator(event) and (event.name.startswith("autograd::engine::")
                                        or "Backward" in event.name):
                 threads.add(thread(event))
@@ -263,27 +356,52 @@ class Host:
         return self.tiles[bisect.bisect_right(self.tile_begins, instant) - 1].phase
 
     def step_at(self, instant):
-        if not self.marks:
+        if not self.has_marks:
             return 0
-        for step in self.steps:
+        for step in self.whole_steps:
             if step.begin <= instant < step.end:
                 return step.number
-        return None
+        return 0 if self.inferred else None     # a cut that leaves no step is one
 
     def phase_sums(self, step=None):
-        """phase -> ns over all steps, or over one."""
+        """phase -> ns over all counted steps, or over one."""
         sums = {}
-        for one in self.steps if step is None else [step]:
-            for tile in self.tiles:
-                length = min(tile.end, one.end) - max(tile.begin, one.begin)
-                if length > 0:
-                    sums[tile.phase] = sums.get(tile.phase, 0) + length
+        for begin, end in self.counted_time() if step is None else [(step.begin, step.end)]:
+            for low, high, phase in self.between(begin, end):
+                sums[phase] = sums.get(phase, 0) + high - low
         return sums
+
+    def counted_time(self):
+        if self.inferred:
+            return [(first, last) for first, last, _ in self.windows_of(None)]
+        return [(step.begin, step.end) for step in self.steps if step.counted]
 
     def inferred_phases(self):
         """Phases that rules 3 and 4 gave time to inside steps."""
         return {tile.phase for tile in self.tiles if tile.inferred
-                and any(tile.begin < step.end and tile.end > step.begin for step in self.steps)}
+                and any(tile.begin < end and tile.end > begin
+                        for begin, end in self.counted_time())}
+
+    def ranges(self, oracle):
+        """phase -> (outermost ranges on S that begin in counted time, their length, average).
+
+        What no rule maps is outermost if it is in nothing else that no rule maps.
+        """
+        found = {}
+        mine = [event for event in self.events if is_annotation(event) and not is_mark(event)
+                and thread(event) == self.step_thread and not event.early]
+        for event in mine:
+            phase = phase_of(event)
+            others = [one for one in mine if one is not event and phase_of(one) == phase]
+            if not self.is_counted(event.begin) or any(holds(one, event) for one in others):
+                continue
+            row = found.setdefault(phase or event.name, [0, 0])
+            row[0] += 1
+            row[1] += event.length
+        return {key: (count, total, total // count) for key, (count, total) in found.items()}
+
+    def is_counted(self, instant):
+        return self.inferred or any(begin <= instant < end for begin, end in self.counted_time())
 
     def launch(self, event):
         calls = self.calls.get(event.correlation) if event.correlation is not None else None
@@ -315,22 +433,28 @@ class Host:
                     place[event.index] = self.cell_of_launch(call)
                 else:
                     place[event.index] = (None, "unattributed" if seen else "before_window")
-            for begin, end, group, owner in gpu.owned(events):
+            for begin, end, group, owner in self.owned(device):
                 key = (device,) + place[owner.index]
                 row = table.setdefault(key, dict.fromkeys(column.values(), 0))
                 row[column[group]] += end - begin
         return table
 
+    def owned(self, device):
+        """What tiles the spans of a device, window by window."""
+        return [tile for _, _, work in self.windows_of(device) for tile in gpu.owned(work)]
+
     def idle_during(self):
         """phase -> not_busy ns of the windows of all devices while S was in the phase."""
         sums = {}
         for device, events in self.devices.items():
-            begin, end = self.window(device)
             busy = merged((event.begin, event.end) for event in events)
-            edges = [begin] + [point for interval in busy for point in interval] + [end]
-            for place in range(0, len(edges), 2):
-                for low, high, phase in self.between(edges[place], edges[place + 1]):
-                    sums[phase] = sums.get(phase, 0) + high - low
+            for begin, end, _ in self.windows_of(device):
+                points = [point for interval in busy for point in interval
+                          if begin <= point <= end]
+                edges = [begin] + points + [end]
+                for place in range(0, len(edges), 2):
+                    for low, high, phase in self.between(edges[place], edges[place + 1]):
+                        sums[phase] = sums.get(phase, 0) + high - low
         return sums
 
     def between(self, begin, end):
@@ -342,6 +466,12 @@ class Host:
             if high > low:
                 yield low, high, tile.phase
             place += 1
+
+
+def holds(one, other):
+    """Whether a range lies in another; of two equal ones the later in the file."""
+    return (one.begin <= other.begin < one.end and one.end >= other.end
+            and ((one.begin, one.end) != (other.begin, other.end) or one.index < other.index))
 
 
 def covered(points, begin, end):

@@ -19,11 +19,17 @@ PYTHON = ["train.py(3): main", "loop.py(9): step", "nn.Module: Net_0", "<built-i
 
 
 class Maker(random_traces.Maker):
-    def call(self, name, begin, length, correlation=True, thread=None):
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.launched = self.random.choice([0.8, 0.8, 1.0, 0.2])
+
+    def call(self, name, begin, length, correlation=True, thread=None, recorded=True):
         args = {"cbid": 1}
         if correlation:
             self.correlation += self.random.randint(1, 3)
             args["correlation"] = self.correlation
+        if not recorded:
+            return self.correlation
         driver = name.startswith("cu") and not name.startswith("cuda") and not self.old
         self.add("cuda_driver" if driver else "cuda_runtime", name, HOST,
                  thread or self.random.choice(THREADS), begin, length, args)
@@ -38,17 +44,21 @@ class Maker(random_traces.Maker):
                                        "cuMemcpyHtoDAsync_v2"])
             asked = max(0, begin - self.length(self.extent // 4))
             stream = self.random.choice([7, 9, 20])
+            recorded = self.random.random() < 0.3 + self.launched
             args = {"device": number, "context": 1, "stream": stream, "bytes": 4,
-                    "correlation": self.call(call, asked, self.length(self.extent // 8))}
+                    "correlation": self.call(call, asked, self.length(self.extent // 8),
+                                             recorded=recorded)}
             self.add("gpu_memcpy", f"Memcpy HtoD ({kinds})", number,
                      f"stream {stream}" if self.old else stream, begin,
                      self.length(self.extent // 20), args)
 
     def graphs(self, number):
+        """Now and then a graph whose launch was not recorded."""
         for _ in range(self.random.randint(0, 3)):
             begin = self.random.randrange(self.extent)
             asked = max(0, begin - self.length(self.extent // 5))
-            number_of = self.call("cudaGraphLaunch", asked, self.length(self.extent // 40))
+            number_of = self.call("cudaGraphLaunch", asked, self.length(self.extent // 40),
+                                  recorded=self.random.random() < 0.3 + self.launched)
             for _ in range(self.random.randint(1, 5)):
                 stream = self.random.choice([7, 7, 9])
                 self.add("kernel", "node_kernel", number, f"stream {stream}" if self.old else stream,

@@ -33,6 +33,9 @@ OLD = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",
 
 
 class Maker:
+    rank, world = 0, 1
+    launched = 0.8          # of GPU events: share that has a launch
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.old = self.random.random() < 0.2
@@ -66,7 +69,7 @@ class Maker:
     def launch(self, event_begin):
         """A correlation id and, mostly, a call for it."""
         self.correlation += self.random.randint(1, 3)
-        if self.random.random() < 0.8:
+        if self.random.random() < self.launched:
             begin = max(0, event_begin - self.length(self.extent // 5))
             thread = self.random.choice([STEP_THREAD, STEP_THREAD, WORKER, AUTOGRAD])
             driver = not self.old and self.random.random() < 0.2
@@ -141,7 +144,8 @@ class Maker:
                  for tid, name in ((STEP_THREAD, "thread 4000 (python)"),
                                    (AUTOGRAD, "thread 4099 (pt_autograd_0)"))
                  if self.random.random() < 0.7]
-        document = {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0}}
+        document = {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": self.rank,
+                                                            "world_size": self.world}}
         base = {"baseTimeNanoseconds": 1717000000000000000} if self.random.random() < 0.5 else {}
         first = self.random.random() < 0.3
         if first:

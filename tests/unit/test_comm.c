@@ -2,7 +2,7 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "analyze/report_comm.h"
+#include "analyze/report_frontier.h"
 #include "convert/collective.h"
 
 #include <string.h>
@@ -12,6 +12,7 @@ enum { METS = 200, PACKED_CEILING = 1 << 16 };
 static struct met random_met(uint64_t *random)
 {
 	struct met m = { .index = random_u64(random) >> random_u64(random) % 64,
+			 .place = random_u64(random) % 100,
 			 .ns = random_u64(random) % 9000000,
 			 .bytes = random_u64(random) % 5 ? random_u64(random) % 70000 : NO_U64 };
 	uint64_t at = 0;
@@ -29,7 +30,7 @@ static struct met random_met(uint64_t *random)
 
 static bool same(const struct met *a, const struct met *b)
 {
-	return a->index == b->index && a->ns == b->ns && a->bytes == b->bytes &&
+	return a->index == b->index && a->place == b->place && a->ns == b->ns && a->bytes == b->bytes &&
 	       a->bare_count == b->bare_count &&
 	       !memcmp(a->bare, b->bare, a->bare_count * sizeof(a->bare[0]));
 }
@@ -40,7 +41,8 @@ void test_comm_packed(void)
 	struct met got;
 	struct buf text;
 	const char *at;
-	uint64_t random = 7, last = 0;
+	struct met_last last = { 0, 0 };
+	uint64_t random = 7;
 	size_t i = 0, len, taken;
 
 	buf_init(&text, PACKED_CEILING);
@@ -52,7 +54,7 @@ void test_comm_packed(void)
 	at = buf_text(&text);
 	len = strlen(at);
 	CHECK_U64(len, text.len); /* nothing in it ends a text */
-	for (i = 0, last = 0; met_take(&at, &got, &last); i++)
+	for (i = 0, last = (struct met_last){ 0, 0 }; met_take(&at, &got, &last); i++)
 		if (!CHECK(i < METS && same(&got, &all[i])))
 			break;
 	CHECK_U64(i, METS);
@@ -60,7 +62,7 @@ void test_comm_packed(void)
 	for (; len-- > 0;) {
 		text.data[len] = '\0';
 		at = (const char *)text.data;
-		for (taken = 0, last = 0; met_take(&at, &got, &last); taken++)
+		for (taken = 0, last = (struct met_last){ 0, 0 }; met_take(&at, &got, &last); taken++)
 			;
 		CHECK(taken <= METS);
 	}
@@ -71,7 +73,8 @@ void test_comm_hostile(void)
 {
 	char text[64];
 	struct met got;
-	uint64_t random = 3, last;
+	struct met_last last;
+	uint64_t random = 3;
 	size_t i, k, taken;
 
 	for (i = 0; i < 20000; i++) {
@@ -80,7 +83,7 @@ void test_comm_hostile(void)
 		for (k = 0; k + 1 < sizeof(text); k++)
 			text[k] = (char)(random_u64(&random) % 255 + 1);
 		text[k] = '\0';
-		for (taken = 0, last = 0; met_take(&at, &got, &last); taken++)
+		for (taken = 0, last = (struct met_last){ 0, 0 }; met_take(&at, &got, &last); taken++)
 			met_exposed(&got, random_u64(&random));
 		if (taken > sizeof(text))
 			break;
@@ -156,4 +159,33 @@ void test_comm_of_event(void)
 	CHECK_U64(got.bytes, UINT64_MAX);
 	collectives_free(c);
 	trace_free(t);
+}
+
+/* Numbers with long runs of nothing between them; what is not written is nothing. */
+void test_comm_frontier_list(void)
+{
+	enum { NUMBERS = 3000 };
+	static uint64_t all[NUMBERS];
+	struct packed_list out = { 0, 0 }, in = { 0, 0 };
+	uint64_t random = 11, value;
+	struct buf text;
+	const char *at;
+	size_t i;
+
+	buf_init(&text, PACKED_CEILING);
+	for (i = 0; i < NUMBERS; i++) {
+		all[i] = random_u64(&random) % 9 ? 0 : random_u64(&random) >> random % 60;
+		all[i] = i % 700 < 300 || i > NUMBERS - 50 ? 0 : all[i];
+		list_put(&text, &out, all[i]);
+	}
+	CHECK_OK(buf_status(&text, NULL), NULL);
+	CHECK(text.len < NUMBERS * 2);
+	at = buf_text(&text);
+	for (i = 0; i < NUMBERS; i++) {
+		list_take(&at, &in, &value);
+		if (!CHECK_U64(value, all[i]))
+			break;
+	}
+	CHECK(!list_take(&at, &in, &value));
+	buf_release(&text);
 }

@@ -305,7 +305,7 @@ void test_input_paths(void)
 	CHECK(symlink("..", folder_path(&s, "run/deep/circle")) == 0);
 	snprintf(folder, sizeof(folder), "%s/run", s.folder);
 	snprintf(absent, sizeof(absent), "%s/absent", s.folder);
-	CHECK_OK(input_paths_find(&paths, operands, 3, &err), &err);
+	CHECK_OK(input_paths_find(&paths, operands, 3, "/tmp", &err), &err);
 	if (CHECK_U64(paths.count, 6)) {
 		for (i = 0; i < 4; i++)
 			CHECK_STR(paths.paths[i], folder_path(&s, found[i]));
@@ -314,7 +314,7 @@ void test_input_paths(void)
 	}
 	input_paths_free(&paths);
 	snprintf(folder, sizeof(folder), "%s/none/", s.folder);
-	CHECK_U64(input_paths_find(&paths, operands, 1, &err), ST_FORMAT);
+	CHECK_U64(input_paths_find(&paths, operands, 1, "/tmp", &err), ST_FORMAT);
 	CHECK(strstr(err.text, "holds no traces") != NULL);
 	CHECK(paths.paths == NULL);
 	folder_remove(&s);

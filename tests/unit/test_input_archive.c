@@ -17,14 +17,14 @@ struct member {
 	const char *name, *text;
 };
 
-static void write_archive(const char *path, const struct member *m, size_t count, bool zip)
+static void write_archive_as(const char *path, const struct member *m, size_t count, int format,
+			     bool is_packed)
 {
 	struct archive *a = archive_write_new();
 
-	if (zip)
-		archive_write_set_format_zip(a);
-	else
-		archive_write_set_format_ustar(a);
+	archive_write_set_format(a, format);
+	if (is_packed)
+		archive_write_add_filter_gzip(a);
 	CHECK(archive_write_open_filename(a, path) == ARCHIVE_OK);
 	for (size_t i = 0; i < count; i++) {
 		struct archive_entry *e = archive_entry_new();
@@ -43,6 +43,13 @@ static void write_archive(const char *path, const struct member *m, size_t count
 	}
 	archive_write_close(a);
 	archive_write_free(a);
+}
+
+static void write_archive(const char *path, const struct member *m, size_t count, bool zip)
+{
+	int format = zip ? ARCHIVE_FORMAT_ZIP : ARCHIVE_FORMAT_TAR_USTAR;
+
+	write_archive_as(path, m, count, format, false);
 }
 
 /* Of an input's bytes; "!" and the fault's text where it cannot be read. */
@@ -89,7 +96,7 @@ static void check_archive(struct folder *f, const char *name, bool zip)
 	char *path = strdup(folder_path(f, name)), text[600];
 
 	write_archive(path, members, MEMBERS, zip);
-	if (CHECK_OK(input_paths_find(&paths, &path, 1, &err), &err)) {
+	if (CHECK_OK(input_paths_find(&paths, &path, 1, "/tmp", &err), &err)) {
 		/* read forward, a zip does not tell a link from a text; none is followed */
 		CHECK_U64(paths.count, zip ? 5 : 4);
 		for (size_t i = 0; i < paths.count; i++) {
@@ -137,7 +144,7 @@ void test_input_archive_single(void)
 	path = strdup(folder_path(&f, "one.zip"));
 	write_archive(path, members, 3, true);
 	check_text(path, "[zero]");
-	if (CHECK_OK(input_paths_find(&paths, &path, 1, &err), &err)) {
+	if (CHECK_OK(input_paths_find(&paths, &path, 1, "/tmp", &err), &err)) {
 		CHECK_U64(paths.count, 1);
 		CHECK_STR(paths.paths[0], path);
 		input_paths_free(&paths);
@@ -222,5 +229,85 @@ void test_input_archive_cut(void)
 			input_close(in);
 		}
 	}
+	folder_remove(&f);
+}
+
+/* ---- many members ---- */
+
+enum { MANY = 40, NAME_MOST = 200 };
+
+/* Bytes of the file that an input reads, which an unpacked copy has more of. */
+static uint64_t bytes_of(const char *path)
+{
+	struct input *in = NULL;
+	struct error err = { 0 };
+	uint64_t done, all = 0;
+
+	if (CHECK_OK(input_open(&in, path, "/tmp", &err), &err))
+		input_progress(in, &done, &all);
+	input_close(in);
+	return all;
+}
+
+static void check_members(const struct input_paths *paths)
+{
+	CHECK_U64(paths->count, MANY);
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *digits = strrchr(paths->paths[i], '-');
+		char want[32];
+
+		snprintf(want, sizeof(want), "[%d]", digits ? atoi(digits + 1) : -1);
+		check_text(paths->paths[i], want);
+	}
+}
+
+static void check_packed(struct folder *f, const struct member *many, int format, bool is_packed)
+{
+	struct input_paths paths;
+	struct error err = { 0 };
+	char *path = strdup(folder_path(f, "many")), *member;
+	struct stat before = { 0 };
+
+	write_archive_as(path, many, MANY, format, is_packed);
+	CHECK(stat(path, &before) == 0);
+	CHECK_OK(input_paths_find(&paths, &path, 1, "/tmp", &err), &err);
+	check_members(&paths);
+	check_members(&paths);
+	CHECK((bytes_of(paths.paths[0]) > (uint64_t)before.st_size) == is_packed);
+	write_archive_as(path, many + 1, MANY - 1, format, is_packed); /* another file by now */
+	for (size_t i = 0; i < paths.count; i++)
+		if (strstr(paths.paths[i], "-7.json"))
+			check_text(paths.paths[i], "[7]");
+	CHECK(stat(path, &before) == 0);
+	CHECK_U64(bytes_of(paths.paths[1]), (uint64_t)before.st_size);
+	member = strdup(paths.paths[1]);
+	input_paths_free(&paths);
+	CHECK_U64(bytes_of(member), (uint64_t)before.st_size);
+	free(member);
+	free(path);
+}
+
+/* A packed archive is unpacked once, whatever order its members are read in, and how often. */
+void test_input_archive_many(void)
+{
+	static const int formats[] = { ARCHIVE_FORMAT_TAR_USTAR, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE,
+				       ARCHIVE_FORMAT_TAR_GNUTAR, ARCHIVE_FORMAT_ZIP };
+	static char names[MANY][NAME_MOST], texts[MANY][16];
+	struct member many[MANY];
+	struct folder f;
+
+	folder_make(&f);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(names[i], NAME_MOST, "zyxwvuts%d-%d.json", i % 4, MANY - i);
+		snprintf(texts[i], sizeof(texts[i]), "[%d]", MANY - i);
+		many[i] = (struct member){ names[i], texts[i] };
+	}
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		for (int packed = 0; packed < 2; packed++)
+			check_packed(&f, many, formats[i], packed);
+	for (int i = 0; i < MANY; i += 3) /* long names have headers before the header */
+		snprintf(names[i], NAME_MOST, "%0150d-%d.json", i, MANY - i);
+	for (size_t i = 1; i < sizeof(formats) / sizeof(formats[0]); i++)
+		check_packed(&f, many, formats[i], true);
 	folder_remove(&f);
 }

@@ -8,9 +8,11 @@
 #include "schemas/buf.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -230,18 +232,129 @@ static size_t unpack(const struct buf *packed, uint8_t *out, size_t cap)
 	return z.total_out;
 }
 
-static void pack(struct buf *out, const uint8_t *bytes, size_t len, size_t piece)
+static void pack_by(struct buf *out, const uint8_t *bytes, size_t len, size_t piece,
+		    unsigned threads)
 {
 	struct error err;
 	struct gzip *g;
 
 	buf_init(out, 16 << 20);
 	CHECK_OK(gzip_new(&g, 6, take_packed, out, &err), &err);
+	gzip_set_threads(g, threads);
 	for (size_t at = 0; at < len; at += piece)
 		CHECK_OK(gzip_put(g, bytes + at, len - at < piece ? len - at : piece, &err),
 			 &err);
 	CHECK_OK(gzip_finish(g, &err), &err);
 	gzip_free(g);
+}
+
+static void pack(struct buf *out, const uint8_t *bytes, size_t len, size_t piece)
+{
+	pack_by(out, bytes, len, piece, 0);
+}
+
+/* What shrinks, and in the middle what does not. */
+static uint8_t *make_bytes(size_t len)
+{
+	uint8_t *bytes = malloc(len);
+	uint64_t state = 3;
+
+	for (size_t i = 0; i < len; i++) {
+		uint64_t r = random_u64(&state);
+
+		bytes[i] = (uint8_t)"kernel, memcpy; "[r % 5 ? i % 16 : r % 16];
+		if (i / 700000 == 1)
+			bytes[i] = (uint8_t)r;
+	}
+	return bytes;
+}
+
+/* The same bytes by any number of helpers, whatever the pieces are that they come in. */
+void test_gzip_threads(void)
+{
+	enum { LEN = 2500000 };
+	uint8_t *bytes = make_bytes(LEN), *back = malloc(LEN);
+	struct buf alone, helped;
+
+	pack(&alone, bytes, LEN, LEN);
+	CHECK(alone.len < LEN);
+	CHECK_U64(unpack(&alone, back, LEN), LEN);
+	CHECK_MEM(back, bytes, LEN);
+	for (unsigned threads = 1; threads <= 20; threads *= 4) {
+		pack_by(&helped, bytes, LEN, 100000 / threads, threads);
+		CHECK_U64(helped.len, alone.len);
+		CHECK_MEM(helped.data, alone.data, helped.len);
+		buf_release(&helped);
+	}
+	buf_release(&alone);
+	free(bytes);
+	free(back);
+}
+
+static void write_big(const char *path, const uint8_t *bytes, size_t len)
+{
+	struct error err;
+	struct out *o;
+
+	CHECK_OK(out_open(&o, path, false, &err), &err);
+	out_set_threads(o, 2);
+	CHECK_OK(out_write(o, bytes, len, &err), &err);
+	CHECK_U64(out_bytes(o), len);
+	CHECK_OK(out_commit(o, &err), &err);
+	CHECK_U64(out_largest(o), len);
+	out_free(o);
+}
+
+/* Pieces that another thread writes are at their places. */
+void test_out_threads(void)
+{
+	enum { LEN = 2500000 };
+	uint8_t *bytes = make_bytes(LEN);
+	struct folder folder;
+	char path[512];
+
+	folder_make(&folder);
+	for (size_t len = LEN; len > 1000; len /= 9) {
+		snprintf(path, sizeof(path), "%s", folder_path(&folder, len % 2 ? "a.gz" : "a"));
+		write_big(path, bytes, len);
+		CHECK(file_is(path, bytes, len));
+	}
+	write_big(folder_path(&folder, "b.gz"), bytes, LEN);
+	CHECK(file_is(folder_path(&folder, "b.gz"), bytes, LEN));
+	CHECK_U64(files_in(folder.folder), 3);
+	folder_remove(&folder);
+	free(bytes);
+}
+
+/* The disk is full while another thread writes: told at the latest by the commit. */
+void test_out_threads_fault(void)
+{
+	enum { LEN = 3000000 };
+	uint8_t *bytes = make_bytes(LEN);
+	struct folder folder;
+	struct rlimit before, small;
+	struct error err = {.status = ST_OK};
+	struct out *o;
+
+	folder_make(&folder);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	small = before;
+	small.rlim_cur = 600000;
+	CHECK_OK(out_open(&o, folder_path(&folder, "a"), false, &err), &err);
+	out_set_threads(o, 1);
+	setrlimit(RLIMIT_FSIZE, &small);
+	if (out_write(o, bytes, LEN, &err) == ST_OK)
+		out_commit(o, &err);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	CHECK_U64(err.status, ST_IO);
+	CHECK(strstr(err.text, "cannot write") != NULL);
+	CHECK(out_commit(o, &err) == ST_IO); /* and remembered */
+	out_free(o);
+	CHECK_U64(files_in(folder.folder), 0);
+	folder_remove(&folder);
+	free(bytes);
 }
 
 void test_gzip_member(void)
@@ -271,7 +384,7 @@ void test_gzip_member(void)
 
 void test_gzip_fault(void)
 {
-	enum { LEN = 500000 };
+	enum { LEN = 3000000 };
 	uint8_t *bytes = malloc(LEN);
 	uint64_t state = 3;
 	struct error err;
@@ -283,6 +396,16 @@ void test_gzip_fault(void)
 	buf_init(&small, 1000);
 	CHECK_OK(gzip_new(&g, 1, take_packed, &small, &err), &err);
 	CHECK_U64(gzip_put(g, bytes, LEN, &err), ST_CEILING);
+	gzip_free(g);
+	buf_clear(&small);
+	CHECK_OK(gzip_new(&g, 1, take_packed, &small, &err), &err);
+	gzip_set_threads(g, 2); /* jobs are under way when it ends */
+	CHECK_U64(gzip_put(g, bytes, LEN, &err), ST_CEILING);
+	gzip_free(g);
+	buf_clear(&small);
+	CHECK_OK(gzip_new(&g, 1, take_packed, &small, &err), &err);
+	CHECK_OK(gzip_put(g, bytes, 2000, &err), &err); /* less than a block */
+	CHECK_U64(gzip_finish(g, &err), ST_CEILING);
 	gzip_free(g);
 	gzip_free(NULL);
 	buf_release(&small);

@@ -414,6 +414,68 @@ void test_xplane_huge(void)
 	buf_release(&b);
 }
 
+static void put_bytes_stat(struct buf *b, uint32_t field, int64_t key, size_t len)
+{
+	size_t at = pb_begin(b, field);
+
+	pb_put_u64(b, XSTAT_METADATA_ID, (uint64_t)key);
+	pb_put_key(b, XSTAT_BYTES, PB_BYTES);
+	buf_put_varint(b, len);
+	buf_fill(b, 0xA5, len);
+	pb_end(b, at);
+}
+
+/* A program of XLA's compiler, as it stands in saved profiles. */
+static void put_program(struct buf *b, size_t len)
+{
+	size_t plane = begin_plane(b, XPLANE_METADATA);
+	size_t entry = pb_begin(b, PLANE_EVENT_METADATA), value;
+
+	pb_put_u64(b, ENTRY_KEY, 7);
+	value = pb_begin(b, ENTRY_VALUE);
+	pb_put_u64(b, EVENT_META_ID, 7);
+	pb_put_text(b, EVENT_META_NAME, "jit_train(7)");
+	put_bytes_stat(b, EVENT_META_STATS, 1, len);
+	pb_end(b, value);
+	pb_end(b, entry);
+	put_name(b, PLANE_STAT_METADATA, 1, "Hlo Proto");
+	pb_end(b, plane);
+}
+
+/* Bytes that nobody reads as a number or a text: a few are shown, more are left out and counted. */
+void test_xplane_programs(void)
+{
+	size_t plane, line, e;
+	struct read r;
+	struct buf b;
+
+	buf_init(&b, CEILING);
+	put_program(&b, 100000);
+	put_program(&b, 33);
+	plane = begin_plane(&b, "/device:GPU:0");
+	put_bytes_stat(&b, PLANE_STATS, 2, 5000);
+	line = begin_line(&b, 1, "Stream #1", 0);
+	e = begin_event(&b, 1, 1000, 1000);
+	put_bytes_stat(&b, XEVENT_STATS, 1, 32);
+	put_bytes_stat(&b, XEVENT_STATS, 2, 33);
+	end_event(&b, e);
+	pb_end(&b, line);
+	put_name(&b, PLANE_EVENT_METADATA, 1, "k");
+	put_name(&b, PLANE_STAT_METADATA, 1, "digest");
+	put_name(&b, PLANE_STAT_METADATA, 2, "blob");
+	pb_end(&b, plane);
+	read_bytes(&r, b.data, b.len);
+	CHECK_U64(r.last, ST_END);
+	CHECK_U64(r.count, 1);
+	CHECK_U64(trace_lost(r.trace, 0, LOSS_UNREAD), 4);
+	CHECK_U64(trace_lost(r.trace, 0, LOSS_DAMAGED), 0);
+	CHECK_STR(text_of(&r, &r.events[0], "digest"),
+		  "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5");
+	CHECK(trace_find_attr(r.trace, r.events[0].shape, "blob") == NULL);
+	release(&r);
+	buf_release(&b);
+}
+
 /* Cut anywhere: what was whole before it is given, then one sentence. */
 void test_xplane_cut(void)
 {

@@ -244,6 +244,38 @@ def check_ranks(check, tools, folder, paths, ranks):
     shutil.rmtree(out)
 
 
+# ---- counters of a trace ----
+
+def check_counters(check, tools, folder):
+    """Counters that the input has: each sample of each, of two processes, with its exact value."""
+    source = os.path.join(folder, "counters.json")
+    want, rows = set(), []
+    for i in range(200):
+        pid, own = 10 + i % 2, (i - 40) * 1.5
+        rows.append({"ph": "C", "name": "watts", "pid": pid, "ts": i, "args": {"value": own}})
+        rows.append({"ph": "C", "name": "queue", "pid": pid, "ts": i + 0.5,
+                     "args": {"in": i, "out": 2.0 ** 40 + i}})
+        want |= {("watts", pid, i * 1000, own), ("queue in", pid, i * 1000 + 500, float(i)),
+                 ("queue out", pid, i * 1000 + 500, 2.0 ** 40 + i)}
+    with open(source, "w", encoding="utf-8") as file:
+        json.dump({"traceEvents": rows + [
+            {"ph": "X", "name": "n", "pid": 10, "tid": 1, "ts": 0, "dur": 1}]}, file)
+    log = os.path.join(folder, "counters.tacho")
+    world.run(tools.convert, source, "-t", "log", "-o", log, "-q")
+    for what, path in (("of a JSON", source), ("of a log", log)):
+        out = write(tools.convert, os.path.join(folder, "counters.pftrace"), path)
+        answers = world.ask(out, {"stats": QUERIES["stats"], "counters": """
+            select t.name, p.pid, c.ts, c.value from counter c
+            join process_counter_track t on t.id = c.track_id join process p using (upid)"""})
+        got = {(name, pid, int(ts), value) for name, pid, ts, value in answers["counters"]}
+        base = min((ts for _, _, ts, _ in got), default=0)
+        got = {(name, pid, ts - base, value) for name, pid, ts, value in got}
+        check.same(f"import errors of counters {what}", answers["stats"], [])
+        check.same(f"counters {what}, missing", sorted(want - got)[:5], [])
+        check.same(f"counters {what}, more", sorted(got - want)[:5], [])
+    print(f"  counters: {len(want)} samples")
+
+
 # ---- our Chrome JSON in the same reader ----
 
 def check_chrome(check, tools, folder, path):
@@ -289,6 +321,8 @@ def main():
         job = os.path.join(folder, "job")
         world.run(generate, "--out", job, "--events", "20000", "--ranks", "3")
         logs = sorted(glob.glob(os.path.join(job, "*.tacho")))
+        if tools.only in "counters":
+            check_counters(check, tools, folder)
         if tools.only in "generated":
             check_input(check, tools, folder, "generated", *logs)
             check_ranks(check, tools, folder, logs, 3)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labelled logs: causes and the finding of which no Kineto file has a record.
+
+Python's garbage collector, windows, JIT records, whole graphs, and blocks that are damaged. The
+scenes are those of labelled_idle.py and labelled_findings.py, written as logs.
+"""
+import labelled_findings
+import log_file
+from labelled_idle import LAUNCH, call, frame, kernel, other_than, row
+
+WINDOW = (0, 10000)     # us; each scene's step
+PAUSE = (2000, 3990)
+
+
+def gc(begin, length, tid=1):
+    return row("gc", "gc generation 2", begin, length, tid=tid)
+
+
+def idle():
+    """name -> (rows, {cause: us} of the gap of 4,000 us)."""
+    made = {
+        "gc": (frame() + [gc(*PAUSE)], {"gc": 3990, **LAUNCH}),
+        "gc of another thread": (frame() + [gc(*PAUSE, tid=3)], {"gc": 3990, **LAUNCH}),
+        "gc inside an annotation": (
+            frame() + [row("user_annotation", "## my own ##", 2000, 3990), gc(3000, 1000)],
+            {"gc": 1000, "host:## my own ##": 2990, **LAUNCH}),
+        "gc inside of what waits for data": (
+            frame() + [row("user_annotation", "enumerate(DataLoader)#x.__next__", 2000, 3990),
+                       gc(3000, 1000)], {"gc": 1000, "data": 2990, **LAUNCH}),
+        "gc while the GPU is waited for": (
+            frame() + [call("cudaStreamSynchronize", 1500, 4490, 9), gc(*PAUSE)],
+            {"sync": 3990, **LAUNCH}),
+        "gc behind the launch": (frame(launch=(1500, 5)) + [gc(*PAUSE)], {"dispatch": 4000}),
+        "gc of no length": (frame() + [gc(3000, 0)], other_than(dict(LAUNCH))),
+        "compile by a JIT record": (frame() + [row("jit", "ptxas", 3000, 2000)],
+                                    other_than({"compile": 2000, **LAUNCH})),
+        "phase of tacho.h": (frame() + [row("phase", "checkpoint", *PAUSE)],
+                             {"host:checkpoint": 3990, **LAUNCH}),
+        "a whole graph ends it": (
+            [row("user_annotation", "ProfilerStep#1", 0, 10000),
+             call("cudaLaunchKernel", 990, 5, 1), kernel("A", 1000, 2000, 1),
+             call("cudaGraphLaunch", 5990, 5, 2),
+             row("graph", "graph", 6000, 3000, tid=7, pid=0, device=0, stream=7, correlation=2)],
+            other_than(dict(LAUNCH))),
+    }
+    return {name: (log_file.of_rows(rows, WINDOW), rows, want)
+            for name, (rows, want) in made.items()}
+
+
+def lost():
+    """A log in which a block of ranges between A and B is broken: the gap is nobody's."""
+    rows = frame() + [row("cpu_op", "aten::mm", 2500, 1000, group=1)]
+    rows = [{**one, "args": dict(one["args"])} for one in rows]
+    kinds = []      # a block for each kind and group, in the order of their first rows
+    for one in rows:
+        key = (log_file.KIND_OF[one["cat"]][0], one["args"].get("group", 0))
+        kinds += [key] if key not in kinds else []
+    return log_file.of_rows(rows, WINDOW, damage={kinds.index(("range", 1))}), {"lost": 4000}
+
+
+def collects(run, at):
+    run.row("gc", "gc generation 2", at + labelled_findings.HOLE[0],
+            at + labelled_findings.HOLE[1] - labelled_findings.LATE)
+
+
+def finding():
+    """(scene, log): the collector pauses the loop in every step of 10 ms for 1,990 us."""
+    steps = 4
+    pause = labelled_findings.HOLE[1] - labelled_findings.HOLE[0] - labelled_findings.LATE
+    # the first step settles: what happens in all is told per step of the others
+    scene = labelled_findings.Scene("gc_pause", pause * steps / (steps - 1), collects,
+                                    launched_late=True, verdict="HOST", steps=steps,
+                                    advice="gc.disable()", evidence="garbage collector")
+    rows = labelled_findings.traces(scene)[0]["traceEvents"]
+    return scene, log_file.of_rows(rows, (0, steps * labelled_findings.STEP))
+
+
+def late_loss(calls=30000):
+    """A log whose second step loses records long after it began: only the third is counted.
+
+    (rows of steps: number, complete, counted; what its phases add up to, us).
+    """
+    rows = [row("step", "step", 0, 1000, number=1),
+            row("step", "step", 1000, 10 * calls, number=2),
+            row("step", "step", 1000 + 10 * calls, 500, number=3)]
+    rows += [call("cudaEventRecord", 1000 + 10 * place, 5, 0) for place in range(calls)]
+    rows += [call("cudaLaunchKernel", 100, 5, 1), kernel("A", 200, 300, 1)]
+    blocks = 1 + -(-(calls + 1) // log_file.BLOCK_ROWS)     # steps, then calls
+    return (log_file.of_rows(rows, (0, 10 * calls + 2000), damage={blocks - 3}),
+            [(True, False), (False, False), (True, True)], 500)
