@@ -5,16 +5,17 @@
 # make check       the tests (no GPU, no network beyond missing -dev packages)
 # make check-clients  the real readers of our files, in a throw-away virtual environment
 # make bench       speed, side by side with references in one run
-# make fuzz T=60   every reader under libFuzzer, T seconds each
+# make fuzz T=60   every reader under libFuzzer, T seconds each; AFL=1: under AFL++
 # make install     PREFIX=/usr/local DESTDIR=; make uninstall
 # make wheel       tacho.py with the library inside, for pip
 #
-# SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, each in
-# a folder of its own; V=1 shows commands; B=DIR builds elsewhere.
+# SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, COV=1
+# for `make coverage`, each in a folder of its own; V=1 shows commands; B=DIR builds elsewhere.
 
 comma := ,
 SAN ?=
 TSAN ?=
+COV ?=
 V ?=
 PREFIX ?= /usr/local
 
@@ -24,6 +25,9 @@ ifneq ($(SAN),)
 else ifneq ($(TSAN),)
   B ?= build-tsan
   SANFLAGS := -fsanitize=thread
+else ifneq ($(COV),)
+  B ?= build-cov
+  SANFLAGS := --coverage -fprofile-update=atomic
 else
   B ?= build
   SANFLAGS :=
@@ -36,6 +40,10 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 VERSION := $(shell cat VERSION 2>/dev/null)
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -I$(B) -g $(OPT) $(WARN) $(SANFLAGS) -pthread \
 	-DTACHO_VERSION='"$(VERSION)"' $(CFLAGS)
+# Intel's ISA-L packs and unpacks gzip faster where it is installed; ISAL= leaves it out.
+hash := \#
+ISAL ?= $(if $(shell echo '$(hash)include <isa-l.h>' | $(CC) $(CFLAGS) -E - >/dev/null 2>&1 && echo yes),1)
+ALL_CFLAGS += $(if $(ISAL),-DTACHO_ISAL)
 ALL_LDFLAGS := $(SANFLAGS) -pthread $(LDFLAGS)
 
 Q := $(if $(V),,@)
@@ -54,7 +62,7 @@ COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
 
-TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 -lz -lm -ldl
+TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 $(if $(ISAL),-lisal) -lz -lm -ldl
 PROTO_H := $(PROTO:%.proto=$(B)/%.pb-c.h)
 PROTO_O := $(PROTO:%.proto=$(B)/%.pb-c.o)
 TOOLS := $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record
@@ -175,11 +183,13 @@ check-cupti: all fake $(B)/tests/dump
 # traces and generated: what is known of files; pages: well-formed, escaped, the terminal's figures;
 # ranks: who waits for whom, up to 1,024; findings: the right one wins, the others stay silent;
 # partial: one report over what many processes read; compat: HTA's figures by its definitions;
-# detail: what --max-size leaves, and its sums.
-ORACLES := traces generated idle findings compat critical detail sizes nsys round-trips memory pages \
-	ranks partial diff
-MORE_idle := --random 200
-MORE_critical := --random 300
+# detail: what --max-size leaves, and its sums; cuts: each cut in each format;
+# same-bytes: by any number of threads, at any time;
+# random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one).
+ORACLES := random traces generated idle findings compat critical detail sizes nsys cuts \
+	round-trips same-bytes memory pages ranks partial diff
+MORE_idle := --random 100
+MORE_critical := --random 100
 $(ORACLES:%=check-%): check-%: all
 	$(Q)python3 tests/oracle/check_$(subst -,_,$*).py --bin $(B) $(MORE_$*)
 
@@ -189,12 +199,17 @@ check-python: all
 
 CHECKS := $(addprefix check-,layers headers exports unit cli collector flight nvtx fake cupti \
 	$(ORACLES) python)
-.PHONY: $(CHECKS) check-clients check-gpu
-check: packages all
+.PHONY: $(CHECKS) check-clients check-big check-gpu
+check: packages all $(B)/unit
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
 check-clients: all
 	$(Q)B=$(B) sh tests/clients/run.sh $(CLIENTS)
+
+# An XSpace over 2 GiB: four minutes of one core, 6 GB of disk.
+check-big: all
+	$(Q)B=$(B) ONLY_MAKE=1 sh tests/clients/run.sh xprof
+	$(Q)$(B)/clients-xprof-venv/bin/python tests/clients/xprof/big_xspace.py --bin $(B)
 
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
@@ -205,38 +220,33 @@ bench-gpu: all
 demo: all
 	$(Q)B=$(B) sh tests/demo.sh
 
-bench: all $(B)/bench_hot $(B)/bench_cupti $(B)/bench_perfetto $(B)/bench_limits
+bench: all $(B)/bench_hot $(B)/bench_cupti $(B)/bench_chrome $(B)/bench_perfetto $(B)/bench_limits $(B)/bench_decode
 	$(Q)sh tests/packages.sh bench && B=$(B) sh tests/bench/run.sh
 $(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/start.c,$(COLLECTOR)) $(SCHEMAS))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm
+$(B)/bench_chrome: $(call objs,tests/bench/bench_chrome.c $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_perfetto: $(call objs,tests/bench/bench_perfetto.c $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 $(B)/bench_limits: $(call objs,tests/bench/bench_limits.c)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcjson -lz
 $(B)/bench_decode: $(call objs,tests/bench/bench_decode.c $(READING) $(SCHEMAS)) $(PROTO_O)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
+$(B)/bench_import: $(call objs,tests/bench/bench_import.c $(READING) $(SCHEMAS)) $(PROTO_O)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
+$(B)/bench_simdjson: tests/bench/bench_simdjson.cc
+	$(Q)$(CXX) -O2 -std=c++17 -Wall -Wextra $(CFLAGS) -o $@ $< $(LDFLAGS) -lsimdjson
 $(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN' -ldl
 
 stats:
 	$(Q)sh tests/stats.sh
 
-# T: seconds for each target.  Findings stay as $(B)/fuzz/crash-*.
-T_FUZZ := $(or $(T),60)
-FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz: $(FUZZERS)
-	$(Q)sh tests/fuzz/run.sh $(B)/fuzz $(T_FUZZ)
-$(B)/fuzz/%: tests/fuzz/%.c $(READING) $(SCHEMAS) $(PROTO_O) $(B)/flags | packages
-	@mkdir -p $(@D)
-	$(call say,FUZZ,$@)
-	$(Q)clang -std=c11 -D_GNU_SOURCE -I. -I$(B) -g -O1 -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -DTACHO_VERSION='"$(VERSION)"' -o $@ \
-		$< $(FUZZ_MORE) $(READING) $(SCHEMAS) $(PROTO_O) $(TOOLS_LIBS) -pthread
-$(B)/fuzz/fuzz_partial: FUZZ_MORE := $(ANALYZE) convert/out.c convert/gzip.c
-
+include tests/fuzz/fuzz.mk
+include tests/limits/limits.mk
 include collector/install.mk
 
 clean:
-	rm -rf build build-san build-tsan
+	rm -rf build build-san build-tsan build-cov
 
 -include $(shell find $(B) -name '*.d' -type f -not -path '*-venv/*' 2>/dev/null)

@@ -13,19 +13,19 @@ rules() {
 	collector/window*   collector/window schemas/
 	collector/*         collector/ schemas/
 	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_|log_|xplane_|nsys_) schemas/
-	convert/sink*       convert/(sink|pump|source|out|gzip|spool|cut|chrome_|perfetto_|tensorboard_|sqlite_|bundle_) schemas/
+	convert/sink*       convert/(sink|pump|source|out|temporary|gzip|spool|cut|chrome_|perfetto_|tensorboard_|sqlite_|bundle_) schemas/
 	convert/chrome_*    convert/(chrome_|out) schemas/
 	convert/perfetto_*  convert/(perfetto_|out) schemas/
 	convert/tensorboard_* convert/(tensorboard_|sink|pump|source|out|spool) schemas/
 	convert/gzip.*      convert/(gzip|ahead) schemas/
 	convert/sqlite_*    convert/(sqlite_|out) schemas/
 	convert/bundle_*    convert/(bundle_|out) schemas/
-	convert/out.*       convert/(out|gzip|ahead) schemas/
-	convert/*           convert/(input|source|merge|step|link|collective|cut|spool|ahead|pump|name|options|gzip|progress|json_|kineto_|log_|xplane_|nsys_|align|detail) schemas/
+	convert/out.*       convert/(out|gzip|ahead|temporary) schemas/
+	convert/*           convert/(input|source|merge|step|link|collective|cut|spool|ahead|pump|name|options|gzip|progress|temporary|json_|kineto_|log_|xplane_|nsys_|align|detail) schemas/
 	analyze/rule*       analyze/(rule|report|table) schemas/
 	analyze/report_findings* analyze/(rule|report|table) schemas/
 	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|collective|name|cut) schemas/
-	analyze/*           analyze/ convert/(ahead|input|source|merge|step|link|collective|cut|spool|pump|name|options|progress|out|align|detail) schemas/
+	analyze/*           analyze/ convert/(ahead|input|source|merge|step|link|collective|cut|spool|pump|name|options|progress|out|temporary|align|detail) schemas/
 	ROWS
 }
 for f in $(find schemas collector convert analyze -name '*.[ch]' | sort); do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What a set of commands needs and this machine lacks is installed (Debian, Ubuntu), and said.
-# usage: packages.sh SET...      sets: build check bench clients, and folders of tests/clients
+# usage: packages.sh SET...      sets: build check bench fuzz static clients, and folders of tests/clients
 set -eu
 
 # one row: set, test that it is there, Debian package
@@ -19,9 +19,15 @@ rows() {
 	check   command:file             file
 	check   command:nm               binutils
 	bench   command:bc               bc
+	bench   header:isa-l.h           libisal-dev
+	bench   header:simdjson.h        libsimdjson-dev
 	bench   command:python3          python3
 	bench   command:lttng            lttng-tools
 	bench   header:lttng/tracepoint.h  liblttng-ust-dev
+	static  command:clang-tidy       clang-tidy
+	static  command:cppcheck         cppcheck
+	fuzz    command:clang            clang
+	fuzz    command:afl-clang-fast   afl++
 	clients command:python3          python3
 	clients python:ensurepip         python3-venv
 	clients command:node             nodejs

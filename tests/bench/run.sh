@@ -44,6 +44,8 @@ done
 rm -rf "$work/cupti" "$work/packed.tacho"
 
 echo
+"$B/bench_chrome"
+echo
 "$B/bench_perfetto"
 
 for folder in torch perfetto xprof; do # peers; without a network they are left out

@@ -1,25 +1,60 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each fuzz target for some seconds, from the corpus of earlier runs beside it.
-# usage: run.sh FOLDER SECONDS
+# Each fuzz target for some seconds, from its seeds and the corpus of earlier runs.  What is found
+# stays in FOLDER/crash-NAME-* (libFuzzer) or FOLDER/out-NAME/default/crashes (AFL++).
+# usage: run.sh FOLDER SEEDS SECONDS TARGET...
 set -u
 folder=$1
-seconds=$2
+seeds=$2
+seconds=$3
+shift 3
 passed=0
 failed=0
-for target in "$folder"/fuzz_*; do
-	[ -x "$target" ] && [ -f "$target" ] || continue
-	name=$(basename "$target")
+export ASAN_OPTIONS="${ASAN_OPTIONS:-abort_on_error=1:symbolize=0:detect_leaks=0:allocator_may_return_null=1}"
+
+# libFuzzer; leaks are looked for.
+hunt() {
+	ASAN_OPTIONS=allocator_may_return_null=1 "$folder/fuzz_$1" -max_total_time="$seconds" \
+		-rss_limit_mb=2048 -malloc_limit_mb=1024 -timeout=20 -print_final_stats=1 \
+		-artifact_prefix="$folder/crash-$1-" "$folder/corpus-$1" "$seeds/$1" \
+		>"$folder/$1.log" 2>&1
+}
+hunt_afl() {
+	rm -rf "$folder/out-$1"
+	AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_NO_AFFINITY=1 \
+		AFL_FORKSRV_INIT_TMOUT=30000 \
+		afl-fuzz -V "$seconds" -m none -t 5000+ -i "$seeds/$1" -o "$folder/out-$1" -- \
+		"$folder/fuzz_$1" >"$folder/$1.log" 2>&1 || return 1
+	[ -z "$(ls "$folder/out-$1/default/crashes" "$folder/out-$1/default/hangs" | grep '^id')" ]
+}
+executions() {
+	case $folder in
+	*/afl) sed -n 's/^execs_done *: //p' "$folder/out-$1/default/fuzzer_stats" ;;
+	*)     sed -n 's/^stat::number_of_executed_units: //p' "$folder/$1.log" ;;
+	esac
+}
+# User and system time of all children so far; a subshell would have none.
+cpu() {
+	times >"$folder/times"
+	awk 'NR == 2 { gsub("m", "*60+"); gsub("s", ""); split($1 "+" $2, p, /[*+]/)
+		printf "%d", p[1] * p[2] + p[3] + p[4] * p[5] + p[6] }' "$folder/times"
+}
+cpu >"$folder/cpu"
+before=$(cat "$folder/cpu")
+for name in "$@"; do
 	mkdir -p "$folder/corpus-$name"
-	if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -print_final_stats=1 \
-			-artifact_prefix="$folder/crash-$name-" "$folder/corpus-$name" \
-			>"$folder/$name.log" 2>&1; then
-		echo "ok - $name: $(grep number_of_executed_units "$folder/$name.log")"
-		passed=$((passed + 1))
-	else
-		echo "not ok - $name: see $folder/$name.log"
-		failed=$((failed + 1))
-	fi
+	verdict=ok
+	case $folder in
+	*/afl) hunt_afl "$name" || verdict="not ok" ;;
+	*)     hunt "$name" || verdict="not ok" ;;
+	esac
+	cpu >"$folder/cpu"
+	now=$(cat "$folder/cpu")
+	line="$name: $(executions "$name") executions, $((now - before)) s of CPU"
+	before=$now
+	echo "$verdict - $line"
+	echo "$line" >>"$folder/tally"
+	[ "$verdict" = ok ] && passed=$((passed + 1)) || failed=$((failed + 1))
 done
 echo "fuzz: $passed passed, $failed failed"
 [ "$failed" = 0 ]

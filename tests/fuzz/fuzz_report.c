@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any events, as a log whose checksums were made right, through all stages and all reports, and
+ * what they say in every format.
+ */
+#include "analyze/engine.h"
+#include "analyze/format.h"
+#include "tests/fuzz/log_sign.h"
+#include "tests/fuzz/target.h"
+
+static void print(struct tables *tables)
+{
+	static const struct format_type *const formats[] = {
+#define X(name) &format_##name,
+		FORMAT_LIST(X)
+#undef X
+	};
+	struct format_request how = { .tables = tables, .reports = reports(), .width = 100,
+				      .is_utf8 = true };
+	struct buf page;
+	size_t i;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (formats[i]->part)
+			continue;
+		buf_init(&page, 1 << 22);
+		formats[i]->write(&how, &page, NULL);
+		buf_release(&page);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(size + 1);
+	struct engine_outcome outcome = { 0 };
+	static struct name_rules *rules; /* for good */
+	struct cut cut = { 0 };
+	struct tables *tables = NULL;
+	char path[64], *paths[] = { path };
+	struct engine_request how = { .paths = paths, .count = 1, .reports = reports(), .cut = &cut,
+				      .per_step = size & 1, .bins = true, .threads = 1,
+				      .memory_bytes = 64 << 20, .scratch = "/tmp" };
+	int fd;
+
+	memcpy(copy, data, size);
+	log_sign(copy, size);
+	fd = fuzz_file(copy, size, path);
+	free(copy);
+	if (!rules && name_rules_new(&rules, NULL, 0, NULL) != ST_OK)
+		abort();
+	how.rules = rules;
+	if (engine_run(&tables, &how, &outcome, NULL) == ST_OK)
+		print(tables);
+	tables_free(tables);
+	close(fd);
+	return 0;
+}
