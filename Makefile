@@ -220,28 +220,10 @@ bench-gpu: all
 demo: all
 	$(Q)B=$(B) sh tests/demo.sh
 
-bench: all $(B)/bench_hot $(B)/bench_cupti $(B)/bench_chrome $(B)/bench_perfetto $(B)/bench_limits $(B)/bench_decode
-	$(Q)sh tests/packages.sh bench && B=$(B) sh tests/bench/run.sh
-$(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/start.c,$(COLLECTOR)) $(SCHEMAS))
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm
-$(B)/bench_chrome: $(call objs,tests/bench/bench_chrome.c $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
-$(B)/bench_perfetto: $(call objs,tests/bench/bench_perfetto.c $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
-$(B)/bench_limits: $(call objs,tests/bench/bench_limits.c)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcjson -lz
-$(B)/bench_decode: $(call objs,tests/bench/bench_decode.c $(READING) $(SCHEMAS)) $(PROTO_O)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
-$(B)/bench_import: $(call objs,tests/bench/bench_import.c $(READING) $(SCHEMAS)) $(PROTO_O)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
-$(B)/bench_simdjson: tests/bench/bench_simdjson.cc
-	$(Q)$(CXX) -O2 -std=c++17 -Wall -Wextra $(CFLAGS) -o $@ $< $(LDFLAGS) -lsimdjson
-$(B)/bench_hot: $(call objs,tests/bench/bench_hot.c) $(B)/libtacho.so
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN' -ldl
-
 stats:
 	$(Q)sh tests/stats.sh
 
+include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 include tests/limits/limits.mk
 include collector/install.mk

@@ -20,7 +20,7 @@ struct out;
 /* `path` NULL or "-": standard output.  A folder is made if it is not there. */
 enum status out_open(struct out **out, const char *path, bool is_folder, struct error *err);
 void out_free(struct out *o); /* accepts NULL; takes back what was not committed */
-/* Helpers that compress and write beside the caller's thread, 0 at first; before the first bytes. */
+/* Helpers that compress and write beside the caller's thread, 0 at first; set before any bytes. */
 void out_set_threads(struct out *o, unsigned threads);
 
 /* In a folder: end the file before, begin this one; `name` is relative, without `..`; folders on

@@ -45,7 +45,8 @@ enum {
 struct wire_head {
 	uint8_t bytes[WIRE_HEAD], len;
 	uint8_t event_at; /* of the event's length: one byte, or four with the arguments */
-	uint64_t high, high_bytes; /* of the last time: all but 28 bits, and what they are written as */
+	/* of the last time: all but 28 bits, and what they are written as */
+	uint64_t high, high_bytes;
 };
 
 /* A varint of nine bytes, ten where the value needs them. */

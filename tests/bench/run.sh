@@ -44,6 +44,25 @@ done
 rm -rf "$work/cupti" "$work/packed.tacho"
 
 echo
+echo "== a log of a million events: the codec beside memcpy, the reader, the stages; ns an event"
+rm -rf "$work/generated"
+"$B/samples/generate" --out "$work/generated" --events 1000000 >/dev/null &&
+	"$B/bench_decode" "$work/generated/r0.tacho"
+rm -rf "$work/generated"
+
+if [ -d "$traces" ]; then
+	echo
+	echo "== Kineto .json.gz to sorted events: without a helper, with one; simdjson on its text"
+	trace=$traces/v100_ddp_rank1of2_memory.json.gz
+	"$B/bench_import" "$trace" 0 9
+	"$B/bench_import" "$trace" 1 9
+	[ ! -x "$B/bench_simdjson" ] || {
+		zcat "$trace" >"$work/text.json"
+		"$B/bench_simdjson" "$work/text.json"
+	}
+fi
+
+echo
 "$B/bench_chrome"
 echo
 "$B/bench_perfetto"

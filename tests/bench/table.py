@@ -65,7 +65,7 @@ class Bench:
         if name in PEER_HOME:
             python = os.path.join(self.bin, f"clients-{PEER_HOME[name]}-venv/bin/python")
         if name == "simdjson":
-            command = [self.tool("bench_simdjson"), path]
+            command = [self.tool("bench_simdjson"), path, "1"]
         else:
             command = [python, os.path.join(HERE, "peer.py"), name, path]
         if os.path.exists(command[0]):

@@ -13,9 +13,12 @@ import sys
 
 BOTH = "the count that is looked at and the pointer are set together"
 TABLE = "cells of keys are never NULL: table_row() keeps texts, and partial files without one are refused"
-IDS = "an id or index from 1 to the count of its table has a row"
 KNOWN = [
     ("schemas/log.h", "core.NullDereference", "vary", "log_site's layout says how many there are room for"),
+    ("schemas/buf.h", "core.NonNullParamChecker", "memcpy(room", "NULL comes with length 0 only, which has returned"),
+    ("collector/nvtx_payload.c", "core.NonNullParamChecker", "memcpy(&v, p", "bytes of a payload, looked for above"),
+    ("collector/writer_save.c", "core.NullDereference", "store->type", "while there is a trace there is a store"),
+    ("samples/generate.c", "core.CallAndMessage", "fprintf(f", "the truth of a rank is filled by its run"),
     ("schemas/buf.h", "uninitvar", "", "its callers hand over what a library filled through a pointer"),
     ("schemas/bytes.h", "shiftTooManyBitsSigned", "v >> 63", "an arithmetic shift in gcc and clang, and the fastest"),
     ("analyze/cause.c", "core.NullDereference", "stretches[", BOTH),

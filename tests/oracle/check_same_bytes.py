@@ -3,7 +3,8 @@
 
 usage: check_same_bytes.py --bin BUILD [--only PART-OF-AN-INPUT]
 
-Each format is written by 1, 2 and 4 threads, each into a folder of its own and at its own time.  What is one gzip member must also unpack to what is written without .gz.
+Each format is written by 1, 2 and 4 threads, each into a folder of its own and at its own time.
+What ends in .json.gz must be one gzip member with nothing behind it.
 """
 import argparse
 import gzip
