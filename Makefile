@@ -198,7 +198,8 @@ check-python: all
 	$(Q)python3 tests/python/run.py --bin $(B) $(W)
 
 CHECKS := $(addprefix check-,layers headers exports unit cli collector flight nvtx fake cupti \
-	$(ORACLES) python)
+	$(ORACLES) python \
+	replay same faults memory-limits)
 .PHONY: $(CHECKS) check-clients check-big check-gpu
 check: packages all $(B)/unit
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)

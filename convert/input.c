@@ -259,7 +259,7 @@ static enum status window_room(struct input *in, size_t want, struct error *err)
 static void window_lend(struct input *in, size_t want)
 {
 	while (in->ahead && !in->ended && in->len < want && in->len <= INPUT_AHEAD_KEEP) {
-		const uint8_t *bytes = in->view + in->at;
+		const uint8_t *bytes = in->view ? in->view + in->at : NULL;
 		size_t len = in->len;
 
 		input_ahead_lend(in->ahead, &bytes, &len, &in->fault);
