@@ -257,6 +257,8 @@ def recorder(r):
 
 
 def main():
+    # What a shell puts in the background ignores SIGINT, and so would all that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--only", default="")

@@ -8,7 +8,7 @@
 #                        looked for by LeakSanitizer in every test (make check SAN=1)
 #   analyzer-null-dereference, -null-argument, -use-of-uninitialized-value   gcc 12 knows neither that
 #                        an id that a table gave out has a row, nor what a loop or a callee has
-#                        filled (all of some 60 findings, each looked at); clang's analyzer looks
+#                        filled (some 60 findings; none of those looked at was one); clang's looks
 #                        for the same, below.  What malloc() may refuse is looked at by both
 #   cppcheck's invalidFunctionArg   its posix.cfg does not know that mmap() takes -1 with MAP_ANONYMOUS
 #   cppcheck's readdirCalled        readdir() on a DIR of one's own is thread-safe in glibc
