@@ -426,7 +426,7 @@ def main():
         print(line[:600])
     print("note seen:", ", ".join(f"{word} {number}"
                                   for word, number in sorted(total.seen.items())))
-    print(f"random ranks: {total.seen['ranks']}, {total.passed} passed, {total.failed} failed")
+    print(f"{total.seen['ranks']} random ranks: {total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 
 
