@@ -104,6 +104,10 @@ static void put(struct writer *w, unsigned place, unsigned series, uint64_t at_n
 	writer_put(w, &e, *site);
 }
 
+/* The mark of the step is turned into time at another moment, and a knot of the clock between the two
+ * may put it later: a sample belongs to the step that asked, and was in truth read after it. */
+enum { AFTER_MARK_NS = 1000 };
+
 static void sample(struct writer *w, uint64_t at_ns)
 {
 	uint64_t used = resident_bytes(), peak = peak_resident_bytes(), total;
@@ -128,7 +132,7 @@ static unsigned memory_drain(struct writer *w, uint64_t now_ns)
 
 	while (session_next_sample(&at))
 		if (writer_wants(w, KIND_COUNTER))
-			sample(w, tick_to_ns(at));
+			sample(w, tick_to_ns(at) + AFTER_MARK_NS);
 	if (!state.period_ns || now_ns < state.next_ns || !writer_wants(w, KIND_COUNTER))
 		return 0;
 	sample(w, now_ns);
