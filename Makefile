@@ -52,10 +52,12 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # What stands on what (CONTRIBUTING.md, the house): each floor links only against those below.
 SCHEMAS   := $(wildcard schemas/*.c)
 PROTO     := $(wildcard schemas/proto/*.proto)
-WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink chrome_ perfetto_ \
-	tensorboard_ sqlite_ bundle_,convert/$(f)*.c))
-READING   := $(filter-out convert/main%.c $(WRITING),$(wildcard convert/*.c))
-ANALYZE   := $(filter-out analyze/main%.c analyze/mpi.c,$(wildcard analyze/*.c))
+CONVERTER := $(wildcard convert/main.c convert/main/*.c)
+ANALYZER  := $(wildcard analyze/main.c analyze/main/*.c)
+WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink sqlite_ bundle_,convert/$(f)*.c) \
+	$(foreach d,chrome perfetto tensorboard,convert/$(d)/*.c))
+READING   := $(filter-out $(CONVERTER) $(WRITING),$(wildcard convert/*.c convert/*/*.c))
+ANALYZE   := $(filter-out $(ANALYZER) analyze/mpi.c,$(wildcard analyze/*.c analyze/*/*.c))
 RECORD    := $(wildcard collector/main.c collector/record_*.c)
 COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
 
@@ -104,8 +106,8 @@ $(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
-$(B)/tacho-convert: $(call objs,$(wildcard convert/main*.c) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
-$(B)/tacho-analyze: $(call objs,$(wildcard analyze/main*.c) convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-convert: $(call objs,$(CONVERTER) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-analyze: $(call objs,$(ANALYZER) convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
 $(B)/tacho-record: $(call objs,$(RECORD) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)

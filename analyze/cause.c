@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cause_state.h"
+#include "analyze/cause/state.h"
 
 #include <stdlib.h>
 #include <string.h>

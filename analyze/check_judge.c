@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts about a recording, from facts, trust, losses and windows of all inputs together. */
 #include "analyze/report_check.h"
-#include "analyze/text_number.h"
+#include "analyze/text/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>

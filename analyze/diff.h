@@ -11,9 +11,9 @@
 #ifndef ANALYZE_DIFF_H
 #define ANALYZE_DIFF_H
 
-#include "analyze/diff_stats.h"
+#include "analyze/diff/stats.h"
 #include "analyze/format.h"
-#include "analyze/text_number.h"
+#include "analyze/text/number.h"
 #include "schemas/buf.h"
 
 struct diff_side {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine.h"
 
-#include "analyze/engine_fold.h"
+#include "analyze/engine/fold.h"
 #include "convert/input.h"
 
 #include <pthread.h>

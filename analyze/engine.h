@@ -8,7 +8,7 @@
 #ifndef ANALYZE_ENGINE_H
 #define ANALYZE_ENGINE_H
 
-#include "analyze/engine_result.h"
+#include "analyze/engine/result.h"
 
 struct engine_request {
 	char *const *paths; /* of inputs, as input_open() takes them */

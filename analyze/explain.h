@@ -11,7 +11,7 @@
 
 #include "analyze/report_behind.h"
 #include "analyze/rule.h"
-#include "analyze/text_line.h"
+#include "analyze/text/line.h"
 
 enum figure_type { FIGURE_COLUMN, FIGURE_TABLE, FIGURE_CAUSE, FIGURE_PHASE, FIGURE_RULE,
 	FIGURE_CHECK };

@@ -2,7 +2,7 @@
 /* A figure in an input: its values, and the events behind it. */
 #include "analyze/explain.h"
 
-#include "analyze/text_number.h"
+#include "analyze/text/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One file for a browser: the page of `summary` with charts; no script, nothing fetched. */
-#include "analyze/html_put.h"
+#include "analyze/html/put.h"
 
 #include <string.h>
 

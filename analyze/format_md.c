@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown for a review or an issue: the figures of the page as tables; every other report's too. */
-#include "analyze/page_fix.h"
-#include "analyze/page_gpus.h"
-#include "analyze/page_phases.h"
-#include "analyze/page_talk.h"
-#include "analyze/page_walls.h"
-#include "analyze/page_work.h"
+#include "analyze/page/fix.h"
+#include "analyze/page/gpus.h"
+#include "analyze/page/phases.h"
+#include "analyze/page/talk.h"
+#include "analyze/page/walls.h"
+#include "analyze/page/work.h"
 
 #include <math.h>
 #include <stdlib.h>

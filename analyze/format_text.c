@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Terminal pages: the one page of `summary`, and every other report's tables as they are. */
-#include "analyze/text_page.h"
+#include "analyze/text/page.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tacho-analyze: inputs to a report. */
-#include "analyze/main_tool.h"
+#include "analyze/main/tool.h"
 
 #include "analyze/diff.h"
 #include "convert/temporary.h"

@@ -21,7 +21,7 @@
 
 #include "analyze/cause.h"
 #include "analyze/sweep.h" /* and with it event, trace, step, link */
-#include "analyze/sweep_steps.h"
+#include "analyze/sweep/steps.h"
 #include "analyze/table.h"
 #include "convert/pump.h"
 

@@ -9,7 +9,7 @@
 #ifndef ANALYZE_REPORT_FRONTIER_H
 #define ANALYZE_REPORT_FRONTIER_H
 
-#include "analyze/report_comm_meet.h"
+#include "analyze/comm/meet.h"
 
 enum { SPANS_DEVICE = RANK_KEYS, SPANS_FROM, SPANS_PHASE, SPANS_KIND, SPANS_PACKED };
 /* The row of windows has an empty phase and kind. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/sweep_state.h"
+#include "analyze/sweep/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/detail_parts.h"
+#include "convert/detail/parts.h"
 
 #include "convert/step.h"
 #include "schemas/buf.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input.h"
 
-#include "convert/input_ahead.h"
-#include "convert/input_archive.h"
-#include "convert/input_shelf.h"
-#include "convert/input_unpack.h"
+#include "convert/input/ahead.h"
+#include "convert/input/archive.h"
+#include "convert/input/shelf.h"
+#include "convert/input/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "convert/link_name.h"
 #include "convert/step.h"
-#include "convert/step_queue.h"
+#include "convert/step/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

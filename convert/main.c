@@ -3,10 +3,10 @@
  * tacho-convert: traces in, another format out.  The roof: here alone is something printed, the
  * environment read, an exit code made.
  */
-#include "convert/main_help.h"
-#include "convert/main_node.h"
-#include "convert/main_run.h"
-#include "convert/main_scalars.h"
+#include "convert/main/help.h"
+#include "convert/main/node.h"
+#include "convert/main/run.h"
+#include "convert/main/scalars.h"
 #include "convert/progress.h"
 #include "convert/temporary.h"
 

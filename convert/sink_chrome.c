@@ -4,8 +4,8 @@
  * name, cat and dur on every span, integers for pid and tid, finite numbers only, microseconds
  * since baseTimeNanoseconds, one call for each correlation id.
  */
-#include "convert/chrome_args.h"
-#include "convert/chrome_head.h"
+#include "convert/chrome/args.h"
+#include "convert/chrome/head.h"
 #include "convert/out.h"
 #include "convert/sink.h"
 #include "schemas/json_text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's protobuf: slices on the rows of perfetto_rows.h, arrows from calls to their work,
+ * Perfetto's protobuf: slices on the rows of perfetto/rows.h, arrows from calls to their work,
  * counters, instants; and rows that are derived: steps, phases, what each GPU did.
  *
  * One timeline of all ranks, or a file for each process: these may be put behind each other, gzip
@@ -9,10 +9,10 @@
  * good wherever the intervals of a lane are within each other.
  */
 #include "convert/out.h"
-#include "convert/perfetto_args.h"
-#include "convert/perfetto_derive.h"
-#include "convert/perfetto_known.h"
-#include "convert/perfetto_rows.h"
+#include "convert/perfetto/args.h"
+#include "convert/perfetto/derive.h"
+#include "convert/perfetto/known.h"
+#include "convert/perfetto/rows.h"
 #include "convert/sink.h"
 #include "schemas/hash.h"
 

@@ -13,7 +13,7 @@
  */
 #include "convert/out.h"
 #include "convert/sink.h"
-#include "convert/tensorboard_space.h"
+#include "convert/tensorboard/space.h"
 
 #include <stdio.h>
 #include <stdlib.h>

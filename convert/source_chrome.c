@@ -5,9 +5,9 @@
  * may be missing, as the format allows.  Read once to its end, through a spool.
  */
 #include "convert/input.h"
-#include "convert/json_trace.h"
-#include "convert/json_walk.h"
-#include "convert/spool_source.h"
+#include "convert/json/trace.h"
+#include "convert/json/walk.h"
+#include "convert/spool/source.h"
 
 #include <stdlib.h>
 

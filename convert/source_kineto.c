@@ -5,9 +5,9 @@
  * through a spool.
  */
 #include "convert/input.h"
-#include "convert/json_walk.h"
-#include "convert/kineto_import.h"
-#include "convert/spool_source.h"
+#include "convert/json/walk.h"
+#include "convert/kineto/import.h"
+#include "convert/spool/source.h"
 
 static bool has(const uint8_t *head, size_t len, const char *text)
 {

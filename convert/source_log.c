@@ -9,8 +9,8 @@
  */
 #include "convert/cut.h"
 #include "convert/input.h"
-#include "convert/log_ahead.h"
-#include "convert/log_walk.h"
+#include "convert/log/ahead.h"
+#include "convert/log/walk.h"
 #include "convert/source.h"
 #include "schemas/log_ring.h"
 #include "schemas/log_tables.h"

@@ -7,8 +7,8 @@
  * A database that is damaged in the middle gives what could be read of each table and then says so.
  */
 #include "convert/input.h"
-#include "convert/nsys_rows.h"
-#include "convert/spool_source.h"
+#include "convert/nsys/rows.h"
+#include "convert/spool/source.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * its events go through a spool.
  */
 #include "convert/input.h"
-#include "convert/spool_source.h"
-#include "convert/xplane_import.h"
+#include "convert/spool/source.h"
+#include "convert/xplane/import.h"
 #include "schemas/xspace.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/spool.h"
 
-#include "convert/spool_runs.h"
-#include "convert/spool_sort.h"
+#include "convert/spool/runs.h"
+#include "convert/spool/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

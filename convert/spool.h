@@ -12,7 +12,7 @@
  * never less than SPOOL_LEAST, while events go in and, with a smaller share, on the way out; and
  * 40 bytes for each group of each run.  Runs hold rows, not the log's column blocks: blocks are of
  * one layout each, so a run of them would need a cursor per layout, and a merge of many runs the
- * memory of all those cursors.  A row (spool_row.h) is some 25 bytes.
+ * memory of all those cursors.  A row (spool/row.h) is some 25 bytes.
  */
 #ifndef CONVERT_SPOOL_H
 #define CONVERT_SPOOL_H

@@ -2,11 +2,11 @@
 /*
  * The stage itself: events come into a queue, go through it in groups that begin at the same
  * instant - first all are entered, then all are stamped with what holds at that instant - and
- * leave in order once none before them waits for its hole (step_host.h) to be decided.
+ * leave in order once none before them waits for its hole (step/host.h) to be decided.
  */
-#include "convert/step_host.h"
-#include "convert/step_lists.h"
-#include "convert/step_queue.h"
+#include "convert/step/host.h"
+#include "convert/step/lists.h"
+#include "convert/step/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,30 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Which file may include which: one row per group, first match wins.  Quoted includes are paths
-# from the root.  A tool's main.c (and main_*) is the roof and may include anything; nobody includes it.
+# from the root.  A tool's main.c and its room main/ are the roof and may include anything; nobody includes it.
 set -eu
 bad=0
 files=0
 rules() {
 	cat <<-'ROWS'
 	*/main.c            .*
-	*/main_*            .*
+	*/main/*            .*
 	schemas/*           schemas/
 	collector/window*   collector/window schemas/
 	collector/*         collector/ schemas/
-	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json_|kineto_|log_|xplane_|nsys_) schemas/
-	convert/sink*       convert/(sink|pump|source|out|temporary|gzip|spool|cut|chrome_|perfetto_|tensorboard_|sqlite_|bundle_) schemas/
-	convert/chrome_*    convert/(chrome_|out) schemas/
-	convert/perfetto_*  convert/(perfetto_|out) schemas/
-	convert/tensorboard_* convert/(tensorboard_|sink|pump|source|out|spool) schemas/
+	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json/|kineto/|log/|xplane/|nsys/) schemas/
+	convert/sink*       convert/(sink|pump|source|out|temporary|gzip|spool|cut|chrome/|perfetto/|tensorboard/|sqlite_|bundle_) schemas/
+	convert/chrome/*    convert/(chrome/|out) schemas/
+	convert/perfetto/*  convert/(perfetto/|out) schemas/
+	convert/tensorboard/* convert/(tensorboard/|sink|pump|source|out|spool) schemas/
 	convert/gzip.*      convert/(gzip|ahead) schemas/
 	convert/sqlite_*    convert/(sqlite_|out) schemas/
 	convert/bundle_*    convert/(bundle_|out) schemas/
 	convert/out.*       convert/(out|gzip|ahead|temporary) schemas/
-	convert/*           convert/(input|source|merge|step|link|collective|cut|spool|ahead|pump|name|options|gzip|progress|temporary|json_|kineto_|log_|xplane_|nsys_|align|detail) schemas/
+	convert/*           convert/(input|source|merge|step|link|collective|cut|spool|ahead|pump|name|options|gzip|progress|temporary|json/|kineto/|log/|xplane/|nsys/|align|detail) schemas/
 	analyze/rule*       analyze/(rule|report|table) schemas/
 	analyze/report_findings* analyze/(rule|report|table) schemas/
-	analyze/report_*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|collective|name|cut) schemas/
+	analyze/report_*    analyze/(report|table|sweep|hist|comm/|frontier/) convert/(pump|source|step|link|collective|name|cut) schemas/
+	analyze/comm/*      analyze/(report|table|sweep|hist|comm/) convert/(pump|source|step|link|collective|name|cut) schemas/
+	analyze/frontier/*  analyze/(report|table|sweep|hist|frontier/) convert/(pump|source|step|link|collective|name|cut) schemas/
 	analyze/*           analyze/ convert/(ahead|input|source|merge|step|link|collective|cut|spool|pump|name|options|progress|out|temporary|align|detail) schemas/
 	ROWS
 }
@@ -38,8 +40,8 @@ for f in $(find schemas collector convert analyze -name '*.[ch]' | sort); do
 		echo "$f may include only: $allowed" >&2
 		bad=$((bad + 1))
 	fi
-	case $f in */main.c | */main_*) continue ;; esac # parts of a roof stand under one roof
-	if grep -HnE '^# *include "(convert|analyze|collector)/main' "$f"; then
+	case $f in */main.c | */main/*) continue ;; esac # parts of a roof stand under one roof
+	if grep -HnE '^# *include "(convert|analyze|collector)/main[./]' "$f"; then
 		echo "$f includes a roof" >&2
 		bad=$((bad + 1))
 	fi

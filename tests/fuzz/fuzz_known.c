@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements of a Kineto file that are found again instead of scanned (json_known.h): any bytes,
+ * Elements of a Kineto file that are found again instead of scanned (json/known.h): any bytes,
  * twice and with other digits, between elements that come again and again, give the same events as
  * from the scanner alone.
  */

@@ -3,7 +3,7 @@
  * Any bytes as a file of --partial, its header made right: read or refused; what was read finishes
  * and prints in every format.
  */
-#include "analyze/engine_partial.h"
+#include "analyze/engine/partial.h"
 #include "analyze/format.h"
 #include "schemas/crc32c.h"
 

@@ -4,7 +4,7 @@
  * and how.  What says it is JSON is JSON.
  */
 #include "convert/input.h"
-#include "convert/json_scan.h"
+#include "convert/json/scan.h"
 #include "convert/out.h"
 #include "convert/sink.h"
 #include "schemas/buf.h"

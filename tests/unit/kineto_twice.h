@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kineto_twice.h - a Kineto text read with and without what json_known.h has learnt: two digests
+ * kineto_twice.h - a Kineto text read with and without what json/known.h has learnt: two digests
  * that must be the same, of all events in the order of the spool, all tables, losses and faults.
  */
 #ifndef TESTS_UNIT_KINETO_TWICE_H
 #define TESTS_UNIT_KINETO_TWICE_H
 
 #include "convert/input.h"
-#include "convert/kineto_import.h"
+#include "convert/kineto/import.h"
 
 struct kineto_digest {
 	struct buf all; /* the whole of it, for the first difference */

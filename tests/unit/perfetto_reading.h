@@ -5,7 +5,7 @@
 #ifndef TESTS_UNIT_PERFETTO_READING_H
 #define TESTS_UNIT_PERFETTO_READING_H
 
-#include "convert/perfetto_file.h"
+#include "convert/perfetto/file.h"
 #include "tests/unit/sink_files.h"
 
 enum { PACKETS = 4096 };

@@ -5,7 +5,7 @@
  * Everything else: tests/oracle/check_idle.py.
  */
 #include "analyze/cause.h"
-#include "analyze/cause_lane.h"
+#include "analyze/cause/lane.h"
 
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"

@@ -3,7 +3,7 @@
 
 #include "analyze/engine.h"
 #include "analyze/format.h"
-#include "analyze/text_line.h"
+#include "analyze/text/line.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 

@@ -3,8 +3,8 @@
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
 
-#include "convert/chrome_head.h"
-#include "convert/chrome_text.h"
+#include "convert/chrome/head.h"
+#include "convert/chrome/text.h"
 #include "schemas/json_text.h"
 
 #include <stdlib.h>

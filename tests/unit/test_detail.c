@@ -2,7 +2,7 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "convert/detail_parts.h"
+#include "convert/detail/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/diff_stats.h"
+#include "analyze/diff/stats.h"
 
 #include "tests/unit/unit.h"
 

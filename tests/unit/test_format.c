@@ -2,8 +2,8 @@
 #include "analyze/format.h"
 
 #include "analyze/engine.h"
-#include "analyze/text_line.h"
-#include "analyze/text_number.h"
+#include "analyze/text/line.h"
+#include "analyze/text/number.h"
 #include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>

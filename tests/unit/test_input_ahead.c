@@ -7,7 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/input.h"
-#include "convert/input_inflate.h"
+#include "convert/input/inflate.h"
 #include "schemas/buf.h"
 
 #include <stdio.h>

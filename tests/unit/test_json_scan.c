@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/input.h"
-#include "convert/json_scan.h"
+#include "convert/json/scan.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>

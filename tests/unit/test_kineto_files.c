@@ -5,7 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/input.h"
-#include "convert/json_scan.h"
+#include "convert/json/scan.h"
 #include "convert/source.h"
 
 #include <cjson/cJSON.h>

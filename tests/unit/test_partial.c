@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/engine_partial.h"
+#include "analyze/engine/partial.h"
 #include "analyze/hist.h"
 #include "analyze/table_partial.h"
 #include "schemas/crc32c.h"

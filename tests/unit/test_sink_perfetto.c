@@ -3,8 +3,8 @@
 #include "tests/unit/perfetto_reading.h"
 #include "tests/unit/unit.h"
 
-#include "convert/perfetto_rows.h"
-#include "convert/perfetto_wire.h"
+#include "convert/perfetto/rows.h"
+#include "convert/perfetto/wire.h"
 #include "schemas/json_text.h"
 #include "schemas/pb.h"
 

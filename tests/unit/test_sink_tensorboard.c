@@ -6,7 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/out.h"
-#include "convert/tensorboard_space.h"
+#include "convert/tensorboard/space.h"
 #include "schemas/crc32c.h"
 #include "schemas/proto/tfevents.pb-c.h"
 #include "schemas/proto/xspace.pb-c.h"

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/comm/meet.h"
+
+#include "convert/collective.h"
+#include "schemas/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory to match collectives");
+}
+
+static int compare_refs(const void *pa, const void *pb)
+{
+	const struct ref *a = pa, *b = pb;
+	int order = a->group == b->group ? 0 : strcmp(a->group, b->group);
+
+	if (!order && a->operation != b->operation)
+		order = strcmp(a->operation, b->operation);
+	if (order)
+		return order;
+	if (a->member != b->member)
+		return a->member < b->member ? -1 : 1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Rows come in the order of their ranks: each new one is a new member. */
+static enum status refs_take(struct meets *m, struct error *err)
+{
+	struct table *t = tables_find(m->all, "comm_events");
+	size_t i, count = table_count(t);
+
+	m->refs = calloc(count + 1, sizeof(*m->refs));
+	m->members = calloc(count + 1, sizeof(union value *));
+	m->stretches = calloc(count + 1, sizeof(union value *));
+	if (!m->refs || !m->members || !m->stretches)
+		return no_memory(err);
+	for (i = 0; i < count; i++) {
+		const union value *row = table_at(t, i);
+		const union value *last = i ? table_at(t, i - 1) : NULL;
+
+		if (!last || memcmp(last, row, (EVENTS_DEVICE + 1) * sizeof(*row)) != 0)
+			m->members[m->member_count++] = row;
+		if (!last || memcmp(last, row, (EVENTS_FROM + 1) * sizeof(*row)) != 0)
+			m->stretches[m->stretch_count++] = row;
+		m->refs[m->ref_count++] = (struct ref){
+			.row = row, .group = row[EVENTS_GROUP].text,
+			.operation = row[EVENTS_OPERATION].text,
+			.member = (uint32_t)(m->member_count - 1),
+			.stretch = (uint32_t)(m->stretch_count - 1),
+		};
+	}
+	if (m->ref_count)
+		qsort(m->refs, m->ref_count, sizeof(*m->refs), compare_refs);
+	return ST_OK;
+}
+
+/* Members that have anything of this communicator. */
+static size_t participants(const struct meets *m, size_t first)
+{
+	size_t count = 0, from = first, i;
+	bool *has = calloc(m->member_count + 1, 1);
+
+	while (from && m->refs[from - 1].group == m->refs[first].group)
+		from--;
+	for (i = from; has && i < m->ref_count && m->refs[i].group == m->refs[first].group; i++) {
+		count += !has[m->refs[i].member];
+		has[m->refs[i].member] = true;
+	}
+	free(has);
+	return count;
+}
+
+/* ---- meeting ---------------------------------------------------------------------------- */
+
+static size_t meet_slot(const struct meets *m, const struct meet *key)
+{
+	uint64_t hash = hash_word(hash_word(hash_word(1, key->step), key->index), key->of_step);
+	size_t at = hash & (m->slot_cap - 1);
+
+	for (;; at = (at + 1) & (m->slot_cap - 1)) {
+		const struct meet *have = &m->slots[at];
+
+		if (!have->used || (have->step == key->step && have->index == key->index &&
+				    have->of_step == key->of_step))
+			return at;
+	}
+}
+
+static enum status meets_grow(struct meets *m, struct error *err)
+{
+	struct meet *old = m->slots;
+	size_t cap = m->slot_cap, i;
+
+	m->slot_cap = cap ? cap * 2 : 1024;
+	m->slots = calloc(m->slot_cap, sizeof(*m->slots));
+	if (!m->slots) {
+		m->slots = old;
+		m->slot_cap = cap;
+		return no_memory(err);
+	}
+	for (i = 0; i < cap; i++)
+		if (old[i].used)
+			m->slots[meet_slot(m, &old[i])] = old[i];
+	free(old);
+	return ST_OK;
+}
+
+static struct meet key_of(const struct ref *r, const struct met *one)
+{
+	bool by_seq = r->row[EVENTS_BY_SEQ].u64 == 1;
+
+	/* ranks with different counts in a step do not meet: one of them misses something */
+	return (struct meet){ .step = by_seq ? NO_U64 : r->row[EVENTS_STEP].u64,
+			      .of_step = by_seq ? NO_U64 : r->row[EVENTS_OF_STEP].u64,
+			      .index = one->index, .least_ns = UINT64_MAX,
+			      .second_ns = UINT64_MAX, .used = true };
+}
+
+static bool is_usable(const struct ref *r)
+{
+	return r->row[EVENTS_BY_SEQ].u64 == 1 || r->row[EVENTS_WHOLE].u64 == 1;
+}
+
+static enum status meet_put(struct meets *m, const struct ref *r, const struct met *one,
+			    struct error *err)
+{
+	struct meet key = key_of(r, one), *at;
+
+	if (m->slot_count * 2 >= m->slot_cap)
+		TRY(meets_grow(m, err));
+	at = &m->slots[meet_slot(m, &key)];
+	if (!at->used) {
+		*at = key;
+		at->number = m->numbers++;
+		m->slot_count++;
+	} else if (at->last == r->member) {
+		at->twice = true;
+		return ST_OK;
+	}
+	at->last = r->member;
+	at->count++;
+	if (one->ns < at->least_ns) {
+		at->second_ns = at->least_ns;
+		at->least_ns = one->ns;
+		at->least = r->member;
+	} else if (one->ns < at->second_ns) {
+		at->second_ns = one->ns;
+	}
+	return ST_OK;
+}
+
+static enum status meets_fill(struct meets *m, size_t first, size_t end, struct error *err)
+{
+	struct met one;
+	size_t i;
+
+	if (m->slot_cap)
+		memset(m->slots, 0, m->slot_cap * sizeof(*m->slots));
+	m->slot_count = 0;
+	for (i = first; i < end; i++) {
+		const char *packed = m->refs[i].row[EVENTS_PACKED].text;
+		struct met_last last = { 0, 0 };
+
+		while (is_usable(&m->refs[i]) && met_take(&packed, &one, &last))
+			TRY(meet_put(m, &m->refs[i], &one, err));
+	}
+	return ST_OK;
+}
+
+/* The rank that came last, NO_ID: within the noise. */
+enum { NOISE_NS = 5000, NOISE_PERCENT = 5 };
+uint32_t meet_culprit(const struct meet *at)
+{
+	uint64_t noise = at->least_ns / 100 * NOISE_PERCENT, ahead = at->second_ns - at->least_ns;
+
+	return ahead > (noise > NOISE_NS ? noise : NOISE_NS) ? at->least : NO_ID;
+}
+
+/* ---- may they meet at all --------------------------------------------------------------- */
+
+struct count_of { /* of a step */
+	uint64_t step, of_step;
+	uint32_t member;
+};
+
+static int compare_counts(const void *pa, const void *pb)
+{
+	const struct count_of *a = pa, *b = pb;
+
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	return (a->member > b->member) - (a->member < b->member);
+}
+
+/* Of rows that are in order: whether steps that all have whole have equal counts. */
+static bool equal_counts(const struct count_of *all, size_t count, size_t members)
+{
+	size_t first, end, seen;
+	bool equal;
+
+	for (first = 0; first < count; first = end) {
+		seen = 1;
+		equal = true;
+		for (end = first + 1; end < count && all[end].step == all[first].step; end++) {
+			seen += all[end].member != all[end - 1].member;
+			equal &= all[end].of_step == all[first].of_step;
+		}
+		if (seen == members && !equal)
+			return false;
+	}
+	return true;
+}
+
+/* Without a communicator: one stream on each rank, and as many in each step. */
+static enum status check_nameless(struct meets *m, size_t first, size_t end, size_t members,
+				  const char **why, struct error *err)
+{
+	struct count_of *all = calloc(end - first + 1, sizeof(*all));
+	size_t count = 0, i;
+
+	if (!all)
+		return no_memory(err);
+	for (i = first; i < end && !*why; i++) {
+		const union value *row = m->refs[i].row;
+
+		if (i > first && m->refs[i - 1].member == m->refs[i].member &&
+		    m->refs[i - 1].row[EVENTS_STREAM].u64 != row[EVENTS_STREAM].u64)
+			*why = "no communicator in the files, and a rank has it on several streams";
+		if (row[EVENTS_WHOLE].u64 == 1)
+			all[count++] = (struct count_of){ row[EVENTS_STEP].u64,
+							  row[EVENTS_OF_STEP].u64,
+							  m->refs[i].member };
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), compare_counts);
+	if (!*why && !equal_counts(all, count, members))
+		*why = "no communicator in the files, and steps have different counts on the ranks";
+	free(all);
+	return ST_OK;
+}
+
+static bool any_sampled(const struct meets *m)
+{
+	struct table *t = tables_find(m->all, "trust");
+	size_t sampled = table_column(t, "sampled"), i;
+
+	for (i = 0; i < table_count(t); i++)
+		if (table_at(t, i)[sampled].u64 == 1)
+			return true;
+	return false;
+}
+
+static enum status check(struct meets *m, size_t first, size_t end, size_t members,
+			 const char **why, struct error *err)
+{
+	const struct ref *r = &m->refs[first];
+	bool any = false;
+	size_t i;
+
+	for (i = first; i < end; i++)
+		any |= is_usable(&m->refs[i]);
+	*why = NULL;
+	if (operation_is_point(operation_find(r->operation)))
+		*why = "SendRecv never by order";
+	else if (members < 2)
+		*why = "only one of its ranks is given";
+	else if (!any)
+		*why = "no Seq, and no step that was recorded whole";
+	else if (r->row[EVENTS_BY_SEQ].u64 != 1 && any_sampled(m))
+		*why = "no Seq, and of a sample the order says nothing";
+	else if (!*r->group)
+		return check_nameless(m, first, end, members, why, err);
+	return ST_OK;
+}
+
+
+/* ---- for those who ask ------------------------------------------------------------------ */
+
+enum status meets_open(struct meets *m, struct tables *all, struct error *err)
+{
+	*m = (struct meets){ .all = all };
+	return refs_take(m, err);
+}
+
+void meets_release(struct meets *m)
+{
+	free(m->members);
+	free(m->stretches);
+	free(m->refs);
+	free(m->slots);
+}
+
+enum status meets_next(struct meets *m, struct meet_range *range, bool *more, struct error *err)
+{
+	size_t first = range->end, end = first + 1;
+
+	*more = first < m->ref_count;
+	if (!*more)
+		return ST_OK;
+	while (end < m->ref_count && m->refs[end].group == m->refs[first].group &&
+	       m->refs[end].operation == m->refs[first].operation)
+		end++;
+	*range = (struct meet_range){ first, end, participants(m, first), NULL };
+	TRY(check(m, first, end, range->members, &range->why, err));
+	return range->why ? ST_OK : meets_fill(m, first, end, err);
+}
+
+enum status meets_each(struct meets *m, const struct meet_range *range, met_visit visit,
+		       void *self, struct error *err)
+{
+	struct met one;
+	size_t i;
+
+	for (i = range->first; i < range->end; i++) {
+		const struct ref *r = &m->refs[i];
+		const char *packed = r->row[EVENTS_PACKED].text;
+		struct met_last last = { 0, 0 };
+
+		while (is_usable(r) && met_take(&packed, &one, &last)) {
+			struct meet key = key_of(r, &one);
+			struct met_of of = { r, &one, &m->slots[meet_slot(m, &key)] };
+
+			if (of.meet->count == range->members && !of.meet->twice)
+				TRY(visit(self, &of, err));
+		}
+	}
+	return ST_OK;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/engine/fold.h"
+
+#include <stdlib.h>
+
+struct run {
+	struct trace *trace;
+	const struct pipeline *pipeline;
+	const struct fold_request *how;
+	struct sweep *sweep;
+	struct causes *causes;
+	struct step_list *steps; /* by process id */
+	uint32_t process_count;
+	uint32_t *process_of;    /* by track */
+	uint32_t track_count;
+	struct fold *folds;
+	size_t fold_count;
+	size_t lost_count; /* stretches that miss records, known already; the end of the last */
+	uint64_t lost_end_ns;
+	struct stretch *stretches; /* of one pull, clipped */
+	struct step_mark *marks;
+	size_t stretch_cap, mark_cap;
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
+}
+
+const struct table_type **fold_tables(const struct report_type *const *reports_wanted)
+{
+	size_t count = 0, i, k;
+	const struct table_type **all;
+
+	for (i = 0; reports_wanted[i]; i++)
+		for (k = 0; reports_wanted[i]->tables[k]; k++)
+			count++;
+	all = calloc(count + 1, sizeof(*all));
+	if (!all)
+		return NULL;
+	count = 0;
+	for (i = 0; reports_wanted[i]; i++)
+		for (k = 0; reports_wanted[i]->tables[k]; k++)
+			all[count++] = reports_wanted[i]->tables[k];
+	return all;
+}
+
+static enum status folds_open(struct run *r, struct tables *into, struct error *err)
+{
+	size_t count = 0, i;
+
+	while (r->how->reports[count])
+		count++;
+	r->folds = calloc(count + 1, sizeof(*r->folds));
+	if (!r->folds)
+		return no_memory(err);
+	for (i = 0; i < count; i++) {
+		struct fold *f = &r->folds[i];
+
+		*f = (struct fold){
+			.type = r->how->reports[i], .trace = r->trace,
+			.step = r->pipeline->step, .link = r->pipeline->link,
+			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps, .causes = r->causes,
+			.process_of = r->process_of, .track_end = r->track_count + 1,
+			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
+			.cut = r->how->cut, .is_alone = r->how->is_alone, .bins = r->how->bins,
+		};
+		f->state = calloc(1, f->type->state_size + 1);
+		if (!f->state)
+			return no_memory(err);
+		r->fold_count++;
+		if (f->type->begin)
+			TRY(f->type->begin(f, err));
+	}
+	return ST_OK;
+}
+
+static void run_release(struct run *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->fold_count; i++) {
+		if (r->folds[i].type->release)
+			r->folds[i].type->release(&r->folds[i]);
+		free(r->folds[i].state);
+	}
+	for (i = 0; r->steps && i <= r->process_count; i++)
+		steps_release(&r->steps[i]);
+	free(r->folds);
+	free(r->steps);
+	free(r->process_of);
+	free(r->stretches);
+	free(r->marks);
+	causes_close(r->causes);
+	sweep_close(r->sweep);
+}
+
+static enum status run_causes(struct run *r, struct error *err)
+{
+	struct cause_request how = {
+		.trace = r->trace, .step = r->pipeline->step, .link = r->pipeline->link,
+		.rules = r->how->rules, .sweep = r->sweep,
+	};
+	size_t i;
+
+	for (i = 0; r->how->reports[i]; i++)
+		how.owners |= r->how->reports[i]->needs_owners;
+	return causes_open(&r->causes, &how, err);
+}
+
+static enum status run_open(struct run *r, struct tables *into, struct error *err)
+{
+	uint32_t i;
+
+	r->process_count = trace_count(r->trace, TRACE_PROCESSES);
+	r->track_count = trace_count(r->trace, TRACE_TRACKS);
+	r->steps = calloc((size_t)r->process_count + 1, sizeof(*r->steps));
+	r->process_of = calloc((size_t)r->track_count + 1, sizeof(*r->process_of));
+	if (!r->steps || !r->process_of)
+		return no_memory(err);
+	for (i = 1; i <= r->track_count; i++)
+		r->process_of[i] = trace_get_track(r->trace, i)->process;
+	TRY(sweep_open(&r->sweep, r->trace, r->pipeline->link, r->how->rules, r->how->ceiling,
+		       err));
+	TRY(run_causes(r, err));
+	return folds_open(r, into, err);
+}
+
+/* Whether the mark is the first in a window that we recorded, and whether it leaves that. */
+static void mark_in_window(const struct run *r, const struct step_list *l, struct step_row *row,
+			   uint32_t process)
+{
+	const struct window *best = NULL;
+	uint32_t i;
+
+	for (i = 1; i <= trace_count(r->trace, TRACE_WINDOWS); i++) {
+		const struct window *w = trace_get_window(r->trace, i);
+
+		if (w->process == process && w->begin_ns <= row->begin_ns &&
+		    (!best || w->begin_ns >= best->begin_ns))
+			best = w;
+	}
+	if (!best)
+		return;
+	row->is_settling = l->count == 1 || row[-1].begin_ns < best->begin_ns;
+	if (best->end_ns && row->mark_end_ns > best->end_ns)
+		row->is_cut = true;
+}
+
+/* Events of other ranks are cut out, but the stage below has seen them. */
+static bool is_wanted(const struct run *r, uint32_t process)
+{
+	return !r->how->cut ||
+	       cut_wants_rank(r->how->cut, trace_get_process(r->trace, process)->rank);
+}
+
+static bool mark_is_out(const struct run *r, const struct step_mark *m)
+{
+	const struct cut *cut = r->how->cut;
+
+	return cut && cut->has_steps &&
+	       (m->number < cut->first_step || m->number >= cut->end_step);
+}
+
+/* False: nothing of it is left. */
+static bool mark_clip(struct step_mark *m, uint64_t from_ns, uint64_t to_ns)
+{
+	if (m->begin_ns >= to_ns || (m->begin_ns < from_ns && m->end_ns <= from_ns))
+		return false;
+	if (m->begin_ns < from_ns) {
+		m->begin_ns = from_ns;
+		m->flags |= EVENT_BEGAN_EARLIER;
+	}
+	if (m->end_ns > to_ns) {
+		m->end_ns = to_ns;
+		m->flags |= EVENT_NEVER_ENDED;
+	}
+	return true;
+}
+
+static bool span_touches(const struct lost_span *span, const struct step_row *row)
+{
+	return span->begin_ns < row->mark_end_ns && span->end_ns > row->begin_ns;
+}
+
+static bool mark_is_lost(const struct run *r, const struct step_row *row)
+{
+	const struct lost_span *all;
+	size_t i = 0, count = trace_lost_spans(r->trace, &all);
+
+	while (i < count && !span_touches(&all[i], row))
+		i++;
+	return i < count;
+}
+
+/* Records are missing that belong to steps whose marks have come. */
+static void losses_take(struct run *r)
+{
+	const struct lost_span *all;
+	size_t count = trace_lost_spans(r->trace, &all), i, k;
+	uint32_t process;
+
+	if (!count || (count == r->lost_count && all[count - 1].end_ns == r->lost_end_ns))
+		return;
+	for (i = r->lost_count ? r->lost_count - 1 : 0; i < count; i++)
+		for (process = 1; process <= r->process_count; process++)
+			for (k = 0; k < r->steps[process].count; k++)
+				r->steps[process].rows[k].is_cut |=
+					span_touches(&all[i], &r->steps[process].rows[k]);
+	r->lost_count = count;
+	r->lost_end_ns = all[count - 1].end_ns;
+}
+
+static enum status marks_take(struct run *r, struct pulled *in, uint64_t from_ns, uint64_t to_ns,
+			      struct error *err)
+{
+	const struct step_mark *marks;
+	size_t i, count = step_marks(r->pipeline->step, &marks);
+	struct step_row *row;
+
+	if (count > r->mark_cap) {
+		free(r->marks);
+		r->marks = malloc(count * sizeof(*r->marks));
+		r->mark_cap = r->marks ? count : 0;
+	}
+	if (count && !r->marks)
+		return no_memory(err);
+	for (i = 0; i < count; i++) {
+		struct step_mark m = marks[i];
+
+		if (!is_wanted(r, m.process))
+			continue;
+		TRY(steps_put(&r->steps[m.process], &m, &row, err));
+		mark_in_window(r, &r->steps[m.process], row, m.process);
+		row->is_cut |= mark_is_lost(r, row);
+		row->is_out = !mark_clip(&m, from_ns, to_ns) || mark_is_out(r, &m);
+		row->is_cut |= (m.flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0;
+		if (!row->is_out)
+			r->marks[in->mark_count++] = m;
+	}
+	in->marks = r->marks;
+	return ST_OK;
+}
+
+static enum status stretches_take(struct run *r, struct pulled *in, uint64_t from_ns,
+				  uint64_t to_ns, struct error *err)
+{
+	const struct stretch *all;
+	size_t i, count = step_stretches(r->pipeline->step, &all);
+
+	in->stretches = all;
+	in->stretch_count = count;
+	if (!from_ns && to_ns == UINT64_MAX)
+		return ST_OK;
+	if (count > r->stretch_cap) {
+		free(r->stretches);
+		r->stretches = malloc(count * sizeof(*r->stretches));
+		r->stretch_cap = r->stretches ? count : 0;
+	}
+	if (count && !r->stretches)
+		return no_memory(err);
+	in->stretch_count = 0;
+	for (i = 0; i < count; i++) {
+		struct stretch st = all[i];
+
+		st.begin_ns = st.begin_ns < from_ns ? from_ns : st.begin_ns;
+		st.end_ns = st.end_ns > to_ns ? to_ns : st.end_ns;
+		if (st.begin_ns < st.end_ns)
+			r->stretches[in->stretch_count++] = st;
+	}
+	in->stretches = r->stretches;
+	return ST_OK;
+}
+
+static enum status folds_put(struct run *r, const struct warm *w, struct error *err)
+{
+	size_t i;
+
+	for (i = 0; i < r->fold_count; i++)
+		if (r->folds[i].type->put)
+			TRY(r->folds[i].type->put(&r->folds[i], w, err));
+	return ST_OK;
+}
+
+static enum status run_put(void *self, const struct event *events, size_t count,
+			   struct error *err)
+{
+	struct run *r = self;
+	struct pulled in = { .events = events, .count = count };
+	struct warm w = { .in = &in };
+	uint64_t from_ns, to_ns;
+
+	cut_times(r->pipeline->top, &from_ns, &to_ns);
+	losses_take(r);
+	TRY(marks_take(r, &in, from_ns, to_ns, err));
+	in.from_ns = from_ns;
+	in.to_ns = to_ns;
+	in.is_by_step = r->how->cut && r->how->cut->has_steps;
+	TRY(stretches_take(r, &in, from_ns, to_ns, err));
+	TRY(sweep_put(r->sweep, &in, &w.segments, &w.segment_count, err));
+	TRY(causes_put(r->causes, &in, &w.pieces, &w.piece_count, err));
+	return folds_put(r, &w, err);
+}
+
+static enum status run_end(struct run *r, struct error *err)
+{
+	struct pulled nothing = { 0 };
+	struct warm w = { .in = &nothing };
+	uint64_t from_ns, to_ns;
+	uint32_t i;
+	size_t k;
+
+	cut_times(r->pipeline->top, &from_ns, &to_ns);
+	losses_take(r);
+	TRY(sweep_end(r->sweep, &w.segments, &w.segment_count, err));
+	TRY(causes_end(r->causes, &w.pieces, &w.piece_count, err));
+	TRY(folds_put(r, &w, err));
+	for (i = 1; i <= r->process_count; i++) {
+		struct sweep_process p = sweep_process(r->sweep, i);
+
+		TRY(steps_resolve(&r->steps[i], err));
+		steps_clip(&r->steps[i], from_ns, to_ns);
+		if (r->steps[i].count && r->how->cut && r->how->cut->has_steps)
+			continue; /* no step of those asked for */
+		TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
+	}
+	for (k = 0; k < r->fold_count; k++)
+		if (r->folds[k].type->end)
+			TRY(r->folds[k].type->end(&r->folds[k], err));
+	return ST_OK;
+}
+
+enum status fold_run(struct tables *into, struct trace *trace, const struct pipeline *p,
+		     const struct fold_request *how, bool *source_failed, struct error *err)
+{
+	struct run r = { .trace = trace, .pipeline = p, .how = how };
+	struct consumer consumer = { .put = run_put, .self = &r };
+	struct error own = { 0 };
+	enum status status, ended;
+
+	*source_failed = false;
+	status = run_open(&r, into, err);
+	if (status == ST_OK)
+		status = pump(p->top, &consumer, 1, how->progress, how->progress_self,
+			      source_failed, err);
+	if (status == ST_OK || *source_failed) {
+		ended = run_end(&r, &own);
+		if (ended != ST_OK) {
+			*source_failed = false;
+			status = fail(err, ended, own.at, "%s", own.text);
+		}
+	}
+	run_release(&r);
+	return status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/partial.h - the result of some inputs as a file, for jobs whose ranks are read in many
+ * places: tacho-analyze --partial writes it, --merge reads any number of them.
+ *
+ *	"TACHOPRT"  u32 version  u32 CRC-32C of the body  u64 its length
+ *	and the body, all little-endian:
+ *	  settings: text         what was asked of the fold; partials of two settings do not merge
+ *	  inputs: varint count, each { path: text, varint status, u8 is_in_tables, varint damaged,
+ *	          varint place in the file + 1, error: text }
+ *	  windows: varint count, each { varint rank + 1, host: text, varint pid + 1, varint begin,
+ *	           varint end, varint input }
+ *	  tables and texts as table_partial.h has them
+ *
+ * Every report's tables are in it, so that --merge can print any.  A new column or table needs no
+ * new version; a change of meaning does.
+ */
+#ifndef ANALYZE_ENGINE_PARTIAL_H
+#define ANALYZE_ENGINE_PARTIAL_H
+
+#include "analyze/engine/result.h"
+#include "schemas/buf.h"
+
+enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
+
+/* Appends to `out`. */
+enum status engine_partial_put(const struct engine_result *r, const char *settings,
+			       struct buf *out, struct error *err);
+/*
+ * Merged into `r`, which engine_result_init() made.  *settings NULL: set to those found, a text of
+ * the tables; else others are an error.  After an error `r` can only be released.
+ */
+enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,
+				size_t ceiling, const char **settings, struct error *err);
+
+#endif

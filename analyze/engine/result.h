@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/result.h - what was folded of some inputs, before any report finishes: the tables, what
+ * became of each input, and which windows of which ranks it held.
+ *
+ * Results of disjoint inputs merge in any grouping and order to the same tables, and so finish to
+ * the same bytes as one run over all of them.  Not thread-safe; the engine has a lock.
+ */
+#ifndef ANALYZE_ENGINE_RESULT_H
+#define ANALYZE_ENGINE_RESULT_H
+
+#include "analyze/report.h"
+
+enum { ENGINE_REPORTS = 48 };
+
+struct engine_outcome { /* of an input */
+	enum status status; /* ST_OK, or why it could not be read (to its end) */
+	struct error error;
+	bool is_in_tables;  /* something of it was readable */
+	uint64_t damaged;   /* records that were lost to damage */
+};
+struct engine_input {
+	const char *path; /* a text of the tables */
+	struct engine_outcome outcome;
+};
+struct engine_window { /* of a rank, in one input */
+	uint64_t rank, pid, begin_ns, end_ns;
+	const char *host; /* a text of the tables */
+	size_t input;
+};
+struct engine_result { /* zeroed: nothing */
+	const struct report_type *reports[ENGINE_REPORTS + 1]; /* and what they need; NULL ends */
+	const struct table_type **types;
+	struct tables *tables;
+	struct engine_input *inputs;
+	size_t input_count, input_cap;
+	struct engine_window *windows;
+	size_t window_count, window_cap;
+};
+
+/* Empty tables of what was asked for. */
+enum status engine_result_init(struct engine_result *r, const struct report_type *const *asked,
+			       size_t ceiling, struct error *err);
+void engine_result_release(struct engine_result *r); /* also one that is zeroed */
+
+enum status engine_result_input(struct engine_result *r, const char *path,
+				const struct engine_outcome *outcome, struct error *err);
+/* Windows of an input that will stand at place `input`; its host is copied. */
+enum status engine_result_window(struct engine_result *r, const struct engine_window *window,
+				 struct error *err);
+/* The windows that the tables of one input name. */
+enum status engine_result_windows(struct engine_result *r, struct tables *from, size_t input,
+				  struct error *err);
+/* Both of the same reports. */
+enum status engine_result_merge(struct engine_result *into, struct engine_result *from,
+				struct error *err);
+/*
+ * Fills what is derived.  Nothing readable, two inputs of one rank at the same time (both named),
+ * and nothing of what a cut left are errors.
+ */
+enum status engine_result_finish(struct engine_result *r, bool is_cut, struct error *err);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/sweep/state.h"
+
+#include <string.h>
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void sums_add(struct phase_sums *into, const struct phase_sums *from)
+{
+	size_t i;
+
+	if (!from->some)
+		return;
+	into->some = true;
+	for (i = 0; i < SWEEP_PHASES; i++) {
+		into->ns[i] += from->ns[i];
+		into->inferred[i] |= from->inferred[i];
+	}
+}
+
+void sums_move(struct phase_sums *into, struct phase_sums *held)
+{
+	sums_add(into, held);
+	*held = (struct phase_sums){ 0 };
+}
+
+static void sums_put(struct phase_sums *sums, const struct stretch *st, uint64_t ns)
+{
+	if (!ns)
+		return;
+	sums->some = true;
+	sums->ns[st->phase] += ns;
+	sums->inferred[st->phase] |= st->inferred;
+}
+
+uint64_t host_certain_ns(const struct sweep *s, const struct host *h, uint64_t gpu_end_ns)
+{
+	const struct bound *bounds = s->bounds.items;
+	uint64_t certain_ns = later(h->mark_end_ns, gpu_end_ns);
+
+	if (h->bounds_count && !s->is_by_step)
+		certain_ns = later(certain_ns, earlier(bounds[h->bounds_first + h->bound].end_ns,
+						       s->to_ns));
+	return certain_ns;
+}
+
+/* What of [begin, end) the GPU did nothing in; busy intervals before `end` are used up. */
+static uint64_t idle_within(struct gpu *g, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct interval *busy = g->busy.items;
+	uint64_t idle_ns = end_ns - begin_ns;
+
+	while (g->busy.head < g->busy.count) {
+		struct interval *i = &busy[g->busy.head];
+		uint64_t from = later(i->begin_ns, begin_ns), to = earlier(i->end_ns, end_ns);
+
+		if (i->begin_ns >= end_ns)
+			break;
+		if (to > from)
+			idle_ns -= to - from;
+		if (i->end_ns > end_ns)
+			break;
+		g->busy.head++;
+	}
+	vec_compact(&g->busy, sizeof(struct interval));
+	return idle_ns;
+}
+
+static void gpu_meanwhile(const struct sweep *s, const struct host *h, struct gpu *g,
+			  const struct stretch *st)
+{
+	uint64_t certain_ns = host_certain_ns(s, h, g->end_ns);
+	uint64_t begin_ns = later(st->begin_ns, g->host_ns), beyond_ns, idle_ns;
+	struct stretch gap = { .phase = PHASE_OTHER, .begin_ns = g->host_ns, .end_ns = begin_ns };
+
+	if (begin_ns > g->host_ns)
+		gpu_meanwhile(s, h, g, &gap);
+	if (st->end_ns <= begin_ns)
+		return;
+	idle_ns = idle_within(g, begin_ns, st->end_ns);
+	beyond_ns = st->end_ns > certain_ns ? st->end_ns - later(begin_ns, certain_ns) : 0;
+	sums_put(&g->during, st, idle_ns - beyond_ns); /* beyond its last work nothing is busy */
+	sums_put(&g->held, st, beyond_ns);
+	g->host_ns = st->end_ns;
+}
+
+/* Time of S up to which all is accounted for: *at_ns moves on.  What is not certain to be in the
+ * window is held. */
+static void time_put(struct phase_sums *sums, struct phase_sums *held, uint64_t *at_ns,
+		     uint64_t certain_ns, const struct stretch *st)
+{
+	uint64_t begin_ns = later(st->begin_ns, *at_ns), beyond_ns;
+	struct stretch gap = { .phase = PHASE_OTHER, .begin_ns = *at_ns, .end_ns = begin_ns };
+
+	if (begin_ns > *at_ns)
+		time_put(sums, held, at_ns, certain_ns, &gap);
+	if (st->end_ns <= begin_ns)
+		return;
+	beyond_ns = st->end_ns > certain_ns ? st->end_ns - later(begin_ns, certain_ns) : 0;
+	sums_put(sums, st, st->end_ns - begin_ns - beyond_ns);
+	sums_put(held, st, beyond_ns);
+	*at_ns = st->end_ns;
+}
+
+/* Before the host's first event S may be known all the same: a cut has left only GPU work. */
+static void early_put(const struct sweep *s, struct host *h, struct stretch st)
+{
+	if (h->has_host)
+		st.end_ns = earlier(st.end_ns, h->host_begin_ns);
+	if (st.begin_ns < st.end_ns)
+		time_put(&h->early, &h->early_held, &h->early_ns,
+			 host_certain_ns(s, h, h->gpu_end_ns), &st);
+}
+
+static void wall_put(const struct sweep *s, struct host *h, const struct stretch *st)
+{
+	time_put(&h->wall, &h->held, &h->host_ns, host_certain_ns(s, h, h->gpu_end_ns), st);
+}
+
+static void account(struct sweep *s, uint32_t process, const struct stretch *st)
+{
+	struct host *h = &s->hosts[process];
+	size_t i;
+
+	if (!h->is_open)
+		return; /* the window has not begun */
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
+			gpu_meanwhile(s, h, s->gpus[i], st);
+	early_put(s, h, *st);
+	if (h->has_host)
+		wall_put(s, h, st);
+}
+
+enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err)
+{
+	struct host *h = &s->hosts[process];
+	struct stretch *queue = h->stretches.items, piece;
+	size_t i;
+
+	if (h->stretches.head == h->stretches.count ||
+	    queue[h->stretches.head].begin_ns >= until_ns)
+		return ST_OK;
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
+			TRY(gpu_advance(s, (uint32_t)i, until_ns, err));
+	while (h->stretches.head < h->stretches.count) {
+		struct stretch *st = &queue[h->stretches.head];
+
+		if (st->begin_ns >= until_ns)
+			break;
+		piece = *st;
+		piece.end_ns = earlier(st->end_ns, until_ns);
+		account(s, process, &piece);
+		if (st->end_ns > until_ns) {
+			st->begin_ns = until_ns;
+			break;
+		}
+		h->stretches.head++;
+	}
+	vec_compact(&h->stretches, sizeof(struct stretch));
+	return ST_OK;
+}
+
+static enum status gpu_window_close(struct sweep *s, const struct host *h, uint32_t gpu,
+				    struct error *err)
+{
+	struct gpu *g = s->gpus[gpu];
+	struct stretch rest = { .phase = PHASE_OTHER };
+
+	rest.end_ns = host_certain_ns(s, h, g->end_ns);
+	rest.begin_ns = earlier(g->host_ns, rest.end_ns);
+	gpu_meanwhile(s, h, g, &rest);
+	sums_add(&g->total, &g->during);
+	g->during = g->held = (struct phase_sums){ 0 };
+	g->busy.head = g->busy.count = 0;
+	return gpu_close(s, gpu, rest.end_ns, err);
+}
+
+enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err)
+{
+	struct host *h = &s->hosts[process];
+	struct stretch rest = { .phase = PHASE_OTHER };
+	size_t i;
+
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
+			TRY(gpu_window_close(s, h, (uint32_t)i, err));
+	rest.end_ns = host_certain_ns(s, h, h->gpu_end_ns);
+	rest.begin_ns = earlier(h->early_ns, rest.end_ns);
+	early_put(s, h, rest);
+	rest.begin_ns = earlier(h->host_ns, rest.end_ns);
+	if (h->has_host)
+		wall_put(s, h, &rest);
+	sums_add(&h->total, &h->early);
+	sums_add(&h->total, &h->wall);
+	*end_ns = later(rest.end_ns, h->begin_ns);
+	return ST_OK;
+}

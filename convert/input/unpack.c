@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/input/unpack.h"
+
+#include "convert/input/inflate.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PACKED_BYTES = 256 * 1024, /* one read of compressed bytes */
+	READ_BYTES = 1 << 30,      /* most that one read(2) is asked for */
+};
+
+enum how { PLAIN, GZIP, ARCHIVE };
+
+/* A compression is known by its first bytes. */
+static const struct magic {
+	const char *name;
+	uint8_t bytes[6], len;
+	enum how how;
+	int (*filter)(struct archive *); /* ARCHIVE */
+} magics[] = {
+	{ "gzip", { 0x1f, 0x8b }, 2, GZIP, NULL },
+	{ "zstd", { 0x28, 0xb5, 0x2f, 0xfd }, 4, ARCHIVE, archive_read_support_filter_zstd },
+	{ "xz", { 0xfd, '7', 'z', 'X', 'Z', 0 }, 6, ARCHIVE, archive_read_support_filter_xz },
+	{ "bzip2", { 'B', 'Z', 'h' }, 3, ARCHIVE, archive_read_support_filter_bzip2 },
+	{ "lz4", { 0x04, 0x22, 0x4d, 0x18 }, 4, ARCHIVE, archive_read_support_filter_lz4 },
+};
+
+struct unpack {
+	unpack_from from;
+	void *self; /* of `from` */
+	const struct magic *magic; /* NULL: plain */
+	uint8_t *packed;           /* PACKED_BYTES */
+	size_t at, len;            /* of the packed bytes that are not used yet */
+	bool packed_end;
+	uint64_t packed_total, given;
+	struct error fault; /* told when all before it was given */
+	bool ended;
+
+	struct inflater *inflater;
+	bool between; /* two members of a gzip file */
+
+	struct archive *archive;
+	bool first_given; /* the bytes that told what it is */
+};
+
+/* More packed bytes, those that are left moved to the front. */
+static enum status refill(struct unpack *u, struct error *err)
+{
+	size_t got;
+
+	if (u->at)
+		memmove(u->packed, u->packed + u->at, u->len);
+	u->at = 0;
+	if (u->packed_end || u->len == PACKED_BYTES)
+		return ST_OK;
+	TRY(u->from(u->self, u->packed + u->len, PACKED_BYTES - u->len, &got, err));
+	u->len += got;
+	u->packed_total += got;
+	u->packed_end = got == 0;
+	return ST_OK;
+}
+
+/* At least `want` packed bytes, unless there are no more. */
+static enum status want_packed(struct unpack *u, size_t want, struct error *err)
+{
+	while (u->len < want && !u->packed_end)
+		TRY(refill(u, err));
+	return ST_OK;
+}
+
+/* gzip: a row of members, maybe padded with zeros */
+
+static enum status gzip_next_member(struct unpack *u, struct error *err)
+{
+	TRY(want_packed(u, 2, err));
+	if (u->len >= 2 && memcmp(u->packed + u->at, magics[0].bytes, 2) == 0) {
+		inflater_reset(u->inflater);
+		u->between = false;
+		return ST_OK;
+	}
+	while (u->len) { /* tapes and block devices pad with zeros */
+		if (u->packed[u->at])
+			return fail(err, ST_FORMAT, u->given,
+				    "the gzip data is followed by something else");
+		u->at++;
+		u->len--;
+		TRY(want_packed(u, 1, err));
+	}
+	u->ended = true;
+	return ST_OK;
+}
+
+static enum status gzip_inflate(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+				struct error *err)
+{
+	const uint8_t *in = u->packed + u->at;
+	size_t left = u->len;
+	enum inflate_said said = inflater_step(u->inflater, &in, &left, out, room, got);
+
+	u->at += u->len - left;
+	u->len = left;
+	u->between = said == INFLATE_END;
+	if (said == INFLATE_NO_MEMORY)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack gzip");
+	if (said == INFLATE_DAMAGED)
+		return fail(err, ST_FORMAT, u->given + *got, "the gzip data is damaged: %s",
+			    inflater_fault(u->inflater));
+	if (said == INFLATE_STARVED && u->packed_end)
+		return fail(err, ST_CUT, u->given + *got,
+			    "the gzip data is cut off after %llu packed bytes",
+			    (unsigned long long)u->packed_total);
+	return ST_OK;
+}
+
+static enum status gzip_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+			     struct error *err)
+{
+	*got = 0;
+	while (!*got && !u->ended) {
+		if (u->between)
+			TRY(gzip_next_member(u, err));
+		else {
+			TRY(want_packed(u, 1, err));
+			TRY(gzip_inflate(u, out, room, got, err));
+		}
+	}
+	return ST_OK;
+}
+
+/* The others, through libarchive: one filter, the format `raw` */
+
+static la_ssize_t archive_take(struct archive *a, void *data, const void **bytes)
+{
+	struct unpack *u = data;
+	struct error err = { 0 };
+
+	u->at += u->len; /* the block that was given last */
+	u->len = 0;
+	if (refill(u, &err) != ST_OK) {
+		archive_set_error(a, EIO, "%s", err.text);
+		return ARCHIVE_FATAL;
+	}
+	*bytes = u->packed;
+	return (la_ssize_t)u->len;
+}
+
+/* The bytes that told the format are given first, as they are. */
+static la_ssize_t archive_take_first(struct archive *a, void *data, const void **bytes)
+{
+	struct unpack *u = data;
+
+	if (!u->first_given) {
+		u->first_given = true;
+		*bytes = u->packed + u->at;
+		return (la_ssize_t)u->len;
+	}
+	return archive_take(a, data, bytes);
+}
+
+static enum status archive_fault(struct unpack *u, struct error *err)
+{
+	const char *text = archive_error_string(u->archive);
+
+	if (u->packed_end)
+		return fail(err, ST_CUT, u->given, "the %s data is cut off or damaged: %s",
+			    u->magic->name, text ? text : "unknown fault");
+	return fail(err, ST_FORMAT, u->given, "the %s data is damaged: %s", u->magic->name,
+		    text ? text : "unknown fault");
+}
+
+static enum status archive_start(struct unpack *u, struct error *err)
+{
+	struct archive_entry *entry;
+
+	u->archive = archive_read_new();
+	if (!u->archive)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack %s", u->magic->name);
+	/* ARCHIVE_WARN: it would start a program of that name, which no input shall do */
+	if (u->magic->filter(u->archive) != ARCHIVE_OK)
+		return fail(err, ST_ABSENT, NOWHERE, "this libarchive cannot unpack %s",
+			    u->magic->name);
+	archive_read_support_format_raw(u->archive);
+	archive_read_support_format_empty(u->archive);
+	if (archive_read_open(u->archive, u, NULL, archive_take_first, NULL) != ARCHIVE_OK)
+		return archive_fault(u, err);
+	switch (archive_read_next_header(u->archive, &entry)) {
+	case ARCHIVE_OK:
+	case ARCHIVE_WARN:
+		return ST_OK;
+	case ARCHIVE_EOF:
+		u->ended = true;
+		return ST_OK;
+	}
+	return archive_fault(u, err);
+}
+
+static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+				     struct error *err)
+{
+	la_ssize_t n;
+
+	*got = 0;
+	if (!u->archive)
+		TRY(archive_start(u, err));
+	if (u->ended)
+		return ST_OK;
+	n = archive_read_data(u->archive, out, room < READ_BYTES ? room : READ_BYTES);
+	if (n < 0)
+		return archive_fault(u, err);
+	*got = (size_t)n;
+	u->ended = n == 0;
+	return ST_OK;
+}
+
+static enum status plain_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+			      struct error *err)
+{
+	if (u->len) { /* the bytes that were looked at first */
+		*got = u->len < room ? u->len : room;
+		memcpy(out, u->packed + u->at, *got);
+		u->at += *got;
+		u->len -= *got;
+		return ST_OK;
+	}
+	TRY(u->from(u->self, out, room, got, err));
+	u->packed_total += *got;
+	u->ended = *got == 0;
+	return ST_OK;
+}
+
+static const struct magic *find_magic(const uint8_t *bytes, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (len >= magics[i].len && memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
+			return &magics[i];
+	return NULL;
+}
+
+enum status unpack_open(struct unpack **out, unpack_from from, void *self, struct error *err)
+{
+	struct unpack *u = calloc(1, sizeof(*u));
+	enum status status;
+
+	*out = NULL;
+	if (!u || !(u->packed = malloc(PACKED_BYTES))) {
+		free(u);
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
+	}
+	u->from = from;
+	u->self = self;
+	status = want_packed(u, sizeof(magics[0].bytes), err);
+	if (status == ST_OK)
+		u->magic = find_magic(u->packed, u->len);
+	if (status == ST_OK && u->magic && u->magic->how == GZIP)
+		status = inflater_open(&u->inflater, INFLATE_FASTEST, err);
+	if (status != ST_OK) {
+		unpack_close(u);
+		return status;
+	}
+	*out = u;
+	return ST_OK;
+}
+
+void unpack_close(struct unpack *u)
+{
+	if (!u)
+		return;
+	inflater_close(u->inflater);
+	if (u->archive)
+		archive_read_free(u->archive);
+	free(u->packed);
+	free(u);
+}
+
+enum status unpack_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+			struct error *err)
+{
+	enum status status = ST_OK;
+
+	*got = 0;
+	if (!u->ended && u->fault.status == ST_OK) {
+		enum how how = u->magic ? u->magic->how : PLAIN;
+
+		status = how == PLAIN  ? plain_read(u, out, room, got, &u->fault)
+			 : how == GZIP ? gzip_read(u, out, room, got, &u->fault)
+				       : archive_read_some(u, out, room, got, &u->fault);
+		u->given += *got;
+	}
+	if (status != ST_OK)
+		u->fault.status = status;
+	if (*got || u->fault.status == ST_OK)
+		return ST_OK;
+	if (err)
+		*err = u->fault;
+	return u->fault.status;
+}
+
+bool unpack_is_plain(const struct unpack *u)
+{
+	return !u->magic;
+}
+
+uint64_t unpack_packed(const struct unpack *u)
+{
+	return u->packed_total - u->len;
+}

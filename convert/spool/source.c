@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/spool/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void spool_source_close(struct source *source)
+{
+	struct spool_source *s = (struct spool_source *)source;
+
+	spool_close(s->spool);
+	free(s);
+}
+
+static enum status open_and_read(struct spool_source *s, const struct spool_plan *plan,
+				 struct input *in, const struct budget *budget, struct error *err)
+{
+	struct budget left = *budget;
+	size_t own = plan->own_bytes;
+
+	left.opening = left.opening > 2 * own ? left.opening - own : left.opening / 2;
+	left.opening /= plan->spools;
+	TRY(spool_open(&s->spool, s->trace, &left, err));
+	return plan->read(s, in, &left, err);
+}
+
+enum status spool_source_open(struct source **out, const struct spool_plan *plan, struct input *in,
+			      struct trace *trace, const struct budget *budget, struct error *err)
+{
+	struct spool_source *s = calloc(1, sizeof(*s));
+	struct error own = { 0 };
+	enum status status;
+
+	*out = NULL;
+	if (!s)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for %s", plan->what);
+	s->base.type = plan->type;
+	s->trace = trace;
+	status = open_and_read(s, plan, in, budget, &own);
+	if (status != ST_OK) {
+		if (err)
+			*err = own;
+		spool_source_close(&s->base);
+		return status;
+	}
+	*out = &s->base;
+	return ST_OK;
+}
+
+enum status spool_source_process(struct spool_source *s, const char *path, struct error *err)
+{
+	struct process p = { .rank = NO_RANK };
+
+	p.host = trace_name(s->trace, path, strlen(path), err);
+	if (!p.host)
+		return err->status;
+	s->process = trace_process(s->trace, &p, err);
+	return s->process ? ST_OK : err->status;
+}
+
+/* From the spool's clock to that of the epoch. */
+static uint64_t to_epoch(const struct spool_source *s, uint64_t biased_ns, uint64_t *early)
+{
+	int64_t ns = (int64_t)(biased_ns - (uint64_t)SPOOL_BIAS) + (int64_t)s->base_ns;
+
+	*early += ns < 0;
+	return ns < 0 ? 0 : (uint64_t)ns;
+}
+
+static void batch_to_epoch(const struct spool_source *s, struct batch *batch)
+{
+	uint64_t early = 0, ignored = 0;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->events[i].begin_ns = to_epoch(s, batch->events[i].begin_ns, &early);
+		batch->events[i].end_ns = to_epoch(s, batch->events[i].end_ns, &ignored);
+	}
+	if (early)
+		trace_lose(s->trace, s->process, LOSS_DAMAGED, early);
+}
+
+enum status spool_source_next(struct source *source, struct batch *out, struct error *err)
+{
+	struct spool_source *s = (struct spool_source *)source;
+	uint32_t group;
+	enum status status = spool_next(s->spool, &group, out, err);
+
+	if (status == ST_END && s->fault.status != ST_OK) {
+		if (err)
+			*err = s->fault;
+		return s->fault.status;
+	}
+	if (status == ST_OK && s->is_biased)
+		batch_to_epoch(s, out);
+	return status;
+}
