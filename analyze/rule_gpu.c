@@ -122,18 +122,22 @@ static bool memset_fill(const struct facts *f, struct finding *out)
 /* ---- kernels ---------------------------------------------------------------------------- */
 
 /*
- * How much faster tensor cores are than plain FP32, at most: multiplications of 16 bits a clock and
- * processor over those of FP32, as the vendors state both.  The first that the name contains.
+ * What the vendors' data sheets give as peaks, in TFLOPS: multiplications of 16 bits by tensor or
+ * matrix cores without sparsity, and plain FP32.  Of a family the largest member; their quotient
+ * is the most that other arithmetic saves.  The first that the GPU's name contains.
  */
 static const struct {
 	const char *name;
-	unsigned rate;
-} rates[] = {
-	{ "A100", 16 }, { "A800", 16 }, { "A30", 16 }, { "H100", 16 }, { "H200", 16 },
-	{ "H800", 16 }, { "GH200", 16 }, { "B100", 32 }, { "B200", 32 }, { "B300", 32 },
-	{ "V100", 8 }, { "T4", 8 }, { "RTX 20", 8 }, { "TITAN RTX", 8 }, { "A10", 4 },
-	{ "A40", 4 }, { "L4", 4 }, { "RTX 30", 4 }, { "RTX 40", 4 }, { "RTX A", 4 },
-	{ "MI300", 8 }, { "MI250", 8 }, { "MI210", 8 },
+	float half, single;
+} peaks[] = {
+	{ "A100", 312, 19.5f }, { "A800", 312, 19.5f }, { "A30", 165, 10.3f },
+	{ "GH200", 989, 67 }, { "H100", 989, 67 }, { "H200", 989, 67 }, { "H800", 989, 67 },
+	{ "B100", 1750, 60 }, { "B200", 2250, 75 }, { "B300", 2250, 75 },
+	{ "V100", 125, 15.7f }, { "T4", 65, 8.1f }, { "RTX 20", 107.6f, 13.4f },
+	{ "TITAN RTX", 130.5f, 16.3f }, { "A10", 125, 31.2f }, { "A40", 149.7f, 37.4f },
+	{ "L40", 362, 91.6f }, { "L4", 121, 30.3f }, { "RTX 30", 142, 35.6f },
+	{ "RTX 40", 330, 82.6f }, { "RTX A", 154.8f, 38.7f },
+	{ "MI300", 1307, 163.4f }, { "MI250", 383, 47.9f }, { "MI210", 181, 22.6f },
 };
 static const char *const without_tf32[] = { "V100", "T4", "RTX 20", "TITAN RTX", NULL };
 static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
@@ -143,9 +147,9 @@ static unsigned tensor_rate(const struct facts *f)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
-		if (facts_gpu_is(f, (const char *const[]){ rates[i].name, NULL }))
-			return rates[i].rate;
+	for (i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
+		if (facts_gpu_is(f, (const char *const[]){ peaks[i].name, NULL }))
+			return (unsigned)(peaks[i].half / peaks[i].single + 0.5f);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIX_LINES = 5, RULE_AT = 13, BRIEF_AT = 31 };
+enum { FIX_LINES = 5, RULE_AT = 13, BRIEF_AT = 28 };
 
 void page_verdict(struct page *p)
 {
@@ -25,8 +25,22 @@ void page_verdict(struct page *p)
 	text_end(&p->text);
 }
 
+/* Where evidence begins: behind the longest rule's name of those shown. */
+static unsigned brief_at(const struct view *v)
+{
+	unsigned at = BRIEF_AT;
+
+	for (size_t i = 0; i < v->count && i < FIX_LINES; i++) {
+		unsigned end = RULE_AT + (unsigned)strlen(view_cell(v, i, "rule").text) + 1;
+
+		at = end > at ? end : at;
+	}
+	return at;
+}
+
 static void put_fix(struct page *p, const struct view *v, size_t i, const struct time_unit *unit)
 {
+	unsigned brief = brief_at(v);
 	double saving_ns = (double)view_cell(v, i, "saving_ns_per_step").u64;
 	char text[NUMBER_TEXT];
 	const char *advice;
@@ -37,9 +51,8 @@ static void put_fix(struct page *p, const struct view *v, size_t i, const struct
 		text_at(&p->text, 3, TOKEN_BOLD, "\xe2\x89\xa4");
 	if (saving_ns > 0)
 		text_right(&p->text, 11, TOKEN_BOLD, time_text(text, saving_ns, unit));
-	text_cut(&p->text, RULE_AT, BRIEF_AT - RULE_AT - 1, TOKEN_TEXT,
-		 view_cell(v, i, "rule").text);
-	column = text_cut(&p->text, BRIEF_AT, BRIEF_WIDTH, TOKEN_TEXT,
+	text_at(&p->text, RULE_AT, TOKEN_TEXT, view_cell(v, i, "rule").text);
+	column = text_cut(&p->text, brief, BRIEF_WIDTH, TOKEN_TEXT,
 			  view_cell(v, i, "brief").text);
 	column = text_at(&p->text, column + 1, TOKEN_DIM, "\xe2\x86\x92 ");
 	advice = view_cell(v, i, "advice").text;
