@@ -66,11 +66,4 @@ bool view_is_shown(const struct view *v);
 /* A cell by its column's name. */
 union value view_cell(const struct view *v, size_t row, const char *column);
 
-/* Text as JSON writes it, quotes included; bytes that are no UTF-8 become U+FFFD. */
-void put_json_text(struct buf *out, const char *text);
-/* The next character of a text of any bytes; what is no UTF-8 is U+FFFD.  At least one byte. */
-uint32_t utf8_next(const char **text);
-/* Returns its bytes. */
-size_t utf8_put(char out[4], uint32_t c);
-
 #endif

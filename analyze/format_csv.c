@@ -2,6 +2,8 @@
 /* One table: the first of the one report asked for.  RFC 4180, but lines end in \n. */
 #include "analyze/format.h"
 
+#include "schemas/utf8.h"
+
 #include <math.h>
 #include <string.h>
 

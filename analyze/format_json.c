@@ -2,6 +2,8 @@
 /* tacho.report/1 (schemas/report.schema.json): tables nested by their keys, exact values. */
 #include "analyze/format.h"
 
+#include "schemas/json_text.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,7 +27,7 @@ static void put_words(struct buf *out, const char *text)
 		word[len < sizeof(word) ? len : sizeof(word) - 1] = '\0';
 		if (!first)
 			buf_put_text(out, ", ");
-		put_json_text(out, word);
+		json_put_word(out, word);
 		first = false;
 		text += len + (text[len] == ' ');
 	}
@@ -45,7 +47,7 @@ static void put_cell(struct buf *out, const struct column *c, union value v)
 	switch (c->cell) {
 	case CELL_TEXT:
 		if (v.text)
-			put_json_text(out, v.text);
+			json_put_word(out, v.text);
 		else
 			buf_put_text(out, "null");
 		return;
@@ -84,7 +86,7 @@ static void put_nested(struct json *j, const struct table_type *type, const unio
 		below = view_below(&j->views[i], row, table_keys(type));
 		buf_put_text(j->out, ",\n");
 		buf_fill(j->out, ' ', depth);
-		put_json_text(j->out, below.type->member);
+		json_put_word(j->out, below.type->member);
 		buf_put_text(j->out, ": ");
 		put_table(j, &below, depth);
 	}
@@ -102,7 +104,7 @@ static void put_row(struct json *j, const struct table_type *type, const union v
 		if (type->columns[i].cell == CELL_HIST)
 			continue;
 		buf_put_text(j->out, is_first ? "" : ", ");
-		put_json_text(j->out, type->columns[i].name);
+		json_put_word(j->out, type->columns[i].name);
 		buf_put_text(j->out, ": ");
 		put_cell(j->out, &type->columns[i], row[i]);
 		is_first = false;
@@ -118,7 +120,7 @@ static void put_map(struct json *j, const struct view *v)
 	buf_put_byte(j->out, '{');
 	for (i = 0; i < v->count; i++) {
 		buf_put_text(j->out, i ? ", " : "");
-		put_json_text(j->out, v->rows[i][key].text);
+		json_put_word(j->out, v->rows[i][key].text);
 		buf_put_text(j->out, ": ");
 		put_cell(j->out, &v->type->columns[key + 1], v->rows[i][key + 1]);
 	}
@@ -165,7 +167,7 @@ static enum status json_write(const struct format_request *how, struct buf *out,
 		if (views[i].type->under || views[i].type->nest == NEST_NEVER)
 			continue;
 		buf_put_text(out, ",\n ");
-		put_json_text(out, views[i].type->member);
+		json_put_word(out, views[i].type->member);
 		buf_put_text(out, ": ");
 		put_table(&j, &views[i], 1);
 	}

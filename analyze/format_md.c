@@ -6,6 +6,7 @@
 #include "analyze/page/talk.h"
 #include "analyze/page/walls.h"
 #include "analyze/page/work.h"
+#include "schemas/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>

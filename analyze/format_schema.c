@@ -5,6 +5,7 @@
  */
 #include "analyze/compat_hta.h"
 #include "analyze/format.h"
+#include "schemas/json_text.h"
 
 #include <string.h>
 
@@ -91,7 +92,7 @@ static void put_required(struct schema *s, const struct table_type *t, size_t fi
 		if (t->columns[i].cell == CELL_HIST)
 			continue;
 		buf_put_text(s->out, is_first ? "" : ", ");
-		put_json_text(s->out, t->columns[i].name);
+		json_put_word(s->out, t->columns[i].name);
 		is_first = false;
 	}
 	buf_put_text(s->out, "],\n   \"properties\": {");
@@ -110,7 +111,7 @@ static void put_table(struct schema *s, const struct table_type *t)
 		buf_putf(s->out, "%s\n    \"%s\": {", between, t->columns[i].name);
 		put_type(s->out, &t->columns[i]);
 		buf_put_text(s->out, ", \"description\": ");
-		put_json_text(s->out, t->columns[i].meaning ? t->columns[i].meaning : "");
+		json_put_word(s->out, t->columns[i].meaning ? t->columns[i].meaning : "");
 		buf_put_text(s->out, "}");
 		between = ",";
 	}

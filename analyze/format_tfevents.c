@@ -14,6 +14,7 @@
 #include "analyze/format.h"
 
 #include "analyze/tfevents.h"
+#include "schemas/utf8.h"
 
 #include <ctype.h>
 #include <math.h>

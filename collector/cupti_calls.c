@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/cupti_calls.h"
 
-#include <ctype.h>
+#include "schemas/call_name.h"
+
 #include <string.h>
 
 /* A star stands for any end; a suffix for per-thread streams ("_ptsz", "_ptds") never matters. */
@@ -34,18 +35,6 @@ struct call {
 };
 static struct call calls[CUPTI_DOMAINS][CUPTI_CALLS];
 
-/* "_v7000", but not "_v2", which is another function. */
-static size_t without_version(const char *name, size_t len)
-{
-	size_t digits = 0;
-
-	while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
-		digits++;
-	if (digits < 4 || len < digits + 3 || memcmp(name + len - digits - 2, "_v", 2) != 0)
-		return len;
-	return len - digits - 2;
-}
-
 static size_t without_streams(const char *name, size_t len)
 {
 	if (len > 5 && (!memcmp(name + len - 5, "_ptsz", 5) || !memcmp(name + len - 5, "_ptds", 5)))
@@ -66,7 +55,7 @@ bool cupti_name_is_noise(const char *name, size_t len)
 {
 	size_t i;
 
-	len = without_streams(name, without_version(name, len));
+	len = without_streams(name, call_name_length(name, len));
 	for (i = 0; i < sizeof(noise) / sizeof(noise[0]); i++)
 		if (matches(noise[i], name, len))
 			return true;
@@ -87,7 +76,7 @@ void cupti_calls_open(const struct cupti_lib *lib)
 			if (lib->callback_name((int)domain, cbid, &name) != CUPTI_OK || !name)
 				continue;
 			c->name = name;
-			c->len = (uint16_t)without_version(name, strlen(name));
+			c->len = (uint16_t)call_name_length(name, strlen(name));
 			c->is_noise = cupti_name_is_noise(name, strlen(name));
 		}
 	}

@@ -7,6 +7,7 @@
 #include "schemas/buf.h"
 #include "schemas/json_text.h"
 #include "schemas/trace.h"
+#include "schemas/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -217,7 +218,7 @@ static void tell_letters(struct telling *t, const uint8_t *p, size_t count, unsi
 			c = 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
 			i++;
 		}
-		len += nvtx_text_character(text + len, c);
+		len += utf8_put(text + len, c);
 	}
 	tell_text(t, text, len);
 }

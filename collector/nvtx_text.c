@@ -2,6 +2,7 @@
 #include "collector/nvtx_text.h"
 
 #include "schemas/buf.h"
+#include "schemas/utf8.h"
 
 #include <string.h>
 #include <wchar.h>
@@ -204,32 +205,6 @@ const char *nvtx_text_collective(const char *text, size_t len)
 
 /* ---- characters ---- */
 
-size_t nvtx_text_character(char out[4], uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		c = 0xfffd;
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 size_t nvtx_text_narrow(char *out, size_t room, const void *wide)
 {
 	const wchar_t *w = wide;
@@ -237,7 +212,7 @@ size_t nvtx_text_narrow(char *out, size_t room, const void *wide)
 	size_t len = 0, n;
 
 	for (; w && *w; w++, len += n) {
-		n = nvtx_text_character(bytes, (uint32_t)*w);
+		n = utf8_put(bytes, (uint32_t)*w);
 		if (n > room - len)
 			break;
 		memcpy(out + len, bytes, n);

@@ -53,8 +53,6 @@ const char *nvtx_text_collective(const char *text, size_t len);
  * U+FFFD.  Returns the bytes.
  */
 size_t nvtx_text_narrow(char *out, size_t room, const void *wide);
-/* One character; returns its bytes. */
-size_t nvtx_text_character(char out[4], uint32_t c);
 /* The length of text[0..len) that ends with a whole character, at most `room` bytes. */
 size_t nvtx_text_fit(const char *text, size_t len, size_t room);
 

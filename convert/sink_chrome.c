@@ -8,6 +8,7 @@
 #include "convert/chrome/head.h"
 #include "convert/out.h"
 #include "convert/sink.h"
+#include "schemas/call_name.h"
 #include "schemas/json_text.h"
 #include "schemas/records.h"
 
@@ -214,25 +215,13 @@ static void put_made_name(struct chrome *c, const struct event *e)
 	buf_putf(&c->lines, "\"%s\"", text[0] ? text : "unknown");
 }
 
-/* "cudaLaunchKernel_v7000" is cudaLaunchKernel to readers: the length without the version. */
-static size_t without_version(const char *name, size_t len)
-{
-	size_t digits = 0;
-
-	while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
-		digits++;
-	if (digits < 4 || len < digits + 3 || memcmp(name + len - digits - 2, "_v", 2) != 0)
-		return len;
-	return len - digits - 2;
-}
-
 static void put_name(struct chrome *c, const struct event *e)
 {
 	size_t len;
 	const char *text = trace_text(c->trace, e->name, &len);
 
 	if (c->file.is_native && e->kind == KIND_API)
-		len = without_version(text, len);
+		len = call_name_length(text, len);
 	if (e->name && (e->kind != KIND_STEP || !c->file.is_native))
 		json_put_text(&c->lines, text, len);
 	else

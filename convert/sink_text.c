@@ -11,6 +11,7 @@
 #include "schemas/json_text.h"
 #include "schemas/records.h"
 #include "schemas/unit.h"
+#include "schemas/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

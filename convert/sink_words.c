@@ -3,6 +3,7 @@
 
 #include "schemas/json_text.h"
 #include "schemas/records.h"
+#include "schemas/utf8.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "schemas/json_check.h"
 
 #include "schemas/json_text.h"
+#include "schemas/utf8.h"
 
 #include <string.h>
 

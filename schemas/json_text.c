@@ -1,42 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/json_text.h"
 
+#include "schemas/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Second bytes that are allowed after each lead byte; all further ones are 80..BF (RFC 3629). */
-static const struct lead {
-	uint8_t first, last; /* lead bytes of this row */
-	uint8_t length, low, high;
-} leads[] = {
-	{0xC2, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF}, {0xE1, 0xEC, 3, 0x80, 0xBF},
-	{0xED, 0xED, 3, 0x80, 0x9F}, {0xEE, 0xEF, 3, 0x80, 0xBF}, {0xF0, 0xF0, 4, 0x90, 0xBF},
-	{0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
-};
-
-size_t utf8_sequence(const char *text, size_t len)
-{
-	const uint8_t *t = (const uint8_t *)text;
-
-	if (!len)
-		return 0;
-	if (t[0] < 0x80)
-		return 1;
-	for (size_t i = 0; i < sizeof(leads) / sizeof(*leads); i++) {
-		const struct lead *l = &leads[i];
-
-		if (t[0] < l->first || t[0] > l->last)
-			continue;
-		if (len < l->length || t[1] < l->low || t[1] > l->high)
-			return 0;
-		for (size_t k = 2; k < l->length; k++)
-			if ((t[k] & 0xC0) != 0x80)
-				return 0;
-		return l->length;
-	}
-	return 0;
-}
+#include <string.h>
 
 /* Plain characters from `at`: no quote, backslash, control character or byte beyond ASCII. */
 static size_t plain_run(const char *text, size_t at, size_t len)
@@ -88,6 +58,11 @@ size_t json_put_text(struct buf *b, const char *text, size_t len)
 	}
 	buf_put_byte(b, '"');
 	return repaired;
+}
+
+size_t json_put_word(struct buf *b, const char *text)
+{
+	return json_put_text(b, text, strlen(text));
 }
 
 void json_put_f64(struct buf *b, double value)

@@ -14,12 +14,11 @@
 
 /* With its quotes.  Returns how many bad pieces were repaired. */
 size_t json_put_text(struct buf *b, const char *text, size_t len);
+/* The same of a text that ends with 0. */
+size_t json_put_word(struct buf *b, const char *text);
 
 /* The shortest decimal that reads back as the same double, always with a point or an exponent so
  * that it reads back as a double too. */
 void json_put_f64(struct buf *b, double value);
-
-/* Length of the well-formed UTF-8 sequence at text[0..len), 0 when there is none (RFC 3629). */
-size_t utf8_sequence(const char *text, size_t len);
 
 #endif

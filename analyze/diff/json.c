@@ -2,6 +2,8 @@
 /* tacho.diff/1: one list of keys makes the JSON and its schema. */
 #include "analyze/diff.h"
 
+#include "schemas/json_text.h"
+
 #include <math.h>
 
 enum type { TEXT, COUNT, NS, REAL, BOOL, VERDICT };
@@ -76,7 +78,7 @@ static void put_value(struct buf *out, const struct key *k, const void *of)
 	case TEXT:
 		text = *(const char *const *)at;
 		if (text)
-			put_json_text(out, text);
+			json_put_word(out, text);
 		else
 			buf_put_text(out, "null");
 		return;
@@ -93,7 +95,7 @@ static void put_value(struct buf *out, const struct key *k, const void *of)
 		buf_put_text(out, *(const bool *)at ? "true" : "false");
 		return;
 	case VERDICT:
-		put_json_text(out, diff_verdict_word(*(const enum diff_verdict *)at));
+		json_put_word(out, diff_verdict_word(*(const enum diff_verdict *)at));
 		return;
 	}
 }
@@ -115,7 +117,7 @@ void diff_put_json(const struct diff *d, struct buf *out)
 
 	diff_sentence(d, sentence);
 	buf_put_text(out, "{\"schema\": \"tacho.diff/1\",\n \"sentence\": ");
-	put_json_text(out, sentence);
+	json_put_word(out, sentence);
 	buf_put_text(out, ", ");
 	put_keys(out, top_keys, d);
 	buf_put_text(out, ",\n \"a\": {");
@@ -161,7 +163,7 @@ static void put_properties(struct buf *out, const struct key *keys, const char *
 	for (i = 0; keys[i].name; i++) {
 		buf_putf(out, "%s\n    \"%s\": {\"type\": %s, \"description\": ", i ? "," : "",
 			 keys[i].name, type_word(keys[i].type));
-		put_json_text(out, keys[i].meaning);
+		json_put_word(out, keys[i].meaning);
 		buf_put_byte(out, '}');
 	}
 }

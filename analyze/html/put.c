@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/html/put.h"
 
+#include "schemas/utf8.h"
+
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/text/line.h"
 
+#include "schemas/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

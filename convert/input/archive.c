@@ -2,6 +2,7 @@
 #include "convert/input/archive.h"
 
 #include "schemas/json_text.h"
+#include "schemas/utf8.h"
 
 #include <archive.h>
 #include <archive_entry.h>

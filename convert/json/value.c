@@ -2,6 +2,7 @@
 #include "convert/json/scan.h"
 
 #include "schemas/json_text.h"
+#include "schemas/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,21 +12,9 @@ static const char damaged[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 static void put_code_point(struct buf *out, uint32_t c)
 {
-	if (c < 0x80) {
-		buf_put_byte(out, (uint8_t)c);
-	} else if (c < 0x800) {
-		buf_put_byte(out, (uint8_t)(0xc0 | c >> 6));
-		buf_put_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_put_byte(out, (uint8_t)(0xe0 | c >> 12));
-		buf_put_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else {
-		buf_put_byte(out, (uint8_t)(0xf0 | c >> 18));
-		buf_put_byte(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	}
+	char bytes[4];
+
+	buf_put(out, bytes, utf8_put(bytes, c));
 }
 
 /* The number behind \u at p; false: not four hexadecimal digits. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/perfetto/file.h"
 
+#include "schemas/call_name.h"
 #include "schemas/hash.h"
 #include "schemas/json_text.h"
 #include "schemas/pb.h"
+#include "schemas/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,20 +112,6 @@ static enum status write_text(struct perfetto_file *f, enum perfetto_space space
 	return perfetto_put_packet(f, &packet, err);
 }
 
-/* "cudaLaunchKernel_v7000" is cudaLaunchKernel to readers: the length without the version. */
-static size_t without_version(const char *name, size_t len)
-{
-	size_t digits = 0;
-
-	if (strncmp(name, "cu", 2) != 0)
-		return len;
-	while (digits < len && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9')
-		digits++;
-	if (digits < 4 || len < digits + 3 || memcmp(name + len - digits - 2, "_v", 2) != 0)
-		return len;
-	return len - digits - 2;
-}
-
 enum status perfetto_write_name(struct perfetto_file *f, enum perfetto_space space, uint32_t name,
 				struct error *err)
 {
@@ -131,8 +119,8 @@ enum status perfetto_write_name(struct perfetto_file *f, enum perfetto_space spa
 	const char *text = trace_text(f->trace, name, &len);
 
 	f->known[space][name / 64] |= UINT64_C(1) << (name % 64);
-	if (space == SPACE_NAME)
-		len = without_version(text, len);
+	if (space == SPACE_NAME && !strncmp(text, "cu", 2)) /* a range of the user's keeps it */
+		len = call_name_length(text, len);
 	return write_text(f, space, name, text, len, err);
 }
 

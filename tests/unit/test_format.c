@@ -124,17 +124,6 @@ void test_format_cuts_names(void)
 	buf_release(&out);
 }
 
-void test_format_json_text(void)
-{
-	struct buf out;
-
-	buf_init(&out, 1 << 16);
-	put_json_text(&out, "a\"b\\c\n\x01\xc3\xa9\xff\xed\xa0\x80\xf0\x9f\x98\x80\xc3");
-	CHECK_STR(buf_text(&out), "\"a\\\"b\\\\c\\u000a\\u0001\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
-				  "\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
-	buf_release(&out);
-}
-
 /* ---- a whole run ------------------------------------------------------------------------ */
 
 static const struct report_type *const summary[] = { &report_summary, NULL };

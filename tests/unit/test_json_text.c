@@ -2,7 +2,9 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
+#include "schemas/call_name.h"
 #include "schemas/json_text.h"
+#include "schemas/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -73,6 +75,43 @@ void test_json_text_utf8(void)
 		}
 	CHECK_U64(differ, 0);
 	CHECK_U64(utf8_sequence("", 0), 0);
+}
+
+void test_utf8_characters(void)
+{
+	static const char damaged[] = "\xff\xed\xa0\x80z\xc3";
+	static const uint32_t expected[] = { 0xfffd, 0xfffd, 0xfffd, 0xfffd, 'z', 0xfffd };
+	const char *at = damaged;
+	unsigned differ = 0;
+	char bytes[5];
+
+	for (uint32_t c = 1; c < 0x120000; c++) {
+		bool is_one = c < 0x110000 && (c < 0xd800 || c > 0xdfff);
+		size_t len = utf8_put(bytes, c);
+
+		bytes[len] = 0;
+		at = bytes;
+		differ += utf8_next(&at) != (is_one ? c : UTF8_DAMAGED) || at != bytes + len;
+	}
+	CHECK_U64(differ, 0);
+	at = damaged;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+		CHECK_U64(utf8_next(&at), expected[i]);
+	CHECK_U64((uint64_t)(at - damaged), sizeof(damaged) - 1);
+}
+
+void test_call_name_lengths(void)
+{
+	static const struct {
+		const char *name;
+		size_t len;
+	} rows[] = {
+		{ "cudaLaunchKernel_v7000", 16 }, { "cuMemAlloc_v2", 13 }, { "cudaMalloc", 10 },
+		{ "_v7000", 6 }, { "a_v10000", 1 }, { "7000", 4 }, { "", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_U64(call_name_length(rows[i].name, strlen(rows[i].name)), rows[i].len);
 }
 
 /* Whatever the bytes: a reader takes it, and all that was valid comes back. */

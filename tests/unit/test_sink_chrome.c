@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "schemas/json_text.h"
+#include "schemas/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

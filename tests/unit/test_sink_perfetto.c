@@ -7,6 +7,7 @@
 #include "convert/perfetto/wire.h"
 #include "schemas/json_text.h"
 #include "schemas/pb.h"
+#include "schemas/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sinks csv and sqlite: what they write is read back. */
 #include "schemas/json_text.h"
+#include "schemas/utf8.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"

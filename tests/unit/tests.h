@@ -295,6 +295,8 @@
 	X(chrome_text_random) \
 	X(json_text_quotes) \
 	X(json_text_utf8) \
+	X(utf8_characters) \
+	X(call_name_lengths) \
 	X(json_text_random) \
 	X(json_text_numbers) \
 	X(perfetto_keys) \
@@ -365,7 +367,6 @@
 	X(format_shares) \
 	X(format_lines) \
 	X(format_cuts_names) \
-	X(format_json_text) \
 	X(format_csv) \
 	X(format_page_fits) \
 	X(format_json_schema) \
