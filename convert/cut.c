@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/cut.h"
 
+#include "convert/step.h"
+
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Of events that began before `from` and reach into it: no more than a host has open at once. */
 enum { HELD_MOST = 1 << 20 };
-/* GPU work comes after its launch: of so many steps it is known how far they reached. */
-enum { REACH_STEPS = 64 };
-
 enum name_answer { NAME_UNASKED, NAME_IN, NAME_OUT };
-
-/* How far the step of a process reaches beyond its mark (analyze/DEFINITIONS.md 3). */
-struct step_reach {
-	uint32_t step;    /* as event.step, without STEP_GAP */
-	uint64_t limit_ns; /* what begins in the gap before this belongs to the step */
-	uint32_t over[REACH_STEPS]; /* steps in whose gap something began after the limit */
-};
 
 struct held {
 	struct event event;
@@ -30,8 +22,6 @@ struct cut_stage {
 	const struct cut *cut;
 	uint64_t from_ns, to_ns;
 	bool has_origin; /* the first event was seen, relative times are absolute */
-	struct step_reach *reach;  /* by process */
-	uint32_t processes;
 	uint8_t *names;            /* enum name_answer by name */
 	uint32_t name_count;
 	struct held *held; /* begin is from_ns already, but the order is not there yet */
@@ -77,38 +67,17 @@ static bool kind_is_wanted(const struct cut_stage *s, unsigned kind)
 	return kind < 32 && (s->cut->kinds_mask >> kind & 1);
 }
 
-/*
- * The first event of a step is its mark, being the longest that begins then.  Its hundredth stands
- * for that of the median step, which is known only at the end.
- */
-static void step_follow(struct cut_stage *s, uint32_t process, const struct event *e)
+/* What begins between two marks is of the step before while it is near that. */
+static bool step_is_wanted(const struct cut_stage *s, struct event *e)
 {
-	struct step_reach *r = &s->reach[process];
-	uint32_t step = e->step & ~STEP_GAP;
-
-	if (event_is_gpu_work(e) || e->kind == KIND_SYNC || !step)
-		return;
-	if (step != r->step && !(e->step & STEP_GAP)) {
-		r->step = step;
-		r->limit_ns = e->end_ns + (e->end_ns - e->begin_ns) / 100;
-		r->over[step % REACH_STEPS] = 0;
-	}
-	if (step == r->step && (e->step & STEP_GAP) && e->begin_ns > r->limit_ns)
-		r->over[step % REACH_STEPS] = step;
-}
-
-static bool step_is_wanted(struct cut_stage *s, uint32_t process, const struct event *e)
-{
-	uint32_t step = e->step & ~STEP_GAP;
-	uint64_t number = (uint64_t)step - 1;
+	bool is_near = !(e->step & STEP_GAP) || (e->step & STEP_NEAR);
+	uint64_t number;
 
 	if (!s->cut->has_steps)
 		return true;
-	process = process < s->processes ? process : 0;
-	step_follow(s, process, e);
-	if (!step || number < s->cut->first_step || number >= s->cut->end_step)
-		return false;
-	return !(e->step & STEP_GAP) || s->reach[process].over[step % REACH_STEPS] != step;
+	e->step &= ~STEP_NEAR;
+	number = (uint64_t)(e->step & ~STEP_GAP) - 1;
+	return e->step && is_near && number >= s->cut->first_step && number < s->cut->end_step;
 }
 
 /* Whether any of it is left.  Clips what is; a begin that moved is to be put in order again. */
@@ -132,7 +101,7 @@ static bool time_clip(const struct cut_stage *s, struct event *e)
 static bool event_is_wanted(struct cut_stage *s, struct event *e)
 {
 	const struct track *track = trace_get_track(s->trace, e->track);
-	bool wanted = step_is_wanted(s, track->process, e) && kind_is_wanted(s, e->kind) &&
+	bool wanted = step_is_wanted(s, e) && kind_is_wanted(s, e->kind) &&
 		      track_is_wanted(s, track) && name_is_wanted(s, e->name) && time_clip(s, e);
 
 	if (!wanted)
@@ -281,7 +250,6 @@ static void cut_close(struct source *source)
 		free((uint64_t *)s->held[i].event.vary);
 	free(s->held);
 	free(s->out);
-	free(s->reach);
 	free(s->names);
 	free(s);
 }
@@ -314,11 +282,9 @@ enum status cut_open(struct source **out, struct source *below, struct trace *tr
 	s->from_ns = cut->from_ns;
 	s->to_ns = cut->to_ns ? cut->to_ns : UINT64_MAX;
 	s->is_released = !cut->from_ns;
-	s->processes = trace_count(trace, TRACE_PROCESSES) + 1;
-	s->reach = calloc(s->processes, sizeof(*s->reach));
 	s->name_count = trace_count(trace, TRACE_NAMES) + 1;
 	s->names = calloc(s->name_count, 1);
-	if (!s->reach || !s->names) {
+	if (!s->names) {
 		cut_close(&s->source);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a cut");
 	}

@@ -194,6 +194,8 @@ static enum status stages_open(struct pipeline *p, struct trace *trace,
 		p->top = NULL;
 		TRY(step_open(&p->top, below, trace, how->rules, err));
 		p->step = p->top;
+		if (how->cut && how->cut->has_steps)
+			step_tell_near(p->step);
 	}
 	if (needs & NEED_LINK) {
 		below = p->top;

@@ -16,7 +16,7 @@ enum {
 	STRETCHES_MAX = 65536, /* that nobody took: only a run without reports has so many */
 	KEPT_MAX = 1 << 20,
 };
-#define STEP_MAX (STEP_GAP - 1)
+#define STEP_MAX (STEP_NEAR - 1)
 
 struct step_stage {
 	struct source source;
@@ -38,6 +38,7 @@ struct step_stage {
 	uint32_t pass;
 	bool has_reader;    /* somebody takes stretches or marks */
 	bool was_looked_at; /* those in `out` and `marks`: the next ones may replace them */
+	bool tells_near;
 	uint64_t shortest_ns; /* of a stretch that stands alone; 0: any, and somebody looks */
 };
 
@@ -192,6 +193,7 @@ static enum status step_mark(struct step_stage *s, struct host_process *p, const
 		mark.number = p->next_number;
 	p->next_number = mark.number + 1;
 	p->mark_end_ns = e->end_ns;
+	p->near_ns = e->end_ns + (e->end_ns - e->begin_ns) / 100;
 	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
 	p->is_stale = true;
 	return marks_add(&s->marks, &mark, err);
@@ -247,6 +249,8 @@ static enum status step_stamp(struct step_stage *s, struct event *e, size_t i, s
 	t = host_thread(&s->host, t->host);
 	own = thread_phase(t, e->begin_ns, &until_ns);
 	e->step = p->current.step;
+	if (s->tells_near && (e->step & STEP_GAP) && e->begin_ns <= p->near_ns)
+		e->step |= STEP_NEAR;
 	if (own != PHASE_NONE)
 		e->phase = own;
 	else if (t->runs_autograd && t->host != p->thread)
@@ -522,6 +526,11 @@ enum status step_open(struct source **out, struct source *below, struct trace *t
 	}
 	*out = &s->source;
 	return ST_OK;
+}
+
+void step_tell_near(struct source *s)
+{
+	step_of(s)->tells_near = true;
 }
 
 bool step_is(const struct source *s)

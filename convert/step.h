@@ -26,6 +26,10 @@ struct step_phase {
 	bool is_annotation; /* an unmapped annotation: a row of its own name */
 };
 
+/* With STEP_GAP in the events' step, where step_tell_near() was called: it begins within a hundredth
+ * of the mark behind that (analyze/DEFINITIONS.md 1, cuts).  The stage `cut` takes it away. */
+#define STEP_NEAR 0x40000000u
+
 struct stretch { /* begin < end; S of `process` is in this phase and step all the time */
 	uint64_t begin_ns, end_ns;
 	uint32_t process;
@@ -53,6 +57,8 @@ enum status step_open(struct source **out, struct source *below, struct trace *t
  */
 size_t step_stretches(const struct source *s, const struct stretch **out);
 size_t step_marks(const struct source *s, const struct step_mark **out);
+
+void step_tell_near(struct source *s);
 
 /* For a stage above that holds events back: it has given all that begin before `begin_ns`, and so
  * stretches and marks come no sooner.  0 from its open() on, UINT64_MAX after the last. */

@@ -58,6 +58,7 @@ struct host_process {
 	uint32_t begun;  /* candidates that had an event */
 
 	uint64_t mark_end_ns; /* of the mark begun last */
+	uint64_t near_ns;     /* that and a hundredth of its length */
 	uint32_t mark_step;   /* its number + 1; 0: none came */
 	uint64_t next_number; /* for a mark without one */
 

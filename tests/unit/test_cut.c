@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/cut.h"
+#include "convert/step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -239,22 +240,24 @@ void test_cut_times_end(void)
 	trace_free(s.trace);
 }
 
-static void add_step(struct stage *s, uint32_t number, uint64_t begin_ns, uint64_t gap_ns)
+/* As the stage `step` tells it: two calls behind the mark, the second of them near or not. */
+static void add_step(struct stage *s, uint32_t number, uint64_t begin_ns, bool is_near)
 {
-	uint32_t step = number + 1;
+	uint32_t step = number + 1, near = step | STEP_GAP | STEP_NEAR;
+	uint32_t second = is_near ? near : step | STEP_GAP;
 
 	add(s, KIND_RANGE, s->threads[0], begin_ns, begin_ns + 1000)->step = step; /* the mark */
 	add(s, KIND_API, s->threads[0], begin_ns + 10, begin_ns + 20)->step = step;
 	/* runs in the next step, launched in this one */
-	add(s, KIND_API, s->threads[0], begin_ns + 1005, begin_ns + 1006)->step = step | STEP_GAP;
+	add(s, KIND_API, s->threads[0], begin_ns + 1005, begin_ns + 1006)->step = near;
 	add(s, KIND_KERNEL, s->streams[0], begin_ns + 1006, begin_ns + 1200)->step = step;
-	add(s, KIND_API, s->threads[0], begin_ns + 1000 + gap_ns, begin_ns + 1000 + gap_ns)->step =
-		step | STEP_GAP;
-	add(s, KIND_KERNEL, s->streams[0], begin_ns + 1001 + gap_ns, begin_ns + 1300)->step =
-		step | STEP_GAP;
+	add(s, KIND_API, s->threads[0], begin_ns + 1010, begin_ns + 1010)->step = second;
+	/* of the first of them: whatever has begun since */
+	add(s, KIND_KERNEL, s->streams[0], begin_ns + 1020, begin_ns + 1300)->step = near;
+	add(s, KIND_SYNC, s->streams[0], begin_ns + 1030, begin_ns + 1300)->step = second;
 }
 
-/* A gap of up to a hundredth of the step is the step's, a longer one nobody's from there on. */
+/* What begins near a step's mark is the step's, and so is its work; the rest of a gap nobody's. */
 void test_cut_steps(void)
 {
 	struct cut cut = { .steps = "1-3" };
@@ -264,17 +267,19 @@ void test_cut_steps(void)
 
 	stage_init(&s);
 	add(&s, KIND_API, s.threads[0], 900, 910); /* before the first step */
-	add_step(&s, 0, 1000, 10);
-	add_step(&s, 1, 10000, 10);
-	add_step(&s, 2, 20000, 11);
-	add_step(&s, 3, 30000, 10);
+	add_step(&s, 0, 1000, true);
+	add_step(&s, 1, 10000, true);
+	add_step(&s, 2, 20000, false);
+	add_step(&s, 3, 30000, true);
 	n = stage_cut(&s, &cut, 5, out);
-	CHECK_U64(n, 10);
-	for (i = 0; i < n; i++)
-		CHECK(out[i].begin_ns >= 10000 && out[i].begin_ns < 21010);
-	CHECK_U64(out[5].begin_ns, 11011);
-	CHECK_U64(out[9].kind, KIND_KERNEL);
-	CHECK_U64(out[9].begin_ns, 21006);
+	CHECK_U64(n, 12);
+	for (i = 0; i < n; i++) {
+		CHECK(out[i].begin_ns >= 10000 && out[i].begin_ns < 21030);
+		CHECK(!(out[i].step & STEP_NEAR)); /* nobody else knows of it */
+	}
+	CHECK_U64(out[6].begin_ns, 11030);
+	CHECK_U64(out[10].begin_ns, 21006);
+	CHECK_U64(out[11].begin_ns, 21020);
 	cut = (struct cut){ .steps = "9" };
 	CHECK_U64(stage_cut(&s, &cut, 5, out), 0);
 	trace_free(s.trace);

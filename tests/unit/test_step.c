@@ -26,6 +26,7 @@ struct play {
 	char stretches[TEXT_MAX]; /* "0-10 forward~ 5" */
 	char marks[TEXT_MAX];
 	size_t out_of_order;
+	bool tells_near;
 };
 
 static struct error error;
@@ -184,6 +185,8 @@ static struct source *play_source(struct play *p)
 	put_in_order(p);
 	array_source_open(&below, p->events, p->count, p->batch);
 	CHECK_OK(step_open(&s, below, p->trace, p->rules, &error), &error);
+	if (s && p->tells_near)
+		step_tell_near(s);
 	p->out = calloc(p->count + 1, sizeof(*p->out));
 	return s;
 }
@@ -480,6 +483,36 @@ void test_step_marks(void)
 			if (p.out[i].begin_ns == 210)
 				CHECK_U64(p.out[i].step, 8 | STEP_GAP);
 	}
+	play_close(&p);
+}
+
+/* Of what begins behind a mark it is told, where it is asked, what is within a hundredth of it. */
+void test_step_near(void)
+{
+	static const uint64_t near[] = { 1200, 1205, 1210 };
+	struct play p;
+	size_t found = 0;
+
+	play_open(&p);
+	p.tells_near = true;
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.other, "main.py", 200, 3000); /* longer than the mark */
+	note(&p, p.main, "ProfilerStep#7", 200, 1200);
+	note(&p, p.main, "ProfilerStep#8", 1300, 1399);
+	op(&p, p.other, 1200, 1205);
+	op(&p, p.other, 1205, 1206);
+	call(&p, p.main, 1210, 1220);
+	call(&p, p.main, 1211, 1212);
+	op(&p, p.autograd, 1300, 1350);
+	op(&p, p.autograd, 1400, 1410); /* of a mark of 99 there is no hundredth */
+	if (play_run(&p))
+		for (size_t i = 0; i < p.out_count; i++) {
+			if (!(p.out[i].step & STEP_NEAR))
+				continue;
+			CHECK_U64(p.out[i].step, 8 | STEP_GAP | STEP_NEAR);
+			CHECK(found < 3 && p.out[i].begin_ns == near[found]);
+			found++;
+		}
+	CHECK_U64(found, 3);
 	play_close(&p);
 }
 

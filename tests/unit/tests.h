@@ -118,6 +118,7 @@
 	X(step_launches) \
 	X(step_owners) \
 	X(step_marks) \
+	X(step_near) \
 	X(step_own_marks) \
 	X(step_without_marks) \
 	X(step_late_mark) \
