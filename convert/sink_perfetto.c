@@ -385,7 +385,7 @@ static enum status put_stretch(struct perfetto *p, const struct stretch *s, stru
 	if (!is_here(p, s->process, s->begin_ns, s->end_ns))
 		return ST_OK;
 	if (own->open.end_ns == s->begin_ns && own->open.phase == s->phase &&
-	    own->open.step == s->step) {
+	    own->open.step == s->step && !s->begins_step) {
 		own->open.end_ns = s->end_ns;
 		return ST_OK;
 	}

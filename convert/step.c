@@ -61,6 +61,7 @@ static enum status process_close(struct step_stage *s, struct host_process *p, u
 			p->pending_first = s->closed.count;
 		TRY(stretches_add(&s->closed, &p->current, err));
 	}
+	p->current.begins_step &= p->current.begin_ns >= t;
 	p->current.begin_ns = t;
 	return ST_OK;
 }
@@ -192,6 +193,8 @@ static enum status step_mark(struct step_stage *s, struct host_process *p, const
 	if (mark.number == UINT64_MAX)
 		mark.number = p->next_number;
 	p->next_number = mark.number + 1;
+	TRY(process_close(s, p, e->begin_ns, err));
+	p->current.begins_step = true;
 	p->mark_end_ns = e->end_ns;
 	p->near_ns = e->end_ns + (e->end_ns - e->begin_ns) / 100;
 	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
@@ -366,6 +369,7 @@ static bool stretch_joins(const struct step_stage *s, const struct stretch *a,
 			  const struct stretch *b)
 {
 	return a->end_ns == b->begin_ns && a->process == b->process && a->step == b->step &&
+	       !b->begins_step &&
 	       ((a->phase == b->phase && a->inferred == b->inferred) ||
 		b->end_ns - b->begin_ns < s->shortest_ns);
 }

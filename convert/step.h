@@ -36,6 +36,7 @@ struct stretch { /* begin < end; S of `process` is in this phase and step all th
 	uint32_t step;  /* as event.step: 0, number + 1, with STEP_GAP between two marks */
 	uint8_t phase;
 	bool inferred;  /* by rules 3 and 4, not by a name */
+	bool begins_step; /* with a mark; numbers may come again */
 };
 /* A step mark of S. */
 struct step_mark {

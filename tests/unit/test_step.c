@@ -149,7 +149,8 @@ static void take_stretches(struct play *p, const struct source *s, uint64_t give
 
 		p->out_of_order += one->end_ns > given_ns || one->begin_ns >= one->end_ns;
 		if (last->end_ns == one->begin_ns && last->phase == one->phase &&
-		    last->step == one->step && last->inferred == one->inferred) {
+		    last->step == one->step && last->inferred == one->inferred &&
+		    !one->begins_step) {
 			last->end_ns = one->end_ns;
 			continue;
 		}
@@ -513,6 +514,24 @@ void test_step_near(void)
 			found++;
 		}
 	CHECK_U64(found, 3);
+	play_close(&p);
+}
+
+/* A count that begins again: two steps of one number, one right behind the other. */
+void test_step_again(void)
+{
+	struct play p;
+
+	play_open(&p);
+	note(&p, p.main, "ProfilerStep#7", 100, 200);
+	note(&p, p.main, "ProfilerStep#7", 200, 300);
+	note(&p, p.main, "ProfilerStep#7", 290, 400);
+	op(&p, p.main, 150, 160);
+	if (play_run(&p)) {
+		CHECK_STR(p.stretches, "100-150 other 8, 150-160 forward~ 8, 160-200 other 8, "
+				       "200-290 other 8, 290-400 other 8");
+		CHECK_STR(p.marks, "7: 100-200, 7: 200-300, 7: 290-400");
+	}
 	play_close(&p);
 }
 

@@ -119,6 +119,7 @@
 	X(step_owners) \
 	X(step_marks) \
 	X(step_near) \
+	X(step_again) \
 	X(step_own_marks) \
 	X(step_without_marks) \
 	X(step_late_mark) \
