@@ -276,31 +276,6 @@ def check_parts(counts, tool, label, paths):
                f"{label} in three parts: the same bytes", merged[2])
 
 
-def leaves_doubt(oracle):
-    """--steps goes by a mark's own hundredth while events stream by (convert/cut.c): files in which
-    that and the median's answer differently, or in which something begins between the two."""
-    marks = oracle.host.marks
-    for mark, step in zip(marks, oracle.host.whole_steps):
-        limit = mark.end + mark.length // 100
-        later = [one.begin for one in marks if one.begin > mark.begin]
-        gap_end = min(later, default=None)
-        if gap_end is None or gap_end <= mark.end:
-            gap_end = gap_end if gap_end is not None else limit + 1
-        joins = step.end > mark.end
-        inside = [event for event in oracle.trace.events if mark.end <= event.begin < gap_end
-                  and event.category not in cuts.ON_GPU]
-        if any((event.begin <= limit) != joins for event in inside):
-            return True
-    return any(came_first(oracle.host, event) for event in oracle.trace.events
-               if event.category in cuts.ON_GPU)
-
-
-def came_first(host, event):
-    """Work at the head of its launch, which lies in no step: the cut sees it sooner."""
-    call = host.launch(causes.row_as_work(event))
-    return call is not None and event.begin <= call.begin and host.step_at(call.begin) is None
-
-
 def batch_make(folder, seeds):
     made = []
     for seed in seeds:
@@ -354,9 +329,6 @@ def check_cut(counts, binary, made, cut):
     counts.same(f"seeds {made[0][0]}.. {' '.join(options)}: ranks", set(ranks) <= set(chosen), True)
     for seed, _, oracle in made:
         if seed % BATCH not in chosen:
-            continue
-        if cut.steps and leaves_doubt(oracle):
-            counts.seen["cuts left aside"] += 1
             continue
         counts.seen["cut by " + options[0]] += 1
         check_rank(counts, f"seed {seed} {' '.join(options)}", ranks.get(seed % BATCH),

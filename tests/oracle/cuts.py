@@ -69,7 +69,7 @@ class Clipper:
             begin = min(calls, key=lambda call: (call.begin, -call.end, call.index)).begin
         else:
             begin = event.begin
-        step = self.host.step_at(begin) if self.host.has_marks else None
+        step = self.host.step_near(begin)
         return step is not None and self.cut.steps[0] <= step < self.cut.steps[1]
 
     def has_device(self, event):

@@ -97,6 +97,12 @@ def is_mark(event):
             and bool(MARK.match(event.name)))
 
 
+def mark_number(mark):
+    if mark.category == "step":
+        return mark.args["number"]
+    return int(MARK.match(mark.name).group(1))
+
+
 def phase_of(event):
     """The phase of an annotation, or None; what tacho.h pushed is first a phase by its own word."""
     if event.category == "phase" and event.name in WORDS:
@@ -238,9 +244,7 @@ class Host:
                 following = self.marks[place + 1].begin
                 if (following - mark.end) * 100 <= typical:
                     end = following
-            number = (mark.args["number"] if mark.category == "step"
-                      else int(MARK.match(mark.name).group(1)))
-            steps.append(Step(number, mark.begin, end, mark_end=mark.end,
+            steps.append(Step(mark_number(mark), mark.begin, end, mark_end=mark.end,
                               window=self.place_of_window(mark.begin),
                               whole=not mark.cut and self.is_whole(mark)))
         self.find_counted(steps)
@@ -362,6 +366,13 @@ class Host:
             if step.begin <= instant < step.end:
                 return step.number
         return 0 if self.inferred else None     # a cut that leaves no step is one
+
+    def step_near(self, instant):
+        """Number of the mark begun last, where that is open or ended within 1 % of its length."""
+        begun = [mark for mark in self.marks if mark.begin <= instant]
+        if not begun or (instant - begun[-1].end) * 100 > begun[-1].length:
+            return None
+        return mark_number(begun[-1])
 
     def phase_sums(self, step=None):
         """phase -> ns over all counted steps, or over one."""
