@@ -87,7 +87,7 @@ static enum status row_find(struct fold *f, const struct gap_cell *of, union val
 
 static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
 {
-	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase;
+	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase && a->row == b->row;
 }
 
 static enum status gap_put(struct cells *c, const struct gap_cell *key, enum cell_class class,
@@ -112,6 +112,16 @@ static enum status gap_put(struct cells *c, const struct gap_cell *key, enum cel
 	return ST_OK;
 }
 
+/* Numbers may come again: the row of the mark behind which the launch began. */
+static size_t row_before(const struct fold *f, const struct segment *seg)
+{
+	const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, seg->gpu).process];
+	size_t at = steps_begun(steps, seg->launch_begin_ns);
+
+	return at < steps->count && steps->rows[at].number == (seg->step & ~STEP_GAP) - 1 ? at + 1
+											   : 0;
+}
+
 static enum status per_step_put(struct fold *f, struct cells *c, const struct segment *seg,
 				struct error *err)
 {
@@ -124,8 +134,10 @@ static enum status per_step_put(struct fold *f, struct cells *c, const struct se
 		c->outside[seg->gpu].ns[key.phase][class_of(seg)] += ns;
 		return ST_OK;
 	}
-	if (key.step & STEP_GAP)
+	if (key.step & STEP_GAP) {
+		key.row = row_before(f, seg);
 		return gap_put(c, &key, class_of(seg), ns, err);
+	}
 	if (!c->row || !same_cell(&c->row_key, &key)) {
 		TRY(row_find(f, &key, &c->row, err));
 		c->row_key = key;
@@ -172,7 +184,7 @@ static enum status end_gaps(struct fold *f, struct cells *c, struct error *err)
 			&f->steps[sweep_gpu(f->sweep, gap->gpu).process];
 
 		gap->step &= ~STEP_GAP;
-		at = steps_find(steps, gap->step - 1);
+		at = gap->row ? gap->row - 1 : steps_find(steps, gap->step - 1);
 		if (at == steps->count || !steps->rows[at].joins)
 			gap->step = steps->is_inferred; /* number 0, or none */
 		TRY(row_find(f, gap, &row, err));

@@ -18,6 +18,7 @@ struct gpu_cells {
 };
 struct gap_cell { /* launched between two marks: whether that is a step's is known at the end */
 	uint32_t gpu, step, phase;
+	size_t row; /* of the mark before, + 1; 0: the last with that number */
 	uint64_t ns[CELL_CLASSES];
 };
 struct cells {

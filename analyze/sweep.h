@@ -38,6 +38,7 @@ enum { SYNC_STREAM_WAIT = 2 }; /* subkind of a sync: a stream waits for an event
 struct segment {
 	uint64_t begin_ns, end_ns; /* begin < end */
 	uint64_t order;            /* of the owner: unique in a run */
+	uint64_t launch_begin_ns;  /* of the owner's launch; 0: none is known */
 	uint32_t gpu;              /* index for sweep_gpu() */
 	uint32_t name, step;       /* of the owner; its step and phase are the cell */
 	uint8_t phase, kind, subkind, origin;

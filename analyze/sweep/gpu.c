@@ -118,6 +118,7 @@ static struct segment owned_by(const struct slot *owner, uint64_t begin_ns, uint
 {
 	return (struct segment){
 		.begin_ns = begin_ns, .end_ns = end_ns, .order = owner->order,
+		.launch_begin_ns = owner->launch_begin_ns,
 		.name = owner->name, .step = owner->step, .phase = owner->phase,
 		.kind = owner->kind, .subkind = owner->subkind, .origin = owner->origin,
 		.part = PART_SPAN,

@@ -144,6 +144,20 @@ size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at)
 	return *at;
 }
 
+size_t steps_begun(const struct step_list *l, uint64_t at_ns)
+{
+	size_t low = 0, high = l->count, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (l->rows[mid].begin_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : l->count;
+}
+
 size_t steps_find(const struct step_list *l, uint64_t number)
 {
 	size_t i = l->count;

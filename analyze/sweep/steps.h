@@ -42,6 +42,8 @@ void steps_release(struct step_list *l);
  * the first.  For instants that ascend.
  */
 size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at);
+/* The row that an instant falls into or after, whatever was asked for before; count: none. */
+size_t steps_begun(const struct step_list *l, uint64_t at_ns);
 /* The last row with this number, or count. */
 size_t steps_find(const struct step_list *l, uint64_t number);
 

@@ -129,6 +129,7 @@ class Paths:
 def chosen(rank):
     """(median, slowest) by the report of steps."""
     steps = [step for step in rank["steps"] if step.get("counted", True)]
+    steps.sort(key=lambda step: step["begin_ns"])       # numbers may come again
     middle = phases.median([step["wall_ns"] for step in steps])
     nearest = None
     for step in steps:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ranks of a job, as Kineto files and as logs: what random_idle.py makes, and besides
 
-many or few steps of different lengths, work without launches, allocations; in logs several windows,
+many or few steps of different lengths, whose numbers may come again, work without launches, allocations; in logs several windows,
 steps of tacho_step(), phases that were pushed, collections of Python's garbage collector, JIT
 records, graphs recorded as a whole, and blocks that are damaged. `make(seed, rank, world)` gives
 (name, bytes, trace): for a log the trace as the oracle has to see it, for a Kineto file None. The
@@ -52,7 +52,10 @@ class Maker(random_idle.Maker):
         begin = self.random.randint(0, wide // 4)
         uneven = self.random.random() < 0.6
         name = "step" if self.is_log and self.tacho_steps else "ProfilerStep#%d"
+        again = self.random.choice([0, 0, 0, 0.3])      # the count begins anew, in here or before
         for _ in range(count):
+            if self.random.random() < again:
+                self.next_step = 7
             length = self.random.randint(max(1, wide // 3), wide) if uneven else wide
             gap = self.random.choice([0, 0, length // 200, length // 5])
             if name == "step":
