@@ -407,6 +407,18 @@ static enum status marks_put(struct sweep *s, const struct pulled *in, size_t *a
 	return ST_OK;
 }
 
+/* With neither GPU events nor marks a window may end with the host's last event: what lies behind
+ * that waits. */
+static uint64_t host_until(const struct sweep *s, const struct host *h, uint64_t until_ns)
+{
+	uint64_t certain_ns = host_certain_ns(s, h, 0);
+
+	if (!h->is_open || h->has_gpu || h->has_mark)
+		return until_ns;
+	certain_ns = certain_ns > h->host_end_ns ? certain_ns : h->host_end_ns;
+	return until_ns < certain_ns ? until_ns : certain_ns;
+}
+
 enum status sweep_put(struct sweep *s, const struct pulled *in, const struct segment **segments,
 		      size_t *count, struct error *err)
 {
@@ -423,8 +435,11 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 		TRY(event_put(s, &in->events[i], err));
 	}
 	TRY(marks_put(s, in, &mark, UINT64_MAX, err));
-	for (i = 1; in->count && i <= s->host_count; i++)
-		TRY(host_account(s, (uint32_t)i, in->events[in->count - 1].begin_ns, err));
+	for (i = 1; in->count && i <= s->host_count; i++) {
+		uint64_t until_ns = in->events[in->count - 1].begin_ns;
+
+		TRY(host_account(s, (uint32_t)i, host_until(s, &s->hosts[i], until_ns), err));
+	}
 	*segments = s->segments.items;
 	*count = s->segments.count;
 	return ST_OK;

@@ -377,6 +377,33 @@ void test_sweep_windows_are_apart(void)
 	world_close(&w);
 }
 
+/* A cut has taken the GPU work: the window ends with the last host event, whatever comes behind. */
+void test_sweep_host_alone(void)
+{
+	struct world w;
+	const struct segment *segments;
+	struct sweep *s = NULL;
+	struct pulled in = { .count = 2, .stretch_count = 2 };
+	size_t count;
+
+	world_open(&w);
+	w.events[0] = (struct event){ .begin_ns = 1000, .end_ns = 1050, .kind = KIND_API,
+				      .track = w.thread };
+	w.events[1] = (struct event){ .begin_ns = 1070, .end_ns = 1070, .kind = KIND_ALLOC };
+	w.stretches[0] = (struct stretch){ 1000, 1040, w.process, 0, PHASE_FORWARD, true, false };
+	w.stretches[1] = (struct stretch){ 1040, 1080, w.process, 0, PHASE_OTHER, false, false };
+	in.events = w.events;
+	in.stretches = w.stretches;
+	CHECK_OK(sweep_open(&s, w.trace, NULL, w.rules, 1 << 20, NULL), NULL);
+	CHECK_OK(sweep_put(s, &in, &segments, &count, NULL), NULL);
+	CHECK_OK(sweep_end(s, &segments, &count, NULL), NULL);
+	CHECK_U64(sweep_process(s, w.process).span_ns, 50);
+	CHECK_U64(sweep_process(s, w.process).wall->ns[PHASE_FORWARD], 40);
+	CHECK_U64(sweep_process(s, w.process).wall->ns[PHASE_OTHER], 10);
+	sweep_close(s);
+	world_close(&w);
+}
+
 void test_sweep_ceiling(void)
 {
 	struct world w;

@@ -359,6 +359,7 @@
 	X(cause_names) \
 	X(sweep_equals_arithmetic) \
 	X(sweep_windows_are_apart) \
+	X(sweep_host_alone) \
 	X(sweep_ceiling) \
 	X(engine_one_input) \
 	X(engine_threads_agree) \
