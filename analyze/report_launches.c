@@ -98,6 +98,7 @@ struct launches {
 	size_t gpu_count;
 	uint8_t *is_graph;  /* by name: 0 not asked, else 1 + answer */
 	uint32_t process_count, name_count;
+	uint64_t from_ns; /* the cut: nothing waits before */
 };
 
 static enum status no_memory(struct error *err)
@@ -167,12 +168,23 @@ static void queue_settle(struct queue *q, uint64_t number)
 	}
 }
 
-static enum status begins_put(struct begins *b, uint64_t begin_ns, struct error *err)
+/* What was launched before a cut waits from its begin on. */
+static enum status begins_open(struct begins *b, uint64_t from_ns, struct error *err)
 {
-	if (!b->at_ns)
-		b->at_ns = calloc(BEGINS, sizeof(*b->at_ns));
+	if (b->at_ns)
+		return ST_OK;
+	b->at_ns = calloc(BEGINS, sizeof(*b->at_ns));
 	if (!b->at_ns)
 		return no_memory(err);
+	if (from_ns)
+		b->at_ns[b->count++] = from_ns;
+	return ST_OK;
+}
+
+static enum status begins_put(struct begins *b, uint64_t begin_ns, uint64_t from_ns,
+			      struct error *err)
+{
+	TRY(begins_open(b, from_ns, err));
 	b->at_ns[b->count++ & (BEGINS - 1)] = begin_ns;
 	return ST_OK;
 }
@@ -192,19 +204,17 @@ static uint64_t begins_find(const struct begins *b, uint64_t at_ns)
 	return low;
 }
 
-static void queue_put(struct queue *q, const struct begins *b, const struct launch *l,
+static void queue_put(struct queue *q, const struct begins *b, uint64_t begin_ns,
 		      const struct event *e)
 {
 	uint64_t first, end;
 
-	if (e->begin_ns <= l->begin_ns)
+	if (e->begin_ns <= begin_ns)
 		return;
-	q->queued_ns += e->begin_ns - l->begin_ns;
-	if (!b->at_ns)
-		return; /* all calls are cut out */
+	q->queued_ns += e->begin_ns - begin_ns;
 	if (b->count >= BEGINS)
 		queue_settle(q, b->count - (BEGINS - 1));
-	first = begins_find(b, l->begin_ns);
+	first = begins_find(b, begin_ns);
 	end = begins_find(b, e->begin_ns);
 	first = first < q->settled ? q->settled : first;
 	if (first >= end)
@@ -310,7 +320,9 @@ static enum status put_work(struct fold *f, const struct event *e, struct error 
 	}
 	if (!first)
 		return ST_OK;
-	queue_put(q, &s->processes[process], l, e);
+	TRY(begins_open(&s->processes[process], s->from_ns, err));
+	queue_put(q, &s->processes[process],
+		  l->begin_ns < s->from_ns ? s->from_ns : l->begin_ns, e);
 	return put_launch(q, l, e, graph, err);
 }
 
@@ -325,7 +337,7 @@ static enum status put_event(struct fold *f, const struct event *e, struct error
 		return ST_OK;
 	process = fold_process(f, e->track);
 	return begins_put(&s->processes[process <= s->process_count ? process : 0], e->begin_ns,
-			  err);
+			  s->from_ns, err);
 }
 
 static enum status put_gap(struct fold *f, const struct idle_gap *gap, struct error *err)
@@ -349,6 +361,8 @@ static enum status launches_put(struct fold *f, const struct warm *w, struct err
 	size_t i, count = sweep_gaps(f->sweep, &gaps);
 
 	TRY(reach(f, s, err));
+	if (w->in->count)
+		s->from_ns = w->in->from_ns;
 	for (i = 0; i < w->in->count; i++)
 		TRY(put_event(f, &w->in->events[i], err));
 	for (i = 0; i < count; i++)

@@ -109,7 +109,7 @@ def apply(oracle, cut):
     clipper = Clipper(oracle, cut)
     made, host = copy.copy(oracle), copy.copy(oracle.host)
     made.trace = copy.copy(oracle.trace)
-    made.whole = oracle
+    made.whole, made.low = oracle, clipper.low
     rows = [clipper.clip(event) for event in sorted(oracle.trace.events, key=true_order)
             if clipper.has_step(event) and clipper.has_device(event)]
     made.trace.events = [row for row in rows if row is not None]

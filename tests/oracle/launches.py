@@ -2,7 +2,8 @@
 """Launches of one device by brute force: analyze/DEFINITIONS.md 6.
 
 A launch is a call of which GPU work came; what is asked of its work is asked of the first, in the
-order of gpu.py. The length of the queue is counted anew at the begin of each launch.
+order of gpu.py. The length of the queue is counted anew at the begin of each launch, which for what
+a cut has parted from its launch is where the cut begins.
 """
 import phases
 
@@ -69,8 +70,9 @@ def figures(oracle, device):
         row["queue_max_ns"] = max(row["queue_max_ns"], delay)
         queue["launches"] += 1
         queue["graph_launches"] += is_graph
-        queue["queued_ns"] += max(0, event.begin - call.begin)
-        waits.append((call.begin, event.begin))
+        begin = max(call.begin, getattr(oracle, "low", 0))
+        queue["queued_ns"] += max(0, event.begin - begin)
+        waits.append((begin, event.begin))
     for call in waiting_gaps(oracle, device, launch):
         calls.setdefault(call.name, dict.fromkeys(CALL_KEYS, 0))["waited"] += 1
         queue["waited"] += 1
