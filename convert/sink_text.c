@@ -128,30 +128,13 @@ static void put_track(struct text *t, struct buf *b, const struct track *k)
 
 /* ---- arguments ---- */
 
+/* What came as JSON may have blanks that break the line. */
 static void put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
 {
-	const char *text;
-	double f64;
-	size_t len;
-
-	switch (type) {
-	case ATTR_I64:
-		buf_put_i64_text(b, (int64_t)bits);
-		break;
-	case ATTR_F64:
-		memcpy(&f64, &bits, sizeof(f64));
-		json_put_f64(b, f64);
-		break;
-	case ATTR_TEXT:
-		text = trace_text(t, (uint32_t)bits, &len);
-		json_put_text(b, text, len);
-		break;
-	case ATTR_JSON:
+	if (type == ATTR_JSON)
 		put_name(b, t, (uint32_t)bits);
-		break;
-	default:
-		buf_put_u64_text(b, bits);
-	}
+	else
+		json_put_value(b, t, type, bits);
 }
 
 static void put_key(struct buf *b, const char *key, size_t len)

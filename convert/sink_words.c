@@ -95,32 +95,6 @@ void words_put(struct buf *out, const char *text, size_t len)
 
 /* ---- arguments ---- */
 
-static void put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
-{
-	struct words_text w;
-	double f64;
-
-	switch (type) {
-	case ATTR_I64:
-		buf_put_i64_text(b, (int64_t)bits);
-		break;
-	case ATTR_F64:
-		memcpy(&f64, &bits, sizeof(f64));
-		json_put_f64(b, f64);
-		break;
-	case ATTR_TEXT:
-		w = of_name(t, (uint32_t)bits);
-		json_put_text(b, w.text, w.len);
-		break;
-	case ATTR_JSON:
-		w = of_name(t, (uint32_t)bits);
-		buf_put(b, w.text, w.len);
-		break;
-	default:
-		buf_put_u64_text(b, bits);
-	}
-}
-
 /* Behind what stands in the buffer from `start` on. */
 static void put_arg(struct buf *b, size_t start, const struct trace *t, const struct attr *a,
 		    uint64_t bits)
@@ -130,7 +104,7 @@ static void put_arg(struct buf *b, size_t start, const struct trace *t, const st
 	buf_put_text(b, b->len == start ? "{" : ", ");
 	json_put_text(b, key.text, key.len);
 	buf_put_text(b, ": ");
-	put_value(b, t, a->type, bits);
+	json_put_value(b, t, a->type, bits);
 }
 
 static bool is_wanted(const struct trace *t, const struct event *e, uint32_t key, bool all)

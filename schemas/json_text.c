@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/json_text.h"
 
+#include "schemas/trace.h"
 #include "schemas/utf8.h"
 
 #include <math.h>
@@ -81,4 +82,31 @@ void json_put_f64(struct buf *b, double value)
 	buf_put_text(b, text);
 	if (!strpbrk(text, ".e"))
 		buf_put_text(b, ".0");
+}
+
+void json_put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
+{
+	const char *text;
+	double f64;
+	size_t len;
+
+	switch (type) {
+	case ATTR_I64:
+		buf_put_i64_text(b, (int64_t)bits);
+		break;
+	case ATTR_F64:
+		memcpy(&f64, &bits, sizeof(f64));
+		json_put_f64(b, f64);
+		break;
+	case ATTR_TEXT:
+		text = trace_text(t, (uint32_t)bits, &len);
+		json_put_text(b, text, len);
+		break;
+	case ATTR_JSON:
+		text = trace_text(t, (uint32_t)bits, &len);
+		buf_put(b, text, len);
+		break;
+	default:
+		buf_put_u64_text(b, bits);
+	}
 }

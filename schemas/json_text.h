@@ -10,7 +10,10 @@
 
 #include "schemas/buf.h"
 
-#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace;
 
 /* With its quotes.  Returns how many bad pieces were repaired. */
 size_t json_put_text(struct buf *b, const char *text, size_t len);
@@ -20,5 +23,8 @@ size_t json_put_word(struct buf *b, const char *text);
 /* The shortest decimal that reads back as the same double, always with a point or an exponent so
  * that it reads back as a double too. */
 void json_put_f64(struct buf *b, double value);
+
+/* An attribute's value, `bits` as its type has it; what came as JSON goes out as it came. */
+void json_put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits);
 
 #endif

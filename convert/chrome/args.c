@@ -54,38 +54,6 @@ void chrome_args_free(struct chrome_args *a)
 	free(a);
 }
 
-void chrome_put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
-{
-	const char *text;
-	double f64;
-	size_t len;
-
-	switch (type) {
-	case ATTR_I64:
-		buf_put_i64_text(b, (int64_t)bits);
-		break;
-	case ATTR_F64:
-		memcpy(&f64, &bits, sizeof(f64));
-		json_put_f64(b, f64);
-		break;
-	case ATTR_TEXT:
-		text = trace_text(t, (uint32_t)bits, &len);
-		json_put_text(b, text, len);
-		break;
-	case ATTR_JSON:
-		text = trace_text(t, (uint32_t)bits, &len);
-		buf_put(b, text, len);
-		break;
-	default:
-		buf_put_u64_text(b, bits);
-	}
-}
-
-void chrome_put_attr(struct buf *b, const struct trace *trace, const struct attr *attr)
-{
-	chrome_put_value(b, trace, attr->type, attr->bits);
-}
-
 static void forget_plans(struct chrome_args *a)
 {
 	arena_release(&a->arena);
@@ -182,7 +150,7 @@ static void put_slot(struct buf *b, const struct chrome_args *a, const struct pi
 	case SLOT_TEXT:
 		break;
 	case SLOT_VARY:
-		chrome_put_value(b, a->trace, p->type, e->vary[p->vary]);
+		json_put_value(b, a->trace, p->type, e->vary[p->vary]);
 		break;
 	case SLOT_JOIN:
 		buf_put_u64_text(b, e->correlation);

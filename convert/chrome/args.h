@@ -44,7 +44,4 @@ void chrome_args_put(const struct chrome_args *a, const struct plan *p, struct b
 /* "Stream Sync" of CUPTI's number of a wait; NULL when it has none. */
 const char *chrome_sync_name(unsigned type);
 
-/* A value as JSON. */
-void chrome_put_attr(struct buf *b, const struct trace *trace, const struct attr *attr);
-
 #endif

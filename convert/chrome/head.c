@@ -66,7 +66,7 @@ static void put_key_value(struct buf *b, const struct trace *t, const struct att
 	json_put_text(b, text, len);
 	buf_put_text(b, ": ");
 	if (attr->type != ATTR_JSON) {
-		chrome_put_attr(b, t, attr);
+		json_put_value(b, t, attr->type, attr->bits);
 		return;
 	}
 	text = trace_text(t, (uint32_t)attr->bits, &len);

@@ -83,7 +83,7 @@ static void add_array(struct draft *d, size_t first, const char *arg, size_t len
 			    array_place(other, other_len) != place)
 				continue;
 			buf_put_text(b, place ? ", " : "[");
-			chrome_put_value(b, d->a->trace, s->fixed[i].type, s->fixed[i].bits);
+			json_put_value(b, d->a->trace, s->fixed[i].type, s->fixed[i].bits);
 		}
 	}
 	buf_put_byte(b, ']');
@@ -115,7 +115,7 @@ static const char *member_text(struct draft *d, const struct attr *attr)
 	struct buf *b = &d->a->text;
 	const char *text;
 
-	chrome_put_attr(b, d->a->trace, attr);
+	json_put_value(b, d->a->trace, attr->type, attr->bits);
 	text = arena_text(&d->a->arena, buf_text(b), b->len);
 	buf_clear(b);
 	return text;
@@ -139,7 +139,7 @@ static void add_member(struct draft *d, const char *key, size_t len, const struc
 	}
 	buf_put_text(rest, ", ");
 	put_key(rest, key + 1, len - 1);
-	chrome_put_attr(rest, d->a->trace, attr);
+	json_put_value(rest, d->a->trace, attr->type, attr->bits);
 }
 
 static void add_fixed(struct draft *d, struct buf *rest)
@@ -160,7 +160,7 @@ static void add_fixed(struct draft *d, struct buf *rest)
 			add_sum(d, i, arg, len);
 		} else {
 			put_key(&d->a->text, arg, len);
-			chrome_put_attr(&d->a->text, d->a->trace, attr);
+			json_put_value(&d->a->text, d->a->trace, attr->type, attr->bits);
 			add_piece(d, SLOT_TEXT, 0, 0);
 		}
 	}

@@ -55,7 +55,4 @@ struct chrome_args {
 /* From the arena of `a`.  NULL: it is full, or there is no memory. */
 struct plan *chrome_plan_make(struct chrome_args *a, const struct event *e);
 
-/* A value as JSON, of an attribute's type. */
-void chrome_put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits);
-
 #endif
