@@ -67,3 +67,17 @@ const char *folder_gzip(struct folder *s, const char *name, const void *bytes, s
 	CHECK(gzclose(f) == Z_OK);
 	return s->path;
 }
+
+void *folder_read(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "rb");
+	struct stat st;
+	char *bytes = f && fstat(fileno(f), &st) == 0 ? malloc((size_t)st.st_size + 1) : NULL;
+
+	*len = bytes ? fread(bytes, 1, (size_t)st.st_size, f) : 0;
+	if (bytes)
+		bytes[*len] = '\0';
+	if (f)
+		fclose(f);
+	return bytes;
+}

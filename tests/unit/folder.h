@@ -23,4 +23,10 @@ const char *folder_write(struct folder *s, const char *name, const void *bytes, 
 const char *folder_gzip(struct folder *s, const char *name, const void *bytes, size_t len,
 			 int append);
 
+/*
+ * All of a file, and a NUL behind it; free() it.  NULL and no bytes where there is none: the test's
+ * checks of what stands in it fail then.
+ */
+void *folder_read(const char *path, size_t *len);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "schemas/status.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -130,6 +131,30 @@ const char *unit_traces(void)
 	if (!folder || !*folder)
 		folder = "../shared/traces";
 	return access(folder, R_OK | X_OK) == 0 ? folder : NULL;
+}
+
+size_t unit_kineto_traces(void (*check)(const char *path, void *arg), void *arg)
+{
+	const char *traces = unit_traces();
+	struct dirent *entry;
+	char path[1024];
+	size_t count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/kineto", traces ? traces : "");
+	dir = traces ? opendir(path) : NULL;
+	while (dir && (entry = readdir(dir))) {
+		if (!strstr(entry->d_name, ".json"))
+			continue;
+		snprintf(path, sizeof(path), "%s/kineto/%s", traces, entry->d_name);
+		check(path, arg);
+		count++;
+	}
+	if (dir)
+		closedir(dir);
+	if (!count)
+		SKIP("no sample traces");
+	return count;
 }
 
 static bool wanted(const char *name, int argc, char **argv)

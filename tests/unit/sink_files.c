@@ -7,6 +7,7 @@
 #include "convert/out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BASE_NS 1700000000000000000u
@@ -126,17 +127,13 @@ struct event *run_event(struct sink_run *run, unsigned kind, uint32_t track, con
 
 static bool read_file(const char *path, struct buf *out)
 {
-	char piece[4096];
-	size_t n;
-	FILE *f = fopen(path, "rb");
+	size_t len;
+	void *bytes = folder_read(path, &len);
 
-	if (!CHECK(f != NULL))
-		return false;
-	while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
-		buf_put(out, piece, n);
-	fclose(f);
+	buf_put(out, bytes, len);
+	free(bytes);
 	buf_text(out);
-	return CHECK(out->status == ST_OK);
+	return CHECK(bytes != NULL) && CHECK(out->status == ST_OK);
 }
 
 /* In two batches: what a sink keeps of the first must outlive it. */

@@ -28,17 +28,6 @@ static char *made_text(size_t len)
 	return text;
 }
 
-static char *file_bytes(const char *path, size_t *len)
-{
-	FILE *f = fopen(path, "rb");
-	char *bytes = malloc(4 * TEXT_BYTES);
-
-	*len = f && bytes ? fread(bytes, 1, 4 * TEXT_BYTES, f) : 0;
-	if (f)
-		fclose(f);
-	return bytes;
-}
-
 /* Reads forward in steps of odd sizes; what comes is `text`, and then `last`. */
 static size_t check_forward(const char *path, const char *text, size_t len, enum status last,
 			    struct error *err)
@@ -120,7 +109,7 @@ void test_input_gzip_damaged(void)
 	size_t len, got;
 
 	folder_make(&s);
-	packed = file_bytes(folder_gzip(&s, "a.gz", text, TEXT_BYTES, 0), &len);
+	packed = folder_read(folder_gzip(&s, "a.gz", text, TEXT_BYTES, 0), &len);
 	got = check_forward(folder_write(&s, "cut.gz", packed, len / 2), text, TEXT_BYTES, ST_CUT,
 			    &err);
 	CHECK_U64(err.at, got);
@@ -171,7 +160,7 @@ void test_input_filters(void)
 	for (i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
 		write_packed(folder_path(&s, filters[i]), filters[i], text, TEXT_BYTES);
 		CHECK_U64(check_forward(s.path, text, TEXT_BYTES, ST_OK, &err), TEXT_BYTES);
-		packed = file_bytes(s.path, &len);
+		packed = folder_read(s.path, &len);
 		CHECK(len > 1000 && len < TEXT_BYTES);
 		got = check_forward(folder_write(&s, "cut", packed, len / 2), text, TEXT_BYTES,
 				    ST_CUT, &err);
@@ -269,7 +258,7 @@ void test_input_random(void)
 		     ST_OK);
 	check_random(folder_gzip(&s, "a.gz", text, TEXT_BYTES, 0), s.folder, text, TEXT_BYTES,
 		     ST_OK);
-	packed = file_bytes(s.path, &len);
+	packed = folder_read(s.path, &len);
 	check_forward(folder_write(&s, "cut.gz", packed, len / 2), text, TEXT_BYTES, ST_CUT,
 		      &err);
 	check_random(s.path, s.folder, text, (size_t)err.at, ST_CUT);

@@ -27,14 +27,11 @@ static void make_text(struct buf *text, size_t len)
 
 static void read_file(struct buf *out, const char *path)
 {
-	FILE *f = fopen(path, "rb");
-	uint8_t bytes[4096];
-	size_t n;
+	size_t len;
+	void *bytes = folder_read(path, &len);
 
-	while (f && (n = fread(bytes, 1, sizeof(bytes), f)) > 0)
-		buf_put(out, bytes, n);
-	if (f)
-		fclose(f);
+	buf_put(out, bytes, len);
+	free(bytes);
 }
 
 /* ---- on another thread ---- */

@@ -7,7 +7,6 @@
 #include "convert/json/scan.h"
 
 #include <cjson/cJSON.h>
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -578,38 +577,33 @@ static bool read_whole(const char *path, struct buf *out)
 	return CHECK_OK(err.status, &err);
 }
 
-void test_json_real_files(void)
+struct real_files {
+	struct buf text; /* of one */
+	int scanned;
+};
+
+static void scan_file(const char *path, void *arg)
 {
-	const char *traces = unit_traces();
+	struct real_files *r = arg;
 	struct error err = { 0 };
 	struct json_scan s;
 	struct input *in;
-	struct buf text;
-	struct dirent *entry;
-	char path[1024];
-	int files = 0;
-	DIR *dir;
 
-	snprintf(path, sizeof(path), "%s/kineto", traces ? traces : "");
-	dir = traces ? opendir(path) : NULL;
-	if (!dir) {
-		SKIP("no sample traces");
+	if (!read_whole(path, &r->text) || r->text.len > LARGE_FILE ||
+	    !CHECK_OK(input_open(&in, path, NULL, &err), &err))
 		return;
-	}
-	buf_init(&text, (size_t)1 << 30);
-	while ((entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/kineto/%s", traces, entry->d_name);
-		if (!read_whole(path, &text) || text.len > LARGE_FILE ||
-		    !CHECK_OK(input_open(&in, path, NULL, &err), &err))
-			continue;
-		json_open(&s, in);
-		CHECK(same_as_cjson(&s, buf_text(&text), text.len));
-		input_close(in);
-		files++;
-	}
-	CHECK(files >= 15);
-	closedir(dir);
-	buf_release(&text);
+	json_open(&s, in);
+	CHECK(same_as_cjson(&s, buf_text(&r->text), r->text.len));
+	input_close(in);
+	r->scanned++;
+}
+
+void test_json_real_files(void)
+{
+	struct real_files r = { .scanned = 0 };
+
+	buf_init(&r.text, (size_t)1 << 30);
+	if (unit_kineto_traces(scan_file, &r))
+		CHECK(r.scanned >= 15);
+	buf_release(&r.text);
 }

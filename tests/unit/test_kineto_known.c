@@ -6,7 +6,6 @@
 #include "tests/unit/kineto_twice.h"
 #include "tests/unit/unit.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,32 +26,27 @@ static bool same_twice(const char *path, struct kineto_digest *known)
 	return same;
 }
 
+struct seen {
+	uint64_t found, events;
+};
+
+static void check_known(const char *path, void *arg)
+{
+	struct kineto_digest known;
+	struct seen *seen = arg;
+
+	if (!same_twice(path, &known))
+		printf("# %s\n", path);
+	seen->found += known.found;
+	seen->events += known.events;
+}
+
 void test_known_real_files(void)
 {
-	const char *traces = unit_traces();
-	uint64_t found = 0, events = 0;
-	char path[512];
-	DIR *dir;
+	struct seen seen = { .found = 0 };
 
-	snprintf(path, sizeof(path), "%s/kineto", traces ? traces : "");
-	dir = traces ? opendir(path) : NULL;
-	if (!dir) {
-		SKIP("no sample traces");
-		return;
-	}
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		struct kineto_digest known;
-
-		if (!strstr(entry->d_name, ".json.gz"))
-			continue;
-		snprintf(path, sizeof(path), "%s/kineto/%s", traces, entry->d_name);
-		if (!same_twice(path, &known))
-			printf("# %s\n", entry->d_name);
-		found += known.found;
-		events += known.events;
-	}
-	closedir(dir);
-	CHECK(found > events / 2); /* most of them, or it is no help */
+	if (unit_kineto_traces(check_known, &seen))
+		CHECK(seen.found > seen.events / 2); /* most of them, or it is no help */
 }
 
 static const char *const elements[] = {

@@ -28,16 +28,12 @@ struct written {
 
 static bool read_whole(const char *path, struct buf *out)
 {
-	char piece[4096];
-	FILE *f = fopen(path, "rb");
-	size_t n;
+	size_t len;
+	void *bytes = folder_read(path, &len);
 
-	if (!CHECK(f != NULL))
-		return false;
-	while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
-		buf_put(out, piece, n);
-	fclose(f);
-	return CHECK(out->status == ST_OK);
+	buf_put(out, bytes, len);
+	free(bytes);
+	return CHECK(bytes != NULL) && CHECK(out->status == ST_OK);
 }
 
 static void put_all(struct sink *sink, struct sink_run *run)

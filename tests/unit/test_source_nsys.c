@@ -324,17 +324,6 @@ static bool read_damaged(const char *path)
 	return good;
 }
 
-static uint8_t *load(const char *path, size_t *len)
-{
-	FILE *f = fopen(path, "rb");
-	uint8_t *bytes = malloc(1 << 20);
-
-	*len = f && bytes ? fread(bytes, 1, 1 << 20, f) : 0;
-	if (f)
-		fclose(f);
-	return bytes;
-}
-
 void test_nsys_cut(void)
 {
 	struct folder f;
@@ -343,7 +332,7 @@ void test_nsys_cut(void)
 	unsigned readable = 0;
 
 	folder_make(&f);
-	bytes = load(make_file(&f, NULL), &len);
+	bytes = folder_read(make_file(&f, NULL), &len);
 	step = len / 256 + 1;
 	for (size_t cut = 16; bytes && cut < len; cut += step)
 		readable += read_damaged(folder_write(&f, "cut.sqlite", bytes, cut));
@@ -361,7 +350,7 @@ void test_nsys_damage(void)
 	unsigned readable = 0;
 
 	folder_make(&f);
-	bytes = load(make_file(&f, NULL), &len);
+	bytes = folder_read(make_file(&f, NULL), &len);
 	bad = malloc(len + 1);
 	for (unsigned round = 0; bytes && bad && round < 200; round++) {
 		memcpy(bad, bytes, len);

@@ -155,24 +155,13 @@ struct told {
 	bool whole, has_name;
 };
 
-static uint8_t *load(const char *path, size_t *len)
-{
-	uint8_t *bytes = malloc(1 << 20);
-	FILE *f = fopen(path, "rb");
-
-	*len = f && bytes ? fread(bytes, 1, 1 << 20, f) : 0;
-	if (f)
-		fclose(f);
-	return bytes;
-}
-
 static void read_log(const char *path, struct told *told)
 {
 	struct log_translation *x;
 	struct log_block block;
 	struct trace *t;
 	size_t len, at = LOG_FILE_HEADER_BYTES, skipped;
-	uint8_t *bytes = load(path, &len);
+	uint8_t *bytes = folder_read(path, &len);
 
 	memset(told, 0, sizeof(*told));
 	trace_new(&t, 1 << 20, NULL);

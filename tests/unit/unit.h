@@ -44,6 +44,11 @@ void unit_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));
 
 /* Where the sample traces are: $TACHO_TRACES, else ../shared/traces; NULL when there is none. */
 const char *unit_traces(void);
+/*
+ * Calls `check` with the path of each Kineto file among them, and returns how many there are; without
+ * any the test is skipped and this is 0.
+ */
+size_t unit_kineto_traces(void (*check)(const char *path, void *arg), void *arg);
 
 #define X(name) void test_##name(void);
 TEST_LIST(X)
