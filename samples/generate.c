@@ -201,7 +201,7 @@ static void print_truth(FILE *f, uint32_t rank, const struct model_truth *t)
 		{"wait_ns", t->wait_ns},
 	};
 
-	fprintf(f, "%s{", rank ? ",\n" : "[\n");
+	fprintf(f, "%s{", rank ? ",\n" : "");
 	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
 		fprintf(f, "%s\"%s\": %llu", i ? ", " : "", figures[i].key,
 			(unsigned long long)figures[i].value);
@@ -255,6 +255,7 @@ static enum status make_all(const struct options *o, struct error *err)
 	f = fopen(path, "w");
 	if (!f)
 		return fail(err, ST_IO, NOWHERE, "cannot create %s: %s", path, strerror(errno));
+	fprintf(f, "[\n");
 	if (paced)
 		st = make_pace(o, &pace, err);
 	for (uint32_t rank = 0; rank < o->ranks && st == ST_OK; rank++) {
@@ -262,7 +263,8 @@ static enum status make_all(const struct options *o, struct error *err)
 		struct model_truth truth;
 
 		st = make_rank(o, &req, &truth, err);
-		print_truth(f, rank, &truth);
+		if (st == ST_OK)
+			print_truth(f, rank, &truth);
 	}
 	model_pace_release(&pace);
 	fprintf(f, "\n]\n");
