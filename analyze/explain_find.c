@@ -49,11 +49,11 @@ static const struct table_type *table_by(size_t *left)
 /* Printed tables only, each once. */
 static const struct table_type *table_number(size_t index)
 {
-	const struct table_type *t, *before;
+	const struct table_type *t;
 	size_t at, left, k;
 
 	for (at = 0; left = at, (t = table_by(&left)); at++) {
-		for (k = 0; left = k, (before = table_by(&left)) != t; k++)
+		for (k = 0; left = k, table_by(&left) != t; k++)
 			;
 		if (k == at && t->nest != NEST_NEVER && !index--)
 			return t;
@@ -248,7 +248,7 @@ static size_t distance(const char *a, const char *b)
 
 	for (k = 0; k <= n; k++)
 		row[k] = k;
-	for (i = 0; a[i] && i < 64; i++) {
+	for (i = 0; i < 64 && a[i]; i++) {
 		corner = row[0]++;
 		for (k = 1; k <= n; k++) {
 			up = row[k];

@@ -16,7 +16,7 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	double hidden = f->comm_ns - f->exposed_comm_ns;
 	char a[SPAN_TEXT + 8], b[SPAN_TEXT], n[MANY_TEXT];
 
-	strcat(strcpy(a, span_text(b, hidden)), " are");
+	snprintf(a, sizeof(a), "%s are", span_text(b, hidden));
 	snprintf(out->evidence, FINDING_TEXT, "%s a step; of their %s, %s beside compute.",
 		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
 		 hidden >= 500 ? a : "nothing is");

@@ -136,7 +136,9 @@ struct nvtx_stack *nvtx_stack_new(void)
 	struct nvtx_stack *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return s == MAP_FAILED ? NULL : s;
+	if (s == MAP_FAILED)
+		return NULL;
+	return s;
 }
 
 static void change_begins(struct nvtx_stack *s)

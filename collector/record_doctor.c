@@ -27,12 +27,14 @@ static void tell_library(const char *library, struct buf *out)
 	*(void **)&version = dlsym(handle, "tacho_version");
 	if (!doctor || !version) {
 		buf_putf(out, "library   %s is no libtacho\n", library);
+		dlclose(handle);
 		return;
 	}
 	doctor(text, sizeof(text));
 	buf_put_text(out, text);
 	if (strcmp(version(), TACHO_VERSION) != 0)
 		buf_putf(out, "library   its version is not that of this tool, %s\n", TACHO_VERSION);
+	dlclose(handle);
 }
 
 static void tell_folder(const char *folder, struct buf *out)

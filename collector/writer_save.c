@@ -135,7 +135,7 @@ static void save(struct writer *w)
 	enum status status;
 
 	s->pending = false;
-	if (!w->trace || !w->store->type->save)
+	if (!w->store || !w->store->type->save)
 		return;
 	writer_put_anchor(w);
 	writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));

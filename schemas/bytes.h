@@ -95,7 +95,7 @@ static inline size_t varint_size(uint64_t v)
 
 static inline uint64_t zigzag(int64_t v)
 {
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+	return ((uint64_t)v << 1) ^ (0 - ((uint64_t)v >> 63));
 }
 
 static inline int64_t unzigzag(uint64_t v)

@@ -220,12 +220,13 @@ static double tick_of(double whole)
 
 static void put_axis(struct html *h, double most_ns, const struct time_unit *unit)
 {
-	double whole = most_ns / unit->ns, tick = tick_of(whole), at;
+	double whole = most_ns / unit->ns, tick = tick_of(whole);
+	int i;
 
 	html_raw(h, "<div class=\"axis\">");
-	for (at = 0; at < whole * 0.96; at += tick)
-		html_rawf(h, "<span style=\"left:%.2f%%\">%g%s%s</span>", 100 * at / whole, at,
-			  at > 0 ? "" : " ", at > 0 ? "" : unit->name);
+	for (i = 0; i * tick < whole * 0.96; i++)
+		html_rawf(h, "<span style=\"left:%.2f%%\">%g%s%s</span>", 100 * i * tick / whole,
+			  i * tick, i ? "" : " ", i ? "" : unit->name);
 	html_rawf(h, "</div><div class=\"wall dim\" style=\"padding:0\">%s wall</div>\n",
 		  unit->name);
 }

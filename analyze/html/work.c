@@ -3,6 +3,7 @@
 #include "analyze/html/put.h"
 #include "analyze/page/work.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { KERNEL_ROWS = 10, NAME_WIDTH = 58, COPY_ROWS = 16 };
@@ -68,7 +69,7 @@ static void put_kernels(struct html *h, const struct kernel_rows *v)
 	double parts[KERNEL_ROWS + 2];
 	int tenths[KERNEL_ROWS + 2];
 	struct time_unit unit;
-	char more[NUMBER_TEXT + 8];
+	char left[NUMBER_TEXT], more[NUMBER_TEXT + 8];
 
 	for (i = 0; i < shown; i++)
 		parts[i] = (double)v->rows[i].total_ns;
@@ -82,8 +83,8 @@ static void put_kernels(struct html *h, const struct kernel_rows *v)
 	for (i = 0; i < shown; i++)
 		put_kernel(h, v, i, tenths[i], &unit);
 	if (shown < v->count) {
-		count_text(more, v->count - shown);
-		put_sums(h, "rest", strcat(more, " more"), &rest, tenths[shown], &unit);
+		snprintf(more, sizeof(more), "%s more", count_text(left, v->count - shown));
+		put_sums(h, "rest", more, &rest, tenths[shown], &unit);
 	}
 	put_sums(h, "sum", "sum", &all, 1000, &unit);
 	html_raw(h, "</tbody></table>\n");

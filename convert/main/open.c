@@ -445,23 +445,25 @@ static enum status show_file(const struct open_options *o, const char *path, boo
 
 static enum status make_temporary(struct open_options *o, const char *scratch, struct error *err)
 {
+	enum status status = ST_OK;
 	char *folder;
 
 	if (asprintf(&folder, "%s/tacho-XXXXXX", scratch) < 0)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
 	if (!mkdtemp(folder))
-		fail(err, ST_IO, NOWHERE, "cannot make a folder in %s: %s", scratch, strerror(errno));
+		status = fail(err, ST_IO, NOWHERE, "cannot make a folder in %s: %s", scratch,
+			      strerror(errno));
 	else if (asprintf(&o->temporary, "%s/trace.pftrace", folder) < 0) {
 		o->temporary = NULL;
 		rmdir(folder);
-		fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
+		status = fail(err, ST_MEMORY, NOWHERE, "no memory for a file's name");
 	}
 	if (o->temporary) {
 		temporary_note(folder);
 		temporary_note(o->temporary);
 	}
 	free(folder);
-	return o->temporary ? ST_OK : err->status;
+	return status;
 }
 
 static void forget_temporary(struct open_options *o)

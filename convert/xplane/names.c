@@ -33,9 +33,9 @@ static uint8_t role_of(const char *text, size_t len)
 #undef X
 	};
 
-	for (uint8_t i = 1; i < XROLE_END; i++)
+	for (unsigned i = 1; i < XROLE_END; i++)
 		if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
-			return i;
+			return (uint8_t)i;
 	return XROLE_NONE;
 }
 
