@@ -6,10 +6,6 @@
 # Left out for all files, and why (single findings are answered in static_known.py, one by one):
 #   analyzer-malloc-leak, -file-leak, -fd-leak   gcc 12 does not follow what a struct owns; leaks are
 #                        looked for by LeakSanitizer in every test (make check SAN=1)
-#   analyzer-null-dereference, -null-argument, -use-of-uninitialized-value   gcc 12 knows neither that
-#                        an id that a table gave out has a row, nor what a loop or a callee has
-#                        filled (some 60 findings; none of those looked at was one); clang's looks
-#                        for the same, below.  What malloc() may refuse is looked at by both
 #   cppcheck's invalidFunctionArg   its posix.cfg does not know that mmap() takes -1 with MAP_ANONYMOUS
 #   cppcheck's readdirCalled        readdir() on a DIR of one's own is thread-safe in glibc
 #   cppcheck's preprocessorErrorDirective   protoc-c's version guard, which it cannot evaluate
@@ -26,8 +22,7 @@ model() {
 one_gcc() {
 	[ "$1" != analyze/mpi.c ] || return 0 # needs MPI's headers
 	gcc $common $(model "$1") -O1 -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-file-leak \
-		-Wno-analyzer-fd-leak -Wno-analyzer-null-dereference -Wno-analyzer-null-argument \
-		-Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-too-complex -c -o /dev/null "$1" 2>&1 |
+		-Wno-analyzer-fd-leak -Wno-analyzer-too-complex -c -o /dev/null "$1" 2>&1 |
 		grep -E 'warning:|error:'
 }
 one_tidy() {
