@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+import counts
+
 FILES = ["h100_timesformer.json.gz", "v100_ddp_rank1of2_memory.json.gz",
          "job128_sampled_rank0.json.gz"]
 SHARES = [0.6, 0.2, 0.06]  # of the whole
@@ -31,17 +33,6 @@ ACCOUNT = re.compile(r"--max-size: of (\d+) events (\d+) are kept and (\d+) merg
                      r"([\d.]+) (ns|us|ms|s) ")
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 TRACK = ("pid", "thread", "device", "context", "stream")
-
-
-class Checks:
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    def that(self, held, what):
-        self.passed += bool(held)
-        self.failed += not held
-        if not held:
-            print("not ok -", what)
 
 
 def files_of(path):
@@ -176,7 +167,7 @@ def check_size(checks, tool, source, kind, whole, facts, folder, share):
 
 def check_format(tool, source, kind):
     """What was found of one file in one format; by itself, so that many go side by side."""
-    checks = Checks()
+    checks = counts.Counts()
     with tempfile.TemporaryDirectory() as folder:
         if source.endswith(".log"):  # a log, of the same
             log = os.path.join(folder, "in.tacho")

@@ -15,24 +15,20 @@ import subprocess
 import sys
 import tempfile
 
+import counts
+
 FORMATS = [("text", "summary"), ("text", "all"), ("json", "all"), ("json", "summary"),
            ("html", "summary"), ("md", "summary"), ("csv", "kernels"), ("csv", "idle"),
            ("csv", "launches"), ("csv", "steps")]
 RANKS = 8
 
 
-class Check:
-    """Counts; says what failed."""
+class Check(counts.Counts):
+    """The tool, and what held of it."""
 
     def __init__(self, tool):
-        self.tool, self.passed, self.failed = tool, 0, 0
-
-    def that(self, held, what):
-        """One check."""
-        self.passed += bool(held)
-        self.failed += not held
-        if not held:
-            print("not ok - " + what)
+        super().__init__()
+        self.tool = tool
 
     def run(self, *args, before=()):
         """Exit code, standard output, standard error."""
