@@ -50,6 +50,7 @@ struct critical_process {
 	size_t row;        /* the first that was not walked */
 	uint64_t front_ns; /* stretches have come up to here */
 	bool is_refused;   /* that row passes the ceiling */
+	bool any;          /* a row before was asked for */
 };
 struct critical {
 	struct critical_graph graph;
@@ -166,6 +167,16 @@ static enum status put_work(struct fold *f, const struct event *e, struct error 
 	return ST_OK;
 }
 
+/* Where the call began, of which a cut may have left the rest. */
+static uint64_t asked_of(struct fold *f, const struct event *e)
+{
+	const struct launch *l = NULL;
+
+	if (f->link && (e->flags & EVENT_BEGAN_EARLIER) && e->correlation)
+		l = link_launch(f->link, e);
+	return l && l->track == e->track && l->name == e->name ? l->begin_ns : e->begin_ns;
+}
+
 static enum status put_call(struct fold *f, const struct event *e, struct error *err)
 {
 	struct critical *s = f->state;
@@ -180,7 +191,7 @@ static enum status put_call(struct fold *f, const struct event *e, struct error 
 	s->graph.waits[s->graph.wait_count++] = (struct wait_node){
 		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
 		.track = e->track, .process = trace_get_track(f->trace, e->track)->process,
-		.is_copy = is_copy,
+		.asked_ns = is_copy ? asked_of(f, e) : e->begin_ns, .is_copy = is_copy,
 	};
 	return ST_OK;
 }
@@ -297,6 +308,7 @@ static enum status walk_step(struct critical *s, const struct step_list *l, uint
 	struct path_part step = { .process = process, .row = (uint32_t)p->row, .with_gap = true };
 	bool is_last = p->row + 1 == l->count;
 
+	p->any |= !row->is_out;
 	if (!row->is_out) {
 		if (!is_last)
 			TRY(walk(s, &step, row->begin_ns, row[1].begin_ns, err));
@@ -323,6 +335,19 @@ static bool is_due(const struct critical *s, const struct step_list *l, uint32_t
 	return l->rows[p->row].is_out || (given_ns > end_ns && p->front_ns >= end_ns);
 }
 
+/* Where a time cut leaves no mark, all of it is one step, which is walked at the end. */
+static uint64_t needed_ns(const struct fold *f, uint32_t process)
+{
+	const struct critical *s = f->state;
+	const struct critical_process *p = &s->processes[process];
+	const struct step_list *l = &f->steps[process];
+	bool may_infer = !f->cut || !f->cut->has_steps;
+
+	if (!l->count || (may_infer && !p->any && l->rows[p->row].is_out))
+		return 0;
+	return l->rows[p->row].begin_ns;
+}
+
 static enum status steps_walk(struct fold *f, uint64_t given_ns, struct error *err)
 {
 	struct critical *s = f->state;
@@ -337,7 +362,7 @@ static enum status steps_walk(struct fold *f, uint64_t given_ns, struct error *e
 	for (i = 1; i <= s->process_count; i++) {
 		while (is_due(s, &f->steps[i], i, given_ns))
 			TRY(walk_step(s, &f->steps[i], i, err));
-		s->keep_ns[i] = f->steps[i].count ? f->steps[i].rows[s->processes[i].row].begin_ns : 0;
+		s->keep_ns[i] = needed_ns(f, i);
 	}
 	critical_forget(&s->graph, s->keep_ns, s->last, s->tracks);
 	return ST_OK;

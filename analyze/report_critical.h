@@ -18,6 +18,7 @@ struct work_node { /* GPU work, in the order of owners (DEFINITIONS.md 2), of eq
 };
 struct wait_node { /* a call that returned no sooner than `work` ended */
 	uint64_t begin_ns, end_ns, correlation;
+	uint64_t asked_ns;             /* begin of a copy's whole call, of which the rest is left */
 	uint32_t track, process, work; /* NO_ID: nothing was waited for */
 	bool is_copy;                  /* waits for its own work alone */
 };

@@ -69,7 +69,7 @@ static bool could_wait(const struct wait_node *w, const struct work_node *n)
 	if (n->process != w->process || n->end_ns <= w->begin_ns || n->end_ns > w->end_ns)
 		return false;
 	return w->is_copy ? n->has_launch && n->correlation == w->correlation &&
-				    n->launch_begin_ns == w->begin_ns
+				    n->launch_begin_ns == w->asked_ns
 			  : asked_ns <= w->begin_ns;
 }
 

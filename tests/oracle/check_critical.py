@@ -45,7 +45,8 @@ class Paths:
                            key=lambda one: one.key)
         self.place = {id(one): place for place, one in enumerate(self.work)}
         launching = {phases.thread(one.call) for one in self.work if one.call is not None}
-        launching |= {phases.thread(call) for call in self.host.events if phases.is_launch(call)}
+        launching |= {phases.thread(call) for call in getattr(oracle, "whole", oracle).host.events
+                      if phases.is_launch(call)}
         self.waits = []         # (work, end of the call)
         for call in self.host.events:
             kind = causes.call_class(call.name) if phases.is_call(call) else "other"
@@ -57,7 +58,7 @@ class Paths:
 
     def waited_for(self, call, is_copy):
         found = [one for one in self.work if call.begin < one.end <= call.end and
-                 (one.call is call if is_copy else one.asked <= call.begin)]
+                 (one.call is (call.whole or call) if is_copy else one.asked <= call.begin)]
         return max(found, key=lambda one: (one.end, self.place[id(one)]), default=None)
 
     def has_waited(self, one, before):

@@ -7,7 +7,7 @@
 Ranks come in batches of 50, each a folder that one process reads; a batch is asked three times:
 whole, with a cut, and in parts that are merged. Of each rank: GPU figures, windows, kernels,
 copies, steps and their statistics, slow steps, phases, cells by step, causes and owners of idle
-time, launches, memory, critical paths; the identities to the nanosecond. A few long logs besides,
+time, launches, critical paths, memory; the identities to the nanosecond. A few long logs besides,
 whole. `--first SEED --random 1` repeats one, with the cut of its batch.
 """
 import argparse

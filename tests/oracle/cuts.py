@@ -82,8 +82,8 @@ class Clipper:
         if event.begin >= self.high or event.begin < self.low and event.end <= self.low:
             return None
         if event.begin >= self.low and event.end <= self.high:
-            return dataclasses.replace(event)
-        return dataclasses.replace(event, begin=max(event.begin, self.low),
+            return dataclasses.replace(event, whole=event)
+        return dataclasses.replace(event, whole=event, begin=max(event.begin, self.low),
                                    end=min(event.end, self.high),
                                    early=event.early or event.begin < self.low, cut=True)
 

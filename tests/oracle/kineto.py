@@ -38,6 +38,7 @@ class Event:
     args: dict
     early: bool = False     # a cut took its begin away
     cut: bool = False       # the recording or a cut took one of its ends away
+    whole: object = None    # what a cut has left this of
 
     @property
     def length(self):
