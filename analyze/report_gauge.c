@@ -255,6 +255,8 @@ enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at
 	}
 	curve_put(g, bytes, at->at_ns);
 	g->samples++;
+	if (g->reserved_bytes > g->most_reserved_bytes)
+		g->most_reserved_bytes = g->reserved_bytes;
 	if (bytes < g->level)
 		keep_owners(g);
 	g->level = bytes;

@@ -37,9 +37,9 @@ struct gauge_live {
 };
 
 struct gauge { /* zeroed: empty */
-	uint64_t level, samples, first_ns, reserved_bytes;
-	int64_t sum_bytes;  /* of what came and went, for a gauge without totals */
-	int64_t lowest_sum; /* so that a level is never below 0 */
+	uint64_t level, samples, first_ns;
+	uint64_t reserved_bytes, most_reserved_bytes; /* said last; the most at any level */
+	int64_t sum_bytes; /* the last total, and of what has come and gone since */
 	struct gauge_peak peak;
 	struct gauge_step all;    /* of all samples; empty before the first: least over most */
 	struct gauge_step *steps; /* by step row */

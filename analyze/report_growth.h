@@ -9,13 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct growth {
-	double slope, error; /* a step; 0 of fewer than three */
+struct growth_step {
+	uint64_t begin_ns, least, most; /* bytes */
 };
-/* Least squares over equally spaced values; the error allows for the lag-1 correlation r of the
- * residuals: times sqrt((1 + r) / (1 - r)). */
-struct growth growth_fit(const double *y, size_t n);
-/* How many are over 1.2 times the (lower) median; puts them in order. */
-uint64_t growth_spikes(uint64_t *most, size_t n);
+struct growth {
+	double slope, error; /* of the least, a step; 0 of fewer than three */
+	uint64_t spikes;     /* steps whose most is over 1.2 times the (lower) median step's */
+};
+/* Least squares over the steps in order of time as if equally spaced; the error allows for the lag-1
+ * correlation r of the residuals: times sqrt((1 + r) / (1 - r)).  Orders the steps otherwise. */
+struct growth growth_fit(struct growth_step *steps, size_t n);
 
 #endif

@@ -305,12 +305,12 @@ static enum status put_sample(struct fold *f, const struct event *e, struct plac
 	return ST_OK;
 }
 
-/* Without totals a level is what came less what went, counted from its lowest. */
+/* Without a total it is the level before and what came or went, from 0 on. */
 static uint64_t level_of(struct gauge *g, const struct event *e)
 {
 	g->sum_bytes += e->kind == KIND_ALLOC ? (int64_t)e->bytes : -(int64_t)e->bytes;
-	if (g->sum_bytes < g->lowest_sum)
-		g->sum_bytes = g->lowest_sum; /* it was there before the window */
+	if (g->sum_bytes < 0)
+		g->sum_bytes = 0; /* it was there before the window */
 	return (uint64_t)g->sum_bytes;
 }
 
@@ -328,10 +328,12 @@ static enum status put_pool(struct fold *f, const struct event *e, struct place 
 		TRY(gauge_take(&p->gauge, e->address, e->bytes, e->owner, err));
 	else if (e->kind == KIND_FREE)
 		gauge_give(&p->gauge, e->address);
-	if (vary_number(f, e, m->totals[0], &bytes))
+	if (vary_number(f, e, m->totals[0], &bytes)) {
 		p->absolute = true;
-	else
+		p->gauge.sum_bytes = (int64_t)bytes;
+	} else {
 		bytes = level_of(&p->gauge, e);
+	}
 	return gauge_put(&p->gauge, bytes, &at, err);
 }
 
@@ -492,8 +494,8 @@ static enum status end_place(struct fold *f, struct place *p, struct error *err)
 	row[MEM_SAMPLES].u64 += p->gauge.samples;
 	if (p->gauge.peak.bytes > row[MEM_PEAK].u64)
 		row[MEM_PEAK].u64 = p->gauge.peak.bytes;
-	if (p->gauge.reserved_bytes > row[MEM_RESERVED].u64)
-		row[MEM_RESERVED].u64 = p->gauge.reserved_bytes;
+	if (p->gauge.most_reserved_bytes > row[MEM_RESERVED].u64)
+		row[MEM_RESERVED].u64 = p->gauge.most_reserved_bytes;
 	if (total_bytes > row[MEM_TOTAL].u64)
 		row[MEM_TOTAL].u64 = total_bytes;
 	TRY(gauge_end(&p->gauge, f->steps[p->process].count, err));
@@ -526,36 +528,30 @@ static enum status finish_growth(struct table *steps, size_t *at, union value *r
 				 struct error *err)
 {
 	size_t count = table_count(steps), n = 0, first = *at;
-	double *least;
-	uint64_t *most;
+	struct growth_step *counted;
 	struct growth fit;
 
 	while (*at < count && is_below(table_at(steps, *at), row))
 		++*at;
-	least = calloc(*at - first + 1, sizeof(*least));
-	most = calloc(*at - first + 1, sizeof(*most));
-	for (; least && most && first < *at; first++) {
+	counted = calloc(*at - first + 1, sizeof(*counted));
+	if (!counted)
+		return no_memory(err);
+	for (; first < *at; first++) {
 		const union value *step = table_at(steps, first);
 
-		if (step[MSTEP_COUNTED].u64 != 1)
-			continue;
-		least[n] = (double)step[MSTEP_MIN].u64;
-		most[n++] = step[MSTEP_MAX].u64;
+		if (step[MSTEP_COUNTED].u64 == 1)
+			counted[n++] = (struct growth_step){ step[MSTEP_BEGIN].u64,
+							     step[MSTEP_MIN].u64,
+							     step[MSTEP_MAX].u64 };
 	}
-	if (!least || !most) {
-		free(least);
-		free(most);
-		return no_memory(err);
-	}
-	fit = growth_fit(least, n);
+	fit = growth_fit(counted, n);
+	free(counted);
 	row[MEM_SLOPE].f64 = n > 2 ? fit.slope : NAN;
 	row[MEM_SLOPE_ERROR].f64 = n > 2 ? fit.error : NAN;
-	row[MEM_SPIKES].u64 = growth_spikes(most, n);
+	row[MEM_SPIKES].u64 = fit.spikes;
 	row[MEM_LEAK].u64 = n < LEAK_STEPS ? NO_U64
 					   : fit.slope > 3 * fit.error &&
 				fit.slope * (double)n > 0.01 * (double)row[MEM_PEAK].u64;
-	free(least);
-	free(most);
 	return ST_OK;
 }
 
