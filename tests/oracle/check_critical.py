@@ -45,7 +45,8 @@ class Paths:
                            key=lambda one: one.key)
         self.place = {id(one): place for place, one in enumerate(self.work)}
         launching = {phases.thread(one.call) for one in self.work if one.call is not None}
-        launching |= {phases.thread(call) for call in getattr(oracle, "whole", oracle).host.events
+        whole = getattr(oracle, "whole", oracle)    # of what was lost the tables tell
+        launching |= {phases.thread(call) for call in whole.host.events + whole.trace.lost
                       if phases.is_launch(call)}
         self.waits = []         # (work, end of the call)
         for call in self.host.events:

@@ -7,8 +7,8 @@
 Ranks come in batches of 50, each a folder that one process reads; a batch is asked three times:
 whole, with a cut, and in parts that are merged. Of each rank: GPU figures, windows, kernels,
 copies, steps and their statistics, slow steps, phases, cells by step, causes and owners of idle
-time, launches, critical paths, memory; the identities to the nanosecond. A few long logs besides,
-whole. `--first SEED --random 1` repeats one, with the cut of its batch.
+time, launches, critical paths, memory with its owners and growth; the identities to the
+nanosecond. A few long logs besides, whole. `--first SEED --random 1` repeats one, with the cut of its batch.
 """
 import argparse
 import collections
@@ -25,9 +25,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import causes           # noqa: E402
 import check_critical   # noqa: E402
 import check_idle       # noqa: E402
-import check_memory     # noqa: E402
 import check_traces     # noqa: E402
 import cuts             # noqa: E402
+import gauges           # noqa: E402
 import gpu              # noqa: E402
 import launches         # noqa: E402
 import random_jobs      # noqa: E402
@@ -41,7 +41,7 @@ TABLES = 4          # ranks of a batch whose phases are read from Lightning's ta
 MANY = 1000         # so many ranks reach all of these
 REACHED = (
     "logs", "with several windows", "with losses", "with several GPUs", "with graphs",
-    "slow steps explained", "memory", "cut by --from", "cut by --to", "cut by --steps",
+    "slow steps explained", "memory", "memory of logs", "cut by --from", "cut by --to", "cut by --steps",
     "cut by --devices", "cut by --ranks", "lost", "before_window", "unknown", "graph_internal",
     "stream_wait", "launch", "dispatch", "profiler", "compile", "sync", "blocking_copy",
     "allocator", "gc", "data", "host", "path: compute", "path: comm", "path: copy",
@@ -210,7 +210,7 @@ def check_idle_rows(counts, name, rank, oracle, answer, is_cut):
 
 
 def check_paths(counts, name, rank, oracle):
-    if not rank.get("critical"):
+    if not oracle.devices or not oracle.host.steps:
         return
     paths = check_critical.Paths(oracle)
     for which, row in check_critical.chosen(rank).items():
@@ -220,20 +220,6 @@ def check_paths(counts, name, rank, oracle):
                     paths.path(row["begin_ns"], row["begin_ns"] + row["wall_ns"]))
         for kind, _ in got:
             counts.seen["path: " + kind] += 1
-
-
-def check_gauges(counts, name, rank, oracle):
-    """Levels of memory, with the oracle's own steps; without any all levels are of the one."""
-    host_steps = [{"step": step.number, "wall_ns": step.wall,
-                   "begin_ns": 0 if oracle.host.inferred else step.begin}
-                  for step in oracle.host.steps]
-    tally = check_memory.Counts()
-    tally.lines = []
-    check_memory.check_rank(tally, name, oracle.path, {**rank, "steps": host_steps}, True)
-    counts.passed += tally.good
-    counts.seen["memory"] += bool(rank["memory"])
-    for line in tally.lines:
-        counts.say(False, line)
 
 
 def asked_for(event):
@@ -256,9 +242,9 @@ def check_rank(counts, name, rank, oracle, is_cut):
     check_steps(counts, name, rank, oracle, answer)
     check_idle_rows(counts, name, rank, oracle, answer, is_cut)
     check_paths(counts, name, rank, oracle)
-    if not is_cut:
-        if not oracle.trace.is_log:
-            check_gauges(counts, name, rank, oracle)
+    gauges.check(counts, name, rank, oracle)
+    counts.seen["memory"] += bool(rank["memory"])
+    counts.seen["memory of logs"] += bool(rank["memory"]) and oracle.trace.is_log
 
 
 def check_parts(counts, tool, label, paths):

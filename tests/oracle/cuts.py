@@ -77,6 +77,10 @@ class Clipper:
             return True
         return gpu.kineto.plain_int(event.args.get("device", event.pid)) in self.cut.devices
 
+    def has_amount(self, row):
+        return (self.low <= row.begin < self.high and self.has_step(row)
+                and (not self.cut.devices or row.device is None or row.device in self.cut.devices))
+
     def clip(self, event):
         """The event, a clipped copy of it, or None."""
         if event.begin >= self.high or event.begin < self.low and event.end <= self.low:
@@ -115,6 +119,7 @@ def apply(oracle, cut):
     made.trace.events = [row for row in rows if row is not None]
     for index, event in enumerate(made.trace.events):
         event.index = index
+    made.trace.memory = [row for row in oracle.trace.memory if clipper.has_amount(row)]
     made.devices = gpu.events_by_device(made.trace)
     made.host = host
     host.spans, host.devices = {}, made.devices

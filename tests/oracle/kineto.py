@@ -45,6 +45,26 @@ class Event:
         return self.end - self.begin
 
 
+@dataclass(slots=True)
+class Amount:
+    """Memory that an allocator gave out, or got back: an instant."""
+    index: int
+    begin: int
+    pid: object
+    tid: object
+    device: object      # None: the host's
+    size: int           # bytes, below 0 where it got them back
+    address: int
+    total: object       # in all after it, where the file says so
+    reserved: object    # that it holds, likewise
+
+    category = "[memory]"
+
+    @property
+    def end(self):
+        return self.begin
+
+
 @dataclass
 class Trace:
     path: str
@@ -60,6 +80,7 @@ class Trace:
     is_log: bool = False
     lost: list = field(default_factory=list)       # of Event: of these only the tables still tell
     instants: list = field(default_factory=list)   # begins of what has no length
+    memory: list = field(default_factory=list)     # of Amount
 
 
 def plain_int(value):
@@ -82,6 +103,14 @@ def nanoseconds(value):
     if isinstance(value, str):
         value = Decimal(value)
     return int((value * 1000).quantize(Decimal(1), rounding=ROUND_HALF_UP))
+
+
+def amount(index, begin, pid, tid, args):
+    number = args.get("Device Id", -1)
+    return Amount(index=index, begin=begin, pid=pid, tid=tid,
+                  device=number if args.get("Device Type") == 1 and number >= 0 else None,
+                  size=args.get("Bytes", 0), address=args.get("Addr", 0),
+                  total=args.get("Total Allocated"), reserved=args.get("Total Reserved"))
 
 
 def is_number(value):
@@ -123,6 +152,8 @@ def load(path):
             continue
         if phase in ("i", "I") and is_number(row.get("ts")):
             trace.instants.append(base + nanoseconds(row["ts"]))
+            if row.get("name") == "[memory]":
+                trace.memory.append(amount(index, trace.instants[-1], pid, tid, args))
         if phase != "X":
             continue
         if not is_number(row.get("dur")) or not is_number(row.get("ts")):

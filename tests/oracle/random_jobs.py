@@ -27,6 +27,7 @@ class Maker(random_idle.Maker):
         self.old = self.old and not self.is_log
         self.next_step = 7
         self.offset = 0             # of the window, in ticks
+        self.placed = 0             # events of a log
         self.plain = []             # rows of a log: (category, name, tid, begin, length, args)
         self.pushes = self.is_log and self.random.random() < 0.6
         self.tacho_steps = self.random.random() < 0.6
@@ -96,29 +97,36 @@ class Maker(random_idle.Maker):
     def memory(self):
         """What an allocator gives out on one device and on the host."""
         totals = self.random.random() < 0.7
-        for device in self.random.choice([[], [], [0], [0, -1]]):
-            live, total = [], self.random.randrange(1 << 20)
+        for device in self.random.choice([[], [], [0], [0, -1], [1, 0]]):
+            live, total, held = [], self.random.randrange(1 << 20), 0
             begins = sorted({self.random.randrange(self.extent)
                              for _ in range(self.random.randint(1, 30))})
             for begin in begins:
                 self.correlation += 1
-                if live and self.random.random() < 0.45:
+                chance = self.random.random()
+                if live and chance < 0.45:
                     address, size = live.pop(self.random.randrange(len(live)))
                     size = -size
+                elif chance > 0.95:     # that was given out before anybody looked
+                    address, size = self.correlation, -512 * self.random.randint(1, 99)
                 else:
                     address, size = 4096 * self.correlation, 512 * self.random.randint(1, 99)
+                    if live and chance > 0.92:      # that nobody was seen to give back
+                        address = self.random.choice(live)[0]
                     live.append((address, size))
-                total += size
+                total = max(0, total + size)
+                held = max(total, held - self.random.choice([0, 0, 1 << 16]))
                 row = {"Device Type": 1 if device >= 0 else 0, "Device Id": device,
                        "Addr": address, "Bytes": size}
                 if totals:
-                    row["Total Allocated"], row["Total Reserved"] = total, total + 4096
+                    row["Total Allocated"], row["Total Reserved"] = total, held + 4096
                 self.allocation(begin, row)
 
     def allocation(self, begin, args):
         thread = self.random.choice([STEP_THREAD, STEP_THREAD, WORKER])
         if self.is_log:
-            return      # pools of logs have tests of their own
+            self.plain.append(("[memory]", "alloc", thread, begin + self.offset, 0, args))
+            return
         self.events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]",
                             "pid": HOST, "tid": thread, "args": args,
                             "ts": Number(self.decimal(begin + self.origin))})
@@ -181,11 +189,14 @@ class Maker(random_idle.Maker):
 
     def put(self, log, trace, row):
         category, name, tid, begin, length, args = row
+        if category == "[memory]":
+            self.put_amount(log, trace, row)
+            return
         kind, subkind = KIND_OF[category]
         begin, end = self.nanoseconds(begin), self.nanoseconds(begin + length)
         cut = bool(args.pop("cut", False))
-        event = kineto.Event(len(trace.events), category, name, HOST, tid, begin, end, args,
-                             cut=cut)
+        event = kineto.Event(self.placed, category, name, HOST, tid, begin, end, args, cut=cut)
+        self.placed += 1
         trace.events.append(event)
         if category in ON_STREAM:
             track = log.track(log_file.STREAM, max(0, int(args["stream"])), device=args["device"])
@@ -199,6 +210,17 @@ class Maker(random_idle.Maker):
         log.put(kind, track, name, begin, end, subkind,
                 args.get("number", args.get("correlation", 0)), args.get("bytes", 0),
                 log_file.NEVER_ENDED if cut else 0, order=event.index, group=int(is_mark))
+
+    def put_amount(self, log, trace, row):
+        _, name, tid, begin, _, args = row
+        one = kineto.amount(self.placed, self.nanoseconds(begin), HOST, tid, args)
+        self.placed += 1
+        trace.memory.append(one)
+        trace.instants.append(one.begin)
+        track = log.track(log_file.POOL, tid, device=one.device)
+        log.put("alloc" if one.size >= 0 else "free", track, name, one.begin, one.begin,
+                join=one.address, amount=abs(one.size), order=one.index,
+                totals=None if one.total is None else (one.total, one.reserved))
 
     def damage(self, log, trace):
         """Now and then blocks of events are broken; marks stay."""
@@ -217,6 +239,8 @@ class Maker(random_idle.Maker):
         data = log.bytes(broken)
         trace.lost = [event for event in trace.events if event.index in missing]
         trace.events = [event for event in trace.events if event.index not in missing]
+        trace.memory = [row for row in trace.memory if row.index not in missing]
+        trace.instants = [row.begin for row in trace.memory]
         return data, trace
 
 
