@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/link.h"
+#include "convert/link_calls.h"
 
 #include "convert/link_name.h"
 #include "convert/step.h"
@@ -9,26 +9,8 @@
 #include <string.h>
 
 enum {
-	CHUNK = 256,           /* calls; the ring grows by so many */
 	HELD_EVENTS = 1 << 16, /* read ahead at most, whatever the slack */
 	BUCKETS_FIRST = 256,
-};
-enum launch_flag {
-	LAUNCH_LIVE = 1,   /* in the table; else its id was given to another call */
-	LAUNCH_CALL = 2,   /* a recorded call; else an id that only GPU work has shown */
-	LAUNCH_STARTS = 4, /* launches by its name */
-	LAUNCH_WORKED = 8, /* GPU work came */
-};
-
-/* The calls of one process: a ring of slots, found by id. */
-struct calls {
-	struct launch **chunks;
-	uint32_t chunk_count;
-	uint32_t *buckets; /* slot + 1; 0 none */
-	uint32_t bucket_count;
-	uint32_t used, oldest; /* slots; the oldest one once all are used */
-	uint64_t worked; /* launches that have work */
-	struct link_totals totals;
 };
 
 struct link_stage {
@@ -63,121 +45,6 @@ static struct calls *link_calls(const struct link_stage *s, const struct event *
 	return &s->calls[s->process_of[e->track <= s->track_count ? e->track : 0]];
 }
 
-/* --- the table --------------------------------------------------------------------------- */
-
-static struct launch *calls_slot(const struct calls *c, uint32_t slot)
-{
-	return &c->chunks[slot / CHUNK][slot % CHUNK];
-}
-
-/* Ids are handed out one after the other: so are buckets, which keeps them in the cache. */
-static uint32_t *calls_bucket(const struct calls *c, uint64_t correlation)
-{
-	uint64_t hash = correlation ^ correlation >> 20 ^ correlation >> 40;
-
-	return &c->buckets[hash & (c->bucket_count - 1)];
-}
-
-static struct launch *calls_find(const struct calls *c, uint64_t correlation)
-{
-	struct launch *l;
-
-	if (!c->bucket_count || !correlation)
-		return NULL;
-	for (uint32_t at = *calls_bucket(c, correlation); at; at = l->next) {
-		l = calls_slot(c, at - 1);
-		if (l->correlation == correlation)
-			return l;
-	}
-	return NULL;
-}
-
-static void calls_enter(struct calls *c, uint32_t slot)
-{
-	struct launch *l = calls_slot(c, slot);
-	uint32_t *bucket = calls_bucket(c, l->correlation);
-
-	l->next = *bucket;
-	*bucket = slot + 1;
-}
-
-/* The slot may be used again, or its id belongs to another call. */
-static void calls_forget(struct calls *c, struct launch *l)
-{
-	uint32_t *at;
-
-	if (!(l->flags & LAUNCH_LIVE))
-		return;
-	at = calls_bucket(c, l->correlation);
-	while (calls_slot(c, *at - 1) != l)
-		at = &calls_slot(c, *at - 1)->next;
-	*at = l->next;
-	if ((l->flags & LAUNCH_STARTS) && !(l->flags & LAUNCH_WORKED))
-		c->totals.fell_out++;
-	l->flags = 0;
-}
-
-static enum status calls_rehash(struct calls *c, uint32_t first, struct error *err)
-{
-	uint32_t count = c->bucket_count ? c->bucket_count * 2 : first;
-	uint32_t *buckets = calloc(count, sizeof(*buckets));
-
-	if (!buckets)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
-	free(c->buckets);
-	c->buckets = buckets;
-	c->bucket_count = count;
-	for (uint32_t i = 0; i < c->used; i++)
-		if (calls_slot(c, i)->flags & LAUNCH_LIVE)
-			calls_enter(c, i);
-	return ST_OK;
-}
-
-static enum status calls_grow(struct calls *c, uint32_t first, struct error *err)
-{
-	struct launch **chunks = c->chunks;
-
-	if (c->used == c->bucket_count)
-		TRY(calls_rehash(c, first, err));
-	if (c->used < c->chunk_count * CHUNK)
-		return ST_OK;
-	chunks = realloc(chunks, (c->chunk_count + 1) * sizeof(*chunks));
-	if (!chunks)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
-	c->chunks = chunks;
-	chunks[c->chunk_count] = malloc(CHUNK * sizeof(**chunks));
-	if (!chunks[c->chunk_count])
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
-	c->chunk_count++;
-	return ST_OK;
-}
-
-/* A new entry, the oldest making room for it. */
-static enum status calls_add(struct link_stage *s, struct calls *c, const struct launch *l,
-			     struct error *err)
-{
-	uint32_t slot = c->oldest;
-
-	if (c->used < s->window) {
-		TRY(calls_grow(c, s->buckets_first, err));
-		slot = c->used++;
-	} else {
-		calls_forget(c, calls_slot(c, slot));
-		c->oldest = slot + 1 == s->window ? 0 : slot + 1;
-	}
-	*calls_slot(c, slot) = *l;
-	calls_enter(c, slot);
-	return ST_OK;
-}
-
-static void calls_release(struct calls *c)
-{
-	for (uint32_t i = 0; i < c->chunk_count; i++)
-		free(c->chunks[i]);
-	free(c->chunks);
-	free(c->buckets);
-}
-
 /* --- calls in ---------------------------------------------------------------------------- */
 
 static bool name_starts(const struct link_stage *s, uint32_t name)
@@ -200,9 +67,9 @@ static bool call_starts(struct link_stage *s, uint32_t name)
 /* An event of this batch has the entry that must go: `old`, or the oldest. */
 static bool is_needed(const struct link_stage *s, const struct calls *c, const struct launch *old)
 {
-	if (!old && c->used < s->window)
-		return false;
-	return (old ? old : calls_slot(c, c->oldest))->batch == s->batch;
+	const struct launch *gone = old ? old : calls_oldest(c);
+
+	return gone && gone->batch == s->batch;
 }
 
 /* `old`: what is there of the same id, or NULL. */
@@ -223,7 +90,7 @@ static enum status link_enter(struct link_stage *s, struct calls *c, const struc
 		call.flags |= LAUNCH_STARTS;
 		c->totals.launches++;
 	}
-	return calls_add(s, c, &call, err);
+	return calls_add(c, &call, s->buckets_first, &old, err);
 }
 
 /*
@@ -244,7 +111,9 @@ static bool link_enter_until(struct link_stage *s, uint64_t until_ns, enum statu
 		if (e->kind != KIND_API || !e->correlation)
 			continue;
 		c = link_calls(s, e);
-		old = calls_find(c, e->correlation);
+		*status = calls_find(c, e->correlation, &old, err);
+		if (*status != ST_OK)
+			return true;
 		if (is_needed(s, c, old))
 			return false;
 		*status = link_enter(s, c, e, old, err);
@@ -288,16 +157,15 @@ static enum status link_note(struct link_stage *s, struct calls *c, const struct
 
 	if (!e->correlation || is_needed(s, c, NULL))
 		return ST_OK;
-	TRY(calls_add(s, c, &unknown, err));
-	*out = calls_find(c, e->correlation);
-	return ST_OK;
+	return calls_add(c, &unknown, s->buckets_first, out, err);
 }
 
 static enum status link_work(struct link_stage *s, struct event *e, struct error *err)
 {
 	struct calls *c = link_calls(s, e);
-	struct launch *l = calls_find(c, e->correlation);
+	struct launch *l;
 
+	TRY(calls_find(c, e->correlation, &l, err));
 	link_copy(s, e, l);
 	if (!event_is_gpu_work(e))
 		return ST_OK;
@@ -382,6 +250,8 @@ static enum status link_give(struct link_stage *s, size_t ready, struct batch *o
 	enum status status = ST_OK;
 	size_t i = 0;
 
+	for (uint32_t p = 0; p <= s->process_count; p++)
+		calls_settle(&s->calls[p]);
 	for (s->batch++; i < ready; i++, e++) {
 		if (!link_enter_for(s, e, i == 0, &status, err))
 			break;
@@ -482,6 +352,8 @@ static enum status link_init(struct link_stage *s, struct error *err)
 	s->process_of = calloc(s->track_count + 1, sizeof(*s->process_of));
 	s->starts = calloc(s->name_count + 1, 1);
 	s->buckets_first = buckets_first(s);
+	for (uint32_t i = 0; s->calls && i <= s->process_count; i++)
+		s->calls[i].window = s->window;
 	if (!s->calls || !s->process_of || !s->starts)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
 	for (uint32_t i = 1; i <= s->track_count; i++) {
@@ -521,7 +393,7 @@ enum status link_open(struct source **out, struct source *below, struct trace *t
 
 const struct launch *link_launch(const struct source *source, const struct event *e)
 {
-	struct launch *l = calls_find(link_calls(link_of(source), e), e->correlation);
+	const struct launch *l = calls_look(link_calls(link_of(source), e), e->correlation);
 
 	return l && (l->flags & LAUNCH_CALL) ? l : NULL;
 }

@@ -3,10 +3,10 @@
  * link.h - the stage that joins GPU work to the call that launched it.
  *
  * One forward pass: calls begin before what they launch, so a ring of recent calls by (process,
- * correlation) is enough.  The ring grows to `window` calls (2^20 per process); what falls out
- * before its work came is counted as unlinked, never guessed.  Many events may share one call
- * (CUDA graphs).  A device clock may be microseconds ahead of the host's, and a call and its work
- * may begin in the same tick, so the stage reads `slack_ns` ahead (default 50 us): calls are
+ * correlation) is enough.  The ring grows to `window` calls (2^20 per process, some 25 MB); what
+ * falls out before its work came is counted as unlinked, never guessed.  Many events may share one
+ * call (CUDA graphs).  A device clock may be microseconds ahead of the host's, and a call and its
+ * work may begin in the same tick, so the stage reads `slack_ns` ahead (default 50 us): calls are
  * entered before work is handed on.
  *
  * When a runtime call and the driver call inside it have the same id, the outer one is the launch.
@@ -30,7 +30,6 @@ struct launch {
 	uint8_t phase;
 	uint8_t flags; /* this and what follows: link.c's own */
 	uint16_t batch;
-	uint32_t next;
 };
 struct link_totals { /* of one process, so far */
 	uint64_t gpu_events, with_launch;

@@ -292,6 +292,78 @@ void test_link_many(void)
 	play_close(&p);
 }
 
+/* What a call of the packed part must come back with. */
+static void far_call(struct play *p, uint64_t i, struct event *out)
+{
+	*out = (struct event){
+		.begin_ns = i * 10, .end_ns = i * 10 + 1 + i % 5, .kind = KIND_API,
+		.track = p->thread[0], .name = name_of(p, i % 3 ? "cudaLaunchKernel" : "cudaFree"),
+		.owner = name_of(p, i % 300 < 150 ? "forward" : "x"), .step = (uint32_t)(i / 1000),
+		.phase = (uint8_t)(i / 50 % 4), .correlation = (i % 2 << 40) + i * 2 + 1,
+	};
+}
+
+static void far_work(struct play *p, uint64_t at, uint64_t of, struct event *out)
+{
+	*out = (struct event){ .begin_ns = at * 10 + 1, .end_ns = at * 10 + 2,
+			       .kind = KIND_KERNEL, .track = p->stream[0],
+			       .correlation = (of % 2 << 40) + of * 2 + 1 };
+}
+
+static bool far_is_right(const struct play *p, const struct event *e, const struct event *of)
+{
+	const struct launch *l = link_launch(p->s, e);
+
+	return l && l->begin_ns == of->begin_ns && l->end_ns == of->end_ns &&
+	       l->track == of->track && l->name == of->name && l->owner == of->owner &&
+	       l->step == of->step && l->phase == of->phase && l->correlation == of->correlation;
+}
+
+/* Work of calls that are far back, in an order that is none; `window` calls are kept. */
+static void far_play(size_t window, uint64_t calls, uint64_t behind)
+{
+	struct event *events = calloc(2 * calls, sizeof(*events)), of;
+	uint64_t bad = 0, found = 0, seed = 1, lost = 0;
+	struct play p;
+	struct source *below;
+	struct batch b;
+	size_t count = 0;
+
+	play_open(&p);
+	if (!CHECK(events != NULL))
+		return;
+	for (uint64_t i = 0; i < calls; i++) {
+		far_call(&p, i, &events[count++]);
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		if (i % 64 == 0 && i > behind)
+			far_work(&p, i, i - 200 - (seed >> 33) % (behind - 200), &events[count++]);
+	}
+	array_source_open(&below, events, count, 4096);
+	CHECK_OK(link_open(&p.s, below, p.trace, window, 500, &error), &error);
+	while (source_next(p.s, &b, &error) == ST_OK)
+		for (size_t i = 0; i < b.count; i++) {
+			if (b.events[i].kind != KIND_KERNEL)
+				continue;
+			far_call(&p, (b.events[i].correlation & 0xffffffff) / 2, &of);
+			found++;
+			lost += !link_launch(p.s, &b.events[i]);
+			bad += link_launch(p.s, &b.events[i]) && !far_is_right(&p, &b.events[i], &of);
+		}
+	CHECK(found > 1000);
+	CHECK_U64(bad, 0);
+	CHECK_U64(lost > 0, window < behind);
+	CHECK_U64(link_totals(p.s, p.process[0]).with_launch, found - lost);
+	free(events);
+	play_close(&p);
+}
+
+void test_link_far_back(void)
+{
+	far_play(LINK_WINDOW, 300000, 200000);
+	far_play(100000, 300000, 99000); /* the ring comes round to what was packed */
+	far_play(100000, 300000, 150000);
+}
+
 /* Above `step`: stretches wait for the events that are held back here. */
 void test_link_holds_stretches(void)
 {

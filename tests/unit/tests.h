@@ -341,6 +341,7 @@
 	X(link_processes) \
 	X(link_window) \
 	X(link_many) \
+	X(link_far_back) \
 	X(link_holds_stretches) \
 	X(link_fault) \
 	X(hist_few_are_exact) \
