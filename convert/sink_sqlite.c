@@ -7,7 +7,8 @@
  *	ORDER BY 3 DESC LIMIT 10;
  *
  * One transaction without a journal into the output's temporary file; memory is SQLite's page
- * cache.  Standard output, which cannot seek, gets a copy of a scratch file.
+ * cache, and as much again while an index is sorted.  Standard output, which cannot seek, gets a
+ * copy of a scratch file.
  */
 #include "convert/out.h"
 #include "convert/sink.h"

@@ -104,7 +104,7 @@ enum status sqlite_begin(struct sqlite_tables *t, const char *path, struct error
 		return broken(t, err);
 	/* nobody but us has the file, and without a whole one there is none: no journal */
 	TRY(run(t, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-		   "PRAGMA page_size=8192; PRAGMA cache_size=-16384; PRAGMA user_version=1; BEGIN",
+		   "PRAGMA page_size=8192; PRAGMA cache_size=-4096; PRAGMA user_version=1; BEGIN",
 		err));
 	for (int i = 0; i < SQLITE_TABLE_COUNT; i++)
 		TRY(make_table(t, i, err));
