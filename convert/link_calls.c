@@ -8,7 +8,7 @@
 
 enum {
 	CHUNK = 256,       /* calls; the ring grows by so many */
-	NEWEST = 256,      /* chunks that are never packed: a GPU is seldom so far behind */
+	NEWEST = 64,       /* chunks that are never packed: a GPU is seldom so far behind */
 	AGAIN = 16,        /* unpacked chunks beside them, between two batches */
 	PACKED_CALL = 64,  /* bytes at most: one of flags, two numbers of ten, six of five */
 	NOWHERE_ELSE = -1, /* as `next`: the slot is not in the table */
