@@ -230,33 +230,21 @@ static bool opens_to_write(const char *path, int flags)
 	       strncmp(path, "/proc/", 6) != 0 && fails("open", false);
 }
 
-int open(const char *path, int flags, ...)
-{
-	REAL(int, open, const char *, int, ...);
-	va_list args;
-	mode_t mode;
+#define OPENS(name)                                                                                \
+	int name(const char *path, int flags, ...)                                                 \
+	{                                                                                          \
+		REAL(int, name, const char *, int, ...);                                           \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(args, flags);                                                             \
+		mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;                   \
+		va_end(args);                                                                      \
+		return opens_to_write(path, flags) ? -1 : real_##name(path, flags, mode);          \
+	}
 
-	va_start(args, flags);
-	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
-	va_end(args);
-	if (opens_to_write(path, flags))
-		return -1;
-	return real_open(path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-	REAL(int, open64, const char *, int, ...);
-	va_list args;
-	mode_t mode;
-
-	va_start(args, flags);
-	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
-	va_end(args);
-	if (opens_to_write(path, flags))
-		return -1;
-	return real_open64(path, flags, mode);
-}
+OPENS(open)
+OPENS(open64)
 
 int mkostemp(char *path, int flags)
 {

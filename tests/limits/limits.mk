@@ -13,7 +13,7 @@ $(B)/tests/libfault.so: tests/limits/fault.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -fPIC -shared -o $@ $< -ldl
 check-limits: check-faults check-memory-limits
-check-faults: all $(B)/tests/libfault.so
+check-faults: all $(B)/tests/libfault.so $(B)/tests/busy
 	$(Q)python3 tests/limits/faults.py --bin $(B) $(if $(ONLY),--only "$(ONLY)")
 $(B)/tests/busy: $(call objs,tests/limits/busy.c) $(B)/libtacho.so
 	@mkdir -p $(@D)
