@@ -10,11 +10,12 @@
 #endif
 
 enum {
-	HEADS = 4096, /* a power of two */
-	TRIES = 24,   /* rows of a chain that are compared */
-	PAD = 16,     /* bytes behind each run, so that it can be compared in whole vectors */
+	HEADS = 4096,   /* these are powers of two */
+	FOLLOWS = 4096,
+	SHARES = 512,
+	TRIES = 24,     /* rows of a chain that are compared */
+	PAD = 16,       /* bytes behind each run, so that it can be compared in whole vectors */
 	NODES_FIRST = 64,
-	INLINE_BYTES = 64, /* of a run; longer ones are memcmp()'s */
 };
 
 /* A run and the hole behind it, or the end of an element: a leaf. */
@@ -25,65 +26,90 @@ struct json_known_node {
 	bool is_leaf;
 	/* of a leaf */
 	uint8_t depth;    /* nodes of its path */
-	uint32_t path;    /* in paths: their numbers */
+	uint32_t path;    /* in steps: its first */
 	uint32_t payload; /* in payloads */
-	uint32_t next;    /* the leaf that followed it */
+	uint32_t next;    /* the leaf that followed it; of a first run: that came of it last */
+	uint32_t most;    /* bytes that may be looked at to tell whether it stands there */
+};
+
+/* A node of the path of a leaf, with what is needed to follow it. */
+struct step {
+	uint32_t node, run;
+	uint16_t run_len;
+	uint8_t class, use;
+};
+
+struct json_known_tables {
+	uint32_t heads[HEADS];     /* chains of first runs, by hash */
+	uint32_t follows[FOLLOWS]; /* leaves, by the two before */
+	uint32_t shares[SHARES];   /* nodes whose run others have too, by hash */
 };
 
 void json_known_init(struct json_known *k, size_t payload_bytes, size_t ceiling)
 {
 	*k = (struct json_known){ .payload_bytes = payload_bytes, .ceiling = ceiling };
 	buf_init(&k->texts, ceiling);
-	buf_init(&k->paths, ceiling);
+	buf_init(&k->steps, ceiling);
 	buf_init(&k->payloads, ceiling);
 }
 
 void json_known_forget(struct json_known *k)
 {
 	buf_clear(&k->texts);
-	buf_clear(&k->paths);
+	buf_clear(&k->steps);
 	buf_clear(&k->payloads);
 	k->node_count = k->nodes ? 1 : 0;
 	if (k->nodes)
 		k->nodes[0] = (struct json_known_node){ 0 };
-	k->last = 0;
-	if (k->heads)
-		memset(k->heads, 0, HEADS * sizeof(*k->heads));
+	k->last = k->before = 0;
+	if (k->tables)
+		memset(k->tables, 0, sizeof(*k->tables));
 }
 
 void json_known_release(struct json_known *k)
 {
 	buf_release(&k->texts);
-	buf_release(&k->paths);
+	buf_release(&k->steps);
 	buf_release(&k->payloads);
 	free(k->nodes);
-	free(k->heads);
+	free(k->tables);
 	k->nodes = NULL;
-	k->heads = NULL;
+	k->tables = NULL;
 }
 
 /* Comparing */
 
+#ifdef __SSE2__
+static inline __m128i same16(const uint8_t *a, const uint8_t *b)
+{
+	return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)a),
+			      _mm_loadu_si128((const __m128i *)(const void *)b));
+}
+
+static inline bool same64(const uint8_t *a, const uint8_t *b)
+{
+	__m128i first = _mm_and_si128(same16(a, b), same16(a + 16, b + 16));
+	__m128i second = _mm_and_si128(same16(a + 32, b + 32), same16(a + 48, b + 48));
+
+	return _mm_movemask_epi8(_mm_and_si128(first, second)) == 0xffff;
+}
+#endif
+
+/* PAD bytes behind `len` may be looked at. */
 static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
 {
 #ifdef __SSE2__
 	size_t i = 0;
 
-	if (len > INLINE_BYTES)
-		return memcmp(a, b, len) == 0;
-	for (; i + 16 <= len; i += 16)
-		if (_mm_movemask_epi8(_mm_cmpeq_epi8(
-			    _mm_loadu_si128((const __m128i *)(const void *)(a + i)),
-			    _mm_loadu_si128((const __m128i *)(const void *)(b + i)))) != 0xffff)
+	if (len <= 16)
+		return !(~(unsigned)_mm_movemask_epi8(same16(a, b)) & ((1u << len) - 1));
+	for (; i + 64 < len; i += 64)
+		if (!same64(a + i, b + i))
 			return false;
-	if (i < len) {
-		unsigned same = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(
-			_mm_loadu_si128((const __m128i *)(const void *)(a + i)),
-			_mm_loadu_si128((const __m128i *)(const void *)(b + i))));
-
-		return !(~same & ((1u << (len - i)) - 1));
-	}
-	return true;
+	for (; i + 16 < len; i += 16)
+		if (_mm_movemask_epi8(same16(a + i, b + i)) != 0xffff)
+			return false;
+	return _mm_movemask_epi8(same16(a + len - 16, b + len - 16)) == 0xffff;
 #else
 	return memcmp(a, b, len) == 0;
 #endif
@@ -110,7 +136,7 @@ static inline bool node_matches(const struct json_known *k, const struct json_kn
 }
 
 /* Behind a quote: the first key of a time or an id; what stands before it may be a first run. */
-static bool is_number_key(const uint8_t *p)
+static inline bool is_number_key(const uint8_t *p)
 {
 	uint32_t key = get_u32(p);
 
@@ -121,17 +147,19 @@ static bool is_number_key(const uint8_t *p)
 static const uint8_t *find_number_key(const uint8_t *p, const uint8_t *end)
 {
 #ifdef __SSE2__
-	for (; end - p >= 16 + 8; p += 16) {
-		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-		unsigned quotes = (unsigned)_mm_movemask_epi8(
-			_mm_cmpeq_epi8(v, _mm_set1_epi8('"')));
+	for (; end - p >= 16 + 8; p += 16) { /* a quote and a first letter of those */
+		__m128i quote = _mm_loadu_si128((const __m128i *)(const void *)p);
+		__m128i letter = _mm_loadu_si128((const __m128i *)(const void *)(p + 1));
+		__m128i first = _mm_or_si128(
+			_mm_cmpeq_epi8(letter, _mm_set1_epi8('t')),
+			_mm_or_si128(_mm_cmpeq_epi8(letter, _mm_set1_epi8('d')),
+				     _mm_cmpeq_epi8(letter, _mm_set1_epi8('i'))));
+		unsigned at = (unsigned)_mm_movemask_epi8(
+			_mm_and_si128(first, _mm_cmpeq_epi8(quote, _mm_set1_epi8('"'))));
 
-		for (; quotes; quotes &= quotes - 1) {
-			const uint8_t *at = p + __builtin_ctz(quotes) + 1;
-
-			if (is_number_key(at))
-				return at;
-		}
+		for (; at; at &= at - 1)
+			if (is_number_key(p + __builtin_ctz(at) + 1))
+				return p + __builtin_ctz(at) + 1;
 	}
 #endif
 	for (; end - p >= 8; p++)
@@ -148,7 +176,9 @@ static uint32_t *head_of(const struct json_known *k, const uint8_t *p, const uin
 	if (end - p > JSON_KNOWN_TEXT_MOST)
 		end = p + JSON_KNOWN_TEXT_MOST;
 	key = find_number_key(p, end);
-	return key ? &k->heads[hash_text((const char *)p, (size_t)(key - p)) & (HEADS - 1)] : NULL;
+	if (!key)
+		return NULL;
+	return &k->tables->heads[hash_text((const char *)p, (size_t)(key - p)) & (HEADS - 1)];
 }
 
 /* Of a chain, the one that matches; it comes first next time. */
@@ -171,39 +201,80 @@ static uint32_t chain_find(struct json_known *k, uint32_t *head, const uint8_t *
 	return 0;
 }
 
-static const uint32_t *leaf_path(const struct json_known *k, const struct json_known_node *leaf)
+/* The node to which the path of `leaf` leads from *p, which is moved; 0: not one step. */
+static inline uint32_t follow(const struct json_known *k, uint32_t leaf, const uint8_t **p,
+			      const uint8_t *end, struct json_found *found)
 {
-	return (const uint32_t *)(const void *)k->paths.data + leaf->path;
+	const struct json_known_node *n = &k->nodes[leaf];
+	const struct step *step = (const struct step *)(const void *)k->steps.data + n->path;
+	const struct step *last = step + n->depth - 1;
+	const uint8_t *at = *p, *texts = k->texts.data;
+	struct json_number *number = found->numbers;
+	uint32_t node = 0;
+
+	if (!leaf || end - at < n->most)
+		return 0;
+	for (; same_bytes(at, texts + step->run, step->run_len); step++, number++) {
+		const uint8_t *after = at + step->run_len;
+
+		if (step == last) {
+			at = after;
+			node = leaf;
+			break;
+		}
+		after = json_number_take(after, number);
+		if (!after || (step->class != number->class && step->class != JSON_ANY_CLASS))
+			break;
+		number->use = step->use;
+		node = step->node;
+		at = after;
+	}
+	*p = at;
+	found->count = (unsigned)(number - found->numbers);
+	return node;
+}
+
+static inline uint32_t *follows_of(const struct json_known *k)
+{
+	uint64_t hash = ((uint64_t)k->before << 32 | k->last) * HASH_A;
+
+	return &k->tables->follows[hash >> 52 & (FOLLOWS - 1)];
 }
 
 /* The leaf of the element at *p, or 0; *p behind it. */
 static uint32_t find_leaf(struct json_known *k, const uint8_t **p, const uint8_t *end,
 			  struct json_found *found)
 {
-	const struct json_known_node *expected = &k->nodes[k->nodes[k->last].next];
-	const uint32_t *path = expected->is_leaf ? leaf_path(k, expected) : NULL;
-	unsigned left = path ? expected->depth : 0;
-	uint32_t at = 0;
+	uint32_t first = *follows_of(k), second = k->nodes[k->last].next, at, *head;
 
 	found->count = 0;
-	for (;;) {
-		struct json_number *number = &found->numbers[found->count];
-
-		if (left && node_matches(k, &k->nodes[*path], p, end, number)) {
-			at = *path++;
-			left--;
-		} else {
-			uint32_t *head = at ? &k->nodes[at].child : head_of(k, *p, end);
-
-			left = 0;
-			at = head ? chain_find(k, head, p, end, number) : 0;
-			if (!at)
-				return 0;
-		}
-		if (k->nodes[at].is_leaf)
-			return at;
-		found->count++;
+	at = follow(k, first, p, end, found);
+	if (!at && second != first)
+		at = follow(k, second, p, end, found);
+	head = at ? &k->nodes[at].child : head_of(k, *p, end);
+	if (!at && head)
+		at = follow(k, k->nodes[*head].next, p, end, found);
+	while (!k->nodes[at].is_leaf) {
+		if (at)
+			head = &k->nodes[at].child;
+		at = head ? chain_find(k, head, p, end, &found->numbers[found->count]) : 0;
+		if (!at)
+			return 0;
+		found->count += !k->nodes[at].is_leaf;
 	}
+	return at;
+}
+
+/* What follows what. */
+static inline void leaf_passed(struct json_known *k, uint32_t leaf)
+{
+	const struct step *steps = (const struct step *)(const void *)k->steps.data;
+
+	*follows_of(k) = leaf;
+	k->nodes[k->last].next = leaf;
+	k->nodes[steps[k->nodes[leaf].path].node].next = leaf;
+	k->before = k->last;
+	k->last = leaf;
 }
 
 bool json_known_find(struct json_known *k, struct json_scan *s, struct json_found *found)
@@ -217,8 +288,7 @@ bool json_known_find(struct json_known *k, struct json_scan *s, struct json_foun
 	if (!leaf)
 		return false;
 	found->payload = k->payloads.data + k->nodes[leaf].payload;
-	k->nodes[k->last].next = leaf;
-	k->last = leaf;
+	leaf_passed(k, leaf);
 	k->found++;
 	s->at = p;
 	return true;
@@ -250,10 +320,10 @@ static bool room_for(struct json_known *k, size_t len, unsigned count)
 {
 	size_t nodes = k->node_count + count + 1, used;
 
-	if (!k->heads && !(k->heads = calloc(HEADS, sizeof(*k->heads))))
+	if (!k->tables && !(k->tables = calloc(1, sizeof(*k->tables))))
 		return false;
-	used = nodes * sizeof(*k->nodes) + k->texts.len + k->paths.len + k->payloads.len +
-	       k->payload_bytes + len + (count + 1) * (PAD + sizeof(uint32_t));
+	used = nodes * sizeof(*k->nodes) + k->texts.len + k->steps.len + k->payloads.len +
+	       k->payload_bytes + len + (count + 1) * (PAD + sizeof(struct step));
 	if (used > k->ceiling)
 		json_known_forget(k);
 	return room_for_nodes(k, count + 1);
@@ -276,19 +346,32 @@ static uint32_t node_find(struct json_known *k, uint32_t first, const struct jso
 	return 0;
 }
 
+/* Where the text of a run stands: most are those of many elements, and better in the cache once. */
+static uint32_t run_put(struct json_known *k, const char *run, size_t len)
+{
+	static const char pad[PAD];
+	uint32_t *share = &k->tables->shares[hash_text(run, len) & (SHARES - 1)];
+	const struct json_known_node *n = &k->nodes[*share];
+	uint32_t at = (uint32_t)k->texts.len;
+
+	if (*share && n->run_len == len && memcmp(k->texts.data + n->run, run, len) == 0)
+		return n->run;
+	*share = k->node_count; /* which it will be */
+	buf_put(&k->texts, run, len);
+	buf_put(&k->texts, pad, PAD);
+	return at;
+}
+
 /* The node of a run below *head, new unless it is there. */
 static uint32_t node_put(struct json_known *k, uint32_t *head, struct json_known_node like,
 			 const char *run)
 {
-	static const char pad[PAD];
 	uint32_t at = node_find(k, *head, &like, run);
 
 	if (at)
 		return at;
-	like.run = (uint32_t)k->texts.len;
+	like.run = run_put(k, run, like.run_len);
 	like.sibling = *head;
-	buf_put(&k->texts, run, like.run_len);
-	buf_put(&k->texts, pad, PAD);
 	at = k->node_count++;
 	k->nodes[at] = like;
 	*head = at;
@@ -310,28 +393,42 @@ static bool hole_class(const struct json_hole *hole, uint8_t *class)
 	return true;
 }
 
+static void leaf_init(struct json_known *k, uint32_t leaf, const uint32_t *path, unsigned depth)
+{
+	struct json_known_node *n = &k->nodes[leaf];
+
+	k->learnt++;
+	n->depth = (uint8_t)depth;
+	n->path = (uint32_t)(k->steps.len / sizeof(struct step));
+	n->payload = (uint32_t)k->payloads.len;
+	n->most = JSON_NUMBER_ROOM;
+	for (unsigned i = 0; i < depth; i++) {
+		const struct json_known_node *of = &k->nodes[path[i]];
+		struct step step = { .node = path[i], .run = of->run,
+				     .run_len = (uint16_t)of->run_len, .class = of->class,
+				     .use = of->use };
+
+		n->most += of->run_len + JSON_NUMBER_LEN_MOST;
+		buf_put(&k->steps, &step, sizeof(step));
+	}
+	if (buf_reserve(&k->payloads, k->payload_bytes)) {
+		memset(k->payloads.data + k->payloads.len, 0, k->payload_bytes);
+		k->payloads.len += k->payload_bytes;
+	}
+}
+
 static void *leaf_payload(struct json_known *k, uint32_t leaf, const uint32_t *path, unsigned depth)
 {
 	struct json_known_node *n = &k->nodes[leaf];
 
-	if (!n->depth) {
-		k->learnt++;
-		n->depth = (uint8_t)depth;
-		n->path = (uint32_t)(k->paths.len / sizeof(*path));
-		n->payload = (uint32_t)k->payloads.len;
-		buf_put(&k->paths, path, depth * sizeof(*path));
-		if (buf_reserve(&k->payloads, k->payload_bytes)) {
-			memset(k->payloads.data + k->payloads.len, 0, k->payload_bytes);
-			k->payloads.len += k->payload_bytes;
-		}
-	}
-	if (buf_status(&k->texts, NULL) != ST_OK || buf_status(&k->paths, NULL) != ST_OK ||
+	if (!n->depth)
+		leaf_init(k, leaf, path, depth);
+	if (buf_status(&k->texts, NULL) != ST_OK || buf_status(&k->steps, NULL) != ST_OK ||
 	    buf_status(&k->payloads, NULL) != ST_OK) {
 		json_known_forget(k);
 		return NULL;
 	}
-	k->nodes[k->last].next = leaf;
-	k->last = leaf;
+	leaf_passed(k, leaf);
 	return k->payloads.data + n->payload;
 }
 

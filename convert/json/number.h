@@ -7,6 +7,10 @@
 
 #include "convert/json/scan.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /* How a number is written. */
 enum json_class {
 	JSON_WHOLE,    /* below 10^19 */
@@ -26,13 +30,10 @@ struct json_number {
 enum {
 	JSON_NUMBER_ROOM = 64, /* bytes from its first on that reading it may look at */
 	JSON_DIGITS_MOST = 19, /* that 64 bits hold, whichever they are */
+	JSON_NUMBER_LEN_MOST = JSON_DIGITS_MOST + 2, /* with minus and point */
 };
 
 extern const uint64_t json_powers[20]; /* of ten */
-
-/* As json_f64() and json_us_to_ns() of its text. */
-double json_number_f64(const struct json_number *n);
-bool json_number_us_to_ns(const struct json_number *n, int64_t *ns);
 
 /* Eight characters as they lie in memory: how many of them are digits before another one. */
 static inline unsigned json_digits_in(uint64_t eight)
@@ -54,58 +55,65 @@ static inline uint64_t json_digits_value(uint64_t eight, unsigned count)
 		((t >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >> 32;
 }
 
-/* Digits from p on are appended to *v; returns how many, more than JSON_DIGITS_MOST: too many. */
-static inline unsigned json_take_digits(const uint8_t *p, uint64_t *v)
+/* How many of the sixteen characters at p are digits before another one. */
+static inline unsigned json_digits_ahead(const uint8_t *p)
 {
-	uint64_t eight = get_u64(p);
-	unsigned count = json_digits_in(eight), n;
+#ifdef __SSE2__
+	__m128i t = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)p),
+				 _mm_set1_epi8('0'));
+	__m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(t, _mm_set1_epi8(9)), t);
 
-	if (!count)
-		return 0;
-	*v = *v * json_powers[count] + json_digits_value(eight, count);
-	if (count < 8)
-		return count;
-	do {
-		eight = get_u64(p + count);
-		n = json_digits_in(eight);
-		count += n;
-		if (!n || count > JSON_DIGITS_MOST)
-			break;
-		*v = *v * json_powers[n] + json_digits_value(eight, n);
-	} while (n == 8);
-	return count;
+	return (unsigned)__builtin_ctz(~(unsigned)_mm_movemask_epi8(digits));
+#else
+	unsigned count = json_digits_in(get_u64(p));
+
+	return count < 8 ? count : 8 + json_digits_in(get_u64(p + 8));
+#endif
 }
 
-/* False: the scanner has to look, or there is less than JSON_NUMBER_ROOM to look at.  `use` is left
- * alone. */
+/* Likewise of any number; its class is set with the rest. */
+const uint8_t *json_number_take_any(const uint8_t *text, struct json_number *out);
+
+/* Behind the number at `text`, of which JSON_NUMBER_ROOM may be looked at; NULL: the scanner has to
+ * look.  `use` is left alone. */
+static inline const uint8_t *json_number_take(const uint8_t *text, struct json_number *out)
+{
+	unsigned count = json_digits_ahead(text);
+	const uint8_t *p = text + count;
+	uint64_t digits;
+
+	/* what may stand behind digits that are all of it */
+	if (!count || (*p > ',' && *p != '}') || (*text == '0' && count > 1))
+		return json_number_take_any(text, out);
+	if (count <= 8)
+		digits = json_digits_value(get_u64(text), count);
+	else
+		digits = json_digits_value(get_u64(text), 8) * json_powers[count - 8] +
+			 json_digits_value(get_u64(text + 8), count - 8);
+	out->text = (const char *)text;
+	out->digits = digits;
+	out->len = count;
+	out->decimals = 0;
+	out->class = JSON_WHOLE;
+	return p;
+}
+
+/* False also where there is less than JSON_NUMBER_ROOM to look at. */
 static inline bool json_number_read(const char *text, const char *end, struct json_number *out)
 {
-	const uint8_t *p = (const uint8_t *)text;
-	unsigned count, decimals = 0;
-	uint64_t digits = 0;
-	bool minus;
+	return end - text >= JSON_NUMBER_ROOM &&
+	       json_number_take((const uint8_t *)text, out) != NULL;
+}
 
-	if (end - text < JSON_NUMBER_ROOM)
-		return false;
-	minus = *p == '-';
-	p += minus;
-	count = json_take_digits(p, &digits);
-	if (!count || count > JSON_DIGITS_MOST || (*p == '0' && count > 1))
-		return false;
-	p += count;
-	if (*p == '.') {
-		decimals = json_take_digits(++p, &digits);
-		if (!decimals || count + decimals > JSON_DIGITS_MOST)
-			return false;
-		p += decimals;
-	}
-	if ((*p | 0x20) == 'e')
-		return false;
-	out->text = text;
-	out->digits = digits;
-	out->len = (uint32_t)(p - (const uint8_t *)text);
-	out->decimals = (uint8_t)decimals;
-	out->class = (uint8_t)((decimals ? JSON_FRACTION : JSON_WHOLE) + minus);
+/* As json_f64() and json_us_to_ns() of its text. */
+double json_number_f64(const struct json_number *n);
+bool json_number_us_to_ns_slowly(const struct json_number *n, int64_t *ns);
+
+static inline bool json_number_us_to_ns(const struct json_number *n, int64_t *ns)
+{
+	if (n->class != JSON_WHOLE || n->digits > (uint64_t)INT64_MAX / 1000)
+		return json_number_us_to_ns_slowly(n, ns);
+	*ns = (int64_t)(n->digits * 1000);
 	return true;
 }
 

@@ -500,5 +500,8 @@ enum status kineto_import_read(struct kineto_import *k, struct input *in, struct
 	w->take_known = k->scans_all ? NULL : kineto_known_take;
 	status = json_walk(w, in, fault, err);
 	free(w);
+	if (k->derived)
+		trace_lose(k->trace, k->process, LOSS_DERIVED, k->derived);
+	k->derived = 0;
 	return status;
 }

@@ -26,6 +26,7 @@ struct kineto_import {
 	bool scans_all; /* set after init: nothing is learnt; for tests that compare */
 	int64_t first_ns; /* earliest begin, without the base */
 	uint64_t events;  /* put into the spool */
+	uint64_t derived; /* arrows that were known again, until they are counted as lost */
 };
 
 /* `process` is a row of the trace that kineto_import_finish() completes.  All need `err`. */

@@ -131,7 +131,7 @@ bool kineto_known_take(void *self, struct json_scan *s, enum status *status, str
 	known = found.payload;
 	*status = ST_OK;
 	if (known->is_derived) {
-		trace_lose(k->trace, k->process, LOSS_DERIVED, 1);
+		k->derived++;
 		return true;
 	}
 	e = known->event;
