@@ -8,34 +8,32 @@
 #include <string.h>
 
 enum {
-	WORDS_CHUNK = 2048,         /* vary words allocated at once */
-	WRITE_BYTES = 16 * 1024,    /* of rows written at once, at least */
-	OUT_EVENTS = 512,           /* of a batch that comes from memory */
-	SLACK_BYTES = 64 * 1024,    /* of the budget: chunks that are begun, rows to write */
-	/* in memory, with what sorting needs */
-	EVENT_BYTES = sizeof(struct chunk) / SPOOL_CHUNK + 2 * sizeof(struct key),
+	BLOCK_FIRST = 64 * 1024,    /* grows to the budget */
+	KEY_BYTES = 2 * sizeof(struct key), /* of an event: with what sorting needs */
+	WRITE_BYTES = 32 * 1024,    /* of rows written at once, at least */
+	OUT_EVENTS = 256,           /* of a batch that comes from memory */
+	OUT_WORDS = 4 * OUT_EVENTS,
+	SLACK_BYTES = 64 * 1024,    /* of the budget: rows to write, or a batch that comes out */
 };
 
-struct words_chunk {
-	struct words_chunk *older;
-	size_t used, size;
-	uint64_t words[];
-};
+#define ROWS_MOST ((size_t)UINT32_MAX) /* bytes that keys can point into */
 
 struct spool {
 	const struct trace *trace;
 	size_t budget_bytes;
 	const char *folder;
 
-	/* Events in memory. */
-	struct chunk **chunks;
-	size_t chunk_count, chunk_cap, count;
-	struct words_chunk *words;
-	size_t words_bytes;
-	struct event last; /* times of the last one put */
+	/*
+	 * Events in memory: one block, rows from its beginning on, keys from its end on downwards.
+	 * Between them there is always room for as many keys again, to sort.
+	 */
+	uint8_t *block;
+	size_t block_bytes, rows_bytes, count;
+	uint32_t most_words;
+	uint64_t last_begin_ns, last_end_ns; /* of the last one put */
 	uint32_t last_group;
 	bool in_order; /* so far; most inputs are not */
-	struct key *keys; /* in order, once sorted */
+	struct key *keys; /* in order, once sorted; in the block */
 
 	/* Runs in the scratch file. */
 	struct scratch *scratch;
@@ -47,7 +45,8 @@ struct spool {
 	/* The way out. */
 	bool is_ending;
 	struct event *out;
-	size_t at; /* key or segment */
+	uint64_t *out_words;
+	size_t at, out_words_cap; /* at: key or segment */
 	struct spool_runs *runs;
 
 	size_t held_bytes; /* of memory now */
@@ -81,51 +80,26 @@ enum status spool_open(struct spool **out, const struct trace *trace, const stru
 	return ST_OK;
 }
 
-static void words_free(struct spool *s)
+static void block_free(struct spool *s)
 {
-	struct words_chunk *chunk;
-
-	while ((chunk = s->words)) {
-		s->words = chunk->older;
-		s->held_bytes -= sizeof(*chunk) + chunk->size * sizeof(chunk->words[0]);
-		free(chunk);
-	}
-	s->words_bytes = 0;
-}
-
-/* Memory for events; what a run has written stays for the next one. */
-static void events_free(struct spool *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->chunk_count; i++)
-		free(s->chunks[i]);
-	s->held_bytes -= s->chunk_count * sizeof(struct chunk) + s->chunk_cap * sizeof(*s->chunks);
-	free(s->chunks);
-	s->chunks = NULL;
-	s->chunk_count = s->chunk_cap = s->count = 0;
-	words_free(s);
-}
-
-static void keys_free(struct spool *s)
-{
-	if (s->keys)
-		s->held_bytes -= s->count * sizeof(*s->keys);
-	free(s->keys);
+	s->held_bytes -= s->block_bytes;
+	free(s->block);
+	s->block = NULL;
 	s->keys = NULL;
+	s->block_bytes = s->rows_bytes = s->count = 0;
 }
 
 void spool_close(struct spool *s)
 {
 	if (!s)
 		return;
-	keys_free(s);
-	events_free(s);
+	block_free(s);
 	runs_close(s->runs);
 	scratch_close(s->scratch);
 	free(s->segments);
 	free(s->write);
 	free(s->out);
+	free(s->out_words);
 	free(s);
 }
 
@@ -139,32 +113,26 @@ struct spool_totals spool_totals(const struct spool *s)
 
 /* Sorting what is in memory */
 
-static enum status keys_make(struct spool *s, struct error *err)
+/* The key of event `i`. */
+static struct key *key_at(const struct spool *s, size_t i)
 {
-	size_t bytes = s->count * sizeof(*s->keys), i;
-	struct key *spare = NULL;
+	return (struct key *)(void *)(s->block + s->block_bytes) - 1 - i;
+}
 
-	s->keys = malloc(bytes + 1);
+/* From s->keys on they stand in order. */
+static void keys_order(struct spool *s)
+{
+	struct key *first = s->count ? key_at(s, s->count - 1) : NULL, swap;
+	size_t i;
+
+	s->keys = first;
+	for (i = 0; i < s->count / 2; i++) { /* as they came */
+		swap = first[i];
+		first[i] = first[s->count - 1 - i];
+		first[s->count - 1 - i] = swap;
+	}
 	if (!s->in_order)
-		spare = malloc(bytes + 1);
-	if (!s->keys || (!s->in_order && !spare)) {
-		free(s->keys);
-		free(spare);
-		s->keys = NULL;
-		return spool_memory(err);
-	}
-	spool_hold(s, bytes * (spare ? 2 : 1));
-	for (i = 0; i < s->count; i++) {
-		s->keys[i].begin_ns = chunk_event(s->chunks, i)->begin_ns;
-		s->keys[i].index = (uint32_t)i;
-		s->keys[i].group = *chunk_group(s->chunks, i);
-	}
-	if (spare) {
-		keys_sort(s->keys, spare, s->count, s->chunks);
-		s->held_bytes -= bytes;
-		free(spare);
-	}
-	return ST_OK;
+		keys_sort(first, first - s->count, s->count, s->block);
 }
 
 /* Writing a run */
@@ -201,15 +169,12 @@ static uint32_t event_words(const struct spool *s, const struct event *e)
 	return e->vary ? trace_get_shape(s->trace, e->shape)->vary_count : 0;
 }
 
-static enum status row_write(struct spool *s, struct segment *segment, struct row_state *state,
-			     const struct event *e, struct error *err)
+/* The row of a key, `since_ns` after the one before it. */
+static inline enum status row_write(struct spool *s, const uint8_t *row, uint64_t since_ns,
+				    struct error *err)
 {
-	uint32_t words = event_words(s, e);
-
-	TRY(write_room(s, ROW_MOST + (size_t)words * ROW_WORD_MOST, err));
-	s->write_len += row_encode(state, e, words, s->write + s->write_len);
-	if (words > segment->most_words)
-		segment->most_words = words;
+	TRY(write_room(s, row_room(row), err));
+	s->write_len += row_move(row, since_ns, s->write + s->write_len);
 	return ST_OK;
 }
 
@@ -247,124 +212,99 @@ static enum status segment_add(struct spool *s, const struct segment *segment, s
 	return ST_OK;
 }
 
-/* Events lie in the order in which they came: ask for them before their turn. */
-static void event_expect(const struct spool *s, size_t at)
-{
-	enum { EVENT_AHEAD = 16, WORDS_AHEAD = 8 };
-
-	if (at + EVENT_AHEAD >= s->count)
-		return;
-	__builtin_prefetch(chunk_event(s->chunks, s->keys[at + EVENT_AHEAD].index));
-	__builtin_prefetch(chunk_event(s->chunks, s->keys[at + WORDS_AHEAD].index)->vary);
-}
-
 /* A segment for each group that is in memory; then memory is empty. */
 static enum status spool_flush(struct spool *s, struct error *err)
 {
-	struct row_state state;
+	enum { KEYS_AHEAD = 12 }; /* rows lie in the order in which they came */
 	struct segment segment;
 	size_t i = 0;
 
 	if (!s->scratch)
 		TRY(scratch_open(&s->scratch, s->folder, err));
-	TRY(keys_make(s, err));
+	keys_order(s);
 	while (i < s->count) {
-		state = (struct row_state){ 0 };
-		segment = segment_begin(s, s->keys[i].group, s->keys[i].begin_ns);
-		for (; i < s->count && s->keys[i].group == segment.group; i++) {
-			event_expect(s, i);
-			TRY(row_write(s, &segment, &state,
-				      chunk_event(s->chunks, s->keys[i].index), err));
+		const struct key *key = &s->keys[i];
+		uint64_t last_ns = 0;
+
+		segment = segment_begin(s, key->group, key->begin_ns);
+		for (; i < s->count && key->group == segment.group; i++, key++) {
+			if (i + KEYS_AHEAD < s->count)
+				__builtin_prefetch(s->block + key[KEYS_AHEAD].row);
+			TRY(row_write(s, s->block + key->row, key->begin_ns - last_ns, err));
+			last_ns = key->begin_ns;
 		}
+		segment.most_words = s->most_words;
 		TRY(segment_end(s, &segment, err));
 		TRY(segment_add(s, &segment, err));
 	}
-	keys_free(s);
-	words_free(s);
-	s->count = 0;
+	s->count = s->rows_bytes = 0;
+	s->most_words = 0;
 	s->in_order = true;
 	return ST_OK;
 }
 
 /* The way in */
 
-static enum status chunk_add(struct spool *s, struct error *err)
+/* Bytes of the block with one event more, whose row takes up to `row`. */
+static size_t bytes_with(const struct spool *s, size_t row)
 {
-	size_t cap = s->chunk_cap ? s->chunk_cap * 2 : 16;
-	struct chunk **bigger;
+	return s->rows_bytes + row + (s->count + 1) * KEY_BYTES;
+}
 
-	if (s->chunk_count == s->chunk_cap) {
-		bigger = realloc(s->chunks, cap * sizeof(*bigger));
-		if (!bigger)
-			return spool_memory(err);
-		spool_hold(s, (cap - s->chunk_cap) * sizeof(*bigger));
-		s->chunks = bigger;
-		s->chunk_cap = cap;
-	}
-	s->chunks[s->chunk_count] = malloc(sizeof(struct chunk));
-	if (!s->chunks[s->chunk_count])
+static enum status block_grow(struct spool *s, size_t need, struct error *err)
+{
+	size_t most = s->budget_bytes - SLACK_BYTES, old = s->block_bytes;
+	size_t bytes = old ? old * 2 : BLOCK_FIRST, keys = s->count * sizeof(struct key);
+	uint8_t *bigger;
+
+	bytes = bytes > most ? most : bytes;
+	bytes = (bytes < need ? need : bytes) + sizeof(struct key) - 1;
+	bytes -= bytes % sizeof(struct key);
+	bigger = realloc(s->block, bytes);
+	if (!bigger)
 		return spool_memory(err);
-	s->chunk_count++;
-	spool_hold(s, sizeof(struct chunk));
+	memmove(bigger + bytes - keys, bigger + old - keys, keys);
+	s->block = bigger;
+	s->block_bytes = bytes;
+	spool_hold(s, bytes - old);
 	return ST_OK;
 }
 
-/* Room for `count` words that stays where it is; NULL without memory. */
-static uint64_t *words_take(struct spool *s, size_t count)
+/* Room for one event more, after a flush if need be. */
+static enum status block_room(struct spool *s, size_t row, struct error *err)
 {
-	struct words_chunk *chunk = s->words;
-	size_t size = count > WORDS_CHUNK ? count : WORDS_CHUNK;
+	size_t most = s->budget_bytes - SLACK_BYTES;
 
-	if (!chunk || chunk->size - chunk->used < count) {
-		chunk = malloc(sizeof(*chunk) + size * sizeof(chunk->words[0]));
-		if (!chunk)
-			return NULL;
-		*chunk = (struct words_chunk){ .older = s->words, .size = size };
-		s->words = chunk;
-		s->words_bytes += sizeof(*chunk) + size * sizeof(chunk->words[0]);
-		spool_hold(s, sizeof(*chunk) + size * sizeof(chunk->words[0]));
-	}
-	chunk->used += count;
-	return chunk->words + chunk->used - count;
-}
-
-static bool is_over(const struct spool *s)
-{
-	return (s->count + 1) * EVENT_BYTES + s->words_bytes > s->budget_bytes - SLACK_BYTES;
+	if (s->count && (bytes_with(s, row) > most || s->rows_bytes + row > ROWS_MOST))
+		TRY(spool_flush(s, err));
+	return bytes_with(s, row) > s->block_bytes ? block_grow(s, bytes_with(s, row), err) : ST_OK;
 }
 
 /* Before the one that was put last. */
 static bool is_early(const struct spool *s, uint32_t group, const struct event *e)
 {
-	return group != s->last_group ? group < s->last_group : event_before(e, &s->last);
+	if (group != s->last_group)
+		return group < s->last_group;
+	return e->begin_ns != s->last_begin_ns ? e->begin_ns < s->last_begin_ns
+					       : e->end_ns > s->last_end_ns;
 }
 
 static enum status event_put(struct spool *s, uint32_t group, const struct event *e,
 			     struct error *err)
 {
 	uint32_t words = event_words(s, e);
-	struct event *copy;
-	uint64_t *vary;
+	size_t row = ROW_MOST + (size_t)words * ROW_WORD_MOST;
 
-	if (is_over(s) && s->count)
-		TRY(spool_flush(s, err));
-	if (s->count == s->chunk_count << SPOOL_CHUNK_SHIFT)
-		TRY(chunk_add(s, err));
-	copy = chunk_event(s->chunks, s->count);
-	*copy = *e;
-	copy->vary = NULL;
-	if (words) {
-		vary = words_take(s, words);
-		if (!vary)
-			return spool_memory(err);
-		memcpy(vary, e->vary, words * sizeof(*vary));
-		copy->vary = vary;
-	}
-	*chunk_group(s->chunks, s->count) = group;
+	if (bytes_with(s, row) > s->block_bytes)
+		TRY(block_room(s, row, err));
+	*key_at(s, s->count) = (struct key){ e->begin_ns, (uint32_t)s->rows_bytes, group };
+	s->rows_bytes += row_encode(e, words, s->block + s->rows_bytes);
+	if (words > s->most_words)
+		s->most_words = words;
 	if (s->count && is_early(s, group, e))
 		s->in_order = false;
-	s->last.begin_ns = e->begin_ns;
-	s->last.end_ns = e->end_ns;
+	s->last_begin_ns = e->begin_ns;
+	s->last_end_ns = e->end_ns;
 	s->last_group = group;
 	s->count++;
 	return ST_OK;
@@ -383,29 +323,57 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 
 /* The way out */
 
+/* An event that stands in no row, `since_ns` after the one before it. */
+static enum status event_write(struct spool *s, const struct event *e, uint64_t since_ns,
+			       struct error *err)
+{
+	uint32_t words = event_words(s, e);
+	size_t most = ROW_MOST + (size_t)words * ROW_WORD_MOST;
+	uint8_t *row;
+
+	TRY(write_room(s, 3 * most, err)); /* as in memory it stands behind where it goes to */
+	row = s->write + s->write_len + 2 * most;
+	row_encode(e, words, row);
+	s->write_len += row_move(row, since_ns, s->write + s->write_len);
+	return ST_OK;
+}
+
+static enum status runs_write(struct spool *s, struct error *err)
+{
+	uint64_t last_ns = 0;
+	struct batch batch;
+	enum status status;
+
+	while ((status = runs_next(s->runs, &batch, err)) == ST_OK) {
+		for (size_t i = 0; i < batch.count; i++) {
+			const struct event *e = &batch.events[i];
+
+			TRY(event_write(s, e, e->begin_ns - last_ns, err));
+			last_ns = e->begin_ns;
+		}
+	}
+	return status == ST_END ? ST_OK : status;
+}
+
 /* Runs [first, first + count) become one, in their place. */
 static enum status segments_merge(struct spool *s, size_t first, size_t count, struct error *err)
 {
 	struct segment *at = &s->segments[first];
 	struct segment merged = segment_begin(s, at->group, at->first_ns);
-	struct row_state state = { 0 };
-	struct batch batch;
-	enum status status;
 	size_t i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		if (at[i].first_ns < merged.first_ns)
 			merged.first_ns = at[i].first_ns;
-	TRY(runs_open(&s->runs, s->trace, s->scratch, at, count, s->budget_bytes / 2, err));
+		if (at[i].most_words > merged.most_words)
+			merged.most_words = at[i].most_words;
+	}
+	TRY(runs_open(&s->runs, s->scratch, at, count, s->budget_bytes / 2, err));
 	spool_hold(s, runs_bytes(s->runs));
-	while ((status = runs_next(s->runs, &batch, err)) == ST_OK)
-		for (i = 0; i < batch.count && status == ST_OK; i++)
-			TRY(row_write(s, &merged, &state, &batch.events[i], err));
+	TRY(runs_write(s, err));
 	s->held_bytes -= runs_bytes(s->runs);
 	runs_close(s->runs);
 	s->runs = NULL;
-	if (status != ST_END)
-		return status;
 	TRY(segment_end(s, &merged, err));
 	*at = merged;
 	memmove(at + 1, at + count, (s->segment_count - first - count) * sizeof(*at));
@@ -442,7 +410,7 @@ static enum status group_open(struct spool *s, struct error *err)
 		}
 	}
 	s->at = end;
-	TRY(runs_open(&s->runs, s->trace, s->scratch, s->segments + first, end - first,
+	TRY(runs_open(&s->runs, s->scratch, s->segments + first, end - first,
 		      s->budget_bytes / 2, err));
 	spool_hold(s, runs_bytes(s->runs));
 	return ST_OK;
@@ -457,33 +425,57 @@ static int segment_compare(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
+static enum status memory_open(struct spool *s, struct error *err)
+{
+	keys_order(s);
+	s->out_words_cap = s->most_words > OUT_WORDS ? s->most_words : OUT_WORDS;
+	s->out = malloc(OUT_EVENTS * sizeof(*s->out));
+	s->out_words = malloc(s->out_words_cap * sizeof(*s->out_words));
+	spool_hold(s, OUT_EVENTS * sizeof(*s->out) + s->out_words_cap * sizeof(*s->out_words));
+	return s->out && s->out_words ? ST_OK : spool_memory(err);
+}
+
 static enum status spool_end(struct spool *s, struct error *err)
 {
 	s->is_ending = true;
-	if (!s->segment_count) {
-		TRY(keys_make(s, err));
-		s->out = malloc(OUT_EVENTS * sizeof(*s->out));
-		spool_hold(s, OUT_EVENTS * sizeof(*s->out));
-		return s->out ? ST_OK : spool_memory(err);
-	}
+	if (!s->segment_count)
+		return memory_open(s, err);
 	if (s->count)
 		TRY(spool_flush(s, err));
-	events_free(s);
+	block_free(s);
 	qsort(s->segments, s->segment_count, sizeof(*s->segments), segment_compare);
 	return ST_OK;
 }
 
+/* The event of a key with its words from `words` on; false: they would be too many. */
+static bool memory_take(struct spool *s, const struct key *key, struct event *e, size_t *words)
+{
+	struct bytes in = bytes_init(s->block, s->block_bytes);
+	uint32_t count;
+
+	in.at = row_open(s->block + key->row, key->begin_ns, e, &count);
+	if (!count)
+		return true;
+	if (count > s->out_words_cap - *words)
+		return false;
+	e->vary = s->out_words + *words;
+	row_words(&in, s->out_words + *words, count);
+	*words += count;
+	return true;
+}
+
 static enum status memory_next(struct spool *s, uint32_t *group, struct batch *out)
 {
-	size_t n;
+	size_t n, words = 0;
 
 	if (s->at == s->count)
 		return ST_END;
 	*group = s->keys[s->at].group;
 	for (n = 0; n < OUT_EVENTS && s->at < s->count; n++, s->at++) {
-		if (s->keys[s->at].group != *group)
+		const struct key *key = &s->keys[s->at];
+
+		if (key->group != *group || !memory_take(s, key, &s->out[n], &words))
 			break;
-		s->out[n] = *chunk_event(s->chunks, s->keys[s->at].index);
 	}
 	*out = (struct batch){ s->out, n };
 	return ST_OK;

@@ -127,7 +127,7 @@ static inline bool node_matches(const struct json_known *k, const struct json_kn
 		*p += n->run_len;
 		return true;
 	}
-	if (!json_number_read((const char *)*p + n->run_len, (const char *)end, number) ||
+	if (!json_number_take_any(*p + n->run_len, number) ||
 	    (n->class != number->class && n->class != JSON_ANY_CLASS))
 		return false;
 	number->use = n->use;
@@ -387,7 +387,7 @@ static bool hole_class(const struct json_hole *hole, uint8_t *class)
 	if (hole->len > JSON_NUMBER_ROOM)
 		return false;
 	memcpy(copy, hole->text, hole->len);
-	if (!json_number_read(copy, copy + sizeof(copy), &number) || number.len != hole->len)
+	if (!json_number_take_any((const uint8_t *)copy, &number) || number.len != hole->len)
 		return false;
 	*class = hole->any_class ? (uint8_t)JSON_ANY_CLASS : number.class;
 	return true;

@@ -71,11 +71,11 @@ static inline unsigned json_digits_ahead(const uint8_t *p)
 #endif
 }
 
-/* Likewise of any number; its class is set with the rest. */
-const uint8_t *json_number_take_any(const uint8_t *text, struct json_number *out);
-
 /* Behind the number at `text`, of which JSON_NUMBER_ROOM may be looked at; NULL: the scanner has to
  * look.  `use` is left alone. */
+const uint8_t *json_number_take_any(const uint8_t *text, struct json_number *out);
+
+/* The same where it is mostly digits and nothing else. */
 static inline const uint8_t *json_number_take(const uint8_t *text, struct json_number *out)
 {
 	unsigned count = json_digits_ahead(text);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/row.h - the rows of a sorted run, and the scratch file they stand in; inside of the spool.
+ * spool/row.h - the rows that events wait as, and the scratch file they stand in; inside of the
+ * spool.
  *
- * A row is an event with each number in one, two, four or eight bytes, begin and join as distance
- * from the row before.  Only the run that wrote a file reads it.
+ * A row is an event with each number in as few bytes as it needs.  In memory, where it is
+ * written once, it begins with its size and lacks the begin, which is its key's; in a sorted run
+ * the begin is there, as distance from the row before, and the size is not.  Only the run that
+ * wrote a file reads it.
  */
 #ifndef CONVERT_SPOOL_ROW_H
 #define CONVERT_SPOOL_ROW_H
@@ -12,22 +15,24 @@
 #include "schemas/bytes.h"
 
 enum {
-	ROW_MOST = 80,     /* bytes that a row without its vary words takes, or looks at */
+	ROW_MOST = 96,     /* bytes that a row without its vary words takes, or looks at */
 	ROW_WORD_MOST = 9, /* each of them adds */
 };
 
-struct row_state { /* zeroed at the start of a run */
-	uint64_t begin_ns, join;
-};
-
-/* Room for ROW_MOST + words * ROW_WORD_MOST at `out`; returns the bytes used. */
-size_t row_encode(struct row_state *state, const struct event *e, uint32_t words, uint8_t *out);
-
+/* In memory; room for ROW_MOST + words * ROW_WORD_MOST at `out`; returns the bytes used. */
+size_t row_encode(const struct event *e, uint32_t words, uint8_t *out);
+uint64_t row_duration(const uint8_t *row);
 /*
- * All of *e but `vary`; *has_words when a word for each vary key of e->shape follows, for
- * row_words().  A damaged row cuts `in`.
+ * All of *e but its times' base and `vary`; *words: how many are to be taken with row_words() from
+ * what is returned.  ROW_MOST bytes from `row` on may be looked at.
  */
-void row_decode(struct row_state *state, struct bytes *in, struct event *e, bool *has_words);
+const uint8_t *row_open(const uint8_t *row, uint64_t begin_ns, struct event *e, uint32_t *words);
+
+/* Of a run: a row of memory as one that begins so long after the one before.  As row_encode(). */
+size_t row_move(const uint8_t *row, uint64_t since_ns, uint8_t *out);
+size_t row_room(const uint8_t *row); /* bytes that row_move() needs at `out` */
+/* As row_open(); *begin_ns is that of the row before, then of this.  A damaged row cuts `in`. */
+void row_decode(uint64_t *begin_ns, struct bytes *in, struct event *e, uint32_t *words);
 void row_words(struct bytes *in, uint64_t *words, uint32_t count);
 
 struct scratch;

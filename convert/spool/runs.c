@@ -15,14 +15,13 @@ struct reader {
 	uint8_t *bytes;
 	struct bytes in;       /* what of `bytes` is not decoded */
 	uint64_t at, left;     /* of the file */
-	struct row_state state;
+	uint64_t begin_ns;     /* of the row before */
 	struct event *events;
 	uint64_t *words;
 	uint32_t most_words;
 };
 
 struct spool_runs {
-	const struct trace *trace;
 	const struct scratch *scratch;
 	struct reader *readers;
 	struct run *runs;
@@ -97,9 +96,9 @@ static enum status reader_open(struct spool_runs *r, size_t index, const struct 
 	return reader->bytes && reader->events && reader->words ? ST_OK : ST_MEMORY;
 }
 
-enum status runs_open(struct spool_runs **out, const struct trace *trace,
-		      const struct scratch *scratch, const struct segment *segments, size_t count,
-		      size_t bytes, struct error *err)
+enum status runs_open(struct spool_runs **out, const struct scratch *scratch,
+		      const struct segment *segments, size_t count, size_t bytes,
+		      struct error *err)
 {
 	struct spool_runs *r = calloc(1, sizeof(*r));
 	enum status status = ST_OK;
@@ -109,7 +108,6 @@ enum status runs_open(struct spool_runs **out, const struct trace *trace,
 	*out = r;
 	if (!r)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to merge %zu runs", count);
-	r->trace = trace;
 	r->scratch = scratch;
 	r->count = count;
 	r->refill = count;
@@ -173,34 +171,33 @@ static enum status reader_fill(struct spool_runs *r, size_t index, struct error 
 	struct reader *reader = &r->readers[index];
 	struct run *run = &r->runs[index];
 	size_t row_bytes = row_most(reader->most_words), words = 0;
-	uint32_t count;
-	bool has_words;
 
 	*run = (struct run){ .events = reader->events, .promise_ns = UINT64_MAX };
 	while (run->count < r->events_cap) {
 		struct event *e = &reader->events[run->count];
-		struct row_state state = reader->state;
+		uint64_t before_ns = reader->begin_ns;
 		const uint8_t *at;
+		uint32_t count;
 
 		if (bytes_left(&reader->in) < row_bytes && reader->left)
 			TRY(reader_read(r, reader, err));
 		if (!bytes_left(&reader->in))
 			break;
 		at = reader->in.at;
-		row_decode(&reader->state, &reader->in, e, &has_words);
-		count = has_words ? trace_get_shape(r->trace, e->shape)->vary_count : 0;
+		row_decode(&reader->begin_ns, &reader->in, e, &count);
 		if (count > r->words_cap - words && run->count) { /* next time */
-			reader->state = state;
+			reader->begin_ns = before_ns;
 			reader->in.at = at;
 			break;
 		}
 		if (count > reader->most_words || reader->in.cut)
 			return fail(err, ST_IO, NOWHERE, "the scratch file was damaged");
-		if (has_words)
-			e->vary = reader->words + words;
+		run->count++;
+		if (!count)
+			continue;
+		e->vary = reader->words + words;
 		row_words(&reader->in, reader->words + words, count);
 		words += count;
-		run->count++;
 	}
 	if (reader->in.cut)
 		return fail(err, ST_IO, NOWHERE, "the scratch file was damaged");

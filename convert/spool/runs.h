@@ -21,9 +21,9 @@ struct spool_runs;
 size_t runs_fan(size_t bytes, uint32_t most_words);
 
 /* `segments` in the order of their input, which decides between equal events.  All borrowed. */
-enum status runs_open(struct spool_runs **out, const struct trace *trace,
-		      const struct scratch *scratch, const struct segment *segments, size_t count,
-		      size_t bytes, struct error *err);
+enum status runs_open(struct spool_runs **out, const struct scratch *scratch,
+		      const struct segment *segments, size_t count, size_t bytes,
+		      struct error *err);
 /* The next events, borrowed until the next call; ST_END. */
 enum status runs_next(struct spool_runs *r, struct batch *out, struct error *err);
 size_t runs_bytes(const struct spool_runs *r); /* of memory */

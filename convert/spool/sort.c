@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/spool/sort.h"
 
+#include "convert/spool/row.h"
+
 #include <string.h>
 
 /*
@@ -57,10 +59,10 @@ static void digits_sort(struct digit d, uint64_t range, struct key *keys, struct
 
 /* Two neighbouring rows by end descending; of equal ones that of `a`, which came first. */
 static void ends_merge(const struct key *a, size_t a_count, const struct key *b, size_t b_count,
-		       struct key *to, struct chunk *const *chunks)
+		       struct key *to, const uint8_t *rows)
 {
 	while (a_count && b_count) {
-		if (chunk_event(chunks, b->index)->end_ns > chunk_event(chunks, a->index)->end_ns) {
+		if (row_duration(rows + b->row) > row_duration(rows + a->row)) {
 			*to++ = *b++;
 			b_count--;
 		} else {
@@ -73,7 +75,7 @@ static void ends_merge(const struct key *a, size_t a_count, const struct key *b,
 }
 
 static void ends_sort(struct key *keys, struct key *spare, size_t count,
-		      struct chunk *const *chunks)
+		      const uint8_t *rows)
 {
 	struct key *from = keys, *to = spare, *swap;
 	size_t width, at, a, b;
@@ -82,7 +84,7 @@ static void ends_sort(struct key *keys, struct key *spare, size_t count,
 		for (at = 0; at < count; at += a + b) {
 			a = count - at < width ? count - at : width;
 			b = count - at - a < width ? count - at - a : width;
-			ends_merge(from + at, a, from + at + a, b, to + at, chunks);
+			ends_merge(from + at, a, from + at + a, b, to + at, rows);
 		}
 		swap = from;
 		from = to;
@@ -93,7 +95,7 @@ static void ends_sort(struct key *keys, struct key *spare, size_t count,
 }
 
 static void ties_sort(struct key *keys, struct key *spare, size_t count,
-		      struct chunk *const *chunks)
+		      const uint8_t *rows)
 {
 	size_t at, end;
 
@@ -102,11 +104,11 @@ static void ties_sort(struct key *keys, struct key *spare, size_t count,
 		while (end < count && keys[end].begin_ns == keys[at].begin_ns)
 			end++;
 		if (end - at > 1)
-			ends_sort(keys + at, spare, end - at, chunks);
+			ends_sort(keys + at, spare, end - at, rows);
 	}
 }
 
-void keys_sort(struct key *keys, struct key *spare, size_t count, struct chunk *const *chunks)
+void keys_sort(struct key *keys, struct key *spare, size_t count, const uint8_t *rows)
 {
 	struct digit begin = { .of = OF_BEGIN, .base = UINT64_MAX }, group = { .of = OF_GROUP };
 	uint64_t last_ns = 0;
@@ -121,6 +123,6 @@ void keys_sort(struct key *keys, struct key *spare, size_t count, struct chunk *
 	if (!count)
 		return;
 	digits_sort(begin, last_ns - begin.base, keys, spare, count);
-	ties_sort(keys, spare, count, chunks);
+	ties_sort(keys, spare, count, rows);
 	digits_sort(group, last_group, keys, spare, count);
 }

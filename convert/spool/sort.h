@@ -5,33 +5,16 @@
 #ifndef CONVERT_SPOOL_SORT_H
 #define CONVERT_SPOOL_SORT_H
 
-#include "schemas/event.h"
-
-/* Events stand in chunks, so that they never move and memory grows with them. */
-enum { SPOOL_CHUNK_SHIFT = 8, SPOOL_CHUNK = 1 << SPOOL_CHUNK_SHIFT };
+#include <stddef.h>
+#include <stdint.h>
 
 struct key {
 	uint64_t begin_ns;
-	uint32_t index; /* of the event; keys come in with indexes ascending */
+	uint32_t row; /* place of the event's row; keys come in with places ascending */
 	uint32_t group;
 };
 
-struct chunk {
-	struct event events[SPOOL_CHUNK];
-	uint32_t groups[SPOOL_CHUNK];
-};
-
-static inline struct event *chunk_event(struct chunk *const *chunks, size_t index)
-{
-	return &chunks[index >> SPOOL_CHUNK_SHIFT]->events[index & (SPOOL_CHUNK - 1)];
-}
-
-static inline uint32_t *chunk_group(struct chunk *const *chunks, size_t index)
-{
-	return &chunks[index >> SPOOL_CHUNK_SHIFT]->groups[index & (SPOOL_CHUNK - 1)];
-}
-
-/* By group, begin, end descending, index.  `spare` has room for as many. */
-void keys_sort(struct key *keys, struct key *spare, size_t count, struct chunk *const *chunks);
+/* By group, begin, end descending, row.  `spare` has room for as many. */
+void keys_sort(struct key *keys, struct key *spare, size_t count, const uint8_t *rows);
 
 #endif

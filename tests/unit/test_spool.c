@@ -193,9 +193,9 @@ void test_spool_runs(void)
 	CHECK(totals.runs > 5 && totals.runs < 40);
 	CHECK(totals.scratch_bytes > 50000 * 10 && totals.scratch_bytes < 50000 * 70);
 	/* so many runs that they are merged among themselves first */
-	totals = spool_round(200000, UINT64_C(1) << 40, 1, 1);
+	totals = spool_round(300000, UINT64_C(1) << 40, 1, 1);
 	CHECK(totals.runs > 100);
-	CHECK(totals.scratch_bytes > 200000 * 10);
+	CHECK(totals.scratch_bytes > 300000 * 10);
 }
 
 /* Equal times keep the order in which they came, in memory, in a run and between runs. */
