@@ -106,7 +106,7 @@ void ahead_give(struct ahead *a, void *job)
 	pthread_mutex_unlock(&a->lock);
 }
 
-void *ahead_take(struct ahead *a)
+static void *take(struct ahead *a, bool works)
 {
 	struct slot *slot = slot_at(a, a->first);
 	void *job;
@@ -114,8 +114,8 @@ void *ahead_take(struct ahead *a)
 	if (!a->count)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
-	while (!slot->done) { /* better than to wait is to work on the next */
-		if (a->begun < a->first + a->count)
+	while (!slot->done) {
+		if (works && a->begun < a->first + a->count)
 			work_one(a);
 		else
 			pthread_cond_wait(&a->done, &a->lock);
@@ -125,6 +125,16 @@ void *ahead_take(struct ahead *a)
 	a->count--;
 	pthread_mutex_unlock(&a->lock);
 	return job;
+}
+
+void *ahead_take(struct ahead *a)
+{
+	return take(a, true);
+}
+
+void *ahead_wait(struct ahead *a)
+{
+	return take(a, false);
 }
 
 void ahead_close(struct ahead *a)

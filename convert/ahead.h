@@ -25,7 +25,11 @@ enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead
 		       void *self, struct error *err);
 bool ahead_is_full(const struct ahead *a);
 void ahead_give(struct ahead *a, void *job); /* not when it is full */
-void *ahead_take(struct ahead *a);           /* the oldest, done; waits for it; NULL: none is left */
+/* The oldest, done; NULL: none is left.  Better than to wait for it is to work on the next, ... */
+void *ahead_take(struct ahead *a);
+/* ... but not where jobs can only be done one after the other: then a crew of one is best left alone
+ * with them, and does them in order. */
+void *ahead_wait(struct ahead *a);
 /* Waits for jobs at work; those not begun never are.  Accepts NULL. */
 void ahead_close(struct ahead *a);
 

@@ -3,14 +3,12 @@
 
 #include "convert/ahead.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCKS = 4, BLOCK_BYTES = 128 * 1024 }; /* all of it stays in the second-level cache */
 
 struct block { /* a job */
-	uint64_t turn;  /* bytes are read in the order of the blocks, whoever reads them */
 	size_t at, len; /* what of `room` was not given */
 	bool is_last;   /* the end or the fault is behind them */
 	struct error fault;
@@ -20,16 +18,15 @@ struct block { /* a job */
 struct input_ahead {
 	unpack_from from;
 	void *self;
-	struct ahead *crew;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	uint64_t turn, given; /* turn: under the lock */
+	struct ahead *crew; /* of one: bytes are read in the order of the blocks */
 	struct block *now;  /* being given; NULL: none yet */
 	struct block blocks[BLOCKS];
 };
 
-static void fill_block(struct input_ahead *a, struct block *b)
+static void fill_block(void *self, void *job)
 {
+	struct input_ahead *a = self;
+	struct block *b = job;
 	size_t got = 1;
 
 	b->at = INPUT_AHEAD_KEEP;
@@ -40,28 +37,6 @@ static void fill_block(struct input_ahead *a, struct block *b)
 		       &b->fault) == ST_OK)
 		b->len += got;
 	b->is_last = b->len < BLOCK_BYTES;
-}
-
-static void read_block(void *self, void *job)
-{
-	struct input_ahead *a = self;
-	struct block *b = job;
-
-	pthread_mutex_lock(&a->lock);
-	while (a->turn != b->turn)
-		pthread_cond_wait(&a->changed, &a->lock);
-	pthread_mutex_unlock(&a->lock);
-	fill_block(a, b);
-	pthread_mutex_lock(&a->lock);
-	a->turn++;
-	pthread_cond_broadcast(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-}
-
-static void give_block(struct input_ahead *a, struct block *b)
-{
-	b->turn = a->given++;
-	ahead_give(a->crew, b);
 }
 
 enum status input_ahead_open(struct input_ahead **out, unpack_from from, void *self,
@@ -75,15 +50,12 @@ enum status input_ahead_open(struct input_ahead **out, unpack_from from, void *s
 	a->from = from;
 	a->self = self;
 	a->now = NULL;
-	a->turn = a->given = 0;
-	if (ahead_open(&a->crew, 1, BLOCKS, read_block, a, err) != ST_OK) {
+	if (ahead_open(&a->crew, 1, BLOCKS, fill_block, a, err) != ST_OK) {
 		free(a);
 		return ST_MEMORY;
 	}
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->changed, NULL);
 	for (unsigned i = 0; i < BLOCKS; i++)
-		give_block(a, &a->blocks[i]);
+		ahead_give(a->crew, &a->blocks[i]);
 	*out = a;
 	return ST_OK;
 }
@@ -102,8 +74,8 @@ enum status input_ahead_read(struct input_ahead *a, void *out, size_t room, size
 
 	if (!b || (!b->len && !b->is_last)) {
 		if (b)
-			give_block(a, b);
-		b = a->now = ahead_take(a->crew);
+			ahead_give(a->crew, b);
+		b = a->now = ahead_wait(a->crew);
 	}
 	*got = b->len < room ? b->len : room;
 	memcpy(out, b->room + b->at, *got);
@@ -118,13 +90,13 @@ enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_
 	struct block *last = a->now, *b = last;
 
 	if (!b || (!b->len && !b->is_last))
-		b = a->now = ahead_take(a->crew);
+		b = a->now = ahead_wait(a->crew);
 	if (!b->len) /* *bytes may be those of the one before, which nobody needs now */
 		return tell(b, err);
 	if (*len)
 		memcpy(b->room + b->at - *len, *bytes, *len);
 	if (last && b != last)
-		give_block(a, last);
+		ahead_give(a->crew, last);
 	*bytes = b->room + b->at - *len;
 	*len += b->len;
 	b->at += b->len;
@@ -137,7 +109,5 @@ void input_ahead_close(struct input_ahead *a)
 	if (!a)
 		return;
 	ahead_close(a->crew);
-	pthread_mutex_destroy(&a->lock);
-	pthread_cond_destroy(&a->changed);
 	free(a);
 }

@@ -11,7 +11,7 @@
 
 enum {
 	HEADS = 4096,   /* these are powers of two */
-	FOLLOWS = 4096,
+	AFTERS = 4096,
 	SHARES = 512,
 	TRIES = 24,     /* rows of a chain that are compared */
 	PAD = 16,       /* bytes behind each run, so that it can be compared in whole vectors */
@@ -41,7 +41,8 @@ struct step {
 
 struct json_known_tables {
 	uint32_t heads[HEADS];     /* chains of first runs, by hash */
-	uint32_t follows[FOLLOWS]; /* leaves, by the two before */
+	uint32_t after_two[AFTERS];   /* leaves, by those before them */
+	uint32_t after_three[AFTERS];
 	uint32_t shares[SHARES];   /* nodes whose run others have too, by hash */
 };
 
@@ -61,7 +62,7 @@ void json_known_forget(struct json_known *k)
 	k->node_count = k->nodes ? 1 : 0;
 	if (k->nodes)
 		k->nodes[0] = (struct json_known_node){ 0 };
-	k->last = k->before = 0;
+	memset(k->last, 0, sizeof(k->last));
 	if (k->tables)
 		memset(k->tables, 0, sizeof(*k->tables));
 }
@@ -86,12 +87,20 @@ static inline __m128i same16(const uint8_t *a, const uint8_t *b)
 			      _mm_loadu_si128((const __m128i *)(const void *)b));
 }
 
-static inline bool same64(const uint8_t *a, const uint8_t *b)
+/* `len` bytes, 17 to 32, or 33 to 64: from both ends, over each other in the middle. */
+static inline __m128i same32(const uint8_t *a, const uint8_t *b, size_t len)
 {
-	__m128i first = _mm_and_si128(same16(a, b), same16(a + 16, b + 16));
-	__m128i second = _mm_and_si128(same16(a + 32, b + 32), same16(a + 48, b + 48));
+	return _mm_and_si128(same16(a, b), same16(a + len - 16, b + len - 16));
+}
 
-	return _mm_movemask_epi8(_mm_and_si128(first, second)) == 0xffff;
+static inline __m128i same64(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	return _mm_and_si128(same32(a, b, 32), same32(a + len - 32, b + len - 32, 32));
+}
+
+static inline bool all_same(__m128i same)
+{
+	return _mm_movemask_epi8(same) == 0xffff;
 }
 #endif
 
@@ -99,17 +108,14 @@ static inline bool same64(const uint8_t *a, const uint8_t *b)
 static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
 {
 #ifdef __SSE2__
-	size_t i = 0;
-
-	if (len <= 16)
-		return !(~(unsigned)_mm_movemask_epi8(same16(a, b)) & ((1u << len) - 1));
-	for (; i + 64 < len; i += 64)
-		if (!same64(a + i, b + i))
+	for (; len > 64; a += 64, b += 64, len -= 64)
+		if (!all_same(same64(a, b, 64)))
 			return false;
-	for (; i + 16 < len; i += 16)
-		if (_mm_movemask_epi8(same16(a + i, b + i)) != 0xffff)
-			return false;
-	return _mm_movemask_epi8(same16(a + len - 16, b + len - 16)) == 0xffff;
+	if (len > 32)
+		return all_same(same64(a, b, len));
+	if (len > 16)
+		return all_same(same32(a, b, len));
+	return !(~(unsigned)_mm_movemask_epi8(same16(a, b)) & ((1u << len) - 1));
 #else
 	return memcmp(a, b, len) == 0;
 #endif
@@ -234,23 +240,43 @@ static inline uint32_t follow(const struct json_known *k, uint32_t leaf, const u
 	return node;
 }
 
-static inline uint32_t *follows_of(const struct json_known *k)
+static inline uint32_t *after_two(const struct json_known *k)
 {
-	uint64_t hash = ((uint64_t)k->before << 32 | k->last) * HASH_A;
+	uint64_t hash = ((uint64_t)k->last[1] << 32 | k->last[0]) * HASH_A;
 
-	return &k->tables->follows[hash >> 52 & (FOLLOWS - 1)];
+	return &k->tables->after_two[hash >> 52 & (AFTERS - 1)];
+}
+
+static inline uint32_t *after_three(const struct json_known *k)
+{
+	uint64_t two = ((uint64_t)k->last[1] << 32 | k->last[0]) * HASH_A;
+
+	return &k->tables->after_three[(two + k->last[2] * HASH_B) >> 52 & (AFTERS - 1)];
+}
+
+/* As far as what was passed last tells what comes: as follow(). */
+static uint32_t follow_expected(const struct json_known *k, const uint8_t **p, const uint8_t *end,
+				struct json_found *found)
+{
+	uint32_t by_three = *after_three(k), by_two = *after_two(k);
+	uint32_t by_one = k->nodes[k->last[0]].next;
+	uint32_t at = follow(k, by_three, p, end, found);
+
+	if (!at && by_two != by_three)
+		at = follow(k, by_two, p, end, found);
+	if (!at && by_one != by_two && by_one != by_three)
+		at = follow(k, by_one, p, end, found);
+	return at;
 }
 
 /* The leaf of the element at *p, or 0; *p behind it. */
 static uint32_t find_leaf(struct json_known *k, const uint8_t **p, const uint8_t *end,
 			  struct json_found *found)
 {
-	uint32_t first = *follows_of(k), second = k->nodes[k->last].next, at, *head;
+	uint32_t at, *head;
 
 	found->count = 0;
-	at = follow(k, first, p, end, found);
-	if (!at && second != first)
-		at = follow(k, second, p, end, found);
+	at = follow_expected(k, p, end, found);
 	head = at ? &k->nodes[at].child : head_of(k, *p, end);
 	if (!at && head)
 		at = follow(k, k->nodes[*head].next, p, end, found);
@@ -270,11 +296,13 @@ static inline void leaf_passed(struct json_known *k, uint32_t leaf)
 {
 	const struct step *steps = (const struct step *)(const void *)k->steps.data;
 
-	*follows_of(k) = leaf;
-	k->nodes[k->last].next = leaf;
+	*after_three(k) = leaf;
+	*after_two(k) = leaf;
+	k->nodes[k->last[0]].next = leaf;
 	k->nodes[steps[k->nodes[leaf].path].node].next = leaf;
-	k->before = k->last;
-	k->last = leaf;
+	k->last[2] = k->last[1];
+	k->last[1] = k->last[0];
+	k->last[0] = leaf;
 }
 
 bool json_known_find(struct json_known *k, struct json_scan *s, struct json_found *found)

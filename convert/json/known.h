@@ -6,8 +6,7 @@
  * an element with the scanner says which of its numbers may be others (holes) and what it made of
  * it; from then on an element with the same text around such numbers is found by comparing bytes,
  * and is valid JSON because that text was.  The text between two holes is a run; elements are paths in a
- * tree of runs.  Which element follows which one, and which two, is remembered, so mostly one path is
- * compared.
+ * tree of runs.  Which element follows which ones is remembered, so mostly one path is compared.
  *
  * What has been learnt stays below a ceiling: when that is reached, all of it is forgotten.
  */
@@ -40,7 +39,7 @@ struct json_known {
 	struct buf texts, steps, payloads;
 	uint32_t node_count, node_cap;
 	struct json_known_tables *tables; /* allocated with the first element */
-	uint32_t last, before; /* the leaf that was found or learnt last, and that before it */
+	uint32_t last[3]; /* the leaf that was found or learnt last, and those before it */
 	uint64_t found, learnt; /* elements so far */
 };
 
