@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	BLOCK_FIRST = 64 * 1024,    /* grows to the budget */
+	BLOCK_FIRST = 256 * 1024,   /* grows to the budget */
 	KEY_BYTES = 2 * sizeof(struct key), /* of an event: with what sorting needs */
 	WRITE_BYTES = 32 * 1024,    /* of rows written at once, at least */
 	OUT_EVENTS = 256,           /* of a batch that comes from memory */

@@ -470,9 +470,12 @@ void *json_known_add(struct json_known *k, const char *text, size_t len,
 
 	if (!count || count > JSON_HOLES_MOST || len > JSON_KNOWN_TEXT_MOST)
 		return NULL;
-	for (i = 0; i < count; i++)
-		if (!hole_class(&holes[i], &classes[i]))
-			return NULL;
+	for (i = 0; i < count; i++) {
+		if (holes[i].text < at || !hole_class(&holes[i], &classes[i]))
+			return NULL; /* the same member twice makes a hole twice */
+		at = holes[i].text + holes[i].len;
+	}
+	at = text;
 	if (!room_for(k, len, count))
 		return NULL;
 	head = head_of(k, (const uint8_t *)text, (const uint8_t *)end);

@@ -75,26 +75,34 @@ static inline unsigned json_digits_ahead(const uint8_t *p)
  * look.  `use` is left alone. */
 const uint8_t *json_number_take_any(const uint8_t *text, struct json_number *out);
 
-/* The same where it is mostly digits and nothing else. */
+/* The same, but for a call where there are few digits and nothing odd. */
 static inline const uint8_t *json_number_take(const uint8_t *text, struct json_number *out)
 {
-	unsigned count = json_digits_ahead(text);
+	unsigned count = json_digits_ahead(text), decimals = 0;
 	const uint8_t *p = text + count;
 	uint64_t digits;
 
-	/* what may stand behind digits that are all of it */
-	if (!count || (*p > ',' && *p != '}') || (*text == '0' && count > 1))
+	if (!count || (*text == '0' && count > 1))
 		return json_number_take_any(text, out);
 	if (count <= 8)
 		digits = json_digits_value(get_u64(text), count);
 	else
 		digits = json_digits_value(get_u64(text), 8) * json_powers[count - 8] +
 			 json_digits_value(get_u64(text + 8), count - 8);
+	if (*p == '.') {
+		decimals = json_digits_ahead(++p);
+		if (!decimals || decimals > 8 || count + decimals > JSON_DIGITS_MOST)
+			return json_number_take_any(text, out);
+		digits = digits * json_powers[decimals] + json_digits_value(get_u64(p), decimals);
+		p += decimals;
+	}
+	if (*p > ',' && *p != '}') /* a digit more, an exponent */
+		return json_number_take_any(text, out);
 	out->text = (const char *)text;
 	out->digits = digits;
-	out->len = count;
-	out->decimals = 0;
-	out->class = JSON_WHOLE;
+	out->len = (uint32_t)(p - text);
+	out->decimals = (uint8_t)decimals;
+	out->class = decimals ? JSON_FRACTION : JSON_WHOLE;
 	return p;
 }
 
@@ -111,9 +119,10 @@ bool json_number_us_to_ns_slowly(const struct json_number *n, int64_t *ns);
 
 static inline bool json_number_us_to_ns(const struct json_number *n, int64_t *ns)
 {
-	if (n->class != JSON_WHOLE || n->digits > (uint64_t)INT64_MAX / 1000)
+	if ((n->class != JSON_WHOLE && n->class != JSON_FRACTION) || n->decimals > 3 ||
+	    n->digits > (uint64_t)INT64_MAX / 1000)
 		return json_number_us_to_ns_slowly(n, ns);
-	*ns = (int64_t)(n->digits * 1000);
+	*ns = (int64_t)(n->digits * json_powers[3 - n->decimals]);
 	return true;
 }
 
