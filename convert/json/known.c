@@ -127,7 +127,7 @@ static inline bool node_matches(const struct json_known *k, const struct json_kn
 {
 	if ((size_t)(end - *p) < (size_t)n->run_len + JSON_NUMBER_ROOM)
 		return false;
-	if (!same_bytes(*p, k->texts.data + n->run, n->run_len))
+	if (memcmp(*p, k->texts.data + n->run, n->run_len) != 0)
 		return false;
 	if (n->is_leaf) {
 		*p += n->run_len;
@@ -218,7 +218,7 @@ static inline uint32_t follow(const struct json_known *k, uint32_t leaf, const u
 	struct json_number *number = found->numbers;
 	uint32_t node = 0;
 
-	if (!leaf || end - at < n->most)
+	if (end - at < n->most)
 		return 0;
 	for (; same_bytes(at, texts + step->run, step->run_len); step++, number++) {
 		const uint8_t *after = at + step->run_len;
@@ -254,32 +254,36 @@ static inline uint32_t *after_three(const struct json_known *k)
 	return &k->tables->after_three[(two + k->last[2] * HASH_B) >> 52 & (AFTERS - 1)];
 }
 
-/* As far as what was passed last tells what comes: as follow(). */
-static uint32_t follow_expected(const struct json_known *k, const uint8_t **p, const uint8_t *end,
-				struct json_found *found)
-{
-	uint32_t by_three = *after_three(k), by_two = *after_two(k);
-	uint32_t by_one = k->nodes[k->last[0]].next;
-	uint32_t at = follow(k, by_three, p, end, found);
+enum { GUESSES = 4 };
 
-	if (!at && by_two != by_three)
-		at = follow(k, by_two, p, end, found);
-	if (!at && by_one != by_two && by_one != by_three)
-		at = follow(k, by_one, p, end, found);
-	return at;
+/* A leaf that may stand at p, the likeliest first; with the last of them *head is set. */
+static inline uint32_t guess(const struct json_known *k, unsigned i, const uint8_t *p,
+			     const uint8_t *end, uint32_t **head)
+{
+	if (i == 0)
+		return *after_three(k);
+	if (i == 1)
+		return *after_two(k);
+	if (i == 2)
+		return k->nodes[k->last[0]].next;
+	*head = head_of(k, p, end);
+	return *head ? k->nodes[**head].next : 0;
 }
 
 /* The leaf of the element at *p, or 0; *p behind it. */
 static uint32_t find_leaf(struct json_known *k, const uint8_t **p, const uint8_t *end,
 			  struct json_found *found)
 {
-	uint32_t at, *head;
+	uint32_t at = 0, tried = 0, *head = NULL;
 
 	found->count = 0;
-	at = follow_expected(k, p, end, found);
-	head = at ? &k->nodes[at].child : head_of(k, *p, end);
-	if (!at && head)
-		at = follow(k, k->nodes[*head].next, p, end, found);
+	for (unsigned i = 0; i < GUESSES && !at; i++) {
+		uint32_t leaf = guess(k, i, *p, end, &head);
+
+		if (leaf && leaf != tried)
+			at = follow(k, leaf, p, end, found);
+		tried = leaf;
+	}
 	while (!k->nodes[at].is_leaf) {
 		if (at)
 			head = &k->nodes[at].child;

@@ -214,44 +214,54 @@ static inline size_t decode(uint64_t *begin_ns, const uint8_t *row, struct event
 	return (size_t)(take_values(at, head, *begin_ns, e, words) - row);
 }
 
-void row_decode(uint64_t *begin_ns, struct bytes *in, struct event *e, uint32_t *words)
+/* The last rows of what is in memory, with zeros behind them. */
+static void decode_last(uint64_t *begin_ns, struct bytes *in, struct event *e, uint32_t *words)
 {
 	uint8_t last[ROW_MOST] = { 0 };
 	size_t left = bytes_left(in);
 
-	if (left >= ROW_MOST) {
-		in->at += decode(begin_ns, in->at, e, words);
-		return;
-	}
 	if (left)
 		memcpy(last, in->at, left);
 	take_bytes(in, decode(begin_ns, last, e, words));
 }
 
-static size_t take_group(const uint8_t *group, uint64_t *words, uint32_t count)
+void row_decode(uint64_t *begin_ns, struct bytes *in, struct event *e, uint32_t *words)
+{
+	if (bytes_left(in) >= ROW_MOST)
+		in->at += decode(begin_ns, in->at, e, words);
+	else
+		decode_last(begin_ns, in, e, words);
+}
+
+static inline size_t take_group(const uint8_t *group, uint64_t *words, uint32_t count)
 {
 	const uint8_t *at = group + GROUP_HEAD;
 	uint32_t sizes = get_u16(group);
 
-	for (uint32_t i = 0; i < count; i++)
-		words[i] = take_sized(&at, i * SIZE_BITS, sizes);
+	for (uint32_t i = 0; i < count; i++, sizes >>= SIZE_BITS)
+		words[i] = take_sized(&at, 0, sizes);
 	return (size_t)(at - group);
+}
+
+static void group_last(struct bytes *in, uint64_t *words, uint32_t count)
+{
+	uint8_t last[GROUP_MOST + 8] = { 0 };
+	size_t left = bytes_left(in);
+
+	if (left)
+		memcpy(last, in->at, left < sizeof(last) ? left : sizeof(last));
+	take_bytes(in, take_group(last, words, count));
 }
 
 void row_words(struct bytes *in, uint64_t *words, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i += GROUP) {
 		uint32_t n = count - i < GROUP ? count - i : GROUP;
-		uint8_t last[GROUP_MOST + 8] = { 0 };
-		size_t left = bytes_left(in);
 
-		if (left >= sizeof(last)) {
+		if (bytes_left(in) >= GROUP_MOST + 8)
 			in->at += take_group(in->at, words + i, n);
-			continue;
-		}
-		if (left)
-			memcpy(last, in->at, left);
-		take_bytes(in, take_group(last, words + i, n));
+		else
+			group_last(in, words + i, n);
 	}
 }
 
