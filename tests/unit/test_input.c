@@ -126,6 +126,12 @@ void test_input_gzip_damaged(void)
 			    &err);
 	CHECK_U64(got, TEXT_BYTES);
 	CHECK_STR(err.text, "the gzip data is damaged: incorrect data check");
+	packed[len - 6] ^= 1;
+	packed[len - 3] ^= 1; /* of the length */
+	got = check_forward(folder_write(&s, "len.gz", packed, len), text, TEXT_BYTES, ST_FORMAT,
+			    &err);
+	CHECK_U64(got, TEXT_BYTES);
+	CHECK_STR(err.text, "the gzip data is damaged: incorrect length check");
 	free(packed);
 	free(text);
 	folder_remove(&s);
