@@ -47,6 +47,20 @@ static void expect(struct causes *c)
 	free(works);
 }
 
+/* Of a launch that a cut left out the name of what it lay in is all that is known. */
+static void take_functions(struct causes *c)
+{
+	const struct trace *t = c->how.trace;
+	uint32_t i;
+
+	for (i = 1; i <= trace_count(t, TRACE_SITES); i++) {
+		const struct site *site = trace_get_site(t, i);
+
+		if (site->kind == KIND_RANGE && site->name <= c->name_count)
+			c->is_python[site->name] |= site->subkind == RANGE_PYTHON ? 1 : 2;
+	}
+}
+
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err)
 {
 	struct causes *c = calloc(1, sizeof(*c));
@@ -67,9 +81,10 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 	c->is_step = calloc((size_t)c->name_count + 1, 1);
 	c->is_pageable = calloc((size_t)c->name_count + 1, 1);
 	c->is_pageable_shape = calloc((size_t)c->shape_count + 1, 1);
+	c->is_python = calloc((size_t)c->name_count + 1, 1);
 	*out = c;
 	if (!c->threads || !c->process_of_track || !c->processes || !c->call_class ||
-	    !c->is_step || !c->is_pageable || !c->is_pageable_shape) {
+	    !c->is_step || !c->is_pageable || !c->is_pageable_shape || !c->is_python) {
 		causes_close(c);
 		*out = NULL;
 		return no_memory(err);
@@ -82,6 +97,7 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 	for (i = 0; i <= c->process_count; i++)
 		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
 	expect(c);
+	take_functions(c);
 	return ST_OK;
 }
 
@@ -112,6 +128,7 @@ void causes_close(struct causes *c)
 	free(c->is_step);
 	free(c->is_pageable);
 	free(c->is_pageable_shape);
+	free(c->is_python);
 	free(c->pieces);
 	free(c);
 }

@@ -36,6 +36,16 @@ static bool is_launched(uint8_t cause)
 }
 
 /* What a launch was called from is known since then, whatever its thread does meanwhile. */
+static void own_launch(const struct walk *w, const struct cause_thread *t, struct piece *piece)
+{
+	uint32_t owner = w->gap->launch_owner;
+
+	piece->python = frames_find(&t->frames, w->gap->launch_begin_ns, w->gap->correlation);
+	if (owner <= w->c->name_count && w->c->is_python[owner] == 1)
+		piece->python = owner;
+	piece->range = owner == piece->python ? 0 : owner;
+}
+
 static void own(const struct walk *w, struct piece *piece)
 {
 	const struct cause_thread *t = cause_thread(w->c, piece->thread);
@@ -43,9 +53,7 @@ static void own(const struct walk *w, struct piece *piece)
 	if (!piece->thread || !w->c->how.owners)
 		return;
 	if (is_launched(piece->cause)) {
-		piece->python = frames_find(&t->frames, w->gap->launch_begin_ns,
-					    w->gap->correlation);
-		piece->range = w->gap->launch_owner == piece->python ? 0 : w->gap->launch_owner;
+		own_launch(w, t, piece);
 		return;
 	}
 	piece->range = ranges_find(&t->named, piece->begin_ns, piece->end_ns);

@@ -176,11 +176,11 @@ def check_exposed(counts, name, rank, oracle):
 
 
 def without_python(owners):
-    """Of launches outside of a cut only the innermost range or function is known."""
+    """Of launches that a cut left out the Python function is known only if they are in no range."""
     rows = {}
     for (cause, tid, name, python, call), row in owners.items():
-        key = (cause, tid, name or python, None, call)
-        key = key if cause in causes.LAUNCHED else (cause, tid, name, python, call)
+        known = python if cause not in causes.LAUNCHED or not name else None
+        key = (cause, tid, name, known, call)
         entry = rows.setdefault(key, [0, 0])
         entry[0] += row[0]
         entry[1] += row[1]
