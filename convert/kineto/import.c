@@ -64,10 +64,11 @@ static enum status make_id(struct kineto_import *k, const struct json *value,
 }
 
 /* What was made of elements before may be another now. */
-static void learnt_pid(struct kineto_import *k, const struct kineto_id *pid)
+static enum status learnt_pid(struct kineto_import *k, const struct kineto_id *pid,
+			      struct error *err)
 {
-	k->tracks.pid = *pid;
 	json_known_forget(&k->known);
+	return kineto_tracks_own(&k->tracks, pid, err);
 }
 
 /* Names of processes and threads */
@@ -90,7 +91,7 @@ static enum status import_name(struct kineto_import *k, struct error *err)
 	if (of_labels) {
 		if (kineto_is(&m->value, "CPU") && pid.is_given && !pid.is_text &&
 		    !k->tracks.pid.is_given)
-			learnt_pid(k, &pid);
+			return learnt_pid(k, &pid, err);
 		return ST_OK;
 	}
 	TRY(make_id(k, &e->tid, &tid, err));
@@ -357,13 +358,14 @@ static void find_device(struct draft *d)
 }
 
 /* The process shows its pid in its ops and calls, else in Python functions of any pid but 0. */
-static void learn_pid(struct kineto_import *k, const struct draft *d)
+static enum status learn_pid(struct kineto_import *k, const struct draft *d, struct error *err)
 {
 	bool python = d->event.kind == KIND_RANGE && d->event.subkind == RANGE_PYTHON;
 
 	if (!k->tracks.pid.is_given && d->pid.is_given && !d->pid.is_text &&
 	    (d->shows_pid || (python && d->pid.number)))
-		learnt_pid(k, &d->pid);
+		return learnt_pid(k, &d->pid, err);
+	return ST_OK;
 }
 
 static enum status take_track(struct kineto_import *k, struct draft *d, struct error *err)
@@ -374,7 +376,7 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 
 	TRY(make_id(k, &e->pid, &d->pid, err));
 	TRY(make_id(k, &e->tid, &d->tid, err));
-	learn_pid(k, d);
+	TRY(learn_pid(k, d, err));
 	find_device(d);
 	TRY(kineto_track_find(&k->tracks, t, &d->pid, &d->tid, &d->event.track, err));
 	writes_pid = t->home == HOME_STREAM ? (int64_t)t->device : k->tracks.pid.number;

@@ -146,11 +146,42 @@ static enum status track_make(struct kineto_tracks *k, const struct track *t, in
 	return ST_OK;
 }
 
+static enum status track_place(struct kineto_tracks *k, const struct track *t, int64_t pid,
+			       int64_t tid, uint32_t **place, struct error *err)
+{
+	uint64_t where = hash_word(hash_word(t->device, t->context),
+				   (uint64_t)t->name << 8 | t->home);
+	uint64_t which = hash_word(hash_word(t->id, (uint64_t)pid), (uint64_t)tid);
+
+	TRY(map_place(&k->tracks, where, which, place, err));
+	if (!*place)
+		return fail(err, ST_CEILING, NOWHERE, "more than %d threads and streams",
+			    MAP_MOST);
+	return ST_OK;
+}
+
+enum status kineto_tracks_own(struct kineto_tracks *k, const struct kineto_id *pid,
+			      struct error *err)
+{
+	uint32_t i, *place, count = (uint32_t)(k->list.len / sizeof(struct kineto_track));
+
+	k->pid = *pid;
+	for (i = 0; i < count; i++) {
+		struct kineto_track *t = track_at(k, i);
+
+		if (t->track.home != HOME_THREAD || t->pid != pid->number)
+			continue;
+		t->track.context = NO_ID;
+		TRY(track_place(k, &t->track, t->pid, t->tid, &place, err));
+		*place = i + 1;
+	}
+	return ST_OK;
+}
+
 enum status kineto_track_find(struct kineto_tracks *k, struct track *t,
 			      const struct kineto_id *pid, const struct kineto_id *tid,
 			      uint32_t *track, struct error *err)
 {
-	uint64_t where, which;
 	uint32_t *place;
 
 	t->process = k->process;
@@ -161,12 +192,7 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t,
 		*track = k->last->id;
 		return ST_OK;
 	}
-	where = hash_word(hash_word(t->device, t->context), (uint64_t)t->name << 8 | t->home);
-	which = hash_word(hash_word(t->id, (uint64_t)pid->number), (uint64_t)tid->number);
-	TRY(map_place(&k->tracks, where, which, &place, err));
-	if (!place)
-		return fail(err, ST_CEILING, NOWHERE, "more than %d threads and streams",
-			    MAP_MOST);
+	TRY(track_place(k, t, pid->number, tid->number, &place, err));
 	if (!*place)
 		TRY(track_make(k, t, pid->number, tid->number, place, err));
 	k->last = track_at(k, *place - 1);

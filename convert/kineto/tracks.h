@@ -39,6 +39,10 @@ struct kineto_tracks {
 void kineto_tracks_init(struct kineto_tracks *k, struct trace *trace, uint32_t process);
 void kineto_tracks_release(struct kineto_tracks *k);
 
+/* The pid is the process's own: threads of it that came before are threads of the process. */
+enum status kineto_tracks_own(struct kineto_tracks *k, const struct kineto_id *pid,
+			      struct error *err);
+
 /* False: it is no number but the text, which the caller makes a name. */
 bool kineto_id_number(const struct json *value, struct kineto_id *out);
 void kineto_id_text(uint32_t name, struct kineto_id *out);

@@ -296,6 +296,30 @@ void test_kineto_threads(void)
 	import_end(&m);
 }
 
+/* A row that does not show whose pid it has comes before one that does: one thread all the same. */
+void test_kineto_pid_late(void)
+{
+	static const char elements[] =
+		"{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"Buffer Flush\",\"pid\":5,\"tid\":6,"
+		"\"ts\":1,\"dur\":1},"
+		"{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"Resource\",\"pid\":-1,\"tid\":6,"
+		"\"ts\":2,\"dur\":1},"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":5,\"tid\":6,"
+		"\"ts\":3,\"dur\":1},"
+		"{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"Buffer Flush\",\"pid\":5,\"tid\":6,"
+		"\"ts\":4,\"dur\":1}";
+	struct import m;
+
+	import_elements(&m, elements);
+	if (CHECK_U64(m.count, 4)) {
+		CHECK_U64(trace_get_process(m.trace, 1)->pid, 5);
+		CHECK_U64(m.events[0].track, m.events[2].track);
+		CHECK_U64(m.events[0].track, m.events[3].track);
+		CHECK(m.events[0].track != m.events[1].track);
+	}
+	import_end(&m);
+}
+
 void test_kineto_streams(void)
 {
 	struct import m;

@@ -192,6 +192,7 @@
 	X(kineto_head) \
 	X(kineto_no_head) \
 	X(kineto_threads) \
+	X(kineto_pid_late) \
 	X(kineto_streams) \
 	X(kineto_ranges) \
 	X(kineto_instants) \
