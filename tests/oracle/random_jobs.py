@@ -52,6 +52,7 @@ class Maker(random_idle.Maker):
         wide = self.extent // max(1, count)
         begin = self.random.randint(0, wide // 4)
         uneven = self.random.random() < 0.6
+        exact = self.random.random() < 0.2 and wide // 101      # gaps of 1 % and a tick more or less
         name = "step" if self.is_log and self.tacho_steps else "ProfilerStep#%d"
         again = self.random.choice([0, 0, 0, 0.3])      # the count begins anew, in here or before
         for _ in range(count):
@@ -59,6 +60,8 @@ class Maker(random_idle.Maker):
                 self.next_step = 7
             length = self.random.randint(max(1, wide // 3), wide) if uneven else wide
             gap = self.random.choice([0, 0, length // 200, length // 5])
+            if exact:
+                length, gap = 101 * exact, exact + self.random.choice([0, 0, 0, 0, 1, -1])
             if name == "step":
                 self.add("step", name, HOST, STEP_THREAD, begin, max(1, length - gap),
                          {"number": self.next_step})
