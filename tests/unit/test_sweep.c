@@ -337,6 +337,7 @@ void test_sweep_windows_are_apart(void)
 	struct window window = { .begin_ns = 1000, .end_ns = 1100 };
 	const struct segment *segments;
 	const struct sweep_window *over;
+	const struct idle_gap *gaps;
 	struct sweep *s = NULL;
 	struct pulled in = { 0 };
 	uint64_t sum = 0, lead = 0, tail = 0;
@@ -349,7 +350,8 @@ void test_sweep_windows_are_apart(void)
 	window.end_ns = 900050;
 	trace_window(w.trace, &window, NULL);
 	w.events[0] = (struct event){ .begin_ns = 1010, .end_ns = 1040, .kind = KIND_KERNEL,
-				      .name = w.names[0], .track = w.streams[0][0] };
+				      .name = w.names[0], .track = w.streams[0][0],
+				      .correlation = 9 }; /* of one graph, but in two windows */
 	w.events[1] = w.events[0];
 	w.events[1].begin_ns = 900020;
 	w.events[1].end_ns = 900025;
@@ -367,6 +369,9 @@ void test_sweep_windows_are_apart(void)
 		lead += segments[i].part == PART_LEAD ? ns : 0;
 		tail += segments[i].part == PART_TAIL ? ns : 0;
 	}
+	for (i = 0, count = sweep_gaps(s, &gaps); i < count; i++)
+		CHECK(!gaps[i].is_graph_internal);
+	CHECK(count > 1);
 	CHECK_U64(sum, 150);
 	CHECK_U64(lead, 20);
 	CHECK_U64(tail, 25);
