@@ -2,7 +2,8 @@
 #
 # make             everything that this machine allows; says what was left out and why
 # make demo        first look: installs what is missing, records a training loop, converts, reports
-# make check       the tests (no GPU, no network beyond missing -dev packages)
+# make check       the tests (no GPU, no network beyond missing -dev packages); FULL=1 all of what is
+#                  many times the same
 # make check-clients  the real readers of our files, in a throw-away virtual environment
 # make bench       speed, side by side with references in one run
 # make fuzz T=60   every reader under libFuzzer, T seconds each; AFL=1: under AFL++
@@ -192,8 +193,21 @@ ORACLES := random traces generated idle findings compat critical detail sizes ns
 	round-trips same-bytes memory pages ranks partial diff
 MORE_idle := --random 100
 MORE_critical := --random 100
+# What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files
+# to make smaller, and the largest sample traces where each is read in many ways (FEW).
+FULL ?=
+ifeq ($(FULL),)
+MORE_random := --random 800 --long 1 --paths 10
+MORE_detail := --files job128_sampled_rank0.json.gz
+FEW := traces round-trips same-bytes memory
+FEW_TRACES := $(abspath $(B))/few-traces
+$(FEW_TRACES):
+	$(Q)sh tests/few-traces.sh $@
+$(FEW:%=check-%): $(FEW_TRACES)
+endif
+few = $(if $(filter $(1),$(FEW)),$$([ ! -d $(FEW_TRACES) ] || echo TACHO_TRACES=$(FEW_TRACES)))
 $(ORACLES:%=check-%): check-%: all
-	$(Q)python3 tests/oracle/check_$(subst -,_,$*).py --bin $(B) $(MORE_$*)
+	$(Q)env $(call few,$*) python3 tests/oracle/check_$(subst -,_,$*).py --bin $(B) $(MORE_$*)
 
 # tacho.py and the operators' files; W: words of the tests to run.
 check-python: all
@@ -203,7 +217,7 @@ CHECKS := $(addprefix check-,layers headers exports unit cli collector flight nv
 	$(ORACLES) python \
 	replay same faults memory-limits)
 .PHONY: $(CHECKS) check-clients check-big check-gpu
-check: packages all $(B)/unit
+check: packages all $(B)/unit $(FEW_TRACES)
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)
 
 check-clients: all

@@ -9,7 +9,10 @@ set -u
 if [ "$1" = --one ]; then
 	begin=$(date +%s)
 	$2 --no-print-directory "$4" >"$3/$4.out" 2>&1
-	echo "$? $(($(date +%s) - begin))" >"$3/$4.part"
+	rc=$?
+	times >"$3/$4.times" # not through a pipe: a subshell has no children yet
+	cpu=$(awk -F '[m s]' 'NR == 2 { printf "%.0f", $1 * 60 + $2 + $4 * 60 + $5 }' "$3/$4.times")
+	echo "$rc $(($(date +%s) - begin)) $cpu" >"$3/$4.part"
 	mv "$3/$4.part" "$3/$4.end"
 	exit 0
 fi
@@ -17,6 +20,7 @@ make=$1
 shift
 sh tests/packages.sh check || exit 1
 work=$(mktemp -d)
+begin=$(date +%s)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 alone='collector flight nvtx fake cupti python'
@@ -41,8 +45,9 @@ passed=0
 failed=0
 for check in $side_by_side $one_by_one; do
 	while [ ! -e "$work/$check.end" ]; do sleep 0.1; done
-	read -r rc seconds <"$work/$check.end"
+	read -r rc seconds cpu <"$work/$check.end"
 	echo "== $check ($seconds s)"
+	echo "$seconds $cpu ${check#check-}" >>"$work/seconds"
 	cat "$work/$check.out"
 	line=$(grep -E '(^|: )[0-9]+ passed, [0-9]+ failed' "$work/$check.out" | tail -n 1)
 	p=$(echo "$line" | sed -nE 's/.*(^|: )([0-9]+) passed, ([0-9]+) failed.*/\2/p')
@@ -53,5 +58,9 @@ for check in $side_by_side $one_by_one; do
 	[ "$rc" = 0 ] || [ "${f:-0}" != 0 ] || failed=$((failed + 1))
 	[ -n "$p" ] || [ "$rc" != 0 ] || { echo "$check ran no test" >&2; failed=$((failed + 1)); }
 done
+sort -k2nr "$work/seconds" | awk -v all="$(($(date +%s) - begin))" '
+	{ cpu += $2; list = list sprintf("  %s %d/%d", $3, $2, $1) }
+	END { printf "seconds of CPU/wall, %d/%d in all:%s\n", cpu, all, list }' | fold -s -w 100
+[ -n "${FULL:-}" ] || echo "of what is many times the same only a part: FULL=1 runs all"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -27,10 +27,12 @@ hunt_afl() {
 		"$folder/fuzz_$1" >"$folder/$1.log" 2>&1 || return 1
 	[ -z "$(ls "$folder/out-$1/default/crashes" "$folder/out-$1/default/hangs" | grep '^id')" ]
 }
-executions() {
+# What a target was run for. AFL++ does not wait for its fork server, so nobody knows its CPU.
+effort() { # NAME SECONDS-OF-CPU
 	case $folder in
-	*/afl) sed -n 's/^execs_done *: //p' "$folder/out-$1/default/fuzzer_stats" ;;
-	*)     sed -n 's/^stat::number_of_executed_units: //p' "$folder/$1.log" ;;
+	*/afl) awk -F ' *: *' '{ of[$1] = $2 } END { printf "%d executions, %d s", of["execs_done"], of["run_time"] }' \
+		"$folder/out-$1/default/fuzzer_stats" ;;
+	*)     echo "$(sed -n 's/^stat::number_of_executed_units: //p' "$folder/$1.log") executions, $2 s of CPU" ;;
 	esac
 }
 # User and system time of all children so far; a subshell would have none.
@@ -50,7 +52,7 @@ for name in "$@"; do
 	esac
 	cpu >"$folder/cpu"
 	now=$(cat "$folder/cpu")
-	line="$name: $(executions "$name") executions, $((now - before)) s of CPU"
+	line="$name: $(effort "$name" $((now - before)))"
 	before=$now
 	echo "$verdict - $line"
 	echo "$line" >>"$folder/tally"

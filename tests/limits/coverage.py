@@ -38,8 +38,8 @@ def main():
     print("least covered:")
     for percent, name, ran, of in files[:20]:
         print(f"  {percent:5.1f} %  {name}  ({of - ran} of {of} lines did not run)")
-    missing = [f for folder in FOLDERS for f in os.listdir(folder) if f.endswith(".c")
-               and f"{folder}/{f}" not in lines]
+    there = [os.path.join(where, f) for folder in FOLDERS for where, _, names in os.walk(folder) for f in names]
+    missing = [f for f in there if f.endswith(".c") and f not in lines]
     if missing:
         print("in no program that ran:", " ".join(sorted(missing)))
 

@@ -14,12 +14,12 @@ $(B)/tests/libfault.so: tests/limits/fault.c
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -fPIC -shared -o $@ $< -ldl
 check-limits: check-faults check-memory-limits
 check-faults: all $(B)/tests/libfault.so $(B)/tests/busy
-	$(Q)python3 tests/limits/faults.py --bin $(B) $(if $(ONLY),--only "$(ONLY)")
+	$(Q)python3 tests/limits/faults.py --bin $(B) $(if $(FULL),,--few) $(if $(ONLY),--only "$(ONLY)")
 $(B)/tests/busy: $(call objs,tests/limits/busy.c) $(B)/libtacho.so
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..'
 check-memory-limits: all $(B)/tests/busy
-	$(Q)python3 tests/limits/memory.py --bin $(B) $(if $(ONLY),--only "$(ONLY)")
+	$(Q)python3 tests/limits/memory.py --bin $(B) --times $(if $(FULL),20,6) $(if $(ONLY),--only "$(ONLY)")
 check-same: all
 	$(Q)python3 tests/limits/same.py --bin $(B)
 check-static:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every tool under `ulimit -v`, on inputs twenty times as large as the ceiling it was given.
+"""Every tool under `ulimit -v`, on inputs many times as large as the ceiling it was given.
 
-usage: memory.py --bin BUILD [--only WORD]
+usage: memory.py --bin BUILD [--only WORD] [--times 20]
 
 How much address space a tool takes for nothing (its libraries, a thread's stack, its fixed buffers)
 is found with a tiny input, by halving; then the large one must pass with a ceiling of CEILING or REPORTS
-more than that, and no error.  An input of JSON has twenty times the ceiling in its file.  A log packs
-too well for that: its events have twenty times the ceiling as they stand in memory, 64 bytes each, and
+more than that, and no error.  An input of JSON has so many times the ceiling in its file.  A log packs
+too well for that: its events have so many times the ceiling as they stand in memory, 64 bytes each, and
 its file is told beside.  What every result says is compared with that of no limit.
 """
 import argparse
@@ -21,7 +21,6 @@ import tempfile
 MB = 1 << 20
 CEILING = 16 * MB
 REPORTS = 56 * MB  # where a report is made: of 2^20 calls of a process is known what they launched
-TIMES = 20
 RECORD_BYTES = 32  # of a range, in the ring of its thread
 EVENT_BYTES = {"json": 225, "tacho": 64}  # of generate --kineto in its file; in memory
 SINKS = ["chrome", "perfetto", "memory", "text", "csv", "sqlite", "bundle", "log", "tensorboard"]
@@ -94,7 +93,7 @@ class Table:
             shutil.rmtree(folder)
 
     def recorder(self, name, args, events):
-        """A recorded program: its records are twenty times what the recording may hold."""
+        """A recorded program: its records are many times what the recording may hold."""
         if self.only and self.only not in name:
             return
         out = os.path.join(self.scratch, "logs")
@@ -121,6 +120,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--times", type=int, default=20)
     a = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         t = Table(a, scratch)
@@ -128,7 +128,7 @@ def main():
         def made(how, ceiling):
             """Of the tiny and the large input: path and size, as told."""
             found = []
-            for name, size in (("tiny", 400 * EVENT_BYTES[how]), (f"{ceiling // MB}", TIMES * ceiling)):
+            for name, size in (("tiny", 400 * EVENT_BYTES[how]), (f"{ceiling // MB}", a.times * ceiling)):
                 path = os.path.join(scratch, f"{name}.{how}")
                 events = size // EVENT_BYTES[how] + 1
                 if not os.path.exists(path):
@@ -149,7 +149,7 @@ def main():
             t.row(f"log to {sink}", "tacho-convert", ["-t", sink], made("tacho", CEILING), "l." + sink, CEILING)
         for how in ("json", "tacho"):
             t.row(f"reports of {how}", "tacho-analyze", ["--format", "json"], made(how, REPORTS), "o.report", REPORTS)
-        events = TIMES * CEILING // RECORD_BYTES
+        events = a.times * CEILING // RECORD_BYTES
         t.recorder("recording", ["--sample", "none"], events)
         t.recorder("flight recorder", ["--sample", "none", "--ring", "8M", "--save-on", "signal"], events)
         print(f"memory: {t.passed} passed, {t.failed} failed")
