@@ -45,9 +45,30 @@ struct fold { /* one report over one input; one thread */
 	void *state;                   /* type->state_size bytes, zeroed; freed by the engine */
 };
 
+/*
+ * The events of one pull by what reports ask of them, so that a fold walks only what it counts.  The
+ * engine sorts a pull once, in order, before any fold sees it; to add a list: a row here and its
+ * case in engine/fold.c.
+ */
+enum warm_list {
+	WARM_KERNELS,     /* kernels and graphs that began: not EVENT_BEGAN_EARLIER */
+	WARM_COLLECTIVES, /* of those the kernels that communicate */
+	WARM_COPIES,      /* copies and fills that began */
+	WARM_CALLS,       /* runtime and driver calls */
+	WARM_ANNOTATIONS, /* ranges that may name a phase: pushed, annotations, NVTX */
+	WARM_SHAPED,      /* ranges that say more than their name */
+	WARM_MEMORY,      /* what was taken, given back, sampled */
+	WARM_LISTS,
+};
+struct warm_events {
+	const struct event *const *items;
+	size_t count;
+};
+
 /* What one pull gave, while it is warm: the sweep and the list of steps have seen it. */
 struct warm {
 	const struct pulled *in;
+	struct warm_events by[WARM_LISTS];
 	const struct segment *segments;
 	size_t segment_count;
 	const struct piece *pieces; /* of gaps, with their causes; not those of these segments */

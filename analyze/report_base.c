@@ -171,15 +171,16 @@ static void base_release(struct fold *f)
 
 static enum status base_put(struct fold *f, const struct warm *w, struct error *err)
 {
+	const struct warm_events *calls = &w->by[WARM_CALLS];
 	struct base *b = f->state;
 	size_t i;
 
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
+	for (i = 0; i < calls->count; i++) {
+		const struct event *e = calls->items[i];
 		uint32_t process;
 		struct call_ids *ids;
 
-		if (e->kind != KIND_API || !e->correlation)
+		if (!e->correlation)
 			continue;
 		process = fold_process(f, e->track);
 		ids = &b->calls[process <= b->process_count ? process : 0];

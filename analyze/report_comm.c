@@ -437,18 +437,18 @@ static enum status put_segments(struct fold *f, const struct warm *w, struct err
 
 static enum status comm_put(struct fold *f, const struct warm *w, struct error *err)
 {
+	const struct warm_events *ranges = &w->by[WARM_SHAPED];
+	const struct warm_events *kernels = &w->by[WARM_COLLECTIVES];
 	struct comm *c = f->state;
-	size_t i;
+	size_t i, k = 0;
 
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
-
-		if (e->kind == KIND_RANGE && e->shape)
-			TRY(collectives_note(c->collectives, e, err));
-		else if (e->kind == KIND_KERNEL && !(e->flags & EVENT_BEGAN_EARLIER) &&
-			 sweep_communicates(f->sweep, e->name))
-			TRY(put_kernel(f, e, err));
+	for (i = 0; i < kernels->count; i++) {
+		for (; k < ranges->count && ranges->items[k] < kernels->items[i]; k++)
+			TRY(collectives_note(c->collectives, ranges->items[k], err));
+		TRY(put_kernel(f, kernels->items[i], err));
 	}
+	for (; k < ranges->count; k++)
+		TRY(collectives_note(c->collectives, ranges->items[k], err));
 	return put_segments(f, w, err);
 }
 

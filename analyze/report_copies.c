@@ -113,17 +113,14 @@ static enum status find(struct fold *f, uint32_t process, uint32_t name, uint8_t
 
 static enum status copies_put(struct fold *f, const struct warm *w, struct error *err)
 {
+	const struct warm_events *copies = &w->by[WARM_COPIES];
 	struct copies *c = f->state;
 	size_t i;
 
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
+	for (i = 0; i < copies->count; i++) {
+		const struct event *e = copies->items[i];
 
-		if ((e->kind != KIND_MEMCPY && e->kind != KIND_MEMSET) ||
-		    e->flags & EVENT_BEGAN_EARLIER)
-			continue;
-		TRY(find(f, fold_process(f, e->track), e->name, e->kind,
-			 e->subkind, err));
+		TRY(find(f, fold_process(f, e->track), e->name, e->kind, e->subkind, err));
 		c->row[COPY_COUNT].u64++;
 		c->row[COPY_BYTES].u64 += e->bytes;
 		c->row[COPY_TOTAL].u64 += e->end_ns - e->begin_ns;

@@ -213,18 +213,13 @@ static enum status put_gap(struct fold *f, const struct piece *p, struct error *
 
 static enum status findings_put(struct fold *f, const struct warm *w, struct error *err)
 {
+	const struct warm_events *kernels = &w->by[WARM_KERNELS];
 	size_t i;
 
 	for (i = 0; i < w->piece_count; i++)
 		TRY(put_gap(f, &w->pieces[i], err));
-
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
-
-		if ((e->kind == KIND_KERNEL || e->kind == KIND_GRAPH) &&
-		    !(e->flags & EVENT_BEGAN_EARLIER))
-			TRY(put_kernel(f, e, err));
-	}
+	for (i = 0; i < kernels->count; i++)
+		TRY(put_kernel(f, kernels->items[i], err));
 	return ST_OK;
 }
 

@@ -222,13 +222,8 @@ enum status frontier_put(struct fold *f, const struct warm *w, struct error *err
 	size_t i;
 
 	TRY(fronts_reach(f, err));
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
-
-		if (e->kind == KIND_KERNEL && !(e->flags & EVENT_BEGAN_EARLIER) &&
-		    sweep_communicates(f->sweep, e->name))
-			TRY(put_collective(f, e, err));
-	}
+	for (i = 0; i < w->by[WARM_COLLECTIVES].count; i++)
+		TRY(put_collective(f, w->by[WARM_COLLECTIVES].items[i], err));
 	for (i = 0; i < w->segment_count; i++) {
 		const struct segment *seg = &w->segments[i];
 

@@ -85,17 +85,14 @@ static enum status row_of(struct fold *f, const struct event *e, union value **r
 
 static enum status kernels_put(struct fold *f, const struct warm *w, struct error *err)
 {
+	const struct warm_events *kernels = &w->by[WARM_KERNELS];
 	union value *row;
 	size_t i;
 
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
+	for (i = 0; i < kernels->count; i++) {
+		const struct event *e = kernels->items[i];
 		uint64_t ns = e->end_ns - e->begin_ns;
 
-		if (e->kind != KIND_KERNEL && e->kind != KIND_GRAPH)
-			continue;
-		if (e->flags & EVENT_BEGAN_EARLIER)
-			continue;
 		TRY(row_of(f, e, &row, err));
 		row[KERNEL_COUNT].u64++;
 		row[KERNEL_TOTAL].u64 += ns;

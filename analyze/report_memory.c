@@ -342,11 +342,9 @@ static enum status memory_put(struct fold *f, const struct warm *w, struct error
 	struct place *place;
 	size_t i;
 
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
+	for (i = 0; i < w->by[WARM_MEMORY].count; i++) {
+		const struct event *e = w->by[WARM_MEMORY].items[i];
 
-		if (e->kind != KIND_ALLOC && e->kind != KIND_FREE && e->kind != KIND_COUNTER)
-			continue;
 		TRY(place_of(f, e, &place, err));
 		if (!place)
 			continue;

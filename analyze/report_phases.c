@@ -330,14 +330,11 @@ static bool is_step(struct fold *f, uint32_t name)
 /* The same ranges that the stage `step` takes for phases and annotations. */
 static bool is_annotation(struct fold *f, const struct event *e)
 {
-	if (e->kind != KIND_RANGE)
-		return false;
 	if (e->subkind == RANGE_PHASE)
 		return true;
 	if (e->subkind == RANGE_NVTX && trace_find_attr(f->trace, e->shape, "domain"))
 		return false;
-	return (e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX) &&
-	       !is_step(f, e->name);
+	return !is_step(f, e->name);
 }
 
 static enum status put_range(struct fold *f, const struct event *e, struct error *err)
@@ -363,9 +360,8 @@ static enum status phases_put(struct fold *f, const struct warm *w, struct error
 
 	for (i = 0; i < w->in->stretch_count; i++)
 		TRY(put_stretch(f, &w->in->stretches[i], err));
-	for (i = 0; i < w->in->count; i++)
-		if (w->in->events[i].kind == KIND_RANGE)
-			TRY(put_range(f, &w->in->events[i], err));
+	for (i = 0; i < w->by[WARM_ANNOTATIONS].count; i++)
+		TRY(put_range(f, w->by[WARM_ANNOTATIONS].items[i], err));
 	return cells_put(f, &s->cells, w->segments, w->segment_count, err);
 }
 

@@ -214,6 +214,7 @@ static enum status reach(struct fold *f, struct slow *s, struct error *err)
 
 static enum status slow_put(struct fold *f, const struct warm *w, struct error *err)
 {
+	const struct warm_events *kernels = &w->by[WARM_KERNELS];
 	struct slow *s = f->state;
 	size_t i;
 
@@ -222,10 +223,9 @@ static enum status slow_put(struct fold *f, const struct warm *w, struct error *
 		TRY(put_stretch(f, &w->in->stretches[i], err));
 	for (i = 0; i < w->piece_count; i++)
 		TRY(put_piece(f, &w->pieces[i], err));
-	for (i = 0; i < w->in->count; i++)
-		if (w->in->events[i].kind == KIND_KERNEL &&
-		    !(w->in->events[i].flags & EVENT_BEGAN_EARLIER))
-			TRY(put_kernel(f, &w->in->events[i], err));
+	for (i = 0; i < kernels->count; i++)
+		if (kernels->items[i]->kind == KIND_KERNEL)
+			TRY(put_kernel(f, kernels->items[i], err));
 	return ST_OK;
 }
 

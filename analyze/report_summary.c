@@ -130,6 +130,19 @@ static void put_piece(struct sums *sums, const struct piece *piece)
 		sums->at[GPU_FORGOTTEN] += ns;
 }
 
+static void count_work(const struct fold *f, struct summary *s, const struct warm_events *work,
+		       size_t column)
+{
+	uint32_t gpu;
+	size_t i;
+
+	for (i = 0; i < work->count; i++) {
+		gpu = sweep_gpu_of(f->sweep, work->items[i]->track);
+		if (gpu < s->count && work->items[i]->kind != KIND_GRAPH)
+			s->gpus[gpu].at[column]++;
+	}
+}
+
 static enum status summary_put(struct fold *f, const struct warm *w, struct error *err)
 {
 	struct summary *s = f->state;
@@ -140,18 +153,8 @@ static enum status summary_put(struct fold *f, const struct warm *w, struct erro
 		put_segment(s->gpus[w->segments[i].gpu].at, &w->segments[i]);
 	for (i = 0; i < w->piece_count; i++)
 		put_piece(&s->gpus[w->pieces[i].gpu], &w->pieces[i]);
-	for (i = 0; i < w->in->count; i++) {
-		const struct event *e = &w->in->events[i];
-		uint32_t gpu;
-
-		if (e->kind != KIND_KERNEL && e->kind != KIND_MEMCPY && e->kind != KIND_MEMSET)
-			continue;
-		if (e->flags & EVENT_BEGAN_EARLIER)
-			continue;
-		gpu = sweep_gpu_of(f->sweep, e->track);
-		if (gpu < s->count)
-			s->gpus[gpu].at[e->kind == KIND_KERNEL ? GPU_KERNELS : GPU_COPIES]++;
-	}
+	count_work(f, s, &w->by[WARM_KERNELS], GPU_KERNELS);
+	count_work(f, s, &w->by[WARM_COPIES], GPU_COPIES);
 	return ST_OK;
 }
 

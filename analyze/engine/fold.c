@@ -19,7 +19,8 @@ struct run {
 	uint64_t lost_end_ns;
 	struct stretch *stretches; /* of one pull, clipped */
 	struct step_mark *marks;
-	size_t stretch_cap, mark_cap;
+	const struct event **events[WARM_LISTS]; /* room for those of one pull each */
+	size_t stretch_cap, mark_cap, event_cap;
 };
 
 static enum status no_memory(struct error *err)
@@ -91,6 +92,8 @@ static void run_release(struct run *r)
 	free(r->process_of);
 	free(r->stretches);
 	free(r->marks);
+	for (i = 0; i < WARM_LISTS; i++)
+		free(r->events[i]);
 	causes_close(r->causes);
 	sweep_close(r->sweep);
 }
@@ -272,6 +275,74 @@ static enum status stretches_take(struct run *r, struct pulled *in, uint64_t fro
 	return ST_OK;
 }
 
+static enum status events_reach(struct run *r, size_t count, struct error *err)
+{
+	size_t i;
+
+	if (count <= r->event_cap)
+		return ST_OK;
+	for (i = 0; i < WARM_LISTS; i++) {
+		free(r->events[i]);
+		r->events[i] = malloc(count * sizeof(struct event *));
+		if (!r->events[i])
+			return no_memory(err);
+	}
+	r->event_cap = count;
+	return ST_OK;
+}
+
+static void range_sort(struct run *r, size_t *counts, const struct event *e)
+{
+	if (e->subkind == RANGE_PHASE || e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX)
+		r->events[WARM_ANNOTATIONS][counts[WARM_ANNOTATIONS]++] = e;
+	if (e->shape)
+		r->events[WARM_SHAPED][counts[WARM_SHAPED]++] = e;
+}
+
+static void work_sort(struct run *r, size_t *counts, const struct event *e)
+{
+	if (e->flags & EVENT_BEGAN_EARLIER)
+		return;
+	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET) {
+		r->events[WARM_COPIES][counts[WARM_COPIES]++] = e;
+		return;
+	}
+	r->events[WARM_KERNELS][counts[WARM_KERNELS]++] = e;
+	if (e->kind == KIND_KERNEL && sweep_communicates(r->sweep, e->name))
+		r->events[WARM_COLLECTIVES][counts[WARM_COLLECTIVES]++] = e;
+}
+
+/* The lists of a pull, each in its order. */
+static enum status events_sort(struct run *r, struct warm *w, struct error *err)
+{
+	size_t counts[WARM_LISTS] = { 0 }, i;
+
+	TRY(events_reach(r, w->in->count, err));
+	for (i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+
+		switch (e->kind) {
+		case KIND_KERNEL: case KIND_MEMCPY: case KIND_MEMSET: case KIND_GRAPH:
+			work_sort(r, counts, e);
+			break;
+		case KIND_API:
+			r->events[WARM_CALLS][counts[WARM_CALLS]++] = e;
+			break;
+		case KIND_RANGE:
+			range_sort(r, counts, e);
+			break;
+		case KIND_ALLOC: case KIND_FREE: case KIND_COUNTER:
+			r->events[WARM_MEMORY][counts[WARM_MEMORY]++] = e;
+			break;
+		default:
+			break;
+		}
+	}
+	for (i = 0; i < WARM_LISTS; i++)
+		w->by[i] = (struct warm_events){ r->events[i], counts[i] };
+	return ST_OK;
+}
+
 static enum status folds_put(struct run *r, const struct warm *w, struct error *err)
 {
 	size_t i;
@@ -299,6 +370,7 @@ static enum status run_put(void *self, const struct event *events, size_t count,
 	TRY(stretches_take(r, &in, from_ns, to_ns, err));
 	TRY(sweep_put(r->sweep, &in, &w.segments, &w.segment_count, err));
 	TRY(causes_put(r->causes, &in, &w.pieces, &w.piece_count, err));
+	TRY(events_sort(r, &w, err));
 	return folds_put(r, &w, err);
 }
 
