@@ -99,6 +99,11 @@ struct gpu_steps {
 	size_t cap;
 	uint64_t all[AT_COUNT]; /* of the window, for a step that is inferred */
 	size_t row, event_row;  /* step_list cursors */
+	uint32_t process;
+	/* Segments within [from_ns, to_ns) are of `row`, as long as there are no more marks. */
+	uint64_t from_ns, to_ns;
+	size_t marks;
+	bool in_mark;
 };
 struct steps_state {
 	struct gpu_steps *gpus; /* by the sweep's index */
@@ -154,8 +159,9 @@ static enum status gpus_reach(struct fold *f, struct error *err)
 	if (!wider)
 		return no_memory(err);
 	s->gpus = wider;
-	while (s->gpu_count < count)
-		s->gpus[s->gpu_count++] = (struct gpu_steps){ 0 };
+	for (; s->gpu_count < count; s->gpu_count++)
+		s->gpus[s->gpu_count] = (struct gpu_steps){
+			.process = sweep_gpu(f->sweep, s->gpu_count).process };
 	return ST_OK;
 }
 
@@ -178,35 +184,6 @@ static enum status clock_reach(struct gpu_steps *g, size_t row, struct error *er
 	return ST_OK;
 }
 
-/* Calls `piece` for each part of a segment that lies in one mark, or in the gap after it. */
-static enum status split(struct fold *f, const struct segment *seg,
-			 enum status (*piece)(struct fold *f, const struct segment *seg,
-					      size_t row, bool in_mark, struct error *err),
-			 struct error *err)
-{
-	struct steps_state *s = f->state;
-	const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, seg->gpu).process];
-	struct segment part = *seg;
-	bool in_mark;
-
-	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
-		return ST_OK;
-	if (part.begin_ns < steps->rows[0].begin_ns)
-		part.begin_ns = steps->rows[0].begin_ns;
-	for (; part.begin_ns < seg->end_ns; part.begin_ns = part.end_ns) {
-		size_t row = steps_at(steps, part.begin_ns, &s->gpus[seg->gpu].row);
-
-		part.end_ns = seg->end_ns;
-		in_mark = part.begin_ns < steps->rows[row].mark_end_ns;
-		if (in_mark && steps->rows[row].mark_end_ns < part.end_ns)
-			part.end_ns = steps->rows[row].mark_end_ns;
-		if (row + 1 < steps->count && steps->rows[row + 1].begin_ns < part.end_ns)
-			part.end_ns = steps->rows[row + 1].begin_ns;
-		TRY(piece(f, &part, row, in_mark, err));
-	}
-	return ST_OK;
-}
-
 static int class_of(const struct segment *seg)
 {
 	if (seg->busy & BUSY_COMPUTE)
@@ -214,33 +191,59 @@ static int class_of(const struct segment *seg)
 	return seg->busy & BUSY_COMM ? AT_COMM : AT_COPY;
 }
 
-static enum status put_piece(struct fold *f, const struct segment *seg, size_t row, bool in_mark,
+/* The mark, or the gap after it, that an instant lies in; not before the first. */
+static enum status row_seek(struct gpu_steps *g, const struct step_list *steps, uint64_t at_ns,
+			    struct error *err)
+{
+	size_t row = steps_at(steps, at_ns, &g->row);
+
+	g->marks = steps->count;
+	g->in_mark = at_ns < steps->rows[row].mark_end_ns;
+	g->from_ns = g->in_mark ? steps->rows[row].begin_ns : steps->rows[row].mark_end_ns;
+	g->to_ns = g->in_mark ? steps->rows[row].mark_end_ns : UINT64_MAX;
+	if (row + 1 < steps->count && steps->rows[row + 1].begin_ns < g->to_ns)
+		g->to_ns = steps->rows[row + 1].begin_ns;
+	return clock_reach(g, row, err);
+}
+
+/* A part of a segment that lies in one mark, or in the gap after it. */
+static enum status put_piece(struct fold *f, struct gpu_steps *g, const struct segment *seg,
 			     struct error *err)
 {
 	struct steps_state *s = f->state;
-	struct gpu_steps *g = &s->gpus[seg->gpu];
-	uint32_t process = sweep_gpu(f->sweep, seg->gpu).process;
+	struct by_clock *at = &g->rows[g->row];
 
-	if (seg->busy) {
-		TRY(clock_reach(g, row, err));
-		(in_mark ? g->rows[row].in_mark : g->rows[row].in_gap)[class_of(seg)] +=
+	if (seg->busy)
+		(g->in_mark ? at->in_mark : at->in_gap)[class_of(seg)] +=
 			seg->end_ns - seg->begin_ns;
-	}
 	if (!f->is_alone)
 		return ST_OK;
-	return strips_segment(&s->strips[process], &f->steps[process], row, seg, err);
+	return strips_segment(&s->strips[g->process], &f->steps[g->process], g->row, seg, err);
 }
 
 static enum status put_segment(struct fold *f, const struct segment *seg, struct error *err)
 {
-	struct steps_state *s = f->state;
+	struct gpu_steps *g = &((struct steps_state *)f->state)->gpus[seg->gpu];
+	const struct step_list *steps = &f->steps[g->process];
+	struct segment part = *seg;
 
 	if (seg->busy)
-		s->gpus[seg->gpu].all[class_of(seg)] += seg->end_ns - seg->begin_ns;
-	return split(f, seg, put_piece, err);
+		g->all[class_of(seg)] += seg->end_ns - seg->begin_ns;
+	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
+		return ST_OK;
+	if (part.begin_ns < steps->rows[0].begin_ns)
+		part.begin_ns = steps->rows[0].begin_ns;
+	for (; part.begin_ns < seg->end_ns; part.begin_ns = part.end_ns) {
+		if (part.begin_ns < g->from_ns || part.begin_ns >= g->to_ns ||
+		    g->marks != steps->count)
+			TRY(row_seek(g, steps, part.begin_ns, err));
+		part.end_ns = seg->end_ns < g->to_ns ? seg->end_ns : g->to_ns;
+		TRY(put_piece(f, g, &part, err));
+	}
+	return ST_OK;
 }
 
-static enum status put_event(struct fold *f, const struct event *e, struct error *err)
+static enum status put_collective(struct fold *f, const struct event *e, struct error *err)
 {
 	struct steps_state *s = f->state;
 	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
@@ -248,8 +251,7 @@ static enum status put_event(struct fold *f, const struct event *e, struct error
 	struct gpu_steps *g;
 	size_t row;
 
-	if (gpu >= s->gpu_count || e->flags & EVENT_BEGAN_EARLIER ||
-	    !sweep_communicates(f->sweep, e->name))
+	if (gpu >= s->gpu_count)
 		return ST_OK;
 	g = &s->gpus[gpu];
 	g->all[AT_COMM_COUNT]++;
@@ -285,9 +287,8 @@ static enum status steps_report_put(struct fold *f, const struct warm *w, struct
 		TRY(put_stretch(f, &w->in->stretches[i], err));
 	for (i = 0; i < w->segment_count; i++)
 		TRY(put_segment(f, &w->segments[i], err));
-	for (i = 0; i < w->in->count; i++)
-		if (w->in->events[i].kind == KIND_KERNEL)
-			TRY(put_event(f, &w->in->events[i], err));
+	for (i = 0; i < w->by[WARM_COLLECTIVES].count; i++)
+		TRY(put_collective(f, w->by[WARM_COLLECTIVES].items[i], err));
 	return ST_OK;
 }
 

@@ -17,13 +17,30 @@ static const char host_letters[HOST_CLASSES] = {
 	[PHASE_FORWARD] = 'f', [PHASE_COMMUNICATION] = 'c', [OWN] = 'u',
 };
 
+struct stay { /* of one class, in the low CLASS_BITS */
+	uint64_t begin_ns, ns_and_class;
+};
+enum { CLASS_BITS = 4 };
+_Static_assert(HOST_CLASSES <= 1 << CLASS_BITS, "a class fits");
+/*
+ * The host's stretches or the GPU's segments: they come in order and do not overlap.  Only how much
+ * of each class a bin has matters, so of too many stays those of a bin are put in order of class,
+ * where those of one class are one.
+ */
+struct lane {
+	struct stay *stays;
+	size_t count, cap;
+};
+enum { STAYS_MAX = 1 << 14 };
+enum lane_of { LANE_HOST, LANE_GPU, LANES };
+_Static_assert(STAYS_MAX > BINS * HOST_CLASSES && STAYS_MAX > BINS * GPU_CLASSES, "a bin's fit");
+
 struct strip {
 	size_t row;
 	uint64_t begin_ns, mark_end_ns;
-	uint16_t used[BINS];        /* classes that have time there, a bit each */
-	uint64_t ns[BINS][CLASSES]; /* the host's classes, then the GPU's; of those used */
+	double width_ns; /* of a bin */
+	struct lane lanes[LANES];
 };
-_Static_assert(CLASSES <= 16, "a bit for each class");
 
 static enum status no_memory(struct error *err)
 {
@@ -72,32 +89,125 @@ static uint64_t end_of(const struct strip *strip, const struct step_list *steps)
 	return next_ns > strip->begin_ns ? next_ns : strip->mark_end_ns;
 }
 
-/* From bins to `count` cells: a bin that cells share is split as its width is. */
+static uint64_t stay_end(const struct stay *s)
+{
+	return s->begin_ns + (s->ns_and_class >> CLASS_BITS);
+}
+
+static size_t stay_class(const struct stay *s)
+{
+	return s->ns_and_class % (1 << CLASS_BITS);
+}
+
+static uint64_t bin_begin(const struct strip *strip, size_t bin)
+{
+	return strip->begin_ns + (uint64_t)((double)bin * strip->width_ns);
+}
+
+/* From bins to cells.  Bins that end in a cell are its own; the next one may be shared with the
+ * cell behind, as its width is. */
+struct gather {
+	const struct strip *strip;
+	uint64_t (*cells)[CLASSES];
+	size_t count, cell;
+	double per_bin;           /* cells */
+	uint64_t end_ns;          /* of the cell's own bins, or of the shared one */
+	uint64_t shared[CLASSES]; /* of that, of those classes that `used` has a bit for */
+	unsigned used;
+	double over;              /* part of it that the next cell gets; 0: its own bins */
+};
+
+/* The first bin that does not end in the cell. */
+static size_t cell_end(const struct gather *g)
+{
+	double next = (double)(g->cell + 1);
+	size_t bin = (size_t)(next / g->per_bin);
+
+	while ((double)bin * g->per_bin > next)
+		bin--;
+	while ((double)(bin + 1) * g->per_bin <= next)
+		bin++;
+	return bin;
+}
+
+static void shared_split(struct gather *g)
+{
+	for (; g->used; g->used &= g->used - 1) {
+		unsigned i = (unsigned)__builtin_ctz(g->used);
+		uint64_t next_ns = (uint64_t)((double)g->shared[i] * g->over);
+
+		g->cells[g->cell][i] += g->shared[i] - next_ns;
+		if (g->cell + 1 < g->count)
+			g->cells[g->cell + 1][i] += next_ns;
+		g->shared[i] = 0;
+	}
+}
+
+static void gather_put(struct gather *g, size_t class, uint64_t ns)
+{
+	if (!(g->over > 0)) {
+		g->cells[g->cell][class] += ns;
+		return;
+	}
+	g->shared[class] += ns;
+	g->used |= 1u << class;
+}
+
+static void gather_next(struct gather *g)
+{
+	size_t bin;
+
+	if (g->over > 0) {
+		shared_split(g);
+		g->over = 0;
+	} else {
+		bin = cell_end(g);
+		if ((double)bin * g->per_bin < (double)(g->cell + 1)) {
+			g->over = ((double)(bin + 1) * g->per_bin - (double)(g->cell + 1)) /
+				  g->per_bin;
+			g->end_ns = bin_begin(g->strip, bin + 1);
+			return;
+		}
+	}
+	if (++g->cell < g->count)
+		g->end_ns = bin_begin(g->strip, cell_end(g));
+}
+
+static void gather_lane(struct gather *g, const struct lane *l, size_t first_class)
+{
+	size_t i;
+
+	g->cell = 0;
+	g->over = 0;
+	g->end_ns = bin_begin(g->strip, cell_end(g));
+	for (i = 0; i < l->count; i++) {
+		const struct stay *s = &l->stays[i];
+		uint64_t at_ns = s->begin_ns, end_ns = stay_end(s), to_ns;
+
+		for (; at_ns < end_ns; at_ns = to_ns) {
+			while (g->cell < g->count && at_ns >= g->end_ns)
+				gather_next(g);
+			if (g->cell == g->count)
+				return;
+			to_ns = end_ns < g->end_ns ? end_ns : g->end_ns;
+			gather_put(g, first_class + stay_class(s), to_ns - at_ns);
+		}
+	}
+	shared_split(g);
+}
+
 static void gather(const struct strip *strip, uint64_t end_ns, uint64_t (*cells)[CLASSES],
 		   size_t count)
 {
-	double per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * (double)count / FINE /
-			 (double)(end_ns - strip->begin_ns);
-	size_t i, cell;
-	unsigned left;
+	struct gather g = {
+		.strip = strip, .cells = cells, .count = count,
+		.per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * (double)count / FINE /
+			   (double)(end_ns - strip->begin_ns),
+	};
 
 	memset(cells, 0, count * sizeof(cells[0]));
-	for (i = 0; i < BINS && (double)i * per_bin < (double)count; i++) {
-		double over = ((double)(i + 1) * per_bin);
-
-		cell = (size_t)((double)i * per_bin);
-		over = over > (double)(cell + 1) ? (over - (double)(cell + 1)) / per_bin : 0;
-		for (left = strip->used[i]; left; left &= left - 1) {
-			unsigned k = (unsigned)__builtin_ctz(left);
-			uint64_t next_ns = 0;
-
-			if (over > 0)
-				next_ns = (uint64_t)((double)strip->ns[i][k] * over);
-			cells[cell][k] += strip->ns[i][k] - next_ns;
-			if (next_ns && cell + 1 < count)
-				cells[cell + 1][k] += next_ns;
-		}
-	}
+	gather_lane(&g, &strip->lanes[LANE_HOST], 0);
+	gather_lane(&g, &strip->lanes[LANE_GPU], HOST_CLASSES);
 }
 
 /* idle time comes when its gap ends, which may be after this picture was due */
@@ -153,12 +263,98 @@ static enum status strip_keep(struct strips *s, const struct step_list *steps,
 	return s->bins ? keep_bins(&s->rows[strip->row], strip, end_ns, err) : ST_OK;
 }
 
+static bool stay_extend(struct lane *l, uint64_t begin_ns, uint64_t ns, size_t class)
+{
+	struct stay *last = l->count ? &l->stays[l->count - 1] : NULL;
+
+	if (!last || stay_class(last) != class || stay_end(last) != begin_ns)
+		return false;
+	last->ns_and_class += ns << CLASS_BITS;
+	return true;
+}
+
+static void stay_add(struct lane *l, uint64_t begin_ns, uint64_t ns, size_t class)
+{
+	l->stays[l->count++] = (struct stay){ begin_ns, ns << CLASS_BITS | class };
+}
+
+/* What `sums` holds of a bin, from its begin on. */
+static void bin_put(struct lane *l, uint64_t begin_ns, uint64_t sums[HOST_CLASSES])
+{
+	size_t i;
+
+	for (i = 0; i < HOST_CLASSES; i++) {
+		if (sums[i] && !stay_extend(l, begin_ns, sums[i], i))
+			stay_add(l, begin_ns, sums[i], i);
+		begin_ns += sums[i];
+		sums[i] = 0;
+	}
+}
+
+/* Puts the stays of each bin in order of class. */
+static enum status lane_join(const struct strip *strip, struct lane *l, struct error *err)
+{
+	struct lane joined = { .stays = malloc(STAYS_MAX * sizeof(*l->stays)), .cap = STAYS_MAX };
+	uint64_t sums[HOST_CLASSES] = { 0 };
+	size_t bin = 0, i;
+
+	if (!joined.stays)
+		return no_memory(err);
+	for (i = 0; i < l->count; i++) {
+		uint64_t at_ns = l->stays[i].begin_ns, end_ns = stay_end(&l->stays[i]), to_ns;
+
+		for (; at_ns < end_ns && bin < BINS; at_ns = to_ns) {
+			for (; bin < BINS && at_ns >= bin_begin(strip, bin + 1); bin++)
+				bin_put(&joined, bin_begin(strip, bin), sums);
+			to_ns = bin_begin(strip, bin + 1);
+			to_ns = to_ns < end_ns ? to_ns : end_ns;
+			sums[stay_class(&l->stays[i])] += to_ns - at_ns;
+		}
+	}
+	bin_put(&joined, bin_begin(strip, bin), sums);
+	free(l->stays);
+	*l = joined;
+	return ST_OK;
+}
+
+/* Room for one more. */
+static enum status lane_room(const struct strip *strip, struct lane *l, struct error *err)
+{
+	size_t cap = l->cap ? l->cap * 2 : 64;
+	struct stay *wider;
+
+	if (l->cap == STAYS_MAX)
+		return lane_join(strip, l, err);
+	wider = realloc(l->stays, cap * sizeof(*wider));
+	if (!wider)
+		return no_memory(err);
+	l->stays = wider;
+	l->cap = cap;
+	return ST_OK;
+}
+
+static enum status lane_put(struct strip *strip, enum lane_of which, uint64_t begin_ns,
+			    uint64_t end_ns, size_t class, struct error *err)
+{
+	struct lane *l = &strip->lanes[which];
+
+	if (begin_ns < strip->begin_ns)
+		begin_ns = strip->begin_ns;
+	if (begin_ns >= end_ns || stay_extend(l, begin_ns, end_ns - begin_ns, class))
+		return ST_OK;
+	if (l->count == l->cap)
+		TRY(lane_room(strip, l, err));
+	stay_add(l, begin_ns, end_ns - begin_ns, class);
+	return ST_OK;
+}
+
 /* The picture of a row in the making; NULL in *out: it is done already, or not wanted. */
 static enum status strip_find(struct strips *s, const struct step_list *steps, size_t row,
 			      struct strip **out, struct error *err)
 {
 	struct strip **place = &s->open[row % STRIP_OPEN];
 	const struct step_row *step = &steps->rows[row];
+	size_t i;
 
 	*out = *place;
 	if (*place && (*place)->row == row)
@@ -170,41 +366,17 @@ static enum status strip_find(struct strips *s, const struct step_list *steps, s
 	if (*place)
 		TRY(strip_keep(s, steps, *place, err));
 	else
-		*place = malloc(sizeof(**place));
+		*place = calloc(1, sizeof(**place));
 	if (!*place)
 		return no_memory(err);
-	memset((*place)->used, 0, sizeof((*place)->used));
 	(*place)->row = row;
 	(*place)->begin_ns = step->begin_ns;
 	(*place)->mark_end_ns = step->mark_end_ns;
+	(*place)->width_ns = (double)(step->mark_end_ns - step->begin_ns) / FINE;
+	for (i = 0; i < LANES; i++)
+		(*place)->lanes[i].count = 0;
 	*out = *place;
 	return ST_OK;
-}
-
-/* Shares [begin, end) out to the bins it touches. */
-static void spread(struct strip *strip, uint64_t begin_ns, uint64_t end_ns, size_t class)
-{
-	double width_ns = (double)(strip->mark_end_ns - strip->begin_ns) / FINE;
-	uint64_t bin_end_ns;
-	size_t bin;
-
-	if (begin_ns < strip->begin_ns)
-		begin_ns = strip->begin_ns;
-	if (begin_ns >= end_ns)
-		return;
-	for (bin = (size_t)((double)(begin_ns - strip->begin_ns) / width_ns);
-	     begin_ns < end_ns && bin < BINS; bin++) {
-		bin_end_ns = strip->begin_ns + (uint64_t)((double)(bin + 1) * width_ns);
-		if (bin_end_ns > end_ns)
-			bin_end_ns = end_ns;
-		if (bin_end_ns <= begin_ns)
-			continue;
-		if (!(strip->used[bin] & 1u << class))
-			strip->ns[bin][class] = 0;
-		strip->used[bin] |= (uint16_t)(1u << class);
-		strip->ns[bin][class] += bin_end_ns - begin_ns;
-		begin_ns = bin_end_ns;
-	}
 }
 
 enum status strips_stretch(struct strips *s, const struct step_list *steps, size_t row,
@@ -213,10 +385,10 @@ enum status strips_stretch(struct strips *s, const struct step_list *steps, size
 	struct strip *strip;
 
 	TRY(strip_find(s, steps, row, &strip, err));
-	if (strip)
-		spread(strip, st->begin_ns, st->end_ns,
-		       st->phase < PHASE_KNOWN ? st->phase : OWN);
-	return ST_OK;
+	if (!strip)
+		return ST_OK;
+	return lane_put(strip, LANE_HOST, st->begin_ns, st->end_ns,
+			st->phase < PHASE_KNOWN ? st->phase : OWN, err);
 }
 
 static size_t gpu_class(const struct segment *seg)
@@ -239,9 +411,9 @@ enum status strips_segment(struct strips *s, const struct step_list *steps, size
 	if (seg->gpu != s->first_gpu)
 		return ST_OK;
 	TRY(strip_find(s, steps, row, &strip, err));
-	if (strip)
-		spread(strip, seg->begin_ns, seg->end_ns, HOST_CLASSES + gpu_class(seg));
-	return ST_OK;
+	if (!strip)
+		return ST_OK;
+	return lane_put(strip, LANE_GPU, seg->begin_ns, seg->end_ns, gpu_class(seg), err);
 }
 
 enum status strips_end(struct strips *s, const struct step_list *steps, struct error *err)
@@ -256,10 +428,13 @@ enum status strips_end(struct strips *s, const struct step_list *steps, struct e
 
 void strips_release(struct strips *s)
 {
-	size_t i;
+	size_t i, lane;
 
-	for (i = 0; i < STRIP_OPEN; i++)
+	for (i = 0; i < STRIP_OPEN; i++) {
+		for (lane = 0; s->open[i] && lane < LANES; lane++)
+			free(s->open[i]->lanes[lane].stays);
 		free(s->open[i]);
+	}
 	for (i = 0; i < s->count; i++) {
 		free(s->rows[i].host_bins);
 		free(s->rows[i].gpu_bins);
