@@ -99,8 +99,10 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct sou
 		sweep_close(s);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
 	}
-	for (i = 1; i <= s->track_count; i++)
+	for (i = 1; i <= s->track_count; i++) {
 		s->process_of_track[i] = trace_get_track(trace, i)->process;
+		s->streams[i].id = trace_get_track(trace, i)->id;
+	}
 	status = bounds_take(s, err);
 	if (status != ST_OK) {
 		sweep_close(s);
@@ -169,19 +171,17 @@ static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, s
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
 	s->gpus[s->gpu_count]->process = process;
 	s->gpus[s->gpu_count]->device = device;
+	s->gpus[s->gpu_count]->alone = NO_ID;
 	*out = s->gpu_count++;
 	return ST_OK;
 }
 
+/* Of a track that has done nothing yet. */
 static enum status gpu_find(struct sweep *s, uint32_t track, uint32_t *out, struct error *err)
 {
 	const struct track *t;
 	size_t i;
 
-	if (track <= s->track_count && s->gpu_of_track[track]) {
-		*out = s->gpu_of_track[track] - 1;
-		return ST_OK;
-	}
 	t = trace_get_track(s->trace, track);
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == t->process && s->gpus[i]->device == t->device)
@@ -325,10 +325,11 @@ static void gpu_open(struct host *h, struct gpu *g, uint64_t begin_ns)
 static enum status work_put(struct sweep *s, struct host *h, const struct event *e,
 			    struct error *err)
 {
+	uint32_t gpu = sweep_gpu_of(s, e->track);
 	struct gpu *g;
-	uint32_t gpu;
 
-	TRY(gpu_find(s, e->track, &gpu, err));
+	if (gpu == NO_ID)
+		TRY(gpu_find(s, e->track, &gpu, err));
 	g = s->gpus[gpu];
 	if (!g->is_open)
 		gpu_open(h, g, e->begin_ns);
@@ -358,22 +359,31 @@ static enum status wait_put(struct sweep *s, const struct event *e, struct error
 	return ST_OK;
 }
 
+/* Its window is the last, and has begun: an event of the host only moves the end. */
+static bool host_is_settled(const struct host *h)
+{
+	return h->is_open && h->has_host && h->bound + 1 >= h->bounds_count;
+}
+
 static enum status event_put(struct sweep *s, const struct event *e, struct error *err)
 {
 	uint32_t process = s->process_of_track[e->track <= s->track_count ? e->track : 0];
 	struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+	bool is_work = event_is_gpu_work(e);
 
 	h->events++;
 	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT)
 		return wait_put(s, e, err);
-	if (!event_is_gpu_work(e) && !is_host(e))
+	if (!is_work && !is_host(e))
 		return ST_OK;
-	if (h->bounds_count)
-		TRY(window_reach(s, process, e->begin_ns, err));
-	host_open(s, h, e->begin_ns);
-	if (event_is_gpu_work(e))
-		return work_put(s, h, e, err);
-	host_begin(h, e->begin_ns);
+	if (is_work || !host_is_settled(h)) {
+		if (h->bounds_count)
+			TRY(window_reach(s, process, e->begin_ns, err));
+		host_open(s, h, e->begin_ns);
+		if (is_work)
+			return work_put(s, h, e, err);
+		host_begin(h, e->begin_ns);
+	}
 	if (e->end_ns > h->host_end_ns)
 		h->host_end_ns = e->end_ns;
 	return ST_OK;

@@ -87,42 +87,38 @@ static void heap_pop(const struct sweep *s, struct vec *heap)
 	at[i] = moving;
 }
 
-static bool continues(const struct segment *last, uint32_t gpu, const struct segment *piece)
-{
-	return last->gpu == gpu && last->end_ns == piece->begin_ns && last->busy == piece->busy &&
-	       last->order == piece->order && last->part == piece->part;
-}
-
-/* One more segment, or the last one longer. */
-static enum status emit(struct sweep *s, uint32_t gpu, const struct segment *piece,
-			struct error *err)
+/* One more segment, or the last one longer; `of` owns it. */
+static enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
+			const struct segment *piece, struct error *err)
 {
 	struct segment *room = s->segments.items;
+	struct segment *last = s->segments.count ? room + s->segments.count - 1 : NULL;
 
 	if (piece->begin_ns >= piece->end_ns)
 		return ST_OK;
-	if (s->segments.count && continues(&room[s->segments.count - 1], gpu, piece)) {
-		room[s->segments.count - 1].end_ns = piece->end_ns;
+	if (last && last->gpu == gpu && last->end_ns == piece->begin_ns &&
+	    last->order == of->order && last->busy == piece->busy && last->part == piece->part) {
+		last->end_ns = piece->end_ns;
 		return ST_OK;
 	}
 	room = vec_room(s, &s->segments, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
-	*room = *piece;
+	room->begin_ns = piece->begin_ns;
+	room->end_ns = piece->end_ns;
+	room->order = of->order;
+	room->launch_begin_ns = of->launch_begin_ns;
 	room->gpu = gpu;
+	room->name = of->name;
+	room->step = of->step;
+	room->phase = of->phase;
+	room->kind = of->kind;
+	room->subkind = of->subkind;
+	room->origin = of->origin;
+	room->busy = piece->busy;
+	room->part = piece->part;
 	s->segments.count++;
 	return ST_OK;
-}
-
-static struct segment owned_by(const struct slot *owner, uint64_t begin_ns, uint64_t end_ns)
-{
-	return (struct segment){
-		.begin_ns = begin_ns, .end_ns = end_ns, .order = owner->order,
-		.launch_begin_ns = owner->launch_begin_ns,
-		.name = owner->name, .step = owner->step, .phase = owner->phase,
-		.kind = owner->kind, .subkind = owner->subkind, .origin = owner->origin,
-		.part = PART_SPAN,
-	};
 }
 
 /* For the host's stretches, which may come later. */
@@ -179,28 +175,50 @@ static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
 	return ST_OK;
 }
 
-static enum status emit_busy(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err)
+static enum status emit_busy(struct sweep *s, uint32_t gpu, const struct slot *owner, uint8_t busy,
+			     uint64_t end_ns, struct error *err)
 {
-	static const uint8_t bits[CLASS_COUNT] = { BUSY_COMPUTE, BUSY_COMM, BUSY_COPY };
 	struct gpu *g = s->gpus[gpu];
-	struct segment piece;
-	uint8_t mask = 0;
-	int class, winner = CLASS_COUNT;
+	struct segment piece = { .begin_ns = g->at_ns, .end_ns = end_ns, .busy = busy,
+				 .part = PART_SPAN };
 
 	if (g->at_ns >= end_ns)
 		return ST_OK;
+	TRY(note_busy(s, g, g->at_ns, end_ns, err));
+	g->at_ns = end_ns;
+	return emit(s, gpu, owner, &piece, err);
+}
+
+static const uint8_t busy_bits[CLASS_COUNT] = { BUSY_COMPUTE, BUSY_COMM, BUSY_COPY };
+
+/* Of several that run the first of the first class is the owner. */
+static enum status emit_many(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err)
+{
+	struct gpu *g = s->gpus[gpu];
+	const struct vec *running = NULL;
+	uint8_t mask = 0;
+	int class;
+
 	for (class = CLASS_COUNT - 1; class >= 0; class--) {
 		if (!g->live[class])
 			continue;
-		mask |= bits[class];
-		winner = class;
+		mask |= busy_bits[class];
+		running = &g->running[class];
 	}
-	piece = owned_by(slot_at(s, ids(&g->running[winner])[g->running[winner].head]), g->at_ns,
-			 end_ns);
-	piece.busy = mask;
-	TRY(note_busy(s, g, g->at_ns, end_ns, err));
-	g->at_ns = end_ns;
-	return emit(s, gpu, &piece, err);
+	return emit_busy(s, gpu, slot_at(s, ids(running)[running->head]), mask, end_ns, err);
+}
+
+static enum status run_alone(struct sweep *s, uint32_t gpu, uint64_t until_ns, struct error *err)
+{
+	struct gpu *g = s->gpus[gpu];
+	const struct slot *slot = slot_at(s, g->alone);
+	uint32_t over = g->alone;
+
+	if (slot->end_ns > until_ns)
+		return emit_busy(s, gpu, slot, busy_bits[slot->class], until_ns, err);
+	g->alone = NO_ID;
+	TRY(emit_busy(s, gpu, slot, busy_bits[slot->class], slot->end_ns, err));
+	return slot_put(s, over, err);
 }
 
 /* Running work up to an instant before which nothing else begins. */
@@ -209,23 +227,24 @@ static enum status run_until(struct sweep *s, uint32_t gpu, uint64_t until_ns, s
 	struct gpu *g = s->gpus[gpu];
 	uint64_t end_ns;
 
+	if (g->alone != NO_ID)
+		return run_alone(s, gpu, until_ns, err);
 	while (g->ends.count) {
 		end_ns = slot_at(s, ids(&g->ends)[0])->end_ns;
 		if (end_ns > until_ns)
-			return emit_busy(s, gpu, until_ns, err);
-		TRY(emit_busy(s, gpu, end_ns, err));
+			return emit_many(s, gpu, until_ns, err);
+		TRY(emit_many(s, gpu, end_ns, err));
 		TRY(one_ends(s, g, err));
 	}
 	return ST_OK;
 }
 
-static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
+/* Into the lists of those that run side by side. */
+static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
 {
 	enum class class = slot_at(s, slot)->class;
 	uint32_t *room;
 
-	if (slot_at(s, slot)->begin_ns == slot_at(s, slot)->end_ns)
-		return slot_put(s, slot, err); /* never runs, but may have ended a gap */
 	room = vec_room(s, &g->running[class], sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
@@ -239,6 +258,22 @@ static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct e
 	g->ends.count++;
 	heap_up(s, &g->ends);
 	return ST_OK;
+}
+
+static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
+{
+	uint32_t before = g->alone;
+
+	if (slot_at(s, slot)->begin_ns == slot_at(s, slot)->end_ns)
+		return slot_put(s, slot, err); /* never runs, but may have ended a gap */
+	if (before == NO_ID && !g->ends.count) {
+		g->alone = slot;
+		return ST_OK;
+	}
+	g->alone = NO_ID;
+	if (before != NO_ID)
+		TRY(start_beside(s, g, before, err));
+	return start_beside(s, g, slot, err);
 }
 
 /* DEFINITIONS.md 5: what has no launch is told apart in the order of owners. */
@@ -275,37 +310,33 @@ static bool has_waited(const struct sweep *s, const struct slot *e)
 	return low && waits[low - 1] >= stream->asked_ns;
 }
 
-static enum status gap_put(struct sweep *s, const struct idle_gap *gap, struct error *err)
+static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, uint8_t part,
+			   struct error *err)
 {
+	const struct gpu *g = s->gpus[gpu];
 	struct idle_gap *room;
 
-	if (gap->begin_ns >= gap->end_ns)
+	if (g->at_ns >= e->begin_ns)
 		return ST_OK;
 	room = vec_room(s, &s->gaps, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
-	*room = *gap;
+	room->begin_ns = g->at_ns;
+	room->end_ns = e->begin_ns;
+	room->launch_begin_ns = e->launch_begin_ns;
+	room->launch_end_ns = e->launch_end_ns;
+	room->correlation = e->correlation;
+	room->gpu = gpu;
+	room->launch_track = e->launch_track;
+	room->launch_name = e->launch_name;
+	room->launch_owner = e->launch_owner;
+	room->part = part;
+	room->origin = e->origin;
+	room->phase = e->phase;
+	room->is_graph_internal = e->correlation && e->correlation == g->last_correlation;
+	room->has_waited = has_waited(s, e);
 	s->gaps.count++;
 	return ST_OK;
-}
-
-static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, uint8_t part,
-			   struct error *err)
-{
-	struct gpu *g = s->gpus[gpu];
-	struct idle_gap gap = {
-		.begin_ns = g->at_ns, .end_ns = e->begin_ns, .gpu = gpu, .part = part,
-		.origin = e->origin, .correlation = e->correlation, .launch_begin_ns = e->launch_begin_ns,
-		.launch_end_ns = e->launch_end_ns, .launch_track = e->launch_track,
-		.launch_name = e->launch_name, .launch_owner = e->launch_owner,
-		.phase = e->phase,
-		.is_graph_internal = e->correlation && e->correlation == g->last_correlation,
-	};
-
-	if (gap.begin_ns >= gap.end_ns)
-		return ST_OK;
-	gap.has_waited = has_waited(s, e);
-	return gap_put(s, &gap, err);
 }
 
 /* What the next gaps have to know of what begins now. */
@@ -329,7 +360,8 @@ static void group_note(struct sweep *s, struct gpu *g)
 static enum status group_start(struct sweep *s, uint32_t gpu, struct error *err)
 {
 	struct gpu *g = s->gpus[gpu];
-	struct segment gap;
+	struct segment gap = { .busy = 0 };
+	const struct slot *first;
 	uint64_t begin_ns;
 	size_t i;
 
@@ -338,15 +370,16 @@ static enum status group_start(struct sweep *s, uint32_t gpu, struct error *err)
 	if (g->group.count > 1)
 		qsort_r(g->group.items, g->group.count, sizeof(uint32_t), compare_slots, s);
 	group_origin(s, g);
-	begin_ns = slot_at(s, ids(&g->group)[0])->begin_ns;
+	first = slot_at(s, ids(&g->group)[0]);
+	begin_ns = first->begin_ns;
 	TRY(run_until(s, gpu, begin_ns, err));
-	gap = owned_by(slot_at(s, ids(&g->group)[0]), g->at_ns, begin_ns);
-	if (!g->in_span)
-		gap.part = PART_LEAD;
+	gap.part = g->in_span ? PART_SPAN : PART_LEAD;
 	g->in_span = true;
-	TRY(gap_end(s, gpu, slot_at(s, ids(&g->group)[0]), gap.part, err));
 	if (begin_ns > g->at_ns) {
-		TRY(emit(s, gpu, &gap, err));
+		TRY(gap_end(s, gpu, first, gap.part, err));
+		gap.begin_ns = g->at_ns;
+		gap.end_ns = begin_ns;
+		TRY(emit(s, gpu, first, &gap, err));
 		g->at_ns = begin_ns;
 	}
 	group_note(s, g);
@@ -364,8 +397,27 @@ static enum class class_of(struct sweep *s, const struct event *e)
 									: CLASS_COMPUTE;
 }
 
-static void launch_take(struct slot *slot, const struct launch *launch)
+static void slot_fill(struct sweep *s, struct slot *slot, const struct event *e,
+		      const struct launch *launch)
 {
+	static const struct launch none;
+
+	slot->begin_ns = e->begin_ns;
+	slot->end_ns = e->end_ns;
+	slot->correlation = e->correlation;
+	slot->stream = s->streams[e->track <= s->track_count ? e->track : 0].id;
+	slot->order = ++s->order;
+	slot->name = e->name;
+	slot->step = e->step;
+	slot->track = e->track;
+	slot->phase = e->phase;
+	slot->kind = e->kind;
+	slot->subkind = e->subkind;
+	slot->class = (uint8_t)class_of(s, e);
+	slot->origin = launch ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN;
+	slot->over = false;
+	if (!launch)
+		launch = &none;
 	slot->launch_begin_ns = launch->begin_ns;
 	slot->launch_end_ns = launch->end_ns;
 	slot->launch_track = launch->track;
@@ -375,22 +427,13 @@ static void launch_take(struct slot *slot, const struct launch *launch)
 
 enum status gpu_put(struct sweep *s, uint32_t gpu, const struct event *e, struct error *err)
 {
-	const struct launch *launch = s->link ? link_launch(s->link, e) : NULL;
 	struct gpu *g = s->gpus[gpu];
 	uint32_t slot, *room;
 
 	if (g->group.count && slot_at(s, ids(&g->group)[0])->begin_ns != e->begin_ns)
 		TRY(group_start(s, gpu, err));
 	TRY(slot_take(s, &slot, err));
-	*slot_at(s, slot) = (struct slot){
-		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .correlation = e->correlation,
-		.stream = trace_get_track(s->trace, e->track)->id, .order = ++s->order,
-		.name = e->name, .step = e->step, .phase = e->phase, .kind = e->kind,
-		.subkind = e->subkind, .class = class_of(s, e), .track = e->track,
-		.origin = launch ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN,
-	};
-	if (launch)
-		launch_take(slot_at(s, slot), launch);
+	slot_fill(s, slot_at(s, slot), e, s->link ? link_launch(s->link, e) : NULL);
 	room = vec_room(s, &g->group, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
@@ -412,13 +455,21 @@ enum status gpu_advance(struct sweep *s, uint32_t gpu, uint64_t until_ns, struct
 
 enum status gpu_close(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err)
 {
+	static const struct slot nobody;
 	struct gpu *g = s->gpus[gpu];
 	struct segment tail = { .begin_ns = g->at_ns, .end_ns = end_ns, .part = PART_TAIL };
-	struct idle_gap gap = { .begin_ns = g->at_ns, .end_ns = end_ns, .gpu = gpu, .part = PART_TAIL };
+	struct idle_gap *room;
 
-	TRY(gap_put(s, &gap, err));
+	if (g->at_ns < end_ns) {
+		room = vec_room(s, &s->gaps, sizeof(*room), err);
+		if (!room)
+			return ST_CEILING;
+		*room = (struct idle_gap){ .begin_ns = g->at_ns, .end_ns = end_ns, .gpu = gpu,
+					   .part = PART_TAIL };
+		s->gaps.count++;
+		TRY(emit(s, gpu, &nobody, &tail, err));
+	}
 	g->last_end_ns = g->last_correlation = 0;
-	TRY(emit(s, gpu, &tail, err));
 	g->is_open = g->in_span = false;
 	return ST_OK;
 }

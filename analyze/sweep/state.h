@@ -42,6 +42,7 @@ struct gpu {
 	uint64_t end_ns;    /* latest end of the present window's work */
 	uint64_t last_end_ns, last_correlation; /* of what ended last of all that has begun */
 	struct vec group;   /* u32: slots that begin at the same instant, not yet sorted in */
+	uint32_t alone;     /* slot of the only one that runs: it is in no list; NO_ID: none */
 	struct vec running[CLASS_COUNT]; /* u32: slots in owner order */
 	size_t live[CLASS_COUNT];
 	struct vec ends;    /* u32: all running slots, a heap by end */
@@ -73,6 +74,7 @@ enum { WAITS_MAX = 1 << 16 };
 struct stream { /* what was asked of it, in time order */
 	struct vec waits; /* u64: begins of waits for events, the last WAITS_MAX */
 	uint64_t asked_ns; /* begin of the launch of its latest op, or of that op itself */
+	uint64_t id;       /* of the track */
 };
 
 struct bound {
