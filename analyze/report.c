@@ -27,11 +27,6 @@ const struct report_type *report_find(const char *name, size_t len)
 	return NULL;
 }
 
-bool fold_wants(const struct fold *f, uint32_t process)
-{
-	return !f->cut || cut_wants_rank(f->cut, trace_get_process(f->trace, process)->rank);
-}
-
 void fold_rank(const struct fold *f, uint32_t process, union value *keys)
 {
 	const struct process *p = trace_get_process(f->trace, process);

@@ -114,7 +114,11 @@ enum { RANK_KEYS = 3 };
 extern const struct table_type table_ranks;
 
 /* Whether the user asked for the rank of a process. */
-bool fold_wants(const struct fold *f, uint32_t process);
+static inline bool fold_wants(const struct fold *f, uint32_t process)
+{
+	return !f->cut || !f->cut->has_ranks ||
+	       cut_wants_rank(f->cut, trace_get_process(f->trace, process)->rank);
+}
 /* The process of a track, for those who ask for each event. */
 static inline uint32_t fold_process(const struct fold *f, uint32_t track)
 {

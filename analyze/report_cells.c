@@ -34,11 +34,6 @@ static enum status reach(struct fold *f, struct cells *c, struct error *err)
 
 	if (!more)
 		return ST_OK;
-	wider = realloc(c->gpus, count * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	c->gpus = wider;
-	memset(c->gpus + c->gpu_count, 0, more * sizeof(*wider));
 	wider = realloc(c->outside, count * sizeof(*wider));
 	if (!wider)
 		return no_memory(err);
@@ -55,22 +50,6 @@ const char *cells_phase_name(const struct fold *f, unsigned phase)
 	if (phase == PHASE_UNATTRIBUTED)
 		return "unattributed";
 	return step_phase(f->step, phase).name;
-}
-
-static unsigned phase_of(const struct segment *seg)
-{
-	if (seg->origin == ORIGIN_BEFORE)
-		return PHASE_BEFORE_WINDOW;
-	return seg->origin == ORIGIN_UNKNOWN ? PHASE_UNATTRIBUTED : seg->phase;
-}
-
-static enum cell_class class_of(const struct segment *seg)
-{
-	if (seg->busy & BUSY_COMPUTE)
-		return CELL_COMPUTE;
-	if (seg->busy & BUSY_COMM)
-		return CELL_COMM;
-	return seg->busy ? CELL_COPY : CELL_IDLE;
 }
 
 static enum status row_find(struct fold *f, const struct gap_cell *of, union value **row,
@@ -90,7 +69,7 @@ static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
 	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase && a->row == b->row;
 }
 
-static enum status gap_put(struct cells *c, const struct gap_cell *key, enum cell_class class,
+static enum status gap_put(struct cells *c, const struct gap_cell *key, enum owner_class class,
 			   uint64_t ns, struct error *err)
 {
 	size_t cap = c->gap_cap ? c->gap_cap * 2 : 64;
@@ -125,24 +104,24 @@ static size_t row_before(const struct fold *f, const struct segment *seg)
 static enum status per_step_put(struct fold *f, struct cells *c, const struct segment *seg,
 				struct error *err)
 {
-	struct gap_cell key = { .gpu = seg->gpu, .phase = phase_of(seg) };
+	struct gap_cell key = { .gpu = seg->gpu, .phase = segment_phase(seg) };
 	uint64_t ns = seg->end_ns - seg->begin_ns;
 
 	if (key.phase < SWEEP_PHASES)
 		key.step = seg->step;
 	if (!key.step) {
-		c->outside[seg->gpu].ns[key.phase][class_of(seg)] += ns;
+		c->outside[seg->gpu].ns[key.phase][owner_class(seg->busy)] += ns;
 		return ST_OK;
 	}
 	if (key.step & STEP_GAP) {
 		key.row = row_before(f, seg);
-		return gap_put(c, &key, class_of(seg), ns, err);
+		return gap_put(c, &key, owner_class(seg->busy), ns, err);
 	}
 	if (!c->row || !same_cell(&c->row_key, &key)) {
 		TRY(row_find(f, &key, &c->row, err));
 		c->row_key = key;
 	}
-	c->row[CELL_FIRST_NS + class_of(seg)].u64 += ns;
+	c->row[CELL_FIRST_NS + owner_class(seg->busy)].u64 += ns;
 	return ST_OK;
 }
 
@@ -151,24 +130,28 @@ enum status cells_put(struct fold *f, struct cells *c, const struct segment *seg
 {
 	size_t i;
 
+	if (!f->per_step)
+		return ST_OK;
 	TRY(reach(f, c, err));
-	for (i = 0; i < count; i++) {
-		const struct segment *seg = &segments[i];
-
-		if (seg->part != PART_SPAN)
-			continue;
-		c->gpus[seg->gpu].ns[phase_of(seg)][class_of(seg)] += seg->end_ns - seg->begin_ns;
-		if (f->per_step)
-			TRY(per_step_put(f, c, seg, err));
-	}
+	for (i = 0; i < count; i++)
+		if (segments[i].part == PART_SPAN)
+			TRY(per_step_put(f, c, &segments[i], err));
 	return ST_OK;
 }
 
-static void row_add(union value *row, const uint64_t ns[CELL_CLASSES])
+static void time_add(const struct gpu_time *t, unsigned phase, uint64_t ns[OWNER_CLASSES])
+{
+	unsigned busy;
+
+	for (busy = 0; busy < BUSY_MASKS; busy++)
+		ns[owner_class(busy)] += t->span_ns[phase][busy];
+}
+
+static void row_add(union value *row, const uint64_t ns[OWNER_CLASSES])
 {
 	size_t i;
 
-	for (i = 0; i < CELL_CLASSES; i++)
+	for (i = 0; i < OWNER_CLASSES; i++)
 		row[CELL_FIRST_NS + i].u64 += ns[i];
 }
 
@@ -194,21 +177,26 @@ static enum status end_gaps(struct fold *f, struct cells *c, struct error *err)
 }
 
 /* What has no step; where no step is marked, the window is step 0. */
-static enum status end_sums(struct fold *f, const struct cells *c, const struct gpu_cells *gpus,
-			    struct error *err)
+static enum status end_sums(struct fold *f, const struct cells *c, struct error *err)
 {
+	size_t gpus = f->per_step ? c->gpu_count : sweep_gpu_count(f->sweep);
 	struct gap_cell key = { 0 };
 	union value *row;
 
-	for (key.gpu = 0; key.gpu < c->gpu_count; key.gpu++) {
-		uint32_t process = sweep_gpu(f->sweep, key.gpu).process;
+	for (key.gpu = 0; key.gpu < gpus; key.gpu++) {
+		struct sweep_gpu g = sweep_gpu(f->sweep, key.gpu);
 
 		for (key.phase = 0; key.phase < CELL_PHASES; key.phase++) {
-			const uint64_t *ns = gpus[key.gpu].ns[key.phase];
+			uint64_t sums[OWNER_CLASSES] = { 0 };
+			const uint64_t *ns = sums;
 
+			if (f->per_step)
+				ns = c->outside[key.gpu].ns[key.phase];
+			else
+				time_add(g.time, key.phase, sums);
 			if (!(ns[0] | ns[1] | ns[2] | ns[3]))
 				continue;
-			key.step = f->steps[process].is_inferred && key.phase < SWEEP_PHASES;
+			key.step = f->steps[g.process].is_inferred && key.phase < SWEEP_PHASES;
 			TRY(row_find(f, &key, &row, err));
 			row_add(row, ns);
 		}
@@ -218,28 +206,23 @@ static enum status end_sums(struct fold *f, const struct cells *c, const struct 
 
 enum status cells_end(struct fold *f, struct cells *c, struct error *err)
 {
-	if (!f->per_step)
-		return end_sums(f, c, c->gpus, err);
-	TRY(end_gaps(f, c, err));
-	return end_sums(f, c, c->outside, err);
+	if (f->per_step)
+		TRY(end_gaps(f, c, err));
+	return end_sums(f, c, err);
 }
 
-void cells_sum(const struct fold *f, const struct cells *c, uint32_t process, unsigned phase,
-	       uint64_t ns[CELL_CLASSES])
+void cells_sum(const struct fold *f, uint32_t process, unsigned phase, uint64_t ns[OWNER_CLASSES])
 {
-	size_t gpu, class;
+	size_t gpu;
 
-	for (class = 0; class < CELL_CLASSES; class++)
-		ns[class] = 0;
-	for (gpu = 0; gpu < c->gpu_count; gpu++)
-		for (class = 0; class < CELL_CLASSES; class++)
-			if (sweep_gpu(f->sweep, gpu).process == process)
-				ns[class] += c->gpus[gpu].ns[phase][class];
+	memset(ns, 0, OWNER_CLASSES * sizeof(*ns));
+	for (gpu = 0; gpu < sweep_gpu_count(f->sweep); gpu++)
+		if (sweep_gpu(f->sweep, gpu).process == process)
+			time_add(sweep_gpu(f->sweep, gpu).time, phase, ns);
 }
 
 void cells_release(struct cells *c)
 {
-	free(c->gpus);
 	free(c->outside);
 	free(c->gaps);
 }

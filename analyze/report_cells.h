@@ -8,22 +8,16 @@
 
 #include "analyze/report.h"
 
-enum cell_class { CELL_COMPUTE, CELL_COMM, CELL_COPY, CELL_IDLE, CELL_CLASSES };
-enum { /* phases of work without a launch */
-	PHASE_BEFORE_WINDOW = SWEEP_PHASES, PHASE_UNATTRIBUTED, CELL_PHASES,
-};
-
 struct gpu_cells {
-	uint64_t ns[CELL_PHASES][CELL_CLASSES];
+	uint64_t ns[CELL_PHASES][OWNER_CLASSES];
 };
 struct gap_cell { /* launched between two marks: whether that is a step's is known at the end */
 	uint32_t gpu, step, phase;
 	size_t row; /* of the mark before, + 1; 0: the last with that number */
-	uint64_t ns[CELL_CLASSES];
+	uint64_t ns[OWNER_CLASSES];
 };
-struct cells {
-	struct gpu_cells *gpus;    /* by the sweep's index */
-	struct gpu_cells *outside; /* likewise, of what was launched in no step; --per-step only */
+struct cells { /* --per-step only: the sweep has the sums */
+	struct gpu_cells *outside; /* by the sweep's index: of what was launched in no step */
 	size_t gpu_count;
 	struct gap_cell *gaps;
 	size_t gap_count, gap_cap;
@@ -40,7 +34,6 @@ void cells_release(struct cells *c);
 /* Of id `phase`, those without a launch included. */
 const char *cells_phase_name(const struct fold *f, unsigned phase);
 /* Over the GPUs of a process. */
-void cells_sum(const struct fold *f, const struct cells *c, uint32_t process, unsigned phase,
-	       uint64_t ns[CELL_CLASSES]);
+void cells_sum(const struct fold *f, uint32_t process, unsigned phase, uint64_t ns[OWNER_CLASSES]);
 
 #endif

@@ -193,21 +193,13 @@ static enum status add_time(struct front *g, size_t *at, uint64_t begin_ns, uint
 		if (*at == g->most)
 			return ST_OK;
 		until = *at < g->kept && g->ends[*at] < end_ns ? g->ends[*at] : end_ns;
-		TRY(kind_add(k, *at, until - begin_ns, err));
+		if (*at < k->count)
+			k->ns[*at] += until - begin_ns;
+		else
+			TRY(kind_add(k, *at, until - begin_ns, err));
 		begin_ns = until;
 	}
 	return ST_OK;
-}
-
-static unsigned class_of(uint8_t busy)
-{
-	return busy & BUSY_COMPUTE ? 0 : busy & BUSY_COMM ? 1 : 2;
-}
-
-static unsigned phase_of(const struct segment *s)
-{
-	return s->origin == ORIGIN_BEFORE ? PHASE_BEFORE_WINDOW
-	       : s->origin == ORIGIN_UNKNOWN ? PHASE_UNATTRIBUTED : s->phase;
 }
 
 static struct front *front_of(const struct frontier *s, uint32_t gpu)
@@ -230,7 +222,7 @@ enum status frontier_put(struct fold *f, const struct warm *w, struct error *err
 		g = seg->busy ? front_of(s, seg->gpu) : NULL;
 		if (g)
 			TRY(add_time(g, &g->busy_at, seg->begin_ns, seg->end_ns,
-				     kind_find(g, class_of(seg->busy), phase_of(seg)), err));
+				     kind_find(g, owner_class(seg->busy), segment_phase(seg)), err));
 	}
 	for (i = 0; i < w->piece_count; i++) {
 		const struct piece *p = &w->pieces[i];

@@ -30,18 +30,11 @@ struct owned {
 	struct owner cache[CACHE];
 };
 
-enum class { CLASS_COMPUTE, CLASS_COMM, CLASS_COPY, CLASS_LEAD, CLASS_IDLE, CLASS_TAIL };
+enum { CLASS_LEAD = OWNER_CLASSES, CLASS_TAIL }; /* behind those of enum owner_class */
 static const char *const classes[] = {
-	[CLASS_COMPUTE] = "compute", [CLASS_COMM] = "exposed_comm", [CLASS_COPY] = "exposed_copy",
-	[CLASS_LEAD] = "lead", [CLASS_IDLE] = "idle", [CLASS_TAIL] = "tail",
+	[OWNER_COMPUTE] = "compute", [OWNER_COMM] = "exposed_comm", [OWNER_COPY] = "exposed_copy",
+	[OWNER_IDLE] = "idle", [CLASS_LEAD] = "lead", [CLASS_TAIL] = "tail",
 };
-
-static enum class class_of(uint8_t busy)
-{
-	if (busy & BUSY_COMPUTE)
-		return CLASS_COMPUTE;
-	return busy & BUSY_COMM ? CLASS_COMM : CLASS_COPY;
-}
 
 static enum status row_of(struct fold *f, const struct owner *of, const char *phase,
 			  const char *name, union value **row, struct error *err)
@@ -69,7 +62,7 @@ static enum status put_segment(struct fold *f, const struct segment *seg, struct
 {
 	struct owned *s = f->state;
 	struct owner key = { .gpu = seg->gpu, .name = seg->name, .phase = seg->phase,
-			     .class = (uint8_t)class_of(seg->busy), .origin = seg->origin };
+			     .class = (uint8_t)owner_class(seg->busy), .origin = seg->origin };
 	uint64_t hash = hash_word(hash_word(0, (uint64_t)key.gpu << 32 | key.name),
 				  (uint64_t)key.phase << 16 | key.class << 8 | key.origin);
 	struct owner *slot = &s->cache[hash % CACHE];
@@ -87,7 +80,7 @@ static enum status put_segment(struct fold *f, const struct segment *seg, struct
 static enum status put_piece(struct fold *f, const struct piece *p, struct error *err)
 {
 	static const uint8_t class_of_part[] = {
-		[PART_LEAD] = CLASS_LEAD, [PART_SPAN] = CLASS_IDLE, [PART_TAIL] = CLASS_TAIL,
+		[PART_LEAD] = CLASS_LEAD, [PART_SPAN] = OWNER_IDLE, [PART_TAIL] = CLASS_TAIL,
 	};
 	struct owner key = { .gpu = p->gpu, .class = class_of_part[p->part] };
 	char cause[320];

@@ -435,12 +435,12 @@ static enum status end_phase(struct fold *f, uint32_t process, unsigned phase,
 {
 	struct phases *s = f->state;
 	struct sweep_process window = sweep_process(f->sweep, process);
-	uint64_t ns[CELL_CLASSES], during_ns = idle_during(f, process, phase);
+	uint64_t ns[OWNER_CLASSES], during_ns = idle_during(f, process, phase);
 	struct tally sum = { 0 };
 	union value *row;
 	size_t kind;
 
-	cells_sum(f, &s->cells, process, phase, ns);
+	cells_sum(f, process, phase, ns);
 	for (kind = 0; phase < SWEEP_PHASES && kind < MARK_KINDS; kind++)
 		if (counted[kind])
 			tally_add(&sum, &s->processes[process].kinds[kind][phase]);
@@ -451,8 +451,8 @@ static enum status end_phase(struct fold *f, uint32_t process, unsigned phase,
 	if (!(sum.wall_ns | sum.count | during_ns | ns[0] | ns[1] | ns[2] | ns[3]))
 		return ST_OK;
 	TRY(add_row(f, process, cells_phase_name(f, phase), &sum, &row, err));
-	row[PHASE_BUSY].u64 += ns[CELL_COMPUTE] + ns[CELL_COMM] + ns[CELL_COPY];
-	row[PHASE_IDLE].u64 += ns[CELL_IDLE];
+	row[PHASE_BUSY].u64 += ns[OWNER_COMPUTE] + ns[OWNER_COMM] + ns[OWNER_COPY];
+	row[PHASE_IDLE].u64 += ns[OWNER_IDLE];
 	row[PHASE_DURING].u64 += during_ns;
 	return ST_OK;
 }

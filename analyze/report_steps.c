@@ -90,7 +90,7 @@ static const struct table_type table_strips = {
 	.is_picture = true, .columns = strip_columns,
 };
 
-enum { AT_COMPUTE, AT_COMM, AT_COPY, AT_COMM_COUNT, AT_COUNT };
+enum { AT_COMM_COUNT = OWNER_IDLE, AT_COUNT }; /* behind the classes of what runs */
 struct by_clock {
 	uint64_t in_mark[AT_COUNT], in_gap[AT_COUNT];
 };
@@ -184,13 +184,6 @@ static enum status clock_reach(struct gpu_steps *g, size_t row, struct error *er
 	return ST_OK;
 }
 
-static int class_of(const struct segment *seg)
-{
-	if (seg->busy & BUSY_COMPUTE)
-		return AT_COMPUTE;
-	return seg->busy & BUSY_COMM ? AT_COMM : AT_COPY;
-}
-
 /* The mark, or the gap after it, that an instant lies in; not before the first. */
 static enum status row_seek(struct gpu_steps *g, const struct step_list *steps, uint64_t at_ns,
 			    struct error *err)
@@ -214,7 +207,7 @@ static enum status put_piece(struct fold *f, struct gpu_steps *g, const struct s
 	struct by_clock *at = &g->rows[g->row];
 
 	if (seg->busy)
-		(g->in_mark ? at->in_mark : at->in_gap)[class_of(seg)] +=
+		(g->in_mark ? at->in_mark : at->in_gap)[owner_class(seg->busy)] +=
 			seg->end_ns - seg->begin_ns;
 	if (!f->is_alone)
 		return ST_OK;
@@ -228,7 +221,7 @@ static enum status put_segment(struct fold *f, const struct segment *seg, struct
 	struct segment part = *seg;
 
 	if (seg->busy)
-		g->all[class_of(seg)] += seg->end_ns - seg->begin_ns;
+		g->all[owner_class(seg->busy)] += seg->end_ns - seg->begin_ns;
 	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
 		return ST_OK;
 	if (part.begin_ns < steps->rows[0].begin_ns)

@@ -91,34 +91,6 @@ static enum status reach(struct fold *f, struct summary *s, struct error *err)
 	return ST_OK;
 }
 
-static void put_segment(uint64_t *at, const struct segment *seg)
-{
-	uint64_t ns = seg->end_ns - seg->begin_ns;
-
-	at[GPU_WINDOW] += ns;
-	if (seg->part != PART_SPAN) {
-		at[seg->part == PART_LEAD ? GPU_LEAD : GPU_TAIL] += ns;
-		at[GPU_NOT_BUSY] += ns;
-		return;
-	}
-	at[GPU_SPAN] += ns;
-	at[seg->busy ? GPU_BUSY : GPU_NOT_BUSY] += ns;
-	if (seg->busy & BUSY_COMM)
-		at[GPU_COMM] += ns;
-	if (seg->busy & BUSY_COPY)
-		at[GPU_COPY] += ns;
-	if ((seg->busy & (BUSY_COMM | BUSY_COMPUTE)) == (BUSY_COMM | BUSY_COMPUTE))
-		at[GPU_OVERLAP_COMM] += ns;
-	if (seg->busy && seg->origin != ORIGIN_LAUNCH)
-		at[GPU_UNATTRIBUTED] += ns;
-	if (seg->busy & BUSY_COMPUTE)
-		at[GPU_COMPUTE] += ns;
-	else if (seg->busy & BUSY_COMM)
-		at[GPU_EXPOSED_COMM] += ns;
-	else
-		at[seg->busy ? GPU_EXPOSED_COPY : GPU_IDLE] += ns;
-}
-
 static void put_piece(struct sums *sums, const struct piece *piece)
 {
 	uint64_t ns = piece->end_ns - piece->begin_ns;
@@ -149,8 +121,6 @@ static enum status summary_put(struct fold *f, const struct warm *w, struct erro
 	size_t i;
 
 	TRY(reach(f, s, err));
-	for (i = 0; i < w->segment_count; i++)
-		put_segment(s->gpus[w->segments[i].gpu].at, &w->segments[i]);
 	for (i = 0; i < w->piece_count; i++)
 		put_piece(&s->gpus[w->pieces[i].gpu], &w->pieces[i]);
 	count_work(f, s, &w->by[WARM_KERNELS], GPU_KERNELS);
@@ -187,6 +157,39 @@ static enum status end_causes(struct fold *f, size_t gpu, struct error *err)
 	return ST_OK;
 }
 
+static void add_span(uint64_t *at, unsigned phase, unsigned busy, uint64_t ns)
+{
+	static const size_t columns[OWNER_CLASSES] = {
+		[OWNER_COMPUTE] = GPU_COMPUTE, [OWNER_COMM] = GPU_EXPOSED_COMM,
+		[OWNER_COPY] = GPU_EXPOSED_COPY, [OWNER_IDLE] = GPU_IDLE,
+	};
+
+	at[GPU_SPAN] += ns;
+	at[columns[owner_class(busy)]] += ns;
+	at[busy ? GPU_BUSY : GPU_NOT_BUSY] += ns;
+	if (busy & BUSY_COMM)
+		at[GPU_COMM] += ns;
+	if (busy & BUSY_COPY)
+		at[GPU_COPY] += ns;
+	if ((busy & BUSY_COMM) && (busy & BUSY_COMPUTE))
+		at[GPU_OVERLAP_COMM] += ns;
+	if (busy && phase >= SWEEP_PHASES)
+		at[GPU_UNATTRIBUTED] += ns;
+}
+
+static void add_time(uint64_t *at, const struct gpu_time *t)
+{
+	unsigned phase, busy;
+
+	for (phase = 0; phase < CELL_PHASES; phase++)
+		for (busy = 0; busy < BUSY_MASKS; busy++)
+			add_span(at, phase, busy, t->span_ns[phase][busy]);
+	at[GPU_LEAD] += t->lead_ns;
+	at[GPU_TAIL] += t->tail_ns;
+	at[GPU_NOT_BUSY] += t->lead_ns + t->tail_ns;
+	at[GPU_WINDOW] += t->lead_ns + at[GPU_SPAN] + t->tail_ns;
+}
+
 static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
 {
 	struct summary *s = f->state;
@@ -201,6 +204,7 @@ static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
 	if (d->name)
 		TRY(fold_text(f, "gpus", &row[GPU_NAME], trace_text(f->trace, d->name, NULL), err));
 	TRY(fold_text(f, "gpus", &row[GPU_UUID], device_text(f, d, "uuid"), err));
+	add_time(s->gpus[gpu].at, g.time);
 	for (i = GPU_SPAN; i < GPU_TRUSTED; i++)
 		row[i].u64 += s->gpus[gpu].at[i];
 	return end_causes(f, gpu, err);

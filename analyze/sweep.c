@@ -440,7 +440,7 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 	s->segments.count = s->gaps.count = 0;
 	TRY(stretches_put(s, in->stretches, in->stretch_count, err));
 	for (i = 0; i < in->count; i++) {
-		if (mark < in->mark_count)
+		if (mark < in->mark_count && in->marks[mark].begin_ns <= in->events[i].begin_ns)
 			TRY(marks_put(s, in, &mark, in->events[i].begin_ns, err));
 		TRY(event_put(s, &in->events[i], err));
 	}
@@ -499,8 +499,9 @@ size_t sweep_gpu_count(const struct sweep *s)
 
 struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu)
 {
-	return (struct sweep_gpu){ s->gpus[gpu]->process, s->gpus[gpu]->device,
-				   &s->gpus[gpu]->total };
+	const struct gpu *g = s->gpus[gpu];
+
+	return (struct sweep_gpu){ g->process, g->device, &g->time, &g->total };
 }
 
 struct sweep_process sweep_process(const struct sweep *s, uint32_t process)

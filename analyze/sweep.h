@@ -26,6 +26,17 @@
 #include "convert/step.h"
 
 enum busy { BUSY_COMPUTE = 1, BUSY_COMM = 2, BUSY_COPY = 4 };
+/* What the owner of a segment does, of all that runs. */
+enum owner_class { OWNER_COMPUTE, OWNER_COMM, OWNER_COPY, OWNER_IDLE, OWNER_CLASSES };
+static inline enum owner_class owner_class(unsigned busy)
+{
+	static const uint8_t classes[] = {
+		OWNER_IDLE, OWNER_COMPUTE, OWNER_COMM, OWNER_COMPUTE, OWNER_COPY, OWNER_COMPUTE,
+		OWNER_COMM, OWNER_COMPUTE,
+	};
+
+	return (enum owner_class)classes[busy & 7];
+}
 enum part { PART_LEAD, PART_SPAN, PART_TAIL };
 enum origin { /* how the owner came to be */
 	ORIGIN_LAUNCH,
@@ -78,8 +89,24 @@ struct phase_sums {
 	uint64_t ns[SWEEP_PHASES];
 	bool inferred[SWEEP_PHASES]; /* some of it by DEFINITIONS.md 4, rules 3 and 4 */
 };
+enum { /* cells of work without a launch, behind the phases */
+	PHASE_BEFORE_WINDOW = SWEEP_PHASES, PHASE_UNATTRIBUTED, CELL_PHASES,
+	BUSY_MASKS = 8,
+};
+/* The phase of the cell that a segment is in (DEFINITIONS.md 5). */
+static inline unsigned segment_phase(const struct segment *s)
+{
+	return s->origin == ORIGIN_LAUNCH ? s->phase
+	       : s->origin == ORIGIN_BEFORE ? PHASE_BEFORE_WINDOW : PHASE_UNATTRIBUTED;
+}
+/* All segments of a GPU, summed up: what needs no more of them reads these at the end. */
+struct gpu_time {
+	uint64_t span_ns[CELL_PHASES][BUSY_MASKS]; /* by phase of the cell and by busy mask */
+	uint64_t lead_ns, tail_ns;
+};
 struct sweep_gpu { /* complete after sweep_end() */
 	uint32_t process, device;
+	const struct gpu_time *time;
 	const struct phase_sums *during; /* of the time that is not busy: lead, idle, tail */
 };
 struct sweep_process { /* complete after sweep_end() */

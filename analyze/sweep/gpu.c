@@ -87,6 +87,16 @@ static void heap_pop(const struct sweep *s, struct vec *heap)
 	at[i] = moving;
 }
 
+static void time_add(struct gpu_time *t, const struct segment *seg, uint64_t ns)
+{
+	if (seg->part == PART_SPAN)
+		t->span_ns[segment_phase(seg)][seg->busy] += ns;
+	else if (seg->part == PART_LEAD)
+		t->lead_ns += ns;
+	else
+		t->tail_ns += ns;
+}
+
 /* One more segment, or the last one longer; `of` owns it. */
 static enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
 			const struct segment *piece, struct error *err)
@@ -99,6 +109,7 @@ static enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
 	if (last && last->gpu == gpu && last->end_ns == piece->begin_ns &&
 	    last->order == of->order && last->busy == piece->busy && last->part == piece->part) {
 		last->end_ns = piece->end_ns;
+		time_add(&s->gpus[gpu]->time, last, piece->end_ns - piece->begin_ns);
 		return ST_OK;
 	}
 	room = vec_room(s, &s->segments, sizeof(*room), err);
@@ -117,6 +128,7 @@ static enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
 	room->origin = of->origin;
 	room->busy = piece->busy;
 	room->part = piece->part;
+	time_add(&s->gpus[gpu]->time, room, piece->end_ns - piece->begin_ns);
 	s->segments.count++;
 	return ST_OK;
 }

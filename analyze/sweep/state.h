@@ -50,6 +50,7 @@ struct gpu {
 	uint64_t host_ns;   /* the host is accounted for up to here */
 	struct phase_sums during, held; /* held: counts once the window reaches beyond it */
 	struct phase_sums total;        /* of windows that are over */
+	struct gpu_time time;
 };
 
 struct host { /* a process; what is not said to be of all windows is of the present one */
