@@ -205,15 +205,17 @@ static enum status cover(struct cause_process *p, struct cause_thread *t, const 
 			 struct error *err)
 {
 	struct span *last = t->cover.count ? &t->cover.items[t->cover.count - 1] : NULL;
-	struct span one = span_of(e);
+	struct span one;
 
 	if (e->track == p->step_thread || e->begin_ns == e->end_ns)
 		return ST_OK;
-	if (!last || last->end_ns < e->begin_ns)
-		return spans_put(&t->cover, &one, &p->keep, err);
-	if (last->end_ns < e->end_ns)
-		last->end_ns = last->reach_ns = e->end_ns;
-	return ST_OK;
+	if (last && last->end_ns >= e->begin_ns) {
+		if (last->end_ns < e->end_ns)
+			last->end_ns = last->reach_ns = e->end_ns;
+		return ST_OK;
+	}
+	one = span_of(e);
+	return spans_put(&t->cover, &one, &p->keep, err);
 }
 
 static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
@@ -221,12 +223,15 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 {
 	struct cause_thread *t = cause_thread(c, e->track);
 	enum call_class class = call_class(c, e->name);
-	struct span one = span_of(e);
+	struct span one;
 
 	TRY(cover(p, t, e, err));
 	if (t->python.cap && e->correlation)
 		TRY(frames_put(&t->frames, &(struct call_frame){ e->begin_ns, e->correlation,
 			ranges_find(&t->python, e->begin_ns, e->begin_ns + 1) }, err));
+	if (class == CALL_OTHER || class == CALL_COPY)
+		return ST_OK;
+	one = span_of(e);
 	switch (class) {
 	case CALL_SYNC:
 		return spans_put(&t->spans[OF_SYNC], &one, &p->keep, err);
@@ -246,12 +251,13 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 			     struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	struct span one = span_of(e);
+	struct span one;
 
 	switch (e->subkind) {
 	case RANGE_OTHER: case RANGE_GPU_ANNOTATION: case RANGE_PROFILER:
 		return ST_OK;
 	case RANGE_GC:
+		one = span_of(e);
 		return spans_put(&p->spans[OF_GC], &one, &p->keep, err);
 	case RANGE_ANNOTATION: case RANGE_NVTX:
 		if (is_step(c, e->name))
@@ -379,9 +385,8 @@ static enum status stretch_put(struct causes *c, const struct stretch *st, struc
 
 /* ---- gaps ------------------------------------------------------------------------------- */
 
-static enum status gap_put(struct causes *c, const struct idle_gap *gap, struct error *err)
+static enum status gap_put(struct cause_process *p, const struct idle_gap *gap, struct error *err)
 {
-	struct cause_process *p = &c->processes[sweep_gpu(c->how.sweep, gap->gpu).process];
 	size_t cap = p->gap_cap ? p->gap_cap * 2 : 256;
 	struct idle_gap *wider;
 
@@ -441,13 +446,21 @@ static void settle(struct causes *c, uint32_t process)
 	p->keep.unsettled_ns = least_ns;
 }
 
+/* What is final at once and waits behind no other never stands in the queue. */
 static enum status gaps_take(struct causes *c, struct error *err)
 {
 	const struct idle_gap *gaps;
 	size_t i, count = sweep_gaps(c->how.sweep, &gaps);
 
-	for (i = 0; i < count; i++)
-		TRY(gap_put(c, &gaps[i], err));
+	for (i = 0; i < count; i++) {
+		struct cause_process *p =
+			&c->processes[sweep_gpu(c->how.sweep, gaps[i].gpu).process];
+
+		if (p->gap_head == p->gap_count && is_final(p, &gaps[i]))
+			TRY(cause_walk(c, p, &gaps[i], err));
+		else
+			TRY(gap_put(p, &gaps[i], err));
+	}
 	return ST_OK;
 }
 

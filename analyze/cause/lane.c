@@ -98,7 +98,7 @@ enum status spans_put(struct spans *s, const struct span *one, struct keep *k, s
 	return ST_OK;
 }
 
-uint32_t spans_find(const struct spans *s, uint64_t at_ns)
+uint32_t spans_search(const struct spans *s, uint64_t at_ns)
 {
 	uint32_t low = 0, high = s->count, mid;
 

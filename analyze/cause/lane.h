@@ -60,7 +60,13 @@ struct keep {
 /* Anywhere in the list; what it adds nothing to is left out. */
 enum status spans_put(struct spans *s, const struct span *one, struct keep *k, struct error *err);
 /* The first that may reach beyond `at_ns`, or count. */
-uint32_t spans_find(const struct spans *s, uint64_t at_ns);
+uint32_t spans_search(const struct spans *s, uint64_t at_ns);
+static inline uint32_t spans_find(const struct spans *s, uint64_t at_ns)
+{
+	if (!s->count || s->items[s->count - 1].reach_ns <= at_ns)
+		return s->count; /* the most often asked for: nothing since */
+	return spans_search(s, at_ns);
+}
 
 /* Not earlier than the last one. */
 enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uint32_t name,

@@ -29,6 +29,7 @@ struct cause_process { /* by process id */
 	struct spans spans[OF_PROCESS];
 	struct stretch *stretches; /* of the step thread, in time order */
 	size_t stretch_count, stretch_cap;
+	size_t stretch_near;       /* the one that was found last */
 	uint64_t front_ns;         /* what the step thread did is final up to here */
 	struct idle_gap *gaps;          /* a queue: not resolved yet */
 	size_t gap_head, gap_count, gap_cap;

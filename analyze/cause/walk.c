@@ -111,25 +111,48 @@ static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uin
 	return ST_OK;
 }
 
+static bool touches(const struct spans *spans, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint32_t i = spans_find(spans, begin_ns);
+
+	return i < spans->count && spans->items[i].begin_ns < end_ns;
+}
+
 /* ---- before the launch ------------------------------------------------------------------ */
 
 static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
 			   struct error *err);
 
-static enum status phases(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+/* The first stretch that ends after an instant: gaps ascend, so it is near the one before. */
+static size_t stretch_find(struct cause_process *p, uint64_t at_ns)
 {
-	const struct cause_process *p = w->p;
-	struct reason why = { .thread = p->step_thread };
+	enum { NEAR = 8 };
 	size_t low = 0, high = p->stretch_count, mid;
-	uint64_t to_ns;
 
+	if (p->stretch_near <= high &&
+	    (!p->stretch_near || p->stretches[p->stretch_near - 1].end_ns <= at_ns)) {
+		low = p->stretch_near;
+		if (high - low > NEAR && p->stretches[low + NEAR].end_ns > at_ns)
+			high = low + NEAR;
+	}
 	while (low < high) {
 		mid = low + (high - low) / 2;
-		if (p->stretches[mid].end_ns <= begin_ns)
+		if (p->stretches[mid].end_ns <= at_ns)
 			low = mid + 1;
 		else
 			high = mid;
 	}
+	p->stretch_near = low;
+	return low;
+}
+
+static enum status phases(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+{
+	const struct cause_process *p = w->p;
+	struct reason why = { .thread = p->step_thread };
+	size_t low = stretch_find(w->p, begin_ns);
+	uint64_t to_ns;
+
 	for (; begin_ns < end_ns; begin_ns = to_ns) {
 		bool is_in = low < p->stretch_count && p->stretches[low].begin_ns <= begin_ns;
 
@@ -187,20 +210,13 @@ static const struct spans *layer_spans(const struct walk *w, enum layer layer, u
 	return &w->p->spans[rows[layer].of];
 }
 
-static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
-			   struct error *err)
+/* The spans of a layer take what they cover, the layers below the rest. */
+static enum status layer_cut(struct walk *w, enum layer layer, struct reason why,
+			     const struct spans *spans, uint64_t begin_ns, uint64_t end_ns,
+			     struct error *err)
 {
-	const struct spans *spans;
-	struct reason why = { 0 };
 	uint32_t i;
 
-	if (begin_ns >= end_ns)
-		return ST_OK;
-	if (layer == LAYER_PHASE)
-		return phases(w, begin_ns, end_ns, err);
-	if (layer == LAYER_THREAD)
-		return threads(w, begin_ns, end_ns, err);
-	spans = layer_spans(w, layer, &why.cause);
 	for (i = spans_find(spans, begin_ns); i < spans->count; i++) {
 		const struct span *one = &spans->items[i];
 		uint64_t from_ns = later(one->begin_ns, begin_ns);
@@ -219,6 +235,25 @@ static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, 
 	return descend(w, layer + 1, begin_ns, end_ns, err);
 }
 
+static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
+			   struct error *err)
+{
+	struct reason why = { 0 };
+
+	if (begin_ns >= end_ns)
+		return ST_OK;
+	for (; layer < LAYER_PHASE; layer++) {
+		const struct spans *spans;
+
+		if (layer == LAYER_THREAD)
+			return threads(w, begin_ns, end_ns, err);
+		spans = layer_spans(w, layer, &why.cause);
+		if (touches(spans, begin_ns, end_ns))
+			return layer_cut(w, layer, why, spans, begin_ns, end_ns, err);
+	}
+	return phases(w, begin_ns, end_ns, err);
+}
+
 /* ---- a gap ------------------------------------------------------------------------------ */
 
 static bool is_open(const struct spans *spans, uint64_t at_ns)
@@ -229,13 +264,6 @@ static bool is_open(const struct spans *spans, uint64_t at_ns)
 		if (spans->items[i].end_ns > at_ns)
 			return true;
 	return false;
-}
-
-static bool touches(const struct spans *spans, uint64_t begin_ns, uint64_t end_ns)
-{
-	uint32_t i = spans_find(spans, begin_ns);
-
-	return i < spans->count && spans->items[i].begin_ns < end_ns;
 }
 
 static bool began_in_sync(const struct walk *w)
