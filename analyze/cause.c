@@ -149,7 +149,7 @@ static enum call_class call_class(struct causes *c, uint32_t name)
 	return c->call_class[name] - 1;
 }
 
-static bool is_step(struct causes *c, uint32_t name)
+bool causes_is_step(struct causes *c, uint32_t name)
 {
 	uint64_t number;
 
@@ -260,7 +260,7 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 		one = span_of(e);
 		return spans_put(&p->spans[OF_GC], &one, &p->keep, err);
 	case RANGE_ANNOTATION: case RANGE_NVTX:
-		if (is_step(c, e->name))
+		if (causes_is_step(c, e->name))
 			return ST_OK;
 		break;
 	default:

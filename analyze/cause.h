@@ -71,6 +71,9 @@ enum status causes_end(struct causes *c, const struct piece **pieces, size_t *co
 		       struct error *err);
 void causes_close(struct causes *c); /* accepts NULL */
 
+/* Whether a range of this name marks a step; asked once per name. */
+bool causes_is_step(struct causes *c, uint32_t name);
+
 /* What a call does to its thread, by its name. */
 enum call_class { CALL_OTHER, CALL_SYNC, CALL_COPY, CALL_BLOCKING_COPY, CALL_ALLOCATOR,
 	CALL_COMPILE };

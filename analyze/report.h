@@ -32,7 +32,7 @@ struct fold { /* one report over one input; one thread */
 	const struct source *link;     /* stage: totals; borrowed */
 	const struct name_rules *rules;
 	struct sweep *sweep;
-	const struct causes *causes;
+	struct causes *causes;
 	const struct step_list *steps; /* by process id; resolved before end() */
 	const uint32_t *process_of;    /* by track, track_end of them */
 	uint32_t track_end;

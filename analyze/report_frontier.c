@@ -147,18 +147,20 @@ static enum status put_collective(struct fold *f, const struct event *e, struct 
 
 /* ---- time ------------------------------------------------------------------------------- */
 
+static void kind_new(struct front *g, unsigned code, unsigned phase)
+{
+	g->slots[code][phase] = (uint8_t)(g->kind_count < KIND_REST ? g->kind_count + 1 : KINDS);
+	if (g->kind_count == KIND_REST)
+		return;
+	g->kinds[g->kind_count].code = code;
+	g->kinds[g->kind_count++].phase = phase;
+}
+
 static struct doing *kind_find(struct front *g, unsigned code, unsigned phase)
 {
-	uint8_t *slot = &g->slots[code][phase];
-
-	if (!*slot) {
-		*slot = (uint8_t)(g->kind_count < KIND_REST ? g->kind_count + 1 : KINDS);
-		if (g->kind_count < KIND_REST) {
-			g->kinds[g->kind_count].code = code;
-			g->kinds[g->kind_count++].phase = phase;
-		}
-	}
-	return &g->kinds[*slot - 1];
+	if (!g->slots[code][phase])
+		kind_new(g, code, phase);
+	return &g->kinds[g->slots[code][phase] - 1];
 }
 
 static enum status kind_add(struct doing *k, size_t place, uint64_t ns, struct error *err)

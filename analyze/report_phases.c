@@ -75,7 +75,6 @@ struct phases {
 	size_t named_count, named_cap;
 	uint32_t *named_of_name; /* index + 1 of the one asked for last */
 	uint16_t *phase_of_name[2]; /* by rule, + 1; [1]: pushed through tacho.h; 0: not asked */
-	uint8_t *is_step; /* by name: 0 not asked, else 1 + answer */
 	uint32_t name_count, process_count;
 	struct cells cells;
 };
@@ -94,10 +93,8 @@ static enum status phases_begin(struct fold *f, struct error *err)
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
 	s->phase_of_name[0] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
 	s->phase_of_name[1] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
-	s->is_step = calloc((size_t)s->name_count + 1, 1);
 	s->named_of_name = calloc((size_t)s->name_count + 1, sizeof(*s->named_of_name));
-	if (!s->processes || !s->phase_of_name[0] || !s->phase_of_name[1] || !s->is_step ||
-	    !s->named_of_name)
+	if (!s->processes || !s->phase_of_name[0] || !s->phase_of_name[1] || !s->named_of_name)
 		return no_memory(err);
 	return ST_OK;
 }
@@ -112,7 +109,6 @@ static void phases_release(struct fold *f)
 	free(s->named_of_name);
 	free(s->phase_of_name[0]);
 	free(s->phase_of_name[1]);
-	free(s->is_step);
 	cells_release(&s->cells);
 }
 
@@ -313,20 +309,6 @@ static enum status put_counted(struct fold *f, uint32_t process, const struct ev
 	return ST_OK;
 }
 
-static bool is_step(struct fold *f, uint32_t name)
-{
-	struct phases *s = f->state;
-	uint64_t number;
-	bool yes;
-
-	if (name <= s->name_count && s->is_step[name])
-		return s->is_step[name] == 2;
-	yes = name_rules_step(f->rules, trace_text(f->trace, name, NULL), &number);
-	if (name <= s->name_count)
-		s->is_step[name] = (uint8_t)(1 + yes);
-	return yes;
-}
-
 /* The same ranges that the stage `step` takes for phases and annotations. */
 static bool is_annotation(struct fold *f, const struct event *e)
 {
@@ -334,7 +316,7 @@ static bool is_annotation(struct fold *f, const struct event *e)
 		return true;
 	if (e->subkind == RANGE_NVTX && trace_find_attr(f->trace, e->shape, "domain"))
 		return false;
-	return !is_step(f, e->name);
+	return !causes_is_step(f->causes, e->name);
 }
 
 static enum status put_range(struct fold *f, const struct event *e, struct error *err)

@@ -199,39 +199,30 @@ static enum status row_seek(struct gpu_steps *g, const struct step_list *steps, 
 	return clock_reach(g, row, err);
 }
 
-/* A part of a segment that lies in one mark, or in the gap after it. */
-static enum status put_piece(struct fold *f, struct gpu_steps *g, const struct segment *seg,
-			     struct error *err)
-{
-	struct steps_state *s = f->state;
-	struct by_clock *at = &g->rows[g->row];
-
-	if (seg->busy)
-		(g->in_mark ? at->in_mark : at->in_gap)[owner_class(seg->busy)] +=
-			seg->end_ns - seg->begin_ns;
-	if (!f->is_alone)
-		return ST_OK;
-	return strips_segment(&s->strips[g->process], &f->steps[g->process], g->row, seg, err);
-}
-
 static enum status put_segment(struct fold *f, const struct segment *seg, struct error *err)
 {
-	struct gpu_steps *g = &((struct steps_state *)f->state)->gpus[seg->gpu];
+	struct steps_state *s = f->state;
+	struct gpu_steps *g = &s->gpus[seg->gpu];
 	const struct step_list *steps = &f->steps[g->process];
-	struct segment part = *seg;
+	enum owner_class class = owner_class(seg->busy);
+	uint64_t at_ns = seg->begin_ns, to_ns;
 
 	if (seg->busy)
-		g->all[owner_class(seg->busy)] += seg->end_ns - seg->begin_ns;
+		g->all[class] += seg->end_ns - at_ns;
 	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
 		return ST_OK;
-	if (part.begin_ns < steps->rows[0].begin_ns)
-		part.begin_ns = steps->rows[0].begin_ns;
-	for (; part.begin_ns < seg->end_ns; part.begin_ns = part.end_ns) {
-		if (part.begin_ns < g->from_ns || part.begin_ns >= g->to_ns ||
-		    g->marks != steps->count)
-			TRY(row_seek(g, steps, part.begin_ns, err));
-		part.end_ns = seg->end_ns < g->to_ns ? seg->end_ns : g->to_ns;
-		TRY(put_piece(f, g, &part, err));
+	if (at_ns < steps->rows[0].begin_ns)
+		at_ns = steps->rows[0].begin_ns;
+	for (; at_ns < seg->end_ns; at_ns = to_ns) { /* cut where marks begin and end */
+		if (at_ns < g->from_ns || at_ns >= g->to_ns || g->marks != steps->count)
+			TRY(row_seek(g, steps, at_ns, err));
+		to_ns = seg->end_ns < g->to_ns ? seg->end_ns : g->to_ns;
+		if (seg->busy)
+			(g->in_mark ? g->rows[g->row].in_mark : g->rows[g->row].in_gap)[class] +=
+				to_ns - at_ns;
+		if (f->is_alone)
+			TRY(strips_segment(&s->strips[g->process], steps, g->row, seg, at_ns, to_ns,
+					   err));
 	}
 	return ST_OK;
 }

@@ -348,17 +348,14 @@ static enum status lane_put(struct strip *strip, enum lane_of which, uint64_t be
 	return ST_OK;
 }
 
-/* The picture of a row in the making; NULL in *out: it is done already, or not wanted. */
-static enum status strip_find(struct strips *s, const struct step_list *steps, size_t row,
-			      struct strip **out, struct error *err)
+/* In the place of an older one, which is drawn. */
+static enum status strip_begin(struct strips *s, const struct step_list *steps, size_t row,
+			       struct strip **out, struct error *err)
 {
 	struct strip **place = &s->open[row % STRIP_OPEN];
 	const struct step_row *step = &steps->rows[row];
 	size_t i;
 
-	*out = *place;
-	if (*place && (*place)->row == row)
-		return ST_OK;
 	*out = NULL;
 	if (row >= STRIP_ROWS || (*place && (*place)->row > row) ||
 	    step->mark_end_ns - step->begin_ns < FINE)
@@ -379,6 +376,14 @@ static enum status strip_find(struct strips *s, const struct step_list *steps, s
 	return ST_OK;
 }
 
+/* The picture of a row in the making; NULL in *out: it is done already, or not wanted. */
+static inline enum status strip_find(struct strips *s, const struct step_list *steps, size_t row,
+				     struct strip **out, struct error *err)
+{
+	*out = s->open[row % STRIP_OPEN];
+	return *out && (*out)->row == row ? ST_OK : strip_begin(s, steps, row, out, err);
+}
+
 enum status strips_stretch(struct strips *s, const struct step_list *steps, size_t row,
 			   const struct stretch *st, struct error *err)
 {
@@ -391,18 +396,14 @@ enum status strips_stretch(struct strips *s, const struct step_list *steps, size
 			st->phase < PHASE_KNOWN ? st->phase : OWN, err);
 }
 
-static size_t gpu_class(const struct segment *seg)
-{
-	if (seg->part != PART_SPAN)
-		return 4;
-	if (seg->busy & BUSY_COMPUTE)
-		return 0;
-	return seg->busy & BUSY_COMM ? 1 : seg->busy ? 2 : 3;
-}
-
 enum status strips_segment(struct strips *s, const struct step_list *steps, size_t row,
-			   const struct segment *seg, struct error *err)
+			   const struct segment *seg, uint64_t begin_ns, uint64_t end_ns,
+			   struct error *err)
 {
+	enum { LEAD_OR_TAIL = 4 };
+	static const uint8_t classes[OWNER_CLASSES] = {
+		[OWNER_COMPUTE] = 0, [OWNER_COMM] = 1, [OWNER_COPY] = 2, [OWNER_IDLE] = 3,
+	};
 	struct strip *strip;
 
 	if (!s->has_gpu)
@@ -413,7 +414,9 @@ enum status strips_segment(struct strips *s, const struct step_list *steps, size
 	TRY(strip_find(s, steps, row, &strip, err));
 	if (!strip)
 		return ST_OK;
-	return lane_put(strip, LANE_GPU, seg->begin_ns, seg->end_ns, gpu_class(seg), err);
+	return lane_put(strip, LANE_GPU, begin_ns, end_ns,
+			seg->part == PART_SPAN ? classes[owner_class(seg->busy)] : LEAD_OR_TAIL,
+			err);
 }
 
 enum status strips_end(struct strips *s, const struct step_list *steps, struct error *err)

@@ -36,8 +36,10 @@ struct strips { /* of one process; zeroed: empty */
 
 enum status strips_stretch(struct strips *s, const struct step_list *steps, size_t row,
 			   const struct stretch *st, struct error *err);
+/* The part [begin_ns, end_ns) of a segment that lies in this row. */
 enum status strips_segment(struct strips *s, const struct step_list *steps, size_t row,
-			   const struct segment *seg, struct error *err);
+			   const struct segment *seg, uint64_t begin_ns, uint64_t end_ns,
+			   struct error *err);
 /* No more comes. */
 enum status strips_end(struct strips *s, const struct step_list *steps, struct error *err);
 void strips_release(struct strips *s);
