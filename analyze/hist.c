@@ -113,7 +113,8 @@ enum status hist_put(struct hist *h, uint64_t value, struct error *err)
 	}
 	if (!h->held)
 		TRY(hist_spread(h, err));
-	TRY(hist_reach(h, bucket, bucket, err));
+	if (bucket - h->first >= h->held) /* also when it lies before */
+		TRY(hist_reach(h, bucket, bucket, err));
 	h->buckets[bucket - h->first]++;
 	h->count++;
 	return ST_OK;

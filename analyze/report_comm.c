@@ -9,6 +9,7 @@
 #include "analyze/report_comm.h"
 
 #include "convert/collective.h"
+#include "schemas/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +108,17 @@ struct chunk {
 	enum operation operation;
 	bool by_seq;
 };
+struct known_row { /* of what was found before; row NULL: free */
+	char group[GROUP_TEXT];
+	const char *type;
+	uint64_t bytes;
+	union value *row;
+	enum operation operation;
+};
+enum { ROWS_KNOWN = 16 };
 struct gpu {
 	uint32_t process, device;
+	struct known_row known[ROWS_KNOWN]; /* by size and operation; until sizes are pooled */
 	struct open *open; /* in order of begin */
 	size_t first, count, cap;
 	struct counter *counters;
@@ -202,8 +212,8 @@ static size_t chunks_most(const struct fold *f, const struct gpu *g)
 
 /* ---- one that is over ------------------------------------------------------------------- */
 
-static enum status row_of(struct fold *f, struct gpu *g, const struct open *o, union value **row,
-			  struct error *err)
+static enum status row_find(struct fold *f, struct gpu *g, const struct open *o,
+			    union value **row, struct error *err)
 {
 	struct table *t = tables_find(f->tables, "comm");
 	union value keys[COMM_BYTES + 1];
@@ -215,6 +225,26 @@ static enum status row_of(struct fold *f, struct gpu *g, const struct open *o, u
 	keys[COMM_BYTES].u64 = g->sizes < SIZES_MOST ? o->is.bytes : NO_U64;
 	TRY(fold_row(f, "comm", g->process, keys, row, err));
 	g->sizes += table_count(t) > before;
+	return ST_OK;
+}
+
+static enum status row_of(struct fold *f, struct gpu *g, const struct open *o, union value **row,
+			  struct error *err)
+{
+	size_t at = (size_t)(hash_word(o->is.bytes, o->is.operation) % ROWS_KNOWN);
+	struct known_row *k = &g->known[at];
+
+	if (g->sizes >= SIZES_MOST)
+		return row_find(f, g, o, row, err);
+	if (!k->row || k->bytes != o->is.bytes || k->operation != o->is.operation ||
+	    strcmp(k->type, o->is.type) != 0 || strcmp(k->group, o->is.group) != 0) {
+		TRY(row_find(f, g, o, &k->row, err));
+		memcpy(k->group, o->is.group, GROUP_TEXT);
+		k->type = o->is.type;
+		k->bytes = o->is.bytes;
+		k->operation = o->is.operation;
+	}
+	*row = k->row;
 	return ST_OK;
 }
 
@@ -428,7 +458,8 @@ static enum status put_segments(struct fold *f, const struct warm *w, struct err
 
 		if (!g)
 			continue;
-		TRY(close_some(f, g, s->begin_ns, err));
+		if (g->first < g->count && g->open[g->first].end_ns <= s->begin_ns)
+			TRY(close_some(f, g, s->begin_ns, err));
 		if ((s->busy & BUSY_COMM) && !(s->busy & BUSY_COMPUTE))
 			put_segment(f, g, s);
 	}

@@ -156,7 +156,7 @@ static void kind_new(struct front *g, unsigned code, unsigned phase)
 	g->kinds[g->kind_count++].phase = phase;
 }
 
-static struct doing *kind_find(struct front *g, unsigned code, unsigned phase)
+static inline struct doing *kind_find(struct front *g, unsigned code, unsigned phase)
 {
 	if (!g->slots[code][phase])
 		kind_new(g, code, phase);
@@ -184,7 +184,7 @@ static enum status kind_add(struct doing *k, size_t place, uint64_t ns, struct e
 }
 
 /* Parted where collectives end; what comes after the last that is kept is nobody's. */
-static enum status add_time(struct front *g, size_t *at, uint64_t begin_ns, uint64_t end_ns,
+static inline enum status add_time(struct front *g, size_t *at, uint64_t begin_ns, uint64_t end_ns,
 			    struct doing *k, struct error *err)
 {
 	uint64_t until;

@@ -116,6 +116,7 @@ struct place { /* a gauge and what it is of */
 	bool absolute;
 	struct gauge gauge;
 };
+enum total { TOTAL_ALLOCATED, TOTAL_RESERVED, TOTALS };
 struct memory {
 	struct place **places;
 	size_t count;
@@ -123,7 +124,9 @@ struct memory {
 	uint32_t *place_of_track[2]; /* index + 1; [1]: of memory taken from CUDA */
 	uint8_t *kind_of_shape;      /* of memory: 0 not asked, else 1 + enum what; see what_of() */
 	uint32_t track_count, process_count, shape_count;
-	uint32_t totals[2], names[2]; /* keys and names as interned */
+	uint32_t totals[TOTALS], names[2]; /* keys and names as interned */
+	uint32_t totals_of;         /* shape that totals_at is of; NO_ID: none yet */
+	uint32_t totals_at[TOTALS]; /* place among its numbers; NO_ID: it has none */
 };
 
 static enum status no_memory(struct error *err)
@@ -156,6 +159,7 @@ static enum status memory_begin(struct fold *f, struct error *err)
 		if (!m->place_of_track[i])
 			return no_memory(err);
 	}
+	m->totals_of = NO_ID;
 	m->totals[0] = name_of(f, "total_allocated");
 	m->totals[1] = name_of(f, "total_reserved");
 	m->names[0] = name_of(f, "bytes_in_use");
@@ -261,19 +265,36 @@ static enum status place_of(struct fold *f, const struct event *e, struct place 
 
 /* ---- levels ----------------------------------------------------------------------------- */
 
-static bool vary_number(const struct fold *f, const struct event *e, uint32_t key,
-			uint64_t *number)
+/* Where the totals stand among the numbers of a shape. */
+static void totals_seek(const struct fold *f, struct memory *m, uint32_t shape)
 {
-	const struct shape *s = trace_get_shape(f->trace, e->shape);
+	const struct shape *s = trace_get_shape(f->trace, shape);
 	uint32_t i;
+	size_t k;
 
-	for (i = 0; key && e->vary && i < s->vary_count; i++) {
-		if (s->vary[i].key != key)
-			continue;
-		*number = e->vary[i];
-		return s->vary[i].type == ATTR_U64 || s->vary[i].type == ATTR_I64;
-	}
-	return false;
+	m->totals_of = shape;
+	for (k = 0; k < 2; k++)
+		m->totals_at[k] = NO_ID;
+	for (i = s->vary_count; i; i--)
+		for (k = 0; k < 2; k++)
+			if (m->totals[k] && s->vary[i - 1].key == m->totals[k])
+				m->totals_at[k] = s->vary[i - 1].type == ATTR_U64 ||
+						  s->vary[i - 1].type == ATTR_I64 ? i - 1 : NO_ID;
+}
+
+static bool total_take(const struct fold *f, const struct event *e, enum total which,
+		       uint64_t *number)
+{
+	struct memory *m = f->state;
+
+	if (!e->vary)
+		return false;
+	if (e->shape != m->totals_of)
+		totals_seek(f, m, e->shape);
+	if (m->totals_at[which] == NO_ID)
+		return false;
+	*number = e->vary[m->totals_at[which]];
+	return true;
 }
 
 static struct gauge_at at_of(struct fold *f, const struct event *e, uint32_t process)
@@ -317,18 +338,17 @@ static uint64_t level_of(struct gauge *g, const struct event *e)
 static enum status put_pool(struct fold *f, const struct event *e, struct place *p,
 			    struct error *err)
 {
-	struct memory *m = f->state;
 	struct gauge_at at = at_of(f, e, p->process);
 	uint64_t bytes;
 
 	if (e->bytes > (uint64_t)1 << 62)
 		return ST_OK;
-	vary_number(f, e, m->totals[1], &p->gauge.reserved_bytes);
+	total_take(f, e, TOTAL_RESERVED, &p->gauge.reserved_bytes);
 	if (e->kind == KIND_ALLOC && e->address)
 		TRY(gauge_take(&p->gauge, e->address, e->bytes, e->owner, err));
 	else if (e->kind == KIND_FREE)
 		gauge_give(&p->gauge, e->address);
-	if (vary_number(f, e, m->totals[0], &bytes)) {
+	if (total_take(f, e, TOTAL_ALLOCATED, &bytes)) {
 		p->absolute = true;
 		p->gauge.sum_bytes = (int64_t)bytes;
 	} else {

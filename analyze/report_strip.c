@@ -106,35 +106,46 @@ static uint64_t bin_begin(const struct strip *strip, size_t bin)
 
 /* From bins to cells.  Bins that end in a cell are its own; the next one may be shared with the
  * cell behind, as its width is. */
+struct edge { /* of a cell */
+	uint64_t own_end_ns, end_ns; /* of its own bins; of the shared one, equal: none is */
+	double over;                 /* part of the shared one that the next cell gets */
+};
 struct gather {
 	const struct strip *strip;
 	uint64_t (*cells)[CLASSES];
+	struct edge *edges; /* by cell */
 	size_t count, cell;
-	double per_bin;           /* cells */
-	uint64_t end_ns;          /* of the cell's own bins, or of the shared one */
-	uint64_t shared[CLASSES]; /* of that, of those classes that `used` has a bit for */
+	uint64_t shared[CLASSES]; /* of the cell's shared bin; of classes that `used` has a bit for */
 	unsigned used;
-	double over;              /* part of it that the next cell gets; 0: its own bins */
 };
+_Static_assert((int)STRIP_CELLS <= (int)STRIP_BINS, "room for the edges of both pictures");
 
-/* The first bin that does not end in the cell. */
-static size_t cell_end(const struct gather *g)
+static void edges_find(struct gather *g, double per_bin)
 {
-	double next = (double)(g->cell + 1);
-	size_t bin = (size_t)(next / g->per_bin);
+	double per_cell = 1 / per_bin;
+	size_t cell;
 
-	while ((double)bin * g->per_bin > next)
-		bin--;
-	while ((double)(bin + 1) * g->per_bin <= next)
-		bin++;
-	return bin;
+	for (cell = 0; cell < g->count; cell++) {
+		struct edge *e = &g->edges[cell];
+		double next = (double)(cell + 1);
+		size_t bin = (size_t)(next * per_cell); /* the first that does not end in it */
+
+		while ((double)bin * per_bin > next)
+			bin--;
+		while ((double)(bin + 1) * per_bin <= next)
+			bin++;
+		e->own_end_ns = e->end_ns = bin_begin(g->strip, bin);
+		e->over = ((double)(bin + 1) * per_bin - next) / per_bin;
+		if ((double)bin * per_bin < next)
+			e->end_ns = bin_begin(g->strip, bin + 1);
+	}
 }
 
 static void shared_split(struct gather *g)
 {
 	for (; g->used; g->used &= g->used - 1) {
 		unsigned i = (unsigned)__builtin_ctz(g->used);
-		uint64_t next_ns = (uint64_t)((double)g->shared[i] * g->over);
+		uint64_t next_ns = (uint64_t)((double)g->shared[i] * g->edges[g->cell].over);
 
 		g->cells[g->cell][i] += g->shared[i] - next_ns;
 		if (g->cell + 1 < g->count)
@@ -143,34 +154,32 @@ static void shared_split(struct gather *g)
 	}
 }
 
-static void gather_put(struct gather *g, size_t class, uint64_t ns)
+/* [at_ns, end_ns) of a class: what lies in one cell and is its own, or not. */
+static uint64_t gather_part(struct gather *g, size_t class, uint64_t at_ns, uint64_t end_ns)
 {
-	if (!(g->over > 0)) {
-		g->cells[g->cell][class] += ns;
-		return;
+	const struct edge *e = &g->edges[g->cell];
+
+	if (at_ns < e->own_end_ns) {
+		end_ns = end_ns < e->own_end_ns ? end_ns : e->own_end_ns;
+		g->cells[g->cell][class] += end_ns - at_ns;
+		return end_ns;
 	}
-	g->shared[class] += ns;
+	end_ns = end_ns < e->end_ns ? end_ns : e->end_ns;
+	g->shared[class] += end_ns - at_ns;
 	g->used |= 1u << class;
+	return end_ns;
 }
 
-static void gather_next(struct gather *g)
+/* To the cell that an instant is in, or of whose shared bin; false: behind the last. */
+static bool cell_reach(struct gather *g, uint64_t at_ns)
 {
-	size_t bin;
-
-	if (g->over > 0) {
+	while (at_ns >= g->edges[g->cell].end_ns) {
 		shared_split(g);
-		g->over = 0;
-	} else {
-		bin = cell_end(g);
-		if ((double)bin * g->per_bin < (double)(g->cell + 1)) {
-			g->over = ((double)(bin + 1) * g->per_bin - (double)(g->cell + 1)) /
-				  g->per_bin;
-			g->end_ns = bin_begin(g->strip, bin + 1);
-			return;
-		}
+		if (g->cell + 1 == g->count)
+			return false;
+		g->cell++;
 	}
-	if (++g->cell < g->count)
-		g->end_ns = bin_begin(g->strip, cell_end(g));
+	return true;
 }
 
 static void gather_lane(struct gather *g, const struct lane *l, size_t first_class)
@@ -178,20 +187,12 @@ static void gather_lane(struct gather *g, const struct lane *l, size_t first_cla
 	size_t i;
 
 	g->cell = 0;
-	g->over = 0;
-	g->end_ns = bin_begin(g->strip, cell_end(g));
 	for (i = 0; i < l->count; i++) {
 		const struct stay *s = &l->stays[i];
-		uint64_t at_ns = s->begin_ns, end_ns = stay_end(s), to_ns;
+		uint64_t at_ns = s->begin_ns, end_ns = stay_end(s);
 
-		for (; at_ns < end_ns; at_ns = to_ns) {
-			while (g->cell < g->count && at_ns >= g->end_ns)
-				gather_next(g);
-			if (g->cell == g->count)
-				return;
-			to_ns = end_ns < g->end_ns ? end_ns : g->end_ns;
-			gather_put(g, first_class + stay_class(s), to_ns - at_ns);
-		}
+		while (at_ns < end_ns && cell_reach(g, at_ns))
+			at_ns = gather_part(g, first_class + stay_class(s), at_ns, end_ns);
 	}
 	shared_split(g);
 }
@@ -199,13 +200,12 @@ static void gather_lane(struct gather *g, const struct lane *l, size_t first_cla
 static void gather(const struct strip *strip, uint64_t end_ns, uint64_t (*cells)[CLASSES],
 		   size_t count)
 {
-	struct gather g = {
-		.strip = strip, .cells = cells, .count = count,
-		.per_bin = (double)(strip->mark_end_ns - strip->begin_ns) * (double)count / FINE /
-			   (double)(end_ns - strip->begin_ns),
-	};
+	struct edge edges[STRIP_BINS];
+	struct gather g = { .strip = strip, .cells = cells, .edges = edges, .count = count };
 
 	memset(cells, 0, count * sizeof(cells[0]));
+	edges_find(&g, (double)(strip->mark_end_ns - strip->begin_ns) * (double)count / FINE /
+			       (double)(end_ns - strip->begin_ns));
 	gather_lane(&g, &strip->lanes[LANE_HOST], 0);
 	gather_lane(&g, &strip->lanes[LANE_GPU], HOST_CLASSES);
 }

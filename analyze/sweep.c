@@ -360,7 +360,7 @@ static enum status wait_put(struct sweep *s, const struct event *e, struct error
 }
 
 /* Its window is the last, and has begun: an event of the host only moves the end. */
-static bool host_is_settled(const struct host *h)
+static inline bool host_is_settled(const struct host *h)
 {
 	return h->is_open && h->has_host && h->bound + 1 >= h->bounds_count;
 }
@@ -407,13 +407,15 @@ static enum status stretches_put(struct sweep *s, const struct stretch *st, size
 	return ST_OK;
 }
 
+/* *next_ns: when the next one begins. */
 static enum status marks_put(struct sweep *s, const struct pulled *in, size_t *at,
-			     uint64_t until_ns, struct error *err)
+			     uint64_t until_ns, uint64_t *next_ns, struct error *err)
 {
 	for (; *at < in->mark_count && in->marks[*at].begin_ns <= until_ns; (*at)++) {
 		TRY(window_reach(s, in->marks[*at].process, in->marks[*at].begin_ns, err));
 		mark_put(s, &in->marks[*at]);
 	}
+	*next_ns = *at < in->mark_count ? in->marks[*at].begin_ns : UINT64_MAX;
 	return ST_OK;
 }
 
@@ -432,6 +434,7 @@ static uint64_t host_until(const struct sweep *s, const struct host *h, uint64_t
 enum status sweep_put(struct sweep *s, const struct pulled *in, const struct segment **segments,
 		      size_t *count, struct error *err)
 {
+	uint64_t mark_ns = in->mark_count ? in->marks[0].begin_ns : UINT64_MAX;
 	size_t i, mark = 0;
 
 	s->from_ns = in->from_ns;
@@ -440,11 +443,11 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 	s->segments.count = s->gaps.count = 0;
 	TRY(stretches_put(s, in->stretches, in->stretch_count, err));
 	for (i = 0; i < in->count; i++) {
-		if (mark < in->mark_count && in->marks[mark].begin_ns <= in->events[i].begin_ns)
-			TRY(marks_put(s, in, &mark, in->events[i].begin_ns, err));
+		if (mark_ns <= in->events[i].begin_ns)
+			TRY(marks_put(s, in, &mark, in->events[i].begin_ns, &mark_ns, err));
 		TRY(event_put(s, &in->events[i], err));
 	}
-	TRY(marks_put(s, in, &mark, UINT64_MAX, err));
+	TRY(marks_put(s, in, &mark, UINT64_MAX, &mark_ns, err));
 	for (i = 1; in->count && i <= s->host_count; i++) {
 		uint64_t until_ns = in->events[in->count - 1].begin_ns;
 

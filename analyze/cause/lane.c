@@ -114,7 +114,7 @@ uint32_t spans_search(const struct spans *s, uint64_t at_ns)
 
 /* ---- ranges ----------------------------------------------------------------------------- */
 
-static void ranges_append(struct ranges *r, struct range one)
+static inline void ranges_append(struct ranges *r, struct range one)
 {
 	uint32_t outer = r->count;
 

@@ -87,7 +87,7 @@ static void heap_pop(const struct sweep *s, struct vec *heap)
 	at[i] = moving;
 }
 
-static void time_add(struct gpu_time *t, const struct segment *seg, uint64_t ns)
+static inline void time_add(struct gpu_time *t, const struct segment *seg, uint64_t ns)
 {
 	if (seg->part == PART_SPAN)
 		t->span_ns[segment_phase(seg)][seg->busy] += ns;
@@ -98,7 +98,7 @@ static void time_add(struct gpu_time *t, const struct segment *seg, uint64_t ns)
 }
 
 /* One more segment, or the last one longer; `of` owns it. */
-static enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
+static inline enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
 			const struct segment *piece, struct error *err)
 {
 	struct segment *room = s->segments.items;
@@ -187,8 +187,8 @@ static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
 	return ST_OK;
 }
 
-static enum status emit_busy(struct sweep *s, uint32_t gpu, const struct slot *owner, uint8_t busy,
-			     uint64_t end_ns, struct error *err)
+static inline enum status emit_busy(struct sweep *s, uint32_t gpu, const struct slot *owner,
+				    uint8_t busy, uint64_t end_ns, struct error *err)
 {
 	struct gpu *g = s->gpus[gpu];
 	struct segment piece = { .begin_ns = g->at_ns, .end_ns = end_ns, .busy = busy,
