@@ -138,12 +138,18 @@ struct thread {
 	struct recent at[RECENT];
 	size_t next;
 };
+struct by_name { /* what a kernel's name says; type NULL: not asked */
+	const char *type;
+	enum operation operation;
+};
 struct collectives {
 	struct trace *trace;
 	const struct source *link;
 	uint32_t keys[FIELD_COUNT]; /* names of the fields; 0: no event has it */
 	struct thread **threads;    /* by track; NULL: none so far */
-	uint32_t track_count;
+	uint8_t *speaks;            /* by shape: 0 not asked, 1 no, 2 it names a collective */
+	struct by_name *names;      /* by name */
+	uint32_t track_count, shape_count, name_count;
 };
 
 enum status collectives_new(struct collectives **out, struct trace *trace,
@@ -160,10 +166,14 @@ enum status collectives_new(struct collectives **out, struct trace *trace,
 	*out = c;
 	if (c) {
 		c->track_count = trace_count(trace, TRACE_TRACKS);
+		c->shape_count = trace_count(trace, TRACE_SHAPES);
+		c->name_count = trace_count(trace, TRACE_NAMES);
 		c->threads = calloc((size_t)c->track_count + 1, sizeof(struct thread *));
+		c->speaks = calloc((size_t)c->shape_count + 1, 1);
+		c->names = calloc((size_t)c->name_count + 1, sizeof(*c->names));
 	}
-	if (!c || !c->threads) {
-		free(c);
+	if (!c || !c->threads || !c->speaks || !c->names) {
+		collectives_free(c);
 		*out = NULL;
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
 	}
@@ -180,9 +190,11 @@ void collectives_free(struct collectives *c)
 
 	if (!c)
 		return;
-	for (i = 0; i <= c->track_count; i++)
+	for (i = 0; c->threads && i <= c->track_count; i++)
 		free(c->threads[i]);
 	free(c->threads);
+	free(c->speaks);
+	free(c->names);
 	free(c);
 }
 
@@ -287,13 +299,38 @@ static void take_size(const struct said *s, struct collective *out)
 			     (is_part && out->ranks ? out->ranks % 65536 : 1);
 }
 
+static bool shape_has(const struct shape *s, uint32_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->fixed_count; i++)
+		if (s->fixed[i].key == key)
+			return true;
+	for (i = 0; i < s->vary_count; i++)
+		if (s->vary[i].key == key)
+			return true;
+	return false;
+}
+
+/* Whether events of a shape may say which collective they are. */
+static bool shape_speaks(struct collectives *c, uint32_t shape)
+{
+	uint32_t key = c->keys[FIELD_collective];
+
+	if (!key || !shape)
+		return false;
+	if (shape > c->shape_count)
+		return shape_has(trace_get_shape(c->trace, shape), key);
+	if (!c->speaks[shape])
+		c->speaks[shape] = 1 + shape_has(trace_get_shape(c->trace, shape), key);
+	return c->speaks[shape] == 2;
+}
+
 /* false: its attributes say nothing. */
 static bool understand(const struct collectives *c, const struct event *e, struct collective *out)
 {
 	struct said s;
 
-	if (!c->keys[FIELD_collective] || !e->shape)
-		return false;
 	take_attrs(c, e, &s);
 	if (!s.has[FIELD_collective])
 		return false;
@@ -308,9 +345,12 @@ static bool understand(const struct collectives *c, const struct event *e, struc
 
 enum status collectives_note(struct collectives *c, const struct event *range, struct error *err)
 {
-	struct collective is = { .type = "", .bytes = UINT64_MAX };
 	struct thread **thread = &c->threads[range->track <= c->track_count ? range->track : 0];
+	struct collective is;
 
+	if (!shape_speaks(c, range->shape))
+		return ST_OK;
+	is = (struct collective){ .type = "", .bytes = UINT64_MAX };
 	if (!understand(c, range, &is))
 		return ST_OK;
 	if (!*thread)
@@ -343,19 +383,30 @@ static const struct collective *range_of(const struct collectives *c, const stru
 	return best ? &best->is : NULL;
 }
 
+static struct by_name name_says(struct collectives *c, uint32_t name)
+{
+	const char *text = trace_text(c->trace, name, NULL);
+
+	if (name > c->name_count)
+		return (struct by_name){ type_in(text), operation_in(text) };
+	if (!c->names[name].type)
+		c->names[name] = (struct by_name){ type_in(text), operation_in(text) };
+	return c->names[name];
+}
+
 void collectives_find(struct collectives *c, const struct event *kernel, struct collective *out)
 {
-	const char *name = trace_text(c->trace, kernel->name, NULL);
+	struct by_name says = name_says(c, kernel->name);
 	const struct collective *range;
 
 	*out = (struct collective){ .type = "", .bytes = UINT64_MAX };
-	if (!understand(c, kernel, out)) {
+	if (!shape_speaks(c, kernel->shape) || !understand(c, kernel, out)) {
 		range = range_of(c, kernel);
 		if (range)
 			*out = *range;
 	}
 	if (out->operation == OPERATION_OTHER)
-		out->operation = operation_in(name);
+		out->operation = says.operation;
 	if (!*out->type)
-		out->type = type_in(name);
+		out->type = says.type;
 }
