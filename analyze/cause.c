@@ -140,7 +140,7 @@ static const char *text_of(const struct causes *c, uint32_t name)
 	return trace_text(c->how.trace, name, NULL);
 }
 
-static enum call_class call_class(struct causes *c, uint32_t name)
+enum call_class causes_call_class(struct causes *c, uint32_t name)
 {
 	if (name > c->name_count)
 		return cause_call_class(text_of(c, name));
@@ -222,7 +222,7 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 			    struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	enum call_class class = call_class(c, e->name);
+	enum call_class class = causes_call_class(c, e->name);
 	struct span one;
 
 	TRY(cover(p, t, e, err));
@@ -292,10 +292,12 @@ static enum status sync_put(struct causes *c, struct cause_process *p, const str
 {
 	const struct launch *l = c->how.link ? link_launch(c->how.link, e) : NULL;
 	struct span one = span_of(e);
+	enum call_class class;
 
 	if (e->subkind == SYNC_STREAM_WAIT || !l)
 		return ST_OK;
-	if (call_class(c, l->name) == CALL_COPY || call_class(c, l->name) == CALL_BLOCKING_COPY)
+	class = causes_call_class(c, l->name);
+	if (class == CALL_COPY || class == CALL_BLOCKING_COPY)
 		return ST_OK;
 	one.track = l->track;
 	one.name = l->name;
@@ -309,7 +311,7 @@ static enum status copy_put(struct causes *c, struct cause_process *p, const str
 	const struct launch *l = c->how.link ? link_launch(c->how.link, e) : NULL;
 	struct span one;
 
-	if (!l || call_class(c, l->name) != CALL_COPY || !is_pageable(c, e))
+	if (!l || causes_call_class(c, l->name) != CALL_COPY || !is_pageable(c, e))
 		return ST_OK;
 	one = (struct span){ .begin_ns = l->begin_ns, .end_ns = l->end_ns, .name = l->name,
 			     .track = l->track, .since_ns = e->begin_ns };

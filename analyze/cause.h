@@ -78,6 +78,8 @@ bool causes_is_step(struct causes *c, uint32_t name);
 enum call_class { CALL_OTHER, CALL_SYNC, CALL_COPY, CALL_BLOCKING_COPY, CALL_ALLOCATOR,
 	CALL_COMPILE };
 enum call_class cause_call_class(const char *name);
+/* The same, asked once per name. */
+enum call_class causes_call_class(struct causes *c, uint32_t name);
 /* Of an overhead record: CAUSE_PROFILER, CAUSE_COMPILE, or CAUSE_COUNT for neither. */
 enum cause cause_overhead(const char *name);
 

@@ -139,6 +139,13 @@ void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *ou
 /* `rows` with room for `count` + 1, which may have moved; new ones are zeroed.  NULL without memory. */
 void *items_reach(void *rows, size_t *cap, size_t count, size_t size, struct error *err);
 
+/* Into a cell of which the greatest is kept. */
+static inline void cell_raise(union value *most, uint64_t value)
+{
+	if (value > most->u64)
+		most->u64 = value;
+}
+
 /* 100 * part / whole, 0 when the whole is nothing. */
 double percent_of(uint64_t part, uint64_t whole);
 

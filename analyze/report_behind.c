@@ -249,8 +249,7 @@ static enum status end_item(struct fold *f, const char *selection, const struct 
 	keys[BEHIND_TRACK].text = track;
 	keys[BEHIND_NAME].text = name_of(f, item->name);
 	TRY(fold_row(f, "behind", item->process, keys, &row, err));
-	if (item->size > row[BEHIND_SIZE].u64)
-		row[BEHIND_SIZE].u64 = item->size;
+	cell_raise(&row[BEHIND_SIZE], item->size);
 	if (item->step && !(item->step & STEP_GAP))
 		row[BEHIND_IN_STEP].u64 = item->step - 1;
 	if (item->cause != CAUSE_COUNT)

@@ -133,6 +133,7 @@ struct comm {
 	struct collectives *collectives;
 	struct gpu **gpus; /* of the sweep */
 	size_t gpu_count;
+	bool any; /* collective so far */
 };
 
 static enum status no_memory(struct error *err)
@@ -346,15 +347,14 @@ static enum status close_one(struct fold *f, struct gpu *g, struct open *o, stru
 	o->met.ns = o->end_ns - o->begin_ns;
 	TRY(row_of(f, g, o, &row, err));
 	o->met.bytes = row[COMM_BYTES].u64;
-	row[COMM_RANKS].u64 = o->is.ranks > row[COMM_RANKS].u64 ? o->is.ranks : row[COMM_RANKS].u64;
+	cell_raise(&row[COMM_RANKS], o->is.ranks);
 	row[COMM_COUNT].u64++;
 	row[COMM_TOTAL].u64 += o->met.ns;
 	row[COMM_EXPOSED].u64 += exposed;
 	row[COMM_HIDDEN].u64 += o->met.ns - exposed;
 	if (o->met.ns < row[COMM_MIN].u64)
 		row[COMM_MIN].u64 = o->met.ns;
-	if (o->met.ns > row[COMM_MAX].u64)
-		row[COMM_MAX].u64 = o->met.ns;
+	cell_raise(&row[COMM_MAX], o->met.ns);
 	return keep(f, g, o, row, err);
 }
 
@@ -393,6 +393,7 @@ static enum status put_kernel(struct fold *f, const struct event *e, struct erro
 	o += g->count++;
 	memset(o, 0, sizeof(*o));
 	collectives_find(c->collectives, e, &o->is);
+	c->any = true;
 	o->begin_ns = e->begin_ns;
 	o->end_ns = e->end_ns;
 	if (!g->places)
@@ -452,7 +453,7 @@ static enum status put_segments(struct fold *f, const struct warm *w, struct err
 	struct comm *c = f->state;
 	size_t i;
 
-	for (i = 0; i < w->segment_count; i++) {
+	for (i = 0; c->any && i < w->segment_count; i++) {
 		const struct segment *s = &w->segments[i];
 		struct gpu *g = s->gpu < c->gpu_count ? c->gpus[s->gpu] : NULL;
 

@@ -180,7 +180,7 @@ static uint64_t asked_of(struct fold *f, const struct event *e)
 static enum status put_call(struct fold *f, const struct event *e, struct error *err)
 {
 	struct critical *s = f->state;
-	enum call_class class = cause_call_class(trace_text(f->trace, e->name, NULL));
+	enum call_class class = causes_call_class(f->causes, e->name);
 	bool is_copy = class == CALL_COPY || class == CALL_BLOCKING_COPY;
 
 	if (class != CALL_SYNC && !is_copy)

@@ -128,6 +128,7 @@ static enum status put_collective(struct fold *f, const struct event *e, struct 
 
 	if (!g || !fold_wants(f, g->process))
 		return ST_OK;
+	s->any = true;
 	if (!g->places++)
 		g->from_ns = e->begin_ns;
 	if (g->kept == g->most)
@@ -218,7 +219,7 @@ enum status frontier_put(struct fold *f, const struct warm *w, struct error *err
 	TRY(fronts_reach(f, err));
 	for (i = 0; i < w->by[WARM_COLLECTIVES].count; i++)
 		TRY(put_collective(f, w->by[WARM_COLLECTIVES].items[i], err));
-	for (i = 0; i < w->segment_count; i++) {
+	for (i = 0; s->any && i < w->segment_count; i++) {
 		const struct segment *seg = &w->segments[i];
 
 		g = seg->busy ? front_of(s, seg->gpu) : NULL;
@@ -226,7 +227,7 @@ enum status frontier_put(struct fold *f, const struct warm *w, struct error *err
 			TRY(add_time(g, &g->busy_at, seg->begin_ns, seg->end_ns,
 				     kind_find(g, owner_class(seg->busy), segment_phase(seg)), err));
 	}
-	for (i = 0; i < w->piece_count; i++) {
+	for (i = 0; s->any && i < w->piece_count; i++) {
 		const struct piece *p = &w->pieces[i];
 
 		g = front_of(s, p->gpu);

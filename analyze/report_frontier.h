@@ -19,6 +19,7 @@ extern const struct table_type table_frontier_spans;
 struct frontier {
 	struct front **gpus; /* of the sweep */
 	size_t gpu_count;
+	bool any; /* collective so far */
 };
 enum status frontier_put(struct fold *f, const struct warm *w, struct error *err);
 enum status frontier_end(struct fold *f, struct error *err);

@@ -153,8 +153,7 @@ static enum status end_owner(struct fold *f, const struct owner *o, struct error
 	TRY(fold_row(f, "idle", g.process, keys, &row, err));
 	row[IDLE_NS].u64 += o->ns;
 	row[IDLE_COUNT].u64 += o->count;
-	if (o->longest_ns > row[IDLE_LONGEST].u64)
-		row[IDLE_LONGEST].u64 = o->longest_ns;
+	cell_raise(&row[IDLE_LONGEST], o->longest_ns);
 	return ST_OK;
 }
 

@@ -98,8 +98,7 @@ static enum status kernels_put(struct fold *f, const struct warm *w, struct erro
 		row[KERNEL_TOTAL].u64 += ns;
 		if (ns < row[KERNEL_MIN].u64)
 			row[KERNEL_MIN].u64 = ns;
-		if (ns > row[KERNEL_MAX].u64)
-			row[KERNEL_MAX].u64 = ns;
+		cell_raise(&row[KERNEL_MAX], ns);
 		TRY(hist_put(row[KERNEL_LENGTHS].hist, ns, err));
 	}
 	return ST_OK;

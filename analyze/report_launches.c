@@ -271,12 +271,6 @@ static enum status row_find(struct fold *f, struct queue *q, size_t gpu, uint32_
 	return q->row[CALL_API_HIST].hist && q->row[CALL_QUEUE_HIST].hist ? ST_OK : ST_MEMORY;
 }
 
-static void raise(union value *most, uint64_t value)
-{
-	if (value > most->u64)
-		most->u64 = value;
-}
-
 static enum status put_launch(struct queue *q, const struct launch *l, const struct event *e,
 			      bool graph, struct error *err)
 {
@@ -288,8 +282,8 @@ static enum status put_launch(struct queue *q, const struct launch *l, const str
 	q->row[CALL_COUNT].u64++;
 	q->row[CALL_API].u64 += api_ns;
 	q->row[CALL_QUEUE].u64 += queue_ns;
-	raise(&q->row[CALL_API_MAX], api_ns);
-	raise(&q->row[CALL_QUEUE_MAX], queue_ns);
+	cell_raise(&q->row[CALL_API_MAX], api_ns);
+	cell_raise(&q->row[CALL_QUEUE_MAX], queue_ns);
 	TRY(hist_put(q->row[CALL_API_HIST].hist, api_ns, err));
 	return hist_put(q->row[CALL_QUEUE_HIST].hist, queue_ns, err);
 }
@@ -391,7 +385,7 @@ static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
 	row[QUEUE_WAITED].u64 += q->waited;
 	row[QUEUE_QUEUED].u64 += q->queued_ns;
 	row[QUEUE_WINDOW].u64 += q->window_ns;
-	raise(&row[QUEUE_MAX], q->max);
+	cell_raise(&row[QUEUE_MAX], q->max);
 	return ST_OK;
 }
 

@@ -148,17 +148,12 @@ static enum status memory_begin(struct fold *f, struct error *err)
 	m->track_count = trace_count(f->trace, TRACE_TRACKS);
 	m->shape_count = trace_count(f->trace, TRACE_SHAPES);
 	m->kind_of_shape = calloc((size_t)m->shape_count + 1, 1);
-	if (!m->kind_of_shape)
-		return no_memory(err);
 	m->step_row = calloc((size_t)m->process_count + 1, sizeof(*m->step_row));
-	if (!m->step_row)
-		return no_memory(err);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		m->place_of_track[i] = calloc((size_t)m->track_count + 1,
 					      sizeof(*m->place_of_track[i]));
-		if (!m->place_of_track[i])
-			return no_memory(err);
-	}
+	if (!m->kind_of_shape || !m->step_row || !m->place_of_track[0] || !m->place_of_track[1])
+		return no_memory(err);
 	m->totals_of = NO_ID;
 	m->totals[0] = name_of(f, "total_allocated");
 	m->totals[1] = name_of(f, "total_reserved");
@@ -273,13 +268,13 @@ static void totals_seek(const struct fold *f, struct memory *m, uint32_t shape)
 	size_t k;
 
 	m->totals_of = shape;
-	for (k = 0; k < 2; k++)
-		m->totals_at[k] = NO_ID;
-	for (i = s->vary_count; i; i--)
-		for (k = 0; k < 2; k++)
-			if (m->totals[k] && s->vary[i - 1].key == m->totals[k])
-				m->totals_at[k] = s->vary[i - 1].type == ATTR_U64 ||
-						  s->vary[i - 1].type == ATTR_I64 ? i - 1 : NO_ID;
+	for (k = 0; k < TOTALS; k++) {
+		for (i = 0; i < s->vary_count && s->vary[i].key != m->totals[k]; i++)
+			;
+		m->totals_at[k] = i < s->vary_count && m->totals[k] &&
+				  (s->vary[i].type == ATTR_U64 || s->vary[i].type == ATTR_I64)
+					  ? i : NO_ID;
+	}
 }
 
 static bool total_take(const struct fold *f, const struct event *e, enum total which,
@@ -287,11 +282,9 @@ static bool total_take(const struct fold *f, const struct event *e, enum total w
 {
 	struct memory *m = f->state;
 
-	if (!e->vary)
-		return false;
-	if (e->shape != m->totals_of)
+	if (e->vary && e->shape != m->totals_of)
 		totals_seek(f, m, e->shape);
-	if (m->totals_at[which] == NO_ID)
+	if (!e->vary || m->totals_at[which] == NO_ID)
 		return false;
 	*number = e->vary[m->totals_at[which]];
 	return true;
@@ -318,7 +311,7 @@ static enum status put_sample(struct fold *f, const struct event *e, struct plac
 	p->absolute = true;
 	if (trace_get_track(f->trace, e->track)->name == m->names[0])
 		return gauge_put(&p->gauge, bytes, &at, err);
-	/* a peak that no sample hit; it is of before this instant */
+	/* a peak that no sample hit, of before this instant */
 	if (p->gauge.samples && bytes > p->gauge.peak.bytes) {
 		p->gauge.peak.bytes = bytes;
 		p->gauge.peak.at_ns = e->begin_ns;
@@ -366,12 +359,8 @@ static enum status memory_put(struct fold *f, const struct warm *w, struct error
 		const struct event *e = w->by[WARM_MEMORY].items[i];
 
 		TRY(place_of(f, e, &place, err));
-		if (!place)
-			continue;
-		if (e->kind == KIND_COUNTER)
-			TRY(put_sample(f, e, place, err));
-		else
-			TRY(put_pool(f, e, place, err));
+		if (place)
+			TRY((e->kind == KIND_COUNTER ? put_sample : put_pool)(f, e, place, err));
 	}
 	return ST_OK;
 }
@@ -510,12 +499,9 @@ static enum status end_place(struct fold *f, struct place *p, struct error *err)
 	if (row[MEM_ABSOLUTE].u64 == NO_U64 || !p->absolute)
 		row[MEM_ABSOLUTE].u64 = p->absolute;
 	row[MEM_SAMPLES].u64 += p->gauge.samples;
-	if (p->gauge.peak.bytes > row[MEM_PEAK].u64)
-		row[MEM_PEAK].u64 = p->gauge.peak.bytes;
-	if (p->gauge.most_reserved_bytes > row[MEM_RESERVED].u64)
-		row[MEM_RESERVED].u64 = p->gauge.most_reserved_bytes;
-	if (total_bytes > row[MEM_TOTAL].u64)
-		row[MEM_TOTAL].u64 = total_bytes;
+	cell_raise(&row[MEM_PEAK], p->gauge.peak.bytes);
+	cell_raise(&row[MEM_RESERVED], p->gauge.most_reserved_bytes);
+	cell_raise(&row[MEM_TOTAL], total_bytes);
 	TRY(gauge_end(&p->gauge, f->steps[p->process].count, err));
 	TRY(end_steps(f, p, keys, err));
 	TRY(end_curve(f, p, keys, err));
@@ -536,9 +522,7 @@ static enum status memory_end(struct fold *f, struct error *err)
 
 static bool is_below(const union value *row, const union value *parent)
 {
-	return row[0].u64 == parent[0].u64 && row[1].text == parent[1].text &&
-	       row[2].u64 == parent[2].u64 && row[MEM_DEVICE].u64 == parent[MEM_DEVICE].u64 &&
-	       row[MEM_WHAT].text == parent[MEM_WHAT].text;
+	return !memcmp(row, parent, (MEM_WHAT + 1) * sizeof(*row));
 }
 
 /* Rows of `steps` from *at on that are below `row`; *at moves behind them. */

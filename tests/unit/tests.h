@@ -363,6 +363,8 @@
 	X(sweep_windows_are_apart) \
 	X(sweep_host_alone) \
 	X(sweep_ceiling) \
+	X(strip_cells) \
+	X(strip_many_pieces) \
 	X(engine_one_input) \
 	X(engine_threads_agree) \
 	X(engine_same_rank_twice) \
