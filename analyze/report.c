@@ -50,6 +50,24 @@ enum status fold_text(struct fold *f, const char *table, union value *cell, cons
 	return !text || cell->text ? ST_OK : ST_CEILING;
 }
 
+enum status fold_gpus(const struct fold *f, void *items, size_t *count, size_t size,
+		      struct error *err)
+{
+	size_t wanted = sweep_gpu_count(f->sweep);
+	void **at = items;
+	char *wider;
+
+	if (wanted <= *count)
+		return ST_OK;
+	wider = realloc(*at, wanted * size);
+	if (!wider)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a report");
+	memset(wider + *count * size, 0, (wanted - *count) * size);
+	*at = wider;
+	*count = wanted;
+	return ST_OK;
+}
+
 void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *out, size_t cap)
 {
 	if (cause == CAUSE_HOST)
@@ -61,23 +79,4 @@ void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *ou
 double percent_of(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
-void *items_reach(void *rows, size_t *cap, size_t count, size_t size, struct error *err)
-{
-	size_t more = *cap ? *cap : 16;
-	char *wider;
-
-	if (count < *cap)
-		return rows;
-	while (more <= count)
-		more *= 2;
-	wider = realloc(rows, more * size);
-	if (!wider) {
-		fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
-		return NULL;
-	}
-	memset(wider + *cap * size, 0, (more - *cap) * size);
-	*cap = more;
-	return wider;
 }

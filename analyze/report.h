@@ -136,8 +136,10 @@ enum status fold_text(struct fold *f, const char *table, union value *cell, cons
 /* "data", "host:forward". */
 void cause_text(const struct fold *f, enum cause cause, unsigned phase, char *out, size_t cap);
 
-/* `rows` with room for `count` + 1, which may have moved; new ones are zeroed.  NULL without memory. */
-void *items_reach(void *rows, size_t *cap, size_t count, size_t size, struct error *err);
+/* An array with a place for each GPU of the sweep so far: `items` is the address of its pointer, new
+ * ones are zeroed. */
+enum status fold_gpus(const struct fold *f, void *items, size_t *count, size_t size,
+		      struct error *err);
 
 /* Into a cell of which the greatest is kept. */
 static inline void cell_raise(union value *most, uint64_t value)

@@ -27,22 +27,6 @@ static enum status no_memory(struct error *err)
 	return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
 }
 
-static enum status reach(struct fold *f, struct cells *c, struct error *err)
-{
-	size_t count = sweep_gpu_count(f->sweep), more = count - c->gpu_count;
-	struct gpu_cells *wider;
-
-	if (!more)
-		return ST_OK;
-	wider = realloc(c->outside, count * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	c->outside = wider;
-	memset(c->outside + c->gpu_count, 0, more * sizeof(*wider));
-	c->gpu_count = count;
-	return ST_OK;
-}
-
 const char *cells_phase_name(const struct fold *f, unsigned phase)
 {
 	if (phase == PHASE_BEFORE_WINDOW)
@@ -132,7 +116,7 @@ enum status cells_put(struct fold *f, struct cells *c, const struct segment *seg
 
 	if (!f->per_step)
 		return ST_OK;
-	TRY(reach(f, c, err));
+	TRY(fold_gpus(f, &c->outside, &c->gpu_count, sizeof(*c->outside), err));
 	for (i = 0; i < count; i++)
 		if (segments[i].part == PART_SPAN)
 			TRY(per_step_put(f, c, &segments[i], err));

@@ -152,6 +152,8 @@ static void gpu_release(struct gpu *g)
 {
 	size_t i;
 
+	if (!g)
+		return;
 	for (i = 0; i < g->chunk_count; i++)
 		buf_release(&g->chunks[i].packed);
 	free(g->open);
@@ -174,24 +176,17 @@ static void comm_release(struct fold *f)
 static enum status gpus_reach(struct fold *f, struct error *err)
 {
 	struct comm *c = f->state;
-	size_t count = sweep_gpu_count(f->sweep);
-	struct gpu **wider;
+	size_t i = c->gpu_count;
 
-	if (count == c->gpu_count)
-		return ST_OK;
-	wider = realloc(c->gpus, count * sizeof(struct gpu *));
-	if (!wider)
-		return no_memory(err);
-	c->gpus = wider;
-	while (c->gpu_count < count) {
-		struct sweep_gpu of = sweep_gpu(f->sweep, c->gpu_count);
-		struct gpu *g = calloc(1, sizeof(*g));
+	TRY(fold_gpus(f, &c->gpus, &c->gpu_count, sizeof(struct gpu *), err));
+	for (; i < c->gpu_count; i++) {
+		struct sweep_gpu of = sweep_gpu(f->sweep, i);
 
-		if (!g)
+		c->gpus[i] = calloc(1, sizeof(struct gpu));
+		if (!c->gpus[i])
 			return no_memory(err);
-		g->process = of.process;
-		g->device = of.device;
-		c->gpus[c->gpu_count++] = g;
+		c->gpus[i]->process = of.process;
+		c->gpus[i]->device = of.device;
 	}
 	return ST_OK;
 }

@@ -92,17 +92,11 @@ static enum status no_memory(struct error *err)
 static enum status fronts_reach(struct fold *f, struct error *err)
 {
 	struct frontier *s = f->state;
-	size_t count = sweep_gpu_count(f->sweep), share;
-	struct front **wider;
+	size_t i = s->gpu_count, share;
 
-	if (count == s->gpu_count)
-		return ST_OK;
-	wider = realloc(s->gpus, count * sizeof(struct front *));
-	if (!wider)
-		return no_memory(err);
-	s->gpus = wider;
-	while (s->gpu_count < count) {
-		struct sweep_gpu of = sweep_gpu(f->sweep, s->gpu_count);
+	TRY(fold_gpus(f, &s->gpus, &s->gpu_count, sizeof(struct front *), err));
+	for (; i < s->gpu_count; i++) {
+		struct sweep_gpu of = sweep_gpu(f->sweep, i);
 		uint32_t ranks = trace_get_process(f->trace, of.process)->world_size;
 		struct front *g = calloc(1, sizeof(*g));
 
@@ -113,7 +107,7 @@ static enum status fronts_reach(struct fold *f, struct error *err)
 		g->device = of.device;
 		g->most = share < PLACES_LEAST ? PLACES_LEAST
 			  : share > FRONTIER_PLACES ? FRONTIER_PLACES : share;
-		s->gpus[s->gpu_count++] = g;
+		s->gpus[i] = g;
 	}
 	return ST_OK;
 }
@@ -348,9 +342,10 @@ void frontier_release(struct fold *f)
 	size_t i, k;
 
 	for (i = 0; i < s->gpu_count; i++) {
-		for (k = 0; k < KINDS; k++)
+		for (k = 0; s->gpus[i] && k < KINDS; k++)
 			free(s->gpus[i]->kinds[k].ns);
-		free(s->gpus[i]->ends);
+		if (s->gpus[i])
+			free(s->gpus[i]->ends);
 		free(s->gpus[i]);
 	}
 	free(s->gpus);

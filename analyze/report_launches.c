@@ -135,19 +135,12 @@ static void launches_release(struct fold *f)
 
 static enum status reach(struct fold *f, struct launches *s, struct error *err)
 {
-	size_t count = sweep_gpu_count(f->sweep);
-	struct queue *wider;
+	size_t i = s->gpu_count;
 
-	if (count <= s->gpu_count)
-		return ST_OK;
-	wider = realloc(s->gpus, count * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	s->gpus = wider;
-	for (; s->gpu_count < count; s->gpu_count++) {
-		wider[s->gpu_count] = (struct queue){ .change = NULL };
-		wider[s->gpu_count].change = calloc(BEGINS, sizeof(int32_t));
-		if (!wider[s->gpu_count].change)
+	TRY(fold_gpus(f, &s->gpus, &s->gpu_count, sizeof(*s->gpus), err));
+	for (; i < s->gpu_count; i++) {
+		s->gpus[i].change = calloc(BEGINS, sizeof(int32_t));
+		if (!s->gpus[i].change)
 			return no_memory(err);
 	}
 	return ST_OK;

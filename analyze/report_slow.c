@@ -197,28 +197,13 @@ static enum status put_piece(struct fold *f, const struct piece *p, struct error
 	return ST_OK;
 }
 
-static enum status reach(struct fold *f, struct slow *s, struct error *err)
-{
-	size_t count = sweep_gpu_count(f->sweep), *wider;
-
-	if (count <= s->gpu_count)
-		return ST_OK;
-	wider = realloc(s->gpu_row, count * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	s->gpu_row = wider;
-	while (s->gpu_count < count)
-		s->gpu_row[s->gpu_count++] = 0;
-	return ST_OK;
-}
-
 static enum status slow_put(struct fold *f, const struct warm *w, struct error *err)
 {
 	const struct warm_events *kernels = &w->by[WARM_KERNELS];
 	struct slow *s = f->state;
 	size_t i;
 
-	TRY(reach(f, s, err));
+	TRY(fold_gpus(f, &s->gpu_row, &s->gpu_count, sizeof(*s->gpu_row), err));
 	for (i = 0; i < w->in->stretch_count; i++)
 		TRY(put_stretch(f, &w->in->stretches[i], err));
 	for (i = 0; i < w->piece_count; i++)
@@ -416,7 +401,7 @@ static enum status slow_end(struct fold *f, struct error *err)
 	struct slow *s = f->state;
 	uint32_t process;
 
-	TRY(reach(f, s, err));
+	TRY(fold_gpus(f, &s->gpu_row, &s->gpu_count, sizeof(*s->gpu_row), err));
 	for (process = 1; s->cap && process <= s->process_count; process++)
 		if (!f->steps[process].is_inferred)
 			TRY(end_process(f, process, err));

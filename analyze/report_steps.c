@@ -150,18 +150,11 @@ static void steps_state_release(struct fold *f)
 static enum status gpus_reach(struct fold *f, struct error *err)
 {
 	struct steps_state *s = f->state;
-	size_t count = sweep_gpu_count(f->sweep);
-	struct gpu_steps *wider;
+	size_t i = s->gpu_count;
 
-	if (count <= s->gpu_count)
-		return ST_OK;
-	wider = realloc(s->gpus, count * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	s->gpus = wider;
-	for (; s->gpu_count < count; s->gpu_count++)
-		s->gpus[s->gpu_count] = (struct gpu_steps){
-			.process = sweep_gpu(f->sweep, s->gpu_count).process };
+	TRY(fold_gpus(f, &s->gpus, &s->gpu_count, sizeof(*s->gpus), err));
+	for (; i < s->gpu_count; i++)
+		s->gpus[i].process = sweep_gpu(f->sweep, i).process;
 	return ST_OK;
 }
 

@@ -74,23 +74,6 @@ struct summary {
 	size_t count;
 };
 
-static enum status reach(struct fold *f, struct summary *s, struct error *err)
-{
-	size_t count = sweep_gpu_count(f->sweep), i;
-	struct sums *wider;
-
-	if (count <= s->count)
-		return ST_OK;
-	wider = realloc(s->gpus, count * sizeof(*wider));
-	if (!wider)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a report");
-	for (i = s->count; i < count; i++)
-		wider[i] = (struct sums){ { 0 }, { 0 } };
-	s->gpus = wider;
-	s->count = count;
-	return ST_OK;
-}
-
 static void put_piece(struct sums *sums, const struct piece *piece)
 {
 	uint64_t ns = piece->end_ns - piece->begin_ns;
@@ -120,7 +103,7 @@ static enum status summary_put(struct fold *f, const struct warm *w, struct erro
 	struct summary *s = f->state;
 	size_t i;
 
-	TRY(reach(f, s, err));
+	TRY(fold_gpus(f, &s->gpus, &s->count, sizeof(*s->gpus), err));
 	for (i = 0; i < w->piece_count; i++)
 		put_piece(&s->gpus[w->pieces[i].gpu], &w->pieces[i]);
 	count_work(f, s, &w->by[WARM_KERNELS], GPU_KERNELS);
@@ -212,9 +195,10 @@ static enum status end_gpu(struct fold *f, size_t gpu, struct error *err)
 
 static enum status summary_end(struct fold *f, struct error *err)
 {
+	struct summary *s = f->state;
 	size_t i;
 
-	TRY(reach(f, f->state, err));
+	TRY(fold_gpus(f, &s->gpus, &s->count, sizeof(*s->gpus), err));
 	for (i = 0; i < sweep_gpu_count(f->sweep); i++)
 		TRY(end_gpu(f, i, err));
 	return ST_OK;

@@ -47,19 +47,22 @@ static enum status no_memory(struct error *err)
 	return fail(err, ST_MEMORY, NOWHERE, "no memory for the tables of a report");
 }
 
-/* `items` with room for one more than `count`, which may have moved; NULL without memory. */
-static void *grow(void *items, size_t *cap, size_t count, size_t size, struct error *err)
+void *items_reach(void *items, size_t *cap, size_t count, size_t size, struct error *err)
 {
-	size_t more = *cap ? *cap * 2 : 16;
-	void *wider;
+	size_t more = *cap ? *cap : 16;
+	char *wider;
 
 	if (count < *cap)
 		return items;
+	while (more <= count)
+		more *= 2;
 	wider = realloc(items, more * size);
-	if (wider)
-		*cap = more;
-	else
-		no_memory(err);
+	if (!wider) {
+		fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
+		return NULL;
+	}
+	memset(wider + *cap * size, 0, (more - *cap) * size);
+	*cap = more;
 	return wider;
 }
 
@@ -198,7 +201,7 @@ size_t table_count(const struct table *t)
 
 static enum status texts_reach(struct tables *t, struct error *err)
 {
-	struct text *texts = grow(t->texts, &t->text_cap, t->text_count, sizeof(*texts), err);
+	struct text *texts = items_reach(t->texts, &t->text_cap, t->text_count, sizeof(*texts), err);
 	size_t i;
 
 	if (!texts)
@@ -243,7 +246,7 @@ struct hist *table_hist(struct table *table, struct error *err)
 	struct tables *t = table->tables;
 	struct hist *h = NULL, **hists;
 
-	hists = grow(t->hists, &t->hist_cap, t->hist_count, sizeof(*hists), err);
+	hists = items_reach(t->hists, &t->hist_cap, t->hist_count, sizeof(*hists), err);
 	if (!hists)
 		return NULL;
 	t->hists = hists;
@@ -319,13 +322,13 @@ static enum status rows_index(struct table *t, struct error *err)
 static enum status rows_reach(struct table *t, struct error *err)
 {
 	size_t cap = t->cap;
-	union value **rows = grow(t->rows, &cap, t->count, sizeof(*rows), err);
+	union value **rows = items_reach(t->rows, &cap, t->count, sizeof(*rows), err);
 	uint64_t *hashes;
 
 	if (!rows)
 		return ST_MEMORY;
 	t->rows = rows;
-	hashes = grow(t->hashes, &t->cap, t->count, sizeof(*hashes), err);
+	hashes = items_reach(t->hashes, &t->cap, t->count, sizeof(*hashes), err);
 	if (!hashes)
 		return ST_MEMORY;
 	t->hashes = hashes;

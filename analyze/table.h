@@ -68,6 +68,9 @@ struct table_type {
 	const struct column *columns; /* ends with .name == NULL */
 };
 
+/* `items` with room for `count` + 1, which may have moved; new ones are zeroed.  NULL without memory. */
+void *items_reach(void *items, size_t *cap, size_t count, size_t size, struct error *err);
+
 struct table;  /* rows of one type */
 struct tables; /* one table per type, and the texts; what a fold returns */
 union value {
