@@ -41,7 +41,7 @@ def main():
     there = [os.path.join(where, f) for folder in FOLDERS for where, _, names in os.walk(folder) for f in names]
     missing = [f for f in there if f.endswith(".c") and f not in lines]
     if missing:
-        print("in no program that ran:", " ".join(sorted(missing)))
+        print("no code, or in no program that ran:", " ".join(sorted(missing)))
 
 
 if __name__ == "__main__":
