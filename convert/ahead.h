@@ -27,8 +27,8 @@ bool ahead_is_full(const struct ahead *a);
 void ahead_give(struct ahead *a, void *job); /* not when it is full */
 /* The oldest, done; NULL: none is left.  Better than to wait for it is to work on the next, ... */
 void *ahead_take(struct ahead *a);
-/* ... but not where jobs can only be done one after the other: then a crew of one is best left alone
- * with them, and does them in order. */
+/* ... but not where jobs can only be done one after the other: then a crew of one is best left
+ * alone with them, and does them in order. */
 void *ahead_wait(struct ahead *a);
 /* Waits for jobs at work; those not begun never are.  Accepts NULL. */
 void ahead_close(struct ahead *a);

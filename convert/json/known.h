@@ -5,8 +5,9 @@
  * A trace repeats itself: the same kernel on the same stream, with other times.  Whoever has read
  * an element with the scanner says which of its numbers may be others (holes) and what it made of
  * it; from then on an element with the same text around such numbers is found by comparing bytes,
- * and is valid JSON because that text was.  The text between two holes is a run; elements are paths in a
- * tree of runs.  Which element follows which ones is remembered, so mostly one path is compared.
+ * and is valid JSON because that text was.  The text between two holes is a run; elements are paths
+ * in a tree of runs.  Which element follows which ones is remembered, so mostly one path is
+ * compared.
  *
  * What has been learnt stays below a ceiling: when that is reached, all of it is forgotten.
  */
