@@ -131,7 +131,8 @@ void test_input_gzip_damaged(void)
 	got = check_forward(folder_write(&s, "len.gz", packed, len), text, TEXT_BYTES, ST_FORMAT,
 			    &err);
 	CHECK_U64(got, TEXT_BYTES);
-	CHECK_STR(err.text, "the gzip data is damaged: incorrect length check");
+	CHECK(strcmp(err.text, "the gzip data is damaged: incorrect length check") == 0 ||
+	      strcmp(err.text, "the gzip data is damaged: incorrect data check") == 0); /* ISA-L */
 	free(packed);
 	free(text);
 	folder_remove(&s);
