@@ -16,8 +16,9 @@ struct growth {
 	double slope, error; /* of the least, a step; 0 of fewer than three */
 	uint64_t spikes;     /* steps whose most is over 1.2 times the (lower) median step's */
 };
-/* Least squares over the steps in order of time as if equally spaced; the error allows for the lag-1
- * correlation r of the residuals: times sqrt((1 + r) / (1 - r)).  Orders the steps otherwise. */
+/* Least squares over the steps in order of time as if equally spaced; the error allows for the
+ * lag-1 correlation r of the residuals: times sqrt((1 + r) / (1 - r)).  Orders the steps
+ * otherwise. */
 struct growth growth_fit(struct growth_step *steps, size_t n);
 
 #endif

@@ -202,14 +202,6 @@ static enum status step_mark(struct step_stage *s, struct host_process *p, const
 	return marks_add(&s->marks, &mark, err);
 }
 
-/* Only these can be marks, whatever the rules say. */
-static bool may_be_mark(const struct event *e)
-{
-	if (e->kind == KIND_RANGE)
-		return e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
-	return e->kind == KIND_STEP;
-}
-
 static enum status step_enter(struct step_stage *s, struct event *e, struct error *err)
 {
 	struct host_thread *t = host_thread(&s->host, e->track);
@@ -222,7 +214,7 @@ static enum status step_enter(struct step_stage *s, struct event *e, struct erro
 		return ST_OK;
 	if (p->now.until_ns < e->begin_ns)
 		TRY(process_advance(s, p, e->begin_ns, err));
-	if (may_be_mark(e) && host_is_mark(&s->host, e))
+	if (event_may_be_mark(e) && host_is_mark(&s->host, e))
 		TRY(step_mark(s, p, e, err));
 	return host_enter(&s->host, p, t, e, err);
 }

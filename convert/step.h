@@ -26,8 +26,8 @@ struct step_phase {
 	bool is_annotation; /* an unmapped annotation: a row of its own name */
 };
 
-/* With STEP_GAP in the events' step, where step_tell_near() was called: it begins within a hundredth
- * of the mark behind that (analyze/DEFINITIONS.md 1, cuts).  The stage `cut` takes it away. */
+/* With STEP_GAP in the events' step, where step_tell_near() was called: it begins within a
+ * hundredth of the mark behind that (analyze/DEFINITIONS.md 1, cuts).  `cut` takes it away. */
 #define STEP_NEAR 0x40000000u
 
 struct stretch { /* begin < end; S of `process` is in this phase and step all the time */

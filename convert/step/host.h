@@ -113,6 +113,14 @@ static inline struct host_thread *host_thread(const struct host *h, uint32_t tra
 	return &h->threads[track <= h->thread_count ? track : 0];
 }
 
+/* Only these can be marks, whatever the rules say. */
+static inline bool event_may_be_mark(const struct event *e)
+{
+	if (e->kind == KIND_RANGE)
+		return e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
+	return e->kind == KIND_STEP;
+}
+
 const struct name_answer *host_answer(struct host *h, uint32_t name);
 uint8_t host_row(struct host *h, uint32_t name);
 bool host_is_mark(struct host *h, const struct event *e);

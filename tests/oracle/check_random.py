@@ -8,7 +8,8 @@ Ranks come in batches of 50, each a folder that one process reads; a batch is as
 whole, with a cut, and in parts that are merged. Of each rank: GPU figures, windows, kernels,
 copies, steps and their statistics, slow steps, phases, cells by step, causes and owners of idle
 time, launches, critical paths, memory with its owners and growth; the identities to the
-nanosecond. A few long logs besides, whole. `--first SEED --random 1` repeats one, with the cut of its batch.
+nanosecond. A few long logs besides, whole. `--first SEED --random 1` repeats one, with the cut of
+its batch.
 """
 import argparse
 import collections
@@ -41,10 +42,10 @@ TABLES = 4          # ranks of a batch whose phases are read from Lightning's ta
 MANY = 1000         # so many ranks reach all of these
 REACHED = (
     "logs", "with several windows", "with losses", "with several GPUs", "with graphs",
-    "slow steps explained", "memory", "memory of logs", "cut by --from", "cut by --to", "cut by --steps",
-    "cut by --devices", "cut by --ranks", "lost", "before_window", "unknown", "graph_internal",
-    "stream_wait", "launch", "dispatch", "profiler", "compile", "sync", "blocking_copy",
-    "allocator", "gc", "data", "host", "path: compute", "path: comm", "path: copy",
+    "slow steps explained", "memory", "memory of logs", "cut by --from", "cut by --to",
+    "cut by --steps", "cut by --devices", "cut by --ranks", "lost", "before_window", "unknown",
+    "graph_internal", "stream_wait", "launch", "dispatch", "profiler", "compile", "sync",
+    "blocking_copy", "allocator", "gc", "data", "host", "path: compute", "path: comm", "path: copy",
     "path: launch", "path: dispatch", "path: stream_wait", "path: unknown", "path: host")
 NOTHING = "the inputs hold nothing of what was asked for"
 DAMAGED = 4         # exit code where some input is not whole; the report is there all the same

@@ -6,7 +6,8 @@ threads and launches are facts of the whole file: no cut moves them; a step is l
 its mark is, and is complete if all of its mark is. What began before `from` still lasts, but counts
 no more. A window is clipped like everything else; `--steps` leaves of it what the chosen events and
 marks reach. GPU events and waits belong to the step of their launch, all others to the step that
-they begin in.
+they begin in; up to 1 % of a mark behind its end what begins there is of that step, whether the gap
+joins or not.
 """
 import copy
 import dataclasses

@@ -69,8 +69,8 @@ def pools_of(oracle):
 
 
 def steps_of(oracle, pool):
-    """[(step, least, most)] in order of time: from its begin to the next mark, with the level that it
-    found there."""
+    """[(step, least, most)] in order of time: from its begin to the next mark, with the level that
+    it found there."""
     if oracle.host.inferred:
         levels = [level for _, level in pool.levels]
         return [(step, min(levels), max(levels)) for step in oracle.host.steps]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ranks of a job, as Kineto files and as logs: what random_idle.py makes, and besides
 
-many or few steps of different lengths, whose numbers may come again, work without launches, allocations; in logs several windows,
-steps of tacho_step(), phases that were pushed, collections of Python's garbage collector, JIT
-records, graphs recorded as a whole, and blocks that are damaged. `make(seed, rank, world)` gives
+many or few steps of different lengths, whose numbers may come again, work without launches,
+allocations in several pools, of which not all is seen; in logs several windows, steps of
+tacho_step(), phases that were pushed, collections of Python's garbage collector, JIT records,
+graphs recorded as a whole, and blocks that are damaged. `make(seed, rank, world)` gives
 (name, bytes, trace): for a log the trace as the oracle has to see it, for a Kineto file None. The
 same seed gives the same bytes.
 """
@@ -52,7 +53,7 @@ class Maker(random_idle.Maker):
         wide = self.extent // max(1, count)
         begin = self.random.randint(0, wide // 4)
         uneven = self.random.random() < 0.6
-        exact = self.random.random() < 0.2 and wide // 101      # gaps of 1 % and a tick more or less
+        exact = self.random.random() < 0.2 and wide // 101  # gaps of about 1 %
         name = "step" if self.is_log and self.tacho_steps else "ProfilerStep#%d"
         again = self.random.choice([0, 0, 0, 0.3])      # the count begins anew, in here or before
         for _ in range(count):
