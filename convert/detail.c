@@ -144,24 +144,33 @@ enum status detail_put_made(struct detail *d, struct event *e, uint64_t count, u
 
 /* ---- reading what is below ---- */
 
-static unsigned level_of(const struct detail *d, uint32_t process)
+static unsigned fine_of(const struct detail *d, uint32_t process)
 {
 	return d->how.levels[process < d->how.level_count ? process : 0];
+}
+
+/* The level that keeps all that this fine one does not merge. */
+static unsigned level_of(const struct detail *d, uint32_t process)
+{
+	return (fine_of(d, process) + DETAIL_FINE - 1) / DETAIL_FINE;
 }
 
 static enum status take(struct detail *d, const struct event *e, struct error *err)
 {
 	const struct track *k = trace_get_track(d->trace, e->track);
-	unsigned level = level_of(d, k->process);
+	unsigned fine = fine_of(d, k->process);
+	struct detail_track *t = &d->tracks[e->track < d->track_count ? e->track : 0];
 
-	if (level >= DETAIL_LEVELS)
+	if (fine > DETAIL_MOST)
 		return ST_OK;
 	d->totals[k->process].in++;
-	if (!level || e->track >= d->track_count)
+	if (!fine || e->track >= d->track_count)
 		return detail_put_kept(d, e, err);
 	if (k->home == HOME_COUNTER || k->home == HOME_POOL)
-		return detail_bin_put(d, e, level, err);
-	return detail_group_put(d, e, level, err);
+		return detail_bin_put(d, e, detail_level_at(fine, e->begin_ns), err);
+	if (e->begin_ns >= t->merged_end_ns) /* else what nests could cross */
+		t->level = detail_level_at(fine, e->begin_ns);
+	return detail_group_put(d, e, t->level, err);
 }
 
 static enum status take_all(struct detail *d, struct error *err)
@@ -240,7 +249,7 @@ static enum status notes_put(struct detail *d, struct error *err)
 	for (uint32_t id = 1; id < d->process_count; id++) {
 		struct detail_totals *t = &d->totals[id];
 
-		if (!level_of(d, id) || level_of(d, id) >= DETAIL_LEVELS)
+		if (!fine_of(d, id) || fine_of(d, id) > DETAIL_MOST)
 			continue;
 		t->floor_ns = detail_floor_ns(level_of(d, id));
 		trace_lose(d->trace, id, LOSS_SUMMED, t->merged - t->into);
@@ -400,7 +409,7 @@ static uint64_t shortest_ns(const struct detail *d)
 	unsigned least = DETAIL_LEVELS - 1;
 
 	for (uint32_t id = 1; id < d->process_count; id++)
-		least = level_of(d, id) < least ? level_of(d, id) : least;
+		least = fine_of(d, id) / DETAIL_FINE < least ? fine_of(d, id) / DETAIL_FINE : least;
 	return detail_floor_ns(least);
 }
 

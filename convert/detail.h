@@ -6,7 +6,9 @@
  * track, with gaps under the floor between them, become one event of each kind that stands for
  * them, EVENT_STANDS_FOR, with their number and the sum of their durations as arguments: sums by
  * track and kind are the same before and after.  Steps, phases and profiler spans are always kept,
- * counters and pools keep the least and the most of each cell of time.
+ * counters and pools keep the least and the most of each cell of time.  Between a level and the next
+ * a part of the time has the one and the rest the other, in short stretches side by side: traces
+ * whose events are all alike would else be whole at one level and nothing at the next.
  *
  * Names and shapes of such events are new, and tables come first (trace.h): the stage reads all
  * below it when it is opened and holds what is left in a spool.  It stands above all other stages.
@@ -16,7 +18,11 @@
 
 #include "convert/source.h"
 
-enum { DETAIL_LEVELS = 252 }; /* 0: everything is kept */
+enum {
+	DETAIL_LEVELS = 252, /* 0: everything is kept */
+	DETAIL_FINE = 64,    /* parts of time between a level and the next */
+	DETAIL_MOST = (DETAIL_LEVELS - 1) * DETAIL_FINE,
+};
 
 /* Arguments of an event that stands for others. */
 #define DETAIL_COUNT_KEY "stands_for"
@@ -39,19 +45,20 @@ enum status detail_count_put(struct detail_count *c, const struct event *events,
 struct detail_left {
 	uint64_t kept, made; /* as they were; to stand for others */
 };
-/* Of a process; 0: of all. */
-struct detail_left detail_count_at(const struct detail_count *c, uint32_t process, unsigned level);
+/* Of a process; 0: of all.  `fine`: a level in parts of DETAIL_FINE. */
+struct detail_left detail_count_at(const struct detail_count *c, uint32_t process, unsigned fine);
 struct detail_cost {
 	double kept, made; /* bytes of an event */
 };
-/* The least level above `level` that costs at most `most`; the last when none does. */
-unsigned detail_count_pick(const struct detail_count *c, uint32_t process, unsigned level,
+double detail_cost(const struct detail_left *left, struct detail_cost cost);
+/* The least fine level above `fine` that costs at most `most`; DETAIL_MOST when none does. */
+unsigned detail_count_pick(const struct detail_count *c, uint32_t process, unsigned fine,
 			   struct detail_cost cost, double most);
 
 struct detail_request {
-	/* By process, [0] for those beyond; one that is no level: leave out the process, uncounted.
-	 * Borrowed until close. */
-	const uint8_t *levels;
+	/* By process, in parts of DETAIL_FINE, [0] for those beyond; over DETAIL_MOST: leave out the
+	 * process, uncounted.  Borrowed until close. */
+	const uint16_t *levels;
 	uint32_t level_count;
 	size_t name_bytes; /* that names with numbers may take */
 	struct source *step; /* the stage below that has stretches; NULL: none */

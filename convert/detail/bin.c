@@ -114,9 +114,10 @@ enum status detail_bin_put(struct detail *d, const struct event *e, unsigned lev
 		t->bin = calloc(1, sizeof(*t->bin));
 	if (!t->bin)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the level of detail");
-	if (t->bin->records && t->bin->cell != cell)
+	if (t->bin->records && (t->bin->cell != cell || t->bin->level != level || !level))
 		TRY(detail_bin_close(d, t->bin, home, err));
 	t->bin->cell = cell;
+	t->bin->level = level;
 	t->bin->records++;
 	return home == HOME_COUNTER ? counter_add(d, t->bin, e, err) : pool_add(d, t->bin, e, err);
 }

@@ -181,7 +181,8 @@ enum status detail_count_put(struct detail_count *c, const struct event *events,
 	return ST_OK;
 }
 
-struct detail_left detail_count_at(const struct detail_count *c, uint32_t process, unsigned level)
+static struct detail_left count_at_level(const struct detail_count *c, uint32_t process,
+					 unsigned level)
 {
 	int64_t kept = 0, made = 0;
 
@@ -193,15 +194,46 @@ struct detail_left detail_count_at(const struct detail_count *c, uint32_t proces
 	return (struct detail_left){ (uint64_t)kept, (uint64_t)made };
 }
 
-unsigned detail_count_pick(const struct detail_count *c, uint32_t process, unsigned level,
+static uint64_t between(uint64_t low, uint64_t high, unsigned part)
+{
+	return (uint64_t)(((double)low * (DETAIL_FINE - part) + (double)high * part) / DETAIL_FINE);
+}
+
+struct detail_left detail_count_at(const struct detail_count *c, uint32_t process, unsigned fine)
+{
+	struct detail_left low = count_at_level(c, process, fine / DETAIL_FINE), high;
+
+	if (fine % DETAIL_FINE == 0)
+		return low;
+	high = count_at_level(c, process, fine / DETAIL_FINE + 1);
+	return (struct detail_left){ between(low.kept, high.kept, fine % DETAIL_FINE),
+				     between(low.made, high.made, fine % DETAIL_FINE) };
+}
+
+double detail_cost(const struct detail_left *left, struct detail_cost cost)
+{
+	return (double)left->kept * cost.kept + (double)left->made * cost.made;
+}
+
+static bool is_within(const struct detail_count *c, uint32_t process, unsigned fine,
+		      struct detail_cost cost, double most_bytes)
+{
+	struct detail_left left = detail_count_at(c, process, fine);
+
+	return detail_cost(&left, cost) <= most_bytes;
+}
+
+unsigned detail_count_pick(const struct detail_count *c, uint32_t process, unsigned fine,
 			   struct detail_cost cost, double most_bytes)
 {
-	struct detail_left left;
+	unsigned level = fine / DETAIL_FINE + 1, at;
 
-	while (++level < DETAIL_LEVELS - 1) {
-		left = detail_count_at(c, process, level);
-		if ((double)left.kept * cost.kept + (double)left.made * cost.made <= most_bytes)
-			return level;
-	}
-	return DETAIL_LEVELS - 1;
+	while (level < DETAIL_LEVELS - 1 &&
+	       !is_within(c, process, level * DETAIL_FINE, cost, most_bytes))
+		level++;
+	at = (level - 1) * DETAIL_FINE;
+	for (at = at > fine ? at : fine, at++; at < level * DETAIL_FINE; at++)
+		if (is_within(c, process, at, cost, most_bytes))
+			return at;
+	return at < DETAIL_MOST ? at : DETAIL_MOST;
 }

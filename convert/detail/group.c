@@ -195,6 +195,7 @@ static enum status group_open(struct detail_track *t, const struct event *e, uns
 	g->end_ns = e->begin_ns;
 	g->limit_ns = t->end_count ? t->ends[t->end_count - 1] : UINT64_MAX;
 	g->cell = e->begin_ns >> detail_cell_shift(level);
+	g->level = level;
 	return ST_OK;
 }
 
@@ -206,7 +207,7 @@ static bool group_is_over(const struct detail_group *g, const struct event *e, u
 		return true;
 	if (e->begin_ns < g->end_ns) /* inside one of them */
 		return false;
-	return e->begin_ns >> detail_cell_shift(level) != g->cell ||
+	return level != g->level || e->begin_ns >> detail_cell_shift(level) != g->cell ||
 	       e->begin_ns - g->end_ns >= floor_ns;
 }
 
@@ -264,5 +265,6 @@ enum status detail_group_put(struct detail *d, const struct event *e, unsigned l
 		TRY(detail_group_close(d, &t->group, err));
 	if (!t->group.part_count)
 		TRY(group_open(t, e, level, err));
+	t->merged_end_ns = e->end_ns > t->merged_end_ns ? e->end_ns : t->merged_end_ns;
 	return group_add(d, &t->group, e, err);
 }

@@ -4,6 +4,7 @@
 enum {
 	LINK_BYTES_PER_NS = 32, /* of a fast link to the host: a large copy counts as long */
 	CELL_OCTAVES = 4,
+	STRETCH_OCTAVES = 2, /* of cells: a stretch of time has one level */
 };
 
 static unsigned octave(uint64_t v)
@@ -45,6 +46,19 @@ unsigned detail_cell_shift(unsigned level)
 	unsigned shift = floor_octave(level) + CELL_OCTAVES;
 
 	return shift < 63 ? shift : 63;
+}
+
+/* Multiples of the golden ratio spread evenly, however few there are. */
+unsigned detail_level_at(unsigned fine, uint64_t ns)
+{
+	unsigned level = fine / DETAIL_FINE, part = fine % DETAIL_FINE;
+	unsigned shift = detail_cell_shift(level + 1) + STRETCH_OCTAVES;
+	uint32_t share;
+
+	if (!part)
+		return level;
+	share = (uint32_t)(ns >> (shift < 63 ? shift : 63)) * 0x9E3779B9u;
+	return share / (UINT32_MAX / DETAIL_FINE + 1) < part ? level + 1 : level;
 }
 
 unsigned detail_cell_class(uint64_t a_ns, uint64_t b_ns)

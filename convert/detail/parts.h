@@ -17,6 +17,8 @@ unsigned detail_class(uint64_t ns);
 uint64_t detail_length(const struct event *e);
 /* Cells of time are some 16 floors long and never straddled: the picture keeps its shape. */
 unsigned detail_cell_shift(unsigned level);
+/* Of a fine level, at an instant: the level or the next. */
+unsigned detail_level_at(unsigned fine, uint64_t ns);
 /* Levels below this one see a border of a cell between two instants. */
 unsigned detail_cell_class(uint64_t a_ns, uint64_t b_ns);
 
@@ -58,10 +60,12 @@ struct detail_group { /* the short neighbours at hand of one track */
 	unsigned part_count;       /* 0: none is open */
 	uint64_t end_ns, limit_ns; /* limit: where the kept event around it ends */
 	uint64_t cell;
+	unsigned level;
 };
 struct detail_bin { /* of a counter or a pool */
 	struct detail_held low, high; /* counter: least and most; pool: only low, the first */
 	uint64_t cell, count, records;
+	unsigned level;
 	int64_t running, begin_bytes, most_bytes; /* of a pool */
 	uint64_t most_ns, last_ns;
 };
@@ -70,6 +74,8 @@ struct detail_track {
 	struct detail_bin *bin;
 	uint64_t *ends; /* of kept events that are open, the innermost last */
 	size_t end_count, end_room;
+	uint64_t merged_end_ns; /* where the last event ends that was merged */
+	unsigned level;         /* of what begins before that */
 };
 
 struct detail {

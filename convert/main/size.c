@@ -17,7 +17,13 @@ enum {
 	NAME_SHARE = 8, /* of a file, for names with numbers */
 	NAME_MOST = 4 << 20,
 	MADE_BYTES = 100,
+	PACKED_BYTES = 16, /* of an event: less is a format that packs */
+	PACKED_TIMES = 4,
+	SEARCH_LAST = 4, /* attempts by what they are foretold to take; then by halving */
 };
+
+/* Of the size that was asked for: what is aimed at, and the least that is enough. */
+static const double aim = 0.86, enough = 0.6;
 
 /* ---- standard input, to be read more than once ---- */
 
@@ -93,7 +99,7 @@ enum status size_begin(struct size_run *s, const struct trace *trace, struct err
 	if (!s->is_on || s->attempt++)
 		return ST_OK;
 	s->process_count = trace_count(trace, TRACE_PROCESSES) + 1;
-	s->levels = calloc(s->process_count, 1);
+	s->levels = calloc(s->process_count, sizeof(*s->levels));
 	s->files = calloc(s->process_count, sizeof(*s->files));
 	if (!s->levels || !s->files)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for --max-size");
@@ -126,18 +132,16 @@ void size_note(struct size_run *s, uint32_t process, uint64_t bytes, uint64_t mo
 
 /*
  * What events cost.  One that stands for others has a name and three numbers of its own, however
- * little others take.  A file also has bytes that no event brings: two attempts tell how many.
+ * little others take; where columns are packed these cost less.  A file also has bytes that no
+ * event brings: two attempts tell how many.
  */
 static struct detail_cost cost_of(const struct size_file *f, double own_bytes)
 {
 	double each = ((double)f->first_bytes - own_bytes) / (double)(f->first.kept + 1);
 
+	if (each < PACKED_BYTES)
+		return (struct detail_cost){ each, each * PACKED_TIMES };
 	return (struct detail_cost){ each, each > MADE_BYTES ? each : MADE_BYTES };
-}
-
-static double foretell(const struct detail_left *left, struct detail_cost cost)
-{
-	return (double)left->kept * cost.kept + (double)left->made * cost.made;
 }
 
 /* The bytes that are not of events, by halving: what is foretold grows with fewer of them. */
@@ -148,7 +152,7 @@ static double find_own(const struct size_file *f)
 	for (int i = 0; i < 40; i++) {
 		double own = (low + high) / 2;
 
-		if (own + foretell(&f->left, cost_of(f, own)) < (double)f->bytes)
+		if (own + detail_cost(&f->left, cost_of(f, own)) < (double)f->bytes)
 			low = own;
 		else
 			high = own;
@@ -156,30 +160,93 @@ static double find_own(const struct size_file *f)
 	return low;
 }
 
+/* Nothing has fitted yet: what was foretold wrongly, and what no level takes away. */
+static unsigned choose_higher(const struct size_run *s, uint32_t process)
+{
+	const struct size_file *f = &s->files[process];
+	double own = 0, wrong = 1, most = aim * (double)f->most;
+	unsigned fine = s->levels[process];
+
+	if (s->attempt == SIZE_ATTEMPTS - 1)
+		return DETAIL_MOST;
+	if (s->attempt > 1) {
+		own = find_own(f);
+		wrong = (double)f->bytes / (own + detail_cost(&f->left, cost_of(f, own)));
+		most = most / (wrong > 0 ? wrong : 1) - own;
+		most = most > 0.25 * (double)f->most ? most : 0.25 * (double)f->most;
+		fine += s->attempt * DETAIL_FINE / 4;
+	}
+	return detail_count_pick(s->count, process, fine, cost_of(f, own), most);
+}
+
+/* Between one that was too large and one that fitted and is small. */
+static unsigned choose_between(const struct size_run *s, uint32_t process)
+{
+	const struct size_file *f = &s->files[process];
+	unsigned apart = f->fits.fine - f->large.fine, low = f->large.fine + (apart + 7) / 8;
+	unsigned high = f->fits.fine - (apart > 8 ? apart / 8 : 1);
+	struct detail_cost cost = cost_of(f, 0);
+	struct detail_left left = detail_count_at(s->count, process, f->large.fine);
+	double begin = detail_cost(&left, cost), end, wanted;
+
+	if (s->attempt >= SEARCH_LAST)
+		return f->large.fine + apart / 2;
+	left = detail_count_at(s->count, process, f->fits.fine);
+	end = detail_cost(&left, cost);
+	wanted = (aim * (double)f->most - (double)f->fits.bytes) /
+		 (double)(f->large.bytes - f->fits.bytes);
+	wanted = end + wanted * (begin - end);
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		left = detail_count_at(s->count, process, middle);
+		if (detail_cost(&left, cost) > wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static void choose(struct size_run *s, uint32_t process)
 {
 	struct size_file *f = &s->files[process];
-	double most = (double)f->most, own = 0, wrong;
-	unsigned level = s->levels[process];
-	struct detail_cost cost;
+	unsigned fine;
 
-	f->left = detail_count_at(s->count, process, level);
+	f->left = detail_count_at(s->count, process, s->levels[process]);
 	if (s->attempt == 1) {
 		f->first_bytes = f->bytes;
 		f->first = f->left;
-		cost = cost_of(f, 0);
-		most *= 0.92;
-	} else {
-		own = find_own(f);
-		cost = cost_of(f, own);
-		wrong = (double)f->bytes / (own + foretell(&f->left, cost));
-		most = most * 0.9 / (wrong > 0 ? wrong : 1) - own;
-		most = most > 0.25 * (double)f->most ? most : 0.25 * (double)f->most;
 	}
-	level = detail_count_pick(s->count, process, level, cost, most);
-	if (s->attempt > 1 && level + 1 < DETAIL_LEVELS)
-		level++; /* the last attempt */
-	s->levels[process] = (uint8_t)level;
+	if (!f->fits.bytes)
+		fine = choose_higher(s, process);
+	else if (s->attempt == SIZE_ATTEMPTS - 1 || f->fits.fine - f->large.fine < 2)
+		fine = f->fits.fine;
+	else
+		fine = choose_between(s, process);
+	f->is_settled = f->fits.bytes && fine == f->fits.fine;
+	s->levels[process] = (uint16_t)fine;
+}
+
+/* What the last attempt tells; true: another one is wanted. */
+static bool is_wrong(struct size_run *s, uint32_t process)
+{
+	struct size_file *f = &s->files[process];
+	unsigned fine = s->levels[process];
+
+	if (!f->most)
+		return false;
+	if (f->bytes > f->most) {
+		f->large = (struct size_bound){ f->bytes, fine };
+		if (fine >= f->fits.fine) /* names that others took: it fits no longer */
+			f->fits.bytes = 0;
+		return true;
+	}
+	if (!fine || f->is_settled || (double)f->bytes >= enough * (double)f->most ||
+	    s->attempt >= SIZE_ATTEMPTS - 1 || fine - f->large.fine < 2)
+		return false;
+	f->fits = (struct size_bound){ f->bytes, fine };
+	return true;
 }
 
 static enum status too_small(const struct size_run *s, const struct size_file *f, bool is_last,
@@ -199,19 +266,18 @@ static enum status too_small(const struct size_run *s, const struct size_file *f
 
 enum status size_again(struct size_run *s, bool *again, struct error *err)
 {
-	size_t name_bytes = 0;
-
 	*again = false;
 	for (uint32_t i = 0; s->is_on && i < s->process_count; i++) {
 		struct size_file *f = &s->files[i];
-		bool is_last = s->levels[i] == DETAIL_LEVELS - 1;
+		bool is_last = s->levels[i] == DETAIL_MOST;
 
-		if (!f->most || f->bytes <= f->most)
+		if (!is_wrong(s, i))
 			continue;
-		if (is_last || s->attempt == SIZE_ATTEMPTS)
+		if (f->bytes > f->most && (is_last || s->attempt == SIZE_ATTEMPTS))
 			return too_small(s, f, is_last, err);
 		*again = true;
-		name_bytes += (size_t)(f->most / NAME_SHARE);
+		if (s->attempt == 1)
+			s->name_bytes += (size_t)(f->most / NAME_SHARE);
 		choose(s, i);
 	}
 	for (uint32_t i = 0; *again && i < s->process_count; i++) {
@@ -225,8 +291,8 @@ enum status size_again(struct size_run *s, bool *again, struct error *err)
 	if (*again)
 		s->files[0].most = s->files[0].bytes = 0;
 	s->request = (struct detail_request){ .levels = s->levels, .level_count = s->process_count,
-					      .name_bytes = name_bytes < NAME_MOST ?
-							    name_bytes : NAME_MOST };
+					      .name_bytes = s->name_bytes < NAME_MOST ?
+							    s->name_bytes : NAME_MOST };
 	return ST_OK;
 }
 
@@ -259,6 +325,7 @@ void size_end(struct size_run *s)
 	s->levels = NULL;
 	s->files = NULL;
 	s->process_count = 0;
+	s->name_bytes = 0;
 	s->attempt = 0;
 }
 

@@ -4,7 +4,8 @@
  *
  * The output is written in full and events are counted by level on the way.  Where a file came out
  * too large it is thrown away, a level is chosen from what was written, and the input is read
- * again: three attempts at most.  A size is that of one file as its viewer unpacks it.
+ * again, until the file has between 60 and 100 % of the bytes it may: two or three attempts, seven
+ * at most.  A size is that of one file as its viewer unpacks it.
  */
 #ifndef CONVERT_MAIN_SIZE_H
 #define CONVERT_MAIN_SIZE_H
@@ -16,18 +17,24 @@
 
 struct buf;
 
-enum { SIZE_ATTEMPTS = 3, SIZE_NONE = 255 /* level of a process that nobody writes now */ };
+enum { SIZE_ATTEMPTS = 7, SIZE_NONE = UINT16_MAX /* level of a process that nobody writes now */ };
 
 struct size_file { /* what became of a process's largest file; [0] of a file of all */
 	uint64_t bytes, most; /* of the last attempt; the bound that it is nearest to */
 	uint64_t first_bytes;           /* of the first attempt */
 	struct detail_left left, first; /* as the count foretold them */
+	struct size_bound { /* what is known of levels; bytes 0: nothing */
+		uint64_t bytes;
+		unsigned fine;
+	} large, fits; /* the last that was too large, the first that was not */
+	bool is_settled; /* `fits` is as near as it gets */
 };
 struct size_run { /* zeroed: no bound */
 	bool is_on;
 	unsigned attempt; /* from 1; 0: not begun */
 	struct detail_count *count;
-	uint8_t *levels; /* by process */
+	uint16_t *levels; /* by process, in parts of DETAIL_FINE */
+	size_t name_bytes;
 	struct detail_request request; /* of the next attempt */
 	struct size_file *files;
 	uint32_t process_count;

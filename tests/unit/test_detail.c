@@ -58,9 +58,9 @@ static int compare(const void *a, const void *b)
 }
 
 /* All at one level; NULL and a failed check where it cannot be opened. */
-static struct source *detail_of(struct scene *s, uint8_t level, enum status fault)
+static struct source *detail_of(struct scene *s, unsigned fine, enum status fault)
 {
-	static uint8_t levels[2];
+	static uint16_t levels[2];
 	static const struct budget budget = { .opening = 1 << 20, .resident = 1 << 16,
 					      .scratch = "/tmp" };
 	struct detail_request how = { .levels = levels, .level_count = 2, .name_bytes = 1 << 16,
@@ -68,7 +68,7 @@ static struct source *detail_of(struct scene *s, uint8_t level, enum status faul
 	struct source *below, *top = NULL;
 	struct error err = { 0 };
 
-	levels[0] = levels[1] = level;
+	levels[0] = levels[1] = (uint16_t)fine;
 	qsort(s->events, s->count, sizeof(*s->events), compare);
 	CHECK_OK(array_source_fail(&below, s->events, s->count, 7, fault), NULL);
 	CHECK_OK(detail_open(&top, below, s->trace, &how, &err), &err);
@@ -169,10 +169,10 @@ static void look_at(const struct scene *s, const struct event *e, unsigned level
 		open[(*depth)++] = e->end_ns;
 }
 
-static struct outcome outcome_of(struct scene *s, unsigned level)
+static struct outcome outcome_of(struct scene *s, unsigned fine)
 {
 	struct outcome out = { .in_order = true };
-	struct source *top = detail_of(s, (uint8_t)level, ST_END);
+	struct source *top = detail_of(s, fine, ST_END);
 	struct event last = { 0 };
 	uint64_t open[64];
 	unsigned depth = 0;
@@ -182,16 +182,17 @@ static struct outcome outcome_of(struct scene *s, unsigned level)
 		for (size_t i = 0; i < batch.count; i++) {
 			out.in_order &= !event_before(&batch.events[i], &last);
 			last = batch.events[i];
-			look_at(s, &batch.events[i], level, &out, open, &depth);
+			look_at(s, &batch.events[i], (fine + DETAIL_FINE - 1) / DETAIL_FINE, &out,
+				open, &depth);
 		}
 	source_close(top);
 	return out;
 }
 
 /* What the count foretells is what comes, more or less. */
-static void check_count(const struct detail_count *c, unsigned level, size_t events)
+static void check_count(const struct detail_count *c, unsigned fine, size_t events)
 {
-	struct detail_left left = detail_count_at(c, 1, level);
+	struct detail_left left = detail_count_at(c, 1, fine);
 	double foretold = (double)(left.kept + left.made);
 
 	CHECK_F64(foretold, (double)events, (double)events * 0.15 + 8);
@@ -199,7 +200,8 @@ static void check_count(const struct detail_count *c, unsigned level, size_t eve
 
 void test_detail_sums(void)
 {
-	static const unsigned levels[] = { 1, 20, 40, 60, 80, 251 };
+	static const unsigned fine[] = { 16, 64, 20 * 64, 40 * 64 + 1, 60 * 64 + 32, 79 * 64 + 63,
+					 DETAIL_MOST };
 	struct scene *s = calloc(1, sizeof(*s));
 	struct detail_count *c;
 	struct outcome all;
@@ -211,21 +213,21 @@ void test_detail_sums(void)
 	all = outcome_of(s, 0);
 	CHECK_U64(all.events, s->count);
 	CHECK_U64(detail_count_at(c, 0, 0).kept, s->count);
-	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
-		struct outcome out = outcome_of(s, levels[i]);
+	for (size_t i = 0; i < sizeof(fine) / sizeof(*fine); i++) {
+		struct outcome out = outcome_of(s, fine[i]);
 		size_t longs = 0;
 
 		for (size_t k = 0; k < s->count; k++)
 			longs += s->events[k].end_ns - s->events[k].begin_ns >=
-				 detail_floor_ns(levels[i]);
+				 detail_floor_ns((fine[i] + DETAIL_FINE - 1) / DETAIL_FINE);
 		CHECK_MEM(&out.sums, &all.sums, sizeof(out.sums));
 		CHECK(out.kept_long >= longs);
 		CHECK_U64(out.crossings, 0);
 		CHECK(out.in_order);
 		CHECK(out.events < all.events);
-		check_count(c, levels[i], out.events);
+		check_count(c, fine[i], out.events);
 	}
-	CHECK(outcome_of(s, 251).events <= 4);
+	CHECK(outcome_of(s, DETAIL_MOST).events <= 4);
 	detail_count_free(c);
 	trace_free(s->trace);
 	free(s);
@@ -243,8 +245,8 @@ void test_detail_again(void)
 
 	scene_init(s);
 	scene_fill(s, 7);
-	first = outcome_of(s, 30);
-	top = detail_of(s, 30, ST_END);
+	first = outcome_of(s, 30 * DETAIL_FINE);
+	top = detail_of(s, 30 * DETAIL_FINE, ST_END);
 	struct scene *t = calloc(1, sizeof(*t));
 	*t = *s;
 	while (source_next(top, &batch, NULL) == ST_OK)
@@ -256,7 +258,7 @@ void test_detail_again(void)
 		}
 	source_close(top);
 	t->count = n;
-	second = outcome_of(t, 60);
+	second = outcome_of(t, 60 * DETAIL_FINE);
 	CHECK_MEM(&second.sums, &first.sums, sizeof(first.sums));
 	CHECK(second.events < first.events);
 	trace_free(s->trace);
@@ -289,7 +291,7 @@ void test_detail_names(void)
 		add(s, KIND_KERNEL, s->stream, 1000 + i * 20, 1010 + i * 20);
 	s->events[1].name = s->name_a;
 	add(s, KIND_KERNEL, s->stream, 2000, 9000);
-	top = detail_of(s, (uint8_t)detail_class(1000), ST_END);
+	top = detail_of(s, detail_class(1000) * DETAIL_FINE, ST_END);
 	n = take(top, out, 8);
 	if (CHECK_U64(n, 2)) {
 		CHECK_STR(trace_text(s->trace, out[0].name, NULL), "sgemm + 2 more");
@@ -318,7 +320,7 @@ void test_detail_arrows(void)
 	add(s, KIND_API, s->thread, 2000, 8000)->correlation = 3; /* both are kept */
 	add(s, KIND_KERNEL, s->stream, 9000, 19000)->correlation = 1;
 	add(s, KIND_KERNEL, s->stream, 19000, 29000)->correlation = 3;
-	top = detail_of(s, (uint8_t)detail_class(1000), ST_END);
+	top = detail_of(s, detail_class(1000) * DETAIL_FINE, ST_END);
 	if (CHECK_U64(take(top, out, 8), 4)) {
 		CHECK_U64(out[0].correlation, 0);
 		CHECK_U64(out[1].correlation, 3);
@@ -345,7 +347,7 @@ void test_detail_kept(void)
 		add(s, KIND_MEMCPY, s->stream, 1000 + i * 20, 1010 + i * 20)->bytes =
 			i == 2 ? 1 << 30 : 4;
 	}
-	top = detail_of(s, (uint8_t)detail_class(1000000), ST_END);
+	top = detail_of(s, detail_class(1000000) * DETAIL_FINE, ST_END);
 	n = take(top, out, 16);
 	CHECK_U64(n, 4 + 4 + 3); /* copies: the large one, the two before, the one after */
 	source_close(top);
@@ -372,7 +374,7 @@ void test_detail_samples(void)
 		e = add(s, i % 3 ? KIND_ALLOC : KIND_FREE, s->pool, (1 << 20) + i, (1 << 20) + i);
 		e->bytes = 64;
 	}
-	top = detail_of(s, (uint8_t)detail_class(1 << 20), ST_END);
+	top = detail_of(s, detail_class(1 << 20) * DETAIL_FINE, ST_END);
 	n = take(top, out, 64);
 	CHECK(n <= 4);
 	for (size_t i = 0; i < n; i++) {
@@ -406,7 +408,7 @@ void test_detail_fault(void)
 	scene_init(s);
 	add(s, KIND_KERNEL, s->stream, 1000, 1010);
 	add(s, KIND_KERNEL, s->stream, 1011, 1020);
-	top = detail_of(s, 80, ST_CUT);
+	top = detail_of(s, 80 * DETAIL_FINE, ST_CUT);
 	CHECK_U64(source_next(top, &batch, &err), ST_OK);
 	CHECK_U64(batch.count, 1);
 	CHECK_U64(source_next(top, &batch, &err), ST_CUT);
