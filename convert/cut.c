@@ -184,11 +184,13 @@ static uint64_t later(uint64_t origin_ns, uint64_t ns)
 
 static void origin_set(struct cut_stage *s, const struct event *first)
 {
+	uint64_t origin_ns = s->cut->has_origin ? s->cut->origin_ns : first->begin_ns;
+
 	s->has_origin = true;
 	if (!s->cut->times_relative)
 		return;
-	s->from_ns = s->from_ns ? later(first->begin_ns, s->from_ns) : 0;
-	s->to_ns = later(first->begin_ns, s->to_ns);
+	s->from_ns = s->from_ns ? later(origin_ns, s->from_ns) : 0;
+	s->to_ns = later(origin_ns, s->to_ns);
 }
 
 /* Leaves what is wanted of *all at its front. */

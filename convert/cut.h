@@ -22,6 +22,8 @@ struct cut { /* zeroed: everything */
 	uint64_t first_step, end_step; /* half-open */
 	uint64_t from_ns, to_ns;       /* 0, UINT64_MAX: no bound */
 	bool times_relative;           /* to the first event, not to the epoch */
+	bool has_origin;               /* of cut_find_origin(); else it is that of the stage's input */
+	uint64_t origin_ns;
 	uint32_t kinds_mask;           /* bit of enum kind; 0: all */
 	struct cut_list {              /* "0,2-5" */
 		uint32_t first[64], last[64];
@@ -34,6 +36,14 @@ extern const struct option cut_options[]; /* rows for a set over struct cut */
 enum status cut_parse(struct cut *cut, struct error *err);
 bool cut_is_empty(const struct cut *cut); /* nothing was asked for */
 bool cut_wants_rank(const struct cut *cut, uint32_t rank);
+
+/*
+ * Relative times of several inputs count from the first event of all, whether they are read one by
+ * one or merged: opens each of them once, if they have one clock.  Faults of an input are left to
+ * whoever reads it; ST_USAGE when it is standard input.
+ */
+enum status cut_find_origin(struct cut *cut, char *const *paths, size_t count,
+			    const struct budget *budget, struct error *err);
 
 /* Owns `below` from here on, even on failure.  `cut` is borrowed until close. */
 enum status cut_open(struct source **out, struct source *below, struct trace *trace,

@@ -10,7 +10,7 @@
 	{ #member, 0, OPTION_TEXT, arg, help, offsetof(struct cut, member), NULL }
 const struct option cut_options[] = {
 	ROW(steps, "A-B", "only steps A to B, without B; a single number is one step"),
-	ROW(from, "T", "only from T on: 1.5s after the first event, or 2026-11-20T12:00:00Z"),
+	ROW(from, "T", "only from T on: 1.5s after the job's first event, or 2026-11-20T12:00:00Z"),
 	ROW(to, "T", "only before T"),
 	ROW(ranks, "LIST", "only these ranks: 0,2-5"),
 	ROW(devices, "LIST", "only GPU events of these devices"),

@@ -6,9 +6,9 @@
  * track, with gaps under the floor between them, become one event of each kind that stands for
  * them, EVENT_STANDS_FOR, with their number and the sum of their durations as arguments: sums by
  * track and kind are the same before and after.  Steps, phases and profiler spans are always kept,
- * counters and pools keep the least and the most of each cell of time.  Between a level and the next
- * a part of the time has the one and the rest the other, in short stretches side by side: traces
- * whose events are all alike would else be whole at one level and nothing at the next.
+ * counters and pools keep the least and the most of each cell of time.  Between a level and the
+ * next a part of the time has the one and the rest the other, in short stretches side by side:
+ * traces whose events are all alike would else be whole at one level and nothing at the next.
  *
  * Names and shapes of such events are new, and tables come first (trace.h): the stage reads all
  * below it when it is opened and holds what is left in a spool.  It stands above all other stages.

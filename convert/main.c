@@ -224,6 +224,8 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 		ticker = progress_start(&(struct progress_hooks){look, show}, r);
 	if (status == ST_OK)
 		status = name_rules_new(&r->rules, NULL, 0, &err);
+	if (status == ST_OK && (r->type->wants_report || !is_one_output(r)))
+		status = cut_find_origin(&r->cut, r->paths.paths, r->paths.count, &r->budget, &err);
 	if (status == ST_OK && r->type->wants_report)
 		status = make_report(r, &err);
 	if (status == ST_OK && is_one_output(r))

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { FIRST_EVENT_BYTES = 64 << 10 };
+
 void tool_complain(const char *path, const struct error *err)
 {
 	fprintf(stderr, "tacho-analyze: ");
@@ -42,7 +44,10 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 	if (passed_over && !t->common.quiet)
 		fprintf(stderr, "tacho-analyze: passed over %zu JSON files that are no traces\n",
 			passed_over);
-	return ST_OK;
+	return cut_find_origin(&t->cut, paths->paths, paths->count,
+			       &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
+						 .resident = FIRST_EVENT_BYTES,
+						 .scratch = scratch_folder() }, err);
 }
 
 static void show_progress(void *self, uint64_t events)

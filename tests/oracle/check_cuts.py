@@ -88,13 +88,12 @@ def kineto(events, rank):
             "distributedInfo": {"rank": rank, "world_size": RANKS}, "traceEvents": rows}
 
 
-# ---- what a cut leaves, by its definition; `apart`: each rank has a file, so times that are relative
-# are to its own first event
+# ---- what a cut leaves, by its definition; times are relative to the first event of all ranks, whether
+# each has a file or not
 
-def by_time(from_us, to_us, relative=True):
-    def left(e, apart):
-        origin = BASE_NS + (e.rank * SHIFT_NS if apart and relative else 0)
-        first, end = origin + from_us * 1000, origin + to_us * 1000
+def by_time(from_us, to_us):
+    def left(e):
+        first, end = BASE_NS + from_us * 1000, BASE_NS + to_us * 1000
         begin, stop = max(e.begin, first), min(e.end, end)
         inside = first <= e.begin < end if e.begin == e.end else begin < stop
         return e._replace(begin=begin, end=stop) if inside else None
@@ -102,7 +101,7 @@ def by_time(from_us, to_us, relative=True):
 
 
 def only(test):
-    return lambda e, apart: e if test(e) else None
+    return lambda e: e if test(e) else None
 
 
 LATE = 10**9  # us
@@ -113,7 +112,7 @@ CUTS = (
     (("--from", "1530us"), by_time(1530, LATE)),
     (("--to", "2215us"), by_time(0, 2215)),
     (("--from", "1023us", "--to", "2932us"), by_time(1023, 2932)),
-    (("--from", f"{SECOND}.001023Z", "--to", f"{SECOND}.002932Z"), by_time(1023, 2932, False)),
+    (("--from", f"{SECOND}.001023Z", "--to", f"{SECOND}.002932Z"), by_time(1023, 2932)),
     (("--ranks", "1"), only(lambda e: e.rank == 1)),
     (("--devices", "1"), only(lambda e: e.device in (1, None))),
     (("--kinds", "kernel,memcpy"), only(lambda e: e.kind in ("kernel", "memcpy"))),
@@ -282,15 +281,15 @@ def formats(convert):
     """Format: the ending of its output, its reader, whether each rank has a file."""
     own = Reader(convert)
     return {
-        "chrome": ("/", read_chrome, True),
-        "perfetto": (".pftrace", read_perfetto, False),
-        "tensorboard": ("/", read_tensorboard, True),
-        "csv": (".csv", read_csv, False),
-        "sqlite": (".db", read_sqlite, False),
-        "text": (".txt", read_text, False),
-        "log": (".tacho", own.log, False),
-        "bundle": (".zip", own.bundle, False),
-        "memory": ("/", read_memory, True),
+        "chrome": ("/", read_chrome),
+        "perfetto": (".pftrace", read_perfetto),
+        "tensorboard": ("/", read_tensorboard),
+        "csv": (".csv", read_csv),
+        "sqlite": (".db", read_sqlite),
+        "text": (".txt", read_text),
+        "log": (".tacho", own.log),
+        "bundle": (".zip", own.bundle),
+        "memory": ("/", read_memory),
     }
 
 
@@ -306,8 +305,8 @@ class Check:
             print("not ok -", what, str(why)[:600])
 
     def row(self, format_, row, cut, events, inputs, work):
-        ending, read, apart = row
-        want = [left for left in (cut[1](e, apart) for e in events) if left]
+        ending, read = row
+        want = [left for left in (cut[1](e) for e in events) if left]
         out = f"{work}/out{ending}"
         shutil.rmtree(out, ignore_errors=True)
         done = subprocess.run([self.convert, *inputs, "-t", format_, "-o", out, *cut[0]],
