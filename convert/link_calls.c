@@ -241,7 +241,7 @@ enum status calls_find(struct calls *c, uint64_t correlation, struct launch **ou
 	struct call_id *id;
 
 	*out = NULL;
-	if (!c->bucket_count || !correlation)
+	if (!correlation || correlation > c->highest)
 		return ST_OK;
 	for (uint32_t at = *bucket_of(c, key); at; at = id->next) {
 		struct call_chunk *k = chunk_of(c, at - 1);
@@ -263,7 +263,7 @@ const struct launch *calls_look(const struct calls *c, uint64_t correlation)
 	uint32_t key = key_of(correlation);
 	const struct call_id *id;
 
-	if (!c->bucket_count || !correlation)
+	if (!correlation || correlation > c->highest)
 		return NULL;
 	for (uint32_t at = *bucket_of(c, key); at; at = id->next) {
 		const struct call_chunk *k = chunk_of(c, at - 1);
@@ -376,6 +376,7 @@ enum status calls_add(struct calls *c, const struct launch *l, uint32_t buckets_
 	**out = *l;
 	id_of(c, slot)->key = key_of(l->correlation);
 	slot_enter(c, slot);
+	c->highest = l->correlation > c->highest ? l->correlation : c->highest;
 	return ST_OK;
 }
 

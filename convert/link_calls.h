@@ -28,6 +28,7 @@ struct calls { /* zeroed, but for its window */
 	uint32_t used, oldest;   /* slots; the oldest one once all are used */
 	uint64_t begun, settled; /* chunks since the start; of those, no longer among the newest */
 	struct call_chunk *again; /* unpacked ones that are not among the newest */
+	uint64_t highest;         /* of all ids so far: most calls have one that is higher */
 	uint64_t worked;          /* launches that have work */
 	struct link_totals totals;
 };
