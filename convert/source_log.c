@@ -284,12 +284,6 @@ static enum status open_due(struct log_source *s, struct error *err)
 	return st;
 }
 
-/* Until when the first cursor has it all for itself. */
-static uint64_t undisputed_ns(const struct log_source *s)
-{
-	return s->open > 1 && s->heads[1].begin_ns < s->next_ns ? s->heads[1].begin_ns : s->next_ns;
-}
-
 /* The block of the first cursor has ended. */
 static void drop_first(struct log_source *s)
 {
@@ -315,60 +309,52 @@ static bool breaks_order(const struct log_source *s, const struct event *e)
 	       (e->begin_ns == s->begin_ns && e->end_ns > s->end_ns && s->end_ns);
 }
 
-/* Events of the rows at hand to the batch, while they begin before `until_ns` and there is room;
- * the first in any case. */
-static void give_rows(struct log_source *s, struct log_cursor_head *h, uint64_t until_ns)
-{
-	const struct log_rows *rows = h->rows;
-	size_t room = s->batch_events - s->given;
-	uint32_t at = h->at, end = h->count - at < room ? h->count : at + (uint32_t)room;
-	uint64_t *words = h->vary_count ? s->vary + s->given_words : NULL;
-	size_t words_left = s->batch_words - s->given_words;
-
-	do {
-		struct event *e = &s->events[s->given++];
-
-		log_rows_event(rows, log_cursor_row(h, at), e, words);
-		e->step = 0; /* it held the order column */
-		if (h->vary_count)
-			words += h->vary_count;
-		words_left -= h->vary_count;
-		if (breaks_order(s, e))
-			move_up(s, e);
-		s->begin_ns = e->begin_ns;
-		s->end_ns = e->end_ns;
-	} while (++at < end && words_left >= h->vary_count &&
-		 rows->begins[log_cursor_row(h, at)] < until_ns);
-	s->given_words = s->batch_words - words_left;
-	h->at = at;
-}
-
 static bool is_full(const struct log_source *s, const struct log_cursor_head *h)
 {
 	return s->given == s->batch_events || s->given_words + h->vary_count > s->batch_words;
 }
 
-/* Events of the first cursor while no other can be before them; false: the batch is full. */
-static bool give_first(struct log_source *s)
+static inline void give_row(struct log_source *s, const struct log_cursor_head *h)
 {
-	struct log_cursor *c = s->heads[0].cursor;
-	struct log_cursor_head *h = log_cursor_head(c);
-	uint64_t until_ns = undisputed_ns(s);
-	bool full;
+	struct event *e = &s->events[s->given++];
 
-	do {
-		full = is_full(s, h);
-		if (full)
-			break;
-		give_rows(s, h, until_ns);
-		if (!log_cursor_has(c)) {
-			drop_first(s);
+	log_rows_event(h->rows, log_cursor_row(h, h->at), e, s->vary + s->given_words);
+	s->given_words += h->vary_count;
+	e->step = 0; /* it held the order column */
+	if (__builtin_expect(breaks_order(s, e), 0))
+		move_up(s, e);
+	s->begin_ns = e->begin_ns;
+	s->end_ns = e->end_ns;
+}
+
+/*
+ * Events in order until the batch is full (false) or a block ends or is due (true).  Kinds take
+ * turns, mostly after one event, so that what is done at a turn is as little as can be.
+ */
+static bool give_turns(struct log_source *s)
+{
+	struct head *first = s->heads, *second = s->open > 1 ? s->heads + 1 : NULL;
+
+	for (;;) {
+		struct log_cursor_head *h = log_cursor_head(first->cursor);
+		uint64_t until_ns = s->next_ns;
+
+		if (second && second->begin_ns < until_ns)
+			until_ns = second->begin_ns;
+		do {
+			if (is_full(s, h))
+				return false;
+			give_row(s, h);
+			if (++h->at == h->count && !log_cursor_refill(first->cursor)) {
+				drop_first(s);
+				return true;
+			}
+			first->begin_ns = h->rows->begins[log_cursor_row(h, h->at)];
+		} while (first->begin_ns < until_ns);
+		head_back(s, 0);
+		if (first->begin_ns >= s->next_ns)
 			return true;
-		}
-	} while (present_ns(c) < until_ns);
-	s->heads[0].begin_ns = present_ns(c);
-	head_back(s, 0);
-	return !full;
+	}
 }
 
 static enum status log_next(struct source *source, struct batch *out, struct error *err)
@@ -382,7 +368,7 @@ static enum status log_next(struct source *source, struct batch *out, struct err
 			s->stopped = open_due(s, &fault) != ST_OK;
 		if (s->stopped)
 			s->has.fault = fault; /* first what is before it, then the fault */
-		else if (!s->open || !give_first(s))
+		else if (!s->open || !give_turns(s))
 			break;
 	}
 	*out = (struct batch){ .events = s->events, .count = s->given };
