@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #define DIGITS "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 enum {
 	PHASES_OWN = 128, /* a user's; ids of annotation rows (step.h) need the rest of a byte */
@@ -53,8 +54,12 @@ static const char *const phase_words[] = {
 #undef X
 };
 
+enum { PREFIX_MOST = 32 };
+
 struct rule {
 	unsigned phase; /* of phases only */
+	unsigned prefix; /* letters with which all begin that match; see prefix_length() */
+	char text[PREFIX_MOST];
 	regex_t match;
 };
 struct rules {
@@ -72,6 +77,28 @@ struct place {
 	const char *table;
 	size_t row;
 };
+
+/*
+ * Letters and digits behind a ^ that stand for themselves: names that begin otherwise, nearly all,
+ * are told without the slow matcher.  None where another branch could match.
+ */
+static unsigned prefix_length(const char *match)
+{
+	size_t len;
+
+	if (*match != '^' || strchr(match, '|'))
+		return 0;
+	len = strspn(match + 1, DIGITS LETTERS);
+	if (len && strchr("*?+{", match[1 + len]) && match[1 + len])
+		len--; /* the last may be missing */
+	return len < PREFIX_MOST ? (unsigned)len : PREFIX_MOST;
+}
+
+static bool rule_match(const struct rule *r, const char *name, size_t count, regmatch_t *groups)
+{
+	return strncasecmp(name, r->text, r->prefix) == 0 &&
+	       regexec(&r->match, name, count, groups, 0) == 0;
+}
 
 static enum status rule_add(struct rules *t, unsigned phase, const char *match, struct place at,
 			    struct error *err)
@@ -93,7 +120,10 @@ static enum status rule_add(struct rules *t, unsigned phase, const char *match, 
 		return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\", \"%.60s\": %s", at.row,
 			    at.table, match, why);
 	}
-	rows[t->count++].phase = phase;
+	rows[t->count].phase = phase;
+	rows[t->count].prefix = prefix_length(match);
+	memcpy(rows[t->count].text, match + (*match == '^'), rows[t->count].prefix);
+	t->count++;
 	return ST_OK;
 }
 
@@ -107,7 +137,7 @@ static void rules_release(struct rules *t)
 static const struct rule *rules_find(const struct rules *t, const char *name)
 {
 	for (size_t i = 0; i < t->count; i++)
-		if (regexec(&t->rows[i].match, name, 0, NULL, 0) == 0)
+		if (rule_match(&t->rows[i], name, 0, NULL))
 			return &t->rows[i];
 	return NULL;
 }
@@ -320,7 +350,7 @@ bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *num
 	regmatch_t groups[2];
 
 	for (size_t i = 0; i < r->steps.count; i++) {
-		if (regexec(&r->steps.rows[i].match, name, 2, groups, 0) == 0) {
+		if (rule_match(&r->steps.rows[i], name, 2, groups)) {
 			*number = step_number(name, groups);
 			return true;
 		}

@@ -52,26 +52,44 @@ static const char *host_text(const struct host *h, uint32_t name)
 	return trace_text(h->trace, name, NULL);
 }
 
-const struct name_answer *host_answer(struct host *h, uint32_t name)
+/* Row 0 stands for many names, and remembers nothing. */
+static struct name_answer *host_answer(struct host *h, uint32_t name)
 {
-	struct name_answer *a = &h->answers[name <= h->name_count ? name : 0];
-	const char *text;
-	uint64_t number;
+	return &h->answers[name <= h->name_count ? name : 0];
+}
 
-	if (a->known)
-		return a;
-	text = host_text(h, name);
-	a->is_step = name_rules_step(h->rules, text, &number);
-	a->mapped = (uint8_t)name_rules_phase(h->rules, text);
-	a->pushed = (uint8_t)name_rules_pushed(h->rules, text);
-	a->known = a != h->answers; /* row 0 stands for many names */
-	return a;
+bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number)
+{
+	struct name_answer *a = host_answer(h, name);
+
+	if (!a->step_known) {
+		a->is_step = name_rules_step(h->rules, host_text(h, name), &a->number);
+		a->step_known = a != h->answers;
+	}
+	if (a->is_step && number)
+		*number = a->number;
+	return a->is_step;
+}
+
+uint8_t host_name_phase(struct host *h, uint32_t name, bool is_pushed)
+{
+	struct name_answer *a = host_answer(h, name);
+
+	if (is_pushed && !a->pushed_known) {
+		a->pushed = (uint8_t)name_rules_pushed(h->rules, host_text(h, name));
+		a->pushed_known = a != h->answers;
+	}
+	if (!is_pushed && !a->mapped_known) {
+		a->mapped = (uint8_t)name_rules_phase(h->rules, host_text(h, name));
+		a->mapped_known = a != h->answers;
+	}
+	return is_pushed ? a->pushed : a->mapped;
 }
 
 /* The last id is for all names that came too late for one of their own. */
 uint8_t host_row(struct host *h, uint32_t name)
 {
-	struct name_answer *a = &h->answers[name <= h->name_count ? name : 0];
+	struct name_answer *a = host_answer(h, name);
 
 	if (a->row)
 		return a->row;
@@ -147,7 +165,7 @@ static enum mark_source site_marks(struct host *h, const struct site *site)
 		return MARKS_NONE;
 	if (site->subkind != RANGE_ANNOTATION && site->subkind != RANGE_NVTX)
 		return MARKS_NONE;
-	return host_answer(h, site->name)->is_step ? MARKS_RANGE : MARKS_NONE;
+	return host_name_is_step(h, site->name, NULL) ? MARKS_RANGE : MARKS_NONE;
 }
 
 /* tacho_step() before ranges that look like steps; of several threads the first to mark. */
@@ -260,7 +278,7 @@ bool host_is_mark(struct host *h, const struct event *e)
 		return e->kind == KIND_STEP;
 	return e->kind == KIND_RANGE &&
 	       (e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX) &&
-	       host_answer(h, e->name)->is_step;
+	       host_name_is_step(h, e->name, NULL);
 }
 
 /* What may begin the time of a thread without marks. */
@@ -363,18 +381,19 @@ static bool is_annotation(const struct host *h, const struct event *e)
 static enum status host_annotate(struct host *h, struct host_process *p, struct host_thread *t,
 				 const struct event *e, struct error *err)
 {
-	const struct name_answer *answer = host_answer(h, e->name);
-	uint8_t phase = e->subkind == RANGE_PHASE ? answer->pushed : answer->mapped;
-	struct open_range range = { e->end_ns, phase };
+	bool is_pushed = e->subkind == RANGE_PHASE;
+	struct open_range range = { .end_ns = e->end_ns };
+	uint8_t phase;
 
 	if (e->track != p->thread)
 		host_work(p, t, e);
-	if (e->subkind != RANGE_PHASE && answer->is_step)
+	if (!is_pushed && host_name_is_step(h, e->name, NULL))
 		return ST_OK;
 	TRY(open_push(&t->named, (struct open_range){ e->end_ns, e->name }, err));
 	if (!is_annotation(h, e))
 		return ST_OK;
 	p->is_stale |= e->track == p->thread;
+	range.value = phase = host_name_phase(h, e->name, is_pushed);
 	if (phase == PHASE_VALIDATION || phase == PHASE_CHECKPOINT)
 		return open_push(&t->urgent, range, err);
 	if (phase != PHASE_NONE)

@@ -81,11 +81,13 @@ struct host_process {
 
 enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
 
-struct name_answer { /* what the rules say of a name */
-	bool known, is_step;
+struct name_answer { /* what the rules say of a name, asked when it is needed: matching is slow */
+	bool step_known, mapped_known, pushed_known;
+	bool is_step;
 	uint8_t mapped; /* phase of an annotation of this name, or PHASE_NONE */
 	uint8_t pushed; /* of a phase pushed through tacho.h */
 	uint8_t row;    /* its own row, once it was outermost on S; 0 none yet */
+	uint64_t number; /* of a step, as the rules have it */
 };
 
 #define PHASE_ROWS 255u /* ids of phases: all but PHASE_PENDING */
@@ -121,7 +123,10 @@ static inline bool event_may_be_mark(const struct event *e)
 	return e->kind == KIND_STEP;
 }
 
-const struct name_answer *host_answer(struct host *h, uint32_t name);
+/* Its number in *number, as it was, where it is none; NULL: not asked for. */
+bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number);
+/* `is_pushed`: through tacho.h. */
+uint8_t host_name_phase(struct host *h, uint32_t name, bool is_pushed);
 uint8_t host_row(struct host *h, uint32_t name);
 bool host_is_mark(struct host *h, const struct event *e);
 /* S is the thread of this event, if that was open and this one can tell. */

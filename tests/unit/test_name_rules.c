@@ -3,6 +3,7 @@
 
 #include "convert/name_rules.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,5 +318,35 @@ void test_name_short_any(void)
 		text[len] = '\0';
 		if (name_short(text, seed % 70, wide, sizeof(wide)) >= sizeof(wide))
 			CHECK(!"more than there is room for");
+	}
+}
+
+/* How a rule begins is looked at first; the whole rule says the same. */
+void test_name_rules_prefix(void)
+{
+	static const char *const patterns[] = {
+		"^abc", "^abc*d", "^abc?", "^ab+c", "^abc{0,1}d", "^abc|x", "^(abc|x)", "abc", "^",
+		"^a", "^a*", "^a.c", "^ab[c]", "^abc$", "^0123456789012345678901234567890123456789",
+	};
+	static const char *const names[] = {
+		"", "a", "ab", "abc", "ABC", "Abcd", "abd", "abccd", "xabc", "x", "bc", "abbc", "ac",
+		"0123456789012345678901234567890123456789x", "01234567890123456789012345678901",
+	};
+	char json[100];
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		struct name_rules *r;
+		regex_t whole;
+
+		snprintf(json, sizeof(json), "{\"phases\": [{\"phase\": \"p\", \"match\": \"%s\"}]}",
+			 patterns[i]);
+		r = rules_of(json);
+		if (!CHECK(r && !regcomp(&whole, patterns[i], REG_EXTENDED | REG_ICASE)))
+			return;
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			CHECK_U64(name_rules_phase(r, names[k]) != PHASE_NONE,
+				  regexec(&whole, names[k], 0, NULL, 0) == 0);
+		regfree(&whole);
+		name_rules_free(r);
 	}
 }

@@ -107,6 +107,7 @@
 	X(name_rules_own) \
 	X(name_rules_refused) \
 	X(name_rules_ceiling) \
+	X(name_rules_prefix) \
 	X(name_short_cut) \
 	X(name_short_wrapper) \
 	X(name_short_any) \
