@@ -231,7 +231,10 @@ size_t merge_slice(struct run *runs, size_t count, struct event *out, size_t cap
 
 /* The source over sources */
 
-enum { OUT_EVENTS = 4096 }; /* of all windows together, while they are not too many */
+enum {
+	OUT_EVENTS = 4096, /* of all windows together, while they are not too many */
+	GROUP_INPUTS = 32,
+};
 
 struct merge_input {
 	struct source *source;
@@ -389,24 +392,28 @@ static enum status fits_check(const struct clock_fit *fits, size_t count, struct
 	return ST_OK;
 }
 
-enum status merge_open(struct source **out, struct source **inputs, const struct clock_fit *fits,
-		       size_t count, const struct budget *budget, struct error *err)
+static void close_all(struct source **inputs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		source_close(inputs[i]);
+}
+
+/* All inputs side by side; owns them, even on failure. */
+static enum status merge_flat(struct source **out, struct source **inputs,
+			      const struct clock_fit *fits, size_t count, struct error *err)
 {
 	struct merge_source *m = NULL;
-	enum status status = fits_check(fits, count, err);
+	enum status status;
 	size_t i;
 
-	(void)budget; /* windows are smaller than any */
 	*out = NULL;
-	if (status == ST_OK && count == 1 && (!fits || fit_is_empty(fits))) {
+	if (count == 1 && (!fits || fit_is_empty(fits))) {
 		*out = inputs[0];
 		return ST_OK;
 	}
-	if (status == ST_OK)
-		status = merge_new(&m, count, err);
+	status = merge_new(&m, count, err);
 	if (status != ST_OK) {
-		for (i = 0; i < count; i++)
-			source_close(inputs[i]);
+		close_all(inputs, count);
 		if (m)
 			merge_close(&m->source);
 		return status;
@@ -420,4 +427,51 @@ enum status merge_open(struct source **out, struct source **inputs, const struct
 	}
 	*out = &m->source;
 	return ST_OK;
+}
+
+/*
+ * Each slice looks at all inputs and ends where the first of them has no more at hand, after some
+ * sixty events however many there are.  So many are merged in groups of neighbours, and the groups
+ * after that: what comes is the same.
+ */
+static enum status merge_groups(struct source **out, struct source **inputs,
+				const struct clock_fit *fits, size_t count, struct error *err)
+{
+	size_t groups = (count + GROUP_INPUTS - 1) / GROUP_INPUTS, made, done = 0;
+	struct source **tops = calloc(groups, sizeof(*tops));
+	enum status status = tops ? ST_OK : fail(err, ST_MEMORY, NOWHERE,
+						 "no memory to merge %zu inputs", count);
+
+	*out = NULL;
+	for (made = 0; made < groups && status == ST_OK; made++) {
+		size_t next = (made + 1) * count / groups;
+
+		status = merge_flat(&tops[made], inputs + done, fits ? fits + done : NULL,
+				    next - done, err);
+		done = next;
+	}
+	if (status == ST_OK) {
+		status = merge_flat(out, tops, NULL, groups, err);
+	} else {
+		for (size_t i = 0; tops && i < groups; i++)
+			source_close(tops[i]);
+		close_all(inputs + done, count - done);
+	}
+	free(tops);
+	return status;
+}
+
+enum status merge_open(struct source **out, struct source **inputs, const struct clock_fit *fits,
+		       size_t count, const struct budget *budget, struct error *err)
+{
+	enum status status = fits_check(fits, count, err);
+
+	(void)budget; /* windows are smaller than any */
+	*out = NULL;
+	if (status != ST_OK) {
+		close_all(inputs, count);
+		return status;
+	}
+	return count > 2 * GROUP_INPUTS ? merge_groups(out, inputs, fits, count, err)
+					: merge_flat(out, inputs, fits, count, err);
 }

@@ -15,6 +15,8 @@ enum {
 	QUEUE_EVENTS = 65536,
 	STRETCHES_MAX = 65536, /* that nobody took: only a run without reports has so many */
 	KEPT_MAX = 1 << 20,
+	MANY = 64,      /* processes */
+	CUT_EVENTS = 4, /* of each of many between pieces of a long stretch */
 };
 #define STEP_MAX (STEP_NEAR - 1)
 
@@ -39,6 +41,7 @@ struct step_stage {
 	bool has_reader;    /* somebody takes stretches or marks */
 	bool was_looked_at; /* those in `out` and `marks`: the next ones may replace them */
 	bool tells_near;
+	uint64_t cut_at;    /* so many events will have been taken when stretches are cut again */
 	uint64_t shortest_ns; /* of a stretch that stands alone; 0: any, and somebody looks */
 };
 
@@ -378,9 +381,16 @@ static enum status step_give_up(struct step_stage *s, struct error *err)
 	return process_give_up(s, &s->host.processes[process], last->begin_ns, err);
 }
 
-/* So that a consumer need not wait for the end of a long phase. */
+/* So that a consumer need not wait for the end of a long phase.  Of very many processes a batch is
+ * a part of an event each: they wait for more. */
 static enum status step_cut_current(struct step_stage *s, uint64_t limit_ns, struct error *err)
 {
+	uint64_t events = s->queue.taken + s->given;
+
+	if (events < s->cut_at)
+		return ST_OK;
+	if (s->host.process_count > MANY)
+		s->cut_at = events + (uint64_t)s->host.process_count * CUT_EVENTS;
 	for (uint32_t i = 0; i <= s->host.process_count; i++) {
 		struct host_process *p = &s->host.processes[i];
 		uint64_t end_ns = limit_ns < p->last_end_ns ? limit_ns : p->last_end_ns;

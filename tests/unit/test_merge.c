@@ -160,6 +160,9 @@ void test_merge_sources(void)
 	sources_check(3, 5000, 100000, 256);
 	sources_check(3, 5000, 2, 10000);
 	sources_check(100, 300, 1000000, 1);
+	/* in groups, and in ties across them */
+	sources_check(65, 200, 20, 64);
+	sources_check(100, 300, 2, 5);
 }
 
 /* Offsets and drifts: times move, nothing is lost, order holds. */
