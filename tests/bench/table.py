@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ours beside peers and limits on the same input in one run; how cost grows with size.
 
-    table.py --bin BUILD [--big N] [--most EVENTS] [--turns N] [--only TEXT]
+    table.py --bin BUILD [--big N] [--most EVENTS] [--ranks N] [--rank-events EVENTS] [--turns N]
+             [--only TEXT]
 
 Each command is a process of its own, timed from outside; the best of --turns runs counts. `x` is
 the reference's seconds over ours (above 1: ours is faster). CPU is user and system time together:
@@ -203,11 +204,37 @@ def growth(bench, most):
         count *= 10
 
 
+def ranks(bench, count, each):
+    """The same events as one rank and as many: cost of one, and memory of one input more."""
+    total = count * each
+    print(f"\n== {total} generated events as one rank and as {count}: ns an event (CPU), peak MB; KB of an "
+          f"input more\n{'':44}{'one rank':>22}{count:>16} ranks{'x':>8}{'KB':>8}")
+    folders = []
+    for n in (1, count):
+        folders.append(bench.path(f"ranks{n}"))
+        shutil.rmtree(folders[-1], ignore_errors=True)
+        bench.make(bench.tool("samples/generate"), "--out", folders[-1], "--ranks", str(n),
+                   "--events", str(total // n))
+    for what, command in (
+            ("report", bench.report),
+            ("one timeline, Perfetto",
+             lambda folder: bench.convert(folder, "perfetto", "/dev/null", "--threads", "1"))):
+        one, many = [bench.measure(command(folder), 1) for folder in folders]
+        more = (many.peak - one.peak) * 1024 / (count - 1)
+        print(f"{what:44}{one.cpu / total * 1e9:10.0f} ns {one.peak:5.0f} MB"
+              f"{many.cpu / total * 1e9:10.0f} ns {many.peak:5.0f} MB{many.cpu / one.cpu:8.2f}{more:8.1f}",
+              flush=True)
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", default="build")
     parser.add_argument("--big", type=int, default=20)
     parser.add_argument("--most", type=int, default=10000000)
+    parser.add_argument("--ranks", type=int, default=1024)
+    parser.add_argument("--rank-events", type=int, default=20000)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
@@ -219,6 +246,8 @@ def main():
     else:
         print(f"no traces at {TRACES}: the rows on real files are left out")
     growth(bench, options.most)
+    if options.ranks:
+        ranks(bench, options.ranks, options.rank_events)
     for name in bench.left_out:
         print(f"{name}: its environment is not here (make check-clients makes it): left out")
 
