@@ -49,7 +49,8 @@ uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns);
  * A source over `count` sources, which it owns from here on, even on failure.  `fits` (one each,
  * or NULL) are copied; they come from convert/align.h, which reads anchors from the tables and,
  * for the refinement by collective ends, makes a pass of its own over the inputs beforehand.
- * Memory is a window of at least MERGE_WINDOW events of each input's batch, so 4 MiB for 1,024.
+ * Memory is a window of at least MERGE_WINDOW events of each input's batch, so 4 MiB for 1,024; of
+ * more than 64, which are merged in groups of 32 first, twice that.
  *
  * An input that fails has ended; the others are read to their ends, then the first fault is given
  * once in place of ST_END.  A single source without a fit is handed back as it is.

@@ -11,7 +11,7 @@
  *
  * What S did is also given as stretches that tile its time; a consumer gets those that became
  * final with each batch, and by then every event that begins before their end.  A long stretch
- * comes in pieces, one for each batch.
+ * comes in pieces, one for each batch, or fewer where processes are many.
  */
 #ifndef CONVERT_STEP_H
 #define CONVERT_STEP_H
