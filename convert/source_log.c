@@ -317,8 +317,9 @@ static bool is_full(const struct log_source *s, const struct log_cursor_head *h)
 static inline void give_row(struct log_source *s, const struct log_cursor_head *h)
 {
 	struct event *e = &s->events[s->given++];
+	uint64_t *words = h->vary_count ? s->vary + s->given_words : NULL;
 
-	log_rows_event(h->rows, log_cursor_row(h, h->at), e, s->vary + s->given_words);
+	log_rows_event(h->rows, log_cursor_row(h, h->at), e, words);
 	s->given_words += h->vary_count;
 	e->step = 0; /* it held the order column */
 	if (__builtin_expect(breaks_order(s, e), 0))
