@@ -232,13 +232,15 @@ static void event_wait(struct step_stage *s, struct host_process *p, size_t i)
 	p->waits_last = number;
 }
 
-static enum status host_event_stamp(struct step_stage *s, struct host_process *p,
-				    struct host_thread *t, struct event *e, size_t i,
-				    struct error *err)
+static enum status step_stamp(struct step_stage *s, struct event *e, size_t i, struct error *err)
 {
+	struct host_thread *t = host_thread(&s->host, e->track);
+	struct host_process *p = &s->host.processes[t->process];
 	uint64_t until_ns;
 	uint8_t own;
 
+	if (t->home == HOME_STREAM)
+		return ST_OK;
 	if (p->is_stale || p->now.until_ns <= e->begin_ns)
 		TRY(process_settle(s, p, e->begin_ns, err));
 	t = host_thread(&s->host, t->host);
@@ -257,30 +259,6 @@ static enum status host_event_stamp(struct step_stage *s, struct host_process *p
 	return ST_OK;
 }
 
-static enum status step_stamp(struct step_stage *s, struct event *e, size_t i, struct error *err)
-{
-	struct host_thread *t = host_thread(&s->host, e->track);
-
-	if (t->home == HOME_STREAM)
-		return ST_OK;
-	return host_event_stamp(s, &s->host.processes[t->process], t, e, i, err);
-}
-
-/* Both at once, of an event that begins at an instant of its own, as nearly all do. */
-static enum status step_pass(struct step_stage *s, struct event *e, size_t i, struct error *err)
-{
-	struct host_thread *t = host_thread(&s->host, e->track);
-	struct host_process *p = &s->host.processes[t->process];
-
-	e->step = e->owner = e->phase = 0;
-	if (event_counts(e, t))
-		process_extend(p, t->process, e);
-	if (t->home == HOME_STREAM)
-		return ST_OK;
-	TRY(host_event_enter(s, p, t, e, err));
-	return host_event_stamp(s, p, t, e, i, err);
-}
-
 /* A group is whole when something later follows; a very long one is not waited for. */
 static bool group_find(const struct step_stage *s, const struct event *events, size_t *end)
 {
@@ -296,35 +274,19 @@ static bool group_find(const struct step_stage *s, const struct event *events, s
 	return i < count || s->has_ended || count - s->stamped >= QUEUE_EVENTS;
 }
 
-static enum status group_run(struct step_stage *s, struct event *events, size_t end,
-			     struct error *err)
-{
-	for (size_t i = s->stamped; i < end; i++)
-		TRY(step_enter(s, &events[i], err));
-	for (; s->stamped < end; s->stamped++)
-		TRY(step_stamp(s, &events[s->stamped], s->stamped, err));
-	return ST_OK;
-}
-
 static enum status step_run(struct step_stage *s, struct error *err)
 {
 	struct event *events;
-	size_t end, count = queue_count(&s->queue);
+	size_t end;
 
-	if (!count)
+	if (!queue_count(&s->queue))
 		return ST_OK;
 	events = queue_at(&s->queue, 0); /* nothing is put meanwhile */
-	while (s->stamped < count) {
-		struct event *e = &events[s->stamped];
-
-		if (s->stamped + 1 < count && e[1].begin_ns != e->begin_ns) {
-			TRY(step_pass(s, e, s->stamped, err));
-			s->stamped++;
-			continue;
-		}
-		if (!group_find(s, events, &end))
-			break;
-		TRY(group_run(s, events, end, err));
+	while (group_find(s, events, &end)) {
+		for (size_t i = s->stamped; i < end; i++)
+			TRY(step_enter(s, &events[i], err));
+		for (; s->stamped < end; s->stamped++)
+			TRY(step_stamp(s, &events[s->stamped], s->stamped, err));
 	}
 	return ST_OK;
 }
