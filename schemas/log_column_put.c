@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/log_column.h"
 
-/* Two words at a time, in registers of 128 bits. */
-typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+/*
+ * Loops over a whole column, each compiled twice: for any machine, and for one with AVX2 and BMI2.
+ * Four words at a time; vectors are never passed, because how depends on the machine.
+ */
+#define PASS static inline __attribute__((always_inline))
+typedef uint64_t four __attribute__((vector_size(32), aligned(8), may_alias));
+#define FOUR(words) (*(four *)(void *)(words))
+#define FOUR_OF(words) (*(const four *)(const void *)(words))
 
-static inline pair *pair_at(uint64_t *words)
+/* Of a residual that is zig-zag. */
+static inline uint64_t magnitude(uint64_t v)
 {
-	return (pair *)(void *)words;
-}
-
-static inline pair pair_of(const uint64_t *words)
-{
-	return *(const pair *)(const void *)words;
-}
-
-static uint64_t magnitude(uint64_t v)
-{
-	return (int64_t)v < 0 ? 0 - v : v;
+	return (v >> 1) + (v & 1);
 }
 
 static uint64_t gcd(uint64_t a, uint64_t b)
@@ -53,14 +50,32 @@ static bool divides(const struct divisor *d, uint64_t v)
 	return quotient <= d->most && !(quotient & ((UINT64_C(1) << d->shift) - 1));
 }
 
-static uint64_t divide_signed(const struct divisor *d, uint64_t v)
+static uint64_t divide(const struct divisor *d, uint64_t v)
 {
-	return (uint64_t)((int64_t)v >> d->shift) * d->inverse;
+	return (v >> d->shift) * d->inverse;
 }
 
-/* Residuals that are not yet divided, for `rows` rows. */
+static uint64_t divide_signed(const struct divisor *d, uint64_t v)
+{
+	return zigzag((int64_t)((uint64_t)(unzigzag(v) >> d->shift) * d->inverse));
+}
 
-static uint64_t least(const uint64_t *words, uint32_t rows)
+/* ---- residuals of `rows` rows as they are stored, but not yet divided; all their bits ---- */
+
+PASS uint64_t all_bits(const uint64_t *v, uint32_t rows)
+{
+	four bits = { 0 };
+	uint64_t last = 0;
+	uint32_t i;
+
+	for (i = 0; i + 3 < rows; i += 4)
+		bits |= FOUR_OF(v + i);
+	for (; i < rows; i++)
+		last |= v[i];
+	return bits[0] | bits[1] | bits[2] | bits[3] | last;
+}
+
+PASS uint64_t least(const uint64_t *words, uint32_t rows)
 {
 	uint64_t low = words[0];
 
@@ -69,81 +84,99 @@ static uint64_t least(const uint64_t *words, uint32_t rows)
 	return low;
 }
 
-static void subtract(uint64_t *out, const uint64_t *words, uint64_t base, uint32_t rows)
+PASS uint64_t subtract(uint64_t *out, const uint64_t *words, uint64_t base, uint32_t rows)
 {
+	four bits = { 0 };
+	uint64_t last = 0;
 	uint32_t i;
 
-	for (i = 0; i + 1 < rows; i += 2)
-		*pair_at(out + i) = pair_of(words + i) - (pair){ base, base };
+	for (i = 0; i + 3 < rows; i += 4) {
+		four v = FOUR_OF(words + i) - base;
+
+		FOUR(out + i) = v;
+		bits |= v;
+	}
 	for (; i < rows; i++)
-		out[i] = words[i] - base;
+		last |= out[i] = words[i] - base;
+	return bits[0] | bits[1] | bits[2] | bits[3] | last;
 }
 
-static void differences(uint64_t *out, const uint64_t *words, uint32_t rows)
+PASS uint64_t differences(uint64_t *out, const uint64_t *words, const uint64_t *others,
+			  uint32_t rows)
 {
+	four bits = { 0 };
+	uint64_t last = 0;
 	uint32_t i;
 
-	for (i = 1; i + 1 < rows; i += 2)
-		*pair_at(out + i) = pair_of(words + i) - pair_of(words + i - 1);
+	for (i = 0; i + 3 < rows; i += 4) {
+		four v = FOUR_OF(words + i) - FOUR_OF(others + i);
+
+		v = (v + v) ^ (0 - (v >> 63));
+		FOUR(out + i) = v;
+		bits |= v;
+	}
 	for (; i < rows; i++)
-		out[i] = words[i] - words[i - 1];
+		last |= out[i] = zigzag((int64_t)(words[i] - others[i]));
+	return bits[0] | bits[1] | bits[2] | bits[3] | last;
 }
 
-static void by_site(const struct column_words *c, uint64_t base, uint32_t rows)
+PASS uint64_t by_delta(const struct column_words *c, const uint64_t *before, uint32_t rows)
 {
-	uint64_t last[SITE_PLACES];
+	c->scratch[0] = 0;
+	return differences(c->scratch + 1, c->words + 1, before, rows - 1);
+}
+
+PASS uint64_t by_site(const struct column_words *c, uint64_t base, uint32_t rows)
+{
+	uint64_t last[SITE_PLACES], bits = 0;
 
 	for (unsigned i = 0; i < SITE_PLACES; i++)
 		last[i] = base;
 	for (uint32_t i = 0; i < rows; i++) {
 		unsigned place = c->sites[i] % SITE_PLACES;
 
-		c->scratch[i] = c->words[i] - last[place];
+		bits |= c->scratch[i] = zigzag((int64_t)(c->words[i] - last[place]));
 		last[place] = c->words[i];
 	}
+	return bits;
 }
 
-static void by_gap(const struct column_words *c, uint64_t base, uint32_t rows)
+PASS uint64_t by_gap(const struct column_words *c, uint64_t base, uint32_t rows)
 {
-	uint64_t last[LOG_SLOTS];
+	uint64_t last[LOG_SLOTS], bits = 0;
 
+	if (memcmp(c->slots, c->slots + 1, rows - 1) == 0)
+		return by_delta(c, c->ends, rows);
 	for (unsigned i = 0; i < LOG_SLOTS; i++)
 		last[i] = base;
 	for (uint32_t i = 0; i < rows; i++) {
 		unsigned slot = c->slots[i] % LOG_SLOTS;
 
-		c->scratch[i] = c->words[i] - last[slot];
+		bits |= c->scratch[i] = zigzag((int64_t)(c->words[i] - last[slot]));
 		last[slot] = c->ends[i];
 	}
+	return bits;
 }
 
-/* Returns the base. */
-static uint64_t residuals(const struct column_words *c, enum transform transform, uint32_t rows)
+/* *base gets what the transform is told to begin with. */
+PASS uint64_t residuals(const struct column_words *c, enum transform transform, uint32_t rows,
+			uint64_t *base)
 {
-	const uint64_t *words = c->words;
-	uint64_t base = words[0];
-
+	*base = c->words[0];
 	switch (transform) {
 	case BY_VALUE:
-		base = least(words, rows);
-		subtract(c->scratch, words, base, rows);
-		break;
+		*base = least(c->words, rows);
+		return subtract(c->scratch, c->words, *base, rows);
 	case BY_SITE:
-		by_site(c, base, rows);
-		break;
+		return by_site(c, *base, rows);
 	case BY_GAP:
-		by_gap(c, base, rows);
-		break;
+		return by_gap(c, *base, rows);
 	case BY_END:
-		for (uint32_t i = 0; i < rows; i++)
-			c->scratch[i] = words[i] - c->ends[i];
-		return 0;
+		*base = 0;
+		return differences(c->scratch, c->words, c->ends, rows);
 	default:
-		c->scratch[0] = 0;
-		differences(c->scratch, words, rows);
-		break;
+		return by_delta(c, c->words, rows);
 	}
-	return base;
 }
 
 /* The greatest divisor of all residuals; 0 when all are 0. */
@@ -163,53 +196,30 @@ static uint64_t common_divisor(const uint64_t *v, uint32_t rows, bool is_signed)
 	return d.value;
 }
 
-static void divide(uint64_t *v, uint32_t rows, uint64_t divisor, bool is_signed)
+static void divide_all(uint64_t *v, uint32_t rows, uint64_t divisor, bool is_signed)
 {
 	struct divisor d = divisor_make(divisor);
 
-	if (divisor == 1)
-		return;
 	for (uint32_t i = 0; i < rows; i++)
-		v[i] = is_signed ? divide_signed(&d, v[i]) : (v[i] >> d.shift) * d.inverse;
-}
-
-static void zigzag_all(uint64_t *v, uint32_t rows)
-{
-	uint32_t i;
-
-	for (i = 0; i + 1 < rows; i += 2) {
-		pair p = pair_of(v + i);
-
-		*pair_at(v + i) = (p + p) ^ (0 - (p >> 63));
-	}
-	for (; i < rows; i++)
-		v[i] = zigzag((int64_t)v[i]);
-}
-
-static uint64_t all_bits(const uint64_t *v, uint32_t rows)
-{
-	pair bits = { 0, 0 };
-	uint64_t last = rows & 1 ? v[rows - 1] : 0;
-
-	for (uint32_t i = 0; i + 1 < rows; i += 2)
-		bits |= pair_of(v + i);
-	return bits[0] | bits[1] | last;
+		v[i] = is_signed ? divide_signed(&d, v[i]) : divide(&d, v[i]);
 }
 
 /* Of `rows` words below 2^63 those that are not less than `limit`. */
-static uint32_t count_from(const uint64_t *v, uint32_t rows, uint64_t limit)
+PASS uint32_t count_from(const uint64_t *v, uint32_t rows, uint64_t limit)
 {
-	uint64_t carry = (UINT64_C(1) << 63) - limit;
-	pair count = { 0, 0 };
-	uint64_t last = rows & 1 ? (v[rows - 1] + carry) >> 63 : 0;
+	uint64_t carry = (UINT64_C(1) << 63) - limit, last = 0;
+	four count = { 0 };
+	uint32_t i;
 
-	for (uint32_t i = 0; i + 1 < rows; i += 2)
-		count += (pair_of(v + i) + carry) >> 63;
-	return (uint32_t)(count[0] + count[1] + last);
+	for (i = 0; i + 3 < rows; i += 4)
+		count += (FOUR_OF(v + i) + carry) >> 63;
+	for (; i < rows; i++)
+		last += (v[i] + carry) >> 63;
+	return (uint32_t)(count[0] + count[1] + count[2] + count[3] + last);
 }
 
 /* `bits`: of all words. */
-static size_t varints_size(const uint64_t *v, uint32_t rows, uint64_t bits)
+PASS size_t varints_size(const uint64_t *v, uint32_t rows, uint64_t bits)
 {
 	size_t size = rows;
 
@@ -232,37 +242,68 @@ static bool are_equal(const uint64_t *v, uint32_t count)
 	return true;
 }
 
-/* Plan for the first `rows` rows; the scratch holds the stored words afterwards. */
-static void plan_rows(const struct column_words *c, enum transform transform, uint32_t rows,
-		      struct column_plan *plan)
+/* Residuals that are all the same need no stream; a delta then begins one step earlier. */
+static bool plan_as_steps(const uint64_t *v, uint32_t rows, struct column_plan *plan)
+{
+	if (plan->transform == BY_DELTA && are_equal(v + 1, rows - 1)) {
+		plan->base -= (uint64_t)unzigzag(v[1]);
+		plan->residual = v[1];
+		return true;
+	}
+	if (plan->transform != BY_END || !are_equal(v, rows))
+		return false;
+	plan->residual = v[0];
+	return true;
+}
+
+PASS void plan_with(const struct column_words *c, enum transform transform, uint32_t rows,
+		    struct column_plan *plan)
 {
 	bool is_signed = transform != BY_VALUE;
 	uint64_t *v = c->scratch;
 	size_t varints, fixed;
 
 	*plan = (struct column_plan){ .transform = (uint8_t)transform, .packing = PACK_CONST };
-	plan->base = residuals(c, transform, rows);
+	plan->bits = residuals(c, transform, rows, &plan->base);
 	plan->divisor = common_divisor(v, rows, is_signed);
-	if (!plan->divisor)
+	if (!plan->divisor || plan_as_steps(v, rows, plan))
 		return;
-	if (transform == BY_DELTA && are_equal(v + 1, rows - 1)) { /* begin one step earlier */
-		plan->base -= v[1];
-		plan->residual = zigzag((int64_t)v[1]);
-		return;
+	if (plan->divisor != 1) {
+		divide_all(v, rows, plan->divisor, is_signed);
+		plan->bits = all_bits(v, rows);
 	}
-	if (transform == BY_END && are_equal(v, rows)) {
-		plan->residual = zigzag((int64_t)v[0]);
-		return;
-	}
-	divide(v, rows, plan->divisor, is_signed);
-	if (is_signed)
-		zigzag_all(v, rows);
-	plan->bits = all_bits(v, rows);
-	varints = varints_size(v, rows, plan->bits);
 	plan->width = (uint8_t)((64 - __builtin_clzll(plan->bits | 1) + 7) / 8);
 	fixed = (size_t)plan->width * rows;
+	varints = plan->width == 1 ? fixed : varints_size(v, rows, plan->bits);
 	plan->packing = fixed <= varints ? PACK_FIXED : PACK_VARINT;
 	plan->length = (uint32_t)(fixed <= varints ? fixed : varints);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,bmi,bmi2")))
+static void plan_wide(const struct column_words *c, enum transform transform, uint32_t rows,
+		      struct column_plan *plan)
+{
+	plan_with(c, transform, rows, plan);
+}
+
+static bool is_wide(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+}
+#endif
+
+/* Plan for the first `rows` rows; the scratch holds the stored words afterwards. */
+static void plan_rows(const struct column_words *c, enum transform transform, uint32_t rows,
+		      struct column_plan *plan)
+{
+#if defined(__x86_64__)
+	if (is_wide()) {
+		plan_wide(c, transform, rows, plan);
+		return;
+	}
+#endif
+	plan_with(c, transform, rows, plan);
 }
 
 void column_choose_delta(const struct column_words *c, struct column_plan *plan)
@@ -338,16 +379,26 @@ void column_choose(const struct column_words *c, uint32_t sample, const uint64_t
 	plan_rows(c, best, c->rows, plan);
 }
 
+static size_t put_bytes(uint8_t *out, const uint64_t *v, uint32_t rows)
+{
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < rows; i++)
+		out[i] = (uint8_t)v[i];
+	return rows;
+}
+
 static size_t put_fixed(uint8_t *out, const uint64_t *v, uint32_t rows, unsigned width)
 {
 	uint8_t *p = out;
 
+	if (width == 1)
+		return put_bytes(out, v, rows);
 	for (uint32_t i = 0; i < rows; i++, p += width)
 		put_u64(p, v[i]); /* the next word, or nothing, goes over what is too much */
 	return (size_t)(p - out);
 }
 
-/* Words below 2^14, and below 2^28: without a branch, and with bytes written beyond the end. */
+/* Words below 2^14: without a branch, and with bytes written beyond the end. */
 static size_t put_short_varints(uint8_t *out, const uint64_t *v, uint32_t rows)
 {
 	uint8_t *p = out;
@@ -355,35 +406,64 @@ static size_t put_short_varints(uint8_t *out, const uint64_t *v, uint32_t rows)
 	for (uint32_t i = 0; i < rows; i++) {
 		uint64_t w = v[i], more = (w + 0x3f80) >> 14;
 
-		put_u16(p, (uint16_t)((w & 0x7f) | (w & 0x3f80) << 1 | more << 7));
+		put_u16(p, (uint16_t)((w + (w & 0x3f80)) | more << 7));
 		p += 1 + more;
 	}
 	return (size_t)(p - out);
 }
 
-static size_t put_medium_varints(uint8_t *out, const uint64_t *v, uint32_t rows)
+#if defined(__x86_64__)
+/* Four at a time: sixteen bits each, out of which what is too much is squeezed. */
+__attribute__((target("avx2,bmi,bmi2")))
+static size_t put_short_varints_wide(uint8_t *out, const uint64_t *v, uint32_t rows)
 {
+	const four places = { 0, 16, 32, 48 };
+	uint8_t *p = out;
+	uint32_t i;
+
+	for (i = 0; i + 3 < rows; i += 4) {
+		four w = FOUR_OF(v + i);
+		four two = ((w + (w & 0x3f80)) | ((w + 0x3f80) >> 7 & 0x80)) << places;
+		four all = two | __builtin_shufflevector(two, two, 2, 3, 0, 1);
+		uint64_t bytes = all[0] | all[1], more = bytes & 0x0080008000800080;
+
+		put_u64(p, __builtin_ia32_pext_di(bytes, 0x00ff00ff00ff00ff | more * 0x1fe));
+		p += 4 + __builtin_popcountll(more);
+	}
+	return (size_t)(p - out) + put_short_varints(p, v + i, rows - i);
+}
+
+/* Words below 2^56: sevens of bits to bytes, all but the last with their high bit. */
+__attribute__((target("avx2,bmi,bmi2")))
+static size_t put_varints_wide(uint8_t *out, const uint64_t *v, uint32_t rows)
+{
+	const uint64_t sevens = 0x7f7f7f7f7f7f7f7f;
 	uint8_t *p = out;
 
 	for (uint32_t i = 0; i < rows; i++) {
 		uint64_t w = v[i];
-		uint64_t two = w >= 1 << 7, three = w >= 1 << 14, four = w >= 1 << 21;
+		size_t more = varint_size(w) - 1;
 
-		w = (w & 0x7f) | (w & 0x3f80) << 1 | (w & 0x1fc000) << 2 | (w & 0xfe00000) << 3;
-		put_u32(p, (uint32_t)(w | two << 7 | three << 15 | four << 23));
-		p += 1 + two + three + four;
+		put_u64(p, __builtin_ia32_pdep_di(w, sevens) |
+				   __builtin_ia32_bzhi_di(~sevens, 8 * more));
+		p += more + 1;
 	}
 	return (size_t)(p - out);
 }
+#endif
 
 static size_t put_varints(uint8_t *out, const uint64_t *v, uint32_t rows, uint64_t bits)
 {
 	uint8_t *p = out;
 
+#if defined(__x86_64__)
+	if (is_wide() && bits < 1 << 14)
+		return put_short_varints_wide(out, v, rows);
+	if (is_wide() && bits < UINT64_C(1) << 56)
+		return put_varints_wide(out, v, rows);
+#endif
 	if (bits < 1 << 14)
 		return put_short_varints(out, v, rows);
-	if (bits < 1 << 28)
-		return put_medium_varints(out, v, rows);
 	for (uint32_t i = 0; i < rows; i++)
 		p += put_varint(p, v[i]);
 	return (size_t)(p - out);

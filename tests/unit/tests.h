@@ -415,6 +415,7 @@
 	X(check_recorder) \
 	X(check_traces) \
 	X(check_page) \
+	X(column_plain) \
 	X(cupti_rows_kernel) \
 	X(cupti_rows_flavours) \
 	X(cupti_rows_versions) \
