@@ -15,6 +15,7 @@ enum names_mark {
 	MARK_TABLES = 1,    /* devices, contexts, streams */
 	MARK_EXTERNAL = 2,  /* external correlation */
 	MARK_EVENTS = 4,    /* CUDA events, which may have to wait for their time */
+	MARK_EVEN = 8,      /* the library's walk went by its sizes: so may ours */
 };
 
 /* Theirs.  Returns marks; *records gets their number. */

@@ -3,14 +3,19 @@
 #include "collector/cupti_calls.h"
 #include "collector/cupti_clock.h"
 #include "collector/cupti_kinds.h"
+#include "collector/cupti_names.h"
 #include "collector/cupti_plan.h"
 #include "collector/cupti_pool.h"
 #include "collector/cupti_say.h"
+#include "collector/names.h"
 #include "collector/tick.h"
 #include "schemas/buf.h"
+#include "tests/unit/cupti_library.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -208,6 +213,71 @@ void test_cupti_noise(void)
 		if (!CHECK(cupti_name_is_noise(calls[i].name, strlen(calls[i].name)) ==
 			   calls[i].is_noise))
 			CHECK_STR(calls[i].name, "");
+}
+
+/* ---- names ---- */
+
+static void put_kernels(uint8_t *bytes, char (*texts)[16], unsigned count)
+{
+	enum { SIZE = 216, NAME = 104 };
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		const char *text = texts[i / 2];
+		uint8_t kind = 10;
+
+		memcpy(bytes + (size_t)i * SIZE, &kind, sizeof(kind));
+		memcpy(bytes + (size_t)i * SIZE + NAME, &text, sizeof(text));
+	}
+}
+
+static void check_names(const uint8_t *bytes, char (*texts)[16], unsigned count)
+{
+	unsigned i, wrong = 0;
+	uint64_t id;
+	size_t len;
+
+	for (i = 0; i < count; i++) {
+		memcpy(&id, bytes + (size_t)i * 216 + 104, sizeof(id));
+		wrong += strcmp(name_text((uint32_t)id, &len), texts[i / 2]) != 0;
+	}
+	CHECK_U64(wrong, 0);
+}
+
+/* Each pointer becomes the id of its text, however many there are; a walk that the sizes explain. */
+void test_cupti_names(void)
+{
+	enum { KERNELS = 2000, BYTES = KERNELS * 216 + 64 };
+	static char texts[KERNELS / 2][16];
+	uint8_t *bytes = calloc(1, BYTES);
+	struct cupti_lib lib;
+	uint32_t call = 5;
+	uint64_t records;
+	unsigned i;
+
+	library_open(&lib, LIBRARY_13_0);
+	cupti_plan_open(&lib, UINT32_MAX);
+	for (i = 0; i < KERNELS / 2; i++)
+		snprintf(texts[i], sizeof(texts[i]), "kernel %u", i);
+	put_kernels(bytes, texts, KERNELS);
+	CHECK_U64(cupti_names_keep(&lib, bytes, KERNELS * 216, &records), MARK_EVEN);
+	CHECK_U64(records, KERNELS);
+	check_names(bytes, texts, KERNELS);
+	/* a size that the walk does not go by, a kind without one, a record that is cut off */
+	put_kernels(bytes, texts, 3);
+	lib.sizes[10] = 208;
+	CHECK_U64(cupti_names_keep(&lib, bytes, 3 * 216, &records), 0);
+	put_kernels(bytes, texts, 2);
+	memcpy(bytes + 216, &call, sizeof(call));
+	CHECK_U64(cupti_names_keep(&lib, bytes, 216 + 40, &records), 0);
+	lib.sizes[10] = 0;
+	put_kernels(bytes, texts, 1);
+	CHECK_U64(cupti_names_keep(&lib, bytes, 216, &records), 0);
+	lib.sizes[10] = 216;
+	put_kernels(bytes, texts, 2);
+	CHECK_U64(cupti_names_keep(&lib, bytes, 216 + 100, &records), 0);
+	CHECK_U64(records, 2);
+	free(bytes);
 }
 
 /* ---- plans ---- */

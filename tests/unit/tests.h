@@ -427,6 +427,7 @@
 	X(cupti_rows_events) \
 	X(cupti_rows_external) \
 	X(cupti_rows_odd_tracks) \
+	X(cupti_names) \
 	X(cupti_headers) \
 	X(cupti_pool) \
 	X(cupti_clock) \
