@@ -44,8 +44,8 @@ static void look_at(struct cupti_plan *p, const struct field *f)
 		memcpy(&word, bytes + 8 * i, sizeof(word));
 		p->mask[i] |= word;
 	}
-	if ((end + 15) / 16 * 2 > p->words)
-		p->words = (uint16_t)((end + 15) / 16 * 2);
+	if ((end + 31) / 32 * 4 > p->words)
+		p->words = (uint16_t)((end + 31) / 32 * 4);
 }
 
 static bool is_named(const struct field *f, const char *name)
@@ -125,6 +125,8 @@ static void add_field(struct cupti_plan *p, const struct field *f, unsigned flav
 	case PLACE_VARY:
 		if (is_needed(f, flavour))
 			add_vary(p, f);
+		else if (!is_named(f, "completed"))
+			look_at(p, f); /* that it is 0 */
 		break;
 	default:
 		if (node)
@@ -151,12 +153,19 @@ static bool is_call(const struct cupti_plan *p)
 		if (i != CALL_WHO / 8 && i != CALL_THREAD / 8)
 			others |= p->mask[i];
 	return p->record->kind == KIND_API && !p->vary_count && !others &&
+	       p->mask[CALL_WHO / 8] == CALL_MASK && p->mask[CALL_THREAD / 8] == CALL_MASK &&
 	       is_number(&p->begin, CALL_BEGIN, 8) && is_number(&p->end, CALL_END, 8) &&
 	       is_number(&p->join, CALL_JOIN, 4) && is_number(&p->amount, CALL_JOIN + 4, 4) &&
 	       !p->join.sign;
 }
 
-static const struct cupti_plan *plan_make(const struct record *r, unsigned flavour, uint16_t size,
+static bool is_work(const struct cupti_plan *p)
+{
+	return p->record->kind <= KIND_GRAPH && p->begin.bytes == 8 && p->end.bytes == 8;
+}
+
+static const struct cupti_plan *plan_make(const struct record *r, unsigned flavour,
+					  const struct cupti_family *family,
 					  const struct cupti_lib *lib, uint32_t kinds_mask)
 {
 	struct cupti_plan *p = &plans[plan_count];
@@ -165,11 +174,12 @@ static const struct cupti_plan *plan_make(const struct record *r, unsigned flavo
 
 	if (plan_count == PLANS)
 		return NULL;
-	*p = (struct cupti_plan){ .record = r, .index = (uint16_t)plan_count++,
+	*p = (struct cupti_plan){ .record = r, .family = family, .flavour = (uint8_t)flavour,
+				  .index = (uint16_t)plan_count++,
 				  .wanted = kinds_mask >> r->kind & 1,
 				  .is_node = flavour & PLAN_NODE };
 	for (i = 0; i < r->field_count; i++)
-		if (is_there(&r->fields[i], size, lib->api_version))
+		if (is_there(&r->fields[i], family->size, lib->api_version))
 			add_field(p, &r->fields[i], flavour);
 	if (r->kind == KIND_API) {
 		p->flags = EVENT_RESULT;
@@ -177,7 +187,8 @@ static const struct cupti_plan *plan_make(const struct record *r, unsigned flavo
 	}
 	if (flavour & PLAN_EXTERNAL && external)
 		add_vary(p, external);
-	p->is_call = is_call(p);
+	p->is_call = is_call(p) && family->size == CALL_BYTES;
+	p->is_work = is_work(p);
 	return p;
 }
 
@@ -228,10 +239,12 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 		unsigned same = flavour & f->flavours;
 
 		f->plans[flavour] = same < flavour ? f->plans[same] :
-				    plan_make(r, flavour, size, lib, kinds_mask);
+				    plan_make(r, flavour, f, lib, kinds_mask);
 		if (!f->plans[flavour])
 			return;
 	}
+	f->is_call = f->plans[0]->is_call;
+	f->is_work = f->plans[0]->is_work;
 	if (place[0] && r->cupti == CUPTI_MEMORY2)
 		place[1] = f;
 	else

@@ -37,7 +37,9 @@ enum {
 	PLAN_TEXTS = 2,
 };
 /* Places in CUpti_ActivityAPI: kind and cbid, times, thread (high half), correlation, result. */
-enum { CALL_WHO = 0, CALL_BEGIN = 8, CALL_END = 16, CALL_THREAD = 24, CALL_JOIN = 32 };
+enum { CALL_WHO = 0, CALL_BEGIN = 8, CALL_END = 16, CALL_THREAD = 24, CALL_JOIN = 32,
+       CALL_BYTES = 40 };
+#define CALL_MASK UINT64_C(0xffffffff00000000) /* of cbid and thread in their words */
 
 /* Of CUPTI's numbers only those that are handled by name. */
 enum cupti_kind {
@@ -46,6 +48,7 @@ enum cupti_kind {
 	CUPTI_EXTERNAL_CORRELATION = 39, CUPTI_MEMORY2 = 49, CUPTI_GRAPH_TRACE = 51,
 };
 
+struct cupti_family;
 /* Of a number that is not there the mask is 0. */
 struct plan_number {
 	uint64_t mask, sign; /* sign: its highest bit, where it is signed */
@@ -55,11 +58,13 @@ struct plan_number {
 };
 struct cupti_plan {
 	const struct record *record;
+	const struct cupti_family *family;
 	uint16_t index;  /* of all plans */
-	uint16_t words;  /* of the mask, even */
+	uint16_t words;  /* of the mask, a multiple of four */
 	uint8_t subkind; /* when the record has none */
 	uint8_t flags;   /* of each event */
 	bool wanted;     /* by --kinds */
+	uint8_t flavour;
 	bool is_node;    /* PLAN_NODE */
 	struct plan_number begin, end, join, amount, kind;
 	struct plan_number device, context, stream, thread;
@@ -70,6 +75,7 @@ struct cupti_plan {
 	const struct field *fixed_fields[PLAN_FIXED];
 	uint16_t name_at; /* 0: the record has none */
 	bool is_call;     /* CUpti_ActivityAPI, as it always was, and nothing varies */
+	bool is_work;     /* on a GPU, with begin and end in eight bytes each */
 	_Alignas(16) uint64_t mask[PLAN_WORDS];
 };
 
@@ -79,6 +85,7 @@ struct cupti_family {
 	uint16_t texts[PLAN_TEXTS];             /* where pointers to text stand; 0: none */
 	uint8_t flavours;                       /* what flavours there are */
 	bool is_plain;                          /* its bytes say nothing about the flavour */
+	bool is_call, is_work;                  /* as its first plan is */
 	uint16_t size;
 };
 

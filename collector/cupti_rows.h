@@ -2,11 +2,8 @@
 /*
  * cupti_rows.h - completed buffers to rows of the log.
  *
- *	record --plan, mask--> a row seen before?  --no--> track, name, shape, site (slowly)
- *	       \-------------> times, ids, numbers ------> writer_put()
- *
- * What repeats of a record is compared with a row that was seen before, first with the one that
- * followed the last time, after the same: a training loop says the same things in the same order.
+ *	record --as those before (cupti_run.h)--> columns of the open block
+ *	      \--else--> its row (cupti_seen.h), times, ids, numbers --> writer_put_ready()
  *
  * State is static; the writer's thread only.
  */
@@ -19,7 +16,7 @@
 struct writer;
 
 /* Once per library; plans, calls and clock are open. */
-void cupti_rows_open(const struct cupti_lib *lib);
+void cupti_rows_open(const struct cupti_lib *loaded);
 /* What waits for records that will not come any more is lost. */
 void cupti_rows_end(struct writer *w);
 /* Tables of a buffer, before the events of any: they say which device a wait was on. */

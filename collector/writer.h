@@ -16,6 +16,7 @@
 #define COLLECTOR_WRITER_H
 
 #include "collector/lane.h"
+#include "schemas/log_writer.h"
 #include "schemas/trace.h"
 
 struct config;
@@ -60,6 +61,9 @@ void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
 void writer_put(struct writer *w, const struct event *row, uint32_t site);
 /* The same, faster, of one that holds the site's track and kind; writer_ready() was true for it. */
 void writer_put_ready(struct writer *w, const struct event *row, uint32_t site);
+/* Where rows of the open log may be put at once (log_writer.h); none where the log is full.  Good
+ * until the next call here. */
+struct log_places writer_places(const struct writer *w);
 void writer_lose(struct writer *w, enum loss why, uint64_t count);
 /* Time taken on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log_encoder.h - where rows wait to become a block; inside of the codec.
+ * log_encoder.h - where rows wait to become a block; inside of the codec, and for who puts very many
+ * rows (log_writer.h, struct log_places).
  *
  * Rows wait as words, column by column, until a block's worth is there; all that can be done for
  * many rows at once waits for log_finish(): what the columns cost, how they are stored, whether
@@ -59,6 +60,16 @@ static inline bool log_is_full(const struct log_encoder *e)
 	return e->rows >= e->target;
 }
 
+/* What every row has; `at`: words + row. */
+static inline void log_put_words(uint64_t *at, uint32_t site, uint64_t begin_ns, uint64_t end_ns,
+				 uint64_t join)
+{
+	at[SITES * ENCODER_STRIDE] = site;
+	at[LENGTHS * ENCODER_STRIDE] = end_ns - begin_ns;
+	at[BEGINS * ENCODER_STRIDE] = begin_ns;
+	at[JOINS * ENCODER_STRIDE] = join;
+}
+
 /*
  * Rows may come in any order; `order` is 0 unless the caller keeps the input order of events of
  * equal begin and end that go to different layouts.  `row`'s track is the file's; row->vary must
@@ -68,10 +79,7 @@ static inline void log_put(struct log_encoder *e, const struct event *row, uint3
 {
 	uint64_t *at = e->words + e->rows;
 
-	at[SITES * ENCODER_STRIDE] = site;
-	at[LENGTHS * ENCODER_STRIDE] = row->end_ns - row->begin_ns;
-	at[BEGINS * ENCODER_STRIDE] = row->begin_ns;
-	at[JOINS * ENCODER_STRIDE] = row->correlation;
+	log_put_words(at, site, row->begin_ns, row->end_ns, row->correlation);
 	for (unsigned i = VARY; i < e->column_count; i++)
 		at[(size_t)i * ENCODER_STRIDE] = row->vary[i - VARY];
 	e->slots[e->rows] = log_slot(row->track);

@@ -19,7 +19,7 @@ struct log_writer {
 	uint32_t site_room;
 	uint32_t sites_written, sample;
 	uint64_t bytes, repeat_at;     /* appended so far; where the tables come again */
-	uint64_t total, events[KIND_END];
+	uint64_t events[KIND_END];     /* in blocks */
 	uint8_t block[LOG_HEADER_BYTES + LOG_BLOCK_BYTES];
 };
 
@@ -100,12 +100,14 @@ static enum status put_tables(struct log_writer *w, struct buf *out, struct erro
 static enum status put_block(struct log_writer *w, struct log_encoder *e, struct buf *out,
 			     struct error *err)
 {
+	uint32_t rows = e->rows;
 	size_t len;
 
 	/* What is only changed, a track's name, waits for the flush. */
 	if (w->sites_written != trace_count(w->trace, TRACE_SITES) || w->bytes >= w->repeat_at)
 		TRY(put_tables(w, out, err));
 	len = log_finish(e, w->block);
+	w->events[e->kind < KIND_END ? e->kind : KIND_UNKNOWN] += rows - e->rows;
 	buf_put(out, w->block, len);
 	w->bytes += len;
 	return buf_status(out, err);
@@ -181,7 +183,6 @@ enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error
 {
 	uint8_t header[LOG_FILE_HEADER_BYTES];
 
-	w->total = 0;
 	memset(w->events, 0, sizeof(w->events));
 	log_put_file_header(header);
 	buf_put(out, header, sizeof(header));
@@ -227,8 +228,6 @@ enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t
 	if (__builtin_expect(site >= w->site_room || !w->by_site[site], 0))
 		return put_first(w, e, site, order, out, err);
 	encoder = w->by_site[site];
-	w->total++;
-	w->events[e->kind < KIND_END ? e->kind : KIND_UNKNOWN]++;
 	if (__builtin_expect(!log_is_usual(encoder, e, order), 0))
 		return put_unusual(w, encoder, e, site, order, out, err);
 	log_put(encoder, e, site);
@@ -262,5 +261,16 @@ enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *
 
 uint64_t log_writer_events(const struct log_writer *w)
 {
-	return w->total;
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < KIND_END; i++)
+		total += w->events[i];
+	for (uint32_t i = 0; i < w->encoder_room; i++)
+		total += w->encoders[i] ? w->encoders[i]->rows : 0;
+	return total;
+}
+
+struct log_places log_writer_places(const struct log_writer *w)
+{
+	return (struct log_places){ w->by_site, w->site_room };
 }

@@ -22,6 +22,7 @@
 #include "schemas/trace.h"
 
 struct buf;
+struct log_encoder;
 struct log_writer;
 
 /* `ceiling`: bytes of memory for everything. */
@@ -39,6 +40,15 @@ enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error
  */
 enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t site,
 			   uint32_t order, struct buf *out, struct error *err);
+/*
+ * The encoder of a site, for who puts rows there by itself as log_writer_put() would: NULL, or one
+ * that the next row makes full, is left to log_writer_put().  Good until the next call here.
+ */
+struct log_places {
+	struct log_encoder *const *by_site;
+	uint32_t count;
+};
+struct log_places log_writer_places(const struct log_writer *w);
 /* Close all open blocks; tables, windows, anchors and losses that are new or changed. */
 enum status log_writer_flush(struct log_writer *w, struct buf *out, struct error *err);
 /* The tables again before the next block: for a new file of the same trace, a ring. */

@@ -21,6 +21,7 @@
 #include "collector/watch.h"
 #include "collector/writer_in.h"
 #include "collector/tick.h"
+#include "tests/unit/cupti_library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,10 +31,11 @@
 #include <unistd.h>
 
 enum { BUFFER = 512 * 1024, BUFFERS = 192, SEQUENCE = 2000, SHAPES = 549, NAMES = 174, REPEATS = 5 };
-enum { KERNEL_BYTES = 216, CALL_BYTES = 40 };
+enum { KERNEL_BYTES = 216 };
 
 static uint8_t *buffers, *copy;
 static size_t valid[BUFFERS];
+static unsigned marks[BUFFERS];
 static uint64_t now_ns, ends[4], seed = 88172645463325252u;
 static uint32_t correlation, grid, process_id;
 static char names[NAMES][96];
@@ -45,31 +47,6 @@ static uint32_t draw(uint32_t below)
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
 	return (uint32_t)(seed >> 33) % below;
-}
-
-/* ---- a walker for machines without CUPTI ---- */
-
-static const uint16_t sizes_13[CUPTI_KINDS] = { [1] = 96, [2] = 88, [4] = CALL_BYTES,
-	[5] = CALL_BYTES, [10] = KERNEL_BYTES, [38] = 56 };
-
-static int walk(uint8_t *bytes, size_t len, uint8_t **record)
-{
-	uint8_t *at = *record ? *record : bytes;
-	uint32_t kind;
-
-	memcpy(&kind, at, sizeof(kind));
-	if (*record)
-		at += sizes_13[kind];
-	if (at >= bytes + len)
-		return 12;
-	*record = at;
-	return 0;
-}
-
-static int realtime(uint64_t *ns)
-{
-	*ns = tick_clock_ns(CLOCK_REALTIME);
-	return 0;
 }
 
 /* ---- records ---- */
@@ -179,7 +156,7 @@ static double time_rows(struct writer *w)
 
 	for (b = 0; b < BUFFERS; b++) {
 		struct pool_buffer p = { .bytes = buffers + (size_t)b * BUFFER, .valid = valid[b],
-					 .completed_ns = UINT64_MAX / 2 };
+					 .completed_ns = UINT64_MAX / 2, .marks = marks[b] };
 
 		cupti_rows_put(w, &p, 0, 0);
 	}
@@ -193,7 +170,7 @@ static double time_names(const struct cupti_lib *lib)
 	unsigned b;
 
 	for (b = 0; b < BUFFERS; b++)
-		cupti_names_keep(lib, buffers + (size_t)b * BUFFER, valid[b], &records);
+		marks[b] = cupti_names_keep(lib, buffers + (size_t)b * BUFFER, valid[b], &records);
 	return seconds() - begin;
 }
 
@@ -204,6 +181,7 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w,
 	unsigned i;
 
 	for (i = 0; i < repeats; i++) {
+		cupti_clock_note(true);
 		now_ns = tick_clock_ns(CLOCK_REALTIME) - 60000000000u;
 		memset(ends, 0, sizeof(ends));
 		fill(what);
@@ -259,8 +237,7 @@ static void find_library(struct cupti_lib *lib, const char *path)
 		return;
 	if (path)
 		fprintf(stderr, "bench_cupti: %s\n", err.text);
-	*lib = (struct cupti_lib){ .next_record = walk, .api_version = 130001 };
-	memcpy(lib->sizes, sizes_13, sizeof(sizes_13));
+	library_open(lib, LIBRARY_13_0);
 }
 
 int main(int argc, char **argv)
@@ -287,7 +264,7 @@ int main(int argc, char **argv)
 	cupti_plan_open(&lib, UINT32_MAX);
 	cupti_calls_open(&lib);
 	cupti_rows_open(&lib);
-	cupti_clock_open(realtime);
+	cupti_clock_open(library_realtime);
 	open_writer(&w, &c, argc > 3 ? argv[3] : NULL);
 	for (i = 0; i < 3; i++)
 		if (argc < 3 || strcmp(argv[2], whats[i]) == 0)

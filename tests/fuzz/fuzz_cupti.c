@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers of CUPTI records of any contents, of several versions, in several windows: the walk, the
- * tables, the rows.  Texts that records point at are ours; all numbers are the fuzzer's.
+ * tables, the rows.  Texts that records point at are ours; all numbers are the fuzzer's.  All comes
+ * twice: in runs, and one by one, which must count the same.
  */
 #include "collector/config.h"
 #include "collector/cupti_calls.h"
@@ -14,52 +15,14 @@
 #include "collector/tick.h"
 #include "collector/writer_in.h"
 #include "tests/fuzz/target.h"
+#include "tests/unit/cupti_library.h"
 
 #include <ftw.h>
 #include <sys/stat.h>
 
 enum { BYTES = 1 << 14 };
 
-static const struct version {
-	uint32_t api;
-	uint16_t sizes[CUPTI_KINDS];
-} versions[] = {
-	{ 22, { [1] = 88, [2] = 88, [4] = 40, [5] = 40, [9] = 24, [10] = 208, [17] = 48,
-		[22] = 96, [36] = 24, [37] = 24, [38] = 40, [39] = 24, [49] = 120, [50] = 72,
-		[51] = 56, [52] = 72 } },
-	{ 130001, { [1] = 96, [2] = 88, [4] = 40, [5] = 40, [9] = 32, [10] = 216, [17] = 48,
-		    [22] = 96, [36] = 56, [37] = 24, [38] = 56, [39] = 24, [49] = 128, [50] = 80,
-		    [51] = 56, [52] = 72, [54] = 64, [60] = 48 } },
-	{ 130401, { [1] = 112, [2] = 104, [4] = 40, [5] = 40, [10] = 248, [38] = 56 } },
-};
 static struct cupti_lib lib;
-
-static int walk(uint8_t *bytes, size_t len, uint8_t **record)
-{
-	uint8_t *at = *record ? *record : bytes;
-	uint32_t kind;
-
-	if (*record) {
-		memcpy(&kind, at, sizeof(kind));
-		at += lib.sizes[kind];
-	}
-	if (at >= bytes + len)
-		return 12;
-	*record = at;
-	return 0;
-}
-
-static int realtime(uint64_t *ns)
-{
-	*ns = tick_clock_ns(CLOCK_REALTIME);
-	return 0;
-}
-
-static int call_name(int domain, uint32_t cbid, const char **name)
-{
-	*name = "cudaLaunchKernel_v7000";
-	return cbid % 3 ? 0 : 1;
-}
 
 /* Kinds in turn by the input; what the fuzzer gives lies over zeros. */
 static size_t fill(struct fuzz_bytes *b, uint8_t *bytes)
@@ -98,45 +61,58 @@ static size_t fill(struct fuzz_bytes *b, uint8_t *bytes)
 	return len;
 }
 
-static void hand_over(struct writer *w, uint8_t *bytes, size_t len, unsigned how)
+struct turn {
+	uint8_t bytes[BYTES];
+	size_t len;
+	unsigned how;
+	uint64_t monotonic_ns, realtime_ns;
+};
+
+static void hand_over(struct writer *w, const struct turn *t, bool in_runs)
 {
-	struct pool_buffer buffer = { .bytes = bytes, .valid = len,
-				      .completed_ns = tick_clock_ns(CLOCK_MONOTONIC) };
+	static _Alignas(8) uint8_t bytes[BYTES];
+	struct pool_buffer buffer = { .bytes = bytes, .valid = t->len,
+				      .completed_ns = t->monotonic_ns };
 	uint64_t records;
 
-	if (how % 8 == 7) {
-		cupti_names_drop(&lib, bytes, len);
+	memcpy(bytes, t->bytes, sizeof(bytes));
+	if (t->how % 8 == 7) {
+		cupti_names_drop(&lib, bytes, t->len);
 		return;
 	}
-	buffer.marks = cupti_names_keep(&lib, bytes, len, &records);
+	buffer.marks = cupti_names_keep(&lib, bytes, t->len, &records);
+	if (t->len && !(buffer.marks & MARK_EVEN))
+		abort();
+	if (!in_runs)
+		buffer.marks &= ~(unsigned)MARK_EVEN;
 	cupti_rows_tables(&buffer);
-	if (how % 8 == 6)
+	if (t->how % 8 == 6)
 		cupti_rows_drop(&buffer);
 	else
-		cupti_rows_put(w, &buffer, 0, how & 32 ? tick_clock_ns(CLOCK_REALTIME) : 0);
+		cupti_rows_put(w, &buffer, 0, t->how & 32 ? t->realtime_ns : 0);
 }
 
 /* As if nothing had come yet; plans and calls are made again only where they differ. */
-static void open_version(const struct version *v, uint32_t kinds_mask)
+static void open_version(unsigned version, uint32_t kinds_mask)
 {
-	static const struct version *made;
+	static unsigned made = LIBRARIES;
 	static uint32_t made_mask;
 
-	lib = (struct cupti_lib){ .next_record = walk, .api_version = v->api,
-				  .callback_name = call_name };
-	memcpy(lib.sizes, v->sizes, sizeof(lib.sizes));
+	library_open(&lib, version);
+	lib.sizes[CUPTI_DEVICE] = 0; /* its text would be freed */
+	lib.sizes[CUPTI_OVERHEAD] = lib.sizes[CUPTI_OVERHEAD] ? 48 : 0;
+	library_sizes = lib.sizes;
 	tick_init("monotonic");
-	if (made != v || made_mask != kinds_mask) {
+	if (made != version || made_mask != kinds_mask) {
 		cupti_plan_open(&lib, kinds_mask);
 		cupti_calls_open(&lib);
-		made = v;
+		made = version;
 		made_mask = kinds_mask;
 	}
 	cupti_rows_forget();
 	cupti_tables_forget();
 	cupti_join_forget();
 	cupti_rows_open(&lib);
-	cupti_clock_open(realtime);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -144,30 +120,58 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+static struct cupti_row_counts record(const struct config *config, const struct turn *turns,
+				      size_t count, bool in_runs)
+{
+	static struct writer writer;
+	size_t i;
+
+	memset(&writer, 0, sizeof(writer));
+	writer.config = config;
+	writer.recording = true;
+	for (i = 0; i < count; i++)
+		hand_over(&writer, &turns[i], in_runs);
+	cupti_rows_end(&writer);
+	writer_close_log(&writer);
+	return *cupti_row_counts();
+}
+
+static void check_same(struct cupti_row_counts a, struct cupti_row_counts b)
+{
+	if (a.rows != b.rows || a.nodes != b.nodes || a.no_time != b.no_time ||
+	    a.unknown != b.unknown || a.unwanted != b.unwanted || a.noise != b.noise ||
+	    a.early != b.early)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t bytes[BYTES];
-	static struct writer writer;
+	static struct turn turns[3];
 	struct fuzz_bytes b = { data, data + size };
-	unsigned how = (unsigned)fuzz_number(&b, 1), turns;
+	unsigned how = (unsigned)fuzz_number(&b, 1);
 	char folder[] = "/dev/shm/fuzz-XXXXXX", out[64];
 	char *variables[] = { out, (char *)(uintptr_t)"TACHO_WINDOW=all",
 			      (char *)(uintptr_t)(how & 16 ? "TACHO_KINDS=kernel" : "TACHO_KINDS=all"),
 			      NULL };
+	struct cupti_row_counts counts;
 	struct config config;
+	size_t count = 0;
 
 	if (size < 8 || size > 4096 || !mkdtemp(folder))
 		return 0;
 	snprintf(out, sizeof(out), "TACHO_OUT=%s", folder);
 	config_read(&config, variables, NULL);
-	memset(&writer, 0, sizeof(writer));
-	writer.config = &config;
-	writer.recording = true;
-	open_version(&versions[how % 3], config.kinds_mask);
-	for (turns = 0; turns < 3 && b.at < b.end; turns++)
-		hand_over(&writer, bytes, fill(&b, bytes), (unsigned)fuzz_number(&b, 1));
-	cupti_rows_end(&writer);
-	writer_close_log(&writer);
+	open_version(how % LIBRARIES, config.kinds_mask);
+	cupti_clock_open(library_realtime);
+	for (; count < 3 && b.at < b.end; count++) {
+		turns[count].len = fill(&b, turns[count].bytes);
+		turns[count].how = (unsigned)fuzz_number(&b, 1);
+		turns[count].monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC);
+		turns[count].realtime_ns = tick_clock_ns(CLOCK_REALTIME);
+	}
+	counts = record(&config, turns, count, true);
+	open_version(how % LIBRARIES, config.kinds_mask);
+	check_same(counts, record(&config, turns, count, false));
 	config_release(&config);
 	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	return 0;

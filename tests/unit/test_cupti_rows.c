@@ -11,6 +11,7 @@
 #include "collector/watch.h"
 #include "collector/writer_in.h"
 #include "convert/source.h"
+#include "tests/unit/cupti_library.h"
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/log_files.h"
@@ -21,58 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 1 << 16, FILE_BYTES = 1 << 20, NOISE = 0xA5 };
-
-/* ---- a library that only walks ---- */
-
-struct version {
-	uint32_t api;
-	uint16_t sizes[CUPTI_KINDS];
-};
-static const struct version cuda_12_4 = { 22, { [1] = 88, [2] = 88, [4] = 40, [5] = 40, [8] = 184,
-	[9] = 24, [10] = 208, [17] = 56, [22] = 96, [36] = 24, [37] = 24, [38] = 40, [39] = 24,
-	[49] = 120, [50] = 72, [51] = 56, [52] = 72 } };
-static const struct version cuda_13_0 = { 130001, { [1] = 96, [2] = 88, [4] = 40, [5] = 40,
-	[8] = 184, [9] = 32, [10] = 216, [17] = 56, [22] = 96, [36] = 56, [37] = 24, [38] = 56,
-	[39] = 24, [49] = 128, [50] = 80, [51] = 56, [52] = 72, [54] = 64, [60] = 48 } };
-static const struct version cuda_13_4 = { 130401, { [1] = 112, [2] = 104, [4] = 40, [5] = 40,
-	[10] = 248, [38] = 56 } };
+enum { BYTES = 1 << 16, FILE_BYTES = 1 << 20, NOISE = 0xA5, EVENTS = 640, LOOP = 200 };
 
 static struct cupti_lib lib;
-
-static int walk(uint8_t *bytes, size_t len, uint8_t **record)
-{
-	uint8_t *at = *record ? *record : bytes;
-	uint32_t kind;
-
-	if (*record) {
-		memcpy(&kind, at, sizeof(kind));
-		at += lib.sizes[kind];
-	}
-	if (at >= bytes + len)
-		return 12;
-	*record = at;
-	return 0;
-}
-
-static int realtime(uint64_t *ns)
-{
-	*ns = tick_clock_ns(CLOCK_REALTIME);
-	return 0;
-}
-
-static int call_name(int domain, uint32_t cbid, const char **name)
-{
-	if (domain == CUPTI_RUNTIME && cbid == 211)
-		*name = "cudaLaunchKernel_v7000";
-	else if (domain == CUPTI_RUNTIME && cbid == 10)
-		*name = "cudaGetLastError_v3020";
-	else if (domain == CUPTI_DRIVER && cbid == 277)
-		*name = "cuMemcpyHtoDAsync_v2";
-	else
-		return 1;
-	return 0;
-}
 
 /* ---- a run ---- */
 
@@ -82,14 +34,15 @@ struct run {
 	struct writer writer;
 	uint8_t *bytes;
 	size_t len;
+	bool one_by_one; /* not in runs */
 	uint64_t at_ns; /* of the first record, CUPTI's clock */
 	struct trace *trace;
 	struct event *events;
-	uint64_t vary[64][PLAN_VARY];
+	uint64_t vary[EVENTS][PLAN_VARY];
 	size_t count;
 };
 
-static void run_open(struct run *r, const struct version *version, const char *kinds)
+static void run_open(struct run *r, unsigned version, const char *kinds)
 {
 	char out[160], list[64];
 	char *variables[] = { out, list, (char *)"TACHO_WINDOW=all", NULL };
@@ -101,16 +54,14 @@ static void run_open(struct run *r, const struct version *version, const char *k
 	config_read(&r->config, variables, NULL);
 	r->writer.config = &r->config;
 	r->writer.recording = true;
-	lib = (struct cupti_lib){ .next_record = walk, .api_version = version->api,
-				  .callback_name = call_name };
-	memcpy(lib.sizes, version->sizes, sizeof(lib.sizes));
+	library_open(&lib, version);
 	tick_init("monotonic");
 	cupti_plan_open(&lib, r->config.kinds_mask);
 	cupti_calls_open(&lib);
 	cupti_rows_forget();
 	cupti_tables_forget();
 	cupti_rows_open(&lib);
-	cupti_clock_open(realtime);
+	cupti_clock_open(library_realtime);
 	r->bytes = calloc(1, BYTES);
 	r->at_ns = tick_clock_ns(CLOCK_REALTIME) - 1000000;
 }
@@ -166,6 +117,8 @@ static void hand_over(struct run *r, uint64_t warm_ns, uint64_t begin_ns)
 	uint64_t records;
 
 	b.marks = cupti_names_keep(&lib, r->bytes, r->len, &records);
+	if (r->one_by_one)
+		b.marks &= ~(unsigned)MARK_EVEN;
 	cupti_rows_tables(&b);
 	cupti_rows_put(&r->writer, &b, warm_ns, begin_ns);
 	memset(r->bytes, 0, BYTES);
@@ -212,11 +165,11 @@ static void run_read(struct run *r)
 	writer_close_log(&r->writer);
 	in = log_input(file, read_file(r, file));
 	trace_new(&r->trace, 8 << 20, NULL);
-	r->events = calloc(64, sizeof(*r->events));
+	r->events = calloc(EVENTS, sizeof(*r->events));
 	if (!CHECK_OK(source_open(&s, in, r->trace, &budget, NULL, &err), &err))
 		return;
 	while (source_next(s, &b, &err) == ST_OK)
-		for (i = 0; i < b.count && r->count < 64; i++, r->count++) {
+		for (i = 0; i < b.count && r->count < EVENTS; i++, r->count++) {
 			const struct shape *shape = trace_get_shape(r->trace, b.events[i].shape);
 
 			r->events[r->count] = b.events[i];
@@ -277,7 +230,7 @@ void test_cupti_rows_kernel(void)
 {
 	struct run r;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	add_kernel(&r, "void gemm<float>(int)", 1000);
 	hand_over(&r, 0, 0);
 	run_read(&r);
@@ -311,7 +264,7 @@ void test_cupti_rows_flavours(void)
 	struct run r;
 	uint8_t *k;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	k = add_kernel(&r, "a", 1000);
 	put(k, 32, r.at_ns + 9000, 8);
 	k = add_kernel(&r, "b", 20000);
@@ -338,7 +291,7 @@ void test_cupti_rows_versions(void)
 	struct run r;
 	uint8_t *m, *k;
 
-	run_open(&r, &cuda_12_4, "all");
+	run_open(&r, LIBRARY_12_4, "all");
 	m = add(&r, 1);
 	memset(m + 4, 0, 48);
 	memset(m + 64, 0, 16);
@@ -356,7 +309,7 @@ void test_cupti_rows_versions(void)
 		CHECK_U64(fixed(&r, 0, "copies"), UINT64_MAX);
 	}
 	run_close(&r);
-	run_open(&r, &cuda_13_4, "all");
+	run_open(&r, LIBRARY_13_4, "all");
 	k = add_kernel(&r, "k", 1000);
 	put(k, 216, (uint64_t)-5, 4);
 	put(k, 240, 77, 8);
@@ -371,8 +324,8 @@ void test_cupti_rows_versions(void)
 
 /* ---- copies, calls, waits ---- */
 
-static void add_call(struct run *r, uint32_t kind, uint32_t cbid, uint32_t correlation,
-		     uint64_t after_ns)
+static uint8_t *add_call(struct run *r, uint32_t kind, uint32_t cbid, uint32_t correlation,
+			 uint64_t after_ns)
 {
 	uint8_t *a = add(r, kind);
 
@@ -382,13 +335,14 @@ static void add_call(struct run *r, uint32_t kind, uint32_t cbid, uint32_t corre
 	put(a, 28, 4242, 4);
 	put(a, 32, correlation, 4);
 	put(a, 36, 3, 4);
+	return a;
 }
 
 void test_cupti_rows_calls(void)
 {
 	struct run r;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	add_call(&r, 5, 211, 9, 100);
 	add_call(&r, 4, 277, 9, 1100);
 	add_call(&r, 5, 10, 10, 2100); /* noise */
@@ -416,7 +370,7 @@ void test_cupti_rows_device_work(void)
 	struct run r;
 	uint8_t *m;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	m = add(&r, 1);
 	memset(m + 4, 0, 92);
 	put(m, 4, 1, 1);
@@ -451,6 +405,105 @@ void test_cupti_rows_device_work(void)
 	run_close(&r);
 }
 
+/* ---- runs ---- */
+
+/* A loop with everything that ends a run: flavours, amounts, results, noise, bad times, tables. */
+static void add_loop(struct run *r, unsigned i)
+{
+	static const char *const names[] = { "a", "b", "c" };
+	uint64_t at_ns = i * UINT64_C(100000);
+	uint8_t *k = add_kernel(r, names[i % 3], at_ns);
+
+	put(k, 92, i, 4);
+	put(k, 96, i * 3, 8);
+	if (i % 29 == 25)
+		put(k, 32, r->at_ns + at_ns + 5000, 8);
+	if (i % 3 == 2)
+		put(k, 144, UINT64_C(0x500000000) + i, 8);
+	if (i % 3 == 1 || i % 37 == 27)
+		put(k, 120, i % 7 ? r->at_ns + at_ns - 500 : 77, 8);
+	if (i % 41 == 8) {
+		put(k, 24, 1, 8);
+		put(k, 32, 1, 8);
+	}
+	add_call(r, 5, i % 7 ? 211 : 10, i, at_ns + 100);
+	if (i % 5 == 3) {
+		k = add(r, 1);
+		memset(k + 4, 0, 92);
+		put(k, 4, 1 + i % 2, 1);
+		put(k, 8, i * 4096, 8);
+		put_times(r, k, 16, at_ns + 300, 200);
+	}
+	k = add_call(r, 4, 277, i, at_ns + 200);
+	put(k, 36, i % 4 == 3 ? i : 0, 4);
+	if (i % 43 == 9)
+		add(r, 60);
+}
+
+static void record_loop(struct run *r, bool one_by_one)
+{
+	unsigned i;
+
+	run_open(r, LIBRARY_13_0, "all");
+	r->one_by_one = one_by_one;
+	for (i = 0; i < LOOP; i++) {
+		add_loop(r, i);
+		if (i % 10 == 9)
+			hand_over(r, r->at_ns + 50000, i < 20 ? r->at_ns + 1550000 : 0);
+	}
+	run_read(r);
+}
+
+/* Times as they lie to the begin of the event. */
+static uint64_t after(const struct run *r, size_t i, const char *key)
+{
+	uint64_t value = varying(r, i, key);
+
+	return value < 1000000 || value == UINT64_MAX ? value : value - r->events[i].begin_ns;
+}
+
+static void check_same(const struct run *a, const struct run *b, size_t i)
+{
+	const struct event *x = &a->events[i], *y = &b->events[i];
+
+	CHECK_STR(name_of(a, i), name_of(b, i));
+	CHECK_U64(x->begin_ns - a->events[0].begin_ns, y->begin_ns - b->events[0].begin_ns);
+	CHECK_U64(x->end_ns - x->begin_ns, y->end_ns - y->begin_ns);
+	CHECK_U64(x->correlation, y->correlation);
+	CHECK_U64(x->bytes, y->bytes);
+	CHECK_U64(x->flags, y->flags);
+	CHECK_U64(track_of(a, i)->id, track_of(b, i)->id);
+	CHECK_U64(varying(a, i, "grid_id"), varying(b, i, "grid_id"));
+	CHECK_U64(varying(a, i, "graph_node"), varying(b, i, "graph_node"));
+	CHECK_U64(after(a, i, "completed"), after(b, i, "completed"));
+	CHECK_U64(after(a, i, "queued"), after(b, i, "queued"));
+}
+
+/* Straight to the columns, or one by one: the same events, and the same that was lost. */
+void test_cupti_rows_runs(void)
+{
+	struct run a, b;
+	struct cupti_row_counts counts;
+	unsigned why;
+	size_t i;
+
+	record_loop(&a, false);
+	counts = *cupti_row_counts();
+	record_loop(&b, true);
+	CHECK(counts.guessed > 2 * LOOP);
+	CHECK(counts.nodes > LOOP / 4);
+	CHECK_U64(counts.nodes, cupti_row_counts()->nodes);
+	CHECK_U64(a.count, b.count);
+	CHECK(a.count > 3 * LOOP / 2);
+	for (i = 0; i < a.count && i < b.count; i++)
+		check_same(&a, &b, i);
+	for (why = 1; why < LOSS_END; why++)
+		CHECK_U64(lost(&a, (enum loss)why), lost(&b, (enum loss)why));
+	CHECK(lost(&a, LOSS_NO_TIME) && lost(&a, LOSS_CUT_OUT) && lost(&a, LOSS_NO_PLACE));
+	run_close(&a);
+	run_close(&b);
+}
+
 /* ---- what cannot become a row ---- */
 
 void test_cupti_rows_losses(void)
@@ -458,7 +511,7 @@ void test_cupti_rows_losses(void)
 	struct run r;
 	uint8_t *k;
 
-	run_open(&r, &cuda_13_0, "kernel");
+	run_open(&r, LIBRARY_13_0, "kernel");
 	k = add_kernel(&r, "no times", 0);
 	put(k, 16, 0, 8);
 	put(k, 24, 0, 8);
@@ -486,7 +539,7 @@ void test_cupti_rows_warm_up(void)
 	struct run r;
 	uint64_t host_ns;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	host_ns = tick_base_ns() + tick_clock_ns(CLOCK_MONOTONIC) - 1000000;
 	add_kernel(&r, "of the window before, late", 0);
 	add_kernel(&r, "in the warm-up", 100000);
@@ -508,7 +561,7 @@ void test_cupti_rows_tables(void)
 	struct run r;
 	uint8_t *d;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	d = add(&r, CUPTI_DEVICE);
 	memset(d + 4, 0, 180);
 	put(d, 44, 132, 4);
@@ -556,7 +609,7 @@ static void add_external(struct run *r, uint32_t kind, uint64_t id, uint32_t cor
 }
 
 /* A CUDA event has the time of its call, which may stand in another buffer. */
-static void join(const struct version *version)
+static void join(unsigned version)
 {
 	struct run r;
 
@@ -588,15 +641,15 @@ static void join(const struct version *version)
 
 void test_cupti_rows_events(void)
 {
-	join(&cuda_13_0);
-	join(&cuda_12_4);
+	join(LIBRARY_13_0);
+	join(LIBRARY_12_4);
 }
 
 void test_cupti_rows_external(void)
 {
 	struct run r;
 
-	run_open(&r, &cuda_13_0, "all");
+	run_open(&r, LIBRARY_13_0, "all");
 	add_call(&r, 5, 211, 5, 1000);
 	add_external(&r, 4, 1234, 5);
 	add_external(&r, 3, 77, 5); /* CUSTOM0 goes first */
@@ -618,7 +671,7 @@ void test_cupti_rows_odd_tracks(void)
 	uint8_t *m;
 	uint64_t i;
 
-	run_open(&r, &cuda_13_0, "all,memory");
+	run_open(&r, LIBRARY_13_0, "all,memory");
 	for (i = 1; i <= 2; i++) {
 		m = add(&r, CUPTI_MEMORY2);
 		memset(m + 4, 0, 124);

@@ -421,6 +421,7 @@
 	X(cupti_rows_versions) \
 	X(cupti_rows_calls) \
 	X(cupti_rows_device_work) \
+	X(cupti_rows_runs) \
 	X(cupti_rows_losses) \
 	X(cupti_rows_warm_up) \
 	X(cupti_rows_tables) \
