@@ -160,27 +160,6 @@ static enum status process_finish(struct step_stage *s, struct host_process *p,
 
 /* --- events ------------------------------------------------------------------------------ */
 
-/* The spans of a profiler and its records of itself are nothing that S did. */
-static bool event_counts(const struct event *e, const struct host_thread *t)
-{
-	if (t->home != HOME_THREAD)
-		return event_is_gpu_work(e);
-	if (e->kind == KIND_RANGE)
-		return e->subkind != RANGE_PROFILER;
-	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
-}
-
-static void process_extend(struct host_process *p, uint32_t process, const struct event *e)
-{
-	if (!p->has_begun) {
-		p->has_begun = true;
-		p->is_stale = true;
-		p->current = (struct stretch){ .begin_ns = e->begin_ns, .process = process };
-	}
-	if (e->end_ns > p->last_end_ns)
-		p->last_end_ns = e->end_ns;
-}
-
 static enum status step_mark(struct step_stage *s, struct host_process *p, const struct event *e,
 			     struct error *err)
 {
@@ -210,8 +189,7 @@ static enum status step_enter(struct step_stage *s, struct event *e, struct erro
 	struct host_process *p = &s->host.processes[t->process];
 
 	e->step = e->owner = e->phase = 0;
-	if (event_counts(e, t))
-		process_extend(p, t->process, e);
+	host_extend(p, t, e);
 	if (t->home == HOME_STREAM)
 		return ST_OK;
 	if (p->now.until_ns < e->begin_ns)

@@ -14,6 +14,8 @@
 enum {
 	BLOCK_BYTES = 64 * 1024,
 	TAR_MAGIC_AT = 257,
+	SUM_AT = 148,
+	SUM_BYTES = 8,
 	PAPER_BYTES = 256, /* of a member's beginning, to know our own papers */
 	ADDRESS_BYTES = 1024,
 };
@@ -32,12 +34,34 @@ struct archive_in {
 	uint8_t block[BLOCK_BYTES];
 };
 
+/*
+ * "ustar" alone may stand at that place of any file; the head of a tar's member holds its own sum
+ * too, in octal, blanks in the place of that (POSIX pax).
+ */
+static bool is_tar(const uint8_t *head, size_t len)
+{
+	unsigned sum = SUM_BYTES * ' ', told = 0;
+	size_t i;
+
+	if (len < ARCHIVE_HEAD_BYTES || memcmp(head + TAR_MAGIC_AT, "ustar", 5) != 0)
+		return false;
+	for (i = 0; i < ARCHIVE_HEAD_BYTES; i++)
+		if (i < SUM_AT || i >= SUM_AT + SUM_BYTES)
+			sum += head[i];
+	for (i = SUM_AT; i < SUM_AT + SUM_BYTES; i++)
+		if (head[i] >= '0' && head[i] < '8')
+			told = told * 8 + (head[i] - '0');
+		else if (head[i] != ' ' || told)
+			break;
+	return told == sum;
+}
+
 bool archive_is(const uint8_t *head, size_t len)
 {
 	if (len >= 4 && memcmp(head, "PK", 2) == 0 &&
 	    ((head[2] == 3 && head[3] == 4) || (head[2] == 5 && head[3] == 6)))
 		return true;
-	return len >= TAR_MAGIC_AT + 5 && memcmp(head + TAR_MAGIC_AT, "ustar", 5) == 0;
+	return is_tar(head, len);
 }
 
 static la_ssize_t give(struct archive *archive, void *data, const void **bytes)

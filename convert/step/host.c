@@ -267,6 +267,29 @@ void host_release(struct host *h)
 	memset(h, 0, sizeof(*h));
 }
 
+/* The spans of a profiler and its records of itself are nothing that S did. */
+static bool event_counts(const struct event *e, const struct host_thread *t)
+{
+	if (t->home != HOME_THREAD)
+		return event_is_gpu_work(e);
+	if (e->kind == KIND_RANGE)
+		return e->subkind != RANGE_PROFILER;
+	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+}
+
+void host_extend(struct host_process *p, const struct host_thread *t, const struct event *e)
+{
+	if (!event_counts(e, t))
+		return;
+	if (!p->has_begun) {
+		p->has_begun = true;
+		p->is_stale = true;
+		p->current = (struct stretch){ .begin_ns = e->begin_ns, .process = t->process };
+	}
+	if (e->end_ns > p->last_end_ns)
+		p->last_end_ns = e->end_ns;
+}
+
 bool host_is_mark(struct host *h, const struct event *e)
 {
 	struct host_thread *t = host_thread(h, e->track);

@@ -123,20 +123,14 @@ static inline bool event_may_be_mark(const struct event *e)
 	return e->kind == KIND_STEP;
 }
 
+/* What S or the process's GPUs did: `e` moves its begin and end. */
+void host_extend(struct host_process *p, const struct host_thread *t, const struct event *e);
 /* Its number in *number, as it was, where it is none; NULL: not asked for. */
 bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number);
 /* `is_pushed`: through tacho.h. */
 uint8_t host_name_phase(struct host *h, uint32_t name, bool is_pushed);
 uint8_t host_row(struct host *h, uint32_t name);
 bool host_is_mark(struct host *h, const struct event *e);
-/* Only these can be marks, whatever the rules say. */
-static inline bool may_be_mark(const struct event *e)
-{
-	if (e->kind == KIND_RANGE)
-		return e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
-	return e->kind == KIND_STEP;
-}
-
 /* S is the thread of this event, if that was open and this one can tell. */
 void host_decide(struct host *h, const struct event *e);
 /* No more is held: what is known has to do, though a first mark may still come. */

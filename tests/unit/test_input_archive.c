@@ -157,6 +157,30 @@ void test_input_archive_single(void)
 }
 
 /* Any range of a member, through a scratch file. */
+/* "ustar" where a tar has it, in a file that is none. */
+void test_input_archive_not(void)
+{
+	char text[1024];
+	const char *path;
+	struct input *in = NULL;
+	const uint8_t *bytes;
+	size_t len = 0;
+	struct folder s;
+
+	folder_make(&s);
+	memset(text, ' ', sizeof(text));
+	text[0] = '[';
+	text[sizeof(text) - 1] = ']';
+	memcpy(text + 257, "ustar", 5);
+	path = folder_write(&s, "words.json", text, sizeof(text));
+	CHECK(input_open(&in, path, "/tmp", NULL) == ST_OK);
+	CHECK(input_peek(in, sizeof(text), &bytes, &len, NULL) == ST_OK);
+	CHECK_MEM(bytes, text, sizeof(text));
+	CHECK_U64(len, sizeof(text));
+	input_close(in);
+	folder_remove(&s);
+}
+
 void test_input_archive_random(void)
 {
 	struct folder f;

@@ -456,6 +456,7 @@
 	X(chrome_damage) \
 	X(input_archive) \
 	X(input_archive_single) \
+	X(input_archive_not) \
 	X(input_archive_random) \
 	X(input_bomb) \
 	X(input_archive_cut) \
