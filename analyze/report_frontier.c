@@ -8,7 +8,7 @@
  */
 #include "analyze/report_frontier.h"
 
-#include "analyze/report_cells.h"
+#include "analyze/report/cells.h"
 
 #include <stdio.h>
 #include <stdlib.h>

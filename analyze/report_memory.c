@@ -5,8 +5,8 @@
  * A process has an amount for each device and place it was seen at: what a framework's allocator
  * gave out, what CUDA gave out, what was sampled.  Which is which says `what`.
  */
-#include "analyze/report_gauge.h"
-#include "analyze/report_growth.h"
+#include "analyze/report/gauge.h"
+#include "analyze/report/growth.h"
 #include "analyze/report.h"
 
 #include <math.h>

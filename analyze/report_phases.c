@@ -6,7 +6,7 @@
  * them, is known at the end only.  So what falls into steps is kept apart by what its mark says,
  * and what falls into gaps in a list.
  */
-#include "analyze/report_cells.h"
+#include "analyze/report/cells.h"
 
 #include <stdlib.h>
 

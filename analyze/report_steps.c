@@ -5,7 +5,7 @@
  * Which gaps between marks join the step before is known at the end: what falls into a step's
  * mark and what falls into the gap after it are kept apart until then.
  */
-#include "analyze/report_strip.h"
+#include "analyze/report/strip.h"
 
 #include <stdlib.h>
 #include <string.h>

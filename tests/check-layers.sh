@@ -25,6 +25,7 @@ rules() {
 	analyze/rule*       analyze/(rule|report|table) schemas/
 	analyze/report_findings* analyze/(rule|report|table) schemas/
 	analyze/report_*    analyze/(report|table|sweep|hist|comm/|frontier/) convert/(pump|source|step|link|collective|name|cut) schemas/
+	analyze/report/*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|collective|name|cut) schemas/
 	analyze/comm/*      analyze/(report|table|sweep|hist|comm/) convert/(pump|source|step|link|collective|name|cut) schemas/
 	analyze/frontier/*  analyze/(report|table|sweep|hist|frontier/) convert/(pump|source|step|link|collective|name|cut) schemas/
 	analyze/*           analyze/ convert/(ahead|input|source|merge|step|link|collective|cut|spool|pump|name|options|progress|out|temporary|align|detail) schemas/

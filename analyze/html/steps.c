@@ -6,7 +6,7 @@
  */
 #include "analyze/html/put.h"
 #include "analyze/page/walls.h"
-#include "analyze/report_strip.h"
+#include "analyze/report/strip.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Pictures of steps against plain arithmetic: each piece of time shared out to all bins that it
  * touches, and each bin to its cells.
  */
-#include "analyze/report_strip.h"
+#include "analyze/report/strip.h"
 
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"

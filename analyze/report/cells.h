@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_cells.h - GPU time by the step and phase of the launch (DEFINITIONS.md 5), for the report
+ * report/cells.h - GPU time by the step and phase of the launch (DEFINITIONS.md 5), for the report
  * `phases`.  Sums over all steps always, rows per step only with --per-step.
  */
 #ifndef ANALYZE_REPORT_CELLS_H

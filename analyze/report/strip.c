@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report_strip.h"
+#include "analyze/report/strip.h"
 
 #include <math.h>
 #include <stdlib.h>

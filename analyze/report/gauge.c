@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report_gauge.h"
+#include "analyze/report/gauge.h"
 
 #include "schemas/hash.h"
 

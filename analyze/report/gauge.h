@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_gauge.h - one amount of memory over time: its peak and who owned it, least and most of
+ * report/gauge.h - one amount of memory over time: its peak and who owned it, least and most of
  * each step, and a curve for a chart.
  *
  * Levels come in order of time.  Steps are rows of the process's step_list; a step without a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report_growth.h"
+#include "analyze/report/growth.h"
 
 #include <math.h>
 #include <stdlib.h>

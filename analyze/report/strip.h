@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_strip.h - pictures of steps: a row of cells, each what has most of its time, for the host
+ * report/strip.h - pictures of steps: a row of cells, each what has most of its time, for the host
  * and for the process's first GPU.  For the report `steps`.
  *
  * Cells are STRIP_CELLS equal parts of a step.  Where a step ends is known when the next begins,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report_cells.h"
+#include "analyze/report/cells.h"
 
 #include <stdlib.h>
 #include <string.h>
