@@ -261,7 +261,8 @@ static const uint8_t *put_all_wide(struct cupti_run *r, const uint8_t *at, const
 const uint8_t *cupti_run_put(struct cupti_run *r, const uint8_t *at, const uint8_t *end)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx2"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+	    __builtin_cpu_supports("bmi2"))
 		return put_all_wide(r, at, end);
 #endif
 	return put_all(r, at, end);
