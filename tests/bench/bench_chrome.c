@@ -5,6 +5,8 @@
  *
  * usage: bench_chrome [MILLIONS]    kernels of 300 long names on eight streams, and their launches
  */
+#include "tests/bench/bench.h"
+
 #include "convert/ahead.h"
 #include "convert/gzip.h"
 #include "convert/out.h"
@@ -14,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -43,22 +44,6 @@ struct bench {
 	enum mix mix;
 	size_t batches;
 };
-
-static double now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void need(bool held, const char *what)
-{
-	if (held)
-		return;
-	fprintf(stderr, "bench_chrome: %s\n", what);
-	exit(1);
-}
 
 /* ---- what is written ---- */
 
@@ -180,15 +165,15 @@ static struct figures run_ours(struct bench *b, const char *path, unsigned threa
 	for (size_t i = 0; i <= b->batches; i++) {
 		if (i < b->batches)
 			next_batch(b);
-		double cpu_s = now(CLOCK_PROCESS_CPUTIME_ID), wall_s = now(CLOCK_MONOTONIC);
+		double cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID), wall_s = now_s(CLOCK_MONOTONIC);
 
 		if (i < b->batches)
 			need(sink_chrome.put(sink, b->events, BATCH, &err) == ST_OK, err.text);
 		else
 			need(sink_chrome.close(sink, &err) == ST_OK &&
 				     out_end(request.out, &err) == ST_OK, err.text);
-		f.cpu_s += now(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
-		f.wall_s += now(CLOCK_MONOTONIC) - wall_s;
+		f.cpu_s += now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+		f.wall_s += now_s(CLOCK_MONOTONIC) - wall_s;
 	}
 	sink_chrome.free(sink);
 	f.bytes = (double)out_bytes(request.out);
@@ -323,7 +308,7 @@ static struct figures run_reference(struct bench *b, print put, gzFile packed)
 	begin(b);
 	for (size_t i = 0; i < b->batches; i += SLOWER) {
 		next_batch(b);
-		double from = now(CLOCK_PROCESS_CPUTIME_ID);
+		double from = now_s(CLOCK_PROCESS_CPUTIME_ID);
 		for (size_t k = 0; k < BATCH; k++) {
 			filled += (size_t)put(piece + filled, b, &b->events[k], base_ns);
 			if (filled < PIECE_BYTES - 2 * LINE_MOST)
@@ -334,7 +319,7 @@ static struct figures run_reference(struct bench *b, print put, gzFile packed)
 				f.bytes += (double)fwrite(piece, 1, filled, nowhere);
 			filled = 0;
 		}
-		f.cpu_s += now(CLOCK_PROCESS_CPUTIME_ID) - from;
+		f.cpu_s += now_s(CLOCK_PROCESS_CPUTIME_ID) - from;
 	}
 	f.bytes += (double)filled;
 	fclose(nowhere);

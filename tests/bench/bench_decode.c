@@ -5,6 +5,8 @@
  *
  * usage: bench_decode LOG...    every figure is the best of five
  */
+#include "tests/bench/bench.h"
+
 #include "convert/input.h"
 #include "convert/pump.h"
 #include "schemas/log_tables.h"
@@ -12,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <zlib.h>
 
 enum { ROUNDS = 5, BATCH = 512, VARY = 128 * BATCH, TABLES_CEILING = 256 << 20 };
@@ -26,22 +27,6 @@ struct blocks { /* of events, inflated */
 
 static struct event out[BATCH], copy[BATCH];
 static uint64_t vary[VARY];
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void need(bool held, const char *what)
-{
-	if (held)
-		return;
-	fprintf(stderr, "bench_decode: %s\n", what);
-	exit(1);
-}
 
 static uint8_t *inflated(const struct log_block *block, const uint8_t *stored)
 {
@@ -131,12 +116,12 @@ static double codec(const struct blocks *b, const struct log_translation *tables
 	d = malloc(room);
 	need(d, "no memory");
 	for (int round = 0; round < ROUNDS; round++) {
-		begin = now();
+		begin = now_s(CLOCK_PROCESS_CPUTIME_ID);
 		events = 0;
 		for (size_t i = 0; i < b->count; i++)
 			events += decode(d, &b->items[i], b->payloads[i], tables, copies);
 		need(events == b->rows, "events were lost");
-		best = now() - begin < best ? now() - begin : best;
+		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin : best;
 	}
 	free(d);
 	return best / (double)b->rows * 1e9;
@@ -147,12 +132,12 @@ static double memory(uint64_t rows)
 	double best = 1e9, begin;
 
 	for (int round = 0; round < ROUNDS; round++) {
-		begin = now();
+		begin = now_s(CLOCK_PROCESS_CPUTIME_ID);
 		for (uint64_t i = 0; i < rows; i += BATCH) {
 			memcpy(copy, out, sizeof(out));
 			__asm__ volatile("" : : "r"(copy), "r"(out) : "memory");
 		}
-		best = now() - begin < best ? now() - begin : best;
+		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin : best;
 	}
 	return best / (double)rows * 1e9;
 }
@@ -173,7 +158,7 @@ static double pipeline(const char *path, const struct name_rules *rules, unsigne
 		struct batch batch;
 		struct error err;
 
-		begin = now();
+		begin = now_s(CLOCK_PROCESS_CPUTIME_ID);
 		need(input_open(&in, path, "/tmp", &err) == ST_OK, err.text);
 		need(trace_new(&trace, TABLES_CEILING, &err) == ST_OK, err.text);
 		need(pipeline_open(&p, trace, &in, 1, &how, &err) == ST_OK, err.text);
@@ -182,7 +167,7 @@ static double pipeline(const char *path, const struct name_rules *rules, unsigne
 		pipeline_close(&p);
 		trace_free(trace);
 		input_close(in);
-		best = now() - begin < best ? now() - begin : best;
+		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin : best;
 	}
 	return best / (double)events * 1e9;
 }

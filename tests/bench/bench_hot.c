@@ -3,6 +3,8 @@
  * bench_hot.c - what a call of tacho.h costs the thread that makes it, by state of the collector,
  * beside an empty call and the clocks.  Prints a table; best of several runs, ns per call.
  */
+#include "tests/bench/bench.h"
+
 #include "collector/tacho.h"
 
 #include <stdio.h>
@@ -18,14 +20,6 @@ enum { BATCH = 8000, RUNS = 40, PAUSE_US = 15000 };
 
 static uint32_t name_id;
 static volatile uint64_t sink;
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static __attribute__((noinline)) void empty(void)
 {
@@ -47,39 +41,13 @@ static void read_counter(void)
 #endif
 }
 
-#define LOOP(function, body)                                                                      \
-	static double function(void)                                                              \
-	{                                                                                         \
-		double begin = now_ns();                                                          \
-		int i;                                                                            \
-                                                                                                  \
-		for (i = 0; i < BATCH; i++) {                                                     \
-			body;                                                                     \
-		}                                                                                 \
-		return (now_ns() - begin) / BATCH;                                                \
-	}
-LOOP(run_empty, empty())
-LOOP(run_clock, read_clock())
-LOOP(run_counter, read_counter())
-LOOP(run_ids, tacho_range_push_id(name_id); tacho_range_pop())
-LOOP(run_texts, tacho_phase_push("forward"); tacho_phase_pop())
-LOOP(run_step, tacho_step())
-LOOP(run_value, tacho_counter_id(name_id, 1.0))
-
-static double best_of(double (*run)(void), int pause)
-{
-	double best = 1e9, ns;
-	int i;
-
-	for (i = 0; i < RUNS; i++) {
-		ns = run();
-		if (ns < best)
-			best = ns;
-		if (pause)
-			usleep(PAUSE_US);
-	}
-	return best;
-}
+LOOP(run_empty, BATCH, empty())
+LOOP(run_clock, BATCH, read_clock())
+LOOP(run_counter, BATCH, read_counter())
+LOOP(run_ids, BATCH, tacho_range_push_id(name_id); tacho_range_pop())
+LOOP(run_texts, BATCH, tacho_phase_push("forward"); tacho_phase_pop())
+LOOP(run_step, BATCH, tacho_step())
+LOOP(run_value, BATCH, tacho_counter_id(name_id, 1.0))
 
 static const struct {
 	const char *what;
@@ -101,7 +69,7 @@ static int measure_rows(void)
 	name_id = tacho_name("bench");
 	for (i = 0; i < ROWS; i++)
 		printf("%.2f ", rows[i].share *
-		       best_of(rows[i].run, tacho_state() == TACHO_RECORDING));
+		       best_of(rows[i].run, RUNS, tacho_state() == TACHO_RECORDING ? PAUSE_US : 0));
 	printf("%d\n", tacho_state());
 	return 0;
 }
@@ -155,9 +123,9 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	printf("%-34s %9.1f ns\n", "an empty call", best_of(run_empty, 0));
-	printf("%-34s %9.1f ns\n", "clock_gettime(MONOTONIC)", best_of(run_clock, 0));
-	printf("%-34s %9.1f ns\n", "the CPU's counter", best_of(run_counter, 0));
+	printf("%-34s %9.1f ns\n", "an empty call", best_of(run_empty, RUNS, 0));
+	printf("%-34s %9.1f ns\n", "clock_gettime(MONOTONIC)", best_of(run_clock, RUNS, 0));
+	printf("%-34s %9.1f ns\n", "the CPU's counter", best_of(run_counter, RUNS, 0));
 	printf("%-34s %9s %9s %9s %9s  ns\n", "", states[0].name, states[1].name, states[2].name,
 	       states[3].name);
 	for (i = 0; i < ROWS; i++)

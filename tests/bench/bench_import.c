@@ -5,26 +5,19 @@
  * cores.
  * usage: bench_import FILE [HELPERS [REPEAT]]      the best of REPEAT runs
  */
+#include "tests/bench/bench.h"
+
 #include "convert/input.h"
 #include "convert/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 struct run {
 	double wall_s, cpu_s, own_s; /* own: of the thread that reads */
 	uint64_t events, bytes, sum;
 };
-
-static double now_s(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static enum status drain(struct source *source, struct run *r, struct error *err)
 {

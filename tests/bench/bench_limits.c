@@ -12,6 +12,8 @@
  *                                         exit code.  The peak of a process counts from before
  *                                         exec, so what starts it must be small.
  */
+#include "tests/bench/bench.h"
+
 #include <cjson/cJSON.h>
 #include <zlib.h>
 
@@ -24,18 +26,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PIECE = 1 << 18, GZIP = 16 };
-
-static void need(bool held, const char *what)
-{
-	if (held)
-		return;
-	fprintf(stderr, "bench_limits: %s\n", what);
-	exit(1);
-}
 
 static char *read_whole(const char *path, size_t *len)
 {
@@ -153,14 +146,6 @@ static void print_file(const char *path, const char *count)
 	need(fclose(f) == 0, "disk full");
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static double seconds_of(struct timeval t)
 {
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
@@ -168,7 +153,7 @@ static double seconds_of(struct timeval t)
 
 static int run_command(char **command)
 {
-	double begin = now();
+	double begin = now_s(CLOCK_MONOTONIC);
 	pid_t child = fork();
 	struct rusage used;
 	int state = 0;
@@ -182,7 +167,7 @@ static int run_command(char **command)
 		_exit(127);
 	}
 	need(child > 0 && wait4(child, &state, 0, &used) == child, "cannot start a process");
-	printf("%.6f %.6f %ld\n", now() - begin,
+	printf("%.6f %.6f %ld\n", now_s(CLOCK_MONOTONIC) - begin,
 	       seconds_of(used.ru_utime) + seconds_of(used.ru_stime), used.ru_maxrss);
 	return WIFEXITED(state) ? WEXITSTATUS(state) : 1;
 }

@@ -6,39 +6,19 @@
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
+#include "tests/bench/bench.h"
 #include "tests/bench/lttng_events.h"
 
 #include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 /* A batch fits into a buffer of the thread's core; between two the consumer empties it. */
 enum { BATCH = 8000, RUNS = 40, PAUSE_US = 15000 };
 
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-#define LOOP(function, body)                                                                      \
-	static double function(void)                                                              \
-	{                                                                                         \
-		double begin = now_ns();                                                          \
-		uint32_t i;                                                                       \
-                                                                                                  \
-		for (i = 0; i < BATCH; i++) {                                                     \
-			body;                                                                     \
-		}                                                                                 \
-		return (now_ns() - begin) / BATCH;                                                \
-	}
-LOOP(run_ids, lttng_ust_tracepoint(tacho_bench, push, 1); lttng_ust_tracepoint(tacho_bench, pop, 1))
-LOOP(run_texts, lttng_ust_tracepoint(tacho_bench, push_text, "forward");
+LOOP(run_ids, BATCH, lttng_ust_tracepoint(tacho_bench, push, 1); lttng_ust_tracepoint(tacho_bench, pop, 1))
+LOOP(run_texts, BATCH, lttng_ust_tracepoint(tacho_bench, push_text, "forward");
      lttng_ust_tracepoint(tacho_bench, pop, 1))
-LOOP(run_step, lttng_ust_tracepoint(tacho_bench, step, i))
-LOOP(run_value, lttng_ust_tracepoint(tacho_bench, counter, 1, 1.0))
+LOOP(run_step, BATCH, lttng_ust_tracepoint(tacho_bench, step, i))
+LOOP(run_value, BATCH, lttng_ust_tracepoint(tacho_bench, counter, 1, 1.0))
 
 static const struct {
 	double (*run)(void);
@@ -47,19 +27,8 @@ static const struct {
 
 int main(void)
 {
-	double best, ns;
-	size_t i;
-	int k;
-
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		best = 1e9;
-		for (k = 0; k < RUNS; k++) {
-			ns = rows[i].run();
-			best = ns < best ? ns : best;
-			usleep(PAUSE_US);
-		}
-		printf("%.2f ", rows[i].share * best);
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		printf("%.2f ", rows[i].share * best_of(rows[i].run, RUNS, PAUSE_US));
 	printf("\n");
 	return 0;
 }

@@ -8,13 +8,14 @@
  *
  * It is not linked with libtacho, which comes the way that NVTX finds it.
  */
+#include "tests/bench/bench.h"
+
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A batch fits into the thread's ring; between two of them the writer has time to empty it. */
@@ -31,14 +32,6 @@ struct reduce {
 };
 static struct reduce reduce = { 1, 4096, 0 };
 static nvtxPayloadData_t payload;
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static nvtxEventAttributes_t attributes(const char *name)
 {
@@ -87,38 +80,12 @@ static void prepare(void)
 			 i, 3 * i);
 }
 
-#define LOOP(function, body)                                                                      \
-	static double function(void)                                                              \
-	{                                                                                         \
-		double begin = now_ns();                                                          \
-		int i;                                                                            \
-                                                                                                  \
-		for (i = 0; i < BATCH; i++) {                                                     \
-			body;                                                                     \
-		}                                                                                 \
-		return (now_ns() - begin) / BATCH;                                                \
-	}
-LOOP(run_text, nvtxRangePushA("forward"); nvtxRangePop())
-LOOP(run_registered, nvtxDomainRangePushEx(domain, &registered); nvtxDomainRangePop(domain))
-LOOP(run_new, nvtxRangePushA(texts[i]); nvtxRangePop())
-LOOP(run_payload, nvtxDomainRangePushEx(domain, &with_payload); nvtxDomainRangePop(domain))
-LOOP(run_started, nvtxRangeEnd(nvtxRangeStartA("forward")))
-LOOP(run_mark, nvtxMarkA("here"))
-
-static double best_of(double (*run)(void), int pause)
-{
-	double best = 1e9, ns;
-	int i;
-
-	for (i = 0; i < RUNS; i++) {
-		ns = run();
-		if (ns < best)
-			best = ns;
-		if (pause)
-			usleep(PAUSE_US);
-	}
-	return best;
-}
+LOOP(run_text, BATCH, nvtxRangePushA("forward"); nvtxRangePop())
+LOOP(run_registered, BATCH, nvtxDomainRangePushEx(domain, &registered); nvtxDomainRangePop(domain))
+LOOP(run_new, BATCH, nvtxRangePushA(texts[i]); nvtxRangePop())
+LOOP(run_payload, BATCH, nvtxDomainRangePushEx(domain, &with_payload); nvtxDomainRangePop(domain))
+LOOP(run_started, BATCH, nvtxRangeEnd(nvtxRangeStartA("forward")))
+LOOP(run_mark, BATCH, nvtxMarkA("here"))
 
 static const struct {
 	const char *what;
@@ -140,7 +107,7 @@ static int measure_rows(int pause)
 
 	prepare();
 	for (i = 0; i < ROWS; i++)
-		printf("%.2f ", best_of(rows[i].run, pause));
+		printf("%.2f ", best_of(rows[i].run, RUNS, pause ? PAUSE_US : 0));
 	return 0;
 }
 

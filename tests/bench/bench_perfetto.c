@@ -5,6 +5,8 @@
  *
  * usage: bench_perfetto [MILLIONS]    kernels on eight streams, 300 names, an arrow each
  */
+#include "tests/bench/bench.h"
+
 #include "convert/out.h"
 #include "convert/sink.h"
 #include "schemas/buf.h"
@@ -13,7 +15,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
 	BATCH = 8192,
@@ -33,22 +34,6 @@ struct bench {
 	uint64_t at_ns, correlation;
 	size_t batches;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void need(bool held, const char *what)
-{
-	if (held)
-		return;
-	fprintf(stderr, "bench_perfetto: %s\n", what);
-	exit(1);
-}
 
 static void make_tables(struct bench *b)
 {
@@ -115,9 +100,9 @@ static double run_ours(struct bench *b, bool all_args, uint64_t *bytes)
 	begin(b);
 	for (size_t i = 0; i < b->batches; i++) {
 		next_batch(b);
-		double from = now();
+		double from = now_s(CLOCK_PROCESS_CPUTIME_ID);
 		need(sink_perfetto.put(sink, b->events, BATCH, &err) == ST_OK, err.text);
-		spent += now() - from;
+		spent += now_s(CLOCK_PROCESS_CPUTIME_ID) - from;
 	}
 	need(sink_perfetto.close(sink, &err) == ST_OK, err.text);
 	sink_perfetto.free(sink);
@@ -198,10 +183,10 @@ static double run_reference(struct bench *b, size_t args, uint64_t *bytes)
 	begin(b);
 	for (size_t i = 0; i < b->batches; i++) {
 		next_batch(b);
-		double from = now();
+		double from = now_s(CLOCK_PROCESS_CPUTIME_ID);
 		for (size_t k = 0; k < BATCH; k++)
 			put_slice(&r, &b->events[k], args);
-		spent += now() - from;
+		spent += now_s(CLOCK_PROCESS_CPUTIME_ID) - from;
 	}
 	*bytes = r.bytes + r.filled;
 	fclose(r.nowhere);
