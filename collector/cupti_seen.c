@@ -35,12 +35,12 @@ static uint32_t step_find(uint16_t before, uint16_t row)
 	uint16_t *slot = &cupti_seen.step_slots[hash >> (64 - SEEN_GUESS_BITS)];
 	const struct seen_step *s = &cupti_seen.steps[*slot];
 
-	if (*slot && s->before == before && s->row == row)
-		return *slot;
-	if (cupti_seen.step_count + 1 == SEEN_STEPS)
-		steps_clear();
-	*slot = (uint16_t)++cupti_seen.step_count;
-	cupti_seen.steps[*slot] = (struct seen_step){ .before = before, .row = row };
+	if (!*slot || s->before != before || s->row != row) {
+		if (cupti_seen.step_count + 1 == SEEN_STEPS)
+			steps_clear();
+		*slot = (uint16_t)++cupti_seen.step_count;
+		cupti_seen.steps[*slot] = (struct seen_step){ .before = before, .row = row };
+	}
 	return *slot;
 }
 

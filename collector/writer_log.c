@@ -402,7 +402,9 @@ void writer_put_ready(struct writer *w, const struct event *row, uint32_t site)
 
 struct log_places writer_places(const struct writer *w)
 {
-	return w->full || !w->log ? (struct log_places){ 0 } : log_writer_places(w->log);
+	if (w->full || !w->log)
+		return (struct log_places){ 0 };
+	return log_writer_places(w->log);
 }
 
 void writer_put(struct writer *w, const struct event *row, uint32_t site)

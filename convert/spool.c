@@ -122,10 +122,12 @@ static struct key *key_at(const struct spool *s, size_t i)
 /* From s->keys on they stand in order. */
 static void keys_order(struct spool *s)
 {
-	struct key *first = s->count ? key_at(s, s->count - 1) : NULL, swap;
+	struct key *first, swap;
 	size_t i;
 
-	s->keys = first;
+	if (!s->count)
+		return;
+	s->keys = first = key_at(s, s->count - 1);
 	for (i = 0; i < s->count / 2; i++) { /* as they came */
 		swap = first[i];
 		first[i] = first[s->count - 1 - i];

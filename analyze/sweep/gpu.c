@@ -207,7 +207,7 @@ static const uint8_t busy_bits[CLASS_COUNT] = { BUSY_COMPUTE, BUSY_COMM, BUSY_CO
 static enum status emit_many(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err)
 {
 	struct gpu *g = s->gpus[gpu];
-	const struct vec *running = NULL;
+	const struct vec *running = g->running;
 	uint8_t mask = 0;
 	int class;
 
