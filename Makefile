@@ -60,7 +60,7 @@ WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink sqlite_ bu
 READING   := $(filter-out $(CONVERTER) $(WRITING),$(wildcard convert/*.c convert/*/*.c))
 ANALYZE   := $(filter-out $(ANALYZER) analyze/mpi.c,$(wildcard analyze/*.c analyze/*/*.c))
 RECORD    := $(wildcard collector/main.c collector/record_*.c)
-COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c))
+COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c collector/*/*.c))
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))

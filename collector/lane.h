@@ -16,7 +16,7 @@
 #ifndef COLLECTOR_LANE_H
 #define COLLECTOR_LANE_H
 
-#include "collector/nvtx_open.h"
+#include "collector/nvtx/open.h"
 #include "collector/tick.h"
 #include "schemas/event.h"
 

@@ -30,7 +30,7 @@ struct ring_record {
 	uint8_t more; /* places behind it that are its tail: bytes that only some records have */
 };
 enum {
-	RING_NVTX = 0x80, /* of watch_nvtx: word and tail are as in nvtx_open.h */
+	RING_NVTX = 0x80, /* of watch_nvtx: word and tail are as in nvtx/open.h */
 	RING_TAIL_MAX = 255 * 32,
 };
 _Static_assert(sizeof(struct ring_record) == 32, "two records are one cache line");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/session_in.h"
+#include "collector/session/inside.h"
 
 #include "collector/names.h"
 #include "collector/writer.h"

@@ -2,8 +2,8 @@
 /* Rings of the program's threads to rows: what api.c put there. */
 #include "collector/comm.h"
 #include "collector/names.h"
-#include "collector/nvtx_names.h"
-#include "collector/nvtx_rows.h"
+#include "collector/nvtx/names.h"
+#include "collector/nvtx/rows.h"
 #include "collector/session.h"
 #include "collector/watch.h"
 #include "collector/writer.h"

@@ -3,14 +3,14 @@
  * NVTX's handler: what the program says of itself, through ours instead of CUPTI's records.
  *
  * Here are the functions that go into NVTX's tables, and the watch.  What a call does is in
- * nvtx_calls.h, what becomes of it in the log in nvtx_rows.h.
+ * nvtx/calls.h, what becomes of it in the log in nvtx/rows.h.
  */
-#include "collector/cupti_ids.h"
+#include "collector/cupti/ids.h"
 #include "collector/names.h"
-#include "collector/nvtx_calls.h"
-#include "collector/nvtx_payload.h"
-#include "collector/nvtx_rows.h"
-#include "collector/nvtx_text.h"
+#include "collector/nvtx/calls.h"
+#include "collector/nvtx/payload.h"
+#include "collector/nvtx/rows.h"
+#include "collector/nvtx/text.h"
 #include "collector/watch.h"
 #include "collector/writer.h"
 #include "schemas/buf.h"

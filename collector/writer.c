@@ -3,7 +3,7 @@
 #include "collector/death.h"
 #include "collector/session.h"
 #include "collector/watch.h"
-#include "collector/writer_in.h"
+#include "collector/writer/inside.h"
 #include "schemas/buf.h"
 
 #include <limits.h>

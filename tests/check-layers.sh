@@ -11,6 +11,8 @@ rules() {
 	*/main/*            .*
 	schemas/*           schemas/
 	collector/window*   collector/window schemas/
+	collector/cupti/*   collector/(cupti/|nvtx/names|comm|config|names|tick|writer) schemas/
+	collector/nvtx/*    collector/(nvtx/|comm|lane|names|ring|session|tick|writer) schemas/
 	collector/*         collector/ schemas/
 	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json/|kineto/|log/|xplane/|nsys/) schemas/
 	convert/sink*       convert/(sink|pump|source|out|temporary|gzip|spool|cut|chrome/|perfetto/|tensorboard/|sqlite_|bundle_) schemas/

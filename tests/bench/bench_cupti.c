@@ -12,14 +12,14 @@
  * shapes and 174 names on 4 streams, with jitter in times.  Bytes per record are of the log's file.
  */
 #include "collector/config.h"
-#include "collector/cupti_calls.h"
-#include "collector/cupti_clock.h"
-#include "collector/cupti_names.h"
-#include "collector/cupti_plan.h"
-#include "collector/cupti_rows.h"
-#include "collector/cupti_trace.h"
+#include "collector/cupti/calls.h"
+#include "collector/cupti/clock.h"
+#include "collector/cupti/names.h"
+#include "collector/cupti/plan.h"
+#include "collector/cupti/rows.h"
+#include "collector/cupti/trace.h"
 #include "collector/watch.h"
-#include "collector/writer_in.h"
+#include "collector/writer/inside.h"
 #include "collector/tick.h"
 #include "tests/unit/cupti_library.h"
 

@@ -14,7 +14,7 @@ check-nvtx: all $(NVTX)/done $(B)/tests/dump
 $(NVTX)/include: tests/fake/headers.sh
 	@mkdir -p $(@D)
 	@sh tests/fake/headers.sh $(B)/fake/headers >$@ 2>$(NVTX)/none
-$(NVTX)/abi: tests/collector/nvtx_abi.c collector/nvtx_tables.h $(NVTX)/include
+$(NVTX)/abi: tests/collector/nvtx_abi.c collector/nvtx/tables.h $(NVTX)/include
 	$(Q)$(NVTX_CC) $(ALL_LDFLAGS) -o $@ $< -ldl
 $(NVTX)/speaker: tests/collector/nvtx_speaker.c tests/fake/fake_guard.h $(NVTX)/include
 	$(Q)$(NVTX_CC) $(ALL_LDFLAGS) -o $@ $< -ldl

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvtx_abi.c - our words for NVTX (collector/nvtx_tables.h) against NVTX's own headers.
+ * nvtx_abi.c - our words for NVTX (collector/nvtx/tables.h) against NVTX's own headers.
  *
  * Compiled where those are installed.  What does not agree does not compile; the program says how
  * many things were compared.
  */
-#include "collector/nvtx_tables.h"
+#include "collector/nvtx/tables.h"
 
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>

@@ -5,15 +5,15 @@
  * twice: in runs, and one by one, which must count the same.
  */
 #include "collector/config.h"
-#include "collector/cupti_calls.h"
-#include "collector/cupti_clock.h"
-#include "collector/cupti_join.h"
-#include "collector/cupti_names.h"
-#include "collector/cupti_plan.h"
-#include "collector/cupti_rows.h"
-#include "collector/cupti_tables.h"
+#include "collector/cupti/calls.h"
+#include "collector/cupti/clock.h"
+#include "collector/cupti/join.h"
+#include "collector/cupti/names.h"
+#include "collector/cupti/plan.h"
+#include "collector/cupti/rows.h"
+#include "collector/cupti/tables.h"
 #include "collector/tick.h"
-#include "collector/writer_in.h"
+#include "collector/writer/inside.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/cupti_library.h"
 

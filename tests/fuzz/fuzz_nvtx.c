@@ -3,9 +3,9 @@
  * Schemas, enums and payloads of NVTX as a program may hand them over: any types, flags, lengths,
  * offsets, nestings; the bytes of an event may be fewer than the schema says.
  */
-#include "collector/nvtx_schema.c" /* its tables only grow; here each run begins anew */
+#include "collector/nvtx/schema.c" /* its tables only grow; here each run begins anew */
 
-#include "collector/nvtx_payload.h"
+#include "collector/nvtx/payload.h"
 #include "schemas/buf.h"
 #include "tests/fuzz/target.h"
 

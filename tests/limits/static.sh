@@ -39,7 +39,7 @@ if [ "${1:-}" = --one ]; then
 fi
 
 mkdir -p "$folder"
-[ $# -gt 0 ] || set -- schemas/*.c convert/*.c convert/*/*.c analyze/*.c analyze/*/*.c collector/*.c samples/*.c
+[ $# -gt 0 ] || set -- schemas/*.c convert/*.c convert/*/*.c analyze/*.c analyze/*/*.c collector/*.c collector/*/*.c samples/*.c
 [ -e "$B/schemas/proto/xspace.pb-c.h" ] || make -s B="$B" "$B/schemas/proto/xspace.pb-c.h" \
 	"$B/schemas/proto/perfetto.pb-c.h" "$B/schemas/proto/tfevents.pb-c.h" || exit 1
 cores=$(nproc)

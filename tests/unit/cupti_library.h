@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_CUPTI_LIBRARY_H
 #define TESTS_UNIT_CUPTI_LIBRARY_H
 
-#include "collector/cupti_lib.h"
+#include "collector/cupti/lib.h"
 #include "collector/tick.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of CUPTI that the collector has without its headers, beside the headers where they are. */
-#include "collector/cupti_lib.h"
-#include "collector/cupti_plan.h"
-#include "collector/cupti_tables.h"
+#include "collector/cupti/lib.h"
+#include "collector/cupti/plan.h"
+#include "collector/cupti/tables.h"
 #include "tests/unit/unit.h"
 
 #if defined(__has_include)
@@ -31,7 +31,7 @@ static void check_kinds(void)
 	SAME(CUPTI_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
 	SAME(CUPTI_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);
 	SAME(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-	/* cupti_kinds.c has these as numbers */
+	/* cupti/kinds.c has these as numbers */
 	SAME(5, CUPTI_ACTIVITY_KIND_RUNTIME);
 	SAME(4, CUPTI_ACTIVITY_KIND_DRIVER);
 	SAME(38, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);

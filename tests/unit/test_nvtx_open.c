@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/lane.h"
-#include "collector/nvtx_open.h"
+#include "collector/nvtx/open.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/names.h"
-#include "collector/nvtx_names.h"
-#include "collector/nvtx_payload.h"
+#include "collector/nvtx/names.h"
+#include "collector/nvtx/payload.h"
 #include "schemas/buf.h"
 #include "schemas/trace.h"
 #include "tests/unit/unit.h"

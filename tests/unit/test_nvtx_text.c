@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/nvtx_text.h"
+#include "collector/nvtx/text.h"
 #include "schemas/buf.h"
 #include "tests/unit/unit.h"
 
