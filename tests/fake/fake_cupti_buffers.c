@@ -44,6 +44,12 @@ static _Thread_local struct lane *mine;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT, worker_once = PTHREAD_ONCE_INIT;
 static unsigned for_worker; /* buffers that a flush waits for */
+enum { ENDED = 4096 };
+static struct span {
+	uint8_t *bytes;
+	size_t size;
+} ended[ENDED]; /* buffers that were given back: the newest ones, each at its number % ENDED */
+static _Atomic uint64_t ended_count;
 static _Atomic uint64_t late_counter, drop_counter, put_counter;
 static _Atomic bool foreign_came;
 
@@ -125,17 +131,29 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-/* Under the pool's lock. */
-static void note_sharing(struct lent *l)
+static bool overlaps(const struct lent *l, const uint8_t *bytes, size_t size)
+{
+	return bytes < l->bytes + l->size && l->bytes < bytes + size;
+}
+
+/* Who has it, or had it when `since` buffers had been given back.  Under the pool's lock. */
+static void note_sharing(struct lent *l, uint64_t since)
 {
 	struct lent *o;
+	bool had = ended_count - since > ENDED; /* nobody knows any more */
 
 	for (o = all; o; o = o->other) {
-		if (o->bytes >= l->bytes + l->size || l->bytes >= o->bytes + o->size)
+		if (!overlaps(l, o->bytes, o->size))
 			continue;
 		l->shared = o->shared = true;
 		fake_counts.shared++;
 	}
+	for (; since < ended_count && !had; since++)
+		had = overlaps(l, ended[since % ENDED].bytes, ended[since % ENDED].size);
+	if (!had || l->shared)
+		return;
+	l->shared = true;
+	fake_counts.shared++;
 }
 
 static void check_bytes(const struct lent *l)
@@ -154,6 +172,7 @@ static struct lent *lend(void)
 	struct lent *l;
 	uint8_t *bytes = NULL;
 	size_t size = 0, most = 0;
+	uint64_t before = ended_count;
 
 	if (!request)
 		return NULL;
@@ -173,7 +192,7 @@ static struct lent *lend(void)
 	l->most = most;
 	l->foreign = request == foreign_request;
 	pthread_mutex_lock(&pool);
-	note_sharing(l);
+	note_sharing(l, before);
 	l->other = all;
 	all = l;
 	fake_counts.lent++;
@@ -193,6 +212,8 @@ static void forget(struct lent *l)
 		*at = l->other;
 		break;
 	}
+	ended[ended_count % ENDED] = (struct span){ l->bytes, l->size };
+	ended_count++;
 	fake_counts.lent--;
 }
 

@@ -57,11 +57,14 @@ static void request(uint8_t **buffer, size_t *size, size_t *most)
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
 	}
+	while (client.hold)
+		wait_ms(1);
 	*size = client.bytes;
 	*most = client.most;
 	bytes = client.same && the_buffer ? the_buffer : aligned_alloc(8, client.bytes + 8);
 	memset(bytes, client.dirty ? 1 : 0, client.bytes);
-	the_buffer = bytes;
+	if (!the_buffer)
+		the_buffer = bytes;
 	*buffer = client.none ? NULL : client.crooked ? bytes + 4 : bytes;
 }
 

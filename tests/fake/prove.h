@@ -46,8 +46,9 @@ extern unsigned profile; /* 1204, 1300, 1305, 1400 */
 /* What the client does; set before client_open(). */
 struct client {
 	size_t bytes, most; /* of a buffer; records in it, 0 any */
-	bool none, crooked, dirty, same; /* buffers that one must not give */
+	bool none, crooked, dirty, same; /* what one must not give; same: the first */
 	bool flush_in_request, flush_in_complete, allocate, lock;
+	_Atomic bool hold; /* a request does not return before it is false */
 	/* what it saw */
 	_Atomic unsigned requests, completions, empty, odd_context;
 	_Atomic unsigned on_this_thread, on_others; /* completions, seen from `thread` */
@@ -87,6 +88,7 @@ void check_eq(uint64_t got, uint64_t want, const char *text, const char *file, i
 	X(lazy_request, 0) X(buffer_each_thread, 0) X(buffer_for_all, 0) X(most_records, 0) \
 	X(cleared, 0) X(not_cleared, 0) X(dirty_is_seen, 0) X(crooked_is_seen, 0) \
 	X(no_buffer_early, 6) X(no_buffer_late, 0) X(same_buffer_twice, 0) \
+	X(same_buffer_until_now, 0) \
 	X(worker_completes, 0) X(worker_by_hand, 0) X(flush_completes, 0) \
 	X(both_complete, 0) X(empty_buffers, 0) \
 	X(late_buffers, 0) X(thread_that_ended, 0) \

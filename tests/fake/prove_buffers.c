@@ -161,6 +161,36 @@ void row_same_buffer_twice(void)
 	CHECK_EQ(client.completions, 2);
 }
 
+/* Somebody had it, and could write, until the request had begun: it need not be clear. */
+void row_same_buffer_until_now(void)
+{
+	pthread_t thread;
+
+	client.most = 1;
+	fake.set("worker_ms", 0);
+	set_attribute(5, 1);
+	set_attribute(9, 1);
+	OPEN(10);
+	launch(2); /* the first buffer waits for its return */
+	client.same = client.dirty = client.hold = true;
+	pthread_create(&thread, NULL, launch_some, (void *)1);
+	while (client.requests < 3)
+		wait_ms(1);
+	fake.deliver(false);
+	CHECK_EQ(client.completions, 1);
+	client.hold = false;
+	pthread_join(thread, NULL);
+	CHECK_EQ(totals().shared, 1);
+	CHECK_EQ(totals().faults, 0);
+	on_another_thread(1); /* while it is lent */
+	CHECK_EQ(totals().shared, 2);
+	CHECK_EQ(totals().faults, 0);
+	fake.deliver(true);
+	on_another_thread(1); /* when nobody has it */
+	CHECK_EQ(totals().shared, 2);
+	CHECK_EQ(totals().faults, 1);
+}
+
 /* ---- completions ---- */
 
 void row_worker_completes(void)
