@@ -360,6 +360,7 @@ static struct facts facts_take(struct tables *all)
 		*(double *)(void *)((char *)&f + sums[i].at) =
 			column_sum(all, "gpus", sums[i].column) * share;
 	f.launches = column_sum(all, "trust", "launches") / (double)f.steps;
+	f.has_launches = column_sum(all, "trust", "with_launch") > 0;
 	f.is_sampled = any_true(all, "trust", "sampled");
 	f.is_damaged = column_sum(all, "inputs", "unread_bytes") > 0;
 	take_steps(&f);

@@ -50,6 +50,7 @@ struct facts {
 	double lead_ns, tail_ns;
 	double launches;             /* calls */
 	bool has_steps, is_sampled, is_damaged;
+	bool has_launches;           /* work of a GPU whose launch is known */
 };
 
 /* Which gaps: NULL is any. */

@@ -42,10 +42,13 @@ static enum status put(struct table *t, const char *bound, double ns, double sha
 	return row[VERDICT_BOUND].text && row[VERDICT_SENTENCE].text ? ST_OK : ST_CEILING;
 }
 
-/* Mostly launched long ago: the host is not late then. */
-static bool is_queued(const struct facts *f, double host)
+static const char *host_sentence(const struct facts *f, double host_ns)
 {
-	return facts_cause(f, "dispatch") > host / 2;
+	if (!f->has_launches)
+		return "does nothing for %s of every %s step; the file has no launch to say why.";
+	if (facts_cause(f, "dispatch") > host_ns / 2) /* launched long ago: the host is not late */
+		return "waits %s of every %s step for work that was launched and did not begin.";
+	return "waits %s of every %s step because launches come too late.";
 }
 
 static void take_families(const struct facts *f, struct family families[6])
@@ -55,9 +58,7 @@ static void take_families(const struct facts *f, struct family families[6])
 	struct family all[6] = {
 		{ "INPUT", "waits for the data loader %s of every %s step.",
 		  facts_cause(f, "data") },
-		{ "HOST", is_queued(f, host)
-			? "waits %s of every %s step for work that was launched and did not begin."
-			: "waits %s of every %s step because launches come too late.", host },
+		{ "HOST", host_sentence(f, host), host },
 		{ "SYNC", "waits %s of every %s step because the host waited for it.",
 		  facts_cause(f, "sync") },
 		{ "COMPILE", "waits %s of every %s step for compilation.",
@@ -185,8 +186,9 @@ enum status verdict_put(const struct facts *f, struct error *err)
 	size_t best, next;
 
 	if (!f->gpus || f->window_ns <= 0)
-		return put(t, "NO GPU", 0, NAN, "No GPU event in this file: host phases only.",
-			   NULL, err);
+		return put(t, "NO GPU", 0, NAN, f->gpus
+			   ? "No GPU event here has a length: host phases only."
+			   : "No GPU event in this file: host phases only.", NULL, err);
 	if (f->is_sampled || f->is_damaged)
 		return judge_blind(f, t, err);
 	take_families(f, families);

@@ -103,14 +103,15 @@ void talk_head(const struct page *p, struct talk *t)
 	uint64_t events = page_sum(&inputs, "events");
 	char count[NUMBER_TEXT];
 
+	if (!events)
+		events = page_sum(&p->ranks, "events");
 	if (say_ranks(p, t))
 		say(t, TOKEN_DIM, DOT);
 	say_gpus(p, t);
 	say(t, TOKEN_DIM, DOT);
 	say_steps(p, t);
-	say(t, TOKEN_DIM, DOT "%s, %s events%s", text_of(&inputs, 0, "format", "unknown format"),
-	    count_text(count, events ? events : page_sum(&p->ranks, "events")),
-	    page_sum(&inputs, "synthetic") ? ", synthetic" : "");
+	say(t, TOKEN_DIM, DOT "%s, %s event%s%s", text_of(&inputs, 0, "format", "unknown format"),
+	    count_text(count, events), plural(events), page_sum(&inputs, "synthetic") ? ", synthetic" : "");
 }
 
 static void distrust_sample(const struct page *p, struct talk *t)
@@ -194,13 +195,13 @@ void talk_distrust(const struct page *p, struct talk *t)
 		distrust_sample(p, t);
 	distrust_cut(p, t);
 	if (unread) {
-		snprintf(line, sizeof(line), "The last %s bytes could not be read: what they held "
-			 "is in no figure.", count_text(count, unread));
+		snprintf(line, sizeof(line), "The last %s byte%s could not be read: what stood "
+			 "there is in no figure.", count_text(count, unread), plural(unread));
 		t->distrust(t, "UNREAD", line, NULL);
 	}
 	if (lost) {
-		snprintf(line, sizeof(line), "%s records are missing: times and counts are at "
-			 "least what stands here.", count_text(count, lost));
+		snprintf(line, sizeof(line), "%s record%s missing: times and counts are at least "
+			 "what stands here.", count_text(count, lost), lost == 1 ? " is" : "s are");
 		t->distrust(t, "LOST", line, NULL);
 	}
 }

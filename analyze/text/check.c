@@ -81,6 +81,7 @@ static size_t checks_with(const struct pick *k, enum verdict v)
 static void put_input(struct page *p)
 {
 	struct view inputs = page_view(p, "inputs");
+	uint64_t events = page_sum(&p->ranks, "events");
 	char line[64] = "", count[NUMBER_TEXT];
 	unsigned column, room = p->text.width > 20 ? p->text.width - 8 : 12;
 	const char *text;
@@ -95,8 +96,8 @@ static void put_input(struct page *p)
 	text_end(&p->text);
 	text = inputs.count ? view_cell(&inputs, 0, "format").text : NULL;
 	column = text_at(&p->text, 0, TOKEN_DIM, text ? text : "unknown format");
-	column = text_atf(&p->text, column, TOKEN_DIM, ", %s events",
-			  count_text(count, page_sum(&p->ranks, "events")));
+	column = text_atf(&p->text, column, TOKEN_DIM, ", %s event%s", count_text(count, events),
+			  plural(events));
 	if (p->ranks.count > 1)
 		text_atf(&p->text, column, TOKEN_DIM, " \xc2\xb7 %zu ranks", p->ranks.count);
 	text_end(&p->text);

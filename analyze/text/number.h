@@ -24,6 +24,10 @@ struct time_unit time_unit_of(double most_ns, unsigned ms_decimals);
 
 char *number_text(char out[NUMBER_TEXT], double value, unsigned decimals);
 char *count_text(char out[NUMBER_TEXT], uint64_t value); /* with commas, also 0 */
+static inline const char *plural(uint64_t value)
+{
+	return value == 1 ? "" : "s";
+}
 char *time_text(char out[NUMBER_TEXT], double ns, const struct time_unit *unit);
 /* "18.4 MiB", "1.10 GiB". */
 char *bytes_text(char out[NUMBER_TEXT], double bytes);
