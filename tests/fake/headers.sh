@@ -35,6 +35,7 @@ fi
 mkdir -p "$folder"
 python=python3
 if ! python3 -m pip --version >/dev/null 2>&1; then # as on a bare Debian
+	sh tests/packages.sh wheels >&2
 	python3 -m venv "$folder/venv" >&2 && python=$folder/venv/bin/python
 fi
 if "$python" -m pip download -q --no-deps --only-binary :all: -d "$folder" $wheels >&2; then
