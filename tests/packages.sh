@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What a set of commands needs and this machine lacks is installed (Debian, Ubuntu), and said.
-# usage: packages.sh SET...      sets: build check wheels mpi bench fuzz static clients, and folders of tests/clients
+# usage: packages.sh SET...      sets: build check wheels whole mpi bench fuzz static clients, and folders of tests/clients
 set -eu
 
 # one row: set, test that it is there, Debian package
@@ -18,6 +18,10 @@ rows() {
 	check   command:python3          python3
 	check   command:file             file
 	check   command:nm               binutils
+	whole   command:g++              g++
+	whole   command:pkg-config       pkg-config
+	whole   command:groff            groff-base
+	whole   python:ensurepip         python3-venv
 	wheels  python:ensurepip         python3-venv
 	mpi     command:mpicc            libopenmpi-dev
 	mpi     command:mpirun           openmpi-bin
