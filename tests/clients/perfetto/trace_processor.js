@@ -9,6 +9,7 @@
 const fs = require("fs");
 const path = require("path");
 const vm = require("vm");
+const {webcrypto} = require("crypto"); // global from Node.js 20 on, which Debian 12 has not
 
 const [dist, trace] = process.argv.slice(2);
 const CHUNK = 8 << 20;
@@ -84,7 +85,8 @@ function makeWorld() {
 	const world = {
 		WebAssembly: Object.assign(Object.create(WebAssembly), {Module}),
 		console: {log() {}, warn() {}, error() {}},
-		TypeError, Uint8Array, TextDecoder, TextEncoder, performance, setTimeout, clearTimeout, crypto, URL, XMLHttpRequest,
+		TypeError, Uint8Array, TextDecoder, TextEncoder, performance, setTimeout, clearTimeout, URL, XMLHttpRequest,
+		crypto: webcrypto,
 		WorkerGlobalScope: function () {}, location: {href: "http://localhost/"},
 	};
 	world.self = world;
