@@ -52,7 +52,7 @@ enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows
 void perfetto_derive_release(struct perfetto_derive *d)
 {
 	for (size_t i = 0; d->queues && i <= d->rows->process_count; i++)
-		perfetto_queue_free(d->queues[i]);
+		perfetto_queue_release(&d->queues[i]);
 	free(d->states);
 	free(d->memory);
 	free(d->queues);
@@ -265,9 +265,9 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 		TRY(advance(d, gpu, e->begin_ns, err));
 	if (e->end_ns > s->until_ns[class])
 		s->until_ns[class] = e->end_ns;
-	if (!e->correlation || !d->queues[process])
+	if (!e->correlation)
 		return ST_OK;
-	return perfetto_queue_work(d, d->queues[process], gpu, e, err);
+	return perfetto_queue_work(d, &d->queues[process], gpu, e, err);
 }
 
 static enum status end_gpu(struct perfetto_derive *d, uint32_t gpu, struct error *err)
@@ -294,8 +294,7 @@ static enum status end_gpu(struct perfetto_derive *d, uint32_t gpu, struct error
 enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err)
 {
 	for (size_t i = 0; i <= d->rows->process_count; i++)
-		if (d->queues[i])
-			TRY(perfetto_queue_end(d, d->queues[i], err));
+		TRY(perfetto_queue_end(d, &d->queues[i], err));
 	for (uint32_t gpu = 1; gpu <= d->rows->gpu_count; gpu++)
 		TRY(end_gpu(d, gpu, err));
 	return ST_OK;
@@ -320,11 +319,7 @@ bool perfetto_launches(const char *api)
 enum status perfetto_derive_launch(struct perfetto_derive *d, uint32_t process,
 				   const struct event *e, struct error *err)
 {
-	if (!d->queues[process])
-		d->queues[process] = perfetto_queue_new();
-	if (!d->queues[process])
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of launches");
-	return perfetto_queue_call(d, d->queues[process], e, err);
+	return perfetto_queue_call(d, &d->queues[process], e, err);
 }
 
 /* ---- memory ---- */

@@ -4,7 +4,7 @@
  * waited for it, how much memory was taken.
  *
  * Made from the events as they pass, in their order, with a state that does not grow with their
- * number: a few words for each GPU, the last 1,024 launches for each process.
+ * number: a few words for each GPU, at most the last 1,024 launches for each process.
  *
  *	GPU time       compute > exposed comm > exposed copy, as the reports have them; idle where it
  *	               is long enough to be seen
@@ -20,7 +20,12 @@
 
 enum gpu_class { CLASS_COMPUTE, CLASS_COMM, CLASS_COPY, CLASS_IDLE, CLASS_COUNT };
 
-struct perfetto_queue;
+struct perfetto_queue { /* calls of a process whose work has not begun, and begins of work */
+	struct perfetto_call *calls;   /* a ring, NULL: there were none */
+	struct perfetto_start *starts; /* a ring */
+	uint64_t first_call, end_call, first_start, end_start;
+	uint32_t call_room, start_room;
+};
 struct perfetto_gauge { /* a counter of one value for each millisecond */
 	struct perfetto_row *row;
 	uint64_t bin_ns;     /* where the millisecond began that is being filled */
@@ -45,7 +50,7 @@ struct perfetto_derive {
 	struct perfetto_file *file;
 	struct perfetto_state *states;  /* index: GPU */
 	struct perfetto_memory *memory; /* index: GPU; behind them processes */
-	struct perfetto_queue **queues; /* index: process */
+	struct perfetto_queue *queues;  /* index: process */
 	uint64_t names[CLASS_COUNT], tokens[CLASS_COUNT]; /* numbers of the texts; 0: not yet */
 	uint32_t total, total_reserved; /* names of what an allocator says; 0 none */
 };
@@ -68,14 +73,13 @@ bool perfetto_launches(const char *api);
 
 /* ---- of perfetto/queue.c ---- */
 
-void perfetto_queue_free(struct perfetto_queue *q);
+void perfetto_queue_release(struct perfetto_queue *q); /* accepts a zeroed one */
 enum status perfetto_queue_call(struct perfetto_derive *d, struct perfetto_queue *q,
 				const struct event *e, struct error *err);
 enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue *q, uint32_t gpu,
 				const struct event *e, struct error *err);
 enum status perfetto_queue_end(struct perfetto_derive *d, struct perfetto_queue *q,
 			       struct error *err);
-struct perfetto_queue *perfetto_queue_new(void);
 
 /* The count of a gauge is now another. */
 enum status perfetto_gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,

@@ -5,6 +5,8 @@
  * Whether a call has any work is known when that begins, so calls wait in a ring until it is, at
  * most CALLS of them; one that is pushed out counts for nothing.  Begins of work wait beside, and
  * both are counted in the order of their times.
+ *
+ * Of a thousand processes a few calls each wait, mostly: rings begin small and grow by doubling.
  */
 #include "convert/perfetto/derive.h"
 
@@ -12,43 +14,97 @@
 
 #include <stdlib.h>
 
-enum { CALLS = 1024, STARTS = 2 * CALLS, HEADS = CALLS };
+enum {
+	CALLS = 1024,
+	STARTS = 2 * CALLS,
+	FIRST = 16,
+	ABREAST = 32, /* ids that follow each other have heads on one cache line */
+};
 
-struct call {
+struct perfetto_call {
 	uint64_t correlation, begin_ns;
 	uint32_t gpu; /* 0: no work of it was seen yet */
 	uint16_t next; /* 1 + the place of the next of its hash */
 };
-struct start {
+struct perfetto_start {
 	uint64_t at_ns;
 	uint32_t gpu;
 };
-struct perfetto_queue {
-	struct call calls[CALLS];
-	struct start starts[STARTS];
-	uint16_t heads[HEADS]; /* 1 + the place of the first call of a hash */
-	uint64_t first_call, end_call, first_start, end_start;
-};
 
-struct perfetto_queue *perfetto_queue_new(void)
+void perfetto_queue_release(struct perfetto_queue *q)
 {
-	return calloc(1, sizeof(struct perfetto_queue));
+	free(q->calls);
+	free(q->starts);
+	*q = (struct perfetto_queue){0};
 }
 
-void perfetto_queue_free(struct perfetto_queue *q)
+/* Room is a power of two, so that a place is a few bits of a number that only grows. */
+static uint32_t call_place(const struct perfetto_queue *q, uint64_t number)
 {
-	free(q);
+	return (uint32_t)number & (q->call_room - 1);
 }
 
-static uint16_t *head_of(struct perfetto_queue *q, uint64_t correlation)
+static struct perfetto_start *start_at(const struct perfetto_queue *q, uint64_t number)
 {
-	return &q->heads[hash_word(0, correlation) % HEADS];
+	return &q->starts[number & (q->start_room - 1)];
+}
+
+/* 1 + the place of the first call of a hash; as many as calls, behind them. */
+static uint16_t *head_of(const struct perfetto_queue *q, uint64_t correlation)
+{
+	uint16_t *heads = (uint16_t *)(q->calls + q->call_room);
+	uint64_t hash = hash_word(0, correlation / ABREAST) * ABREAST + correlation % ABREAST;
+
+	return &heads[hash & (q->call_room - 1)];
+}
+
+static void put_call(struct perfetto_queue *q, uint64_t number, const struct perfetto_call *call)
+{
+	uint16_t *head = head_of(q, call->correlation);
+	struct perfetto_call *c = &q->calls[call_place(q, number)];
+
+	*c = *call;
+	c->next = *head;
+	*head = (uint16_t)(call_place(q, number) + 1);
+}
+
+/* In twice the room those of one hash stand as they did: the last one first. */
+static enum status grow_calls(struct perfetto_queue *q, struct error *err)
+{
+	struct perfetto_queue old = *q;
+
+	q->call_room = old.call_room ? old.call_room * 2 : FIRST;
+	q->calls = calloc(q->call_room, sizeof(*q->calls) + sizeof(uint16_t));
+	if (!q->calls) {
+		*q = old;
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of launches");
+	}
+	for (uint64_t i = old.first_call; i < old.end_call; i++)
+		put_call(q, i, &old.calls[call_place(&old, i)]);
+	free(old.calls);
+	return ST_OK;
+}
+
+static enum status grow_starts(struct perfetto_queue *q, struct error *err)
+{
+	struct perfetto_queue old = *q;
+
+	q->start_room = old.start_room ? old.start_room * 2 : FIRST;
+	q->starts = malloc(q->start_room * sizeof(*q->starts));
+	if (!q->starts) {
+		*q = old;
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of launches");
+	}
+	for (uint64_t i = old.first_start; i < old.end_start; i++)
+		*start_at(q, i) = *start_at(&old, i);
+	free(old.starts);
+	return ST_OK;
 }
 
 static enum status count_start(struct perfetto_derive *d, struct perfetto_queue *q,
 			       struct error *err)
 {
-	const struct start *s = &q->starts[q->first_start++ % STARTS];
+	const struct perfetto_start *s = start_at(q, q->first_start++);
 	struct perfetto_gauge *g = &d->states[s->gpu - 1].queue;
 
 	return perfetto_gauge_set(d, g, s->at_ns, g->now ? g->now - 1 : 0, err);
@@ -57,9 +113,9 @@ static enum status count_start(struct perfetto_derive *d, struct perfetto_queue 
 /* The oldest call leaves the ring; what began before it is counted first. */
 static enum status leave(struct perfetto_derive *d, struct perfetto_queue *q, struct error *err)
 {
-	struct call *c = &q->calls[q->first_call % CALLS];
+	uint16_t place = (uint16_t)(call_place(q, q->first_call) + 1);
+	struct perfetto_call *c = &q->calls[place - 1];
 	uint16_t *at = head_of(q, c->correlation);
-	uint16_t place = (uint16_t)(q->first_call % CALLS + 1);
 	struct perfetto_gauge *g;
 
 	while (*at && *at != place)
@@ -68,8 +124,7 @@ static enum status leave(struct perfetto_derive *d, struct perfetto_queue *q, st
 	q->first_call++;
 	if (!c->gpu)
 		return ST_OK;
-	while (q->first_start < q->end_start &&
-	       q->starts[q->first_start % STARTS].at_ns < c->begin_ns)
+	while (q->first_start < q->end_start && start_at(q, q->first_start)->at_ns < c->begin_ns)
 		TRY(count_start(d, q, err));
 	g = &d->states[c->gpu - 1].queue;
 	return perfetto_gauge_set(d, g, c->begin_ns, g->now + 1, err);
@@ -78,22 +133,24 @@ static enum status leave(struct perfetto_derive *d, struct perfetto_queue *q, st
 enum status perfetto_queue_call(struct perfetto_derive *d, struct perfetto_queue *q,
 				const struct event *e, struct error *err)
 {
-	uint16_t *head = head_of(q, e->correlation);
-	struct call *c;
+	struct perfetto_call call = {.correlation = e->correlation, .begin_ns = e->begin_ns};
 
 	if (q->end_call - q->first_call == CALLS)
 		TRY(leave(d, q, err));
-	c = &q->calls[q->end_call % CALLS];
-	*c = (struct call){e->correlation, e->begin_ns, 0, *head};
-	*head = (uint16_t)(q->end_call++ % CALLS + 1);
+	if (q->end_call - q->first_call == q->call_room)
+		TRY(grow_calls(q, err));
+	put_call(q, q->end_call++, &call);
 	return ST_OK;
 }
 
 enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue *q, uint32_t gpu,
 				const struct event *e, struct error *err)
 {
-	uint16_t at = *head_of(q, e->correlation);
+	uint16_t at;
 
+	if (!q->calls)
+		return ST_OK;
+	at = *head_of(q, e->correlation);
 	while (at && q->calls[at - 1].correlation != e->correlation)
 		at = q->calls[at - 1].next;
 	if (!at || q->calls[at - 1].gpu)
@@ -101,8 +158,10 @@ enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue
 	q->calls[at - 1].gpu = gpu;
 	if (q->end_start - q->first_start == STARTS)
 		TRY(count_start(d, q, err));
-	q->starts[q->end_start++ % STARTS] = (struct start){e->begin_ns, gpu};
-	while (q->first_call < q->end_call && q->calls[q->first_call % CALLS].gpu)
+	if (q->end_start - q->first_start == q->start_room)
+		TRY(grow_starts(q, err));
+	*start_at(q, q->end_start++) = (struct perfetto_start){e->begin_ns, gpu};
+	while (q->first_call < q->end_call && q->calls[call_place(q, q->first_call)].gpu)
 		TRY(leave(d, q, err));
 	return ST_OK;
 }
