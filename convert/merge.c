@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* BUCKETS: on the stack.  CROWDED: mean square of what a bucket holds, per event. */
-enum { BUCKETS = 2048, CROWDED = 16 };
+/* BUCKETS: on the stack.  CROWDED: mean square of what a bucket holds, per event.  NEXT: events of
+ * a run that are asked of the memory before they are looked at. */
+enum { BUCKETS = 2048, CROWDED = 16, NEXT = 4 };
 
 /* Nothing up to here can still be preceded by what is not resident. */
 struct mark {
@@ -21,12 +22,28 @@ static bool has_more(const struct run *r)
 
 static struct mark mark_of_run(const struct run *r, size_t index)
 {
+	if (r->at >= r->count)
+		return (struct mark){ r->promise_ns, UINT64_MAX, index, true };
+	return (struct mark){ r->last_begin_ns, r->last_end_ns, index, false };
+}
+
+/*
+ * Of many runs each is looked at for a few events, and by then has left the caches.  So its last
+ * event is remembered, and the first ones come while others are looked at.
+ */
+static void run_near(struct run *r)
+{
 	const struct event *last;
 
 	if (r->at >= r->count)
-		return (struct mark){ r->promise_ns, UINT64_MAX, index, true };
+		return;
 	last = &r->events[r->count - 1];
-	return (struct mark){ last->begin_ns, last->end_ns, index, false };
+	if (!r->last_begin_ns) {
+		r->last_begin_ns = last->begin_ns;
+		r->last_end_ns = last->end_ns;
+	}
+	for (size_t i = r->at; i < r->count && i < r->at + NEXT; i++)
+		__builtin_prefetch(&r->events[i]);
 }
 
 static bool mark_before(const struct mark *a, const struct mark *b)
@@ -39,7 +56,7 @@ static bool mark_before(const struct mark *a, const struct mark *b)
 }
 
 /* false: all have ended. */
-static bool mark_find(const struct run *runs, size_t count, struct mark *mark)
+static bool mark_find(struct run *runs, size_t count, struct mark *mark)
 {
 	struct mark own;
 	bool found = false;
@@ -48,6 +65,7 @@ static bool mark_find(const struct run *runs, size_t count, struct mark *mark)
 	for (i = 0; i < count; i++) {
 		if (!has_more(&runs[i]))
 			continue;
+		run_near(&runs[i]);
 		own = mark_of_run(&runs[i], i);
 		if (!found || mark_before(&own, mark))
 			*mark = own;
@@ -56,25 +74,38 @@ static bool mark_find(const struct run *runs, size_t count, struct mark *mark)
 	return found;
 }
 
-static bool is_final(const struct event *e, size_t run, const struct mark *m)
+static bool is_final(uint64_t begin_ns, uint64_t end_ns, size_t run, const struct mark *m)
 {
-	if (e->begin_ns != m->begin_ns)
-		return e->begin_ns < m->begin_ns;
+	if (begin_ns != m->begin_ns)
+		return begin_ns < m->begin_ns;
 	if (m->is_promise)
 		return false;
-	return e->end_ns != m->end_ns ? e->end_ns > m->end_ns : run <= m->run;
+	return end_ns != m->end_ns ? end_ns > m->end_ns : run <= m->run;
 }
 
-/* The place after the last final event of a run. */
+static bool event_is_final(const struct event *e, size_t run, const struct mark *m)
+{
+	return is_final(e->begin_ns, e->end_ns, run, m);
+}
+
+/* The place after the last final event of a run: looked for from its next one on, in strides that
+ * double, because mostly it is near. */
 static size_t run_until(const struct run *r, size_t index, const struct mark *m)
 {
-	size_t low = r->at, high = r->count, middle;
+	size_t low = r->at, high = r->count, stride = 1, middle;
 
-	if (low < high && is_final(&r->events[high - 1], index, m))
+	if (low < high && is_final(r->last_begin_ns, r->last_end_ns, index, m))
 		return high;
+	for (; low + stride < high; stride *= 2) {
+		if (!event_is_final(&r->events[low + stride - 1], index, m)) {
+			high = low + stride - 1;
+			break;
+		}
+		low += stride;
+	}
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (is_final(&r->events[middle], index, m))
+		if (event_is_final(&r->events[middle], index, m))
 			low = middle + 1;
 		else
 			high = middle;

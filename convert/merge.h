@@ -26,7 +26,9 @@ struct run {
 	struct event *events; /* [at, count) are resident and in order; borrowed */
 	size_t at, count;
 	uint64_t promise_ns;  /* when nothing is resident: not before this; UINT64_MAX: ended */
-	size_t until, heap;   /* of merge_slice() itself */
+	/* Of merge_slice() itself, zero when a run is filled: */
+	size_t until, heap;
+	uint64_t last_begin_ns, last_end_ns; /* of events[count - 1] */
 };
 
 /*

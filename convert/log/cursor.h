@@ -60,6 +60,23 @@ static inline uint32_t log_cursor_row(const struct log_cursor_head *h, uint32_t 
 	return h->order ? h->order[at] : at;
 }
 
+/* Asks the memory for the present row and the next few, by whoever has many cursors. */
+static inline void log_cursor_near(struct log_cursor *c)
+{
+	const struct log_cursor_head *h = log_cursor_head(c);
+	const struct log_rows *r = h->rows;
+	uint32_t row = h->at < h->count ? log_cursor_row(h, h->at) : 0;
+
+	if (!r)
+		return;
+	__builtin_prefetch(r->begins + row);
+	__builtin_prefetch(r->lengths + row);
+	__builtin_prefetch(r->sites + row);
+	__builtin_prefetch(r->joins + row);
+	__builtin_prefetch(r->amounts.at + (row & r->amounts.mask));
+	__builtin_prefetch(r->orders.at + (row & r->orders.mask));
+}
+
 /* Rows so far that could not be told. */
 uint32_t log_cursor_lost(const struct log_cursor *c);
 

@@ -98,8 +98,8 @@ static void slices_check(size_t count, size_t most, uint64_t span_ns, size_t win
 			break;
 		n = r.counts[lowest] - given[lowest] < window ? r.counts[lowest] - given[lowest] :
 								window;
-		runs[lowest] = (struct run){ r.events[lowest] + given[lowest], 0, n, UINT64_MAX,
-					     0, 0 };
+		runs[lowest] = (struct run){ .events = r.events[lowest] + given[lowest],
+					     .count = n, .promise_ns = UINT64_MAX };
 		given[lowest] += n;
 	}
 	CHECK_U64(at, r.total);
