@@ -16,15 +16,24 @@
 #include "convert/sink.h"
 #include "schemas/hash.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { BIG_CEILING = 256 << 20, ROOM_MOST = 32 * 1024, ATTRIBUTES = 8 };
+enum {
+	BIG_CEILING = 256 << 20,
+	ROOM_MOST = 32 * 1024,
+	MANY = 32, /* processes: more than that are not in the caches at once */
+	/* Events before its turn, when what an event needs is asked of the memory. */
+	NEAR_TRACK = 16,
+	NEAR_ROW = 12,
+	NEAR_CALL = 6,
+};
 
 struct of_process {
 	struct perfetto_row *steps, *phases;
 	struct stretch open; /* its pieces so far; begin_ns == end_ns: none */
-	uint64_t first_ns, last_ns; /* of what is in the file; last_ns 0: nothing yet */
+};
+struct times { /* of what is in the file of a process; last_ns 0: nothing yet */
+	uint64_t first_ns, last_ns;
 };
 struct perfetto {
 	struct sink base;
@@ -37,10 +46,11 @@ struct perfetto {
 	struct perfetto_args args;
 	struct perfetto_derive derive;
 	struct of_process *own; /* index: process */
+	struct times *times;    /* the same: each event looks at it, so they stand side by side */
 	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
 	uint8_t *name_flags;    /* index: name; enum perfetto_flag */
 	struct perfetto_names names;
-	const struct track **tracks;
+	struct track *tracks;   /* those of the trace, side by side */
 	struct buf big;         /* of an event that is larger than the output's room */
 };
 
@@ -72,8 +82,9 @@ static enum gpu_class class_of(const struct event *e, unsigned flags)
 /* ---- packets of events ---- */
 
 struct slice { /* what is to be written */
-	struct perfetto_lane *lane;
+	const struct wire_track *lane;
 	struct wire_head *small, *wide; /* of its first packet */
+	struct wire_head *end;          /* of its last; NULL: it has one packet */
 	const struct event *event;
 	const struct perfetto_known *known;
 	const struct track *track;
@@ -99,18 +110,16 @@ static inline uint8_t *put_slice(uint8_t *room, const struct slice *s, size_t mo
 	uint8_t *p;
 
 	if (most <= WIRE_SMALL) {
-		p = put_first(wire_begin(room, e->begin_ns, s->small), s);
+		p = put_first(wire_begin(room, e->begin_ns, s->small, s->lane), s);
 		if (most)
 			p = perfetto_put_args(p, plan, e, s->track);
 		wire_end(room, s->small, e->begin_ns, p);
 	} else {
-		p = put_first(wire_begin_wide(room, e->begin_ns, s->wide), s);
+		p = put_first(wire_begin_wide(room, e->begin_ns, s->wide, s->lane), s);
 		p = perfetto_put_args(p, plan, e, s->track);
 		wire_end_wide(room, s->wide, e->begin_ns, p);
 	}
-	if (s->small == &s->lane->instant)
-		return p;
-	return wire_put_end(p, e->end_ns, &s->lane->end);
+	return s->end ? wire_put_end(p, e->end_ns, s->end, s->lane) : p;
 }
 
 static enum status write_big(struct perfetto *p, const struct slice *s, size_t most,
@@ -158,7 +167,9 @@ static enum status put_interval(struct perfetto *p, const struct event *e, const
 				enum perfetto_role role, uint64_t flow,
 				const struct perfetto_known *known, struct error *err)
 {
-	struct slice s = {.event = e, .track = k, .flow = flow, .known = known};
+	struct perfetto_heads *h = &p->rows.heads;
+	struct slice s = {.event = e, .track = k, .flow = flow, .known = known,
+			  .small = &h->begin, .wide = &h->wide, .end = &h->end};
 	struct perfetto_lane *lane;
 	struct perfetto_row *row;
 
@@ -166,9 +177,7 @@ static enum status put_interval(struct perfetto *p, const struct event *e, const
 	TRY(perfetto_row_place(&p->rows, row, e->begin_ns, e->end_ns, &lane, err));
 	if (!lane)
 		return no_place(p, k);
-	s.lane = lane;
-	s.small = &lane->begin;
-	s.wide = &lane->wide;
+	s.lane = &lane->track;
 	TRY(know(p, &s, err));
 	return write_slice(p, &s, err);
 }
@@ -176,8 +185,10 @@ static enum status put_interval(struct perfetto *p, const struct event *e, const
 static enum status put_instant(struct perfetto *p, const struct event *e, const struct track *k,
 			       enum perfetto_role role, uint64_t flow, struct error *err)
 {
+	struct perfetto_heads *h = &p->rows.heads;
 	struct slice s = {.event = e, .track = k, .flow = flow,
-			  .known = perfetto_known_find(&p->names, e)};
+			  .known = perfetto_known_find(&p->names, e),
+			  .small = &h->instant, .wide = &h->wide_instant};
 	struct perfetto_lane *lane;
 	struct perfetto_row *row;
 
@@ -185,9 +196,7 @@ static enum status put_instant(struct perfetto *p, const struct event *e, const 
 	TRY(perfetto_row_first(&p->rows, row, &lane, err));
 	if (!lane)
 		return no_place(p, k);
-	s.lane = lane;
-	s.small = &lane->instant;
-	s.wide = &lane->wide_instant;
+	s.lane = &lane->track;
 	TRY(know(p, &s, err));
 	return write_slice(p, &s, err);
 }
@@ -293,23 +302,28 @@ static enum status put_on_counter(struct perfetto *p, const struct event *e, con
 	return ST_OK;
 }
 
-static void note_time(struct of_process *own, const struct event *e)
+static void note_time(struct times *t, const struct event *e)
 {
-	if (!own->last_ns)
-		own->first_ns = e->begin_ns;
-	if (e->end_ns > own->last_ns)
-		own->last_ns = e->end_ns;
+	if (!t->last_ns)
+		t->first_ns = e->begin_ns;
+	if (e->end_ns > t->last_ns)
+		t->last_ns = e->end_ns;
+}
+
+static inline const struct track *track_of(const struct perfetto *p, const struct event *e)
+{
+	return &p->tracks[e->track <= p->rows.track_count ? e->track : 0];
 }
 
 static enum status put_event(struct perfetto *p, const struct event *e, struct error *err)
 {
-	const struct track *k = e->track <= p->rows.track_count ? p->tracks[e->track] : p->tracks[0];
+	const struct track *k = track_of(p, e);
 
 	if (p->process && k->process != p->process)
 		return ST_OK;
 	if (!k->process)
 		return no_place(p, k);
-	note_time(&p->own[k->process], e);
+	note_time(&p->times[k->process], e);
 	switch (k->home) {
 	case HOME_STREAM:
 		return put_on_stream(p, e, k, err);
@@ -328,10 +342,10 @@ static enum status put_event(struct perfetto *p, const struct event *e, struct e
 /* They are of the whole input; what was cut out of this output has none here. */
 static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_ns, uint64_t end_ns)
 {
-	const struct of_process *own = &p->own[process];
+	const struct times *t = &p->times[process];
 
-	return (!p->process || process == p->process) && own->last_ns &&
-	       end_ns >= own->first_ns && begin_ns <= own->last_ns;
+	return (!p->process || process == p->process) && t->last_ns &&
+	       end_ns >= t->first_ns && begin_ns <= t->last_ns;
 }
 
 static enum status need_row(struct perfetto *p, struct perfetto_row **row, const char *name,
@@ -397,6 +411,7 @@ static enum status put_stretch(struct perfetto *p, const struct stretch *s, stru
 static enum status put_mark(struct perfetto *p, const struct step_mark *m, struct error *err)
 {
 	struct of_process *own = &p->own[m->process];
+	struct perfetto_heads *h = &p->rows.heads;
 	struct perfetto_lane *lane;
 	uint64_t token;
 	uint8_t *room, *end;
@@ -411,10 +426,11 @@ static enum status put_mark(struct perfetto *p, const struct step_mark *m, struc
 	room = out_pen_room(&p->file.pen, WIRE_MOST);
 	if (!room)
 		return out_pen_flush(&p->file.pen, err);
-	end = wire_put_numbered(wire_begin(room, m->begin_ns, &lane->begin), "step ", m->number);
+	end = wire_put_numbered(wire_begin(room, m->begin_ns, &h->begin, &lane->track), "step ",
+				m->number);
 	end = wire_put_category(end, token);
-	wire_end(room, &lane->begin, m->begin_ns, end);
-	p->file.pen.at = wire_put_end(end, m->end_ns, &lane->end);
+	wire_end(room, &h->begin, m->begin_ns, end);
+	p->file.pen.at = wire_put_end(end, m->end_ns, &h->end, &lane->track);
 	return ST_OK;
 }
 
@@ -432,55 +448,6 @@ static enum status put_steps(struct perfetto *p, struct error *err)
 	return ST_OK;
 }
 
-/* ---- what the file says of itself ---- */
-
-struct attributes {
-	Perfetto__TraceAttributes__Attribute rows[ATTRIBUTES], *at[ATTRIBUTES];
-	size_t count;
-};
-
-static Perfetto__TraceAttributes__Attribute *add(struct attributes *a, const char *key)
-{
-	Perfetto__TraceAttributes__Attribute *row = &a->rows[a->count];
-
-	perfetto__trace_attributes__attribute__init(row);
-	row->key = (char *)key;
-	a->at[a->count++] = row;
-	return row;
-}
-
-static void add_number(struct attributes *a, const char *key, uint64_t number)
-{
-	Perfetto__TraceAttributes__Attribute *row = add(a, key);
-
-	row->has_long_value = true;
-	row->long_value = (int64_t)number;
-}
-
-static enum status put_attributes(struct perfetto *p, struct error *err)
-{
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__TraceAttributes all = PERFETTO__TRACE_ATTRIBUTES__INIT;
-	const struct provenance *from = trace_provenance(p->trace);
-	struct attributes a = {.count = 0};
-	size_t len;
-	const char *format = trace_text(p->trace, from->format, &len);
-
-	add(&a, "tacho.version")->string_value = TACHO_VERSION;
-	add_number(&a, "tacho.events", p->base.written);
-	add_number(&a, "tacho.lost", trace_lost_total(p->trace, p->process));
-	add_number(&a, "tacho.repaired_texts", p->file.repaired);
-	add_number(&a, "tacho.complete", from->is_whole);
-	if (from->is_synthetic)
-		add_number(&a, "tacho.synthetic", 1);
-	if (len)
-		add(&a, "tacho.source")->string_value = perfetto_tame(&p->file, format, len);
-	all.attribute = a.at;
-	all.n_attribute = a.count;
-	packet.trace_attributes = &all;
-	return perfetto_put_packet(&p->file, &packet, err);
-}
-
 /* ---- the sink ---- */
 
 static void sink_free(struct sink *s)
@@ -496,6 +463,7 @@ static void sink_free(struct sink *s)
 	perfetto_file_release(&p->file);
 	buf_release(&p->big);
 	free(p->own);
+	free(p->times);
 	free(p->last_call);
 	free(p->name_flags);
 	free(p->tracks);
@@ -512,13 +480,14 @@ static enum status make_parts(struct perfetto *p, const struct sink_request *req
 	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
 	buf_init(&p->big, BIG_CEILING);
 	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
+	p->times = calloc(p->rows.process_count + 1, sizeof(*p->times));
 	p->last_call = calloc(p->rows.track_count + 1, sizeof(*p->last_call));
 	p->name_flags = calloc((size_t)p->file.names + 1, 1);
 	p->tracks = calloc(p->rows.track_count + 1, sizeof(*p->tracks));
-	if (!p->own || !p->last_call || !p->name_flags || !p->tracks)
+	if (!p->own || !p->times || !p->last_call || !p->name_flags || !p->tracks)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a list of tracks");
 	for (uint32_t id = 0; id <= p->rows.track_count; id++)
-		p->tracks[id] = trace_get_track(p->trace, id);
+		p->tracks[id] = *trace_get_track(p->trace, id);
 	return ST_OK;
 }
 
@@ -544,13 +513,61 @@ static enum status sink_open(struct sink **out, const struct sink_request *req, 
 	return ST_OK;
 }
 
+/*
+ * Of a thousand processes each event is of another one, and nothing of that is in the caches.  So
+ * what events need is asked of the memory some events before their turn, one step after the other
+ * where one tells where the next one is.
+ */
+static void near_track(const struct perfetto *p, const struct event *e)
+{
+	const struct track *k = track_of(p, e);
+
+	__builtin_prefetch(k);
+	__builtin_prefetch(&p->rows.rows[(size_t)(k - p->tracks) * ROLE_COUNT + ROLE_MAIN]);
+}
+
+static void near_row(const struct perfetto *p, const struct event *e)
+{
+	const struct track *k = track_of(p, e);
+
+	__builtin_prefetch(p->rows.rows[(size_t)(k - p->tracks) * ROLE_COUNT + ROLE_MAIN], 1);
+	perfetto_derive_near(&p->derive, k->process, p->rows.gpu_of[k - p->tracks]);
+}
+
+static void near_call(const struct perfetto *p, const struct event *e)
+{
+	const struct track *k = track_of(p, e);
+
+	if (k->home == HOME_STREAM || e->kind == KIND_API)
+		perfetto_derive_near_call(&p->derive, k->process, p->rows.gpu_of[k - p->tracks],
+					  e->correlation);
+}
+
+/* Place `i` of events whose turn is NEAR_TRACK later. */
+static void near_event(const struct perfetto *p, const struct event *events, size_t count, size_t i)
+{
+	if (i < count)
+		near_track(p, &events[i]);
+	i -= NEAR_TRACK - NEAR_ROW; /* before the first one it is beyond any count */
+	if (i < count)
+		near_row(p, &events[i]);
+	i -= NEAR_ROW - NEAR_CALL;
+	if (i < count)
+		near_call(p, &events[i]);
+}
+
 static enum status sink_put(struct sink *s, const struct event *events, size_t count,
 			    struct error *err)
 {
 	struct perfetto *p = (struct perfetto *)s;
+	size_t lead = p->rows.process_count > MANY && !p->process ? NEAR_TRACK : 0;
 
-	for (size_t i = 0; i < count; i++)
-		TRY(put_event(p, &events[i], err));
+	for (size_t i = 0; i < count + lead; i++) {
+		if (lead)
+			near_event(p, events, count, i);
+		if (i >= lead)
+			TRY(put_event(p, &events[i - lead], err));
+	}
 	return put_steps(p, err);
 }
 
@@ -561,7 +578,7 @@ static enum status sink_close(struct sink *s, struct error *err)
 	for (size_t i = 0; i <= p->rows.process_count; i++)
 		TRY(end_phase(p, &p->own[i], err));
 	TRY(perfetto_derive_end(&p->derive, err));
-	TRY(put_attributes(p, err));
+	TRY(perfetto_put_attributes(&p->file, p->process, p->base.written, err));
 	return out_pen_flush(&p->file.pen, err);
 }
 

@@ -37,13 +37,13 @@ enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows
 	const struct trace *t = rows->file->trace;
 
 	*d = (struct perfetto_derive){.rows = rows, .file = rows->file};
-	d->states = calloc(rows->gpu_count + 1, sizeof(*d->states));
+	d->states = aligned_alloc(PERFETTO_LINE, (rows->gpu_count + 1) * sizeof(*d->states));
 	d->memory = calloc(rows->gpu_count + rows->process_count + 2, sizeof(*d->memory));
 	d->queues = calloc(rows->process_count + 1, sizeof(*d->queues));
 	if (!d->states || !d->memory || !d->queues)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the state of GPUs");
 	for (size_t i = 0; i <= rows->gpu_count; i++)
-		d->states[i].class = CLASS_COUNT;
+		d->states[i] = (struct perfetto_state){.class = CLASS_COUNT};
 	d->total = trace_find_name(t, "total_allocated", 15);
 	d->total_reserved = trace_find_name(t, "total_reserved", 14);
 	return ST_OK;
@@ -89,7 +89,8 @@ enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row 
 	room = out_pen_room(&rows->file->pen, WIRE_MOST);
 	if (!room)
 		return out_pen_flush(&rows->file->pen, err);
-	rows->file->pen.at = wire_put_sample(room, at_ns, &l->begin, value);
+	rows->file->pen.at = wire_put_sample(room, at_ns, &rows->heads.counter, &l->track,
+					      value);
 	return ST_OK;
 }
 
@@ -97,6 +98,7 @@ enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *r
 			      uint64_t category, uint64_t begin_ns, uint64_t end_ns,
 			      struct error *err)
 {
+	struct perfetto_heads *h = &rows->heads;
 	struct perfetto_lane *l;
 	uint8_t *room, *p;
 
@@ -106,9 +108,9 @@ enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *r
 	room = out_pen_room(&rows->file->pen, WIRE_MOST);
 	if (!room)
 		return out_pen_flush(&rows->file->pen, err);
-	p = wire_put_ids(wire_begin(room, begin_ns, &l->begin), name, category);
-	wire_end(room, &l->begin, begin_ns, p);
-	rows->file->pen.at = wire_put_end(p, end_ns, &l->end);
+	p = wire_put_ids(wire_begin(room, begin_ns, &h->begin, &l->track), name, category);
+	wire_end(room, &h->begin, begin_ns, p);
+	rows->file->pen.at = wire_put_end(p, end_ns, &h->end, &l->track);
 	return ST_OK;
 }
 
@@ -268,6 +270,23 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 	if (!e->correlation)
 		return ST_OK;
 	return perfetto_queue_work(d, &d->queues[process], gpu, e, err);
+}
+
+void perfetto_derive_near(const struct perfetto_derive *d, uint32_t process, uint32_t gpu)
+{
+	__builtin_prefetch(&d->queues[process], 1);
+	if (!gpu)
+		return;
+	__builtin_prefetch(&d->states[gpu - 1], 1);
+	__builtin_prefetch(&d->states[gpu - 1].queue, 1);
+}
+
+void perfetto_derive_near_call(const struct perfetto_derive *d, uint32_t process, uint32_t gpu,
+			       uint64_t correlation)
+{
+	if (gpu)
+		__builtin_prefetch(d->states[gpu - 1].time, 1);
+	perfetto_queue_near(&d->queues[process], correlation);
 }
 
 static enum status end_gpu(struct perfetto_derive *d, uint32_t gpu, struct error *err)

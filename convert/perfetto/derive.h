@@ -33,12 +33,14 @@ struct perfetto_gauge { /* a counter of one value for each millisecond */
 	uint64_t last;       /* what was written */
 	bool any;
 };
-struct perfetto_state { /* of one GPU */
-	struct perfetto_row *time;
-	struct perfetto_gauge busy, queue;
-	uint64_t at_ns, until_ns[CLASS_IDLE]; /* known up to at_ns; classes run until then */
+struct perfetto_state { /* of one GPU; what each event needs is on one cache line */
+	_Alignas(PERFETTO_LINE) uint64_t at_ns;
+	uint64_t until_ns[CLASS_IDLE]; /* known up to at_ns; classes run until then */
 	uint64_t begin_ns; /* of the stretch that is open, which ends at at_ns */
-	uint8_t class;     /* of it; CLASS_COUNT: there is none */
+	struct perfetto_row *time;
+	uint8_t class;     /* of the stretch; CLASS_COUNT: there is none */
+	_Alignas(PERFETTO_LINE) struct perfetto_gauge queue;
+	_Alignas(PERFETTO_LINE) struct perfetto_gauge busy;
 };
 struct perfetto_memory { /* of one GPU, or of a process's host */
 	struct perfetto_row *allocated, *reserved;
@@ -66,6 +68,13 @@ enum status perfetto_derive_launch(struct perfetto_derive *d, uint32_t process,
 				   const struct event *e, struct error *err);
 enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
 				   bool *has_place, struct error *err);
+/*
+ * Ask the memory for what an event of a process, and of GPU `gpu` (0: none), will need: where its
+ * state stands, after that what this points to, and at last the call of its correlation.
+ */
+void perfetto_derive_near(const struct perfetto_derive *d, uint32_t process, uint32_t gpu);
+void perfetto_derive_near_call(const struct perfetto_derive *d, uint32_t process, uint32_t gpu,
+			       uint64_t correlation);
 enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err);
 
 /* Whether a call by this name gives a GPU something to do. */
@@ -78,6 +87,7 @@ enum status perfetto_queue_call(struct perfetto_derive *d, struct perfetto_queue
 				const struct event *e, struct error *err);
 enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue *q, uint32_t gpu,
 				const struct event *e, struct error *err);
+void perfetto_queue_near(const struct perfetto_queue *q, uint64_t correlation);
 enum status perfetto_queue_end(struct perfetto_derive *d, struct perfetto_queue *q,
 			       struct error *err);
 

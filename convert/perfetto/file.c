@@ -20,6 +20,7 @@ enum {
 	RANK_BITS = 17, /* of a track's number: rank and, above it, a hash */
 	HASH_BITS = 16,
 	SEQUENCES = 2,  /* of a file */
+	ATTRIBUTES = 8,
 };
 
 uint64_t perfetto_space_of(const struct trace *t, uint32_t process)
@@ -219,4 +220,54 @@ void perfetto_file_release(struct perfetto_file *f)
 	buf_release(&f->packet);
 	buf_release(&f->text);
 	*f = (struct perfetto_file){0};
+}
+
+/* ---- what the file says of itself ---- */
+
+struct attributes {
+	Perfetto__TraceAttributes__Attribute rows[ATTRIBUTES], *at[ATTRIBUTES];
+	size_t count;
+};
+
+static Perfetto__TraceAttributes__Attribute *add(struct attributes *a, const char *key)
+{
+	Perfetto__TraceAttributes__Attribute *row = &a->rows[a->count];
+
+	perfetto__trace_attributes__attribute__init(row);
+	row->key = (char *)key;
+	a->at[a->count++] = row;
+	return row;
+}
+
+static void add_number(struct attributes *a, const char *key, uint64_t number)
+{
+	Perfetto__TraceAttributes__Attribute *row = add(a, key);
+
+	row->has_long_value = true;
+	row->long_value = (int64_t)number;
+}
+
+enum status perfetto_put_attributes(struct perfetto_file *f, uint32_t process, uint64_t written,
+				    struct error *err)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__TraceAttributes all = PERFETTO__TRACE_ATTRIBUTES__INIT;
+	const struct provenance *from = trace_provenance(f->trace);
+	struct attributes a = {.count = 0};
+	size_t len;
+	const char *format = trace_text(f->trace, from->format, &len);
+
+	add(&a, "tacho.version")->string_value = TACHO_VERSION;
+	add_number(&a, "tacho.events", written);
+	add_number(&a, "tacho.lost", trace_lost_total(f->trace, process));
+	add_number(&a, "tacho.repaired_texts", f->repaired);
+	add_number(&a, "tacho.complete", from->is_whole);
+	if (from->is_synthetic)
+		add_number(&a, "tacho.synthetic", 1);
+	if (len)
+		add(&a, "tacho.source")->string_value = perfetto_tame(f, format, len);
+	all.attribute = a.at;
+	all.n_attribute = a.count;
+	packet.trace_attributes = &all;
+	return perfetto_put_packet(f, &packet, err);
 }

@@ -55,6 +55,10 @@ static inline enum status perfetto_need_name(struct perfetto_file *f, enum perfe
 enum status perfetto_word(struct perfetto_file *f, enum perfetto_space space, const char *text,
 			  uint64_t *out, struct error *err);
 
+/* What the file says of itself and of how much was lost; `process` 0: of all. */
+enum status perfetto_put_attributes(struct perfetto_file *f, uint32_t process, uint64_t written,
+				    struct error *err);
+
 /* As valid UTF-8 and without a NUL, valid until the next call; bad bytes become U+FFFD. */
 char *perfetto_tame(struct perfetto_file *f, const char *text, size_t len);
 

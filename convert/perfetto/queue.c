@@ -53,7 +53,7 @@ static struct perfetto_start *start_at(const struct perfetto_queue *q, uint64_t 
 static uint16_t *head_of(const struct perfetto_queue *q, uint64_t correlation)
 {
 	uint16_t *heads = (uint16_t *)(q->calls + q->call_room);
-	uint64_t hash = hash_word(0, correlation / ABREAST) * ABREAST + correlation % ABREAST;
+	uint64_t hash = (correlation / ABREAST * HASH_A >> 32) * ABREAST + correlation % ABREAST;
 
 	return &heads[hash & (q->call_room - 1)];
 }
@@ -164,6 +164,17 @@ enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue
 	while (q->first_call < q->end_call && q->calls[call_place(q, q->first_call)].gpu)
 		TRY(leave(d, q, err));
 	return ST_OK;
+}
+
+void perfetto_queue_near(const struct perfetto_queue *q, uint64_t correlation)
+{
+	if (!q->calls)
+		return;
+	__builtin_prefetch(head_of(q, correlation), 1);
+	__builtin_prefetch(&q->calls[call_place(q, q->first_call)], 1);
+	__builtin_prefetch(&q->calls[call_place(q, q->end_call)], 1);
+	if (q->starts)
+		__builtin_prefetch(start_at(q, q->first_start), 1);
 }
 
 enum status perfetto_queue_end(struct perfetto_derive *d, struct perfetto_queue *q,

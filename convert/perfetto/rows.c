@@ -10,7 +10,6 @@
 enum {
 	NAMES_CEILING = 16 << 20,
 	TRACKS_MOST = 1 << 15, /* of a process: the low bits of their numbers */
-	ENDS_FIRST = 4,
 	GPU_RANK = 1000, /* GPUs stand below what is the host's */
 	STREAM_RANK = 100,
 	OTHER_RANK = 1 << 30,
@@ -145,10 +144,21 @@ static enum status number_processes(struct perfetto_rows *r, struct error *err)
 
 /* ---- the whole ---- */
 
+static void heads_init(struct perfetto_heads *h, uint32_t sequence)
+{
+	wire_head_init(&h->begin, SLICE_BEGIN, sequence, false);
+	wire_head_init(&h->wide, SLICE_BEGIN, sequence, true);
+	wire_head_init(&h->instant, INSTANT, sequence, false);
+	wire_head_init(&h->wide_instant, INSTANT, sequence, true);
+	wire_head_init(&h->end, SLICE_END, sequence, false);
+	wire_head_init(&h->counter, COUNTER, sequence, false);
+}
+
 enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *file,
 			       struct error *err)
 {
 	*r = (struct perfetto_rows){.file = file};
+	heads_init(&r->heads, file->sequence);
 	r->track_count = trace_count(file->trace, TRACE_TRACKS);
 	r->process_count = trace_count(file->trace, TRACE_PROCESSES);
 	arena_init(&r->arena, NAMES_CEILING);
@@ -163,14 +173,21 @@ enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *fi
 	return number_processes(r, err);
 }
 
+static void lane_release(struct perfetto_lane *l)
+{
+	if (l->ends != l->first_ends)
+		free(l->ends);
+}
+
 void perfetto_rows_release(struct perfetto_rows *r)
 {
 	for (struct perfetto_row *row = r->made; row; row = row->before) {
-		for (uint32_t i = 0; i < row->lane_count; i++) {
-			free(row->lanes[i]->ends);
-			free(row->lanes[i]);
+		lane_release(&row->first);
+		for (uint32_t i = 1; i < row->lane_count; i++) {
+			lane_release(row->more[i - 1]);
+			free(row->more[i - 1]);
 		}
-		free(row->lanes);
+		free(row->more);
 	}
 	arena_release(&r->arena);
 	free(r->processes);
@@ -354,11 +371,13 @@ static enum status put_lane(struct perfetto_rows *r, const struct perfetto_row *
 
 bool perfetto_lane_grow(struct perfetto_lane *l)
 {
-	uint32_t room = l->room ? l->room * 2 : ENDS_FIRST;
-	uint64_t *ends = realloc(l->ends, room * sizeof(*ends));
+	uint32_t room = l->room * 2 + 2;
+	uint64_t *ends = malloc(room * sizeof(*ends));
 
 	if (!ends)
 		return false;
+	memcpy(ends, l->ends, l->depth * sizeof(*ends));
+	lane_release(l);
 	l->ends = ends;
 	l->room = room;
 	return true;
@@ -366,19 +385,21 @@ bool perfetto_lane_grow(struct perfetto_lane *l)
 
 static struct perfetto_lane *new_lane(struct perfetto_row *row)
 {
-	struct perfetto_lane **lanes = realloc(row->lanes, (row->lane_count + 1) * sizeof(*lanes));
+	struct perfetto_lane **more;
 
-	if (!lanes)
+	if (!row->lane_count)
+		return &row->first;
+	more = realloc(row->more, row->lane_count * sizeof(*more));
+	if (!more)
 		return NULL;
-	row->lanes = lanes;
-	lanes[row->lane_count] = calloc(1, sizeof(**lanes));
-	return lanes[row->lane_count];
+	row->more = more;
+	more[row->lane_count - 1] = calloc(1, sizeof(**more));
+	return more[row->lane_count - 1];
 }
 
 enum status perfetto_lane_add(struct perfetto_rows *r, struct perfetto_row *row,
 			      struct perfetto_lane **out, struct error *err)
 {
-	uint32_t sequence = r->file->sequence;
 	struct perfetto_lane *l;
 	uint64_t uuid;
 
@@ -394,14 +415,26 @@ enum status perfetto_lane_add(struct perfetto_rows *r, struct perfetto_row *row,
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a row of the viewer");
 	if (!row->lane_count++)
 		row->first_uuid = uuid;
-	wire_head_init(&l->begin, row->form == FORM_COUNTER ? COUNTER : SLICE_BEGIN, sequence, uuid,
-		       false);
-	wire_head_init(&l->wide, SLICE_BEGIN, sequence, uuid, true);
-	wire_head_init(&l->instant, INSTANT, sequence, uuid, false);
-	wire_head_init(&l->wide_instant, INSTANT, sequence, uuid, true);
-	wire_head_init(&l->end, SLICE_END, sequence, uuid, false);
+	l->ends = l->first_ends;
+	l->room = ENDS_FIRST;
+	wire_track_init(&l->track, uuid);
 	*out = l;
 	return put_lane(r, row, uuid, err);
+}
+
+enum status perfetto_row_place_more(struct perfetto_rows *r, struct perfetto_row *row,
+				    uint64_t begin_ns, uint64_t end_ns, struct perfetto_lane **out,
+				    struct error *err)
+{
+	for (uint32_t i = 1; i < row->lane_count; i++) {
+		*out = row->more[i - 1];
+		if (perfetto_lane_take(*out, row->form == FORM_NESTED, begin_ns, end_ns))
+			return ST_OK;
+	}
+	TRY(perfetto_lane_add(r, row, out, err));
+	if (*out && !perfetto_lane_take(*out, true, begin_ns, end_ns))
+		*out = NULL;
+	return ST_OK;
 }
 
 /* ---- rows ---- */
@@ -409,7 +442,7 @@ enum status perfetto_lane_add(struct perfetto_rows *r, struct perfetto_row *row,
 enum status perfetto_row_add(struct perfetto_rows *r, const struct perfetto_row *what,
 			     struct perfetto_row **out, struct error *err)
 {
-	struct perfetto_row *row = arena_take(&r->arena, sizeof(*row), 0);
+	struct perfetto_row *row = arena_take(&r->arena, sizeof(*row), PERFETTO_LINE);
 
 	*out = row;
 	if (!row || !what->name)

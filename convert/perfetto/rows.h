@@ -28,23 +28,36 @@ enum perfetto_role {
 	ROLE_COUNT,
 };
 enum perfetto_form { FORM_FLAT, FORM_NESTED, FORM_COUNTER };
-enum { LANES_MOST = 64, NEST_MOST = 500 /* Perfetto's reader ends at 512 */ };
+enum { LANES_MOST = 64, NEST_MOST = 500 /* Perfetto's reader ends at 512 */, ENDS_FIRST = 3 };
 
+/* What packets begin with. */
+struct perfetto_heads {
+	struct wire_head begin, wide, instant, wide_instant, end, counter;
+};
+
+/*
+ * Of a thousand processes each event is of another one, so what it needs of its row stands on one
+ * cache line: the first lane, with room for the ends of a few intervals.
+ */
 struct perfetto_lane {
+	struct wire_track track;
 	uint64_t *ends; /* of the intervals that are open, the innermost last */
 	uint32_t depth, room;
-	struct wire_head begin, wide, instant, wide_instant, end; /* of a counter: `begin` */
+	uint64_t first_ends[ENDS_FIRST];
 };
 struct perfetto_row {
-	uint32_t process, gpu, thread; /* gpu: 1 + its place; thread: its track; 0 none */
+	struct perfetto_lane first;
+	uint32_t lane_count;
 	uint8_t form;
+	struct perfetto_lane **more; /* lanes behind the first */
+	uint32_t process, gpu, thread; /* gpu: 1 + its place; thread: its track; 0 none */
 	int32_t rank;
 	const char *name, *unit; /* unit: of a counter, NULL none */
 	uint64_t first_uuid;
-	struct perfetto_lane **lanes;
-	uint32_t lane_count;
 	struct perfetto_row *before; /* the one that was made before */
 };
+enum { PERFETTO_LINE = 64 }; /* bytes of a cache line, on which a row begins */
+_Static_assert(offsetof(struct perfetto_row, more) <= PERFETTO_LINE, "it is what an event needs");
 
 struct perfetto_gpu {
 	uint32_t process, device; /* NO_ID: unknown which */
@@ -60,6 +73,7 @@ struct perfetto_process {
 
 struct perfetto_rows {
 	struct perfetto_file *file;
+	struct perfetto_heads heads;
 	struct perfetto_process *processes; /* index: id of the process */
 	struct perfetto_gpu *gpus;
 	size_t gpu_count;
@@ -111,25 +125,24 @@ static inline bool perfetto_lane_take(struct perfetto_lane *l, bool nests, uint6
 }
 
 /* The first lane with room for an interval; NULL: it has no place. */
+enum status perfetto_row_place_more(struct perfetto_rows *r, struct perfetto_row *row,
+				    uint64_t begin_ns, uint64_t end_ns, struct perfetto_lane **out,
+				    struct error *err);
 static inline enum status perfetto_row_place(struct perfetto_rows *r, struct perfetto_row *row,
 					     uint64_t begin_ns, uint64_t end_ns,
 					     struct perfetto_lane **out, struct error *err)
 {
-	for (uint32_t i = 0; i < row->lane_count; i++) {
-		*out = row->lanes[i];
-		if (perfetto_lane_take(*out, row->form == FORM_NESTED, begin_ns, end_ns))
-			return ST_OK;
-	}
-	TRY(perfetto_lane_add(r, row, out, err));
-	if (*out && !perfetto_lane_take(*out, true, begin_ns, end_ns))
-		*out = NULL;
-	return ST_OK;
+	*out = &row->first;
+	if (row->lane_count &&
+	    perfetto_lane_take(&row->first, row->form == FORM_NESTED, begin_ns, end_ns))
+		return ST_OK;
+	return perfetto_row_place_more(r, row, begin_ns, end_ns, out, err);
 }
 /* The first lane, for instants and samples; NULL: there is none. */
 static inline enum status perfetto_row_first(struct perfetto_rows *r, struct perfetto_row *row,
 					     struct perfetto_lane **out, struct error *err)
 {
-	*out = row->lane_count ? row->lanes[0] : NULL;
+	*out = row->lane_count ? &row->first : NULL;
 	return *out ? ST_OK : perfetto_lane_add(r, row, out, err);
 }
 

@@ -7,8 +7,8 @@
  *
  *	0A len  40 time  [50 sequence 68 02  5A len  48 type 58 track]  name category flow args
  *
- * What stands in brackets is the same for each packet of a lane and is made once (struct
- * wire_head).  Times and lengths are varints of a fixed width, padded as writers of protobuf do,
+ * What stands in brackets is the same for each packet of a file but for the track, and is made once
+ * (struct wire_head; struct wire_track of a lane).  Times and lengths are varints of a fixed width, padded as writers of protobuf do,
  * so that nothing is moved.  Room is the caller's: WIRE_MOST and the bytes of the arguments.
  */
 #ifndef CONVERT_PERFETTO_WIRE_H
@@ -35,18 +35,22 @@ enum wire_key {
 	WIRE_FLOW = 47 << 3 | 1,
 };
 enum {
-	WIRE_HEAD = 40,
+	WIRE_HEAD = 16,
 	WIRE_MOST = 256, /* a begin and an end, without arguments */
 	WIRE_SMALL = 40, /* arguments up to this many bytes fit into a small packet */
 	WIRE_NEEDS_STATE = 2,
 };
 
-/* `bytes` has whole words of room, so that it is copied without a loop. */
+/* Both have whole words of room, so that they are copied without a loop. */
 struct wire_head {
 	uint8_t bytes[WIRE_HEAD], len;
 	uint8_t event_at; /* of the event's length: one byte, or four with the arguments */
 	/* of the last time: all but 28 bits, and what they are written as */
 	uint64_t high, high_bytes;
+};
+/* The number of a track: of many lanes this is all that each has. */
+struct wire_track {
+	uint8_t bytes[15], len;
 };
 
 /* A varint of nine bytes, ten where the value needs them. */
@@ -95,9 +99,9 @@ static inline void wire_put_len4(uint8_t *p, size_t len)
 	p[3] = (uint8_t)(len >> 21);
 }
 
-/* The head of packets on one track: `is_wide` where arguments may follow. */
+/* The head of packets of one type, up to the track: `is_wide` where arguments may follow. */
 static inline void wire_head_init(struct wire_head *h, enum perfetto_type type, uint32_t sequence,
-				  uint64_t track, bool is_wide)
+				  bool is_wide)
 {
 	uint8_t *p = h->bytes;
 
@@ -113,23 +117,31 @@ static inline void wire_head_init(struct wire_head *h, enum perfetto_type type, 
 	*p++ = WIRE_TYPE;
 	*p++ = (uint8_t)type;
 	*p++ = WIRE_TRACK;
-	p += put_varint(p, track);
 	h->len = (uint8_t)(p - h->bytes);
-	if (!is_wide) /* of an event with nothing behind */
-		h->bytes[h->event_at] = (uint8_t)(h->len - h->event_at - 1);
 	h->high = UINT64_MAX;
 }
 
-/* A small packet, at most 127 bytes: begun here, ended by wire_end(). */
-static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, struct wire_head *h)
+static inline void wire_track_init(struct wire_track *t, uint64_t track)
 {
-	uint8_t *p = packet;
+	t->len = (uint8_t)put_varint(t->bytes, track);
+}
 
-	*p = WIRE_PACKET;
-	p[2] = WIRE_TIME;
-	p = wire_put_near(p + 3, time_ns, h);
+static inline uint8_t *wire_put_head(uint8_t *p, const struct wire_head *h,
+				     const struct wire_track *t)
+{
 	memcpy(p, h->bytes, WIRE_HEAD);
-	return p + h->len;
+	p += h->len;
+	memcpy(p, t, sizeof(*t));
+	return p + t->len;
+}
+
+/* A small packet, at most 127 bytes: begun here, ended by wire_end(). */
+static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				  const struct wire_track *t)
+{
+	*packet = WIRE_PACKET;
+	packet[2] = WIRE_TIME;
+	return wire_put_head(wire_put_near(packet + 3, time_ns, h), h, t);
 }
 
 static inline void wire_end(uint8_t *packet, const struct wire_head *h, uint64_t time_ns,
@@ -142,15 +154,12 @@ static inline void wire_end(uint8_t *packet, const struct wire_head *h, uint64_t
 }
 
 /* The same with lengths of four bytes, for packets of any size. */
-static inline uint8_t *wire_begin_wide(uint8_t *packet, uint64_t time_ns, struct wire_head *h)
+static inline uint8_t *wire_begin_wide(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				       const struct wire_track *t)
 {
-	uint8_t *p = packet;
-
-	*p = WIRE_PACKET;
-	p[5] = WIRE_TIME;
-	p = wire_put_near(p + 6, time_ns, h);
-	memcpy(p, h->bytes, WIRE_HEAD);
-	return p + h->len;
+	*packet = WIRE_PACKET;
+	packet[5] = WIRE_TIME;
+	return wire_put_head(wire_put_near(packet + 6, time_ns, h), h, t);
 }
 
 static inline void wire_end_wide(uint8_t *packet, const struct wire_head *h, uint64_t time_ns,
@@ -203,19 +212,20 @@ static inline uint8_t *wire_put_value(uint8_t *p, double value)
 }
 
 /* The end of a slice, whole; `h` is of SLICE_END. */
-static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wire_head *h)
+static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				    const struct wire_track *t)
 {
-	uint8_t *p = wire_begin(packet, time_ns, h);
+	uint8_t *p = wire_begin(packet, time_ns, h, t);
 
-	packet[1] = (uint8_t)(p - packet - 2); /* the event's own length stands in the head */
+	wire_end(packet, h, time_ns, p);
 	return p;
 }
 
 /* A sample of a counter, whole; `h` is of COUNTER. */
 static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
-				       double value)
+				       const struct wire_track *t, double value)
 {
-	uint8_t *p = wire_put_value(wire_begin(packet, time_ns, h), value);
+	uint8_t *p = wire_put_value(wire_begin(packet, time_ns, h, t), value);
 
 	wire_end(packet, h, time_ns, p);
 	return p;
