@@ -24,7 +24,8 @@ enum {
 	BATCH_MOST = 512,
 	BATCH_VARY = 8,         /* words of an event, on average */
 	OPEN_MAX = 1024,        /* blocks that may overlap in time */
-	AHEAD_LEAST = 64 * 1024,
+	AHEAD_LEAST = 64 * 1024, /* bytes of a source that reads blocks ahead */
+	WHOLE_LEAST = 32 * 1024, /* of one that keeps all rows of a block that is not in order */
 	AHEAD_EVENTS = 4,       /* of the batch, asked of the memory before they are filled */
 };
 
@@ -42,6 +43,7 @@ struct log_source {
 	uint64_t next_ns;           /* first begin of the next block */
 	struct log_ahead *ahead;    /* who opens them; NULL until the first is due */
 	unsigned threads;
+	bool is_sparing;            /* one of many */
 	uint64_t begin_ns, end_ns;  /* of the last event given */
 	bool stopped;               /* by the fault, before the end of the file */
 	size_t given, given_words;  /* of the batch */
@@ -138,6 +140,7 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 	s->source.type = &source_log;
 	s->batch_events = batch;
 	s->threads = helpers(budget);
+	s->is_sparing = budget->resident < WHOLE_LEAST;
 	s->batch_words = batch * BATCH_VARY;
 	_Static_assert(BATCH_LEAST * BATCH_VARY >= LOG_LAYOUT_VARY, "one event at least");
 	s->has.in = in;
@@ -252,7 +255,7 @@ static enum status open_next(struct log_source *s, struct error *err)
 	enum status st = head_room(s, err);
 
 	if (st == ST_OK && !s->ahead)
-		st = log_ahead_open(&s->ahead, &s->has, s->threads, err);
+		st = log_ahead_open(&s->ahead, &s->has, s->threads, s->is_sparing, err);
 	TRY(st);
 	s->next++;
 	st = log_ahead_next(s->ahead, &c, err);
@@ -322,6 +325,7 @@ static inline void give_row(struct log_source *s, const struct log_cursor_head *
 
 	__builtin_prefetch(e + AHEAD_EVENTS, 1);
 	log_rows_event(h->rows, log_cursor_row(h, h->at), e, words);
+	log_cursor_near_site(h);
 	s->given_words += h->vary_count;
 	e->step = 0; /* it held the order column */
 	if (__builtin_expect(breaks_order(s, e), 0))

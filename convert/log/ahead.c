@@ -8,7 +8,7 @@
 struct job {
 	const struct log_has *has;
 	size_t block; /* of has->blocks */
-	bool whole;
+	enum log_room room;
 	struct log_cursor *cursor;
 	enum status status;
 	struct error err;
@@ -18,6 +18,7 @@ struct log_ahead {
 	const struct log_has *has;
 	struct ahead *ahead;
 	unsigned threads;
+	enum log_room room;
 	size_t begun; /* blocks that were given to somebody */
 	struct log_cursor *spares;
 	size_t depth;
@@ -32,11 +33,11 @@ static void open_block(void *self, void *arg)
 	job->status = job->cursor ? ST_OK : log_cursor_new(&job->cursor, &job->err);
 	if (job->status == ST_OK)
 		job->status = log_cursor_open(job->cursor, has->in, &has->blocks[job->block],
-					      job->block + 1, has->tables, job->whole, &job->err);
+					      job->block + 1, has->tables, job->room, &job->err);
 }
 
 enum status log_ahead_open(struct log_ahead **out, const struct log_has *has, unsigned threads,
-			   struct error *err)
+			   bool sparing, struct error *err)
 {
 	size_t depth = (size_t)threads + 1;
 	struct log_ahead *a = calloc(1, sizeof(*a) + depth * sizeof(a->jobs[0]));
@@ -47,6 +48,7 @@ enum status log_ahead_open(struct log_ahead **out, const struct log_has *has, un
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
 	a->has = has;
 	a->threads = threads;
+	a->room = threads ? LOG_ROOM_WHOLE : sparing ? LOG_ROOM_LEAST : LOG_ROOM_CHUNKS;
 	a->depth = depth;
 	st = ahead_open(&a->ahead, threads, depth, open_block, NULL, err);
 	if (st == ST_OK)
@@ -79,7 +81,7 @@ static void give_more(struct log_ahead *a)
 
 	for (; a->begun < a->has->count && !ahead_is_full(a->ahead); a->begun++) {
 		job = &a->jobs[a->begun % a->depth];
-		*job = (struct job){ .has = a->has, .block = a->begun, .whole = a->threads > 0,
+		*job = (struct job){ .has = a->has, .block = a->begun, .room = a->room,
 				     .cursor = a->spares };
 		if (a->spares)
 			a->spares = log_cursor_head(a->spares)->spare;

@@ -4,7 +4,8 @@
  * source_log.  What comes is the same at any number of threads.
  *
  * With threads, blocks are read, checked, inflated and decoded whole before they are due, as many
- * as there are threads and one more; without, each when it is asked for.
+ * as there are threads and one more; without, each when it is asked for, `sparing` with as few of
+ * its rows as can be.
  */
 #ifndef CONVERT_LOG_AHEAD_H
 #define CONVERT_LOG_AHEAD_H
@@ -15,7 +16,7 @@ struct log_ahead;
 
 /* `has` is borrowed until close, and its blocks are in the order in which they are opened. */
 enum status log_ahead_open(struct log_ahead **out, const struct log_has *has, unsigned threads,
-			   struct error *err);
+			   bool sparing, struct error *err);
 void log_ahead_close(struct log_ahead *a); /* accepts NULL */
 
 /* The cursor of the next block, the caller's in any case but ST_MEMORY; the status is that of

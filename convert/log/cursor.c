@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/log/cursor.h"
 
+#include "convert/log/window.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { MOVES = 16 }; /* of a row to its place: above, on average, runs are merged */
+/* MOVES: of a row to its place; above, on average, runs are merged.  LEAST_ROWS: of a chunk. */
+enum { MOVES = 16, LEAST_ROWS = 32 };
+_Static_assert(LOG_BLOCK_ROWS <= UINT16_MAX, "a row of a block is a half word");
 
 struct log_cursor {
 	struct log_cursor_head head;
 	struct log_decoder *decoder;
 	uint8_t *payload;
-	uint32_t *order; /* of the rows of a whole block */
+	uint16_t *order; /* of the rows of a whole block, `total` */
+	uint32_t total;
+	struct log_window *window; /* NULL: all of them are at hand */
 	size_t decoder_room, payload_room, order_room; /* in bytes */
 };
 
@@ -30,6 +36,7 @@ void log_cursor_free(struct log_cursor *c)
 	free(c->decoder);
 	free(c->payload);
 	free(c->order);
+	free(c->window);
 	free(c);
 }
 
@@ -115,7 +122,7 @@ static bool row_before(const struct log_rows *r, uint32_t a, uint32_t b)
 }
 
 /* Each row to its place; false: they are too far from theirs. */
-static bool insert_rows(const struct log_rows *r, uint32_t *order, uint32_t count)
+static bool insert_rows(const struct log_rows *r, uint16_t *order, uint32_t count)
 {
 	uint64_t left = (uint64_t)count * MOVES;
 
@@ -124,13 +131,13 @@ static bool insert_rows(const struct log_rows *r, uint32_t *order, uint32_t coun
 
 		for (; at && left && row_before(r, row, order[at - 1]); at--, left--)
 			order[at] = order[at - 1];
-		order[at] = row;
+		order[at] = (uint16_t)row;
 	}
 	return left;
 }
 
 /* Rows of a run that ends where the order breaks, from `at`. */
-static uint32_t run_end(const struct log_rows *r, const uint32_t *rows, uint32_t at,
+static uint32_t run_end(const struct log_rows *r, const uint16_t *rows, uint32_t at,
 			uint32_t count)
 {
 	while (++at < count && row_before(r, rows[at - 1], rows[at]))
@@ -138,8 +145,8 @@ static uint32_t run_end(const struct log_rows *r, const uint32_t *rows, uint32_t
 	return at;
 }
 
-static void merge_runs(const struct log_rows *r, const uint32_t *in, uint32_t begin,
-		       uint32_t middle, uint32_t end, uint32_t *out)
+static void merge_runs(const struct log_rows *r, const uint16_t *in, uint32_t begin,
+		       uint32_t middle, uint32_t end, uint16_t *out)
 {
 	uint32_t a = begin, b = middle;
 
@@ -151,14 +158,14 @@ static void merge_runs(const struct log_rows *r, const uint32_t *in, uint32_t be
 }
 
 /* A merge sort by the runs that are there, between `in` and `out`; the one that has the result. */
-static uint32_t *merge_rows(const struct log_rows *r, uint32_t *in, uint32_t *out, uint32_t count)
+static uint16_t *merge_rows(const struct log_rows *r, uint16_t *in, uint16_t *out, uint32_t count)
 {
 	uint32_t runs = 2;
 
 	for (uint32_t i = 0; i < count; i++)
-		in[i] = i;
+		in[i] = (uint16_t)i;
 	while (runs > 1) {
-		uint32_t *turn = in;
+		uint16_t *turn = in;
 
 		runs = 0;
 		for (uint32_t begin = 0; begin < count; runs++) {
@@ -177,7 +184,7 @@ static uint32_t *merge_rows(const struct log_rows *r, uint32_t *in, uint32_t *ou
 static enum status merge_far(struct log_cursor *c, struct error *err)
 {
 	struct log_cursor_head *h = &c->head;
-	uint32_t *other = malloc(h->count * sizeof(*other)), *sorted;
+	uint16_t *other = malloc(h->count * sizeof(*other)), *sorted;
 
 	if (!other)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
@@ -199,10 +206,34 @@ static enum status sort_rows(struct log_cursor *c, struct error *err)
 	return insert_rows(h->rows, c->order, h->count) ? ST_OK : merge_far(c, err);
 }
 
+/* Chunks until the next row in order is at hand, and with it those that follow. */
+static bool refill_window(struct log_cursor *c)
+{
+	struct log_cursor_head *h = &c->head;
+	const struct log_rows *chunk;
+
+	while (h->at < c->total && h->order[h->at] >= log_window_end(c->window)) {
+		chunk = log_decode_rows(c->decoder);
+		if (!chunk)
+			break;
+		log_window_put(c->window, chunk);
+	}
+	while (h->count < c->total && h->order[h->count] < log_window_end(c->window))
+		h->count++;
+	if (h->at < h->count)
+		return true;
+	log_decode_rows(c->decoder); /* none, but what was lost behind the last one */
+	h->at = h->count = c->total = 0;
+	h->rows = NULL;
+	return false;
+}
+
 bool log_cursor_refill(struct log_cursor *c)
 {
 	struct log_cursor_head *h = &c->head;
 
+	if (c->window)
+		return refill_window(c);
 	h->at = h->count = 0;
 	h->rows = h->order ? NULL : log_decode_rows(c->decoder);
 	if (h->rows)
@@ -210,35 +241,76 @@ bool log_cursor_refill(struct log_cursor *c)
 	return h->rows;
 }
 
+static enum status begin_decode(struct log_cursor *c, const struct log_block *block,
+				const struct log_translation *tables, uint32_t rows,
+				struct error *err)
+{
+	const struct log_layout *layout = log_layout(tables, block->layout);
+	const struct log_site *sites;
+	size_t site_count, size = log_decoder_size(layout, block, c->payload, rows);
+
+	sites = log_sites(tables, &site_count);
+	c->decoder = room_for(c->decoder, &c->decoder_room, size, err);
+	if (!c->decoder)
+		return ST_MEMORY;
+	return log_decode_init(c->decoder, block, c->payload, layout, sites, site_count, rows, err);
+}
+
+/* Once more from the beginning, now that the order is known; not where it saves little. */
+static enum status narrow(struct log_cursor *c, const struct log_block *block,
+			  const struct log_translation *tables, struct error *err)
+{
+	struct log_cursor_head *h = &c->head;
+	uint32_t need = log_window_need(h->order, h->count) + LEAST_ROWS;
+
+	if (need > h->count / 2)
+		return ST_OK;
+	free(c->decoder);
+	c->decoder = NULL;
+	c->decoder_room = 0;
+	c->total = h->count;
+	h->at = h->count = 0;
+	TRY(begin_decode(c, block, tables, LEAST_ROWS, err));
+	c->window = log_window_new(log_decode_rows(c->decoder), need);
+	if (!c->window)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
+	h->rows = log_window_rows(c->window);
+	h->mask = log_window_mask(c->window);
+	refill_window(c);
+	return ST_OK;
+}
+
 enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 			    const struct log_block *block, uint64_t number,
-			    const struct log_translation *tables, bool whole, struct error *err)
+			    const struct log_translation *tables, enum log_room room,
+			    struct error *err)
 {
 	const struct log_layout *layout = log_layout(tables, block->layout);
 	bool sorted = block->flags & LOG_SORTED;
-	uint32_t rows = sorted && !whole ? LOG_CHUNK_ROWS : block->rows;
-	const struct log_site *sites;
+	uint32_t rows = !sorted || room == LOG_ROOM_WHOLE ? block->rows :
+			room == LOG_ROOM_LEAST ? LEAST_ROWS : LOG_CHUNK_ROWS;
 	const uint8_t *payload;
-	size_t site_count;
 
-	c->head = (struct log_cursor_head){ .number = number };
+	c->head = (struct log_cursor_head){ .number = number, .mask = UINT32_MAX };
+	free(c->window);
+	c->window = NULL;
 	TRY(log_cursor_load(c, in, block, &payload, err));
 	if (!layout)
 		return fail(err, ST_FORMAT, block->offset,
 			    "block has layout %u, which did not come", block->layout);
-	sites = log_sites(tables, &site_count);
-	c->decoder = room_for(c->decoder, &c->decoder_room,
-			      log_decoder_size(layout, block, payload, rows), err);
-	if (!c->decoder)
-		return ST_MEMORY;
 	c->head.vary_count = layout->vary_count;
-	TRY(log_decode_init(c->decoder, block, payload, layout, sites, site_count, rows, err));
+	TRY(begin_decode(c, block, tables, rows, err));
 	if (!log_cursor_refill(c) || sorted)
+		return ST_OK;
+	TRY(sort_rows(c, err));
+	if (room == LOG_ROOM_LEAST)
+		TRY(narrow(c, block, tables, err));
+	if (c->window)
 		return ST_OK;
 	free(c->payload); /* nothing is left in it, and many logs may be open */
 	c->payload = NULL;
 	c->payload_room = 0;
-	return sort_rows(c, err);
+	return ST_OK;
 }
 
 uint32_t log_cursor_lost(const struct log_cursor *c)

@@ -203,21 +203,39 @@ static uint32_t site_of(struct trace *t, const struct event *e)
 	return trace_site(t, &site, NULL);
 }
 
+/* How many before this one begin and end as it does. */
+static uint32_t order_of(const struct log_run *run, size_t at)
+{
+	const struct event *e = &run->events[at];
+	uint32_t order = 0;
+
+	for (; at && !event_before(e - 1, e) && !event_before(e, e - 1); at--, e--)
+		order++;
+	return order;
+}
+
+static size_t strayed(const struct log_run *run, size_t i)
+{
+	size_t first = i - i % run->stray, end = first + run->stray;
+
+	return (end < run->count ? end : run->count) - 1 - (i - first);
+}
+
 bool log_run_write(const struct log_run *run, size_t flush_every, bool with_end, struct buf *out)
 {
 	struct log_writer *w;
 	struct error err = { 0 };
-	uint32_t order = 0;
 	bool good;
 
 	if (!CHECK_OK(log_writer_new(&w, run->trace, CEILING, &err), &err))
 		return false;
 	good = CHECK_OK(log_writer_begin(w, out, &err), &err);
 	for (size_t i = 0; i < run->count && good; i++) {
-		const struct event *e = &run->events[i];
+		size_t at = run->stray ? strayed(run, i) : i;
+		const struct event *e = &run->events[at];
 
-		order = i && !event_before(e - 1, e) && !event_before(e, e - 1) ? order + 1 : 0;
-		good = log_writer_put(w, e, site_of(run->trace, e), order, out, &err) == ST_OK;
+		good = log_writer_put(w, e, site_of(run->trace, e), order_of(run, at), out,
+				      &err) == ST_OK;
 		if (good && flush_every && i % flush_every == flush_every - 1)
 			good = log_writer_flush(w, out, &err) == ST_OK;
 	}
@@ -304,25 +322,27 @@ bool log_same(const struct trace *a, const struct event *x, const struct trace *
 	       (!vary || memcmp(x->vary, y->vary, vary * sizeof(*x->vary)) == 0);
 }
 
-static struct source *open_log(struct input *in, struct trace *trace, enum status *st,
-			       struct error *err)
+enum { ALONE = 1 << 16, OF_MANY = 1 << 14 };
+
+static struct source *open_log(struct input *in, struct trace *trace, size_t resident,
+			       enum status *st, struct error *err)
 {
-	static const struct budget budget = { .opening = CEILING, .resident = 1 << 16,
-					      .scratch = "/tmp" };
+	struct budget budget = { .opening = CEILING, .resident = resident, .scratch = "/tmp" };
 	struct source *s = NULL;
 
 	*st = source_log.open(&s, in, trace, &budget, NULL, err);
 	return s;
 }
 
-size_t log_run_compare(const struct log_run *run, const void *bytes, size_t len)
+static size_t run_compare(const struct log_run *run, const void *bytes, size_t len,
+			  size_t resident)
 {
 	struct input *in = log_input(bytes, len);
 	struct trace *trace = NULL;
 	struct error err = { 0 };
 	struct batch batch;
 	enum status st = trace_new(&trace, CEILING, &err);
-	struct source *s = open_log(in, trace, &st, &err);
+	struct source *s = open_log(in, trace, resident, &st, &err);
 	size_t same = 0;
 
 	while (s && (st = source_log.next(s, &batch, &err)) == ST_OK)
@@ -338,12 +358,20 @@ size_t log_run_compare(const struct log_run *run, const void *bytes, size_t len)
 	return same;
 }
 
+size_t log_run_compare(const struct log_run *run, const void *bytes, size_t len)
+{
+	size_t alone = run_compare(run, bytes, len, ALONE);
+
+	CHECK_U64(run_compare(run, bytes, len, OF_MANY), alone);
+	return alone;
+}
+
 enum status log_read(const void *bytes, size_t len, struct trace *trace, uint64_t *events,
 		     struct error *err)
 {
 	struct input *in = log_input(bytes, len);
 	enum status st;
-	struct source *s = open_log(in, trace, &st, err);
+	struct source *s = open_log(in, trace, ALONE, &st, err);
 	struct batch batch;
 	uint64_t begin_ns = 0, end_ns = 0;
 

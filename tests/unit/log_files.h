@@ -14,6 +14,7 @@ struct log_run {
 	struct event *events; /* in order */
 	uint64_t *vary;       /* that they point to */
 	size_t count;
+	size_t stray;         /* rows are written in groups of so many, the last of each first */
 };
 
 /* The same run for the same seed.  `tables` > 0 adds that many rows to most tables. */
@@ -26,7 +27,8 @@ bool log_run_write(const struct log_run *run, size_t flush_every, bool with_end,
 /* The bytes as a file that is open; closed with input_close(). */
 struct input *log_input(const void *bytes, size_t len);
 
-/* What a log holds: a checked count of events that were the same, in the same order. */
+/* What a log holds: a checked count of events that were the same, in the same order, when it is
+ * read alone and when it is one of many. */
 size_t log_run_compare(const struct log_run *run, const void *bytes, size_t len);
 
 /* Read to the end: the last status.  *events: those given; their order is checked. */

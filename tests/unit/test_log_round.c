@@ -3,6 +3,7 @@
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
+#include "convert/log/window.h"
 #include "schemas/log.h"
 #include "schemas/log_writer.h"
 
@@ -92,6 +93,46 @@ void test_log_round_trip(void)
 	for (uint64_t seed = 1; seed <= 12; seed++)
 		round_trip(seed, 1 + seed * seed * 40, 0);
 	round_trip(100, 60000, 0);
+}
+
+static void stray(uint64_t seed, size_t count, size_t group)
+{
+	struct log_run run;
+	struct buf file;
+
+	buf_init(&file, FILE_MAX);
+	if (log_run_make(&run, seed, count, 4)) {
+		run.stray = group;
+		if (log_run_write(&run, 0, true, &file))
+			CHECK_U64(log_run_compare(&run, file.data, file.len), count);
+	}
+	buf_release(&file);
+	log_run_release(&run);
+}
+
+/* Rows near their places, and far from them. */
+void test_log_round_trip_strayed(void)
+{
+	stray(51, 60000, 2);
+	stray(52, 60000, 17);
+	stray(53, 60000, 500);
+	stray(54, 60000, 9000);
+	stray(55, 60000, 60000);
+	stray(56, 100, 7);
+}
+
+static void needs(const uint16_t *order, uint32_t count, uint32_t want)
+{
+	CHECK_U64(log_window_need(order, count), want);
+}
+
+void test_log_window_need(void)
+{
+	needs((const uint16_t[]){ 0, 1, 2, 3 }, 4, 1);
+	needs((const uint16_t[]){ 1, 0, 3, 2 }, 4, 2);
+	needs((const uint16_t[]){ 3, 2, 1, 0 }, 4, 4);
+	needs((const uint16_t[]){ 0, 3, 1, 2, 4 }, 5, 3);
+	needs((const uint16_t[]){ 2, 3, 0, 1 }, 4, 4);
 }
 
 void test_log_round_trip_flushed(void)

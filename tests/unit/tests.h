@@ -128,6 +128,8 @@
 	X(step_fault) \
 	X(log_round_trip) \
 	X(log_round_trip_flushed) \
+	X(log_round_trip_strayed) \
+	X(log_window_need) \
 	X(log_round_trip_uneven) \
 	X(log_round_trip_empty) \
 	X(log_cut_anywhere) \
