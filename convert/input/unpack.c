@@ -11,6 +11,7 @@
 
 enum {
 	PACKED_BYTES = 256 * 1024, /* one read of compressed bytes */
+	FIRST_BYTES = 4096,        /* the first: of many inputs all are looked at before one is read */
 	READ_BYTES = 1 << 30,      /* most that one read(2) is asked for */
 };
 
@@ -51,14 +52,14 @@ struct unpack {
 /* More packed bytes, those that are left moved to the front. */
 static enum status refill(struct unpack *u, struct error *err)
 {
-	size_t got;
+	size_t room = u->packed_total ? PACKED_BYTES : FIRST_BYTES, got;
 
 	if (u->at)
 		memmove(u->packed, u->packed + u->at, u->len);
 	u->at = 0;
 	if (u->packed_end || u->len == PACKED_BYTES)
 		return ST_OK;
-	TRY(u->from(u->self, u->packed + u->len, PACKED_BYTES - u->len, &got, err));
+	TRY(u->from(u->self, u->packed + u->len, room - u->len, &got, err));
 	u->len += got;
 	u->packed_total += got;
 	u->packed_end = got == 0;
