@@ -131,14 +131,13 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 			    struct error *err)
 {
 	size_t batch = batch_events(budget);
-	struct log_source *s = calloc(1, sizeof(*s) + (batch + AHEAD_EVENTS) * sizeof(s->events[0]));
+	struct log_source *s = malloc(sizeof(*s) + (batch + AHEAD_EVENTS) * sizeof(s->events[0]));
 	enum status st;
 
 	*out = NULL;
 	if (!s)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to read a log");
-	s->source.type = &source_log;
-	s->batch_events = batch;
+	*s = (struct log_source){ .source = { &source_log }, .batch_events = batch };
 	s->threads = helpers(budget);
 	s->is_sparing = budget->resident < WHOLE_LEAST;
 	s->batch_words = batch * BATCH_VARY;
