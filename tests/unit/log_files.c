@@ -366,12 +366,12 @@ size_t log_run_compare(const struct log_run *run, const void *bytes, size_t len)
 	return alone;
 }
 
-enum status log_read(const void *bytes, size_t len, struct trace *trace, uint64_t *events,
-		     struct error *err)
+static enum status read_all(const void *bytes, size_t len, size_t resident, struct trace *trace,
+			    uint64_t *events, struct error *err)
 {
 	struct input *in = log_input(bytes, len);
 	enum status st;
-	struct source *s = open_log(in, trace, ALONE, &st, err);
+	struct source *s = open_log(in, trace, resident, &st, err);
 	struct batch batch;
 	uint64_t begin_ns = 0, end_ns = 0;
 
@@ -392,6 +392,18 @@ enum status log_read(const void *bytes, size_t len, struct trace *trace, uint64_
 		source_log.close(s);
 	input_close(in);
 	return st;
+}
+
+enum status log_read(const void *bytes, size_t len, struct trace *trace, uint64_t *events,
+		     struct error *err)
+{
+	return read_all(bytes, len, ALONE, trace, events, err);
+}
+
+enum status log_read_sparing(const void *bytes, size_t len, struct trace *trace, uint64_t *events,
+			     struct error *err)
+{
+	return read_all(bytes, len, OF_MANY, trace, events, err);
 }
 
 void log_put_block(struct buf *out, unsigned kind, unsigned layout, unsigned rows,

@@ -35,6 +35,10 @@ size_t log_run_compare(const struct log_run *run, const void *bytes, size_t len)
 enum status log_read(const void *bytes, size_t len, struct trace *trace, uint64_t *events,
 		     struct error *err);
 
+/* The same by a source that is one of many, and keeps as little as it can. */
+enum status log_read_sparing(const void *bytes, size_t len, struct trace *trace, uint64_t *events,
+			     struct error *err);
+
 /* Whether two events of two traces say the same. */
 bool log_same(const struct trace *a, const struct event *x, const struct trace *b,
 	      const struct event *y);

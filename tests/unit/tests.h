@@ -135,6 +135,7 @@
 	X(log_cut_anywhere) \
 	X(log_cut_text) \
 	X(log_damage_everywhere) \
+	X(log_damage_of_many) \
 	X(log_damaged_block_is_skipped) \
 	X(log_header_out_of_range) \
 	X(log_payload_lies) \
