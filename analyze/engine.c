@@ -74,7 +74,7 @@ static enum status input_fold(struct engine *e, size_t index, struct input *in,
 	struct fold_request how = {
 		.reports = e->all->reports, .rules = e->how->rules, .cut = e->how->cut,
 		.path = input_path(in), .per_step = e->how->per_step,
-		.is_alone = e->how->count == 1, .bins = e->how->bins,
+		.pictures = e->how->count == 1 ? e->how->pictures : PICTURES_NONE,
 		.ceiling = share_of(e, 2), .progress_self = &progress,
 		.progress = e->how->progress ? tell_progress : NULL,
 	};

@@ -17,7 +17,7 @@ struct engine_request {
 	const struct name_rules *rules;
 	const struct cut *cut;
 	bool per_step;
-	bool bins; /* fine pictures of steps */
+	enum pictures pictures; /* of an input that is alone */
 	size_t memory_bytes; /* of all threads together, more or less */
 	unsigned threads;    /* at least 1 */
 	unsigned helpers;    /* of an input that is alone; 0: none */

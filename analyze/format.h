@@ -30,7 +30,7 @@ struct format_request {
 struct format_type {
 	const char *name; /* as in --format NAME */
 	const char *help; /* one line */
-	bool bins;        /* draws charts: wants fine pictures */
+	enum pictures pictures; /* that it shows */
 	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
 	/* Of a format that is a folder of files, else NULL: appends the name and the bytes of file
 	 * `index`; *more is false past the last. */

@@ -73,6 +73,6 @@ static enum status html_write(const struct format_request *how, struct buf *out,
 const struct format_type format_html = {
 	.name = "html",
 	.help = "one file for a browser: charts and tables, light and dark",
-	.bins = true,
+	.pictures = PICTURES_FINE,
 	.write = html_write,
 };

@@ -149,5 +149,6 @@ static enum status text_write(const struct format_request *how, struct buf *out,
 const struct format_type format_text = {
 	.name = "text",
 	.help = "for a terminal: tables, bars, colour",
+	.pictures = PICTURES_CELLS,
 	.write = text_write,
 };

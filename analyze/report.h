@@ -25,6 +25,13 @@
 #include "analyze/table.h"
 #include "convert/pump.h"
 
+/* Of steps and of memory over time; only a page shows them. */
+enum pictures {
+	PICTURES_NONE,
+	PICTURES_CELLS, /* a letter for each part of a step */
+	PICTURES_FINE,  /* those, and finer ones for charts */
+};
+
 struct fold { /* one report over one input; one thread */
 	const struct report_type *type;
 	struct trace *trace;           /* of this input; borrowed */
@@ -39,8 +46,7 @@ struct fold { /* one report over one input; one thread */
 	const char *path;              /* of the input */
 	const struct cut *cut;         /* borrowed; NULL: everything */
 	bool per_step;                 /* --per-step */
-	bool is_alone;                 /* the only input: pictures of steps are wanted */
-	bool bins;                     /* and fine ones, for charts */
+	enum pictures pictures;        /* that are wanted: none unless it is the only input */
 	struct tables *tables;         /* where results go; borrowed */
 	void *state;                   /* type->state_size bytes, zeroed; freed by the engine */
 };

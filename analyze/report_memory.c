@@ -203,7 +203,7 @@ static enum status place_find(struct fold *f, uint32_t process, uint32_t device,
 	if (!m->places[m->count])
 		return no_memory(err);
 	*m->places[m->count] = (struct place){ .process = process, .device = device, .what = what };
-	m->places[m->count]->gauge.curve_ns = f->bins ? 1000 : 0;
+	m->places[m->count]->gauge.curve_ns = f->pictures == PICTURES_FINE ? 1000 : 0;
 	*index = (uint32_t)++m->count;
 	return ST_OK;
 }
@@ -475,7 +475,7 @@ static enum status end_curve(struct fold *f, const struct place *p, union value 
 	union value *row;
 	size_t i, len = 0;
 
-	if (!g->curve_ns || !f->is_alone)
+	if (!g->curve_ns)
 		return ST_OK;
 	for (i = 0; i < g->curve_count; i++)
 		len += (size_t)snprintf(points + len, sizeof(points) - len, "%llu ",

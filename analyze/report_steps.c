@@ -129,7 +129,7 @@ static enum status steps_begin(struct fold *f, struct error *err)
 	if (!s->strips || !s->stretch_row)
 		return no_memory(err);
 	for (i = 0; i <= s->process_count; i++)
-		s->strips[i].bins = f->bins;
+		s->strips[i].bins = f->pictures == PICTURES_FINE;
 	return ST_OK;
 }
 
@@ -213,7 +213,7 @@ static enum status put_segment(struct fold *f, const struct segment *seg, struct
 		if (seg->busy)
 			(g->in_mark ? g->rows[g->row].in_mark : g->rows[g->row].in_gap)[class] +=
 				to_ns - at_ns;
-		if (f->is_alone)
+		if (f->pictures != PICTURES_NONE)
 			TRY(strips_segment(&s->strips[g->process], steps, g->row, seg, at_ns, to_ns,
 					   err));
 	}
@@ -250,7 +250,7 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 	const struct step_list *steps = &f->steps[st->process];
 	size_t row = steps_at(steps, st->begin_ns, &s->stretch_row[st->process]);
 
-	if (row == steps->count || !f->is_alone)
+	if (row == steps->count || f->pictures == PICTURES_NONE)
 		return ST_OK;
 	return strips_stretch(&s->strips[st->process], steps, row, st, err);
 }

@@ -64,7 +64,7 @@ static enum status folds_open(struct run *r, struct tables *into, struct error *
 			.rules = r->how->rules, .sweep = r->sweep, .steps = r->steps, .causes = r->causes,
 			.process_of = r->process_of, .track_end = r->track_count + 1,
 			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
-			.cut = r->how->cut, .is_alone = r->how->is_alone, .bins = r->how->bins,
+			.cut = r->how->cut, .pictures = r->how->pictures,
 		};
 		f->state = calloc(1, f->type->state_size + 1);
 		if (!f->state)

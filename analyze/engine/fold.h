@@ -14,7 +14,8 @@ struct fold_request {
 	const struct name_rules *rules;
 	const struct cut *cut;
 	const char *path;
-	bool per_step, is_alone, bins;
+	bool per_step;
+	enum pictures pictures;
 	size_t ceiling; /* of the sweep's waiting work */
 	pump_progress progress;
 	void *progress_self;

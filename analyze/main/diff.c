@@ -19,6 +19,7 @@ static enum status side_fold(struct tool *t, char **operand, struct engine_resul
 	if (status == ST_OK) {
 		how = tool_request(t, paths.paths, paths.count);
 		how.reports = diff_reports;
+		how.pictures = PICTURES_NONE;
 		status = tool_fold(t, &how, r, err);
 	}
 	input_paths_free(&paths);

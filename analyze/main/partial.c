@@ -38,7 +38,7 @@ enum status partial_make(struct tool *t, char *const *paths, size_t count, struc
 	enum status status;
 
 	how.reports = reports();
-	how.bins = true;
+	how.pictures = PICTURES_FINE;
 	buf_init(&settings, PIECE_BYTES);
 	partial_settings(t, &settings);
 	status = tool_fold(t, &how, &result, err);

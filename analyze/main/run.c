@@ -79,7 +79,7 @@ struct engine_request tool_request(struct tool *t, char *const *paths, size_t co
 
 	return (struct engine_request){
 		.paths = paths, .count = count, .reports = t->reports, .rules = t->rules,
-		.cut = &t->cut, .per_step = t->own.per_step, .bins = t->format->bins,
+		.cut = &t->cut, .per_step = t->own.per_step, .pictures = t->format->pictures,
 		.memory_bytes = (size_t)t->common.memory_bytes,
 		.threads = threads < count ? threads : count ? (unsigned)count : 1,
 		.helpers = threads - 1,

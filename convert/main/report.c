@@ -37,6 +37,7 @@ static enum status run_engine(struct report_papers *p, const struct report_reque
 	struct engine_request request = {
 		.paths = how->paths, .count = how->count, .reports = reports, .rules = how->rules,
 		.cut = how->cut, .memory_bytes = how->memory_bytes, .threads = 1,
+		.pictures = PICTURES_CELLS,
 		.scratch = how->scratch,
 	};
 	enum status status;

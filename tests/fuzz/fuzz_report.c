@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tables *tables = NULL;
 	char path[64], *paths[] = { path };
 	struct engine_request how = { .paths = paths, .count = 1, .reports = reports(), .cut = &cut,
-				      .per_step = size & 1, .bins = true, .threads = 1,
+				      .per_step = size & 1, .pictures = PICTURES_FINE, .threads = 1,
 				      .memory_bytes = 64 << 20, .scratch = "/tmp" };
 	int fd;
 
