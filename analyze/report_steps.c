@@ -97,11 +97,12 @@ struct by_clock {
 struct gpu_steps {
 	struct by_clock *rows; /* by step row */
 	size_t cap;
-	uint64_t all[AT_COUNT]; /* of the window, for a step that is inferred */
-	size_t row, event_row;  /* step_list cursors */
+	uint64_t comm_count;   /* of the window, for a step that is inferred */
+	size_t row, event_row; /* step_list cursors */
 	uint32_t process;
-	/* Segments within [from_ns, to_ns) are of `row`, as long as there are no more marks. */
-	uint64_t from_ns, to_ns;
+	/* Segments within [from_ns, to_ns) are of `row`, as long as there are no more marks; what
+	 * they are of comes into its sums when that is over. */
+	uint64_t from_ns, to_ns, here_ns[OWNER_CLASSES];
 	size_t marks;
 	bool in_mark;
 };
@@ -177,13 +178,28 @@ static enum status clock_reach(struct gpu_steps *g, size_t row, struct error *er
 	return ST_OK;
 }
 
+/* Nothing is known of where the next segment lies. */
+static void row_leave(struct gpu_steps *g)
+{
+	size_t i;
+
+	for (i = 0; i < OWNER_CLASSES; i++) {
+		if (i != OWNER_IDLE && g->here_ns[i])
+			(g->in_mark ? g->rows[g->row].in_mark : g->rows[g->row].in_gap)[i] +=
+				g->here_ns[i];
+		g->here_ns[i] = 0;
+	}
+	g->from_ns = g->to_ns = 0;
+}
+
 /* The mark, or the gap after it, that an instant lies in; not before the first. */
 static enum status row_seek(struct gpu_steps *g, const struct step_list *steps, uint64_t at_ns,
 			    struct error *err)
 {
-	size_t row = steps_at(steps, at_ns, &g->row);
+	size_t row;
 
-	g->marks = steps->count;
+	row_leave(g);
+	row = steps_at(steps, at_ns, &g->row);
 	g->in_mark = at_ns < steps->rows[row].mark_end_ns;
 	g->from_ns = g->in_mark ? steps->rows[row].begin_ns : steps->rows[row].mark_end_ns;
 	g->to_ns = g->in_mark ? steps->rows[row].mark_end_ns : UINT64_MAX;
@@ -192,30 +208,59 @@ static enum status row_seek(struct gpu_steps *g, const struct step_list *steps, 
 	return clock_reach(g, row, err);
 }
 
-static enum status put_segment(struct fold *f, const struct segment *seg, struct error *err)
+/* [at_ns, to_ns) of a segment, all in one row. */
+static inline enum status put_part(struct fold *f, struct gpu_steps *g, const struct segment *seg,
+				   uint64_t at_ns, uint64_t to_ns, struct error *err)
 {
 	struct steps_state *s = f->state;
-	struct gpu_steps *g = &s->gpus[seg->gpu];
+
+	g->here_ns[owner_class(seg->busy)] += to_ns - at_ns;
+	if (f->pictures == PICTURES_NONE)
+		return ST_OK;
+	return strips_segment(&s->strips[g->process], &f->steps[g->process], g->row, seg, at_ns,
+			      to_ns, err);
+}
+
+/* Cut where marks begin and end. */
+static enum status put_cut(struct fold *f, struct gpu_steps *g, const struct segment *seg,
+			   struct error *err)
+{
 	const struct step_list *steps = &f->steps[g->process];
-	enum owner_class class = owner_class(seg->busy);
 	uint64_t at_ns = seg->begin_ns, to_ns;
 
-	if (seg->busy)
-		g->all[class] += seg->end_ns - at_ns;
 	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
 		return ST_OK;
 	if (at_ns < steps->rows[0].begin_ns)
 		at_ns = steps->rows[0].begin_ns;
-	for (; at_ns < seg->end_ns; at_ns = to_ns) { /* cut where marks begin and end */
-		if (at_ns < g->from_ns || at_ns >= g->to_ns || g->marks != steps->count)
+	for (; at_ns < seg->end_ns; at_ns = to_ns) {
+		if (at_ns < g->from_ns || at_ns >= g->to_ns)
 			TRY(row_seek(g, steps, at_ns, err));
 		to_ns = seg->end_ns < g->to_ns ? seg->end_ns : g->to_ns;
-		if (seg->busy)
-			(g->in_mark ? g->rows[g->row].in_mark : g->rows[g->row].in_gap)[class] +=
-				to_ns - at_ns;
-		if (f->pictures != PICTURES_NONE)
-			TRY(strips_segment(&s->strips[g->process], steps, g->row, seg, at_ns, to_ns,
-					   err));
+		TRY(put_part(f, g, seg, at_ns, to_ns, err));
+	}
+	return ST_OK;
+}
+
+static enum status put_segments(struct fold *f, const struct warm *w, struct error *err)
+{
+	struct steps_state *s = f->state;
+	size_t i;
+
+	for (i = 0; i < s->gpu_count; i++) {
+		struct gpu_steps *g = &s->gpus[i];
+
+		if (g->marks != f->steps[g->process].count)
+			row_leave(g);
+		g->marks = f->steps[g->process].count;
+	}
+	for (i = 0; i < w->segment_count; i++) {
+		const struct segment *seg = &w->segments[i];
+		struct gpu_steps *g = &s->gpus[seg->gpu];
+
+		if (seg->begin_ns >= g->from_ns && seg->end_ns <= g->to_ns)
+			TRY(put_part(f, g, seg, seg->begin_ns, seg->end_ns, err));
+		else
+			TRY(put_cut(f, g, seg, err));
 	}
 	return ST_OK;
 }
@@ -231,7 +276,7 @@ static enum status put_collective(struct fold *f, const struct event *e, struct 
 	if (gpu >= s->gpu_count)
 		return ST_OK;
 	g = &s->gpus[gpu];
-	g->all[AT_COMM_COUNT]++;
+	g->comm_count++;
 	steps = &f->steps[sweep_gpu(f->sweep, gpu).process];
 	row = steps_at(steps, e->begin_ns, &g->event_row);
 	if (row == steps->count)
@@ -250,7 +295,7 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 	const struct step_list *steps = &f->steps[st->process];
 	size_t row = steps_at(steps, st->begin_ns, &s->stretch_row[st->process]);
 
-	if (row == steps->count || f->pictures == PICTURES_NONE)
+	if (row == steps->count)
 		return ST_OK;
 	return strips_stretch(&s->strips[st->process], steps, row, st, err);
 }
@@ -260,13 +305,26 @@ static enum status steps_report_put(struct fold *f, const struct warm *w, struct
 	size_t i;
 
 	TRY(gpus_reach(f, err));
-	for (i = 0; i < w->in->stretch_count; i++)
+	for (i = 0; f->pictures != PICTURES_NONE && i < w->in->stretch_count; i++)
 		TRY(put_stretch(f, &w->in->stretches[i], err));
-	for (i = 0; i < w->segment_count; i++)
-		TRY(put_segment(f, &w->segments[i], err));
+	TRY(put_segments(f, w, err));
 	for (i = 0; i < w->by[WARM_COLLECTIVES].count; i++)
 		TRY(put_collective(f, w->by[WARM_COLLECTIVES].items[i], err));
 	return ST_OK;
+}
+
+/* What a GPU did in all its windows. */
+static uint64_t all_ns(const struct fold *f, size_t gpu, enum owner_class class)
+{
+	const struct gpu_time *time = sweep_gpu(f->sweep, gpu).time;
+	uint64_t sum = 0;
+	size_t phase, busy;
+
+	for (phase = 0; phase < CELL_PHASES; phase++)
+		for (busy = 0; busy < BUSY_MASKS; busy++)
+			if (owner_class(busy) == class)
+				sum += time->span_ns[phase][busy];
+	return sum;
 }
 
 static enum status end_gpu(struct fold *f, uint32_t process, size_t gpu, size_t row,
@@ -288,7 +346,7 @@ static enum status end_gpu(struct fold *f, uint32_t process, size_t gpu, size_t 
 		uint64_t sum = at->in_mark[i] + (step->joins ? at->in_gap[i] : 0);
 
 		if (f->steps[process].is_inferred)
-			sum = g->all[i];
+			sum = i == AT_COMM_COUNT ? g->comm_count : all_ns(f, gpu, i);
 		cells[STEP_FIRST_NS + i].u64 += sum;
 		busy_ns += i == AT_COMM_COUNT ? 0 : sum;
 	}
@@ -342,9 +400,11 @@ static enum status steps_end(struct fold *f, struct error *err)
 {
 	struct steps_state *s = f->state;
 	uint32_t process;
-	size_t row;
+	size_t row, i;
 
 	TRY(gpus_reach(f, err));
+	for (i = 0; i < s->gpu_count; i++)
+		row_leave(&s->gpus[i]);
 	for (process = 1; process <= s->process_count; process++) {
 		TRY(strips_end(&s->strips[process], &f->steps[process], err));
 		for (row = 0; row < f->steps[process].count; row++)

@@ -182,8 +182,10 @@ static bool cell_reach(struct gather *g, uint64_t at_ns)
 	return true;
 }
 
+/* Most lie in one cell's own bins: those are added at once, the others part by part. */
 static void gather_lane(struct gather *g, const struct lane *l, size_t first_class)
 {
+	uint64_t *cell = g->cells[0], own_end_ns = g->edges[0].own_end_ns;
 	size_t i;
 
 	g->cell = 0;
@@ -191,8 +193,14 @@ static void gather_lane(struct gather *g, const struct lane *l, size_t first_cla
 		const struct stay *s = &l->stays[i];
 		uint64_t at_ns = s->begin_ns, end_ns = stay_end(s);
 
+		if (end_ns <= own_end_ns) {
+			cell[first_class + stay_class(s)] += end_ns - at_ns;
+			continue;
+		}
 		while (at_ns < end_ns && cell_reach(g, at_ns))
 			at_ns = gather_part(g, first_class + stay_class(s), at_ns, end_ns);
+		cell = g->cells[g->cell];
+		own_end_ns = g->edges[g->cell].own_end_ns;
 	}
 	shared_split(g);
 }
@@ -333,8 +341,8 @@ static enum status lane_room(const struct strip *strip, struct lane *l, struct e
 	return ST_OK;
 }
 
-static enum status lane_put(struct strip *strip, enum lane_of which, uint64_t begin_ns,
-			    uint64_t end_ns, size_t class, struct error *err)
+static inline enum status lane_put(struct strip *strip, enum lane_of which, uint64_t begin_ns,
+				   uint64_t end_ns, size_t class, struct error *err)
 {
 	struct lane *l = &strip->lanes[which];
 
@@ -400,10 +408,7 @@ enum status strips_segment(struct strips *s, const struct step_list *steps, size
 			   const struct segment *seg, uint64_t begin_ns, uint64_t end_ns,
 			   struct error *err)
 {
-	enum { LEAD_OR_TAIL = 4 };
-	static const uint8_t classes[OWNER_CLASSES] = {
-		[OWNER_COMPUTE] = 0, [OWNER_COMM] = 1, [OWNER_COPY] = 2, [OWNER_IDLE] = 3,
-	};
+	enum { LEAD_OR_TAIL = OWNER_CLASSES }; /* as the letters stand */
 	struct strip *strip;
 
 	if (!s->has_gpu)
@@ -415,8 +420,7 @@ enum status strips_segment(struct strips *s, const struct step_list *steps, size
 	if (!strip)
 		return ST_OK;
 	return lane_put(strip, LANE_GPU, begin_ns, end_ns,
-			seg->part == PART_SPAN ? classes[owner_class(seg->busy)] : LEAD_OR_TAIL,
-			err);
+			seg->part == PART_SPAN ? owner_class(seg->busy) : LEAD_OR_TAIL, err);
 }
 
 enum status strips_end(struct strips *s, const struct step_list *steps, struct error *err)
