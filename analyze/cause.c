@@ -78,13 +78,12 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 	c->process_of_track = calloc((size_t)c->track_count + 1, sizeof(*c->process_of_track));
 	c->processes = calloc((size_t)c->process_count + 1, sizeof(*c->processes));
 	c->call_class = calloc((size_t)c->name_count + 1, 1);
-	c->is_step = calloc((size_t)c->name_count + 1, 1);
 	c->is_pageable = calloc((size_t)c->name_count + 1, 1);
 	c->is_pageable_shape = calloc((size_t)c->shape_count + 1, 1);
 	c->is_python = calloc((size_t)c->name_count + 1, 1);
 	*out = c;
 	if (!c->threads || !c->process_of_track || !c->processes || !c->call_class ||
-	    !c->is_step || !c->is_pageable || !c->is_pageable_shape || !c->is_python) {
+	    !c->is_pageable || !c->is_pageable_shape || !c->is_python) {
 		causes_close(c);
 		*out = NULL;
 		return no_memory(err);
@@ -125,7 +124,6 @@ void causes_close(struct causes *c)
 	free(c->process_of_track);
 	free(c->processes);
 	free(c->call_class);
-	free(c->is_step);
 	free(c->is_pageable);
 	free(c->is_pageable_shape);
 	free(c->is_python);
@@ -147,18 +145,6 @@ enum call_class causes_call_class(struct causes *c, uint32_t name)
 	if (!c->call_class[name])
 		c->call_class[name] = (uint8_t)(1 + cause_call_class(text_of(c, name)));
 	return c->call_class[name] - 1;
-}
-
-bool causes_is_step(struct causes *c, uint32_t name)
-{
-	uint64_t number;
-
-	if (name > c->name_count)
-		return name_rules_step(c->how.rules, text_of(c, name), &number);
-	if (!c->is_step[name])
-		c->is_step[name] =
-			1 + name_rules_step(c->how.rules, text_of(c, name), &number);
-	return c->is_step[name] == 2;
 }
 
 static bool shape_is_pageable(const struct causes *c, uint32_t shape)
@@ -260,7 +246,7 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 		one = span_of(e);
 		return spans_put(&p->spans[OF_GC], &one, &p->keep, err);
 	case RANGE_ANNOTATION: case RANGE_NVTX:
-		if (causes_is_step(c, e->name))
+		if (step_is_named(c->how.step, e->name))
 			return ST_OK;
 		break;
 	default:

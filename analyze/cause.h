@@ -56,7 +56,6 @@ struct causes;
 struct cause_request {
 	struct trace *trace;
 	const struct source *step, *link; /* link NULL: no launch is known */
-	const struct name_rules *rules;
 	const struct sweep *sweep;
 	bool owners; /* ranges and Python frames are asked for */
 	size_t keep; /* events of a thread that are kept at most, 0: the default */
@@ -70,9 +69,6 @@ enum status causes_put(struct causes *c, const struct pulled *in, const struct p
 enum status causes_end(struct causes *c, const struct piece **pieces, size_t *count,
 		       struct error *err);
 void causes_close(struct causes *c); /* accepts NULL */
-
-/* Whether a range of this name marks a step; asked once per name. */
-bool causes_is_step(struct causes *c, uint32_t name);
 
 /* What a call does to its thread, by its name. */
 enum call_class { CALL_OTHER, CALL_SYNC, CALL_COPY, CALL_BLOCKING_COPY, CALL_ALLOCATOR,

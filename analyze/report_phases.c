@@ -316,7 +316,7 @@ static bool is_annotation(struct fold *f, const struct event *e)
 		return true;
 	if (e->subkind == RANGE_NVTX && trace_find_attr(f->trace, e->shape, "domain"))
 		return false;
-	return !causes_is_step(f->causes, e->name);
+	return !step_is_named(f->step, e->name);
 }
 
 static enum status put_range(struct fold *f, const struct event *e, struct error *err)

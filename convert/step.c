@@ -577,6 +577,11 @@ struct step_phase step_phase(const struct source *source, unsigned id)
 	return (struct step_phase){ trace_text(h->trace, h->rows[id], NULL), true };
 }
 
+bool step_is_named(const struct source *source, uint32_t name)
+{
+	return host_name_is_step(&step_of(source)->host, name, NULL);
+}
+
 uint32_t step_thread(const struct source *source, uint32_t process)
 {
 	const struct host *h = &step_of(source)->host;

@@ -86,5 +86,7 @@ struct step_phase step_phase(const struct source *s, unsigned id);
 /* The step thread of a process, 0 when it has no host thread; of several that could be it the one
  * is known from the first batch on. */
 uint32_t step_thread(const struct source *s, uint32_t process);
+/* Whether a range of this name marks a step: one answer for all who ask. */
+bool step_is_named(const struct source *s, uint32_t name);
 
 #endif

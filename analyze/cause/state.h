@@ -40,7 +40,7 @@ struct causes {
 	struct cause_thread *threads;
 	struct cause_process *processes;
 	/* 0 not asked, else 1 + answer; the last by shape, the others by name */
-	uint8_t *call_class, *is_step, *is_pageable, *is_pageable_shape;
+	uint8_t *call_class, *is_pageable, *is_pageable_shape;
 	uint8_t *is_python; /* by name: 1 of a function, 2 of another range (too) */
 	uint32_t *process_of_track;
 	uint32_t track_count, process_count, name_count, shape_count;

@@ -102,7 +102,7 @@ static enum status run_causes(struct run *r, struct error *err)
 {
 	struct cause_request how = {
 		.trace = r->trace, .step = r->pipeline->step, .link = r->pipeline->link,
-		.rules = r->how->rules, .sweep = r->sweep,
+		.sweep = r->sweep,
 	};
 	size_t i;
 

@@ -117,8 +117,7 @@ static void take(struct answer *a, const struct segment *segments, size_t count,
 static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
 {
 	struct source *source, *step, *link;
-	struct cause_request how = { .trace = s->trace, .rules = s->rules, .owners = true,
-				     .keep = keep };
+	struct cause_request how = { .trace = s->trace, .owners = true, .keep = keep };
 	const struct segment *segments;
 	const struct piece *pieces;
 	struct sweep *sweep;
