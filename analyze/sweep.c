@@ -171,6 +171,7 @@ static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, s
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
 	s->gpus[s->gpu_count]->process = process;
 	s->gpus[s->gpu_count]->device = device;
+	s->gpus[s->gpu_count]->index = (uint32_t)s->gpu_count;
 	s->gpus[s->gpu_count]->alone = NO_ID;
 	*out = s->gpu_count++;
 	return ST_OK;
@@ -245,7 +246,7 @@ static enum status window_close(struct sweep *s, uint32_t process, uint64_t unti
 	}
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
-			TRY(gpu_advance(s, (uint32_t)i, UINT64_MAX, err));
+			TRY(gpu_advance(s, s->gpus[i], UINT64_MAX, err));
 	TRY(host_account(s, process, until_ns, err));
 	TRY(host_close(s, process, &end_ns, err));
 	w = vec_room(s, &s->over, sizeof(*w), err);
@@ -338,7 +339,7 @@ static enum status work_put(struct sweep *s, struct host *h, const struct event 
 		h->gpu_end_ns = e->end_ns;
 	host_release(h);
 	sums_release(&g->during, &g->held);
-	return gpu_put(s, gpu, e, err);
+	return gpu_put(s, g, e, err);
 }
 
 /* A stream is told to wait for an event. */

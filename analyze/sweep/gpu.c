@@ -97,45 +97,48 @@ static inline void time_add(struct gpu_time *t, const struct segment *seg, uint6
 		t->tail_ns += ns;
 }
 
-/* One more segment, or the last one longer; `of` owns it. */
-static inline enum status emit(struct sweep *s, uint32_t gpu, const struct slot *of,
-			const struct segment *piece, struct error *err)
+static inline bool goes_on(const struct segment *last, const struct gpu *g, const struct slot *of,
+			   uint8_t busy, uint8_t part)
 {
-	struct segment *room = s->segments.items;
-	struct segment *last = s->segments.count ? room + s->segments.count - 1 : NULL;
+	return last->order == of->order && last->end_ns == g->at_ns && last->busy == busy &&
+	       last->gpu == g->index && last->part == part;
+}
 
-	if (piece->begin_ns >= piece->end_ns)
-		return ST_OK;
-	if (last && last->gpu == gpu && last->end_ns == piece->begin_ns &&
-	    last->order == of->order && last->busy == piece->busy && last->part == piece->part) {
-		last->end_ns = piece->end_ns;
-		time_add(&s->gpus[gpu]->time, last, piece->end_ns - piece->begin_ns);
-		return ST_OK;
+/* One more segment, or the last one longer, from where the GPU is at; `of` owns it. */
+static inline enum status emit(struct sweep *s, struct gpu *g, const struct slot *of, uint8_t busy,
+			       uint8_t part, uint64_t end_ns, struct error *err)
+{
+	struct segment *seg = (struct segment *)s->segments.items + s->segments.count;
+
+	if (s->segments.count && goes_on(seg - 1, g, of, busy, part)) {
+		seg--;
+	} else {
+		seg = vec_room(s, &s->segments, sizeof(*seg), err);
+		if (!seg)
+			return ST_CEILING;
+		s->segments.count++;
+		seg->begin_ns = g->at_ns;
+		seg->order = of->order;
+		seg->launch_begin_ns = of->launch_begin_ns;
+		seg->gpu = g->index;
+		seg->name = of->name;
+		seg->step = of->step;
+		seg->phase = of->phase;
+		seg->kind = of->kind;
+		seg->subkind = of->subkind;
+		seg->origin = of->origin;
+		seg->busy = busy;
+		seg->part = part;
 	}
-	room = vec_room(s, &s->segments, sizeof(*room), err);
-	if (!room)
-		return ST_CEILING;
-	room->begin_ns = piece->begin_ns;
-	room->end_ns = piece->end_ns;
-	room->order = of->order;
-	room->launch_begin_ns = of->launch_begin_ns;
-	room->gpu = gpu;
-	room->name = of->name;
-	room->step = of->step;
-	room->phase = of->phase;
-	room->kind = of->kind;
-	room->subkind = of->subkind;
-	room->origin = of->origin;
-	room->busy = piece->busy;
-	room->part = piece->part;
-	time_add(&s->gpus[gpu]->time, room, piece->end_ns - piece->begin_ns);
-	s->segments.count++;
+	seg->end_ns = end_ns;
+	time_add(&g->time, seg, end_ns - g->at_ns);
+	g->at_ns = end_ns;
 	return ST_OK;
 }
 
 /* For the host's stretches, which may come later. */
-static enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns, uint64_t end_ns,
-			     struct error *err)
+static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns, uint64_t end_ns,
+				    struct error *err)
 {
 	struct interval *room = g->busy.items;
 
@@ -187,26 +190,20 @@ static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
 	return ST_OK;
 }
 
-static inline enum status emit_busy(struct sweep *s, uint32_t gpu, const struct slot *owner,
+static inline enum status emit_busy(struct sweep *s, struct gpu *g, const struct slot *owner,
 				    uint8_t busy, uint64_t end_ns, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
-	struct segment piece = { .begin_ns = g->at_ns, .end_ns = end_ns, .busy = busy,
-				 .part = PART_SPAN };
-
 	if (g->at_ns >= end_ns)
 		return ST_OK;
 	TRY(note_busy(s, g, g->at_ns, end_ns, err));
-	g->at_ns = end_ns;
-	return emit(s, gpu, owner, &piece, err);
+	return emit(s, g, owner, busy, PART_SPAN, end_ns, err);
 }
 
 static const uint8_t busy_bits[CLASS_COUNT] = { BUSY_COMPUTE, BUSY_COMM, BUSY_COPY };
 
 /* Of several that run the first of the first class is the owner. */
-static enum status emit_many(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err)
+static enum status emit_many(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
 	const struct vec *running = g->running;
 	uint8_t mask = 0;
 	int class;
@@ -217,35 +214,34 @@ static enum status emit_many(struct sweep *s, uint32_t gpu, uint64_t end_ns, str
 		mask |= busy_bits[class];
 		running = &g->running[class];
 	}
-	return emit_busy(s, gpu, slot_at(s, ids(running)[running->head]), mask, end_ns, err);
+	return emit_busy(s, g, slot_at(s, ids(running)[running->head]), mask, end_ns, err);
 }
 
-static enum status run_alone(struct sweep *s, uint32_t gpu, uint64_t until_ns, struct error *err)
+static enum status run_alone(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
 	const struct slot *slot = slot_at(s, g->alone);
+	uint64_t end_ns = slot->end_ns < until_ns ? slot->end_ns : until_ns;
 	uint32_t over = g->alone;
 
+	TRY(emit_busy(s, g, slot, busy_bits[slot->class], end_ns, err));
 	if (slot->end_ns > until_ns)
-		return emit_busy(s, gpu, slot, busy_bits[slot->class], until_ns, err);
+		return ST_OK;
 	g->alone = NO_ID;
-	TRY(emit_busy(s, gpu, slot, busy_bits[slot->class], slot->end_ns, err));
 	return slot_put(s, over, err);
 }
 
 /* Running work up to an instant before which nothing else begins. */
-static enum status run_until(struct sweep *s, uint32_t gpu, uint64_t until_ns, struct error *err)
+static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
 	uint64_t end_ns;
 
 	if (g->alone != NO_ID)
-		return run_alone(s, gpu, until_ns, err);
+		return run_alone(s, g, until_ns, err);
 	while (g->ends.count) {
 		end_ns = slot_at(s, ids(&g->ends)[0])->end_ns;
 		if (end_ns > until_ns)
-			return emit_many(s, gpu, until_ns, err);
-		TRY(emit_many(s, gpu, end_ns, err));
+			return emit_many(s, g, until_ns, err);
+		TRY(emit_many(s, g, end_ns, err));
 		TRY(one_ends(s, g, err));
 	}
 	return ST_OK;
@@ -289,18 +285,12 @@ static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct e
 }
 
 /* DEFINITIONS.md 5: what has no launch is told apart in the order of owners. */
-static void group_origin(struct sweep *s, struct gpu *g)
+static inline void slot_origin(struct gpu *g, struct slot *slot)
 {
-	size_t i;
-
-	for (i = 0; i < g->group.count; i++) {
-		struct slot *slot = slot_at(s, ids(&g->group)[i]);
-
-		if (slot->origin == ORIGIN_LAUNCH)
-			g->launch_seen = true;
-		else
-			slot->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
-	}
+	if (slot->origin == ORIGIN_LAUNCH)
+		g->launch_seen = true;
+	else
+		slot->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
 }
 
 /* Whether the stream of `e` was told to wait after its op before was asked for, but before `e`. */
@@ -322,14 +312,11 @@ static bool has_waited(const struct sweep *s, const struct slot *e)
 	return low && waits[low - 1] >= stream->asked_ns;
 }
 
-static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, uint8_t part,
-			   struct error *err)
+static enum status gap_end(struct sweep *s, const struct gpu *g, const struct slot *e,
+			   uint8_t part, struct error *err)
 {
-	const struct gpu *g = s->gpus[gpu];
 	struct idle_gap *room;
 
-	if (g->at_ns >= e->begin_ns)
-		return ST_OK;
 	room = vec_room(s, &s->gaps, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
@@ -338,7 +325,7 @@ static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, 
 	room->launch_begin_ns = e->launch_begin_ns;
 	room->launch_end_ns = e->launch_end_ns;
 	room->correlation = e->correlation;
-	room->gpu = gpu;
+	room->gpu = g->index;
 	room->launch_track = e->launch_track;
 	room->launch_name = e->launch_name;
 	room->launch_owner = e->launch_owner;
@@ -352,51 +339,37 @@ static enum status gap_end(struct sweep *s, uint32_t gpu, const struct slot *e, 
 }
 
 /* What the next gaps have to know of what begins now. */
-static void group_note(struct sweep *s, struct gpu *g)
+static inline void slot_note(struct sweep *s, struct gpu *g, const struct slot *slot)
 {
-	size_t i;
-
-	for (i = 0; i < g->group.count; i++) {
-		const struct slot *slot = slot_at(s, ids(&g->group)[i]);
-
-		s->streams[slot->track <= s->track_count ? slot->track : 0].asked_ns =
-			slot->origin == ORIGIN_LAUNCH ? slot->launch_begin_ns : slot->begin_ns;
-		if (slot->end_ns < g->last_end_ns)
-			continue;
-		g->last_end_ns = slot->end_ns;
-		g->last_correlation = slot->correlation;
-	}
+	s->streams[slot->track <= s->track_count ? slot->track : 0].asked_ns =
+		slot->origin == ORIGIN_LAUNCH ? slot->launch_begin_ns : slot->begin_ns;
+	if (slot->end_ns < g->last_end_ns)
+		return;
+	g->last_end_ns = slot->end_ns;
+	g->last_correlation = slot->correlation;
 }
 
 /* All that begins at one instant has come: it ends the gap before it and begins to run. */
-static enum status group_start(struct sweep *s, uint32_t gpu, struct error *err)
+static enum status group_start(struct sweep *s, struct gpu *g, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
-	struct segment gap = { .busy = 0 };
-	const struct slot *first;
-	uint64_t begin_ns;
+	uint8_t part = g->in_span ? PART_SPAN : PART_LEAD;
+	struct slot *slot;
 	size_t i;
 
-	if (!g->group.count)
-		return ST_OK;
 	if (g->group.count > 1)
 		qsort_r(g->group.items, g->group.count, sizeof(uint32_t), compare_slots, s);
-	group_origin(s, g);
-	first = slot_at(s, ids(&g->group)[0]);
-	begin_ns = first->begin_ns;
-	TRY(run_until(s, gpu, begin_ns, err));
-	gap.part = g->in_span ? PART_SPAN : PART_LEAD;
+	TRY(run_until(s, g, g->group_ns, err));
 	g->in_span = true;
-	if (begin_ns > g->at_ns) {
-		TRY(gap_end(s, gpu, first, gap.part, err));
-		gap.begin_ns = g->at_ns;
-		gap.end_ns = begin_ns;
-		TRY(emit(s, gpu, first, &gap, err));
-		g->at_ns = begin_ns;
-	}
-	group_note(s, g);
-	for (i = 0; i < g->group.count; i++)
+	for (i = 0; i < g->group.count; i++) {
+		slot = slot_at(s, ids(&g->group)[i]);
+		slot_origin(g, slot);
+		if (g->at_ns < g->group_ns) {
+			TRY(gap_end(s, g, slot, part, err));
+			TRY(emit(s, g, slot, 0, part, g->group_ns, err));
+		}
+		slot_note(s, g, slot);
 		TRY(start(s, g, ids(&g->group)[i], err));
+	}
 	g->group.count = 0;
 	return ST_OK;
 }
@@ -437,13 +410,12 @@ static void slot_fill(struct sweep *s, struct slot *slot, const struct event *e,
 	slot->launch_owner = launch->owner;
 }
 
-enum status gpu_put(struct sweep *s, uint32_t gpu, const struct event *e, struct error *err)
+enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
 	uint32_t slot, *room;
 
-	if (g->group.count && slot_at(s, ids(&g->group)[0])->begin_ns != e->begin_ns)
-		TRY(group_start(s, gpu, err));
+	if (g->group.count && g->group_ns != e->begin_ns)
+		TRY(group_start(s, g, err));
 	TRY(slot_take(s, &slot, err));
 	slot_fill(s, slot_at(s, slot), e, s->link ? link_launch(s->link, e) : NULL);
 	room = vec_room(s, &g->group, sizeof(*room), err);
@@ -451,35 +423,32 @@ enum status gpu_put(struct sweep *s, uint32_t gpu, const struct event *e, struct
 		return ST_CEILING;
 	*room = slot;
 	g->group.count++;
+	g->group_ns = e->begin_ns;
 	if (e->end_ns > g->end_ns)
 		g->end_ns = e->end_ns;
 	return ST_OK;
 }
 
-enum status gpu_advance(struct sweep *s, uint32_t gpu, uint64_t until_ns, struct error *err)
+enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
-
-	if (g->group.count && slot_at(s, ids(&g->group)[0])->begin_ns < until_ns)
-		TRY(group_start(s, gpu, err));
-	return run_until(s, gpu, until_ns, err);
+	if (g->group.count && g->group_ns < until_ns)
+		TRY(group_start(s, g, err));
+	return run_until(s, g, until_ns, err);
 }
 
-enum status gpu_close(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err)
+enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
 {
 	static const struct slot nobody;
-	struct gpu *g = s->gpus[gpu];
-	struct segment tail = { .begin_ns = g->at_ns, .end_ns = end_ns, .part = PART_TAIL };
 	struct idle_gap *room;
 
 	if (g->at_ns < end_ns) {
 		room = vec_room(s, &s->gaps, sizeof(*room), err);
 		if (!room)
 			return ST_CEILING;
-		*room = (struct idle_gap){ .begin_ns = g->at_ns, .end_ns = end_ns, .gpu = gpu,
-					   .part = PART_TAIL };
+		*room = (struct idle_gap){ .begin_ns = g->at_ns, .end_ns = end_ns,
+					   .gpu = g->index, .part = PART_TAIL };
 		s->gaps.count++;
-		TRY(emit(s, gpu, &nobody, &tail, err));
+		TRY(emit(s, g, &nobody, 0, PART_TAIL, end_ns, err));
 	}
 	g->last_end_ns = g->last_correlation = 0;
 	g->is_open = g->in_span = false;

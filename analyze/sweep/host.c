@@ -151,7 +151,7 @@ enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, s
 		return ST_OK;
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
-			TRY(gpu_advance(s, (uint32_t)i, until_ns, err));
+			TRY(gpu_advance(s, s->gpus[i], until_ns, err));
 	while (h->stretches.head < h->stretches.count) {
 		struct stretch *st = &queue[h->stretches.head];
 
@@ -170,10 +170,9 @@ enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, s
 	return ST_OK;
 }
 
-static enum status gpu_window_close(struct sweep *s, const struct host *h, uint32_t gpu,
+static enum status gpu_window_close(struct sweep *s, const struct host *h, struct gpu *g,
 				    struct error *err)
 {
-	struct gpu *g = s->gpus[gpu];
 	struct stretch rest = { .phase = PHASE_OTHER };
 
 	rest.end_ns = host_certain_ns(s, h, g->end_ns);
@@ -182,7 +181,7 @@ static enum status gpu_window_close(struct sweep *s, const struct host *h, uint3
 	sums_add(&g->total, &g->during);
 	g->during = g->held = (struct phase_sums){ 0 };
 	g->busy.head = g->busy.count = 0;
-	return gpu_close(s, gpu, rest.end_ns, err);
+	return gpu_close(s, g, rest.end_ns, err);
 }
 
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err)
@@ -193,7 +192,7 @@ enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, stru
 
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
-			TRY(gpu_window_close(s, h, (uint32_t)i, err));
+			TRY(gpu_window_close(s, h, s->gpus[i], err));
 	rest.end_ns = host_certain_ns(s, h, h->gpu_end_ns);
 	rest.begin_ns = earlier(h->early_ns, rest.end_ns);
 	early_put(s, h, rest);

@@ -34,14 +34,15 @@ struct interval {
 };
 
 struct gpu {
-	uint32_t process, device;
+	uint32_t process, device, index; /* index: in sweep.gpus */
 	bool is_open;       /* an event of the present window has come */
 	bool in_span;       /* and has begun to run */
 	bool launch_seen;
 	uint64_t at_ns;     /* segments are out up to here; first, where the window begins */
 	uint64_t end_ns;    /* latest end of the present window's work */
 	uint64_t last_end_ns, last_correlation; /* of what ended last of all that has begun */
-	struct vec group;   /* u32: slots that begin at the same instant, not yet sorted in */
+	struct vec group;   /* u32: slots that begin at group_ns, not yet sorted in */
+	uint64_t group_ns;
 	uint32_t alone;     /* slot of the only one that runs: it is in no list; NO_ID: none */
 	struct vec running[CLASS_COUNT]; /* u32: slots in owner order */
 	size_t live[CLASS_COUNT];
@@ -122,11 +123,11 @@ void vec_compact(struct vec *v, size_t size);
 uint64_t host_certain_ns(const struct sweep *s, const struct host *h, uint64_t gpu_end_ns);
 
 /* sweep/gpu.c */
-enum status gpu_put(struct sweep *s, uint32_t gpu, const struct event *e, struct error *err);
+enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err);
 /* Segments up to `until_ns`, before which no more work begins. */
-enum status gpu_advance(struct sweep *s, uint32_t gpu, uint64_t until_ns, struct error *err);
+enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err);
 /* The present window is over: its tail reaches to `end_ns`. */
-enum status gpu_close(struct sweep *s, uint32_t gpu, uint64_t end_ns, struct error *err);
+enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err);
 void gpu_free(struct gpu *g);
 
 /* sweep/host.c */
