@@ -75,6 +75,7 @@ static enum status input_fold(struct engine *e, size_t index, struct input *in,
 		.reports = e->all->reports, .rules = e->how->rules, .cut = e->how->cut,
 		.path = input_path(in), .per_step = e->how->per_step,
 		.pictures = e->how->count == 1 ? e->how->pictures : PICTURES_NONE,
+		.is_alone = e->how->count == 1 && !e->how->is_part,
 		.ceiling = share_of(e, 2), .progress_self = &progress,
 		.progress = e->how->progress ? tell_progress : NULL,
 	};

@@ -18,6 +18,7 @@ struct engine_request {
 	const struct cut *cut;
 	bool per_step;
 	enum pictures pictures; /* of an input that is alone */
+	bool is_part;           /* others will be added to what is found */
 	size_t memory_bytes; /* of all threads together, more or less */
 	unsigned threads;    /* at least 1 */
 	unsigned helpers;    /* of an input that is alone; 0: none */

@@ -47,6 +47,7 @@ struct fold { /* one report over one input; one thread */
 	const struct cut *cut;         /* borrowed; NULL: everything */
 	bool per_step;                 /* --per-step */
 	enum pictures pictures;        /* that are wanted: none unless it is the only input */
+	bool is_single;                /* all there is is one GPU: it can meet no other */
 	struct tables *tables;         /* where results go; borrowed */
 	void *state;                   /* type->state_size bytes, zeroed; freed by the engine */
 };

@@ -4,7 +4,8 @@
  * and the pieces of its gaps, which tile it, by phase and by class or cause.
  *
  * Collectives are numbered by their begin, as report_comm does; where the next ends before one
- * that began sooner, nothing lies between the two.
+ * that began sooner, nothing lies between the two.  Where no other GPU is, no collective meets
+ * another, and nobody asks.
  */
 #include "analyze/report_frontier.h"
 
@@ -210,6 +211,8 @@ enum status frontier_put(struct fold *f, const struct warm *w, struct error *err
 	struct front *g;
 	size_t i;
 
+	if (f->is_single)
+		return ST_OK;
 	TRY(fronts_reach(f, err));
 	for (i = 0; i < w->by[WARM_COLLECTIVES].count; i++)
 		TRY(put_collective(f, w->by[WARM_COLLECTIVES].items[i], err));

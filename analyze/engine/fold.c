@@ -46,8 +46,28 @@ const struct table_type **fold_tables(const struct report_type *const *reports_w
 	return all;
 }
 
+/* Whether all GPU work that the tables promise is of one GPU. */
+static bool is_one_gpu(const struct trace *trace)
+{
+	const struct track *first = NULL, *track;
+	uint32_t i;
+
+	for (i = 1; i <= trace_count(trace, TRACE_SITES); i++) {
+		const struct site *site = trace_get_site(trace, i);
+
+		if (site->kind < KIND_KERNEL || site->kind > KIND_GRAPH)
+			continue;
+		track = trace_get_track(trace, site->track);
+		first = first ? first : track;
+		if (track->process != first->process || track->device != first->device)
+			return false;
+	}
+	return true;
+}
+
 static enum status folds_open(struct run *r, struct tables *into, struct error *err)
 {
+	bool is_single = r->how->is_alone && is_one_gpu(r->trace);
 	size_t count = 0, i;
 
 	while (r->how->reports[count])
@@ -65,6 +85,7 @@ static enum status folds_open(struct run *r, struct tables *into, struct error *
 			.process_of = r->process_of, .track_end = r->track_count + 1,
 			.path = r->how->path, .per_step = r->how->per_step, .tables = into,
 			.cut = r->how->cut, .pictures = r->how->pictures,
+			.is_single = is_single,
 		};
 		f->state = calloc(1, f->type->state_size + 1);
 		if (!f->state)

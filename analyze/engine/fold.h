@@ -16,6 +16,7 @@ struct fold_request {
 	const char *path;
 	bool per_step;
 	enum pictures pictures;
+	bool is_alone;  /* no other input is or will be added */
 	size_t ceiling; /* of the sweep's waiting work */
 	pump_progress progress;
 	void *progress_self;

@@ -39,6 +39,7 @@ enum status partial_make(struct tool *t, char *const *paths, size_t count, struc
 
 	how.reports = reports();
 	how.pictures = PICTURES_FINE;
+	how.is_part = true;
 	buf_init(&settings, PIECE_BYTES);
 	partial_settings(t, &settings);
 	status = tool_fold(t, &how, &result, err);
