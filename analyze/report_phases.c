@@ -134,34 +134,36 @@ static void tally_move(struct tally *into, struct tally *from)
 }
 
 /* The time of S goes on in another row: nothing more can happen to the one before. */
-static void time_reach(struct process_phases *p, const struct step_list *steps, size_t row)
+static void time_reach(const struct fold *f, struct process_phases *p,
+		       const struct step_list *steps, size_t row)
 {
+	unsigned phases = step_phase_count(f->step), i;
 	enum mark_kind kind;
-	size_t i;
 
 	if (row == p->time_now)
 		return;
 	if (p->time_now < steps->count) {
 		kind = kind_of(&steps->rows[p->time_now]);
-		for (i = 0; i < SWEEP_PHASES; i++)
+		for (i = 0; i < phases; i++)
 			tally_move(&p->kinds[kind][i], &p->kinds[MARK_TIME_NOW][i]);
 	}
 	p->time_now = row;
 }
 
 /* Likewise its ranges. */
-static void ranges_reach(struct phases *s, struct process_phases *p, const struct step_list *steps,
-			 size_t row)
+static void ranges_reach(const struct fold *f, struct process_phases *p,
+			 const struct step_list *steps, size_t row)
 {
+	unsigned phases = step_phase_count(f->step), i;
+	struct phases *s = f->state;
 	struct named *named;
 	enum mark_kind kind;
-	size_t i;
 
 	if (row == p->ranges_now)
 		return;
 	if (p->ranges_now < steps->count) {
 		kind = kind_of(&steps->rows[p->ranges_now]);
-		for (i = 0; i < SWEEP_PHASES; i++)
+		for (i = 0; i < phases; i++)
 			tally_move(&p->kinds[kind][i], &p->kinds[MARK_RANGES_NOW][i]);
 		for (; p->first_now; p->first_now = named->next_now) {
 			named = &s->named[p->first_now - 1];
@@ -208,7 +210,7 @@ static enum status put_stretch(struct fold *f, const struct stretch *st, struct 
 		return ST_OK; /* before the first mark; without any, the sweep has the window's */
 	if (st->step & STEP_GAP)
 		return gap_put(s, &gap, err);
-	time_reach(p, steps, gap.row);
+	time_reach(f, p, steps, gap.row);
 	tally_add(&p->kinds[MARK_TIME_NOW][st->phase], &tally);
 	return ST_OK;
 }
@@ -293,7 +295,7 @@ static enum status put_counted(struct fold *f, uint32_t process, const struct ev
 		return gap_put(s, &gap, err);
 	if (gap.row < steps->count) {
 		kind = MARK_RANGES_NOW;
-		ranges_reach(s, p, steps, gap.row);
+		ranges_reach(f, p, steps, gap.row);
 	}
 	if (phase != PHASE_NONE) {
 		tally_add(&p->kinds[kind][phase], &tally);
@@ -475,8 +477,8 @@ static enum status phases_end(struct fold *f, struct error *err)
 	size_t i;
 
 	for (process = 1; process <= s->process_count; process++) {
-		time_reach(&s->processes[process], &f->steps[process], SIZE_MAX);
-		ranges_reach(s, &s->processes[process], &f->steps[process], SIZE_MAX);
+		time_reach(f, &s->processes[process], &f->steps[process], SIZE_MAX);
+		ranges_reach(f, &s->processes[process], &f->steps[process], SIZE_MAX);
 	}
 	TRY(join_gaps(f, err));
 	for (process = 1; process <= s->process_count; process++) {

@@ -17,6 +17,7 @@ static enum status row_add(struct step_list *l, const struct step_row *row, stru
 		l->rows = wider;
 		l->cap = cap;
 	}
+	l->repeats |= l->count && row->number <= l->rows[l->count - 1].number;
 	l->rows[l->count++] = *row;
 	return ST_OK;
 }
@@ -160,9 +161,18 @@ size_t steps_begun(const struct step_list *l, uint64_t at_ns)
 
 size_t steps_find(const struct step_list *l, uint64_t number)
 {
-	size_t i = l->count;
+	size_t low = 0, high = l->count, mid;
 
-	while (i && l->rows[i - 1].number != number)
-		i--;
-	return i ? i - 1 : l->count;
+	while (high && l->repeats && l->rows[high - 1].number != number)
+		high--;
+	if (l->repeats)
+		return high ? high - 1 : l->count;
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (l->rows[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < l->count && l->rows[low].number == number ? low : l->count;
 }

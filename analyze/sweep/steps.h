@@ -24,6 +24,7 @@ struct step_list { /* zeroed: empty */
 	struct step_row *rows; /* by begin */
 	size_t count, cap;
 	bool is_inferred; /* no mark: one row, the window */
+	bool repeats;     /* a number does not come after that of the row before */
 };
 
 /* The row of a mark, to which its caller adds is_settling and is_out. */
