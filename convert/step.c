@@ -13,8 +13,6 @@
 
 enum {
 	QUEUE_EVENTS = 65536,
-	STRETCHES_MAX = 65536, /* that nobody took: only a run without reports has so many */
-	KEPT_MAX = 1 << 20,
 	MANY = 64,      /* processes */
 	CUT_EVENTS = 4, /* of each of many between pieces of a long stretch */
 };
@@ -183,11 +181,12 @@ static enum status step_mark(struct step_stage *s, struct host_process *p, const
 	return marks_add(&s->marks, &mark, err);
 }
 
-static enum status step_enter(struct step_stage *s, struct event *e, struct error *err)
-{
-	struct host_thread *t = host_thread(&s->host, e->track);
-	struct host_process *p = &s->host.processes[t->process];
+/* `t` and `p` are those of the event's track.  A call of each would cost as much as they do. */
+#define STAGE static inline __attribute__((always_inline)) enum status
 
+STAGE step_enter(struct step_stage *s, struct host_process *p, struct host_thread *t,
+		 struct event *e, struct error *err)
+{
 	e->step = e->owner = e->phase = 0;
 	host_extend(p, t, e);
 	if (t->home == HOME_STREAM)
@@ -196,7 +195,12 @@ static enum status step_enter(struct step_stage *s, struct event *e, struct erro
 		TRY(process_advance(s, p, e->begin_ns, err));
 	if (event_may_be_mark(e) && host_is_mark(&s->host, e))
 		TRY(step_mark(s, p, e, err));
-	return host_enter(&s->host, p, t, e, err);
+	e->owner = thread_owner(host_thread(&s->host, t->host), e->begin_ns);
+	if (t->home != HOME_THREAD || e->end_ns == e->begin_ns)
+		return ST_OK;
+	if (e->kind == KIND_API)
+		host_work(p, t, e);
+	return e->kind == KIND_RANGE ? host_enter(&s->host, p, t, e, err) : ST_OK;
 }
 
 static void event_wait(struct step_stage *s, struct host_process *p, size_t i)
@@ -210,10 +214,10 @@ static void event_wait(struct step_stage *s, struct host_process *p, size_t i)
 	p->waits_last = number;
 }
 
-static enum status step_stamp(struct step_stage *s, struct event *e, size_t i, struct error *err)
+/* The event of the queue that is next. */
+STAGE step_stamp(struct step_stage *s, struct host_process *p, struct host_thread *t,
+		 struct event *e, struct error *err)
 {
-	struct host_thread *t = host_thread(&s->host, e->track);
-	struct host_process *p = &s->host.processes[t->process];
 	uint64_t until_ns;
 	uint8_t own;
 
@@ -233,7 +237,7 @@ static enum status step_stamp(struct step_stage *s, struct event *e, size_t i, s
 	else
 		e->phase = p->now.phase;
 	if (e->phase == PHASE_PENDING)
-		event_wait(s, p, i);
+		event_wait(s, p, s->stamped);
 	return ST_OK;
 }
 
@@ -245,11 +249,39 @@ static bool group_find(const struct step_stage *s, const struct event *events, s
 
 	if (i == count)
 		return false;
-	begin_ns = events[i].begin_ns;
+	begin_ns = events[i++].begin_ns;
 	while (i < count && events[i].begin_ns == begin_ns)
 		i++;
 	*end = i;
 	return i < count || s->has_ended || count - s->stamped >= QUEUE_EVENTS;
+}
+
+static enum status group_run(struct step_stage *s, struct event *events, size_t end,
+			     struct error *err)
+{
+	struct host_thread *t;
+
+	for (size_t i = s->stamped; i < end; i++) {
+		t = host_thread(&s->host, events[i].track);
+		TRY(step_enter(s, &s->host.processes[t->process], t, &events[i], err));
+	}
+	for (; s->stamped < end; s->stamped++) {
+		t = host_thread(&s->host, events[s->stamped].track);
+		TRY(step_stamp(s, &s->host.processes[t->process], t, &events[s->stamped], err));
+	}
+	return ST_OK;
+}
+
+/* Most events begin alone. */
+static enum status one_run(struct step_stage *s, struct event *e, struct error *err)
+{
+	struct host_thread *t = host_thread(&s->host, e->track);
+	struct host_process *p = &s->host.processes[t->process];
+
+	TRY(step_enter(s, p, t, e, err));
+	TRY(step_stamp(s, p, t, e, err));
+	s->stamped++;
+	return ST_OK;
 }
 
 static enum status step_run(struct step_stage *s, struct error *err)
@@ -261,10 +293,10 @@ static enum status step_run(struct step_stage *s, struct error *err)
 		return ST_OK;
 	events = queue_at(&s->queue, 0); /* nothing is put meanwhile */
 	while (group_find(s, events, &end)) {
-		for (size_t i = s->stamped; i < end; i++)
-			TRY(step_enter(s, &events[i], err));
-		for (; s->stamped < end; s->stamped++)
-			TRY(step_stamp(s, &events[s->stamped], s->stamped, err));
+		if (end == s->stamped + 1)
+			TRY(one_run(s, &events[s->stamped], err));
+		else
+			TRY(group_run(s, events, end, err));
 	}
 	return ST_OK;
 }
@@ -344,29 +376,6 @@ static enum status step_cut_current(struct step_stage *s, uint64_t limit_ns, str
 	return ST_OK;
 }
 
-static bool stretch_joins(const struct step_stage *s, const struct stretch *a,
-			  const struct stretch *b)
-{
-	return a->end_ns == b->begin_ns && a->process == b->process && a->step == b->step &&
-	       !b->begins_step &&
-	       ((a->phase == b->phase && a->inferred == b->inferred) ||
-		b->end_ns - b->begin_ns < s->shortest_ns);
-}
-
-static enum status stretch_give(struct step_stage *s, const struct stretch *one,
-				struct error *err)
-{
-	struct stretch *last = s->out.count ? &s->out.items[s->out.count - 1] : NULL;
-
-	if (last && stretch_joins(s, last, one)) {
-		last->end_ns = one->end_ns;
-		return ST_OK;
-	}
-	if (s->out.count == (s->shortest_ns ? KEPT_MAX : STRETCHES_MAX))
-		stretches_drop(&s->out, s->out.count / 2);
-	return stretches_add(&s->out, one, err);
-}
-
 static void step_clear(struct step_stage *s)
 {
 	struct marks *m = &s->marks;
@@ -400,7 +409,7 @@ static enum status step_give(struct step_stage *s, struct error *err)
 				p->pending_first = kept;
 			s->closed.items[kept++] = one;
 		} else {
-			TRY(stretch_give(s, &one, err));
+			TRY(stretches_give(&s->out, &one, s->shortest_ns, err));
 		}
 	}
 	s->closed.count = kept;

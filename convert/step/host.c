@@ -267,29 +267,6 @@ void host_release(struct host *h)
 	memset(h, 0, sizeof(*h));
 }
 
-/* The spans of a profiler and its records of itself are nothing that S did. */
-static bool event_counts(const struct event *e, const struct host_thread *t)
-{
-	if (t->home != HOME_THREAD)
-		return event_is_gpu_work(e);
-	if (e->kind == KIND_RANGE)
-		return e->subkind != RANGE_PROFILER;
-	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
-}
-
-void host_extend(struct host_process *p, const struct host_thread *t, const struct event *e)
-{
-	if (!event_counts(e, t))
-		return;
-	if (!p->has_begun) {
-		p->has_begun = true;
-		p->is_stale = true;
-		p->current = (struct stretch){ .begin_ns = e->begin_ns, .process = t->process };
-	}
-	if (e->end_ns > p->last_end_ns)
-		p->last_end_ns = e->end_ns;
-}
-
 bool host_is_mark(struct host *h, const struct event *e)
 {
 	struct host_thread *t = host_thread(h, e->track);
@@ -381,20 +358,6 @@ struct moment host_moment(struct host *h, struct host_process *p, uint64_t t)
 	return m;
 }
 
-/* An op or a call: on S no hole any more, on an autograd thread activity. */
-static void host_work(struct host_process *p, const struct host_thread *t, const struct event *e)
-{
-	bool is_s = e->track == p->thread;
-	uint64_t *until_ns = is_s ? &p->busy_until_ns : &p->active_until_ns;
-
-	if ((!is_s && !t->runs_autograd) || e->end_ns <= *until_ns)
-		return;
-	if (*until_ns <= e->begin_ns)
-		*(is_s ? &p->busy_begins : &p->active_begins) = true;
-	*until_ns = e->end_ns;
-	p->is_stale = true;
-}
-
 /* Ranges of a library's own NVTX domain are not the user's words for what he does. */
 static bool is_annotation(const struct host *h, const struct event *e)
 {
@@ -427,27 +390,11 @@ static enum status host_annotate(struct host *h, struct host_process *p, struct 
 	return open_append(&p->unmapped, range, err);
 }
 
-static uint32_t thread_owner(struct host_thread *t, uint64_t at)
-{
-	const struct open_range *range = open_last(&t->named, at);
-
-	if (!range)
-		range = open_last(&t->python, at);
-	return range ? range->value : 0;
-}
-
 enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
-		       struct event *e, struct error *err)
+		       const struct event *e, struct error *err)
 {
 	struct open_range range = { e->end_ns, e->name };
 
-	e->owner = thread_owner(host_thread(h, t->host), e->begin_ns);
-	if (t->home != HOME_THREAD || e->end_ns == e->begin_ns)
-		return ST_OK;
-	if (e->kind == KIND_API)
-		host_work(p, t, e);
-	if (e->kind != KIND_RANGE)
-		return ST_OK;
 	switch (e->subkind) {
 	case RANGE_OP:
 		host_work(p, t, e);

@@ -123,8 +123,6 @@ static inline bool event_may_be_mark(const struct event *e)
 	return e->kind == KIND_STEP;
 }
 
-/* What S or the process's GPUs did: `e` moves its begin and end. */
-void host_extend(struct host_process *p, const struct host_thread *t, const struct event *e);
 /* Its number in *number, as it was, where it is none; NULL: not asked for. */
 bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number);
 /* `is_pushed`: through tacho.h. */
@@ -167,10 +165,60 @@ static inline uint8_t thread_phase(struct host_thread *t, uint64_t at, uint64_t 
 	return (uint8_t)range->value;
 }
 
+/* Name of the innermost range that is open. */
+static inline uint32_t thread_owner(struct host_thread *t, uint64_t at)
+{
+	const struct open_range *range = open_last(&t->named, at);
+
+	if (!range)
+		range = open_last(&t->python, at);
+	return range ? range->value : 0;
+}
+
+/* The spans of a profiler and its records of itself are nothing that S did. */
+static inline bool event_counts(const struct event *e, const struct host_thread *t)
+{
+	if (t->home != HOME_THREAD)
+		return event_is_gpu_work(e);
+	if (e->kind == KIND_RANGE)
+		return e->subkind != RANGE_PROFILER;
+	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+}
+
+/* What S or the process's GPUs did: `e` moves its begin and end. */
+static inline void host_extend(struct host_process *p, const struct host_thread *t,
+			       const struct event *e)
+{
+	if (!event_counts(e, t))
+		return;
+	if (!p->has_begun) {
+		p->has_begun = true;
+		p->is_stale = true;
+		p->current = (struct stretch){ .begin_ns = e->begin_ns, .process = t->process };
+	}
+	if (e->end_ns > p->last_end_ns)
+		p->last_end_ns = e->end_ns;
+}
+
+/* An op or a call: on S no hole any more, on an autograd thread activity. */
+static inline void host_work(struct host_process *p, const struct host_thread *t,
+			     const struct event *e)
+{
+	bool is_s = e->track == p->thread;
+	uint64_t *until_ns = is_s ? &p->busy_until_ns : &p->active_until_ns;
+
+	if ((!is_s && !t->runs_autograd) || e->end_ns <= *until_ns)
+		return;
+	if (*until_ns <= e->begin_ns)
+		*(is_s ? &p->busy_begins : &p->active_begins) = true;
+	*until_ns = e->end_ns;
+	p->is_stale = true;
+}
+
 /* S at t, all that begins at t being entered (analyze/DEFINITIONS.md 4). */
 struct moment host_moment(struct host *h, struct host_process *p, uint64_t t);
-/* Enters what begins with this event; sets its owner.  Not for marks of S. */
+/* Enters a range of some length on a host thread. */
 enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
-		       struct event *e, struct error *err);
+		       const struct event *e, struct error *err);
 
 #endif
