@@ -29,6 +29,8 @@ struct link_stage {
 	size_t count;   /* of the queue: those that are final below */
 	size_t entered; /* of the queue: calls up to here are in the table */
 	size_t given;   /* of the queue: the last batch */
+	const struct launch **found; /* by event of that: what was found for GPU work */
+	size_t found_cap;
 	uint16_t batch; /* its number, more or less */
 	bool has_ended;
 	enum status fault;
@@ -40,9 +42,14 @@ static struct link_stage *link_of(const struct source *s)
 	return (struct link_stage *)s;
 }
 
+static uint32_t link_process(const struct link_stage *s, uint32_t track)
+{
+	return s->process_of[track <= s->track_count ? track : 0];
+}
+
 static struct calls *link_calls(const struct link_stage *s, const struct event *e)
 {
-	return &s->calls[s->process_of[e->track <= s->track_count ? e->track : 0]];
+	return &s->calls[link_process(s, e->track)];
 }
 
 /* --- calls in ---------------------------------------------------------------------------- */
@@ -160,12 +167,14 @@ static enum status link_note(struct link_stage *s, struct calls *c, const struct
 	return calls_add(c, &unknown, s->buckets_first, out, err);
 }
 
-static enum status link_work(struct link_stage *s, struct event *e, struct error *err)
+static enum status link_work(struct link_stage *s, struct event *e, const struct launch **found,
+			     struct error *err)
 {
 	struct calls *c = link_calls(s, e);
 	struct launch *l;
 
 	TRY(calls_find(c, e->correlation, &l, err));
+	*found = l;
 	link_copy(s, e, l);
 	if (!event_is_gpu_work(e))
 		return ST_OK;
@@ -243,6 +252,16 @@ static bool link_enter_for(struct link_stage *s, const struct event *e, bool is_
 	return true;
 }
 
+static enum status found_room(struct link_stage *s, size_t count, struct error *err)
+{
+	if (count <= s->found_cap)
+		return ST_OK;
+	free(s->found);
+	s->found = calloc(count, sizeof(*s->found));
+	s->found_cap = s->found ? count : 0;
+	return s->found ? ST_OK : fail(err, ST_MEMORY, NOWHERE, "no memory for launches");
+}
+
 static enum status link_give(struct link_stage *s, size_t ready, struct batch *out,
 			     struct error *err)
 {
@@ -250,14 +269,16 @@ static enum status link_give(struct link_stage *s, size_t ready, struct batch *o
 	enum status status = ST_OK;
 	size_t i = 0;
 
+	TRY(found_room(s, ready, err));
 	for (uint32_t p = 0; p <= s->process_count; p++)
 		calls_settle(&s->calls[p]);
 	for (s->batch++; i < ready; i++, e++) {
 		if (!link_enter_for(s, e, i == 0, &status, err))
 			break;
 		TRY(status);
+		s->found[i] = NULL;
 		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
-			TRY(link_work(s, e, err));
+			TRY(link_work(s, e, &s->found[i], err));
 	}
 	s->given = i;
 	*out = queue_lend(s->queue, i);
@@ -318,6 +339,7 @@ static void link_close(struct source *source)
 	for (uint32_t i = 0; s->calls && i <= s->process_count; i++)
 		calls_release(&s->calls[i]);
 	free(s->calls);
+	free(s->found);
 	free(s->process_of);
 	free(s->starts);
 	queue_release(&s->own);
@@ -391,10 +413,23 @@ enum status link_open(struct source **out, struct source *below, struct trace *t
 	return ST_OK;
 }
 
+/* What was found for the event at this place, unless a stage above has moved events. */
+static const struct launch *link_recall(const struct link_stage *s, const struct event *e)
+{
+	size_t at = ((uintptr_t)e - (uintptr_t)queue_at(s->queue, 0)) / sizeof(*e);
+	const struct launch *l = at < s->given ? s->found[at] : NULL;
+
+	return l && l->correlation == e->correlation &&
+	       link_process(s, l->track) == link_process(s, e->track) ? l : NULL;
+}
+
 const struct launch *link_launch(const struct source *source, const struct event *e)
 {
-	const struct launch *l = calls_look(link_calls(link_of(source), e), e->correlation);
+	const struct link_stage *s = link_of(source);
+	const struct launch *l = link_recall(s, e);
 
+	if (!l)
+		l = calls_look(link_calls(s, e), e->correlation);
 	return l && (l->flags & LAUNCH_CALL) ? l : NULL;
 }
 
