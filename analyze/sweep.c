@@ -436,6 +436,7 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 		      size_t *count, struct error *err)
 {
 	uint64_t mark_ns = in->mark_count ? in->marks[0].begin_ns : UINT64_MAX;
+	const struct event *e = in->events;
 	size_t i, mark = 0;
 
 	s->from_ns = in->from_ns;
@@ -443,10 +444,10 @@ enum status sweep_put(struct sweep *s, const struct pulled *in, const struct seg
 	s->is_by_step = in->is_by_step;
 	s->segments.count = s->gaps.count = 0;
 	TRY(stretches_put(s, in->stretches, in->stretch_count, err));
-	for (i = 0; i < in->count; i++) {
-		if (mark_ns <= in->events[i].begin_ns)
-			TRY(marks_put(s, in, &mark, in->events[i].begin_ns, &mark_ns, err));
-		TRY(event_put(s, &in->events[i], err));
+	for (i = 0; i < in->count; i++, e++) {
+		if (mark_ns <= e->begin_ns)
+			TRY(marks_put(s, in, &mark, e->begin_ns, &mark_ns, err));
+		TRY(event_put(s, e, err));
 	}
 	TRY(marks_put(s, in, &mark, UINT64_MAX, &mark_ns, err));
 	for (i = 1; in->count && i <= s->host_count; i++) {
