@@ -367,6 +367,7 @@
 	X(sweep_windows_are_apart) \
 	X(sweep_host_alone) \
 	X(sweep_ceiling) \
+	X(step_list_find) \
 	X(strip_cells) \
 	X(strip_many_pieces) \
 	X(engine_one_input) \
