@@ -137,8 +137,8 @@ static inline enum status emit(struct sweep *s, struct gpu *g, const struct slot
 }
 
 /* For the host's stretches, which may come later. */
-static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns, uint64_t end_ns,
-				    struct error *err)
+static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns,
+				    uint64_t end_ns, struct error *err)
 {
 	struct interval *room = g->busy.items;
 

@@ -18,8 +18,8 @@ struct marks {
 };
 
 enum status stretches_add(struct stretches *l, const struct stretch *one, struct error *err);
-/* Into the last where it goes on; of very many that nobody took the older half goes.  `shortest_ns`:
- * of step_keep(), 0 without. */
+/* Into the last where it goes on; of very many that nobody took the older half goes.
+ * `shortest_ns`: of step_keep(), 0 without. */
 enum status stretches_give(struct stretches *l, const struct stretch *one, uint64_t shortest_ns,
 			   struct error *err);
 enum status marks_add(struct marks *l, const struct step_mark *mark, struct error *err);
