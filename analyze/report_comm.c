@@ -8,6 +8,7 @@
  */
 #include "analyze/report_comm.h"
 
+#include "analyze/comm/again.h"
 #include "convert/collective.h"
 #include "schemas/hash.h"
 
@@ -60,6 +61,7 @@ static const struct column events_columns[] = {
 	{ "type", NULL, CELL_TEXT, KEY, NULL, "of the elements" },
 	{ "stream", NULL, CELL_U64, KEY, NULL, "without a communicator" },
 	{ "step", NULL, CELL_U64, KEY, NULL, "of the launch; null: none" },
+	{ "nth", NULL, CELL_U64, KEY, NULL, "steps of this number before, in the input" },
 	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the launch" },
 	{ "by_seq", NULL, CELL_BOOL, KEY, NULL, "the index is Seq, else the place in the step" },
 	{ "first_ns", NULL, CELL_U64, KEY, NULL, "begin of the first: no two rows are one" },
@@ -68,6 +70,7 @@ static const struct column events_columns[] = {
 	{ "of_step", NULL, CELL_U64, SUM, NULL,
 	  "of communicator and operation in this step, in whatever phase and type" },
 	{ "whole", NULL, CELL_BOOL, MAX, NULL, "the step is whole" },
+	{ "times", NULL, CELL_U64, MAX, NULL, "steps of this number in the input" },
 	{ .name = NULL },
 };
 const struct table_type table_comm_events = {
@@ -87,14 +90,15 @@ enum {
 struct open { /* one that may still be exposed */
 	struct collective is;
 	struct met met;
-	uint64_t begin_ns, end_ns, correlation;
+	uint64_t begin_ns, end_ns, correlation, launch_ns;
 	uint64_t stream; /* NO_U64: it is known which communicator it is */
 	uint32_t name, step, phase, track;
+	uint32_t row; /* of its step, + 1; 0: none */
 };
 struct counter { /* of a communicator, operation and step */
 	char group[GROUP_TEXT];
 	uint64_t stream, count;
-	uint32_t step;
+	uint32_t row;
 	enum operation operation;
 };
 struct chunk {
@@ -103,7 +107,7 @@ struct chunk {
 	const char *type;
 	uint64_t stream, first_ns;
 	struct met_last last;
-	uint32_t step, phase;
+	uint32_t row, phase;
 	uint32_t counter;
 	enum operation operation;
 	bool by_seq;
@@ -244,6 +248,17 @@ static enum status row_of(struct fold *f, struct gpu *g, const struct open *o, u
 	return ST_OK;
 }
 
+/* Numbers of steps come again: the row of the mark behind which it was launched, + 1; 0: none. */
+static uint32_t step_row_of(const struct fold *f, const struct gpu *g, const struct open *o)
+{
+	const struct step_list *steps = &f->steps[g->process];
+	size_t at = o->step ? steps_begun(steps, o->launch_ns) : steps->count;
+
+	if (o->step && (at == steps->count || steps->rows[at].number != o->step - 1))
+		at = steps_find(steps, o->step - 1);
+	return at < steps->count ? (uint32_t)at + 1 : 0;
+}
+
 /* *out NO_ID: one more would be too many. */
 static enum status counter_find(const struct fold *f, struct gpu *g, const struct open *o,
 				uint32_t *out, struct error *err)
@@ -254,7 +269,7 @@ static enum status counter_find(const struct fold *f, struct gpu *g, const struc
 	for (i = g->counter_count; i && i + LOOK_BACK > g->counter_count; i--) {
 		const struct counter *c = &g->counters[i - 1];
 
-		if (c->step == o->step && c->operation == o->is.operation &&
+		if (c->row == o->row && c->operation == o->is.operation &&
 		    c->stream == o->stream && !strcmp(c->group, o->is.group)) {
 			*out = (uint32_t)(i - 1);
 			return ST_OK;
@@ -267,7 +282,7 @@ static enum status counter_find(const struct fold *f, struct gpu *g, const struc
 	if (!all)
 		return ST_MEMORY;
 	g->counters = all;
-	all[g->counter_count] = (struct counter){ .stream = o->stream, .step = o->step,
+	all[g->counter_count] = (struct counter){ .stream = o->stream, .row = o->row,
 						  .operation = o->is.operation };
 	memcpy(all[g->counter_count].group, o->is.group, GROUP_TEXT);
 	*out = (uint32_t)g->counter_count++;
@@ -300,7 +315,7 @@ static enum status chunk_find(const struct fold *f, struct gpu *g, const struct 
 	g->chunks = all;
 	c = *out = &all[g->chunk_count++];
 	*c = (struct chunk){ .type = o->is.type, .stream = o->stream, .first_ns = o->begin_ns,
-			     .step = o->step, .phase = o->phase, .counter = counter,
+			     .row = o->row, .phase = o->phase, .counter = counter,
 			     .operation = o->is.operation, .by_seq = o->is.has_seq };
 	memcpy(c->group, o->is.group, GROUP_TEXT);
 	buf_init(&c->packed, PACKED_MOST + MET_BYTES);
@@ -314,6 +329,7 @@ static enum status keep(struct fold *f, struct gpu *g, struct open *o, union val
 	struct chunk *chunk = NULL;
 	size_t before;
 
+	o->row = step_row_of(f, g, o);
 	TRY(counter_find(f, g, o, &counter, err));
 	if (counter != NO_ID) {
 		o->met.index = o->is.has_seq ? o->is.seq : g->counters[counter].count;
@@ -373,6 +389,7 @@ static enum status close_some(struct fold *f, struct gpu *g, uint64_t until_ns, 
 static enum status put_kernel(struct fold *f, const struct event *e, struct error *err)
 {
 	struct comm *c = f->state;
+	const struct launch *launch = f->link ? link_launch(f->link, e) : NULL;
 	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
 	struct gpu *g;
 	struct open *o;
@@ -395,6 +412,7 @@ static enum status put_kernel(struct fold *f, const struct event *e, struct erro
 		g->from_ns = e->begin_ns;
 	o->met.place = g->places++;
 	o->correlation = e->correlation;
+	o->launch_ns = launch ? launch->begin_ns : e->begin_ns;
 	o->track = e->track;
 	o->name = e->name;
 	o->step = e->step & ~STEP_GAP; /* what is launched after a step is counted to it */
@@ -481,19 +499,17 @@ static enum status comm_put(struct fold *f, const struct warm *w, struct error *
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-static bool is_whole(const struct fold *f, const struct gpu *g, uint32_t step)
+static bool is_whole(const struct step_list *steps, uint32_t row)
 {
-	const struct step_list *steps = &f->steps[g->process];
-	size_t at;
-
-	if (!step || steps->is_inferred)
-		return false;
-	at = steps_find(steps, step - 1);
-	return at < steps->count && !steps->rows[at].is_cut && !steps->rows[at].is_out;
+	return row && !steps->is_inferred && !steps->rows[row - 1].is_cut &&
+	       !steps->rows[row - 1].is_out;
 }
 
-static enum status end_chunk(struct fold *f, struct gpu *g, struct chunk *c, struct error *err)
+static enum status end_chunk(struct fold *f, struct gpu *g, struct chunk *c,
+			     const struct again *again, struct error *err)
 {
+	const struct step_list *steps = &f->steps[g->process];
+	struct again of = again_at(again, c->row);
 	union value keys[EVENTS_KEYS], *row;
 
 	keys[EVENTS_DEVICE].u64 = g->device == NO_ID ? NO_U64 : g->device;
@@ -502,26 +518,39 @@ static enum status end_chunk(struct fold *f, struct gpu *g, struct chunk *c, str
 	keys[EVENTS_OPERATION].text = operation_word(c->operation);
 	keys[EVENTS_TYPE].text = c->type;
 	keys[EVENTS_STREAM].u64 = c->stream;
-	keys[EVENTS_STEP].u64 = c->step ? c->step - 1 : NO_U64;
+	keys[EVENTS_STEP].u64 = c->row ? steps->rows[c->row - 1].number : NO_U64;
+	keys[EVENTS_NTH].u64 = of.nth;
 	keys[EVENTS_PHASE].text = step_phase(f->step, c->phase).name;
 	keys[EVENTS_BY_SEQ].u64 = c->by_seq;
 	keys[EVENTS_FIRST].u64 = c->first_ns;
 	TRY(fold_row(f, "comm_events", g->process, keys, &row, err));
 	row[EVENTS_OF_STEP].u64 = g->counters[c->counter].count;
-	row[EVENTS_WHOLE].u64 = is_whole(f, g, c->step);
+	row[EVENTS_WHOLE].u64 = is_whole(steps, c->row);
+	row[EVENTS_TIMES].u64 = of.times;
 	return fold_text(f, "comm_events", &row[EVENTS_PACKED], buf_text(&c->packed), err);
+}
+
+static enum status end_gpu(struct fold *f, struct gpu *g, struct error *err)
+{
+	struct again *again = NULL;
+	enum status status;
+	size_t i;
+
+	TRY(close_some(f, g, UINT64_MAX, err));
+	status = again_find(&f->steps[g->process], &again, err);
+	for (i = 0; i < g->chunk_count && status == ST_OK; i++)
+		status = end_chunk(f, g, &g->chunks[i], again, err);
+	free(again);
+	return status;
 }
 
 static enum status comm_end(struct fold *f, struct error *err)
 {
 	struct comm *c = f->state;
-	size_t i, k;
+	size_t i;
 
-	for (i = 0; i < c->gpu_count; i++) {
-		TRY(close_some(f, c->gpus[i], UINT64_MAX, err));
-		for (k = 0; k < c->gpus[i]->chunk_count; k++)
-			TRY(end_chunk(f, c->gpus[i], &c->gpus[i]->chunks[k], err));
-	}
+	for (i = 0; i < c->gpu_count; i++)
+		TRY(end_gpu(f, c->gpus[i], err));
 	return ST_OK;
 }
 

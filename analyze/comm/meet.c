@@ -26,6 +26,86 @@ static int compare_refs(const void *pa, const void *pb)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
+struct of_number { /* of a step */
+	uint64_t number;
+	uint32_t part; /* of the refs, by communicator, operation and member */
+	struct ref *ref;
+};
+
+static int compare_numbers(const void *pa, const void *pb)
+{
+	const struct of_number *a = pa, *b = pb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	if (a->part != b->part)
+		return a->part < b->part ? -1 : 1;
+	return (a->ref->stretch > b->ref->stretch) - (a->ref->stretch < b->ref->stretch);
+}
+
+/* Inputs of a member one after the other. */
+static void number_add(const struct of_number *all, size_t first, size_t end)
+{
+	uint32_t times = 0;
+	size_t i;
+
+	for (i = first; i < end; i++) {
+		struct ref *r = all[i].ref;
+
+		r->nth = times + (uint32_t)r->row[EVENTS_NTH].u64;
+		if (i + 1 == end || all[i + 1].ref->stretch != r->stretch)
+			times += (uint32_t)r->row[EVENTS_TIMES].u64;
+	}
+	for (i = first; i < end; i++)
+		all[i].ref->times = times;
+}
+
+static void numbers_add(const struct of_number *all, size_t count)
+{
+	size_t first, part, end, i;
+	bool is_even;
+
+	for (first = 0; first < count; first = end) {
+		is_even = true;
+		part = first;
+		for (end = first; end < count && all[end].number == all[first].number; end++) {
+			is_even &= all[end].ref->row[EVENTS_TIMES].u64 ==
+				   all[first].ref->row[EVENTS_TIMES].u64;
+			if (all[end].part == all[part].part)
+				continue;
+			number_add(all, part, end);
+			part = end;
+		}
+		number_add(all, part, end);
+		for (i = first; i < end; i++)
+			all[i].ref->is_even = is_even;
+	}
+}
+
+/* Numbers of steps come again, in an input and in the next one of a rank. */
+static enum status numbers_find(struct meets *m, struct error *err)
+{
+	struct of_number *all = calloc(m->ref_count + 1, sizeof(*all));
+	uint32_t part = 0;
+	size_t count = 0, i;
+
+	if (!all)
+		return no_memory(err);
+	for (i = 0; i < m->ref_count; i++) {
+		struct ref *r = &m->refs[i];
+
+		part += i && (r->group != r[-1].group || r->operation != r[-1].operation ||
+			      r->member != r[-1].member);
+		if (r->row[EVENTS_STEP].u64 != NO_U64)
+			all[count++] = (struct of_number){ r->row[EVENTS_STEP].u64, part, r };
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), compare_numbers);
+	numbers_add(all, count);
+	free(all);
+	return ST_OK;
+}
+
 /* Rows come in the order of their ranks: each new one is a new member. */
 static enum status refs_take(struct meets *m, struct error *err)
 {
@@ -54,7 +134,7 @@ static enum status refs_take(struct meets *m, struct error *err)
 	}
 	if (m->ref_count)
 		qsort(m->refs, m->ref_count, sizeof(*m->refs), compare_refs);
-	return ST_OK;
+	return numbers_find(m, err);
 }
 
 /* Members that have anything of this communicator. */
@@ -77,14 +157,16 @@ static size_t participants(const struct meets *m, size_t first)
 
 static size_t meet_slot(const struct meets *m, const struct meet *key)
 {
-	uint64_t hash = hash_word(hash_word(hash_word(1, key->step), key->index), key->of_step);
+	uint64_t hash = hash_word(hash_word(hash_word(1 + key->nth, key->step), key->index),
+				  key->of_step);
 	size_t at = hash & (m->slot_cap - 1);
 
 	for (;; at = (at + 1) & (m->slot_cap - 1)) {
 		const struct meet *have = &m->slots[at];
 
 		if (!have->used || (have->step == key->step && have->index == key->index &&
-				    have->of_step == key->of_step))
+				    have->of_step == key->of_step && have->nth == key->nth &&
+				    have->times == key->times))
 			return at;
 	}
 }
@@ -112,9 +194,11 @@ static struct meet key_of(const struct ref *r, const struct met *one)
 {
 	bool by_seq = r->row[EVENTS_BY_SEQ].u64 == 1;
 
-	/* ranks with different counts in a step do not meet: one of them misses something */
+	/* ranks with different counts in a step do not meet: one of them misses something; nor
+	 * those that had its number differently often: which of its steps are one nobody knows */
 	return (struct meet){ .step = by_seq ? NO_U64 : r->row[EVENTS_STEP].u64,
 			      .of_step = by_seq ? NO_U64 : r->row[EVENTS_OF_STEP].u64,
+			      .nth = by_seq ? 0 : r->nth, .times = by_seq ? 0 : r->times,
 			      .index = one->index, .least_ns = UINT64_MAX,
 			      .second_ns = UINT64_MAX, .used = true };
 }
@@ -183,7 +267,7 @@ uint32_t meet_culprit(const struct meet *at)
 
 struct count_of { /* of a step */
 	uint64_t step, of_step;
-	uint32_t member;
+	uint32_t nth, times, member;
 };
 
 static int compare_counts(const void *pa, const void *pb)
@@ -192,7 +276,16 @@ static int compare_counts(const void *pa, const void *pb)
 
 	if (a->step != b->step)
 		return a->step < b->step ? -1 : 1;
+	if (a->nth != b->nth)
+		return a->nth < b->nth ? -1 : 1;
+	if (a->times != b->times)
+		return a->times < b->times ? -1 : 1;
 	return (a->member > b->member) - (a->member < b->member);
+}
+
+static bool same_step(const struct count_of *a, const struct count_of *b)
+{
+	return a->step == b->step && a->nth == b->nth && a->times == b->times;
 }
 
 /* Of rows that are in order: whether steps that all have whole have equal counts. */
@@ -204,7 +297,7 @@ static bool equal_counts(const struct count_of *all, size_t count, size_t member
 	for (first = 0; first < count; first = end) {
 		seen = 1;
 		equal = true;
-		for (end = first + 1; end < count && all[end].step == all[first].step; end++) {
+		for (end = first + 1; end < count && same_step(&all[end], &all[first]); end++) {
 			seen += all[end].member != all[end - 1].member;
 			equal &= all[end].of_step == all[first].of_step;
 		}
@@ -230,9 +323,10 @@ static enum status check_nameless(struct meets *m, size_t first, size_t end, siz
 		    m->refs[i - 1].row[EVENTS_STREAM].u64 != row[EVENTS_STREAM].u64)
 			*why = "no communicator in the files, and a rank has it on several streams";
 		if (row[EVENTS_WHOLE].u64 == 1)
-			all[count++] = (struct count_of){ row[EVENTS_STEP].u64,
-							  row[EVENTS_OF_STEP].u64,
-							  m->refs[i].member };
+			all[count++] = (struct count_of){
+				row[EVENTS_STEP].u64, row[EVENTS_OF_STEP].u64, m->refs[i].nth,
+				m->refs[i].times, m->refs[i].member,
+			};
 	}
 	if (count)
 		qsort(all, count, sizeof(*all), compare_counts);

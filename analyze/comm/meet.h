@@ -18,9 +18,12 @@ struct ref { /* a packed row */
 	const char *group, *operation; /* of the tables: equal ones are one */
 	uint32_t member;               /* a GPU of a rank */
 	uint32_t stretch;              /* that of one input */
+	uint32_t nth, times; /* of the step's number on this member: before, and in all */
+	bool is_even;        /* all inputs that have the number have it as often */
 };
 struct meet { /* an index of a communicator and operation; what the ranks have of it */
 	uint64_t step, index, of_step; /* step: NO_U64 with Seq */
+	uint32_t nth, times;           /* as of its refs; 0 with Seq */
 	uint64_t least_ns, second_ns;
 	uint32_t count, last, least; /* members */
 	uint32_t number;             /* unique over all communicators */

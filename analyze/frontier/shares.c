@@ -161,7 +161,7 @@ static enum status put_steps(struct way *w, uint64_t *ns, uint64_t *named_ns, ui
 		*ns += m->ns;
 		*named_ns += m->culprit == NO_ID ? 0 : m->ns;
 		++*meetings;
-		w->steps += m->step != w->meetings[m->before].step;
+		w->steps += !same_step(m, &w->meetings[m->before]);
 		key.u64 = m->step;
 		TRY(table_row(t, &key, &row, err));
 		if (row[FRONTIER_STEP_NS].u64 == NO_U64)

@@ -44,6 +44,7 @@ static enum status take_visit(void *self, const struct met_of *one, struct error
 	m += number;
 	m->is_seen = true;
 	m->step = one->ref->row[EVENTS_STEP].u64;
+	m->nth = one->ref->is_even ? one->ref->nth : 0;
 	m->member = one->ref->member;
 	m->stretch = one->ref->stretch;
 	m->place = (uint32_t)one->met->place;
@@ -311,7 +312,7 @@ static void counted_mark(struct way *w)
 	for (pass = 0; pass < 2 && !some; pass++)
 		for (i = 0; i < w->meeting_count; i++) {
 			struct meeting *m = &w->meetings[i];
-			bool is_later = m->step != NO_U64 && m->step != w->meetings[m->root].step;
+			bool is_later = m->step != NO_U64 && !same_step(m, &w->meetings[m->root]);
 
 			m->is_counted = m->is_on_way && m->before != NO_ID && (pass || is_later);
 			some |= m->is_counted;

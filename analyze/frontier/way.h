@@ -11,6 +11,7 @@
 struct meeting {
 	uint64_t step, ns, total_ns; /* ns: from the one before; total: of the whole way to it */
 	uint32_t member, stretch, place, culprit; /* of the rank that came last; its stretch */
+	uint32_t nth;    /* of the steps of its number, where all inputs have that as often; else 0 */
 	uint32_t before; /* NO_ID: its way begins here */
 	uint32_t root, group; /* group: of those that ranks went through one after the other */
 	uint32_t same; /* ranks for which `before` was the one before */
@@ -47,6 +48,11 @@ struct way {
 	size_t places; /* of the stretch looked at */
 	uint64_t left_out, steps;
 };
+
+static inline bool same_step(const struct meeting *a, const struct meeting *b)
+{
+	return a->step == b->step && a->nth == b->nth;
+}
 
 /* Of all stretches: past the last visit of the one that begins at visit `first`. */
 size_t way_stretch_end(const struct way *w, size_t first);

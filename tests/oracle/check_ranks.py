@@ -30,7 +30,8 @@ SIZES = {"Float": 4, "BFloat16": 2, "Long": 8}
 
 
 class Collective:
-    """One kernel of one rank; times in whole microseconds of that rank's clock."""
+    """One kernel of one rank; times in whole microseconds of that rank's clock; `step` is a place
+    among those of the job."""
 
     def __init__(self, group, ranks, word, step, begin, end, seq, elements, dtype, stream):
         self.group, self.ranks, self.word, self.step = group, ranks, word, step
@@ -53,28 +54,37 @@ class Collective:
 
 
 class Job:
-    def __init__(self, seed):
+    def __init__(self, seed, numbers=None, parts=1):
         self.random = random.Random(seed)
         r = self.random
         self.count = r.choice([2, 3, 4])
         self.named = r.random() < 0.75     # the files say communicators
         self.with_seq = r.random() < 0.5
         self.on_op = r.random() < 0.3      # not on kernels, but on the op that launched them
-        self.steps = r.randint(2, 4)
+        self.numbers = numbers or self.some_numbers()   # of steps, by place
+        self.parts = parts                 # files of a rank
         self.collectives = {k: [] for k in range(self.count)}
         self.compute = {k: [] for k in range(self.count)}
         self.marks = {k: [] for k in range(self.count)}
         self.calls = {k: [] for k in range(self.count)}
         self.make()
 
+    def some_numbers(self):
+        """Of steps; in every third job they come again."""
+        r = self.random
+        if r.random() < 0.67:
+            return list(range(7, 7 + r.randint(2, 4)))
+        return [r.choice([7, 8, 9]) for _ in range(r.randint(2, 6))]
+
     def make(self):
         r = self.random
         seqs = collections.Counter()
         at = [1000 + 70 * k for k in range(self.count)]
         late = r.randrange(self.count) if r.random() < 0.3 else None
-        for step in range(7, 7 + self.steps):
+        most = 5 if len(self.numbers) < 10 else 2
+        for step in range(len(self.numbers)):
             begins = list(at)
-            for _ in range(r.randint(1, 5)):
+            for _ in range(r.randint(1, most)):
                 self.meet(at, step, seqs)
             for k in range(self.count):
                 at[k] += r.randint(5, 50)
@@ -120,7 +130,8 @@ class Job:
             self.collectives[k].append(Collective(
                 group if self.named else "", members, word, step, begin, end,
                 seqs[group] if self.with_seq and self.named else None, elements, dtype, stream))
-            cuts = sorted(r.sample(range(begin - 30, end + 30), 2 * r.randint(0, 3)))
+            most = 3 if self.parts == 1 else 0  # what reaches into the file before is in none
+            cuts = sorted(r.sample(range(begin - 30, end + 30), 2 * r.randint(0, most)))
             for i in range(0, len(cuts), 2):
                 self.compute[k].append((cuts[i], cuts[i + 1]))
             at[k] = end + 40
@@ -161,34 +172,42 @@ class Job:
             "device": 0, "context": 1, "stream": stream, "correlation": correlation, **args}))
 
     def write(self, folder):
-        paths = []
-        for rank in range(self.count):
-            events = [self.event("user_annotation", f"ProfilerStep#{n}", 400 + rank, 400 + rank,
-                                 b, e, {}) for n, b, e in self.marks[rank]]
-            for i, c in enumerate(self.collectives[rank]):
-                args = {}
-                if c.group:
-                    args = {"Collective name": c.word, "In msg nelems": c.elements,
-                            "Out msg nelems": c.elements, "Group size": len(c.ranks),
-                            "dtype": c.dtype, "Process Group Name": c.group,
-                            "Process Group Ranks": str(c.ranks)}
-                if c.seq is not None:
-                    args["Seq"] = c.seq
-                self.launched(events, rank,
-                              f"ncclDevKernel_{OPERATIONS[c.word][1]}_Sum_f32_RING_LL(x)",
-                              c.correlation, c.begin, c.end, c.stream, args, c.step)
-            for i, (a, b) in enumerate(self.compute[rank]):
-                step = next((n for n, x, y in self.marks[rank] if x <= a - 6 < y),
-                            self.marks[rank][0][0])
+        """Files of each rank: its steps in order, as many in each."""
+        places = range(len(self.numbers))
+        return [self.write_part(folder, rank, part, [n for n in places if self.part_of(n) == part])
+                for rank in range(self.count) for part in range(self.parts)]
+
+    def write_part(self, folder, rank, part, places):
+        marks = [m for m in self.marks[rank] if m[0] in places]
+        events = [self.event("user_annotation", f"ProfilerStep#{self.numbers[n]}", 400 + rank,
+                             400 + rank, b, e, {}) for n, b, e in marks]
+        for i, c in enumerate(self.collectives[rank]):
+            if c.step in places:
+                self.write_collective(events, rank, c)
+        for i, (a, b) in enumerate(self.compute[rank]):
+            step = next((n for n, x, y in self.marks[rank] if x <= a - 6 < y),
+                        self.marks[rank][0][0])
+            if step in places:
                 self.launched(events, rank, "gemm", 101 + 2 * i, a, b, 7, {}, step)
-            path = f"{folder}/rank{rank}.json"
-            with open(path, "w") as f:
-                json.dump({"schemaVersion": 1,
-                           "distributedInfo": {"backend": "nccl", "rank": rank,
-                                               "world_size": self.count},
-                           "traceEvents": events}, f)
-            paths.append(path)
-        return paths
+        path = f"{folder}/rank{rank}.{part}.json"
+        with open(path, "w") as f:
+            json.dump({"schemaVersion": 1,
+                       "distributedInfo": {"backend": "nccl", "rank": rank,
+                                           "world_size": self.count},
+                       "traceEvents": events}, f)
+        return path
+
+    def write_collective(self, events, rank, c):
+        args = {}
+        if c.group:
+            args = {"Collective name": c.word, "In msg nelems": c.elements,
+                    "Out msg nelems": c.elements, "Group size": len(c.ranks),
+                    "dtype": c.dtype, "Process Group Name": c.group,
+                    "Process Group Ranks": str(c.ranks)}
+        if c.seq is not None:
+            args["Seq"] = c.seq
+        self.launched(events, rank, f"ncclDevKernel_{OPERATIONS[c.word][1]}_Sum_f32_RING_LL(x)",
+                      c.correlation, c.begin, c.end, c.stream, args, c.step)
 
     # What DEFINITIONS.md 7 says of it.
 
@@ -196,15 +215,39 @@ class Job:
         return [k for k in range(self.count)
                 if any(c.label() == label for c in self.collectives[k])]
 
+    def part_of(self, place):
+        return place // -(-len(self.numbers) // self.parts)
+
+    def step_of(self, rank, one):
+        """(number, how many of that number came before, how many there are) on this rank, of those
+        files that have such a collective in a step of this number."""
+        number = self.numbers[one.step]
+        files = {self.part_of(c.step) for c in self.collectives[rank]
+                 if self.numbers[c.step] == number and c.label() == one.label()
+                 and c.operation() == one.operation()}
+        same = [m[0] for m in self.marks[rank] if self.numbers[m[0]] == number
+                and self.part_of(m[0]) in files]
+        return number, same.index(one.step), len(same)
+
+    def step_of_job(self, rank, place):
+        """Of ranks that had a number differently often nobody knows which steps are one."""
+        number = self.numbers[place]
+        nth = [m[0] for m in self.marks[rank] if self.numbers[m[0]] == number].index(place)
+        often = {sum(self.numbers[m[0]] == number for m in self.marks[k])
+                 for k in range(self.count)
+                 if any(self.numbers[c.step] == number for c in self.collectives[k])}
+        return number, nth if len(often) == 1 else None
+
     def nameless_may_meet(self, operation):
         """One stream, and equal counts in each step that all recorded whole."""
-        for step in range(7, 7 + self.steps):
-            whole = all(any(m[0] == step for m in self.marks[k]) for k in range(self.count))
-            counts = {sum(c.step == step and c.operation() == operation
-                          for c in self.collectives[k]) for k in range(self.count)}
-            if whole and len(counts) > 1 and 0 not in counts:
-                return False
-        return True
+        counts = collections.defaultdict(dict)
+        for k in range(self.count):
+            for c in self.collectives[k]:
+                if c.operation() == operation:
+                    row = counts[self.step_of(k, c)]
+                    row[k] = row.get(k, 0) + 1
+        return all(len(row) < self.count or len(set(row.values())) == 1
+                   for row in counts.values())
 
     def keys(self, rank):
         """(communicator, operation, index) of each collective of a rank."""
@@ -219,7 +262,8 @@ class Job:
             if c.seq is not None:
                 yield (c.label(), c.operation(), "seq", c.seq), c
             else:  # ranks with different counts miss something, and do not meet
-                yield (c.label(), c.operation(), c.step, len(same), same.index(c)), c
+                yield (c.label(), c.operation(), self.step_of(rank, c), len(same),
+                       same.index(c)), c
 
     def expected(self):
         table = collections.defaultdict(dict)
@@ -331,14 +375,16 @@ class Frontier:
         return list(found.values())
 
     def expected(self):
-        """Of each rank, None for nobody: ns by class; and ns by step; and the mean of compute."""
+        """Of each rank, None for nobody: ns by class; and ns by step, and how many steps; and the
+        mean of compute."""
         ways = [max(map(self.way, keys), key=self.length) for keys in self.groups()]
         if not ways:
-            return {}, collections.Counter(), {}
+            return {}, collections.Counter(), None, {}
         longest = self.last(max(ways, key=self.length)[-1])[0]
         ways = [way for way, keys in zip(ways, self.groups())
                 if any(longest in self.meetings[key] for key in keys)]
-        step_of = {key: self.meetings[key][self.last(key)[0]].step
+        step_of = {key: self.job.step_of_job(self.last(key)[0],
+                                             self.meetings[key][self.last(key)[0]].step)
                    for way in ways for key in way}
         counted = [key for way in ways for key in way[1:] if step_of[key] != step_of[way[0]]]
         counted = counted or [key for way in ways for key in way[1:]]
@@ -349,18 +395,19 @@ class Frontier:
             a, b = self.stretch(rank, key)
             for what in self.classes[rank][a:b]:
                 shares[rank if named else None][what] += 1000
-            steps[step_of[key]] += 1000 * (b - a)
+            steps[step_of[key][0]] += 1000 * (b - a)
             same = [k for k in self.meetings[key]
                     if self.before.get((k, key)) == self.before[rank, key]]
             for k in same:
                 a, b = self.stretch(k, key)
                 means[rank if named else None] += \
                     1000 * self.classes[k][a:b].count("compute") / len(same)
-        return shares, steps, means
+        turns = sum(step_of[key] != step_of[self.previous(key)] for key in counted)
+        return shares, steps, max(1, turns) if counted else None, means
 
 
 def check_frontier(t, what, job, got):
-    shares, steps, means = Frontier(job).expected()
+    shares, steps, count, means = Frontier(job).expected()
     found = collections.defaultdict(collections.Counter)
     mean = collections.Counter()
     per = max(1, (got.get("frontier_total") or {}).get("steps", 1))
@@ -370,6 +417,7 @@ def check_frontier(t, what, job, got):
         if kind == "compute":
             mean[row["rank"]] += row["mean_ns_per_step"] * per
     t.equal(f"{what}, frontier", found, {k: +v for k, v in shares.items() if +v})
+    t.equal(f"{what}, frontier, how many steps", (got["frontier_total"] or {}).get("steps"), count)
     t.equal(f"{what}, frontier by step", {s["step"]: s["ns"] for s in got["frontier_steps"]
                                           if s["ns"]}, +steps)
     for s in got["frontier_steps"]:
@@ -429,8 +477,7 @@ def check_classes(t, seed, job, rank, row):
                 row["gpus"][0]["exposed_comm_ns"])
 
 
-def check_random(t, args, folder, seed):
-    job = Job(seed)
+def check_job(t, args, folder, seed, job):
     got = report(f"{args.bin}/tacho-analyze", job.write(folder))
     want, exact = job.expected()
     met = 0
@@ -447,11 +494,30 @@ def check_random(t, args, folder, seed):
         pairs = sum(p["wait_ns"] for p in row["waits_for"])
         t.true(f"seed {seed}, rank {rank}, pairs", pairs <= (row["waits"]["wait_ns"] or 0))
         met += want[rank]["matched"]
-    check_frontier(t, f"seed {seed}", job, got)
+    if job.parts == 1:
+        check_frontier(t, f"seed {seed}", job, got)
     t.equal(f"seed {seed}, matched", sum(c["matched"] for c in got["communicators"]), met)
     t.equal(f"seed {seed}, last", sum(s["times_last"] for s in got["stragglers"]),
             sum(w["times_last"] for w in want.values()))
     return met
+
+
+def check_again(t, args, folder):
+    """Numbers that come again long after, next to each other, and in another file of the rank."""
+    met = 0
+    for seed in range(1000, 1012):
+        epochs = list(range(5, 5 + 3 * (seed % 4) ** 3)) or [3]
+        met += check_job(t, args, folder, seed, Job(seed, 2 * epochs))
+        met += check_job(t, args, folder, seed, Job(seed, 2 * [7, 8, 9], parts=2))
+        met += check_job(t, args, folder, seed, Job(seed, [7, 8, 8, 8, 7, 9, 9, 7], parts=2))
+    print(f"numbers of steps that come again: {met} kernels matched")
+    paths = [late_rank(folder, rank, 2, 1, 900, 40, [7, 7, 7, 7]) for rank in range(2)]
+    for more, matched in (((), 4), (("--from", "600us"), 3)):    # into the first of them
+        got = report(f"{args.bin}/tacho-analyze", paths, "ranks", more)
+        for row in got["ranks"]:
+            t.equal(f"all steps are number 7 {more}, matched", row["waits"]["matched"], matched)
+        t.equal(f"all steps are number 7 {more}, steps of the job", got["frontier_total"]["steps"],
+                matched - 1)
 
 
 def measured(command, path):
@@ -523,15 +589,15 @@ def check_slow_frontier(t, what, got, truth, slow):
             ("compute", True))
 
 
-def late_rank(folder, rank, ranks, slow, data, host):
+def late_rank(folder, rank, ranks, slow, data, host, numbers=range(4)):
     """Steps of one rank: input, code of the loop, a kernel, an all-reduce that ends with the slow
     rank's; times in us."""
     events, at = [], 1000
-    for step in range(4):
+    for step, shown in enumerate(numbers):
         mine = (data, host) if rank == slow else (300, 40)
         latest = at + max(data, 300) + max(host, 40) + 10 + 200
         begin = at + sum(mine)
-        lines = [("user_annotation", f"ProfilerStep#{step}", at, latest + 120, {}),
+        lines = [("user_annotation", f"ProfilerStep#{shown}", at, latest + 120, {}),
                  ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                   at, at + mine[0], {})]
         for k, (name, first, last, stream) in enumerate((
@@ -685,9 +751,10 @@ def main():
     met = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.random):
-            met += check_random(t, args, folder, seed)
+            met += check_job(t, args, folder, seed, Job(seed))
         t.true(f"{met} collectives met", met > args.random)
         print(f"random jobs: {met} kernels matched")
+        check_again(t, args, folder)
         check_even(t, args, folder)
         check_late(t, args, folder)
         check_windows(t, args, folder)
