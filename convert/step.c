@@ -520,6 +520,14 @@ enum status step_open(struct source **out, struct source *below, struct trace *t
 	return ST_OK;
 }
 
+bool step_is_mark(const struct source *source, const struct event *e)
+{
+	struct host *h = &step_of(source)->host;
+
+	return event_may_be_mark(e) && host_is_mark(h, e) &&
+	       e->track == h->processes[host_thread(h, e->track)->process].thread;
+}
+
 void step_tell_near(struct source *s)
 {
 	step_of(s)->tells_near = true;

@@ -59,6 +59,9 @@ enum status step_open(struct source **out, struct source *below, struct trace *t
 size_t step_stretches(const struct source *s, const struct stretch **out);
 size_t step_marks(const struct source *s, const struct step_mark **out);
 
+/* Whether the event marks a step, in whatever process; of one that was clipped too. */
+bool step_is_mark(const struct source *s, const struct event *e);
+
 void step_tell_near(struct source *s);
 
 /* For a stage above that holds events back: it has given all that begin before `begin_ns`, and so
