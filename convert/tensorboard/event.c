@@ -313,7 +313,7 @@ static enum status put_work(struct tb_space *s, const struct event *e, struct er
 	TB_KEY_OR_FAIL(flow, "flow");
 	tb_stat_u64(&s->event, XEVENT_STATS, correlation, correlation_of(s, e));
 	if (step)
-		tb_stat_i64(&s->event, XEVENT_STATS, group, tb_group(step->number));
+		tb_stat_i64(&s->event, XEVENT_STATS, group, (int64_t)step->group);
 	if (e->correlation)
 		tb_stat_u64(&s->event, XEVENT_STATS, flow, FLOW_IN | flow_of(s, e));
 	if (e->kind == KIND_GRAPH) {
@@ -343,7 +343,8 @@ static enum status put_mark_of_step(struct tb_space *s, const struct event *e, s
 	TB_KEY_OR_FAIL(group, "group_id");
 	tb_stat_i64(&s->event, XEVENT_STATS, root, 1);
 	tb_stat_i64(&s->event, XEVENT_STATS, number, (int64_t)e->number);
-	tb_stat_i64(&s->event, XEVENT_STATS, group, tb_group(e->number));
+	tb_stat_i64(&s->event, XEVENT_STATS, group,
+		    (int64_t)tb_steps_group(&s->steps, e->number, e->begin_ns));
 	return ST_OK;
 }
 
@@ -461,7 +462,7 @@ enum status tb_step_put(struct tb_space *s, const struct tb_step *step, struct e
 	pb_put_u64(&s->event, XEVENT_METADATA_ID, id);
 	pb_put_u64(&s->event, XEVENT_OFFSET_PS, (step->begin_ns - s->origin_ns) * PS);
 	pb_put_u64(&s->event, XEVENT_DURATION_PS, (step->end_ns - step->begin_ns) * PS);
-	tb_stat_i64(&s->event, XEVENT_STATS, group, tb_group(step->number));
+	tb_stat_i64(&s->event, XEVENT_STATS, group, (int64_t)step->group);
 	tb_stat_text(&s->event, XEVENT_STATS, name, text, len);
 	pb_end(&s->event, at);
 	return buf_status(&s->event, err);

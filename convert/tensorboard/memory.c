@@ -117,6 +117,8 @@ enum status tb_put_memory(struct tb_space *s, const struct event *e, struct erro
 	TRY(put_bytes(s, e, err));
 	tb_stat_f64(&s->event, XEVENT_STATS, fragments, fragmentation);
 	if (e->step)
-		tb_stat_i64(&s->event, XEVENT_STATS, group, tb_group((e->step & ~STEP_GAP) - 1));
+		tb_stat_i64(&s->event, XEVENT_STATS, group,
+			    (int64_t)tb_steps_group(&s->steps, (e->step & ~STEP_GAP) - 1,
+						    e->begin_ns));
 	return e->owner ? tb_put_op(s, e, err) : ST_OK;
 }

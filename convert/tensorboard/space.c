@@ -459,6 +459,7 @@ enum status tb_space_open(struct tb_space **out, const struct sink_request *req,
 	buf_init(&s->event, SMALL_BYTES);
 	buf_init(&s->scratch, SMALL_BYTES);
 	tb_steps_init(&s->steps);
+	s->steps.stage = req->step;
 	tb_names_init(&s->names, s->trace);
 	status = open_parts(s, err);
 	if (status != ST_OK) {

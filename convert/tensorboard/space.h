@@ -124,12 +124,6 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 			       struct error *err);
 enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error *err);
 
-/* A step's group_id: the number that XProf shows. */
-static inline int64_t tb_group(uint64_t number)
-{
-	return (int64_t)number;
-}
-
 /* tensorboard/stats.c: one XStat as field `field` of what stands around it. */
 void tb_stat_u64(struct buf *b, uint32_t field, uint64_t key, uint64_t v);
 void tb_stat_i64(struct buf *b, uint32_t field, uint64_t key, int64_t v);

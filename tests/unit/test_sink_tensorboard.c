@@ -314,6 +314,52 @@ void test_tensorboard_steps(void)
 	release(&run, &w);
 }
 
+static uint64_t group_of(const Tacho__Xspace__Plane *p, const Tacho__Xspace__Line *l, size_t i)
+{
+	const Tacho__Xspace__Stat *s = stat_of(p, l->events[i], "group_id");
+
+	return CHECK(s != NULL) ? (uint64_t)s->int64_value : UINT64_MAX;
+}
+
+/* Steps of one number, next to each other and later, are steps of their own: XProf puts together
+ * what has one group.  What began with a mark and is none does not stand for it. */
+void test_tensorboard_steps_again(void)
+{
+	static const uint32_t numbers[] = { 7, 7, 12, 7 }, groups[] = { 7, 107, 12, 207 };
+	const Tacho__Xspace__Line *steps, *stream, *thread;
+	const Tacho__Xspace__Plane *gpu, *host;
+	struct sink_run run;
+	struct written w;
+	struct event *e;
+	size_t i;
+
+	sink_run_make(&run);
+	e = run_event(&run, KIND_RANGE, run_thread(&run, 55), "epoch", 0, 400);
+	e->subkind = RANGE_ANNOTATION;
+	e->step = 8;
+	for (i = 0; i < 4; i++)
+		add_step(&run, numbers[i], (double)i * 100);
+	if (write_run(&run, false, &w)) {
+		gpu = plane_of(&w, "/device:GPU:1");
+		host = plane_of(&w, "/host:CPU");
+		steps = line_of(gpu, "Steps");
+		stream = line_of(gpu, "Stream #7");
+		thread = line_of(host, "Thread 55");
+		if (CHECK(steps && stream && thread) && CHECK_U64(steps->n_events, 4) &&
+		    CHECK_U64(stream->n_events, 8) && CHECK_U64(thread->n_events, 9))
+			for (i = 0; i < 4; i++) {
+				CHECK_I64(steps->events[i]->offset_ps, (int64_t)i * 100000 * PS);
+				CHECK_I64(steps->events[i]->duration_ps, 100000 * PS);
+				CHECK_U64(group_of(gpu, steps, i), groups[i]);
+				CHECK_U64(group_of(gpu, stream, 2 * i), groups[i]);
+				CHECK_U64(group_of(host, thread, 1 + 2 * i), groups[i]);
+				check_text(gpu, steps->events[i], "step_name",
+					   i == 2 ? "12" : "7");
+			}
+	}
+	release(&run, &w);
+}
+
 void test_tensorboard_memory(void)
 {
 	struct attr vary;

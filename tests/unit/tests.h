@@ -474,6 +474,7 @@
 	X(xplane_files) \
 	X(tensorboard_space) \
 	X(tensorboard_steps) \
+	X(tensorboard_steps_again) \
 	X(tensorboard_memory) \
 	X(tensorboard_odd) \
 	X(tensorboard_limit) \
