@@ -11,6 +11,8 @@
  * A step has an entry when there is a sample in it, that is between the begin of its mark and the
  * begin of the next; a device is in it when one of these samples is its own.  The value is the
  * last sample, the peak the maximum of all samples so far, those before the first step included.
+ * A number that comes again has an entry each time; where marks are cut out (--kinds), steps of one
+ * number that follow each other have one.
  * Samples before the first step are in no entry, unless there are no others: then, as where there
  * are no step marks at all, they are step 0.
  */
@@ -31,6 +33,7 @@ struct memory {
 	struct sink base;
 	struct trace *trace;
 	struct out *out;
+	const struct source *stage; /* `step`; NULL: only records of steps are marks */
 	uint32_t process, names[2], total; /* bytes_in_use, peak_bytes_in_use, total_allocated */
 	uint32_t step;                     /* of the samples in the gauges, as event.step; 0 none */
 	bool any_entry, any_sample;
@@ -124,6 +127,11 @@ static enum status turn_step(struct memory *m, uint32_t step, struct error *err)
 	return ST_OK;
 }
 
+static bool is_mark(const struct memory *m, const struct event *e)
+{
+	return m->stage ? step_is_mark(m->stage, e) : e->kind == KIND_STEP;
+}
+
 static enum status put_sample(struct memory *m, const struct event *e, struct error *err)
 {
 	const struct track *k = trace_get_track(m->trace, e->track);
@@ -137,7 +145,7 @@ static enum status put_sample(struct memory *m, const struct event *e, struct er
 	what = sample_of(m, e, k, &bytes);
 	if (what == SAMPLE_NONE) {
 		m->base.left_out++;
-		return ST_OK;
+		return step == m->step && is_mark(m, e) ? turn_step(m, step, err) : ST_OK;
 	}
 	if (k->device != NO_ID && k->device >= DEVICES) {
 		trace_lose(m->trace, m->process, LOSS_NO_PLACE, 1);
@@ -179,6 +187,7 @@ static enum status memory_open(struct sink **out, const struct sink_request *req
 	m->trace = req->trace;
 	m->out = req->out;
 	m->process = req->process;
+	m->stage = req->step;
 	m->names[0] = trace_find_name(req->trace, "bytes_in_use", 12);
 	m->names[1] = trace_find_name(req->trace, "peak_bytes_in_use", 17);
 	m->total = trace_find_name(req->trace, "total_allocated", 15);

@@ -58,6 +58,36 @@ void test_memory_steps(void)
 		   "\"cpu\": {\"bytes_in_use\": 40, \"peak_bytes_in_use\": 50}}}]");
 }
 
+/* Numbers may come again, right behind the first: each mark is a step. */
+void test_memory_steps_again(void)
+{
+	struct sink_run run;
+	uint32_t gpu, thread, i;
+
+	sink_run_make(&run);
+	gpu = run_counter(&run, 0, "bytes_in_use");
+	thread = run_thread(&run, 5);
+	for (i = 0; i < 4; i++) {
+		struct event *e = run_event(&run, KIND_STEP, thread, NULL, (double)run.count,
+					    (double)run.count + 3);
+
+		e->number = i == 2 ? 8 : 7;
+		e->step = (uint32_t)e->number + 1;
+		sample(&run, gpu, (uint32_t)e->number + 1, 100 + i);
+		if (!i)
+			sample(&run, gpu, 8 | STEP_GAP, 90);
+	}
+	profile_is(&run,
+		   "[{\"step\": 7, \"memory\": {"
+		   "\"cuda:0\": {\"bytes_in_use\": 90, \"peak_bytes_in_use\": 100}}},"
+		   "{\"step\": 7, \"memory\": {"
+		   "\"cuda:0\": {\"bytes_in_use\": 101, \"peak_bytes_in_use\": 101}}},"
+		   "{\"step\": 8, \"memory\": {"
+		   "\"cuda:0\": {\"bytes_in_use\": 102, \"peak_bytes_in_use\": 102}}},"
+		   "{\"step\": 7, \"memory\": {"
+		   "\"cuda:0\": {\"bytes_in_use\": 103, \"peak_bytes_in_use\": 103}}}]");
+}
+
 void test_memory_without_steps(void)
 {
 	struct sink_run run;

@@ -333,6 +333,7 @@
 	X(text_odd_names) \
 	X(text_books) \
 	X(memory_steps) \
+	X(memory_steps_again) \
 	X(memory_without_steps) \
 	X(memory_allocator) \
 	X(memory_odd_samples) \
