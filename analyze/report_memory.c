@@ -60,7 +60,7 @@ static const struct column step_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_memory_steps = {
-	.name = "memory_steps", .member = "steps", .under = &table_memory,
+	.name = "memory_steps", .member = "steps", .under = &table_memory, .since = "begin_ns",
 	.columns = step_columns,
 };
 

@@ -26,7 +26,8 @@ static const struct column step_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_steps = {
-	.name = "steps", .member = "steps", .under = &table_ranks, .columns = step_columns,
+	.name = "steps", .member = "steps", .under = &table_ranks, .since = "begin_ns",
+	.columns = step_columns, /* numbers may come again */
 };
 
 enum {

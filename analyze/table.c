@@ -427,6 +427,7 @@ static int compare_printed(const void *pa, const void *pb, void *self)
 			return order;
 	}
 	order = compare_value(&columns[how->by], b[how->by], a[how->by]);
+	order = how->table->type->by ? order : -order;
 	return order ? order : compare_keys(pa, pb, how->table);
 }
 
@@ -437,10 +438,10 @@ void table_printed(struct table *t, union value **rows)
 
 	for (i = 0; i < t->count; i++)
 		rows[i] = table_at(t, i);
-	if (!t->type->by || !t->count)
+	if ((!t->type->by && !t->type->since) || !t->count)
 		return;
 	how.above = t->type->under ? table_keys(t->type->under) : 0;
-	how.by = table_column(t, t->type->by);
+	how.by = table_column(t, t->type->by ? t->type->by : t->type->since);
 	qsort_r(rows, t->count, sizeof(*rows), compare_printed, &how);
 }
 

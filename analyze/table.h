@@ -63,6 +63,7 @@ struct table_type {
 	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
 	enum nest nest;
 	const char *by;     /* printed in descending order of this column; NULL: in key order */
+	const char *since;  /* likewise in ascending order: a time, where `by` is NULL */
 	const char *null_keys; /* names, with blanks, of its text keys that may be NULL; or NULL */
 	bool is_picture;    /* made only of an input that is alone: left out of several */
 	const struct column *columns; /* ends with .name == NULL */
@@ -105,8 +106,8 @@ struct hist *table_hist(struct table *t, struct error *err);
 /* Row `index` in key order, until the next table_row(); NULL past the end. */
 union value *table_at(struct table *t, size_t index);
 /*
- * Rows in the order in which they are printed: below one parent by type->by.  `rows` has room for
- * table_count().
+ * Rows in the order in which they are printed: below one parent by type->by or type->since.  `rows`
+ * has room for table_count().
  */
 void table_printed(struct table *t, union value **rows);
 

@@ -80,14 +80,18 @@ static void say_gpus(const struct page *p, struct talk *t)
 static void say_steps(const struct page *p, struct talk *t)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
-	uint64_t first, last;
+	uint64_t first = UINT64_MAX, last = 0, number;
+	size_t i;
 
 	if (!p->has_steps || !steps.count) {
 		say(t, TOKEN_DIM, "no step marked");
 		return;
 	}
-	first = view_cell(&steps, 0, "step").u64;
-	last = view_cell(&steps, steps.count - 1, "step").u64;
+	for (i = 0; i < steps.count; i++) { /* in order of time; numbers may begin anew */
+		number = view_cell(&steps, i, "step").u64;
+		first = number < first ? number : first;
+		last = number > last ? number : last;
+	}
 	if (steps.count == 1)
 		say(t, TOKEN_DIM, "1 step, %llu", (unsigned long long)first);
 	else
