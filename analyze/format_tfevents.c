@@ -9,7 +9,9 @@
  *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds
  *	phases/PHASE_share                at the last step: of the wall of counted steps
  *
- * A step of which something is not known has no point there.
+ * A step of which something is not known has no point there.  TensorBoard forgets all points from a
+ * number on when that comes again: of a number that did, as of a second epoch, the second step is
+ * shown as 10, 100, 1000 ... more, by the least power of ten that no number reaches.
  */
 #include "analyze/format.h"
 
@@ -19,6 +21,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TAG_BYTES = 512 };
@@ -31,6 +34,13 @@ struct maker {
 	const union value *rank; /* its keys */
 	uint64_t first_ns, last_ns;
 	int64_t last_step;
+	struct shown *shown; /* steps of the rank, by number and begin */
+	size_t shown_count;
+	bool is_again; /* some number comes again */
+};
+struct shown {
+	uint64_t number, begin_ns;
+	int64_t step; /* as it is shown */
 };
 
 static struct view below_rank(const struct maker *m, const char *table)
@@ -65,26 +75,112 @@ static void put_word(struct buf *tag, const char *text)
 	}
 }
 
+/* ---- numbers that come again ---- */
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
+}
+
+static int compare_shown(const void *pa, const void *pb)
+{
+	const struct shown *a = pa, *b = pb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static enum status shown_take(struct maker *m, struct error *err)
+{
+	struct view steps = below_rank(m, "steps");
+	uint64_t wide = 10;
+
+	m->shown = calloc(steps.count + 1, sizeof(*m->shown));
+	if (!m->shown)
+		return no_memory(err);
+	m->shown_count = steps.count;
+	for (size_t i = 0; i < steps.count; i++) {
+		m->shown[i].number = view_cell(&steps, i, "step").u64;
+		m->shown[i].begin_ns = view_cell(&steps, i, "begin_ns").u64;
+		while (wide <= m->shown[i].number && wide < (uint64_t)INT64_MAX / 10)
+			wide *= 10;
+	}
+	qsort(m->shown, m->shown_count, sizeof(*m->shown), compare_shown);
+	for (size_t i = 0; i < m->shown_count; i++) {
+		struct shown *s = &m->shown[i];
+		bool is_again = i && s[-1].number == s->number;
+
+		s->step = is_again ? s[-1].step + (int64_t)wide : (int64_t)s->number;
+		m->is_again |= is_again;
+	}
+	return ST_OK;
+}
+
+/* Of a row of steps, or of what stands below one. */
+static int64_t step_of(const struct maker *m, const struct view *v, size_t i)
+{
+	struct shown key = { view_cell(v, i, "step").u64, view_cell(v, i, "begin_ns").u64, 0 };
+	const struct shown *found = m->is_again ? bsearch(&key, m->shown, m->shown_count,
+							  sizeof(key), compare_shown)
+						: NULL;
+
+	return found ? found->step : (int64_t)key.number;
+}
+
+struct placed {
+	int64_t step;
+	size_t place;
+	const union value *row;
+};
+
+static int compare_placed(const void *pa, const void *pb)
+{
+	const struct placed *a = pa, *b = pb;
+
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Rows by the step that is shown. */
+static enum status put_in_order(const struct maker *m, const struct view *v, struct error *err)
+{
+	struct placed *all = m->is_again ? calloc(v->count + 1, sizeof(*all)) : NULL;
+
+	if (!m->is_again)
+		return ST_OK;
+	if (!all)
+		return no_memory(err);
+	for (size_t i = 0; i < v->count; i++)
+		all[i] = (struct placed){ step_of(m, v, i), i, v->rows[i] };
+	qsort(all, v->count, sizeof(*all), compare_placed);
+	for (size_t i = 0; i < v->count; i++)
+		v->rows[i] = (union value *)(uintptr_t)all[i].row;
+	free(all);
+	return ST_OK;
+}
+
 /* ---- each step ---- */
 
-static void put_steps(struct maker *m)
+static enum status put_steps(struct maker *m, struct error *err)
 {
 	struct view steps = below_rank(m, "steps");
 
+	TRY(put_in_order(m, &steps, err));
 	for (size_t i = 0; i < steps.count; i++) {
-		uint64_t step = view_cell(&steps, i, "step").u64;
+		int64_t step = step_of(m, &steps, i);
 		uint64_t begin_ns = view_cell(&steps, i, "begin_ns").u64;
 		uint64_t wall_ns = view_cell(&steps, i, "wall_ns").u64;
 
-		m->first_ns = !i ? begin_ns : m->first_ns;
 		m->last_ns = begin_ns;
-		m->last_step = (int64_t)step;
-		tfevents_put_scalar(m->out, begin_ns, (int64_t)step, "step/time_s",
-				    seconds(wall_ns));
+		m->last_step = step;
+		tfevents_put_scalar(m->out, begin_ns, step, "step/time_s", seconds(wall_ns));
 	}
+	return ST_OK;
 }
 
-static void put_gpu_shares(struct maker *m)
+static enum status put_gpu_shares(struct maker *m, struct error *err)
 {
 	static const char *const parts[][2] = {
 		{ "compute_ns", "compute_share" },
@@ -95,6 +191,7 @@ static void put_gpu_shares(struct maker *m)
 	struct view v = below_rank(m, "step_gpus");
 	char text[TAG_BYTES];
 
+	TRY(put_in_order(m, &v, err));
 	for (size_t i = 0; i < v.count; i++) {
 		uint64_t begin_ns = view_cell(&v, i, "begin_ns").u64, all = 0;
 
@@ -103,19 +200,20 @@ static void put_gpu_shares(struct maker *m)
 		for (size_t k = 0; all && k < 4; k++) {
 			snprintf(text, sizeof(text), "gpu%llu/%s",
 				 (unsigned long long)view_cell(&v, i, "device").u64, parts[k][1]);
-			tfevents_put_scalar(m->out, begin_ns,
-					    (int64_t)view_cell(&v, i, "step").u64, text,
+			tfevents_put_scalar(m->out, begin_ns, step_of(m, &v, i), text,
 					    (double)view_cell(&v, i, parts[k][0]).u64 /
 						    (double)all);
 		}
 	}
+	return ST_OK;
 }
 
-static void put_memory(struct maker *m)
+static enum status put_memory(struct maker *m, struct error *err)
 {
 	struct view v = below_rank(m, "memory_steps");
 	struct buf tag;
 
+	TRY(put_in_order(m, &v, err));
 	buf_init(&tag, TAG_BYTES);
 	for (size_t i = 0; i < v.count; i++) {
 		uint64_t bytes = view_cell(&v, i, "max_bytes").u64;
@@ -130,10 +228,10 @@ static void put_memory(struct maker *m)
 		buf_put_text(&tag, "_bytes");
 		if (tag.status == ST_OK)
 			tfevents_put_scalar(m->out, view_cell(&v, i, "begin_ns").u64,
-					    (int64_t)view_cell(&v, i, "step").u64, buf_text(&tag),
-					    (double)bytes);
+					    step_of(m, &v, i), buf_text(&tag), (double)bytes);
 	}
 	buf_release(&tag);
+	return ST_OK;
 }
 
 /* ---- at the last step ---- */
@@ -214,6 +312,17 @@ static void find_begin(struct maker *m)
 		m->first_ns = m->last_ns = view_cell(&steps, 0, "begin_ns").u64;
 }
 
+static enum status put_rank(struct maker *m, bool is_first, struct error *err)
+{
+	tfevents_put_version(m->out, m->first_ns);
+	TRY(shown_take(m, err));
+	TRY(put_steps(m, err));
+	TRY(put_gpu_shares(m, err));
+	TRY(put_memory(m, err));
+	put_phases(m);
+	return is_first ? put_card(m, err) : ST_OK;
+}
+
 static enum status tfevents_part(const struct format_request *how, size_t index,
 				 struct buf *name, struct buf *out, bool *more, struct error *err)
 {
@@ -228,13 +337,9 @@ static enum status tfevents_part(const struct format_request *how, size_t index,
 		m.rank = ranks.rows[index];
 		find_begin(&m);
 		put_file_name(&m, ranks.count == 1, name);
-		tfevents_put_version(out, m.first_ns);
-		put_steps(&m);
-		put_gpu_shares(&m);
-		put_memory(&m);
-		put_phases(&m);
-		status = index ? ST_OK : put_card(&m, err);
+		status = put_rank(&m, !index, err);
 	}
+	free(m.shown);
 	views_free(m.views, how->tables);
 	TRY(status);
 	TRY(buf_status(name, err));
