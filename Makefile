@@ -188,8 +188,9 @@ check-cupti: all fake $(B)/tests/dump
 # partial: one report over what many processes read; compat: HTA's figures by its definitions;
 # detail: what --max-size leaves, and its sums; cuts: each cut in each format;
 # same-bytes: by any number of threads, at any time;
-# random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one).
-ORACLES := random traces generated idle findings compat critical detail sizes nsys cuts \
+# random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one);
+# again: steps whose numbers come again, in each format.
+ORACLES := random again traces generated idle findings compat critical detail sizes nsys cuts \
 	round-trips same-bytes memory pages ranks partial diff
 MORE_idle := --random 100
 MORE_critical := --random 100

@@ -85,20 +85,24 @@ def of_rows(rows, window, base_ns=1_700_000_000_000_000_000, damage=()):
     log = Log()
     log.window(*(base_ns + 1000 * at for at in window))
     for row in rows:
-        args = row.get("args", {})
-        kind, subkind = KIND_OF[row["cat"]]
-        if row["cat"] in ON_STREAM:
-            track = log.track(STREAM, args["stream"], device=args["device"])
-        else:
-            track = log.track(THREAD, row["tid"], f"thread {row['tid']}")
-        if kind == "api" and any(word in row["name"].lower() for word in STARTERS):
-            log.launch(track)
-        begin = base_ns + 1000 * row["ts"]
-        log.put(kind, track, row["name"], begin, begin + 1000 * row["dur"],
-                SYNC_TYPES.get(row["name"], subkind),
-                args.get("number", args.get("correlation", 0)),
-                args.get("bytes", 0), group=args.get("group", 0))
+        put_row(log, row, base_ns)
     return log.bytes(damage)
+
+
+def put_row(log, row, base_ns):
+    args = row.get("args", {})
+    kind, subkind = KIND_OF[row["cat"]]
+    if row["cat"] in ON_STREAM:
+        track = log.track(STREAM, args["stream"], device=args["device"])
+    else:
+        track = log.track(THREAD, row["tid"], f"thread {row['tid']}")
+    if kind == "api" and any(word in row["name"].lower() for word in STARTERS):
+        log.launch(track)
+    begin = base_ns + 1000 * row["ts"]
+    log.put(kind, track, row["name"], begin, begin + 1000 * row["dur"],
+            SYNC_TYPES.get(row["name"], subkind),
+            args.get("number", args.get("correlation", 0)),
+            args.get("bytes", 0), group=args.get("group", 0))
 
 
 def block(kind, rows, payload, layout=0, times=(0, 0, 0), flags=0, damaged=False):
