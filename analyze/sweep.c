@@ -120,8 +120,10 @@ void sweep_close(struct sweep *s)
 		return;
 	for (i = 0; i < s->gpu_count; i++)
 		gpu_free(s->gpus[i]);
-	for (i = 0; s->hosts && i <= s->host_count; i++)
+	for (i = 0; s->hosts && i <= s->host_count; i++) {
 		vec_release(&s->hosts[i].stretches);
+		vec_release(&s->hosts[i].owed);
+	}
 	for (i = 0; s->streams && i <= s->track_count; i++)
 		vec_release(&s->streams[i].waits);
 	free(s->streams);
@@ -466,8 +468,10 @@ enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *
 	uint32_t i;
 
 	s->segments.count = s->gaps.count = 0;
-	for (i = 1; i <= s->host_count; i++)
+	for (i = 1; i <= s->host_count; i++) {
 		TRY(window_close(s, i, UINT64_MAX, err));
+		owed_settle(&s->hosts[i]);
+	}
 	*segments = s->segments.items;
 	*count = s->segments.count;
 	return ST_OK;

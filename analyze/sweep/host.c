@@ -125,11 +125,72 @@ static void wall_put(const struct sweep *s, struct host *h, const struct stretch
 	time_put(&h->wall, &h->held, &h->host_ns, host_certain_ns(s, h, h->gpu_end_ns), st);
 }
 
+/* Stretches come in order of time: what lies before this one is in none. */
+static void owed_pay(struct host *h, const struct stretch *st)
+{
+	const struct stretch none = { .phase = PHASE_OTHER };
+	struct owed *all = h->owed.items;
+	size_t i, kept = 0;
+
+	for (i = 0; i < h->owed.count; i++) {
+		struct owed *o = &all[i];
+		uint64_t from_ns = earlier(later(o->begin_ns, st->begin_ns), o->end_ns);
+		uint64_t to_ns = later(earlier(o->end_ns, st->end_ns), from_ns);
+
+		sums_put(o->total, &none, from_ns - o->begin_ns);
+		sums_put(o->total, st, to_ns - from_ns);
+		o->begin_ns = to_ns;
+		if (o->begin_ns < o->end_ns)
+			all[kept++] = *o;
+	}
+	h->owed.count = kept;
+}
+
+void owed_settle(struct host *h)
+{
+	const struct stretch end = { .begin_ns = UINT64_MAX, .end_ns = UINT64_MAX };
+
+	owed_pay(h, &end);
+}
+
+/* The rest of a window: a hole of S may go on in the next, and what it is is known there. */
+static enum status owe(struct sweep *s, uint32_t process, struct phase_sums *total,
+		       const struct interval *rest, struct error *err)
+{
+	struct owed *room;
+
+	if (rest->begin_ns >= rest->end_ns)
+		return ST_OK;
+	room = vec_room(s, &s->hosts[process].owed, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = (struct owed){ rest->begin_ns, rest->end_ns, total };
+	s->hosts[process].owed.count++;
+	return ST_OK;
+}
+
+static enum status owe_idle(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
+{
+	const struct interval *busy = g->busy.items;
+	struct interval rest = { g->host_ns, end_ns };
+	size_t i;
+
+	for (i = g->busy.head; i < g->busy.count && rest.begin_ns < end_ns; i++) {
+		rest.end_ns = earlier(busy[i].begin_ns, end_ns);
+		TRY(owe(s, g->process, &g->total, &rest, err));
+		rest.begin_ns = later(rest.begin_ns, busy[i].end_ns);
+	}
+	rest.end_ns = end_ns;
+	return owe(s, g->process, &g->total, &rest, err);
+}
+
 static void account(struct sweep *s, uint32_t process, const struct stretch *st)
 {
 	struct host *h = &s->hosts[process];
 	size_t i;
 
+	if (h->owed.count)
+		owed_pay(h, st);
 	if (!h->is_open)
 		return; /* the window has not begun */
 	for (i = 0; i < s->gpu_count; i++)
@@ -173,34 +234,34 @@ enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, s
 static enum status gpu_window_close(struct sweep *s, const struct host *h, struct gpu *g,
 				    struct error *err)
 {
-	struct stretch rest = { .phase = PHASE_OTHER };
+	uint64_t end_ns = host_certain_ns(s, h, g->end_ns);
 
-	rest.end_ns = host_certain_ns(s, h, g->end_ns);
-	rest.begin_ns = earlier(g->host_ns, rest.end_ns);
-	gpu_meanwhile(s, h, g, &rest);
+	TRY(owe_idle(s, g, end_ns, err));
 	sums_add(&g->total, &g->during);
 	g->during = g->held = (struct phase_sums){ 0 };
 	g->busy.head = g->busy.count = 0;
-	return gpu_close(s, g, rest.end_ns, err);
+	return gpu_close(s, g, end_ns, err);
 }
 
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err)
 {
 	struct host *h = &s->hosts[process];
-	struct stretch rest = { .phase = PHASE_OTHER };
+	struct interval rest;
 	size_t i;
 
 	for (i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
 			TRY(gpu_window_close(s, h, s->gpus[i], err));
-	rest.end_ns = host_certain_ns(s, h, h->gpu_end_ns);
-	rest.begin_ns = earlier(h->early_ns, rest.end_ns);
-	early_put(s, h, rest);
-	rest.begin_ns = earlier(h->host_ns, rest.end_ns);
+	*end_ns = host_certain_ns(s, h, h->gpu_end_ns);
+	rest = (struct interval){ h->early_ns, *end_ns };
 	if (h->has_host)
-		wall_put(s, h, &rest);
+		rest.end_ns = earlier(*end_ns, h->host_begin_ns);
+	TRY(owe(s, process, &h->total, &rest, err));
+	rest = (struct interval){ h->host_ns, *end_ns };
+	if (h->has_host)
+		TRY(owe(s, process, &h->total, &rest, err));
 	sums_add(&h->total, &h->early);
 	sums_add(&h->total, &h->wall);
-	*end_ns = later(rest.end_ns, h->begin_ns);
+	*end_ns = later(*end_ns, h->begin_ns);
 	return ST_OK;
 }

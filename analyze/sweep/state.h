@@ -33,6 +33,11 @@ struct interval {
 	uint64_t begin_ns, end_ns;
 };
 
+struct owed { /* of a window that is over: S was in a phase that was not known then */
+	uint64_t begin_ns, end_ns;
+	struct phase_sums *total; /* where it goes */
+};
+
 struct gpu {
 	uint32_t process, device, index; /* index: in sweep.gpus */
 	bool is_open;       /* an event of the present window has come */
@@ -66,6 +71,7 @@ struct host { /* a process; what is not said to be of all windows is of the pres
 	uint64_t early_ns; /* likewise, of the time between the begins of anything and of the host's */
 	struct phase_sums early, early_held;
 	struct vec stretches;                /* struct stretch: a queue */
+	struct vec owed;                     /* struct owed */
 	/* Of all windows. */
 	bool any_window, any_gpu, any_mark;
 	uint64_t first_ns, last_ns, span_ns, events;
@@ -136,6 +142,8 @@ void sums_add(struct phase_sums *into, const struct phase_sums *from);
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err);
 /* The present window is over; *end_ns: where. */
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err);
+/* No stretch comes any more: what is owed was in no phase. */
+void owed_settle(struct host *h);
 void sums_move(struct phase_sums *into, struct phase_sums *held);
 /* The window reaches beyond what was held back. */
 static inline void sums_release(struct phase_sums *into, struct phase_sums *held)

@@ -159,6 +159,11 @@ def check_logs(checks, binary):
             (step["complete"], step["counted"]) for step in rank["steps"]], want)
         checks.same("labelled log: its phases are of the others",
                     sum(phase["wall_ns"] for phase in rank["phases"]), wall_us * 1000)
+        data, want = labelled_logs.crossing()
+        rank = analyze(data, "summary,phases")["ranks"][0]
+        checks.same("labelled log: a hole over two windows", {
+            row["name"]: (row["wall_ns"] // 1000, row["gpu_idle_during_ns"] // 1000)
+            for row in rank["phases"] if row["wall_ns"]}, want)
         scene, data = labelled_logs.finding()
         check_findings.check_scene(checks, "labelled log: gc_pause", scene,
                                    analyze(data, "findings"))

@@ -10,6 +10,7 @@ from labelled_idle import LAUNCH, call, frame, kernel, other_than, row
 
 WINDOW = (0, 10000)     # us; each scene's step
 PAUSE = (2000, 3990)
+BASE = 1_700_000_000_000_000_000
 
 
 def gc(begin, length, tid=1):
@@ -88,3 +89,22 @@ def late_loss(calls=30000):
     blocks = 1 + -(-(calls + 1) // log_file.BLOCK_ROWS)     # steps, then calls
     return (log_file.of_rows(rows, (0, 10 * calls + 2000), damage={blocks - 3}),
             [(True, False), (False, False), (True, True)], 500)
+
+
+def crossing():
+    """A hole that is backward, over the end of a window: it is known in the next one, after a kernel.
+
+    (log, what S did, and that while the GPU did nothing, us).
+    """
+    log = log_file.Log()
+    for begin, end in ((0, 5000), (8000, 12000)):
+        log.window(*(BASE + 1000 * at for at in (begin, end)))
+    for one in [row("cpu_op", "aten::mm", 0, 1000), call("cudaLaunchKernel", 500, 5, 1),
+                kernel("A", 600, 1000, 1), kernel("B", 8000, 8100, 2),
+                row("cpu_op", "autograd::engine::mm", 2000, 1000, tid=3),
+                row("cpu_op", "autograd::engine::mm", 9000, 500, tid=3),
+                row("cpu_op", "aten::mm", 10000, 1000)]:
+        log_file.put_row(log, one, BASE)
+    other = 1000 + 500 + 1000
+    return log.bytes(), {"forward": (1000 + 1000, 600 + 1000), "other": (other, other),
+                         "backward": (3000 + 1500, 3000 + 1400)}

@@ -468,12 +468,6 @@ class Host:
                         sums[phase] = sums.get(phase, 0) + high - low
         return sums
 
-    def backward_crosses(self):
-        """Whether a hole of S that is backward goes over from one window into another."""
-        return any(tile.inferred and tile.phase == "backward" and
-                   self.place_of_window(tile.begin) != self.place_of_window(tile.end)
-                   for tile in self.tiles)
-
     def between(self, begin, end):
         """The tiles of S clipped to [begin, end)."""
         place = bisect.bisect_right(self.tile_begins, begin) - 1
