@@ -108,7 +108,7 @@ static const struct table_type table_memory_curves = {
 };
 
 static const char *const whats[] = { "allocator", "cuda", "pinned", "in_use" };
-enum what { WHAT_ALLOCATOR, WHAT_CUDA, WHAT_PINNED, WHAT_IN_USE };
+enum what { WHAT_ALLOCATOR, WHAT_CUDA, WHAT_PINNED, WHAT_IN_USE, WHATS };
 
 struct place { /* a gauge and what it is of */
 	uint32_t process, device;
@@ -121,8 +121,8 @@ struct memory {
 	struct place **places;
 	size_t count;
 	size_t *step_row;            /* by process id: step_list cursor */
-	uint32_t *place_of_track[2]; /* index + 1; [1]: of memory taken from CUDA */
-	uint8_t *kind_of_shape;      /* of memory: 0 not asked, else 1 + enum what; see what_of() */
+	uint32_t *place_of_track[WHATS]; /* index + 1 */
+	uint8_t *kind_of_shape; /* of memory: 0 not asked, else 1 + enum what */
 	uint32_t track_count, process_count, shape_count;
 	uint32_t totals[TOTALS], names[2]; /* keys and names as interned */
 	uint32_t totals_of;         /* shape that totals_at is of; NO_ID: none yet */
@@ -149,11 +149,14 @@ static enum status memory_begin(struct fold *f, struct error *err)
 	m->shape_count = trace_count(f->trace, TRACE_SHAPES);
 	m->kind_of_shape = calloc((size_t)m->shape_count + 1, 1);
 	m->step_row = calloc((size_t)m->process_count + 1, sizeof(*m->step_row));
-	for (i = 0; i < 2; i++)
+	if (!m->kind_of_shape || !m->step_row)
+		return no_memory(err);
+	for (i = 0; i < WHATS; i++) {
 		m->place_of_track[i] = calloc((size_t)m->track_count + 1,
 					      sizeof(*m->place_of_track[i]));
-	if (!m->kind_of_shape || !m->step_row || !m->place_of_track[0] || !m->place_of_track[1])
-		return no_memory(err);
+		if (!m->place_of_track[i])
+			return no_memory(err);
+	}
 	m->totals_of = NO_ID;
 	m->totals[0] = name_of(f, "total_allocated");
 	m->totals[1] = name_of(f, "total_reserved");
@@ -173,8 +176,8 @@ static void memory_release(struct fold *f)
 	}
 	free(m->places);
 	free(m->step_row);
-	free(m->place_of_track[0]);
-	free(m->place_of_track[1]);
+	for (i = 0; i < WHATS; i++)
+		free(m->place_of_track[i]);
 	free(m->kind_of_shape);
 }
 
@@ -226,23 +229,14 @@ static enum what what_of_shape(const struct fold *f, uint32_t shape)
 	return what;
 }
 
-static enum what what_of(const struct fold *f, const struct event *e, bool *is_cuda)
-{
-	enum what what = what_of_shape(f, e->shape);
-
-	*is_cuda = what != WHAT_ALLOCATOR;
-	return e->kind == KIND_COUNTER ? WHAT_IN_USE : what;
-}
-
 /* NULL in *out: no amount of memory. */
 static enum status place_of(struct fold *f, const struct event *e, struct place **out,
 			    struct error *err)
 {
 	struct memory *m = f->state;
 	const struct track *k = trace_get_track(f->trace, e->track);
+	enum what what = e->kind == KIND_COUNTER ? WHAT_IN_USE : what_of_shape(f, e->shape);
 	uint32_t *index;
-	bool is_cuda;
-	enum what what = what_of(f, e, &is_cuda);
 
 	*out = NULL;
 	if (e->kind == KIND_COUNTER &&
@@ -250,7 +244,7 @@ static enum status place_of(struct fold *f, const struct event *e, struct place 
 		return ST_OK;
 	if (e->track > m->track_count || !fold_wants(f, k->process))
 		return ST_OK;
-	index = &m->place_of_track[is_cuda && what == WHAT_CUDA][e->track];
+	index = &m->place_of_track[what][e->track];
 	if (!*index)
 		TRY(place_find(f, k->process, what == WHAT_PINNED ? NO_ID : k->device, what, index,
 			       err));
@@ -311,11 +305,11 @@ static enum status put_sample(struct fold *f, const struct event *e, struct plac
 	p->absolute = true;
 	if (trace_get_track(f->trace, e->track)->name == m->names[0])
 		return gauge_put(&p->gauge, bytes, &at, err);
-	/* a peak that no sample hit, of before this instant */
-	if (p->gauge.samples && bytes > p->gauge.peak.bytes) {
-		p->gauge.peak.bytes = bytes;
-		p->gauge.peak.at_ns = e->begin_ns;
-	}
+	/* that no sample hit, of before this instant */
+	if (p->gauge.samples && bytes > p->gauge.peak.bytes)
+		p->gauge.peak = (struct gauge_peak){ .bytes = bytes, .at_ns = at.at_ns,
+						     .step_row = at.step_row,
+						     .has_step = at.has_step };
 	return ST_OK;
 }
 

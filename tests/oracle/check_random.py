@@ -42,7 +42,8 @@ TABLES = 4          # ranks of a batch whose phases are read from Lightning's ta
 MANY = 1000         # so many ranks reach all of these
 REACHED = (
     "logs", "with several windows", "with losses", "with several GPUs", "with graphs",
-    "slow steps explained", "memory", "memory of logs", "cut by --from", "cut by --to",
+    "slow steps explained", "memory", "memory of logs", "memory: allocator", "memory: cuda",
+    "memory: pinned", "memory: in_use", "cut by --from", "cut by --to",
     "cut by --steps", "cut by --devices", "cut by --ranks", "lost", "before_window", "unknown",
     "graph_internal", "stream_wait", "launch", "dispatch", "profiler", "compile", "sync",
     "blocking_copy", "allocator", "gc", "data", "host", "path: compute", "path: comm", "path: copy",

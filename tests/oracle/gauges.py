@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of one rank by brute force: analyze/DEFINITIONS.md 8.
 
-All that an allocator gave out and got back on a device, one row after the other: a list of levels,
-a dict of what is live. Every figure of a step is asked of that list anew. Whose a row is, its step
+All that an allocator or CUDA gave out and got back on a device, or on the host, or what samples
+say, one row after the other: a list of levels, a dict of what is live. Every figure of a step is asked of that list anew. Whose a row is, its step
 and its phase are facts of the whole input; levels are of the rows that a cut has left.
 """
 import collections
@@ -40,11 +40,21 @@ class Pool:
         self.absolute |= row.total is not None
         level = max(self.total + row.size, 0) if row.total is None else row.total
         self.total = level
+        self.level(row, level)
+
+    def level(self, row, level):
         if self.levels and level < self.levels[-1][1]:
             self.fall()
         self.levels.append((row.begin, level))
         if self.peak is None or level > self.peak[0]:
             self.peak, self.rising = (level, row, self.reserved), True
+
+    def sample(self, row):
+        self.absolute = True
+        if row.what == "in_use":
+            self.level(row, row.total)
+        elif self.peak is not None and row.total > self.peak[0]:
+            self.peak = (row.total, row, 0)     # that no sample hit
 
 
 def owner_of(oracle, row):
@@ -59,13 +69,17 @@ def owner_of(oracle, row):
 
 
 def pools_of(oracle):
-    """device or None -> Pool."""
+    """(device or None, what) -> Pool."""
     whole, found = getattr(oracle, "whole", oracle), {}
     for row in sorted(oracle.trace.memory, key=lambda row: (row.begin, row.index)):
-        found.setdefault(row.device, Pool()).put(row, owner_of(whole, row))
+        pool = found.setdefault(row.pool, Pool())
+        if row.pool[1] == "in_use":
+            pool.sample(row)
+        else:
+            pool.put(row, owner_of(whole, row))
     for pool in found.values():
         pool.fall()
-    return found
+    return {key: pool for key, pool in found.items() if pool.levels}
 
 
 def steps_of(oracle, pool):
@@ -107,8 +121,10 @@ def figures(oracle, pool):
     whole = getattr(oracle, "whole", oracle).host
     begun = [step for step in whole.whole_steps if step.begin <= row.begin]
     step = begun[-1].number if begun and not oracle.host.inferred else None
-    phase = whole.cell_of_launch(types.SimpleNamespace(pid=row.pid, tid=row.tid,
-                                                       begin=row.begin))[1]
+    phase = None    # of a sample nobody knows who took it
+    if row.pool[1] != "in_use":
+        phase = whole.cell_of_launch(types.SimpleNamespace(pid=row.pid, tid=row.tid,
+                                                           begin=row.begin))[1]
     most = sorted(most for one, _, most in steps_of(oracle, pool)
                   if one.counted and not oracle.host.inferred)
     usual = most[(len(most) - 1) // 2] if len(most) > 2 else math.inf
@@ -123,6 +139,9 @@ def check_growth(counts, label, row, levels, peak):
         counts.same(f"{label} growth", (row["slope_bytes_per_step"], row["slope_error_bytes"],
                                         row["leak"]), (None, None, None))
         return
+    if row["slope_bytes_per_step"] is None:
+        counts.say(False, f"{label} growth", f"none, of {len(levels)} counted steps")
+        return
     slope, error = growth(levels)
     close = 1e-6 * (1 + max(levels))
     counts.say(abs(row["slope_bytes_per_step"] - slope) <= close
@@ -134,10 +153,11 @@ def check_growth(counts, label, row, levels, peak):
 
 def check(counts, name, rank, oracle):
     pools = pools_of(oracle)
-    rows = {row["device"]: row for row in rank["memory"] if row["what"] == "allocator"}
+    rows = {(row["device"], row["what"]): row for row in rank["memory"]}
     counts.same(f"{name} memory, devices", sorted(rows, key=str), sorted(pools, key=str))
-    for device in set(rows) & set(pools):
-        row, pool, label = rows[device], pools[device], f"{name} memory of {device}"
+    for key in set(rows) & set(pools):
+        row, pool, label = rows[key], pools[key], f"{name} memory of {key}"
+        counts.seen["memory: " + key[1]] += 1
         want = figures(oracle, pool)
         peak = row["peaks"][-1]
         got = {key: row[key] for key in want if key != "peak"}
@@ -152,7 +172,10 @@ def check(counts, name, rank, oracle):
             for step, least, most in steps})
         check_growth(counts, label, row, [least for step, least, _ in steps if step.counted
                                           and not oracle.host.inferred], pool.peak[0])
-        check_owners(counts, label, peak["owners"], pool)
+        if key[1] == "in_use":
+            counts.same(f"{label} owners", peak["owners"], [])
+        else:
+            check_owners(counts, label, peak["owners"], pool)
 
 
 def check_owners(counts, label, rows, pool):

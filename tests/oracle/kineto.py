@@ -47,7 +47,7 @@ class Event:
 
 @dataclass(slots=True)
 class Amount:
-    """Memory that an allocator gave out, or got back: an instant."""
+    """Memory that was given out, or that was got back, or a sample of it: an instant."""
     index: int
     begin: int
     pid: object
@@ -57,6 +57,13 @@ class Amount:
     address: int
     total: object       # in all after it, where the file says so
     reserved: object    # that it holds, likewise
+    what: str = "allocator"     # or cuda, pinned; in_use, and peak: samples, `total` being them
+
+    @property
+    def pool(self):
+        """(device, what) that it is of: what is pinned is the host's."""
+        return (None if self.what == "pinned" else self.device,
+                "in_use" if self.what == "peak" else self.what)
 
     category = "[memory]"
 
@@ -113,6 +120,13 @@ def amount(index, begin, pid, tid, args):
                   total=args.get("Total Allocated"), reserved=args.get("Total Reserved"))
 
 
+def sample(index, begin, pid, device, name, value):
+    """Of a counter: whole bytes, none below 0."""
+    return Amount(index=index, begin=begin, pid=pid, tid=None, device=device, size=0, address=0,
+                  total=max(0, int(value)), reserved=None,
+                  what="peak" if name == "peak_bytes_in_use" else "in_use")
+
+
 def is_number(value):
     if isinstance(value, bool):
         return False
@@ -154,6 +168,11 @@ def load(path):
             trace.instants.append(base + nanoseconds(row["ts"]))
             if row.get("name") == "[memory]":
                 trace.memory.append(amount(index, trace.instants[-1], pid, tid, args))
+        if phase == "C" and is_number(row.get("ts")):
+            trace.instants.append(base + nanoseconds(row["ts"]))
+            if row.get("name") in ("bytes_in_use", "peak_bytes_in_use"):
+                trace.memory.append(sample(index, trace.instants[-1], pid, None, row["name"],
+                                           args["value"]))
         if phase != "X":
             continue
         if not is_number(row.get("dur")) or not is_number(row.get("ts")):

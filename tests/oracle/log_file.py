@@ -7,10 +7,12 @@
 One layout for each kind, plain columns, blocks of a few rows each so that one of them can be
 damaged: `bytes(damage=[...])` breaks a byte in the payloads of those blocks.
 """
+import struct
+
 BLOCK_ROWS = 12
 (NAMES, KEYS, SHAPES, PROCESSES, DEVICES, TRACKS, FIELDS, SITES, EVENTS, WINDOWS, ANCHORS, LOSSES,
  END) = range(1, 14)
-STREAM, THREAD, POOL = 0, 1, 2
+STREAM, THREAD, POOL, COUNTER = 0, 1, 2, 3
 # kind: number, name of the join, name of the amount
 KINDS = {
     "kernel": (1, "correlation", "amount"), "memcpy": (2, "correlation", "bytes"),
@@ -19,6 +21,7 @@ KINDS = {
     "range": (7, "sequence", "amount"), "jit": (8, "correlation", "amount"),
     "overhead": (9, "correlation", "amount"), "step": (10, "number", "amount"),
     "alloc": (12, "address", "bytes"), "free": (13, "address", "bytes"),
+    "counter": (14, None, "value"),
 }
 KIND_OF = {     # category: kind, subkind
     "kernel": ("kernel", 0), "gpu_memcpy": ("memcpy", 0), "gpu_memset": ("memset", 0),
@@ -116,7 +119,7 @@ def block(kind, rows, payload, layout=0, times=(0, 0, 0), flags=0, damaged=False
 
 class Log:
     def __init__(self, rank=0, world=1, pid=4000, host="node0"):
-        self.names, self.tracks, self.sites = {}, {}, {}
+        self.names, self.tracks, self.sites, self.shapes = {}, {}, {}, {}
         self.launches, self.windows, self.rows = {}, [], []
         self.process = (host, pid, rank, world)
         self.name(host)
@@ -129,18 +132,28 @@ class Log:
         self.windows.append((begin, end, cut_short))
 
     def track(self, home, number, name="", device=None):
-        """A stream, a thread or a pool."""
+        """A stream, a thread, a pool, or a counter, whose number is its name."""
         return self.tracks.setdefault((home, number, device),
                                       (len(self.tracks) + 1, self.name(name) if name else 0))[0]
+
+    def shape(self, attributes):
+        """Of numbers that repeat: {key: value}."""
+        for key in attributes:
+            self.name(key)
+        rows = tuple(attributes.items())
+        return self.shapes.setdefault(rows, len(self.shapes) + 1) if rows else 0
 
     def launch(self, track):
         """A call on that thread launches by its name."""
         self.launches[track] = self.launches.get(track, 0) + 1
 
     def put(self, kind, track, name, begin, end, subkind=0, join=0, amount=0, flags=0, totals=None,
-            order=None, group=0):
-        """`group`: rows of different groups are in different blocks."""
-        key = (kind, subkind, track, self.name(name), totals is not None)
+            order=None, group=0, shape=0):
+        """`group`: rows of different groups are in different blocks; of a counter the amount is a
+        real number."""
+        key = (kind, subkind, track, self.name(name), totals is not None, shape)
+        if kind == "counter":
+            amount, = struct.unpack("<Q", struct.pack("<d", amount))
         site = self.sites.setdefault(key, len(self.sites) + 1)
         order = len(self.rows) if order is None else order
         self.rows.append((kind, group, totals is not None,
@@ -172,15 +185,17 @@ class Log:
     def fields(self, kind, totals):
         number, join, amount = KINDS[kind]
         columns = [("site", 2, 0, 4), ("end", 1, 0, 1), ("begin", 0, 0, 1), (join, 3, 0, 4),
-                   (amount, 4, 0, 0), ("flags", 5, 0, 6), ("order", 6, 0, 3)]
+                   (amount, 4, 2 if kind == "counter" else 0, 0), ("flags", 5, 0, 6),
+                   ("order", 6, 0, 3)]
+        columns = [column for column in columns if column[0]]
         columns += [(name, 7, 0, 2) for name in TOTALS] if totals else []
         return with_length(varint(number) + text(kind) + varint(len(columns)) + b"".join(
             text(name) + bytes([role, type_, unit]) for name, role, type_, unit in columns))
 
     def site_rows(self, layouts):
         rows, before = [], (0, 0, 0)
-        for kind, subkind, track, name, totals in self.sites:
-            now = (track, name, 0)
+        for kind, subkind, track, name, totals, shape in self.sites:
+            now = (track, name, shape)
             rows.append(varint(layouts[(kind, totals)]) + varint(subkind) + b"".join(
                 zigzag(a - b) for a, b in zip(now, before)))
             before = now
@@ -191,13 +206,14 @@ class Log:
         for (home, number, device), (place, name) in self.tracks.items():
             context = 2 if home == STREAM else 0
             rows.append(with_length(b"".join(varint(value) for value in (
-                home, 1, name, 0 if device is None else device + 1, context, number, 0,
+                home, 1, name, 0 if device is None else device + 1, context,
+                0 if home == COUNTER else number, 0,
                 self.launches.get(place, 0)))))
         return rows
 
     def events(self, layouts, one, damaged):
         kind, _, totals, rows = one
-        words = [row[4] for row in rows]
+        words = [row[4] if KINDS[kind][1] else row[4][:3] + row[4][4:] for row in rows]
         payload = b""
         for column in zip(*words):
             stream = b"".join(varint(value) for value in column)
@@ -216,8 +232,13 @@ class Log:
         process = with_length(b"".join(varint(value) for value in (
             self.name(host), 0, pid, rank + 1, world, 0)))
         tracks, sites = self.track_rows(), self.site_rows(layouts)
+        lists = [varint(len(shape)) + b"".join(varint(self.names[key]) + bytes([0, 0])
+                                               for key, _ in shape) for shape in self.shapes]
+        shapes = [varint(place + 1) + b"".join(varint(value) for _, value in shape)
+                  for place, shape in enumerate(self.shapes)]
         fields = [self.fields(kind, totals) for kind, totals in layouts]
         out += [self.table(NAMES, [text(name) for name in self.names]),
+                self.table(KEYS, lists), self.table(SHAPES, shapes),
                 self.table(PROCESSES, [process]), self.table(TRACKS, tracks),
                 self.table(FIELDS, fields), self.table(SITES, sites),
                 self.table(WINDOWS, windows)]

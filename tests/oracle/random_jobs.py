@@ -75,6 +75,9 @@ class Maker(random_idle.Maker):
     def host(self):
         super().host()
         self.memory()
+        self.samples()
+        if self.is_log:
+            self.from_cuda()
         if not self.is_log:
             return
         for _ in range(self.random.choice([0, 1, 4]) if self.pushes else 0):
@@ -125,6 +128,50 @@ class Maker(random_idle.Maker):
                 if totals:
                     row["Total Allocated"], row["Total Reserved"] = total, held + 4096
                 self.allocation(begin, row)
+
+    def from_cuda(self):
+        """What CUDA gives out, on devices and pinned on the host, of what is not seen whole."""
+        for device, kind in self.random.choice([[], [], [(0, 3)], [(0, 3), (0, 2), (1, 5)],
+                                                [(0, 1), (1, 2)]]):
+            live = []
+            for begin in sorted(self.random.randrange(self.extent)
+                                for _ in range(self.random.randint(1, 12))):
+                self.correlation += 1
+                if live and self.random.random() < 0.4:
+                    address, size = live.pop(self.random.randrange(len(live)))
+                    size = -size
+                elif self.random.random() > 0.9:
+                    address, size = 9 + self.correlation, -4096
+                else:
+                    address, size = 4096 * self.correlation, 4096 * self.random.randint(1, 9)
+                    live.append((address, size))
+                row = {"Device Type": 1, "Device Id": device, "Addr": address, "Bytes": size,
+                       "memory_kind": kind}
+                thread = self.random.choice([STEP_THREAD, WORKER, 0])   # 0: nobody knows
+                self.plain.append(("[memory]", "cudaMalloc", thread, begin + self.offset, 0, row))
+
+    def samples(self):
+        """Counters of what is in use, and of the most that ever was."""
+        devices = [[], [], [None], [0, None], [1]] if self.is_log else [[], [], [None]]
+        for device in self.random.choice(devices):
+            level = most = self.random.randrange(1 << 20)
+            for begin in sorted({self.random.randrange(self.extent)
+                                 for _ in range(self.random.randint(1, 30))}):
+                level = max(-1, level + self.random.randint(-(1 << 16), 1 << 16))
+                most = max(most, level)
+                name, value = "bytes_in_use", level + self.random.choice([0, 0.75])
+                if self.random.random() < 0.25:
+                    most += self.random.choice([0, 0, 1 << 14])
+                    name, value = "peak_bytes_in_use", most
+                self.sample(begin, name, device, value)
+
+    def sample(self, begin, name, device, value):
+        if self.is_log:
+            self.plain.append(("[memory]", name, 0, begin + self.offset, 0,
+                               {"device": device, "value": value}))
+            return
+        self.events.append({"ph": "C", "name": name, "pid": HOST, "args": {"value": value},
+                            "ts": Number(self.decimal(begin + self.origin))})
 
     def allocation(self, begin, args):
         thread = self.random.choice([STEP_THREAD, STEP_THREAD, WORKER])
@@ -217,14 +264,26 @@ class Maker(random_idle.Maker):
 
     def put_amount(self, log, trace, row):
         _, name, tid, begin, _, args = row
-        one = kineto.amount(self.placed, self.nanoseconds(begin), HOST, tid, args)
+        kind = args.get("memory_kind")
+        if "value" in args:
+            one = kineto.sample(self.placed, self.nanoseconds(begin), HOST, args["device"], name,
+                                args["value"])
+        else:
+            one = kineto.amount(self.placed, self.nanoseconds(begin), HOST, tid, args)
+            one.what = "allocator" if not kind else "pinned" if kind < 3 else "cuda"
         self.placed += 1
         trace.memory.append(one)
         trace.instants.append(one.begin)
+        if "value" in args:
+            track = log.track(log_file.COUNTER, name, name, device=one.device)
+            log.put("counter", track, name, one.begin, one.begin, amount=args["value"],
+                    order=one.index)
+            return
         track = log.track(log_file.POOL, tid, device=one.device)
         log.put("alloc" if one.size >= 0 else "free", track, name, one.begin, one.begin,
                 join=one.address, amount=abs(one.size), order=one.index,
-                totals=None if one.total is None else (one.total, one.reserved))
+                totals=None if one.total is None else (one.total, one.reserved),
+                shape=log.shape({"memory_kind": kind} if kind else {}))
 
     def damage(self, log, trace):
         """Now and then blocks of events are broken; marks stay."""
