@@ -54,7 +54,7 @@ class Balanced(html.parser.HTMLParser):
             raise ValueError(f"</{tag}>")
 
 
-def job_write(path, seed, rank=0, steps=STEPS, noise=0.01, **change):
+def job_write(path, seed, rank=0, steps=STEPS, noise=0.01, epoch=None, **change):
     """Steps of data, forward, backward: a kernel, a copy and a collective each; times in us."""
     rng = random.Random(seed)
     events, at, ids = [], 1000, 0
@@ -83,7 +83,7 @@ def job_write(path, seed, rank=0, steps=STEPS, noise=0.01, **change):
         put("user_annotation", "backward", at, 1000, 9)
         at = work("kernel", "gemm_backward", at, wobble(900))
         at = work("kernel", "ncclDevKernel_AllReduce", at, wobble(change.get("comm", 150)))
-        put("user_annotation", f"ProfilerStep#{step}", begin, at - begin, 9)
+        put("user_annotation", f"ProfilerStep#{step % (epoch or steps)}", begin, at - begin, 9)
     with open(path, "w", encoding="ascii") as f:
         json.dump({"distributedInfo": {"rank": rank, "world_size": 4}, "traceEvents": events}, f)
     return path
@@ -143,6 +143,10 @@ def planted(check, folder):
     rc, got, said = check.diff(a, again)
     check.that(rc == 0 and got["verdict"] == "no_difference", f"A/A of other seeds: {rc} {said}")
     same_as_cells(check, [a], ("a", got["parts"], got["owners"]), "cells")
+    epochs = job_write(os.path.join(folder, "epochs.json"), 1, epoch=STEPS // 4)
+    _, got, _ = check.diff(a, epochs)
+    check.that(len({json.dumps({**got[side], "path": None}) for side in ("a", "b")}) == 1,
+               f"steps that are numbered anew in each epoch: {got['a']} {got['b']}")
     for name, change, first, owner in (
             ("gemm", {"gemm": 900}, ("compute", "forward", None), "gemm_forward"),
             ("data", {"data": 300}, ("idle", None, "data"), None),
