@@ -254,8 +254,6 @@ static uint32_t step_row_of(const struct fold *f, const struct gpu *g, const str
 	const struct step_list *steps = &f->steps[g->process];
 	size_t at = o->step ? steps_begun(steps, o->launch_ns) : steps->count;
 
-	if (o->step && (at == steps->count || steps->rows[at].number != o->step - 1))
-		at = steps_find(steps, o->step - 1);
 	return at < steps->count ? (uint32_t)at + 1 : 0;
 }
 
