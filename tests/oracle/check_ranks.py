@@ -643,6 +643,26 @@ def check_late(t, args, folder):
                    "A step of the job is" in page and top["kind"] in page)
 
 
+def check_together(t, args, folder):
+    """Of two that begin together the one on the lower stream owns the time, else the earlier id."""
+    events = [Job.event("user_annotation", "ProfilerStep#1", 400, 400, 900, 9000, {})]
+    for number, group, stream, first, last in ((2, "a", 20, 1000, 2000), (1, "b", 21, 1000, 3000),
+                                               (3, "c", 22, 5000, 6000), (4, "d", 22, 5000, 7000)):
+        events.append(Job.event("cuda_runtime", "cudaLaunchKernel", 400, 400, first - number * 10,
+                                first - number * 10 + 5, {"correlation": number}))
+        events.append(Job.event("kernel", "ncclDevKernel_AllReduce(x)", 0, stream, first, last, {
+            "device": 0, "stream": stream, "correlation": number, "Collective name": "allreduce",
+            "In msg nelems": 8, "dtype": "Float", "Process Group Name": group,
+            "Process Group Ranks": "[0, 1]", "Group size": 2}))
+    with open(f"{folder}/together.json", "w") as f:
+        json.dump({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 2},
+                   "traceEvents": events}, f)
+    got = report(f"{args.bin}/tacho-analyze", [f"{folder}/together.json"], "comm")
+    t.equal("begun together, exposed", {row["group"].split()[0]: row["exposed_ns"] // 1000
+                                        for row in got["ranks"][0]["comm"]},
+            dict.fromkeys("abcd", 1000))
+
+
 def check_windows(t, args, folder):
     """A second window of each rank, a minute later: twice the first, and nothing of the minute."""
     paths, later = [late_rank(folder, rank, 4, 2, 900, 40) for rank in range(4)], []
@@ -758,6 +778,7 @@ def main():
         check_even(t, args, folder)
         check_late(t, args, folder)
         check_windows(t, args, folder)
+        check_together(t, args, folder)
         for ranks, slow in ((8, 5), (64, 0), (1024, 700)):
             paths, _ = check_slow(t, args, folder, ranks, slow)
         check_merged(t, args, folder, paths)
