@@ -410,7 +410,7 @@ static enum status put_kernel(struct fold *f, const struct event *e, struct erro
 		g->from_ns = e->begin_ns;
 	o->met.place = g->places++;
 	o->correlation = e->correlation;
-	o->launch_ns = launch ? launch->begin_ns : e->begin_ns;
+	o->launch_ns = launch ? launch->begin_ns : 0;
 	o->track = e->track;
 	o->name = e->name;
 	o->step = e->step & ~STEP_GAP; /* what is launched after a step is counted to it */
@@ -440,7 +440,8 @@ static bool owns_before(const struct fold *f, const struct open *a, const struct
 	return x != y ? x < y : a->correlation < b->correlation;
 }
 
-/* To the running one that began first: it owns the segment. */
+/* To the running one that began first: it owns the segment.  What began before a cut is in no list,
+ * but may own it: of another launch, as a rule. */
 static void put_segment(const struct fold *f, struct gpu *g, const struct segment *s)
 {
 	struct open *owner = NULL;
@@ -451,7 +452,8 @@ static void put_segment(const struct fold *f, struct gpu *g, const struct segmen
 
 		if (owner && o->begin_ns > owner->begin_ns)
 			break;
-		if (o->name == s->name && o->end_ns >= s->end_ns &&
+		if (o->name == s->name && o->launch_ns == s->launch_begin_ns &&
+		    o->end_ns >= s->end_ns &&
 		    (!owner || owns_before(f, o, owner)))
 			owner = o;
 	}

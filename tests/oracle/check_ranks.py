@@ -647,6 +647,7 @@ def check_together(t, args, folder):
     """Of two that begin together the one on the lower stream owns the time, else the earlier id."""
     events = [Job.event("user_annotation", "ProfilerStep#1", 400, 400, 900, 9000, {})]
     for number, group, stream, first, last in ((2, "a", 20, 1000, 2000), (1, "b", 21, 1000, 3000),
+                                               (5, "e", 23, 2600, 3500),
                                                (3, "c", 22, 5000, 6000), (4, "d", 22, 5000, 7000)):
         events.append(Job.event("cuda_runtime", "cudaLaunchKernel", 400, 400, first - number * 10,
                                 first - number * 10 + 5, {"correlation": number}))
@@ -660,7 +661,13 @@ def check_together(t, args, folder):
     got = report(f"{args.bin}/tacho-analyze", [f"{folder}/together.json"], "comm")
     t.equal("begun together, exposed", {row["group"].split()[0]: row["exposed_ns"] // 1000
                                         for row in got["ranks"][0]["comm"]},
-            dict.fromkeys("abcd", 1000))
+            {**dict.fromkeys("abcd", 1000), "e": 500})
+    got = report(f"{args.bin}/tacho-analyze", [f"{folder}/together.json"], "comm,summary",
+                 ("--from", "1300us"))     # inside of the second, which began earlier then
+    rank, = got["ranks"]
+    t.equal("begun before the cut, exposed", {row["group"].split()[0]: row["exposed_ns"] // 1000
+                                              for row in rank["comm"]},
+            {"c": 1000, "d": 1000, "e": 500})
 
 
 def check_windows(t, args, folder):
