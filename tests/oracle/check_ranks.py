@@ -670,6 +670,30 @@ def check_together(t, args, folder):
             {"c": 1000, "d": 1000, "e": 500})
 
 
+def check_crossed(t, args, folder):
+    """Ranks that meet in another order, each last where the other was first: no way goes round."""
+    paths = []
+    for rank in range(2):
+        events = [Job.event("user_annotation", "ProfilerStep#1", 400 + rank, 400, 900, 9000, {})]
+        for place, group in enumerate("ab" if rank else "ba"):
+            first, last = ((1000, 3000), (3900, 4000))[place]     # the second is the shorter one
+            number = place + 1
+            events.append(Job.event("cuda_runtime", "cudaLaunchKernel", 400 + rank, 400,
+                                    first - 20, first - 10, {"correlation": number}))
+            events.append(Job.event("kernel", "ncclDevKernel_AllReduce(x)", 0, 20, first, last, {
+                "device": 0, "stream": 20, "correlation": number, "Collective name": "allreduce",
+                "Process Group Name": group, "Process Group Ranks": "[0, 1]", "Group size": 2,
+                "Seq": 1, "In msg nelems": 8, "dtype": "Float"}))
+        paths.append(f"{folder}/crossed{rank}.json")
+        with open(paths[-1], "w") as f:
+            json.dump({"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2},
+                       "traceEvents": events}, f)
+    got = report(f"{args.bin}/tacho-analyze", paths, "ranks")
+    t.equal("crossed, matched", [row["waits"]["matched"] for row in got["ranks"]], [2, 2])
+    t.equal("crossed, one stretch", (got["frontier_total"]["meetings"],
+                                     got["frontier_total"]["ns"]), (1, 1_000_000))
+
+
 def check_windows(t, args, folder):
     """A second window of each rank, a minute later: twice the first, and nothing of the minute."""
     paths, later = [late_rank(folder, rank, 4, 2, 900, 40) for rank in range(4)], []
@@ -786,6 +810,7 @@ def main():
         check_late(t, args, folder)
         check_windows(t, args, folder)
         check_together(t, args, folder)
+        check_crossed(t, args, folder)
         for ranks, slow in ((8, 5), (64, 0), (1024, 700)):
             paths, _ = check_slow(t, args, folder, ranks, slow)
         check_merged(t, args, folder, paths)

@@ -118,6 +118,8 @@ class Maker(random_idle.Maker):
                     address, size = self.correlation, -512 * self.random.randint(1, 99)
                 else:
                     address, size = 4096 * self.correlation, 512 * self.random.randint(1, 99)
+                    if chance < 0.48:       # nobody says where
+                        address = 0
                     if live and chance > 0.92:      # that nobody was seen to give back
                         address = self.random.choice(live)[0]
                     live.append((address, size))
