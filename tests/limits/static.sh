@@ -12,7 +12,8 @@
 #   cppcheck's ctunullpointer       crosses files without knowing which arguments go together
 set -u
 B=${B:-build}
-export B
+LC_ALL=C.UTF-8 # gcc's quotes are of the locale, and static_known.py has them
+export B LC_ALL
 folder=$B/static
 common="-std=c11 -D_GNU_SOURCE -I. -I$B -DTACHO_VERSION=\"0\" -pthread"
 # The file that defines fail() cannot have it as a macro.
