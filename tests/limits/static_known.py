@@ -46,6 +46,8 @@ KNOWN = [
     ("convert/main.c", "core.NullDereference", "r->type->", "find_type() returns ST_USAGE where there is none"),
     ("convert/spool.c", "core.NullDereference", "keys[", "both callers of keys_order() set them where there are events"),
     ("schemas/log_column_put.c", "shift-count-overflow", ">> ", "gcc 12 takes a vector for one of its elements"),
+    ("convert/step/lists.c", "core.NullDereference", "l->items[", BOTH),
+    ("convert/step/lists.c", "core.NonNullParamChecker", "memmove(l->items", BOTH),
     ("convert/spool/runs.c", "core.DivideZero", "bytes / r->count", "there is a run, or it is not opened"),
     ("convert/name_short.c", "resourceLeak", "", "libstdc++ stays loaded for good, its function is kept"),
 ]
