@@ -4,9 +4,7 @@
  * instant - first all are entered, then all are stamped with what holds at that instant - and
  * leave in order once none before them waits for its hole (step/host.h) to be decided.
  */
-#include "convert/step/host.h"
-#include "convert/step/lists.h"
-#include "convert/step/queue.h"
+#include "convert/step/stage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,36 +15,6 @@ enum {
 	CUT_EVENTS = 4, /* of each of many between pieces of a long stretch */
 };
 #define STEP_MAX (STEP_NEAR - 1)
-
-struct step_stage {
-	struct source source;
-	struct source *below;
-	struct host host;
-	struct batch in; /* what is left of the last one from below */
-	struct event_queue queue;
-	size_t stamped;     /* events of the queue that have been entered and stamped */
-	size_t given;       /* of them, those that a stage above knows: the oldest of the queue */
-	bool has_ended;     /* the source below; `fault` says how */
-	enum status fault;
-	struct error error;
-
-	struct stretches closed; /* phase PHASE_PENDING: not decided yet */
-	struct stretches out;
-	struct marks marks;
-	uint64_t given_ns; /* all events that begin before have been given */
-	uint64_t held_ns;  /* a stage above holds what begins later */
-	uint32_t pass;
-	bool has_reader;    /* somebody takes stretches or marks */
-	bool was_looked_at; /* those in `out` and `marks`: the next ones may replace them */
-	bool tells_near;
-	uint64_t cut_at;    /* so many events will have been taken when stretches are cut again */
-	uint64_t shortest_ns; /* of a stretch that stands alone; 0: any, and somebody looks */
-};
-
-static struct step_stage *step_of(const struct source *s)
-{
-	return (struct step_stage *)s;
-}
 
 /* --- stretches --------------------------------------------------------------------------- */
 
@@ -520,19 +488,6 @@ enum status step_open(struct source **out, struct source *below, struct trace *t
 	return ST_OK;
 }
 
-bool step_is_mark(const struct source *source, const struct event *e)
-{
-	struct host *h = &step_of(source)->host;
-
-	return event_may_be_mark(e) && host_is_mark(h, e) &&
-	       e->track == h->processes[host_thread(h, e->track)->process].thread;
-}
-
-void step_tell_near(struct source *s)
-{
-	step_of(s)->tells_near = true;
-}
-
 bool step_is(const struct source *s)
 {
 	return s->type == &step_type;
@@ -544,64 +499,4 @@ enum status step_hold(struct source *source, uint64_t begin_ns, struct error *er
 
 	s->held_ns = begin_ns;
 	return step_give(s, err);
-}
-
-static struct step_stage *step_look(const struct source *source)
-{
-	struct step_stage *s = step_of(source);
-
-	s->has_reader = s->was_looked_at = true;
-	return s;
-}
-
-void step_keep(struct source *source, uint64_t shortest_ns)
-{
-	step_of(source)->shortest_ns = shortest_ns ? shortest_ns : 1;
-}
-
-size_t step_stretches(const struct source *source, const struct stretch **out)
-{
-	struct step_stage *s = step_look(source);
-
-	*out = s->out.items;
-	return s->out.count;
-}
-
-size_t step_marks(const struct source *source, const struct step_mark **out)
-{
-	struct step_stage *s = step_look(source);
-
-	*out = s->marks.items;
-	return s->marks.given;
-}
-
-unsigned step_phase_count(const struct source *source)
-{
-	return step_of(source)->host.row_count;
-}
-
-struct step_phase step_phase(const struct source *source, unsigned id)
-{
-	const struct host *h = &step_of(source)->host;
-	unsigned known = name_rules_phase_count(h->rules);
-
-	if (id < known)
-		return (struct step_phase){ name_rules_phase_name(h->rules, id), false };
-	if (id >= h->row_count)
-		return (struct step_phase){ "", false };
-	if (!h->rows[id])
-		return (struct step_phase){ "more annotations", true };
-	return (struct step_phase){ trace_text(h->trace, h->rows[id], NULL), true };
-}
-
-bool step_is_named(const struct source *source, uint32_t name)
-{
-	return host_name_is_step(&step_of(source)->host, name, NULL);
-}
-
-uint32_t step_thread(const struct source *source, uint32_t process)
-{
-	const struct host *h = &step_of(source)->host;
-
-	return process <= h->process_count ? h->processes[process].thread : 0;
 }
