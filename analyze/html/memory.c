@@ -33,17 +33,16 @@ static void put_area(struct html *h, const struct chart *c)
 {
 	const char *at = view_cell(&c->curves, 0, "points").text;
 	double width = c->range_ns / (double)view_cell(&c->curves, 0, "width_ns").u64;
+	uint64_t bytes;
 	char *end;
 	size_t i;
 
 	html_rawf(h, "<svg viewBox=\"0 0 %.0f 100\" preserveAspectRatio=\"none\" x=\"0\" y=\"%d\" "
 		     "width=\"100%%\" height=\"%d\" shape-rendering=\"crispEdges\">"
 		     "<path class=\"compute\" d=\"M0 100", width, TOP, HEIGHT - TOP);
-	for (i = 0; *at; i++, at = end + (*end == ' ')) {
-		double bytes = (double)strtoull(at, &end, 10);
-
-		html_rawf(h, "V%.1fH%zu", 100 * (1 - bytes / c->top_bytes), i + 1);
-	}
+	/* until there is no figure: a damaged partial file may have letters */
+	for (i = 1; bytes = strtoull(at, &end, 10), end > at; i++, at = end)
+		html_rawf(h, "V%.1fH%zu", 100 * (1 - (double)bytes / c->top_bytes), i);
 	html_raw(h, "V100z\"/></svg>\n");
 }
 

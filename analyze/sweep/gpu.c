@@ -108,10 +108,12 @@ static inline bool goes_on(const struct segment *last, const struct gpu *g, cons
 static inline enum status emit(struct sweep *s, struct gpu *g, const struct slot *of, uint8_t busy,
 			       uint8_t part, uint64_t end_ns, struct error *err)
 {
-	struct segment *seg = (struct segment *)s->segments.items + s->segments.count;
+	struct segment *last = s->segments.items, *seg;
 
-	if (s->segments.count && goes_on(seg - 1, g, of, busy, part)) {
-		seg--;
+	if (s->segments.count)
+		last += s->segments.count - 1;
+	if (s->segments.count && goes_on(last, g, of, busy, part)) {
+		seg = last;
 	} else {
 		seg = vec_room(s, &s->segments, sizeof(*seg), err);
 		if (!seg)
