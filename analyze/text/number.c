@@ -77,6 +77,15 @@ char *bytes_text(char out[NUMBER_TEXT], double bytes)
 	return out;
 }
 
+/* Parts of a damaged partial file may be any times their whole, which nobody adds up. */
+static int tenths_of(double part, double whole)
+{
+	const double most = 1e6;
+	double tenths = part / whole * 1000;
+
+	return (int)lround(tenths < most ? tenths : most);
+}
+
 void percents(const double *parts, size_t count, double whole, size_t rest, int *tenths)
 {
 	int left = 1000;
@@ -87,7 +96,7 @@ void percents(const double *parts, size_t count, double whole, size_t rest, int 
 			if (parts[i] > parts[rest])
 				rest = i;
 	for (i = 0; i < count; i++) {
-		tenths[i] = whole > 0 ? (int)lround(parts[i] / whole * 1000) : 0;
+		tenths[i] = whole > 0 ? tenths_of(parts[i], whole) : 0;
 		if (i != rest)
 			left -= tenths[i];
 		if (parts[i] > 0 && !tenths[i])
