@@ -274,7 +274,8 @@ static enum status read_event_name(struct xplane_names *n, struct xplane_span *v
 	uint32_t shown = 0;
 	bool more;
 
-	row->first = (uint32_t)(n->values.len / sizeof(v));
+	if (!row->count) /* else the value came in pieces, which protobuf adds up */
+		row->first = (uint32_t)(n->values.len / sizeof(v));
 	for (;;) {
 		TRY(xplane_file_next(n->file, value, &f, &more, err));
 		if (!more)

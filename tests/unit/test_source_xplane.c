@@ -383,6 +383,39 @@ void test_xplane_odd(void)
 	buf_release(&b);
 }
 
+/* The value of an entry twice, each with a stat: protobuf has both. */
+void test_xplane_pieces(void)
+{
+	size_t plane, line, entry, value;
+	struct read r;
+	struct buf b;
+
+	buf_init(&b, CEILING);
+	plane = begin_plane(&b, "/device:GPU:0");
+	line = begin_line(&b, 1, "Stream #1", 0);
+	end_event(&b, begin_event(&b, 1, 1000, 1000));
+	pb_end(&b, line);
+	entry = pb_begin(&b, PLANE_EVENT_METADATA);
+	pb_put_u64(&b, ENTRY_KEY, 1);
+	value = pb_begin(&b, ENTRY_VALUE);
+	pb_put_text(&b, EVENT_META_NAME, "k");
+	put_text_stat(&b, EVENT_META_STATS, 1, "one");
+	pb_end(&b, value);
+	value = pb_begin(&b, ENTRY_VALUE);
+	put_text_stat(&b, EVENT_META_STATS, 2, "two");
+	pb_end(&b, value);
+	pb_end(&b, entry);
+	put_name(&b, PLANE_STAT_METADATA, 1, "first_key");
+	put_name(&b, PLANE_STAT_METADATA, 2, "second_key");
+	pb_end(&b, plane);
+	read_bytes(&r, b.data, b.len);
+	CHECK_U64(r.count, 1);
+	CHECK_STR(text_of(&r, &r.events[0], "first_key"), "one");
+	CHECK_STR(text_of(&r, &r.events[0], "second_key"), "two");
+	release(&r);
+	buf_release(&b);
+}
+
 /* A text that says to be of 2 GiB, and an event that really is longer than the window. */
 void test_xplane_huge(void)
 {

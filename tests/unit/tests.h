@@ -468,6 +468,7 @@
 	X(input_archive_many) \
 	X(xplane_events) \
 	X(xplane_odd) \
+	X(xplane_pieces) \
 	X(xplane_huge) \
 	X(xplane_programs) \
 	X(xplane_cut) \
