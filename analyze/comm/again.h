@@ -5,8 +5,8 @@
  * Two marks of one number are two steps.  Where ranks meet by the number of a step, its place among
  * those of this number says which of them.
  */
-#ifndef ANALYZE_REPORT_COMM_AGAIN_H
-#define ANALYZE_REPORT_COMM_AGAIN_H
+#ifndef ANALYZE_COMM_AGAIN_H
+#define ANALYZE_COMM_AGAIN_H
 
 #include "analyze/sweep/steps.h"
 

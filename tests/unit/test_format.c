@@ -41,6 +41,7 @@ void test_format_percents(void)
 {
 	static const double loader[] = { 591532, 0, 12026, 392919, 69176 };
 	static const double thirds[] = { 1, 1, 1 }, tail[] = { 9997, 3, 0 };
+	static const double damaged[] = { 1e15, 1e300 };
 	int tenths[5];
 	char t[NUMBER_TEXT];
 
@@ -56,6 +57,9 @@ void test_format_percents(void)
 	percents(tail, 3, 10000, 2, tenths); /* nothing cannot close: the largest does */
 	CHECK_I64(tenths[1], -1);
 	CHECK_I64(tenths[0], 1000);
+	percents(damaged, 2, 1, 2, tenths); /* in bounds, so that they can be added up */
+	CHECK_I64(tenths[0], 1000000);
+	CHECK_I64(tenths[1], 1000000);
 	CHECK_STR(percent_text(t, -1), "<0.1");
 	CHECK_STR(percent_text(t, 1000), "100.0");
 	CHECK_STR(percent_text(t, 0), "\xe2\x80\x93");
