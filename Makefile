@@ -164,7 +164,7 @@ check-exports: $(B)/libtacho.so
 	$(Q)sh tests/check-exports.sh $(B)
 check-cli: all
 	$(Q)B=$(B) sh tests/cli/run.sh
-$(B)/tests/actor: $(call objs,tests/collector/actor.c) $(B)/libtacho.so
+$(B)/tests/actor: $(call objs,tests/collector/actor.c tests/forked_child.c) $(B)/libtacho.so
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..'
 $(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))

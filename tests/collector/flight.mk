@@ -5,7 +5,7 @@
 .PHONY: check-flight
 check-flight: all $(B)/tests/flyer $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/flight_run.sh $(T)
-$(B)/tests/flyer: $(call objs,tests/collector/flyer.c) $(B)/libtacho.so
+$(B)/tests/flyer: $(call objs,tests/collector/flyer.c tests/forked_child.c) $(B)/libtacho.so
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..'
 
