@@ -67,24 +67,37 @@ static int array_place(const char *arg, size_t len)
 	return len > 3 && arg[len - 1] == ']' && arg[len - 3] == '[' ? arg[len - 2] - '0' : -1;
 }
 
+/* The attribute of a place of an array `arg`; of several the first; NULL: none. */
+static const struct attr *in_place(struct draft *d, const char *arg, size_t len, int place)
+{
+	for (size_t i = 0; i < d->shape->fixed_count; i++) {
+		size_t other_len;
+		const char *other = spelling(d, &d->shape->fixed[i], &other_len);
+
+		if (other && other_len == len && memcmp(other, arg, len - 3) == 0 &&
+		    array_place(other, other_len) == place)
+			return &d->shape->fixed[i];
+	}
+	return NULL;
+}
+
 /* `"grid": [1, 2, 3]` from three attributes, when `first` is the one of place 0. */
-static void add_array(struct draft *d, size_t first, const char *arg, size_t len)
+static void add_array(struct draft *d, const struct attr *first, const char *arg, size_t len)
 {
 	struct buf *b = &d->a->text;
-	const struct shape *s = d->shape;
 
+	if (first != in_place(d, arg, len, 0))
+		return;
 	put_key(b, arg, len - 3);
-	for (int place = 0; place < 3; place++) {
-		for (size_t i = first; i < s->fixed_count; i++) {
-			size_t other_len;
-			const char *other = spelling(d, &s->fixed[i], &other_len);
+	buf_put_byte(b, '[');
+	json_put_value(b, d->a->trace, first->type, first->bits);
+	for (int place = 1; place < 3; place++) {
+		const struct attr *next = in_place(d, arg, len, place);
 
-			if (!other || other_len != len || memcmp(other, arg, len - 3) != 0 ||
-			    array_place(other, other_len) != place)
-				continue;
-			buf_put_text(b, place ? ", " : "[");
-			json_put_value(b, d->a->trace, s->fixed[i].type, s->fixed[i].bits);
-		}
+		if (!next)
+			continue;
+		buf_put_text(b, ", ");
+		json_put_value(b, d->a->trace, next->type, next->bits);
 	}
 	buf_put_byte(b, ']');
 	add_piece(d, SLOT_TEXT, 0, 0);
@@ -154,8 +167,7 @@ static void add_fixed(struct draft *d, struct buf *rest)
 		if (len && arg[0] == '.') {
 			add_member(d, arg, len, attr, rest);
 		} else if (array_place(arg, len) >= 0) {
-			if (array_place(arg, len) == 0)
-				add_array(d, i, arg, len);
+			add_array(d, attr, arg, len);
 		} else if (len && arg[0] == '+') {
 			add_sum(d, i, arg, len);
 		} else {

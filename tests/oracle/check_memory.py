@@ -72,6 +72,14 @@ def instants(path):
     return rows
 
 
+def totals(path):
+    """Device: bytes of memory that it has, as the file's head says."""
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8", errors="replace") as f:
+        top = json.load(f)
+    said = top.get("deviceProperties", []) if isinstance(top, dict) else []
+    return {one["id"]: one["totalGlobalMem"] for one in said if "totalGlobalMem" in one}
+
+
 class Owners:
     """Innermost open range of a thread at an instant, by looking at all of them."""
 
@@ -150,11 +158,13 @@ def check_rank(counts, name, path, rank, with_owners):
     got = {m["device"]: m for m in rank["memory"]}
     counts.same(name + ": devices", sorted(got, key=str), sorted(gauges, key=str))
     steps = [(s["step"], s["begin_ns"], s["wall_ns"]) for s in rank["steps"]]
+    total = totals(path)
     for device, gauge in gauges.items():
         gauge.fall()
         m, label = got[device], "%s: device %s: " % (name, device)
         counts.same(label + "peak", m["peak_bytes"], gauge.peak)
         counts.same(label + "samples", m["samples"], len(gauge.levels))
+        counts.same(label + "total", m["total_bytes"], total.get(device))
         counts.same(label + "steps", {s["step"]: (s["min_bytes"], s["max_bytes"]) for s in m["steps"]},
                     steps_of(gauge.levels, steps))
         if not owners:
@@ -187,6 +197,19 @@ def planted(folder, seed, steps, growth, noise):
     return path
 
 
+def check_totals(counts, binary):
+    """Three GPUs: two sizes, and one of which the file says nothing; memory of the host has none."""
+    head = [{"id": 0, "totalGlobalMem": 1 << 34}, {"id": 1, "totalGlobalMem": 1 << 37}, {"id": 2, "name": "GPU"}]
+    events = [{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1000 + at,
+               "args": {"Device Type": int(device >= 0), "Device Id": device, "Addr": at, "Bytes": 512,
+                        "Total Allocated": 512}} for at, device in enumerate((-1, 2, 1, 0), 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "totals.json")
+        with open(path, "w") as f:
+            json.dump({"schemaVersion": 1, "deviceProperties": head, "traceEvents": events}, f)
+        check_rank(counts, "totals", path, analyze(binary, path)[0], True)
+
+
 def check_growth(counts, binary):
     found = alarms = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -208,6 +231,7 @@ def main():
     args = parser.parse_args()
     counts = Counts()
     check_growth(counts, args.bin)
+    check_totals(counts, args.bin)
     paths = sorted(glob.glob(os.path.join(args.traces, "kineto", "*.json.gz")))
     if not paths:
         print("memory: no shared traces here: planted ones only")
