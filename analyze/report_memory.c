@@ -33,8 +33,8 @@ static const struct column memory_columns[] = {
 	{ "peak_step", "at step", CELL_U64, DERIVED, NULL, "in which it was reached first" },
 	{ "peak_phase", "in phase", CELL_TEXT, DERIVED, NULL, "likewise" },
 	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL,
-	  "the most that the allocator held, given out or not" },
-	{ "total_bytes", "total bytes", CELL_U64, MAX, NULL, "memory that the device has" },
+	  "the most that the allocator held, given out or not; null: it did not say" },
+	{ "total_bytes", "total bytes", CELL_U64, MAX, NULL, "memory that the device has; null: not recorded" },
 	{ "slope_bytes_per_step", "growth a step", CELL_F64, DERIVED, NULL,
 	  "least squares over the least level of each step, settling steps out" },
 	{ "slope_error_bytes", NULL, CELL_F64, DERIVED, NULL,
@@ -71,7 +71,8 @@ static const struct column peak_columns[] = {
 	{ "at_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
 	{ "step", "step", CELL_U64, MAX, NULL, "in which" },
 	{ "phase", "phase", CELL_TEXT, MAX, NULL, "in which" },
-	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL, "at that instant" },
+	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL,
+	  "at that instant; null: the allocator did not say" },
 	{ .name = NULL },
 };
 static const struct table_type table_memory_peaks = {
@@ -551,6 +552,13 @@ static enum status finish_growth(struct table *steps, size_t *at, union value *r
 	return ST_OK;
 }
 
+/* Of amounts that are never nothing where somebody told them: MAX begins with 0. */
+static void not_told(union value *cell)
+{
+	if (!cell->u64)
+		cell->u64 = NO_U64;
+}
+
 static enum status memory_finish(struct tables *all, struct error *err)
 {
 	struct table *memory = tables_find(all, "memory");
@@ -561,11 +569,14 @@ static enum status memory_finish(struct tables *all, struct error *err)
 	for (i = 0; i < table_count(memory); i++) {
 		union value *row = table_at(memory, i);
 
+		not_told(&row[MEM_RESERVED]);
+		not_told(&row[MEM_TOTAL]);
 		TRY(finish_growth(steps, &step, row, err));
 		/* in the order of their keys: the highest is the last */
 		for (; peak < table_count(peaks) && is_below(table_at(peaks, peak), row); peak++) {
 			row[MEM_PEAK_STEP].u64 = table_at(peaks, peak)[MPEAK_STEP].u64;
 			row[MEM_PEAK_PHASE].text = table_at(peaks, peak)[MPEAK_PHASE].text;
+			not_told(&table_at(peaks, peak)[MPEAK_RESERVED]);
 		}
 	}
 	return ST_OK;

@@ -165,6 +165,14 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 	return true;
 }
 
+/* 0: nobody told it. */
+static double amount_of(const union value *row, const struct table *t, const char *column)
+{
+	uint64_t bytes = row[table_column(t, column)].u64;
+
+	return bytes == NO_U64 ? 0 : (double)bytes;
+}
+
 static bool fragmentation(const struct facts *f, struct finding *out)
 {
 	struct table *t;
@@ -174,7 +182,7 @@ static bool fragmentation(const struct facts *f, struct finding *out)
 	if (!row || row[table_column(t, "absolute")].u64 != 1)
 		return false;
 	peak = (double)row[table_column(t, "peak_bytes")].u64;
-	reserved = (double)row[table_column(t, "reserved_bytes")].u64;
+	reserved = amount_of(row, t, "reserved_bytes");
 	if (reserved < 1.3 * peak || reserved - peak < 1073741824.0)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
@@ -194,7 +202,7 @@ static bool headroom(const struct facts *f, struct finding *out)
 	if (!row || row[table_column(t, "absolute")].u64 != 1)
 		return false;
 	peak = (double)row[table_column(t, "peak_bytes")].u64;
-	total = (double)row[table_column(t, "total_bytes")].u64;
+	total = amount_of(row, t, "total_bytes");
 	if (total <= 0 || peak > 0.5 * total || idle < 0.2 * f->window_ns)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,

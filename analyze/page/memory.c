@@ -26,6 +26,14 @@ static int compare_rows(const void *pa, const void *pb)
 	return a->peak_bytes > b->peak_bytes ? -1 : a->peak_bytes < b->peak_bytes;
 }
 
+/* Of an amount that is never nothing; 0: nobody told it. */
+static uint64_t told(const struct view *v, size_t i, const char *column)
+{
+	uint64_t amount = view_cell(v, i, column).u64;
+
+	return amount == NO_U64 ? 0 : amount;
+}
+
 static struct memory_row row_of(const struct page *p, const struct view *v, size_t i)
 {
 	struct view all = page_view(p, "memory_peaks"), peaks;
@@ -35,8 +43,8 @@ static struct memory_row row_of(const struct page *p, const struct view *v, size
 		.peak_phase = view_cell(v, i, "peak_phase").text,
 		.device = view_cell(v, i, "device").u64,
 		.peak_bytes = view_cell(v, i, "peak_bytes").u64,
-		.reserved_bytes = view_cell(v, i, "reserved_bytes").u64,
-		.total_bytes = view_cell(v, i, "total_bytes").u64,
+		.reserved_bytes = told(v, i, "reserved_bytes"),
+		.total_bytes = told(v, i, "total_bytes"),
 		.spikes = view_cell(v, i, "spikes").u64,
 		.leak = view_cell(v, i, "leak").u64,
 		.slope = view_cell(v, i, "slope_bytes_per_step").f64,
@@ -46,7 +54,7 @@ static struct memory_row row_of(const struct page *p, const struct view *v, size
 	peaks = view_below(&all, r.cells, r.keys);
 	if (peaks.count) {
 		r.peak_ns = view_cell(&peaks, 0, "at_ns").u64;
-		r.at_peak_reserved_bytes = view_cell(&peaks, 0, "reserved_bytes").u64;
+		r.at_peak_reserved_bytes = told(&peaks, 0, "reserved_bytes");
 	}
 	return r;
 }

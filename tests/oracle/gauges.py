@@ -129,9 +129,9 @@ def figures(oracle, pool):
                   if one.counted and not oracle.host.inferred)
     usual = most[(len(most) - 1) // 2] if len(most) > 2 else math.inf
     return {"absolute": pool.absolute, "samples": len(pool.levels), "peak_bytes": level,
-            "peak_step": step, "peak_phase": phase, "reserved_bytes": pool.most_reserved,
+            "peak_step": step, "peak_phase": phase, "reserved_bytes": pool.most_reserved or None,
             "spikes": sum(5 * one > 6 * usual for one in most),
-            "peak": (level, row.begin, step, phase, reserved)}
+            "peak": (level, row.begin, step, phase, reserved or None)}
 
 
 def check_growth(counts, label, row, levels, peak):
