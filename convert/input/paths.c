@@ -125,8 +125,10 @@ static int compare_offsets(const void *a, const void *b, void *texts)
 /* By name, those from `first` on: bytes of w->offsets. */
 static void sort_paths(struct walk *w, size_t first)
 {
-	qsort_r(w->offsets.data + first, (w->offsets.len - first) / sizeof(size_t), sizeof(size_t),
-		compare_offsets, w->texts.data);
+	size_t count = (w->offsets.len - first) / sizeof(size_t);
+
+	if (count)
+		qsort_r(w->offsets.data + first, count, sizeof(size_t), compare_offsets, w->texts.data);
 }
 
 struct listing {

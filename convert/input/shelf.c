@@ -76,7 +76,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 /* False: the member is not known. */
 static bool find_place(const struct shelved *s, const char *member, uint64_t *place)
 {
-	const char *at = (const char *)s->places.data, *end = at + s->places.len;
+	const char *at = (const char *)s->places.data;
+	const char *end = at ? at + s->places.len : at; /* NULL: it has no member */
 
 	for (; at < end; at += sizeof(*place) + strlen(at + sizeof(*place)) + 1) {
 		memcpy(place, at, sizeof(*place));
