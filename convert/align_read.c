@@ -94,9 +94,10 @@ static enum status reader_put(void *self, const struct event *events, size_t cou
 			      struct error *err)
 {
 	struct reader *r = self;
-	const struct event *e;
 
-	for (e = events; e < events + count; e++) {
+	for (size_t i = 0; i < count; i++) {
+		const struct event *e = &events[i];
+
 		if (e->kind == KIND_RANGE && e->shape)
 			TRY(collectives_note(r->collectives, e, err));
 		else if (e->kind == KIND_KERNEL && communicates(r, e->name))

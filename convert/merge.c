@@ -340,6 +340,8 @@ static void run_fill(struct merge_source *m, size_t index)
 		input_pull(m, in);
 	*r = (struct run){ .events = in->events, .promise_ns = UINT64_MAX };
 	r->count = in->count < m->window ? in->count : m->window;
+	if (!r->count) /* nothing has come: events may be NULL */
+		return;
 	in->events += r->count;
 	in->count -= r->count;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What a set of commands needs and this machine lacks is installed (Debian, Ubuntu), and said.
-# usage: packages.sh SET...      sets: build check wheels whole mpi bench fuzz static clients, and folders of tests/clients
+# usage: packages.sh SET...      sets: build check wheels whole mpi bench clang afl static clients, and folders of tests/clients
 set -eu
 
 # one row: set, test that it is there, Debian package
@@ -33,8 +33,9 @@ rows() {
 	bench   header:lttng/tracepoint.h  liblttng-ust-dev
 	static  command:clang-tidy       clang-tidy
 	static  command:cppcheck         cppcheck
-	fuzz    command:clang            clang
-	fuzz    command:afl-clang-fast   afl++
+	clang   command:clang            clang
+	clang   clang:-fsanitize=address libclang-rt-dev
+	afl     command:afl-clang-fast   afl++
 	clients command:python3          python3
 	clients python:ensurepip         python3-venv
 	clients command:node             nodejs
@@ -49,6 +50,7 @@ is_there() {
 	file:*)    [ -e "${1#file:}" ] ;;
 	header:*)  [ -e "/usr/include/${1#header:}" ] || [ -e "/usr/local/include/${1#header:}" ] ||
 		   echo "#include <${1#header:}>" | ${CC:-cc} -E - >/dev/null 2>&1 ;;
+	clang:*)   echo 'int main(void) { return 0; }' | clang "${1#clang:}" -x c -o /dev/null - >/dev/null 2>&1 ;;
 	python:*)  python3 -c "import ${1#python:}" >/dev/null 2>&1 ;;
 	esac
 }

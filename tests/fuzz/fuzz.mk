@@ -30,7 +30,7 @@ fuzz-run: $(FUZZ_NAMES:%=$(FUZZ)/fuzz_%) fuzz-seeds
 	$(Q)sh tests/fuzz/run.sh $(FUZZ) $(B)/fuzz-seeds $(or $(T),60) $(or $(TARGETS),$(FUZZ_NAMES))
 .PHONY: packages-fuzz fuzz-run
 packages-fuzz:
-	$(Q)sh tests/packages.sh fuzz
+	$(Q)sh tests/packages.sh check clang $(if $(AFL),afl)
 fuzz-seeds: $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record $(B)/samples/generate
 	$(Q)python3 tests/fuzz/seeds.py --bin $(B) --out $(B)/fuzz-seeds
 

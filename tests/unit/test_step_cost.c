@@ -5,13 +5,17 @@
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct lane *steps_of(uint64_t count, uint64_t at, uint64_t took, struct lane *l)
 {
 	uint64_t i;
 
-	if (!l)
-		l = calloc(1, sizeof(*l));
+	if (!l) {
+		l = aligned_alloc(_Alignof(struct lane), sizeof(*l));
+		if (l)
+			memset(l, 0, sizeof(*l));
+	}
 	if (l)
 		LANE_SET(l->slow_ticks, UINT64_MAX);
 	for (i = 0; l && i <= count; i++) {
