@@ -69,7 +69,6 @@ static enum status fill_provenance(struct spool_source *s, const struct json_tra
 	if (!p->format)
 		return err->status;
 	p->is_whole = s->fault.status == ST_OK;
-	p->epoch_known = s->base_ns || (j->events && j->first_ns >= JSON_EPOCH_NS);
 	p->events += j->events;
 	return ST_OK;
 }
@@ -90,7 +89,7 @@ static enum status import(struct spool_source *s, struct json_trace *j, struct i
 	status = json_walk(w, in, &s->fault, err);
 	free(w);
 	TRY(status);
-	s->base_ns = j->base_ns;
+	spool_source_clock(s, j->base_ns, j->first_ns);
 	TRY(json_trace_finish(j, err));
 	return fill_provenance(s, j, err);
 }
@@ -103,7 +102,6 @@ static enum status chrome_read(struct spool_source *s, struct input *in, const s
 
 	if (left->threads)
 		input_read_ahead(in);
-	s->is_biased = true;
 	status = json_trace_init(&j, s->trace, s->spool, left, input_path(in), err);
 	if (status == ST_OK)
 		status = import(s, &j, in, err);

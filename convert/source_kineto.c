@@ -42,7 +42,6 @@ static enum status fill_provenance(struct spool_source *s, const struct kineto_i
 		return err->status;
 	p->is_whole = s->fault.status == ST_OK;
 	p->is_synthetic = k->head.is_synthetic;
-	p->epoch_known = s->base_ns || (k->events && k->first_ns >= JSON_EPOCH_NS);
 	p->events += k->events;
 	return ST_OK;
 }
@@ -51,7 +50,7 @@ static enum status import(struct spool_source *s, struct kineto_import *k, struc
 			  struct error *err)
 {
 	TRY(kineto_import_read(k, in, &s->fault, err));
-	s->base_ns = k->head.base_ns;
+	spool_source_clock(s, k->head.base_ns, k->first_ns);
 	TRY(kineto_import_finish(k, input_path(in), err));
 	return fill_provenance(s, k, err);
 }
@@ -64,7 +63,6 @@ static enum status kineto_read(struct spool_source *s, struct input *in, const s
 
 	if (left->threads)
 		input_read_ahead(in);
-	s->is_biased = true;
 	TRY(spool_source_process(s, input_path(in), err));
 	status = kineto_import_init(&k, s->trace, s->spool, s->process, err);
 	if (status == ST_OK)

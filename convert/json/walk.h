@@ -37,7 +37,4 @@ struct json_walk {
 enum status json_walk(struct json_walk *w, struct input *in, struct error *fault,
 		      struct error *err);
 
-/* Times from here on are taken to be since the epoch (microseconds since 2001-09-09). */
-#define JSON_EPOCH_NS ((int64_t)1000000000000000000)
-
 #endif

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Times since the Unix epoch are later than this (2001); times since a boot are earlier. */
+#define EPOCH_LEAST_NS ((int64_t)1000000000000000000)
+
 void spool_source_close(struct source *source)
 {
 	struct spool_source *s = (struct spool_source *)source;
@@ -58,39 +61,54 @@ enum status spool_source_process(struct spool_source *s, const char *path, struc
 	return s->process ? ST_OK : err->status;
 }
 
-/* From the spool's clock to that of the epoch. */
-static uint64_t to_epoch(const struct spool_source *s, uint64_t biased_ns, uint64_t *early)
+void spool_source_clock(struct spool_source *s, uint64_t base_ns, int64_t first_ns)
 {
-	int64_t ns = (int64_t)(biased_ns - (uint64_t)SPOOL_BIAS) + (int64_t)s->base_ns;
+	struct provenance *p = trace_provenance(s->trace);
 
-	*early += ns < 0;
-	return ns < 0 ? 0 : (uint64_t)ns;
+	s->is_biased = true;
+	s->base_ns = (int64_t)base_ns;
+	p->epoch_known = base_ns || (first_ns >= EPOCH_LEAST_NS && first_ns < INT64_MAX);
+	if (!p->epoch_known && first_ns < 0)
+		s->base_ns = -first_ns;
 }
 
-static void batch_to_epoch(const struct spool_source *s, struct batch *batch)
+static uint64_t from_bias(const struct spool_source *s, uint64_t biased_ns)
 {
-	uint64_t early = 0, ignored = 0;
+	return biased_ns - (uint64_t)SPOOL_BIAS + (uint64_t)s->base_ns;
+}
+
+/* What began before the epoch is first and has no time that an event can hold. */
+static void take_bias(const struct spool_source *s, struct batch *batch)
+{
+	size_t early = 0;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		batch->events[i].begin_ns = to_epoch(s, batch->events[i].begin_ns, &early);
-		batch->events[i].end_ns = to_epoch(s, batch->events[i].end_ns, &ignored);
+		batch->events[i].begin_ns = from_bias(s, batch->events[i].begin_ns);
+		batch->events[i].end_ns = from_bias(s, batch->events[i].end_ns);
+		early += (int64_t)batch->events[i].begin_ns < 0;
 	}
-	if (early)
-		trace_lose(s->trace, s->process, LOSS_DAMAGED, early);
+	if (!early)
+		return;
+	trace_lose(s->trace, s->process, LOSS_NO_TIME, early);
+	batch->events += early;
+	batch->count -= early;
 }
 
 enum status spool_source_next(struct source *source, struct batch *out, struct error *err)
 {
 	struct spool_source *s = (struct spool_source *)source;
 	uint32_t group;
-	enum status status = spool_next(s->spool, &group, out, err);
+	enum status status;
 
+	do {
+		status = spool_next(s->spool, &group, out, err);
+		if (status == ST_OK && s->is_biased)
+			take_bias(s, out);
+	} while (status == ST_OK && !out->count);
 	if (status == ST_END && s->fault.status != ST_OK) {
 		if (err)
 			*err = s->fault;
 		return s->fault.status;
 	}
-	if (status == ST_OK && s->is_biased)
-		batch_to_epoch(s, out);
 	return status;
 }

@@ -19,8 +19,8 @@ struct spool_source {
 	struct trace *trace;
 	struct spool *spool;
 	bool is_biased;    /* times in the spool are the file's nanoseconds plus SPOOL_BIAS ... */
-	uint64_t base_ns;  /* ... and these are to be added to the file's; known at the end */
-	uint32_t process;  /* whose loss times before the epoch are; 0: the input's */
+	int64_t base_ns;   /* ... and these are to be added to the file's; known at the end */
+	uint32_t process;  /* whose loss events before the epoch are; 0: the input's */
 	struct error fault; /* what ended the input */
 };
 
@@ -42,6 +42,14 @@ enum status spool_source_open(struct source **out, const struct spool_plan *plan
 /* For the table of the format. */
 enum status spool_source_next(struct source *source, struct batch *out, struct error *err);
 void spool_source_close(struct source *source);
+
+/*
+ * For read(), at its end: the spool's times are biased, the file gives `base_ns` since the epoch (0:
+ * none), and its first event begins at `first_ns` of its own clock (INT64_MAX: no event).  Where the
+ * file counts from nobody knows what, times below zero move all of it to begin at zero; an event of
+ * a known clock from before 1970 is lost as one without a time.
+ */
+void spool_source_clock(struct spool_source *s, uint64_t base_ns, int64_t first_ns);
 
 /* A row of its own, whatever else the trace holds, whose true identity is known later. */
 enum status spool_source_process(struct spool_source *s, const char *path, struct error *err);

@@ -191,6 +191,45 @@ void test_chrome_base_time(void)
 	release(&r);
 }
 
+/* Short before long, as a file may list them: the order of event.h holds whatever their times. */
+#define BELOW_ZERO \
+	"{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"short\",\"cat\":\"FEE\",\"ts\":-7.5,\"dur\":1}," \
+	"{\"ph\":\"X\",\"name\":\"long\",\"cat\":\"FEE\",\"ts\":-5,\"dur\":20}," \
+	"{\"ph\":\"X\",\"name\":\"zero\",\"cat\":\"FEE\",\"ts\":0,\"dur\":50}]"
+
+/* Counted from nobody knows what: all of it moves, nothing is lost. */
+void test_chrome_below_zero(void)
+{
+	static const char text[] = BELOW_ZERO "}";
+	struct read r;
+
+	read_text(&r, text, sizeof(text) - 1);
+	if (CHECK_OK(r.status, &r.err) && CHECK_U64(r.count, 3)) {
+		check_range(&r, "short", 0, 1000, 0);
+		check_range(&r, "long", 2500, 20000, 0);
+		check_range(&r, "zero", 7500, 50000, 0);
+		CHECK(!trace_provenance(r.trace)->epoch_known);
+		CHECK_U64(trace_lost(r.trace, 0, LOSS_NO_TIME), 0);
+	}
+	release(&r);
+}
+
+/* The clock is known: what lies before 1970 has no time, the rest keeps its own. */
+void test_chrome_before_epoch(void)
+{
+	static const char text[] = BELOW_ZERO ",\"viztracer_metadata\":{"
+		"\"baseTimeNanoseconds\":6000}}";
+	struct read r;
+
+	read_text(&r, text, sizeof(text) - 1);
+	if (CHECK_OK(r.status, &r.err) && CHECK_U64(r.count, 2)) {
+		check_range(&r, "long", 1000, 20000, 0);
+		check_range(&r, "zero", 6000, 50000, 0);
+		CHECK_U64(trace_lost(r.trace, 0, LOSS_NO_TIME), 1);
+	}
+	release(&r);
+}
+
 void test_chrome_cut(void)
 {
 	for (size_t len = 1; len < sizeof(all_letters) - 1; len++) {

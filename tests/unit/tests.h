@@ -454,6 +454,8 @@
 	X(nsys_cut) \
 	X(nsys_damage) \
 	X(chrome_letters) \
+	X(chrome_below_zero) \
+	X(chrome_before_epoch) \
 	X(chrome_bids) \
 	X(chrome_open_array) \
 	X(chrome_base_time) \
