@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/name_rules.h"
 
+#include "convert/name_pattern.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -65,6 +66,7 @@ struct rule {
 struct rules {
 	struct rule *rows;
 	size_t count;
+	struct pattern_size size; /* of all rows */
 };
 struct name_rules {
 	struct rules phases, steps, communication;
@@ -104,8 +106,8 @@ static enum status rule_add(struct rules *t, unsigned phase, const char *match, 
 			    struct error *err)
 {
 	struct rule *rows;
+	enum status status;
 	char why[100];
-	int code;
 
 	if (t->count == RULES_MAX)
 		return fail(err, ST_CEILING, NOWHERE, "more than %d rules in \"%s\"", RULES_MAX,
@@ -114,12 +116,10 @@ static enum status rule_add(struct rules *t, unsigned phase, const char *match, 
 	if (!rows)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for rules");
 	t->rows = rows;
-	code = regcomp(&rows[t->count].match, match, REG_EXTENDED | REG_ICASE);
-	if (code) {
-		regerror(code, &rows[t->count].match, why, sizeof(why));
-		return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\", \"%.60s\": %s", at.row,
+	status = pattern_compile(&rows[t->count].match, match, &t->size, why, sizeof(why));
+	if (status != ST_OK)
+		return fail(err, status, NOWHERE, "rule %zu of \"%s\", \"%.60s\": %s", at.row,
 			    at.table, match, why);
-	}
 	rows[t->count].phase = phase;
 	rows[t->count].prefix = prefix_length(match);
 	memcpy(rows[t->count].text, match + (*match == '^'), rows[t->count].prefix);

@@ -3,7 +3,8 @@
  * name_rules.h - what a name means: a phase, a step, communication, a short name for people.
  *
  * The defaults are tables (analyze/DEFINITIONS.md 4, 2); a user's JSON file replaces the phases and
- * adds to the rest.  Rules are POSIX extended regular expressions, case ignored, first match wins.
+ * adds to the rest.  Rules are POSIX extended regular expressions, case ignored, first match wins;
+ * what regcomp() could not end is refused (name_pattern.h).
  * Constant after load: any thread may ask.  Matching is slow; callers keep the answer per name id.
  *
  *	{"phases": [{"phase": "forward", "match": "^my_forward"}], "steps": ["^train_step"],

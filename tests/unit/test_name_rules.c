@@ -202,6 +202,67 @@ void test_name_rules_ceiling(void)
 	free(json);
 }
 
+/* What regcomp() would spell out without end is refused before; what is long but plain is not. */
+void test_name_rules_sizes(void)
+{
+	static const struct {
+		const char *part; /* `times` times, between the other two */
+		size_t times;
+		const char *before, *after, *why; /* NULL: taken */
+	} rows[] = {
+		{ "+", 8, "step ?", "([0-9]*)", NULL },
+		{ "+", 64, "^|rain_step ?", "([0-9]*)", "too large" },
+		{ "{1,9}", 3, "a", "", NULL },
+		{ "{1,99}", 3, "a", "", "too large" },
+		{ "{,99}", 3, "a", "", "too large" },
+		{ "{99,}", 3, "(ab)", "", "too large" },
+		{ "{2000}", 1, "(a?)", "", "too many choices" },
+		{ "{1,1500}", 1, "a", "", "too many choices" },
+		{ "{900}", 1, "(a[]x]?)", "", NULL },
+		{ "{900}", 3, "a\\\\", "", "too large" },
+		{ "\\\\{900}", 3, "a", "", NULL },
+		{ "[{900}]", 3, "a", "", NULL },
+		{ "[[:alpha:]{900}]", 3, "a", "", NULL },
+		{ "aten::mm|", 400, "", "x", NULL },
+		{ "aten::mm|", 1200, "", "x", "too many choices" },
+		{ "aten::mm", 4000, "", "", NULL },
+		{ "aten::mm ", 12000, "", "", "too large" },
+		{ "(", 100, "", "a", "Unmatched" },
+		{ "(", 3000, "", "a", "too many groups" },
+		{ "\\\\1", 1, "(a*)*", "b", "references" },
+	};
+	static char json[1 << 18];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct name_rules *r = NULL;
+		char *p = json + sprintf(json, "{\"steps\": [\"%s", rows[i].before);
+		struct error err = { 0 };
+		enum status status;
+
+		for (size_t k = 0; k < rows[i].times; k++)
+			p = stpcpy(p, rows[i].part);
+		sprintf(p, "%s\"]}", rows[i].after);
+		status = name_rules_new(&r, json, strlen(json), &err);
+		if (!CHECK(rows[i].why ? status != ST_OK && strstr(err.text, rows[i].why) :
+					 status == ST_OK))
+			fprintf(stderr, "\trow %zu, %zu times %s: %s\n", i, rows[i].times,
+				rows[i].part, err.text);
+		name_rules_free(r);
+	}
+}
+
+/* The table pays for all its rules together. */
+void test_name_rules_size_of_all(void)
+{
+	static const char rule[] = "\"(a?){400}\", ";
+	char json[10 * sizeof(rule) + 100] = "{\"steps\": [";
+
+	for (int i = 0; i < 7; i++)
+		strcat(json, rule);
+	strcat(json, "\"x\"]}");
+	CHECK(strstr(refusal(json, ST_CEILING), "rule 7 of \"steps\""));
+}
+
 struct short_row {
 	const char *kernel;
 	size_t width;

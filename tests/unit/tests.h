@@ -107,6 +107,8 @@
 	X(name_rules_own) \
 	X(name_rules_refused) \
 	X(name_rules_ceiling) \
+	X(name_rules_sizes) \
+	X(name_rules_size_of_all) \
 	X(name_rules_prefix) \
 	X(name_short_cut) \
 	X(name_short_wrapper) \
