@@ -7,7 +7,7 @@
 
 enum {
 	GROUPS_MOST = 200, /* in one another */
-	ELEMENTS_MOST = 100000,
+	ELEMENTS_MOST = 50000,
 	SQUARES_MOST = 1000000,
 	COUNT_MOST = 1000000000, /* more is as good as this */
 	TIMES_MOST = 40000, /* regcomp() refuses more than 32,767 */
@@ -15,12 +15,14 @@ enum {
 
 struct size {
 	uint64_t elements, choices;
+	bool takes; /* a letter at least: it cannot match nothing */
 };
 
 /* What stands in one group, or in none. */
 struct level {
 	struct size done;
 	struct size last; /* element, which a repetition behind it is about */
+	bool may_be_empty; /* by a branch before the one that is in `done` */
 };
 
 struct measure {
@@ -38,6 +40,7 @@ static void end_element(struct level *l)
 {
 	l->done.elements = bounded(l->done.elements + l->last.elements);
 	l->done.choices = bounded(l->done.choices + l->last.choices);
+	l->done.takes |= l->last.takes;
 	l->last = (struct size){ 0 };
 }
 
@@ -47,11 +50,43 @@ static void put_element(struct level *l, struct size size)
 	l->last = size;
 }
 
-/* The last element stands `times` times, `choices` of which may be left out. */
-static void repeat(struct level *l, uint64_t times, uint64_t choices)
+static void put_one(struct level *l, bool takes)
 {
-	l->last.elements = bounded(l->last.elements * times);
-	l->last.choices = bounded(l->last.choices * times + choices);
+	put_element(l, (struct size){ .elements = 1, .takes = takes });
+}
+
+static void end_branch(struct level *l)
+{
+	end_element(l);
+	l->done.choices = bounded(l->done.choices + 1);
+	l->may_be_empty |= !l->done.takes;
+	l->done.takes = false;
+}
+
+static const char *refuse(struct measure *m, const char *why)
+{
+	m->refused = why;
+	return "";
+}
+
+/* How often an element stands; `most` UINT64_MAX: for ever. */
+struct interval {
+	uint64_t least, most;
+};
+
+/* The C library walks all ways through what takes no letter; many of it, or a loop, never end. */
+static const char *repeat(struct measure *m, struct interval i, const char *at)
+{
+	struct size *last = &m->levels[m->depth].last;
+	bool is_loop = i.most == UINT64_MAX;
+	uint64_t times = is_loop ? i.least + 1 : i.most;
+
+	if ((is_loop || times > 1) && last->elements && !last->takes)
+		return refuse(m, "a repetition of what may be empty");
+	last->choices = bounded(last->choices * times + (times > i.least ? times - i.least : 0));
+	last->elements = bounded(last->elements * times);
+	last->takes &= i.least > 0;
+	return at;
 }
 
 static const char *take_number(const char *at, uint64_t *out, bool *given)
@@ -64,25 +99,21 @@ static const char *take_number(const char *at, uint64_t *out, bool *given)
 }
 
 /* {m} {m,} {m,n} {,n} from behind the brace; anything else is a brace that stands for itself. */
-static const char *take_interval(struct level *l, const char *at)
+static const char *take_interval(struct measure *m, const char *at)
 {
-	uint64_t least, most;
-	bool has_least, has_most, is_range;
-	const char *end = take_number(at, &least, &has_least);
+	struct interval i;
+	bool has_least, has_most = false;
+	const char *end = take_number(at, &i.least, &has_least);
 
-	is_range = *end == ',';
-	most = least;
-	has_most = false;
-	if (is_range)
-		end = take_number(end + 1, &most, &has_most);
-	if (*end != '}' || (!has_least && !has_most)) {
-		put_element(l, (struct size){ .elements = 1 });
-		return at;
+	i.most = i.least;
+	if (*end == ',') {
+		end = take_number(end + 1, &i.most, &has_most);
+		i.most = has_most ? i.most : UINT64_MAX;
 	}
-	if (is_range && !has_most)
-		most = least + 1;
-	repeat(l, most > least ? most : least + !least, most > least ? most - least : 0);
-	return end + 1;
+	if (*end == '}' && (has_least || has_most))
+		return repeat(m, i, end + 1);
+	put_one(&m->levels[m->depth], true);
+	return at;
 }
 
 /* To behind the ] of a set, in which ] may stand first and in [: :], [. .] and [= =]. */
@@ -108,19 +139,14 @@ static void end_group(struct measure *m)
 	struct size inner;
 
 	if (!m->depth) { /* stands for itself */
-		put_element(&m->levels[0], (struct size){ .elements = 1 });
+		put_one(&m->levels[0], true);
 		return;
 	}
 	end_element(&m->levels[m->depth]);
-	inner = m->levels[m->depth--].done;
+	inner = m->levels[m->depth].done;
 	inner.elements = bounded(inner.elements + 1);
+	inner.takes &= !m->levels[m->depth--].may_be_empty;
 	put_element(&m->levels[m->depth], inner);
-}
-
-static const char *refuse(struct measure *m, const char *why)
-{
-	m->refused = why;
-	return "";
 }
 
 /* One letter and what belongs to it. */
@@ -138,31 +164,32 @@ static const char *take(struct measure *m, const char *at)
 		end_group(m);
 		return at;
 	case '|':
-		end_element(l);
-		l->done.choices = bounded(l->done.choices + 1);
+		end_branch(l);
 		return at;
 	case '*':
+		return repeat(m, (struct interval){ 0, UINT64_MAX }, at);
 	case '?':
-		repeat(l, 1, 1);
-		return at;
+		return repeat(m, (struct interval){ 0, 1 }, at);
 	case '+':
-		repeat(l, 2, 1);
-		return at;
+		return repeat(m, (struct interval){ 1, UINT64_MAX }, at);
 	case '{':
-		return take_interval(l, at);
+		return take_interval(m, at);
 	case '[':
-		at = skip_set(at);
-		break;
+		put_one(l, true);
+		return skip_set(at);
+	case '^':
+	case '$':
+		put_one(l, false);
+		return at;
 	case '\\':
 		if (*at >= '1' && *at <= '9')
 			return refuse(m, "references to a group are not taken");
-		at += *at != 0;
-		break;
+		put_one(l, !*at || !strchr("bB<>`'", *at));
+		return at + (*at != 0);
 	default:
-		break;
+		put_one(l, true);
+		return at;
 	}
-	put_element(l, (struct size){ .elements = 1 });
-	return at;
 }
 
 /* The whole of it, or why not; groups left open count as closed, regcomp() complains of them. */
