@@ -353,13 +353,14 @@ static struct facts facts_take(struct tables *all)
 	double share;
 	size_t i;
 
-	f.steps = (uint64_t)column_sum(all, "ranks", "complete_steps");
-	f.steps = f.steps ? f.steps : f.ranks ? f.ranks : 1;
-	share = f.gpus ? (double)f.ranks / (double)f.gpus / (double)f.steps : 0;
+	f.steps = column_sum(all, "ranks", "complete_steps");
+	if (!f.steps)
+		f.steps = f.ranks ? (double)f.ranks : 1;
+	share = f.gpus ? (double)f.ranks / (double)f.gpus / f.steps : 0;
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		*(double *)(void *)((char *)&f + sums[i].at) =
 			column_sum(all, "gpus", sums[i].column) * share;
-	f.launches = column_sum(all, "trust", "launches") / (double)f.steps;
+	f.launches = column_sum(all, "trust", "launches") / f.steps;
 	f.has_launches = column_sum(all, "trust", "with_launch") > 0;
 	f.is_sampled = any_true(all, "trust", "sampled");
 	f.is_damaged = column_sum(all, "inputs", "unread_bytes") > 0;
