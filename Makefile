@@ -22,7 +22,7 @@ PREFIX ?= /usr/local
 
 ifneq ($(SAN),)
   B ?= build-san
-  SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+  SANFLAGS := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow -fno-omit-frame-pointer
 else ifneq ($(TSAN),)
   B ?= build-tsan
   SANFLAGS := -fsanitize=thread
