@@ -33,7 +33,7 @@ class Cost:
 class Bench:
     def __init__(self, options):
         self.bin, self.turns, self.only = os.path.abspath(options.bin), options.turns, options.only
-        self.work = os.path.join(self.bin, "bench")
+        self.work = os.path.abspath(os.path.join(self.bin, "bench"))
         self.left_out = []
         os.makedirs(self.work, exist_ok=True)
 
@@ -122,6 +122,7 @@ def one_file(bench):
     with open(text, "wb") as out:
         subprocess.run(["gzip", "-dc", source], stdout=out, check=True)
     bench.make(*bench.convert(source, "log", log))
+    bench.make(*bench.convert(log, "chrome", plain))
     board = bench.path("board")
     shutil.rmtree(board, ignore_errors=True)
     bench.make(*bench.convert(source, "tensorboard", board))
@@ -168,9 +169,11 @@ def many_times(bench, times):
     mb, m = (size, "MB"), (events, "M events")
     bench.head(f"the same training {times} times: {size} bytes of JSON, {events} events")
     bench.row("Kineto .json.gz to report", bench.report(big), mb,
-              [("json.load", bench.peer("json", big))], turns=1)
+              [("HTA, seven analyses", bench.peer("hta", big)),
+               ("json.load", bench.peer("json", big))], turns=1)
     bench.row("Kineto .json.gz to log", bench.convert(big, "log", bench.path("out.tacho")), mb,
-              [("zlib alone", bench.limit("inflate", big))])
+              [("Perfetto's trace processor (WASM)", bench.peer("perfetto", big)),
+               ("zlib alone", bench.limit("inflate", big))])
     bench.row("log to report", bench.report(log), m, None)
     bench.row("log to Chrome JSON", bench.convert(log, "chrome", bench.path("out.json")), m,
               [("a printf for each event", bench.limit("sprintf", bench.path("s.json"), str(events))),
