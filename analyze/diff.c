@@ -16,17 +16,6 @@ static enum status no_memory(struct error *err)
 	return fail(err, ST_MEMORY, NOWHERE, "no memory to compare two runs");
 }
 
-static uint64_t column_sum(struct tables *all, const char *table, const char *column)
-{
-	struct table *t = tables_find(all, table);
-	size_t at = table_column(t, column), i;
-	uint64_t sum = 0;
-
-	for (i = 0; i < table_count(t); i++)
-		sum += table_at(t, i)[at].u64;
-	return sum;
-}
-
 /* ---- the series of steps ---------------------------------------------------------------- */
 
 struct timed {
@@ -97,17 +86,6 @@ static enum status take_series(struct diff_side *s, struct tables *all, struct e
 	return ST_OK;
 }
 
-static bool any_true(struct tables *all, const char *table, const char *column)
-{
-	struct table *t = tables_find(all, table);
-	size_t at = table_column(t, column), i;
-
-	for (i = 0; i < table_count(t); i++)
-		if (table_at(t, i)[at].u64 == 1)
-			return true;
-	return false;
-}
-
 static enum status side_take(struct diff_side *s, struct tables *all, struct error *err)
 {
 	struct table *inputs = tables_find(all, "inputs");
@@ -117,13 +95,13 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 	s->inputs = table_count(inputs);
 	s->ranks = table_count(tables_find(all, "ranks"));
 	s->gpus = table_count(tables_find(all, "gpus"));
-	s->steps = column_sum(all, "ranks", "complete_steps");
+	s->steps = tables_sum(all, "ranks", "complete_steps");
 	s->mean_ns = s->series.count ? (int64_t)llround(s->series.mean) : 0;
 	s->deviation_ns = s->series.deviation;
 	s->correlation = s->series.correlation;
 	s->effective_steps = s->series.effective;
-	s->sampled = any_true(all, "trust", "sampled");
-	s->damaged = column_sum(all, "inputs", "unread_bytes") > 0;
+	s->sampled = tables_any(all, "trust", "sampled");
+	s->damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
 	return ST_OK;
 }
 

@@ -292,28 +292,6 @@ static enum status findings_end(struct fold *f, struct error *err)
 
 /* ---- facts ------------------------------------------------------------------------------ */
 
-static double column_sum(struct tables *all, const char *table, const char *column)
-{
-	struct table *t = tables_find(all, table);
-	size_t count = t ? table_count(t) : 0, at = t ? table_column(t, column) : 0, i;
-	double sum = 0;
-
-	for (i = 0; i < count; i++)
-		sum += (double)table_at(t, i)[at].u64;
-	return sum;
-}
-
-static bool any_true(struct tables *all, const char *table, const char *column)
-{
-	struct table *t = tables_find(all, table);
-	size_t count = t ? table_count(t) : 0, at = t ? table_column(t, column) : 0, i;
-
-	for (i = 0; i < count; i++)
-		if (table_at(t, i)[at].u64 == 1)
-			return true;
-	return false;
-}
-
 static void take_steps(struct facts *f)
 {
 	struct table *t = tables_find(f->tables, "steps");
@@ -353,17 +331,16 @@ static struct facts facts_take(struct tables *all)
 	double share;
 	size_t i;
 
-	f.steps = column_sum(all, "ranks", "complete_steps");
-	if (!f.steps)
-		f.steps = f.ranks ? (double)f.ranks : 1;
-	share = f.gpus ? (double)f.ranks / (double)f.gpus / f.steps : 0;
+	f.steps = tables_sum(all, "ranks", "complete_steps");
+	f.steps = f.steps ? f.steps : f.ranks ? f.ranks : 1;
+	share = f.gpus ? (double)f.ranks / (double)f.gpus / (double)f.steps : 0;
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		*(double *)(void *)((char *)&f + sums[i].at) =
-			column_sum(all, "gpus", sums[i].column) * share;
-	f.launches = column_sum(all, "trust", "launches") / f.steps;
-	f.has_launches = column_sum(all, "trust", "with_launch") > 0;
-	f.is_sampled = any_true(all, "trust", "sampled");
-	f.is_damaged = column_sum(all, "inputs", "unread_bytes") > 0;
+			(double)tables_sum(all, "gpus", sums[i].column) * share;
+	f.launches = (double)tables_sum(all, "trust", "launches") / (double)f.steps;
+	f.has_launches = tables_sum(all, "trust", "with_launch") > 0;
+	f.is_sampled = tables_any(all, "trust", "sampled");
+	f.is_damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
 	take_steps(&f);
 	return f;
 }

@@ -43,7 +43,7 @@ struct facts {
 	struct tables *tables;
 	struct gap_sum *gaps;
 	size_t gap_count, gap_cap;
-	double steps;                /* complete ones of all ranks; at least 1 */
+	uint64_t steps;              /* complete ones of all ranks; at least 1 */
 	size_t ranks, gpus;          /* gpus: of all ranks */
 	double step_ns, window_ns;   /* mean wall of a complete step; window per step */
 	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;

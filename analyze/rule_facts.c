@@ -118,7 +118,7 @@ static double per_gpu(const struct facts *f, double sum)
 {
 	double gpus = f->gpus && f->ranks ? (double)f->gpus / (double)f->ranks : 1;
 
-	return sum / f->steps / gpus;
+	return sum / (double)f->steps / gpus;
 }
 
 static bool has(const char *text, const char *word)
@@ -385,7 +385,7 @@ double facts_wall(const struct facts *f, const char *phase)
 	for (i = 0; i < r.count; i++)
 		if (!strcmp(cell(&r, i, "name").text, phase))
 			sum += (double)cell(&r, i, "wall_ns").u64;
-	return sum / f->steps;
+	return sum / (double)f->steps;
 }
 
 bool facts_gpu_is(const struct facts *f, const char *const *words)

@@ -291,7 +291,7 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 static bool straggler(const struct facts *f, struct finding *out)
 {
 	struct waiting w = waiting_of(f->tables);
-	double per_rank = f->ranks ? f->steps / (double)f->ranks : 1;
+	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 	char a[SPAN_TEXT];
 
 	if (!w.culprit || w.culprit[0].u64 == NO_U64 || w.times_last * 2 < w.matched)

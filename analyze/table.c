@@ -408,6 +408,31 @@ union value *table_at(struct table *t, size_t index)
 	return index < t->count ? t->rows[index] : NULL;
 }
 
+uint64_t tables_sum(struct tables *all, const char *table, const char *column)
+{
+	struct table *t = tables_find(all, table);
+	size_t count = t ? table_count(t) : 0, at = t ? table_column(t, column) : 0, i;
+	uint64_t sum = 0, more;
+
+	for (i = 0; i < count; i++) {
+		more = table_at(t, i)[at].u64;
+		if (more != NO_U64 && __builtin_add_overflow(sum, more, &sum))
+			return UINT64_MAX; /* a damaged partial file */
+	}
+	return sum;
+}
+
+bool tables_any(struct tables *all, const char *table, const char *column)
+{
+	struct table *t = tables_find(all, table);
+	size_t count = t ? table_count(t) : 0, at = t ? table_column(t, column) : 0, i;
+
+	for (i = 0; i < count; i++)
+		if (table_at(t, i)[at].u64 == 1)
+			return true;
+	return false;
+}
+
 struct printed {
 	struct table *table;
 	size_t above, by; /* keys of the row above; the column that orders */

@@ -111,6 +111,13 @@ union value *table_at(struct table *t, size_t index);
  */
 void table_printed(struct table *t, union value **rows);
 
+/*
+ * Over all rows of a table, nothing where it was not asked for: the sum of a column of CELL_U64 without
+ * what is null, UINT64_MAX where it is more than that; whether a column is 1 somewhere.
+ */
+uint64_t tables_sum(struct tables *all, const char *table, const char *column);
+bool tables_any(struct tables *all, const char *table, const char *column);
+
 /* `v` combined into a column of `row`; what a text or a histogram holds is copied. */
 enum status table_combine(struct table *t, union value *row, size_t column, union value v,
 			  struct error *err);

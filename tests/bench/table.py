@@ -33,7 +33,7 @@ class Cost:
 class Bench:
     def __init__(self, options):
         self.bin, self.turns, self.only = os.path.abspath(options.bin), options.turns, options.only
-        self.work = os.path.abspath(os.path.join(self.bin, "bench"))
+        self.work = os.path.join(self.bin, "bench")
         self.left_out = []
         os.makedirs(self.work, exist_ok=True)
 

@@ -53,6 +53,26 @@ static void add(struct tables *t, const char *country, uint64_t number, uint64_t
 	hist_put(row[LENGTHS].hist, value, NULL);
 }
 
+void test_table_sum_and_any(void)
+{
+	struct tables *t = open_tables(1 << 20);
+
+	CHECK_U64(tables_sum(t, "cities", "sum"), 0);
+	add(t, "a", 1, 40);
+	add(t, "b", 1, 2);
+	CHECK_U64(tables_sum(t, "cities", "sum"), 42);
+	CHECK(!tables_any(t, "cities", "sum"));
+	add(t, "c", 1, 1);
+	CHECK(tables_any(t, "cities", "sum"));
+	add(t, "d", 1, NO_U64);
+	CHECK_U64(tables_sum(t, "cities", "sum"), 43); /* what is not known adds nothing */
+	add(t, "e", 1, UINT64_MAX - 40);
+	CHECK_U64(tables_sum(t, "cities", "sum"), UINT64_MAX); /* and it does not begin anew */
+	CHECK_U64(tables_sum(t, "villages", "sum"), 0);
+	CHECK(!tables_any(t, "villages", "sum"));
+	tables_free(t);
+}
+
 void test_table_rows_by_key(void)
 {
 	struct tables *t = open_tables(1 << 20);

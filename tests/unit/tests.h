@@ -355,6 +355,7 @@
 	X(hist_few_are_exact) \
 	X(hist_error_is_bounded) \
 	X(hist_merges_alike) \
+	X(table_sum_and_any) \
 	X(table_rows_by_key) \
 	X(table_prints_largest_first) \
 	X(table_merges_alike) \
