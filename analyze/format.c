@@ -115,6 +115,13 @@ union value view_cell(const struct view *v, size_t row, const char *column)
 	return v->rows[row][table_column(v->table, column)];
 }
 
+const char *view_text(const struct view *v, size_t row, const char *column)
+{
+	const char *text = view_cell(v, row, column).text;
+
+	return text ? text : "";
+}
+
 bool view_is_shown(const struct view *v)
 {
 	size_t i = v->type->under ? table_keys(v->type->under) : 0;

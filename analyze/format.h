@@ -65,5 +65,7 @@ struct view view_below(const struct view *v, const union value *parent, size_t k
 bool view_is_shown(const struct view *v);
 /* A cell by its column's name. */
 union value view_cell(const struct view *v, size_t row, const char *column);
+/* Of a column of texts; "" where it is null. */
+const char *view_text(const struct view *v, size_t row, const char *column);
 
 #endif

@@ -36,20 +36,15 @@ static int compare_time(const void *pa, const void *pb)
 	return compare_keys(a, b);
 }
 
-static const char *text_or_nothing(const char *text)
-{
-	return text ? text : "";
-}
-
 static struct comm_row row_of(const struct view *v, size_t i)
 {
 	uint64_t wait_ns = view_cell(v, i, "wait_ns").u64;
 	double algorithm = view_cell(v, i, "algorithm_gb_per_s").f64;
 	double bus = view_cell(v, i, "bus_gb_per_s").f64;
 	struct comm_row row = {
-		.group = text_or_nothing(view_cell(v, i, "group").text),
-		.operation = text_or_nothing(view_cell(v, i, "operation").text),
-		.type = text_or_nothing(view_cell(v, i, "type").text),
+		.group = view_text(v, i, "group"),
+		.operation = view_text(v, i, "operation"),
+		.type = view_text(v, i, "type"),
 		.bytes = view_cell(v, i, "size_bytes").u64,
 		.ranks = view_cell(v, i, "group_size").u64,
 		.calls = view_cell(v, i, "count").u64,

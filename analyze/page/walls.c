@@ -31,7 +31,7 @@ enum status walls_take(const struct view *steps, struct walls *w, struct error *
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to print a report");
 	for (i = 0; i < steps->count; i++) {
 		if (view_cell(steps, i, "counted").u64 != 1) {
-			w->settling += !strcmp(view_cell(steps, i, "flags").text, "settling");
+			w->settling += !strcmp(view_text(steps, i, "flags"), "settling");
 			continue;
 		}
 		w->rows[w->count] = i;

@@ -55,7 +55,7 @@ enum status kernel_rows_take(const struct page *p, struct kernel_rows *all, stru
 	for (i = 0; i < v.count; i++)
 		all->rows[i] = (struct kernel_row){
 			.name = view_cell(&v, i, "name").text,
-			.class = view_cell(&v, i, "class").text ? view_cell(&v, i, "class").text : "",
+			.class = view_text(&v, i, "class"),
 			.calls = view_cell(&v, i, "count").u64,
 			.total_ns = view_cell(&v, i, "total_ns").u64,
 			.max_ns = view_cell(&v, i, "max_ns").u64,

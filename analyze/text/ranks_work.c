@@ -98,7 +98,7 @@ static size_t kernels_take(const struct page *p, struct kernel *all)
 		for (i = 0; i < v.count && steps > 0; i++)
 			all[count++] = (struct kernel){
 				.name = view_cell(&v, i, "name").text,
-				.class = view_cell(&v, i, "class").text, .rank = rank,
+				.class = view_text(&v, i, "class"), .rank = rank,
 				.calls = (double)view_cell(&v, i, "count").u64 / steps,
 				.ns = (double)view_cell(&v, i, "total_ns").u64 / steps,
 			};
