@@ -38,12 +38,13 @@ static bool ends_in(const char *name, const char *end)
 	return len >= end_len && !strcmp(name + len - end_len, end);
 }
 
-/* null is unknown or not applicable, and may stand for any value but a sum. */
-static void put_type(struct buf *out, const struct column *c)
+/* null is unknown or not applicable, and may stand for any number but a sum, and for some texts. */
+static void put_type(struct buf *out, const struct table_type *t, const struct column *c)
 {
 	switch (c->cell) {
 	case CELL_TEXT:
-		buf_put_text(out, "\"type\": [\"string\", \"null\"]");
+		buf_put_text(out, column_may_be_null(t, c) ? "\"type\": [\"string\", \"null\"]"
+							   : "\"type\": \"string\"");
 		return;
 	case CELL_WORDS:
 		buf_put_text(out, "\"type\": \"array\", \"items\": {\"type\": \"string\"}");
@@ -72,7 +73,7 @@ static void put_reference(struct schema *s, const struct table_type *t)
 		return;
 	case NEST_MAP:
 		buf_put_text(s->out, "{\"type\": \"object\", \"additionalProperties\": {");
-		put_type(s->out, &t->columns[table_keys(t)]);
+		put_type(s->out, t, &t->columns[table_keys(t)]);
 		buf_put_text(s->out, "}}");
 		return;
 	default:
@@ -109,7 +110,7 @@ static void put_table(struct schema *s, const struct table_type *t)
 		if (t->columns[i].cell == CELL_HIST)
 			continue;
 		buf_putf(s->out, "%s\n    \"%s\": {", between, t->columns[i].name);
-		put_type(s->out, &t->columns[i]);
+		put_type(s->out, t, &t->columns[i]);
 		buf_put_text(s->out, ", \"description\": ");
 		json_put_word(s->out, t->columns[i].meaning ? t->columns[i].meaning : "");
 		buf_put_text(s->out, "}");

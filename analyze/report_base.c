@@ -19,7 +19,7 @@ static const struct column input_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_inputs = {
-	.name = "inputs", .member = "inputs", .columns = input_columns,
+	.name = "inputs", .member = "inputs", .null_texts = "error", .columns = input_columns,
 };
 
 enum { RANK_WORLD = RANK_KEYS, RANK_SPAN, RANK_EVENTS, RANK_STEPS, RANK_COUNTED, RANK_WALL };
@@ -51,7 +51,8 @@ static const struct column window_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_windows = {
-	.name = "windows", .member = "windows", .under = &table_ranks, .columns = window_columns,
+	.name = "windows", .member = "windows", .under = &table_ranks, .null_texts = "spec",
+	.columns = window_columns,
 };
 
 enum { LOSS_REASON = RANK_KEYS, LOSS_COUNT };

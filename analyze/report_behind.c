@@ -21,7 +21,7 @@ static const struct column behind_columns[] = {
 };
 static const struct table_type table_behind = {
 	.name = "behind", .member = "behind", .under = &table_ranks, .nest = NEST_NEVER,
-	.columns = behind_columns,
+	.null_texts = "range python cause phase", .columns = behind_columns,
 };
 
 const char *behind_word(enum behind selection)

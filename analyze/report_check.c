@@ -22,7 +22,8 @@ static const struct column check_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_checks = {
-	.name = "checks", .member = "checks", .under = &table_ranks, .columns = check_columns,
+	.name = "checks", .member = "checks", .under = &table_ranks, .is_finished = true,
+	.columns = check_columns,
 };
 
 static const struct column fact_columns[] = {
@@ -36,7 +37,7 @@ static const struct column fact_columns[] = {
 };
 static const struct table_type table_facts = {
 	.name = "check_facts", .member = "check_facts", .under = &table_ranks, .nest = NEST_NEVER,
-	.columns = fact_columns,
+	.null_texts = "path", .columns = fact_columns,
 };
 
 static const struct column told_columns[] = {

@@ -28,7 +28,7 @@ static const struct column copy_columns[] = {
 };
 static const struct table_type table_copies = {
 	.name = "copies", .member = "copies", .under = &table_ranks, .by = "total_ns",
-	.null_keys = "from to", .columns = copy_columns,
+	.null_texts = "from to", .columns = copy_columns,
 };
 
 enum { WORD_MAX = 64 };

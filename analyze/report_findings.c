@@ -26,7 +26,7 @@ static const struct column finding_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_findings = {
-	.name = "findings", .member = "findings", .columns = finding_columns,
+	.name = "findings", .member = "findings", .is_finished = true, .columns = finding_columns,
 };
 
 enum { WORK_PHASE = RANK_KEYS, WORK_WORK, WORK_COUNT_, WORK_NS, WORK_SHORT, WORK_SHORT_NS };
@@ -59,7 +59,7 @@ static const struct column gap_columns[] = {
 };
 static const struct table_type table_gaps = {
 	.name = "gaps", .member = "gaps", .under = &table_ranks, .nest = NEST_NEVER,
-	.null_keys = "phase", .columns = gap_columns,
+	.null_texts = "phase", .columns = gap_columns,
 };
 
 /* ---- fold ------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static const struct column idle_columns[] = {
 };
 static const struct table_type table_idle = {
 	.name = "idle", .member = "idle", .under = &table_ranks, .by = "ns",
-	.null_keys = "thread range python call", .columns = idle_columns,
+	.null_texts = "thread range python call", .columns = idle_columns,
 };
 
 enum { OWNERS_FIRST = 1 << 10, OWNERS_MAX = 1 << 16 };

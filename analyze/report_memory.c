@@ -46,7 +46,8 @@ static const struct column memory_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_memory = {
-	.name = "memory", .member = "memory", .under = &table_ranks, .columns = memory_columns,
+	.name = "memory", .member = "memory", .under = &table_ranks, .null_texts = "peak_phase",
+	.columns = memory_columns,
 };
 
 enum { MSTEP_NUMBER = MEM_WHAT + 1, MSTEP_BEGIN, MSTEP_MIN, MSTEP_MAX, MSTEP_COUNTED };
@@ -77,7 +78,7 @@ static const struct column peak_columns[] = {
 };
 static const struct table_type table_memory_peaks = {
 	.name = "memory_peaks", .member = "peaks", .under = &table_memory, .by = "bytes",
-	.columns = peak_columns,
+	.null_texts = "phase", .columns = peak_columns,
 };
 
 enum { MOWNER_NAME = MPEAK_NS + 1, MOWNER_LIVE };

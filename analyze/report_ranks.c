@@ -24,7 +24,7 @@ static const struct column balance_columns[] = {
 };
 static const struct table_type table_balance = {
 	.name = "balance", .member = "balance", .under = &table_ranks, .nest = NEST_OBJECT,
-	.by = "ns_per_step", .columns = balance_columns,
+	.by = "ns_per_step", .is_finished = true, .columns = balance_columns,
 };
 
 enum { UNEVEN_SHORT = 1, UNEVEN_CALLS, UNEVEN_MIN, UNEVEN_MEAN, UNEVEN_MAX, UNEVEN_RANK,
@@ -43,7 +43,7 @@ static const struct column uneven_columns[] = {
 };
 static const struct table_type table_uneven = {
 	.name = "imbalance", .member = "imbalance", .by = "over_mean_ns",
-	.columns = uneven_columns,
+	.is_finished = true, .columns = uneven_columns,
 };
 
 struct kernel_ref {

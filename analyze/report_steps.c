@@ -53,7 +53,7 @@ static const struct column stats_columns[] = {
 };
 static const struct table_type table_step_stats = {
 	.name = "step_stats", .member = "step_stats", .under = &table_ranks, .nest = NEST_OBJECT,
-	.columns = stats_columns,
+	.is_finished = true, .columns = stats_columns,
 };
 
 enum { STEP_DEVICE = RANK_KEYS + 2, STEP_FIRST_NS };
@@ -88,7 +88,8 @@ static const struct column strip_columns[] = {
 };
 static const struct table_type table_strips = {
 	.name = "strips", .member = "strips", .under = &table_steps, .nest = NEST_NEVER,
-	.is_picture = true, .columns = strip_columns,
+	.null_texts = "host_cells gpu_cells host_bins gpu_bins", .is_picture = true,
+	.columns = strip_columns,
 };
 
 enum { AT_COMM_COUNT = OWNER_IDLE, AT_COUNT }; /* behind the classes of what runs */

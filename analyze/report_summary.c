@@ -48,7 +48,8 @@ static const struct column gpu_columns[] = {
 };
 _Static_assert(sizeof(gpu_columns) / sizeof(gpu_columns[0]) == GPU_COLUMNS + 1, "gpu columns");
 static const struct table_type table_gpus = {
-	.name = "gpus", .member = "gpus", .under = &table_ranks, .columns = gpu_columns,
+	.name = "gpus", .member = "gpus", .under = &table_ranks, .null_texts = "name uuid",
+	.columns = gpu_columns,
 };
 
 enum { CAUSE_NAME = RANK_KEYS + 1, CAUSE_NS };

@@ -18,7 +18,8 @@ static const struct column verdict_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_verdict = {
-	.name = "verdict", .member = "verdict", .nest = NEST_OBJECT, .columns = verdict_columns,
+	.name = "verdict", .member = "verdict", .nest = NEST_OBJECT, .null_texts = "more",
+	.is_finished = true, .columns = verdict_columns,
 };
 
 #define BOUND_SHARE 0.1

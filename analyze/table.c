@@ -194,6 +194,17 @@ size_t table_column(const struct table *t, const char *name)
 	return 0;
 }
 
+bool column_may_be_null(const struct table_type *type, const struct column *column)
+{
+	const char *at = type->null_texts;
+	size_t len = strlen(column->name);
+
+	for (; at && *at; at += strcspn(at, " "), at += *at == ' ')
+		if (!strncmp(at, column->name, len) && (!at[len] || at[len] == ' '))
+			return true;
+	return false;
+}
+
 size_t table_count(const struct table *t)
 {
 	return t->count;

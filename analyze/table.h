@@ -64,7 +64,8 @@ struct table_type {
 	enum nest nest;
 	const char *by;     /* printed in descending order of this column; NULL: in key order */
 	const char *since;  /* likewise in ascending order: a time, where `by` is NULL */
-	const char *null_keys; /* names, with blanks, of its text keys that may be NULL; or NULL */
+	const char *null_texts; /* names, with blanks, of its texts that may be NULL; or NULL */
+	bool is_finished;   /* finish() makes its rows: a partial result has none */
 	bool is_picture;    /* made only of an input that is alone: left out of several */
 	const struct column *columns; /* ends with .name == NULL */
 };
@@ -93,6 +94,8 @@ const struct table_type *table_type(const struct table *t);
 size_t table_keys(const struct table_type *type);    /* how many of its columns are keys */
 size_t table_columns(const struct table_type *type); /* all of them */
 size_t table_column(const struct table *t, const char *name); /* its place in a row */
+/* Whether a cell of this column may hold no text: others have one in each row once reports finished. */
+bool column_may_be_null(const struct table_type *type, const struct column *column);
 size_t table_count(const struct table *t);           /* rows */
 
 /* The row with these keys, made with neutral values if new.  It stays where it is. */

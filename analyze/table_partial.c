@@ -223,7 +223,8 @@ static enum status take_column(struct partial_reader *r, const struct table *t,
 	c->cell = take_u8(&r->in);
 	c->combine = take_u8(&r->in);
 	c->is_known = false;
-	if (r->in.cut || !name || c->cell > CELL_HIST || c->combine > DERIVED ||
+	c->place = 0;
+	if (r->in.cut || !name || c->cell > CELL_HIST || c->combine >= DERIVED ||
 	    (c->cell == CELL_HIST) != (c->combine == HIST))
 		return cut_off(err);
 	columns = t ? table_columns(table_type(t)) : 0;
@@ -304,16 +305,20 @@ static void hists_free(const struct read_column *columns, size_t count, const un
 			hist_free(read[i].hist);
 }
 
-/* Who finishes and prints relies on the names of things. */
-static bool may_be_null(const struct table_type *type, const char *name)
+/* Who finishes and prints relies on the texts of a row, and on making some tables alone. */
+static bool row_can_be(const struct table_type *type, const struct read_column *columns,
+		       size_t count, const union value *read)
 {
-	const char *at = type->null_keys;
-	size_t len = strlen(name);
+	const struct column *ours;
+	size_t i;
 
-	for (; at && *at; at += strcspn(at, " "), at += *at == ' ')
-		if (!strncmp(at, name, len) && (!at[len] || at[len] == ' '))
-			return true;
-	return false;
+	for (i = 0; i < count; i++) {
+		ours = &type->columns[columns[i].place];
+		if (columns[i].is_known && is_text(ours) && !read[i].text &&
+		    !column_may_be_null(type, ours))
+			return false;
+	}
+	return !type->is_finished;
 }
 
 static enum status row_add(struct table *t, const struct read_column *columns, size_t count,
@@ -323,14 +328,11 @@ static enum status row_add(struct table *t, const struct read_column *columns, s
 	union value keys[COLUMNS_MAX], *row;
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		if (!columns[i].is_known || columns[i].combine != KEY)
-			continue;
-		if (columns[i].cell == CELL_TEXT && !read[i].text &&
-		    !may_be_null(type, type->columns[columns[i].place].name))
-			return cut_off(err);
-		keys[columns[i].place] = read[i];
-	}
+	if (!row_can_be(type, columns, count, read))
+		return cut_off(err);
+	for (i = 0; i < count; i++)
+		if (columns[i].is_known && columns[i].combine == KEY)
+			keys[columns[i].place] = read[i];
 	TRY(table_row(t, keys, &row, err));
 	for (i = 0; i < count; i++)
 		if (columns[i].is_known && type->columns[columns[i].place].combine != KEY)

@@ -24,7 +24,8 @@ static const struct column groups_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_groups = {
-	.name = "groups", .member = "communicators", .columns = groups_columns,
+	.name = "groups", .member = "communicators", .null_texts = "unmatched_because",
+	.is_finished = true, .columns = groups_columns,
 };
 
 static const struct column waits_columns[] = {
@@ -45,7 +46,7 @@ static const struct column waits_columns[] = {
 };
 const struct table_type table_waits = {
 	.name = "waits", .member = "waits", .under = &table_ranks, .nest = NEST_OBJECT,
-	.by = "made_wait_ns", .columns = waits_columns,
+	.by = "made_wait_ns", .is_finished = true, .columns = waits_columns,
 };
 
 static const struct column straggler_columns[] = {
@@ -61,7 +62,8 @@ static const struct column straggler_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_stragglers = {
-	.name = "stragglers", .member = "stragglers", .columns = straggler_columns,
+	.name = "stragglers", .member = "stragglers", .is_finished = true,
+	.columns = straggler_columns,
 };
 
 static const struct column pair_columns[] = {
@@ -75,5 +77,5 @@ static const struct column pair_columns[] = {
 };
 const struct table_type table_waits_for = {
 	.name = "waits_for", .member = "waits_for", .under = &table_ranks, .by = "wait_ns",
-	.columns = pair_columns,
+	.is_finished = true, .columns = pair_columns,
 };

@@ -23,8 +23,8 @@ static const struct column frontier_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_frontier = {
-	.name = "frontier", .member = "frontier", .by = "ns", .null_keys = "host",
-	.columns = frontier_columns,
+	.name = "frontier", .member = "frontier", .by = "ns", .null_texts = "host",
+	.is_finished = true, .columns = frontier_columns,
 };
 
 static const struct column step_columns[] = {
@@ -36,7 +36,8 @@ static const struct column step_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_frontier_steps = {
-	.name = "frontier_steps", .member = "frontier_steps", .columns = step_columns,
+	.name = "frontier_steps", .member = "frontier_steps", .is_finished = true,
+	.columns = step_columns,
 };
 
 static const struct column piece_columns[] = {
@@ -47,7 +48,7 @@ static const struct column piece_columns[] = {
 };
 const struct table_type table_frontier_pieces = {
 	.name = "frontier_pieces", .member = "pieces", .under = &table_frontier_steps, .by = "ns",
-	.null_keys = "host", .columns = piece_columns,
+	.null_texts = "host", .is_finished = true, .columns = piece_columns,
 };
 
 static const struct column total_columns[] = {
@@ -64,5 +65,5 @@ static const struct column total_columns[] = {
 };
 const struct table_type table_frontier_total = {
 	.name = "frontier_total", .member = "frontier_total", .nest = NEST_OBJECT,
-	.columns = total_columns,
+	.is_finished = true, .columns = total_columns,
 };

@@ -4,30 +4,9 @@
  * what they say in every format.
  */
 #include "analyze/engine.h"
-#include "analyze/format.h"
 #include "tests/fuzz/log_sign.h"
+#include "tests/fuzz/print.h"
 #include "tests/fuzz/target.h"
-
-static void print(struct tables *tables)
-{
-	static const struct format_type *const formats[] = {
-#define X(name) &format_##name,
-		FORMAT_LIST(X)
-#undef X
-	};
-	struct format_request how = { .tables = tables, .reports = reports(), .width = 100,
-				      .is_utf8 = true };
-	struct buf page;
-	size_t i;
-
-	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		if (formats[i]->part)
-			continue;
-		buf_init(&page, 1 << 22);
-		formats[i]->write(&how, &page, NULL);
-		buf_release(&page);
-	}
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -50,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	how.rules = rules;
 	if (engine_run(&tables, &how, &outcome, NULL) == ST_OK)
-		print(tables);
+		fuzz_print(tables);
 	tables_free(tables);
 	close(fd);
 	return 0;

@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import struct
 import subprocess
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -67,6 +68,8 @@ OPTIONS = [  # number of the option's text (fuzz_options.c), the text
     (13, "--window=steps:1-2\0-q\0--steps\0" "1-2\0--no-nvtx\0--\0x\0"), (14, "1.5G"), (14, "90s"), (14, "2%"),
     (14, "2026-11-20T12:00:00.123456789Z"), (15, "50ms,steps=10"), (15, "range,step,memory"), (15, "main"),
 ]
+
+SEED_MAX = 16 << 10  # a fuzzer tries more of what is small
 
 
 def write(folder, target, name, data):
@@ -146,9 +149,40 @@ def converted(a, out, scratch):
             for file in files:
                 if file.endswith(".xplane.pb"):
                     write(out, "xplane", name + ".xplane.pb", read(os.path.join(where, file)))
+    jobs(a, out, scratch)
     db = os.path.join(scratch, "export.sqlite")
     nsys(db, "tests/unit/test_source_nsys.c")
     write(out, "nsys", "export.sqlite", read(db))
+
+
+def jobs(a, out, scratch):
+    """Of random ranks what is small: all that reports tell of steps, memory, copies and communication."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+    import random_jobs
+    partial = os.path.join(scratch, "job.partial")
+
+    def folded(name, paths):
+        tool([os.path.join(a.bin, "tacho-analyze"), "-q", *paths, "--partial", partial])
+        if os.path.getsize(partial) <= SEED_MAX:
+            write(out, "partial", name, read(partial))
+
+    for seed in range(40):
+        paths = []
+        for rank in range(3):
+            name, data, _ = random_jobs.make(seed, rank, 3)
+            paths.append(os.path.join(scratch, f"{rank}-{os.path.basename(name)}"))
+            with open(paths[-1], "wb") as f:
+                f.write(data)
+        if len(data) <= SEED_MAX:
+            for target in ("log", "report") if name.endswith(".tacho") else ("kineto",):
+                write(out, target, os.path.basename(name), data)
+        folded(f"job{seed}", paths)
+        folded(f"rank{seed}", paths[:1])
+    for ranks in (2, 5):
+        folder = os.path.join(scratch, f"ranks{ranks}")
+        tool([os.path.join(a.bin, "samples/generate"), "--out", folder, "--events", "100", "--ranks", str(ranks)])
+        folded(f"ranks{ranks}", [os.path.join(folder, name) for name in sorted(os.listdir(folder))
+                                 if name.endswith(".tacho")])
 
 
 def nvtx(out):

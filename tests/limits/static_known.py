@@ -12,7 +12,7 @@ import re
 import sys
 
 BOTH = "the count that is looked at and the pointer are set together"
-TABLE = "text cells of keys are never NULL but for null_keys, which these tables have not (table.h)"
+TABLE = "texts are never NULL but for null_texts, which these tables have not (table.h)"
 HELD = "a table asks only about rows that it holds"
 GAVE = "an id that the table gave out has a row"
 FILLED = "as many as are read were filled by a loop of the caller"
