@@ -98,7 +98,7 @@ static enum verdict judge_closed(struct judge *j)
 			   num(files));
 	if (!open)
 		return say(j, VERDICT_GOOD, 0, "the input is complete to its end");
-	if (key.text && table_row(inputs, &key, &row, NULL) == ST_OK)
+	if (key.text && table_have(inputs, &key, &row, NULL) == ST_OK)
 		error = row[table_column(inputs, "error")].text;
 	if (files > 1)
 		return say(j, VERDICT_BAD, open, "%s of %s inputs are not whole%s%.200s", num(open),
@@ -366,8 +366,8 @@ static enum status judge_all_windows(struct judge *j)
 	size_t i;
 
 	for (i = 0; (window = table_at(windows, i)); i++) {
-		TRY(table_row(spans, window, &span, j->err));
-		TRY(table_row(facts, window, &row, j->err));
+		TRY(table_have(spans, window, &span, j->err));
+		TRY(table_have(facts, window, &row, j->err));
 		number = row == last ? number + 1 : 1;
 		last = row;
 		row[FACT_windows_held].u64++;
@@ -443,13 +443,13 @@ static enum status judge_losses_of(struct judge *j)
 	for (i = 0; (loss = table_at(losses, i)); i++) {
 		enum verdict v;
 
-		TRY(table_row(facts, loss, &row, j->err));
+		TRY(table_have(facts, loss, &row, j->err));
 		j->facts = row;
-		TRY(table_row(ranks, loss, &row, j->err));
+		TRY(table_have(ranks, loss, &row, j->err));
 		j->ranks = row;
 		v = judge_loss(j, loss[reason].text, loss[count].u64);
 		TRY(put_row(j, loss, "losses", loss[reason].text, meaning_of("losses"), v));
-		TRY(table_row(facts, loss, &row, j->err));
+		TRY(table_have(facts, loss, &row, j->err));
 		row[FACT_lost].u64 += v != VERDICT_GOOD;
 	}
 	return ST_OK;
@@ -469,7 +469,7 @@ static enum status judge_no_loss(struct judge *j, const union value *rank)
 
 /* ---- the recorder's own words ----------------------------------------------------------- */
 
-static const struct {
+static const struct told {
 	const char *key;
 	enum verdict verdict;
 	const char *before, *after;
@@ -486,24 +486,36 @@ static const struct {
 	{ "saved_tail", VERDICT_DOUBT, "", "" },
 };
 
+enum { TOLD_ROWS = sizeof(told_rows) / sizeof(told_rows[0]) };
+
 const char *check_told_key(size_t index)
 {
-	return index < sizeof(told_rows) / sizeof(told_rows[0]) ? told_rows[index].key : NULL;
+	return index < TOLD_ROWS ? told_rows[index].key : NULL;
+}
+
+static const struct told *told_find(const char *key)
+{
+	static const struct told other = { NULL, VERDICT_DOUBT, "", "" }; /* of a newer Tacho */
+	size_t i;
+
+	for (i = 0; i < TOLD_ROWS; i++)
+		if (!strcmp(told_rows[i].key, key))
+			return &told_rows[i];
+	return &other;
 }
 
 static enum status judge_told(struct judge *j)
 {
 	struct table *told = tables_find(j->all, "check_told");
+	const struct told *of;
 	const union value *row;
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; (row = table_at(told, i)); i++) {
-		for (k = 0; strcmp(told_rows[k].key, row[TOLD_KEY].text) != 0; k++)
-			;
+		of = told_find(row[TOLD_KEY].text);
 		TRY(put_row(j, row, "recorder", row[TOLD_KEY].text, meaning_of("recorder"),
-			    say(j, told_rows[k].verdict, told_rows[k].verdict != VERDICT_GOOD,
-				"%s%.800s%s", told_rows[k].before, row[TOLD_TEXT].text,
-				told_rows[k].after)));
+			    say(j, of->verdict, of->verdict != VERDICT_GOOD, "%s%.800s%s",
+				of->before, row[TOLD_TEXT].text, of->after)));
 	}
 	return ST_OK;
 }
@@ -515,7 +527,7 @@ static enum status judge_rank(struct judge *j)
 	union value *row;
 	size_t i;
 
-	TRY(table_row(tables_find(j->all, "trust"), j->facts, &row, j->err));
+	TRY(table_have(tables_find(j->all, "trust"), j->facts, &row, j->err));
 	j->trust = row;
 	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (checks[i].judge)

@@ -112,7 +112,12 @@ struct view view_below(const struct view *v, const union value *parent, size_t k
 
 union value view_cell(const struct view *v, size_t row, const char *column)
 {
-	return v->rows[row][table_column(v->table, column)];
+	size_t place = table_column(v->table, column);
+
+	if (row < v->count)
+		return v->rows[row][place];
+	return column_is_text(&v->type->columns[place]) ? (union value){ .text = NULL }
+							: (union value){ .u64 = NO_U64 };
 }
 
 const char *view_text(const struct view *v, size_t row, const char *column)

@@ -63,7 +63,7 @@ struct view view_find(const struct view *views, const struct tables *tables, con
 struct view view_below(const struct view *v, const union value *parent, size_t keys);
 /* Whether rows are for people: a column has a title but those that say whose row it is. */
 bool view_is_shown(const struct view *v);
-/* A cell by its column's name. */
+/* A cell by its column's name; nothing (NO_U64, which is a NAN, or NULL) past the rows. */
 union value view_cell(const struct view *v, size_t row, const char *column);
 /* Of a column of texts; "" where it is null. */
 const char *view_text(const struct view *v, size_t row, const char *column);

@@ -29,7 +29,7 @@ static void put_text(struct buf *out, const char *text)
 
 static void put_cell(struct buf *out, const struct column *c, union value v)
 {
-	if (c->cell == CELL_TEXT || c->cell == CELL_WORDS) {
+	if (column_is_text(c)) {
 		if (v.text)
 			put_text(out, v.text);
 		return;

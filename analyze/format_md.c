@@ -298,7 +298,7 @@ static void put_value(struct md *m, const struct column *c, union value v)
 {
 	char text[NUMBER_TEXT] = "";
 
-	if (c->cell == CELL_TEXT || c->cell == CELL_WORDS) {
+	if (column_is_text(c)) {
 		put_cell(m, v.text ? v.text : "");
 		return;
 	}

@@ -202,7 +202,7 @@ static enum status idle_finish(struct tables *all, struct error *err)
 	for (i = 0; i < table_count(t); i = end)
 		for (sum = sum_of_gpu(t, i, &end); i < end; i++) {
 			row = table_at(t, i);
-			TRY(table_row(ranks, row, &rank, err)); /* it is there */
+			TRY(table_have(ranks, row, &rank, err));
 			row[IDLE_PCT].f64 = percent_of(row[IDLE_NS].u64, sum);
 			row[IDLE_PER_STEP].u64 = row[IDLE_NS].u64 /
 						 (rank[steps].u64 ? rank[steps].u64 : 1);

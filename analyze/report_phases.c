@@ -501,7 +501,7 @@ static enum status phases_finish(struct tables *all, struct error *err)
 
 	for (i = 0; i < table_count(t); i++) {
 		row = table_at(t, i);
-		TRY(table_row(ranks, row, &rank, err)); /* it is there */
+		TRY(table_have(ranks, row, &rank, err));
 		row[PHASE_PCT].f64 = percent_of(row[PHASE_WALL].u64, rank[wall].u64);
 		if (row[PHASE_COUNT].u64)
 			row[PHASE_AVG].u64 = row[PHASE_INCLUSIVE].u64 / row[PHASE_COUNT].u64;

@@ -220,7 +220,7 @@ static enum status summary_finish(struct tables *all, struct error *err)
 
 	for (i = 0; i < table_count(gpus); i++) {
 		row = table_at(gpus, i);
-		TRY(table_row(trust, row, &of, err)); /* it is there: each rank has one */
+		TRY(table_have(trust, row, &of, err));
 		row[GPU_TRUSTED].u64 = of[sampled].u64 != 1;
 	}
 	return ST_OK;

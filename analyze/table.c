@@ -271,16 +271,11 @@ static union value neutral(const struct column *c)
 {
 	if (c->cell == CELL_F64)
 		return (union value){ .f64 = NAN };
-	if (c->cell == CELL_TEXT || c->cell == CELL_WORDS)
+	if (column_is_text(c))
 		return (union value){ .text = NULL };
 	if (c->cell == CELL_HIST)
 		return (union value){ .hist = NULL };
 	return (union value){ .u64 = c->combine == MIN || c->combine == DERIVED ? NO_U64 : 0 };
-}
-
-static bool is_text(const struct column *c)
-{
-	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
 }
 
 static uint64_t row_hash(const struct table *t, const union value *row)
@@ -301,7 +296,7 @@ static enum status keys_take(struct table *t, const union value *given, union va
 
 	for (i = 0; i < t->keys; i++) {
 		keys[i] = given[i];
-		if (is_text(&t->type->columns[i]) && given[i].text) {
+		if (column_is_text(&t->type->columns[i]) && given[i].text) {
 			keys[i].text = table_text(t, given[i].text, err);
 			if (!keys[i].text)
 				return ST_CEILING;
@@ -366,30 +361,47 @@ static enum status row_add(struct table *t, const union value *keys, uint64_t ha
 
 enum { KEYS_MAX = 16 };
 
+static union value *row_find(const struct table *t, const union value *keys, uint64_t hash)
+{
+	size_t at;
+
+	for (at = hash & t->index.mask; t->index.slots[at]; at = (at + 1) & t->index.mask) {
+		size_t i = t->index.slots[at] - 1;
+
+		if (t->hashes[i] == hash && !memcmp(t->rows[i], keys, t->keys * sizeof(keys[0])))
+			return t->rows[i];
+	}
+	return NULL;
+}
+
 enum status table_row(struct table *t, const union value *given, union value **row,
 		      struct error *err)
 {
 	union value keys[KEYS_MAX];
 	uint64_t hash;
-	size_t at;
 
 	TRY(keys_take(t, given, keys, &hash, err));
 	TRY(rows_reach(t, err));
-	for (at = hash & t->index.mask; t->index.slots[at]; at = (at + 1) & t->index.mask) {
-		size_t i = t->index.slots[at] - 1;
+	*row = row_find(t, keys, hash);
+	return *row ? ST_OK : row_add(t, keys, hash, row, err);
+}
 
-		if (t->hashes[i] == hash &&
-		    !memcmp(t->rows[i], keys, t->keys * sizeof(keys[0]))) {
-			*row = t->rows[i];
-			return ST_OK;
-		}
-	}
-	return row_add(t, keys, hash, row, err);
+enum status table_have(struct table *t, const union value *given, union value **row,
+		       struct error *err)
+{
+	union value keys[KEYS_MAX];
+	uint64_t hash;
+
+	TRY(keys_take(t, given, keys, &hash, err));
+	TRY(rows_reach(t, err));
+	*row = row_find(t, keys, hash);
+	return *row ? ST_OK : fail(err, ST_FORMAT, NOWHERE, "the tables do not add up: %.60s has "
+				   "no row for what another names", t->type->name);
 }
 
 static int compare_value(const struct column *c, union value a, union value b)
 {
-	if (is_text(c))
+	if (column_is_text(c))
 		return a.text == b.text ? 0 : !a.text ? -1 : !b.text ? 1 : strcmp(a.text, b.text);
 	if (c->cell == CELL_F64)
 		return (a.f64 > b.f64) - (a.f64 < b.f64);
@@ -497,7 +509,7 @@ static enum status combine_value(struct table *t, const struct column *c, union 
 {
 	if (c->combine == DERIVED || c->combine == KEY)
 		return ST_OK;
-	if (is_text(c))
+	if (column_is_text(c))
 		return combine_text(t, c, into, from, err);
 	if (c->combine == HIST) {
 		if (!from.hist)

@@ -51,6 +51,11 @@ struct column {
 	const char *meaning; /* one sentence, for --explain and the manual */
 };
 
+static inline bool column_is_text(const struct column *c)
+{
+	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
+}
+
 enum nest { /* how rows stand in the JSON object of the row above them */
 	NEST_ARRAY,  /* an array of objects */
 	NEST_OBJECT, /* at most one row: an object */
@@ -101,6 +106,9 @@ size_t table_count(const struct table *t);           /* rows */
 /* The row with these keys, made with neutral values if new.  It stays where it is. */
 enum status table_row(struct table *t, const union value *keys, union value **row,
 		      struct error *err);
+/* The row with these keys, for finish(): ST_FORMAT where it is not there, as damage may have it. */
+enum status table_have(struct table *t, const union value *keys, union value **row,
+		       struct error *err);
 /* A copy of `text` that lives as long as the tables, to be stored in a row; NULL on a ceiling. */
 const char *table_text(struct table *t, const char *text, struct error *err);
 /* A histogram to be stored in a row; freed with the tables.  NULL without memory. */

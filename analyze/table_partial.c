@@ -72,14 +72,9 @@ void partial_put_text(struct partial_writer *w, const char *text)
 	buf_put(w->out, text, len);
 }
 
-static bool is_text(const struct column *c)
-{
-	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
-}
-
 static void put_value(struct partial_writer *w, const struct column *c, union value v)
 {
-	if (is_text(c)) {
+	if (column_is_text(c)) {
 		partial_put_text(w, v.text);
 	} else if (c->cell != CELL_HIST) {
 		buf_put_varint(w->out, v.u64 + 1);
@@ -314,7 +309,7 @@ static bool row_can_be(const struct table_type *type, const struct read_column *
 
 	for (i = 0; i < count; i++) {
 		ours = &type->columns[columns[i].place];
-		if (columns[i].is_known && is_text(ours) && !read[i].text &&
+		if (columns[i].is_known && column_is_text(ours) && !read[i].text &&
 		    !column_may_be_null(type, ours))
 			return false;
 	}

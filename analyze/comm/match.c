@@ -78,7 +78,7 @@ static enum status note_class(struct match *m, const struct ref *r, const struct
 	keys[COMM_OPERATION] = r->row[EVENTS_OPERATION];
 	keys[COMM_TYPE] = r->row[EVENTS_TYPE];
 	keys[COMM_BYTES].u64 = one->bytes;
-	TRY(table_row(t, keys, &row, err));
+	TRY(table_have(t, keys, &row, err));
 	row[COMM_MATCHED].u64 = plus(row[COMM_MATCHED].u64, 1);
 	row[COMM_TRANSFER].u64 = plus(row[COMM_TRANSFER].u64, at->least_ns);
 	row[COMM_WAIT].u64 = plus(row[COMM_WAIT].u64, wait_ns);
@@ -250,7 +250,7 @@ static enum status put_gpus(struct match *m, struct error *err)
 	for (i = 0; at && i < m->meets.member_count; i++) {
 		if (!m->members[i].matched)
 			continue;
-		TRY(table_row(t, m->meets.members[i], &row, err));
+		TRY(table_have(t, m->meets.members[i], &row, err));
 		row[at].u64 = plus(row[at].u64, m->members[i].exposed_wait_ns);
 	}
 	return ST_OK;

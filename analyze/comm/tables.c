@@ -12,7 +12,8 @@ static const struct column groups_columns[] = {
 	{ "matched", "matched", CELL_U64, DERIVED, NULL,
 	  "of those, whose like was found on all of these ranks" },
 	{ "index", "index", CELL_TEXT, DERIVED, NULL,
-	  "seq: the number that the file gives; count: the place in a step that all have whole" },
+	  "seq: the number that the file gives; count: the place in a step that all have whole; null: "
+	  "none was kept to be matched" },
 	{ "unmatched_because", "why not", CELL_TEXT, DERIVED, NULL,
 	  "null: nothing speaks against it" },
 	{ "transfer_ns", "transfer", CELL_U64, DERIVED, NULL,
@@ -24,7 +25,7 @@ static const struct column groups_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_groups = {
-	.name = "groups", .member = "communicators", .null_texts = "unmatched_because",
+	.name = "groups", .member = "communicators", .null_texts = "index unmatched_because",
 	.is_finished = true, .columns = groups_columns,
 };
 

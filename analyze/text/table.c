@@ -37,7 +37,7 @@ static char *cell_text(const struct shown *s, union value v, char *out, size_t c
 	char number[NUMBER_TEXT];
 
 	out[0] = '\0';
-	if (s->column->cell == CELL_TEXT || s->column->cell == CELL_WORDS)
+	if (column_is_text(s->column))
 		snprintf(out, cap, "%s", v.text ? v.text : "");
 	else if (s->column->cell == CELL_F64 && isfinite(v.f64))
 		snprintf(out, cap, "%s", number_text(number, v.f64, 1));
@@ -121,7 +121,7 @@ static size_t columns_choose(const struct page *p, const struct view *v,
 	for (i = 0; v->type->columns[i].name && count < COLUMNS_MAX; i++) {
 		const struct column *c = &v->type->columns[i];
 		struct shown s = { .column = c, .place = i, .is_time = ends_in_ns(c->name),
-				   .is_left = c->cell == CELL_TEXT || c->cell == CELL_WORDS };
+				   .is_left = column_is_text(c) };
 
 		if (!is_wanted(p, c))
 			continue;

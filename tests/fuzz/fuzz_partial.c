@@ -17,11 +17,6 @@ enum { CEILING = 16 << 20, FILE_MAX = 1 << 22 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool is_text(const struct column *c)
-{
-	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
-}
-
 /* ---- what has to hold ------------------------------------------------------------------- */
 
 /* Who prints relies on each text that null_texts does not name. */
@@ -33,7 +28,7 @@ static void check_texts(struct table *t)
 
 	for (i = 0; (row = table_at(t, i)); i++)
 		for (k = 0; k < table_columns(type); k++)
-			if (is_text(&type->columns[k]) && !row[k].text &&
+			if (column_is_text(&type->columns[k]) && !row[k].text &&
 			    !column_may_be_null(type, &type->columns[k]))
 				abort();
 }
@@ -133,7 +128,7 @@ static void change_cell(uint32_t *state, struct table *t, const struct column *c
 		*v = *other;
 	} else if (c->cell == CELL_BOOL) {
 		v->u64 = dice(state, 3) ? dice(state, 2) : NO_U64;
-	} else if (!is_text(c)) {
+	} else if (!column_is_text(c)) {
 		v->u64 = other_number(state, v->u64);
 	} else {
 		v->text = dice(state, 8) ? other_text(state, t, v->text) : NULL;
@@ -151,7 +146,7 @@ static void add_row(uint32_t *state, struct table *t, const union value *like)
 	key = dice(state, (uint32_t)keys);
 	change_cell(state, t, &type->columns[key], &changed[key], &changed[key]);
 	for (k = 0; k < keys; k++)
-		if (is_text(&type->columns[k]) && !changed[k].text)
+		if (column_is_text(&type->columns[k]) && !changed[k].text)
 			changed[k].text = "";
 	if (table_row(t, changed, &row, NULL) != ST_OK)
 		return;

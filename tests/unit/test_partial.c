@@ -216,6 +216,61 @@ void test_partial_tables(void)
 	buf_release(&whole);
 }
 
+/* A row of texts, numbers and no lengths, with or without the text of column `without`. */
+static enum status row_round(size_t table, size_t without)
+{
+	union value keys[16] = { { .u64 = 0 } }, *row;
+	struct engine_result r, back = { .tables = NULL };
+	const struct table_type *type;
+	const char *settings = NULL;
+	enum status status;
+	struct buf out;
+	size_t k;
+
+	CHECK_OK(engine_result_init(&r, reports(), CEILING, NULL), NULL);
+	type = table_type(tables_at(r.tables, table));
+	for (k = 0; k < table_columns(type); k++)
+		if (type->columns[k].combine == KEY)
+			keys[k] = column_is_text(&type->columns[k]) ? (union value){ .text = "t" } : keys[k];
+	if (without < table_keys(type))
+		keys[without].text = NULL;
+	CHECK_OK(table_row(tables_at(r.tables, table), keys, &row, NULL), NULL);
+	for (; k-- > table_keys(type);)
+		if (column_is_text(&type->columns[k]) && k != without)
+			row[k].text = table_text(tables_at(r.tables, table), "t", NULL);
+	buf_init(&out, CEILING);
+	CHECK_OK(engine_partial_put(&r, "all", &out, NULL), NULL);
+	CHECK_OK(engine_result_init(&back, reports(), CEILING, NULL), NULL);
+	status = engine_partial_take(&back, out.data, out.len, CEILING, &settings, NULL);
+	buf_release(&out);
+	engine_result_release(&r);
+	engine_result_release(&back);
+	return status;
+}
+
+/* Of each table: with all texts, and without each of them. */
+void test_partial_texts(void)
+{
+	size_t i, k, none = SIZE_MAX, asked_for = 0;
+	struct engine_result r;
+
+	CHECK_OK(engine_result_init(&r, reports(), CEILING, NULL), NULL);
+	for (i = 0; i < tables_count(r.tables); i++) {
+		const struct table_type *type = table_type(tables_at(r.tables, i));
+
+		CHECK_U64(row_round(i, none), type->is_finished ? ST_FORMAT : ST_OK);
+		for (k = 0; k < table_columns(type) && !type->is_finished; k++) {
+			if (!column_is_text(&type->columns[k]) || type->columns[k].combine == DERIVED)
+				continue;
+			CHECK_U64(row_round(i, k), column_may_be_null(type, &type->columns[k])
+							   ? ST_OK : ST_FORMAT);
+			asked_for++;
+		}
+	}
+	CHECK(asked_for > 60);
+	engine_result_release(&r);
+}
+
 void test_partial_twice(void)
 {
 	struct error err = { 0 };

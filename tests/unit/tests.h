@@ -502,6 +502,7 @@
 	X(partial_hostile) \
 	X(partial_versions) \
 	X(partial_tables) \
+	X(partial_texts) \
 	X(partial_twice) \
 	X(partial_hist) \
 	X(explain_names) \
