@@ -19,7 +19,8 @@ static const struct column input_columns[] = {
 	{ .name = NULL },
 };
 static const struct table_type table_inputs = {
-	.name = "inputs", .member = "inputs", .null_texts = "error", .columns = input_columns,
+	.name = "inputs", .member = "inputs", .null_texts = "format error",
+	.columns = input_columns,
 };
 
 enum { RANK_WORLD = RANK_KEYS, RANK_SPAN, RANK_EVENTS, RANK_STEPS, RANK_COUNTED, RANK_WALL };

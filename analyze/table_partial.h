@@ -11,8 +11,9 @@
  *	text: varint 0: none; 1: varint length, bytes; n: the text that was number n - 2, from 0, of
  *	  those written out before
  *
- * DERIVED columns are not written.  A reader knows tables and columns by name, in any order; what
- * it does not know it passes over, what it lacks is an error.  Any bytes are safe to read.
+ * DERIVED columns are not written, and no rows of tables that finish() makes.  A reader knows tables
+ * and columns by name, in any order; what it does not know it passes over, what it lacks is an
+ * error, and so is a text that is none where table.h does not allow it.  Any bytes are safe to read.
  *
  * One thread.
  */

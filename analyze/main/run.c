@@ -196,11 +196,22 @@ enum status tool_report(struct tool *t, struct engine_result *r, struct error *e
 	return status;
 }
 
+static bool was_read(const struct engine_result *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->input_count; i++)
+		if (r->inputs[i].outcome.is_in_tables)
+			return true;
+	return false;
+}
+
+/* That nothing could be read needs no word of its own where each input has one. */
 enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_cut, struct error *err)
 {
 	enum status status = engine_result_finish(r, is_cut, err), inputs = tool_judge(t, r);
 
-	if (status != ST_OK && inputs == ST_OK)
+	if (status != ST_OK && (inputs == ST_OK || was_read(r)))
 		return status;
 	err->text[0] = '\0';
 	if (inputs != ST_OK && ((t->common.strict && !asks_for(t, &report_check)) ||

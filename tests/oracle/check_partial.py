@@ -116,6 +116,11 @@ def faults(check, folder, paths):
             check.that(rc == (one[0] if i == 0 else 0), f"--partial of an input {name}: {rc}")
         got = check.run("-q", "--merge", "-f", "json", "-r", "all", *made)
         check.that(got == one and one[0] == 4, f"an input {name}: {got[0]} {one[0]} {got[2]}")
+        made.append(made[1] + "-again")
+        shutil.copy(made[1], made[2])
+        rc, _, said = check.run("--merge", *made)
+        check.that(rc == 2 and "same rank" in said and os.path.basename(bad) in said,
+                   f"an input {name} and a rank twice: {rc} {said}")
     rc, _, said = check.run("--merge", paths[0])
     check.that(rc == 4 and "not a partial result" in said, f"a trace is none: {rc} {said}")
     with open(parts[0], "rb") as f:
@@ -130,6 +135,20 @@ def faults(check, folder, paths):
             f.write(one)
         rc, _, said = check.run("--merge", os.path.join(folder, "hurt"))
         check.that(rc == 4 and word in said, f"{name}: {rc} {said}")
+
+
+def ends_anywhere(check, folder, path):
+    """An input that ends early: what is refused of one process is refused of the merge, in the same words."""
+    with open(path, "rb") as f:
+        whole = f.read()
+    short, part = os.path.join(folder, "short.tacho"), os.path.join(folder, "short.partial")
+    for size in sorted({*range(0, 400, 9), *range(400, len(whole), len(whole) // 60)}):
+        with open(short, "wb") as f:
+            f.write(whole[:size])
+        one = check.run("-f", "json", "-r", "all", short)
+        check.run("-q", "--partial", part, short)
+        got = check.run("-f", "json", "-r", "all", "--merge", part)
+        check.that(one == got and one[0] in (0, 4), f"{size} bytes: {one[0]} {got[0]} {got[2]}")
 
 
 def several_processes(check, build, paths):
@@ -162,6 +181,7 @@ def main():
         alone(check, folder, paths[2])
         cut(check, folder, paths)
         faults(check, folder, paths)
+        ends_anywhere(check, folder, paths[1])
         several_processes(check, build, paths)
     print(f"partial results: {check.passed} passed, {check.failed} failed")
     return 1 if check.failed else 0
