@@ -176,7 +176,7 @@ static void change_table(uint32_t *state, struct table *t)
 /* Tables with rows are few: each throw tries some. */
 static void change(uint32_t *state, struct engine_result *r)
 {
-	uint32_t count = (uint32_t)tables_count(r->tables), i;
+	uint32_t count = (uint32_t)tables_count(r->tables), times = 1 + dice(state, 8);
 	struct engine_window *w;
 
 	if (r->window_count && dice(state, 20) == 0) {
@@ -184,7 +184,7 @@ static void change(uint32_t *state, struct engine_result *r)
 		w->begin_ns = other_number(state, w->begin_ns);
 		w->end_ns = other_number(state, w->end_ns);
 	}
-	for (i = 0; i < 1 + dice(state, 8); i++)
+	while (times--)
 		change_table(state, tables_at(r->tables, dice(state, count)));
 }
 
