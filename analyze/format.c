@@ -116,8 +116,9 @@ union value view_cell(const struct view *v, size_t row, const char *column)
 
 	if (row < v->count)
 		return v->rows[row][place];
-	return column_is_text(&v->type->columns[place]) ? (union value){ .text = NULL }
-							: (union value){ .u64 = NO_U64 };
+	if (column_is_text(&v->type->columns[place]))
+		return (union value){ .text = NULL };
+	return (union value){ .u64 = NO_U64 };
 }
 
 const char *view_text(const struct view *v, size_t row, const char *column)
