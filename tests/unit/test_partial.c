@@ -286,6 +286,23 @@ void test_partial_twice(void)
 	engine_result_release(&b);
 }
 
+/* Read to its end and yet in no table: there would be nothing to finish, and no error. */
+void test_partial_inputs(void)
+{
+	struct engine_outcome o = { .status = ST_OK };
+	struct engine_result r;
+	struct error err = { 0 };
+	struct buf out;
+
+	CHECK_OK(engine_result_init(&r, asked, CEILING, NULL), NULL);
+	CHECK_OK(engine_result_input(&r, "a.json", &o, NULL), NULL);
+	buf_init(&out, CEILING);
+	CHECK_OK(engine_partial_put(&r, "all", &out, NULL), NULL);
+	CHECK_U64(again(out.data, out.len, NULL, &err), ST_FORMAT);
+	buf_release(&out);
+	engine_result_release(&r);
+}
+
 static uint64_t hist_round(const uint64_t *values, size_t count)
 {
 	struct hist *h = NULL, *other = NULL;

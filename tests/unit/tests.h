@@ -504,6 +504,7 @@
 	X(partial_tables) \
 	X(partial_texts) \
 	X(partial_twice) \
+	X(partial_inputs) \
 	X(partial_hist) \
 	X(explain_names) \
 	X(explain_find) \
