@@ -90,8 +90,10 @@ static enum status take_input(struct partial_reader *r, struct engine_result *in
 	o.damaged = take_varint(&r->in);
 	o.error.at = take_varint(&r->in) - 1;
 	TRY(partial_take_text(r, &text, err));
+	if (r->in.cut || !path || status >= STATUS_MAX || status == ST_END)
+		return cut_off(err);
 	/* what was read to its end is in the tables: else nothing would finish, without an error */
-	if (r->in.cut || !path || status >= STATUS_MAX || (status == ST_OK && !o.is_in_tables))
+	if (status == ST_OK && !o.is_in_tables)
 		return cut_off(err);
 	o.status = (enum status)status;
 	o.error.status = o.status;
