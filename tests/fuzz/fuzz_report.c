@@ -4,8 +4,8 @@
  * what they say in every format.
  */
 #include "analyze/engine.h"
+#include "tests/fuzz/finished.h"
 #include "tests/fuzz/log_sign.h"
-#include "tests/fuzz/print.h"
 #include "tests/fuzz/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	how.rules = rules;
 	if (engine_run(&tables, &how, &outcome, NULL) == ST_OK)
-		fuzz_print(tables);
+		fuzz_finished(tables);
 	tables_free(tables);
 	close(fd);
 	return 0;
