@@ -91,6 +91,14 @@ static int compare_shown(const void *pa, const void *pb)
 	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
 }
 
+/* As TensorBoard counts: what is more stands at the most. */
+static int64_t step_plus(int64_t step, uint64_t more)
+{
+	uint64_t sum = (uint64_t)step + (more < INT64_MAX ? more : INT64_MAX);
+
+	return sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
+}
+
 static enum status shown_take(struct maker *m, struct error *err)
 {
 	struct view steps = below_rank(m, "steps");
@@ -111,7 +119,7 @@ static enum status shown_take(struct maker *m, struct error *err)
 		struct shown *s = &m->shown[i];
 		bool is_again = i && s[-1].number == s->number;
 
-		s->step = is_again ? s[-1].step + (int64_t)wide : (int64_t)s->number;
+		s->step = is_again ? step_plus(s[-1].step, wide) : step_plus(0, s->number);
 		m->is_again |= is_again;
 	}
 	return ST_OK;
@@ -125,7 +133,7 @@ static int64_t step_of(const struct maker *m, const struct view *v, size_t i)
 							  sizeof(key), compare_shown)
 						: NULL;
 
-	return found ? found->step : (int64_t)key.number;
+	return found ? found->step : step_plus(0, key.number);
 }
 
 struct placed {
