@@ -423,6 +423,7 @@
 	X(check_recorder) \
 	X(check_traces) \
 	X(check_page) \
+	X(check_newer_words) \
 	X(column_plain) \
 	X(cupti_rows_kernel) \
 	X(cupti_rows_flavours) \
