@@ -76,7 +76,7 @@ static uint64_t other_number(uint32_t *state, uint64_t v)
 	}
 }
 
-/* A letter more, less or other; or what no tool would write. */
+/* Another letter, an end or a begin less; or what no tool would write. */
 static const char *other_text(uint32_t *state, struct table *t, const char *text)
 {
 	static const char *const strange[] = { "", " ", "\xff\"<&|,", "0", "-1", "18446744073709551616",

@@ -73,6 +73,49 @@ void test_table_sum_and_any(void)
 	tables_free(t);
 }
 
+/* Whole names only, of those that are listed. */
+void test_table_null_texts(void)
+{
+	struct table_type type = { .name = "cities", .null_texts = "country words" };
+	struct column column = { .name = "country", .cell = CELL_TEXT };
+	static const struct {
+		const char *name;
+		bool may;
+	} rows[] = { { "country", true }, { "words", true }, { "word", false }, { "count", false },
+		     { "ords", false }, { "number", false } };
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		column.name = rows[i].name;
+		CHECK(column_may_be_null(&type, &column) == rows[i].may);
+	}
+	type.null_texts = NULL;
+	column.name = "country";
+	CHECK(!column_may_be_null(&type, &column));
+}
+
+/* What is looked up is not made. */
+void test_table_have(void)
+{
+	struct tables *t = open_tables(1 << 20);
+	struct table *table = tables_find(t, "cities");
+	union value keys[2] = { { .text = "a" }, { .u64 = 1 } }, *row = NULL;
+	struct error err = { 0 };
+
+	CHECK_U64(table_have(table, keys, &row, &err), ST_FORMAT);
+	CHECK(strstr(err.text, "cities has no row") != NULL);
+	CHECK_U64(table_count(table), 0);
+	add(t, "b", 1, 7);
+	add(t, "a", 1, 42);
+	CHECK(table_at(table, 0) != NULL); /* in order, which moves the rows */
+	if (CHECK_OK(table_have(table, keys, &row, &err), &err))
+		CHECK_U64(row[TOTAL].u64, 42);
+	keys[NUMBER].u64 = 2;
+	CHECK_U64(table_have(table, keys, &row, NULL), ST_FORMAT);
+	CHECK_U64(table_count(table), 2);
+	tables_free(t);
+}
+
 void test_table_rows_by_key(void)
 {
 	struct tables *t = open_tables(1 << 20);

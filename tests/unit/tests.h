@@ -356,6 +356,8 @@
 	X(hist_error_is_bounded) \
 	X(hist_merges_alike) \
 	X(table_sum_and_any) \
+	X(table_null_texts) \
+	X(table_have) \
 	X(table_rows_by_key) \
 	X(table_prints_largest_first) \
 	X(table_merges_alike) \
