@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# make             everything that this machine allows; says what was left out and why
+# make             everything that this machine allows; says what was left out and why, and which
+#                  packages are missing
 # make demo        first look: installs what is missing, records a training loop, converts, reports
 # make check       the tests (no GPU, no network beyond missing -dev packages); FULL=1 all of what is
 #                  many times the same
 # make check-clients  the real readers of our files, in a throw-away virtual environment
 # make bench       speed, side by side with references in one run
 # make fuzz T=60   every reader under libFuzzer, T seconds each; AFL=1: under AFL++
+# make regenerate  schemas and expected outputs, from the code
 # make install     PREFIX=/usr/local DESTDIR=; make uninstall
 # make wheel       tacho.py with the library inside, for pip
 #
 # SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, COV=1
-# for `make coverage`, each in a folder of its own; V=1 shows commands; B=DIR builds elsewhere.
+# for `make coverage`, each in a folder of its own; WERROR=1 makes warnings errors; V=1 shows
+# commands; B=DIR builds elsewhere.
 
 comma := ,
 SAN ?=
 TSAN ?=
 COV ?=
 V ?=
+WERROR ?=
 PREFIX ?= /usr/local
 
 ifneq ($(SAN),)
@@ -32,35 +36,45 @@ else ifneq ($(COV),)
 else
   B ?= build
   SANFLAGS :=
+  # What is installed stops at a smashed stack or an overrun buffer instead of going on.
+  HARDEN := -fstack-protector-strong $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  HARDEN_LD := -Wl,-z,relro -Wl,-z,now
 endif
 
 CC ?= gcc
 OPT ?= -O2
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	-Wno-unused-parameter
+	-Wconversion -Wno-sign-conversion -Wfloat-conversion -Wno-unused-parameter $(if $(WERROR),-Werror)
 VERSION := $(shell cat VERSION 2>/dev/null)
-ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -I$(B) -g $(OPT) $(WARN) $(SANFLAGS) -pthread \
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -I$(B) -g $(OPT) $(WARN) $(HARDEN) $(SANFLAGS) -pthread \
 	-DTACHO_VERSION='"$(VERSION)"' $(CFLAGS)
 # Intel's ISA-L packs and unpacks gzip faster where it is installed; ISAL= leaves it out.
 hash := \#
 ISAL ?= $(if $(shell echo '$(hash)include <isa-l.h>' | $(CC) $(CFLAGS) -E - >/dev/null 2>&1 && echo yes),1)
 ALL_CFLAGS += $(if $(ISAL),-DTACHO_ISAL)
-ALL_LDFLAGS := $(SANFLAGS) -pthread $(LDFLAGS)
+ALL_LDFLAGS := $(SANFLAGS) $(HARDEN_LD) -pthread $(LDFLAGS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-# What stands on what (CONTRIBUTING.md, the house): each floor links only against those below.
-SCHEMAS   := $(wildcard schemas/*.c)
-PROTO     := $(wildcard schemas/proto/*.proto)
-CONVERTER := $(wildcard convert/main.c convert/main/*.c)
-ANALYZER  := $(wildcard analyze/main.c analyze/main/*.c)
-WRITING   := $(wildcard convert/out.c convert/gzip.c $(foreach f,sink sqlite_ bundle_,convert/$(f)*.c) \
-	$(foreach d,chrome perfetto tensorboard,convert/$(d)/*.c))
-READING   := $(filter-out $(CONVERTER) $(WRITING),$(wildcard convert/*.c convert/*/*.c))
-ANALYZE   := $(filter-out $(ANALYZER) analyze/mpi.c,$(wildcard analyze/*.c analyze/*/*.c))
-RECORD    := $(wildcard collector/main.c collector/record_*.c)
-COLLECTOR := $(filter-out $(RECORD),$(wildcard collector/*.c collector/*/*.c))
+# What stands on what (CONTRIBUTING.md): each layer links only against those below it, and a file's
+# folder says to which it belongs.
+in = $(wildcard $(addsuffix /*.c,$(1)))
+SCHEMAS     := $(call in,schemas/base schemas/model schemas/log)
+PROTO       := $(wildcard schemas/proto/*.proto)
+READING     := $(call in,convert/base convert/input convert/name convert/spool convert/source convert/source/* \
+	convert/stage convert/stage/*)
+OUTPUT      := $(call in,convert/output)
+WRITING     := $(call in,convert/sink convert/sink/*)
+CONVERT_CLI := $(call in,convert/cli)
+ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine report report/* findings format \
+	format/* explain))
+ANALYZE_CLI := $(filter-out analyze/cli/mpi_plugin.c,$(call in,analyze/cli))
+RECORD      := $(call in,collector/record)
+PROBES      := $(wildcard collector/probe/probe_list.c collector/probe/*/probe.c)
+LIBTACHO    := $(call in,$(addprefix collector/,api config control schedule session store probe probe/*))
+# What of the library tools and unit tests link: all but its constructor and the probes themselves.
+COLLECTOR   := $(filter-out collector/api/start.c $(PROBES),$(LIBTACHO))
 
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 pics = $(patsubst %.c,$(B)/pic/%.o,$(1))
@@ -73,13 +87,14 @@ SAMPLES := $(B)/samples/train_mlp $(B)/samples/generate
 NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check bench bench-gpu fuzz stats clean install packages left-out
+.PHONY: all demo check bench bench-gpu fuzz stats regenerate clean install packages left-out
 
 all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
 
-# Debian and Ubuntu: what the build needs and is not there is installed, and said.
+# What the build needs and is not there: `make` says how to install it (Debian, Ubuntu) and stops;
+# make demo, make check and what else runs tests install it.
 packages:
-	$(Q)sh tests/packages.sh build
+	$(Q)sh tests/packages.sh $(if $(filter demo check% bench% fuzz% coverage,$(MAKECMDGOALS)),,--print) build
 
 left-out:
 	$(Q)sh tests/left-out.sh "$(NVCC)"
@@ -107,9 +122,9 @@ $(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -MMD -MP -c -o $@ $<
 
-$(B)/tacho-convert: $(call objs,$(CONVERTER) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
-$(B)/tacho-analyze: $(call objs,$(ANALYZER) convert/out.c convert/gzip.c $(ANALYZE) $(READING) $(SCHEMAS)) $(PROTO_O)
-$(B)/tacho-record: $(call objs,$(RECORD) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR)) $(SCHEMAS))
+$(B)/tacho-convert: $(call objs,$(CONVERT_CLI) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-analyze: $(call objs,$(ANALYZE_CLI) $(ANALYZE) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
+$(B)/tacho-record: $(call objs,$(RECORD) $(COLLECTOR) $(SCHEMAS))
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
@@ -118,20 +133,20 @@ $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 MPICC := $(if $(SAN)$(TSAN),,$(shell command -v mpicc 2>/dev/null))
 ifneq ($(MPICC),)
 all: $(B)/libtacho-mpi.so
-$(B)/libtacho-mpi.so: analyze/mpi.c analyze/mpi_plug.h $(B)/flags
+$(B)/libtacho-mpi.so: analyze/cli/mpi_plugin.c analyze/cli/mpi_plugin.h $(B)/flags
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
 endif
 
 # libc alone; everything else is looked up at run time.
-$(B)/libtacho.so: $(call pics,$(COLLECTOR) $(SCHEMAS)) collector/tacho.map
+$(B)/libtacho.so: $(call pics,$(LIBTACHO) $(SCHEMAS)) collector/api/tacho.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--version-script=collector/tacho.map \
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,--version-script=collector/api/tacho.map \
 		$(if $(SANFLAGS),,-Wl$(comma)-z$(comma)defs) -Wl,-z,nodelete \
 		-Wl,-soname,libtacho.so.1 -o $@ $(filter %.o,$^) -ldl -lm
 	$(Q)ln -sf libtacho.so $(B)/libtacho.so.1
 
-$(B)/tacho.py: collector/tacho.py
+$(B)/tacho.py: collector/python/tacho.py
 	$(Q)cp $< $@
 
 $(B)/samples/train_mlp: $(B)/samples/train_mlp.o $(B)/libtacho.so
@@ -149,7 +164,7 @@ $(B)/samples/train_mlp_cuda: samples/train_mlp.cu $(B)/libtacho.so
 endif
 
 UNIT := $(wildcard tests/unit/*.c)
-$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(READING) $(SCHEMAS) $(filter-out collector/start.c collector/watch_%.c,$(COLLECTOR))) $(PROTO_O)
+$(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR)) $(PROTO_O)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 
@@ -160,17 +175,21 @@ check-layers:
 	$(Q)sh tests/check-layers.sh
 check-headers: $(PROTO_H) | packages
 	$(Q)CC="$(CC)" B="$(B)" sh tests/check-headers.sh
+check-format:
+	$(Q)sh tests/check-format.sh
+check-cycles: all
+	$(Q)python3 tests/check-cycles.py $(B)
 check-exports: $(B)/libtacho.so
 	$(Q)sh tests/check-exports.sh $(B)
 check-cli: all
 	$(Q)B=$(B) sh tests/cli/run.sh
-$(B)/tests/actor: $(call objs,tests/collector/actor.c tests/forked_child.c) $(B)/libtacho.so
+$(B)/tests/traced_program: $(call objs,tests/collector/traced_program.c tests/forked_child.c) $(B)/libtacho.so
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..'
 $(B)/tests/dump: $(call objs,tests/collector/dump.c $(SCHEMAS))
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -lm
-check-collector: all $(B)/tests/actor $(B)/tests/dump
+check-collector: all $(B)/tests/traced_program $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/run.sh
 	$(Q)python3 tests/collector/seeds.py --bin $(B)
 include tests/collector/nvtx.mk
@@ -214,7 +233,7 @@ $(ORACLES:%=check-%): check-%: all
 check-python: all
 	$(Q)python3 tests/python/run.py --bin $(B) $(W)
 
-CHECKS := $(addprefix check-,layers headers exports unit cli collector flight nvtx fake cupti \
+CHECKS := $(addprefix check-,format size layers cycles headers exports unit cli collector flight nvtx fake cupti \
 	$(ORACLES) python \
 	replay same faults memory-limits)
 .PHONY: $(CHECKS) check-clients check-big check-gpu
@@ -240,11 +259,20 @@ demo: all
 
 stats:
 	$(Q)sh tests/stats.sh
+check-size:
+	$(Q)sh tests/stats.sh --check
+
+# What is made from the code and kept in the tree.  Read the diff before you commit it.
+regenerate: all
+	$(Q)$(B)/tacho-analyze --schema >schemas/report.schema.json
+	$(Q)$(B)/tacho-analyze --diff --schema >schemas/diff.schema.json
+	$(Q)B=$(B) UPDATE=1 sh tests/cli/run.sh
+	$(Q)git diff --stat -- schemas tests/cli/expect
 
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 include tests/limits/limits.mk
-include collector/install.mk
+include collector/record/install.mk
 
 clean:
 	rm -rf build build-san build-tsan build-cov

@@ -9,11 +9,11 @@
  */
 #include "samples/generate_model.h"
 
-#include "schemas/buf.h"
-#include "schemas/json_text.h"
-#include "schemas/log_writer.h"
-#include "schemas/option.h"
-#include "schemas/records.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/json_text.h"
+#include "schemas/log/writer.h"
+#include "schemas/base/option.h"
+#include "schemas/model/records.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,24 +29,26 @@ struct options {
 };
 
 static const struct option rows[] = {
-	{"out", 'o', OPTION_TEXT, "FOLDER", "where to write", offsetof(struct options, out), "synthetic"},
-	{"events", 'n', OPTION_COUNT, "N", "events of each rank, at least",
-	 offsetof(struct options, events), "100000"},
-	{"ranks", 'r', OPTION_COUNT, "R", "how many files", offsetof(struct options, ranks), "1"},
-	{"seed", 's', OPTION_COUNT, "S", "another seed, another job", offsetof(struct options, seed), "1"},
-	{"slow-rank", 0, OPTION_COUNT, "K", "this rank is slower; the others wait for it",
-	 offsetof(struct options, slow_rank), "4294967295"},
-	{"slow-percent", 0, OPTION_COUNT, "P", "by so much", offsetof(struct options, slow_percent),
-	 "20"},
-	{"ranks-per-host", 0, OPTION_COUNT, "N", "and so many hosts",
-	 offsetof(struct options, per_host), "8"},
-	{"skew-ns", 0, OPTION_COUNT, "NS", "the clock of host H is wrong by H times this",
-	 offsetof(struct options, skew_ns), "0"},
-	{"drift-ns", 0, OPTION_COUNT, "NS", "and gains H times this in a second",
-	 offsetof(struct options, drift_ns), "0"},
-	{"kineto", 0, OPTION_FLAG, NULL, "Chrome JSON as Kineto writes it, instead of logs",
-	 offsetof(struct options, kineto), NULL},
-	{0},
+	{ "out", 'o', OPTION_TEXT, "FOLDER", "where to write", offsetof(struct options, out),
+	  "synthetic" },
+	{ "events", 'n', OPTION_COUNT, "N", "events of each rank, at least",
+	  offsetof(struct options, events), "100000" },
+	{ "ranks", 'r', OPTION_COUNT, "R", "how many files", offsetof(struct options, ranks), "1" },
+	{ "seed", 's', OPTION_COUNT, "S", "another seed, another job",
+	  offsetof(struct options, seed), "1" },
+	{ "slow-rank", 0, OPTION_COUNT, "K", "this rank is slower; the others wait for it",
+	  offsetof(struct options, slow_rank), "4294967295" },
+	{ "slow-percent", 0, OPTION_COUNT, "P", "by so much",
+	  offsetof(struct options, slow_percent), "20" },
+	{ "ranks-per-host", 0, OPTION_COUNT, "N", "and so many hosts",
+	  offsetof(struct options, per_host), "8" },
+	{ "skew-ns", 0, OPTION_COUNT, "NS", "the clock of host H is wrong by H times this",
+	  offsetof(struct options, skew_ns), "0" },
+	{ "drift-ns", 0, OPTION_COUNT, "NS", "and gains H times this in a second",
+	  offsetof(struct options, drift_ns), "0" },
+	{ "kineto", 0, OPTION_FLAG, NULL, "Chrome JSON as Kineto writes it, instead of logs",
+	  offsetof(struct options, kineto), NULL },
+	{ 0 },
 };
 
 struct target { /* one rank's file */
@@ -68,11 +70,11 @@ static enum status flush_bytes(struct target *t, size_t over, struct error *err)
 	return ST_OK;
 }
 
-static enum status put_log(void *self, const struct event *e, uint32_t site, struct error *err)
+static enum status put_log(void *self, const struct event *e, uint32_t desc, struct error *err)
 {
 	struct target *t = self;
 
-	TRY(log_writer_put(t->log, e, site, 0, &t->bytes, err));
+	TRY(log_writer_put(t->log, e, desc, 0, &t->bytes, err));
 	return flush_bytes(t, PIECE_BYTES, err);
 }
 
@@ -84,7 +86,7 @@ static void put_us(struct buf *b, uint64_t ns)
 static void put_kineto_args(struct buf *b, const struct event *e, const struct track *k)
 {
 	buf_put_text(b, ", \"args\": {\"External id\": 0");
-	if (k->home == HOME_STREAM)
+	if (k->type == TRACK_STREAM)
 		buf_putf(b, ", \"device\": %u, \"context\": %u, \"stream\": %llu", k->device,
 			 k->context, (unsigned long long)k->id);
 	if (e->kind != KIND_RANGE)
@@ -96,7 +98,7 @@ static void put_kineto_args(struct buf *b, const struct event *e, const struct t
 	buf_put_text(b, "}}");
 }
 
-static enum status put_kineto(void *self, const struct event *e, uint32_t site, struct error *err)
+static enum status put_kineto(void *self, const struct event *e, uint32_t desc, struct error *err)
 {
 	static const char *const cats[KIND_END] = {
 		[KIND_KERNEL] = "kernel",
@@ -113,7 +115,7 @@ static enum status put_kineto(void *self, const struct event *e, uint32_t site, 
 		 e->kind == KIND_RANGE ? range_class_word(e->subkind) : cats[e->kind]);
 	name = trace_text(t->trace, e->name, &len);
 	json_put_text(b, name, len);
-	if (k->home == HOME_STREAM)
+	if (k->type == TRACK_STREAM)
 		buf_putf(b, ", \"pid\": %u, \"tid\": %llu", k->device, (unsigned long long)k->id);
 	else
 		buf_putf(b, ", \"pid\": %u, \"tid\": %llu",
@@ -154,7 +156,7 @@ static enum status write_rank(const struct options *o, const struct model_reques
 static enum status make_rank(const struct options *o, const struct model_request *req,
 			     struct model_truth *truth, struct error *err)
 {
-	struct target t = {0};
+	struct target t = { 0 };
 	struct trace *trace = NULL;
 	char path[512];
 	enum status st;
@@ -182,23 +184,23 @@ static void print_truth(FILE *f, uint32_t rank, const struct model_truth *t)
 		const char *key;
 		uint64_t value;
 	} figures[] = {
-		{"rank", rank},
-		{"steps", t->steps},
-		{"events", t->events},
-		{"kernels", t->kernels},
-		{"copies", t->copies},
-		{"span_ns", t->span_ns},
-		{"compute_ns", t->compute_ns},
-		{"comm_ns", t->comm_ns},
-		{"exposed_comm_ns", t->exposed_comm_ns},
-		{"copy_ns", t->copy_ns},
-		{"exposed_copy_ns", t->exposed_copy_ns},
-		{"wall_ns", t->wall_ns},
-		{"data_ns", t->data_ns},
-		{"forward_ns", t->forward_ns},
-		{"backward_ns", t->backward_ns},
-		{"optimizer_ns", t->optimizer_ns},
-		{"wait_ns", t->wait_ns},
+		{ "rank", rank },
+		{ "steps", t->steps },
+		{ "events", t->events },
+		{ "kernels", t->kernels },
+		{ "copies", t->copies },
+		{ "span_ns", t->span_ns },
+		{ "compute_ns", t->compute_ns },
+		{ "comm_ns", t->comm_ns },
+		{ "exposed_comm_ns", t->exposed_comm_ns },
+		{ "copy_ns", t->copy_ns },
+		{ "exposed_copy_ns", t->exposed_copy_ns },
+		{ "wall_ns", t->wall_ns },
+		{ "data_ns", t->data_ns },
+		{ "forward_ns", t->forward_ns },
+		{ "backward_ns", t->backward_ns },
+		{ "optimizer_ns", t->optimizer_ns },
+		{ "wait_ns", t->wait_ns },
 	};
 
 	fprintf(f, "%s{", rank ? ",\n" : "");
@@ -214,15 +216,20 @@ static struct model_request request_of(const struct options *o, uint64_t rank,
 	uint64_t host = rank / (o->per_host ? o->per_host : 1);
 
 	return (struct model_request){
-		.seed = o->seed, .rank = (uint32_t)rank, .ranks = (uint32_t)o->ranks,
-		.events = o->events, .slow_rank = (uint32_t)o->slow_rank,
-		.slow_percent = (uint32_t)o->slow_percent, .pace = pace,
-		.ranks_per_host = (uint32_t)o->per_host, .skew_ns = (int64_t)(host * o->skew_ns),
+		.seed = o->seed,
+		.rank = (uint32_t)rank,
+		.ranks = (uint32_t)o->ranks,
+		.events = o->events,
+		.slow_rank = (uint32_t)o->slow_rank,
+		.slow_percent = (uint32_t)o->slow_percent,
+		.pace = pace,
+		.ranks_per_host = (uint32_t)o->per_host,
+		.skew_ns = (int64_t)(host * o->skew_ns),
 		.drift_ns = (int64_t)(host * o->drift_ns),
 	};
 }
 
-static enum status put_nowhere(void *self, const struct event *e, uint32_t site, struct error *err)
+static enum status put_nowhere(void *self, const struct event *e, uint32_t desc, struct error *err)
 {
 	return ST_OK;
 }
@@ -244,7 +251,7 @@ static enum status make_pace(const struct options *o, struct model_pace *pace, s
 static enum status make_all(const struct options *o, struct error *err)
 {
 	char path[512];
-	struct model_pace pace = {0};
+	struct model_pace pace = { 0 };
 	bool paced = o->slow_rank < o->ranks;
 	enum status st = ST_OK;
 	FILE *f;
@@ -275,9 +282,9 @@ static enum status make_all(const struct options *o, struct error *err)
 
 int main(int argc, char **argv)
 {
-	struct options o = {0};
-	const struct option_set sets[] = {{rows, &o}, {NULL, NULL}};
-	struct error err = {0};
+	struct options o = { 0 };
+	const struct option_set sets[] = { { rows, &o }, { NULL, NULL } };
+	struct error err = { 0 };
 	int operands = 0;
 	enum status st = option_defaults(sets, &err);
 

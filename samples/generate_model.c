@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "samples/generate_model.h"
 
-#include "schemas/records.h"
+#include "schemas/model/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,29 +25,29 @@ static const struct kernel_form {
 	const char *op, *kernel;
 	uint32_t mean_ns, grid, block, registers;
 } forms[] = {
-	{"aten::mm", "ampere_sgemm_128x64_tn", 61000, 320, 256, 122},
-	{"aten::addmm", "ampere_sgemm_32x128_nn", 38000, 256, 256, 86},
-	{"aten::native_layer_norm",
-	 "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, "
-	 "float, float const*, float const*, float const*, float*, float*, float*)",
-	 9000, 4096, 128, 40},
-	{"aten::gelu",
-	 "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl"
-	 "(at::TensorIteratorBase&)::{lambda()#1}, at::detail::Array<char*, 2> >(int)",
-	 5200, 2048, 128, 24},
-	{"aten::softmax",
-	 "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>"
-	 "(float*, float const*, int, int, int, bool const*, int, bool)",
-	 7700, 1024, 128, 32},
-	{"aten::add",
-	 "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
-	 "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>)",
-	 3100, 1536, 128, 18},
-	{"aten::dropout",
-	 "void at::native::fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>"
-	 "(float const*, float*, bool*)",
-	 4400, 1536, 256, 34},
-	{"aten::bmm", "ampere_sgemm_64x64_nt", 27000, 640, 128, 126},
+	{ "aten::mm", "ampere_sgemm_128x64_tn", 61000, 320, 256, 122 },
+	{ "aten::addmm", "ampere_sgemm_32x128_nn", 38000, 256, 256, 86 },
+	{ "aten::native_layer_norm",
+	  "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, "
+	  "float, float const*, float const*, float const*, float*, float*, float*)",
+	  9000, 4096, 128, 40 },
+	{ "aten::gelu",
+	  "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl"
+	  "(at::TensorIteratorBase&)::{lambda()#1}, at::detail::Array<char*, 2> >(int)",
+	  5200, 2048, 128, 24 },
+	{ "aten::softmax",
+	  "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>"
+	  "(float*, float const*, int, int, int, bool const*, int, bool)",
+	  7700, 1024, 128, 32 },
+	{ "aten::add",
+	  "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+	  "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>)",
+	  3100, 1536, 128, 18 },
+	{ "aten::dropout",
+	  "void at::native::fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>"
+	  "(float const*, float*, bool*)",
+	  4400, 1536, 256, 34 },
+	{ "aten::bmm", "ampere_sgemm_64x64_nt", 27000, 640, 128, 126 },
 };
 enum { FORMS = sizeof(forms) / sizeof(*forms) };
 
@@ -63,7 +63,7 @@ struct model {
 
 	uint32_t process, main_thread, autograd, compute, comm, copies;
 	uint32_t launch_call, copy_call;
-	uint32_t plain_shape, launch_shape, copy_shape, kernel_shapes[FORMS];
+	uint32_t plain_schema, launch_schema, copy_schema, kernel_schemas[FORMS];
 	uint64_t correlation, sequence, first_gpu_ns, last_gpu_ns;
 	uint64_t free_ns[3]; /* when each stream is done */
 	size_t reduces;      /* so far */
@@ -106,15 +106,15 @@ static uint64_t told(const struct model *m, uint64_t ns)
 static void put_event(struct model *m, struct event *given)
 {
 	struct event here = *given, *e = &here;
-	struct site s = {e->track, e->name, e->shape, e->kind, e->subkind};
-	uint32_t site;
+	struct event_desc s = { e->track, e->name, e->schema, e->kind, e->subkind };
+	uint32_t desc;
 
 	if (m->status != ST_OK)
 		return;
 	e->begin_ns = told(m, e->begin_ns);
 	e->end_ns = told(m, e->end_ns);
-	site = trace_site(m->trace, &s, m->err);
-	m->status = site ? m->put(m->self, e, site, m->err) : m->err->status;
+	desc = trace_desc(m->trace, &s, m->err);
+	m->status = desc ? m->put(m->self, e, desc, m->err) : m->err->status;
 	m->truth->events++;
 }
 
@@ -122,71 +122,76 @@ static void put_event(struct model *m, struct event *given)
 
 static struct attr attr_of(struct model *m, const char *key, uint8_t unit, uint64_t value)
 {
-	return (struct attr){.key = name_of(m, key), .type = ATTR_U64, .unit = unit, .bits = value};
+	return (struct attr){
+		.key = name_of(m, key), .type = ATTR_U64, .unit = unit, .bits = value
+	};
 }
 
-static uint32_t track_of(struct model *m, enum home home, uint64_t id, const char *name)
+static uint32_t track_of(struct model *m, enum track_type type, uint64_t id, const char *name)
 {
 	struct track k = {
-		.home = home,
+		.type = type,
 		.process = m->process,
 		.name = name_of(m, name),
-		.device = home == HOME_STREAM ? 0 : NO_ID,
-		.context = home == HOME_STREAM ? 1 : NO_ID,
+		.device = type == TRACK_STREAM ? 0 : NO_ID,
+		.context = type == TRACK_STREAM ? 1 : NO_ID,
 		.id = id,
 	};
 
 	return trace_track(m->trace, &k, m->err);
 }
 
-static uint32_t kernel_shape(struct model *m, const struct kernel_form *f)
+static uint32_t kernel_schema(struct model *m, const struct kernel_form *f)
 {
-	struct attr fixed[] = {
-		attr_of(m, "grid_x", UNIT_COUNT, f->grid), attr_of(m, "grid_y", UNIT_COUNT, 1),
-		attr_of(m, "grid_z", UNIT_COUNT, 1),       attr_of(m, "block_x", UNIT_COUNT, f->block),
-		attr_of(m, "block_y", UNIT_COUNT, 1),      attr_of(m, "block_z", UNIT_COUNT, 1),
+	struct attr consts[] = {
+		attr_of(m, "grid_x", UNIT_COUNT, f->grid),
+		attr_of(m, "grid_y", UNIT_COUNT, 1),
+		attr_of(m, "grid_z", UNIT_COUNT, 1),
+		attr_of(m, "block_x", UNIT_COUNT, f->block),
+		attr_of(m, "block_y", UNIT_COUNT, 1),
+		attr_of(m, "block_z", UNIT_COUNT, 1),
 		attr_of(m, "registers", UNIT_COUNT, f->registers),
 	};
-	struct shape s = {.fixed = fixed, .fixed_count = sizeof(fixed) / sizeof(*fixed)};
+	struct arg_schema s = { .consts = consts, .const_count = sizeof(consts) / sizeof(*consts) };
 
-	return trace_shape(m->trace, &s, m->err);
+	return trace_schema(m->trace, &s, m->err);
 }
 
-static uint32_t one_attr_shape(struct model *m, const char *key, uint8_t unit, uint64_t value)
+static uint32_t one_attr_schema(struct model *m, const char *key, uint8_t unit, uint64_t value)
 {
-	struct attr fixed = attr_of(m, key, unit, value);
-	struct shape s = {.fixed = &fixed, .fixed_count = 1};
+	struct attr consts = attr_of(m, key, unit, value);
+	struct arg_schema s = { .consts = &consts, .const_count = 1 };
 
-	return trace_shape(m->trace, &s, m->err);
+	return trace_schema(m->trace, &s, m->err);
 }
 
 static void fill_tables(struct model *m)
 {
 	uint32_t per_host;
 	char text[64];
-	struct process p = {.pid = 4000 + m->req->rank,
-			    .rank = m->req->rank,
-			    .world_size = m->req->ranks};
+	struct process p = { .pid = 4000 + m->req->rank,
+			     .rank = m->req->rank,
+			     .world_size = m->req->ranks };
 
 	per_host = m->req->ranks_per_host ? m->req->ranks_per_host : 8;
 	snprintf(text, sizeof(text), "synthetic-node-%u", m->req->rank / per_host);
 	p.host = name_of(m, text);
 	p.command = name_of(m, "synthetic training, no measurement");
-	p.shape = one_attr_shape(m, "synthetic", UNIT_FLAG, 1);
+	p.schema = one_attr_schema(m, "synthetic", UNIT_FLAG, 1);
 	m->process = trace_process(m->trace, &p, m->err);
-	struct device d = {.process = m->process, .name = name_of(m, "synthetic GPU")};
+	struct device d = { .process = m->process, .name = name_of(m, "synthetic GPU") };
 	trace_device(m->trace, &d, m->err);
-	m->main_thread = track_of(m, HOME_THREAD, p.pid, "python3");
-	m->autograd = track_of(m, HOME_THREAD, p.pid + 100000u, "pt_autograd_0");
-	m->compute = track_of(m, HOME_STREAM, 7, "");
-	m->comm = track_of(m, HOME_STREAM, 20, "");
-	m->copies = track_of(m, HOME_STREAM, 13, "");
+	m->main_thread = track_of(m, TRACK_THREAD, p.pid, "python3");
+	m->autograd = track_of(m, TRACK_THREAD, p.pid + 100000u, "pt_autograd_0");
+	m->compute = track_of(m, TRACK_STREAM, 7, "");
+	m->comm = track_of(m, TRACK_STREAM, 20, "");
+	m->copies = track_of(m, TRACK_STREAM, 13, "");
 	m->launch_call = name_of(m, "cudaLaunchKernel");
 	m->copy_call = name_of(m, "cudaMemcpyAsync");
-	m->launch_shape = one_attr_shape(m, "cbid", UNIT_ENUM, 211);
-	m->copy_shape = one_attr_shape(m, "cbid", UNIT_ENUM, 41);
+	m->launch_schema = one_attr_schema(m, "cbid", UNIT_ENUM, 211);
+	m->copy_schema = one_attr_schema(m, "cbid", UNIT_ENUM, 41);
 	for (size_t i = 0; i < FORMS; i++)
-		m->kernel_shapes[i] = kernel_shape(m, &forms[i]);
+		m->kernel_schemas[i] = kernel_schema(m, &forms[i]);
 	trace_provenance(m->trace)->is_synthetic = true;
 }
 
@@ -254,7 +259,7 @@ static uint64_t launch(struct model *m, uint64_t at, uint32_t thread, struct eve
 		.correlation = ++m->correlation,
 		.track = thread,
 		.name = gpu.kind == KIND_MEMCPY ? m->copy_call : m->launch_call,
-		.shape = gpu.kind == KIND_MEMCPY ? m->copy_shape : m->launch_shape,
+		.schema = gpu.kind == KIND_MEMCPY ? m->copy_schema : m->launch_schema,
 		.kind = KIND_API,
 	};
 
@@ -285,7 +290,7 @@ static uint64_t op(struct model *m, uint64_t at, uint32_t thread, const char *na
 	struct event kernel = {
 		.track = m->compute,
 		.name = name_of(m, forms[form].kernel),
-		.shape = m->kernel_shapes[form],
+		.schema = m->kernel_schemas[form],
 		.kind = KIND_KERNEL,
 	};
 	struct event range = {
@@ -369,7 +374,7 @@ static struct model_met *pace_add(struct model *m)
 void model_pace_release(struct model_pace *p)
 {
 	free(p->met);
-	*p = (struct model_pace){0};
+	*p = (struct model_pace){ 0 };
 }
 
 /* Ends when that of the slow rank does, which is the last to come. */
@@ -384,7 +389,7 @@ static void all_reduce_together(struct model *m, uint64_t at, struct event comm)
 		launch(m, at, m->autograd, comm, 1, length);
 		met = m->reduces == m->req->pace->count ? pace_add(m) : NULL;
 		if (met)
-			*met = (struct model_met){m->free_ns[1], length};
+			*met = (struct model_met){ m->free_ns[1], length };
 	} else if (m->reduces < m->req->pace->count) {
 		met = &m->req->pace->met[m->reduces];
 		/* not before its call ends, however long that takes */
@@ -406,7 +411,7 @@ static void all_reduce(struct model *m, uint64_t at)
 	struct event comm = {
 		.track = m->comm,
 		.name = name_of(m, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"),
-		.shape = m->kernel_shapes[0],
+		.schema = m->kernel_schemas[0],
 		.kind = KIND_KERNEL,
 	};
 
@@ -473,7 +478,7 @@ static uint64_t step(struct model *m, uint64_t at)
 enum status model_run(const struct model_request *req, struct trace *trace, model_put put,
 		      void *self, struct model_truth *truth, struct error *err)
 {
-	struct error own = {0};
+	struct error own = { 0 };
 	struct model m = {
 		.req = req,
 		.trace = trace,
@@ -485,7 +490,7 @@ enum status model_run(const struct model_request *req, struct trace *trace, mode
 	};
 	uint64_t at = START_NS + (req->pace ? 0 : next_random(&m) % 1000000);
 
-	*truth = (struct model_truth){0};
+	*truth = (struct model_truth){ 0 };
 	fill_tables(&m);
 	while (truth->events < req->events && m.status == ST_OK)
 		at = step(&m, at);

@@ -11,14 +11,14 @@
 #ifndef SAMPLES_GENERATE_MODEL_H
 #define SAMPLES_GENERATE_MODEL_H
 
-#include "schemas/event.h"
-#include "schemas/trace.h"
+#include "schemas/model/event.h"
+#include "schemas/model/trace.h"
 
 /* When each all-reduce of the slow rank ended, and how long it took: the others wait for it. */
 struct model_pace {
 	struct model_met {
 		uint64_t end_ns, length_ns;
-	} *met;
+	} * met;
 	size_t count, cap;
 };
 void model_pace_release(struct model_pace *p);
@@ -35,7 +35,7 @@ struct model_request {
 	uint32_t slow_percent;   /* by so much */
 	struct model_pace *pace; /* filled by the slow rank, which runs first; NULL: nobody waits */
 	uint32_t ranks_per_host;
-	int64_t skew_ns;         /* of the clock of this rank's host; what it gains a second */
+	int64_t skew_ns; /* of the clock of this rank's host; what it gains a second */
 	int64_t drift_ns;
 };
 
@@ -43,14 +43,14 @@ struct model_request {
 struct model_truth {
 	uint64_t steps, events, kernels, copies;
 	uint64_t span_ns, compute_ns, comm_ns, exposed_comm_ns, copy_ns, exposed_copy_ns;
-	uint64_t wall_ns; /* of the steps together */
+	uint64_t wall_ns;                                        /* of the steps together */
 	uint64_t data_ns, forward_ns, backward_ns, optimizer_ns; /* of the step thread */
 	uint64_t wait_ns; /* of all-reduces, for the slow rank */
 };
 
 /* `site` is that of the trace.  Events come roughly in time order, as a collector writes them: a
  * range when it ends. */
-typedef enum status (*model_put)(void *self, const struct event *e, uint32_t site,
+typedef enum status (*model_put)(void *self, const struct event *e, uint32_t desc,
 				 struct error *err);
 
 /* Fills the tables of `trace` and puts all events. */

@@ -14,7 +14,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.environ.get("TACHO_PY", ""), os.path.join(HERE, "..", "build"),
-                os.path.join(HERE, "..", "collector")]
+                os.path.join(HERE, "..", "collector", "python")]
 import tacho  # noqa: E402
 
 try:

@@ -12,7 +12,7 @@
  *
  * --slow makes the data phase of one step MS longer, so that there is something to find.
  */
-#include "collector/tacho.h"
+#include "collector/api/tacho.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -22,8 +22,13 @@
 #include <time.h>
 
 enum {
-	INPUTS = 2, HIDDEN = 64, CLASSES = 3, LAYERS = 3,
-	POINTS = 3000, HELD_OUT = 600, BATCH_MAX = 1024,
+	INPUTS = 2,
+	HIDDEN = 64,
+	CLASSES = 3,
+	LAYERS = 3,
+	POINTS = 3000,
+	HELD_OUT = 600,
+	BATCH_MAX = 1024,
 	EVALUATE_EVERY = 50,
 };
 static const int widths[LAYERS + 1] = { INPUTS, HIDDEN, HIDDEN, CLASSES };
@@ -34,10 +39,10 @@ struct options {
 
 struct layer {
 	int in, out;
-	float *weight, *bias;           /* out x in, out */
+	float *weight, *bias; /* out x in, out */
 	float *weight_grad, *bias_grad;
-	float *moments;                 /* Adam's: first and second of weights, then of biases */
-	float *output, *output_grad;    /* BATCH_MAX x out */
+	float *moments;              /* Adam's: first and second of weights, then of biases */
+	float *output, *output_grad; /* BATCH_MAX x out */
 	char range[16];
 };
 
@@ -192,7 +197,8 @@ static double loss_of(int rows, int *right)
 			sum += exp((double)z[o] - z[best]);
 		for (o = 0; o < CLASSES; o++)
 			grad[o] = (float)((exp((double)z[o] - z[best]) / sum -
-					   (o == batch_labels[r])) / rows);
+					   (o == batch_labels[r])) /
+					  rows);
 		loss -= (double)z[batch_labels[r]] - z[best] - log(sum);
 		*right += best == batch_labels[r];
 	}
@@ -247,8 +253,8 @@ static void adam(float *value, const float *grad, float *moments, int count, int
 	for (i = 0; i < count; i++) {
 		first[i] = (float)(one * first[i] + (1 - one) * grad[i]);
 		second[i] = (float)(two * second[i] + (1 - two) * grad[i] * grad[i]);
-		value[i] -= (float)(rate * (first[i] / fix_one) /
-				    (sqrt(second[i] / fix_two) + 1e-8));
+		value[i] -=
+			(float)(rate * (first[i] / fix_one) / (sqrt(second[i] / fix_two) + 1e-8));
 	}
 }
 
@@ -322,8 +328,10 @@ static void train(const struct options *o)
 
 static int usage(const char *what)
 {
-	fprintf(stderr, "train_mlp: %s\nusage: train_mlp [--steps N] [--batch N] [--seed S] "
-		"[--slow STEP:MS] [--quiet]\n", what);
+	fprintf(stderr,
+		"train_mlp: %s\nusage: train_mlp [--steps N] [--batch N] [--seed S] "
+		"[--slow STEP:MS] [--quiet]\n",
+		what);
 	return 2;
 }
 

@@ -8,7 +8,7 @@
  * Without a GPU it says so and ends well.  Matrices lie row after row; cuBLAS, which thinks in
  * columns, is asked for the transposed product.
  */
-#include "collector/tacho.h"
+#include "collector/api/tacho.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

@@ -1,54 +1,62 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which file may include which: one row per group, first match wins.  Quoted includes are paths
-# from the root.  A tool's main.c and its room main/ are the roof and may include anything; nobody includes it.
+# Which folder may include from which: one row per folder, the longest that a file lies in counts.
+# Quoted includes are paths from the root.  A folder may always include from itself.
 set -eu
 bad=0
 files=0
 rules() {
 	cat <<-'ROWS'
-	*/main.c            .*
-	*/main/*            .*
-	schemas/*           schemas/
-	collector/window*   collector/window schemas/
-	collector/cupti/*   collector/(cupti/|nvtx/names|comm|config|names|tick|writer) schemas/
-	collector/nvtx/*    collector/(nvtx/|comm|lane|names|ring|session|tick|writer) schemas/
-	collector/*         collector/ schemas/
-	convert/source_*    convert/(source|input|cut|merge|spool|ahead|json/|kineto/|log/|xplane/|nsys/) schemas/
-	convert/sink*       convert/(sink|pump|source|out|temporary|gzip|spool|cut|chrome/|perfetto/|tensorboard/|sqlite_|bundle_) schemas/
-	convert/chrome/*    convert/(chrome/|out) schemas/
-	convert/perfetto/*  convert/(perfetto/|out) schemas/
-	convert/tensorboard/* convert/(tensorboard/|sink|pump|source|out|spool) schemas/
-	convert/gzip.*      convert/(gzip|ahead) schemas/
-	convert/sqlite_*    convert/(sqlite_|out) schemas/
-	convert/bundle_*    convert/(bundle_|out) schemas/
-	convert/out.*       convert/(out|gzip|ahead|temporary) schemas/
-	convert/*           convert/(input|source|merge|step|link|collective|cut|spool|ahead|pump|name|options|gzip|progress|temporary|json/|kineto/|log/|xplane/|nsys/|align|detail) schemas/
-	analyze/rule*       analyze/(rule|report|table) schemas/
-	analyze/report_findings* analyze/(rule|report|table) schemas/
-	analyze/report_*    analyze/(report|table|sweep|hist|comm/|frontier/) convert/(pump|source|step|link|collective|name|cut) schemas/
-	analyze/report/*    analyze/(report|table|sweep|hist) convert/(pump|source|step|link|collective|name|cut) schemas/
-	analyze/comm/*      analyze/(report|table|sweep|hist|comm/) convert/(pump|source|step|link|collective|name|cut) schemas/
-	analyze/frontier/*  analyze/(report|table|sweep|hist|frontier/) convert/(pump|source|step|link|collective|name|cut) schemas/
-	analyze/*           analyze/ convert/(ahead|input|source|merge|step|link|collective|cut|spool|pump|name|options|progress|out|temporary|align|detail) schemas/
+	schemas/base
+	schemas/model              schemas/base
+	schemas/log                schemas/(base|model)
+	schemas/proto              schemas/base
+	collector                  schemas
+	collector/schedule         schemas
+	collector/config           collector/schedule schemas
+	collector/session          collector/(config|schedule) schemas
+	collector/store            collector/(config|schedule|session|probe) schemas
+	collector/control          collector/(config|schedule|session) schemas
+	collector/probe            collector/(config|schedule|session|store) schemas
+	collector/probe/cupti      collector/(config|schedule|session|store|probe) schemas
+	collector/probe/nvtx       collector/(config|schedule|session|store|probe) schemas
+	collector/api              collector schemas
+	collector/record           collector schemas
+	convert/base               schemas
+	convert/input              convert/base schemas
+	convert/spool              convert/(base|source) schemas
+	convert/name               convert/base schemas
+	convert/source             convert/(base|input|spool|name|stage) schemas
+	convert/source/chrome      convert/(base|input|spool|name|stage|source) schemas
+	convert/stage              convert/(base|input|spool|name|source) schemas
+	convert/output             convert/base schemas
+	convert/sink               convert/(base|output|spool|stage|source|name) schemas
+	convert/cli                convert analyze schemas
+	analyze/timeline           convert/(stage|name|source) schemas
+	analyze/cause              analyze/timeline convert/(stage|name|source) schemas
+	analyze/engine             analyze/(timeline|cause) convert/(base|input|stage|name|source) schemas
+	analyze/report             analyze/(timeline|cause|engine|findings) convert/(base|stage|name|source) schemas
+	analyze/findings           analyze/(timeline|cause|engine|report) convert/(base|stage|name|source) schemas
+	analyze/format             analyze/(timeline|cause|engine|report|findings) convert/(base|stage|source|output) schemas
+	analyze/explain            analyze/(timeline|cause|engine|report|findings|format) convert/(base|stage|source) schemas
+	analyze/cli                analyze convert schemas
 	ROWS
 }
 for f in $(find schemas collector convert analyze -name '*.[ch]' | sort); do
 	files=$((files + 1))
-	allowed=$(rules | while read -r pattern list; do
-		# shellcheck disable=SC2254
-		case $f in $pattern) echo "$list"; break ;; esac
-	done | tr ' ' '|')
-	if grep -HnE '^# *include "' "$f" | grep -vE "\"($allowed)"; then
-		echo "$f may include only: $allowed" >&2
+	row=$(rules | awk -v f="$f" 'index(f, $1 "/") == 1 && length($1) > n { n = length($1); row = $0 } END { print row }')
+	allowed=$(echo "$row" | tr -s '\t ' '|')
+	if [ -z "$allowed" ]; then
+		echo "$f lies in a folder without a row" >&2
 		bad=$((bad + 1))
-	fi
-	case $f in */main.c | */main/*) continue ;; esac # parts of a roof stand under one roof
-	if grep -HnE '^# *include "(convert|analyze|collector)/main[./]' "$f"; then
-		echo "$f includes a roof" >&2
+	elif grep -HnE '^# *include "' "$f" | grep -vE "\"($allowed)/"; then
+		echo "$f may include only from: $allowed" >&2
+		bad=$((bad + 1))
+	elif grep -HnE '^# *include "[^"]*/(record/|internal\.h)' "$f" |
+			grep -vE "\"${f%/*}/[^/]*\"|tests"; then
+		echo "$f includes what is private to another folder" >&2
 		bad=$((bad + 1))
 	fi
 done
-# Each floor links against those below it and nothing else.
 echo "layers: $((files - bad)) passed, $bad failed"
 [ "$bad" = 0 ]

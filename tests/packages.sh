@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a set of commands needs and this machine lacks is installed (Debian, Ubuntu), and said.
-# usage: packages.sh SET...      sets: build check wheels whole mpi bench clang afl static clients, and folders of tests/clients
+# Installs what a set of commands needs and this machine lacks (Debian, Ubuntu), and says so.  With
+# --print it installs nothing: it prints the command that would, and fails.
+# usage: packages.sh [--print] SET...      sets: build check wheels whole mpi bench clang afl static clients, and folders of tests/clients
 set -eu
+only_print=
+[ "${1:-}" != --print ] || { only_print=1; shift; }
 
 # one row: set, test that it is there, Debian package
 rows() {
@@ -18,6 +21,7 @@ rows() {
 	check   command:python3          python3
 	check   command:file             file
 	check   command:nm               binutils
+	check   command:clang-format     clang-format
 	whole   command:g++              g++
 	whole   command:pkg-config       pkg-config
 	whole   command:groff            groff-base
@@ -65,6 +69,11 @@ done | sort -u | tr '\n' ' ')
 echo "missing here: $missing" >&2
 if ! command -v apt-get >/dev/null 2>&1; then
 	echo "install the equivalents of these Debian packages, then try again" >&2
+	exit 1
+fi
+if [ -n "$only_print" ]; then
+	echo "install it and try again:  apt-get install $missing" >&2
+	echo "(make demo and make check do so by themselves)" >&2
 	exit 1
 fi
 as_root=

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cause.h"
+#include "analyze/cause/cause.h"
+
+#include "schemas/model/call.h"
 
 #include <string.h>
 
@@ -25,48 +27,19 @@ const char *cause_meaning(enum cause cause)
 	return cause < CAUSE_COUNT ? meanings[cause] : "";
 }
 
-/* Parts of names of runtime and driver calls of CUDA and HIP; first match wins. */
-static const struct {
-	const char *part;
-	enum call_class class;
-} call_parts[] = {
-	{ "Node", CALL_OTHER }, /* describes work of a graph */
-	{ "Synchronize", CALL_SYNC },
-	{ "ModuleLoad", CALL_COMPILE },
-	{ "LibraryLoad", CALL_COMPILE },
-	{ "LinkCreate", CALL_COMPILE },
-	{ "LinkAdd", CALL_COMPILE },
-	{ "LinkComplete", CALL_COMPILE },
-	{ "rtcCompileProgram", CALL_COMPILE },
-	{ "Malloc", CALL_ALLOCATOR },
-	{ "MemAlloc", CALL_ALLOCATOR },
-	{ "MemHostAlloc", CALL_ALLOCATOR },
-	{ "HostAlloc", CALL_ALLOCATOR },
-	{ "HostRegister", CALL_ALLOCATOR },
-	{ "HostUnregister", CALL_ALLOCATOR },
-	{ "MemFree", CALL_ALLOCATOR },
-	{ "cudaFree", CALL_ALLOCATOR },
-	{ "hipFree", CALL_ALLOCATOR },
-	{ "HostFree", CALL_ALLOCATOR },
-	{ "MemCreate", CALL_ALLOCATOR },
-	{ "MemMap", CALL_ALLOCATOR },
-	{ "MemUnmap", CALL_ALLOCATOR },
-	{ "MemRelease", CALL_ALLOCATOR },
-	{ "MemSetAccess", CALL_ALLOCATOR },
-	{ "MemAddress", CALL_ALLOCATOR },
-	{ "MemPoolTrim", CALL_ALLOCATOR },
-};
-
 enum call_class cause_call_class(const char *name)
 {
-	size_t i;
+	unsigned traits = call_traits(name, strlen(name));
 
-	for (i = 0; i < sizeof(call_parts) / sizeof(call_parts[0]); i++)
-		if (strstr(name, call_parts[i].part))
-			return call_parts[i].class;
-	if (!strstr(name, "Memcpy"))
+	if (traits & CALL_WAITS)
+		return CALL_SYNC;
+	if (traits & CALL_LOADS_CODE)
+		return CALL_COMPILE;
+	if (traits & CALL_ALLOCATES)
+		return CALL_ALLOCATOR;
+	if (!(traits & CALL_COPIES))
 		return CALL_OTHER;
-	return strstr(name, "Async") ? CALL_COPY : CALL_BLOCKING_COPY;
+	return traits & CALL_IS_ASYNC ? CALL_COPY : CALL_BLOCKING_COPY;
 }
 
 enum cause cause_overhead(const char *name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/partial.h"
 
-#include "analyze/table_partial.h"
-#include "schemas/crc32c.h"
+#include "analyze/engine/table_partial.h"
+#include "schemas/base/crc32c.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,39 +34,31 @@ static void put_window(struct partial_writer *w, const struct engine_window *of)
 	buf_put_varint(w->out, of->input);
 }
 
-/* By input: they came as threads were done with theirs. */
-static void put_windows(struct partial_writer *w, const struct engine_result *r)
-{
-	size_t input, i;
-
-	buf_put_varint(w->out, r->window_count);
-	for (input = 0; input < r->input_count; input++)
-		for (i = 0; i < r->window_count; i++)
-			if (r->windows[i].input == input)
-				put_window(w, &r->windows[i]);
-}
-
-enum status engine_partial_put(const struct engine_result *r, const char *settings,
-			       struct buf *out, struct error *err)
+enum status engine_partial_put(const struct engine_result *r, const char *settings, struct buf *out,
+			       struct error *err)
 {
 	struct partial_writer w = { .out = out };
-	size_t begin = out->len, i;
-	uint8_t *header;
+	size_t begin = out->len;
 
 	buf_fill(out, 0, PARTIAL_HEADER_BYTES);
 	partial_put_text(&w, settings);
 	buf_put_varint(out, r->input_count);
-	for (i = 0; i < r->input_count; i++)
+	for (size_t i = 0; i < r->input_count; i++)
 		put_input(&w, &r->inputs[i]);
-	put_windows(&w, r);
+	/* By input: they came as threads were done with theirs. */
+	buf_put_varint(w.out, r->window_count);
+	for (size_t input = 0; input < r->input_count; input++)
+		for (size_t i = 0; i < r->window_count; i++)
+			if (r->windows[i].input == input)
+				put_window(&w, &r->windows[i]);
 	partial_put_tables(&w, r->tables);
 	TRY(partial_writer_release(&w, err));
-	header = out->data + begin;
+	uint8_t *header = out->data + begin;
 	memcpy(header, magic, sizeof(magic));
 	put_u32(header + AT_VERSION, PARTIAL_VERSION);
 	put_u64(header + AT_LENGTH, out->len - begin - PARTIAL_HEADER_BYTES);
-	put_u32(header + AT_CRC, crc32c(0, header + PARTIAL_HEADER_BYTES,
-					out->len - begin - PARTIAL_HEADER_BYTES));
+	put_u32(header + AT_CRC,
+		crc32c(0, header + PARTIAL_HEADER_BYTES, out->len - begin - PARTIAL_HEADER_BYTES));
 	return ST_OK;
 }
 
@@ -82,15 +74,14 @@ static enum status take_input(struct partial_reader *r, struct engine_result *in
 {
 	struct engine_outcome o = { .status = ST_OK };
 	const char *path, *text;
-	uint64_t status;
 
 	TRY(partial_take_text(r, &path, err));
-	status = take_varint(&r->in);
+	uint64_t status = take_varint(&r->in);
 	o.is_in_tables = take_u8(&r->in) == 1;
 	o.damaged = take_varint(&r->in);
 	o.error.at = take_varint(&r->in) - 1;
 	TRY(partial_take_text(r, &text, err));
-	if (r->in.cut || !path || status >= STATUS_MAX || status == ST_END)
+	if (r->in.is_truncated || !path || status >= STATUS_MAX || status == ST_END)
 		return cut_off(err);
 	/* what was read to its end is in the tables: else nothing would finish, without an error */
 	if (status == ST_OK && !o.is_in_tables)
@@ -113,7 +104,7 @@ static enum status take_window(struct partial_reader *r, struct engine_result *i
 	w.begin_ns = take_varint(&r->in);
 	w.end_ns = take_varint(&r->in);
 	w.input = take_varint(&r->in);
-	if (r->in.cut || !w.host || w.input >= into->input_count - first)
+	if (r->in.is_truncated || !w.host || w.input >= into->input_count - first)
 		return cut_off(err);
 	w.input += first;
 	return engine_result_window(into, &w, err);
@@ -132,16 +123,17 @@ static enum status take_body(struct partial_reader *r, struct engine_result *int
 	if (!*settings)
 		*settings = found;
 	if (strcmp(*settings, found) != 0)
-		return fail(err, ST_USAGE, NOWHERE, "made with other cuts, rules or --per-step "
+		return fail(err, ST_USAGE, NOWHERE,
+			    "made with other cuts, rules or --per-step "
 			    "than the ones before it");
-	for (count = take_varint(&r->in), i = 0; i < count && !r->in.cut; i++)
+	for (count = take_varint(&r->in), i = 0; i < count && !r->in.is_truncated; i++)
 		TRY(take_input(r, into, err));
-	for (count = take_varint(&r->in), i = 0; i < count && !r->in.cut; i++)
+	for (count = take_varint(&r->in), i = 0; i < count && !r->in.is_truncated; i++)
 		TRY(take_window(r, into, first, err));
-	if (r->in.cut)
+	if (r->in.is_truncated)
 		return cut_off(err);
 	TRY(partial_take_tables(r, err));
-	return bytes_left(&r->in) || r->in.cut ? cut_off(err) : ST_OK;
+	return bytes_left(&r->in) || r->in.is_truncated ? cut_off(err) : ST_OK;
 }
 
 enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,
@@ -149,22 +141,23 @@ enum status engine_partial_take(struct engine_result *r, const void *bytes, size
 {
 	const uint8_t *header = bytes;
 	struct partial_reader reader = { .tables = r->tables, .ceiling = ceiling };
-	enum status status;
 
 	if (len < PARTIAL_HEADER_BYTES || memcmp(header, magic, sizeof(magic)) != 0)
 		return fail(err, ST_FORMAT, NOWHERE, "not a partial result of tacho-analyze");
 	if (get_u32(header + AT_VERSION) != PARTIAL_VERSION)
-		return fail(err, ST_FORMAT, NOWHERE, "a partial result of version %u; this program "
-			    "reads %d", get_u32(header + AT_VERSION), PARTIAL_VERSION);
+		return fail(err, ST_FORMAT, NOWHERE,
+			    "a partial result of version %u; this program "
+			    "reads %d",
+			    get_u32(header + AT_VERSION), PARTIAL_VERSION);
 	len -= PARTIAL_HEADER_BYTES;
 	if (get_u64(header + AT_LENGTH) != len)
-		return fail(err, get_u64(header + AT_LENGTH) > len ? ST_CUT : ST_FORMAT, NOWHERE,
-			    "%zu bytes of %llu are there", len,
+		return fail(err, get_u64(header + AT_LENGTH) > len ? ST_TRUNCATED : ST_FORMAT,
+			    NOWHERE, "%zu bytes of %llu are there", len,
 			    (unsigned long long)get_u64(header + AT_LENGTH));
 	if (crc32c(0, header + PARTIAL_HEADER_BYTES, len) != get_u32(header + AT_CRC))
 		return fail(err, ST_FORMAT, NOWHERE, "damaged: its checksum is wrong");
 	reader.in = bytes_init(header + PARTIAL_HEADER_BYTES, len);
-	status = take_body(&reader, r, settings, err);
+	enum status status = take_body(&reader, r, settings, err);
 	partial_reader_release(&reader);
 	return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/partial.h - the result of some inputs as a file, for jobs whose ranks are read in many
+ * partial.h - the result of some inputs as a file, for jobs whose ranks are read in many
  * places: tacho-analyze --partial writes it, --merge reads any number of them.
  *
  *	"TACHOPRT"  u32 version  u32 CRC-32C of the body  u64 its length
@@ -19,13 +19,13 @@
 #define ANALYZE_ENGINE_PARTIAL_H
 
 #include "analyze/engine/result.h"
-#include "schemas/buf.h"
+#include "schemas/base/buf.h"
 
 enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
 
 /* Appends to `out`. */
-enum status engine_partial_put(const struct engine_result *r, const char *settings,
-			       struct buf *out, struct error *err);
+enum status engine_partial_put(const struct engine_result *r, const char *settings, struct buf *out,
+			       struct error *err);
 /*
  * Merged into `r`, which engine_result_init() made.  *settings NULL: set to those found, a text of
  * the tables; else others are an error.  After an error `r` can only be released.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/result.h"
 
-#include "analyze/engine/fold.h"
+#include "analyze/engine/accumulate.h"
+#include "schemas/base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,27 +19,20 @@ static void add_report(struct engine_result *r, const struct report_type *type)
 		r->reports[i] = type;
 }
 
-static void reports_choose(struct engine_result *r, const struct report_type *const *asked)
-{
-	size_t i, k;
-
-	add_report(r, &report_base);
-	for (i = 0; asked[i]; i++) {
-		/* first what it shows too: its finish() may look at their figures */
-		for (k = 0; asked[i]->with && asked[i]->with[k]; k++)
-			add_report(r, asked[i]->with[k]);
-		add_report(r, asked[i]);
-	}
-}
-
 enum status engine_result_init(struct engine_result *r, const struct report_type *const *asked,
 			       size_t ceiling, struct error *err)
 {
 	*r = (struct engine_result){ .tables = NULL };
-	reports_choose(r, asked);
-	r->types = fold_tables(r->reports);
+	add_report(r, &report_base);
+	for (size_t i = 0; asked[i]; i++) {
+		/* first what it shows too: its finish() may look at their figures */
+		for (size_t k = 0; asked[i]->with && asked[i]->with[k]; k++)
+			add_report(r, asked[i]->with[k]);
+		add_report(r, asked[i]);
+	}
+	r->types = acc_tables(r->reports);
 	if (!r->types)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
+		return fail_memory(err);
 	return tables_new(&r->tables, r->types, ceiling, err);
 }
 
@@ -59,41 +53,36 @@ static const char *keep(struct engine_result *r, const char *text, struct error 
 enum status engine_result_input(struct engine_result *r, const char *path,
 				const struct engine_outcome *outcome, struct error *err)
 {
-	struct engine_input *inputs = items_reach(r->inputs, &r->input_cap, r->input_count,
-						  sizeof(*inputs), err);
-
-	if (!inputs)
-		return ST_MEMORY;
-	r->inputs = inputs;
-	inputs[r->input_count] = (struct engine_input){ keep(r, path, err), *outcome };
-	return inputs[r->input_count++].path ? ST_OK : ST_CEILING;
+	TRY(vec_reserve(&r->inputs, &r->input_cap, r->input_count + 1, err));
+	r->inputs[r->input_count] = (struct engine_input){ keep(r, path, err), *outcome };
+	return r->inputs[r->input_count++].path ? ST_OK : ST_CEILING;
 }
 
 enum status engine_result_window(struct engine_result *r, const struct engine_window *window,
 				 struct error *err)
 {
-	struct engine_window *windows = items_reach(r->windows, &r->window_cap, r->window_count,
-						    sizeof(*windows), err);
+	struct engine_window w = *window;
 
-	if (!windows)
-		return ST_MEMORY;
-	r->windows = windows;
-	windows[r->window_count] = *window;
-	windows[r->window_count].host = keep(r, window->host, err);
-	return windows[r->window_count++].host ? ST_OK : ST_CEILING;
+	w.host = keep(r, window->host, err);
+	TRY(vec_reserve(&r->windows, &r->window_cap, r->window_count + 1, err));
+	r->windows[r->window_count++] = w;
+	return w.host ? ST_OK : ST_CEILING;
 }
 
 enum status engine_result_windows(struct engine_result *r, struct tables *from, size_t input,
 				  struct error *err)
 {
 	struct table *windows = tables_find(from, "windows");
-	size_t begin = table_column(windows, "begin_ns"), end = table_column(windows, "end_ns"), i;
+	size_t begin = table_column(windows, "begin_ns"), end = table_column(windows, "end_ns");
 	const union value *row;
 
-	for (i = 0; (row = table_at(windows, i)); i++) {
-		struct engine_window w = { .rank = row[0].u64, .host = row[1].text,
-					   .pid = row[2].u64, .begin_ns = row[begin].u64,
-					   .end_ns = row[end].u64, .input = input };
+	for (size_t i = 0; (row = table_at(windows, i)); i++) {
+		struct engine_window w = { .rank = row[0].u64,
+					   .host = row[1].text,
+					   .pid = row[2].u64,
+					   .begin_ns = row[begin].u64,
+					   .end_ns = row[end].u64,
+					   .input = input };
 
 		TRY(engine_result_window(r, &w, err));
 	}
@@ -103,12 +92,12 @@ enum status engine_result_windows(struct engine_result *r, struct tables *from, 
 enum status engine_result_merge(struct engine_result *into, struct engine_result *from,
 				struct error *err)
 {
-	size_t first = into->input_count, i;
+	size_t first = into->input_count;
 
 	TRY(tables_merge(into->tables, from->tables, err));
-	for (i = 0; i < from->input_count; i++)
+	for (size_t i = 0; i < from->input_count; i++)
 		TRY(engine_result_input(into, from->inputs[i].path, &from->inputs[i].outcome, err));
-	for (i = 0; i < from->window_count; i++) {
+	for (size_t i = 0; i < from->window_count; i++) {
 		struct engine_window w = from->windows[i];
 
 		w.input += first;
@@ -124,11 +113,10 @@ static int compare_windows(const void *pa, const void *pb, void *self)
 {
 	const struct engine_window *a = pa, *b = pb;
 	const struct engine_result *r = self;
-	int order;
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	order = strcmp(a->host, b->host);
+	int order = strcmp(a->host, b->host);
 	if (order)
 		return order;
 	if (a->pid != b->pid)
@@ -139,44 +127,13 @@ static int compare_windows(const void *pa, const void *pb, void *self)
 	return order ? order : (a->input > b->input) - (a->input < b->input);
 }
 
-static enum status same_rank_twice(const struct engine_result *r, const struct engine_window *a,
-				   const struct engine_window *b, struct error *err)
-{
-	const char *one = r->inputs[a->input].path, *other = r->inputs[b->input].path;
-	char rank[32] = "process";
-
-	if (a->rank != NO_U64)
-		snprintf(rank, sizeof(rank), "rank %llu", (unsigned long long)a->rank);
-	return fail(err, ST_USAGE, NOWHERE, "%.70s and %.70s are the same %s (pid %llu) at the "
-		    "same time", strcmp(one, other) <= 0 ? one : other,
-		    strcmp(one, other) <= 0 ? other : one, rank, (unsigned long long)a->pid);
-}
-
-/* DEFINITIONS.md 8: the same rank twice is an error; two windows of it are not. */
-static enum status ranks_check(struct engine_result *r, struct error *err)
-{
-	size_t i;
-
-	if (r->window_count)
-		qsort_r(r->windows, r->window_count, sizeof(*r->windows), compare_windows, r);
-	for (i = 1; i < r->window_count; i++) {
-		const struct engine_window *a = &r->windows[i - 1], *b = &r->windows[i];
-
-		if (a->rank == b->rank && a->pid == b->pid && !strcmp(a->host, b->host) &&
-		    a->input != b->input &&
-		    (b->begin_ns < a->end_ns || b->begin_ns == a->begin_ns))
-			return same_rank_twice(r, a, b, err);
-	}
-	return ST_OK;
-}
-
 /* Steps, ranks or times of which there is nothing are a mistake; an empty trace is none. */
 static bool has_events(const struct engine_result *r)
 {
 	struct table *ranks = tables_find(r->tables, "ranks");
-	size_t events = table_column(ranks, "events"), i;
+	size_t events = table_column(ranks, "events");
 
-	for (i = 0; i < table_count(ranks); i++)
+	for (size_t i = 0; i < table_count(ranks); i++)
 		if (table_at(ranks, i)[events].u64)
 			return true;
 	return false;
@@ -184,21 +141,43 @@ static bool has_events(const struct engine_result *r)
 
 enum status engine_result_finish(struct engine_result *r, bool is_cut, struct error *err)
 {
-	size_t usable = 0, i;
+	size_t usable = 0;
 
-	for (i = 0; i < r->input_count; i++)
+	for (size_t i = 0; i < r->input_count; i++)
 		usable += r->inputs[i].outcome.is_in_tables;
 	if (!usable)
 		return fail(err, r->input_count ? r->inputs[0].outcome.status : ST_USAGE, NOWHERE,
 			    "no input could be read");
-	TRY(ranks_check(r, err));
+	/* DEFINITIONS.md 8: the same rank twice is an error; two windows of it are not. */
+	if (r->window_count)
+		qsort_r(r->windows, r->window_count, sizeof(*r->windows), compare_windows, r);
+	for (size_t i = 1; i < r->window_count; i++) {
+		const struct engine_window *a = &r->windows[i - 1], *b = &r->windows[i];
+
+		if (a->rank == b->rank && a->pid == b->pid && !strcmp(a->host, b->host) &&
+		    a->input != b->input &&
+		    (b->begin_ns < a->end_ns || b->begin_ns == a->begin_ns)) {
+			const char *one = r->inputs[a->input].path,
+				   *other = r->inputs[b->input].path;
+			char rank[32] = "process";
+			if (a->rank != NO_U64)
+				snprintf(rank, sizeof(rank), "rank %llu",
+					 (unsigned long long)a->rank);
+			return fail(err, ST_USAGE, NOWHERE,
+				    "%.70s and %.70s are the same %s (pid %llu) at the "
+				    "same time",
+				    strcmp(one, other) <= 0 ? one : other,
+				    strcmp(one, other) <= 0 ? other : one, rank,
+				    (unsigned long long)a->pid);
+		}
+	}
 	if (is_cut && !has_events(r))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "the inputs hold nothing of what was asked for");
-	for (i = 0; r->types[i]; i++)
+	for (size_t i = 0; r->types[i]; i++)
 		if (r->types[i]->is_picture && r->input_count != 1)
 			table_clear(tables_at(r->tables, i));
-	for (i = 0; r->reports[i]; i++)
+	for (size_t i = 0; r->reports[i]; i++)
 		if (r->reports[i]->finish)
 			TRY(r->reports[i]->finish(r->tables, err));
 	return ST_OK;

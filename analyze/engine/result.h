@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/result.h - what was folded of some inputs, before any report finishes: the tables, what
+ * result.h - what was folded of some inputs, before any report finishes: the tables, what
  * became of each input, and which windows of which ranks it held.
  *
  * Results of disjoint inputs merge in any grouping and order to the same tables, and so finish to
@@ -9,15 +9,15 @@
 #ifndef ANALYZE_ENGINE_RESULT_H
 #define ANALYZE_ENGINE_RESULT_H
 
-#include "analyze/report.h"
+#include "analyze/engine/report.h"
 
 enum { ENGINE_REPORTS = 48 };
 
-struct engine_outcome { /* of an input */
+struct engine_outcome {     /* of an input */
 	enum status status; /* ST_OK, or why it could not be read (to its end) */
 	struct error error;
-	bool is_in_tables;  /* something of it was readable */
-	uint64_t damaged;   /* records that were lost to damage */
+	bool is_in_tables; /* something of it was readable */
+	uint64_t damaged;  /* records that were lost to damage */
 };
 struct engine_input {
 	const char *path; /* a text of the tables */
@@ -28,7 +28,7 @@ struct engine_window { /* of a rank, in one input */
 	const char *host; /* a text of the tables */
 	size_t input;
 };
-struct engine_result { /* zeroed: nothing */
+struct engine_result {                                         /* zeroed: nothing */
 	const struct report_type *reports[ENGINE_REPORTS + 1]; /* and what they need; NULL ends */
 	const struct table_type **types;
 	struct tables *tables;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/cells.h"
 
+#include "schemas/base/vec.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,24 +21,22 @@ static const struct column cell_columns[] = {
 	{ .name = NULL },
 };
 const struct table_type table_cells = {
-	.name = "cells", .member = "cells", .under = &table_ranks, .columns = cell_columns,
+	.name = "cells",
+	.member = "cells",
+	.under = &table_ranks,
+	.columns = cell_columns,
 };
 
-static enum status no_memory(struct error *err)
-{
-	return fail(err, ST_MEMORY, NOWHERE, "no memory for the cells of a report");
-}
-
-const char *cells_phase_name(const struct fold *f, unsigned phase)
+const char *cells_phase_name(const struct accumulator *f, unsigned phase)
 {
 	if (phase == PHASE_BEFORE_WINDOW)
 		return "before_window";
 	if (phase == PHASE_UNATTRIBUTED)
 		return "unattributed";
-	return step_phase(f->step, phase).name;
+	return context_phase(f->context, phase).name;
 }
 
-static enum status row_find(struct fold *f, const struct gap_cell *of, union value **row,
+static enum status row_find(struct accumulator *f, const struct gap_cell *of, union value **row,
 			    struct error *err)
 {
 	struct sweep_gpu g = sweep_gpu(f->sweep, of->gpu);
@@ -45,7 +45,7 @@ static enum status row_find(struct fold *f, const struct gap_cell *of, union val
 	keys[CELL_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
 	keys[CELL_STEP].u64 = of->step && f->per_step ? of->step - 1 : NO_U64;
 	keys[CELL_PHASE].text = cells_phase_name(f, of->phase);
-	return fold_row(f, "cells", g.process, keys, row, err);
+	return acc_row(f, "cells", g.process, keys, row, err);
 }
 
 static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
@@ -53,39 +53,7 @@ static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
 	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase && a->row == b->row;
 }
 
-static enum status gap_put(struct cells *c, const struct gap_cell *key, enum owner_class class,
-			   uint64_t ns, struct error *err)
-{
-	size_t cap = c->gap_cap ? c->gap_cap * 2 : 64;
-	struct gap_cell *wider;
-
-	if (c->gap_count && same_cell(&c->gaps[c->gap_count - 1], key)) {
-		c->gaps[c->gap_count - 1].ns[class] += ns;
-		return ST_OK;
-	}
-	if (c->gap_count == c->gap_cap) {
-		wider = realloc(c->gaps, cap * sizeof(*wider));
-		if (!wider)
-			return no_memory(err);
-		c->gaps = wider;
-		c->gap_cap = cap;
-	}
-	c->gaps[c->gap_count] = *key;
-	c->gaps[c->gap_count++].ns[class] += ns;
-	return ST_OK;
-}
-
-/* Numbers may come again: the row of the mark behind which the launch began. */
-static size_t row_before(const struct fold *f, const struct segment *seg)
-{
-	const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, seg->gpu).process];
-	size_t at = steps_begun(steps, seg->launch_begin_ns);
-
-	return at < steps->count && steps->rows[at].number == (seg->step & ~STEP_GAP) - 1 ? at + 1
-											   : 0;
-}
-
-static enum status per_step_put(struct fold *f, struct cells *c, const struct segment *seg,
+static enum status per_step_put(struct accumulator *f, struct cells *c, const struct segment *seg,
 				struct error *err)
 {
 	struct gap_cell key = { .gpu = seg->gpu, .phase = segment_phase(seg) };
@@ -98,8 +66,22 @@ static enum status per_step_put(struct fold *f, struct cells *c, const struct se
 		return ST_OK;
 	}
 	if (key.step & STEP_GAP) {
-		key.row = row_before(f, seg);
-		return gap_put(c, &key, owner_class(seg->busy), ns, err);
+		/* Numbers may come again: the row of the mark behind which the launch began. */
+		const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, seg->gpu).process];
+		size_t at = steps_begun(steps, seg->launch_begin_ns);
+
+		key.row = at < steps->count && steps->rows[at].number == (seg->step & ~STEP_GAP) - 1
+				  ? at + 1
+				  : 0;
+		enum gpu_class class = owner_class(seg->busy);
+		if (c->gap_count && same_cell(&c->gaps[c->gap_count - 1], &key)) {
+			c->gaps[c->gap_count - 1].ns[class] += ns;
+			return ST_OK;
+		}
+		TRY(vec_reserve(&c->gaps, &c->gap_cap, c->gap_count + 1, err));
+		c->gaps[c->gap_count] = key;
+		c->gaps[c->gap_count++].ns[class] += ns;
+		return ST_OK;
 	}
 	if (!c->row || !same_cell(&c->row_key, &key)) {
 		TRY(row_find(f, &key, &c->row, err));
@@ -109,69 +91,58 @@ static enum status per_step_put(struct fold *f, struct cells *c, const struct se
 	return ST_OK;
 }
 
-enum status cells_put(struct fold *f, struct cells *c, const struct segment *segments,
+enum status cells_put(struct accumulator *f, struct cells *c, const struct segment *segments,
 		      size_t count, struct error *err)
 {
-	size_t i;
-
 	if (!f->per_step)
 		return ST_OK;
-	TRY(fold_gpus(f, &c->outside, &c->gpu_count, sizeof(*c->outside), err));
-	for (i = 0; i < count; i++)
+	TRY(acc_gpus(f, &c->outside, &c->gpu_count, sizeof(*c->outside), err));
+	for (size_t i = 0; i < count; i++)
 		if (segments[i].part == PART_SPAN)
 			TRY(per_step_put(f, c, &segments[i], err));
 	return ST_OK;
 }
 
-static void time_add(const struct gpu_time *t, unsigned phase, uint64_t ns[OWNER_CLASSES])
+static void time_add(const struct gpu_time *t, unsigned phase, uint64_t ns[CLASS_COUNT])
 {
-	unsigned busy;
-
-	for (busy = 0; busy < BUSY_MASKS; busy++)
+	for (unsigned busy = 0; busy < BUSY_MASKS; busy++)
 		ns[owner_class(busy)] += t->span_ns[phase][busy];
 }
 
-static void row_add(union value *row, const uint64_t ns[OWNER_CLASSES])
+static void row_add(union value *row, const uint64_t ns[CLASS_COUNT])
 {
-	size_t i;
-
-	for (i = 0; i < OWNER_CLASSES; i++)
+	for (size_t i = 0; i < CLASS_COUNT; i++)
 		row[CELL_FIRST_NS + i].u64 += ns[i];
 }
 
-/* Work that was launched after a mark and before the next: the gap joins its step, or none. */
-static enum status end_gaps(struct fold *f, struct cells *c, struct error *err)
+enum status cells_end(struct accumulator *f, struct cells *c, struct error *err)
 {
-	union value *row;
-	size_t i, at;
+	if (f->per_step) {
+		/* Work that was launched after a mark and before the next: the gap joins its step,
+		 * or none. */
+		union value *row;
+		for (size_t i = 0; i < c->gap_count; i++) {
+			struct gap_cell *gap = &c->gaps[i];
+			const struct step_list *steps =
+				&f->steps[sweep_gpu(f->sweep, gap->gpu).process];
 
-	for (i = 0; i < c->gap_count; i++) {
-		struct gap_cell *gap = &c->gaps[i];
-		const struct step_list *steps =
-			&f->steps[sweep_gpu(f->sweep, gap->gpu).process];
-
-		gap->step &= ~STEP_GAP;
-		at = gap->row ? gap->row - 1 : steps_find(steps, gap->step - 1);
-		if (at == steps->count || !steps->rows[at].joins)
-			gap->step = steps->is_inferred; /* number 0, or none */
-		TRY(row_find(f, gap, &row, err));
-		row_add(row, gap->ns);
+			gap->step &= ~STEP_GAP;
+			size_t at = gap->row ? gap->row - 1 : steps_find(steps, gap->step - 1);
+			if (at == steps->count || !steps->rows[at].joins)
+				gap->step = steps->is_inferred; /* number 0, or none */
+			TRY(row_find(f, gap, &row, err));
+			row_add(row, gap->ns);
+		}
 	}
-	return ST_OK;
-}
-
-/* What has no step; where no step is marked, the window is step 0. */
-static enum status end_sums(struct fold *f, const struct cells *c, struct error *err)
-{
+	/* What has no step; where no step is marked, the window is step 0. */
 	size_t gpus = f->per_step ? c->gpu_count : sweep_gpu_count(f->sweep);
 	struct gap_cell key = { 0 };
 	union value *row;
-
 	for (key.gpu = 0; key.gpu < gpus; key.gpu++) {
 		struct sweep_gpu g = sweep_gpu(f->sweep, key.gpu);
 
 		for (key.phase = 0; key.phase < CELL_PHASES; key.phase++) {
-			uint64_t sums[OWNER_CLASSES] = { 0 };
+			uint64_t sums[CLASS_COUNT] = { 0 };
 			const uint64_t *ns = sums;
 
 			if (f->per_step)
@@ -188,19 +159,11 @@ static enum status end_sums(struct fold *f, const struct cells *c, struct error 
 	return ST_OK;
 }
 
-enum status cells_end(struct fold *f, struct cells *c, struct error *err)
+void cells_sum(const struct accumulator *f, uint32_t process, unsigned phase,
+	       uint64_t ns[CLASS_COUNT])
 {
-	if (f->per_step)
-		TRY(end_gaps(f, c, err));
-	return end_sums(f, c, err);
-}
-
-void cells_sum(const struct fold *f, uint32_t process, unsigned phase, uint64_t ns[OWNER_CLASSES])
-{
-	size_t gpu;
-
-	memset(ns, 0, OWNER_CLASSES * sizeof(*ns));
-	for (gpu = 0; gpu < sweep_gpu_count(f->sweep); gpu++)
+	memset(ns, 0, CLASS_COUNT * sizeof(*ns));
+	for (size_t gpu = 0; gpu < sweep_gpu_count(f->sweep); gpu++)
 		if (sweep_gpu(f->sweep, gpu).process == process)
 			time_add(sweep_gpu(f->sweep, gpu).time, phase, ns);
 }

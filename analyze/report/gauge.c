@@ -1,43 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/gauge.h"
 
-#include "schemas/hash.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static enum status no_memory(struct error *err)
-{
-	return fail(err, ST_MEMORY, NOWHERE, "no memory for the memory of a report");
-}
 
 void gauge_release(struct gauge *g)
 {
 	free(g->steps);
 	free(g->live);
+	map_release(&g->live_of_address);
 	free(g->owners);
 	free(g->owner_of_name);
 	free(g->at_peak);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
-
-static enum status steps_reach(struct gauge *g, size_t count, struct error *err)
-{
-	size_t cap = g->step_cap ? g->step_cap : 64;
-	struct gauge_step *wider;
-
-	if (count <= g->step_cap)
-		return ST_OK;
-	while (cap < count)
-		cap *= 2;
-	wider = realloc(g->steps, cap * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	g->steps = wider;
-	g->step_cap = cap;
-	return ST_OK;
-}
 
 /* Steps before the first sample stay empty: min over max. */
 static enum status steps_carry(struct gauge *g, size_t count, struct error *err)
@@ -46,7 +25,7 @@ static enum status steps_carry(struct gauge *g, size_t count, struct error *err)
 
 	if (!g->samples)
 		carried = (struct gauge_step){ UINT64_MAX, 0 };
-	TRY(steps_reach(g, count, err));
+	TRY(vec_reserve(&g->steps, &g->step_cap, count, err));
 	while (g->step_count < count)
 		g->steps[g->step_count++] = carried;
 	return ST_OK;
@@ -60,31 +39,25 @@ static void step_put(struct gauge_step *s, uint64_t bytes)
 
 /* ---- curve ------------------------------------------------------------------------------ */
 
-/* Two stretches become one. */
-static void curve_halve(struct gauge *g)
-{
-	size_t i, count = (g->curve_count + 1) / 2;
-
-	for (i = 0; i < count; i++) {
-		uint64_t a = g->curve[2 * i];
-		uint64_t b = 2 * i + 1 < g->curve_count ? g->curve[2 * i + 1] : 0;
-
-		g->curve[i] = a > b ? a : b;
-	}
-	g->curve_count = count;
-	g->curve_ns *= 2;
-}
-
 static void curve_put(struct gauge *g, uint64_t bytes, uint64_t at_ns)
 {
 	uint64_t off_ns = at_ns > g->first_ns ? at_ns - g->first_ns : 0;
-	size_t at;
 
 	if (!g->curve_ns)
 		return;
-	while (off_ns / g->curve_ns >= GAUGE_CURVE)
-		curve_halve(g);
-	at = (size_t)(off_ns / g->curve_ns);
+	while (off_ns / g->curve_ns >= GAUGE_CURVE) {
+		/* The curve is full: two neighbouring intervals become one. */
+		size_t count = (g->curve_count + 1) / 2;
+		for (size_t i = 0; i < count; i++) {
+			uint64_t a = g->curve[2 * i];
+			uint64_t b = 2 * i + 1 < g->curve_count ? g->curve[2 * i + 1] : 0;
+
+			g->curve[i] = a > b ? a : b;
+		}
+		g->curve_count = count;
+		g->curve_ns *= 2;
+	}
+	size_t at = (size_t)(off_ns / g->curve_ns);
 	while (g->curve_count <= at)
 		g->curve[g->curve_count++] = g->level;
 	if (bytes > g->curve[at])
@@ -93,49 +66,13 @@ static void curve_put(struct gauge *g, uint64_t bytes, uint64_t at_ns)
 
 /* ---- owners ----------------------------------------------------------------------------- */
 
-static enum status names_reach(struct gauge *g, uint32_t name, struct error *err)
-{
-	size_t cap = g->name_cap ? g->name_cap : 256;
-	uint32_t *wider;
-
-	if (name < g->name_cap)
-		return ST_OK;
-	while (cap <= name)
-		cap *= 2;
-	wider = realloc(g->owner_of_name, cap * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	memset(wider + g->name_cap, 0, (cap - g->name_cap) * sizeof(*wider));
-	g->owner_of_name = wider;
-	g->name_cap = cap;
-	return ST_OK;
-}
-
-static enum status owners_reach(struct gauge *g, struct error *err)
-{
-	size_t cap = g->owner_cap ? g->owner_cap * 2 : 64;
-	struct gauge_owner *wider;
-
-	if (g->owner_count < g->owner_cap)
-		return ST_OK;
-	wider = realloc(g->owners, cap * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	g->owners = wider;
-	wider = realloc(g->at_peak, cap * sizeof(*wider));
-	if (!wider)
-		return no_memory(err);
-	g->at_peak = wider;
-	g->owner_cap = cap;
-	return ST_OK;
-}
-
 static enum status owner_find(struct gauge *g, uint32_t name, uint32_t *index, struct error *err)
 {
 	*index = 0;
-	TRY(names_reach(g, name, err));
+	TRY(vec_reserve(&g->owner_of_name, &g->name_cap, name + (size_t)1, err));
 	if (!g->owner_of_name[name]) {
-		TRY(owners_reach(g, err));
+		TRY(vec_reserve(&g->owners, &g->owner_cap, g->owner_count + 1, err));
+		TRY(vec_reserve(&g->at_peak, &g->peak_cap, g->owner_count + 1, err));
 		g->owners[g->owner_count++] = (struct gauge_owner){ .name = name };
 		g->owner_of_name[name] = (uint32_t)g->owner_count;
 	}
@@ -143,84 +80,45 @@ static enum status owner_find(struct gauge *g, uint32_t name, uint32_t *index, s
 	return ST_OK;
 }
 
-static struct gauge_live *live_find(struct gauge *g, uint64_t address)
-{
-	size_t mask = g->live_cap - 1, at = (size_t)hash_word(0, address) & mask;
-
-	while (g->live[at].bytes && g->live[at].address != address)
-		at = (at + 1) & mask;
-	return &g->live[at];
-}
-
-static enum status live_grow(struct gauge *g, struct error *err)
-{
-	size_t cap = g->live_cap ? g->live_cap * 2 : 1024, old = g->live_cap, i;
-	struct gauge_live *before = g->live;
-
-	if (g->live_count * 2 < g->live_cap || g->live_cap == (size_t)GAUGE_LIVE * 2)
-		return ST_OK;
-	g->live = calloc(cap, sizeof(*g->live));
-	if (!g->live) {
-		g->live = before;
-		return no_memory(err);
-	}
-	g->live_cap = cap;
-	for (i = 0; i < old; i++)
-		if (before[i].bytes)
-			*live_find(g, before[i].address) = before[i];
-	free(before);
-	return ST_OK;
-}
-
-/* What stood behind it and could not be found without it moves up. */
-static void live_remove(struct gauge *g, struct gauge_live *place)
-{
-	size_t mask = g->live_cap - 1, hole = (size_t)(place - g->live), at = hole, home;
-
-	g->live_count--;
-	for (;;) {
-		g->live[hole].bytes = 0;
-		do {
-			at = (at + 1) & mask;
-			if (!g->live[at].bytes)
-				return;
-			home = (size_t)hash_word(0, g->live[at].address) & mask;
-		} while (((at - home) & mask) < ((at - hole) & mask));
-		g->live[hole] = g->live[at];
-		hole = at;
-	}
-}
-
 static void live_give(struct gauge *g, uint64_t address)
 {
-	struct gauge_live *place = g->live_cap ? live_find(g, address) : NULL;
+	uint64_t *at = map_find(&g->live_of_address, address);
 
-	if (!place || !place->bytes)
+	if (!at)
 		return;
-	g->owners[place->owner].bytes -= place->bytes;
-	live_remove(g, place);
+	struct gauge_live *live = &g->live[*at];
+	g->owners[live->owner].bytes -= live->bytes;
+	live->next_free = g->free_live; /* 1 + its number, 0: none */
+	g->free_live = (uint32_t)*at + 1;
+	map_remove(&g->live_of_address, address);
 }
 
 enum status gauge_take(struct gauge *g, uint64_t address, uint64_t bytes, uint32_t owner,
 		       struct error *err)
 {
-	struct gauge_live *place;
 	uint32_t index;
 
 	if (!bytes)
 		return ST_OK;
-	live_give(g, address); /* its end was not seen */
-	TRY(live_grow(g, err));
-	if (g->live_count >= GAUGE_LIVE)
+	live_give(g, address); /* its end was not recorded */
+	if (g->live_of_address.count >= GAUGE_LIVE)
 		return ST_OK;
 	TRY(owner_find(g, owner, &index, err));
-	place = live_find(g, address);
-	*place = (struct gauge_live){ address, bytes, index };
-	g->live_count++;
+	uint64_t *at = map_put(&g->live_of_address, address, NULL);
+	if (!at)
+		return fail_memory(err);
+	uint32_t place = g->free_live;
+	if (place) {
+		g->free_live = g->live[place - 1].next_free;
+	} else {
+		TRY(vec_reserve(&g->live, &g->live_cap, g->live_count + 1, err));
+		place = (uint32_t)++g->live_count;
+	}
+	*at = place - 1;
+	g->live[*at] = (struct gauge_live){ .bytes = bytes, .owner = index };
 	g->owners[index].bytes += bytes;
 	return ST_OK;
 }
-
 /* The owners of a peak are those at the first fall after it. */
 static void keep_owners(struct gauge *g)
 {
@@ -240,8 +138,7 @@ void gauge_give(struct gauge *g, uint64_t address)
 
 /* ---- levels ----------------------------------------------------------------------------- */
 
-enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at,
-		      struct error *err)
+enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at, struct error *err)
 {
 	if (!g->samples) {
 		g->first_ns = at->at_ns;
@@ -264,8 +161,12 @@ enum status gauge_put(struct gauge *g, uint64_t bytes, const struct gauge_at *at
 		return ST_OK;
 	g->rising = true;
 	g->peak = (struct gauge_peak){
-		.bytes = bytes, .at_ns = at->at_ns, .reserved_bytes = g->reserved_bytes,
-		.step_row = at->step_row, .has_step = at->has_step, .phase = at->phase,
+		.bytes = bytes,
+		.at_ns = at->at_ns,
+		.reserved_bytes = g->reserved_bytes,
+		.step_row = at->step_row,
+		.has_step = at->has_step,
+		.phase = at->phase,
 	};
 	return ST_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/gauge.h - one amount of memory over time: its peak and who owned it, least and most of
+ * gauge.h - one amount of memory over time: its peak and who owned it, least and most of
  * each step, and a curve for a chart.
  *
  * Levels come in order of time.  Steps are rows of the process's step_list; a step without a
@@ -10,7 +10,7 @@
 #ifndef ANALYZE_REPORT_GAUGE_H
 #define ANALYZE_REPORT_GAUGE_H
 
-#include "schemas/status.h"
+#include "schemas/base/map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,9 +31,10 @@ struct gauge_owner { /* live bytes by the range that took them */
 	uint32_t name;
 	uint64_t bytes;
 };
-struct gauge_live {
-	uint64_t address, bytes; /* bytes 0: a free place */
-	uint32_t owner;          /* index of `owners` */
+struct gauge_live { /* an allocation that was not given back yet */
+	uint64_t bytes;
+	uint32_t owner;     /* index of `owners` */
+	uint32_t next_free; /* of an unused item */
 };
 
 struct gauge { /* zeroed: empty */
@@ -44,16 +45,17 @@ struct gauge { /* zeroed: empty */
 	struct gauge_step all;    /* of all samples; empty before the first: least over most */
 	struct gauge_step *steps; /* by step row */
 	size_t step_count, step_cap;
-	/* who owns what: by address, in an open table */
+	struct map live_of_address; /* number of the allocation in `live` */
 	struct gauge_live *live;
 	size_t live_count, live_cap;
+	uint32_t free_live;                   /* first unused item of `live`, + 1; 0: none */
 	struct gauge_owner *owners, *at_peak; /* at_peak: as `owners` at the peak */
-	size_t owner_count, owner_cap, at_peak_count;
+	size_t owner_count, owner_cap, peak_cap, at_peak_count;
 	uint32_t *owner_of_name; /* index + 1 */
 	size_t name_cap;
 	bool rising; /* since the last fall: the peak is new and its owners not kept */
-	/* curve: the most in each of some equal stretches from first_ns on */
-	uint64_t curve_ns; /* width of a stretch; 0: no curve wanted */
+	/* curve: the highest level in each of equal intervals from first_ns on */
+	uint64_t curve_ns; /* width of an interval; 0: no curve is wanted */
 	uint64_t curve[GAUGE_CURVE];
 	size_t curve_count;
 };

@@ -33,47 +33,44 @@ static double off(const struct growth_step *steps, size_t i, double at_0, double
 static double correction(const struct growth_step *steps, size_t n, double at_0, double slope,
 			 double squares)
 {
-	double lagged = 0, r;
-	size_t i;
+	double lagged = 0;
 
-	for (i = 1; i < n; i++)
+	for (size_t i = 1; i < n; i++)
 		lagged += off(steps, i, at_0, slope) * off(steps, i - 1, at_0, slope);
-	r = squares > 0 ? lagged / squares : 0;
+	double r = squares > 0 ? lagged / squares : 0;
 	r = r > 0 ? r < 0.95 ? r : 0.95 : 0;
 	return sqrt((1 + r) / (1 - r));
 }
 
 static uint64_t spikes(struct growth_step *steps, size_t n)
 {
-	uint64_t count = 0, median;
-	size_t i;
+	uint64_t count = 0;
 
 	if (n < 3)
 		return 0;
 	qsort(steps, n, sizeof(*steps), compare_most);
-	median = steps[(n - 1) / 2].most;
-	for (i = n; i && (double)steps[i - 1].most > 1.2 * (double)median; i--)
+	uint64_t median = steps[(n - 1) / 2].most;
+	for (size_t i = n; i && (double)steps[i - 1].most > 1.2 * (double)median; i--)
 		count++;
 	return count;
 }
 
 struct growth growth_fit(struct growth_step *steps, size_t n)
 {
-	double mean_x = ((double)n - 1) / 2, mean_y = 0, xx = 0, xy = 0, squares = 0, rest;
+	double mean_x = ((double)n - 1) / 2, mean_y = 0, xx = 0, xy = 0, squares = 0;
 	struct growth fit = { 0, 0, 0 };
-	size_t i;
 
 	if (n)
 		qsort(steps, n, sizeof(*steps), compare_begins);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		mean_y += (double)steps[i].least / (double)n;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		xx += ((double)i - mean_x) * ((double)i - mean_x);
 		xy += ((double)i - mean_x) * ((double)steps[i].least - mean_y);
 	}
 	fit.slope = xx > 0 ? xy / xx : 0;
-	for (i = 0; i < n; i++) {
-		rest = (double)steps[i].least - mean_y - fit.slope * ((double)i - mean_x);
+	for (size_t i = 0; i < n; i++) {
+		double rest = (double)steps[i].least - mean_y - fit.slope * ((double)i - mean_x);
 		squares += rest * rest;
 	}
 	if (n > 2 && xx > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/growth.h - does a level grow from step to step, more than its noise explains
+ * growth.h - does a level grow from step to step, more than its noise explains
  * (DEFINITIONS.md 8, leak)?
  */
 #ifndef ANALYZE_REPORT_GROWTH_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input/archive.h"
 
-#include "schemas/json_text.h"
-#include "schemas/utf8.h"
+#include "schemas/base/json_text.h"
+#include "schemas/base/utf8.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -16,7 +16,7 @@ enum {
 	TAR_MAGIC_AT = 257,
 	SUM_AT = 148,
 	SUM_BYTES = 8,
-	PAPER_BYTES = 256, /* of a member's beginning, to know our own papers */
+	HEAD_BYTES = 256, /* of a member, enough to recognise reports and manifests of ours */
 	ADDRESS_BYTES = 1024,
 };
 
@@ -27,20 +27,20 @@ struct archive_in {
 	struct error fault; /* of `from`, kept over libarchive */
 	bool is_named;      /* asked for by its address */
 	bool at_end;
-	uint64_t member;    /* number of that at hand, from 1 */
+	uint64_t member; /* number of that at hand, from 1 */
 	char address[ADDRESS_BYTES];
-	uint8_t pending[PAPER_BYTES]; /* bytes of the member that were looked at */
+	uint8_t pending[HEAD_BYTES]; /* bytes of the member that were looked at */
 	size_t pending_at, pending_len;
 	uint8_t block[BLOCK_BYTES];
 };
 
 /*
- * "ustar" alone may stand at that place of any file; the head of a tar's member holds its own sum
- * too, in octal, blanks in the place of that (POSIX pax).
+ * "ustar" alone may stand at that place of any file, so the checksum has to be right, too: the sum
+ * of the head's bytes in octal, with blanks in place of the sum itself (POSIX pax).
  */
 static bool is_tar(const uint8_t *head, size_t len)
 {
-	unsigned sum = SUM_BYTES * ' ', told = 0;
+	unsigned sum = SUM_BYTES * ' ', stated = 0;
 	size_t i;
 
 	if (len < ARCHIVE_HEAD_BYTES || memcmp(head + TAR_MAGIC_AT, "ustar", 5) != 0)
@@ -50,10 +50,10 @@ static bool is_tar(const uint8_t *head, size_t len)
 			sum += head[i];
 	for (i = SUM_AT; i < SUM_AT + SUM_BYTES; i++)
 		if (head[i] >= '0' && head[i] < '8')
-			told = told * 8 + (head[i] - '0');
-		else if (head[i] != ' ' || told)
+			stated = stated * 8 + (head[i] - '0');
+		else if (head[i] != ' ' || stated)
 			break;
-	return told == sum;
+	return stated == sum;
 }
 
 bool archive_is(const uint8_t *head, size_t len)
@@ -86,14 +86,14 @@ static enum status broken(struct archive_in *a, struct error *err)
 			*err = a->fault;
 		return a->fault.status;
 	}
-	return fail(err, text && strstr(text, "runcated") ? ST_CUT : ST_FORMAT, NOWHERE,
+	return fail(err, text && strstr(text, "runcated") ? ST_TRUNCATED : ST_FORMAT, NOWHERE,
 		    "the archive is damaged or not readable: %s", text ? text : "unknown fault");
 }
 
 /* ---- members ---- */
 
-/* Letters that a terminal shows as they are. */
-static bool is_tame(const char *text)
+/* Whether a terminal shows all letters as they are, and the name can be an address. */
+static bool is_printable(const char *text)
 {
 	size_t len = strlen(text);
 
@@ -108,29 +108,14 @@ static bool is_tame(const char *text)
 	return len > 0 && len < ADDRESS_BYTES && text[0] != '#';
 }
 
-static bool says_trace(struct archive_entry *entry, const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return archive_entry_filetype(entry) == AE_IFREG &&
-	       input_name_says_trace(slash ? slash + 1 : name);
-}
-
-static const char *entry_name(struct archive_entry *entry)
-{
-	const char *name = archive_entry_pathname(entry);
-
-	return name ? name : "";
-}
-
-/* The next member whose name says trace, or that is `wanted`; a->at_end: there is none. */
+/* Finds the next member whose name says trace, or that is `wanted`; a->at_end: there is none. */
 static enum status next_member(struct archive_in *a, const char *wanted, struct error *err)
 {
 	struct archive_entry *entry;
 
 	for (;;) {
 		int code = archive_read_next_header(a->archive, &entry);
-		const char *name;
+		const char *name, *slash;
 
 		a->at_end = code == ARCHIVE_EOF;
 		if (a->at_end)
@@ -138,10 +123,13 @@ static enum status next_member(struct archive_in *a, const char *wanted, struct 
 		if (code != ARCHIVE_OK && code != ARCHIVE_WARN)
 			return broken(a, err);
 		a->member++;
-		name = entry_name(entry);
-		if (!says_trace(entry, name))
+		name = archive_entry_pathname(entry);
+		name = name ? name : "";
+		slash = strrchr(name, '/');
+		if (archive_entry_filetype(entry) != AE_IFREG ||
+		    !input_name_says_trace(slash ? slash + 1 : name))
 			continue;
-		if (is_tame(name))
+		if (is_printable(name))
 			snprintf(a->address, sizeof(a->address), "%s", name);
 		else
 			snprintf(a->address, sizeof(a->address), "#%llu",
@@ -154,9 +142,9 @@ static enum status next_member(struct archive_in *a, const char *wanted, struct 
 static enum status fill_pending(struct archive_in *a, struct error *err)
 {
 	a->pending_at = a->pending_len = 0;
-	while (a->pending_len < PAPER_BYTES) {
+	while (a->pending_len < HEAD_BYTES) {
 		la_ssize_t n = archive_read_data(a->archive, a->pending + a->pending_len,
-						 PAPER_BYTES - a->pending_len);
+						 HEAD_BYTES - a->pending_len);
 
 		if (n < 0 && !a->pending_len)
 			return broken(a, err);
@@ -167,8 +155,8 @@ static enum status fill_pending(struct archive_in *a, struct error *err)
 	return ST_OK;
 }
 
-/* A report or manifest that stands beside the logs of a bundle. */
-static bool is_paper(const struct archive_in *a)
+/* Whether the member is a report or manifest beside the logs of a bundle. */
+static bool is_own_report(const struct archive_in *a)
 {
 	return memmem(a->pending, a->pending_len, "\"schema\": \"tacho.", 17) ||
 	       memmem(a->pending, a->pending_len, "\"schema\":\"tacho.", 16) ||
@@ -182,7 +170,7 @@ static enum status find_member(struct archive_in *a, const char *wanted, struct 
 		if (a->at_end)
 			break;
 		TRY(fill_pending(a, err));
-	} while (!wanted && is_paper(a));
+	} while (!wanted && is_own_report(a));
 	return ST_OK;
 }
 
@@ -195,7 +183,7 @@ enum status archive_in_open(struct archive_in **out, unpack_from from, void *sel
 	*out = NULL;
 	if (!a || !(a->archive = archive_read_new())) {
 		free(a);
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for an archive");
+		return fail_memory(err);
 	}
 	a->from = from;
 	a->self = self;
@@ -229,7 +217,7 @@ void archive_in_close(struct archive_in *a)
 	free(a);
 }
 
-/* Another trace behind the first: it would be left out in silence. */
+/* A second trace after the first would be left out in silence, so it is an error. */
 static enum status look_for_more(struct archive_in *a, struct error *err)
 {
 	if (a->is_named || a->at_end)
@@ -239,18 +227,20 @@ static enum status look_for_more(struct archive_in *a, struct error *err)
 		return ST_OK;
 	a->at_end = true;
 	a->pending_len = 0;
-	return fail(err, ST_FORMAT, NOWHERE, "the archive holds more than one trace, and the "
-		    "second is %s: from standard input only the first can be read", a->address);
+	return fail(err, ST_FORMAT, NOWHERE,
+		    "the archive holds more than one trace, and the "
+		    "second is %s: from standard input only the first can be read",
+		    a->address);
 }
 
-enum status archive_in_read(void *archive, void *out, size_t room, size_t *got, struct error *err)
+enum status archive_in_read(void *archive, void *out, size_t cap, size_t *got, struct error *err)
 {
 	struct archive_in *a = archive;
 	la_ssize_t n;
 
 	*got = 0;
 	if (a->pending_len) {
-		*got = a->pending_len < room ? a->pending_len : room;
+		*got = a->pending_len < cap ? a->pending_len : cap;
 		memcpy(out, a->pending + a->pending_at, *got);
 		a->pending_at += *got;
 		a->pending_len -= *got;
@@ -258,20 +248,19 @@ enum status archive_in_read(void *archive, void *out, size_t room, size_t *got, 
 	}
 	if (a->at_end)
 		return ST_OK;
-	n = archive_read_data(a->archive, out, room);
+	n = archive_read_data(a->archive, out, cap);
 	if (n < 0)
 		return broken(a, err);
 	*got = (size_t)n;
 	return n ? ST_OK : look_for_more(a, err);
 }
 
-enum status archive_in_list(struct archive_in *a, archive_name each, void *self,
-			    struct error *err)
+enum status archive_in_list(struct archive_in *a, archive_name each, void *self, struct error *err)
 {
 	while (!a->at_end) {
 		TRY(each(self, a->address, err));
 		if (next_member(a, NULL, err) != ST_OK)
-			break; /* told when what stands before it is read */
+			break; /* the error is returned when what is before it is read */
 	}
 	return ST_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input/archive.h - traces in a tar or zip archive, read forward; of the input alone.
+ * archive.h - traces in a tar or zip archive, read forward.  For this folder alone.
  *
  * Names in an archive are looked at and shown, nothing is ever written under them.  A member is
  * addressed by its name, or as "#N", the Nth from 1, where the name is not fit to be shown.  An
@@ -20,7 +20,7 @@ struct archive_in;
 
 /*
  * `from` gives the unpacked bytes of the archive.  A member by its address, or with NULL the first
- * whose name says trace and that is not a paper of our own (a report, a manifest); ST_FORMAT when
+ * whose name says trace and that is not a report or manifest of our own; ST_FORMAT when
  * there is none.
  */
 enum status archive_in_open(struct archive_in **out, unpack_from from, void *self,
@@ -28,16 +28,16 @@ enum status archive_in_open(struct archive_in **out, unpack_from from, void *sel
 void archive_in_close(struct archive_in *a); /* accepts NULL */
 /*
  * The member's bytes, as an unpack_from over the archive.  Of a member that was not asked for by
- * its address: when another trace follows, that is a fault at its end, told instead of the end.
+ * its address: when another trace follows, that is a fault, returned in place of the end.
  */
-enum status archive_in_read(void *archive, void *out, size_t room, size_t *got, struct error *err);
+enum status archive_in_read(void *archive, void *out, size_t cap, size_t *got, struct error *err);
 
 /* `address` of a member whose name says trace; borrowed for the call. */
 typedef enum status (*archive_name)(void *self, const char *address, struct error *err);
-/* Of the member that was opened and all behind it. */
-enum status archive_in_list(struct archive_in *a, archive_name each, void *self,
-			    struct error *err);
-/* Where the member at hand begins in the unpacked bytes; whether a list came to the archive's end. */
+/* Calls `each` for the member that was opened and all after it. */
+enum status archive_in_list(struct archive_in *a, archive_name each, void *self, struct error *err);
+/* Where the member at hand begins in the unpacked bytes; whether a list came to the archive's end.
+ */
 uint64_t archive_in_at(const struct archive_in *a);
 bool archive_in_is_over(const struct archive_in *a);
 

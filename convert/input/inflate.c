@@ -8,7 +8,7 @@
 #endif
 
 enum {
-	STEP_BYTES = 1 << 30, /* both count in 32 bits */
+	STEP_BYTES = 1 << 30,  /* both count in 32 bits */
 	WINDOW_GZIP = 15 + 16, /* zlib: largest window, gzip framing only */
 };
 
@@ -48,10 +48,10 @@ static const char *isal_fault(int result)
 	return "no valid deflate stream";
 }
 
-static enum inflate_said isal_step(struct inflater *f, const uint8_t **in, size_t *in_len,
-				   uint8_t *out, size_t room, size_t *got)
+static enum inflate_outcome isal_step(struct inflater *f, const uint8_t **in, size_t *in_len,
+				      uint8_t *out, size_t cap, size_t *got)
 {
-	uint32_t in_most = at_most(*in_len), out_most = at_most(room), taken;
+	uint32_t in_most = at_most(*in_len), out_most = at_most(cap), taken;
 	struct inflate_state *s = f->isal;
 	int result;
 
@@ -85,12 +85,12 @@ enum status inflater_open(struct inflater **out, enum inflate_with with, struct 
 		opened = isal_open(f);
 	else
 #endif
-	opened = opened && inflateInit2(&f->z, WINDOW_GZIP) == Z_OK;
+		opened = opened && inflateInit2(&f->z, WINDOW_GZIP) == Z_OK;
 	if (opened)
 		return ST_OK;
 	free(f);
 	*out = NULL;
-	return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack gzip");
+	return fail_memory(err);
 }
 
 void inflater_close(struct inflater *f)
@@ -101,7 +101,7 @@ void inflater_close(struct inflater *f)
 	free(f->isal);
 	if (!f->isal)
 #endif
-	inflateEnd(&f->z);
+		inflateEnd(&f->z);
 	free(f);
 }
 
@@ -117,20 +117,20 @@ void inflater_reset(struct inflater *f)
 	inflateReset(&f->z);
 }
 
-enum inflate_said inflater_step(struct inflater *f, const uint8_t **in, size_t *in_len,
-				uint8_t *out, size_t room, size_t *got)
+enum inflate_outcome inflater_step(struct inflater *f, const uint8_t **in, size_t *in_len,
+				   uint8_t *out, size_t cap, size_t *got)
 {
 	uint32_t in_most = at_most(*in_len), taken;
 	int result;
 
 #ifdef TACHO_ISAL
 	if (f->isal)
-		return isal_step(f, in, in_len, out, room, got);
+		return isal_step(f, in, in_len, out, cap, got);
 #endif
 	f->z.next_in = (Bytef *)(uintptr_t)*in;
 	f->z.avail_in = in_most;
 	f->z.next_out = out;
-	f->z.avail_out = at_most(room);
+	f->z.avail_out = at_most(cap);
 	result = inflate(&f->z, Z_NO_FLUSH);
 	taken = in_most - f->z.avail_in;
 	*in += taken;

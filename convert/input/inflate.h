@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input/inflate.h - the members of a gzip file, through zlib or a faster library that was there
- * when this was built; of input/unpack.c alone.  The same bytes from each.
+ * inflate.h - the members of a gzip file, through zlib or a faster library that was there
+ * when this was built; used by unpack.c alone.  Both give the same bytes.
  */
 #ifndef CONVERT_INPUT_INFLATE_H
 #define CONVERT_INPUT_INFLATE_H
 
-#include "schemas/status.h"
+#include "schemas/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +16,10 @@ struct inflater;
 
 enum inflate_with { INFLATE_FASTEST, INFLATE_ZLIB };
 
-enum inflate_said {
-	INFLATE_ON,      /* some bytes were taken or given */
-	INFLATE_END,     /* of a member; reset before the next */
-	INFLATE_STARVED, /* nothing to do without more packed bytes */
+enum inflate_outcome {
+	INFLATE_ON,      /* some bytes were read or written */
+	INFLATE_END,     /* of a member; inflater_reset() before the next */
+	INFLATE_STARVED, /* needs more packed bytes */
 	INFLATE_DAMAGED,
 	INFLATE_NO_MEMORY,
 };
@@ -29,8 +29,8 @@ void inflater_close(struct inflater *f); /* accepts NULL */
 void inflater_reset(struct inflater *f);
 
 /* From *in, of *in_len bytes, to `out`; both are moved on by what was taken. */
-enum inflate_said inflater_step(struct inflater *f, const uint8_t **in, size_t *in_len,
-				uint8_t *out, size_t room, size_t *got);
+enum inflate_outcome inflater_step(struct inflater *f, const uint8_t **in, size_t *in_len,
+				   uint8_t *out, size_t cap, size_t *got);
 const char *inflater_fault(const struct inflater *f); /* of INFLATE_DAMAGED */
 
 #endif

@@ -11,17 +11,17 @@
 
 enum {
 	PACKED_BYTES = 256 * 1024, /* one read of compressed bytes */
-	FIRST_BYTES = 4096,        /* the first: of many inputs all are looked at before one is read */
-	READ_BYTES = 1 << 30,      /* most that one read(2) is asked for */
+	FIRST_BYTES = 4096,   /* the first: of many inputs all are looked at before one is read */
+	READ_BYTES = 1 << 30, /* most that one read(2) is asked for */
 };
 
-enum how { PLAIN, GZIP, ARCHIVE };
+enum packing { PLAIN, GZIP, ARCHIVE };
 
 /* A compression is known by its first bytes. */
 static const struct magic {
 	const char *name;
 	uint8_t bytes[6], len;
-	enum how how;
+	enum packing packing;
 	int (*filter)(struct archive *); /* ARCHIVE */
 } magics[] = {
 	{ "gzip", { 0x1f, 0x8b }, 2, GZIP, NULL },
@@ -33,40 +33,40 @@ static const struct magic {
 
 struct unpack {
 	unpack_from from;
-	void *self; /* of `from` */
+	void *self;                /* of `from` */
 	const struct magic *magic; /* NULL: plain */
 	uint8_t *packed;           /* PACKED_BYTES */
 	size_t at, len;            /* of the packed bytes that are not used yet */
 	bool packed_end;
 	uint64_t packed_total, given;
-	struct error fault; /* told when all before it was given */
+	struct error fault; /* returned once all bytes before it were */
 	bool ended;
 
 	struct inflater *inflater;
 	bool between; /* two members of a gzip file */
 
 	struct archive *archive;
-	bool first_given; /* the bytes that told what it is */
+	bool first_given; /* the bytes by which the format was recognised */
 };
 
-/* More packed bytes, those that are left moved to the front. */
+/* Reads more packed bytes behind those that are left, which move to the front. */
 static enum status refill(struct unpack *u, struct error *err)
 {
-	size_t room = u->packed_total ? PACKED_BYTES : FIRST_BYTES, got;
+	size_t cap = u->packed_total ? PACKED_BYTES : FIRST_BYTES, got;
 
 	if (u->at)
 		memmove(u->packed, u->packed + u->at, u->len);
 	u->at = 0;
 	if (u->packed_end || u->len == PACKED_BYTES)
 		return ST_OK;
-	TRY(u->from(u->self, u->packed + u->len, room - u->len, &got, err));
+	TRY(u->from(u->self, u->packed + u->len, cap - u->len, &got, err));
 	u->len += got;
 	u->packed_total += got;
 	u->packed_end = got == 0;
 	return ST_OK;
 }
 
-/* At least `want` packed bytes, unless there are no more. */
+/* Reads until there are at least `want` packed bytes, or no more. */
 static enum status want_packed(struct unpack *u, size_t want, struct error *err)
 {
 	while (u->len < want && !u->packed_end)
@@ -74,7 +74,7 @@ static enum status want_packed(struct unpack *u, size_t want, struct error *err)
 	return ST_OK;
 }
 
-/* gzip: a row of members, maybe padded with zeros */
+/* gzip: members one after the other, maybe padded with zeros */
 
 static enum status gzip_next_member(struct unpack *u, struct error *err)
 {
@@ -96,29 +96,29 @@ static enum status gzip_next_member(struct unpack *u, struct error *err)
 	return ST_OK;
 }
 
-static enum status gzip_inflate(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+static enum status gzip_inflate(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
 				struct error *err)
 {
 	const uint8_t *in = u->packed + u->at;
 	size_t left = u->len;
-	enum inflate_said said = inflater_step(u->inflater, &in, &left, out, room, got);
+	enum inflate_outcome outcome = inflater_step(u->inflater, &in, &left, out, cap, got);
 
 	u->at += u->len - left;
 	u->len = left;
-	u->between = said == INFLATE_END;
-	if (said == INFLATE_NO_MEMORY)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack gzip");
-	if (said == INFLATE_DAMAGED)
+	u->between = outcome == INFLATE_END;
+	if (outcome == INFLATE_NO_MEMORY)
+		return fail_memory(err);
+	if (outcome == INFLATE_DAMAGED)
 		return fail(err, ST_FORMAT, u->given + *got, "the gzip data is damaged: %s",
 			    inflater_fault(u->inflater));
-	if (said == INFLATE_STARVED && u->packed_end)
-		return fail(err, ST_CUT, u->given + *got,
+	if (outcome == INFLATE_STARVED && u->packed_end)
+		return fail(err, ST_TRUNCATED, u->given + *got,
 			    "the gzip data is cut off after %llu packed bytes",
 			    (unsigned long long)u->packed_total);
 	return ST_OK;
 }
 
-static enum status gzip_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+static enum status gzip_read(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
 			     struct error *err)
 {
 	*got = 0;
@@ -127,7 +127,7 @@ static enum status gzip_read(struct unpack *u, uint8_t *out, size_t room, size_t
 			TRY(gzip_next_member(u, err));
 		else {
 			TRY(want_packed(u, 1, err));
-			TRY(gzip_inflate(u, out, room, got, err));
+			TRY(gzip_inflate(u, out, cap, got, err));
 		}
 	}
 	return ST_OK;
@@ -150,7 +150,7 @@ static la_ssize_t archive_take(struct archive *a, void *data, const void **bytes
 	return (la_ssize_t)u->len;
 }
 
-/* The bytes that told the format are given first, as they are. */
+/* The bytes by which the format was recognised come first. */
 static la_ssize_t archive_take_first(struct archive *a, void *data, const void **bytes)
 {
 	struct unpack *u = data;
@@ -168,7 +168,7 @@ static enum status archive_fault(struct unpack *u, struct error *err)
 	const char *text = archive_error_string(u->archive);
 
 	if (u->packed_end)
-		return fail(err, ST_CUT, u->given, "the %s data is cut off or damaged: %s",
+		return fail(err, ST_TRUNCATED, u->given, "the %s data is cut off or damaged: %s",
 			    u->magic->name, text ? text : "unknown fault");
 	return fail(err, ST_FORMAT, u->given, "the %s data is damaged: %s", u->magic->name,
 		    text ? text : "unknown fault");
@@ -180,7 +180,7 @@ static enum status archive_start(struct unpack *u, struct error *err)
 
 	u->archive = archive_read_new();
 	if (!u->archive)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to unpack %s", u->magic->name);
+		return fail_memory(err);
 	/* ARCHIVE_WARN: it would start a program of that name, which no input shall do */
 	if (u->magic->filter(u->archive) != ARCHIVE_OK)
 		return fail(err, ST_ABSENT, NOWHERE, "this libarchive cannot unpack %s",
@@ -200,7 +200,7 @@ static enum status archive_start(struct unpack *u, struct error *err)
 	return archive_fault(u, err);
 }
 
-static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
 				     struct error *err)
 {
 	la_ssize_t n;
@@ -210,7 +210,7 @@ static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t room
 		TRY(archive_start(u, err));
 	if (u->ended)
 		return ST_OK;
-	n = archive_read_data(u->archive, out, room < READ_BYTES ? room : READ_BYTES);
+	n = archive_read_data(u->archive, out, cap < READ_BYTES ? cap : READ_BYTES);
 	if (n < 0)
 		return archive_fault(u, err);
 	*got = (size_t)n;
@@ -218,17 +218,17 @@ static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t room
 	return ST_OK;
 }
 
-static enum status plain_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
+static enum status plain_read(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
 			      struct error *err)
 {
 	if (u->len) { /* the bytes that were looked at first */
-		*got = u->len < room ? u->len : room;
+		*got = u->len < cap ? u->len : cap;
 		memcpy(out, u->packed + u->at, *got);
 		u->at += *got;
 		u->len -= *got;
 		return ST_OK;
 	}
-	TRY(u->from(u->self, out, room, got, err));
+	TRY(u->from(u->self, out, cap, got, err));
 	u->packed_total += *got;
 	u->ended = *got == 0;
 	return ST_OK;
@@ -236,9 +236,7 @@ static enum status plain_read(struct unpack *u, uint8_t *out, size_t room, size_
 
 static const struct magic *find_magic(const uint8_t *bytes, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
 		if (len >= magics[i].len && memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
 			return &magics[i];
 	return NULL;
@@ -252,14 +250,14 @@ enum status unpack_open(struct unpack **out, unpack_from from, void *self, struc
 	*out = NULL;
 	if (!u || !(u->packed = malloc(PACKED_BYTES))) {
 		free(u);
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for an input");
+		return fail_memory(err);
 	}
 	u->from = from;
 	u->self = self;
 	status = want_packed(u, sizeof(magics[0].bytes), err);
 	if (status == ST_OK)
 		u->magic = find_magic(u->packed, u->len);
-	if (status == ST_OK && u->magic && u->magic->how == GZIP)
+	if (status == ST_OK && u->magic && u->magic->packing == GZIP)
 		status = inflater_open(&u->inflater, INFLATE_FASTEST, err);
 	if (status != ST_OK) {
 		unpack_close(u);
@@ -280,18 +278,17 @@ void unpack_close(struct unpack *u)
 	free(u);
 }
 
-enum status unpack_read(struct unpack *u, uint8_t *out, size_t room, size_t *got,
-			struct error *err)
+enum status unpack_read(struct unpack *u, uint8_t *out, size_t cap, size_t *got, struct error *err)
 {
 	enum status status = ST_OK;
 
 	*got = 0;
 	if (!u->ended && u->fault.status == ST_OK) {
-		enum how how = u->magic ? u->magic->how : PLAIN;
+		enum packing packing = u->magic ? u->magic->packing : PLAIN;
 
-		status = how == PLAIN  ? plain_read(u, out, room, got, &u->fault)
-			 : how == GZIP ? gzip_read(u, out, room, got, &u->fault)
-				       : archive_read_some(u, out, room, got, &u->fault);
+		status = packing == PLAIN  ? plain_read(u, out, cap, got, &u->fault)
+			 : packing == GZIP ? gzip_read(u, out, cap, got, &u->fault)
+					   : archive_read_some(u, out, cap, got, &u->fault);
 		u->given += *got;
 	}
 	if (status != ST_OK)

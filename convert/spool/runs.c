@@ -1,222 +1,177 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/spool/runs.h"
 
+#include "schemas/base/heap.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-/* What a run in hand has at least and at most. */
-enum {
-	READ_LEAST = 4096, READ_MOST = 64 * 1024, /* bytes of the file */
-	EVENTS_LEAST = 32, EVENTS_MOST = 1024,
-	WORDS_MOST = 8 * EVENTS_MOST,
-};
+enum { READ_LEAST = 4096, READ_MOST = 64 * 1024 }; /* bytes of a run read at once */
 
-struct reader {
+struct run_reader {
 	uint8_t *bytes;
-	struct bytes in;       /* what of `bytes` is not decoded */
-	uint64_t at, left;     /* of the file */
-	uint64_t begin_ns;     /* of the row before */
-	struct event *events;
-	uint64_t *words;
-	uint32_t most_words;
+	struct bytes in;   /* what of `bytes` is not decoded yet */
+	uint64_t at, left; /* of the file */
+	size_t most_row;
+	struct event event; /* the next one; its argument values come next in `in` */
+	uint32_t words, most_words;
 };
 
-struct spool_runs {
+struct runs {
 	const struct scratch *scratch;
-	struct reader *readers;
-	struct run *runs;
-	struct event *out;
-	size_t count, refill; /* refill: the run to fill first, count: none */
-	size_t read_cap, events_cap, words_cap, held_bytes;
+	struct run_reader *readers;
+	size_t count, read_cap;
+	struct heap heap; /* of readers with an event */
 };
 
-static size_t row_most(uint32_t most_words)
+bool run_batch_add(struct run_batch *b, const struct event *e, uint32_t words, struct bytes *in)
 {
-	return ROW_MOST + (size_t)most_words * ROW_WORD_MOST;
-}
+	struct event *to = &b->events[b->count];
 
-/* Memory of one run with so many bytes to read and events, out slice included. */
-static size_t reader_bytes(size_t read_cap, size_t events_cap, size_t words_cap)
-{
-	return sizeof(struct reader) + sizeof(struct run) + read_cap +
-	       2 * events_cap * sizeof(struct event) + words_cap * sizeof(uint64_t);
-}
-
-static size_t words_least(uint32_t most_words)
-{
-	return most_words > EVENTS_LEAST * 4 ? most_words : EVENTS_LEAST * 4;
+	if (b->count == b->cap || words > b->word_cap - b->word_count)
+		return false;
+	*to = *e;
+	if (words) {
+		to->args = b->words + b->word_count;
+		row_words(in, b->words + b->word_count, words);
+		b->word_count += words;
+	}
+	b->count++;
+	return true;
 }
 
 static size_t read_least(uint32_t most_words)
 {
-	size_t row = row_most(most_words);
+	size_t rows = 2 * row_most(most_words);
 
-	return row > READ_LEAST / 2 ? row * 2 : READ_LEAST;
+	return rows > READ_LEAST ? rows : READ_LEAST;
 }
 
-size_t runs_fan(size_t bytes, uint32_t most_words)
+size_t runs_fan_in(size_t bytes, uint32_t most_words)
 {
-	size_t fan = bytes / reader_bytes(read_least(most_words), EVENTS_LEAST,
-					  words_least(most_words));
+	size_t fan_in = bytes / (sizeof(struct run_reader) + read_least(most_words));
 
-	return fan < 2 ? 2 : fan;
+	return fan_in < 2 ? 2 : fan_in;
 }
 
-/* `least` wins. */
-static size_t between(size_t v, size_t least, size_t most)
+static bool reader_before(const void *self, uint32_t a, uint32_t b)
 {
-	v = v > most ? most : v;
-	return v < least ? least : v;
+	const struct run_reader *readers = self;
+	const struct event *x = &readers[a].event, *y = &readers[b].event;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns;
+	return x->end_ns != y->end_ns ? x->end_ns > y->end_ns : a < b;
 }
 
-/* Half of a run's share is bytes to read, a quarter events twice, a quarter words. */
-static void runs_share(struct spool_runs *r, size_t bytes, uint32_t most_words)
-{
-	size_t share = bytes / r->count;
-
-	r->read_cap = between(share / 2, read_least(most_words), READ_MOST);
-	r->events_cap = between(share / 8 / sizeof(struct event), EVENTS_LEAST, EVENTS_MOST);
-	r->words_cap = between(share / 4 / sizeof(uint64_t), words_least(most_words), WORDS_MOST);
-	r->held_bytes = sizeof(*r) +
-			r->count * reader_bytes(r->read_cap, r->events_cap, r->words_cap);
-}
-
-static enum status reader_open(struct spool_runs *r, size_t index, const struct segment *segment)
-{
-	struct reader *reader = &r->readers[index];
-
-	reader->bytes = malloc(r->read_cap);
-	reader->events = malloc(r->events_cap * sizeof(*reader->events));
-	reader->words = malloc(r->words_cap * sizeof(*reader->words));
-	reader->at = segment->at;
-	reader->left = segment->size;
-	reader->most_words = segment->most_words;
-	reader->in = bytes_init(reader->bytes, 0);
-	r->runs[index].promise_ns = segment->first_ns;
-	return reader->bytes && reader->events && reader->words ? ST_OK : ST_MEMORY;
-}
-
-enum status runs_open(struct spool_runs **out, const struct scratch *scratch,
-		      const struct segment *segments, size_t count, size_t bytes,
-		      struct error *err)
-{
-	struct spool_runs *r = calloc(1, sizeof(*r));
-	enum status status = ST_OK;
-	uint32_t most_words = 0;
-	size_t i;
-
-	*out = r;
-	if (!r)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to merge %zu runs", count);
-	r->scratch = scratch;
-	r->count = count;
-	r->refill = count;
-	for (i = 0; i < count; i++)
-		if (segments[i].most_words > most_words)
-			most_words = segments[i].most_words;
-	runs_share(r, bytes, most_words);
-	r->readers = calloc(count, sizeof(*r->readers));
-	r->runs = calloc(count, sizeof(*r->runs));
-	r->out = malloc(count * r->events_cap * sizeof(*r->out));
-	if (!r->readers || !r->runs || !r->out)
-		status = ST_MEMORY;
-	for (i = 0; i < count && status == ST_OK; i++)
-		status = reader_open(r, i, &segments[i]);
-	if (status == ST_OK)
-		return ST_OK;
-	runs_close(r);
-	*out = NULL;
-	return fail(err, status, NOWHERE, "no memory to merge %zu runs", count);
-}
-
-void runs_close(struct spool_runs *r)
-{
-	size_t i;
-
-	if (!r)
-		return;
-	for (i = 0; i < r->count && r->readers; i++) {
-		free(r->readers[i].bytes);
-		free(r->readers[i].events);
-		free(r->readers[i].words);
-	}
-	free(r->readers);
-	free(r->runs);
-	free(r->out);
-	free(r);
-}
-
-size_t runs_bytes(const struct spool_runs *r)
-{
-	return r->held_bytes;
-}
-
-/* What is not decoded moves to the front, the file fills the rest. */
-static enum status reader_read(struct spool_runs *r, struct reader *reader, struct error *err)
+/* Decodes the next event; false in *has_more at the end of the run. */
+static enum status reader_advance(const struct runs *r, struct run_reader *reader, bool *has_more,
+				  struct error *err)
 {
 	size_t held = bytes_left(&reader->in), len = r->read_cap - held;
 
-	memmove(reader->bytes, reader->in.at, held);
-	if (len > reader->left)
-		len = (size_t)reader->left;
-	TRY(scratch_read(r->scratch, reader->at, reader->bytes + held, len, err));
-	reader->at += len;
-	reader->left -= len;
-	reader->in = bytes_init(reader->bytes, held + len);
-	return ST_OK;
-}
-
-static enum status reader_fill(struct spool_runs *r, size_t index, struct error *err)
-{
-	struct reader *reader = &r->readers[index];
-	struct run *run = &r->runs[index];
-	size_t row_bytes = row_most(reader->most_words), words = 0;
-
-	*run = (struct run){ .events = reader->events, .promise_ns = UINT64_MAX };
-	while (run->count < r->events_cap) {
-		struct event *e = &reader->events[run->count];
-		uint64_t before_ns = reader->begin_ns;
-		const uint8_t *at;
-		uint32_t count;
-
-		if (bytes_left(&reader->in) < row_bytes && reader->left)
-			TRY(reader_read(r, reader, err));
-		if (!bytes_left(&reader->in))
-			break;
-		at = reader->in.at;
-		row_decode(&reader->begin_ns, &reader->in, e, &count);
-		if (count > r->words_cap - words && run->count) { /* next time */
-			reader->begin_ns = before_ns;
-			reader->in.at = at;
-			break;
-		}
-		if (count > reader->most_words || reader->in.cut)
-			return fail(err, ST_IO, NOWHERE, "the scratch file was damaged");
-		run->count++;
-		if (!count)
-			continue;
-		e->vary = reader->words + words;
-		row_words(&reader->in, reader->words + words, count);
-		words += count;
+	if (held < reader->most_row && reader->left) {
+		memmove(reader->bytes, reader->in.at, held);
+		if (len > reader->left)
+			len = (size_t)reader->left;
+		TRY(scratch_read(r->scratch, reader->at, reader->bytes + held, len, err));
+		reader->at += len;
+		reader->left -= len;
+		reader->in = bytes_init(reader->bytes, held + len);
 	}
-	if (reader->in.cut)
+	*has_more = bytes_left(&reader->in) != 0;
+	if (!*has_more)
+		return ST_OK;
+	row_decode(&reader->in, reader->event.begin_ns + take_varint(&reader->in), &reader->event,
+		   &reader->words);
+	if (reader->in.is_truncated || reader->words > reader->most_words)
 		return fail(err, ST_IO, NOWHERE, "the scratch file was damaged");
 	return ST_OK;
 }
 
-enum status runs_next(struct spool_runs *r, struct batch *out, struct error *err)
+static enum status readers_begin(struct runs *r, const struct run *list, struct error *err)
 {
-	size_t total = 0, lowest = r->refill;
+	for (size_t i = 0; i < r->count; i++) {
+		struct run_reader *reader = &r->readers[i];
+		bool has_more;
 
-	*out = (struct batch){ r->out, 0 };
-	while (!total) {
-		if (lowest < r->count)
-			TRY(reader_fill(r, lowest, err));
-		total = merge_slice(r->runs, r->count, r->out, r->count * r->events_cap, &lowest);
-		if (lowest == r->count)
-			break;
+		*reader = (struct run_reader){
+			.bytes = malloc(r->read_cap),
+			.in = bytes_init(NULL, 0),
+			.at = list[i].at,
+			.left = list[i].size,
+			.most_row = row_most(list[i].most_words),
+			.most_words = list[i].most_words,
+		};
+		if (!reader->bytes)
+			return fail_memory(err);
+		TRY(reader_advance(r, reader, &has_more, err));
+		if (has_more)
+			TRY(heap_push(&r->heap, (uint32_t)i, err));
 	}
-	r->refill = lowest;
-	out->count = total;
-	return total ? ST_OK : ST_END;
+	return ST_OK;
+}
+
+enum status runs_open(struct runs **out, const struct scratch *scratch, const struct run *list,
+		      size_t count, size_t bytes, struct error *err)
+{
+	struct runs *r = calloc(1, sizeof(*r));
+	uint32_t most_words = 0;
+	enum status status;
+
+	*out = NULL;
+	if (!r)
+		return fail_memory(err);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].most_words > most_words)
+			most_words = list[i].most_words;
+	r->scratch = scratch;
+	r->count = count;
+	r->read_cap = bytes / count > READ_MOST ? READ_MOST : bytes / count;
+	r->read_cap -= r->read_cap > READ_LEAST ? sizeof(struct run_reader) : 0;
+	if (r->read_cap < read_least(most_words))
+		r->read_cap = read_least(most_words);
+	r->readers = calloc(count, sizeof(*r->readers));
+	r->heap.is_before = reader_before;
+	r->heap.self = r->readers;
+	status = r->readers ? readers_begin(r, list, err) : fail_memory(err);
+	if (status == ST_OK)
+		*out = r;
+	else
+		runs_close(r);
+	return status;
+}
+
+void runs_close(struct runs *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; r->readers && i < r->count; i++)
+		free(r->readers[i].bytes);
+	free(r->readers);
+	free(r->heap.items);
+	free(r);
+}
+
+size_t runs_bytes(const struct runs *r)
+{
+	return r ? sizeof(*r) + r->count * (sizeof(*r->readers) + r->read_cap) : 0;
+}
+
+enum status runs_next(struct runs *r, struct run_batch *out, struct error *err)
+{
+	bool has_more;
+
+	out->count = out->word_count = 0;
+	while (r->heap.count) {
+		struct run_reader *reader = &r->readers[r->heap.items[0]];
+
+		if (!run_batch_add(out, &reader->event, reader->words, &reader->in))
+			break;
+		TRY(reader_advance(r, reader, &has_more, err));
+		if (has_more)
+			heap_sink(&r->heap, 0);
+		else
+			heap_pop(&r->heap);
+	}
+	return out->count ? ST_OK : ST_END;
 }

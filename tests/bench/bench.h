@@ -45,15 +45,15 @@ static inline double best_of(double (*run)(void), int runs, unsigned pause_us)
 }
 
 /* A function that does `body` `batch` times, with i from 0 on: nanoseconds for each. */
-#define LOOP(function, batch, body)                                                               \
-	static double function(void)                                                              \
-	{                                                                                         \
-		double begin_s = now_s(CLOCK_MONOTONIC);                                          \
-                                                                                                  \
-		for (int i = 0; i < (batch); i++) {                                               \
-			body;                                                                     \
-		}                                                                                 \
-		return (now_s(CLOCK_MONOTONIC) - begin_s) * 1e9 / (batch);                        \
+#define LOOP(function, batch, body)                                                                \
+	static double function(void)                                                               \
+	{                                                                                          \
+		double begin_s = now_s(CLOCK_MONOTONIC);                                           \
+                                                                                                   \
+		for (int i = 0; i < (batch); i++) {                                                \
+			body;                                                                      \
+		}                                                                                  \
+		return (now_s(CLOCK_MONOTONIC) - begin_s) * 1e9 / (batch);                         \
 	}
 
 #endif

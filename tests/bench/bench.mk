@@ -8,9 +8,9 @@ bench: all $(BENCHES)
 
 # Parts of the tools, driven by themselves.
 $(addprefix $(B)/bench_,decode import chrome perfetto): $(B)/bench_%: $(B)/tests/bench/bench_%.o \
-		$(call objs,$(WRITING) $(READING) $(SCHEMAS)) $(PROTO_O)
+		$(call objs,$(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
-$(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/start.c,$(COLLECTOR)) $(SCHEMAS))
+$(B)/bench_cupti: $(call objs,tests/bench/bench_cupti.c $(filter-out collector/api/start.c,$(LIBTACHO)) $(SCHEMAS))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm
 $(B)/bench_limits: $(call objs,tests/bench/bench_limits.c)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcjson -lz

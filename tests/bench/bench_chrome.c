@@ -7,10 +7,11 @@
  */
 #include "tests/bench/bench.h"
 
-#include "convert/ahead.h"
-#include "convert/gzip.h"
-#include "convert/out.h"
-#include "convert/sink.h"
+#include "convert/base/parallel.h"
+#include "convert/output/gzip.h"
+#include "convert/output/output.h"
+#include "convert/sink/sink.h"
+#include "convert/sink/sink_list.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ enum {
 	BATCH = 8192,
 	STREAMS = 8,
 	NAMES = 300,
-	SHAPES = 50,
+	SCHEMAS = 50,
 	ROUNDS = 3,
 	SLOWER = 10, /* the references write so much less */
 	PIECE_BYTES = 1 << 20,
@@ -36,8 +37,8 @@ enum mix { KERNELS, CALLS, BOTH };
 
 struct bench {
 	struct trace *trace;
-	uint32_t process, thread, launch, call_shape;
-	uint32_t tracks[STREAMS], names[NAMES], shapes[SHAPES];
+	uint32_t process, thread, launch, call_schema;
+	uint32_t tracks[STREAMS], names[NAMES], schemas[SCHEMAS];
 	char texts[NAMES][200];
 	struct event events[BATCH];
 	uint64_t at_ns, correlation;
@@ -47,57 +48,62 @@ struct bench {
 
 /* ---- what is written ---- */
 
-static uint32_t make_shape(struct bench *b, const char *const *keys, const uint64_t *numbers,
-			   size_t count)
+static uint32_t make_schema(struct bench *b, const char *const *keys, const uint64_t *numbers,
+			    size_t count)
 {
 	struct attr attrs[8];
-	struct shape shape = {.fixed = attrs, .fixed_count = (uint32_t)count};
+	struct arg_schema schema = { .consts = attrs, .const_count = (uint32_t)count };
 	struct error err;
 
 	for (size_t i = 0; i < count; i++) {
 		uint32_t key = trace_name(b->trace, keys[i], strlen(keys[i]), &err);
 
-		attrs[i] = (struct attr){.key = key, .type = ATTR_U64, .bits = numbers[i]};
+		attrs[i] = (struct attr){ .key = key, .type = ATTR_U64, .bits = numbers[i] };
 	}
-	return trace_shape(b->trace, &shape, &err);
+	return trace_schema(b->trace, &schema, &err);
 }
 
-static void make_shapes(struct bench *b)
+static void make_schemas(struct bench *b)
 {
-	static const char *const keys[] = {"grid_x", "grid_y", "grid_z", "block_x", "block_y",
-					   "block_z", "registers"};
-	static const char *const call_keys[] = {"cbid"};
+	static const char *const keys[] = { "grid_x",  "grid_y",  "grid_z",   "block_x",
+					    "block_y", "block_z", "registers" };
+	static const char *const call_keys[] = { "cbid" };
 
-	for (uint64_t i = 0; i < SHAPES; i++)
-		b->shapes[i] = make_shape(b, keys, (uint64_t[]){80 + i, 1, 1, 256, 1, 1, 40}, 7);
-	b->call_shape = make_shape(b, call_keys, (uint64_t[]){211}, 1);
-	need(b->shapes[0] && b->call_shape, "no shapes");
+	for (uint64_t i = 0; i < SCHEMAS; i++)
+		b->schemas[i] =
+			make_schema(b, keys, (uint64_t[]){ 80 + i, 1, 1, 256, 1, 1, 40 }, 7);
+	b->call_schema = make_schema(b, call_keys, (uint64_t[]){ 211 }, 1);
+	need(b->schemas[0] && b->call_schema, "no shapes");
 }
 
 static void make_tables(struct bench *b)
 {
 	struct error err;
-	struct process p = {.pid = 4000, .rank = 0, .world_size = 2};
-	struct track thread = {.home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = 4001};
+	struct process p = { .pid = 4000, .rank = 0, .world_size = 2 };
+	struct track thread = {
+		.type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = 4001
+	};
 
 	need(trace_new(&b->trace, TABLES_CEILING, &err) == ST_OK, err.text);
 	b->process = thread.process = trace_process(b->trace, &p, &err);
 	b->thread = trace_track(b->trace, &thread, &err);
 	for (size_t i = 0; i < STREAMS; i++) {
-		struct track k = {.home = HOME_STREAM, .context = 1, .id = 7 + i,
-				  .process = b->process};
+		struct track k = {
+			.type = TRACK_STREAM, .context = 1, .id = 7 + i, .process = b->process
+		};
 
 		b->tracks[i] = trace_track(b->trace, &k, &err);
 	}
 	for (size_t i = 0; i < NAMES; i++) {
 		int n = snprintf(b->texts[i], sizeof(b->texts[i]),
 				 "void at::native::vectorized_elementwise_kernel<4, "
-				 "at::native::Functor%zu<float>, std::array<char*, 3>>(int)", i);
+				 "at::native::Functor%zu<float>, std::array<char*, 3>>(int)",
+				 i);
 
 		b->names[i] = trace_name(b->trace, b->texts[i], (size_t)n, &err);
 	}
 	b->launch = trace_name(b->trace, "cudaLaunchKernel", 16, &err);
-	make_shapes(b);
+	make_schemas(b);
 }
 
 static size_t name_of(uint64_t correlation)
@@ -111,17 +117,21 @@ static void make_event(struct bench *b, struct event *e, bool is_kernel)
 	uint64_t length_ns = 1000 + (b->correlation * 7919) % 49000;
 
 	if (is_kernel)
-		*e = (struct event){.begin_ns = b->at_ns, .end_ns = b->at_ns + length_ns,
-				    .kind = KIND_KERNEL,
-				    .track = b->tracks[b->correlation % STREAMS],
-				    .name = b->names[name_of(b->correlation)],
-				    .shape = b->shapes[b->correlation % SHAPES],
-				    .correlation = b->correlation};
+		*e = (struct event){ .begin_ns = b->at_ns,
+				     .end_ns = b->at_ns + length_ns,
+				     .kind = KIND_KERNEL,
+				     .track = b->tracks[b->correlation % STREAMS],
+				     .name = b->names[name_of(b->correlation)],
+				     .schema = b->schemas[b->correlation % SCHEMAS],
+				     .correlation = b->correlation };
 	else
-		*e = (struct event){.begin_ns = b->at_ns - 10000,
-				    .end_ns = b->at_ns - 10000 + length_ns / 10, .kind = KIND_API,
-				    .track = b->thread, .name = b->launch, .shape = b->call_shape,
-				    .correlation = b->correlation};
+		*e = (struct event){ .begin_ns = b->at_ns - 10000,
+				     .end_ns = b->at_ns - 10000 + length_ns / 10,
+				     .kind = KIND_API,
+				     .track = b->thread,
+				     .name = b->launch,
+				     .schema = b->call_schema,
+				     .correlation = b->correlation };
 }
 
 static void next_batch(struct bench *b)
@@ -151,16 +161,19 @@ struct figures {
 
 static struct figures run_ours(struct bench *b, const char *path, unsigned threads)
 {
-	struct budget budget = {.opening = TABLES_CEILING, .resident = 65536, .scratch = "/tmp"};
-	struct sink_request request = {.trace = b->trace, .budget = &budget,
-				       .process = b->process};
-	struct figures f = {0};
+	struct budget budget = { .opening = TABLES_CEILING, .resident = 65536, .scratch = "/tmp" };
+	struct sink_request request = { .trace = b->trace,
+					.budget = &budget,
+					.process = b->process };
+	struct figures f = { 0 };
 	struct sink *sink;
 	struct error err;
 
 	need(out_open(&request.out, path, false, &err) == ST_OK, err.text);
 	out_set_threads(request.out, threads);
 	need(sink_chrome.open(&sink, &request, &err) == ST_OK, err.text);
+	struct batch batch = { .events = b->events, .count = BATCH };
+
 	begin(b);
 	for (size_t i = 0; i <= b->batches; i++) {
 		if (i < b->batches)
@@ -168,10 +181,11 @@ static struct figures run_ours(struct bench *b, const char *path, unsigned threa
 		double cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID), wall_s = now_s(CLOCK_MONOTONIC);
 
 		if (i < b->batches)
-			need(sink_chrome.put(sink, b->events, BATCH, &err) == ST_OK, err.text);
+			need(sink_chrome.put(sink, &batch, &err) == ST_OK, err.text);
 		else
 			need(sink_chrome.close(sink, &err) == ST_OK &&
-				     out_end(request.out, &err) == ST_OK, err.text);
+				     out_end(request.out, &err) == ST_OK,
+			     err.text);
 		f.cpu_s += now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
 		f.wall_s += now_s(CLOCK_MONOTONIC) - wall_s;
 	}
@@ -184,7 +198,8 @@ static struct figures run_ours(struct bench *b, const char *path, unsigned threa
 
 /* ---- by sprintf, and by cJSON ---- */
 
-#define ARROW ",\n{\"ph\": \"%c\", \"id\": %llu, \"pid\": %u, \"tid\": %llu, \"ts\": %s, " \
+#define ARROW                                                                                      \
+	",\n{\"ph\": \"%c\", \"id\": %llu, \"pid\": %u, \"tid\": %llu, \"ts\": %s, "               \
 	"\"cat\": \"ac2g\", \"name\": \"ac2g\"%s}"
 
 /* As Kineto does it: whole microseconds, and the rest of a nanosecond's count. */
@@ -197,27 +212,29 @@ static const char *us_text(char *text, uint64_t ns)
 	return text;
 }
 
-static int print_kernel(char *out, const struct bench *b, const struct event *e,
-			const char *ts, const char *dur)
+static int print_kernel(char *out, const struct bench *b, const struct event *e, const char *ts,
+			const char *dur)
 {
 	unsigned long long id = e->correlation, stream = 7 + id % STREAMS;
 
-	return sprintf(out, ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", "
+	return sprintf(out,
+		       ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", "
 		       "\"pid\": %u, "
 		       "\"tid\": %llu, \"ts\": %s, \"dur\": %s, \"args\": {\"correlation\": %llu, "
 		       "\"device\": %u, \"context\": %u, \"stream\": %llu, \"grid\": [%u, %u, %u], "
 		       "\"block\": [%u, %u, %u], \"registers per thread\": %u, "
-		       "\"External id\": %u}}"
-		       ARROW, b->texts[name_of(id)], 0u, stream, ts, dur, id, 0u, 1u, stream,
-		       80 + (unsigned)(id % SHAPES), 1u, 1u, 256u, 1u, 1u, 40u, 0u,
-		       'f', id, 0u, stream, ts, ", \"bp\": \"e\"");
+		       "\"External id\": %u}}" ARROW,
+		       b->texts[name_of(id)], 0u, stream, ts, dur, id, 0u, 1u, stream,
+		       80 + (unsigned)(id % SCHEMAS), 1u, 1u, 256u, 1u, 1u, 40u, 0u, 'f', id, 0u,
+		       stream, ts, ", \"bp\": \"e\"");
 }
 
 static int print_call(char *out, const struct event *e, const char *ts, const char *dur)
 {
 	unsigned long long id = e->correlation;
 
-	return sprintf(out, ",\n{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"%s\", "
+	return sprintf(out,
+		       ",\n{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"%s\", "
 		       "\"pid\": %u, \"tid\": %llu, \"ts\": %s, \"dur\": %s, \"args\": "
 		       "{\"correlation\": %llu, \"cbid\": %u, \"External id\": %u}}" ARROW,
 		       "cudaLaunchKernel", 4000u, 4001ull, ts, dur, id, 211u, 0u, 's', id, 4000u,
@@ -250,7 +267,7 @@ static void add_args(cJSON *o, const struct event *e)
 	grid = cJSON_AddArrayToObject(args, "grid");
 	block = cJSON_AddArrayToObject(args, "block");
 	for (unsigned i = 0; i < 3; i++) {
-		double blocks = 80 + (double)(e->correlation % SHAPES);
+		double blocks = 80 + (double)(e->correlation % SCHEMAS);
 
 		cJSON_AddItemToArray(grid, cJSON_CreateNumber(i ? 1 : blocks));
 		cJSON_AddItemToArray(block, cJSON_CreateNumber(i ? 1 : 256));
@@ -300,7 +317,7 @@ static struct figures run_reference(struct bench *b, print put, gzFile packed)
 {
 	static char piece[PIECE_BYTES];
 	uint64_t base_ns = BASE_NS / 1000000000u / 7889238u * 7889238u * 1000000000u;
-	struct figures f = {0};
+	struct figures f = { 0 };
 	size_t filled = 0;
 	FILE *nowhere = fopen("/dev/null", "wb");
 
@@ -368,10 +385,10 @@ static void plain_row(struct bench *b, const char *what, enum mix mix)
 	by_tree = best_reference(b, by_cjson, false, &bytes);
 	by_print = best_reference(b, by_sprintf, false, &bytes);
 	printf("%-22s %6.2f M events/s %5.1f ns %4.0f B   sprintf %5.2f M/s %4.0f B %5.1f x   "
-	       "cJSON %5.2f M/s %5.1f x\n", what, events_of(b) / best_s / 1e6,
-	       best_s / events_of(b) * 1e9, ours / events_of(b), by_print / 1e6,
-	       bytes / reference_events(b), events_of(b) / best_s / by_print, by_tree / 1e6,
-	       events_of(b) / best_s / by_tree);
+	       "cJSON %5.2f M/s %5.1f x\n",
+	       what, events_of(b) / best_s / 1e6, best_s / events_of(b) * 1e9, ours / events_of(b),
+	       by_print / 1e6, bytes / reference_events(b), events_of(b) / best_s / by_print,
+	       by_tree / 1e6, events_of(b) / best_s / by_tree);
 }
 
 static void packed_row(struct bench *b, unsigned threads, double by_print)
@@ -387,9 +404,10 @@ static void packed_row(struct bench *b, unsigned threads, double by_print)
 		wall_s = f.wall_s < wall_s ? f.wall_s : wall_s;
 	}
 	printf("packed, %u helper%s      %6.2f M events/s %6.2f M per core %4.1f B   "
-	       "sprintf + zlib 6 %5.2f M/s %5.1f x per core\n", threads, threads == 1 ? " " : "s",
-	       events_of(b) / wall_s / 1e6, events_of(b) / cpu_s / 1e6, f.stored / events_of(b),
-	       by_print / 1e6, events_of(b) / cpu_s / by_print);
+	       "sprintf + zlib 6 %5.2f M/s %5.1f x per core\n",
+	       threads, threads == 1 ? " " : "s", events_of(b) / wall_s / 1e6,
+	       events_of(b) / cpu_s / 1e6, f.stored / events_of(b), by_print / 1e6,
+	       events_of(b) / cpu_s / by_print);
 }
 
 int main(int argc, char **argv)

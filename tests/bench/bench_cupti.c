@@ -6,21 +6,22 @@
  *	bench_cupti [LIBCUPTI [WHAT [FOLDER]]]
  *
  * WHAT: kernel (216 bytes), call (40), launch (one of each and a driver call); none: all.  With a
- * library its own GetNextRecord walks, else ours.  With a FOLDER it is done once, and the log stays.
+ * library its own GetNextRecord walks, else ours.  With a FOLDER it is done once, and the log
+ *stays.
  *
  * The records are those of CUDA 13.0: a sequence of launches that comes again and again, of 549
  * shapes and 174 names on 4 streams, with jitter in times.  Bytes per record are of the log's file.
  */
-#include "collector/config.h"
-#include "collector/cupti/calls.h"
-#include "collector/cupti/clock.h"
-#include "collector/cupti/names.h"
-#include "collector/cupti/plan.h"
-#include "collector/cupti/rows.h"
-#include "collector/cupti/trace.h"
-#include "collector/watch.h"
-#include "collector/writer/inside.h"
-#include "collector/tick.h"
+#include "collector/config/config.h"
+#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/strings.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/rows.h"
+#include "collector/probe/cupti/client.h"
+#include "collector/probe/probe.h"
+#include "collector/store/internal.h"
+#include "collector/session/clock.h"
 #include "tests/unit/cupti_library.h"
 
 #include <dlfcn.h>
@@ -30,7 +31,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 512 * 1024, BUFFERS = 192, SEQUENCE = 2000, SHAPES = 549, NAMES = 174, REPEATS = 5 };
+enum {
+	BUFFER = 512 * 1024,
+	BUFFERS = 192,
+	SEQUENCE = 2000,
+	SCHEMAS = 549,
+	NAMES = 174,
+	REPEATS = 5
+};
 enum { KERNEL_BYTES = 216 };
 
 static uint8_t *buffers, *copy;
@@ -39,7 +47,7 @@ static unsigned marks[BUFFERS];
 static uint64_t now_ns, ends[4], seed = 88172645463325252u;
 static uint32_t correlation, grid, process_id;
 static char names[NAMES][96];
-static uint16_t shapes[SEQUENCE];
+static uint16_t schemas[SEQUENCE];
 
 static uint32_t draw(uint32_t below)
 {
@@ -63,28 +71,28 @@ static void put64(uint8_t *r, size_t at, uint64_t v)
 
 static void make_kernel(uint8_t *r, unsigned i)
 {
-	unsigned shape = shapes[i % SEQUENCE], stream = shape % 16 ? 0 : shape % 3 + 1;
+	unsigned schema = schemas[i % SEQUENCE], stream = schema % 16 ? 0 : schema % 3 + 1;
 	uint64_t begin = now_ns > ends[stream] ? now_ns : ends[stream];
-	uint64_t length = 1000 + shape * 97 + draw(200) * 32;
+	uint64_t length = 1000 + schema * 97 + draw(200) * 32;
 
 	ends[stream] = begin + length;
 	put32(r, 0, 10);
-	r[6] = (uint8_t)(16 + shape % 200);
+	r[6] = (uint8_t)(16 + schema % 200);
 	put64(r, 16, begin);
 	put64(r, 24, begin + length);
 	put64(r, 32, begin + length);
 	put32(r, 44, 1);
 	put32(r, 48, 7 + stream * 6);
-	put32(r, 52, 1 + shape);
+	put32(r, 52, 1 + schema);
 	put32(r, 56, 1);
 	put32(r, 60, 1);
-	put32(r, 64, 128 << shape % 3);
+	put32(r, 64, 128 << schema % 3);
 	put32(r, 68, 1);
 	put32(r, 72, 1);
-	put32(r, 80, shape % 7 * 1024);
+	put32(r, 80, schema % 7 * 1024);
 	put32(r, 92, correlation);
 	put64(r, 96, grid++);
-	put64(r, 104, (uintptr_t)names[shape % NAMES]);
+	put64(r, 104, (uintptr_t)names[schema % NAMES]);
 	put32(r, 168, 3);
 	put32(r, 172, 1);
 }
@@ -155,8 +163,10 @@ static double time_rows(struct writer *w)
 	unsigned b;
 
 	for (b = 0; b < BUFFERS; b++) {
-		struct pool_buffer p = { .bytes = buffers + (size_t)b * BUFFER, .valid = valid[b],
-					 .completed_ns = UINT64_MAX / 2, .marks = marks[b] };
+		struct pool_buffer p = { .bytes = buffers + (size_t)b * BUFFER,
+					 .valid = valid[b],
+					 .completed_ns = UINT64_MAX / 2,
+					 .marks = marks[b] };
 
 		cupti_rows_put(w, &p, 0, 0);
 	}
@@ -177,7 +187,7 @@ static double time_names(const struct cupti_lib *lib)
 static void run(const char *what, const struct cupti_lib *lib, struct writer *w, unsigned repeats)
 {
 	double best_copy = 1e9, best_rows = 1e9, best_names = 1e9, t;
-	uint64_t before, bytes, records, guessed = 0;
+	uint64_t before, bytes, records, predicted = 0;
 	unsigned i;
 
 	for (i = 0; i < repeats; i++) {
@@ -191,7 +201,7 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w,
 		best_names = t < best_names ? t : best_names;
 		before = w->store ? w->store->type->bytes(w->store) : 0;
 		records = cupti_row_counts()->rows;
-		guessed = cupti_row_counts()->guessed;
+		predicted = cupti_row_counts()->predicted;
 		t = time_rows(w);
 		writer_flush_log(w, 0);
 		best_rows = t < best_rows ? t : best_rows;
@@ -199,11 +209,11 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w,
 		records = cupti_row_counts()->rows - records;
 	}
 	printf("%-8s %7.1f ns/record  memcpy %5.1f ns  ratio %4.2f  names %5.1f ns  %5.2f bytes  "
-	       "(%llu records, guessed %.1f %%)\n", what, best_rows / (double)records * 1e9,
-	       best_copy / (double)records * 1e9, best_rows / best_copy,
-	       best_names / (double)records * 1e9, (double)bytes / (double)records,
-	       (unsigned long long)records, 100.0 *
-	       (double)(cupti_row_counts()->guessed - guessed) / (double)records);
+	       "(%llu records, guessed %.1f %%)\n",
+	       what, best_rows / (double)records * 1e9, best_copy / (double)records * 1e9,
+	       best_rows / best_copy, best_names / (double)records * 1e9,
+	       (double)bytes / (double)records, (unsigned long long)records,
+	       100.0 * (double)(cupti_row_counts()->predicted - predicted) / (double)records);
 }
 
 static void open_writer(struct writer *w, struct config *c, const char *kept)
@@ -256,12 +266,14 @@ int main(int argc, char **argv)
 		return 1;
 	memset(copy, 1, (size_t)BUFFER * BUFFERS);
 	for (i = 0; i < NAMES; i++)
-		snprintf(names[i], sizeof(names[i]), "void at::native::kernel_%u<4, float>(int, "
-			 "Functor<float>)", i);
+		snprintf(names[i], sizeof(names[i]),
+			 "void at::native::kernel_%u<4, float>(int, "
+			 "Functor<float>)",
+			 i);
 	for (i = 0; i < SEQUENCE; i++)
-		shapes[i] = (uint16_t)draw(SHAPES);
+		schemas[i] = (uint16_t)draw(SCHEMAS);
 	tick_init(NULL);
-	cupti_plan_open(&lib, UINT32_MAX);
+	cupti_layouts_open(&lib, UINT32_MAX);
 	cupti_calls_open(&lib);
 	cupti_rows_open(&lib);
 	cupti_clock_open(library_realtime);

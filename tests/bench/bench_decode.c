@@ -7,16 +7,16 @@
  */
 #include "tests/bench/bench.h"
 
-#include "convert/input.h"
-#include "convert/pump.h"
-#include "schemas/log_tables.h"
+#include "convert/input/input.h"
+#include "convert/stage/pump.h"
+#include "schemas/log/tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { ROUNDS = 5, BATCH = 512, VARY = 128 * BATCH, TABLES_CEILING = 256 << 20 };
+enum { ROUNDS = 5, BATCH = 512, ARG = 128 * BATCH, TABLES_CEILING = 256 << 20 };
 
 struct blocks { /* of events, inflated */
 	struct log_block *items;
@@ -26,7 +26,7 @@ struct blocks { /* of events, inflated */
 };
 
 static struct event out[BATCH], copy[BATCH];
-static uint64_t vary[VARY];
+static uint64_t args[ARG];
 
 static uint8_t *inflated(const struct log_block *block, const uint8_t *stored)
 {
@@ -81,18 +81,19 @@ static void walk(struct blocks *b, struct log_translation *tables, const struct 
 	}
 }
 
-static uint64_t decode(struct log_decoder *d, const struct log_block *block,
-		       const uint8_t *payload, const struct log_translation *tables, bool copies)
+static uint64_t decode(struct log_decoder *d, const struct log_block *block, const uint8_t *payload,
+		       const struct log_translation *tables, bool copies)
 {
-	const struct log_site *sites;
-	size_t site_count, given;
+	const struct log_desc *descs;
+	size_t desc_count, given;
 	uint64_t events = 0;
 	struct error err;
 
-	sites = log_sites(tables, &site_count);
-	need(log_decode_init(d, block, payload, log_layout(tables, block->layout), sites,
-			     site_count, LOG_CHUNK_ROWS, &err) == ST_OK, err.text);
-	while ((given = log_decode(d, out, BATCH, vary))) {
+	descs = log_descs(tables, &desc_count);
+	need(log_decode_init(d, block, payload, log_layout(tables, block->layout), descs,
+			     desc_count, LOG_CHUNK_ROWS, &err) == ST_OK,
+	     err.text);
+	while ((given = log_decode(d, out, BATCH, args))) {
 		events += given;
 		if (copies)
 			memcpy(copy, out, given * sizeof(*out));
@@ -121,7 +122,9 @@ static double codec(const struct blocks *b, const struct log_translation *tables
 		for (size_t i = 0; i < b->count; i++)
 			events += decode(d, &b->items[i], b->payloads[i], tables, copies);
 		need(events == b->rows, "events were lost");
-		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin : best;
+		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best
+			       ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin
+			       : best;
 	}
 	free(d);
 	return best / (double)b->rows * 1e9;
@@ -137,7 +140,9 @@ static double memory(uint64_t rows)
 			memcpy(copy, out, sizeof(out));
 			__asm__ volatile("" : : "r"(copy), "r"(out) : "memory");
 		}
-		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin : best;
+		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best
+			       ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin
+			       : best;
 	}
 	return best / (double)rows * 1e9;
 }
@@ -145,9 +150,10 @@ static double memory(uint64_t rows)
 /* The reader and the stages that `needs` asks for; nobody looks at what comes. */
 static double pipeline(const char *path, const struct name_rules *rules, unsigned needs)
 {
-	struct budget budget = {.opening = TABLES_CEILING, .resident = 64 * 1024,
-				.scratch = "/tmp"};
-	struct pipeline_request how = {.rules = rules, .budget = &budget, .needs = needs};
+	struct budget budget = { .opening = TABLES_CEILING,
+				 .resident = 64 * 1024,
+				 .scratch = "/tmp" };
+	struct pipeline_request how = { .rules = rules, .budget = &budget, .needs = needs };
 	double best = 1e9, begin;
 	uint64_t events = 0;
 
@@ -167,14 +173,16 @@ static double pipeline(const char *path, const struct name_rules *rules, unsigne
 		pipeline_close(&p);
 		trace_free(trace);
 		input_close(in);
-		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin : best;
+		best = now_s(CLOCK_PROCESS_CPUTIME_ID) - begin < best
+			       ? now_s(CLOCK_PROCESS_CPUTIME_ID) - begin
+			       : best;
 	}
 	return best / (double)events * 1e9;
 }
 
 static void bench(const char *path, const struct name_rules *rules)
 {
-	struct blocks b = {.count = 0};
+	struct blocks b = { .count = 0 };
 	struct log_translation *tables;
 	struct trace *trace;
 	struct input *in;

@@ -5,7 +5,7 @@
  */
 #include "tests/bench/bench.h"
 
-#include "collector/tacho.h"
+#include "collector/api/tacho.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +68,9 @@ static int measure_rows(void)
 
 	name_id = tacho_name("bench");
 	for (i = 0; i < ROWS; i++)
-		printf("%.2f ", rows[i].share *
-		       best_of(rows[i].run, RUNS, tacho_state() == TACHO_RECORDING ? PAUSE_US : 0));
+		printf("%.2f ",
+		       rows[i].share * best_of(rows[i].run, RUNS,
+					       tacho_state() == TACHO_RECORDING ? PAUSE_US : 0));
 	printf("%d\n", tacho_state());
 	return 0;
 }
@@ -81,7 +82,8 @@ static const struct {
 	{ "off", "TACHO_ENABLED=0", TACHO_OFF },
 	{ "armed", "TACHO_ENABLED=1 TACHO_WINDOW=signal", TACHO_ARMED },
 	{ "recording", "TACHO_ENABLED=1 TACHO_WINDOW=all", TACHO_RECORDING },
-	{ "in a ring", "TACHO_ENABLED=1 TACHO_WINDOW=all TACHO_RING=16M TACHO_SAVE_ON=slow=1000,hang=1h",
+	{ "in a ring",
+	  "TACHO_ENABLED=1 TACHO_WINDOW=all TACHO_RING=16M TACHO_SAVE_ON=slow=1000,hang=1h",
 	  TACHO_RECORDING },
 };
 enum { STATES = sizeof(states) / sizeof(states[0]) };

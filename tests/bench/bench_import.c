@@ -7,8 +7,8 @@
  */
 #include "tests/bench/bench.h"
 
-#include "convert/input.h"
-#include "convert/source.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +34,9 @@ static enum status drain(struct source *source, struct run *r, struct error *err
 
 static enum status import(const char *path, unsigned helpers, struct run *r, struct error *err)
 {
-	struct budget budget = { .opening = 24 << 20, .resident = 65536, .threads = helpers,
-				 .scratch = "/tmp" };
+	struct budget budget = {
+		.opening = 24 << 20, .resident = 65536, .threads = helpers, .scratch = "/tmp"
+	};
 	struct source *source = NULL;
 	struct input *in = NULL;
 	struct trace *trace = NULL;
@@ -85,7 +86,8 @@ int main(int argc, char **argv)
 		best.sum = r.sum;
 	}
 	getrusage(RUSAGE_SELF, &usage);
-	printf("%llu events, %.1f MB of text; wall %.4f s = %.0f MB/s, %.2f M events/s; cpu %.4f s, "
+	printf("%llu events, %.1f MB of text; wall %.4f s = %.0f MB/s, %.2f M events/s; cpu %.4f "
+	       "s, "
 	       "reading thread %.4f s; peak %ld MB; sum %llu\n",
 	       (unsigned long long)best.events, (double)best.bytes * 1e-6, best.wall_s,
 	       (double)best.bytes * 1e-6 / best.wall_s, (double)best.events * 1e-6 / best.wall_s,

@@ -131,17 +131,20 @@ static void print_file(const char *path, const char *count)
 	fputs("{\"traceEvents\": [\n", f);
 	for (i = 0; i < rows; i++)
 		fprintf(f,
-			"  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void kernel_%" PRIu64
+			"  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void "
+			"kernel_%" PRIu64
 			"<float, 4>(float const*, float*, int)\", \"pid\": %d, \"tid\": %d,\n"
 			"    \"ts\": %" PRIu64 ".%03d, \"dur\": %d.%03d,\n    \"args\": {\n"
-			"      \"External id\": %" PRIu64 ",\n      \"queued\": %d, \"device\": %d, "
+			"      \"External id\": %" PRIu64
+			",\n      \"queued\": %d, \"device\": %d, "
 			"\"context\": %d,\n      \"stream\": %d, \"correlation\": %" PRIu64 ",\n"
 			"      \"registers per thread\": %d,\n      \"shared memory\": %d,\n"
 			"      \"blocks per SM\": %g,\n      \"warps per SM\": %g,\n"
 			"      \"grid\": [%d, %d, %d],\n      \"block\": [%d, %d, %d],\n"
 			"      \"est. achieved occupancy %%\": %d\n    }\n  },\n",
-			i % 300, 0, 7, 1000000 + i * 5, (int)(i % 1000), (int)(i % 97), (int)(i % 1000),
-			i * 3, 0, 0, 1, 7, i * 2, 32, 49152, 1.25, 10.5, 128, 1, 1, 256, 1, 1, 63);
+			i % 300, 0, 7, 1000000 + i * 5, (int)(i % 1000), (int)(i % 97),
+			(int)(i % 1000), i * 3, 0, 0, 1, 7, i * 2, 32, 49152, 1.25, 10.5, 128, 1, 1,
+			256, 1, 1, 63);
 	fputs("{}]}\n", f);
 	need(fclose(f) == 0, "disk full");
 }
@@ -177,8 +180,9 @@ static const struct {
 	void (*run)(const char *path, const char *more);
 	int words;
 } commands[] = {
-	{ "inflate", inflate_file, 1 }, { "deflate", deflate_file, 1 }, { "copy", copy_file, 1 },
-	{ "write", write_file, 2 },	{ "cjson", parse_file, 1 },	{ "sprintf", print_file, 2 },
+	{ "inflate", inflate_file, 1 }, { "deflate", deflate_file, 1 },
+	{ "copy", copy_file, 1 },       { "write", write_file, 2 },
+	{ "cjson", parse_file, 1 },     { "sprintf", print_file, 2 },
 };
 
 int main(int argc, char **argv)

@@ -14,7 +14,8 @@
 /* A batch fits into a buffer of the thread's core; between two the consumer empties it. */
 enum { BATCH = 8000, RUNS = 40, PAUSE_US = 15000 };
 
-LOOP(run_ids, BATCH, lttng_ust_tracepoint(tacho_bench, push, 1); lttng_ust_tracepoint(tacho_bench, pop, 1))
+LOOP(run_ids, BATCH, lttng_ust_tracepoint(tacho_bench, push, 1);
+     lttng_ust_tracepoint(tacho_bench, pop, 1))
 LOOP(run_texts, BATCH, lttng_ust_tracepoint(tacho_bench, push_text, "forward");
      lttng_ust_tracepoint(tacho_bench, pop, 1))
 LOOP(run_step, BATCH, lttng_ust_tracepoint(tacho_bench, step, i))

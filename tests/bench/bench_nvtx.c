@@ -48,7 +48,8 @@ static nvtxEventAttributes_t attributes(const char *name)
 static uint64_t make_schema(void)
 {
 	static const nvtxPayloadSchemaEntry_t entries[] = {
-		{ 0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL, NULL },
+		{ 0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", NULL, 0, 0, NULL,
+		  NULL },
 		{ 0, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", NULL, 0, 8, NULL, NULL },
 		{ 0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "Root", NULL, 0, 16, NULL, NULL },
 	};
@@ -75,9 +76,10 @@ static void prepare(void)
 	with_payload.reserved0 = 1;
 	with_payload.payload.ullValue = (uint64_t)(uintptr_t)&payload;
 	for (i = 0; i < BATCH; i++)
-		snprintf(texts[i], sizeof(texts[i]),
-			 "aten::addmm, seq = %d, op_id = %d, sizes = [[512], [64, 512], [512, 512]]",
-			 i, 3 * i);
+		snprintf(
+			texts[i], sizeof(texts[i]),
+			"aten::addmm, seq = %d, op_id = %d, sizes = [[512], [64, 512], [512, 512]]",
+			i, 3 * i);
 }
 
 LOOP(run_text, BATCH, nvtxRangePushA("forward"); nvtxRangePop())

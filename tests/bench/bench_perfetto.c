@@ -7,10 +7,11 @@
  */
 #include "tests/bench/bench.h"
 
-#include "convert/out.h"
-#include "convert/sink.h"
-#include "schemas/buf.h"
-#include "schemas/pb.h"
+#include "convert/output/output.h"
+#include "convert/sink/sink.h"
+#include "convert/sink/sink_list.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/pb.h"
 #include "schemas/proto/perfetto.pb-c.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ enum {
 	BATCH = 8192,
 	STREAMS = 8,
 	NAMES = 300,
-	FIXED = 8, /* with correlation, device, context and stream: twelve */
+	CONST = 8, /* with correlation, device, context and stream: twelve */
 	ARGS = 12,
 	ROUNDS = 3,
 	TABLES_CEILING = 64 << 20,
@@ -29,7 +30,7 @@ enum {
 
 struct bench {
 	struct trace *trace;
-	uint32_t tracks[STREAMS], names[NAMES], shape;
+	uint32_t tracks[STREAMS], names[NAMES], schema;
 	struct event events[BATCH];
 	uint64_t at_ns, correlation;
 	size_t batches;
@@ -38,32 +39,37 @@ struct bench {
 static void make_tables(struct bench *b)
 {
 	struct error err;
-	struct process p = {.pid = 4000, .rank = 0, .world_size = 2};
-	struct attr attrs[FIXED];
-	struct shape shape = {.fixed = attrs, .fixed_count = FIXED};
+	struct process p = { .pid = 4000, .rank = 0, .world_size = 2 };
+	struct attr attrs[CONST];
+	struct arg_schema schema = { .consts = attrs, .const_count = CONST };
 	char text[200];
 
 	need(trace_new(&b->trace, TABLES_CEILING, &err) == ST_OK, err.text);
 	for (size_t i = 0; i < STREAMS; i++) {
-		struct track k = {.home = HOME_STREAM, .context = 1, .id = 7 + i,
-				  .process = trace_process(b->trace, &p, &err)};
+		struct track k = { .type = TRACK_STREAM,
+				   .context = 1,
+				   .id = 7 + i,
+				   .process = trace_process(b->trace, &p, &err) };
 
 		b->tracks[i] = trace_track(b->trace, &k, &err);
 	}
 	for (size_t i = 0; i < NAMES; i++) {
-		int n = snprintf(text, sizeof(text), "void at::native::vectorized_elementwise_kernel<4, "
-				 "at::native::Functor%zu<float>, std::array<char*, 3>>(int)", i);
+		int n = snprintf(text, sizeof(text),
+				 "void at::native::vectorized_elementwise_kernel<4, "
+				 "at::native::Functor%zu<float>, std::array<char*, 3>>(int)",
+				 i);
 
 		b->names[i] = trace_name(b->trace, text, (size_t)n, &err);
 	}
-	for (size_t i = 0; i < FIXED; i++) {
+	for (size_t i = 0; i < CONST; i++) {
 		int n = snprintf(text, sizeof(text), "argument %zu", i);
 
-		attrs[i] = (struct attr){.key = trace_name(b->trace, text, (size_t)n, &err),
-					 .type = ATTR_U64, .bits = 128 + i * 1000};
+		attrs[i] = (struct attr){ .key = trace_name(b->trace, text, (size_t)n, &err),
+					  .type = ATTR_U64,
+					  .bits = 128 + i * 1000 };
 	}
-	b->shape = trace_shape(b->trace, &shape, &err);
-	need(b->shape != 0, err.text);
+	b->schema = trace_schema(b->trace, &schema, &err);
+	need(b->schema != 0, err.text);
 }
 
 /* The next batch: kernels of 1 to 50 us, a gap of 1 us, stream by stream. */
@@ -73,10 +79,13 @@ static void next_batch(struct bench *b)
 		struct event *e = &b->events[i];
 		uint64_t length_ns = 1000 + (b->correlation * 7919) % 49000;
 
-		*e = (struct event){.begin_ns = b->at_ns, .end_ns = b->at_ns + length_ns,
-				    .kind = KIND_KERNEL, .track = b->tracks[i % STREAMS],
-				    .name = b->names[(b->correlation * 31) % NAMES],
-				    .shape = b->shape, .correlation = ++b->correlation};
+		*e = (struct event){ .begin_ns = b->at_ns,
+				     .end_ns = b->at_ns + length_ns,
+				     .kind = KIND_KERNEL,
+				     .track = b->tracks[i % STREAMS],
+				     .name = b->names[(b->correlation * 31) % NAMES],
+				     .schema = b->schema,
+				     .correlation = ++b->correlation };
 		b->at_ns += 51000 / STREAMS;
 	}
 }
@@ -89,19 +98,23 @@ static void begin(struct bench *b)
 
 static double run_ours(struct bench *b, bool all_args, uint64_t *bytes)
 {
-	struct budget budget = {.opening = TABLES_CEILING, .resident = 65536, .scratch = "/tmp"};
-	struct sink_request request = {.trace = b->trace, .budget = &budget, .all_args = all_args};
+	struct budget budget = { .opening = TABLES_CEILING, .resident = 65536, .scratch = "/tmp" };
+	struct sink_request request = { .trace = b->trace,
+					.budget = &budget,
+					.all_args = all_args };
 	struct sink *sink;
 	struct error err;
 	double spent = 0;
 
 	need(out_open(&request.out, "/dev/null", false, &err) == ST_OK, err.text);
 	need(sink_perfetto.open(&sink, &request, &err) == ST_OK, err.text);
+	struct batch batch = { .events = b->events, .count = BATCH };
+
 	begin(b);
 	for (size_t i = 0; i < b->batches; i++) {
 		next_batch(b);
 		double from = now_s(CLOCK_PROCESS_CPUTIME_ID);
-		need(sink_perfetto.put(sink, b->events, BATCH, &err) == ST_OK, err.text);
+		need(sink_perfetto.put(sink, &batch, &err) == ST_OK, err.text);
 		spent += now_s(CLOCK_PROCESS_CPUTIME_ID) - from;
 	}
 	need(sink_perfetto.close(sink, &err) == ST_OK, err.text);
@@ -176,7 +189,7 @@ static void put_slice(struct reference *r, const struct event *e, size_t args)
 
 static double run_reference(struct bench *b, size_t args, uint64_t *bytes)
 {
-	struct reference r = {.piece = malloc(PIECE_BYTES), .nowhere = fopen("/dev/null", "wb")};
+	struct reference r = { .piece = malloc(PIECE_BYTES), .nowhere = fopen("/dev/null", "wb") };
 	double spent = 0;
 
 	need(r.piece && r.nowhere, "no memory");
@@ -206,7 +219,8 @@ static void row(struct bench *b, const char *what, bool all_args, size_t args)
 		s = run_reference(b, args, &their_bytes);
 		theirs = s < theirs ? s : theirs;
 	}
-	printf("%-22s %7.2f M slices/s %6.1f ns %5.0f B   protobuf-c %6.2f M slices/s %5.0f B  %5.1f x\n",
+	printf("%-22s %7.2f M slices/s %6.1f ns %5.0f B   protobuf-c %6.2f M slices/s %5.0f B  "
+	       "%5.1f x\n",
 	       what, slices / ours / 1e6, ours / slices * 1e9, (double)our_bytes / slices,
 	       slices / theirs / 1e6, (double)their_bytes / slices, theirs / ours);
 }

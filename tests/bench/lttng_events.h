@@ -12,22 +12,17 @@
 
 #include <stdint.h>
 
-LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, push,
-	LTTNG_UST_TP_ARGS(uint32_t, name),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, name, name)))
-LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, pop,
-	LTTNG_UST_TP_ARGS(uint32_t, name),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, name, name)))
-LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, push_text,
-	LTTNG_UST_TP_ARGS(const char *, name),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_string(name, name)))
-LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, step,
-	LTTNG_UST_TP_ARGS(uint64_t, number),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, number, number)))
-LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, counter,
-	LTTNG_UST_TP_ARGS(uint32_t, name, double, value),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, name, name)
-			    lttng_ust_field_float(double, value, value)))
+LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, push, LTTNG_UST_TP_ARGS(uint32_t, name),
+			   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, name, name)))
+LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, pop, LTTNG_UST_TP_ARGS(uint32_t, name),
+			   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, name, name)))
+LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, push_text, LTTNG_UST_TP_ARGS(const char *, name),
+			   LTTNG_UST_TP_FIELDS(lttng_ust_field_string(name, name)))
+LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, step, LTTNG_UST_TP_ARGS(uint64_t, number),
+			   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, number, number)))
+LTTNG_UST_TRACEPOINT_EVENT(tacho_bench, counter, LTTNG_UST_TP_ARGS(uint32_t, name, double, value),
+			   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, name, name)
+						       lttng_ust_field_float(double, value, value)))
 #endif
 
 #include <lttng/tracepoint-event.h>

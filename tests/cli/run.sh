@@ -9,7 +9,8 @@ bin=$(cd "$B" && pwd)
 here=tests/cli
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export bin scratch here
+scripts=$(pwd)/$here/scripts # of rows that would be too long for a line
+export bin scratch here scripts
 export NO_COLOR=1 LC_ALL=C.UTF-8 COLUMNS=100
 # tacho-record preloads a library that may be sanitized
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"

@@ -14,7 +14,7 @@
  *
  * Reads the schemas floor only, so it says what the file holds and not what a source makes of it.
  */
-#include "schemas/log_tables.h"
+#include "schemas/log/tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +55,8 @@ static void count_event(const struct event *e)
 	if (i == ROWS)
 		return;
 	if (i == row_count)
-		rows[row_count++] = (struct row){ .name = e->name, .kind = e->kind,
-						  .track = e->track };
+		rows[row_count++] =
+			(struct row){ .name = e->name, .kind = e->kind, .track = e->track };
 	rows[i].count++;
 	rows[i].early += (e->flags & EVENT_BEGAN_EARLIER) != 0;
 	rows[i].open += (e->flags & EVENT_NEVER_ENDED) != 0;
@@ -65,9 +65,8 @@ static void count_event(const struct event *e)
 	rows[i].last = e->value;
 	event_count++;
 	if (e->kind == KIND_STEP)
-		printf("step number=%llu early=%d open=%d ns=%llu\n",
-		       (unsigned long long)e->number, !!(e->flags & EVENT_BEGAN_EARLIER),
-		       !!(e->flags & EVENT_NEVER_ENDED),
+		printf("step number=%llu early=%d open=%d ns=%llu\n", (unsigned long long)e->number,
+		       !!(e->flags & EVENT_BEGAN_EARLIER), !!(e->flags & EVENT_NEVER_ENDED),
 		       (unsigned long long)(e->end_ns - e->begin_ns));
 }
 
@@ -76,34 +75,34 @@ static void read_events(const struct log_translation *x, const struct log_block 
 {
 	const struct log_layout *layout = log_layout(x, block->layout);
 	static struct event events[CAP];
-	static uint64_t vary[CAP * LOG_LAYOUT_VARY];
+	static uint64_t args[CAP * LOG_LAYOUT_ARG];
 	struct log_decoder *d;
-	const struct log_site *sites;
-	size_t site_count, n, i;
+	const struct log_desc *descs;
+	size_t desc_count, n, i;
 
 	if (!layout)
 		return;
-	sites = log_sites(x, &site_count);
+	descs = log_descs(x, &desc_count);
 	d = malloc(log_decoder_size(layout, block, payload, LOG_CHUNK_ROWS));
-	if (d && log_decode_init(d, block, payload, layout, sites, site_count, LOG_CHUNK_ROWS,
+	if (d && log_decode_init(d, block, payload, layout, descs, desc_count, LOG_CHUNK_ROWS,
 				 NULL) == ST_OK)
-		while ((n = log_decode(d, events, CAP, vary)) != 0)
+		while ((n = log_decode(d, events, CAP, args)) != 0)
 			for (i = 0; i < n; i++)
 				count_event(&events[i]);
 	free(d);
 }
 
-static void print_about(const struct trace *t, uint32_t shape)
+static void print_about(const struct trace *t, uint32_t schema)
 {
-	const struct shape *s = trace_get_shape(t, shape);
+	const struct arg_schema *s = trace_get_schema(t, schema);
 	uint32_t i;
 
-	for (i = 0; i < s->fixed_count; i++) {
-		printf("about %s=", trace_text(t, s->fixed[i].key, NULL));
-		if (s->fixed[i].type == ATTR_U64)
-			printf("%llu\n", (unsigned long long)s->fixed[i].bits);
+	for (i = 0; i < s->const_count; i++) {
+		printf("about %s=", trace_text(t, s->consts[i].key, NULL));
+		if (s->consts[i].type == ATTR_U64)
+			printf("%llu\n", (unsigned long long)s->consts[i].bits);
 		else
-			printf("%s\n", trace_text(t, (uint32_t)s->fixed[i].bits, NULL));
+			printf("%s\n", trace_text(t, (uint32_t)s->consts[i].bits, NULL));
 	}
 }
 
@@ -115,10 +114,10 @@ static void print_tables(const struct trace *t)
 	for (i = 1; i <= trace_count(t, TRACE_PROCESSES); i++) {
 		const struct process *p = trace_get_process(t, i);
 
-		printf("process pid=%u rank=%d world=%u host=%s command=%s\n", p->pid,
-		       (int)p->rank, p->world_size, trace_text(t, p->host, NULL),
+		printf("process pid=%u rank=%d world=%u host=%s command=%s\n", p->pid, (int)p->rank,
+		       p->world_size, trace_text(t, p->host, NULL),
 		       trace_text(t, p->command, NULL));
-		print_about(t, p->shape);
+		print_about(t, p->schema);
 		for (why = 1; why < LOSS_END; why++)
 			if (trace_lost(t, i, (enum loss)why))
 				printf("lost %llu %s\n",
@@ -137,7 +136,7 @@ static void print_tables(const struct trace *t)
 	for (i = 1; i <= trace_count(t, TRACE_TRACKS); i++) {
 		const struct track *k = trace_get_track(t, i);
 
-		if (k->home == HOME_THREAD)
+		if (k->type == TRACK_THREAD)
 			printf("track tid=%llu name=%s\n", (unsigned long long)k->id,
 			       trace_text(t, k->name, NULL));
 	}
@@ -150,8 +149,8 @@ static void print_rows(const struct trace *t)
 	for (i = 0; i < row_count; i++) {
 		const struct row *r = &rows[i];
 
-		printf("sum kind=%u name=%s count=%llu early=%llu open=%llu tracks=%u",
-		       r->kind, trace_text(t, r->name, NULL), (unsigned long long)r->count,
+		printf("sum kind=%u name=%s count=%llu early=%llu open=%llu tracks=%u", r->kind,
+		       trace_text(t, r->name, NULL), (unsigned long long)r->count,
 		       (unsigned long long)r->early, (unsigned long long)r->open, r->tracks);
 		if (r->kind == KIND_COUNTER)
 			printf(" device=%d last=%g", (int)trace_get_track(t, r->track)->device,

@@ -3,9 +3,9 @@
 # The flight recorder in real processes.  Included by the Makefile.
 
 .PHONY: check-flight
-check-flight: all $(B)/tests/flyer $(B)/tests/dump
+check-flight: all $(B)/tests/flight_program $(B)/tests/dump
 	$(Q)B=$(B) sh tests/collector/flight_run.sh $(T)
-$(B)/tests/flyer: $(call objs,tests/collector/flyer.c tests/forked_child.c) $(B)/libtacho.so
+$(B)/tests/flight_program: $(call objs,tests/collector/flight_program.c tests/forked_child.c) $(B)/libtacho.so
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -L$(B) -l:libtacho.so -Wl,-rpath,'$$ORIGIN/..'
 

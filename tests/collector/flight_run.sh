@@ -5,7 +5,7 @@
 # Each test is a function test_NAME; it fails when a line of `expect` or `equal` does.
 set -u
 B=$(cd "${B:-build}" && pwd)
-flyer=$B/tests/flyer
+flight_program=$B/tests/flight_program
 dump=$B/tests/dump
 record=$B/tacho-record
 work=$(mktemp -d)
@@ -29,13 +29,13 @@ equal() { # what, got, wanted
 	echo "#   $1: $2, should be $3"
 	bad=1
 }
-flown() { # save-on, then the flyer's words
+flown() { # save-on, then the flight_program's words
 	on=$1
 	shift
 	ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:handle_segv=0:handle_abort=0" \
 	TSAN_OPTIONS="${TSAN_OPTIONS:-} handle_segv=0 handle_abort=0" \
 	TACHO_SAMPLE=none TACHO_WINDOW=${window:-all} TACHO_RING=${ring:-4M} TACHO_SAVE_ON=$on TACHO_OUT=$work/log \
-		timeout 120 "$flyer" "$@" >"$work/out" 2>&1
+		timeout 120 "$flight_program" "$@" >"$work/out" 2>&1
 	status=$?
 }
 find_rings() { # what tacho-record does when it ends
@@ -123,7 +123,7 @@ test_command() {
 	expect 'no step twice' '^sum kind=10 name=step count=3[01] '
 	expect 'it begins behind the first' '^about saved_from=[0-9]+$'
 	rm -r "$work/log"
-	TACHO_WINDOW=all TACHO_OUT=$work/log "$flyer" steps=5 save
+	TACHO_WINDOW=all TACHO_OUT=$work/log "$flight_program" steps=5 save
 	equal 'without a ring save does nothing' "$(logs)" 1
 }
 
@@ -169,7 +169,7 @@ test_death() {
 test_record_death() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	for death in $deaths; do
-		"$record" --out "$work/log" --ring 2M -- "$flyer" steps=30 flush "$death" 2>"$work/err"
+		"$record" --out "$work/log" --ring 2M -- "$flight_program" steps=30 flush "$death" 2>"$work/err"
 		status=$?
 		case $death in
 		segv) want=139 why='death, signal 11' ;;
@@ -187,10 +187,10 @@ test_record_death() {
 		expect 'last line' '\.tacho: [0-9]+ events, .*not closed'
 		rm -r "$work/log"
 	done
-	"$record" -q --out "$work/log" --ring 2M --save-on signal -- "$flyer" steps=30 flush kill=9
+	"$record" -q --out "$work/log" --ring 2M --save-on signal -- "$flight_program" steps=30 flush kill=9
 	equal 'death is not wanted' "$(ls -A "$work/log" 2>/dev/null | wc -l)" 0
 	mkdir -p "$work/log"
-	"$record" -q --out "$work/log" --ring 2M --ring-dir "$work/elsewhere" -- "$flyer" steps=30 flush kill=9
+	"$record" -q --out "$work/log" --ring 2M --ring-dir "$work/elsewhere" -- "$flight_program" steps=30 flush kill=9
 	equal 'a ring elsewhere' "$(logs)" 1
 	equal 'its folder' "$(ls -A "$work/elsewhere" | wc -l)" 0
 }
@@ -198,7 +198,7 @@ test_record_death() {
 test_alive_is_left() { # a ring of a process that lives is not taken away from it
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	TACHO_WINDOW=all TACHO_RING=4M TACHO_SAVE_ON=none TACHO_OUT=$work/log \
-		"$flyer" steps=30 flush wait=3000 steps=5 save &
+		"$flight_program" steps=30 flush wait=3000 steps=5 save &
 	pid=$!
 	sleep 1
 	find_rings
@@ -286,7 +286,7 @@ test_small_disk() {
 	rm -r "$work/log"
 	head -c 1500000 /dev/zero >"$work/small/other"
 	TACHO_OUT=$work/small TACHO_MIN_FREE=0 TACHO_WINDOW=all TACHO_RING=1M TACHO_SAVE_ON=none \
-		"$flyer" ranges=300000 save
+		"$flight_program" ranges=300000 save
 	equal 'a full disk' $? 0
 	for f in "$work"/small/*.tacho; do
 		[ -e "$f" ] || continue
@@ -299,12 +299,12 @@ test_small_disk() {
 test_no_permission() {
 	for folder in /proc/nowhere /dev/null; do
 		TACHO_WINDOW=all TACHO_RING=4M TACHO_OUT=$work/log TACHO_RING_DIR=$folder \
-			"$flyer" steps=10 save
+			"$flight_program" steps=10 save
 		equal "status with $folder" $? 0
 	done
 	equal logs "$(logs)" 0
 	[ "$sanitized" = 0 ] || return
-	"$record" --out "$work/log" --ring 4M --ring-dir /proc/nowhere -- "$flyer" steps=3 2>"$work/told"
+	"$record" --out "$work/log" --ring 4M --ring-dir /proc/nowhere -- "$flight_program" steps=3 2>"$work/told"
 	equal status $? 0
 	expect sentence '^tacho-record: /proc/nowhere.*; the command runs without a log$'
 	"$record" --ring 5 -- true 2>"$work/told"
@@ -316,7 +316,7 @@ test_no_permission() {
 
 test_cut_off() { # somebody cuts the ring's file: the program does not die of it
 	TACHO_WINDOW=all TACHO_RING=4M TACHO_SAVE_ON=none TACHO_OUT=$work/log \
-		"$flyer" steps=30 flush wait=1500 steps=100 &
+		"$flight_program" steps=30 flush wait=1500 steps=100 &
 	pid=$!
 	sleep 0.8
 	: >"$(ls "$work"/log/*.ring)"

@@ -14,9 +14,9 @@ check-nvtx: all $(NVTX)/done $(B)/tests/dump
 $(NVTX)/include: tests/fake/headers.sh
 	@mkdir -p $(@D)
 	@sh tests/fake/headers.sh $(B)/fake/headers >$@ 2>$(NVTX)/none
-$(NVTX)/abi: tests/collector/nvtx_abi.c collector/nvtx/tables.h $(NVTX)/include
+$(NVTX)/abi: tests/collector/nvtx_abi.c collector/probe/nvtx/abi.h $(NVTX)/include
 	$(Q)$(NVTX_CC) $(ALL_LDFLAGS) -o $@ $< -ldl
-$(NVTX)/speaker: tests/collector/nvtx_speaker.c tests/fake/fake_guard.h $(NVTX)/include
+$(NVTX)/nvtx_program: tests/collector/nvtx_program.c tests/fake/fake_guard.h $(NVTX)/include
 	$(Q)$(NVTX_CC) $(ALL_LDFLAGS) -o $@ $< -ldl
 $(NVTX)/lib%.so: tests/fake/fake_nvtx_%.c tests/fake/fake_nvtx.h $(NVTX)/include
 	$(Q)$(NVTX_CC) $(ALL_LDFLAGS) -fPIC -shared -o $@ $<
@@ -32,5 +32,5 @@ $(NVTX)/bench: tests/bench/bench_nvtx.c $(NVTX)/include
 
 $(NVTX)/done: $(NVTX)/include FORCE
 	@if [ -s $(NVTX)/include ]; then $(MAKE) --no-print-directory B=$(B) $(NVTX)/abi \
-		$(NVTX)/speaker $(NVTX)/program $(NVTX)/libguard.so $(NVTX)/bench; fi
+		$(NVTX)/nvtx_program $(NVTX)/program $(NVTX)/libguard.so $(NVTX)/bench; fi
 	@touch $@

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvtx_abi.c - our words for NVTX (collector/nvtx/tables.h) against NVTX's own headers.
+ * nvtx_abi.c - our words for NVTX (collector/probe/nvtx/abi.h) against NVTX's own headers.
  *
  * Compiled where those are installed.  What does not agree does not compile; the program says how
  * many things were compared.
  */
-#include "collector/nvtx/tables.h"
+#include "collector/probe/nvtx/abi.h"
 
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
@@ -77,6 +77,7 @@
 	X(struct nvtx_extension, segment_count, nvtxExtModuleInfo_t, segmentsCount)                \
 	X(struct nvtx_extension, segments, nvtxExtModuleInfo_t, segments)
 
+/* clang-format off */
 #define NUMBERS(X)                                                                                 \
 	X(NVTX_TABLE_CALLBACKS, NVTX_ETID_CALLBACKS)                                               \
 	X(NVTX_CORE, NVTX_CB_MODULE_CORE) X(NVTX_CUDA, NVTX_CB_MODULE_CUDA)                        \
@@ -131,8 +132,10 @@
 	X(NVTX_ENUM_COUNT, NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES)                               \
 	X(NVTX_ENUM_SIZE, NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE)                                       \
 	X(NVTX_ENUM_ID, NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID)
+/* clang-format on */
 
 /* Our slot tables (watch_nvtx.c) go by number: module, place, name. */
+/* clang-format off */
 #define PLACES(X)                                                                                  \
 	X(1, CORE_MarkEx) X(2, CORE_MarkA) X(3, CORE_MarkW) X(4, CORE_RangeStartEx)                \
 	X(5, CORE_RangeStartA) X(6, CORE_RangeStartW) X(7, CORE_RangeEnd) X(8, CORE_RangePushEx)   \
@@ -150,17 +153,20 @@
 	X(9, CORE2_DomainNameCategoryW) X(10, CORE2_DomainRegisterStringA)                         \
 	X(11, CORE2_DomainRegisterStringW) X(12, CORE2_DomainCreateA) X(13, CORE2_DomainCreateW)   \
 	X(14, CORE2_DomainDestroy)
+/* clang-format on */
+/* clang-format off */
 #define PAYLOAD_PLACES(X)                                                                          \
 	X(0, nvtxPayloadSchemaRegister) X(1, nvtxPayloadEnumRegister) X(2, nvtxMarkPayload)        \
 	X(3, nvtxRangePushPayload) X(4, nvtxRangePopPayload) X(5, nvtxRangeStartPayload)           \
 	X(6, nvtxRangeEndPayload) X(7, nvtxDomainIsEnabled)
+/* clang-format on */
 
-#define SAME(a, b) _Static_assert((long long)(a) == (long long)(b), #a " is not " #b);
+#define SAME(a, b)      _Static_assert((long long)(a) == (long long)(b), #a " is not " #b);
 #define X(ours, theirs) SAME(sizeof(ours), sizeof(theirs))
 SIZES(X)
 #undef X
-#define X(ours, a, theirs, b) \
-	SAME(offsetof(ours, a), offsetof(theirs, b)) \
+#define X(ours, a, theirs, b)                                                                      \
+	SAME(offsetof(ours, a), offsetof(theirs, b))                                               \
 	SAME(sizeof(((ours *)0)->a), sizeof(((theirs *)0)->b))
 MEMBERS(X)
 #undef X
@@ -178,7 +184,8 @@ PAYLOAD_PLACES(X)
 /* Lengths of types: the program's copy of NVTX has them in a table. */
 static unsigned compare_types(unsigned *bad)
 {
-	const nvtxPayloadEntryTypeInfo_t *info = NVTX_EXT_PAYLOAD_VERSIONED_ID(nvtxExtPayloadTypeInfo);
+	const nvtxPayloadEntryTypeInfo_t *info =
+		NVTX_EXT_PAYLOAD_VERSIONED_ID(nvtxExtPayloadTypeInfo);
 	static const struct {
 		unsigned number, size, align;
 	} ours[] = {

@@ -49,10 +49,10 @@ recorded() { # window, then the program and its words; what it prints is on $wor
 	[ "$status" = 0 ] || sed 's/^/#   /' "$work/out" | head -20
 	return $status
 }
-speaker() { # window, words
+nvtx_program() { # window, words
 	window=$1
 	shift
-	recorded "$window" "$N/speaker" "$@"
+	recorded "$window" "$N/nvtx_program" "$@"
 }
 
 test_headers() {
@@ -64,15 +64,15 @@ test_headers() {
 # The same numbers whether somebody records or not.
 test_levels() {
 	for window in '' signal all; do
-		speaker "$window" levels 0
+		nvtx_program "$window" levels 0
 		equal "status, window '$window'" $? 0
 	done
 	equal 'no log when nobody records' "$(logs)" 1
-	TACHO_ENABLED=0 speaker all epochs 1
+	TACHO_ENABLED=0 nvtx_program all epochs 1
 	equal 'switched off for good' $? 0
-	speaker signal levels-windows 20
+	nvtx_program signal levels-windows 20
 	equal 'status around windows' $? 0
-	speaker '' levels-windows 3
+	nvtx_program '' levels-windows 3
 	equal 'status around windows by hand' $? 0
 }
 
@@ -125,7 +125,7 @@ test_torch() {
 	expect "the engine's" 'cpu_op .* autograd::engine::evaluate_function: AddmmBackward0 +sequence=41$'
 	expect 'no operator' 'nvtx .* Optimizer.step#Adam.step$'
 	rm -r "$work/log"
-	speaker all threads 200
+	nvtx_program all threads 200
 	tell 0
 	expect 'ten names for all' '^sum kind=7 name=aten::op7 count=120 '
 	equal names "$(grep -c '^sum kind=7 name=aten' "$work/told")" 10
@@ -149,14 +149,14 @@ test_xla() {
 		grep -o '"step_count": [0-9]*')" '"step_count": 3'
 	expect "jax's own profiler" '^about nvtx_note=XLA .* --no-nvtx'
 	rm -r "$work/log"
-	speaker all xla 50
+	nvtx_program all xla 50
 	tell 0
 	expect 'a text each time' '^sum kind=7 name=Thunk:fusion.3 count=50 '
 	expect 'its arguments' 'Thunk:fusion.3 +domain="TSL" op_name=.* hlo_op="fusion.3" unique_hlo_op_id=12$'
 }
 
 test_window_of_a_range() {
-	speaker nvtx=epoch_1 epochs 3
+	nvtx_program nvtx=epoch_1 epochs 3
 	equal status $? 0
 	tell 0
 	equal windows "$(grep -c '^window spec=nvtx=epoch_1 cut=0 closed=1' "$work/told")" 3
@@ -167,7 +167,7 @@ test_window_of_a_range() {
 }
 
 test_edges_of_a_window() {
-	speaker delay=30ms,for=60ms sitter 150
+	nvtx_program delay=30ms,for=60ms sitter 150
 	equal status $? 0
 	tell 0
 	expect window '^window spec=delay=30ms,for=60ms cut=0 closed=1 ns=[67]'
@@ -187,7 +187,7 @@ test_edges_of_a_window() {
 }
 
 test_exit() {
-	recorded all "$N/speaker" exit 3
+	recorded all "$N/nvtx_program" exit 3
 	equal status $? 3
 	tell 0
 	expect whole '^log whole=1'
@@ -197,17 +197,17 @@ test_exit() {
 }
 
 test_hand_over() {
-	speaker all hand-over 0
+	nvtx_program all hand-over 0
 	equal status $? 0
 	tell 0
 	expect all '^sum kind=7 name=handed over count=200 early=0 open=0 tracks=1$'
-	expect 'on its thread' '^track tid=[0-9]+ name=speaker$'
+	expect 'on its thread' '^track tid=[0-9]+ name=nvtx_program$'
 	pid=$(sed -nE 's/^process pid=([0-9]+).*/\1/p' "$work/told")
 	expect 'that of main()' "nvtx +thread $pid +.*handed over +payload=-3 style=\"start_end\"$"
 }
 
 test_threads() {
-	speaker all threads 500
+	nvtx_program all threads 500
 	equal status $? 0
 	tell 0
 	expect whole '^log whole=1'
@@ -220,11 +220,11 @@ test_threads() {
 }
 
 test_storm() {
-	speaker signal storm 25
+	nvtx_program signal storm 25
 	equal status $? 0
-	speaker signal churn 60
+	nvtx_program signal churn 60
 	equal 'threads that come and go' $? 0
-	speaker all churn 60
+	nvtx_program all churn 60
 	tell 0
 	expect 'on few rings' '^log whole=1'
 }
@@ -232,7 +232,7 @@ test_storm() {
 # The address sanitizer's allocator may be locked for good in a child: then once more.
 forking() {
 	for turn in 1 2 3; do
-		ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" recorded all timeout -k 1 30 "$N/speaker" fork 0
+		ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" recorded all timeout -k 1 30 "$N/nvtx_program" fork 0
 		status=$?
 		[ $status = 124 ] && [ "$sanitized" != 0 ] || return $status
 		rm -f "$work"/log/*.tacho
@@ -257,7 +257,7 @@ test_fork() {
 }
 
 test_too_much() {
-	speaker all too-much 0
+	nvtx_program all too-much 0
 	equal status $? 0
 	tell 0
 	expect counted '^lost [0-9]+ over a ceiling'
@@ -292,7 +292,7 @@ test_guard() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	for window in signal all; do
 		export LD_PRELOAD="$N/libguard.so"
-		speaker $window guarded 2000
+		nvtx_program $window guarded 2000
 		equal "status, window $window" $? 0
 		unset LD_PRELOAD
 	done

@@ -6,7 +6,7 @@
 set -u
 given=${B:-build} # by the words that it was built with, else make would build it anew
 B=$(cd "$given" && pwd)
-actor=$B/tests/actor
+traced_program=$B/tests/traced_program
 dump=$B/tests/dump
 record=$B/tacho-record
 work=$(mktemp -d)
@@ -31,17 +31,17 @@ equal() { # what, got, wanted
 	echo "#   $1: $2, should be $3"
 	bad=1
 }
-recorded() { # window, then the actor's words
+recorded() { # window, then the program's arguments
 	window=$1
 	shift
-	TACHO_WINDOW=$window TACHO_OUT=$work/log timeout 120 "$actor" "$@"
+	TACHO_WINDOW=$window TACHO_OUT=$work/log timeout 120 "$traced_program" "$@"
 }
 # in the background, its number in $pid: not through a function, which would be a process more
 start() {
-	TACHO_WINDOW=all TACHO_OUT=$work/log "$actor" "$@" >"$work/out" 2>&1 &
+	TACHO_WINDOW=all TACHO_OUT=$work/log "$traced_program" "$@" >"$work/out" 2>&1 &
 	pid=$!
 }
-wait_ready() { # until the actor says so
+wait_ready() { # until the program prints that it is ready
 	i=0
 	while [ $i -lt 200 ] && ! grep -q ready "$work/out" 2>/dev/null; do
 		sleep 0.05
@@ -50,9 +50,9 @@ wait_ready() { # until the actor says so
 }
 
 test_off() {
-	TACHO_OUT=$work/log "$actor" steps 5
+	TACHO_OUT=$work/log "$traced_program" steps 5
 	equal "without variables" "$(logs)" 0
-	equal "state" "$("$actor" state 0)" 0
+	equal "state" "$("$traced_program" state 0)" 0
 	equal "TACHO_ENABLED=0" "$(TACHO_ENABLED=0 recorded all state 0)" 0
 	TACHO_ENABLED=0 recorded all hand 2
 	equal "start when forbidden" "$(logs)" 0
@@ -71,7 +71,7 @@ test_everything() {
 	expect phases '^sum kind=7 name=forward count=12'
 	expect counter '^sum kind=14 name=loss count=12 .* last=0.08333'
 	expect memory '^sum kind=14 name=bytes_in_use .* device=-1 last=[1-9]'
-	expect thread '^track tid=[0-9]+ name=actor'
+	expect thread '^track tid=[0-9]+ name=traced_program'
 }
 
 test_windows() {
@@ -144,7 +144,7 @@ test_many_windows() {
 
 # The windows that begin for a reason from outside.
 start_armed() { # window, act, number
-	TACHO_WINDOW=$1 TACHO_OUT=$work/log "$actor" $2 $3 >"$work/out" 2>&1 &
+	TACHO_WINDOW=$1 TACHO_OUT=$work/log "$traced_program" $2 $3 >"$work/out" 2>&1 &
 	pid=$!
 	wait_ready
 }
@@ -225,7 +225,7 @@ test_control() {
 test_control_hostile() {
 	command -v python3 >/dev/null || { skip='no python3'; return; }
 	start_armed signal spin 1000
-	python3 tests/collector/hostile.py $pid >"$work/told" 2>&1
+	python3 tests/collector/bad_clients.py $pid >"$work/told" 2>&1
 	equal 'what came of it' $? 0
 	sed 's/^/#     /' "$work/told"
 	"$record" --ctl $pid start >"$work/told"
@@ -238,7 +238,7 @@ test_control_hostile() {
 }
 
 test_by_hand() {
-	TACHO_OUT=$work/log "$actor" hand 3
+	TACHO_OUT=$work/log "$traced_program" hand 3
 	equal "a log for each" "$(logs)" 3
 	tell 2
 	expect whole '^log whole=1'
@@ -384,7 +384,7 @@ test_soup() {
 		recorded $window soup 10000 || equal "status with $window" $? 0
 		recorded $window soup-threads 1000 || equal "threads with $window" $? 0
 	done
-	TACHO_OUT=$work/log "$actor" soup 20000
+	TACHO_OUT=$work/log "$traced_program" soup 20000
 	equal status $? 0
 	for f in "$work"/log/*; do
 		"$dump" "$f" >"$work/told"
@@ -422,7 +422,7 @@ test_max_disk() {
 	equal 'within the limit' $(($(cat "$work"/log/*.tacho | wc -c) <= 102400)) 1
 	rm -r "$work/log"
 	# one limit for all logs of a process
-	TACHO_MAX_DISK=64K TACHO_OUT=$work/log "$actor" hand 150
+	TACHO_MAX_DISK=64K TACHO_OUT=$work/log "$traced_program" hand 150
 	equal 'many logs, one limit' $(($(cat "$work"/log/*.tacho | wc -c) <= 65536)) 1
 	equal 'and they use it' $(($(cat "$work"/log/*.tacho | wc -c) > 40000)) 1
 }
@@ -440,22 +440,22 @@ test_disk_full() {
 		skip='no right to mount a small disk'
 		return
 	fi
-	TACHO_MIN_FREE=0 TACHO_BUFFER=16M TACHO_WINDOW=all TACHO_OUT=$work/small "$actor" \
+	TACHO_MIN_FREE=0 TACHO_BUFFER=16M TACHO_WINDOW=all TACHO_OUT=$work/small "$traced_program" \
 		flood 200000
 	equal status $? 0
 	"$dump" "$work"/small/*.tacho >"$work/told" 2>&1
 	count_all 'all are counted'
 	rm -f "$work"/small/*
-	TACHO_WINDOW=all TACHO_OUT=$work/small "$actor" steps 5
+	TACHO_WINDOW=all TACHO_OUT=$work/small "$traced_program" steps 5
 	equal 'status below the floor of free space' $? 0
 	umount "$work/small"
 }
 
 test_no_permission() {
-	TACHO_WINDOW=all TACHO_OUT=/proc/nowhere "$actor" steps 5
+	TACHO_WINDOW=all TACHO_OUT=/proc/nowhere "$traced_program" steps 5
 	equal status $? 0
 	: >"$work/file"
-	TACHO_WINDOW=all TACHO_OUT=$work/file "$actor" steps 5
+	TACHO_WINDOW=all TACHO_OUT=$work/file "$traced_program" steps 5
 	equal status $? 0
 }
 
@@ -487,12 +487,12 @@ test_no_descriptors() {
 test_read_only_folder() {
 	mkdir -p "$work/ro"
 	if mount -t tmpfs -o ro tmpfs "$work/ro" 2>/dev/null; then
-		TACHO_WINDOW=all TACHO_OUT=$work/ro/log "$actor" steps 5 >"$work/out" 2>&1
+		TACHO_WINDOW=all TACHO_OUT=$work/ro/log "$traced_program" steps 5 >"$work/out" 2>&1
 		equal status $? 0
 		umount "$work/ro"
 	else
 		chmod 555 "$work/ro"
-		TACHO_WINDOW=all TACHO_OUT=$work/ro/log "$actor" steps 5 >"$work/out" 2>&1
+		TACHO_WINDOW=all TACHO_OUT=$work/ro/log "$traced_program" steps 5 >"$work/out" 2>&1
 		equal status $? 0
 	fi
 	equal 'not a word' "$(wc -c <"$work/out")" 0
@@ -561,7 +561,7 @@ test_ranks() {
 	# one number for two: a PID comes again, on another day or in another container
 	mkdir -p "$work/log"
 	sh -c 'for n in 0 1 2; do echo mine >"$1/$(uname -n).r3.p$$.$n.tacho"; done
-		export RANK=3 TACHO_WINDOW=all TACHO_OUT="$1"; exec "$2" steps 3' - "$work/log" "$actor"
+		export RANK=3 TACHO_WINDOW=all TACHO_OUT="$1"; exec "$2" steps 3' - "$work/log" "$traced_program"
 	equal 'a name that is free' "$(ls "$work/log" | grep -c '\.3\.tacho$')" 1
 	equal 'others are left alone' "$(cat "$work"/log/*.[012].tacho | xargs)" 'mine mine mine'
 }
@@ -590,13 +590,13 @@ test_options() {
 test_secrets() {
 	recorded all steps 3 --api-key hunter2 --token=hunter2
 	tell 0
-	expect masked 'command=.*actor steps 3 --api-key \*\*\* --token=\*\*\*$'
+	expect masked 'command=.*traced_program steps 3 --api-key \*\*\* --token=\*\*\*$'
 	equal 'in the file' "$(cat "$work"/log/* | grep -c hunter2)" 0
 }
 
 test_record() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
-	"$record" --out "$work/log" --window steps:5-8 -- "$actor" steps 20 2>"$work/told"
+	"$record" --out "$work/log" --window steps:5-8 -- "$traced_program" steps 20 2>"$work/told"
 	equal status $? 0
 	expect 'last line' 'tacho-record: .*/log/.*\.tacho: [0-9]+ events, [0-9.]+ KiB; nothing was lost'
 	tell 0
@@ -612,10 +612,10 @@ test_record() {
 	expect sentence '^tacho-record: --window: steps:9-1: the last step is not after the first$'
 	"$record" 2>/dev/null
 	equal 'no command' $? 2
-	"$record" --out /proc/nowhere -- "$actor" steps 3 2>"$work/told"
+	"$record" --out /proc/nowhere -- "$traced_program" steps 3 2>"$work/told"
 	equal 'no folder: the command runs' $? 0
 	expect sentence 'the command runs without a log'
-	"$record" --out "$work/more" --sample none -- "$actor" flood 100 2>"$work/told"
+	"$record" --out "$work/more" --sample none -- "$traced_program" flood 100 2>"$work/told"
 	expect events ': 100 events'
 	"$record" --out "$work/none" -- true 2>"$work/told"
 	expect 'no log' 'no log was written'
@@ -626,17 +626,17 @@ test_record_settings() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	echo '{"window": "steps:2-6", "sample": "none", "ranks": [0, 1], "max_disk": "1G", "totals": true}' \
 		>"$work/config.json"
-	"$record" --config "$work/config.json" --out "$work/log" -- "$actor" steps 9 2>/dev/null
+	"$record" --config "$work/config.json" --out "$work/log" -- "$traced_program" steps 9 2>/dev/null
 	tell 0
 	expect 'from the file' '^window spec=steps:2-6 cut=0'
 	rm -r "$work/log"
 	TACHO_WINDOW=steps:3-5 "$record" --config "$work/config.json" --out "$work/log" -- \
-		"$actor" steps 9 2>/dev/null
+		"$traced_program" steps 9 2>/dev/null
 	tell 0
 	expect 'the environment wins' '^window spec=steps:3-5 '
 	rm -r "$work/log"
 	TACHO_WINDOW=steps:3-5 "$record" --config "$work/config.json" -w steps:1-4 --out \
-		"$work/log" -- "$actor" steps 9 2>/dev/null
+		"$work/log" -- "$traced_program" steps 9 2>/dev/null
 	tell 0
 	expect 'the command line wins' '^window spec=steps:1-4 '
 	for wrong in '[1]' '{"windw": "all"}' '{"window": {}}' '{"window": ' ''; do
@@ -645,7 +645,7 @@ test_record_settings() {
 		case $? in 2 | 4) ;; *) equal "status of $wrong" other '2 or 4' ;; esac
 		expect 'one sentence' '^tacho-record: .*config.json: '
 	done
-	TACHO_ENABLED=0 "$record" --out "$work/not" -- "$actor" steps 5 2>/dev/null
+	TACHO_ENABLED=0 "$record" --out "$work/not" -- "$traced_program" steps 5 2>/dev/null
 	equal 'switched off for good' "$(ls "$work/not" 2>/dev/null | grep -c tacho)" 0
 }
 

@@ -173,21 +173,21 @@ def s2_profile_log_dir():
 
 @row
 def s2_epoch_end_and_validation_stop_it():
-    actor = [BIN + "/tests/actor", "epochs", "13"]
-    text = Run(S2, command=actor).one("tensorboard")
+    traced_program = [BIN + "/tests/traced_program", "epochs", "13"]
+    text = Run(S2, command=traced_program).one("tensorboard")
     assert steps_of(text) == [10, 11, 12] and cuts_of(text) == [1], text
 
 
 @row
 def s2_start_when_active_is_counted():
-    text = Run(S2, options=["--window", "all"], command=[BIN + "/tests/actor", "hand", "1"]).one(
+    text = Run(S2, options=["--window", "all"], command=[BIN + "/tests/traced_program", "hand", "1"]).one(
         "tensorboard")
     assert "about ignored_calls=1" in text, text
 
 
 @row
 def s2_stop_when_not_active_does_nothing():
-    run = Run(S2, command=[BIN + "/tests/actor", "stops", "20"])
+    run = Run(S2, command=[BIN + "/tests/traced_program", "stops", "20"])
     assert steps_of(run.one("tensorboard")) == [10, 11, 12, 13, 14]
 
 

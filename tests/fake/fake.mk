@@ -69,7 +69,7 @@ $(FAKE)/fake_train: $(FAKE_TRAIN) $(FAKE_HEADERS) $(FAKE)/driver/libcudart.so.13
 $(FAKE)/fake_train_12: $(FAKE_TRAIN) $(FAKE_HEADERS) $(FAKE)/driver/libcudart.so.12
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(FAKE_TRAIN) $(FAKE)/driver/libcudart.so.12 \
 		$(FAKE)/driver/libcuda.so.1 -ldl
-$(FAKE)/honest: tests/fake/honest.c
+$(FAKE)/compare_libcupti: tests/fake/compare_libcupti.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -ldl
 
@@ -77,7 +77,7 @@ $(FAKE)/libfake_nvtx_%.so: tests/fake/fake_nvtx_%.c $(FAKE_HEADERS) $(FAKE)/incl
 	@$(FAKE_CC) $(ALL_LDFLAGS) -fPIC -shared -o $@ $<
 $(FAKE)/fake_nvtx: tests/fake/fake_nvtx.c $(FAKE)/libfake_nvtx_a.so $(FAKE)/libfake_nvtx_b.so
 	@$(FAKE_CC) $(ALL_LDFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN' -ldl
-$(FAKE)/prove: $(wildcard tests/fake/prove*.c) $(FAKE_HEADERS) $(FAKE)/include \
+$(FAKE)/check_standin: $(wildcard tests/fake/check_standin*.c) $(FAKE_HEADERS) $(FAKE)/include \
 		$(FAKE)/driver/libcudart.so.13
 	@$(FAKE_CC) $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) $(FAKE)/driver/libcudart.so.13 \
 		$(FAKE)/driver/libcuda.so.1 -ldl
@@ -86,10 +86,10 @@ $(FAKE)/libfake_mini.so: tests/fake/fake_mini.c $(FAKE_HEADERS) $(FAKE)/include
 
 FAKE_ALWAYS := $(FAKE)/driver/libcuda.so.1 $(FAKE)/driver/libcudart.so.13 \
 	$(FAKE)/driver/libcudart.so.12 $(FAKE)/nvml/libnvidia-ml.so.1 $(FAKE)/libfake_guard.so \
-	$(FAKE)/fake_train $(FAKE)/fake_train_12 $(FAKE)/honest
+	$(FAKE)/fake_train $(FAKE)/fake_train_12 $(FAKE)/compare_libcupti
 FAKE_NEEDS_HEADERS := $(foreach p,$(FAKE_PROFILES),$(FAKE)/$(firstword $(subst :, ,$(p)))/made) \
 	$(FAKE)/fake_nvtx $(FAKE)/libfake_nvtx_named.so $(FAKE)/libfake_nvtx_handler.so \
-	$(FAKE)/libfake_mini.so $(FAKE)/prove
+	$(FAKE)/libfake_mini.so $(FAKE)/check_standin
 
 $(FAKE)/done: $(FAKE_ALWAYS) $(FAKE)/include FAKE_FORCE
 	@echo '$(ALL_LDFLAGS)' >$(FAKE)/ldflags

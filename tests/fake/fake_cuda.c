@@ -112,8 +112,11 @@ uint64_t fake_cuda_enter(uint32_t domain, uint32_t cbid)
 
 int fake_cuda_leave(uint32_t domain, uint32_t cbid, uint64_t begin_ns, int result)
 {
-	struct fake_fact fact = { .type = FACT_LEAVE, .domain = domain, .cbid = cbid,
-				  .begin_ns = begin_ns, .result = (uint32_t)result };
+	struct fake_fact fact = { .type = FACT_LEAVE,
+				  .domain = domain,
+				  .cbid = cbid,
+				  .begin_ns = begin_ns,
+				  .result = (uint32_t)result };
 
 	fact.depth = --mine.depth;
 	fact.correlation = mine.correlation;

@@ -13,9 +13,15 @@
 #include <time.h>
 
 enum { DEVICES = 16, FIRST_STREAM = 7, INTERNAL_STREAMS = 7, NODES = 512 };
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, UNINITIALIZED = 3, NO_DEVICE = 101,
-       NOT_READY = 600 };
-#define LATENCY_NS UINT64_C(3000)
+enum {
+	OK = 0,
+	INVALID = 1,
+	OUT_OF_MEMORY = 2,
+	UNINITIALIZED = 3,
+	NO_DEVICE = 101,
+	NOT_READY = 600
+};
+#define LATENCY_NS  UINT64_C(3000)
 #define DURATION_NS UINT64_C(4000)
 
 struct CUgraph_st {
@@ -43,7 +49,7 @@ static void *make(size_t size)
 	static struct kept {
 		struct kept *next;
 		max_align_t room[];
-	} *_Atomic all;
+	} * _Atomic all;
 	struct kept *k = calloc(1, sizeof(*k) + size);
 
 	if (!k)
@@ -82,8 +88,11 @@ static const char *device_name(void)
 
 static void tell_stream(const struct CUstream_st *s)
 {
-	struct fake_fact fact = { .type = FACT_STREAM, .device = s->context->device,
-				  .context = s->context->id, .stream = s->id, .number = s->flag };
+	struct fake_fact fact = { .type = FACT_STREAM,
+				  .device = s->context->device,
+				  .context = s->context->id,
+				  .stream = s->id,
+				  .number = s->flag };
 
 	fake_cuda_tell(&fact);
 }
@@ -107,8 +116,9 @@ static struct CUstream_st *stream_add(struct CUctx_st *c, uint32_t flag)
 
 static void announce(struct CUctx_st *c)
 {
-	struct fake_fact fact = { .type = FACT_CONTEXT, .device = c->device, .context = c->id,
-				  .stream = c->null.id };
+	struct fake_fact fact = {
+		.type = FACT_CONTEXT, .device = c->device, .context = c->id, .stream = c->null.id
+	};
 	unsigned i;
 
 	fake_cuda_tell(&fact);
@@ -164,12 +174,15 @@ void fake_cuda_list(fake_watch watch)
 
 		if (!c)
 			continue;
-		fact = (struct fake_fact){ .type = FACT_CONTEXT, .device = i, .context = c->id,
-					   .stream = c->null.id };
+		fact = (struct fake_fact){
+			.type = FACT_CONTEXT, .device = i, .context = c->id, .stream = c->null.id
+		};
 		watch(&fact);
 		for (s = &c->null; s; s = s->next) {
-			fact = (struct fake_fact){ .type = FACT_STREAM, .device = i,
-						   .context = c->id, .stream = s->id,
+			fact = (struct fake_fact){ .type = FACT_STREAM,
+						   .device = i,
+						   .context = c->id,
+						   .stream = s->id,
 						   .number = s->flag };
 			watch(&fact);
 		}
@@ -250,9 +263,13 @@ static void wait_until(uint64_t then_ns)
 static void tell_sync(uint64_t begin_ns, unsigned type, uint32_t stream, uint32_t event,
 		      uint64_t seq)
 {
-	struct fake_fact fact = { .type = FACT_SYNC, .begin_ns = begin_ns,
-				  .end_ns = fake_cuda_now(), .number = type, .stream = stream,
-				  .event = event, .seq = seq };
+	struct fake_fact fact = { .type = FACT_SYNC,
+				  .begin_ns = begin_ns,
+				  .end_ns = fake_cuda_now(),
+				  .number = type,
+				  .stream = stream,
+				  .event = event,
+				  .seq = seq };
 
 	fake_cuda_tell(&fact);
 }
@@ -386,8 +403,11 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 		   unsigned by, unsigned bz, unsigned shared, struct CUstream_st *stream,
 		   void **params, void **extra)
 {
-	struct fake_fact fact = { .type = FACT_KERNEL, .name = function, .grid = { gx, gy, gz },
-				  .block = { bx, by, bz }, .dynamic_shared = shared };
+	struct fake_fact fact = { .type = FACT_KERNEL,
+				  .name = function,
+				  .grid = { gx, gy, gz },
+				  .block = { bx, by, bz },
+				  .dynamic_shared = shared };
 	BEGIN(307);
 
 	fake_cuda_work(stream, &fact);
@@ -397,7 +417,8 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 int cuLaunchKernelEx(const struct CUlaunchConfig_st *c, const char *function, void **params,
 		     void **extra)
 {
-	struct fake_fact fact = { .type = FACT_KERNEL, .name = function,
+	struct fake_fact fact = { .type = FACT_KERNEL,
+				  .name = function,
 				  .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
 				  .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
 				  .dynamic_shared = c->sharedMemBytes };
@@ -410,8 +431,12 @@ int cuLaunchKernelEx(const struct CUlaunchConfig_st *c, const char *function, vo
 static void copy(struct CUstream_st *stream, unsigned kind, unsigned from, unsigned to,
 		 size_t bytes)
 {
-	struct fake_fact fact = { .type = FACT_COPY, .number = kind, .from = from, .to = to,
-				  .bytes = bytes, .async = true };
+	struct fake_fact fact = { .type = FACT_COPY,
+				  .number = kind,
+				  .from = from,
+				  .to = to,
+				  .bytes = bytes,
+				  .async = true };
 
 	fake_cuda_work(stream, &fact);
 }
@@ -440,8 +465,9 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct CUstre
 int cuMemcpyPeerAsync(uint64_t to, struct CUctx_st *to_context, uint64_t from,
 		      struct CUctx_st *from_context, size_t bytes, struct CUstream_st *stream)
 {
-	struct fake_fact fact = { .type = FACT_PEER, .number = 10, .from = 3, .to = 3,
-				  .bytes = bytes, .async = true };
+	struct fake_fact fact = {
+		.type = FACT_PEER, .number = 10, .from = 3, .to = 3, .bytes = bytes, .async = true
+	};
 	BEGIN(319);
 
 	fact.from_device = from_context->device;
@@ -454,8 +480,9 @@ int cuMemcpyPeerAsync(uint64_t to, struct CUctx_st *to_context, uint64_t from,
 
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct CUstream_st *stream)
 {
-	struct fake_fact fact = { .type = FACT_SET, .number = value, .to = 3, .bytes = bytes,
-				  .async = true };
+	struct fake_fact fact = {
+		.type = FACT_SET, .number = value, .to = 3, .bytes = bytes, .async = true
+	};
 	BEGIN(216);
 
 	fake_cuda_work(stream, &fact);
@@ -467,9 +494,15 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, struct CUstr
 static void tell_memory(unsigned what, uint64_t address, uint64_t bytes, uint32_t stream,
 			uint64_t pool)
 {
-	struct fake_fact fact = { .type = FACT_MEMORY, .number = what, .address = address,
-				  .bytes = bytes, .to = 3, .stream = stream, .pool = pool,
-				  .async = pool != 0, .begin_ns = fake_cuda_now() };
+	struct fake_fact fact = { .type = FACT_MEMORY,
+				  .number = what,
+				  .address = address,
+				  .bytes = bytes,
+				  .to = 3,
+				  .stream = stream,
+				  .pool = pool,
+				  .async = pool != 0,
+				  .begin_ns = fake_cuda_now() };
 
 	fact.end_ns = fact.begin_ns;
 	fake_cuda_tell(&fact);
@@ -545,9 +578,13 @@ int cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st 
 
 static void launch_node(struct CUgraph_st *g, uint32_t i, struct CUstream_st *stream)
 {
-	struct fake_fact fact = { .type = g->nodes[i].type, .graph = g->id,
-				  .node = g->nodes[i].id, .untraced = g->untraced,
-				  .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }, .async = true };
+	struct fake_fact fact = { .type = g->nodes[i].type,
+				  .graph = g->id,
+				  .node = g->nodes[i].id,
+				  .untraced = g->untraced,
+				  .grid = { 1, 1, 1 },
+				  .block = { 32, 1, 1 },
+				  .async = true };
 
 	if (fact.type == FACT_COPY) {
 		fact.number = 8;
@@ -570,8 +607,8 @@ int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
 	whole.begin_ns = now > stream->free_ns ? now : stream->free_ns;
 	whole.end_ns = whole.begin_ns;
 	for (i = 0; i < g->count; i++)
-		whole.end_ns += g->nodes[i].work.duration_ns ? g->nodes[i].work.duration_ns :
-							       DURATION_NS;
+		whole.end_ns +=
+			g->nodes[i].work.duration_ns ? g->nodes[i].work.duration_ns : DURATION_NS;
 	whole.stream = stream->id;
 	whole.context = stream->context->id;
 	whole.device = stream->context->device;

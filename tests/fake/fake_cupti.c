@@ -285,12 +285,14 @@ SHOWN CUptiResult cuptiGetContextId(CUcontext context, uint32_t *id)
 {
 	NEEDS_DRIVER;
 	if (!context || !id)
-		return fail_last(context ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_ERROR_INVALID_CONTEXT);
+		return fail_last(context ? CUPTI_ERROR_INVALID_PARAMETER
+					 : CUPTI_ERROR_INVALID_CONTEXT);
 	*id = driver.context_id(context);
 	return CUPTI_SUCCESS;
 }
 
-SHOWN CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
+SHOWN CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread,
+				     uint32_t *id)
 {
 	NEEDS_DRIVER;
 	if (!context || !id)
@@ -359,8 +361,9 @@ SHOWN CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, s
 	wrong = check_attribute(attribute, size);
 	if (wrong)
 		return fail_last(wrong);
-	found = attribute == 9 ? fake_state.per_thread : attribute == 5 ? fake_state.zeroed :
-		attributes[attribute].value;
+	found = attribute == 9   ? fake_state.per_thread
+		: attribute == 5 ? fake_state.zeroed
+				 : attributes[attribute].value;
 	*size = attributes[attribute].size;
 	memcpy(value, &found, *size);
 	return CUPTI_SUCCESS;

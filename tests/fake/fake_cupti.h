@@ -57,6 +57,7 @@
 struct fake_fact; /* tests/fake/fake_cuda.h */
 
 /* name, default, what it does */
+/* clang-format off */
 #define FAKE_CUPTI_OPTIONS(X) \
 	X(driver, -1, "0: as without a driver; 1: with one; -1: as libcuda.so.1 is there or not") \
 	X(driver_crash, 0, "1: calls without a driver crash: all in builds 13.5 and 14 (as in " \
@@ -109,19 +110,21 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	/* death */ \
 	X(finalize_crashes, 0, "1: cuptiFinalize aborts") \
 	X(strict, 0, "1: a fault aborts")
+/* clang-format on */
 
 /* Totals since load. */
 struct fake_cupti_totals {
 	uint64_t made, handed_over, dropped; /* records; dropped: also those already asked for */
 	uint64_t foreign;                    /* records in buffers of the other tool */
 	uint64_t requests, completions, empty, shared; /* shared: lent while still lent */
-	uint64_t by_flush, by_worker;        /* completions, by the thread that made them */
-	uint64_t together;                   /* completions while another one was under way */
+	uint64_t by_flush, by_worker; /* completions, by the thread that made them */
+	uint64_t together;            /* completions while another one was under way */
 	uint64_t flushes, forced_flushes, enabled, registered, finalized, faults;
-	uint64_t lent;                       /* buffers that CUPTI has now */
+	uint64_t lent; /* buffers that CUPTI has now */
 };
 
 /* result type, name, arguments, what it does */
+/* clang-format off */
 #define FAKE_CUPTI_CONTROLS(X) \
 	X(bool, set, (const char *option, int64_t value), "false: no such option") \
 	X(int64_t, get, (const char *option), "-1: no such option") \
@@ -137,6 +140,7 @@ struct fake_cupti_totals {
 	  "bytes, the rest is as `noise` says; false: its kind is not enabled") \
 	X(void, tell, (const struct fake_fact *fact), "as if libcuda told it") \
 	X(bool, report, (const char *path), "totals as JSON; FAKE_CUPTI_REPORT does it at the end")
+/* clang-format on */
 
 #define X(result, name, arguments, help) result fake_cupti_##name arguments;
 FAKE_CUPTI_CONTROLS(X)
@@ -159,10 +163,10 @@ static inline bool fake_cupti_find(struct fake_cupti_controls *out, void *handle
 		handle = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
 	if (!handle)
 		return false;
-#define X(result, name, arguments, help) \
-	symbol = dlsym(handle, "fake_cupti_" #name); \
-	if (!symbol) \
-		return false; \
+#define X(result, name, arguments, help)                                                           \
+	symbol = dlsym(handle, "fake_cupti_" #name);                                               \
+	if (!symbol)                                                                               \
+		return false;                                                                      \
 	memcpy(&out->name, &symbol, sizeof(symbol));
 	FAKE_CUPTI_CONTROLS(X)
 #undef X

@@ -28,8 +28,8 @@ struct lent {
 	uint64_t not_before_ns;
 	bool shared, foreign, for_worker;
 };
-struct lane {
-	struct lane *next;
+struct thread_state {
+	struct thread_state *next;
 	pthread_mutex_t lock;
 	struct lent *current;
 	_Atomic bool orphan; /* its thread ended */
@@ -38,9 +38,9 @@ struct lane {
 static pthread_mutex_t pool = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static struct lent *waiting, *all;
-static struct lane *_Atomic lanes;
-static struct lane common = { .lock = PTHREAD_MUTEX_INITIALIZER };
-static _Thread_local struct lane *mine;
+static struct thread_state *_Atomic threads;
+static struct thread_state common = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static _Thread_local struct thread_state *mine;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT, worker_once = PTHREAD_ONCE_INIT;
 static unsigned for_worker; /* buffers that a flush waits for */
@@ -131,45 +131,45 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-static bool overlaps(const struct lent *l, const uint8_t *bytes, size_t size)
+static bool overlaps(const struct lent *thread, const uint8_t *bytes, size_t size)
 {
-	return bytes < l->bytes + l->size && l->bytes < bytes + size;
+	return bytes < thread->bytes + thread->size && thread->bytes < bytes + size;
 }
 
 /* Who has it, or had it when `since` buffers had been given back.  Under the pool's lock. */
-static void note_sharing(struct lent *l, uint64_t since)
+static void note_sharing(struct lent *thread, uint64_t since)
 {
 	struct lent *o;
 	bool had = ended_count - since > ENDED; /* nobody knows any more */
 
 	for (o = all; o; o = o->other) {
-		if (!overlaps(l, o->bytes, o->size))
+		if (!overlaps(thread, o->bytes, o->size))
 			continue;
-		l->shared = o->shared = true;
+		thread->shared = o->shared = true;
 		fake_counts.shared++;
 	}
 	for (; since < ended_count && !had; since++)
-		had = overlaps(l, ended[since % ENDED].bytes, ended[since % ENDED].size);
-	if (!had || l->shared)
+		had = overlaps(thread, ended[since % ENDED].bytes, ended[since % ENDED].size);
+	if (!had || thread->shared)
 		return;
-	l->shared = true;
+	thread->shared = true;
 	fake_counts.shared++;
 }
 
-static void check_bytes(const struct lent *l)
+static void check_bytes(const struct lent *thread)
 {
-	if ((uintptr_t)l->bytes % 8)
+	if ((uintptr_t)thread->bytes % 8)
 		fake_fault("a buffer that is not aligned to 8 bytes");
-	if (!fake_state.zeroed || l->foreign)
-		memset(l->bytes, 0, l->size);
-	else if (!l->shared && !is_zero(l->bytes, l->size))
+	if (!fake_state.zeroed || thread->foreign)
+		memset(thread->bytes, 0, thread->size);
+	else if (!thread->shared && !is_zero(thread->bytes, thread->size))
 		fake_fault("a buffer that is not zero, though attribute 5 says so");
 }
 
 static struct lent *lend(void)
 {
 	CUpti_BuffersCallbackRequestFunc request = fake_state.request;
-	struct lent *l;
+	struct lent *thread;
 	uint8_t *bytes = NULL;
 	size_t size = 0, most = 0;
 	uint64_t before = ended_count;
@@ -184,44 +184,44 @@ static struct lent *lend(void)
 		dprintf(2, "stand-in for libcupti: no buffer, before version 27: a crash\n");
 		abort();
 	}
-	l = bytes && size ? calloc(1, sizeof(*l)) : NULL;
-	if (!l)
+	thread = bytes && size ? calloc(1, sizeof(*thread)) : NULL;
+	if (!thread)
 		return NULL;
-	l->bytes = bytes;
-	l->size = size;
-	l->most = most;
-	l->foreign = request == foreign_request;
+	thread->bytes = bytes;
+	thread->size = size;
+	thread->most = most;
+	thread->foreign = request == foreign_request;
 	pthread_mutex_lock(&pool);
-	note_sharing(l, before);
-	l->other = all;
-	all = l;
+	note_sharing(thread, before);
+	thread->other = all;
+	all = thread;
 	fake_counts.lent++;
 	pthread_mutex_unlock(&pool);
-	check_bytes(l);
-	return l;
+	check_bytes(thread);
+	return thread;
 }
 
 /* Under the pool's lock. */
-static void forget(struct lent *l)
+static void forget(struct lent *thread)
 {
 	struct lent **at;
 
 	for (at = &all; *at; at = &(*at)->other) {
-		if (*at != l)
+		if (*at != thread)
 			continue;
-		*at = l->other;
+		*at = thread->other;
 		break;
 	}
-	ended[ended_count % ENDED] = (struct span){ l->bytes, l->size };
+	ended[ended_count % ENDED] = (struct span){ thread->bytes, thread->size };
 	ended_count++;
 	fake_counts.lent--;
 }
 
 /* ---- lanes ---- */
 
-static void thread_ended(void *lane)
+static void thread_ended(void *thread_state)
 {
-	((struct lane *)lane)->orphan = true;
+	((struct thread_state *)thread_state)->orphan = true;
 }
 
 static void make_key(void)
@@ -229,121 +229,122 @@ static void make_key(void)
 	pthread_key_create(&key, thread_ended);
 }
 
-static struct lane *lane_reuse(void)
+static struct thread_state *thread_reuse(void)
 {
-	struct lane *l;
+	struct thread_state *thread;
 	bool orphan;
 
-	for (l = lanes; l; l = l->next) {
+	for (thread = threads; thread; thread = thread->next) {
 		orphan = true;
-		if (!l->orphan || l->current)
+		if (!thread->orphan || thread->current)
 			continue;
-		if (atomic_compare_exchange_strong(&l->orphan, &orphan, false))
-			return l;
+		if (atomic_compare_exchange_strong(&thread->orphan, &orphan, false))
+			return thread;
 	}
 	return NULL;
 }
 
-static struct lane *lane_mine(void)
+static struct thread_state *thread_mine(void)
 {
-	struct lane *l;
+	struct thread_state *thread;
 
 	if (!fake_state.per_thread)
 		return &common;
 	if (mine)
 		return mine;
 	pthread_once(&key_once, make_key);
-	l = lane_reuse();
-	if (!l) {
-		l = calloc(1, sizeof(*l));
-		if (!l)
+	thread = thread_reuse();
+	if (!thread) {
+		thread = calloc(1, sizeof(*thread));
+		if (!thread)
 			return NULL;
-		pthread_mutex_init(&l->lock, NULL);
-		l->next = lanes;
-		while (!atomic_compare_exchange_weak(&lanes, &l->next, l))
+		pthread_mutex_init(&thread->lock, NULL);
+		thread->next = threads;
+		while (!atomic_compare_exchange_weak(&threads, &thread->next, thread))
 			;
 	}
-	pthread_setspecific(key, l);
-	return mine = l;
+	pthread_setspecific(key, thread);
+	return mine = thread;
 }
 
 /* ---- records ---- */
 
 /* To the waiting list; with the lane's lock. */
-static void detach(struct lane *lane)
+static void detach(struct thread_state *thread_state)
 {
-	struct lent *l = lane->current;
+	struct lent *thread = thread_state->current;
 	bool late = fake_each(&late_counter, OPTION(late_every));
 
-	lane->current = NULL;
+	thread_state->current = NULL;
 	if (late)
-		l->not_before_ns = fake_realtime() + (uint64_t)OPTION(late_ms) * 1000000;
+		thread->not_before_ns = fake_realtime() + (uint64_t)OPTION(late_ms) * 1000000;
 	pthread_mutex_lock(&pool);
-	l->next = waiting;
-	waiting = l;
+	thread->next = waiting;
+	waiting = thread;
 	pthread_mutex_unlock(&pool);
 }
 
-static bool has_room(const struct lent *l, size_t size)
+static bool fits(const struct lent *thread, size_t size)
 {
-	return l && l->size - l->used >= size && (!l->most || l->records < l->most);
+	return thread && thread->size - thread->used >= size &&
+	       (!thread->most || thread->records < thread->most);
 }
 
-static bool add_slot(struct lent *l, size_t at, const struct fake_pending *pending)
+static bool add_slot(struct lent *thread, size_t at, const struct fake_pending *pending)
 {
 	struct slot *grown;
 
-	if (l->slot_count == l->slot_room) {
-		l->slot_room = l->slot_room ? l->slot_room * 2 : 64;
-		grown = realloc(l->slots, l->slot_room * sizeof(*grown));
+	if (thread->slot_count == thread->slot_room) {
+		thread->slot_room = thread->slot_room ? thread->slot_room * 2 : 64;
+		grown = realloc(thread->slots, thread->slot_room * sizeof(*grown));
 		if (!grown)
 			return false;
-		l->slots = grown;
+		thread->slots = grown;
 	}
-	l->slots[l->slot_count++] = (struct slot){ .at = at, .pending = *pending };
+	thread->slots[thread->slot_count++] = (struct slot){ .at = at, .pending = *pending };
 	return true;
 }
 
-static void fill(struct lent *l, const void *record, size_t size,
+static void fill(struct lent *thread, const void *record, size_t size,
 		 const struct fake_pending *pending)
 {
 	uint32_t kind;
 
 	memcpy(&kind, record, sizeof(kind));
-	memcpy(l->bytes + l->used, record, size);
+	memcpy(thread->bytes + thread->used, record, size);
 	if (pending)
-		add_slot(l, l->used, pending);
-	l->used += size;
-	l->records++;
-	l->by_kind[kind < KINDS ? kind : 0]++;
+		add_slot(thread, thread->used, pending);
+	thread->used += size;
+	thread->records++;
+	thread->by_kind[kind < KINDS ? kind : 0]++;
 }
 
-static bool put(struct lane *lane, const void *record, size_t size,
+static bool put(struct thread_state *thread_state, const void *record, size_t size,
 		const struct fake_pending *pending)
 {
-	if (lane->current && !has_room(lane->current, size))
-		detach(lane);
-	if (!lane->current)
-		lane->current = lend();
-	if (!has_room(lane->current, size))
+	if (thread_state->current && !fits(thread_state->current, size))
+		detach(thread_state);
+	if (!thread_state->current)
+		thread_state->current = lend();
+	if (!fits(thread_state->current, size))
 		return false;
-	fill(lane->current, record, size, pending);
+	fill(thread_state->current, record, size, pending);
 	return true;
 }
 
 bool fake_put(const void *record, size_t size, const struct fake_pending *pending)
 {
-	struct lane *lane = lane_mine();
+	struct thread_state *thread_state = thread_mine();
 	bool kept = false;
 	uint32_t kind;
 
 	maybe_foreign();
 	memcpy(&kind, record, sizeof(kind));
 	fake_counts.made[kind < KINDS ? kind : 0]++;
-	if (lane && !fake_each(&drop_counter, OPTION(drop_every))) {
-		pthread_mutex_lock(&lane->lock);
-		kept = put(lane, record, size, pending);
-		pthread_mutex_unlock(&lane->lock);
+	if (thread_state && !fake_each(&drop_counter, OPTION(drop_every))) {
+		pthread_mutex_lock(&thread_state->lock);
+		kept = put(thread_state, record, size, pending);
+		pthread_mutex_unlock(&thread_state->lock);
 	}
 	if (!kept) {
 		fake_counts.dropped++;
@@ -363,84 +364,86 @@ static void settle(uint8_t *record, const struct fake_pending *p)
 }
 
 /* Times of work that is over; true: nothing is under way. */
-static bool settle_all(struct lent *l, uint64_t now_ns)
+static bool settle_all(struct lent *thread, uint64_t now_ns)
 {
 	size_t i, left = 0;
 
-	for (i = 0; i < l->slot_count; i++) {
-		struct slot *s = &l->slots[i];
+	for (i = 0; i < thread->slot_count; i++) {
+		struct slot *s = &thread->slots[i];
 
 		if (OPTION(hold) || s->pending.due_ns > now_ns)
-			l->slots[left++] = *s;
+			thread->slots[left++] = *s;
 		else
-			settle(l->bytes + s->at, &s->pending);
+			settle(thread->bytes + s->at, &s->pending);
 	}
-	l->slot_count = left;
+	thread->slot_count = left;
 	return left == 0;
 }
 
-static void give_back(struct lent *l, bool by_flush)
+static void give_back(struct lent *thread, bool by_flush)
 {
 	unsigned i;
 
 	pthread_mutex_lock(&pool);
-	forget(l);
+	forget(thread);
 	pthread_mutex_unlock(&pool);
-	if (l->foreign)
-		fake_counts.foreign += l->records;
-	for (i = 0; i < KINDS && !l->foreign && fake_state.complete != foreign_complete; i++)
-		fake_counts.handed[i] += l->by_kind[i];
-	fake_hand_over(l->bytes, l->size, l->used, !l->shared, by_flush, l->foreign);
-	free(l->slots);
-	free(l);
+	if (thread->foreign)
+		fake_counts.foreign += thread->records;
+	for (i = 0; i < KINDS && !thread->foreign && fake_state.complete != foreign_complete; i++)
+		fake_counts.handed[i] += thread->by_kind[i];
+	fake_hand_over(thread->bytes, thread->size, thread->used, !thread->shared, by_flush,
+		       thread->foreign);
+	free(thread->slots);
+	free(thread);
 }
 
 /* The first that may go; with the pool's lock. */
 static struct lent *take(bool forced, bool worker)
 {
 	uint64_t now_ns = fake_realtime();
-	struct lent **at, *l;
+	struct lent **at, *thread;
 
-	for (at = &waiting; (l = *at); at = &l->next) {
-		bool over = settle_all(l, now_ns) || forced || l->for_worker;
+	for (at = &waiting; (thread = *at); at = &thread->next) {
+		bool over = settle_all(thread, now_ns) || forced || thread->for_worker;
 
-		if (!over || l->not_before_ns > now_ns || (l->for_worker && !worker))
+		if (!over || thread->not_before_ns > now_ns || (thread->for_worker && !worker))
 			continue;
-		*at = l->next;
-		return l;
+		*at = thread->next;
+		return thread;
 	}
 	return NULL;
 }
 
-static void detach_lane(struct lane *lane, bool forced)
+static void detach_lane(struct thread_state *thread_state, bool forced)
 {
-	pthread_mutex_lock(&lane->lock);
-	if (lane->current && lane->current->used &&
-	    (settle_all(lane->current, fake_realtime()) || forced))
-		detach(lane);
-	pthread_mutex_unlock(&lane->lock);
+	pthread_mutex_lock(&thread_state->lock);
+	if (thread_state->current && thread_state->current->used &&
+	    (settle_all(thread_state->current, fake_realtime()) || forced))
+		detach(thread_state);
+	pthread_mutex_unlock(&thread_state->lock);
 }
 
 static void detach_lanes(bool forced)
 {
-	struct lane *lane;
+	struct thread_state *thread_state;
 
 	detach_lane(&common, forced);
-	for (lane = lanes; lane; lane = lane->next)
-		detach_lane(lane, forced);
+	for (thread_state = threads; thread_state; thread_state = thread_state->next)
+		detach_lane(thread_state, forced);
 }
 
 /* Every second one that waits is left to CUPTI's thread; with the pool's lock. */
 static void share_out(bool forced)
 {
-	struct lent *l;
+	struct lent *thread;
 	unsigned i = 0;
 
-	for (l = waiting; l; l = l->next) {
-		if (l->for_worker || i++ % 2 || (!settle_all(l, fake_realtime()) && !forced))
+	for (thread = waiting; thread; thread = thread->next) {
+		if (thread->for_worker || i++ % 2 ||
+		    (!settle_all(thread, fake_realtime()) && !forced))
 			continue;
-		l->for_worker = true;
-		l->not_before_ns = 0;
+		thread->for_worker = true;
+		thread->not_before_ns = 0;
 		for_worker++;
 	}
 	pthread_cond_broadcast(&work);
@@ -454,7 +457,7 @@ static void block_for_ever(void)
 
 int fake_flush(bool forced)
 {
-	struct lent *l;
+	struct lent *thread;
 
 	fake_counts.flushes++;
 	fake_counts.forced += forced;
@@ -466,9 +469,9 @@ int fake_flush(bool forced)
 	pthread_mutex_lock(&pool);
 	if (OPTION(share_flush) && OPTION(worker_ms) > 0)
 		share_out(forced);
-	while ((l = take(forced, false))) {
+	while ((thread = take(forced, false))) {
 		pthread_mutex_unlock(&pool);
-		give_back(l, true);
+		give_back(thread, true);
 		pthread_mutex_lock(&pool);
 	}
 	while (for_worker)
@@ -481,16 +484,16 @@ int fake_flush(bool forced)
 
 void fake_work_round(bool entire)
 {
-	struct lent *l;
+	struct lent *thread;
 	bool counted;
 
 	if (entire)
 		detach_lanes(false);
 	pthread_mutex_lock(&pool);
-	while ((l = take(false, true))) {
-		counted = l->for_worker;
+	while ((thread = take(false, true))) {
+		counted = thread->for_worker;
 		pthread_mutex_unlock(&pool);
-		give_back(l, false);
+		give_back(thread, false);
 		pthread_mutex_lock(&pool);
 		for_worker -= counted;
 		if (!for_worker)
@@ -501,8 +504,8 @@ void fake_work_round(bool entire)
 
 static void wait_for_work(void)
 {
-	int64_t ms = fake_state.flush_period_ms ? (int64_t)fake_state.flush_period_ms :
-						  OPTION(worker_ms);
+	int64_t ms = fake_state.flush_period_ms ? (int64_t)fake_state.flush_period_ms
+						: OPTION(worker_ms);
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);

@@ -105,8 +105,8 @@ static __attribute__((constructor)) void start(void)
 		fake_options[i] = text ? strtoll(text, NULL, 0) : options[i].value;
 	}
 	/* per-thread buffers are the rule since 13.0 */
-	fake_state.per_thread = OPTION(per_thread) < 0 ? fake_version() >= 100000 :
-						       OPTION(per_thread) != 0;
+	fake_state.per_thread =
+		OPTION(per_thread) < 0 ? fake_version() >= 100000 : OPTION(per_thread) != 0;
 	find_guard();
 	pthread_atfork(NULL, NULL, forked_child);
 }
@@ -270,12 +270,24 @@ SHOWN void fake_cupti_totals(struct fake_cupti_totals *out)
 	struct fake_counts *c = &fake_counts;
 
 	*out = (struct fake_cupti_totals){
-		.made = sum(c->made), .handed_over = sum(c->handed), .dropped = c->dropped,
-		.foreign = c->foreign, .requests = c->requests, .completions = c->completions,
-		.empty = c->empty, .shared = c->shared, .by_flush = c->by_flush,
-		.by_worker = c->by_worker, .together = c->together, .flushes = c->flushes,
-		.forced_flushes = c->forced, .enabled = c->enables, .registered = c->registers,
-		.finalized = c->finalizes, .faults = c->faults, .lent = c->lent,
+		.made = sum(c->made),
+		.handed_over = sum(c->handed),
+		.dropped = c->dropped,
+		.foreign = c->foreign,
+		.requests = c->requests,
+		.completions = c->completions,
+		.empty = c->empty,
+		.shared = c->shared,
+		.by_flush = c->by_flush,
+		.by_worker = c->by_worker,
+		.together = c->together,
+		.flushes = c->flushes,
+		.forced_flushes = c->forced,
+		.enabled = c->enables,
+		.registered = c->registers,
+		.finalized = c->finalizes,
+		.faults = c->faults,
+		.lent = c->lent,
 	};
 }
 

@@ -13,10 +13,10 @@ enum { SLOTS = 512, SLOT_BYTES = 8192, PLACES = 2048, POISON = 0xDB };
 
 struct names { /* of one buffer */
 	struct names *next;
-	char *memory;                 /* SLOTS of SLOT_BYTES */
-	const char *was[PLACES];      /* by a hash of the pointer */
+	char *memory;            /* SLOTS of SLOT_BYTES */
+	const char *was[PLACES]; /* by a hash of the pointer */
 	char *now[PLACES];
-	unsigned used[SLOTS], count;  /* places, in the order in which they came */
+	unsigned used[SLOTS], count; /* places, in the order in which they came */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -67,9 +67,9 @@ static const struct {
 	uint32_t kind;
 	size_t at;
 } pointers[] = {
-	{ 3, AT(Kernel10, name) },  { 10, AT(Kernel10, name) }, { 11, AT(Name, name) },
-	{ 12, AT(Marker2, name) },  { 12, AT(Marker2, domain) }, { 26, AT(Function, name) },
-	{ 49, AT(Memory4, name) },  { 52, AT(Jit2, cachePath) },
+	{ 3, AT(Kernel10, name) }, { 10, AT(Kernel10, name) },  { 11, AT(Name, name) },
+	{ 12, AT(Marker2, name) }, { 12, AT(Marker2, domain) }, { 26, AT(Function, name) },
+	{ 49, AT(Memory4, name) }, { 52, AT(Jit2, cachePath) },
 };
 
 static struct names *names_take(void)
@@ -116,8 +116,8 @@ static void assign(struct names *n)
 
 	for (i = 0; i < n->count; i++) {
 		const char *name = n->was[n->used[i]];
-		char *slot = heap ? malloc(strlen(name) + 1) :
-				    n->memory + (i + turn) % n->count * SLOT_BYTES;
+		char *slot = heap ? malloc(strlen(name) + 1)
+				  : n->memory + (i + turn) % n->count * SLOT_BYTES;
 
 		if (slot)
 			strcpy(slot, name);

@@ -14,6 +14,7 @@ struct None {
 	char nothing[1];
 };
 typedef struct None CUpti_ActivityNone;
+/* clang-format off */
 #define RECORDS(X) \
 	X(1, Memcpy6, Memcpy5) X(2, Memset4, Memset4) X(3, Kernel10, Kernel9) X(4, API, API) \
 	X(5, API, API) X(6, None, Event) X(7, None, Metric) X(8, Device5, Device5) \
@@ -35,51 +36,77 @@ typedef struct None CUpti_ActivityNone;
 	X(48, API, API) X(49, Memory4, Memory3) X(50, MemoryPool3, MemoryPool2) \
 	X(51, GraphTrace2, GraphTrace2) X(52, Jit2, Jit2) X(53, DeviceGraphTrace, None) \
 	X(54, MemDecompress, None) X(55, ConfidentialComputeRotation, None)
+/* clang-format on */
 
 /* OpenACC and OpenMP have headers of their own, which need not be there. */
 #define DIRECTIVES [33] = 152, [34] = 152, [35] = 120, [47] = 40
 
 /* What 13.5 changed; times of 13.0 otherwise. */
-enum { KERNEL_13 = 248, MEMCPY_7 = 112, MEMSET_5 = 104, CONTEXT_4 = 40, DEVICE_6 = 192,
-       CUDA_EVENT_3 = 80, NVLINK_5 = 88 };
-#define GROWN(more) \
-	[1] = MEMCPY_7 + (more), [2] = MEMSET_5 + (more), [3] = KERNEL_13 + (more), \
-	[4] = 40 + (more), [5] = 40 + (more), [8] = DEVICE_6 + (more), [9] = CONTEXT_4 + (more), \
-	[10] = KERNEL_13 + (more), [11] = 32 + (more), [12] = 56 + (more), [13] = 40 + (more), \
-	[17] = 56 + (more), [18] = 144 + (more), [19] = 40 + (more), [20] = 40 + (more), \
-	[22] = 96 + (more), [25] = 104 + (more), [26] = 32 + (more), [27] = 24 + (more), \
-	[28] = 24 + (more), [36] = CUDA_EVENT_3 + (more), [37] = 24 + (more), [38] = 56 + (more), \
-	[39] = 24 + (more), [40] = NVLINK_5 + (more), [45] = 80 + (more), [46] = 168 + (more), \
-	[48] = 40 + (more), [49] = 128 + (more), [50] = 80 + (more), [51] = 56 + (more), \
-	[52] = 72 + (more), [53] = 56 + (more), [54] = 64 + (more), [55] = 32 + (more), \
+enum {
+	KERNEL_13 = 248,
+	MEMCPY_7 = 112,
+	MEMSET_5 = 104,
+	CONTEXT_4 = 40,
+	DEVICE_6 = 192,
+	CUDA_EVENT_3 = 80,
+	NVLINK_5 = 88
+};
+#define GROWN(more)                                                                                \
+	[1] = MEMCPY_7 + (more), [2] = MEMSET_5 + (more), [3] = KERNEL_13 + (more),                \
+	[4] = 40 + (more), [5] = 40 + (more), [8] = DEVICE_6 + (more), [9] = CONTEXT_4 + (more),   \
+	[10] = KERNEL_13 + (more), [11] = 32 + (more), [12] = 56 + (more), [13] = 40 + (more),     \
+	[17] = 56 + (more), [18] = 144 + (more), [19] = 40 + (more), [20] = 40 + (more),           \
+	[22] = 96 + (more), [25] = 104 + (more), [26] = 32 + (more), [27] = 24 + (more),           \
+	[28] = 24 + (more), [36] = CUDA_EVENT_3 + (more), [37] = 24 + (more), [38] = 56 + (more),  \
+	[39] = 24 + (more), [40] = NVLINK_5 + (more), [45] = 80 + (more), [46] = 168 + (more),     \
+	[48] = 40 + (more), [49] = 128 + (more), [50] = 80 + (more), [51] = 56 + (more),           \
+	[52] = 72 + (more), [53] = 56 + (more), [54] = 64 + (more), [55] = 32 + (more),            \
 	[56] = 56 + (more), [57] = 24 + (more), [58] = 48 + (more), [59] = 304 + (more)
 
 #define SIZE_OF(name) (sizeof(CUpti_Activity##name) == 1 ? 0 : sizeof(CUpti_Activity##name))
 
 const struct fake_profile fake_profile = {
 #if FAKE_PROFILE == 1204
-	.version = 22, .newest_kind = 52, .strange_kind = 19,
-	.driver_names = 754, .runtime_names = 468,
-	.newest_result = 42, .no_driver = CUPTI_ERROR_NOT_INITIALIZED,
+	.version = 22,
+	.newest_kind = 52,
+	.strange_kind = 19,
+	.driver_names = 754,
+	.runtime_names = 468,
+	.newest_result = 42,
+	.no_driver = CUPTI_ERROR_NOT_INITIALIZED,
 #define X(kind, now, then) [kind] = SIZE_OF(then),
 	.sizes = { RECORDS(X) DIRECTIVES },
 #undef X
 #elif FAKE_PROFILE == 1300
-	.version = 130001, .newest_kind = 55, .strange_kind = 55,
-	.driver_names = 807, .runtime_names = 523,
-	.newest_result = 46, .no_driver = UNKNOWN_RESULT,
+	.version = 130001,
+	.newest_kind = 55,
+	.strange_kind = 55,
+	.driver_names = 807,
+	.runtime_names = 523,
+	.newest_result = 46,
+	.no_driver = UNKNOWN_RESULT,
 #define X(kind, now, then) [kind] = SIZE_OF(now),
 	.sizes = { RECORDS(X) DIRECTIVES },
 #undef X
 #elif FAKE_PROFILE == 1305
-	.version = 130500, .newest_kind = 59, .strange_kind = 59,
-	.driver_names = 807, .runtime_names = 523,
-	.newest_result = 47, .no_driver = UNKNOWN_RESULT, .silent = true,
+	.version = 130500,
+	.newest_kind = 59,
+	.strange_kind = 59,
+	.driver_names = 807,
+	.runtime_names = 523,
+	.newest_result = 47,
+	.no_driver = UNKNOWN_RESULT,
+	.silent = true,
 	.sizes = { GROWN(0), DIRECTIVES },
 #elif FAKE_PROFILE == 1400
-	.version = 140000, .newest_kind = 60, .strange_kind = 60,
-	.driver_names = 807, .runtime_names = 523,
-	.newest_result = 60, .no_driver = UNKNOWN_RESULT, .silent = true,
+	.version = 140000,
+	.newest_kind = 60,
+	.strange_kind = 60,
+	.driver_names = 807,
+	.runtime_names = 523,
+	.newest_result = 60,
+	.no_driver = UNKNOWN_RESULT,
+	.silent = true,
 	.sizes = { GROWN(16), [60] = 64, DIRECTIVES },
 #else
 #error FAKE_PROFILE
@@ -146,8 +173,8 @@ const char *fake_callback_name(unsigned domain, uint32_t cbid)
 
 	if (domain != FAKE_DRIVER && domain != FAKE_RUNTIME)
 		return NULL;
-	if (cbid >= (domain == FAKE_DRIVER ? fake_profile.driver_names :
-					     fake_profile.runtime_names))
+	if (cbid >=
+	    (domain == FAKE_DRIVER ? fake_profile.driver_names : fake_profile.runtime_names))
 		return NULL;
 	if (fake_profile.version == 22 && domain == FAKE_RUNTIME)
 		for (i = 0; i < sizeof(former) / sizeof(former[0]); i++)
@@ -233,8 +260,7 @@ static size_t size_at(const uint8_t *record)
 	return kind < KINDS ? fake_profile.sizes[kind] : 0;
 }
 
-SHOWN CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid,
-					     CUpti_Activity **record)
+SHOWN CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
 {
 	const uint8_t *next = buffer, *end = buffer + valid;
 	size_t size;

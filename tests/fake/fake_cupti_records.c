@@ -99,8 +99,8 @@ static void put_work(unsigned kind, void *record, size_t size, struct fake_pendi
 	memset((char *)record + end_at, 0, 8);
 	fake_put_record(kind, record, size, &p);
 }
-#define PUT_WORK(kind, r, p) \
-	put_work((kind), &(r), sizeof(r), (p), (size_t)((char *)&(r).start - (char *)&(r)), \
+#define PUT_WORK(kind, r, p)                                                                       \
+	put_work((kind), &(r), sizeof(r), (p), (size_t)((char *)&(r).start - (char *)&(r)),        \
 		 (size_t)((char *)&(r).end - (char *)&(r)))
 
 /* ---- work ---- */
@@ -488,14 +488,14 @@ void fake_dump(unsigned kind, bool existing)
 void fake_watch_fact(const struct fake_fact *f)
 {
 	static void (*const put_fact[])(const struct fake_fact *) = {
-		[FACT_ENTER] = fake_call_enter,	[FACT_LEAVE] = fake_call_leave,
-		[FACT_KERNEL] = put_any_work,	[FACT_COPY] = put_any_work,
-		[FACT_PEER] = put_any_work,	[FACT_SET] = put_any_work,
-		[FACT_GRAPH] = put_graph,	[FACT_EXPAND] = put_expand,
-		[FACT_SYNC] = put_sync,		[FACT_EVENT] = put_event,
-		[FACT_MEMORY] = put_memory,	[FACT_POOL] = put_pool,
-		[FACT_JIT] = put_jit,		[FACT_OVERHEAD] = put_overhead,
-		[FACT_DEVICE] = put_device,	[FACT_CONTEXT] = put_context,
+		[FACT_ENTER] = fake_call_enter, [FACT_LEAVE] = fake_call_leave,
+		[FACT_KERNEL] = put_any_work,   [FACT_COPY] = put_any_work,
+		[FACT_PEER] = put_any_work,     [FACT_SET] = put_any_work,
+		[FACT_GRAPH] = put_graph,       [FACT_EXPAND] = put_expand,
+		[FACT_SYNC] = put_sync,         [FACT_EVENT] = put_event,
+		[FACT_MEMORY] = put_memory,     [FACT_POOL] = put_pool,
+		[FACT_JIT] = put_jit,           [FACT_OVERHEAD] = put_overhead,
+		[FACT_DEVICE] = put_device,     [FACT_CONTEXT] = put_context,
 		[FACT_STREAM] = put_stream,
 	};
 

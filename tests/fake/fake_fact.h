@@ -46,9 +46,9 @@ struct fake_fact {
 	uint32_t registers, static_shared, dynamic_shared, local;
 	uint32_t from, to, from_device, from_context, to_device, to_context;
 	uint32_t graph, event;
-	uint64_t node;  /* of a graph; the work has no call of its own */
+	uint64_t node; /* of a graph; the work has no call of its own */
 	bool async;
-	bool untraced;  /* the graph was made before anybody traced: nodes are less known */
+	bool untraced; /* the graph was made before anybody traced: nodes are less known */
 };
 
 typedef void (*fake_watch)(const struct fake_fact *fact);

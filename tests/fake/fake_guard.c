@@ -163,8 +163,8 @@ static void look_up(void *pointer, const char *name)
 
 	memcpy(pointer, &symbol, sizeof(symbol));
 }
-#define FIND(name) \
-	if (!next_##name) \
+#define FIND(name)                                                                                 \
+	if (!next_##name)                                                                          \
 	look_up(&next_##name, #name)
 
 /* ---- locks and waits ---- */

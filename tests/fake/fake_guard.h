@@ -19,19 +19,19 @@
 #include <stdint.h>
 
 #define FAKE_GUARD_PLACES(X) X(outside) X(request) X(complete) X(nvtx)
-#define FAKE_GUARD_DEEDS(X) X(malloc) X(free) X(lock) X(wait) X(io) X(map)
+#define FAKE_GUARD_DEEDS(X)  X(malloc) X(free) X(lock) X(wait) X(io) X(map)
 
 enum fake_guard_place {
 #define X(name) GUARD_##name,
 	FAKE_GUARD_PLACES(X)
 #undef X
-	GUARD_PLACES
+		GUARD_PLACES
 };
 enum fake_guard_deed {
 #define X(name) DID_##name,
 	FAKE_GUARD_DEEDS(X)
 #undef X
-	GUARD_DEEDS
+		GUARD_DEEDS
 };
 
 void fake_guard_enter(int place);

@@ -32,7 +32,7 @@ enum option {
 #define X(name, value, help) OPTION_##name,
 	FAKE_CUPTI_OPTIONS(X)
 #undef X
-	OPTION_COUNT
+		OPTION_COUNT
 };
 extern _Atomic int64_t fake_options[OPTION_COUNT];
 #define OPTION(name) atomic_load_explicit(&fake_options[OPTION_##name], memory_order_relaxed)
@@ -42,8 +42,8 @@ struct fake_profile {
 	uint32_t version, newest_kind, strange_kind;
 	uint32_t driver_names, runtime_names; /* callback ids below these have names */
 	uint32_t newest_result;
-	int no_driver;       /* what calls return without a driver */
-	bool silent;         /* and so do all calls without exception */
+	int no_driver;         /* what calls return without a driver */
+	bool silent;           /* and so do all calls without exception */
 	uint16_t sizes[KINDS]; /* of a record; 0: not served */
 };
 extern const struct fake_profile fake_profile;
@@ -76,7 +76,7 @@ void fake_write_report(const char *path);
 
 struct fake_state {
 	_Atomic bool enabled[KINDS];
-	_Atomic bool implied_peer;  /* MEMCPY brings MEMCPY2 */
+	_Atomic bool implied_peer;   /* MEMCPY brings MEMCPY2 */
 	_Atomic bool muted[3][1024]; /* by domain and callback id */
 	_Atomic(CUpti_BuffersCallbackRequestFunc) request;
 	_Atomic(CUpti_BuffersCallbackCompleteFunc) complete;

@@ -23,8 +23,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, NO_ROOM = 7,
-       GPU_LOST = 15 };
+enum {
+	OK = 0,
+	UNINITIALIZED = 1,
+	INVALID = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	NO_ROOM = 7,
+	GPU_LOST = 15
+};
 
 struct device {
 	unsigned index;
@@ -50,6 +57,7 @@ struct pci {
 	char name[32];
 };
 
+/* clang-format off */
 #define FUNCTIONS(X) \
 	X(nvmlInit_v2) X(nvmlShutdown) X(nvmlDeviceGetCount_v2) \
 	X(nvmlDeviceGetHandleByIndex_v2) X(nvmlDeviceGetHandleByUUID) \
@@ -59,11 +67,12 @@ struct pci {
 	X(nvmlDeviceGetPowerUsage) X(nvmlDeviceGetTemperature) \
 	X(nvmlDeviceGetComputeRunningProcesses_v3) X(nvmlDeviceGetMigMode) \
 	X(nvmlSystemGetDriverVersion) X(nvmlSystemGetCudaDriverVersion)
+/* clang-format on */
 enum function {
 #define X(name) AT_##name,
 	FUNCTIONS(X)
 #undef X
-	FUNCTION_COUNT
+		FUNCTION_COUNT
 };
 
 static struct device devices[64];
@@ -104,8 +113,8 @@ static int begin(enum function function)
 		return (int)number("FAKE_NVML_INIT", 0);
 	if (!ready)
 		return UNINITIALIZED;
-	return error && total_calls > (unsigned long)number("FAKE_NVML_ERROR_AFTER", 0) ?
-	       (int)error : OK;
+	return error && total_calls > (unsigned long)number("FAKE_NVML_ERROR_AFTER", 0) ? (int)error
+											: OK;
 }
 
 static int begin_device(enum function function, const struct device *d)
@@ -221,40 +230,41 @@ SHOW(nvmlDeviceGetHandleByUUID, (const char *uuid, struct device **out),
      { rc = find_uuid(uuid, out); })
 SHOW(nvmlDeviceGetHandleByPciBusId_v2, (const char *bus, struct device **out),
      { rc = find_device((unsigned)strtoul(bus + 9, NULL, 16), out); })
-SHOW_DEVICE(nvmlDeviceGetMemoryInfo, (struct device *d, struct memory *m), { fill_memory(m); })
-SHOW_DEVICE(nvmlDeviceGetMemoryInfo_v2, (struct device *d, struct memory_v2 *m),
+SHOW_DEVICE(nvmlDeviceGetMemoryInfo, (struct device * d, struct memory *m), { fill_memory(m); })
+SHOW_DEVICE(nvmlDeviceGetMemoryInfo_v2, (struct device * d, struct memory_v2 *m),
 	    { rc = fill_memory_v2(m); })
-SHOW_DEVICE(nvmlDeviceGetName, (struct device *d, char *out, unsigned room),
+SHOW_DEVICE(nvmlDeviceGetName, (struct device * d, char *out, unsigned room),
 	    { rc = copy_text(out, room, text("FAKE_NVML_NAME", "NVIDIA H200")); })
-SHOW_DEVICE(nvmlDeviceGetUUID, (struct device *d, char *out, unsigned room), {
+SHOW_DEVICE(nvmlDeviceGetUUID, (struct device * d, char *out, unsigned room), {
 	char uuid[48];
 
 	uuid_of(d->index, uuid);
 	rc = copy_text(out, room, uuid);
 })
-SHOW_DEVICE(nvmlDeviceGetPciInfo_v3, (struct device *d, struct pci *out), {
+SHOW_DEVICE(nvmlDeviceGetPciInfo_v3, (struct device * d, struct pci *out), {
 	memset(out, 0, sizeof(*out));
 	out->bus = d->index;
 	snprintf(out->name, sizeof(out->name), "00000000:%02X:00.0", d->index);
 })
-SHOW_DEVICE(nvmlDeviceGetUtilizationRates, (struct device *d, struct utilization *u), {
+SHOW_DEVICE(nvmlDeviceGetUtilizationRates, (struct device * d, struct utilization *u), {
 	u->gpu = 87;
 	u->memory = 43;
 })
-SHOW_DEVICE(nvmlDeviceGetClockInfo, (struct device *d, int type, unsigned *mhz),
+SHOW_DEVICE(nvmlDeviceGetClockInfo, (struct device * d, int type, unsigned *mhz),
 	    { *mhz = type == 2 ? 3201 : 1980; })
-SHOW_DEVICE(nvmlDeviceGetPowerUsage, (struct device *d, unsigned *mw), { *mw = 512000; })
-SHOW_DEVICE(nvmlDeviceGetTemperature, (struct device *d, int sensor, unsigned *celsius),
+SHOW_DEVICE(nvmlDeviceGetPowerUsage, (struct device * d, unsigned *mw), { *mw = 512000; })
+SHOW_DEVICE(nvmlDeviceGetTemperature, (struct device * d, int sensor, unsigned *celsius),
 	    { *celsius = 55; })
 SHOW_DEVICE(nvmlDeviceGetComputeRunningProcesses_v3,
-	    (struct device *d, unsigned *count, struct process *out), {
-	if (*count < 1)
-		rc = NO_ROOM;
-	else
-		*out = (struct process){ .pid = (unsigned)getpid(), .used = used_bytes() };
-	*count = 1;
-})
-SHOW_DEVICE(nvmlDeviceGetMigMode, (struct device *d, unsigned *now, unsigned *next),
+	    (struct device * d, unsigned *count, struct process *out), {
+		    if (*count < 1)
+			    rc = NO_ROOM;
+		    else
+			    *out = (struct process){ .pid = (unsigned)getpid(),
+						     .used = used_bytes() };
+		    *count = 1;
+	    })
+SHOW_DEVICE(nvmlDeviceGetMigMode, (struct device * d, unsigned *now, unsigned *next),
 	    { rc = NOT_SUPPORTED; })
 SHOW(nvmlSystemGetDriverVersion, (char *out, unsigned room),
      { rc = copy_text(out, room, text("FAKE_NVML_DRIVER", "580.95.05")); })

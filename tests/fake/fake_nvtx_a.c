@@ -58,7 +58,10 @@ static void wide(fake_nvtx_tell tell, unsigned rounds)
 		id = nvtxRangeStartW(L"wide start");
 		nvtxRangeEnd(id);
 	}
-	tell(NULL, "push", "wide \xc3\xbc" "ber \xf0\x9f\x98\x80", rounds, NULL);
+	tell(NULL, "push",
+	     "wide \xc3\xbc"
+	     "ber \xf0\x9f\x98\x80",
+	     rounds, NULL);
 	tell(NULL, "mark", "wide mark", rounds, NULL);
 	tell(NULL, "start", "wide start", rounds, NULL);
 }

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS \
-	(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | \
-	 NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | \
+#define FIELDS                                                                                     \
+	(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |               \
+	 NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |     \
 	 NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,21 +59,23 @@ struct reduce {
 	size_t bytes;
 	int operation;
 };
-enum { REDUCE_ID = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 3,
-       OPERATION_ID = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 100 };
+enum {
+	REDUCE_ID = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 3,
+	OPERATION_ID = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 100
+};
 
 static void register_operations(nvtxDomainHandle_t domain, fake_nvtx_tell tell)
 {
 	static const nvtxPayloadEnum_t names[] = {
-		{ "Sum", 0, 0 }, { "Product", 1, 0 }, { "Max", 2, 0 }, { "Min", 3, 0 },
-		{ "Avg", 4, 0 },
+		{ "Sum", 0, 0 }, { "Product", 1, 0 }, { "Max", 2, 0 },
+		{ "Min", 3, 0 }, { "Avg", 4, 0 },
 	};
 	nvtxPayloadEnumAttr_t a;
 
 	memset(&a, 0, sizeof(a));
 	a.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME | NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES |
-		      NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
-		      NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
+		      NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE |
+		      NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID;
 	a.name = "ncclRedOp_t";
 	a.entries = names;
 	a.numEntries = COUNT(names);
@@ -98,8 +100,7 @@ static void nccl(fake_nvtx_tell tell, unsigned rounds)
 	unsigned i;
 
 	register_operations(domain, tell);
-	make_schema(domain, "AllReduce", REDUCE_ID, entries, COUNT(entries),
-		    sizeof(struct reduce));
+	make_schema(domain, "AllReduce", REDUCE_ID, entries, COUNT(entries), sizeof(struct reduce));
 	tell("NCCL", "domain", "NCCL", 1, NULL);
 	tell("NCCL", "schema", "AllReduce", 1, NULL);
 	for (i = 0; i < rounds; i++) {
@@ -181,24 +182,36 @@ struct all {
 	const char *string;
 	int32_t array[3];
 };
-#define ENTRY(type, member, flags, detail) \
-	{ (flags), NVTX_PAYLOAD_ENTRY_TYPE_##type, #member, NULL, (detail), \
-	  offsetof(struct all, member), NULL, NULL }
+#define ENTRY(type, member, flags, detail)                                                         \
+	{                                                                                          \
+		(flags), NVTX_PAYLOAD_ENTRY_TYPE_##type, #member, NULL, (detail),                  \
+			offsetof(struct all, member), NULL, NULL                                   \
+	}
 
 static void every_type(fake_nvtx_tell tell)
 {
 	static const nvtxPayloadSchemaEntry_t entries[] = {
-		ENTRY(INT8, i8, 0, 0), ENTRY(UINT8, u8, 0, 0), ENTRY(INT16, i16, 0, 0),
-		ENTRY(UINT16, u16, 0, 0), ENTRY(INT32, i32, 0, 0), ENTRY(UINT32, u32, 0, 0),
-		ENTRY(INT64, i64, 0, 0), ENTRY(UINT64, u64, 0, 0), ENTRY(FLOAT, f32, 0, 0),
-		ENTRY(DOUBLE, f64, 0, 0), ENTRY(SIZE, size, 0, 0), ENTRY(ADDRESS, address, 0, 0),
-		ENTRY(CHAR, c, 0, 0), ENTRY(CSTRING, text, 0, 8),
+		ENTRY(INT8, i8, 0, 0),
+		ENTRY(UINT8, u8, 0, 0),
+		ENTRY(INT16, i16, 0, 0),
+		ENTRY(UINT16, u16, 0, 0),
+		ENTRY(INT32, i32, 0, 0),
+		ENTRY(UINT32, u32, 0, 0),
+		ENTRY(INT64, i64, 0, 0),
+		ENTRY(UINT64, u64, 0, 0),
+		ENTRY(FLOAT, f32, 0, 0),
+		ENTRY(DOUBLE, f64, 0, 0),
+		ENTRY(SIZE, size, 0, 0),
+		ENTRY(ADDRESS, address, 0, 0),
+		ENTRY(CHAR, c, 0, 0),
+		ENTRY(CSTRING, text, 0, 8),
 		ENTRY(CSTRING_UTF8, string, NVTX_PAYLOAD_ENTRY_FLAG_POINTER, 0),
 		ENTRY(INT32, array, NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, 3),
 	};
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("types");
-	struct all v = { -8, 200, -16000, 60000, -32, 4000000000u, -64, ~UINT64_C(0), 1.5f, -2.25,
-			 4096, (void *)0x7000, 'x', "inline", "a string", { 1, -2, 3 } };
+	struct all v = { -8,  200,          -16000,     60000,       -32,  4000000000u,
+			 -64, ~UINT64_C(0), 1.5f,       -2.25,       4096, (void *)0x7000,
+			 'x', "inline",     "a string", { 1, -2, 3 } };
 	nvtxPayloadData_t p = { 0, sizeof(v), &v };
 	nvtxRangeId_t range;
 	uint64_t id;

@@ -106,25 +106,57 @@ static void say_event(const char *kind, nvtxDomainHandle_t d, const nvtxEventAtt
 
 #define W(text) narrow((text), (char[256]){ 0 })
 
-static void mark_ex(const nvtxEventAttributes_t *a) { say_event("mark", NULL, a); }
-static void mark_a(const char *name) { say("mark", NULL, name, 0); }
-static void mark_w(const wchar_t *name) { say("mark", NULL, W(name), 0); }
+static void mark_ex(const nvtxEventAttributes_t *a)
+{
+	say_event("mark", NULL, a);
+}
+static void mark_a(const char *name)
+{
+	say("mark", NULL, name, 0);
+}
+static void mark_w(const wchar_t *name)
+{
+	say("mark", NULL, W(name), 0);
+}
 static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *a)
 {
 	say_event("start", NULL, a);
 	return ++last_id;
 }
-static nvtxRangeId_t start_a(const char *name) { say("start", NULL, name, 0); return ++last_id; }
+static nvtxRangeId_t start_a(const char *name)
+{
+	say("start", NULL, name, 0);
+	return ++last_id;
+}
 static nvtxRangeId_t start_w(const wchar_t *name)
 {
 	say("start", NULL, W(name), 0);
 	return ++last_id;
 }
-static void range_end(nvtxRangeId_t id) { say("end", NULL, "", 0); }
-static int push_ex(const nvtxEventAttributes_t *a) { say_event("push", NULL, a); return level++; }
-static int push_a(const char *name) { say("push", NULL, name, 0); return level++; }
-static int push_w(const wchar_t *name) { say("push", NULL, W(name), 0); return level++; }
-static int pop(void) { say("pop", NULL, "", 0); return level ? --level : -1; }
+static void range_end(nvtxRangeId_t id)
+{
+	say("end", NULL, "", 0);
+}
+static int push_ex(const nvtxEventAttributes_t *a)
+{
+	say_event("push", NULL, a);
+	return level++;
+}
+static int push_a(const char *name)
+{
+	say("push", NULL, name, 0);
+	return level++;
+}
+static int push_w(const wchar_t *name)
+{
+	say("push", NULL, W(name), 0);
+	return level++;
+}
+static int pop(void)
+{
+	say("pop", NULL, "", 0);
+	return level ? --level : -1;
+}
 static void d_mark(nvtxDomainHandle_t d, const nvtxEventAttributes_t *a)
 {
 	say_event("mark", d, a);
@@ -134,32 +166,60 @@ static nvtxRangeId_t d_start(nvtxDomainHandle_t d, const nvtxEventAttributes_t *
 	say_event("start", d, a);
 	return ++last_id;
 }
-static void d_end(nvtxDomainHandle_t d, nvtxRangeId_t id) { say("end", d, "", 0); }
+static void d_end(nvtxDomainHandle_t d, nvtxRangeId_t id)
+{
+	say("end", d, "", 0);
+}
 static int d_push(nvtxDomainHandle_t d, const nvtxEventAttributes_t *a)
 {
 	say_event("push", d, a);
 	return 0;
 }
-static int d_pop(nvtxDomainHandle_t d) { say("pop", d, "", 0); return 0; }
+static int d_pop(nvtxDomainHandle_t d)
+{
+	say("pop", d, "", 0);
+	return 0;
+}
 
 /* ---- names ---- */
 
-static void category_a(uint32_t c, const char *name) { say("category", NULL, name, c); }
-static void category_w(uint32_t c, const wchar_t *name) { say("category", NULL, W(name), c); }
+static void category_a(uint32_t c, const char *name)
+{
+	say("category", NULL, name, c);
+}
+static void category_w(uint32_t c, const wchar_t *name)
+{
+	say("category", NULL, W(name), c);
+}
 static void d_category_a(nvtxDomainHandle_t d, uint32_t c, const char *name)
 {
 	say("category", d, name, c);
 }
-static void thread_a(uint32_t t, const char *name) { say("thread", NULL, name, 0); }
-static void thread_w(uint32_t t, const wchar_t *name) { say("thread", NULL, W(name), 0); }
+static void thread_a(uint32_t t, const char *name)
+{
+	say("thread", NULL, name, 0);
+}
+static void thread_w(uint32_t t, const wchar_t *name)
+{
+	say("thread", NULL, W(name), 0);
+}
 static nvtxResourceHandle_t resource(nvtxDomainHandle_t d, nvtxResourceAttributes_t *a)
 {
 	say("resource", d, a->message.ascii, 0);
 	return (nvtxResourceHandle_t)a;
 }
-static void device_a(int device, const char *name) { say("resource", NULL, name, 0); }
-static void stream_a(void *stream, const char *name) { say("resource", NULL, name, 0); }
-static void stream_w(void *stream, const wchar_t *name) { say("resource", NULL, W(name), 0); }
+static void device_a(int device, const char *name)
+{
+	say("resource", NULL, name, 0);
+}
+static void stream_a(void *stream, const char *name)
+{
+	say("resource", NULL, name, 0);
+}
+static void stream_w(void *stream, const wchar_t *name)
+{
+	say("resource", NULL, W(name), 0);
+}
 
 static nvtxStringHandle_t string_a(nvtxDomainHandle_t d, const char *text)
 {
@@ -181,7 +241,10 @@ static nvtxDomainHandle_t domain_a(const char *name)
 	say("domain", (nvtxDomainHandle_t)d, name, 0);
 	return (nvtxDomainHandle_t)d;
 }
-static nvtxDomainHandle_t domain_w(const wchar_t *name) { return domain_a(W(name)); }
+static nvtxDomainHandle_t domain_w(const wchar_t *name)
+{
+	return domain_a(W(name));
+}
 
 /* ---- extended payloads ---- */
 
@@ -227,18 +290,19 @@ struct slot {
 	unsigned module, number;
 	void (*function)(void);
 };
-#define S(module, number, function) { (module), (number), (void (*)(void))(function) }
+#define S(module, number, function)                                                                \
+	{                                                                                          \
+		(module), (number), (void (*)(void))(function)                                     \
+	}
 static const struct slot slots[] = {
-	S(1, 1, mark_ex),	S(1, 2, mark_a),	S(1, 3, mark_w),
-	S(1, 4, start_ex),	S(1, 5, start_a),	S(1, 6, start_w),
-	S(1, 7, range_end),	S(1, 8, push_ex),	S(1, 9, push_a),
-	S(1, 10, push_w),	S(1, 11, pop),		S(1, 12, category_a),
-	S(1, 13, category_w),	S(1, 14, thread_a),	S(1, 15, thread_w),
-	S(4, 1, device_a),	S(4, 3, stream_a),	S(4, 4, stream_w),
-	S(5, 1, d_mark),	S(5, 2, d_start),	S(5, 3, d_end),
-	S(5, 4, d_push),	S(5, 5, d_pop),		S(5, 6, resource),
-	S(5, 8, d_category_a),	S(5, 10, string_a),	S(5, 11, string_w),
-	S(5, 12, domain_a),	S(5, 13, domain_w),
+	S(1, 1, mark_ex),      S(1, 2, mark_a),    S(1, 3, mark_w),    S(1, 4, start_ex),
+	S(1, 5, start_a),      S(1, 6, start_w),   S(1, 7, range_end), S(1, 8, push_ex),
+	S(1, 9, push_a),       S(1, 10, push_w),   S(1, 11, pop),      S(1, 12, category_a),
+	S(1, 13, category_w),  S(1, 14, thread_a), S(1, 15, thread_w), S(4, 1, device_a),
+	S(4, 3, stream_a),     S(4, 4, stream_w),  S(5, 1, d_mark),    S(5, 2, d_start),
+	S(5, 3, d_end),        S(5, 4, d_push),    S(5, 5, d_pop),     S(5, 6, resource),
+	S(5, 8, d_category_a), S(5, 10, string_a), S(5, 11, string_w), S(5, 12, domain_a),
+	S(5, 13, domain_w),
 };
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);

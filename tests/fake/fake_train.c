@@ -94,7 +94,8 @@ static void keep_rate(struct worker *w)
 static void launch(struct worker *w, long i)
 {
 	long name = (i + w->number) % o.names;
-	struct fake_work work = { .duration_ns = (uint64_t)o.duration_ns, .registers = 32,
+	struct fake_work work = { .duration_ns = (uint64_t)o.duration_ns,
+				  .registers = 32,
 				  .static_shared = 1024 };
 
 	keep_rate(w);
@@ -127,7 +128,7 @@ static void make_graph(struct worker *w)
 static struct {
 	pthread_once_t once;
 	void (*stream)(void *, const char *, int);
-	void (*thing)(int, const char *, const char *);
+	void (*object)(int, const char *, const char *);
 } namer = { .once = PTHREAD_ONCE_INIT };
 
 /* Once for all threads: the first call into NVTX looks for the tool, in NVTX's own header, by plain
@@ -137,14 +138,14 @@ static void find_namer(void)
 	void *handle = dlopen("libfake_nvtx_named.so", RTLD_NOW);
 	void *init = handle ? dlsym(handle, "fake_nvtx_init") : NULL;
 	void *stream = handle ? dlsym(handle, "fake_nvtx_name_stream") : NULL;
-	void *thing = handle ? dlsym(handle, "fake_nvtx_name_thing") : NULL;
+	void *object = handle ? dlsym(handle, "fake_nvtx_name_thing") : NULL;
 	void (*initialize)(void);
 
-	if (!init || !stream || !thing)
+	if (!init || !stream || !object)
 		exit(3);
 	memcpy(&initialize, &init, sizeof(init));
 	memcpy(&namer.stream, &stream, sizeof(stream));
-	memcpy(&namer.thing, &thing, sizeof(thing));
+	memcpy(&namer.object, &object, sizeof(object));
 	initialize();
 }
 
@@ -156,10 +157,10 @@ static void give_names(const struct worker *w)
 	pthread_once(&namer.once, find_namer);
 	for (i = 0; i < o.streams; i++) {
 		snprintf(name, sizeof(name), "stream %ld of thread %ld", i, w->number);
-		namer.stream(w->streams[i], name, i % 2);
+		namer.stream(w->streams[i], name, (int)(i % 2));
 	}
 	snprintf(name, sizeof(name), "launcher %ld", w->number);
-	namer.thing((int)(w->number % o.devices), "the named device", name);
+	namer.object((int)(w->number % o.devices), "the named device", name);
 }
 
 static void open_worker(struct worker *w)
@@ -352,12 +353,14 @@ static void tell(void)
 		const char *name;
 		enum fake_fact_type type;
 	} counts[] = {
-		{ "kernels", FACT_KERNEL }, { "copies", FACT_COPY },   { "peers", FACT_PEER },
-		{ "sets", FACT_SET },	    { "graphs", FACT_GRAPH },  { "syncs", FACT_SYNC },
-		{ "events", FACT_EVENT },   { "memory", FACT_MEMORY }, { "pools", FACT_POOL },
-		{ "jits", FACT_JIT },	    { "expands", FACT_EXPAND },
-		{ "overheads", FACT_OVERHEAD }, { "contexts", FACT_CONTEXT },
-		{ "streams", FACT_STREAM }, { "calls", FACT_LEAVE },
+		{ "kernels", FACT_KERNEL },   { "copies", FACT_COPY },
+		{ "peers", FACT_PEER },       { "sets", FACT_SET },
+		{ "graphs", FACT_GRAPH },     { "syncs", FACT_SYNC },
+		{ "events", FACT_EVENT },     { "memory", FACT_MEMORY },
+		{ "pools", FACT_POOL },       { "jits", FACT_JIT },
+		{ "expands", FACT_EXPAND },   { "overheads", FACT_OVERHEAD },
+		{ "contexts", FACT_CONTEXT }, { "streams", FACT_STREAM },
+		{ "calls", FACT_LEAVE },
 	};
 	size_t i;
 	long n;
@@ -394,10 +397,10 @@ static void help(void)
 
 static bool take_option(const char *name, const char *value)
 {
-#define X(option, preset, text) \
-	if (!strcmp(name, #option) && value) { \
-		o.option = strtol(value, NULL, 0); \
-		return true; \
+#define X(option, preset, text)                                                                    \
+	if (!strcmp(name, #option) && value) {                                                     \
+		o.option = strtol(value, NULL, 0);                                                 \
+		return true;                                                                       \
 	}
 	OPTIONS(X)
 #undef X

@@ -10,6 +10,7 @@
 
 #include <time.h>
 
+/* clang-format off */
 #define OPTIONS(X) \
 	X(threads, 1, "threads that launch") \
 	X(streams, 1, "streams of each thread") \
@@ -51,6 +52,7 @@
 	X(exit, 0, "exit code") \
 	X(quick, 0, "1: ends by _exit, 2: by exit from a thread, others running") \
 	X(kill, 0, "signal that it sends itself after the last step")
+/* clang-format on */
 
 extern struct options {
 #define X(name, value, help) long name;
@@ -60,8 +62,14 @@ extern struct options {
 
 enum { ALLOC_BYTES = 261 * 512 }; /* as known.cu has it: nobody else allocates so many */
 /* Numbers of facts: of a JIT, of a pool, of an overhead. */
-enum { COMPILED = 3, MADE = 1, DESTROYED = 2, TRIMMED = 3, LAZY_LOADING = 5 << 16,
-       FULL_BUFFER = 6 << 16 };
+enum {
+	COMPILED = 3,
+	MADE = 1,
+	DESTROYED = 2,
+	TRIMMED = 3,
+	LAZY_LOADING = 5 << 16,
+	FULL_BUFFER = 6 << 16
+};
 
 struct worker {
 	long number;

@@ -75,8 +75,12 @@ static void use_pools(struct worker *w)
 
 static void drive(struct worker *w)
 {
-	struct CUlaunchConfig_st config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-					    .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+	struct CUlaunchConfig_st config = { .gridDimX = 1,
+					    .gridDimY = 1,
+					    .gridDimZ = 1,
+					    .blockDimX = 32,
+					    .blockDimY = 1,
+					    .blockDimZ = 1,
 					    .hStream = stream(w, 0) };
 	long i;
 
@@ -107,14 +111,24 @@ void tell_as_known(uint64_t before_ns, uint64_t after_ns)
 		const char *name;
 		uint64_t count;
 	} told[] = {
-		{ "kernels", COUNT(KERNEL) }, { "launches", fake_cuda_calls(FAKE_RUNTIME, 211) },
-		{ "copies", COUNT(COPY) + COUNT(PEER) }, { "sets", COUNT(SET) },
-		{ "graphs", COUNT(GRAPH) },   { "peers", COUNT(PEER) },
-		{ "allocs", COUNT(MEMORY) / 2 }, { "pools", pools_done }, { "drives", driven },
-		{ "drives_ex", driven_ex },   { "externals", externals_done },
-		{ "expands", COUNT(EXPAND) }, { "jits", COUNT(JIT) }, { "lazies", lazies_done },
-		{ "syncs", COUNT(SYNC) },     { "events", COUNT(EVENT) },
-		{ "before_ns", before_ns },   { "after_ns", after_ns },
+		{ "kernels", COUNT(KERNEL) },
+		{ "launches", fake_cuda_calls(FAKE_RUNTIME, 211) },
+		{ "copies", COUNT(COPY) + COUNT(PEER) },
+		{ "sets", COUNT(SET) },
+		{ "graphs", COUNT(GRAPH) },
+		{ "peers", COUNT(PEER) },
+		{ "allocs", COUNT(MEMORY) / 2 },
+		{ "pools", pools_done },
+		{ "drives", driven },
+		{ "drives_ex", driven_ex },
+		{ "externals", externals_done },
+		{ "expands", COUNT(EXPAND) },
+		{ "jits", COUNT(JIT) },
+		{ "lazies", lazies_done },
+		{ "syncs", COUNT(SYNC) },
+		{ "events", COUNT(EVENT) },
+		{ "before_ns", before_ns },
+		{ "after_ns", after_ns },
 	};
 	size_t i;
 

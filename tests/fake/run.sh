@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Proves the stand-ins: that each does what its headers say (prove.c, programs), and that they agree
-# with the real libraries where these are (honest.sh).
-# usage: B=build sh tests/fake/run.sh [GROUP...]     groups: rows guard programs nvml nvtx honest
+# Proves the stand-ins: that each does what its headers say (check_standin.c, programs), and that they agree
+# with the real libraries where these are (compare_libcupti.sh).
+# usage: B=build sh tests/fake/run.sh [GROUP...]     groups: rows guard programs nvml nvtx compare_libcupti
 set -u
 B=$(cd "${B:-build}" && pwd)
 F=$B/fake
@@ -41,14 +41,14 @@ print(eval(sys.argv[2]))' "$1" "$2"
 
 group_rows() {
 	for profile in 12 13 13.5 14; do
-		LD_LIBRARY_PATH=$F/$profile:$F/driver "$F/prove" $profile >"$work/rows"
+		LD_LIBRARY_PATH=$F/$profile:$F/driver "$F/check_standin" $profile >"$work/rows"
 		take "$work/rows"
 	done
 }
 
 group_guard() {
 	[ "$sanitized" = 0 ] || { skip 'the guard does not go with sanitizers'; return; }
-	LD_PRELOAD=$F/libfake_guard.so LD_LIBRARY_PATH=$F/13:$F/driver "$F/prove" 13 guarded \
+	LD_PRELOAD=$F/libfake_guard.so LD_LIBRARY_PATH=$F/13:$F/driver "$F/check_standin" 13 guarded \
 		>"$work/rows" 2>&1
 	take "$work/rows"
 	equal 'the guard was there' "$(grep -c 'no guard' "$work/rows")" 0
@@ -193,8 +193,8 @@ PYTHON
 }
 
 group_honest() {
-	B=$B sh tests/fake/honest.sh >"$work/honest"
-	take "$work/honest"
+	B=$B sh tests/fake/compare_libcupti.sh >"$work/compare_libcupti"
+	take "$work/compare_libcupti"
 }
 
 if [ ! -s "$F/include" ]; then
@@ -202,7 +202,7 @@ if [ ! -s "$F/include" ]; then
 	echo "stand-ins: 0 passed, 0 failed"
 	exit 0
 fi
-[ $# -gt 0 ] || set -- rows guard programs nvml nvtx honest
+[ $# -gt 0 ] || set -- rows guard programs nvml nvtx compare_libcupti
 for group in "$@"; do
 	group_"$group"
 done

@@ -3,7 +3,9 @@
 #ifndef TESTS_FUZZ_FINISHED_H
 #define TESTS_FUZZ_FINISHED_H
 
-#include "analyze/format.h"
+#include "analyze/format/format.h"
+#include "analyze/format/format_list.h"
+#include "analyze/report/report_list.h"
 
 #include <stdlib.h>
 
@@ -46,8 +48,9 @@ static void fuzz_finished(struct tables *tables)
 		FORMAT_LIST(X)
 #undef X
 	};
-	struct format_request how = { .tables = tables, .reports = reports(), .width = 100,
-				      .is_utf8 = true };
+	struct format_request how = {
+		.tables = tables, .reports = report_types, .width = 100, .is_utf8 = true
+	};
 	struct buf page;
 	size_t i;
 

@@ -3,19 +3,20 @@
  * Tables and events made of any bytes, written as a log, packed or not, and read again: the same
  * events in the same order, with the same texts, attributes and numbers.
  */
-#include "convert/input.h"
-#include "convert/source.h"
-#include "schemas/buf.h"
-#include "schemas/log_writer.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "convert/source/source_list.h"
+#include "schemas/base/buf.h"
+#include "schemas/log/writer.h"
 #include "tests/fuzz/target.h"
 
-enum { EVENTS = 400, SITES = 8, KEYS = 4, FILE_MAX = 8 << 20 };
+enum { EVENTS = 400, DESCS = 8, KEYS = 4, FILE_MAX = 8 << 20 };
 
 struct run {
 	struct trace *trace;
-	struct site sites[SITES];
+	struct event_desc descs[DESCS];
 	struct event events[EVENTS];
-	uint64_t vary[EVENTS][KEYS];
+	uint64_t args[EVENTS][KEYS];
 	size_t count;
 };
 
@@ -29,43 +30,49 @@ static uint32_t make_name(struct trace *t, struct fuzz_bytes *b)
 }
 
 /* Keys of one shape differ; none is a field of a record, whose type is fixed. */
-static uint32_t make_shape(struct trace *t, struct fuzz_bytes *b)
+static uint32_t make_schema(struct trace *t, struct fuzz_bytes *b)
 {
-	struct attr fixed[KEYS], vary[KEYS];
-	struct shape shape = { fixed, vary, fuzz_below(b, KEYS + 1), fuzz_below(b, KEYS + 1) };
+	struct attr consts[KEYS], args[KEYS];
+	struct arg_schema schema = { consts, args, fuzz_below(b, KEYS + 1),
+				     fuzz_below(b, KEYS + 1) };
 	char key[16];
 	uint32_t i;
 
-	for (i = 0; i < shape.fixed_count + shape.vary_count; i++) {
-		struct attr *a = i < shape.fixed_count ? &fixed[i] : &vary[i - shape.fixed_count];
-		bool is_fixed = i < shape.fixed_count;
+	for (i = 0; i < schema.const_count + schema.arg_count; i++) {
+		struct attr *a =
+			i < schema.const_count ? &consts[i] : &args[i - schema.const_count];
+		bool is_const = i < schema.const_count;
 
 		snprintf(key, sizeof(key), "fuzz %u", i);
 		*a = (struct attr){ .key = trace_name(t, key, strlen(key), NULL),
-				    .type = (uint8_t)fuzz_below(b, is_fixed ? 4 : 3) };
+				    .type = (uint8_t)fuzz_below(b, is_const ? 4 : 3) };
 		if (a->type == ATTR_TEXT)
 			a->bits = make_name(t, b);
-		else if (is_fixed)
+		else if (is_const)
 			a->bits = fuzz_number(b, 8);
 	}
-	return shape.fixed_count + shape.vary_count ? trace_shape(t, &shape, NULL) : 0;
+	return schema.const_count + schema.arg_count ? trace_schema(t, &schema, NULL) : 0;
 }
 
-static void make_site(struct run *r, struct fuzz_bytes *b, struct site *s)
+static void make_desc(struct run *r, struct fuzz_bytes *b, struct event_desc *s)
 {
-	struct process p = { .host = make_name(r->trace, b), .pid = fuzz_below(b, 3),
-			     .rank = fuzz_below(b, 4), .world_size = 4 };
-	struct track k = { .home = (enum home)fuzz_below(b, 4), .device = fuzz_below(b, 2),
-			   .context = NO_ID, .id = fuzz_number(b, 2) };
+	struct process p = { .host = make_name(r->trace, b),
+			     .pid = fuzz_below(b, 3),
+			     .rank = fuzz_below(b, 4),
+			     .world_size = 4 };
+	struct track k = { .type = (enum track_type)fuzz_below(b, 4),
+			   .device = fuzz_below(b, 2),
+			   .context = NO_ID,
+			   .id = fuzz_number(b, 2) };
 
 	k.process = trace_process(r->trace, &p, NULL);
 	k.name = make_name(r->trace, b);
 	s->track = trace_track(r->trace, &k, NULL);
 	s->name = make_name(r->trace, b);
-	s->shape = make_shape(r->trace, b);
+	s->schema = make_schema(r->trace, b);
 	s->kind = (uint8_t)fuzz_below(b, KIND_END);
 	s->subkind = (uint8_t)fuzz_number(b, 1);
-	trace_site(r->trace, s, NULL);
+	trace_desc(r->trace, s, NULL);
 }
 
 /* Few bytes an event: most are like the one before. */
@@ -73,14 +80,19 @@ static void make_event(struct run *r, struct fuzz_bytes *b, uint64_t *now)
 {
 	unsigned how = (unsigned)fuzz_number(b, 1), k;
 	struct event *e = &r->events[r->count];
-	const struct site *s = &r->sites[how % SITES];
-	uint64_t *vary = r->vary[r->count];
+	const struct event_desc *s = &r->descs[how % DESCS];
+	uint64_t *args = r->args[r->count];
 
 	*now += how & 8 ? fuzz_number(b, 5) : how >> 4;
 	if (*now > UINT64_MAX / 4)
 		*now = UINT64_MAX / 4;
-	*e = (struct event){ .begin_ns = *now, .end_ns = *now, .track = s->track, .name = s->name,
-			     .shape = s->shape, .kind = s->kind, .subkind = s->subkind,
+	*e = (struct event){ .begin_ns = *now,
+			     .end_ns = *now,
+			     .track = s->track,
+			     .name = s->name,
+			     .schema = s->schema,
+			     .kind = s->kind,
+			     .subkind = s->subkind,
 			     .correlation = r->count };
 	if (how & 16)
 		e->end_ns += fuzz_number(b, 1 + how % 7);
@@ -91,9 +103,9 @@ static void make_event(struct run *r, struct fuzz_bytes *b, uint64_t *now)
 	if (how & 128)
 		e->flags = (uint8_t)fuzz_below(b, 16);
 	for (k = 0; k < KEYS; k++)
-		vary[k] = how & 64 ? fuzz_number(b, 8) : e->end_ns + k;
-	if (trace_get_shape(r->trace, s->shape)->vary_count)
-		e->vary = vary;
+		args[k] = how & 64 ? fuzz_number(b, 8) : e->end_ns + k;
+	if (trace_get_schema(r->trace, s->schema)->arg_count)
+		e->args = args;
 	e->step = (uint32_t)r->count++; /* to sort by */
 }
 
@@ -118,10 +130,10 @@ static bool write_log(struct run *r, unsigned flush_every, struct buf *out)
 	good = log_writer_begin(w, out, NULL) == ST_OK;
 	for (i = 0; i < r->count && good; i++) {
 		const struct event *e = &r->events[i];
-		struct site s = { e->track, e->name, e->shape, e->kind, e->subkind };
+		struct event_desc s = { e->track, e->name, e->schema, e->kind, e->subkind };
 
 		order = i && !event_before(e - 1, e) ? order + 1 : 0;
-		good = log_writer_put(w, e, trace_site(r->trace, &s, NULL), order, out, NULL) ==
+		good = log_writer_put(w, e, trace_desc(r->trace, &s, NULL), order, out, NULL) ==
 		       ST_OK;
 		if (good && flush_every && i % flush_every == 0)
 			good = log_writer_flush(w, out, NULL) == ST_OK;
@@ -140,39 +152,39 @@ static void check_text(const struct trace *a, uint32_t x, const struct trace *b,
 		abort();
 }
 
-static void check_shape(const struct trace *a, uint32_t x, const struct trace *b, uint32_t y)
+static void check_schema(const struct trace *a, uint32_t x, const struct trace *b, uint32_t y)
 {
-	const struct shape *s = trace_get_shape(a, x), *r = trace_get_shape(b, y);
+	const struct arg_schema *s = trace_get_schema(a, x), *r = trace_get_schema(b, y);
 	uint32_t i;
 
-	if (s->fixed_count != r->fixed_count || s->vary_count != r->vary_count)
+	if (s->const_count != r->const_count || s->arg_count != r->arg_count)
 		abort();
-	for (i = 0; i < s->fixed_count; i++) {
-		check_text(a, s->fixed[i].key, b, r->fixed[i].key);
-		if (s->fixed[i].type == ATTR_TEXT)
-			check_text(a, (uint32_t)s->fixed[i].bits, b, (uint32_t)r->fixed[i].bits);
-		else if (s->fixed[i].bits != r->fixed[i].bits)
+	for (i = 0; i < s->const_count; i++) {
+		check_text(a, s->consts[i].key, b, r->consts[i].key);
+		if (s->consts[i].type == ATTR_TEXT)
+			check_text(a, (uint32_t)s->consts[i].bits, b, (uint32_t)r->consts[i].bits);
+		else if (s->consts[i].bits != r->consts[i].bits)
 			abort();
 	}
-	for (i = 0; i < s->vary_count; i++)
-		check_text(a, s->vary[i].key, b, r->vary[i].key);
+	for (i = 0; i < s->arg_count; i++)
+		check_text(a, s->args[i].key, b, r->args[i].key);
 }
 
 static void check_event(const struct trace *a, const struct event *x, const struct trace *b,
 			const struct event *y)
 {
 	const struct track *k = trace_get_track(a, x->track), *l = trace_get_track(b, y->track);
-	uint32_t vary = trace_get_shape(a, x->shape)->vary_count;
+	uint32_t args = trace_get_schema(a, x->schema)->arg_count;
 
 	if (x->begin_ns != y->begin_ns || x->end_ns != y->end_ns ||
 	    x->correlation != y->correlation || x->bytes != y->bytes || x->kind != y->kind ||
-	    x->subkind != y->subkind || x->flags != y->flags || k->home != l->home ||
+	    x->subkind != y->subkind || x->flags != y->flags || k->type != l->type ||
 	    k->device != l->device || k->id != l->id)
 		abort();
 	check_text(a, x->name, b, y->name);
 	check_text(a, k->name, b, l->name);
-	check_shape(a, x->shape, b, y->shape);
-	if (vary && memcmp(x->vary, y->vary, vary * sizeof(*x->vary)) != 0)
+	check_schema(a, x->schema, b, y->schema);
+	if (args && memcmp(x->args, y->args, args * sizeof(*x->args)) != 0)
 		abort();
 }
 
@@ -188,7 +200,8 @@ static void check_log(const struct run *r, const struct buf *file)
 	enum status st;
 	size_t at = 0, i;
 
-	if (input_open(&in, path, "/tmp", NULL) != ST_OK || trace_new(&t, 32 << 20, NULL) != ST_OK ||
+	if (input_open(&in, path, "/tmp", NULL) != ST_OK ||
+	    trace_new(&t, 32 << 20, NULL) != ST_OK ||
 	    source_log.open(&source, in, t, &budget, NULL, NULL) != ST_OK)
 		abort();
 	while ((st = source_next(source, &batch, NULL)) == ST_OK)
@@ -217,8 +230,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (trace_new(&r.trace, 16 << 20, NULL) != ST_OK)
 		return 0;
 	trace_provenance(r.trace)->epoch_known = true;
-	for (i = 0; i < SITES; i++)
-		make_site(&r, &b, &r.sites[i]);
+	for (i = 0; i < DESCS; i++)
+		make_desc(&r, &b, &r.descs[i]);
 	while (r.count < EVENTS && b.at < b.end)
 		make_event(&r, &b, &now);
 	qsort(r.events, r.count, sizeof(r.events[0]), compare);

@@ -3,13 +3,14 @@
  * Any bytes as a config file of tacho-record: taken or refused; what was taken is printed as a
  * file, and that file says the same.
  */
-#include "collector/record_config.c" /* its texts stay for good; here they are given back */
+#include "collector/record/config.c" /* its texts stay for good; here they are given back */
 
 #include "tests/fuzz/target.h"
 
 static enum status take(struct config *c, const uint8_t *data, size_t size)
 {
-	struct option_set sets[] = { { config_options, c }, { preset_options, &c->preset },
+	struct option_set sets[] = { { config_options, c },
+				     { preset_options, &c->preset },
 				     { NULL, NULL } };
 	struct config_source before;
 	enum status status;

@@ -3,10 +3,10 @@
  * Any packet to the control socket: one answer, "ok" or "error", and only the four words do
  * anything.  The session behind it is a stand-in that counts.
  */
-#include "collector/session.h"
-#include "collector/trigger.h"
+#include "collector/session/session.h"
+#include "collector/schedule/trigger.h"
 
-#include "schemas/buf.h"
+#include "schemas/base/buf.h"
 
 #include <stdint.h>
 
@@ -51,14 +51,14 @@ static inline const struct config *fake_config(void)
 	return &settings;
 }
 #define session_is_recording fake_is_recording
-#define session_start fake_start
-#define session_flush fake_flush
-#define session_feed fake_feed
-#define session_close_log fake_flush
-#define session_config fake_config
-#define session_tell_status fake_tell
-#define trigger_ask fake_ask
-#include "collector/control.c"
+#define session_start        fake_start
+#define session_flush        fake_flush
+#define session_feed         fake_feed
+#define session_close_log    fake_flush
+#define session_config       fake_config
+#define session_put_status   fake_tell
+#define trigger_ask          fake_ask
+#include "collector/control/control.c"
 
 #include "tests/fuzz/target.h"
 

@@ -4,16 +4,16 @@
  * tables, the rows.  Texts that records point at are ours; all numbers are the fuzzer's.  All comes
  * twice: in runs, and one by one, which must count the same.
  */
-#include "collector/config.h"
-#include "collector/cupti/calls.h"
-#include "collector/cupti/clock.h"
-#include "collector/cupti/join.h"
-#include "collector/cupti/names.h"
-#include "collector/cupti/plan.h"
-#include "collector/cupti/rows.h"
-#include "collector/cupti/tables.h"
-#include "collector/tick.h"
-#include "collector/writer/inside.h"
+#include "collector/config/config.h"
+#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/correlation.h"
+#include "collector/probe/cupti/strings.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/rows.h"
+#include "collector/probe/cupti/tables.h"
+#include "collector/session/clock.h"
+#include "collector/store/internal.h"
 #include "tests/fuzz/target.h"
 #include "tests/unit/cupti_library.h"
 
@@ -28,8 +28,8 @@ static struct cupti_lib lib;
 static size_t fill(struct fuzz_bytes *b, uint8_t *bytes)
 {
 	static const char *const texts[] = { "", "void gemm<float>(int)", "\xff\xfe", "a", NULL };
-	static const uint8_t kinds[] = { 1, 2, 4, 5, 9, 10, 10, 10, 17, 22, 36, 37, 38, 39, 49, 50,
-					 51, 52, 54, 60 };
+	static const uint8_t kinds[] = { 1,  2,  4,  5,  9,  10, 10, 10, 17, 22,
+					 36, 37, 38, 39, 49, 50, 51, 52, 54, 60 };
 	size_t len = 0;
 
 	while (b->at < b->end && len + 256 < BYTES) {
@@ -51,7 +51,7 @@ static size_t fill(struct fuzz_bytes *b, uint8_t *bytes)
 			memcpy(record + place, &value, room < 8 ? room : 8);
 		}
 		memcpy(record, &kind, sizeof(kind));
-		for (i = 0; i < PLAN_TEXTS && at[i]; i++) {
+		for (i = 0; i < LAYOUT_TEXTS && at[i]; i++) {
 			uintptr_t text = (uintptr_t)texts[fuzz_below(b, 5)];
 
 			memcpy(record + at[i], &text, sizeof(text));
@@ -71,7 +71,8 @@ struct turn {
 static void hand_over(struct writer *w, const struct turn *t, bool in_runs)
 {
 	static _Alignas(8) uint8_t bytes[BYTES];
-	struct pool_buffer buffer = { .bytes = bytes, .valid = t->len,
+	struct pool_buffer buffer = { .bytes = bytes,
+				      .valid = t->len,
 				      .completed_ns = t->monotonic_ns };
 	uint64_t records;
 
@@ -104,14 +105,14 @@ static void open_version(unsigned version, uint32_t kinds_mask)
 	library_sizes = lib.sizes;
 	tick_init("monotonic");
 	if (made != version || made_mask != kinds_mask) {
-		cupti_plan_open(&lib, kinds_mask);
+		cupti_layouts_open(&lib, kinds_mask);
 		cupti_calls_open(&lib);
 		made = version;
 		made_mask = kinds_mask;
 	}
 	cupti_rows_forget();
 	cupti_tables_forget();
-	cupti_join_forget();
+	cupti_correlation_forget();
 	cupti_rows_open(&lib);
 }
 
@@ -150,9 +151,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_bytes b = { data, data + size };
 	unsigned how = (unsigned)fuzz_number(&b, 1);
 	char folder[] = "/dev/shm/fuzz-XXXXXX", out[64];
-	char *variables[] = { out, (char *)(uintptr_t)"TACHO_WINDOW=all",
-			      (char *)(uintptr_t)(how & 16 ? "TACHO_KINDS=kernel" : "TACHO_KINDS=all"),
-			      NULL };
+	char *variables[] = {
+		out, (char *)(uintptr_t) "TACHO_WINDOW=all",
+		(char *)(uintptr_t)(how & 16 ? "TACHO_KINDS=kernel" : "TACHO_KINDS=all"), NULL
+	};
 	struct cupti_row_counts counts;
 	struct config config;
 	size_t count = 0;

@@ -3,8 +3,8 @@
  * Any bytes through the input layer: what compresses them, what archive they are, read forward and
  * then at random; both give the same bytes.
  */
-#include "convert/input.h"
-#include "schemas/crc32c.h"
+#include "convert/input/input.h"
+#include "schemas/base/crc32c.h"
 #include "tests/fuzz/target.h"
 
 enum { MOST = 4 << 20, MEMBERS = 8 };

@@ -3,7 +3,7 @@
  * The JSON scanner on any bytes: it ends, and what it calls good is read the same way twice:
  * token by token, and minified as one value and read again.
  */
-#include "convert/json/scan.h"
+#include "convert/source/json/scan.h"
 
 #include <stdint.h>
 #include <stdlib.h>

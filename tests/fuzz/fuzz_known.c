@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements of a Kineto file that are found again instead of scanned (json/known.h): any bytes,
- * twice and with other digits, between elements that come again and again, give the same events as
- * from the scanner alone.
+ * Elements of a Kineto file that are found again instead of scanned (kineto/import_fast.h): any
+ * bytes, twice and with other digits, between elements that come again and again, give the same
+ * events as from the scanner alone.
  */
 #include "tests/fuzz/target.h"
 #include "tests/unit/kineto_twice.h"
@@ -22,7 +22,8 @@ static const char *const elements =
 static void put_changed(struct buf *text, const uint8_t *data, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		buf_put_byte(text, isdigit(data[i]) ? (uint8_t)('0' + (data[i] + i) % 10) : data[i]);
+		buf_put_byte(text,
+			     isdigit(data[i]) ? (uint8_t)('0' + (data[i] + i) % 10) : data[i]);
 }
 
 static void compare(const struct buf *text)

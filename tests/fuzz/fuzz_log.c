@@ -4,6 +4,7 @@
  * right, which a fuzzer cannot guess.
  */
 #include "tests/fuzz/log_sign.h"
+#include "convert/source/source_list.h"
 #include "tests/fuzz/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,16 +3,17 @@
  * Schemas, enums and payloads of NVTX as a program may hand them over: any types, flags, lengths,
  * offsets, nestings; the bytes of an event may be fewer than the schema says.
  */
-#include "collector/nvtx/schema.c" /* its tables only grow; here each run begins anew */
+#include "collector/probe/nvtx/schema.c" /* its tables only grow; here each run begins anew */
 
-#include "collector/nvtx/payload.h"
-#include "schemas/buf.h"
+#include "collector/probe/nvtx/payload.h"
+#include "schemas/base/buf.h"
 #include "tests/fuzz/target.h"
 
 enum { SCHEMAS_OF_RUN = 4, ENTRIES_OF_RUN = 12 };
 
-static const char *const words_of_run[] = { "", "a", "b", "loss", "rank", "a longer name", NULL,
-					    "\xff\xfe", "x[0]" };
+static const char *const words_of_run[] = { "",     "a",        "b",
+					    "loss", "rank",     "a longer name",
+					    NULL,   "\xff\xfe", "x[0]" };
 
 static const char *word(struct fuzz_bytes *b)
 {
@@ -45,8 +46,10 @@ static void put_schema(struct fuzz_bytes *b, uint32_t domain)
 	s.id = NVTX_SCHEMA_STATIC + fuzz_number(b, 1);
 	for (i = 0; i < s.entry_count; i++) {
 		/* what points elsewhere is followed in our own memory only where it is a text */
-		entry[i] = (struct nvtx_entry){ .flags = fuzz_number(b, 2), .type = type_of(b),
-						.name = word(b), .detail = fuzz_number(b, 2),
+		entry[i] = (struct nvtx_entry){ .flags = fuzz_number(b, 2),
+						.type = type_of(b),
+						.name = word(b),
+						.detail = fuzz_number(b, 2),
 						.offset = fuzz_number(b, 2) };
 	}
 	nvtx_schema_put(domain, &s);
@@ -63,26 +66,27 @@ static void put_enum(struct fuzz_bytes *b, uint32_t domain)
 	e.size = fuzz_number(b, 1);
 	e.id = NVTX_SCHEMA_STATIC + fuzz_number(b, 1);
 	for (i = 0; i < e.word_count; i++)
-		word_of[i] = (struct nvtx_word){ .name = word(b), .value = fuzz_number(b, 4),
+		word_of[i] = (struct nvtx_word){ .name = word(b),
+						 .value = fuzz_number(b, 4),
 						 .is_flag = (int8_t)fuzz_below(b, 2) };
 	nvtx_enum_put(domain, &e);
 }
 
 static void note(const struct nvtx_field *f, void *arg)
 {
-	struct buf *told = arg;
+	struct buf *last_window = arg;
 
-	buf_put(told, f->key, f->key_len);
+	buf_put(last_window, f->key, f->key_len);
 	if (f->text)
-		buf_put(told, f->text, f->len);
+		buf_put(last_window, f->text, f->len);
 }
 
 static void tell(struct fuzz_bytes *b, uint32_t domain)
 {
 	static struct nvtx_draft draft;
 	struct nvtx_data data = { .schema = type_of(b) };
-	struct nvtx_piece piece;
-	struct buf told;
+	struct nvtx_payload_header payload;
+	struct buf last_window;
 	const uint8_t *at;
 	uint8_t *exact;
 
@@ -93,15 +97,15 @@ static void tell(struct fuzz_bytes *b, uint32_t domain)
 	nvtx_draft_init(&draft, domain);
 	nvtx_payload_copy(&draft, domain, &data, false);
 	free(exact);
-	if (!nvtx_draft_tail(&draft)->pieces)
+	if (!nvtx_draft_tail(&draft)->payloads)
 		return;
 	at = draft.bytes + sizeof(struct nvtx_tail);
-	memcpy(&piece, at, sizeof(piece));
-	exact = malloc((size_t)piece.size + piece.extra + 1);
-	memcpy(exact, at + sizeof(piece), (size_t)piece.size + piece.extra);
-	buf_init(&told, 1 << 22);
-	nvtx_payload_tell(domain, &piece, exact, note, &told);
-	buf_release(&told);
+	memcpy(&payload, at, sizeof(payload));
+	exact = malloc((size_t)payload.size + payload.extra + 1);
+	memcpy(exact, at + sizeof(payload), (size_t)payload.size + payload.extra);
+	buf_init(&last_window, 1 << 22);
+	nvtx_payload_decode(domain, &payload, exact, note, &last_window);
+	buf_release(&last_window);
 	free(exact);
 }
 

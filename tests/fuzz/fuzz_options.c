@@ -3,17 +3,18 @@
  * Texts of options: the first byte says whose, the rest is the value.  Taken or refused; what was
  * taken keeps its promises.
  */
-#include "collector/command.h"
-#include "collector/config.h"
-#include "convert/cut.h"
-#include "schemas/buf.h"
-#include "schemas/unit.h"
+#include "collector/config/command.h"
+#include "collector/config/config.h"
+#include "convert/stage/filter/filter.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/quantity.h"
 #include "tests/fuzz/target.h"
 
 static void try_window(const char *text)
 {
 	static const struct window_input inputs[] = {
-		{ .event = WINDOW_STEP, .now_ns = 1000 }, { .event = WINDOW_TIME, .now_ns = 2000 },
+		{ .event = WINDOW_STEP, .now_ns = 1000 },
+		{ .event = WINDOW_TIME, .now_ns = 2000 },
 		{ .event = WINDOW_RANGE_BEGIN, .now_ns = 2500, .name = "epoch_3" },
 		{ .event = WINDOW_START, .now_ns = 3000 },
 		{ .event = WINDOW_STEP, .now_ns = 60000000000, .number = 17 },
@@ -42,20 +43,20 @@ static void try_window(const char *text)
 		abort();
 }
 
-static void try_cut(const char *text, size_t at)
+static void try_filter(const char *text, size_t at)
 {
-	struct cut cut = { 0 };
-	const char **const fields[] = { &cut.steps, &cut.from, &cut.to, &cut.ranks, &cut.devices,
-					&cut.kinds, &cut.names };
+	struct filter filter = { 0 };
+	const char **const fields[] = { &filter.steps,   &filter.from,  &filter.to,   &filter.ranks,
+					&filter.devices, &filter.kinds, &filter.names };
 
 	*fields[at] = text;
-	if (cut_parse(&cut, NULL) != ST_OK)
+	if (filter_parse(&filter, NULL) != ST_OK)
 		return;
-	if ((cut.has_steps && cut.end_step < cut.first_step) || cut.rank_list.count > 64 ||
-	    cut.device_list.count > 64)
+	if ((filter.has_steps && filter.end_step < filter.first_step) ||
+	    filter.rank_list.count > 64 || filter.device_list.count > 64)
 		abort();
-	cut_wants_rank(&cut, 5);
-	cut_is_empty(&cut);
+	filter_wants_rank(&filter, 5);
+	filter_is_empty(&filter);
 }
 
 static void try_trigger(const char *text)
@@ -103,11 +104,13 @@ static void try_environment(const char *text, size_t len)
 /* The same as words of a command line. */
 static void try_arguments(const char *text, size_t len)
 {
-	char *words[34] = { (char *)(uintptr_t)"tool" };
+	char *words[34] = { (char *)(uintptr_t) "tool" };
 	struct config c = { 0 };
-	struct cut cut = { 0 };
-	const struct option_set sets[] = { { config_options, &c }, { preset_options, &c.preset },
-					   { cut_options, &cut }, { NULL, NULL } };
+	struct filter filter = { 0 };
+	const struct option_set sets[] = { { config_options, &c },
+					   { preset_options, &c.preset },
+					   { filter_options, &filter },
+					   { NULL, NULL } };
 	int count = 1, operands = 0;
 	size_t at;
 
@@ -169,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = fuzz_all(data + 1, size - 1);
 	if (what < 7)
-		try_cut(text, what);
+		try_filter(text, what);
 	else if (what < 10)
 		try_window(text);
 	else if (what == 10)

@@ -5,8 +5,9 @@
  * number, text or row where one may be, which bytes at random seldom come to.
  */
 #include "analyze/engine/partial.h"
-#include "analyze/hist.h"
-#include "schemas/crc32c.h"
+#include "analyze/engine/hist.h"
+#include "analyze/report/report_list.h"
+#include "schemas/base/crc32c.h"
 #include "tests/fuzz/finished.h"
 
 #include <stdio.h>
@@ -26,12 +27,12 @@ static bool take(struct engine_result *r, const uint8_t *data, size_t size, cons
 	if (size >= PARTIAL_HEADER_BYTES) {
 		memcpy(copy, "TACHOPRT", 8);
 		put_u32(copy + 8, PARTIAL_VERSION);
-		put_u32(copy + 12, crc32c(0, copy + PARTIAL_HEADER_BYTES,
-					  size - PARTIAL_HEADER_BYTES));
+		put_u32(copy + 12,
+			crc32c(0, copy + PARTIAL_HEADER_BYTES, size - PARTIAL_HEADER_BYTES));
 		put_u64(copy + 16, size - PARTIAL_HEADER_BYTES);
 	}
 	*settings = NULL;
-	is_taken = engine_result_init(r, reports(), CEILING, NULL) == ST_OK &&
+	is_taken = engine_result_init(r, report_types, CEILING, NULL) == ST_OK &&
 		   engine_partial_take(r, copy, size, CEILING, settings, NULL) == ST_OK;
 	free(copy);
 	return is_taken;
@@ -63,35 +64,61 @@ static uint32_t dice(uint32_t *state, uint32_t sides)
 
 static uint64_t other_number(uint32_t *state, uint64_t v)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 1000, 1u << 31, UINT32_MAX, 1ull << 53, INT64_MAX,
+	static const uint64_t edges[] = { 0,          1,          2,          1000,
+					  1u << 31,   UINT32_MAX, 1ull << 53, INT64_MAX,
 					  1ull << 63, NO_U64 - 1, NO_U64 };
 
 	switch (dice(state, 6)) {
-	case 0:  return v + 1;
-	case 1:  return v - 1;
-	case 2:  return v * 2;
-	case 3:  return v / 2;
-	case 4:  return (uint64_t)dice(state, UINT32_MAX) << dice(state, 33);
-	default: return edges[dice(state, sizeof(edges) / sizeof(edges[0]))];
+	case 0:
+		return v + 1;
+	case 1:
+		return v - 1;
+	case 2:
+		return v * 2;
+	case 3:
+		return v / 2;
+	case 4:
+		return (uint64_t)dice(state, UINT32_MAX) << dice(state, 33);
+	default:
+		return edges[dice(state, sizeof(edges) / sizeof(edges[0]))];
 	}
 }
 
 /* Another letter, an end or a begin less; or what no tool would write. */
 static const char *other_text(uint32_t *state, struct table *t, const char *text)
 {
-	static const char *const strange[] = { "", " ", "\xff\"<&|,", "0", "-1", "18446744073709551616",
-					       "1e400", "nan", "comm", "compute", "host:forward",
-					       "data", "backward", "all_reduce", "nccl" };
+	static const char *const strange[] = { "",
+					       " ",
+					       "\xff\"<&|,",
+					       "0",
+					       "-1",
+					       "18446744073709551616",
+					       "1e400",
+					       "nan",
+					       "comm",
+					       "compute",
+					       "host:forward",
+					       "data",
+					       "backward",
+					       "all_reduce",
+					       "nccl" };
 	char copy[256];
 	size_t len;
 
 	snprintf(copy, sizeof(copy), "%s", text ? text : "");
 	len = strlen(copy);
 	switch (len ? dice(state, 4) : 0) {
-	case 1:  copy[dice(state, (uint32_t)len)] = (char)(1 + dice(state, 255)); break;
-	case 2:  copy[dice(state, (uint32_t)len)] = '\0'; break;
-	case 3:  memmove(copy, copy + 1, len); break;
-	default: return strange[dice(state, sizeof(strange) / sizeof(strange[0]))];
+	case 1:
+		copy[dice(state, (uint32_t)len)] = (char)(1 + dice(state, 255));
+		break;
+	case 2:
+		copy[dice(state, (uint32_t)len)] = '\0';
+		break;
+	case 3:
+		memmove(copy, copy + 1, len);
+		break;
+	default:
+		return strange[dice(state, sizeof(strange) / sizeof(strange[0]))];
 	}
 	return table_text(t, copy, NULL);
 }
@@ -147,9 +174,15 @@ static void change_table(uint32_t *state, struct table *t)
 	row = table_at(t, dice(state, rows));
 	other = table_at(t, dice(state, rows));
 	switch (dice(state, 16)) {
-	case 0:  table_clear(t); break;
-	case 1:  add_row(state, t, row); break;
-	default: change_cell(state, t, &type->columns[k], &row[k], &other[k]); break;
+	case 0:
+		table_clear(t);
+		break;
+	case 1:
+		add_row(state, t, row);
+		break;
+	default:
+		change_cell(state, t, &type->columns[k], &row[k], &other[k]);
+		break;
 	}
 }
 

@@ -3,7 +3,7 @@
  * Any bytes as the file of a flight recorder, its magic and its blocks' checksums made right: what
  * is found in it lies in it, once.
  */
-#include "schemas/log_ring.h"
+#include "schemas/log/ring.h"
 #include "tests/fuzz/log_sign.h"
 #include "tests/fuzz/target.h"
 
@@ -43,13 +43,13 @@ static size_t sign_block(uint8_t *header, size_t left)
 /* A header of sizes that fit the file, small numbers, then blocks one behind the other. */
 static void sign(uint8_t *bytes, size_t size, const uint8_t *words)
 {
-	struct log_ring_fixed fixed = { .pid = 7 };
+	struct log_ring_consts consts = { .pid = 7 };
 	size_t at = LOG_RING_HEADER, i;
 
-	fixed.half_bytes = (size - at) / 4 / LOG_RING_ALIGN * LOG_RING_ALIGN;
-	fixed.event_bytes = (size - at) / LOG_RING_ALIGN * LOG_RING_ALIGN - 2 * fixed.half_bytes;
-	fixed.size = at + 2 * fixed.half_bytes + fixed.event_bytes;
-	log_ring_put_fixed(&fixed, bytes);
+	consts.half_bytes = (size - at) / 4 / LOG_RING_ALIGN * LOG_RING_ALIGN;
+	consts.event_bytes = (size - at) / LOG_RING_ALIGN * LOG_RING_ALIGN - 2 * consts.half_bytes;
+	consts.size = at + 2 * consts.half_bytes + consts.event_bytes;
+	log_ring_put_consts(&consts, bytes);
 	for (i = 0; i < 7; i++)
 		put_u64(bytes + LOG_RING_TABLES + 8 * i, words[i] % 64);
 	while (at + LOG_HEADER_BYTES <= size)

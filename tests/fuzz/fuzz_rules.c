@@ -3,7 +3,7 @@
  * A file of rules, a NUL, then names: the file is taken or refused; whatever was taken answers for
  * any name.
  */
-#include "convert/name_rules.h"
+#include "convert/name/rules.h"
 #include "tests/fuzz/target.h"
 
 static void ask(const struct name_rules *r, const char *name)
@@ -13,8 +13,8 @@ static void ask(const struct name_rules *r, const char *name)
 	unsigned phase = name_rules_phase(r, name);
 	size_t len;
 
-	if (phase != PHASE_NONE && (phase >= name_rules_phase_count(r) ||
-				    !name_rules_phase_name(r, phase)))
+	if (phase != PHASE_NONE &&
+	    (phase >= name_rules_phase_count(r) || !name_rules_phase_name(r, phase)))
 		abort();
 	name_rules_pushed(r, name);
 	name_rules_step(r, name, &number);
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct name_rules *r = NULL;
 	char *text;
 
-	/* long expressions of many repetitions are slow in any regular expression library */
+	/* Long expressions of many repetitions are slow in any regular expression library. */
 	if (len > 2048 || size > 4096)
 		return 0;
 	if (name_rules_new(&r, (const char *)data, len, NULL) != ST_OK &&

@@ -3,11 +3,12 @@
  * Any events, as a log whose checksums were made right, into a sink: the first byte says which one
  * and how.  What says it is JSON is JSON.
  */
-#include "convert/input.h"
-#include "convert/json/scan.h"
-#include "convert/out.h"
-#include "convert/sink.h"
-#include "schemas/buf.h"
+#include "convert/input/input.h"
+#include "convert/sink/sink_list.h"
+#include "convert/source/json/scan.h"
+#include "convert/output/output.h"
+#include "convert/sink/sink.h"
+#include "schemas/base/buf.h"
 #include "tests/fuzz/log_sign.h"
 #include "tests/fuzz/target.h"
 
@@ -24,11 +25,11 @@ enum { SINKS = sizeof(sinks) / sizeof(sinks[0]) };
 
 static const struct budget budget = { .opening = 2 << 20, .resident = 65536, .scratch = "/tmp" };
 
-static enum status put(void *self, const struct event *events, size_t count, struct error *err)
+static enum status put(void *self, const struct batch *batch, struct error *err)
 {
 	struct sink *s = self;
 
-	return s->type->put(s, events, count, err);
+	return s->type->put(s, batch, err);
 }
 
 static enum status run_sink(struct pipeline *p, struct sink_request *req,
@@ -75,10 +76,11 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static void convert(struct input *in, const struct sink_type *type, bool all_args,
 		    const struct name_rules *rules)
 {
-	static const struct cut everything;
+	static const struct filter everything;
 	char folder[] = "/dev/shm/fuzz-XXXXXX", path[64];
-	struct pipeline_request how = { .cut = &everything, .rules = rules, .budget = &budget,
-					.needs = type->needs };
+	struct pipeline_request how = {
+		.filter = &everything, .rules = rules, .budget = &budget, .needs = type->needs
+	};
 	struct pipeline p = { 0 };
 	struct sink_request req = { .budget = &budget, .rules = rules, .all_args = all_args };
 	struct buf names;
@@ -90,7 +92,7 @@ static void convert(struct input *in, const struct sink_type *type, bool all_arg
 	snprintf(path, sizeof(path), "%s/out", folder);
 	if (pipeline_open(&p, req.trace, &in, 1, &how, NULL) == ST_OK &&
 	    out_open(&req.out, path, type->is_folder, NULL) == ST_OK) {
-		req.step = p.step;
+		req.context = p.context;
 		req.process = type->scope == SINK_PER_PROCESS;
 		if (run_sink(&p, &req, type) == ST_OK && out_commit(req.out, NULL) == ST_OK &&
 		    (type == &sink_chrome || type == &sink_memory))

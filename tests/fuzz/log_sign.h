@@ -3,9 +3,9 @@
 #ifndef TESTS_FUZZ_LOG_SIGN_H
 #define TESTS_FUZZ_LOG_SIGN_H
 
-#include "schemas/bytes.h"
-#include "schemas/crc32c.h"
-#include "schemas/log.h"
+#include "schemas/base/bytes.h"
+#include "schemas/base/crc32c.h"
+#include "schemas/log/log.h"
 
 #include <string.h>
 

@@ -3,37 +3,40 @@
 #ifndef TESTS_FUZZ_SOURCE_H
 #define TESTS_FUZZ_SOURCE_H
 
-#include "convert/input.h"
-#include "convert/source.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "convert/source/source_list.h"
 #include "tests/fuzz/target.h"
 
 /* Only a log may hold events of no track. */
 static void check_event(const struct source_type *type, const struct trace *t,
 			const struct event *e, const struct event *last)
 {
-	const struct shape *shape = trace_get_shape(t, e->shape);
+	const struct arg_schema *schema = trace_get_schema(t, e->schema);
 	uint32_t i;
 
 	if (event_before(e, last) || e->end_ns < e->begin_ns || e->step ||
 	    (!e->track && type != &source_log) || e->track > trace_count(t, TRACE_TRACKS) ||
-	    e->name > trace_count(t, TRACE_NAMES) ||
-	    e->shape > trace_count(t, TRACE_SHAPES) || (shape->vary_count && !e->vary))
+	    e->name > trace_count(t, TRACE_NAMES) || e->schema > trace_count(t, TRACE_SCHEMAS) ||
+	    (schema->arg_count && !e->args))
 		abort();
-	for (i = 0; i < shape->vary_count; i++)
-		(void)((const volatile uint64_t *)e->vary)[i]; /* touched, so that a sanitizer sees it */
+	for (i = 0; i < schema->arg_count; i++)
+		(void)((const volatile uint64_t *)
+			       e->args)[i]; /* touched, so that a sanitizer sees it */
 }
 
 static void read_all(const struct source_type *type, struct input *in, struct trace *t,
 		     unsigned threads)
 {
-	struct budget budget = { .opening = 1 << 20, .resident = 65536, .threads = threads,
-				 .scratch = "/tmp" };
+	struct budget budget = {
+		.opening = 1 << 20, .resident = 65536, .threads = threads, .scratch = "/tmp"
+	};
 	struct event last = { .end_ns = UINT64_MAX };
 	struct source *source;
 	struct batch batch;
 	size_t i;
 
-	if (type->open(&source, in, t, &budget, NULL, NULL) != ST_OK)
+	if (source_open_as(&source, type, in, t, &budget, NULL, NULL) != ST_OK)
 		return;
 	while (source_next(source, &batch, NULL) == ST_OK)
 		for (i = 0; i < batch.count; last = batch.events[i++])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* busy.c - a program that does nothing but tell: N ranges and N / 1000 steps.  usage: busy N */
-#include "collector/tacho.h"
+#include "collector/api/tacho.h"
 
 #include <stdlib.h>
 

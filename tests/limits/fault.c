@@ -36,7 +36,7 @@ static const char *_Atomic failed;
 #define REAL(type, name, ...)                                                                      \
 	static type (*real_##name)(__VA_ARGS__);                                                   \
 	if (!real_##name)                                                                          \
-		real_##name = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
+	real_##name = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
 
 static long number_of(const char *name, long otherwise)
 {

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 ENOSPC, EIO = 28, 5
-IO = 5  # the exit code, schemas/status.h
+IO = 5  # the exit code, schemas/base/status.h
 MOST = 60  # calls of one row that are tried one by one; beyond that some
 SIGNALS = 6
 SINKS = [("chrome", "o.json"), ("chrome", "o.json.gz"), ("perfetto", "o.pftrace"), ("memory", "o.json"),

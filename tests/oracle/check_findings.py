@@ -111,9 +111,9 @@ def check_verdicts(checks, binary, folder):
 def rules_in_source():
     """Names in the tables of rules."""
     names = set()
-    folder = os.path.join(check_traces.ROOT, "analyze")
+    folder = os.path.join(check_traces.ROOT, "analyze", "findings")
     for part in ("gpu", "host", "ranks"):
-        with open(os.path.join(folder, f"rule_{part}.c"), encoding="utf-8") as stream:
+        with open(os.path.join(folder, f"{part}.c"), encoding="utf-8") as stream:
             text = stream.read()
         table = text[text.index("const struct rule rules_"):]
         names.update(re.findall(r"\t\{ \"(\w+)\",", table))

@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
     def run_python(self, program, *words, python=sys.executable, check=True, **variables):
         """The program alone: variables decide, and the library is where TACHO_LIBRARY says."""
         variables.setdefault("TACHO_LIBRARY", os.path.join(BIN, "libtacho.so"))
-        variables.setdefault("PYTHONPATH", os.path.join(ROOT, "collector"))
+        variables.setdefault("PYTHONPATH", os.path.join(ROOT, "collector", "python"))
         return self.run_command(python, self.write("program.py", program), *words, check=check,
                                 **variables)
 

@@ -466,7 +466,7 @@ assert tacho.configure(Config(), out="mine", **{"sample": "none"})
 ''' + self.SHOW, RANK="1")
         self.assertEqual(self.log("mine").steps, [1, 2])
 
-    def test_a_file_that_cannot_be_read_is_said(self):
+    def test_a_file_that_cannot_be_read_is_reported(self):
         self.write("c.json", "[1, 2]")
         done = self.run_python('import tacho\nassert tacho.configure("c.json")\n'
                                'assert tacho.configure("none.json")\ntacho.step()\n',
@@ -523,4 +523,4 @@ assert set(public) <= set(tacho.__all__), set(public) - set(tacho.__all__)
         for python in pythons():
             self.run_command(python, "-W", "error", "-c",
                              "compile(open(%r).read(), 'tacho.py', 'exec')"
-                             % os.path.join(common.ROOT, "collector", "tacho.py"))
+                             % os.path.join(common.ROOT, "collector", "python", "tacho.py"))

@@ -220,7 +220,7 @@ if os.environ["SLURM_PROCID"] == "1":
 class Wheel(Case):
     def setUp(self):
         super().setUp()
-        subprocess.run([sys.executable, os.path.join(ROOT, "collector", "wheel.py"), "--version",
+        subprocess.run([sys.executable, os.path.join(ROOT, "collector", "python", "wheel.py"), "--version",
                         "1.2.3", "--bin", common.BIN, self.folder], check=True,
                        stdout=subprocess.DEVNULL)
         self.wheel = [self.path(name) for name in os.listdir(self.folder)

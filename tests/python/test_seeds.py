@@ -99,7 +99,7 @@ fit(Callback(start_step=2, end_step=7, trace_python=%s, log_dir="%s"), 1, 9)
 
     def test_identical_results_before_during_after(self):
         alone = self.run_command(common.sys.executable, self.write("plain.py", LOOP),
-                                 PYTHONPATH=os.path.join(common.ROOT, "collector"),
+                                 PYTHONPATH=os.path.join(common.ROOT, "collector", "python"),
                                  TACHO_ENABLED="0")
         recorded = self.record(LOOP, "--window", "steps:10-20")
         self.assertEqual(recorded.out, alone.out)

@@ -10,6 +10,7 @@ struct array_source {
 	struct source source;
 	struct event *events;
 	size_t count, at, batch;
+	struct batch all;  /* its launches and marks; or zeroed */
 	enum status fault; /* ST_OK: none, or given already */
 };
 
@@ -23,6 +24,12 @@ static enum status array_next(struct source *source, struct batch *out, struct e
 	*out = (struct batch){ .events = s->events + s->at, .count = s->count - s->at };
 	if (out->count > s->batch)
 		out->count = s->batch;
+	if (s->all.launches)
+		out->launches = s->all.launches + s->at;
+	if (!s->at) {
+		out->marks = s->all.marks;
+		out->mark_count = s->all.mark_count;
+	}
 	s->at += out->count;
 	if (out->count)
 		return ST_OK;
@@ -76,6 +83,15 @@ enum status array_source_open(struct source **out, const struct event *events, s
 			      size_t batch)
 {
 	return array_source_fail(out, events, count, batch, ST_OK);
+}
+
+enum status array_source_batch(struct source **out, const struct batch *all, size_t batch)
+{
+	enum status status = array_source_open(out, all->events, all->count, batch);
+
+	if (status == ST_OK)
+		((struct array_source *)*out)->all = *all;
+	return status;
 }
 
 int array_sources_open(void)

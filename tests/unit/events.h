@@ -5,7 +5,7 @@
 #ifndef TESTS_UNIT_EVENTS_H
 #define TESTS_UNIT_EVENTS_H
 
-#include "convert/source.h"
+#include "convert/source/source.h"
 
 /*
  * A source over copies of `events`, which should be in order, in batches of `batch`; their vary
@@ -16,6 +16,9 @@ enum status array_source_open(struct source **out, const struct event *events, s
 /* The same, but after the last event it fails once with `fault`, and then ends. */
 enum status array_source_fail(struct source **out, const struct event *events, size_t count,
 			      size_t batch, enum status fault);
+/* The same with launches, which are borrowed, and with the marks, which come with the first batch.
+ */
+enum status array_source_batch(struct source **out, const struct batch *all, size_t batch);
 /* Sources of this file that are not closed yet. */
 int array_sources_open(void);
 

@@ -57,7 +57,7 @@ const char *folder_write(struct folder *s, const char *name, const void *bytes, 
 }
 
 const char *folder_gzip(struct folder *s, const char *name, const void *bytes, size_t len,
-			 int append)
+			int append)
 {
 	gzFile f = gzopen(folder_path(s, name), append ? "ab6" : "wb6");
 

@@ -21,7 +21,7 @@ const char *folder_path(struct folder *s, const char *name);
 const char *folder_write(struct folder *s, const char *name, const void *bytes, size_t len);
 /* One gzip member, or several when `append`. */
 const char *folder_gzip(struct folder *s, const char *name, const void *bytes, size_t len,
-			 int append);
+			int append);
 
 /*
  * All of a file, and a NUL behind it; free() it.  NULL and no bytes where there is none: the test's

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kineto_twice.h - a Kineto text read with and without what json/known.h has learnt: two digests
+ * kineto_twice.h - a Kineto text read with and without what import_fast.h: two digests
  * that must be the same, of all events in the order of the spool, all tables, losses and faults.
  */
 #ifndef TESTS_UNIT_KINETO_TWICE_H
 #define TESTS_UNIT_KINETO_TWICE_H
 
-#include "convert/input.h"
-#include "convert/kineto/import.h"
+#include "convert/input/input.h"
+#include "convert/source/kineto/import_fast.h"
+#include "schemas/base/plain.h"
 
 struct kineto_digest {
 	struct buf all; /* the whole of it, for the first difference */
-	uint64_t events, found, learnt;
+	uint64_t events;
+	struct kineto_fast_totals fast;
 };
 
 static inline void digest_event(struct kineto_digest *d, const struct trace *t,
 				const struct event *e)
 {
-	uint32_t words = e->vary ? trace_get_shape(t, e->shape)->vary_count : 0;
+	uint32_t words = e->args ? trace_get_schema(t, e->schema)->arg_count : 0;
 	struct event plain = *e;
 
-	plain.vary = NULL;
+	plain.args = NULL;
 	buf_put(&d->all, &plain, sizeof(plain));
-	buf_put(&d->all, e->vary, words * sizeof(*e->vary));
+	buf_put(&d->all, e->args, words * sizeof(*e->args));
 	d->events++;
 }
 
@@ -39,17 +41,17 @@ static inline void digest_tables(struct kineto_digest *d, const struct trace *t)
 
 		buf_put_u64(&d->all, k->id);
 		buf_put_u64(&d->all, (uint64_t)k->device << 32 | k->context);
-		buf_put_u64(&d->all, (uint64_t)k->home << 32 | k->name);
+		buf_put_u64(&d->all, (uint64_t)k->type << 32 | k->name);
 		buf_put_u64(&d->all, trace_launches(t, i));
 	}
-	for (uint32_t i = 1; i <= trace_count(t, TRACE_SITES); i++) {
-		const struct site *s = trace_get_site(t, i);
+	for (uint32_t i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
+		const struct event_desc *s = trace_get_desc(t, i);
 
 		buf_put_u64(&d->all, (uint64_t)s->track << 32 | s->name);
-		buf_put_u64(&d->all, (uint64_t)s->shape << 32 | (uint32_t)s->kind << 8 |
-					     s->subkind);
+		buf_put_u64(&d->all,
+			    (uint64_t)s->schema << 32 | (uint32_t)s->kind << 8 | s->subkind);
 	}
-	buf_put_u64(&d->all, trace_count(t, TRACE_SHAPES));
+	buf_put_u64(&d->all, trace_count(t, TRACE_SCHEMAS));
 	for (unsigned why = 0; why < LOSS_END; why++)
 		buf_put_u64(&d->all, trace_lost(t, 0, (enum loss)why));
 }
@@ -63,7 +65,7 @@ static inline void digest_fault(struct kineto_digest *d, const struct error *fau
 }
 
 static inline void digest_import(struct kineto_digest *d, struct input *in, struct trace *t,
-				 struct spool *spool, bool scans_all)
+				 struct spool *spool)
 {
 	struct process p = { .rank = NO_RANK };
 	struct kineto_import k;
@@ -73,17 +75,15 @@ static inline void digest_import(struct kineto_digest *d, struct input *in, stru
 	enum status status;
 
 	status = kineto_import_init(&k, t, spool, trace_process(t, &p, &err), &err);
-	k.scans_all = scans_all;
 	if (status == ST_OK)
 		status = kineto_import_read(&k, in, &fault, &err);
 	if (status == ST_OK)
 		status = kineto_import_finish(&k, "a.json", &err);
 	buf_put_u64(&d->all, (uint64_t)status);
 	digest_fault(d, status == ST_OK ? &fault : &err);
-	buf_put_u64(&d->all, (uint64_t)k.first_ns);
-	buf_put_u64(&d->all, k.events);
-	d->found = k.known.found;
-	d->learnt = k.known.learnt;
+	buf_put_u64(&d->all, (uint64_t)k.to.first_ns);
+	buf_put_u64(&d->all, k.to.events);
+	d->fast = kineto_fast_totals(k.fast);
 	while (status == ST_OK && spool_next(spool, &group, &batch, NULL) == ST_OK)
 		for (size_t i = 0; i < batch.count; i++)
 			digest_event(d, t, &batch.events[i]);
@@ -91,7 +91,7 @@ static inline void digest_import(struct kineto_digest *d, struct input *in, stru
 }
 
 /* Of the file at `path`; to be released with kineto_digest_release(). */
-static inline void kineto_digest_init(struct kineto_digest *d, const char *path, bool scans_all)
+static inline void kineto_digest_init(struct kineto_digest *d, const char *path, bool is_plain)
 {
 	struct budget budget = { .opening = 8 << 20, .resident = 65536, .scratch = "/tmp" };
 	struct trace *t = NULL;
@@ -99,12 +99,15 @@ static inline void kineto_digest_init(struct kineto_digest *d, const char *path,
 	struct spool *spool = NULL;
 
 	*d = (struct kineto_digest){ 0 };
+	plain_ways = is_plain;
 	buf_init(&d->all, (size_t)512 << 20);
-	if (trace_new(&t, 64 << 20, NULL) == ST_OK && input_open(&in, path, "/tmp", NULL) == ST_OK &&
+	if (trace_new(&t, 64 << 20, NULL) == ST_OK &&
+	    input_open(&in, path, "/tmp", NULL) == ST_OK &&
 	    spool_open(&spool, t, &budget, NULL) == ST_OK) {
-		digest_import(d, in, t, spool, scans_all);
+		digest_import(d, in, t, spool);
 		digest_tables(d, t);
 	}
+	plain_ways = false;
 	spool_close(spool);
 	input_close(in);
 	trace_free(t);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/log_files.h"
 
-#include "schemas/log.h"
-#include "schemas/log_writer.h"
-#include "schemas/records.h"
+#include "convert/source/source_list.h"
+#include "schemas/log/log.h"
+#include "schemas/log/writer.h"
+#include "schemas/model/records.h"
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
@@ -14,7 +15,11 @@
 #include <unistd.h>
 
 enum {
-	TRACKS = 7, NAMES = 40, SITES = 120, SHAPES = SITES / 2, SHAPE_KEYS = 6,
+	TRACKS = 7,
+	NAMES = 40,
+	DESCS = 120,
+	SCHEMAS = DESCS / 2,
+	SCHEMA_KEYS = 6,
 	CEILING = 256 << 20,
 };
 
@@ -56,33 +61,43 @@ static void make_attrs(struct trace *t, uint64_t *state, struct attr *attrs, uin
 	}
 }
 
-static uint32_t make_shape(struct trace *t, uint64_t *state, unsigned vary_max)
+static uint32_t make_schema(struct trace *t, uint64_t *state, unsigned args_max)
 {
-	struct attr fixed[SHAPE_KEYS], vary[SHAPE_KEYS];
-	struct shape shape = { .fixed = fixed, .vary = vary };
+	struct attr consts[SCHEMA_KEYS], args[SCHEMA_KEYS];
+	struct arg_schema schema = { .consts = consts, .args = args };
 
-	shape.fixed_count = (uint32_t)below(state, SHAPE_KEYS);
-	shape.vary_count = (uint32_t)below(state, vary_max + 1);
-	make_attrs(t, state, fixed, shape.fixed_count, "key", false);
-	make_attrs(t, state, vary, shape.vary_count, "number", true);
-	if (!shape.fixed_count && !shape.vary_count)
+	schema.const_count = (uint32_t)below(state, SCHEMA_KEYS);
+	schema.arg_count = (uint32_t)below(state, args_max + 1);
+	make_attrs(t, state, consts, schema.const_count, "key", false);
+	make_attrs(t, state, args, schema.arg_count, "number", true);
+	if (!schema.const_count && !schema.arg_count)
 		return 0;
-	return trace_shape(t, &shape, NULL);
+	return trace_schema(t, &schema, NULL);
 }
 
 static void make_tables(struct trace *t, uint64_t *state, unsigned rows)
 {
 	for (unsigned i = 0; i < rows; i++) {
-		struct process p = { .host = numbered(t, "host", i), .command = name(t, "train"),
-				     .pid = 100 + i, .rank = i % 2 ? NO_RANK : i,
-				     .world_size = 8, .shape = make_shape(t, state, 0) };
-		struct device d = { .process = trace_process(t, &p, NULL), .id = i % 3,
-				    .name = name(t, "GPU"), .shape = make_shape(t, state, 0) };
-		struct window w = { .process = d.process, .spec = name(t, "steps:1-3"),
-				    .begin_ns = 1000 + i, .end_ns = 2000, .own_ns = 7,
+		struct process p = { .host = numbered(t, "host", i),
+				     .command = name(t, "train"),
+				     .pid = 100 + i,
+				     .rank = i % 2 ? NO_RANK : i,
+				     .world_size = 8,
+				     .schema = make_schema(t, state, 0) };
+		struct device d = { .process = trace_process(t, &p, NULL),
+				    .id = i % 3,
+				    .name = name(t, "GPU"),
+				    .schema = make_schema(t, state, 0) };
+		struct window w = { .process = d.process,
+				    .spec = name(t, "steps:1-3"),
+				    .begin_ns = 1000 + i,
+				    .end_ns = 2000,
+				    .own_ns = 7,
 				    .cut_short = i % 2 };
-		struct anchor a = { .process = d.process, .realtime_ns = random_u64(state),
-				    .monotonic_ns = i, .cupti_ns = 5 };
+		struct anchor a = { .process = d.process,
+				    .realtime_ns = random_u64(state),
+				    .monotonic_ns = i,
+				    .cupti_ns = 5 };
 
 		trace_device(t, &d, NULL);
 		trace_window(t, &w, NULL);
@@ -92,27 +107,31 @@ static void make_tables(struct trace *t, uint64_t *state, unsigned rows)
 	trace_lose(t, 0, LOSS_CUPTI, 77);
 }
 
-static void make_sites(struct trace *t, uint64_t *state, struct site *sites, unsigned count)
+static void make_descs(struct trace *t, uint64_t *state, struct event_desc *descs, unsigned count)
 {
-	uint32_t tracks[TRACKS], shapes[SHAPES], shape_count = count / 2;
+	uint32_t tracks[TRACKS], schemas[SCHEMAS], schema_count = count / 2;
 
 	for (unsigned i = 0; i < TRACKS; i++) {
-		struct track k = { .home = (enum home)(i % 4), .process = 1, .device = i % 2,
-				   .name = numbered(t, "track", i), .context = NO_ID,
-				   .id = random_u64(state), .unit = UNIT_BYTES };
+		struct track k = { .type = (enum track_type)(i % 4),
+				   .process = 1,
+				   .device = i % 2,
+				   .name = numbered(t, "track", i),
+				   .context = NO_ID,
+				   .id = random_u64(state),
+				   .unit = UNIT_BYTES };
 
 		tracks[i] = trace_track(t, &k, NULL);
 		trace_add_launches(t, tracks[i], i * 5);
 	}
-	for (unsigned i = 0; i < shape_count; i++)
-		shapes[i] = make_shape(t, state, SHAPE_KEYS);
+	for (unsigned i = 0; i < schema_count; i++)
+		schemas[i] = make_schema(t, state, SCHEMA_KEYS);
 	for (unsigned i = 0; i < count; i++) {
-		sites[i].track = tracks[below(state, TRACKS)];
-		sites[i].name = numbered(t, "event", below(state, NAMES));
-		sites[i].shape = shapes[below(state, shape_count)];
-		sites[i].kind = (uint8_t)below(state, KIND_END);
-		sites[i].subkind = (uint8_t)below(state, 10);
-		trace_site(t, &sites[i], NULL);
+		descs[i].track = tracks[below(state, TRACKS)];
+		descs[i].name = numbered(t, "event", below(state, NAMES));
+		descs[i].schema = schemas[below(state, schema_count)];
+		descs[i].kind = (uint8_t)below(state, KIND_END);
+		descs[i].subkind = (uint8_t)below(state, 10);
+		trace_desc(t, &descs[i], NULL);
 	}
 }
 
@@ -126,60 +145,69 @@ static int compare(const void *left, const void *right)
 }
 
 static void make_event(struct log_run *run, uint64_t *state, struct event *e,
-		       const struct site *site, uint64_t *now)
+		       const struct event_desc *desc, uint64_t *now)
 {
 	unsigned shift = (unsigned)below(state, 40);
 
 	*now += below(state, 4) * 1000;
 	*e = (struct event){
 		.begin_ns = *now,
-		.track = site->track, .name = site->name, .shape = site->shape,
-		.kind = site->kind, .subkind = site->subkind,
+		.track = desc->track,
+		.name = desc->name,
+		.schema = desc->schema,
+		.kind = desc->kind,
+		.subkind = desc->subkind,
 	};
 	e->begin_ns += below(state, 50) ? 0 : random_u64(state) >> 30;
 	e->flags = below(state, 10) ? 0 : (uint8_t)below(state, 16);
 	e->correlation = below(state, 3) ? *now / 1000 : random_u64(state) >> shift;
 	e->bytes = random_u64(state) >> shift;
-	e->end_ns = e->begin_ns + (below(state, 4) ? below(state, 40) * 32 : random_u64(state) >> 30);
+	e->end_ns =
+		e->begin_ns + (below(state, 4) ? below(state, 40) * 32 : random_u64(state) >> 30);
 }
 
 /* Numbers as recordings have them, for each way to code a column. */
 static uint64_t make_word(const struct event *e, uint64_t *state, uint32_t key, size_t i)
 {
 	switch (key) {
-	case 0: return i * 3;
-	case 1: return e->end_ns + below(state, 3) * 32;
-	case 2: return e->correlation + 7;
-	case 3: return e->shape * UINT64_C(0x1234567) + (below(state, 9) ? 0 : i);
-	default: return random_u64(state) >> below(state, 60);
+	case 0:
+		return i * 3;
+	case 1:
+		return e->end_ns + below(state, 3) * 32;
+	case 2:
+		return e->correlation + 7;
+	case 3:
+		return e->schema * UINT64_C(0x1234567) + (below(state, 9) ? 0 : i);
+	default:
+		return random_u64(state) >> below(state, 60);
 	}
 }
 
 bool log_run_make(struct log_run *run, uint64_t seed, size_t count, unsigned tables)
 {
 	uint64_t state = seed * 2 + 1, now = UINT64_C(1700000000000000000), *word;
-	unsigned site_count = count < 1000 ? 10 : SITES;
-	struct site sites[SITES];
+	unsigned desc_count = count < 1000 ? 10 : DESCS;
+	struct event_desc descs[DESCS];
 
 	memset(run, 0, sizeof(*run));
 	if (!CHECK_OK(trace_new(&run->trace, CEILING, NULL), NULL))
 		return false;
 	trace_provenance(run->trace)->epoch_known = true;
 	make_tables(run->trace, &state, tables);
-	make_sites(run->trace, &state, sites, site_count);
+	make_descs(run->trace, &state, descs, desc_count);
 	run->events = calloc(count + 1, sizeof(*run->events));
-	run->vary = calloc(count * SHAPE_KEYS + 1, sizeof(*run->vary));
+	run->args = calloc(count * SCHEMA_KEYS + 1, sizeof(*run->args));
 	run->count = count;
-	word = run->vary;
+	word = run->args;
 	for (size_t i = 0; i < count; i++) {
 		struct event *e = &run->events[i];
-		uint32_t vary;
+		uint32_t args;
 
-		make_event(run, &state, e, &sites[below(&state, site_count)], &now);
+		make_event(run, &state, e, &descs[below(&state, desc_count)], &now);
 		e->step = (uint32_t)i;
-		vary = trace_get_shape(run->trace, e->shape)->vary_count;
-		e->vary = vary ? word : NULL;
-		for (uint32_t k = 0; k < vary; k++)
+		args = trace_get_schema(run->trace, e->schema)->arg_count;
+		e->args = args ? word : NULL;
+		for (uint32_t k = 0; k < args; k++)
 			*word++ = make_word(e, &state, k, i);
 	}
 	qsort(run->events, count, sizeof(run->events[0]), compare);
@@ -192,15 +220,15 @@ void log_run_release(struct log_run *run)
 {
 	trace_free(run->trace);
 	free(run->events);
-	free(run->vary);
+	free(run->args);
 	memset(run, 0, sizeof(*run));
 }
 
-static uint32_t site_of(struct trace *t, const struct event *e)
+static uint32_t desc_of(struct trace *t, const struct event *e)
 {
-	struct site site = { e->track, e->name, e->shape, e->kind, e->subkind };
+	struct event_desc desc = { e->track, e->name, e->schema, e->kind, e->subkind };
 
-	return trace_site(t, &site, NULL);
+	return trace_desc(t, &desc, NULL);
 }
 
 /* How many before this one begin and end as it does. */
@@ -234,8 +262,8 @@ bool log_run_write(const struct log_run *run, size_t flush_every, bool with_end,
 		size_t at = run->stray ? strayed(run, i) : i;
 		const struct event *e = &run->events[at];
 
-		good = log_writer_put(w, e, site_of(run->trace, e), order_of(run, at), out,
-				      &err) == ST_OK;
+		good = log_writer_put(w, e, desc_of(run->trace, e), order_of(run, at), out, &err) ==
+		       ST_OK;
 		if (good && flush_every && i % flush_every == flush_every - 1)
 			good = log_writer_flush(w, out, &err) == ST_OK;
 	}
@@ -285,17 +313,17 @@ static bool attr_same(const struct trace *a, const struct attr *x, const struct 
 	return x->bits == y->bits;
 }
 
-static bool shape_same(const struct trace *a, uint32_t x, const struct trace *b, uint32_t y)
+static bool schema_same(const struct trace *a, uint32_t x, const struct trace *b, uint32_t y)
 {
-	const struct shape *s = trace_get_shape(a, x), *r = trace_get_shape(b, y);
+	const struct arg_schema *s = trace_get_schema(a, x), *r = trace_get_schema(b, y);
 
-	if (s->fixed_count != r->fixed_count || s->vary_count != r->vary_count)
+	if (s->const_count != r->const_count || s->arg_count != r->arg_count)
 		return false;
-	for (uint32_t i = 0; i < s->fixed_count; i++)
-		if (!attr_same(a, &s->fixed[i], b, &r->fixed[i], true))
+	for (uint32_t i = 0; i < s->const_count; i++)
+		if (!attr_same(a, &s->consts[i], b, &r->consts[i], true))
 			return false;
-	for (uint32_t i = 0; i < s->vary_count; i++)
-		if (!attr_same(a, &s->vary[i], b, &r->vary[i], false))
+	for (uint32_t i = 0; i < s->arg_count; i++)
+		if (!attr_same(a, &s->args[i], b, &r->args[i], false))
 			return false;
 	return true;
 }
@@ -304,7 +332,7 @@ static bool track_same(const struct trace *a, uint32_t x, const struct trace *b,
 {
 	const struct track *k = trace_get_track(a, x), *l = trace_get_track(b, y);
 
-	return k->home == l->home && k->device == l->device && k->context == l->context &&
+	return k->type == l->type && k->device == l->device && k->context == l->context &&
 	       k->id == l->id && k->unit == l->unit && text_same(a, k->name, b, l->name) &&
 	       trace_get_process(a, k->process)->pid == trace_get_process(b, l->process)->pid;
 }
@@ -312,14 +340,14 @@ static bool track_same(const struct trace *a, uint32_t x, const struct trace *b,
 bool log_same(const struct trace *a, const struct event *x, const struct trace *b,
 	      const struct event *y)
 {
-	uint32_t vary = trace_get_shape(a, x->shape)->vary_count;
+	uint32_t args = trace_get_schema(a, x->schema)->arg_count;
 
 	return x->begin_ns == y->begin_ns && x->end_ns == y->end_ns &&
 	       x->correlation == y->correlation && x->bytes == y->bytes && x->kind == y->kind &&
 	       x->subkind == y->subkind && x->flags == y->flags && x->step == y->step &&
 	       text_same(a, x->name, b, y->name) && track_same(a, x->track, b, y->track) &&
-	       shape_same(a, x->shape, b, y->shape) &&
-	       (!vary || memcmp(x->vary, y->vary, vary * sizeof(*x->vary)) == 0);
+	       schema_same(a, x->schema, b, y->schema) &&
+	       (!args || memcmp(x->args, y->args, args * sizeof(*x->args)) == 0);
 }
 
 enum { ALONE = 1 << 16, OF_MANY = 1 << 14 };
@@ -334,8 +362,7 @@ static struct source *open_log(struct input *in, struct trace *trace, size_t res
 	return s;
 }
 
-static size_t run_compare(const struct log_run *run, const void *bytes, size_t len,
-			  size_t resident)
+static size_t run_compare(const struct log_run *run, const void *bytes, size_t len, size_t resident)
 {
 	struct input *in = log_input(bytes, len);
 	struct trace *trace = NULL;
@@ -410,10 +437,15 @@ void log_put_block(struct buf *out, unsigned kind, unsigned layout, unsigned row
 		   const struct buf *payload, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct log_block block = {
-		.size = (uint32_t)payload->len, .raw_size = (uint32_t)payload->len, .rows = rows,
-		.kind = (uint16_t)kind, .layout = (uint16_t)layout,
+		.size = (uint32_t)payload->len,
+		.raw_size = (uint32_t)payload->len,
+		.rows = rows,
+		.kind = (uint16_t)kind,
+		.layout = (uint16_t)layout,
 		.flags = kind == LOG_EVENTS ? LOG_SORTED : 0,
-		.first_begin_ns = begin_ns, .last_begin_ns = end_ns, .last_end_ns = end_ns,
+		.first_begin_ns = begin_ns,
+		.last_begin_ns = end_ns,
+		.last_end_ns = end_ns,
 	};
 	uint8_t header[LOG_HEADER_BYTES];
 

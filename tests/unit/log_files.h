@@ -5,16 +5,16 @@
 #ifndef TESTS_UNIT_LOG_FILES_H
 #define TESTS_UNIT_LOG_FILES_H
 
-#include "convert/input.h"
-#include "convert/source.h"
-#include "schemas/buf.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "schemas/base/buf.h"
 
 struct log_run {
 	struct trace *trace;
 	struct event *events; /* in order */
-	uint64_t *vary;       /* that they point to */
+	uint64_t *args;       /* that they point to */
 	size_t count;
-	size_t stray;         /* rows are written in groups of so many, the last of each first */
+	size_t stray; /* rows are written in groups of so many, the last of each first */
 };
 
 /* The same run for the same seed.  `tables` > 0 adds that many rows to most tables. */

@@ -5,7 +5,8 @@
  */
 #include "tests/unit/unit.h"
 
-#include "schemas/status.h"
+#include "schemas/base/plain.h"
+#include "schemas/base/status.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -42,8 +43,8 @@ const char *__asan_default_options(void)
 static atomic_uint checks, failures;
 static char skipped[200];
 
-__attribute__((format(printf, 3, 4)))
-static bool judge(bool held, const char *file, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static bool judge(bool held, const char *file,
+							const char *fmt, ...)
 {
 	va_list args;
 	char text[1000];
@@ -66,8 +67,9 @@ bool unit_check(bool held, const char *file, int line, const char *text)
 
 bool unit_check_u64(uint64_t got, uint64_t want, const char *file, int line, const char *text)
 {
-	return judge(got == want, file, "%d: %s is %" PRIu64 " (0x%" PRIx64 "), not %" PRIu64
-		     " (0x%" PRIx64 ")", line, text, got, got, want, want);
+	return judge(got == want, file,
+		     "%d: %s is %" PRIu64 " (0x%" PRIx64 "), not %" PRIu64 " (0x%" PRIx64 ")", line,
+		     text, got, got, want, want);
 }
 
 bool unit_check_i64(int64_t got, int64_t want, const char *file, int line, const char *text)
@@ -80,17 +82,16 @@ bool unit_check_f64(double got, double want, double slack, const char *file, int
 		    const char *text)
 {
 	/* so written that a NaN fails */
-	return judge(fabs(got - want) <= slack, file, "%d: %s is %.17g, not %.17g", line, text,
-		     got, want);
+	return judge(fabs(got - want) <= slack, file, "%d: %s is %.17g, not %.17g", line, text, got,
+		     want);
 }
 
-bool unit_check_str(const char *got, const char *want, const char *file, int line,
-		    const char *text)
+bool unit_check_str(const char *got, const char *want, const char *file, int line, const char *text)
 {
 	bool held = got && want ? !strcmp(got, want) : got == want;
 
-	return judge(held, file, "%d: %s is \"%s\", not \"%s\"", line, text,
-		     got ? got : "(null)", want ? want : "(null)");
+	return judge(held, file, "%d: %s is \"%s\", not \"%s\"", line, text, got ? got : "(null)",
+		     want ? want : "(null)");
 }
 
 bool unit_check_mem(const void *got, const void *want, size_t len, const char *file, int line,
@@ -189,6 +190,7 @@ int main(int argc, char **argv)
 	unsigned number = 0, failed = 0, skips = 0;
 	size_t i;
 
+	plain_set(getenv("TACHO_PLAIN"));
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (!wanted(tests[i].name, argc, argv))
 			continue;

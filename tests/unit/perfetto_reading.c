@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/perfetto_reading.h"
 
+#include "convert/sink/sink_list.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/pb.h"
+#include "schemas/base/pb.h"
 
 #include <string.h>
 
@@ -27,7 +28,8 @@ static bool is_known(const ProtobufCMessage *m)
 				return false;
 			continue;
 		}
-		for (size_t k = 0; k < *(const size_t *)((const char *)m + f->quantifier_offset); k++)
+		for (size_t k = 0; k < *(const size_t *)((const char *)m + f->quantifier_offset);
+		     k++)
 			if (!is_known((*(ProtobufCMessage *const *const *)at)[k]))
 				return false;
 	}
@@ -52,7 +54,7 @@ static bool read_packets(struct reading *r, const struct buf *file)
 		CHECK(is_known(&p->base));
 		CHECK(p->has_trusted_packet_sequence_id);
 	}
-	return CHECK(!b.cut && bytes_left(&b) == 0);
+	return CHECK(!b.is_truncated && bytes_left(&b) == 0);
 }
 
 void forget(struct reading *r)
@@ -90,8 +92,7 @@ const char *valued(const Perfetto__InternedString *row, uint64_t iid)
 }
 
 /* The text of a number, which must have been written before the packet `before`. */
-const char *text_of(const struct reading *r, enum perfetto_space space, uint64_t iid,
-			   size_t before)
+const char *text_of(const struct reading *r, enum perfetto_space space, uint64_t iid, size_t before)
 {
 	for (size_t i = 0; i < before; i++) {
 		const Perfetto__InternedData *d = r->packets[i]->interned_data;
@@ -125,8 +126,7 @@ const Perfetto__TrackDescriptor *track_of(const struct reading *r, uint64_t uuid
 }
 
 /* The place of the n-th packet of this type with this name; PACKETS: none. */
-size_t find(const struct reading *r, Perfetto__TrackEvent__Type type, const char *name,
-		   unsigned n)
+size_t find(const struct reading *r, Perfetto__TrackEvent__Type type, const char *name, unsigned n)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const Perfetto__TrackEvent *e = r->packets[i]->track_event;

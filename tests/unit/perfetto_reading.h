@@ -5,7 +5,7 @@
 #ifndef TESTS_UNIT_PERFETTO_READING_H
 #define TESTS_UNIT_PERFETTO_READING_H
 
-#include "convert/perfetto/file.h"
+#include "convert/sink/perfetto/file.h"
 #include "tests/unit/sink_files.h"
 
 enum { PACKETS = 4096 };
@@ -16,7 +16,7 @@ struct reading {
 };
 
 #define BEGIN PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN
-#define END PERFETTO__TRACK_EVENT__TYPE__SLICE_END
+#define END   PERFETTO__TRACK_EVENT__TYPE__SLICE_END
 
 /* False: a failed check.  Every packet is known to its .proto in all it has. */
 bool read_run(struct sink_run *run, bool all_args, struct reading *r);

@@ -4,7 +4,7 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/out.h"
+#include "convert/output/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,31 +55,38 @@ static uint32_t make_track(struct sink_run *run, struct track track)
 
 uint32_t run_thread(struct sink_run *run, uint64_t tid)
 {
-	return make_track(run, (struct track){ .home = HOME_THREAD, .device = NO_ID,
-					       .context = NO_ID, .id = tid });
+	return make_track(
+		run, (struct track){
+			     .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid });
 }
 
 uint32_t run_stream(struct sink_run *run, uint32_t device, uint64_t stream)
 {
-	return make_track(run, (struct track){ .home = HOME_STREAM, .device = device,
-					       .context = 1, .id = stream });
+	return make_track(
+		run, (struct track){
+			     .type = TRACK_STREAM, .device = device, .context = 1, .id = stream });
 }
 
 uint32_t run_pool(struct sink_run *run, uint32_t device)
 {
-	return make_track(run, (struct track){ .home = HOME_POOL, .device = device,
-					       .context = NO_ID, .id = 100 });
+	return make_track(run, (struct track){ .type = TRACK_ALLOCATOR,
+					       .device = device,
+					       .context = NO_ID,
+					       .id = 100 });
 }
 
 uint32_t run_counter(struct sink_run *run, uint32_t device, const char *name)
 {
-	return make_track(run, (struct track){ .home = HOME_COUNTER, .device = device,
-					       .context = NO_ID, .name = run_name(run, name) });
+	return make_track(run, (struct track){ .type = TRACK_COUNTER,
+					       .device = device,
+					       .context = NO_ID,
+					       .name = run_name(run, name) });
 }
 
 struct attr run_text(struct sink_run *run, const char *key, const char *text)
 {
-	return (struct attr){ .key = run_name(run, key), .type = ATTR_TEXT,
+	return (struct attr){ .key = run_name(run, key),
+			      .type = ATTR_TEXT,
 			      .bits = run_name(run, text) };
 }
 
@@ -88,12 +95,12 @@ struct attr run_number(struct sink_run *run, const char *key, uint64_t number)
 	return (struct attr){ .key = run_name(run, key), .type = ATTR_U64, .bits = number };
 }
 
-uint32_t run_shape(struct sink_run *run, const struct attr *fixed, size_t fixed_count,
-		   const struct attr *vary, size_t vary_count)
+uint32_t run_schema(struct sink_run *run, const struct attr *consts, size_t const_count,
+		    const struct attr *args, size_t arg_count)
 {
-	struct shape s = { fixed, vary, (uint32_t)fixed_count, (uint32_t)vary_count };
+	struct arg_schema s = { consts, args, (uint32_t)const_count, (uint32_t)arg_count };
 	struct error err;
-	uint32_t id = trace_shape(run->trace, &s, &err);
+	uint32_t id = trace_schema(run->trace, &s, &err);
 
 	CHECK(id != 0);
 	return id;
@@ -106,7 +113,7 @@ void run_import(struct sink_run *run, const struct attr *keys, size_t count)
 
 	all[0] = run_number(run, ".imported", 1);
 	memcpy(all + 1, keys, count * sizeof(*keys));
-	p.shape = run_shape(run, all, count + 1, NULL, 0);
+	p.schema = run_schema(run, all, count + 1, NULL, 0);
 	trace_set_process(run->trace, run->process, &p);
 }
 
@@ -137,16 +144,18 @@ static bool read_file(const char *path, struct buf *out)
 }
 
 /* In two batches: what a sink keeps of the first must outlive it. */
-static enum status put_all(struct sink *sink, const struct event *events, size_t count,
-			   struct error *err)
+static enum status put_all(struct sink *sink, struct event *events, size_t count, struct error *err)
 {
 	size_t half = count / 2;
 
+	struct batch first = { .events = events, .count = half }, none = { .count = 0 };
+	struct batch rest = { .events = events + half, .count = count - half };
+
 	if (half)
-		TRY(sink->type->put(sink, events, half, err));
+		TRY(sink->type->put(sink, &first, err));
 	if (count > half)
-		TRY(sink->type->put(sink, events + half, count - half, err));
-	TRY(sink->type->put(sink, NULL, 0, err));
+		TRY(sink->type->put(sink, &rest, err));
+	TRY(sink->type->put(sink, &none, err));
 	return sink->type->close(sink, err);
 }
 
@@ -154,7 +163,8 @@ bool sink_run_write(struct sink_run *run, const struct sink_type *type, bool all
 		    struct buf *out)
 {
 	struct budget budget = { .opening = CEILING, .resident = 65536, .scratch = "/tmp" };
-	struct sink_request request = { .trace = run->trace, .budget = &budget,
+	struct sink_request request = { .trace = run->trace,
+					.budget = &budget,
 					.process = type->scope == SINK_WHOLE ? 0 : run->process,
 					.all_args = all_args };
 	struct sink *sink = NULL;

@@ -5,8 +5,8 @@
 #ifndef TESTS_UNIT_SINK_FILES_H
 #define TESTS_UNIT_SINK_FILES_H
 
-#include "convert/sink.h"
-#include "schemas/buf.h"
+#include "convert/sink/sink.h"
+#include "schemas/base/buf.h"
 
 /* A trace under construction; a failed call is a failed check.  Zeroed by sink_run_make(). */
 struct sink_run {
@@ -27,8 +27,8 @@ uint32_t run_pool(struct sink_run *run, uint32_t device);
 uint32_t run_counter(struct sink_run *run, uint32_t device, const char *name);
 struct attr run_text(struct sink_run *run, const char *key, const char *text);
 struct attr run_number(struct sink_run *run, const char *key, uint64_t number);
-uint32_t run_shape(struct sink_run *run, const struct attr *fixed, size_t fixed_count,
-		   const struct attr *vary, size_t vary_count);
+uint32_t run_schema(struct sink_run *run, const struct attr *consts, size_t const_count,
+		    const struct attr *args, size_t arg_count);
 /* What a Kineto import is known by, and its top-level keys. */
 void run_import(struct sink_run *run, const struct attr *keys, size_t count);
 /* The next event: begin and end in us after 1,700,000,000 s. */

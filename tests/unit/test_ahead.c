@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/ahead.h"
+#include "convert/base/parallel.h"
 #include "tests/unit/tests.h"
 #include "tests/unit/unit.h"
 

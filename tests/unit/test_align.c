@@ -2,9 +2,9 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/align.h"
-#include "convert/align_read.h"
-#include "convert/merge.h"
+#include "convert/stage/align/align.h"
+#include "convert/stage/align/read.h"
+#include "convert/spool/merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { PAIRS = 41 };
 #define SECOND_NS UINT64_C(1000000000)
-#define AT_NS (UINT64_C(1790000000) * SECOND_NS)
+#define AT_NS     (UINT64_C(1790000000) * SECOND_NS)
 
 /* What a host with a clock of its own says of collectives that end every `gap_ns`. */
 static void see(struct ended *out, size_t count, uint64_t gap_ns, int64_t offset_ns, double drift)
@@ -24,7 +24,7 @@ static void see(struct ended *out, size_t count, uint64_t gap_ns, int64_t offset
 		double away_ns = (double)(i * gap_ns) * drift;
 
 		out[i] = (struct ended){ i * 3, true_ns + (uint64_t)offset_ns +
-						(uint64_t)(int64_t)away_ns };
+							(uint64_t)(int64_t)away_ns };
 	}
 }
 
@@ -118,23 +118,27 @@ static void write_rank(const char *path, unsigned rank, unsigned ahead_us)
 
 	if (!CHECK(f != NULL))
 		return;
-	fprintf(f, "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":%u,\"world_size\":2},"
-		   "\"traceEvents\":[", rank);
+	fprintf(f,
+		"{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":%u,\"world_size\":2},"
+		"\"traceEvents\":[",
+		rank);
 	for (i = 0; i < 10; i++)
-		fprintf(f, "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce\","
-			   "\"pid\":0,\"tid\":20,\"ts\":%llu,\"dur\":%u,\"args\":{\"device\":0,"
-			   "\"stream\":20,\"correlation\":%u,\"Collective name\":\"allreduce\","
-			   "\"Process Group Name\":\"0\",\"Process Group Ranks\":\"[0, 1]\","
-			   "\"Seq\":%u}}", i ? "," : "",
-			1790000000000000ULL + i * 5000 + ahead_us - rank * 30, 400 + rank * 30, i + 1,
-			i + 7);
+		fprintf(f,
+			"%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce\","
+			"\"pid\":0,\"tid\":20,\"ts\":%llu,\"dur\":%u,\"args\":{\"device\":0,"
+			"\"stream\":20,\"correlation\":%u,\"Collective name\":\"allreduce\","
+			"\"Process Group Name\":\"0\",\"Process Group Ranks\":\"[0, 1]\","
+			"\"Seq\":%u}}",
+			i ? "," : "", 1790000000000000ULL + i * 5000 + ahead_us - rank * 30,
+			400 + rank * 30, i + 1, i + 7);
 	fprintf(f, "]}\n");
 	fclose(f);
 }
 
 static uint32_t add_process(struct trace *t, const char *host, uint32_t rank)
 {
-	struct process p = { .host = trace_name(t, host, strlen(host), NULL), .pid = 10,
+	struct process p = { .host = trace_name(t, host, strlen(host), NULL),
+			     .pid = 10,
 			     .rank = rank };
 
 	return trace_process(t, &p, NULL);
@@ -145,7 +149,8 @@ static void add_anchors(struct trace *t, uint32_t process, uint64_t error_ns)
 	unsigned i;
 
 	for (i = 0; i < 3; i++) {
-		struct anchor a = { .process = process, .monotonic_ns = 1000 + i * SECOND_NS,
+		struct anchor a = { .process = process,
+				    .monotonic_ns = 1000 + i * SECOND_NS,
 				    .realtime_ns = AT_NS + i * SECOND_NS + i % 2 * error_ns };
 
 		trace_anchor(t, &a, NULL);
@@ -189,8 +194,12 @@ static void fit(struct hosts *h, enum align_mode mode, struct clock_fit fits[2])
 {
 	struct budget budget = { .opening = 16 << 20, .resident = 65536, .scratch = "/tmp" };
 	struct name_rules *rules = NULL;
-	struct align_request how = { .trace = h->trace, .inputs = h->inputs, .count = 2,
-				     .mode = mode, .budget = &budget, .tell = take_line,
+	struct align_request how = { .trace = h->trace,
+				     .inputs = h->inputs,
+				     .count = 2,
+				     .mode = mode,
+				     .budget = &budget,
+				     .tell = take_line,
 				     .self = &h->told };
 	struct error err = { 0 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/arena.h"
+#include "schemas/base/arena.h"
 
 #include <string.h>
 
@@ -117,7 +117,8 @@ void test_arena_alignment(void)
 
 	arena_init(&a, 5000);
 	CHECK(arena_take(&a, 1, 1) != NULL);
-	/* where a chunk begins is malloc's choice: 15 bytes of padding are the least behind one byte */
+	/* where a chunk begins is malloc's choice: 15 bytes of padding are the least behind one
+	 * byte */
 	for (i = 0; i < 100; i++)
 		CHECK(arena_take(&a, 4990, 4096) == NULL);
 	CHECK((uintptr_t)arena_take(&a, 8, 0) % _Alignof(max_align_t) == 0);

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/bytes.h"
+#include "schemas/base/bytes.h"
 
 static const uint64_t edges[] = {
-	0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0x1fffff, 0x200000, 0xfffffff, 0x10000000,
-	0x7ffffffff, 0x800000000, 0x3ffffffffff, 0x40000000000, 0x1ffffffffffff, 0x2000000000000,
-	0xffffffffffffff, 0x100000000000000, INT64_MAX, 1ULL << 63, UINT64_MAX,
+	0,
+	1,
+	0x7f,
+	0x80,
+	0x3fff,
+	0x4000,
+	0x1fffff,
+	0x200000,
+	0xfffffff,
+	0x10000000,
+	0x7ffffffff,
+	0x800000000,
+	0x3ffffffffff,
+	0x40000000000,
+	0x1ffffffffffff,
+	0x2000000000000,
+	0xffffffffffffff,
+	0x100000000000000,
+	INT64_MAX,
+	1ULL << 63,
+	UINT64_MAX,
 };
 /* Of their varints. */
 static const uint8_t lengths[] = {
@@ -17,8 +35,8 @@ enum { EDGES = sizeof(edges) / sizeof(edges[0]) };
 void test_bytes_numbers(void)
 {
 	static const uint8_t data[] = {
-		0xfe, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0xff,
-		0, 0, 0, 0, 0, 0, 0xf0, 0xbf, 'h', 'i',
+		0xfe, 1,    2, 3, 4, 5, 6, 7, 8,    9,    10,  11,  12,
+		13,   0xff, 0, 0, 0, 0, 0, 0, 0xf0, 0xbf, 'h', 'i',
 	};
 	struct bytes b = bytes_init(data, sizeof(data));
 
@@ -29,10 +47,10 @@ void test_bytes_numbers(void)
 	CHECK_U64(take_u64(&b), 0xff0d0c0b0a090807);
 	CHECK_F64(take_f64(&b), -1.0, 0);
 	CHECK_MEM(take_text(&b, 2), "hi", 2);
-	CHECK(!b.cut);
+	CHECK(!b.is_truncated);
 	CHECK_U64(bytes_left(&b), 0);
 	CHECK(take_text(&b, 0) != NULL);
-	CHECK(!b.cut);
+	CHECK(!b.is_truncated);
 }
 
 void test_bytes_cut_sticks(void)
@@ -41,7 +59,7 @@ void test_bytes_cut_sticks(void)
 	struct bytes b = bytes_init(data, sizeof(data));
 
 	CHECK_U64(take_u64(&b), 0);
-	CHECK(b.cut);
+	CHECK(b.is_truncated);
 	CHECK_U64(bytes_left(&b), 0);
 	CHECK_U64(take_u8(&b), 0); /* there is one, but nobody knows what it would mean */
 	CHECK_U64(take_u16(&b), 0);
@@ -50,7 +68,7 @@ void test_bytes_cut_sticks(void)
 	CHECK_U64(take_varint(&b), 0);
 	CHECK_I64(take_zigzag(&b), 0);
 	CHECK(take_text(&b, 0) == NULL);
-	CHECK(b.cut);
+	CHECK(b.is_truncated);
 }
 
 void test_bytes_each_width_cut(void)
@@ -66,11 +84,11 @@ void test_bytes_each_width_cut(void)
 		take_u32(&b4);
 		take_u64(&b8);
 		take_f64(&bf);
-		CHECK_U64(b1.cut, len < 1);
-		CHECK_U64(b2.cut, len < 2);
-		CHECK_U64(b4.cut, len < 4);
-		CHECK_U64(b8.cut, len < 8);
-		CHECK_U64(bf.cut, len < 8);
+		CHECK_U64(b1.is_truncated, len < 1);
+		CHECK_U64(b2.is_truncated, len < 2);
+		CHECK_U64(b4.is_truncated, len < 4);
+		CHECK_U64(b8.is_truncated, len < 8);
+		CHECK_U64(bf.is_truncated, len < 8);
 	}
 }
 
@@ -82,15 +100,15 @@ void test_bytes_lengths(void)
 	CHECK_U64(bytes_left(&part), 4);
 	CHECK_U64(take_u16(&part), 'a' | 'b' << 8);
 	CHECK_U64(take_u32(&part), 0);
-	CHECK(part.cut && !b.cut);
+	CHECK(part.is_truncated && !b.is_truncated);
 	CHECK_U64(bytes_left(&b), 2);
 	part = take_part(&b, UINT64_MAX); /* no pointer may wrap */
-	CHECK(part.cut && b.cut);
+	CHECK(part.is_truncated && b.is_truncated);
 	CHECK_U64(bytes_left(&part), 0);
 	CHECK(take_text(&empty, 0) != NULL);
-	CHECK(!empty.cut);
+	CHECK(!empty.is_truncated);
 	CHECK(take_text(&empty, 1) == NULL);
-	CHECK(empty.cut);
+	CHECK(empty.is_truncated);
 }
 
 void test_bytes_varint(void)
@@ -106,7 +124,7 @@ void test_bytes_varint(void)
 			struct bytes b = bytes_init(data, len);
 
 			CHECK_U64(take_varint(&b), len == n ? edges[i] : 0);
-			CHECK_U64(b.cut, len < n);
+			CHECK_U64(b.is_truncated, len < n);
 			CHECK_U64(bytes_left(&b), 0);
 		}
 	}
@@ -117,7 +135,7 @@ static bool varint_is_cut(const char *data, size_t len, uint64_t *v)
 	struct bytes b = bytes_init(data, len);
 
 	*v = take_varint(&b);
-	return b.cut;
+	return b.is_truncated;
 }
 
 void test_bytes_varint_overlong(void)
@@ -153,7 +171,7 @@ void test_bytes_zigzag(void)
 		struct bytes b = bytes_init(data, put_varint(data, zigzag(values[i])));
 
 		CHECK_I64(take_zigzag(&b), values[i]);
-		CHECK(!b.cut);
+		CHECK(!b.is_truncated);
 	}
 }
 

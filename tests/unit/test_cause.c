@@ -4,8 +4,8 @@
  * JIT; that nothing is lost when too much is to be kept; and the lists against plain search.
  * Everything else: tests/oracle/check_idle.py.
  */
-#include "analyze/cause.h"
-#include "analyze/cause/lane.h"
+#include "analyze/cause/cause.h"
+#include "analyze/cause/threads.h"
 
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
@@ -34,21 +34,21 @@ static uint32_t name(struct scene *s, const char *text)
 
 static uint32_t stream_make(struct scene *s, uint32_t device)
 {
-	struct track k = { .home = HOME_STREAM, .device = device, .context = NO_ID, .id = 7 };
-	struct site site = { .kind = KIND_KERNEL };
+	struct track k = { .type = TRACK_STREAM, .device = device, .context = NO_ID, .id = 7 };
+	struct event_desc desc = { .kind = KIND_KERNEL };
 
 	k.process = s->process;
-	site.track = trace_track(s->trace, &k, NULL);
-	site.name = name(s, "gemm");
-	trace_site(s->trace, &site, NULL);
-	return site.track;
+	desc.track = trace_track(s->trace, &k, NULL);
+	desc.name = name(s, "gemm");
+	trace_desc(s->trace, &desc, NULL);
+	return desc.track;
 }
 
 static struct scene *scene_open(void)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	struct process p = { .pid = 7, .rank = NO_RANK };
-	struct track k = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
+	struct track k = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
 
 	if (!CHECK(s))
 		return NULL;
@@ -76,7 +76,9 @@ static struct event *put(struct scene *s, unsigned kind, uint32_t track, const c
 {
 	struct event *e = &s->events[s->count++];
 
-	*e = (struct event){ .begin_ns = BASE + begin, .end_ns = BASE + end, .track = track,
+	*e = (struct event){ .begin_ns = BASE + begin,
+			     .end_ns = BASE + end,
+			     .track = track,
 			     .kind = (uint8_t)kind };
 	e->name = name(s, text);
 	return e;
@@ -116,7 +118,10 @@ static void take(struct answer *a, const struct segment *segments, size_t count,
 
 static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
 {
-	struct source *source, *step, *link;
+	struct context_request context = { .rules = s->rules,
+					   .wants_launches = true,
+					   .slack_ns = LAUNCH_SLACK_NS };
+	struct source *source;
 	struct cause_request how = { .trace = s->trace, .owners = true, .keep = keep };
 	const struct segment *segments;
 	const struct piece *pieces;
@@ -129,25 +134,15 @@ static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
 	*a = (struct answer){ .all_ns = 0 };
 	qsort(s->events, s->count, sizeof(s->events[0]), compare);
 	CHECK_OK(array_source_open(&source, s->events, s->count, batch), NULL);
-	CHECK_OK(step_open(&step, source, s->trace, s->rules, NULL), NULL);
-	CHECK_OK(link_open(&link, step, s->trace, LINK_WINDOW, LINK_SLACK_NS, NULL), NULL);
-	CHECK_OK(sweep_open(&sweep, s->trace, link, s->rules, 1 << 24, NULL), NULL);
-	how.step = step;
-	how.link = link;
+	CHECK_OK(context_open(&how.context, source, s->trace, &context, NULL), NULL);
+	source = context_source(how.context);
+	CHECK_OK(sweep_open(&sweep, s->trace, s->rules, false, 1 << 24, NULL), NULL);
 	how.sweep = sweep;
 	CHECK_OK(causes_open(&causes, &how, NULL), NULL);
 	do {
-		struct pulled in = { .count = 0 };
-
-		status = source_next(link, &b, NULL);
-		if (status == ST_OK) {
-			in.events = b.events;
-			in.count = b.count;
-		}
-		in.stretch_count = step_stretches(step, &in.stretches);
-		in.mark_count = step_marks(step, &in.marks);
-		CHECK_OK(sweep_put(sweep, &in, &segments, &count, NULL), NULL);
-		CHECK_OK(causes_put(causes, &in, &pieces, &piece_count, NULL), NULL);
+		status = source_next(source, &b, NULL);
+		CHECK_OK(sweep_put(sweep, &b, &segments, &count, NULL), NULL);
+		CHECK_OK(causes_put(causes, &b, &pieces, &piece_count, NULL), NULL);
 		take(a, segments, count, pieces, piece_count);
 	} while (status == ST_OK);
 	CHECK_U64(status, ST_END);
@@ -157,7 +152,7 @@ static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
 	CHECK_U64(a->all_ns, a->idle_ns);
 	causes_close(causes);
 	sweep_close(sweep);
-	source_close(link);
+	source_close(source);
 }
 
 void test_cause_gc_and_jit(void)
@@ -172,7 +167,7 @@ void test_cause_gc_and_jit(void)
 	put(s, KIND_JIT, s->other, "JIT compilation", 250, 320);
 	launch(s, 2, 400, 410, 500, 600);
 	run(s, 3, 0, &a);
-	CHECK_U64(a.ns[CAUSE_GC], 50);      /* what is compiled meanwhile comes first */
+	CHECK_U64(a.ns[CAUSE_GC], 50); /* what is compiled meanwhile comes first */
 	CHECK_U64(a.ns[CAUSE_COMPILE], 70);
 	CHECK_U64(a.ns[CAUSE_LAUNCH], 20);
 	CHECK_U64(a.ns[CAUSE_DISPATCH], 10 + 90);
@@ -273,8 +268,9 @@ void test_cause_batches(void)
 		launch(s, i + 1, at, at + (r >> 8) % 30, at + (r >> 16) % 200,
 		       at + (r >> 16) % 200 + (r >> 24) % 60);
 		if (r & 1)
-			put(s, KIND_API, (r & 2) ? s->thread : s->other, (r & 4) ? "cudaMalloc" :
-			    "cudaDeviceSynchronize", at + (r >> 32) % 50, at + (r >> 32) % 50 + 40);
+			put(s, KIND_API, (r & 2) ? s->thread : s->other,
+			    (r & 4) ? "cudaMalloc" : "cudaDeviceSynchronize", at + (r >> 32) % 50,
+			    at + (r >> 32) % 50 + 40);
 		if ((r & 24) == 24)
 			put(s, KIND_RANGE, s->thread, "aten::mm", at, at + (r >> 40) % 300)
 				->subkind = RANGE_OP;
@@ -337,7 +333,8 @@ void test_cause_ranges(void)
 		qsort(all, 60, sizeof(all[0]), compare_plain);
 		for (i = 0; i < 60; i++)
 			CHECK_OK(ranges_put(&ranges, all[i].begin_ns, all[i].end_ns, all[i].name,
-					    &keep, NULL), NULL);
+					    &keep, NULL),
+				 NULL);
 		for (i = 0; i < 60; i++) {
 			a = random_u64(&seed) % 130;
 			b = a + 1 + random_u64(&seed) % 10;

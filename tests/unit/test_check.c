@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/report_check.h"
+#include "analyze/report/check/check.h"
 
-#include "analyze/engine.h"
-#include "analyze/format.h"
-#include "analyze/text/line.h"
+#include "analyze/engine/engine.h"
+#include "analyze/format/format.h"
+#include "analyze/format/format_list.h"
+#include "analyze/format/text/line.h"
+#include "analyze/report/report_list.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
@@ -14,8 +16,8 @@
 
 enum { EVENTS = 512, LOG_MAX = 1 << 22, WINDOW_MS = 100 };
 #define BEGIN UINT64_C(1700000000000000000)
-#define US UINT64_C(1000)
-#define MS UINT64_C(1000000)
+#define US    UINT64_C(1000)
+#define MS    UINT64_C(1000000)
 
 /* ---- a recording, made event by event --------------------------------------------------- */
 
@@ -33,18 +35,19 @@ static uint32_t name(struct made *m, const char *text)
 
 static void made_init(struct made *m)
 {
-	struct track k = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = 77 };
+	struct track k = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = 77 };
 
 	*m = (struct made){ .id = 1, .at_ns = BEGIN + 2 * MS };
 	CHECK_OK(trace_new(&m->run.trace, LOG_MAX, NULL), NULL);
 	m->run.events = calloc(EVENTS, sizeof(*m->run.events));
 	trace_provenance(m->run.trace)->epoch_known = true;
-	m->process = (struct process){ .host = name(m, "node1"), .pid = 77, .rank = 0,
-				       .world_size = 1 };
+	m->process =
+		(struct process){ .host = name(m, "node1"), .pid = 77, .rank = 0, .world_size = 1 };
 	m->pid = k.process = trace_process(m->run.trace, &m->process, NULL);
 	m->thread = trace_track(m->run.trace, &k, NULL);
-	k = (struct track){ .home = HOME_STREAM, .process = m->pid, .device = 0, .context = 1,
-			    .id = 7 };
+	k = (struct track){
+		.type = TRACK_STREAM, .process = m->pid, .device = 0, .context = 1, .id = 7
+	};
 	m->stream = trace_track(m->run.trace, &k, NULL);
 }
 
@@ -53,15 +56,18 @@ static struct event *put(struct made *m, uint8_t kind, uint32_t track, const cha
 {
 	struct event *e = &m->run.events[m->run.count++];
 
-	*e = (struct event){ .begin_ns = begin_ns, .end_ns = begin_ns + ns, .kind = kind,
-			     .track = track, .name = name(m, text) };
+	*e = (struct event){ .begin_ns = begin_ns,
+			     .end_ns = begin_ns + ns,
+			     .kind = kind,
+			     .track = track,
+			     .name = name(m, text) };
 	return e;
 }
 
 static void put_launch(struct made *m, const char *call, unsigned kernels, uint64_t graph)
 {
 	struct attr attr = { .key = name(m, "graph"), .type = ATTR_U64, .bits = graph };
-	struct shape shape = { .fixed = &attr, .fixed_count = 1 };
+	struct arg_schema schema = { .consts = &attr, .const_count = 1 };
 	unsigned i;
 
 	put(m, KIND_API, m->thread, call, m->at_ns, 5 * US)->correlation = m->id;
@@ -70,7 +76,7 @@ static void put_launch(struct made *m, const char *call, unsigned kernels, uint6
 				      m->at_ns + (10 + i * 10) * US, 5 * US);
 
 		e->correlation = m->id;
-		e->shape = graph ? trace_shape(m->run.trace, &shape, NULL) : 0;
+		e->schema = graph ? trace_schema(m->run.trace, &schema, NULL) : 0;
 	}
 	m->id++;
 	m->at_ns += 200 * US;
@@ -78,8 +84,11 @@ static void put_launch(struct made *m, const char *call, unsigned kernels, uint6
 
 static void put_window(struct made *m, uint64_t own_ns, bool cut_short)
 {
-	struct window w = { .process = m->pid, .spec = name(m, "steps:0-2"), .begin_ns = BEGIN,
-			    .end_ns = BEGIN + WINDOW_MS * MS, .own_ns = own_ns,
+	struct window w = { .process = m->pid,
+			    .spec = name(m, "steps:0-2"),
+			    .begin_ns = BEGIN,
+			    .end_ns = BEGIN + WINDOW_MS * MS,
+			    .own_ns = own_ns,
 			    .cut_short = cut_short };
 
 	trace_window(m->run.trace, &w, NULL);
@@ -87,7 +96,8 @@ static void put_window(struct made *m, uint64_t own_ns, bool cut_short)
 
 static void put_anchor(struct made *m, uint64_t after_ns, int64_t set_ns)
 {
-	struct anchor a = { .process = m->pid, .monotonic_ns = 5000 + after_ns,
+	struct anchor a = { .process = m->pid,
+			    .monotonic_ns = 5000 + after_ns,
 			    .realtime_ns = BEGIN + after_ns + (uint64_t)set_ns };
 
 	trace_anchor(m->run.trace, &a, NULL);
@@ -137,8 +147,12 @@ static const struct report_type *const reports_asked[] = { &report_check, NULL }
 static struct tables *tables_of(char *const *paths, size_t count)
 {
 	struct engine_outcome outcomes[4];
-	struct engine_request how = { .paths = paths, .count = count, .reports = reports_asked,
-				      .threads = 1, .memory_bytes = 256 << 20, .scratch = "/tmp" };
+	struct engine_request how = { .paths = paths,
+				      .count = count,
+				      .reports = reports_asked,
+				      .threads = 1,
+				      .memory_bytes = 256 << 20,
+				      .scratch = "/tmp" };
 	struct name_rules *rules = NULL;
 	struct tables *tables = NULL;
 	struct error err = { 0 };
@@ -370,20 +384,23 @@ void test_check_windows(void)
 void test_check_recorder(void)
 {
 	struct attr attrs[3];
-	struct shape shape = { .fixed = attrs, .fixed_count = 3 };
+	struct arg_schema schema = { .consts = attrs, .const_count = 3 };
 	struct made m;
 	struct tables *t;
 
 	made_init(&m);
 	put_whole(&m);
 	put_window(&m, 0, false);
-	attrs[0] = (struct attr){ .key = name(&m, "ignored_calls"), .type = ATTR_TEXT,
+	attrs[0] = (struct attr){ .key = name(&m, "ignored_calls"),
+				  .type = ATTR_TEXT,
 				  .bits = name(&m, "12") };
-	attrs[1] = (struct attr){ .key = name(&m, "cupti_problem"), .type = ATTR_TEXT,
+	attrs[1] = (struct attr){ .key = name(&m, "cupti_problem"),
+				  .type = ATTR_TEXT,
 				  .bits = name(&m, "no driver") };
-	attrs[2] = (struct attr){ .key = name(&m, "launcher"), .type = ATTR_TEXT,
+	attrs[2] = (struct attr){ .key = name(&m, "launcher"),
+				  .type = ATTR_TEXT,
 				  .bits = name(&m, "torchrun") };
-	m.process.shape = trace_shape(m.run.trace, &shape, NULL);
+	m.process.schema = trace_schema(m.run.trace, &schema, NULL);
 	trace_set_process(m.run.trace, m.pid, &m.process);
 	put(&m, 60, m.thread, "of the future", BEGIN + 90 * MS, US);
 	trace_provenance(m.run.trace)->is_synthetic = true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
+#include "convert/sink/sink_list.h"
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
 
-#include "convert/chrome/head.h"
-#include "convert/chrome/text.h"
-#include "schemas/json_text.h"
+#include "convert/sink/chrome/head.h"
+#include "convert/sink/chrome/text_fast.h"
+#include "schemas/base/json_text.h"
+#include "schemas/base/plain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static uint64_t some_number(uint64_t *state)
 
 static void same_u64(struct buf *want, uint64_t v)
 {
-	uint8_t got[DIGITS_ROOM];
+	uint8_t got[DIGITS_MOST];
 
 	buf_clear(want);
 	buf_put_u64_text(want, v);
@@ -38,7 +40,7 @@ static void same_u64(struct buf *want, uint64_t v)
 
 static void same_time(struct buf *want, struct digits_clock *clock, uint64_t at_ns)
 {
-	uint8_t got[DIGITS_ROOM];
+	uint8_t got[DIGITS_MOST];
 
 	buf_clear(want);
 	chrome_put_us(want, at_ns - clock->base_ns);
@@ -48,7 +50,7 @@ static void same_time(struct buf *want, struct digits_clock *clock, uint64_t at_
 
 static unsigned same_f64(struct buf *want, double v)
 {
-	uint8_t got[DIGITS_ROOM], *end = digits_put_short_f64(got, v);
+	uint8_t got[DIGITS_MOST], *end = digits_put_short_f64(got, v);
 
 	if (!end)
 		return 0;
@@ -61,9 +63,10 @@ static unsigned same_f64(struct buf *want, double v)
 
 void test_chrome_digits(void)
 {
-	static const double odd[] = {0, -0.0, 0.5, 100, 0.0875, 0.1 + 0.2, 0.0001, 0.001, 1e10,
-				     1e11, 99999999999.9999, 1.00005, -3, 1e300, 1.0 / 3};
-	struct digits_clock clock = {.base_ns = 5};
+	static const double odd[] = { 0,      -0.0,  0.5,    100,  0.0875,           0.1 + 0.2,
+				      0.0001, 0.001, 1e10,   1e11, 99999999999.9999, 1.00005,
+				      -3,     1e300, 1.0 / 3 };
+	struct digits_clock clock = { .base_ns = 5 };
 	uint64_t state = 11, ten = 1;
 	unsigned shorts = 0;
 	struct buf want;
@@ -92,25 +95,26 @@ void test_chrome_digits(void)
 /* ---- texts that are kept ---- */
 
 /* `<key KEY=JOIN>` */
-static void put_long(struct buf *b, struct chrome_holes *h, unsigned key, uint64_t join)
+static void put_plain(struct buf *b, struct chrome_notes *notes, unsigned key, uint64_t join)
 {
 	size_t begin;
 
-	chrome_holes_begin(h, b);
+	chrome_notes_begin(notes, b);
 	buf_putf(b, "<key %u=", key);
 	begin = b->len;
 	buf_put_u64_text(b, join);
-	chrome_holes_add(h, begin, HOLE_JOIN, 0);
-	buf_putf(b, "; %.*s>", (int)(key % 500), "................................................"
+	chrome_note(notes, begin, (struct placeholder){ .source = ARG_CORRELATION });
+	buf_putf(b, "; %.*s>", (int)(key % 500),
+		 "................................................"
 		 "..........................................................................");
 }
 
 /* More keys than there is room for: what is found is right, and all is forgotten now and then. */
 void test_chrome_text_bound(void)
 {
-	enum { KEYS = CHROME_SLOTS + 1000, EVENTS = 4 * KEYS };
+	enum { KEYS = CHROME_TEXT_SLOTS + 1000, EVENTS = 4 * KEYS };
 	struct chrome_texts texts;
-	struct chrome_holes holes;
+	struct chrome_notes notes;
 	struct buf want;
 	struct error err;
 	unsigned kept = 0;
@@ -121,13 +125,13 @@ void test_chrome_text_bound(void)
 	for (unsigned i = 0; i < EVENTS; i++) {
 		/* some all the time, most a few times */
 		unsigned key = i / 8 % 2 ? i / 16 % 7 : i / 4;
-		struct event e = {.name = key, .correlation = i + 1, .kind = KIND_API};
+		struct event e = { .name = key, .correlation = i + 1, .kind = KIND_API };
 		const struct chrome_text *text = chrome_texts_find(&texts, chrome_key_of(&e));
 
 		buf_clear(&want);
-		put_long(&want, &holes, key, e.correlation);
+		put_plain(&want, &notes, key, e.correlation);
 		if (!text) {
-			chrome_texts_note(&texts, chrome_key_of(&e), &holes);
+			chrome_texts_note(&texts, chrome_key_of(&e), &notes);
 			continue;
 		}
 		kept++;
@@ -136,41 +140,42 @@ void test_chrome_text_bound(void)
 		CHECK_MEM(room, want.data, want.len);
 	}
 	CHECK(kept > EVENTS / 2);
-	CHECK(texts.count < CHROME_SLOTS);
+	CHECK(texts.count < CHROME_TEXT_SLOTS);
 	chrome_texts_release(&texts);
 	buf_release(&want);
 	free(room);
 }
 
-/* ---- the sink: the first event of its like is written the long way, the others are not ---- */
+/* ---- the sink: the first two events of a key are written the plain way, others the fast way ----
+ */
 
 static uint32_t some_shape(struct sink_run *run, uint64_t *state)
 {
-	static const char *const keys[] = {"grid_x", "registers", "my key", "bandwidth", "cbid"};
-	static const uint8_t types[] = {ATTR_U64, ATTR_I64, ATTR_F64, ATTR_U64, ATTR_U64};
-	struct attr fixed[2], vary[3];
-	size_t vary_count = random_u64(state) % 4;
+	static const char *const keys[] = { "grid_x", "registers", "my key", "bandwidth", "cbid" };
+	static const uint8_t types[] = { ATTR_U64, ATTR_I64, ATTR_F64, ATTR_U64, ATTR_U64 };
+	struct attr consts[2], args[3];
+	size_t arg_count = random_u64(state) % 4;
 
-	fixed[0] = run_number(run, keys[random_u64(state) % 5], random_u64(state) % 50);
-	fixed[1] = run_text(run, "a \"text\"", "b\\c");
-	for (size_t i = 0; i < vary_count; i++) {
-		vary[i] = run_number(run, i ? "v1" : "external_id", 0);
-		vary[i].type = types[random_u64(state) % 5];
+	consts[0] = run_number(run, keys[random_u64(state) % 5], random_u64(state) % 50);
+	consts[1] = run_text(run, "a \"text\"", "b\\c");
+	for (size_t i = 0; i < arg_count; i++) {
+		args[i] = run_number(run, i ? "v1" : "external_id", 0);
+		args[i].type = types[random_u64(state) % 5];
 		if (random_u64(state) % 10 == 0)
-			vary[i].type = ATTR_TEXT;
+			args[i].type = ATTR_TEXT;
 	}
-	return run_shape(run, fixed, 1 + random_u64(state) % 2, vary, vary_count);
+	return run_schema(run, consts, 1 + random_u64(state) % 2, args, arg_count);
 }
 
 /* `like` says which of few it is alike, `state` what differs. */
 static void some_event(struct sink_run *run, uint64_t like, uint64_t *state, double at_us,
 		       uint64_t *words)
 {
-	static const char *const names[] = {NULL, "op", "cudaLaunchKernel_v7000",
-					    "a \"quoted\" \n name"};
-	uint32_t tracks[] = {run_thread(run, 9), run_thread(run, 12345678), run_stream(run, 0, 7),
-			     run_stream(run, 1, 20), run_counter(run, 0, "watts"),
-			     run_pool(run, 1)};
+	static const char *const names[] = { NULL, "op", "cudaLaunchKernel_v7000",
+					     "a \"quoted\" \n name" };
+	uint32_t tracks[] = { run_thread(run, 9),           run_thread(run, 12345678),
+			      run_stream(run, 0, 7),        run_stream(run, 1, 20),
+			      run_counter(run, 0, "watts"), run_pool(run, 1) };
 	unsigned kind = 1 + (unsigned)(random_u64(&like) % (KIND_END - 1));
 	double length_us = random_u64(state) % 3 ? (double)(random_u64(state) % 100000) / 1000 : 0;
 	struct event *e = run_event(run, kind, tracks[random_u64(&like) % 6],
@@ -182,11 +187,11 @@ static void some_event(struct sink_run *run, uint64_t like, uint64_t *state, dou
 	if (kind == KIND_COUNTER)
 		e->value = (double)(random_u64(state) % 100000) /
 			   (double)(1 + random_u64(state) % 100);
-	e->shape = random_u64(&like) % 4 ? some_shape(run, &like) : 0;
+	e->schema = random_u64(&like) % 4 ? some_shape(run, &like) : 0;
 	for (size_t i = 0; i < 3; i++)
 		words[i] = random_u64(state) % 8 ? random_u64(state) % 3 : some_number(state) >> 12;
 	if (random_u64(state) % 8)
-		e->vary = words;
+		e->args = words;
 }
 
 /* What stands between the rows of letter M and the end. */
@@ -201,7 +206,7 @@ static const char *body(struct buf *text, size_t *len)
 	return begin;
 }
 
-/* One by one: each sink sees its event for the first time. */
+/* The same in other ways: by a sink for each event, which never has a kept text, or plain. */
 static void write_alone(struct sink_run *run, bool all_args, struct buf *out)
 {
 	struct sink_run one = *run;
@@ -225,7 +230,7 @@ static void write_alone(struct sink_run *run, bool all_args, struct buf *out)
 
 static void same_alone(struct sink_run *run, bool all_args)
 {
-	struct buf text, alone;
+	struct buf text, plain, alone;
 	const char *at;
 	size_t len;
 
@@ -236,6 +241,13 @@ static void same_alone(struct sink_run *run, bool all_args)
 		CHECK_U64(len, alone.len);
 		CHECK_MEM(at, alone.data, len < alone.len ? len : alone.len);
 	}
+	plain_ways = true;
+	if (sink_run_write(run, &sink_chrome, all_args, &plain)) {
+		CHECK_U64(plain.len, text.len);
+		CHECK_MEM(plain.data, text.data, plain.len < text.len ? plain.len : text.len);
+	}
+	plain_ways = false;
+	buf_release(&plain);
 	buf_release(&text);
 	buf_release(&alone);
 }

@@ -2,59 +2,60 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "analyze/report_frontier.h"
-#include "convert/collective.h"
+#include "analyze/report/frontier/frontier.h"
+#include "convert/stage/collective.h"
 
 #include <string.h>
 
 enum { METS = 200, PACKED_CEILING = 1 << 16 };
 
-static struct met random_met(uint64_t *random)
+static struct rank_call random_met(uint64_t *random)
 {
-	struct met m = { .index = random_u64(random) >> random_u64(random) % 64,
-			 .place = random_u64(random) % 100,
-			 .ns = random_u64(random) % 9000000,
-			 .bytes = random_u64(random) % 5 ? random_u64(random) % 70000 : NO_U64 };
+	struct rank_call m = { .index = random_u64(random) >> random_u64(random) % 64,
+			       .place = random_u64(random) % 100,
+			       .ns = random_u64(random) % 9000000,
+			       .bytes = random_u64(random) % 5 ? random_u64(random) % 70000
+							       : NO_U64 };
 	uint64_t at = 0;
 
-	m.bare_count = random_u64(random) % (BARE_MOST + 1);
-	for (size_t i = 0; i < m.bare_count; i++) {
+	m.exposed_count = random_u64(random) % (EXPOSED_MOST + 1);
+	for (size_t i = 0; i < m.exposed_count; i++) {
 		at += random_u64(random) % 500;
-		m.bare[i].at_ns = at;
-		m.bare[i].span_ns = 1 + random_u64(random) % 3000;
-		m.bare[i].exposed_ns = random_u64(random) % (m.bare[i].span_ns + 1);
-		at += m.bare[i].span_ns;
+		m.exposed[i].at_ns = at;
+		m.exposed[i].span_ns = 1 + random_u64(random) % 3000;
+		m.exposed[i].exposed_ns = random_u64(random) % (m.exposed[i].span_ns + 1);
+		at += m.exposed[i].span_ns;
 	}
 	return m;
 }
 
-static bool same(const struct met *a, const struct met *b)
+static bool same(const struct rank_call *a, const struct rank_call *b)
 {
-	return a->index == b->index && a->place == b->place && a->ns == b->ns && a->bytes == b->bytes &&
-	       a->bare_count == b->bare_count &&
-	       !memcmp(a->bare, b->bare, a->bare_count * sizeof(a->bare[0]));
+	return a->index == b->index && a->place == b->place && a->ns == b->ns &&
+	       a->bytes == b->bytes && a->exposed_count == b->exposed_count &&
+	       !memcmp(a->exposed, b->exposed, a->exposed_count * sizeof(a->exposed[0]));
 }
 
 void test_comm_packed(void)
 {
-	static struct met all[METS];
-	struct met got;
+	static struct rank_call all[METS];
+	struct rank_call got;
 	struct buf text;
 	const char *at;
-	struct met_last last = { 0, 0 };
+	struct packed_last last = { 0, 0 };
 	uint64_t random = 7;
 	size_t i = 0, len, taken;
 
 	buf_init(&text, PACKED_CEILING);
 	for (i = 0; i < METS; i++) {
 		all[i] = random_met(&random);
-		met_put(&text, &all[i], &last);
+		call_pack(&text, &all[i], &last);
 	}
 	CHECK_OK(buf_status(&text, NULL), NULL);
 	at = buf_text(&text);
 	len = strlen(at);
 	CHECK_U64(len, text.len); /* nothing in it ends a text */
-	for (i = 0, last = (struct met_last){ 0, 0 }; met_take(&at, &got, &last); i++)
+	for (i = 0, last = (struct packed_last){ 0, 0 }; call_unpack(&at, &got, &last); i++)
 		if (!CHECK(i < METS && same(&got, &all[i])))
 			break;
 	CHECK_U64(i, METS);
@@ -62,7 +63,8 @@ void test_comm_packed(void)
 	for (; len-- > 0;) {
 		text.data[len] = '\0';
 		at = (const char *)text.data;
-		for (taken = 0, last = (struct met_last){ 0, 0 }; met_take(&at, &got, &last); taken++)
+		for (taken = 0, last = (struct packed_last){ 0, 0 }; call_unpack(&at, &got, &last);
+		     taken++)
 			;
 		CHECK(taken <= METS);
 	}
@@ -72,8 +74,8 @@ void test_comm_packed(void)
 void test_comm_hostile(void)
 {
 	char text[64];
-	struct met got;
-	struct met_last last;
+	struct rank_call got;
+	struct packed_last last;
 	uint64_t random = 3;
 	size_t i, k, taken;
 
@@ -83,8 +85,9 @@ void test_comm_hostile(void)
 		for (k = 0; k + 1 < sizeof(text); k++)
 			text[k] = (char)(random_u64(&random) % 255 + 1);
 		text[k] = '\0';
-		for (taken = 0, last = (struct met_last){ 0, 0 }; met_take(&at, &got, &last); taken++)
-			met_exposed(&got, random_u64(&random));
+		for (taken = 0, last = (struct packed_last){ 0, 0 }; call_unpack(&at, &got, &last);
+		     taken++)
+			call_exposed_ns(&got, random_u64(&random));
 		if (taken > sizeof(text))
 			break;
 	}
@@ -93,16 +96,17 @@ void test_comm_hostile(void)
 
 void test_comm_exposed(void)
 {
-	struct met m = { .ns = 1000, .bare = { { 100, 50, 50 }, { 300, 200, 100 } },
-			 .bare_count = 2 };
+	struct rank_call m = { .ns = 1000,
+			       .exposed = { { 100, 50, 50 }, { 300, 200, 100 } },
+			       .exposed_count = 2 };
 
-	CHECK_U64(met_exposed(&m, 0), 0);
-	CHECK_U64(met_exposed(&m, 100), 0);
-	CHECK_U64(met_exposed(&m, 120), 20);
-	CHECK_U64(met_exposed(&m, 200), 50);
-	CHECK_U64(met_exposed(&m, 400), 100); /* of what was summed up a share */
-	CHECK_U64(met_exposed(&m, 500), 150);
-	CHECK_U64(met_exposed(&m, UINT64_MAX), 150);
+	CHECK_U64(call_exposed_ns(&m, 0), 0);
+	CHECK_U64(call_exposed_ns(&m, 100), 0);
+	CHECK_U64(call_exposed_ns(&m, 120), 20);
+	CHECK_U64(call_exposed_ns(&m, 200), 50);
+	CHECK_U64(call_exposed_ns(&m, 400), 100); /* of what was summed up a share */
+	CHECK_U64(call_exposed_ns(&m, 500), 150);
+	CHECK_U64(call_exposed_ns(&m, UINT64_MAX), 150);
 }
 
 void test_comm_operations(void)
@@ -120,17 +124,18 @@ void test_comm_operations(void)
 
 /* ---- what a kernel says, or the range that it was launched in, or its name ---- */
 
-static uint32_t shape_of(struct trace *t, const char *operation, uint64_t comm)
+static uint32_t schema_of(struct trace *t, const char *operation, uint64_t comm)
 {
-	struct attr fixed[] = {
-		{ .key = trace_name(t, "collective", 10, NULL), .type = ATTR_TEXT,
+	struct attr consts[] = {
+		{ .key = trace_name(t, "collective", 10, NULL),
+		  .type = ATTR_TEXT,
 		  .bits = trace_name(t, operation, strlen(operation), NULL) },
 		{ .key = trace_name(t, "comms_id", 8, NULL), .type = ATTR_U64, .bits = comm },
 	};
-	struct attr vary = { .key = trace_name(t, "bytes", 5, NULL), .type = ATTR_U64 };
-	struct shape s = { .fixed = fixed, .fixed_count = 2, .vary = &vary, .vary_count = 1 };
+	struct attr args = { .key = trace_name(t, "bytes", 5, NULL), .type = ATTR_U64 };
+	struct arg_schema s = { .consts = consts, .const_count = 2, .args = &args, .arg_count = 1 };
 
-	return trace_shape(t, &s, NULL);
+	return trace_schema(t, &s, NULL);
 }
 
 void test_comm_of_event(void)
@@ -140,19 +145,19 @@ void test_comm_of_event(void)
 	struct trace *t = NULL;
 	struct collectives *c = NULL;
 	struct collective got;
-	struct event e = { .kind = KIND_KERNEL, .vary = &bytes };
+	struct event e = { .kind = KIND_KERNEL, .args = &bytes };
 
 	CHECK_OK(trace_new(&t, 1 << 20, NULL), NULL);
 	e.name = trace_name(t, name, strlen(name), NULL);
-	e.shape = shape_of(t, "ncclAllReduce", 0xabc);
-	CHECK_OK(collectives_new(&c, t, NULL, NULL), NULL);
-	collectives_find(c, &e, &got);
+	e.schema = schema_of(t, "ncclAllReduce", 0xabc);
+	CHECK_OK(collectives_new(&c, t, NULL), NULL);
+	collectives_find(c, &e, NULL, &got);
 	CHECK(got.operation == OPERATION_ALL_REDUCE);
 	CHECK_STR(got.group, "0xabc");
 	CHECK_U64(got.bytes, 4096);
 	CHECK(!got.has_seq);
-	e.shape = 0; /* then only its name speaks */
-	collectives_find(c, &e, &got);
+	e.schema = 0; /* then only its name speaks */
+	collectives_find(c, &e, NULL, &got);
 	CHECK(got.operation == OPERATION_REDUCE_SCATTER);
 	CHECK_STR(got.group, "");
 	CHECK_STR(got.type, "BFloat16");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "analyze/compat_hta.h"
+#include "analyze/report/hta/hta.h"
 
 /* Two that overlap, one that begins as another ends, one of no length. */
 void test_compat_rates(void)
@@ -13,8 +13,8 @@ void test_compat_rates(void)
 		{ .begin_ns = 9000, .end_ns = 9000, .rate = 3 },
 	};
 	const struct hta_rate want[] = {
-		{ 1000, 40 }, { 2000, 47 }, { 3000, 7 }, { 5000, 0 }, { 5000, 100 }, { 6000, 0 },
-		{ 9000, 3 }, { 10000, 0 },
+		{ 1000, 40 },  { 2000, 47 }, { 3000, 7 }, { 5000, 0 },
+		{ 5000, 100 }, { 6000, 0 },  { 9000, 3 }, { 10000, 0 },
 	};
 	struct hta_rate got[8];
 	size_t i;

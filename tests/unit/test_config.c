@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/command.h"
-#include "collector/config.h"
-#include "schemas/buf.h"
-#include "schemas/event.h"
+#include "collector/config/command.h"
+#include "collector/config/config.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/event.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -54,7 +54,8 @@ void test_config_wrong_variables(void)
 {
 	static const char *const wrong[] = {
 		"TACHO_WINDOW=steps:9-1", "TACHO_SAMPLE=often", "TACHO_KINDS=kernels",
-		"TACHO_MAX_DISK=10X", "TACHO_RANKS=x", "TACHO_ENABLED=perhaps", "TACHO_MEMORY=1K",
+		"TACHO_MAX_DISK=10X",     "TACHO_RANKS=x",      "TACHO_ENABLED=perhaps",
+		"TACHO_MEMORY=1K",
 	};
 	struct config c;
 	struct error err;
@@ -92,9 +93,9 @@ void test_config_devices(void)
 	struct config c;
 
 	config_parse_devices(&c, NULL);
-	CHECK(!c.devices_known);
+	CHECK(!c.has_devices);
 	config_parse_devices(&c, "");
-	CHECK(c.devices_known && c.device_count == 0);
+	CHECK(c.has_devices && c.device_count == 0);
 	config_parse_devices(&c, "3,1,GPU-8f1c");
 	CHECK_U64(c.device_count, 3);
 	CHECK(c.devices[0] == 3 && c.devices[1] == 1 && c.devices[2] == -1);
@@ -129,7 +130,8 @@ void test_config_export(void)
 	size_t rows = 0, i;
 
 	if (!CHECK_OK(read_with(&c, "TACHO_WINDOW=steps:1-2", "TACHO_MAX_DISK=1536M",
-				"TACHO_TOTALS=yes", &err), &err))
+				"TACHO_TOTALS=yes", &err),
+		      &err))
 		return;
 	config_export(&c, note, &seen);
 	for (i = 0; config_options[i].name; i++)
@@ -155,7 +157,9 @@ static void masked(const char *args, size_t len, const char *want)
 
 void test_command_mask(void)
 {
-	MASKED("python\0train.py\0--lr\0" "0.1\0", "python train.py --lr 0.1");
+	MASKED("python\0train.py\0--lr\0"
+	       "0.1\0",
+	       "python train.py --lr 0.1");
 	MASKED("a\0--api-key\0s3cret\0--x\0", "a --api-key *** --x");
 	MASKED("a\0--hf_token=abc\0b\0", "a --hf_token=*** b");
 	MASKED("env\0WANDB_API_KEY=abc\0python\0", "env WANDB_API_KEY=*** python");

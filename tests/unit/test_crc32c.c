@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/crc32c.h"
+#include "schemas/base/crc32c.h"
 
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of CUPTI that the collector has without its headers, beside the headers where they are. */
-#include "collector/cupti/lib.h"
-#include "collector/cupti/plan.h"
-#include "collector/cupti/tables.h"
+/* Numbers of CUPTI that the collector has without its headers, beside the headers where they are.
+ */
+#include "collector/probe/cupti/lib.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/tables.h"
 #include "tests/unit/unit.h"
 
 #if defined(__has_include)
@@ -57,7 +58,7 @@ static void check_constants(void)
 	SAME(CUPTI_ATTRIBUTE_PER_THREAD, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
 	SAME(CUPTI_THREAD_ID_SYSTEM, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 	SAME(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	SAME(CUPTI_SITE_EXIT, CUPTI_API_EXIT);
+	SAME(CUPTI_CALLBACK_EXIT, CUPTI_API_EXIT);
 	SAME(CUPTI_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 	SAME(CUPTI_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 	SAME(offsetof(CUpti_CallbackData, callbackSite), 0);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's parts for CUPTI, each by itself: buffers, clock, calls, sentences. */
-#include "collector/cupti/calls.h"
-#include "collector/cupti/clock.h"
-#include "collector/cupti/kinds.h"
-#include "collector/cupti/names.h"
-#include "collector/cupti/plan.h"
-#include "collector/cupti/pool.h"
-#include "collector/cupti/say.h"
-#include "collector/names.h"
-#include "collector/tick.h"
-#include "schemas/buf.h"
+#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/kinds.h"
+#include "collector/probe/cupti/strings.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/pool.h"
+#include "collector/probe/cupti/messages.h"
+#include "collector/session/texts.h"
+#include "collector/session/clock.h"
+#include "schemas/base/buf.h"
 #include "tests/unit/cupti_library.h"
 #include "tests/unit/unit.h"
 
@@ -116,11 +116,11 @@ static void pause_ms(long ms)
 
 static uint64_t told(uint64_t cupti_ns, uint64_t before_ns)
 {
-	struct cupti_era era = { .first = UINT64_MAX, .last = UINT64_MAX };
-	uint64_t ns = cupti_clock_tell(cupti_ns, before_ns, &era);
+	struct cupti_epoch epoch = { .first = UINT64_MAX, .last = UINT64_MAX };
+	uint64_t ns = cupti_clock_convert(cupti_ns, before_ns, &epoch);
 
 	/* what was remembered says the same */
-	CHECK_U64(cupti_clock_tell(cupti_ns, before_ns, &era), ns);
+	CHECK_U64(cupti_clock_convert(cupti_ns, before_ns, &epoch), ns);
 	return ns;
 }
 
@@ -158,7 +158,8 @@ void test_cupti_clock(void)
 	cupti_clock_note(true);
 	moved(&cupti_after);
 	CHECK_U64(cupti_clock_steps(), 2);
-	CHECK(near(told(cupti_after, UINT64_MAX / 2), tick_base_ns() + tick_clock_ns(CLOCK_MONOTONIC)));
+	CHECK(near(told(cupti_after, UINT64_MAX / 2),
+		   tick_base_ns() + tick_clock_ns(CLOCK_MONOTONIC)));
 	CHECK(near(told(cupti_before, now), tick_base_ns() + before));
 	CHECK(cupti_clock_off_ns() > 1000000000);
 }
@@ -244,7 +245,8 @@ static void check_names(const uint8_t *bytes, char (*texts)[16], unsigned count)
 	CHECK_U64(wrong, 0);
 }
 
-/* Each pointer becomes the id of its text, however many there are; a walk that the sizes explain. */
+/* Each pointer becomes the id of its text, however many there are; a walk that the sizes explain.
+ */
 void test_cupti_names(void)
 {
 	enum { KERNELS = 2000, BYTES = KERNELS * 216 + 64 };
@@ -256,7 +258,7 @@ void test_cupti_names(void)
 	unsigned i;
 
 	library_open(&lib, LIBRARY_13_0);
-	cupti_plan_open(&lib, UINT32_MAX);
+	cupti_layouts_open(&lib, UINT32_MAX);
 	for (i = 0; i < KERNELS / 2; i++)
 		snprintf(texts[i], sizeof(texts[i]), "kernel %u", i);
 	put_kernels(bytes, texts, KERNELS);
@@ -286,29 +288,29 @@ void test_cupti_names(void)
 void test_cupti_plan_mask(void)
 {
 	struct cupti_lib lib = { .api_version = 130001, .sizes = { [10] = 216, [5] = 40 } };
-	static _Alignas(8) uint8_t record[PLAN_WORDS * 8];
+	static _Alignas(8) uint8_t record[LAYOUT_WORDS * 8];
 	const struct cupti_family *f;
-	const struct cupti_plan *p;
+	const struct cupti_layout *p;
 
-	cupti_plan_open(&lib, UINT32_MAX);
+	cupti_layouts_open(&lib, UINT32_MAX);
 	f = cupti_family_of(CUPTI_KERNEL, record);
 	if (!CHECK(f != NULL))
 		return;
-	p = cupti_plan_of(f, record, 0);
+	p = cupti_layout_of(f, record, 0);
 	CHECK_U64(p->mask[16 / 8] | p->mask[24 / 8], 0); /* start, end */
-	CHECK_U64(p->mask[96 / 8], 0);			 /* gridId */
-	CHECK_U64(p->mask[88 / 8], 0xffffffff);		 /* localMemoryTotal; not correlationId */
-	CHECK_U64(p->mask[104 / 8], UINT64_MAX);	 /* name */
-	CHECK_U64(p->mask[112 / 8], 0);			 /* reserved0 */
+	CHECK_U64(p->mask[96 / 8], 0);                   /* gridId */
+	CHECK_U64(p->mask[88 / 8], 0xffffffff);          /* localMemoryTotal; not correlationId */
+	CHECK_U64(p->mask[104 / 8], UINT64_MAX);         /* name */
+	CHECK_U64(p->mask[112 / 8], 0);                  /* reserved0 */
 	CHECK_U64(p->mask[0], UINT64_C(0xffffffff00000000)); /* not the kind; registers ... */
-	CHECK_U64(p->mask[208 / 8], 0xff);		 /* isDeviceLaunched, not its padding */
-	CHECK_U64(p->vary_count, 1);
+	CHECK_U64(p->mask[208 / 8], 0xff);                   /* isDeviceLaunched, not its padding */
+	CHECK_U64(p->arg_count, 1);
 	CHECK(cupti_family_of(CUPTI_KERNEL_SERIAL, record) == f);
 	CHECK(cupti_family_of(12, record) == NULL);
 	CHECK(cupti_family_of(1u << 31, record) == NULL);
-	CHECK(cupti_plan_of(cupti_family_of(5, record), record, 0)->wanted);
-	cupti_plan_open(&lib, 1u << KIND_KERNEL);
-	CHECK(!cupti_plan_of(cupti_family_of(5, record), record, 0)->wanted);
+	CHECK(cupti_layout_of(cupti_family_of(5, record), record, 0)->wanted);
+	cupti_layouts_open(&lib, 1u << KIND_KERNEL);
+	CHECK(!cupti_layout_of(cupti_family_of(5, record), record, 0)->wanted);
 }
 
 /* ---- kinds ---- */
@@ -358,7 +360,7 @@ void test_cupti_kinds(void)
 	CHECK_U64(kinds.refusal, CUPTI_OK); /* copies are recorded */
 	CHECK_U64(kinds.results[10], CUPTI_NO_PRIVILEGE);
 	buf_init(&b, 4096);
-	cupti_kinds_tell(&kinds, &b);
+	cupti_kinds_put_json(&kinds, &b);
 	CHECK(strstr(buf_text(&b), "\"off\":{\"10\":35}") != NULL);
 	buf_release(&b);
 	refused_kind = 0;
@@ -371,16 +373,17 @@ void test_cupti_sentences(void)
 	struct cupti_lib lib = { 0 };
 	char room[160], text[16];
 
-	CHECK(strstr(cupti_say_result(&lib, 35, room), "NVreg_RestrictProfilingToAdminUsers=0"));
-	CHECK(strstr(cupti_say_result(&lib, 39, room), "another tool"));
-	CHECK(strstr(cupti_say_result(&lib, 4711, room), "4711"));
-	CHECK(cupti_say_version(22, 0, 0) != NULL);
-	CHECK(cupti_say_version(130301, SAY_ALL, 0) == NULL);
-	CHECK(strstr(cupti_say_version(130200, 0, 0), "13.2"));
-	CHECK(cupti_say_version(130001, 0, 0) == NULL);
-	CHECK(cupti_say_version(130001, SAY_GRAPHS, 0) == NULL);
-	CHECK(cupti_say_version(130001, SAY_GRAPHS | SAY_AGAIN, 0) != NULL);
-	CHECK(cupti_say_version(130001, SAY_CLOCK, 0) != NULL);
+	CHECK(strstr(cupti_result_message(&lib, 35, room),
+		     "NVreg_RestrictProfilingToAdminUsers=0"));
+	CHECK(strstr(cupti_result_message(&lib, 39, room), "another tool"));
+	CHECK(strstr(cupti_result_message(&lib, 4711, room), "4711"));
+	CHECK(cupti_fault_message(22, 0, 0) != NULL);
+	CHECK(cupti_fault_message(130301, FAULT_ANY, 0) == NULL);
+	CHECK(strstr(cupti_fault_message(130200, 0, 0), "13.2"));
+	CHECK(cupti_fault_message(130001, 0, 0) == NULL);
+	CHECK(cupti_fault_message(130001, FAULT_GRAPHS, 0) == NULL);
+	CHECK(cupti_fault_message(130001, FAULT_GRAPHS | FAULT_SECOND_WINDOW, 0) != NULL);
+	CHECK(cupti_fault_message(130001, FAULT_CLOCK, 0) != NULL);
 	CHECK(!cupti_can_finalize(22));
 	CHECK(!cupti_can_finalize(130000));
 	CHECK(cupti_can_finalize(26));

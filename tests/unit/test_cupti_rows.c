@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of CUPTI, byte by byte, to the events that a reader of the log gets. */
-#include "collector/config.h"
-#include "collector/cupti/calls.h"
-#include "collector/cupti/clock.h"
-#include "collector/cupti/names.h"
-#include "collector/cupti/plan.h"
-#include "collector/cupti/rows.h"
-#include "collector/cupti/tables.h"
-#include "collector/tick.h"
-#include "collector/watch.h"
-#include "collector/writer/inside.h"
-#include "convert/source.h"
+#include "collector/config/config.h"
+#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/strings.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/rows.h"
+#include "collector/probe/cupti/tables.h"
+#include "collector/session/clock.h"
+#include "collector/probe/probe.h"
+#include "collector/store/internal.h"
+#include "convert/source/source.h"
 #include "tests/unit/cupti_library.h"
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"
@@ -35,10 +35,10 @@ struct run {
 	uint8_t *bytes;
 	size_t len;
 	bool one_by_one; /* not in runs */
-	uint64_t at_ns; /* of the first record, CUPTI's clock */
+	uint64_t at_ns;  /* of the first record, CUPTI's clock */
 	struct trace *trace;
 	struct event *events;
-	uint64_t vary[EVENTS][PLAN_VARY];
+	uint64_t args[EVENTS][LAYOUT_ARGS];
 	size_t count;
 };
 
@@ -56,7 +56,7 @@ static void run_open(struct run *r, unsigned version, const char *kinds)
 	r->writer.recording = true;
 	library_open(&lib, version);
 	tick_init("monotonic");
-	cupti_plan_open(&lib, r->config.kinds_mask);
+	cupti_layouts_open(&lib, r->config.kinds_mask);
 	cupti_calls_open(&lib);
 	cupti_rows_forget();
 	cupti_tables_forget();
@@ -110,9 +110,10 @@ static uint8_t *add_kernel(struct run *r, const char *name, uint64_t after_ns)
 	return k;
 }
 
-static void hand_over(struct run *r, uint64_t warm_ns, uint64_t begin_ns)
+static void hand_over(struct run *r, uint64_t warmup_ns, uint64_t begin_ns)
 {
-	struct pool_buffer b = { .bytes = r->bytes, .valid = r->len,
+	struct pool_buffer b = { .bytes = r->bytes,
+				 .valid = r->len,
 				 .completed_ns = tick_clock_ns(CLOCK_MONOTONIC) };
 	uint64_t records;
 
@@ -120,7 +121,7 @@ static void hand_over(struct run *r, uint64_t warm_ns, uint64_t begin_ns)
 	if (r->one_by_one)
 		b.marks &= ~(unsigned)MARK_EVEN;
 	cupti_rows_tables(&b);
-	cupti_rows_put(&r->writer, &b, warm_ns, begin_ns);
+	cupti_rows_put(&r->writer, &b, warmup_ns, begin_ns);
 	memset(r->bytes, 0, BYTES);
 	r->len = 0;
 }
@@ -152,7 +153,8 @@ static size_t read_file(struct run *r, uint8_t *out)
 /* All events of the log, in order, with what varies. */
 static void run_read(struct run *r)
 {
-	static const struct budget budget = { .opening = 8 << 20, .resident = 1 << 16,
+	static const struct budget budget = { .opening = 8 << 20,
+					      .resident = 1 << 16,
 					      .scratch = "/tmp" };
 	uint8_t *file = calloc(1, FILE_BYTES);
 	struct source *s = NULL;
@@ -170,11 +172,12 @@ static void run_read(struct run *r)
 		return;
 	while (source_next(s, &b, &err) == ST_OK)
 		for (i = 0; i < b.count && r->count < EVENTS; i++, r->count++) {
-			const struct shape *shape = trace_get_shape(r->trace, b.events[i].shape);
+			const struct arg_schema *schema =
+				trace_get_schema(r->trace, b.events[i].schema);
 
 			r->events[r->count] = b.events[i];
-			if (shape->vary_count && shape->vary_count <= PLAN_VARY)
-				memcpy(r->vary[r->count], b.events[i].vary, shape->vary_count * 8);
+			if (schema->arg_count && schema->arg_count <= LAYOUT_ARGS)
+				memcpy(r->args[r->count], b.events[i].args, schema->arg_count * 8);
 		}
 	source_close(s);
 	input_close(in);
@@ -191,21 +194,21 @@ static void run_close(struct run *r)
 	folder_remove(&r->folder);
 }
 
-static uint64_t fixed(const struct run *r, size_t i, const char *key)
+static uint64_t consts(const struct run *r, size_t i, const char *key)
 {
-	const struct attr *a = trace_find_attr(r->trace, r->events[i].shape, key);
+	const struct attr *a = trace_find_attr(r->trace, r->events[i].schema, key);
 
 	return a ? a->bits : UINT64_MAX;
 }
 
 static uint64_t varying(const struct run *r, size_t i, const char *key)
 {
-	const struct shape *s = trace_get_shape(r->trace, r->events[i].shape);
+	const struct arg_schema *s = trace_get_schema(r->trace, r->events[i].schema);
 	uint32_t k;
 
-	for (k = 0; k < s->vary_count; k++)
-		if (strcmp(trace_text(r->trace, s->vary[k].key, NULL), key) == 0)
-			return r->vary[i][k];
+	for (k = 0; k < s->arg_count; k++)
+		if (strcmp(trace_text(r->trace, s->args[k].key, NULL), key) == 0)
+			return r->args[i][k];
 	return UINT64_MAX;
 }
 
@@ -241,16 +244,16 @@ void test_cupti_rows_kernel(void)
 		/* CLOCK_REALTIME was not set back or on since the start: the same clock */
 		CHECK(llabs((long long)(r.events[0].begin_ns - r.at_ns - 1000)) < 100000);
 		CHECK_U64(r.events[0].correlation, 17);
-		CHECK_U64(track_of(&r, 0)->home, HOME_STREAM);
+		CHECK_U64(track_of(&r, 0)->type, TRACK_STREAM);
 		CHECK_U64(track_of(&r, 0)->device, 0);
 		CHECK_U64(track_of(&r, 0)->context, 1);
 		CHECK_U64(track_of(&r, 0)->id, 7);
-		CHECK_U64(fixed(&r, 0, "grid_x"), 80);
-		CHECK_U64(fixed(&r, 0, "grid_y"), 2);
-		CHECK_U64(fixed(&r, 0, "block_x"), 256);
-		CHECK_U64(fixed(&r, 0, "registers"), 40);
-		CHECK_U64(fixed(&r, 0, "graph_node"), 0);
-		CHECK_U64(fixed(&r, 0, "priority"), UINT64_MAX); /* of 13.1 */
+		CHECK_U64(consts(&r, 0, "grid_x"), 80);
+		CHECK_U64(consts(&r, 0, "grid_y"), 2);
+		CHECK_U64(consts(&r, 0, "block_x"), 256);
+		CHECK_U64(consts(&r, 0, "registers"), 40);
+		CHECK_U64(consts(&r, 0, "graph_node"), 0);
+		CHECK_U64(consts(&r, 0, "priority"), UINT64_MAX); /* of 13.1 */
 		CHECK_U64(varying(&r, 0, "grid_id"), 5);
 		CHECK_U64(varying(&r, 0, "completed"), UINT64_MAX); /* it is the end */
 		CHECK_U64(varying(&r, 0, "queued"), UINT64_MAX);    /* not known */
@@ -277,8 +280,8 @@ void test_cupti_rows_flavours(void)
 	if (CHECK_U64(r.count, 3)) {
 		CHECK_U64(varying(&r, 0, "completed") - r.events[0].begin_ns, 8000);
 		CHECK_U64(varying(&r, 1, "graph_node"), UINT64_C(0x500000003));
-		CHECK_U64(fixed(&r, 1, "graph_node"), UINT64_MAX);
-		CHECK_U64(fixed(&r, 1, "graph"), 5);
+		CHECK_U64(consts(&r, 1, "graph_node"), UINT64_MAX);
+		CHECK_U64(consts(&r, 1, "graph"), 5);
 		CHECK_U64(r.events[2].begin_ns - varying(&r, 2, "queued"), 5000);
 		CHECK_U64(varying(&r, 2, "submitted"), 0);
 	}
@@ -304,9 +307,9 @@ void test_cupti_rows_versions(void)
 	hand_over(&r, 0, 0);
 	run_read(&r);
 	if (CHECK_U64(r.count, 2)) {
-		CHECK_U64(r.events[0].shape, r.events[1].shape);
-		CHECK_U64(fixed(&r, 0, "device_launched"), UINT64_MAX);
-		CHECK_U64(fixed(&r, 0, "copies"), UINT64_MAX);
+		CHECK_U64(r.events[0].schema, r.events[1].schema);
+		CHECK_U64(consts(&r, 0, "device_launched"), UINT64_MAX);
+		CHECK_U64(consts(&r, 0, "copies"), UINT64_MAX);
 	}
 	run_close(&r);
 	run_open(&r, LIBRARY_13_4, "all");
@@ -316,8 +319,8 @@ void test_cupti_rows_versions(void)
 	hand_over(&r, 0, 0);
 	run_read(&r);
 	if (CHECK_U64(r.count, 1)) {
-		CHECK_I64((int64_t)fixed(&r, 0, "priority"), -5);
-		CHECK_U64(fixed(&r, 0, "source_graph_node"), 77);
+		CHECK_I64((int64_t)consts(&r, 0, "priority"), -5);
+		CHECK_U64(consts(&r, 0, "source_graph_node"), 77);
 	}
 	run_close(&r);
 }
@@ -354,8 +357,8 @@ void test_cupti_rows_calls(void)
 		CHECK_U64(r.events[0].subkind, API_RUNTIME);
 		CHECK_U64(r.events[0].result, 3);
 		CHECK(r.events[0].flags & EVENT_RESULT);
-		CHECK_U64(fixed(&r, 0, "cbid"), 211);
-		CHECK_U64(track_of(&r, 0)->home, HOME_THREAD);
+		CHECK_U64(consts(&r, 0, "cbid"), 211);
+		CHECK_U64(track_of(&r, 0)->type, TRACK_THREAD);
 		CHECK_U64(track_of(&r, 0)->id, 4242);
 		CHECK_STR(name_of(&r, 1), "cuMemcpyHtoDAsync_v2");
 		CHECK_U64(r.events[1].subkind, API_DRIVER);
@@ -490,7 +493,7 @@ void test_cupti_rows_runs(void)
 	record_loop(&a, false);
 	counts = *cupti_row_counts();
 	record_loop(&b, true);
-	CHECK(counts.guessed > 2 * LOOP);
+	CHECK(counts.predicted > 2 * LOOP);
 	CHECK(counts.nodes > LOOP / 4);
 	CHECK_U64(counts.nodes, cupti_row_counts()->nodes);
 	CHECK_U64(a.count, b.count);
@@ -580,8 +583,8 @@ void test_cupti_rows_tables(void)
 
 		CHECK_U64(row->id, 2);
 		CHECK_STR(trace_text(r.trace, row->name, NULL), "GPU of a test");
-		CHECK_U64(trace_find_attr(r.trace, row->shape, "numSms")->bits, 132);
-		CHECK_U64(trace_find_attr(r.trace, row->shape, "computeMajor")->bits, 9);
+		CHECK_U64(trace_find_attr(r.trace, row->schema, "numSms")->bits, 132);
+		CHECK_U64(trace_find_attr(r.trace, row->schema, "computeMajor")->bits, 9);
 	}
 	run_close(&r);
 }
@@ -698,9 +701,9 @@ void test_cupti_rows_odd_tracks(void)
 		CHECK_U64(r.events[1].address, 0x7000);
 		CHECK_U64(r.events[1].bytes, 4096);
 		CHECK_STR(name_of(&r, 2), "Instrumentation");
-		CHECK_U64(track_of(&r, 2)->home, HOME_THREAD);
+		CHECK_U64(track_of(&r, 2)->type, TRACK_THREAD);
 		CHECK_U64(track_of(&r, 2)->id, 2);
-		CHECK_U64(track_of(&r, 3)->home, HOME_STREAM);
+		CHECK_U64(track_of(&r, 3)->type, TRACK_STREAM);
 		CHECK_U64(track_of(&r, 3)->device, 1);
 		CHECK_U64(track_of(&r, 3)->id, 3);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/diff/stats.h"
+#include "analyze/format/diff/stats.h"
 
 #include "tests/unit/unit.h"
 

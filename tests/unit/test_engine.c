@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/engine.h"
+#include "analyze/engine/engine.h"
 
-#include "analyze/format.h"
+#include "analyze/format/format.h"
+#include "analyze/format/format_list.h"
+#include "analyze/report/report_list.h"
 #include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>
@@ -23,17 +25,21 @@ static void put_step(FILE *f, int number, int at, int id)
 		"\"tid\":9,\"ts\":%d,\"dur\":1000},\n"
 		"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)#x\","
 		"\"pid\":9,\"tid\":9,\"ts\":%d,\"dur\":200},\n"
-		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,\"tid\":9,\"ts\":%d,"
+		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,\"tid\":9,\"ts\":"
+		"%d,"
 		"\"dur\":300},\n"
 		"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"Optimizer.step#SGD.step\","
 		"\"pid\":9,\"tid\":9,\"ts\":%d,\"dur\":100},\n",
 		number, at, at, at + 200, at + 800);
 	fprintf(f,
-		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,"
+		"\"tid\":9,"
 		"\"ts\":%d,\"dur\":5,\"args\":{\"correlation\":%d}},\n"
-		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,"
+		"\"tid\":9,"
 		"\"ts\":%d,\"dur\":5,\"args\":{\"correlation\":%d}},\n"
-		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaMemcpyAsync\",\"pid\":9,\"tid\":9,"
+		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaMemcpyAsync\",\"pid\":9,"
+		"\"tid\":9,"
 		"\"ts\":%d,\"dur\":5,\"args\":{\"correlation\":%d}},\n",
 		at + 210, id, at + 220, id + 1, at + 810, id + 2);
 	fprintf(f,
@@ -42,7 +48,8 @@ static void put_step(FILE *f, int number, int at, int id)
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce\",\"pid\":0,"
 		"\"tid\":8,\"ts\":%d,\"dur\":100,\"args\":{\"device\":0,\"stream\":8,"
 		"\"correlation\":%d}},\n"
-		"{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD (Pageable -> Device)\","
+		"{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD (Pageable -> "
+		"Device)\","
 		"\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":40,\"args\":{\"device\":0,\"stream\":7,"
 		"\"correlation\":%d,\"bytes\":4000}},\n",
 		at + 300, id, at + 350, id + 1, at + 850, id + 2);
@@ -99,8 +106,11 @@ static const struct report_type *const all_reports[] = { &report_summary, NULL }
 static enum status run(struct tables **out, char *const *paths, size_t count, unsigned threads,
 		       struct engine_outcome *outcomes, struct error *err)
 {
-	struct engine_request how = { .paths = paths, .count = count, .reports = all_reports,
-				      .threads = threads, .memory_bytes = 64 << 20,
+	struct engine_request how = { .paths = paths,
+				      .count = count,
+				      .reports = all_reports,
+				      .threads = threads,
+				      .memory_bytes = 64 << 20,
 				      .scratch = "/tmp" };
 	struct name_rules *rules = NULL;
 	enum status status;

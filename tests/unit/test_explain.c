@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/explain.h"
+#include "analyze/explain/explain.h"
 
 #include "tests/unit/unit.h"
 
@@ -90,7 +90,7 @@ void test_explain_rules(void)
 
 	for (i = 0; i < 3; i++)
 		for (k = 0; all[i][k].name; k++) {
-			const char *at = all[i][k].behind;
+			const char *at = all[i][k].figures;
 
 			for (; at && *at; at += len + (at[len] == ' ')) {
 				len = strcspn(at, " ");

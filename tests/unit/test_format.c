@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/format.h"
+#include "analyze/format/format.h"
 
-#include "analyze/engine.h"
-#include "analyze/text/line.h"
-#include "analyze/text/number.h"
+#include "analyze/engine/engine.h"
+#include "analyze/format/format_list.h"
+#include "analyze/format/text/line.h"
+#include "analyze/engine/number.h"
+#include "analyze/report/report_list.h"
 #include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>
@@ -124,7 +126,9 @@ void test_format_cuts_names(void)
 	CHECK_U64(text_cut(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop"), 11);
 	text_end(&t);
 	CHECK_STR(buf_text(&out), "abcdef\xe2\x80\xa6mnop\n");
-	CHECK_U64(text_width("\xe2\x80\xa6" "a\xe4\xb8\xad"), 4); /* a wide character is two */
+	CHECK_U64(text_width("\xe2\x80\xa6"
+			     "a\xe4\xb8\xad"),
+		  4); /* a wide character is two */
 	buf_release(&out);
 }
 
@@ -138,8 +142,12 @@ static struct tables *tables_of(const char *path, const struct report_type *cons
 {
 	char *paths[] = { (char *)path };
 	struct engine_outcome outcome;
-	struct engine_request how = { .paths = paths, .count = 1, .reports = reports, .threads = 1,
-				      .memory_bytes = 256 << 20, .scratch = "/tmp" };
+	struct engine_request how = { .paths = paths,
+				      .count = 1,
+				      .reports = reports,
+				      .threads = 1,
+				      .memory_bytes = 256 << 20,
+				      .scratch = "/tmp" };
 	struct name_rules *rules = NULL;
 	struct tables *tables = NULL;
 	struct error err = { 0 };
@@ -154,9 +162,11 @@ static struct tables *tables_of(const char *path, const struct report_type *cons
 static void write_trace(char path[32])
 {
 	static const char text[] =
-		"{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":9,"
+		"{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":"
+		"9,"
 		"\"tid\":9,\"ts\":100,\"dur\":300},"
-		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1,\\\"2\\\">(int)\",\"pid\":0,\"tid\":7,"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1,\\\"2\\\">(int)\",\"pid\":0,"
+		"\"tid\":7,"
 		"\"ts\":200,\"dur\":100,\"args\":{\"device\":0,\"stream\":7,\"correlation\":5}}]}";
 	int fd;
 
@@ -179,8 +189,9 @@ void test_format_csv(void)
 	CHECK_OK(format_csv.write(&how, &out, NULL), NULL);
 	at = strchr(buf_text(&out), '\n');
 	if (CHECK(at != NULL))
-		CHECK_STR(at + 1, ",,9,\"a<1,\"\"2\"\">(int)\",\"a<1, \"\"2\"\">\",compute,1,100000,"
-				  "100,100000,100000,100000\n");
+		CHECK_STR(at + 1,
+			  ",,9,\"a<1,\"\"2\"\">(int)\",\"a<1, \"\"2\"\">\",compute,1,100000,"
+			  "100,100000,100000,100000\n");
 	CHECK(!strncmp(buf_text(&out), "rank,host,pid,name,short,class,count,", 37));
 	how.reports = (const struct report_type *const[]){ &report_kernels, &report_steps, NULL };
 	CHECK_U64(format_csv.write(&how, &out, NULL), ST_USAGE);
@@ -215,6 +226,71 @@ void test_format_page_fits(void)
 	unlink(path);
 }
 
+/* ---- a report that no renderer knows ---------------------------------------------------- */
+
+static const struct column made_columns[] = {
+	RANK_COLUMNS,
+	{ "what", "what", CELL_TEXT, KEY, NULL, "a name" },
+	{ "taken_ns", "taken", CELL_U64, SUM, NULL, "a time" },
+	{ .name = NULL },
+};
+static const struct table_type made_table = {
+	.name = "made_rows",
+	.member = "made_rows",
+	.under = &table_ranks,
+	.columns = made_columns,
+};
+static const struct table_type *const made_tables[] = { &made_table, NULL };
+
+static enum status made_end(struct accumulator *f, struct error *err)
+{
+	union value keys[RANK_KEYS + 1], *row;
+
+	keys[RANK_KEYS].text = "<b>";
+	TRY(acc_row(f, "made_rows", sweep_gpu(f->sweep, 0).process, keys, &row, err));
+	row[RANK_KEYS + 1].u64 += 12345678;
+	return ST_OK;
+}
+
+static const struct report_type made_report = {
+	.name = "made",
+	.help = "a row",
+	.tables = made_tables,
+	.end = made_end,
+};
+
+/* A new report is shown on every page as its tables, in each page's own form. */
+void test_format_new_report(void)
+{
+	const struct report_type *const reports[] = { &made_report, NULL };
+	static const struct {
+		const struct format_type *format;
+		const char *title, *row;
+	} pages[] = {
+		{ &format_text, "MADE ROWS\nwhat  taken ms\n", "\n<b>      12.35\n" },
+		{ &format_html, "<h2>Made rows</h2>",
+		  "<tr><td class=\"left\">&lt;b&gt;</td><td class=\"\">12.35</td></tr>" },
+		{ &format_md, "## made_rows\n\n| rank | what | taken\\_ns |\n",
+		  "|  | \\<b\\> | 12,345,678 |\n" },
+	};
+	struct format_request how = { .reports = reports, .is_utf8 = true, .width = 100 };
+	struct buf out;
+	char path[32];
+
+	write_trace(path);
+	how.tables = tables_of(path, reports);
+	buf_init(&out, 1 << 20);
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		buf_clear(&out);
+		CHECK_OK(pages[i].format->write(&how, &out, NULL), NULL);
+		CHECK(strstr(buf_text(&out), pages[i].title) != NULL);
+		CHECK(strstr(buf_text(&out), pages[i].row) != NULL);
+	}
+	buf_release(&out);
+	tables_free(how.tables);
+	unlink(path);
+}
+
 /* ---- the schema ------------------------------------------------------------------------- */
 
 /* As much of JSON Schema as schemas/report.schema.json uses. */
@@ -238,9 +314,7 @@ static bool fits_type(const cJSON *types, const cJSON *v)
 
 	if (!types || cJSON_IsString(types))
 		return !types || is_type(types->valuestring, v);
-	cJSON_ArrayForEach(type, types)
-		if (is_type(type->valuestring, v))
-			return true;
+	cJSON_ArrayForEach(type, types) if (is_type(type->valuestring, v)) return true;
 	return false;
 }
 
@@ -259,9 +333,7 @@ static bool fits_value(const cJSON *schema, const cJSON *v)
 		return false;
 	if (!some)
 		return true;
-	cJSON_ArrayForEach(item, some)
-		if (cJSON_Compare(item, v, true))
-			return true;
+	cJSON_ArrayForEach(item, some) if (cJSON_Compare(item, v, true)) return true;
 	return false;
 }
 
@@ -270,12 +342,17 @@ static bool fits_members(const cJSON *root, const cJSON *schema, const cJSON *v,
 	const cJSON *properties = cJSON_GetObjectItem(schema, "properties");
 	const cJSON *more = cJSON_GetObjectItem(schema, "additionalProperties"), *item, *of;
 
-	cJSON_ArrayForEach(item, cJSON_GetObjectItem(schema, "required"))
-		if (!cJSON_GetObjectItemCaseSensitive(v, item->valuestring)) {
-			snprintf(where, 256, "%s is missing", item->valuestring);
-			return false;
-		}
-	cJSON_ArrayForEach(item, v) {
+	cJSON_ArrayForEach(
+		item,
+		cJSON_GetObjectItem(
+			schema,
+			"required")) if (!cJSON_GetObjectItemCaseSensitive(v, item->valuestring))
+	{
+		snprintf(where, 256, "%s is missing", item->valuestring);
+		return false;
+	}
+	cJSON_ArrayForEach(item, v)
+	{
 		of = cJSON_GetObjectItemCaseSensitive(properties, item->string);
 		of = of ? of : more;
 		if (!of) {
@@ -295,11 +372,11 @@ static bool fits(const cJSON *root, const cJSON *schema, const cJSON *v, char wh
 
 	const cJSON *any = cJSON_GetObjectItem(schema, "anyOf");
 
-	cJSON_ArrayForEach(item, any)
-		if (fits(root, item, v, where)) {
-			where[0] = '\0';
-			return true;
-		}
+	cJSON_ArrayForEach(item, any) if (fits(root, item, v, where))
+	{
+		where[0] = '\0';
+		return true;
+	}
 	if (any)
 		return false;
 	if (ref)
@@ -313,9 +390,7 @@ static bool fits(const cJSON *root, const cJSON *schema, const cJSON *v, char wh
 		return fits_members(root, schema, v, where);
 	if (!cJSON_IsArray(v) || !items)
 		return true;
-	cJSON_ArrayForEach(item, v)
-		if (!fits(root, items, item, where))
-			return false;
+	cJSON_ArrayForEach(item, v) if (!fits(root, items, item, where)) return false;
 	return true;
 }
 

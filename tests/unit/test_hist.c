@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/hist.h"
+#include "analyze/engine/hist.h"
 
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"

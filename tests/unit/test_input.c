@@ -3,7 +3,7 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/input.h"
+#include "convert/input/input.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -68,7 +68,8 @@ void test_input_plain(void)
 
 	folder_make(&s);
 	CHECK_U64(check_forward(folder_write(&s, "a.json", text, TEXT_BYTES), text, TEXT_BYTES,
-				ST_OK, &err), TEXT_BYTES);
+				ST_OK, &err),
+		  TEXT_BYTES);
 	CHECK_U64(check_forward(folder_write(&s, "empty", "", 0), "", 0, ST_OK, &err), 0);
 	CHECK_U64(check_forward(folder_write(&s, "one", "\x1f", 1), "\x1f", 1, ST_OK, &err), 1);
 	folder_remove(&s);
@@ -110,15 +111,15 @@ void test_input_gzip_damaged(void)
 
 	folder_make(&s);
 	packed = folder_read(folder_gzip(&s, "a.gz", text, TEXT_BYTES, 0), &len);
-	got = check_forward(folder_write(&s, "cut.gz", packed, len / 2), text, TEXT_BYTES, ST_CUT,
-			    &err);
+	got = check_forward(folder_write(&s, "cut.gz", packed, len / 2), text, TEXT_BYTES,
+			    ST_TRUNCATED, &err);
 	CHECK_U64(err.at, got);
 	CHECK(err.at > TEXT_BYTES / 3 && err.at < TEXT_BYTES * 2 / 3);
 	CHECK(strstr(err.text, "the gzip data is cut off after") == err.text);
 	got = check_forward(folder_write(&s, "nearly.gz", packed, len - 1), text, TEXT_BYTES,
-			    ST_CUT, &err);
+			    ST_TRUNCATED, &err);
 	CHECK_U64(got, TEXT_BYTES);
-	got = check_forward(folder_write(&s, "head.gz", packed, 5), text, TEXT_BYTES, ST_CUT,
+	got = check_forward(folder_write(&s, "head.gz", packed, 5), text, TEXT_BYTES, ST_TRUNCATED,
 			    &err);
 	CHECK_U64(got, 0);
 	packed[len - 6] ^= 1; /* of the checksum */
@@ -170,7 +171,7 @@ void test_input_filters(void)
 		packed = folder_read(s.path, &len);
 		CHECK(len > 1000 && len < TEXT_BYTES);
 		got = check_forward(folder_write(&s, "cut", packed, len / 2), text, TEXT_BYTES,
-				    ST_CUT, &err);
+				    ST_TRUNCATED, &err);
 		CHECK_U64(err.at, got);
 		CHECK(got < TEXT_BYTES && strstr(err.text, filters[i]) != NULL);
 		free(packed);
@@ -266,9 +267,9 @@ void test_input_random(void)
 	check_random(folder_gzip(&s, "a.gz", text, TEXT_BYTES, 0), s.folder, text, TEXT_BYTES,
 		     ST_OK);
 	packed = folder_read(s.path, &len);
-	check_forward(folder_write(&s, "cut.gz", packed, len / 2), text, TEXT_BYTES, ST_CUT,
+	check_forward(folder_write(&s, "cut.gz", packed, len / 2), text, TEXT_BYTES, ST_TRUNCATED,
 		      &err);
-	check_random(s.path, s.folder, text, (size_t)err.at, ST_CUT);
+	check_random(s.path, s.folder, text, (size_t)err.at, ST_TRUNCATED);
 	free(packed);
 	if (CHECK_OK(input_open(&in, folder_gzip(&s, "b.gz", text, 100, 0), "/nowhere", &err),
 		     &err)) {
@@ -283,11 +284,14 @@ void test_input_random(void)
 void test_input_paths(void)
 {
 	static const char *const names[] = {
-		"run/b.pt.trace.json.gz", "run/a.tacho", "run/deep/er/c.json", "run/notes.txt",
-		"run/.hidden.json", "run/d.json.zst", "run/json", "none/readme.md",
+		"run/b.pt.trace.json.gz", "run/a.tacho",    "run/deep/er/c.json", "run/notes.txt",
+		"run/.hidden.json",       "run/d.json.zst", "run/json",           "none/readme.md",
 	};
 	static const char *const found[] = {
-		"run/a.tacho", "run/b.pt.trace.json.gz", "run/d.json.zst", "run/deep/er/c.json",
+		"run/a.tacho",
+		"run/b.pt.trace.json.gz",
+		"run/d.json.zst",
+		"run/deep/er/c.json",
 	};
 	struct input_paths paths;
 	char folder[600], absent[600], *operands[] = { folder, absent, (char[]){ "-" } };

@@ -6,9 +6,9 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/input.h"
+#include "convert/input/input.h"
 #include "convert/input/inflate.h"
-#include "schemas/buf.h"
+#include "schemas/base/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static void check_same(const char *path)
 		buf_init(&got, 4 * TEXT_BYTES);
 		CHECK_U64(read_input(path, firsts[i], SIZE_MAX, &got, &err), status);
 		CHECK_U64(got.len, want.len);
-		CHECK(!got.len || (got.len == want.len &&
-				   memcmp(got.data, want.data, got.len) == 0));
+		CHECK(!got.len ||
+		      (got.len == want.len && memcmp(got.data, want.data, got.len) == 0));
 		CHECK_STR(err.text, want_err.text);
 		CHECK_U64(err.at, want_err.at);
 		buf_release(&got);
@@ -134,11 +134,11 @@ void test_input_ahead_close(void)
 /* ---- by another library ---- */
 
 /* In pieces of odd sizes; the last thing it said. */
-static enum inflate_said inflate_all(enum inflate_with with, const struct buf *packed, size_t len,
-				     struct buf *out)
+static enum inflate_outcome inflate_all(enum inflate_with with, const struct buf *packed,
+					size_t len, struct buf *out)
 {
 	struct inflater *f;
-	enum inflate_said said = INFLATE_ON;
+	enum inflate_outcome said = INFLATE_ON;
 	size_t at = 0, piece = 1;
 	uint8_t bytes[7001];
 
@@ -161,7 +161,7 @@ static enum inflate_said inflate_all(enum inflate_with with, const struct buf *p
 static void check_agree(const struct buf *packed, size_t len, const struct buf *text)
 {
 	struct buf fast, zlib;
-	enum inflate_said said, want;
+	enum inflate_outcome said, want;
 
 	buf_init(&fast, 4 * TEXT_BYTES);
 	buf_init(&zlib, 4 * TEXT_BYTES);
@@ -169,8 +169,8 @@ static void check_agree(const struct buf *packed, size_t len, const struct buf *
 	said = inflate_all(INFLATE_FASTEST, packed, len, &fast);
 	CHECK_U64(said, want);
 	CHECK_U64(want, len == packed->len ? INFLATE_END : INFLATE_STARVED);
-	CHECK(fast.len <= text->len && memcmp(fast.data ? fast.data : text->data, text->data,
-					      fast.len) == 0);
+	CHECK(fast.len <= text->len &&
+	      memcmp(fast.data ? fast.data : text->data, text->data, fast.len) == 0);
 	CHECK_U64(fast.len, zlib.len);
 	buf_release(&fast);
 	buf_release(&zlib);
@@ -184,8 +184,7 @@ static void check_damaged(const struct buf *packed, const struct buf *text)
 
 		buf_init(&out, 4 * TEXT_BYTES);
 		if (inflate_all((enum inflate_with)with, packed, packed->len, &out) == INFLATE_END)
-			CHECK(out.len == text->len &&
-			      memcmp(out.data, text->data, out.len) == 0);
+			CHECK(out.len == text->len && memcmp(out.data, text->data, out.len) == 0);
 		buf_release(&out);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces in tar and zip archives; nothing is written under the names in them. */
-#include "convert/input.h"
-#include "schemas/buf.h"
+#include "convert/input/input.h"
+#include "schemas/base/buf.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
@@ -75,14 +75,10 @@ static void check_text(const char *path, const char *want)
 }
 
 static const struct member members[] = {
-	{ "run/README", "nothing" },
-	{ "run/report.json", "{\"schema\": \"tacho.report/1\"}" },
-	{ "run/r0.json", "[zero]" },
-	{ "run/.hidden.json", "no" },
-	{ "../../etc/r1.json", "[one]" },
-	{ "run/link.json", NULL },
-	{ "/abs/r2.tacho", "[two]" },
-	{ "bad\x1b[31m.json", "[three]" },
+	{ "run/README", "nothing" },      { "run/report.json", "{\"schema\": \"tacho.report/1\"}" },
+	{ "run/r0.json", "[zero]" },      { "run/.hidden.json", "no" },
+	{ "../../etc/r1.json", "[one]" }, { "run/link.json", NULL },
+	{ "/abs/r2.tacho", "[two]" },     { "bad\x1b[31m.json", "[three]" },
 	{ "run/inner.tar", "no" },
 };
 enum { MEMBERS = sizeof(members) / sizeof(*members) };

@@ -3,8 +3,8 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/input.h"
-#include "convert/json/scan.h"
+#include "convert/input/input.h"
+#include "convert/source/json/scan.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -15,8 +15,7 @@
 enum { LARGE_FILE = 24 << 20 }; /* larger ones would take cJSON a gigabyte */
 
 /* Each token as a letter and its text: {"a":[1]} is "{ Ka [ N1 ] } ." */
-static void put_tokens(struct json_scan *s, struct buf *out, enum status *status,
-		       struct error *err)
+static void put_tokens(struct json_scan *s, struct buf *out, enum status *status, struct error *err)
 {
 	static const char letters[] = ".{}[]KSNtfn?";
 	struct json token;
@@ -58,8 +57,7 @@ void test_json_tokens(void)
 	check_tokens("{\"a\":[1]}", "{ Ka [ N1 ] } .");
 	check_tokens(" \n{ \"a\" : [ ] , \"b\":{}\t}\r\n", "{ Ka [ ] Kb { } } .");
 	check_tokens("[true,false,null,-0,0.5e+3,1E9]", "[ t f n N-0 N0.5e+3 N1E9 ] .");
-	check_tokens("[NaN,Infinity,-Infinity,N/A,-5]",
-		     "[ ?NaN ?Infinity ?-Infinity ?N/A N-5 ] .");
+	check_tokens("[NaN,Infinity,-Infinity,N/A,-5]", "[ ?NaN ?Infinity ?-Infinity ?N/A N-5 ] .");
 	check_tokens("\"x\"", "Sx .");
 	check_tokens("12", "N12 .");
 	check_tokens("\xef\xbb\xbf[]", "[ ] .");
@@ -87,13 +85,13 @@ void test_json_faults(void)
 {
 	check_fault("", ST_FORMAT, 0, "empty: there is no JSON in it");
 	check_fault(" \n", ST_FORMAT, 2, "empty: there is no JSON in it");
-	check_fault("{\"a\":\"b", ST_CUT, 7, "JSON is cut off inside a string");
-	check_fault("{\"a\":\"b\\", ST_CUT, 8, "JSON is cut off inside a string");
-	check_fault("{\"a", ST_CUT, 3, "JSON is cut off inside a string");
-	check_fault("[12", ST_CUT, 3, "JSON is cut off inside a value");
-	check_fault("[tr", ST_CUT, 3, "JSON is cut off inside a value");
-	check_fault("[[1,", ST_CUT, 4, "JSON is cut off inside an array, 2 deep");
-	check_fault("{\"a\":", ST_CUT, 5, "JSON is cut off inside an object, 1 deep");
+	check_fault("{\"a\":\"b", ST_TRUNCATED, 7, "JSON is cut off inside a string");
+	check_fault("{\"a\":\"b\\", ST_TRUNCATED, 8, "JSON is cut off inside a string");
+	check_fault("{\"a", ST_TRUNCATED, 3, "JSON is cut off inside a string");
+	check_fault("[12", ST_TRUNCATED, 3, "JSON is cut off inside a value");
+	check_fault("[tr", ST_TRUNCATED, 3, "JSON is cut off inside a value");
+	check_fault("[[1,", ST_TRUNCATED, 4, "JSON is cut off inside an array, 2 deep");
+	check_fault("{\"a\":", ST_TRUNCATED, 5, "JSON is cut off inside an object, 1 deep");
 	check_fault("hello", ST_FORMAT, 0, "no valid JSON: 'h' where a value should be");
 	check_fault("[1 2]", ST_FORMAT, 3,
 		    "no valid JSON: '2' where a comma or the end of what is open should be");
@@ -160,7 +158,7 @@ void test_json_prefixes(void)
 		buf_clear(&part);
 		json_open_text(&s, text, len);
 		put_tokens(&s, &part, &status, &err);
-		CHECK_U64(status, ST_CUT);
+		CHECK_U64(status, ST_TRUNCATED);
 		CHECK_U64(err.at, len);
 		CHECK(part.len <= whole.len);
 		CHECK_MEM(part.data, whole.data, part.len);
@@ -185,15 +183,24 @@ void test_json_decode(void)
 	check_decode("\\\"\\\\\\/\\b\\f\\n\\r\\t", "\"\\/\b\f\n\r\t", 0);
 	check_decode("\\u0041\\u00e9\\u20AC", "A\xc3\xa9\xe2\x82\xac", 0);
 	check_decode("\\ud83d\\ude00!", "\xf0\x9f\x98\x80!", 0);
-	check_decode("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
-		     "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 0);
+	check_decode("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		     0);
 	check_decode("\\ud83d", "\xef\xbf\xbd", 1);
-	check_decode("\\ud83d\\u0041", "\xef\xbf\xbd" "A", 1);
-	check_decode("\\ude00x", "\xef\xbf\xbd" "x", 1);
+	check_decode("\\ud83d\\u0041",
+		     "\xef\xbf\xbd"
+		     "A",
+		     1);
+	check_decode("\\ude00x",
+		     "\xef\xbf\xbd"
+		     "x",
+		     1);
 	check_decode("a\xffz", "a\xef\xbf\xbdz", 1);
 	check_decode("\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd", 2);
 	check_decode("\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd", 2);
-	check_decode("\\u12", "\xef\xbf\xbd" "12", 1);
+	check_decode("\\u12",
+		     "\xef\xbf\xbd"
+		     "12",
+		     1);
 	check_decode("\\q", "\xef\xbf\xbd", 1);
 }
 
@@ -332,8 +339,7 @@ static bool same_tree(struct json_scan *s, const cJSON *want, struct buf *scratc
 	case JSON_STRING:
 		return cJSON_IsString(want) && same_text(&token, want->valuestring, scratch);
 	case JSON_NUMBER:
-		return cJSON_IsNumber(want) &&
-		       json_f64(token.text, token.len) == want->valuedouble;
+		return cJSON_IsNumber(want) && json_f64(token.text, token.len) == want->valuedouble;
 	case JSON_TRUE:
 		return cJSON_IsTrue(want);
 	case JSON_FALSE:
@@ -363,9 +369,24 @@ static bool same_as_cjson(struct json_scan *s, const char *text, size_t len)
 static void put_random_text(struct buf *out, uint64_t *random)
 {
 	static const char *const parts[] = {
-		"a", "kernel<float>", " ", "\\n", "\\\"", "\\\\", "\\u00e9", "\xc3\xa9",
-		"\\ud83d\\ude00", "\xf0\x9f\x98\x80", "a text longer than two vectors of bytes",
-		"/", "\\/", "{", "}", "[", ",", ":",
+		"a",
+		"kernel<float>",
+		" ",
+		"\\n",
+		"\\\"",
+		"\\\\",
+		"\\u00e9",
+		"\xc3\xa9",
+		"\\ud83d\\ude00",
+		"\xf0\x9f\x98\x80",
+		"a text longer than two vectors of bytes",
+		"/",
+		"\\/",
+		"{",
+		"}",
+		"[",
+		",",
+		":",
 	};
 	uint64_t n = random_u64(random) % 6;
 

@@ -2,9 +2,8 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/call_name.h"
-#include "schemas/json_text.h"
-#include "schemas/utf8.h"
+#include "schemas/base/json_text.h"
+#include "schemas/base/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -31,19 +30,31 @@ void test_json_text_quotes(void)
 	Q("\n\t\r\b\x1f\x7f", "\"\\n\\t\\r\\u0008\\u001f\\u007f\"", 0);
 	Q("a\0b", "\"a\\u0000b\"", 0);
 	Q("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"", 0);
-	Q("a\xff\xfe" "b", "\"a\xef\xbf\xbd" "b\"", 1); /* one for a bad piece */
-	Q("\xff" "a\xff", "\"\xef\xbf\xbd" "a\xef\xbf\xbd\"", 2);
-	Q("\xe2\x82", "\"\xef\xbf\xbd\"", 1);              /* cut off */
-	Q("\xed\xa0\x80", "\"\xef\xbf\xbd\"", 1);          /* a surrogate */
-	Q("\xc0\xaf\xf5\x80", "\"\xef\xbf\xbd\"", 1);      /* overlong, too large */
+	Q("a\xff\xfe"
+	  "b",
+	  "\"a\xef\xbf\xbd"
+	  "b\"",
+	  1); /* one for a bad piece */
+	Q("\xff"
+	  "a\xff",
+	  "\"\xef\xbf\xbd"
+	  "a\xef\xbf\xbd\"",
+	  2);
+	Q("\xe2\x82", "\"\xef\xbf\xbd\"", 1);         /* cut off */
+	Q("\xed\xa0\x80", "\"\xef\xbf\xbd\"", 1);     /* a surrogate */
+	Q("\xc0\xaf\xf5\x80", "\"\xef\xbf\xbd\"", 1); /* overlong, too large */
 }
 
 /* By the arithmetic of code points, not by tables. */
 static size_t plain_sequence(const uint8_t *t, size_t len)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = t[0] < 0x80 ? 1 : t[0] < 0xc0 ? 0 : t[0] < 0xe0 ? 2 : t[0] < 0xf0 ? 3
-		   : t[0] < 0xf8 ? 4 : 0;
+	size_t n = t[0] < 0x80   ? 1
+		   : t[0] < 0xc0 ? 0
+		   : t[0] < 0xe0 ? 2
+		   : t[0] < 0xf0 ? 3
+		   : t[0] < 0xf8 ? 4
+				 : 0;
 	uint32_t code = n == 1 ? t[0] : n ? t[0] & (0xff >> (n + 1)) : 0;
 
 	if (!n || n > len)
@@ -98,20 +109,6 @@ void test_utf8_characters(void)
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		CHECK_U64(utf8_next(&at), expected[i]);
 	CHECK_U64((uint64_t)(at - damaged), sizeof(damaged) - 1);
-}
-
-void test_call_name_lengths(void)
-{
-	static const struct {
-		const char *name;
-		size_t len;
-	} rows[] = {
-		{ "cudaLaunchKernel_v7000", 16 }, { "cuMemAlloc_v2", 13 }, { "cudaMalloc", 10 },
-		{ "_v7000", 6 }, { "a_v10000", 1 }, { "7000", 4 }, { "", 0 },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		CHECK_U64(call_name_length(rows[i].name, strlen(rows[i].name)), rows[i].len);
 }
 
 /* Whatever the bytes: a reader takes it, and all that was valid comes back. */

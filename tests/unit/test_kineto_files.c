@@ -4,9 +4,9 @@
  */
 #include "tests/unit/unit.h"
 
-#include "convert/input.h"
-#include "convert/json/scan.h"
-#include "convert/source.h"
+#include "convert/input/input.h"
+#include "convert/source/json/scan.h"
+#include "convert/source/source.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -26,11 +26,11 @@ static unsigned kind_of_cat(const char *cat)
 		const char *cat;
 		unsigned kind;
 	} rows[] = {
-		{ "kernel", KIND_KERNEL },   { "gpu_memcpy", KIND_MEMCPY },
-		{ "memcpy", KIND_MEMCPY },   { "gpu_memset", KIND_MEMSET },
-		{ "memset", KIND_MEMSET },   { "cuda_runtime", KIND_API },
-		{ "runtime", KIND_API },     { "cuda_driver", KIND_API },
-		{ "cuda_sync", KIND_SYNC },  { "overhead", KIND_OVERHEAD },
+		{ "kernel", KIND_KERNEL },  { "gpu_memcpy", KIND_MEMCPY },
+		{ "memcpy", KIND_MEMCPY },  { "gpu_memset", KIND_MEMSET },
+		{ "memset", KIND_MEMSET },  { "cuda_runtime", KIND_API },
+		{ "runtime", KIND_API },    { "cuda_driver", KIND_API },
+		{ "cuda_sync", KIND_SYNC }, { "overhead", KIND_OVERHEAD },
 	};
 	size_t i;
 

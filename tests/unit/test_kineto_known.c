@@ -2,6 +2,7 @@
 /*
  * Elements that are found again instead of scanned: the same events, tables, losses and faults.
  */
+#include "convert/source/json/number_fast.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/kineto_twice.h"
 #include "tests/unit/unit.h"
@@ -18,7 +19,7 @@ static bool same_twice(const char *path, struct kineto_digest *known)
 
 	kineto_digest_init(&scanned, path, true);
 	kineto_digest_init(known, path, false);
-	CHECK_U64(scanned.found, 0);
+	CHECK_U64(scanned.fast.taken, 0);
 	same = CHECK_U64(known->events, scanned.events) &&
 	       CHECK(kineto_digest_same(known, &scanned));
 	kineto_digest_release(&scanned);
@@ -37,7 +38,7 @@ static void check_known(const char *path, void *arg)
 
 	if (!same_twice(path, &known))
 		printf("# %s\n", path);
-	seen->found += known.found;
+	seen->found += known.fast.taken;
 	seen->events += known.events;
 }
 
@@ -96,7 +97,7 @@ void test_known_all_kinds(void)
 	put_elements(&text, 10);
 	same_text(&folder, &text, &known);
 	/* all but the first of each, and that of a category nobody knows on a GPU */
-	CHECK(known.found >= 9 * (ELEMENTS - 1));
+	CHECK(known.fast.taken >= 9 * (ELEMENTS - 1));
 	buf_release(&text);
 	folder_remove(&folder);
 }
@@ -111,7 +112,7 @@ static void check_text(const char *json, uint64_t found)
 	buf_init(&text, 1 << 20);
 	buf_putf(&text, "%s%100s", json, ""); /* the last bytes of a file are always scanned */
 	same_text(&folder, &text, &known);
-	CHECK_U64(known.found, found);
+	CHECK_U64(known.fast.taken, found);
 	buf_release(&text);
 	folder_remove(&folder);
 }
@@ -123,10 +124,9 @@ void test_known_late_pid(void)
 	",{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"o\",\"pid\":5,\"tid\":6,\"ts\":" #ts        \
 	",\"dur\":1}"
 #define OVERHEAD(ts) SPAN("overhead", ts)
-#define OP(ts) SPAN("cpu_op", ts)
-#define META "{\"ph\":\"M\"}"
-#define LABELS                                                                                     \
-	",{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":5,\"args\":{\"labels\":\"CPU\"}}"
+#define OP(ts)       SPAN("cpu_op", ts)
+#define META         "{\"ph\":\"M\"}"
+#define LABELS       ",{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":5,\"args\":{\"labels\":\"CPU\"}}"
 
 	check_text("[" META OVERHEAD(1) OVERHEAD(2) OP(3) OVERHEAD(4) OVERHEAD(5) OP(6) "]", 3);
 	check_text("[" META OVERHEAD(1) OVERHEAD(2) LABELS OVERHEAD(4) OVERHEAD(5) OP(6) OP(7) "]",
@@ -145,17 +145,52 @@ void test_known_second_array(void)
 void test_known_numbers(void)
 {
 	static const char *const numbers[] = {
-		"0", "1", "-1", "-0", "00", "01", "-", "1.", ".5", "1.5", "-2.25", "0.0", "-0.0",
-		"1e3", "1E-2", "1.5e", "12345678", "123456789012345678", "9999999999999999999",
-		"18446744073709551615", "18446744073709551616", "9223372036854775808",
-		"-9223372036854775808", "-9223372036854775809", "1000.1234", "1000.12345678901234",
-		"0.1234567890123456789", "null", "\"7\"", "NaN", "1 2", "[1]", "true", "1000.",
-		"+1", "4611686018427387905", "-4611686018427387905", "99999999.999", "1x",
-		"1,2", "",
+		"0",
+		"1",
+		"-1",
+		"-0",
+		"00",
+		"01",
+		"-",
+		"1.",
+		".5",
+		"1.5",
+		"-2.25",
+		"0.0",
+		"-0.0",
+		"1e3",
+		"1E-2",
+		"1.5e",
+		"12345678",
+		"123456789012345678",
+		"9999999999999999999",
+		"18446744073709551615",
+		"18446744073709551616",
+		"9223372036854775808",
+		"-9223372036854775808",
+		"-9223372036854775809",
+		"1000.1234",
+		"1000.12345678901234",
+		"0.1234567890123456789",
+		"null",
+		"\"7\"",
+		"NaN",
+		"1 2",
+		"[1]",
+		"true",
+		"1000.",
+		"+1",
+		"4611686018427387905",
+		"-4611686018427387905",
+		"99999999.999",
+		"1x",
+		"1,2",
+		"",
 	};
 	static const char *const keys[] = {
-		"\"ts\": ", "\"dur\": ", "\"correlation\": ", "\"bytes\": ", "\"Bytes\": ",
-		"\"id\": ", "\"External id\": ", "\"blocks per SM\": ", "\"device\": ", "\"pid\": ",
+		"\"ts\": ",     "\"dur\": ", "\"correlation\": ", "\"bytes\": ",
+		"\"Bytes\": ",  "\"id\": ",  "\"External id\": ", "\"blocks per SM\": ",
+		"\"device\": ", "\"pid\": ",
 	};
 	struct folder folder;
 
@@ -256,12 +291,13 @@ void test_known_forgets(void)
 		buf_putf(&text,
 			 ",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a name of an "
 			 "operator that is not so short %u\", \"pid\": 5, \"tid\": 6, "
-			 "\"ts\": %u, \"dur\": 7, \"args\": {\"External id\": %u}}", name, i, i);
+			 "\"ts\": %u, \"dur\": 7, \"args\": {\"External id\": %u}}",
+			 name, i, i);
 	}
 	buf_put_text(&text, "]");
 	same_text(&folder, &text, &known);
-	CHECK(known.learnt >= 20000);
-	CHECK(known.found >= 9000);
+	CHECK(known.fast.learnt >= 20000);
+	CHECK(known.fast.taken >= 9000);
 	buf_release(&text);
 	folder_remove(&folder);
 }

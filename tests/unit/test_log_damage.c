@@ -3,9 +3,9 @@
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/crc32c.h"
-#include "schemas/log.h"
-#include "schemas/trace.h"
+#include "schemas/base/crc32c.h"
+#include "schemas/log/log.h"
+#include "schemas/model/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,7 @@ static bool make_file(struct buf *file, uint64_t seed, size_t events, size_t flu
 	bool good;
 
 	buf_init(file, FILE_MAX);
-	good = log_run_make(&run, seed, events, 1) &&
-	       log_run_write(&run, flush_every, true, file);
+	good = log_run_make(&run, seed, events, 1) && log_run_write(&run, flush_every, true, file);
 	log_run_release(&run);
 	return good;
 }
@@ -125,7 +124,7 @@ void test_log_cut_anywhere(void)
 		struct reading r = read_bytes(file.data, len);
 
 		if (len < LOG_FILE_HEADER_BYTES) {
-			CHECK(r.status == (len ? ST_CUT : ST_FORMAT));
+			CHECK(r.status == (len ? ST_TRUNCATED : ST_FORMAT));
 			continue;
 		}
 		if (len == next) {
@@ -135,12 +134,12 @@ void test_log_cut_anywhere(void)
 				block = block_at(&file, len);
 			next += LOG_HEADER_BYTES + block.size;
 		}
-		CHECK_U64(r.status, len == border ? ST_END : ST_CUT);
+		CHECK_U64(r.status, len == border ? ST_END : ST_TRUNCATED);
 		CHECK_U64(r.unread, len - border);
 		CHECK_U64(r.events, whole);
 		CHECK_U64(r.lost, 0);
 		CHECK_U64(r.is_whole, len == file.len);
-		if (r.status == ST_CUT)
+		if (r.status == ST_TRUNCATED)
 			CHECK_U64(r.err.at, border);
 	}
 	CHECK_U64(whole, 60);
@@ -194,7 +193,7 @@ void test_log_damage_everywhere(void)
 		CHECK(!r.is_whole);
 		CHECK(r.events == 400 || r.lost || r.status != ST_END);
 		CHECK(r.status == ST_END || r.err.text[0]);
-		CHECK(r.status == ST_END || r.status == ST_CUT || r.status == ST_FORMAT);
+		CHECK(r.status == ST_END || r.status == ST_TRUNCATED || r.status == ST_FORMAT);
 		total += r.events;
 	}
 	CHECK(total > 1000 * 60); /* and much is read where few bytes are damaged */
@@ -245,12 +244,16 @@ static void sign_header(uint8_t *header)
 /* Each member of a header with the worst numbers, its checksum right. */
 void test_log_header_out_of_range(void)
 {
-	static const struct { uint8_t at, width; } members[] = {
-		{ 8, 2 }, { 10, 2 }, { 12, 2 }, { 14, 2 }, { 16, 4 }, { 20, 4 }, { 24, 4 },
-		{ 28, 4 }, { 32, 8 }, { 40, 8 }, { 48, 8 }, { 56, 8 },
+	static const struct {
+		uint8_t at, width;
+	} members[] = {
+		{ 8, 2 },  { 10, 2 }, { 12, 2 }, { 14, 2 }, { 16, 4 }, { 20, 4 },
+		{ 24, 4 }, { 28, 4 }, { 32, 8 }, { 40, 8 }, { 48, 8 }, { 56, 8 },
 	};
-	static const uint64_t values[] = { 0, 1, 2, 0x7fff, 0x8001, 0xffff, 0x7fffffff, 0xffffffff,
-					   UINT64_C(10) << 30, INT64_MAX, UINT64_MAX };
+	static const uint64_t values[] = { 0,          1,          2,
+					   0x7fff,     0x8001,     0xffff,
+					   0x7fffffff, 0xffffffff, UINT64_C(10) << 30,
+					   INT64_MAX,  UINT64_MAX };
 	struct buf file;
 	uint8_t *bytes;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schemas/LOG.md is the law: what it says is compared with what the code does. */
+/* schemas/LOG.md specifies the log: what it says is compared with what the code does. */
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/buf.h"
-#include "schemas/log.h"
-#include "schemas/log_writer.h"
-#include "schemas/records.h"
-#include "schemas/trace.h"
+#include "schemas/base/buf.h"
+#include "schemas/log/log.h"
+#include "schemas/log/writer.h"
+#include "schemas/model/records.h"
+#include "schemas/model/trace.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static uint32_t name(struct trace *t, const char *text)
 	return trace_name(t, text, strlen(text), NULL);
 }
 
-/* The run of section 9. */
+/* Writes the trace of section 9. */
 static void write_example(struct buf *out)
 {
 	static const uint64_t numbers[3][4] = {
@@ -40,31 +40,35 @@ static void write_example(struct buf *out)
 	struct trace *t;
 	struct log_writer *w;
 	struct process p = { .pid = 4711, .rank = 0, .world_size = 2 };
-	struct track k = { .home = HOME_STREAM, .device = 0, .context = 1, .id = 7 };
-	struct attr fixed = { .type = ATTR_I64, .unit = UNIT_COUNT, .bits = 80 };
-	struct attr vary = { .type = ATTR_I64, .unit = UNIT_ID };
-	struct shape shape = { &fixed, &vary, 1, 1 };
-	struct site site = { .kind = KIND_KERNEL };
+	struct track k = { .type = TRACK_STREAM, .device = 0, .context = 1, .id = 7 };
+	struct attr consts = { .type = ATTR_I64, .unit = UNIT_COUNT, .bits = 80 };
+	struct attr args = { .type = ATTR_I64, .unit = UNIT_ID };
+	struct arg_schema schema = { &consts, &args, 1, 1 };
+	struct event_desc desc = { .kind = KIND_KERNEL };
 
 	trace_new(&t, 1 << 20, NULL);
 	p.host = name(t, "node1");
 	k.process = trace_process(t, &p, NULL);
-	fixed.key = name(t, "grid_x");
-	vary.key = name(t, "grid_id");
-	site.track = trace_track(t, &k, NULL);
-	site.name = name(t, "gemm");
-	site.shape = trace_shape(t, &shape, NULL);
+	consts.key = name(t, "grid_x");
+	args.key = name(t, "grid_id");
+	desc.track = trace_track(t, &k, NULL);
+	desc.name = name(t, "gemm");
+	desc.schema = trace_schema(t, &schema, NULL);
 	CHECK_OK(log_writer_new(&w, t, 1 << 22, NULL), NULL);
 	log_writer_begin(w, out, NULL);
 	for (unsigned i = 0; i < 3; i++) {
 		struct event e = {
-			.begin_ns = numbers[i][0], .end_ns = numbers[i][0] + numbers[i][1],
-			.correlation = numbers[i][2], .vary = &numbers[i][3],
-			.track = site.track, .name = site.name, .shape = site.shape,
+			.begin_ns = numbers[i][0],
+			.end_ns = numbers[i][0] + numbers[i][1],
+			.correlation = numbers[i][2],
+			.args = &numbers[i][3],
+			.track = desc.track,
+			.name = desc.name,
+			.schema = desc.schema,
 			.kind = KIND_KERNEL,
 		};
 
-		log_writer_put(w, &e, trace_site(t, &site, NULL), 0, out, NULL);
+		log_writer_put(w, &e, trace_desc(t, &desc, NULL), 0, out, NULL);
 	}
 	CHECK_OK(log_writer_end(w, out, NULL), NULL);
 	log_writer_free(w);
@@ -76,7 +80,7 @@ static int digit(char c)
 	return isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10;
 }
 
-/* One line: offset, two blanks, bytes in groups, two blanks or the end. */
+/* Appends the bytes of one line: offset, two blanks, bytes in groups, two blanks or the end. */
 static void take_line(const char *line, struct buf *out)
 {
 	const char *p = line + 6;
@@ -93,41 +97,84 @@ static void take_line(const char *line, struct buf *out)
 void test_log_document_example(void)
 {
 	char *text = document(), *line, *rest;
-	struct buf written, said;
+	struct buf written, expected;
 
 	buf_init(&written, 1 << 16);
-	buf_init(&said, 1 << 16);
+	buf_init(&expected, 1 << 16);
 	write_example(&written);
 	line = strstr(text, "## 9. Example");
 	line = line ? strstr(line, "```\n") : NULL;
 	if (CHECK(line != NULL)) {
 		for (line = strtok_r(line + 4, "\n", &rest); line && line[0] != '`';
 		     line = strtok_r(NULL, "\n", &rest))
-			take_line(line, &said);
-		if (CHECK_U64(said.len, written.len))
-			CHECK_MEM(said.data, written.data, said.len);
+			take_line(line, &expected);
+		if (CHECK_U64(expected.len, written.len))
+			CHECK_MEM(expected.data, written.data, expected.len);
 	}
 	buf_release(&written);
-	buf_release(&said);
+	buf_release(&expected);
 	free(text);
 }
 
-void test_log_document_blocks(void)
+/* The lines of the table whose first line is `head`, or "" with a failed check; freed by the
+ * caller. */
+static char *table_of(const char *text, const char *head)
+{
+	const char *begin = strstr(text, head), *end = begin;
+
+	CHECK(begin != NULL);
+	if (!begin)
+		return strdup("");
+	CHECK(strstr(begin + 1, head) == NULL);
+	while (end && end[0] == '|')
+		end = strchr(end, '\n') ? strchr(end, '\n') + 1 : NULL;
+	return strndup(begin, end ? (size_t)(end - begin) : strlen(begin));
+}
+
+static size_t lines_of(const char *table)
+{
+	size_t lines = 0;
+
+	for (; *table; table++)
+		lines += *table == '\n';
+	return lines;
+}
+
+enum { HEAD_LINES = 2 }; /* of a table: its heading, and the line below */
+
+/* Each list of numbers stands in its own table of LOG.md, and that table has no other row. */
+void test_log_document_lists(void)
 {
 	char *text = document(), row[128];
+	char *blocks = table_of(text, "| kind | block | each row begins with its length |\n");
+	char *losses = table_of(text, "| reason of a loss | |\n");
+	char *units = table_of(text, "| unit | |\n");
+	size_t block_count = 0, loss_count = 0;
 
-#define X(word, number)                                                    \
-	snprintf(row, sizeof(row), "| %d | %s |", number, #word);          \
-	CHECK(strstr(text, row) != NULL);
+#define X(word, number)                                                                            \
+	snprintf(row, sizeof(row), "\n| %d | %s |", number, #word);                                \
+	CHECK(strstr(blocks, row) != NULL);                                                        \
+	block_count++;
 	LOG_BLOCK_LIST(X)
 #undef X
-#define X(word, number, why)                                               \
-	snprintf(row, sizeof(row), "| %d | %s |", number, why);            \
-	CHECK(strstr(text, row) != NULL);
+#define X(word, number, why)                                                                       \
+	snprintf(row, sizeof(row), "\n| %d | %s |\n", number, why);                                \
+	CHECK(strstr(losses, row) != NULL);                                                        \
+	loss_count++;
 	LOSS_LIST(X)
 #undef X
-	for (unsigned unit = 1; unit < UNIT_END; unit++)
-		CHECK(strstr(text, unit_name(unit)) != NULL);
+	for (unsigned unit = 0; unit < UNIT_END; unit++) {
+		snprintf(row, sizeof(row), "\n| %u | %s |\n", unit,
+			 unit ? unit_name(unit) : "none");
+		if (!CHECK(strstr(units, row) != NULL))
+			CHECK_STR(row, "in LOG.md");
+	}
+	CHECK_U64(lines_of(blocks), HEAD_LINES + block_count);
+	CHECK_U64(lines_of(losses), HEAD_LINES + loss_count);
+	CHECK_U64(lines_of(units), HEAD_LINES + UNIT_END);
+	free(blocks);
+	free(losses);
+	free(units);
 	free(text);
 }
 

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/json_check.h"
+#include "schemas/base/json_check.h"
 
 #include <string.h>
 
 void test_log_json_check(void)
 {
 	static const char *const good[] = {
-		"1", "-0.5e+3", " [1, 2 ,{\"a\":[]}] ", "\"\\u00e9 \\n \xc3\xa9\"", "true", "null",
-		"{}", "{\"a\":{\"b\":false}}", "0", "1E5", "\"\"",
+		"1",
+		"-0.5e+3",
+		" [1, 2 ,{\"a\":[]}] ",
+		"\"\\u00e9 \\n \xc3\xa9\"",
+		"true",
+		"null",
+		"{}",
+		"{\"a\":{\"b\":false}}",
+		"0",
+		"1E5",
+		"\"\"",
 	};
 	static const char *const bad[] = {
-		"", "01", "1.", ".5", "-", "+1", "[1,]", "{\"a\"}", "{a:1}", "\"", "\"\\x\"", "tru",
-		"[", "]", "1 2", "\"\xff\"", "\"\n\"", "nan", "\"\\u12g4\"", "{\"a\":1,}", "'a'",
+		"",        "01",       "1.",     ".5",      "-",           "+1",         "[1,]",
+		"{\"a\"}", "{a:1}",    "\"",     "\"\\x\"", "tru",         "[",          "]",
+		"1 2",     "\"\xff\"", "\"\n\"", "nan",     "\"\\u12g4\"", "{\"a\":1,}", "'a'",
 	};
 	char deep[200];
 

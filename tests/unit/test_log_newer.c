@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file as a newer writer might make it: kinds, columns, members and blocks that nobody knows. */
 #include "tests/unit/log_files.h"
+#include "convert/source/source_list.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/log.h"
-#include "schemas/records.h"
-#include "schemas/trace.h"
+#include "schemas/log/log.h"
+#include "schemas/model/records.h"
+#include "schemas/model/trace.h"
 
 #include <string.h>
 
@@ -44,8 +45,8 @@ static void put_varints(struct buf *b, const uint64_t *words, size_t count)
 	for (size_t i = 0; i < count; i++)
 		buf_put_varint(b, words[i]);
 }
-#define PUT(b, ...)                                                                      \
-	put_varints(b, (const uint64_t[]){ __VA_ARGS__ },                                \
+#define PUT(b, ...)                                                                                \
+	put_varints(b, (const uint64_t[]){ __VA_ARGS__ },                                          \
 		    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
 static void put_tables(struct buf *file, struct buf *b, struct buf *row)
@@ -64,13 +65,13 @@ static void put_tables(struct buf *file, struct buf *b, struct buf *row)
 	buf_put_byte(b, UNIT_BYTES);
 	end_block(file, LOG_KEYS, 1, b);
 	PUT(b, 1, 1, 55, 3); /* charm 55, mass -2 */
-	end_block(file, LOG_SHAPES, 1, b);
+	end_block(file, LOG_SCHEMAS, 1, b);
 	PUT(b, 1);
 	PUT(row, 1, 0, 4711, 0, 2, 0, 99, 98, 97); /* three members too many */
 	put_row(b, row);
 	end_block(file, LOG_PROCESSES, 1, b);
 	PUT(b, 1);
-	PUT(row, HOME_THREAD, 1); /* most members are missing */
+	PUT(row, TRACK_THREAD, 1); /* most members are missing */
 	put_row(b, row);
 	end_block(file, LOG_TRACKS, 1, b);
 	PUT(b, 1, 2, 3);
@@ -83,8 +84,8 @@ static void put_layouts(struct buf *file, struct buf *b, struct buf *row)
 	PUT(row, NEW_KIND);
 	put_text(row, "quantum");
 	PUT(row, 5);
-	put_column(row, "site", LOG_SITE, ATTR_U64, UNIT_ID);
-	put_column(row, "qubits", LOG_AMOUNT, ATTR_U64, UNIT_COUNT);
+	put_column(row, "site", LOG_DESC, ATTR_U64, UNIT_ID);
+	put_column(row, "qubits", LOG_VALUE, ATTR_U64, UNIT_COUNT);
 	put_column(row, "begin", LOG_BEGIN, ATTR_U64, UNIT_NS);
 	put_column(row, "energy", NEW_ROLE, ATTR_F64, UNIT_WATT);
 	put_column(row, "end", LOG_LENGTH, ATTR_U64, UNIT_NS);
@@ -95,16 +96,17 @@ static void put_layouts(struct buf *file, struct buf *b, struct buf *row)
 	put_column(row, "tensor_cycles", NEW_ROLE, ATTR_U64, 250);
 	put_column(row, "correlation", NEW_ROLE, ATTR_U64, UNIT_ID); /* by its name */
 	put_column(row, "begin", LOG_BEGIN, ATTR_U64, UNIT_NS);
-	put_column(row, "grid_id", LOG_VARY, ATTR_I64, UNIT_ID);
-	put_column(row, "watts", LOG_JOIN, ATTR_F64, UNIT_WATT); /* this kind's join has another name */
-	put_column(row, "site", LOG_SITE, ATTR_U64, UNIT_ID);
+	put_column(row, "grid_id", LOG_ARG, ATTR_I64, UNIT_ID);
+	put_column(row, "watts", LOG_CORRELATION, ATTR_F64,
+		   UNIT_WATT); /* this kind's join has another name */
+	put_column(row, "site", LOG_DESC, ATTR_U64, UNIT_ID);
 	buf_put_text(row, "something behind the columns");
 	put_row(b, row);
 	end_block(file, LOG_FIELDS, 2, b);
 	PUT(b, 1);
 	PUT(b, 1, 6, 2, 4, 2); /* layout 1, subkind 6, track 1, name 2, shape 1 */
 	PUT(b, 2, 0, 0, 0, 1); /* layout 2, track 1, name 2, shape 0 */
-	end_block(file, LOG_SITES, 2, b);
+	end_block(file, LOG_DESCS, 2, b);
 }
 
 static void put_constant(struct buf *b, uint64_t word)
@@ -169,23 +171,23 @@ static const struct attr *attr_of(const struct trace *t, const struct attr *attr
 	return NULL;
 }
 
-static void check_vary(const struct trace *t, const struct event *e, const char *key,
-		       uint64_t word, unsigned unit)
+static void check_args(const struct trace *t, const struct event *e, const char *key, uint64_t word,
+		       unsigned unit)
 {
-	const struct shape *s = trace_get_shape(t, e->shape);
-	const struct attr *a = attr_of(t, s->vary, s->vary_count, key);
+	const struct arg_schema *s = trace_get_schema(t, e->schema);
+	const struct attr *a = attr_of(t, s->args, s->arg_count, key);
 
 	if (!CHECK(a != NULL))
 		return;
-	CHECK_U64(e->vary[a - s->vary], word);
+	CHECK_U64(e->args[a - s->args], word);
 	CHECK_U64(a->unit, unit);
 }
 
 static void check_unknown(const struct trace *t, const struct event *e)
 {
-	const struct shape *s = trace_get_shape(t, e->shape);
-	const struct attr *charm = trace_find_attr(t, e->shape, "charm");
-	const struct attr *kind = trace_find_attr(t, e->shape, ".kind");
+	const struct arg_schema *s = trace_get_schema(t, e->schema);
+	const struct attr *charm = trace_find_attr(t, e->schema, "charm");
+	const struct attr *kind = trace_find_attr(t, e->schema, ".kind");
 	double energy = 2.5;
 	uint64_t bits;
 
@@ -194,27 +196,27 @@ static void check_unknown(const struct trace *t, const struct event *e)
 	CHECK_U64(e->subkind, 6);
 	CHECK_U64(e->end_ns - e->begin_ns, 5);
 	CHECK_STR(trace_text(t, e->name, NULL), "spin");
-	CHECK_U64(s->fixed_count, 3);
+	CHECK_U64(s->const_count, 3);
 	CHECK(charm && charm->type == ATTR_U64 && charm->unit == 200 && charm->bits == 55);
 	if (CHECK(kind && kind->type == ATTR_TEXT))
 		CHECK_STR(trace_text(t, (uint32_t)kind->bits, NULL), "quantum");
-	CHECK_U64(s->vary_count, 2);
-	check_vary(t, e, "qubits", 12, UNIT_COUNT);
-	check_vary(t, e, "energy", bits, UNIT_WATT);
+	CHECK_U64(s->arg_count, 2);
+	check_args(t, e, "qubits", 12, UNIT_COUNT);
+	check_args(t, e, "energy", bits, UNIT_WATT);
 }
 
 static void check_kernel(const struct trace *t, const struct event *e)
 {
-	const struct shape *s = trace_get_shape(t, e->shape);
+	const struct arg_schema *s = trace_get_schema(t, e->schema);
 
 	CHECK_U64(e->kind, KIND_KERNEL);
 	CHECK_U64(e->correlation, 90);
 	CHECK_U64(e->end_ns, e->begin_ns);
-	CHECK_U64(s->fixed_count, 0);
-	CHECK_U64(s->vary_count, 3);
-	check_vary(t, e, "tensor_cycles", 777, 250);
-	check_vary(t, e, "grid_id", 6, UNIT_ID);
-	check_vary(t, e, "watts", UINT64_C(0x4004000000000000), UNIT_WATT);
+	CHECK_U64(s->const_count, 0);
+	CHECK_U64(s->arg_count, 3);
+	check_args(t, e, "tensor_cycles", 777, 250);
+	check_args(t, e, "grid_id", 6, UNIT_ID);
+	check_args(t, e, "watts", UINT64_C(0x4004000000000000), UNIT_WATT);
 }
 
 void test_log_newer_writer(void)
@@ -257,14 +259,14 @@ void test_log_column_refused(void)
 		const char *payload; /* of layout 2 */
 		size_t len;
 	} wrong[] = {
-		{ "\x03\x05\x00", 3 },             /* refers to column 5 */
-		{ "\x04\x00\x00", 3 },             /* a gap that is no begin */
-		{ "\x02\x00\x00", 3 },             /* by a site that comes later */
-		{ "\x0f\x00\x00", 3 },             /* an unknown transform */
-		{ "\x50\x00\x00", 3 },             /* an unknown packing */
-		{ "\x20\x00\x01\x03\x01\x02\x03", 7 }, /* three bytes for two rows */
-		{ "\x10\x00\x01\x03\x01\x02\x03", 7 }, /* three varints for two rows */
-		{ "\x10\x00\x01\x02\x81\x82", 6 }, /* varints without an end */
+		{ "\x03\x05\x00", 3 },                     /* refers to column 5 */
+		{ "\x04\x00\x00", 3 },                     /* a gap that is no begin */
+		{ "\x02\x00\x00", 3 },                     /* by a site that comes later */
+		{ "\x0f\x00\x00", 3 },                     /* an unknown transform */
+		{ "\x50\x00\x00", 3 },                     /* an unknown packing */
+		{ "\x20\x00\x01\x03\x01\x02\x03", 7 },     /* three bytes for two rows */
+		{ "\x10\x00\x01\x03\x01\x02\x03", 7 },     /* three varints for two rows */
+		{ "\x10\x00\x01\x02\x81\x82", 6 },         /* varints without an end */
 		{ "\x20\x00\x01\xff\xff\xff\xff\x0f", 8 }, /* a length of 4 GB */
 		{ "\x80", 1 },
 		{ "", 0 },

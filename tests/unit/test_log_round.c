@@ -3,9 +3,9 @@
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
-#include "convert/log/window.h"
-#include "schemas/log.h"
-#include "schemas/log_writer.h"
+#include "convert/source/log/reorder.h"
+#include "schemas/log/log.h"
+#include "schemas/log/writer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void round_trip(uint64_t seed, size_t count, size_t flush_every)
  * the one before was, nor its end what its begin was. */
 static void make_uneven(struct log_run *run, size_t wild, size_t tame)
 {
-	uint64_t state = wild, *word = run->vary;
+	uint64_t state = wild, *word = run->args;
 
 	for (size_t i = 0; i < run->count; i++) {
 		struct event *e = &run->events[i];
@@ -37,8 +37,8 @@ static void make_uneven(struct log_run *run, size_t wild, size_t tame)
 		e->correlation = is_wild ? random_u64(&state) : i;
 		e->bytes = is_wild ? random_u64(&state) : 0;
 		e->flags = 0;
-		for (uint32_t k = trace_get_shape(run->trace, e->shape)->vary_count; k-- > 0;)
-			word[(size_t)(e->vary - run->vary) + k] = is_wild ? random_u64(&state) : k;
+		for (uint32_t k = trace_get_schema(run->trace, e->schema)->arg_count; k-- > 0;)
+			word[(size_t)(e->args - run->args) + k] = is_wild ? random_u64(&state) : k;
 	}
 }
 
@@ -53,7 +53,8 @@ static uint32_t count_blocks(const struct buf *file)
 		size_t skipped;
 
 		if (!CHECK_OK(log_find_block(file->data + at, file->len - at, at, &block, &skipped,
-					     NULL), NULL))
+					     NULL),
+			      NULL))
 			return 0;
 		CHECK_U64(skipped, 0);
 		CHECK(block.size <= LOG_BLOCK_BYTES && block.rows <= LOG_BLOCK_ROWS);

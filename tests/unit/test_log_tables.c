@@ -3,11 +3,11 @@
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/log.h"
-#include "schemas/log_tables.h"
-#include "schemas/log_writer.h"
-#include "schemas/records.h"
-#include "schemas/trace.h"
+#include "schemas/log/log.h"
+#include "schemas/log/tables.h"
+#include "schemas/log/writer.h"
+#include "schemas/model/records.h"
+#include "schemas/model/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static void check_processes(const struct trace *a, const struct trace *b)
 
 		CHECK(same_text(a, p->host, b, q->host) && same_text(a, p->command, b, q->command));
 		CHECK(p->pid == q->pid && p->rank == q->rank && p->world_size == q->world_size);
-		CHECK_U64(trace_get_shape(b, q->shape)->fixed_count,
-			  trace_get_shape(a, p->shape)->fixed_count);
+		CHECK_U64(trace_get_schema(b, q->schema)->const_count,
+			  trace_get_schema(a, p->schema)->const_count);
 		for (unsigned why = 0; why < LOSS_END; why++)
 			CHECK_U64(trace_lost(b, id, why), trace_lost(a, id, why));
 	}
@@ -41,7 +41,7 @@ static void check_processes(const struct trace *a, const struct trace *b)
 static void check_others(const struct trace *a, const struct trace *b)
 {
 	for (unsigned table = TRACE_DEVICES; table < TRACE_TABLE_COUNT; table++)
-		if (table != TRACE_SHAPES && table != TRACE_SITES)
+		if (table != TRACE_SCHEMAS && table != TRACE_DESCS)
 			CHECK_U64(trace_count(b, table), trace_count(a, table));
 	for (uint32_t id = 1; id <= trace_count(a, TRACE_WINDOWS); id++) {
 		const struct window *w = trace_get_window(a, id), *v = trace_get_window(b, id);
@@ -131,32 +131,33 @@ struct hand {
 	struct trace *trace;
 	struct log_writer *log;
 	struct buf file;
-	uint32_t track, site;
+	uint32_t track, desc;
 };
 
 static void hand_open(struct hand *h)
 {
 	struct process p = { .pid = 7, .rank = NO_RANK };
-	struct track k = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
-	struct site s = { .kind = KIND_RANGE };
+	struct track k = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
+	struct event_desc s = { .kind = KIND_RANGE };
 
 	CHECK_OK(trace_new(&h->trace, CEILING, NULL), NULL);
 	p.host = text(h->trace, "node");
 	k.process = trace_process(h->trace, &p, NULL);
 	s.track = h->track = trace_track(h->trace, &k, NULL);
 	s.name = text(h->trace, "step");
-	h->site = trace_site(h->trace, &s, NULL);
+	h->desc = trace_desc(h->trace, &s, NULL);
 	buf_init(&h->file, FILE_MAX);
 	CHECK_OK(log_writer_new(&h->log, h->trace, CEILING, NULL), NULL);
 	CHECK_OK(log_writer_begin(h->log, &h->file, NULL), NULL);
 }
 
-static void hand_put(struct hand *h, uint32_t site, uint64_t begin_ns, uint64_t end_ns)
+static void hand_put(struct hand *h, uint32_t desc, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct event e = { .begin_ns = begin_ns, .end_ns = end_ns, .track = h->track,
-			   .kind = KIND_RANGE };
+	struct event e = {
+		.begin_ns = begin_ns, .end_ns = end_ns, .track = h->track, .kind = KIND_RANGE
+	};
 
-	CHECK_OK(log_writer_put(h->log, &e, site, 0, &h->file, NULL), NULL);
+	CHECK_OK(log_writer_put(h->log, &e, desc, 0, &h->file, NULL), NULL);
 }
 
 static struct trace *hand_close(struct hand *h, uint64_t *events)
@@ -187,7 +188,7 @@ void test_log_late_news(void)
 
 	hand_open(&h);
 	window = trace_window(h.trace, &w, NULL);
-	hand_put(&h, h.site, 100, 200);
+	hand_put(&h, h.desc, 100, 200);
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
 	p = *trace_get_process(h.trace, 1);
 	p.rank = 3;
@@ -197,7 +198,7 @@ void test_log_late_news(void)
 	w.end_ns = 900;
 	trace_set_window(h.trace, window, &w);
 	trace_lose(h.trace, 1, LOSS_RING, 2);
-	hand_put(&h, h.site, 300, 400);
+	hand_put(&h, h.desc, 300, 400);
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
 	trace_lose(h.trace, 1, LOSS_RING, 3);
 	trace_add_launches(h.trace, h.track, 11);
@@ -223,7 +224,7 @@ void test_log_idle_flush(void)
 	uint64_t events;
 
 	hand_open(&h);
-	hand_put(&h, h.site, 100, 200);
+	hand_put(&h, h.desc, 100, 200);
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
 	len = h.file.len;
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
@@ -239,8 +240,8 @@ void test_log_long_rows(void)
 	struct hand h;
 	struct attr *attrs = calloc(KEYS, sizeof(*attrs));
 	char *name = malloc(LONG);
-	struct shape shape = { .fixed = attrs, .fixed_count = KEYS };
-	struct site site;
+	struct arg_schema schema = { .consts = attrs, .const_count = KEYS };
+	struct event_desc desc;
 	struct trace *trace;
 	uint64_t events;
 	size_t len;
@@ -250,18 +251,19 @@ void test_log_long_rows(void)
 		name[i] = (char)('a' + i % 23);
 	for (uint32_t i = 0; i < KEYS; i++)
 		attrs[i] = (struct attr){ .key = text(h.trace, i % 2 ? "odd" : "even"),
-					  .type = ATTR_U64, .bits = UINT64_MAX - i };
-	site = *trace_get_site(h.trace, h.site);
-	site.name = trace_name(h.trace, name, LONG, NULL);
-	site.shape = trace_shape(h.trace, &shape, NULL);
-	hand_put(&h, trace_site(h.trace, &site, NULL), 1, 2);
+					  .type = ATTR_U64,
+					  .bits = UINT64_MAX - i };
+	desc = *trace_get_desc(h.trace, h.desc);
+	desc.name = trace_name(h.trace, name, LONG, NULL);
+	desc.schema = trace_schema(h.trace, &schema, NULL);
+	hand_put(&h, trace_desc(h.trace, &desc, NULL), 1, 2);
 	trace = hand_close(&h, &events);
 	CHECK_U64(events, 1);
 	trace_text(trace, trace_find_name(trace, name, LONG), &len);
 	CHECK_U64(len, LONG);
-	if (CHECK_U64(trace_count(trace, TRACE_SHAPES), 1) &&
-	    CHECK_U64(trace_get_shape(trace, 1)->fixed_count, KEYS))
-		CHECK_U64(trace_get_shape(trace, 1)->fixed[KEYS - 1].bits, UINT64_MAX - KEYS + 1);
+	if (CHECK_U64(trace_count(trace, TRACE_SCHEMAS), 1) &&
+	    CHECK_U64(trace_get_schema(trace, 1)->const_count, KEYS))
+		CHECK_U64(trace_get_schema(trace, 1)->consts[KEYS - 1].bits, UINT64_MAX - KEYS + 1);
 	trace_free(trace);
 	hand_release(&h);
 	free(attrs);
@@ -277,14 +279,14 @@ void test_log_tables_repeated(void)
 	uint64_t events;
 
 	hand_open(&h);
-	hand_put(&h, h.site, 100, 200);
+	hand_put(&h, h.desc, 100, 200);
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
 	log_writer_repeat(h.log);
-	hand_put(&h, h.site, 300, 400);
+	hand_put(&h, h.desc, 300, 400);
 	CHECK_OK(log_writer_end(h.log, &h.file, NULL), NULL);
 	trace = read_tables(&h.file, &events);
 	CHECK_U64(events, 2);
-	CHECK_U64(trace_count(trace, TRACE_SITES), 1);
+	CHECK_U64(trace_count(trace, TRACE_DESCS), 1);
 	CHECK_U64(trace_count(trace, TRACE_TRACKS), 1);
 	trace_free(trace);
 	h.file.data[LOG_FILE_HEADER_BYTES + LOG_HEADER_BYTES + 3] ^= 1; /* the names */
@@ -303,22 +305,25 @@ void test_log_many_tracks(void)
 {
 	enum { TRACKS = 300 };
 	struct hand h;
-	uint32_t sites[TRACKS];
+	uint32_t descs[TRACKS];
 	struct trace *trace;
 	uint64_t events;
 
 	hand_open(&h);
 	for (uint32_t i = 0; i < TRACKS; i++) {
-		struct track k = { .home = HOME_THREAD, .process = 1, .device = NO_ID,
-				   .context = NO_ID, .id = 100 + i };
-		struct site s = *trace_get_site(h.trace, h.site);
+		struct track k = { .type = TRACK_THREAD,
+				   .process = 1,
+				   .device = NO_ID,
+				   .context = NO_ID,
+				   .id = 100 + i };
+		struct event_desc s = *trace_get_desc(h.trace, h.desc);
 
 		s.track = trace_track(h.trace, &k, NULL);
-		sites[i] = trace_site(h.trace, &s, NULL);
+		descs[i] = trace_desc(h.trace, &s, NULL);
 	}
 	for (uint32_t i = 0; i < 9000; i++) {
-		h.track = trace_get_site(h.trace, sites[i * 7 % TRACKS])->track;
-		hand_put(&h, sites[i * 7 % TRACKS], 1000 * i, 1000 * i + 500 + i % 13);
+		h.track = trace_get_desc(h.trace, descs[i * 7 % TRACKS])->track;
+		hand_put(&h, descs[i * 7 % TRACKS], 1000 * i, 1000 * i + 500 + i % 13);
 	}
 	trace = hand_close(&h, &events);
 	CHECK_U64(events, 9000);
@@ -336,7 +341,7 @@ void test_log_unsorted(void)
 
 	hand_open(&h);
 	for (uint32_t i = 0; i < 20000; i++)
-		hand_put(&h, h.site, 5000 + i * 7919 % 20011, 30000);
+		hand_put(&h, h.desc, 5000 + i * 7919 % 20011, 30000);
 	trace = hand_close(&h, &events); /* which checks the order */
 	CHECK_U64(events, 20000);
 	CHECK_U64(trace_lost(trace, 0, LOSS_ORDER), 0);
@@ -354,7 +359,7 @@ void test_log_writer_ceiling(void)
 	hand_open(&h);
 	log_writer_free(h.log);
 	CHECK_OK(log_writer_new(&h.log, h.trace, 100000, NULL), NULL);
-	CHECK_U64(log_writer_put(h.log, &e, h.site, 0, &h.file, &err), ST_CEILING);
+	CHECK_U64(log_writer_put(h.log, &e, h.desc, 0, &h.file, &err), ST_CEILING);
 	CHECK_STR(err.text, "the writer of a log needs more memory than its ceiling");
 	CHECK_U64(log_writer_put(h.log, &e, 99, 0, &h.file, &err), ST_FORMAT);
 	CHECK_U64(log_writer_events(h.log), 0);
@@ -368,19 +373,19 @@ void test_log_bytes_per_kernel(void)
 	enum { KERNELS = 100000, LOOP = 500 };
 	struct hand h;
 	struct trace *trace;
-	uint32_t sites[LOOP];
+	uint32_t descs[LOOP];
 	uint64_t events, state = 3, now = UINT64_C(1700000000000000000), correlation = 1000;
 	size_t before;
 
 	hand_open(&h);
 	for (uint32_t i = 0; i < LOOP; i++) {
-		struct site s = *trace_get_site(h.trace, h.site);
+		struct event_desc s = *trace_get_desc(h.trace, h.desc);
 		char name[32];
 
 		snprintf(name, sizeof(name), "kernel %u", i * 7 % 150);
 		s.name = text(h.trace, name);
 		s.kind = KIND_KERNEL;
-		sites[i] = trace_site(h.trace, &s, NULL);
+		descs[i] = trace_desc(h.trace, &s, NULL);
 	}
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
 	before = h.file.len;
@@ -392,7 +397,7 @@ void test_log_bytes_per_kernel(void)
 		e.end_ns = e.begin_ns + (usual + random_u64(&state) % (usual / 8)) / 32 * 32;
 		e.correlation = correlation += 1 + random_u64(&state) % 4;
 		now = e.end_ns;
-		CHECK_OK(log_writer_put(h.log, &e, sites[i % LOOP], 0, &h.file, NULL), NULL);
+		CHECK_OK(log_writer_put(h.log, &e, descs[i % LOOP], 0, &h.file, NULL), NULL);
 	}
 	CHECK_OK(log_writer_flush(h.log, &h.file, NULL), NULL);
 	CHECK_F64((double)(h.file.len - before) / KERNELS, 6.0, 1.5); /* at most 7.5 */
@@ -408,29 +413,32 @@ void test_log_writer_many_layouts(void)
 	enum { LAYOUTS = 40, EVENTS = 4000 };
 	struct hand h;
 	struct trace *trace;
-	uint32_t sites[LAYOUTS];
+	uint32_t descs[LAYOUTS];
 	uint64_t events, word = 5;
 
 	hand_open(&h);
 	log_writer_free(h.log);
 	CHECK_OK(log_writer_new(&h.log, h.trace, 3 << 20, NULL), NULL);
 	for (uint32_t i = 0; i < LAYOUTS; i++) {
-		struct attr vary = { .key = 1 + i % 2, .type = ATTR_U64, .unit = (uint8_t)i };
-		struct shape shape = { .vary = &vary, .vary_count = 1 };
-		struct site s = *trace_get_site(h.trace, h.site);
+		struct attr args = { .key = 1 + i % 2, .type = ATTR_U64, .unit = (uint8_t)i };
+		struct arg_schema schema = { .args = &args, .arg_count = 1 };
+		struct event_desc s = *trace_get_desc(h.trace, h.desc);
 
-		s.shape = trace_shape(h.trace, &shape, NULL);
-		sites[i] = trace_site(h.trace, &s, NULL);
+		s.schema = trace_schema(h.trace, &schema, NULL);
+		descs[i] = trace_desc(h.trace, &s, NULL);
 	}
 	for (uint32_t i = 0; i < EVENTS; i++) {
-		struct event e = { .begin_ns = 10 + i, .end_ns = 20 + i, .track = h.track,
-				   .kind = KIND_RANGE, .vary = &word };
+		struct event e = { .begin_ns = 10 + i,
+				   .end_ns = 20 + i,
+				   .track = h.track,
+				   .kind = KIND_RANGE,
+				   .args = &word };
 
-		CHECK_OK(log_writer_put(h.log, &e, sites[i / 7 % LAYOUTS], 0, &h.file, NULL), NULL);
+		CHECK_OK(log_writer_put(h.log, &e, descs[i / 7 % LAYOUTS], 0, &h.file, NULL), NULL);
 	}
 	trace = hand_close(&h, &events);
 	CHECK_U64(events, EVENTS);
-	CHECK_U64(trace_count(trace, TRACE_SHAPES), LAYOUTS);
+	CHECK_U64(trace_count(trace, TRACE_SCHEMAS), LAYOUTS);
 	trace_free(trace);
 	hand_release(&h);
 }

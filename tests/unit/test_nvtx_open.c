@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/lane.h"
-#include "collector/nvtx/open.h"
+#include "collector/session/thread_state.h"
+#include "collector/probe/nvtx/open.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 static void say(struct nvtx_draft *d, uint32_t domain, const char *text)
 {
 	nvtx_draft_init(d, domain);
-	memcpy(nvtx_draft_room(d), text, strlen(text));
+	memcpy(nvtx_draft_text_space(d), text, strlen(text));
 	nvtx_draft_text(d, strlen(text));
 }
 
@@ -125,59 +125,60 @@ void test_nvtx_stack_texts(void)
 void test_nvtx_draft_pieces(void)
 {
 	static struct nvtx_draft d;
-	struct nvtx_piece piece;
+	struct nvtx_payload_header payload;
 	uint8_t *at;
 	size_t i;
 
 	nvtx_draft_init(&d, 0);
 	d.name = 3;
 	CHECK_U64(nvtx_draft_more(&d), 0); /* a name says all */
-	at = nvtx_draft_piece(&d, 77, 5, true);
+	at = nvtx_draft_add_payload(&d, 77, 5, true);
 	if (!CHECK(at != NULL))
 		return;
 	memcpy(at, "abcde", 5);
 	memcpy(nvtx_draft_extra(&d, 3), "fgh", 3);
 	CHECK_U64(nvtx_draft_more(&d), 2); /* 16 + 16 + 8 bytes */
-	memcpy(&piece, d.bytes + sizeof(struct nvtx_tail), sizeof(piece));
-	CHECK(piece.schema == 77 && piece.size == 5 && piece.extra == 3 && piece.at_end);
-	CHECK_MEM(d.bytes + sizeof(struct nvtx_tail) + sizeof(piece), "abcdefgh", 8);
-	CHECK(!nvtx_draft_piece(&d, 1, RING_TAIL_MAX, false));
-	CHECK(!nvtx_draft_piece(&d, 1, SIZE_MAX, false));
+	memcpy(&payload, d.bytes + sizeof(struct nvtx_tail), sizeof(payload));
+	CHECK(payload.schema == 77 && payload.size == 5 && payload.extra == 3 && payload.at_end);
+	CHECK_MEM(d.bytes + sizeof(struct nvtx_tail) + sizeof(payload), "abcdefgh", 8);
+	CHECK(!nvtx_draft_add_payload(&d, 1, RING_TAIL_MAX, false));
+	CHECK(!nvtx_draft_add_payload(&d, 1, SIZE_MAX, false));
 	CHECK(!nvtx_draft_extra(&d, RING_TAIL_MAX));
 	CHECK_U64(d.lost, 3);
 	for (i = 0; i < 300; i++)
-		nvtx_draft_piece(&d, 1, 1, false);
-	CHECK_U64(nvtx_draft_tail(&d)->pieces, 255);
+		nvtx_draft_add_payload(&d, 1, 1, false);
+	CHECK_U64(nvtx_draft_tail(&d)->payloads, 255);
 	CHECK(nvtx_draft_more(&d) <= 255);
 }
 
 /* What was told: names of the ranges and their flags. */
-static char told[2000];
-static unsigned told_count;
+static char last_window[2000];
+static unsigned attribute_count;
 
-static void put(struct lane *l, const struct ring_record *r, const void *tail, void *arg)
+static void put(struct thread_state *thread, const struct ring_record *r, const void *tail,
+		void *arg)
 {
-	size_t len = strlen(told);
+	size_t len = strlen(last_window);
 
-	told_count++;
-	snprintf(told + len, sizeof(told) - len, "%.99s:%llu-%llu:%u ",
+	attribute_count++;
+	snprintf(last_window + len, sizeof(last_window) - len, "%.99s:%llu-%llu:%u ",
 		 r->more ? text_of(tail) : "", (unsigned long long)r->begin,
 		 (unsigned long long)r->end, r->flags & ~RING_NVTX);
 }
 
 void test_nvtx_stack_tell(void)
 {
-	const struct lane_span window = { 101, 110 };
+	const struct tick_span window = { 101, 110 };
 	struct nvtx_stack *s = new_stack();
 
 	if (!s)
 		return;
-	told[0] = '\0';
+	last_window[0] = '\0';
 	push(s, 0, 0, "early"); /* begins at 100 */
 	push(s, 1, 9, "other"); /* 109 */
 	push(s, 0, 10, "late"); /* 110: not in this window any more */
-	nvtx_stack_tell(s, NULL, &window, put, NULL);
-	CHECK_STR(told, "early:101-110:3 other:109-110:2 ");
+	nvtx_stack_put_open(s, NULL, &window, put, NULL);
+	CHECK_STR(last_window, "early:101-110:3 other:109-110:2 ");
 	CHECK_STR(pop(s, 0, 0), "early"); /* nothing was changed */
 	free_stack(s);
 }
@@ -185,27 +186,27 @@ void test_nvtx_stack_tell(void)
 void test_nvtx_started(void)
 {
 	static struct nvtx_draft d;
-	const struct lane_span window = { 150, 200 };
+	const struct tick_span window = { 150, 200 };
 	struct nvtx_ended e = { 0, 0 };
 	uint64_t a, b;
 
 	nvtx_started_clear();
-	told[0] = '\0';
+	last_window[0] = '\0';
 	say(&d, 3, "first");
 	a = nvtx_started_put(&d, UINT64_C(1) << 32 | 1, 77, 100, 4);
 	say(&d, 0, "second");
 	b = nvtx_started_put(&d, UINT64_C(1) << 32 | 2, 78, 160, 4);
 	CHECK(a && b && a != b && a >> NVTX_SERIAL_BITS);
-	nvtx_started_tell(5, &window, put, NULL);
-	CHECK_STR(told, "first:150-200:3 second:160-200:2 ");
-	nvtx_started_tell(5, &window, put, NULL); /* once */
-	CHECK_STR(told, "first:150-200:3 second:160-200:2 ");
+	nvtx_started_put_open(5, &window, put, NULL);
+	CHECK_STR(last_window, "first:150-200:3 second:160-200:2 ");
+	nvtx_started_put_open(5, &window, put, NULL); /* once */
+	CHECK_STR(last_window, "first:150-200:3 second:160-200:2 ");
 	memset(&d, 0xff, sizeof(d.word));
 	CHECK(nvtx_started_take(a, &d, &e));
 	CHECK_STR(text_of(d.bytes), "first");
 	CHECK_U64(nvtx_draft_tail(&d)->tid, 77);
 	CHECK_U64(d.word, 3 | 1 << NVTX_WORD_STARTED);
-	CHECK(e.begin == 100 && e.told == 5);
+	CHECK(e.begin == 100 && e.last_window == 5);
 	CHECK(!nvtx_started_take(a, &d, &e)); /* twice */
 	CHECK(!nvtx_started_take(0, &d, &e));
 	CHECK(!nvtx_started_take(UINT64_MAX, &d, &e));
@@ -266,7 +267,8 @@ static void *come_and_go(void *arg)
 	return (void *)(uintptr_t)bad;
 }
 
-static void check_text(struct lane *l, const struct ring_record *r, const void *tail, void *arg)
+static void check_text(struct thread_state *thread, const struct ring_record *r, const void *tail,
+		       void *arg)
 {
 	char text[64];
 	struct nvtx_tail t;
@@ -279,17 +281,17 @@ static void check_text(struct lane *l, const struct ring_record *r, const void *
 	for (i = 1; i < t.text_len; i++)
 		if (text[i] != text[0])
 			CHECK(!"a text that is of two");
-	told_count++;
+	attribute_count++;
 }
 
 static void *tell_all(void *arg)
 {
-	const struct lane_span window = { 0, UINT64_MAX };
+	const struct tick_span window = { 0, UINT64_MAX };
 	uint64_t number = 0;
 
 	while (!stop) {
-		nvtx_stack_tell(busy, NULL, &window, check_text, NULL);
-		nvtx_started_tell(++number, &window, check_text, NULL);
+		nvtx_stack_put_open(busy, NULL, &window, check_text, NULL);
+		nvtx_started_put_open(++number, &window, check_text, NULL);
 	}
 	return NULL;
 }

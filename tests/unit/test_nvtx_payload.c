@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/names.h"
-#include "collector/nvtx/names.h"
-#include "collector/nvtx/payload.h"
-#include "schemas/buf.h"
-#include "schemas/trace.h"
+#include "collector/session/texts.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/probe/nvtx/payload.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/trace.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void note(const struct nvtx_field *f, void *arg)
 
 	if (told.len)
 		buf_put_byte(&told, ' ');
-	buf_putf(&told, "%.*s%s%s=", (int)f->key_len, f->key, f->varies ? "~" : "",
+	buf_putf(&told, "%.*s%s%s=", (int)f->key_len, f->key, f->is_arg ? "~" : "",
 		 f->is_message ? "!" : "");
 	memcpy(&f64, &f->bits, sizeof(f64));
 	if (f->type == ATTR_U64)
@@ -39,18 +39,18 @@ static void note(const struct nvtx_field *f, void *arg)
 static const char *tell(uint32_t domain, uint64_t schema, const void *bytes, size_t size)
 {
 	struct nvtx_data data = { schema, size, bytes };
-	struct nvtx_piece piece;
+	struct nvtx_payload_header payload;
 	const uint8_t *at;
 
 	nvtx_draft_init(&draft, domain);
 	nvtx_payload_copy(&draft, domain, &data, false);
 	buf_release(&told);
 	buf_init(&told, 1 << 20);
-	if (!nvtx_draft_tail(&draft)->pieces)
+	if (!nvtx_draft_tail(&draft)->payloads)
 		return "nothing";
 	at = draft.bytes + sizeof(struct nvtx_tail);
-	memcpy(&piece, at, sizeof(piece));
-	nvtx_payload_tell(domain, &piece, at + sizeof(piece), note, NULL);
+	memcpy(&payload, at, sizeof(payload));
+	nvtx_payload_decode(domain, &payload, at + sizeof(payload), note, NULL);
 	return buf_text(&told);
 }
 
@@ -60,26 +60,33 @@ static uint64_t put_schema(uint32_t domain, uint64_t id, const struct nvtx_entry
 	struct nvtx_schema s = {
 		.mask = NVTX_SCHEMA_NAME | NVTX_SCHEMA_TYPE | NVTX_SCHEMA_ENTRIES |
 			NVTX_SCHEMA_COUNT | (id ? NVTX_SCHEMA_ID : 0),
-		.name = "a schema", .type = type, .entries = entries, .entry_count = count,
+		.name = "a schema",
+		.type = type,
+		.entries = entries,
+		.entry_count = count,
 		.id = id,
 	};
 
 	return nvtx_schema_put(domain, &s);
 }
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define STATIC(domain, id, entries) \
+#define STATIC(domain, id, entries)                                                                \
 	put_schema(domain, id, entries, COUNT(entries), NVTX_SCHEMA_IS_STATIC)
-#define DYNAMIC(domain, entries) \
+#define DYNAMIC(domain, entries)                                                                   \
 	put_schema(domain, 0, entries, COUNT(entries), NVTX_SCHEMA_IS_DYNAMIC)
 
 void test_nvtx_payload_numbers(void)
 {
 	static const struct nvtx_entry entries[] = {
-		{ .type = NVTX_TYPE_INT8, .name = "i8" }, { .type = NVTX_TYPE_UINT64, .name = "u64" },
-		{ .type = NVTX_TYPE_FLOAT, .name = "f" }, { .type = NVTX_TYPE_DOUBLE, .name = "d" },
+		{ .type = NVTX_TYPE_INT8, .name = "i8" },
+		{ .type = NVTX_TYPE_UINT64, .name = "u64" },
+		{ .type = NVTX_TYPE_FLOAT, .name = "f" },
+		{ .type = NVTX_TYPE_DOUBLE, .name = "d" },
 		{ .type = NVTX_TYPE_INT16, .name = "i16" },
-		{ .type = NVTX_TYPE_FLOAT16, .name = "half" }, { .type = NVTX_TYPE_BF16, .name = "bf" },
-		{ .type = NVTX_TYPE_CHAR, .name = "c" }, { .type = NVTX_TYPE_CHAR32, .name = "c32" },
+		{ .type = NVTX_TYPE_FLOAT16, .name = "half" },
+		{ .type = NVTX_TYPE_BF16, .name = "bf" },
+		{ .type = NVTX_TYPE_CHAR, .name = "c" },
+		{ .type = NVTX_TYPE_CHAR32, .name = "c32" },
 	};
 	const struct { /* natural alignment, no offset given */
 		int8_t i8;
@@ -135,7 +142,10 @@ void test_nvtx_payload_nccl(void)
 	};
 	const struct nvtx_enum e = {
 		.mask = NVTX_ENUM_ENTRIES | NVTX_ENUM_COUNT | NVTX_ENUM_SIZE | NVTX_ENUM_ID,
-		.words = words, .word_count = 2, .size = sizeof(int), .id = NVTX_SCHEMA_STATIC + 11,
+		.words = words,
+		.word_count = 2,
+		.size = sizeof(int),
+		.id = NVTX_SCHEMA_STATIC + 11,
 	};
 	struct {
 		uint64_t comm;
@@ -156,9 +166,11 @@ void test_nvtx_payload_nccl(void)
 
 void test_nvtx_payload_flags(void)
 {
-	static const struct nvtx_word words[] = { { "READ", 1, 1 }, { "WRITE", 2, 1 },
+	static const struct nvtx_word words[] = { { "READ", 1, 1 },
+						  { "WRITE", 2, 1 },
 						  { "NONE", 0, 0 } };
-	const struct nvtx_enum e = { .mask = NVTX_ENUM_ENTRIES | NVTX_ENUM_COUNT, .words = words,
+	const struct nvtx_enum e = { .mask = NVTX_ENUM_ENTRIES | NVTX_ENUM_COUNT,
+				     .words = words,
 				     .word_count = 3 };
 	uint64_t id = nvtx_enum_put(0, &e);
 	const struct nvtx_entry entries[] = { { .type = id, .name = "access" } };
@@ -178,16 +190,21 @@ void test_nvtx_payload_flags(void)
 void test_nvtx_payload_nested(void)
 {
 	static const struct nvtx_entry inner[] = {
-		{ .type = NVTX_TYPE_INT, .name = "x" }, { .type = NVTX_TYPE_INT, .name = "y" },
+		{ .type = NVTX_TYPE_INT, .name = "x" },
+		{ .type = NVTX_TYPE_INT, .name = "y" },
 	};
 	uint64_t inner_id = STATIC(0, 0, inner);
 	const struct nvtx_entry outer[] = {
 		{ .type = NVTX_TYPE_INT8, .name = "first" },
 		{ .type = inner_id, .name = "point" },
 		{ .type = inner_id, .name = "more", .flags = NVTX_ENTRY_ARRAY_FIXED, .detail = 2 },
-		{ .type = NVTX_TYPE_INT, .name = "list", .flags = NVTX_ENTRY_ARRAY_FIXED,
+		{ .type = NVTX_TYPE_INT,
+		  .name = "list",
+		  .flags = NVTX_ENTRY_ARRAY_FIXED,
 		  .detail = 3 },
-		{ .type = NVTX_TYPE_CHAR, .name = "text", .flags = NVTX_ENTRY_ARRAY_FIXED,
+		{ .type = NVTX_TYPE_CHAR,
+		  .name = "text",
+		  .flags = NVTX_ENTRY_ARRAY_FIXED,
 		  .detail = 8 },
 	};
 	const struct {
@@ -219,7 +236,9 @@ void test_nvtx_payload_dynamic(void)
 {
 	static const struct nvtx_entry entries[] = {
 		{ .type = NVTX_TYPE_UINT8, .name = "n" },
-		{ .type = NVTX_TYPE_INT16, .name = "list", .flags = NVTX_ENTRY_ARRAY_COUNTED,
+		{ .type = NVTX_TYPE_INT16,
+		  .name = "list",
+		  .flags = NVTX_ENTRY_ARRAY_COUNTED,
 		  .detail = 0 },
 		{ .type = NVTX_TYPE_CSTRING, .name = "text", .flags = NVTX_ENTRY_ARRAY_ZERO },
 		{ .type = NVTX_TYPE_INT8, .name = "zero", .flags = NVTX_ENTRY_ARRAY_ZERO },
@@ -229,7 +248,8 @@ void test_nvtx_payload_dynamic(void)
 	static const uint8_t bytes[] = { 2, 0, 5, 0, 0xff, 0xff, 'a', 'b', 0, 7, 8, 0, 99 };
 	size_t size;
 
-	CHECK_STR(tell(0, id, bytes, sizeof(bytes)), "n~=2 list=[5,-1] text=ab zero=[7,8] last~=99");
+	CHECK_STR(tell(0, id, bytes, sizeof(bytes)),
+		  "n~=2 list=[5,-1] text=ab zero=[7,8] last~=99");
 	for (size = 0; size < sizeof(bytes); size++)
 		CHECK(strstr(tell(0, id, bytes, size), "last") == NULL);
 	CHECK_STR(tell(0, id, "\xff\0\1\0", 4), "n~=255 list=[1] text= zero=[]");
@@ -242,7 +262,8 @@ void test_nvtx_payload_texts(void)
 		{ .type = NVTX_TYPE_CSTRING, .name = "pointer" },
 		{ .type = NVTX_TYPE_CSTRING_UTF8, .name = "flagged", .flags = NVTX_ENTRY_POINTER },
 		{ .type = NVTX_TYPE_CSTRING_UTF16, .name = "wide", .detail = 4 },
-		{ .type = NVTX_TYPE_NVTX_REGISTERED_STRING_HANDLE, .name = "handle",
+		{ .type = NVTX_TYPE_NVTX_REGISTERED_STRING_HANDLE,
+		  .name = "handle",
 		  .flags = NVTX_ENTRY_MESSAGE },
 		{ .type = NVTX_TYPE_INT, .name = "to ints", .flags = NVTX_ENTRY_POINTER },
 	};
@@ -252,8 +273,12 @@ void test_nvtx_payload_texts(void)
 		uint16_t wide[4];
 		uint64_t handle;
 		const int *ints;
-	} v = { "12345678", "elsewhere", "too", { 'u', 0xd83d, 0xde00, 0 },
-		name_find("registered"), (const int *)0x1000 };
+	} v = { "12345678",
+		"elsewhere",
+		"too",
+		{ 'u', 0xd83d, 0xde00, 0 },
+		name_find("registered"),
+		(const int *)0x1000 };
 	uint64_t id;
 
 	memcpy(v.text, "12345678", 8); /* no zero at its end */
@@ -264,8 +289,9 @@ void test_nvtx_payload_texts(void)
 	v.pointer = NULL;
 	v.flagged = (const char *)8; /* nothing there: no fault */
 	v.handle = UINT32_MAX;
-	CHECK_STR(tell(0, id, &v, sizeof(v)),
-		  "inline=12345678 pointer= flagged= wide=u\xf0\x9f\x98\x80 handle!= to ints~=4096");
+	CHECK_STR(
+		tell(0, id, &v, sizeof(v)),
+		"inline=12345678 pointer= flagged= wide=u\xf0\x9f\x98\x80 handle!= to ints~=4096");
 }
 
 /* A text that ends where memory does. */
@@ -324,8 +350,8 @@ void test_nvtx_payload_random(void)
 		for (i = 0; i < 6; i++) {
 			seed = seed * 1664525 + 1013904223;
 			entries[i].type = seed >> 30 ? seed >> 16 & 0x7f : ids[seed >> 8 & 15];
-			entries[i].flags = (seed >> 24 & 15) == 3 ? seed >> 4 & 0x7e :
-								    (seed & 3) << 4;
+			entries[i].flags =
+				(seed >> 24 & 15) == 3 ? seed >> 4 & 0x7e : (seed & 3) << 4;
 			entries[i].detail = seed >> 12 & 31;
 			entries[i].offset = seed >> 20 & 1 ? seed >> 10 & 63 : 0;
 			entries[i].name = "n";

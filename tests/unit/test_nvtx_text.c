@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/nvtx/text.h"
-#include "schemas/buf.h"
+#include "collector/probe/nvtx/text.h"
+#include "schemas/base/buf.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -70,14 +70,15 @@ void test_nvtx_text_torch(void)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		CHECK_STR(torch(rows[i][0]), rows[i][1]);
 	/* cut anywhere it is read or it is not, and never beyond */
-	snprintf(text, sizeof(text), "aten::add, seq = 1, op_id = 5, sizes = [[1, 2]], "
+	snprintf(text, sizeof(text),
+		 "aten::add, seq = 1, op_id = 5, sizes = [[1, 2]], "
 		 "input_op_ids = [(3,0)]");
 	for (len = 0; len <= strlen(text); len++) {
 		struct nvtx_torch t;
 		bool good = nvtx_text_torch(text, len, &t);
 
-		CHECK(!good || (t.name_len <= len && (!t.sizes || t.sizes + t.sizes_len <=
-							      text + len)));
+		CHECK(!good ||
+		      (t.name_len <= len && (!t.sizes || t.sizes + t.sizes_len <= text + len)));
 	}
 }
 
@@ -107,8 +108,13 @@ void test_nvtx_text_xla(void)
 		  "Thunk|hlo_op>fusion.3|unique_hlo_op_id>4" },
 		{ "Thunk:#name=,hlo_op=x#", "Thunk|name>|hlo_op>x" },
 		{ "Thunk:#name=a#b,hlo_op=x#", "Thunk|name>a#b|hlo_op>x" },
-		{ "Thunk:##", "no" }, { "Thunk:#", "no" }, { ":#a=b#", "no" }, { "", "no" },
-		{ "Thunk:#hlo_op=x", "no" }, { "Thunk:#Hlo=x#", "no" }, { "Thunk", "no" },
+		{ "Thunk:##", "no" },
+		{ "Thunk:#", "no" },
+		{ ":#a=b#", "no" },
+		{ "", "no" },
+		{ "Thunk:#hlo_op=x", "no" },
+		{ "Thunk:#Hlo=x#", "no" },
+		{ "Thunk", "no" },
 		{ "T:#a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9,j=1,k=2,l=3,m=4,n=5,o=6,p=7,q=8#", "no" },
 	};
 	size_t i;

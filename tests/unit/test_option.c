@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/buf.h"
-#include "schemas/option.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/option.h"
 
 #include <string.h>
 
@@ -80,7 +80,8 @@ static void check_refused(const char *text, char **argv)
 void test_option_defaults(void)
 {
 	static const struct option broken[] = {
-		{ "depth", 0, OPTION_SIZE, "SIZE", "x", 0, "10X" }, { 0 },
+		{ "depth", 0, OPTION_SIZE, "SIZE", "x", 0, "10X" },
+		{ 0 },
 	};
 	struct option_set sets[] = { { broken, &(uint64_t){ 0 } }, { NULL, NULL } };
 	struct bench b;
@@ -103,7 +104,8 @@ void test_option_long(void)
 
 	CHECK_OK(arguments(&b, ARGS("--out", "a b", "--steps=7", "--max_memory", "1.5K",
 				    "--wait=5ms", "--share", "50%", "--quiet", "--no-progress",
-				    "--ranks=3", "--strict")), &b.err);
+				    "--ranks=3", "--strict")),
+		 &b.err);
 	CHECK_STR(b.own.out, "a b");
 	CHECK_U64(b.own.steps, 7);
 	CHECK_U64(b.own.memory, 1536);
@@ -113,7 +115,8 @@ void test_option_long(void)
 	CHECK_U64(b.shared.ranks, 3);
 	CHECK_I64(b.operands, 0);
 	CHECK_OK(arguments(&b, ARGS("--out=", "--steps=1", "--steps=2", "--quiet=no",
-				    "--progress=FALSE")), &b.err);
+				    "--progress=FALSE")),
+		 &b.err);
 	CHECK_STR(b.own.out, "");
 	CHECK_U64(b.own.steps, 2); /* the last one wins */
 	CHECK(!b.own.quiet && !b.own.progress);
@@ -139,8 +142,8 @@ void test_option_letters(void)
 
 void test_option_operands(void)
 {
-	char **argv = ARGS("in1", "--steps", "3", "-", "-q", "in2", "--", "--not", "-an", "--",
-			   "x");
+	char **argv =
+		ARGS("in1", "--steps", "3", "-", "-q", "in2", "--", "--not", "-an", "--", "x");
 	static const char *const want[] = { "in1", "-", "in2", "--not", "-an", "--", "x" };
 	struct bench b;
 	size_t i;
@@ -195,7 +198,7 @@ void test_option_unknown(void)
 	check_refused("unknown option --no-qiuet; did you mean --no-quiet?", ARGS("--no-qiuet"));
 	check_refused("unknown option --frobnicate", ARGS("--frobnicate"));
 	check_refused("unknown option --x", ARGS("--x"));
-	check_refused("unknown option --at", ARGS("--at")); /* half of it is another word */
+	check_refused("unknown option --at", ARGS("--at"));       /* half of it is another word */
 	check_refused("unknown option --stric", ARGS("--stric")); /* a hidden row is not proposed */
 	check_refused("unknown option --", ARGS("--=3"));
 	check_refused("unknown option -z", ARGS("-z"));
@@ -290,15 +293,14 @@ void test_option_help(void)
 	bench_init(&b);
 	buf_init(&out, 10000);
 	option_help(b.sets, &out);
-	CHECK_STR(buf_text(&out),
-		  "  -o, --out FILE         where to write\n"
-		  "  -s, --steps N          how many steps (default 10)\n"
-		  "  -m, --max-memory SIZE  memory to use at most (default 256M)\n"
-		  "      --wait TIME        how long to wait\n"
-		  "      --share SHARE      what to accept (default 2%)\n"
-		  "  -q, --quiet            say nothing\n"
-		  "  -p, --[no-]progress    show progress\n"
-		  "  -r, --ranks N          ranks to take\n");
+	CHECK_STR(buf_text(&out), "  -o, --out FILE         where to write\n"
+				  "  -s, --steps N          how many steps (default 10)\n"
+				  "  -m, --max-memory SIZE  memory to use at most (default 256M)\n"
+				  "      --wait TIME        how long to wait\n"
+				  "      --share SHARE      what to accept (default 2%)\n"
+				  "  -q, --quiet            say nothing\n"
+				  "  -p, --[no-]progress    show progress\n"
+				  "  -r, --ranks N          ranks to take\n");
 	buf_release(&out);
 }
 
@@ -307,11 +309,16 @@ void test_option_help_wraps(void)
 	static const struct option rows[] = {
 		{ "schedule", 'w', OPTION_TEXT, "wait=N,warmup=N,active=N,repeat=N,and-more=N",
 		  "too wide for its column, so the help stands below it; and as this help is wide "
-		  "too, it goes on in a line of its own", 0, "steps:10-20" },
-		{ "short", 0, OPTION_TEXT, "X", "123456789 123456789 123456789 123456789 123456789 "
-		  "123456789 123456789 1234567 1", 0, NULL },
-		{ "tight", 0, OPTION_TEXT, "X", "123456789 123456789 123456789 123456789 123456789 "
-		  "123456789 123456789 123456 12", 0, "x" },
+		  "too, it goes on in a line of its own",
+		  0, "steps:10-20" },
+		{ "short", 0, OPTION_TEXT, "X",
+		  "123456789 123456789 123456789 123456789 123456789 "
+		  "123456789 123456789 1234567 1",
+		  0, NULL },
+		{ "tight", 0, OPTION_TEXT, "X",
+		  "123456789 123456789 123456789 123456789 123456789 "
+		  "123456789 123456789 123456 12",
+		  0, "x" },
 		{ "umlaut", 0, OPTION_TEXT, "\xc3\xbc", "a width is counted in characters", 0,
 		  NULL },
 		{ 0 },

@@ -3,9 +3,9 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/gzip.h"
-#include "convert/out.h"
-#include "schemas/buf.h"
+#include "convert/output/gzip.h"
+#include "convert/output/output.h"
+#include "schemas/base/buf.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -104,7 +104,7 @@ static void write_pieces(const char *path, const uint8_t *bytes, size_t len)
 		uint8_t *room;
 
 		n = n > len - at ? len - at : n;
-		room = n <= 65536 && n % 2 ? out_room(o, n) : NULL;
+		room = n <= 65536 && n % 2 ? out_reserve(o, n) : NULL;
 		if (room) {
 			memcpy(room, bytes + at, n);
 			out_advance(o, n);
@@ -113,7 +113,7 @@ static void write_pieces(const char *path, const uint8_t *bytes, size_t len)
 		}
 		at += n;
 	}
-	CHECK(out_room(o, 65537) == NULL);
+	CHECK(out_reserve(o, 65537) == NULL);
 	CHECK_OK(out_commit(o, &err), &err);
 	CHECK_U64(out_bytes(o), len);
 	if (strstr(path, ".gz"))
@@ -199,7 +199,7 @@ void test_out_faults(void)
 	CHECK_U64(out_write(o, bytes, sizeof(bytes), &err), ST_IO);
 	err = (struct error){ 0 };
 	CHECK_U64(out_write(o, bytes, 1, &err), ST_IO); /* it stays */
-	CHECK(out_room(o, 1) == NULL);
+	CHECK(out_reserve(o, 1) == NULL);
 	CHECK_U64(out_commit(o, &err), ST_IO);
 	CHECK(strstr(err.text, "/dev/full") != NULL);
 	out_free(o);
@@ -222,7 +222,9 @@ static enum status take_packed(void *self, const void *bytes, size_t len, struct
 
 static size_t unpack(const struct buf *packed, uint8_t *out, size_t cap)
 {
-	z_stream z = { .next_in = packed->data, .avail_in = (uInt)packed->len, .next_out = out,
+	z_stream z = { .next_in = packed->data,
+		       .avail_in = (uInt)packed->len,
+		       .next_out = out,
 		       .avail_out = (uInt)cap };
 
 	CHECK(inflateInit2(&z, 15 + 16) == Z_OK);
@@ -242,8 +244,7 @@ static void pack_by(struct buf *out, const uint8_t *bytes, size_t len, size_t pi
 	CHECK_OK(gzip_new(&g, 6, take_packed, out, &err), &err);
 	gzip_set_threads(g, threads);
 	for (size_t at = 0; at < len; at += piece)
-		CHECK_OK(gzip_put(g, bytes + at, len - at < piece ? len - at : piece, &err),
-			 &err);
+		CHECK_OK(gzip_put(g, bytes + at, len - at < piece ? len - at : piece, &err), &err);
 	CHECK_OK(gzip_finish(g, &err), &err);
 	gzip_free(g);
 }
@@ -262,7 +263,7 @@ static uint8_t *make_bytes(size_t len)
 	for (size_t i = 0; i < len; i++) {
 		uint64_t r = random_u64(&state);
 
-		bytes[i] = (uint8_t)"kernel, memcpy; "[r % 5 ? i % 16 : r % 16];
+		bytes[i] = (uint8_t) "kernel, memcpy; "[r % 5 ? i % 16 : r % 16];
 		if (i / 700000 == 1)
 			bytes[i] = (uint8_t)r;
 	}
@@ -333,7 +334,7 @@ void test_out_threads_fault(void)
 	uint8_t *bytes = make_bytes(LEN);
 	struct folder folder;
 	struct rlimit before, small;
-	struct error err = {.status = ST_OK};
+	struct error err = { .status = ST_OK };
 	struct out *o;
 
 	folder_make(&folder);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/partial.h"
-#include "analyze/hist.h"
-#include "analyze/table_partial.h"
-#include "schemas/crc32c.h"
+#include "analyze/engine/hist.h"
+#include "analyze/engine/table_partial.h"
+#include "analyze/report/report_list.h"
+#include "schemas/base/crc32c.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -16,8 +17,11 @@ static void add_kernel(struct engine_result *r, uint64_t rank, const char *name,
 		       size_t count)
 {
 	struct table *t = tables_find(r->tables, "kernels");
-	union value keys[4] = { { .u64 = rank }, { .text = "node" }, { .u64 = 7 + rank },
-				{ .text = name } }, *row;
+	union value keys[4] = { { .u64 = rank },
+				{ .text = "node" },
+				{ .u64 = 7 + rank },
+				{ .text = name } },
+		    *row;
 	size_t lengths = table_column(t, "lengths"), i;
 
 	if (!CHECK_OK(table_row(t, keys, &row, NULL), NULL))
@@ -35,14 +39,15 @@ static void add_kernel(struct engine_result *r, uint64_t rank, const char *name,
 static void result_make(struct engine_result *r, uint64_t rank, bool wrong)
 {
 	struct engine_outcome o = { .is_in_tables = true };
-	struct engine_window w = { .rank = rank, .host = "node", .pid = 7 + rank, .begin_ns = 100,
-				   .end_ns = 900 };
+	struct engine_window w = {
+		.rank = rank, .host = "node", .pid = 7 + rank, .begin_ns = 100, .end_ns = 900
+	};
 	char path[32];
 
 	snprintf(path, sizeof(path), "rank%llu.json", (unsigned long long)rank);
 	CHECK_OK(engine_result_init(r, asked, CEILING, NULL), NULL);
 	if (wrong)
-		o.status = fail(&o.error, ST_CUT, 55, "it ends");
+		o.status = fail(&o.error, ST_TRUNCATED, 55, "it ends");
 	CHECK_OK(engine_result_input(r, path, &o, NULL), NULL);
 	CHECK_OK(engine_result_window(r, &w, NULL), NULL);
 	add_kernel(r, rank, "gemm", 5, rank ? 400 : 3);
@@ -107,7 +112,8 @@ void test_partial_orders(void)
 		for (i = 0; i < 3; i++)
 			CHECK_OK(engine_partial_take(&r, parts[orders[k][i]].data,
 						     parts[orders[k][i]].len, CEILING, &settings,
-						     NULL), NULL);
+						     NULL),
+				 NULL);
 		partial_put_tables(&w, r.tables);
 		CHECK_OK(partial_writer_release(&w, NULL), NULL);
 		engine_result_release(&r);
@@ -158,8 +164,8 @@ void test_partial_hostile(void)
 		memcpy(copy, whole.data, whole.len);
 		for (k = 0; k < whole.len / 100 + 1; k++) {
 			seed = seed * 1664525 + 1013904223;
-			copy[PARTIAL_HEADER_BYTES +
-			     seed % (whole.len - PARTIAL_HEADER_BYTES)] ^= (uint8_t)(seed >> 24);
+			copy[PARTIAL_HEADER_BYTES + seed % (whole.len - PARTIAL_HEADER_BYTES)] ^=
+				(uint8_t)(seed >> 24);
 		}
 		refused += again(copy, whole.len, NULL, NULL) != ST_OK;
 		sign(copy, whole.len);
@@ -227,7 +233,7 @@ static enum status row_round(size_t table, size_t without)
 	struct buf out;
 	size_t k;
 
-	CHECK_OK(engine_result_init(&r, reports(), CEILING, NULL), NULL);
+	CHECK_OK(engine_result_init(&r, report_types, CEILING, NULL), NULL);
 	type = table_type(tables_at(r.tables, table));
 	for (k = 0; k < table_columns(type); k++)
 		if (type->columns[k].combine == KEY && column_is_text(&type->columns[k]))
@@ -240,7 +246,7 @@ static enum status row_round(size_t table, size_t without)
 			row[k].text = table_text(tables_at(r.tables, table), "t", NULL);
 	buf_init(&out, CEILING);
 	CHECK_OK(engine_partial_put(&r, "all", &out, NULL), NULL);
-	CHECK_OK(engine_result_init(&back, reports(), CEILING, NULL), NULL);
+	CHECK_OK(engine_result_init(&back, report_types, CEILING, NULL), NULL);
 	status = engine_partial_take(&back, out.data, out.len, CEILING, &settings, NULL);
 	buf_release(&out);
 	engine_result_release(&r);
@@ -254,17 +260,18 @@ void test_partial_texts(void)
 	size_t i, k, none = SIZE_MAX, asked_for = 0, finished = 0;
 	struct engine_result r;
 
-	CHECK_OK(engine_result_init(&r, reports(), CEILING, NULL), NULL);
+	CHECK_OK(engine_result_init(&r, report_types, CEILING, NULL), NULL);
 	for (i = 0; i < tables_count(r.tables); i++) {
 		const struct table_type *type = table_type(tables_at(r.tables, i));
 
 		CHECK_U64(row_round(i, none), type->is_finished ? ST_FORMAT : ST_OK);
 		finished += type->is_finished;
 		for (k = 0; k < table_columns(type) && !type->is_finished; k++) {
-			if (!column_is_text(&type->columns[k]) || type->columns[k].combine == DERIVED)
+			if (!column_is_text(&type->columns[k]) ||
+			    type->columns[k].combine == DERIVED)
 				continue;
-			CHECK_U64(row_round(i, k), column_may_be_null(type, &type->columns[k])
-							   ? ST_OK : ST_FORMAT);
+			CHECK_U64(row_round(i, k),
+				  column_may_be_null(type, &type->columns[k]) ? ST_OK : ST_FORMAT);
 			asked_for++;
 		}
 	}

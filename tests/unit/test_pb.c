@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schemas/pb.h"
+#include "schemas/base/pb.h"
 
 #include "tests/unit/unit.h"
 
@@ -26,7 +26,7 @@ static void check_inner(struct bytes inner, size_t text_len)
 
 	CHECK(pb_next(&inner, &f) && f.number == 23 && f.wire == PB_BYTES);
 	CHECK_U64(bytes_left(&f.bytes), text_len);
-	CHECK(!pb_next(&inner, &f) && !inner.cut);
+	CHECK(!pb_next(&inner, &f) && !inner.is_truncated);
 }
 
 static void check_message(const struct buf *b, size_t text_len)
@@ -37,14 +37,14 @@ static void check_message(const struct buf *b, size_t text_len)
 	if (!CHECK(pb_next(&all, &f) && f.number == 1 && f.wire == PB_BYTES))
 		return;
 	outer = f.bytes;
-	CHECK(!bytes_left(&all) && !pb_next(&all, &f) && !all.cut);
+	CHECK(!bytes_left(&all) && !pb_next(&all, &f) && !all.is_truncated);
 	CHECK(pb_next(&outer, &f) && f.number == 8 && f.u64 == UINT64_MAX);
 	if (CHECK(pb_next(&outer, &f) && f.number == 3000))
 		check_inner(f.bytes, text_len);
 	CHECK(pb_next(&outer, &f) && f.number == 47 && f.wire == PB_FIXED64 && f.u64 == 7);
 	CHECK(pb_next(&outer, &f) && pb_f64(&f) == -0.5);
 	CHECK(pb_next(&outer, &f) && f.wire == PB_FIXED32 && f.u64 == 0x3F800000);
-	CHECK(!pb_next(&outer, &f) && !outer.cut);
+	CHECK(!pb_next(&outer, &f) && !outer.is_truncated);
 }
 
 /* Lengths on both sides of each byte that a length takes. */
@@ -83,14 +83,17 @@ void test_pb_ceiling(void)
 void test_pb_damage(void)
 {
 	static const char *const bad[] = {
-		"\x03",              /* a group */
-		"\x02\x01x",         /* field 0 */
-		"\x0A\x05xx",        /* longer than the message */
-		"\x08",              /* no value */
-		"\x09xxxx",          /* half a fixed64 */
-		"\x0D" "xx",         /* half a fixed32 */
-		"\x0E" "x",          /* wire type 6 */
-		"\x0F" "x",          /* wire type 7 */
+		"\x03",       /* a group */
+		"\x02\x01x",  /* field 0 */
+		"\x0A\x05xx", /* longer than the message */
+		"\x08",       /* no value */
+		"\x09xxxx",   /* half a fixed64 */
+		"\x0D"
+		"xx", /* half a fixed32 */
+		"\x0E"
+		"x", /* wire type 6 */
+		"\x0F"
+		"x",                                            /* wire type 7 */
 		"\xF8\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01\x01", /* a field number beyond 29 bits */
 	};
 
@@ -98,6 +101,6 @@ void test_pb_damage(void)
 		struct bytes b = bytes_init(bad[i], strlen(bad[i]));
 		struct pb_field f;
 
-		CHECK(!pb_next(&b, &f) && b.cut);
+		CHECK(!pb_next(&b, &f) && b.is_truncated);
 	}
 }

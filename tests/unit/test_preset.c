@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/config.h"
+#include "collector/config/config.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 /* A config from up to four variables. */
 static bool read_four(struct config *c, const char *a, const char *b, const char *d, const char *e)
 {
-	char *envp[] = { (char *)(uintptr_t)"HOME=/", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
-			 (char *)(uintptr_t)d, (char *)(uintptr_t)e, NULL };
+	char *envp[] = { (char *)(uintptr_t) "HOME=/", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
+			 (char *)(uintptr_t)d,         (char *)(uintptr_t)e, NULL };
 	struct error err;
 
 	return CHECK_OK(config_read(c, envp, &err), &err);
@@ -35,7 +35,8 @@ void test_preset_windows(void)
 	window_is("TACHO_PRESET=periodic", NULL, NULL, "every=60m,first=10,steps=5");
 	window_is("TACHO_PROFILE_EVERY_N_MINUTES=-1", "TACHO_PROFILE_N_STEPS=3", NULL,
 		  "every=-1m,first=10,steps=3");
-	window_is("TACHO_PRESET=schedule", NULL, NULL, "schedule:wait=1,warmup=1,active=3,repeat=1");
+	window_is("TACHO_PRESET=schedule", NULL, NULL,
+		  "schedule:wait=1,warmup=1,active=3,repeat=1");
 	window_is("TACHO_PROFILING_WAIT=0", "TACHO_ACTIVE=5", NULL,
 		  "schedule:wait=0,warmup=1,active=5,repeat=1");
 	window_is("TACHO_PRESET=cyclic", NULL, NULL,
@@ -103,7 +104,8 @@ void test_preset_errors(void)
 	static const struct {
 		const char *a, *b, *text;
 	} rows[] = {
-		{ "TACHO_PRESET=often", NULL, "--preset: often: neither steps, memory, periodic, "
+		{ "TACHO_PRESET=often", NULL,
+		  "--preset: often: neither steps, memory, periodic, "
 		  "schedule nor cyclic" },
 		{ "TACHO_START_STEP=1", "TACHO_WAIT=1",
 		  "wait is a key of preset schedule, start-step of steps" },
@@ -133,7 +135,8 @@ void test_preset_errors(void)
 void test_preset_sources(void)
 {
 	struct config c = { 0 };
-	const struct option_set sets[] = { { config_options, &c }, { preset_options, &c.preset },
+	const struct option_set sets[] = { { config_options, &c },
+					   { preset_options, &c.preset },
 					   { NULL, NULL } };
 	struct config_source before;
 	struct error err;

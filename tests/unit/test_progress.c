@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "convert/options.h"
-#include "convert/progress.h"
-#include "convert/progress_account.h"
+#include "convert/stage/options.h"
+#include "convert/base/progress.h"
+#include "convert/base/account.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -87,7 +87,8 @@ void test_account_text(void)
 	a.unknown_kind = 3;
 	buf_clear(&b);
 	account_put(&a, "memory", &b);
-	CHECK_STR(buf_text(&b), "111 events in, 40 out (2 damaged, 7 arrows that are drawn again from "
+	CHECK_STR(buf_text(&b),
+		  "111 events in, 40 out (2 damaged, 7 arrows that are drawn again from "
 		  "correlation ids, 3 of a kind that only a newer Tacho knows, 60 with no place in "
 		  "memory)");
 	CHECK_U64(a.lost_all, 2);

@@ -2,22 +2,21 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "convert/pump.h"
+#include "convert/stage/pump.h"
 
 struct counter {
 	uint64_t events, calls, empty_calls, fail_at; /* fail_at: a call; 0 never */
 };
 
-static enum status counter_put(void *self, const struct event *events, size_t count,
-			       struct error *err)
+static enum status counter_put(void *self, const struct batch *batch, struct error *err)
 {
 	struct counter *c = self;
 	size_t i;
 
 	c->calls++;
-	c->empty_calls += !count;
-	for (i = 0; i < count; i++)
-		c->events += events[i].kind == KIND_RANGE;
+	c->empty_calls += !batch->count;
+	for (i = 0; i < batch->count; i++)
+		c->events += batch->events[i].kind == KIND_RANGE;
 	if (c->calls == c->fail_at)
 		return fail(err, ST_IO, NOWHERE, "the disk is full");
 	return ST_OK;
@@ -68,7 +67,7 @@ void test_pump_source_fault(void)
 	struct error err = { 0 };
 	bool failed = false;
 
-	CHECK_U64(pump_into(&a, &b, ST_CUT, &failed, &err), ST_CUT);
+	CHECK_U64(pump_into(&a, &b, ST_TRUNCATED, &failed, &err), ST_TRUNCATED);
 	CHECK(failed);
 	CHECK_STR(err.text, "the array source was told to fail");
 	CHECK_U64(b.events, 10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/rank.h"
+#include "collector/config/rank.h"
 #include "tests/unit/unit.h"
 
 #include <stddef.h>

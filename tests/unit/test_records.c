@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/records.h"
+#include "schemas/model/records.h"
 
 #include <string.h>
 
@@ -32,8 +32,8 @@ void test_records_tables(void)
 
 			bad += f->from_cupti && !r[i].cupti;
 			bad += f->from_cupti && f->offset < 4; /* the kind stands there */
-			bad += f->type == FIELD_JSON && f->place != PLACE_SHAPE;
-			bad += f->type == FIELD_STR && f->place == PLACE_VARY;
+			bad += f->type == FIELD_JSON && f->place != PLACE_CONST;
+			bad += f->type == FIELD_STR && f->place == PLACE_ARG;
 			bad += record_field(&r[i], f->name, strlen(f->name)) != f;
 		}
 		fields += r[i].field_count;
@@ -60,7 +60,7 @@ void test_records_lookups(void)
 	CHECK_U64(f->offset, 56);
 	CHECK_U64(f->type, FIELD_I32);
 	CHECK_U64(f->unit, UNIT_COUNT);
-	CHECK_U64(f->place, PLACE_SHAPE);
+	CHECK_U64(f->place, PLACE_CONST);
 	CHECK_STR(f->arg, "grid[1]");
 	CHECK(record_arg(kernel, "grid[1]", 7) == f);
 	CHECK(record_field(kernel, "grid_", 5) == NULL);
@@ -150,25 +150,30 @@ typedef CUpti_ActivityMemory4 struct_DEVICE_ALLOC;
 typedef CUpti_ActivityMemory4 struct_DEVICE_FREE;
 
 enum {
-	SIZE_U8 = 1, SIZE_U16 = 2, SIZE_U32 = 4, SIZE_U64 = 8, SIZE_I32 = 4, SIZE_I64 = 8,
+	SIZE_U8 = 1,
+	SIZE_U16 = 2,
+	SIZE_U32 = 4,
+	SIZE_U64 = 8,
+	SIZE_I32 = 4,
+	SIZE_I64 = 8,
 	SIZE_STR = sizeof(char *),
 };
 
-#define OFFSET_0(record, offset, member) (offsetof(struct_##record, member) == (offset))
+#define OFFSET_0(record, offset, member)      (offsetof(struct_##record, member) == (offset))
 #define OFFSET_130000(record, offset, member) OFFSET_0(record, offset, member)
-#define SIZE_0(record, type, member) (sizeof(((struct_##record *)0)->member) == SIZE_##type)
-#define SIZE_130000(record, type, member) SIZE_0(record, type, member)
-#define SIZE_130100(record, type, member) true
-#define SIZE_130300(record, type, member) true
-#define SIZE_130400(record, type, member) true
-#define SIZE_130500(record, type, member) true
+#define SIZE_0(record, type, member)          (sizeof(((struct_##record *)0)->member) == SIZE_##type)
+#define SIZE_130000(record, type, member)     SIZE_0(record, type, member)
+#define SIZE_130100(record, type, member)     true
+#define SIZE_130300(record, type, member)     true
+#define SIZE_130400(record, type, member)     true
+#define SIZE_130500(record, type, member)     true
 
 void test_records_offsets(void)
 {
 #define F(record, field, type, unit, place, offset, member, since, arg)                            \
 	CHECK(OFFSET_##since(record, offset, member) && #record "." #field);                       \
 	CHECK(SIZE_##since(record, type, member) && #record "." #field);
-#include "schemas/records.def"
+#include "schemas/model/records.def"
 }
 
 #else

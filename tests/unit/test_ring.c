@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/lane.h"
-#include "collector/names.h"
-#include "collector/ring.h"
+#include "collector/session/thread_state.h"
+#include "collector/session/texts.h"
+#include "collector/session/ring.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -160,61 +160,61 @@ void test_names_by_many_threads(void)
 				return;
 }
 
-static void free_lane(struct lane *l)
+static void free_thread(struct thread_state *thread)
 {
-	ring_close(&l->ring);
-	munmap(l, sizeof(*l));
+	ring_close(&thread->ring);
+	munmap(thread, sizeof(*thread));
 }
 
-void test_lane_ranges(void)
+void test_thread_ranges(void)
 {
-	struct lane *l = lane_new(64 * 1024);
+	struct thread_state *thread = thread_new(64 * 1024);
 	const struct ring_record *r;
 	uint32_t i;
 
-	if (!CHECK(l != NULL))
+	if (!CHECK(thread != NULL))
 		return;
-	CHECK_U64(lane_pop(l), 0); /* nothing is open */
-	l->records = true;
-	lane_push(l, 5, RANGE_PHASE);
-	lane_push(l, 6, RANGE_ANNOTATION);
-	CHECK_U64(lane_pop(l), 6);
-	CHECK_U64(lane_pop(l), 5);
-	CHECK_U64(ring_ready(&l->ring), 2);
-	r = ring_at(&l->ring, 0);
+	CHECK_U64(thread_pop(thread), 0); /* nothing is open */
+	thread->records = true;
+	thread_push(thread, 5, RANGE_PHASE);
+	thread_push(thread, 6, RANGE_ANNOTATION);
+	CHECK_U64(thread_pop(thread), 6);
+	CHECK_U64(thread_pop(thread), 5);
+	CHECK_U64(ring_ready(&thread->ring), 2);
+	r = ring_at(&thread->ring, 0);
 	CHECK(r->name == 6 && r->kind == KIND_RANGE && r->subkind == RANGE_ANNOTATION);
-	CHECK(r->begin <= r->end && ring_at(&l->ring, 1)->begin <= r->begin);
-	CHECK_U64(LANE_GET(l->totals[5].count), 1);
+	CHECK(r->begin <= r->end && ring_at(&thread->ring, 1)->begin <= r->begin);
+	CHECK_U64(GET_RELAXED(thread->totals[5].count), 1);
 	/* deeper than is kept: counted, and the nesting still fits */
-	for (i = 0; i < LANE_DEPTH + 10; i++)
-		lane_push(l, 7, RANGE_PHASE);
-	for (i = 0; i < LANE_DEPTH + 10; i++)
-		lane_pop(l);
-	CHECK_U64(LANE_GET(l->depth), 0);
-	CHECK_U64(ring_ready(&l->ring), 2 + LANE_DEPTH);
-	lane_push(l, LANE_TOTALS + 1000, RANGE_PHASE); /* beyond the totals */
-	CHECK_U64(lane_pop(l), LANE_TOTALS + 1000);
-	free_lane(l);
+	for (i = 0; i < THREAD_DEPTH + 10; i++)
+		thread_push(thread, 7, RANGE_PHASE);
+	for (i = 0; i < THREAD_DEPTH + 10; i++)
+		thread_pop(thread);
+	CHECK_U64(GET_RELAXED(thread->depth), 0);
+	CHECK_U64(ring_ready(&thread->ring), 2 + THREAD_DEPTH);
+	thread_push(thread, THREAD_TOTALS + 1000, RANGE_PHASE); /* beyond the totals */
+	CHECK_U64(thread_pop(thread), THREAD_TOTALS + 1000);
+	free_thread(thread);
 }
 
-void test_lane_window_edges(void)
+void test_thread_window_edges(void)
 {
-	struct ring_record open[LANE_DEPTH + 1];
-	struct lane *l = lane_new(64 * 1024);
-	struct lane_span window;
+	struct ring_record open[THREAD_DEPTH + 1];
+	struct thread_state *thread = thread_new(64 * 1024);
+	struct tick_span window;
 	size_t count;
 
-	if (!CHECK(l != NULL))
+	if (!CHECK(thread != NULL))
 		return;
-	lane_step(l, 41, tick_now());
-	lane_push(l, 5, RANGE_PHASE);
+	thread_step_begin(thread, 41, tick_now());
+	thread_push(thread, 5, RANGE_PHASE);
 	window.begin = tick_now();
-	l->window_begin = window.begin;
-	l->records = true;
-	lane_push(l, 6, RANGE_PHASE);
+	thread->window_begin = window.begin;
+	thread->records = true;
+	thread_push(thread, 6, RANGE_PHASE);
 	window.end = tick_now() + 1;
-	lane_push(l, 0, RANGE_PHASE); /* has no name */
-	count = lane_open_records(l, &window, open);
+	thread_push(thread, 0, RANGE_PHASE); /* has no name */
+	count = thread_open_records(thread, &window, open);
 	CHECK_U64(count, 3);
 	CHECK(open[0].kind == KIND_STEP && open[0].word == 41);
 	CHECK_U64(open[0].flags, EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED);
@@ -222,13 +222,13 @@ void test_lane_window_edges(void)
 	CHECK_U64(open[1].flags, EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED);
 	CHECK(open[2].name == 6 && open[2].flags == EVENT_NEVER_ENDED);
 	CHECK_U64(open[2].end, window.end);
-	lane_pop(l);
-	lane_pop(l);
-	lane_pop(l);
-	CHECK_U64(ring_ready(&l->ring), 2);
-	CHECK_U64(ring_at(&l->ring, 1)->flags, EVENT_BEGAN_EARLIER);
-	CHECK_U64(ring_at(&l->ring, 1)->begin, window.begin);
-	lane_step_end(l, tick_now());
-	CHECK_U64(lane_open_records(l, &window, open), 0);
-	free_lane(l);
+	thread_pop(thread);
+	thread_pop(thread);
+	thread_pop(thread);
+	CHECK_U64(ring_ready(&thread->ring), 2);
+	CHECK_U64(ring_at(&thread->ring, 1)->flags, EVENT_BEGAN_EARLIER);
+	CHECK_U64(ring_at(&thread->ring, 1)->begin, window.begin);
+	thread_step_end(thread, tick_now());
+	CHECK_U64(thread_open_records(thread, &window, open), 0);
+	free_thread(thread);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The archive of sink bundle, and the checksums in it. */
-#include "convert/bundle_archive.h"
-#include "convert/bundle_sha256.h"
-#include "convert/input.h"
-#include "convert/out.h"
-#include "schemas/buf.h"
+#include "convert/sink/bundle/archive.h"
+#include "convert/sink/bundle/sha256.h"
+#include "convert/input/input.h"
+#include "convert/output/output.h"
+#include "schemas/base/buf.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
+#include "convert/sink/sink_list.h"
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/json_text.h"
-#include "schemas/utf8.h"
+#include "schemas/base/json_text.h"
+#include "schemas/base/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -27,7 +28,8 @@ static const cJSON *find(const cJSON *file, const char *ph, const char *name)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents")) {
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents"))
+	{
 		const char *n = cJSON_GetStringValue(cJSON_GetObjectItem(e, "name"));
 
 		if (n && strcmp(n, name) == 0 &&
@@ -66,7 +68,8 @@ static void check_readable(const cJSON *file)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents")) {
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents"))
+	{
 		const char *ph = text_of(e, "ph"), *cat = text_of(e, "cat");
 
 		CHECK(ph && text_of(e, "name"));
@@ -89,27 +92,30 @@ static void check_readable(const cJSON *file)
 static void add_device(struct sink_run *run, uint32_t id, const char *name, uint64_t sms)
 {
 	struct attr attrs[] = { run_number(run, "numSms", sms) };
-	struct device d = { .process = run->process, .id = id, .name = run_name(run, name),
-			    .shape = run_shape(run, attrs, 1, NULL, 0) };
+	struct device d = { .process = run->process,
+			    .id = id,
+			    .name = run_name(run, name),
+			    .schema = run_schema(run, attrs, 1, NULL, 0) };
 	struct error err;
 
 	CHECK(trace_device(run->trace, &d, &err) != 0);
 }
 
 /* A kernel of a grid of 8 x 2 x 1 blocks of 64 x 2 x 1 threads, as CUPTI has it. */
-static uint32_t kernel_shape(struct sink_run *run)
+static uint32_t kernel_schema(struct sink_run *run)
 {
 	static const struct {
 		const char *key;
 		uint64_t number;
-	} rows[] = { { "grid_x", 8 }, { "grid_y", 2 }, { "grid_z", 1 }, { "block_x", 64 },
-		     { "block_y", 2 }, { "block_z", 1 }, { "registers", 32 },
-		     { "static_shared", 1024 }, { "dynamic_shared", 512 }, { "cache_config", 2 } };
+	} rows[] = { { "grid_x", 8 },      { "grid_y", 2 },           { "grid_z", 1 },
+		     { "block_x", 64 },    { "block_y", 2 },          { "block_z", 1 },
+		     { "registers", 32 },  { "static_shared", 1024 }, { "dynamic_shared", 512 },
+		     { "cache_config", 2 } };
 	struct attr attrs[10];
 
 	for (size_t i = 0; i < 10; i++)
 		attrs[i] = run_number(run, rows[i].key, rows[i].number);
-	return run_shape(run, attrs, 10, NULL, 0);
+	return run_schema(run, attrs, 10, NULL, 0);
 }
 
 static void make_native(struct sink_run *run)
@@ -133,12 +139,12 @@ static void make_native(struct sink_run *run)
 	e->correlation = 40;
 	e = run_event(run, KIND_KERNEL, stream, "sgemm<float, 4>", 40, 100.25);
 	e->correlation = 40;
-	e->shape = kernel_shape(run);
+	e->schema = kernel_schema(run);
 	e = run_event(run, KIND_MEMCPY, stream, NULL, 110, 112);
 	e->correlation = 41;
 	e->bytes = 8000;
 	e->subkind = 1;
-	e->shape = run_shape(run, copy, 2, NULL, 0);
+	e->schema = run_schema(run, copy, 2, NULL, 0);
 	e = run_event(run, KIND_SYNC, stream, NULL, 120, 130);
 	e->subkind = 3;
 	e = run_event(run, KIND_COUNTER, run_counter(run, 1, "bytes_in_use"), NULL, 150, 150);
@@ -229,7 +235,8 @@ void test_chrome_steps(void)
 		step->end_ns = begin_ns;
 	}
 	file = written(&run, false, &text);
-	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents")) {
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents"))
+	{
 		if (strcmp(text_of(e, "ph"), "X") != 0)
 			continue;
 		CHECK(number_of(e, "ts") >= end);
@@ -252,7 +259,8 @@ void test_chrome_head(void)
 
 	make_native(&run);
 	file = written(&run, false, &text);
-	rank = strstr(buf_text(&text), "\n  \"distributedInfo\": {\"rank\": 3, \"world_size\": 4},\n");
+	rank = strstr(buf_text(&text),
+		      "\n  \"distributedInfo\": {\"rank\": 3, \"world_size\": 4},\n");
 	events = strstr(buf_text(&text), "\"traceEvents\": [");
 	CHECK(rank != NULL && rank < events);
 	CHECK_STR(text_of(file, "host_name"), "node");
@@ -293,7 +301,7 @@ void test_chrome_all_args(void)
 void test_chrome_import(void)
 {
 	struct sink_run run;
-	struct attr keys[3], fixed[6], vary[1];
+	struct attr keys[3], consts[6], args[1];
 	struct event *e;
 	uint64_t words[] = { 77 };
 	struct buf text;
@@ -306,17 +314,17 @@ void test_chrome_import(void)
 	keys[2] = run_text(&run, "distributedInfo", "{\"rank\":5,\"note\":\"a:b,\\\"c\\\"\"}");
 	keys[2].type = ATTR_JSON;
 	run_import(&run, keys, 3);
-	fixed[0] = run_text(&run, ".cat", "odd \"cat\"");
-	fixed[1] = run_text(&run, ".tid", "stream 7");
-	fixed[2] = run_text(&run, ".s", "g");
-	fixed[3] = run_number(&run, "my own", 5);
-	fixed[4] = run_number(&run, "correlation", 0);
-	fixed[5] = run_number(&run, "payload", 6); /* a key of ours that Kineto does not write */
-	vary[0] = run_number(&run, "external_id", 0);
+	consts[0] = run_text(&run, ".cat", "odd \"cat\"");
+	consts[1] = run_text(&run, ".tid", "stream 7");
+	consts[2] = run_text(&run, ".s", "g");
+	consts[3] = run_number(&run, "my own", 5);
+	consts[4] = run_number(&run, "correlation", 0);
+	consts[5] = run_number(&run, "payload", 6); /* a key of ours that Kineto does not write */
+	args[0] = run_number(&run, "external_id", 0);
 	e = run_event(&run, KIND_RANGE, run_thread(&run, 9), "op", 5, 6);
 	e->subkind = RANGE_OP;
-	e->shape = run_shape(&run, fixed, 6, vary, 1);
-	e->vary = words;
+	e->schema = run_schema(&run, consts, 6, args, 1);
+	e->args = words;
 	file = written(&run, false, &text);
 	CHECK(strstr(buf_text(&text), "{\n  \"distributedInfo\": {\"rank\": 5, \"note\": "
 				      "\"a:b,\\\"c\\\"\"},\n") == buf_text(&text));
@@ -381,8 +389,9 @@ void test_chrome_other_process(void)
 /* Any bytes in any text of the trace: valid JSON in valid UTF-8. */
 void test_chrome_odd_names(void)
 {
-	static const char *const odd[] = { "\"", "\\", "\n\t\x01", "\xff\xfe", "\xe2\x82", "</script>",
-					   "\xf0\x9f\x98\x80", "\\u0041", "%s%n", "" };
+	static const char *const odd[] = { "\"",       "\\",        "\n\t\x01",         "\xff\xfe",
+					   "\xe2\x82", "</script>", "\xf0\x9f\x98\x80", "\\u0041",
+					   "%s%n",     "" };
 	struct sink_run run;
 	struct attr attrs[2];
 	struct event *e;
@@ -397,7 +406,7 @@ void test_chrome_odd_names(void)
 		e = run_event(&run, i % 2 ? KIND_KERNEL : KIND_RANGE,
 			      i % 2 ? run_stream(&run, 0, 7) : run_thread(&run, 5), odd[i],
 			      (double)i, (double)i + 1);
-		e->shape = run_shape(&run, attrs, 2, NULL, 0);
+		e->schema = run_schema(&run, attrs, 2, NULL, 0);
 	}
 	file = written(&run, false, &text);
 	for (at = buf_text(&text); *at; at += utf8_sequence(at, strlen(at)))
@@ -417,7 +426,7 @@ void test_chrome_any_event(void)
 	struct sink_run run;
 	uint64_t state = 4, words[2] = { UINT64_MAX, 1 };
 	uint32_t tracks[5];
-	struct attr vary[2];
+	struct attr args[2];
 	struct buf text;
 	cJSON *file;
 
@@ -427,9 +436,9 @@ void test_chrome_any_event(void)
 	tracks[2] = run_stream(&run, 63, UINT32_MAX);
 	tracks[3] = run_pool(&run, NO_ID);
 	tracks[4] = run_counter(&run, NO_ID, "\x80");
-	vary[0] = run_number(&run, "a", 0);
-	vary[1] = run_number(&run, "external_id", 0);
-	vary[1].type = ATTR_F64;
+	args[0] = run_number(&run, "a", 0);
+	args[1] = run_number(&run, "external_id", 0);
+	args[1].type = ATTR_F64;
 	for (unsigned i = 0; i < 64; i++) {
 		struct event *e = run_event(&run, i % 18, tracks[random_u64(&state) % 5],
 					    i % 3 ? NULL : "x", i, i + (double)(i % 2));
@@ -438,8 +447,8 @@ void test_chrome_any_event(void)
 		e->flags = (uint8_t)random_u64(&state);
 		e->bytes = random_u64(&state);
 		e->number = i % 2 ? random_u64(&state) : 0;
-		e->shape = i % 5 ? 0 : run_shape(&run, NULL, 0, vary, 2);
-		e->vary = e->shape ? words : NULL;
+		e->schema = i % 5 ? 0 : run_schema(&run, NULL, 0, args, 2);
+		e->args = e->schema ? words : NULL;
 	}
 	file = written(&run, true, &text);
 	CHECK(cJSON_GetArraySize(cJSON_GetObjectItem(file, "traceEvents")) >= 64);
@@ -449,7 +458,7 @@ void test_chrome_any_event(void)
 }
 
 /* More texts of shapes than are kept at once. */
-void test_chrome_many_shapes(void)
+void test_chrome_many_schemas(void)
 {
 	enum { LONG = 400000 };
 	struct sink_run run;
@@ -466,12 +475,13 @@ void test_chrome_many_shapes(void)
 
 		snprintf(big + LONG, 16, "%u", i % 30); /* each twice, far apart */
 		attr = run_text(&run, "stack", big);
-		run_event(&run, KIND_RANGE, run_thread(&run, 5), "op", i, i + 1)->shape =
-			run_shape(&run, &attr, 1, NULL, 0);
+		run_event(&run, KIND_RANGE, run_thread(&run, 5), "op", i, i + 1)->schema =
+			run_schema(&run, &attr, 1, NULL, 0);
 	}
 	file = written(&run, false, &text);
 	i = 0;
-	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents")) {
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(file, "traceEvents"))
+	{
 		if (strcmp(text_of(e, "name"), "op") != 0)
 			continue;
 		snprintf(big + LONG, 16, "%u", i++ % 30);
@@ -511,5 +521,5 @@ void test_sink_file_names(void)
 	sink_run_release(&run);
 	CHECK(sink_find("chrome") == &sink_chrome);
 	CHECK(sink_find("nothing") == NULL);
-	CHECK(sink_at(100) == NULL);
+	CHECK(sink_find("no") == NULL);
 }

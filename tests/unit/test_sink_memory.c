@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/sink_files.h"
+#include "convert/sink/sink_list.h"
 #include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>
@@ -7,8 +8,8 @@
 
 static void sample(struct sink_run *run, uint32_t track, uint32_t step, double value)
 {
-	struct event *e = run_event(run, KIND_COUNTER, track, NULL, (double)run->count,
-				    (double)run->count);
+	struct event *e =
+		run_event(run, KIND_COUNTER, track, NULL, (double)run->count, (double)run->count);
 
 	e->value = value;
 	e->step = step;
@@ -48,14 +49,13 @@ void test_memory_steps(void)
 	sample(&run, peak, 3, 1500);
 	sample(&run, run_counter(&run, 0, "temperature"), 3, 70);
 	sample(&run, host, 4, 40);
-	profile_is(&run,
-		   "[{\"step\": 0, \"memory\": {"
-		   "\"cuda:0\": {\"bytes_in_use\": 200, \"peak_bytes_in_use\": 900},"
-		   "\"cpu\": {\"bytes_in_use\": 50, \"peak_bytes_in_use\": 50}}},"
-		   "{\"step\": 2, \"memory\": {"
-		   "\"cuda:0\": {\"bytes_in_use\": 400, \"peak_bytes_in_use\": 1500}}},"
-		   "{\"step\": 3, \"memory\": {"
-		   "\"cpu\": {\"bytes_in_use\": 40, \"peak_bytes_in_use\": 50}}}]");
+	profile_is(&run, "[{\"step\": 0, \"memory\": {"
+			 "\"cuda:0\": {\"bytes_in_use\": 200, \"peak_bytes_in_use\": 900},"
+			 "\"cpu\": {\"bytes_in_use\": 50, \"peak_bytes_in_use\": 50}}},"
+			 "{\"step\": 2, \"memory\": {"
+			 "\"cuda:0\": {\"bytes_in_use\": 400, \"peak_bytes_in_use\": 1500}}},"
+			 "{\"step\": 3, \"memory\": {"
+			 "\"cpu\": {\"bytes_in_use\": 40, \"peak_bytes_in_use\": 50}}}]");
 }
 
 /* Numbers may come again, right behind the first: each mark is a step. */
@@ -77,15 +77,14 @@ void test_memory_steps_again(void)
 		if (!i)
 			sample(&run, gpu, 8 | STEP_GAP, 90);
 	}
-	profile_is(&run,
-		   "[{\"step\": 7, \"memory\": {"
-		   "\"cuda:0\": {\"bytes_in_use\": 90, \"peak_bytes_in_use\": 100}}},"
-		   "{\"step\": 7, \"memory\": {"
-		   "\"cuda:0\": {\"bytes_in_use\": 101, \"peak_bytes_in_use\": 101}}},"
-		   "{\"step\": 8, \"memory\": {"
-		   "\"cuda:0\": {\"bytes_in_use\": 102, \"peak_bytes_in_use\": 102}}},"
-		   "{\"step\": 7, \"memory\": {"
-		   "\"cuda:0\": {\"bytes_in_use\": 103, \"peak_bytes_in_use\": 103}}}]");
+	profile_is(&run, "[{\"step\": 7, \"memory\": {"
+			 "\"cuda:0\": {\"bytes_in_use\": 90, \"peak_bytes_in_use\": 100}}},"
+			 "{\"step\": 7, \"memory\": {"
+			 "\"cuda:0\": {\"bytes_in_use\": 101, \"peak_bytes_in_use\": 101}}},"
+			 "{\"step\": 8, \"memory\": {"
+			 "\"cuda:0\": {\"bytes_in_use\": 102, \"peak_bytes_in_use\": 102}}},"
+			 "{\"step\": 7, \"memory\": {"
+			 "\"cuda:0\": {\"bytes_in_use\": 103, \"peak_bytes_in_use\": 103}}}]");
 }
 
 void test_memory_without_steps(void)
@@ -109,16 +108,17 @@ void test_memory_allocator(void)
 {
 	struct sink_run run;
 	uint64_t words[][2] = { { 5, 4096 }, { 6, 1024 } };
-	struct attr vary[2];
+	struct attr args[2];
 	struct event *e;
 
 	sink_run_make(&run);
-	vary[0] = run_number(&run, "ev_idx", 0);
-	vary[1] = run_number(&run, "total_allocated", 0);
+	args[0] = run_number(&run, "ev_idx", 0);
+	args[1] = run_number(&run, "total_allocated", 0);
 	for (unsigned i = 0; i < 2; i++) {
-		e = run_event(&run, i ? KIND_FREE : KIND_ALLOC, run_pool(&run, 1), "[memory]", i, i);
-		e->shape = run_shape(&run, NULL, 0, vary, 2);
-		e->vary = words[i];
+		e = run_event(&run, i ? KIND_FREE : KIND_ALLOC, run_pool(&run, 1), "[memory]", i,
+			      i);
+		e->schema = run_schema(&run, NULL, 0, args, 2);
+		e->args = words[i];
 		e->step = 8;
 	}
 	run_event(&run, KIND_ALLOC, run_pool(&run, NO_ID), "[memory]", 3, 3); /* says nothing */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
+#include "convert/sink/sink_list.h"
 #include "tests/unit/perfetto_reading.h"
 #include "tests/unit/unit.h"
 
-#include "convert/perfetto/rows.h"
-#include "convert/perfetto/wire.h"
-#include "schemas/json_text.h"
-#include "schemas/pb.h"
-#include "schemas/utf8.h"
+#include "convert/sink/perfetto/rows.h"
+#include "convert/sink/perfetto/wire.h"
+#include "schemas/base/json_text.h"
+#include "schemas/base/pb.h"
+#include "schemas/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 
 static unsigned key_of(const ProtobufCMessageDescriptor *m, const char *name)
 {
-	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(m, name);
+	const ProtobufCFieldDescriptor *f =
+		protobuf_c_message_descriptor_get_field_by_name(m, name);
 
 	if (!CHECK(f != NULL))
 		return 0;
@@ -38,17 +40,25 @@ void test_perfetto_keys(void)
 {
 	static const ProtobufCMessageDescriptor *const of[] = {
 		&perfetto__trace__descriptor, &perfetto__trace_packet__descriptor,
-		&perfetto__track_event__descriptor};
+		&perfetto__track_event__descriptor
+	};
 	static const struct {
 		unsigned of, key;
 		const char *name;
 	} rows[] = {
-		{0, WIRE_PACKET, "packet"}, {1, WIRE_TIME, "timestamp"},
-		{1, WIRE_SEQUENCE, "trusted_packet_sequence_id"}, {1, WIRE_FLAGS, "sequence_flags"},
-		{1, WIRE_EVENT, "track_event"}, {2, WIRE_CATEGORY, "category_iids"},
-		{2, WIRE_ARG, "debug_annotations"}, {2, WIRE_TYPE, "type"}, {2, WIRE_NAME, "name_iid"},
-		{2, WIRE_TRACK, "track_uuid"}, {2, WIRE_TEXT, "name"},
-		{2, WIRE_VALUE, "double_counter_value"}, {2, WIRE_FLOW, "flow_ids"},
+		{ 0, WIRE_PACKET, "packet" },
+		{ 1, WIRE_TIME, "timestamp" },
+		{ 1, WIRE_SEQUENCE, "trusted_packet_sequence_id" },
+		{ 1, WIRE_FLAGS, "sequence_flags" },
+		{ 1, WIRE_EVENT, "track_event" },
+		{ 2, WIRE_CATEGORY, "category_iids" },
+		{ 2, WIRE_ARG, "debug_annotations" },
+		{ 2, WIRE_TYPE, "type" },
+		{ 2, WIRE_NAME, "name_iid" },
+		{ 2, WIRE_TRACK, "track_uuid" },
+		{ 2, WIRE_TEXT, "name" },
+		{ 2, WIRE_VALUE, "double_counter_value" },
+		{ 2, WIRE_FLOW, "flow_ids" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -69,13 +79,13 @@ void test_perfetto_time(void)
 		uint8_t *end = wire_put_time(bytes, v);
 		struct bytes b = bytes_init(bytes, (size_t)(end - bytes));
 
-		CHECK(take_varint(&b) == v && !b.cut && b.at == end);
+		CHECK(take_varint(&b) == v && !b.is_truncated && b.at == end);
 	}
 }
 
 /* ---- events ---- */
 
-static uint32_t kernel_shape(struct sink_run *run)
+static uint32_t kernel_schema(struct sink_run *run)
 {
 	static const struct {
 		const char *key;
@@ -87,7 +97,7 @@ static uint32_t kernel_shape(struct sink_run *run)
 		attrs[i] = run_number(run, rows[i].key, rows[i].number);
 	attrs[4] = run_text(run, "my note", "a \"text\"");
 	attrs[5] = run_text(run, ".cat", "own category");
-	return run_shape(run, attrs, 6, NULL, 0);
+	return run_schema(run, attrs, 6, NULL, 0);
 }
 
 static void fill_native(struct sink_run *run)
@@ -108,7 +118,7 @@ static void fill_native(struct sink_run *run)
 	e->flags = EVENT_RESULT;
 	e = run_event(run, KIND_KERNEL, stream, "sgemm<float, 4>", 40, 100.25);
 	e->correlation = 40;
-	e->shape = kernel_shape(run);
+	e->schema = kernel_schema(run);
 	e = run_event(run, KIND_KERNEL, stream, "late", 90, 120);
 	e->flags = EVENT_NEVER_ENDED;
 	e = run_event(run, KIND_MEMCPY, stream, NULL, 110, 112);
@@ -233,7 +243,8 @@ void test_perfetto_derived(void)
 	make_native(&run);
 	if (!read_run(&run, false, &r))
 		return;
-	CHECK_U64(length_of(&r, "compute", 0), 80000); /* two kernels that overlap; the copy is in them */
+	CHECK_U64(length_of(&r, "compute", 0),
+		  80000); /* two kernels that overlap; the copy is in them */
 	CHECK(find(&r, BEGIN, "exposed copy", 0) == PACKETS);
 	CHECK_U64(samples_of(&r, "power", values, 16), 1);
 	CHECK_F64(values[0], 4096.5, 0);
@@ -274,7 +285,7 @@ static void check_nesting(const struct reading *r, unsigned *slices)
 	}
 }
 
-void test_perfetto_lanes(void)
+void test_perfetto_subtracks(void)
 {
 	static struct reading r;
 	struct sink_run run;
@@ -305,7 +316,7 @@ void test_perfetto_lanes(void)
 	sink_run_release(&run);
 }
 
-/* More that overlap than there are lanes: counted. */
+/* More that overlap than there are subtracks: counted. */
 void test_perfetto_no_place(void)
 {
 	static struct reading r;
@@ -314,7 +325,7 @@ void test_perfetto_no_place(void)
 	sink_run_make(&run);
 	for (unsigned i = 0; i < 64; i++)
 		run_event(&run, KIND_KERNEL, run_stream(&run, 0, 7), "k", i, 1000 + i);
-	CHECK_U64(LANES_MOST, 64);
+	CHECK_U64(SUBTRACKS_MOST, 64);
 	if (read_run(&run, false, &r))
 		CHECK_U64(trace_lost(run.trace, run.process, LOSS_NO_PLACE), 0);
 	forget(&r);
@@ -409,7 +420,8 @@ static void check_texts(const struct reading *r)
 		const Perfetto__TrackDescriptor *t = r->packets[i]->track_descriptor;
 
 		CHECK(!t || !t->name || is_utf8(t->name));
-		CHECK(!t || !t->thread || !t->thread->thread_name || is_utf8(t->thread->thread_name));
+		CHECK(!t || !t->thread || !t->thread->thread_name ||
+		      is_utf8(t->thread->thread_name));
 		if (!d)
 			continue;
 		CHECK(!d->n_event_names || is_utf8(d->event_names[0]->name));
@@ -423,8 +435,17 @@ static void check_texts(const struct reading *r)
 
 void test_perfetto_odd_names(void)
 {
-	static const char *const odd[] = { "\"", "\\", "\n\t\x01", "\xff\xfe", "\xe2\x82", "</script>",
-					   "\xf0\x9f\x98\x80", "_v7000", "cu_v7000", "%s%n", "" };
+	static const char *const odd[] = { "\"",
+					   "\\",
+					   "\n\t\x01",
+					   "\xff\xfe",
+					   "\xe2\x82",
+					   "</script>",
+					   "\xf0\x9f\x98\x80",
+					   "_v7000",
+					   "cu_v7000",
+					   "%s%n",
+					   "" };
 	static struct reading r;
 	struct sink_run run;
 	struct attr attrs[2];
@@ -438,7 +459,7 @@ void test_perfetto_odd_names(void)
 		e = run_event(&run, i % 2 ? KIND_KERNEL : KIND_RANGE,
 			      i % 2 ? run_stream(&run, 0, i) : run_thread(&run, i), odd[i],
 			      (double)i, (double)i + 1);
-		e->shape = run_shape(&run, attrs, 2, NULL, 0);
+		e->schema = run_schema(&run, attrs, 2, NULL, 0);
 		k = *trace_get_track(run.trace, e->track);
 		trace_set_track_name(run.trace, e->track, run_name(&run, odd[i]));
 		CHECK(k.process == run.process);
@@ -459,8 +480,8 @@ void test_perfetto_any_event(void)
 	static struct reading r;
 	struct sink_run run;
 	uint64_t state = 4, words[3] = { UINT64_MAX, 1, 0 };
-	uint32_t tracks[6], shape;
-	struct attr vary[3];
+	uint32_t tracks[6], schema;
+	struct attr args[3];
 
 	sink_run_make(&run);
 	tracks[0] = run_thread(&run, UINT64_MAX);
@@ -469,12 +490,12 @@ void test_perfetto_any_event(void)
 	tracks[3] = run_pool(&run, NO_ID);
 	tracks[4] = run_counter(&run, NO_ID, "\x80");
 	tracks[5] = run_thread(&run, 0);
-	vary[0] = run_number(&run, "a", 0);
-	vary[1] = run_number(&run, "external_id", 0);
-	vary[1].type = ATTR_TEXT;
-	vary[2] = run_number(&run, "b", 0);
-	vary[2].type = ATTR_JSON;
-	shape = run_shape(&run, NULL, 0, vary, 3);
+	args[0] = run_number(&run, "a", 0);
+	args[1] = run_number(&run, "external_id", 0);
+	args[1].type = ATTR_TEXT;
+	args[2] = run_number(&run, "b", 0);
+	args[2].type = ATTR_JSON;
+	schema = run_schema(&run, NULL, 0, args, 3);
 	for (unsigned i = 0; i < 64; i++) {
 		struct event *e = run_event(&run, i % 18, tracks[random_u64(&state) % 6],
 					    i % 3 ? NULL : "x", i, i + (double)(i % 2));
@@ -484,8 +505,8 @@ void test_perfetto_any_event(void)
 		e->bytes = random_u64(&state);
 		e->number = i % 2 ? random_u64(&state) : 0;
 		e->step = (uint32_t)random_u64(&state);
-		e->shape = i % 5 ? 0 : shape;
-		e->vary = e->shape ? words : NULL;
+		e->schema = i % 5 ? 0 : schema;
+		e->args = e->schema ? words : NULL;
 	}
 	run.events[0].begin_ns = 0;
 	run.events[63].end_ns = UINT64_MAX;
@@ -494,7 +515,9 @@ void test_perfetto_any_event(void)
 
 		for (size_t i = 0; i < r.count; i++)
 			if (r.packets[i]->trace_attributes)
-				placed = (uint64_t)r.packets[i]->trace_attributes->attribute[1]->long_value;
+				placed = (uint64_t)r.packets[i]
+						 ->trace_attributes->attribute[1]
+						 ->long_value;
 		CHECK_U64(placed + trace_lost(run.trace, 0, LOSS_NO_PLACE), 64);
 	}
 	forget(&r);
@@ -516,11 +539,11 @@ void test_perfetto_large(void)
 		attrs[i] = run_number(&run, key, UINT64_MAX - i);
 	}
 	for (unsigned i = 0; i < 40; i++) {
-		struct event *e = run_event(&run, KIND_KERNEL, run_stream(&run, 0, 7), "k", i * 2,
-					    i * 2 + 1);
+		struct event *e =
+			run_event(&run, KIND_KERNEL, run_stream(&run, 0, 7), "k", i * 2, i * 2 + 1);
 
 		attrs[0].bits = i;
-		e->shape = run_shape(&run, attrs, i ? 2000 : MANY, NULL, 0);
+		e->schema = run_schema(&run, attrs, i ? 2000 : MANY, NULL, 0);
 	}
 	if (sink_run_write(&run, &sink_perfetto, true, &file)) {
 		struct bytes b = bytes_init(file.data, file.len);
@@ -528,8 +551,8 @@ void test_perfetto_large(void)
 		size_t largest = 0, slices = 0;
 
 		while (pb_next(&b, &f)) {
-			Perfetto__TracePacket *p =
-				perfetto__trace_packet__unpack(NULL, bytes_left(&f.bytes), f.bytes.at);
+			Perfetto__TracePacket *p = perfetto__trace_packet__unpack(
+				NULL, bytes_left(&f.bytes), f.bytes.at);
 
 			if (!CHECK(p != NULL))
 				break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sinks csv and sqlite: what they write is read back. */
-#include "schemas/json_text.h"
-#include "schemas/utf8.h"
+#include "schemas/base/json_text.h"
+#include "convert/sink/sink_list.h"
+#include "schemas/base/utf8.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
@@ -10,12 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names with everything that breaks tables: quotes, commas, lines, a NUL, bytes that are no text. */
+/* Names with everything that breaks tables: quotes, commas, lines, a NUL, bytes that are no text.
+ */
 static const char evil[] = "a \"b\", c\nd\r;\te\x01 \xff\xfe caf\xc3\xa9";
 
 static void make_run(struct sink_run *run)
 {
-	struct attr fixed, vary[2];
+	struct attr consts, args[2];
 	struct event *e;
 	static const uint64_t words[2] = { 7, UINT64_C(18446744073709551615) };
 	uint32_t thread, stream;
@@ -23,17 +25,17 @@ static void make_run(struct sink_run *run)
 	sink_run_make(run);
 	thread = run_thread(run, 100);
 	stream = run_stream(run, 1, 7);
-	fixed = run_text(run, "odd \"key\"", evil);
-	vary[0] = run_number(run, "grid_id", 0);
-	vary[1] = run_number(run, "unknown here", 0);
+	consts = run_text(run, "odd \"key\"", evil);
+	args[0] = run_number(run, "grid_id", 0);
+	args[1] = run_number(run, "unknown here", 0);
 	e = run_event(run, KIND_API, thread, "cudaLaunchKernel", 1, 3);
 	e->correlation = 42;
 	e->flags = EVENT_RESULT;
 	e->result = -3;
 	e = run_event(run, KIND_KERNEL, stream, evil, 2, 5);
 	e->correlation = 42;
-	e->shape = run_shape(run, &fixed, 1, vary, 2);
-	e->vary = words;
+	e->schema = run_schema(run, &consts, 1, args, 2);
+	e->args = words;
 	e = run_event(run, KIND_MEMCPY, stream, NULL, 6, 7.5);
 	e->subkind = 1;
 	e->bytes = 1 << 20;
@@ -83,24 +85,79 @@ static void check_row(const char **at, const char *const *want, size_t count)
 void test_sink_csv(void)
 {
 	static const char *const rows[][20] = {
-		{ "time_ns", "dur_ns", "kind", "class", "name", "host", "rank", "pid", "thread",
-		  "device", "context", "stream", "correlation", "bytes", "address", "value",
-		  "result", "number", "state", "args" },
-		{ "1700000000000001000", "2000", "api", "runtime", "cudaLaunchKernel", "node", "3",
-		  "100", "100", "", "", "", "42", "", "", "", "-3", "", "", "" },
-		{ "1700000000000002000", "3000", "kernel", "",
-		  "a \"b\", c\nd\r;\te\x01 \xef\xbf\xbd\xef\xbf\xbd caf\xc3\xa9", "node", "3",
-		  "100", "", "1", NULL, "7", "42", "", "", "", "", "", "", NULL },
-		{ "1700000000000006000", "1500", "memcpy", "HtoD", "HtoD", "node", "3", "100", "",
-		  "1", NULL, "7", "", "1048576", "", "", "", "", "", "" },
-		{ NULL, "0", "alloc", "", "", "node", "3", "100", NULL, "1", NULL, "", "", "512",
-		  "3735928559", "", "", "", "", "" },
-		{ NULL, "0", "counter", "", "power", "node", "3", "100", "", "1", NULL, "", "", "",
-		  "", "71.5", "", "", "", "" },
-		{ NULL, "10000", "step", "", "", "node", "3", "100", "100", "", "", "", "", "", "",
-		  "", "", "0", "never_ended", "" },
-		{ NULL, "1000", "kind_0", "", "of tomorrow", "node", "3", "100", "100", "", "", "",
-		  "", "", "", "", "", "", "", "" },
+		{ "time_ns", "dur_ns", "kind",   "class",   "name",   "host",        "rank",
+		  "pid",     "thread", "device", "context", "stream", "correlation", "bytes",
+		  "address", "value",  "result", "number",  "state",  "args" },
+		{ "1700000000000001000",
+		  "2000",
+		  "api",
+		  "runtime",
+		  "cudaLaunchKernel",
+		  "node",
+		  "3",
+		  "100",
+		  "100",
+		  "",
+		  "",
+		  "",
+		  "42",
+		  "",
+		  "",
+		  "",
+		  "-3",
+		  "",
+		  "",
+		  "" },
+		{ "1700000000000002000",
+		  "3000",
+		  "kernel",
+		  "",
+		  "a \"b\", c\nd\r;\te\x01 \xef\xbf\xbd\xef\xbf\xbd caf\xc3\xa9",
+		  "node",
+		  "3",
+		  "100",
+		  "",
+		  "1",
+		  NULL,
+		  "7",
+		  "42",
+		  "",
+		  "",
+		  "",
+		  "",
+		  "",
+		  "",
+		  NULL },
+		{ "1700000000000006000",
+		  "1500",
+		  "memcpy",
+		  "HtoD",
+		  "HtoD",
+		  "node",
+		  "3",
+		  "100",
+		  "",
+		  "1",
+		  NULL,
+		  "7",
+		  "",
+		  "1048576",
+		  "",
+		  "",
+		  "",
+		  "",
+		  "",
+		  "" },
+		{ NULL, "0", "alloc", "",    "",           "node", "3", "100", NULL, "1",
+		  NULL, "",  "",      "512", "3735928559", "",     "",  "",    "",   "" },
+		{ NULL, "0", "counter", "", "power", "node", "3", "100", "", "1",
+		  NULL, "",  "",        "", "",      "71.5", "",  "",    "", "" },
+		{ NULL, "10000", "step", "", "", "node", "3", "100", "100",         "",
+		  "",   "",      "",     "", "", "",     "",  "0",   "never_ended", "" },
+		{ NULL,   "1000", "kind_0", "",    "of tomorrow",
+		  "node", "3",    "100",    "100", "",
+		  "",     "",     "",       "",    "",
+		  "",     "",     "",       "",    "" },
 	};
 	struct sink_run run;
 	struct buf out;
@@ -162,7 +219,8 @@ static const char *const asked[][2] = {
 	{ "SELECT name FROM timeline WHERE kind = 'kernel'",
 	  "a \"b\", c\nd\r;\te\x01 \xef\xbf\xbd\xef\xbf\xbd caf\xc3\xa9" },
 	{ "SELECT a.name FROM timeline a JOIN timeline k USING (correlation, pid) "
-	  "WHERE a.kind = 'api' AND k.kind = 'kernel'", "cudaLaunchKernel" },
+	  "WHERE a.kind = 'api' AND k.kind = 'kernel'",
+	  "cudaLaunchKernel" },
 	{ "SELECT result FROM events WHERE kind = 'api'", "-3" },
 	{ "SELECT json_extract(args, '$.grid_id') FROM events WHERE kind = 'kernel'", "7" },
 	{ "SELECT json_valid(shape_args) FROM timeline WHERE kind = 'kernel'", "1" },

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
+#include "convert/sink/sink_list.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
 
-#include "convert/out.h"
-#include "convert/tensorboard/space.h"
-#include "schemas/crc32c.h"
+#include "convert/output/output.h"
+#include "convert/sink/tensorboard/space.h"
+#include "schemas/base/crc32c.h"
 #include "schemas/proto/tfevents.pb-c.h"
 #include "schemas/proto/xspace.pb-c.h"
-#include "analyze/tfevents.h"
-#include "schemas/xspace.h"
+#include "analyze/format/tfevents/record.h"
+#include "schemas/proto/xspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,12 @@ static bool read_whole(const char *path, struct buf *out)
 static void put_all(struct sink *sink, struct sink_run *run)
 {
 	struct error err = { 0 };
+	size_t half = run->count / 2;
+	struct batch first = { .events = run->events, .count = half };
+	struct batch rest = { .events = run->events + half, .count = run->count - half };
 
-	CHECK_OK(sink->type->put(sink, run->events, run->count / 2, &err), &err);
-	CHECK_OK(sink->type->put(sink, run->events + run->count / 2,
-				 run->count - run->count / 2, &err), &err);
+	CHECK_OK(sink->type->put(sink, &first, &err), &err);
+	CHECK_OK(sink->type->put(sink, &rest, &err), &err);
 	CHECK_OK(sink->type->close(sink, &err), &err);
 }
 
@@ -57,8 +60,10 @@ static const char *space_name(const struct written *w)
 static bool write_run(struct sink_run *run, bool all_args, struct written *w)
 {
 	struct budget budget = { .opening = CEILING, .resident = 65536, .scratch = "/tmp" };
-	struct sink_request request = { .trace = run->trace, .budget = &budget,
-					.process = run->process, .all_args = all_args,
+	struct sink_request request = { .trace = run->trace,
+					.budget = &budget,
+					.process = run->process,
+					.all_args = all_args,
 					.names = &w->names };
 	struct sink *sink = NULL;
 	struct folder folder;
@@ -179,9 +184,9 @@ static void check_text(const Tacho__Xspace__Plane *p, const Tacho__Xspace__Event
 		       const char *name, const char *want)
 {
 	const Tacho__Xspace__Stat *s = stat_of(p, e, name);
-	const ProtobufCBinaryData *text =
-		s->value_case == TACHO__XSPACE__STAT__VALUE_REF_VALUE ? stat_name(p, s->ref_value)
-								      : &s->str_value;
+	const ProtobufCBinaryData *text = s->value_case == TACHO__XSPACE__STAT__VALUE_REF_VALUE
+						  ? stat_name(p, s->ref_value)
+						  : &s->str_value;
 
 	if (!CHECK(s->value_case == TACHO__XSPACE__STAT__VALUE_REF_VALUE ||
 		   s->value_case == TACHO__XSPACE__STAT__VALUE_STR_VALUE) ||
@@ -194,9 +199,9 @@ static void check_text(const Tacho__Xspace__Plane *p, const Tacho__Xspace__Event
 static void add_step(struct sink_run *run, uint32_t number, double at_us)
 {
 	uint32_t thread = run_thread(run, 55), stream = run_stream(run, 1, 7);
-	struct attr fixed[] = { run_number(run, "registers", 40), run_number(run, "grid_x", 3),
-				run_number(run, "block_x", 64) };
-	uint32_t shape = run_shape(run, fixed, 3, NULL, 0);
+	struct attr consts[] = { run_number(run, "registers", 40), run_number(run, "grid_x", 3),
+				 run_number(run, "block_x", 64) };
+	uint32_t schema = run_schema(run, consts, 3, NULL, 0);
 	struct event *e = run_event(run, KIND_STEP, thread, NULL, at_us, at_us + 100);
 
 	e->number = number;
@@ -207,7 +212,7 @@ static void add_step(struct sink_run *run, uint32_t number, double at_us)
 	e = run_event(run, KIND_KERNEL, stream, "gemm", at_us + 20, at_us + 30.5);
 	e->correlation = number + 70;
 	e->owner = run_name(run, "aten::mm");
-	e->shape = shape;
+	e->schema = schema;
 	e = run_event(run, KIND_MEMCPY, stream, NULL, at_us + 40, at_us + 45);
 	e->subkind = 1;
 	e->bytes = 4096;
@@ -216,15 +221,15 @@ static void add_step(struct sink_run *run, uint32_t number, double at_us)
 static void make(struct sink_run *run)
 {
 	struct device d = { .id = 1 };
-	struct attr fixed[2];
+	struct attr consts[2];
 	struct error err;
 
 	sink_run_make(run);
 	d.process = run->process;
 	d.name = run_name(run, "GPU of a test");
-	fixed[0] = run_number(run, "numSms", 132);
-	fixed[1] = run_number(run, "totalGlobalMem", 1000000);
-	d.shape = run_shape(run, fixed, 2, NULL, 0);
+	consts[0] = run_number(run, "numSms", 132);
+	consts[1] = run_number(run, "totalGlobalMem", 1000000);
+	d.schema = run_schema(run, consts, 2, NULL, 0);
 	CHECK(trace_device(run->trace, &d, &err) != 0);
 	add_step(run, 4, 0);
 	add_step(run, 5, 100.5);
@@ -271,10 +276,12 @@ void test_tensorboard_space(void)
 		check_i64(gpu, e, "group_id", 4);
 		check_u64(gpu, e, "flow", 1 | 74 << 2 | UINT64_C(9) << 58);
 		check_text(gpu, e, "tf_op", "other/aten.mm:mm");
-		check_text(gpu, e, "kernel_details", "regs:40 static_shared:0 dynamic_shared:0 "
+		check_text(gpu, e, "kernel_details",
+			   "regs:40 static_shared:0 dynamic_shared:0 "
 			   "grid:3,1,1 block:64,1,1 occ_pct:0");
 		e = event_named(gpu, line_of(gpu, "Stream #7"), "MemcpyHToD");
-		check_text(gpu, e, "memcpy_details", "num_bytes:4096\nkind_src:unknown "
+		check_text(gpu, e, "memcpy_details",
+			   "num_bytes:4096\nkind_src:unknown "
 			   "kind_dst:unknown size:4096 dest:0 async:0");
 		CHECK(find_stat(gpu, gpu->stats, gpu->n_stats, "device_vendor") != NULL);
 		CHECK_U64(find_stat(gpu, gpu->stats, gpu->n_stats, "core_count")->uint64_value,
@@ -353,8 +360,7 @@ void test_tensorboard_steps_again(void)
 				CHECK_U64(group_of(gpu, steps, i), groups[i]);
 				CHECK_U64(group_of(gpu, stream, 2 * i), groups[i]);
 				CHECK_U64(group_of(host, thread, 1 + 2 * i), groups[i]);
-				check_text(gpu, steps->events[i], "step_name",
-					   i == 2 ? "12" : "7");
+				check_text(gpu, steps->events[i], "step_name", i == 2 ? "12" : "7");
 			}
 	}
 	release(&run, &w);
@@ -362,7 +368,7 @@ void test_tensorboard_steps_again(void)
 
 void test_tensorboard_memory(void)
 {
-	struct attr vary;
+	struct attr args;
 	uint64_t total = 5000;
 	struct sink_run run;
 	struct written w;
@@ -374,10 +380,10 @@ void test_tensorboard_memory(void)
 	run_event(&run, KIND_ALLOC, pool, "[memory]", 1, 1)->bytes = 300;
 	run_event(&run, KIND_ALLOC, pool, "[memory]", 2, 2)->bytes = 200;
 	run_event(&run, KIND_FREE, pool, "[memory]", 3, 3)->bytes = 300;
-	vary = run_number(&run, "total_allocated", 0);
-	run_event(&run, KIND_ALLOC, pool, "[memory]", 4, 4)->shape =
-		run_shape(&run, NULL, 0, &vary, 1);
-	run.events[3].vary = &total; /* what the allocator says counts */
+	args = run_number(&run, "total_allocated", 0);
+	run_event(&run, KIND_ALLOC, pool, "[memory]", 4, 4)->schema =
+		run_schema(&run, NULL, 0, &args, 1);
+	run.events[3].args = &total; /* what the allocator says counts */
 	run_event(&run, KIND_COUNTER, run_counter(&run, 1, "bytes_in_use"), NULL, 5, 5)->value = 77;
 	if (write_run(&run, false, &w)) {
 		const Tacho__Xspace__Plane *host = plane_of(&w, "/host:CPU");
@@ -415,8 +421,8 @@ void test_tensorboard_odd(void)
 		const Tacho__Xspace__Plane *own =
 			plane_of(&w, "/device:CUSTOM:Waits and annotations of GPU 1");
 
-		CHECK(event_named(host, line_of(host, "Thread 55"),
-				  "a\xef\xbf\xbd\"\n\xc3\xa4") != NULL);
+		CHECK(event_named(host, line_of(host, "Thread 55"), "a\xef\xbf\xbd\"\n\xc3\xa4") !=
+		      NULL);
 		CHECK(event_named(own, line_of(own, "Stream #7"), "Stream Sync") != NULL);
 		CHECK(plane_of(&w, "/device:CUSTOM:Waits and annotations") != NULL);
 	}
@@ -432,7 +438,6 @@ void test_tensorboard_limit(void)
 	struct folder folder;
 	struct sink_run run;
 	struct error err = { 0 };
-	bool kept;
 
 	make(&run);
 	request.trace = run.trace;
@@ -441,9 +446,8 @@ void test_tensorboard_limit(void)
 	CHECK_OK(out_open(&request.out, folder_path(&folder, "x"), false, &err), &err);
 	if (CHECK_OK(tb_space_open(&space, &request, 300, &err), &err)) {
 		for (size_t i = 0; i < run.count; i++)
-			CHECK_OK(tb_space_put(space, &run.events[i], &kept, &err), &err);
-		CHECK_U64(tb_space_write(space, "node", run.events[0].begin_ns, &err),
-			  ST_CEILING);
+			CHECK_OK(tb_space_put(space, &run.events[i], &err), &err);
+		CHECK_U64(tb_space_write(space, "node", run.events[0].begin_ns, &err), ST_CEILING);
 		CHECK(strstr(err.text, "over 2 GiB") != NULL);
 	}
 	tb_space_free(space);
@@ -472,7 +476,8 @@ void test_tensorboard_round(void)
 		while (source && source_next(source, &batch, &err) == ST_OK)
 			for (size_t i = 0; i < batch.count; i++)
 				for (size_t k = 0; k < run.count; k++) {
-					const struct event *a = &batch.events[i], *b = &run.events[k];
+					const struct event *a = &batch.events[i],
+							   *b = &run.events[k];
 
 					same += a->kind == b->kind && a->begin_ns == b->begin_ns &&
 						a->end_ns == b->end_ns &&
@@ -547,9 +552,9 @@ void test_tfevents_records(void)
 {
 	/* Written by TensorBoard: tag "loss", step 5, 0.5 at 1.7e9 s. */
 	static const uint8_t loss[] = {
-		0x1a, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x9b, 0xd8, 0x2d, 0x09, 0, 0, 0, 0x40, 0xfc,
-		0x54, 0xd9, 0x41, 0x10, 0x05, 0x2a, 0x0d, 0x0a, 0x0b, 0x0a, 0x04, 0x6c, 0x6f,
-		0x73, 0x73, 0x15, 0, 0, 0, 0x3f, 0x94, 0x34, 0xff, 0x71,
+		0x1a, 0,    0,    0,    0,    0,    0,    0,    0x12, 0x9b, 0xd8, 0x2d, 0x09, 0,
+		0,    0,    0x40, 0xfc, 0x54, 0xd9, 0x41, 0x10, 0x05, 0x2a, 0x0d, 0x0a, 0x0b, 0x0a,
+		0x04, 0x6c, 0x6f, 0x73, 0x73, 0x15, 0,    0,    0,    0x3f, 0x94, 0x34, 0xff, 0x71,
 	};
 	Tacho__Tfevents__Event *e;
 	struct bytes b;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/sink_files.h"
+#include "convert/sink/sink_list.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ static unsigned event_lines(const char *text)
 void test_text_lines(void)
 {
 	struct sink_run run;
-	struct attr attrs[2], vary[1];
+	struct attr attrs[2], args[1];
 	uint64_t words[] = { 9 };
 	struct event *e;
 	struct buf text;
@@ -30,24 +31,26 @@ void test_text_lines(void)
 	sink_run_make(&run);
 	attrs[0] = run_number(&run, "grid_x", 8);
 	attrs[1] = run_number(&run, "cache_config", 2);
-	vary[0] = run_number(&run, "external_id", 0);
+	args[0] = run_number(&run, "external_id", 0);
 	run_event(&run, KIND_STEP, run_thread(&run, 101), NULL, 0, 900);
 	e = run_event(&run, KIND_KERNEL, run_stream(&run, 1, 7), "gemm", 1000.001, 1002.5);
-	e->shape = run_shape(&run, attrs, 2, vary, 1);
-	e->vary = words;
+	e->schema = run_schema(&run, attrs, 2, args, 1);
+	e->args = words;
 	e->correlation = 40;
 	e = run_event(&run, KIND_COUNTER, run_counter(&run, NO_ID, "rss"), NULL, 1003, 1003);
 	e->value = 12;
 	if (sink_run_write(&run, &sink_text, false, &text)) {
 		CHECK(strstr(buf_text(&text), "\n        0.000000      0.900000  step             "
-			     "thread 101                  -  number=0\n") != NULL);
-		CHECK(strstr(buf_text(&text), "\n        1.000001      0.002499  kernel           "
+					      "thread 101                  -  number=0\n") != NULL);
+		CHECK(strstr(buf_text(&text),
+			     "\n        1.000001      0.002499  kernel           "
 			     "GPU 1 stream 7              gemm  correlation=40 external_id=9 "
 			     "grid_x=8\n") != NULL);
-		CHECK(strstr(buf_text(&text), "\n        1.003000             -  counter          "
+		CHECK(strstr(buf_text(&text),
+			     "\n        1.003000             -  counter          "
 			     "host counter                rss  value=12.0\n") != NULL);
 		CHECK(strstr(buf_text(&text), "# process: pid 100, rank 3 of 4, host node, command "
-			     "train \"x\"\n") != NULL);
+					      "train \"x\"\n") != NULL);
 		CHECK_U64(event_lines(buf_text(&text)), 3);
 	}
 	buf_release(&text);
@@ -66,8 +69,8 @@ void test_text_odd_names(void)
 
 	sink_run_make(&run);
 	attr = run_text(&run, "k\ne", "a\nb\xff");
-	run_event(&run, KIND_RANGE, run_thread(&run, 1), "two\nlines\x1b[31m\xff", 1, 2)->shape =
-		run_shape(&run, &attr, 1, NULL, 0);
+	run_event(&run, KIND_RANGE, run_thread(&run, 1), "two\nlines\x1b[31m\xff", 1, 2)->schema =
+		run_schema(&run, &attr, 1, NULL, 0);
 	run_event(&run, 17, run_thread(&run, 1), NULL, 3, 4);
 	if (sink_run_write(&run, &sink_text, false, &text)) {
 		CHECK_U64(event_lines(buf_text(&text)), 2);
@@ -97,7 +100,7 @@ void test_text_books(void)
 	run_event(&run, KIND_RANGE, run_thread(&run, 2), "b", 3, 4);
 	if (sink_run_write(&run, &sink_text, false, &text)) {
 		CHECK(strstr(buf_text(&text), "# window: r3 2023-11-14T22:13:20Z to the end, never "
-			     "closed, asked for steps:1-2, cut short\n") != NULL);
+					      "closed, asked for steps:1-2, cut short\n") != NULL);
 		CHECK(strstr(buf_text(&text), "# note: 12 ring full\n") != NULL);
 		CHECK(strstr(buf_text(&text), "  r3 thread 1  ") != NULL);
 		CHECK(strstr(buf_text(&text), "  p200 thread 2  ") != NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "convert/cut.h"
-#include "convert/input.h"
+#include "convert/stage/filter/filter.h"
+#include "convert/input/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +48,11 @@ void test_source_unknown(void)
 	struct error err = { 0 };
 
 	CHECK_U64(source_of("step,loss\n1,0.5\n2,0.4\n", 22, &err), ST_FORMAT);
-	CHECK_STR(err.text,
-		  "not a trace that Tacho reads (it begins with 'step,loss?1,0.5?' ...)");
-	CHECK_U64(source_of("\x7f""ELF\x02\x01", 6, &err), ST_FORMAT);
+	CHECK_STR(err.text, "not a trace that Tacho reads (it begins with 'step,loss?1,0.5?' ...)");
+	CHECK_U64(source_of("\x7f"
+			    "ELF\x02\x01",
+			    6, &err),
+		  ST_FORMAT);
 	CHECK_STR(err.text,
 		  "not a trace that Tacho reads (it begins with the bytes 7f 45 4c 46 02 01)");
 }

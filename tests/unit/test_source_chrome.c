@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome JSON of other tools. */
-#include "convert/input.h"
-#include "convert/source.h"
-#include "schemas/buf.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "convert/source/source_list.h"
+#include "schemas/base/buf.h"
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
@@ -31,7 +32,8 @@ static void read_text(struct read *r, const char *text, size_t len)
 	folder_make(&r->folder);
 	CHECK_OK(trace_new(&r->trace, 64 << 20, &r->err), &r->err);
 	if (!CHECK_OK(input_open(&r->in, folder_write(&r->folder, "a.json", text, len), "/tmp",
-				 &r->err), &r->err))
+				 &r->err),
+		      &r->err))
 		return;
 	r->status = source_open(&r->source, r->in, r->trace, &budget, NULL, &r->err);
 	if (r->status != ST_OK)
@@ -116,11 +118,11 @@ void test_chrome_letters(void)
 		      e->end_ns - e->begin_ns == 3001);
 		CHECK((e = named(&r, "mem free")) && e->kind == KIND_COUNTER && e->value == 90);
 		CHECK((e = named(&r, "flow")) && e->subkind == MARK_FLOW_BEGIN && e->number == 5);
-		CHECK((e = named(&r, "flow end")) && e->subkind == MARK_FLOW_END &&
-		      e->number == 5);
-		CHECK((e = named(&r, "outer")) && trace_find_attr(r.trace, e->shape, "b") &&
-		      trace_find_attr(r.trace, e->shape, "c"));
-		CHECK_STR(trace_text(r.trace, trace_get_process(r.trace, 1)->command, NULL), "proc");
+		CHECK((e = named(&r, "flow end")) && e->subkind == MARK_FLOW_END && e->number == 5);
+		CHECK((e = named(&r, "outer")) && trace_find_attr(r.trace, e->schema, "b") &&
+		      trace_find_attr(r.trace, e->schema, "c"));
+		CHECK_STR(trace_text(r.trace, trace_get_process(r.trace, 1)->command, NULL),
+			  "proc");
 		CHECK_STR(trace_text(r.trace, trace_provenance(r.trace)->format, NULL),
 			  "Chrome JSON");
 		CHECK(!trace_provenance(r.trace)->epoch_known);
@@ -168,10 +170,10 @@ void test_chrome_open_array(void)
 	CHECK(r.status == ST_OK && r.last == ST_END && r.count == 1);
 	release(&r);
 	read_text(&r, bad, sizeof(bad) - 1);
-	CHECK(r.status == ST_OK && r.last == ST_CUT && r.count == 1);
+	CHECK(r.status == ST_OK && r.last == ST_TRUNCATED && r.count == 1);
 	release(&r);
 	read_text(&r, object, sizeof(object) - 1);
-	CHECK(r.status == ST_OK && r.last == ST_CUT && r.count == 1);
+	CHECK(r.status == ST_OK && r.last == ST_TRUNCATED && r.count == 1);
 	release(&r);
 }
 
@@ -192,9 +194,10 @@ void test_chrome_base_time(void)
 }
 
 /* Short before long, as a file may list them: the order of event.h holds whatever their times. */
-#define BELOW_ZERO \
-	"{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"short\",\"cat\":\"FEE\",\"ts\":-7.5,\"dur\":1}," \
-	"{\"ph\":\"X\",\"name\":\"long\",\"cat\":\"FEE\",\"ts\":-5,\"dur\":20}," \
+#define BELOW_ZERO                                                                                 \
+	"{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"short\",\"cat\":\"FEE\",\"ts\":-7.5,\"dur\":"  \
+	"1},"                                                                                      \
+	"{\"ph\":\"X\",\"name\":\"long\",\"cat\":\"FEE\",\"ts\":-5,\"dur\":20},"                   \
 	"{\"ph\":\"X\",\"name\":\"zero\",\"cat\":\"FEE\",\"ts\":0,\"dur\":50}]"
 
 /* Counted from nobody knows what: all of it moves, nothing is lost. */
@@ -218,7 +221,7 @@ void test_chrome_below_zero(void)
 void test_chrome_before_epoch(void)
 {
 	static const char text[] = BELOW_ZERO ",\"viztracer_metadata\":{"
-		"\"baseTimeNanoseconds\":6000}}";
+					      "\"baseTimeNanoseconds\":6000}}";
 	struct read r;
 
 	read_text(&r, text, sizeof(text) - 1);

@@ -3,9 +3,9 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "convert/input.h"
-#include "convert/source.h"
-#include "schemas/records.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "schemas/model/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,18 +33,20 @@ static void import_drain(struct import *m)
 
 	while ((m->ended = source_next(m->source, &batch, &m->err)) == ST_OK) {
 		for (i = 0; i < batch.count && m->count < EVENTS_MOST; i++, m->count++) {
-			const struct shape *s = trace_get_shape(m->trace, batch.events[i].shape);
+			const struct arg_schema *s =
+				trace_get_schema(m->trace, batch.events[i].schema);
 
 			m->events[m->count] = batch.events[i];
-			for (j = 0; j < s->vary_count && batch.events[i].vary; j++)
-				m->words[m->count][j] = batch.events[i].vary[j];
+			for (j = 0; j < s->arg_count && batch.events[i].args; j++)
+				m->words[m->count][j] = batch.events[i].args[j];
 		}
 	}
 }
 
 static void import_path(struct import *m, const char *path)
 {
-	struct budget budget = { .opening = 32 << 20, .resident = 65536,
+	struct budget budget = { .opening = 32 << 20,
+				 .resident = 65536,
 				 .scratch = m->folder.folder };
 
 	CHECK_OK(trace_new(&m->trace, 64 << 20, &m->err), &m->err);
@@ -100,17 +102,17 @@ static const char *attr_text(const struct import *m, size_t event, const char *k
 {
 	static char text[64];
 	const struct event *e = &m->events[event];
-	const struct shape *s = trace_get_shape(m->trace, e->shape);
+	const struct arg_schema *s = trace_get_schema(m->trace, e->schema);
 	struct attr found = { 0 };
 	double real;
 	uint32_t i;
 
-	for (i = 0; i < s->fixed_count; i++)
-		if (strcmp(text_of(m, s->fixed[i].key), key) == 0)
-			found = s->fixed[i];
-	for (i = 0; i < s->vary_count; i++) {
-		if (strcmp(text_of(m, s->vary[i].key), key) == 0) {
-			found = s->vary[i];
+	for (i = 0; i < s->const_count; i++)
+		if (strcmp(text_of(m, s->consts[i].key), key) == 0)
+			found = s->consts[i];
+	for (i = 0; i < s->arg_count; i++) {
+		if (strcmp(text_of(m, s->args[i].key), key) == 0) {
+			found = s->args[i];
 			found.bits = m->words[event][i];
 		}
 	}
@@ -132,7 +134,7 @@ static const char *attr_text(const struct import *m, size_t event, const char *k
 	}
 }
 
-#define BASE UINT64_C(1700000000000000000)
+#define BASE      UINT64_C(1700000000000000000)
 #define BASE_LAST "], \"baseTimeNanoseconds\": 1700000000000000000}"
 
 void test_kineto_kernel(void)
@@ -159,7 +161,7 @@ void test_kineto_kernel(void)
 	CHECK_U64(e->end_ns, BASE + 1001750);
 	CHECK_U64(e->correlation, 99);
 	CHECK_STR(text_of(&m, e->name), "gemm");
-	CHECK_U64(k->home, HOME_STREAM);
+	CHECK_U64(k->type, TRACK_STREAM);
 	CHECK_U64(k->device, 1);
 	CHECK_U64(k->context, 2);
 	CHECK_U64(k->id, 7);
@@ -176,7 +178,7 @@ void test_kineto_kernel(void)
 	CHECK_STR(attr_text(&m, 0, ".cat"), "");
 	CHECK_STR(attr_text(&m, 0, ".tid"), "");
 	CHECK(trace_find_device(m.trace, k->process, 1) != 0);
-	CHECK_U64(trace_count(m.trace, TRACE_SITES), 1);
+	CHECK_U64(trace_count(m.trace, TRACE_DESCS), 1);
 	CHECK(trace_provenance(m.trace)->is_whole && trace_provenance(m.trace)->epoch_known);
 	import_end(&m);
 }
@@ -201,19 +203,19 @@ void test_kineto_head(void)
 	CHECK_U64(p->world_size, 8);
 	CHECK_STR(text_of(&m, p->host), "node1");
 	CHECK_U64(m.count ? m.events[0].begin_ns : 0, BASE + 1000);
-	a = trace_find_attr(m.trace, p->shape, "distributedInfo");
+	a = trace_find_attr(m.trace, p->schema, "distributedInfo");
 	CHECK(a && a->type == ATTR_JSON);
 	CHECK_STR(a ? text_of(&m, (uint32_t)a->bits) : "",
 		  "{\"pg_config\":[{\"rank\":7}],\"backend\":\"nccl\",\"rank\":3,"
 		  "\"world_size\":8}");
-	a = trace_find_attr(m.trace, p->shape, "baseTimeNanoseconds");
+	a = trace_find_attr(m.trace, p->schema, "baseTimeNanoseconds");
 	CHECK(a && a->bits == BASE);
-	CHECK(trace_find_attr(m.trace, p->shape, ".imported") != NULL);
-	CHECK(trace_find_attr(m.trace, p->shape, "deviceProperties") == NULL);
+	CHECK(trace_find_attr(m.trace, p->schema, ".imported") != NULL);
+	CHECK(trace_find_attr(m.trace, p->schema, "deviceProperties") == NULL);
 	CHECK_U64(trace_count(m.trace, TRACE_DEVICES), 2);
 	d = trace_get_device(m.trace, trace_find_device(m.trace, 1, 0));
 	CHECK_STR(text_of(&m, d->name), "V100");
-	a = trace_find_attr(m.trace, d->shape, "numSms");
+	a = trace_find_attr(m.trace, d->schema, "numSms");
 	CHECK(a && a->bits == 80);
 	d = trace_get_device(m.trace, trace_find_device(m.trace, 1, 3));
 	CHECK_STR(text_of(&m, d->name), "A100");
@@ -285,7 +287,7 @@ void test_kineto_threads(void)
 	CHECK_STR(attr_text(&m, 0, ".tid"), "");
 	a = trace_get_track(m.trace, m.events[1].track);
 	b = trace_get_track(m.trace, m.events[2].track);
-	CHECK(a != b && a->id == 0 && b->id == 0 && a->home == HOME_THREAD);
+	CHECK(a != b && a->id == 0 && b->id == 0 && a->type == TRACK_THREAD);
 	CHECK_STR(attr_text(&m, 1, ".pid"), "0");
 	CHECK_STR(attr_text(&m, 2, ".pid"), "-1");
 	CHECK_STR(attr_text(&m, 3, ".pid"), "Spans");
@@ -331,7 +333,7 @@ void test_kineto_streams(void)
 		return;
 	}
 	k = trace_get_track(m.trace, m.events[4].track);
-	CHECK_U64(k->home, HOME_STREAM);
+	CHECK_U64(k->type, TRACK_STREAM);
 	CHECK_U64(k->id, 7);
 	CHECK_U64(k->context, NO_ID);
 	CHECK_STR(text_of(&m, k->name), "stream 7 ");
@@ -348,13 +350,14 @@ void test_kineto_streams(void)
 
 void test_kineto_ranges(void)
 {
-	static const uint8_t classes[] = { RANGE_OP, RANGE_ANNOTATION, RANGE_ANNOTATION,
+	static const uint8_t classes[] = { RANGE_OP,         RANGE_ANNOTATION,     RANGE_ANNOTATION,
 					   RANGE_ANNOTATION, RANGE_GPU_ANNOTATION, RANGE_OTHER,
 					   RANGE_OP };
 	struct import m;
 	size_t i;
 
-	import_elements(&m,
+	import_elements(
+		&m,
 		"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a#b\",\"pid\":5,\"tid\":6,\"ts\":1,"
 		"\"dur\":1,\"args\":{\"Sequence number\":17,\"Fwd thread id\":1,\"Ev Idx\":9}},"
 		"{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"ProfilerStep#6\",\"pid\":5,"
@@ -385,7 +388,7 @@ void test_kineto_ranges(void)
 		CHECK_U64(m.events[5].number, 0);
 		CHECK_STR(attr_text(&m, 6, "a"), "3"); /* as other readers have it: the last */
 		CHECK_STR(attr_text(&m, 6, "b"), "2");
-		CHECK_U64(trace_get_shape(m.trace, m.events[6].shape)->vary_count, 2);
+		CHECK_U64(trace_get_schema(m.trace, m.events[6].schema)->arg_count, 2);
 	}
 	import_end(&m);
 }
@@ -395,7 +398,8 @@ void test_kineto_instants(void)
 	struct import m;
 	const struct track *k;
 
-	import_elements(&m,
+	import_elements(
+		&m,
 		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
 		"\"pid\":5,\"tid\":6,\"ts\":1,\"args\":{\"Bytes\":512,\"Addr\":4096,"
 		"\"Device Id\":0,\"Device Type\":1,\"Total Allocated\":1024}},"
@@ -417,7 +421,8 @@ void test_kineto_instants(void)
 		CHECK_U64(m.events[0].bytes, 512);
 		CHECK_U64(m.events[0].address, 4096);
 		CHECK_STR(attr_text(&m, 0, "total_allocated"), "1024");
-		CHECK(k->home == HOME_POOL && k->device == 0 && k->context == 1 && k->id == 6);
+		CHECK(k->type == TRACK_ALLOCATOR && k->device == 0 && k->context == 1 &&
+		      k->id == 6);
 		k = trace_get_track(m.trace, m.events[1].track);
 		CHECK_U64(m.events[1].kind, KIND_FREE);
 		CHECK_U64(m.events[1].bytes, 512);
@@ -443,7 +448,8 @@ void test_kineto_damage(void)
 {
 	struct import m;
 
-	import_elements(&m,
+	import_elements(
+		&m,
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no dur\",\"pid\":0,\"tid\":7,"
 		"\"ts\":1},"
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no ts\",\"pid\":0,\"tid\":7,"
@@ -492,7 +498,7 @@ void test_kineto_refused(void)
 	check_refused("[1,2,3]", 7, ST_FORMAT, 0, "JSON, but no trace: it has no traceEvents");
 	check_refused("{\"traceEvents\": 5}", 18, ST_FORMAT, 0,
 		      "JSON, but no trace: it has no traceEvents");
-	check_refused("{\"schemaVersion\": 1, \"dev", 25, ST_CUT, 25,
+	check_refused("{\"schemaVersion\": 1, \"dev", 25, ST_TRUNCATED, 25,
 		      "JSON is cut off inside a string");
 	check_refused("{\"schemaVersion\": oops}", 23, ST_FORMAT, 18,
 		      "no valid JSON: 'o' where a value should be");
@@ -506,8 +512,7 @@ void test_kineto_cut_anywhere(void)
 		"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 5, \"tid\": 6, "
 		"\"ts\": 1.5, \"dur\": 2, \"args\": {\"External id\": 1}},\n"
 		"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, "
-		"\"ts\": 2.5, \"dur\": 2, \"args\": {\"device\": 0, \"stream\": 7}}\n"
-		BASE_LAST;
+		"\"ts\": 2.5, \"dur\": 2, \"args\": {\"device\": 0, \"stream\": 7}}\n" BASE_LAST;
 	const char *first = strchr(strstr(text, "External"), '}') + 1;
 	const char *second = strchr(strstr(text, "\"device\""), '}') + 1;
 	const char *events = strchr(text, '[');
@@ -519,11 +524,11 @@ void test_kineto_cut_anywhere(void)
 
 		import_bytes(&m, "a.json", text, len);
 		if (len <= (size_t)(events - text)) {
-			CHECK(m.opened == ST_CUT);
+			CHECK(m.opened == ST_TRUNCATED);
 			CHECK_U64(m.err.at, len);
 		} else if (CHECK_OK(m.opened, &m.err)) {
 			CHECK_U64(m.count, want);
-			CHECK_U64(m.ended, ST_CUT);
+			CHECK_U64(m.ended, ST_TRUNCATED);
 			CHECK_U64(m.err.at, len);
 			CHECK(!trace_provenance(m.trace)->is_whole);
 		}
@@ -555,7 +560,7 @@ void test_kineto_gzip_cut(void)
 	import_bytes(&m, "cut.json.gz", packed, len / 2);
 	CHECK_OK(m.opened, &m.err);
 	CHECK(m.count > 200 && m.count < 800);
-	CHECK_U64(m.ended, ST_CUT);
+	CHECK_U64(m.ended, ST_TRUNCATED);
 	CHECK(strstr(m.err.text, "the gzip data is cut off after") == m.err.text);
 	CHECK(m.err.at > at / 4 && m.err.at < at);
 	import_end(&m);

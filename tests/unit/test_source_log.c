@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/cut.h"
-#include "convert/input.h"
-#include "convert/out.h"
-#include "convert/sink.h"
+#include "convert/stage/filter/filter.h"
+#include "convert/input/input.h"
+#include "convert/output/output.h"
+#include "convert/sink/sink.h"
+#include "convert/sink/sink_list.h"
+#include "convert/source/source_list.h"
 #include "tests/unit/events.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/hash.h"
-#include "schemas/log.h"
-#include "schemas/trace.h"
+#include "schemas/base/hash.h"
+#include "schemas/log/log.h"
+#include "schemas/model/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ static enum status push(struct source *s, struct sink *sink, struct error *err)
 	enum status st;
 
 	while ((st = source_next(s, &batch, err)) == ST_OK)
-		TRY(sink_log.put(sink, batch.events, batch.count, err));
+		TRY(sink_log.put(sink, &batch, err));
 	return st;
 }
 
@@ -47,10 +49,12 @@ static bool pack(const struct log_run *run, struct buf *file)
 
 	req.out = out;
 	good = good && CHECK_OK(sink_log.open(&sink, &req, &err), &err);
-	for (size_t at = 0; good && at < run->count; at += 100)
-		good = CHECK_OK(sink_log.put(sink, run->events + at,
-					     run->count - at < 100 ? run->count - at : 100, &err),
-				&err);
+	for (size_t at = 0; good && at < run->count; at += 100) {
+		struct batch batch = { .events = run->events + at,
+				       .count = run->count - at < 100 ? run->count - at : 100 };
+
+		good = CHECK_OK(sink_log.put(sink, &batch, &err), &err);
+	}
 	good = good && CHECK_OK(sink_log.close(sink, &err), &err) &&
 	       CHECK_OK(out_commit(out, &err), &err);
 	if (sink)
@@ -163,8 +167,8 @@ void test_source_log_bid(void)
 /* Work of a GPU outside of the times asked for is left out by the block, calls are not. */
 void test_source_log_wanted(void)
 {
-	struct cut wanted = { .from_ns = UINT64_C(1700000000000000000) + 3000000,
-			      .to_ns = UINT64_C(1700000000000000000) + 6000000 };
+	struct filter wanted = { .from_ns = UINT64_C(1700000000000000000) + 3000000,
+				 .to_ns = UINT64_C(1700000000000000000) + 6000000 };
 	struct log_run run;
 	struct buf file;
 	struct trace *t;
@@ -330,11 +334,11 @@ static uint64_t read_sum(const struct buf *file, unsigned threads, uint64_t *cou
 	while (s && source_log.next(s, &batch, &err) == ST_OK) {
 		for (size_t i = 0; i < batch.count; i++) {
 			struct event e = batch.events[i];
-			unsigned vary = trace_get_shape(t, e.shape)->vary_count;
+			unsigned args = trace_get_schema(t, e.schema)->arg_count;
 
-			for (unsigned k = 0; k < vary; k++)
-				sum = hash_word(sum, e.vary[k]);
-			e.vary = NULL;
+			for (unsigned k = 0; k < args; k++)
+				sum = hash_word(sum, e.args[k]);
+			e.args = NULL;
 			sum = hash_word(sum, hash_text((const char *)&e, sizeof(e)));
 		}
 		*count += batch.count;

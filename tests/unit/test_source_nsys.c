@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nsight Systems' SQLite export: small databases made here, whole, odd and damaged. */
-#include "convert/input.h"
-#include "convert/source.h"
-#include "schemas/buf.h"
-#include "schemas/records.h"
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/records.h"
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
@@ -124,8 +124,8 @@ static const struct event *find(const struct event *e, size_t count, unsigned ki
 				uint64_t begin_ns)
 {
 	for (size_t i = 0; i < count; i++)
-		if (e[i].kind == kind && e[i].begin_ns == UINT64_C(1700000000000000000) +
-								 begin_ns - 1000)
+		if (e[i].kind == kind &&
+		    e[i].begin_ns == UINT64_C(1700000000000000000) + begin_ns - 1000)
 			return &e[i];
 	CHECK(!"the event is there");
 	return &e[0];
@@ -138,7 +138,7 @@ static const char *name_of(const struct made *m, const struct event *e)
 
 static uint64_t number_of(const struct made *m, const struct event *e, const char *key)
 {
-	const struct attr *a = trace_find_attr(m->trace, e->shape, key);
+	const struct attr *a = trace_find_attr(m->trace, e->schema, key);
 
 	return a ? a->bits : 0;
 }
@@ -154,13 +154,13 @@ static void check_gpu(const struct made *m, const struct event *all, size_t coun
 	CHECK_U64(e->correlation, 42);
 	CHECK_STR(name_of(m, e), "kernel<float>");
 	CHECK_U64(number_of(m, e, "grid_x"), 128);
-	CHECK_U64(trace_get_shape(m->trace, e->shape)->vary_count, 2); /* grid_id, novelty */
-	CHECK(k->home == HOME_STREAM && k->device == 1 && k->context == 9 && k->id == 7);
+	CHECK_U64(trace_get_schema(m->trace, e->schema)->arg_count, 2); /* grid_id, novelty */
+	CHECK(k->type == TRACK_STREAM && k->device == 1 && k->context == 9 && k->id == 7);
 	CHECK_U64(p->pid, 5);
 	CHECK_STR(trace_text(m->trace, p->host, NULL), "node7");
 	CHECK_STR(trace_text(m->trace, p->command, NULL), "python3");
 	CHECK_STR(trace_text(m->trace, trace_get_device(m->trace, device)->name, NULL), "H100");
-	CHECK(trace_find_attr(m->trace, trace_get_device(m->trace, device)->shape, "smCount") !=
+	CHECK(trace_find_attr(m->trace, trace_get_device(m->trace, device)->schema, "smCount") !=
 	      NULL);
 	e = find(all, count, KIND_MEMCPY, 3000);
 	CHECK_U64(e->bytes, 4096);
@@ -179,7 +179,7 @@ static void check_host(const struct made *m, const struct event *all, size_t cou
 
 	CHECK_STR(name_of(m, e), "cudaLaunchKernel_v7000");
 	CHECK(e->subkind == API_RUNTIME && e->flags & EVENT_RESULT && e->result == 0);
-	CHECK(k->home == HOME_THREAD && k->id == 6);
+	CHECK(k->type == TRACK_THREAD && k->id == 6);
 	CHECK_STR(trace_text(m->trace, k->name, NULL), "main thread");
 	CHECK_U64(trace_launches(m->trace, e->track), 1);
 	e = find(all, count, KIND_API, 1700);
@@ -213,7 +213,8 @@ void test_nsys_events(void)
 		CHECK_U64(count, 11);
 		check_gpu(&m, all, count);
 		check_host(&m, all, count);
-		CHECK(trace_provenance(m.trace)->is_whole && trace_provenance(m.trace)->epoch_known);
+		CHECK(trace_provenance(m.trace)->is_whole &&
+		      trace_provenance(m.trace)->epoch_known);
 		CHECK_U64(trace_lost(m.trace, 0, LOSS_UNREAD), 2);
 		CHECK_U64(trace_lost_total(m.trace, 0), 0);
 		free(all);
@@ -243,13 +244,17 @@ void test_nsys_odd_rows(void)
 		  12, 0, 0 }, /* a correlation id twice: a graph has many */
 		{ "DROP TABLE StringIds; DROP TABLE TARGET_INFO_SESSION_START_TIME;"
 		  "DROP TABLE ANALYSIS_DETAILS; DROP TABLE PROCESSES; DROP TABLE ThreadNames;"
-		  "DROP TABLE TARGET_INFO_GPU; DROP TABLE TARGET_INFO_SYSTEM_ENV", 11, 0, 0 },
+		  "DROP TABLE TARGET_INFO_GPU; DROP TABLE TARGET_INFO_SYSTEM_ENV",
+		  11, 0, 0 },
 		{ "DROP TABLE NVTX_EVENTS; DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME", 5, 0, 0 },
-		{ "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS "
-		  "SELECT * FROM CUPTI_ACTIVITY_KIND_MEMCPY", 10, 0, 0 },
+		{ "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL "
+		  "AS "
+		  "SELECT * FROM CUPTI_ACTIVITY_KIND_MEMCPY",
+		  10, 0, 0 },
 		{ "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid", 11, 0, 0 },
 		{ "CREATE TABLE \"a\"\"b\"(x); CREATE TRIGGER t AFTER INSERT ON StringIds BEGIN "
-		  "SELECT 1; END", 11, 0, 0 },
+		  "SELECT 1; END",
+		  11, 0, 0 },
 		{ "UPDATE NVTX_EVENTS SET text = 'a \"q\" ' || x'0102ff' || char(10)", 11, 0, 0 },
 		{ "UPDATE NVTX_EVENTS SET domainId = 77, uint64Value = -1", 11, 0, 0 },
 	};

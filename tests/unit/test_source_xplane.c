@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
+#include "convert/source/source_list.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/pb.h"
-#include "schemas/xspace.h"
+#include "schemas/base/pb.h"
+#include "schemas/proto/xspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,9 @@ static void put_gpu(struct buf *b)
 	line = begin_line(b, 7, "Stream #7", 1000);
 	e = begin_event(b, 1, 5000000, 2500500);
 	put_stat(b, XEVENT_STATS, 1, XSTAT_UINT64, 42);
-	put_text_stat(b, XEVENT_STATS, 2,
-		      "regs:32 static_shared:16 dynamic_shared:0 grid:4,2,1 block:128,1,1 occ_pct:50");
+	put_text_stat(
+		b, XEVENT_STATS, 2,
+		"regs:32 static_shared:16 dynamic_shared:0 grid:4,2,1 block:128,1,1 occ_pct:50");
 	put_stat(b, XEVENT_STATS, 3, XSTAT_REF, 4); /* tf_op: a text that stands as a name */
 	end_event(b, e);
 	e = begin_event(b, 2, 9000000, 1000000);
@@ -136,8 +138,13 @@ static void put_host(struct buf *b)
 {
 	static const char *const events[] = { "train", "cudaLaunchKernel", "MemoryAllocation",
 					      "PjitFunction(f)", "$a.py:1 g" };
-	static const char *const stats[] = { "_r", "step_num", "correlation_id", "allocator_name",
-					     "bytes_allocated", "allocation_bytes", "addr" };
+	static const char *const stats[] = { "_r",
+					     "step_num",
+					     "correlation_id",
+					     "allocator_name",
+					     "bytes_allocated",
+					     "allocation_bytes",
+					     "addr" };
 	size_t plane = begin_plane(b, "/host:CPU"), line = begin_line(b, 99, "python", 1000);
 
 	put_host_events(b);
@@ -197,14 +204,14 @@ struct read {
 
 static void keep(struct read *r, const struct event *e)
 {
-	const struct shape *s = trace_get_shape(r->trace, e->shape);
+	const struct arg_schema *s = trace_get_schema(r->trace, e->schema);
 
 	if (r->count == MOST)
 		return;
 	r->events[r->count] = *e;
-	for (uint32_t i = 0; i < s->vary_count && i < 8; i++)
-		r->words[r->count][i] = e->vary[i];
-	r->events[r->count].vary = r->words[r->count];
+	for (uint32_t i = 0; i < s->arg_count && i < 8; i++)
+		r->words[r->count][i] = e->args[i];
+	r->events[r->count].args = r->words[r->count];
 	r->count++;
 }
 
@@ -218,7 +225,7 @@ static void read_bytes(struct read *r, const void *bytes, size_t len)
 
 	memset(r, 0, sizeof(*r));
 	CHECK_OK(trace_new(&r->trace, CEILING, &r->err), &r->err);
-	r->opened = source_xplane.open(&source, in, r->trace, &budget, NULL, &r->err);
+	r->opened = source_open_as(&source, &source_xplane, in, r->trace, &budget, NULL, &r->err);
 	r->last = r->opened;
 	while (r->last == ST_OK && (r->last = source_next(source, &batch, &r->err)) == ST_OK)
 		for (size_t i = 0; i < batch.count; i++) {
@@ -247,18 +254,18 @@ static const struct event *event_of(const struct read *r, const char *name)
 
 static uint64_t number_of(const struct read *r, const struct event *e, const char *key)
 {
-	const struct attr *a = trace_find_attr(r->trace, e->shape, key);
-	const struct shape *s = trace_get_shape(r->trace, e->shape);
+	const struct attr *a = trace_find_attr(r->trace, e->schema, key);
+	const struct arg_schema *s = trace_get_schema(r->trace, e->schema);
 
-	for (uint32_t i = 0; i < s->vary_count; i++)
-		if (strcmp(trace_text(r->trace, s->vary[i].key, NULL), key) == 0)
-			return e->vary[i];
+	for (uint32_t i = 0; i < s->arg_count; i++)
+		if (strcmp(trace_text(r->trace, s->args[i].key, NULL), key) == 0)
+			return e->args[i];
 	return a ? a->bits : UINT64_MAX;
 }
 
 static const char *text_of(const struct read *r, const struct event *e, const char *key)
 {
-	const struct attr *a = trace_find_attr(r->trace, e->shape, key);
+	const struct attr *a = trace_find_attr(r->trace, e->schema, key);
 
 	return a && a->type == ATTR_TEXT ? trace_text(r->trace, (uint32_t)a->bits, NULL) : "";
 }
@@ -278,7 +285,7 @@ static void check_gpu(const struct read *r)
 	CHECK_U64(number_of(r, e, "block_x"), 128);
 	CHECK_STR(text_of(r, e, "tf_op"), "layer/mm:mm");
 	CHECK_STR(text_of(r, e, "kernel_details"), "");
-	CHECK_U64(k->home, HOME_STREAM);
+	CHECK_U64(k->type, TRACK_STREAM);
 	CHECK_U64(k->device, 2);
 	CHECK_U64(k->id, 7);
 	e = event_of(r, "MemcpyH2D");
@@ -288,9 +295,12 @@ static void check_gpu(const struct read *r)
 	CHECK_U64(number_of(r, e, "src_kind"), 2);
 	CHECK_U64(e->correlation, 43);
 	CHECK_U64(event_of(r, "0")->subkind, RANGE_GPU_ANNOTATION);
-	CHECK_U64(trace_find_attr(r->trace,
-				  trace_get_device(r->trace, trace_find_device(r->trace, 1, 2))
-					  ->shape, "numSms")->bits, 132);
+	CHECK_U64(trace_find_attr(
+			  r->trace,
+			  trace_get_device(r->trace, trace_find_device(r->trace, 1, 2))->schema,
+			  "numSms")
+			  ->bits,
+		  132);
 }
 
 static void check_host(const struct read *r)
@@ -343,8 +353,8 @@ static void put_odd_events(struct buf *b)
 
 	put_text_stat(b, XEVENT_STATS, 1, "not a number"); /* of a wrong type */
 	end_event(b, e);
-	end_event(b, begin_event(b, 77, 2000, 1000));  /* a name that is nowhere */
-	end_event(b, begin_event(b, 1, 3000, -5000));  /* ends before it begins */
+	end_event(b, begin_event(b, 77, 2000, 1000)); /* a name that is nowhere */
+	end_event(b, begin_event(b, 1, 3000, -5000)); /* ends before it begins */
 	e = begin_event(b, 1, 4000, 1000);
 	put_stat(b, XEVENT_STATS, 88, XSTAT_UINT64, 1); /* a stat that is nowhere */
 	put_stat(b, XEVENT_STATS, 1, XSTAT_REF, 99);    /* a text that is nowhere */
@@ -504,7 +514,7 @@ void test_xplane_programs(void)
 	CHECK_U64(trace_lost(r.trace, 0, LOSS_DAMAGED), 0);
 	CHECK_STR(text_of(&r, &r.events[0], "digest"),
 		  "a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5");
-	CHECK(trace_find_attr(r.trace, r.events[0].shape, "blob") == NULL);
+	CHECK(trace_find_attr(r.trace, r.events[0].schema, "blob") == NULL);
 	release(&r);
 	buf_release(&b);
 }
@@ -522,7 +532,7 @@ void test_xplane_cut(void)
 		if (r.opened != ST_OK)
 			CHECK(r.err.text[0] != 0);
 		else
-			CHECK(r.last == ST_CUT || r.last == ST_END);
+			CHECK(r.last == ST_TRUNCATED || r.last == ST_END);
 		CHECK(r.count <= 9);
 		most = r.count > most ? r.count : most;
 		release(&r);
@@ -591,11 +601,15 @@ void test_xplane_files(void)
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/xplane/jax_te_mi300.xplane.pb", traces);
-	count_file(path, (const uint64_t[KIND_END]){ [KIND_KERNEL] = 150, [KIND_API] = 150,
-						    [KIND_RANGE] = 1633, [KIND_ALLOC] = 30,
-						    [KIND_FREE] = 29 });
+	count_file(path, (const uint64_t[KIND_END]){ [KIND_KERNEL] = 150,
+						     [KIND_API] = 150,
+						     [KIND_RANGE] = 1633,
+						     [KIND_ALLOC] = 30,
+						     [KIND_FREE] = 29 });
 	snprintf(path, sizeof(path), "%s/xplane/jax_conv_mi300_8gpu.xplane.pb", traces);
-	count_file(path, (const uint64_t[KIND_END]){ [KIND_KERNEL] = 235, [KIND_API] = 234,
-						    [KIND_RANGE] = 2951, [KIND_ALLOC] = 115,
-						    [KIND_FREE] = 115 });
+	count_file(path, (const uint64_t[KIND_END]){ [KIND_KERNEL] = 235,
+						     [KIND_API] = 234,
+						     [KIND_RANGE] = 2951,
+						     [KIND_ALLOC] = 115,
+						     [KIND_FREE] = 115 });
 }

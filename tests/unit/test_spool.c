@@ -2,14 +2,14 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
-#include "convert/spool.h"
+#include "convert/spool/spool.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-enum { VARY = 3 };
+enum { ARG = 3 };
 
 /* What goes in, and what a plain sort makes of it. */
 struct model {
@@ -19,7 +19,7 @@ struct model {
 	size_t *order; /* by qsort */
 	uint64_t *words;
 	size_t count;
-	uint32_t shape; /* with VARY keys */
+	uint32_t schema; /* with VARY keys */
 };
 
 static const struct model *sorting; /* qsort has no argument of its own */
@@ -36,16 +36,16 @@ static int model_compare(const void *a, const void *b)
 	return i < j ? -1 : i > j;
 }
 
-static uint32_t vary_shape(struct trace *t, uint32_t keys)
+static uint32_t arg_schema_only(struct trace *t, uint32_t keys)
 {
-	struct attr *vary = calloc(keys, sizeof(*vary));
-	struct shape shape = { .vary = vary, .vary_count = keys };
+	struct attr *args = calloc(keys, sizeof(*args));
+	struct arg_schema schema = { .args = args, .arg_count = keys };
 	uint32_t i, id;
 
 	for (i = 0; i < keys; i++)
-		vary[i].key = i + 1;
-	id = trace_shape(t, &shape, NULL);
-	free(vary);
+		args[i].key = i + 1;
+	id = trace_schema(t, &schema, NULL);
+	free(args);
 	return id;
 }
 
@@ -69,10 +69,10 @@ static void model_event(struct model *m, size_t i, uint64_t span_ns, uint32_t gr
 	e->phase = bits & 512 ? 200 : 0;
 	m->groups[i] = (uint32_t)((bits >> 48) % groups) * 1000003u;
 	if (bits & 1024) {
-		e->shape = m->shape;
-		e->vary = &m->words[i * VARY];
-		m->words[i * VARY] = i;
-		m->words[i * VARY + 1] = random_u64(random);
+		e->schema = m->schema;
+		e->args = &m->words[i * ARG];
+		m->words[i * ARG] = i;
+		m->words[i * ARG + 1] = random_u64(random);
 	}
 }
 
@@ -83,12 +83,12 @@ static void model_init(struct model *m, size_t count, uint64_t span_ns, uint32_t
 
 	memset(m, 0, sizeof(*m));
 	CHECK_OK(trace_new(&m->trace, 1 << 20, NULL), NULL);
-	m->shape = vary_shape(m->trace, VARY);
+	m->schema = arg_schema_only(m->trace, ARG);
 	m->count = count;
 	m->events = calloc(count + 1, sizeof(*m->events));
 	m->groups = calloc(count + 1, sizeof(*m->groups));
 	m->order = calloc(count + 1, sizeof(*m->order));
-	m->words = calloc(count * VARY + 1, sizeof(*m->words));
+	m->words = calloc(count * ARG + 1, sizeof(*m->words));
 	for (i = 0; i < count; i++) {
 		model_event(m, i, span_ns, groups, &random);
 		m->order[i] = i;
@@ -110,10 +110,10 @@ static bool event_same(const struct event *a, const struct event *b)
 {
 	struct event x = *a, y = *b;
 
-	x.vary = y.vary = NULL;
-	if (memcmp(&x, &y, sizeof(x)) != 0 || !a->vary != !b->vary)
+	x.args = y.args = NULL;
+	if (memcmp(&x, &y, sizeof(x)) != 0 || !a->args != !b->args)
 		return false;
-	return !a->vary || memcmp(a->vary, b->vary, VARY * sizeof(uint64_t)) == 0;
+	return !a->args || memcmp(a->args, b->args, ARG * sizeof(uint64_t)) == 0;
 }
 
 static void model_put(const struct model *m, struct spool *s)
@@ -243,15 +243,15 @@ void test_spool_wide(void)
 	struct error err = { 0 };
 	struct event e = { .begin_ns = 50, .end_ns = 60, .kind = KIND_RANGE };
 	uint64_t *words = calloc(WIDE, sizeof(*words));
-	struct batch batch = { NULL, 0 };
+	struct batch batch = { .count = 0 };
 	struct trace *trace;
 	struct spool *s;
 	uint32_t group, i;
 	size_t n = 0, bad = 0, at;
 
 	CHECK_OK(trace_new(&trace, 1 << 24, NULL), NULL);
-	e.shape = vary_shape(trace, WIDE);
-	e.vary = words;
+	e.schema = arg_schema_only(trace, WIDE);
+	e.args = words;
 	CHECK_OK(spool_open(&s, trace, &budget, &err), &err);
 	for (i = 0; i < 10; i++) {
 		e.begin_ns--;
@@ -261,7 +261,7 @@ void test_spool_wide(void)
 	while (spool_next(s, &group, &batch, &err) == ST_OK)
 		for (at = 0; at < batch.count; at++, n++) {
 			bad += batch.events[at].begin_ns != 40 + n;
-			bad += batch.events[at].vary[WIDE - 1] != UINT64_MAX - 40 - n;
+			bad += batch.events[at].args[WIDE - 1] != UINT64_MAX - 40 - n;
 		}
 	CHECK_U64(n, 10);
 	CHECK_U64(bad, 0);

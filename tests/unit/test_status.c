@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/status.h"
+#include "schemas/base/status.h"
 
 #include <string.h>
 
@@ -16,8 +16,8 @@ void test_status_fail(void)
 {
 	struct error err;
 
-	CHECK_U64(fail(&err, ST_CUT, 44, "header needs %d bytes", 64), ST_CUT);
-	CHECK_U64(err.status, ST_CUT);
+	CHECK_U64(fail(&err, ST_TRUNCATED, 44, "header needs %d bytes", 64), ST_TRUNCATED);
+	CHECK_U64(err.status, ST_TRUNCATED);
 	CHECK_U64(err.at, 44);
 	CHECK_STR(err.text, "header needs 64 bytes");
 	CHECK_U64(fail(NULL, ST_IO, NOWHERE, "nobody listens"), ST_IO);
@@ -79,7 +79,7 @@ void test_status_codes(void)
 	CHECK_I64(status_exit(ST_USAGE), 2);
 	CHECK_I64(status_exit(ST_OVER), 3);
 	CHECK_I64(status_exit(ST_FORMAT), 4);
-	CHECK_I64(status_exit(ST_CUT), 4);
+	CHECK_I64(status_exit(ST_TRUNCATED), 4);
 	CHECK_I64(status_exit(ST_IO), 5);
 	CHECK_I64(status_exit(ST_CEILING), 6);
 	CHECK_I64(status_exit(ST_MEMORY), 6);
@@ -88,7 +88,7 @@ void test_status_codes(void)
 	CHECK_STR(status_text(ST_ABSENT), "not available on this machine");
 	CHECK_I64(status_exit((enum status)99), 5);
 	CHECK_STR(status_text((enum status)99), status_text(ST_IO));
-	CHECK_U64(try_it(ST_CUT, &went_on), ST_CUT);
+	CHECK_U64(try_it(ST_TRUNCATED, &went_on), ST_TRUNCATED);
 	CHECK(!went_on);
 	CHECK_U64(try_it(ST_OK, &went_on), ST_OK);
 	CHECK(went_on);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "convert/step.h"
+#include "convert/stage/context/context.h"
+#include "convert/stage/filter/filter.h"
 #include "tests/unit/events.h"
 
 #include <stdio.h>
@@ -22,11 +23,10 @@ struct play {
 	struct event *out;
 	size_t out_count;
 	const char *phases[256];
-	struct stretch last; /* not written yet */
-	char stretches[TEXT_MAX]; /* "0-10 forward~ 5" */
+	struct phase_interval last; /* not written yet */
+	char intervals[TEXT_MAX];   /* "0-10 forward~ 5" */
 	char marks[TEXT_MAX];
 	size_t out_of_order;
-	bool tells_near;
 };
 
 static struct error error;
@@ -36,11 +36,15 @@ static uint32_t name_of(struct play *p, const char *text)
 	return trace_name(p->trace, text, strlen(text), &error);
 }
 
-static uint32_t track_of(struct play *p, unsigned process, enum home home, uint64_t id,
+static uint32_t track_of(struct play *p, unsigned process, enum track_type type, uint64_t id,
 			 const char *name)
 {
-	struct track k = { .home = home, .process = p->processes[process], .device = NO_ID,
-			   .context = NO_ID, .id = id, .name = name_of(p, name) };
+	struct track k = { .type = type,
+			   .process = p->processes[process],
+			   .device = NO_ID,
+			   .context = NO_ID,
+			   .id = id,
+			   .name = name_of(p, name) };
 
 	return trace_track(p->trace, &k, &error);
 }
@@ -56,11 +60,11 @@ static void play_open(struct play *p)
 	p->processes[0] = trace_process(p->trace, &process, &error);
 	process = (struct process){ .pid = 2, .rank = 1 };
 	p->processes[1] = trace_process(p->trace, &process, &error);
-	p->main = track_of(p, 0, HOME_THREAD, 100, "python3");
-	p->other = track_of(p, 0, HOME_THREAD, 101, "worker");
-	p->autograd = track_of(p, 0, HOME_THREAD, 102, "pt_autograd_0");
-	p->gpu = track_of(p, 0, HOME_STREAM, 7, "stream 7");
-	p->pool = track_of(p, 0, HOME_POOL, 101, "");
+	p->main = track_of(p, 0, TRACK_THREAD, 100, "python3");
+	p->other = track_of(p, 0, TRACK_THREAD, 101, "worker");
+	p->autograd = track_of(p, 0, TRACK_THREAD, 102, "pt_autograd_0");
+	p->gpu = track_of(p, 0, TRACK_STREAM, 7, "stream 7");
+	p->pool = track_of(p, 0, TRACK_ALLOCATOR, 101, "");
 }
 
 static void play_close(struct play *p)
@@ -74,18 +78,23 @@ static void play_close(struct play *p)
 static struct event *put(struct play *p, uint8_t kind, uint8_t subkind, uint32_t track,
 			 const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct site site = { .track = track, .name = name_of(p, name), .kind = kind,
-			     .subkind = subkind };
+	struct event_desc desc = {
+		.track = track, .name = name_of(p, name), .kind = kind, .subkind = subkind
+	};
 	struct event *e;
 
-	trace_site(p->trace, &site, &error);
+	trace_desc(p->trace, &desc, &error);
 	if (p->count == p->cap) {
 		p->cap = p->cap ? p->cap * 2 : 64;
 		p->events = realloc(p->events, p->cap * sizeof(*p->events));
 	}
 	e = &p->events[p->count++];
-	*e = (struct event){ .begin_ns = begin_ns, .end_ns = end_ns, .track = track,
-			     .name = site.name, .kind = kind, .subkind = subkind };
+	*e = (struct event){ .begin_ns = begin_ns,
+			     .end_ns = end_ns,
+			     .track = track,
+			     .name = desc.name,
+			     .kind = kind,
+			     .subkind = subkind };
 	return e;
 }
 
@@ -123,29 +132,27 @@ static void text_add(char *text, const char *more)
 		strcat(text, more);
 }
 
-static void write_last(struct play *p, const struct source *s)
+static void write_last(struct play *p, const struct context *c)
 {
-	const struct stretch *one = &p->last;
+	const struct phase_interval *one = &p->last;
 	char line[200];
 
 	if (!one->end_ns)
 		return;
-	snprintf(line, sizeof(line), "%s%u-%u %s%s %s%u", p->stretches[0] ? ", " : "",
-		 (unsigned)one->begin_ns, (unsigned)one->end_ns, step_phase(s, one->phase).name,
+	snprintf(line, sizeof(line), "%s%u-%u %s%s %s%u", p->intervals[0] ? ", " : "",
+		 (unsigned)one->begin_ns, (unsigned)one->end_ns, context_phase(c, one->phase).name,
 		 one->inferred ? "~" : "", one->step & STEP_GAP ? "gap" : "",
 		 (unsigned)(one->step & ~STEP_GAP));
-	text_add(p->stretches, line);
+	text_add(p->intervals, line);
 }
 
-/* Pieces of one stretch are put together again. */
-static void take_stretches(struct play *p, const struct source *s, uint64_t given_ns)
+/* Joins the parts of one interval again. */
+static void take_intervals(struct play *p, const struct context *c, const struct batch *b,
+			   uint64_t given_ns)
 {
-	const struct stretch *list;
-	size_t count = step_stretches(s, &list);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct stretch *one = &list[i];
-		struct stretch *last = &p->last;
+	for (size_t i = 0; i < b->interval_count; i++) {
+		const struct phase_interval *one = &b->intervals[i];
+		struct phase_interval *last = &p->last;
 
 		p->out_of_order += one->end_ns > given_ns || one->begin_ns >= one->end_ns;
 		if (last->end_ns == one->begin_ns && last->phase == one->phase &&
@@ -154,18 +161,17 @@ static void take_stretches(struct play *p, const struct source *s, uint64_t give
 			last->end_ns = one->end_ns;
 			continue;
 		}
-		write_last(p, s);
+		write_last(p, c);
 		*last = *one;
 	}
 }
 
-static void take_marks(struct play *p, const struct source *s)
+static void take_marks(struct play *p, const struct batch *b)
 {
-	const struct step_mark *list;
-	size_t count = step_marks(s, &list);
+	const struct step_mark *list = b->marks;
 	char line[100];
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < b->mark_count; i++) {
 		snprintf(line, sizeof(line), "%s%u: %u-%u", p->marks[0] ? ", " : "",
 			 (unsigned)list[i].number, (unsigned)list[i].begin_ns,
 			 (unsigned)list[i].end_ns);
@@ -173,44 +179,45 @@ static void take_marks(struct play *p, const struct source *s)
 	}
 }
 
-/* Begin of the first event that was not given: stretches may end there and no later. */
+/* When the first event begins that was not given yet: intervals end there at the latest. */
 static uint64_t play_given(const struct play *p)
 {
 	return p->out_count < p->count ? p->events[p->out_count].begin_ns : UINT64_MAX;
 }
 
-static struct source *play_source(struct play *p)
+static struct context *play_context(struct play *p)
 {
-	struct source *below, *s = NULL;
+	struct context_request how = { .rules = p->rules };
+	struct context *c = NULL;
+	struct source *below;
 
 	put_in_order(p);
 	array_source_open(&below, p->events, p->count, p->batch);
-	CHECK_OK(step_open(&s, below, p->trace, p->rules, &error), &error);
-	if (s && p->tells_near)
-		step_tell_near(s);
+	CHECK_OK(context_open(&c, below, p->trace, &how, &error), &error);
 	p->out = calloc(p->count + 1, sizeof(*p->out));
-	return s;
+	return c;
 }
 
-/* What it says is in p afterwards. */
+/* Leaves the results in p. */
 static bool play_run(struct play *p)
 {
-	struct source *s = play_source(p);
+	struct context *c = play_context(p);
+	struct source *s = context_source(c);
 	struct batch b;
 
-	while (s && source_next(s, &b, &error) == ST_OK) {
+	while (source_next(s, &b, &error) == ST_OK) {
 		if (!CHECK(b.count && p->out_count + b.count <= p->count))
 			break;
 		memcpy(p->out + p->out_count, b.events, b.count * sizeof(*b.events));
 		p->out_count += b.count;
-		take_marks(p, s);
-		take_stretches(p, s, play_given(p));
+		take_marks(p, &b);
+		take_intervals(p, c, &b, play_given(p));
 	}
-	take_marks(p, s);
-	take_stretches(p, s, UINT64_MAX);
-	write_last(p, s);
-	for (unsigned i = 0; i < step_phase_count(s); i++)
-		p->phases[i] = step_phase(s, i).name;
+	take_marks(p, &b);
+	take_intervals(p, c, &b, UINT64_MAX);
+	write_last(p, c);
+	for (unsigned i = 0; i < context_phase_count(c); i++)
+		p->phases[i] = context_phase(c, i).name;
 	source_close(s);
 	CHECK_U64(p->out_of_order, 0);
 	return CHECK_U64(p->out_count, p->count);
@@ -241,7 +248,7 @@ void test_step_rules(void)
 	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, "train.py(3): forward", 5, 99);
 	put(&p, KIND_KERNEL, 0, p.gpu, "sgemm", 90, 120);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches,
+		CHECK_STR(p.intervals,
 			  "5-10 other 0, 10-20 other 6, 20-40 forward 6, 40-50 other 6, "
 			  "50-65 ## sparse_data_dist ## 6, 65-68 optimizer 6, "
 			  "68-70 ## sparse_data_dist ## 6, 70-75 other 6, 75-80 forward~ 6, "
@@ -278,7 +285,7 @@ void test_step_rule_one(void)
 	note(&p, p.main, "a", 600, 640); /* the outermost, which ends last, ... */
 	note(&p, p.main, "c", 610, 660); /* ... or begins first */
 	if (play_run(&p))
-		CHECK_STR(p.stretches,
+		CHECK_STR(p.intervals,
 			  "0-100 other 1, 100-150 validation 1, 150-160 checkpoint 1, "
 			  "160-200 validation 1, 200-230 backward 1, 230-300 other 1, "
 			  "300-320 backward 1, 320-340 forward 1, 340-400 other 1, "
@@ -299,14 +306,14 @@ void test_step_holes(void)
 	op(&p, p.autograd, 150, 220); /* reaches into the hole */
 	op(&p, p.autograd, 240, 250); /* the pause between the two is backward too */
 	op(&p, p.autograd, 245, 260);
-	op(&p, p.main, 300, 400); /* 260-300 is not */
+	op(&p, p.main, 300, 400);     /* 260-300 is not */
 	op(&p, p.autograd, 310, 350); /* no hole */
 	op(&p, p.autograd, 420, 520); /* out of the hole, over an op, into the next */
 	call(&p, p.main, 450, 500);
 	op(&p, p.autograd, 540, 540); /* of length 0: no activity */
 	op(&p, p.main, 600, 610);
 	op(&p, p.autograd, 620, 630);
-	op(&p, p.main, 640, 640); /* of length 0: the hole goes on */
+	op(&p, p.main, 640, 640);              /* of length 0: the hole goes on */
 	note(&p, p.main, "forward", 650, 660); /* nor does a range end it */
 	note(&p, p.main, "## mine ##", 660, 670);
 	note(&p, p.autograd, "nccl:all_reduce", 680, 690);
@@ -317,7 +324,7 @@ void test_step_holes(void)
 	call(&p, p.autograd, 800, 810); /* the last hole has no end */
 	call(&p, p.autograd, 850, 860);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches,
+		CHECK_STR(p.intervals,
 			  "0-100 other 1, 100-200 forward~ 1, 200-260 backward~ 1, "
 			  "260-300 other 1, 300-400 forward~ 1, 400-420 other 1, "
 			  "420-450 backward~ 1, 450-500 forward~ 1, 500-520 backward~ 1, "
@@ -350,7 +357,7 @@ void test_step_pending(void)
 	put(&p, KIND_RANGE, RANGE_PYTHON, p.other, "poll", 176, 177);
 	op(&p, p.main, 200, 210);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches, "0-100 other 1, 100-160 backward~ 1, 160-175 other 1, "
+		CHECK_STR(p.intervals, "0-100 other 1, 100-160 backward~ 1, 160-175 other 1, "
 				       "175-178 forward 1, 178-200 other 1, "
 				       "200-210 forward~ 1, 210-400 other 1");
 		CHECK_STR(phase_at(&p, 120, p.main), "backward");
@@ -380,7 +387,7 @@ void test_step_queue_full(void)
 	if (play_run(&p)) {
 		for (size_t i = 0; i < p.out_count; i++)
 			backward += p.out[i].phase == PHASE_BACKWARD;
-		CHECK_STR(p.stretches, "0-10 other 1, 10-20 backward~ 1, 20-90000 other 1, "
+		CHECK_STR(p.intervals, "0-10 other 1, 10-20 backward~ 1, 20-90000 other 1, "
 				       "90000-90040 backward~ 1, 90040-200000 other 1");
 		CHECK_U64(backward, 4);
 		CHECK_STR(phase_at(&p, 90020, p.main), "backward");
@@ -475,7 +482,7 @@ void test_step_marks(void)
 	op(&p, p.main, 50, 60);
 	op(&p, p.other, 210, 215);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches, "50-60 forward~ 0, 60-100 other 0, 100-200 other 8, "
+		CHECK_STR(p.intervals, "50-60 forward~ 0, 60-100 other 0, 100-200 other 8, "
 				       "200-230 other gap8, 230-290 other 9, "
 				       "290-400 other 10, 400-700 other gap11");
 		CHECK_STR(p.marks, "7: 100-200, 8: 230-300, 9: 290-400, 10: 400-400");
@@ -488,14 +495,16 @@ void test_step_marks(void)
 }
 
 /* Of what begins behind a mark it is told, where it is asked, what is within a hundredth of it. */
-void test_step_near(void)
+void test_step_grace(void)
 {
-	static const uint64_t near[] = { 1200, 1205, 1210 };
+	static const uint64_t begins[] = { 200, 200, 1200, 1205, 1210 };
+	struct filter filter = { .steps = "7" };
+	struct source *s = NULL;
+	struct event *kept;
 	struct play p;
-	size_t found = 0;
+	size_t count;
 
 	play_open(&p);
-	p.tells_near = true;
 	put(&p, KIND_RANGE, RANGE_PYTHON, p.other, "main.py", 200, 3000); /* longer than the mark */
 	note(&p, p.main, "ProfilerStep#7", 200, 1200);
 	note(&p, p.main, "ProfilerStep#8", 1300, 1399);
@@ -505,15 +514,15 @@ void test_step_near(void)
 	call(&p, p.main, 1211, 1212);
 	op(&p, p.autograd, 1300, 1350);
 	op(&p, p.autograd, 1400, 1410); /* of a mark of 99 there is no hundredth */
-	if (play_run(&p))
-		for (size_t i = 0; i < p.out_count; i++) {
-			if (!(p.out[i].step & STEP_NEAR))
-				continue;
-			CHECK_U64(p.out[i].step, 8 | STEP_GAP | STEP_NEAR);
-			CHECK(found < 3 && p.out[i].begin_ns == near[found]);
-			found++;
-		}
-	CHECK_U64(found, 3);
+	CHECK_OK(filter_parse(&filter, &error), &error);
+	CHECK_OK(filter_open(&s, context_source(play_context(&p)), p.trace, &filter, &error),
+		 &error);
+	kept = events_of(s, &count);
+	CHECK_U64(count, 5);
+	for (size_t i = 0; kept && i < count && i < 5; i++)
+		CHECK_U64(kept[i].begin_ns, begins[i]);
+	free(kept);
+	source_close(s);
 	play_close(&p);
 }
 
@@ -528,7 +537,7 @@ void test_step_again(void)
 	note(&p, p.main, "ProfilerStep#7", 290, 400);
 	op(&p, p.main, 150, 160);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches, "100-150 other 8, 150-160 forward~ 8, 160-200 other 8, "
+		CHECK_STR(p.intervals, "100-150 other 8, 150-160 forward~ 8, 160-200 other 8, "
 				       "200-290 other 8, 290-400 other 8");
 		CHECK_STR(p.marks, "7: 100-200, 7: 200-300, 7: 290-400");
 	}
@@ -550,7 +559,7 @@ void test_step_own_marks(void)
 	put(&p, KIND_RANGE, RANGE_NVTX, p.main, "forward", 22, 23);
 	p.events[1].flags = EVENT_BEGAN_EARLIER;
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches,
+		CHECK_STR(p.intervals,
 			  "0-10 other 0, 10-12 other 42, 12-14 data 42, 14-15 optimizer 42, "
 			  "15-16 warm up 42, 16-20 other 42, 20-22 other 43, 22-23 forward 43, "
 			  "23-30 other 43, 30-500 other gap43");
@@ -563,7 +572,7 @@ void test_step_own_marks(void)
 void test_step_without_marks(void)
 {
 	struct play p;
-	struct source *s;
+	struct context *c;
 	struct batch b;
 
 	play_open(&p);
@@ -574,15 +583,15 @@ void test_step_without_marks(void)
 	trace_add_launches(p.trace, p.main, 2);
 	trace_add_launches(p.trace, p.other, 2);
 	trace_add_launches(p.trace, p.gpu, 9);
-	s = play_source(&p);
-	CHECK_OK(source_next(s, &b, &error), &error);
-	CHECK_U64(step_thread(s, p.processes[0]), p.other);
-	CHECK_U64(step_thread(s, p.processes[1]), 0);
-	CHECK_U64(step_thread(s, 99), 0);
-	source_close(s);
+	c = play_context(&p);
+	CHECK_OK(source_next(context_source(c), &b, &error), &error);
+	CHECK_U64(context_step_thread(c, p.processes[0]), p.other);
+	CHECK_U64(context_step_thread(c, p.processes[1]), 0);
+	CHECK_U64(context_step_thread(c, 99), 0);
+	source_close(context_source(c));
 	free(p.out);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches, "5-8 backward~ 0, 8-30 other 0, 30-40 forward~ 0");
+		CHECK_STR(p.intervals, "5-8 backward~ 0, 8-30 other 0, 30-40 forward~ 0");
 		CHECK_STR(p.marks, "");
 	}
 	play_close(&p);
@@ -599,7 +608,7 @@ void test_step_late_mark(void)
 	op(&p, p.other, 30, 40);
 	note(&p, p.main, "ProfilerStep#1", 500, 600);
 	if (play_run(&p)) {
-		CHECK_STR(p.stretches, "10-20 forward~ 0, 20-500 other 0, 500-600 other 2, "
+		CHECK_STR(p.intervals, "10-20 forward~ 0, 20-500 other 0, 500-600 other 2, "
 				       "600-990 other gap2");
 		CHECK_STR(p.marks, "1: 500-600");
 	}
@@ -631,19 +640,23 @@ void test_step_many_rows(void)
 void test_step_fault(void)
 {
 	struct play p;
-	struct source *below, *s = NULL;
+	struct context_request how = { 0 };
+	struct context *c = NULL;
+	struct source *below, *s;
 	struct batch b;
 
 	play_open(&p);
+	how.rules = p.rules;
 	op(&p, p.autograd, 10, 20);
 	op(&p, p.autograd, 30, 40);
 	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, "f", 50, 60);
-	array_source_fail(&below, p.events, p.count, 2, ST_CUT);
-	CHECK_OK(step_open(&s, below, p.trace, p.rules, &error), &error);
+	array_source_fail(&below, p.events, p.count, 2, ST_TRUNCATED);
+	CHECK_OK(context_open(&c, below, p.trace, &how, &error), &error);
+	s = context_source(c);
 	while (source_next(s, &b, &error) == ST_OK)
 		p.out_count += b.count;
 	CHECK_U64(p.out_count, 3);
-	CHECK_U64(error.status, ST_CUT);
+	CHECK_U64(error.status, ST_TRUNCATED);
 	CHECK_U64(source_next(s, &b, &error), ST_END);
 	source_close(s);
 	CHECK_U64((uint64_t)array_sources_open(), 0);

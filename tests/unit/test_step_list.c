@@ -2,7 +2,7 @@
 /* Steps found by their number: it goes up from mark to mark, or comes again. */
 #include "tests/unit/unit.h"
 
-#include "analyze/sweep/steps.h"
+#include "convert/stage/step_list.h"
 
 /* Against a look at all of them. */
 static void check_find(const uint64_t *numbers, size_t count)
@@ -13,7 +13,8 @@ static void check_find(const uint64_t *numbers, size_t count)
 	size_t i, last;
 
 	for (i = 0; i < count; i++) {
-		struct step_mark mark = { .begin_ns = 10 * i + 1, .end_ns = 10 * i + 9,
+		struct step_mark mark = { .begin_ns = 10 * i + 1,
+					  .end_ns = 10 * i + 9,
 					  .number = numbers[i] };
 
 		CHECK_OK(steps_put(&l, &mark, &row, NULL), NULL);

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "convert/step.h"
+#include "convert/stage/context/context.h"
 #include "tests/unit/events.h"
 
 #include <stdio.h>
@@ -49,9 +49,11 @@ static void dice_open(struct dice *d, const struct name_rules *rules, uint64_t s
 
 		d->process[i] = trace_process(d->trace, &process, &error);
 		for (unsigned k = 0; k <= THREADS; k++) {
-			struct track track = { .home = k == THREADS ? HOME_STREAM : HOME_THREAD,
-					       .process = d->process[i], .device = NO_ID,
-					       .context = NO_ID, .id = k,
+			struct track track = { .type = k == THREADS ? TRACK_STREAM : TRACK_THREAD,
+					       .process = d->process[i],
+					       .device = NO_ID,
+					       .context = NO_ID,
+					       .id = k,
 					       .name = name_of(d, names[k]) };
 
 			d->track[i][k] = trace_track(d->trace, &track, &error);
@@ -60,8 +62,8 @@ static void dice_open(struct dice *d, const struct name_rules *rules, uint64_t s
 }
 
 static const char *const words[] = {
-	"forward", "backward", "optimizer", "validation", "checkpoint", "load_batch",
-	"alpha", "beta", "gamma",
+	"forward",    "backward", "optimizer", "validation", "checkpoint",
+	"load_batch", "alpha",    "beta",      "gamma",
 };
 
 static void event_put(struct dice *d, uint8_t kind, uint8_t subkind, uint32_t track,
@@ -69,7 +71,7 @@ static void event_put(struct dice *d, uint8_t kind, uint8_t subkind, uint32_t tr
 {
 	struct event *e = &d->events[d->count++];
 	unsigned longest = roll(d, 4) ? 12 : 50;
-	struct site site;
+	struct event_desc desc;
 
 	e->begin_ns = roll(d, INSTANTS - 51);
 	e->end_ns = e->begin_ns + roll(d, longest);
@@ -77,8 +79,8 @@ static void event_put(struct dice *d, uint8_t kind, uint8_t subkind, uint32_t tr
 	e->subkind = subkind;
 	e->track = track;
 	e->name = name_of(d, name);
-	site = (struct site){ track, e->name, 0, kind, subkind };
-	trace_site(d->trace, &site, &error);
+	desc = (struct event_desc){ track, e->name, 0, kind, subkind };
+	trace_desc(d->trace, &desc, &error);
 }
 
 static void dice_throw(struct dice *d)
@@ -90,13 +92,16 @@ static void dice_throw(struct dice *d)
 		unsigned i = roll(d, PROCESSES), k = roll(d, THREADS);
 
 		switch (roll(d, 8)) {
-		case 0: case 1:
+		case 0:
+		case 1:
 			event_put(d, KIND_RANGE, RANGE_OP, d->track[i][k], "aten::mm");
 			break;
 		case 2:
 			event_put(d, KIND_API, API_RUNTIME, d->track[i][k], "cudaMalloc");
 			break;
-		case 3: case 4: case 5:
+		case 3:
+		case 4:
+		case 5:
 			event_put(d, KIND_RANGE, RANGE_ANNOTATION, d->track[i][k],
 				  words[roll(d, sizeof(words) / sizeof(words[0]))]);
 			break;
@@ -127,10 +132,10 @@ static void dice_sort(struct dice *d)
 struct truth { /* of one process */
 	const struct dice *d;
 	unsigned process;
-	uint32_t s; /* the step thread */
+	uint32_t s;                 /* the step thread */
 	unsigned phase[EVENTS_MAX]; /* what the rules say of their names */
-	bool is_busy[INSTANTS];   /* an op or a call is open on S */
-	bool is_active[INSTANTS]; /* anything is on the autograd thread; S is none */
+	bool is_busy[INSTANTS];     /* an op or a call is open on S */
+	bool is_active[INSTANTS];   /* anything is on the autograd thread; S is none */
 };
 
 static const char *event_name(const struct truth *w, const struct event *e)
@@ -232,7 +237,7 @@ static uint32_t true_thread(const struct truth *w, bool by_mark)
 		const struct event *e = &w->d->events[i];
 		const struct track *k = trace_get_track(w->d->trace, e->track);
 
-		if (k->process != w->d->process[w->process] || k->home != HOME_THREAD)
+		if (k->process != w->d->process[w->process] || k->type != TRACK_THREAD)
 			continue;
 		if (by_mark && is_mark(w, e))
 			return e->track;
@@ -266,16 +271,16 @@ static void truth_init(struct truth *w, const struct dice *d, unsigned process)
 /* --- against the stage ------------------------------------------------------------------- */
 
 struct told { /* of one process, by instant */
-	struct stretch by[INSTANTS];
+	struct phase_interval by[INSTANTS];
 	bool is_told[INSTANTS];
 	uint64_t end_ns;
 };
 
-static unsigned take_stretches(struct told *told, const struct dice *d, const struct source *s,
+static unsigned take_intervals(struct told *told, const struct dice *d, const struct batch *b,
 			       uint64_t given_ns)
 {
-	const struct stretch *list;
-	size_t count = step_stretches(s, &list);
+	const struct phase_interval *list = b->intervals;
+	size_t count = b->interval_count;
 	unsigned bad = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -291,8 +296,8 @@ static unsigned take_stretches(struct told *told, const struct dice *d, const st
 	return bad;
 }
 
-static unsigned compare_stretches(const struct truth *w, const struct told *told,
-				  const struct source *s)
+static unsigned compare_intervals(const struct truth *w, const struct told *told,
+				  const struct context *c)
 {
 	uint64_t first = INSTANTS, end = 0;
 	unsigned bad = 0;
@@ -308,19 +313,19 @@ static unsigned compare_stretches(const struct truth *w, const struct told *told
 	}
 	for (uint64_t t = 0; w->s && t < INSTANTS; t++) {
 		const char *phase = true_phase(w, t, &inferred);
-		const struct stretch *one = &told->by[t];
+		const struct phase_interval *one = &told->by[t];
 
 		if (t < first || t >= end)
 			bad += told->is_told[t];
 		else
 			bad += !told->is_told[t] || one->inferred != inferred ||
 			       one->step != true_step(w, t) ||
-			       strcmp(step_phase(s, one->phase).name, phase) != 0;
+			       strcmp(context_phase(c, one->phase).name, phase) != 0;
 	}
 	return bad;
 }
 
-static bool is_right(const struct truth *w, const struct event *e, const struct source *s)
+static bool is_right(const struct truth *w, const struct event *e, const struct context *c)
 {
 	const char *unmapped, *phase = own_phase(w, e->track, e->begin_ns, &unmapped);
 	bool inferred, autograd = e->track == w->d->track[w->process][2];
@@ -329,12 +334,12 @@ static bool is_right(const struct truth *w, const struct event *e, const struct 
 		phase = "backward";
 	if (!phase)
 		phase = true_phase(w, e->begin_ns, &inferred);
-	return strcmp(step_phase(s, e->phase).name, phase) == 0 &&
+	return strcmp(context_phase(c, e->phase).name, phase) == 0 &&
 	       e->step == true_step(w, e->begin_ns);
 }
 
-static unsigned compare_events(const struct truth *truths, const struct event *events,
-			       size_t count, const struct source *s)
+static unsigned compare_events(const struct truth *truths, const struct event *events, size_t count,
+			       const struct context *c)
 {
 	const struct dice *d = truths->d;
 	unsigned bad = 0;
@@ -343,10 +348,10 @@ static unsigned compare_events(const struct truth *truths, const struct event *e
 		const struct event *e = &events[i];
 		const struct track *k = trace_get_track(d->trace, e->track);
 
-		if (k->home == HOME_STREAM)
+		if (k->type == TRACK_STREAM)
 			bad += e->phase || e->step;
 		else
-			bad += !is_right(&truths[k->process == d->process[1]], e, s);
+			bad += !is_right(&truths[k->process == d->process[1]], e, c);
 	}
 	return bad;
 }
@@ -356,7 +361,9 @@ static unsigned one_game(const struct name_rules *rules, uint64_t seed)
 	struct dice d;
 	struct truth truths[PROCESSES];
 	struct told *told = calloc(PROCESSES, sizeof(*told));
-	struct source *below, *s = NULL;
+	struct context_request how = { .rules = rules };
+	struct context *c = NULL;
+	struct source *below, *s;
 	struct batch b;
 	size_t given = 0;
 	unsigned bad = 0;
@@ -365,20 +372,21 @@ static unsigned one_game(const struct name_rules *rules, uint64_t seed)
 	dice_throw(&d);
 	dice_sort(&d);
 	array_source_open(&below, d.events, d.count, 1 + roll(&d, 9));
-	CHECK_OK(step_open(&s, below, d.trace, d.rules, &error), &error);
+	how.whole_intervals = roll(&d, 2);
+	CHECK_OK(context_open(&c, below, d.trace, &how, &error), &error);
+	s = context_source(c);
 	for (unsigned i = 0; i < PROCESSES; i++)
 		truth_init(&truths[i], &d, i);
 	while (source_next(s, &b, &error) == ST_OK) {
-		bad += compare_events(truths, b.events, b.count, s);
+		bad += compare_events(truths, b.events, b.count, c);
 		given += b.count;
-		if (roll(&d, 3)) /* a reader need not look each time */
-			bad += take_stretches(told, &d, s, given < d.count ?
-					      d.events[given].begin_ns : UINT64_MAX);
+		bad += take_intervals(told, &d, &b,
+				      given < d.count ? d.events[given].begin_ns : UINT64_MAX);
 	}
-	bad += take_stretches(told, &d, s, UINT64_MAX);
+	bad += take_intervals(told, &d, &b, UINT64_MAX);
 	bad += given != d.count;
 	for (unsigned i = 0; i < PROCESSES; i++)
-		bad += compare_stretches(&truths[i], &told[i], s);
+		bad += compare_intervals(&truths[i], &told[i], c);
 	source_close(s);
 	trace_free(d.trace);
 	free(told);

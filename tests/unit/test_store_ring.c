@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of a flight recorder against a model: random blocks, a kill at any instruction. */
-#include "collector/rank.h"
-#include "collector/store.h"
-#include "schemas/buf.h"
-#include "schemas/log_ring.h"
-#include "schemas/log_tables.h"
+#include "collector/config/rank.h"
+#include "collector/store/store.h"
+#include "schemas/base/buf.h"
+#include "schemas/log/ring.h"
+#include "schemas/log/tables.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
@@ -60,8 +60,12 @@ struct model {
 
 static bool model_open(struct model *m, uint64_t seed)
 {
-	struct store_place place = { .folder = "", .host = "host", .rank = 3, .pid = 77,
-				     .ring_bytes = RING, .ring_tables = 1 << 20 };
+	struct store_place place = { .folder = "",
+				     .host = "host",
+				     .rank = 3,
+				     .pid = 77,
+				     .ring_bytes = RING,
+				     .ring_tables = 1 << 20 };
 	struct error err = { 0 };
 
 	memset(m, 0, sizeof(*m));
@@ -126,8 +130,7 @@ static bool is_block(int fd, const struct log_block *block, unsigned kind, uint6
 
 	return block->kind == kind && block->size + LOG_HEADER_BYTES == len &&
 	       pread(fd, got, len, (off_t)block->offset) == (ssize_t)len &&
-	       memcmp(got + LOG_HEADER_BYTES, want + LOG_HEADER_BYTES,
-		      len - LOG_HEADER_BYTES) == 0;
+	       memcmp(got + LOG_HEADER_BYTES, want + LOG_HEADER_BYTES, len - LOG_HEADER_BYTES) == 0;
 }
 
 struct seen {
@@ -148,8 +151,8 @@ static struct seen look(const char *path, uint64_t first_table, uint32_t most)
 	while (s.good && log_ring_next_table(&r, &block, NULL) == ST_OK)
 		s.good = is_block(fd, &block, LOG_NAMES, first_table + ++s.tables, most);
 	while (s.good && log_ring_next_events(&r, &block, &number, NULL) == ST_OK) {
-		s.good = is_block(fd, &block, LOG_EVENTS, number, most) &&
-			 (!next || number == next);
+		s.good =
+			is_block(fd, &block, LOG_EVENTS, number, most) && (!next || number == next);
 		next = number + 1;
 		s.bytes += LOG_HEADER_BYTES + block.size;
 	}
@@ -257,8 +260,11 @@ void test_store_ring_killed(void)
 		t.tv_nsec = 1000000 + rnd(12000000);
 		pid = fork();
 		if (pid == 0) {
-			struct store_place place = { .folder = m.folder.folder, .host = "host",
-						     .rank = 3, .pid = 77, .ring_bytes = RING,
+			struct store_place place = { .folder = m.folder.folder,
+						     .host = "host",
+						     .rank = 3,
+						     .pid = 77,
+						     .ring_bytes = RING,
 						     .ring_tables = 1 << 20 };
 
 			if (store_ring.open(&m.store, &place, NULL) != ST_OK)
@@ -309,7 +315,8 @@ static void traced_child(struct model *m)
 	for (i = 0; i < 3; i++)
 		put_table(m);
 	for (;;) {
-		size_t next = log_ring_pad(make_block(LOG_EVENTS, m->events + 1, m->most, bytes[0]));
+		size_t next =
+			log_ring_pad(make_block(LOG_EVENTS, m->events + 1, m->most, bytes[0]));
 
 		if (next > left)
 			break;
@@ -358,8 +365,8 @@ static bool step(pid_t pid)
 {
 	int status;
 
-	return ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 &&
-	       waitpid(pid, &status, 0) == pid && WIFSTOPPED(status);
+	return ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && waitpid(pid, &status, 0) == pid &&
+	       WIFSTOPPED(status);
 }
 
 static void step_through(pid_t pid, const uint8_t *file)
@@ -400,8 +407,11 @@ void test_store_ring_each_instruction(void)
 	m.store = NULL;
 	pid = fork();
 	if (pid == 0) {
-		struct store_place place = { .folder = m.folder.folder, .host = "host", .rank = 3,
-					     .pid = 77, .ring_bytes = RING,
+		struct store_place place = { .folder = m.folder.folder,
+					     .host = "host",
+					     .rank = 3,
+					     .pid = 77,
+					     .ring_bytes = RING,
 					     .ring_tables = 1 << 20 };
 
 		if (store_ring.open(&m.store, &place, NULL) == ST_OK)
@@ -439,8 +449,8 @@ static size_t count_blocks(const char *path, unsigned kind, size_t *len)
 		fclose(f);
 	if (!CHECK_OK(log_take_file_header(bytes, *len, NULL), NULL))
 		return 0;
-	while (at < *len && log_find_block(bytes + at, *len - at, at, &block, &skipped, NULL) ==
-				    ST_OK) {
+	while (at < *len &&
+	       log_find_block(bytes + at, *len - at, at, &block, &skipped, NULL) == ST_OK) {
 		CHECK_U64(skipped, 0);
 		CHECK(log_check(&block, bytes + at + LOG_HEADER_BYTES, NULL) == ST_OK);
 		count += block.kind == kind;
@@ -492,8 +502,11 @@ void test_store_ring_saves(void)
 /* A ring that is left: by a process that lives, by one that is gone. */
 void test_store_ring_left(void)
 {
-	struct store_place place = { .host = "", .rank = 0, .pid = (uint32_t)getpid(),
-				     .ring_bytes = RING, .ring_tables = 1 << 20 };
+	struct store_place place = { .host = "",
+				     .rank = 0,
+				     .pid = (uint32_t)getpid(),
+				     .ring_bytes = RING,
+				     .ring_tables = 1 << 20 };
 	static uint8_t block[LOG_HEADER_BYTES + LOG_BLOCK_BYTES];
 	char host[64] = "", path[700], log[700];
 	struct error err = { 0 };
@@ -573,7 +586,8 @@ void test_store_ring_is_read(void)
 	while (at < log.len &&
 	       log_find_block(log.data + at, log.len - at, at, &block, &skipped, NULL) == ST_OK) {
 		CHECK_OK(store_ring.put(m.store, block.kind, log.data + at,
-					LOG_HEADER_BYTES + block.size, &err), &err);
+					LOG_HEADER_BYTES + block.size, &err),
+			 &err);
 		at += LOG_HEADER_BYTES + block.size;
 	}
 	store_ring.beat(m.store, 2000, 1000);
@@ -585,8 +599,8 @@ void test_store_ring_is_read(void)
 	CHECK_U64(log_run_compare(&run, ring.data, ring.len), run.count);
 	for (cut = ring.len; cut > 4096; cut -= cut / 7) {
 		CHECK_OK(trace_new(&trace, 64 << 20, &err), &err);
-		CHECK(log_read(ring.data, cut, trace, &events, &err) == (cut == ring.len ? ST_END :
-									 ST_CUT));
+		CHECK(log_read(ring.data, cut, trace, &events, &err) ==
+		      (cut == ring.len ? ST_END : ST_TRUNCATED));
 		CHECK(events <= run.count);
 		trace_free(trace);
 	}

@@ -3,7 +3,7 @@
  * The sweep against plain arithmetic: small random traces, every nanosecond asked by itself which
  * events are open in it, who owns it, and what the host does meanwhile.
  */
-#include "analyze/sweep.h"
+#include "analyze/timeline/sweep.h"
 
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
@@ -19,8 +19,8 @@ struct world {
 	uint32_t streams[GPUS][STREAMS], thread, names[CLASSES], process;
 	struct event events[EVENTS];
 	size_t count;
-	struct stretch stretches[LENGTH];
-	size_t stretch_count;
+	struct phase_interval intervals[LENGTH];
+	size_t interval_count;
 	uint8_t phase_at[LENGTH];
 	uint64_t mark_end;
 };
@@ -34,7 +34,7 @@ static void world_open(struct world *w)
 {
 	static const char *const kernels[CLASSES] = { "gemm", "ncclDevKernel", "Memcpy HtoD" };
 	struct process p = { .pid = 7, .rank = NO_RANK };
-	struct track k = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
+	struct track k = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
 	size_t i, j;
 
 	memset(w, 0, sizeof(*w));
@@ -43,7 +43,7 @@ static void world_open(struct world *w)
 	w->process = trace_process(w->trace, &p, NULL);
 	k.process = w->process;
 	w->thread = trace_track(w->trace, &k, NULL);
-	k.home = HOME_STREAM;
+	k.type = TRACK_STREAM;
 	for (i = 0; i < GPUS; i++)
 		for (j = 0; j < STREAMS; j++) {
 			k.device = (uint32_t)i;
@@ -103,7 +103,7 @@ static void world_fill(struct world *w, uint64_t *seed)
 }
 
 /* Tiles of equal instants; before the host's first event it does nothing that has a name. */
-static void stretches_make(struct world *w)
+static void intervals_make(struct world *w)
 {
 	uint64_t first = ORIGIN + LENGTH;
 	size_t i;
@@ -112,13 +112,14 @@ static void stretches_make(struct world *w)
 		if (!event_is_gpu_work(&w->events[i - 1]))
 			first = w->events[i - 1].begin_ns;
 	memset(w->phase_at, PHASE_OTHER, first - ORIGIN);
-	w->stretch_count = 0;
+	w->interval_count = 0;
 	for (i = 0; i < LENGTH; i++) {
 		if (!i || w->phase_at[i] != w->phase_at[i - 1])
-			w->stretches[w->stretch_count++] = (struct stretch){
-				.begin_ns = ORIGIN + i, .process = w->process,
-				.phase = w->phase_at[i] };
-		w->stretches[w->stretch_count - 1].end_ns = ORIGIN + i + 1;
+			w->intervals[w->interval_count++] =
+				(struct phase_interval){ .begin_ns = ORIGIN + i,
+							 .process = w->process,
+							 .phase = w->phase_at[i] };
+		w->intervals[w->interval_count - 1].end_ns = ORIGIN + i + 1;
 	}
 }
 
@@ -238,14 +239,15 @@ static struct sweep *sweep_run(struct world *w, struct answer *a, uint64_t *seed
 {
 	const struct segment *segments;
 	struct sweep *s = NULL;
-	size_t at = 0, stretch = 0, batch, count, late = random_u64(seed) % 3 * 20;
-	struct step_mark mark = { .begin_ns = w->events[0].begin_ns, .end_ns = w->mark_end,
+	size_t at = 0, interval = 0, batch, count, late = random_u64(seed) % 3 * 20;
+	struct step_mark mark = { .begin_ns = w->events[0].begin_ns,
+				  .end_ns = w->mark_end,
 				  .process = w->process };
 	bool has_mark = w->mark_end > 0;
 
-	CHECK_OK(sweep_open(&s, w->trace, NULL, w->rules, 1 << 20, NULL), NULL);
-	while (at < w->count || stretch < w->stretch_count) {
-		struct pulled in = { .events = w->events + at };
+	CHECK_OK(sweep_open(&s, w->trace, w->rules, false, 1 << 20, NULL), NULL);
+	while (at < w->count || interval < w->interval_count) {
+		struct batch in = { .events = w->events + at };
 
 		batch = 1 + random_u64(seed) % 9;
 		in.count = batch < w->count - at ? batch : w->count - at;
@@ -253,12 +255,12 @@ static struct sweep *sweep_run(struct world *w, struct answer *a, uint64_t *seed
 		in.marks = &mark;
 		in.mark_count = has_mark;
 		has_mark = false;
-		in.stretches = w->stretches + stretch;
-		while (stretch < w->stretch_count &&
+		in.intervals = w->intervals + interval;
+		while (interval < w->interval_count &&
 		       (at == w->count ||
-			w->stretches[stretch].end_ns + late <= w->events[at - 1].begin_ns)) {
-			stretch++;
-			in.stretch_count++;
+			w->intervals[interval].end_ns + late <= w->events[at - 1].begin_ns)) {
+			interval++;
+			in.interval_count++;
 		}
 		CHECK_OK(sweep_put(s, &in, &segments, &count, NULL), NULL);
 		take(a, s, segments, count);
@@ -284,8 +286,9 @@ static unsigned compare_gpu(const struct world *w, const struct answer *a, struc
 		wrong += inside != a->is_set[gpu][t - ORIGIN];
 		if (!inside || !a->is_set[gpu][t - ORIGIN])
 			continue;
-		wrong += seg->part != (t < b.first ? PART_LEAD : t < b.last ? PART_SPAN
-									  : PART_TAIL);
+		wrong += seg->part != (t < b.first  ? PART_LEAD
+				       : t < b.last ? PART_SPAN
+						    : PART_TAIL);
 		wrong += seg->busy != want.busy;
 		if (want.owner)
 			wrong += seg->name != want.owner->name || seg->kind != want.owner->kind;
@@ -319,7 +322,7 @@ void test_sweep_equals_arithmetic(void)
 			w.events[0].kind = KIND_API; /* the mark is a host event */
 			w.events[0].track = w.thread;
 		}
-		stretches_make(&w);
+		intervals_make(&w);
 		s = sweep_run(&w, a, &seed);
 		wrong += a->twice + a->unsorted;
 		wrong += compare_gpu(&w, a, s, 0) + compare_gpu(&w, a, s, 1);
@@ -339,7 +342,7 @@ void test_sweep_windows_are_apart(void)
 	const struct sweep_window *over;
 	const struct idle_gap *gaps;
 	struct sweep *s = NULL;
-	struct pulled in = { 0 };
+	struct batch in = { 0 };
 	uint64_t sum = 0, lead = 0, tail = 0;
 	size_t count, i;
 
@@ -349,15 +352,18 @@ void test_sweep_windows_are_apart(void)
 	window.begin_ns = 900000;
 	window.end_ns = 900050;
 	trace_window(w.trace, &window, NULL);
-	w.events[0] = (struct event){ .begin_ns = 1010, .end_ns = 1040, .kind = KIND_KERNEL,
-				      .name = w.names[0], .track = w.streams[0][0],
+	w.events[0] = (struct event){ .begin_ns = 1010,
+				      .end_ns = 1040,
+				      .kind = KIND_KERNEL,
+				      .name = w.names[0],
+				      .track = w.streams[0][0],
 				      .correlation = 9 }; /* of one graph, but in two windows */
 	w.events[1] = w.events[0];
 	w.events[1].begin_ns = 900020;
 	w.events[1].end_ns = 900025;
 	in.events = w.events;
 	in.count = 2;
-	CHECK_OK(sweep_open(&s, w.trace, NULL, w.rules, 1 << 20, NULL), NULL);
+	CHECK_OK(sweep_open(&s, w.trace, w.rules, false, 1 << 20, NULL), NULL);
 	CHECK_OK(sweep_put(s, &in, &segments, &count, NULL), NULL);
 	for (i = 0; i < count; i++)
 		sum += segments[i].end_ns - segments[i].begin_ns;
@@ -388,18 +394,21 @@ void test_sweep_host_alone(void)
 	struct world w;
 	const struct segment *segments;
 	struct sweep *s = NULL;
-	struct pulled in = { .count = 2, .stretch_count = 2 };
+	struct batch in = { .count = 2, .interval_count = 2 };
 	size_t count;
 
 	world_open(&w);
-	w.events[0] = (struct event){ .begin_ns = 1000, .end_ns = 1050, .kind = KIND_API,
-				      .track = w.thread };
+	w.events[0] = (struct event){
+		.begin_ns = 1000, .end_ns = 1050, .kind = KIND_API, .track = w.thread
+	};
 	w.events[1] = (struct event){ .begin_ns = 1070, .end_ns = 1070, .kind = KIND_ALLOC };
-	w.stretches[0] = (struct stretch){ 1000, 1040, w.process, 0, PHASE_FORWARD, true, false };
-	w.stretches[1] = (struct stretch){ 1040, 1080, w.process, 0, PHASE_OTHER, false, false };
+	w.intervals[0] =
+		(struct phase_interval){ 1000, 1040, w.process, 0, PHASE_FORWARD, true, false };
+	w.intervals[1] =
+		(struct phase_interval){ 1040, 1080, w.process, 0, PHASE_OTHER, false, false };
 	in.events = w.events;
-	in.stretches = w.stretches;
-	CHECK_OK(sweep_open(&s, w.trace, NULL, w.rules, 1 << 20, NULL), NULL);
+	in.intervals = w.intervals;
+	CHECK_OK(sweep_open(&s, w.trace, w.rules, false, 1 << 20, NULL), NULL);
 	CHECK_OK(sweep_put(s, &in, &segments, &count, NULL), NULL);
 	CHECK_OK(sweep_end(s, &segments, &count, NULL), NULL);
 	CHECK_U64(sweep_process(s, w.process).span_ns, 50);
@@ -415,15 +424,18 @@ void test_sweep_ceiling(void)
 	const struct segment *segments;
 	struct sweep *s = NULL;
 	struct event e;
-	struct pulled in = { .events = &e, .count = 1 };
+	struct batch in = { .events = &e, .count = 1 };
 	enum status status = ST_OK;
 	size_t count, i;
 
 	world_open(&w);
-	CHECK_OK(sweep_open(&s, w.trace, NULL, w.rules, 64 * 1024, NULL), NULL);
+	CHECK_OK(sweep_open(&s, w.trace, w.rules, false, 64 * 1024, NULL), NULL);
 	for (i = 0; i < 100000 && status == ST_OK; i++) {
-		e = (struct event){ .begin_ns = 1000 + i, .end_ns = 1u << 30, .kind = KIND_KERNEL,
-				    .name = w.names[0], .track = w.streams[0][0] };
+		e = (struct event){ .begin_ns = 1000 + i,
+				    .end_ns = 1u << 30,
+				    .kind = KIND_KERNEL,
+				    .name = w.names[0],
+				    .track = w.streams[0][0] };
 		status = sweep_put(s, &in, &segments, &count, NULL);
 	}
 	CHECK_U64(status, ST_CEILING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/table.h"
+#include "analyze/engine/table.h"
 
-#include "analyze/hist.h"
+#include "analyze/engine/hist.h"
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
@@ -21,8 +21,9 @@ static const struct column city_columns[] = {
 	{ .name = NULL },
 };
 enum { NUMBER = 1, TOTAL, LEAST, MOST, WORD, LENGTHS, SHARE };
-static const struct table_type cities = { .name = "cities", .member = "cities", .by = "sum",
-					  .columns = city_columns };
+static const struct table_type cities = {
+	.name = "cities", .member = "cities", .by = "sum", .columns = city_columns
+};
 static const struct table_type *const types[] = { &cities, NULL };
 
 static struct tables *open_tables(size_t ceiling)
@@ -81,8 +82,8 @@ void test_table_null_texts(void)
 	static const struct {
 		const char *name;
 		bool may;
-	} rows[] = { { "country", true }, { "words", true }, { "word", false }, { "count", false },
-		     { "ords", false }, { "number", false } };
+	} rows[] = { { "country", true }, { "words", true }, { "word", false },
+		     { "count", false },  { "ords", false }, { "number", false } };
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/tick.h"
+#include "collector/session/clock.h"
 #include "tests/unit/unit.h"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void check_follows(const char *choice)
 		tick = tick_now();
 		after = tick_clock_ns(CLOCK_MONOTONIC);
 		usleep(200);
-		tick_knot();
+		tick_calibrate();
 		told = tick_to_ns(tick) - tick_base_ns();
 		if (after - before < 2000 && distance(told, before) < best)
 			best = distance(told, before);
@@ -52,7 +52,7 @@ void test_tick_never_runs_backward(void)
 	tick_init("auto");
 	for (i = 0; i < TICKS; i++) {
 		ticks[i] = tick_now();
-		tick_knot();
+		tick_calibrate();
 	}
 	for (i = 0; i < TICKS; i++) {
 		ns = tick_to_ns(ticks[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "schemas/trace.h"
+#include "schemas/model/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,22 +77,22 @@ void test_trace_rows_stay(void)
 	struct trace *t = trace_of(ROOM);
 	uint32_t first = name_of(t, "first"), i;
 	const char *text = trace_text(t, first, NULL);
-	struct site site = { .track = 7, .name = first, .kind = 1 };
-	const struct site *row;
+	struct event_desc desc = { .track = 7, .name = first, .kind = 1 };
+	const struct event_desc *row;
 
-	CHECK_U64(trace_site(t, &site, NULL), 1);
-	row = trace_get_site(t, 1);
+	CHECK_U64(trace_desc(t, &desc, NULL), 1);
+	row = trace_get_desc(t, 1);
 	for (i = 0; i < 100000; i++) {
-		site.shape = i;
-		site.subkind = (uint8_t)(i & 3);
-		if (trace_site(t, &site, NULL) != i + 1)
+		desc.schema = i;
+		desc.subkind = (uint8_t)(i & 3);
+		if (trace_desc(t, &desc, NULL) != i + 1)
 			break;
 	}
 	CHECK_U64(i, 100000);
-	CHECK(row == trace_get_site(t, 1));
+	CHECK(row == trace_get_desc(t, 1));
 	CHECK_U64(row->track, 7);
-	CHECK_U64(trace_get_site(t, 100000)->shape, 99999);
-	CHECK_U64(trace_get_site(t, 100001)->track, 0);
+	CHECK_U64(trace_get_desc(t, 100000)->schema, 99999);
+	CHECK_U64(trace_get_desc(t, 100001)->track, 0);
 	CHECK(text == trace_text(t, first, NULL));
 	trace_free(t);
 }
@@ -140,8 +140,9 @@ void test_trace_devices(void)
 void test_trace_tracks(void)
 {
 	struct trace *t = trace_of(ROOM);
-	struct track k = { .home = HOME_THREAD, .process = 1, .device = NO_ID, .context = NO_ID,
-			   .id = 7 };
+	struct track k = {
+		.type = TRACK_THREAD, .process = 1, .device = NO_ID, .context = NO_ID, .id = 7
+	};
 	uint32_t thread = trace_track(t, &k, NULL);
 
 	k.name = 9;
@@ -149,9 +150,9 @@ void test_trace_tracks(void)
 	CHECK_U64(trace_get_track(t, thread)->name, 9);
 	trace_set_track_name(t, thread, 10);
 	CHECK_U64(trace_get_track(t, thread)->name, 10);
-	k.home = HOME_STREAM;
+	k.type = TRACK_STREAM;
 	CHECK(trace_track(t, &k, NULL) != thread);
-	k.home = HOME_COUNTER; /* of counters the name is part of what they are */
+	k.type = TRACK_COUNTER; /* of counters the name is part of what they are */
 	CHECK_U64(trace_track(t, &k, NULL), 3);
 	k.name = 11;
 	CHECK_U64(trace_track(t, &k, NULL), 4);
@@ -166,36 +167,36 @@ void test_trace_tracks(void)
 	trace_free(t);
 }
 
-void test_trace_shapes(void)
+void test_trace_schemas(void)
 {
 	struct trace *t = trace_of(ROOM);
-	struct attr fixed[2] = { { .key = name_of(t, "grid_x"), .type = ATTR_I64, .bits = 4 },
-				 { .key = name_of(t, "note"), .type = ATTR_TEXT, .bits = 1 } };
-	struct attr vary[1] = { { .key = name_of(t, "External id"), .type = ATTR_U64 } };
-	struct shape s = { fixed, vary, 2, 1 }, none = { NULL, NULL, 0, 0 };
-	uint32_t id = trace_shape(t, &s, NULL);
+	struct attr consts[2] = { { .key = name_of(t, "grid_x"), .type = ATTR_I64, .bits = 4 },
+				  { .key = name_of(t, "note"), .type = ATTR_TEXT, .bits = 1 } };
+	struct attr args[1] = { { .key = name_of(t, "External id"), .type = ATTR_U64 } };
+	struct arg_schema s = { consts, args, 2, 1 }, none = { NULL, NULL, 0, 0 };
+	uint32_t id = trace_schema(t, &s, NULL);
 
 	CHECK_U64(id, 1);
-	vary[0].bits = 99; /* says nothing */
-	CHECK_U64(trace_shape(t, &s, NULL), 1);
-	fixed[0].bits = 5;
-	CHECK_U64(trace_shape(t, &s, NULL), 2);
-	fixed[0].bits = 4;
-	fixed[0].type = ATTR_U64;
-	CHECK_U64(trace_shape(t, &s, NULL), 3);
-	s.vary_count = 0;
-	CHECK_U64(trace_shape(t, &s, NULL), 4);
-	CHECK_U64(trace_shape(t, &none, NULL), 5);
-	CHECK_U64(trace_shape(t, &none, NULL), 5);
-	memset(fixed, 0, sizeof(fixed)); /* was copied */
+	args[0].bits = 99; /* says nothing */
+	CHECK_U64(trace_schema(t, &s, NULL), 1);
+	consts[0].bits = 5;
+	CHECK_U64(trace_schema(t, &s, NULL), 2);
+	consts[0].bits = 4;
+	consts[0].type = ATTR_U64;
+	CHECK_U64(trace_schema(t, &s, NULL), 3);
+	s.arg_count = 0;
+	CHECK_U64(trace_schema(t, &s, NULL), 4);
+	CHECK_U64(trace_schema(t, &none, NULL), 5);
+	CHECK_U64(trace_schema(t, &none, NULL), 5);
+	memset(consts, 0, sizeof(consts)); /* was copied */
 	if (!CHECK(trace_find_attr(t, 1, "grid_x") != NULL))
 		return;
 	CHECK_U64(trace_find_attr(t, 1, "grid_x")->bits, 4);
 	CHECK(trace_find_attr(t, 1, "External id") == NULL);
 	CHECK(trace_find_attr(t, 1, "absent") == NULL);
 	CHECK(trace_find_attr(t, 0, "grid_x") == NULL);
-	CHECK_U64(trace_get_shape(t, 1)->vary_count, 1);
-	CHECK_U64(trace_get_shape(t, 6)->fixed_count, 0);
+	CHECK_U64(trace_get_schema(t, 1)->arg_count, 1);
+	CHECK_U64(trace_get_schema(t, 6)->const_count, 0);
 	trace_free(t);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/trigger.h"
+#include "collector/schedule/trigger.h"
 #include "tests/unit/unit.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ static struct trigger_spec parse(const char *text)
 
 void test_trigger_parse(void)
 {
-	static const char *const wrong[] = { "", "slow", "slow=", "slow=1", "slow=x", "slow=1.5x",
-					     "hang=", "hang=5", "sig", "signal,", "slow=-2",
-					     "death=1" };
+	static const char *const wrong[] = { "",       "slow",      "slow=",   "slow=1",
+					     "slow=x", "slow=1.5x", "hang=",   "hang=5",
+					     "sig",    "signal,",   "slow=-2", "death=1" };
 	struct trigger_spec spec = parse("slow=1.5,hang=300s,signal,death");
 	struct error err;
 
@@ -47,7 +47,7 @@ void test_trigger_slow(void)
 		trigger_settle(&t);
 		CHECK(!trigger_slow(&t, (uint64_t)i, 900 * MS, 1, &fired));
 	}
-	for (int i = 0; i < TRIGGER_KNOWN; i++)
+	for (int i = 0; i < TRIGGER_LEAST; i++)
 		trigger_learn(&t, 10 * MS + (uint64_t)i);
 	trigger_settle(&t);
 	CHECK(t.threshold_ns >= 20 * MS && t.threshold_ns < 21 * MS);

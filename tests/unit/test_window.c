@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/window.h"
+#include "collector/schedule/window.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -21,7 +21,8 @@ static const char *run_steps(const char *spec_text, uint64_t first, unsigned cou
 		return "";
 	window_init(w, &spec, 0);
 	for (i = 0; i < count; i++) {
-		struct window_input in = { .event = WINDOW_STEP, .number = first + i,
+		struct window_input in = { .event = WINDOW_STEP,
+					   .number = first + i,
 					   .now_ns = i * S };
 
 		/* as the hot path does: a step below that cannot matter */
@@ -286,12 +287,33 @@ void test_window_range(void)
 void test_window_parse_errors(void)
 {
 	static const char *const wrong[] = {
-		"", "step:1-2", "steps:", "steps:5-5", "steps:9-3", "steps:a-b", "steps:1-2-3",
-		"schedule:wait=1", "schedule:active=x", "schedule:active=3,every=5s", "delay=30",
-		"delay=30s,for", "at=yesterday", "every=", "nvtx=", "all,steps=5",
-		"delay=30s,,for=5s", "every=60m", "wait=3,steps=2", "signal,steps=5",
-		"delay=1s,at=2026-01-01T00:00:00Z", "nvtx=a,steps=5", "nvtx=a,for=1s",
-		"first=3,steps=5,repeat=2", "every=-x,steps=2", "schedule:active=3,for=5s", "steps:99999999999999999999999-",
+		"",
+		"step:1-2",
+		"steps:",
+		"steps:5-5",
+		"steps:9-3",
+		"steps:a-b",
+		"steps:1-2-3",
+		"schedule:wait=1",
+		"schedule:active=x",
+		"schedule:active=3,every=5s",
+		"delay=30",
+		"delay=30s,for",
+		"at=yesterday",
+		"every=",
+		"nvtx=",
+		"all,steps=5",
+		"delay=30s,,for=5s",
+		"every=60m",
+		"wait=3,steps=2",
+		"signal,steps=5",
+		"delay=1s,at=2026-01-01T00:00:00Z",
+		"nvtx=a,steps=5",
+		"nvtx=a,for=1s",
+		"first=3,steps=5,repeat=2",
+		"every=-x,steps=2",
+		"schedule:active=3,for=5s",
+		"steps:99999999999999999999999-",
 		"nvtx=0123456789012345678901234567890123456789012345678901234567890123",
 	};
 	struct window_spec spec = { .first_step = 77 };
@@ -309,9 +331,13 @@ void test_window_parse_errors(void)
 /* Whatever comes in whatever order: windows never overlap, and no state is invented. */
 void test_window_any_input(void)
 {
-	static const char *const specs[] = { "all", "steps:3-6", "signal", "every=3,first=1,steps=2",
+	static const char *const specs[] = { "all",
+					     "steps:3-6",
+					     "signal",
+					     "every=3,first=1,steps=2",
 					     "schedule:wait=1,warmup=1,active=2,repeat=3",
-					     "delay=5ns,for=7ns,every=20ns", "nvtx=a" };
+					     "delay=5ns,for=7ns,every=20ns",
+					     "nvtx=a" };
 	static const char *const names[] = { "a", "b" };
 	uint64_t seed = 1, begun;
 	struct window_machine w;
@@ -327,7 +353,8 @@ void test_window_any_input(void)
 
 			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
 			in = (struct window_input){
-				.event = (seed >> 33) % WINDOW_EXIT, .now_ns = i + (seed >> 60),
+				.event = (seed >> 33) % WINDOW_EXIT,
+				.now_ns = i + (seed >> 60),
 				.number = (seed >> 40) % 4 ? i / 3 : (seed >> 50) % 50,
 				.name = names[seed >> 20 & 1],
 			};

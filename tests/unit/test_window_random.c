@@ -3,7 +3,7 @@
  * Any order of calls, against an oracle that is slow and simple: it knows each schedule by the
  * sentence that describes it, looks at all that has happened so far, and knows no "next".
  */
-#include "collector/window.h"
+#include "collector/schedule/window.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #define NONE UINT64_MAX
 enum { INPUTS = 400, ROUNDS = 1000 };
 
-enum shape { STEPS, SCHEDULE, EVERY_TIME, EVERY_STEPS, TIMES, ALL, RANGE, DEMAND };
+enum schema { STEPS, SCHEDULE, EVERY_TIME, EVERY_STEPS, TIMES, ALL, RANGE, DEMAND };
 struct spec_case {
-	enum shape shape;
+	enum schema schema;
 	uint64_t a, b, c, d, e; /* as the text says, see make_case() */
 	char text[80];
 };
@@ -23,9 +23,9 @@ struct oracle {
 	struct spec_case spec;
 	enum window_state state;
 	bool by_hand, cut, exited;
-	uint64_t planned, windows, ranges;
-	uint64_t begin_ns, begin_step;          /* of the window that is open */
-	uint64_t last_step_begun, last_ns;      /* of the last planned, of the last at all */
+	uint64_t scheduled, windows, ranges;
+	uint64_t begin_ns, begin_step;     /* of the window that is open */
+	uint64_t last_step_begun, last_ns; /* of the last planned, of the last at all */
 	uint64_t origin;
 };
 
@@ -39,15 +39,21 @@ static uint64_t draw(uint64_t below)
 
 static void make_case(struct spec_case *s)
 {
-	*s = (struct spec_case){ .shape = (enum shape)draw(8), .a = draw(9), .b = 1 + draw(6),
-				 .c = draw(3), .d = draw(3), .e = draw(20) };
-	switch (s->shape) {
+	*s = (struct spec_case){ .schema = (enum schema)draw(8),
+				 .a = draw(9),
+				 .b = 1 + draw(6),
+				 .c = draw(3),
+				 .d = draw(3),
+				 .e = draw(20) };
+	switch (s->schema) {
 	case STEPS: /* from a, b steps */
 		snprintf(s->text, sizeof(s->text), "steps:%d-%d", (int)s->a, (int)(s->a + s->b));
 		break;
 	case SCHEDULE: /* skip a; wait c, warm up d, b active; each e steps */
-		snprintf(s->text, sizeof(s->text), "schedule:first=%d,wait=%d,warmup=%d,active=%d,"
-			 "every=%d", (int)s->a, (int)s->c, (int)s->d, (int)s->b, (int)s->e + 1);
+		snprintf(s->text, sizeof(s->text),
+			 "schedule:first=%d,wait=%d,warmup=%d,active=%d,"
+			 "every=%d",
+			 (int)s->a, (int)s->c, (int)s->d, (int)s->b, (int)s->e + 1);
 		break;
 	case EVERY_TIME: /* from a, b steps, each e ns */
 		snprintf(s->text, sizeof(s->text), "every=%dns,first=%d,steps=%d",
@@ -77,10 +83,10 @@ static void make_case(struct spec_case *s)
 static bool oracle_begins(const struct oracle *o, const struct window_input *in)
 {
 	const struct spec_case *s = &o->spec;
-	bool step = in->event == WINDOW_STEP, first = !o->planned;
+	bool step = in->event == WINDOW_STEP, first = !o->scheduled;
 	uint64_t cycle = s->c + s->d + s->b, at;
 
-	switch (s->shape) {
+	switch (s->schema) {
 	case STEPS:
 		return step && first && in->number >= s->a && in->number < s->a + s->b;
 	case SCHEDULE:
@@ -94,11 +100,10 @@ static bool oracle_begins(const struct oracle *o, const struct window_input *in)
 		       (!o->windows || in->now_ns >= o->last_ns + 10 * s->e + 1) &&
 		       (first || in->number >= o->last_step_begun);
 	case EVERY_STEPS:
-		return step && (s->d == 0 || o->planned < s->d) &&
+		return step && (s->d == 0 || o->scheduled < s->d) &&
 		       in->number >= (first ? s->a : o->last_step_begun + s->e + 1);
 	case TIMES:
-		return first && (step || in->event == WINDOW_TIME) &&
-		       in->now_ns >= 10 * s->a + 1;
+		return first && (step || in->event == WINDOW_TIME) && in->now_ns >= 10 * s->a + 1;
 	case ALL:
 		return first && (step || in->event == WINDOW_TIME);
 	case RANGE:
@@ -115,39 +120,39 @@ static bool oracle_is_over(struct oracle *o, const struct window_input *in)
 	const struct spec_case *s = &o->spec;
 	bool step = in->event == WINDOW_STEP, timed;
 
-	timed = s->shape == TIMES || (s->shape == DEMAND && !s->c);
-	if (timed && in->now_ns >= o->begin_ns + (s->shape == TIMES ? 10 * s->b : 15))
+	timed = s->schema == TIMES || (s->schema == DEMAND && !s->c);
+	if (timed && in->now_ns >= o->begin_ns + (s->schema == TIMES ? 10 * s->b : 15))
 		return true;
 	if (o->by_hand)
 		return false;
-	if (s->shape == STEPS)
+	if (s->schema == STEPS)
 		return step && in->number >= s->a + s->b;
-	if (s->shape == SCHEDULE)
+	if (s->schema == SCHEDULE)
 		return step && in->number >= o->begin_step + s->d + s->b;
-	if (s->shape == EVERY_TIME || s->shape == EVERY_STEPS)
+	if (s->schema == EVERY_TIME || s->schema == EVERY_STEPS)
 		return step && in->number >= o->begin_step + s->b;
-	if (s->shape == RANGE && in->event == WINDOW_RANGE_BEGIN)
+	if (s->schema == RANGE && in->event == WINDOW_RANGE_BEGIN)
 		o->ranges += !strcmp(in->name, "a");
-	if (s->shape == RANGE && in->event == WINDOW_RANGE_END)
+	if (s->schema == RANGE && in->event == WINDOW_RANGE_END)
 		o->ranges -= !strcmp(in->name, "a");
-	return s->shape == RANGE && !o->ranges;
+	return s->schema == RANGE && !o->ranges;
 }
 
 static bool oracle_is_bounded(const struct oracle *o)
 {
-	if (o->spec.shape == TIMES || (o->spec.shape == DEMAND && !o->spec.c))
+	if (o->spec.schema == TIMES || (o->spec.schema == DEMAND && !o->spec.c))
 		return true;
-	return !o->by_hand && o->spec.shape != ALL && o->spec.shape != DEMAND;
+	return !o->by_hand && o->spec.schema != ALL && o->spec.schema != DEMAND;
 }
 
 static void oracle_begin(struct oracle *o, const struct window_input *in, bool by_hand)
 {
-	bool warm = o->spec.shape == SCHEDULE && o->spec.d && !by_hand;
+	bool warmup = o->spec.schema == SCHEDULE && o->spec.d && !by_hand;
 
-	o->state = warm ? WINDOW_WARMUP : WINDOW_RECORD;
+	o->state = warmup ? WINDOW_WARMUP : WINDOW_RECORD;
 	o->by_hand = by_hand;
 	o->windows++;
-	o->planned += !by_hand;
+	o->scheduled += !by_hand;
 	o->begin_ns = o->last_ns = in->now_ns;
 	o->begin_step = in->number;
 	o->ranges = 1;
@@ -194,10 +199,10 @@ static void oracle_feed(struct oracle *o, const struct window_input *in)
 static struct window_input draw_input(uint64_t *step, uint64_t *now_ns)
 {
 	static const enum window_event events[] = {
-		WINDOW_STEP, WINDOW_STEP, WINDOW_STEP, WINDOW_STEP, WINDOW_STEP, WINDOW_STEP,
-		WINDOW_TIME, WINDOW_TIME, WINDOW_RANGE_BEGIN, WINDOW_RANGE_BEGIN,
-		WINDOW_RANGE_END, WINDOW_RANGE_END, WINDOW_START, WINDOW_STOP,
-		WINDOW_EPOCH_END, WINDOW_VALIDATION_BEGIN,
+		WINDOW_STEP,        WINDOW_STEP,        WINDOW_STEP,      WINDOW_STEP,
+		WINDOW_STEP,        WINDOW_STEP,        WINDOW_TIME,      WINDOW_TIME,
+		WINDOW_RANGE_BEGIN, WINDOW_RANGE_BEGIN, WINDOW_RANGE_END, WINDOW_RANGE_END,
+		WINDOW_START,       WINDOW_STOP,        WINDOW_EPOCH_END, WINDOW_VALIDATION_BEGIN,
 	};
 	struct window_input in = { .event = events[draw(16)], .name = draw(3) ? "a" : "b" };
 
@@ -312,7 +317,8 @@ void test_window_hints(void)
 			if (all.state == some.state && all.windows == some.windows &&
 			    all.cut_short == some.cut_short)
 				continue;
-			printf("  %s, round %u, input %u: event %d step %d at %d: all %d %d %d, some %d %d %d\n",
+			printf("  %s, round %u, input %u: event %d step %d at %d: all %d %d %d, "
+			       "some %d %d %d\n",
 			       c.text, round, i, (int)in.event, (int)in.number, (int)in.now_ns,
 			       (int)all.state, (int)all.windows, all.cut_short, (int)some.state,
 			       (int)some.windows, some.cut_short);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/config.h"
-#include "collector/session.h"
-#include "collector/store.h"
-#include "collector/tacho.h"
-#include "collector/watch.h"
-#include "collector/writer.h"
-#include "schemas/log_tables.h"
+#include "collector/config/config.h"
+#include "collector/session/session.h"
+#include "collector/store/store.h"
+#include "collector/api/tacho.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/log/tables.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
@@ -122,17 +122,17 @@ static void fake_end(uint64_t now_ns, uint64_t deadline_ns)
 
 static unsigned fake_drain(struct writer *w, uint64_t now_ns)
 {
-	struct track track = { .home = HOME_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
-	struct site site = { .kind = KIND_MARK };
+	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = 7 };
+	struct event_desc desc = { .kind = KIND_MARK };
 	struct event e = { .begin_ns = now_ns, .end_ns = now_ns };
 
 	if (rows_put == wanted_rows)
 		return 0;
-	site.track = writer_track(w, &track);
-	site.name = writer_name(w, "made up", 7);
+	desc.track = writer_track(w, &track);
+	desc.name = writer_name(w, "made up", 7);
 	for (; rows_put < wanted_rows; rows_put++) {
 		e.number = rows_put;
-		writer_put(w, &e, writer_site(w, &site));
+		writer_put(w, &e, writer_desc(w, &desc));
 	}
 	writer_put(w, &e, 0); /* over a ceiling */
 	writer_lose(w, LOSS_RING, 5);
@@ -144,9 +144,14 @@ static void fake_close_window(struct writer *w, uint64_t window)
 	closed_windows++;
 }
 
-static const struct watch_type fake = {
-	.name = "fake", .help = "for this test", .open = fake_open, .begin = fake_begin,
-	.end = fake_end, .drain = fake_drain, .close_window = fake_close_window,
+static const struct probe_type fake = {
+	.name = "fake",
+	.help = "for this test",
+	.open = fake_open,
+	.begin = fake_begin,
+	.end = fake_end,
+	.drain = fake_drain,
+	.close_window = fake_close_window,
 };
 
 struct told {
@@ -220,7 +225,9 @@ static bool configure(struct config *config, const char *folder)
 /* One test: there is one session in a process, and its end is for good. */
 void test_writer_windows_to_logs(void)
 {
-	static const struct watch_type *const watches[] = { &fake, NULL };
+	static const struct probe_type *const probes[] = { &fake, NULL };
+	static const struct writer_hooks hooks = { writer_start, writer_wake, writer_wait,
+						   writer_quit };
 	static struct config config;
 	struct folder folder;
 	struct told told;
@@ -229,7 +236,7 @@ void test_writer_windows_to_logs(void)
 	if (!configure(&config, folder.folder))
 		return;
 	CHECK_U64((unsigned)tacho_state(), TACHO_OFF);
-	session_init(&config, watches);
+	session_init(&config, probes, &hooks);
 	CHECK_U64((unsigned)tacho_state(), TACHO_ARMED);
 	tacho_stop(); /* nothing to stop */
 	CHECK_U64(session_ignored(), 1);

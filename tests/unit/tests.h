@@ -8,6 +8,11 @@
 
 /* clang-format off */
 #define TEST_LIST(X) \
+	X(vec_grows) \
+	X(map_random) \
+	X(hash_index) \
+	X(heap_sorts) \
+	X(median) \
 	X(store_ring_random) \
 	X(store_ring_damage) \
 	X(store_ring_killed) \
@@ -85,7 +90,7 @@
 	X(trace_processes) \
 	X(trace_devices) \
 	X(trace_tracks) \
-	X(trace_shapes) \
+	X(trace_schemas) \
 	X(trace_windows) \
 	X(trace_losses) \
 	X(trace_ceiling) \
@@ -121,7 +126,7 @@
 	X(step_launches) \
 	X(step_owners) \
 	X(step_marks) \
-	X(step_near) \
+	X(step_grace) \
 	X(step_again) \
 	X(step_own_marks) \
 	X(step_without_marks) \
@@ -156,7 +161,7 @@
 	X(log_bytes_per_kernel) \
 	X(log_writer_many_layouts) \
 	X(log_document_example) \
-	X(log_document_blocks) \
+	X(log_document_lists) \
 	X(log_document_fields) \
 	X(log_newer_writer) \
 	X(log_column_refused) \
@@ -215,7 +220,7 @@
 	X(known_mutated) \
 	X(known_forgets) \
 	X(known_read_numbers) \
-	X(merge_slices) \
+	X(merge_batches) \
 	X(merge_sources) \
 	X(merge_clocks) \
 	X(merge_refuses_drift) \
@@ -234,11 +239,11 @@
 	X(comm_of_event) \
 	X(compat_rates) \
 	X(compat_queue) \
-	X(cut_parse) \
+	X(filter_parse) \
 	X(cut_refuses) \
 	X(cut_nothing) \
 	X(cut_lists) \
-	X(cut_times) \
+	X(filter_times) \
 	X(cut_times_end) \
 	X(cut_steps) \
 	X(pump_all) \
@@ -266,8 +271,8 @@
 	X(ring_two_threads) \
 	X(names_are_numbers) \
 	X(names_by_many_threads) \
-	X(lane_ranges) \
-	X(lane_window_edges) \
+	X(thread_ranges) \
+	X(thread_window_edges) \
 	X(rank_launchers) \
 	X(rank_table) \
 	X(rank_nonsense) \
@@ -305,6 +310,11 @@
 	X(json_text_quotes) \
 	X(json_text_utf8) \
 	X(utf8_characters) \
+	X(import_counts_launches) \
+	X(import_times) \
+	X(import_attributes) \
+	X(call_traits) \
+	X(call_copy_and_sync_names) \
 	X(call_name_lengths) \
 	X(json_text_random) \
 	X(json_text_numbers) \
@@ -313,7 +323,7 @@
 	X(perfetto_native) \
 	X(perfetto_full) \
 	X(perfetto_derived) \
-	X(perfetto_lanes) \
+	X(perfetto_subtracks) \
 	X(perfetto_no_place) \
 	X(perfetto_ranks) \
 	X(perfetto_odd_names) \
@@ -329,7 +339,7 @@
 	X(chrome_other_process) \
 	X(chrome_odd_names) \
 	X(chrome_any_event) \
-	X(chrome_many_shapes) \
+	X(chrome_many_schemas) \
 	X(sink_file_names) \
 	X(text_lines) \
 	X(text_odd_names) \
@@ -350,7 +360,7 @@
 	X(link_window) \
 	X(link_many) \
 	X(link_far_back) \
-	X(link_holds_stretches) \
+	X(link_holds_intervals) \
 	X(link_fault) \
 	X(hist_few_are_exact) \
 	X(hist_error_is_bounded) \
@@ -374,8 +384,8 @@
 	X(sweep_host_alone) \
 	X(sweep_ceiling) \
 	X(step_list_find) \
-	X(strip_cells) \
-	X(strip_many_pieces) \
+	X(sparkline_cells) \
+	X(sparkline_many_intervals) \
 	X(engine_one_input) \
 	X(engine_threads_agree) \
 	X(engine_same_rank_twice) \
@@ -386,6 +396,7 @@
 	X(format_lines) \
 	X(format_cuts_names) \
 	X(format_csv) \
+	X(format_new_report) \
 	X(format_page_fits) \
 	X(format_json_schema) \
 	X(format_json_schema_file) \
@@ -426,7 +437,7 @@
 	X(check_traces) \
 	X(check_page) \
 	X(check_newer_words) \
-	X(column_plain) \
+	X(column_fast) \
 	X(cupti_rows_kernel) \
 	X(cupti_rows_flavours) \
 	X(cupti_rows_versions) \
@@ -514,16 +525,16 @@
 	X(explain_unknown) \
 	X(explain_rules) \
 	X(explain_selections) \
-	X(detail_classes) \
-	X(detail_cells) \
-	X(detail_sums) \
-	X(detail_again) \
-	X(detail_names) \
-	X(detail_arrows) \
-	X(detail_kept) \
-	X(detail_samples) \
-	X(detail_fault) \
-	X(detail_set) \
+	X(lod_thresholds) \
+	X(lod_even) \
+	X(lod_sums) \
+	X(lod_again) \
+	X(lod_names) \
+	X(lod_arrows) \
+	X(lod_kept) \
+	X(lod_samples) \
+	X(lod_fault) \
+	X(lod_ids) \
 	/* the end of the list */
 /* clang-format on */
 

@@ -18,14 +18,14 @@
 
 #define CHECK(cond) unit_check((cond), __FILE__, __LINE__, #cond)
 /* Value first, what it should be second. */
-#define CHECK_U64(got, want) unit_check_u64((got), (want), __FILE__, __LINE__, #got)
-#define CHECK_I64(got, want) unit_check_i64((got), (want), __FILE__, __LINE__, #got)
+#define CHECK_U64(got, want)        unit_check_u64((got), (want), __FILE__, __LINE__, #got)
+#define CHECK_I64(got, want)        unit_check_i64((got), (want), __FILE__, __LINE__, #got)
 #define CHECK_F64(got, want, slack) unit_check_f64((got), (want), (slack), __FILE__, __LINE__, #got)
-#define CHECK_STR(got, want) unit_check_str((got), (want), __FILE__, __LINE__, #got)
-#define CHECK_MEM(got, want, len) unit_check_mem((got), (want), (len), __FILE__, __LINE__, #got)
+#define CHECK_STR(got, want)        unit_check_str((got), (want), __FILE__, __LINE__, #got)
+#define CHECK_MEM(got, want, len)   unit_check_mem((got), (want), (len), __FILE__, __LINE__, #got)
 /* The status is ST_OK; otherwise the text of `err` (may be NULL) is shown. */
 #define CHECK_OK(status, err) unit_check_ok((int)(status), (err), __FILE__, __LINE__, #status)
-#define SKIP(...) unit_skip(__VA_ARGS__)
+#define SKIP(...)             unit_skip(__VA_ARGS__)
 
 struct error;
 
@@ -45,8 +45,8 @@ void unit_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));
 /* Where the sample traces are: $TACHO_TRACES, else ../shared/traces; NULL when there is none. */
 const char *unit_traces(void);
 /*
- * Calls `check` with the path of each Kineto file among them, and returns how many there are; without
- * any the test is skipped and this is 0.
+ * Calls `check` with the path of each Kineto file among them, and returns how many there are;
+ * without any the test is skipped and this is 0.
  */
 size_t unit_kineto_traces(void (*check)(const char *path, void *arg), void *arg);
 

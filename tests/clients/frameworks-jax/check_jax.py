@@ -181,7 +181,7 @@ assert tacho.get_profiler().get_summary()["bad"]["count"] == 1
         self.run_command(os.path.join(common.BIN, "tacho-record"), "-q", "--out", "logs",
                          "--window", "steps:10-30", "--", sys.executable,
                          os.path.join(common.ROOT, "samples", "train_jax.py"), "--steps", "40",
-                         TACHO_PY=os.path.join(common.ROOT, "collector"))
+                         TACHO_PY=os.path.join(common.ROOT, "collector", "python"))
         log = self.log()
         self.assertEqual(log.steps, list(range(10, 30)))
         self.assertEqual(log.named("forward_backward", "optimizer"), [20, 20])

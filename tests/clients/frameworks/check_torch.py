@@ -102,7 +102,7 @@ class S4(Case):
         self.run_command(os.path.join(common.BIN, "tacho-record"), "-q", "--out", "logs",
                          "--window", "steps:10-60", "--", sys.executable,
                          os.path.join(common.ROOT, "samples", "train_torch.py"), "--steps", "70",
-                         TACHO_PY=os.path.join(common.ROOT, "collector"))
+                         TACHO_PY=os.path.join(common.ROOT, "collector", "python"))
         log = self.log()
         self.assertEqual(log.steps, list(range(10, 60)))
         phases = {row["name"]: row["count"] for row in log.report()["phases"]}

@@ -209,65 +209,6 @@ def check_arrows(what, data, ranks):
     check(f"{what}: GPUs with arrows", len(set.union(*work.values())), ranks)
 
 
-def calls_by_rank(data):
-    """Name of a row of /host:CPU -> events on it."""
-    hosts = {event["pid"] for event in data["traceEvents"]
-             if event.get("name") == "process_name" and "/host:CPU" in event["args"]["name"]}
-    check("host planes of a node", len(hosts), 1)
-    names = {event["tid"]: event["args"]["name"] for event in data["traceEvents"]
-             if event.get("name") == "thread_name" and event["pid"] in hosts}
-    return collections.Counter(names[event["tid"]] for event in data["traceEvents"]
-                               if event.get("ph") == "X" and event["pid"] in hosts)
-
-
-def case_node(tools, traces):
-    """--per-node: one file, and each rank's threads, memory, work and arrows in it."""
-    made = os.path.join(tools.work, "node")
-    tools.run("samples/generate", "--out", made, "--events", "3000", "--ranks", "3")
-    logs = [os.path.join(made, f"r{rank}.tacho") for rank in range(3)]
-    alone = [spaces(tools.log_folder(log))[0] for log in logs]
-    together, = spaces(tools.log_folder(*logs, "--per-node"))
-    data = viewer([together])
-    want = {}
-    for rank, space in enumerate(alone):
-        for row, count in calls_by_rank(viewer([space])).items():
-            want[f"rank {rank}: {row}"] = count
-    check("threads of each rank", dict(calls_by_rank(data)), want)
-    check_arrows("arrows of a node", data, len(logs))
-    kernels = collections.defaultdict(lambda: [0, 0.0])
-    for space in alone:
-        for name, row in kernel_stats([space]).items():
-            kernels[name][0] += row[0]
-            kernels[name][1] += row[1]
-    same_rows("kernel_stats of a node", kernel_stats([together]), dict(kernels), 1e-6)
-    check_node_memory(tools)
-
-
-def allocations(path, rank, totals):
-    """A Kineto file of a few allocations on GPU 0."""
-    events = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 9, "tid": 9,
-               "ts": 1, "dur": 100}]
-    for i, total in enumerate(totals):
-        events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 9,
-                       "tid": 9, "ts": 10 + i, "s": "t",
-                       "args": {"Device Type": 1, "Device Id": 0, "Addr": 64 * i, "Bytes": 64,
-                                "Total Allocated": total}})
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"schemaVersion": 1, "host_name": "node7", "traceEvents": events,
-                   "baseTimeNanoseconds": 1700000000000000000,
-                   "distributedInfo": {"rank": rank, "world_size": 2}}, file)
-
-
-def check_node_memory(tools):
-    paths = [os.path.join(tools.work, f"memory{rank}.json") for rank in range(2)]
-    for rank, path in enumerate(paths):
-        allocations(path, rank, [4096 * (rank + 1), 8192 * (rank + 1), 100])
-    together, = spaces(tools.log_folder(*paths, "--per-node"))
-    check("memory_profile of a node", {name: row["peakBytesUsageLifetime"] for name, row in
-                                       memory([together]).items()},
-          {"GPU_0 (rank 0)": "8192", "GPU_1 (rank 1)": "16384"})
-
-
 def kineto_work(path):
     kernels = collections.defaultdict(lambda: [0, 0.0])
     work, peaks = 0.0, collections.defaultdict(int)
@@ -343,7 +284,7 @@ def main():
         os.path.dirname(__file__), "../../../../shared/traces"))
     options.add_argument("--only", default="")
     asked = options.parse_args()
-    cases = {"generated": case_generated, "node": case_node, "kineto": case_kineto, "xplane": case_xplane}
+    cases = {"generated": case_generated, "kineto": case_kineto, "xplane": case_xplane}
     with tempfile.TemporaryDirectory() as work:
         tools = Tools(asked.bin, work)
         for name, case in cases.items():

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cause/internal.h"
+
+#include "schemas/model/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	KEEP = 1 << 17,           /* spans and ranges of a thread, stretches of a process */
+	WAIT = 1 << 17,           /* gaps of a process that wait for the step thread's time */
+	MEMORY_KIND_PAGEABLE = 1, /* CUPTI's */
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory for idle gaps");
+}
+
+/* ---- what the tables say ---------------------------------------------------------------- */
+
+static bool desc_is_work(const struct event_desc *desc)
+{
+	return desc->kind >= KIND_KERNEL && desc->kind <= KIND_GRAPH;
+}
+
+/* How many GPUs of each process have work, so that a late one's lead is kept in mind. */
+static void expect(struct causes *c)
+{
+	const struct trace *t = c->how.trace;
+	uint32_t i, k, count = trace_count(t, TRACE_TRACKS);
+	uint8_t *works = calloc((size_t)count + 1, 1);
+
+	if (!works)
+		return; /* then leads of late GPUs may be unknown */
+	for (i = 1; i <= trace_count(t, TRACE_DESCS); i++)
+		if (desc_is_work(trace_get_desc(t, i)) && trace_get_desc(t, i)->track <= count)
+			works[trace_get_desc(t, i)->track] = 1;
+	for (i = 1; i <= count; i++) {
+		const struct track *one = trace_get_track(t, i);
+
+		for (k = 1; works[i] && k < i; k++)
+			if (works[k] && trace_get_track(t, k)->process == one->process &&
+			    trace_get_track(t, k)->device == one->device)
+				break;
+		if (works[i] && k == i && one->process <= c->process_count)
+			c->processes[one->process].expected++;
+	}
+	free(works);
+}
+
+/* Of a launch that a cut left out the name of what it lay in is all that is known. */
+static void take_functions(struct causes *c)
+{
+	const struct trace *t = c->how.trace;
+	uint32_t i;
+
+	for (i = 1; i <= trace_count(t, TRACE_DESCS); i++) {
+		const struct event_desc *desc = trace_get_desc(t, i);
+
+		if (desc->kind == KIND_RANGE && desc->name <= c->name_count)
+			c->is_python[desc->name] |= desc->subkind == RANGE_PYTHON ? 1 : 2;
+	}
+}
+
+enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err)
+{
+	struct causes *c = calloc(1, sizeof(*c));
+	uint32_t i;
+
+	*out = NULL;
+	if (!c)
+		return no_memory(err);
+	c->how = *how;
+	c->track_count = trace_count(how->trace, TRACE_TRACKS);
+	c->process_count = trace_count(how->trace, TRACE_PROCESSES);
+	c->name_count = trace_count(how->trace, TRACE_NAMES);
+	c->schema_count = trace_count(how->trace, TRACE_SCHEMAS);
+	c->threads = calloc((size_t)c->track_count + 1, sizeof(*c->threads));
+	c->process_of_track = calloc((size_t)c->track_count + 1, sizeof(*c->process_of_track));
+	c->processes = calloc((size_t)c->process_count + 1, sizeof(*c->processes));
+	c->call_class = calloc((size_t)c->name_count + 1, 1);
+	c->is_pageable = calloc((size_t)c->name_count + 1, 1);
+	c->is_pageable_schema = calloc((size_t)c->schema_count + 1, 1);
+	c->is_python = calloc((size_t)c->name_count + 1, 1);
+	*out = c;
+	if (!c->threads || !c->process_of_track || !c->processes || !c->call_class ||
+	    !c->is_pageable || !c->is_pageable_schema || !c->is_python) {
+		causes_close(c);
+		*out = NULL;
+		return no_memory(err);
+	}
+	for (i = 1; i <= c->track_count; i++) {
+		uint32_t process = trace_get_track(how->trace, i)->process;
+
+		c->process_of_track[i] = process <= c->process_count ? process : 0;
+	}
+	for (i = 0; i <= c->process_count; i++)
+		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
+	expect(c);
+	take_functions(c);
+	return ST_OK;
+}
+
+void causes_close(struct causes *c)
+{
+	uint32_t i, k;
+
+	if (!c)
+		return;
+	for (i = 0; c->threads && i <= c->track_count; i++) {
+		for (k = 0; k < OF_THREAD; k++)
+			free(c->threads[i].spans[k].items);
+		free(c->threads[i].cover.items);
+		free(c->threads[i].named.items);
+		free(c->threads[i].python.items);
+		free(c->threads[i].frames.items);
+	}
+	for (i = 0; c->processes && i <= c->process_count; i++) {
+		for (k = 0; k < OF_PROCESS; k++)
+			free(c->processes[i].spans[k].items);
+		free(c->processes[i].intervals);
+		free(c->processes[i].gaps);
+	}
+	free(c->threads);
+	free(c->process_of_track);
+	free(c->processes);
+	free(c->call_class);
+	free(c->is_pageable);
+	free(c->is_pageable_schema);
+	free(c->is_python);
+	free(c->pieces);
+	free(c);
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+static const char *text_of(const struct causes *c, uint32_t name)
+{
+	return trace_text(c->how.trace, name, NULL);
+}
+
+enum call_class causes_call_class(struct causes *c, uint32_t name)
+{
+	if (name > c->name_count)
+		return cause_call_class(text_of(c, name));
+	if (!c->call_class[name])
+		c->call_class[name] = (uint8_t)(1 + cause_call_class(text_of(c, name)));
+	return c->call_class[name] - 1;
+}
+
+static bool schema_is_pageable(const struct causes *c, uint32_t schema)
+{
+	static const char *const keys[] = { "src_kind", "dst_kind" };
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		const struct attr *a = trace_find_attr(c->how.trace, schema, keys[i]);
+
+		if (a && a->type == ATTR_U64 && a->bits == MEMORY_KIND_PAGEABLE)
+			return true;
+	}
+	return false;
+}
+
+static bool is_pageable(struct causes *c, const struct event *copy)
+{
+	uint32_t name = copy->name <= c->name_count ? copy->name : 0;
+	uint32_t schema = copy->schema <= c->schema_count ? copy->schema : 0;
+
+	if (!c->is_pageable[name])
+		c->is_pageable[name] = 1 + !!strstr(text_of(c, name), "Pageable");
+	if (!c->is_pageable_schema[schema])
+		c->is_pageable_schema[schema] = 1 + schema_is_pageable(c, schema);
+	return c->is_pageable[name] == 2 || c->is_pageable_schema[schema] == 2;
+}
+
+/* ---- what threads do -------------------------------------------------------------------- */
+
+static struct cause_process *process_of(const struct causes *c, uint32_t track)
+{
+	return &c->processes[c->process_of_track[track <= c->track_count ? track : 0]];
+}
+
+static struct span span_of(const struct event *e)
+{
+	return (struct span){
+		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .name = e->name, .track = e->track
+	};
+}
+
+/* Something is open: what touches the one before makes that longer. */
+static enum status cover(struct cause_process *p, struct cause_thread *t, const struct event *e,
+			 struct error *err)
+{
+	struct span *last = t->cover.count ? &t->cover.items[t->cover.count - 1] : NULL;
+	struct span one;
+
+	if (e->track == p->step_thread || e->begin_ns == e->end_ns)
+		return ST_OK;
+	if (last && last->end_ns >= e->begin_ns) {
+		if (last->end_ns < e->end_ns)
+			last->end_ns = last->reach_ns = e->end_ns;
+		return ST_OK;
+	}
+	one = span_of(e);
+	return spans_put(&t->cover, &one, &p->keep, err);
+}
+
+static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
+			    struct error *err)
+{
+	struct cause_thread *t = cause_thread(c, e->track);
+	enum call_class class = causes_call_class(c, e->name);
+	struct span one;
+
+	TRY(cover(p, t, e, err));
+	if (t->python.cap && e->correlation)
+		TRY(frames_put(&t->frames,
+			       &(struct call_frame){
+				       e->begin_ns, e->correlation,
+				       ranges_find(&t->python, e->begin_ns, e->begin_ns + 1) },
+			       err));
+	if (class == CALL_OTHER || class == CALL_COPY)
+		return ST_OK;
+	one = span_of(e);
+	switch (class) {
+	case CALL_SYNC:
+		return spans_put(&t->spans[OF_SYNC], &one, &p->keep, err);
+	case CALL_BLOCKING_COPY:
+		return spans_put(&t->spans[OF_BLOCKING_COPY], &one, &p->keep, err);
+	case CALL_ALLOCATOR:
+		return spans_put(&t->spans[OF_ALLOCATOR], &one, &p->keep, err);
+	case CALL_COMPILE:
+		return spans_put(&p->spans[OF_COMPILE], &one, &p->keep, err);
+	case CALL_OTHER:
+	case CALL_COPY:
+		return ST_OK;
+	}
+	return ST_OK;
+}
+
+static enum status range_put(struct causes *c, struct cause_process *p, const struct event *e,
+			     struct error *err)
+{
+	struct cause_thread *t = cause_thread(c, e->track);
+	struct span one;
+
+	switch (e->subkind) {
+	case RANGE_OTHER:
+	case RANGE_GPU_ANNOTATION:
+	case RANGE_PROFILER:
+		return ST_OK;
+	case RANGE_GC:
+		one = span_of(e);
+		return spans_put(&p->spans[OF_GC], &one, &p->keep, err);
+	case RANGE_ANNOTATION:
+	case RANGE_NVTX:
+		if (context_is_step_name(c->how.context, e->name))
+			return ST_OK;
+		break;
+	default:
+		break;
+	}
+	TRY(cover(p, t, e, err));
+	if (!c->how.owners)
+		return ST_OK;
+	return ranges_put(e->subkind == RANGE_PYTHON ? &t->python : &t->named, e->begin_ns,
+			  e->end_ns, e->name, &p->keep, err);
+}
+
+static enum status overhead_put(struct causes *c, struct cause_process *p, const struct event *e,
+				struct error *err)
+{
+	enum cause cause =
+		e->kind == KIND_JIT ? CAUSE_COMPILE : cause_overhead(text_of(c, e->name));
+	struct span one = span_of(e);
+
+	if (cause == CAUSE_COUNT)
+		return ST_OK;
+	return spans_put(&p->spans[cause == CAUSE_COMPILE ? OF_COMPILE : OF_PROFILER], &one,
+			 &p->keep, err);
+}
+
+/* A wait's thread is that of its call; inside a copy it is the copy that blocks. */
+static enum status sync_put(struct causes *c, struct cause_process *p, const struct event *e,
+			    struct error *err)
+{
+	const struct launch *l = batch_launch(c->batch, e);
+	struct span one = span_of(e);
+	enum call_class class;
+
+	if (e->subkind == SYNC_STREAM_WAIT || !l)
+		return ST_OK;
+	class = causes_call_class(c, l->name);
+	if (class == CALL_COPY || class == CALL_BLOCKING_COPY)
+		return ST_OK;
+	one.track = l->track;
+	one.name = l->name;
+	return spans_put(&cause_thread(c, l->track)->spans[OF_SYNC], &one, &p->keep, err);
+}
+
+/* An asynchronous copy of pageable memory blocks its call, which its work alone tells. */
+static enum status copy_put(struct causes *c, struct cause_process *p, const struct event *e,
+			    struct error *err)
+{
+	const struct launch *l = batch_launch(c->batch, e);
+	struct span one;
+
+	if (!l || causes_call_class(c, l->name) != CALL_COPY || !is_pageable(c, e))
+		return ST_OK;
+	one = (struct span){ .begin_ns = l->begin_ns,
+			     .end_ns = l->end_ns,
+			     .name = l->name,
+			     .track = l->track,
+			     .since_ns = e->begin_ns };
+	return spans_put(&cause_thread(c, l->track)->spans[OF_BLOCKING_COPY], &one, &p->keep, err);
+}
+
+static enum status event_put(struct causes *c, const struct event *e, struct error *err)
+{
+	struct cause_process *p;
+
+	if (e->kind == KIND_KERNEL || e->kind > KIND_OVERHEAD)
+		return ST_OK;
+	p = process_of(c, e->track);
+	switch (e->kind) {
+	case KIND_API:
+		return call_put(c, p, e, err);
+	case KIND_RANGE:
+		if (!c->how.owners && e->track == p->step_thread && e->subkind != RANGE_GC)
+			return ST_OK;
+		return range_put(c, p, e, err);
+	case KIND_MEMCPY:
+		return copy_put(c, p, e, err);
+	case KIND_SYNC:
+		return sync_put(c, p, e, err);
+	case KIND_OVERHEAD:
+	case KIND_JIT:
+		return overhead_put(c, p, e, err);
+	default:
+		return ST_OK;
+	}
+}
+
+/* ---- the step thread -------------------------------------------------------------------- */
+
+static enum status interval_room(struct cause_process *p, struct error *err)
+{
+	size_t cap = p->interval_cap ? p->interval_cap * 2 : 256, gone = 0;
+	struct phase_interval *wider;
+
+	if (p->interval_count < p->interval_cap)
+		return ST_OK;
+	while (gone < p->interval_count && p->intervals[gone].end_ns <= p->keep.unsettled_ns)
+		gone++;
+	if (gone <= p->interval_cap / 2 && p->interval_cap < p->keep.most) {
+		wider = realloc(p->intervals, cap * sizeof(*wider));
+		if (!wider)
+			return no_memory(err);
+		p->intervals = wider;
+		p->interval_cap = cap;
+	} else if (!gone) {
+		gone = p->interval_count / 2;
+		if (p->intervals[gone - 1].end_ns > p->keep.forgotten_ns)
+			p->keep.forgotten_ns = p->intervals[gone - 1].end_ns;
+	}
+	p->interval_count -= gone;
+	memmove(p->intervals, p->intervals + gone, p->interval_count * sizeof(*p->intervals));
+	return ST_OK;
+}
+
+static enum status interval_put(struct causes *c, const struct phase_interval *st,
+				struct error *err)
+{
+	struct cause_process *p = &c->processes[st->process <= c->process_count ? st->process : 0];
+	struct phase_interval *last =
+		p->interval_count ? &p->intervals[p->interval_count - 1] : NULL;
+
+	p->front_ns = st->end_ns;
+	if (last && last->end_ns == st->begin_ns && last->phase == st->phase) {
+		last->end_ns = st->end_ns;
+		return ST_OK;
+	}
+	TRY(interval_room(p, err));
+	p->intervals[p->interval_count++] = *st;
+	return ST_OK;
+}
+
+/* ---- gaps ------------------------------------------------------------------------------- */
+
+static enum status gap_put(struct cause_process *p, const struct idle_gap *gap, struct error *err)
+{
+	size_t cap = p->gap_cap ? p->gap_cap * 2 : 256;
+	struct idle_gap *wider;
+
+	if (p->gap_head == p->gap_count)
+		p->gap_head = p->gap_count = 0;
+	if (p->gap_count == p->gap_cap && p->gap_head > p->gap_cap / 2) {
+		p->gap_count -= p->gap_head;
+		memmove(p->gaps, p->gaps + p->gap_head, p->gap_count * sizeof(*p->gaps));
+		p->gap_head = 0;
+	}
+	if (p->gap_count == p->gap_cap) {
+		wider = realloc(p->gaps, cap * sizeof(*wider));
+		if (!wider)
+			return no_memory(err);
+		p->gaps = wider;
+		p->gap_cap = cap;
+	}
+	p->gaps[p->gap_count++] = *gap;
+	return ST_OK;
+}
+
+static bool is_final(const struct cause_process *p, const struct idle_gap *gap)
+{
+	uint64_t need_ns = gap->end_ns;
+
+	if (gap->part != PART_TAIL && gap->origin != ORIGIN_LAUNCH)
+		return true;
+	if (gap->part != PART_TAIL && gap->launch_begin_ns < need_ns)
+		need_ns = gap->launch_begin_ns;
+	return need_ns <= gap->begin_ns || need_ns <= p->front_ns;
+}
+
+/* All that can be, or simply all.  So many wait only where the step thread's time is unclear for
+ * very long; then the oldest take it as it is. */
+static enum status gaps_resolve(struct causes *c, struct cause_process *p, bool all,
+				struct error *err)
+{
+	for (; p->gap_head < p->gap_count; p->gap_head++) {
+		const struct idle_gap *gap = &p->gaps[p->gap_head];
+
+		if (!all && !is_final(p, gap) && p->gap_count - p->gap_head < WAIT)
+			break;
+		TRY(cause_walk(c, p, gap, err));
+	}
+	return ST_OK;
+}
+
+static void settle(struct causes *c, uint32_t process)
+{
+	struct cause_process *p = &c->processes[process];
+	uint64_t least_ns = sweep_unsettled_ns(c->how.sweep, process, p->expected);
+	size_t i;
+
+	for (i = p->gap_head; i < p->gap_count; i++)
+		if (p->gaps[i].begin_ns < least_ns)
+			least_ns = p->gaps[i].begin_ns;
+	p->keep.unsettled_ns = least_ns;
+}
+
+/* What is final at once and waits behind no other never stands in the queue. */
+static enum status gaps_take(struct causes *c, struct error *err)
+{
+	const struct idle_gap *gaps;
+	size_t i, count = sweep_gaps(c->how.sweep, &gaps);
+
+	for (i = 0; i < count; i++) {
+		struct cause_process *p =
+			&c->processes[sweep_gpu(c->how.sweep, gaps[i].gpu).process];
+
+		if (p->gap_head == p->gap_count && is_final(p, &gaps[i]))
+			TRY(cause_walk(c, p, &gaps[i], err));
+		else
+			TRY(gap_put(p, &gaps[i], err));
+	}
+	return ST_OK;
+}
+
+/* Stretches of which records are missing, of every process. */
+static enum status lost_take(struct causes *c, struct error *err)
+{
+	const struct lost_span *all;
+	size_t count = trace_lost_spans(c->how.trace, &all), i = c->lost_count;
+	uint32_t process;
+
+	if (!count || (i == count && all[count - 1].end_ns == c->lost_end_ns))
+		return ST_OK;
+	for (i = i == count ? count - 1 : i; i < count; i++) {
+		struct span one = { .begin_ns = all[i].begin_ns, .end_ns = all[i].end_ns };
+
+		for (process = 0; process <= c->process_count; process++)
+			TRY(spans_put(&c->processes[process].spans[OF_LOST], &one,
+				      &c->processes[process].keep, err));
+	}
+	c->lost_count = count;
+	c->lost_end_ns = all[count - 1].end_ns;
+	return ST_OK;
+}
+
+enum status causes_put(struct causes *c, const struct batch *in, const struct piece **pieces,
+		       size_t *count, struct error *err)
+{
+	uint32_t process;
+	size_t i;
+
+	c->batch = in;
+	c->piece_count = 0;
+	for (process = 1; process <= c->process_count; process++)
+		c->processes[process].step_thread = context_step_thread(c->how.context, process);
+	for (i = 0; i < in->interval_count; i++)
+		TRY(interval_put(c, &in->intervals[i], err));
+	for (i = 0; i < in->count; i++)
+		TRY(event_put(c, &in->events[i], err));
+	TRY(lost_take(c, err));
+	TRY(gaps_take(c, err));
+	for (process = 1; process <= c->process_count; process++) {
+		TRY(gaps_resolve(c, &c->processes[process], false, err));
+		settle(c, process);
+	}
+	*pieces = c->pieces;
+	*count = c->piece_count;
+	return ST_OK;
+}
+
+enum status causes_end(struct causes *c, const struct piece **pieces, size_t *count,
+		       struct error *err)
+{
+	uint32_t process;
+
+	c->piece_count = 0;
+	TRY(lost_take(c, err));
+	TRY(gaps_take(c, err));
+	for (process = 0; process <= c->process_count; process++)
+		TRY(gaps_resolve(c, &c->processes[process], true, err));
+	*pieces = c->pieces;
+	*count = c->piece_count;
+	return ST_OK;
+}

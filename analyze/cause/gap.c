@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One gap, cut into pieces (DEFINITIONS.md 6). */
+#include "analyze/cause/internal.h"
+
+#include <stdlib.h>
+
+enum { PIECES_MAX = 1 << 24 }; /* of one pull */
+
+enum layer {
+	LAYER_PROFILER,
+	LAYER_COMPILE,
+	LAYER_THREAD,
+	LAYER_SYNC,
+	LAYER_BLOCKING_COPY,
+	LAYER_ALLOCATOR,
+	LAYER_GC,
+	LAYER_PHASE
+};
+
+struct walk {
+	struct causes *c;
+	struct cause_process *p;
+	const struct idle_gap *gap;
+	uint32_t thread; /* where calls are looked up, now */
+	bool after_sync;
+	struct piece piece; /* not given yet; begin_ns == end_ns: none */
+};
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- pieces ----------------------------------------------------------------------------- */
+
+static bool is_launched(uint8_t cause)
+{
+	return cause >= CAUSE_GRAPH_INTERNAL && cause <= CAUSE_DISPATCH;
+}
+
+/* What a launch was called from is known since then, whatever its thread does meanwhile. */
+static void own_launch(const struct walk *w, const struct cause_thread *t, struct piece *piece)
+{
+	uint32_t owner = w->gap->launch_owner;
+
+	piece->python = frames_find(&t->frames, w->gap->launch_begin_ns, w->gap->correlation);
+	if (owner <= w->c->name_count && w->c->is_python[owner] == 1)
+		piece->python = owner;
+	piece->range = owner == piece->python ? 0 : owner;
+}
+
+static void own(const struct walk *w, struct piece *piece)
+{
+	const struct cause_thread *t = cause_thread(w->c, piece->thread);
+
+	if (!piece->thread || !w->c->how.owners)
+		return;
+	if (is_launched(piece->cause)) {
+		own_launch(w, t, piece);
+		return;
+	}
+	piece->range = ranges_find(&t->named, piece->begin_ns, piece->end_ns);
+	piece->python = ranges_find(&t->python, piece->begin_ns, piece->end_ns);
+}
+
+static enum status flush(struct walk *w, struct error *err)
+{
+	struct causes *c = w->c;
+	size_t cap = c->piece_cap ? c->piece_cap * 2 : 256;
+	struct piece *wider;
+
+	if (w->piece.begin_ns == w->piece.end_ns)
+		return ST_OK;
+	if (c->piece_count == c->piece_cap) {
+		if (cap > PIECES_MAX)
+			return fail(err, ST_CEILING, NOWHERE, "too many idle gaps at once");
+		wider = realloc(c->pieces, cap * sizeof(*wider));
+		if (!wider)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for idle gaps");
+		c->pieces = wider;
+		c->piece_cap = cap;
+	}
+	own(w, &w->piece);
+	c->pieces[c->piece_count++] = w->piece;
+	w->piece.begin_ns = w->piece.end_ns;
+	return ST_OK;
+}
+
+struct reason {
+	uint8_t cause, phase;
+	bool is_forgotten;
+	uint32_t thread, call;
+};
+
+static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uint64_t end_ns,
+		       struct error *err)
+{
+	struct piece *p = &w->piece;
+
+	if (begin_ns >= end_ns)
+		return ST_OK;
+	if (p->begin_ns < p->end_ns && p->end_ns == begin_ns && p->cause == why.cause &&
+	    p->phase == why.phase && p->thread == why.thread && p->call == why.call) {
+		p->end_ns = end_ns;
+		return ST_OK;
+	}
+	TRY(flush(w, err));
+	*p = (struct piece){
+		.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.gpu = w->gap->gpu,
+		.thread = why.thread,
+		.call = why.call,
+		.cause = why.cause,
+		.phase = why.phase,
+		.after_sync = w->after_sync,
+		.is_forgotten = why.is_forgotten,
+		.part = w->gap->part,
+	};
+	return ST_OK;
+}
+
+static bool touches(const struct spans *spans, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint32_t i = spans_find(spans, begin_ns);
+
+	return i < spans->count && spans->items[i].begin_ns < end_ns;
+}
+
+/* ---- before the launch ------------------------------------------------------------------ */
+
+static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
+			   struct error *err);
+
+/* The first stretch that ends after an instant: gaps ascend, so it is near the one before. */
+static size_t interval_find(struct cause_process *p, uint64_t at_ns)
+{
+	enum { NEAR = 8 };
+	size_t low = 0, high = p->interval_count, mid;
+
+	if (p->interval_near <= high &&
+	    (!p->interval_near || p->intervals[p->interval_near - 1].end_ns <= at_ns)) {
+		low = p->interval_near;
+		if (high - low > NEAR && p->intervals[low + NEAR].end_ns > at_ns)
+			high = low + NEAR;
+	}
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (p->intervals[mid].end_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	p->interval_near = low;
+	return low;
+}
+
+static enum status phases(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+{
+	const struct cause_process *p = w->p;
+	struct reason why = { .thread = p->step_thread };
+	size_t low = interval_find(w->p, begin_ns);
+	uint64_t to_ns;
+
+	for (; begin_ns < end_ns; begin_ns = to_ns) {
+		bool is_in = low < p->interval_count && p->intervals[low].begin_ns <= begin_ns;
+
+		to_ns = end_ns;
+		if (low < p->interval_count)
+			to_ns = earlier(end_ns, is_in ? p->intervals[low].end_ns
+						      : p->intervals[low].begin_ns);
+		why.phase = is_in ? p->intervals[low++].phase : PHASE_OTHER;
+		why.cause = why.phase == PHASE_DATA ? CAUSE_DATA : CAUSE_HOST;
+		TRY(add(w, why, begin_ns, to_ns, err));
+	}
+	return ST_OK;
+}
+
+/* Calls count on the launching thread, and on the step thread while that one has nothing open. */
+static enum status threads(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+{
+	uint32_t launching = w->gap->launch_track, step = w->p->step_thread;
+	const struct spans *cover = &cause_thread(w->c, launching)->cover;
+	uint32_t i = spans_find(cover, begin_ns);
+
+	w->thread = step;
+	if (!launching || launching == step)
+		return descend(w, LAYER_SYNC, begin_ns, end_ns, err);
+	for (; i < cover->count && cover->items[i].begin_ns < end_ns; i++) {
+		uint64_t from_ns = later(cover->items[i].begin_ns, begin_ns);
+		uint64_t to_ns = earlier(cover->items[i].end_ns, end_ns);
+
+		TRY(descend(w, LAYER_SYNC, begin_ns, from_ns, err));
+		w->thread = launching;
+		TRY(descend(w, LAYER_SYNC, from_ns, to_ns, err));
+		w->thread = step;
+		begin_ns = later(begin_ns, to_ns);
+	}
+	return descend(w, LAYER_SYNC, begin_ns, end_ns, err);
+}
+
+static const struct spans *layer_spans(const struct walk *w, enum layer layer, uint8_t *cause)
+{
+	static const struct {
+		uint8_t of, cause;
+		bool of_thread;
+	} rows[] = {
+		[LAYER_PROFILER] = { OF_PROFILER, CAUSE_PROFILER, false },
+		[LAYER_COMPILE] = { OF_COMPILE, CAUSE_COMPILE, false },
+		[LAYER_SYNC] = { OF_SYNC, CAUSE_SYNC, true },
+		[LAYER_BLOCKING_COPY] = { OF_BLOCKING_COPY, CAUSE_BLOCKING_COPY, true },
+		[LAYER_ALLOCATOR] = { OF_ALLOCATOR, CAUSE_ALLOCATOR, true },
+		[LAYER_GC] = { OF_GC, CAUSE_GC, false },
+	};
+
+	*cause = rows[layer].cause;
+	if (rows[layer].of_thread)
+		return &cause_thread(w->c, w->thread)->spans[rows[layer].of];
+	return &w->p->spans[rows[layer].of];
+}
+
+/* The spans of a layer take what they cover, the layers below the rest. */
+static enum status layer_cut(struct walk *w, enum layer layer, struct reason why,
+			     const struct spans *spans, uint64_t begin_ns, uint64_t end_ns,
+			     struct error *err)
+{
+	uint32_t i;
+
+	for (i = spans_find(spans, begin_ns); i < spans->count; i++) {
+		const struct span *one = &spans->items[i];
+		uint64_t from_ns = later(one->begin_ns, begin_ns);
+		uint64_t to_ns = earlier(one->end_ns, end_ns);
+
+		if (one->begin_ns >= end_ns)
+			break;
+		if (to_ns <= begin_ns || one->since_ns > w->gap->end_ns)
+			continue;
+		TRY(descend(w, layer + 1, begin_ns, from_ns, err));
+		why.thread = one->track;
+		why.call = one->name;
+		TRY(add(w, why, from_ns, to_ns, err));
+		begin_ns = to_ns;
+	}
+	return descend(w, layer + 1, begin_ns, end_ns, err);
+}
+
+static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
+			   struct error *err)
+{
+	struct reason why = { 0 };
+
+	if (begin_ns >= end_ns)
+		return ST_OK;
+	for (; layer < LAYER_PHASE; layer++) {
+		const struct spans *spans;
+
+		if (layer == LAYER_THREAD)
+			return threads(w, begin_ns, end_ns, err);
+		spans = layer_spans(w, layer, &why.cause);
+		if (touches(spans, begin_ns, end_ns))
+			return layer_cut(w, layer, why, spans, begin_ns, end_ns, err);
+	}
+	return phases(w, begin_ns, end_ns, err);
+}
+
+/* ---- a gap ------------------------------------------------------------------------------ */
+
+static bool is_open(const struct spans *spans, uint64_t at_ns)
+{
+	uint32_t i = spans_find(spans, at_ns);
+
+	for (; i < spans->count && spans->items[i].begin_ns <= at_ns; i++)
+		if (spans->items[i].end_ns > at_ns)
+			return true;
+	return false;
+}
+
+static bool began_in_sync(const struct walk *w)
+{
+	uint32_t thread = w->gap->launch_track;
+
+	if (w->gap->begin_ns < w->p->keep.forgotten_ns)
+		return false;
+	if (!thread || (thread != w->p->step_thread &&
+			!is_open(&cause_thread(w->c, thread)->cover, w->gap->begin_ns)))
+		thread = w->p->step_thread;
+	return is_open(&cause_thread(w->c, thread)->spans[OF_SYNC], w->gap->begin_ns);
+}
+
+/* What the host did before the launch. */
+static enum status before(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+{
+	struct reason unknown = { .cause = CAUSE_UNKNOWN, .is_forgotten = true };
+	uint64_t known_ns = earlier(later(begin_ns, w->p->keep.forgotten_ns), end_ns);
+
+	if (begin_ns >= end_ns)
+		return ST_OK;
+	TRY(add(w, unknown, begin_ns, known_ns, err));
+	return descend(w, LAYER_PROFILER, known_ns, end_ns, err);
+}
+
+static enum status after(struct walk *w, uint64_t begin_ns, struct error *err)
+{
+	const struct idle_gap *g = w->gap;
+	struct reason why = { .thread = g->launch_track,
+			      .call = g->launch_name,
+			      .phase = g->phase };
+	uint64_t call_end_ns = earlier(later(g->launch_end_ns, begin_ns), g->end_ns);
+
+	if (g->is_graph_internal || g->has_waited) {
+		why.cause = g->is_graph_internal ? CAUSE_GRAPH_INTERNAL : CAUSE_STREAM_WAIT;
+		return add(w, why, begin_ns, g->end_ns, err);
+	}
+	why.cause = CAUSE_LAUNCH;
+	TRY(add(w, why, begin_ns, call_end_ns, err));
+	why.cause = CAUSE_DISPATCH;
+	return add(w, why, call_end_ns, g->end_ns, err);
+}
+
+enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
+		       struct error *err)
+{
+	struct walk w = { .c = c, .p = p, .gap = gap, .after_sync = false };
+	struct reason why = { .cause = CAUSE_LOST };
+	uint64_t launch_ns = gap->end_ns;
+
+	w.after_sync = began_in_sync(&w);
+	if (gap->part != PART_TAIL && gap->origin != ORIGIN_LAUNCH)
+		why.cause = gap->origin == ORIGIN_BEFORE ? CAUSE_BEFORE_WINDOW : CAUSE_UNKNOWN;
+	if (touches(&p->spans[OF_LOST], gap->begin_ns, gap->end_ns))
+		why.cause = CAUSE_LOST;
+	else if (gap->part == PART_TAIL || gap->origin == ORIGIN_LAUNCH)
+		why.cause = CAUSE_COUNT;
+	if (why.cause != CAUSE_COUNT) {
+		TRY(add(&w, why, gap->begin_ns, gap->end_ns, err));
+		return flush(&w, err);
+	}
+	if (gap->part != PART_TAIL)
+		launch_ns = earlier(later(gap->launch_begin_ns, gap->begin_ns), gap->end_ns);
+	TRY(before(&w, gap->begin_ns, launch_ns, err));
+	if (launch_ns < gap->end_ns)
+		TRY(after(&w, launch_ns, err));
+	return flush(&w, err);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cause/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = 64, FRAMES_MAX = 1 << 16 };
+
+static enum status grow(void *items, uint32_t *cap, size_t size, struct error *err)
+{
+	uint32_t more = *cap ? *cap * 2 : FIRST;
+	void *wider, **at = items;
+
+	wider = realloc(*at, more * size);
+	if (!wider)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for what threads did");
+	*at = wider;
+	*cap = more;
+	return ST_OK;
+}
+
+/* ---- spans ------------------------------------------------------------------------------ */
+
+static void spans_reach(struct spans *s, uint32_t from)
+{
+	uint64_t reach_ns = from ? s->items[from - 1].reach_ns : 0;
+	uint32_t i;
+
+	for (i = from; i < s->count; i++) {
+		if (s->items[i].end_ns > reach_ns)
+			reach_ns = s->items[i].end_ns;
+		s->items[i].reach_ns = reach_ns;
+	}
+}
+
+static void spans_drop(struct spans *s, uint64_t ended_ns)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < s->count; i++)
+		if (s->items[i].end_ns > ended_ns)
+			s->items[kept++] = s->items[i];
+	s->count = kept;
+	spans_reach(s, 0);
+}
+
+/* Room for one more: what is of no use goes, then the list grows, then the older half goes. */
+static enum status spans_room(struct spans *s, struct keep *k, struct error *err)
+{
+	uint64_t cut_ns;
+
+	if (s->count < s->cap)
+		return ST_OK;
+	spans_drop(s, k->unsettled_ns);
+	if (s->count < s->cap / 2)
+		return ST_OK;
+	if (s->cap < k->most)
+		return grow(&s->items, &s->cap, sizeof(*s->items), err);
+	if (s->count < s->cap)
+		return ST_OK;
+	cut_ns = s->items[s->count / 2].begin_ns;
+	spans_drop(s, cut_ns);
+	if (s->count == s->cap) { /* all are open: the outer ones go */
+		cut_ns = s->items[s->count / 2].reach_ns;
+		spans_drop(s, cut_ns);
+	}
+	if (cut_ns > k->forgotten_ns)
+		k->forgotten_ns = cut_ns;
+	return ST_OK;
+}
+
+/* Began first; then the longer; then what blocks by itself, not by its work. */
+static bool span_before(const struct span *a, const struct span *b)
+{
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns;
+	return a->end_ns != b->end_ns ? a->end_ns > b->end_ns : a->since_ns < b->since_ns;
+}
+
+enum status spans_put(struct spans *s, const struct span *one, struct keep *k, struct error *err)
+{
+	uint32_t at = s->count;
+
+	if (one->begin_ns >= one->end_ns || one->end_ns <= k->unsettled_ns)
+		return ST_OK;
+	if (!one->since_ns && at && one->end_ns <= s->items[at - 1].reach_ns &&
+	    s->items[at - 1].begin_ns <= one->begin_ns && !s->items[at - 1].since_ns &&
+	    s->items[at - 1].end_ns >= one->end_ns)
+		return ST_OK;
+	TRY(spans_room(s, k, err));
+	at = s->count;
+	while (at && span_before(one, &s->items[at - 1]))
+		at--;
+	memmove(s->items + at + 1, s->items + at, (s->count - at) * sizeof(*s->items));
+	s->items[at] = *one;
+	s->count++;
+	spans_reach(s, at);
+	return ST_OK;
+}
+
+uint32_t spans_search(const struct spans *s, uint64_t at_ns)
+{
+	uint32_t low = 0, high = s->count, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (s->items[mid].reach_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* ---- ranges ----------------------------------------------------------------------------- */
+
+static inline void ranges_append(struct ranges *r, struct range one)
+{
+	uint32_t outer = r->count;
+
+	while (outer && r->items[outer - 1].end_ns <= one.end_ns)
+		outer = r->items[outer - 1].outer;
+	one.outer = outer;
+	r->items[r->count++] = one;
+}
+
+static void ranges_drop(struct ranges *r, uint64_t ended_ns)
+{
+	uint32_t i, count = r->count;
+
+	r->count = 0;
+	for (i = 0; i < count; i++)
+		if (r->items[i].end_ns > ended_ns)
+			ranges_append(r, r->items[i]);
+}
+
+static enum status ranges_room(struct ranges *r, struct keep *k, struct error *err)
+{
+	uint64_t cut_ns;
+
+	if (r->count < r->cap)
+		return ST_OK;
+	ranges_drop(r, k->unsettled_ns);
+	if (r->count < r->cap / 2)
+		return ST_OK;
+	if (r->cap < k->most)
+		return grow(&r->items, &r->cap, sizeof(*r->items), err);
+	if (r->count < r->cap)
+		return ST_OK;
+	cut_ns = r->items[r->count / 2].begin_ns;
+	ranges_drop(r, cut_ns);
+	if (r->count == r->cap)
+		r->count = 0;
+	return ST_OK;
+}
+
+enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uint32_t name,
+		       struct keep *k, struct error *err)
+{
+	if (begin_ns >= end_ns || end_ns <= k->unsettled_ns)
+		return ST_OK;
+	TRY(ranges_room(r, k, err));
+	ranges_append(r, (struct range){ begin_ns, end_ns, name, 0 });
+	return ST_OK;
+}
+
+uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint32_t low = 0, high = r->count, mid;
+
+	while (low < high) { /* the last that begins by then */
+		mid = low + (high - low) / 2;
+		if (r->items[mid].begin_ns <= begin_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low && r->items[low - 1].end_ns < end_ns)
+		low = r->items[low - 1].outer;
+	return low ? r->items[low - 1].name : 0;
+}
+
+/* ---- frames of launches ----------------------------------------------------------------- */
+
+enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err)
+{
+	if (f->count == f->cap && f->cap < FRAMES_MAX)
+		TRY(grow(&f->items, &f->cap, sizeof(*f->items), err));
+	if (f->count == f->cap)
+		f->first = (f->first + 1) & (f->cap - 1);
+	else
+		f->count++;
+	f->items[(f->first + f->count - 1) & (f->cap - 1)] = *one;
+	return ST_OK;
+}
+
+static const struct call_frame *frame_at(const struct frames *f, uint32_t at)
+{
+	return &f->items[(f->first + at) & (f->cap - 1)];
+}
+
+uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation)
+{
+	uint32_t low = 0, high = f->count, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (frame_at(f, mid)->begin_ns < begin_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < f->count && frame_at(f, low)->begin_ns == begin_ns; low++)
+		if (frame_at(f, low)->correlation == correlation)
+			return frame_at(f, low)->python;
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h - what the parts of tacho-analyze's command line share.
+ */
+#ifndef ANALYZE_CLI_INTERNAL_H
+#define ANALYZE_CLI_INTERNAL_H
+
+#include "analyze/engine/engine.h"
+#include "analyze/format/format.h"
+#include "analyze/cli/options.h"
+#include "convert/input/input.h"
+#include "convert/stage/options.h"
+#include "convert/base/progress.h"
+
+struct tool {
+	struct analyze_options own;
+	struct common_options common;
+	struct filter filter;
+	const struct report_type *reports[REPORTS_ASKED + 1];
+	const struct format_type *format;
+	struct name_rules *rules;
+	uint32_t rules_crc; /* of the file of --phases; 0: the defaults */
+	bool is_far;        /* standard output is not what it seems: mpirun hands it on */
+	struct buf page;
+	struct progress progress;
+};
+
+void tool_complain(const char *path, const struct error *err);
+
+/* What the machine is. */
+const char *scratch_folder(void);
+unsigned thread_count(uint64_t wanted); /* 0: all cores */
+enum colour colour_of(bool is_terminal);
+unsigned columns_of(bool is_terminal);
+bool is_utf8(void);
+
+/* Finds the files that the operands stand for; says on standard error how many it passed over. */
+enum status tool_paths(struct tool *t, char **operands, size_t count, struct input_paths *paths,
+		       struct error *err);
+/* A run over paths, with progress; `reports` NULL: those of the tool. */
+struct engine_request tool_request(struct tool *t, char *const *paths, size_t count);
+enum status tool_accumulate(struct tool *t, const struct engine_request *how,
+			    struct engine_result *out, struct error *err);
+/* Says what was wrong with inputs; the status of the first, ST_OK if none was. */
+enum status tool_judge(const struct tool *t, const struct engine_result *r);
+/*
+ * Finds the inputs of the operands and reads them for `reports` with these pictures; the caller
+ * releases the result also after an error.
+ */
+enum status tool_read(struct tool *t, char **operands, size_t count,
+		      const struct report_type *const *reports, enum pictures pictures,
+		      struct engine_result *out, struct error *err);
+/* How a page looks on standard output; `is_far`: what the other end is nobody knows. */
+struct format_request tool_page(const struct tool *t, struct tables *tables);
+/* To standard output or --output. */
+enum status tool_write(const struct tool *t, const void *bytes, size_t len, struct error *err);
+/* A finished result in the format asked for; the status of an input that was bad, at the end. */
+enum status tool_report(struct tool *t, struct engine_result *r, struct error *err);
+/* The same, finished here. */
+enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_cut, struct error *err);
+
+enum status run_partial(struct tool *t, char **operands, size_t count, struct error *err);
+enum status run_merge(struct tool *t, char **operands, size_t count, struct error *err);
+enum status run_explain(struct tool *t, char **operands, size_t count, struct error *err);
+enum status run_diff(struct tool *t, char **operands, size_t count, struct error *err);
+/* Appends the options that a partial result depends on, as one text. */
+void partial_settings(const struct tool *t, struct buf *out);
+bool partial_is_cut(const char *settings);
+/* Appends the partial result of these paths; *inputs (may be NULL) is what tool_judge() returned.
+ */
+enum status partial_make(struct tool *t, char *const *paths, size_t count, struct buf *out,
+			 enum status *inputs, struct error *err);
+/* Under mpirun: this process's share of the inputs; the first one prints. */
+bool mpi_is_there(void);
+enum status run_mpi(struct tool *t, char **operands, size_t count, struct error *err);
+
+#endif

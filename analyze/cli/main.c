@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tacho-analyze: inputs to a report. */
+#include "analyze/cli/internal.h"
+
+#include "analyze/format/diff/diff.h"
+#include "analyze/format/format_list.h"
+#include "analyze/report/report_list.h"
+#include "convert/base/temporary.h"
+#include "schemas/base/crc32c.h"
+#include "schemas/base/plain.h"
+
+#include <archive.h>
+#include <cjson/cJSON.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+extern char **environ;
+
+enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024, SCHEMA_MAX = 1 << 20 };
+#define PAGE_MAX ((size_t)4 << 30) /* of a report as text */
+
+/* ---- help and version ------------------------------------------------------------------- */
+
+static void print_help(const struct option_set *sets)
+{
+	struct buf out;
+
+	buf_init(&out, HELP_MAX);
+	buf_put_text(&out, "usage: tacho-analyze INPUT... [options]\n"
+			   "       tacho-analyze --partial OUT INPUT...   --merge PARTIAL...\n"
+			   "       tacho-analyze --diff A B [--fail-over 2%]   "
+			   "--explain FIGURE [INPUT...]\n"
+			   "An INPUT is a trace, a folder of traces, or - for standard input.\n\n");
+	option_help(sets, &out);
+	buf_put_text(&out, "\nreports:\n");
+	for (size_t i = 0; report_types[i]; i++)
+		buf_putf(&out, "  %-9s %s\n", report_types[i]->name, report_types[i]->help);
+	buf_put_text(&out, "formats:\n");
+#define X(name) buf_putf(&out, "  %-9s %s\n", #name, format_##name.help);
+	FORMAT_LIST(X)
+#undef X
+	fputs(buf_text(&out), stdout);
+	buf_release(&out);
+}
+
+static void print_version(void)
+{
+	printf("tacho-analyze %s\n%s\ncJSON %s\nzlib %s\n", TACHO_VERSION,
+	       archive_version_details(), cJSON_Version(), zlibVersion());
+}
+
+static void print_schema(bool of_diff)
+{
+	struct buf out;
+
+	buf_init(&out, SCHEMA_MAX);
+	if (of_diff)
+		diff_put_schema(&out);
+	else
+		put_json_schema(&out);
+	fputs(buf_text(&out), stdout);
+	buf_release(&out);
+}
+
+/* ---- a run ------------------------------------------------------------------------------ */
+
+static enum status rules_load(struct tool *t, struct error *err)
+{
+	struct error own = { 0 };
+	enum status status;
+	char *text;
+	size_t len;
+	FILE *f;
+
+	if (!t->own.phases)
+		return name_rules_new(&t->rules, NULL, 0, err);
+	f = fopen(t->own.phases, "rb");
+	if (!f)
+		return fail(err, ST_IO, NOWHERE, "--phases: %s: cannot be opened", t->own.phases);
+	text = malloc(RULES_MAX + 1);
+	len = text ? fread(text, 1, RULES_MAX + 1, f) : 0;
+	fclose(f);
+	if (!text)
+		return fail_memory(err);
+	if (len > RULES_MAX)
+		status = fail(&own, ST_CEILING, NOWHERE, "over 1 MiB");
+	else
+		status = name_rules_new(&t->rules, text, len, &own);
+	t->rules_crc = len <= RULES_MAX ? crc32c(0, text, len) : 0;
+	free(text);
+	if (status != ST_OK)
+		return fail(err, status, NOWHERE, "--phases: %s: %s", t->own.phases, own.text);
+	return ST_OK;
+}
+
+static enum status settle(struct tool *t, struct error *err)
+{
+	TRY(options_check(&t->common, err));
+	TRY(analyze_options_check(&t->own, err));
+	TRY(reports_parse(t->own.report, t->reports, err));
+	if (t->own.compat)
+		compat_report(t->reports);
+	t->format = format_find(t->own.format);
+	if (!t->format)
+		return fail(err, ST_USAGE, NOWHERE, "--format %.40s: no such format",
+			    t->own.format);
+	if (t->format == &format_csv && t->reports[1])
+		return fail(err, ST_USAGE, NOWHERE,
+			    "csv holds one table: name one report, such as --report kernels");
+	TRY(filter_parse(&t->filter, err));
+	return rules_load(t, err);
+}
+
+static enum status run_report(struct tool *t, char **operands, size_t count, struct error *err)
+{
+	struct engine_result result = { .tables = NULL };
+	enum status status =
+		tool_read(t, operands, count, t->reports, t->format->pictures, &result, err);
+
+	if (status == ST_OK)
+		status = tool_conclude(t, &result, engine_is_cut(&t->filter), err);
+	engine_result_release(&result);
+	return status;
+}
+
+static enum status run(struct tool *t, char **operands, size_t count, struct error *err)
+{
+	TRY(settle(t, err));
+	if (t->own.explain)
+		return run_explain(t, operands, count, err);
+	if (t->own.diff)
+		return run_diff(t, operands, count, err);
+	if (t->own.merge)
+		return run_merge(t, operands, count, err);
+	if (t->own.partial)
+		return run_partial(t, operands, count, err);
+	if (mpi_is_there())
+		return run_mpi(t, operands, count, err);
+	return run_report(t, operands, count, err);
+}
+
+static void tool_release(struct tool *t)
+{
+	name_rules_free(t->rules);
+	buf_release(&t->page);
+}
+
+int main(int argc, char **argv)
+{
+	struct tool t = { .rules = NULL };
+	struct option_set sets[] = {
+		{ analyze_options, &t.own },
+		{ analyze_memory, &t.common },
+		{ filter_options, &t.filter },
+		{ common_options, &t.common },
+		{ NULL, NULL },
+	};
+	struct error err = { .at = NOWHERE };
+	enum status status;
+	int operands = 0;
+
+	setlocale(LC_CTYPE, "");
+	plain_set(getenv("TACHO_PLAIN"));
+	temporary_guard();
+	buf_init(&t.page, PAGE_MAX);
+	status = option_defaults(sets, &err);
+	if (status == ST_OK)
+		status = option_environment(sets, environ, &err);
+	if (status == ST_OK)
+		status = option_arguments(sets, argc, argv, &operands, &err);
+	if (status == ST_OK && t.common.help)
+		print_help(sets);
+	else if (status == ST_OK && t.common.version)
+		print_version();
+	else if (status == ST_OK && t.own.schema)
+		print_schema(t.own.diff);
+	else if (status == ST_OK)
+		status = run(&t, argv + 1, (size_t)operands, &err);
+	if (status != ST_OK && err.text[0])
+		tool_complain(NULL, &err);
+	tool_release(&t);
+	return status_exit(status);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpirun -n N tacho-analyze INPUT...: process i of n reads every n-th input and gives its partial
+ * result to the first, which prints.  Messages about inputs are the first one's too.
+ */
+#include "analyze/cli/internal.h"
+
+#include "analyze/engine/partial.h"
+#include "analyze/cli/mpi_plugin.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PARTIAL_MAX ((size_t)4 << 30)
+enum { PATH_BYTES = 4096 };
+
+bool mpi_is_there(void)
+{
+	const char *open_mpi = getenv("OMPI_COMM_WORLD_SIZE"), *others = getenv("PMI_SIZE");
+
+	return (open_mpi && atoi(open_mpi) > 1) || (others && atoi(others) > 1);
+}
+
+/* Beside this program, where it was built, or where make install puts it. */
+static enum status plug_load(const struct mpi_plug **plug, struct error *err)
+{
+	static const char *const places[] = { "/libtacho-mpi.so", "/../lib/tacho/libtacho-mpi.so" };
+	char path[PATH_BYTES + 64];
+	ssize_t len = readlink("/proc/self/exe", path, PATH_BYTES);
+	void *library = NULL;
+	char *slash;
+
+	path[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(path, '/');
+	for (size_t i = 0; slash && !library && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(slash, 64, "%s", places[i]);
+		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	}
+	*plug = library ? dlsym(library, MPI_PLUG_NAME) : NULL;
+	if (!*plug)
+		return fail(err, ST_ABSENT, NOWHERE,
+			    "started by mpirun, but built where no mpi.h "
+			    "was: use --partial and --merge");
+	return ST_OK;
+}
+
+static enum status mpi_failed(struct error *err)
+{
+	return fail(err, ST_IO, NOWHERE, "MPI failed");
+}
+
+/* Every n-th path from `first` on, in `share`, which is as long as all paths. */
+static size_t share_of(const struct input_paths *paths, int first, int n, char **share)
+{
+	size_t count = 0;
+
+	for (size_t i = (size_t)first; i < paths->count; i += (size_t)n)
+		share[count++] = paths->paths[i];
+	return count;
+}
+
+static enum status merge_process(struct tool *t, const struct mpi_plug *plug, int from,
+				 struct engine_result *r, const char **settings, struct error *err)
+{
+	enum status status = ST_OK;
+	size_t len = 0;
+	uint8_t *bytes;
+
+	if (plug->ask(from, &len))
+		return mpi_failed(err);
+	if (!len)
+		return fail(err, ST_IO, NOWHERE, "process %d of mpirun failed", from);
+	bytes = malloc(len);
+	if (!bytes)
+		return fail_memory(err);
+	if (plug->take(from, bytes, len))
+		status = mpi_failed(err);
+	if (status == ST_OK)
+		status = engine_partial_take(r, bytes, len, (size_t)t->common.memory_bytes,
+					     settings, err);
+	free(bytes);
+	return status;
+}
+
+/* The first process: its own share, then those of all others, which wait to give them. */
+static enum status gather(struct tool *t, const struct mpi_plug *plug, int n, struct buf *own,
+			  bool *done, struct error *err)
+{
+	struct engine_result result;
+	const char *settings = NULL;
+	enum status status;
+	int from;
+
+	status = engine_result_init(&result, t->reports, (size_t)t->common.memory_bytes, err);
+	if (status == ST_OK)
+		status = engine_partial_take(&result, own->data, own->len,
+					     (size_t)t->common.memory_bytes, &settings, err);
+	for (from = 1; from < n && status == ST_OK; from++)
+		status = merge_process(t, plug, from, &result, &settings, err);
+	*done = status == ST_OK;
+	if (status == ST_OK)
+		status = tool_conclude(t, &result, engine_is_cut(&t->filter), err);
+	engine_result_release(&result);
+	return status;
+}
+
+/* *done: nobody waits for us any more. */
+static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank, int n,
+			   const struct input_paths *paths, bool *done, struct error *err)
+{
+	char **share = calloc(paths->count + 1, sizeof(*share));
+	enum status status;
+	struct buf own;
+
+	if (!share)
+		return fail_memory(err);
+	buf_init(&own, PARTIAL_MAX);
+	t->common.quiet |= rank != 0;
+	t->is_far = true;
+	status = partial_make(t, share, share_of(paths, rank, n, share), &own, NULL, err);
+	if (rank && plug->give(own.data, status == ST_OK ? own.len : 0) && status == ST_OK)
+		status = mpi_failed(err);
+	*done = rank != 0;
+	if (!rank && status == ST_OK)
+		status = gather(t, plug, n, &own, done, err);
+	buf_release(&own);
+	free(share);
+	return status;
+}
+
+enum status run_mpi(struct tool *t, char **operands, size_t count, struct error *err)
+{
+	struct input_paths paths = { .count = 0 };
+	const struct mpi_plug *plug;
+	enum status status;
+	int rank = 0, n = 1;
+	bool done = true;
+
+	if (t->own.compat)
+		return fail(err, ST_USAGE, NOWHERE, "--compat: not under mpirun");
+	TRY(plug_load(&plug, err));
+	if (plug->open(&rank, &n))
+		return mpi_failed(err);
+	status = tool_paths(t, operands, count, &paths, err);
+	if (status == ST_OK)
+		status = part_do(t, plug, rank, n, &paths, &done, err);
+	else if (rank)
+		err->text[0] = '\0'; /* the first process reports it */
+	input_paths_free(&paths);
+	if (done) /* else mpirun ends those that wait */
+		plug->close();
+	return status;
+}

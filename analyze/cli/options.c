@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/options.h"
+
+#include "analyze/report/hta/hta.h"
+#include "analyze/report/report_list.h"
+#include "convert/stage/options.h"
+
+#include <string.h>
+
+#define AT(member) offsetof(struct analyze_options, member)
+
+const struct option analyze_options[] = {
+	{ "report", 'r', OPTION_TEXT, "NAMES", "what to print, with commas between (see below)",
+	  AT(report), "summary" },
+	{ "format", 'f', OPTION_TEXT, "NAME", "how to print it (see below)", AT(format), "text" },
+	{ "phases", 0, OPTION_TEXT, "RULES.json",
+	  "names of phases, steps and communication "
+	  "instead of the defaults",
+	  AT(phases), NULL },
+	{ "view", 0, OPTION_TEXT, "NAME", "phases as others print them: lightning or metrics",
+	  AT(view), NULL },
+	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
+	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
+	  NULL },
+	{ "diff", 0, OPTION_FLAG, NULL,
+	  "the inputs are two runs, A and B: is B slower, and where did "
+	  "the time go",
+	  AT(diff), NULL },
+	{ "fail-over", 0, OPTION_SHARE, "SHARE",
+	  "exit 3 if B's steps are slower by so much and that "
+	  "is no chance",
+	  AT(fail_over), "2%" },
+	{ "partial", 0, OPTION_TEXT, "OUT",
+	  "write what was found in these inputs, of every report, "
+	  "for --merge",
+	  AT(partial), NULL },
+	{ "merge", 0, OPTION_FLAG, NULL, "the inputs are files of --partial: one report over all",
+	  AT(merge), NULL },
+	{ "compat", 0, OPTION_TEXT, "NAME",
+	  "the figures of another tool by its own definitions "
+	  "instead of reports: hta",
+	  AT(compat), NULL },
+	{ "explain", 0, OPTION_TEXT, "FIGURE",
+	  "what a figure means - any name on a page or in JSON - "
+	  "and, of inputs, the events behind it",
+	  AT(explain), NULL },
+	{ .name = NULL },
+};
+
+const struct option analyze_memory[] = {
+	{ "memory", 0, OPTION_SIZE, "SIZE",
+	  "memory to stay under, more or less; the rest goes to "
+	  "unlinked files in $TMPDIR",
+	  offsetof(struct common_options, memory_bytes), "256M" },
+	{ .name = NULL },
+};
+
+enum status analyze_options_check(const struct analyze_options *o, struct error *err)
+{
+	if (o->merge + (o->partial != NULL) + o->diff + (o->explain != NULL) > 1)
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--partial, --merge, --diff and --explain: one of them");
+	if (o->compat && strcmp(o->compat, "hta"))
+		return fail(err, ST_USAGE, NOWHERE, "--compat %.40s: hta", o->compat);
+	if (o->compat && (o->merge || o->partial || o->diff))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--compat: not with --partial, --merge or --diff");
+	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
+		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
+	return ST_OK;
+}
+
+enum wording options_view(const struct analyze_options *o)
+{
+	if (!o->view)
+		return VIEW_OWN;
+	return !strcmp(o->view, "lightning") ? VIEW_LIGHTNING : VIEW_METRICS;
+}
+
+void compat_report(const struct report_type *out[REPORTS_ASKED + 1])
+{
+	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
+	out[0] = &report_compat_hta;
+}
+
+static enum status report_take(const char *name, size_t len, const struct report_type **out,
+			       size_t *count, struct error *err)
+{
+	const struct report_type *type = report_find(name, len);
+
+	if (!type)
+		return fail(err, ST_USAGE, NOWHERE, "--report %.*s: no such report",
+			    len < 40 ? (int)len : 40, name);
+	for (size_t i = 0; i < *count; i++)
+		if (out[i] == type)
+			return ST_OK;
+	if (*count == REPORTS_ASKED)
+		return fail(err, ST_USAGE, NOWHERE, "--report: too many names");
+	out[(*count)++] = type;
+	return ST_OK;
+}
+
+enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
+			  struct error *err)
+{
+	size_t count = 0, len;
+
+	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
+	if (!strcmp(text, "all")) {
+		for (size_t i = 0; i < REPORTS_ASKED && report_types[i]; i++)
+			out[i] = report_types[i];
+		return ST_OK;
+	}
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		TRY(report_take(text, len, out, &count, err));
+		if (!text[len])
+			return ST_OK;
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.h - the options that tacho-analyze alone has.  Texts are borrowed from argv and the
+ * environment.
+ */
+#ifndef ANALYZE_CLI_OPTIONS_H
+#define ANALYZE_CLI_OPTIONS_H
+
+#include "analyze/format/format.h"
+#include "analyze/engine/report.h"
+#include "schemas/base/option.h"
+
+struct analyze_options {
+	const char *report, *format, *phases, *view;
+	bool per_step;
+	const char *partial, *compat, *explain;
+	double fail_over; /* share of A's mean step */
+	bool diff, merge, schema;
+};
+extern const struct option analyze_options[]; /* rows for a set over struct analyze_options */
+extern const struct option analyze_memory[];  /* over struct common_options, before its own */
+
+/* What does not go together is ST_USAGE. */
+enum status analyze_options_check(const struct analyze_options *o, struct error *err);
+
+enum wording options_view(const struct analyze_options *o);
+
+enum { REPORTS_ASKED = 16 };
+/* "phases,steps" to a list that ends with NULL; "all": every one. */
+enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
+			  struct error *err);
+/* What --compat asks for instead. */
+void compat_report(const struct report_type *out[REPORTS_ASKED + 1]);
+
+#endif

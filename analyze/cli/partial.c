@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --partial and --merge: one report over what many processes read. */
+#include "analyze/cli/internal.h"
+
+#include "analyze/engine/partial.h"
+#include "analyze/report/report_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTIAL_MAX ((size_t)4 << 30)
+enum { CHUNK_BYTES = 1 << 20 };
+
+void partial_settings(const struct tool *t, struct buf *out)
+{
+	const struct {
+		const char *name, *value;
+	} rows[] = {
+		{ "steps", t->filter.steps },     { "from", t->filter.from },
+		{ "to", t->filter.to },           { "ranks", t->filter.ranks },
+		{ "devices", t->filter.devices }, { "kinds", t->filter.kinds },
+		{ "names", t->filter.names },
+	};
+
+	buf_putf(out, "cut=%d per-step=%d rules=%08x", engine_is_cut(&t->filter), t->own.per_step,
+		 t->rules_crc);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].value)
+			buf_putf(out, " %s=%s", rows[i].name, rows[i].value);
+}
+
+enum status partial_make(struct tool *t, char *const *paths, size_t count, struct buf *out,
+			 enum status *inputs, struct error *err)
+{
+	struct engine_result result = { .tables = NULL };
+	struct engine_request how = tool_request(t, paths, count);
+	struct buf settings;
+	enum status status;
+
+	how.reports = report_types;
+	how.pictures = PICTURES_FINE;
+	how.is_part = true;
+	buf_init(&settings, CHUNK_BYTES);
+	partial_settings(t, &settings);
+	status = tool_accumulate(t, &how, &result, err);
+	if (status == ST_OK)
+		status = engine_partial_put(&result, buf_text(&settings), out, err);
+	if (status == ST_OK && inputs)
+		*inputs = tool_judge(t, &result);
+	engine_result_release(&result);
+	buf_release(&settings);
+	return status;
+}
+
+enum status run_partial(struct tool *t, char **operands, size_t count, struct error *err)
+{
+	struct input_paths paths = { .count = 0 };
+	enum status status, inputs = ST_OK;
+
+	if (t->common.output)
+		return fail(err, ST_USAGE, NOWHERE, "--partial names the output: no --output");
+	status = tool_paths(t, operands, count, &paths, err);
+	if (status == ST_OK)
+		status = partial_make(t, paths.paths, paths.count, &t->page, &inputs, err);
+	input_paths_free(&paths);
+	if (status == ST_OK && inputs != ST_OK && t->common.strict)
+		return inputs;
+	t->common.output = t->own.partial;
+	if (status == ST_OK)
+		status = tool_write(t, t->page.data, t->page.len, err);
+	return status != ST_OK ? status : inputs;
+}
+
+/* The whole file: it is what its checksum is of. */
+static enum status file_read(const char *path, struct buf *out, struct error *err)
+{
+	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+	enum status status = ST_OK;
+	uint8_t *at;
+	size_t got;
+
+	if (!f)
+		return fail(err, ST_IO, NOWHERE, "cannot be opened");
+	buf_clear(out);
+	do {
+		at = buf_reserve(out, CHUNK_BYTES);
+		got = at ? fread(at, 1, CHUNK_BYTES, f) : 0;
+		out->len += got;
+	} while (got);
+	if (ferror(f))
+		status = fail(err, ST_IO, NOWHERE, "cannot be read");
+	if (f != stdin)
+		fclose(f);
+	return status == ST_OK ? buf_status(out, err) : status;
+}
+
+static enum status merge_file(struct tool *t, const char *path, struct engine_result *r,
+			      struct buf *bytes, const char **settings, struct error *err)
+{
+	struct error own = { .at = NOWHERE };
+	enum status status = file_read(path, bytes, &own);
+
+	if (status == ST_OK)
+		status = engine_partial_take(r, bytes->data, bytes->len,
+					     (size_t)t->common.memory_bytes, settings, &own);
+	return status == ST_OK ? ST_OK : fail(err, status, NOWHERE, "%.120s: %s", path, own.text);
+}
+
+bool partial_is_cut(const char *settings)
+{
+	return settings && !strncmp(settings, "cut=1", 5);
+}
+
+enum status run_merge(struct tool *t, char **operands, size_t count, struct error *err)
+{
+	struct engine_result result;
+	const char *settings = NULL;
+	enum status status;
+	struct buf bytes;
+
+	if (!filter_is_empty(&t->filter) || t->own.per_step || t->own.phases)
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--merge: cuts, --phases and --per-step belong to --partial");
+	if (!count)
+		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
+	buf_init(&bytes, PARTIAL_MAX);
+	status = engine_result_init(&result, t->reports, (size_t)t->common.memory_bytes, err);
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		status = merge_file(t, operands[i], &result, &bytes, &settings, err);
+	buf_release(&bytes);
+	if (status == ST_OK)
+		status = tool_conclude(t, &result, partial_is_cut(settings), err);
+	engine_result_release(&result);
+	return status;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run: inputs to a result, a result to a page. */
+#include "analyze/cli/internal.h"
+
+#include "analyze/format/parts.h"
+#include "analyze/report/check/check.h"
+#include "analyze/report/report_list.h"
+#include "convert/output/output.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_EVENT_BYTES = 64 << 10 };
+
+void tool_complain(const char *path, const struct error *err)
+{
+	fprintf(stderr, "tacho-analyze: ");
+	if (path)
+		fprintf(stderr, "%s: ", path);
+	if (err->at != NOWHERE)
+		fprintf(stderr, "byte %llu: ", (unsigned long long)err->at);
+	fprintf(stderr, "%s\n", err->text);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- inputs ----------------------------------------------------------------------------- */
+
+enum status tool_paths(struct tool *t, char **operands, size_t count, struct input_paths *paths,
+		       struct error *err)
+{
+	size_t passed_over;
+
+	if (!count)
+		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
+	TRY(source_paths_find(paths, operands, count, scratch_folder(), &passed_over, err));
+	if (passed_over && !t->common.quiet)
+		fprintf(stderr, "tacho-analyze: passed over %zu JSON files that are no traces\n",
+			passed_over);
+	return filter_find_origin(&t->filter, paths->paths, paths->count,
+				  &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
+						    .resident = FIRST_EVENT_BYTES,
+						    .scratch = scratch_folder() },
+				  err);
+}
+
+static void show_progress(void *self, uint64_t events)
+{
+	struct tool *t = self;
+	struct progress_now now = { .now_ns = clock_ns(), .events = events };
+	struct buf line;
+
+	buf_init(&line, 4096);
+	if (progress_line(&t->progress, &now, &line))
+		fputs(buf_text(&line), stderr);
+	buf_release(&line);
+}
+
+static void hide_progress(struct tool *t)
+{
+	struct buf line;
+
+	buf_init(&line, 4096);
+	progress_end(&t->progress, &line);
+	fputs(buf_text(&line), stderr);
+	buf_release(&line);
+}
+
+struct engine_request tool_request(struct tool *t, char *const *paths, size_t count)
+{
+	bool show = !t->common.quiet && isatty(STDERR_FILENO);
+	unsigned threads = thread_count(t->common.threads);
+
+	return (struct engine_request){
+		.paths = paths,
+		.count = count,
+		.reports = t->reports,
+		.rules = t->rules,
+		.filter = &t->filter,
+		.per_step = t->own.per_step,
+		.pictures = t->format->pictures,
+		.memory_bytes = (size_t)t->common.memory_bytes,
+		.threads = threads < count ? threads
+			   : count         ? (unsigned)count
+					   : 1,
+		.helpers = threads - 1,
+		.scratch = scratch_folder(),
+		.progress = show ? show_progress : NULL,
+		.progress_self = t,
+	};
+}
+
+enum status tool_accumulate(struct tool *t, const struct engine_request *how,
+			    struct engine_result *out, struct error *err)
+{
+	enum status status;
+
+	t->progress.begin_ns = clock_ns();
+	status = engine_accumulate(out, how, err);
+	hide_progress(t);
+	return status;
+}
+
+enum status tool_read(struct tool *t, char **operands, size_t count,
+		      const struct report_type *const *reports, enum pictures pictures,
+		      struct engine_result *out, struct error *err)
+{
+	struct input_paths paths = { .count = 0 };
+	enum status status = tool_paths(t, operands, count, &paths, err);
+
+	if (status == ST_OK) {
+		struct engine_request how = tool_request(t, paths.paths, paths.count);
+
+		how.reports = reports;
+		how.pictures = pictures;
+		status = tool_accumulate(t, &how, out, err);
+	}
+	input_paths_free(&paths);
+	return status;
+}
+
+enum status tool_judge(const struct tool *t, const struct engine_result *r)
+{
+	enum status first = ST_OK;
+	struct error err = { .at = NOWHERE };
+
+	for (size_t i = 0; i < r->input_count; i++) {
+		const struct engine_outcome *o = &r->inputs[i].outcome;
+
+		if (o->status != ST_OK)
+			tool_complain(r->inputs[i].path, &o->error);
+		if (o->status != ST_OK && first == ST_OK)
+			first = o->status;
+		if (!t->common.strict || o->status != ST_OK || !o->damaged)
+			continue;
+		fail(&err, ST_FORMAT, NOWHERE, "%llu records are damaged",
+		     (unsigned long long)o->damaged);
+		tool_complain(r->inputs[i].path, &err);
+		first = first == ST_OK ? ST_FORMAT : first;
+	}
+	return first;
+}
+
+/* ---- pages ------------------------------------------------------------------------------ */
+
+enum status tool_write(const struct tool *t, const void *bytes, size_t len, struct error *err)
+{
+	struct out *out;
+	enum status status;
+
+	TRY(out_open(&out, t->common.output, false, err));
+	status = out_write(out, bytes, len, err);
+	if (status == ST_OK)
+		status = out_commit(out, err);
+	out_free(out);
+	return status;
+}
+
+static enum status write_parts(const struct tool *t, const struct format_request *how,
+			       struct error *err)
+{
+	struct out *out;
+	enum status status;
+
+	TRY(out_open(&out, t->common.output, true, err));
+	status = format_parts_write(t->format, how, out, err);
+	if (status == ST_OK)
+		status = out_commit(out, err);
+	out_free(out);
+	return status;
+}
+
+struct format_request tool_page(const struct tool *t, struct tables *tables)
+{
+	bool is_terminal = !t->common.output && !t->is_far && isatty(STDOUT_FILENO);
+
+	return (struct format_request){
+		.tables = tables,
+		.reports = t->reports,
+		.colour = colour_of(is_terminal),
+		.is_utf8 = is_utf8(),
+		.width = columns_of(is_terminal),
+		.view = options_view(&t->own),
+	};
+}
+
+static enum status print(struct tool *t, struct tables *tables, struct error *err)
+{
+	struct format_request how = tool_page(t, tables);
+
+	if (t->format->part && t->common.output)
+		return write_parts(t, &how, err);
+	TRY(t->format->write(&how, &t->page, err));
+	return tool_write(t, t->page.data, t->page.len, err);
+}
+
+static bool asks_for(const struct tool *t, const struct report_type *type)
+{
+	for (size_t i = 0; t->reports[i]; i++)
+		if (t->reports[i] == type)
+			return true;
+	return false;
+}
+
+/* With --strict a recording that is not to be trusted is an error, after the page has told why. */
+static enum status judge_checks(const struct tool *t, struct tables *tables, struct error *err)
+{
+	uint64_t bad = check_bad(tables);
+
+	if (!t->common.strict || !bad)
+		return ST_OK;
+	return fail(err, ST_FORMAT, NOWHERE, "checks that are bad: %llu", (unsigned long long)bad);
+}
+
+enum status tool_report(struct tool *t, struct engine_result *r, struct error *err)
+{
+	enum status status = print(t, r->tables, err);
+
+	if (status == ST_OK && asks_for(t, &report_check))
+		status = judge_checks(t, r->tables, err);
+	return status;
+}
+
+static bool was_read(const struct engine_result *r)
+{
+	for (size_t i = 0; i < r->input_count; i++)
+		if (r->inputs[i].outcome.is_in_tables)
+			return true;
+	return false;
+}
+
+/* That nothing could be read is not reported again where each input was. */
+enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_cut, struct error *err)
+{
+	enum status status = engine_result_finish(r, is_cut, err), inputs = tool_judge(t, r);
+
+	if (status != ST_OK && (inputs == ST_OK || was_read(r)))
+		return status;
+	err->text[0] = '\0';
+	if (inputs != ST_OK &&
+	    ((t->common.strict && !asks_for(t, &report_check)) || status != ST_OK))
+		return inputs;
+	status = tool_report(t, r, err);
+	return status != ST_OK ? status : inputs;
+}

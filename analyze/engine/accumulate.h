@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * accumulate.h - all reports of a run over one input: pull, sweep, fold, in one pass.
+ *
+ * One thread.  What it makes is a set of tables, complete up to where the input could be read.
+ */
+#ifndef ANALYZE_ENGINE_ACCUMULATE_H
+#define ANALYZE_ENGINE_ACCUMULATE_H
+
+#include "analyze/engine/report.h"
+
+struct acc_request {
+	const struct report_type *const *reports; /* ends with NULL; report_base among them */
+	const struct name_rules *rules;
+	const struct filter *filter;
+	const char *path;
+	bool per_step;
+	enum pictures pictures;
+	bool is_alone;  /* no other input is or will be added */
+	size_t ceiling; /* of the sweep's waiting work */
+	pump_progress progress;
+	void *progress_self;
+};
+
+/* Everything that `reports` fill; ends with NULL, freed with free().  NULL without memory. */
+const struct table_type **acc_tables(const struct report_type *const *reports);
+
+/*
+ * `p` is open and stays the caller's.  A fault of the source is returned after what came before it
+ * is in `into`; *source_failed tells it from others, after which `into` is not to be used.
+ */
+enum status acc_run(struct tables *into, struct trace *trace, const struct pipeline *p,
+		    const struct acc_request *how, bool *source_failed, struct error *err);
+
+#endif

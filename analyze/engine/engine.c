@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/engine/engine.h"
+
+#include "analyze/engine/accumulate.h"
+#include "convert/input/input.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESIDENT_BYTES = 64 * 1024 };
+
+struct engine {
+	const struct engine_request *how;
+	struct engine_result *all;
+	pthread_mutex_t lock; /* of what follows, and of `all` */
+	size_t next;          /* input to be taken */
+	uint64_t events;
+	enum status status; /* of what is nobody's input: memory, ceilings of the merged tables */
+	struct error error;
+};
+
+struct progress { /* of one input: the pump says how many events it has given */
+	struct engine *engine;
+	uint64_t told;
+};
+
+static void tell_progress(void *self, uint64_t events)
+{
+	struct progress *p = self;
+	struct engine *e = p->engine;
+
+	pthread_mutex_lock(&e->lock);
+	e->events += events - p->told;
+	p->told = events;
+	e->how->progress(e->how->progress_self, e->events);
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void merge(struct engine *e, struct tables *from, size_t input)
+{
+	struct error err = { 0 };
+
+	pthread_mutex_lock(&e->lock);
+	enum status status = tables_merge(e->all->tables, from, &err);
+	if (status == ST_OK)
+		status = engine_result_windows(e->all, from, input, &err);
+	e->all->inputs[input].outcome.is_in_tables = status == ST_OK;
+	if (status != ST_OK && e->status == ST_OK) {
+		e->status = status;
+		e->error = err;
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- one input -------------------------------------------------------------------------- */
+
+static size_t share_of(const struct engine *e, unsigned eighths)
+{
+	return e->how->memory_bytes / 8 * eighths / e->how->threads;
+}
+
+static enum status input_acc(struct engine *e, size_t index, struct input *in, struct trace *trace,
+			     struct tables *into, bool *usable, struct error *err)
+{
+	struct budget budget = { .opening = share_of(e, 2),
+				 .resident = RESIDENT_BYTES,
+				 .threads = e->how->count == 1 ? e->how->helpers : 0,
+				 .scratch = e->how->scratch };
+	struct pipeline_request request = { .filter = e->how->filter,
+					    .rules = e->how->rules,
+					    .budget = &budget,
+					    .needs = NEED_STEP | NEED_LINK };
+	struct progress progress = { .engine = e };
+	struct acc_request how = {
+		.reports = e->all->reports,
+		.rules = e->how->rules,
+		.filter = e->how->filter,
+		.path = input_path(in),
+		.per_step = e->how->per_step,
+		.pictures = e->how->count == 1 ? e->how->pictures : PICTURES_NONE,
+		.is_alone = e->how->count == 1 && !e->how->is_part,
+		.ceiling = share_of(e, 2),
+		.progress_self = &progress,
+		.progress = e->how->progress ? tell_progress : NULL,
+	};
+	struct pipeline pipeline;
+
+	TRY(pipeline_open(&pipeline, trace, &in, 1, &request, err));
+	enum status status = acc_run(into, trace, &pipeline, &how, usable, err);
+	*usable |= status == ST_OK;
+	e->all->inputs[index].outcome.damaged =
+		trace_lost(trace, 0, LOSS_DAMAGED) + trace_lost(trace, 0, LOSS_NO_TIME);
+	pipeline_close(&pipeline);
+	return status;
+}
+
+/* What could be read is in the tables; so is why it was not all. */
+static enum status note_error(struct tables *into, const char *path, const char *text,
+			      struct error *err)
+{
+	struct table *inputs = tables_find(into, "inputs");
+	union value key = { .text = path }, *row;
+	size_t column = table_column(inputs, "error");
+
+	TRY(table_row(inputs, &key, &row, err));
+	row[column].text = table_text(inputs, text, err);
+	return row[column].text ? ST_OK : ST_CEILING;
+}
+
+static void *work(void *self)
+{
+	struct engine *e = self;
+
+	for (;;) {
+		pthread_mutex_lock(&e->lock);
+		size_t index = e->next++;
+		pthread_mutex_unlock(&e->lock);
+		if (index >= e->how->count)
+			return NULL;
+		struct engine_outcome *outcome = &e->all->inputs[index].outcome;
+		outcome->error.at = NOWHERE;
+		struct error *err = &outcome->error;
+		struct input *in = NULL;
+		struct trace *trace = NULL;
+		struct tables *into = NULL;
+		bool usable = false;
+
+		enum status status = input_open(&in, e->how->paths[index], e->how->scratch, err);
+		if (status == ST_OK)
+			status = trace_new(&trace, share_of(e, 3), err);
+		if (status == ST_OK)
+			status = tables_new(&into, e->all->types, share_of(e, 3), err);
+		if (status == ST_OK)
+			status = input_acc(e, index, in, trace, into, &usable, err);
+		if (usable && status != ST_OK &&
+		    note_error(into, input_path(in), err->text, NULL) != ST_OK)
+			usable = false;
+		if (usable)
+			merge(e, into, index);
+		tables_free(into);
+		trace_free(trace);
+		input_close(in);
+		outcome->status = status;
+	}
+}
+
+/* ---- the run ---------------------------------------------------------------------------- */
+
+enum status engine_accumulate(struct engine_result *out, const struct engine_request *how,
+			      struct error *err)
+{
+	struct engine e = { .how = how, .all = out };
+
+	TRY(engine_result_init(out, how->reports, how->memory_bytes, err));
+	const struct engine_outcome none = { .status = ST_OK };
+	for (size_t i = 0; i < e.how->count; i++)
+		TRY(engine_result_input(e.all, e.how->paths[i], &none, err));
+	pthread_mutex_init(&e.lock, NULL);
+	unsigned helpers = e.how->threads > 1 ? e.how->threads - 1 : 0, started = 0;
+	pthread_t *threads = helpers ? calloc(helpers, sizeof(*threads)) : NULL;
+	if (!threads)
+		helpers = 0;
+	for (unsigned i = 0; i < helpers && i + 1 < e.how->count; i++)
+		if (pthread_create(&threads[started], NULL, work, &e) == 0)
+			started++;
+	work(&e); /* this thread too, and alone if there is no other */
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	pthread_mutex_destroy(&e.lock);
+	if (e.status != ST_OK)
+		return fail(err, e.status, e.error.at, "%s", e.error.text);
+	return ST_OK;
+}
+
+bool engine_is_cut(const struct filter *filter)
+{
+	return filter && (filter->has_steps || filter->has_ranks || filter->from || filter->to);
+}
+
+enum status engine_run(struct tables **out, const struct engine_request *how,
+		       struct engine_outcome *outcomes, struct error *err)
+{
+	struct engine_result all = { .tables = NULL };
+	enum status status = engine_accumulate(&all, how, err);
+
+	*out = NULL;
+	memset(outcomes, 0, how->count * sizeof(*outcomes));
+	for (size_t i = 0; i < all.input_count; i++)
+		outcomes[i] = all.inputs[i].outcome;
+	if (status == ST_OK)
+		status = engine_result_finish(&all, engine_is_cut(how->filter), err);
+	if (status == ST_OK) {
+		*out = all.tables;
+		all.tables = NULL;
+	}
+	engine_result_release(&all);
+	return status;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hist.h - lengths of many events in little memory, for quantiles that merge.
+ *
+ * Up to HIST_EXACT values are kept as they are and their quantiles are exact.  From there on they
+ * are counted in buckets of equal width within each power of two, HIST_PER_OCTAVE to one, so a
+ * quantile is off by at most half a bucket: 0.8 %.  What a histogram holds depends only on which
+ * values went in, never on their order or on how they were spread over partial histograms.
+ */
+#ifndef ANALYZE_ENGINE_HIST_H
+#define ANALYZE_ENGINE_HIST_H
+
+#include "schemas/base/buf.h"
+
+enum { HIST_EXACT = 16, HIST_PER_OCTAVE = 64 };
+
+struct hist;
+
+enum status hist_new(struct hist **out, struct error *err);
+void hist_free(struct hist *h); /* accepts NULL */
+
+enum status hist_put(struct hist *h, uint64_t value, struct error *err);
+enum status hist_merge(struct hist *into, const struct hist *from, struct error *err);
+
+/* For partial results: equal contents give equal bytes, whatever their history. */
+void hist_encode(const struct hist *h, struct buf *out);
+/* Into one that is empty; bytes that no histogram has are ST_FORMAT. */
+enum status hist_decode(struct hist *h, struct bytes *in, struct error *err);
+size_t hist_bytes(const struct hist *h); /* memory that it takes */
+
+/* NULL reads as an empty one. */
+uint64_t hist_count(const struct hist *h);
+/* The value at `rank`, 0 the least, count - 1 the greatest; 0 when there is none. */
+uint64_t hist_at(const struct hist *h, uint64_t rank);
+/* Of an even count: the mean of the middle two, rounded down. */
+uint64_t hist_median(const struct hist *h);
+
+#endif

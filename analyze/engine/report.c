@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/engine/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void acc_rank(const struct accumulator *f, uint32_t process, union value *keys)
+{
+	const struct process *p = trace_get_process(f->trace, process);
+
+	keys[0].u64 = p->rank == NO_RANK ? NO_U64 : p->rank;
+	keys[1].text = p->host ? trace_text(f->trace, p->host, NULL) : "";
+	keys[2].u64 = p->pid;
+}
+
+enum status acc_row(struct accumulator *f, const char *table, uint32_t process, union value *keys,
+		    union value **row, struct error *err)
+{
+	acc_rank(f, process, keys);
+	return table_row(tables_find(f->tables, table), keys, row, err);
+}
+
+enum status acc_text(struct accumulator *f, const char *table, union value *cell, const char *text,
+		     struct error *err)
+{
+	cell->text = text ? table_text(tables_find(f->tables, table), text, err) : NULL;
+	return !text || cell->text ? ST_OK : ST_CEILING;
+}
+
+enum status acc_gpus(const struct accumulator *f, void *items, size_t *count, size_t size,
+		     struct error *err)
+{
+	size_t wanted = sweep_gpu_count(f->sweep);
+	void **at = items;
+
+	if (wanted <= *count)
+		return ST_OK;
+	char *wider = realloc(*at, wanted * size);
+	if (!wider)
+		return fail_memory(err);
+	memset(wider + *count * size, 0, (wanted - *count) * size);
+	*at = wider;
+	*count = wanted;
+	return ST_OK;
+}
+
+void cause_text(const struct accumulator *f, enum cause cause, unsigned phase, char *out,
+		size_t cap)
+{
+	if (cause == CAUSE_HOST)
+		snprintf(out, cap, "host:%s", context_phase(f->context, phase).name);
+	else
+		snprintf(out, cap, "%s", cause_word(cause));
+}
+
+double percent_of(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.h - reports: a fold over one input, then a finish over all.
+ *
+ *	input 0 -> pump -> sweep -> fold \
+ *	input 1 -> pump -> sweep -> fold  > tables, merged by key -> finish -> format
+ *	input n -> pump -> sweep -> fold /
+ *
+ * Inputs (ranks, windows of a rank) are folded one by one, on as many cores as there are, and
+ * never merged as streams: idle time between two windows does not exist, clocks of hosts are not
+ * needed, and a thousand ranks cost a thousand times one.
+ *
+ * All reports of a run share one pass, one sweep and one link stage; none includes another.  A
+ * report keeps what fits a ceiling, and says in its notes what it left out.
+ *
+ * To add a report: write report/NAME.c that exports `const struct report_type report_NAME`, add
+ * X(NAME) to report_list.h, its oracle in tests/oracle/.  To add a format: see format.h.
+ */
+#ifndef ANALYZE_ENGINE_REPORT_H
+#define ANALYZE_ENGINE_REPORT_H
+
+#include "analyze/cause/cause.h"
+#include "analyze/timeline/sweep.h" /* and with it event, trace, step, link */
+#include "convert/stage/step_list.h"
+#include "analyze/engine/table.h"
+#include "convert/stage/pump.h"
+
+/* Of steps and of memory over time; only a page shows them. */
+enum pictures {
+	PICTURES_NONE,
+	PICTURES_CELLS, /* a letter for each part of a step */
+	PICTURES_FINE,  /* those, and finer ones for charts */
+};
+
+struct accumulator { /* one report over one input; one thread */
+	const struct report_type *type;
+	struct trace *trace;           /* of this input; borrowed */
+	const struct context *context; /* phases' names, step threads, totals; borrowed */
+	const struct batch *batch;     /* during put(): the one whose events are put; borrowed */
+	const struct name_rules *rules;
+	struct sweep *sweep;
+	struct causes *causes;
+	const struct step_list *steps; /* by process id; resolved before end() */
+	const uint32_t *process_of;    /* by track, track_end of them */
+	uint32_t track_end;
+	const char *path;            /* of the input */
+	const struct filter *filter; /* borrowed; NULL: everything */
+	bool per_step;               /* --per-step */
+	enum pictures pictures;      /* that are wanted: none unless it is the only input */
+	bool is_single;              /* all there is is one GPU: it can meet no other */
+	struct tables *tables;       /* where results go; borrowed */
+	void *state;                 /* type->state_size bytes, zeroed; freed by the engine */
+};
+
+/*
+ * The events of a batch by what reports want, so that an accumulator walks only what it counts. The
+ * engine sorts each batch once, in order.  To add a list: a row here and its case in
+ * engine/accumulate.c.
+ */
+enum batch_list {
+	BATCH_KERNELS,     /* kernels and graphs that began: not EVENT_BEGAN_EARLIER */
+	BATCH_COLLECTIVES, /* of those the kernels that communicate */
+	BATCH_COPIES,      /* copies and fills that began */
+	BATCH_CALLS,       /* runtime and driver calls */
+	BATCH_ANNOTATIONS, /* ranges that may name a phase: pushed, annotations, NVTX */
+	BATCH_SHAPED,      /* ranges that say more than their name */
+	BATCH_MEMORY,      /* what was taken, given back, sampled */
+	BATCH_LISTS,
+};
+struct batch_events {
+	const struct event *const *items;
+	size_t count;
+};
+
+/* One batch, after the sweep and the list of steps have taken it. */
+struct sorted_batch {
+	const struct batch *in; /* intervals and marks are clipped to the filter's bounds */
+	struct batch_events by[BATCH_LISTS];
+	const struct segment *segments;
+	size_t segment_count;
+	const struct piece *pieces; /* of gaps, with their causes; not those of these segments */
+	size_t piece_count;
+};
+
+struct report_type {
+	const char *name;                       /* as in --report NAME */
+	const char *help;                       /* one line */
+	const struct table_type *const *tables; /* what it fills; ends with NULL */
+	const struct report_type *const *with;  /* reports whose tables it shows too; or NULL */
+	size_t state_size;
+	bool needs_owners; /* of idle gaps: ranges and Python frames */
+
+	/* Slots of the fold; each optional (NULL: not interested). */
+	enum status (*begin)(struct accumulator *f, struct error *err);
+	enum status (*put)(struct accumulator *f, const struct sorted_batch *w, struct error *err);
+	enum status (*end)(struct accumulator *f, struct error *err);
+	void (*release)(struct accumulator *f); /* what state holds; also after a fault */
+
+	/* Once, over all inputs: fills DERIVED columns. */
+	enum status (*finish)(struct tables *all, struct error *err);
+};
+
+extern const struct report_type report_base; /* inputs, ranks, losses, trust: part of each run */
+
+/* Every table hangs below `ranks`: these are the first columns of each (DEFINITIONS.md 8). */
+enum { RANK_KEYS = 3 };
+#define RANK_COLUMNS                                                                               \
+	{ "rank", "rank", CELL_U64, KEY, NULL, "the rank in the job; null: the file has none" },   \
+		{ "host", NULL, CELL_TEXT, KEY, NULL, "the host's name" },                         \
+	{                                                                                          \
+		"pid", NULL, CELL_U64, KEY, NULL, "the process id on the host"                     \
+	}
+extern const struct table_type table_ranks;
+
+/* Whether the user asked for the rank of a process. */
+static inline bool acc_wants(const struct accumulator *f, uint32_t process)
+{
+	return !f->filter || !f->filter->has_ranks ||
+	       filter_wants_rank(f->filter, trace_get_process(f->trace, process)->rank);
+}
+/* The process of a track, for those who ask for each event. */
+static inline uint32_t acc_process(const struct accumulator *f, uint32_t track)
+{
+	return f->process_of[track < f->track_end ? track : 0];
+}
+/* Fills keys[0 .. RANK_KEYS). */
+void acc_rank(const struct accumulator *f, uint32_t process, union value *keys);
+/* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */
+enum status acc_row(struct accumulator *f, const char *table, uint32_t process, union value *keys,
+		    union value **row, struct error *err);
+/* `text` held by the tables, into a cell. */
+enum status acc_text(struct accumulator *f, const char *table, union value *cell, const char *text,
+		     struct error *err);
+
+/* "data", "host:forward". */
+void cause_text(const struct accumulator *f, enum cause cause, unsigned phase, char *out,
+		size_t cap);
+
+/* An array with a place for each GPU of the sweep so far: `items` is the address of its pointer,
+ * new ones are zeroed. */
+enum status acc_gpus(const struct accumulator *f, void *items, size_t *count, size_t size,
+		     struct error *err);
+
+/* Into a cell of which the greatest is kept. */
+static inline void cell_raise(union value *most, uint64_t value)
+{
+	if (value > most->u64)
+		most->u64 = value;
+}
+
+/* 100 * part / whole, 0 when the whole is nothing. */
+double percent_of(uint64_t part, uint64_t whole);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - figures as keyed rows: what a fold makes, what partials merge, what formats print.
+ *
+ * One row of a column table says everything about a column: its key in JSON and csv, its unit,
+ * how two partial results combine, percent of what, and the sentence of --explain.  So text, csv
+ * and json need no code per report.
+ *
+ * Partial results: rows come out in key order (text keys by bytes), and combining is SUM, MIN,
+ * MAX or a histogram's addition - integers, commutative, associative.  Any number of threads, in
+ * any order, therefore gives the same bytes as one.
+ *
+ * A set of tables belongs to one thread.  Texts are copied in, each once, and stay valid until
+ * tables_free(); all memory but histograms is one arena with a ceiling.
+ */
+#ifndef ANALYZE_ENGINE_TABLE_H
+#define ANALYZE_ENGINE_TABLE_H
+
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hist;
+
+enum cell {
+	CELL_U64,   /* NO_U64: not applicable or unknown; null in JSON, empty in csv */
+	CELL_F64,   /* derived only; NAN likewise */
+	CELL_BOOL,  /* 0, 1, NO_U64; in .u64 */
+	CELL_TEXT,  /* NULL likewise */
+	CELL_WORDS, /* a text of words with blanks between: an array in JSON */
+	CELL_HIST,  /* never printed */
+};
+#define NO_U64 UINT64_MAX
+
+enum combine {
+	KEY, /* part of the row's identity; first columns of the table */
+	SUM, /* neutral: 0 */
+	MIN, /* neutral: NO_U64, NULL */
+	MAX, /* neutral: 0, NULL */
+	HIST,
+	DERIVED, /* computed by finish() from combined ones; nothing (NO_U64, NAN, NULL) before */
+};
+struct column {
+	const char *name;  /* "exposed_comm_ns": json key, csv header; the unit is its ending */
+	const char *title; /* "exposed comm": terminal; NULL: not shown there */
+	enum cell cell;
+	enum combine combine;
+	const char *of;      /* a share: of what, shown in the header; NULL: not a share */
+	const char *meaning; /* one sentence, for --explain and the manual */
+};
+
+static inline bool column_is_text(const struct column *c)
+{
+	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
+}
+
+enum nest {              /* how rows stand in the JSON object of the row above them */
+	    NEST_ARRAY,  /* an array of objects */
+	    NEST_OBJECT, /* at most one row: an object */
+	    NEST_MAP,    /* one key of its own and one value: {"key": value} */
+	    NEST_NEVER,  /* for pages only: neither JSON nor csv */
+};
+struct table_type {
+	const char *name;               /* "step_gpus": for --report and code; unique */
+	const char *member;             /* "gpus": its key in JSON */
+	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
+	enum nest nest;
+	const char *by;         /* printed in descending order of this column; NULL: in key order */
+	const char *since;      /* likewise in ascending order: a time, where `by` is NULL */
+	const char *null_texts; /* names, with blanks, of its texts that may be NULL; or NULL */
+	bool is_finished;       /* finish() makes its rows: a partial result has none */
+	bool is_picture;        /* made only of an input that is alone: left out of several */
+	const struct column *columns; /* ends with .name == NULL */
+};
+
+struct table;  /* rows of one type */
+struct tables; /* one table per type, and the texts; what a fold returns */
+union value {
+	uint64_t u64;
+	double f64;
+	const char *text; /* borrowed when given as a key or to table_text(), else the tables' */
+	struct hist *hist;
+};
+
+/* `types` ends with NULL; what it points to is borrowed until tables_free(). */
+enum status tables_new(struct tables **out, const struct table_type *const *types, size_t ceiling,
+		       struct error *err);
+void tables_free(struct tables *t); /* accepts NULL */
+size_t tables_count(const struct tables *t);
+struct table *tables_at(const struct tables *t, size_t index);       /* in the order of `types` */
+struct table *tables_find(const struct tables *t, const char *name); /* NULL: was not asked for */
+
+const struct table_type *table_type(const struct table *t);
+size_t table_keys(const struct table_type *type);             /* how many of its columns are keys */
+size_t table_columns(const struct table_type *type);          /* all of them */
+size_t table_column(const struct table *t, const char *name); /* its place in a row */
+/* Whether a cell of this column may hold no text: others have one in each row once reports
+ * finished. */
+bool column_may_be_null(const struct table_type *type, const struct column *column);
+size_t table_count(const struct table *t); /* rows */
+
+/* The row with these keys, made with neutral values if new.  It stays where it is. */
+enum status table_row(struct table *t, const union value *keys, union value **row,
+		      struct error *err);
+/* The row with these keys, for finish(): ST_FORMAT where it is not there, as damage may have it. */
+enum status table_have(struct table *t, const union value *keys, union value **row,
+		       struct error *err);
+/* A copy of `text` that lives as long as the tables, to be stored in a row; NULL on a ceiling. */
+const char *table_text(struct table *t, const char *text, struct error *err);
+/* A histogram to be stored in a row; freed with the tables.  NULL without memory. */
+struct hist *table_hist(struct table *t, struct error *err);
+
+/* Row `index` in key order, until the next table_row(); NULL past the end. */
+union value *table_at(struct table *t, size_t index);
+/*
+ * Rows in the order in which they are printed: below one parent by type->by or type->since.  `rows`
+ * has room for table_count().
+ */
+void table_printed(struct table *t, union value **rows);
+
+/*
+ * Over all rows of a table, nothing where it was not asked for: the sum of a column of CELL_U64
+ * without what is null, UINT64_MAX where it is more than that; whether a column is 1 somewhere.
+ */
+uint64_t tables_sum(struct tables *all, const char *table, const char *column);
+bool tables_any(struct tables *all, const char *table, const char *column);
+
+/* `v` combined into a column of `row`; what a text or a histogram holds is copied. */
+enum status table_combine(struct table *t, union value *row, size_t column, union value v,
+			  struct error *err);
+/* Its rows are forgotten. */
+void table_clear(struct table *t);
+
+/* Both of the same types.  DERIVED columns of `into` are left as they are. */
+enum status tables_merge(struct tables *into, struct tables *from, struct error *err);
+
+#endif

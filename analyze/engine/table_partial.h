@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table_partial.h - tables as bytes, before anything derived of them is computed.
+ *
+ *	tables: varint count, then each
+ *	  name: text; varint columns, then each { name: text, u8 cell, u8 combine }; varint rows,
+ *	  then each row, a value a column:
+ *	    number   varint of value + 1, 0: unknown
+ *	    text     as below
+ *	    lengths  0: none; 1, then the histogram (hist.h)
+ *	text: varint 0: none; 1: varint length, bytes; n: the text that was number n - 2, from 0, of
+ *	  those written out before
+ *
+ * DERIVED columns are not written, and no rows of tables that finish() makes.  A reader knows
+ *tables and columns by name, in any order; what it does not know it passes over, what it lacks is
+ *an error, and so is a text that is none where table.h does not allow it.  Any bytes are safe to
+ *read.
+ *
+ * One thread.
+ */
+#ifndef ANALYZE_ENGINE_TABLE_PARTIAL_H
+#define ANALYZE_ENGINE_TABLE_PARTIAL_H
+
+#include "analyze/engine/table.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/map.h"
+#include "schemas/base/vec.h"
+
+enum { PARTIAL_TEXT_MAX = 1 << 20 }; /* bytes of one text */
+
+struct partial_writer { /* zeroed but `out`: nothing written yet */
+	struct buf *out;
+	const char **texts; /* borrowed from who gives them */
+	size_t count, cap;
+	struct hash_index index; /* of texts */
+	enum status status;      /* sticks: no memory */
+};
+void partial_put_text(struct partial_writer *w, const char *text);
+void partial_put_tables(struct partial_writer *w, const struct tables *tables);
+/* What it holds; the buffer stays. */
+enum status partial_writer_release(struct partial_writer *w, struct error *err);
+
+struct partial_text {
+	const char *bytes; /* of the file */
+	size_t len;
+	const char *text; /* of the tables; NULL: not wanted yet */
+};
+struct partial_reader { /* zeroed but `in`, `tables`, `ceiling` */
+	struct bytes in;
+	struct tables *tables; /* into which, and whose texts are used */
+	size_t ceiling;        /* of histograms */
+	size_t hist_bytes;
+	struct partial_text *texts;
+	size_t count, cap;
+};
+/* *text may be NULL afterwards: none was written. */
+enum status partial_take_text(struct partial_reader *r, const char **text, struct error *err);
+/* Combined with what is there; every table of r->tables has to come. */
+enum status partial_take_tables(struct partial_reader *r, struct error *err);
+void partial_reader_release(struct partial_reader *r);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * explain.h - what a figure means, what it is in an input, and the events behind it.
+ *
+ * A figure is anything that stands on a page or in JSON: a column (with or without its unit, as it
+ * is titled, or as TABLE.COLUMN), a table, a cause, a phase, a rule of findings, a check.  One
+ * name may be several; all are explained.
+ */
+#ifndef ANALYZE_EXPLAIN_EXPLAIN_H
+#define ANALYZE_EXPLAIN_EXPLAIN_H
+
+#include "analyze/report/evidence.h"
+#include "analyze/findings/rule.h"
+#include "analyze/format/text/line.h"
+
+enum figure_type {
+	FIGURE_COLUMN,
+	FIGURE_TABLE,
+	FIGURE_CAUSE,
+	FIGURE_PHASE,
+	FIGURE_RULE,
+	FIGURE_CHECK
+};
+enum { FIGURES_MAX = 64, FIGURE_NAME = 96 };
+struct figure {
+	enum figure_type type;
+	const struct table_type *table; /* of a column or table */
+	const struct column *column;
+	const struct rule *rule;
+	char name[FIGURE_NAME]; /* as it is written in JSON */
+};
+
+/* All that `asked` names; `tables` NULL: no input, and only phases by default are known. */
+size_t figures_find(const char *asked, struct tables *tables, struct figure out[FIGURES_MAX]);
+/* ST_USAGE: a sentence with the nearest names. */
+enum status figure_unknown(const char *asked, struct error *err);
+/* Every name that figures_find() knows without an input, by index; NULL past the last. */
+const char *figure_name(size_t index);
+
+/* Into *selection: what report_evidence calls the events behind it; false: there are none. */
+bool figure_selection(const struct figure *f, char selection[FIGURE_NAME]);
+/* What a check asks; NULL: there is none of this name. */
+const char *figure_check(const char *name);
+/* Section of analyze/DEFINITIONS.md. */
+const char *figure_section(const struct figure *f);
+
+enum status explain_put(const struct figure *figures, size_t count, struct tables *tables,
+			const struct format_request *how, struct buf *out, struct error *err);
+/* The parts of it that look at an input. */
+enum status explain_values(struct text *t, const struct figure *f, struct tables *tables,
+			   struct error *err);
+enum status explain_events(struct text *t, const struct figure *f, struct tables *tables,
+			   struct error *err);
+
+#endif

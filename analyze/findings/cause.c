@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules that are a cause of idle time and words about it: rows of a table, no code of their own. */
+#include "analyze/findings/rule.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *where_of(const struct facts_owner *o)
+{
+	return o->range[0] ? o->range : o->call;
+}
+
+/* "; most of it in aten::item at train.py: 12" */
+const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
+{
+	const char *range = where_of(o);
+
+	if (!range[0] && !o->python[0])
+		out[0] = '\0';
+	else if (!o->python[0])
+		snprintf(out, OWNER_TEXT, "; most of it in %.60s", range);
+	else
+		snprintf(out, OWNER_TEXT, "; most of it in %.40s at %.40s",
+			 range[0] ? range : "the host", o->python);
+	return out;
+}
+
+/* " in aten::item"; of a long name its end says most. */
+const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF])
+{
+	const char *range = where_of(o);
+	size_t len = strlen(range);
+	bool is_long = len > OWNER_BRIEF_NAME;
+
+	out[0] = '\0';
+	if (len)
+		snprintf(out, OWNER_BRIEF, " in %s%s", is_long ? "\xe2\x80\xa6" : "",
+			 is_long ? range + len - OWNER_BRIEF_NAME + 1 : range);
+	return out;
+}
+
+/* `words` with {} and {in} replaced. */
+static void fill(char *out, size_t cap, const char *words, const char *span, const char *in)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	while (*words && len + 1 < cap) {
+		size_t part = strcspn(words, "{");
+		if (part) {
+			len += (size_t)snprintf(out + len, cap - len, "%.*s", (int)part, words);
+			words += part;
+			continue;
+		}
+		len += (size_t)snprintf(out + len, cap - len, "%s", words[1] == '}' ? span : in);
+		words += strcspn(words, "}");
+		words += *words == '}';
+	}
+}
+
+bool rule_look(const struct facts *f, const struct rule *r, struct finding *out)
+{
+	char span[SPAN_TEXT], in[OWNER_TEXT], brief[OWNER_BRIEF];
+
+	if (r->look)
+		return r->look(f, out);
+	out->saving_ns = facts_wait(f, (struct gap_query){ .cause = r->cause }).ns;
+	if (out->saving_ns <= 0)
+		return false;
+	struct facts_owner o = facts_owner(f, r->cause);
+	span_text(span, out->saving_ns);
+	fill(out->evidence, FINDING_TEXT, r->evidence, span, owner_text(&o, in));
+	owner_brief(&o, brief);
+	fill(out->brief, BRIEF_TEXT, r->brief, span, brief[0] ? brief : " in the loop");
+	return true;
+}
+
+bool rule_saves(struct finding *out, double saving_ns)
+{
+	out->saving_ns = saving_ns;
+	return saving_ns > 0;
+}
+
+void rule_brief(struct finding *out, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(out->brief, BRIEF_TEXT, fmt, args);
+	va_end(args);
+}

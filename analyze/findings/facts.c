@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/findings/rule.h"
+
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *span_text(char out[SPAN_TEXT], double ns)
+{
+	if (ns >= 0.9995e9)
+		snprintf(out, SPAN_TEXT, "%.2f s", ns / 1e9);
+	else if (ns >= 0.95e6)
+		snprintf(out, SPAN_TEXT, "%.1f ms", ns / 1e6);
+	else
+		snprintf(out, SPAN_TEXT, "%.0f \xc2\xb5s", ns / 1e3);
+	return out;
+}
+
+const char *many_text(char out[MANY_TEXT], double count, const char *one)
+{
+	bool whole = count >= 9.5 || fabs(count - round(count)) < 0.05;
+	int len = (int)strlen(one);
+	const char *end = one[len - 1] == 'y' ? "ies" : "s";
+
+	if (whole && llround(count) == 1)
+		snprintf(out, MANY_TEXT, "1 %s", one);
+	else
+		snprintf(out, MANY_TEXT, "%.*f %.*s%s", whole ? 0 : 1, count,
+			 end[0] == 'i' ? len - 1 : len, one, end);
+	return out;
+}
+
+const char *work_word(enum work work)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		WORK_LIST(X)
+#undef X
+	};
+
+	return words[work];
+}
+
+/* The first that a name contains decides; case is ignored. */
+static const struct {
+	const char *part;
+	enum work work;
+} parts[] = {
+	{ "multi_tensor", WORK_MULTI_TENSOR },
+	{ "fused_adam", WORK_MULTI_TENSOR },
+	{ "nchwtonhwc", WORK_LAYOUT },
+	{ "nhwctonchw", WORK_LAYOUT },
+	{ "nchw_to_nhwc", WORK_LAYOUT },
+	{ "nhwc_to_nchw", WORK_LAYOUT },
+	{ "transpose_readwrite", WORK_LAYOUT },
+	{ "fillfunctor", WORK_FILL },
+	{ "fill_kernel", WORK_FILL },
+	{ "_sgemm_", WORK_GEMM_FP32 },
+	{ "sgemm_128", WORK_GEMM_FP32 },
+	{ "simt_sgemm", WORK_GEMM_FP32 },
+	{ "f32f32_f32f32", WORK_GEMM_FP32 },
+	{ "ampere_sgemm", WORK_GEMM_FP32 },
+	{ "maxwell_sgemm", WORK_GEMM_FP32 },
+	{ "implicit_convolve_sgemm", WORK_CONV_FP32 },
+	{ "dgrad_engine<float", WORK_CONV_FP32 },
+	{ "wgrad_alg0_engine<float", WORK_CONV_FP32 },
+	{ "wgrad_alg1_engine<float", WORK_CONV_FP32 },
+	{ "_scudnn_", WORK_CONV_FP32 },
+	{ "logsoftmax", WORK_OTHER },
+	{ "log_softmax", WORK_OTHER },
+	{ "softmax", WORK_SOFTMAX },
+	{ "tf32f32", WORK_GEMM_TF32 },
+	{ "gemm_tf32", WORK_GEMM_TF32 },
+	{ "tensorop_s1688gemm", WORK_GEMM_TF32 },
+	{ "gemm", WORK_GEMM },
+	{ "cutlass", WORK_GEMM },
+	{ "direct_copy_kernel", WORK_COPY },
+	{ "catarraybatchedcopy", WORK_COPY },
+	{ "copy_kernel", WORK_COPY },
+	{ "elementwise", WORK_ELEMENTWISE },
+};
+
+enum work work_of(const char *kernel)
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcasestr(kernel, parts[i].part))
+			return parts[i].work;
+	return WORK_OTHER;
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+struct rows {
+	struct table *table;
+	size_t count, known;
+	struct {
+		const char *name; /* a literal: the same words are the same pointer */
+		size_t at;
+	} columns[8]; /* those that were asked for */
+};
+
+static struct rows rows_of(const struct facts *f, const char *name)
+{
+	struct rows r = { .table = tables_find(f->tables, name), .known = 0 };
+
+	r.count = r.table ? table_count(r.table) : 0;
+	return r;
+}
+
+static union value cell(struct rows *r, size_t row, const char *column)
+{
+	size_t i = 0;
+
+	while (i < r->known && r->columns[i].name != column)
+		i++;
+	if (i == sizeof(r->columns) / sizeof(r->columns[0]))
+		return table_at(r->table, row)[table_column(r->table, column)];
+	if (i == r->known) {
+		r->columns[i].name = column;
+		r->columns[r->known++].at = table_column(r->table, column);
+	}
+	return table_at(r->table, row)[r->columns[i].at];
+}
+
+/* From a sum over all to a mean per step and GPU. */
+static double per_gpu(const struct facts *f, double sum)
+{
+	double gpus = f->gpus && f->ranks ? (double)f->gpus / (double)f->ranks : 1;
+
+	return sum / (double)f->steps / gpus;
+}
+
+static bool has(const char *text, const char *word)
+{
+	return text && strcasestr(text, word);
+}
+
+static bool fits(const char *asked, const char *text)
+{
+	return !asked || (text && !strcmp(asked, text));
+}
+
+static bool is_same_gap(const struct gap_sum *a, const struct gap_sum *b)
+{
+	return a->cause == b->cause && a->phase == b->phase && a->part == b->part &&
+	       a->kind == b->kind;
+}
+
+/* There are some rows for each rank, and only so many kinds of them. */
+enum status facts_gaps_take(struct facts *f, struct error *err)
+{
+	struct rows r = rows_of(f, "gaps");
+	size_t k;
+
+	for (size_t i = 0; i < r.count; i++) {
+		struct gap_sum one = { .cause = cell(&r, i, "cause").text,
+				       .phase = cell(&r, i, "phase").text,
+				       .part = cell(&r, i, "part").text,
+				       .kind = cell(&r, i, "kind").text };
+
+		for (k = 0; k < f->gap_count && !is_same_gap(&f->gaps[k], &one); k++)
+			;
+		if (k == f->gap_count) {
+			TRY(vec_reserve(&f->gaps, &f->gap_cap, k + 1, err));
+			f->gaps[f->gap_count++] = one;
+		}
+		f->gaps[k].ns += cell(&r, i, "ns").u64;
+		f->gaps[k].count += cell(&r, i, "count").u64;
+	}
+	return ST_OK;
+}
+
+struct amount facts_gaps(const struct facts *f, struct gap_query which)
+{
+	struct amount sum = { 0, 0, 0, 0, 0 };
+
+	for (size_t i = 0; i < f->gap_count; i++) {
+		const struct gap_sum *g = &f->gaps[i];
+
+		if (!fits(which.cause, g->cause) || !fits(which.phase, g->phase) ||
+		    !fits(which.part, g->part) || !fits(which.kind, g->kind))
+			continue;
+		sum.ns += per_gpu(f, (double)g->ns);
+		sum.count += per_gpu(f, (double)g->count);
+	}
+	return sum;
+}
+
+double facts_cause(const struct facts *f, const char *cause)
+{
+	return facts_gaps(f, (struct gap_query){ .cause = cause }).ns;
+}
+
+/* Lead and tail are told by late_start and long_tail. */
+static bool is_told(const struct facts *f, const char *part)
+{
+	if (!strcmp(part, "lead"))
+		return f->lead_ns >= LATE_SHARE * f->window_ns;
+	return !strcmp(part, "tail") && f->tail_ns >= LATE_SHARE * f->window_ns;
+}
+
+struct amount facts_wait(const struct facts *f, struct gap_query which)
+{
+	static const char *const all[] = { "lead", "span", "tail" };
+	struct amount sum = { 0, 0, 0, 0, 0 }, one;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		which.part = all[i];
+		if (is_told(f, all[i]))
+			continue;
+		one = facts_gaps(f, which);
+		sum.ns += one.ns;
+		sum.count += one.count;
+	}
+	return sum;
+}
+
+static const char *host_phase(const struct gap_sum *g)
+{
+	return g->cause && !strncmp(g->cause, "host:", 5) ? g->cause + 5 : NULL;
+}
+
+double facts_host(const struct facts *f)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < f->gap_count; i++)
+		if (host_phase(&f->gaps[i]))
+			sum += (double)f->gaps[i].ns;
+	return per_gpu(f, sum);
+}
+
+static bool is_known_phase(const char *name)
+{
+	static const char *const known[] = {
+		"forward", "backward", "optimizer", "data", "checkpoint", "validation", "other",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(name, known[i]))
+			return true;
+	return false;
+}
+
+double facts_own(const struct facts *f, const char **longest)
+{
+	double sum = 0, most = 0;
+
+	*longest = "";
+	for (size_t i = 0; i < f->gap_count; i++) {
+		const char *name = host_phase(&f->gaps[i]);
+		if (!name || is_known_phase(name) || is_told(f, f->gaps[i].part))
+			continue;
+		double ns = per_gpu(f, (double)f->gaps[i].ns);
+		sum += ns;
+		if (ns > most) {
+			most = ns;
+			*longest = name;
+		}
+	}
+	return sum;
+}
+
+double facts_idle_in(const struct facts *f, const char *cause, const char *word)
+{
+	struct rows r = rows_of(f, "idle");
+	double sum = 0;
+
+	for (size_t i = 0; i < r.count; i++) {
+		if (cause && strcmp(cell(&r, i, "cause").text, cause) != 0)
+			continue;
+		if (has(cell(&r, i, "range").text, word) || has(cell(&r, i, "call").text, word) ||
+		    has(cell(&r, i, "python").text, word))
+			sum += (double)cell(&r, i, "ns").u64;
+	}
+	return per_gpu(f, sum);
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+struct facts_owner facts_owner(const struct facts *f, const char *cause)
+{
+	struct rows r = rows_of(f, "idle");
+	struct facts_owner best = { "", "", "", "", 0, 0 };
+
+	for (size_t i = 0; i < r.count; i++) {
+		double ns = per_gpu(f, (double)cell(&r, i, "ns").u64);
+
+		if (strcmp(cell(&r, i, "cause").text, cause) != 0 || ns <= best.ns)
+			continue;
+		best = (struct facts_owner){
+			.range = or_empty(cell(&r, i, "range").text),
+			.python = or_empty(cell(&r, i, "python").text),
+			.call = or_empty(cell(&r, i, "call").text),
+			.thread = or_empty(cell(&r, i, "thread").text),
+			.ns = ns,
+			.count = per_gpu(f, (double)cell(&r, i, "count").u64),
+		};
+	}
+	return best;
+}
+
+static struct amount take_work(const struct facts *f, const char *work, const char *phase)
+{
+	struct rows r = rows_of(f, "work");
+	struct amount sum = { 0, 0, 0, 0, 0 };
+
+	for (size_t i = 0; i < r.count; i++) {
+		if (work && strcmp(cell(&r, i, "work").text, work) != 0)
+			continue;
+		if (phase && strcmp(cell(&r, i, "phase").text, phase) != 0)
+			continue;
+		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += per_gpu(f, (double)cell(&r, i, "ns").u64);
+		sum.short_count += per_gpu(f, (double)cell(&r, i, "short_count").u64);
+		sum.short_ns += per_gpu(f, (double)cell(&r, i, "short_ns").u64);
+	}
+	return sum;
+}
+
+struct amount facts_work(const struct facts *f, enum work work, const char *phase)
+{
+	return take_work(f, work_word(work), phase);
+}
+
+struct amount facts_kernels(const struct facts *f, const char *phase)
+{
+	return take_work(f, NULL, phase);
+}
+
+struct facts_kernel facts_top_kernel(const struct facts *f)
+{
+	struct rows r = rows_of(f, "kernels");
+	struct facts_kernel top = { .name = "" };
+
+	for (size_t i = 0; i < r.count; i++) {
+		const char *class = cell(&r, i, "class").text;
+		double ns = per_gpu(f, (double)cell(&r, i, "total_ns").u64);
+
+		if (ns <= top.amount.ns || (class && !strcmp(class, "comm")))
+			continue;
+		top.name = or_empty(cell(&r, i, "name").text);
+		top.amount.ns = ns;
+		top.amount.count = per_gpu(f, (double)cell(&r, i, "count").u64);
+	}
+	/* with several ranks the row is one rank's */
+	top.amount.ns *= f->ranks > 1 ? (double)f->ranks : 1;
+	top.amount.count *= f->ranks > 1 ? (double)f->ranks : 1;
+	return top;
+}
+
+struct amount facts_copies(const struct facts *f, const char *direction, const char *memory)
+{
+	struct rows r = rows_of(f, "copies");
+	struct amount sum = { 0, 0, 0, 0, 0 };
+
+	for (size_t i = 0; i < r.count; i++) {
+		const char *from = cell(&r, i, "from").text, *to = cell(&r, i, "to").text;
+
+		if (strcmp(cell(&r, i, "direction").text, direction) != 0)
+			continue;
+		if (memory && !has(from, memory) && !has(to, memory))
+			continue;
+		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += per_gpu(f, (double)cell(&r, i, "exposed_ns").u64);
+		sum.bytes += per_gpu(f, (double)cell(&r, i, "bytes").u64);
+	}
+	return sum;
+}
+
+double facts_wall(const struct facts *f, const char *phase)
+{
+	struct rows r = rows_of(f, "phases");
+	double sum = 0;
+
+	for (size_t i = 0; i < r.count; i++)
+		if (!strcmp(cell(&r, i, "name").text, phase))
+			sum += (double)cell(&r, i, "wall_ns").u64;
+	return sum / (double)f->steps;
+}
+
+bool facts_gpu_is(const struct facts *f, const char *const *words)
+{
+	struct rows r = rows_of(f, "gpus");
+
+	for (; r.count && *words; words++)
+		if (has(cell(&r, 0, "name").text, *words))
+			return true;
+	return false;
+}
+
+bool owner_has(const struct facts_owner *o, const char *const *words)
+{
+	for (; *words; words++)
+		if (has(o->range, *words) || has(o->call, *words) || has(o->python, *words))
+			return true;
+	return false;
+}

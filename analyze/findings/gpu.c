@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about what GPUs do, and about gaps that no host thread makes. */
+#include "analyze/findings/rule.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char ADVICE_NO_BACKWARD[] =
+	"a larger batch for each collective; overlap two halves of a batch; fuse it with the "
+	"operation behind it";
+
+static bool exposed_comm(const struct facts *f, struct finding *out)
+{
+	struct amount comm = facts_work(f, WORK_COMM, NULL);
+	double hidden = f->comm_ns - f->exposed_comm_ns;
+	char a[SPAN_TEXT + 8], b[SPAN_TEXT], n[MANY_TEXT];
+
+	snprintf(a, sizeof(a), "%s are", span_text(b, hidden));
+	snprintf(out->evidence, FINDING_TEXT, "%s a step; of their %s, %s beside compute.",
+		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
+		 hidden >= 500 ? a : "nothing is");
+	if (facts_wall(f, "backward") <= 0)
+		out->advice = ADVICE_NO_BACKWARD;
+	else if (comm.count >= 50)
+		out->advice = "bucket the gradients (bucket_cap_mb), so that few large collectives "
+			      "run under backward";
+	rule_brief(out, "%s, %s hidden", many_text(n, comm.count, "collective"),
+		   hidden >= 500 ? span_text(b, hidden) : "nothing");
+	return rule_saves(out, f->exposed_comm_ns);
+}
+
+static bool small_collectives(const struct facts *f, struct finding *out)
+{
+	struct amount comm = facts_work(f, WORK_COMM, NULL);
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (comm.count < 50 || comm.short_count < 0.5 * comm.count)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%.0f of %.0f communication kernels a step are shorter than %s: %s together.",
+		 comm.short_count, comm.count, span_text(a, 5.0 * SHORT_KERNEL_NS),
+		 span_text(b, comm.short_ns));
+	if (facts_wall(f, "backward") <= 0)
+		out->advice = ADVICE_NO_BACKWARD;
+	rule_brief(out, "%.0f of %.0f under %s", comm.short_count, comm.count, a);
+	return rule_saves(out, fmin(comm.short_ns, f->exposed_comm_ns));
+}
+
+/* ---- copies ----------------------------------------------------------------------------- */
+
+static bool tell_copies(struct finding *out, struct amount copies, const char *what)
+{
+	char a[SPAN_TEXT], n[MANY_TEXT], bytes[48] = "";
+
+	if (copies.count <= 0)
+		return false;
+	if (copies.bytes >= 1048576)
+		snprintf(bytes, sizeof(bytes), " of %.1f MiB together", copies.bytes / 1048576);
+	snprintf(out->evidence, FINDING_TEXT, "%s a step%s %s; %s with no compute beside %s.",
+		 many_text(n, copies.count, "copy"), bytes, what, span_text(a, copies.ns),
+		 fabs(copies.count - 1) < 0.05 ? "it" : "them");
+	rule_brief(out, "%s%s", many_text(n, copies.count, "copy"), bytes);
+	return rule_saves(out, copies.ns);
+}
+
+static struct amount less(struct amount a, struct amount b)
+{
+	a.count -= b.count;
+	a.ns -= b.ns;
+	a.bytes -= b.bytes;
+	return a;
+}
+
+static bool pageable_copy(const struct facts *f, struct finding *out)
+{
+	struct amount all = facts_copies(f, "HtoD", "pageable");
+	struct amount back = facts_copies(f, "DtoH", "pageable");
+
+	all.count += back.count;
+	all.ns += back.ns;
+	all.bytes += back.bytes;
+	return tell_copies(out, all, "from or to pageable memory");
+}
+
+static bool exposed_upload(const struct facts *f, struct finding *out)
+{
+	return tell_copies(out,
+			   less(facts_copies(f, "HtoD", NULL), facts_copies(f, "HtoD", "pageable")),
+			   "to the GPU from pinned memory");
+}
+
+static bool exposed_download(const struct facts *f, struct finding *out)
+{
+	return tell_copies(out,
+			   less(facts_copies(f, "DtoH", NULL), facts_copies(f, "DtoH", "pageable")),
+			   "from the GPU to pinned memory");
+}
+
+static bool device_copy(const struct facts *f, struct finding *out)
+{
+	return tell_copies(out, facts_copies(f, "DtoD", NULL), "within the GPU");
+}
+
+static bool peer_copy(const struct facts *f, struct finding *out)
+{
+	return tell_copies(out, facts_copies(f, "PtoP", NULL), "between GPUs");
+}
+
+static bool memset_fill(const struct facts *f, struct finding *out)
+{
+	struct amount fills = facts_copies(f, "memset", NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of device memory a step, %s with no compute beside.",
+		 many_text(n, fills.count, "fill"), span_text(a, fills.ns));
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, fills.ns);
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+/*
+ * What the vendors' data sheets give as peaks, in TFLOPS: multiplications of 16 bits by tensor or
+ * matrix cores without sparsity, and plain FP32.  Of a family the largest member; their quotient
+ * is the most that other arithmetic saves.  The first that the GPU's name contains.
+ */
+static const struct {
+	const char *name;
+	float half, single;
+} peaks[] = {
+	{ "A100", 312, 19.5f },      { "A800", 312, 19.5f },
+	{ "A30", 165, 10.3f },       { "GH200", 989, 67 },
+	{ "H100", 989, 67 },         { "H200", 989, 67 },
+	{ "H800", 989, 67 },         { "B100", 1750, 60 },
+	{ "B200", 2250, 75 },        { "B300", 2250, 75 },
+	{ "V100", 125, 15.7f },      { "T4", 65, 8.1f },
+	{ "RTX 20", 107.6f, 13.4f }, { "TITAN RTX", 130.5f, 16.3f },
+	{ "A10", 125, 31.2f },       { "A40", 149.7f, 37.4f },
+	{ "L40", 362, 91.6f },       { "L4", 121, 30.3f },
+	{ "RTX 30", 142, 35.6f },    { "RTX 40", 330, 82.6f },
+	{ "RTX A", 154.8f, 38.7f },  { "MI300", 1307, 163.4f },
+	{ "MI250", 383, 47.9f },     { "MI210", 181, 22.6f },
+};
+static const char *const without_tf32[] = { "V100", "T4", "RTX 20", "TITAN RTX", NULL };
+static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
+
+/* 0: not known. */
+static unsigned tensor_rate(const struct facts *f)
+{
+	for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
+		if (facts_gpu_is(f, (const char *const[]){ peaks[i].name, NULL }))
+			return (unsigned)(peaks[i].half / peaks[i].single + 0.5f);
+	return 0;
+}
+
+/* At most what another rate of the same multiplications saves: less, if memory bounds them. */
+static bool tell_fp32(const struct facts *f, enum work work, const char *one, struct finding *out)
+{
+	struct amount some = facts_work(f, work, NULL);
+	unsigned rate = tensor_rate(f);
+	char a[SPAN_TEXT], n[MANY_TEXT], basis[96];
+
+	if (facts_gpu_is(f, without_tensor_cores))
+		return false;
+	if (rate)
+		snprintf(basis, sizeof(basis),
+			 "this GPU's have up to %u times the rate, so %u/%u "
+			 "of it at most",
+			 rate, rate - 1, rate);
+	else
+		snprintf(basis, sizeof(basis),
+			 "how fast this GPU's are is not known, so all of it "
+			 "at most");
+	span_text(a, some.ns);
+	many_text(n, some.count, one);
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step in plain FP32, %s of the GPU: tensor "
+		 "cores are not used; %s.",
+		 n, a, basis);
+	rule_brief(out, "%s in FP32, %s", n, a);
+	return rule_saves(out, rate ? some.ns * (rate - 1) / rate : some.ns);
+}
+
+static bool fp32_gemm(const struct facts *f, struct finding *out)
+{
+	if (facts_gpu_is(f, without_tf32))
+		out->advice = "mixed precision (autocast to float16): this GPU has no TF32";
+	return tell_fp32(f, WORK_GEMM_FP32, "matrix kernel", out);
+}
+
+static bool fp32_conv(const struct facts *f, struct finding *out)
+{
+	return tell_fp32(f, WORK_CONV_FP32, "convolution", out);
+}
+
+/* FP8 has twice the rate of 16 bits, these twice that of TF32, by what the GPUs' vendors state. */
+static bool fp8(const struct facts *f, struct finding *out)
+{
+	static const char *const has_fp8[] = { "H100", "H200",  "B100", "B200",
+					       "B300", "MI300", "L40",  NULL };
+	struct amount half = facts_work(f, WORK_GEMM, NULL);
+	struct amount tf32 = facts_work(f, WORK_GEMM_TF32, NULL);
+	double ns = half.ns + tf32.ns;
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT], more[80] = "";
+
+	if (!facts_gpu_is(f, has_fp8) || ns < 0.2 * f->window_ns)
+		return false;
+	if (tf32.ns >= 500)
+		snprintf(more, sizeof(more), " (3/4 of the %s that are TF32 by their names)",
+			 span_text(b, tf32.ns));
+	many_text(n, half.count + tf32.count, "matrix kernel");
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step in 16 bits or TF32 take %s; this GPU multiplies FP8 twice as fast as "
+		 "16 bits: half of it at most%s.",
+		 n, span_text(a, ns), more);
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, half.ns / 2 + tf32.ns * 3 / 4);
+}
+
+static bool unfused_attention(const struct facts *f, struct finding *out)
+{
+	struct amount some = facts_work(f, WORK_SOFTMAX, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of %s a step write and read whole tables of scores, which fused attention "
+		 "never stores.",
+		 many_text(n, some.count, "softmax kernel"), span_text(a, some.ns));
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, some.ns);
+}
+
+static bool layout(const struct facts *f, struct finding *out)
+{
+	struct amount turn = facts_work(f, WORK_LAYOUT, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step only to turn tensors between NCHW and NHWC: %s.",
+		 many_text(n, turn.count, "kernel"), span_text(a, turn.ns));
+	rule_brief(out, "%s, %s", n, a);
+	return rule_saves(out, turn.ns);
+}
+
+static bool short_kernels(const struct facts *f, struct finding *out)
+{
+	struct amount all = facts_kernels(f, NULL);
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (all.short_count < 0.5 * all.count || all.short_count < 100)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%.0f of %.0f kernels a step are shorter than %s, %s together; each reads and "
+		 "writes memory for little work.",
+		 all.short_count, all.count, span_text(a, SHORT_KERNEL_NS),
+		 span_text(b, all.short_ns));
+	rule_brief(out, "%.0f of %.0f under %s", all.short_count, all.count, a);
+	return rule_saves(out, all.short_ns);
+}
+
+static bool elementwise(const struct facts *f, struct finding *out)
+{
+	struct amount some = facts_work(f, WORK_ELEMENTWISE, NULL);
+	struct amount copies = facts_work(f, WORK_COPY, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	if (some.count + copies.count < 2) /* one alone has nothing to fuse with */
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step that compute one element from one, or copy, take %s: memory bounds "
+		 "them, and they fuse.",
+		 many_text(n, some.count + copies.count, "kernel"),
+		 span_text(a, some.ns + copies.ns));
+	rule_brief(out, "%s, %s", n, a);
+	/* into their neighbours: at most all of it */
+	return rule_saves(out, some.ns + copies.ns);
+}
+
+/* Nothing else explains it: what the GPU does most. */
+static bool one_kernel(const struct facts *f, struct finding *out)
+{
+	struct facts_kernel top = facts_top_kernel(f);
+	struct amount all = facts_kernels(f, NULL);
+	enum work work = work_of(top.name);
+	char a[SPAN_TEXT], name[96];
+
+	if (f->compute_ns < 0.5 * f->window_ns || top.amount.ns < 0.4 * all.ns ||
+	    work != WORK_OTHER || all.count < 2)
+		return false;
+	snprintf(name, sizeof(name), "%.90s", top.name);
+	snprintf(out->evidence, FINDING_TEXT,
+		 "One kernel takes %s of a step, %.0f %% of all kernel time: %s.",
+		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, name);
+	rule_brief(out, "%.28s", name);
+	return rule_saves(out, top.amount.ns);
+}
+
+/* ---- gaps that no host thread makes ----------------------------------------------------- */
+
+static bool dispatch(const struct facts *f, struct finding *out)
+{
+	struct gap_query all = { .cause = "dispatch" };
+	struct gap_query zero = { .cause = "dispatch", .kind = "zero" };
+	double idle = facts_wait(f, all).ns - facts_wait(f, zero).ns;
+	char a[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Launched work has not begun while the GPU is idle: %s of a step.",
+		 span_text(a, idle));
+	rule_brief(out, "%s launched, not begun", a);
+	return rule_saves(out, idle);
+}
+
+const struct rule rules_gpu[] = {
+	{ "exposed_comm", "communication beside no compute", "gpus.exposed_comm_ns", exposed_comm,
+	  "overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
+	  "gradients under no_sync(), fewer bytes (bf16)",
+	  .needs_trust = true },
+	{ "small_collectives", "many short collectives", "kernels", small_collectives,
+	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", .needs_trust = true },
+	{ "pageable_copy", "copies from pageable memory", "copies.exposed_ns", pageable_copy,
+	  "pin_memory=True and .to(device, non_blocking=True)", .needs_trust = true },
+	{ "exposed_upload", "uploads beside no compute", "copies.exposed_ns", exposed_upload,
+	  "prefetch the next batch on a stream of its own", .needs_trust = true },
+	{ "exposed_download", "downloads beside no compute", "copies.exposed_ns", exposed_download,
+	  "copy back on a stream of its own, every N steps", .needs_trust = true },
+	{ "device_copy", "copies within the GPU", "copies.exposed_ns", device_copy,
+	  "reduce in place; gradient_as_bucket_view=True; fewer .contiguous() and .clone()",
+	  .needs_trust = true },
+	{ "peer_copy", "copies between GPUs", "copies.exposed_ns", peer_copy,
+	  "collectives instead of .to(other_gpu); pipeline them with compute",
+	  .needs_trust = true },
+	{ "memset_fill", "fills of device memory", "copies.exposed_ns", memset_fill,
+	  "torch.empty for what is written anyway", .needs_trust = true },
+	{ "fp32_gemm", "matrix products without tensor cores", "kernels", fp32_gemm,
+	  "mixed precision: torch.set_float32_matmul_precision('high'), or autocast to bfloat16",
+	  .needs_trust = false },
+	{ "fp32_conv", "convolutions without tensor cores", "kernels", fp32_conv,
+	  "mixed precision (autocast), channels_last, torch.backends.cudnn.benchmark=True",
+	  .needs_trust = false },
+	{ "fp8", "matrix products that FP8 would halve", "kernels gpus.name", fp8,
+	  "FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
+	  .needs_trust = false },
+	{ "unfused_attention", "softmax on its own", "kernels", unfused_attention,
+	  "torch.nn.functional.scaled_dot_product_attention (flash attention)",
+	  .needs_trust = false },
+	{ "layout", "kernels that only turn layouts", "kernels", layout,
+	  "memory_format=torch.channels_last for model and input", .needs_trust = false },
+	{ "short_kernels", "kernels too short to fill the GPU", "kernels", short_kernels,
+	  "torch.compile or fused operators, a larger batch", .needs_trust = false },
+	{ "elementwise", "elementwise kernels that would fuse", "kernels", elementwise,
+	  "torch.compile, or fused operators of the library", .needs_trust = false },
+	{ "one_kernel", "one kernel takes most of the time", "kernels", one_kernel,
+	  "tune or replace this operation (fused version, torch.compile), or a smaller model there",
+	  .needs_trust = false },
+	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", NULL,
+	  "fewer cross-stream events; start what is waited for earlier", .needs_trust = true,
+	  .cause = "stream_wait",
+	  .evidence = "Launched work waits for another stream and nothing else runs: {} of a step.",
+	  .brief = "{} between streams" },
+	{ "dispatch", "launched, not begun", "idle_causes.dispatch", dispatch,
+	  "launch further ahead: no synchronisation in the loop, CUDA graphs",
+	  .needs_trust = true },
+	{ "graph_gaps", "gaps inside CUDA graphs", "idle_causes.graph_internal", NULL,
+	  "fewer and larger nodes; parallel branches in the graph", .needs_trust = true,
+	  .cause = "graph_internal",
+	  .evidence = "Between nodes of CUDA graphs the GPU is idle for {} of a step.",
+	  .brief = "{} between nodes" },
+	{ .name = NULL },
+};

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about what the host does while GPUs do nothing (DEFINITIONS.md 6). */
+#include "analyze/findings/rule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static double wait_of(const struct facts *f, const char *cause)
+{
+	return facts_wait(f, (struct gap_query){ .cause = cause }).ns;
+}
+
+static bool data_wait(const struct facts *f, struct finding *out)
+{
+	static const char *const alone[] = { "_SingleProcess", NULL };
+	static const char *const many[] = { "_MultiProcess", NULL };
+	struct facts_owner o = facts_owner(f, "data");
+	double idle = facts_cause(f, "data"), wall = facts_wall(f, "data");
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The step thread gets its input for %s of a step; the GPU is idle for %s of that.",
+		 span_text(a, wall > idle ? wall : idle), span_text(b, idle));
+	rule_brief(out, "input takes %s, the GPU waits", a);
+	if (owner_has(&o, alone))
+		out->advice = "num_workers of 4 or more (now 0: the loader runs on the step "
+			      "thread), pin_memory=True, preprocess offline";
+	else if (owner_has(&o, many))
+		out->advice = "more num_workers, a higher prefetch_factor, "
+			      "persistent_workers=True, preprocess offline";
+	return rule_saves(out, idle);
+}
+
+/* ": 7.5 ms in forward", then ", ..."; nothing of what is nothing. */
+static size_t tell_part(struct finding *out, size_t len, double ns, const char *where_it_is)
+{
+	bool first = !memchr(out->evidence, ':', len);
+	char a[SPAN_TEXT];
+
+	if (ns < 500)
+		return len;
+	return len + (size_t)snprintf(out->evidence + len, FINDING_TEXT - len, "%s %s %s",
+				      first ? ":" : ",", span_text(a, ns), where_it_is);
+}
+
+#define SEARCH_UNUSED "search_unused_parameters"
+
+/* Launches that take over a millisecond and DDP's search are other rules'. */
+static void launch_brief(struct finding *out, const double ns[4])
+{
+	static const char *const names[] = { "forward", "backward", "own ranges", "launch calls" };
+	size_t first = 0, second, i;
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	for (i = 1; i < 4; i++)
+		first = ns[i] > ns[first] ? i : first;
+	second = first ? 0 : 1;
+	for (i = 0; i < 4; i++)
+		second = i != first && ns[i] > ns[second] ? i : second;
+	if (ns[second] < 500)
+		rule_brief(out, "%s %s", names[first], span_text(a, ns[first]));
+	else
+		rule_brief(out, "%s %s, %s %s", names[first], span_text(a, ns[first]),
+			   names[second], span_text(b, ns[second]));
+}
+
+static bool launch_bound(const struct facts *f, struct finding *out)
+{
+	double forward =
+		wait_of(f, "host:forward") - facts_idle_in(f, "host:forward", SEARCH_UNUSED);
+	double backward = wait_of(f, "host:backward");
+	double launch = facts_wait(f, (struct gap_query){ .cause = "launch" }).ns -
+			facts_wait(f, (struct gap_query){ .cause = "launch", .kind = "long" }).ns;
+	struct amount kernels = facts_kernels(f, NULL);
+	const char *range;
+	double own = facts_own(f, &range);
+	char in[80], n[MANY_TEXT];
+	size_t len = (size_t)snprintf(out->evidence, FINDING_TEXT,
+				      "The GPU waits for the host to launch its work");
+
+	snprintf(in, sizeof(in), "in ranges such as %.56s", range);
+	len = tell_part(out, len, forward, "in forward");
+	len = tell_part(out, len, backward, "in backward");
+	len = tell_part(out, len, own, in);
+	len = tell_part(out, len, launch, "in the launch calls");
+	snprintf(out->evidence + len, FINDING_TEXT - len, "; %s a step.",
+		 many_text(n, kernels.count, "kernel"));
+	launch_brief(out, (const double[4]){ forward, backward, own, launch });
+	return rule_saves(out, forward + backward + own + launch);
+}
+
+static bool long_launches(const struct facts *f, struct finding *out)
+{
+	struct amount waits =
+		facts_gaps(f, (struct gap_query){ .cause = "launch", .kind = "long" });
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step of over 1 ms each, %s together: a launch takes microseconds, so these "
+		 "loaded code or waited for room.",
+		 many_text(n, waits.count, "launch call"), span_text(a, waits.ns));
+	rule_brief(out, "%s over 1 ms, %s", many_text(n, waits.count, "call"), a);
+	return rule_saves(out, waits.ns);
+}
+
+static bool unused_parameters(const struct facts *f, struct finding *out)
+{
+	double idle = facts_idle_in(f, NULL, SEARCH_UNUSED);
+	char a[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The GPU waits %s of a step while DDP searches its graph for parameters without a "
+		 "gradient.",
+		 span_text(a, idle));
+	rule_brief(out, "%s of search", a);
+	return rule_saves(out, idle);
+}
+
+/* Of the optimizer: what the host does, and its launches; filling with zeros or the rest. */
+static double optimizer_wait(const struct facts *f, const char *kind)
+{
+	struct gap_query which = { .cause = "host:optimizer", .kind = kind };
+	double ns = facts_wait(f, which).ns;
+
+	which.phase = "optimizer";
+	which.cause = "launch";
+	ns += facts_wait(f, which).ns;
+	which.cause = "dispatch";
+	return ns + facts_wait(f, which).ns;
+}
+
+static bool optimizer_loop(const struct facts *f, struct finding *out)
+{
+	struct amount all = facts_kernels(f, "optimizer");
+	struct amount fill = facts_work(f, WORK_FILL, "optimizer");
+	struct amount fused = facts_work(f, WORK_MULTI_TENSOR, NULL);
+	double idle = optimizer_wait(f, "plain");
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	if (all.count - fill.count < 50 || fused.count > 0)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step from the optimizer, none of them fused over tensors; the GPU waits %s "
+		 "for them.",
+		 many_text(n, all.count - fill.count, "kernel"), span_text(a, idle));
+	rule_brief(out, "%s, none fused", n);
+	return rule_saves(out, idle);
+}
+
+static bool zero_grad(const struct facts *f, struct finding *out)
+{
+	struct amount fill = facts_work(f, WORK_FILL, "optimizer");
+	double idle = optimizer_wait(f, "zero");
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT];
+
+	if (fill.count < 20)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step set gradients to zero: %s on the GPU, which waits %s for them.",
+		 many_text(n, fill.count, "fill kernel"), span_text(a, fill.ns),
+		 span_text(b, idle));
+	rule_brief(out, "%s, %s on the GPU", n, a);
+	return rule_saves(out, idle + fill.ns);
+}
+
+static bool optimizer_host(const struct facts *f, struct finding *out)
+{
+	double idle = optimizer_wait(f, "plain");
+	struct amount fused = facts_work(f, WORK_MULTI_TENSOR, NULL);
+	char a[SPAN_TEXT];
+
+	if (fused.count <= 0)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The GPU waits %s of a step while the optimizer prepares its fused kernels.",
+		 span_text(a, idle));
+	rule_brief(out, "%s before fused kernels", a);
+	return rule_saves(out, idle);
+}
+
+static const char *const reads_back[] = { "item", "_local_scalar_dense", "aten::is_nonzero", NULL };
+static const char *const asks_shape[] = { "nonzero", "masked_select", "unique", "aten::index",
+					  NULL };
+static const char *const waits_for_all[] = { "DeviceSynchronize", "CtxSynchronize", NULL };
+
+static const char ADVICE_ITEM[] =
+	"no .item(), .cpu() or print() of a tensor in the loop: log every N steps";
+
+static bool host_sync(const struct facts *f, struct finding *out)
+{
+	double idle = wait_of(f, "sync");
+	struct facts_owner o = facts_owner(f, "sync");
+	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The launching thread waits for the GPU, and then the GPU for it: %s of a step%s.",
+		 span_text(a, idle), owner_text(&o, at));
+	rule_brief(out, "%s%s", a, owner_brief(&o, in));
+	if (owner_has(&o, reads_back))
+		out->advice = ADVICE_ITEM;
+	else if (owner_has(&o, asks_shape))
+		out->advice = "no result whose size the host must know (nonzero, masks as index): "
+			      "torch.where, or a fixed size";
+	else if (owner_has(&o, waits_for_all))
+		out->advice = "no torch.cuda.synchronize() in the loop; time with CUDA events";
+	return rule_saves(out, idle);
+}
+
+static bool blocking_copy(const struct facts *f, struct finding *out)
+{
+	double idle = wait_of(f, "blocking_copy");
+	struct facts_owner o = facts_owner(f, "blocking_copy");
+	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Copies that block the launching thread leave the GPU idle for %s of a step%s.",
+		 span_text(a, idle), owner_text(&o, at));
+	rule_brief(out, "%s%s", a, owner_brief(&o, in));
+	if (owner_has(&o, reads_back))
+		out->advice = ADVICE_ITEM;
+	return rule_saves(out, idle);
+}
+
+static bool allocator(const struct facts *f, struct finding *out)
+{
+	double idle = wait_of(f, "allocator");
+	struct facts_owner o = facts_owner(f, "allocator");
+	char a[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "GPU memory is taken from the driver or given back in the loop (%.40s): the GPU "
+		 "is idle for %s of a step.",
+		 o.call[0] ? o.call : "cudaMalloc", span_text(a, idle));
+	rule_brief(out, "%s in %.20s", a, o.call[0] ? o.call : "cudaMalloc");
+	return rule_saves(out, idle);
+}
+
+const struct rule rules_host[] = {
+	{ "data_wait", "the GPU waits for input", "idle_causes.data phases.data.wall_ns", data_wait,
+	  "num_workers of 4 or more, pin_memory=True, prefetch_factor, preprocess offline",
+	  .needs_trust = true },
+	{ "launch_bound", "the GPU waits for launches",
+	  "idle_causes.host:forward idle_causes.host:backward idle_causes.launch", launch_bound,
+	  "CUDA graphs, torch.compile, a larger batch", .needs_trust = true },
+	{ "long_launches", "launches that load code or wait", "launches.api_ns idle_causes.launch",
+	  long_launches,
+	  "warm up before the window; CUDA_MODULE_LOADING=EAGER; do not launch without end",
+	  .needs_trust = true },
+	{ "unused_parameters", "DDP searches for unused parameters", "idle.range",
+	  unused_parameters, "find_unused_parameters=False, or static_graph=True",
+	  .needs_trust = true },
+	{ "zero_grad", "gradients are filled with zeros", "idle.range kernels", zero_grad,
+	  "zero_grad(set_to_none=True)", .needs_trust = true },
+	{ "optimizer_loop", "the optimizer launches for each tensor",
+	  "idle_causes.host:optimizer kernels", optimizer_loop, "foreach=True or fused=True",
+	  .needs_trust = true },
+	{ "optimizer_host", "a fused optimizer's host time", "idle_causes.host:optimizer",
+	  optimizer_host, "fused=True, capturable=True in a CUDA graph", .needs_trust = true },
+	{ "host_sync", "the host waits for the GPU in the loop", "idle_causes.sync idle.call",
+	  host_sync, "no synchronisation in the loop; .item() and logging every N steps",
+	  .needs_trust = true },
+	{ "blocking_copy", "copies block the host", "idle_causes.blocking_copy", blocking_copy,
+	  "pin_memory=True and .to(device, non_blocking=True)", .needs_trust = true },
+	{ "compile", "compilation within the window", "idle_causes.compile", NULL,
+	  "warm up before the window; mark_dynamic for changing shapes; CUDA_MODULE_LOADING=EAGER",
+	  .needs_trust = true, .cause = "compile",
+	  .evidence = "Code is compiled or loaded within the window: {} of a step{in}.",
+	  .brief = "{}{in}" },
+	{ "allocator", "cudaMalloc in the loop", "idle_causes.allocator", allocator,
+	  "no empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+	  .needs_trust = true },
+	{ "gc_pause", "Python's garbage collector", "idle_causes.gc", NULL,
+	  "gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
+	  .needs_trust = true, .cause = "gc",
+	  .evidence = "Python's garbage collector runs while the GPU is idle: {} of a step.",
+	  .brief = "{} of collections" },
+	{ "checkpoint", "checkpoints hold the loop up", "idle_causes.host:checkpoint", NULL,
+	  "save asynchronously, from a copy in host memory", .needs_trust = true,
+	  .cause = "host:checkpoint", .evidence = "The GPU waits {} of a step for checkpoints.",
+	  .brief = "{} of waiting" },
+	{ "validation", "validation leaves the GPU idle", "idle_causes.host:validation", NULL,
+	  "larger validation batches, its own prefetching loader, less often", .needs_trust = true,
+	  .cause = "host:validation",
+	  .evidence = "The GPU is idle for {} of a step while the host is in validation.",
+	  .brief = "{} idle in validation" },
+	{ "loop_overhead", "the loop outside of any phase", "idle_causes.host:other", NULL,
+	  "look at it with trace_python; move logging and metrics off the step thread",
+	  .needs_trust = true, .cause = "host:other",
+	  .evidence = "The GPU waits {} of a step for code of the loop that is in no phase{in}.",
+	  .brief = "{}{in}" },
+	{ "profiler", "the recording's own cost", "idle_causes.profiler", NULL,
+	  "record fewer kinds (--kinds) or a shorter window", .needs_trust = true,
+	  .cause = "profiler",
+	  .evidence = "The recording itself held the GPU up for {} of a step, by its own account.",
+	  .brief = "{} of recording" },
+	{ .name = NULL },
+};

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about windows, steps, memory and ranks. */
+#include "analyze/findings/rule.h"
+
+#include "analyze/report/frontier/frontier.h"
+#include "analyze/report/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+struct wall {
+	uint64_t ns, step;
+};
+
+static int compare_walls(const void *pa, const void *pb)
+{
+	const struct wall *a = pa, *b = pb;
+
+	return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+/* Counted steps of the first rank, shortest first; NULL without memory. */
+static struct wall *walls_take(const struct facts *f, size_t *count)
+{
+	struct table *t = tables_find(f->tables, "steps");
+	size_t rows = t ? table_count(t) : 0;
+	struct wall *walls = calloc(rows + 1, sizeof(*walls));
+
+	*count = 0;
+	if (!walls)
+		return NULL;
+	for (size_t i = 0; i < rows; i++) {
+		const union value *row = table_at(t, i);
+
+		if (row[0].u64 != table_at(t, 0)[0].u64 || row[2].u64 != table_at(t, 0)[2].u64)
+			break;
+		if (row[table_column(t, "counted")].u64 != 1)
+			continue;
+		walls[*count].ns = row[table_column(t, "wall_ns")].u64;
+		walls[(*count)++].step = row[table_column(t, "step")].u64;
+	}
+	qsort(walls, *count, sizeof(*walls), compare_walls);
+	return walls;
+}
+
+static bool slow_steps(const struct facts *f, struct finding *out)
+{
+	size_t count, slow = 0;
+	struct wall *walls = walls_take(f, &count);
+	double over = 0;
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (!walls || count < 5) {
+		free(walls);
+		return false;
+	}
+	double median = (double)(walls[(count - 1) / 2].ns + walls[count / 2].ns) / 2;
+	for (size_t i = count; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
+		over += (double)walls[i - 1].ns - median;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%zu of %zu steps %s over 1.5 times the median %s; the slowest is step %llu with "
+		 "%s.",
+		 slow, count, slow == 1 ? "takes" : "take", span_text(a, median),
+		 (unsigned long long)walls[count - 1].step,
+		 span_text(b, (double)walls[count - 1].ns));
+	rule_brief(out, "%zu of %zu steps, the worst %s", slow, count, b);
+	free(walls);
+	return slow && rule_saves(out, over / (double)count);
+}
+
+/* The cause with most of a part: "host:other". */
+static const char *most_of(const struct facts *f, const char *part, double *most)
+{
+	const char *cause = "";
+
+	*most = 0;
+	for (size_t i = 0; i < f->gap_count; i++) {
+		const char *one = f->gaps[i].cause;
+		double ns = facts_gaps(f, (struct gap_query){ .cause = one, .part = part }).ns;
+
+		if (ns <= *most)
+			continue;
+		*most = ns;
+		cause = one;
+	}
+	return cause;
+}
+
+static bool late_start(const struct facts *f, struct finding *out)
+{
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT];
+	double most;
+
+	if (f->lead_ns < LATE_SHARE * f->window_ns)
+		return false;
+	const char *cause = most_of(f, "lead", &most);
+	rule_brief(out, "%s, most of it %.16s", span_text(a, f->lead_ns), cause);
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of the window's %s%s pass before the first GPU event, %s of it %.60s.",
+		 span_text(a, f->lead_ns), span_text(b, f->window_ns),
+		 f->has_steps ? " a step" : "", span_text(c, most), cause);
+	if (!strcmp(cause, "dispatch"))
+		out->advice = "the GPU was behind when the window opened: synchronise before it, "
+			      "or begin it earlier";
+	else if (!strcmp(cause, "data"))
+		out->advice = "warm the loader up before the window opens, or begin it at a later "
+			      "step";
+	return rule_saves(out, f->lead_ns);
+}
+
+static bool long_tail(const struct facts *f, struct finding *out)
+{
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	if (f->tail_ns < LATE_SHARE * f->window_ns)
+		return false;
+	rule_brief(out, "%s after the last GPU event", span_text(a, f->tail_ns));
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of the window's %s%s pass after the last GPU event.", span_text(a, f->tail_ns),
+		 span_text(b, f->window_ns), f->has_steps ? " a step" : "");
+	return rule_saves(out, f->tail_ns);
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+/* The row of the GPU memory that an allocator gave out, with the highest peak; NULL: none. */
+static const union value *memory_of(const struct facts *f, struct table **table)
+{
+	struct table *t = *table = tables_find(f->tables, "memory");
+	const union value *best = NULL;
+
+	for (size_t i = 0; t && i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		if (row[RANK_KEYS].u64 == NO_U64 || strcmp(row[RANK_KEYS + 1].text, "allocator"))
+			continue;
+		if (!best || row[table_column(t, "peak_bytes")].u64 >
+				     best[table_column(t, "peak_bytes")].u64)
+			best = row;
+	}
+	return best;
+}
+
+/* Without a bound on time: it ends the run, or makes room for a larger batch. */
+static bool memory_leak(const struct facts *f, struct finding *out)
+{
+	struct table *t;
+	const union value *row = memory_of(f, &t);
+
+	if (!row || row[table_column(t, "leak")].u64 != 1)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "What a step leaves allocated grows by %.1f MiB each step.",
+		 row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
+	rule_brief(out, "+%.1f MiB each step",
+		   row[table_column(t, "slope_bytes_per_step")].f64 / 1048576);
+	out->saving_ns = 0;
+	return true;
+}
+
+/* 0: nobody told it. */
+static double amount_of(const union value *row, const struct table *t, const char *column)
+{
+	uint64_t bytes = row[table_column(t, column)].u64;
+
+	return bytes == NO_U64 ? 0 : (double)bytes;
+}
+
+static bool fragmentation(const struct facts *f, struct finding *out)
+{
+	struct table *t;
+	const union value *row = memory_of(f, &t);
+
+	if (!row || row[table_column(t, "absolute")].u64 != 1)
+		return false;
+	double peak = (double)row[table_column(t, "peak_bytes")].u64;
+	double reserved = amount_of(row, t, "reserved_bytes");
+	if (reserved < 1.3 * peak || reserved - peak < 1073741824.0)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The allocator holds %.2f GiB and gave out %.2f GiB at most.",
+		 reserved / 1073741824, peak / 1073741824);
+	rule_brief(out, "%.2f GiB held, %.2f given out", reserved / 1073741824, peak / 1073741824);
+	out->saving_ns = 0;
+	return true;
+}
+
+static bool headroom(const struct facts *f, struct finding *out)
+{
+	struct table *t;
+	const union value *row = memory_of(f, &t);
+	double idle = facts_wait(f, (struct gap_query){ .cause = NULL }).ns;
+
+	if (!row || row[table_column(t, "absolute")].u64 != 1)
+		return false;
+	double peak = (double)row[table_column(t, "peak_bytes")].u64;
+	double total = amount_of(row, t, "total_bytes");
+	if (total <= 0 || peak > 0.5 * total || idle < 0.2 * f->window_ns)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%.2f of the GPU's %.2f GiB are used at the peak, and it is not busy for %.0f %% "
+		 "of the window.",
+		 peak / 1073741824, total / 1073741824, 100 * idle / f->window_ns);
+	rule_brief(out, "%.2f of %.2f GiB used", peak / 1073741824, total / 1073741824);
+	out->saving_ns = 0;
+	return true;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------ */
+
+static bool imbalance(const struct facts *f, struct finding *out)
+{
+	struct spread spread;
+	char a[SPAN_TEXT], b[SPAN_TEXT], c[SPAN_TEXT];
+
+	if (!facts_spread(f, &spread) || spread.rank == NO_U64 || !spread.apart)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "In the same %zu kernels rank %llu takes %s a step, the ranks on average %s: the "
+		 "others wait for it. %s of it in %.90s.",
+		 spread.names, (unsigned long long)spread.rank, span_text(a, spread.most_ns),
+		 span_text(b, spread.mean_ns), span_text(c, spread.apart_ns), spread.apart);
+	rule_brief(out, "rank %llu takes %s, the mean %s", (unsigned long long)spread.rank, a, b);
+	return rule_saves(out, spread.most_ns - spread.mean_ns);
+}
+
+/* What the rank has most of beyond the mean on the frontier; NULL: it is not on it. */
+static const union value *frontier_most(const struct facts *f, uint64_t rank, double *over_ns)
+{
+	struct table *t = tables_find(f->tables, "frontier");
+	const union value *most = NULL;
+
+	*over_ns = 0;
+	for (size_t i = 0; t && i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+		double over = (double)row[FRONTIER_PER_STEP].u64 - (double)row[FRONTIER_MEAN].u64;
+
+		if (row[0].u64 != rank || over <= *over_ns)
+			continue;
+		*over_ns = over;
+		most = row;
+	}
+	return most;
+}
+
+/* Where the lateness of a rank comes from says where to look. */
+static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *out)
+{
+	static const struct {
+		const char *kind, *advice;
+	} advice[] = {
+		{ "compute", "compare that rank's share of the work (batch, sequence lengths, "
+			     "experts), then its GPU's clocks, power and temperature" },
+		{ "data", "compare that rank's input: its loader's workers, its files, its host's "
+			  "disk and CPUs" },
+		{ "host:", "compare that rank's host: other jobs, NUMA binding, GC, logging of "
+			   "one rank only" },
+	};
+	double over_ns;
+	const union value *row = frontier_most(f, rank, &over_ns);
+	size_t len = strlen(out->evidence), i;
+	const char *kind;
+	char a[SPAN_TEXT];
+
+	if (!row || over_ns < 1000)
+		return;
+	kind = row[FRONTIER_KIND].text;
+	if (!strcmp(kind, "compute") || !strncmp(kind, "exposed_", 8))
+		snprintf(out->evidence + len, FINDING_TEXT - len,
+			 " Over the mean of the ranks it has most %s, launched in %.40s: by %s a "
+			 "step.",
+			 kind, row[FRONTIER_PHASE].text, span_text(a, over_ns));
+	else
+		snprintf(out->evidence + len, FINDING_TEXT - len,
+			 " Over the mean of the ranks its GPU is idle most by %.60s: by %s a step.",
+			 kind, span_text(a, over_ns));
+	for (i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
+		if (!strncmp(kind, advice[i].kind, strlen(advice[i].kind)))
+			out->advice = advice[i].advice;
+}
+
+/* In most collectives the same one: a single late one is a matter of its step. */
+static bool straggler(const struct facts *f, struct finding *out)
+{
+	struct waiting w = waiting_of(f->tables);
+	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+	char a[SPAN_TEXT];
+
+	if (!w.culprit || w.culprit[0].u64 == NO_U64 || w.times_last * 2 < w.matched)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Rank %llu comes last in %llu of %llu collectives, %s a step after the next; all "
+		 "others wait for it.",
+		 (unsigned long long)w.culprit[0].u64, (unsigned long long)w.times_last,
+		 (unsigned long long)w.matched, span_text(a, w.late_ns / per_rank));
+	rule_brief(out, "rank %llu, last in %llu of %llu", (unsigned long long)w.culprit[0].u64,
+		   (unsigned long long)w.times_last, (unsigned long long)w.matched);
+	tell_frontier(f, w.culprit[0].u64, out);
+	return rule_saves(out, w.late_ns / per_rank);
+}
+
+const struct rule rules_ranks[] = {
+	{ "straggler", "one rank comes last in most collectives", "waits.late_ns frontier.ns",
+	  straggler,
+	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
+	  "its GPU's clocks and temperature",
+	  .needs_trust = false },
+	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
+	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader "
+	  "are "
+	  "usual",
+	  .needs_trust = false },
+	{ "late_start", "the GPU starts late in the window", "gpus.lead_ns", late_start,
+	  "warm up before the window opens, or begin it at a later step", .needs_trust = true },
+	{ "long_tail", "the GPU ends early in the window", "gpus.tail_ns", long_tail,
+	  "end the window with a step; what runs at the end is on the host", .needs_trust = true },
+	{ "imbalance", "one rank has more to compute", "kernels.total_ns", imbalance,
+	  "share work out equally: batches by sequence length, tables re-sharded by load",
+	  .needs_trust = false },
+	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step",
+	  memory_leak,
+	  "keep losses as numbers (.item() every N steps, detach()), not as tensors with a graph",
+	  .needs_trust = false },
+	{ "fragmentation", "the allocator holds what it cannot use", "memory.reserved_bytes",
+	  fragmentation, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; steady shapes",
+	  .needs_trust = false },
+	{ "headroom", "memory is left for a larger batch", "memory.peak_bytes gpus.not_busy_ns",
+	  headroom, "a larger batch: the same launches for more work", .needs_trust = true },
+	{ .name = NULL },
+};

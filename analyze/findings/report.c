@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verdict (DEFINITIONS.md 8) and what to change first (rule.h).  Its fold counts kernels by
+ * phase and by what they do; all else comes from the tables of the other reports.
+ */
+#include "analyze/findings/rule.h"
+#include "analyze/report/report_list.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FOUND_RULE = 1,
+	FOUND_ABOUT,
+	FOUND_SAVING,
+	FOUND_SHARE,
+	FOUND_EVIDENCE,
+	FOUND_ADVICE,
+	FOUND_BEHIND,
+	FOUND_BRIEF
+};
+static const struct column finding_columns[] = {
+	{ "place", NULL, CELL_U64, KEY, NULL, "1: the largest saving" },
+	{ "rule", "rule", CELL_TEXT, KEY, NULL, "what was looked for; see --explain RULE" },
+	{ "about", "about", CELL_TEXT, MAX, NULL, "the rule in a few words" },
+	{ "saving_ns_per_step", "saving at most", CELL_U64, MAX, NULL,
+	  "upper bound; savings overlap and do not add up; 0: no time, but memory" },
+	{ "share_of_step", "%", CELL_F64, DERIVED, "step", "saving / mean wall of a step" },
+	{ "evidence", "evidence", CELL_TEXT, MAX, NULL, "what was seen" },
+	{ "advice", "advice", CELL_TEXT, MAX, NULL, "what to change" },
+	{ "behind", NULL, CELL_WORDS, MAX, NULL, "keys of the figures that it rests on" },
+	{ "brief", NULL, CELL_TEXT, DERIVED, NULL, "the evidence in a few words" },
+	{ .name = NULL },
+};
+static const struct table_type table_findings = {
+	.name = "findings",
+	.member = "findings",
+	.is_finished = true,
+	.columns = finding_columns,
+};
+
+enum { WORK_PHASE = RANK_KEYS, WORK_WORK, WORK_COUNT_, WORK_NS, WORK_SHORT, WORK_SHORT_NS };
+static const struct column work_columns[] = {
+	RANK_COLUMNS,
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "in which they were launched" },
+	{ "work", NULL, CELL_TEXT, KEY, NULL, "what they do, by their names" },
+	{ "count", NULL, CELL_U64, SUM, NULL, "kernels" },
+	{ "ns", NULL, CELL_U64, SUM, NULL, "their time" },
+	{ "short_count", NULL, CELL_U64, SUM, NULL,
+	  "shorter than 10 us, communication than 50 us" },
+	{ "short_ns", NULL, CELL_U64, SUM, NULL, "their time" },
+	{ .name = NULL },
+};
+static const struct table_type table_work = {
+	.name = "work",
+	.member = "work",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = work_columns,
+};
+
+enum { GAP_CAUSE = RANK_KEYS, GAP_PHASE, GAP_PART, GAP_KIND, GAP_NS, GAP_COUNT };
+static const struct column gap_columns[] = {
+	RANK_COLUMNS,
+	{ "cause", NULL, CELL_TEXT, KEY, NULL, "as in idle_causes" },
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
+	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead, span or tail" },
+	{ "kind", NULL, CELL_TEXT, KEY, NULL, "zero: of filling with zeros; long: a long launch" },
+	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
+	{ "count", NULL, CELL_U64, SUM, NULL, "pieces of gaps" },
+	{ .name = NULL },
+};
+static const struct table_type table_gaps = {
+	.name = "gaps",
+	.member = "gaps",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.null_texts = "phase",
+	.columns = gap_columns,
+};
+
+/* ---- fold ------------------------------------------------------------------------------- */
+
+struct sums {
+	uint64_t count, ns, short_count, short_ns;
+};
+struct process_work {
+	struct sums at[SWEEP_PHASES][WORK_COUNT];
+};
+
+enum { PARTS = PART_TAIL + 1, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
+enum gap_kind { GAP_PLAIN, GAP_ZERO, GAP_LONG, GAP_KINDS };
+struct gap_sums {
+	uint64_t ns, count;
+};
+struct process_gaps {
+	struct gap_sums at[CAUSE_ROWS][PARTS][GAP_KINDS];
+};
+struct findings {
+	struct process_work **processes; /* by process id; NULL: no kernel */
+	struct process_gaps **gaps;      /* by process id; NULL: no gap */
+	uint8_t *work_of_name;           /* work + 1; 0: not asked */
+	uint8_t *zero_of_name;           /* 1 no, 2 fills with zeros; 0: not asked */
+	uint32_t process_count, name_count;
+};
+
+static enum status findings_begin(struct accumulator *f, struct error *err)
+{
+	struct findings *s = f->state;
+
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->name_count = trace_count(f->trace, TRACE_NAMES);
+	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	s->gaps = calloc((size_t)s->process_count + 1, sizeof(*s->gaps));
+	s->work_of_name = calloc((size_t)s->name_count + 1, 1);
+	s->zero_of_name = calloc((size_t)s->name_count + 1, 1);
+	if (!s->processes || !s->gaps || !s->work_of_name || !s->zero_of_name)
+		return fail_memory(err);
+	return ST_OK;
+}
+
+static void findings_release(struct accumulator *f)
+{
+	struct findings *s = f->state;
+
+	for (uint32_t i = 0; s->processes && i <= s->process_count; i++)
+		free(s->processes[i]);
+	for (uint32_t i = 0; s->gaps && i <= s->process_count; i++)
+		free(s->gaps[i]);
+	free(s->processes);
+	free(s->gaps);
+	free(s->work_of_name);
+	free(s->zero_of_name);
+}
+
+static enum work work_of_event(struct accumulator *f, const struct event *e)
+{
+	struct findings *s = f->state;
+	uint8_t *known = e->name <= s->name_count ? &s->work_of_name[e->name] : NULL;
+
+	if (e->kind == KIND_GRAPH)
+		return WORK_GRAPH;
+	if (known && *known)
+		return (enum work)(*known - 1);
+	enum work work = sweep_communicates(f->sweep, e->name)
+				 ? WORK_COMM
+				 : work_of(trace_text(f->trace, e->name, NULL));
+	if (known)
+		*known = (uint8_t)(work + 1);
+	return work;
+}
+
+static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct findings *s = f->state;
+	uint32_t process = acc_process(f, e->track);
+	uint64_t ns = e->end_ns - e->begin_ns;
+	enum work work = work_of_event(f, e);
+
+	if (process > s->process_count || !acc_wants(f, process))
+		return ST_OK;
+	if (!s->processes[process])
+		s->processes[process] = calloc(1, sizeof(*s->processes[process]));
+	if (!s->processes[process])
+		return fail_memory(err);
+	struct sums *at = &s->processes[process]->at[e->phase][work];
+	at->count++;
+	at->ns += ns;
+	if (ns >= (work == WORK_COMM ? 5 : 1) * SHORT_KERNEL_NS)
+		return ST_OK;
+	at->short_count++;
+	at->short_ns += ns;
+	return ST_OK;
+}
+
+/* In the optimizer: annotations and ops that fill gradients. */
+static bool fills_zeros(struct accumulator *f, uint32_t name)
+{
+	struct findings *s = f->state;
+
+	if (name <= s->name_count && s->zero_of_name[name])
+		return s->zero_of_name[name] == 2;
+	const char *text = trace_text(f->trace, name, NULL);
+	bool zero = strstr(text, "zero_grad") || strstr(text, "aten::fill_") ||
+		    strstr(text, "aten::zero_") || strstr(text, "_foreach_zero_");
+	if (name <= s->name_count)
+		s->zero_of_name[name] = zero ? 2 : 1;
+	return zero;
+}
+
+static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
+{
+	bool launched = p->cause == CAUSE_LAUNCH || p->cause == CAUSE_DISPATCH;
+
+	if ((launched || p->cause == CAUSE_HOST) && p->phase == PHASE_OPTIMIZER && p->range &&
+	    fills_zeros(f, p->range))
+		return GAP_ZERO;
+	return p->cause == CAUSE_LAUNCH && p->end_ns - p->begin_ns >= LONG_LAUNCH_NS ? GAP_LONG
+										     : GAP_PLAIN;
+}
+
+static enum status put_gap(struct accumulator *f, const struct piece *p, struct error *err)
+{
+	struct findings *s = f->state;
+	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
+	size_t row = (size_t)p->cause * SWEEP_PHASES + p->phase;
+
+	if (process > s->process_count || !acc_wants(f, process))
+		return ST_OK;
+	if (!s->gaps[process])
+		s->gaps[process] = calloc(1, sizeof(*s->gaps[process]));
+	if (!s->gaps[process])
+		return fail_memory(err);
+	struct gap_sums *at = &s->gaps[process]->at[row][p->part][kind_of(f, p)];
+	at->ns += p->end_ns - p->begin_ns;
+	at->count++;
+	return ST_OK;
+}
+
+static enum status findings_put(struct accumulator *f, const struct sorted_batch *w,
+				struct error *err)
+{
+	const struct batch_events *kernels = &w->by[BATCH_KERNELS];
+
+	for (size_t i = 0; i < w->piece_count; i++)
+		TRY(put_gap(f, &w->pieces[i], err));
+	for (size_t i = 0; i < kernels->count; i++)
+		TRY(put_kernel(f, kernels->items[i], err));
+	return ST_OK;
+}
+
+static enum status end_process(struct accumulator *f, uint32_t process, struct error *err)
+{
+	struct findings *s = f->state;
+	unsigned phases = context_phase_count(f->context);
+	union value keys[WORK_WORK + 1], *row;
+
+	for (unsigned phase = 0; phase < phases && phase < SWEEP_PHASES; phase++)
+		for (unsigned work = 0; work < WORK_COUNT; work++) {
+			const struct sums *at = &s->processes[process]->at[phase][work];
+
+			if (!at->count)
+				continue;
+			keys[WORK_PHASE].text = context_phase(f->context, phase).name;
+			keys[WORK_WORK].text = work_word((enum work)work);
+			TRY(acc_row(f, "work", process, keys, &row, err));
+			row[WORK_COUNT_].u64 += at->count;
+			row[WORK_NS].u64 += at->ns;
+			row[WORK_SHORT].u64 += at->short_count;
+			row[WORK_SHORT_NS].u64 += at->short_ns;
+		}
+	return ST_OK;
+}
+
+static enum status end_gap(struct accumulator *f, uint32_t process, size_t at, struct error *err)
+{
+	static const char *const parts[] = { "lead", "span", "tail" };
+	static const char *const kinds[] = { "plain", "zero", "long" };
+	struct findings *s = f->state;
+	enum cause cause = (enum cause)(at / SWEEP_PHASES);
+	unsigned phase = (unsigned)(at % SWEEP_PHASES), part, kind;
+	bool launched = cause >= CAUSE_GRAPH_INTERNAL && cause <= CAUSE_DISPATCH;
+	union value keys[GAP_KIND + 1], *row;
+	char text[512];
+
+	for (part = 0; part < PARTS; part++)
+		for (kind = 0; kind < GAP_KINDS; kind++) {
+			const struct gap_sums *sums = &s->gaps[process]->at[at][part][kind];
+
+			if (!sums->count)
+				continue;
+			cause_text(f, cause, phase, text, sizeof(text));
+			keys[GAP_CAUSE].text = text;
+			keys[GAP_PHASE].text =
+				launched ? context_phase(f->context, phase).name : NULL;
+			keys[GAP_PART].text = parts[part];
+			keys[GAP_KIND].text = kinds[kind];
+			TRY(acc_row(f, "gaps", process, keys, &row, err));
+			row[GAP_NS].u64 += sums->ns;
+			row[GAP_COUNT].u64 += sums->count;
+		}
+	return ST_OK;
+}
+
+static enum status findings_end(struct accumulator *f, struct error *err)
+{
+	struct findings *s = f->state;
+
+	for (uint32_t i = 1; i <= s->process_count; i++) {
+		if (s->processes[i])
+			TRY(end_process(f, i, err));
+		for (size_t at = 0; s->gaps[i] && at < CAUSE_ROWS; at++)
+			TRY(end_gap(f, i, at, err));
+	}
+	return ST_OK;
+}
+
+/* ---- facts ------------------------------------------------------------------------------ */
+
+static struct facts facts_take(struct tables *all)
+{
+	static const struct {
+		const char *column;
+		size_t at;
+	} sums[] = {
+		{ "window_ns", offsetof(struct facts, window_ns) },
+		{ "compute_ns", offsetof(struct facts, compute_ns) },
+		{ "comm_ns", offsetof(struct facts, comm_ns) },
+		{ "exposed_comm_ns", offsetof(struct facts, exposed_comm_ns) },
+		{ "exposed_copy_ns", offsetof(struct facts, exposed_copy_ns) },
+		{ "idle_ns", offsetof(struct facts, idle_ns) },
+		{ "not_busy_ns", offsetof(struct facts, not_busy_ns) },
+		{ "lead_ns", offsetof(struct facts, lead_ns) },
+		{ "tail_ns", offsetof(struct facts, tail_ns) },
+	};
+	struct facts f = { .tables = all,
+			   .ranks = table_count(tables_find(all, "ranks")),
+			   .gpus = table_count(tables_find(all, "gpus")) };
+	double share;
+	size_t i;
+
+	f.steps = tables_sum(all, "ranks", "complete_steps");
+	f.steps = f.steps ? f.steps : f.ranks ? f.ranks : 1;
+	share = f.gpus ? (double)f.ranks / (double)f.gpus / (double)f.steps : 0;
+	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		*(double *)(void *)((char *)&f + sums[i].at) =
+			(double)tables_sum(all, "gpus", sums[i].column) * share;
+	f.launches = (double)tables_sum(all, "trust", "launches") / (double)f.steps;
+	f.has_launches = tables_sum(all, "trust", "with_launch") > 0;
+	f.is_sampled = tables_any(all, "trust", "sampled");
+	f.is_damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
+	struct table *t = tables_find(f.tables, "steps");
+	size_t counted = 0;
+	double wall = 0;
+	for (size_t k = 0; k < table_count(t); k++) {
+		const union value *row = table_at(t, k);
+
+		if (row[table_column(t, "counted")].u64 != 1)
+			continue;
+		counted++;
+		wall += (double)row[table_column(t, "wall_ns")].u64;
+		f.has_steps |= row[table_column(t, "inferred")].u64 != 1;
+	}
+	f.step_ns = counted ? wall / (double)counted : f.window_ns;
+	return f;
+}
+
+/* ---- findings --------------------------------------------------------------------------- */
+
+#define SHARE_LEAST 0.005 /* of a step: below nobody should spend a day on it */
+enum { FOUND_MAX = 64 };
+
+struct found {
+	const struct rule *rule;
+	struct finding finding;
+};
+
+static size_t look(const struct facts *f, const struct rule *rules, struct found *all, size_t count)
+{
+	for (; rules->name && count < FOUND_MAX; rules++) {
+		struct found *one = &all[count];
+
+		one->rule = rules;
+		one->finding = (struct finding){ .advice = rules->advice };
+		if (rules->needs_trust && (f->is_sampled || f->is_damaged))
+			continue;
+		if (!rule_look(f, rules, &one->finding))
+			continue;
+		if (one->finding.saving_ns > 0 && one->finding.saving_ns < SHARE_LEAST * f->step_ns)
+			continue;
+		count++;
+	}
+	return count;
+}
+
+static int compare_found(const void *pa, const void *pb)
+{
+	const struct found *a = pa, *b = pb;
+
+	if (a->finding.saving_ns != b->finding.saving_ns)
+		return a->finding.saving_ns > b->finding.saving_ns ? -1 : 1;
+	return strcmp(a->rule->name, b->rule->name);
+}
+
+static enum status put_found(const struct facts *f, const struct found *one, size_t place,
+			     struct error *err)
+{
+	struct table *t = tables_find(f->tables, "findings");
+	union value keys[2] = { { .u64 = place }, { .text = one->rule->name } }, *row;
+	char evidence[FINDING_TEXT];
+
+	TRY(table_row(t, keys, &row, err));
+	row[FOUND_SAVING].u64 = (uint64_t)llround(one->finding.saving_ns);
+	row[FOUND_SHARE].f64 = 100 * fmin(one->finding.saving_ns / f->step_ns, 1);
+	row[FOUND_ABOUT].text = table_text(t, one->rule->help, err);
+	/* Without marked steps the window is the whole that a sentence speaks of. */
+	const char *said = one->finding.evidence;
+	static const char per[] = " a step";
+	const char *at;
+	size_t len = 0;
+
+	while (!f->has_steps && (at = strstr(said, per)) &&
+	       len + (size_t)(at - said) + 16 < FINDING_TEXT) {
+		bool of = at - said >= 3 && !memcmp(at - 3, " of", 3);
+
+		len += (size_t)snprintf(evidence + len, FINDING_TEXT - len, "%.*s%s",
+					(int)(at - said), said,
+					of ? " the window" : " in the window");
+		said = at + sizeof(per) - 1;
+	}
+	snprintf(evidence + len, FINDING_TEXT - len, "%s", said);
+	row[FOUND_EVIDENCE].text = table_text(t, evidence, err);
+	row[FOUND_ADVICE].text = table_text(t, one->finding.advice, err);
+	row[FOUND_BEHIND].text = table_text(t, one->rule->figures, err);
+	row[FOUND_BRIEF].text = table_text(t, one->finding.brief, err);
+	return row[FOUND_BRIEF].text ? ST_OK : ST_CEILING;
+}
+
+static enum status findings_finish(struct tables *all, struct error *err)
+{
+	struct facts f = facts_take(all);
+	struct found *found = calloc(FOUND_MAX, sizeof(*found));
+	enum status status = found ? facts_gaps_take(&f, err) : fail_memory(err);
+	size_t count = 0;
+
+	if (status != ST_OK)
+		goto out;
+	status = verdict_put(&f, err);
+	count = f.gpus ? look(&f, rules_host, found, 0) : 0;
+	count = f.gpus ? look(&f, rules_gpu, found, count) : 0;
+	count = f.gpus ? look(&f, rules_ranks, found, count) : 0;
+	qsort(found, count, sizeof(*found), compare_found);
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		status = put_found(&f, &found[i], i + 1, err);
+out:
+	free(f.gaps);
+	free(found);
+	return status;
+}
+
+static const struct table_type *const findings_tables[] = {
+	&table_findings, &table_verdict, &table_work, &table_gaps, NULL,
+};
+static const struct report_type *const findings_with[] = {
+	&report_summary, &report_phases, &report_steps, &report_kernels, &report_copies,
+	&report_idle,    &report_memory, &report_comm,  &report_ranks,   NULL,
+};
+
+const struct report_type report_findings = {
+	.name = "findings",
+	.help = "what bounds the run, and what to change first",
+	.tables = findings_tables,
+	.with = findings_with,
+	.state_size = sizeof(struct findings),
+	.begin = findings_begin,
+	.put = findings_put,
+	.end = findings_end,
+	.release = findings_release,
+	.finish = findings_finish,
+};

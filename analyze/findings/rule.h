@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rule.h - what to change first: rules over the figures of a run.
+ *
+ * A rule looks at facts - means per step and GPU, over all ranks - and, if it applies, says in a
+ * sentence what it saw and bounds from above what the change could save.  Savings overlap: they
+ * do not add up.  Thresholds are shares of a step.
+ *
+ * To add a rule: a row in the table of rule_gpu.c (what GPUs do), rule_host.c (what the host does)
+ * or rule_ranks.c (memory, steps, ranks), its labelled trace in tests/oracle/labelled_findings.py.
+ */
+#ifndef ANALYZE_FINDINGS_RULE_H
+#define ANALYZE_FINDINGS_RULE_H
+
+#include "analyze/engine/report.h"
+
+/* What kernels do, by their names. */
+/* clang-format off */
+#define WORK_LIST(X)                                                                               \
+	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
+	X(GEMM, "gemm") X(GEMM_TF32, "gemm_tf32") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
+	X(SOFTMAX, "softmax") X(COPY, "copy") X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
+/* clang-format on */
+enum work {
+#define X(name, word) WORK_##name,
+	WORK_LIST(X)
+#undef X
+		WORK_COUNT,
+};
+const char *work_word(enum work work);
+enum work work_of(const char *kernel);
+
+#define SHORT_KERNEL_NS 10000u
+#define LONG_LAUNCH_NS  1000000u /* a launch takes microseconds: this one loaded code, or waited */
+#define LATE_SHARE      0.1      /* of the window: lead or tail that is a finding of its own */
+
+struct amount { /* per step and GPU */
+	double count, ns, bytes, short_count, short_ns;
+};
+struct gap_sum { /* of gaps of all ranks; texts are those of the tables */
+	const char *cause, *phase, *part, *kind;
+	uint64_t ns, count;
+};
+struct facts {
+	struct tables *tables;
+	struct gap_sum *gaps;
+	size_t gap_count, gap_cap;
+	uint64_t steps;            /* complete ones of all ranks; at least 1 */
+	size_t ranks, gpus;        /* gpus: of all ranks */
+	double step_ns, window_ns; /* mean wall of a complete step; window per step */
+	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;
+	double lead_ns, tail_ns;
+	double launches; /* calls */
+	bool has_steps, is_sampled, is_damaged;
+	bool has_launches; /* work of a GPU whose launch is known */
+};
+
+/* Which gaps: NULL is any. */
+struct gap_query {
+	const char *cause; /* "data", "host:forward" */
+	const char *phase; /* of what was launched */
+	const char *part;  /* "lead", "span", "tail" */
+	const char *kind;  /* "plain"; "zero": of filling gradients; "long": a launch over 1 ms */
+};
+/* Once, before any is asked for; `gaps` is the caller's to free, also after an error. */
+enum status facts_gaps_take(struct facts *f, struct error *err);
+/* Time that is not busy, and how many pieces. */
+struct amount facts_gaps(const struct facts *f, struct gap_query which);
+/* Of the cause; all of it. */
+double facts_cause(const struct facts *f, const char *cause);
+/* Without lead and tail where late_start and long_tail tell of them. */
+struct amount facts_wait(const struct facts *f, struct gap_query which);
+/* All "host:..." causes together. */
+double facts_host(const struct facts *f);
+/* Likewise facts_wait() of host:NAME where NAME is the user's own annotation; the longest. */
+double facts_own(const struct facts *f, const char **longest);
+/* Not busy by `cause` (NULL: any) in owners whose range, call or frame has `word`, case ignored. */
+double facts_idle_in(const struct facts *f, const char *cause, const char *word);
+/* The owner with most of a cause: its range, call and thread; "" where there is none. */
+struct facts_owner {
+	const char *range, *python, *call, *thread;
+	double ns, count;
+};
+struct facts_owner facts_owner(const struct facts *f, const char *cause);
+/* "; most of it in RANGE at FRAME"; in short " in RANGE"; "" where it is not known. */
+enum { OWNER_TEXT = 120, OWNER_BRIEF_NAME = 20, OWNER_BRIEF = 32 };
+const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT]);
+const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF]);
+/* Whether one of these words, which end with NULL, is in its range, call or frame. */
+bool owner_has(const struct facts_owner *o, const char *const *words);
+/* Kernels of a kind launched in `phase`, NULL: in any. */
+struct amount facts_work(const struct facts *f, enum work work, const char *phase);
+/* All kernels. */
+struct amount facts_kernels(const struct facts *f, const char *phase);
+/* The kernel name with most time, communication aside; "" where there is none. */
+struct facts_kernel {
+	const char *name;
+	struct amount amount;
+};
+struct facts_kernel facts_top_kernel(const struct facts *f);
+/* Copies of a direction ("HtoD"), from or to a kind of memory (NULL: any); ns is exposed time. */
+struct amount facts_copies(const struct facts *f, const char *direction, const char *memory);
+/* The step thread's time in a phase, and not busy time of GPUs meanwhile. */
+double facts_wall(const struct facts *f, const char *phase);
+/* Whether the first GPU's name has one of these words, which end with NULL. */
+bool facts_gpu_is(const struct facts *f, const char *const *words);
+
+/* The same kernels on every rank, equally often: where they take longest (DEFINITIONS.md 7). */
+struct spread {
+	uint64_t rank; /* with most time */
+	size_t names;
+	double most_ns, mean_ns, least_ns; /* per step of a rank, over these names */
+	const char *apart;                 /* the name with most of it; NULL: nothing is apart */
+	double apart_ns;                   /* its own: most less mean */
+};
+/* false: fewer than two ranks, or no name in common, or no memory. */
+bool facts_spread(const struct facts *f, struct spread *out);
+
+enum { FINDING_TEXT = 400, BRIEF_TEXT = 96, BRIEF_WIDTH = 38 /* of which are seen */ };
+struct finding {
+	double saving_ns; /* per step, at most */
+	char evidence[FINDING_TEXT];
+	char brief[BRIEF_TEXT]; /* the same in a few words, for lists */
+	const char *advice;
+};
+
+struct rule {
+	const char *name;
+	const char *help;    /* one line: what it is about */
+	const char *figures; /* keys of the figures that it rests on */
+	/* false: it does not apply.  Advice may be left as the rule's.  NULL: see `cause`. */
+	bool (*look)(const struct facts *f, struct finding *out);
+	const char *advice;
+	bool needs_trust; /* rests on idle time: not of a sampled or damaged file */
+	/* Without look(): time not busy by this cause, and what is said of it, with {} for how long
+	 * and {in} for where most of it is. */
+	const char *cause, *evidence, *brief;
+};
+bool rule_look(const struct facts *f, const struct rule *r, struct finding *out);
+extern const struct rule rules_gpu[], rules_host[], rules_ranks[]; /* end with .name == NULL */
+
+/* The table of one row, and what goes into it. */
+extern const struct table_type table_verdict;
+enum status verdict_put(const struct facts *f, struct error *err);
+
+/* For look(): whether it is anything. */
+bool rule_saves(struct finding *out, double saving_ns);
+void rule_brief(struct finding *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* "12.3 ms", "480 us", "1.2 s" for sentences. */
+enum { SPAN_TEXT = 32 };
+const char *span_text(char out[SPAN_TEXT], double ns);
+/* "1 kernel", "404 kernels", "0.5 copies"; `one` is the singular. */
+enum { MANY_TEXT = 64 };
+const char *many_text(char out[MANY_TEXT], double count, const char *one);
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/format/diff/diff.h"
+
+#include "analyze/report/attribution.h"
+#include "analyze/report/report_list.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct report_type *const diff_reports[] = { &report_summary, &report_steps,
+						   &report_attribution, NULL };
+
+/* ---- the series of steps ---------------------------------------------------------------- */
+
+struct timed {
+	uint64_t number, occurrence; /* occurrence: windows may count from the same number */
+	uint64_t wall_ns;
+};
+
+static int compare_timed(const void *pa, const void *pb)
+{
+	const struct timed *a = pa, *b = pb;
+
+	if (a->occurrence != b->occurrence)
+		return a->occurrence < b->occurrence ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static bool same_step(struct table *t, size_t i, size_t k)
+{
+	const union value *a = table_at(t, i), *b = table_at(t, k);
+
+	return a[0].u64 == b[0].u64 && a[1].text == b[1].text && a[2].u64 == b[2].u64 &&
+	       a[RANK_KEYS].u64 == b[RANK_KEYS].u64;
+}
+
+static size_t take_steps(struct table *t, struct timed *all)
+{
+	size_t wall = table_column(t, "wall_ns"), counted = table_column(t, "counted"), i, n = 0;
+	uint64_t occurrence = 0;
+
+	for (i = 0; i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		occurrence = i && same_step(t, i - 1, i) ? occurrence + 1 : 0;
+		if (row[counted].u64 == 1)
+			all[n++] = (struct timed){ row[RANK_KEYS].u64, occurrence, row[wall].u64 };
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), compare_timed);
+	return n;
+}
+
+/* A value a step of the job: ranks step together, so they are no independent observations. */
+static enum status take_series(struct diff_side *s, struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "steps");
+	struct timed *steps = calloc(table_count(t) + 1, sizeof(*steps));
+	double *walls = calloc(table_count(t) + 1, sizeof(*walls)), sum = 0;
+	size_t count = 0, n, i, of = 0;
+
+	if (!steps || !walls) {
+		free(steps);
+		free(walls);
+		return fail_memory(err);
+	}
+	n = take_steps(t, steps);
+	for (i = 0; i < n; i++) {
+		sum += (double)steps[i].wall_ns;
+		of++;
+		if (i + 1 < n && !compare_timed(&steps[i], &steps[i + 1]))
+			continue;
+		walls[count++] = sum / (double)of;
+		sum = 0;
+		of = 0;
+	}
+	s->series = diff_series(walls, count);
+	free(steps);
+	free(walls);
+	return ST_OK;
+}
+
+static enum status side_take(struct diff_side *s, struct tables *all, struct error *err)
+{
+	struct table *inputs = tables_find(all, "inputs");
+
+	TRY(take_series(s, all, err));
+	s->path = table_count(inputs) ? table_at(inputs, 0)[0].text : "";
+	s->inputs = table_count(inputs);
+	s->ranks = table_count(tables_find(all, "ranks"));
+	s->gpus = table_count(tables_find(all, "gpus"));
+	s->steps = tables_sum(all, "ranks", "complete_steps");
+	s->mean_ns = s->series.count ? (int64_t)llround(s->series.mean) : 0;
+	s->deviation_ns = s->series.deviation;
+	s->correlation = s->series.correlation;
+	s->effective_steps = s->series.effective;
+	s->sampled = tables_any(all, "trust", "sampled");
+	s->damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
+	return ST_OK;
+}
+
+/* Per step and GPU, rounded to the nanosecond. */
+static int64_t mean_of(const struct diff_side *s, uint64_t ns)
+{
+	uint64_t steps = s->steps ? s->steps : s->ranks ? s->ranks : 1;
+	__extension__ unsigned __int128 whole = (unsigned __int128)ns * s->ranks;
+	__extension__ unsigned __int128 of = (unsigned __int128)steps * s->gpus;
+
+	return of ? (int64_t)((whole + of / 2) / of) : 0;
+}
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+struct attribution { /* of one side */
+	const char *class, *phase, *name;
+	uint64_t ns;
+	bool is_b;
+};
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_owned(const void *pa, const void *pb)
+{
+	const struct attribution *a = pa, *b = pb;
+	int order = compare_text(a->class, b->class);
+
+	order = order ? order : compare_text(a->phase, b->phase);
+	return order ? order : compare_text(a->name, b->name);
+}
+
+static size_t take_owned(struct tables *all, bool is_b, struct attribution *out)
+{
+	struct table *t = tables_find(all, "owned");
+	size_t i;
+
+	for (i = 0; i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		out[i] = (struct attribution){ row[ATTRIBUTION_CLASS].text,
+					       row[ATTRIBUTION_PHASE].text,
+					       row[ATTRIBUTION_NAME].text, row[ATTRIBUTION_NS].u64,
+					       is_b };
+	}
+	return i;
+}
+
+static bool is_work(const char *class)
+{
+	return !strcmp(class, "compute") || !strncmp(class, "exposed_", 8);
+}
+
+void diff_times_add(struct diff_times *to, const struct diff_times *more)
+{
+	to->a_ns += more->a_ns;
+	to->b_ns += more->b_ns;
+	to->difference_ns += more->difference_ns;
+}
+
+/* The part of an owner: the last one, or a new one; owners come sorted. */
+static void part_add(struct diff *d, const struct diff_owner *o)
+{
+	bool work = is_work(o->class);
+	struct diff_part *p = d->part_count ? &d->parts[d->part_count - 1] : NULL;
+
+	if (!p || strcmp(p->class, o->class) != 0 ||
+	    (work ? strcmp(p->phase, o->phase) : strcmp(p->cause, o->name)) != 0) {
+		p = &d->parts[d->part_count++];
+		*p = (struct diff_part){ .class = o->class,
+					 .phase = work ? o->phase : NULL,
+					 .cause = work ? NULL : o->name };
+	}
+	diff_times_add(&p->ns, &o->ns);
+}
+
+/* Ranks of one owner stand together. */
+static void owners_take(struct diff *d, const struct attribution *all, size_t count)
+{
+	uint64_t ns[2] = { 0, 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		struct diff_owner o = { all[i].class,
+					all[i].phase ? all[i].phase : "",
+					all[i].name ? all[i].name : "",
+					{ 0, 0, 0 } };
+
+		ns[all[i].is_b] += all[i].ns;
+		if (i + 1 < count && !compare_owned(&all[i], &all[i + 1]))
+			continue;
+		o.ns.a_ns = mean_of(&d->a, ns[0]);
+		o.ns.b_ns = mean_of(&d->b, ns[1]);
+		o.ns.difference_ns = o.ns.b_ns - o.ns.a_ns;
+		ns[0] = ns[1] = 0;
+		part_add(d, &o);
+		if (is_work(o.class))
+			d->owners[d->owner_count++] = o;
+	}
+}
+
+static int64_t size_of(const struct diff_times *ns)
+{
+	return ns->difference_ns < 0 ? -ns->difference_ns : ns->difference_ns;
+}
+
+static int compare_owners(const void *pa, const void *pb)
+{
+	const struct diff_owner *a = pa, *b = pb;
+
+	if (size_of(&a->ns) != size_of(&b->ns))
+		return size_of(&a->ns) > size_of(&b->ns) ? -1 : 1;
+	if (strcmp(a->class, b->class) != 0)
+		return strcmp(a->class, b->class);
+	return strcmp(a->phase, b->phase) ? strcmp(a->phase, b->phase) : strcmp(a->name, b->name);
+}
+
+static int compare_parts(const void *pa, const void *pb)
+{
+	const struct diff_part *a = pa, *b = pb;
+	int order = strcmp(a->class, b->class);
+
+	if (size_of(&a->ns) != size_of(&b->ns))
+		return size_of(&a->ns) > size_of(&b->ns) ? -1 : 1;
+	order = order ? order : compare_text(a->phase, b->phase);
+	return order ? order : compare_text(a->cause, b->cause);
+}
+
+/* What closes: windows are longer than their steps, or steps were left out. */
+static void close_parts(struct diff *d)
+{
+	struct diff_part *rest = &d->parts[d->part_count];
+
+	if (d->part_count)
+		qsort(d->parts, d->part_count, sizeof(*d->parts), compare_parts);
+	if (d->owner_count)
+		qsort(d->owners, d->owner_count, sizeof(*d->owners), compare_owners);
+	for (size_t i = 0; i < d->part_count; i++) {
+		d->a.window_ns += d->parts[i].ns.a_ns;
+		d->b.window_ns += d->parts[i].ns.b_ns;
+	}
+	*rest = (struct diff_part){ .class = "outside_steps" };
+	rest->ns.a_ns = d->a.mean_ns - d->a.window_ns;
+	rest->ns.b_ns = d->b.mean_ns - d->b.window_ns;
+	rest->ns.difference_ns = rest->ns.b_ns - rest->ns.a_ns;
+	d->part_count++;
+}
+
+enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double fail_over,
+		      struct error *err)
+{
+	size_t count = table_count(tables_find(a, "owned")) + table_count(tables_find(b, "owned"));
+	struct attribution *all;
+
+	*d = (struct diff){ .fail_over = fail_over };
+	TRY(side_take(&d->a, a, err));
+	TRY(side_take(&d->b, b, err));
+	d->estimate = diff_estimate(&d->a.series, &d->b.series, fail_over);
+	all = calloc(count + 1, sizeof(*all));
+	d->parts = calloc(count + 1, sizeof(*d->parts));
+	d->owners = calloc(count + 1, sizeof(*d->owners));
+	if (!all || !d->parts || !d->owners) {
+		free(all);
+		return fail_memory(err);
+	}
+	count = take_owned(a, false, all);
+	count += take_owned(b, true, all + count);
+	if (count)
+		qsort(all, count, sizeof(*all), compare_owned);
+	owners_take(d, all, count);
+	free(all);
+	close_parts(d);
+	return ST_OK;
+}
+
+void diff_release(struct diff *d)
+{
+	free(d->parts);
+	free(d->owners);
+	d->parts = NULL;
+	d->owners = NULL;
+}
+
+/* ---- words ------------------------------------------------------------------------------ */
+
+const char *diff_verdict_word(enum diff_verdict verdict)
+{
+	static const char *const words[] = {
+		[DIFF_SLOWER] = "slower",           [DIFF_LITTLE_SLOWER] = "slower_below_fail_over",
+		[DIFF_SAME] = "no_difference",      [DIFF_FASTER] = "faster",
+		[DIFF_CANNOT_TELL] = "cannot_tell",
+	};
+
+	return words[verdict];
+}
+
+static void cannot_tell(const struct diff *d, char out[DIFF_SENTENCE])
+{
+	const struct diff_estimate *e = &d->estimate;
+	char count[NUMBER_TEXT];
+
+	if (!d->a.series.count || !d->b.series.count)
+		snprintf(out, DIFF_SENTENCE, "Cannot tell: %s has no complete step.",
+			 d->a.series.count ? "B" : "A");
+	else if (!isfinite(e->half))
+		snprintf(out, DIFF_SENTENCE,
+			 "Cannot tell: %zu and %zu steps are too few to know "
+			 "how much steps vary.",
+			 d->a.series.count, d->b.series.count);
+	else if (!(e->needed > 0) || e->needed > 1e12)
+		snprintf(out, DIFF_SENTENCE, "Cannot tell: steps vary too much.");
+	else
+		snprintf(out, DIFF_SENTENCE,
+			 "Cannot tell: steps vary too much for a difference of "
+			 "%.3g %%; it needs about %s steps of each.",
+			 100 * d->fail_over, count_text(count, (uint64_t)e->needed));
+}
+
+void diff_sentence(const struct diff *d, char out[DIFF_SENTENCE])
+{
+	const struct diff_estimate *e = &d->estimate;
+	double whole = d->a.series.mean / 100;
+	bool slower = e->difference > 0;
+
+	if (e->verdict == DIFF_CANNOT_TELL) {
+		cannot_tell(d, out);
+		return;
+	}
+	if (e->verdict == DIFF_SAME) {
+		snprintf(out, DIFF_SENTENCE,
+			 "No difference: %+.2f %% of A's step time, within the "
+			 "interval of \xc2\xb1%.2f %%.",
+			 e->difference / whole, e->half / whole);
+		return;
+	}
+	snprintf(out, DIFF_SENTENCE, "B is %s by %.2f %% of A's step time, \xc2\xb1%.2f %%%s.",
+		 slower ? "slower" : "faster", fabs(e->difference) / whole, e->half / whole,
+		 !slower                     ? ""
+		 : e->verdict == DIFF_SLOWER ? ": at or over --fail-over"
+					     : ": below --fail-over");
+}

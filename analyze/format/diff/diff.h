@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.h - two runs: is B slower, and where the time went (DEFINITIONS.md 8).
+ *
+ * Per step and GPU each side is cut into parts - work by class and phase of its launch, idle time
+ * by cause, lead, tail - and one row closes what lies outside of the steps that the mean is taken
+ * of.  Parts are made of owners (kernels, causes), each rounded to the nanosecond by itself; all
+ * else is their sum, so the parts add up to the mean wall, and their differences to its
+ * difference, exactly.
+ */
+#ifndef ANALYZE_FORMAT_DIFF_DIFF_H
+#define ANALYZE_FORMAT_DIFF_DIFF_H
+
+#include "analyze/format/diff/stats.h"
+#include "analyze/format/format.h"
+#include "analyze/format/page/block.h"
+#include "analyze/engine/number.h"
+#include "schemas/base/buf.h"
+
+struct diff_side {
+	const char *path; /* as given; borrowed */
+	uint64_t inputs, ranks, gpus;
+	uint64_t steps;    /* complete ones of all ranks */
+	int64_t mean_ns;   /* wall of a step, rounded */
+	int64_t window_ns; /* per step and GPU: the parts without what closes */
+	double deviation_ns, correlation, effective_steps;
+	bool sampled, damaged;
+	struct diff_series series; /* a value a step of the job: the mean over its ranks */
+};
+struct diff_times {
+	int64_t a_ns, b_ns, difference_ns;
+};
+struct diff_part {
+	const char *class, *phase, *cause; /* phase or cause NULL: not of this class */
+	struct diff_times ns;
+};
+struct diff_owner {
+	const char *class, *phase, *name; /* of work: a kernel or copy */
+	struct diff_times ns;
+};
+struct diff { /* texts are those of the tables that it was made of */
+	struct diff_side a, b;
+	struct diff_estimate estimate;
+	double fail_over;
+	struct diff_part *parts; /* what closes is the last one */
+	size_t part_count;
+	struct diff_owner *owners; /* the greatest differences first */
+	size_t owner_count;
+};
+
+/* What it is made of; ends with NULL. */
+extern const struct report_type *const diff_reports[];
+
+enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double fail_over,
+		      struct error *err);
+void diff_release(struct diff *d);
+
+const char *diff_verdict_word(enum diff_verdict verdict);
+/* One sentence, with a full stop. */
+enum { DIFF_SENTENCE = 240 };
+void diff_sentence(const struct diff *d, char out[DIFF_SENTENCE]);
+
+void diff_times_add(struct diff_times *to, const struct diff_times *more);
+
+/* The page for people; `how` says how wide it is and in which colours. */
+enum status diff_put_page(const struct diff *d, enum medium medium,
+			  const struct format_request *how, struct buf *out, struct error *err);
+void diff_put_csv(const struct diff *d, struct buf *out);
+void diff_put_json(const struct diff *d, struct buf *out);
+void diff_put_schema(struct buf *out);
+
+#endif

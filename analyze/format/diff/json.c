@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tacho.diff/1: one list of keys makes the JSON and its schema. */
+#include "analyze/format/diff/diff.h"
+
+#include "schemas/base/json_text.h"
+
+#include <math.h>
+
+enum field_type { TEXT, COUNT, NS, REAL, BOOL, VERDICT };
+struct key {
+	const char *name;
+	enum field_type type;
+	size_t at;
+	const char *meaning;
+};
+
+#define SIDE(name, type, meaning)                                                                  \
+	{                                                                                          \
+#name, type, offsetof(struct diff_side, name), meaning                             \
+	}
+static const struct key side_keys[] = {
+	SIDE(path, TEXT, "the first input"),
+	SIDE(inputs, COUNT, "inputs read"),
+	SIDE(ranks, COUNT, "ranks"),
+	SIDE(gpus, COUNT, "GPUs of all ranks"),
+	SIDE(steps, COUNT, "complete steps of all ranks"),
+	SIDE(mean_ns, NS, "mean wall of complete steps, rounded"),
+	SIDE(window_ns, NS, "windows per step and GPU: the sum of parts but outside_steps"),
+	SIDE(deviation_ns, REAL, "standard deviation of step times; null below two"),
+	SIDE(correlation, REAL, "max(0, autocorrelation of step times at lag 1)"),
+	SIDE(effective_steps, REAL, "independent steps that they are worth: n (1 - r) / (1 + r)"),
+	SIDE(sampled, BOOL, "correlation ids are sparse: parts are not to be trusted"),
+	SIDE(damaged, BOOL, "bytes could not be read: parts are not to be trusted"),
+	{ .name = NULL },
+};
+#define AMOUNT(of, name, meaning)                                                                  \
+	{                                                                                          \
+#name, NS, offsetof(struct of, ns.name), meaning                                   \
+	}
+#define AMOUNTS(of)                                                                                \
+	AMOUNT(of, a_ns, "per step and GPU in A, rounded to the nanosecond"),                      \
+		AMOUNT(of, b_ns, "likewise in B"), AMOUNT(of, difference_ns, "b_ns - a_ns")
+static const struct key part_keys[] = {
+	{ "class", TEXT, offsetof(struct diff_part, class),
+	  "compute, exposed_comm, exposed_copy, idle, lead, tail; outside_steps closes to the mean "
+	  "wall" },
+	{ "phase", TEXT, offsetof(struct diff_part, phase), "of the launch; null: nothing runs" },
+	{ "cause", TEXT, offsetof(struct diff_part, cause),
+	  "why nothing runs; null: something does" },
+	AMOUNTS(diff_part),
+	{ .name = NULL },
+};
+static const struct key owner_keys[] = {
+	{ "class", TEXT, offsetof(struct diff_owner, class), "as of parts" },
+	{ "phase", TEXT, offsetof(struct diff_owner, phase), "of the launch" },
+	{ "name", TEXT, offsetof(struct diff_owner, name),
+	  "the kernel or copy that owns the time" },
+	AMOUNTS(diff_owner),
+	{ .name = NULL },
+};
+#define TOP(name, type, member, meaning)                                                           \
+	{                                                                                          \
+		name, type, offsetof(struct diff, member), meaning                                 \
+	}
+static const struct key top_keys[] = {
+	TOP("verdict", VERDICT, estimate.verdict,
+	    "slower (exit 3), slower_below_fail_over, no_difference, faster, cannot_tell"),
+	TOP("fail_over", REAL, fail_over, "share of A's mean step time, as given"),
+	TOP("difference_ns", REAL, estimate.difference, "mean step time of B - that of A"),
+	TOP("interval_ns", REAL, estimate.half,
+	    "half of the 95 % interval of the difference; null: too few steps"),
+	TOP("needed_steps", REAL, estimate.needed,
+	    "of cannot_tell: steps of each side, about; 0: cannot be said"),
+	{ .name = NULL },
+};
+
+static void put_number(struct buf *out, double v)
+{
+	if (isfinite(v))
+		buf_putf(out, "%.9g", v);
+	else
+		buf_put_text(out, "null");
+}
+
+static void put_value(struct buf *out, const struct key *k, const void *of)
+{
+	const void *at = (const char *)of + k->at;
+	const char *text;
+
+	switch (k->type) {
+	case TEXT:
+		text = *(const char *const *)at;
+		if (text)
+			json_put_word(out, text);
+		else
+			buf_put_text(out, "null");
+		return;
+	case COUNT:
+		buf_put_u64_text(out, *(const uint64_t *)at);
+		return;
+	case NS:
+		buf_put_i64_text(out, *(const int64_t *)at);
+		return;
+	case REAL:
+		put_number(out, *(const double *)at);
+		return;
+	case BOOL:
+		buf_put_text(out, *(const bool *)at ? "true" : "false");
+		return;
+	case VERDICT:
+		json_put_word(out, diff_verdict_word(*(const enum diff_verdict *)at));
+		return;
+	}
+}
+
+static void put_keys(struct buf *out, const struct key *keys, const void *of)
+{
+	for (size_t i = 0; keys[i].name; i++) {
+		buf_putf(out, "%s\"%s\": ", i ? ", " : "", keys[i].name);
+		put_value(out, &keys[i], of);
+	}
+}
+
+void diff_put_json(const struct diff *d, struct buf *out)
+{
+	char sentence[DIFF_SENTENCE];
+
+	diff_sentence(d, sentence);
+	buf_put_text(out, "{\"schema\": \"tacho.diff/1\",\n \"sentence\": ");
+	json_put_word(out, sentence);
+	buf_put_text(out, ", ");
+	put_keys(out, top_keys, d);
+	buf_put_text(out, ",\n \"a\": {");
+	put_keys(out, side_keys, &d->a);
+	buf_put_text(out, "},\n \"b\": {");
+	put_keys(out, side_keys, &d->b);
+	buf_put_text(out, "},\n \"parts\": [");
+	for (size_t i = 0; i < d->part_count; i++) {
+		buf_put_text(out, i ? ",\n  {" : "\n  {");
+		put_keys(out, part_keys, &d->parts[i]);
+		buf_put_byte(out, '}');
+	}
+	buf_put_text(out, "],\n \"owners\": [");
+	for (size_t i = 0; i < d->owner_count; i++) {
+		buf_put_text(out, i ? ",\n  {" : "\n  {");
+		put_keys(out, owner_keys, &d->owners[i]);
+		buf_put_byte(out, '}');
+	}
+	buf_put_text(out, "]}\n");
+}
+
+/* ---- schema ----------------------------------------------------------------------------- */
+
+static const char *type_word(enum field_type type)
+{
+	static const char *const words[] = {
+		[TEXT] = "[\"string\", \"null\"]",
+		[COUNT] = "\"integer\", \"minimum\": 0",
+		[NS] = "\"integer\"",
+		[REAL] = "[\"number\", \"null\"]",
+		[BOOL] = "\"boolean\"",
+		[VERDICT] = "\"string\"",
+	};
+
+	return words[type];
+}
+
+static void put_properties(struct buf *out, const struct key *keys, const char *first)
+{
+	buf_putf(out, "\"required\": [%s", first);
+	for (size_t i = 0; keys[i].name; i++)
+		buf_putf(out, "%s\"%s\"", i || first[0] ? ", " : "", keys[i].name);
+	buf_put_text(out, "],\n   \"properties\": {");
+	for (size_t i = 0; keys[i].name; i++) {
+		buf_putf(out, "%s\n    \"%s\": {\"type\": %s, \"description\": ", i ? "," : "",
+			 keys[i].name, type_word(keys[i].type));
+		json_put_word(out, keys[i].meaning);
+		buf_put_byte(out, '}');
+	}
+}
+
+void diff_put_schema(struct buf *out)
+{
+	const struct {
+		const char *name;
+		const struct key *keys;
+	} objects[] = { { "side", side_keys }, { "part", part_keys }, { "owner", owner_keys } };
+
+	buf_put_text(out,
+		     "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+		     " \"$id\": \"tacho.diff/1\",\n"
+		     " \"title\": \"Comparison of tacho-analyze --diff --format json\",\n"
+		     " \"description\": \"a_ns of parts add up to mean_ns of a, b_ns to that of b, "
+		     "exactly; owners of a class and phase to their part. Printed by tacho-analyze "
+		     "--diff --schema.\",\n \"$defs\": {\n");
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		buf_putf(out, "%s  \"%s\": {\n   \"type\": \"object\",\n   ", i ? ",\n" : "",
+			 objects[i].name);
+		put_properties(out, objects[i].keys, "");
+		buf_put_text(out, "\n   }\n  }");
+	}
+	buf_put_text(out, "\n },\n \"type\": \"object\",\n ");
+	put_properties(out, top_keys,
+		       "\"schema\", \"sentence\", \"a\", \"b\", \"parts\", \"owners\"");
+	buf_put_text(out, ",\n    \"schema\": {\"const\": \"tacho.diff/1\"},\n"
+			  "    \"sentence\": {\"type\": \"string\"},\n"
+			  "    \"a\": {\"$ref\": \"#/$defs/side\"},\n"
+			  "    \"b\": {\"$ref\": \"#/$defs/side\"},\n"
+			  "    \"parts\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/part\"}},\n"
+			  "    \"owners\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/owner\"}}\n   }\n}\n");
+}

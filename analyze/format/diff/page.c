@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of --diff: the verdict, where the time went, and the kernels and copies that own it. */
+#include "analyze/format/diff/diff.h"
+
+#include "analyze/format/html/html.h"
+#include "analyze/format/md/md.h"
+#include "analyze/format/text/line.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 40, HTML_NAME_WIDTH = 60, OWNER_AT = 78, BAR_WIDTH = 20 };
+
+struct diff_page {
+	const struct diff *d;
+	enum medium medium;
+	unsigned width; /* of a terminal */
+	struct time_unit unit;
+	int64_t most_ns; /* the greatest difference: a whole bar */
+};
+
+static char *signed_text(char out[NUMBER_TEXT], int64_t ns, const struct time_unit *unit)
+{
+	char plain[NUMBER_TEXT];
+	double shown = (double)(ns < 0 ? -ns : ns) / unit->ns;
+
+	snprintf(out, NUMBER_TEXT, "%s%.40s",
+		 ns < 0 ? "\xe2\x88\x92"
+		 : ns   ? "+"
+			: "",
+		 number_text(plain, shown, unit->decimals));
+	return out;
+}
+
+/* A time has a sign only where it closes the sum and is below zero; a difference always has one. */
+static void add_three(const struct diff_page *p, struct block_row *r, const struct diff_times *ns,
+		      struct blocks *b)
+{
+	const int64_t both[] = { ns->a_ns, ns->b_ns };
+	char text[NUMBER_TEXT];
+
+	if (p->medium == MEDIUM_MD) {
+		add_cell(r, blocks_text(b, "%.3f", (double)ns->a_ns / 1e6));
+		add_cell(r, blocks_text(b, "%.3f", (double)ns->b_ns / 1e6));
+		add_cell(r, blocks_text(b, "%+.3f", (double)ns->difference_ns / 1e6));
+		return;
+	}
+	for (size_t i = 0; i < 2; i++)
+		add_cell(r, blocks_text(b, "%s",
+					both[i] < 0 ? signed_text(text, both[i], &p->unit)
+						    : time_text(text, (double)both[i], &p->unit)));
+	add_cell(r, blocks_text(b, "%s", signed_text(text, ns->difference_ns, &p->unit)));
+}
+
+static enum token token_of(const struct diff_page *p, const char *class, const char *of,
+			   int64_t difference_ns)
+{
+	if (p->medium == MEDIUM_TEXT)
+		return difference_ns < 0 ? TOKEN_DIM : TOKEN_WARN;
+	if (!strcmp(class, "compute"))
+		return TOKEN_COMPUTE;
+	if (!strcmp(class, "exposed_comm"))
+		return TOKEN_COMM;
+	if (!strcmp(class, "exposed_copy") || (of && !strcmp(of, "data")))
+		return TOKEN_DATA;
+	return of && !strncmp(of, "host:", 5) ? token_of_phase(of + 5) : TOKEN_OTHER;
+}
+
+static double share_of(const struct diff_page *p, int64_t difference_ns)
+{
+	return p->most_ns ? (double)difference_ns / (double)p->most_ns : 0;
+}
+
+/* Rows of several: the rest, what lies outside of steps, the mean step. */
+static void add_sum(const struct diff_page *p, struct block_table *t, const char *class,
+		    const char *label, const struct diff_times *ns, struct blocks *b)
+{
+	bool is_mean = !strcmp(class, "sum");
+	struct block_row *r = add_row(b, t, is_mean ? TOKEN_BOLD : TOKEN_DIM, class);
+	struct block_cell *bar;
+
+	add_cell(r, label)->has_class = true;
+	add_cell(r, NULL)->has_class = true;
+	add_three(p, r, ns, b);
+	if (p->medium == MEDIUM_TEXT)
+		return;
+	bar = add_cell(r, "");
+	bar->has_class = true;
+	bar->class = ns->difference_ns < 0 ? "bar one less" : "bar one";
+}
+
+static void add_parts(const struct diff_page *p, struct blocks *b)
+{
+	static const size_t lines[] = {
+		[MEDIUM_TEXT] = 14, [MEDIUM_HTML] = 60, [MEDIUM_MD] = SIZE_MAX
+	};
+	const struct diff *d = p->d;
+	size_t last = d->part_count - 1;
+	size_t shown = last < lines[p->medium] ? last : lines[p->medium];
+	bool is_text = p->medium == MEDIUM_TEXT, has_bar = p->width >= OWNER_AT + BAR_WIDTH;
+	struct diff_times rest = { 0, 0, 0 }, all = { 0, 0, 0 };
+	const struct block_column columns[] = {
+		{ .text = "", .html = "class", .md = "class", .class = "label", .is_left = true },
+		{ .text = "",
+		  .html = "phase or cause",
+		  .md = "phase or cause",
+		  .at = 14,
+		  .width = NAME_WIDTH - 14,
+		  .class = "left",
+		  .is_left = true },
+		{ .text = "A",
+		  .html = blocks_text(b, "A %s", p->unit.name),
+		  .md = "A",
+		  .end = 52,
+		  .class = "" },
+		{ .text = "B",
+		  .html = blocks_text(b, "B %s", p->unit.name),
+		  .md = "B",
+		  .end = 63,
+		  .class = "median" },
+		{ .text = "B \xe2\x88\x92 A",
+		  .html = "B \xe2\x88\x92 A",
+		  .md = "B - A",
+		  .end = 75,
+		  .class = "" },
+		{ .text = "",
+		  .html = "",
+		  .at = OWNER_AT,
+		  .width = has_bar ? BAR_WIDTH : 0,
+		  .class = "one",
+		  .is_bar = true,
+		  .is_signed = true },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
+
+	t->class = "";
+	for (size_t i = 0; i < d->part_count; i++) {
+		const struct diff_part *part = &d->parts[i];
+		const char *of = part->phase ? part->phase : part->cause;
+		struct block_row *r;
+
+		diff_times_add(&all, &part->ns);
+		if (i >= shown && i < last) {
+			diff_times_add(&rest, &part->ns);
+			continue;
+		}
+		if (i == last && shown < last)
+			add_sum(p, t, "rest",
+				is_text ? blocks_text(b, "%zu more", last - shown) : "more", &rest,
+				b);
+		if (i == last && p->medium != MEDIUM_MD) {
+			add_sum(p, t, "rest", "outside of the steps counted", &part->ns, b);
+			if (!is_text)
+				continue;
+			r = t->last;
+		} else {
+			r = add_row(b, t, TOKEN_TEXT, NULL);
+			add_cell(r, part->class);
+			add_cell(r, of)->token = TOKEN_DIM;
+			add_three(p, r, &part->ns, b);
+		}
+		add_bar(r, token_of(p, part->class, of, part->ns.difference_ns),
+			share_of(p, part->ns.difference_ns));
+	}
+	if (p->medium != MEDIUM_MD)
+		add_sum(p, t, "sum", "mean step", &all, b);
+}
+
+static void add_owners(const struct diff_page *p, struct blocks *b)
+{
+	static const size_t lines[] = { [MEDIUM_TEXT] = 10, [MEDIUM_HTML] = 40, [MEDIUM_MD] = 30 };
+	const struct diff *d = p->d;
+	bool is_text = p->medium == MEDIUM_TEXT;
+	unsigned width = is_text ? NAME_WIDTH : HTML_NAME_WIDTH;
+	const struct block_column columns[] = {
+		{ .text = "",
+		  .html = "",
+		  .md = "name",
+		  .width = NAME_WIDTH,
+		  .class = "name",
+		  .is_left = true },
+		{ .html = "phase", .md = "phase", .class = "left", .is_left = true },
+		{ .text = "A",
+		  .html = blocks_text(b, "A %s", p->unit.name),
+		  .md = "A",
+		  .end = 52,
+		  .class = "" },
+		{ .text = "B",
+		  .html = blocks_text(b, "B %s", p->unit.name),
+		  .md = "B",
+		  .end = 63,
+		  .class = "median" },
+		{ .text = "B \xe2\x88\x92 A",
+		  .html = "B \xe2\x88\x92 A",
+		  .md = "B - A",
+		  .end = 75,
+		  .class = "" },
+		{ .html = "", .class = "one", .is_bar = true, .is_signed = true },
+		{ .text = p->width > OWNER_AT ? "" : NULL,
+		  .at = OWNER_AT,
+		  .width = p->width > OWNER_AT ? p->width - OWNER_AT : 0 },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
+	size_t i;
+
+	t->class = "kernels";
+	for (i = 0; i < d->owner_count && i < lines[p->medium]; i++) {
+		const struct diff_owner *o = &d->owners[i];
+		struct block_row *r;
+		char name[4 * (HTML_NAME_WIDTH + 1)];
+
+		if (is_text && !o->ns.difference_ns)
+			break;
+		name_short(o->name, width, name, sizeof(name));
+		r = add_row(b, t, TOKEN_TEXT, NULL);
+		add_cell(r, p->medium == MEDIUM_MD ? o->name : blocks_text(b, "%s", name))->whole =
+			o->name;
+		add_cell(r, o->phase);
+		add_three(p, r, &o->ns, b);
+		add_bar(r, token_of(p, o->class, NULL, o->ns.difference_ns),
+			share_of(p, o->ns.difference_ns));
+		add_cell(r, blocks_text(b, "%.40s", o->phase))->token = TOKEN_DIM;
+	}
+	if (is_text && i < d->owner_count)
+		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more", d->owner_count - i));
+}
+
+/* ---- the top ---------------------------------------------------------------------------- */
+
+/* "6 steps, 2 ranks, 2 GPUs" */
+static const char *size_text(const struct diff_side *s, const char *steps, struct blocks *b)
+{
+	return blocks_text(b, "%s step%s \xc2\xb7 %llu rank%s \xc2\xb7 %llu GPU%s", steps,
+			   plural(s->series.count), (unsigned long long)s->ranks, plural(s->ranks),
+			   (unsigned long long)s->gpus, plural(s->gpus));
+}
+
+static void add_text_side(const struct diff_page *p, const char *letter, const struct diff_side *s,
+			  struct blocks *b)
+{
+	const char *more =
+		s->inputs > 1 ? blocks_text(b, " and %llu more", (unsigned long long)s->inputs - 1)
+			      : "";
+	const struct block_column columns[] = {
+		{ .text = "" },
+		{ .text = "",
+		  .at = 3,
+		  .width = (p->width > 42 ? p->width - 42 : 10) - text_width(more) },
+		{ .text = "", .end = p->width },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+	char steps[NUMBER_TEXT];
+
+	t->has_no_titles = true;
+	add_cell(r, letter)->token = TOKEN_BOLD;
+	add_cell(r, s->path)->more = more;
+	add_cell(r, size_text(s, count_text(steps, s->series.count), b))->token = TOKEN_DIM;
+}
+
+static void add_html_side(const char *letter, const struct diff_side *s, struct blocks *b)
+{
+	struct block *new = add_block(b, BLOCK_INPUT);
+	struct block_words *w = &new->input.words;
+
+	new->input.path = letter;
+	new->input.more = blocks_text(b, " %s", s->path);
+	add_span(b, w, TOKEN_TEXT, size_text(s, blocks_text(b, "%zu", s->series.count), b));
+	if (!s->sampled && !s->damaged)
+		return;
+	add_span(b, w, TOKEN_TEXT, " \xc2\xb7 ");
+	add_span(b, w, TOKEN_WARN, s->sampled ? "! a sample" : "! damaged");
+}
+
+static void add_md_sides(const struct diff *d, struct blocks *b)
+{
+	static const struct block_column columns[] = {
+		{ .md = "", .is_left = true },
+		{ .md = "input", .is_left = true },
+		{ .md = "ranks" },
+		{ .md = "GPUs" },
+		{ .md = "steps" },
+		{ .md = "mean step ms" },
+	};
+	const struct diff_side *const sides[] = { &d->a, &d->b };
+	struct block_table *t = ADD_TABLE(b, columns);
+
+	for (size_t i = 0; i < 2; i++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_cell(r, i ? "B" : "A");
+		add_cell(r, sides[i]->path);
+		add_cell(r, blocks_text(b, "%llu", (unsigned long long)sides[i]->ranks));
+		add_cell(r, blocks_text(b, "%llu", (unsigned long long)sides[i]->gpus));
+		add_cell(r, blocks_text(b, "%zu", sides[i]->series.count));
+		add_cell(r, blocks_text(b, "%.3f", (double)sides[i]->mean_ns / 1e6));
+	}
+}
+
+static void build_text(struct diff_page *p, struct blocks *b)
+{
+	const struct diff *d = p->d;
+	bool is_sampled = d->a.sampled || d->b.sampled;
+	char sentence[DIFF_SENTENCE];
+	struct block_words *w;
+	struct block *head;
+
+	add_text_side(p, "A", &d->a, b);
+	add_text_side(p, "B", &d->b, b);
+	if (is_sampled || d->a.damaged || d->b.damaged) {
+		w = add_words(b, ROLE_TEXT, 2);
+		w->label = "!";
+		w->label_token = TOKEN_WARN;
+		add_span(b, w, TOKEN_WARN,
+			 is_sampled
+				 ? "a sample: steps can be compared, but not where their time went"
+				 : "damaged: what is missing may be the difference");
+	}
+	diff_sentence(d, sentence);
+	w = add_words(b, ROLE_TEXT, 0);
+	b->last->has_gap = true;
+	add_span(b, w, d->estimate.verdict == DIFF_SLOWER ? TOKEN_WARN : TOKEN_BOLD,
+		 blocks_text(b, "%s", sentence));
+	add_sentence(
+		b, ROLE_NOTE, 0,
+		blocks_text(b,
+			    "--fail-over %.3g %%, interval of 95 %%; steps that resemble their "
+			    "neighbours count for less:",
+			    100 * d->fail_over));
+	add_sentence(b, ROLE_NOTE, 0,
+		     blocks_text(b, "A %.0f of %zu, B %.0f of %zu.", d->a.effective_steps,
+				 d->a.series.count, d->b.effective_steps, d->b.series.count));
+	head = add_section(b, "Where it went", "per step and GPU");
+	head->section.note_at = 15;
+	add_parts(p, b);
+	if (d->owner_count && d->owners[0].ns.difference_ns) {
+		head = add_section(b, "Kernels and copies", "time owned");
+		head->section.note_at = 20;
+		add_owners(p, b);
+	}
+	w = add_words(b, ROLE_NOTE, 0);
+	b->last->has_gap = true;
+	add_span(b, w, TOKEN_DIM, "All rows of WHERE IT WENT make the mean step, exactly.");
+	w->label = blocks_text(b, "Times in %s.", p->unit.name);
+	w->label_at = 56;
+	w->label_token = TOKEN_DIM;
+}
+
+static void build_html(struct diff_page *p, struct blocks *b)
+{
+	const struct diff *d = p->d;
+	char sentence[DIFF_SENTENCE];
+	struct block *verdict;
+
+	diff_sentence(d, sentence);
+	add_html_side("A", &d->a, b);
+	add_html_side("B", &d->b, b);
+	verdict = add_block(b, BLOCK_VERDICT);
+	verdict->callout.label = "Diff";
+	verdict->callout.first = blocks_text(b, "%s", sentence);
+	verdict->callout.second =
+		blocks_text(b,
+			    "--fail-over %.3g %%, interval of 95 %%. A's %zu steps count "
+			    "as %.0f, B's %zu as %.0f.",
+			    100 * d->fail_over, d->a.series.count, d->a.effective_steps,
+			    d->b.series.count, d->b.effective_steps);
+	add_section(b, "Where it went",
+		    "Per step and GPU. All rows make the mean step, exactly. A thin bar: B takes "
+		    "less.");
+	add_parts(p, b);
+	add_section(b, "Kernels and copies",
+		    blocks_text(b, "Time that they own, of %zu.", d->owner_count));
+	add_owners(p, b);
+}
+
+static void build_md(struct diff_page *p, struct blocks *b)
+{
+	char sentence[DIFF_SENTENCE];
+
+	diff_sentence(p->d, sentence);
+	add_sentence(b, ROLE_STRONG, 0, blocks_text(b, "%s", sentence));
+	add_md_sides(p->d, b);
+	add_section(b, "Where it went, ms per step and GPU", NULL);
+	add_parts(p, b);
+	add_section(b, "Kernels and copies, ms per step and GPU", NULL);
+	add_owners(p, b);
+}
+
+enum status diff_put_page(const struct diff *d, enum medium medium,
+			  const struct format_request *how, struct buf *out, struct error *err)
+{
+	struct diff_page p = { .d = d,
+			       .medium = medium,
+			       .width = how->width < LINE_WIDTH ? how->width : LINE_WIDTH };
+	int64_t longest_ns = d->a.mean_ns > d->b.mean_ns ? d->a.mean_ns : d->b.mean_ns;
+	struct blocks b;
+	enum status status;
+
+	for (size_t i = 0; i < d->part_count; i++) {
+		const struct diff_times *ns = &d->parts[i].ns;
+		int64_t longer_ns =
+			llabs(ns->a_ns) > llabs(ns->b_ns) ? llabs(ns->a_ns) : llabs(ns->b_ns);
+
+		if (llabs(ns->difference_ns) > p.most_ns)
+			p.most_ns = llabs(ns->difference_ns);
+		if (medium == MEDIUM_TEXT && (!i || longer_ns > longest_ns))
+			longest_ns = longer_ns; /* of a part, not of a step */
+	}
+	p.unit = time_unit_of((double)longest_ns, 3);
+	blocks_init(&b);
+	if (medium == MEDIUM_TEXT) {
+		struct text text;
+
+		build_text(&p, &b);
+		text_init(&text, how, out);
+		text_draw(&text, &b);
+	} else if (medium == MEDIUM_HTML) {
+		build_html(&p, &b);
+		html_draw(out, "Diff", &b, false);
+	} else {
+		build_md(&p, &b);
+		buf_put_text(out, "# Diff\n\n");
+		md_draw(out, &b);
+		if (out->len && buf_status(out, NULL) == ST_OK)
+			out->len--; /* no empty line at the end */
+	}
+	status = blocks_status(&b, err);
+	blocks_release(&b);
+	return status == ST_OK ? buf_status(out, err) : status;
+}

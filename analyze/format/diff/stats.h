@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stats.h - is one series of step times slower than another (DEFINITIONS.md 8)?
+ *
+ * Steps follow each other and resemble their neighbours, so n of them say less than n independent
+ * ones: they count as n (1 - r) / (1 + r), r = max(0, autocorrelation at lag 1).  The interval of
+ * the difference of means is Welch's, at 95 %.
+ */
+#ifndef ANALYZE_FORMAT_DIFF_STATS_H
+#define ANALYZE_FORMAT_DIFF_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct diff_series { /* of one side */
+	size_t count;
+	double mean, deviation; /* NAN below one, below two */
+	double correlation;     /* r; 0 below three */
+	double effective;       /* steps that they are worth */
+};
+struct diff_series diff_series(const double *values, size_t count);
+
+enum diff_verdict {
+	DIFF_SLOWER,        /* by the limit or more: exit 3 */
+	DIFF_LITTLE_SLOWER, /* less than the limit, but not nothing */
+	DIFF_SAME,          /* nothing, and that is known well enough */
+	DIFF_FASTER,
+	DIFF_CANNOT_TELL,
+};
+struct diff_estimate {
+	double difference; /* of means, b - a */
+	double half;       /* of the interval; INFINITY: too few steps */
+	double limit;      /* fail-over, as time */
+	double needed;     /* steps a side, about; 0: cannot be said */
+	enum diff_verdict verdict;
+};
+struct diff_estimate diff_estimate(const struct diff_series *a, const struct diff_series *b,
+				   double fail_over);
+
+/* The t that |T| passes with probability 0.05, at so many degrees of freedom. */
+double diff_t95(double freedom);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --diff as csv: exact values. */
+#include "analyze/format/diff/diff.h"
+
+static void csv_cell(struct buf *out, const char *text)
+{
+	buf_put_byte(out, '"');
+	for (; text && *text; text++) {
+		if (*text == '"')
+			buf_put_byte(out, '"');
+		buf_put_byte(out, (uint8_t)*text);
+	}
+	buf_put_text(out, "\",");
+}
+
+/* A row a part and a row an owner; those of one class and phase add up to the part's. */
+void diff_put_csv(const struct diff *d, struct buf *out)
+{
+	buf_put_text(out, "what,class,phase,cause,name,a_ns,b_ns,difference_ns\n");
+	for (size_t i = 0; i < d->part_count; i++) {
+		const struct diff_part *p = &d->parts[i];
+
+		buf_put_text(out, "part,");
+		csv_cell(out, p->class);
+		csv_cell(out, p->phase);
+		csv_cell(out, p->cause);
+		buf_putf(out, ",%lld,%lld,%lld\n", (long long)p->ns.a_ns, (long long)p->ns.b_ns,
+			 (long long)p->ns.difference_ns);
+	}
+	for (size_t i = 0; i < d->owner_count; i++) {
+		const struct diff_owner *o = &d->owners[i];
+
+		buf_put_text(out, "owner,");
+		csv_cell(out, o->class);
+		csv_cell(out, o->phase);
+		buf_put_byte(out, ',');
+		csv_cell(out, o->name);
+		buf_putf(out, "%lld,%lld,%lld\n", (long long)o->ns.a_ns, (long long)o->ns.b_ns,
+			 (long long)o->ns.difference_ns);
+	}
+}

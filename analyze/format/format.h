@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format.h - ways to print the tables of a run.
+ *
+ * A format appends bytes to a buffer and knows no file, no terminal and no environment: what a
+ * terminal can show is told by the request.  The same tables give the same bytes.
+ *
+ * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, add
+ * X(NAME) to format_list.h.
+ */
+#ifndef ANALYZE_FORMAT_FORMAT_H
+#define ANALYZE_FORMAT_FORMAT_H
+
+#include "analyze/engine/report.h"
+#include "schemas/base/buf.h"
+
+enum colour { COLOUR_NONE, COLOUR_16, COLOUR_DARK, COLOUR_LIGHT }; /* the last two: 24 bit */
+
+enum wording { VIEW_OWN, VIEW_LIGHTNING, VIEW_METRICS }; /* of phases, as text */
+
+struct format_request {
+	struct tables *tables;
+	const struct report_type *const *reports; /* asked for; ends with NULL */
+	/* What follows is for text only. */
+	enum colour colour;
+	bool is_utf8;
+	enum wording view;
+	unsigned width; /* columns; more than 100 is 100 */
+};
+struct format_type {
+	const char *name;       /* as in --format NAME */
+	const char *help;       /* one line */
+	enum pictures pictures; /* that it shows */
+	enum status (*write)(const struct format_request *how, struct buf *out, struct error *err);
+	/* Of a format that is a folder of files, else NULL: appends the name and the bytes of file
+	 * `index`; *more is false past the last. */
+	enum status (*part)(const struct format_request *how, size_t index, struct buf *name,
+			    struct buf *out, bool *more, struct error *err);
+};
+
+/* JSON Schema of what `json` writes: of all reports. */
+void put_json_schema(struct buf *out);
+
+/* The rows of a table as they are printed; those below one parent stand together. */
+struct view {
+	struct table *table;
+	const struct table_type *type;
+	union value **rows;
+	size_t count;
+};
+/* Freed with views_free(); the rows stay where they are.  One view for each table, in order. */
+enum status views_new(struct view **out, struct tables *tables, struct error *err);
+void views_free(struct view *views, const struct tables *tables);
+/* The view of a table; one without rows when it was not asked for. */
+struct view view_find(const struct view *views, const struct tables *tables, const char *name);
+/* The rows of `v` whose first `keys` columns are those of `parent`. */
+struct view view_below(const struct view *v, const union value *parent, size_t keys);
+/* Whether rows are for people: a column has a title but those that say whose row it is. */
+bool view_is_shown(const struct view *v);
+/* A cell by its column's name; nothing (NO_U64, which is a NAN, or NULL) past the rows. */
+union value view_cell(const struct view *v, size_t row, const char *column);
+/* Of a column of texts; "" where it is null. */
+const char *view_text(const struct view *v, size_t row, const char *column);
+
+#endif

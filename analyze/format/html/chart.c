@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Charts.  Each is an <svg> without viewBox, so that what is written in it keeps its size; places
+ * are percent of its width.
+ */
+#include "analyze/format/html/html.h"
+#include "analyze/report/sparkline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * ---- steps ------------------------------------------------------------------------------
+ *
+ * Two lines for each step on one scale: the host by phase, the GPU by stacked shares, so that area
+ * is time.
+ */
+
+enum { GPU_HEIGHT = 100 };
+
+static const struct {
+	char letter;
+	enum token token;
+	const char *name;
+} phases[] = {
+	{ 'd', TOKEN_DATA, "data" },          { 'f', TOKEN_FORWARD, "forward" },
+	{ 'b', TOKEN_BACKWARD, "backward" },  { 'o', TOKEN_OPTIMIZER, "optimizer" },
+	{ 'c', TOKEN_COMM, "communication" }, { 'k', TOKEN_ASIDE, "checkpoint" },
+	{ 'v', TOKEN_ASIDE, "validation" },   { 0, TOKEN_OTHER, NULL },
+};
+
+/* How many bins from `i` on have the same letter. */
+static size_t run_length(const char *bins, size_t i)
+{
+	size_t end = i;
+
+	while (bins[end] == bins[i])
+		end++;
+	return end - i;
+}
+
+/* Runs of one letter, a path for each colour. */
+static void draw_host(struct buf *out, const char *bins)
+{
+	html_raw(out, "<svg height=\"12\"><svg viewBox=\"0 0 600 12\" preserveAspectRatio=\"none\" "
+		      "width=\"100%\" height=\"12\" shape-rendering=\"crispEdges\">");
+	for (size_t i = 0, len, p; bins[i]; i += len) {
+		len = run_length(bins, i);
+		for (p = 0; phases[p].letter && phases[p].letter != bins[i]; p++)
+			;
+		html_rawf(out, "<path class=\"%s\" d=\"M%zu 0h%zuv12h-%zuz\"/>",
+			  html_token(phases[p].token), i, len, len);
+	}
+	html_raw(out, "</svg></svg>\n");
+}
+
+/* Upper edge of a class in a bin, in hundredths of the height: classes stand on each other. */
+static unsigned top_of(const char *bin, size_t class)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i <= class; i++)
+		sum += (unsigned)(bin[i] - '0');
+	return sum > SPARKLINE_SHARE ? GPU_HEIGHT : sum * GPU_HEIGHT / SPARKLINE_SHARE;
+}
+
+static void draw_shares(struct buf *out, const char *bins, size_t class, const char *name)
+{
+	bool some = false;
+
+	for (size_t i = 0, end; i < SPARKLINE_BINS; i = end) {
+		const char *bin = bins + i * SPARKLINE_SHARES;
+		unsigned top = top_of(bin, class), bottom = class ? top_of(bin, class - 1) : 0;
+
+		for (end = i + 1; end < SPARKLINE_BINS; end++)
+			if (memcmp(bin, bins + end * SPARKLINE_SHARES, SPARKLINE_SHARES) != 0)
+				break;
+		if (top == bottom)
+			continue;
+		if (!some)
+			html_rawf(out, "<path class=\"%s\" d=\"", name);
+		some = true;
+		html_rawf(out, "M%zu %uh%zuv%uh-%zuz", i, GPU_HEIGHT - top, end - i, top - bottom,
+			  end - i);
+	}
+	html_raw(out, some ? "\"/>" : "");
+}
+
+/* Names of phases above the first row, each at the begin of its longest run. */
+static void draw_names(struct buf *out, const char *bins, double width)
+{
+	html_raw(out, "<div class=\"labels\">");
+	for (size_t p = 0; phases[p].name; p++) {
+		size_t at = 0, longest = 0;
+
+		for (size_t i = 0, len; bins[i]; i += len) {
+			len = run_length(bins, i);
+			if (bins[i] != phases[p].letter || len <= longest)
+				continue;
+			longest = len;
+			at = i;
+		}
+		if (longest >= SPARKLINE_BINS / 20)
+			html_rawf(out, "<span style=\"left:%.2f%%;width:%.2f%%\">%s</span>",
+				  (double)at / SPARKLINE_BINS * width,
+				  (double)longest / SPARKLINE_BINS * width, phases[p].name);
+	}
+	html_raw(out, "</div><div></div>\n");
+}
+
+/* 1, 2 or 5 times a power of ten: at most five of them in `whole`. */
+static double tick_of(double whole)
+{
+	double tick = pow(10, floor(log10(whole / 5)));
+
+	if (tick * 5 >= whole)
+		return tick;
+	if (tick * 10 >= whole)
+		return tick * 2;
+	return tick * 25 >= whole ? tick * 5 : tick * 10;
+}
+
+static void draw_axis(struct buf *out, double most_ns, const struct time_unit *unit)
+{
+	double whole = most_ns / unit->ns, tick = tick_of(whole);
+
+	html_raw(out, "<div class=\"axis\">");
+	for (int i = 0; i * tick < whole * 0.96; i++)
+		html_rawf(out, "<span style=\"left:%.2f%%\">%g%s%s</span>", 100 * i * tick / whole,
+			  i * tick, i ? "" : " ", i ? "" : unit->name);
+	html_rawf(out, "</div><div class=\"wall dim\" style=\"padding:0\">%s wall</div>\n",
+		  unit->name);
+}
+
+void html_timelines(struct buf *out, const struct block *b)
+{
+	static const enum token classes[SPARKLINE_SHARES] = { TOKEN_COMPUTE, TOKEN_COMM, TOKEN_DATA,
+							      TOKEN_LEAD };
+	double most_ns = b->timelines.most_ns;
+	char text[NUMBER_TEXT];
+
+	html_raw(out, "<div class=\"strips\">\n");
+	draw_names(out, b->timelines.rows[0].host, 100 * b->timelines.rows[0].wall_ns / most_ns);
+	for (size_t i = 0; i < b->timelines.count; i++) {
+		const struct step_timeline *s = &b->timelines.rows[i];
+
+		html_rawf(out, "<div class=\"who\"><b>%llu</b><span>%s</span></div>",
+			  (unsigned long long)s->step,
+			  i        ? ""
+			  : s->gpu ? "host<br>GPU"
+				   : "host");
+		html_rawf(out, "<div style=\"width:%.2f%%\">", 100 * s->wall_ns / most_ns);
+		draw_host(out, s->host);
+		if (s->gpu) {
+			html_raw(out, "<svg height=\"26\"><rect width=\"100%\" height=\"26\" "
+				      "class=\"idle\"/><svg viewBox=\"0 0 600 100\" "
+				      "preserveAspectRatio=\"none\" width=\"100%\" height=\"26\" "
+				      "shape-rendering=\"crispEdges\">");
+			for (size_t k = 0; k < SPARKLINE_SHARES; k++)
+				draw_shares(out, s->gpu, k, html_token(classes[k]));
+			html_raw(out, "</svg></svg>\n");
+		}
+		html_rawf(out, "</div><div class=\"wall\">%s</div>\n",
+			  time_text(text, s->wall_ns, &b->timelines.unit));
+	}
+	draw_axis(out, most_ns, &b->timelines.unit);
+	html_raw(out, "</div>\n");
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+enum { HEIGHT = 150, TOP = 22, LABELS_MAX = 12 };
+
+struct chart {
+	const struct curve *curve;
+	double points, range_ns, top_bytes;
+	const char *sign; /* before bytes: "+" where they are what was added */
+};
+
+static double y_of(const struct chart *c, double bytes)
+{
+	return TOP + (HEIGHT - TOP) * (1 - bytes / c->top_bytes);
+}
+
+static double x_of(const struct chart *c, uint64_t ns)
+{
+	double off = ns > c->curve->begin_ns ? (double)(ns - c->curve->begin_ns) : 0;
+
+	return off < c->range_ns ? 100 * off / c->range_ns : 100;
+}
+
+/* The level as an area of steps. */
+static void draw_area(struct buf *out, const struct chart *c)
+{
+	const char *at = c->curve->points;
+	uint64_t bytes;
+	char *end;
+
+	html_rawf(out,
+		  "<svg viewBox=\"0 0 %.0f 100\" preserveAspectRatio=\"none\" x=\"0\" y=\"%d\" "
+		  "width=\"100%%\" height=\"%d\" shape-rendering=\"crispEdges\">"
+		  "<path class=\"compute\" d=\"M0 100",
+		  c->points, TOP, HEIGHT - TOP);
+	/* until there is no figure: a damaged partial file may have letters */
+	for (size_t i = 1; bytes = strtoull(at, &end, 10), end > at; i++, at = end)
+		html_rawf(out, "V%.1fH%zu", 100 * (1 - (double)bytes / c->top_bytes), i);
+	html_raw(out, "V100z\"/></svg>\n");
+}
+
+static void draw_grid(struct buf *out, const struct chart *c)
+{
+	double gib = c->top_bytes / 1073741824, tick = pow(10, floor(log10(gib / 2)));
+	bool is_small = gib < 0.5;
+	double unit = is_small ? 1048576 : 1073741824;
+
+	if (is_small)
+		tick = pow(10, floor(log10(gib * 1024 / 2)));
+	while (c->top_bytes / unit / tick > 4)
+		tick *= 2;
+	for (double at = tick; at * unit < c->top_bytes; at += tick)
+		html_rawf(out,
+			  "<line class=\"line\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			  "<text class=\"dim\" x=\"-8\" y=\"%.1f\" text-anchor=\"end\">%s%g %s"
+			  "</text>\n",
+			  y_of(c, at * unit), y_of(c, at * unit), y_of(c, at * unit) + 4, c->sign,
+			  at, is_small ? "MiB" : "GiB");
+}
+
+static void draw_step_marks(struct buf *out, const struct chart *c)
+{
+	size_t every = c->curve->step_count / LABELS_MAX + 1;
+
+	html_rawf(out, "<line class=\"line\" x1=\"0\" x2=\"100%%\" y1=\"%d\" y2=\"%d\"/>", HEIGHT,
+		  HEIGHT);
+	for (size_t i = 0; i < c->curve->step_count; i += every) {
+		double x = x_of(c, c->curve->steps[i].ns);
+
+		html_rawf(out,
+			  "<line class=\"line\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/>"
+			  "<text class=\"dim\" x=\"%.2f%%\" dx=\"3\" y=\"%d\">%s%llu</text>\n",
+			  x, x, HEIGHT, HEIGHT + 5, x, HEIGHT + 16, i ? "" : "step ",
+			  (unsigned long long)c->curve->steps[i].number);
+	}
+}
+
+static void draw_peak(struct buf *out, const struct chart *c)
+{
+	double x = x_of(c, c->curve->peak_ns), y = y_of(c, (double)c->curve->peak_bytes);
+	char text[NUMBER_TEXT];
+
+	html_rawf(out,
+		  "<circle cx=\"%.2f%%\" cy=\"%.1f\" r=\"2.5\" fill=\"var(--text)\"/>"
+		  "<text x=\"%.2f%%\" y=\"%.1f\" text-anchor=\"%s\" font-weight=\"650\">peak %s%s",
+		  x, y, x, y - 7, x > 70 ? "end" : "start", c->sign,
+		  bytes_text(text, (double)c->curve->peak_bytes));
+	html_raw(out, c->curve->peak_phase ? ", " : "");
+	html_text(out, c->curve->peak_phase);
+	html_raw(out, "</text>\n");
+}
+
+void html_curve(struct buf *out, const struct curve *curve)
+{
+	double reserved = (double)curve->reserved_bytes, peak = (double)curve->peak_bytes;
+	bool has_reserved = reserved > 0 && reserved < 2.5 * peak;
+	struct chart c = { .curve = curve,
+			   .top_bytes = (has_reserved ? reserved : peak) * 1.02,
+			   .sign = curve->is_absolute ? "" : "+" };
+	char text[NUMBER_TEXT];
+
+	for (const char *at = curve->points; *at; at++)
+		c.points += *at == ' ';
+	c.range_ns = (double)curve->width_ns * c.points;
+	html_rawf(out, "<div class=\"memory\"><svg height=\"%d\">", HEIGHT + 20);
+	draw_area(out, &c);
+	draw_grid(out, &c);
+	draw_step_marks(out, &c);
+	if (has_reserved)
+		html_rawf(out,
+			  "<line class=\"dash\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			  "<text x=\"100%%\" y=\"%.1f\" text-anchor=\"end\">reserved %s</text>\n",
+			  y_of(&c, reserved), y_of(&c, reserved), y_of(&c, reserved) + 15,
+			  bytes_text(text, reserved));
+	draw_peak(out, &c);
+	html_raw(out, "</svg></div>\n");
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/format/html/html.h"
+
+#include "analyze/format/page/page.h"
+#include "schemas/base/utf8.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { WORD_MAX = 128 };
+
+static const char file_begin[] =
+	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+	"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
+	"style-src 'unsafe-inline'\">\n<title>";
+
+/* Hatches that stand for what no colour may: before and after the work, and nothing seen. */
+static const char patterns[] =
+	"<svg width=\"0\" height=\"0\" style=\"position:absolute\"><defs>"
+	"<pattern id=\"lead\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+	"patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"var(--paper)\"/>"
+	"<rect width=\"1.4\" height=\"5\" fill=\"var(--lead)\"/></pattern>"
+	"<pattern id=\"unseen\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+	"patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"var(--paper)\"/>"
+	"<rect width=\"1.4\" height=\"5\" fill=\"var(--warn)\"/></pattern></defs></svg>\n";
+
+/* ---- markup ----------------------------------------------------------------------------- */
+
+void html_raw(struct buf *out, const char *markup)
+{
+	buf_put_text(out, markup);
+}
+
+void html_rawf(struct buf *out, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	buf_vputf(out, fmt, args);
+	va_end(args);
+}
+
+void html_text(struct buf *out, const char *text)
+{
+	char bytes[4];
+
+	while (text && *text) {
+		uint32_t c = utf8_next(&text);
+		const char *entity = c == '<'   ? "&lt;"
+				     : c == '>' ? "&gt;"
+				     : c == '&' ? "&amp;"
+				     : c == '"' ? "&quot;"
+						: NULL;
+
+		/* controls, and what turns the direction of the text around it, have no place */
+		if (c < ' ' || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
+		    (c >= 0x2066 && c <= 0x2069))
+			c = 0xFFFD;
+		if (entity)
+			html_raw(out, entity);
+		else
+			buf_put(out, bytes, utf8_put(bytes, c));
+	}
+}
+
+const char *html_token(enum token token)
+{
+	static const char *const names[TOKEN_COUNT] = {
+		[TOKEN_COMPUTE] = "compute",     [TOKEN_COMM] = "comm",
+		[TOKEN_DATA] = "data",           [TOKEN_IDLE] = "idle",
+		[TOKEN_LEAD] = "lead",           [TOKEN_UNSEEN] = "unseen",
+		[TOKEN_FORWARD] = "forward",     [TOKEN_BACKWARD] = "backward",
+		[TOKEN_OPTIMIZER] = "optimizer", [TOKEN_ASIDE] = "aside",
+	};
+
+	return names[token] ? names[token] : "other";
+}
+
+/* ---- words ------------------------------------------------------------------------------ */
+
+static void draw_words(struct buf *out, const struct block_words *w)
+{
+	static const struct {
+		const char *begin, *end;
+	} markup[] = {
+		[ROLE_TEXT] = { "<p>", "</p>\n" },
+		[ROLE_STRONG] = { "<p><b>", "</b></p>\n" },
+		[ROLE_NOTE] = { "<p class=\"note\">", "</p>\n" },
+		[ROLE_LINE] = { "", "<br>\n" },
+		[ROLE_BARE] = { "", "" },
+	};
+
+	html_raw(out, markup[w->role].begin);
+	for (const struct span *s = w->spans; s; s = s->next) {
+		if (w->role == ROLE_LINE)
+			html_rawf(out, "<span class=\"%s\">",
+				  s->token == TOKEN_DIM    ? "dim"
+				  : s->token == TOKEN_WARN ? "distrust"
+							   : "");
+		html_raw(out, s->token == TOKEN_CODE ? "<code>" : "");
+		html_text(out, s->text);
+		html_raw(out, s->token == TOKEN_CODE ? "</code>" : "");
+		html_raw(out, w->role == ROLE_LINE ? "</span>" : "");
+	}
+	html_raw(out, w->is_last ? "</p>" : markup[w->role].end);
+}
+
+static void draw_input(struct buf *out, const struct block *b)
+{
+	html_raw(out, "<p class=\"input\"><b>");
+	html_text(out, b->input.path);
+	html_raw(out, "</b>");
+	html_text(out, b->input.more);
+	html_raw(out, " \xc2\xb7 ");
+	for (const struct span *s = b->input.words.spans; s; s = s->next) {
+		bool is_plain = s->token == TOKEN_TEXT;
+
+		html_rawf(out, is_plain ? "" : "<span class=\"%s\">",
+			  s->token == TOKEN_DIM ? "dim" : "distrust");
+		html_text(out, s->text);
+		html_raw(out, is_plain ? "" : "</span>");
+	}
+	html_raw(out, "</p>\n");
+}
+
+static void draw_callout(struct buf *out, const struct block *b)
+{
+	if (b->kind == BLOCK_WARNING) {
+		html_rawf(out, "<p class=\"distrust\"><b>! %s</b>", b->callout.label);
+		html_text(out, b->callout.first);
+		html_raw(out, b->callout.second ? " " : "");
+	} else {
+		html_rawf(out, "<p class=\"bound\">%s</p>\n<h1>", b->callout.label);
+		html_text(out, b->callout.first);
+		html_raw(out, "</h1>\n<p class=\"more\">");
+	}
+	html_text(out, b->callout.second);
+	html_raw(out, "</p>\n");
+}
+
+static void draw_section(struct buf *out, const struct block *b)
+{
+	html_rawf(out, "<section><header><h2>%s</h2><p>", b->section.title);
+	for (const char *at = b->section.note; at && *at; at++)
+		if (*at == '\'')
+			html_raw(out, "&#39;");
+		else
+			buf_put_byte(out, (uint8_t)*at);
+	html_raw(out, "</p></header><div>\n");
+}
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
+static void draw_titles(struct buf *out, const struct block_table *t)
+{
+	html_raw(out, "<table");
+	if (t->class)
+		html_rawf(out, " class=\"%s\"", t->class);
+	html_raw(out, "><thead><tr>");
+	for (size_t i = 0; i < t->count; i++) {
+		const struct block_column *c = &t->columns[i];
+		const char *class = c->class ? c->class : "";
+		bool is_of_cells = !strcmp(class, "label") || !strcmp(class, "name");
+
+		if (!c->html)
+			continue;
+		if (c->has_title_class || (class[0] && !is_of_cells))
+			html_rawf(out, "<th class=\"%s\">", is_of_cells ? "" : class);
+		else
+			html_raw(out, "<th>");
+		for (const char *at = c->html; *at; at++)
+			if (*at == '\n')
+				html_raw(out, "<br>");
+			else
+				buf_put_byte(out, (uint8_t)*at);
+		html_raw(out, "</th>");
+	}
+	html_raw(out, "</tr></thead><tbody>\n");
+}
+
+static void draw_bar(struct buf *out, const struct block_column *c, const struct block_cell *cell)
+{
+	const struct stack *s = cell->stack;
+	double share = fabs(cell->share);
+
+	html_rawf(out, "<td class=\"bar %s%s\">", c->class, cell->share < 0 ? " less" : "");
+	for (size_t i = 0; s && i < s->count; i++)
+		if (s->parts[i].ns > 0)
+			html_rawf(out, "<i class=\"%s\" style=\"width:%.2f%%\"></i>",
+				  html_token(s->parts[i].token),
+				  100 * s->parts[i].ns / s->whole_ns);
+	if (!s && share > 0)
+		html_rawf(out, "<i class=\"%s\" style=\"width:%.2f%%\"></i>",
+			  html_token(cell->token), 100 * (share < 1 ? share : 1));
+	html_raw(out, "</td>");
+}
+
+/* In the order of the clock at both ends: lead first, tail last. */
+static void draw_stack(struct buf *out, const struct stack *s, const char *class)
+{
+	html_rawf(out, "<div class=\"stack %s\">", class);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->parts[i].ns > 0)
+			html_rawf(out, "<i class=\"%s\" style=\"width:%.3f%%\"></i>",
+				  html_token(s->parts[i].token),
+				  100 * s->parts[i].ns / s->whole_ns);
+	html_raw(out, "</div>\n");
+}
+
+static void draw_cell(struct buf *out, const struct block_table *t, const struct block_row *r,
+		      size_t i)
+{
+	const struct block_column *c = &t->columns[i];
+	const struct block_cell *cell = &r->cells[i];
+	const char *class = cell->class || cell->has_class ? cell->class : c->class;
+	bool is_bar = c->is_bar && !cell->text && i < r->used;
+
+	if (is_bar && cell->stack && cell->stack->parts[0].label) {
+		html_rawf(out, "<td class=\"%s\" style=\"width:40%%\">", class);
+		draw_stack(out, cell->stack, "thin");
+		html_raw(out, "</td>");
+		return;
+	}
+	if (is_bar) {
+		draw_bar(out, c, cell);
+		return;
+	}
+	html_raw(out, "<td");
+	if (class)
+		html_rawf(out, " class=\"%s\"", class);
+	if (cell->whole && class && !strcmp(class, "name")) {
+		html_raw(out, " title=\"");
+		html_text(out, cell->whole);
+		html_raw(out, "\"");
+	}
+	html_raw(out, ">");
+	if (cell->mark)
+		html_rawf(out, "<i class=\"mark %s\"></i>", html_token(cell->mark));
+	html_text(out, cell->text);
+	html_raw(out, "</td>");
+}
+
+static void draw_table(struct buf *out, const struct block_table *t)
+{
+	draw_titles(out, t);
+	if (t->empty)
+		html_rawf(out, "<tr><td colspan=\"4\">%s</td></tr>", t->empty);
+	for (const struct block_row *r = t->rows; r; r = r->next) {
+		size_t count = r->is_filled ? t->count : r->used;
+
+		html_raw(out, "<tr");
+		if (r->class)
+			html_rawf(out, " class=\"%s\"", r->class);
+		html_raw(out, ">");
+		for (size_t i = 0; i < count; i++)
+			if (t->columns[i].html)
+				draw_cell(out, t, r, i);
+		html_raw(out, "</tr>\n");
+	}
+	html_raw(out, "</tbody></table>\n");
+}
+
+/* ---- the labelled bar ------------------------------------------------------------------- */
+
+/* A label has its place above the bar where its part is as wide as its words. */
+static bool fits_above(const char *label, double share)
+{
+	return share >= 0.05 + 0.009 * (double)strlen(label);
+}
+
+static void draw_label(struct buf *out, const struct stack_part *p, double at, bool is_end)
+{
+	char text[NUMBER_TEXT];
+
+	html_rawf(out, "<span class=\"%s\" style=\"left:%.2f%%\"><b>%s</b> %s %%</span>",
+		  is_end ? "end" : "", 100 * at, p->label, percent_text(text, p->tenths));
+}
+
+/* Above the bar what is wide enough, below it the largest of the others. */
+static void draw_labelled(struct buf *out, const struct stack *s)
+{
+	double at = 0, best_at = 0, best = 0.003;
+	const struct stack_part *best_part = NULL;
+
+	html_raw(out, "<div class=\"labels\">");
+	for (size_t i = 0; i < s->count; i++) {
+		const struct stack_part *p = &s->parts[i];
+		double share = p->ns / s->whole_ns;
+
+		if (fits_above(p->label, share)) {
+			draw_label(out, p, at, false);
+		} else if (share > best) {
+			best = share;
+			best_at = at;
+			best_part = p;
+		}
+		at += share;
+	}
+	html_raw(out, "</div>\n");
+	draw_stack(out, s, "");
+	html_raw(out, "<div class=\"labels\">");
+	if (best_part)
+		draw_label(out, best_part, best_at > 0.6 ? best_at + best : best_at, best_at > 0.6);
+	html_raw(out, "</div>\n");
+}
+
+/* ---- findings --------------------------------------------------------------------------- */
+
+/* What one would type is set as code: words with _ ( = or a colon inside. */
+static bool is_code(const char *word, size_t len)
+{
+	for (size_t i = 0; len > 1 && i < len; i++)
+		if (strchr("_(=:", word[i]) && (word[i] != ':' || i + 1 < len))
+			return true;
+	return false;
+}
+
+/* Parentheses around words are no part of them; those of a call are. */
+static size_t word_length(const char *text)
+{
+	size_t len = strcspn(text, " ,;"), open = strcspn(text, "(");
+
+	if (open >= len)
+		len = strcspn(text, " ,;)");
+	return len && open ? len : 1;
+}
+
+static void draw_advice(struct buf *out, const char *text)
+{
+	char word[WORD_MAX];
+
+	for (size_t len; *text; text += len) {
+		len = word_length(text);
+		len = len < sizeof(word) ? len : sizeof(word) - 1;
+		memcpy(word, text, len);
+		word[len] = '\0';
+		html_raw(out, is_code(word, len) ? "<code>" : "");
+		html_text(out, word);
+		html_raw(out, is_code(word, len) ? "</code>" : "");
+	}
+}
+
+static void draw_findings(struct buf *out, const struct block *b)
+{
+	html_raw(out, "<div class=\"fix\">\n");
+	for (size_t i = 0; i < b->findings.count; i++) {
+		const struct fix *f = &b->findings.rows[i];
+
+		html_rawf(out, "<div class=\"rank\">%zu</div><div class=\"saving\">", i + 1);
+		if (f->saving)
+			html_rawf(out,
+				  "<b>\xe2\x89\xa4 %s %s</b><span>%.1f %% of %s</span>"
+				  "<div class=\"track\"><i style=\"width:%.1f%%\"></i></div>",
+				  f->saving, b->findings.unit, f->share, b->findings.of, f->share);
+		else
+			html_raw(out, "<b>memory</b>");
+		html_raw(out, "</div><div class=\"what\">");
+		html_text(out, f->evidence);
+		html_raw(out, "<br>\xe2\x86\x92 ");
+		draw_advice(out, f->advice);
+		html_raw(out, "</div><code class=\"rule\">");
+		html_text(out, f->rule);
+		html_raw(out, "</code>\n");
+	}
+	html_raw(out, "</div>\n");
+}
+
+/* ---- the file --------------------------------------------------------------------------- */
+
+static void draw_block(struct buf *out, const struct block *b)
+{
+	bool has_pair = b->next && b->next->kind == BLOCK_TABLE && b->next->table.is_beside;
+
+	switch (b->kind) {
+	case BLOCK_INPUT:
+		draw_input(out, b);
+		return;
+	case BLOCK_WARNING:
+	case BLOCK_VERDICT:
+		draw_callout(out, b);
+		return;
+	case BLOCK_SECTION:
+		draw_section(out, b);
+		return;
+	case BLOCK_WORDS:
+		draw_words(out, &b->words);
+		return;
+	case BLOCK_STACK:
+		draw_labelled(out, &b->stack);
+		return;
+	case BLOCK_TABLE:
+		html_raw(out, has_pair ? "<div class=\"pair\">" : "");
+		draw_table(out, &b->table);
+		html_raw(out, b->table.is_beside ? "</div>\n" : "");
+		return;
+	case BLOCK_FINDINGS:
+		draw_findings(out, b);
+		return;
+	case BLOCK_TIMELINES:
+		html_timelines(out, b);
+		return;
+	case BLOCK_CURVE:
+		html_curve(out, &b->curve);
+		return;
+	case BLOCK_SPARK:
+		return;
+	}
+}
+
+void html_draw(struct buf *out, const char *title, const struct blocks *blocks, bool is_report)
+{
+	bool is_in_section = false;
+
+	html_raw(out, file_begin);
+	html_text(out, title);
+	html_raw(out, " \xc2\xb7 Tacho</title>\n<style>");
+	html_raw(out, html_style);
+	html_raw(out, "</style></head><body>\n");
+	html_raw(out, is_report ? patterns : "");
+	html_raw(out, "<main>\n");
+	for (const struct block *b = blocks->first; b; b = b->next) {
+		if (is_in_section && b->kind == BLOCK_SECTION)
+			html_raw(out, "</div></section>\n");
+		is_in_section |= b->kind == BLOCK_SECTION;
+		draw_block(out, b);
+	}
+	html_raw(out, is_in_section ? "</div></section>\n" : "");
+	if (is_report)
+		html_raw(out, "<p class=\"foot\">How a figure is computed: <code>tacho-analyze "
+			      "--explain exposed_comm</code>, or any other name on this "
+			      "page.</p>\n");
+	html_raw(out, "</main></body></html>\n");
+}
+
+static void draw_page(const struct page *p, const struct blocks *b, struct buf *out)
+{
+	const char *path = p->inputs.count ? view_text(&p->inputs, 0, "path") : "";
+	const char *slash = strrchr(path, '/');
+
+	html_draw(out, slash ? slash + 1 : path, b, true);
+}
+
+static enum status html_write(const struct format_request *how, struct buf *out, struct error *err)
+{
+	return page_write(how, MEDIUM_HTML, draw_page, out, err);
+}
+
+const struct format_type format_html = {
+	.name = "html",
+	.help = "one file for a browser: charts and tables, light and dark",
+	.pictures = PICTURES_FINE,
+	.write = html_write,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON Schema of what format_json.c writes, made from the same tables: schemas/report.schema.json
+ * is this output, and a test holds both against each other.
+ */
+#include "analyze/report/hta/hta.h"
+#include "analyze/format/format.h"
+#include "analyze/report/report_list.h"
+#include "schemas/base/json_text.h"
+
+#include <string.h>
+
+enum { TABLES_MAX = 256 };
+
+struct schema_writer {
+	const struct table_type *types[TABLES_MAX];
+	size_t count;
+	struct buf *out;
+};
+
+static void take_tables(struct schema_writer *s, const struct report_type *report)
+{
+	size_t k;
+
+	for (size_t i = 0; report->tables[i]; i++) {
+		if (report->tables[i]->nest == NEST_NEVER)
+			continue;
+		for (k = 0; k < s->count && s->types[k] != report->tables[i]; k++)
+			;
+		if (k == s->count && s->count < TABLES_MAX)
+			s->types[s->count++] = report->tables[i];
+	}
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), end_len = strlen(end);
+
+	return len >= end_len && !strcmp(name + len - end_len, end);
+}
+
+/* null is unknown or not applicable, and may stand for any number but a sum, and for some texts. */
+static void put_type(struct buf *out, const struct table_type *t, const struct column *c)
+{
+	switch (c->cell) {
+	case CELL_TEXT:
+		buf_put_text(out, column_may_be_null(t, c) ? "\"type\": [\"string\", \"null\"]"
+							   : "\"type\": \"string\"");
+		return;
+	case CELL_WORDS:
+		buf_put_text(out, "\"type\": \"array\", \"items\": {\"type\": \"string\"}");
+		return;
+	case CELL_BOOL:
+		buf_put_text(out, "\"type\": [\"boolean\", \"null\"]");
+		return;
+	case CELL_F64:
+		buf_put_text(out, "\"type\": [\"number\", \"null\"]");
+		if (c->of)
+			buf_put_text(out, ", \"minimum\": 0, \"maximum\": 100.001");
+		return;
+	default:
+		buf_put_text(out, c->combine == SUM && ends_in(c->name, "_ns")
+					  ? "\"type\": \"integer\", \"minimum\": 0"
+					  : "\"type\": [\"integer\", \"null\"], \"minimum\": 0");
+	}
+}
+
+static void put_reference(struct schema_writer *s, const struct table_type *t)
+{
+	switch (t->nest) {
+	case NEST_OBJECT:
+		buf_putf(s->out, "{\"anyOf\": [{\"$ref\": \"#/$defs/%s\"}, {\"type\": \"null\"}]}",
+			 t->name);
+		return;
+	case NEST_MAP:
+		buf_put_text(s->out, "{\"type\": \"object\", \"additionalProperties\": {");
+		put_type(s->out, t, &t->columns[table_keys(t)]);
+		buf_put_text(s->out, "}}");
+		return;
+	default:
+		buf_putf(s->out, "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/%s\"}}",
+			 t->name);
+	}
+}
+
+/* Which tables there are hangs on --report, so only columns are required. */
+static void put_required(struct schema_writer *s, const struct table_type *t, size_t first)
+{
+	bool is_first = true;
+
+	buf_put_text(s->out, "   \"required\": [");
+	for (size_t i = first; i < table_columns(t); i++) {
+		if (t->columns[i].cell == CELL_HIST)
+			continue;
+		buf_put_text(s->out, is_first ? "" : ", ");
+		json_put_word(s->out, t->columns[i].name);
+		is_first = false;
+	}
+	buf_put_text(s->out, "],\n   \"properties\": {");
+}
+
+static void put_table(struct schema_writer *s, const struct table_type *t)
+{
+	size_t first = t->under ? table_keys(t->under) : 0;
+	const char *between = "";
+
+	buf_putf(s->out, "  \"%s\": {\n   \"type\": \"object\",\n", t->name);
+	put_required(s, t, first);
+	for (size_t i = first; i < table_columns(t); i++) {
+		if (t->columns[i].cell == CELL_HIST)
+			continue;
+		buf_putf(s->out, "%s\n    \"%s\": {", between, t->columns[i].name);
+		put_type(s->out, t, &t->columns[i]);
+		buf_put_text(s->out, ", \"description\": ");
+		json_put_word(s->out, t->columns[i].meaning ? t->columns[i].meaning : "");
+		buf_put_text(s->out, "}");
+		between = ",";
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->types[i]->under != t)
+			continue;
+		buf_putf(s->out, "%s\n    \"%s\": ", between, s->types[i]->member);
+		put_reference(s, s->types[i]);
+		between = ",";
+	}
+	buf_put_text(s->out, "\n   }\n  }");
+}
+
+void put_json_schema(struct buf *out)
+{
+	struct schema_writer s = { .count = 0, .out = out };
+	const char *between = "";
+
+	take_tables(&s, &report_base);
+	for (size_t i = 0; report_types[i]; i++)
+		take_tables(&s, report_types[i]);
+	take_tables(&s, &report_compat_hta);
+	buf_put_text(
+		out,
+		"{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+		" \"$id\": \"tacho.report/1\",\n"
+		" \"title\": \"Report of tacho-analyze --format json\",\n"
+		" \"description\": \"Keys are stable: more may be added, none change meaning. "
+		"Times are integer nanoseconds, instants since the Unix epoch. null is unknown "
+		"or not applicable. A run of some reports only (--report) has the tables of "
+		"those. Printed by tacho-analyze --schema.\",\n \"$defs\": {\n");
+	for (size_t i = 0; i < s.count; i++) {
+		if (s.types[i]->nest == NEST_MAP)
+			continue;
+		buf_put_text(out, between);
+		put_table(&s, s.types[i]);
+		between = ",\n";
+	}
+	buf_put_text(out, "\n },\n \"type\": \"object\",\n"
+			  " \"required\": [\"schema\", \"inputs\", \"ranks\"],\n"
+			  " \"properties\": {\n  \"schema\": {\"const\": \"tacho.report/1\"}");
+	for (size_t i = 0; i < s.count; i++) {
+		if (s.types[i]->under)
+			continue;
+		buf_putf(out, ",\n  \"%s\": ", s.types[i]->member);
+		put_reference(&s, s.types[i]);
+	}
+	buf_put_text(out, "\n }\n}\n");
+}

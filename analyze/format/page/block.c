@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/format/page/block.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCKS_BYTES ((size_t)4 << 30) /* a page has no ceiling but that of its tables */
+
+void blocks_init(struct blocks *b)
+{
+	*b = (struct blocks){ .first = NULL };
+	arena_init(&b->memory, BLOCKS_BYTES);
+}
+
+void blocks_release(struct blocks *b)
+{
+	arena_release(&b->memory);
+}
+
+enum status blocks_status(const struct blocks *b, struct error *err)
+{
+	return b->is_full ? fail_memory(err) : ST_OK;
+}
+
+void *blocks_take(struct blocks *b, size_t count, size_t size)
+{
+	void *items = arena_take(&b->memory, (count ? count : 1) * size, 0);
+
+	b->is_full |= !items;
+	return items;
+}
+
+const char *blocks_text(struct blocks *b, const char *fmt, ...)
+{
+	va_list args, again;
+	char *text;
+	int len;
+
+	va_start(args, fmt);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	text = arena_take(&b->memory, (size_t)len + 1, 1);
+	if (text)
+		vsnprintf(text, (size_t)len + 1, fmt, again);
+	va_end(again);
+	b->is_full |= !text;
+	return text ? text : "";
+}
+
+struct block *add_block(struct blocks *b, enum block_kind kind)
+{
+	struct block *new = blocks_take(b, 1, sizeof(*new));
+
+	if (!new) {
+		b->spare_block = (struct block){ .kind = kind };
+		return &b->spare_block;
+	}
+	new->kind = kind;
+	new->has_gap = kind <= BLOCK_SECTION;
+	*(b->last ? &b->last->next : &b->first) = new;
+	b->last = new;
+	return new;
+}
+
+struct block *add_section(struct blocks *b, const char *title, const char *note)
+{
+	struct block *new = add_block(b, BLOCK_SECTION);
+
+	new->section.title = title;
+	new->section.note = note;
+	new->section.note_at = 14;
+	new->section.token = TOKEN_DIM;
+	return new;
+}
+
+struct block_words *add_words(struct blocks *b, enum role role, unsigned left)
+{
+	struct block_words *w = &add_block(b, BLOCK_WORDS)->words;
+
+	w->role = role;
+	w->left = left;
+	return w;
+}
+
+void add_span(struct blocks *b, struct block_words *w, enum token token, const char *text)
+{
+	struct span *new = blocks_take(b, 1, sizeof(*new));
+
+	if (!new)
+		return;
+	*new = (struct span){ .text = text ? text : "", .token = token };
+	*(w->last ? &w->last->next : &w->spans) = new;
+	w->last = new;
+}
+
+void add_sentence(struct blocks *b, enum role role, unsigned left, const char *text)
+{
+	add_span(b, add_words(b, role, left),
+		 role == ROLE_STRONG ? TOKEN_BOLD
+		 : role == ROLE_NOTE ? TOKEN_DIM
+				     : TOKEN_TEXT,
+		 text);
+}
+
+struct block_table *add_table(struct blocks *b, const struct block_column *columns, size_t count)
+{
+	struct block_table *t = &add_block(b, BLOCK_TABLE)->table;
+
+	t->columns = blocks_take(b, count, sizeof(*columns));
+	if (t->columns)
+		memcpy(t->columns, columns, count * sizeof(*columns));
+	t->count = t->columns ? count : 0;
+	return t;
+}
+
+struct block_row *add_row(struct blocks *b, struct block_table *t, enum token token,
+			  const char *class)
+{
+	struct block_row *r = blocks_take(b, 1, sizeof(*r));
+	struct block_cell *cells = blocks_take(b, t->count, sizeof(*cells));
+
+	if (b->is_full) {
+		b->spare_row = (struct block_row){ .cells = b->spare_cells };
+		return &b->spare_row;
+	}
+	*r = (struct block_row){ .cells = cells, .token = token, .class = class };
+	*(t->last ? &t->last->next : &t->rows) = r;
+	t->last = r;
+	return r;
+}
+
+struct block_cell *add_cell(struct block_row *r, const char *text)
+{
+	struct block_cell *c = &r->cells[r->used++];
+
+	c->text = text;
+	return c;
+}
+
+void add_time(struct blocks *b, struct block_row *r, double ns, const struct time_unit *unit)
+{
+	char text[NUMBER_TEXT];
+
+	add_cell(r, blocks_text(b, "%s", time_text(text, ns, unit)));
+}
+
+void add_number(struct blocks *b, struct block_row *r, double value, unsigned decimals)
+{
+	char text[NUMBER_TEXT];
+
+	add_cell(r, blocks_text(b, "%s", number_text(text, value, decimals)));
+}
+
+void add_count(struct blocks *b, struct block_row *r, uint64_t value)
+{
+	char text[NUMBER_TEXT];
+
+	add_cell(r, blocks_text(b, "%s", count_text(text, value)));
+}
+
+void add_percent(struct blocks *b, struct block_row *r, int tenths)
+{
+	char text[NUMBER_TEXT];
+
+	add_cell(r, blocks_text(b, "%s", percent_text(text, tenths)));
+}
+
+void add_bar(struct block_row *r, enum token token, double share)
+{
+	struct block_cell *c = add_cell(r, NULL);
+
+	c->token = token;
+	c->share = share;
+}
+
+enum token token_of_phase(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum token token;
+	} rows[] = {
+		{ "data", TOKEN_DATA },          { "forward", TOKEN_FORWARD },
+		{ "backward", TOKEN_BACKWARD },  { "optimizer", TOKEN_OPTIMIZER },
+		{ "communication", TOKEN_COMM }, { "checkpoint", TOKEN_ASIDE },
+		{ "validation", TOKEN_ASIDE },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(rows[i].name, name))
+			return rows[i].token;
+	return TOKEN_OTHER;
+}

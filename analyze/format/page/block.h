@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block.h - the model of a page: a list of blocks of a few kinds.
+ *
+ * A section of a page (kernels, phases, ...) is built once, as blocks; the renderers for a
+ * terminal, a browser and Markdown draw kinds of blocks and know no section.  Where the three show
+ * different selections of the same data, the builder chooses by page->medium: how many rows, which
+ * columns, at which place of a terminal's line.
+ *
+ * All blocks and their texts belong to one arena and live until blocks_release().  The status
+ * sticks: after a failure the adding functions have no effect, and blocks_status() says
+ * so once.  Texts of an input may hold any bytes; renderers escape them.
+ */
+#ifndef ANALYZE_FORMAT_PAGE_BLOCK_H
+#define ANALYZE_FORMAT_PAGE_BLOCK_H
+
+#include "analyze/engine/number.h"
+#include "schemas/base/arena.h"
+#include "schemas/base/status.h"
+
+/* What a colour means; it is the same in every section and medium. */
+enum token {
+	TOKEN_TEXT,
+	TOKEN_BOLD,
+	TOKEN_DIM,
+	TOKEN_WARN,
+	TOKEN_CODE, /* what a user would type */
+	TOKEN_COMPUTE,
+	TOKEN_COMM,
+	TOKEN_DATA,
+	TOKEN_IDLE,
+	TOKEN_LEAD, /* and tail: time of the window before and after all GPU work */
+	TOKEN_UNSEEN,
+	TOKEN_FORWARD,
+	TOKEN_BACKWARD,
+	TOKEN_OPTIMIZER,
+	TOKEN_ASIDE,
+	TOKEN_OTHER,
+	TOKEN_COUNT,
+};
+/* The token of a phase by its name. */
+enum token token_of_phase(const char *name);
+/* Of a class of GPU time by its letter in the table `strips`: c, m, d, i, l. */
+static inline enum token token_of_class(char letter)
+{
+	return letter == 'c'   ? TOKEN_COMPUTE
+	       : letter == 'm' ? TOKEN_COMM
+	       : letter == 'd' ? TOKEN_DATA
+	       : letter == 'l' ? TOKEN_LEAD
+			       : TOKEN_IDLE;
+}
+
+enum medium { MEDIUM_TEXT, MEDIUM_HTML, MEDIUM_MD };
+
+struct span {
+	struct span *next;
+	const char *text;
+	enum token token;
+};
+struct stack_part { /* of a stacked bar */
+	enum token token;
+	double ns;
+	const char *label; /* NULL: not labelled */
+	int tenths;        /* of a percent, beside the label */
+};
+struct stack {
+	const struct stack_part *parts;
+	size_t count;
+	double whole_ns; /* that the full width stands for; 0: the sum of the parts */
+};
+
+/* A column of a table.  A title that is NULL leaves the column out of that medium. */
+struct block_column {
+	const char *text, *html, *md; /* "\n" breaks the line of an HTML title */
+	/* Text: cells begin at `at` and lose their middle beyond `width` (0: never), or end before
+	 * `end`.  `title_at` is where the title begins when it does not stand as its cells do. */
+	unsigned at, width, end, title_at;
+	/* HTML: the class of cells, NULL for none; the title has it too if it says whether narrow
+	 * pages show the column. */
+	const char *class;
+	bool has_title_class; /* an empty class is written out at the title */
+	bool is_left;         /* Markdown and tables that lay themselves out: no figures */
+	bool is_bar;          /* a bar of at most `width` columns */
+	bool is_signed;       /* text: bars grow from the middle, what is below zero to the left */
+};
+struct block_cell {
+	const char *text;  /* NULL: empty */
+	const char *more;  /* text: follows at once, dim; NULL: nothing */
+	const char *whole; /* HTML: shown when pointed at; NULL: nothing */
+	const char *class; /* HTML: instead of the column's class if has_class */
+	bool has_class;
+	enum token token; /* of the text or bar; TOKEN_TEXT: that of the row */
+	enum token mark;  /* a square of this colour before the text; TOKEN_TEXT: none */
+	double share;     /* of a bar, 0 to 1 */
+	const struct stack *stack;
+};
+struct block_row {
+	struct block_row *next;
+	struct block_cell *cells; /* as many as columns */
+	enum token token;
+	const char *class; /* HTML, NULL: no class */
+	bool is_filled;    /* HTML: cells that nothing was put in are written too */
+	size_t used;       /* cells that something was put in */
+};
+struct block_table {
+	struct block_column *columns;
+	size_t count;
+	struct block_row *rows, *last;
+	const char *class;  /* HTML; NULL: no class */
+	const char *empty;  /* HTML: the one cell of a row over all columns; NULL: no such row */
+	bool has_no_titles; /* text: no line of titles */
+	bool is_fitted;     /* text: columns are as wide as their cells, one after the other */
+	bool is_beside;     /* stands to the right of the table before it */
+	bool is_in_line;    /* text: its first row stands in the line of the section's title */
+};
+
+enum role {
+	ROLE_TEXT,   /* a paragraph */
+	ROLE_STRONG, /* a paragraph in bold */
+	ROLE_NOTE,   /* small print */
+	ROLE_LINE,   /* one of several lines that make a paragraph */
+	ROLE_BARE,   /* all that a section holds */
+};
+enum flow { FLOW_WRAP, FLOW_CLIP, FLOW_CUT /* at the edge of a terminal */ };
+struct block_words {
+	enum role role;
+	enum flow flow;
+	const char *label; /* text: stands at label_at; NULL: none */
+	const char *more;  /* text: follows, dim, up to the edge; NULL: nothing */
+	enum token label_token;
+	unsigned label_at, left; /* text: lines begin at `left` */
+	bool is_open;            /* text: the next block goes on in this line */
+	bool is_last;            /* HTML: ends the lines of its section */
+	struct span *spans, *last;
+};
+struct fix {
+	const char *rule, *brief, *evidence, *advice;
+	const char *saving; /* "12.5"; NULL: saves no time */
+	double share;       /* of a step, percent */
+};
+struct step_timeline { /* one step, drawn over time */
+	uint64_t step;
+	const char *host, *gpu; /* letters or bins of the table `strips`; gpu NULL: no GPU */
+	double wall_ns;
+};
+struct curve_mark {
+	uint64_t number, ns;
+};
+struct curve { /* a level of memory over the window */
+	const char *points;
+	uint64_t begin_ns, width_ns, peak_ns, peak_bytes, reserved_bytes;
+	const char *peak_phase;
+	bool is_absolute; /* else since the window opened */
+	struct curve_mark *steps;
+	size_t step_count;
+};
+
+enum block_kind {
+	BLOCK_INPUT,     /* what was read: the top of a page */
+	BLOCK_WARNING,   /* a reason for distrust */
+	BLOCK_VERDICT,   /* what the page says, above all sections */
+	BLOCK_SECTION,   /* begins a section */
+	BLOCK_WORDS,     /* a paragraph or line */
+	BLOCK_STACK,     /* one stacked bar over the whole width */
+	BLOCK_TABLE,     /* columns and rows */
+	BLOCK_FINDINGS,  /* what to change, by what it saves */
+	BLOCK_SPARK,     /* a value a step */
+	BLOCK_TIMELINES, /* steps over time */
+	BLOCK_CURVE,     /* memory over time */
+};
+struct block {
+	enum block_kind kind;
+	bool has_gap; /* text: an empty line before it, unless it is the first block */
+	struct block *next;
+	union {
+		struct {
+			const char *path, *more, *report;
+			struct block_words words;
+		} input;
+		struct {
+			const char *label, *first, *second; /* second NULL: nothing */
+		} callout;                                  /* BLOCK_WARNING, BLOCK_VERDICT */
+		struct {
+			const char *title, *note, *right; /* right: text only, at the right edge */
+			unsigned note_at;                 /* text */
+			enum token token;                 /* text: of the title */
+		} section;
+		struct block_words words;
+		struct stack stack;
+		struct block_table table;
+		struct {
+			const struct fix *rows;
+			size_t count;
+			const char *unit, *of; /* savings in this unit; shares of "a step" */
+			unsigned brief_at, brief_width; /* text */
+		} findings;
+		struct {
+			const double *values;
+			size_t count;
+			double median;
+			uint64_t first, last; /* numbers of the steps at both ends */
+		} spark;
+		struct {
+			const struct step_timeline *rows;
+			size_t count;
+			double most_ns;
+			struct time_unit unit;
+			bool is_sampled;
+		} timelines;
+		struct curve curve;
+	};
+};
+enum { COLUMNS_MAX = 32 /* of a table */ };
+struct blocks {
+	struct arena memory;
+	struct block *first, *last;
+	bool is_full; /* without memory; the page is given up */
+	/* What adding functions return then, so that builders need no checks. */
+	struct block spare_block;
+	struct block_row spare_row;
+	struct block_cell spare_cells[COLUMNS_MAX];
+};
+
+void blocks_init(struct blocks *b);
+void blocks_release(struct blocks *b);
+enum status blocks_status(const struct blocks *b, struct error *err);
+
+/* Zeroed memory that lives as long as the blocks; never NULL unless is_full. */
+void *blocks_take(struct blocks *b, size_t count, size_t size);
+/* A text that lives as long as the blocks; "" if is_full. */
+const char *blocks_text(struct blocks *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+struct block *add_block(struct blocks *b, enum block_kind kind);
+/* `note` NULL: none.  The caller may set more members. */
+struct block *add_section(struct blocks *b, const char *title, const char *note);
+struct block_words *add_words(struct blocks *b, enum role role, unsigned left);
+void add_span(struct blocks *b, struct block_words *w, enum token token, const char *text);
+/* One paragraph with one span, whose token is that of the role. */
+void add_sentence(struct blocks *b, enum role role, unsigned left, const char *text);
+
+struct block_table *add_table(struct blocks *b, const struct block_column *columns, size_t count);
+#define ADD_TABLE(b, columns) add_table(b, columns, sizeof(columns) / sizeof((columns)[0]))
+/* Begins a row; cells are put into it from the left.  `class`: of HTML, NULL for none. */
+struct block_row *add_row(struct blocks *b, struct block_table *t, enum token token,
+			  const char *class);
+struct block_cell *add_cell(struct block_row *r, const char *text);
+void add_time(struct blocks *b, struct block_row *r, double ns, const struct time_unit *unit);
+void add_number(struct blocks *b, struct block_row *r, double value, unsigned decimals);
+void add_count(struct blocks *b, struct block_row *r, uint64_t value);
+void add_percent(struct blocks *b, struct block_row *r, int tenths);
+void add_bar(struct block_row *r, enum token token, double share);
+
+static inline const char *column_title(const struct block_column *c, enum medium medium)
+{
+	return medium == MEDIUM_TEXT ? c->text : medium == MEDIUM_HTML ? c->html : c->md;
+}
+
+#endif

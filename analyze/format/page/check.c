@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report `check` in a terminal: one word for the recording, then its checks, worst first. */
+#include "analyze/format/page/internal.h"
+
+#include "analyze/report/check/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_AT = 14, TEXT_AT = 30, ROWS_BAD = 8, ROWS_OTHER = 2, NARROW = 60 };
+
+static const char *const check_names[] = {
+#define X(name, meaning) #name,
+	CHECK_LIST(X)
+#undef X
+};
+enum { CHECKS = sizeof(check_names) / sizeof(check_names[0]) };
+static const struct verdict_type {
+	const char *word, *title;
+	enum token title_token, token;
+	unsigned rows;              /* of one check; more are counted */
+	const char *name, *meaning; /* when it is the worst of all */
+} verdicts[] = {
+	[VERDICT_BAD] = { "bad", "! BAD", TOKEN_WARN, TOKEN_WARN, ROWS_BAD, "! NO TRUST",
+			  "Do not take figures from this recording before you know why: " },
+	[VERDICT_DOUBT] = { "doubt", "DOUBT", TOKEN_BOLD, TOKEN_TEXT, ROWS_BAD, "WITH CARE",
+			    "Figures may be read with what stands below in mind: " },
+	[VERDICT_UNKNOWN] = { "unknown", "UNKNOWN", TOKEN_BOLD, TOKEN_TEXT, ROWS_OTHER, "TRUST",
+			      "Nothing speaks against this recording; not known: " },
+	[VERDICT_GOOD] = { "good", "GOOD", TOKEN_BOLD, TOKEN_DIM, ROWS_OTHER, "TRUST",
+			   "Nothing speaks against this recording." },
+};
+
+/* Rows of the report by check, in two passes over a table that may be long. */
+struct checks {
+	const struct page *page;
+	struct view rows;
+	unsigned char *verdicts, *names; /* by row; names are places in check_names */
+	size_t counts[VERDICT_GOOD + 1][CHECKS];
+};
+
+static enum status take_checks(struct checks *c, struct blocks *b, struct error *err)
+{
+	c->verdicts = blocks_take(b, c->rows.count, 1);
+	c->names = blocks_take(b, c->rows.count, 1);
+	if (b->is_full)
+		return fail_memory(err);
+	for (size_t i = 0; i < c->rows.count; i++) {
+		unsigned char name = 0, v = VERDICT_BAD;
+
+		while (name + 1 < CHECKS &&
+		       strcmp(check_names[name], c->rows.rows[i][CHECK_NAME].text) != 0)
+			name++;
+		while (v < VERDICT_GOOD &&
+		       strcmp(verdicts[v].word, c->rows.rows[i][CHECK_VERDICT].text) != 0)
+			v++;
+		c->names[i] = name;
+		c->verdicts[i] = v;
+		c->counts[v][name]++;
+	}
+	return ST_OK;
+}
+
+/* The names of the checks with this verdict, as words; "" if there is none. */
+static const char *names_text(const struct checks *c, unsigned v, struct blocks *b)
+{
+	char names[256] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < CHECKS && len < sizeof(names); i++)
+		if (c->counts[v][i])
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", check_names[i]);
+	for (char *at = names; *at; at++)
+		if (*at == '_')
+			*at = ' ';
+	return blocks_text(b, "%s", names);
+}
+
+static void add_heading(const struct page *p, struct blocks *b)
+{
+	struct block *new = add_block(b, BLOCK_INPUT);
+	uint64_t events = page_sum(&p->ranks, "events");
+	const char *format = p->inputs.count ? view_cell(&p->inputs, 0, "format").text : NULL;
+	char count[NUMBER_TEXT];
+
+	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : "no input";
+	new->input.more =
+		p->inputs.count > 1 ? blocks_text(b, " and %zu more", p->inputs.count - 1) : "";
+	new->input.report = "check";
+	add_span(b, &new->input.words, TOKEN_DIM, format ? format : "unknown format");
+	add_span(b, &new->input.words, TOKEN_DIM,
+		 blocks_text(b, ", %s event%s", count_text(count, events), plural(events)));
+	if (p->ranks.count > 1)
+		add_span(b, &new->input.words, TOKEN_DIM,
+			 blocks_text(b, DOT "%zu ranks", p->ranks.count));
+}
+
+static struct block_words *add_labelled(struct blocks *b, const char *label, enum token token)
+{
+	struct block_words *w = add_words(b, ROLE_TEXT, NAME_AT);
+
+	b->last->has_gap = true;
+	w->label = label;
+	w->label_token = token;
+	return w;
+}
+
+/* Whether all ranks say the same words. */
+static bool is_common(const struct checks *c, unsigned v, size_t check)
+{
+	const char *text = NULL;
+
+	if (c->page->ranks.count < 2 || c->counts[v][check] != c->page->ranks.count)
+		return false;
+	for (size_t i = 0; i < c->rows.count; i++) {
+		if (c->verdicts[i] != v || c->names[i] != check)
+			continue;
+		if (text && strcmp(text, c->rows.rows[i][CHECK_TEXT].text) != 0)
+			return false;
+		text = c->rows.rows[i][CHECK_TEXT].text;
+	}
+	return true;
+}
+
+/* The sentences of one check; of several ranks with the rank before each. */
+static void add_check(const struct checks *c, unsigned v, size_t check, unsigned left,
+		      struct blocks *b)
+{
+	size_t count = c->counts[v][check], shown = 0;
+	bool of_all = is_common(c, v, check), is_alone = c->page->ranks.count < 2;
+	size_t most = of_all ? 1 : count > verdicts[v].rows ? verdicts[v].rows - 1 : count;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s%s", check_names[check],
+		 strcmp(check_names[check], "recorder") ? "" : ":");
+	for (size_t i = 0; name[i]; i++)
+		if (name[i] == '_')
+			name[i] = ' ';
+	for (size_t i = 0; i < c->rows.count && shown < most; i++) {
+		const union value *row = c->rows.rows[i];
+		struct block_words *w;
+
+		if (c->verdicts[i] != v || c->names[i] != check)
+			continue;
+		w = add_words(b, ROLE_TEXT, left);
+		w->label = shown++ ? NULL : blocks_text(b, "%s", name);
+		w->label_at = left - (TEXT_AT - NAME_AT);
+		w->label_token = TOKEN_DIM;
+		if (of_all)
+			add_span(b, w, TOKEN_DIM, "all ranks: ");
+		else if (!is_alone && row[0].u64 != NO_U64)
+			add_span(b, w, TOKEN_DIM,
+				 blocks_text(b, "rank %llu: ", (unsigned long long)row[0].u64));
+		else if (!is_alone)
+			add_span(b, w, TOKEN_DIM,
+				 blocks_text(b, "pid %llu: ", (unsigned long long)row[2].u64));
+		add_span(b, w, verdicts[v].token, row[CHECK_TEXT].text);
+		if (shown == most && count > most && !of_all)
+			w->more = blocks_text(b, DOT "%zu more", count - most);
+	}
+}
+
+enum status build_check(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct checks c = { .page = p, .rows = page_view(p, "checks") };
+	bool is_narrow = p->width < NARROW;
+	unsigned worst = VERDICT_BAD;
+	struct block_words *w;
+	const char *names;
+
+	TRY(take_checks(&c, b, err));
+	add_heading(p, b);
+	if (!c.rows.count) {
+		w = add_labelled(b, "! NOTHING", TOKEN_WARN);
+		add_span(b, w, TOKEN_WARN, "No process in what was asked for: nothing to check.");
+		return ST_OK;
+	}
+	while (worst < VERDICT_GOOD && !names_text(&c, worst, b)[0])
+		worst++;
+	names = worst < VERDICT_GOOD ? names_text(&c, worst, b) : "";
+	w = add_labelled(b, verdicts[worst].name, verdicts[worst].title_token);
+	add_span(b, w, verdicts[worst].title_token, verdicts[worst].meaning);
+	add_span(b, w, TOKEN_TEXT, names);
+	for (unsigned v = VERDICT_BAD; v <= VERDICT_GOOD; v++) {
+		bool is_open = false; /* a wide terminal has the title before the first name */
+
+		for (size_t i = 0; i < CHECKS; i++) {
+			if (!c.counts[v][i])
+				continue;
+			if (!is_open)
+				add_labelled(b, verdicts[v].title, verdicts[v].title_token)
+					->is_open = !is_narrow;
+			is_open = true;
+			add_check(&c, v, i, is_narrow ? TEXT_AT - NAME_AT : TEXT_AT, b);
+		}
+	}
+	return ST_OK;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* COMM: the collectives of all ranks together.  WAITING: which rank waits for which in them. */
+#include "analyze/format/page/internal.h"
+
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- collectives ------------------------------------------------------------------------ */
+
+struct collective { /* of one communicator, operation, type and size */
+	const char *group, *operation, *type;
+	uint64_t bytes; /* NO_U64: unknown, or of many sizes */
+	uint64_t ranks, calls, matched, total_ns, exposed_ns;
+	double wait_ns, algorithm, bus; /* GB/s, of the rows that know it; 0: none does */
+	bool is_done;
+};
+
+static int compare_keys(const void *pa, const void *pb)
+{
+	const struct collective *a = pa, *b = pb;
+	int order = strcmp(a->group, b->group);
+
+	order = order ? order : strcmp(a->operation, b->operation);
+	order = order ? order : strcmp(a->type, b->type);
+	return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static int compare_time(const void *pa, const void *pb)
+{
+	const struct collective *a = pa, *b = pb;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	return compare_keys(a, b);
+}
+
+static struct collective collective_of(const struct view *v, size_t i)
+{
+	double algorithm = view_cell(v, i, "algorithm_gb_per_s").f64;
+	double bus = view_cell(v, i, "bus_gb_per_s").f64;
+	struct collective c = {
+		.group = view_text(v, i, "group"),
+		.operation = view_text(v, i, "operation"),
+		.type = view_text(v, i, "type"),
+		.bytes = view_cell(v, i, "size_bytes").u64,
+		.ranks = view_cell(v, i, "group_size").u64,
+		.calls = view_cell(v, i, "count").u64,
+		.matched = view_cell(v, i, "matched").u64,
+		.total_ns = view_cell(v, i, "total_ns").u64,
+		.exposed_ns = view_cell(v, i, "exposed_ns").u64,
+		.wait_ns = (double)cell_or_0(v, i, "wait_ns"),
+	};
+
+	/* weighted by the calls, until the mean is taken */
+	c.algorithm = isnan(algorithm) ? 0 : algorithm * (double)c.calls;
+	c.bus = isnan(bus) ? 0 : bus * (double)c.calls;
+	return c;
+}
+
+/* Equal rows of the ranks become one; the most time first.  Returns how many there are. */
+static size_t take_collectives(const struct view *v, struct collective *all)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < v->count; i++)
+		all[i] = collective_of(v, i);
+	qsort(all, v->count, sizeof(*all), compare_keys);
+	for (size_t i = 0; i < v->count; i++) {
+		struct collective *to = count ? &all[count - 1] : NULL, from = all[i];
+
+		if (!to || compare_keys(to, &from)) {
+			all[count++] = from;
+			continue;
+		}
+		to->calls += from.calls;
+		to->matched += from.matched;
+		to->total_ns += from.total_ns;
+		to->exposed_ns += from.exposed_ns;
+		to->wait_ns += from.wait_ns;
+		to->algorithm += from.algorithm;
+		to->bus += from.bus;
+		to->ranks = from.ranks > to->ranks ? from.ranks : to->ranks;
+	}
+	for (size_t i = 0; i < count; i++) {
+		all[i].algorithm /= (double)all[i].calls;
+		all[i].bus /= (double)all[i].calls;
+	}
+	qsort(all, count, sizeof(*all), compare_time);
+	return count;
+}
+
+/* With waiting inside, bandwidth is at least that. */
+static const char *rate_text(const struct page *p, struct blocks *b, double value, bool is_matched)
+{
+	char number[NUMBER_TEXT];
+
+	if (!(value > 0))
+		return "";
+	return blocks_text(b, "%s%.40s",
+			   is_matched   ? ""
+			   : is_text(p) ? "> "
+					: "\xe2\x89\xa5 ",
+			   number_text(number, value, 1));
+}
+
+static void add_collective(const struct page *p, const struct collective *c, double most_ns,
+			   struct block_table *t, const struct time_unit *unit, struct blocks *b)
+{
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+	double per = 1.0 / (double)p->steps;
+	char size[NUMBER_TEXT];
+
+	add_cell(r, is_text(p) ? blocks_text(b, "%.16s %.16s", c->operation, c->type)
+			       : blocks_text(b, "%s %s", c->operation, c->type))
+		->whole = c->group;
+	add_cell(r, c->bytes == NO_U64 ? "?"
+				       : blocks_text(b, "%s", bytes_text(size, (double)c->bytes)));
+	add_number(b, r, (double)c->calls * per, 0);
+	add_time(b, r, (double)c->total_ns * per, unit);
+	add_time(b, r, (double)c->exposed_ns * per, unit);
+	add_time(b, r, (double)(c->total_ns - c->exposed_ns) * per, unit);
+	if (c->matched)
+		add_time(b, r, c->wait_ns * per, unit);
+	else
+		add_cell(r, "?");
+	add_bar(r, TOKEN_COMM, (double)c->total_ns / most_ns);
+	add_cell(r, rate_text(p, b, c->algorithm, c->matched > 0));
+	add_cell(r, rate_text(p, b, c->bus, c->matched > 0));
+}
+
+enum status build_comm(const struct page *p, struct blocks *b, struct error *err)
+{
+	static const struct block_column columns[] = {
+		{ .text = "", .html = "", .width = 23, .class = "name" },
+		{ .text = "size", .html = "size", .end = 34, .class = "" },
+		{ .text = "calls", .html = "calls", .end = 43, .class = "" },
+		{ .text = "total", .html = "total", .end = 53, .class = "" },
+		{ .text = "exposed", .html = "exposed", .end = 62, .class = "" },
+		{ .text = "hidden", .end = 71 },
+		{ .text = "waiting", .html = "waiting", .end = 80, .class = "" },
+		{ .html = "", .class = "one", .is_bar = true },
+		{ .text = "alg GB/s", .end = 90 },
+		{ .text = "bus GB/s", .html = "bus GB/s", .end = 100, .class = "median" },
+	};
+	static const struct block_column of_group[] = { { .text = "", .width = 60 },
+							{ .text = "", .at = 62 } };
+	struct view v = page_view(p, "comm");
+	struct collective *all = blocks_take(b, v.count, sizeof(*all));
+	size_t count = all ? take_collectives(&v, all) : 0, most = is_text(p) ? 24 : 8, lines = 0;
+	struct time_unit unit;
+	struct block_table *t;
+	struct block *head;
+
+	if (!count && is_text(p)) {
+		add_section(b, "Comm", NULL);
+		add_sentence(b, ROLE_TEXT, 14, "no communication kernel in these files");
+	}
+	if (!count)
+		return ST_OK;
+	unit = time_unit_of(per_step(p, all[0].total_ns), 2);
+	head = add_section(b, is_text(p) ? "Comm" : "Communication",
+			   is_text(p) ? blocks_text(b, "%s per step", unit.name)
+				      : blocks_text(b, "%s per %s, mean of the ranks", unit.name,
+						    step_word(p)));
+	head->section.note_at = 5;
+	t = ADD_TABLE(b, columns);
+	t->class = "kernels five";
+	/* in a terminal rows of one communicator stand together, below its name */
+	for (size_t first = 0; first < count && lines < most; first++) {
+		struct collective *c = &all[first];
+		char ranks[NUMBER_TEXT];
+
+		if (!is_text(p)) {
+			add_collective(p, c, (double)all[0].total_ns, t, &unit, b);
+			lines++;
+			continue;
+		}
+		if (c->is_done)
+			continue;
+		t = ADD_TABLE(b, of_group);
+		t->has_no_titles = true;
+		struct block_row *r = add_row(b, t, TOKEN_DIM, NULL);
+		add_cell(r, *c->group ? c->group : "communicator not in the files");
+		if (c->ranks)
+			add_cell(r, blocks_text(b, "%s ranks", count_text(ranks, c->ranks)));
+		t = ADD_TABLE(b, columns);
+		t->has_no_titles = true;
+		for (size_t i = first; i < count; i++) {
+			if (all[i].is_done || strcmp(all[i].group, c->group) != 0)
+				continue;
+			all[i].is_done = true;
+			if (lines++ < most)
+				add_collective(p, &all[i], (double)all[0].total_ns, t, &unit, b);
+		}
+	}
+	if (count > most) {
+		struct block_words *w = add_words(b, ROLE_NOTE, 0);
+
+		add_span(b, w, TOKEN_DIM, blocks_text(b, "%zu more: ", count - most));
+		add_span(b, w, TOKEN_CODE, is_text(p) ? "--format json or csv" : "--report comm");
+	}
+	return ST_OK;
+}
+
+/* ---- waiting ---------------------------------------------------------------------------- */
+
+enum { WAITS_SHOWN = 3 /* the latest, of many ranks */, FIGURES = 4, STRAGGLERS_SHOWN = 8 };
+
+struct wait { /* of one rank */
+	size_t rank;
+	uint64_t collectives, matched, last;
+	double wait_ns, exposed_ns, late_ns, made_ns; /* per step of that rank */
+};
+struct waits {
+	struct wait *rows;
+	size_t count, shown;           /* by rank, or of many the latest first */
+	uint64_t collectives, matched; /* the most of a rank */
+	double most_ns;                /* that one waits */
+	const struct wait *latest;     /* who was last and latest; NULL: nobody */
+	const char *why;               /* why not all were matched, or NULL */
+};
+
+static double per_step_of(const struct view *v, const char *column, uint64_t steps)
+{
+	return (double)cell_or_0(v, 0, column) / (double)(steps ? steps : 1);
+}
+
+static int compare_late(const void *pa, const void *pb)
+{
+	const struct wait *a = pa, *b = pb;
+
+	if (a->late_ns != b->late_ns)
+		return a->late_ns > b->late_ns ? -1 : 1;
+	return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static void take_waits(const struct page *p, struct waits *all, struct blocks *b)
+{
+	struct view groups = page_view(p, "groups");
+
+	*all = (struct waits){ .rows = blocks_take(b, p->ranks.count, sizeof(*all->rows)) };
+	for (size_t i = 0; all->rows && i < p->ranks.count; i++) {
+		struct view v = page_of_rank(p, "waits", i);
+		uint64_t steps = view_cell(&p->ranks, i, "complete_steps").u64;
+		struct wait *w = &all->rows[all->count];
+
+		if (!v.count)
+			continue;
+		*w = (struct wait){
+			.rank = i,
+			.collectives = view_cell(&v, 0, "collectives").u64,
+			.matched = view_cell(&v, 0, "matched").u64,
+			.last = cell_or_0(&v, 0, "times_last"),
+			.wait_ns = per_step_of(&v, "wait_ns", steps),
+			.exposed_ns = per_step_of(&v, "exposed_wait_ns", steps),
+			.late_ns = per_step_of(&v, "late_ns", steps),
+			.made_ns = per_step_of(&v, "made_wait_ns", steps),
+		};
+		all->most_ns = w->wait_ns > all->most_ns ? w->wait_ns : all->most_ns;
+		if (w->collectives > all->collectives)
+			all->collectives = w->collectives;
+		all->matched = w->matched > all->matched ? w->matched : all->matched;
+		all->count++;
+	}
+	if (all->count > RANK_LINES)
+		qsort(all->rows, all->count, sizeof(*all->rows), compare_late);
+	all->shown = all->count > RANK_LINES ? WAITS_SHOWN : all->count;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->rows[i].late_ns > (all->latest ? all->latest->late_ns : 0))
+			all->latest = &all->rows[i];
+	for (size_t i = 0; i < groups.count && !all->why; i++)
+		all->why = view_cell(&groups, i, "unmatched_because").text;
+}
+
+/* "rank 3 came last in 24 of 24 collectives, 2.2 ms per step after the next"; NULL: nobody did. */
+static const char *late_text(const struct page *p, const struct waits *all, struct blocks *b)
+{
+	char rank[NUMBER_TEXT], last[NUMBER_TEXT], of[NUMBER_TEXT], late[NUMBER_TEXT];
+	const struct wait *w = all->latest;
+	struct time_unit unit;
+
+	if (!w)
+		return NULL;
+	unit = time_unit_of(w->late_ns, 1);
+	return blocks_text(b, "%s came last in %s of %s collectives, %s %s %s after the next",
+			   rank_text(p, w->rank, rank), count_text(last, w->last),
+			   count_text(of, w->matched), time_text(late, w->late_ns, &unit),
+			   unit.name, p->has_steps ? "per step" : "in all");
+}
+
+/* "24 of 24 collectives matched between ranks"; NULL: nothing communicates. */
+static const char *matched_text(const struct waits *all, struct blocks *b)
+{
+	char matched[NUMBER_TEXT], of[NUMBER_TEXT];
+
+	if (!all->collectives)
+		return NULL;
+	return blocks_text(b, "%s of %s collectives matched between ranks%s%.100s%s",
+			   count_text(matched, all->matched), count_text(of, all->collectives),
+			   all->why ? ": " : "", all->why ? all->why : "",
+			   all->latest ? "" : "; nobody is blamed");
+}
+
+static void add_clipped(struct blocks *b, enum role role, const char *text)
+{
+	if (!text)
+		return;
+	add_sentence(b, role, 14, text);
+	b->last->words.flow = FLOW_CLIP;
+}
+
+enum status build_waits_brief(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct waits all;
+
+	take_waits(p, &all, b);
+	add_clipped(b, ROLE_STRONG, late_text(p, &all, b));
+	add_clipped(b, ROLE_NOTE, matched_text(&all, b));
+	return ST_OK;
+}
+
+/* Of many ranks: the least, the median and the most of each figure. */
+static void add_wait_spread(const struct waits *all, struct block_table *t,
+			    const struct time_unit *unit, struct blocks *b)
+{
+	static const char *const names[] = { "min", "median", "max" };
+	double *values = blocks_take(b, all->count, sizeof(*values)), figures[3][FIGURES];
+
+	for (size_t k = 0; values && k < FIGURES; k++) {
+		for (size_t i = 0; i < all->count; i++) {
+			const struct wait *w = &all->rows[i];
+
+			values[i] = (const double[]){ w->wait_ns, w->exposed_ns, w->late_ns,
+						      w->made_ns }[k];
+		}
+		figures[1][k] = median_double(values, all->count);
+		figures[0][k] = values[0];
+		figures[2][k] = values[all->count - 1];
+	}
+	for (size_t i = 0; values && i < 3; i++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_cell(r, names[i]);
+		add_time(b, r, figures[i][0], unit);
+		add_bar(r, TOKEN_COMM, 0);
+		add_time(b, r, figures[i][1], unit);
+		add_cell(r, NULL);
+		add_time(b, r, figures[i][2], unit);
+		add_time(b, r, figures[i][3], unit);
+	}
+}
+
+static void add_waits(const struct page *p, const struct waits *all, struct blocks *b)
+{
+	struct time_unit unit = time_unit_of(all->most_ns, 2);
+	const char *per = blocks_text(b, "%s per step", unit.name);
+	const struct block_column columns[] = {
+		{ .text = per, .html = per, .at = 14, .class = "label" },
+		{ .text = "waits", .html = "waits", .end = 36, .class = "" },
+		{ .html = "", .class = "one", .is_bar = true },
+		{ .text = "exposed", .html = "exposed", .end = 47, .class = "" },
+		{ .text = "last", .html = "last", .end = 58, .class = "" },
+		{ .text = "late", .html = "late", .end = 69, .class = "" },
+		{ .text = "makes wait", .end = 80 },
+		{ .text = "waits for", .html = "waits for", .end = 92, .class = "median" },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
+
+	if (is_text(p) && all->count > all->shown)
+		add_wait_spread(all, t, &unit, b);
+	for (size_t i = 0; i < all->shown; i++) {
+		const struct wait *w = &all->rows[i];
+		struct view v = page_of_rank(p, "waits_for", w->rank);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+		char rank[NUMBER_TEXT];
+
+		add_cell(r, blocks_text(b, "%s", rank_text(p, w->rank, rank)));
+		add_time(b, r, w->wait_ns, &unit);
+		add_bar(r, TOKEN_COMM, all->most_ns > 0 ? w->wait_ns / all->most_ns : 0);
+		add_time(b, r, w->exposed_ns, &unit);
+		add_count(b, r, w->last);
+		add_time(b, r, w->late_ns, &unit);
+		add_time(b, r, w->made_ns, &unit);
+		add_cell(r,
+			 !v.count || view_cell(&v, 0, "for_rank").u64 == NO_U64
+				 ? ""
+				 : blocks_text(
+					   b, "%s%llu", is_text(p) ? "" : "rank ",
+					   (unsigned long long)view_cell(&v, 0, "for_rank").u64));
+	}
+}
+
+enum status build_waits(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct waits all = { .count = 0 };
+	const char *matched, *late;
+
+	if (p->ranks.count > 1)
+		take_waits(p, &all, b);
+	matched = matched_text(&all, b);
+	late = late_text(p, &all, b);
+	if (is_text(p) && matched) {
+		add_section(b, "Waiting", NULL);
+		add_clipped(b, ROLE_TEXT, matched);
+		add_clipped(b, ROLE_STRONG, late);
+		if (all.matched)
+			add_waits(p, &all, b);
+	} else if (!is_text(p) && all.count) {
+		add_section(b, "Ranks", "who waits for whom in the same collectives");
+		if (late)
+			add_sentence(b, ROLE_STRONG, 0, late);
+		if (all.matched)
+			add_waits(p, &all, b);
+		if (all.matched && all.count > all.shown) {
+			struct block_words *w = add_words(b, ROLE_NOTE, 0);
+
+			add_span(b, w, TOKEN_DIM,
+				 blocks_text(b, "%zu more ranks: ", all.count - all.shown));
+			add_span(b, w, TOKEN_CODE, "--report ranks");
+		}
+		if (matched)
+			add_sentence(b, ROLE_NOTE, 0, matched);
+	}
+	return ST_OK;
+}
+
+/* In which phases, and in which steps most. */
+enum status build_stragglers(const struct page *p, struct blocks *b, struct error *err)
+{
+	static const struct block_column columns[] = {
+		{ .text = "in step", .at = 14 },  { .text = "phase", .at = 26, .width = 14 },
+		{ .text = "rank", .end = 47 },    { .text = "times", .end = 58 },
+		{ .text = "late ms", .end = 69 }, { .text = "makes wait", .end = 80 },
+	};
+	struct view v = page_view(p, "stragglers");
+	const struct time_unit unit = { 1e6, 2, "ms" };
+	char text[NUMBER_TEXT];
+	struct block_table *t;
+
+	if (!v.count)
+		return ST_OK;
+	add_section(b, "Came last", NULL);
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < v.count && i < STRAGGLERS_SHOWN; i++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+		uint64_t step = view_cell(&v, i, "step").u64, rank = view_cell(&v, i, "rank").u64;
+
+		add_cell(r, step == NO_U64 ? "" : blocks_text(b, "%llu", (unsigned long long)step));
+		add_cell(r, view_cell(&v, i, "phase").text);
+		add_cell(r, rank == NO_U64 ? "" : blocks_text(b, "%llu", (unsigned long long)rank));
+		add_count(b, r, view_cell(&v, i, "times_last").u64);
+		add_time(b, r, (double)view_cell(&v, i, "late_ns").u64, &unit);
+		add_time(b, r, (double)view_cell(&v, i, "made_wait_ns").u64, &unit);
+	}
+	if (v.count > STRAGGLERS_SHOWN)
+		add_sentence(
+			b, ROLE_NOTE, 14,
+			blocks_text(b, "%s more", count_text(text, v.count - STRAGGLERS_SHOWN)));
+	return ST_OK;
+}

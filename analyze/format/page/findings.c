@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FIX FIRST: what to change, by what it saves at most; and the report of findings in full. */
+#include "analyze/format/page/internal.h"
+
+#include "analyze/findings/rule.h"
+
+#include <string.h>
+
+enum { RULE_AT = 13, BRIEF_AT = 28 };
+
+static const char *note_text(const struct page *p, const struct time_unit *unit, struct blocks *b)
+{
+	return blocks_text(b, "saving at most, %s%s; the savings overlap, do not add them up",
+			   unit->name, p->has_steps ? " per step" : "");
+}
+
+static void build_md(const struct page *p, const struct view *v, struct blocks *b)
+{
+	const struct time_unit ms = { 1e6, 1, "ms" };
+	const struct block_column columns[] = {
+		{ .md = blocks_text(b, "at most, ms per %s", step_word(p)) },
+		{ .md = "rule", .is_left = true },
+		{ .md = "evidence", .is_left = true },
+		{ .md = "change", .is_left = true },
+	};
+	struct block_table *t;
+
+	add_section(b, "Fix first", NULL);
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < v->count; i++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_time(b, r, (double)view_cell(v, i, "saving_ns_per_step").u64, &ms);
+		add_cell(r, view_cell(v, i, "rule").text);
+		add_cell(r, view_cell(v, i, "evidence").text);
+		add_cell(r, view_cell(v, i, "advice").text);
+	}
+	add_sentence(b, ROLE_NOTE, 0, "Savings are upper bounds and overlap: they do not add up.");
+}
+
+enum status build_fixes(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view v = page_view(p, "findings");
+	size_t shown = is_text(p) ? 5 : 8;
+	struct fix *rows = blocks_take(b, shown, sizeof(*rows));
+	struct time_unit unit;
+	struct block_words *w;
+	struct block *list;
+
+	if (!v.count || !rows)
+		return ST_OK;
+	if (p->medium == MEDIUM_MD) {
+		build_md(p, &v, b);
+		return ST_OK;
+	}
+	shown = v.count < shown ? v.count : shown;
+	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
+	add_section(b, "Fix first",
+		    is_text(p)
+			    ? note_text(p, &unit, b)
+			    : blocks_text(b,
+					  "Most that can be saved per %s. Savings overlap: do not "
+					  "add them.",
+					  step_word(p)));
+	list = add_block(b, BLOCK_FINDINGS);
+	list->findings.rows = rows;
+	list->findings.count = shown;
+	list->findings.unit = unit.name;
+	list->findings.of = p->has_steps ? "a step" : "the window";
+	list->findings.brief_at = BRIEF_AT;
+	list->findings.brief_width = BRIEF_WIDTH;
+	for (size_t i = 0; i < shown; i++) {
+		double saving_ns = (double)view_cell(&v, i, "saving_ns_per_step").u64;
+		char text[NUMBER_TEXT];
+		unsigned end;
+
+		rows[i] = (struct fix){
+			.rule = view_cell(&v, i, "rule").text,
+			.brief = view_cell(&v, i, "brief").text,
+			.evidence = view_cell(&v, i, "evidence").text,
+			.advice = view_cell(&v, i, "advice").text,
+			.share = view_cell(&v, i, "share_of_step").f64,
+		};
+		if (saving_ns > 0)
+			rows[i].saving = blocks_text(b, "%s", time_text(text, saving_ns, &unit));
+		/* evidence begins behind the longest name of those shown */
+		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 1;
+		if (end > list->findings.brief_at)
+			list->findings.brief_at = end;
+	}
+	if (v.count > shown) {
+		w = add_words(b, ROLE_NOTE, 0);
+		add_span(b, w, TOKEN_DIM, blocks_text(b, "%zu more: ", v.count - shown));
+		add_span(b, w, TOKEN_CODE, "--report findings");
+	}
+	return ST_OK;
+}
+
+/* The report of this name in a terminal: each with its evidence and all of its advice. */
+enum status build_findings(const struct page *p, struct blocks *b, struct error *err)
+{
+	static const struct block_column columns[] = { { .text = "" },
+						       { .text = "", .at = 3 },
+						       { .text = "", .end = 11 },
+						       { .text = "", .at = RULE_AT } };
+	struct view v = page_view(p, "findings");
+	struct block *head = add_section(b, "Findings", NULL);
+	struct time_unit unit;
+
+	head->section.note_at = RULE_AT;
+	if (!v.count) {
+		head->section.note = "none: nothing of 0.5 % of a step or more";
+		head->section.token = TOKEN_TEXT;
+		return ST_OK;
+	}
+	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
+	head->section.note = note_text(p, &unit, b);
+	for (size_t i = 0; i < v.count; i++) {
+		double saving_ns = (double)view_cell(&v, i, "saving_ns_per_step").u64;
+		struct block_table *t = ADD_TABLE(b, columns);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+		struct block_cell *rule;
+		struct block_words *w;
+
+		b->last->has_gap = true;
+		t->has_no_titles = true;
+		add_cell(r, blocks_text(b, "%zu", i + 1));
+		add_cell(r, saving_ns > 0 ? "\xe2\x89\xa4" : NULL)->token = TOKEN_BOLD;
+		add_time(b, r, saving_ns, &unit);
+		r->cells[2].token = TOKEN_BOLD;
+		if (!(saving_ns > 0))
+			r->cells[2].text = NULL;
+		rule = add_cell(r, view_cell(&v, i, "rule").text);
+		rule->token = TOKEN_BOLD;
+		if (saving_ns > 0)
+			rule->more = blocks_text(b, ", %.1f %% of %s",
+						 view_cell(&v, i, "share_of_step").f64,
+						 p->has_steps ? "a step" : "the window");
+		add_sentence(b, ROLE_TEXT, RULE_AT, view_cell(&v, i, "evidence").text);
+		w = add_words(b, ROLE_TEXT, RULE_AT + 2);
+		w->label = "\xe2\x86\x92 ";
+		w->label_at = RULE_AT;
+		w->label_token = TOKEN_DIM;
+		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
+	}
+	return ST_OK;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FRONTIER: of which rank and phase the time of the job's steps was. */
+#include "analyze/format/page/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINES = 8 /* and one for the rest */ };
+
+struct share { /* of a step of the job */
+	const char *who, *phase, *kind;
+	double ns, mean_ns; /* per step; the mean is that of all ranks */
+	enum token token;
+};
+
+static enum token token_of_kind(const char *phase, const char *kind)
+{
+	if (!strcmp(kind, "exposed_comm"))
+		return TOKEN_COMM;
+	if (!strcmp(kind, "compute"))
+		return TOKEN_COMPUTE;
+	if (!strcmp(kind, "exposed_copy") || !strcmp(kind, "data"))
+		return TOKEN_DATA;
+	return strncmp(kind, "host:", 5) ? TOKEN_OTHER : token_of_phase(phase);
+}
+
+static struct share share_of(const struct view *v, size_t i, struct blocks *b)
+{
+	unsigned long long rank = view_cell(v, i, "rank").u64, pid = view_cell(v, i, "pid").u64;
+	struct share s = {
+		.who = rank != NO_U64  ? blocks_text(b, "rank %llu", rank)
+		       : pid != NO_U64 ? blocks_text(b, "pid %llu", pid)
+				       : "together",
+		.phase = view_text(v, i, "phase"),
+		.kind = view_text(v, i, "kind"),
+		.ns = (double)view_cell(v, i, "ns_per_step").u64,
+		.mean_ns = (double)view_cell(v, i, "mean_ns_per_step").u64,
+	};
+
+	s.token = token_of_kind(s.phase, s.kind);
+	return s;
+}
+
+/* The greatest by name, the rest in one row, but never a single one. */
+static size_t take_shares(const struct view *v, struct share rows[LINES + 1], struct blocks *b)
+{
+	bool has_rest = v->count > LINES + 1;
+	size_t named = has_rest ? LINES : v->count;
+
+	for (size_t i = 0; i < named; i++)
+		rows[i] = share_of(v, i, b);
+	if (!has_rest)
+		return named;
+	rows[LINES] = (struct share){ .who = blocks_text(b, "%zu more", v->count - LINES),
+				      .phase = "",
+				      .kind = "",
+				      .token = TOKEN_OTHER };
+	for (size_t i = LINES; i < v->count; i++) {
+		rows[LINES].ns += (double)view_cell(v, i, "ns_per_step").u64;
+		rows[LINES].mean_ns += (double)view_cell(v, i, "mean_ns_per_step").u64;
+	}
+	return LINES + 1;
+}
+
+/* "+0.33": what a rank takes more than the mean. */
+static const char *over_text(double over_ns, const struct time_unit *unit, struct blocks *b)
+{
+	char number[NUMBER_TEXT];
+	bool is_some;
+
+	time_text(number, over_ns < 0 ? -over_ns : over_ns, unit);
+	is_some = *number >= '0' && *number <= '9';
+	return blocks_text(b, "%s%.40s", !is_some ? "" : over_ns < 0 ? "-" : "+", number);
+}
+
+/* HTML: the phase and the kind in one cell; a cause such as "host:forward" names its phase. */
+static const char *what_text(const struct share *s, struct blocks *b)
+{
+	size_t phase = strlen(s->phase), kind = strlen(s->kind);
+
+	if (!kind || (kind >= phase && !strcmp(s->kind + kind - phase, s->phase)))
+		return s->kind;
+	return blocks_text(b, "%s" DOT "%s", s->phase, s->kind);
+}
+
+enum status build_frontier(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view v = page_view(p, "frontier"), total = page_view(p, "frontier_total");
+	struct share rows[LINES + 1];
+	double parts[LINES + 1], step_ns;
+	int tenths[LINES + 1];
+	size_t count;
+	struct time_unit unit;
+	struct block_table *t;
+	char ms[NUMBER_TEXT], steps[NUMBER_TEXT];
+
+	if (!total.count || !v.count)
+		return ST_OK;
+	count = take_shares(&v, rows, b);
+	step_ns = (double)view_cell(&total, 0, "ns_per_step").u64;
+	unit = time_unit_of(step_ns, 2);
+	for (size_t i = 0; i < count; i++)
+		parts[i] = rows[i].ns;
+	percents(parts, count, step_ns, count - 1, tenths);
+	add_section(b, "Frontier", is_text(p) ? NULL : "whose time the job's time was");
+	add_sentence(
+		b, ROLE_TEXT, 14,
+		blocks_text(
+			b,
+			"A step of the job is %s %s, over %s steps: from collective to collective "
+			"the time of the rank that comes last. One is named for %.0f %% of it.%s",
+			time_text(ms, step_ns, &unit), unit.name,
+			count_text(steps, view_cell(&total, 0, "steps").u64),
+			percent_of(view_cell(&total, 0, "named_ns").u64,
+				   view_cell(&total, 0, "ns").u64),
+			view_cell(&total, 0, "left_out").u64 ? " Not all collectives were kept."
+							     : ""));
+	const struct block_column columns[] = {
+		{ .text = "last", .html = "", .at = 14, .class = "label" },
+		{ .text = "phase", .at = 25, .width = 16 },
+		{ .text = "what", .at = 42, .width = 18 },
+		{ .html = "" },
+		{ .text = unit.name, .html = unit.name, .end = 66, .class = "" },
+		{ .text = "% of step", .html = "% of step", .end = 78, .class = "" },
+		{ .html = "", .class = "one", .is_bar = true },
+		{ .text = "mean rank", .html = "mean rank", .end = 89, .class = "median" },
+		{ .text = "over mean", .html = "over mean", .end = 100, .class = "median" },
+	};
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < count; i++) {
+		const struct share *s = &rows[i];
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, *s->kind ? NULL : "rest");
+
+		add_cell(r, s->who);
+		add_cell(r, s->phase);
+		add_cell(r, s->kind)->token = s->token == TOKEN_COMPUTE ? TOKEN_TEXT : s->token;
+		add_cell(r, what_text(s, b))->class = "left";
+		add_time(b, r, s->ns, &unit);
+		add_percent(b, r, tenths[i]);
+		add_bar(r, s->token, *s->kind && rows[0].ns > 0 ? s->ns / rows[0].ns : 0);
+		add_time(b, r, s->mean_ns, &unit);
+		for (size_t k = 0; k < r->used && !*s->kind; k++)
+			r->cells[k].token = TOKEN_DIM;
+		add_cell(r, over_text(s->ns - s->mean_ns, &unit, b));
+	}
+	return ST_OK;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPU TIME: what a GPU did with its window, and why it did nothing; of several one line each. */
+#include "analyze/format/page/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { IDLE_CLASS = 3, CLASSES = 6, CAUSE_LINES = 8, CAUSES_AT = 40 };
+
+static const struct gpu_class_row {
+	const char *column, *label;
+	enum token token;
+	bool is_always; /* lead and tail are left out where they are nothing */
+} classes[CLASSES] = {
+	{ "compute_ns", "compute", TOKEN_COMPUTE, true },
+	{ "exposed_comm_ns", "exposed comm", TOKEN_COMM, true },
+	{ "exposed_copy_ns", "exposed copy", TOKEN_DATA, true },
+	{ "idle_ns", "idle", TOKEN_IDLE, true },
+	{ "lead_ns", "lead", TOKEN_LEAD, false },
+	{ "tail_ns", "tail", TOKEN_LEAD, false },
+};
+
+struct gpu_row {
+	double ns[CLASSES], window_ns;
+	int tenths[CLASSES]; /* of a percent of the window */
+};
+
+static struct gpu_row gpu_row_of(const struct page *p, size_t gpu)
+{
+	struct gpu_row g;
+
+	for (size_t i = 0; i < CLASSES; i++)
+		g.ns[i] = (double)view_cell(&p->gpus, gpu, classes[i].column).u64;
+	g.window_ns = (double)view_cell(&p->gpus, gpu, "window_ns").u64;
+	percents(g.ns, CLASSES, g.window_ns, IDLE_CLASS, g.tenths);
+	return g;
+}
+
+/* In a sampled file nobody knows whether a GPU was idle where nothing was seen. */
+static enum token class_token(const struct page *p, size_t class)
+{
+	return p->is_sampled && class >= IDLE_CLASS ? TOKEN_UNSEEN : classes[class].token;
+}
+
+static const char *class_label(const struct page *p, size_t class)
+{
+	return p->is_sampled && class == IDLE_CLASS ? "nothing seen" : classes[class].label;
+}
+
+static struct stack *stack_of(const struct page *p, const struct gpu_row *g, struct blocks *b)
+{
+	struct stack_part *parts = blocks_take(b, CLASSES, sizeof(*parts));
+	struct stack *stack = blocks_take(b, 1, sizeof(*stack));
+
+	if (!parts || !stack)
+		return NULL;
+	for (size_t i = 0; i < CLASSES; i++)
+		parts[i] = (struct stack_part){ class_token(p, i), g->ns[i], class_label(p, i),
+						g->tenths[i] };
+	if (is_text(p) && p->is_sampled) { /* one part, so that it is rounded once */
+		parts[IDLE_CLASS].ns += parts[4].ns + parts[5].ns;
+		parts[4].ns = parts[5].ns = 0;
+	}
+	*stack = (struct stack){ parts, CLASSES, is_text(p) ? 0 : g->window_ns };
+	return stack;
+}
+
+/* "rank 0", "GPU 1", or both where both differ. */
+static const char *gpu_label(const struct page *p, size_t gpu, struct blocks *b)
+{
+	unsigned long long rank = view_cell(&p->gpus, gpu, "rank").u64;
+	unsigned long long device = view_cell(&p->gpus, gpu, "device").u64;
+	const char *label;
+
+	if (p->ranks.count == 1)
+		label = blocks_text(b, "GPU %llu", device);
+	else if (rank == NO_U64)
+		label = blocks_text(b, "%llu",
+				    (unsigned long long)view_cell(&p->gpus, gpu, "pid").u64);
+	else if (p->gpus.count > p->ranks.count)
+		label = blocks_text(b, "%llu GPU %llu", rank, device);
+	else
+		label = blocks_text(b, "rank %llu", rank);
+	return is_text(p) ? blocks_text(b, "%.9s", label) : label;
+}
+
+/* ---- one -------------------------------------------------------------------------------- */
+
+struct cause_row {
+	const char *name;
+	double ns;
+	int tenths;
+};
+
+static enum token token_of_cause(const char *cause)
+{
+	if (!strcmp(cause, "data"))
+		return TOKEN_DATA;
+	return strncmp(cause, "host:", 5) ? TOKEN_OTHER : token_of_phase(cause + 5);
+}
+
+/* The largest by name, the rest in one line, but never a single one; percents close to the
+ * whole. */
+static size_t take_causes(const struct view *v, size_t most, double window_ns, int whole_tenths,
+			  struct cause_row out[CAUSE_LINES], struct blocks *b)
+{
+	size_t named = v->count <= most ? v->count : most - 1;
+	size_t count = named < v->count ? named + 1 : named;
+	double parts[CAUSE_LINES], rest = 0;
+	int tenths[CAUSE_LINES], sum = 0;
+
+	for (size_t i = 0; i < v->count; i++) {
+		double ns = (double)view_cell(v, i, "ns").u64;
+
+		if (i < named)
+			out[i] = (struct cause_row){ view_cell(v, i, "cause").text, ns, 0 };
+		else
+			rest += ns;
+	}
+	if (named < v->count)
+		out[named] =
+			(struct cause_row){ blocks_text(b, "%zu more", v->count - named), rest, 0 };
+	for (size_t i = 0; i < count; i++)
+		parts[i] = out[i].ns;
+	percents(parts, count, window_ns, CAUSE_LINES, tenths);
+	for (size_t i = 0; i < count; i++) {
+		out[i].tenths = tenths[i];
+		sum += tenths[i] > 0 && i + 1 < count ? tenths[i] : 0;
+	}
+	/* the last one closes, unless it is something that this would make nothing */
+	if (whole_tenths - sum > 0)
+		out[count - 1].tenths = whole_tenths - sum;
+	return count;
+}
+
+static void add_causes(const struct page *p, const struct gpu_row *g, size_t most, int whole,
+		       struct blocks *b)
+{
+	struct time_unit unit = time_unit_of(g->window_ns, 1);
+	unsigned bar = p->width > 81 + 8 ? p->width - 81 : 0;
+	struct view v = page_view(p, "idle_causes");
+	struct cause_row causes[CAUSE_LINES];
+	size_t count = 0;
+	double longest = 0, sum = 0;
+	const char *instead = p->is_sampled ? "not in a sample"
+			      : p->trust.count && !view_cell(&p->trust, 0, "with_launch").u64
+				      ? "need launches; this file has none"
+				      : NULL;
+	const struct block_column columns[] = {
+		{ .text = "not busy, by cause",
+		  .html = "Not busy, by cause",
+		  .at = CAUSES_AT,
+		  .class = "label" },
+		{ .text = instead ? NULL : unit.name, .html = unit.name, .end = 72, .class = "" },
+		{ .text = instead ? NULL : "%", .html = "% of window", .end = 79, .class = "" },
+		{ .text = "", .html = "", .at = 81, .width = bar, .class = "one", .is_bar = true },
+		{ .text = instead, .at = CAUSES_AT + 20 },
+	};
+	struct block_table *t;
+
+	if (!instead && v.count && most >= 2)
+		count = take_causes(&v, most < CAUSE_LINES ? most : CAUSE_LINES, g->window_ns,
+				    whole, causes, b);
+	if (is_text(p) && !count && !instead)
+		return;
+	t = ADD_TABLE(b, columns);
+	t->is_beside = true;
+	t->empty = instead;
+	for (size_t i = 0; i < count; i++) {
+		longest = causes[i].ns > longest ? causes[i].ns : longest;
+		sum += causes[i].ns;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+		const char *name = causes[i].name;
+
+		add_cell(r, strlen(name) < 28 ? name : blocks_text(b, "%.23s\xe2\x80\xa6", name));
+		add_time(b, r, causes[i].ns, &unit);
+		add_percent(b, r, causes[i].tenths);
+		add_bar(r, token_of_cause(name), longest > 0 ? causes[i].ns / longest : 0);
+	}
+	if (count && !is_text(p)) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, "sum");
+
+		add_cell(r, "idle + lead + tail");
+		add_time(b, r, sum, &unit);
+		add_percent(b, r, whole);
+	}
+}
+
+static void build_one(const struct page *p, struct blocks *b)
+{
+	struct gpu_row g = gpu_row_of(p, 0);
+	struct time_unit unit = time_unit_of(g.window_ns, 1);
+	char text[NUMBER_TEXT];
+	const char *window =
+		blocks_text(b, "%s %s", time_text(text, g.window_ns, &unit), unit.name);
+	struct block *head = add_section(b, p->is_sampled ? "GPU time seen" : "GPU time", NULL);
+	const struct stack *stack = stack_of(p, &g, b);
+	const struct block_column columns[] = {
+		{ .text = "",
+		  .html = gpu_label(p, 0, b),
+		  .class = "label",
+		  .has_title_class = true },
+		{ .text = unit.name,
+		  .html = unit.name,
+		  .end = 27,
+		  .class = "",
+		  .has_title_class = true },
+		{ .text = "%", .html = "% of window", .end = 34, .class = "" },
+	};
+	int not_busy = is_text(p) ? 0 : 1000;
+	struct block_table *t;
+	struct block_row *r;
+	size_t count = 0;
+
+	if (is_text(p))
+		head->section.right = blocks_text(b, "100 %% = window %s", window);
+	else
+		head->section.note = blocks_text(b, "100 %% = window, %s", window);
+	if (stack)
+		add_block(b, BLOCK_STACK)->stack = *stack;
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < CLASSES; i++) {
+		if (!classes[i].is_always && !(g.ns[i] > 0))
+			continue;
+		r = add_row(b, t, TOKEN_TEXT, "");
+		add_cell(r, class_label(p, i))->mark = class_token(p, i);
+		add_time(b, r, g.ns[i], &unit);
+		add_percent(b, r, g.tenths[i]);
+		count++;
+	}
+	if (!is_text(p)) {
+		r = add_row(b, t, TOKEN_TEXT, "sum");
+		add_cell(r, "window");
+		add_time(b, r, g.window_ns, &unit);
+		add_cell(r, "100.0");
+	}
+	/* what causes add up to: as it is printed, or what is left of what is printed */
+	for (size_t i = 0; i < CLASSES; i++)
+		if (g.tenths[i] > 0 && is_text(p) == (i >= IDLE_CLASS))
+			not_busy += is_text(p) ? g.tenths[i] : -g.tenths[i];
+	add_causes(p, &g, is_text(p) ? count : CAUSE_LINES, not_busy, b);
+}
+
+/* ---- several ---------------------------------------------------------------------------- */
+
+struct gpu_share {
+	size_t gpu;
+	double share; /* that is not busy */
+};
+
+static int compare_shares(const void *pa, const void *pb)
+{
+	const struct gpu_share *a = pa, *b = pb;
+
+	if (a->share != b->share)
+		return a->share < b->share ? -1 : 1;
+	return (a->gpu > b->gpu) - (a->gpu < b->gpu);
+}
+
+/*
+ * Which GPUs get a line: all of a few, else the least, the median and the most of time that is not
+ * busy, and two more of the worst.
+ */
+static size_t choose_gpus(const struct page *p, size_t chosen[RANK_LINES], struct blocks *b)
+{
+	size_t count = p->gpus.count, n = 0;
+	struct gpu_share *all = blocks_take(b, count, sizeof(*all));
+
+	for (size_t i = 0; i < count && count <= RANK_LINES; i++)
+		chosen[i] = i;
+	if (!all || count <= RANK_LINES)
+		return all ? count : 0;
+	for (size_t i = 0; i < count; i++) {
+		double window = (double)view_cell(&p->gpus, i, "window_ns").u64;
+
+		all[i].gpu = i;
+		all[i].share = (double)view_cell(&p->gpus, i, "not_busy_ns").u64 /
+			       (window > 0 ? window : 1);
+	}
+	qsort(all, count, sizeof(*all), compare_shares);
+	chosen[n++] = all[0].gpu;
+	chosen[n++] = all[(count - 1) / 2].gpu;
+	for (size_t i = 3; i; i--)
+		chosen[n++] = all[count - i].gpu;
+	return n;
+}
+
+static void add_gpu(const struct page *p, size_t gpu, struct block_table *t,
+		    const struct time_unit *unit, struct blocks *b)
+{
+	struct gpu_row g = gpu_row_of(p, gpu);
+	double four[] = { g.ns[0], g.ns[1], g.ns[2], g.ns[3] + g.ns[4] + g.ns[5] };
+	double window = is_text(p) ? four[0] + four[1] + four[2] + four[3] : g.window_ns;
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+	int tenths[4];
+
+	percents(four, 4, window, 3, tenths);
+	add_cell(r, gpu_label(p, gpu, b));
+	add_cell(r, NULL)->stack = stack_of(p, &g, b);
+	for (size_t i = 0; i < 4; i++)
+		add_percent(b, r, tenths[i]);
+	if (p->is_sampled)
+		r->cells[5].token = TOKEN_WARN;
+	add_time(b, r, window, unit);
+	add_time(b, r, (double)view_cell(&p->gpus, gpu, "comm_ns").u64, unit);
+}
+
+static void build_several(const struct page *p, struct blocks *b)
+{
+	size_t chosen[RANK_LINES], count = choose_gpus(p, chosen, b);
+	struct block *head = add_section(b, p->is_sampled ? "GPU time seen" : "GPU time", NULL);
+	const char *of = p->ranks.count == 1 ? "GPU" : "rank";
+	const char *spread = count < p->gpus.count ? "least, median and worst not busy" : NULL;
+	struct block_table *t;
+	struct time_unit unit;
+	double most = 0;
+
+	for (size_t i = 0; i < p->gpus.count; i++)
+		if ((double)view_cell(&p->gpus, i, "window_ns").u64 > most)
+			most = (double)view_cell(&p->gpus, i, "window_ns").u64;
+	unit = time_unit_of(most, 1);
+	head->section.note_at = 16;
+	head->section.right = blocks_text(b, "100 %% = window of the %s", of);
+	head->section.note = is_text(p) ? spread
+					: blocks_text(b, "%s%s%s", head->section.right,
+						      spread ? "; " : "", spread ? spread : "");
+	if (is_text(p)) { /* bars above the figures; HTML has them in one table */
+		const struct block_column bars[] = {
+			{ .text = "" },
+			{ .text = "",
+			  .at = 9,
+			  .width = p->width > 9 ? p->width - 9 : 0,
+			  .is_bar = true },
+		};
+
+		t = ADD_TABLE(b, bars);
+		t->has_no_titles = true;
+		for (size_t i = 0; i < count; i++) {
+			struct gpu_row g = gpu_row_of(p, chosen[i]);
+			struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+			add_cell(r, gpu_label(p, chosen[i], b));
+			add_cell(r, NULL)->stack = stack_of(p, &g, b);
+		}
+	}
+	const struct block_column columns[] = {
+		{ .text = "%", .html = "", .class = "label" },
+		{ .html = "", .class = "one", .is_bar = true },
+		{ .text = "compute \xe2\x96\x88", .html = "compute", .end = 20, .class = "" },
+		{ .text = "comm, no compute \xe2\x96\x93",
+		  .html = "exposed comm",
+		  .end = 41,
+		  .class = "" },
+		{ .text = "copy alone \xe2\x96\x92",
+		  .html = "exposed copy",
+		  .end = 56,
+		  .class = "" },
+		{ .text = p->is_sampled ? "nothing seen \xe2\x95\xb1" : "not busy \xe2\x96\x91",
+		  .html = p->is_sampled ? "nothing seen" : "not busy",
+		  .end = 73,
+		  .class = "",
+		  .has_title_class = true },
+		{ .text = blocks_text(b, "window %s", unit.name),
+		  .html = blocks_text(b, "window %s", unit.name),
+		  .end = 85,
+		  .class = "",
+		  .has_title_class = true },
+		{ .text = blocks_text(b, "comm %s", unit.name),
+		  .html = blocks_text(b, "comm %s", unit.name),
+		  .end = 95,
+		  .class = "median" },
+	};
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < count; i++)
+		add_gpu(p, chosen[i], t, &unit, b);
+	if (p->medium == MEDIUM_HTML) {
+		add_sentence(b, ROLE_NOTE, 0, "Classes are percent of the window.");
+		b->last->words.is_last = true;
+	}
+}
+
+static void build_md(const struct page *p, struct blocks *b)
+{
+	size_t chosen[RANK_LINES], count = choose_gpus(p, chosen, b);
+	const struct time_unit unit = { 1e6, 1, "ms" };
+	struct block_column columns[CLASSES + 2] = { [0] = { .md = "% of window", .is_left = true },
+						     [CLASSES + 1] = { .md = "window ms" } };
+	struct block_table *t;
+
+	add_section(b, "GPU time", NULL);
+	for (size_t i = 0; i < CLASSES; i++)
+		columns[1 + i].md = class_label(p, i);
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < count; i++) {
+		struct gpu_row g = gpu_row_of(p, chosen[i]);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_cell(r, gpu_label(p, chosen[i], b));
+		for (size_t k = 0; k < CLASSES; k++)
+			add_percent(b, r, g.tenths[k]);
+		add_time(b, r, g.window_ns, &unit);
+	}
+}
+
+enum status build_gpus(const struct page *p, struct blocks *b, struct error *err)
+{
+	if (p->gpus.count && p->medium == MEDIUM_MD)
+		build_md(p, b);
+	else if (p->gpus.count > 1)
+		build_several(p, b);
+	else if (p->gpus.count)
+		build_one(p, b);
+	return ST_OK;
+}

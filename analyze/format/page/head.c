@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sentences of a page: what was read, what it says, why not to trust it, and why to. */
+#include "analyze/format/page/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *text_of(const struct view *v, size_t row, const char *column, const char *none)
+{
+	const char *text = v->count > row ? view_cell(v, row, column).text : NULL;
+
+	return text && text[0] ? text : none;
+}
+
+/* ---- what was read ---------------------------------------------------------------------- */
+
+static uint64_t world_size(const struct page *p)
+{
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < p->ranks.count; i++) {
+		uint64_t world = view_cell(&p->ranks, i, "world_size").u64;
+
+		largest = world > largest ? world : largest;
+	}
+	return largest;
+}
+
+/* "rank 3 of 8"; NULL: there is only one. */
+static const char *ranks_text(const struct page *p, struct blocks *b)
+{
+	uint64_t rank, world = world_size(p);
+	const char *of = world ? blocks_text(b, " of %llu", (unsigned long long)world) : "";
+
+	if (p->ranks.count != 1)
+		return blocks_text(b, "%zu%s ranks", p->ranks.count, of);
+	rank = view_cell(&p->ranks, 0, "rank").u64;
+	if (rank == NO_U64 || world == 1)
+		return NULL;
+	return blocks_text(b, "rank %llu%s", (unsigned long long)rank, of);
+}
+
+static const char *gpus_text(const struct page *p, struct blocks *b)
+{
+	const char *name = text_of(&p->gpus, 0, "name", NULL);
+
+	if (!p->gpus.count)
+		return "no GPU";
+	for (size_t i = 1; name && i < p->gpus.count; i++)
+		if (strcmp(text_of(&p->gpus, i, "name", ""), name) != 0)
+			name = "several models";
+	if (p->gpus.count > 1 && !name && p->gpus.count == p->ranks.count)
+		return "GPU model not in the files";
+	if (p->gpus.count > 1)
+		return blocks_text(b, "%zu GPUs, %.40s", p->gpus.count,
+				   name ? name : "model not in the files");
+	if (view_cell(&p->gpus, 0, "device").u64 == NO_U64)
+		return blocks_text(b, "%.40s", name ? name : "a GPU");
+	return blocks_text(b, "GPU %llu, %.40s",
+			   (unsigned long long)view_cell(&p->gpus, 0, "device").u64,
+			   name ? name : "model not in the file");
+}
+
+/* "6 steps, 5 to 10": of the first rank; ranks of one job have the same. */
+static const char *steps_text(const struct page *p, struct blocks *b)
+{
+	struct view steps = page_of_rank(p, "steps", 0);
+	uint64_t first = UINT64_MAX, last = 0;
+
+	if (!p->has_steps || !steps.count)
+		return "no step marked";
+	for (size_t i = 0; i < steps.count; i++) { /* by time; numbers may begin anew */
+		uint64_t number = view_cell(&steps, i, "step").u64;
+
+		first = number < first ? number : first;
+		last = number > last ? number : last;
+	}
+	if (steps.count == 1)
+		return blocks_text(b, "1 step, %llu", (unsigned long long)first);
+	return blocks_text(b, "%zu steps, %llu to %llu", steps.count, (unsigned long long)first,
+			   (unsigned long long)last);
+}
+
+enum status build_input(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct block *new = add_block(b, BLOCK_INPUT);
+	struct block_words *w = &new->input.words;
+	uint64_t events = page_sum(&p->inputs, "events");
+	const char *ranks = ranks_text(p, b);
+	char count[NUMBER_TEXT];
+
+	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : NULL;
+	new->input.path = new->input.path ? new->input.path : "?";
+	new->input.more =
+		p->inputs.count > 1 ? blocks_text(b, " and %zu more", p->inputs.count - 1) : "";
+	new->input.report = p->report->name;
+	if (!events)
+		events = page_sum(&p->ranks, "events");
+	if (ranks) {
+		add_span(b, w, TOKEN_DIM, ranks);
+		add_span(b, w, TOKEN_DIM, DOT);
+	}
+	add_span(b, w, TOKEN_DIM, gpus_text(p, b));
+	add_span(b, w, TOKEN_DIM, DOT);
+	add_span(b, w, TOKEN_DIM, steps_text(p, b));
+	add_span(b, w, TOKEN_DIM,
+		 blocks_text(b, DOT "%s, %s event%s%s",
+			     text_of(&p->inputs, 0, "format", "unknown format"),
+			     count_text(count, events), plural(events),
+			     page_sum(&p->inputs, "synthetic") ? ", synthetic" : ""));
+	return ST_OK;
+}
+
+enum status build_verdict(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view v = page_view(p, "verdict");
+	const char *bound, *sentence, *more;
+	struct block *new;
+
+	if (!v.count)
+		return ST_OK;
+	bound = view_cell(&v, 0, "bound").text;
+	sentence = view_cell(&v, 0, "sentence").text;
+	more = view_cell(&v, 0, "more").text;
+	if (p->medium == MEDIUM_HTML && p->gpus.count && !strstr(sentence, " computes ")) {
+		double window = (double)page_sum(&p->gpus, "window_ns");
+		double compute = (double)page_sum(&p->gpus, "compute_ns");
+		char text[NUMBER_TEXT];
+		int tenths[2];
+
+		percents((double[]){ compute, window - compute }, 2, window, 2, tenths);
+		more = blocks_text(b, "%s%sThe GPU%s %s %s %% of the window.", more ? more : "",
+				   more ? " " : "", plural(p->gpus.count),
+				   p->gpus.count > 1 ? "compute" : "computes",
+				   percent_text(text, tenths[0]));
+	}
+	new = add_block(b, BLOCK_VERDICT);
+	new->callout.label = blocks_text(
+		b, "%.16s%s", bound,
+		strncmp(bound, "NO ", 3) && strcmp(bound, "UNBALANCED") ? " BOUND" : "");
+	new->callout.first = sentence;
+	new->callout.second = more;
+	return ST_OK;
+}
+
+/* ---- distrust --------------------------------------------------------------------------- */
+
+static void add_warning(struct blocks *b, const char *word, const char *first, const char *second)
+{
+	struct block *new = add_block(b, BLOCK_WARNING);
+
+	new->callout.label = word;
+	new->callout.first = first;
+	new->callout.second = second;
+}
+
+static void warn_of_sample(const struct page *p, struct blocks *b)
+{
+	double low = INFINITY, high = 0, first, second;
+	const char *line;
+
+	for (size_t i = 0; i < p->trust.count; i++) {
+		double density = 100 * view_cell(&p->trust, i, "id_density").f64;
+
+		if (view_cell(&p->trust, i, "sampled").u64 != 1)
+			continue;
+		low = density < low ? density : low;
+		high = density > high ? density : high;
+	}
+	first = 100 * view_cell(&p->trust, 0, "id_density").f64;
+	second = 100 * view_cell(&p->trust, 1, "id_density").f64;
+	if (p->ranks.count == 1)
+		line = blocks_text(
+			b,
+			"The file holds %.2f %% of its correlation ids. Where nothing was "
+			"seen,",
+			low);
+	else if (p->ranks.count == 2)
+		line = blocks_text(
+			b,
+			"The files hold %.2f %% and %.2f %% of their correlation ids. Where "
+			"nothing was seen,",
+			first, second);
+	else
+		line = blocks_text(b,
+				   "Files hold %.2f %% to %.2f %% of their correlation ids. Where "
+				   "nothing was seen,",
+				   low, high);
+	add_warning(b, "SAMPLED", line,
+		    "the GPU may have been busy: do not read it as idle. What was seen is a "
+		    "minimum.");
+}
+
+/* Losses that make figures untrue: records that were derived, filtered or moved are none. */
+static uint64_t lost_records(const struct page *p)
+{
+	struct view losses = page_view(p, "losses");
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < losses.count; i++) {
+		const char *reason = view_cell(&losses, i, "reason").text;
+
+		if (strcmp(reason, "derived") && strcmp(reason, "cut_out") &&
+		    strcmp(reason, "order"))
+			sum += view_cell(&losses, i, "count").u64;
+	}
+	return sum;
+}
+
+/* Inputs that could not be read to their end: the first, and how many more. */
+static void warn_of_early_end(const struct page *p, struct blocks *b)
+{
+	const char *error = NULL;
+	size_t count = 0;
+
+	for (size_t i = p->inputs.count; i; i--) {
+		if (!text_of(&p->inputs, i - 1, "error", NULL))
+			continue;
+		error = text_of(&p->inputs, i - 1, "error", NULL);
+		count++;
+	}
+	if (count)
+		add_warning(b, "CUT OFF",
+			    count == 1 ? blocks_text(b, "%.80s.", error)
+				       : blocks_text(b, "%zu inputs end early, the first: %.50s.",
+						     count, error),
+			    "All figures are of what could be read before that.");
+}
+
+enum status build_warnings(const struct page *p, struct blocks *b, struct error *err)
+{
+	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
+	char count[NUMBER_TEXT];
+
+	if (p->is_sampled)
+		warn_of_sample(p, b);
+	warn_of_early_end(p, b);
+	if (unread)
+		add_warning(
+			b, "UNREAD",
+			blocks_text(b,
+				    "The last %s byte%s could not be read: what stood there is in "
+				    "no figure.",
+				    count_text(count, unread), plural(unread)),
+			NULL);
+	if (lost)
+		add_warning(
+			b, "LOST",
+			blocks_text(
+				b,
+				"%s record%s missing: times and counts are at least what stands "
+				"here.",
+				count_text(count, lost), lost == 1 ? " is" : "s are"),
+			NULL);
+	return ST_OK;
+}
+
+/* ---- trust ------------------------------------------------------------------------------ */
+
+static void add_launches(const struct page *p, struct block_words *w, struct blocks *b)
+{
+	uint64_t work = page_sum(&p->trust, "gpu_events");
+	uint64_t with = page_sum(&p->trust, "with_launch");
+	uint64_t calls = page_sum(&p->trust, "launches");
+	uint64_t without = page_sum(&p->trust, "without_gpu_event");
+	char some[NUMBER_TEXT], all[NUMBER_TEXT];
+
+	count_text(all, work);
+	if (!work)
+		add_span(b, w, TOKEN_TEXT, "no GPU event and so no launch to check");
+	else if (with == work)
+		add_span(b, w, TOKEN_TEXT,
+			 blocks_text(b, "all %s GPU events have their launch", all));
+	else
+		add_span(b, w, TOKEN_TEXT,
+			 blocks_text(b, "%s of %s GPU events have their launch",
+				     count_text(some, with), all));
+	count_text(all, calls);
+	if (!work || !calls || p->is_sampled)
+		return;
+	if (!without)
+		add_span(b, w, TOKEN_TEXT, blocks_text(b, " and all %s launches their event", all));
+	else
+		add_span(b, w, TOKEN_TEXT,
+			 blocks_text(b, ", %s of %s launches their event",
+				     count_text(some, calls - without), all));
+}
+
+static bool all_true(const struct view *v, const char *column)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (view_cell(v, i, column).u64 != 1)
+			return false;
+	return true;
+}
+
+/* Which ranks of the job are not here, or else what the tilde of a phase means. */
+static void add_absent(const struct page *p, struct block_words *w, struct blocks *b)
+{
+	struct view phases = page_view(p, "phases");
+	uint64_t world = world_size(p);
+	bool is_inferred = false;
+
+	for (size_t i = 0; i < phases.count; i++)
+		is_inferred |= view_cell(&phases, i, "inferred").u64 == 1;
+	if (p->ranks.count > 1 && world > p->ranks.count)
+		add_span(b, w, TOKEN_DIM,
+			 blocks_text(b, DOT "%llu of the %llu ranks not given",
+				     (unsigned long long)(world - p->ranks.count),
+				     (unsigned long long)world));
+	else if (p->ranks.count == 1 && is_inferred)
+		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
+}
+
+static void add_source(const struct page *p, struct blocks *b)
+{
+	struct view windows = page_view(p, "windows");
+	const struct time_unit unit = { 1e6, 1, "ms" };
+	struct block_words *w = add_words(b, ROLE_LINE, 14);
+	bool is_kineto = !strncmp(text_of(&p->inputs, 0, "format", ""), "Kineto", 6);
+	char own[NUMBER_TEXT];
+
+	if (all_true(&p->trust, "counts_losses")) {
+		add_span(b, w, TOKEN_DIM,
+			 blocks_text(b, "%s, %s; the collector took %s ms",
+				     lost_records(p) ? "records were lost" : "no record was lost",
+				     all_true(&p->inputs, "whole") ? "the log was closed"
+								   : "the log was not closed",
+				     time_text(own, (double)page_sum(&windows, "own_ns"), &unit)));
+	} else {
+		add_span(b, w, TOKEN_DIM,
+			 is_kineto ? "Kineto reports neither losses nor its own cost"
+				   : "losses and own cost are not in the file");
+		if (p->ranks.count == 1)
+			add_span(b, w, TOKEN_DIM, ": host times may be high");
+	}
+	add_absent(p, w, b);
+}
+
+/* Each reason once, of all ranks together. */
+static void add_losses(const struct page *p, struct blocks *b)
+{
+	struct view losses = page_view(p, "losses");
+	struct block_words *w = NULL;
+
+	for (size_t row = 0; row < losses.count; row++) {
+		const char *reason = view_cell(&losses, row, "reason").text;
+		bool is_asked = !strcmp(reason, "cut_out"), is_moved = !strcmp(reason, "order");
+		bool is_first = true;
+		uint64_t sum = 0;
+		char count[NUMBER_TEXT];
+
+		for (size_t i = 0; i < losses.count; i++) {
+			if (strcmp(view_cell(&losses, i, "reason").text, reason) != 0)
+				continue;
+			is_first &= i >= row;
+			sum += view_cell(&losses, i, "count").u64;
+		}
+		if (!is_first || !strcmp(reason, "derived"))
+			continue;
+		reason = blocks_text(b, "%s%s %s", w ? ", " : "", count_text(count, sum),
+				     is_asked   ? "cut out"
+				     : is_moved ? "moved to keep order"
+						: reason);
+		w = w ? w : add_words(b, ROLE_LINE, 14);
+		add_span(b, w, is_asked || is_moved ? TOKEN_DIM : TOKEN_WARN, reason);
+	}
+}
+
+enum status build_trust(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct block_words *w;
+	char ids[NUMBER_TEXT], range[NUMBER_TEXT];
+
+	add_section(b, "Trust", NULL);
+	w = add_words(b, ROLE_LINE, 14);
+	add_launches(p, w, b);
+	for (size_t i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
+		add_span(b, w, TOKEN_TEXT,
+			 blocks_text(b, "%s%s of %s%s", i ? " and " : DOT,
+				     count_text(ids, view_cell(&p->trust, i, "ids").u64),
+				     count_text(range, view_cell(&p->trust, i, "id_range").u64),
+				     i + 1 == p->trust.count || i ? " ids" : ""));
+	add_source(p, b);
+	add_losses(p, b);
+	return ST_OK;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report `idle` in a terminal: who owns the idle time of the GPUs. */
+#include "analyze/format/page/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { OWNER_LINES = 20, WHERE_AT = 49 };
+
+struct owner {
+	size_t row;
+	uint64_t ns;
+};
+
+static int compare_owners(const void *pa, const void *pb)
+{
+	const struct owner *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The call in the range, the Python frame, and the thread if it fits. */
+static const char *where_text(const struct view *v, size_t row, unsigned width, struct blocks *b)
+{
+	const char *call = view_text(v, row, "call"), *range = view_text(v, row, "range");
+	const char *python = view_text(v, row, "python"), *thread = view_text(v, row, "thread");
+	const char *where =
+		blocks_text(b, "%s%s%s%s%s", call, call[0] && range[0] ? " in " : "", range,
+			    python[0] && (call[0] || range[0]) ? DOT : "", python);
+
+	if (!thread[0] || text_width(where) + text_width(thread) + 3 > width)
+		return where;
+	return blocks_text(b, "%s%s%s", where, where[0] ? DOT : "", thread);
+}
+
+enum status build_idle(const struct page *p, struct blocks *b, struct error *err)
+{
+	const struct time_unit tenth = { 1e6, 1, "ms" }, ms = { 1e6, 2, "ms" };
+	unsigned width = p->width > WHERE_AT ? p->width - WHERE_AT : 0;
+	const struct block_column head[] = { { .text = "", .at = 14 }, { .text = "", .at = 50 } };
+	const struct block_column columns[] = {
+		{ .text = "cause", .width = 22 },
+		{ .text = p->steps > 1 ? "ms/step" : "ms", .end = 31 },
+		{ .text = "%", .end = 38 },
+		{ .text = "times", .end = 47 },
+		{ .text = "call in range" DOT "Python frame" DOT "thread",
+		  .at = WHERE_AT,
+		  .width = width },
+	};
+	struct view v = page_view(p, "idle");
+	struct owner *all = blocks_take(b, v.count, sizeof(*all));
+	struct block_table *t;
+	struct block_row *r;
+	char text[NUMBER_TEXT];
+
+	if (!all)
+		return fail_memory(err);
+	for (size_t i = 0; i < v.count; i++)
+		all[i] = (struct owner){ i, view_cell(&v, i, "ns").u64 };
+	qsort(all, v.count, sizeof(*all), compare_owners);
+	add_section(b, "Idle", NULL);
+	t = ADD_TABLE(b, head);
+	t->has_no_titles = t->is_in_line = true;
+	r = add_row(b, t, TOKEN_TEXT, NULL);
+	add_cell(r, blocks_text(b, "not busy %s ms%s%s",
+				time_text(text, per_step(p, page_sum(&v, "ns")), &tenth),
+				p->steps > 1 ? " per step" : "",
+				p->ranks.count > 1 ? ", all ranks" : ""));
+	add_cell(r, p->is_sampled ? "! a sample: not to be trusted" : NULL)->token = TOKEN_WARN;
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < v.count && i < OWNER_LINES; i++) {
+		/* a damaged partial file may leave it without a number */
+		double percent = fmin(fmax(view_cell(&v, all[i].row, "pct").f64, 0), 1e6);
+		int tenths = (int)(percent * 10 + 0.5);
+
+		r = add_row(b, t, TOKEN_TEXT, NULL);
+		add_cell(r, view_cell(&v, all[i].row, "cause").text);
+		add_time(b, r, per_step(p, all[i].ns), &ms);
+		r->cells[1].token = TOKEN_BOLD;
+		add_percent(b, r, tenths ? tenths : -1);
+		add_count(b, r, view_cell(&v, all[i].row, "count").u64);
+		add_cell(r, where_text(&v, all[i].row, width, b))->token = TOKEN_DIM;
+	}
+	if (v.count > OWNER_LINES)
+		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more", v.count - OWNER_LINES));
+	return ST_OK;
+}

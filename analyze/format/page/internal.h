@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h - sections of a page, and what their builders share. */
+#ifndef ANALYZE_FORMAT_PAGE_INTERNAL_H
+#define ANALYZE_FORMAT_PAGE_INTERNAL_H
+
+#include "analyze/format/page/page.h"
+
+#include <stdlib.h>
+
+enum { RANK_LINES = 8 /* as many ranks or GPUs have a line each */ };
+#define DOT " \xc2\xb7 "
+
+struct view page_view(const struct page *p, const char *table);
+/* The rows of one rank, given by its row in `ranks`. */
+struct view page_of_rank(const struct page *p, const char *table, size_t rank);
+uint64_t page_sum(const struct view *v, const char *column);
+/* "rank 3"; "pid 17" where the file has no rank. */
+char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT]);
+/* "step", or "window" where no step is marked: what means are taken over. */
+static inline const char *step_word(const struct page *p)
+{
+	return p->has_steps ? "step" : "window";
+}
+static inline bool is_text(const struct page *p)
+{
+	return p->medium == MEDIUM_TEXT;
+}
+/* ns or a count, per complete step of all ranks. */
+static inline double per_step(const struct page *p, uint64_t value)
+{
+	return (double)value / (double)p->steps;
+}
+/* A cell that is never nothing: 0 where the table does not know it. */
+static inline uint64_t cell_or_0(const struct view *v, size_t row, const char *column)
+{
+	uint64_t value = view_cell(v, row, column).u64;
+
+	return value == NO_U64 ? 0 : value;
+}
+
+/* A builder adds its section, or nothing where there is nothing to say. */
+typedef enum status section_builder(const struct page *p, struct blocks *b, struct error *err);
+section_builder build_input, build_warnings, build_verdict, build_trust;
+section_builder build_gpus, build_steps, build_phases, build_kernels, build_copies, build_fixes;
+section_builder build_memory, build_comm, build_waits, build_waits_brief, build_frontier;
+section_builder build_stragglers, build_steps_of_ranks, build_phases_of_ranks;
+section_builder build_kernels_of_ranks;
+/* Whole pages of one report in a terminal. */
+section_builder build_check, build_findings, build_idle, build_phases_view;
+/* A table as it is. */
+void build_table(const struct page *p, const struct view *v, struct blocks *b);
+
+/* Wall times of the counted steps of one rank, in nanoseconds. */
+struct step_times {
+	double *in_order, *sorted;
+	size_t *rows; /* of in_order, in the view of steps */
+	size_t count, all, settling;
+	double median;
+};
+/* Both lists belong to the blocks. */
+void step_times_take(const struct view *steps, struct step_times *t, struct blocks *b);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MEMORY: the level that matters most, over the window. */
+#include "analyze/format/page/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct level { /* a row of the table `memory` */
+	const union value *cells;
+	const char *what, *peak_phase;
+	uint64_t device, peak_bytes, peak_ns, reserved_bytes, at_peak_reserved_bytes;
+	size_t row;
+	bool is_absolute;
+};
+
+/* GPUs before the host; an allocator knows more than a sample. */
+static int importance(const struct level *a)
+{
+	static const char *const order[] = { "allocator", "cuda", "in_use", "pinned" };
+	int i = 0;
+
+	while (i < 3 && strcmp(order[i], a->what) != 0)
+		i++;
+	return i + (a->device == NO_U64 ? 8 : 0);
+}
+
+static int compare_levels(const void *pa, const void *pb)
+{
+	const struct level *a = pa, *b = pb;
+
+	if (importance(a) != importance(b))
+		return importance(a) - importance(b);
+	return a->peak_bytes > b->peak_bytes ? -1 : a->peak_bytes < b->peak_bytes;
+}
+
+static struct level level_of(const struct page *p, const struct view *v, size_t i)
+{
+	struct view all = page_view(p, "memory_peaks"), peaks;
+	struct level a = {
+		.cells = v->rows[i],
+		.row = i,
+		.what = view_cell(v, i, "what").text,
+		.peak_phase = view_cell(v, i, "peak_phase").text,
+		.device = view_cell(v, i, "device").u64,
+		.peak_bytes = view_cell(v, i, "peak_bytes").u64,
+		.reserved_bytes = cell_or_0(v, i, "reserved_bytes"),
+		.is_absolute = view_cell(v, i, "absolute").u64 == 1,
+	};
+
+	peaks = view_below(&all, a.cells, table_keys(v->type));
+	if (peaks.count) {
+		a.peak_ns = view_cell(&peaks, 0, "at_ns").u64;
+		a.at_peak_reserved_bytes = cell_or_0(&peaks, 0, "reserved_bytes");
+	}
+	return a;
+}
+
+/* "Allocated on the GPU": what the level is of. */
+static const char *subject_text(const struct level *a)
+{
+	bool is_host = a->device == NO_U64;
+
+	if (!strcmp(a->what, "in_use"))
+		return is_host ? "Resident memory of the process." : "In use on the GPU, sampled.";
+	if (!strcmp(a->what, "pinned"))
+		return "Pinned memory of the host.";
+	if (a->is_absolute)
+		return is_host ? "Allocated on the host." : "Allocated on the GPU.";
+	return is_host ? "Allocated on the host since the window opened."
+		       : "Allocated on the GPU since the window opened; what was there before is "
+			 "not in the file.";
+}
+
+/* What is unused at the peak, growth, spikes. */
+static const char *sentence_text(const struct page *p, const struct view *v, const struct level *a,
+				 struct blocks *b)
+{
+	uint64_t total = cell_or_0(v, a->row, "total_bytes");
+	uint64_t spikes = view_cell(v, a->row, "spikes").u64;
+	uint64_t leak = view_cell(v, a->row, "leak").u64;
+	const char *out = "";
+	char text[NUMBER_TEXT];
+
+	if (a->at_peak_reserved_bytes > a->peak_bytes)
+		out = blocks_text(b, "%.0f %% of what the allocator holds is unused at the peak. ",
+				  100 - 100.0 * (double)a->peak_bytes /
+						  (double)a->at_peak_reserved_bytes);
+	if (total)
+		out = blocks_text(b, "%sThe GPU has %s. ", out, bytes_text(text, (double)total));
+	if (spikes)
+		out = blocks_text(b, "%s%llu steps take over 1.2 times the median step's. ", out,
+				  (unsigned long long)spikes);
+	if (leak == NO_U64)
+		return blocks_text(b, "%sLeak: cannot tell from %llu step%s, needs 20.", out,
+				   (unsigned long long)p->steps, plural(p->steps));
+	if (!leak)
+		return blocks_text(b, "%sNo leak: what a step leaves does not grow.", out);
+	return blocks_text(b, "%sIt grows by %s each step: a leak.", out,
+			   bytes_text(text, view_cell(v, a->row, "slope_bytes_per_step").f64));
+}
+
+static void add_curve(const struct page *p, const struct view *v, const struct level *a,
+		      struct blocks *b)
+{
+	struct view all = page_view(p, "memory_curves"), steps = page_of_rank(p, "steps", 0);
+	struct view curves = view_below(&all, a->cells, table_keys(v->type));
+	struct curve_mark *marks = blocks_take(b, steps.count, sizeof(*marks));
+
+	if (!curves.count || !a->peak_bytes || !marks)
+		return;
+	for (size_t i = 0; i < steps.count; i++)
+		marks[i] = (struct curve_mark){ view_cell(&steps, i, "step").u64,
+						view_cell(&steps, i, "begin_ns").u64 };
+	add_block(b, BLOCK_CURVE)->curve = (struct curve){
+		.points = view_cell(&curves, 0, "points").text,
+		.begin_ns = view_cell(&curves, 0, "begin_ns").u64,
+		.width_ns = view_cell(&curves, 0, "width_ns").u64,
+		.peak_ns = a->peak_ns,
+		.peak_bytes = a->peak_bytes,
+		.reserved_bytes = a->reserved_bytes,
+		.peak_phase = a->peak_phase,
+		.is_absolute = a->is_absolute,
+		.steps = marks,
+		.step_count = p->has_steps ? steps.count : 0,
+	};
+}
+
+enum status build_memory(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view v = page_view(p, "memory");
+	struct level *all = blocks_take(b, v.count, sizeof(*all));
+
+	if (!all || !v.count)
+		return ST_OK;
+	for (size_t i = 0; i < v.count; i++)
+		all[i] = level_of(p, &v, i);
+	qsort(all, v.count, sizeof(*all), compare_levels);
+	add_section(b, "Memory", subject_text(&all[0]));
+	add_curve(p, &v, &all[0], b);
+	add_sentence(b, ROLE_NOTE, 0, sentence_text(p, &v, &all[0], b));
+	return ST_OK;
+}

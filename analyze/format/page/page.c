@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which sections and tables a page has, in which order. */
+#include "analyze/format/page/internal.h"
+
+#include "analyze/report/hta/hta.h"
+#include "analyze/report/report_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH_LEAST = 60 /* a narrower terminal shows only what the GPUs did and what to change */ };
+
+static void page_init(struct page *p, const struct format_request *how, enum medium medium,
+		      const struct view *views)
+{
+	struct view steps;
+
+	*p = (struct page){ .how = how,
+			    .medium = medium,
+			    .width = how->width < LINE_WIDTH ? how->width : LINE_WIDTH,
+			    .views = views };
+	p->ranks = page_view(p, "ranks");
+	p->gpus = page_view(p, "gpus");
+	p->trust = page_view(p, "trust");
+	p->inputs = page_view(p, "inputs");
+	p->steps = page_sum(&p->ranks, "complete_steps");
+	if (!p->steps)
+		p->steps = 1;
+	steps = page_view(p, "steps");
+	for (size_t i = 0; i < steps.count; i++)
+		p->has_steps |= view_cell(&steps, i, "inferred").u64 != 1;
+	for (size_t i = 0; i < p->trust.count; i++)
+		p->is_sampled |= view_cell(&p->trust, i, "sampled").u64 == 1;
+}
+
+/* ---- the one page ----------------------------------------------------------------------- */
+
+static section_builder *const text_narrow[] = { build_input, build_warnings, build_verdict,
+						build_gpus,  build_fixes,    NULL };
+static section_builder *const text_one[] = {
+	build_input,   build_warnings, build_verdict, build_gpus,  build_phases, build_steps,
+	build_kernels, build_copies,   build_fixes,   build_trust, NULL
+};
+static section_builder *const text_many[] = {
+	build_input,
+	build_warnings,
+	build_verdict,
+	build_gpus,
+	build_steps_of_ranks,
+	build_phases_of_ranks,
+	build_kernels_of_ranks,
+	build_waits_brief,
+	build_copies,
+	build_fixes,
+	build_trust,
+	NULL,
+};
+static section_builder *const html[] = { build_input,  build_warnings, build_verdict,
+					 build_gpus,   build_fixes,    build_steps,
+					 build_phases, build_memory,   build_kernels,
+					 build_comm,   build_waits,    build_frontier,
+					 build_copies, build_trust,    NULL };
+static section_builder *const md[] = { build_input,  build_warnings, build_verdict, build_gpus,
+				       build_fixes,  build_phases,   build_steps,   build_kernels,
+				       build_copies, build_trust,    NULL };
+/* Reports that have a page of their own in a terminal. */
+static section_builder *const findings[] = { build_input, build_verdict, build_findings, NULL };
+static section_builder *const ranks[] = { build_waits,
+					  build_stragglers,
+					  build_frontier,
+					  build_steps_of_ranks,
+					  build_phases_of_ranks,
+					  build_kernels_of_ranks,
+					  NULL };
+
+static enum status build_all(const struct page *p, section_builder *const *sections,
+			     struct blocks *b, struct error *err)
+{
+	for (; *sections; sections++)
+		TRY((*sections)(p, b, err));
+	return ST_OK;
+}
+
+/* ---- reports ---------------------------------------------------------------------------- */
+
+/* Tables of a report in another order than that of the report, without those that are not named. */
+static const struct {
+	const struct report_type *report;
+	const char *tables[5];
+	bool has_empty; /* tables without rows are shown */
+} orders[] = {
+	{ &report_steps, { "step_stats", "slow_steps", "steps", "step_gpus", NULL }, false },
+	{ &report_launches, { "launch_queues", "launches", NULL }, true },
+};
+
+static void build_tables(const struct page *p, struct blocks *b)
+{
+	for (size_t i = 0; is_text(p) && i < sizeof(orders) / sizeof(orders[0]); i++) {
+		if (orders[i].report != p->report)
+			continue;
+		for (size_t k = 0; orders[i].tables[k]; k++) {
+			struct view v = page_view(p, orders[i].tables[k]);
+
+			if (v.count || orders[i].has_empty)
+				build_table(p, &v, b);
+		}
+		return;
+	}
+	for (size_t i = 0; p->report->tables[i]; i++) {
+		struct view v = page_view(p, p->report->tables[i]->name);
+
+		if (v.type->nest != NEST_NEVER && (v.count || is_text(p)))
+			build_table(p, &v, b);
+	}
+}
+
+static enum status build_summary(const struct page *p, struct blocks *b, struct error *err)
+{
+	if (p->medium != MEDIUM_TEXT)
+		return build_all(p, p->medium == MEDIUM_HTML ? html : md, b, err);
+	if (p->width < WIDTH_LEAST)
+		return build_all(p, text_narrow, b, err);
+	return build_all(p, p->ranks.count == 1 ? text_one : text_many, b, err);
+}
+
+static enum status build_ranks(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct block *head = add_section(b, "Ranks", NULL);
+	size_t count = p->ranks.count;
+
+	add_sentence(b, ROLE_TEXT, head->section.note_at,
+		     count < 2 ? "only one rank is given: nothing to compare"
+			       : blocks_text(b, "%zu given", count));
+	return count < 2 ? ST_OK : build_all(p, ranks, b, err);
+}
+
+static enum status build_report(const struct page *p, struct blocks *b, struct error *err)
+{
+	const struct report_type *r = p->report;
+
+	if (r == &report_summary)
+		return build_summary(p, b, err);
+	if (is_text(p) && r == &report_check)
+		return build_check(p, b, err);
+	if (is_text(p) && r == &report_findings)
+		return build_all(p, findings, b, err);
+	if (is_text(p) && r == &report_phases && p->how->view != VIEW_OWN)
+		return build_phases_view(p, b, err);
+	if (is_text(p) && r == &report_idle)
+		return build_idle(p, b, err);
+	if (is_text(p) && r == &report_comm) {
+		TRY(build_comm(p, b, err));
+		return p->ranks.count > 1 ? build_waits(p, b, err) : ST_OK;
+	}
+	if (is_text(p) && r == &report_ranks)
+		return build_ranks(p, b, err);
+	build_tables(p, b);
+	return ST_OK;
+}
+
+/* Whether the page for a browser leaves a report out: sections show it, or other formats do. */
+static bool is_left_out(const struct report_type *report)
+{
+	static const struct report_type *const left_out[] = {
+		&report_phases, &report_steps,      &report_kernels,  &report_copies,
+		&report_slow,   &report_idle,       &report_launches, &report_memory,
+		&report_comm,   &report_ranks,      &report_findings, &report_critical,
+		&report_check,  &report_compat_hta,
+	};
+
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+		if (left_out[i] == report)
+			return true;
+	return report == &report_summary;
+}
+
+static enum status build_reports(struct page *p, struct blocks *b, struct error *err)
+{
+	if (p->medium == MEDIUM_HTML) {
+		p->report = &report_summary;
+		TRY(build_report(p, b, err));
+	}
+	for (size_t i = 0; p->how->reports[i]; i++) {
+		const struct block *before = b->last;
+
+		p->report = p->how->reports[i];
+		if (p->medium != MEDIUM_HTML || !is_left_out(p->report))
+			TRY(build_report(p, b, err));
+		if (is_text(p) && before && b->last == before)
+			add_sentence(b, ROLE_TEXT, 0, ""); /* of a report with nothing to show */
+	}
+	return blocks_status(b, err);
+}
+
+enum status page_write(const struct format_request *how, enum medium medium, page_renderer *draw,
+		       struct buf *out, struct error *err)
+{
+	struct blocks blocks;
+	struct view *views;
+	struct page page;
+	enum status status;
+
+	TRY(views_new(&views, how->tables, err));
+	page_init(&page, how, medium, views);
+	blocks_init(&blocks);
+	status = build_reports(&page, &blocks, err);
+	if (status == ST_OK)
+		draw(&page, &blocks, out);
+	blocks_release(&blocks);
+	views_free(views, how->tables);
+	return status == ST_OK ? buf_status(out, err) : status;
+}

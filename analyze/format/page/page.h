@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page.h - what a page is made of: the tables of a run, as sections of blocks.
+ *
+ * To add a section: write a builder (internal.h) and name it in the orders of page.c.  A report
+ * without a section needs nothing: its tables are shown as they are.
+ */
+#ifndef ANALYZE_FORMAT_PAGE_PAGE_H
+#define ANALYZE_FORMAT_PAGE_PAGE_H
+
+#include "analyze/format/format.h"
+#include "analyze/format/page/block.h"
+#include "analyze/format/page/width.h"
+
+struct page {
+	const struct format_request *how;
+	const struct report_type *report; /* that is being built */
+	enum medium medium;
+	unsigned width; /* columns of a terminal */
+	const struct view *views;
+	struct view ranks, gpus, trust, inputs;
+	uint64_t steps;  /* complete ones of all ranks; at least 1 */
+	bool has_steps;  /* marked ones */
+	bool is_sampled; /* the file of any rank holds only some of its events */
+};
+
+/* Draws the blocks of a page; `how` is that of the page. */
+typedef void page_renderer(const struct page *p, const struct blocks *b, struct buf *out);
+
+/*
+ * Builds all reports of the request, one after the other, and draws them.  HTML has one page
+ * whatever was asked for.
+ */
+enum status page_write(const struct format_request *how, enum medium medium, page_renderer *draw,
+		       struct buf *out, struct error *err);
+
+#endif

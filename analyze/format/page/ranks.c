@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * STEPS, PHASES and KERNELS of several ranks, for a terminal: side by side for two, the spread for
+ * more.  KERNELS are those that take different time for the same work (DEFINITIONS.md 7: their
+ * counts per step are equal), and what the ranks communicate.
+ */
+#include "analyze/format/page/internal.h"
+
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+enum { STEP_COLUMNS = 5, COLUMN_FIRST = 42, COLUMN_WIDTH = 10 };
+
+struct rank_steps { /* counted steps of a rank */
+	struct step_times times;
+	const uint64_t *numbers;
+	size_t rank;
+	double mean;
+};
+
+static int compare_means(const void *pa, const void *pb)
+{
+	const struct rank_steps *a = pa, *b = pb;
+
+	if (a->mean != b->mean)
+		return a->mean < b->mean ? -1 : 1;
+	return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static struct rank_steps take_rank_steps(const struct page *p, size_t rank, struct blocks *b)
+{
+	struct view v = page_of_rank(p, "steps", rank);
+	struct rank_steps s = { .rank = rank };
+	uint64_t *numbers;
+
+	step_times_take(&v, &s.times, b);
+	numbers = blocks_take(b, s.times.count, sizeof(*numbers));
+	for (size_t i = 0; numbers && i < s.times.count; i++) {
+		numbers[i] = view_cell(&v, s.times.rows[i], "step").u64;
+		s.mean += s.times.in_order[i];
+	}
+	s.numbers = numbers;
+	s.mean = s.times.count ? s.mean / (double)s.times.count : 0;
+	return s;
+}
+
+/* Whether each rank has the same few steps. */
+static bool has_same_steps(const struct rank_steps *all, size_t count)
+{
+	size_t steps = all[0].times.count;
+
+	for (size_t i = 0; i < count; i++)
+		if (steps > STEP_COLUMNS || all[i].times.count != steps ||
+		    memcmp(all[i].numbers, all[0].numbers, steps * sizeof(uint64_t)) != 0)
+			return false;
+	return steps > 0;
+}
+
+/* Of many ranks: the quickest, the one in the middle, and the three slowest. */
+static size_t choose_ranks(struct rank_steps *all, size_t count)
+{
+	const size_t chosen[] = { (count - 1) / 2, count - 3, count - 2, count - 1 };
+
+	if (count <= RANK_LINES)
+		return count;
+	qsort(all, count, sizeof(*all), compare_means);
+	for (size_t i = 0; i < 4; i++) {
+		struct rank_steps swap = all[1 + i];
+
+		all[1 + i] = all[chosen[i]];
+		all[chosen[i]] = swap;
+	}
+	return 5;
+}
+
+enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct error *err)
+{
+	static const char *const spread[] = { "min", "median", "max" };
+	size_t count = p->ranks.count, shown, values = 3;
+	struct rank_steps *all = blocks_take(b, count, sizeof(*all));
+	struct block_column columns[STEP_COLUMNS + 2] = { { .text = "", .at = 14 } };
+	struct block_table *t;
+	struct block_row *r;
+	struct time_unit unit;
+	double most = 0;
+	char text[NUMBER_TEXT];
+	bool is_by_step;
+
+	for (size_t i = 0; all && i < count; i++) {
+		all[i] = take_rank_steps(p, i, b);
+		most = all[i].mean > most ? all[i].mean : most;
+	}
+	if (b->is_full || !count)
+		return blocks_status(b, err);
+	shown = choose_ranks(all, count);
+	is_by_step = has_same_steps(all, count);
+	values = is_by_step ? all[0].times.count : 3;
+	unit = time_unit_of(most, 1);
+	add_section(b, "Steps", blocks_text(b, "wall %s", unit.name));
+	for (size_t k = 0; k <= values; k++)
+		columns[1 + k] = (struct block_column){
+			.text = k == values  ? "mean"
+				: is_by_step ? blocks_text(b, "%llu",
+							   (unsigned long long)all[0].numbers[k])
+					     : spread[k],
+			.end = COLUMN_FIRST + COLUMN_WIDTH * (unsigned)k,
+		};
+	t = add_table(b, columns, values + 2);
+	for (size_t i = 0; i < shown; i++) {
+		const struct step_times *s = &all[i].times;
+
+		r = add_row(b, t, TOKEN_TEXT, NULL);
+		add_cell(r, blocks_text(b, "%s", rank_text(p, all[i].rank, text)));
+		for (size_t k = 0; is_by_step && k < values; k++)
+			add_time(b, r, s->in_order[k], &unit);
+		if (!is_by_step) {
+			add_time(b, r, s->count ? s->sorted[0] : 0, &unit);
+			add_time(b, r, s->median, &unit);
+			add_time(b, r, s->count ? s->sorted[s->count - 1] : 0, &unit);
+		}
+		add_time(b, r, all[i].mean, &unit);
+	}
+	if (!is_by_step)
+		return ST_OK;
+	r = add_row(b, t, TOKEN_DIM, NULL);
+	add_cell(r, "apart");
+	for (size_t k = 0; k < values; k++) {
+		double low = INFINITY, high = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			low = fmin(low, all[i].times.in_order[k]);
+			high = fmax(high, all[i].times.in_order[k]);
+		}
+		add_time(b, r, high - low, &unit);
+	}
+	return ST_OK;
+}
+
+/* ---- phases ----------------------------------------------------------------------------- */
+
+enum { PHASES_MAX = 64 /* side by side */ };
+
+struct rank_phase {
+	const char *name, *label;
+	double *ns; /* by rank, per step */
+	double sum;
+	bool is_rest;
+	unsigned names;
+};
+struct rank_phases {
+	struct rank_phase *rows;
+	size_t count;
+	double *walls; /* of steps, by rank */
+};
+
+/* Whether a user named the phase, and not this program. */
+static bool is_annotation(const char *name)
+{
+	static const char *const known[] = { "data",        "forward",       "backward",
+					     "optimizer",   "communication", "checkpoint",
+					     "validation",  "other",         "before_window",
+					     "unattributed" };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i], name))
+			return false;
+	return true;
+}
+
+static int compare_phases(const void *pa, const void *pb)
+{
+	const struct rank_phase *a = pa, *b = pb;
+
+	if (a->is_rest != b->is_rest)
+		return a->is_rest ? 1 : -1;
+	if (a->sum != b->sum)
+		return a->sum > b->sum ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static void take_rank_phases(const struct page *p, struct rank_phases *all, struct blocks *b)
+{
+	size_t ranks = p->ranks.count, k;
+
+	*all = (struct rank_phases){ .walls = blocks_take(b, ranks, sizeof(double)) };
+	all->rows = blocks_take(b, page_view(p, "phases").count, sizeof(*all->rows));
+	for (size_t rank = 0; rank < ranks && !b->is_full; rank++) {
+		struct view v = page_of_rank(p, "phases", rank);
+		double steps = (double)view_cell(&p->ranks, rank, "complete_steps").u64;
+
+		for (size_t i = 0; i < v.count && steps > 0; i++) {
+			double ns = (double)view_cell(&v, i, "wall_ns").u64 / steps;
+			const char *name = view_cell(&v, i, "name").text;
+
+			if (!(ns > 0))
+				continue;
+			for (k = 0; k < all->count && strcmp(all->rows[k].name, name) != 0; k++)
+				;
+			if (k == all->count)
+				all->rows[all->count++] = (struct rank_phase){
+					.name = name,
+					.label = blocks_text(b, "%.40s", name),
+					.ns = blocks_take(b, ranks, sizeof(double)),
+					.is_rest = !strcmp(name, "other"),
+					.names = 1,
+				};
+			if (b->is_full)
+				return;
+			all->rows[k].ns[rank] += ns;
+			all->rows[k].sum += ns;
+			all->walls[rank] += ns;
+		}
+	}
+}
+
+/* Annotations below 2 % of a step are one row; the longest first, what nothing names last. */
+static void settle_rank_phases(struct rank_phases *all, size_t ranks, struct blocks *b)
+{
+	struct rank_phase *small = NULL;
+	double whole = 0;
+	size_t to = 0;
+
+	qsort(all->rows, all->count, sizeof(*all->rows), compare_phases);
+	for (size_t i = 0; i < ranks; i++)
+		whole += all->walls[i];
+	for (size_t i = 0; i < all->count; i++) {
+		struct rank_phase row = all->rows[i];
+		bool is_small = is_annotation(row.name) && row.sum * 50 < whole;
+
+		if (!is_small || !small) {
+			small = is_small ? &all->rows[to] : small;
+			all->rows[to++] = row;
+			continue;
+		}
+		for (size_t k = 0; k < ranks; k++)
+			small->ns[k] += row.ns[k];
+		small->sum += row.sum;
+		small->names++;
+	}
+	all->count = to;
+	if (small && small->names > 1)
+		small->label = blocks_text(b, "%u more annotations", small->names);
+	qsort(all->rows, to, sizeof(*all->rows), compare_phases);
+}
+
+static void add_two_ranks(const struct page *p, const struct rank_phases *all,
+			  const struct time_unit *unit, struct blocks *b)
+{
+	char first[NUMBER_TEXT], second[NUMBER_TEXT];
+	const struct block_column columns[] = {
+		{ .text = "", .width = 34 },
+		{ .text = rank_text(p, 0, first), .end = 42 },
+		{ .text = "% of step", .end = 53 },
+		{ .text = "", .at = 55, .width = 10, .is_bar = true },
+		{ .text = rank_text(p, 1, second), .end = 76 },
+		{ .text = "% of step", .end = 87 },
+		{ .text = "", .at = 89, .width = 10, .is_bar = true },
+	};
+	size_t count = all->count < PHASES_MAX ? all->count : PHASES_MAX;
+	struct block_table *t = ADD_TABLE(b, columns);
+	double parts[PHASES_MAX], most = 0;
+	int tenths[2][PHASES_MAX];
+
+	t->columns[1].text = blocks_text(b, "%s", first);
+	t->columns[4].text = blocks_text(b, "%s", second);
+	for (size_t rank = 0; rank < 2; rank++) {
+		for (size_t i = 0; i < count; i++) {
+			parts[i] = all->rows[i].ns[rank];
+			most = parts[i] > most ? parts[i] : most;
+		}
+		percents(parts, count, all->walls[rank], count - 1, tenths[rank]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct rank_phase *phase = &all->rows[i];
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_cell(r, phase->label);
+		for (size_t rank = 0; rank < 2; rank++) {
+			add_time(b, r, phase->ns[rank], unit);
+			add_percent(b, r, tenths[rank][i]);
+			add_bar(r, token_of_phase(phase->name),
+				most > 0 ? phase->ns[rank] / most : 0);
+		}
+	}
+}
+
+static void add_many_ranks(const struct page *p, const struct rank_phases *all,
+			   const struct time_unit *unit, struct blocks *b)
+{
+	static const struct block_column columns[] = {
+		{ .text = "", .width = 34 },
+		{ .text = "min", .end = 42 },
+		{ .text = "median", .end = 53 },
+		{ .text = "max", .end = 64 },
+		{ .text = "median of the ranks", .at = 67, .width = 22, .is_bar = true },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
+	size_t ranks = p->ranks.count;
+	double most = 0, median;
+
+	for (size_t i = 0; i < all->count; i++) {
+		median = median_double(all->rows[i].ns, ranks);
+		most = median > most ? median : most;
+	}
+	for (size_t i = 0; i < all->count; i++) {
+		const struct rank_phase *phase = &all->rows[i];
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		median = median_double(phase->ns, ranks);
+		add_cell(r, phase->label);
+		add_time(b, r, phase->ns[0], unit);
+		add_time(b, r, median, unit);
+		add_time(b, r, phase->ns[ranks - 1], unit);
+		add_bar(r, token_of_phase(phase->name), most > 0 ? median / most : 0);
+	}
+}
+
+enum status build_phases_of_ranks(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct rank_phases all;
+	struct time_unit unit;
+	double most = 0;
+
+	take_rank_phases(p, &all, b);
+	if (b->is_full || !all.count)
+		return blocks_status(b, err);
+	settle_rank_phases(&all, p->ranks.count, b);
+	for (size_t i = 0; i < p->ranks.count; i++)
+		most = all.walls[i] > most ? all.walls[i] : most;
+	unit = time_unit_of(most, 1);
+	add_section(b, "Phases", blocks_text(b, "host, %s per step", unit.name));
+	(p->ranks.count == 2 ? add_two_ranks : add_many_ranks)(p, &all, &unit, b);
+	return ST_OK;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+enum { KERNELS_SHOWN = 4, COMM_SHOWN = 2 };
+
+struct rank_kernel {
+	const char *name, *class;
+	size_t rank;
+	double calls, ns; /* per step */
+};
+/*
+ * A kernel over the ranks, ns per step.  Of two ranks: both and their difference.  Of more: the
+ * least, the median, the most, and the most less the mean.
+ */
+struct spread {
+	const char *name;
+	double calls, values[3], apart;
+};
+
+static int compare_names(const void *pa, const void *pb)
+{
+	const struct rank_kernel *a = pa, *b = pb;
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static int compare_apart(const void *pa, const void *pb)
+{
+	const struct spread *a = pa, *b = pb;
+
+	if (fabs(a->apart) != fabs(b->apart))
+		return fabs(a->apart) > fabs(b->apart) ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int compare_time(const void *pa, const void *pb)
+{
+	const struct rank_kernel *a = pa, *b = pb;
+
+	return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+static struct spread spread_of(struct rank_kernel *of, size_t count, size_t ranks)
+{
+	struct spread s = { .name = of[0].name };
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		s.calls += of[i].calls / (double)count;
+		sum += of[i].ns;
+	}
+	if (ranks == 2) {
+		s.values[0] = of[0].rank == 0 ? of[0].ns : 0;
+		s.values[1] = sum - s.values[0];
+		s.apart = s.values[1] - s.values[0];
+		return s;
+	}
+	qsort(of, count, sizeof(*of), compare_time);
+	s.values[0] = of[0].ns;
+	s.values[1] = (of[(count - 1) / 2].ns + of[count / 2].ns) / 2;
+	s.values[2] = of[count - 1].ns;
+	s.apart = s.values[2] - sum / (double)count;
+	return s;
+}
+
+static size_t take_rank_kernels(const struct page *p, struct rank_kernel *all)
+{
+	size_t count = 0;
+
+	for (size_t rank = 0; rank < p->ranks.count; rank++) {
+		struct view v = page_of_rank(p, "kernels", rank);
+		double steps = (double)view_cell(&p->ranks, rank, "complete_steps").u64;
+
+		for (size_t i = 0; i < v.count && steps > 0; i++)
+			all[count++] = (struct rank_kernel){
+				.name = view_cell(&v, i, "name").text,
+				.class = view_text(&v, i, "class"),
+				.rank = rank,
+				.calls = (double)view_cell(&v, i, "count").u64 / steps,
+				.ns = (double)view_cell(&v, i, "total_ns").u64 / steps,
+			};
+	}
+	qsort(all, count, sizeof(*all), compare_names);
+	return count;
+}
+
+static bool has_equal_calls(const struct rank_kernel *of, size_t count, size_t ranks)
+{
+	for (size_t i = 1; i < count; i++)
+		if (fabs(of[i].calls - of[0].calls) > 1e-9)
+			return false;
+	return count == ranks;
+}
+
+static void add_spread(const struct spread *s, struct block_row *r, struct blocks *b)
+{
+	const struct time_unit unit = { 1e6, 2, "ms" };
+	char number[NUMBER_TEXT];
+
+	add_number(b, r, s->calls, 0);
+	for (size_t i = 0; i < 3; i++)
+		add_time(b, r, s->values[i], &unit);
+	number_text(number, fabs(s->apart) / unit.ns, unit.decimals);
+	add_cell(r, blocks_text(b, "%s%.40s",
+				s->apart > 0   ? "+"
+				: s->apart < 0 ? "-"
+					       : "",
+				number))
+		->token = r->token == TOKEN_DIM ? TOKEN_DIM : TOKEN_BOLD;
+}
+
+static void add_named_spread(const struct spread *s, unsigned width, struct block_row *r,
+			     struct blocks *b)
+{
+	char name[512];
+
+	name_short(s->name, width, name, sizeof(name));
+	add_cell(r, blocks_text(b, "%s", name));
+	add_spread(s, r, b);
+}
+
+/* Spreads of compute kernels with equal counts, and of kernels that communicate. */
+static void add_spreads(const struct page *p, struct blocks *b, struct spread *rows, size_t count,
+			struct spread *comm, size_t comm_count)
+{
+	bool two = p->ranks.count == 2;
+	unsigned width = two ? 61 : 55;
+	size_t shown = count <= KERNELS_SHOWN + 1 ? count : KERNELS_SHOWN;
+	char text[NUMBER_TEXT];
+	const char *first = two ? blocks_text(b, "%s", rank_text(p, 0, text)) : "min";
+	const char *second = two ? blocks_text(b, "%s", rank_text(p, 1, text)) : "median";
+	struct block_column columns[] = {
+		{ .text = "", .width = width },
+		{ .text = "calls", .end = two ? 68 : 62 },
+		{ .text = first, .end = two ? 78 : 70 },
+		{ .text = second, .end = two ? 88 : 79 },
+		{ .text = two ? NULL : "max", .end = 88 },
+		{ .text = two ? "apart" : "over mean", .end = 98 },
+		{ .text = "" },
+	};
+	struct spread rest = { .name = "" };
+	struct block_table *t;
+	struct block_row *r;
+
+	add_section(
+		b, "Kernels",
+		blocks_text(b, "%s names with equal counts, ms per step", count_text(text, count)));
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < shown; i++)
+		add_named_spread(&rows[i], width, add_row(b, t, TOKEN_TEXT, NULL), b);
+	for (size_t i = shown; i < count; i++) {
+		rest.calls += rows[i].calls;
+		rest.apart += rows[i].apart;
+		for (size_t k = 0; k < 3; k++)
+			rest.values[k] += rows[i].values[k];
+	}
+	if (shown < count) {
+		r = add_row(b, t, TOKEN_DIM, NULL);
+		add_cell(r, blocks_text(b, "%s more", count_text(text, count - shown)));
+		add_spread(&rest, r, b);
+	}
+	columns[0].at = 14;
+	columns[0].width = width - 14;
+	t = ADD_TABLE(b, columns);
+	t->has_no_titles = true;
+	for (size_t i = 0; i < comm_count && i < COMM_SHOWN; i++) {
+		r = add_row(b, t, TOKEN_TEXT, NULL);
+		add_named_spread(&comm[i], width - 14, r, b);
+		add_cell(r, i ? NULL : "COMM")->token = TOKEN_BOLD;
+	}
+}
+
+enum status build_kernels_of_ranks(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view v = page_view(p, "kernels");
+	struct rank_kernel *all = blocks_take(b, v.count, sizeof(*all));
+	struct spread *rows = blocks_take(b, v.count, sizeof(*rows));
+	struct spread *comm = blocks_take(b, v.count, sizeof(*comm));
+	size_t count, row_count = 0, comm_count = 0, end;
+
+	if (b->is_full || !v.count)
+		return blocks_status(b, err);
+	count = take_rank_kernels(p, all);
+	for (size_t first = 0; first < count; first = end) {
+		bool is_comm = !strcmp(all[first].class, "comm"), is_equal;
+
+		for (end = first + 1; end < count && !strcmp(all[end].name, all[first].name); end++)
+			;
+		is_equal = has_equal_calls(all + first, end - first, p->ranks.count);
+		if (is_comm)
+			comm[comm_count++] = spread_of(all + first, end - first, p->ranks.count);
+		else if (is_equal)
+			rows[row_count++] = spread_of(all + first, end - first, p->ranks.count);
+	}
+	qsort(rows, row_count, sizeof(*rows), compare_apart);
+	qsort(comm, comm_count, sizeof(*comm), compare_apart);
+	add_spreads(p, b, rows, row_count, comm, comm_count);
+	return ST_OK;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * STEPS of one rank: how long they took, and some of them over time.  A terminal draws the one
+ * nearest to the median; a browser all of a few, else the first, the fastest, the median, the
+ * slowest and some that are much slower than the median.
+ */
+#include "analyze/format/page/internal.h"
+
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	P90_FROM = 20, /* steps from which on a quantile is printed */
+	P99_FROM = 200,
+	DRAWN_ALL = 12, /* so few steps are drawn all */
+	DRAWN_SLOW = 8,
+	DRAWN_MAX = DRAWN_ALL + 4,
+};
+
+void step_times_take(const struct view *steps, struct step_times *t, struct blocks *b)
+{
+	*t = (struct step_times){ .all = steps->count };
+	t->in_order = blocks_take(b, steps->count, sizeof(*t->in_order));
+	t->sorted = blocks_take(b, steps->count, sizeof(*t->sorted));
+	t->rows = blocks_take(b, steps->count, sizeof(*t->rows));
+	for (size_t i = 0; i < steps->count && !b->is_full; i++) {
+		if (view_cell(steps, i, "counted").u64 != 1) {
+			t->settling += !strcmp(view_text(steps, i, "flags"), "settling");
+			continue;
+		}
+		t->rows[t->count] = i;
+		t->in_order[t->count] = (double)view_cell(steps, i, "wall_ns").u64;
+		t->sorted[t->count] = t->in_order[t->count];
+		t->count++;
+	}
+	t->median = t->count ? median_double(t->sorted, t->count) : 0; /* sorts them */
+}
+
+/* ---- figures ---------------------------------------------------------------------------- */
+
+/* The least value that a share `q` of all does not exceed. */
+static double quantile(const struct step_times *t, double q)
+{
+	size_t rank = (size_t)ceil(q * (double)t->count);
+
+	return t->sorted[rank ? rank - 1 : 0];
+}
+
+/* "min 12.5, median 13.0, ..." */
+static const char *times_text(const struct step_times *t, const char *between,
+			      const struct time_unit *unit, struct blocks *b)
+{
+	const struct {
+		const char *name;
+		double ns;
+		size_t from; /* as many steps are needed */
+	} figures[] = { { "min", t->sorted[0], 1 },
+			{ "median", t->median, 1 },
+			{ "p90", quantile(t, 0.90), P90_FROM },
+			{ "p99", quantile(t, 0.99), P99_FROM },
+			{ "max", t->sorted[t->count - 1], 1 } };
+	const char *all = "";
+	char text[NUMBER_TEXT];
+
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+		if (t->count >= figures[i].from)
+			all = blocks_text(b, "%s%s%s %s", all, i ? between : "", figures[i].name,
+					  time_text(text, figures[i].ns, unit));
+	return all;
+}
+
+static void add_times(const struct page *p, const struct step_times *t, const struct view *steps,
+		      struct blocks *b)
+{
+	struct time_unit unit = time_unit_of(t->sorted[t->count - 1], 1);
+	const char *count = blocks_text(b, "%zu complete, ", t->count);
+	const char *wall;
+	char text[NUMBER_TEXT];
+	struct block *spark;
+
+	if (t->count != t->all && t->settling)
+		count = blocks_text(b, "%zu of %zu counted, %zu settling, ", t->count, t->all,
+				    t->settling);
+	else if (t->count != t->all)
+		count = blocks_text(b, "%zu of %zu complete, ", t->count, t->all);
+	if (t->count == 1)
+		wall = blocks_text(b, "wall %s %s", time_text(text, t->in_order[0], &unit),
+				   unit.name);
+	else
+		wall = blocks_text(b, "wall %s: %s", unit.name, times_text(t, DOT, &unit, b));
+	add_sentence(b, ROLE_TEXT, 14, blocks_text(b, "%s%s", count, wall));
+	b->last->words.flow = FLOW_CUT;
+	if (t->count < 2)
+		return;
+	spark = add_block(b, BLOCK_SPARK);
+	spark->spark.values = t->in_order;
+	spark->spark.count = t->count;
+	spark->spark.median = t->median;
+	spark->spark.first = view_cell(steps, t->rows[0], "step").u64;
+	spark->spark.last = view_cell(steps, t->rows[t->count - 1], "step").u64;
+}
+
+static const char *note_text(const struct step_times *t, struct blocks *b)
+{
+	struct time_unit unit = time_unit_of(t->sorted[t->count - 1], 1);
+	const char *count = t->count == t->all
+				    ? blocks_text(b, "%zu complete: ", t->count)
+				    : blocks_text(b, "%zu of %zu counted: ", t->count, t->all);
+	char text[NUMBER_TEXT];
+
+	return blocks_text(
+		b, "%s%s %s", count,
+		t->count == 1 ? blocks_text(b, "wall %s", time_text(text, t->in_order[0], &unit))
+			      : times_text(t, ", ", &unit, b),
+		unit.name);
+}
+
+/* ---- pictures --------------------------------------------------------------------------- */
+
+/* The counted step whose wall time is nearest; of several the last. */
+static size_t find_nearest(const struct step_times *t, double wall_ns)
+{
+	size_t best = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (fabs(t->in_order[i] - wall_ns) <= fabs(t->in_order[best] - wall_ns))
+			best = i;
+	return best;
+}
+
+static void choose(size_t *chosen, size_t *count, size_t step)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (chosen[i] == step)
+			return;
+	if (*count < DRAWN_MAX)
+		chosen[(*count)++] = step;
+}
+
+static int compare_size(const void *pa, const void *pb)
+{
+	const size_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Which of the counted steps a browser draws, in the order of time. */
+static size_t choose_steps(const struct step_times *t, size_t chosen[DRAWN_MAX])
+{
+	size_t count = 0, slow = 0;
+
+	for (size_t i = 0; i < t->count && t->count <= DRAWN_ALL; i++)
+		chosen[count++] = i;
+	if (t->count <= DRAWN_ALL)
+		return count;
+	choose(chosen, &count, 0);
+	choose(chosen, &count, find_nearest(t, t->sorted[0]));
+	choose(chosen, &count, find_nearest(t, t->median));
+	for (size_t i = t->count; i && slow < DRAWN_SLOW; i--, slow++)
+		if (i == t->count || t->sorted[i - 1] > 1.5 * t->median)
+			choose(chosen, &count, find_nearest(t, t->sorted[i - 1]));
+	qsort(chosen, count, sizeof(*chosen), compare_size);
+	return count;
+}
+
+/* The picture of a counted step; no rows where there is none. */
+static struct view picture_of(const struct page *p, const struct view *steps,
+			      const struct step_times *t, size_t step)
+{
+	struct view all = page_view(p, "strips");
+
+	return view_below(&all, steps->rows[t->rows[step]], table_keys(steps->type));
+}
+
+/* The step that has a picture and is nearest to the median. */
+static size_t choose_one(const struct page *p, const struct view *steps, const struct step_times *t,
+			 size_t chosen[DRAWN_MAX])
+{
+	double least = INFINITY;
+	size_t count = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		double off = fabs(t->in_order[i] - t->median);
+
+		if (off > least || !picture_of(p, steps, t, i).count)
+			continue;
+		least = off;
+		chosen[0] = i;
+		count = 1;
+	}
+	return count;
+}
+
+static void add_timelines(const struct page *p, const struct view *steps,
+			  const struct step_times *t, struct blocks *b)
+{
+	size_t chosen[DRAWN_MAX], count, used = 0;
+	struct step_timeline *rows = blocks_take(b, DRAWN_MAX, sizeof(*rows));
+	struct block *new;
+
+	if (!rows || (is_text(p) && (p->gpus.count > 1 || p->width < LINE_WIDTH)))
+		return;
+	count = is_text(p) ? choose_one(p, steps, t, chosen) : choose_steps(t, chosen);
+	for (size_t i = 0; i < count; i++) {
+		struct view v = picture_of(p, steps, t, chosen[i]);
+		const char *host = NULL, *gpu = NULL;
+
+		if (v.count) {
+			host = view_cell(&v, 0, is_text(p) ? "host_cells" : "host_bins").text;
+			gpu = view_cell(&v, 0, is_text(p) ? "gpu_cells" : "gpu_bins").text;
+		}
+		if (v.count && (host || is_text(p)))
+			rows[used++] = (struct step_timeline){
+				.step = view_cell(&v, 0, "step").u64,
+				.host = host ? host : "",
+				.gpu = is_text(p) && !p->gpus.count ? NULL : gpu,
+				.wall_ns = t->in_order[chosen[i]],
+			};
+	}
+	if (!used)
+		return;
+	new = add_block(b, BLOCK_TIMELINES);
+	new->timelines.rows = rows;
+	new->timelines.count = used;
+	new->timelines.most_ns = t->sorted[t->count - 1];
+	new->timelines.unit = time_unit_of(new->timelines.most_ns, 1);
+	new->timelines.is_sampled = p->is_sampled;
+	if (!is_text(p))
+		add_sentence(b, ROLE_NOTE, 0,
+			     "Upper strip: the host, by phase. Lower strip: the GPU, in the "
+			     "colours of GPU time; height is the share of each bin. Work that one "
+			     "step queues may run in the next.");
+}
+
+/* ---- the section ------------------------------------------------------------------------ */
+
+/* HTML: a row for each rank, up to some. */
+static void build_ranks(const struct page *p, struct blocks *b)
+{
+	static const struct block_column columns[] = {
+		{ .html = "", .class = "label" }, { .html = "steps" },
+		{ .html = "min", .class = "" },   { .html = "median", .class = "" },
+		{ .html = "max", .class = "" },
+	};
+	const struct time_unit ms = { 1e6, 1, "ms" };
+	struct block_table *t;
+	char text[NUMBER_TEXT];
+
+	add_section(b, "Steps", "Wall time of counted steps, ms");
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < p->ranks.count && i < RANK_LINES; i++) {
+		struct view steps = page_of_rank(p, "steps", i);
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+		struct step_times times;
+
+		step_times_take(&steps, &times, b);
+		add_cell(r, blocks_text(b, "%s", rank_text(p, i, text)));
+		add_cell(r, blocks_text(b, "%zu", times.count));
+		r->is_filled = true;
+		if (!times.count)
+			continue;
+		add_time(b, r, times.sorted[0], &ms);
+		add_time(b, r, times.median, &ms);
+		add_time(b, r, times.sorted[times.count - 1], &ms);
+	}
+	if (p->ranks.count > RANK_LINES)
+		add_sentence(b, ROLE_NOTE, 0,
+			     blocks_text(b, "and %zu ranks more", p->ranks.count - RANK_LINES));
+}
+
+enum status build_steps(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view steps = page_of_rank(p, "steps", 0);
+	struct step_times t;
+	struct block_words *w;
+
+	if (p->medium == MEDIUM_HTML && p->ranks.count > 1) {
+		build_ranks(p, b);
+		return ST_OK;
+	}
+	step_times_take(&steps, &t, b);
+	if (b->is_full)
+		return fail_memory(err);
+	if (p->medium == MEDIUM_MD) {
+		const struct time_unit ms = { 1e6, 1, "ms" };
+		char least[NUMBER_TEXT], median[NUMBER_TEXT], most[NUMBER_TEXT];
+
+		if (!p->has_steps || !t.count)
+			return ST_OK;
+		add_section(b, "Steps", NULL);
+		add_sentence(b, ROLE_TEXT, 0,
+			     blocks_text(b,
+					 "%zu of %zu counted%s, wall ms: min %s, median %s, max %s",
+					 t.count, t.all, p->ranks.count > 1 ? ", first rank" : "",
+					 time_text(least, t.sorted[0], &ms),
+					 time_text(median, t.median, &ms),
+					 time_text(most, t.sorted[t.count - 1], &ms)));
+		return ST_OK;
+	}
+	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);
+	if (!p->has_steps || !t.count) {
+		w = add_words(b, ROLE_BARE, 14);
+		w->flow = FLOW_CUT;
+		add_span(b, w, TOKEN_TEXT,
+			 "none marked; the window counts as one step \xe2\x86\x92 ");
+		add_span(b, w, TOKEN_CODE, "tacho_step()");
+		return ST_OK;
+	}
+	if (is_text(p))
+		add_times(p, &t, &steps, b);
+	add_timelines(p, &steps, &t, b);
+	return ST_OK;
+}

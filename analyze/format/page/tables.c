@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any table as it is, and phases in the words of other tools. */
+#include "analyze/format/page/internal.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MD_ROWS = 50 };
+
+static bool ends_in_ns(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 3 && !strcmp(name + len - 3, "_ns");
+}
+
+/* In a terminal the rank is a column only where there are several; Markdown has exact values. */
+static bool is_wanted(const struct page *p, const struct column *c)
+{
+	if (!c->title)
+		return false;
+	if (p->medium == MEDIUM_MD)
+		return true;
+	return c->cell != CELL_HIST && (strcmp(c->name, "rank") != 0 || p->ranks.count > 1);
+}
+
+/* `unit` NULL: no time. */
+static const char *value_text(const struct page *p, struct blocks *b, const struct column *c,
+			      union value v, const struct time_unit *unit)
+{
+	char number[NUMBER_TEXT];
+
+	if (column_is_text(c) && is_text(p)) /* more would not fit in any line */
+		return blocks_text(b, "%.1023s", v.text ? v.text : "");
+	if (column_is_text(c))
+		return v.text ? v.text : "";
+	if (c->cell == CELL_F64)
+		return isfinite(v.f64) ? blocks_text(b, "%s", number_text(number, v.f64, 1)) : "";
+	if (v.u64 == NO_U64 || c->cell == CELL_HIST)
+		return "";
+	if (c->cell == CELL_BOOL)
+		return v.u64 ? "yes" : "no";
+	return blocks_text(
+		b, "%s", unit ? time_text(number, (double)v.u64, unit) : count_text(number, v.u64));
+}
+
+static const char *title_text(struct blocks *b, const struct column *c,
+			      const struct time_unit *unit)
+{
+	if (unit)
+		return blocks_text(b, "%s %s", c->title, unit->name);
+	return c->of && !strcmp(c->title, "%") ? blocks_text(b, "%% of %s", c->of) : c->title;
+}
+
+/* "step_stats" is "STEP STATS", "Step stats"; Markdown has the name that --report and JSON have. */
+static struct block *add_heading(const struct page *p, const struct view *v, struct blocks *b)
+{
+	char title[64];
+	size_t i;
+
+	for (i = 0; v->type->name[i] && i + 1 < sizeof(title); i++)
+		title[i] =
+			v->type->name[i] == '_' && p->medium != MEDIUM_MD ? ' ' : v->type->name[i];
+	title[i] = '\0';
+	if (p->medium == MEDIUM_HTML)
+		title[0] = (char)toupper((unsigned char)title[0]);
+	return add_section(b, blocks_text(b, "%s", title), NULL);
+}
+
+void build_table(const struct page *p, const struct view *v, struct blocks *b)
+{
+	struct block *head = add_heading(p, v, b);
+	struct block_column columns[COLUMNS_MAX];
+	struct time_unit units[COLUMNS_MAX];
+	bool is_time[COLUMNS_MAX] = { false };
+	size_t places[COLUMNS_MAX], count = 0, rows = v->count;
+	size_t most = p->medium == MEDIUM_MD ? COLUMNS_MAX : 24;
+	struct block_table *t;
+
+	if (!view_is_shown(v)) {
+		const char *words = blocks_text(b, "%zu rows: --format json", v->count);
+
+		head->section.note_at = (unsigned)strlen(head->section.title) + 2;
+		if (is_text(p))
+			head->section.note = words;
+		else
+			add_sentence(b, ROLE_NOTE, 0, words);
+		return;
+	}
+	for (size_t i = 0; v->type->columns[i].name && count < most; i++) {
+		const struct column *c = &v->type->columns[i];
+		double longest = 0;
+		const char *title;
+
+		if (!is_wanted(p, c))
+			continue;
+		is_time[count] = p->medium != MEDIUM_MD && ends_in_ns(c->name);
+		for (size_t k = 0; is_time[count] && k < v->count; k++)
+			if (v->rows[k][i].u64 != NO_U64 && (double)v->rows[k][i].u64 > longest)
+				longest = (double)v->rows[k][i].u64;
+		units[count] = time_unit_of(longest, 2);
+		places[count] = i;
+		title = title_text(b, c, is_time[count] ? &units[count] : NULL);
+		columns[count++] = (struct block_column){
+			.text = title,
+			.html = title,
+			.md = c->name,
+			.class = column_is_text(c) ? "left" : "",
+			.is_left =
+				p->medium == MEDIUM_MD ? c->cell == CELL_TEXT : column_is_text(c),
+		};
+	}
+	t = add_table(b, columns, count);
+	t->is_fitted = true;
+	if (p->medium != MEDIUM_TEXT && rows > MD_ROWS)
+		rows = MD_ROWS;
+	for (size_t k = 0; k < rows; k++) {
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		for (size_t i = 0; i < count; i++)
+			add_cell(r,
+				 value_text(p, b, &v->type->columns[places[i]],
+					    v->rows[k][places[i]], is_time[i] ? &units[i] : NULL));
+	}
+	if (rows < v->count)
+		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more rows", v->count - rows));
+}
+
+/* ---- phases as actions ------------------------------------------------------------------ */
+
+struct action { /* of one or several ranks */
+	const char *name;
+	uint64_t count, total_ns;
+	bool is_inferred;
+};
+
+static int compare_names(const void *pa, const void *pb)
+{
+	const struct action *a = pa, *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+static int compare_totals(const void *pa, const void *pb)
+{
+	const struct action *a = pa, *b = pb;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+/* Rows of one name of several ranks become one; the longest first. */
+static size_t merge_actions(struct action *all, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(all, count, sizeof(*all), compare_names);
+	for (size_t i = 0; i < count; i++) {
+		if (!all[i].count)
+			continue;
+		if (!kept || strcmp(all[kept - 1].name, all[i].name) != 0) {
+			all[kept++] = all[i];
+			continue;
+		}
+		all[kept - 1].total_ns += all[i].total_ns;
+		all[kept - 1].is_inferred |= all[i].is_inferred;
+		if (!all[i].is_inferred)
+			all[kept - 1].count += all[i].count;
+	}
+	qsort(all, kept, sizeof(*all), compare_totals);
+	return kept;
+}
+
+static void add_line(struct blocks *b, const char *words)
+{
+	add_sentence(b, ROLE_TEXT, 0, words);
+	b->last->words.flow = FLOW_CUT;
+}
+
+static void add_rule(struct blocks *b)
+{
+	char rule[LINE_WIDTH + 1];
+
+	memset(rule, '-', LINE_WIDTH);
+	rule[LINE_WIDTH] = '\0';
+	add_line(b, blocks_text(b, "%s", rule));
+}
+
+/* A table of one row in Lightning's frame. */
+static void add_action(struct blocks *b, const char *const cells[5])
+{
+	static const unsigned at[] = { 3, 36, 57, 70, 86 }, bars[] = { 0, 33, 54, 67, 85, 99 };
+	struct block_column columns[11];
+	struct block_table *t;
+	struct block_row *r;
+
+	for (size_t i = 0; i < 6; i++)
+		columns[i] = (struct block_column){ .text = "", .at = bars[i] };
+	for (size_t i = 0; i < 5; i++)
+		columns[6 + i] =
+			(struct block_column){ .text = "", .at = at[i], .width = i ? 0 : 29 };
+	t = ADD_TABLE(b, columns);
+	t->has_no_titles = true;
+	r = add_row(b, t, TOKEN_TEXT, NULL);
+	for (size_t i = 0; i < 6; i++)
+		add_cell(r, "|");
+	for (size_t i = 0; i < 5; i++)
+		add_cell(r, cells[i]);
+}
+
+static void add_lightning(const struct page *p, struct blocks *b, const struct action *all,
+			  size_t count)
+{
+	static const char *const titles[] = { "Action", "Mean duration (s)", "Num calls",
+					      "Total time (s)", "Percentage %" };
+	double whole_ns = (double)page_sum(&p->ranks, "complete_wall_ns");
+	struct action whole = { .name = "Total",
+				.count = p->steps,
+				.total_ns = page_sum(&p->ranks, "complete_wall_ns") };
+
+	add_line(b, "Profiler Report");
+	add_line(b, "");
+	add_rule(b);
+	add_action(b, titles);
+	add_rule(b);
+	for (size_t i = 0; i <= count; i++) {
+		const struct action *a = i ? &all[i - 1] : &whole;
+
+		if (whole_ns > 0)
+			add_action(b, (const char *const[]){
+					      a->name,
+					      blocks_text(b, "%.5g",
+							  (double)a->total_ns / (double)a->count /
+								  1e9),
+					      blocks_text(b, "%llu", (unsigned long long)a->count),
+					      blocks_text(b, "%.5g", (double)a->total_ns / 1e9),
+					      blocks_text(b, "%.5g",
+							  (double)a->total_ns / whole_ns * 100),
+				      });
+		if (!i)
+			add_rule(b);
+	}
+	add_rule(b);
+	add_line(b, "100 % = wall time of complete steps; nested actions count in each of those "
+		    "around them");
+}
+
+enum status build_phases_view(const struct page *p, struct blocks *b, struct error *err)
+{
+	struct view v = page_view(p, "phases");
+	struct action *all = blocks_take(b, v.count, sizeof(*all));
+	struct block *before = b->last;
+	size_t count;
+
+	if (!all)
+		return fail_memory(err);
+	for (size_t i = 0; i < v.count; i++) {
+		struct action *a = &all[i];
+
+		/* Ranges by their whole length; a phase that no range names by its time, once a
+		 * step. */
+		*a = (struct action){ .name = view_cell(&v, i, "name").text,
+				      .count = view_cell(&v, i, "count").u64,
+				      .total_ns = view_cell(&v, i, "inclusive_ns").u64 };
+		if (a->count)
+			continue;
+		a->total_ns = view_cell(&v, i, "wall_ns").u64;
+		a->count = a->total_ns ? p->steps : 0;
+		a->is_inferred = true;
+	}
+	count = merge_actions(all, v.count);
+	if (p->how->view == VIEW_METRICS) {
+		add_line(b, blocks_text(b, "--- Profiling Metrics (Step %llu) ---",
+					(unsigned long long)p->steps));
+		for (size_t i = 0; i < count; i++)
+			add_line(b,
+				 blocks_text(b, "%.48s: avg=%.4fs, total=%.2fs, count=%llu",
+					     all[i].name,
+					     (double)all[i].total_ns / (double)all[i].count / 1e9,
+					     (double)all[i].total_ns / 1e9,
+					     (unsigned long long)all[i].count));
+	} else {
+		add_lightning(p, b, all, count);
+	}
+	(before ? before->next : b->first)->has_gap = true;
+	return ST_OK;
+}

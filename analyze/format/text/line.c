@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/format/text/line.h"
+
+#include "schemas/base/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_WIDE  UINT32_MAX
+#define GLYPH_FULL 0x2588u /* and the seven eighths before it: 0x2589 .. 0x258f */
+
+static const struct tint {
+	const char *basic, *dark, *light; /* SGR; 24 bit on a dark, on a light ground */
+} tints[TOKEN_COUNT] = {
+	[TOKEN_TEXT] = { NULL, NULL, NULL },
+	[TOKEN_BOLD] = { "1", "1;38;2;231;234;238", "1;38;2;26;29;33" },
+	[TOKEN_DIM] = { "2", "38;2;154;165;177", "38;2;89;99;110" },
+	[TOKEN_CODE] = { NULL, NULL, NULL },
+	[TOKEN_WARN] = { "1;91", "1;38;2;255;138;122", "1;38;2;179;38;30" },
+	[TOKEN_COMPUTE] = { NULL, "38;2;180;194;210", "38;2;70;80;94" },
+	[TOKEN_COMM] = { "33", "38;2;238;138;46", "38;2;217;114;0" },
+	[TOKEN_DATA] = { "35", "38;2;217;91;188", "38;2;178;72;158" },
+	[TOKEN_IDLE] = { "2", "38;2;98;109;121", "38;2;142;152;163" },
+	[TOKEN_UNSEEN] = { "91", "38;2;255;138;122", "38;2;179;38;30" },
+	[TOKEN_FORWARD] = { "96", "38;2;152;207;255", "38;2;61;147;222" },
+	[TOKEN_BACKWARD] = { "34", "38;2;72;149;250", "38;2;11;63;148" },
+	[TOKEN_OPTIMIZER] = { "32", "38;2;90;197;152", "38;2;52;121;84" },
+	[TOKEN_ASIDE] = { "93", "38;2;231;224;146", "38;2;87;74;22" },
+	[TOKEN_OTHER] = { "90", "38;2;116;123;130", "38;2;138;144;150" },
+};
+
+/* Without UTF-8. */
+static const struct {
+	uint32_t c;
+	char ascii[3];
+} plain_glyphs[] = {
+	{ 0x2588, "#" },  { 0x2593, "+" }, { 0x2592, "=" },  { 0x2591, "-" }, { 0x00b7, "." },
+	{ 0x2571, "/" },  { 0x2013, "-" }, { 0x2014, "-" },  { 0x2026, "~" }, { 0x2264, "<=" },
+	{ 0x2192, "->" }, { 0x00b5, "u" }, { 0x2265, ">=" },
+};
+
+void text_init(struct text *t, const struct format_request *how, struct buf *out)
+{
+	*t = (struct text){ .out = out,
+			    .colour = how->colour,
+			    .is_utf8 = how->is_utf8,
+			    .width = how->width < LINE_WIDTH ? how->width : LINE_WIDTH };
+}
+
+static unsigned put(struct text *t, unsigned column, enum token token, uint32_t c)
+{
+	if (utf8_is_unprintable(c))
+		c = '?';
+	if (utf8_is_wide(c) && column + 1 >= LINE_WIDTH)
+		c = '?';
+	if (column < LINE_WIDTH)
+		t->cells[column] = (struct line_cell){ c, (uint8_t)token };
+	if (!utf8_is_wide(c))
+		return column + 1;
+	t->cells[column + 1] = (struct line_cell){ LINE_WIDE, (uint8_t)token };
+	return column + 2;
+}
+
+unsigned text_at(struct text *t, unsigned column, enum token token, const char *words)
+{
+	while (*words)
+		column = put(t, column, token, utf8_next(&words));
+	return column;
+}
+
+/* One word, the blanks before it included. */
+static size_t word_take(const char *words, char out[256])
+{
+	size_t len = strspn(words, " ");
+
+	len += strcspn(words + len, " ");
+	if (len > 255)
+		len = 255;
+	memcpy(out, words, len);
+	out[len] = '\0';
+	return len;
+}
+
+unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
+		   const char *words)
+{
+	char word[256];
+
+	while (*words) {
+		words += word_take(words, word);
+		if (column + text_width(word) <= t->width || column <= left) {
+			column = text_at(t, column, token, word);
+			continue;
+		}
+		text_end(t);
+		column = text_at(t, left, token, word + strspn(word, " "));
+	}
+	return column;
+}
+
+unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token token,
+		   const char *words)
+{
+	bool fits = text_width(words) <= width;
+	unsigned end = column + width;
+	char word[256];
+
+	while (*words) {
+		words += word_take(words, word);
+		if (!fits && column + text_width(word) + 2 > end)
+			return text_at(t, column, token, " \xe2\x80\xa6");
+		column = text_at(t, column, token, word);
+	}
+	return column;
+}
+
+unsigned text_atf(struct text *t, unsigned column, enum token token, const char *fmt, ...)
+{
+	char words[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(words, sizeof(words), fmt, args);
+	va_end(args);
+	return text_at(t, column, token, words);
+}
+
+void text_right(struct text *t, unsigned end, enum token token, const char *words)
+{
+	unsigned width = text_width(words);
+
+	text_at(t, width < end ? end - width : 0, token, words);
+}
+
+unsigned text_cut(struct text *t, unsigned column, unsigned width, enum token token,
+		  const char *words)
+{
+	unsigned whole = text_width(words), head, tail, at = 0;
+
+	if (whole <= width || width < 2)
+		return text_at(t, column, token, words);
+	head = (width - 1) * 3 / 5;
+	tail = width - 1 - head;
+	for (; *words && at < head; at++)
+		column = put(t, column, token, utf8_next(&words));
+	column = put(t, column, token, 0x2026);
+	while (*words && text_width(words) > tail)
+		utf8_next(&words);
+	return text_at(t, column, token, words);
+}
+
+unsigned text_fill(struct text *t, unsigned column, unsigned count, enum token token, uint32_t c)
+{
+	while (count--)
+		column = put(t, column, token, c);
+	return column;
+}
+
+void text_bar(struct text *t, unsigned column, enum token token, double cells)
+{
+	unsigned eighths = (unsigned)lround(cells * 8);
+
+	if (!(cells > 0))
+		return;
+	if (!t->is_utf8) {
+		text_fill(t, column, cells < 1 ? 1 : (unsigned)lround(cells), token, '#');
+		return;
+	}
+	if (!eighths)
+		eighths = 1;
+	column = text_fill(t, column, eighths / 8, token, GLYPH_FULL);
+	if (eighths % 8)
+		text_fill(t, column, 1, token, GLYPH_FULL + 8 - eighths % 8);
+}
+
+static void put_glyph(struct text *t, uint32_t c)
+{
+	char bytes[4];
+
+	if (c < 0x80 || t->is_utf8) {
+		buf_put(t->out, bytes, utf8_put(bytes, c));
+		return;
+	}
+	for (size_t i = 0; i < sizeof(plain_glyphs) / sizeof(plain_glyphs[0]); i++)
+		if (plain_glyphs[i].c == c) {
+			buf_put_text(t->out, plain_glyphs[i].ascii);
+			return;
+		}
+	buf_put_byte(t->out, '?');
+}
+
+static const char *tint_of(const struct text *t, unsigned token)
+{
+	const struct tint *tint = &tints[token == TOKEN_LEAD ? TOKEN_IDLE : token];
+
+	if (t->colour == COLOUR_NONE)
+		return NULL;
+	if (t->colour == COLOUR_16)
+		return tint->basic;
+	return t->colour == COLOUR_DARK ? tint->dark : tint->light;
+}
+
+void text_end(struct text *t)
+{
+	const char *now = NULL, *want;
+	unsigned i, end = t->width;
+
+	while (end && (!t->cells[end - 1].c || t->cells[end - 1].c == ' '))
+		end--;
+	for (i = 0; i < end; i++) {
+		const struct line_cell *cell = &t->cells[i];
+
+		if (cell->c == LINE_WIDE)
+			continue;
+		want = cell->c && cell->c != ' ' ? tint_of(t, cell->token) : now;
+		if (want != now) {
+			buf_put_text(t->out, "\033[0m");
+			if (want)
+				buf_putf(t->out, "\033[%sm", want);
+			now = want;
+		}
+		put_glyph(t, cell->c ? cell->c : ' ');
+	}
+	if (now)
+		buf_put_text(t->out, "\033[0m");
+	buf_put_byte(t->out, '\n');
+	memset(t->cells, 0, sizeof(t->cells));
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages for a terminal: each kind of block as lines of at most LINE_WIDTH columns. */
+#include "analyze/format/text/line.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 48, NAME_LEAST = 24, GAP = 2 /* of a table that lays itself out */ };
+enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60, RULE_AT = 13 };
+
+struct drawing {
+	struct text *t;
+	bool is_open; /* the line has a title, and what follows may go on in it */
+};
+
+static void end_open(struct drawing *d)
+{
+	if (d->is_open)
+		text_end(d->t);
+	d->is_open = false;
+}
+
+static uint32_t glyph_of(enum token token)
+{
+	switch (token) {
+	case TOKEN_COMPUTE:
+		return 0x2588;
+	case TOKEN_COMM:
+		return 0x2593;
+	case TOKEN_DATA:
+		return 0x2592;
+	case TOKEN_IDLE:
+		return 0x2591;
+	case TOKEN_UNSEEN:
+		return 0x2571;
+	default:
+		return 0x00b7;
+	}
+}
+
+/* ---- words ------------------------------------------------------------------------------ */
+
+static void draw_input(struct drawing *d, const struct block *b)
+{
+	struct text *t = d->t;
+	const char *path = b->input.path, *more = b->input.more;
+	unsigned right = text_width(b->input.report) + 3, column = 0, width;
+
+	right = right < 10 ? right : 10; /* a longer word may come closer */
+	width = t->width > 20 ? t->width - right : 10;
+	width -= text_width(more) < width ? text_width(more) : 0;
+	text_at(t, text_cut(t, 0, width, TOKEN_BOLD, path), TOKEN_DIM, more);
+	text_right(t, t->width, TOKEN_DIM, b->input.report);
+	text_end(t);
+	for (const struct span *s = b->input.words.spans; s; s = s->next)
+		column = text_wrap(t, column, 0, s->token, s->text);
+	text_end(t);
+}
+
+static void draw_callout(struct drawing *d, const struct block *b)
+{
+	bool is_warning = b->kind == BLOCK_WARNING;
+	enum token token = is_warning ? TOKEN_WARN : TOKEN_BOLD;
+
+	text_atf(d->t, 0, token, is_warning ? "! %s" : "%s", b->callout.label);
+	text_wrap(d->t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first);
+	text_end(d->t);
+	if (!b->callout.second)
+		return;
+	text_wrap(d->t, CALLOUT_AT, CALLOUT_AT, is_warning ? token : TOKEN_TEXT, b->callout.second);
+	text_end(d->t);
+}
+
+static void draw_section(struct drawing *d, const struct block *b)
+{
+	char title[64];
+	size_t i;
+
+	for (i = 0; b->section.title[i] && i + 1 < sizeof(title); i++)
+		title[i] = (char)toupper((unsigned char)b->section.title[i]);
+	title[i] = '\0';
+	text_at(d->t, 0, TOKEN_BOLD, title);
+	if (b->section.note)
+		text_at(d->t, b->section.note_at, b->section.token, b->section.note);
+	if (b->section.right)
+		text_right(d->t, d->t->width, TOKEN_DIM, b->section.right);
+	d->is_open = true;
+}
+
+/* Step numbers at both ends, between them a cell for each step or for the longest of several. */
+static void draw_spark(struct text *t, unsigned column, const struct block *b)
+{
+	const double *values = b->spark.values;
+	size_t count = b->spark.count;
+	unsigned cells = count < SPARK_MAX ? (unsigned)count : SPARK_MAX, width;
+	double low = INFINITY, high = 0;
+	char first[32], last[32];
+	bool is_flat;
+
+	if (!t->is_utf8)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		low = fmin(low, values[i]);
+		high = fmax(high, values[i]);
+	}
+	is_flat = high - low < 0.02 * b->spark.median;
+	snprintf(first, sizeof(first), "%llu ", (unsigned long long)b->spark.first);
+	snprintf(last, sizeof(last), " %llu", (unsigned long long)b->spark.last);
+	width = text_width(first) + text_width(last) + (is_flat ? 4 : cells);
+	if (column + 2 + width <= t->width) {
+		column = t->width - width;
+	} else {
+		text_end(t);
+		column = TIMELINE_AT;
+	}
+	column = text_at(t, column, TOKEN_DIM, first);
+	if (is_flat)
+		column = text_at(t, column, TOKEN_TEXT, "flat");
+	for (unsigned i = 0; i < cells && !is_flat; i++) {
+		double most = 0;
+
+		for (size_t k = i * count / cells; k < (i + 1) * count / cells; k++)
+			most = fmax(most, values[k]);
+		column = text_fill(t, column, 1, TOKEN_TEXT,
+				   0x2581u + (uint32_t)lround((most - low) / (high - low) * 7));
+	}
+	text_at(t, column, TOKEN_DIM, last);
+}
+
+static void draw_words(struct drawing *d, const struct block *b)
+{
+	const struct block_words *w = &b->words;
+	unsigned column = w->left, width = LINE_WIDTH - w->left;
+	enum token token = TOKEN_TEXT;
+
+	if (!w->left)
+		end_open(d);
+	if (w->label)
+		text_at(d->t, w->label_at, w->label_token, w->label);
+	for (const struct span *s = w->spans; s; s = s->next) {
+		token = s->token == TOKEN_CODE ? token : s->token;
+		if (w->flow == FLOW_WRAP)
+			column = text_wrap(d->t, column, w->left, token, s->text);
+		else if (w->flow == FLOW_CLIP)
+			column = text_clip(d->t, column, width, token, s->text);
+		else
+			column = text_at(d->t, column, token, s->text);
+	}
+	if (w->more)
+		text_at(d->t, column, TOKEN_DIM, w->more);
+	if (b->next && b->next->kind == BLOCK_SPARK)
+		draw_spark(d->t, column, b->next);
+	d->is_open = w->is_open;
+	if (!d->is_open)
+		text_end(d->t);
+}
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
+static void draw_stack(struct text *t, unsigned column, unsigned width, const struct stack *s)
+{
+	double parts[16] = { 0 }, sum = 0;
+	unsigned columns[16];
+	size_t count = s->count < 16 ? s->count : 16;
+
+	for (size_t i = 0; i < count; i++) {
+		parts[i] = s->parts[i].ns;
+		sum += parts[i];
+	}
+	if (s->whole_ns > 0)
+		width = (unsigned)lround(sum / s->whole_ns * width);
+	share_out(parts, count, width, columns);
+	for (size_t i = 0; i < count; i++)
+		column = text_fill(t, column, columns[i], s->parts[i].token,
+				   glyph_of(s->parts[i].token));
+}
+
+static void draw_bar(struct text *t, const struct block_column *c, const struct block_cell *cell)
+{
+	unsigned count = (unsigned)lround(fabs(cell->share) * c->width / 2);
+	unsigned middle = c->at + c->width / 2;
+
+	if (cell->stack)
+		draw_stack(t, c->at, c->width, cell->stack);
+	else if (!c->is_signed && c->width)
+		text_bar(t, c->at, cell->token, cell->share * c->width);
+	else if (c->width && (cell->share < 0 || cell->share > 0)) {
+		count = count ? count : 1;
+		text_fill(t, cell->share < 0 ? middle - count : middle, count, cell->token, 0x2588);
+	}
+}
+
+static void draw_row(struct text *t, const struct block_table *table, const struct block_row *r)
+{
+	for (size_t i = 0; i < r->used; i++) {
+		const struct block_column *c = &table->columns[i];
+		const struct block_cell *cell = &r->cells[i];
+		enum token token = cell->token ? cell->token : r->token;
+		unsigned at = c->at;
+
+		if (!c->text)
+			continue;
+		if (c->is_bar && !cell->text) {
+			draw_bar(t, c, cell);
+			continue;
+		}
+		if (cell->mark) {
+			text_fill(t, at, 1, cell->mark, glyph_of(cell->mark));
+			at += 2;
+		}
+		if (!cell->text)
+			continue;
+		if (c->end)
+			text_right(t, c->end, token, cell->text);
+		else
+			at = text_cut(t, at, c->width, token, cell->text);
+		if (cell->more)
+			text_at(t, at, TOKEN_DIM, cell->more);
+	}
+}
+
+static void draw_titles(struct text *t, const struct block_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct block_column *c = &table->columns[i];
+
+		if (!c->text)
+			continue;
+		if (c->end && !c->title_at)
+			text_right(t, c->end, TOKEN_DIM, c->text);
+		else if (table->is_fitted)
+			text_cut(t, c->at, c->width, TOKEN_DIM, c->text);
+		else
+			text_at(t, c->title_at ? c->title_at : c->at, TOKEN_DIM, c->text);
+	}
+}
+
+static unsigned width_of(const struct block_table *table, size_t count)
+{
+	unsigned width = count ? GAP * ((unsigned)count - 1) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		width += table->columns[i].width;
+	return width;
+}
+
+/*
+ * Columns as wide as what stands in them.  A page does not wrap: names give way first, then the
+ * last columns; csv and json have all.
+ */
+static void fit_columns(struct block_table *table, unsigned width)
+{
+	unsigned column = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		struct block_column *c = &table->columns[i];
+
+		c->width = text_width(c->text);
+		for (const struct block_row *r = table->rows; r; r = r->next)
+			if (text_width(r->cells[i].text) > c->width)
+				c->width = text_width(r->cells[i].text);
+		if (c->is_left && c->width > NAME_WIDTH)
+			c->width = NAME_WIDTH;
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		struct block_column *c = &table->columns[i];
+		unsigned all = width_of(table, table->count);
+		unsigned over = all > width ? all - width : 0;
+
+		if (c->is_left && c->width > NAME_LEAST)
+			c->width -= over < c->width - NAME_LEAST ? over : c->width - NAME_LEAST;
+	}
+	while (table->count > 1 && width_of(table, table->count) > width)
+		table->count--;
+	for (size_t i = 0; i < table->count; i++) {
+		struct block_column *c = &table->columns[i];
+
+		c->at = column;
+		column += c->width;
+		c->end = c->is_left ? 0 : column;
+		column += GAP;
+	}
+}
+
+/* A table, and the one to its right if there is one: line by line. */
+static void draw_table(struct drawing *d, struct block *b)
+{
+	struct block_table *left = &b->table;
+	const struct block *next = b->next;
+	const struct block_table *right =
+		next && next->kind == BLOCK_TABLE && next->table.is_beside ? &next->table : NULL;
+	const struct block_row *l = left->rows, *r = right ? right->rows : NULL;
+
+	if (left->is_fitted || (left->has_no_titles && !left->is_in_line))
+		end_open(d);
+	if (left->is_fitted) {
+		fit_columns(left, d->t->width);
+		for (struct block_row *row = left->rows; row; row = row->next)
+			row->used = left->count;
+	}
+	if (!left->has_no_titles) {
+		draw_titles(d->t, left);
+		if (right)
+			draw_titles(d->t, right);
+		text_end(d->t);
+	}
+	d->is_open = false;
+	for (; l || r; l = l ? l->next : NULL, r = r ? r->next : NULL) {
+		if (l)
+			draw_row(d->t, left, l);
+		if (r)
+			draw_row(d->t, right, r);
+		text_end(d->t);
+	}
+}
+
+/* ---- pictures and findings -------------------------------------------------------------- */
+
+static void draw_timeline(struct text *t, const struct step_timeline *s, bool is_sampled)
+{
+	static const struct {
+		char letter;
+		enum token token;
+	} letters[] = {
+		{ 'd', TOKEN_DATA },      { 'f', TOKEN_FORWARD }, { 'b', TOKEN_BACKWARD },
+		{ 'o', TOKEN_OPTIMIZER }, { 'c', TOKEN_COMM },    { 'k', TOKEN_ASIDE },
+		{ 'v', TOKEN_ASIDE },     { 0, TOKEN_OTHER },
+	};
+	char number[32];
+	unsigned column = TIMELINE_AT, end;
+	size_t i;
+
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)s->step);
+	end = text_width(number) > 4 ? text_width(number) : 4;
+	text_right(t, end < 6 ? end : 6, TOKEN_TEXT, number);
+	text_at(t, 7, TOKEN_TEXT, "host");
+	for (const char *at = s->host; *at; at++) {
+		for (i = 0; letters[i].letter && letters[i].letter != *at; i++)
+			;
+		column = text_fill(t, column, 1, letters[i].token,
+				   *at == '.' ? 0xb7u : (uint32_t)(unsigned char)*at);
+	}
+	text_end(t);
+	if (!s->gpu)
+		return;
+	text_at(t, 7, TOKEN_TEXT, "GPU");
+	column = TIMELINE_AT;
+	for (const char *at = s->gpu; *at; at++) {
+		enum token token = token_of_class(*at);
+
+		if (is_sampled && (*at == 'i' || *at == 'l'))
+			token = TOKEN_UNSEEN;
+		column = text_fill(t, column, 1, token, glyph_of(token));
+	}
+	text_end(t);
+}
+
+static void draw_findings(struct drawing *d, const struct block *b)
+{
+	struct text *t = d->t;
+
+	end_open(d);
+	for (size_t i = 0; i < b->findings.count; i++) {
+		const struct fix *f = &b->findings.rows[i];
+		unsigned column;
+
+		text_atf(t, 0, TOKEN_TEXT, "%zu", i + 1);
+		if (f->saving) {
+			text_at(t, 3, TOKEN_BOLD, "\xe2\x89\xa4");
+			text_right(t, 11, TOKEN_BOLD, f->saving);
+		}
+		text_at(t, RULE_AT, TOKEN_TEXT, f->rule);
+		column = text_cut(t, b->findings.brief_at, b->findings.brief_width, TOKEN_TEXT,
+				  f->brief);
+		column = text_at(t, column + 1, TOKEN_DIM, "\xe2\x86\x92 ");
+		if (column + 8 < t->width && strcspn(f->advice, " ") + column < t->width)
+			text_clip(t, column, t->width - column, TOKEN_TEXT, f->advice);
+		else if (column + 8 < t->width)
+			text_cut(t, column, t->width - column, TOKEN_TEXT, f->advice);
+		text_end(t);
+	}
+}
+
+void text_draw(struct text *t, const struct blocks *blocks)
+{
+	struct drawing d = { .t = t };
+
+	for (struct block *b = blocks->first; b; b = b->next) {
+		if (b->has_gap && b != blocks->first) {
+			end_open(&d);
+			text_end(t);
+		}
+		switch (b->kind) {
+		case BLOCK_INPUT:
+			draw_input(&d, b);
+			break;
+		case BLOCK_WARNING:
+		case BLOCK_VERDICT:
+			draw_callout(&d, b);
+			break;
+		case BLOCK_SECTION:
+			draw_section(&d, b);
+			break;
+		case BLOCK_WORDS:
+			draw_words(&d, b);
+			break;
+		case BLOCK_STACK:
+			end_open(&d);
+			draw_stack(t, 0, t->width, &b->stack);
+			text_end(t);
+			break;
+		case BLOCK_TABLE:
+			if (!b->table.is_beside)
+				draw_table(&d, b);
+			break;
+		case BLOCK_FINDINGS:
+			draw_findings(&d, b);
+			break;
+		case BLOCK_TIMELINES:
+			for (size_t i = 0; i < b->timelines.count; i++)
+				draw_timeline(t, &b->timelines.rows[i], b->timelines.is_sampled);
+			break;
+		case BLOCK_SPARK: /* drawn with the words before it */
+		case BLOCK_CURVE:
+			break;
+		}
+	}
+	end_open(&d);
+}
+
+static void draw_page(const struct page *p, const struct blocks *b, struct buf *out)
+{
+	struct text text;
+
+	text_init(&text, p->how, out);
+	text_draw(&text, b);
+}
+
+static enum status text_write(const struct format_request *how, struct buf *out, struct error *err)
+{
+	return page_write(how, MEDIUM_TEXT, draw_page, out, err);
+}
+
+const struct format_type format_text = {
+	.name = "text",
+	.help = "for a terminal: tables, bars, colour",
+	.pictures = PICTURES_CELLS,
+	.write = text_write,
+};

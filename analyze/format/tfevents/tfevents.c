@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TensorBoard's event files, in a folder: one run for each rank, the summary as a text card in the
+ * first.  A single rank is the folder's own run; several are r0, r1 ... below it.
+ *
+ *	step/time_s                       each step: its wall time
+ *	gpuN/compute_share ...            each step: of its wall time, by the clock; the four add to
+ *1 memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
+ *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds
+ *	phases/PHASE_share                at the last step: of the wall of counted steps
+ *
+ * A step of which something is not known has no point there.  TensorBoard forgets all points from a
+ * number on when that comes again: of a number that did, as of a second epoch, the second step is
+ * shown as 10, 100, 1000 ... more, by the least power of ten that no number reaches.
+ */
+#include "analyze/format/format.h"
+
+#include "analyze/format/format_list.h"
+#include "analyze/format/tfevents/record.h"
+#include "schemas/base/utf8.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAG_BYTES = 512 };
+#define CARD_BYTES ((size_t)64 << 20)
+
+struct maker {
+	const struct format_request *how;
+	struct view *views;
+	struct buf *out;
+	const union value *rank; /* its keys */
+	uint64_t first_ns, last_ns;
+	int64_t last_step;
+	struct shown *shown; /* steps of the rank, by number and begin */
+	size_t shown_count;
+	bool is_again; /* some number comes again */
+};
+struct shown {
+	uint64_t number, begin_ns;
+	int64_t step; /* as it is shown */
+};
+
+static struct view below_rank(const struct maker *m, const char *table)
+{
+	struct view all = view_find(m->views, m->how->tables, table);
+
+	return view_below(&all, m->rank, RANK_KEYS);
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+/* "gpu0" or "host" */
+static void put_device(struct buf *tag, uint64_t device)
+{
+	if (device == NO_U64)
+		buf_put_text(tag, "host");
+	else
+		buf_putf(tag, "gpu%llu", (unsigned long long)device);
+}
+
+static void put_word(struct buf *tag, const char *text)
+{
+	char bytes[4];
+
+	while (text && *text) {
+		uint32_t c = utf8_next(&text);
+
+		buf_put(tag, bytes, utf8_put(bytes, c < ' ' ? '_' : c));
+	}
+}
+
+/* ---- numbers that come again ---- */
+
+static int compare_shown(const void *pa, const void *pb)
+{
+	const struct shown *a = pa, *b = pb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* As TensorBoard counts: what is more stands at the most. */
+static int64_t step_plus(int64_t step, uint64_t more)
+{
+	uint64_t sum = (uint64_t)step + (more < INT64_MAX ? more : INT64_MAX);
+
+	return sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
+}
+
+static enum status shown_take(struct maker *m, struct error *err)
+{
+	struct view steps = below_rank(m, "steps");
+	uint64_t wide = 10;
+
+	m->shown = calloc(steps.count + 1, sizeof(*m->shown));
+	if (!m->shown)
+		return fail_memory(err);
+	m->shown_count = steps.count;
+	for (size_t i = 0; i < steps.count; i++) {
+		m->shown[i].number = view_cell(&steps, i, "step").u64;
+		m->shown[i].begin_ns = view_cell(&steps, i, "begin_ns").u64;
+		while (wide <= m->shown[i].number && wide < (uint64_t)INT64_MAX / 10)
+			wide *= 10;
+	}
+	qsort(m->shown, m->shown_count, sizeof(*m->shown), compare_shown);
+	for (size_t i = 0; i < m->shown_count; i++) {
+		struct shown *s = &m->shown[i];
+		bool is_again = i && s[-1].number == s->number;
+
+		s->step = is_again ? step_plus(s[-1].step, wide) : step_plus(0, s->number);
+		m->is_again |= is_again;
+	}
+	return ST_OK;
+}
+
+/* The step shown for a row of steps or of a table below it. */
+static int64_t step_of(const struct maker *m, const struct view *v, size_t i)
+{
+	struct shown key = { view_cell(v, i, "step").u64, view_cell(v, i, "begin_ns").u64, 0 };
+	const struct shown *found =
+		m->is_again ? bsearch(&key, m->shown, m->shown_count, sizeof(key), compare_shown)
+			    : NULL;
+
+	return found ? found->step : step_plus(0, key.number);
+}
+
+struct placed {
+	int64_t step;
+	size_t place;
+	const union value *row;
+};
+
+static int compare_placed(const void *pa, const void *pb)
+{
+	const struct placed *a = pa, *b = pb;
+
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Rows by the step that is shown. */
+static enum status put_in_order(const struct maker *m, const struct view *v, struct error *err)
+{
+	struct placed *all = m->is_again ? calloc(v->count + 1, sizeof(*all)) : NULL;
+
+	if (!m->is_again)
+		return ST_OK;
+	if (!all)
+		return fail_memory(err);
+	for (size_t i = 0; i < v->count; i++)
+		all[i] = (struct placed){ step_of(m, v, i), i, v->rows[i] };
+	qsort(all, v->count, sizeof(*all), compare_placed);
+	for (size_t i = 0; i < v->count; i++)
+		v->rows[i] = (union value *)(uintptr_t)all[i].row;
+	free(all);
+	return ST_OK;
+}
+
+/* ---- each step ---- */
+
+static enum status put_steps(struct maker *m, struct error *err)
+{
+	struct view steps = below_rank(m, "steps");
+
+	TRY(put_in_order(m, &steps, err));
+	for (size_t i = 0; i < steps.count; i++) {
+		int64_t step = step_of(m, &steps, i);
+		uint64_t begin_ns = view_cell(&steps, i, "begin_ns").u64;
+		uint64_t wall_ns = view_cell(&steps, i, "wall_ns").u64;
+
+		m->last_ns = begin_ns;
+		m->last_step = step;
+		tfevents_put_scalar(m->out, begin_ns, step, "step/time_s", seconds(wall_ns));
+	}
+	return ST_OK;
+}
+
+static enum status put_gpu_shares(struct maker *m, struct error *err)
+{
+	static const char *const parts[][2] = {
+		{ "compute_ns", "compute_share" },
+		{ "exposed_comm_ns", "exposed_comm_share" },
+		{ "exposed_copy_ns", "exposed_copy_share" },
+		{ "idle_ns", "idle_share" },
+	};
+	struct view v = below_rank(m, "step_gpus");
+	char text[TAG_BYTES];
+
+	TRY(put_in_order(m, &v, err));
+	for (size_t i = 0; i < v.count; i++) {
+		uint64_t begin_ns = view_cell(&v, i, "begin_ns").u64, all = 0;
+
+		for (size_t k = 0; k < 4; k++)
+			all += view_cell(&v, i, parts[k][0]).u64;
+		for (size_t k = 0; all && k < 4; k++) {
+			snprintf(text, sizeof(text), "gpu%llu/%s",
+				 (unsigned long long)view_cell(&v, i, "device").u64, parts[k][1]);
+			tfevents_put_scalar(m->out, begin_ns, step_of(m, &v, i), text,
+					    (double)view_cell(&v, i, parts[k][0]).u64 /
+						    (double)all);
+		}
+	}
+	return ST_OK;
+}
+
+static enum status put_memory(struct maker *m, struct error *err)
+{
+	struct view v = below_rank(m, "memory_steps");
+	struct buf tag;
+
+	TRY(put_in_order(m, &v, err));
+	buf_init(&tag, TAG_BYTES);
+	for (size_t i = 0; i < v.count; i++) {
+		uint64_t bytes = view_cell(&v, i, "max_bytes").u64;
+
+		if (bytes == NO_U64)
+			continue;
+		buf_clear(&tag);
+		buf_put_text(&tag, "memory/");
+		put_device(&tag, view_cell(&v, i, "device").u64);
+		buf_put_byte(&tag, '_');
+		put_word(&tag, view_cell(&v, i, "what").text);
+		buf_put_text(&tag, "_bytes");
+		if (tag.status == ST_OK)
+			tfevents_put_scalar(m->out, view_cell(&v, i, "begin_ns").u64,
+					    step_of(m, &v, i), buf_text(&tag), (double)bytes);
+	}
+	buf_release(&tag);
+	return ST_OK;
+}
+
+/* ---- at the last step ---- */
+
+static void put_figure(struct maker *m, const char *group, const char *name, const char *what,
+		       double value)
+{
+	struct buf tag;
+
+	buf_init(&tag, TAG_BYTES);
+	buf_put_text(&tag, group);
+	put_word(&tag, name);
+	buf_put_text(&tag, what);
+	if (tag.status == ST_OK && isfinite(value))
+		tfevents_put_scalar(m->out, m->last_ns, m->last_step, buf_text(&tag), value);
+	buf_release(&tag);
+}
+
+static void put_phases(struct maker *m)
+{
+	struct view v = below_rank(m, "phases");
+
+	for (size_t i = 0; i < v.count; i++) {
+		const char *name = view_cell(&v, i, "name").text;
+		uint64_t count = view_cell(&v, i, "count").u64;
+		uint64_t total_ns = view_cell(&v, i, "inclusive_ns").u64;
+
+		put_figure(m, "phases/", name, "_share", view_cell(&v, i, "wall_pct").f64 / 100);
+		if (!count || count == NO_U64)
+			continue;
+		put_figure(m, "profiling/", name, "_avg_time", seconds(total_ns) / (double)count);
+		put_figure(m, "profiling/", name, "_total_time", seconds(total_ns));
+		put_figure(m, "profiling/", name, "_count", (double)count);
+	}
+}
+
+static enum status put_card(struct maker *m, struct error *err)
+{
+	struct buf card;
+	enum status status;
+
+	buf_init(&card, CARD_BYTES);
+	status = format_md.write(m->how, &card, err);
+	if (status == ST_OK)
+		tfevents_put_text_card(m->out, m->last_ns, m->last_step, "summary", buf_text(&card),
+				       card.len);
+	buf_release(&card);
+	return status;
+}
+
+/* ---- files ---- */
+
+/* TensorBoard asks for "tfevents" in the name and reads files of a folder in its order. */
+static void put_file_name(const struct maker *m, bool is_alone, struct buf *name)
+{
+	const char *host = m->rank[1].text && m->rank[1].text[0] ? m->rank[1].text : "host";
+
+	if (!is_alone && m->rank[0].u64 != NO_U64)
+		buf_putf(name, "r%llu/", (unsigned long long)m->rank[0].u64);
+	else if (!is_alone)
+		buf_putf(name, "p%llu/", (unsigned long long)m->rank[2].u64);
+	buf_putf(name, "events.out.tfevents.%010llu.",
+		 (unsigned long long)(m->first_ns / 1000000000u));
+	for (host = strrchr(host, '/') ? strrchr(host, '/') + 1 : host; *host; host++)
+		buf_put_byte(name, (uint8_t)(isalnum((unsigned char)*host) || *host == '-' ? *host
+											   : '_'));
+	buf_putf(name, ".%llu.0",
+		 (unsigned long long)(m->rank[2].u64 == NO_U64 ? 0 : m->rank[2].u64));
+}
+
+static void find_begin(struct maker *m)
+{
+	struct view steps = below_rank(m, "steps");
+
+	if (steps.count)
+		m->first_ns = m->last_ns = view_cell(&steps, 0, "begin_ns").u64;
+}
+
+static enum status put_rank(struct maker *m, bool is_first, struct error *err)
+{
+	tfevents_put_version(m->out, m->first_ns);
+	TRY(shown_take(m, err));
+	TRY(put_steps(m, err));
+	TRY(put_gpu_shares(m, err));
+	TRY(put_memory(m, err));
+	put_phases(m);
+	return is_first ? put_card(m, err) : ST_OK;
+}
+
+static enum status tfevents_part(const struct format_request *how, size_t index, struct buf *name,
+				 struct buf *out, bool *more, struct error *err)
+{
+	struct maker m = { .how = how, .out = out };
+	struct view ranks;
+	enum status status = ST_OK;
+
+	TRY(views_new(&m.views, how->tables, err));
+	ranks = view_find(m.views, how->tables, "ranks");
+	*more = index < ranks.count;
+	if (*more) {
+		m.rank = ranks.rows[index];
+		find_begin(&m);
+		put_file_name(&m, ranks.count == 1, name);
+		status = put_rank(&m, !index, err);
+	}
+	free(m.shown);
+	views_free(m.views, how->tables);
+	TRY(status);
+	TRY(buf_status(name, err));
+	return buf_status(out, err);
+}
+
+/* As a single stream there is nothing to name files after: the command line asks for parts. */
+static enum status tfevents_write(const struct format_request *how, struct buf *out,
+				  struct error *err)
+{
+	return fail(err, ST_USAGE, NOWHERE, "tfevents is a folder of files: -o FOLDER is needed");
+}
+
+const struct format_type format_tfevents = {
+	.name = "tfevents",
+	.help = "TensorBoard: scalars of steps, phases, memory, and the summary; -o names a folder",
+	.write = tfevents_write,
+	.part = tfevents_part,
+};

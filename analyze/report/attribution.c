@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/attribution.h"
+
+#include "schemas/base/hash.h"
+
+#include <stdlib.h>
+
+static const struct column attribution_columns[] = {
+	RANK_COLUMNS,
+	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "class", NULL, CELL_TEXT, KEY, NULL,
+	  "compute, exposed_comm, exposed_copy, idle, lead or tail" },
+	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the owner's launch; empty where nothing runs" },
+	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the owner; where nothing runs, the cause" },
+	{ "ns", NULL, CELL_U64, SUM, NULL, "that it owns" },
+	{ .name = NULL },
+};
+const struct table_type table_attribution = {
+	.name = "owned",
+	.member = "owned",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = attribution_columns,
+};
+
+enum { CACHE = 1 << 12 };
+struct owner { /* found before; row NULL: free */
+	uint32_t gpu, name;
+	uint8_t phase, class, origin;
+	union value *row;
+};
+struct attribution {
+	struct owner cache[CACHE];
+};
+
+enum { CLASS_LEAD = CLASS_COUNT, CLASS_TAIL }; /* behind those of enum gpu_class */
+static const char *const classes[] = {
+	[CLASS_COMPUTE] = "compute", [CLASS_COMM] = "exposed_comm", [CLASS_COPY] = "exposed_copy",
+	[CLASS_IDLE] = "idle",       [CLASS_LEAD] = "lead",         [CLASS_TAIL] = "tail",
+};
+
+static enum status row_of(struct accumulator *f, const struct owner *of, const char *phase,
+			  const char *name, union value **row, struct error *err)
+{
+	struct sweep_gpu g = sweep_gpu(f->sweep, of->gpu);
+	union value keys[ATTRIBUTION_NS];
+
+	keys[ATTRIBUTION_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	keys[ATTRIBUTION_CLASS].text = classes[of->class];
+	keys[ATTRIBUTION_PHASE].text = phase;
+	keys[ATTRIBUTION_NAME].text = name;
+	return acc_row(f, "owned", g.process, keys, row, err);
+}
+
+static const char *phase_of(const struct accumulator *f, const struct segment *seg)
+{
+	if (seg->origin == ORIGIN_BEFORE)
+		return "before_window";
+	if (seg->origin == ORIGIN_UNKNOWN)
+		return "unattributed";
+	return context_phase(f->context, seg->phase).name;
+}
+
+static enum status put_segment(struct accumulator *f, const struct segment *seg, struct error *err)
+{
+	struct attribution *s = f->state;
+	struct owner key = { .gpu = seg->gpu,
+			     .name = seg->name,
+			     .phase = seg->phase,
+			     .class = (uint8_t)owner_class(seg->busy),
+			     .origin = seg->origin };
+	uint64_t hash = hash_word(hash_word(0, (uint64_t)key.gpu << 32 | key.name),
+				  (uint64_t)key.phase << 16 | key.class << 8 | key.origin);
+	struct owner *slot = &s->cache[hash % CACHE];
+
+	if (!slot->row || slot->gpu != key.gpu || slot->name != key.name ||
+	    slot->phase != key.phase || slot->class != key.class || slot->origin != key.origin) {
+		*slot = key;
+		TRY(row_of(f, &key, phase_of(f, seg), trace_text(f->trace, seg->name, NULL),
+			   &slot->row, err));
+	}
+	slot->row[ATTRIBUTION_NS].u64 += seg->end_ns - seg->begin_ns;
+	return ST_OK;
+}
+
+static enum status put_piece(struct accumulator *f, const struct piece *p, struct error *err)
+{
+	static const uint8_t class_of_part[] = {
+		[PART_LEAD] = CLASS_LEAD,
+		[PART_SPAN] = CLASS_IDLE,
+		[PART_TAIL] = CLASS_TAIL,
+	};
+	struct owner key = { .gpu = p->gpu, .class = class_of_part[p->part] };
+	char cause[320];
+	union value *row;
+
+	cause_text(f, (enum cause)p->cause, p->phase, cause, sizeof(cause));
+	TRY(row_of(f, &key, "", cause, &row, err));
+	row[ATTRIBUTION_NS].u64 += p->end_ns - p->begin_ns;
+	return ST_OK;
+}
+
+static enum status attribution_put(struct accumulator *f, const struct sorted_batch *w,
+				   struct error *err)
+{
+	for (size_t i = 0; i < w->segment_count; i++)
+		if (w->segments[i].busy)
+			TRY(put_segment(f, &w->segments[i], err));
+	for (size_t i = 0; i < w->piece_count; i++)
+		TRY(put_piece(f, &w->pieces[i], err));
+	return ST_OK;
+}
+
+static const struct table_type *const attribution_tables[] = { &table_attribution, NULL };
+
+const struct report_type report_attribution = {
+	.name = "owned",
+	.help = "who owns the time of GPUs",
+	.tables = attribution_tables,
+	.state_size = sizeof(struct attribution),
+	.put = attribution_put,
+};

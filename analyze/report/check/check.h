@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.h - is this recording complete and to be trusted?
+ *
+ * The fold (report_check.c) counts facts about each rank, as sums that merge; after the merge
+ * check_judge.c makes the verdicts of them, one row for each check and rank.
+ *
+ * To add a check: a row in CHECK_LIST and its judge in check_judge.c; what it needs to be counted
+ * while events pass is a row in FACT_LIST.
+ */
+#ifndef ANALYZE_REPORT_CHECK_CHECK_H
+#define ANALYZE_REPORT_CHECK_CHECK_H
+
+#include "analyze/engine/report.h"
+
+/* Name (in JSON: only add), what it asks.  Pages keep this order. */
+#define CHECK_LIST(X)                                                                              \
+	X(closed, "does the input say that it was closed properly")                                \
+	X(unread, "is anything left behind the last whole block")                                  \
+	X(windows, "was recorded what was asked for")                                              \
+	X(losses, "are records missing, by the recorder's own count")                              \
+	X(sampled, "are most correlation ids there, or is it a sample")                            \
+	X(no_kernels, "do kernels stand beside the calls that launch them")                        \
+	X(no_launch, "has each GPU event its launch")                                              \
+	X(no_gpu_event, "has each launch its GPU event")                                           \
+	X(graphs, "do launches of one CUDA graph have equally many GPU events")                    \
+	X(clock, "did the clocks run evenly")                                                      \
+	X(bounds, "do host events lie inside their window")                                        \
+	X(own_cost, "how much time did recording take")                                            \
+	X(unknown_kinds, "does this version know all kinds of records")                            \
+	X(epoch, "are times since the Unix epoch, so that hosts can be compared")                  \
+	X(synthetic, "was it recorded, or made by a generator")                                    \
+	X(recorder, "what the recorder says of itself")
+
+/* Worst first. */
+#define VERDICT_LIST(X) X(BAD, "bad") X(DOUBT, "doubt") X(UNKNOWN, "unknown") X(GOOD, "good")
+enum verdict {
+#define X(name, word) VERDICT_##name,
+	VERDICT_LIST(X)
+#undef X
+};
+
+/* Numbers about one rank: column of the table `check_facts`, how two parts combine. */
+/* clang-format off */
+#define FACT_LIST(X)                                                                               \
+	X(files, SUM)                                                                              \
+	X(not_closed, SUM)                                                                         \
+	X(unread_bytes, SUM)                                                                       \
+	X(no_epoch, SUM)                                                                           \
+	X(synthetic, SUM)                                                                          \
+	X(is_cut, MAX) /* by options: what belongs together may be apart */                        \
+	X(lost, SUM)                                                                               \
+	X(windows, SUM) /* that the recorder told of */                                            \
+	X(windows_held, SUM) /* of those, with events; counted by the judge, as is `lost` */       \
+	X(window_ns, SUM)                                                                          \
+	X(own_ns, SUM)                                                                             \
+	X(steps_around, SUM) /* that were compared, and their medians times that */                \
+	X(steps_around_ns, SUM)                                                                    \
+	X(steps_recorded, SUM)                                                                     \
+	X(steps_recorded_ns, SUM)                                                                  \
+	X(kernels, SUM)                                                                            \
+	X(kernel_launches, SUM)                                                                    \
+	X(graph_launches, SUM)                                                                     \
+	X(graphs_short, SUM)                                                                       \
+	X(graph_events_missing, SUM)                                                               \
+	X(graphs_unchecked, SUM)                                                                   \
+	X(anchors, SUM)                                                                            \
+	X(clock_steps, SUM)                                                                        \
+	X(clock_most_ns, MAX)                                                                      \
+	X(outside, SUM)                                                                            \
+	X(outside_most_ns, MAX)                                                                    \
+	X(unknown_kinds, SUM)                                                                      \
+	X(newer, SUM) /* records and blocks that are no event at all here */                       \
+	X(tracer_events, SUM)                                                                      \
+	X(tracer_ns, SUM)
+/* clang-format on */
+enum fact { /* places in a row of check_facts */
+	    FACT_KEYS = RANK_KEYS - 1,
+#define X(name, combine) FACT_##name,
+	    FACT_LIST(X)
+#undef X
+		    FACT_END,
+	    FACT_PATH = FACT_END, /* of the first input that was not closed */
+	    FACT_FORMAT,
+};
+
+/* What a log's process says of itself: attribute, how bad, what stands before its text. */
+enum { METADATA_KEY = RANK_KEYS, METADATA_TEXT };
+enum { SPAN_BEGIN = RANK_KEYS, SPAN_END, SPAN_STEPS, SPAN_OPEN };
+enum { CHECK_NAME = RANK_KEYS, CHECK_OF, CHECK_VERDICT, CHECK_COUNT, CHECK_TEXT, CHECK_MEANING };
+
+/* Fills the table `checks`. */
+enum status check_judge(struct tables *all, struct error *err);
+/* How many rows of `checks` are bad; 0 when the report was not asked for. */
+uint64_t check_bad(const struct tables *all);
+/* Attributes of a process that are the recorder's words; NULL past the end. */
+const char *check_metadata_key(size_t index);
+
+#endif

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts about a recording, from facts, trust, losses and windows of all inputs together. */
+#include "analyze/report/check/check.h"
+#include "analyze/engine/number.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = 1024 };
+static const char *const verdict_words[] = {
+#define X(name, word) word,
+	VERDICT_LIST(X)
+#undef X
+};
+
+struct judge { /* of one rank, while its checks are made */
+	struct tables *all;
+	struct table *checks;
+	const union value *facts, *trust, *ranks;
+	uint64_t count;
+	char text[TEXT_MAX];
+	struct error *err;
+};
+
+/* Numbers in a sentence: four at once are the most that one needs. */
+static const char *num(uint64_t value)
+{
+	static _Thread_local char buffers[4][NUMBER_TEXT];
+	static _Thread_local unsigned at;
+
+	return count_text(buffers[at++ & 3], value);
+}
+
+static const char *ms(uint64_t ns)
+{
+	static _Thread_local char buffers[4][NUMBER_TEXT];
+	static _Thread_local unsigned at;
+
+	return number_text(buffers[at++ & 3], (double)ns / 1e6, 1);
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return percent_of(part, whole);
+}
+
+static uint64_t fact(const struct judge *j, enum fact which)
+{
+	return j->facts[which].u64;
+}
+
+static uint64_t trusted(const struct judge *j, const char *column)
+{
+	return j->trust[table_column(tables_find(j->all, "trust"), column)].u64;
+}
+
+__attribute__((format(printf, 4, 5))) static enum verdict
+conclude(struct judge *j, enum verdict v, uint64_t count, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(j->text, sizeof(j->text), fmt, args);
+	va_end(args);
+	j->count = count;
+	return v;
+}
+
+/* The row of the check with these rank keys; what it says is in *j. */
+static enum status put_row(struct judge *j, const union value *rank, const char *check,
+			   const char *of, const char *meaning, enum verdict v)
+{
+	union value keys[RANK_KEYS + 2], *row;
+
+	memcpy(keys, rank, RANK_KEYS * sizeof(*keys));
+	keys[CHECK_NAME].text = check;
+	keys[CHECK_OF].text = of;
+	TRY(table_row(j->checks, keys, &row, j->err));
+	row[CHECK_VERDICT].text = verdict_words[v];
+	row[CHECK_COUNT].u64 = j->count;
+	row[CHECK_TEXT].text = table_text(j->checks, j->text, j->err);
+	row[CHECK_MEANING].text = table_text(j->checks, meaning, j->err);
+	return row[CHECK_TEXT].text && row[CHECK_MEANING].text ? ST_OK : ST_CEILING;
+}
+
+/* ---- one sentence for each rank --------------------------------------------------------- */
+
+static enum verdict judge_closed(struct judge *j)
+{
+	struct table *inputs = tables_find(j->all, "inputs");
+	uint64_t open = fact(j, FACT_not_closed), files = fact(j, FACT_files);
+	union value key = { .text = j->facts[FACT_PATH].text }, *row;
+	const char *error = NULL;
+
+	if (!open && files > 1)
+		return conclude(j, VERDICT_GOOD, 0, "all %s inputs are complete to their end",
+				num(files));
+	if (!open)
+		return conclude(j, VERDICT_GOOD, 0, "the input is complete to its end");
+	if (key.text && table_have(inputs, &key, &row, NULL) == ST_OK)
+		error = row[table_column(inputs, "error")].text;
+	if (files > 1)
+		return conclude(j, VERDICT_BAD, open, "%s of %s inputs are not whole%s%.200s",
+				num(open), num(files), error ? ": " : "", error ? error : "");
+	return conclude(j, VERDICT_BAD, 1,
+			error ? "not whole: %.200s"
+			      : "not whole: it was never closed, or "
+				"parts of it are damaged or of a newer Tacho",
+			error);
+}
+
+static enum verdict judge_unread(struct judge *j)
+{
+	uint64_t bytes = fact(j, FACT_unread_bytes);
+
+	if (bytes)
+		return conclude(j, VERDICT_BAD, bytes,
+				"%s bytes could not be read: what they held is in "
+				"no figure",
+				num(bytes));
+	if (fact(j, FACT_not_closed))
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				"how much is missing behind the end is not known");
+	return conclude(j, VERDICT_GOOD, 0, "no byte is left unread");
+}
+
+static enum verdict judge_sampled(struct judge *j)
+{
+	uint64_t ids = trusted(j, "ids"), range = trusted(j, "id_range");
+
+	if (!ids)
+		return conclude(j, VERDICT_UNKNOWN, 0, "no GPU event has a correlation id");
+	if (trusted(j, "sampled") == 1)
+		return conclude(j, VERDICT_BAD, range - ids,
+				"a sample: %s of %s correlation ids are there, "
+				"%.2f %%; what looks idle may have been busy",
+				num(ids), num(range), share(ids, range));
+	return conclude(j, VERDICT_GOOD, 0, "%s of %s correlation ids are there, %.1f %%", num(ids),
+			num(range), share(ids, range));
+}
+
+static enum verdict judge_no_kernels(struct judge *j)
+{
+	uint64_t kernels = fact(j, FACT_kernels), launches = fact(j, FACT_kernel_launches);
+
+	if (kernels)
+		return conclude(j, VERDICT_GOOD, 0, "kernels: %s, calls that launch some: %s",
+				num(kernels), num(launches));
+	if (!launches)
+		return conclude(j, VERDICT_UNKNOWN, 0, "no kernel, and no call that launches one");
+	if (fact(j, FACT_unknown_kinds))
+		return conclude(j, VERDICT_DOUBT, launches,
+				"kernel launches: %s, kernels: none, but for "
+				"what is among the unknown kinds",
+				num(launches));
+	if (fact(j, FACT_is_cut))
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				"not said of a part: the options cut kernels out");
+	return conclude(j, VERDICT_BAD, launches,
+			"kernel launches: %s, kernels: none; the GPU was not recorded",
+			num(launches));
+}
+
+/* Of a sample nothing else is to be expected, and it has been said. */
+static bool is_part(struct judge *j)
+{
+	return fact(j, FACT_is_cut) || trusted(j, "sampled") == 1;
+}
+
+static enum verdict judge_no_launch(struct judge *j)
+{
+	uint64_t all = trusted(j, "gpu_events"), without = all - trusted(j, "with_launch");
+
+	if (!all)
+		return conclude(j, VERDICT_UNKNOWN, 0, "no GPU event");
+	if (!without)
+		return conclude(j, VERDICT_GOOD, 0, "all %s GPU events have their launch",
+				num(all));
+	return conclude(
+		j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
+		"without a launch: %s of %s GPU events, %.1f %%; no step or phase can own them",
+		num(without), num(all), share(without, all));
+}
+
+static enum verdict judge_no_gpu_event(struct judge *j)
+{
+	uint64_t all = trusted(j, "launches"), without = trusted(j, "without_gpu_event");
+	uint64_t fell = trusted(j, "fell_out");
+	char more[96] = "";
+
+	if (!all)
+		return conclude(j, VERDICT_UNKNOWN, 0, "no call that launches GPU work");
+	if (!without)
+		return conclude(j, VERDICT_GOOD, 0, "all %s launches have their GPU event",
+				num(all));
+	if (fell)
+		snprintf(more, sizeof(more), "; %s of them were forgotten before any came",
+			 num(fell));
+	return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
+			"without a GPU event: %s of %s launches, %.1f %%%s", num(without), num(all),
+			share(without, all), more);
+}
+
+static enum verdict judge_graphs(struct judge *j)
+{
+	uint64_t all = fact(j, FACT_graph_launches), few = fact(j, FACT_graphs_short);
+	uint64_t missing = fact(j, FACT_graph_events_missing);
+	uint64_t unchecked = fact(j, FACT_graphs_unchecked);
+
+	if (!all)
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				"no launch of a CUDA graph with node records");
+	if (few)
+		return conclude(
+			j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, few,
+			"fewer events than their largest sibling: %s of %s graph launches; events "
+			"missing: %s",
+			num(few), num(all), num(missing));
+	if (unchecked)
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				"%s graph launches agree; %s events of further ones "
+				"were not compared",
+				num(all), num(unchecked));
+	return conclude(j, VERDICT_GOOD, 0,
+			"all %s graph launches have as many events as their siblings", num(all));
+}
+
+static enum verdict judge_clock(struct judge *j)
+{
+	uint64_t anchors = fact(j, FACT_anchors), steps = fact(j, FACT_clock_steps);
+
+	if (anchors < 2)
+		return conclude(j, VERDICT_UNKNOWN, 0, "the input has no clock anchors to compare");
+	if (steps)
+		return conclude(j, VERDICT_DOUBT, steps,
+				"the wall clock was set: %s of %s anchors, by %s ms "
+				"at most; do not compare hosts by time",
+				num(steps), num(anchors), ms(fact(j, FACT_clock_most_ns)));
+	return conclude(j, VERDICT_GOOD, 0, "%s anchors: the wall clock was never set",
+			num(anchors));
+}
+
+static enum verdict judge_bounds(struct judge *j)
+{
+	uint64_t outside = fact(j, FACT_outside);
+
+	if (!fact(j, FACT_windows))
+		return conclude(j, VERDICT_UNKNOWN, 0, "the input names no window");
+	if (outside)
+		return conclude(j, VERDICT_DOUBT, outside,
+				"host events that begin outside their window: "
+				"%s, by %s ms at most; a clock may have been set",
+				num(outside), ms(fact(j, FACT_outside_most_ns)));
+	return conclude(j, VERDICT_GOOD, 0, "all host events begin inside their window");
+}
+
+/* What the step itself shows: percent by which it is longer in the window than around it. */
+static double slower_steps(struct judge *j, char *more, size_t cap)
+{
+	uint64_t around = fact(j, FACT_steps_around), recorded = fact(j, FACT_steps_recorded);
+
+	if (!around || !recorded)
+		return 0;
+	uint64_t around_ns = fact(j, FACT_steps_around_ns) / around;
+	uint64_t recorded_ns = fact(j, FACT_steps_recorded_ns) / recorded;
+	double percent = around_ns ? 100.0 * ((double)recorded_ns / (double)around_ns - 1) : 0;
+	snprintf(more, cap,
+		 "; the median step took %s ms in it and %s ms around it, %+.1f %%, of %s "
+		 "and %s steps",
+		 number_text((char[NUMBER_TEXT]){ 0 }, (double)recorded_ns / 1e6, 3),
+		 number_text((char[NUMBER_TEXT]){ 0 }, (double)around_ns / 1e6, 3), percent,
+		 num(recorded), num(around));
+	return percent;
+}
+
+static enum verdict judge_own_cost(struct judge *j)
+{
+	enum { DOUBT_FROM = 1, BAD_FROM = 10, SLOWER = 10 }; /* percent of the window; of a step */
+	uint64_t window = fact(j, FACT_window_ns), own = fact(j, FACT_own_ns);
+	double percent = share(own, window), slower;
+	char more[128] = "", steps[192] = "";
+
+	if (fact(j, FACT_tracer_events))
+		snprintf(more, sizeof(more), "; %s overhead records of the tracer: %s ms",
+			 num(fact(j, FACT_tracer_events)), ms(fact(j, FACT_tracer_ns)));
+	if (trusted(j, "own_cost_known") != 1)
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				"the input does not say what recording cost%s: host "
+				"times may be high",
+				more);
+	slower = slower_steps(j, steps, sizeof(steps));
+	return conclude(j,
+			percent >= BAD_FROM                         ? VERDICT_BAD
+			: percent >= DOUBT_FROM || slower >= SLOWER ? VERDICT_DOUBT
+								    : VERDICT_GOOD,
+			own, "the recorder took %s ms of %s ms, %.2f %%%s%s", ms(own), ms(window),
+			percent, steps, more);
+}
+
+static enum verdict judge_unknown_kinds(struct judge *j)
+{
+	uint64_t events = fact(j, FACT_unknown_kinds), newer = fact(j, FACT_newer);
+
+	if (events + newer)
+		return conclude(j, VERDICT_DOUBT, events + newer,
+				"of kinds that only a newer Tacho knows: "
+				"%s events, %s other records; they are in no figure",
+				num(events), num(newer));
+	return conclude(j, VERDICT_GOOD, 0, "every record is of a known kind");
+}
+
+static enum verdict judge_epoch(struct judge *j)
+{
+	uint64_t count = fact(j, FACT_no_epoch);
+
+	if (count)
+		return conclude(j, VERDICT_DOUBT, count,
+				"times are not since the Unix epoch: do not compare "
+				"them with other inputs");
+	return conclude(j, VERDICT_GOOD, 0, "times are since the Unix epoch");
+}
+
+static enum verdict judge_synthetic(struct judge *j)
+{
+	uint64_t count = fact(j, FACT_synthetic);
+
+	if (count)
+		return conclude(j, VERDICT_DOUBT, count,
+				"made by a generator: no figure was measured");
+	return conclude(j, VERDICT_GOOD, 0, "not marked as made by a generator");
+}
+
+/* Rows of their own: one for each window, reason or attribute. */
+#define judge_windows  NULL
+#define judge_losses   NULL
+#define judge_recorder NULL
+static const struct check_type {
+	const char *name, *meaning;
+	enum verdict (*judge)(struct judge *j);
+} checks[] = {
+#define X(name, meaning) { #name, meaning, judge_##name },
+	CHECK_LIST(X)
+#undef X
+};
+
+static const char *meaning_of(const char *check)
+{
+	size_t i = 0;
+
+	while (strcmp(checks[i].name, check) != 0)
+		i++;
+	return checks[i].meaning;
+}
+
+/* ---- windows ---------------------------------------------------------------------------- */
+
+static enum verdict judge_window(struct judge *j, const union value *window,
+				 const union value *span)
+{
+	struct table *windows = tables_find(j->all, "windows");
+	const char *spec = window[table_column(windows, "spec")].text;
+	bool cut = window[table_column(windows, "cut_short")].u64 == 1;
+	uint64_t steps = span[SPAN_STEPS].u64;
+	char got[NUMBER_TEXT * 2];
+	const char *took = ms(span[SPAN_END].u64 - span[SPAN_BEGIN].u64);
+
+	if (steps)
+		snprintf(got, sizeof(got), "%s step%s, %s ms", num(steps), steps == 1 ? "" : "s",
+			 took);
+	else
+		snprintf(got, sizeof(got), "no step marked, %s ms", took);
+	spec = spec && spec[0] ? spec : "what is not told";
+	if (!fact(j, FACT_windows))
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				"what was asked for is not in the input; got %s", got);
+	if (span[SPAN_OPEN].u64)
+		return conclude(j, VERDICT_DOUBT, 1,
+				"asked for %.80s, and it was never closed: got %s", spec, got);
+	if (cut)
+		return conclude(j, VERDICT_DOUBT, 1,
+				"asked for %.80s, and it was cut short: got %s", spec, got);
+	return conclude(j, VERDICT_GOOD, 0, "asked for %.80s, got %s", spec, got);
+}
+
+/* Rows of one rank stand together: `of` counts them from 1. */
+static enum status judge_all_windows(struct judge *j)
+{
+	struct table *windows = tables_find(j->all, "windows");
+	struct table *spans = tables_find(j->all, "check_windows");
+	struct table *facts = tables_find(j->all, "check_facts");
+	union value *window, *span, *row, *last = NULL;
+	char of[NUMBER_TEXT];
+	uint64_t number = 0;
+
+	for (size_t i = 0; (window = table_at(windows, i)); i++) {
+		TRY(table_have(spans, window, &span, j->err));
+		TRY(table_have(facts, window, &row, j->err));
+		number = row == last ? number + 1 : 1;
+		last = row;
+		row[FACT_windows_held].u64++;
+		j->facts = row;
+		snprintf(of, sizeof(of), "%04u", (unsigned)number);
+		TRY(put_row(j, window, "windows", of, meaning_of("windows"),
+			    judge_window(j, window, span)));
+	}
+	return ST_OK;
+}
+
+/* ---- losses ----------------------------------------------------------------------------- */
+
+enum { LOSS_BAD_PERCENT = 1 };
+/* Those that say something else than "missing". */
+static const struct {
+	const char *reason;
+	enum verdict verdict;
+	const char *text;
+} loss_rows[] = {
+	{ "derived", VERDICT_GOOD, "drawn again from correlation ids" },
+	{ "cut_out", VERDICT_GOOD, "cut out by an option" },
+	{ "order", VERDICT_DOUBT, "out of time order, moved up to keep it" },
+	{ "summed", VERDICT_DOUBT, "summed up by --max-size" },
+	{ "disk", VERDICT_BAD, "not written, disk full or over --max-disk" },
+	{ "damaged", VERDICT_BAD, "damaged" },
+	{ "no_time", VERDICT_DOUBT, "without usable times" },
+	{ "cupti", VERDICT_DOUBT, "dropped by CUPTI" },
+	{ "ring", VERDICT_DOUBT, "lost, their thread's ring was full" },
+	{ "buffer", VERDICT_DOUBT, "lost, no buffer was left" },
+	{ "ceiling", VERDICT_DOUBT, "lost, over a ceiling" },
+};
+
+static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t count)
+{
+	uint64_t events = j->ranks[table_column(tables_find(j->all, "ranks"), "events")].u64;
+	double percent = share(count, events + count);
+	size_t i, rows = sizeof(loss_rows) / sizeof(loss_rows[0]);
+
+	for (i = 0; i < rows && strcmp(loss_rows[i].reason, reason) != 0; i++)
+		;
+	if (i == rows)
+		return conclude(j, VERDICT_DOUBT, count, "%s record%s missing: %s", num(count),
+				count == 1 ? "" : "s", reason);
+	if (loss_rows[i].verdict == VERDICT_GOOD)
+		return conclude(j, VERDICT_GOOD, count, "%s record%s %s", num(count),
+				count == 1 ? "" : "s", loss_rows[i].text);
+	return conclude(j, percent >= LOSS_BAD_PERCENT ? VERDICT_BAD : loss_rows[i].verdict, count,
+			"%s record%s %s; %s%.2f %% of all", num(count), count == 1 ? "" : "s",
+			loss_rows[i].text, percent < 0.005 ? "<" : "",
+			percent < 0.005 ? 0.01 : percent);
+}
+
+static enum status judge_losses_of(struct judge *j)
+{
+	struct table *losses = tables_find(j->all, "losses");
+	struct table *facts = tables_find(j->all, "check_facts");
+	struct table *ranks = tables_find(j->all, "ranks");
+	size_t reason = table_column(losses, "reason"), count = table_column(losses, "count");
+	union value *loss, *row;
+
+	for (size_t i = 0; (loss = table_at(losses, i)); i++) {
+		TRY(table_have(facts, loss, &row, j->err));
+		j->facts = row;
+		TRY(table_have(ranks, loss, &row, j->err));
+		j->ranks = row;
+		enum verdict v = judge_loss(j, loss[reason].text, loss[count].u64);
+		TRY(put_row(j, loss, "losses", loss[reason].text, meaning_of("losses"), v));
+		TRY(table_have(facts, loss, &row, j->err));
+		row[FACT_lost].u64 += v != VERDICT_GOOD;
+	}
+	return ST_OK;
+}
+
+/* ---- the recorder's own words ----------------------------------------------------------- */
+
+static const struct metadata {
+	const char *key;
+	enum verdict verdict;
+	const char *before, *after;
+} metadata_rows[] = {
+	{ "cupti_problem", VERDICT_BAD, "the GPU could not be recorded: ", "" },
+	{ "cupti_absent", VERDICT_GOOD, "nothing of a GPU was recorded: ", "" },
+	{ "cupti_doubts", VERDICT_DOUBT, "", "" },
+	{ "cupti_warnings", VERDICT_DOUBT, "this CUPTI is known for: ", "" },
+	{ "ignored_calls", VERDICT_DOUBT, "",
+	  " calls were ignored: ends of what had not begun, starts of what had, samples outside a "
+	  "window" },
+	{ "nvtx_note", VERDICT_GOOD, "", "" },
+	{ "saved_why", VERDICT_GOOD, "a flight recorder, saved on ", "" },
+	{ "saved_tail", VERDICT_DOUBT, "", "" },
+};
+
+enum { METADATA_ROWS = sizeof(metadata_rows) / sizeof(metadata_rows[0]) };
+
+const char *check_metadata_key(size_t index)
+{
+	return index < METADATA_ROWS ? metadata_rows[index].key : NULL;
+}
+
+static const struct metadata *metadata_find(const char *key)
+{
+	static const struct metadata other = { NULL, VERDICT_DOUBT, "", "" }; /* of a newer Tacho */
+
+	for (size_t i = 0; i < METADATA_ROWS; i++)
+		if (!strcmp(metadata_rows[i].key, key))
+			return &metadata_rows[i];
+	return &other;
+}
+
+/* ---- all -------------------------------------------------------------------------------- */
+
+static enum status judge_rank(struct judge *j)
+{
+	union value *row;
+
+	TRY(table_have(tables_find(j->all, "trust"), j->facts, &row, j->err));
+	j->trust = row;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (checks[i].judge)
+			TRY(put_row(j, j->facts, checks[i].name, "", checks[i].meaning,
+				    checks[i].judge(j)));
+	/* Windows of which no event came are in no other table. */
+	uint64_t named = fact(j, FACT_windows), held = fact(j, FACT_windows_held);
+	if (held < named && !fact(j, FACT_is_cut)) {
+		TRY(put_row(j, j->facts, "windows", "empty", meaning_of("windows"),
+			    conclude(j, VERDICT_DOUBT, named - held,
+				     "windows without an event: %s of %s", num(named - held),
+				     num(named))));
+	}
+	if (fact(j, FACT_lost))
+		return ST_OK;
+	enum verdict v = trusted(j, "counts_losses") == 1
+				 ? conclude(j, VERDICT_GOOD, 0,
+					    "the recorder counts its losses, and there are none")
+				 : conclude(j, VERDICT_UNKNOWN, 0,
+					    "the input does not say what its recorder lost");
+	return put_row(j, j->facts, "losses", "", meaning_of("losses"), v);
+}
+
+enum status check_judge(struct tables *all, struct error *err)
+{
+	struct judge j = { .all = all, .checks = tables_find(all, "checks"), .err = err };
+	struct table *facts = tables_find(all, "check_facts");
+
+	TRY(judge_losses_of(&j));
+	TRY(judge_all_windows(&j));
+	struct table *metadata = tables_find(j.all, "check_told");
+	const union value *row;
+	for (size_t i = 0; (row = table_at(metadata, i)); i++) {
+		const struct metadata *of = metadata_find(row[METADATA_KEY].text);
+		TRY(put_row(&j, row, "recorder", row[METADATA_KEY].text, meaning_of("recorder"),
+			    conclude(&j, of->verdict, of->verdict != VERDICT_GOOD, "%s%.800s%s",
+				     of->before, row[METADATA_TEXT].text, of->after)));
+	}
+	for (size_t i = 0; i < table_count(facts); i++) {
+		j.facts = table_at(facts, i);
+		TRY(judge_rank(&j));
+	}
+	return ST_OK;
+}
+
+uint64_t check_bad(const struct tables *all)
+{
+	struct table *rows = tables_find(all, "checks");
+	uint64_t bad = 0;
+
+	for (size_t i = 0; rows && i < table_count(rows); i++)
+		bad += table_at(rows, i)[CHECK_VERDICT].text == verdict_words[VERDICT_BAD];
+	return bad;
+}

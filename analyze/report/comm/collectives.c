@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/comm/collectives.h"
+
+#include "convert/stage/collective.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_refs(const void *pa, const void *pb)
+{
+	const struct ref *a = pa, *b = pb;
+	int order = a->group == b->group ? 0 : strcmp(a->group, b->group);
+
+	if (!order && a->operation != b->operation)
+		order = strcmp(a->operation, b->operation);
+	if (order)
+		return order;
+	if (a->member != b->member)
+		return a->member < b->member ? -1 : 1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+struct of_number { /* of a step */
+	uint64_t number;
+	uint32_t part; /* of the refs, by communicator, operation and member */
+	struct ref *ref;
+};
+
+static int compare_numbers(const void *pa, const void *pb)
+{
+	const struct of_number *a = pa, *b = pb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	if (a->part != b->part)
+		return a->part < b->part ? -1 : 1;
+	return (a->ref->interval > b->ref->interval) - (a->ref->interval < b->ref->interval);
+}
+
+/* Inputs of a member one after the other. */
+static void number_add(const struct of_number *all, size_t first, size_t end)
+{
+	uint32_t times = 0;
+
+	for (size_t i = first; i < end; i++) {
+		struct ref *r = all[i].ref;
+
+		r->nth = times + (uint32_t)r->row[EVENTS_NTH].u64;
+		if (i + 1 == end || all[i + 1].ref->interval != r->interval)
+			times += (uint32_t)r->row[EVENTS_TIMES].u64;
+	}
+	for (size_t i = first; i < end; i++)
+		all[i].ref->times = times;
+}
+
+static void numbers_add(const struct of_number *all, size_t count)
+{
+	size_t end;
+
+	for (size_t first = 0; first < count; first = end) {
+		bool is_even = true;
+		size_t part = first;
+		for (end = first; end < count && all[end].number == all[first].number; end++) {
+			is_even &= all[end].ref->row[EVENTS_TIMES].u64 ==
+				   all[first].ref->row[EVENTS_TIMES].u64;
+			if (all[end].part == all[part].part)
+				continue;
+			number_add(all, part, end);
+			part = end;
+		}
+		number_add(all, part, end);
+		for (size_t i = first; i < end; i++)
+			all[i].ref->is_even = is_even;
+	}
+}
+
+/* Numbers of steps come again, in an input and in the next one of a rank. */
+static enum status numbers_find(struct coll_matches *m, struct error *err)
+{
+	struct of_number *all = calloc(m->ref_count + 1, sizeof(*all));
+	uint32_t part = 0;
+	size_t count = 0;
+
+	if (!all)
+		return fail_memory(err);
+	for (size_t i = 0; i < m->ref_count; i++) {
+		struct ref *r = &m->refs[i];
+
+		part += i && (r->group != r[-1].group || r->operation != r[-1].operation ||
+			      r->member != r[-1].member);
+		if (r->row[EVENTS_STEP].u64 != NO_U64)
+			all[count++] = (struct of_number){ r->row[EVENTS_STEP].u64, part, r };
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), compare_numbers);
+	numbers_add(all, count);
+	free(all);
+	return ST_OK;
+}
+
+/* Members that have anything of this communicator. */
+static size_t participants(const struct coll_matches *m, size_t first)
+{
+	size_t count = 0, from = first;
+	bool *has = calloc(m->member_count + 1, 1);
+
+	while (from && m->refs[from - 1].group == m->refs[first].group)
+		from--;
+	for (size_t i = from; has && i < m->ref_count && m->refs[i].group == m->refs[first].group;
+	     i++) {
+		count += !has[m->refs[i].member];
+		has[m->refs[i].member] = true;
+	}
+	free(has);
+	return count;
+}
+
+/* ---- meeting ---------------------------------------------------------------------------- */
+
+static uint64_t match_hash(const struct coll_match *key)
+{
+	return hash_word(hash_word(hash_word(1 + key->nth, key->step), key->index), key->of_step);
+}
+
+/* NULL: there is none. */
+static struct coll_match *match_find(const struct coll_matches *m, const struct coll_match *key)
+{
+	uint64_t hash = match_hash(key);
+	uint32_t i;
+
+	for (size_t at = hash_first(&m->index, hash);
+	     (i = hash_item(&m->index, &at, hash)) != HASH_NONE; at = hash_next(&m->index, at)) {
+		struct coll_match *have = &m->items[i];
+
+		if (have->step == key->step && have->index == key->index &&
+		    have->of_step == key->of_step && have->nth == key->nth &&
+		    have->times == key->times)
+			return have;
+	}
+	return NULL;
+}
+
+static struct coll_match key_of(const struct ref *r, const struct rank_call *one)
+{
+	bool by_seq = r->row[EVENTS_BY_SEQ].u64 == 1;
+
+	/* ranks with different counts in a step do not meet: one of them misses something; nor
+	 * those that had its number differently often: which of its steps are one nobody knows */
+	return (struct coll_match){ .step = by_seq ? NO_U64 : r->row[EVENTS_STEP].u64,
+				    .of_step = by_seq ? NO_U64 : r->row[EVENTS_OF_STEP].u64,
+				    .nth = by_seq ? 0 : r->nth,
+				    .times = by_seq ? 0 : r->times,
+				    .index = one->index,
+				    .least_ns = UINT64_MAX,
+				    .second_ns = UINT64_MAX };
+}
+
+static bool is_usable(const struct ref *r)
+{
+	return r->row[EVENTS_BY_SEQ].u64 == 1 || r->row[EVENTS_WHOLE].u64 == 1;
+}
+
+static enum status match_add(struct coll_matches *m, const struct ref *r,
+			     const struct rank_call *one, struct error *err)
+{
+	struct coll_match key = key_of(r, one);
+
+	struct coll_match *at = match_find(m, &key);
+	if (!at) {
+		TRY(vec_reserve(&m->items, &m->cap, m->count + 1, err));
+		TRY(hash_add(&m->index, match_hash(&key), (uint32_t)m->count, err));
+		at = &m->items[m->count++];
+		*at = key;
+		at->number = m->numbers++;
+	} else if (at->last == r->member) {
+		at->twice = true;
+		return ST_OK;
+	}
+	at->last = r->member;
+	at->count++;
+	if (one->ns < at->least_ns) {
+		at->second_ns = at->least_ns;
+		at->least_ns = one->ns;
+		at->least = r->member;
+	} else if (one->ns < at->second_ns) {
+		at->second_ns = one->ns;
+	}
+	return ST_OK;
+}
+
+static enum status matches_fill(struct coll_matches *m, size_t first, size_t end, struct error *err)
+{
+	struct rank_call one;
+
+	hash_clear(&m->index);
+	m->count = 0;
+	for (size_t i = first; i < end; i++) {
+		const char *packed = m->refs[i].row[EVENTS_PACKED].text;
+		struct packed_last last = { 0, 0 };
+
+		while (is_usable(&m->refs[i]) && call_unpack(&packed, &one, &last))
+			TRY(match_add(m, &m->refs[i], &one, err));
+	}
+	return ST_OK;
+}
+
+/* The rank that came last, NO_ID: within the noise. */
+enum { NOISE_NS = 5000, NOISE_PERCENT = 5 };
+uint32_t match_culprit(const struct coll_match *at)
+{
+	uint64_t noise = at->least_ns / 100 * NOISE_PERCENT, ahead = at->second_ns - at->least_ns;
+
+	return ahead > (noise > NOISE_NS ? noise : NOISE_NS) ? at->least : NO_ID;
+}
+
+/* ---- may they meet at all --------------------------------------------------------------- */
+
+struct count_of { /* of a step */
+	uint64_t step, of_step;
+	uint32_t nth, times, member;
+};
+
+static int compare_counts(const void *pa, const void *pb)
+{
+	const struct count_of *a = pa, *b = pb;
+
+	if (a->step != b->step)
+		return a->step < b->step ? -1 : 1;
+	if (a->nth != b->nth)
+		return a->nth < b->nth ? -1 : 1;
+	if (a->times != b->times)
+		return a->times < b->times ? -1 : 1;
+	return (a->member > b->member) - (a->member < b->member);
+}
+
+static bool same_step(const struct count_of *a, const struct count_of *b)
+{
+	return a->step == b->step && a->nth == b->nth && a->times == b->times;
+}
+
+/* Of rows that are in order: whether steps that all have whole have equal counts. */
+static bool equal_counts(const struct count_of *all, size_t count, size_t members)
+{
+	size_t end;
+
+	for (size_t first = 0; first < count; first = end) {
+		size_t seen = 1;
+		bool equal = true;
+		for (end = first + 1; end < count && same_step(&all[end], &all[first]); end++) {
+			seen += all[end].member != all[end - 1].member;
+			equal &= all[end].of_step == all[first].of_step;
+		}
+		if (seen == members && !equal)
+			return false;
+	}
+	return true;
+}
+
+static bool any_sampled(const struct coll_matches *m)
+{
+	struct table *t = tables_find(m->all, "trust");
+	size_t sampled = table_column(t, "sampled");
+
+	for (size_t i = 0; i < table_count(t); i++)
+		if (table_at(t, i)[sampled].u64 == 1)
+			return true;
+	return false;
+}
+
+static enum status check(struct coll_matches *m, size_t first, size_t end, size_t members,
+			 const char **why, struct error *err)
+{
+	const struct ref *r = &m->refs[first];
+	bool any = false;
+
+	for (size_t i = first; i < end; i++)
+		any |= is_usable(&m->refs[i]);
+	*why = NULL;
+	if (operation_is_point(operation_find(r->operation)))
+		*why = "SendRecv never by order";
+	else if (members < 2)
+		*why = "only one of its ranks is given";
+	else if (!any)
+		*why = "no Seq, and no step that was recorded whole";
+	else if (r->row[EVENTS_BY_SEQ].u64 != 1 && any_sampled(m))
+		*why = "no Seq, and of a sample the order says nothing";
+	else if (!*r->group) {
+		/* Without a communicator: one stream on each rank, and as many in each step. */
+		struct count_of *all = calloc(end - first + 1, sizeof(*all));
+		size_t count = 0;
+		if (!all)
+			return fail_memory(err);
+		for (size_t i = first; i < end && !*why; i++) {
+			const union value *row = m->refs[i].row;
+
+			if (i > first && m->refs[i - 1].member == m->refs[i].member &&
+			    m->refs[i - 1].row[EVENTS_STREAM].u64 != row[EVENTS_STREAM].u64)
+				*why = "no communicator in the files, and a rank has it on several "
+				       "streams";
+			if (row[EVENTS_WHOLE].u64 == 1)
+				all[count++] = (struct count_of){
+					row[EVENTS_STEP].u64, row[EVENTS_OF_STEP].u64,
+					m->refs[i].nth,       m->refs[i].times,
+					m->refs[i].member,
+				};
+		}
+		if (count)
+			qsort(all, count, sizeof(*all), compare_counts);
+		if (!*why && !equal_counts(all, count, members))
+			*why = "no communicator in the files, and steps have different counts on "
+			       "the ranks";
+		free(all);
+		return ST_OK;
+	}
+	return ST_OK;
+}
+
+/* ---- for those who ask ------------------------------------------------------------------ */
+
+enum status matches_open(struct coll_matches *m, struct tables *all, struct error *err)
+{
+	*m = (struct coll_matches){ .all = all };
+	/* Rows come in the order of their ranks: each new one is a new member. */
+	struct table *t = tables_find(m->all, "comm_events");
+	size_t count = table_count(t);
+	m->refs = calloc(count + 1, sizeof(*m->refs));
+	m->members = calloc(count + 1, sizeof(union value *));
+	m->intervals = calloc(count + 1, sizeof(union value *));
+	if (!m->refs || !m->members || !m->intervals)
+		return fail_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		const union value *row = table_at(t, i);
+		const union value *last = i ? table_at(t, i - 1) : NULL;
+
+		if (!last || memcmp(last, row, (EVENTS_DEVICE + 1) * sizeof(*row)) != 0)
+			m->members[m->member_count++] = row;
+		if (!last || memcmp(last, row, (EVENTS_FROM + 1) * sizeof(*row)) != 0)
+			m->intervals[m->interval_count++] = row;
+		m->refs[m->ref_count++] = (struct ref){
+			.row = row,
+			.group = row[EVENTS_GROUP].text,
+			.operation = row[EVENTS_OPERATION].text,
+			.member = (uint32_t)(m->member_count - 1),
+			.interval = (uint32_t)(m->interval_count - 1),
+		};
+	}
+	if (m->ref_count)
+		qsort(m->refs, m->ref_count, sizeof(*m->refs), compare_refs);
+	return numbers_find(m, err);
+}
+
+void matches_release(struct coll_matches *m)
+{
+	free(m->members);
+	free(m->intervals);
+	free(m->refs);
+	free(m->items);
+	hash_release(&m->index);
+}
+
+enum status matches_next(struct coll_matches *m, struct match_range *range, bool *more,
+			 struct error *err)
+{
+	size_t first = range->end, end = first + 1;
+
+	*more = first < m->ref_count;
+	if (!*more)
+		return ST_OK;
+	while (end < m->ref_count && m->refs[end].group == m->refs[first].group &&
+	       m->refs[end].operation == m->refs[first].operation)
+		end++;
+	*range = (struct match_range){ first, end, participants(m, first), NULL };
+	TRY(check(m, first, end, range->members, &range->why, err));
+	return range->why ? ST_OK : matches_fill(m, first, end, err);
+}
+
+enum status matches_each(struct coll_matches *m, const struct match_range *range,
+			 matched_call_fn visit, void *self, struct error *err)
+{
+	struct rank_call one;
+
+	for (size_t i = range->first; i < range->end; i++) {
+		const struct ref *r = &m->refs[i];
+		const char *packed = r->row[EVENTS_PACKED].text;
+		struct packed_last last = { 0, 0 };
+
+		while (is_usable(r) && call_unpack(&packed, &one, &last)) {
+			struct coll_match key = key_of(r, &one);
+			struct matched_call of = { r, &one, match_find(m, &key) };
+
+			if (of.match->count == range->members && !of.match->twice)
+				TRY(visit(self, &of, err));
+		}
+	}
+	return ST_OK;
+}

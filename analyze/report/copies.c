@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies by direction, and fills. */
+#include "analyze/engine/report.h"
+
+#include "schemas/model/records.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	COPY_DIRECTION = RANK_KEYS,
+	COPY_FROM,
+	COPY_TO,
+	COPY_COUNT,
+	COPY_BYTES,
+	COPY_TOTAL,
+	COPY_RATE,
+	COPY_EXPOSED,
+};
+static const struct column copy_columns[] = {
+	RANK_COLUMNS,
+	{ "direction", "direction", CELL_TEXT, KEY, NULL, "HtoD, DtoH, ... or memset" },
+	{ "from", "from", CELL_TEXT, KEY, NULL, "kind of memory; null: the file does not say" },
+	{ "to", "to", CELL_TEXT, KEY, NULL, "kind of memory; null: the file does not say" },
+	{ "count", "copies", CELL_U64, SUM, NULL, "copies that began" },
+	{ "bytes", "bytes", CELL_U64, SUM, NULL, "their bytes" },
+	{ "total_ns", "total", CELL_U64, SUM, NULL, "their time, overlaps counted twice" },
+	{ "gb_per_s", "GB/s", CELL_F64, DERIVED, NULL, "bytes / total, in 10^9 bytes a second" },
+	{ "exposed_ns", "exposed", CELL_U64, SUM, NULL,
+	  "time that they own: neither compute nor communication ran" },
+	{ .name = NULL },
+};
+static const struct table_type table_copies = {
+	.name = "copies",
+	.member = "copies",
+	.under = &table_ranks,
+	.by = "total_ns",
+	.null_texts = "from to",
+	.columns = copy_columns,
+};
+
+enum { WORD_MAX = 64 };
+struct direction {
+	char direction[WORD_MAX], from[WORD_MAX], to[WORD_MAX];
+};
+
+/* Copies one word, letters and digits, and returns what follows it. */
+static const char *take_word(const char *text, char out[WORD_MAX])
+{
+	size_t len = 0;
+
+	while (isalnum((unsigned char)text[len]) || text[len] == '_')
+		len++;
+	snprintf(out, WORD_MAX, "%.*s", (int)(len < WORD_MAX ? len : WORD_MAX - 1), text);
+	return text + len;
+}
+
+static const char *take_text(const char *text, const char *expected)
+{
+	size_t len = strlen(expected);
+
+	return text && !strncmp(text, expected, len) ? text + len : NULL;
+}
+
+/* "Memcpy HtoD (Pageable -> Device)"; other names are their own direction. */
+static void direction_parse(const char *name, struct direction *d)
+{
+	const char *at = take_text(name, "Memcpy ");
+
+	if (!at) {
+		snprintf(d->direction, sizeof(d->direction), "%.*s", WORD_MAX - 1, name);
+		return;
+	}
+	at = take_text(take_word(at, d->direction), " (");
+	at = at ? take_text(take_word(at, d->from), " -> ") : NULL;
+	if (!at) {
+		d->from[0] = '\0';
+		return;
+	}
+	take_word(at, d->to);
+}
+
+static void direction_of(const struct accumulator *f, uint32_t name, unsigned kind,
+			 unsigned subkind, struct direction *d)
+{
+	const char *word = copy_kind_word(subkind);
+
+	*d = (struct direction){ "", "", "" };
+	if (kind == KIND_MEMSET) {
+		snprintf(d->direction, sizeof(d->direction), "memset");
+		return;
+	}
+	direction_parse(trace_text(f->trace, name, NULL), d);
+	if (word[0])
+		snprintf(d->direction, sizeof(d->direction), "%s", word);
+}
+
+struct copies { /* the row found last: copies of one kind follow each other */
+	union value *row;
+	uint32_t process, name;
+	uint8_t kind, subkind;
+};
+
+static enum status find(struct accumulator *f, uint32_t process, uint32_t name, uint8_t kind,
+			uint8_t subkind, struct error *err)
+{
+	struct copies *c = f->state;
+	union value keys[RANK_KEYS + 3];
+	struct direction d;
+
+	if (c->row && c->process == process && c->name == name && c->kind == kind &&
+	    c->subkind == subkind)
+		return ST_OK;
+	direction_of(f, name, kind, subkind, &d);
+	keys[COPY_DIRECTION].text = d.direction;
+	keys[COPY_FROM].text = d.from[0] ? d.from : NULL;
+	keys[COPY_TO].text = d.to[0] ? d.to : NULL;
+	*c = (struct copies){ .process = process, .name = name, .kind = kind, .subkind = subkind };
+	return acc_row(f, "copies", process, keys, &c->row, err);
+}
+
+static enum status copies_put(struct accumulator *f, const struct sorted_batch *w,
+			      struct error *err)
+{
+	const struct batch_events *copies = &w->by[BATCH_COPIES];
+	struct copies *c = f->state;
+
+	for (size_t i = 0; i < copies->count; i++) {
+		const struct event *e = copies->items[i];
+
+		TRY(find(f, acc_process(f, e->track), e->name, e->kind, e->subkind, err));
+		c->row[COPY_COUNT].u64++;
+		c->row[COPY_BYTES].u64 += e->bytes;
+		c->row[COPY_TOTAL].u64 += e->end_ns - e->begin_ns;
+	}
+	for (size_t i = 0; i < w->segment_count; i++) {
+		const struct segment *seg = &w->segments[i];
+
+		if (seg->busy != BUSY_COPY)
+			continue;
+		TRY(find(f, sweep_gpu(f->sweep, seg->gpu).process, seg->name, seg->kind,
+			 seg->subkind, err));
+		c->row[COPY_EXPOSED].u64 += seg->end_ns - seg->begin_ns;
+	}
+	return ST_OK;
+}
+
+static enum status copies_finish(struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "copies");
+	union value *row;
+
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		row[COPY_RATE].f64 = row[COPY_TOTAL].u64 ? (double)row[COPY_BYTES].u64 /
+								   (double)row[COPY_TOTAL].u64
+							 : NAN;
+	return ST_OK;
+}
+
+static const struct table_type *const copies_tables[] = { &table_copies, NULL };
+
+const struct report_type report_copies = {
+	.name = "copies",
+	.help = "copies by direction and fills: bytes, rate, exposed time",
+	.tables = copies_tables,
+	.state_size = sizeof(struct copies),
+	.put = copies_put,
+	.finish = copies_finish,
+};

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The critical path (DEFINITIONS.md 8) of the median and of the slowest step: what, if it were
+ * shorter, would have made the step shorter.
+ *
+ * Which steps these are is known at the end, so each step is walked when it is over and the sums of
+ * its path are kept; work and waits before it are forgotten.  A step that passes the ceiling is
+ * refused in words, the others are not.
+ */
+#include "analyze/report/critical/internal.h"
+
+#include "schemas/model/records.h"
+#include "schemas/base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CRITICAL_WHICH = RANK_KEYS,
+	CRITICAL_STEP,
+	CRITICAL_KIND,
+	CRITICAL_NAME,
+	CRITICAL_NS,
+	CRITICAL_COUNT,
+	CRITICAL_PCT
+};
+static const struct column critical_columns[] = {
+	RANK_COLUMNS,
+	{ "which", "which", CELL_TEXT, KEY, NULL,
+	  "median or slowest; refused: one with too many events" },
+	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
+	{ "kind", "kind", CELL_TEXT, KEY, NULL,
+	  "host: S in a phase; launch: from a call to its work; dispatch: behind other work; "
+	  "stream_wait: behind another stream; compute, comm, copy: GPU work; unknown: no launch" },
+	{ "name", "name", CELL_TEXT, KEY, NULL, "the phase, the call or the GPU work" },
+	{ "ns", "on the path", CELL_U64, SUM, NULL, "all rows of a step are its wall time" },
+	{ "count", "times", CELL_U64, SUM, NULL, "pieces of the path" },
+	{ "pct", "%", CELL_F64, DERIVED, "step", "share" },
+	{ .name = NULL },
+};
+static const struct table_type table_critical = {
+	.name = "critical",
+	.member = "critical",
+	.under = &table_ranks,
+	.by = "ns",
+	.columns = critical_columns,
+};
+
+/* Of each sort; together some 200 MB at most. */
+enum { RECORDS_MAX = 1 << 20 };
+
+struct path_part { /* of the path of a step: pieces of one kind and name */
+	uint64_t ns;
+	uint32_t process, row, id, count;
+	uint8_t kind;  /* enum path_kind, PATH_KINDS: the step is refused */
+	bool with_gap; /* the path up to the next mark, not to the end of its own */
+};
+struct path_parts {
+	struct path_part *items;
+	size_t count, cap;
+};
+struct critical_process {
+	size_t row;        /* the first that was not walked */
+	uint64_t front_ns; /* stretches have come up to here */
+	bool is_refused;   /* that row passes the ceiling */
+	bool any;          /* a row before was asked for */
+};
+struct critical {
+	struct critical_graph graph;
+	struct path_parts parts, walked; /* walked: pieces of one walk */
+	struct critical_process *processes;
+	uint64_t *keep_ns; /* by process id: what ended before is not needed */
+	uint32_t *last;    /* by track, room for critical_sort() */
+	size_t tracks;
+	uint32_t process_count;
+	uint64_t arrival, from_ns, to_ns; /* the cut */
+};
+
+static enum status critical_begin(struct accumulator *f, struct error *err)
+{
+	struct critical *s = f->state;
+
+	s->tracks = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->last = calloc(s->tracks, sizeof(*s->last));
+	s->graph.launches = calloc(s->tracks, 1);
+	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	s->keep_ns = calloc((size_t)s->process_count + 1, sizeof(*s->keep_ns));
+	s->to_ns = UINT64_MAX;
+	return s->last && s->graph.launches && s->processes && s->keep_ns ? ST_OK
+									  : fail_memory(err);
+}
+
+static enum status sort_all(struct critical *s, struct error *err)
+{
+	uint32_t *wider = realloc(s->graph.by_end, (s->graph.work_count + 1) * sizeof(*wider));
+
+	if (!wider)
+		return fail_memory(err);
+	s->graph.by_end = wider;
+	critical_sort(&s->graph, s->last, s->tracks);
+	return ST_OK;
+}
+
+/* Room for one more. */
+static enum status reserve(struct critical *s, void *items, size_t *count, size_t *cap, size_t size,
+			   struct error *err)
+{
+	if (*count == RECORDS_MAX) {
+		/* The steps that go on are too large: only what the next ones depend on is kept. */
+		TRY(sort_all(s, err));
+		for (uint32_t i = 0; i <= s->process_count; i++) {
+			s->processes[i].is_refused = true;
+			s->keep_ns[i] = UINT64_MAX;
+		}
+		critical_forget(&s->graph, s->keep_ns, s->last, s->tracks);
+		if (*count == RECORDS_MAX)
+			return fail(err, ST_CEILING, NOWHERE,
+				    "too many streams for critical paths");
+	}
+	return vec_grow(items, cap, *count + 1, size, err);
+}
+#define RESERVE(s, items, count, cap, err)                                                         \
+	reserve(s, &(s)->graph.items, &(s)->graph.count, &(s)->graph.cap,                          \
+		sizeof(*(s)->graph.items), err)
+
+static enum path_kind kind_of(struct accumulator *f, const struct event *e)
+{
+	static const enum path_kind kinds[] = {
+		[CLASS_COMPUTE] = PATH_COMPUTE, [CLASS_COMM] = PATH_COMM, [CLASS_COPY] = PATH_COPY
+	};
+
+	return kinds[sweep_class(f->sweep, e)];
+}
+
+/* Where the call began, of which a cut may have left the rest. */
+static uint64_t asked_of(struct accumulator *f, const struct event *e)
+{
+	const struct launch *l = NULL;
+
+	if ((e->flags & EVENT_BEGAN_EARLIER) && e->correlation)
+		l = batch_launch(f->batch, e);
+	return l && l->track == e->track && l->name == e->name ? l->begin_ns : e->begin_ns;
+}
+
+static enum status put_event(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct critical *s = f->state;
+
+	if (event_is_gpu_work(e)) {
+		const struct launch *l = batch_launch(f->batch, e);
+		const struct track *t = trace_get_track(f->trace, e->track);
+		TRY(RESERVE(s, work, work_count, work_cap, err));
+		struct work_node *to = &s->graph.work[s->graph.work_count];
+		*to = (struct work_node){
+			.begin_ns = e->begin_ns,
+			.end_ns = e->end_ns,
+			.correlation = e->correlation,
+			.stream = t->id,
+			.arrival = s->arrival++,
+			.track = e->track,
+			.gpu = sweep_gpu_of(f->sweep, e->track),
+			.process = t->process,
+			.name = e->name,
+			.class = (uint8_t)kind_of(f, e),
+			.has_launch = l != NULL,
+		};
+		s->graph.work_count++;
+		if (!l)
+			return ST_OK;
+		to->launch_begin_ns = l->begin_ns;
+		to->launch_track = l->track;
+		to->launch_name = l->name;
+		if (l->track < s->tracks)
+			s->graph.launches[l->track] = 1;
+		return ST_OK;
+	}
+	if (e->kind == KIND_API) {
+		enum call_class class = causes_call_class(f->causes, e->name);
+		bool is_copy = class == CALL_COPY || class == CALL_BLOCKING_COPY;
+		if (class != CALL_SYNC && !is_copy)
+			return ST_OK;
+		TRY(RESERVE(s, waits, wait_count, wait_cap, err));
+		if (trace_launches(f->trace, e->track) && e->track < s->tracks)
+			s->graph.launches[e->track] = 1;
+		s->graph.waits[s->graph.wait_count++] = (struct wait_node){
+			.begin_ns = e->begin_ns,
+			.end_ns = e->end_ns,
+			.correlation = e->correlation,
+			.track = e->track,
+			.process = trace_get_track(f->trace, e->track)->process,
+			.asked_ns = is_copy ? asked_of(f, e) : e->begin_ns,
+			.is_copy = is_copy,
+		};
+		return ST_OK;
+	}
+	if (e->kind != KIND_SYNC || e->subkind != SYNC_STREAM_WAIT)
+		return ST_OK;
+	TRY(RESERVE(s, stream_waits, stream_count, stream_cap, err));
+	s->graph.stream_waits[s->graph.stream_count++] =
+		(struct stream_wait){ e->begin_ns, e->track };
+	return ST_OK;
+}
+
+/* ---- the path of a step ------------------------------------------------------------------ */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static enum status part_add(struct path_parts *l, const struct path_part *one, struct error *err)
+{
+	TRY(vec_reserve(&l->items, &l->cap, l->count + 1, err));
+	l->items[l->count++] = *one;
+	return ST_OK;
+}
+
+static int compare_parts(const void *pa, const void *pb)
+{
+	const struct path_part *a = pa, *b = pb;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+struct path {
+	struct critical *s;
+	struct path_part step; /* whose */
+};
+
+static enum status put_piece(void *self, const struct path_piece *p, struct error *err)
+{
+	struct path *path = self;
+	struct path_part one = path->step;
+
+	one.ns = p->end_ns - p->begin_ns;
+	one.id = p->id;
+	one.kind = (uint8_t)p->kind;
+	one.count = 1;
+	return part_add(&path->s->walked, &one, err);
+}
+
+static enum status walk(struct critical *s, const struct path_part *step, uint64_t begin_ns,
+			uint64_t end_ns, struct error *err)
+{
+	struct path path = { .s = s, .step = *step };
+
+	begin_ns = later(begin_ns, s->from_ns);
+	end_ns = earlier(end_ns, s->to_ns);
+	path.step.kind = PATH_KINDS;
+	if (s->processes[step->process].is_refused || s->parts.count >= RECORDS_MAX)
+		return part_add(&s->parts, &path.step, err);
+	s->walked.count = 0;
+	TRY(critical_walk(&s->graph, step->process, begin_ns, end_ns, put_piece, &path, err));
+	/* The pieces of one walk, summed by kind and name. */
+	struct path_part *all = s->walked.items;
+	size_t i, count = s->walked.count;
+	if (count)
+		qsort(all, count, sizeof(*all), compare_parts);
+	for (size_t first = 0; first < count; first = i) {
+		for (i = first + 1; i < count && !compare_parts(&all[i], &all[first]); i++) {
+			all[first].ns += all[i].ns;
+			all[first].count++;
+		}
+		TRY(part_add(&s->parts, &all[first], err));
+	}
+	return ST_OK;
+}
+
+/* Whether the gap behind its mark joins is known at the end only. */
+static enum status walk_step(struct critical *s, const struct step_list *l, uint32_t process,
+			     struct error *err)
+{
+	struct critical_process *p = &s->processes[process];
+	const struct step_row *row = &l->rows[p->row];
+	struct path_part step = { .process = process, .row = (uint32_t)p->row, .with_gap = true };
+	bool is_last = p->row + 1 == l->count;
+
+	p->any |= !row->is_out;
+	if (!row->is_out) {
+		if (!is_last)
+			TRY(walk(s, &step, row->begin_ns, row[1].begin_ns, err));
+		step.with_gap = false;
+		if (is_last || row[1].begin_ns > row->mark_end_ns)
+			TRY(walk(s, &step, row->begin_ns, row->mark_end_ns, err));
+	}
+	p->row++;
+	p->is_refused = false;
+	return ST_OK;
+}
+
+/* All that may matter to the path of the row that is the next to be walked has come. */
+static bool is_due(const struct critical *s, const struct step_list *l, uint32_t process,
+		   uint64_t given_ns)
+{
+	const struct critical_process *p = &s->processes[process];
+
+	if (p->row + 1 >= l->count)
+		return false;
+	uint64_t end_ns = later(l->rows[p->row].mark_end_ns, l->rows[p->row + 1].begin_ns);
+	end_ns = earlier(end_ns, s->to_ns);
+	return l->rows[p->row].is_out || (given_ns > end_ns && p->front_ns >= end_ns);
+}
+
+/* Where a time cut leaves no mark, all of it is one step, which is walked at the end. */
+static uint64_t needed_ns(const struct accumulator *f, uint32_t process)
+{
+	const struct critical *s = f->state;
+	const struct critical_process *p = &s->processes[process];
+	const struct step_list *l = &f->steps[process];
+	bool may_infer = !f->filter || !f->filter->has_steps;
+
+	if (!l->count || (may_infer && !p->any && l->rows[p->row].is_out))
+		return 0;
+	return l->rows[p->row].begin_ns;
+}
+
+static enum status critical_put(struct accumulator *f, const struct sorted_batch *w,
+				struct error *err)
+{
+	struct critical *s = f->state;
+
+	if (w->in->to_ns) {
+		s->from_ns = w->in->from_ns;
+		s->to_ns = w->in->to_ns;
+	}
+	for (size_t i = 0; i < w->in->count; i++)
+		TRY(put_event(f, &w->in->events[i], err));
+	for (size_t i = 0; i < w->in->interval_count; i++) {
+		const struct phase_interval *st = &w->in->intervals[i];
+
+		TRY(RESERVE(s, intervals, interval_count, interval_cap, err));
+		s->graph.intervals[s->graph.interval_count++] = *st;
+		if (st->process <= s->process_count)
+			s->processes[st->process].front_ns = st->end_ns;
+	}
+	if (!w->in->count)
+		return ST_OK;
+	uint64_t given_ns = w->in->events[w->in->count - 1].begin_ns;
+	bool any = false;
+
+	for (uint32_t i = 1; i <= s->process_count; i++)
+		any |= is_due(s, &f->steps[i], i, given_ns);
+	if (!any)
+		return ST_OK;
+	TRY(sort_all(s, err));
+	for (uint32_t i = 1; i <= s->process_count; i++) {
+		while (is_due(s, &f->steps[i], i, given_ns))
+			TRY(walk_step(s, &f->steps[i], i, err));
+		s->keep_ns[i] = needed_ns(f, i);
+	}
+	critical_forget(&s->graph, s->keep_ns, s->last, s->tracks);
+	return ST_OK;
+}
+
+static void critical_release(struct accumulator *f)
+{
+	struct critical *s = f->state;
+
+	free(s->graph.work);
+	free(s->graph.by_end);
+	free(s->graph.waits);
+	free(s->graph.stream_waits);
+	free(s->graph.intervals);
+	free(s->graph.launches);
+	free(s->parts.items);
+	free(s->walked.items);
+	free(s->processes);
+	free(s->keep_ns);
+	free(s->last);
+}
+
+/* ---- end -------------------------------------------------------------------------------- */
+
+static enum status put_part(struct accumulator *f, const struct path_part *p, const char *which,
+			    uint64_t step, struct error *err)
+{
+	static const char *const words[PATH_KINDS] = {
+		[PATH_COMPUTE] = "compute",   [PATH_COMM] = "comm",
+		[PATH_COPY] = "copy",         [PATH_LAUNCH] = "launch",
+		[PATH_DISPATCH] = "dispatch", [PATH_STREAM_WAIT] = "stream_wait",
+		[PATH_UNKNOWN] = "unknown",   [PATH_HOST] = "host",
+	};
+	union value keys[CRITICAL_NAME + 1], *row;
+	char text[128];
+
+	keys[CRITICAL_STEP].u64 = step;
+	if (p->kind == PATH_KINDS) {
+		snprintf(text, sizeof(text),
+			 "over %d GPU events, calls that wait or stretches in "
+			 "this step",
+			 RECORDS_MAX);
+		keys[CRITICAL_WHICH].text = "refused";
+		keys[CRITICAL_KIND].text = "unknown";
+		keys[CRITICAL_NAME].text = text;
+		return acc_row(f, "critical", p->process, keys, &row, err);
+	}
+	keys[CRITICAL_WHICH].text = which;
+	keys[CRITICAL_KIND].text = words[p->kind];
+	keys[CRITICAL_NAME].text = p->kind == PATH_HOST ? context_phase(f->context, p->id).name
+							: trace_text(f->trace, p->id, NULL);
+	TRY(acc_row(f, "critical", p->process, keys, &row, err));
+	row[CRITICAL_NS].u64 += p->ns;
+	row[CRITICAL_COUNT].u64 += p->count;
+	return ST_OK;
+}
+
+static uint64_t wall_of(const struct step_row *row)
+{
+	return row->end_ns - row->begin_ns;
+}
+
+/* Steps that are not walked yet; a window without marks is one. */
+static enum status walk_rest(struct accumulator *f, uint32_t process, struct error *err)
+{
+	struct critical *s = f->state;
+	const struct step_list *l = &f->steps[process];
+	struct path_part step = { .process = process };
+
+	if (l->is_inferred) {
+		step.row = (uint32_t)l->count - 1;
+		return walk(s, &step, l->rows[step.row].begin_ns, l->rows[step.row].end_ns, err);
+	}
+	while (s->processes[process].row < l->count)
+		TRY(walk_step(s, l, process, err));
+	return ST_OK;
+}
+
+static enum status end_process(struct accumulator *f, uint32_t process, struct error *err)
+{
+	static const char *const which[] = { "median", "slowest" };
+	struct critical *s = f->state;
+	const struct step_list *l = &f->steps[process];
+	const struct step_row *steps[2];
+	size_t i, k;
+
+	TRY(walk_rest(f, process, err));
+	/* The counted step nearest to the median, of two the later; the slowest, of two the
+	 * earlier. */
+	uint64_t *walls = calloc(l->count + 1, sizeof(*walls));
+	size_t count = 0;
+	double best = 0;
+	steps[0] = steps[1] = NULL;
+	if (!walls)
+		return fail_memory(err);
+	for (size_t j = 0; j < l->count; j++)
+		if (l->rows[j].is_counted && !l->rows[j].is_out)
+			walls[count++] = wall_of(&l->rows[j]);
+	double middle = median_u64(walls, count);
+	free(walls);
+	for (size_t j = 0; j < l->count; j++) {
+		const struct step_row *row = &l->rows[j];
+		double apart = (double)wall_of(row) - middle;
+
+		if (!row->is_counted || row->is_out)
+			continue;
+		apart = apart < 0 ? -apart : apart;
+		if (!steps[0] || apart <= best) {
+			steps[0] = row;
+			best = apart;
+		}
+		if (!steps[1] || wall_of(row) > wall_of(steps[1]))
+			steps[1] = row;
+	}
+	for (i = 0; i < 2 && steps[i]; i++)
+		for (k = 0; k < s->parts.count; k++) {
+			const struct path_part *p = &s->parts.items[k];
+
+			if (p->process == process && &l->rows[p->row] == steps[i] &&
+			    p->with_gap == steps[i]->joins)
+				TRY(put_part(f, p, which[i], steps[i]->number, err));
+		}
+	return ST_OK;
+}
+
+static enum status critical_end(struct accumulator *f, struct error *err)
+{
+	struct critical *s = f->state;
+
+	TRY(sort_all(s, err));
+	for (uint32_t i = 1; i <= s->process_count; i++)
+		if (sweep_process(f->sweep, i).has_gpu && acc_wants(f, i))
+			TRY(end_process(f, i, err));
+	return ST_OK;
+}
+
+static enum status critical_finish(struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "critical");
+	size_t count = table_count(t), last;
+
+	(void)err;
+	for (size_t first = 0; first < count; first = last) {
+		uint64_t whole = 0;
+
+		for (last = first; last < count; last++) {
+			if (memcmp(table_at(t, last), table_at(t, first),
+				   CRITICAL_KIND * sizeof(union value)))
+				break;
+			whole += table_at(t, last)[CRITICAL_NS].u64;
+		}
+		for (size_t i = first; i < last; i++)
+			table_at(t, i)[CRITICAL_PCT].f64 =
+				percent_of(table_at(t, i)[CRITICAL_NS].u64, whole);
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const critical_tables[] = { &table_critical, NULL };
+
+const struct report_type report_critical = {
+	.name = "critical",
+	.help = "the longest chain through the median and the slowest step",
+	.tables = critical_tables,
+	.state_size = sizeof(struct critical),
+	.begin = critical_begin,
+	.put = critical_put,
+	.end = critical_end,
+	.release = critical_release,
+	.finish = critical_finish,
+};

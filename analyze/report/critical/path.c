@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/critical/internal.h"
+
+#include <stdlib.h>
+
+enum { STREAM_WAITS_FEW = 1 << 19 };
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- order ------------------------------------------------------------------------------ */
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_work(const void *pa, const void *pb)
+{
+	const struct work_node *a = pa, *b = pb;
+	int order = compare(a->begin_ns, b->begin_ns);
+
+	order = order ? order : compare(a->stream, b->stream);
+	order = order ? order : compare(a->correlation, b->correlation);
+	order = order ? order : compare(a->end_ns, b->end_ns);
+	return order ? order : compare(a->arrival, b->arrival);
+}
+
+static int compare_stream_waits(const void *pa, const void *pb)
+{
+	const struct stream_wait *a = pa, *b = pb;
+
+	return a->track != b->track ? compare(a->track, b->track) : compare(a->at_ns, b->at_ns);
+}
+
+static int compare_intervals(const void *pa, const void *pb)
+{
+	const struct phase_interval *a = pa, *b = pb;
+
+	return a->process != b->process ? compare(a->process, b->process)
+					: compare(a->begin_ns, b->begin_ns);
+}
+
+/* By the end of the work, then its order; those that waited for nothing last. */
+static int compare_waits(const void *pa, const void *pb, void *self)
+{
+	const struct wait_node *a = pa, *b = pb;
+	const struct work_node *work = self;
+
+	if (a->work == NO_ID || b->work == NO_ID)
+		return compare(a->work, b->work);
+	int order = compare(work[a->work].end_ns, work[b->work].end_ns);
+	order = order ? order : compare(a->work, b->work);
+	return order ? order : compare(a->begin_ns, b->begin_ns);
+}
+
+static bool could_wait(const struct wait_node *w, const struct work_node *n)
+{
+	uint64_t asked_ns = n->has_launch ? n->launch_begin_ns : n->begin_ns;
+
+	if (n->process != w->process || n->end_ns <= w->begin_ns || n->end_ns > w->end_ns)
+		return false;
+	return w->is_copy ? n->has_launch && n->correlation == w->correlation &&
+				    n->launch_begin_ns == w->asked_ns
+			  : asked_ns <= w->begin_ns;
+}
+
+/* How many, in the order of ends, have ended by then. */
+static size_t ended_by(const struct critical_graph *g, uint64_t at_ns)
+{
+	size_t low = 0, high = g->work_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g->work[g->by_end[mid]].end_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The last that ended within the call and was asked for before. */
+static void waited_for(const struct critical_graph *g, struct wait_node *w)
+{
+	size_t low = ended_by(g, w->end_ns);
+
+	w->work = NO_ID;
+	for (; low && g->work[g->by_end[low - 1]].end_ns > w->begin_ns; low--)
+		if (could_wait(w, &g->work[g->by_end[low - 1]])) {
+			w->work = g->by_end[low - 1];
+			return;
+		}
+}
+
+static int compare_ends(const void *pa, const void *pb, void *self)
+{
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+	const struct work_node *work = self;
+	int order = compare(work[a].end_ns, work[b].end_ns);
+
+	return order ? order : compare(a, b);
+}
+
+void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
+{
+	if (g->work_count)
+		qsort(g->work, g->work_count, sizeof(*g->work), compare_work);
+	if (g->stream_count)
+		qsort(g->stream_waits, g->stream_count, sizeof(*g->stream_waits),
+		      compare_stream_waits);
+	if (g->interval_count)
+		qsort(g->intervals, g->interval_count, sizeof(*g->intervals), compare_intervals);
+	for (size_t i = 0; i < tracks; i++)
+		last[i] = NO_ID;
+	for (size_t i = 0; i < g->work_count; i++) {
+		g->work[i].before = last[g->work[i].track];
+		last[g->work[i].track] = (uint32_t)i;
+		g->by_end[i] = (uint32_t)i;
+	}
+	if (g->work_count)
+		qsort_r(g->by_end, g->work_count, sizeof(*g->by_end), compare_ends, g->work);
+	for (size_t i = 0; i < g->wait_count; i++) {
+		g->waits[i].work = NO_ID;
+		if (g->waits[i].track < tracks && g->launches[g->waits[i].track])
+			waited_for(g, &g->waits[i]);
+	}
+	if (g->wait_count)
+		qsort_r(g->waits, g->wait_count, sizeof(*g->waits), compare_waits, g->work);
+}
+
+/* ---- what is over ----------------------------------------------------------------------- */
+
+static void tracks_keep(struct critical_graph *g, uint32_t *last, size_t tracks)
+{
+	for (size_t i = 0; i < tracks; i++) {
+		if (last[i] != NO_ID)
+			g->work[last[i]].is_kept = true;
+		last[i] = NO_ID;
+	}
+}
+
+/* Waits of streams go by the launches of what is kept; while they are few all of them stay. */
+static void stream_waits_forget(struct critical_graph *g, uint32_t *last, size_t tracks)
+{
+	size_t count = 0;
+
+	if (g->stream_count < STREAM_WAITS_FEW)
+		return;
+	for (size_t i = 0; i < tracks; i++)
+		last[i] = NO_ID;
+	for (size_t i = g->work_count; i; i--)
+		last[g->work[i - 1].track] = (uint32_t)i - 1; /* the first that is kept */
+	for (size_t i = 0; i < g->stream_count; i++) {
+		const struct stream_wait *w = &g->stream_waits[i];
+		uint32_t first = w->track < tracks ? last[w->track] : NO_ID;
+		const struct work_node *n = first == NO_ID ? NULL : &g->work[first];
+
+		if (n && w->at_ns >= (n->has_launch ? n->launch_begin_ns : n->begin_ns))
+			g->stream_waits[count++] = *w;
+	}
+	g->stream_count = count;
+}
+
+void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t *last,
+		     size_t tracks)
+{
+	size_t count = 0;
+
+	/* Besides what is needed itself: what it began behind, and of each stream the last to begin
+	 * and the last to end. */
+	for (size_t i = 0; i < tracks; i++)
+		last[i] = NO_ID;
+	for (size_t i = 0; i < g->work_count; i++) {
+		g->work[i].is_kept = g->work[i].end_ns >= keep_ns[g->work[i].process];
+		if (g->work[i].is_kept && g->work[i].before != NO_ID)
+			g->work[g->work[i].before].is_kept = true;
+		last[g->work[i].track] = (uint32_t)i;
+	}
+	tracks_keep(g, last, tracks);
+	for (size_t i = 0; i < g->work_count; i++) {
+		const struct work_node *n = &g->work[g->by_end[i]];
+
+		if (n->end_ns < keep_ns[n->process])
+			last[n->track] = g->by_end[i];
+	}
+	tracks_keep(g, last, tracks);
+	for (size_t i = 0; i < g->work_count; i++)
+		if (g->work[i].is_kept)
+			g->work[count++] = g->work[i];
+	g->work_count = count;
+	for (size_t i = count = 0; i < g->wait_count; i++)
+		if (g->waits[i].end_ns > keep_ns[g->waits[i].process])
+			g->waits[count++] = g->waits[i];
+	g->wait_count = count;
+	for (size_t i = count = 0; i < g->interval_count; i++)
+		if (g->intervals[i].end_ns > keep_ns[g->intervals[i].process])
+			g->intervals[count++] = g->intervals[i];
+	g->interval_count = count;
+	stream_waits_forget(g, last, tracks);
+}
+
+/* ---- walk ------------------------------------------------------------------------------- */
+
+struct walk {
+	const struct critical_graph *g;
+	uint32_t process;
+	uint64_t begin_ns;
+	size_t wait_at; /* waits below are not used yet */
+	path_put put;
+	void *self;
+};
+
+static enum status own(const struct walk *w, enum path_kind kind, uint32_t id, uint64_t begin_ns,
+		       uint64_t end_ns, struct error *err)
+{
+	struct path_piece piece = { later(begin_ns, w->begin_ns), end_ns, kind, id };
+
+	return piece.begin_ns < end_ns ? w->put(w->self, &piece, err) : ST_OK;
+}
+
+/* What S did, by phase. */
+static enum status own_host(const struct walk *w, uint64_t begin_ns, uint64_t end_ns,
+			    struct error *err)
+{
+	const struct phase_interval *all = w->g->intervals;
+	size_t low = 0, high = w->g->interval_count;
+	uint64_t to_ns;
+
+	begin_ns = later(begin_ns, w->begin_ns);
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (all[mid].process < w->process ||
+		    (all[mid].process == w->process && all[mid].end_ns <= begin_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; begin_ns < end_ns; begin_ns = to_ns) {
+		bool known = low < w->g->interval_count && all[low].process == w->process;
+		bool inside = known && all[low].begin_ns <= begin_ns;
+
+		to_ns = end_ns;
+		if (known)
+			to_ns = earlier(end_ns, inside ? all[low].end_ns : all[low].begin_ns);
+		TRY(own(w, PATH_HOST, inside ? all[low].phase : PHASE_OTHER, begin_ns, to_ns, err));
+		low += inside;
+	}
+	return ST_OK;
+}
+
+/* The latest work that a call waited for, which returned by `at_ns`; NO_ID: none in the step. */
+static uint32_t wait_take(struct walk *w, uint64_t at_ns)
+{
+	const struct critical_graph *g = w->g;
+
+	while (w->wait_at) {
+		const struct wait_node *one = &g->waits[--w->wait_at];
+
+		if (one->work == NO_ID || one->process != w->process || one->end_ns > at_ns)
+			continue;
+		return g->work[one->work].end_ns > w->begin_ns ? one->work : NO_ID;
+	}
+	return NO_ID;
+}
+
+static bool has_waited(const struct critical_graph *g, const struct work_node *n)
+{
+	const struct work_node *before = n->before == NO_ID ? NULL : &g->work[n->before];
+	uint64_t since_ns = !before              ? 0
+			    : before->has_launch ? before->launch_begin_ns
+						 : before->begin_ns;
+	size_t low = 0, high = g->stream_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (g->stream_waits[mid].track < n->track ||
+		    (g->stream_waits[mid].track == n->track &&
+		     g->stream_waits[mid].at_ns < since_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return n->has_launch && low < g->stream_count && g->stream_waits[low].track == n->track &&
+	       g->stream_waits[low].at_ns <= n->launch_begin_ns;
+}
+
+/* Of other streams of the GPU: what ended last, and not after `at` began. */
+static uint32_t ended_last(const struct critical_graph *g, uint32_t at)
+{
+	const struct work_node *n = &g->work[at];
+	size_t low = ended_by(g, n->begin_ns);
+
+	for (; low; low--) {
+		const struct work_node *other = &g->work[g->by_end[low - 1]];
+		if (other->gpu == n->gpu && other->track != n->track && g->by_end[low - 1] < at)
+			return g->by_end[low - 1];
+	}
+	return NO_ID;
+}
+
+/* What the begin of `at` waited for on the GPU: work, or NO_ID. */
+static uint32_t depends(const struct critical_graph *g, uint32_t at, bool *by_wait)
+{
+	uint32_t before = g->work[at].before;
+
+	*by_wait = false;
+	if (!has_waited(g, &g->work[at]))
+		return before;
+	uint32_t other = ended_last(g, at);
+	if (other == NO_ID)
+		return before;
+	*by_wait = before == NO_ID || g->work[other].end_ns > g->work[before].end_ns;
+	return *by_wait ? other : before;
+}
+
+/* Along GPU work from the end of `at`; where the host comes in again, 0: the step is over. */
+static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct error *err)
+{
+	const struct critical_graph *g = w->g;
+
+	for (;;) {
+		const struct work_node *n = &g->work[at];
+		uint64_t free_ns = 0;
+		bool by_wait;
+
+		TRY(own(w, (enum path_kind)n->class, n->name, n->begin_ns, *at_ns, err));
+		*at_ns = earlier(n->begin_ns, *at_ns);
+		if (*at_ns <= w->begin_ns)
+			return ST_OK;
+		uint32_t other = depends(g, at, &by_wait);
+		if (other != NO_ID)
+			free_ns = earlier(g->work[other].end_ns, *at_ns);
+		if (n->has_launch && (other == NO_ID || n->launch_begin_ns > free_ns)) {
+			TRY(own(w, PATH_LAUNCH, n->launch_name, n->launch_begin_ns, *at_ns, err));
+			*at_ns = earlier(n->launch_begin_ns, *at_ns);
+			return ST_OK;
+		}
+		if (other == NO_ID) {
+			TRY(own(w, PATH_UNKNOWN, n->name, w->begin_ns, *at_ns, err));
+			*at_ns = w->begin_ns;
+			return ST_OK;
+		}
+		TRY(own(w, by_wait ? PATH_STREAM_WAIT : PATH_DISPATCH, n->name, free_ns, *at_ns,
+			err));
+		*at_ns = free_ns;
+		at = other;
+	}
+}
+
+enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
+			  uint64_t end_ns, path_put put, void *self, struct error *err)
+{
+	struct walk w = { .g = g,
+			  .process = process,
+			  .begin_ns = begin_ns,
+			  .wait_at = g->wait_count,
+			  .put = put,
+			  .self = self };
+	uint64_t at_ns = end_ns;
+
+	while (at_ns > begin_ns) {
+		uint32_t work = wait_take(&w, at_ns);
+		if (work == NO_ID)
+			return own_host(&w, begin_ns, at_ns, err);
+		TRY(own_host(&w, g->work[work].end_ns, at_ns, err));
+		at_ns = earlier(g->work[work].end_ns, at_ns);
+		TRY(walk_gpu(&w, work, &at_ns, err));
+	}
+	return ST_OK;
+}

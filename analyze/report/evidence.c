@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/evidence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct column evidence_columns[] = {
+	RANK_COLUMNS,
+	{ "selection", NULL, CELL_TEXT, KEY, NULL, "behind which figure" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "track", NULL, CELL_TEXT, KEY, NULL, "where it ran" },
+	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the event, or of the owner" },
+	{ "size", NULL, CELL_U64, MAX, NULL, "nanoseconds; of memory bytes" },
+	{ "range", NULL, CELL_TEXT, MAX, NULL, "innermost range around it or around its launch" },
+	{ "python", NULL, CELL_TEXT, MAX, NULL, "innermost Python frame, likewise" },
+	{ "cause", NULL, CELL_TEXT, MAX, NULL, "where nothing runs" },
+	{ "phase", NULL, CELL_TEXT, MAX, NULL, "of its launch" },
+	{ "step", NULL, CELL_U64, MIN, NULL, "of its launch; null: outside any" },
+	{ .name = NULL },
+};
+static const struct table_type table_evidence = {
+	.name = "behind",
+	.member = "behind",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.null_texts = "range python cause phase",
+	.columns = evidence_columns,
+};
+
+const char *evidence_word(enum evidence selection)
+{
+	static const char *const words[] = {
+#define X(name, word, meaning) word,
+		EVIDENCE_LIST(X)
+#undef X
+	};
+
+	return words[selection];
+}
+
+const char *evidence_meaning(enum evidence selection)
+{
+	static const char *const meanings[] = {
+#define X(name, word, meaning) meaning,
+		EVIDENCE_LIST(X)
+#undef X
+	};
+
+	return meanings[selection];
+}
+
+/* After the fixed selections: causes (host: one for each phase), phases of the host, of work. */
+enum {
+	AT_CAUSES = EVIDENCE_COUNT,
+	AT_HOST_CAUSES = AT_CAUSES + CAUSE_COUNT,
+	AT_PHASES = AT_HOST_CAUSES + SWEEP_PHASES,
+	AT_WORK = AT_PHASES + SWEEP_PHASES,
+	SELECTIONS = AT_WORK + SWEEP_PHASES,
+};
+
+struct item {
+	uint64_t size, begin_ns;
+	uint32_t process, track, gpu; /* track 0: the GPU as a whole */
+	uint32_t name, range, python;
+	uint32_t step; /* as event.step */
+	uint8_t phase;
+	uint8_t cause; /* CAUSE_COUNT: none */
+};
+struct top { /* the greatest first; of equal ones the one that came first */
+	struct item items[EVIDENCE_KEPT];
+	size_t count;
+};
+struct evidence_state {
+	struct top tops[SELECTIONS];
+};
+
+static void put(struct accumulator *f, size_t selection, const struct item *item)
+{
+	struct top *t = &((struct evidence_state *)f->state)->tops[selection];
+	size_t at;
+
+	if (!item->size || !acc_wants(f, item->process) ||
+	    (t->count == EVIDENCE_KEPT && t->items[t->count - 1].size >= item->size))
+		return;
+	if (t->count < EVIDENCE_KEPT)
+		t->count++;
+	for (at = t->count - 1; at && t->items[at - 1].size < item->size; at--)
+		t->items[at] = t->items[at - 1];
+	t->items[at] = *item;
+}
+
+/* ---- GPU time --------------------------------------------------------------------------- */
+
+static void put_segment(struct accumulator *f, const struct segment *seg)
+{
+	static const enum evidence parts[] = {
+		[PART_LEAD] = EVIDENCE_LEAD,
+		[PART_SPAN] = EVIDENCE_IDLE,
+		[PART_TAIL] = EVIDENCE_TAIL,
+	};
+	struct item item = {
+		.size = seg->end_ns - seg->begin_ns,
+		.begin_ns = seg->begin_ns,
+		.gpu = seg->gpu,
+		.process = sweep_gpu(f->sweep, seg->gpu).process,
+		.name = seg->name,
+		.step = seg->step,
+		.phase = seg->phase,
+		.cause = CAUSE_COUNT,
+	};
+
+	if (!seg->busy) {
+		put(f, parts[seg->part], &item);
+		return;
+	}
+	if (seg->busy & BUSY_COMPUTE)
+		put(f, EVIDENCE_COMPUTE, &item);
+	else
+		put(f, seg->busy & BUSY_COMM ? EVIDENCE_EXPOSED_COMM : EVIDENCE_EXPOSED_COPY,
+		    &item);
+	if ((seg->busy & BUSY_COMPUTE) && (seg->busy & BUSY_COMM))
+		put(f, EVIDENCE_OVERLAP_COMM, &item);
+	if (seg->origin != ORIGIN_LAUNCH)
+		put(f, EVIDENCE_UNATTRIBUTED, &item);
+}
+
+static void put_piece(struct accumulator *f, const struct piece *p)
+{
+	struct item item = {
+		.size = p->end_ns - p->begin_ns,
+		.begin_ns = p->begin_ns,
+		.gpu = p->gpu,
+		.process = sweep_gpu(f->sweep, p->gpu).process,
+		.track = p->thread,
+		.name = p->call,
+		.range = p->range,
+		.python = p->python,
+		.phase = p->phase,
+		.cause = p->cause,
+	};
+
+	put(f, EVIDENCE_NOT_BUSY, &item);
+	if (p->after_sync)
+		put(f, EVIDENCE_AFTER_SYNC, &item);
+	put(f,
+	    p->cause == CAUSE_HOST ? AT_HOST_CAUSES + (size_t)p->phase
+				   : AT_CAUSES + (size_t)p->cause,
+	    &item);
+}
+
+/* ---- events ----------------------------------------------------------------------------- */
+
+static void put_event(struct accumulator *f, const struct event *e)
+{
+	struct item item = {
+		.size = e->end_ns - e->begin_ns,
+		.begin_ns = e->begin_ns,
+		.track = e->track,
+		.process = trace_get_track(f->trace, e->track)->process,
+		.name = e->name,
+		.range = e->owner,
+		.step = e->step,
+		.phase = e->phase,
+		.cause = CAUSE_COUNT,
+		.gpu = NO_ID,
+	};
+
+	if (e->kind == KIND_ALLOC) {
+		item.size = e->bytes;
+		put(f, EVIDENCE_MEMORY, &item);
+	} else if (e->kind == KIND_API) {
+		put(f, EVIDENCE_LAUNCH, &item);
+	} else if (e->kind == KIND_SYNC) {
+		put(f, EVIDENCE_SYNC, &item);
+	}
+	if (!event_is_gpu_work(e))
+		return;
+	put(f, EVIDENCE_GPU, &item);
+	put(f, AT_WORK + (size_t)e->phase, &item);
+	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
+		put(f, EVIDENCE_COPY, &item);
+	else
+		put(f, EVIDENCE_KERNEL, &item);
+	if (sweep_class(f->sweep, e) == CLASS_COMM)
+		put(f, EVIDENCE_COMM, &item);
+}
+
+static void put_interval(struct accumulator *f, const struct phase_interval *st)
+{
+	struct item item = {
+		.size = st->end_ns - st->begin_ns,
+		.begin_ns = st->begin_ns,
+		.process = st->process,
+		.track = context_step_thread(f->context, st->process),
+		.step = st->step,
+		.phase = st->phase,
+		.cause = CAUSE_COUNT,
+		.gpu = NO_ID,
+	};
+
+	put(f, EVIDENCE_HOST, &item);
+	put(f, AT_PHASES + (size_t)st->phase, &item);
+}
+
+static enum status evidence_put(struct accumulator *f, const struct sorted_batch *w,
+				struct error *err)
+{
+	for (size_t i = 0; i < w->in->count; i++)
+		if (!(w->in->events[i].flags & EVENT_BEGAN_EARLIER))
+			put_event(f, &w->in->events[i]);
+	for (size_t i = 0; i < w->in->interval_count; i++)
+		put_interval(f, &w->in->intervals[i]);
+	for (size_t i = 0; i < w->segment_count; i++)
+		put_segment(f, &w->segments[i]);
+	for (size_t i = 0; i < w->piece_count; i++)
+		put_piece(f, &w->pieces[i]);
+	return ST_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+enum { NAME_BYTES = 320 };
+
+static const char *selection_text(const struct accumulator *f, size_t selection,
+				  char out[NAME_BYTES])
+{
+	if (selection < AT_CAUSES)
+		return evidence_word((enum evidence)selection);
+	if (selection < AT_HOST_CAUSES)
+		snprintf(out, NAME_BYTES, "cause:%s",
+			 cause_word((enum cause)(selection - AT_CAUSES)));
+	else if (selection < AT_PHASES)
+		snprintf(out, NAME_BYTES, "cause:host:%s",
+			 context_phase(f->context, (unsigned)(selection - AT_HOST_CAUSES)).name);
+	else if (selection < AT_WORK)
+		snprintf(out, NAME_BYTES, "phase:%s",
+			 context_phase(f->context, (unsigned)(selection - AT_PHASES)).name);
+	else
+		snprintf(out, NAME_BYTES, "work:%s",
+			 context_phase(f->context, (unsigned)(selection - AT_WORK)).name);
+	return out;
+}
+
+static const char *name_of(const struct accumulator *f, uint32_t name)
+{
+	return name ? trace_text(f->trace, name, NULL) : "";
+}
+
+static enum status text_put(struct accumulator *f, union value *row, size_t at, const char *text,
+			    struct error *err)
+{
+	return text && text[0] ? acc_text(f, "behind", &row[at], text, err) : ST_OK;
+}
+
+static enum status end_item(struct accumulator *f, const char *selection, const struct item *item,
+			    struct error *err)
+{
+	char track[NAME_BYTES], cause[NAME_BYTES] = "";
+	union value keys[EVIDENCE_SIZE], *row;
+
+	/* "GPU 0 stream 7", "pt_main_thread 100", "GPU 0". */
+	const struct track *k = item->track ? trace_get_track(f->trace, item->track) : NULL;
+	unsigned long long id = k ? (unsigned long long)k->id : 0;
+	if (!k)
+		snprintf(track, NAME_BYTES, "GPU %u", sweep_gpu(f->sweep, item->gpu).device);
+	else if (k->type == TRACK_STREAM)
+		snprintf(track, NAME_BYTES, "GPU %u stream %llu", k->device, id);
+	else if (k->name && strstr(trace_text(f->trace, k->name, NULL), "thread"))
+		snprintf(track, NAME_BYTES, "%s", trace_text(f->trace, k->name, NULL));
+	else
+		snprintf(track, NAME_BYTES, "%s%s%llu",
+			 k->name ? trace_text(f->trace, k->name, NULL) : "thread", " ", id);
+	keys[EVIDENCE_SELECTION].text = selection;
+	keys[EVIDENCE_BEGIN].u64 = item->begin_ns;
+	keys[EVIDENCE_TRACK].text = track;
+	keys[EVIDENCE_NAME].text = name_of(f, item->name);
+	TRY(acc_row(f, "behind", item->process, keys, &row, err));
+	cell_raise(&row[EVIDENCE_SIZE], item->size);
+	if (item->step && !(item->step & STEP_GAP))
+		row[EVIDENCE_IN_STEP].u64 = item->step - 1;
+	if (item->cause != CAUSE_COUNT)
+		cause_text(f, (enum cause)item->cause, item->phase, cause, sizeof(cause));
+	TRY(text_put(f, row, EVIDENCE_CAUSE, cause, err));
+	TRY(text_put(f, row, EVIDENCE_RANGE, name_of(f, item->range), err));
+	TRY(text_put(f, row, EVIDENCE_PYTHON, name_of(f, item->python), err));
+	if (!strcmp(selection, evidence_word(EVIDENCE_STEP)))
+		return ST_OK;
+	return text_put(f, row, EVIDENCE_PHASE, context_phase(f->context, item->phase).name, err);
+}
+
+static void end_steps(struct accumulator *f)
+{
+	for (uint32_t process = 1; process <= trace_count(f->trace, TRACE_PROCESSES); process++)
+		for (size_t i = 0; i < f->steps[process].count; i++) {
+			const struct step_row *s = &f->steps[process].rows[i];
+			struct item item = {
+				.size = s->end_ns - s->begin_ns,
+				.begin_ns = s->begin_ns,
+				.process = process,
+				.track = context_step_thread(f->context, process),
+				.step = (uint32_t)s->number + 1,
+				.cause = CAUSE_COUNT,
+				.gpu = NO_ID,
+			};
+
+			if (!s->is_out && s->is_counted && item.track)
+				put(f, EVIDENCE_STEP, &item);
+		}
+}
+
+static enum status evidence_end(struct accumulator *f, struct error *err)
+{
+	const struct evidence_state *s = f->state;
+	unsigned phases = context_phase_count(f->context);
+	char text[NAME_BYTES];
+
+	end_steps(f);
+	for (size_t i = 0; i < SELECTIONS; i++) {
+		size_t phase = i < AT_HOST_CAUSES ? 0 : (i - AT_HOST_CAUSES) % SWEEP_PHASES;
+
+		if (phase >= phases)
+			continue;
+		for (size_t k = 0; k < s->tops[i].count; k++)
+			TRY(end_item(f, selection_text(f, i, text), &s->tops[i].items[k], err));
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const evidence_tables[] = { &table_evidence, NULL };
+
+const struct report_type report_evidence = {
+	.name = "behind",
+	.help = "the events behind figures",
+	.tables = evidence_tables,
+	.state_size = sizeof(struct evidence_state),
+	.needs_owners = true,
+	.put = evidence_put,
+	.end = evidence_end,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * evidence.h - the events behind a figure, for --explain: of each selection the ten that
+ * contribute most, of each input.  Not printed by itself.
+ *
+ * Selections are words: those of EVIDENCE_LIST, "cause:NAME" and "phase:NAME" (what the step thread
+ * did), "work:PHASE" (GPU work launched in a phase).
+ */
+#ifndef ANALYZE_REPORT_EVIDENCE_H
+#define ANALYZE_REPORT_EVIDENCE_H
+
+#include "analyze/engine/report.h"
+
+#define EVIDENCE_LIST(X)                                                                           \
+	X(COMPUTE, "compute", "pieces of GPU time owned by compute")                               \
+	X(EXPOSED_COMM, "exposed_comm", "pieces of communication beside which nothing computes")   \
+	X(EXPOSED_COPY, "exposed_copy", "pieces of copies beside which nothing else runs")         \
+	X(OVERLAP_COMM, "overlap_comm", "pieces of communication beside which something computes") \
+	X(IDLE, "idle", "gaps between GPU events, and what ended them")                            \
+	X(LEAD, "lead", "time before the first GPU event, which is named")                         \
+	X(TAIL, "tail", "time after the last GPU event")                                           \
+	X(NOT_BUSY, "not_busy", "pieces of gaps, with their cause and whose doing it was")         \
+	X(AFTER_SYNC, "after_sync", "pieces of gaps that a synchronising call reached into")       \
+	X(UNATTRIBUTED, "unattributed", "GPU work whose launch is not there")                      \
+	X(GPU, "gpu", "kernels, copies and graphs")                                                \
+	X(KERNEL, "kernel", "kernels and graphs")                                                  \
+	X(COMM, "comm", "communication kernels")                                                   \
+	X(COPY, "copy", "copies and fills")                                                        \
+	X(LAUNCH, "launch", "runtime and driver calls")                                            \
+	X(SYNC, "sync", "synchronisation records")                                                 \
+	X(STEP, "step", "steps")                                                                   \
+	X(HOST, "host", "what the step thread did, by phase")                                      \
+	X(MEMORY, "memory", "allocations by size")
+enum evidence {
+#define X(name, word, meaning) EVIDENCE_##name,
+	EVIDENCE_LIST(X)
+#undef X
+		EVIDENCE_COUNT,
+};
+const char *evidence_word(enum evidence selection);
+const char *evidence_meaning(enum evidence selection);
+
+enum { EVIDENCE_KEPT = 10 };
+enum {
+	EVIDENCE_SELECTION = RANK_KEYS,
+	EVIDENCE_BEGIN,
+	EVIDENCE_TRACK,
+	EVIDENCE_NAME,
+	EVIDENCE_SIZE,
+	EVIDENCE_RANGE,
+	EVIDENCE_PYTHON,
+	EVIDENCE_CAUSE,
+	EVIDENCE_PHASE,
+	EVIDENCE_IN_STEP
+};
+extern const struct report_type report_evidence;
+
+#endif

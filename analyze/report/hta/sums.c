@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/hta/hta.h"
+
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* HTA's constants. */
+#define KERNEL_WAIT_NS  30000u
+#define CPU_CUTOFF_NS   50000u
+#define DELAY_CUTOFF_NS 100000u
+
+/* Between the two nearest, as pandas does. */
+static uint64_t quantile(const uint64_t *values, size_t count, double share)
+{
+	double at = (double)(count - 1) * share;
+	size_t low = (size_t)at;
+	double part = at - (double)low;
+
+	if (low + 1 >= count)
+		return values[count - 1];
+	return values[low] + (uint64_t)llround(part * (double)(values[low + 1] - values[low]));
+}
+
+struct hta_stats hta_describe(uint64_t *values, size_t count)
+{
+	struct hta_stats s = { .count = count, .std = NO_U64 };
+	double squares = 0;
+
+	if (!count)
+		return s;
+	qsort(values, count, sizeof(*values), compare_u64);
+	for (size_t i = 0; i < count; i++)
+		s.sum += values[i];
+	double mean = (double)s.sum / (double)count;
+	for (size_t i = 0; i < count; i++)
+		squares += ((double)values[i] - mean) * ((double)values[i] - mean);
+	if (count > 1)
+		s.std = (uint64_t)llround(sqrt(squares / (double)(count - 1)));
+	s.min = values[0];
+	s.p25 = quantile(values, count, 0.25);
+	s.p50 = quantile(values, count, 0.5);
+	s.p75 = quantile(values, count, 0.75);
+	s.max = values[count - 1];
+	return s;
+}
+
+/* What begins comes before what ends at the same time. */
+static int compare_edges(const void *pa, const void *pb)
+{
+	const struct hta_edge *a = pa, *b = pb;
+
+	if (a->at_ns != b->at_ns)
+		return a->at_ns > b->at_ns ? 1 : -1;
+	return b->step - a->step;
+}
+
+void hta_mixes(const struct hta_event *events, size_t count, struct hta_edge *edges,
+	       uint64_t mixes[HTA_MIXES])
+{
+	int64_t open[3] = { 0, 0, 0 };
+	uint64_t last_ns = 0;
+
+	for (size_t i = 0; i < HTA_MIXES; i++)
+		mixes[i] = 0;
+	for (size_t i = 0; i < count; i++) {
+		edges[2 * i] = (struct hta_edge){ events[i].begin_ns, 1, events[i].class };
+		edges[2 * i + 1] = (struct hta_edge){ events[i].end_ns, -1, events[i].class };
+	}
+	qsort(edges, 2 * count, sizeof(*edges), compare_edges);
+	for (size_t i = 0; i < 2 * count; i++) {
+		unsigned mask = (open[0] ? HTA_COMPUTE : 0u) | (open[1] ? HTA_COMM : 0u) |
+				(open[2] ? HTA_MEMORY : 0u);
+
+		if (i)
+			mixes[mask] += edges[i].at_ns - last_ns;
+		last_ns = edges[i].at_ns;
+		open[(edges[i].class == HTA_COMPUTE ? 0
+		      : edges[i].class == HTA_COMM  ? 1
+						    : 2)] += edges[i].step;
+	}
+}
+
+static enum hta_wait kind_of(const struct hta_event *e, uint64_t before_ns, uint64_t gap_ns)
+{
+	if (e->has_launch && e->launch_begin_ns > before_ns)
+		return HTA_HOST_WAIT;
+	return gap_ns < KERNEL_WAIT_NS ? HTA_KERNEL_WAIT : HTA_OTHER_WAIT;
+}
+
+size_t hta_gaps(const struct hta_event *events, size_t count, enum hta_wait kind, uint64_t *gaps)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		uint64_t before_ns = events[i - 1].end_ns;
+		uint64_t gap_ns =
+			events[i].begin_ns > before_ns ? events[i].begin_ns - before_ns : 0;
+
+		if (kind_of(&events[i], before_ns, gap_ns) == kind)
+			gaps[found++] = gap_ns;
+	}
+	return found;
+}
+
+size_t hta_queue(const struct hta_event *events, size_t count, struct hta_edge *edges,
+		 uint64_t *lengths)
+{
+	int64_t length = 0;
+	size_t points = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!events[i].has_launch)
+			continue;
+		edges[points++] = (struct hta_edge){ events[i].launch_begin_ns, 1, 0 };
+		edges[points++] = (struct hta_edge){ events[i].begin_ns, -1, 0 };
+	}
+	qsort(edges, points, sizeof(*edges), compare_edges);
+	for (size_t i = 0; i < points; i++) {
+		length += edges[i].step;
+		lengths[i] = length > 0 ? (uint64_t)length : 0;
+	}
+	return points;
+}
+
+void hta_launch_add(struct hta_launches *sums, const struct hta_event *e)
+{
+	uint64_t cpu_ns = e->launch_end_ns - e->launch_begin_ns, gpu_ns = e->end_ns - e->begin_ns;
+	uint64_t delay_ns = e->begin_ns > e->launch_end_ns ? e->begin_ns - e->launch_end_ns : 0;
+
+	if (!e->has_launch || e->is_graph)
+		return;
+	sums->count++;
+	sums->cpu_ns += cpu_ns;
+	sums->gpu_ns += gpu_ns;
+	sums->delay_ns += delay_ns;
+	sums->short_count += cpu_ns <= CPU_CUTOFF_NS && gpu_ns < cpu_ns;
+	sums->cpu_outliers += cpu_ns > CPU_CUTOFF_NS;
+	sums->delay_outliers += delay_ns > DELAY_CUTOFF_NS;
+}
+
+static int by_order(const struct hta_event *a, const struct hta_event *b)
+{
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns > b->begin_ns ? 1 : -1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+int hta_by_stream(const void *pa, const void *pb)
+{
+	const struct hta_event *a = pa, *b = pb;
+
+	if (a->gpu != b->gpu)
+		return a->gpu > b->gpu ? 1 : -1;
+	if (a->stream != b->stream)
+		return a->stream > b->stream ? 1 : -1;
+	return by_order(a, b);
+}
+
+int hta_by_name(const void *pa, const void *pb)
+{
+	const struct hta_event *a = pa, *b = pb;
+
+	if (a->gpu != b->gpu)
+		return a->gpu > b->gpu ? 1 : -1;
+	if (a->name != b->name)
+		return a->name > b->name ? 1 : -1;
+	if (a->class != b->class)
+		return a->class > b->class ? 1 : -1;
+	return by_order(a, b);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every idle gap has a cause and an owner (DEFINITIONS.md 6): which, and how much of each step. */
+#include "analyze/engine/report.h"
+
+#include "schemas/base/map.h"
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	IDLE_DEVICE = RANK_KEYS,
+	IDLE_CAUSE,
+	IDLE_THREAD,
+	IDLE_TID,
+	IDLE_RANGE,
+	IDLE_PYTHON,
+	IDLE_CALL,
+	IDLE_NS,
+	IDLE_COUNT,
+	IDLE_LONGEST,
+	IDLE_PER_STEP,
+	IDLE_PCT,
+};
+static const struct column idle_columns[] = {
+	RANK_COLUMNS,
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "cause", "cause", CELL_TEXT, KEY, NULL,
+	  "why nothing ran; host:PHASE: what the host did" },
+	{ "thread", "thread", CELL_TEXT, KEY, NULL,
+	  "whose doing it was: of the launch, of the call, or the step thread" },
+	{ "tid", NULL, CELL_U64, KEY, NULL, "its id" },
+	{ "range", "in", CELL_TEXT, KEY, NULL,
+	  "its innermost op or annotation around all of it; of a launch: around the call" },
+	{ "python", "Python frame", CELL_TEXT, KEY, NULL,
+	  "its innermost Python function, likewise" },
+	{ "call", "call", CELL_TEXT, KEY, NULL, "the call or record that is the cause" },
+	{ "ns", "not busy", CELL_U64, SUM, NULL, "of lead, idle and tail" },
+	{ "count", "times", CELL_U64, SUM, NULL, "pieces of gaps" },
+	{ "longest_ns", "longest", CELL_U64, MAX, NULL, "the longest of them" },
+	{ "per_step_ns", "per step", CELL_U64, DERIVED, NULL,
+	  "not busy / complete steps of its rank, rounded down" },
+	{ "pct", "%", CELL_F64, DERIVED, "not busy", "share of the GPU's lead, idle and tail" },
+	{ .name = NULL },
+};
+static const struct table_type table_idle = {
+	.name = "idle",
+	.member = "idle",
+	.under = &table_ranks,
+	.by = "ns",
+	.null_texts = "thread range python call",
+	.columns = idle_columns,
+};
+
+enum { OWNERS_MAX = 1 << 16 };
+
+struct owner {
+	uint64_t ns, count, longest_ns;
+	uint32_t gpu, thread, range, python, call;
+	uint8_t cause, phase;
+};
+struct idle {
+	struct owner *owners; /* from OWNERS_MAX on the rest is summed by cause */
+	size_t count, cap;
+	struct hash_index index; /* of owners */
+};
+
+static bool same_owner(const struct owner *a, const struct owner *b)
+{
+	return a->gpu == b->gpu && a->thread == b->thread && a->range == b->range &&
+	       a->python == b->python && a->call == b->call && a->cause == b->cause &&
+	       a->phase == b->phase;
+}
+
+/* The sums of an owner, found or new; NULL: there are OWNERS_MAX others. */
+static enum status owner_find(struct idle *s, const struct owner *key, struct owner **out,
+			      struct error *err)
+{
+	uint64_t hash = hash_word(0, (uint64_t)key->gpu << 32 | key->thread);
+	uint32_t i;
+
+	hash = hash_word(hash, (uint64_t)key->range << 32 | key->python);
+	hash = hash_word(hash, (uint64_t)key->call << 32 | (uint32_t)key->cause << 8 | key->phase);
+	for (size_t at = hash_first(&s->index, hash);
+	     (i = hash_item(&s->index, &at, hash)) != HASH_NONE; at = hash_next(&s->index, at))
+		if (same_owner(&s->owners[i], key)) {
+			*out = &s->owners[i];
+			return ST_OK;
+		}
+	*out = NULL;
+	if (s->count >= OWNERS_MAX && (key->thread | key->range | key->python | key->call))
+		return ST_OK;
+	TRY(vec_reserve(&s->owners, &s->cap, s->count + 1, err));
+	TRY(hash_add(&s->index, hash, (uint32_t)s->count, err));
+	*out = &s->owners[s->count++];
+	**out = *key;
+	return ST_OK;
+}
+
+static enum status idle_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
+{
+	struct idle *s = f->state;
+
+	for (size_t i = 0; i < w->piece_count; i++) {
+		const struct piece *p = &w->pieces[i];
+		struct owner key = { .gpu = p->gpu,
+				     .thread = p->thread,
+				     .range = p->range,
+				     .python = p->python,
+				     .call = p->call,
+				     .cause = p->cause,
+				     .phase = p->cause == CAUSE_HOST ? p->phase : 0 };
+		uint64_t ns = p->end_ns - p->begin_ns;
+		struct owner *o;
+
+		TRY(owner_find(s, &key, &o, err));
+		if (!o) {
+			key.thread = key.range = key.python = key.call = 0;
+			TRY(owner_find(s, &key, &o, err));
+		}
+		o->ns += ns;
+		o->count++;
+		if (ns > o->longest_ns)
+			o->longest_ns = ns;
+	}
+	return ST_OK;
+}
+
+static const char *name_or_null(const struct accumulator *f, uint32_t name)
+{
+	return name ? trace_text(f->trace, name, NULL) : NULL;
+}
+
+static enum status end_owner(struct accumulator *f, const struct owner *o, struct error *err)
+{
+	struct sweep_gpu g = sweep_gpu(f->sweep, o->gpu);
+	const struct track *t = trace_get_track(f->trace, o->thread);
+	union value keys[IDLE_NS], *row;
+	char cause[512], thread[64];
+
+	cause_text(f, o->cause, o->phase, cause, sizeof(cause));
+	snprintf(thread, sizeof(thread), "thread %llu", (unsigned long long)t->id);
+	keys[IDLE_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	keys[IDLE_CAUSE].text = cause;
+	keys[IDLE_THREAD].text = !o->thread ? NULL
+				 : t->name  ? trace_text(f->trace, t->name, NULL)
+					    : thread;
+	keys[IDLE_TID].u64 = o->thread ? t->id : NO_U64;
+	keys[IDLE_RANGE].text = name_or_null(f, o->range);
+	keys[IDLE_PYTHON].text = name_or_null(f, o->python);
+	keys[IDLE_CALL].text = name_or_null(f, o->call);
+	TRY(acc_row(f, "idle", g.process, keys, &row, err));
+	row[IDLE_NS].u64 += o->ns;
+	row[IDLE_COUNT].u64 += o->count;
+	cell_raise(&row[IDLE_LONGEST], o->longest_ns);
+	return ST_OK;
+}
+
+static enum status idle_end(struct accumulator *f, struct error *err)
+{
+	struct idle *s = f->state;
+
+	for (size_t i = 0; i < s->count; i++)
+		TRY(end_owner(f, &s->owners[i], err));
+	return ST_OK;
+}
+
+static void idle_release(struct accumulator *f)
+{
+	struct idle *s = f->state;
+
+	free(s->owners);
+	hash_release(&s->index);
+}
+
+/* Rows of one GPU stand together: their sum is its time that is not busy. */
+static uint64_t sum_of_gpu(struct table *t, size_t first, size_t *end)
+{
+	const union value *row = table_at(t, first), *at;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = first; (at = table_at(t, i)); i++) {
+		if (at[0].u64 != row[0].u64 || at[1].text != row[1].text ||
+		    at[2].u64 != row[2].u64 || at[IDLE_DEVICE].u64 != row[IDLE_DEVICE].u64)
+			break;
+		sum += at[IDLE_NS].u64;
+	}
+	*end = i;
+	return sum;
+}
+
+static enum status idle_finish(struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "idle"), *ranks = tables_find(all, "ranks");
+	size_t steps = table_column(ranks, "complete_steps"), end;
+	union value *rank;
+
+	for (size_t i = 0; i < table_count(t); i = end)
+		for (uint64_t sum = sum_of_gpu(t, i, &end); i < end; i++) {
+			union value *row = table_at(t, i);
+			TRY(table_have(ranks, row, &rank, err));
+			row[IDLE_PCT].f64 = percent_of(row[IDLE_NS].u64, sum);
+			row[IDLE_PER_STEP].u64 =
+				row[IDLE_NS].u64 / (rank[steps].u64 ? rank[steps].u64 : 1);
+		}
+	return ST_OK;
+}
+
+static const struct table_type *const idle_tables[] = { &table_idle, NULL };
+
+const struct report_type report_idle = {
+	.name = "idle",
+	.help = "why GPUs did nothing, and whose doing it was",
+	.tables = idle_tables,
+	.state_size = sizeof(struct idle),
+	.needs_owners = true,
+	.put = idle_put,
+	.end = idle_end,
+	.release = idle_release,
+	.finish = idle_finish,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels by name (DEFINITIONS.md 8); communication kernels too. */
+#include "analyze/engine/report.h"
+
+#include "analyze/engine/hist.h"
+
+#include <stdlib.h>
+
+enum {
+	KERNEL_NAME = RANK_KEYS,
+	KERNEL_SHORT,
+	KERNEL_CLASS,
+	KERNEL_COUNT,
+	KERNEL_TOTAL,
+	KERNEL_PCT,
+	KERNEL_MIN,
+	KERNEL_MEDIAN,
+	KERNEL_MAX,
+	KERNEL_LENGTHS,
+};
+static const struct column kernel_columns[] = {
+	RANK_COLUMNS,
+	{ "name", NULL, CELL_TEXT, KEY, NULL, "as in the file" },
+	{ "short", "kernel", CELL_TEXT, DERIVED, NULL, "the name for people" },
+	{ "class", "class", CELL_TEXT, MAX, NULL,
+	  "compute, comm, or graph: a whole graph launch whose kernels are unseen" },
+	{ "count", "calls", CELL_U64, SUM, NULL, "kernels that began" },
+	{ "total_ns", "total", CELL_U64, SUM, NULL, "their time, overlaps counted twice" },
+	{ "pct", "%", CELL_F64, DERIVED, "kernel time", "share of the sum of kernel time" },
+	{ "min_ns", "min", CELL_U64, MIN, NULL, "the shortest" },
+	{ "median_ns", "median", CELL_U64, DERIVED, NULL, "within 1 %" },
+	{ "max_ns", "max", CELL_U64, MAX, NULL, "the longest" },
+	{ "lengths", NULL, CELL_HIST, HIST, NULL, "what quantiles come from" },
+	{ .name = NULL },
+};
+static const struct table_type table_kernels = {
+	.name = "kernels",
+	.member = "kernels",
+	.under = &table_ranks,
+	.by = "total_ns",
+	.columns = kernel_columns,
+};
+
+struct kernels {
+	union value **rows; /* by name; of `process` */
+	uint32_t process, name_count;
+};
+
+static enum status find(struct accumulator *f, uint32_t process, const struct event *e,
+			union value **row, struct error *err)
+{
+	union value keys[RANK_KEYS + 1];
+	const char *class = "compute";
+
+	if (e->kind == KIND_GRAPH)
+		class = "graph";
+	else if (sweep_communicates(f->sweep, e->name))
+		class = "comm";
+	keys[KERNEL_NAME].text = trace_text(f->trace, e->name, NULL);
+	TRY(acc_row(f, "kernels", process, keys, row, err));
+	if ((*row)[KERNEL_LENGTHS].hist)
+		return ST_OK;
+	TRY(acc_text(f, "kernels", &(*row)[KERNEL_CLASS], class, err));
+	(*row)[KERNEL_LENGTHS].hist = table_hist(tables_find(f->tables, "kernels"), err);
+	return (*row)[KERNEL_LENGTHS].hist ? ST_OK : ST_MEMORY;
+}
+
+static enum status kernels_begin(struct accumulator *f, struct error *err)
+{
+	struct kernels *k = f->state;
+
+	k->name_count = trace_count(f->trace, TRACE_NAMES);
+	k->rows = calloc((size_t)k->name_count + 1, sizeof(*k->rows));
+	return k->rows ? ST_OK : fail_memory(err);
+}
+
+/* The row of a name, remembered: names repeat a million times, processes hardly change. */
+static enum status row_of(struct accumulator *f, const struct event *e, union value **row,
+			  struct error *err)
+{
+	struct kernels *k = f->state;
+	uint32_t process = acc_process(f, e->track);
+
+	if (process != k->process) {
+		for (uint32_t i = 0; i <= k->name_count; i++)
+			k->rows[i] = NULL;
+		k->process = process;
+	}
+	if (e->name > k->name_count)
+		return find(f, process, e, row, err);
+	if (!k->rows[e->name])
+		TRY(find(f, process, e, &k->rows[e->name], err));
+	*row = k->rows[e->name];
+	return ST_OK;
+}
+
+static enum status kernels_put(struct accumulator *f, const struct sorted_batch *w,
+			       struct error *err)
+{
+	const struct batch_events *kernels = &w->by[BATCH_KERNELS];
+	union value *row;
+
+	for (size_t i = 0; i < kernels->count; i++) {
+		const struct event *e = kernels->items[i];
+		uint64_t ns = e->end_ns - e->begin_ns;
+
+		TRY(row_of(f, e, &row, err));
+		row[KERNEL_COUNT].u64++;
+		row[KERNEL_TOTAL].u64 += ns;
+		if (ns < row[KERNEL_MIN].u64)
+			row[KERNEL_MIN].u64 = ns;
+		cell_raise(&row[KERNEL_MAX], ns);
+		TRY(hist_put(row[KERNEL_LENGTHS].hist, ns, err));
+	}
+	return ST_OK;
+}
+
+static void kernels_release(struct accumulator *f)
+{
+	struct kernels *k = f->state;
+
+	free(k->rows);
+}
+
+enum { SHORT_COLUMNS = 61, SHORT_BYTES = 4 * SHORT_COLUMNS };
+
+static bool same_rank(const union value *a, const union value *b)
+{
+	return a[0].u64 == b[0].u64 && a[1].text == b[1].text && a[2].u64 == b[2].u64;
+}
+
+static enum status kernels_finish(struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "kernels");
+	size_t i, count = table_count(t);
+	char name[SHORT_BYTES];
+
+	for (size_t first = 0; first < count; first = i) {
+		const union value *rank = table_at(t, first);
+
+		uint64_t total = 0;
+		for (i = first; i < count && same_rank(table_at(t, i), rank); i++)
+			total += table_at(t, i)[KERNEL_TOTAL].u64;
+		for (i = first; i < count && same_rank(table_at(t, i), rank); i++) {
+			union value *row = table_at(t, i);
+
+			row[KERNEL_PCT].f64 = percent_of(row[KERNEL_TOTAL].u64, total);
+			row[KERNEL_MEDIAN].u64 = hist_median(row[KERNEL_LENGTHS].hist);
+			name_short(row[KERNEL_NAME].text, SHORT_COLUMNS, name, sizeof(name));
+			row[KERNEL_SHORT].text = table_text(t, name, err);
+			if (!row[KERNEL_SHORT].text)
+				return ST_CEILING;
+		}
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const kernels_tables[] = { &table_kernels, NULL };
+
+const struct report_type report_kernels = {
+	.name = "kernels",
+	.help = "kernels by name: calls, time, shortest, median, longest",
+	.tables = kernels_tables,
+	.state_size = sizeof(struct kernels),
+	.begin = kernels_begin,
+	.put = kernels_put,
+	.release = kernels_release,
+	.finish = kernels_finish,
+};

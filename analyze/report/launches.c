@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches (DEFINITIONS.md 6): what the call costs, how long the work waits in the queue, how long
+ * it runs; and per GPU, how long its queue is and how often it has nothing to do when a launch
+ * begins.
+ *
+ * The queue's greatest length is exact: launches stand in a ring in the order of their begins, a
+ * launch that waits until e counts one at each of those from its own to the last before e, and a
+ * begin that leaves the ring is final.
+ */
+#include "analyze/engine/report.h"
+
+#include "analyze/engine/hist.h"
+#include "schemas/model/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CALL_DEVICE = RANK_KEYS,
+	CALL_NAME,
+	CALL_COUNT,
+	CALL_EVENTS,
+	CALL_API,
+	CALL_API_MEDIAN,
+	CALL_API_MAX,
+	CALL_QUEUE,
+	CALL_QUEUE_MEDIAN,
+	CALL_QUEUE_MAX,
+	CALL_GPU,
+	CALL_SHORT,
+	CALL_WAITED,
+	CALL_API_HIST,
+	CALL_QUEUE_HIST,
+};
+static const struct column call_columns[] = {
+	RANK_COLUMNS,
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "call", "call", CELL_TEXT, KEY, NULL, "the call that launches" },
+	{ "count", "calls", CELL_U64, SUM, NULL, "of which work came" },
+	{ "gpu_events", "GPU events", CELL_U64, SUM, NULL, "kernels, copies, nodes of graphs" },
+	{ "api_ns", "in calls", CELL_U64, SUM, NULL, "length of the calls" },
+	{ "api_median_ns", "median", CELL_U64, DERIVED, NULL, "of a call, within 1 %" },
+	{ "api_max_ns", "longest", CELL_U64, MAX, NULL, "call" },
+	{ "queue_ns", "in queue", CELL_U64, SUM, NULL,
+	  "from the end of a call to the begin of its first work, 0 if that begins sooner" },
+	{ "queue_median_ns", "median", CELL_U64, DERIVED, NULL, "of a launch, within 1 %" },
+	{ "queue_max_ns", "longest", CELL_U64, MAX, NULL, "in queue" },
+	{ "gpu_ns", "on GPU", CELL_U64, SUM, NULL, "length of the work, overlaps twice" },
+	{ "short", "short", CELL_U64, SUM, NULL,
+	  "events that are shorter than the call that launched them alone" },
+	{ "waited", "GPU waited", CELL_U64, SUM, NULL,
+	  "launches that began when the GPU was idle, and whose work ended that" },
+	{ "api_hist", NULL, CELL_HIST, HIST, NULL, "of calls" },
+	{ "queue_hist", NULL, CELL_HIST, HIST, NULL, "of launches" },
+	{ .name = NULL },
+};
+static const struct table_type table_launches = {
+	.name = "launches",
+	.member = "launches",
+	.under = &table_ranks,
+	.by = "api_ns",
+	.columns = call_columns,
+};
+
+enum {
+	QUEUE_DEVICE = RANK_KEYS,
+	QUEUE_LAUNCHES,
+	QUEUE_EVENTS,
+	QUEUE_GRAPHS,
+	QUEUE_GRAPH_EVENTS,
+	QUEUE_SHORT,
+	QUEUE_WAITED,
+	QUEUE_BOUND,
+	QUEUE_QUEUED,
+	QUEUE_WINDOW,
+	QUEUE_MEAN,
+	QUEUE_MAX,
+};
+static const struct column queue_columns[] = {
+	RANK_COLUMNS,
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "launches", "launches", CELL_U64, SUM, NULL, "calls of which work came" },
+	{ "gpu_events", "GPU events", CELL_U64, SUM, NULL, "that have a launch" },
+	{ "graph_launches", "graphs", CELL_U64, SUM, NULL, "launches of CUDA graphs" },
+	{ "graph_events", NULL, CELL_U64, SUM, NULL, "work that came of those" },
+	{ "short", "short", CELL_U64, SUM, NULL,
+	  "events that are shorter than the call that launched them alone" },
+	{ "waited", "GPU waited", CELL_U64, SUM, NULL,
+	  "launches that began when the GPU was idle, and whose work ended that" },
+	{ "launch_bound_pct", "%", CELL_F64, DERIVED, "launches", "waited / launches" },
+	{ "queued_ns", NULL, CELL_U64, SUM, NULL,
+	  "from the begin of a call to the begin of its first work, over all launches" },
+	{ "window_ns", NULL, CELL_U64, SUM, NULL, "lead, span and tail" },
+	{ "queue_mean", "mean queue", CELL_F64, DERIVED, NULL,
+	  "launches that wait, over the window: queued / window" },
+	{ "queue_max", "longest queue", CELL_U64, MAX, NULL,
+	  "launches that wait at once: call begun, work not" },
+	{ .name = NULL },
+};
+static const struct table_type table_queues = {
+	.name = "launch_queues",
+	.member = "launch_queues",
+	.under = &table_ranks,
+	.columns = queue_columns,
+};
+
+enum { BEGINS = 1 << 16 /* launches that wait at once, at most */, FIRSTS = 1 << 16 };
+
+struct begins {           /* of a process: begins of calls that launch */
+	uint64_t *at_ns;  /* a ring, by number & (BEGINS - 1) */
+	uint64_t count;   /* numbers given so far */
+	uint64_t *firsts; /* correlation of the launch seen last, by its low bits */
+};
+struct queue {            /* of a GPU */
+	int32_t *change;  /* a ring: how many more wait at this begin than at the one before */
+	uint64_t settled; /* numbers below are final */
+	int64_t length;   /* at the last settled one */
+	uint64_t max, queued_ns, window_ns, launches, events, graphs, graph_events, shorts, waited;
+	union value *row; /* of `name` */
+	uint32_t name;
+};
+struct launches {
+	struct begins *processes;
+	struct queue *gpus; /* by the sweep's index */
+	size_t gpu_count;
+	uint8_t *is_graph; /* by name: 0 not asked, else 1 + answer */
+	uint32_t process_count, name_count;
+	uint64_t from_ns; /* the cut: nothing waits before */
+};
+
+static enum status launches_begin(struct accumulator *f, struct error *err)
+{
+	struct launches *s = f->state;
+
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->name_count = trace_count(f->trace, TRACE_NAMES);
+	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	s->is_graph = calloc((size_t)s->name_count + 1, 1);
+	return s->processes && s->is_graph ? ST_OK : fail_memory(err);
+}
+
+static void launches_release(struct accumulator *f)
+{
+	struct launches *s = f->state;
+
+	for (size_t i = 0; s->processes && i <= s->process_count; i++) {
+		free(s->processes[i].at_ns);
+		free(s->processes[i].firsts);
+	}
+	for (size_t i = 0; i < s->gpu_count; i++)
+		free(s->gpus[i].change);
+	free(s->processes);
+	free(s->gpus);
+	free(s->is_graph);
+}
+
+static enum status reach(struct accumulator *f, struct launches *s, struct error *err)
+{
+	size_t i = s->gpu_count;
+
+	TRY(acc_gpus(f, &s->gpus, &s->gpu_count, sizeof(*s->gpus), err));
+	for (; i < s->gpu_count; i++) {
+		s->gpus[i].change = calloc(BEGINS, sizeof(int32_t));
+		if (!s->gpus[i].change)
+			return fail_memory(err);
+	}
+	return ST_OK;
+}
+
+/* ---- the queue -------------------------------------------------------------------------- */
+
+/* Begins below `number` are final for this GPU. */
+static void queue_settle(struct queue *q, uint64_t number)
+{
+	for (; q->settled < number; q->settled++) {
+		int32_t *change = &q->change[q->settled & (BEGINS - 1)];
+
+		q->length += *change;
+		*change = 0;
+		if (q->length > 0 && (uint64_t)q->length > q->max)
+			q->max = (uint64_t)q->length;
+	}
+}
+
+/* What was launched before a cut waits from its begin on. */
+static enum status begins_open(struct begins *b, uint64_t from_ns, struct error *err)
+{
+	if (b->at_ns)
+		return ST_OK;
+	b->at_ns = calloc(BEGINS, sizeof(*b->at_ns));
+	if (!b->at_ns)
+		return fail_memory(err);
+	if (from_ns)
+		b->at_ns[b->count++] = from_ns;
+	return ST_OK;
+}
+
+/* The first number whose begin is not before `at_ns`, of those in the ring. */
+static uint64_t begins_find(const struct begins *b, uint64_t at_ns)
+{
+	uint64_t high = b->count, low = high > BEGINS - 1 ? high - (BEGINS - 1) : 0;
+
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+		if (b->at_ns[mid & (BEGINS - 1)] < at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void queue_put(struct queue *q, const struct begins *b, uint64_t begin_ns,
+		      const struct event *e)
+{
+	if (e->begin_ns <= begin_ns)
+		return;
+	q->queued_ns += e->begin_ns - begin_ns;
+	if (b->count >= BEGINS)
+		queue_settle(q, b->count - (BEGINS - 1));
+	uint64_t first = begins_find(b, begin_ns);
+	uint64_t end = begins_find(b, e->begin_ns);
+	first = first < q->settled ? q->settled : first;
+	if (first >= end)
+		return;
+	q->change[first & (BEGINS - 1)]++;
+	q->change[end & (BEGINS - 1)]--;
+}
+
+/* ---- events ----------------------------------------------------------------------------- */
+
+static bool is_graph(const struct accumulator *f, struct launches *s, uint32_t name)
+{
+	uint8_t none = 0, *known = name <= s->name_count ? &s->is_graph[name] : &none;
+
+	if (!*known) {
+		size_t len;
+		const char *text = trace_text(f->trace, name, &len);
+
+		*known = call_traits(text, len) & CALL_LAUNCHES_GRAPH ? 2 : 1;
+	}
+	return *known == 2;
+}
+
+/* Whether this is the first work of its launch. */
+static bool is_first(struct begins *b, const struct launch *l, bool *is, struct error *err)
+{
+	if (!b->firsts)
+		b->firsts = calloc(FIRSTS, sizeof(*b->firsts));
+	if (!b->firsts) {
+		fail_memory(err);
+		return false;
+	}
+	uint64_t *slot = &b->firsts[l->correlation & (FIRSTS - 1)];
+	*is = *slot != l->correlation + 1;
+	*slot = l->correlation + 1;
+	return true;
+}
+
+static enum status row_find(struct accumulator *f, struct queue *q, size_t gpu, uint32_t name,
+			    struct error *err)
+{
+	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
+	union value keys[RANK_KEYS + 2];
+	struct table *t = tables_find(f->tables, "launches");
+
+	if (q->row && q->name == name)
+		return ST_OK;
+	keys[CALL_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	keys[CALL_NAME].text = trace_text(f->trace, name, NULL);
+	TRY(acc_row(f, "launches", g.process, keys, &q->row, err));
+	q->name = name;
+	if (!q->row[CALL_API_HIST].hist)
+		q->row[CALL_API_HIST].hist = table_hist(t, err);
+	if (!q->row[CALL_QUEUE_HIST].hist)
+		q->row[CALL_QUEUE_HIST].hist = table_hist(t, err);
+	return q->row[CALL_API_HIST].hist && q->row[CALL_QUEUE_HIST].hist ? ST_OK : ST_MEMORY;
+}
+
+static enum status put_work(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct launches *s = f->state;
+	const struct launch *l = batch_launch(f->batch, e);
+	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
+	bool first;
+
+	if (!l || gpu >= s->gpu_count || e->flags & EVENT_BEGAN_EARLIER)
+		return ST_OK;
+	struct queue *q = &s->gpus[gpu];
+	uint32_t process = sweep_gpu(f->sweep, gpu).process;
+	bool graph = is_graph(f, s, l->name);
+	TRY(row_find(f, q, gpu, l->name, err));
+	if (!is_first(&s->processes[process], l, &first, err))
+		return ST_MEMORY;
+	q->events++;
+	q->graph_events += graph;
+	q->row[CALL_EVENTS].u64++;
+	q->row[CALL_GPU].u64 += e->end_ns - e->begin_ns;
+	if (!graph && e->end_ns - e->begin_ns < l->end_ns - l->begin_ns) {
+		q->shorts++;
+		q->row[CALL_SHORT].u64++;
+	}
+	if (!first)
+		return ST_OK;
+	TRY(begins_open(&s->processes[process], s->from_ns, err));
+	queue_put(q, &s->processes[process], l->begin_ns < s->from_ns ? s->from_ns : l->begin_ns,
+		  e);
+	uint64_t api_ns = l->end_ns - l->begin_ns;
+	uint64_t queue_ns = e->begin_ns > l->end_ns ? e->begin_ns - l->end_ns : 0;
+	q->launches++;
+	q->graphs += graph;
+	q->row[CALL_COUNT].u64++;
+	q->row[CALL_API].u64 += api_ns;
+	q->row[CALL_QUEUE].u64 += queue_ns;
+	cell_raise(&q->row[CALL_API_MAX], api_ns);
+	cell_raise(&q->row[CALL_QUEUE_MAX], queue_ns);
+	TRY(hist_put(q->row[CALL_API_HIST].hist, api_ns, err));
+	return hist_put(q->row[CALL_QUEUE_HIST].hist, queue_ns, err);
+}
+
+static enum status put_event(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct launches *s = f->state;
+
+	if (event_is_gpu_work(e))
+		return put_work(f, e, err);
+	if (e->kind != KIND_API || !e->correlation)
+		return ST_OK;
+	uint32_t process = acc_process(f, e->track);
+	struct begins *b = &s->processes[process <= s->process_count ? process : 0];
+	TRY(begins_open(b, s->from_ns, err));
+	b->at_ns[b->count++ & (BEGINS - 1)] = e->begin_ns;
+	return ST_OK;
+}
+
+static enum status put_gap(struct accumulator *f, const struct idle_gap *gap, struct error *err)
+{
+	struct launches *s = f->state;
+	struct queue *q = &s->gpus[gap->gpu];
+
+	if (gap->part == PART_TAIL || gap->origin != ORIGIN_LAUNCH || gap->is_graph_internal ||
+	    gap->launch_begin_ns < gap->begin_ns)
+		return ST_OK;
+	TRY(row_find(f, q, gap->gpu, gap->launch_name, err));
+	q->row[CALL_WAITED].u64++;
+	q->waited++;
+	return ST_OK;
+}
+
+static enum status launches_put(struct accumulator *f, const struct sorted_batch *w,
+				struct error *err)
+{
+	struct launches *s = f->state;
+	const struct idle_gap *gaps;
+	size_t count = sweep_gaps(f->sweep, &gaps);
+
+	TRY(reach(f, s, err));
+	if (w->in->count)
+		s->from_ns = w->in->from_ns;
+	for (size_t i = 0; i < w->in->count; i++)
+		TRY(put_event(f, &w->in->events[i], err));
+	for (size_t i = 0; i < count; i++)
+		TRY(put_gap(f, &gaps[i], err));
+	for (size_t i = 0; i < w->segment_count; i++)
+		s->gpus[w->segments[i].gpu].window_ns +=
+			w->segments[i].end_ns - w->segments[i].begin_ns;
+	return ST_OK;
+}
+
+static enum status end_gpu(struct accumulator *f, size_t gpu, struct error *err)
+{
+	struct launches *s = f->state;
+	struct queue *q = &s->gpus[gpu];
+	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
+	union value keys[RANK_KEYS + 1], *row;
+
+	queue_settle(q, s->processes[g.process].count);
+	keys[QUEUE_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	TRY(acc_row(f, "launch_queues", g.process, keys, &row, err));
+	row[QUEUE_LAUNCHES].u64 += q->launches;
+	row[QUEUE_EVENTS].u64 += q->events;
+	row[QUEUE_GRAPHS].u64 += q->graphs;
+	row[QUEUE_GRAPH_EVENTS].u64 += q->graph_events;
+	row[QUEUE_SHORT].u64 += q->shorts;
+	row[QUEUE_WAITED].u64 += q->waited;
+	row[QUEUE_QUEUED].u64 += q->queued_ns;
+	row[QUEUE_WINDOW].u64 += q->window_ns;
+	cell_raise(&row[QUEUE_MAX], q->max);
+	return ST_OK;
+}
+
+static enum status launches_end(struct accumulator *f, struct error *err)
+{
+	TRY(reach(f, f->state, err));
+	for (size_t i = 0; i < sweep_gpu_count(f->sweep); i++)
+		TRY(end_gpu(f, i, err));
+	return ST_OK;
+}
+
+static enum status launches_finish(struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "launches"), *queues = tables_find(all, "launch_queues");
+	union value *row;
+
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		if (!row[CALL_COUNT].u64)
+			continue;
+		row[CALL_API_MEDIAN].u64 = hist_median(row[CALL_API_HIST].hist);
+		row[CALL_QUEUE_MEDIAN].u64 = hist_median(row[CALL_QUEUE_HIST].hist);
+	}
+	for (size_t i = 0; (row = table_at(queues, i)); i++) {
+		row[QUEUE_BOUND].f64 = percent_of(row[QUEUE_WAITED].u64, row[QUEUE_LAUNCHES].u64);
+		row[QUEUE_MEAN].f64 = row[QUEUE_WINDOW].u64 ? (double)row[QUEUE_QUEUED].u64 /
+								      (double)row[QUEUE_WINDOW].u64
+							    : 0;
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const launches_tables[] = {
+	&table_launches,
+	&table_queues,
+	NULL,
+};
+
+const struct report_type report_launches = {
+	.name = "launches",
+	.help = "time in the call, in the queue and on the GPU; how long the queue is",
+	.tables = launches_tables,
+	.state_size = sizeof(struct launches),
+	.begin = launches_begin,
+	.put = launches_put,
+	.end = launches_end,
+	.release = launches_release,
+	.finish = launches_finish,
+};

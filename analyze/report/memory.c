@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory (DEFINITIONS.md 8): peak and its owners, least and most of each step, growth.
+ *
+ * A process has an amount for each device and place it was seen at: what a framework's allocator
+ * gave out, what CUDA gave out, what was sampled.  Which is which says `what`.
+ */
+#include "analyze/report/gauge.h"
+#include "analyze/report/growth.h"
+#include "analyze/engine/report.h"
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAK_STEPS = 20, OWNERS_SHOWN = 16, GAUGES_MAX = 4096 };
+
+/* clang-format off */
+enum {
+	MEM_DEVICE = RANK_KEYS, MEM_WHAT, MEM_ABSOLUTE, MEM_SAMPLES, MEM_PEAK, MEM_PEAK_STEP, MEM_PEAK_PHASE,
+	MEM_RESERVED, MEM_TOTAL, MEM_SLOPE, MEM_SLOPE_ERROR, MEM_LEAK, MEM_SPIKES,
+};
+#define MEMORY_KEYS RANK_COLUMNS, \
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number; null: the host" }, \
+	{ "what", "of", CELL_TEXT, KEY, NULL, "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled" }
+/* clang-format on */
+static const struct column memory_columns[] = {
+	MEMORY_KEYS,
+	{ "absolute", NULL, CELL_BOOL, MIN, NULL,
+	  "false: counted from the begin of the window; what was there before is not in it" },
+	{ "samples", "samples", CELL_U64, SUM, NULL, "levels that were seen" },
+	{ "peak_bytes", "peak bytes", CELL_U64, MAX, NULL, "the highest level" },
+	{ "peak_step", "at step", CELL_U64, DERIVED, NULL, "in which it was reached first" },
+	{ "peak_phase", "in phase", CELL_TEXT, DERIVED, NULL, "likewise" },
+	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL,
+	  "the most that the allocator held, given out or not; null: it did not say" },
+	{ "total_bytes", "total bytes", CELL_U64, MAX, NULL,
+	  "memory that the device has; null: not recorded" },
+	{ "slope_bytes_per_step", "growth a step", CELL_F64, DERIVED, NULL,
+	  "least squares over the least level of each step, settling steps out" },
+	{ "slope_error_bytes", NULL, CELL_F64, DERIVED, NULL,
+	  "its standard error, with the lag-1 correlation of the residuals" },
+	{ "leak", "leak", CELL_BOOL, DERIVED, NULL,
+	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps" },
+	{ "spikes", "spikes", CELL_U64, DERIVED, NULL,
+	  "steps whose most is over 1.2 times the median step's" },
+	{ .name = NULL },
+};
+static const struct table_type table_memory = {
+	.name = "memory",
+	.member = "memory",
+	.under = &table_ranks,
+	.null_texts = "peak_phase",
+	.columns = memory_columns,
+};
+
+enum { MSTEP_NUMBER = MEM_WHAT + 1, MSTEP_BEGIN, MSTEP_MIN, MSTEP_MAX, MSTEP_COUNTED };
+static const struct column step_columns[] = {
+	MEMORY_KEYS,
+	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "min_bytes", "least bytes", CELL_U64, MIN, NULL, "in the step" },
+	{ "max_bytes", "most bytes", CELL_U64, MAX, NULL, "in the step" },
+	{ "counted", NULL, CELL_BOOL, MAX, NULL,
+	  "complete and not settling: growth is taken of it" },
+	{ .name = NULL },
+};
+static const struct table_type table_memory_steps = {
+	.name = "memory_steps",
+	.member = "steps",
+	.under = &table_memory,
+	.since = "begin_ns",
+	.columns = step_columns,
+};
+
+enum { MPEAK_BYTES = MEM_WHAT + 1, MPEAK_NS, MPEAK_STEP, MPEAK_PHASE, MPEAK_RESERVED };
+static const struct column peak_columns[] = {
+	MEMORY_KEYS,
+	{ "bytes", "bytes", CELL_U64, KEY, NULL, "the highest level of an input" },
+	{ "at_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "step", "step", CELL_U64, MAX, NULL, "in which" },
+	{ "phase", "phase", CELL_TEXT, MAX, NULL, "in which" },
+	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL,
+	  "at that instant; null: the allocator did not say" },
+	{ .name = NULL },
+};
+static const struct table_type table_memory_peaks = {
+	.name = "memory_peaks",
+	.member = "peaks",
+	.under = &table_memory,
+	.by = "bytes",
+	.null_texts = "phase",
+	.columns = peak_columns,
+};
+
+enum { MOWNER_NAME = MPEAK_NS + 1, MOWNER_LIVE };
+static const struct column owner_columns[] = {
+	MEMORY_KEYS,
+	{ "bytes", NULL, CELL_U64, KEY, NULL, "the highest level of an input" },
+	{ "at_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "owner", "owner", CELL_TEXT, KEY, NULL,
+	  "the innermost range that took it; null: taken before the window, or in no range" },
+	{ "live_bytes", "live bytes", CELL_U64, SUM, NULL, "not given back at the peak" },
+	{ .name = NULL },
+};
+static const struct table_type table_memory_owners = {
+	.name = "memory_owners",
+	.member = "owners",
+	.under = &table_memory_peaks,
+	.by = "live_bytes",
+	.columns = owner_columns,
+};
+
+enum { MCURVE_BEGIN = MEM_WHAT + 1, MCURVE_WIDTH, MCURVE_POINTS };
+static const struct column curve_columns[] = {
+	MEMORY_KEYS,
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "of the first stretch" },
+	{ "width_ns", NULL, CELL_U64, MAX, NULL, "of a stretch" },
+	{ "points", NULL, CELL_TEXT, MAX, NULL, "the most of each, bytes" },
+	{ .name = NULL },
+};
+static const struct table_type table_memory_curves = {
+	.name = "memory_curves",
+	.member = "curves",
+	.under = &table_memory,
+	.nest = NEST_NEVER,
+	.is_picture = true,
+	.columns = curve_columns,
+};
+
+static const char *const whats[] = { "allocator", "cuda", "pinned", "in_use" };
+enum what { WHAT_ALLOCATOR, WHAT_CUDA, WHAT_PINNED, WHAT_IN_USE, WHATS };
+
+struct place { /* a gauge and what it is of */
+	uint32_t process, device;
+	enum what what;
+	bool absolute;
+	struct gauge gauge;
+};
+enum total { TOTAL_ALLOCATED, TOTAL_RESERVED, TOTALS };
+struct memory {
+	struct place **places;
+	size_t count, place_cap;
+	size_t *step_row;                /* by process id: step_list cursor */
+	uint32_t *place_of_track[WHATS]; /* index + 1 */
+	uint8_t *kind_of_schema;         /* of memory: 0 not asked, else 1 + enum what */
+	uint32_t track_count, process_count, schema_count;
+	uint32_t totals[TOTALS], names[2]; /* keys and names as interned */
+	uint32_t totals_of;                /* shape that totals_at is of; NO_ID: none yet */
+	uint32_t totals_at[TOTALS];        /* place among its numbers; NO_ID: it has none */
+};
+
+static uint32_t name_of(const struct accumulator *f, const char *name)
+{
+	return trace_find_name(f->trace, name, strlen(name));
+}
+
+static enum status memory_begin(struct accumulator *f, struct error *err)
+{
+	struct memory *m = f->state;
+
+	m->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	m->track_count = trace_count(f->trace, TRACE_TRACKS);
+	m->schema_count = trace_count(f->trace, TRACE_SCHEMAS);
+	m->kind_of_schema = calloc((size_t)m->schema_count + 1, 1);
+	m->step_row = calloc((size_t)m->process_count + 1, sizeof(*m->step_row));
+	if (!m->kind_of_schema || !m->step_row)
+		return fail_memory(err);
+	for (size_t i = 0; i < WHATS; i++) {
+		m->place_of_track[i] =
+			calloc((size_t)m->track_count + 1, sizeof(*m->place_of_track[i]));
+		if (!m->place_of_track[i])
+			return fail_memory(err);
+	}
+	m->totals_of = NO_ID;
+	m->totals[0] = name_of(f, "total_allocated");
+	m->totals[1] = name_of(f, "total_reserved");
+	m->names[0] = name_of(f, "bytes_in_use");
+	m->names[1] = name_of(f, "peak_bytes_in_use");
+	return ST_OK;
+}
+
+static void memory_release(struct accumulator *f)
+{
+	struct memory *m = f->state;
+
+	for (size_t i = 0; i < m->count; i++) {
+		gauge_release(&m->places[i]->gauge);
+		free(m->places[i]);
+	}
+	free(m->places);
+	free(m->step_row);
+	for (size_t i = 0; i < WHATS; i++)
+		free(m->place_of_track[i]);
+	free(m->kind_of_schema);
+}
+
+/* ---- which amount an event is of -------------------------------------------------------- */
+
+static enum status place_find(struct accumulator *f, uint32_t process, uint32_t device,
+			      enum what what, uint32_t *index, struct error *err)
+{
+	struct memory *m = f->state;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (m->places[i]->process == process && m->places[i]->device == device &&
+		    m->places[i]->what == what) {
+			*index = (uint32_t)i + 1;
+			return ST_OK;
+		}
+	if (m->count == GAUGES_MAX)
+		return fail(err, ST_CEILING, NOWHERE, "over %d amounts of memory", GAUGES_MAX);
+	TRY(vec_reserve(&m->places, &m->place_cap, m->count + 1, err));
+	m->places[m->count] = calloc(1, sizeof(*m->places[m->count]));
+	if (!m->places[m->count])
+		return fail_memory(err);
+	*m->places[m->count] = (struct place){ .process = process, .device = device, .what = what };
+	m->places[m->count]->gauge.curve_ns = f->pictures == PICTURES_FINE ? 1000 : 0;
+	*index = (uint32_t)++m->count;
+	return ST_OK;
+}
+
+/* CUPTI's kinds of memory: 1 pageable, 2 pinned; the others are on the device or managed. */
+static enum what what_of_schema(const struct accumulator *f, uint32_t schema)
+{
+	const struct memory *m = f->state;
+
+	if (schema <= m->schema_count && m->kind_of_schema[schema])
+		return (enum what)(m->kind_of_schema[schema] - 1);
+	const struct attr *kind = trace_find_attr(f->trace, schema, "memory_kind");
+	enum what what = !kind ? WHAT_ALLOCATOR : WHAT_CUDA;
+	if (kind && (kind->bits == 1 || kind->bits == 2))
+		what = WHAT_PINNED;
+	if (schema <= m->schema_count)
+		m->kind_of_schema[schema] = (uint8_t)(what + 1);
+	return what;
+}
+
+/* ---- levels ----------------------------------------------------------------------------- */
+
+static bool total_take(const struct accumulator *f, const struct event *e, enum total which,
+		       uint64_t *number)
+{
+	struct memory *m = f->state;
+
+	if (e->args && e->schema != m->totals_of) {
+		/* Where the totals stand among the numbers of a shape. */
+		const struct arg_schema *s = trace_get_schema(f->trace, e->schema);
+		uint32_t i;
+		m->totals_of = e->schema;
+		for (size_t k = 0; k < TOTALS; k++) {
+			for (i = 0; i < s->arg_count && s->args[i].key != m->totals[k]; i++)
+				;
+			m->totals_at[k] = i < s->arg_count && m->totals[k] &&
+							  (s->args[i].type == ATTR_U64 ||
+							   s->args[i].type == ATTR_I64)
+						  ? i
+						  : NO_ID;
+		}
+	}
+	if (!e->args || m->totals_at[which] == NO_ID)
+		return false;
+	*number = e->args[m->totals_at[which]];
+	return true;
+}
+
+static struct gauge_at at_of(struct accumulator *f, const struct event *e, uint32_t process)
+{
+	struct memory *m = f->state;
+	const struct step_list *steps = &f->steps[process];
+	size_t row = steps_at(steps, e->begin_ns, &m->step_row[process]);
+
+	return (struct gauge_at){ .at_ns = e->begin_ns,
+				  .step_row = row,
+				  .phase = e->phase,
+				  .has_step = row < steps->count };
+}
+
+static enum status put_sample(struct accumulator *f, const struct event *e, struct place *p,
+			      struct error *err)
+{
+	struct memory *m = f->state;
+	struct gauge_at at = at_of(f, e, p->process);
+	double value = e->value;
+	uint64_t bytes = value >= 0 && value < 0x1p63 ? (uint64_t)value : 0;
+
+	p->absolute = true;
+	if (trace_get_track(f->trace, e->track)->name == m->names[0])
+		return gauge_put(&p->gauge, bytes, &at, err);
+	/* that no sample hit, of before this instant */
+	if (p->gauge.samples && bytes > p->gauge.peak.bytes)
+		p->gauge.peak = (struct gauge_peak){ .bytes = bytes,
+						     .at_ns = at.at_ns,
+						     .step_row = at.step_row,
+						     .has_step = at.has_step };
+	return ST_OK;
+}
+
+static enum status put_pool(struct accumulator *f, const struct event *e, struct place *p,
+			    struct error *err)
+{
+	struct gauge_at at = at_of(f, e, p->process);
+	uint64_t bytes;
+
+	if (e->bytes > (uint64_t)1 << 62)
+		return ST_OK;
+	total_take(f, e, TOTAL_RESERVED, &p->gauge.reserved_bytes);
+	if (e->kind == KIND_ALLOC && e->address)
+		TRY(gauge_take(&p->gauge, e->address, e->bytes, e->owner, err));
+	else if (e->kind == KIND_FREE)
+		gauge_give(&p->gauge, e->address);
+	if (total_take(f, e, TOTAL_ALLOCATED, &bytes)) {
+		p->absolute = true;
+		p->gauge.sum_bytes = (int64_t)bytes;
+	} else {
+		/* Without a total it is the level before and what came or went, from 0 on. */
+		struct gauge *g = &p->gauge;
+		g->sum_bytes += e->kind == KIND_ALLOC ? (int64_t)e->bytes : -(int64_t)e->bytes;
+		if (g->sum_bytes < 0)
+			g->sum_bytes = 0; /* it was there before the window */
+		bytes = (uint64_t)g->sum_bytes;
+	}
+	return gauge_put(&p->gauge, bytes, &at, err);
+}
+
+static enum status memory_put(struct accumulator *f, const struct sorted_batch *w,
+			      struct error *err)
+{
+	struct place *place;
+
+	for (size_t i = 0; i < w->by[BATCH_MEMORY].count; i++) {
+		const struct event *e = w->by[BATCH_MEMORY].items[i];
+
+		/* NULL in *out: no amount of memory. */
+		struct place **out = &place;
+		struct memory *m = f->state;
+		const struct track *k = trace_get_track(f->trace, e->track);
+		enum what what =
+			e->kind == KIND_COUNTER ? WHAT_IN_USE : what_of_schema(f, e->schema);
+
+		*out = NULL;
+		if (e->kind != KIND_COUNTER ||
+		    !((!k->name || (k->name != m->names[0] && k->name != m->names[1])))) {
+			if (e->track <= m->track_count && acc_wants(f, k->process)) {
+				uint32_t *index = &m->place_of_track[what][e->track];
+				if (!*index)
+					TRY(place_find(f, k->process,
+						       what == WHAT_PINNED ? NO_ID : k->device,
+						       what, index, err));
+				*out = m->places[*index - 1];
+			}
+		}
+		if (place)
+			TRY((e->kind == KIND_COUNTER ? put_sample : put_pool)(f, e, place, err));
+	}
+	return ST_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+static uint64_t device_total(const struct accumulator *f, const struct place *p)
+{
+	static const char *const keys[] = { "totalGlobalMem", "memory_size" };
+	const struct device *d;
+	const struct attr *a;
+	size_t i;
+
+	if (p->device == NO_ID)
+		return 0;
+	d = trace_get_device(f->trace, trace_find_device(f->trace, p->process, p->device));
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		a = trace_find_attr(f->trace, d->schema, keys[i]);
+		if (a && (a->type == ATTR_U64 || a->type == ATTR_I64))
+			return a->bits;
+	}
+	return 0;
+}
+
+static int compare_owners(const void *pa, const void *pb)
+{
+	const struct gauge_owner *a = pa, *b = pb;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return (a->name > b->name) - (a->name < b->name);
+}
+
+static enum status end_owners(struct accumulator *f, struct place *p, union value *keys,
+			      struct error *err)
+{
+	struct gauge *g = &p->gauge;
+	uint64_t rest = g->peak.bytes;
+	union value *row;
+
+	if (g->at_peak_count)
+		qsort(g->at_peak, g->at_peak_count, sizeof(*g->at_peak), compare_owners);
+	for (size_t i = 0; i < g->at_peak_count && i < OWNERS_SHOWN; i++) {
+		const struct gauge_owner *o = &g->at_peak[i];
+
+		if (!o->bytes || !o->name)
+			continue;
+		keys[MOWNER_NAME].text = trace_text(f->trace, o->name, NULL);
+		TRY(acc_row(f, "memory_owners", p->process, keys, &row, err));
+		row[MOWNER_LIVE].u64 += o->bytes;
+		rest -= o->bytes < rest ? o->bytes : rest;
+	}
+	if (!rest || p->what == WHAT_IN_USE)
+		return ST_OK;
+	keys[MOWNER_NAME].text = "";
+	TRY(acc_row(f, "memory_owners", p->process, keys, &row, err));
+	row[MOWNER_LIVE].u64 += rest;
+	return ST_OK;
+}
+
+static enum status end_peak(struct accumulator *f, struct place *p, union value *keys,
+			    struct error *err)
+{
+	const struct gauge_peak *peak = &p->gauge.peak;
+	const struct step_list *steps = &f->steps[p->process];
+	union value *row;
+
+	keys[MPEAK_BYTES].u64 = peak->bytes;
+	keys[MPEAK_NS].u64 = peak->at_ns;
+	TRY(acc_row(f, "memory_peaks", p->process, keys, &row, err));
+	row[MPEAK_STEP].u64 = NO_U64;
+	if (peak->has_step && !steps->is_inferred)
+		row[MPEAK_STEP].u64 = steps->rows[peak->step_row].number;
+	row[MPEAK_RESERVED].u64 = peak->reserved_bytes;
+	if (p->what != WHAT_IN_USE)
+		TRY(acc_text(f, "memory_peaks", &row[MPEAK_PHASE],
+			     context_phase(f->context, peak->phase).name, err));
+	return end_owners(f, p, keys, err);
+}
+
+static enum status end_steps(struct accumulator *f, const struct place *p, union value *keys,
+			     struct error *err)
+{
+	const struct step_list *steps = &f->steps[p->process];
+	const struct gauge *g = &p->gauge;
+	union value *row;
+
+	for (size_t i = 0; i < g->step_count && i < steps->count; i++) {
+		const struct gauge_step *level = steps->is_inferred ? &g->all : &g->steps[i];
+
+		if (level->min_bytes > level->max_bytes || steps->rows[i].is_out)
+			continue;
+		keys[MSTEP_NUMBER].u64 = steps->rows[i].number;
+		keys[MSTEP_BEGIN].u64 = steps->rows[i].begin_ns;
+		TRY(acc_row(f, "memory_steps", p->process, keys, &row, err));
+		if (level->min_bytes < row[MSTEP_MIN].u64)
+			row[MSTEP_MIN].u64 = level->min_bytes;
+		if (level->max_bytes > row[MSTEP_MAX].u64)
+			row[MSTEP_MAX].u64 = level->max_bytes;
+		row[MSTEP_COUNTED].u64 |= steps->rows[i].is_counted && !steps->is_inferred;
+	}
+	return ST_OK;
+}
+
+static enum status end_curve(struct accumulator *f, const struct place *p, union value *keys,
+			     struct error *err)
+{
+	char points[GAUGE_CURVE * 21 + 1];
+	const struct gauge *g = &p->gauge;
+	union value *row;
+	size_t len = 0;
+
+	if (!g->curve_ns)
+		return ST_OK;
+	for (size_t i = 0; i < g->curve_count; i++)
+		len += (size_t)snprintf(points + len, sizeof(points) - len, "%llu ",
+					(unsigned long long)g->curve[i]);
+	keys[MCURVE_BEGIN].u64 = g->first_ns;
+	TRY(acc_row(f, "memory_curves", p->process, keys, &row, err));
+	row[MCURVE_WIDTH].u64 = g->curve_ns;
+	return acc_text(f, "memory_curves", &row[MCURVE_POINTS], points, err);
+}
+
+static enum status end_place(struct accumulator *f, struct place *p, struct error *err)
+{
+	union value keys[MOWNER_NAME + 1], *row;
+	uint64_t total_bytes = device_total(f, p);
+
+	if (!p->gauge.samples)
+		return ST_OK;
+	keys[MEM_DEVICE].u64 = p->device == NO_ID ? NO_U64 : p->device;
+	keys[MEM_WHAT].text = whats[p->what];
+	TRY(acc_row(f, "memory", p->process, keys, &row, err));
+	if (row[MEM_ABSOLUTE].u64 == NO_U64 || !p->absolute)
+		row[MEM_ABSOLUTE].u64 = p->absolute;
+	row[MEM_SAMPLES].u64 += p->gauge.samples;
+	cell_raise(&row[MEM_PEAK], p->gauge.peak.bytes);
+	cell_raise(&row[MEM_RESERVED], p->gauge.most_reserved_bytes);
+	cell_raise(&row[MEM_TOTAL], total_bytes);
+	TRY(gauge_end(&p->gauge, f->steps[p->process].count, err));
+	TRY(end_steps(f, p, keys, err));
+	TRY(end_curve(f, p, keys, err));
+	return end_peak(f, p, keys, err);
+}
+
+static enum status memory_end(struct accumulator *f, struct error *err)
+{
+	struct memory *m = f->state;
+
+	for (size_t i = 0; i < m->count; i++)
+		TRY(end_place(f, m->places[i], err));
+	return ST_OK;
+}
+
+/* ---- growth ----------------------------------------------------------------------------- */
+
+static bool is_below(const union value *row, const union value *parent)
+{
+	return !memcmp(row, parent, (MEM_WHAT + 1) * sizeof(*row));
+}
+
+/* Rows of `steps` from *at on that are below `row`; *at moves behind them. */
+static enum status finish_growth(struct table *steps, size_t *at, union value *row,
+				 struct error *err)
+{
+	size_t count = table_count(steps), n = 0, first = *at;
+	struct growth_step *counted;
+
+	while (*at < count && is_below(table_at(steps, *at), row))
+		++*at;
+	counted = calloc(*at - first + 1, sizeof(*counted));
+	if (!counted)
+		return fail_memory(err);
+	for (; first < *at; first++) {
+		const union value *step = table_at(steps, first);
+
+		if (step[MSTEP_COUNTED].u64 == 1)
+			counted[n++] =
+				(struct growth_step){ step[MSTEP_BEGIN].u64, step[MSTEP_MIN].u64,
+						      step[MSTEP_MAX].u64 };
+	}
+	struct growth fit = growth_fit(counted, n);
+	free(counted);
+	row[MEM_SLOPE].f64 = n > 2 ? fit.slope : NAN;
+	row[MEM_SLOPE_ERROR].f64 = n > 2 ? fit.error : NAN;
+	row[MEM_SPIKES].u64 = fit.spikes;
+	row[MEM_LEAK].u64 =
+		n < LEAK_STEPS ? NO_U64
+			       : fit.slope > 3 * fit.error &&
+					 fit.slope * (double)n > 0.01 * (double)row[MEM_PEAK].u64;
+	return ST_OK;
+}
+
+/* Of amounts that are never nothing where somebody told them: MAX begins with 0. */
+static void not_told(union value *cell)
+{
+	if (!cell->u64)
+		cell->u64 = NO_U64;
+}
+
+static enum status memory_finish(struct tables *all, struct error *err)
+{
+	struct table *memory = tables_find(all, "memory");
+	struct table *steps = tables_find(all, "memory_steps");
+	struct table *peaks = tables_find(all, "memory_peaks");
+	size_t step = 0, peak = 0;
+
+	for (size_t i = 0; i < table_count(memory); i++) {
+		union value *row = table_at(memory, i);
+
+		not_told(&row[MEM_RESERVED]);
+		not_told(&row[MEM_TOTAL]);
+		TRY(finish_growth(steps, &step, row, err));
+		/* in the order of their keys: the highest is the last */
+		for (; peak < table_count(peaks) && is_below(table_at(peaks, peak), row); peak++) {
+			row[MEM_PEAK_STEP].u64 = table_at(peaks, peak)[MPEAK_STEP].u64;
+			row[MEM_PEAK_PHASE].text = table_at(peaks, peak)[MPEAK_PHASE].text;
+			not_told(&table_at(peaks, peak)[MPEAK_RESERVED]);
+		}
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const memory_tables[] = {
+	&table_memory,        &table_memory_steps,  &table_memory_peaks,
+	&table_memory_owners, &table_memory_curves, NULL,
+};
+
+const struct report_type report_memory = {
+	.name = "memory",
+	.help = "peak of each memory and who owned it, steps, growth",
+	.tables = memory_tables,
+	.state_size = sizeof(struct memory),
+	.begin = memory_begin,
+	.put = memory_put,
+	.end = memory_end,
+	.release = memory_release,
+	.finish = memory_finish,
+};

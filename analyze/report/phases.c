@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the step thread did (DEFINITIONS.md 4), beside the GPU time that it launched (5).
+ *
+ * Figures are of complete steps; which those are, and which gaps between two marks belong to
+ * them, is known at the end only.  So what falls into steps is kept apart by what its mark says,
+ * and what falls into gaps in a list.
+ */
+#include "analyze/report/cells.h"
+
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+
+enum {
+	PHASE_NAME = RANK_KEYS,
+	PHASE_COUNT,
+	PHASE_WALL,
+	PHASE_PCT,
+	PHASE_INCLUSIVE,
+	PHASE_AVG,
+	PHASE_INFERRED,
+	PHASE_BUSY,
+	PHASE_IDLE,
+	PHASE_DURING,
+};
+static const struct column phase_columns[] = {
+	RANK_COLUMNS,
+	{ "name", "phase", CELL_TEXT, KEY, NULL,
+	  "a phase, or an annotation that no rule maps; other: neither" },
+	{ "count", "count", CELL_U64, SUM, NULL, "outermost ranges that begin in complete steps" },
+	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
+	  "time of the step thread, each instant counted once, in complete steps" },
+	{ "wall_pct", "%", CELL_F64, DERIVED, "step time", "share of the wall of complete steps" },
+	{ "inclusive_ns", "inclusive", CELL_U64, SUM, NULL, "length of those ranges" },
+	{ "avg_ns", "average", CELL_U64, DERIVED, NULL, "inclusive / count" },
+	{ "inferred", "inferred", CELL_BOOL, MAX, NULL,
+	  "some of it was told from ops and calls, not from a range" },
+	{ "gpu_busy_ns", "GPU busy", CELL_U64, SUM, NULL, "GPU time launched in it" },
+	{ "gpu_idle_ns", "GPU idle", CELL_U64, SUM, NULL, "gaps ended by work launched in it" },
+	{ "gpu_idle_during_ns", "idle meanwhile", CELL_U64, SUM, NULL,
+	  "lead, idle and tail of the GPUs while the step thread was in it" },
+	{ .name = NULL },
+};
+static const struct table_type table_phases = {
+	.name = "phases",
+	.member = "phases",
+	.under = &table_ranks,
+	.by = "wall_ns",
+	.columns = phase_columns,
+};
+
+/* What a mark says of its step, before all marks are known.  While a step goes on it may still lose
+ * records, so what falls into it is apart until the next: its time, and its ranges, which come
+ * sooner. */
+enum mark_kind {
+	MARK_GOOD,
+	MARK_SETTLING,
+	MARK_CUT,
+	MARK_ABSENT,
+	MARK_TIME_NOW,
+	MARK_RANGES_NOW,
+	MARK_KINDS
+};
+
+struct tally {
+	uint64_t wall_ns, inclusive_ns, count;
+	bool inferred;
+};
+struct gap { /* what fell between mark `row` and the next */
+	struct tally tally;
+	size_t row;
+	uint32_t process, name; /* name 0: of `phase` */
+	uint8_t phase;
+};
+struct named { /* ranges of an annotation that no rule maps */
+	struct tally kinds[MARK_KINDS];
+	uint32_t process, name;
+	uint32_t next_now; /* index + 1 of another with something in MARK_RANGES_NOW */
+	bool has_now;
+};
+struct process_phases {
+	struct tally kinds[MARK_KINDS][SWEEP_PHASES];
+	uint64_t open_until_ns[SWEEP_PHASES]; /* latest end of a range of the phase on S */
+	uint64_t unmapped_until_ns;
+	size_t interval_row, range_row; /* step_list cursors */
+	size_t time_now, ranges_now;    /* the rows of MARK_TIME_NOW and MARK_RANGES_NOW */
+	uint32_t first_now;             /* of `named`, index + 1 */
+};
+struct phases {
+	struct process_phases *processes; /* by process id */
+	struct gap *gaps;
+	size_t gap_count, gap_cap;
+	struct named *named;
+	size_t named_count, named_cap;
+	uint32_t *named_of_name;    /* index + 1 of the one asked for last */
+	uint16_t *phase_of_name[2]; /* by rule, + 1; [1]: pushed through tacho.h; 0: not asked */
+	uint32_t name_count, process_count;
+	struct cells cells;
+};
+
+static enum status phases_begin(struct accumulator *f, struct error *err)
+{
+	struct phases *s = f->state;
+
+	s->name_count = trace_count(f->trace, TRACE_NAMES);
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	s->phase_of_name[0] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
+	s->phase_of_name[1] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
+	s->named_of_name = calloc((size_t)s->name_count + 1, sizeof(*s->named_of_name));
+	if (!s->processes || !s->phase_of_name[0] || !s->phase_of_name[1] || !s->named_of_name)
+		return fail_memory(err);
+	return ST_OK;
+}
+
+static void phases_release(struct accumulator *f)
+{
+	struct phases *s = f->state;
+
+	free(s->processes);
+	free(s->gaps);
+	free(s->named);
+	free(s->named_of_name);
+	free(s->phase_of_name[0]);
+	free(s->phase_of_name[1]);
+	cells_release(&s->cells);
+}
+
+static enum mark_kind kind_of(const struct step_row *row)
+{
+	if (row->is_out)
+		return MARK_ABSENT;
+	return row->is_cut ? MARK_CUT : row->is_settling ? MARK_SETTLING : MARK_GOOD;
+}
+
+static void tally_add(struct tally *into, const struct tally *from)
+{
+	into->wall_ns += from->wall_ns;
+	into->inclusive_ns += from->inclusive_ns;
+	into->count += from->count;
+	into->inferred |= from->inferred;
+}
+
+static void tally_move(struct tally *into, struct tally *from)
+{
+	tally_add(into, from);
+	*from = (struct tally){ 0 };
+}
+
+/* The time of S goes on in another row: nothing more can happen to the one before. */
+static void time_reach(const struct accumulator *f, struct process_phases *p,
+		       const struct step_list *steps, size_t row)
+{
+	unsigned phases = context_phase_count(f->context);
+
+	if (row == p->time_now)
+		return;
+	if (p->time_now < steps->count) {
+		enum mark_kind kind = kind_of(&steps->rows[p->time_now]);
+		for (unsigned i = 0; i < phases; i++)
+			tally_move(&p->kinds[kind][i], &p->kinds[MARK_TIME_NOW][i]);
+	}
+	p->time_now = row;
+}
+
+/* Likewise its ranges. */
+static void ranges_reach(const struct accumulator *f, struct process_phases *p,
+			 const struct step_list *steps, size_t row)
+{
+	unsigned phases = context_phase_count(f->context);
+	struct phases *s = f->state;
+	struct named *named;
+
+	if (row == p->ranges_now)
+		return;
+	if (p->ranges_now < steps->count) {
+		enum mark_kind kind = kind_of(&steps->rows[p->ranges_now]);
+		for (unsigned i = 0; i < phases; i++)
+			tally_move(&p->kinds[kind][i], &p->kinds[MARK_RANGES_NOW][i]);
+		for (; p->first_now; p->first_now = named->next_now) {
+			named = &s->named[p->first_now - 1];
+			tally_move(&named->kinds[kind], &named->kinds[MARK_RANGES_NOW]);
+			named->has_now = false;
+		}
+	}
+	p->ranges_now = row;
+}
+
+static enum status gap_put(struct phases *s, const struct gap *gap, struct error *err)
+{
+	struct gap *last = s->gap_count ? &s->gaps[s->gap_count - 1] : NULL;
+
+	if (last && last->row == gap->row && last->process == gap->process &&
+	    last->name == gap->name && last->phase == gap->phase) {
+		tally_add(&last->tally, &gap->tally);
+		return ST_OK;
+	}
+	TRY(vec_reserve(&s->gaps, &s->gap_cap, s->gap_count + 1, err));
+	s->gaps[s->gap_count++] = *gap;
+	return ST_OK;
+}
+
+/* ---- time ------------------------------------------------------------------------------- */
+
+static enum status put_interval(struct accumulator *f, const struct phase_interval *st,
+				struct error *err)
+{
+	struct phases *s = f->state;
+	struct process_phases *p = &s->processes[st->process];
+	const struct step_list *steps = &f->steps[st->process];
+	struct tally tally = { .wall_ns = st->end_ns - st->begin_ns, .inferred = st->inferred };
+	struct gap gap = { .tally = tally, .process = st->process, .phase = st->phase };
+
+	gap.row = steps_at(steps, st->begin_ns, &p->interval_row);
+	if (gap.row == steps->count)
+		return ST_OK; /* before the first mark; without any, the sweep has the window's */
+	if (st->step & STEP_GAP)
+		return gap_put(s, &gap, err);
+	time_reach(f, p, steps, gap.row);
+	tally_add(&p->kinds[MARK_TIME_NOW][st->phase], &tally);
+	return ST_OK;
+}
+
+/* ---- ranges ----------------------------------------------------------------------------- */
+
+/* PHASE_NONE: no rule maps it. */
+static unsigned phase_of(struct accumulator *f, const struct event *e)
+{
+	struct phases *s = f->state;
+	bool pushed = e->subkind == RANGE_PHASE;
+	const char *name = trace_text(f->trace, e->name, NULL);
+	uint16_t *known = NULL;
+
+	if (e->name <= s->name_count) {
+		known = &s->phase_of_name[pushed][e->name];
+		if (*known)
+			return *known - 1u;
+	}
+	unsigned phase =
+		pushed ? name_rules_pushed(f->rules, name) : name_rules_phase(f->rules, name);
+	if (known)
+		*known = (uint16_t)(phase + 1);
+	return phase;
+}
+
+static enum status named_find(struct phases *s, uint32_t process, uint32_t name, struct named **out,
+			      struct error *err)
+{
+	size_t i = 0;
+	uint32_t *guess = &s->named_of_name[name <= s->name_count ? name : 0];
+
+	if (*guess && s->named[*guess - 1].process == process)
+		i = *guess - 1;
+	else if (!*guess)
+		i = s->named_count; /* its first range in any process */
+	for (; i < s->named_count; i++) {
+		*out = &s->named[i];
+		*guess = (uint32_t)i + 1;
+		if ((*out)->name == name && (*out)->process == process)
+			return ST_OK;
+	}
+	TRY(vec_reserve(&s->named, &s->named_cap, s->named_count + 1, err));
+	*out = &s->named[s->named_count++];
+	*guess = (uint32_t)s->named_count;
+	**out = (struct named){ .process = process, .name = name };
+	return ST_OK;
+}
+
+/* Whether another range of the same phase, begun before, holds it; it is noted. */
+static bool is_nested(uint64_t *until_ns, const struct event *e)
+{
+	bool nested = e->end_ns <= *until_ns && e->begin_ns < *until_ns;
+
+	if (e->end_ns > *until_ns)
+		*until_ns = e->end_ns;
+	return nested;
+}
+
+static enum status put_counted(struct accumulator *f, uint32_t process, const struct event *e,
+			       unsigned phase, struct error *err)
+{
+	struct phases *s = f->state;
+	struct process_phases *p = &s->processes[process];
+	const struct step_list *steps = &f->steps[process];
+	struct tally tally = { .inclusive_ns = e->end_ns - e->begin_ns, .count = 1 };
+	struct gap gap = { .tally = tally, .process = process, .phase = (uint8_t)phase };
+	enum mark_kind kind = MARK_ABSENT;
+	struct named *named;
+
+	gap.row = steps_at(steps, e->begin_ns, &p->range_row);
+	if (phase == PHASE_NONE)
+		gap.name = e->name;
+	if (gap.row < steps->count && e->begin_ns >= steps->rows[gap.row].mark_end_ns)
+		return gap_put(s, &gap, err);
+	if (gap.row < steps->count) {
+		kind = MARK_RANGES_NOW;
+		ranges_reach(f, p, steps, gap.row);
+	}
+	if (phase != PHASE_NONE) {
+		tally_add(&p->kinds[kind][phase], &tally);
+		return ST_OK;
+	}
+	TRY(named_find(s, process, e->name, &named, err));
+	tally_add(&named->kinds[kind], &tally);
+	if (kind == MARK_RANGES_NOW && !named->has_now) {
+		named->has_now = true;
+		named->next_now = p->first_now;
+		p->first_now = (uint32_t)(named - s->named) + 1;
+	}
+	return ST_OK;
+}
+
+/* The same ranges that the stage `step` takes for phases and annotations. */
+static bool is_annotation(struct accumulator *f, const struct event *e)
+{
+	if (e->subkind == RANGE_PHASE)
+		return true;
+	if (e->subkind == RANGE_NVTX && trace_find_attr(f->trace, e->schema, "domain"))
+		return false;
+	return !context_is_step_name(f->context, e->name);
+}
+
+static enum status put_range(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct phases *s = f->state;
+	uint32_t process = acc_process(f, e->track);
+	struct process_phases *p = &s->processes[process];
+
+	if (process > s->process_count || e->track != context_step_thread(f->context, process) ||
+	    e->flags & EVENT_BEGAN_EARLIER || !is_annotation(f, e))
+		return ST_OK;
+	unsigned phase = phase_of(f, e);
+	if (is_nested(phase == PHASE_NONE ? &p->unmapped_until_ns : &p->open_until_ns[phase], e))
+		return ST_OK;
+	return put_counted(f, process, e, phase, err);
+}
+
+static enum status phases_put(struct accumulator *f, const struct sorted_batch *w,
+			      struct error *err)
+{
+	struct phases *s = f->state;
+
+	for (size_t i = 0; i < w->in->interval_count; i++)
+		TRY(put_interval(f, &w->in->intervals[i], err));
+	for (size_t i = 0; i < w->by[BATCH_ANNOTATIONS].count; i++)
+		TRY(put_range(f, w->by[BATCH_ANNOTATIONS].items[i], err));
+	return cells_put(f, &s->cells, w->segments, w->segment_count, err);
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+/* Which kinds of marks count, and what falls outside of all of them when there are none. */
+static void counted_kinds(const struct step_list *steps, bool counted[MARK_KINDS])
+{
+	for (size_t i = 0; i < MARK_KINDS; i++)
+		counted[i] = i == MARK_ABSENT && steps->is_inferred;
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->rows[i].is_counted && !steps->is_inferred)
+			counted[kind_of(&steps->rows[i])] = true;
+}
+
+static enum status add_row(struct accumulator *f, uint32_t process, const char *name,
+			   const struct tally *tally, union value **row, struct error *err)
+{
+	union value keys[RANK_KEYS + 1];
+
+	keys[PHASE_NAME].text = name;
+	TRY(acc_row(f, "phases", process, keys, row, err));
+	(*row)[PHASE_COUNT].u64 += tally->count;
+	(*row)[PHASE_WALL].u64 += tally->wall_ns;
+	(*row)[PHASE_INCLUSIVE].u64 += tally->inclusive_ns;
+	(*row)[PHASE_INFERRED].u64 |= tally->inferred;
+	return ST_OK;
+}
+
+static uint64_t idle_during(const struct accumulator *f, uint32_t process, unsigned phase)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; phase < SWEEP_PHASES && i < sweep_gpu_count(f->sweep); i++)
+		if (sweep_gpu(f->sweep, i).process == process)
+			ns += sweep_gpu(f->sweep, i).during->ns[phase];
+	return ns;
+}
+
+static enum status end_phase(struct accumulator *f, uint32_t process, unsigned phase,
+			     const bool counted[MARK_KINDS], struct error *err)
+{
+	struct phases *s = f->state;
+	struct sweep_process window = sweep_process(f->sweep, process);
+	uint64_t ns[CLASS_COUNT], during_ns = idle_during(f, process, phase);
+	struct tally sum = { 0 };
+	union value *row;
+
+	cells_sum(f, process, phase, ns);
+	for (size_t kind = 0; phase < SWEEP_PHASES && kind < MARK_KINDS; kind++)
+		if (counted[kind])
+			tally_add(&sum, &s->processes[process].kinds[kind][phase]);
+	if (phase < SWEEP_PHASES && f->steps[process].is_inferred) {
+		sum.wall_ns = window.wall->ns[phase];
+		sum.inferred = window.wall->inferred[phase];
+	}
+	if (!(sum.wall_ns | sum.count | during_ns | ns[0] | ns[1] | ns[2] | ns[3]))
+		return ST_OK;
+	TRY(add_row(f, process, cells_phase_name(f, phase), &sum, &row, err));
+	row[PHASE_BUSY].u64 += ns[CLASS_COMPUTE] + ns[CLASS_COMM] + ns[CLASS_COPY];
+	row[PHASE_IDLE].u64 += ns[CLASS_IDLE];
+	row[PHASE_DURING].u64 += during_ns;
+	return ST_OK;
+}
+
+/* Annotations have rows only if S was ever in them: inside of others they decide nothing. */
+static bool has_row(const struct accumulator *f, const char *name)
+{
+	unsigned count = context_phase_count(f->context);
+
+	for (unsigned i = name_rules_phase_count(f->rules); i < count; i++)
+		if (context_phase(f->context, i).name == name)
+			return true;
+	return false;
+}
+
+static enum status end_named(struct accumulator *f, const struct named *named, struct error *err)
+{
+	const char *name = trace_text(f->trace, named->name, NULL);
+	bool counted[MARK_KINDS];
+	struct tally sum = { 0 };
+	union value *row;
+
+	counted_kinds(&f->steps[named->process], counted);
+	for (size_t kind = 0; kind < MARK_KINDS; kind++)
+		if (counted[kind])
+			tally_add(&sum, &named->kinds[kind]);
+	if (!sum.count || !has_row(f, name))
+		return ST_OK;
+	return add_row(f, named->process, name, &sum, &row, err);
+}
+
+static enum status phases_end(struct accumulator *f, struct error *err)
+{
+	struct phases *s = f->state;
+	bool counted[MARK_KINDS];
+
+	for (uint32_t process = 1; process <= s->process_count; process++) {
+		time_reach(f, &s->processes[process], &f->steps[process], SIZE_MAX);
+		ranges_reach(f, &s->processes[process], &f->steps[process], SIZE_MAX);
+	}
+	/* Gaps that join a step that counts become part of it. */
+	struct named *named;
+	for (size_t i = 0; i < s->gap_count; i++) {
+		const struct gap *gap = &s->gaps[i];
+		const struct step_row *row = &f->steps[gap->process].rows[gap->row];
+
+		enum mark_kind kind =
+			f->steps[gap->process].is_inferred ? MARK_ABSENT : kind_of(row);
+		if (!row->joins && kind != MARK_ABSENT)
+			continue;
+		if (!gap->name) {
+			tally_add(&s->processes[gap->process].kinds[kind][gap->phase], &gap->tally);
+			continue;
+		}
+		TRY(named_find(s, gap->process, gap->name, &named, err));
+		tally_add(&named->kinds[kind], &gap->tally);
+	}
+	for (uint32_t process = 1; process <= s->process_count; process++) {
+		counted_kinds(&f->steps[process], counted);
+		for (size_t i = 0; i < context_phase_count(f->context); i++)
+			TRY(end_phase(f, process, (unsigned)i, counted, err));
+		TRY(end_phase(f, process, PHASE_BEFORE_WINDOW, counted, err));
+		TRY(end_phase(f, process, PHASE_UNATTRIBUTED, counted, err));
+	}
+	for (size_t i = 0; i < s->named_count; i++)
+		TRY(end_named(f, &s->named[i], err));
+	return cells_end(f, &s->cells, err);
+}
+
+static enum status phases_finish(struct tables *all, struct error *err)
+{
+	struct table *t = tables_find(all, "phases"), *ranks = tables_find(all, "ranks");
+	size_t wall = table_column(ranks, "complete_wall_ns");
+	union value *rank;
+
+	for (size_t i = 0; i < table_count(t); i++) {
+		union value *row = table_at(t, i);
+		TRY(table_have(ranks, row, &rank, err));
+		row[PHASE_PCT].f64 = percent_of(row[PHASE_WALL].u64, rank[wall].u64);
+		if (row[PHASE_COUNT].u64)
+			row[PHASE_AVG].u64 = row[PHASE_INCLUSIVE].u64 / row[PHASE_COUNT].u64;
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const phases_tables[] = { &table_phases, &table_cells, NULL };
+
+const struct report_type report_phases = {
+	.name = "phases",
+	.help = "what the step thread did, and the GPU time that it launched meanwhile",
+	.tables = phases_tables,
+	.state_size = sizeof(struct phases),
+	.begin = phases_begin,
+	.put = phases_put,
+	.end = phases_end,
+	.release = phases_release,
+	.finish = phases_finish,
+};

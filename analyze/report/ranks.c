@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is different from rank to rank (DEFINITIONS.md 7, imbalance): compute kernels whose counts
+ * per step are equal on all ranks, and how much longer one takes for them.  Who waits for whom is
+ * in the tables of `comm`, steps and phases in those of their reports.
+ */
+#include "analyze/report/ranks.h"
+
+#include "analyze/report/frontier/frontier.h"
+#include "analyze/report/report_list.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BALANCE_NAMES = RANK_KEYS, BALANCE_NS, BALANCE_SHARE };
+static const struct column balance_columns[] = {
+	RANK_COLUMNS,
+	{ "names", "kernels", CELL_U64, DERIVED, NULL,
+	  "names of compute kernels with equal counts per step on all ranks" },
+	{ "ns_per_step", "ms/step", CELL_U64, DERIVED, NULL, "what this rank takes for them" },
+	{ "share_of_mean", "%", CELL_F64, DERIVED, "mean of the ranks",
+	  "that / the mean over the ranks" },
+	{ .name = NULL },
+};
+static const struct table_type table_balance = {
+	.name = "balance",
+	.member = "balance",
+	.under = &table_ranks,
+	.nest = NEST_OBJECT,
+	.by = "ns_per_step",
+	.is_finished = true,
+	.columns = balance_columns,
+};
+
+enum {
+	UNEVEN_SHORT = 1,
+	UNEVEN_CALLS,
+	UNEVEN_MIN,
+	UNEVEN_MEAN,
+	UNEVEN_MAX,
+	UNEVEN_RANK,
+	UNEVEN_OVER
+};
+static const struct column uneven_columns[] = {
+	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the kernel, as in the files" },
+	{ "short", "kernel", CELL_TEXT, DERIVED, NULL, "the name for people" },
+	{ "calls_per_step", "calls", CELL_F64, DERIVED, NULL, "equal on all ranks" },
+	{ "min_ns", "min", CELL_U64, DERIVED, NULL, "per step, of the rank that takes least" },
+	{ "mean_ns", "mean", CELL_U64, DERIVED, NULL, "per step, over the ranks" },
+	{ "max_ns", "max", CELL_U64, DERIVED, NULL, "per step, of the rank that takes most" },
+	{ "max_rank", "rank", CELL_U64, DERIVED, NULL, "which that is" },
+	{ "over_mean_ns", "over mean", CELL_U64, DERIVED, NULL,
+	  "max - mean: what balance would save, at most" },
+	{ .name = NULL },
+};
+static const struct table_type table_uneven = {
+	.name = "imbalance",
+	.member = "imbalance",
+	.by = "over_mean_ns",
+	.is_finished = true,
+	.columns = uneven_columns,
+};
+
+struct kernel_ref {
+	const union value *row; /* of `kernels` */
+	uint32_t rank;          /* place among the ranks with complete steps */
+	double calls, ns;       /* per step */
+};
+struct balance {
+	struct tables *all;
+	struct kernel_ref *refs;
+	size_t count, names;
+	double *sums, *steps; /* by rank */
+	union value **ranks;
+	size_t rank_count;
+};
+
+/* Ranks without a complete step have no figure per step, and are not compared. */
+static enum status ranks_take(struct balance *b, struct error *err)
+{
+	struct table *t = tables_find(b->all, "ranks");
+	size_t steps = table_column(t, "complete_steps"), count = table_count(t);
+
+	b->sums = calloc(count + 1, sizeof(*b->sums));
+	b->steps = calloc(count + 1, sizeof(*b->steps));
+	b->ranks = calloc(count + 1, sizeof(union value *));
+	if (!b->sums || !b->steps || !b->ranks)
+		return fail_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		union value *row = table_at(t, i);
+
+		if (!row[steps].u64)
+			continue;
+		b->steps[b->rank_count] = (double)row[steps].u64;
+		b->ranks[b->rank_count++] = row;
+	}
+	return ST_OK;
+}
+
+static bool is_rank(const union value *a, const union value *b)
+{
+	return !memcmp(a, b, RANK_KEYS * sizeof(*a));
+}
+
+static enum status refs_take(struct balance *b, struct error *err)
+{
+	struct table *t = tables_find(b->all, "kernels");
+	size_t count = table_count(t), class = table_column(t, "class"), rank = 0;
+	size_t calls = table_column(t, "count"), total = table_column(t, "total_ns");
+
+	b->refs = calloc(count + 1, sizeof(*b->refs));
+	if (!b->refs)
+		return fail_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		union value *row = table_at(t, i);
+
+		if (!i || !is_rank(row, table_at(t, i - 1))) {
+			/* rank_count: it is not compared. */
+			size_t k = 0;
+			while (k < b->rank_count && !is_rank(b->ranks[k], row))
+				k++;
+			rank = k;
+		}
+		if (rank == b->rank_count || !row[class].text || !strcmp(row[class].text, "comm"))
+			continue;
+		b->refs[b->count++] = (struct kernel_ref){
+			.row = row,
+			.rank = (uint32_t)rank,
+			.calls = (double)row[calls].u64 / b->steps[rank],
+			.ns = (double)row[total].u64 / b->steps[rank],
+		};
+	}
+	return ST_OK;
+}
+
+static int compare_refs(const void *pa, const void *pb)
+{
+	const struct kernel_ref *a = pa, *b = pb;
+	const char *x = a->row[RANK_KEYS].text, *y = b->row[RANK_KEYS].text;
+	int order = x == y ? 0 : strcmp(x, y);
+
+	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static bool is_even(const struct balance *b, size_t first, size_t end)
+{
+	for (size_t i = first + 1; i < end; i++)
+		if (fabs(b->refs[i].calls - b->refs[first].calls) > 1e-9)
+			return false;
+	return end - first == b->rank_count;
+}
+
+static enum status names_compare(struct balance *b, struct error *err)
+{
+	size_t end;
+
+	if (b->count)
+		qsort(b->refs, b->count, sizeof(*b->refs), compare_refs);
+	for (size_t first = 0; first < b->count; first = end) {
+		for (end = first + 1; end < b->count && b->refs[end].row[RANK_KEYS].text ==
+								b->refs[first].row[RANK_KEYS].text;
+		     end++)
+			;
+		if (!is_even(b, first, end))
+			continue;
+		b->names++;
+		for (size_t i = first; i < end; i++)
+			b->sums[b->refs[i].rank] += b->refs[i].ns;
+		struct table *t = tables_find(b->all, "imbalance");
+		size_t most = first, least = first;
+		union value key = b->refs[first].row[RANK_KEYS], *row;
+		double sum = 0;
+		char name[256];
+		for (size_t i = first; i < end; i++) {
+			sum += b->refs[i].ns;
+			most = b->refs[i].ns > b->refs[most].ns ? i : most;
+			least = b->refs[i].ns < b->refs[least].ns ? i : least;
+		}
+		sum /= (double)(end - first);
+		TRY(table_row(t, &key, &row, err));
+		name_short(key.text, 61, name, sizeof(name));
+		row[UNEVEN_SHORT].text = table_text(t, name, err);
+		row[UNEVEN_CALLS].f64 = b->refs[first].calls;
+		row[UNEVEN_MIN].u64 = (uint64_t)llround(b->refs[least].ns);
+		row[UNEVEN_MEAN].u64 = (uint64_t)llround(sum);
+		row[UNEVEN_MAX].u64 = (uint64_t)llround(b->refs[most].ns);
+		row[UNEVEN_RANK].u64 = b->refs[most].row[0].u64;
+		row[UNEVEN_OVER].u64 = (uint64_t)llround(b->refs[most].ns - sum);
+		if (!row[UNEVEN_SHORT].text)
+			return ST_CEILING;
+	}
+	return ST_OK;
+}
+
+static enum status ranks_finish(struct tables *all, struct error *err)
+{
+	struct balance b = { .all = all };
+	enum status status = ranks_take(&b, err);
+
+	if (status == ST_OK && b.rank_count > 1)
+		status = refs_take(&b, err);
+	if (status == ST_OK && b.rank_count > 1)
+		status = names_compare(&b, err);
+	if (status == ST_OK && b.rank_count > 1) {
+		struct table *t = tables_find(b.all, "balance");
+		double mean = 0;
+		union value *row;
+		for (size_t i = 0; i < b.rank_count; i++)
+			mean += b.sums[i] / (double)b.rank_count;
+		for (size_t i = 0; i < b.rank_count && b.names; i++) {
+			status = table_row(t, b.ranks[i], &row, err);
+			if (status != ST_OK)
+				break;
+			row[BALANCE_NAMES].u64 = b.names;
+			row[BALANCE_NS].u64 = (uint64_t)llround(b.sums[i]);
+			row[BALANCE_SHARE].f64 = mean > 0 ? 100 * b.sums[i] / mean : NAN;
+		}
+	}
+	free(b.refs);
+	free(b.sums);
+	free(b.steps);
+	free(b.ranks);
+	return status == ST_OK ? frontier_finish(all, err) : status;
+}
+
+/* ---- for rules, verdict and pages ------------------------------------------------------- */
+
+struct waiting waiting_of(struct tables *all)
+{
+	struct table *t = tables_find(all, "waits");
+	size_t count = t ? table_count(t) : 0;
+	size_t last = t ? table_column(t, "times_last") : 0;
+	size_t late = t ? table_column(t, "late_ns") : 0;
+	size_t matched = t ? table_column(t, "matched") : 0;
+	size_t exposed = t ? table_column(t, "exposed_wait_ns") : 0;
+	struct waiting w = { .ranks = count };
+
+	for (size_t i = 0; i < count; i++) {
+		const union value *row = table_at(t, i);
+
+		if (row[matched].u64 > w.matched)
+			w.matched = row[matched].u64;
+		if (row[exposed].u64 != NO_U64)
+			w.exposed_wait_ns += (double)row[exposed].u64;
+		if (row[late].u64 == NO_U64 || (double)row[late].u64 <= w.late_ns)
+			continue;
+		w.late_ns = (double)row[late].u64;
+		w.times_last = row[last].u64;
+		w.culprit = row;
+	}
+	return w;
+}
+
+static const struct table_type *const ranks_tables[] = {
+	&table_uneven,         &table_balance,        &table_frontier_total, &table_frontier,
+	&table_frontier_steps, &table_frontier_parts, &table_frontier_spans, NULL,
+};
+static const struct report_type *const ranks_with[] = {
+	&report_kernels, &report_steps, &report_phases, &report_comm, NULL,
+};
+
+const struct report_type report_ranks = {
+	.name = "ranks",
+	.help = "what is different from rank to rank: who is slow, who waits",
+	.tables = ranks_tables,
+	.with = ranks_with,
+	.state_size = sizeof(struct frontier),
+	.put = frontier_put,
+	.end = frontier_end,
+	.release = frontier_release,
+	.finish = ranks_finish,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
+#include "analyze/report/report_list.h"
+
+#include <string.h>
+
+const struct report_type *const report_types[] = {
+#define X(name) &report_##name,
+	REPORT_LIST(X)
+#undef X
+		NULL,
+};
+
+const struct report_type *report_find(const char *name, size_t len)
+{
+	for (size_t i = 0; report_types[i]; i++)
+		if (strlen(report_types[i]->name) == len &&
+		    !memcmp(report_types[i]->name, name, len))
+			return report_types[i];
+	return NULL;
+}

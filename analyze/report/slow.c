@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slow steps against the median one (DEFINITIONS.md 3): which phase, which cause of idle time and
+ * which kernel grew.
+ *
+ * For each step the time of every phase, cause and kernel is kept, what falls between two marks
+ * apart, for whether that joins the step before is known at the end.  Past a ceiling kernels of
+ * later steps are left out, and the rows say so.
+ */
+#include "analyze/engine/report.h"
+
+#include "schemas/base/map.h"
+#include "schemas/base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	SLOW_STEP = RANK_KEYS,
+	SLOW_BEGIN,
+	SLOW_WHAT,
+	SLOW_NAME,
+	SLOW_NS,
+	SLOW_MEDIAN,
+	SLOW_GREW,
+	SLOW_WALL,
+	SLOW_MEDIAN_STEP,
+	SLOW_MEDIAN_WALL,
+	SLOW_PARTIAL,
+};
+static const struct column slow_columns[] = {
+	RANK_COLUMNS,
+	{ "step", "step", CELL_U64, KEY, NULL,
+	  "a slow one: over 1.5 x the median, or the slowest" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "what", "what", CELL_TEXT, KEY, NULL,
+	  "phase: of the step thread; idle: a cause, over GPUs; kernel: that begin in it" },
+	{ "name", "grew", CELL_TEXT, KEY, NULL, "the phase, cause or kernel" },
+	{ "in_step_ns", "in this step", CELL_U64, SUM, NULL, "time of it in the step" },
+	{ "median_ns", "in the median one", CELL_U64, SUM, NULL,
+	  "time of it in the counted step whose wall is nearest to the median" },
+	{ "grew_ns", "more by", CELL_U64, SUM, NULL, "the difference" },
+	{ "wall_ns", "wall", CELL_U64, MAX, NULL, "of the step" },
+	{ "median_step", NULL, CELL_U64, MAX, NULL, "number of the step compared with" },
+	{ "median_wall_ns", "median wall", CELL_U64, MAX, NULL, "of that step" },
+	{ "partial", NULL, CELL_BOOL, MAX, NULL, "kernels of some steps were too many to keep" },
+	{ .name = NULL },
+};
+static const struct table_type table_slow = {
+	.name = "slow_steps",
+	.member = "slow_steps",
+	.under = &table_ranks,
+	.by = "grew_ns",
+	.columns = slow_columns,
+};
+
+enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };
+enum share_of { WHAT_PHASE, WHAT_IDLE, WHAT_KERNEL, WHAT_COUNT };
+
+struct share { /* time of a phase, cause or kernel in a step */
+	uint64_t ns;
+	uint32_t process, row, id; /* row: of the list of steps */
+	uint8_t what;
+	bool in_gap; /* between that mark and the next */
+};
+struct slow {
+	struct share *parts;
+	size_t count, cap;
+	struct hash_index index; /* of parts */
+	size_t *gpu_row, *event_row,
+		*interval_row; /* step_list cursors: by GPU, twice by process */
+	size_t gpu_count;
+	uint32_t process_count;
+	bool is_partial;
+};
+
+static enum status slow_begin(struct accumulator *f, struct error *err)
+{
+	struct slow *s = f->state;
+
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->event_row = calloc((size_t)s->process_count + 1, sizeof(*s->event_row));
+	s->interval_row = calloc((size_t)s->process_count + 1, sizeof(*s->interval_row));
+	return s->event_row && s->interval_row ? ST_OK : fail_memory(err);
+}
+
+static void slow_release(struct accumulator *f)
+{
+	struct slow *s = f->state;
+
+	free(s->parts);
+	hash_release(&s->index);
+	free(s->gpu_row);
+	free(s->event_row);
+	free(s->interval_row);
+}
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+static uint64_t part_hash(const struct share *key)
+{
+	return hash_word(hash_word(0, (uint64_t)key->row << 32 | key->id),
+			 (uint64_t)key->process << 16 | (uint64_t)key->what << 8 | key->in_gap);
+}
+
+/* NULL: there is none. */
+static struct share *part_find(const struct slow *s, const struct share *key)
+{
+	uint64_t hash = part_hash(key);
+	uint32_t i;
+
+	for (size_t at = hash_first(&s->index, hash);
+	     (i = hash_item(&s->index, &at, hash)) != HASH_NONE; at = hash_next(&s->index, at)) {
+		struct share *p = &s->parts[i];
+
+		if (p->row == key->row && p->id == key->id && p->what == key->what &&
+		    p->process == key->process && p->in_gap == key->in_gap)
+			return p;
+	}
+	return NULL;
+}
+
+static enum status part_add(struct slow *s, const struct share *one, struct error *err)
+{
+	if (!one->ns)
+		return ST_OK;
+	struct share *have = part_find(s, one);
+	if (have) {
+		have->ns += one->ns;
+		return ST_OK;
+	}
+	if (s->count >= (one->what == WHAT_KERNEL ? PARTS_MAX / 2 : PARTS_MAX)) {
+		s->is_partial = true;
+		return ST_OK;
+	}
+	TRY(vec_reserve(&s->parts, &s->cap, s->count + 1, err));
+	TRY(hash_add(&s->index, part_hash(one), (uint32_t)s->count, err));
+	s->parts[s->count++] = *one;
+	return ST_OK;
+}
+
+/* ---- what comes ------------------------------------------------------------------------- */
+
+static enum status put_interval(struct accumulator *f, const struct phase_interval *st,
+				struct error *err)
+{
+	struct slow *s = f->state;
+	const struct step_list *steps = &f->steps[st->process];
+	struct share part = { .ns = st->end_ns - st->begin_ns,
+			      .process = st->process,
+			      .id = st->phase,
+			      .what = WHAT_PHASE,
+			      .in_gap = (st->step & STEP_GAP) != 0 };
+	size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
+
+	part.row = (uint32_t)row;
+	return row == steps->count ? ST_OK : part_add(s, &part, err);
+}
+
+static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct slow *s = f->state;
+	uint32_t process = acc_process(f, e->track);
+	const struct step_list *steps = &f->steps[process];
+	struct share part = { .ns = e->end_ns - e->begin_ns,
+			      .process = process,
+			      .id = e->name,
+			      .what = WHAT_KERNEL };
+	size_t row = steps_at(steps, e->begin_ns, &s->event_row[process]);
+
+	if (row == steps->count)
+		return ST_OK;
+	part.row = (uint32_t)row;
+	part.in_gap = e->begin_ns >= steps->rows[row].mark_end_ns;
+	return part_add(s, &part, err);
+}
+
+/* By the clock: cut where marks begin and end. */
+static enum status put_piece(struct accumulator *f, const struct piece *p, struct error *err)
+{
+	struct slow *s = f->state;
+	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
+	const struct step_list *steps = &f->steps[process];
+	struct share part = { .process = process, .what = WHAT_IDLE };
+	uint64_t at_ns = p->begin_ns, to_ns;
+
+	part.id = p->cause == CAUSE_HOST ? CAUSE_HOST + (uint32_t)p->phase : p->cause;
+	if (!steps->count || p->end_ns <= steps->rows[0].begin_ns)
+		return ST_OK;
+	if (at_ns < steps->rows[0].begin_ns)
+		at_ns = steps->rows[0].begin_ns;
+	for (; at_ns < p->end_ns; at_ns = to_ns) {
+		size_t row = steps_at(steps, at_ns, &s->gpu_row[p->gpu]);
+
+		part.row = (uint32_t)row;
+		part.in_gap = at_ns >= steps->rows[row].mark_end_ns;
+		to_ns = p->end_ns;
+		if (!part.in_gap && steps->rows[row].mark_end_ns < to_ns)
+			to_ns = steps->rows[row].mark_end_ns;
+		if (row + 1 < steps->count && steps->rows[row + 1].begin_ns < to_ns)
+			to_ns = steps->rows[row + 1].begin_ns;
+		part.ns = to_ns - at_ns;
+		TRY(part_add(s, &part, err));
+	}
+	return ST_OK;
+}
+
+static enum status slow_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
+{
+	const struct batch_events *kernels = &w->by[BATCH_KERNELS];
+	struct slow *s = f->state;
+
+	TRY(acc_gpus(f, &s->gpu_row, &s->gpu_count, sizeof(*s->gpu_row), err));
+	for (size_t i = 0; i < w->in->interval_count; i++)
+		TRY(put_interval(f, &w->in->intervals[i], err));
+	for (size_t i = 0; i < w->piece_count; i++)
+		TRY(put_piece(f, &w->pieces[i], err));
+	for (size_t i = 0; i < kernels->count; i++)
+		if (kernels->items[i]->kind == KIND_KERNEL)
+			TRY(put_kernel(f, kernels->items[i], err));
+	return ST_OK;
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+static uint64_t wall_of(const struct step_row *row)
+{
+	return row->end_ns - row->begin_ns;
+}
+
+static int compare_walls(const void *pa, const void *pb)
+{
+	const struct step_row *const *a = pa, *const *b = pb;
+
+	if (wall_of(*a) != wall_of(*b))
+		return wall_of(*a) < wall_of(*b) ? -1 : 1;
+	return (*a > *b) - (*a < *b);
+}
+
+/* Counted steps by wall, the slowest last.  NULL without memory or steps. */
+static const struct step_row **steps_sorted(const struct step_list *l, size_t *count)
+{
+	const struct step_row **rows = calloc(l->count + 1, sizeof(struct step_row *));
+
+	*count = 0;
+	for (size_t i = 0; rows && i < l->count; i++)
+		if (l->rows[i].is_counted)
+			rows[(*count)++] = &l->rows[i];
+	if (rows)
+		qsort(rows, *count, sizeof(*rows), compare_walls);
+	return rows;
+}
+
+static uint64_t median_twice(const struct step_row **rows, size_t count)
+{
+	return wall_of(rows[(count - 1) / 2]) + wall_of(rows[count / 2]);
+}
+
+struct grown {
+	uint64_t ns, median_ns;
+	uint32_t id;
+};
+
+/* Time of a part in a step, with the gap behind it if that joins. */
+static uint64_t part_ns(const struct slow *s, const struct step_list *l, struct share key)
+{
+	key.in_gap = false;
+	const struct share *in_mark = part_find(s, &key);
+	key.in_gap = true;
+	const struct share *in_gap = l->rows[key.row].joins ? part_find(s, &key) : NULL;
+	return (in_mark ? in_mark->ns : 0) + (in_gap ? in_gap->ns : 0);
+}
+
+/* Keeps the GROWN_MAX that grew most; ties: the lower id. */
+static void grown_put(struct grown top[GROWN_MAX], struct grown one)
+{
+	for (size_t i = 0; i < GROWN_MAX; i++) {
+		uint64_t by = one.ns - one.median_ns, least = top[i].ns - top[i].median_ns;
+		struct grown moved = top[i];
+
+		if (by < least || (by == least && one.id > top[i].id))
+			continue;
+		top[i] = one;
+		one = moved;
+	}
+}
+
+static const char *part_name(const struct accumulator *f, enum share_of what, uint32_t id,
+			     char *text, size_t cap)
+{
+	if (what == WHAT_KERNEL)
+		return trace_text(f->trace, id, NULL);
+	if (what == WHAT_PHASE)
+		return context_phase(f->context, id).name;
+	cause_text(f, id < CAUSE_HOST ? (enum cause)id : CAUSE_HOST,
+		   id < CAUSE_HOST ? 0 : id - CAUSE_HOST, text, cap);
+	return text;
+}
+
+struct compared {
+	uint32_t process;
+	const struct step_row *step, *median;
+};
+
+static enum status put_grown(struct accumulator *f, const struct compared *c, enum share_of what,
+			     const struct grown *g, struct error *err)
+{
+	static const char *const words[WHAT_COUNT] = { "phase", "idle", "kernel" };
+	struct slow *s = f->state;
+	union value keys[RANK_KEYS + 4], *row;
+	char text[512];
+
+	if (g->ns <= g->median_ns)
+		return ST_OK;
+	keys[SLOW_STEP].u64 = c->step->number;
+	keys[SLOW_BEGIN].u64 = c->step->begin_ns;
+	keys[SLOW_WHAT].text = words[what];
+	keys[SLOW_NAME].text = part_name(f, what, g->id, text, sizeof(text));
+	TRY(acc_row(f, "slow_steps", c->process, keys, &row, err));
+	row[SLOW_NS].u64 += g->ns;
+	row[SLOW_MEDIAN].u64 += g->median_ns;
+	row[SLOW_GREW].u64 += g->ns - g->median_ns;
+	row[SLOW_WALL].u64 = wall_of(c->step);
+	row[SLOW_MEDIAN_STEP].u64 = c->median->number;
+	row[SLOW_MEDIAN_WALL].u64 = wall_of(c->median);
+	row[SLOW_PARTIAL].u64 |= s->is_partial;
+	return ST_OK;
+}
+
+static enum status explain(struct accumulator *f, const struct compared *c, struct error *err)
+{
+	struct slow *s = f->state;
+	const struct step_list *l = &f->steps[c->process];
+	struct grown top[WHAT_COUNT][GROWN_MAX] = { { { 0 } } };
+	uint32_t row = (uint32_t)(c->step - l->rows), median = (uint32_t)(c->median - l->rows);
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct share key = s->parts[i];
+		struct grown one = { .id = key.id };
+
+		if (key.process != c->process || key.row != row)
+			continue;
+		struct share in_mark = key;
+		in_mark.in_gap = false;
+		if (key.in_gap && (!l->rows[row].joins || part_find(s, &in_mark)))
+			continue; /* counted with what is in the mark */
+		struct share at_median = key;
+		at_median.row = median;
+		one.ns = part_ns(s, l, key);
+		one.median_ns = part_ns(s, l, at_median);
+		if (one.ns > one.median_ns)
+			grown_put(top[key.what], one);
+	}
+	for (size_t i = 0; i < WHAT_COUNT; i++)
+		for (size_t k = 0; k < GROWN_MAX; k++)
+			TRY(put_grown(f, c, (enum share_of)i, &top[i][k], err));
+	return ST_OK;
+}
+
+static enum status end_process(struct accumulator *f, uint32_t process, struct error *err)
+{
+	struct compared c = { .process = process };
+	enum status status = ST_OK;
+	size_t count;
+
+	const struct step_row **rows = steps_sorted(&f->steps[process], &count);
+	if (!rows)
+		return fail_memory(err);
+	if (count > 1) {
+		/* Nearest to the median; of two the later. */
+		uint64_t twice = median_twice(rows, count), best = 0;
+		const struct step_row *found = NULL;
+		for (size_t i = 0; i < count; i++) {
+			uint64_t mine = 2 * wall_of(rows[i]);
+			uint64_t off = mine > twice ? mine - twice : twice - mine;
+
+			if (!found || off < best || (off == best && rows[i] > found)) {
+				found = rows[i];
+				best = off;
+			}
+		}
+		c.median = found;
+	}
+	for (size_t i = 0; c.median && i < SLOW_MAX && i < count && status == ST_OK; i++) {
+		c.step = rows[count - 1 - i];
+		if (i && 4 * wall_of(c.step) <= 3 * median_twice(rows, count))
+			break;
+		if (c.step != c.median)
+			status = explain(f, &c, err);
+	}
+	free(rows);
+	return status;
+}
+
+static enum status slow_end(struct accumulator *f, struct error *err)
+{
+	struct slow *s = f->state;
+
+	TRY(acc_gpus(f, &s->gpu_row, &s->gpu_count, sizeof(*s->gpu_row), err));
+	for (uint32_t process = 1; s->count && process <= s->process_count; process++)
+		if (!f->steps[process].is_inferred)
+			TRY(end_process(f, process, err));
+	return ST_OK;
+}
+
+static const struct table_type *const slow_tables[] = { &table_slow, NULL };
+
+const struct report_type report_slow = {
+	.name = "slow",
+	.help = "slow steps against the median one: which phase, cause and kernel grew",
+	.tables = slow_tables,
+	.state_size = sizeof(struct slow),
+	.begin = slow_begin,
+	.put = slow_put,
+	.end = slow_end,
+	.release = slow_release,
+};

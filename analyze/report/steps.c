@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps (DEFINITIONS.md 3) and, by the clock, what each GPU did in them.
+ *
+ * Which gaps between marks join the step before is known at the end: what falls into a step's
+ * mark and what falls into the gap after it are kept apart until then.
+ */
+#include "analyze/report/sparkline.h"
+#include "analyze/report/report_list.h"
+
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	STEP_NUMBER = RANK_KEYS,
+	STEP_BEGIN,
+	STEP_WALL,
+	STEP_FLAGS,
+	STEP_COMPLETE,
+	STEP_COUNTED,
+	STEP_INFERRED
+};
+static const struct column step_columns[] = {
+	RANK_COLUMNS,
+	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
+	  "from its mark to the next, or to its own end if the next is far" },
+	{ "flags", "flags", CELL_WORDS, MAX, NULL,
+	  "settling: the first of a recorded window; cut_off: an end is not in the window" },
+	{ "complete", "complete", CELL_BOOL, MAX, NULL, "both of its ends are in the window" },
+	{ "counted", "counted", CELL_BOOL, MAX, NULL, "shares and means are taken of it" },
+	{ "inferred", NULL, CELL_BOOL, MAX, NULL, "no step was marked: it is the window" },
+	{ .name = NULL },
+};
+static const struct table_type table_steps = {
+	.name = "steps",
+	.member = "steps",
+	.under = &table_ranks,
+	.since = "begin_ns",
+	.columns = step_columns, /* numbers may come again */
+};
+
+enum {
+	STATS_COUNTED = RANK_KEYS,
+	STATS_SETTLING,
+	STATS_CUT,
+	STATS_SLOW,
+	STATS_SUM,
+	STATS_MEAN,
+	STATS_MIN,
+	STATS_MEDIAN,
+	STATS_P90,
+	STATS_P99,
+	STATS_MAX,
+};
+enum { P90_FROM = 20, P99_FROM = 200 };
+static const struct column stats_columns[] = {
+	RANK_COLUMNS,
+	{ "counted", "counted", CELL_U64, DERIVED, NULL, "steps that all of these are of" },
+	{ "settling", "settling", CELL_U64, DERIVED, NULL, "first steps of windows, left out" },
+	{ "cut_off", "cut off", CELL_U64, DERIVED, NULL, "an end is not in the window" },
+	{ "slow", "slow", CELL_U64, DERIVED, NULL, "of the counted, over 1.5 x their median" },
+	{ "sum_ns", NULL, CELL_U64, DERIVED, NULL, "of their walls" },
+	{ "mean_ns", "mean", CELL_U64, DERIVED, NULL, "wall, rounded down" },
+	{ "min_ns", "least", CELL_U64, DERIVED, NULL, "wall" },
+	{ "median_ns", "median", CELL_U64, DERIVED, NULL,
+	  "wall; of an even count the mean of the middle two, rounded down" },
+	{ "p90_ns", "p90", CELL_U64, DERIVED, NULL,
+	  "the least wall that 90 % do not pass; from 20 on" },
+	{ "p99_ns", "p99", CELL_U64, DERIVED, NULL, "likewise; from 200 steps on" },
+	{ "max_ns", "most", CELL_U64, DERIVED, NULL, "wall" },
+	{ .name = NULL },
+};
+static const struct table_type table_step_stats = {
+	.name = "step_stats",
+	.member = "step_stats",
+	.under = &table_ranks,
+	.nest = NEST_OBJECT,
+	.is_finished = true,
+	.columns = stats_columns,
+};
+
+enum { STEP_DEVICE = RANK_KEYS + 2, STEP_FIRST_NS };
+static const struct column step_gpu_columns[] = {
+	RANK_COLUMNS,
+	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
+	{ "compute_ns", "compute", CELL_U64, SUM, NULL, "in the step, by the clock" },
+	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, NULL, "in the step, by the clock" },
+	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, NULL, "in the step, by the clock" },
+	{ "comm_count", "comm kernels", CELL_U64, SUM, NULL, "that began in the step" },
+	{ "idle_ns", "not busy", CELL_U64, SUM, NULL, "the rest of the step" },
+	{ .name = NULL },
+};
+static const struct table_type table_step_gpus = {
+	.name = "step_gpus",
+	.member = "gpus",
+	.under = &table_steps,
+	.columns = step_gpu_columns,
+};
+
+enum { SPARKLINE_HOST = RANK_KEYS + 2, SPARKLINE_GPU, SPARKLINE_HOST_BINS, SPARKLINE_GPU_BINS };
+static const struct column sparkline_columns[] = {
+	RANK_COLUMNS,
+	{ "step", NULL, CELL_U64, KEY, NULL, "its number" },
+	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
+	{ "host_cells", NULL, CELL_TEXT, MAX, NULL,
+	  "a letter for each part: the phase with most of it" },
+	{ "gpu_cells", NULL, CELL_TEXT, MAX, NULL,
+	  "a letter for each part: the class with most of it" },
+	{ "host_bins", NULL, CELL_TEXT, MAX, NULL, "likewise, finer" },
+	{ "gpu_bins", NULL, CELL_TEXT, MAX, NULL, "shares of classes, finer" },
+	{ .name = NULL },
+};
+static const struct table_type table_sparklines = {
+	.name = "strips",
+	.member = "strips",
+	.under = &table_steps,
+	.nest = NEST_NEVER,
+	.null_texts = "host_cells gpu_cells host_bins gpu_bins",
+	.is_picture = true,
+	.columns = sparkline_columns,
+};
+
+enum { AT_COMM_COUNT = CLASS_IDLE, AT_COUNT }; /* behind the classes of what runs */
+struct by_clock {
+	uint64_t in_mark[AT_COUNT], in_gap[AT_COUNT];
+};
+struct gpu_steps {
+	struct by_clock *rows; /* by step row */
+	size_t cap;
+	uint64_t comm_count;   /* of the window, for a step that is inferred */
+	size_t row, event_row; /* step_list cursors */
+	uint32_t process;
+	/* Segments within [from_ns, to_ns) are of `row`, as long as there are no more marks; what
+	 * they are of comes into its sums when that is over. */
+	uint64_t from_ns, to_ns, here_ns[CLASS_COUNT];
+	size_t marks;
+	bool in_mark;
+};
+struct steps_state {
+	struct gpu_steps *gpus; /* by the sweep's index */
+	size_t gpu_count;
+	struct sparklines *sparklines; /* by process id */
+	size_t *interval_row;          /* by process id */
+	uint32_t process_count;
+};
+
+static enum status steps_begin(struct accumulator *f, struct error *err)
+{
+	struct steps_state *s = f->state;
+
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->sparklines = calloc((size_t)s->process_count + 1, sizeof(*s->sparklines));
+	s->interval_row = calloc((size_t)s->process_count + 1, sizeof(*s->interval_row));
+	if (!s->sparklines || !s->interval_row)
+		return fail_memory(err);
+	for (size_t i = 0; i <= s->process_count; i++)
+		s->sparklines[i].bins = f->pictures == PICTURES_FINE;
+	return ST_OK;
+}
+
+static void steps_state_release(struct accumulator *f)
+{
+	struct steps_state *s = f->state;
+
+	for (size_t i = 0; s->sparklines && i <= s->process_count; i++)
+		sparklines_release(&s->sparklines[i]);
+	for (size_t i = 0; i < s->gpu_count; i++)
+		free(s->gpus[i].rows);
+	free(s->sparklines);
+	free(s->interval_row);
+	free(s->gpus);
+}
+
+static enum status gpus_reach(struct accumulator *f, struct error *err)
+{
+	struct steps_state *s = f->state;
+	size_t i = s->gpu_count;
+
+	TRY(acc_gpus(f, &s->gpus, &s->gpu_count, sizeof(*s->gpus), err));
+	for (; i < s->gpu_count; i++)
+		s->gpus[i].process = sweep_gpu(f->sweep, i).process;
+	return ST_OK;
+}
+
+/* Nothing is known of where the next segment lies. */
+static void row_leave(struct gpu_steps *g)
+{
+	for (size_t i = 0; i < CLASS_COUNT; i++) {
+		if (i != CLASS_IDLE && g->here_ns[i])
+			(g->in_mark ? g->rows[g->row].in_mark : g->rows[g->row].in_gap)[i] +=
+				g->here_ns[i];
+		g->here_ns[i] = 0;
+	}
+	g->from_ns = g->to_ns = 0;
+}
+
+/* [at_ns, to_ns) of a segment, all in one row. */
+static inline enum status put_part(struct accumulator *f, struct gpu_steps *g,
+				   const struct segment *seg, uint64_t at_ns, uint64_t to_ns,
+				   struct error *err)
+{
+	struct steps_state *s = f->state;
+
+	g->here_ns[owner_class(seg->busy)] += to_ns - at_ns;
+	if (f->pictures == PICTURES_NONE)
+		return ST_OK;
+	return sparklines_segment(&s->sparklines[g->process], &f->steps[g->process], g->row, seg,
+				  at_ns, to_ns, err);
+}
+
+/* Cut where marks begin and end. */
+static enum status put_cut(struct accumulator *f, struct gpu_steps *g, const struct segment *seg,
+			   struct error *err)
+{
+	const struct step_list *steps = &f->steps[g->process];
+	uint64_t at_ns = seg->begin_ns, to_ns;
+
+	if (!steps->count || seg->end_ns <= steps->rows[0].begin_ns)
+		return ST_OK;
+	if (at_ns < steps->rows[0].begin_ns)
+		at_ns = steps->rows[0].begin_ns;
+	for (; at_ns < seg->end_ns; at_ns = to_ns) {
+		if (at_ns < g->from_ns || at_ns >= g->to_ns) {
+			/* The mark, or the gap after it, that an instant lies in; not before the
+			 * first. */
+			row_leave(g);
+			size_t row = steps_at(steps, at_ns, &g->row);
+			g->in_mark = at_ns < steps->rows[row].mark_end_ns;
+			g->from_ns = g->in_mark ? steps->rows[row].begin_ns
+						: steps->rows[row].mark_end_ns;
+			g->to_ns = g->in_mark ? steps->rows[row].mark_end_ns : UINT64_MAX;
+			if (row + 1 < steps->count && steps->rows[row + 1].begin_ns < g->to_ns)
+				g->to_ns = steps->rows[row + 1].begin_ns;
+			TRY(vec_reserve(&g->rows, &g->cap, row + 1, err));
+		}
+		to_ns = seg->end_ns < g->to_ns ? seg->end_ns : g->to_ns;
+		TRY(put_part(f, g, seg, at_ns, to_ns, err));
+	}
+	return ST_OK;
+}
+
+static enum status put_collective(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct steps_state *s = f->state;
+	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
+
+	if (gpu >= s->gpu_count)
+		return ST_OK;
+	struct gpu_steps *g = &s->gpus[gpu];
+	g->comm_count++;
+	const struct step_list *steps = &f->steps[sweep_gpu(f->sweep, gpu).process];
+	size_t row = steps_at(steps, e->begin_ns, &g->event_row);
+	if (row == steps->count)
+		return ST_OK;
+	TRY(vec_reserve(&g->rows, &g->cap, row + 1, err));
+	if (e->begin_ns < steps->rows[row].mark_end_ns)
+		g->rows[row].in_mark[AT_COMM_COUNT]++;
+	else
+		g->rows[row].in_gap[AT_COMM_COUNT]++;
+	return ST_OK;
+}
+
+static enum status put_interval(struct accumulator *f, const struct phase_interval *st,
+				struct error *err)
+{
+	struct steps_state *s = f->state;
+	const struct step_list *steps = &f->steps[st->process];
+	size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
+
+	if (row == steps->count)
+		return ST_OK;
+	return sparklines_interval(&s->sparklines[st->process], steps, row, st, err);
+}
+
+static enum status steps_report_put(struct accumulator *f, const struct sorted_batch *w,
+				    struct error *err)
+{
+	TRY(gpus_reach(f, err));
+	for (size_t i = 0; f->pictures != PICTURES_NONE && i < w->in->interval_count; i++)
+		TRY(put_interval(f, &w->in->intervals[i], err));
+	struct steps_state *s = f->state;
+	for (size_t i = 0; i < s->gpu_count; i++) {
+		struct gpu_steps *g = &s->gpus[i];
+
+		if (g->marks != f->steps[g->process].count)
+			row_leave(g);
+		g->marks = f->steps[g->process].count;
+	}
+	for (size_t i = 0; i < w->segment_count; i++) {
+		const struct segment *seg = &w->segments[i];
+		struct gpu_steps *g = &s->gpus[seg->gpu];
+
+		if (seg->begin_ns >= g->from_ns && seg->end_ns <= g->to_ns)
+			TRY(put_part(f, g, seg, seg->begin_ns, seg->end_ns, err));
+		else
+			TRY(put_cut(f, g, seg, err));
+	}
+	for (size_t i = 0; i < w->by[BATCH_COLLECTIVES].count; i++)
+		TRY(put_collective(f, w->by[BATCH_COLLECTIVES].items[i], err));
+	return ST_OK;
+}
+
+/* What a GPU did in all its windows. */
+static uint64_t all_ns(const struct accumulator *f, size_t gpu, enum gpu_class class)
+{
+	const struct gpu_time *time = sweep_gpu(f->sweep, gpu).time;
+	uint64_t sum = 0;
+
+	for (size_t phase = 0; phase < CELL_PHASES; phase++)
+		for (unsigned busy = 0; busy < BUSY_MASKS; busy++)
+			if (owner_class(busy) == class)
+				sum += time->span_ns[phase][busy];
+	return sum;
+}
+
+static enum status end_gpu(struct accumulator *f, uint32_t process, size_t gpu, size_t row,
+			   union value *keys, struct error *err)
+{
+	static const struct by_clock nothing;
+	struct steps_state *s = f->state;
+	const struct step_row *step = &f->steps[process].rows[row];
+	const struct gpu_steps *g = &s->gpus[gpu];
+	const struct by_clock *at = row < g->cap ? &g->rows[row] : &nothing;
+	uint32_t device = sweep_gpu(f->sweep, gpu).device;
+	uint64_t busy_ns = 0;
+	union value *cells;
+
+	keys[STEP_DEVICE].u64 = device == NO_ID ? NO_U64 : device;
+	TRY(acc_row(f, "step_gpus", process, keys, &cells, err));
+	for (size_t i = 0; i < AT_COUNT; i++) {
+		uint64_t sum = at->in_mark[i] + (step->joins ? at->in_gap[i] : 0);
+
+		if (f->steps[process].is_inferred)
+			sum = i == AT_COMM_COUNT ? g->comm_count : all_ns(f, gpu, i);
+		cells[STEP_FIRST_NS + i].u64 += sum;
+		busy_ns += i == AT_COMM_COUNT ? 0 : sum;
+	}
+	cells[STEP_FIRST_NS + AT_COUNT].u64 += step->end_ns - step->begin_ns - busy_ns;
+	return ST_OK;
+}
+
+static enum status end_sparkline(struct accumulator *f, uint32_t process, size_t row,
+				 union value *keys, struct error *err)
+{
+	struct steps_state *s = f->state;
+	const struct sparklines *sparklines = &s->sparklines[process];
+	union value *cells;
+
+	if (row >= sparklines->count || !sparklines->rows[row].host[0])
+		return ST_OK;
+	const struct sparkline_row *sparkline = &sparklines->rows[row];
+	TRY(acc_row(f, "strips", process, keys, &cells, err));
+	TRY(acc_text(f, "strips", &cells[SPARKLINE_HOST], sparkline->host, err));
+	TRY(acc_text(f, "strips", &cells[SPARKLINE_HOST_BINS], sparkline->host_bins, err));
+	if (!sparklines->has_gpu)
+		return ST_OK;
+	TRY(acc_text(f, "strips", &cells[SPARKLINE_GPU], sparkline->gpu, err));
+	return acc_text(f, "strips", &cells[SPARKLINE_GPU_BINS], sparkline->gpu_bins, err);
+}
+
+static enum status end_step(struct accumulator *f, uint32_t process, size_t row, struct error *err)
+{
+	const struct step_row *step = &f->steps[process].rows[row];
+	union value keys[RANK_KEYS + 3], *cells;
+
+	keys[STEP_NUMBER].u64 = step->number;
+	keys[STEP_BEGIN].u64 = step->begin_ns;
+	TRY(acc_row(f, "steps", process, keys, &cells, err));
+	cells[STEP_WALL].u64 += step->end_ns - step->begin_ns;
+	TRY(acc_text(f, "steps", &cells[STEP_FLAGS],
+		     step->is_cut        ? step->is_settling ? "settling cut_off" : "cut_off"
+		     : step->is_settling ? "settling"
+					 : "",
+		     err));
+	cells[STEP_COMPLETE].u64 |= !step->is_cut;
+	cells[STEP_COUNTED].u64 |= step->is_counted;
+	cells[STEP_INFERRED].u64 |= f->steps[process].is_inferred;
+	for (size_t i = 0; i < sweep_gpu_count(f->sweep); i++)
+		if (sweep_gpu(f->sweep, i).process == process)
+			TRY(end_gpu(f, process, i, row, keys, err));
+	return end_sparkline(f, process, row, keys, err);
+}
+
+static enum status steps_end(struct accumulator *f, struct error *err)
+{
+	struct steps_state *s = f->state;
+
+	TRY(gpus_reach(f, err));
+	for (size_t i = 0; i < s->gpu_count; i++)
+		row_leave(&s->gpus[i]);
+	for (uint32_t process = 1; process <= s->process_count; process++) {
+		TRY(sparklines_end(&s->sparklines[process], &f->steps[process], err));
+		for (size_t row = 0; row < f->steps[process].count; row++)
+			if (!f->steps[process].rows[row].is_out)
+				TRY(end_step(f, process, row, err));
+	}
+	return ST_OK;
+}
+
+/* ---- over all steps of a rank ----------------------------------------------------------- */
+
+static void stats_put(union value *row, uint64_t *walls, size_t count)
+{
+	size_t i;
+
+	qsort(walls, count, sizeof(*walls), compare_u64);
+	for (row[STATS_SUM].u64 = 0, i = 0; i < count; i++)
+		row[STATS_SUM].u64 += walls[i];
+	row[STATS_COUNTED].u64 = count;
+	row[STATS_MIN].u64 = walls[0];
+	row[STATS_MAX].u64 = walls[count - 1];
+	row[STATS_MEAN].u64 = row[STATS_SUM].u64 / count;
+	row[STATS_MEDIAN].u64 = walls[(count - 1) / 2] / 2 + walls[count / 2] / 2 +
+				(walls[(count - 1) / 2] % 2 + walls[count / 2] % 2) / 2;
+	if (count >= P90_FROM)
+		row[STATS_P90].u64 = walls[(count * 90 + 99) / 100 - 1];
+	if (count >= P99_FROM)
+		row[STATS_P99].u64 = walls[(count * 99 + 99) / 100 - 1];
+	for (i = 0; i < count; i++)
+		row[STATS_SLOW].u64 +=
+			4 * walls[i] > 3 * (walls[(count - 1) / 2] + walls[count / 2]);
+}
+
+static enum status steps_finish(struct tables *all, struct error *err)
+{
+	struct table *steps = tables_find(all, "steps"), *stats = tables_find(all, "step_stats");
+	uint64_t *walls = calloc(table_count(steps) + 1, sizeof(*walls));
+	enum status status = ST_OK;
+	size_t i = 0, count;
+	union value *first, *at, *row;
+
+	if (!walls)
+		return fail_memory(err);
+	while ((first = table_at(steps, i)) && status == ST_OK) {
+		status = table_row(stats, first, &row, err);
+		if (status != ST_OK)
+			break;
+		row[STATS_SLOW].u64 = row[STATS_SETTLING].u64 = row[STATS_CUT].u64 = 0;
+		for (count = 0; (at = table_at(steps, i)) && at[0].u64 == first[0].u64 &&
+				at[1].text == first[1].text && at[2].u64 == first[2].u64;
+		     i++) {
+			if (at[STEP_COUNTED].u64 == 1)
+				walls[count++] = at[STEP_WALL].u64;
+			row[STATS_CUT].u64 += at[STEP_COMPLETE].u64 != 1;
+			row[STATS_SETTLING].u64 +=
+				at[STEP_FLAGS].text && strstr(at[STEP_FLAGS].text, "settling");
+		}
+		if (count)
+			stats_put(row, walls, count);
+	}
+	free(walls);
+	return status;
+}
+
+static const struct table_type *const steps_tables[] = {
+	&table_steps, &table_step_gpus, &table_sparklines, &table_step_stats, NULL,
+};
+static const struct report_type *const steps_with[] = { &report_slow, NULL };
+
+const struct report_type report_steps = {
+	.name = "steps",
+	.help = "wall time of each step and, by the clock, what its GPUs did",
+	.tables = steps_tables,
+	.with = steps_with,
+	.state_size = sizeof(struct steps_state),
+	.begin = steps_begin,
+	.put = steps_report_put,
+	.end = steps_end,
+	.release = steps_state_release,
+	.finish = steps_finish,
+};

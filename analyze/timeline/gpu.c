@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/timeline/internal.h"
+
+#include <stdlib.h>
+
+static struct slot *slot_at(const struct sweep *s, uint32_t slot)
+{
+	return (struct slot *)s->slots.items + slot;
+}
+
+static uint32_t *ids(const struct span_queue *v)
+{
+	return v->items;
+}
+
+static enum status slot_take(struct sweep *s, uint32_t *out, struct error *err)
+{
+	if (s->free_slots.count) {
+		*out = ids(&s->free_slots)[--s->free_slots.count];
+		return ST_OK;
+	}
+	if (!spans_room(s, &s->slots, sizeof(struct slot), err))
+		return ST_CEILING;
+	*out = (uint32_t)s->slots.count++;
+	return ST_OK;
+}
+
+static enum status slot_put(struct sweep *s, uint32_t slot, struct error *err)
+{
+	uint32_t *room = spans_room(s, &s->free_slots, sizeof(*room), err);
+
+	if (!room)
+		return ST_CEILING;
+	*room = slot;
+	s->free_slots.count++;
+	return ST_OK;
+}
+
+/* DEFINITIONS.md 2: began first, then the lower stream, then the lower correlation. */
+static bool owns_before(const struct slot *a, const struct slot *b)
+{
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns;
+	if (a->stream != b->stream)
+		return a->stream < b->stream;
+	if (a->correlation != b->correlation)
+		return a->correlation < b->correlation;
+	return a->order < b->order;
+}
+
+static int compare_slots(const void *pa, const void *pb, void *self)
+{
+	const struct slot *a = slot_at(self, *(const uint32_t *)pa);
+	const struct slot *b = slot_at(self, *(const uint32_t *)pb);
+
+	return owns_before(a, b) ? -1 : owns_before(b, a) ? 1 : 0;
+}
+
+static bool ends_before(const struct sweep *s, uint32_t a, uint32_t b)
+{
+	return slot_at(s, a)->end_ns < slot_at(s, b)->end_ns;
+}
+
+static void heap_up(const struct sweep *s, struct span_queue *heap)
+{
+	uint32_t *at = ids(heap), moving = at[heap->count - 1];
+	size_t i = heap->count - 1;
+
+	for (; i && ends_before(s, moving, at[(i - 1) / 2]); i = (i - 1) / 2)
+		at[i] = at[(i - 1) / 2];
+	at[i] = moving;
+}
+
+/* Takes the top away. */
+static void heap_pop(const struct sweep *s, struct span_queue *heap)
+{
+	uint32_t *at = ids(heap), moving = at[--heap->count];
+	size_t i = 0, child;
+
+	for (; (child = 2 * i + 1) < heap->count; i = child) {
+		if (child + 1 < heap->count && ends_before(s, at[child + 1], at[child]))
+			child++;
+		if (!ends_before(s, at[child], moving))
+			break;
+		at[i] = at[child];
+	}
+	at[i] = moving;
+}
+
+static inline void time_add(struct gpu_time *t, const struct segment *seg, uint64_t ns)
+{
+	if (seg->part == PART_SPAN)
+		t->span_ns[segment_phase(seg)][seg->busy] += ns;
+	else if (seg->part == PART_LEAD)
+		t->lead_ns += ns;
+	else
+		t->tail_ns += ns;
+}
+
+static inline bool goes_on(const struct segment *last, const struct gpu *g, const struct slot *of,
+			   uint8_t busy, uint8_t part)
+{
+	return last->order == of->order && last->end_ns == g->at_ns && last->busy == busy &&
+	       last->gpu == g->index && last->part == part;
+}
+
+/* One more segment, or the last one longer, from where the GPU is at; `of` owns it. */
+static inline enum status emit(struct sweep *s, struct gpu *g, const struct slot *of, uint8_t busy,
+			       uint8_t part, uint64_t end_ns, struct error *err)
+{
+	struct segment *last = s->segments.items, *seg;
+
+	if (s->segments.count)
+		last += s->segments.count - 1;
+	if (s->segments.count && goes_on(last, g, of, busy, part)) {
+		seg = last;
+	} else {
+		seg = spans_room(s, &s->segments, sizeof(*seg), err);
+		if (!seg)
+			return ST_CEILING;
+		s->segments.count++;
+		seg->begin_ns = g->at_ns;
+		seg->order = of->order;
+		seg->launch_begin_ns = of->launch_begin_ns;
+		seg->gpu = g->index;
+		seg->name = of->name;
+		seg->step = of->step;
+		seg->phase = of->phase;
+		seg->kind = of->kind;
+		seg->subkind = of->subkind;
+		seg->origin = of->origin;
+		seg->busy = busy;
+		seg->part = part;
+	}
+	seg->end_ns = end_ns;
+	time_add(&g->time, seg, end_ns - g->at_ns);
+	g->at_ns = end_ns;
+	return ST_OK;
+}
+
+/* For the host's stretches, which may come later. */
+static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns,
+				    uint64_t end_ns, struct error *err)
+{
+	struct span *room = g->busy.items;
+
+	if (g->busy.count > g->busy.head && room[g->busy.count - 1].end_ns == begin_ns) {
+		room[g->busy.count - 1].end_ns = end_ns;
+		return ST_OK;
+	}
+	room = spans_room(s, &g->busy, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = (struct span){ begin_ns, end_ns };
+	g->busy.count++;
+	return ST_OK;
+}
+
+/* The slots of a class without those that are over. */
+static enum status class_sweep(struct sweep *s, struct span_queue *running, struct error *err)
+{
+	size_t from, to = 0;
+
+	for (from = running->head; from < running->count; from++) {
+		uint32_t slot = ids(running)[from];
+
+		if (slot_at(s, slot)->over)
+			TRY(slot_put(s, slot, err));
+		else
+			ids(running)[to++] = slot;
+	}
+	running->head = 0;
+	running->count = to;
+	return ST_OK;
+}
+
+/* The earliest end is reached. */
+static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
+{
+	uint32_t slot = ids(&g->ends)[0];
+	enum gpu_class class = slot_at(s, slot)->class;
+	struct span_queue *running = &g->running[class];
+
+	heap_pop(s, &g->ends);
+	slot_at(s, slot)->over = true;
+	g->live[class]--;
+	while (running->head < running->count && slot_at(s, ids(running)[running->head])->over)
+		TRY(slot_put(s, ids(running)[running->head++], err));
+	if (running->count - running->head > 2 * g->live[class] + 64 || running->head > 4096)
+		TRY(class_sweep(s, running, err));
+	return ST_OK;
+}
+
+static inline enum status emit_busy(struct sweep *s, struct gpu *g, const struct slot *owner,
+				    uint8_t busy, uint64_t end_ns, struct error *err)
+{
+	if (g->at_ns >= end_ns)
+		return ST_OK;
+	TRY(note_busy(s, g, g->at_ns, end_ns, err));
+	return emit(s, g, owner, busy, PART_SPAN, end_ns, err);
+}
+
+static const uint8_t busy_bits[CLASS_IDLE] = { BUSY_COMPUTE, BUSY_COMM, BUSY_COPY };
+
+/* Of several that run the first of the first class is the owner. */
+static enum status emit_many(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
+{
+	const struct span_queue *running = g->running;
+	uint8_t mask = 0;
+	int class;
+
+	for (class = CLASS_IDLE - 1; class >= 0; class --) {
+		if (!g->live[class])
+			continue;
+		mask |= busy_bits[class];
+		running = &g->running[class];
+	}
+	return emit_busy(s, g, slot_at(s, ids(running)[running->head]), mask, end_ns, err);
+}
+
+static enum status run_alone(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
+{
+	const struct slot *slot = slot_at(s, g->alone);
+	uint64_t end_ns = slot->end_ns < until_ns ? slot->end_ns : until_ns;
+	uint32_t over = g->alone;
+
+	TRY(emit_busy(s, g, slot, busy_bits[slot->class], end_ns, err));
+	if (slot->end_ns > until_ns)
+		return ST_OK;
+	g->alone = NO_ID;
+	return slot_put(s, over, err);
+}
+
+/* Running work up to an instant before which nothing else begins. */
+static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
+{
+	uint64_t end_ns;
+
+	if (g->alone != NO_ID)
+		return run_alone(s, g, until_ns, err);
+	while (g->ends.count) {
+		end_ns = slot_at(s, ids(&g->ends)[0])->end_ns;
+		if (end_ns > until_ns)
+			return emit_many(s, g, until_ns, err);
+		TRY(emit_many(s, g, end_ns, err));
+		TRY(one_ends(s, g, err));
+	}
+	return ST_OK;
+}
+
+/* Into the lists of those that run side by side. */
+static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
+{
+	enum gpu_class class = slot_at(s, slot)->class;
+	uint32_t *room;
+
+	room = spans_room(s, &g->running[class], sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = slot;
+	g->running[class].count++;
+	g->live[class]++;
+	room = spans_room(s, &g->ends, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = slot;
+	g->ends.count++;
+	heap_up(s, &g->ends);
+	return ST_OK;
+}
+
+static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
+{
+	uint32_t before = g->alone;
+
+	if (slot_at(s, slot)->begin_ns == slot_at(s, slot)->end_ns)
+		return slot_put(s, slot, err); /* never runs, but may have ended a gap */
+	if (before == NO_ID && !g->ends.count) {
+		g->alone = slot;
+		return ST_OK;
+	}
+	g->alone = NO_ID;
+	if (before != NO_ID)
+		TRY(start_beside(s, g, before, err));
+	return start_beside(s, g, slot, err);
+}
+
+/* DEFINITIONS.md 5: what has no launch is told apart in the order of owners. */
+static inline void slot_origin(struct gpu *g, struct slot *slot)
+{
+	if (slot->origin == ORIGIN_LAUNCH)
+		g->launch_seen = true;
+	else
+		slot->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
+}
+
+/* Whether the stream of `e` was told to wait after its op before was asked for, but before `e`. */
+static bool has_waited(const struct sweep *s, const struct slot *e)
+{
+	const struct stream *stream = &s->streams[e->track <= s->track_count ? e->track : 0];
+	const uint64_t *waits = stream->waits.items;
+	size_t low = 0, high = stream->waits.count, mid;
+
+	if (!high || e->origin != ORIGIN_LAUNCH)
+		return false;
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (waits[mid] <= e->launch_begin_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && waits[low - 1] >= stream->asked_ns;
+}
+
+static enum status gap_end(struct sweep *s, const struct gpu *g, const struct slot *e, uint8_t part,
+			   struct error *err)
+{
+	struct idle_gap *room;
+
+	room = spans_room(s, &s->gaps, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	room->begin_ns = g->at_ns;
+	room->end_ns = e->begin_ns;
+	room->launch_begin_ns = e->launch_begin_ns;
+	room->launch_end_ns = e->launch_end_ns;
+	room->correlation = e->correlation;
+	room->gpu = g->index;
+	room->launch_track = e->launch_track;
+	room->launch_name = e->launch_name;
+	room->launch_owner = e->launch_owner;
+	room->part = part;
+	room->origin = e->origin;
+	room->phase = e->phase;
+	room->is_graph_internal = e->correlation && e->correlation == g->last_correlation;
+	room->has_waited = has_waited(s, e);
+	s->gaps.count++;
+	return ST_OK;
+}
+
+/* What the next gaps have to know of what begins now. */
+static inline void slot_note(struct sweep *s, struct gpu *g, const struct slot *slot)
+{
+	s->streams[slot->track <= s->track_count ? slot->track : 0].asked_ns =
+		slot->origin == ORIGIN_LAUNCH ? slot->launch_begin_ns : slot->begin_ns;
+	if (slot->end_ns < g->last_end_ns)
+		return;
+	g->last_end_ns = slot->end_ns;
+	g->last_correlation = slot->correlation;
+}
+
+/* All that begins at one instant has come: it ends the gap before it and begins to run. */
+static enum status group_start(struct sweep *s, struct gpu *g, struct error *err)
+{
+	uint8_t part = g->in_span ? PART_SPAN : PART_LEAD;
+	struct slot *slot;
+	size_t i;
+
+	if (g->group.count > 1)
+		qsort_r(g->group.items, g->group.count, sizeof(uint32_t), compare_slots, s);
+	TRY(run_until(s, g, g->group_ns, err));
+	g->in_span = true;
+	for (i = 0; i < g->group.count; i++) {
+		slot = slot_at(s, ids(&g->group)[i]);
+		slot_origin(g, slot);
+		if (g->at_ns < g->group_ns) {
+			TRY(gap_end(s, g, slot, part, err));
+			TRY(emit(s, g, slot, 0, part, g->group_ns, err));
+		}
+		slot_note(s, g, slot);
+		TRY(start(s, g, ids(&g->group)[i], err));
+	}
+	g->group.count = 0;
+	return ST_OK;
+}
+
+static void slot_fill(struct sweep *s, struct slot *slot, const struct event *e,
+		      const struct launch *launch)
+{
+	static const struct launch none;
+
+	slot->begin_ns = e->begin_ns;
+	slot->end_ns = e->end_ns;
+	slot->correlation = e->correlation;
+	slot->stream = s->streams[e->track <= s->track_count ? e->track : 0].id;
+	slot->order = ++s->order;
+	slot->name = e->name;
+	slot->step = e->step;
+	slot->track = e->track;
+	slot->phase = e->phase;
+	slot->kind = e->kind;
+	slot->subkind = e->subkind;
+	slot->class = (uint8_t)sweep_class(s, e);
+	slot->origin = launch ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN;
+	slot->over = false;
+	if (!launch)
+		launch = &none;
+	slot->launch_begin_ns = launch->begin_ns;
+	slot->launch_end_ns = launch->end_ns;
+	slot->launch_track = launch->track;
+	slot->launch_name = launch->name;
+	slot->launch_owner = launch->owner;
+}
+
+enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err)
+{
+	uint32_t slot, *room;
+
+	if (g->group.count && g->group_ns != e->begin_ns)
+		TRY(group_start(s, g, err));
+	TRY(slot_take(s, &slot, err));
+	slot_fill(s, slot_at(s, slot), e, batch_launch(s->batch, e));
+	room = spans_room(s, &g->group, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = slot;
+	g->group.count++;
+	g->group_ns = e->begin_ns;
+	if (e->end_ns > g->end_ns)
+		g->end_ns = e->end_ns;
+	return ST_OK;
+}
+
+enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
+{
+	if (g->group.count && g->group_ns < until_ns)
+		TRY(group_start(s, g, err));
+	return run_until(s, g, until_ns, err);
+}
+
+enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
+{
+	static const struct slot nobody;
+	struct idle_gap *room;
+
+	if (g->at_ns < end_ns) {
+		room = spans_room(s, &s->gaps, sizeof(*room), err);
+		if (!room)
+			return ST_CEILING;
+		*room = (struct idle_gap){
+			.begin_ns = g->at_ns, .end_ns = end_ns, .gpu = g->index, .part = PART_TAIL
+		};
+		s->gaps.count++;
+		TRY(emit(s, g, &nobody, 0, PART_TAIL, end_ns, err));
+	}
+	g->last_end_ns = g->last_correlation = 0;
+	g->is_open = g->in_span = false;
+	return ST_OK;
+}
+
+void gpu_free(struct gpu *g)
+{
+	int class;
+
+	if (!g)
+		return;
+	spans_release(&g->group);
+	spans_release(&g->ends);
+	spans_release(&g->busy);
+	for (class = 0; class < CLASS_IDLE; class ++)
+		spans_release(&g->running[class]);
+	free(g);
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/timeline/internal.h"
+
+#include "schemas/model/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *spans_grow(struct sweep *s, struct span_queue *v, size_t size, struct error *err)
+{
+	size_t cap = v->cap ? v->cap * 2 : 64;
+	void *wider;
+
+	if ((cap - v->cap) * size > s->ceiling - s->held_bytes) {
+		fail(err, ST_CEILING, NOWHERE, "running GPU work and its gaps pass the memory");
+		return NULL;
+	}
+	wider = realloc(v->items, cap * size);
+	if (!wider) {
+		fail(err, ST_MEMORY, NOWHERE, "no memory for running GPU work");
+		return NULL;
+	}
+	s->held_bytes += (cap - v->cap) * size;
+	v->items = wider;
+	v->cap = cap;
+	return (char *)v->items + v->count * size;
+}
+
+void spans_release(struct span_queue *v)
+{
+	free(v->items);
+	*v = (struct span_queue){ 0 };
+}
+
+void spans_compact(struct span_queue *v, size_t size)
+{
+	if (v->head < v->count && (v->head < 1024 || v->head < v->count / 2))
+		return;
+	if (v->head < v->count)
+		memmove(v->items, (char *)v->items + v->head * size, (v->count - v->head) * size);
+	v->count -= v->head;
+	v->head = 0;
+}
+
+static int compare_bounds(const void *pa, const void *pb)
+{
+	const struct bound *a = pa, *b = pb;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static enum status bounds_take(struct sweep *s, struct error *err)
+{
+	uint32_t i, count = trace_count(s->trace, TRACE_WINDOWS);
+	struct bound *b;
+
+	for (i = 1; i <= count; i++) {
+		const struct window *w = trace_get_window(s->trace, i);
+
+		if (!w->process || w->process > s->host_count)
+			continue;
+		b = spans_room(s, &s->bounds, sizeof(*b), err);
+		if (!b)
+			return ST_CEILING;
+		*b = (struct bound){ w->begin_ns, w->end_ns, w->process, i };
+		s->bounds.count++;
+		s->hosts[w->process].bounds_count++;
+	}
+	b = s->bounds.items;
+	if (s->bounds.count)
+		qsort(b, s->bounds.count, sizeof(*b), compare_bounds);
+	for (i = (uint32_t)s->bounds.count; i; i--)
+		s->hosts[b[i - 1].process].bounds_first = i - 1;
+	return ST_OK;
+}
+
+enum status sweep_open(struct sweep **out, struct trace *trace, const struct name_rules *rules,
+		       bool is_by_step, size_t ceiling, struct error *err)
+{
+	struct sweep *s = calloc(1, sizeof(*s));
+	enum status status;
+	uint32_t i;
+
+	*out = NULL;
+	if (!s)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
+	*s = (struct sweep){ .trace = trace,
+			     .rules = rules,
+			     .is_by_step = is_by_step,
+			     .ceiling = ceiling,
+			     .to_ns = UINT64_MAX };
+	s->host_count = trace_count(trace, TRACE_PROCESSES);
+	s->track_count = trace_count(trace, TRACE_TRACKS);
+	s->name_count = trace_count(trace, TRACE_NAMES);
+	s->hosts = calloc(s->host_count + 1, sizeof(*s->hosts));
+	s->gpu_of_track = calloc(s->track_count + 1, sizeof(*s->gpu_of_track));
+	s->process_of_track = calloc(s->track_count + 1, sizeof(*s->process_of_track));
+	s->streams = calloc(s->track_count + 1, sizeof(*s->streams));
+	s->class_of_name = calloc(s->name_count + 1, 1);
+	if (!s->hosts || !s->gpu_of_track || !s->process_of_track || !s->streams ||
+	    !s->class_of_name) {
+		sweep_close(s);
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
+	}
+	for (i = 1; i <= s->track_count; i++) {
+		s->process_of_track[i] = trace_get_track(trace, i)->process;
+		s->streams[i].id = trace_get_track(trace, i)->id;
+	}
+	status = bounds_take(s, err);
+	if (status != ST_OK) {
+		sweep_close(s);
+		return status;
+	}
+	*out = s;
+	return ST_OK;
+}
+
+void sweep_close(struct sweep *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->gpu_count; i++)
+		gpu_free(s->gpus[i]);
+	for (i = 0; s->hosts && i <= s->host_count; i++) {
+		spans_release(&s->hosts[i].intervals);
+		spans_release(&s->hosts[i].owed);
+	}
+	for (i = 0; s->streams && i <= s->track_count; i++)
+		spans_release(&s->streams[i].waits);
+	free(s->streams);
+	free(s->gpus);
+	free(s->hosts);
+	free(s->gpu_of_track);
+	free(s->process_of_track);
+	free(s->class_of_name);
+	spans_release(&s->bounds);
+	spans_release(&s->slots);
+	spans_release(&s->free_slots);
+	spans_release(&s->segments);
+	spans_release(&s->gaps);
+	spans_release(&s->over);
+	free(s);
+}
+
+bool sweep_communicates(struct sweep *s, uint32_t name)
+{
+	bool yes;
+
+	if (name <= s->name_count && s->class_of_name[name])
+		return s->class_of_name[name] - 1;
+	yes = name_rules_communicates(s->rules, trace_text(s->trace, name, NULL));
+	if (name <= s->name_count)
+		s->class_of_name[name] = (uint8_t)(1 + yes);
+	return yes;
+}
+
+enum gpu_class sweep_class(struct sweep *s, const struct event *work)
+{
+	return event_class(work, work->kind == KIND_KERNEL && sweep_communicates(s, work->name));
+}
+
+static enum status gpu_add(struct sweep *s, uint32_t process, uint32_t device, size_t *out,
+			   struct error *err)
+{
+	size_t cap = s->gpu_cap ? s->gpu_cap * 2 : 8;
+	struct gpu **wider;
+
+	if (s->gpu_count == s->gpu_cap) {
+		wider = realloc(s->gpus, cap * sizeof(struct gpu *));
+		if (!wider)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
+		s->gpus = wider;
+		s->gpu_cap = cap;
+	}
+	if (s->gpu_count >= 4096)
+		return fail(err, ST_CEILING, NOWHERE, "more than 4096 GPUs in one input");
+	s->gpus[s->gpu_count] = calloc(1, sizeof(struct gpu));
+	if (!s->gpus[s->gpu_count])
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for the GPUs of a trace");
+	s->gpus[s->gpu_count]->process = process;
+	s->gpus[s->gpu_count]->device = device;
+	s->gpus[s->gpu_count]->index = (uint32_t)s->gpu_count;
+	s->gpus[s->gpu_count]->alone = NO_ID;
+	*out = s->gpu_count++;
+	return ST_OK;
+}
+
+/* Of a track that has done nothing yet. */
+static enum status gpu_find(struct sweep *s, uint32_t track, uint32_t *out, struct error *err)
+{
+	const struct track *t;
+	size_t i;
+
+	t = trace_get_track(s->trace, track);
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == t->process && s->gpus[i]->device == t->device)
+			break;
+	if (i == s->gpu_count)
+		TRY(gpu_add(s, t->process, t->device, &i, err));
+	if (track <= s->track_count)
+		s->gpu_of_track[track] = (uint32_t)i + 1;
+	*out = (uint32_t)i;
+	return ST_OK;
+}
+
+uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track)
+{
+	if (track > s->track_count || !s->gpu_of_track[track])
+		return NO_ID;
+	return s->gpu_of_track[track] - 1;
+}
+
+/* What bounds the host's side of a window (DEFINITIONS.md 1). */
+static bool is_host(const struct event *e)
+{
+	if (e->kind == KIND_RANGE)
+		return e->subkind != RANGE_OTHER && e->subkind != RANGE_GPU_ANNOTATION &&
+		       e->subkind != RANGE_PROFILER;
+	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+}
+
+static void host_open(struct sweep *s, struct host *h, uint64_t begin_ns)
+{
+	const struct bound *bounds = s->bounds.items;
+	const struct bound *b = h->bounds_count ? &bounds[h->bounds_first + h->bound] : NULL;
+
+	if (h->is_open)
+		return;
+	h->is_open = true;
+	h->early_ns = h->begin_ns = begin_ns;
+	if (!b || s->is_by_step)
+		return;
+	if (b->begin_ns < begin_ns)
+		h->begin_ns = b->begin_ns < s->from_ns ? s->from_ns : b->begin_ns;
+	h->has_host = true; /* the window's own begin is as good as a host event's */
+	h->host_ns = h->host_begin_ns = h->begin_ns;
+}
+
+/* The present window of a process is over. */
+static enum status window_close(struct sweep *s, uint32_t process, uint64_t until_ns,
+				struct error *err)
+{
+	struct host *h = &s->hosts[process];
+	const struct bound *bounds = s->bounds.items;
+	struct sweep_window *w;
+	uint64_t end_ns;
+	size_t i;
+
+	if (!h->is_open)
+		return ST_OK;
+	if (!h->has_gpu && !h->has_mark) {
+		h->mark_end_ns = h->host_end_ns; /* the window's end: nothing else says it */
+		host_release(h);
+	}
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == process && s->gpus[i]->is_open)
+			TRY(gpu_advance(s, s->gpus[i], UINT64_MAX, err));
+	TRY(host_account(s, process, until_ns, err));
+	TRY(host_close(s, process, &end_ns, err));
+	w = spans_room(s, &s->over, sizeof(*w), err);
+	if (!w)
+		return ST_CEILING;
+	*w = (struct sweep_window){ process, 0, h->begin_ns, end_ns };
+	if (h->bounds_count)
+		w->window = bounds[h->bounds_first + h->bound].window;
+	s->over.count++;
+	if (!h->any_window || h->begin_ns < h->first_ns)
+		h->first_ns = h->begin_ns;
+	if (end_ns > h->last_ns)
+		h->last_ns = end_ns;
+	h->span_ns += end_ns - h->begin_ns;
+	h->any_window = true;
+	h->any_gpu |= h->has_gpu;
+	h->any_mark |= h->has_mark;
+	h->is_open = h->has_host = h->has_gpu = h->has_mark = false;
+	h->host_end_ns = h->gpu_end_ns = h->mark_end_ns = h->host_ns = 0;
+	h->wall = h->held = h->early = h->early_held = (struct phase_sums){ 0 };
+	return ST_OK;
+}
+
+/* Moves on to the window that an instant belongs to. */
+static enum status window_reach(struct sweep *s, uint32_t process, uint64_t at_ns,
+				struct error *err)
+{
+	struct host *h = &s->hosts[process];
+	const struct bound *bounds = s->bounds.items;
+
+	while (h->bound + 1 < h->bounds_count &&
+	       at_ns >= bounds[h->bounds_first + h->bound + 1].begin_ns) {
+		TRY(window_close(s, process, bounds[h->bounds_first + h->bound + 1].begin_ns, err));
+		h->bound++;
+	}
+	return ST_OK;
+}
+
+static void host_begin(struct host *h, uint64_t begin_ns)
+{
+	if (h->has_host)
+		return;
+	h->has_host = true;
+	h->host_ns = h->host_begin_ns = begin_ns;
+}
+
+static void mark_put(struct sweep *s, const struct step_mark *m)
+{
+	struct host *h = &s->hosts[m->process];
+	size_t i;
+
+	host_open(s, h, m->begin_ns);
+	host_begin(h, m->begin_ns);
+	h->has_mark = true;
+	if (m->end_ns > h->mark_end_ns)
+		h->mark_end_ns = m->end_ns;
+	host_release(h);
+	for (i = 0; i < s->gpu_count; i++)
+		if (s->gpus[i]->process == m->process)
+			sums_release(&s->gpus[i]->during, &s->gpus[i]->held);
+}
+
+static void gpu_open(struct host *h, struct gpu *g, uint64_t begin_ns)
+{
+	g->is_open = true;
+	g->at_ns = h->has_host ? h->host_begin_ns : begin_ns;
+	g->host_ns = begin_ns;
+	g->end_ns = 0;
+	if (!h->has_host)
+		return;
+	/* all of the host's time so far was time in which this GPU did nothing */
+	g->host_ns = h->host_ns;
+	g->during = h->wall;
+	sums_add(&g->during, &h->held);
+}
+
+static enum status work_put(struct sweep *s, struct host *h, const struct event *e,
+			    struct error *err)
+{
+	uint32_t gpu = sweep_gpu_of(s, e->track);
+	struct gpu *g;
+
+	if (gpu == NO_ID)
+		TRY(gpu_find(s, e->track, &gpu, err));
+	g = s->gpus[gpu];
+	if (!g->is_open)
+		gpu_open(h, g, e->begin_ns);
+	h->has_gpu = true;
+	if (e->end_ns > h->gpu_end_ns)
+		h->gpu_end_ns = e->end_ns;
+	host_release(h);
+	sums_release(&g->during, &g->held);
+	return gpu_put(s, g, e, err);
+}
+
+/* A stream is told to wait for an event. */
+static enum status wait_put(struct sweep *s, const struct event *e, struct error *err)
+{
+	struct span_queue *waits = &s->streams[e->track <= s->track_count ? e->track : 0].waits;
+	uint64_t *room;
+
+	if (waits->count == WAITS_MAX) {
+		waits->head = WAITS_MAX / 2;
+		spans_compact(waits, sizeof(*room));
+	}
+	room = spans_room(s, waits, sizeof(*room), err);
+	if (!room)
+		return ST_CEILING;
+	*room = e->begin_ns;
+	waits->count++;
+	return ST_OK;
+}
+
+/* Its window is the last, and has begun: an event of the host only moves the end. */
+static inline bool host_is_settled(const struct host *h)
+{
+	return h->is_open && h->has_host && h->bound + 1 >= h->bounds_count;
+}
+
+static enum status event_put(struct sweep *s, const struct event *e, struct error *err)
+{
+	uint32_t process = s->process_of_track[e->track <= s->track_count ? e->track : 0];
+	struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+	bool is_work = event_is_gpu_work(e);
+
+	h->events++;
+	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT)
+		return wait_put(s, e, err);
+	if (!is_work && !is_host(e))
+		return ST_OK;
+	if (is_work || !host_is_settled(h)) {
+		if (h->bounds_count)
+			TRY(window_reach(s, process, e->begin_ns, err));
+		host_open(s, h, e->begin_ns);
+		if (is_work)
+			return work_put(s, h, e, err);
+		host_begin(h, e->begin_ns);
+	}
+	if (e->end_ns > h->host_end_ns)
+		h->host_end_ns = e->end_ns;
+	return ST_OK;
+}
+
+static enum status intervals_put(struct sweep *s, const struct phase_interval *st, size_t count,
+				 struct error *err)
+{
+	struct phase_interval *room;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		struct span_queue *queue = &s->hosts[st[i].process].intervals;
+
+		room = spans_room(s, queue, sizeof(*room), err);
+		if (!room)
+			return ST_CEILING;
+		*room = st[i];
+		queue->count++;
+	}
+	return ST_OK;
+}
+
+/* *next_ns: when the next one begins. */
+static enum status marks_put(struct sweep *s, const struct batch *in, size_t *at, uint64_t until_ns,
+			     uint64_t *next_ns, struct error *err)
+{
+	for (; *at < in->mark_count && in->marks[*at].begin_ns <= until_ns; (*at)++) {
+		TRY(window_reach(s, in->marks[*at].process, in->marks[*at].begin_ns, err));
+		mark_put(s, &in->marks[*at]);
+	}
+	*next_ns = *at < in->mark_count ? in->marks[*at].begin_ns : UINT64_MAX;
+	return ST_OK;
+}
+
+/* With neither GPU events nor marks a window may end with the host's last event: what lies behind
+ * that waits. */
+static uint64_t host_until(const struct sweep *s, const struct host *h, uint64_t until_ns)
+{
+	uint64_t certain_ns = host_certain_ns(s, h, 0);
+
+	if (!h->is_open || h->has_gpu || h->has_mark)
+		return until_ns;
+	certain_ns = certain_ns > h->host_end_ns ? certain_ns : h->host_end_ns;
+	return until_ns < certain_ns ? until_ns : certain_ns;
+}
+
+enum status sweep_put(struct sweep *s, const struct batch *in, const struct segment **segments,
+		      size_t *count, struct error *err)
+{
+	uint64_t mark_ns = in->mark_count ? in->marks[0].begin_ns : UINT64_MAX;
+	const struct event *e = in->events;
+	size_t i, mark = 0;
+
+	s->from_ns = in->from_ns;
+	s->to_ns = in->to_ns ? in->to_ns : UINT64_MAX;
+	s->batch = in;
+	s->segments.count = s->gaps.count = 0;
+	TRY(intervals_put(s, in->intervals, in->interval_count, err));
+	for (i = 0; i < in->count; i++, e++) {
+		if (mark_ns <= e->begin_ns)
+			TRY(marks_put(s, in, &mark, e->begin_ns, &mark_ns, err));
+		TRY(event_put(s, e, err));
+	}
+	TRY(marks_put(s, in, &mark, UINT64_MAX, &mark_ns, err));
+	for (i = 1; in->count && i <= s->host_count; i++) {
+		uint64_t until_ns = in->events[in->count - 1].begin_ns;
+
+		TRY(host_account(s, (uint32_t)i, host_until(s, &s->hosts[i], until_ns), err));
+	}
+	*segments = s->segments.items;
+	*count = s->segments.count;
+	return ST_OK;
+}
+
+enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
+		      struct error *err)
+{
+	uint32_t i;
+
+	s->segments.count = s->gaps.count = 0;
+	for (i = 1; i <= s->host_count; i++) {
+		TRY(window_close(s, i, UINT64_MAX, err));
+		owed_settle(&s->hosts[i]);
+	}
+	*segments = s->segments.items;
+	*count = s->segments.count;
+	return ST_OK;
+}
+
+size_t sweep_gaps(const struct sweep *s, const struct idle_gap **out)
+{
+	*out = s->gaps.items;
+	return s->gaps.count;
+}
+
+uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expected)
+{
+	const struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+	uint64_t least_ns = UINT64_MAX;
+	size_t i, open = 0;
+
+	for (i = 0; i < s->gpu_count; i++) {
+		if (s->gpus[i]->process != process || !s->gpus[i]->is_open)
+			continue;
+		open++;
+		if (s->gpus[i]->at_ns < least_ns)
+			least_ns = s->gpus[i]->at_ns;
+	}
+	if (!open || open < expected)
+		least_ns = h->is_open ? h->begin_ns : 0;
+	return least_ns;
+}
+
+size_t sweep_gpu_count(const struct sweep *s)
+{
+	return s->gpu_count;
+}
+
+struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu)
+{
+	const struct gpu *g = s->gpus[gpu];
+
+	return (struct sweep_gpu){ g->process, g->device, &g->time, &g->total };
+}
+
+struct sweep_process sweep_process(const struct sweep *s, uint32_t process)
+{
+	const struct host *h = &s->hosts[process <= s->host_count ? process : 0];
+
+	return (struct sweep_process){
+		.begin_ns = h->first_ns,
+		.end_ns = h->last_ns,
+		.span_ns = h->span_ns,
+		.events = h->events,
+		.has_gpu = h->any_gpu,
+		.has_mark = h->any_mark,
+		.wall = &h->total,
+	};
+}
+
+size_t sweep_windows(const struct sweep *s, const struct sweep_window **out)
+{
+	*out = s->over.items;
+	return s->over.count;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sweep.h - the time of each GPU, cut into segments in which nothing changes.
+ *
+ * The segments of a GPU tile its window: sorted, no hole, no overlap, each nanosecond in exactly
+ * one, with one owner (DEFINITIONS.md 2).  So every share that is a sum over segments adds to 100 %
+ * by construction - for the span, for lead and tail, for every (step, phase) cell - in integers:
+ *
+ *	compute = BUSY_COMPUTE set         exposed_copy = only BUSY_COPY
+ *	exposed_comm = BUSY_COMM, no COMPUTE             idle = 0
+ *
+ * What overlaps is in the mask too and stands beside, never inside.
+ *
+ * A segment comes when it is final, an idle one when its gap ends, for the event that ends it is
+ * its owner.  What the step thread did while a GPU did nothing is a second tiling of the same
+ * time: it is summed here, per phase, as the host's stretches come (sweep_gpu().during), because
+ * a stretch may become final long after the gap, or the gap long after the stretch.
+ *
+ * State is bounded: GPU work still running, busy intervals and stretches that wait for each other.
+ */
+#ifndef ANALYZE_TIMELINE_SWEEP_H
+#define ANALYZE_TIMELINE_SWEEP_H
+
+#include "convert/name/rules.h"
+#include "convert/stage/context/context.h"
+
+enum busy { BUSY_COMPUTE = 1, BUSY_COMM = 2, BUSY_COPY = 4 };
+/* What the owner of a segment does: the first class of all that runs. */
+static inline enum gpu_class owner_class(unsigned busy)
+{
+	return busy & BUSY_COMPUTE ? CLASS_COMPUTE
+	       : busy & BUSY_COMM  ? CLASS_COMM
+	       : busy & BUSY_COPY  ? CLASS_COPY
+				   : CLASS_IDLE;
+}
+enum part { PART_LEAD, PART_SPAN, PART_TAIL };
+enum origin { /* how the owner came to be */
+	      ORIGIN_LAUNCH,
+	      ORIGIN_BEFORE,  /* no launch, and none was recorded for anything before it on this GPU
+			       */
+	      ORIGIN_UNKNOWN, /* no launch, though earlier work has one */
+};
+
+struct segment {
+	uint64_t begin_ns, end_ns; /* begin < end */
+	uint64_t order;            /* of the owner: unique in a run */
+	uint64_t launch_begin_ns;  /* of the owner's launch; 0: none is known */
+	uint32_t gpu;              /* index for sweep_gpu() */
+	uint32_t name, step;       /* of the owner; its step and phase are the cell */
+	uint8_t phase, kind, subkind, origin;
+	uint8_t busy; /* mask; 0: nothing runs */
+	uint8_t part; /* in PART_TAIL nothing ends the gap: kind is KIND_UNKNOWN */
+};
+
+/* Time in which a GPU does nothing: one for each idle segment, at the same time as that.  What ends
+ * it is an event E, launched by a call L (DEFINITIONS.md 6). */
+struct idle_gap {
+	uint64_t begin_ns, end_ns;
+	uint64_t launch_begin_ns, launch_end_ns; /* of L; its whole call, whatever was cut */
+	uint64_t correlation;                    /* of E and L */
+	uint32_t gpu;
+	uint32_t launch_track, launch_name, launch_owner; /* of L; 0: none */
+	uint8_t part, origin;                             /* in PART_TAIL nothing ends it */
+	uint8_t phase;                                    /* of E: its cell */
+	bool is_graph_internal; /* what ended last before it has E's correlation */
+	bool has_waited;        /* E's stream was told to wait since its op before E */
+};
+
+enum { SWEEP_PHASES = 256 };
+struct phase_sums {
+	bool some; /* anything but zeros */
+	uint64_t ns[SWEEP_PHASES];
+	bool inferred[SWEEP_PHASES]; /* some of it by DEFINITIONS.md 4, rules 3 and 4 */
+};
+enum { /* cells of work without a launch, behind the phases */
+       PHASE_BEFORE_WINDOW = SWEEP_PHASES,
+       PHASE_UNATTRIBUTED,
+       CELL_PHASES,
+       BUSY_MASKS = 8,
+};
+/* The phase of the cell that a segment is in (DEFINITIONS.md 5). */
+static inline unsigned segment_phase(const struct segment *s)
+{
+	return s->origin == ORIGIN_LAUNCH   ? s->phase
+	       : s->origin == ORIGIN_BEFORE ? PHASE_BEFORE_WINDOW
+					    : PHASE_UNATTRIBUTED;
+}
+/* All segments of a GPU, summed up: what needs no more of them reads these at the end. */
+struct gpu_time {
+	uint64_t span_ns[CELL_PHASES][BUSY_MASKS]; /* by phase of the cell and by busy mask */
+	uint64_t lead_ns, tail_ns;
+};
+struct sweep_gpu { /* complete after sweep_end() */
+	uint32_t process, device;
+	const struct gpu_time *time;
+	const struct phase_sums *during; /* of the time that is not busy: lead, idle, tail */
+};
+struct sweep_process {             /* complete after sweep_end() */
+	uint64_t begin_ns, end_ns; /* from the first window's begin to the last one's end */
+	uint64_t span_ns;          /* windows added up */
+	uint64_t events;
+	bool has_gpu, has_mark;
+	const struct phase_sums *wall; /* of the step thread, inside the windows */
+};
+struct sweep_window {             /* one that is over; of a process */
+	uint32_t process, window; /* window: a row of the trace, 0: the whole input */
+	uint64_t begin_ns, end_ns;
+};
+
+struct sweep;
+/* `trace` and `rules` are borrowed.  `is_by_step`: the user asked for some steps only, so a window
+ * reaches only as far as its events.  Running work and waiting intervals over `ceiling` bytes are
+ * ST_CEILING. */
+enum status sweep_open(struct sweep **out, struct trace *trace, const struct name_rules *rules,
+		       bool is_by_step, size_t ceiling, struct error *err);
+/* Takes host events too, because they bound the windows.  Intervals and marks are clipped to the
+ * bounds of the batch.  *segments are those that became final, borrowed until the next call. */
+enum status sweep_put(struct sweep *s, const struct batch *in, const struct segment **segments,
+		      size_t *count, struct error *err);
+/* The input is over: the last segments of every GPU. */
+enum status sweep_end(struct sweep *s, const struct segment **segments, size_t *count,
+		      struct error *err);
+void sweep_close(struct sweep *s); /* accepts NULL */
+
+/* Gaps that the last sweep_put() or sweep_end() found, per GPU in time order; borrowed. */
+size_t sweep_gaps(const struct sweep *s, const struct idle_gap **out);
+/* From here on what happens may still matter to a gap of one of the GPUs of a process, of which
+ * there are `expected` in all. */
+uint64_t sweep_unsettled_ns(const struct sweep *s, uint32_t process, size_t expected);
+
+size_t sweep_gpu_count(const struct sweep *s);
+struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu);
+struct sweep_process sweep_process(const struct sweep *s, uint32_t process);
+size_t sweep_windows(const struct sweep *s, const struct sweep_window **out);
+/* Whether a kernel of this name communicates; asked once per name. */
+bool sweep_communicates(struct sweep *s, uint32_t name);
+/* The class of GPU work. */
+enum gpu_class sweep_class(struct sweep *s, const struct event *work);
+/* The GPU of a track, by index, NO_ID: it has done nothing yet. */
+uint32_t sweep_gpu_of(const struct sweep *s, uint32_t track);
+
+#endif

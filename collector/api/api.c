@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of tacho.h.  While recording is off, a call is one load.  Otherwise it reads the
+ * clock and changes the state of its own thread (thread_state.h).
+ */
+#include "collector/api/tacho.h"
+
+#include "collector/session/texts.h"
+#include "collector/session/session.h"
+#include "collector/session/signals.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+
+#include <string.h>
+
+#define WAIT_NS UINT64_C(2000000000)
+enum { TEXT_MAX = 1 << 20 };
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static inline uint32_t word_now(void)
+{
+	return atomic_load_explicit(&session_word, memory_order_relaxed);
+}
+
+/* The state of a thread that records something; its first event makes the state. */
+static inline struct thread_state *thread_for_event(uint32_t word)
+{
+	struct thread_state *thread = thread_mine;
+
+	if (LIKELY(thread && GET_RELAXED(thread->agreed_word) == word))
+		return thread;
+	return session_thread(true);
+}
+
+/* The state of a thread that ends something; a thread without a state has nothing to end. */
+static inline struct thread_state *thread_if_any(uint32_t word)
+{
+	struct thread_state *thread = thread_mine;
+
+	if (LIKELY(thread && GET_RELAXED(thread->agreed_word) == word))
+		return thread;
+	return session_thread(false);
+}
+
+/* ---- state and windows ---- */
+
+int tacho_state(void)
+{
+	uint32_t word = word_now();
+
+	if (!word)
+		return TACHO_OFF;
+	return word & MODE_RECORD ? TACHO_RECORDING : TACHO_ARMED;
+}
+
+const char *tacho_version(void)
+{
+	return TACHO_VERSION;
+}
+
+void tacho_start(void)
+{
+	session_start("tacho_start()");
+	if (!word_now())
+		return;
+	thread_for_event(word_now()); /* this thread means to record */
+	session_flush(WAIT_NS); /* what takes its time to begin has begun: a GPU's recording */
+}
+
+void tacho_stop(void)
+{
+	struct thread_state *thread = word_now() ? thread_if_any(word_now()) : NULL;
+
+	if (!word_now())
+		return;
+	uint64_t now = tick_now();
+	if (thread)
+		thread_step_end(thread, now);
+	session_feed(WINDOW_STOP, now, 0, NULL);
+	session_close_log(WAIT_NS);
+}
+
+/* ---- steps ---- */
+
+/* A process that makes steps is no data-loader worker. */
+static inline bool is_worker(void)
+{
+	if (LIKELY(!atomic_load_explicit(&session_works, memory_order_relaxed)))
+		return false;
+	session_stop_working();
+	return word_now() != 0;
+}
+
+static void step_begins(uint32_t word, bool numbered, uint64_t number)
+{
+	struct thread_state *thread = thread_for_event(word);
+
+	if (UNLIKELY(!thread))
+		return;
+	if (!numbered)
+		number = thread->next_step;
+	uint64_t now = tick_now();
+	thread_step_begin(thread, number, now);
+	if (UNLIKELY(number >= atomic_load_explicit(&session_step, memory_order_relaxed)))
+		session_step_begins(thread, number, now);
+}
+
+void tacho_step(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word || is_worker()))
+		step_begins(word_now(), false, 0);
+}
+
+void tacho_step_number(uint64_t number)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word || is_worker()))
+		step_begins(word_now(), true, number);
+}
+
+void tacho_step_cancel(void)
+{
+	uint32_t word = word_now();
+	struct thread_state *thread = word ? thread_if_any(word) : NULL;
+
+	if (thread && GET_RELAXED(thread->step_open)) {
+		SET_RELAXED(thread->step_open, false);
+		thread->next_step = GET_RELAXED(thread->step_number);
+	}
+}
+
+static void steps_end(enum window_event why)
+{
+	uint32_t word = word_now();
+	struct thread_state *thread = word ? thread_if_any(word) : NULL;
+
+	if (!word)
+		return;
+	uint64_t now = tick_now();
+	if (thread)
+		thread_step_end(thread, now);
+	session_feed(why, now, 0, NULL);
+}
+
+void tacho_epoch_end(void)
+{
+	steps_end(WINDOW_EPOCH_END);
+}
+
+void tacho_validation_begin(void)
+{
+	steps_end(WINDOW_VALIDATION_BEGIN);
+}
+
+/* ---- phases and ranges ---- */
+
+/* Out of line: a window waits for this name. */
+static __attribute__((noinline)) void range_matters(uint32_t name, enum window_event event)
+{
+	size_t len;
+
+	session_feed(event, tick_now(), 0, name_text(name, &len));
+}
+
+static inline void push(uint32_t word, uint32_t name, unsigned range_class)
+{
+	struct thread_state *thread = thread_for_event(word);
+	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+
+	if (UNLIKELY(!thread))
+		return;
+	if (UNLIKELY(awaited && name == awaited)) {
+		range_matters(name, WINDOW_RANGE_BEGIN);
+		thread = thread_for_event(word_now());
+	}
+	if (LIKELY(thread != NULL))
+		thread_push(thread, name, range_class);
+}
+
+static inline void pop(uint32_t word)
+{
+	struct thread_state *thread = thread_if_any(word);
+	uint32_t name, awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+
+	if (UNLIKELY(!thread))
+		return;
+	name = thread_pop(thread);
+	if (UNLIKELY(awaited && name == awaited))
+		range_matters(name, WINDOW_RANGE_END);
+}
+
+void tacho_phase_push(const char *name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name_find(name), RANGE_PHASE);
+}
+
+void tacho_phase_push_id(uint32_t name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name, RANGE_PHASE);
+}
+
+void tacho_range_push(const char *name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name_find(name), RANGE_ANNOTATION);
+}
+
+void tacho_range_push_id(uint32_t name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name, RANGE_ANNOTATION);
+}
+
+void tacho_range_push_class(uint32_t name, unsigned range_class)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		push(word, name, range_class & 0xff);
+}
+
+void tacho_phase_pop(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		pop(word);
+}
+
+void tacho_range_pop(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word))
+		pop(word);
+}
+
+uint32_t tacho_name(const char *name)
+{
+	return name_find(name);
+}
+
+/* ---- instants ---- */
+
+static void put_instant(uint32_t word, unsigned kind, uint32_t name, uint64_t bits)
+{
+	struct thread_state *thread = thread_for_event(word);
+
+	if (!thread || !thread->records || !name)
+		return;
+	uint64_t now = tick_now();
+	thread_put(thread, kind, now, now, bits, name);
+}
+
+void tacho_counter_id(uint32_t name, double value)
+{
+	uint32_t word = word_now();
+	uint64_t bits;
+
+	if (LIKELY(!(word & MODE_RECORD)))
+		return;
+	memcpy(&bits, &value, sizeof(bits));
+	put_instant(word, KIND_COUNTER, name, bits);
+}
+
+void tacho_counter(const char *name, double value)
+{
+	if (UNLIKELY(word_now() & MODE_RECORD))
+		tacho_counter_id(name_find(name), value);
+}
+
+void tacho_mark(const char *name)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word & MODE_RECORD))
+		put_instant(word, KIND_MARK, name_find(name), 0);
+}
+
+void tacho_memory_sample(void)
+{
+	uint32_t word = word_now();
+
+	if (UNLIKELY(word & MODE_RECORD) && thread_for_event(word))
+		session_sample(tick_now());
+}
+
+/* ---- totals, flush, doctor ---- */
+
+void tacho_total(uint32_t name, double *seconds, uint64_t *count)
+{
+	uint64_t ticks, n;
+
+	session_total(name, &n, &ticks);
+	if (seconds)
+		*seconds = n ? (double)ticks / tick_per_second() : 0;
+	if (count)
+		*count = n;
+}
+
+/* Returns the length of the complete text, as snprintf() does. */
+static size_t give_text(struct buf *from, char *text, size_t size)
+{
+	size_t len = from->len, fits = len < size ? len : size ? size - 1 : 0;
+
+	if (text && size) {
+		memcpy(text, buf_text(from), fits);
+		text[fits] = '\0';
+	}
+	buf_release(from);
+	return len;
+}
+
+size_t tacho_summary(char *text, size_t size)
+{
+	uint32_t name, count = name_count();
+	struct buf out;
+	double seconds;
+	uint64_t times;
+	size_t len;
+
+	buf_init(&out, TEXT_MAX);
+	for (name = 1; name <= count && name < THREAD_TOTALS; name++) {
+		tacho_total(name, &seconds, &times);
+		if (times)
+			buf_putf(&out, "%s: avg=%.4fs, total=%.2fs, count=%llu\n",
+				 name_text(name, &len), seconds / (double)times, seconds,
+				 (unsigned long long)times);
+	}
+	return give_text(&out, text, size);
+}
+
+void tacho_summary_reset(void)
+{
+	session_reset_totals();
+}
+
+void tacho_flush(void)
+{
+	if (session_config())
+		session_flush(WAIT_NS);
+}
+
+void tacho_save(void)
+{
+	if (!session_config())
+		return;
+	trigger_ask(TRIGGER_COMMAND);
+	session_flush(WAIT_NS);
+}
+
+size_t tacho_doctor(char *text, size_t size)
+{
+	const struct probe_type *const *probe = session_probes();
+	struct buf out;
+
+	buf_init(&out, TEXT_MAX);
+	buf_putf(&out, "library   libtacho %s is loaded\n", TACHO_VERSION);
+	for (; probe && *probe; probe++)
+		if ((*probe)->doctor)
+			(*probe)->doctor(&out);
+	return give_text(&out, text, size);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the collector comes to life in a process, lives on in its children, and ends. */
+#include "collector/config/command.h"
+#include "collector/config/config.h"
+#include "collector/control/control.h"
+#include "collector/probe/probe_list.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/session/session.h"
+#include "collector/session/signals.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/base/plain.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EXIT_LIMIT_NS UINT64_C(2000000000)
+
+static struct config config;
+
+static struct writer *start_writer(const struct config *c, const struct probe_type *const *probes)
+{
+	struct writer *w = writer_start(c, probes);
+
+	if (w)
+		control_start();
+	return w;
+}
+
+static bool quit_writer(struct writer *w, uint64_t limit_ns)
+{
+	control_stop();
+	return writer_quit(w, limit_ns);
+}
+
+static const struct writer_hooks writer_hooks = {
+	.start = start_writer,
+	.wake = writer_wake,
+	.wait = writer_wait,
+	.quit = quit_writer,
+};
+
+static void at_exit(void)
+{
+	session_exit(EXIT_LIMIT_NS);
+}
+
+static void before_fork(void)
+{
+	session_before_fork();
+	nvtx_names_lock();
+}
+
+static void forked_parent(void)
+{
+	nvtx_names_unlock();
+	session_forked_parent();
+}
+
+static void forked_child(void)
+{
+	const struct probe_type *const *probe;
+
+	nvtx_names_unlock();
+	session_forked_child();
+	signals_forked();
+	control_forked();
+	for (probe = probe_types; *probe; probe++)
+		if ((*probe)->forked)
+			(*probe)->forked();
+}
+
+static __attribute__((constructor)) void start(void)
+{
+	/* tacho-record reports a wrong setting; here the job must run, without being recorded */
+	config_read(&config, environ, NULL);
+	config.is_worker = command_is_worker();
+	plain_set(getenv("TACHO_PLAIN"));
+	session_init(&config, probe_types, &writer_hooks);
+	if (config.forbidden)
+		return;
+	if (config.enabled) {
+		/* NVTX loads its handler by this variable alone, also when we are in the process
+		 * already. */
+		char path[PATH_MAX];
+		Dl_info self;
+
+		if (config.nvtx && dladdr(&config, &self) && realpath(self.dli_fname, path))
+			setenv("NVTX_INJECTION64_PATH", path, 0);
+	}
+	if (config.enabled && config.window_spec.on_demand)
+		signals_install_toggle();
+	pthread_atfork(before_fork, forked_parent, forked_child);
+	atexit(at_exit);
+}

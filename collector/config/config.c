@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/config/config.h"
+
+#include "schemas/base/buf.h"
+#include "schemas/model/event.h"
+#include "schemas/model/records.h"
+#include "schemas/base/quantity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) offsetof(struct config, member)
+const struct option config_options[] = {
+	{ "out", 'o', OPTION_TEXT, "DIR", "folder for the logs, made when needed", AT(out),
+	  "tacho-logs" },
+	{ "window", 'w', OPTION_TEXT, "SPEC",
+	  "when to record: all, steps:10-20, "
+	  "every=60m,first=10,steps=5, delay=30s,for=10s, nvtx=epoch_3, signal, ...",
+	  AT(window), "all" },
+	{ "ranks", 0, OPTION_TEXT, "LIST", "main, all, or 0,4-7", AT(ranks), "all" },
+	{ "sample", 0, OPTION_TEXT, "SPEC", "memory samples: 100ms, steps=10, both, or none",
+	  AT(sample), "100ms" },
+	{ "kinds", 0, OPTION_TEXT, "LIST",
+	  "all, or of kernel, memcpy, memset, graph, sync, api, "
+	  "range, step, mark, counter, jit, overhead; memory (allocations) is never in all",
+	  AT(kinds), "all" },
+	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto",
+	  AT(graphs), "auto" },
+	{ "max-disk", 0, OPTION_SIZE, "SIZE", "most bytes of the logs of a process; 0 is no limit",
+	  AT(max_disk), "16G" },
+	{ "min-free", 0, OPTION_SIZE, "SIZE", "stop writing when the disk has less left",
+	  AT(min_free), "64M" },
+	{ "ring", 0, OPTION_SIZE, "SIZE",
+	  "flight recorder: keep the latest SIZE only, save it on demand", AT(ring), "0" },
+	{ "save-on", 0, OPTION_TEXT, "LIST",
+	  "when to save the ring: slow=1.5 (times the median step), "
+	  "hang=300s, signal (SIGUSR2), death; min=5ms, cool=60s",
+	  AT(save_on), "signal,death" },
+	{ "ring-dir", 0, OPTION_TEXT, "DIR",
+	  "folder of the ring, on this machine; as --out if not given", AT(ring_dir), "" },
+	{ "memory", 0, OPTION_SIZE, "SIZE", "most memory of the recording", AT(memory), "128M" },
+	{ "buffer", 0, OPTION_SIZE, "SIZE", "ring of each thread that makes events", AT(buffer),
+	  "1M" },
+	{ "cupti-buffer", 0, OPTION_SIZE, "SIZE", "buffer of CUPTI, one or more for each thread",
+	  AT(cupti_buffer), "512K" },
+	{ "cupti-lib", 0, OPTION_TEXT, "FILE", "libcupti for a process that has none yet",
+	  AT(cupti_lib), "" },
+	{ "finalize", 0, OPTION_FLAG, NULL,
+	  "detach from CUDA after each window, where that is safe", AT(finalize), "no" },
+	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
+	{ "nvtx", 0, OPTION_FLAG, NULL, "record ranges and marks of NVTX", AT(nvtx), "yes" },
+	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
+	  "no" },
+	{ "trace-python", 0, OPTION_FLAG, NULL, "Python's calls as ranges; slow", AT(trace_python),
+	  "no" },
+	{ "workers", 0, OPTION_FLAG, NULL,
+	  "record workers, too: forked or spawned children that make "
+	  "no step",
+	  AT(workers), "no" },
+	{ "enabled", 0, OPTION_FLAG, NULL, "no: run the program and leave it alone", AT(enabled),
+	  "yes" },
+	/* as guides spell them */
+	{ "profiling.enabled", 0, OPTION_FLAG, NULL, NULL, AT(enabled), "yes" },
+	{ 0 }
+};
+
+enum status config_parse_sample(const char *text, uint64_t *ns, uint64_t *steps, struct error *err)
+{
+	size_t len;
+
+	*ns = *steps = 0;
+	if (!strcmp(text, "none"))
+		return ST_OK;
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		if (len > 6 && !memcmp(text, "steps=", 6))
+			TRY(unit_parse_count(text + 6, len - 6, steps, err));
+		else
+			TRY(unit_parse_time(text, len, ns, err));
+		if (!text[len])
+			return ST_OK;
+	}
+}
+
+enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *err)
+{
+	size_t len;
+
+	*mask = 0;
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		unsigned kind = kind_of_word(text, len);
+		if (len == 3 && !memcmp(text, "all", 3))
+			*mask = UINT32_MAX;
+		else if (len == 6 && !memcmp(text, "memory", 6))
+			*mask |= 1u << KIND_ALLOC | 1u << KIND_FREE;
+		else if (kind == KIND_UNKNOWN)
+			return fail(err, ST_USAGE, NOWHERE, "%.*s: no kind of event",
+				    (int)(len < 40 ? len : 40), text);
+		else
+			*mask |= 1u << kind;
+		if (!text[len])
+			return ST_OK;
+	}
+}
+
+static bool names_memory(const char *kinds)
+{
+	const char *at = strstr(kinds, "memory");
+
+	return at && (at == kinds || at[-1] == ',') && (at[6] == '\0' || at[6] == ',');
+}
+
+static enum status parse_graphs(const char *text, enum config_graphs *out, struct error *err)
+{
+	static const char *const words[] = {
+		[GRAPHS_NODE] = "node", [GRAPHS_GRAPH] = "graph", [GRAPHS_AUTO] = "auto"
+	};
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i]) == 0) {
+			*out = (enum config_graphs)i;
+			return ST_OK;
+		}
+	return fail(err, ST_USAGE, NOWHERE, "%s: neither node nor graph nor auto", text);
+}
+
+void config_parse_devices(struct config *c, const char *text)
+{
+	uint64_t index;
+	size_t len;
+
+	c->has_devices = text != NULL;
+	c->device_count = 0;
+	for (; text && *text && c->device_count < CONFIG_DEVICES;
+	     text += len + (text[len] == ',')) {
+		unsigned i = c->device_count++;
+
+		len = strcspn(text, ",");
+		c->devices[i] = -1;
+		if (unit_parse_count(text, len, &index, NULL) == ST_OK && index < INT32_MAX)
+			c->devices[i] = (int)index;
+		else
+			snprintf(c->device_uuids[i], sizeof(c->device_uuids[i]), "%.*s", (int)len,
+				 text);
+	}
+}
+
+static enum status named(enum status status, const char *option, struct error *why,
+			 struct error *err)
+{
+	if (status == ST_OK)
+		return ST_OK;
+	return fail(err, status, NOWHERE, "--%s: %s", option, why->text);
+}
+
+enum status config_check(struct config *c, struct error *err)
+{
+	struct error why;
+	bool wanted;
+
+	TRY(named(window_parse(&c->window_spec, c->window, &why), "window", &why, err));
+	TRY(named(trigger_parse(&c->trigger_spec, c->save_on, &why), "save-on", &why, err));
+	if (c->ring && c->ring < (uint64_t)1 << 20)
+		return fail(err, ST_USAGE, NOWHERE, "--ring: at least 1M");
+	TRY(named(config_parse_sample(c->sample, &c->sample_ns, &c->sample_steps, &why), "sample",
+		  &why, err));
+	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
+	c->device_memory = names_memory(c->kinds);
+	TRY(named(parse_graphs(c->graphs, &c->graphs_level, &why), "graphs", &why, err));
+	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
+	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
+		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: neither auto nor monotonic",
+			    c->clock);
+	if (!*c->out)
+		return fail(err, ST_USAGE, NOWHERE, "--out: a folder has a name");
+	if (c->memory < (uint64_t)16 << 20)
+		return fail(err, ST_USAGE, NOWHERE, "--memory: at least 16M");
+	if (c->cupti_buffer < 65536 || c->cupti_buffer > (uint64_t)64 << 20)
+		return fail(err, ST_USAGE, NOWHERE, "--cupti-buffer: from 64K to 64M");
+	return ST_OK;
+}
+
+/* The folder from the root: the program may go elsewhere before the log is opened. */
+static char *copy_text(const struct option *row, const char *text)
+{
+	char here[2048], *path;
+
+	if ((row->at != AT(out) && row->at != AT(ring_dir)) || !*text || text[0] == '/' ||
+	    !getcwd(here, sizeof(here)))
+		return strdup(text);
+	return asprintf(&path, "%s/%s", here, text) < 0 ? NULL : path;
+}
+
+void config_release(struct config *c)
+{
+	for (const struct option *row = config_options; row->name; row++) {
+		const char **text = (const char **)(void *)((char *)c + row->at);
+		if (row->type != OPTION_TEXT || *text == row->fallback)
+			continue;
+		free((char *)(uintptr_t)*text);
+		*text = row->fallback;
+	}
+}
+
+const char *config_ring_dir(const struct config *c)
+{
+	return *c->ring_dir ? c->ring_dir : c->out;
+}
+
+void config_look_around(struct config *c, char *const *envp)
+{
+	c->rank = rank_find(envp);
+	config_parse_devices(c, rank_variable(envp, "CUDA_VISIBLE_DEVICES"));
+	if (gethostname(c->host, sizeof(c->host)) != 0 || !c->host[0])
+		strcpy(c->host, "host");
+	c->host[sizeof(c->host) - 1] = '\0';
+}
+
+static enum status read_variables(struct config *c, const struct option_set *sets,
+				  char *const *envp, struct error *err)
+{
+	const char *values = rank_variable(envp, "TACHO_ENABLED");
+	const char *window = rank_variable(envp, "TACHO_WINDOW");
+	struct config_source before;
+
+	config_source_begin(c, &before);
+	TRY(option_environment(sets, envp, err));
+	TRY(config_source_end(c, &before, err));
+	if (!c->enabled)
+		c->forbidden = true;
+	else if (!values || !*values)
+		c->enabled = (window && *window) || preset_asks_window(&c->preset);
+	return config_check(c, err);
+}
+
+enum status config_read(struct config *c, char *const *envp, struct error *err)
+{
+	const struct option_set sets[] = { { config_options, c },
+					   { preset_options, &c->preset },
+					   { NULL, NULL } };
+	bool wanted = true;
+
+	memset(c, 0, sizeof(*c));
+	TRY(option_defaults(sets, err));
+	config_look_around(c, envp);
+	enum status status = read_variables(c, sets, envp, err);
+	if (status != ST_OK) {
+		option_defaults(sets, NULL);
+		config_check(c, NULL);
+		config_source_release(c);
+		c->enabled = false;
+		c->forbidden = true; /* a job that was set up wrongly is let run, and let alone */
+		return status;
+	}
+	for (const struct option *row = config_options; row->name; row++) {
+		if (row->type != OPTION_TEXT)
+			continue;
+		const char **text = (const char **)(void *)((char *)c + row->at);
+		char *copy = copy_text(row, *text);
+		*text = copy ? copy : row->fallback;
+	}
+	config_source_release(c);
+	TRY(rank_is_wanted(c->ranks, c->rank.rank, &wanted, err));
+	if (!wanted) {
+		c->enabled = false;
+		c->forbidden = true;
+	}
+	return ST_OK;
+}
+
+static void value_text(const struct option *row, const void *value, char *out, size_t cap)
+{
+	char text[UNIT_TEXT];
+
+	if (row->type == OPTION_TEXT)
+		snprintf(out, cap, "%s", *(const char *const *)value);
+	else if (row->type == OPTION_FLAG)
+		snprintf(out, cap, "%d", *(const bool *)value);
+	else if (row->type == OPTION_SIZE)
+		snprintf(out, cap, "%s", unit_format_size(*(const uint64_t *)value, text));
+	else
+		snprintf(out, cap, "%llu", *(const unsigned long long *)value);
+}
+
+void config_export(const struct config *c,
+		   void (*set)(const char *name, const char *value, void *arg), void *arg)
+{
+	char name[OPTION_NAME + 16], value[4096];
+
+	for (const struct option *row = config_options; row->name; row++) {
+		value_text(row, (const char *)c + row->at, value, sizeof(value));
+		set(option_variable(row, name, sizeof(name)), row->help ? value : NULL, arg);
+	}
+	for (const struct option *row = preset_options; row->name; row++)
+		set(option_variable(row, name, sizeof(name)), NULL, arg);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - what the user asked for: one table for tacho-record, config files and TACHO_
+ * variables.
+ *
+ * The library reads variables only, once, in config_read(); tacho-record fills the same struct
+ * from file and command line and turns it into variables with config_export().  Constant after
+ * start, any thread may read it.
+ */
+#ifndef COLLECTOR_CONFIG_CONFIG_H
+#define COLLECTOR_CONFIG_CONFIG_H
+
+#include "collector/config/preset.h"
+#include "collector/config/rank.h"
+#include "collector/schedule/trigger.h"
+#include "collector/schedule/window.h"
+#include "schemas/base/option.h"
+
+enum { CONFIG_DEVICES = 64, CONFIG_HOST = 64, CONFIG_MADE = 5 };
+
+enum config_graphs { GRAPHS_NODE, GRAPHS_GRAPH, GRAPHS_AUTO };
+
+struct config {
+	/* As written: rows of config_options. */
+	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib;
+	const char *ring_dir, *save_on;
+	uint64_t max_disk, min_free, memory, buffer, cupti_buffer, ring;
+	bool enabled, totals, finalize, nvtx, workers, trace_python;
+
+	/* The guides' keys, and the texts that were made of them. */
+	struct preset preset;
+	char *made[CONFIG_MADE];
+
+	/* As understood, by config_check(). */
+	struct window_spec window_spec;
+	struct trigger_spec trigger_spec; /* of a ring */
+	uint64_t sample_ns, sample_steps; /* 0: not by time, not by step */
+	uint32_t kinds_mask;              /* bit of enum kind */
+	bool device_memory;               /* its kind was named: "all" does not bring it */
+	enum config_graphs graphs_level;
+
+	/* What is around us, by config_read(). */
+	struct rank rank;
+	char host[CONFIG_HOST];
+	bool is_worker;   /* spawned by multiprocessing */
+	bool forbidden;   /* TACHO_ENABLED=0: tacho_start() does nothing either */
+	bool has_devices; /* CUDA_VISIBLE_DEVICES is set: CUDA's ordinal to NVML's index */
+	unsigned device_count;
+	int devices[CONFIG_DEVICES]; /* -1: named by its uuid */
+	char device_uuids[CONFIG_DEVICES][48];
+};
+
+/* The rows, into a struct config. */
+extern const struct option config_options[];
+
+/*
+ * Call these around each source of settings, in order of rising precedence, so that a guide's keys
+ * become options of ours:
+ *
+ *	config_source_begin(&c, &before);
+ *	option_environment(sets of config_options and preset_options, ...);
+ *	config_source_end(&c, &before, err);
+ */
+struct config_source {
+	const char *texts[CONFIG_MADE];
+	struct preset preset;
+};
+void config_source_begin(struct config *c, struct config_source *before);
+enum status config_source_end(struct config *c, const struct config_source *before,
+			      struct error *err);
+/* What was made; the options that hold it are void. */
+void config_source_release(struct config *c);
+
+/* Texts to figures; the error names the option. */
+enum status config_check(struct config *c, struct error *err);
+/*
+ * From an environment; its texts are copied, so that the program may change it.  When an error is
+ * returned the config is as without any variable, and not enabled.
+ */
+enum status config_read(struct config *c, char *const *envp, struct error *err);
+
+/* The copied texts; of a config that config_read() filled, whatever it returned. */
+void config_release(struct config *c);
+
+/* Where the ring is; borrowed. */
+const char *config_ring_dir(const struct config *c);
+/* The rest of the struct: rank, host, devices. */
+void config_look_around(struct config *c, char *const *envp);
+
+/*
+ * Calls set("TACHO_WINDOW", "steps:10-20", arg) for each row, and set(name, NULL, arg) for other
+ * names of the same things.
+ */
+void config_export(const struct config *c,
+		   void (*set)(const char *name, const char *value, void *arg), void *arg);
+
+/* "50ms,steps=10", "none" */
+enum status config_parse_sample(const char *text, uint64_t *ns, uint64_t *steps, struct error *err);
+/* "range,step" to a mask of enum kind; "all"; "memory" is alloc and free */
+enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *err);
+/* CUDA_VISIBLE_DEVICES; NULL: unset. */
+void config_parse_devices(struct config *c, const char *text);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/control/control.h"
+
+#include "collector/control/address.h"
+#include "collector/session/session.h"
+#include "collector/session/signals.h"
+#include "schemas/base/buf.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WAIT_NS UINT64_C(2000000000)
+enum { BACKLOG = 8, STACK_BYTES = 512 << 10, STOP_MS = 100 };
+
+static struct {
+	pthread_t thread;
+	int fd;
+	dev_t device;
+	ino_t inode; /* the program may close our descriptor and open its own in its place */
+	_Atomic bool running, stop;
+} control = { .fd = -1 };
+
+/* ---- commands ---- */
+
+static void do_start(struct buf *out)
+{
+	if (session_is_recording()) {
+		buf_put_text(out, "ok\nrecording already\n");
+		return;
+	}
+	session_start("tacho-record --ctl start");
+	session_flush(WAIT_NS);
+	buf_put_text(out, session_is_recording() ? "ok\nrecording\n" : "error\ncannot record\n");
+}
+
+static void do_stop(struct buf *out)
+{
+	bool was = session_is_recording();
+
+	if (was)
+		session_feed(WINDOW_STOP, tick_now(), 0, NULL);
+	session_close_log(WAIT_NS);
+	buf_put_text(out, was ? "ok\nstopped\n" : "ok\nno window is open\n");
+}
+
+static void do_save(struct buf *out)
+{
+	if (!session_config()->ring) {
+		buf_put_text(out, "error\nthere is no ring to save: see --ring\n");
+		return;
+	}
+	trigger_ask(TRIGGER_COMMAND);
+	session_flush(WAIT_NS);
+	buf_put_text(out, "ok\nsaved\n");
+}
+
+static void do_status(struct buf *out)
+{
+	buf_put_text(out, "ok\n");
+	session_put_status(out);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct buf *out);
+} commands[] = {
+	{ "start", do_start },
+	{ "stop", do_stop },
+	{ "save", do_save },
+	{ "status", do_status },
+};
+
+static void obey(const char *what, struct buf *out)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(commands[i].name, what) == 0) {
+			commands[i].run(out);
+			return;
+		}
+	buf_put_text(out, "error\nunknown: neither start, stop, save nor status\n");
+}
+
+/* ---- the socket ---- */
+
+static bool is_friend(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void serve_peer(int fd)
+{
+	const struct timeval patience = { .tv_sec = 1 };
+	char what[CONTROL_ASK + 1];
+	struct buf out;
+
+	if (!is_friend(fd))
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	ssize_t n = recv(fd, what, CONTROL_ASK, 0);
+	if (n <= 0)
+		return;
+	what[n] = '\0'; /* a NUL within the request ends it */
+	buf_init(&out, CONTROL_REPLY);
+	obey(what, &out);
+	if (out.len)
+		send(fd, buf_text(&out), out.len, MSG_NOSIGNAL);
+	buf_release(&out);
+}
+
+static bool is_ours(void)
+{
+	struct stat st;
+
+	return fstat(control.fd, &st) == 0 && st.st_dev == control.device &&
+	       st.st_ino == control.inode;
+}
+
+static void *control_main(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+
+	pthread_setname_np(pthread_self(), "tacho-ctl");
+	while (!control.stop && is_ours()) {
+		int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+			nanosleep(&pause, NULL);
+		if (fd < 0)
+			continue;
+		if (!control.stop)
+			serve_peer(fd);
+		close(fd);
+	}
+	control.running = false;
+	return NULL;
+}
+
+static int open_socket(void)
+{
+	struct sockaddr_un name;
+	socklen_t len = control_address(getpid(), &name, NULL);
+	int fd = len ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
+
+	if (fd >= 0 && (bind(fd, (struct sockaddr *)&name, len) != 0 || listen(fd, BACKLOG) != 0)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool make_thread(void)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool made = pthread_create(&control.thread, &attr, control_main, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return made;
+}
+
+void control_start(void)
+{
+	struct stat st;
+
+	if (control.fd >= 0)
+		return;
+	control.fd = open_socket();
+	if (control.fd < 0)
+		return;
+	if (fstat(control.fd, &st) == 0) {
+		control.device = st.st_dev;
+		control.inode = st.st_ino;
+	}
+	control.stop = false;
+	control.running = true;
+	if (make_thread())
+		return;
+	close(control.fd);
+	control.fd = -1;
+	control.running = false;
+}
+
+void control_stop(void)
+{
+	struct timespec until;
+
+	if (control.fd < 0)
+		return;
+	control.stop = true;
+	if (!is_ours())
+		return; /* the program has closed our socket: the thread waits until the process
+			   ends */
+	shutdown(control.fd, SHUT_RDWR);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += STOP_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_timedjoin_np(control.thread, NULL, &until) != 0)
+		return;
+	close(control.fd);
+	control.fd = -1;
+}
+
+void control_forked(void)
+{
+	if (control.fd >= 0 && is_ours())
+		close(control.fd);
+	control.fd = -1;
+	control.running = false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * control.h - the socket of a recorded process that tacho-record --ctl PID connects to.
+ *
+ *	tacho-record ----"status"----> control thread ----> session
+ *	             <--"ok\n..."-----
+ *
+ * One packet is sent each way, then the connection ends.  The socket has an abstract name, so
+ * there is no file to clean up.  The peer must be the same user, or root.  A client that sends
+ * nothing, or nonsense, delays only the next client, by a second.
+ */
+#ifndef COLLECTOR_CONTROL_CONTROL_H
+#define COLLECTOR_CONTROL_CONTROL_H
+
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum {
+	CONTROL_ASK = 64,     /* longest request */
+	CONTROL_REPLY = 4096, /* longest reply */
+};
+
+/* ---- in the recorded process ---- */
+
+/* Starts the thread, if the socket can be had.  Called once, under the session's lock. */
+void control_start(void);
+/* Ends the thread, and waits for it for a moment. */
+void control_stop(void);
+/* The child of a fork closes its copy of the parent's socket. */
+void control_forked(void);
+
+/* ---- in tacho-record ---- */
+
+/*
+ * Sends "start", "stop", "save" or "status" to process `pid`; `reply` is the text after the first
+ * line.  ST_ABSENT: there is no such process, or nothing is recorded in it.
+ */
+enum status control_ask(int pid, const char *what, char reply[CONTROL_REPLY + 1],
+			struct error *err);
+
+#endif

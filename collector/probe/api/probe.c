@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings of the program's threads to rows: what api.c put there. */
+#include "collector/session/thread_name.h"
+#include "collector/session/texts.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/probe/nvtx/rows.h"
+#include "collector/session/session.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/hash.h"
+
+#include <string.h>
+
+/* Of what a row costs on the program's thread besides reading the clock. */
+#define RECORD_COST_NS 5.0
+#define NVTX_COST_NS   20.0 /* more, for its text and its table */
+
+enum { DESCS = 4096, LATE_MAX = 16 << 20 };
+
+/* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
+struct cached_desc {
+	uint64_t where_what, kind; /* track << 32 | name; kind << 8 | class */
+	uint32_t desc;
+};
+static struct {
+	uint64_t log;
+	uint32_t ids;                     /* the largest of our ids that has an entry */
+	uint32_t names[NAMES_MAX + 1];    /* our ids to the log's */
+	uint32_t counters[NAMES_MAX + 1]; /* tracks, by name */
+	struct cached_desc descs[DESCS];
+} cache;
+
+/* Opens a log if none is open, and forgets the ids of another log. */
+static bool is_ready(struct writer *w)
+{
+	if (!writer_ready(w))
+		return false;
+	if (writer_log_changed(w, &cache.log)) {
+		size_t ids = cache.ids + 1; /* no more of the tables was touched */
+		memset(cache.names, 0, ids * sizeof(cache.names[0]));
+		memset(cache.counters, 0, ids * sizeof(cache.counters[0]));
+		memset(cache.descs, 0, sizeof(cache.descs));
+		cache.ids = 0;
+	}
+	return true;
+}
+
+static uint32_t name_of(struct writer *w, uint32_t id)
+{
+	size_t len;
+
+	if (id > NAMES_MAX)
+		id = 0;
+	if (!cache.names[id]) {
+		const char *text = name_text(id, &len);
+		cache.names[id] = writer_name(w, text, len);
+		cache.ids = id > cache.ids ? id : cache.ids;
+	}
+	return cache.names[id];
+}
+
+/* As it is now: names are often given after the first event.  A thread that is gone had one. */
+static uint32_t thread_name(struct writer *w, const struct thread_state *thread)
+{
+	uint32_t name = nvtx_object_name(NVTX_THREAD, thread->tid);
+	char comm[COMM_MAX];
+	const char *text;
+	size_t len;
+
+	if (name) {
+		text = name_text(name, &len);
+		return writer_name(w, text, len);
+	}
+	len = comm_read(thread->tid, comm);
+	if (len)
+		return writer_name(w, comm, len);
+	return writer_name(w, thread->thread_name,
+			   strnlen(thread->thread_name, sizeof(thread->thread_name)));
+}
+
+static uint32_t thread_track(struct writer *w, struct thread_state *thread)
+{
+	struct track track = {
+		.type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = thread->tid
+	};
+
+	if (thread->track_log == writer_log(w) && thread->track_owner == thread->owners)
+		return thread->track;
+	track.name = thread_name(w, thread);
+	thread->track = writer_track(w, &track);
+	thread->track_log = writer_log(w);
+	thread->track_owner = thread->owners;
+	return thread->track;
+}
+
+static uint32_t counter_track(struct writer *w, uint32_t name)
+{
+	struct track track = { .type = TRACK_COUNTER, .device = NO_ID, .context = NO_ID };
+
+	if (name > NAMES_MAX)
+		name = 0;
+	if (!cache.counters[name]) {
+		track.name = name_of(w, name);
+		cache.counters[name] = writer_track(w, &track);
+	}
+	return cache.counters[name];
+}
+
+static uint32_t step_name(struct writer *w)
+{
+	return writer_name(w, "step", 4);
+}
+
+static uint32_t desc_of(struct writer *w, struct thread_state *thread, const struct ring_record *r)
+{
+	uint32_t track =
+		r->kind == KIND_COUNTER ? counter_track(w, r->name) : thread_track(w, thread);
+	uint64_t where_what = (uint64_t)track << 32 | r->name;
+	uint64_t kind = (uint64_t)r->kind << 8 | r->subkind;
+	struct cached_desc *k = &cache.descs[hash_word(hash_word(0, where_what), kind) % DESCS];
+
+	if (k->desc && k->where_what == where_what && k->kind == kind)
+		return k->desc;
+	struct event_desc desc =
+		(struct event_desc){ .track = track,
+				     .kind = r->kind,
+				     .subkind = r->subkind,
+				     .name = r->kind == KIND_STEP ? step_name(w)
+								  : name_of(w, r->name) };
+	*k = (struct cached_desc){ where_what, kind, writer_desc(w, &desc) };
+	return k->desc;
+}
+
+static void put_record(struct writer *w, struct thread_state *thread, const struct ring_record *r,
+		       const uint8_t *tail)
+{
+	struct event e = { .begin_ns = tick_to_ns(r->begin), .flags = r->flags };
+
+	if (r->flags & RING_NVTX) {
+		nvtx_rows_put(w, thread_track(w, thread), thread->tid, r, tail);
+		return;
+	}
+	e.end_ns = r->end ? tick_to_ns(r->end) : e.begin_ns;
+	if (e.end_ns < e.begin_ns)
+		e.end_ns = e.begin_ns;
+	if (r->kind == KIND_COUNTER)
+		memcpy(&e.value, &r->word, sizeof(e.value));
+	else
+		e.number = r->word;
+	writer_put(w, &e, desc_of(w, thread, r));
+}
+
+static unsigned drain_thread(struct writer *w, struct thread_state *thread, uint64_t count)
+{
+	_Alignas(8) uint8_t tail[RING_TAIL_MAX];
+	uint64_t clocks = 0, texts = 0;
+
+	for (uint64_t i = 0; i < count && is_ready(w); i += 1u + ring_at(&thread->ring, i)->more) {
+		const struct ring_record *r = ring_at(&thread->ring, i);
+
+		clocks += r->kind == KIND_RANGE ? 2 : 1;
+		texts += (r->flags & RING_NVTX) != 0;
+		if (!writer_wants(w, r->kind))
+			continue;
+		ring_tail(&thread->ring, i, tail);
+		put_record(w, thread, r, tail);
+	}
+	unsigned full =
+		thread->ring.records ? (unsigned)(count * 100 / (thread->ring.mask + 1)) : 0;
+	ring_take(&thread->ring, count);
+	writer_own_cost(w, (uint64_t)((double)clocks * (tick_cost_ns() + RECORD_COST_NS) +
+				      (double)texts * NVTX_COST_NS));
+	return full;
+}
+
+static unsigned api_drain(struct writer *w, uint64_t now_ns)
+{
+	unsigned fullest = 0;
+
+	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
+		uint64_t count = ring_ready(&thread->ring);
+		uint64_t lost = ring_take_lost(&thread->ring);
+		if (lost)
+			writer_lose(w, LOSS_RING, lost);
+		if (!count)
+			continue;
+		tick_calibrate();
+		unsigned full = drain_thread(w, thread, count);
+		fullest = full > fullest ? full : fullest;
+	}
+	return fullest;
+}
+
+/* Under the session's lock: only noted. */
+struct late {
+	struct thread_state *thread_state;
+	struct ring_record record; /* its tail follows */
+};
+
+static void note_late(struct thread_state *thread, const struct ring_record *r, const void *tail,
+		      void *arg)
+{
+	struct late late = { thread, *r };
+
+	if (!buf_reserve(arg, sizeof(late) + r->more * sizeof(*r)))
+		return;
+	buf_put(arg, &late, sizeof(late));
+	buf_put(arg, tail, r->more * sizeof(*r));
+}
+
+static void api_close_window(struct writer *w, uint64_t window)
+{
+	struct buf open;
+	struct late late;
+
+	buf_init(&open, LATE_MAX);
+	session_close_threads(window, note_late, &open);
+	for (size_t at = 0; at < open.len && is_ready(w);
+	     at += late.record.more * sizeof(late.record)) {
+		memcpy(&late, open.data + at, sizeof(late));
+		at += sizeof(late);
+		if (writer_wants(w, late.record.kind))
+			put_record(w, late.thread_state, &late.record, open.data + at);
+	}
+	buf_release(&open);
+}
+
+static void api_doctor(struct buf *out)
+{
+	if (tick_cost_ns() <= 0)
+		tick_init(session_config()->clock);
+	buf_putf(out, "clock     %s, %.1f ns a reading\n", tick_name(), tick_cost_ns());
+}
+
+const struct probe_type probe_api = {
+	.name = "api",
+	.help = "steps, phases, ranges, counters and marks of tacho.h",
+	.drain = api_drain,
+	.close_window = api_close_window,
+	.doctor = api_doctor,
+};

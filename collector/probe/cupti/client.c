@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/cupti/client.h"
+
+#include "collector/config/config.h"
+#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/lib.h"
+#include "collector/probe/cupti/strings.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/pool.h"
+#include "collector/probe/cupti/rows.h"
+#include "collector/probe/cupti/messages.h"
+#include "collector/session/clock.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+enum {
+	STEP_MS = 5,           /* between two looks at what is still out */
+	STRANGE_NS = 10000000, /* CUPTI's clock against CLOCK_REALTIME */
+	LOW_PERCENT = 25,      /* of buffers that wait for the writer: it is waked */
+	FREE = 0,
+	TAKEN = 1,
+};
+
+struct cupti_client cupti_client;
+static _Atomic int turn;
+static _Atomic bool on, ever_on, dead;
+static _Atomic unsigned report_version;
+static _Atomic uint64_t lost_in_spares, foreign_buffers;
+static uint64_t dropped, written_off;
+static struct cupti_subscriber *subscriber;
+static bool can_ask_kinds, graph_level, finalizes;
+static _Atomic(void (*)(void)) wake_function;
+static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
+
+/* ---- turns ---- */
+
+static bool take_turn(void)
+{
+	int free = FREE;
+
+	return atomic_compare_exchange_strong(&turn, &free, TAKEN);
+}
+
+static void wait_ms(uint64_t ms)
+{
+	struct timespec t = { .tv_nsec = (long)(ms * MS) };
+
+	nanosleep(&t, NULL);
+}
+
+static bool wait_for_turn(uint64_t deadline_ns)
+{
+	while (!take_turn()) {
+		if (tick_clock_ns(CLOCK_MONOTONIC) > deadline_ns)
+			return false;
+		wait_ms(1);
+	}
+	return true;
+}
+
+static void end_turn(void)
+{
+	atomic_store(&turn, FREE);
+}
+
+/* ---- CUPTI's callbacks, on the program's threads ---- */
+
+static void request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	pool_request(buffer, size, max_records);
+}
+
+/*
+ * A buffer of another tool that arrives in our callback holds records of this process: copy them.
+ */
+static void take_foreign(uint8_t *buffer, size_t valid)
+{
+	const struct cupti_lib *lib = &cupti_client.lib;
+	uint64_t records, now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	unsigned marks = cupti_names_keep(lib, buffer, valid, &records);
+	uint8_t *ours, *record = NULL, *end;
+	uint32_t index;
+	size_t size;
+
+	atomic_fetch_add_explicit(&foreign_buffers, 1, memory_order_relaxed);
+	while (valid && pool_take(&index, &ours, &size)) {
+		/* as many complete records as fit */
+		for (end = buffer; lib->next_record(buffer, valid, &record) == CUPTI_OK;) {
+			uint32_t kind;
+
+			memcpy(&kind, record, sizeof(kind));
+			if (kind >= CUPTI_KINDS || !lib->sizes[kind] ||
+			    (size_t)(record - buffer) + lib->sizes[kind] > size)
+				break;
+			end = record + lib->sizes[kind];
+		}
+		memcpy(ours, buffer, (size_t)(end - buffer));
+		pool_complete(index, (size_t)(end - buffer), now_ns, marks);
+		if (end == buffer)
+			return;
+		valid -= (size_t)(end - buffer);
+		buffer = end;
+		record = NULL;
+	}
+	atomic_fetch_add_explicit(&lost_in_spares, cupti_names_drop(lib, buffer, valid),
+				  memory_order_relaxed);
+}
+
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	const struct cupti_lib *lib = &cupti_client.lib;
+	uint64_t records = 0;
+	unsigned marks = 0;
+	uint32_t index;
+	size_t buffer_size;
+
+	if (atomic_load_explicit(&dead, memory_order_relaxed) || !buffer)
+		return;
+	switch (pool_find(buffer, &index, &buffer_size)) {
+	case POOL_OURS:
+		valid = valid < buffer_size ? valid : buffer_size;
+		if (valid)
+			marks = cupti_names_keep(lib, buffer, valid, &records);
+		pool_complete(index, valid, tick_clock_ns(CLOCK_MONOTONIC), marks);
+		pool_note_completed();
+		void (*wake)(void) = atomic_load_explicit(&wake_function, memory_order_relaxed);
+
+		if (wake && pool_fullness() > LOW_PERCENT)
+			wake();
+		break;
+	case POOL_SPARE:
+		valid = valid < buffer_size ? valid : buffer_size;
+		records = cupti_names_drop(lib, buffer, valid);
+		atomic_fetch_add_explicit(&lost_in_spares, records, memory_order_relaxed);
+		pool_recycle_spare(index, valid);
+		pool_note_completed();
+		break;
+	case POOL_SINGLE: /* one record at most, by what was asked for */
+		records = cupti_names_drop(lib, buffer, valid < buffer_size ? valid : buffer_size);
+		atomic_fetch_add_explicit(&lost_in_spares, records, memory_order_relaxed);
+		pool_recycle_single(index);
+		pool_note_completed();
+		break;
+	case POOL_SHARED:
+		atomic_fetch_add_explicit(&lost_in_spares, valid != 0, memory_order_relaxed);
+		pool_note_completed();
+		break;
+	default:
+		take_foreign(buffer, valid);
+		break;
+	}
+}
+
+/* On the program's thread, at the end of a call: the one place where CUPTI may be taken away. */
+static void leave(void *user, int domain, uint32_t cbid, const void *data)
+{
+	int callback_site;
+
+	memcpy(&callback_site, data, sizeof(callback_site)); /* CUpti_CallbackData.callbackSite */
+	if (callback_site != CUPTI_CALLBACK_EXIT || !atomic_load(&leaving) || !take_turn())
+		return;
+	struct cupti_subscriber *mine = atomic_exchange(&leaving, NULL);
+	if (mine) {
+		cupti_client.lib.unsubscribe(mine);
+		cupti_client.lib.finalize();
+	}
+	end_turn();
+}
+
+/* ---- start ---- */
+
+static bool load(const struct config *c)
+{
+	struct cupti_client *t = &cupti_client;
+	struct error err;
+
+	if (t->is_loaded)
+		return true;
+	if (cupti_lib_open(&t->lib, c->cupti_lib, &err) != ST_OK) {
+		snprintf(t->report.problem, sizeof(t->report.problem), "%s", err.text);
+		return false;
+	}
+	if (!t->lib.sizes[CUPTI_KERNEL]) {
+		snprintf(t->report.problem, sizeof(t->report.problem),
+			 "libcupti does not tell how large its records are");
+		return false;
+	}
+	if (!pool_open(c->memory / 4, c->cupti_buffer)) {
+		snprintf(t->report.problem, sizeof(t->report.problem),
+			 "no memory for buffers of CUPTI");
+		return false;
+	}
+	cupti_layouts_open(&t->lib, c->kinds_mask);
+	cupti_calls_open(&t->lib);
+	cupti_clock_open(t->lib.timestamp);
+	cupti_rows_open(&t->lib);
+	graph_level = c->graphs_level == GRAPHS_GRAPH;
+	finalizes = c->finalize && t->lib.finalize && t->lib.enable_domain &&
+		    cupti_can_finalize(t->lib.api_version);
+	cupti_ids_open(&t->lib);
+	t->is_loaded = true;
+	return true;
+}
+
+static void note_problem(int result)
+{
+	struct cupti_report *report = &cupti_client.report;
+	char buffer_size[160];
+
+	report->refused++;
+	snprintf(report->problem, sizeof(report->problem), "%s",
+		 cupti_result_message(&cupti_client.lib, result, buffer_size));
+}
+
+/* Asks which tool holds the subscription; only newer libraries can tell. */
+static void ask_name(void)
+{
+	struct cupti_report *report = &cupti_client.report;
+	char name[64] = "";
+	struct cupti_subscriber_params p = {
+		.size = sizeof(p), .name = "Tacho", .old_name = name, .old_name_size = sizeof(name)
+	};
+	struct cupti_subscriber *got = NULL;
+
+	if (!cupti_client.lib.subscribe_2)
+		return;
+	if (cupti_client.lib.subscribe_2(&got, leave, NULL, &p) == CUPTI_OK)
+		cupti_client.lib.unsubscribe(got);
+	name[sizeof(name) - 1] = '\0';
+	if (name[0])
+		snprintf(report->problem, sizeof(report->problem),
+			 "%s traces this process: end it, or record without it", name);
+}
+
+/* CUPTI has one subscription: holding it keeps other tools out of our window. */
+static bool take_subscriber(void)
+{
+	const struct cupti_lib *lib = &cupti_client.lib;
+
+	if (!lib->subscribe || !lib->unsubscribe)
+		return true;
+	int result = lib->subscribe(&subscriber, leave, NULL);
+	if (result == CUPTI_OK)
+		return true;
+	subscriber = NULL;
+	note_problem(result);
+	if (result == CUPTI_TAKEN)
+		ask_name();
+	return false;
+}
+
+static void release_subscriber(void)
+{
+	if (subscriber)
+		cupti_client.lib.unsubscribe(subscriber);
+	subscriber = NULL;
+}
+
+static bool choose_kinds(const struct config *c)
+{
+	struct cupti_client *t = &cupti_client;
+	struct cupti_choice choice = { .kinds_mask = c->kinds_mask,
+				       .memory = c->device_memory,
+				       .graph_level = graph_level };
+
+	cupti_kinds_enable(&t->lib, &choice, &t->kinds);
+	if (graph_level && (!t->kinds.on[CUPTI_GRAPH_TRACE] || !t->kinds.on[CUPTI_KERNEL])) {
+		/*
+		 * one of the two kinds was refused because of the other, or this library does not
+		 * know it
+		 */
+		cupti_kinds_disable(&t->lib, &t->kinds);
+		choice.graph_level = graph_level = false;
+		cupti_kinds_enable(&t->lib, &choice, &t->kinds);
+	}
+	t->report.graph_level = graph_level;
+	can_ask_kinds = !cupti_kinds_gone(&t->lib, &t->kinds);
+	return t->kinds.on_count && t->kinds.refusal == CUPTI_OK;
+}
+
+static void start(const struct config *c)
+{
+	struct cupti_client *t = &cupti_client;
+
+	if (!load(c))
+		return;
+	/* No call came in which CUPTI could have been taken away: it stays. */
+	struct cupti_subscriber *mine = atomic_exchange(&leaving, NULL);
+
+	if (mine)
+		cupti_client.lib.unsubscribe(mine);
+	if (!take_subscriber())
+		return;
+	const struct cupti_lib *lib = &cupti_client.lib;
+	uint8_t yes = 1;
+	size_t size = sizeof(yes);
+
+	/* our buffers are zeroed; where the attribute is refused, CUPTI zeroes them again */
+	if (lib->set_attribute)
+		lib->set_attribute(CUPTI_ATTRIBUTE_ZEROED, &size, &yes);
+	cupti_client.report.no_thread_ids =
+		!lib->thread_id_type || lib->thread_id_type(CUPTI_THREAD_ID_SYSTEM) != CUPTI_OK;
+	/* at each window: a tool that came meanwhile may have put its own there */
+	int result = t->lib.register_callbacks(request, complete);
+	if (result != CUPTI_OK) {
+		note_problem(result);
+		release_subscriber();
+		return;
+	}
+	cupti_clock_note(true);
+	if (!choose_kinds(c)) {
+		cupti_kinds_disable(&t->lib, &t->kinds);
+		note_problem(t->kinds.refusal);
+		release_subscriber();
+		return;
+	}
+	t->report.problem[0] = '\0';
+	if (t->kinds.asked[CUPTI_KERNEL] && !t->kinds.on[CUPTI_KERNEL])
+		note_problem(t->kinds.results[CUPTI_KERNEL]); /* the rest is recorded */
+	t->report.clock_is_strange |= cupti_clock_off_ns() > STRANGE_NS;
+	t->report.starts++;
+	t->on_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	atomic_store(&ever_on, true);
+	atomic_store(&on, true);
+}
+
+bool cupti_client_start(const struct config *config)
+{
+	if (!take_turn())
+		return false;
+	if (!atomic_load(&on) && !atomic_load(&dead))
+		start(config);
+	atomic_fetch_add(&report_version, 1);
+	end_turn();
+	return true;
+}
+
+void cupti_client_load(const struct config *config)
+{
+	if (atomic_load(&dead) || !take_turn())
+		return;
+	load(config);
+	end_turn();
+}
+
+bool cupti_client_is_on(void)
+{
+	return atomic_load(&on);
+}
+
+bool cupti_client_was_on(void)
+{
+	return atomic_load(&ever_on);
+}
+
+unsigned cupti_client_report_version(void)
+{
+	return atomic_load(&report_version);
+}
+
+void cupti_client_on_low_buffers(void (*wake)(void))
+{
+	atomic_store(&wake_function, wake);
+}
+
+void cupti_client_graph_level(void)
+{
+	graph_level = true;
+}
+
+/* ---- flush, stop ---- */
+
+/* Buffers that CUPTI has, but those that did not come back before. */
+static uint64_t still_out(void)
+{
+	uint64_t out = pool_requested() - pool_completed();
+
+	return out > written_off ? out - written_off : 0;
+}
+
+static void ask_dropped(void)
+{
+	size_t count = 0;
+
+	if (cupti_client.lib.dropped && cupti_client.lib.dropped(NULL, 0, &count) == CUPTI_OK)
+		dropped += count;
+}
+
+void cupti_client_flush(void)
+{
+	/* before the first request a flush can wait for ever */
+	if (!atomic_load(&on) || !still_out() || !take_turn())
+		return;
+	cupti_client.lib.flush_all(0);
+	ask_dropped();
+	end_turn();
+}
+
+/* Waits for work in progress until the deadline, then takes the rest by force, without times. */
+static void flush_to_the_end(uint64_t deadline_ns)
+{
+	const struct cupti_lib *lib = &cupti_client.lib;
+	uint64_t begin_ns = tick_clock_ns(CLOCK_MONOTONIC), soft_ns = begin_ns;
+
+	if (!pool_requested())
+		return;
+	lib->flush_all(0);
+	if (deadline_ns > begin_ns) /* programs run ahead of their GPU, often by a step */
+		soft_ns += (deadline_ns - begin_ns) / 4 * 3;
+	while (still_out() && tick_clock_ns(CLOCK_MONOTONIC) < soft_ns) {
+		wait_ms(STEP_MS);
+		lib->flush_all(0);
+	}
+	lib->flush_all(CUPTI_FLUSH_FORCED);
+	while (still_out() && tick_clock_ns(CLOCK_MONOTONIC) < deadline_ns)
+		wait_ms(STEP_MS);
+}
+
+static void detach(void)
+{
+	struct cupti_subscriber *mine = subscriber;
+
+	if (!finalizes || !mine) {
+		release_subscriber();
+		return;
+	}
+	subscriber = NULL;
+	atomic_store(&leaving, mine);
+	cupti_client.lib.enable_domain(1, mine, CUPTI_RUNTIME);
+	cupti_client.lib.enable_domain(1, mine, CUPTI_DRIVER);
+}
+
+void cupti_client_stop(uint64_t deadline_ns)
+{
+	struct cupti_client *t = &cupti_client;
+
+	if (!atomic_load(&on) || !wait_for_turn(deadline_ns))
+		return;
+	if (can_ask_kinds)
+		t->report.gone += cupti_kinds_gone(&t->lib, &t->kinds);
+	cupti_clock_note(true);
+	t->report.clock_is_strange |= cupti_clock_off_ns() > STRANGE_NS;
+	cupti_kinds_disable(&t->lib, &t->kinds);
+	flush_to_the_end(deadline_ns);
+	ask_dropped();
+	written_off += still_out();
+	t->report.never_came = written_off;
+	t->report.foreign = atomic_load(&foreign_buffers);
+	detach();
+	atomic_store(&on, false);
+	atomic_fetch_add(&report_version, 1);
+	end_turn();
+}
+
+uint64_t cupti_client_take_dropped(void)
+{
+	uint64_t count = dropped;
+
+	dropped = 0;
+	return count;
+}
+
+uint64_t cupti_client_take_refused(void)
+{
+	return atomic_exchange(&lost_in_spares, 0);
+}
+
+/* ---- fork ---- */
+
+bool cupti_client_is_dead(void)
+{
+	return atomic_load(&dead);
+}
+
+void cupti_client_forked(void)
+{
+	cupti_ids_open(NULL);
+	if (cupti_client.is_loaded || atomic_load(&turn) == TAKEN)
+		atomic_store(&dead, true);
+	atomic_store(&turn, FREE);
+	atomic_store(&on, false);
+	atomic_store(&wake_function, NULL);
+	atomic_store(&leaving, NULL);
+	subscriber = NULL;
+	if (cupti_client_is_dead())
+		pool_forked();
+}

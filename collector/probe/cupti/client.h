@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client.h - this library as a client of CUPTI: load, start, flush, stop, and both callbacks.
+ *
+ *	start   subscribe, set attributes, register the callbacks, enable kinds
+ *	stop    disable kinds, flush what is complete, wait, flush by force, ask what was dropped
+ *
+ * Two threads may call: the writer, and the program's own in cuInit(), where an open window must
+ * begin before the first work.  A thread takes the turn before it calls CUPTI, and only stop waits
+ * for it.  No lock is held over a call of CUPTI.  `report` collects what users should know; probe.c
+ * puts it into the log.
+ */
+#ifndef COLLECTOR_PROBE_CUPTI_CLIENT_H
+#define COLLECTOR_PROBE_CUPTI_CLIENT_H
+
+#include "collector/probe/cupti/kinds.h"
+
+struct config;
+
+struct cupti_report {      /* what people should know; grows, under the turn or by the writer */
+	char problem[200]; /* why nothing is recorded; "" */
+	char off[200];     /* why part of a window may be missing: others at work; "" */
+	uint64_t starts, refused; /* windows that did, that did not */
+	bool clock_is_strange;
+	bool no_thread_ids; /* thread ids are values of pthread_self() */
+	bool graph_level;
+	unsigned gone;       /* kinds that others switched off */
+	uint64_t never_came; /* buffers */
+	uint64_t foreign;    /* buffers that another tool had allocated */
+	uint64_t silent_s;   /* seconds with steps and without records, after there were some */
+};
+struct cupti_client {
+	struct cupti_lib lib;
+	struct cupti_kinds kinds; /* of the last start */
+	struct cupti_report report;
+	uint64_t on_ns; /* CLOCK_MONOTONIC, of the last start */
+	bool is_loaded;
+};
+extern struct cupti_client cupti_client __attribute__((visibility("hidden")));
+
+/*
+ * Kinds are enabled afterwards, or the report says why not.  False: another thread has the turn, so
+ * call again.
+ */
+bool cupti_client_start(const struct config *config);
+/* What start would do first and takes its time: the library, buffers.  Nothing is on. */
+void cupti_client_load(const struct config *config);
+bool cupti_client_is_on(void);
+/* Once in this process: there may be buffers, plans and a clock. */
+bool cupti_client_was_on(void);
+/* Changes whenever the report has changed. */
+unsigned cupti_client_report_version(void);
+/* Writer only: all buffers whose work is over come back. */
+void cupti_client_flush(void);
+/* Writer only.  `deadline_ns` and the times inside are CLOCK_MONOTONIC. */
+void cupti_client_stop(uint64_t deadline_ns);
+/* Since the last call: records that CUPTI dropped, records that found no buffer. */
+uint64_t cupti_client_take_dropped(void);
+uint64_t cupti_client_take_refused(void);
+/*
+ * Sets the function that CUPTI's callback calls when free buffers run low; it must be async-signal-
+ * safe.  NULL: none.
+ */
+void cupti_client_on_low_buffers(void (*wake)(void));
+/* The next start records graphs as one event each, not their nodes. */
+void cupti_client_graph_level(void);
+
+/* The child of a fork: CUPTI is the parent's. */
+void cupti_client_forked(void);
+/* Nothing may be asked of CUPTI in this process. */
+bool cupti_client_is_dead(void);
+
+#endif

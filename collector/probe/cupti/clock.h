@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - CUPTI's times on the host's clock (session/clock.h), which never steps.
+ *
+ * CUPTI's clock is CLOCK_REALTIME: it steps when that does, and another tool of the process may
+ * have replaced it.  Several times a second the writer measures its distance from CLOCK_MONOTONIC.
+ * As long as that distance does not change, it is one clock epoch, and times are moved by that
+ * distance. A step begins another epoch.  A time that lies in two epochs (the clock was set back)
+ * belongs to the latest one that had begun when its buffer was completed.
+ *
+ * State is static; writer thread only.
+ */
+#ifndef COLLECTOR_PROBE_CUPTI_CLOCK_H
+#define COLLECTOR_PROBE_CUPTI_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `timestamp`: cuptiGetTimestamp().  Forgets all before. */
+void cupti_clock_open(int (*timestamp)(uint64_t *ns));
+/* Measures, at most every 50 ms unless `now`. */
+void cupti_clock_note(bool now);
+/* CUPTI's clock; 0: none. */
+uint64_t cupti_clock_now(void);
+
+/* What to add to a time of CUPTI's, and for which times that holds. */
+struct cupti_epoch {
+	uint64_t first, last; /* CUPTI's; none when last < first */
+	int64_t add;
+};
+/*
+ * The time on the host's clock; 0: it lies in no epoch, so it cannot be used.  The time had passed
+ * at `before_ns` on CLOCK_MONOTONIC.  *epoch is tried first and kept up to date.
+ */
+uint64_t cupti_clock_convert_slow(uint64_t cupti_ns, uint64_t before_ns, struct cupti_epoch *epoch);
+
+static inline uint64_t cupti_clock_convert(uint64_t cupti_ns, uint64_t before_ns,
+					   struct cupti_epoch *epoch)
+{
+	if (__builtin_expect(cupti_ns - epoch->first <= epoch->last - epoch->first, 1))
+		return cupti_ns + (uint64_t)epoch->add;
+	return cupti_clock_convert_slow(cupti_ns, before_ns, epoch);
+}
+
+/* Steps of CUPTI's clock since open, and its largest distance from CLOCK_REALTIME, in ns. */
+uint64_t cupti_clock_steps(void);
+uint64_t cupti_clock_off_ns(void);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/cupti/desc.h"
+
+#include "collector/session/thread_name.h"
+#include "collector/probe/cupti/calls.h"
+#include "collector/probe/cupti/lib.h"
+#include "collector/probe/cupti/tables.h"
+#include "collector/session/texts.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/store/writer.h"
+
+#include <stdio.h>
+
+static uint32_t u32_at(const uint8_t *record, size_t at)
+{
+	return (uint32_t)read_word(record, at);
+}
+
+static uint32_t name_of(struct writer *w, const char *text)
+{
+	return writer_name(w, text, strlen(text));
+}
+
+/* ---- names ---- */
+
+static enum cupti_domain domain_of(const struct cupti_layout *p)
+{
+	return p->subkind == API_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME;
+}
+
+bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
+{
+	return p->record->kind == KIND_API && cupti_call_is_noise(domain_of(p), u32_at(record, 4));
+}
+
+/* CUpti_ActivityOverheadKind, in Kineto's words. */
+static const char *overhead_name(uint32_t kind)
+{
+	static const char *const words[] = { "Unknown",
+					     "Buffer Flush",
+					     "Instrumentation",
+					     "Resource",
+					     "Runtime Triggered Module Loading",
+					     "Lazy Function Loading",
+					     "Command Buffer Full",
+					     "Activity Buffer Request",
+					     "UVM Activity Init" };
+
+	if (kind == 1)
+		return "Driver Compiler";
+	kind >>= 16;
+	return words[kind < sizeof(words) / sizeof(words[0]) ? kind : 0];
+}
+
+static const char *jit_name(uint32_t operation)
+{
+	static const char *const words[] = { "JIT", "JIT cache load", "JIT cache store",
+					     "JIT compilation" };
+
+	return words[operation < 4 ? operation : 0];
+}
+
+static const char *pool_name(uint32_t operation)
+{
+	static const char *const words[] = { "memory pool", "memory pool created",
+					     "memory pool destroyed", "memory pool trimmed" };
+
+	return words[operation < 4 ? operation : 0];
+}
+
+/* Those that neither CUPTI nor the kind gives. */
+static const char *made_name(const struct cupti_layout *p, const uint8_t *record)
+{
+	enum { DECOMPRESS = 54, MEMORY_POOL = 50, JIT = 52 };
+
+	switch (p->record->cupti) {
+	case CUPTI_OVERHEAD:
+		return overhead_name(u32_at(record, 4));
+	case JIT:
+		return jit_name(u32_at(record, 8));
+	case MEMORY_POOL:
+		return pool_name(u32_at(record, 4));
+	case CUPTI_CUDA_EVENT:
+		return "CUDA event";
+	case DECOMPRESS:
+		return "Memory decompression";
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t kept_name(struct writer *w, uint32_t id)
+{
+	size_t len;
+	const char *text = name_text(id, &len);
+
+	return len ? writer_name(w, text, len) : 0;
+}
+
+static uint32_t desc_name(struct writer *w, const struct cupti_layout *p, const uint8_t *record)
+{
+	if (p->record->kind == KIND_API) {
+		uint32_t cbid = u32_at(record, 4);
+		char made[48];
+		size_t len;
+		const char *name = cupti_call_name(domain_of(p), cbid, &len);
+
+		if (name)
+			return writer_name(w, name, len);
+		snprintf(made, sizeof(made), "%s call %u",
+			 p->subkind == API_DRIVER ? "driver" : "runtime", cbid);
+		return name_of(w, made);
+	}
+	if (p->name_at)
+		return kept_name(w, u32_at(record, p->name_at));
+	const char *made = made_name(p, record);
+	return made ? name_of(w, made) : 0;
+}
+
+/* ---- tracks ---- */
+
+/* Streams of the log that is open, for names that come late. */
+enum { STREAMS = 1024 };
+static struct {
+	struct {
+		uint64_t word;
+		uint32_t track, name;
+	} rows[STREAMS];
+	unsigned count;
+	uint32_t objects; /* as many had names when it was looked */
+	uint64_t log;
+} streams;
+
+static void note_stream(struct writer *w, uint32_t track, const struct track *row)
+{
+	unsigned i;
+
+	if (writer_log_changed(w, &streams.log))
+		streams.count = 0;
+	for (i = 0; i < streams.count && streams.rows[i].track != track; i++)
+		;
+	if (i == STREAMS || !track)
+		return;
+	streams.rows[i].word = cupti_ids_word(row->context, (uint32_t)row->id);
+	streams.rows[i].track = track;
+	streams.count += i == streams.count;
+}
+
+void cupti_desc_name_streams(struct writer *w)
+{
+	uint32_t objects = nvtx_object_count(), name;
+
+	if (objects == streams.objects || streams.log != writer_log(w) || !writer_has_log(w))
+		return;
+	streams.objects = objects;
+	for (unsigned i = 0; i < streams.count; i++) {
+		name = nvtx_object_name(NVTX_STREAM_ID, streams.rows[i].word);
+		if (name && name != streams.rows[i].name)
+			writer_name_track(w, streams.rows[i].track, kept_name(w, name));
+		streams.rows[i].name = name;
+	}
+}
+
+static uint32_t stream_track(struct writer *w, uint32_t device, uint32_t context, uint32_t stream)
+{
+	struct track track = {
+		.type = TRACK_STREAM, .device = device, .context = context, .id = stream
+	};
+	uint32_t id, name = nvtx_object_name(NVTX_STREAM_ID, cupti_ids_word(context, stream));
+
+	track.name = name ? kept_name(w, name) : 0;
+	id = writer_track(w, &track);
+	note_stream(w, id, &track);
+	return id;
+}
+
+static uint32_t thread_track(struct writer *w, uint32_t tid)
+{
+	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };
+	uint32_t given = nvtx_object_name(NVTX_THREAD, tid);
+	char text[COMM_MAX];
+	size_t len = given ? 0 : comm_read(tid, text);
+
+	track.name = given ? kept_name(w, given) : len ? writer_name(w, text, len) : 0;
+	return writer_track(w, &track);
+}
+
+static uint32_t desc_track(struct writer *w, const struct cupti_layout *p, const uint8_t *record)
+{
+	uint32_t device = (uint32_t)read_number(record, &p->device);
+	uint32_t context = (uint32_t)read_number(record, &p->context);
+	struct track pool = { .type = TRACK_ALLOCATOR, .device = device, .context = NO_ID };
+
+	if (p->record->cupti == CUPTI_OVERHEAD) {
+		/*
+		 * CUpti_ActivityObjectKind says what the ids belong to: a thread, or a device,
+		 * context or stream.
+		 */
+		enum { PROCESS = 1, THREAD = 2, DEVICE = 3, CONTEXT = 4, STREAM = 5 };
+		uint32_t kind = u32_at(record, 8), first = u32_at(record, 12);
+
+		if (kind == THREAD)
+			return thread_track(w, u32_at(record, 16));
+		if (kind == PROCESS || kind < DEVICE || kind > STREAM)
+			return thread_track(w, first);
+		return stream_track(w, first, kind >= CONTEXT ? u32_at(record, 16) : NO_ID,
+				    kind == STREAM ? u32_at(record, 20) : 0);
+	}
+	if (p->thread.bytes)
+		return thread_track(w, (uint32_t)read_number(record, &p->thread));
+	if (p->stream.bytes && !p->device.bytes)
+		device = cupti_tables_device(context);
+	else if (p->stream.bytes)
+		cupti_tables_note(device, context);
+	if (p->stream.bytes)
+		return stream_track(w, device, context, (uint32_t)read_number(record, &p->stream));
+	if (p->context.bytes)
+		pool.context = context;
+	return writer_track(w, &pool);
+}
+
+/* ---- argument schemas ---- */
+
+static uint8_t attr_type(const struct field *f)
+{
+	return f->type == FIELD_I32 || f->type == FIELD_I64 ? ATTR_I64 : ATTR_U64;
+}
+
+static struct attr const_attr(struct writer *w, const struct field *f, const uint8_t *record)
+{
+	static const uint8_t bytes[] = {
+		[FIELD_U8] = 1,  [FIELD_U16] = 2, [FIELD_U32] = 4, [FIELD_U64] = 8,
+		[FIELD_I32] = 4, [FIELD_I64] = 8, [FIELD_F64] = 8, [FIELD_STR] = 8
+	};
+	struct cupti_number n = number_at(f->offset, bytes[f->type], attr_type(f) == ATTR_I64);
+	struct attr attr = { .key = name_of(w, f->name), .type = attr_type(f), .unit = f->unit };
+
+	attr.bits = read_number(record, &n);
+	if (f->type == FIELD_STR) {
+		attr.type = ATTR_TEXT;
+		attr.bits = kept_name(w, (uint32_t)attr.bits);
+	}
+	return attr;
+}
+
+uint32_t cupti_desc_make(struct writer *w, const struct cupti_layout *p, const uint8_t *record,
+			 uint32_t *track)
+{
+	struct event_desc desc = { .kind = p->record->kind, .subkind = p->subkind };
+
+	if (p->kind.bytes)
+		desc.subkind = (uint8_t)read_number(record, &p->kind);
+	desc.track = *track = desc_track(w, p, record);
+	desc.name = desc_name(w, p, record);
+	struct attr consts[LAYOUT_CONSTS], args[LAYOUT_ARGS];
+	struct arg_schema schema = { .consts = consts, .args = args, .arg_count = p->arg_count };
+
+	for (unsigned i = 0; i < p->const_count; i++) {
+		struct attr attr = const_attr(w, p->const_fields[i], record);
+
+		if (attr.type != ATTR_TEXT || attr.bits) /* a text that is not there */
+			consts[schema.const_count++] = attr;
+	}
+	for (unsigned i = 0; i < p->arg_count; i++)
+		args[i] = (struct attr){ .key = name_of(w, p->arg_fields[i]->name),
+					 .type = attr_type(p->arg_fields[i]),
+					 .unit = p->arg_fields[i]->unit };
+	desc.schema = writer_schema(w, &schema);
+	if (!desc.track || !desc.schema)
+		return 0;
+	return writer_desc(w, &desc);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout.h - which bytes of a CUPTI record go where in an event, derived from records.def.
+ *
+ *	record bytes --mask--> what repeats: track, name, arguments, subkind   (a descriptor)
+ *	             \-------> begin, end, correlation, value, argument values (columns)
+ *
+ * A family of records (one activity kind of CUPTI) has several layouts, because some fields get a
+ * column only where they carry information:
+ *
+ *	LAYOUT_COMPLETED  `completed` differs from `end`; otherwise it is left out
+ *	LAYOUT_NODE       the record is of a graph's node, whose id varies; otherwise it is 0
+ *	LAYOUT_LATENCY    `queued` or `submitted` is set; otherwise both are left out
+ *	LAYOUT_EXTERNAL   a tool pushed an external id for this call
+ *
+ * A field is read when it lies within the loaded library's record and that library is new enough
+ * for it.  Bytes without a field (padding, what a newer CUPTI added) are ignored.  Texts have been
+ * replaced by ids of session/texts.h in the low half of the pointer (strings.h).
+ *
+ * Made once by cupti_layouts_open(), constant afterwards.
+ */
+#ifndef COLLECTOR_PROBE_CUPTI_LAYOUT_H
+#define COLLECTOR_PROBE_CUPTI_LAYOUT_H
+
+#include "collector/probe/cupti/lib.h"
+#include "schemas/model/event.h"
+#include "schemas/model/records.h"
+#include "schemas/model/trace.h"
+
+#include <string.h>
+
+enum {
+	LAYOUT_COMPLETED = 1,
+	LAYOUT_NODE = 2,
+	LAYOUT_LATENCY = 4,
+	LAYOUT_EXTERNAL = 8,
+	LAYOUT_VARIANTS = 16,
+	LAYOUT_WORDS = 32, /* of eight bytes: what is looked at of a record */
+	LAYOUT_ARGS = 8,
+	LAYOUT_CONSTS = 48,
+	LAYOUT_TEXTS = 2,
+};
+/* Places in CUpti_ActivityAPI: kind and cbid, times, thread (high half), correlation, result. */
+enum {
+	CALL_WHO = 0,
+	CALL_BEGIN = 8,
+	CALL_END = 16,
+	CALL_THREAD = 24,
+	CALL_CORRELATION = 32,
+	CALL_BYTES = 40
+};
+#define CALL_MASK UINT64_C(0xffffffff00000000) /* of cbid and thread in their words */
+
+/* Of CUPTI's numbers only those that are handled by name. */
+enum cupti_kind {
+	CUPTI_KERNEL_SERIAL = 3,
+	CUPTI_DEVICE = 8,
+	CUPTI_CONTEXT = 9,
+	CUPTI_KERNEL = 10,
+	CUPTI_OVERHEAD = 17,
+	CUPTI_CUDA_EVENT = 36,
+	CUPTI_STREAM = 37,
+	CUPTI_EXTERNAL_CORRELATION = 39,
+	CUPTI_MEMORY2 = 49,
+	CUPTI_GRAPH_TRACE = 51,
+};
+
+struct cupti_family;
+/* Of a number that is not there the mask is 0. */
+struct cupti_number {
+	uint64_t mask, sign; /* sign: its highest bit, where it is signed */
+	uint16_t at;
+	uint8_t bytes; /* 0: there is none */
+	bool is_time;
+};
+struct cupti_layout {
+	const struct record *record;
+	const struct cupti_family *family;
+	uint16_t index;  /* of all plans */
+	uint16_t words;  /* of the mask, a multiple of four */
+	uint8_t subkind; /* when the record has none */
+	uint8_t flags;   /* of each event */
+	bool wanted;     /* by --kinds */
+	uint8_t variant;
+	bool is_node; /* LAYOUT_NODE */
+	struct cupti_number begin, end, correlation, value, kind;
+	struct cupti_number device, context, stream, thread;
+	struct cupti_number args[LAYOUT_ARGS];
+	uint8_t arg_count;
+	uint8_t const_count;
+	const struct field *arg_fields[LAYOUT_ARGS];
+	const struct field *const_fields[LAYOUT_CONSTS];
+	uint16_t name_at; /* 0: the record has none */
+	bool is_call; /* has the size and fields of CUpti_ActivityAPI, without argument values */
+	bool is_work; /* on a GPU, with begin and end in eight bytes each */
+	_Alignas(16) uint64_t mask[LAYOUT_WORDS];
+};
+
+struct cupti_family {
+	const struct cupti_layout *layouts[LAYOUT_VARIANTS]; /* all the same where flavours are */
+	uint16_t completed_at, end_at, node_at, queued_at, submitted_at,
+		correlation_at;       /* 0: none */
+	uint16_t texts[LAYOUT_TEXTS]; /* where pointers to text stand; 0: none */
+	uint8_t variants;             /* what flavours there are */
+	bool is_plain;                /* its bytes do not decide about the variant */
+	bool is_call, is_work;        /* the same as of its first layout */
+	uint16_t size;
+};
+
+/* `kinds_mask`: bits of enum kind.  Again for another library: plans of the one before are gone. */
+void cupti_layouts_open(const struct cupti_lib *lib, uint32_t kinds_mask);
+/* By CUPTI's number; two for MEMORY2: an allocation, a release. */
+extern const struct cupti_family *cupti_families[CUPTI_KINDS][2];
+/* Where pointers to text stand in any record of the number. */
+const uint16_t *cupti_family_texts(uint32_t number);
+size_t cupti_layout_count(void);
+
+static inline uint64_t read_word(const uint8_t *record, size_t at)
+{
+	uint64_t w;
+
+	memcpy(&w, record + at, sizeof(w));
+	return w;
+}
+
+static inline struct cupti_number number_at(uint16_t at, uint8_t bytes, bool is_signed)
+{
+	uint64_t sign = bytes ? UINT64_C(1) << (8 * bytes - 1) : 0;
+
+	return (struct cupti_number){ .at = at,
+				      .bytes = bytes,
+				      .sign = is_signed ? sign : 0,
+				      .mask = sign | (sign - (bytes != 0)) };
+}
+
+/* Widened, signed where the field is; 0 where there is none. */
+static inline uint64_t read_number(const uint8_t *record, const struct cupti_number *n)
+{
+	return ((read_word(record, n->at) & n->mask) ^ n->sign) - n->sign;
+}
+
+/* NULL: no record of that number becomes events.  `record`: for numbers of two records. */
+static inline const struct cupti_family *cupti_family_of(uint32_t number, const uint8_t *record)
+{
+	enum { RELEASED = 2 }; /* CUpti_ActivityMemoryOperationType */
+	bool second = number == CUPTI_MEMORY2 && read_word(record, 0) >> 32 == RELEASED;
+
+	return number < CUPTI_KINDS ? cupti_families[number][second] : NULL;
+}
+
+static inline const struct cupti_layout *cupti_layout_of(const struct cupti_family *f,
+							 const uint8_t *record, unsigned external)
+{
+	unsigned variant = external;
+
+	if (f->is_plain)
+		return f->layouts[variant & f->variants];
+	if (f->completed_at && read_word(record, f->completed_at) != read_word(record, f->end_at))
+		variant |= LAYOUT_COMPLETED;
+	if (f->node_at && read_word(record, f->node_at))
+		variant |= LAYOUT_NODE;
+	if (f->queued_at && (read_word(record, f->queued_at) | read_word(record, f->submitted_at)))
+		variant |= LAYOUT_LATENCY;
+	return f->layouts[variant & f->variants];
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lib.h - the CUPTI of this process: found, opened, asked what it is.
+ *
+ * No header of CUPTI is needed: functions are declared here as far as they are called, each is
+ * looked up by name, and one that is missing is NULL - its feature is off.  Results are numbers
+ * (CUptiResult); 0 is good, an unknown one is as bad as any other.  Record sizes are learnt from
+ * the library itself, because padding and tails differ from version to version.
+ *
+ * Filled once by cupti_lib_open(), constant afterwards; the library stays loaded for good.
+ */
+#ifndef COLLECTOR_PROBE_CUPTI_LIB_H
+#define COLLECTOR_PROBE_CUPTI_LIB_H
+
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CUPTI_KINDS = 96,   /* CUPTI_ACTIVITY_KIND_*, with space for new ones */
+	CUPTI_CALLS = 1536, /* callback ids of a domain: 13.0 has 807 and 523 */
+	CUPTI_PATH = 512,
+};
+enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_DOMAINS };
+
+/* Results that are handled by name; see messages.h. */
+enum cupti_result {
+	CUPTI_OK = 0,
+	CUPTI_NOT_COMPATIBLE = 14,
+	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_INVALID_KIND = 21,
+	CUPTI_NOT_SUPPORTED = 27,
+	CUPTI_NO_PRIVILEGE = 35,
+	CUPTI_LEGACY = 38,
+	CUPTI_TAKEN = 39, /* another subscriber is active */
+	CUPTI_UNKNOWN = 999,
+};
+enum cupti_attribute { CUPTI_ATTRIBUTE_ZEROED = 5, CUPTI_ATTRIBUTE_PER_THREAD = 9 };
+enum { CUPTI_THREAD_ID_SYSTEM = 1, CUPTI_FLUSH_FORCED = 1, CUPTI_CALLBACK_EXIT = 1 };
+
+struct cupti_subscriber;
+typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				  size_t valid);
+typedef void (*cupti_callback_fn)(void *user, int domain, uint32_t cbid, const void *data);
+struct cupti_subscriber_params {
+	size_t size; /* of this struct */
+	const char *name;
+	char *old_name;
+	size_t old_name_size;
+};
+
+/* member, symbol, arguments; what must be there comes first, up to CUPTI_MUST */
+/* clang-format off */
+#define CUPTI_FUNCTIONS(X)                                                                         \
+	X(version, "cuptiGetVersion", (uint32_t * version))                                        \
+	X(next_record, "cuptiActivityGetNextRecord",                                               \
+	  (uint8_t * buffer, size_t valid, uint8_t * *record))                                     \
+	X(register_callbacks, "cuptiActivityRegisterCallbacks",                                    \
+	  (cupti_request_fn request, cupti_complete_fn complete))                                  \
+	X(enable, "cuptiActivityEnable", (int kind))                                               \
+	X(disable, "cuptiActivityDisable", (int kind))                                             \
+	X(flush_all, "cuptiActivityFlushAll", (uint32_t flag))                                     \
+	X(enable_and_dump, "cuptiActivityEnableAndDump", (int kind))                               \
+	X(dropped, "cuptiActivityGetNumDroppedRecords",                                            \
+	  (void *context, uint32_t stream, size_t *count))                                         \
+	X(timestamp, "cuptiGetTimestamp", (uint64_t * ns))                                         \
+	X(set_attribute, "cuptiActivitySetAttribute", (int attribute, size_t *size, void *value))  \
+	X(thread_id_type, "cuptiSetThreadIdType", (int type))                                      \
+	X(callback_name, "cuptiGetCallbackName",                                                   \
+	  (int domain, uint32_t cbid, const char **name))                                          \
+	X(result_text, "cuptiGetResultString", (int result, const char **text))                    \
+	X(subscribe, "cuptiSubscribe",                                                             \
+	  (struct cupti_subscriber * *out, cupti_callback_fn callback, void *user))                \
+	X(subscribe_2, "cuptiSubscribe_v2",                                                        \
+	  (struct cupti_subscriber * *out, cupti_callback_fn callback, void *user,                 \
+	   struct cupti_subscriber_params *params))                                                \
+	X(unsubscribe, "cuptiUnsubscribe", (struct cupti_subscriber * subscriber))                 \
+	X(enable_domain, "cuptiEnableDomain",                                                      \
+	  (uint32_t on, struct cupti_subscriber * subscriber, int domain))                         \
+	X(enable_runtime_call, "cuptiActivityEnableRuntimeApi", (uint32_t cbid, uint8_t on))       \
+	X(enable_driver_call, "cuptiActivityEnableDriverApi", (uint32_t cbid, uint8_t on))         \
+	X(enabled_kinds, "cuptiActivityGetEnabledKinds",                                           \
+	  (struct cupti_subscriber * subscriber, int *kinds, uint32_t *size, uint32_t *count))     \
+	X(context_id, "cuptiGetContextId", (void * context, uint32_t * id))                        \
+	X(stream_id, "cuptiGetStreamIdEx",                                                         \
+	  (void * context, void * stream, uint8_t per_thread, uint32_t * id))                      \
+	X(record_size, "cuptiActivityGetStructSize", (int kind, uint32_t version, size_t *size))   \
+	X(finalize, "cuptiFinalize", (void))
+/* clang-format on */
+enum { CUPTI_MUST = 6 };
+
+struct cupti_lib {
+	void *handle; /* NULL: none */
+	char path[CUPTI_PATH];
+	bool was_loaded;             /* it was loaded before us by another part of the process */
+	uint32_t api_version;        /* cuptiGetVersion(): 22 is 12.4, 130001 is 13.0 */
+	uint16_t sizes[CUPTI_KINDS]; /* bytes of a record; 0: this library does not have the kind */
+#define X(member, symbol, arguments) int(*member) arguments;
+	CUPTI_FUNCTIONS(X)
+#undef X
+};
+
+/*
+ * The copy that is loaded, else `asked` (a path or soname; "" none), else the one that fits the
+ * CUDA runtime or driver of this process.  ST_ABSENT: there is none, or it cannot be used; *lib is
+ * then closed.
+ */
+enum status cupti_lib_open(struct cupti_lib *lib, const char *asked, struct error *err);
+/* Without a library: "12.4", "13.0". */
+void cupti_version_text(uint32_t api_version, char out[16]);
+
+/* libcuda.so.1 is loaded, and cuInit() was called in this process: asks the driver, no side effect.
+ */
+bool cuda_is_initialized(void);
+/* The calling thread's; NULL: there is none. */
+void *cuda_current_context(void);
+
+/*
+ * The numbers by which CUPTI's records know a stream whose handle the program gave us.  They are
+ * asked for on the program's own thread while the handle is valid and its context is current: they
+ * cannot be found later.  Any thread, no lock.
+ */
+struct cupti_stream_ids {
+	uint32_t context, stream;
+};
+/* `lib` stays valid for good; NULL: CUPTI must not be asked any more. */
+void cupti_ids_open(const struct cupti_lib *lib);
+/* False: CUPTI is not loaded yet, or cannot tell. */
+bool cupti_ids_of_stream(const void *stream, struct cupti_stream_ids *out);
+/* Both in one word, as nvtx/names.h keeps them. */
+uint64_t cupti_ids_word(uint32_t context, uint32_t stream);
+
+#endif

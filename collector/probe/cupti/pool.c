@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/cupti/pool.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	BUFFERS = 8192,
+	SLACK = 64,   /* after each buffer, so that 8-byte reads at its end stay inside */
+	GUARD = 4096, /* also cleared after the valid bytes */
+	SPARES = 32,
+	SPARE_BYTES = 64 * 1024,
+	SINGLES = 8192,
+	SINGLE_BYTES = 512, /* the largest record of CUPTI 13.3 has 304 */
+	TURNS = 1024,       /* places of the last resort */
+	NONE = 0,           /* indices of stacks are one too large */
+};
+
+/*
+ * A lock-free stack of indices.  The head is index + 1, with a counter in the upper half against
+ * ABA.
+ */
+struct stack {
+	_Alignas(64) _Atomic uint64_t head;
+};
+struct buffers {
+	uint8_t *bytes; /* stride apart */
+	size_t stride, size;
+	uint32_t count;
+	struct stack free;
+	_Atomic uint32_t next[BUFFERS]; /* in whichever stack it is */
+};
+static struct buffers ours, spares, singles;
+static struct stack full;
+static struct {
+	size_t valid;
+	uint64_t completed_ns;
+	uint32_t marks;
+} filled[BUFFERS];
+static uint32_t taken[BUFFERS]; /* from `full`; the writer's */
+static uint32_t taken_count;
+static _Alignas(64) uint8_t shared[TURNS][SINGLE_BYTES];
+static _Atomic uint64_t requested, completed, refused;
+static _Atomic uint32_t free_count, full_count, shared_turn;
+static _Atomic bool opened, dead;
+
+static void stack_put(struct stack *s, _Atomic uint32_t *next, uint32_t index)
+{
+	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed), with;
+
+	do {
+		atomic_store_explicit(&next[index], (uint32_t)head, memory_order_relaxed);
+		with = ((head >> 32) + 1) << 32 | (index + 1);
+	} while (!atomic_compare_exchange_weak_explicit(&s->head, &head, with, memory_order_release,
+							memory_order_relaxed));
+}
+
+static bool stack_take(struct stack *s, _Atomic uint32_t *next, uint32_t *index)
+{
+	uint64_t head = atomic_load_explicit(&s->head, memory_order_acquire), without;
+
+	do {
+		if ((uint32_t)head == NONE)
+			return false;
+		*index = (uint32_t)head - 1;
+		without = ((head >> 32) + 1) << 32 |
+			  atomic_load_explicit(&next[*index], memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(
+		&s->head, &head, without, memory_order_acquire, memory_order_acquire));
+	return true;
+}
+
+static bool buffers_open(struct buffers *b, uint32_t count, size_t size)
+{
+	b->stride = (size + SLACK + 63) & ~(size_t)63;
+	void *p = mmap(NULL, b->stride * count, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	b->bytes = p;
+	b->size = size;
+	b->count = count;
+	for (uint32_t i = count; i-- > 0;)
+		stack_put(&b->free, b->next, i);
+	return true;
+}
+
+bool pool_open(size_t bytes, size_t buffer_bytes)
+{
+	size_t count = bytes / buffer_bytes;
+
+	if (atomic_load(&opened))
+		return true;
+	count = count < 2 ? 2 : count > BUFFERS ? BUFFERS : count;
+	if (!buffers_open(&ours, (uint32_t)count, buffer_bytes & ~(size_t)7) ||
+	    !buffers_open(&spares, SPARES, SPARE_BYTES) ||
+	    !buffers_open(&singles, SINGLES, SINGLE_BYTES))
+		return false;
+	atomic_store(&free_count, (uint32_t)count);
+	atomic_store(&opened, true);
+	return true;
+}
+
+/*
+ * Last resort: a buffer for one record, which is lost.  It must be zeroed, although another thread
+ * may be using it.
+ */
+static void request_shared(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	uint32_t turn = atomic_fetch_add_explicit(&shared_turn, 1, memory_order_relaxed) % TURNS;
+
+	memset(shared[turn], 0, SINGLE_BYTES);
+	*buffer = shared[turn];
+	*size = SINGLE_BYTES;
+	*max_records = 1;
+}
+
+static void request_spare(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	uint32_t index;
+
+	atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+	if (stack_take(&spares.free, spares.next, &index)) {
+		*buffer = spares.bytes + index * spares.stride;
+		*size = spares.size;
+		return;
+	}
+	*max_records = 1;
+	if (stack_take(&singles.free, singles.next, &index)) {
+		*buffer = singles.bytes + index * singles.stride;
+		*size = singles.size;
+		return;
+	}
+	request_shared(buffer, size, max_records);
+}
+
+void pool_request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	uint32_t index;
+
+	*max_records = 0;
+	if (atomic_load_explicit(&dead, memory_order_relaxed)) {
+		request_shared(buffer, size, max_records);
+		return;
+	}
+	atomic_fetch_add_explicit(&requested, 1, memory_order_relaxed);
+	if (!pool_take(&index, buffer, size))
+		request_spare(buffer, size, max_records);
+}
+
+bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size)
+{
+	if (!stack_take(&ours.free, ours.next, index))
+		return false;
+	atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
+	*buffer = ours.bytes + *index * ours.stride;
+	*size = ours.size;
+	return true;
+}
+
+static bool lies_in(const struct buffers *b, const uint8_t *buffer, uint32_t *index)
+{
+	uintptr_t at = (uintptr_t)buffer, begin = (uintptr_t)b->bytes;
+
+	if (!begin || at < begin || at >= begin + b->stride * b->count)
+		return false;
+	*index = (uint32_t)((at - begin) / b->stride);
+	return (at - begin) % b->stride == 0;
+}
+
+enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size)
+{
+	*size = ours.size;
+	if (lies_in(&ours, buffer, index))
+		return POOL_OURS;
+	*size = spares.size;
+	if (lies_in(&spares, buffer, index))
+		return POOL_SPARE;
+	*size = singles.size;
+	if (lies_in(&singles, buffer, index))
+		return POOL_SINGLE;
+	*size = SINGLE_BYTES;
+	uintptr_t at = (uintptr_t)buffer - (uintptr_t)shared;
+	return at < sizeof(shared) && at % SINGLE_BYTES == 0 ? POOL_SHARED : POOL_FOREIGN;
+}
+
+void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks)
+{
+	filled[index].valid = valid;
+	filled[index].completed_ns = completed_ns;
+	filled[index].marks = marks;
+	atomic_fetch_add_explicit(&full_count, 1, memory_order_relaxed);
+	stack_put(&full, ours.next, index);
+}
+
+static void clear(const struct buffers *b, uint32_t index, size_t valid)
+{
+	size_t bytes = valid + GUARD < b->size ? valid + GUARD : b->size;
+
+	memset(b->bytes + index * b->stride, 0, bytes);
+}
+
+void pool_recycle_spare(uint32_t index, size_t valid)
+{
+	clear(&spares, index, valid);
+	stack_put(&spares.free, spares.next, index);
+}
+
+void pool_recycle_single(uint32_t index)
+{
+	clear(&singles, index, SINGLE_BYTES);
+	stack_put(&singles.free, singles.next, index);
+}
+
+bool pool_next(struct pool_buffer *out)
+{
+	if (!taken_count) {
+		/* Only the writer takes from `full`, so it takes the complete chain at once. */
+		uint32_t at =
+			(uint32_t)atomic_exchange_explicit(&full.head, 0, memory_order_acquire);
+		uint32_t count = 0;
+
+		/* newest first, so the oldest stands last and is taken first */
+		for (; at != NONE;
+		     at = atomic_load_explicit(&ours.next[at - 1], memory_order_relaxed))
+			taken[count++] = at - 1;
+		atomic_fetch_sub_explicit(&full_count, count, memory_order_relaxed);
+		taken_count = count;
+	}
+	if (!taken_count)
+		return false;
+	uint32_t index = taken[--taken_count];
+	*out = (struct pool_buffer){
+		.bytes = ours.bytes + index * ours.stride,
+		.valid = filled[index].valid,
+		.completed_ns = filled[index].completed_ns,
+		.index = index,
+		.marks = filled[index].marks,
+	};
+	return true;
+}
+
+void pool_give_back(const struct pool_buffer *b)
+{
+	clear(&ours, b->index, b->valid);
+	atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
+	stack_put(&ours.free, ours.next, b->index);
+}
+
+uint64_t pool_requested(void)
+{
+	return atomic_load_explicit(&requested, memory_order_relaxed);
+}
+
+uint64_t pool_completed(void)
+{
+	return atomic_load_explicit(&completed, memory_order_relaxed);
+}
+
+void pool_note_completed(void)
+{
+	atomic_fetch_add_explicit(&completed, 1, memory_order_relaxed);
+}
+
+uint64_t pool_refused(void)
+{
+	return atomic_load_explicit(&refused, memory_order_relaxed);
+}
+
+unsigned pool_fullness(void)
+{
+	uint32_t left = atomic_load_explicit(&free_count, memory_order_relaxed);
+	uint32_t waiting = atomic_load_explicit(&full_count, memory_order_relaxed);
+
+	return waiting ? waiting * 100 / (waiting + left) : 0;
+}
+
+void pool_forked(void)
+{
+	atomic_store_explicit(&dead, true, memory_order_relaxed);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool.h - buffers between CUPTI and our writer, without locks.
+ *
+ *	      pool_request()          CUPTI fills          pool_complete()          pool_next()
+ *	free ----------------> lent -----------------> lent ----------------> full ----------->
+ * writer ^ \ /
+ *	 |  `- none: a small spare, else one for a single record: counted, not kept             /
+ *	 `------------------------------- pool_give_back(), zeroed <---------------------------'
+ *
+ * All memory is mapped and touched by pool_open(); requests and completions may come from any
+ * thread and take no lock, no memory, no system call.  Memory is never given back: CUPTI may write
+ * into a buffer long after it was stopped.  Buffers are handed out zeroed, so that CUPTI need not
+ * clear them on the program's threads.  The last resort are places for a single record that are
+ * lent in turn, so that several may have one at once: they are never read.
+ */
+#ifndef COLLECTOR_PROBE_CUPTI_POOL_H
+#define COLLECTOR_PROBE_CUPTI_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a completed buffer is. */
+enum pool_place { POOL_OURS, POOL_SPARE, POOL_SINGLE, POOL_SHARED, POOL_FOREIGN };
+
+struct pool_buffer {
+	uint8_t *bytes;
+	size_t valid;
+	uint64_t completed_ns; /* CLOCK_MONOTONIC */
+	uint32_t index;
+	uint32_t marks; /* of the completer: what the writer should look for */
+};
+
+/* `bytes` in all, in buffers of `buffer_bytes`.  False: no memory.  Once; again it does nothing. */
+bool pool_open(size_t bytes, size_t buffer_bytes);
+
+/* Program's threads.  Never NULL. */
+void pool_request(uint8_t **buffer, size_t *size, size_t *max_records);
+/* Program's threads.  To which pool the address belongs, and the buffer's size. */
+enum pool_place pool_find(const uint8_t *buffer, uint32_t *index, size_t *size);
+/* Program's threads.  Hands a full buffer to the writer. */
+void pool_complete(uint32_t index, size_t valid, uint64_t completed_ns, uint32_t marks);
+/* Program's threads.  Clears and frees the buffer, after its records were counted. */
+void pool_recycle_spare(uint32_t index, size_t valid);
+void pool_recycle_single(uint32_t index);
+/* Program's threads.  A free buffer to copy another tool's records into; false: none is free. */
+bool pool_take(uint32_t *index, uint8_t **buffer, size_t *size);
+
+/* Writer thread.  The next full buffer, oldest first; false: there is none. */
+bool pool_next(struct pool_buffer *out);
+void pool_give_back(const struct pool_buffer *b);
+
+/* Any thread.  Only grow. */
+uint64_t pool_requested(void);
+uint64_t pool_completed(void); /* of those */
+void pool_note_completed(void);
+/* Requests that got no buffer of full size. */
+uint64_t pool_refused(void);
+/* Full ones that wait for the writer, in percent of those that are not lent. */
+unsigned pool_fullness(void);
+
+/* The child of a fork: all requests get the shared buffer from now on. */
+void pool_forked(void);
+
+#endif

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Probe for CUPTI: GPU work and the CUDA calls that launch it.
+ *
+ * It starts in cuInit(), which calls InitializeInjection() where CUDA_INJECTION64_PATH names this
+ * library.  In a process that has the library by other ways it starts at the first drain after CUDA
+ * was initialized.  Between windows no activity kind is enabled.
+ */
+#include "collector/config/config.h"
+#include "collector/probe/cupti/clock.h"
+#include "collector/probe/cupti/layout.h"
+#include "collector/probe/cupti/pool.h"
+#include "collector/probe/cupti/rows.h"
+#include "collector/probe/cupti/messages.h"
+#include "collector/probe/cupti/desc.h"
+#include "collector/probe/cupti/tables.h"
+#include "collector/probe/cupti/client.h"
+#include "collector/session/session.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS            UINT64_C(1000000)
+#define EXIT_LIMIT_NS (2000 * MS)
+enum {
+	FLUSH_MS = 1000,       /* what CUPTI holds at a kill at most */
+	BATCH = 32,            /* buffers of which tables are taken before the events of any */
+	REQUEST_COST_NS = 100, /* of pool_request() on a program's thread, about */
+	TEXT_MAX = 16 * 1024,
+	LATE_MS = 1,
+};
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+static struct {
+	const struct config *config;
+	_Atomic bool wanted;             /* a window is open, or warms up */
+	_Atomic bool injected;           /* by cuInit() of this process */
+	_Atomic(struct writer *) writer; /* to be waked */
+	bool is_child; /* of a fork: its CUDA is alive only if that was called here */
+	bool gave_up;  /* until the next window */
+	_Atomic unsigned exit_hooks;
+	bool was_alive;   /* CUDA was initialized when the window or its warmup began */
+	uint64_t late_ns; /* the latest that it was */
+	uint64_t flushed_ns, requests;
+	unsigned reported_version; /* version of the client's report that the log has */
+	uint64_t log;              /* the log that has it */
+	/* A second with steps and without buffers, after there were some. */
+	uint64_t completed, steps, lost;
+} state;
+
+/* ---- coming to life ---- */
+
+static void last_words(void)
+{
+	session_exit(EXIT_LIMIT_NS);
+}
+
+/*
+ * Registered late, it runs before what CUDA has registered: the last buffers can be had.  Once with
+ * the first buffer, but also at the start: a program may end before we see that buffer.
+ */
+static void hook_exit(unsigned so_far)
+{
+	if (atomic_compare_exchange_strong(&state.exit_hooks, &so_far, so_far + 1))
+		atexit(last_words);
+}
+
+static bool wants_cupti(const struct config *c)
+{
+	struct cupti_choice choice = { .kinds_mask = c->kinds_mask, .memory = c->device_memory };
+
+	return cupti_kinds_any(&choice);
+}
+
+int InitializeInjection(void)
+{
+	const struct config *c = session_config();
+
+	if (!c || cupti_client_is_dead())
+		return 1;
+	atomic_store(&state.injected, true);
+	session_stop_working(); /* a worker of a data loader has no need of CUDA */
+	if (!atomic_load(&session_word) || !wants_cupti(c))
+		return 1;
+	/* a window that is open begins before the first work, on the thread that CUDA waits for */
+	if (session_is_active())
+		cupti_client_start(c);
+	else
+		cupti_client_load(c);
+	hook_exit(0);
+	session_thread(true); /* the writer */
+	return 1;
+}
+
+static void try_start(void)
+{
+	if (state.gave_up || cupti_client_is_on() || cupti_client_is_dead())
+		return;
+	if (state.is_child && !atomic_load(&state.injected))
+		return;
+	if (!cuda_is_initialized())
+		return;
+	if (cupti_client_start(state.config))
+		state.gave_up = !cupti_client_is_on();
+	hook_exit(0);
+}
+
+static void wake_writer(void)
+{
+	struct writer *w = atomic_load(&state.writer);
+
+	if (w)
+		writer_wake(w);
+}
+
+static enum status cupti_open(const struct config *config, struct error *err)
+{
+	state.config = config;
+	if (!wants_cupti(config))
+		return fail(err, ST_ABSENT, NOWHERE, "nothing of a GPU is asked for");
+	return ST_OK;
+}
+
+static enum status cupti_begin(uint64_t now_ns, struct error *err)
+{
+	state.gave_up = false;
+	atomic_store(&state.wanted, true);
+	state.was_alive = cuda_is_initialized();
+	try_start();
+	return ST_OK;
+}
+
+static void cupti_end(uint64_t now_ns, uint64_t deadline_ns)
+{
+	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+
+	atomic_store(&state.wanted, false);
+	cupti_client_stop(tick_clock_ns(CLOCK_MONOTONIC) + left_ns);
+}
+
+/* ---- telling ---- */
+
+static void add_sentence(struct buf *b, const char *text)
+{
+	if (!text || !*text)
+		return;
+	if (b->len)
+		buf_put_text(b, "; ");
+	buf_put_text(b, text);
+}
+
+static void set_attribute(struct writer *w, const char *key, struct buf *b, bool is_json)
+{
+	if (b->len && buf_status(b, NULL) == ST_OK)
+		writer_set_attribute(w, key, buf_text(b), is_json);
+	buf_clear(b);
+}
+
+/* What is missing in this recording, or may be wrong. */
+static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t late)
+{
+	if (late)
+		buf_putf(b, "recording of the GPU began %.1f ms after the window: a warm-up helps",
+			 (double)late / 1e6);
+	if (t->foreign)
+		buf_putf(b,
+			 "%s%llu buffers of another tool came here: its own records are missing "
+			 "there",
+			 b->len ? "; " : "", (unsigned long long)t->foreign);
+	if (t->never_came)
+		buf_putf(b,
+			 "%s%llu buffers did not come back: another tool may have taken over, or "
+			 "work never ended",
+			 b->len ? "; " : "", (unsigned long long)t->never_came);
+	if (t->gone)
+		buf_putf(b, "%sanother tool switched off %u kinds of records", b->len ? "; " : "",
+			 t->gone);
+	if (t->silent_s)
+		buf_putf(b,
+			 "%s%llu s with steps but without records: another tool may have taken "
+			 "over",
+			 b->len ? "; " : "", (unsigned long long)t->silent_s);
+	if (t->clock_is_strange)
+		buf_putf(
+			b,
+			"%sCUPTI's clock was %.3f s off: another tool set it; times of work may be "
+			"wrong",
+			b->len ? "; " : "", (double)cupti_clock_off_ns() / 1e9);
+	if (t->no_thread_ids)
+		add_sentence(b, "threads of calls are told by other numbers than the kernel's");
+}
+
+static void put_version(struct buf *b, const struct cupti_lib *lib)
+{
+	char text[16];
+
+	cupti_version_text(lib->api_version, text);
+	buf_putf(b, "%s (%u)", text, lib->api_version);
+}
+
+/* Of a window in which CUDA was alive from the start. */
+static uint64_t late_ns(const struct writer *w)
+{
+	uint64_t begin_ns = writer_window_begin(w), on_ns = cupti_client.on_ns + tick_base_ns();
+
+	if (begin_ns && state.was_alive && on_ns > begin_ns + LATE_MS * MS)
+		state.late_ns = on_ns - begin_ns > state.late_ns ? on_ns - begin_ns : state.late_ns;
+	return state.late_ns;
+}
+
+static void set_attributes(struct writer *w)
+{
+	const struct cupti_client *t = &cupti_client;
+	unsigned reported_version = cupti_client_report_version();
+	struct buf b;
+
+	if (reported_version == state.reported_version)
+		return;
+	state.reported_version = reported_version;
+	buf_init(&b, TEXT_MAX);
+	if (t->is_loaded) {
+		put_version(&b, &t->lib);
+		set_attribute(w, "cupti_version", &b, false);
+		writer_set_attribute(w, "cupti_library", t->lib.path, false);
+		const char *comma = "";
+
+		buf_put_byte(&b, '{');
+		for (unsigned i = 0; i < CUPTI_KINDS; i++) {
+			if (!t->lib.sizes[i])
+				continue;
+			buf_putf(&b, "%s\"%u\":%u", comma, i, t->lib.sizes[i]);
+			comma = ",";
+		}
+		buf_put_byte(&b, '}');
+		set_attribute(w, "cupti_record_sizes", &b, true);
+		cupti_kinds_put_json(&t->kinds, &b);
+		set_attribute(w, "cupti_kinds", &b, true);
+		unsigned when = t->report.clock_is_strange ? FAULT_CLOCK : 0;
+		const char *text;
+
+		if (cupti_row_counts()->nodes)
+			when |= FAULT_GRAPHS;
+		if (t->report.starts > 1)
+			when |= FAULT_SECOND_WINDOW;
+		for (unsigned i = 0; (text = cupti_fault_message(t->lib.api_version, when, i)); i++)
+			add_sentence(&b, text);
+		set_attribute(w, "cupti_warnings", &b, false);
+		writer_set_attribute(w, "cupti_graphs", t->report.graph_level ? "graph" : "node",
+				     false);
+		put_doubts(&b, &t->report, late_ns(w));
+		set_attribute(w, "cupti_doubts", &b, false);
+	}
+	writer_set_attribute(w, "cupti_problem", t->report.problem, false);
+	buf_release(&b);
+}
+
+/* ---- draining ---- */
+
+static uint64_t steps_so_far(void)
+{
+	uint64_t sum = 0;
+
+	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+		sum += GET_RELAXED(thread->step_number);
+	return sum;
+}
+
+static void flush_sometimes(void)
+{
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+
+	if (!cupti_client_is_on() || now_ns - state.flushed_ns < FLUSH_MS * MS)
+		return;
+	if (state.flushed_ns) {
+		cupti_client_flush();
+		/* With a flush each second any work brings a buffer each second. */
+		uint64_t completed = pool_completed(), steps = steps_so_far();
+
+		if (state.completed && completed == state.completed && steps != state.steps)
+			cupti_client.report.silent_s++;
+		state.completed = completed;
+		state.steps = steps;
+	}
+	state.flushed_ns = now_ns;
+}
+
+static size_t take_batch(struct pool_buffer batch[BATCH])
+{
+	size_t count = 0;
+
+	while (count < BATCH && pool_next(&batch[count]))
+		count++;
+	for (size_t i = 0; i < count; i++)
+		cupti_rows_tables(&batch[i]);
+	return count;
+}
+
+static void put_buffers(struct writer *w)
+{
+	uint64_t begin_ns = writer_window_begin(w), warmup_ns = 0;
+	struct pool_buffer batch[BATCH];
+	size_t count;
+
+	if (begin_ns)
+		warmup_ns = cupti_client.on_ns + tick_base_ns();
+	while ((count = take_batch(batch)) != 0)
+		for (size_t i = 0; i < count; i++) {
+			cupti_rows_put(w, &batch[i], warmup_ns, begin_ns);
+			pool_give_back(&batch[i]);
+		}
+	if (writer_has_log(w))
+		cupti_tables_put(w);
+}
+
+static void hand_over(struct writer *w)
+{
+	uint64_t dropped = cupti_client_take_dropped(), refused = cupti_client_take_refused();
+	uint64_t requests = pool_requested();
+
+	writer_lose(w, LOSS_CUPTI, dropped);
+	writer_lose(w, LOSS_BUFFER, refused);
+	writer_own_cost(w, (requests - state.requests) * REQUEST_COST_NS);
+	state.requests = requests;
+	state.lost += dropped + refused;
+}
+
+static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
+{
+	if (cupti_client_is_dead())
+		return 0;
+	if (atomic_load(&state.wanted))
+		try_start();
+	if (cupti_client_was_on()) {
+		atomic_store(&state.writer, w);
+		cupti_client_on_low_buffers(wake_writer);
+		if (pool_requested())
+			hook_exit(1);
+		cupti_clock_note(false);
+		flush_sometimes();
+		put_buffers(w);
+		cupti_desc_name_streams(w);
+		hand_over(w);
+	}
+	set_attributes(w);
+	return pool_fullness();
+}
+
+/* Buffers do not run out while nothing is kept. */
+static void cupti_warmup(void)
+{
+	struct pool_buffer batch[BATCH];
+	size_t count;
+
+	if (cupti_client_is_dead())
+		return;
+	try_start();
+	if (!cupti_client_was_on())
+		return;
+	cupti_clock_note(false);
+	while ((count = take_batch(batch)) != 0)
+		for (size_t i = 0; i < count; i++) {
+			cupti_rows_drop(&batch[i]);
+			pool_give_back(&batch[i]);
+		}
+	cupti_client_take_dropped();
+	cupti_client_take_refused();
+}
+
+/* Why there is nothing, though nothing went wrong. */
+static void note_absence(struct writer *w)
+{
+	if (cupti_client.report.problem[0] || cupti_client_is_dead() || cupti_client_was_on())
+		return;
+	writer_set_attribute(
+		w, "cupti_absent",
+		access("/proc/driver/nvidia", F_OK) == 0
+			? "the process did not start CUDA"
+			: "the process did not start CUDA, and this machine has no driver of "
+			  "NVIDIA",
+		false);
+}
+
+static void cupti_close_window(struct writer *w, uint64_t window)
+{
+	note_absence(w);
+	if (!cupti_client_was_on() || cupti_client_is_dead())
+		return;
+	cupti_rows_end(w);
+	if (state.config->graphs_level == GRAPHS_AUTO && state.lost)
+		cupti_client_graph_level();
+	state.lost = 0;
+	state.completed = 0;
+	state.flushed_ns = 0;
+}
+
+static void cupti_close(struct writer *w, uint64_t deadline_ns)
+{
+	cupti_client_on_low_buffers(NULL);
+	if (cupti_client_was_on() && !cupti_client_is_dead() && writer_has_log(w)) {
+		put_buffers(w);
+		hand_over(w);
+		cupti_rows_end(w);
+	}
+}
+
+static uint64_t cupti_clock(void)
+{
+	return cupti_client_was_on() && !cupti_client_is_dead() ? cupti_clock_now() : 0;
+}
+
+static void cupti_forked(void)
+{
+	cupti_client_forked();
+	cupti_rows_forget();
+	cupti_tables_forget();
+	atomic_store(&state.injected, false);
+	atomic_store(&state.wanted, false);
+	atomic_store(&state.writer, NULL);
+	state.is_child = true;
+	state.gave_up = false;
+	state.reported_version = cupti_client_report_version();
+}
+
+/* ---- doctor ---- */
+
+static void try_kinds(const struct cupti_lib *lib, struct buf *out)
+{
+	struct cupti_subscriber *got = NULL;
+	const char *text = NULL;
+	char text_space[160];
+	int result = CUPTI_OK;
+
+	if (lib->subscribe && lib->unsubscribe)
+		result = lib->subscribe(&got, NULL, NULL);
+	if (result == CUPTI_OK)
+		result = lib->enable(CUPTI_KERNEL);
+	if (result == CUPTI_OK)
+		lib->disable(CUPTI_KERNEL);
+	else
+		text = cupti_result_message(lib, result, text_space);
+	if (got)
+		lib->unsubscribe(got);
+	buf_putf(out, "GPU work  %s\n", text ? text : "can be recorded");
+}
+
+static void cupti_doctor(struct buf *out)
+{
+	const struct config *c = session_config();
+	struct cupti_lib lib;
+	struct error err;
+	const char *text;
+	char version[16];
+
+	if (cupti_lib_open(&lib, c ? c->cupti_lib : "", &err) != ST_OK) {
+		buf_putf(out, "CUPTI     %s\n", err.text);
+		return;
+	}
+	cupti_version_text(lib.api_version, version);
+	buf_putf(out, "CUPTI     %s (%u), %s\n", version, lib.api_version, lib.path);
+	for (unsigned i = 0; (text = cupti_fault_message(lib.api_version, FAULT_ANY, i)); i++)
+		buf_putf(out, "          %s\n", text);
+	try_kinds(&lib, out);
+}
+
+const struct probe_type probe_cupti = {
+	.name = "cupti",
+	.help = "work of the GPUs and calls of CUDA",
+	.open = cupti_open,
+	.begin = cupti_begin,
+	.end = cupti_end,
+	.drain = cupti_drain,
+	.warmup = cupti_warmup,
+	.close_window = cupti_close_window,
+	.clock = cupti_clock,
+	.forked = cupti_forked,
+	.close = cupti_close,
+	.doctor = cupti_doctor,
+};

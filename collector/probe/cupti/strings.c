@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/cupti/strings.h"
+
+#include "collector/probe/cupti/layout.h"
+#include "collector/session/texts.h"
+#include "schemas/base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CACHE_BITS = 9,
+	CACHE_ROWS = 1 << CACHE_BITS,
+	CACHE_MOST = CACHE_ROWS / 4 * 3,
+	AHEAD = 4096, /* bytes that are asked for before they are needed */
+};
+/* Within one completion a pointer is always the same text: what was found stays good until then. */
+struct text_cache {
+	struct {
+		const char *text;
+		uint32_t name;
+	} rows[CACHE_ROWS];
+	unsigned count;
+};
+
+static uint32_t kind_of(const uint8_t *record)
+{
+	uint32_t kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	return kind;
+}
+
+static __attribute__((noinline)) uint32_t name_add(struct text_cache *text_cache, unsigned at,
+						   const char *text)
+{
+	uint32_t name = name_find(text);
+
+	if (text_cache->count == CACHE_MOST)
+		return name;
+	text_cache->rows[at].text = text;
+	text_cache->rows[at].name = name;
+	text_cache->count++;
+	return name;
+}
+
+static inline uint64_t name_of(struct text_cache *text_cache, const char *text)
+{
+	unsigned at = (unsigned)((uintptr_t)text * HASH_A >> (64 - CACHE_BITS));
+
+	if (!text)
+		return 0;
+	while (text_cache->rows[at].text != text) {
+		if (!text_cache->rows[at].text)
+			return name_add(text_cache, at, text);
+		at = (at + 1) % CACHE_ROWS;
+	}
+	return text_cache->rows[at].name;
+}
+
+static unsigned mark_of(uint32_t kind)
+{
+	switch (kind) {
+	case CUPTI_DEVICE:
+	case CUPTI_CONTEXT:
+	case CUPTI_STREAM:
+		return MARK_TABLES;
+	case CUPTI_EXTERNAL_CORRELATION:
+		return MARK_EXTERNAL;
+	case CUPTI_CUDA_EVENT:
+		return MARK_EVENTS;
+	default:
+		return 0;
+	}
+}
+
+static inline void keep_texts(struct text_cache *text_cache, const uint16_t *texts, uint8_t *record)
+{
+	for (unsigned i = 0; i < LAYOUT_TEXTS && texts[i]; i++) {
+		uint64_t word = read_word(record, texts[i]);
+
+		__builtin_prefetch(record + texts[i] + AHEAD);
+		word = name_of(text_cache, (const char *)(uintptr_t)word);
+		memcpy(record + texts[i], &word, sizeof(word));
+	}
+}
+
+unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t valid,
+			  uint64_t *records)
+{
+	uint8_t *record = NULL, *expected = bytes;
+	const uint16_t *texts = NULL;
+	uint32_t kind = UINT32_MAX;
+	unsigned marks = 0;
+	bool even = true;
+	struct text_cache text_cache;
+	size_t size = 0;
+
+	memset(&text_cache, 0, sizeof(text_cache));
+	for (*records = 0; lib->next_record(bytes, valid, &record) == CUPTI_OK; ++*records) {
+		__builtin_prefetch(record + AHEAD);
+		if (!texts || kind != kind_of(record)) {
+			kind = kind_of(record);
+			marks |= mark_of(kind);
+			texts = cupti_family_texts(kind);
+			size = kind < CUPTI_KINDS ? lib->sizes[kind] : 0;
+		}
+		even = even && record == expected && size;
+		expected = record + size;
+		keep_texts(&text_cache, texts, record);
+	}
+	return even && expected == bytes + valid ? marks | MARK_EVEN : marks;
+}
+
+void cupti_names_free(const struct cupti_lib *lib, uint32_t kind, uint8_t *record)
+{
+	static const struct {
+		uint32_t kind,
+			at; /* CUpti_ActivityDevice*.name, CUpti_ActivityOverhead3.overheadData */
+	} theirs[] = { { CUPTI_DEVICE, 136 }, { CUPTI_OVERHEAD, 48 } };
+	static const uint64_t none;
+	uint64_t word;
+
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++) {
+		if (theirs[i].kind != kind || theirs[i].at + sizeof(word) > lib->sizes[kind])
+			continue;
+		word = read_word(record, theirs[i].at);
+		free((void *)(uintptr_t)word);
+		memcpy(record + theirs[i].at, &none, sizeof(none));
+	}
+}
+
+uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t valid)
+{
+	uint8_t *record = NULL;
+	uint64_t count = 0;
+
+	while (lib->next_record(bytes, valid, &record) == CUPTI_OK) {
+		count += !(mark_of(kind_of(record)) & (MARK_TABLES | MARK_EXTERNAL));
+		cupti_names_free(lib, kind_of(record), record);
+	}
+	return count;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/cupti/tables.h"
+
+#include "collector/probe/cupti/layout.h"
+#include "collector/session/texts.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+
+#include <stdio.h>
+
+enum { DEVICES = 32, CONTEXTS = 256, STREAMS = 1024, DEVICE_BYTES = 192, DEVICE_NAME = 128 };
+enum { ATTRS = 32, TEXT_MAX = 256 * 1024 };
+
+struct device_row {
+	uint32_t id;
+	uint16_t size;
+	uint8_t record[DEVICE_BYTES];
+	char name[DEVICE_NAME];
+};
+struct context_row {
+	uint32_t id, device, parent;
+	uint32_t api, null_stream, processors;
+	bool has_record, is_green; /* has_record: CUPTI sent a record of its own for this context */
+};
+struct stream_row {
+	uint32_t context, id, priority, flag;
+};
+static struct {
+	struct device_row devices[DEVICES];
+	struct context_row contexts[CONTEXTS];
+	struct stream_row streams[STREAMS];
+	unsigned device_count, context_count, stream_count;
+	uint64_t log; /* that has what is `put` */
+	bool put;
+} tables;
+
+static uint32_t u32_at(const uint8_t *record, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, record + at, sizeof(v));
+	return v;
+}
+
+static uint16_t u16_at(const uint8_t *record, size_t at)
+{
+	uint16_t v;
+
+	memcpy(&v, record + at, sizeof(v));
+	return v;
+}
+
+/* ---- taking ---- */
+
+static void take_device(const uint8_t *record, uint16_t size)
+{
+	uint32_t id = u32_at(record, 112);
+	const char *name = (const char *)(uintptr_t)read_word(record, 136);
+	struct device_row *d = NULL;
+
+	for (unsigned i = 0; i < tables.device_count && !d; i++)
+		if (tables.devices[i].id == id)
+			d = &tables.devices[i];
+	if (!d && tables.device_count == DEVICES)
+		return;
+	if (!d)
+		d = &tables.devices[tables.device_count++];
+	*d = (struct device_row){ .id = id, .size = size < DEVICE_BYTES ? size : DEVICE_BYTES };
+	memcpy(d->record, record, d->size);
+	snprintf(d->name, sizeof(d->name), "%s", name ? name : "");
+	tables.put = false;
+}
+
+static struct context_row *find_context(uint32_t id)
+{
+	for (unsigned i = 0; i < tables.context_count; i++)
+		if (tables.contexts[i].id == id)
+			return &tables.contexts[i];
+	if (tables.context_count == CONTEXTS)
+		return NULL;
+	tables.contexts[tables.context_count] = (struct context_row){ .id = id, .device = NO_ID };
+	return &tables.contexts[tables.context_count++];
+}
+
+static void take_context(const struct cupti_lib *lib, const uint8_t *record, uint16_t size)
+{
+	struct context_row *c = find_context(u32_at(record, 4));
+
+	if (!c)
+		return;
+	c->device = u32_at(record, 8);
+	c->api = u16_at(record, 12);
+	c->null_stream = u16_at(record, 14);
+	c->has_record = true;
+	if (size >= 24) {
+		c->parent = u32_at(record, 16);
+		c->is_green = record[20] == 1;
+	}
+	if (size >= 24 && lib->api_version >= 23) /* padding in 12.4 */
+		c->processors = u16_at(record, 22);
+	tables.put = false;
+}
+
+static void take_stream(const uint8_t *record)
+{
+	struct stream_row row = { u32_at(record, 4), u32_at(record, 8), u32_at(record, 12),
+				  u32_at(record, 16) };
+	unsigned i;
+
+	for (i = 0; i < tables.stream_count; i++)
+		if (tables.streams[i].context == row.context && tables.streams[i].id == row.id)
+			break;
+	if (i == STREAMS)
+		return;
+	tables.streams[i] = row;
+	tables.stream_count += i == tables.stream_count;
+	tables.put = false;
+}
+
+void cupti_tables_take(const struct cupti_lib *lib, uint32_t kind, const uint8_t *record)
+{
+	uint16_t size = lib->sizes[kind];
+
+	if (kind == CUPTI_DEVICE && size >= 144)
+		take_device(record, size);
+	else if (kind == CUPTI_CONTEXT && size >= 16)
+		take_context(lib, record, size);
+	else if (kind == CUPTI_STREAM && size >= 24)
+		take_stream(record);
+}
+
+void cupti_tables_note(uint32_t device, uint32_t context)
+{
+	struct context_row *c = find_context(context);
+
+	if (c && c->device == NO_ID)
+		c->device = device;
+}
+
+uint32_t cupti_tables_device(uint32_t context)
+{
+	uint32_t only = NO_ID;
+
+	for (unsigned i = 0; i < tables.context_count; i++) {
+		const struct context_row *c = &tables.contexts[i];
+
+		if (c->id == context && c->device != NO_ID)
+			return c->device;
+		if (c->device != NO_ID && only != NO_ID && c->device != only)
+			return NO_ID;
+		if (c->device != NO_ID)
+			only = c->device;
+	}
+	return only;
+}
+
+void cupti_tables_forget(void)
+{
+	memset(&tables, 0, sizeof(tables));
+}
+
+/* ---- putting ---- */
+
+static const struct {
+	const char *key;
+	uint16_t at;
+	uint8_t bytes, unit;
+} numbers[] = {
+#define X(key, member, at, bytes, unit) { key, at, bytes, UNIT_##unit },
+	CUPTI_DEVICE_NUMBERS(X)
+#undef X
+};
+
+static void uuid_text(const uint8_t *b, const char *stem, char out[48])
+{
+	snprintf(out, 48, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 stem, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+		 b[12], b[13], b[14], b[15]);
+}
+
+static struct attr text_attr(struct writer *w, const char *key, const char *text)
+{
+	return (struct attr){ .key = writer_name(w, key, strlen(key)),
+			      .type = ATTR_TEXT,
+			      .bits = writer_name(w, text, strlen(text)) };
+}
+
+static void put_device(struct writer *w, const struct device_row *d)
+{
+	struct attr attrs[ATTRS];
+	struct arg_schema schema = { .consts = attrs };
+	struct device row = { .id = d->id };
+	bool is_mig = d->size > 145 && d->record[145] == 1;
+	char text[48];
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		uint64_t word = 0;
+
+		if (numbers[i].at + numbers[i].bytes > d->size)
+			continue;
+		memcpy(&word, d->record + numbers[i].at, numbers[i].bytes);
+		if (numbers[i].unit == UNIT_ID && word == NO_ID)
+			continue;
+		attrs[schema.const_count++] = (struct attr){
+			.key = writer_name(w, numbers[i].key, strlen(numbers[i].key)),
+			.type = ATTR_U64,
+			.unit = numbers[i].unit,
+			.bits = word,
+		};
+	}
+	uuid_text(d->record + 120, "GPU", text);
+	attrs[schema.const_count++] = text_attr(w, "uuid", text);
+	if (is_mig && d->size >= 176) {
+		uuid_text(d->record + 160, "MIG", text);
+		attrs[schema.const_count++] = text_attr(w, "migUuid", text);
+	}
+	const char *given = name_text(nvtx_object_name(NVTX_DEVICE, d->id), &len);
+	if (len)
+		attrs[schema.const_count++] = text_attr(w, "given_name", given);
+	row.name = writer_name(w, d->name, strlen(d->name));
+	row.schema = writer_schema(w, &schema);
+	writer_device(w, &row);
+}
+
+static const char *stream_flag(uint32_t flag)
+{
+	static const char *const words[] = { "unknown", "default", "non_blocking", "null" };
+
+	return words[flag < 4 ? flag : 0];
+}
+
+static void set_contexts_attribute(struct writer *w)
+{
+	struct buf b;
+	unsigned count = 0;
+
+	buf_init(&b, TEXT_MAX);
+	buf_put_byte(&b, '[');
+	for (unsigned i = 0; i < tables.context_count; i++) {
+		const struct context_row *c = &tables.contexts[i];
+
+		if (!c->has_record)
+			continue;
+		buf_putf(&b,
+			 "%s{\"id\":%u,\"device\":%u,\"null_stream\":%u,\"green\":%s,"
+			 "\"processors\":%u}",
+			 count++ ? "," : "", c->id, c->device, c->null_stream,
+			 c->is_green ? "true" : "false", c->processors);
+	}
+	buf_put_byte(&b, ']');
+	if (count && buf_status(&b, NULL) == ST_OK)
+		writer_set_attribute(w, "cuda_contexts", buf_text(&b), true);
+	buf_release(&b);
+}
+
+void cupti_tables_put(struct writer *w)
+{
+	if (tables.put && tables.log == writer_log(w))
+		return;
+	if (!tables.device_count && !tables.context_count && !tables.stream_count)
+		return;
+	if (!writer_ready(w))
+		return;
+	tables.put = true;
+	tables.log = writer_log(w);
+	for (unsigned i = 0; i < tables.device_count; i++)
+		put_device(w, &tables.devices[i]);
+	set_contexts_attribute(w);
+	struct buf b;
+
+	buf_init(&b, TEXT_MAX);
+	buf_put_byte(&b, '[');
+	for (unsigned i = 0; i < tables.stream_count; i++) {
+		const struct stream_row *s = &tables.streams[i];
+
+		buf_putf(&b, "%s{\"context\":%u,\"id\":%u,\"priority\":%d,\"flag\":\"%s\"}",
+			 i ? "," : "", s->context, s->id, (int)s->priority, stream_flag(s->flag));
+	}
+	buf_put_byte(&b, ']');
+	if (tables.stream_count && buf_status(&b, NULL) == ST_OK)
+		writer_set_attribute(w, "cuda_streams", buf_text(&b), true);
+	buf_release(&b);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of host memory (this process's resident set) and of device memory (all of a GPU, by its
+ * driver), as counters "bytes_in_use" and "peak_bytes_in_use" of a device, or of none for the host.
+ * A device's peak is the largest sample of this process.  A sample that a step asked for bears the
+ * time at which it was asked for.
+ */
+#include "collector/config/config.h"
+#include "collector/probe/memory/nvml.h"
+#include "collector/session/session.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/records.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IN_USE, PEAK, SERIES };
+static const char *const series_names[SERIES] = { "bytes_in_use", "peak_bytes_in_use" };
+enum { HOST = NVML_DEVICES, PLACES = NVML_DEVICES + 1 };
+
+static struct {
+	uint64_t period_ns, next_ns;
+	uint64_t log;
+	uint32_t descs[PLACES][SERIES]; /* of that log */
+	uint64_t peaks[NVML_DEVICES];
+} state;
+
+static enum status memory_open(const struct config *config, struct error *err)
+{
+	state.period_ns = config->sample_ns;
+	nvml_open(config, NULL); /* a machine without GPUs is not an error */
+	return ST_OK;
+}
+
+static enum status memory_begin(uint64_t now_ns, struct error *err)
+{
+	state.next_ns = now_ns;
+	return ST_OK;
+}
+
+/* A small file of /proc as text. */
+static void read_text(const char *path, char *text, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+
+	if (fd >= 0) {
+		n = read(fd, text, cap - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+}
+
+/* Bytes, or 0. */
+static uint64_t resident_bytes(void)
+{
+	char text[128];
+
+	read_text("/proc/self/statm", text, sizeof(text));
+	char *second = strchr(text, ' ');
+	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Of this program: getrusage() knows the one before exec() too. */
+static uint64_t peak_resident_bytes(void)
+{
+	static const char key[] = "VmHWM:";
+	char text[4096];
+
+	read_text("/proc/self/status", text, sizeof(text));
+	char *line = strstr(text, key);
+	return line ? strtoull(line + sizeof(key) - 1, NULL, 10) * 1024 : 0;
+}
+
+static uint32_t make_desc(struct writer *w, unsigned place, unsigned series)
+{
+	const char *name = series_names[series];
+	struct track track = { .type = TRACK_COUNTER,
+			       .context = NO_ID,
+			       .unit = UNIT_BYTES,
+			       .device = place == HOST ? NO_ID : place };
+	struct event_desc desc = { .kind = KIND_COUNTER };
+
+	track.name = desc.name = writer_name(w, name, strlen(name));
+	desc.track = writer_track(w, &track);
+	return writer_desc(w, &desc);
+}
+
+static void put(struct writer *w, unsigned place, unsigned series, uint64_t at_ns, uint64_t bytes)
+{
+	struct event e = { .begin_ns = at_ns, .end_ns = at_ns, .value = (double)bytes };
+
+	if (!writer_ready(w))
+		return;
+	if (writer_log_changed(w, &state.log))
+		memset(state.descs, 0, sizeof(state.descs));
+	uint32_t *desc = &state.descs[place][series];
+	if (!*desc)
+		*desc = make_desc(w, place, series);
+	writer_put(w, &e, *desc);
+}
+
+/*
+ * The step's begin is converted to ns at another moment than the sample's time, and a calibration
+ * point of the clock between the two may put it later.  Adding this keeps a sample within the step
+ * that asked for it; in truth it was read after the begin.
+ */
+enum { AFTER_MARK_NS = 1000 };
+
+static void sample(struct writer *w, uint64_t at_ns)
+{
+	uint64_t used = resident_bytes(), peak = peak_resident_bytes(), total;
+
+	/* the two are read one after the other: keep the order that they have by nature */
+	put(w, HOST, IN_USE, at_ns, used);
+	put(w, HOST, PEAK, at_ns, peak > used ? peak : used);
+	for (unsigned i = 0; i < nvml_count(); i++) {
+		if (!nvml_memory(i, &used, &total))
+			continue;
+		if (used > state.peaks[i])
+			state.peaks[i] = used;
+		put(w, i, IN_USE, at_ns, used);
+		put(w, i, PEAK, at_ns, state.peaks[i]);
+	}
+}
+
+static unsigned memory_drain(struct writer *w, uint64_t now_ns)
+{
+	uint64_t at;
+
+	while (session_next_sample(&at))
+		if (writer_wants(w, KIND_COUNTER))
+			sample(w, tick_to_ns(at) + AFTER_MARK_NS);
+	if (!state.period_ns || now_ns < state.next_ns || !writer_wants(w, KIND_COUNTER))
+		return 0;
+	sample(w, now_ns);
+	state.next_ns += state.period_ns;
+	if (state.next_ns <= now_ns) /* too slow for this period: no catching up */
+		state.next_ns = now_ns + state.period_ns;
+	return 0;
+}
+
+static uint64_t memory_due(uint64_t now_ns)
+{
+	if (!state.period_ns)
+		return UINT64_MAX;
+	return state.next_ns > now_ns ? state.next_ns - now_ns : 0;
+}
+
+static void memory_forked(void)
+{
+	memset(&state, 0, sizeof(state));
+	nvml_forget();
+}
+
+static void memory_doctor(struct buf *out)
+{
+	struct error err;
+	enum status status = nvml_open(session_config(), &err);
+	char text[NVML_NAME];
+	uint64_t used, total;
+
+	buf_putf(out, "host      %.1f MiB resident, by /proc/self/statm\n",
+		 (double)resident_bytes() / (1 << 20));
+	if (status != ST_OK) {
+		buf_putf(out, "GPU       %s: no device memory\n", err.text);
+		return;
+	}
+	nvml_driver(text);
+	buf_putf(out, "driver    %s\n", text);
+	for (unsigned i = 0; i < nvml_count(); i++) {
+		nvml_device_name(i, text);
+		if (nvml_memory(i, &used, &total))
+			buf_putf(out, "cuda:%u    %s, %.1f of %.1f GiB in use\n", i, text,
+				 (double)used / (1 << 30), (double)total / (1 << 30));
+	}
+}
+
+const struct probe_type probe_memory = {
+	.name = "memory",
+	.help = "resident memory of the process, memory of its GPUs",
+	.open = memory_open,
+	.begin = memory_begin,
+	.drain = memory_drain,
+	.due = memory_due,
+	.forked = memory_forked,
+	.doctor = memory_doctor,
+};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * abi.h - NVTX 3 as a handler sees it: what the program's copies of NVTX hand over.
+ *
+ * NVTX is headers only: each shared object that uses it has its own table of functions, and offers
+ * it once, by calling the entry points of the library that NVTX_INJECTION64_PATH names.  These are
+ * our own words for that; a test holds them against NVTX's headers where they are installed.
+ * Everything here belongs to the program: it is borrowed for the call, functions stay for good.
+ */
+#ifndef COLLECTOR_PROBE_NVTX_ABI_H
+#define COLLECTOR_PROBE_NVTX_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- the tables ---- */
+
+enum nvtx_module {
+	NVTX_CORE = 1,
+	NVTX_CUDA = 2,
+	NVTX_OPENCL = 3,
+	NVTX_CUDART = 4,
+	NVTX_CORE2 = 5,
+	NVTX_PAYLOAD = 2, /* of extensions, which count for themselves */
+};
+enum { NVTX_TABLE_CALLBACKS = 1 };
+
+typedef void (*nvtx_function)(void);
+typedef const void *(*nvtx_get_table)(uint32_t table);
+
+struct nvtx_callbacks {
+	size_t size; /* of this struct, in bytes */
+	/* `count` places, the first of them unused; each points at where a function goes. */
+	int (*module)(uint32_t module, nvtx_function ***places, unsigned *count);
+};
+
+struct nvtx_segment {
+	size_t id, count;
+	intptr_t *places;
+};
+struct nvtx_extension {
+	uint16_t version, size, module, compatible;
+	size_t segment_count;
+	struct nvtx_segment *segments;
+	intptr_t (*function)(uint32_t which);
+	const void *info;
+};
+
+/* One function of ours and where it goes. */
+struct nvtx_function_row {
+	uint8_t module, place;
+	nvtx_function function;
+};
+/*
+ * Puts them in; what this copy of NVTX does not know is passed over.  Returns how many fit.  Both
+ * are safe on several threads at once, for different tables.
+ */
+unsigned nvtx_install(nvtx_get_table get_table, const struct nvtx_function_row *rows, size_t count);
+unsigned nvtx_install_extension(struct nvtx_extension *x, const struct nvtx_function_row *rows,
+				size_t count);
+
+/* ---- an event ---- */
+
+enum nvtx_message {
+	NVTX_MESSAGE_ASCII = 1,
+	NVTX_MESSAGE_WIDE = 2,
+	NVTX_MESSAGE_REGISTERED = 3,
+};
+enum nvtx_value {
+	NVTX_VALUE_NONE = 0,
+	NVTX_VALUE_U64 = 1,
+	NVTX_VALUE_I64 = 2,
+	NVTX_VALUE_F64 = 3,
+	NVTX_VALUE_U32 = 4,
+	NVTX_VALUE_I32 = 5,
+	NVTX_VALUE_F32 = 6,
+};
+#define NVTX_VALUE_EXTENDED INT32_C(-541261815) /* 0xDFBD0009: payloads with schemas */
+
+/* Only the first `size` bytes are there. */
+struct nvtx_attributes {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t color_type; /* 1: color is ARGB */
+	uint32_t color;
+	int32_t value_type;
+	int32_t payload_count; /* when NVTX_VALUE_EXTENDED */
+	union {
+		uint64_t u64;
+		int64_t i64;
+		double f64;
+		uint32_t u32;
+		int32_t i32;
+		float f32;
+	} value; /* or the address of an array of struct nvtx_data */
+	int32_t message_type;
+	const void *message; /* char *, wchar_t *, or what a registration returned */
+};
+struct nvtx_data {
+	uint64_t schema;
+	size_t size; /* SIZE_MAX: find out */
+	const void *bytes;
+};
+
+enum nvtx_resource_type {
+	NVTX_RESOURCE_POINTER = 0x10001,
+	NVTX_RESOURCE_HANDLE = 0x10002,
+	NVTX_RESOURCE_THREAD = 0x10003,
+	NVTX_RESOURCE_PTHREAD = 0x10004,
+	NVTX_RESOURCE_CU_DEVICE = 0x40001,
+	NVTX_RESOURCE_CU_CONTEXT = 0x40002,
+	NVTX_RESOURCE_CU_STREAM = 0x40003,
+	NVTX_RESOURCE_CU_EVENT = 0x40004,
+	NVTX_RESOURCE_CUDA_DEVICE = 0x50000,
+	NVTX_RESOURCE_CUDA_STREAM = 0x50001,
+	NVTX_RESOURCE_CUDA_EVENT = 0x50002,
+};
+struct nvtx_resource {
+	uint16_t version, size;
+	int32_t type;
+	uint64_t id;
+	int32_t message_type;
+	const void *message;
+};
+
+/* ---- schemas of payloads ---- */
+
+/* Types of entries, and schema ids below 2^24; the lengths are those of this machine. */
+/* clang-format off */
+#define NVTX_TYPE_LIST(X)                                                                          \
+	X(CHAR, 1, SIGNED, char) X(UCHAR, 2, UNSIGNED, unsigned char)                              \
+	X(SHORT, 3, SIGNED, short) X(USHORT, 4, UNSIGNED, unsigned short)                          \
+	X(INT, 5, SIGNED, int) X(UINT, 6, UNSIGNED, unsigned)                                      \
+	X(LONG, 7, SIGNED, long) X(ULONG, 8, UNSIGNED, unsigned long)                              \
+	X(LONGLONG, 9, SIGNED, long long) X(ULONGLONG, 10, UNSIGNED, unsigned long long)           \
+	X(INT8, 11, SIGNED, int8_t) X(UINT8, 12, UNSIGNED, uint8_t)                                \
+	X(INT16, 13, SIGNED, int16_t) X(UINT16, 14, UNSIGNED, uint16_t)                            \
+	X(INT32, 15, SIGNED, int32_t) X(UINT32, 16, UNSIGNED, uint32_t)                            \
+	X(INT64, 17, SIGNED, int64_t) X(UINT64, 18, UNSIGNED, uint64_t)                            \
+	X(FLOAT, 19, FLOAT, float) X(DOUBLE, 20, FLOAT, double)                                    \
+	X(LONGDOUBLE, 21, FLOAT, long double)                                                      \
+	X(SIZE, 22, UNSIGNED, size_t) X(ADDRESS, 23, UNSIGNED, void *)                             \
+	X(WCHAR, 24, LETTER, wchar_t) X(CHAR8, 25, LETTER, char) X(CHAR16, 26, LETTER, uint16_t)   \
+	X(CHAR32, 27, LETTER, uint32_t)                                                            \
+	X(BYTE, 32, UNSIGNED, uint8_t)                                                             \
+	X(FLOAT16, 42, FLOAT, uint16_t) X(FLOAT32, 43, FLOAT, float) X(FLOAT64, 44, FLOAT, double) \
+	X(BF16, 50, BFLOAT, uint16_t) X(TF32, 52, FLOAT, float)                                    \
+	X(CATEGORY, 68, UNSIGNED, uint32_t) X(COLOR_ARGB, 69, UNSIGNED, uint32_t)                  \
+	X(SCOPE_ID, 70, UNSIGNED, uint64_t)                                                        \
+	X(PID_UINT32, 71, UNSIGNED, uint32_t) X(PID_UINT64, 72, UNSIGNED, uint64_t)                \
+	X(TID_UINT32, 73, UNSIGNED, uint32_t) X(TID_UINT64, 74, UNSIGNED, uint64_t)                \
+	X(CSTRING, 75, TEXT, char) X(CSTRING_UTF8, 76, TEXT, char)                                 \
+	X(CSTRING_UTF16, 77, TEXT, uint16_t) X(CSTRING_UTF32, 78, TEXT, uint32_t)                  \
+	X(NVTX_REGISTERED_STRING_HANDLE, 80, REGISTERED, void *)
+/* clang-format on */
+enum nvtx_type {
+#define X(name, number, form, type) NVTX_TYPE_##name = number,
+	NVTX_TYPE_LIST(X)
+#undef X
+		NVTX_TYPE_END,
+};
+#define NVTX_SCHEMA_REFERENCED UINT64_C(1022) /* bytes that other payloads point into */
+#define NVTX_SCHEMA_RAW        UINT64_C(1023)
+#define NVTX_SCHEMA_STATIC     (UINT64_C(1) << 24) /* the program's own, by domain, from here */
+#define NVTX_SCHEMA_DYNAMIC    (UINT64_C(1) << 32) /* those that we gave out */
+
+enum nvtx_entry_flag {
+	NVTX_ENTRY_POINTER = 1 << 1,
+	NVTX_ENTRY_FROM_BASE = 1 << 2,
+	NVTX_ENTRY_FROM_HERE = 1 << 3,
+	NVTX_ENTRY_ARRAY = 7 << 4, /* one of the next four */
+	NVTX_ENTRY_ARRAY_FIXED = 1 << 4,
+	NVTX_ENTRY_ARRAY_ZERO = 2 << 4,
+	NVTX_ENTRY_ARRAY_COUNTED = 3 << 4, /* detail: index of the entry that has the length */
+	NVTX_ENTRY_ARRAY_ELSEWHERE = 4 << 4,
+	NVTX_ENTRY_DEEP_COPY = 1 << 8,
+	NVTX_ENTRY_HIDE = 1 << 9,
+	NVTX_ENTRY_MESSAGE = 1 << 10,
+};
+struct nvtx_entry {
+	uint64_t flags, type;
+	const char *name, *description;
+	uint64_t detail; /* length of a text or an array */
+	uint64_t offset; /* 0: behind the one before */
+	const void *semantics, *reserved;
+};
+
+enum nvtx_schema_type { NVTX_SCHEMA_IS_STATIC = 1, NVTX_SCHEMA_IS_DYNAMIC = 2 };
+enum nvtx_schema_field { /* bits of `mask` */
+			 NVTX_SCHEMA_NAME = 1 << 1,
+			 NVTX_SCHEMA_TYPE = 1 << 2,
+			 NVTX_SCHEMA_FLAGS = 1 << 3,
+			 NVTX_SCHEMA_ENTRIES = 1 << 4,
+			 NVTX_SCHEMA_COUNT = 1 << 5,
+			 NVTX_SCHEMA_SIZE = 1 << 6,
+			 NVTX_SCHEMA_ALIGN = 1 << 7,
+			 NVTX_SCHEMA_ID = 1 << 8,
+};
+struct nvtx_schema {
+	uint64_t mask;
+	const char *name;
+	uint64_t type, flags;
+	const struct nvtx_entry *entries;
+	size_t entry_count, size, align;
+	uint64_t id;
+	void *extension;
+};
+
+enum nvtx_enum_field {
+	NVTX_ENUM_NAME = 1 << 1,
+	NVTX_ENUM_ENTRIES = 1 << 2,
+	NVTX_ENUM_COUNT = 1 << 3,
+	NVTX_ENUM_SIZE = 1 << 4,
+	NVTX_ENUM_ID = 1 << 5,
+};
+struct nvtx_word {
+	const char *name;
+	uint64_t value;
+	int8_t is_flag;
+};
+struct nvtx_enum {
+	uint64_t mask;
+	const char *name;
+	const struct nvtx_word *words;
+	size_t word_count, size;
+	uint64_t id;
+	void *extension;
+};
+
+#endif

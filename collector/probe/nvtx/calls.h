@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calls.h - what a call of NVTX does, on the thread that makes it.
+ *
+ * While recording is off, only the nesting is kept, because push and pop must return it.  Otherwise
+ * a range is kept in the thread's state and put into the ring when it ends, like those of tacho.h.
+ * Arguments are valid during the call only: a text that has an id (session/texts.h) is stored as
+ * the id, any other text is copied.  Nothing is parsed here.  Memory is allocated at a thread's
+ * first call only, and no lock is taken.
+ */
+#ifndef COLLECTOR_PROBE_NVTX_CALLS_H
+#define COLLECTOR_PROBE_NVTX_CALLS_H
+
+#include "collector/probe/nvtx/names.h"
+#include "collector/probe/nvtx/abi.h"
+#include "collector/session/session.h"
+
+enum {
+	NVTX_NOTHING_OPEN = -1, /* what push and pop return then */
+	NVTX_INLINE_DOMAINS = 12,
+};
+
+/* What all forms of a call come down to; borrowed for the call. */
+struct nvtx_event {
+	uint32_t domain;
+	int32_t message_type; /* enum nvtx_message */
+	const void *message;
+	const struct nvtx_attributes *more; /* NULL: the text alone */
+	const struct nvtx_data *payloads;   /* of the calls that take them as they are */
+	size_t payload_count;
+};
+
+/* Per-thread state that exists whether or not recording is on. */
+struct nvtx_thread {
+	uint32_t number, started; /* number: 0 until the first range with an id */
+	uint32_t tid;
+	uint32_t depths[NVTX_INLINE_DOMAINS]; /* depth, by domain */
+	uint32_t *more_depths;                /* of the others; mapped when one comes */
+};
+extern _Thread_local struct nvtx_thread nvtx_mine HIDDEN;
+
+/* By nvtx_push() and its like, when the session is not off. */
+void nvtx_push_open(uint32_t word, uint32_t level, const struct nvtx_event *what);
+void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct nvtx_data *data,
+		   size_t count);
+void nvtx_mark_now(uint32_t word, const struct nvtx_event *what);
+/* NULL: no memory, and the nesting is unknown. */
+uint32_t *nvtx_more_depths(void);
+
+/* An id, never 0. */
+uint64_t nvtx_start(const struct nvtx_event *what);
+void nvtx_end(uint64_t id, const struct nvtx_data *data, size_t count);
+
+/* In the child of a fork, on the one thread that there is. */
+void nvtx_calls_forked(void);
+/* What was too deep, or had no memory; only grows. */
+uint64_t nvtx_calls_lost(void);
+void nvtx_calls_lose(void);
+
+static inline uint32_t nvtx_word_now(void)
+{
+	return atomic_load_explicit(&session_word, memory_order_relaxed);
+}
+
+static inline uint32_t *nvtx_depth(uint32_t domain)
+{
+	if (__builtin_expect(domain < NVTX_INLINE_DOMAINS, 1))
+		return &nvtx_mine.depths[domain];
+	uint32_t *more_depths = nvtx_mine.more_depths ? nvtx_mine.more_depths : nvtx_more_depths();
+	return more_depths ? &more_depths[domain] : NULL;
+}
+
+/* The level of the range that begins, from 0. */
+static inline int nvtx_push(const struct nvtx_event *what)
+{
+	uint32_t *depth = nvtx_depth(what->domain), word = nvtx_word_now(), level;
+
+	if (__builtin_expect(!depth, 0))
+		return NVTX_NOTHING_OPEN;
+	level = (*depth)++;
+	if (word)
+		nvtx_push_open(word, level, what);
+	return (int)level;
+}
+
+/* The level of the range that ends. */
+static inline int nvtx_pop(uint32_t domain, const struct nvtx_data *data, size_t count)
+{
+	uint32_t *depth = nvtx_depth(domain), word = nvtx_word_now();
+
+	if (__builtin_expect(!depth || !*depth, 0))
+		return NVTX_NOTHING_OPEN;
+	--*depth;
+	if (word)
+		nvtx_pop_open(word, domain, *depth, data, count);
+	return (int)*depth;
+}
+
+static inline void nvtx_mark(const struct nvtx_event *what)
+{
+	uint32_t word = nvtx_word_now();
+
+	if (word & MODE_RECORD)
+		nvtx_mark_now(word, what);
+}
+
+/* A member is there when the struct is long enough: older and newer copies of NVTX differ. */
+#define NVTX_HAS(attributes, member)                                                               \
+	((attributes)->size >=                                                                     \
+	 offsetof(struct nvtx_attributes, member) + sizeof((attributes)->member))
+
+/* Handles of domains are their numbers. */
+static inline uint32_t nvtx_domain_of(const void *handle)
+{
+	uintptr_t domain = (uintptr_t)handle;
+
+	return domain < NVTX_DOMAINS ? (uint32_t)domain : 0;
+}
+
+static inline struct nvtx_event nvtx_event_of_attributes(const void *domain,
+							 const struct nvtx_attributes *a)
+{
+	struct nvtx_event what = { .domain = nvtx_domain_of(domain), .more = a };
+
+	if (a && NVTX_HAS(a, message)) {
+		what.message_type = a->message_type;
+		what.message = a->message;
+	}
+	return what;
+}
+
+static inline struct nvtx_event nvtx_event_of_text(int32_t type, const void *text)
+{
+	return (struct nvtx_event){ .message_type = type, .message = text };
+}
+
+static inline struct nvtx_event nvtx_event_of_payloads(const void *domain,
+						       const struct nvtx_data *data, size_t count)
+{
+	return (struct nvtx_event){ .domain = nvtx_domain_of(domain),
+				    .payloads = data,
+				    .payload_count = count };
+}
+
+#endif

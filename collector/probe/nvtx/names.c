@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/nvtx/names.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { COLORS = 255, CATEGORIES = 2048, OBJECTS = 4096 };
+
+struct category {
+	uint64_t key; /* domain << 32 | category */
+	uint32_t name;
+};
+
+/* Rows below a count are complete and constant: the count is stored last. */
+static uint32_t domains[NVTX_DOMAINS];
+static struct category categories[CATEGORIES];
+static struct nvtx_named objects[OBJECTS];
+static _Atomic uint32_t domain_count = 1, category_count, object_count;
+static _Atomic uint64_t colors[COLORS]; /* ARGB + 1; 0: free */
+static _Atomic uint64_t lost;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define COUNT_OF(count)         atomic_load_explicit(&(count), memory_order_acquire)
+#define SET_COUNT(count, value) atomic_store_explicit(&(count), (value), memory_order_release)
+
+void nvtx_names_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void nvtx_names_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t nvtx_names_lost(void)
+{
+	return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+static void lose(void)
+{
+	atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+}
+
+/* ---- domains ---- */
+
+static uint32_t add_domain(uint32_t name)
+{
+	uint32_t count = COUNT_OF(domain_count), i;
+
+	for (i = 1; i < count; i++)
+		if (domains[i] == name)
+			return i;
+	if (count == NVTX_DOMAINS) {
+		lose();
+		return NVTX_DOMAINS - 1;
+	}
+	domains[count] = name;
+	SET_COUNT(domain_count, count + 1);
+	return count;
+}
+
+uint32_t nvtx_domain_find(uint32_t name)
+{
+	pthread_mutex_lock(&lock);
+	uint32_t domain = add_domain(name);
+	pthread_mutex_unlock(&lock);
+	return domain;
+}
+
+uint32_t nvtx_domain_name(uint32_t domain)
+{
+	return domain && domain < COUNT_OF(domain_count) ? domains[domain] : 0;
+}
+
+uint32_t nvtx_domain_count(void)
+{
+	return COUNT_OF(domain_count);
+}
+
+/* ---- colours: few, found without a lock ---- */
+
+unsigned nvtx_color_find(uint32_t argb)
+{
+	uint64_t wanted = (uint64_t)argb + 1, there;
+
+	for (unsigned i = 0; i < COLORS; i++) {
+		there = atomic_load_explicit(&colors[i], memory_order_relaxed);
+		if (!there && atomic_compare_exchange_strong(&colors[i], &there, wanted))
+			return i + 1;
+		if (there == wanted)
+			return i + 1;
+	}
+	lose();
+	return 0;
+}
+
+uint32_t nvtx_color(unsigned color)
+{
+	if (!color || color > COLORS)
+		return 0;
+	return (uint32_t)(atomic_load_explicit(&colors[color - 1], memory_order_relaxed) - 1);
+}
+
+/* ---- categories ---- */
+
+void nvtx_category_put(uint32_t domain, uint32_t category, uint32_t name)
+{
+	uint64_t key = (uint64_t)domain << 32 | category;
+
+	if (nvtx_category_name(domain, category) == name)
+		return;
+	pthread_mutex_lock(&lock);
+	uint32_t count = COUNT_OF(category_count);
+	if (count < CATEGORIES) {
+		categories[count] = (struct category){ key, name };
+		SET_COUNT(category_count, count + 1);
+	} else {
+		lose();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+uint32_t nvtx_category_name(uint32_t domain, uint32_t category)
+{
+	uint64_t key = (uint64_t)domain << 32 | category;
+
+	for (uint32_t i = COUNT_OF(category_count); i > 0; i--)
+		if (categories[i - 1].key == key)
+			return categories[i - 1].name;
+	return 0;
+}
+
+/* ---- threads, devices, streams ---- */
+
+void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
+{
+	if (nvtx_object_name(object, id) == name)
+		return;
+	pthread_mutex_lock(&lock);
+	uint32_t count = COUNT_OF(object_count);
+	if (count < OBJECTS) {
+		objects[count] = (struct nvtx_named){ object, id, name };
+		SET_COUNT(object_count, count + 1);
+	} else {
+		lose();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+uint32_t nvtx_object_name(enum nvtx_object object, uint64_t id)
+{
+	for (uint32_t i = COUNT_OF(object_count); i > 0; i--)
+		if (objects[i - 1].object == object && objects[i - 1].id == id)
+			return objects[i - 1].name;
+	return 0;
+}
+
+uint32_t nvtx_object_count(void)
+{
+	return COUNT_OF(object_count);
+}
+
+struct nvtx_named nvtx_object_at(uint32_t i)
+{
+	return objects[i];
+}

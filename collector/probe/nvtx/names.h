@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names.h - what a program named through NVTX: domains, categories, colours, threads, things.
+ *
+ * Static tables that only grow, to a ceiling; what is over it is counted.  Names are ids of
+ * names.h.  Adding takes a short lock and is done when something is registered, never for an
+ * event; looking up takes none, any thread.
+ */
+#ifndef COLLECTOR_PROBE_NVTX_NAMES_H
+#define COLLECTOR_PROBE_NVTX_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NVTX_DOMAINS = 1024 }; /* the last one stands for all that are too many */
+
+/* From 1: 0 is the default domain.  The same name gives the same domain, so none is ever freed. */
+uint32_t nvtx_domain_find(uint32_t name);
+/* 0 for the default domain and for numbers that are none. */
+uint32_t nvtx_domain_name(uint32_t domain);
+uint32_t nvtx_domain_count(void);
+
+/* From 1; 0: over the ceiling. */
+unsigned nvtx_color_find(uint32_t argb);
+uint32_t nvtx_color(unsigned color);
+
+void nvtx_category_put(uint32_t domain, uint32_t category, uint32_t name);
+/* 0: it has no name. */
+uint32_t nvtx_category_name(uint32_t domain, uint32_t category);
+
+enum nvtx_object {
+	NVTX_THREAD, /* id: gettid() */
+	NVTX_DEVICE, /* CUDA's ordinal */
+	NVTX_STREAM,
+	NVTX_CONTEXT,
+	NVTX_EVENT,     /* the address that CUDA gave out */
+	NVTX_OTHER,     /* an address or a handle of the program's */
+	NVTX_STREAM_ID, /* cupti_ids_word() */
+};
+struct nvtx_named {
+	enum nvtx_object object;
+	uint64_t id;
+	uint32_t name;
+};
+/* The last name counts. */
+void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name);
+uint32_t nvtx_object_name(enum nvtx_object object, uint64_t id);
+/* Namings so far, and one of them. */
+uint32_t nvtx_object_count(void);
+struct nvtx_named nvtx_object_at(uint32_t i);
+
+/* What did not fit; only grows. */
+uint64_t nvtx_names_lost(void);
+
+/* For what else is registered: nvtx/payload.c. */
+void nvtx_names_lock(void);
+void nvtx_names_unlock(void);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/nvtx/open.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	GONE = 1 << 30, /* in a level: popped, with others above it */
+	PLACE = sizeof(struct ring_record),
+	TRIES = 100,
+};
+
+/* Release and acquire: the version before and after belongs to what is between (nvtx/open.h). */
+#define PUT(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
+#define GET(field)        atomic_load_explicit(&(field), memory_order_acquire)
+#define OWN(field)        atomic_load_explicit(&(field), memory_order_relaxed)
+
+/* ---- drafts ---- */
+
+void nvtx_draft_init(struct nvtx_draft *d, uint64_t word)
+{
+	d->word = word;
+	d->name = 0;
+	d->size = sizeof(struct nvtx_tail);
+	memset(d->bytes, 0, sizeof(struct nvtx_tail));
+}
+
+void nvtx_draft_text(struct nvtx_draft *d, size_t len)
+{
+	nvtx_draft_tail(d)->text_len = (uint16_t)len;
+	d->size += (uint32_t)len;
+}
+
+uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size, bool at_end)
+{
+	struct nvtx_payload_header payload = { .schema = schema,
+					       .size = (uint16_t)size,
+					       .at_end = at_end };
+	struct nvtx_tail *tail = nvtx_draft_tail(d);
+	uint8_t *at = d->bytes + d->size;
+
+	if (size > sizeof(d->bytes) || d->size + sizeof(payload) + size > sizeof(d->bytes) ||
+	    tail->payloads == UINT8_MAX) {
+		d->lost++;
+		return NULL;
+	}
+	memcpy(at, &payload, sizeof(payload));
+	tail->payloads++;
+	d->payload = d->size;
+	d->size += (uint32_t)(sizeof(payload) + size);
+	return at + sizeof(payload);
+}
+
+uint8_t *nvtx_draft_extra(struct nvtx_draft *d, size_t len)
+{
+	struct nvtx_payload_header payload;
+	uint8_t *at = d->bytes + d->size;
+
+	if (d->size + len > sizeof(d->bytes)) {
+		d->lost++;
+		return NULL;
+	}
+	memcpy(&payload, d->bytes + d->payload, sizeof(payload));
+	payload.extra = (uint16_t)(payload.extra + len);
+	memcpy(d->bytes + d->payload, &payload, sizeof(payload));
+	d->size += (uint32_t)len;
+	return at;
+}
+
+unsigned nvtx_draft_more(struct nvtx_draft *d)
+{
+	const struct nvtx_tail *tail = nvtx_draft_tail(d);
+	unsigned more = (d->size + PLACE - 1) / PLACE;
+
+	if (d->name && !tail->payloads && !tail->value_type && !tail->tid)
+		return 0;
+	memset(d->bytes + d->size, 0, more * PLACE - d->size);
+	return more;
+}
+
+static void put_words(_Atomic uint64_t *to, const uint8_t *from, unsigned more)
+{
+	uint64_t word;
+
+	for (unsigned i = 0; i < more * PLACE / 8; i++) {
+		memcpy(&word, from + 8 * i, 8);
+		PUT(to[i], word);
+	}
+}
+
+static void get_words(uint8_t *to, _Atomic uint64_t *from, unsigned more)
+{
+	for (unsigned i = 0; i < more * PLACE / 8; i++) {
+		uint64_t word = GET(from[i]);
+		memcpy(to + 8 * i, &word, 8);
+	}
+}
+
+/* The draft again, from what was kept of it. */
+static void load_draft(struct nvtx_draft *d, uint64_t word, uint32_t name, _Atomic uint64_t *tail,
+		       unsigned more, unsigned bytes)
+{
+	nvtx_draft_init(d, word);
+	d->name = name;
+	if (!more)
+		return;
+	get_words(d->bytes, tail, more);
+	d->size = bytes;
+}
+
+bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,
+		      uint64_t word, uint32_t name, uint32_t more)
+{
+	if (begin >= window->end)
+		return false;
+	*out = (struct ring_record){
+		.begin = begin,
+		.end = window->end,
+		.word = word,
+		.name = name,
+		.kind = KIND_RANGE,
+		.subkind = RANGE_NVTX,
+		.more = (uint8_t)more,
+		.flags = RING_NVTX | EVENT_NEVER_ENDED,
+	};
+	if (begin < window->begin) {
+		out->begin = window->begin;
+		out->flags |= EVENT_BEGAN_EARLIER;
+	}
+	return true;
+}
+
+/* ---- ranges of a thread ---- */
+
+static void put_open_ranges(struct probe_ranges *r, struct thread_state *thread,
+			    const struct tick_span *window, thread_put_fn put, void *arg)
+{
+	nvtx_stack_put_open((struct nvtx_stack *)r, thread, window, put, arg);
+}
+
+static void clear_ranges(struct probe_ranges *r)
+{
+	nvtx_stack_clear((struct nvtx_stack *)r);
+}
+
+struct nvtx_stack *nvtx_stack_new(void)
+{
+	struct nvtx_stack *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (s == MAP_FAILED)
+		return NULL;
+	s->ranges = (struct probe_ranges){ put_open_ranges, clear_ranges };
+	return s;
+}
+
+static void change_begins(struct nvtx_stack *s)
+{
+	atomic_store_explicit(&s->version, OWN(s->version) + 1, memory_order_relaxed);
+}
+
+static void change_ends(struct nvtx_stack *s)
+{
+	PUT(s->version, OWN(s->version) + 1);
+}
+
+void nvtx_stack_clear(struct nvtx_stack *s)
+{
+	change_begins(s);
+	PUT(s->depth, 0);
+	change_ends(s);
+	s->used = 0;
+}
+
+bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin)
+{
+	unsigned more = nvtx_draft_more(&s->draft);
+	uint32_t depth = OWN(s->depth), words = more * PLACE / 8;
+	struct nvtx_open *o = &s->open[depth];
+
+	if (depth == NVTX_DEPTH || s->used + words > NVTX_TAILS / 8) {
+		atomic_store_explicit(&s->lost, OWN(s->lost) + 1, memory_order_relaxed);
+		return false;
+	}
+	change_begins(s);
+	PUT(o->begin, begin);
+	PUT(o->word, s->draft.word);
+	PUT(o->name, s->draft.name);
+	PUT(o->level, level);
+	PUT(o->tail, s->used);
+	PUT(o->size, more ? s->draft.size : 0);
+	put_words(&s->tails[s->used], s->draft.bytes, more);
+	s->used += words;
+	PUT(s->depth, depth + 1);
+	change_ends(s);
+	return true;
+}
+
+/* Takes away entry `i`, and those on top that are gone already. */
+static void drop(struct nvtx_stack *s, uint32_t i)
+{
+	uint32_t depth = OWN(s->depth);
+
+	PUT(s->open[i].level, GONE);
+	while (depth && OWN(s->open[depth - 1].level) & GONE) {
+		depth--;
+		s->used = OWN(s->open[depth].tail);
+	}
+	PUT(s->depth, depth);
+}
+
+/* The entry of this range, or -1; those of its domain that were above it go. */
+static int find(struct nvtx_stack *s, uint32_t domain, uint32_t level)
+{
+	for (uint32_t i = OWN(s->depth); i > 0; i--) {
+		uint32_t there = OWN(s->open[i - 1].level);
+		if (there & GONE || nvtx_word_domain(OWN(s->open[i - 1].word)) != domain)
+			continue;
+		if (there <= level)
+			return there == level ? (int)i - 1 : -1;
+		PUT(s->open[i - 1].level, GONE);
+	}
+	return -1;
+}
+
+static unsigned places(uint32_t size)
+{
+	return (size + PLACE - 1) / PLACE;
+}
+
+bool nvtx_stack_pop(struct nvtx_stack *s, uint32_t domain, uint32_t level, uint64_t *begin)
+{
+	change_begins(s);
+	int i = find(s, domain, level);
+	if (i >= 0) {
+		struct nvtx_open *o = &s->open[i];
+		*begin = OWN(o->begin);
+		load_draft(&s->draft, OWN(o->word), OWN(o->name), &s->tails[OWN(o->tail)],
+			   places(OWN(o->size)), OWN(o->size));
+		drop(s, (uint32_t)i);
+	}
+	change_ends(s);
+	return i >= 0;
+}
+
+/* Entry `i` as a record; false: there is none, or its owner is at it all the time. */
+static bool read_open(struct nvtx_stack *s, uint32_t i, const struct tick_span *window,
+		      struct ring_record *r, uint8_t *tail)
+{
+	struct nvtx_open *o = &s->open[i];
+
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		uint32_t version = GET(s->version);
+		if (i >= GET(s->depth))
+			return false;
+		uint32_t at = GET(o->tail);
+		uint32_t size = GET(o->size);
+		if (version & 1 || size > RING_TAIL_MAX ||
+		    at + places(size) * PLACE / 8 > NVTX_TAILS / 8)
+			continue;
+		bool is_open = !(GET(o->level) & GONE) &&
+			       nvtx_open_record(r, window, GET(o->begin), GET(o->word),
+						GET(o->name), places(size));
+		if (is_open)
+			get_words(tail, &s->tails[at], places(size));
+		if (OWN(s->version) == version)
+			return is_open;
+	}
+	return false;
+}
+
+void nvtx_stack_put_open(struct nvtx_stack *s, struct thread_state *thread,
+			 const struct tick_span *window, thread_put_fn put, void *arg)
+{
+	_Alignas(8) uint8_t tail[RING_TAIL_MAX];
+	struct ring_record r;
+
+	for (uint32_t i = 0; i < GET(s->depth) && i < NVTX_DEPTH; i++)
+		if (read_open(s, i, window, &r, tail))
+			put(thread, &r, tail, arg);
+}
+
+/* ---- ranges that any thread may end ---- */
+
+#define BUSY UINT64_MAX
+struct started {
+	_Atomic uint64_t id; /* 0: free */
+	_Atomic uint64_t begin, last_window, word;
+	_Atomic uint32_t name, size;
+	_Atomic uint64_t tail[NVTX_STARTED_BYTES / 8];
+};
+static struct started started[NVTX_STARTED];
+static _Atomic uint32_t started_high; /* no range is at or above */
+static _Atomic uint64_t started_lost;
+
+uint64_t nvtx_started_lost(void)
+{
+	return atomic_load_explicit(&started_lost, memory_order_relaxed);
+}
+
+static void lose(uint64_t count)
+{
+	if (count)
+		atomic_fetch_add_explicit(&started_lost, count, memory_order_relaxed);
+}
+
+/*
+ * Shortens what is too long for a table entry: truncates the text at a character and drops
+ * payloads.
+ */
+static void shorten(struct nvtx_draft *d)
+{
+	struct nvtx_tail *tail = nvtx_draft_tail(d);
+	const char *text = nvtx_draft_text_space(d);
+	size_t len = tail->text_len, most = NVTX_STARTED_BYTES - sizeof(*tail);
+
+	if (d->size <= NVTX_STARTED_BYTES)
+		return;
+	if (len > most)
+		for (len = most; len && ((uint8_t)text[len] & 0xc0) == 0x80; len--)
+			;
+	lose(tail->payloads);
+	tail->payloads = 0;
+	tail->text_len = (uint16_t)len;
+	d->size = (uint32_t)(sizeof(*tail) + len);
+}
+
+static struct started *claim(uint64_t serial)
+{
+	uint32_t first = (uint32_t)(serial >> 32) * 16, high, end, i;
+
+	for (i = 0; i < NVTX_STARTED; i++) {
+		struct started *s = &started[(first + i) % NVTX_STARTED];
+
+		uint64_t there = 0;
+		if (OWN(s->id) || !atomic_compare_exchange_strong(&s->id, &there, BUSY))
+			continue;
+		high = OWN(started_high);
+		end = (uint32_t)(s - started) + 1;
+		while (high < end && !atomic_compare_exchange_weak(&started_high, &high, end))
+			;
+		return s;
+	}
+	return NULL;
+}
+
+uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, uint64_t begin,
+			  uint64_t last_window)
+{
+	struct started *s = claim(serial);
+
+	if (!s) {
+		lose(1);
+		return serial;
+	}
+	nvtx_draft_tail(d)->tid = tid;
+	shorten(d);
+	unsigned more = nvtx_draft_more(d);
+	uint64_t id = (uint64_t)(s - started + 1) << NVTX_SERIAL_BITS | serial;
+	PUT(s->begin, begin);
+	PUT(s->last_window, last_window);
+	PUT(s->word, d->word | UINT64_C(1) << NVTX_WORD_STARTED);
+	PUT(s->name, d->name);
+	PUT(s->size, d->size);
+	put_words(s->tail, d->bytes, more);
+	PUT(s->id, id);
+	return id;
+}
+
+bool nvtx_started_take(uint64_t id, struct nvtx_draft *d, struct nvtx_ended *out)
+{
+	uint64_t place = id >> NVTX_SERIAL_BITS;
+
+	struct started *s = place && place <= NVTX_STARTED ? &started[place - 1] : NULL;
+
+	if (!s || !atomic_compare_exchange_strong(&s->id, &id, BUSY))
+		return false;
+	out->begin = OWN(s->begin);
+	/* the writer skips a range with this mark */
+	out->last_window = atomic_exchange(&s->last_window, UINT64_MAX);
+	uint32_t size = OWN(s->size);
+	if (d)
+		load_draft(d, OWN(s->word), OWN(s->name), s->tail, places(size), size);
+	PUT(s->id, 0);
+	return true;
+}
+
+static bool read_started(struct started *s, uint64_t window, const struct tick_span *span,
+			 struct ring_record *r, uint8_t *tail)
+{
+	uint64_t id = GET(s->id), last_window = GET(s->last_window);
+	uint32_t size = GET(s->size);
+
+	if (!id || id == BUSY || last_window >= window || size > NVTX_STARTED_BYTES)
+		return false;
+	if (!nvtx_open_record(r, span, GET(s->begin), GET(s->word), GET(s->name), places(size)))
+		return false;
+	get_words(tail, s->tail, places(size));
+	if (GET(s->id) != id)
+		return false;
+	return atomic_compare_exchange_strong(&s->last_window, &last_window, window);
+}
+
+void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread_put_fn put,
+			   void *arg)
+{
+	_Alignas(8) uint8_t tail[NVTX_STARTED_BYTES + PLACE];
+	uint32_t high = GET(started_high), i;
+	struct ring_record r;
+
+	for (i = 0; i < high; i++)
+		if (read_started(&started[i], window, span, &r, tail))
+			put(NULL, &r, tail, arg);
+}
+
+void nvtx_started_clear(void)
+{
+	uint32_t high = OWN(started_high), i;
+
+	for (i = 0; i < high; i++)
+		PUT(started[i].id, 0);
+	PUT(started_high, 0);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open.h - open NVTX ranges: those of a thread, and those that any thread may end.
+ *
+ *	draft    an event as a callback knows it, with its bytes copied.  In the ring it is a record
+ *	         whose `word` is described below, with a tail: struct nvtx_tail, text, payloads
+ *	stack    pushed ranges of one thread, of all domains; each domain nests separately
+ *	started  ranges with an id, one table for the process
+ *
+ * As in thread_state.h only the owner changes the stack.  The writer reads it at the end of a
+ * window, possibly in the middle of a change, so fields are atomic and a version is odd during
+ * changes.  Nothing here locks or allocates except nvtx_stack_new(), once for each thread.
+ */
+#ifndef COLLECTOR_PROBE_NVTX_OPEN_H
+#define COLLECTOR_PROBE_NVTX_OPEN_H
+
+#include "collector/session/thread_state.h"
+
+/* ring_record.word of what is RING_NVTX */
+enum {
+	NVTX_WORD_DOMAIN = 0,    /* 10 bits */
+	NVTX_WORD_STARTED = 10,  /* 1 bit: a range of start and end */
+	NVTX_WORD_AWAITED = 11,  /* 1 bit: a window waits for this name */
+	NVTX_WORD_COLOR = 12,    /* 8 bits, nvtx_color() */
+	NVTX_WORD_CATEGORY = 20, /* 32 bits */
+};
+static inline uint32_t nvtx_word_domain(uint64_t word)
+{
+	return (uint32_t)word & 0x3ff;
+}
+
+struct nvtx_tail {
+	uint16_t text_len;  /* follows this struct when the record has no name; not terminated */
+	uint8_t payloads;   /* follow the text */
+	uint8_t value_type; /* enum nvtx_value */
+	uint32_t tid;       /* of the thread that started it; 0: the thread of the ring */
+	uint64_t value;     /* its bits */
+};
+struct nvtx_payload_header { /* of an extended payload; `size` bytes and `extra` bytes follow */
+	uint64_t schema;
+	uint16_t size, extra; /* extra: what pointers in it pointed at, see nvtx/payload.h */
+	uint8_t at_end;       /* given when the range ended */
+	uint8_t spare[3];
+};
+
+enum { NVTX_TEXT_MAX = 4095 };
+struct nvtx_draft {
+	uint64_t word;
+	uint32_t name;
+	uint32_t size;    /* bytes in use, sizeof(struct nvtx_tail) at least */
+	uint32_t payload; /* where the last one is */
+	uint32_t lost;    /* payloads that did not fit; only grows */
+	_Alignas(8) uint8_t bytes[RING_TAIL_MAX];
+};
+void nvtx_draft_init(struct nvtx_draft *d, uint64_t word);
+static inline struct nvtx_tail *nvtx_draft_tail(struct nvtx_draft *d)
+{
+	return (struct nvtx_tail *)(void *)d->bytes;
+}
+/* Where the text goes, NVTX_TEXT_MAX bytes; then nvtx_draft_text() with how many were put. */
+static inline char *nvtx_draft_text_space(struct nvtx_draft *d)
+{
+	return (char *)d->bytes + sizeof(struct nvtx_tail);
+}
+void nvtx_draft_text(struct nvtx_draft *d, size_t len);
+/*
+ * Space for one more payload of `size` bytes, which the caller fills; NULL: none, and it is
+ * counted.
+ */
+uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size, bool at_end);
+/* `len` more bytes for the latest payload; NULL: they do not fit. */
+uint8_t *nvtx_draft_extra(struct nvtx_draft *d, size_t len);
+/* Places of the ring that its tail takes, the last one filled up with zeros; 0: it needs none. */
+unsigned nvtx_draft_more(struct nvtx_draft *d);
+
+/* ---- ranges of a thread ---- */
+
+enum { NVTX_DEPTH = 1024, NVTX_TAILS = 64 * 1024 };
+struct nvtx_open {
+	_Atomic uint64_t begin, word;
+	_Atomic uint32_t name, level; /* level: in its domain, or that it is gone */
+	_Atomic uint32_t tail, size;  /* where in `tails`, in words of 8; bytes, 0: none */
+};
+struct nvtx_stack {
+	struct probe_ranges ranges;
+	_Atomic uint32_t version, depth;
+	_Atomic uint64_t lost;
+	uint32_t used;           /* of `tails` */
+	uint64_t lost_taken;     /* by the thread that takes the ring */
+	struct nvtx_draft draft; /* the owner's, for one call */
+	struct nvtx_open open[NVTX_DEPTH];
+	_Atomic uint64_t tails[NVTX_TAILS / 8];
+};
+/* Mapped; NULL: no memory.  Never freed: it stays with its thread state. */
+struct nvtx_stack *nvtx_stack_new(void);
+void nvtx_stack_clear(struct nvtx_stack *s);
+/* s->draft is pushed as range `level` (from 0) of its domain.  False: too deep; it is counted. */
+bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin);
+/*
+ * That range again, if it was kept: its begin, and the rest in s->draft.  What is above it in its
+ * domain is forgotten.
+ */
+bool nvtx_stack_pop(struct nvtx_stack *s, uint32_t domain, uint32_t level, uint64_t *begin);
+/* All that began before the window's end, as records of that window that never ended. */
+void nvtx_stack_put_open(struct nvtx_stack *s, struct thread_state *thread,
+			 const struct tick_span *window, thread_put_fn put, void *arg);
+
+/* ---- ranges that any thread may end ---- */
+
+enum { NVTX_STARTED = 4096, NVTX_STARTED_BYTES = 960, NVTX_SERIAL_BITS = 51 };
+/*
+ * Keeps the range in `d`, begun at `begin` by thread `tid`; windows up to `last_window` are over.
+ * `serial` is unique in the process, not 0 and below 2^51.  Returns the id of the range.  When the
+ * table is full, the id has no entry and the range is counted as lost.  A long text is truncated.
+ */
+uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, uint64_t begin,
+			  uint64_t last_window);
+struct nvtx_ended {
+	uint64_t begin;
+	uint64_t last_window; /* the latest window for which the open range was put */
+};
+/* Takes it out again, the rest into `d`; false: it was not kept, or was ended before. */
+bool nvtx_started_take(uint64_t id, struct nvtx_draft *d, struct nvtx_ended *out);
+/*
+ * By the writer: puts what is open at the end of window number `window` and was not put before; the
+ * thread is NULL.
+ */
+void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread_put_fn put,
+			   void *arg);
+/* In the child of a fork: nothing is open. */
+void nvtx_started_clear(void);
+uint64_t nvtx_started_lost(void);
+
+/* The record of a range that was open when the window ended; false: it began later. */
+bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,
+		      uint64_t word, uint32_t name, uint32_t more);
+
+#endif

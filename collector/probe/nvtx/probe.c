@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Probe for NVTX: its injected handler, used instead of CUPTI's marker records.
+ *
+ * This file has the functions that go into NVTX's tables, and the probe.  calls.h says what a call
+ * does, and rows.h what becomes of it in the log.
+ */
+#include "collector/probe/cupti/lib.h"
+#include "collector/session/texts.h"
+#include "collector/probe/nvtx/calls.h"
+#include "collector/probe/nvtx/payload.h"
+#include "collector/probe/nvtx/rows.h"
+#include "collector/probe/nvtx/text.h"
+#include "collector/probe/probe.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/json_text.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- events ---- */
+
+/* The five forms of a call, by what they are given; each hands on one struct nvtx_event. */
+#define EVENT_CALL(name, result, parameters, event)                                                \
+	static result name parameters                                                              \
+	{                                                                                          \
+		struct nvtx_event e = event;                                                       \
+                                                                                                   \
+		return EVENT_HANDLER(&e);                                                          \
+	}
+#define EVENT_CALLS(prefix, result)                                                                \
+	EVENT_CALL(prefix##_ex, result, (const struct nvtx_attributes *a),                         \
+		   nvtx_event_of_attributes(NULL, a))                                              \
+	EVENT_CALL(prefix##_a, result, (const char *text),                                         \
+		   nvtx_event_of_text(NVTX_MESSAGE_ASCII, text))                                   \
+	EVENT_CALL(prefix##_w, result, (const wchar_t *text),                                      \
+		   nvtx_event_of_text(NVTX_MESSAGE_WIDE, text))                                    \
+	EVENT_CALL(domain_##prefix, result, (const void *domain, const struct nvtx_attributes *a), \
+		   nvtx_event_of_attributes(domain, a))                                            \
+	EVENT_CALL(payload_##prefix, result,                                                       \
+		   (const void *domain, const struct nvtx_data *data, size_t count),               \
+		   nvtx_event_of_payloads(domain, data, count))
+#define EVENT_HANDLER nvtx_mark
+EVENT_CALLS(mark, void)
+#undef EVENT_HANDLER
+#define EVENT_HANDLER nvtx_start
+EVENT_CALLS(start, uint64_t)
+#undef EVENT_HANDLER
+#define EVENT_HANDLER nvtx_push
+EVENT_CALLS(push, int)
+#undef EVENT_HANDLER
+
+static void range_end(uint64_t id)
+{
+	nvtx_end(id, NULL, 0);
+}
+
+static void domain_end(const void *domain, uint64_t id)
+{
+	nvtx_end(id, NULL, 0);
+}
+
+static void payload_end(const void *domain, uint64_t id, const struct nvtx_data *data, size_t count)
+{
+	nvtx_end(id, data, count);
+}
+
+static int range_pop(void)
+{
+	return nvtx_pop(0, NULL, 0);
+}
+
+static int domain_pop(const void *domain)
+{
+	return nvtx_pop(nvtx_domain_of(domain), NULL, 0);
+}
+
+static int payload_pop(const void *domain, const struct nvtx_data *data, size_t count)
+{
+	return nvtx_pop(nvtx_domain_of(domain), data, count);
+}
+
+/* ---- names: rare, with a short lock ---- */
+
+/* A name that is to stay, whatever it came as. */
+static uint32_t keep_name(int32_t type, const void *text)
+{
+	char narrow[NVTX_TEXT_MAX];
+
+	if (type == NVTX_MESSAGE_REGISTERED)
+		return (uintptr_t)text <= NAMES_MAX ? (uint32_t)(uintptr_t)text : 0;
+	if (type == NVTX_MESSAGE_WIDE)
+		return name_find_text(narrow, nvtx_text_narrow(narrow, sizeof(narrow), text));
+	return name_find(type == NVTX_MESSAGE_ASCII ? text : NULL);
+}
+
+static const void *handle_of(uint32_t number)
+{
+	return (const void *)(uintptr_t)number;
+}
+
+/* NULL is no text that was registered: what does not fit is the empty one. */
+static const void *string_handle(int32_t type, const void *text)
+{
+	uint32_t name = keep_name(type, text);
+
+	if (!name)
+		nvtx_calls_lose();
+	return handle_of(name ? name : name_find(""));
+}
+
+static const void *domain_handle(int32_t type, const void *name)
+{
+	return handle_of(nvtx_domain_find(keep_name(type, name)));
+}
+
+/* The address of a stream means nothing to readers of the log, so its id is stored too. */
+static void put_object(enum nvtx_object object, uint64_t id, uint32_t name)
+{
+	struct cupti_stream_ids ids;
+
+	nvtx_object_put(object, id, name);
+	if (object == NVTX_STREAM && cupti_ids_of_stream((const void *)(uintptr_t)id, &ids))
+		nvtx_object_put(NVTX_STREAM_ID, cupti_ids_word(ids.context, ids.stream), name);
+}
+
+static const void *resource_create(const void *domain, const struct nvtx_resource *r)
+{
+	static const struct {
+		int32_t type;
+		enum nvtx_object object;
+	} rows[] = {
+		{ NVTX_RESOURCE_THREAD, NVTX_THREAD },
+		{ NVTX_RESOURCE_PTHREAD, NVTX_THREAD },
+		{ NVTX_RESOURCE_CU_DEVICE, NVTX_DEVICE },
+		{ NVTX_RESOURCE_CUDA_DEVICE, NVTX_DEVICE },
+		{ NVTX_RESOURCE_CU_STREAM, NVTX_STREAM },
+		{ NVTX_RESOURCE_CUDA_STREAM, NVTX_STREAM },
+		{ NVTX_RESOURCE_CU_CONTEXT, NVTX_CONTEXT },
+		{ NVTX_RESOURCE_CU_EVENT, NVTX_EVENT },
+		{ NVTX_RESOURCE_CUDA_EVENT, NVTX_EVENT },
+	};
+	enum nvtx_object object = NVTX_OTHER;
+
+	if (!r || r->size < sizeof(*r))
+		return handle_of(1);
+	uint64_t id = r->id;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].type == r->type)
+			object = rows[i].object;
+	if (r->type == NVTX_RESOURCE_PTHREAD && id == (uint64_t)pthread_self())
+		id = (uint64_t)gettid();
+	else if (r->type == NVTX_RESOURCE_PTHREAD)
+		object = NVTX_OTHER; /* the number of another pthread_t is unknown */
+	put_object(object, id, keep_name(r->message_type, r->message));
+	return handle_of(1);
+}
+
+static const void *domain_create_a(const char *name)
+{
+	return domain_handle(NVTX_MESSAGE_ASCII, name);
+}
+
+static const void *string_a(const void *domain, const char *text)
+{
+	return string_handle(NVTX_MESSAGE_ASCII, text);
+}
+
+static void domain_category_a(const void *domain, uint32_t category, const char *name)
+{
+	nvtx_category_put(nvtx_domain_of(domain), category, keep_name(NVTX_MESSAGE_ASCII, name));
+}
+
+static void category_a(uint32_t category, const char *name)
+{
+	domain_category_a(NULL, category, name);
+}
+
+static const void *domain_create_w(const wchar_t *name)
+{
+	return domain_handle(NVTX_MESSAGE_WIDE, name);
+}
+
+static const void *string_w(const void *domain, const wchar_t *text)
+{
+	return string_handle(NVTX_MESSAGE_WIDE, text);
+}
+
+static void domain_category_w(const void *domain, uint32_t category, const wchar_t *name)
+{
+	nvtx_category_put(nvtx_domain_of(domain), category, keep_name(NVTX_MESSAGE_WIDE, name));
+}
+
+static void category_w(uint32_t category, const wchar_t *name)
+{
+	domain_category_w(NULL, category, name);
+}
+
+/* Names stay: others may still speak of them. */
+static void destroy(const void *handle)
+{
+}
+
+#define NAMED(function, id_type, object, form, text_type)                                          \
+	static void function(id_type id, const text_type *name)                                    \
+	{                                                                                          \
+		put_object(object, (uint64_t)(uintptr_t)id, keep_name(NVTX_MESSAGE_##form, name)); \
+	}
+NAMED(thread_a, uint32_t, NVTX_THREAD, ASCII, char)
+NAMED(thread_w, uint32_t, NVTX_THREAD, WIDE, wchar_t)
+NAMED(device_a, int, NVTX_DEVICE, ASCII, char)
+NAMED(device_w, int, NVTX_DEVICE, WIDE, wchar_t)
+NAMED(context_a, const void *, NVTX_CONTEXT, ASCII, char)
+NAMED(context_w, const void *, NVTX_CONTEXT, WIDE, wchar_t)
+NAMED(stream_a, const void *, NVTX_STREAM, ASCII, char)
+NAMED(stream_w, const void *, NVTX_STREAM, WIDE, wchar_t)
+NAMED(event_a, const void *, NVTX_EVENT, ASCII, char)
+NAMED(event_w, const void *, NVTX_EVENT, WIDE, wchar_t)
+
+static uint64_t schema_register(const void *domain, const struct nvtx_schema *s)
+{
+	return nvtx_schema_put(nvtx_domain_of(domain), s);
+}
+
+static uint64_t enum_register(const void *domain, const struct nvtx_enum *e)
+{
+	return nvtx_enum_put(nvtx_domain_of(domain), e);
+}
+
+/* Always reports the domain as enabled: callers query this before registering anything. */
+static uint8_t domain_is_enabled(const void *domain)
+{
+	return 1;
+}
+
+/* ---- the tables ---- */
+
+#define F(module, place, function)                                                                 \
+	{                                                                                          \
+		module, place, (nvtx_function)(function)                                           \
+	}
+static const struct nvtx_function_row function_rows[] = {
+	F(NVTX_CORE, 1, mark_ex),
+	F(NVTX_CORE, 2, mark_a),
+	F(NVTX_CORE, 3, mark_w),
+	F(NVTX_CORE, 4, start_ex),
+	F(NVTX_CORE, 5, start_a),
+	F(NVTX_CORE, 6, start_w),
+	F(NVTX_CORE, 7, range_end),
+	F(NVTX_CORE, 8, push_ex),
+	F(NVTX_CORE, 9, push_a),
+	F(NVTX_CORE, 10, push_w),
+	F(NVTX_CORE, 11, range_pop),
+	F(NVTX_CORE, 12, category_a),
+	F(NVTX_CORE, 13, category_w),
+	F(NVTX_CORE, 14, thread_a),
+	F(NVTX_CORE, 15, thread_w),
+	F(NVTX_CUDA, 1, device_a),
+	F(NVTX_CUDA, 2, device_w),
+	F(NVTX_CUDA, 3, context_a),
+	F(NVTX_CUDA, 4, context_w),
+	F(NVTX_CUDA, 5, stream_a),
+	F(NVTX_CUDA, 6, stream_w),
+	F(NVTX_CUDA, 7, event_a),
+	F(NVTX_CUDA, 8, event_w),
+	F(NVTX_CUDART, 1, device_a),
+	F(NVTX_CUDART, 2, device_w),
+	F(NVTX_CUDART, 3, stream_a),
+	F(NVTX_CUDART, 4, stream_w),
+	F(NVTX_CUDART, 5, event_a),
+	F(NVTX_CUDART, 6, event_w),
+	F(NVTX_CORE2, 1, domain_mark),
+	F(NVTX_CORE2, 2, domain_start),
+	F(NVTX_CORE2, 3, domain_end),
+	F(NVTX_CORE2, 4, domain_push),
+	F(NVTX_CORE2, 5, domain_pop),
+	F(NVTX_CORE2, 6, resource_create),
+	F(NVTX_CORE2, 7, destroy),
+	F(NVTX_CORE2, 8, domain_category_a),
+	F(NVTX_CORE2, 9, domain_category_w),
+	F(NVTX_CORE2, 10, string_a),
+	F(NVTX_CORE2, 11, string_w),
+	F(NVTX_CORE2, 12, domain_create_a),
+	F(NVTX_CORE2, 13, domain_create_w),
+	F(NVTX_CORE2, 14, destroy),
+};
+static const struct nvtx_function_row payload_function_rows[] = {
+	F(NVTX_PAYLOAD, 0, schema_register), F(NVTX_PAYLOAD, 1, enum_register),
+	F(NVTX_PAYLOAD, 2, payload_mark),    F(NVTX_PAYLOAD, 3, payload_push),
+	F(NVTX_PAYLOAD, 4, payload_pop),     F(NVTX_PAYLOAD, 5, payload_start),
+	F(NVTX_PAYLOAD, 6, payload_end),     F(NVTX_PAYLOAD, 7, domain_is_enabled),
+};
+
+/* ---- what NVTX calls: by each shared object that has it, on any thread ---- */
+
+static bool is_wanted(void)
+{
+	const struct config *c = session_config();
+
+	return c && c->nvtx && !c->forbidden;
+}
+
+/* Never 0, or NVTX unloads us; without functions it does nothing. */
+EXPORT int InitializeInjectionNvtx2(nvtx_get_table get_table);
+int InitializeInjectionNvtx2(nvtx_get_table get_table)
+{
+	if (is_wanted())
+		nvtx_install(get_table, function_rows,
+			     sizeof(function_rows) / sizeof(function_rows[0]));
+	return 1;
+}
+
+EXPORT int InitializeInjectionNvtxExtension(struct nvtx_extension *x);
+int InitializeInjectionNvtxExtension(struct nvtx_extension *x)
+{
+	if (is_wanted())
+		nvtx_install_extension(x, payload_function_rows,
+				       sizeof(payload_function_rows) /
+					       sizeof(payload_function_rows[0]));
+	return 1;
+}
+
+/* ---- the writer's side ---- */
+
+static struct {
+	uint64_t log;
+	uint32_t objects, domains;
+	uint64_t lost;
+} reported;
+
+/* XLA asks whether there is a handler, once, and then gives its annotations to that one alone. */
+static void note_xla_domain(struct writer *w, uint32_t count)
+{
+	uint32_t xla = name_lookup("TSL", 3), i;
+
+	for (i = reported.domains; i < count; i++)
+		if (i && nvtx_domain_name(i) == xla)
+			writer_set_attribute(
+				w, "nvtx_note",
+				"XLA gives its annotations to NVTX while there "
+				"is a handler: jax.profiler does not see them; with --no-nvtx "
+				"it does",
+				false);
+	reported.domains = count;
+}
+
+/* What is named by an address is not always found among CUPTI's numbers: all names are in the log.
+ */
+static void set_names_attribute(struct writer *w, uint32_t count)
+{
+	static const char *const words[] = { "thread", "device", "stream",   "context",
+					     "event",  "other",  "stream_id" };
+	struct buf out;
+	size_t len;
+
+	buf_init(&out, 64 * 1024);
+	for (uint32_t i = 0; i < count && out.len < 60 * 1024; i++) {
+		struct nvtx_named n = nvtx_object_at(i);
+		const char *text = name_text(n.name, &len);
+
+		buf_putf(&out, "%s{\"%s\": %llu, \"name\": ", i ? ", " : "[", words[n.object],
+			 (unsigned long long)n.id);
+		json_put_text(&out, text, len);
+		buf_put_byte(&out, '}');
+	}
+	buf_put_byte(&out, ']');
+	writer_set_attribute(w, "nvtx_names", buf_text(&out), true);
+	buf_release(&out);
+}
+
+static bool is_here(uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u", tid);
+	return access(path, F_OK) == 0;
+}
+
+static void name_threads(struct writer *w, uint32_t count)
+{
+	size_t len;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct nvtx_named n = nvtx_object_at(i);
+
+		if (n.object != NVTX_THREAD || !is_here((uint32_t)n.id))
+			continue;
+		const char *text = name_text(n.name, &len);
+		writer_name_track(w, nvtx_rows_thread(w, (uint32_t)n.id),
+				  writer_name(w, text, len));
+	}
+}
+
+static uint64_t all_lost(void)
+{
+	uint64_t lost = nvtx_calls_lost();
+
+	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
+		struct nvtx_stack *s = (struct nvtx_stack *)atomic_load_explicit(
+			&thread->nvtx, memory_order_acquire);
+		if (s)
+			lost += atomic_load_explicit(&s->lost, memory_order_relaxed);
+	}
+	return lost + nvtx_started_lost() + nvtx_payload_lost() + nvtx_names_lost();
+}
+
+static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
+{
+	uint32_t count = nvtx_object_count(), domains = nvtx_domain_count();
+	uint64_t lost = all_lost();
+
+	if (domains != reported.domains)
+		note_xla_domain(w, domains);
+	if (count && (count != reported.objects || writer_log(w) != reported.log)) {
+		set_names_attribute(w, count);
+		if (writer_ready(w))
+			name_threads(w, count);
+		reported.objects = count;
+		reported.log = writer_log(w);
+	}
+	if (lost != reported.lost && writer_ready(w)) {
+		writer_lose(w, LOSS_CEILING, lost - reported.lost);
+		reported.lost = lost;
+	}
+	return 0;
+}
+
+static void put_late(struct thread_state *thread, const struct ring_record *r, const void *tail,
+		     void *arg)
+{
+	struct writer *w = arg;
+
+	if (writer_wants(w, r->kind) && writer_ready(w))
+		nvtx_rows_put(w, 0, 0, r, tail);
+}
+
+static void nvtx_close_window(struct writer *w, uint64_t window)
+{
+	struct tick_span span = session_span(window);
+
+	nvtx_started_put_open(window, &span, put_late, w);
+}
+
+static void nvtx_doctor(struct buf *out)
+{
+	if (!session_config()->nvtx)
+		buf_put_text(out, "nvtx      is switched off\n");
+	else
+		buf_put_text(out, "nvtx      ranges are taken, without CUPTI\n");
+}
+
+const struct probe_type probe_nvtx = {
+	.name = "nvtx",
+	.help = "NVTX ranges and marks of the program and its libraries",
+	.drain = nvtx_drain,
+	.close_window = nvtx_close_window,
+	.forked = nvtx_calls_forked,
+	.doctor = nvtx_doctor,
+};

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/probe/nvtx/rows.h"
+
+#include "collector/session/thread_name.h"
+#include "collector/session/texts.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/probe/nvtx/schema.h"
+#include "collector/probe/nvtx/text.h"
+#include "collector/session/clock.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/hash.h"
+#include "schemas/model/records.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	DESCS = 4096,
+	TEXT_HASHES = 8192,
+	CONSTS_MAX = 48,
+	ARGS_MAX = 64,
+	KEY_MAX = 256,
+	INPUTS_MAX = 32, /* numbers of input_op_ids */
+};
+
+/* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
+struct cached_desc {
+	uint64_t where_what, word, kind; /* track << 32 | name */
+	uint32_t desc;
+};
+static struct {
+	uint64_t log;
+	struct cached_desc descs[DESCS];
+} cache;
+
+/* Hashes of texts that came once: a text that comes again gets an id (session/texts.h). */
+static uint64_t text_hashes[TEXT_HASHES];
+
+/* What a row is made of. */
+struct sketch {
+	struct writer *w;
+	uint32_t domain;
+	bool is_nccl, is_xla;
+	uint8_t kind, subkind;
+	const char *text; /* what is left of it is the name */
+	size_t len;
+	struct buf name; /* one that was put together */
+	struct attr consts[CONSTS_MAX], args[ARGS_MAX];
+	uint64_t values[ARGS_MAX];
+	unsigned const_count, arg_count;
+	uint64_t number;
+	bool once;   /* its descriptor depends on more than name and word */
+	bool is_new; /* its text is of this event alone */
+};
+
+/* ---- attributes ---- */
+
+static bool has_key(const struct sketch *s, uint32_t key)
+{
+	for (unsigned i = 0; i < s->const_count; i++)
+		if (s->consts[i].key == key)
+			return true;
+	for (unsigned i = 0; i < s->arg_count; i++)
+		if (s->args[i].key == key)
+			return true;
+	return false;
+}
+
+static void put_attr(struct sketch *s, const struct attr *a, bool is_arg)
+{
+	if (is_arg && s->arg_count < ARGS_MAX) {
+		s->args[s->arg_count] = (struct attr){ .key = a->key, .type = a->type };
+		s->values[s->arg_count++] = a->bits;
+		s->once = true;
+	} else if (!is_arg && s->const_count < CONSTS_MAX) {
+		s->consts[s->const_count++] = *a;
+	} else {
+		nvtx_payload_lose();
+	}
+}
+
+static void put_number(struct sketch *s, const char *key, uint8_t type, uint64_t bits, bool is_arg)
+{
+	struct attr a = { .key = writer_name(s->w, key, strlen(key)), .type = type, .bits = bits };
+
+	put_attr(s, &a, is_arg);
+}
+
+static void put_text(struct sketch *s, const char *key, uint8_t type, const char *text, size_t len)
+{
+	put_number(s, key, type, writer_name(s->w, text, len), false);
+}
+
+static void put_name(struct sketch *s, const char *key, uint32_t name)
+{
+	size_t len;
+	const char *text = name_text(name, &len);
+
+	put_text(s, key, ATTR_TEXT, text, len);
+}
+
+/* ---- PyTorch ---- */
+
+/* Pairs (operator, output): numbers that differ each time. */
+static void put_inputs(struct sketch *s, const struct nvtx_torch *t)
+{
+	const char *p = t->inputs, *end = p + t->inputs_len;
+	char key[40];
+	uint64_t v;
+
+	for (unsigned i = 0; i < INPUTS_MAX; i++) {
+		while (p < end && (*p < '0' || *p > '9'))
+			p++;
+		if (p == end)
+			return;
+		for (v = 0; p < end && *p >= '0' && *p <= '9'; p++)
+			v = v * 10 + (uint64_t)(*p - '0');
+		snprintf(key, sizeof(key), "input_op_ids[%u]", i);
+		put_number(s, key, ATTR_U64, v, true);
+	}
+	nvtx_payload_lose();
+}
+
+static void take_torch(struct sketch *s)
+{
+	struct nvtx_torch t;
+	struct buf json;
+
+	if (s->domain || !nvtx_text_torch(s->text, s->len, &t))
+		return;
+	s->once = s->is_new = true;
+	if (t.is_operator && s->kind == KIND_RANGE)
+		s->subkind = RANGE_OP;
+	s->number = t.seq;
+	if (t.has_seq && (!t.seq || s->kind != KIND_RANGE))
+		put_number(s, "sequence", ATTR_U64, t.seq, false);
+	if (t.has_op)
+		put_number(s, "record_function_id", ATTR_U64, t.op_id, true);
+	if (t.sizes) {
+		buf_init(&json, 2 * t.sizes_len + 16);
+		nvtx_text_json(&json, t.sizes, t.sizes_len);
+		put_text(s, "input_dims", ATTR_JSON, buf_text(&json), json.len);
+		buf_release(&json);
+	}
+	if (t.inputs)
+		put_inputs(s, &t);
+	s->len = t.name_len;
+}
+
+/* ---- XLA ---- */
+
+static const struct nvtx_pair *find_pair(const struct nvtx_xla *x, const char *key)
+{
+	for (unsigned i = 0; i < x->count; i++)
+		if (x->pairs[i].key_len == strlen(key) &&
+		    !memcmp(x->pairs[i].key, key, x->pairs[i].key_len))
+			return &x->pairs[i];
+	return NULL;
+}
+
+static bool is_number(const struct nvtx_pair *p, uint64_t *v)
+{
+	size_t i;
+
+	*v = 0;
+	for (i = 0; i < p->value_len && p->value[i] >= '0' && p->value[i] <= '9'; i++)
+		*v = *v * 10 + (uint64_t)(p->value[i] - '0');
+	return i == p->value_len && i > 0 && i < 19;
+}
+
+/* The words of HLO where a key of the title would be mistaken for a member of the event. */
+static void put_pair(struct sketch *s, const struct nvtx_pair *p)
+{
+	static const struct {
+		const char *title, *key;
+	} rows[] = { { "name", "op_name" }, { "prefix", "op_name_prefix" } };
+	struct attr a = { .key = writer_name(s->w, p->key, p->key_len), .type = ATTR_U64 };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strlen(rows[i].title) == p->key_len &&
+		    !memcmp(rows[i].title, p->key, p->key_len))
+			a.key = writer_name(s->w, rows[i].key, strlen(rows[i].key));
+	if (!is_number(p, &a.bits)) {
+		a.type = ATTR_TEXT;
+		a.bits = writer_name(s->w, p->value, p->value_len);
+	}
+	put_attr(s, &a, false);
+}
+
+static void take_xla(struct sketch *s)
+{
+	static const char *const best[] = { "hlo_op", "hlo_module", "module", "name" };
+	const struct nvtx_pair *p = NULL;
+	struct nvtx_xla x;
+
+	if (!s->is_xla || !nvtx_text_xla(s->text, s->len, &x))
+		return;
+	for (unsigned i = 0; i < x.count; i++)
+		put_pair(s, &x.pairs[i]);
+	for (unsigned i = 0; i < sizeof(best) / sizeof(best[0]) && !p; i++)
+		p = find_pair(&x, best[i]);
+	buf_put(&s->name, s->text, x.head_len);
+	if (p) {
+		buf_put_byte(&s->name, ':');
+		buf_put(&s->name, p->value, p->value_len);
+	}
+	s->text = buf_text(&s->name);
+	s->len = s->name.len;
+}
+
+/* ---- NCCL, and fields of payloads ---- */
+
+/* Our keys for fields of NCCL's and XLA's schemas; constant fields belong to the descriptor. */
+static const struct key_row {
+	const char *domain, *theirs, *key;
+	bool is_const;
+} key_rows[] = {
+	{ "NCCL", "NCCL communicator ID", "comms_id", true },
+	{ "NCCL", "Parent NCCL communicator ID", "parent_comms_id", true },
+	{ "NCCL", "Message size [bytes]", "bytes", false },
+	{ "NCCL", "Bytes", "bytes", false },
+	{ "NCCL", "Reduction operation", "reduction", true },
+	{ "NCCL", "Root", "root", true },
+	{ "NCCL", "Peer rank", "peer", true },
+	{ "NCCL", "No. of ranks", "group_size", true },
+	{ "NCCL", "Rank", "group_rank", true },
+	{ "NCCL", "CUDA device", "cuda_device", true },
+	{ "TSL", "Name", "hlo_module", true }, /* of the schema XlaModule */
+	{ "TSL", "Unique ID", "program_id", true },
+	{ "TSL", "Common source locations", "source_locations", true },
+};
+
+static const struct key_row *find_row(const struct sketch *s, const struct nvtx_field *f)
+{
+	const char *domain = s->is_nccl ? "NCCL" : "TSL";
+
+	for (size_t i = 0; (s->is_nccl || s->is_xla) && i < sizeof(key_rows) / sizeof(key_rows[0]);
+	     i++)
+		if (!strcmp(key_rows[i].domain, domain) &&
+		    strlen(key_rows[i].theirs) == f->key_len &&
+		    !memcmp(key_rows[i].theirs, f->key, f->key_len))
+			return &key_rows[i];
+	return NULL;
+}
+
+/* A key of the program must not collide with a field or a member of ours. */
+static size_t spell(const struct sketch *s, const struct nvtx_field *f, char out[KEY_MAX])
+{
+	size_t len = f->key_len < KEY_MAX - 16 ? f->key_len : KEY_MAX - 16;
+	bool clashes = len && (f->key[0] == '.' || kind_field(s->kind, f->key, len));
+
+	return (size_t)snprintf(out, KEY_MAX, "%s%s%.*s", len ? "" : "payload",
+				clashes ? "payload." : "", (int)len, f->key);
+}
+
+/* "peer" is where it goes to, or comes from. */
+static const char *peer_key(const struct sketch *s)
+{
+	if (s->len == 8 && !memcmp(s->text, "ncclSend", 8))
+		return "dst_rank";
+	if (s->len == 8 && !memcmp(s->text, "ncclRecv", 8))
+		return "src_rank";
+	return "peer";
+}
+
+static void put_keyed(struct sketch *s, const char *key, size_t len, struct attr *a, bool is_arg)
+{
+	char again[KEY_MAX + 8];
+
+	a->key = writer_name(s->w, key, len);
+	for (unsigned n = 2; has_key(s, a->key); n++) {
+		if (s->is_xla) /* XLA repeats each field */
+			return;
+		if (n == 10) {
+			nvtx_payload_lose();
+			return;
+		}
+		len = (size_t)snprintf(again, sizeof(again), "%s_%u", key, n);
+		a->key = writer_name(s->w, again, len);
+	}
+	put_attr(s, a, is_arg);
+}
+
+static void take_field(const struct nvtx_field *f, void *arg)
+{
+	struct sketch *s = arg;
+	const struct key_row *row = find_row(s, f);
+	struct attr a = { .type = f->type, .bits = f->bits };
+	char key[KEY_MAX];
+
+	if (f->is_message && !s->len) {
+		buf_clear(&s->name);
+		buf_put(&s->name, f->text, f->len);
+		s->text = buf_text(&s->name);
+		s->len = s->name.len;
+		return;
+	}
+	if (f->type == ATTR_TEXT || f->type == ATTR_JSON)
+		a.bits = writer_name(s->w, f->text, f->len);
+	if (row && a.type == ATTR_I64 && (int64_t)a.bits >= 0)
+		a.type = ATTR_U64;
+	size_t len = spell(s, f, key);
+	if (row)
+		len = (size_t)snprintf(key, sizeof(key), "%s",
+				       !strcmp(row->key, "peer") ? peer_key(s) : row->key);
+	if (!strcmp(key, "dst_rank") || !strcmp(key, "src_rank"))
+		a.type = ATTR_I64;
+	put_keyed(s, key, len, &a, f->is_arg && !(row ? row->is_const : s->is_xla));
+}
+
+static void take_value(struct sketch *s, const struct nvtx_tail *tail)
+{
+	double f64;
+	int32_t i32;
+	float f32;
+	uint64_t bits = tail->value;
+
+	switch (tail->value_type) {
+	case NVTX_VALUE_U64:
+	case NVTX_VALUE_U32:
+		put_number(s, "payload", ATTR_U64, bits, true);
+		break;
+	case NVTX_VALUE_I64:
+		put_number(s, "payload", ATTR_I64, bits, true);
+		break;
+	case NVTX_VALUE_I32:
+		memcpy(&i32, &bits, sizeof(i32));
+		put_number(s, "payload", ATTR_I64, (uint64_t)(int64_t)i32, true);
+		break;
+	case NVTX_VALUE_F64:
+		put_number(s, "payload", ATTR_F64, bits, true);
+		break;
+	case NVTX_VALUE_F32:
+		memcpy(&f32, &bits, sizeof(f32));
+		f64 = f32;
+		memcpy(&bits, &f64, sizeof(bits));
+		put_number(s, "payload", ATTR_F64, bits, true);
+		break;
+	}
+}
+
+/* ---- a row ---- */
+
+static void take_word(struct sketch *s, uint64_t word)
+{
+	uint32_t category = (uint32_t)(word >> NVTX_WORD_CATEGORY);
+	unsigned color = word >> NVTX_WORD_COLOR & 0xff;
+	char text[16];
+
+	if (s->domain)
+		put_name(s, "domain", nvtx_domain_name(s->domain));
+	if (category) {
+		put_number(s, "category", ATTR_U64, category, false);
+		if (nvtx_category_name(s->domain, category))
+			put_name(s, "category_name", nvtx_category_name(s->domain, category));
+	}
+	if (color) {
+		snprintf(text, sizeof(text), "#%08x", nvtx_color(color));
+		put_text(s, "color", ATTR_TEXT, text, strlen(text));
+	}
+	if (word >> NVTX_WORD_STARTED & 1)
+		put_text(s, "style", ATTR_TEXT, "start_end", 9);
+}
+
+/* A text that comes twice will come more often: its callbacks shall find it. */
+static void remember(const char *text, size_t len)
+{
+	uint64_t hash = hash_text(text, len);
+
+	if (text_hashes[hash % TEXT_HASHES] == hash && name_count() < NAMES_MAX / 2)
+		name_find_text(text, len);
+	text_hashes[hash % TEXT_HASHES] = hash;
+}
+
+static bool is_domain(uint32_t domain, const char *name)
+{
+	size_t len;
+	const char *text = name_text(nvtx_domain_name(domain), &len);
+
+	return len == strlen(name) && !memcmp(text, name, len);
+}
+
+static uint32_t make_desc(struct sketch *s, uint32_t track)
+{
+	struct arg_schema schema = { s->consts, s->args, s->const_count, s->arg_count };
+	struct event_desc desc = { .track = track, .kind = s->kind, .subkind = s->subkind };
+
+	desc.name = writer_name(s->w, s->text, s->len);
+	if (s->const_count || s->arg_count) {
+		desc.schema = writer_schema(s->w, &schema);
+		if (!desc.schema)
+			return 0;
+	}
+	return writer_desc(s->w, &desc);
+}
+
+static void read_record(struct sketch *s, const struct ring_record *r, const uint8_t *bytes)
+{
+	struct nvtx_tail tail = { 0 };
+
+	if (r->more)
+		memcpy(&tail, bytes, sizeof(tail));
+	s->domain = nvtx_word_domain(r->word);
+	s->is_nccl = s->domain && is_domain(s->domain, "NCCL");
+	s->is_xla = s->domain && is_domain(s->domain, "TSL");
+	s->kind = r->kind;
+	s->subkind = r->subkind;
+	if (r->name) {
+		s->text = name_text(r->name, &s->len);
+	} else {
+		s->text = (const char *)bytes + sizeof(tail);
+		s->len = tail.text_len;
+		s->once = true;
+	}
+	take_word(s, r->word);
+	take_torch(s);
+	const char *word = s->is_nccl ? nvtx_text_collective(s->text, s->len) : NULL;
+
+	if (word)
+		put_text(s, "collective", ATTR_TEXT, word, strlen(word));
+	take_xla(s);
+	if (!r->name && !s->is_new)
+		remember((const char *)bytes + sizeof(tail), tail.text_len);
+	if (!r->more)
+		return;
+	take_value(s, &tail);
+	const uint8_t *p = bytes + sizeof(tail) + tail.text_len;
+	struct nvtx_payload_header payload;
+
+	for (unsigned i = 0; i < tail.payloads; i++) {
+		memcpy(&payload, p, sizeof(payload));
+		p += sizeof(payload);
+		nvtx_payload_decode(s->domain, &payload, p, take_field, s);
+		p += payload.size + payload.extra;
+	}
+}
+
+static struct cached_desc *find_cached(uint32_t track, const struct ring_record *r)
+{
+	uint64_t where_what = (uint64_t)track << 32 | r->name;
+	uint64_t kind = (uint64_t)r->kind << 8 | r->subkind;
+	uint64_t hash = hash_word(hash_word(hash_word(0, where_what), r->word), kind);
+	struct cached_desc *k = &cache.descs[hash % DESCS];
+
+	if (k->where_what != where_what || k->word != r->word || k->kind != kind)
+		*k = (struct cached_desc){ where_what, r->word, kind, 0 };
+	return k;
+}
+
+static void put_row(struct writer *w, const struct ring_record *r, const struct sketch *s,
+		    uint32_t desc)
+{
+	struct event e = { .begin_ns = tick_to_ns(r->begin),
+			   .flags = r->flags & (uint8_t)~RING_NVTX };
+
+	e.end_ns = tick_to_ns(r->end);
+	if (e.end_ns < e.begin_ns)
+		e.end_ns = e.begin_ns;
+	e.number = s && s->kind == KIND_RANGE ? s->number : 0;
+	e.args = s && s->arg_count ? s->values : NULL;
+	writer_put(w, &e, desc);
+}
+
+static uint32_t own_track(struct writer *w, uint32_t track, uint32_t tid,
+			  const struct ring_record *r, const uint8_t *bytes)
+{
+	struct nvtx_tail tail;
+
+	if (!r->more)
+		return track;
+	memcpy(&tail, bytes, sizeof(tail));
+	return tail.tid && tail.tid != tid ? nvtx_rows_thread(w, tail.tid) : track;
+}
+
+void nvtx_rows_put(struct writer *w, uint32_t track, uint32_t tid, const struct ring_record *r,
+		   const uint8_t *tail)
+{
+	struct sketch s = { .w = w };
+
+	if (writer_log_changed(w, &cache.log))
+		memset(cache.descs, 0, sizeof(cache.descs));
+	track = own_track(w, track, tid, r, tail);
+	struct cached_desc *k = r->name && !r->more ? find_cached(track, r) : NULL;
+	if (k && k->desc) {
+		put_row(w, r, NULL, k->desc);
+		return;
+	}
+	buf_init(&s.name, 64 * 1024);
+	read_record(&s, r, tail);
+	uint32_t desc = make_desc(&s, track);
+	if (k && !s.once)
+		k->desc = desc;
+	put_row(w, r, &s, desc);
+	buf_release(&s.name);
+}
+
+uint32_t nvtx_rows_thread(struct writer *w, uint32_t tid)
+{
+	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };
+	uint32_t name = nvtx_object_name(NVTX_THREAD, tid);
+	char comm[COMM_MAX];
+	const char *text;
+	size_t len;
+
+	text = name ? name_text(name, &len) : comm;
+	if (!name)
+		len = comm_read(tid, comm);
+	track.name = writer_name(w, text, len);
+	return writer_track(w, &track);
+}

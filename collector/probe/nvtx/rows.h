@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows.h - records of NVTX to rows of the log: text, colours and payloads become attributes.
+ *
+ * Texts that frameworks write are parsed here and not in a callback: PyTorch's operators
+ * (emit_nvtx) become ranges of class OP with sequence number and input shapes, as in Kineto; XLA's
+ * titles and NCCL's payloads become attributes (hlo_op, hlo_module, comms_id, bytes ...).
+ *
+ * State is static; writer thread only.
+ */
+#ifndef COLLECTOR_PROBE_NVTX_ROWS_H
+#define COLLECTOR_PROBE_NVTX_ROWS_H
+
+#include "collector/session/ring.h"
+
+struct writer;
+
+/*
+ * A record with RING_NVTX and its tail, as a row on `track`; the log is open.  A range that another
+ * thread started goes to the track of that one.
+ */
+void nvtx_rows_put(struct writer *w, uint32_t track, uint32_t tid, const struct ring_record *r,
+		   const uint8_t *tail);
+
+/* The track of a thread of this process, made and named when needed. */
+uint32_t nvtx_rows_thread(struct writer *w, uint32_t tid);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe.h - data sources of the recorder: one folder and one constant each.
+ *
+ * A probe runs on two kinds of threads; each function below says which one calls it:
+ *
+ *	program   the application's, CUPTI's or NVTX's threads, in the probe's own callbacks.  With
+ * no window open a callback is one relaxed load (NVTX also keeps its nesting).  In a window it
+ * reads a clock and writes a ring.  It does not allocate, lock, print, do I/O or call CUDA, except
+ * in CUPTI's buffer completion, which must replace texts by ids because its pointers are invalid
+ * afterwards. writer opens libraries, starts, stops, drains, encodes, stores.
+ *
+ * A probe never fails the job.  When open() fails the probe is off, and the log and `tacho-record
+ * --doctor` say why.  What it cannot keep, it counts.  State is static: there is one recorder in a
+ * process, and CUPTI's callbacks carry no pointer of ours.  Any function may be NULL.
+ *
+ * Ids of a log (names, tracks, descriptors) are void when rows go to another log: a probe that
+ * keeps ids asks writer_log_changed() before it uses them.
+ *
+ * To add a probe: write NAME/probe.c with `const struct probe_type probe_NAME`, add X(NAME) to
+ * PROBE_LIST, its records to schemas/model/records.def and its fault rows to tests/collector/.
+ */
+#ifndef COLLECTOR_PROBE_PROBE_H
+#define COLLECTOR_PROBE_PROBE_H
+
+#include "schemas/base/status.h"
+
+struct config; /* parsed options, constant after start (collector/config/config.h) */
+struct writer; /* rows to blocks to store; one, on the writer thread (collector/store/writer.h) */
+struct buf;
+
+struct probe_type {
+	const char *name; /* in losses, in --doctor */
+	const char *help; /* one line */
+
+	/*
+	 * Writer.  Called before the first window, in a process that uses what is probed, and not
+	 * in a data-loader worker.  ST_ABSENT: the library is not there, which is no error.
+	 */
+	enum status (*open)(const struct config *config, struct error *err);
+	/* Writer.  A window or its warmup begins: callbacks record from here on. */
+	enum status (*begin)(uint64_t now_ns, struct error *err);
+	/*
+	 * Writer.  The window ends: stop, flush, and wait for work in progress until `deadline_ns`.
+	 */
+	void (*end)(uint64_t now_ns, uint64_t deadline_ns);
+	/*
+	 * Writer.  Called about ten times a second and once after end(): puts rings and full
+	 * buffers as rows (writer_put), takes samples that are due and hands over losses.  Returns
+	 * how full its fullest ring was, in percent; a full ring makes the next call come sooner.
+	 */
+	unsigned (*drain)(struct writer *w, uint64_t now_ns);
+	/*
+	 * Writer.  Called instead of drain() during a warmup: what has come until now is in no
+	 * window.
+	 */
+	void (*warmup)(void);
+	/*
+	 * Writer.  Called after the last drain of window number `window`: puts what is still open
+	 * in it.
+	 */
+	void (*close_window)(struct writer *w, uint64_t window);
+	/* Writer.  The probe's own clock now, in ns, for the log's anchors; 0: it has no answer. */
+	uint64_t (*clock)(void);
+	/*
+	 * Writer.  When the probe wants to be called next, in ns from now; UINT64_MAX: at any time.
+	 */
+	uint64_t (*due)(uint64_t now_ns);
+	/* Program.  In the child of a fork: forget everything, touch no library, write nothing. */
+	void (*forked)(void);
+	/* Writer.  The process ends, possibly in a crash.  Must return until `deadline_ns`. */
+	void (*close)(struct writer *w, uint64_t deadline_ns);
+	/* tacho-record --doctor: what works, what does not, the remedy.  No window needed. */
+	void (*doctor)(struct buf *out);
+};
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_list.h - the registry of producers of records, in the order in which the writer drains
+ * them. */
+#ifndef COLLECTOR_PROBE_PROBE_LIST_H
+#define COLLECTOR_PROBE_PROBE_LIST_H
+
+#include "collector/probe/probe.h"
+
+#define PROBE_LIST(X) X(api) X(nvtx) X(memory) X(cupti)
+
+#define X(name) extern const struct probe_type probe_##name;
+PROBE_LIST(X)
+#undef X
+
+extern const struct probe_type *const probe_types[]; /* ends with NULL */
+
+#endif

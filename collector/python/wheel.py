@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packs tacho.py, libtacho.so and tacho-record as a wheel; needs nothing but this interpreter.
+
+    wheel.py --version 0.1.0 --bin build FOLDER
+
+The library lies in tacho.libs/ beside tacho.py, which looks there. The wheel is for the platform
+that it was built on, of any Python 3.8 or later: nothing in it is compiled against Python.
+"""
+import argparse
+import base64
+import hashlib
+import os
+import sys
+import sysconfig
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TIME = (1980, 1, 1, 0, 0, 0)  # the same bytes from the same inputs
+LAUNCHER = b"""#!python
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+import tacho
+
+tool = os.path.join(os.path.dirname(tacho.__file__), "tacho.libs", "tacho-record")
+os.execv(tool, [tool] + sys.argv[1:])
+"""
+
+
+def read(*path):
+    with open(os.path.join(*path), "rb") as file:
+        return file.read()
+
+
+def members(options, tag, info):
+    """(name in the wheel, bytes, mode), all but RECORD."""
+    meta = ("Metadata-Version: 2.1\nName: tacho\nVersion: %s\n"
+            "Summary: Marks steps, phases and ranges of a training loop; libtacho records them\n"
+            "License: Apache-2.0\nRequires-Python: >=3.8\n"
+            "Classifier: Operating System :: POSIX :: Linux\n\n" % options.version)
+    wheel = ("Wheel-Version: 1.0\nGenerator: tacho %s\nRoot-Is-Purelib: false\nTag: %s\n"
+             % (options.version, tag))
+    data = info.replace(".dist-info", ".data")
+    return [
+        ("tacho.py", read(HERE, "tacho.py"), 0o644),
+        ("tacho.libs/libtacho.so", read(options.bin, "libtacho.so"), 0o755),
+        ("tacho.libs/tacho-record", read(options.bin, "tacho-record"), 0o755),
+        (data + "/scripts/tacho-record", LAUNCHER, 0o755),
+        (info + "/METADATA", meta.encode(), 0o644),
+        (info + "/WHEEL", wheel.encode(), 0o644),
+        (info + "/LICENSE", read(HERE, "..", "..", "LICENSE"), 0o644),
+    ]
+
+
+def record_line(name, content):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return "%s,sha256=%s,%d\n" % (name, digest, len(content))
+
+
+def put(archive, name, content, mode):
+    entry = zipfile.ZipInfo(name, TIME)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = (0o100000 | mode) << 16
+    entry.create_system = 3  # Unix: the mode counts
+    archive.writestr(entry, content)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--bin", required=True, help="folder of libtacho.so and tacho-record")
+    parser.add_argument("folder")
+    options = parser.parse_args()
+    tag = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    info = "tacho-%s.dist-info" % options.version
+    path = os.path.join(options.folder, "tacho-%s-%s.whl" % (options.version, tag))
+    rows = members(options, tag, info)
+    record = "".join(record_line(name, content) for name, content, _ in rows)
+    record += info + "/RECORD,,\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content, mode in rows:
+            put(archive, name, content, mode)
+        put(archive, info + "/RECORD", record.encode(), 0o644)
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

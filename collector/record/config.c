@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/record/config.h"
+
+#include "collector/config/config.h"
+#include "schemas/base/arena.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/quantity.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_MAX = 1 << 20, TEXT_MAX = 65536, KEY_MAX = 2 * OPTION_NAME };
+
+struct file {
+	const char *text;
+	size_t len;
+	const struct option_set *sets;
+};
+
+/* Options borrow their texts, to the end. */
+static struct arena texts;
+
+/* ---- the byte at which a key stands, which cJSON does not tell ---- */
+
+/* The end of the string that begins at `at`. */
+static size_t skip_string(const struct file *f, size_t at)
+{
+	for (at++; at < f->len && f->text[at] != '"'; at++)
+		at += f->text[at] == '\\';
+	return at;
+}
+
+static bool is_key(const struct file *f, size_t end)
+{
+	for (end++; end < f->len && isspace((unsigned char)f->text[end]); end++)
+		;
+	return end < f->len && f->text[end] == ':';
+}
+
+/* Byte of the key number `outer` of the object, or of number `inner` of what it holds (-1: not). */
+static uint64_t find_byte(const struct file *f, int outer, int inner)
+{
+	int depth = 0, count[2] = { -1, -1 };
+
+	for (size_t at = 0; at < f->len; at++) {
+		depth += f->text[at] == '{' || f->text[at] == '[';
+		depth -= f->text[at] == '}' || f->text[at] == ']';
+		if (f->text[at] != '"')
+			continue;
+		size_t end = skip_string(f, at);
+
+		if (depth >= 1 && depth <= 2 && is_key(f, end)) {
+			count[depth - 1]++;
+			if (depth == 1)
+				count[1] = -1;
+			if (count[0] == outer && count[1] == inner)
+				return at;
+		}
+		at = end;
+	}
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static enum status value_of(const cJSON *item, struct buf *out, struct error *err)
+{
+	const cJSON *part;
+
+	if (cJSON_IsString(item))
+		buf_put_text(out, item->valuestring);
+	else if (cJSON_IsBool(item))
+		buf_put_text(out, cJSON_IsTrue(item) ? "yes" : "no");
+	else if (cJSON_IsNumber(item))
+		buf_putf(out, "%.15g", item->valuedouble);
+	else if (cJSON_IsArray(item))
+		cJSON_ArrayForEach(part, item)
+		{
+			if (out->len)
+				buf_put_byte(out, ',');
+			TRY(cJSON_IsArray(part) ? ST_USAGE : value_of(part, out, err));
+		}
+	else
+		return fail(err, ST_USAGE, NOWHERE, "neither text, number, yes or no, nor a list");
+	return buf_status(out, err);
+}
+
+static enum status set_key(const struct file *f, const char *key, const cJSON *item,
+			   struct error *err)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	enum status status = value_of(item, &text, err);
+	char *copy = arena_text(&texts, buf_text(&text), text.len);
+	buf_release(&text);
+	TRY(status);
+	if (!copy)
+		return fail_memory(err);
+	return option_set_text(f->sets, key, copy, err);
+}
+
+static enum status take_key(const struct file *f, const char *inside, const cJSON *item, int outer,
+			    int inner, struct error *err)
+{
+	char name[KEY_MAX];
+	struct error why;
+
+	if (cJSON_IsNull(item) || strncmp(item->string, "//", 2) == 0)
+		return ST_OK;
+	snprintf(name, sizeof(name), "%s%s", inside, item->string);
+	if (!option_find(f->sets, name, NULL)) /* an unknown key is reported by its own name */
+		snprintf(name, sizeof(name), "%s", item->string);
+	enum status status = set_key(f, name, item, &why);
+	if (status == ST_OK)
+		return ST_OK;
+	return fail(err, status, NOWHERE, "byte %llu: key \"%.60s\": %s",
+		    (unsigned long long)find_byte(f, outer, inner), item->string, why.text);
+}
+
+static enum status take_keys(const struct file *f, const cJSON *root, struct error *err)
+{
+	const cJSON *item, *part;
+	int outer = 0;
+
+	cJSON_ArrayForEach(item, root)
+	{
+		if (!cJSON_IsObject(item) || strcmp(item->string, "profiling") != 0) {
+			TRY(take_key(f, "", item, outer++, -1, err));
+			continue;
+		}
+		int inner = 0;
+		cJSON_ArrayForEach(part, item)
+			TRY(take_key(f, "profiling.", part, outer, inner++, err));
+		outer++;
+	}
+	return ST_OK;
+}
+
+static enum status take_object(const struct file *f, struct error *err)
+{
+	const char *end = f->text;
+	cJSON *root = cJSON_ParseWithLengthOpts(f->text, f->len, &end, false);
+	enum status status;
+
+	if (!root)
+		return fail(err, ST_FORMAT, NOWHERE, "byte %llu: not a JSON object",
+			    (unsigned long long)(end - f->text));
+	if (cJSON_IsObject(root))
+		status = take_keys(f, root, err);
+	else
+		status = fail(err, ST_FORMAT, NOWHERE, "byte 0: not a JSON object");
+	cJSON_Delete(root);
+	return status;
+}
+
+enum status record_config_take(const char *path, const struct option_set *sets, struct error *err)
+{
+	struct file file = { .sets = sets };
+	FILE *f = fopen(path, "rbe");
+	struct error why;
+
+	if (!f)
+		return fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
+	char *text = calloc(1, FILE_MAX + 1);
+	file.len = text ? fread(text, 1, FILE_MAX, f) : 0;
+	file.text = text;
+	fclose(f);
+	if (!text)
+		return fail_memory(err);
+	arena_init(&texts, 2 * FILE_MAX);
+	enum status status = take_object(&file, &why);
+	free(text);
+	if (status != ST_OK)
+		return fail(err, status, NOWHERE, "%s: %s", path, why.text);
+	return ST_OK;
+}
+
+/* ---- writing ---- */
+
+static cJSON *value_json(const struct option *row, const void *value)
+{
+	char text[UNIT_TEXT];
+
+	if (row->type == OPTION_FLAG)
+		return cJSON_CreateBool(*(const bool *)value);
+	if (row->type == OPTION_TEXT)
+		return cJSON_CreateString(*(const char *const *)value);
+	if (row->type == OPTION_SIZE)
+		return cJSON_CreateString(unit_format_size(*(const uint64_t *)value, text));
+	if (row->type == OPTION_TIME)
+		return cJSON_CreateString(unit_format_time(*(const uint64_t *)value, text));
+	if (row->type == OPTION_SHARE)
+		return cJSON_CreateNumber(*(const double *)value);
+	return cJSON_CreateNumber((double)*(const uint64_t *)value);
+}
+
+static void add_remark(cJSON *root, const char *key, const char *text)
+{
+	char name[KEY_MAX];
+
+	snprintf(name, sizeof(name), "//%s", key);
+	cJSON_AddStringToObject(root, name, text);
+}
+
+static void add_options(cJSON *root, const struct config *c)
+{
+	struct buf text;
+
+	for (const struct option *row = config_options; row->name; row++) {
+		if (!row->help)
+			continue;
+		buf_init(&text, TEXT_MAX);
+		buf_put_text(&text, row->help);
+		if (row->fallback && *row->fallback)
+			buf_putf(&text, "; default: %s", row->fallback);
+		add_remark(root, row->name, buf_text(&text));
+		buf_release(&text);
+		cJSON_AddItemToObject(root, row->name, value_json(row, (const char *)c + row->at));
+	}
+}
+
+static void add_guides(cJSON *root)
+{
+	char text[512], name[OPTION_NAME];
+
+	add_remark(root, "preset", preset_options[0].help);
+	cJSON_AddStringToObject(root, "preset", "");
+	add_remark(root, "",
+		   "keys that other profilers' guides use; they may lie in an object "
+		   "\"profiling\", too");
+	for (unsigned key = 0; key < PRESET_KEY_COUNT; key++) {
+		snprintf(name, sizeof(name), "%s", preset_explain(key, text, sizeof(text)));
+		for (char *p = name; *p; p++)
+			*p = *p == '-' ? '_' : *p;
+		add_remark(root, name, text);
+	}
+}
+
+enum status record_config_print(const struct config *c, struct buf *out, struct error *err)
+{
+	cJSON *root = cJSON_CreateObject();
+
+	add_options(root, c);
+	add_guides(root);
+	char *text = cJSON_Print(root);
+	cJSON_Delete(root);
+	if (!text)
+		return fail_memory(err);
+	buf_put_text(out, text);
+	buf_put_byte(out, '\n');
+	cJSON_free(text);
+	return buf_status(out, err);
+}

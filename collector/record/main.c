@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tacho-record: runs a command with libtacho.so preloaded.  As the main file of a tool it may
+ * include from any folder of the collector.
+ */
+#include "collector/config/config.h"
+#include "collector/control/control.h"
+#include "collector/record/found.h"
+#include "collector/record/config.h"
+#include "collector/record/doctor.h"
+#include "collector/store/store.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/quantity.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 }; /* as the shell has it */
+
+struct record {
+	const char *config, *library, *ctl;
+	bool doctor, help, version, quiet, print_config;
+};
+#define AT(member) offsetof(struct record, member)
+static const struct option record_options[] = {
+	{ "config", 0, OPTION_TEXT, "FILE", "read options from a JSON object", AT(config), NULL },
+	{ "print-config", 0, OPTION_FLAG, NULL, "print the settings as such a file, explained",
+	  AT(print_config), "no" },
+	{ "ctl", 0, OPTION_TEXT, "PID", "tell a recorded process: start, stop, save or status",
+	  AT(ctl), NULL },
+	{ "doctor", 0, OPTION_FLAG, NULL, "say what works on this machine", AT(doctor), "no" },
+	{ "quiet", 'q', OPTION_FLAG, NULL, "no line about the log at the end", AT(quiet), "no" },
+	{ "library", 0, OPTION_TEXT, "FILE", NULL, AT(library), NULL },
+	{ "help", 'h', OPTION_FLAG, NULL, "this text", AT(help), "no" },
+	{ "version", 0, OPTION_FLAG, NULL, "versions of tool and library", AT(version), "no" },
+	{ 0 }
+};
+
+static void complain(const char *text)
+{
+	fprintf(stderr, "tacho-record: %s\n", text);
+}
+
+/* ---- options: defaults, file, environment, command line; later wins ---- */
+
+/* One source of them; `argc` 0: the environment. */
+static enum status take_source(const struct option_set *sets, struct config *c, const char *file,
+			       int argc, char **argv, int *operands, struct error *err)
+{
+	struct config_source before;
+	enum status status;
+
+	config_source_begin(c, &before);
+	if (file)
+		status = record_config_take(file, sets, err);
+	else if (argc)
+		status = option_arguments_until_operand(sets, argc, argv, operands, err);
+	else
+		status = option_environment(sets, environ, err);
+	TRY(status);
+	return config_source_end(c, &before, err);
+}
+
+/* --config, which comes before the rest by rank, not by place. */
+static enum status find_config(int argc, char **argv, const char **out, struct error *err)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+	static struct config scratch;
+	struct record own;
+	const struct option_set sets[] = { { config_options, &scratch },
+					   { preset_options, &scratch.preset },
+					   { record_options, &own },
+					   { NULL, NULL } };
+	int operands;
+
+	if (!copy)
+		return fail_memory(err);
+	memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+	option_defaults(sets, NULL);
+	enum status status = option_arguments_until_operand(sets, argc, copy, &operands, err);
+	free(copy);
+	*out = own.config;
+	return status;
+}
+
+static enum status take_arguments(const struct option_set *sets, int argc, char **argv,
+				  int *operands, struct error *err)
+{
+	struct config *c = sets[0].into;
+	const char *file = NULL;
+
+	TRY(find_config(argc, argv, &file, err));
+	TRY(option_defaults(sets, err));
+	if (file)
+		TRY(take_source(sets, c, file, 0, NULL, NULL, err));
+	TRY(take_source(sets, c, NULL, 0, NULL, NULL, err));
+	return take_source(sets, c, NULL, argc, argv, operands, err);
+}
+
+static int show_help(const struct option_set *sets)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 20);
+	buf_put_text(&out, "tacho-record [options] -- COMMAND...\n"
+			   "tacho-record --ctl PID start|stop|save|status\n\n");
+	option_help(sets, &out);
+	buf_put_text(&out,
+		     "\nEach option is also a TACHO_ variable (TACHO_MAX_DISK=1G) and a key of "
+		     "the config file.\nThe exit status is that of the command.\n");
+	fputs(buf_text(&out), stdout);
+	buf_release(&out);
+	return 0;
+}
+
+/* ---- the library ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Beside the tool, as built, or in lib/ beside its bin/, as installed. */
+static enum status find_library(const char *asked, char out[PATH_MAX], struct error *err)
+{
+	static const char *const places[] = { "libtacho.so", "../lib/libtacho.so.1",
+					      "../lib64/libtacho.so.1" };
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (asked && realpath(asked, out))
+		return ST_OK;
+	if (asked || n < 0)
+		return fail(err, ST_ABSENT, NOWHERE, "%s: no such library", asked ? asked : "");
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
+		if (is_file(path) && realpath(path, out))
+			return ST_OK;
+	}
+	return fail(err, ST_ABSENT, NOWHERE, "libtacho.so is not beside %s, nor in ../lib", self);
+}
+
+/* ---- the run ---- */
+
+static pid_t child;
+
+static void pass_on(int number)
+{
+	if (child > 0)
+		kill(child, number);
+}
+
+static void set_variable(const char *name, const char *value, void *arg)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+/* cuInit() loads one injection library: ours, unless the user has named another one. */
+static void set_injection(const char *library)
+{
+	const char *value = getenv("CUDA_INJECTION64_PATH");
+	char text[PATH_MAX + 160];
+
+	if (!value || !*value || strcmp(value, library) == 0) {
+		setenv("CUDA_INJECTION64_PATH", library, 1);
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
+		 "and work of the GPU may be recorded late or not at all",
+		 value);
+	complain(text);
+}
+
+/* NVTX loads one injection library, too; a conflict is reported in the last line. */
+static void set_nvtx(const char *library, char *note, size_t cap)
+{
+	const char *value = getenv("NVTX_INJECTION64_PATH");
+
+	if (!value || !*value || strcmp(value, library) == 0)
+		setenv("NVTX_INJECTION64_PATH", library, 1);
+	else
+		snprintf(note, cap, "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
+			 value);
+}
+
+/* Appends the folder of tacho.py, as built or as installed, to the user's PYTHONPATH. */
+static void set_python_path(const char *library)
+{
+	static const char *const places[] = { ".", "../share/tacho" };
+	const char *before = getenv("PYTHONPATH"), *end = strrchr(library, '/');
+	char folder[2 * PATH_MAX], path[2 * PATH_MAX + 16];
+	struct buf text;
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(folder, sizeof(folder), "%.*s/%s", (int)(end - library), library,
+			 places[i]);
+		snprintf(path, sizeof(path), "%s/tacho.py", folder);
+		if (is_file(path))
+			break;
+	}
+	if (i == sizeof(places) / sizeof(places[0]) || !realpath(folder, path))
+		return;
+	buf_init(&text, 1 << 20);
+	if (before && *before)
+		buf_putf(&text, "%s:", before);
+	buf_put_text(&text, path);
+	setenv("PYTHONPATH", buf_text(&text), 1);
+	buf_release(&text);
+}
+
+static void set_environment(struct config *c, const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	struct buf preload;
+
+	config_export(c, set_variable, NULL);
+	set_injection(library);
+	buf_init(&preload, 1 << 20);
+	buf_put_text(&preload, library);
+	if (before && *before)
+		buf_putf(&preload, ":%s", before);
+	setenv("LD_PRELOAD", buf_text(&preload), 1);
+	buf_release(&preload);
+	set_python_path(library);
+}
+
+/* Returns whether the folder was made here. */
+static bool prepare_folder(const char *folder)
+{
+	char text[PATH_MAX + 128];
+	struct error err;
+	bool made = false;
+	enum status status = store_make_folder(folder, &made, &err);
+
+	if (status == ST_OK && access(folder, W_OK | X_OK) != 0)
+		status = fail(&err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
+	if (status != ST_OK) {
+		snprintf(text, sizeof(text), "%s; the command runs without a log", err.text);
+		complain(text);
+	}
+	return made;
+}
+
+/* What earlier runs left there, whose tacho-record died as well, is saved before this one. */
+static void prepare_ring(const struct config *c)
+{
+	char text[PATH_MAX + 256];
+	struct error err;
+
+	if (store_ring_folder(config_ring_dir(c), &err) != ST_OK) {
+		snprintf(text, sizeof(text), "%s; the command runs without a log", err.text);
+		complain(text);
+		return;
+	}
+	found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, 0, 0);
+}
+
+/* What a terminal sends reaches the command by itself; what was sent to us is passed on. */
+static int wait_for_command(void)
+{
+	static const int passed[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT };
+	int status = 0;
+
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		signal(passed[i], pass_on);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+/* As the command ended, so do we. */
+static int end_as(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (!WIFSIGNALED(status))
+		return 1;
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* the command's core is enough */
+	signal(WTERMSIG(status), SIG_DFL);
+	kill(getpid(), WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+static int record(struct config *c, const struct record *o, const char *library, char **command)
+{
+	struct found before, after;
+	char note[PATH_MAX + 100] = "";
+	bool made = prepare_folder(c->out);
+
+	if (c->ring)
+		prepare_ring(c);
+	found_init(&before);
+	found_init(&after);
+	found_look(&before, c->out, c->host);
+	set_environment(c, library);
+	if (c->nvtx)
+		set_nvtx(library, note, sizeof(note));
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		execvp(command[0], command);
+		int code = errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+		fprintf(stderr, "tacho-record: %s: %s\n", command[0], strerror(errno));
+		_exit(code);
+	}
+	if (child < 0) {
+		complain(strerror(errno));
+		return status_exit(ST_MEMORY);
+	}
+	int status = wait_for_command();
+	if (c->ring)
+		found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, child,
+			    status);
+	found_look(&after, c->out, c->host);
+	if (!o->quiet && !(WIFEXITED(status) && WEXITSTATUS(status) >= NOT_EXECUTABLE))
+		found_print(&before, &after, c->out, note);
+	if (made)
+		rmdir(c->out); /* stays, if something is in it */
+	found_release(&before);
+	found_release(&after);
+	return end_as(status);
+}
+
+static int show_version(const char *library)
+{
+	printf("tacho-record %s, cJSON %s, library %s\n", TACHO_VERSION, cJSON_Version(),
+	       *library ? library : "not found");
+	return 0;
+}
+
+/* The library takes its folder relative to where it starts; that may be elsewhere. */
+static void make_absolute(struct config *c, char out[2 * PATH_MAX])
+{
+	char here[PATH_MAX];
+
+	if (c->out[0] == '/' || !getcwd(here, sizeof(here)))
+		return;
+	snprintf(out, 2 * PATH_MAX, "%s/%s", here, c->out);
+	c->out = out;
+}
+
+static int ask(const char *who, char *const *words, int count)
+{
+	char reply[CONTROL_REPLY + 1];
+	struct error err;
+	uint64_t pid = 0;
+	enum status status = unit_parse_count(who, strlen(who), &pid, &err);
+
+	if (status == ST_OK && (pid == 0 || pid > INT_MAX))
+		status =
+			fail(&err, ST_USAGE, NOWHERE, "--ctl: %s: no process has this number", who);
+	if (status == ST_OK && count != 1)
+		status = fail(&err, ST_USAGE, NOWHERE,
+			      "--ctl %s: needs one of start, stop, save, status", who);
+	if (status == ST_OK)
+		status = control_ask((int)pid, words[0], reply, &err);
+	if (status != ST_OK) {
+		complain(err.text);
+		return status_exit(status);
+	}
+	fputs(reply, stdout);
+	return 0;
+}
+
+/* Fills in a text and prints it. */
+static int show(const struct config *c, const char *library)
+{
+	struct error err;
+	struct buf out;
+	enum status status = ST_OK;
+
+	buf_init(&out, 1 << 20);
+	if (library)
+		record_doctor(c, library, &out);
+	else
+		status = record_config_print(c, &out, &err);
+	if (status == ST_OK)
+		fputs(buf_text(&out), stdout);
+	else
+		complain(err.text);
+	buf_release(&out);
+	return status_exit(status);
+}
+
+int main(int argc, char **argv)
+{
+	static struct config config;
+	static struct record own;
+	static char library[PATH_MAX], out[2 * PATH_MAX];
+	const struct option_set sets[] = { { config_options, &config },
+					   { preset_options, &config.preset },
+					   { record_options, &own },
+					   { NULL, NULL } };
+	struct error err;
+	enum status status;
+	int operands = 0;
+
+	status = take_arguments(sets, argc, argv, &operands, &err);
+	if (status == ST_OK && own.help)
+		return show_help(sets);
+	if (status == ST_OK && own.ctl)
+		return ask(own.ctl, argv + 1, operands);
+	if (status == ST_OK)
+		status = config_check(&config, &err);
+	if (status == ST_OK && own.print_config)
+		return show(&config, NULL);
+	if (status == ST_OK)
+		status = find_library(own.library, library, &err);
+	if (own.version)
+		return show_version(library);
+	if (status == ST_OK && !own.doctor && !operands)
+		status = fail(&err, ST_USAGE, NOWHERE, "no command; see --help");
+	if (status != ST_OK) {
+		complain(err.text);
+		return status_exit(status);
+	}
+	config_look_around(&config, environ);
+	make_absolute(&config, out);
+	if (own.doctor)
+		return show(&config, library);
+	return record(&config, &own, library, argv + 1);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h - the one state of the session, shared by its files:
+ *
+ *	session.c         inputs of the window machine, the word that the hot path reads, fork, exit
+ *	threads.c         thread states: who has which, what was open at a window's end, totals
+ *	window_changes.c  what the writer takes: changes, times of windows, samples
+ *
+ * All of it is under session.lock, except where a field is atomic.
+ */
+#ifndef COLLECTOR_SESSION_INTERNAL_H
+#define COLLECTOR_SESSION_INTERNAL_H
+
+#include "collector/session/session.h"
+
+#include <pthread.h>
+
+enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
+#define NEVER UINT64_MAX
+
+struct session {
+	pthread_mutex_t lock;
+	pthread_key_t key; /* its destructor runs when a thread ends */
+	bool key_made;
+
+	const struct config *config;
+	const struct probe_type *const *probes;
+	const struct writer_hooks *writer_hooks;
+	struct window_machine machine;
+	struct writer *writer;
+	void *ancestors; /* a forked child keeps the parent's writer reachable for leak checkers */
+	_Atomic(struct thread_state *) threads;
+	size_t ring_bytes;                /* of all threads */
+	struct thread_state *step_thread; /* whose steps are fed to the window machine */
+
+	uint32_t mode, generation;
+	const char *by;  /* how the latest window was begun by hand */
+	uint64_t window; /* the latest that was recorded, from 1; 0: none */
+	struct tick_span spans[SPANS];
+	struct session_change changes[CHANGES];
+	uint64_t changes_head, changes_tail;
+	uint64_t samples[SAMPLES], samples_head, samples_tail;
+	uint64_t next_sample_step, ignored;
+	uint64_t base_count[THREAD_TOTALS], base_ticks[THREAD_TOTALS];
+	bool exited, ticks;
+	bool prepared; /* probes warm up for a window that has not begun */
+};
+extern struct session session HIDDEN;
+
+/* An input at the current time. */
+struct window_input session_input(enum window_event event);
+/* The caller has the lock. */
+void session_feed_locked(const struct window_input *in, uint64_t now);
+void session_wake_writer(void);
+/* The destructor of session.key. */
+void session_thread_ends(void *thread_state);
+
+#endif

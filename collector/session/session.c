@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/session/internal.h"
+
+#include "collector/session/texts.h"
+
+#include <string.h>
+
+_Atomic uint32_t session_word;
+_Atomic uint64_t session_step = NEVER;
+_Atomic uint32_t session_range;
+_Atomic uint64_t session_over;
+_Atomic bool session_works;
+
+struct session session = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+const struct config *session_config(void)
+{
+	return session.config;
+}
+
+const struct probe_type *const *session_probes(void)
+{
+	return session.probes;
+}
+
+void session_wake_writer(void)
+{
+	if (session.writer)
+		session.writer_hooks->wake(session.writer);
+}
+
+/* ---- state ---- */
+
+static void note_change(enum change_kind kind, uint64_t at)
+{
+	struct session_change *c = &session.changes[session.changes_head % CHANGES];
+
+	*c = (struct session_change){ .kind = kind,
+				      .window = session.window,
+				      .at = at,
+				      .cut_short = session.machine.cut_short,
+				      .by = session.machine.by_hand ? session.by : NULL };
+	session.changes_head++;
+}
+
+static bool fits(enum window_event event)
+{
+	size_t used = (size_t)(session.changes_head - session.changes_tail);
+
+	if (event == WINDOW_EXIT || event == WINDOW_STOP)
+		return used < CHANGES - 1;
+	return used < CHANGES - CHANGES_SPARE;
+}
+
+static void window_changed(enum window_state before, enum window_state after, uint64_t now)
+{
+	if (after == WINDOW_WARMUP) {
+		note_change(CHANGE_WARMUP, now);
+	} else if (after == WINDOW_RECORD) {
+		session.prepared = false;
+		session.window++;
+		session.spans[session.window % SPANS] = (struct tick_span){ .begin = now };
+		session.next_sample_step = 0;
+		note_change(CHANGE_BEGIN, now);
+	} else if (before == WINDOW_RECORD) {
+		struct tick_span *span = &session.spans[session.window % SPANS];
+		span->end = now > span->begin ? now : span->begin + 1;
+		atomic_store_explicit(&session_over, session.window, memory_order_release);
+		note_change(CHANGE_END, span->end);
+	} else {
+		note_change(CHANGE_CANCEL, now);
+	}
+}
+
+static uint32_t mode_wanted(void)
+{
+	if (session.machine.state == WINDOW_RECORD)
+		return MODE_ARMED | MODE_RECORD;
+	if (session.exited || !session.config->enabled)
+		return 0;
+	if (!window_is_done(&session.machine) || session.config->totals || session.config->ring ||
+	    session.machine.spec.on_demand)
+		return MODE_ARMED;
+	return 0;
+}
+
+/* Starting to record a GPU takes time, which is spent during the steps before a window. */
+
+static bool may_prepare(void)
+{
+	return !session.prepared && session.machine.state == WINDOW_IDLE &&
+	       !session.machine.spec.warmup && !session.exited && session.config->enabled;
+}
+
+static void prepare(uint64_t steps_so_far, uint64_t now)
+{
+	uint64_t next = window_next_step(&session.machine);
+
+	if (!may_prepare() || next == NEVER || steps_so_far + PREPARE_STEPS <= next ||
+	    !fits(WINDOW_STEP))
+		return;
+	session.prepared = true;
+	note_change(CHANGE_WARMUP, now);
+	session_wake_writer();
+}
+
+static void publish(bool changed)
+{
+	uint32_t mode = mode_wanted();
+	uint64_t step = window_next_step(&session.machine);
+
+	if (step != NEVER && may_prepare())
+		step = step > PREPARE_STEPS ? step - PREPARE_STEPS : 0;
+	if (mode & MODE_RECORD && session.config->sample_steps && session.next_sample_step < step)
+		step = session.next_sample_step;
+	atomic_store_explicit(&session_step, step, memory_order_relaxed);
+	if (mode == session.mode && !changed)
+		return;
+	if (!session.mode && mode) {
+		/* Open ranges were not kept while the session was off. */
+		for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+			thread->stale = true;
+	}
+	session.mode = mode;
+	session.generation++;
+	/*
+	 * release: a thread that sees the word also sees the window, which it reads under the lock
+	 */
+	atomic_store_explicit(&session_word, mode ? session.generation << MODE_BITS | mode : 0,
+			      memory_order_release);
+}
+
+void session_feed_locked(const struct window_input *in, uint64_t now)
+{
+	bool again, changed = false;
+
+	if (!fits(in->event)) {
+		session.ignored++;
+		return;
+	}
+	do {
+		enum window_state before = session.machine.state;
+		enum window_state after = window_feed(&session.machine, in, &again);
+		if (before != after) {
+			window_changed(before, after, now);
+			changed = true;
+		}
+	} while (again);
+	if (in->event == WINDOW_EXIT)
+		session.exited = true;
+	if (session.exited && session.prepared)
+		note_change(CHANGE_CANCEL, now);
+	session.prepared &= !session.exited;
+	/* no other window will come, so the log is complete */
+	if (changed && session.machine.state == WINDOW_IDLE &&
+	    session.changes_head != session.changes_tail)
+		session.changes[(session.changes_head - 1) % CHANGES].final =
+			window_is_done(&session.machine) || in->event == WINDOW_STOP;
+	if (in->event == WINDOW_STEP)
+		prepare(in->number + 1, now);
+	publish(changed);
+	if (changed)
+		session_wake_writer();
+}
+
+struct window_input session_input(enum window_event event)
+{
+	return (struct window_input){ .event = event,
+				      .now_ns = tick_clock_ns(CLOCK_MONOTONIC),
+				      .wall_ns = tick_clock_ns(CLOCK_REALTIME) };
+}
+
+void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name)
+{
+	struct window_input in = session_input(event);
+
+	in.number = number;
+	in.name = name;
+	pthread_mutex_lock(&session.lock);
+	if (session.config)
+		session_feed_locked(&in, now);
+	pthread_mutex_unlock(&session.lock);
+}
+
+static void ask_sample(uint64_t now)
+{
+	if (session.samples_head - session.samples_tail < SAMPLES)
+		session.samples[session.samples_head++ % SAMPLES] = now;
+	else
+		session.ignored++;
+	session_wake_writer();
+}
+
+void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t now)
+{
+	struct window_input in = session_input(WINDOW_STEP);
+	uint64_t every = session.config->sample_steps;
+
+	in.number = number;
+	pthread_mutex_lock(&session.lock);
+	if (!session.step_thread)
+		session.step_thread = thread;
+	if (session.step_thread == thread) {
+		session_feed_locked(&in, now);
+		if (every && session.machine.state == WINDOW_RECORD &&
+		    number >= session.next_sample_step) {
+			session.next_sample_step = number - number % every + every;
+			ask_sample(now);
+			publish(false);
+		}
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_sample(uint64_t now)
+{
+	pthread_mutex_lock(&session.lock);
+	if (session.mode & MODE_RECORD)
+		ask_sample(now);
+	else
+		session.ignored++;
+	pthread_mutex_unlock(&session.lock);
+}
+
+static void session_start_machine(const struct config *config, uint64_t now)
+{
+	struct window_input in = session_input(WINDOW_TIME);
+
+	window_init(&session.machine, &config->window_spec, in.now_ns);
+	if (config->window_spec.range[0])
+		atomic_store_explicit(&session_range, name_find(config->window_spec.range),
+				      memory_order_relaxed);
+	session_feed_locked(&in, now);
+	if (!config->window_spec.cyclic || !config->window_spec.wait)
+		prepare(0, now);
+}
+
+static void start_clock(void)
+{
+	if (!session.ticks)
+		tick_init(session.config->clock);
+	session.ticks = true;
+}
+
+/* Starts the clock and the window machine of an enabled process; the caller has the lock. */
+static void session_begin(bool is_worker)
+{
+	const struct config *c = session.config;
+
+	atomic_store(&session_works, is_worker && !c->workers);
+	if (is_worker && !c->workers)
+		return;
+	start_clock();
+	session_start_machine(c, tick_now());
+}
+
+void session_init(const struct config *config, const struct probe_type *const *probes,
+		  const struct writer_hooks *writer)
+{
+	pthread_mutex_lock(&session.lock);
+	session.config = config;
+	session.probes = probes;
+	session.writer_hooks = writer;
+	session.key_made = pthread_key_create(&session.key, session_thread_ends) == 0;
+	if (config->enabled)
+		session_begin(config->is_worker);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_stop_working(void)
+{
+	pthread_mutex_lock(&session.lock);
+	if (atomic_exchange(&session_works, false))
+		session_begin(false);
+	pthread_mutex_unlock(&session.lock);
+}
+
+static void start_by_hand(const char *by)
+{
+	struct window_input in = session_input(WINDOW_START);
+
+	if (!session.config || session.config->forbidden || session.exited)
+		return;
+	if (atomic_exchange(&session_works, false))
+		session_begin(false);
+	if (!session.config->enabled && !session.machine.spec.on_demand)
+		window_init(&session.machine, &(struct window_spec){ .on_demand = true },
+			    in.now_ns);
+	if (session.machine.state == WINDOW_IDLE)
+		session.by = by;
+	start_clock();
+	session_feed_locked(&in, tick_now());
+}
+
+void session_start(const char *by)
+{
+	pthread_mutex_lock(&session.lock);
+	start_by_hand(by);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_toggle(const char *by)
+{
+	struct window_input in = session_input(WINDOW_STOP);
+
+	pthread_mutex_lock(&session.lock);
+	if (session.machine.state == WINDOW_IDLE)
+		start_by_hand(by);
+	else
+		session_feed_locked(&in, tick_now());
+	pthread_mutex_unlock(&session.lock);
+}
+
+bool session_is_recording(void)
+{
+	return atomic_load_explicit(&session_word, memory_order_relaxed) & MODE_RECORD;
+}
+
+/* ---- the end of the process, and fork() ---- */
+
+static bool wait_for_writer(bool close, uint64_t limit_ns)
+{
+	pthread_mutex_lock(&session.lock);
+	struct writer *w = session.writer;
+	pthread_mutex_unlock(&session.lock);
+	return !w || session.writer_hooks->wait(w, close, limit_ns);
+}
+
+bool session_flush(uint64_t limit_ns)
+{
+	return wait_for_writer(false, limit_ns);
+}
+
+bool session_close_log(uint64_t limit_ns)
+{
+	return wait_for_writer(true, limit_ns);
+}
+
+void session_exit(uint64_t limit_ns)
+{
+	struct window_input in = session_input(WINDOW_EXIT);
+	uint64_t at = in.wall_ns + limit_ns;
+	struct timespec until = { .tv_sec = (time_t)(at / 1000000000u),
+				  .tv_nsec = (long)(at % 1000000000u) };
+
+	/* exit() may be called in a signal handler that interrupted a thread holding the lock */
+	if (pthread_mutex_timedlock(&session.lock, &until) != 0)
+		return;
+	if (session.config)
+		session_feed_locked(&in, tick_now());
+	struct writer *w = session.writer;
+	if (w) /* it may be called twice: a probe can be the first one at the exit */
+		session.ancestors = w;
+	session.writer = NULL;
+	pthread_mutex_unlock(&session.lock);
+	if (w)
+		session.writer_hooks->quit(w, limit_ns);
+}
+
+void session_before_fork(void)
+{
+	pthread_mutex_lock(&session.lock);
+	names_before_fork();
+}
+
+void session_forked_parent(void)
+{
+	names_after_fork();
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_forked_child(void)
+{
+	names_after_fork();
+	if (session.writer)
+		session.ancestors = session.writer;
+	session.writer = NULL;
+	atomic_store_explicit(&session.threads, NULL, memory_order_relaxed);
+	thread_mine = NULL;
+	if (session.key_made)
+		pthread_setspecific(session.key, NULL);
+	session.ring_bytes = 0;
+	session.step_thread = NULL;
+	session.window = 0;
+	session.changes_head = session.changes_tail = 0;
+	session.samples_head = session.samples_tail = 0;
+	session.ignored = 0;
+	session.mode = 0;
+	session.exited = session.prepared = false;
+	memset(session.base_count, 0, sizeof(session.base_count));
+	memset(session.base_ticks, 0, sizeof(session.base_ticks));
+	atomic_store_explicit(&session_word, 0, memory_order_relaxed);
+	atomic_store_explicit(&session_over, 0, memory_order_relaxed);
+	memset(&session.machine, 0, sizeof(session.machine));
+	if (session.ticks)
+		tick_forked();
+	if (session.config && session.config->enabled)
+		session_begin(true);
+	pthread_mutex_unlock(&session.lock);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/session/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEATH_SECONDS = 2 };
+
+static _Atomic(const struct wake_up *) wake_up;
+static _Atomic int owner_pid; /* a child made by a raw clone() has the handlers, but no writer */
+static _Atomic uint32_t toggles, save_asked /* enum trigger_kind */;
+static _Atomic bool has_save_handler, has_death_handler, death_signal, has_timer;
+static timer_t death_timer;
+
+/* Everything down to handle_death() is async-signal-safe: atomics, getpid, kill, a futex call. */
+
+static const struct wake_up *writer_of_process(void)
+{
+	return atomic_load(&owner_pid) == getpid() ? atomic_load(&wake_up) : NULL;
+}
+
+void trigger_ask(enum trigger_kind kind)
+{
+	const struct wake_up *w = writer_of_process();
+
+	if (!w)
+		return;
+	atomic_store(&save_asked, (uint32_t)kind);
+	w->wake(w->arg);
+}
+
+static void handle_save(int number)
+{
+	int kept = errno;
+
+	trigger_ask(TRIGGER_SIGNAL);
+	errno = kept;
+}
+
+static void handle_toggle(int number)
+{
+	const struct wake_up *w = writer_of_process();
+	int kept = errno;
+
+	if (atomic_load(&owner_pid) == getpid())
+		atomic_fetch_add(&toggles, 1);
+	if (w)
+		w->wake(w->arg);
+	errno = kept;
+}
+
+void death_go_on(void)
+{
+	sigset_t term;
+
+	signal(SIGTERM, SIG_DFL);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	kill(getpid(), SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &term, NULL);
+}
+
+static void handle_death(int number)
+{
+	static const struct itimerspec limit = { .it_value = { .tv_sec = DEATH_SECONDS } };
+	const struct wake_up *w = writer_of_process();
+	int kept = errno;
+
+	if (atomic_exchange(&death_signal, true) || !w) {
+		death_go_on();
+	} else {
+		if (atomic_load(&has_timer))
+			timer_settime(death_timer, 0, &limit, NULL);
+		w->wake(w->arg);
+	}
+	errno = kept;
+}
+
+/* False: the program has a handler of its own, or ignores the signal. */
+static bool is_default(int number)
+{
+	struct sigaction now;
+
+	return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+	       now.sa_handler == SIG_DFL;
+}
+
+static bool install(int number, void (*handler)(int))
+{
+	struct sigaction ours = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	sigemptyset(&ours.sa_mask);
+	return sigaction(number, &ours, NULL) == 0;
+}
+
+static void uninstall(int number, void (*handler)(int), _Atomic bool *installed)
+{
+	struct sigaction now;
+
+	if (atomic_exchange(installed, false) && sigaction(number, NULL, &now) == 0 &&
+	    !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handler)
+		signal(number, SIG_DFL);
+}
+
+void signals_install_toggle(void)
+{
+	atomic_store(&owner_pid, getpid());
+	if (is_default(SIGUSR1))
+		install(SIGUSR1, handle_toggle);
+}
+
+void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM };
+
+	atomic_store(&owner_pid, getpid());
+	atomic_store(&wake_up, w);
+	if (spec->signal && !atomic_load(&has_save_handler) && is_default(SIGUSR2))
+		atomic_store(&has_save_handler, install(SIGUSR2, handle_save));
+	if (atomic_load(&has_death_handler) || !is_default(SIGTERM))
+		return;
+	if (timer_create(CLOCK_MONOTONIC, &event, &death_timer) == 0)
+		atomic_store(&has_timer, true);
+	atomic_store(&has_death_handler, install(SIGTERM, handle_death));
+}
+
+void signals_stop(void)
+{
+	uninstall(SIGTERM, handle_death, &has_death_handler);
+	uninstall(SIGUSR2, handle_save, &has_save_handler);
+	atomic_store(&wake_up, NULL);
+	if (atomic_exchange(&has_timer, false))
+		timer_delete(death_timer);
+}
+
+void signals_forked(void)
+{
+	uninstall(SIGTERM, handle_death, &has_death_handler);
+	atomic_store(&wake_up, NULL);
+	atomic_store(&death_signal, false);
+	atomic_store(&has_timer, false); /* timers are not inherited */
+	atomic_store(&save_asked, TRIGGER_NONE);
+	atomic_store(&toggles, 0);
+	atomic_store(&owner_pid, getpid());
+}
+
+uint32_t signals_take_toggles(void)
+{
+	return atomic_exchange(&toggles, 0);
+}
+
+bool death_came(void)
+{
+	return atomic_load(&death_signal);
+}
+
+enum trigger_kind trigger_asked(void)
+{
+	return (enum trigger_kind)atomic_exchange(&save_asked, TRIGGER_NONE);
+}

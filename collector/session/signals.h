@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * signals.h - the signals that the recorder listens to, where the program left them at their
+ * default, and requests to save the flight recorder's ring.
+ *
+ *	SIGUSR1   --window signal: the first one begins a window, the next one ends it, and so on
+ *	SIGUSR2   --save-on signal: the ring is saved
+ *	SIGTERM   the log is closed first, then the process dies of the same signal
+ *
+ * Handlers only count, and wake the writer thread, which asks here what came.  A program that has
+ * a handler of its own, or installs one later, keeps it.
+ */
+#ifndef COLLECTOR_SESSION_SIGNALS_H
+#define COLLECTOR_SESSION_SIGNALS_H
+
+#include "collector/schedule/trigger.h"
+
+/* How the writer thread is woken; `wake` must be async-signal-safe. */
+struct wake_up {
+	void (*wake)(void *arg);
+	void *arg;
+};
+
+/*
+ * Installs the handler of SIGUSR1; signals that come before there is a writer are counted.  The
+ * child of a fork keeps this handler, so that a signal to the whole job does not end its workers.
+ */
+void signals_install_toggle(void);
+/*
+ * There is a writer: installs the handlers of SIGTERM and, where `spec` asks for it, of SIGUSR2.
+ * `wake_up` is borrowed until signals_stop().
+ */
+void signals_start(const struct wake_up *wake_up, const struct trigger_spec *spec);
+/* The process ends another way, and so does the writer: SIGTERM and SIGUSR2 have their defaults. */
+void signals_stop(void);
+/* The child of a fork has no writer: SIGTERM has its default, and nothing was asked for. */
+void signals_forked(void);
+
+/* How often SIGUSR1 came since the last call. */
+uint32_t signals_take_toggles(void);
+
+/* SIGTERM came.  Any thread. */
+bool death_came(void);
+/*
+ * The writer has closed the log: the process dies of SIGTERM.  It dies without this call where
+ * closing takes longer than two seconds, or where a second SIGTERM comes.
+ */
+void death_go_on(void);
+
+/*
+ * Asks the writer to save the ring in its next round; `kind` is COMMAND or SIGNAL.  Any thread,
+ * async-signal-safe.  Without a writer it does nothing.
+ */
+void trigger_ask(enum trigger_kind kind);
+/* What was asked for since the last call.  Writer thread. */
+enum trigger_kind trigger_asked(void);
+
+#endif

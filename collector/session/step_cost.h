@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step_cost.h - how long steps take inside and around windows: the cost of recording.
+ *
+ * The thread with most steps is measured.  The first steps of a run and those of a warmup are left
+ * out.  Writer thread only.
+ */
+#ifndef COLLECTOR_SESSION_STEP_COST_H
+#define COLLECTOR_SESSION_STEP_COST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STEP_COST_KEPT = 256, STEP_COST_SETTLING = 10 };
+
+struct thread_state;
+struct steps_kept { /* the latest ones, in ticks */
+	uint64_t took[STEP_COST_KEPT], count;
+};
+struct step_cost {
+	struct thread_state *stepper; /* thread states are never freed */
+	uint64_t taken;               /* how many of its steps were taken */
+	uint64_t warmup, begin, end;  /* ticks, 0: none; end: of the latest window */
+	struct steps_kept around, inside;
+};
+
+/* Takes the steps that ended since the last call.  `threads`: the first of all; `at`: tick. */
+void step_cost_look(struct step_cost *s, struct thread_state *threads);
+void step_cost_warmup(struct step_cost *s, struct thread_state *threads, uint64_t at);
+void step_cost_begin(struct step_cost *s, struct thread_state *threads, uint64_t at);
+void step_cost_end(struct step_cost *s, struct thread_state *threads, uint64_t at);
+/* The median in ticks; 0: there are no steps. */
+uint64_t step_cost_median(const struct steps_kept *k);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * texts.h - texts of the program as small numbers: looked up without a lock, added under one.
+ *
+ * Ids are dense from 1, the same on all threads, and constant.  The table is static; its pages are
+ * touched as texts come.  When the table is full, the id is 0.
+ */
+#ifndef COLLECTOR_SESSION_TEXTS_H
+#define COLLECTOR_SESSION_TEXTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NAMES_MAX = (1 << 18) - 1, NAMES_TEXT_MAX = 4095, NAMES_BYTES = 32 << 20 };
+
+/*
+ * The id of a text, added if it is new; texts over NAMES_TEXT_MAX are truncated.  NULL: the empty
+ * text.
+ */
+uint32_t name_find(const char *text);
+/* The same for text[0..len), without NUL bytes; truncated at a character of UTF-8. */
+uint32_t name_find_text(const char *text, size_t len);
+/* The id of a text that was added before, or 0; takes no lock. */
+uint32_t name_lookup(const char *text, size_t len);
+/* The text of an id; "" when there is no such id. */
+const char *name_text(uint32_t id, size_t *len);
+/* The number of texts: ids are 1 .. name_count(). */
+uint32_t name_count(void);
+/* To be called before and after fork(), in both processes, so that no thread is adding a text. */
+void names_before_fork(void);
+void names_after_fork(void);
+
+#endif

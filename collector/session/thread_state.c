@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/session/thread_state.h"
+
+#include <sys/mman.h>
+
+_Thread_local struct thread_state *thread_mine;
+
+struct thread_state *thread_new(size_t ring_bytes)
+{
+	struct thread_state *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (thread == MAP_FAILED)
+		return NULL;
+	ring_open(&thread->ring, ring_bytes); /* without a ring all records are counted as lost */
+	SET_RELAXED(thread->slow_ticks, UINT64_MAX);
+	return thread;
+}
+
+static size_t put_open(struct ring_record *out, const struct tick_span *window, unsigned kind,
+		       uint64_t begin, uint64_t word, uint64_t what)
+{
+	if (begin >= window->end)
+		return 0;
+	*out = (struct ring_record){
+		.begin = begin,
+		.end = window->end,
+		.word = word,
+		.name = (uint32_t)what,
+		.kind = (uint8_t)kind,
+		.subkind = (uint8_t)(what >> 32),
+		.flags = EVENT_NEVER_ENDED,
+	};
+	if (begin < window->begin) {
+		out->begin = window->begin;
+		out->flags |= EVENT_BEGAN_EARLIER;
+	}
+	return 1;
+}
+
+size_t thread_open_records(const struct thread_state *thread, const struct tick_span *window,
+			   struct ring_record out[THREAD_DEPTH + 1])
+{
+	uint32_t depth = GET_RELAXED(thread->depth), i;
+	size_t count = 0;
+
+	if (GET_RELAXED(thread->step_open))
+		count += put_open(out, window, KIND_STEP, GET_RELAXED(thread->step_begin),
+				  GET_RELAXED(thread->step_number), 0);
+	for (i = 0; i < depth && i < THREAD_DEPTH; i++) {
+		uint64_t what = GET_RELAXED(thread->open[i].what);
+		if ((uint32_t)what)
+			count += put_open(out + count, window, KIND_RANGE,
+					  GET_RELAXED(thread->open[i].begin), 0, what);
+	}
+	return count;
+}
+
+void thread_put_open(struct thread_state *thread, const struct tick_span *window, thread_put_fn put,
+		     void *arg)
+{
+	struct probe_ranges *nvtx = atomic_load_explicit(&thread->nvtx, memory_order_acquire);
+	struct ring_record open[THREAD_DEPTH + 1];
+	size_t count = thread_open_records(thread, window, open), i;
+
+	for (i = 0; i < count; i++)
+		put(thread, &open[i], NULL, arg);
+	if (nvtx)
+		nvtx->put_open(nvtx, thread, window, put, arg);
+}
+
+void thread_clear(struct thread_state *thread)
+{
+	struct probe_ranges *nvtx = atomic_load_explicit(&thread->nvtx, memory_order_acquire);
+
+	SET_RELAXED(thread->depth, 0);
+	SET_RELAXED(thread->step_open, false);
+	if (nvtx)
+		nvtx->clear(nvtx);
+}
+
+void thread_step_was_slow(struct thread_state *thread, uint64_t took, uint64_t end)
+{
+	uint64_t noted = GET_RELAXED(thread->slow_noted);
+
+	if (noted != atomic_load_explicit(&thread->slow_taken, memory_order_acquire))
+		return;
+	SET_RELAXED(thread->slow_number, GET_RELAXED(thread->step_number));
+	SET_RELAXED(thread->slow_took, took);
+	SET_RELAXED(thread->slow_end, end);
+	atomic_store_explicit(&thread->slow_noted, noted + 1, memory_order_release);
+}

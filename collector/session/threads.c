@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/session/internal.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+struct thread_state *session_threads(void)
+{
+	return atomic_load_explicit(&session.threads, memory_order_acquire);
+}
+
+/* The number of the last window that has ended. */
+static uint64_t last_ended(void)
+{
+	return session.machine.state == WINDOW_RECORD ? session.window - 1 : session.window;
+}
+
+struct closing {
+	thread_put_fn put;
+	void *arg;
+};
+
+static void close_windows(struct thread_state *thread, uint64_t last, const struct closing *to)
+{
+	if (thread->windows_closed + SPANS < last)
+		thread->windows_closed = last - SPANS;
+	while (thread->windows_closed < last) {
+		thread->windows_closed++;
+		if (thread->stale || thread->dead)
+			continue;
+		thread_put_open(thread, &session.spans[thread->windows_closed % SPANS], to->put,
+				to->arg);
+	}
+}
+
+static void put_in_ring(struct thread_state *thread, const struct ring_record *r, const void *tail,
+			void *arg)
+{
+	ring_put_tail(&thread->ring, r, tail);
+}
+
+static void catch_up(struct thread_state *thread)
+{
+	static const struct closing ring = { put_in_ring, NULL };
+
+	close_windows(thread, last_ended(), &ring);
+	if (thread->stale)
+		thread_clear(thread);
+	thread->stale = false;
+	thread->records = session.mode & MODE_RECORD;
+	thread->window_begin = thread->records ? session.spans[session.window % SPANS].begin : 0;
+	SET_RELAXED(thread->agreed_word, atomic_load_explicit(&session_word, memory_order_relaxed));
+}
+
+/* A state whose thread has ended and whose ring was emptied. */
+static struct thread_state *find_free(bool with_ring)
+{
+	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+		if (thread->dead && (thread->ring.records != NULL) == with_ring &&
+		    ring_is_done(&thread->ring))
+			return thread;
+	return NULL;
+}
+
+static struct thread_state *add_thread(void)
+{
+	size_t bytes = ring_size(session.config->buffer);
+	struct thread_state *thread;
+
+	if (session.ring_bytes + bytes > session.config->memory / 4) {
+		thread = find_free(false);
+		if (thread)
+			return thread;
+		bytes = 0; /* records of this thread are only counted */
+	}
+	thread = thread_new(bytes);
+	if (!thread)
+		return NULL;
+	session.ring_bytes += bytes;
+	thread->next = session_threads();
+	atomic_store_explicit(&session.threads, thread, memory_order_release);
+	return thread;
+}
+
+static struct thread_state *take_thread(void)
+{
+	struct thread_state *thread = find_free(true);
+
+	if (!thread)
+		thread = add_thread();
+	if (!thread)
+		return NULL;
+	thread_clear(thread);
+	thread->next_step = 0;
+	thread->dead = thread->stale = false;
+	thread->tid = (uint32_t)gettid();
+	prctl(PR_GET_NAME, thread->thread_name);
+	thread->owners++;
+	thread->windows_closed = last_ended();
+	pthread_setspecific(session.key, thread);
+	return thread;
+}
+
+struct thread_state *session_thread(bool make)
+{
+	struct thread_state *thread = thread_mine;
+
+	if (!thread && !make)
+		return NULL;
+	pthread_mutex_lock(&session.lock);
+	if (!session.mode || !session.key_made)
+		thread = NULL;
+	else if (!thread)
+		thread = thread_mine = take_thread();
+	if (!session.writer && thread)
+		session.writer = session.writer_hooks->start(session.config, session.probes);
+	if (thread)
+		catch_up(thread);
+	else
+		session.ignored++;
+	pthread_mutex_unlock(&session.lock);
+	return thread;
+}
+
+void session_thread_ends(void *arg)
+{
+	struct thread_state *thread = arg;
+	struct tick_span span = { .end = tick_now() };
+
+	pthread_mutex_lock(&session.lock);
+	thread_mine = NULL;
+	catch_up(thread);
+	span.begin = thread->window_begin;
+	if (thread->records)
+		thread_put_open(thread, &span, put_in_ring, NULL);
+	thread_clear(thread);
+	thread->dead = true;
+	if (session.step_thread == thread)
+		session.step_thread = NULL;
+	/* threads end faster than their rings are emptied */
+	if (session.ring_bytes > session.config->memory / 8)
+		session_wake_writer();
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_close_threads(uint64_t window, thread_put_fn put, void *arg)
+{
+	struct closing to = { put, arg };
+
+	pthread_mutex_lock(&session.lock);
+	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+		close_windows(thread, window, &to);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_total(uint32_t name, uint64_t *count, uint64_t *ticks)
+{
+	*count = *ticks = 0;
+	if (name >= THREAD_TOTALS)
+		return;
+	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
+		*count += GET_RELAXED(thread->totals[name].count);
+		*ticks += GET_RELAXED(thread->totals[name].ticks);
+	}
+	pthread_mutex_lock(&session.lock);
+	*count -= session.base_count[name];
+	*ticks -= session.base_ticks[name];
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_reset_totals(void)
+{
+	uint64_t count, ticks;
+
+	for (uint32_t name = 0; name < THREAD_TOTALS; name++) {
+		session_total(name, &count, &ticks);
+		pthread_mutex_lock(&session.lock);
+		session.base_count[name] += count;
+		session.base_ticks[name] += ticks;
+		pthread_mutex_unlock(&session.lock);
+	}
+}

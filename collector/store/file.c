@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/store/store.h"
+
+#include "collector/config/rank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+	NAMES_TRIED = 1000,
+	RESERVE = 64 * 1024,   /* kept back for the last tables, losses and END */
+	CHECK_BYTES = 1 << 20, /* check the free space after this many bytes */
+	FOLDER_MAX = 3072,
+};
+
+struct store_file {
+	struct store store;
+	int fd, reserve_fd; /* reserve_fd: a file that reserves space on the disk; -1: none */
+	dev_t device;
+	ino_t inode; /* device and inode: the program may close our descriptor and reuse its number
+		      */
+	uint64_t bytes, limit, min_free, checked_at;
+	bool full;
+};
+
+enum status store_make_folder(const char *folder, bool *made, struct error *err)
+{
+	char path[FOLDER_MAX];
+
+	if (snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
+		return fail(err, ST_USAGE, NOWHERE, "the folder's name is too long");
+	for (char *p = path + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		mkdir(path, 0777); /* the last mkdir() reports the error */
+		*p = '/';
+	}
+	if (made)
+		*made = false;
+	if (mkdir(path, 0777) == 0) {
+		if (made)
+			*made = true;
+		return ST_OK;
+	}
+	return errno == EEXIST ? ST_OK
+			       : fail(err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
+}
+
+static enum status open_new(const struct store_place *place, int *fd, struct error *err)
+{
+	char path[FOLDER_MAX + 256];
+
+	for (unsigned n = 0; n < NAMES_TRIED; n++) {
+		size_t cap = sizeof(path);
+		char rank[16] = "x";
+
+		if (place->rank != RANK_UNKNOWN)
+			snprintf(rank, sizeof(rank), "%u", place->rank);
+		snprintf(path, cap, "%s/%s.r%s.p%u.%u.tacho", place->folder, place->host, rank,
+			 place->pid, n);
+		*fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0666);
+		if (*fd >= 0)
+			return ST_OK;
+		if (errno != EEXIST)
+			break;
+	}
+	return fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
+}
+
+/* Reserves space that is released when the disk is full, so that the log can still be closed. */
+static int open_reserve(const char *folder)
+{
+	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd >= 0 && fallocate(fd, 0, 0, RESERVE) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static enum status file_open(struct store **out, const struct store_place *place, struct error *err)
+{
+	struct store_file *s = calloc(1, sizeof(*s));
+	struct stat st;
+
+	if (!s)
+		return fail_memory(err);
+	enum status status = store_make_folder(place->folder, NULL, err);
+	if (status == ST_OK)
+		status = open_new(place, &s->fd, err);
+	if (status != ST_OK) {
+		free(s);
+		return status;
+	}
+	s->store.type = &store_file;
+	if (fstat(s->fd, &st) == 0) {
+		s->device = st.st_dev;
+		s->inode = st.st_ino;
+	}
+	s->reserve_fd = open_reserve(place->folder);
+	uint64_t asked = place->max_bytes;
+	struct rlimit r;
+	uint64_t limit = asked ? asked : UINT64_MAX;
+
+	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY && r.rlim_cur < limit)
+		limit = r.rlim_cur;
+	s->limit = limit;
+	s->min_free = place->min_free;
+	*out = &s->store;
+	return ST_OK;
+}
+
+static bool is_ours(int fd, const struct store_file *s)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+}
+
+static bool disk_is_low(struct store_file *s)
+{
+	struct statvfs v;
+
+	if (!s->min_free || (s->checked_at && s->bytes - s->checked_at < CHECK_BYTES))
+		return false;
+	s->checked_at = s->bytes | 1;
+	return fstatvfs(s->fd, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < s->min_free;
+}
+
+static bool fits(struct store_file *s, unsigned kind, size_t len)
+{
+	uint64_t kept_back = kind == LOG_EVENTS ? RESERVE : 0;
+
+	/* of a small limit at most a quarter is kept back */
+	if (kept_back > s->limit / 4)
+		kept_back = s->limit / 4;
+	if (len > s->limit - kept_back || s->bytes > s->limit - kept_back - len)
+		return false;
+	return kind != LOG_EVENTS || !disk_is_low(s);
+}
+
+static enum status write_whole(struct store_file *s, const uint8_t *bytes, size_t len,
+			       struct error *err)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = write(s->fd, bytes + done, len - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done == len)
+		return ST_OK;
+	fail(err, ST_CEILING, NOWHERE, "%s", strerror(errno));
+	/* removes a partial block; where this fails too, readers skip it */
+	if (done && ftruncate(s->fd, (off_t)s->bytes) != 0)
+		s->bytes += done;
+	return ST_CEILING;
+}
+
+static enum status fill_up(struct store_file *s, const char *why, struct error *err)
+{
+	s->full = true;
+	if (s->reserve_fd >= 0)
+		close(s->reserve_fd);
+	s->reserve_fd = -1;
+	return fail(err, ST_CEILING, NOWHERE, "%s", why);
+}
+
+static enum status file_put(struct store *store, unsigned kind, const uint8_t *bytes, size_t len,
+			    struct error *err)
+{
+	struct store_file *s = (struct store_file *)store;
+	struct error why;
+
+	if (s->full && kind == LOG_EVENTS)
+		return fail(err, ST_CEILING, NOWHERE, "the log is full");
+	if (!is_ours(s->fd, s))
+		return fail(err, ST_IO, NOWHERE, "the log's descriptor was closed by the program");
+	if (!fits(s, kind, len))
+		return fill_up(s, "the log has reached its limit, or the disk is full", err);
+	enum status status = write_whole(s, bytes, len, &why);
+	if (status != ST_OK)
+		return fill_up(s, why.text, err);
+	s->bytes += len;
+	return ST_OK;
+}
+
+static uint64_t file_bytes(const struct store *store)
+{
+	return ((const struct store_file *)store)->bytes;
+}
+
+static void file_close(struct store *store)
+{
+	struct store_file *s = (struct store_file *)store;
+
+	if (s->reserve_fd >= 0)
+		close(s->reserve_fd);
+	if (is_ours(s->fd, s))
+		close(s->fd);
+	free(s);
+}
+
+const struct store_type store_file = {
+	.name = "file",
+	.open = file_open,
+	.put = file_put,
+	.bytes = file_bytes,
+	.close = file_close,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h - internals of the writer: writer.c has the thread and the windows, writer_log.c the
+ * log and its rows, writer_save.c the flight recorder.
+ */
+#ifndef COLLECTOR_STORE_INTERNAL_H
+#define COLLECTOR_STORE_INTERNAL_H
+
+#include "collector/session/signals.h"
+#include "collector/session/step_cost.h"
+#include "collector/store/store.h"
+#include "collector/schedule/trigger.h"
+#include "collector/store/writer.h"
+#include "schemas/base/buf.h"
+#include "schemas/log/writer.h"
+
+#include <pthread.h>
+
+enum { ATTRIBUTES = 32 };
+
+/* An attribute of the process, which a probe has set. */
+struct process_attribute {
+	char *key, *text;
+	bool is_json;
+};
+
+/* The flight recorder's part. */
+struct saver {
+	struct trigger trigger;
+	struct thread_state *stepper; /* whose steps count; thread states are never freed */
+	uint64_t steps_taken;         /* how many of its steps were taken */
+	struct trigger_fired fired;   /* why it is to be saved */
+	bool pending;
+	enum trigger_kind asked; /* the request before this round began, so that everything before
+				    it is saved */
+	uint64_t due_ns;         /* CLOCK_MONOTONIC */
+	uint64_t put_before, saved_bytes, failed;
+};
+
+struct writer {
+	const struct config *config;
+	const struct probe_type **probes; /* those whose open() succeeded */
+	size_t probe_count;
+	bool opened, begun; /* begin() of the probes was called */
+	pthread_t thread;
+	struct wake_up wake_up;
+	_Atomic uint32_t wake_futex; /* 0: nothing to do */
+
+	/*
+	 * Requests and their completion.  There is neither lock nor condition, because exit() may
+	 * be called in a signal handler that interrupted a thread waiting here, and then waits
+	 * again.
+	 */
+	_Atomic uint64_t asked, done; /* numbers of rounds */
+	_Atomic bool close_asked, quit, finished;
+	_Atomic uint32_t round_futex; /* changes when `done` or `finished` does */
+
+	/* State of the writer thread: the open log, if there is one. */
+	uint64_t log_number;
+	struct trace *trace;
+	struct log_writer *log;
+	struct store *store;
+	struct buf blocks;
+	uint32_t process;
+	struct process about;
+	uint64_t ignored; /* ignored calls that the log has */
+	struct process_attribute process_attribute[ATTRIBUTES];
+	size_t attribute_count;
+	bool attributes_changed; /* attributes are newer than the log's */
+	bool broken, full;       /* broken: no log can be opened; full: no more fits in */
+	bool renewed;            /* the ring has got all tables during this batch */
+	bool outgrown;           /* the tables have outgrown the ring, which must begin anew */
+	uint64_t drained_ns;     /* everything that ended before this time has been taken */
+	struct saver saver;
+	struct step_cost steps;
+	uint64_t flushed_ns;
+	uint64_t disk_bytes; /* of closed logs, which share one limit */
+
+	/* The window that is open, if one is. */
+	bool recording;
+	struct window got;
+	const char *by;      /* how it was begun by hand; NULL: by the configuration */
+	uint32_t window_row; /* row number in the trace; 0: none yet */
+	uint64_t cost_ns, cpu_ns;
+};
+
+/* Adds or updates the row of the open window. */
+void writer_put_window(struct writer *w);
+void writer_put_anchor(struct writer *w);
+/* Stores everything that was put; `now_ns` is CLOCK_MONOTONIC. */
+void writer_flush_log(struct writer *w, uint64_t now_ns);
+/* Ends the log with its END block; does nothing where no log is open.  A ring is removed. */
+void writer_close_log(struct writer *w);
+/* No rows are expected for now: closes the log, but keeps a ring so that it can be saved. */
+void writer_rest_log(struct writer *w);
+/* At the begin of a round: takes requests; at its end: decides whether to save the ring. */
+void writer_listen(struct writer *w);
+void writer_look(struct writer *w);
+/* After the last round. */
+void writer_look_last(struct writer *w, bool died);
+
+#endif

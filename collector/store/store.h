@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h - where finished blocks go: a file, or the flight recorder's ring.
+ *
+ *	probes -> writer (rows -> blocks) -> store --file--> <host>.r<rank>.p<pid>.<n>.tacho
+ *	                                          \--ring--> a MAP_SHARED local file of constant
+ * size
+ *
+ * window.h decides when rows are made, and the store decides where the bytes are; they do not know
+ * each other.  Writer thread only.  A file that has refused one block of events refuses all later
+ * ones, so that its content has no gaps; the writer counts the loss.  A ring replaces its oldest
+ * events instead.  It keeps tables in one of two halves: when that is full, the writer passes all
+ * valid tables again, and they go into the other half.
+ *
+ * To add a store, write NAME.c with `const struct store_type store_NAME`.
+ */
+#ifndef COLLECTOR_STORE_STORE_H
+#define COLLECTOR_STORE_STORE_H
+
+#include "schemas/log/log.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct store {
+	const struct store_type *type;
+};
+
+struct log_saved;
+
+struct store_place {
+	const char *folder; /* made if it does not exist */
+	const char *host;
+	uint32_t rank; /* RANK_UNKNOWN: written as x */
+	uint32_t pid;
+	uint64_t max_bytes; /* 0: no limit */
+	uint64_t min_free;  /* keep free on the file system; 0: no limit */
+	uint64_t ring_bytes,
+		ring_tables; /* of a ring: its size, and the maximum of a half for tables */
+};
+
+struct store_type {
+	const char *name;
+	enum status (*open)(struct store **out, const struct store_place *place, struct error *err);
+	/*
+	 * Stores all bytes or none.  `kind` 0 is the file's header.  ST_CEILING: the disk or the
+	 * limit is full; tables, losses and END may still fit, so try them.
+	 */
+	enum status (*put)(struct store *s, unsigned kind, const uint8_t *bytes, size_t len,
+			   struct error *err);
+	uint64_t (*bytes)(const struct store *s); /* bytes stored so far */
+	void (*close)(struct store *s);           /* frees the store; removes a ring */
+
+	/* For a ring only, otherwise NULL. */
+
+	/*
+	 * Stores the blocks of all valid tables, after put() of one returned ST_CEILING.
+	 * ST_CEILING: they do not fit either, and nothing was changed.
+	 */
+	enum status (*renew)(struct store *s, const uint8_t *bytes, size_t len, struct error *err);
+	/*
+	 * States that all events up to `until_ns` are in the ring, and that the process was alive
+	 * at `now_ns`.  `until_ns` 0: only the latter.
+	 */
+	void (*beat)(struct store *s, uint64_t now_ns, uint64_t until_ns);
+	/*
+	 * Saves what came since the last save as a log at `place`, and completes `why`. *bytes: the
+	 * size of the log.
+	 */
+	enum status (*save)(struct store *s, const struct store_place *place, struct log_saved *why,
+			    uint64_t *bytes, struct error *err);
+};
+extern const struct store_type store_file, store_ring;
+
+/*
+ * Makes the folder and checks that a ring can be in it.  ST_USAGE: it is on a network file system.
+ */
+enum status store_ring_folder(const char *folder, struct error *err);
+/* The name of a network file system by the type of statfs(), such as "nfs"; NULL: a local one. */
+const char *store_network_name(unsigned long type);
+
+/*
+ * Saves a ring that a process left as a log in `folder`; `word` says why.  ST_ABSENT: its process
+ * is alive.  ST_END: everything in it was saved before, or `folder` is NULL.  The ring's file is
+ * kept.
+ */
+enum status store_save_left(const char *path, const char *folder, const char *word, uint64_t *bytes,
+			    struct error *err);
+/* Writes the blocks of a ring as a log; with `ended` it gets an END block. */
+struct log_ring;
+enum status store_save(struct log_ring *r, const struct store_place *place,
+		       const struct log_saved *why, bool ended, uint64_t *bytes, struct error *err);
+/* When the process began, by field 22 of /proc/PID/stat; 0: there is no such process. */
+uint64_t store_process_began(uint32_t pid);
+
+/* Makes a folder and its parents; *made (may be NULL): it did not exist. */
+enum status store_make_folder(const char *folder, bool *made, struct error *err);
+
+#endif

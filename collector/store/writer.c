@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/config/config.h"
+#include "collector/session/signals.h"
+#include "collector/session/session.h"
+#include "collector/probe/probe.h"
+#include "collector/store/internal.h"
+#include "schemas/base/buf.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NEVER UINT64_MAX
+#define MS    UINT64_C(1000000)
+enum {
+	PERIOD_MS = 100, /* between two drains of nearly empty rings */
+	GRACE_MS = 2,    /* for calls that were in progress when a window ended */
+	FLUSH_MS = 1000, /* how much a kill loses at most; also the time between anchors */
+};
+
+/* ---- windows ---- */
+
+static uint64_t cpu_now(void)
+{
+	return tick_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void open_probes(struct writer *w)
+{
+	size_t kept = 0;
+
+	if (w->opened)
+		return;
+	w->opened = true;
+	for (size_t i = 0; i < w->probe_count; i++) {
+		const struct probe_type *t = w->probes[i];
+
+		if (!t->open || t->open(w->config, NULL) == ST_OK)
+			w->probes[kept++] = t;
+	}
+	w->probe_count = kept;
+}
+
+static void begin_probes(struct writer *w, uint64_t now_ns)
+{
+	open_probes(w);
+	for (size_t i = 0; i < w->probe_count && !w->begun; i++)
+		if (w->probes[i]->begin)
+			w->probes[i]->begin(now_ns, NULL);
+	w->begun = true;
+}
+
+static void end_probes(struct writer *w, uint64_t now_ns)
+{
+	for (size_t i = 0; i < w->probe_count && w->begun; i++)
+		if (w->probes[i]->end)
+			w->probes[i]->end(now_ns, now_ns + FLUSH_MS * MS);
+	w->begun = false;
+}
+
+static unsigned drain_probes(struct writer *w)
+{
+	unsigned fullest = 0;
+
+	tick_calibrate();
+	uint64_t now_ns = tick_to_ns(tick_now());
+	for (size_t i = 0; i < w->probe_count; i++) {
+		unsigned full = w->probes[i]->drain ? w->probes[i]->drain(w, now_ns) : 0;
+		fullest = full > fullest ? full : fullest;
+	}
+	return fullest;
+}
+
+static void set_number_attribute(struct writer *w, const char *key, uint64_t number)
+{
+	char text[DECIMAL_MAX + 1];
+
+	if (!number)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	writer_set_attribute(w, key, text, true);
+}
+
+static void set_step_attributes(struct writer *w, const struct steps_kept *k, const char *count,
+				const char *median)
+{
+	double ns = (double)step_cost_median(k) * 1e9 / tick_per_second();
+
+	set_number_attribute(w, count, k->count);
+	set_number_attribute(w, median, (uint64_t)ns);
+}
+
+static void window_ends(struct writer *w, const struct session_change *c)
+{
+	uint64_t since = c->at;
+	double passed = (double)(tick_now() - since) / tick_per_second() * 1e9;
+	struct timespec t = { .tv_nsec = GRACE_MS * MS };
+
+	if (passed < (double)t.tv_nsec)
+		nanosleep(&t, NULL);
+	tick_calibrate();
+	w->got.end_ns = tick_to_ns(c->at);
+	w->got.cut_short = c->cut_short;
+	end_probes(w, w->got.end_ns);
+	drain_probes(w);
+	for (size_t i = 0; i < w->probe_count; i++)
+		if (w->probes[i]->close_window)
+			w->probes[i]->close_window(w, c->window);
+	w->got.own_ns = w->cost_ns + cpu_now() - w->cpu_ns;
+	/* Compares the steps inside and around the window. */
+	uint64_t end = c->at;
+	step_cost_end(&w->steps, session_threads(), end);
+	set_step_attributes(w, &w->steps.around, "steps_around", "steps_around_median_ns");
+	set_step_attributes(w, &w->steps.inside, "steps_recorded", "steps_recorded_median_ns");
+	w->recording = false;
+	if (!w->trace)
+		return;
+	writer_put_window(w);
+	writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
+}
+
+static void take_change(struct writer *w, const struct session_change *c)
+{
+	if (c->kind == CHANGE_WARMUP) {
+		step_cost_warmup(&w->steps, session_threads(), c->at);
+		begin_probes(w, tick_to_ns(c->at));
+	} else if (c->kind == CHANGE_BEGIN) {
+		tick_calibrate();
+		w->recording = true;
+		w->broken = false;
+		w->cost_ns = 0;
+		w->cpu_ns = cpu_now();
+		w->got = (struct window){ .begin_ns = tick_to_ns(c->at) };
+		w->by = c->by;
+		w->window_row = 0;
+		if (w->trace)
+			writer_put_window(w);
+		begin_probes(w, w->got.begin_ns);
+		step_cost_begin(&w->steps, session_threads(), c->at);
+	} else if (c->kind == CHANGE_CANCEL) {
+		end_probes(w, tick_to_ns(c->at));
+		step_cost_end(&w->steps, session_threads(), c->at);
+	} else if (w->recording) {
+		window_ends(w, c);
+	}
+	if (c->final)
+		writer_rest_log(w);
+}
+
+/* ---- the thread ---- */
+
+void writer_wake(struct writer *w)
+{
+	if (!atomic_exchange_explicit(&w->wake_futex, 1, memory_order_release))
+		syscall(SYS_futex, &w->wake_futex, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t next_round(struct writer *w, unsigned fullest)
+{
+	uint64_t next = session_next_ns(), now = tick_clock_ns(CLOCK_MONOTONIC);
+	uint64_t wait = NEVER;
+
+	if (next != NEVER)
+		wait = next > now ? next - now : 0;
+	if (w->config->ring)
+		wait = least(wait, PERIOD_MS * MS);
+	if (!w->recording && !w->begun)
+		return wait;
+	wait = least(wait, fullest > 40 ? MS : fullest > 10 ? 10 * MS : PERIOD_MS * MS);
+	now = tick_to_ns(tick_now());
+	for (size_t i = 0; i < w->probe_count; i++) {
+		uint64_t due = w->probes[i]->due ? w->probes[i]->due(now) : NEVER;
+		wait = least(wait, due);
+	}
+	return wait;
+}
+
+/* Returns how full the fullest ring was. */
+static unsigned work(struct writer *w)
+{
+	struct session_change change;
+	unsigned fullest = 0;
+
+	writer_listen(w);
+	if (tick_clock_ns(CLOCK_MONOTONIC) >= session_next_ns())
+		session_feed(WINDOW_TIME, tick_now(), 0, NULL);
+	session_take_signals();
+	while (session_next_change(&change))
+		take_change(w, &change);
+	w->drained_ns = tick_to_ns(tick_now());
+	if (w->recording)
+		fullest = drain_probes(w);
+	else if (w->begun) {
+		for (size_t i = 0; i < w->probe_count; i++)
+			if (w->probes[i]->warmup)
+				w->probes[i]->warmup();
+	}
+	step_cost_look(&w->steps, session_threads());
+	writer_look(w);
+	if (w->outgrown)
+		writer_close_log(w);
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	if (!w->trace || now_ns - w->flushed_ns < FLUSH_MS * MS)
+		return fullest;
+	writer_put_anchor(w);
+	writer_flush_log(w, now_ns);
+	return fullest;
+}
+
+static void flush_now(struct writer *w, bool close)
+{
+	if (!w->trace)
+		return;
+	if (close && !w->recording)
+		writer_rest_log(w);
+	else
+		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
+}
+
+/* One round; false: it was the last one. */
+static bool serve(struct writer *w, unsigned *fullest)
+{
+	uint64_t asked = atomic_load(&w->asked);
+	bool waited = asked != atomic_load(&w->done);
+	bool close = waited && atomic_exchange(&w->close_asked, false);
+	bool quit = atomic_load(&w->quit);
+
+	if (death_came()) {
+		session_feed(WINDOW_EXIT, tick_now(), 0, NULL);
+		quit = true;
+	}
+	*fullest = work(w);
+	if (quit) {
+		for (size_t i = 0; i < w->probe_count && w->opened; i++)
+			if (w->probes[i]->close)
+				w->probes[i]->close(w, tick_to_ns(tick_now()) + FLUSH_MS * MS);
+		w->opened = false;
+		writer_look_last(w, death_came());
+		writer_close_log(w);
+	} else if (waited) {
+		flush_now(w, close);
+	}
+	atomic_store(&w->done, asked);
+	atomic_store(&w->finished, quit);
+	atomic_fetch_add(&w->round_futex, 1);
+	syscall(SYS_futex, &w->round_futex, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	return !quit;
+}
+
+static void *writer_main(void *arg)
+{
+	struct writer *w = arg;
+	unsigned fullest = 0;
+
+	pthread_setname_np(pthread_self(), "tacho");
+	while (serve(w, &fullest)) {
+		uint64_t limit_ns = next_round(w, fullest);
+		struct timespec t = { .tv_sec = (time_t)(limit_ns / 1000000000u),
+				      .tv_nsec = (long)(limit_ns % 1000000000u) };
+
+		/* a spurious wake-up only costs one more round */
+		if (limit_ns && !atomic_load_explicit(&w->wake_futex, memory_order_acquire))
+			syscall(SYS_futex, &w->wake_futex, FUTEX_WAIT_PRIVATE, 0,
+				limit_ns == NEVER ? NULL : &t, NULL, 0);
+		atomic_exchange_explicit(&w->wake_futex, 0, memory_order_acquire);
+	}
+	if (death_came())
+		death_go_on();
+	return NULL;
+}
+
+static bool make_thread(struct writer *w)
+{
+	sigset_t all, before;
+
+	/* the program's signal handlers must run on its own threads */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&w->thread, NULL, writer_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return !failed;
+}
+
+static void wake(void *writer)
+{
+	writer_wake(writer);
+}
+
+struct writer *writer_start(const struct config *config, const struct probe_type *const *probes)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	size_t count = 0;
+
+	while (probes[count])
+		count++;
+	if (w)
+		w->probes = calloc(count + 1, sizeof(const struct probe_type *));
+	if (!w || !w->probes) {
+		free(w);
+		return NULL;
+	}
+	w->config = config;
+	w->probe_count = count;
+	memcpy(w->probes, probes, count * sizeof(const struct probe_type *));
+	if (!make_thread(w)) {
+		free(w->probes);
+		free(w);
+		return NULL;
+	}
+	w->wake_up = (struct wake_up){ wake, w };
+	signals_start(&w->wake_up, &config->trigger_spec);
+	return w;
+}
+
+/* Waits until the round is done, or the last one is; false: `limit_ns` is over. */
+static bool wait_for_round(struct writer *w, uint64_t round, uint64_t limit_ns)
+{
+	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
+
+	for (;;) {
+		uint32_t version = atomic_load(&w->round_futex);
+		uint64_t now = tick_clock_ns(CLOCK_MONOTONIC);
+		struct timespec left;
+
+		if (atomic_load(&w->finished) || atomic_load(&w->done) >= round)
+			return true;
+		if (now >= until)
+			return false;
+		left = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000u),
+					  .tv_nsec = (long)((until - now) % 1000000000u) };
+		syscall(SYS_futex, &w->round_futex, FUTEX_WAIT_PRIVATE, version, &left, NULL, 0);
+	}
+}
+
+bool writer_wait(struct writer *w, bool close, uint64_t limit_ns)
+{
+	if (close) /* set before the round is asked for, so that this round sees it */
+		atomic_store(&w->close_asked, true);
+	uint64_t round = atomic_fetch_add(&w->asked, 1) + 1;
+	writer_wake(w);
+	return wait_for_round(w, round, limit_ns);
+}
+
+bool writer_quit(struct writer *w, uint64_t limit_ns)
+{
+	atomic_store(&w->quit, true);
+	writer_wake(w);
+	bool finished = wait_for_round(w, NEVER, limit_ns);
+	signals_stop();
+	if (finished)
+		pthread_join(w->thread, NULL);
+	return finished;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.h - the writer thread: drains probes, makes rows to blocks, hands blocks to the store.
+ *
+ *	probes --rows--> writer (trace, log_writer) --blocks--> store --> file
+ *
+ * A log is opened by the first row of a window, so a window without events leaves no file.  It is
+ * closed with its END block when the last window is over, on request, and at exit; later rows open
+ * a new log.  Blocks are closed when they are full, or after a second.
+ *
+ * writer_start(), writer_wake(), writer_wait() and writer_quit() may be called by any thread; all
+ * other functions are for the writer thread, on which it calls the probes.
+ */
+#ifndef COLLECTOR_STORE_WRITER_H
+#define COLLECTOR_STORE_WRITER_H
+
+#include "collector/session/thread_state.h"
+#include "schemas/log/writer.h"
+#include "schemas/model/trace.h"
+
+struct config;
+struct probe_type;
+struct writer;
+
+/* Starts the thread, with all signals blocked; NULL: no memory.  It runs until writer_quit(). */
+struct writer *writer_start(const struct config *config, const struct probe_type *const *probes);
+/* Wakes the thread.  Async-signal-safe. */
+void writer_wake(struct writer *w);
+/*
+ * Waits for one complete round that begins after this call; with `close` the log is closed in it.
+ * False: `limit_ns` is over.
+ */
+bool writer_wait(struct writer *w, bool close, uint64_t limit_ns);
+/* Closes the log and ends the thread, within `limit_ns`; false: the thread is still running. */
+bool writer_quit(struct writer *w, uint64_t limit_ns);
+
+/* ---- for probes: ids belong to the open log, and are 0 when a ceiling is reached ---- */
+
+/* Opens a log if rows can be put now; false: there is none, and all ids are 0. */
+bool writer_ready(struct writer *w);
+/* A log is open. */
+bool writer_has_log(const struct writer *w);
+/* The number of the log that rows go to, from 1; ids of another log are void. */
+uint64_t writer_log(const struct writer *w);
+/*
+ * For a probe that keeps ids of a log: true when rows go to another log than number `*log`, which
+ * becomes the new one.  All ids that the probe keeps are void then.
+ */
+static inline bool writer_log_changed(const struct writer *w, uint64_t *log)
+{
+	uint64_t before = *log;
+
+	*log = writer_log(w);
+	return *log != before;
+}
+uint32_t writer_name(struct writer *w, const char *text, size_t len);
+/* track->process is set here. */
+uint32_t writer_track(struct writer *w, const struct track *track);
+uint32_t writer_schema(struct writer *w, const struct arg_schema *schema);
+uint32_t writer_desc(struct writer *w, const struct event_desc *desc);
+/* device->process is set here. */
+uint32_t writer_device(struct writer *w, const struct device *device);
+/*
+ * Sets an attribute of the process, in this log and later ones, until it is set again.  Needs no
+ * log.  `text` is copied.
+ */
+void writer_set_attribute(struct writer *w, const char *key, const char *text, bool is_json);
+/* Sets the name of a track that has been added before. */
+void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
+/* Puts a row; the members of `row` that its descriptor gives need not be set. */
+void writer_put(struct writer *w, const struct event *row, uint32_t desc);
+/* The same, faster: `row` has the descriptor's track and kind, and writer_ready() was true. */
+void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc);
+/*
+ * Where rows may be put directly (schemas/log/writer.h), valid until the next call here; empty
+ * where the log is full.
+ */
+struct log_places writer_places(const struct writer *w);
+void writer_lose(struct writer *w, enum loss why, uint64_t count);
+/* Adds time that recording took on the program's threads. */
+void writer_own_cost(struct writer *w, uint64_t ns);
+bool writer_wants(const struct writer *w, unsigned kind);
+/* When the open window began; 0: no window is open. */
+uint64_t writer_window_begin(const struct writer *w);
+/* A window is open, or its end has not been processed yet. */
+bool writer_is_recording(const struct writer *w);
+const struct config *writer_config(const struct writer *w);
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/config/command.h"
+#include "collector/config/config.h"
+#include "collector/session/session.h"
+#include "collector/probe/probe.h"
+#include "collector/store/internal.h"
+#include "schemas/log/ring.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* the smallest useful log */
+enum { LEAST_LOG = 4096, BLOCKS_LEAST = 4 << 20 };
+enum { ANCHOR_TRIES = 3, RING_TABLES_SHARE = 32 };
+
+const struct config *writer_config(const struct writer *w)
+{
+	return w->config;
+}
+
+bool writer_has_log(const struct writer *w)
+{
+	return w->trace != NULL;
+}
+
+uint64_t writer_log(const struct writer *w)
+{
+	return w->log_number;
+}
+
+uint64_t writer_window_begin(const struct writer *w)
+{
+	return w->recording ? w->got.begin_ns : 0;
+}
+
+bool writer_is_recording(const struct writer *w)
+{
+	return w->recording;
+}
+
+bool writer_wants(const struct writer *w, unsigned kind)
+{
+	return w->config->kinds_mask >> kind & 1;
+}
+
+void writer_own_cost(struct writer *w, uint64_t ns)
+{
+	w->cost_ns += ns;
+}
+
+/* ---- blocks to the store ---- */
+
+static enum loss why_full(const struct writer *w)
+{
+	return w->outgrown ? LOSS_CEILING : LOSS_DISK;
+}
+
+static void store_block(struct writer *w, const struct log_block *block, const uint8_t *bytes,
+			size_t len)
+{
+	if (w->renewed && block->kind != LOG_EVENTS)
+		return; /* it was stored with the other tables */
+	if (block->kind == LOG_EVENTS && w->full) {
+		trace_lose(w->trace, w->process, why_full(w), block->rows);
+		return;
+	}
+	if (w->store->type->put(w->store, block->kind, bytes, len, NULL) == ST_OK)
+		return;
+	if (block->kind != LOG_EVENTS && w->store->type->renew && !w->full) {
+		/*
+		 * Stores all tables again in the ring's other half.  Where they take most of it
+		 * they have outgrown the ring, which begins anew after this round, before rows are
+		 * lost for want of a name.
+		 */
+		struct log_ring_consts ring = { 0 };
+		struct buf all;
+
+		buf_init(&all, w->config->memory / 4);
+		bool good = log_writer_tables(w->log, &all, NULL) == ST_OK &&
+			    w->store->type->renew(w->store, all.data, all.len, NULL) == ST_OK;
+		log_ring_divide(w->config->ring, w->config->memory / RING_TABLES_SHARE, &ring);
+		w->outgrown = !good || all.len > ring.half_bytes / 2;
+		buf_release(&all);
+		w->renewed = good;
+		if (w->renewed)
+			return;
+	}
+	w->full = true;
+	if (block->kind == LOG_EVENTS)
+		trace_lose(w->trace, w->process, LOSS_DISK, block->rows);
+}
+
+/* Stores the blocks that the log's writer has made, one by one. */
+static void store_blocks(struct writer *w)
+{
+	struct buf *b = &w->blocks;
+	struct log_block block;
+	size_t at = 0, skipped;
+
+	if (b->len >= LOG_FILE_HEADER_BYTES && !w->store->type->bytes(w->store)) {
+		at = LOG_FILE_HEADER_BYTES;
+		w->full |= w->store->type->put(w->store, 0, b->data, at, NULL) != ST_OK;
+	}
+	while (at < b->len &&
+	       log_find_block(b->data + at, b->len - at, at, &block, &skipped, NULL) == ST_OK) {
+		size_t len = LOG_HEADER_BYTES + block.size;
+		store_block(w, &block, b->data + at + skipped, len);
+		at += skipped + len;
+	}
+	w->renewed = false;
+	buf_clear(b);
+}
+
+/* ---- the log ---- */
+
+static void put_attr(struct writer *w, struct arg_schema *schema, struct attr *attrs_out,
+		     const char *key, const char *text, bool is_json)
+{
+	if (!text || !*text)
+		return;
+	attrs_out[schema->const_count++] = (struct attr){
+		.key = writer_name(w, key, strlen(key)),
+		.type = is_json ? ATTR_JSON : ATTR_TEXT,
+		.bits = writer_name(w, text, strlen(text)),
+	};
+}
+
+static void put_about(struct writer *w)
+{
+	struct attr attrs[4 + ATTRIBUTES];
+	struct arg_schema schema = { .consts = attrs };
+	char ignored[DECIMAL_MAX + 1];
+
+	snprintf(ignored, sizeof(ignored), "%llu", (unsigned long long)w->ignored);
+	put_attr(w, &schema, attrs, "tacho_version", TACHO_VERSION, false);
+	put_attr(w, &schema, attrs, "tacho_clock", tick_name(), false);
+	put_attr(w, &schema, attrs, "launcher", w->config->rank.launcher, false);
+	/* starts while recording, stops without a window, samples outside of one */
+	put_attr(w, &schema, attrs, "ignored_calls", w->ignored ? ignored : NULL, false);
+	for (size_t i = 0; i < w->attribute_count; i++)
+		put_attr(w, &schema, attrs, w->process_attribute[i].key,
+			 w->process_attribute[i].text, w->process_attribute[i].is_json);
+	w->about.schema = writer_schema(w, &schema);
+	w->attributes_changed = false;
+}
+
+static struct process_attribute *find_attribute(struct writer *w, const char *key)
+{
+	struct process_attribute *t;
+
+	for (t = w->process_attribute; t < w->process_attribute + w->attribute_count; t++)
+		if (strcmp(t->key, key) == 0)
+			return t;
+	if (w->attribute_count == ATTRIBUTES)
+		return NULL;
+	t->key = strdup(key);
+	t->text = NULL;
+	if (!t->key)
+		return NULL;
+	w->attribute_count++;
+	return t;
+}
+
+void writer_set_attribute(struct writer *w, const char *key, const char *text, bool is_json)
+{
+	struct process_attribute *t = find_attribute(w, key);
+
+	if (!t || (t->text && strcmp(t->text, text) == 0))
+		return;
+	free(t->text);
+	t->text = strdup(text);
+	t->is_json = is_json;
+	w->attributes_changed = true;
+}
+
+/* The clock of the first probe that has one. */
+static uint64_t probe_clock(const struct writer *w)
+{
+	for (size_t i = 0; i < w->probe_count; i++)
+		if (w->probes[i]->clock)
+			return w->probes[i]->clock();
+	return 0;
+}
+
+/* The narrowest of several readings of all clocks. */
+void writer_put_anchor(struct writer *w)
+{
+	struct anchor a = { .process = w->process }, best = { 0 };
+	uint64_t narrowest = UINT64_MAX;
+
+	for (int i = 0; i < ANCHOR_TRIES; i++) {
+		a.monotonic_ns = tick_clock_ns(CLOCK_MONOTONIC);
+		a.cupti_ns = probe_clock(w);
+		a.realtime_ns = tick_clock_ns(CLOCK_REALTIME);
+		uint64_t after = tick_clock_ns(CLOCK_MONOTONIC);
+		if (after - a.monotonic_ns >= narrowest)
+			continue;
+		narrowest = after - a.monotonic_ns;
+		best = a;
+		best.monotonic_ns += narrowest / 2;
+	}
+	trace_anchor(w->trace, &best, NULL);
+}
+
+void writer_put_window(struct writer *w)
+{
+	const char *spec = w->by ? w->by : w->config->window;
+	struct window row = w->got;
+
+	row.process = w->process;
+	row.spec = writer_name(w, spec, strlen(spec));
+	if (w->window_row)
+		trace_set_window(w->trace, w->window_row, &row);
+	else
+		w->window_row = trace_window(w->trace, &row, NULL);
+}
+
+static void log_free(struct writer *w)
+{
+	if (w->store && !w->config->ring)
+		w->disk_bytes += w->store->type->bytes(w->store);
+	if (w->store)
+		w->store->type->close(w->store);
+	log_writer_free(w->log);
+	trace_free(w->trace);
+	buf_release(&w->blocks);
+	w->store = NULL;
+	w->log = NULL;
+	w->trace = NULL;
+	w->window_row = 0;
+}
+
+static enum status log_make(struct writer *w)
+{
+	const struct config *c = w->config;
+	struct store_place place = { .folder = c->out,
+				     .host = c->host,
+				     .rank = c->rank.rank,
+				     .pid = (uint32_t)getpid(),
+				     .max_bytes = c->max_disk,
+				     .min_free = c->min_free };
+
+	if (c->max_disk && w->disk_bytes + LEAST_LOG > c->max_disk)
+		return fail(NULL, ST_CEILING, NOWHERE,
+			    "this process's logs have reached their limit");
+	if (c->max_disk)
+		place.max_bytes = c->max_disk - w->disk_bytes;
+	TRY(trace_new(&w->trace, c->memory / 4, NULL));
+	TRY(log_writer_new(&w->log, w->trace, c->memory / 4, NULL));
+	if (c->ring) {
+		place.folder = config_ring_dir(c);
+		place.ring_bytes = c->ring;
+		place.ring_tables = c->memory / RING_TABLES_SHARE;
+	}
+	TRY((c->ring ? &store_ring : &store_file)->open(&w->store, &place, NULL));
+	return log_writer_begin(w->log, &w->blocks, NULL);
+}
+
+/* Opens the log for a row; false: no log can be had. */
+static bool log_open(struct writer *w)
+{
+	if (w->trace)
+		return true;
+	if (w->broken || !w->recording)
+		return false;
+	buf_init(&w->blocks, BLOCKS_LEAST + w->config->memory / 4);
+	w->log_number++;
+	if (log_make(w) != ST_OK) {
+		log_free(w);
+		w->broken = true;
+		return false;
+	}
+	trace_provenance(w->trace)->epoch_known = true;
+	w->full = w->outgrown = false;
+	const struct config *c = w->config;
+	struct buf command;
+
+	buf_init(&command, 64 * 1024);
+	command_read(&command);
+	w->about = (struct process){ .pid = (uint32_t)getpid(),
+				     .rank = c->rank.rank,
+				     .world_size = c->rank.world_size };
+	w->about.host = writer_name(w, c->host, strlen(c->host));
+	w->about.command = writer_name(w, buf_text(&command), command.len);
+	put_about(w);
+	w->process = trace_process(w->trace, &w->about, NULL);
+	buf_release(&command);
+	writer_put_window(w);
+	w->flushed_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	writer_put_anchor(w);
+	return true;
+}
+
+void writer_flush_log(struct writer *w, uint64_t now_ns)
+{
+	if (w->attributes_changed) {
+		put_about(w);
+		trace_set_process(w->trace, w->process, &w->about);
+	}
+	log_writer_flush(w->log, &w->blocks, NULL);
+	store_blocks(w);
+	w->flushed_ns = now_ns;
+	if (w->store->type->beat)
+		w->store->type->beat(w->store, tick_to_ns(tick_now()), w->drained_ns);
+}
+
+void writer_rest_log(struct writer *w)
+{
+	if (w->trace && w->store->type->save)
+		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
+	else
+		writer_close_log(w);
+}
+
+void writer_close_log(struct writer *w)
+{
+	if (!w->trace)
+		return;
+	writer_put_anchor(w);
+	w->ignored = session_ignored();
+	put_about(w);
+	trace_set_process(w->trace, w->process, &w->about);
+	writer_flush_log(w, 0); /* first, so that rows that did not fit are counted in the end */
+	log_writer_end(w->log, &w->blocks, NULL);
+	store_blocks(w);
+	log_free(w);
+}
+
+/* ---- rows ---- */
+
+bool writer_ready(struct writer *w)
+{
+	return log_open(w);
+}
+
+uint32_t writer_name(struct writer *w, const char *text, size_t len)
+{
+	return log_open(w) ? trace_name(w->trace, text, len, NULL) : 0;
+}
+
+uint32_t writer_track(struct writer *w, const struct track *track)
+{
+	struct track row = *track;
+
+	if (!log_open(w))
+		return 0;
+	row.process = w->process;
+	return trace_track(w->trace, &row, NULL);
+}
+
+uint32_t writer_device(struct writer *w, const struct device *device)
+{
+	struct device row = *device;
+
+	if (!log_open(w))
+		return 0;
+	row.process = w->process;
+	return trace_device(w->trace, &row, NULL);
+}
+
+uint32_t writer_schema(struct writer *w, const struct arg_schema *schema)
+{
+	return log_open(w) ? trace_schema(w->trace, schema, NULL) : 0;
+}
+
+uint32_t writer_desc(struct writer *w, const struct event_desc *desc)
+{
+	return log_open(w) ? trace_desc(w->trace, desc, NULL) : 0;
+}
+
+void writer_name_track(struct writer *w, uint32_t track, uint32_t name)
+{
+	if (log_open(w) && track)
+		trace_set_track_name(w->trace, track, name);
+}
+
+void writer_lose(struct writer *w, enum loss why, uint64_t count)
+{
+	if (count && log_open(w))
+		trace_lose(w->trace, w->process, why, count);
+}
+
+void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc)
+{
+	if (w->full)
+		trace_lose(w->trace, w->process, why_full(w), 1);
+	else if (log_writer_put(w->log, row, desc, 0, &w->blocks, NULL) != ST_OK)
+		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
+	if (w->blocks.len)
+		store_blocks(w);
+}
+
+struct log_places writer_places(const struct writer *w)
+{
+	if (w->full || !w->log)
+		return (struct log_places){ 0 };
+	return log_writer_places(w->log);
+}
+
+void writer_put(struct writer *w, const struct event *row, uint32_t desc)
+{
+	struct event e = *row;
+
+	if (!log_open(w))
+		return;
+	if (!desc) {
+		trace_lose(w->trace, w->process, LOSS_CEILING, 1);
+		return;
+	}
+	const struct event_desc *s = trace_get_desc(w->trace, desc);
+	e.track = s->track;
+	e.name = s->name;
+	e.schema = s->schema;
+	e.kind = s->kind;
+	e.subkind = s->subkind;
+	writer_put_ready(w, &e, desc);
+}

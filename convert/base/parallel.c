@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum { MOST_THREADS = 64 };
+
+struct slot {
+	void *job;
+	bool done;
+};
+
+struct ahead {
+	ahead_work work;
+	void *self;
+	pthread_mutex_t lock; /* of everything below */
+	pthread_cond_t given, done;
+	size_t depth, first, begun,
+		count; /* of a ring: taken before `first`, begun before `begun` */
+	bool closing;
+	unsigned threads;
+	pthread_t thread[MOST_THREADS];
+	struct slot ring[];
+};
+
+static struct slot *slot_at(struct ahead *a, size_t i)
+{
+	return &a->ring[i % a->depth];
+}
+
+/* The oldest job that nobody has begun; the lock is held, but not while it is worked on. */
+static void work_one(struct ahead *a)
+{
+	struct slot *slot = slot_at(a, a->begun++);
+
+	pthread_mutex_unlock(&a->lock);
+	a->work(a->self, slot->job);
+	pthread_mutex_lock(&a->lock);
+	slot->done = true;
+}
+
+static void *run(void *arg)
+{
+	struct ahead *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	for (;;) {
+		while (a->begun == a->first + a->count && !a->closing)
+			pthread_cond_wait(&a->given, &a->lock);
+		if (a->closing)
+			break;
+		work_one(a);
+		pthread_cond_signal(&a->done); /* one thread waits, for the oldest */
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* Signals are for the thread that gives: its reads and writes are those to be interrupted. */
+static void start_threads(struct ahead *a, unsigned wanted)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (a->threads < wanted && a->threads < MOST_THREADS &&
+	       pthread_create(&a->thread[a->threads], NULL, run, a) == 0)
+		a->threads++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead_work work,
+		       void *self, struct error *err)
+{
+	struct ahead *a = calloc(1, sizeof(*a) + (depth ? depth : 1) * sizeof(a->ring[0]));
+
+	*out = NULL;
+	if (!a)
+		return fail_memory(err);
+	a->work = work;
+	a->self = self;
+	a->depth = depth ? depth : 1;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->given, NULL);
+	pthread_cond_init(&a->done, NULL);
+	start_threads(a, threads);
+	*out = a;
+	return ST_OK;
+}
+
+bool ahead_is_full(const struct ahead *a)
+{
+	return a->count == a->depth;
+}
+
+void ahead_give(struct ahead *a, void *job)
+{
+	if (!a->threads)
+		a->work(a->self, job);
+	pthread_mutex_lock(&a->lock);
+	*slot_at(a, a->first + a->count) = (struct slot){ .job = job, .done = !a->threads };
+	a->count++;
+	pthread_cond_signal(&a->given);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void *take(struct ahead *a, bool works)
+{
+	struct slot *slot = slot_at(a, a->first);
+	void *job;
+
+	if (!a->count)
+		return NULL;
+	pthread_mutex_lock(&a->lock);
+	while (!slot->done) {
+		if (works && a->begun < a->first + a->count)
+			work_one(a);
+		else
+			pthread_cond_wait(&a->done, &a->lock);
+	}
+	job = slot->job;
+	a->first++;
+	a->count--;
+	pthread_mutex_unlock(&a->lock);
+	return job;
+}
+
+void *ahead_take(struct ahead *a)
+{
+	return take(a, true);
+}
+
+void *ahead_wait(struct ahead *a)
+{
+	return take(a, false);
+}
+
+void ahead_close(struct ahead *a)
+{
+	unsigned i;
+
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->closing = true;
+	pthread_cond_broadcast(&a->given);
+	pthread_mutex_unlock(&a->lock);
+	for (i = 0; i < a->threads; i++)
+		pthread_join(a->thread[i], NULL);
+	pthread_cond_destroy(&a->done);
+	pthread_cond_destroy(&a->given);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+unsigned ahead_cores(void)
+{
+	cpu_set_t set;
+	int count;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	count = CPU_COUNT(&set);
+	return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (unsigned)count;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/base/progress.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SECOND_NS 1000000000ull
+
+enum { LEFT_MAX_S = 359999, TICK_NS = 200 * 1000 * 1000, LINE_CEILING = 4096 };
+
+static const char clear[] = "\r\033[K";
+
+/* "12.3 M", "456": a count for people. */
+static void put_count(struct buf *out, double count)
+{
+	if (count >= 1e6)
+		buf_putf(out, "%.1f M", count / 1e6);
+	else if (count >= 1e4)
+		buf_putf(out, "%.0f k", count / 1e3);
+	else
+		buf_putf(out, "%.0f", count);
+}
+
+/* From the share of the input that is read; an input is read at an even pace. */
+static void put_left(struct buf *out, const struct progress_now *now, double spent_s)
+{
+	double left_s;
+
+	if (!now->done_bytes || now->done_bytes > now->all_bytes)
+		return;
+	left_s = spent_s * (double)(now->all_bytes - now->done_bytes) / (double)now->done_bytes;
+	if (left_s > LEFT_MAX_S)
+		return;
+	unsigned s = (unsigned)(left_s + 0.5);
+	if (s >= 3600)
+		buf_putf(out, ", %u:%02u:%02u left", s / 3600, s / 60 % 60, s % 60);
+	else
+		buf_putf(out, ", %u:%02u left", s / 60, s % 60);
+}
+
+bool progress_line(struct progress *p, const struct progress_now *now, struct buf *out)
+{
+	double spent_s = (double)(now->now_ns - p->begin_ns) / 1e9;
+
+	if (now->now_ns < p->begin_ns + SECOND_NS || now->now_ns < p->shown_ns + SECOND_NS / 5)
+		return false;
+	p->shown_ns = now->now_ns;
+	buf_put_text(out, clear);
+	if (now->done_bytes)
+		buf_putf(out, "%.1f MB", (double)now->done_bytes / 1e6);
+	if (now->done_bytes && now->all_bytes)
+		buf_putf(out, " of %.1f MB", (double)now->all_bytes / 1e6);
+	if (now->events) {
+		buf_put_text(out, now->done_bytes ? ", " : "");
+		put_count(out, (double)now->events);
+		buf_put_text(out, " events, ");
+		put_count(out, (double)now->events / spent_s);
+		buf_put_text(out, "/s");
+	}
+	put_left(out, now, spent_s);
+	return true;
+}
+
+void progress_end(struct progress *p, struct buf *out)
+{
+	if (p->shown_ns)
+		buf_put_text(out, clear);
+	p->shown_ns = 0;
+}
+
+/* ---- the thread ---- */
+
+struct progress_ticker {
+	struct progress_hooks hooks;
+	void *self;
+	struct progress progress;
+	struct buf line;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool is_over; /* under the lock */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void tick(struct progress_ticker *t)
+{
+	struct progress_now now = { .now_ns = 0 };
+
+	t->hooks.look(t->self, &now);
+	now.now_ns = clock_ns(CLOCK_MONOTONIC);
+	buf_clear(&t->line);
+	if (progress_line(&t->progress, &now, &t->line))
+		t->hooks.show(t->self, buf_text(&t->line));
+}
+
+static void *run_ticker(void *self)
+{
+	struct progress_ticker *t = self;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->is_over) {
+		uint64_t until_ns = clock_ns(CLOCK_REALTIME) + TICK_NS;
+		struct timespec until = { .tv_sec = (time_t)(until_ns / SECOND_NS),
+					  .tv_nsec = (long)(until_ns % SECOND_NS) };
+
+		pthread_cond_timedwait(&t->wake, &t->lock, &until);
+		if (!t->is_over)
+			tick(t);
+	}
+	pthread_mutex_unlock(&t->lock);
+	buf_clear(&t->line);
+	progress_end(&t->progress, &t->line);
+	if (t->line.len)
+		t->hooks.show(t->self, buf_text(&t->line));
+	return NULL;
+}
+
+static void release(struct progress_ticker *t)
+{
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+	buf_release(&t->line);
+	free(t);
+}
+
+struct progress_ticker *progress_start(const struct progress_hooks *hooks, void *self)
+{
+	struct progress_ticker *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->hooks = *hooks;
+	t->self = self;
+	t->progress.begin_ns = clock_ns(CLOCK_MONOTONIC);
+	buf_init(&t->line, LINE_CEILING);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, NULL);
+	if (pthread_create(&t->thread, NULL, run_ticker, t) == 0)
+		return t;
+	release(t);
+	return NULL;
+}
+
+void progress_stop(struct progress_ticker *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->is_over = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	release(t);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tacho-convert: traces in, another format out.  Only here the environment is read
+ * and an exit code is made.
+ */
+#include "convert/cli/internal.h"
+#include "convert/base/progress.h"
+#include "convert/base/temporary.h"
+#include "convert/output/gzip.h"
+#include "convert/sink/sink_list.h"
+#include "convert/source/source_list.h"
+#include "schemas/base/plain.h"
+
+#include <archive.h>
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const struct option own_rows[] = {
+	{ "type", 't', OPTION_TEXT, "FORMAT", "what to write, see below",
+	  offsetof(struct own_options, type), NULL },
+	{ "args", 0, OPTION_TEXT, "lean|full",
+	  "arguments: those that the format's readers know, or all",
+	  offsetof(struct own_options, args), "lean" },
+	{ "align", 0, OPTION_TEXT, "HOW",
+	  "clocks of hosts on one timeline: anchors, collectives (by when "
+	  "these end) or none",
+	  offsetof(struct own_options, align), "anchors" },
+	{ "max-size", 0, OPTION_SIZE, "SIZE",
+	  "most that a file may take unpacked: short events are "
+	  "summed up until it fits",
+	  offsetof(struct own_options, max_size), NULL },
+	{ .name = NULL },
+};
+
+void print_error(const char *file, const struct error *err)
+{
+	fputs("tacho-convert: ", stderr);
+	if (file)
+		fprintf(stderr, "%s: ", file);
+	if (err->at != NOWHERE)
+		fprintf(stderr, "byte %llu: ", (unsigned long long)err->at);
+	fprintf(stderr, "%s\n", err->text);
+	if (err->status == ST_CEILING)
+		fputs("tacho-convert: --memory SIZE raises ceilings\n", stderr);
+}
+
+void note_fault(void *self, const char *file, const struct error *err)
+{
+	struct run *r = self;
+
+	if (r->size.attempt <= 1) /* each attempt finds the same */
+		print_error(file, err);
+	if (r->worst == ST_OK)
+		r->worst = err->status;
+}
+
+void print_clocks(void *self, const char *line)
+{
+	const struct run *r = self;
+
+	if (r->size.attempt <= 1)
+		fprintf(stderr, "tacho-convert: %s\n", line);
+}
+
+/* ---- progress ---- */
+
+static void look(void *self, struct progress_now *now)
+{
+	struct run *r = self;
+
+	now->events = atomic_load(&r->events);
+	now->done_bytes = atomic_load(&r->size.copied);
+	pthread_mutex_lock(&r->lock);
+	if (r->reading)
+		input_progress(r->reading, &now->done_bytes, &now->all_bytes);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void set_reading(struct run *r, struct input *in)
+{
+	pthread_mutex_lock(&r->lock);
+	r->reading = in;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void show(void *self, const char *text)
+{
+	fputs(text, stderr);
+}
+
+void note_events(void *self, uint64_t events)
+{
+	atomic_store(&((struct run *)self)->events, events);
+}
+
+/* ---- the end of a run ---- */
+
+static enum status commit(struct run *r, const char *account, uint64_t *bytes, struct error *err)
+{
+	if (r->common.strict && r->worst != ST_OK)
+		return fail(err, r->worst, NOWHERE, "nothing was written, because of --strict");
+	if (r->common.strict && r->account.lost_all)
+		return fail(err, ST_FORMAT, NOWHERE, "nothing was written, because of --strict: %s",
+			    account);
+	for (size_t i = 0; i < WRITERS; i++) {
+		if (!r->writers[i].out)
+			continue;
+		TRY(out_commit(r->writers[i].out, err));
+		*bytes += out_stored(r->writers[i].out);
+	}
+	if (r->done) {
+		TRY(out_commit(r->done, err));
+		*bytes += out_stored(r->done);
+	}
+	if (r->type == &sink_tensorboard)
+		TRY(remove_xprof_caches(r, err));
+	if (!r->scalars)
+		return ST_OK;
+	TRY(out_commit(r->scalars, err));
+	*bytes += out_stored(r->scalars);
+	return ST_OK;
+}
+
+static void release(struct run *r)
+{
+	for (size_t i = 0; i < WRITERS; i++)
+		out_free(r->writers[i].out);
+	out_free(r->done);
+	out_free(r->scalars);
+	size_release(&r->size);
+	for (size_t i = 0; i < ATTACHMENTS; i++)
+		buf_release(&r->pages[i]);
+	buf_release(&r->names);
+	name_rules_free(r->rules);
+	input_paths_free(&r->paths);
+}
+
+/* One line: what came in, what went out, and why they differ; where it is. */
+static void put_account(const struct run *r, const char *account, uint64_t bytes)
+{
+	const char *o = r->common.output;
+
+	if (r->common.quiet || !r->files)
+		return;
+	fprintf(stderr, "tacho-convert: %s", account);
+	if (r->is_folder && !r->type->is_folder)
+		fprintf(stderr, "; %llu %s in %s", (unsigned long long)r->files,
+			r->files == 1 ? "file" : "files", o);
+	else if (o && strcmp(o, "-") != 0)
+		fprintf(stderr, "; %s", o);
+	fprintf(stderr, ", %.*f %s\n", bytes < 100000 ? 0 : 1,
+		bytes < 100000 ? (double)bytes : (double)bytes / 1e6,
+		bytes < 100000 ? "bytes" : "MB");
+	if (r->size.totals.in) {
+		struct buf b;
+
+		buf_init(&b, TEXT_CEILING);
+		size_account(&r->size, &b);
+		fprintf(stderr, "tacho-convert: %s\n", buf_text(&b));
+		buf_release(&b);
+	}
+}
+
+static enum status convert(struct run *r, char *const *operands, size_t count)
+{
+	struct error err = { .at = NOWHERE };
+	const char *file = NULL;
+	uint64_t bytes = 0;
+	struct progress_ticker *ticker = NULL;
+	struct buf account;
+	size_t passed_over = 0;
+	enum status status = source_paths_find(&r->paths, operands, count, r->budget.scratch,
+					       &passed_over, &err);
+
+	if (passed_over && !r->common.quiet)
+		fprintf(stderr, "tacho-convert: passed over %zu JSON files that are no traces\n",
+			passed_over);
+	if (!r->common.quiet && isatty(STDERR_FILENO))
+		ticker = progress_start(&(struct progress_hooks){ look, show }, r);
+	if (status == ST_OK)
+		status = name_rules_new(&r->rules, NULL, 0, &err);
+	if (status == ST_OK && (r->type->wants_report || !is_one_output(r)))
+		status = filter_find_origin(&r->filter, r->paths.paths, r->paths.count, &r->budget,
+					    &err);
+	if (status == ST_OK && r->type->wants_report)
+		status = make_attachments(r, &err);
+	if (status == ST_OK && is_one_output(r))
+		status = convert_whole(r, &err, &file);
+	else if (status == ST_OK)
+		status = convert_each(r, &err);
+	if (status == ST_OK && r->type == &sink_tensorboard && r->files)
+		status = make_scalars(r, &err);
+	progress_stop(ticker);
+	if (status == ST_OK && !r->files && r->account.lost[LOSS_CUT_OUT])
+		status = fail(&err, ST_USAGE, NOWHERE, "--ranks %.60s: the input has no such rank",
+			      r->filter.ranks);
+	buf_init(&account, TEXT_CEILING);
+	account_put(&r->account, r->type->name, &account);
+	if (status == ST_OK)
+		status = commit(r, buf_text(&account), &bytes, &err);
+	if (status != ST_OK)
+		print_error(file, &err);
+	else
+		put_account(r, buf_text(&account), bytes);
+	buf_release(&account);
+	return status != ST_OK ? status : r->worst;
+}
+
+/* ---- the command line ---- */
+
+static void print_help(const struct option_set *sets)
+{
+	static const struct source_type *const sources[] = {
+#define X(name) &source_##name,
+		SOURCE_LIST(X)
+#undef X
+	};
+	struct buf b;
+
+	buf_init(&b, TEXT_CEILING);
+	buf_put_text(&b,
+		     "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
+		     "An INPUT is a file, a folder, either compressed or not, or - for standard "
+		     "input.\n\n");
+	option_help(sets, &b);
+	buf_put_text(&b, "\nFormats for -t:\n");
+	for (size_t i = 0; sink_types[i]; i++)
+		buf_putf(&b, "  %-8s %s\n", sink_types[i]->name, sink_types[i]->help);
+	buf_put_text(&b, "\nFormats of an INPUT, found by its bytes:\n");
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		buf_putf(&b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
+	fputs(buf_text(&b), stdout);
+	buf_release(&b);
+}
+
+static void print_version(void)
+{
+	printf("tacho-convert %s\nzlib %s, %s, cJSON %s; gzip by %s\n", TACHO_VERSION,
+	       zlibVersion(), archive_version_string(), cJSON_Version(), gzip_library());
+}
+
+static enum status find_type(struct run *r, struct error *err)
+{
+	struct buf known;
+
+	r->type = r->own.type ? sink_find(r->own.type) : NULL;
+	if (r->type)
+		return ST_OK;
+	buf_init(&known, TEXT_CEILING);
+	for (size_t i = 0; sink_types[i]; i++)
+		buf_putf(&known, "%s%s", i ? ", " : "", sink_types[i]->name);
+	if (r->own.type)
+		fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s", r->own.type,
+		     buf_text(&known));
+	else
+		fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s", buf_text(&known));
+	buf_release(&known);
+	return ST_USAGE;
+}
+
+static enum status check_options(struct run *r, int operands, struct error *err)
+{
+	enum align_mode align;
+
+	TRY(find_type(r, err));
+	if (strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
+		return fail(err, ST_USAGE, NOWHERE, "--args %s: neither lean nor full",
+			    r->own.args);
+	if (!align_mode_find(r->own.align, &align))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--align %s: neither anchors nor collectives nor none", r->own.align);
+	if (!operands)
+		return fail(err, ST_USAGE, NOWHERE, "no INPUT is given; - is standard input");
+	if (r->type->is_binary && !r->common.output && !r->open.open && isatty(STDOUT_FILENO))
+		return fail(err, ST_USAGE, NOWHERE, "a %s is nothing for a terminal: use -o OUT",
+			    r->type->name);
+	r->size.is_on = r->own.max_size || r->type->viewer_most;
+	if (r->own.max_size && !r->open.open &&
+	    (!r->common.output || strcmp(r->common.output, "-") == 0))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--max-size makes a file anew until it fits: "
+			    "-o OUT is needed");
+	TRY(open_check(&r->open, r->type->name, r->common.output, err));
+	TRY(options_check(&r->common, err));
+	return filter_parse(&r->filter, err);
+}
+
+static enum status read_options(const struct option_set *sets, int argc, char **argv, int *operands,
+				struct error *err)
+{
+	TRY(option_defaults(sets, err));
+	TRY(option_environment(sets, environ, err));
+	return option_arguments(sets, argc, argv, operands, err);
+}
+
+int main(int argc, char **argv)
+{
+	static struct run r = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	const struct option_set sets[] = {
+		{ own_rows, &r.own },
+		{ open_rows, &r.open },
+		{ common_options, &r.common },
+		{ filter_options, &r.filter },
+		{ NULL, NULL },
+	};
+	const char *tmp = getenv("TMPDIR");
+	struct error err;
+	int operands;
+	enum status status = read_options(sets, argc, argv, &operands, &err);
+
+	plain_set(getenv("TACHO_PLAIN"));
+	if (status == ST_OK && (r.common.help || r.common.version)) {
+		r.common.help ? print_help(sets) : print_version();
+		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
+	}
+	if (status == ST_OK)
+		status = check_options(&r, operands, &err);
+	if (status != ST_OK) {
+		print_error(NULL, &err);
+		if (status == ST_USAGE)
+			fputs("tacho-convert: --help lists what there is\n", stderr);
+		return status_exit(status);
+	}
+	temporary_guard();
+	buf_init(&r.names, TEXT_CEILING);
+	r.budget = options_budget(&r.common, tmp && tmp[0] ? tmp : "/tmp");
+	err.at = NOWHERE;
+	status = open_begin(&r.open, &r.common.output, r.budget.scratch, &err);
+	if (status == ST_OK) {
+		enum status shown;
+
+		status = convert(&r, argv + 1, (size_t)operands);
+		shown = open_end(&r.open, r.common.output, r.files != 0, r.common.quiet, &err);
+		if (shown != ST_OK)
+			print_error(NULL, &err);
+		status = status == ST_OK ? shown : status;
+	} else {
+		print_error(NULL, &err);
+	}
+	release(&r);
+	return status_exit(status);
+}

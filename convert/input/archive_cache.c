@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/input/archive_cache.h"
+
+#include "convert/base/temporary.h"
+#include "schemas/base/buf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+	MEMBERS_BYTES = 16 << 20,
+	BOMB_RATIO = 200,      /* more than this much of what is packed is no trace */
+	KEPT_FREE = 1 << 30,   /* bytes that stay free on the disk */
+	LOOK_BYTES = 64 << 20, /* after so many more of the copy the disk is looked at again */
+};
+
+struct archive_entries {
+	struct archive_entries *next;
+	struct stat file;
+	int copy;          /* unpacked bytes; -1: the file itself is not packed */
+	struct buf places; /* of each member a uint64_t, then its address with the NUL */
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct archive_entries *cache;
+
+static void entries_free(struct archive_entries *s)
+{
+	if (!s)
+		return;
+	if (s->copy >= 0)
+		close(s->copy);
+	buf_release(&s->places);
+	free(s);
+}
+
+void archive_cache_clear(void)
+{
+	pthread_mutex_lock(&lock);
+	while (cache) {
+		struct archive_entries *s = cache;
+
+		cache = s->next;
+		entries_free(s);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- finding a member ---- */
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* False: the member is not known. */
+static bool find_place(const struct archive_entries *s, const char *member, uint64_t *place)
+{
+	const char *at = (const char *)s->places.data;
+	const char *end = at ? at + s->places.len : at; /* NULL: it has no member */
+
+	for (; at < end; at += sizeof(*place) + strlen(at + sizeof(*place)) + 1) {
+		memcpy(place, at, sizeof(*place));
+		if (strcmp(at + sizeof(*place), member) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Moves the file to the member at `place`; in a zip its neighbour's sizes may stand first. */
+static bool seek_member(int fd, uint64_t place)
+{
+	static const size_t behind[] = { 0, 16, 24 };
+	uint8_t head[ARCHIVE_HEAD_BYTES + 24];
+	ssize_t got = pread(fd, head, sizeof(head), (off_t)place);
+
+	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
+		size_t at = behind[i];
+
+		if ((!at || (got > 4 && memcmp(head, "PK\7\10", 4) == 0)) && got > (ssize_t)at &&
+		    archive_is(head + at, (size_t)got - at))
+			return lseek(fd, (off_t)(place + at), SEEK_SET) >= 0;
+	}
+	return false;
+}
+
+/* A descriptor of its own at the member; -1: not known, or nothing begins there. */
+static int open_place(const struct archive_entries *s, int fd, const char *member)
+{
+	uint64_t place;
+	char path[64];
+	int own;
+
+	if (!find_place(s, member, &place))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copy >= 0 ? s->copy : fd);
+	own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (own < 0)
+		return -1;
+	if (seek_member(own, place))
+		return own;
+	close(own);
+	return -1;
+}
+
+int archive_cache_seek(int fd, const char *member)
+{
+	struct stat st;
+	int own = -1;
+
+	if (fd < 0 || !member || fstat(fd, &st) != 0)
+		return fd;
+	pthread_mutex_lock(&lock);
+	for (struct archive_entries *s = cache; s && own < 0; s = s->next)
+		if (same_file(&s->file, &st))
+			own = open_place(s, fd, member);
+	pthread_mutex_unlock(&lock);
+	if (own < 0)
+		return fd;
+	close(fd);
+	return own;
+}
+
+/* ---- listing ---- */
+
+struct lister {
+	int fd;
+	struct unpack *unpack;
+	struct archive_entries *made; /* NULL: it cannot be kept */
+	uint64_t copied, look_at;
+	archive_name each;
+	void *self;
+	struct archive_in *archive;
+	size_t count;
+};
+
+static void give_up(struct lister *l)
+{
+	entries_free(l->made);
+	l->made = NULL;
+}
+
+static enum status read_file(void *self, void *out, size_t cap, size_t *got, struct error *err)
+{
+	struct lister *l = self;
+	ssize_t n;
+
+	do
+		n = read(l->fd, out, cap);
+	while (n < 0 && errno == EINTR);
+	*got = n > 0 ? (size_t)n : 0;
+	return n >= 0 ? ST_OK : fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
+}
+
+/* Whether so many bytes more may be kept. */
+static bool may_keep(struct lister *l, size_t len)
+{
+	struct statvfs disk;
+
+	l->copied += len;
+	if (l->copied > KEPT_FREE / 4 && l->copied / BOMB_RATIO > unpack_packed(l->unpack))
+		return false;
+	if (l->copied < l->look_at)
+		return true;
+	l->look_at = l->copied + LOOK_BYTES;
+	return fstatvfs(l->made->copy, &disk) == 0 &&
+	       (uint64_t)disk.f_bavail * disk.f_frsize > KEPT_FREE + (uint64_t)LOOK_BYTES;
+}
+
+static enum status read_unpacked(void *self, void *out, size_t cap, size_t *got, struct error *err)
+{
+	struct lister *l = self;
+
+	TRY(unpack_read(l->unpack, out, cap, got, err));
+	if (l->made && l->made->copy >= 0 &&
+	    (!may_keep(l, *got) || temporary_write(l->made->copy, out, *got, NULL) != ST_OK))
+		give_up(l);
+	return ST_OK;
+}
+
+static enum status put_place(void *self, const char *address, struct error *err)
+{
+	struct lister *l = self;
+	uint64_t place = archive_in_at(l->archive);
+
+	l->count++;
+	/* by its number it is found from the beginning only; "BZh" would be taken for bzip2 */
+	if (l->made && address[0] != '#' && strncmp(address, "BZh", 3) != 0) {
+		buf_put(&l->made->places, &place, sizeof(place));
+		buf_put(&l->made->places, address, strlen(address) + 1);
+	}
+	return l->each(l->self, address, err);
+}
+
+static bool is_archive(struct lister *l)
+{
+	uint8_t head[ARCHIVE_HEAD_BYTES];
+	size_t len = 0, got = 1;
+
+	if (unpack_open(&l->unpack, read_file, l, NULL) != ST_OK)
+		return false;
+	while (len < sizeof(head) && got &&
+	       unpack_read(l->unpack, head + len, sizeof(head) - len, &got, NULL) == ST_OK)
+		len += got;
+	unpack_close(l->unpack);
+	l->unpack = NULL;
+	return archive_is(head, len);
+}
+
+/* From its beginning again, now with what is remembered of it. */
+static enum status list_archive(struct lister *l, const char *scratch, struct error *err)
+{
+	if (lseek(l->fd, 0, SEEK_SET) != 0)
+		return fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
+	TRY(unpack_open(&l->unpack, read_file, l, err));
+	l->made = calloc(1, sizeof(*l->made));
+	if (l->made) {
+		buf_init(&l->made->places, MEMBERS_BYTES);
+		l->made->copy = -1;
+		if (!unpack_is_plain(l->unpack)) {
+			l->made->copy = temporary_open(scratch);
+			if (l->made->copy < 0)
+				give_up(l);
+		}
+	}
+	TRY(archive_in_open(&l->archive, read_unpacked, l, NULL, err));
+	return archive_in_list(l->archive, put_place, l, err);
+}
+
+/* Only an archive that was whole; what is wrong with another is outcome when it is read. */
+static void remember(struct lister *l)
+{
+	struct archive_entries *s = l->made;
+
+	if (!s || l->count < 2 || !l->archive || !archive_in_is_over(l->archive) ||
+	    s->places.status != ST_OK || fstat(l->fd, &s->file) != 0)
+		return;
+	l->made = NULL;
+	pthread_mutex_lock(&lock);
+	s->next = cache;
+	cache = s;
+	pthread_mutex_unlock(&lock);
+}
+
+enum status archive_cache_list(const char *path, const char *scratch, archive_name each, void *self,
+			       struct error *err)
+{
+	struct lister l = { .each = each, .self = self };
+	enum status status = ST_OK;
+
+	l.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (l.fd < 0)
+		return fail(err, ST_IO, NOWHERE, "cannot be opened: %s", strerror(errno));
+	if (is_archive(&l)) {
+		status = list_archive(&l, scratch, err);
+		if (status == ST_OK)
+			remember(&l);
+	}
+	give_up(&l);
+	archive_in_close(l.archive);
+	unpack_close(l.unpack);
+	close(l.fd);
+	return status;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/name/rules.h"
+
+#include "schemas/base/vec.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define DIGITS  "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+enum {
+	PHASES_OWN = 128, /* a user's; ids of annotation rows (step.h) need the rest of a byte */
+	RULES_MAX = 1024, /* of one table */
+	SPELT_OUT_MOST = 4096, /* bytes of one expression: about 30 MB of the C library */
+};
+
+struct phase_row {
+	unsigned phase;
+	const char *match;
+};
+
+/* analyze/DEFINITIONS.md 4. */
+static const struct phase_row phase_rows[] = {
+	{ PHASE_VALIDATION, "^(## )?(valid|eval)" },
+	{ PHASE_CHECKPOINT, "^(## )?(save_)?checkpoint" },
+	{ PHASE_DATA, "enumerate\\(Data(Loader|Pipe)\\)|data_?load|load_batch|wait_for_batch"
+		      "|copy_batch_to_gpu|data_batch_production" },
+	{ PHASE_OPTIMIZER, "optimizer|zero_grad" },
+	{ PHASE_BACKWARD, "^(## )?backward" },
+	{ PHASE_FORWARD, "^(## )?forward"
+			 "|(DistributedDataParallel|FullyShardedDataParallel)\\.forward" },
+};
+
+static const struct {
+	const char *match;
+	bool yields; /* left out where the user's file has rules of steps */
+} step_rows[] = {
+	{ "^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)", false },
+	/* Runs of a JAX program; the group matches no number, so that steps are counted. */
+	{ "^XlaModule:[^[:space:]]*(train|step|update)", true },
+};
+
+/* Substrings, case ignored: analyze/DEFINITIONS.md 2. */
+static const char *const communication_parts[] = {
+	"nccl",
+	"rccl",
+	"nvshmem",
+	"all_reduce_kernel",
+	"allreduce_kernel",
+	"cross_device_reduce",
+	"deep_ep",
+	"deepep",
+};
+
+static const char *const phase_words[] = {
+#define X(name, word) word,
+	PHASE_LIST(X)
+#undef X
+};
+
+enum { PREFIX_MOST = 32 };
+
+struct rule {
+	unsigned phase;         /* of a rule for phases only */
+	char text[PREFIX_MOST]; /* a name that matches begins with these letters ... */
+	unsigned prefix;        /* ... of which there are so many; see prefix_length() */
+	regex_t match;
+};
+struct rules { /* one table; rows are tried in order */
+	struct rule *rows;
+	size_t count, cap;
+	uint64_t squares; /* of spelt_out() of all rows */
+};
+struct name_rules {
+	struct rules phases, steps, communication;
+	char *own[PHASES_OWN];
+	unsigned own_count;
+};
+
+/* Where in the user's file a rule stands, for messages. */
+struct place {
+	const char *table;
+	size_t row;
+};
+
+/*
+ * Letters and digits behind a ^ that stand for themselves: names that begin otherwise, nearly all,
+ * are refused without the slow matcher.  None where another branch could match.
+ */
+static unsigned prefix_length(const char *match)
+{
+	size_t len;
+
+	if (*match != '^' || strchr(match, '|'))
+		return 0;
+	len = strspn(match + 1, DIGITS LETTERS);
+	if (len && strchr("*?+{", match[1 + len]) && match[1 + len])
+		len--; /* the last letter may be missing */
+	return len < PREFIX_MOST ? (unsigned)len : PREFIX_MOST;
+}
+
+static bool rule_match(const struct rule *r, const char *name, size_t count, regmatch_t *groups)
+{
+	return strncasecmp(name, r->text, r->prefix) == 0 &&
+	       regexec(&r->match, name, count, groups, 0) == 0;
+}
+
+/*
+ * How long an expression is at most when its repetitions are written out, which regcomp() does:
+ * "(a{1,99}){1,99}" stands 9,801 times.  A {m,n} counts by its larger number; a *, + or ? behind a
+ * group or another repetition doubles.  All factors are multiplied, as if each repetition stood
+ * inside the next, so this may be too much, but never too little.
+ */
+static uint64_t spelt_out(const char *match)
+{
+	uint64_t size = strlen(match);
+	bool is_whole = false; /* what ends here is a group or a repetition */
+
+	for (const char *p = match; *p && size <= SPELT_OUT_MOST; p++) {
+		bool was_whole = is_whole;
+
+		is_whole = *p == ')';
+		if (*p == '\\' && p[1]) {
+			p++;
+		} else if (*p == '[') {
+			p += 1 + (p[1] == '^');
+			p += strcspn(p + (*p == ']'), "]") + (*p == ']');
+			p -= !*p;
+		} else if (*p == '*' || *p == '+' || *p == '?') {
+			size *= was_whole ? 2 : 1;
+			is_whole = true;
+		} else if (*p == '{') {
+			unsigned long least = strtoul(p + 1, NULL, 10);
+			size_t digits = strspn(p + 1, DIGITS);
+			unsigned long most =
+				p[1 + digits] == ',' ? strtoul(p + 2 + digits, NULL, 10) : 0;
+			unsigned long times = least > most ? least : most;
+
+			size *= times < 1 ? 1 : times < SPELT_OUT_MOST ? times : SPELT_OUT_MOST;
+			is_whole = true;
+		}
+	}
+	return size;
+}
+
+static bool refers_to_group(const char *match)
+{
+	for (; *match; match++)
+		if (*match == '\\' && *++match >= '1' && *match <= '9')
+			return true;
+		else if (!*match)
+			break;
+	return false;
+}
+
+/*
+ * regcomp() takes memory by the square of what it has to write out, and matching a reference back
+ * to a group can take years, so both are refused before.
+ */
+static enum status compile(struct rules *t, const char *match, regex_t *out, char *why,
+			   size_t why_size)
+{
+	uint64_t size = spelt_out(match);
+	const char *refused = NULL;
+	int code;
+
+	t->squares += size * size;
+	if (t->squares > SPELT_OUT_MOST * SPELT_OUT_MOST)
+		refused = "too large once its repetitions are spelt out";
+	else if (refers_to_group(match))
+		refused = "references to a group are not taken";
+	if (refused) {
+		snprintf(why, why_size, "%s", refused);
+		return ST_CEILING;
+	}
+	code = regcomp(out, match, REG_EXTENDED | REG_ICASE);
+	if (code)
+		regerror(code, out, why, why_size);
+	return code ? ST_FORMAT : ST_OK;
+}
+
+static enum status rule_add(struct rules *t, unsigned phase, const char *match, struct place at,
+			    struct error *err)
+{
+	struct rule *r;
+	enum status status;
+	char why[100];
+
+	if (t->count == RULES_MAX)
+		return fail(err, ST_CEILING, NOWHERE, "more than %d rules in \"%s\"", RULES_MAX,
+			    at.table);
+	TRY(vec_reserve(&t->rows, &t->cap, t->count + 1, err));
+	r = &t->rows[t->count];
+	status = compile(t, match, &r->match, why, sizeof(why));
+	if (status != ST_OK)
+		return fail(err, status, NOWHERE, "rule %zu of \"%s\", \"%.60s\": %s", at.row,
+			    at.table, match, why);
+	r->phase = phase;
+	r->prefix = prefix_length(match);
+	memcpy(r->text, match + (*match == '^'), r->prefix);
+	t->count++;
+	return ST_OK;
+}
+
+static void rules_release(struct rules *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		regfree(&t->rows[i].match);
+	free(t->rows);
+}
+
+static const struct rule *rules_find(const struct rules *t, const char *name)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (rule_match(&t->rows[i], name, 0, NULL))
+			return &t->rows[i];
+	return NULL;
+}
+
+static enum status phases_default(struct name_rules *r, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(phase_rows) / sizeof(phase_rows[0]); i++)
+		TRY(rule_add(&r->phases, phase_rows[i].phase, phase_rows[i].match,
+			     (struct place){ "phases", i + 1 }, err));
+	return ST_OK;
+}
+
+/* The phase with this name; name_rules_phase_count(): there is none. */
+static unsigned phase_by_word(const struct name_rules *r, const char *word)
+{
+	unsigned i = 0, count = name_rules_phase_count(r);
+
+	while (i < count && strcasecmp(name_rules_phase_name(r, i), word) != 0)
+		i++;
+	return i;
+}
+
+/* A row of the user's "phases"; a word that is no phase yet becomes one. */
+static enum status phase_take(struct name_rules *r, const cJSON *row, struct place at,
+			      struct error *err)
+{
+	const char *word = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, "phase"));
+	const char *match = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row, "match"));
+	unsigned phase;
+
+	if (!word || !match)
+		return fail(err, ST_FORMAT, NOWHERE,
+			    "rule %zu of \"%s\" needs \"phase\" and \"match\" as texts", at.row,
+			    at.table);
+	phase = phase_by_word(r, word);
+	if (phase == name_rules_phase_count(r)) {
+		if (!word[0])
+			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" names no phase",
+				    at.row, at.table);
+		if (r->own_count == PHASES_OWN)
+			return fail(err, ST_CEILING, NOWHERE, "more than %d phases of one's own",
+				    PHASES_OWN);
+		r->own[r->own_count] = strdup(word);
+		if (!r->own[r->own_count])
+			return fail_memory(err);
+		r->own_count++;
+	}
+	return rule_add(&r->phases, phase, match, at, err);
+}
+
+static enum status table_take(struct name_rules *r, const cJSON *table, struct error *err)
+{
+	struct place at = { table->string, 0 };
+	struct rules *texts = NULL;
+	const cJSON *row;
+
+	if (strcmp(at.table, "steps") == 0)
+		texts = &r->steps;
+	else if (strcmp(at.table, "communication") == 0)
+		texts = &r->communication;
+	else if (strcmp(at.table, "phases") != 0)
+		return fail(err, ST_FORMAT, NOWHERE,
+			    "\"%.60s\" is not a table of rules: phases, steps, communication",
+			    at.table);
+	if (!cJSON_IsArray(table))
+		return fail(err, ST_FORMAT, NOWHERE, "\"%s\" is not a list", at.table);
+	cJSON_ArrayForEach(row, table)
+	{
+		const char *match = cJSON_GetStringValue(row);
+
+		at.row++;
+		if (!texts)
+			TRY(phase_take(r, row, at, err));
+		else if (!match)
+			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" is not a text",
+				    at.row, at.table);
+		else
+			TRY(rule_add(texts, PHASE_NONE, match, at, err));
+	}
+	return ST_OK;
+}
+
+static enum status json_take(struct name_rules *r, const cJSON *root, struct error *err)
+{
+	const cJSON *table;
+
+	if (!cJSON_IsObject(root))
+		return fail(err, ST_FORMAT, NOWHERE, "rules are a JSON object");
+	cJSON_ArrayForEach(table, root) TRY(table_take(r, table, err));
+	if (!cJSON_GetObjectItemCaseSensitive(root, "phases"))
+		return phases_default(r, err);
+	return ST_OK;
+}
+
+static enum status rules_load(struct name_rules *r, const char *json, size_t len, struct error *err)
+{
+	if (json) {
+		const char *stop = json;
+		cJSON *root = cJSON_ParseWithLengthOpts(json, len, &stop, 0);
+		enum status status;
+
+		if (!root)
+			return fail(err, ST_FORMAT, stop ? (uint64_t)(stop - json) : NOWHERE,
+				    "rules are not valid JSON");
+		status = json_take(r, root, err);
+		cJSON_Delete(root);
+		TRY(status);
+	} else {
+		TRY(phases_default(r, err));
+	}
+
+	bool has_own = r->steps.count != 0;
+
+	for (size_t i = 0; i < sizeof(step_rows) / sizeof(step_rows[0]); i++)
+		if (!has_own || !step_rows[i].yields)
+			TRY(rule_add(&r->steps, PHASE_NONE, step_rows[i].match,
+				     (struct place){ "steps", i + 1 }, err));
+	return ST_OK;
+}
+
+enum status name_rules_new(struct name_rules **out, const char *json, size_t len, struct error *err)
+{
+	struct name_rules *r = calloc(1, sizeof(*r));
+	enum status status;
+
+	*out = NULL;
+	if (!r)
+		return fail_memory(err);
+	status = rules_load(r, json, len, err);
+	if (status != ST_OK) {
+		name_rules_free(r);
+		return status;
+	}
+	*out = r;
+	return ST_OK;
+}
+
+void name_rules_free(struct name_rules *r)
+{
+	if (!r)
+		return;
+	rules_release(&r->phases);
+	rules_release(&r->steps);
+	rules_release(&r->communication);
+	for (unsigned i = 0; i < r->own_count; i++)
+		free(r->own[i]);
+	free(r);
+}
+
+unsigned name_rules_phase_count(const struct name_rules *r)
+{
+	return PHASE_KNOWN + r->own_count;
+}
+
+const char *name_rules_phase_name(const struct name_rules *r, unsigned phase)
+{
+	if (phase < PHASE_KNOWN)
+		return phase_words[phase];
+	return phase - PHASE_KNOWN < r->own_count ? r->own[phase - PHASE_KNOWN] : "";
+}
+
+unsigned name_rules_phase(const struct name_rules *r, const char *name)
+{
+	const struct rule *rule = rules_find(&r->phases, name);
+
+	return rule ? rule->phase : PHASE_NONE;
+}
+
+unsigned name_rules_pushed(const struct name_rules *r, const char *name)
+{
+	unsigned phase = phase_by_word(r, name);
+
+	return phase < name_rules_phase_count(r) ? phase : name_rules_phase(r, name);
+}
+
+/* The number that matched the rule's first group, or the last number in the name. */
+static uint64_t step_number(const char *name, const regmatch_t *groups)
+{
+	const char *digits = "", *p = name;
+	unsigned long long number;
+
+	if (groups[1].rm_so >= 0)
+		digits = name + groups[1].rm_so;
+	while (groups[1].rm_so < 0 && *(p += strcspn(p, DIGITS))) {
+		digits = p;
+		p += strspn(p, DIGITS);
+	}
+	if (!strspn(digits, DIGITS))
+		return UINT64_MAX;
+	errno = 0;
+	number = strtoull(digits, NULL, 10);
+	return errno ? UINT64_MAX : number;
+}
+
+bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number)
+{
+	regmatch_t groups[2];
+
+	for (size_t i = 0; i < r->steps.count; i++) {
+		if (rule_match(&r->steps.rows[i], name, 2, groups)) {
+			*number = step_number(name, groups);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool name_rules_communicates(const struct name_rules *r, const char *kernel)
+{
+	for (size_t i = 0; i < sizeof(communication_parts) / sizeof(communication_parts[0]); i++)
+		if (strcasestr(kernel, communication_parts[i]))
+			return true;
+	return rules_find(&r->communication, kernel) != NULL;
+}
+
+bool name_rules_autograd(const struct name_rules *r, const char *op)
+{
+	static const char engine[] = "autograd::engine::";
+
+	(void)r;
+	return strncmp(op, engine, sizeof(engine) - 1) == 0 || strstr(op, "Backward") != NULL;
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/output/output.h"
+
+#include "convert/base/parallel.h"
+#include "convert/base/temporary.h"
+#include "convert/output/gzip.h"
+#include "schemas/base/vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	BLOCK_BYTES = 256 * 1024,
+	RESERVE_MOST = 64 * 1024,
+	BLOCKS = 3,     /* one is filled while the others are being written */
+	GZIP_LEVEL = 3, /* a quarter larger than 6, and more than twice as fast */
+};
+
+/* A file that is complete under its temporary name and waits for the commit. */
+struct out_made {
+	char *temporary, *name;
+};
+
+struct out_block {
+	size_t filled;
+	uint64_t at; /* its place in the file */
+	int fault;   /* errno of the writer's thread; 0: none */
+	uint8_t bytes[BLOCK_BYTES];
+};
+
+struct out {
+	char *folder; /* NULL: one file */
+	char *name;   /* of the file being written, whole path; NULL: standard output */
+	char *temporary;
+	int fd; /* -1: none open */
+	struct gzip *gzip;
+	struct out_made *made;
+	size_t made_count, made_cap;
+	uint64_t bytes, stored;
+	uint64_t ended, largest; /* bytes of ended files; of the largest */
+	unsigned threads;
+	struct ahead *crew;               /* writes blocks of a regular file; NULL: not started */
+	struct out_block *now;            /* being filled */
+	struct out_block *blocks[BLOCKS]; /* NULL: not needed so far */
+	size_t turn;                      /* of `now` in `pieces` */
+	uint64_t given;                   /* bytes of the open file that the crew was given */
+	struct error error;               /* the first fault; status ST_OK: none */
+};
+
+static enum status broken(struct out *o, struct error *err)
+{
+	if (o->error.status != ST_OK && err)
+		*err = o->error;
+	return o->error.status;
+}
+
+static enum status cannot_write(const struct out *o, int fault, struct error *err)
+{
+	return fail(err, ST_IO, NOWHERE, "cannot write %s: %s",
+		    o->name ? o->name : "standard output", strerror(fault));
+}
+
+static enum status write_file(void *self, const void *bytes, size_t len, struct error *err)
+{
+	struct out *o = self;
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t n = write(o->fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return cannot_write(o, errno, err);
+		at += n;
+		len -= (size_t)n;
+		o->stored += (uint64_t)n;
+	}
+	return ST_OK;
+}
+
+/* Begins the file `name`, which becomes ours, under a temporary name beside it. */
+static enum status begin_file(struct out *o, char *name, struct error *err)
+{
+	size_t len = name ? strlen(name) : 0;
+	struct stat st;
+
+	o->name = name;
+	if (!name)
+		return fail_memory(err);
+	/* A device or a pipe (/dev/null) is written to as it is: a rename would replace it. */
+	if (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		o->fd = open(name, O_WRONLY | O_CLOEXEC);
+		return o->fd >= 0 ? ST_OK
+				  : fail(err, ST_IO, NOWHERE, "cannot open %s: %s", name,
+					 strerror(errno));
+	}
+	if (asprintf(&o->temporary, "%s.%ld.part", name, (long)getpid()) < 0) {
+		o->temporary = NULL;
+		return fail_memory(err);
+	}
+	temporary_note(o->temporary);
+	o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (o->fd < 0)
+		return fail(err, ST_IO, NOWHERE, "cannot create %s: %s", name, strerror(errno));
+	if (len <= 3 || strcmp(name + len - 3, ".gz") != 0)
+		return ST_OK;
+	TRY(gzip_new(&o->gzip, GZIP_LEVEL, write_file, o, err));
+	gzip_set_threads(o->gzip, o->threads);
+	return ST_OK;
+}
+
+/* ---- blocks, written by another thread while the next is filled ---- */
+
+static void write_block(void *self, void *job)
+{
+	const struct out *o = self;
+	struct out_block *p = job;
+	size_t done = 0;
+
+	while (done < p->filled) {
+		ssize_t n = pwrite(o->fd, p->bytes + done, p->filled - done, (off_t)(p->at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			p->fault = errno;
+			return;
+		}
+		done += (size_t)n;
+	}
+}
+
+/* Waits for the oldest block at the writer's thread; false: there is none. */
+static bool settle_block(struct out *o, struct error *err)
+{
+	struct out_block *p = o->crew ? ahead_take(o->crew) : NULL;
+
+	if (!p)
+		return false;
+	o->stored += p->filled;
+	if (p->fault && err->status == ST_OK)
+		cannot_write(o, p->fault, err);
+	p->filled = 0;
+	p->fault = 0;
+	return true;
+}
+
+/* Waits until the writer's thread has written all blocks, and ends it. */
+static enum status settle_all(struct out *o, struct error *err)
+{
+	struct error own = { .status = ST_OK, .at = NOWHERE };
+
+	while (settle_block(o, &own))
+		;
+	ahead_close(o->crew);
+	o->crew = NULL;
+	o->given = 0;
+	if (own.status != ST_OK && err)
+		*err = own;
+	return own.status;
+}
+
+static enum status next_block(struct out *o, struct error *err)
+{
+	size_t turn = o->now ? (o->turn + 1) % BLOCKS : 0;
+
+	if (!o->blocks[turn])
+		o->blocks[turn] = calloc(1, sizeof(*o->blocks[turn]));
+	if (!o->blocks[turn])
+		return fail_memory(err);
+	o->turn = turn;
+	o->now = o->blocks[turn];
+	return ST_OK;
+}
+
+/* For regular files only: a pipe or a terminal is written to by the caller's thread, so that
+ * signals end it as usual. */
+static enum status give_block(struct out *o, struct error *err)
+{
+	struct error own = { .status = ST_OK, .at = NOWHERE };
+	struct out_block *p = o->now;
+
+	if (!o->crew)
+		TRY(ahead_open(&o->crew, 1, BLOCKS - 1, write_block, o, err));
+	if (ahead_is_full(o->crew) && settle_block(o, &own) && own.status != ST_OK) {
+		*err = own;
+		return own.status;
+	}
+	p->at = o->given;
+	o->given += p->filled;
+	TRY(next_block(o, err));
+	ahead_give(o->crew, p);
+	return ST_OK;
+}
+
+/* `is_all`: the file is this one block and needs no thread. */
+static enum status flush_block(struct out *o, bool is_all, struct error *err)
+{
+	struct out_block *p = o->now;
+	size_t len = p->filled;
+
+	o->bytes += len;
+	if (!len)
+		return ST_OK;
+	if (o->fd >= 0 && o->threads && o->temporary && !o->gzip && !is_all)
+		return give_block(o, err);
+	p->filled = 0;
+	if (o->fd < 0)
+		return fail(err, ST_USAGE, NOWHERE, "no file of the folder was begun");
+	if (o->gzip)
+		return gzip_put(o->gzip, p->bytes, len, err);
+	return write_file(o, p->bytes, len, err);
+}
+
+/* Remembers a whole file for the commit; its texts move there. */
+static enum status keep_made(struct out *o, struct error *err)
+{
+	TRY(vec_reserve(&o->made, &o->made_cap, o->made_count + 1, err));
+	o->made[o->made_count++] = (struct out_made){ o->temporary, o->name };
+	o->temporary = o->name = NULL;
+	return ST_OK;
+}
+
+/* Ends the open file: everything is handed to the system, nothing is renamed yet. */
+static enum status end_file(struct out *o, struct error *err)
+{
+	TRY(flush_block(o, !o->crew, err));
+	TRY(settle_all(o, err));
+	if (o->gzip) {
+		TRY(gzip_finish(o->gzip, err));
+		gzip_free(o->gzip);
+		o->gzip = NULL;
+	}
+	if (!o->temporary) /* standard output, a device, or no file yet */
+		return ST_OK;
+	uint64_t size = o->bytes - o->ended;
+	struct stat st;
+	if (!o->stored && fstat(o->fd, &st) == 0) /* a library has written it */
+		size = o->stored = (uint64_t)st.st_size;
+	o->ended = o->bytes;
+	o->largest = size > o->largest ? size : o->largest;
+	int rc = close(o->fd);
+	o->fd = -1;
+	if (rc != 0)
+		return fail(err, ST_IO, NOWHERE, "cannot write %s: %s", o->name, strerror(errno));
+	return keep_made(o, err);
+}
+
+static enum status make_folders(char *path, struct error *err)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		int rc = mkdir(path, 0777);
+		int why = errno;
+		*slash = '/';
+		if (rc != 0 && why != EEXIST)
+			return fail(err, ST_IO, NOWHERE, "cannot make a folder for %s: %s", path,
+				    strerror(why));
+	}
+	return ST_OK;
+}
+
+enum status out_open(struct out **out, const char *path, bool is_folder, struct error *err)
+{
+	bool to_stdout = !path || strcmp(path, "-") == 0;
+	struct out *o;
+	enum status st = ST_OK;
+
+	*out = NULL;
+	if (to_stdout && is_folder)
+		return fail(err, ST_USAGE, NOWHERE, "several files need -o FOLDER");
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return fail_memory(err);
+	o->fd = -1;
+	if (to_stdout)
+		o->fd = STDOUT_FILENO;
+	else if (is_folder)
+		o->folder = strdup(path);
+	else
+		st = begin_file(o, strdup(path), err);
+	if (st == ST_OK)
+		st = next_block(o, err);
+	if (st != ST_OK) {
+		out_free(o);
+		return st;
+	}
+	*out = o;
+	return ST_OK;
+}
+
+void out_set_threads(struct out *o, unsigned threads)
+{
+	o->threads = threads;
+	if (o->gzip)
+		gzip_set_threads(o->gzip, threads);
+}
+
+enum status out_begin(struct out *o, const char *name, struct error *err)
+{
+	char *path;
+	enum status st;
+
+	TRY(broken(o, err));
+	if (strstr(name, "..") || name[0] == '/' || !o->folder)
+		return fail(err, ST_USAGE, NOWHERE, "%s is no name for a file in a folder", name);
+	st = end_file(o, &o->error);
+	if (st == ST_OK && asprintf(&path, "%s/%s", o->folder, name) < 0)
+		st = fail_memory(&o->error);
+	else if (st == ST_OK && (st = make_folders(path, &o->error)) != ST_OK)
+		free(path);
+	else if (st == ST_OK)
+		st = begin_file(o, path, &o->error);
+	return st == ST_OK ? ST_OK : broken(o, err);
+}
+
+uint8_t *out_reserve(struct out *o, size_t want)
+{
+	if (want > RESERVE_MOST || o->error.status != ST_OK)
+		return NULL;
+	if (BLOCK_BYTES - o->now->filled < want && flush_block(o, false, &o->error) != ST_OK)
+		return NULL;
+	return o->now->bytes + o->now->filled;
+}
+
+void out_advance(struct out *o, size_t len)
+{
+	o->now->filled += len;
+}
+
+enum status out_write(struct out *o, const void *bytes, size_t len, struct error *err)
+{
+	const uint8_t *at = bytes;
+
+	while (len) {
+		size_t piece = len < RESERVE_MOST ? len : RESERVE_MOST;
+		uint8_t *cap = out_reserve(o, piece);
+
+		if (!cap)
+			return broken(o, err);
+		memcpy(cap, at, piece);
+		out_advance(o, piece);
+		at += piece;
+		len -= piece;
+	}
+	return broken(o, err);
+}
+
+uint8_t *out_cursor_more(struct out_cursor *p, size_t want)
+{
+	out_advance(p->out, (size_t)(p->at - p->from));
+	p->from = p->at = out_reserve(p->out, OUT_CURSOR_MOST);
+	p->end = p->at ? p->at + OUT_CURSOR_MOST : NULL;
+	return p->at && want <= OUT_CURSOR_MOST ? p->at : NULL;
+}
+
+enum status out_cursor_put(struct out_cursor *p, const void *bytes, size_t len, struct error *err)
+{
+	uint8_t *cap = len <= OUT_CURSOR_MOST ? out_cursor_reserve(p, len) : NULL;
+
+	if (!cap) {
+		TRY(out_cursor_flush(p, err));
+		return out_write(p->out, bytes, len, err);
+	}
+	memcpy(cap, bytes, len);
+	p->at += len;
+	return ST_OK;
+}
+
+enum status out_cursor_flush(struct out_cursor *p, struct error *err)
+{
+	out_advance(p->out, (size_t)(p->at - p->from));
+	p->from = p->at = p->end = NULL;
+	return out_write(p->out, "", 0, err);
+}
+
+const char *out_own_file(const struct out *o)
+{
+	return o->fd >= 0 && !o->folder && !o->gzip ? o->temporary : NULL;
+}
+
+const char *out_name(const struct out *o)
+{
+	return o->name;
+}
+
+enum status out_commit(struct out *o, struct error *err)
+{
+	TRY(broken(o, err));
+	if (end_file(o, &o->error) != ST_OK)
+		return broken(o, err);
+	for (size_t i = 0; i < o->made_count; i++) {
+		struct out_made *m = &o->made[i];
+
+		if (!m->temporary)
+			continue;
+		if (rename(m->temporary, m->name) != 0)
+			return fail(err, ST_IO, NOWHERE, "cannot name %s: %s", m->name,
+				    strerror(errno));
+		temporary_forget(m->temporary);
+		free(m->temporary);
+		m->temporary = NULL;
+	}
+	return ST_OK;
+}
+
+static void remove_temporary(const char *path)
+{
+	if (path)
+		unlink(path);
+	temporary_forget(path);
+}
+
+void out_free(struct out *o)
+{
+	if (!o)
+		return;
+	gzip_free(o->gzip);
+	ahead_close(o->crew);
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(o->blocks[i]);
+	if (o->fd >= 0 && o->fd != STDOUT_FILENO)
+		close(o->fd);
+	remove_temporary(o->temporary);
+	for (size_t i = 0; i < o->made_count; i++) {
+		remove_temporary(o->made[i].temporary);
+		free(o->made[i].temporary);
+		free(o->made[i].name);
+	}
+	free(o->made);
+	free(o->temporary);
+	free(o->name);
+	free(o->folder);
+	free(o);
+}
+
+enum status out_end(struct out *o, struct error *err)
+{
+	TRY(broken(o, err));
+	return end_file(o, &o->error) == ST_OK ? ST_OK : broken(o, err);
+}
+
+uint64_t out_largest(const struct out *o)
+{
+	return o->largest;
+}
+
+enum status out_adopt(struct out *o, struct out *other, struct error *err)
+{
+	TRY(out_end(other, err));
+	TRY(out_end(o, err));
+	while (other->made_count) {
+		struct out_made *m = &other->made[other->made_count - 1];
+
+		o->temporary = m->temporary;
+		o->name = m->name;
+		if (keep_made(o, err) != ST_OK) {
+			o->temporary = o->name = NULL; /* they are still the other's */
+			return err->status;
+		}
+		other->made_count--;
+	}
+	o->bytes += other->bytes;
+	o->ended = o->bytes;
+	o->stored += other->stored;
+	other->stored = other->bytes = other->ended = 0;
+	return ST_OK;
+}
+
+bool out_names_folder(const char *path)
+{
+	struct stat st;
+
+	if (!path || !path[0])
+		return false;
+	return path[strlen(path) - 1] == '/' || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+uint64_t out_bytes(const struct out *o)
+{
+	return o->bytes + o->now->filled;
+}
+
+uint64_t out_stored(const struct out *o)
+{
+	return o->stored;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head.h - the keys before the events of a Chrome JSON file, and the rows that name processes
+ * and threads.
+ *
+ * Spaced (`"rank": 0`) and distributedInfo on a line of its own before the events, because HTA
+ * finds the rank by a pattern, line by line.
+ */
+#ifndef CONVERT_SINK_CHROME_HEAD_H
+#define CONVERT_SINK_CHROME_HEAD_H
+
+#include "schemas/base/buf.h"
+#include "schemas/model/trace.h"
+
+struct chrome_file {
+	const struct trace *trace; /* borrowed */
+	uint32_t process;
+	bool is_native;    /* recorded by us, not imported from a Kineto file */
+	uint64_t base_ns;  /* times are written relative to it; 0: to the epoch */
+	uint64_t first_ns; /* begin of the first event */
+};
+
+/* Describes the file of a process; base_ns follows from first_ns. */
+struct chrome_file chrome_file(const struct trace *trace, uint32_t process, uint64_t first_ns);
+
+/* Appends all up to the bracket that opens the events. */
+void chrome_put_head(struct buf *b, const struct chrome_file *f);
+/* Rows of letter M, each but the first after a comma.  ST_MEMORY only. */
+enum status chrome_put_metas(struct buf *b, const struct chrome_file *f, struct error *err);
+
+/* The pid under which a viewer shows a track: GPU streams stand under their device. */
+int64_t chrome_pid(const struct trace *trace, const struct track *k);
+/* Microseconds, with a fraction only where there is one. */
+void chrome_put_us(struct buf *b, uint64_t ns);
+/* The same relative to the file's base, below 0 where it is before it. */
+void chrome_put_time(struct buf *b, const struct chrome_file *f, uint64_t at_ns);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Chrome JSON that Kineto would have written, so that HTA and TensorBoard's plugin read it:
+ * name, cat and dur on every span, integers for pid and tid, finite numbers only, microseconds
+ * since baseTimeNanoseconds, one call for each correlation id.
+ */
+#include "convert/sink/chrome/args.h"
+#include "convert/sink/chrome/head.h"
+#include "convert/output/output.h"
+#include "convert/sink/sink.h"
+#include "convert/sink/sink_list.h"
+#include "schemas/model/call.h"
+#include "schemas/base/json_text.h"
+#include "schemas/base/plain.h"
+#include "schemas/model/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LINES_CEILING = 256 << 20,
+	SYNC_TID = 1000000, /* its row, off the stream's, because it overlaps the work */
+	STEP_SHORTER_NS = 2,
+};
+
+struct chrome_track {
+	uint64_t last_call; /* correlation of the track's last runtime call */
+	bool is_ours;       /* belongs to the process that is written */
+};
+struct chrome {
+	struct sink base;
+	struct trace *trace;
+	struct out_cursor pen;
+	bool started;
+	struct chrome_file file;
+	struct chrome_args args;
+	struct chrome_track *tracks; /* index: track */
+	size_t track_count;
+	struct buf lines; /* of an event that is written the plain way */
+	struct chrome_notes notes;
+	struct chrome_texts texts; /* the fast way */
+};
+
+static enum status flush_lines(struct chrome *c, struct error *err)
+{
+	TRY(buf_status(&c->lines, err));
+	TRY(out_cursor_put(&c->pen, c->lines.data, c->lines.len, err));
+	buf_clear(&c->lines);
+	return ST_OK;
+}
+
+/* Category and letter of each kind; a NULL category: none is written. */
+static const struct form {
+	const char *cat, *ph;
+} forms[KIND_END] = {
+	[KIND_UNKNOWN] = { "unknown", "X" },
+	[KIND_KERNEL] = { "kernel", "X" },
+	[KIND_MEMCPY] = { "gpu_memcpy", "X" },
+	[KIND_MEMSET] = { "gpu_memset", "X" },
+	[KIND_GRAPH] = { "kernel", "X" },
+	[KIND_SYNC] = { "cuda_sync", "X" },
+	[KIND_API] = { "cuda_runtime", "X" },
+	[KIND_RANGE] = { "cpu_op", "X" },
+	[KIND_JIT] = { "overhead", "X" },
+	[KIND_OVERHEAD] = { "overhead", "X" },
+	[KIND_STEP] = { "user_annotation", "X" },
+	[KIND_MARK] = { NULL, "i" },
+	[KIND_ALLOC] = { "cpu_instant_event", "i" },
+	[KIND_FREE] = { "cpu_instant_event", "i" },
+	[KIND_COUNTER] = { NULL, "C" },
+};
+
+static const struct form *form_of(const struct event *e)
+{
+	return &forms[e->kind < KIND_END ? e->kind : KIND_UNKNOWN];
+}
+
+/* NULL: none is written. */
+static const char *cat_of(const struct chrome *c, const struct event *e)
+{
+	if (e->kind == KIND_API && e->subkind == API_DRIVER)
+		return "cuda_driver";
+	if (e->kind != KIND_RANGE)
+		return form_of(e)->cat;
+	switch (e->subkind) {
+	case RANGE_PHASE:
+	case RANGE_NVTX:
+	case RANGE_GC:
+		return "user_annotation"; /* what Kineto has for an interval that a person named */
+	case RANGE_OTHER:
+		return c->file.is_native ? "user_annotation" : range_class_word(e->subkind);
+	default:
+		return range_class_word(e->subkind);
+	}
+}
+
+/* ---- what differs from event to event ---- */
+
+static void note(struct chrome *c, size_t begin, unsigned source)
+{
+	chrome_note(&c->notes, begin, (struct placeholder){ .source = (uint8_t)source });
+}
+
+/* The correlation, or the number, which is the same word. */
+static void put_correlation(struct chrome *c, const struct event *e)
+{
+	size_t begin = c->lines.len;
+
+	buf_put_u64_text(&c->lines, e->correlation);
+	note(c, begin, ARG_CORRELATION);
+}
+
+static void put_time(struct chrome *c, const struct event *e)
+{
+	size_t begin;
+
+	buf_put_text(&c->lines, ", \"ts\": ");
+	begin = c->lines.len;
+	chrome_put_time(&c->lines, &c->file, e->begin_ns);
+	note(c, begin, CHROME_TIME);
+}
+
+/*
+ * Our steps end where the next begins.  Readers add ts and dur as doubles, which near 1e13 us are a
+ * nanosecond coarse, and drop a range that reaches into the next: those steps are a bit shorter.
+ */
+static uint64_t duration_of(const struct chrome *c, const struct event *e)
+{
+	uint64_t ns = e->end_ns - e->begin_ns;
+
+	return e->kind == KIND_STEP && c->file.is_native && ns > STEP_SHORTER_NS
+		       ? ns - STEP_SHORTER_NS
+		       : ns;
+}
+
+/* ---- names ---- */
+
+/* By CUPTI's number of a kind of memory. */
+static const char *memory_word(unsigned kind)
+{
+	static const char *const words[] = { "Unknown",       "Pageable",      "Pinned",
+					     "Device",        "Array",         "Managed",
+					     "Device Static", "Managed Static" };
+
+	return words[kind < sizeof(words) / sizeof(*words) ? kind : 0];
+}
+
+static unsigned schema_number(const struct chrome *c, const struct event *e, const char *key)
+{
+	const struct attr *a = trace_find_attr(c->trace, e->schema, key);
+
+	return a && a->type <= ATTR_I64 ? (unsigned)a->bits : 0;
+}
+
+/* The name of an event that was recorded without one. */
+static void put_made_name(struct chrome *c, const struct event *e)
+{
+	const char *text = kind_word(e->kind), *copy = copy_kind_word(e->subkind);
+	size_t len;
+
+	switch (e->kind) {
+	case KIND_MEMCPY:
+		buf_putf(&c->lines, "\"Memcpy %s (%s -> %s)\"", copy[0] ? copy : "Unknown",
+			 memory_word(schema_number(c, e, "src_kind")),
+			 memory_word(schema_number(c, e, "dst_kind")));
+		return;
+	case KIND_MEMSET:
+		buf_putf(&c->lines, "\"Memset (%s)\"",
+			 memory_word(schema_number(c, e, "memory_kind")));
+		return;
+	case KIND_STEP:
+		buf_put_text(&c->lines, "\"ProfilerStep#");
+		put_correlation(c, e);
+		buf_put_byte(&c->lines, '"');
+		return;
+	case KIND_COUNTER:
+		text = trace_text(c->trace, trace_get_track(c->trace, e->track)->name, &len);
+		json_put_text(&c->lines, text, len);
+		return;
+	case KIND_SYNC:
+		if (sync_kind_word(e->subkind)[0])
+			text = sync_kind_word(e->subkind);
+		break;
+	case KIND_GRAPH:
+		text = "CUDA graph";
+		break;
+	case KIND_ALLOC:
+	case KIND_FREE:
+		text = "[memory]";
+		break;
+	}
+	buf_putf(&c->lines, "\"%s\"", text[0] ? text : "unknown");
+}
+
+static void put_name(struct chrome *c, const struct event *e)
+{
+	size_t len;
+	const char *text = trace_text(c->trace, e->name, &len);
+
+	if (c->file.is_native && e->kind == KIND_API)
+		len = call_name_length(text, len);
+	if (e->name && (e->kind != KIND_STEP || !c->file.is_native))
+		json_put_text(&c->lines, text, len);
+	else
+		put_made_name(c, e);
+}
+
+/* ---- where ---- */
+
+static void put_where(struct chrome *c, const struct event *e, const struct chrome_members *m)
+{
+	const struct track *k = trace_get_track(c->trace, e->track);
+	struct buf *b = &c->lines;
+	int64_t tid = (int64_t)k->id;
+
+	if (c->file.is_native && e->kind == KIND_SYNC) {
+		if (k->id == UINT32_MAX)
+			tid = -1; /* a wait that is not on one stream */
+		else if (e->subkind == SYNC_STREAM)
+			tid += SYNC_TID;
+	}
+	buf_put_text(b, ", \"pid\": ");
+	if (m->pid)
+		buf_put_text(b, m->pid);
+	else
+		buf_put_i64_text(b, chrome_pid(c->trace, k));
+	buf_put_text(b, ", \"tid\": ");
+	if (m->tid)
+		buf_put_text(b, m->tid);
+	else
+		buf_put_i64_text(b, tid);
+}
+
+/* ---- arrows from a call to its work ---- */
+
+static void put_arrow(struct chrome *c, const struct event *e, const struct chrome_members *m)
+{
+	struct buf *b = &c->lines;
+	bool begins = e->kind == KIND_API;
+
+	if (!e->correlation || (!begins && !event_is_gpu_work(e) && e->kind != KIND_SYNC))
+		return;
+	if (begins) {
+		size_t len;
+		const char *name = trace_text(c->trace, e->name, &len);
+
+		if (!(call_traits(name, len) & CALL_BEGINS_ARROW))
+			return;
+	}
+	buf_put_text(b, begins ? ",\n{\"ph\": \"s\", \"id\": " : ",\n{\"ph\": \"f\", \"id\": ");
+	put_correlation(c, e);
+	put_where(c, e, m);
+	put_time(c, e);
+	buf_put_text(b, ", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
+	buf_put_text(b, begins ? "}" : ", \"bp\": \"e\"}");
+}
+
+/* ---- events ---- */
+
+static void put_quoted(struct buf *b, const char *word)
+{
+	buf_put_byte(b, '"');
+	buf_put_text(b, word);
+	buf_put_byte(b, '"');
+}
+
+/* The plain way; members that an import kept stand for those that would be made up here. */
+static enum status put_plain(struct chrome *c, const struct event *e, struct error *err)
+{
+	const char *cat = cat_of(c, e), *ph = form_of(e)->ph;
+	const struct chrome_template *template;
+	const struct chrome_members *m;
+	struct buf *b = &c->lines;
+	size_t begin;
+
+	if (e->kind == KIND_MARK && e->subkind != MARK_INSTANT)
+		ph = e->subkind == MARK_FLOW_BEGIN ? "s" : "f";
+	TRY(chrome_args_find(&c->args, e, &template, err));
+	m = &template->members;
+	chrome_notes_begin(&c->notes, b);
+	buf_put_text(b, ",\n{\"ph\": "); /* the row of the process stands before */
+	if (m->ph)
+		buf_put_text(b, m->ph);
+	else
+		put_quoted(b, ph);
+	if (m->cat || cat)
+		buf_put_text(b, ", \"cat\": ");
+	if (m->cat)
+		buf_put_text(b, m->cat);
+	else if (cat)
+		put_quoted(b, cat);
+	buf_put_text(b, ", \"name\": ");
+	put_name(c, e);
+	put_where(c, e, m);
+	put_time(c, e);
+	if (ph[0] == 'X') {
+		buf_put_text(b, ", \"dur\": ");
+		begin = b->len;
+		chrome_put_us(b, duration_of(c, e));
+		note(c, begin, CHROME_DURATION);
+	} else if (e->kind == KIND_MARK && e->number) {
+		buf_put_text(b, ", \"id\": ");
+		put_correlation(c, e);
+	}
+	buf_put_text(b, m->rest);
+	chrome_args_put(&c->args, &template->base, b, e, &c->notes);
+	buf_put_byte(b, '}');
+	put_arrow(c, e, m);
+	return ST_OK;
+}
+
+static enum status put_event(struct chrome *c, const struct event *e, struct error *err)
+{
+	bool is_plain = plain_ways || e->begin_ns < c->file.base_ns; /* a time with a sign */
+	const struct chrome_text *text = NULL;
+	uint8_t *room;
+
+	c->base.written++;
+	if (!is_plain)
+		text = chrome_texts_find(&c->texts, chrome_key_of(e));
+	if (!text) {
+		TRY(put_plain(c, e, err));
+		if (!is_plain)
+			chrome_texts_note(&c->texts, chrome_key_of(e), &c->notes);
+		return flush_lines(c, err);
+	}
+	room = out_cursor_reserve(&c->pen, text->most);
+	if (!room)
+		return out_cursor_flush(&c->pen, err);
+	c->pen.at = chrome_text_put(&c->texts, text, room, e, duration_of(c, e));
+	return ST_OK;
+}
+
+static enum status start(struct chrome *c, uint64_t first_ns, struct error *err)
+{
+	c->file = chrome_file(c->trace, c->file.process, first_ns);
+	c->texts.clock.base_ns = c->file.base_ns;
+	c->started = true;
+	chrome_put_head(&c->lines, &c->file);
+	TRY(chrome_put_metas(&c->lines, &c->file, err));
+	return flush_lines(c, err);
+}
+
+/* ---- the sink ---- */
+
+static void chrome_free(struct sink *s)
+{
+	struct chrome *c = (struct chrome *)s;
+
+	if (!c)
+		return;
+	chrome_args_release(&c->args);
+	chrome_texts_release(&c->texts);
+	free(c->tracks);
+	buf_release(&c->lines);
+	free(c);
+}
+
+static enum status chrome_open(struct sink **out, const struct sink_request *req, struct error *err)
+{
+	struct chrome *c = calloc(1, sizeof(*c));
+	enum status st;
+
+	*out = NULL;
+	if (!c)
+		return fail_memory(err);
+	c->base.type = &sink_chrome;
+	c->trace = req->trace;
+	c->pen.out = req->out;
+	c->file = chrome_file(req->trace, req->process, 0);
+	buf_init(&c->lines, LINES_CEILING);
+	c->track_count = (size_t)trace_count(req->trace, TRACE_TRACKS) + 1;
+	c->tracks = calloc(c->track_count, sizeof(*c->tracks));
+	for (uint32_t i = 0; c->tracks && i < c->track_count; i++)
+		c->tracks[i].is_ours = trace_get_track(req->trace, i)->process == req->process;
+	st = c->tracks ? chrome_texts_init(&c->texts, err) : fail_memory(err);
+	if (st == ST_OK)
+		st = chrome_args_init(&c->args, req->trace, c->file.is_native, req->all_args, err);
+	if (st != ST_OK) {
+		chrome_free(&c->base);
+		return st;
+	}
+	*out = &c->base;
+	return ST_OK;
+}
+
+static enum status chrome_put(struct sink *s, const struct batch *batch, struct error *err)
+{
+	struct chrome *c = (struct chrome *)s;
+
+	for (const struct event *e = batch->events; e < batch->events + batch->count; e++) {
+		struct chrome_track *k = &c->tracks[e->track < c->track_count ? e->track : 0];
+		struct event alone;
+
+		if (!k->is_ours)
+			continue;
+		if (!c->started)
+			TRY(start(c, e->begin_ns, err));
+		/*
+		 * CUPTI gives a runtime call and the driver call inside it one correlation id;
+		 * readers match work with calls by it and count twice.  The outer call, which comes
+		 * first, keeps it.
+		 */
+		if (e->kind != KIND_API || !c->file.is_native || !e->correlation) {
+			TRY(put_event(c, e, err));
+		} else if (e->subkind == API_DRIVER && k->last_call == e->correlation) {
+			alone = *e;
+			alone.correlation = 0;
+			TRY(put_event(c, &alone, err));
+		} else {
+			if (e->subkind != API_DRIVER)
+				k->last_call = e->correlation;
+			TRY(put_event(c, e, err));
+		}
+	}
+	return ST_OK;
+}
+
+static enum status chrome_close(struct sink *s, struct error *err)
+{
+	struct chrome *c = (struct chrome *)s;
+
+	if (!c->started)
+		TRY(start(c, 0, err));
+	buf_put_text(&c->lines, "\n  ]\n}\n");
+	TRY(flush_lines(c, err));
+	return out_cursor_flush(&c->pen, err);
+}
+
+const struct sink_type sink_chrome = {
+	.name = "chrome",
+	.help = "Chrome JSON as Kineto writes it: HTA, TensorBoard's PyTorch plugin, Perfetto",
+	.scope = SINK_PER_PROCESS,
+	.file_name = "{host}_{pid}.{ns}.pt.trace.json.gz",
+	.open = chrome_open,
+	.put = chrome_put,
+	.close = chrome_close,
+	.free = chrome_free,
+};

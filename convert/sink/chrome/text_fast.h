@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text_fast.h - the fast path of the Chrome sink: the text of an event and its arrow, kept to be
+ * written again.
+ *
+ * The plain way (chrome/sink.c) notes where the text of an event has values that differ from event
+ * to event.  All else is the same for events of one kind, track, name and schema, so from the third
+ * such event on only the values are written.  Memory is bounded: when it is full all texts are
+ * dropped.
+ */
+#ifndef CONVERT_SINK_CHROME_TEXT_FAST_H
+#define CONVERT_SINK_CHROME_TEXT_FAST_H
+
+#include "convert/sink/chrome/digits_fast.h"
+#include "schemas/base/arena.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/hash.h"
+#include "schemas/model/args.h"
+
+/* Sources of placeholders beside those of args.h. */
+enum chrome_source {
+	CHROME_PER_SM = ARG_SOURCES, /* a factor divided by the device's multiprocessors */
+	CHROME_END,                  /* of a text that is kept */
+	CHROME_TIME,
+	CHROME_TIME_AGAIN, /* the same digits a second time */
+	CHROME_DURATION,
+	CHROME_CORRELATION_AGAIN,
+};
+
+/* Where one event's text has values that differ from event to event. */
+struct chrome_notes {
+	const struct buf *buf; /* the text is appended to it */
+	size_t begin;          /* where the event begins in it */
+	unsigned count;
+	bool is_odd; /* the text cannot be kept: it has another text that differs, or too much */
+	struct {
+		size_t begin, end;
+		struct placeholder at;
+	} values[48];
+};
+
+static inline void chrome_notes_begin(struct chrome_notes *n, const struct buf *b)
+{
+	n->buf = b;
+	n->begin = b->len;
+	n->count = 0;
+	n->is_odd = false;
+}
+/* What was appended from `begin` on is the value of a placeholder. */
+void chrome_note(struct chrome_notes *n, size_t begin, struct placeholder at);
+
+struct chrome_text_part { /* constant text, and the placeholder behind it */
+	uint32_t len;
+	struct placeholder at;
+};
+struct chrome_text {
+	uint32_t most; /* bytes that writing it needs, those touched behind its end included */
+	const uint8_t *bytes;
+	struct chrome_text_part parts[];
+};
+
+/* What decides about an event's text, but for the values; `what` is never 0. */
+struct chrome_key {
+	uint64_t where, what;
+};
+static inline struct chrome_key chrome_key_of(const struct event *e)
+{
+	uint64_t variant = (e->correlation == 0) | (e->bytes == 0) << 1 | (e->args == NULL) << 2 |
+			   (e->begin_ns == e->end_ns) << 3 | 1 << 4;
+
+	return (struct chrome_key){
+		(uint64_t)e->name << 32 | e->track,
+		(uint64_t)e->schema << 32 | (uint64_t)variant << 16 | (uint64_t)e->subkind << 8 |
+			e->kind,
+	};
+}
+
+struct chrome_text_slot {
+	struct chrome_key key;          /* .what 0: free */
+	const struct chrome_text *text; /* NULL: only one such event came yet, or it is odd */
+};
+struct chrome_texts {
+	struct arena arena;
+	struct chrome_text_slot *slots;
+	size_t count;
+	struct digits_clock clock;
+	struct buf number; /* scratch */
+};
+enum { CHROME_TEXT_SLOTS = 1 << 15, CHROME_TEXT_MOST = 16 * 1024 };
+
+enum status chrome_texts_init(struct chrome_texts *t, struct error *err);
+void chrome_texts_release(struct chrome_texts *t); /* accepts a zeroed one */
+
+static inline struct chrome_text_slot *chrome_texts_slot(struct chrome_texts *t,
+							 struct chrome_key key)
+{
+	size_t i = hash_fold(key.where ^ HASH_A, key.what ^ HASH_B) % CHROME_TEXT_SLOTS;
+
+	while (t->slots[i].key.what &&
+	       (t->slots[i].key.what != key.what || t->slots[i].key.where != key.where))
+		i = (i + 1) % CHROME_TEXT_SLOTS;
+	return &t->slots[i];
+}
+/* NULL: the event is to be written the plain way, and then noted. */
+static inline const struct chrome_text *chrome_texts_find(struct chrome_texts *t,
+							  struct chrome_key key)
+{
+	return chrome_texts_slot(t, key)->text;
+}
+/* An event of this key was appended to n->buf, up to its end. */
+void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const struct chrome_notes *n);
+
+/* Writes text->most bytes at most and returns the end.  The event is not before the clock's base.
+ */
+uint8_t *chrome_text_put(struct chrome_texts *t, const struct chrome_text *text, uint8_t *p,
+			 const struct event *e, uint64_t duration_ns);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_profile.json: for each step what each device had in use, and the most it ever had.
+ *
+ *	[{"step": 0, "memory": {"cuda:0": {"bytes_in_use": 10, "peak_bytes_in_use": 20}}}, ...]
+ *
+ * Samples are counters named bytes_in_use and peak_bytes_in_use, and what an allocator said it had
+ * given out in all when it gave or took memory ("Total Allocated" of Kineto).  The device is that
+ * of the track: cuda:N, or cpu where there is none.
+ *
+ * A step has an entry when there is a sample in it, that is between the begin of its mark and the
+ * begin of the next; a device is in it when one of these samples is its own.  The value is the
+ * last sample, the peak the maximum of all samples so far, those before the first step included.
+ * A number that comes again has an entry each time; where marks are cut out (--kinds), steps of one
+ * number that follow each other have one.
+ * Samples before the first step are in no entry, unless there are no others: then, as where there
+ * are no step marks at all, they are step 0.
+ */
+#include "convert/output/output.h"
+#include "convert/sink/sink.h"
+#include "convert/sink/sink_list.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 256, CPU = DEVICES, GAUGES, LINES_CEILING = 1 << 20, LINES_BYTES = 32 * 1024 };
+
+struct gauge {
+	bool sampled; /* in this step */
+	uint64_t in_use, peak;
+};
+struct memory {
+	struct sink base;
+	struct trace *trace;
+	struct out *out;
+	const struct context *context;     /* NULL: only records of steps are marks */
+	uint32_t process, names[2], total; /* bytes_in_use, peak_bytes_in_use, total_allocated */
+	uint32_t step;                     /* of the samples in the gauges, as event.step; 0 none */
+	bool any_entry, any_sample;
+	struct gauge gauges[GAUGES];
+	struct buf lines;
+};
+
+enum sample { SAMPLE_NONE, SAMPLE_IN_USE, SAMPLE_PEAK };
+
+static enum sample sample_of(const struct memory *m, const struct event *e, const struct track *k,
+			     uint64_t *bytes)
+{
+	double value = e->value;
+
+	if (e->kind == KIND_ALLOC || e->kind == KIND_FREE) {
+		const struct attr *a = event_arg(m->trace, e, m->total, bytes);
+
+		if (!a || (a->type != ATTR_U64 && a->type != ATTR_F64))
+			return SAMPLE_NONE;
+		if (a->type == ATTR_U64)
+			return SAMPLE_IN_USE;
+		memcpy(&value, bytes, sizeof(value));
+	} else if (e->kind != KIND_COUNTER || !k->name) {
+		return SAMPLE_NONE;
+	}
+	*bytes = value >= 0 && value < 0x1p63 ? (uint64_t)value : 0;
+	if (e->kind != KIND_COUNTER || k->name == m->names[0])
+		return SAMPLE_IN_USE;
+	return k->name == m->names[1] ? SAMPLE_PEAK : SAMPLE_NONE;
+}
+
+/* Writes the entry of m->step; of the gauges only their peaks remain. */
+static enum status put_entry(struct memory *m, struct error *err)
+{
+	struct buf *b = &m->lines;
+	bool is_first = true;
+
+	if (!m->any_sample)
+		return ST_OK;
+	buf_put_text(b, m->any_entry ? ",\n " : "[");
+	buf_putf(b, "{\"step\": %u, \"memory\": {", m->step ? m->step - 1 : 0);
+	for (size_t i = 0; i < GAUGES; i++) {
+		struct gauge *g = &m->gauges[i];
+
+		if (!g->sampled)
+			continue;
+		buf_put_text(b, is_first ? "" : ", ");
+		if (i == CPU)
+			buf_put_text(b, "\"cpu\"");
+		else
+			buf_putf(b, "\"cuda:%zu\"", i);
+		buf_putf(b, ": {\"bytes_in_use\": %llu, \"peak_bytes_in_use\": %llu}",
+			 (unsigned long long)g->in_use, (unsigned long long)g->peak);
+		is_first = g->sampled = false;
+	}
+	buf_put_text(b, "}}");
+	m->any_entry = true;
+	m->any_sample = false;
+	if (b->len < LINES_BYTES)
+		return buf_status(b, err);
+	TRY(out_write(m->out, b->data, b->len, err));
+	buf_clear(b);
+	return ST_OK;
+}
+
+/* Samples of another step begin. */
+static enum status turn_step(struct memory *m, uint32_t step, struct error *err)
+{
+	if (m->step)
+		TRY(put_entry(m, err));
+	m->any_sample = false; /* those before the first step are in no entry */
+	for (size_t i = 0; i < GAUGES; i++)
+		m->gauges[i].sampled = false;
+	m->step = step;
+	return ST_OK;
+}
+
+static enum status put_sample(struct memory *m, const struct event *e, struct error *err)
+{
+	const struct track *k = trace_get_track(m->trace, e->track);
+	uint32_t step = e->step & ~STEP_GAP;
+	struct gauge *g;
+	uint64_t bytes = 0;
+	enum sample what;
+
+	if (k->process != m->process)
+		return ST_OK;
+	what = sample_of(m, e, k, &bytes);
+	if (what == SAMPLE_NONE) {
+		bool is_mark = m->context ? context_is_mark(m->context, e) : e->kind == KIND_STEP;
+
+		m->base.left_out++;
+		return step == m->step && is_mark ? turn_step(m, step, err) : ST_OK;
+	}
+	if (k->device != NO_ID && k->device >= DEVICES) {
+		trace_lose(m->trace, m->process, LOSS_NO_PLACE, 1);
+		return ST_OK;
+	}
+	if (step != m->step)
+		TRY(turn_step(m, step, err));
+	g = &m->gauges[k->device == NO_ID ? CPU : k->device];
+	if (what == SAMPLE_IN_USE)
+		g->in_use = bytes;
+	if (bytes > g->peak)
+		g->peak = bytes;
+	g->sampled = m->any_sample = true;
+	m->base.written++;
+	return ST_OK;
+}
+
+/* ---- the sink ---- */
+
+static void memory_free(struct sink *s)
+{
+	struct memory *m = (struct memory *)s;
+
+	if (!m)
+		return;
+	buf_release(&m->lines);
+	free(m);
+}
+
+static enum status memory_open(struct sink **out, const struct sink_request *req, struct error *err)
+{
+	struct memory *m = calloc(1, sizeof(*m));
+
+	*out = NULL;
+	if (!m)
+		return fail_memory(err);
+	m->base.type = &sink_memory;
+	m->trace = req->trace;
+	m->out = req->out;
+	m->process = req->process;
+	m->context = req->context;
+	m->names[0] = trace_find_name(req->trace, "bytes_in_use", 12);
+	m->names[1] = trace_find_name(req->trace, "peak_bytes_in_use", 17);
+	m->total = trace_find_name(req->trace, "total_allocated", 15);
+	buf_init(&m->lines, LINES_CEILING);
+	*out = &m->base;
+	return ST_OK;
+}
+
+static enum status memory_put(struct sink *s, const struct batch *batch, struct error *err)
+{
+	struct memory *m = (struct memory *)s;
+
+	for (size_t i = 0; i < batch->count; i++)
+		TRY(put_sample(m, &batch->events[i], err));
+	return ST_OK;
+}
+
+static enum status memory_close(struct sink *s, struct error *err)
+{
+	struct memory *m = (struct memory *)s;
+
+	TRY(put_entry(m, err));
+	buf_put_text(&m->lines, m->any_entry ? "]\n" : "[]\n");
+	TRY(buf_status(&m->lines, err));
+	return out_write(m->out, m->lines.data, m->lines.len, err);
+}
+
+const struct sink_type sink_memory = {
+	.name = "memory",
+	.help = "memory_profile.json: bytes in use and their peak, per step and device",
+	.scope = SINK_PER_PROCESS,
+	.file_name = "memory_profile.{rank}.json",
+	.needs = NEED_STEP,
+	.open = memory_open,
+	.put = memory_put,
+	.close = memory_close,
+	.free = memory_free,
+};

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/sink/perfetto/derive.h"
+
+#include "schemas/model/args.h"
+
+#include <stdlib.h>
+
+enum {
+	BIN_NS = 1000000,
+	IDLE_LEAST_NS = 100000,
+	WINDOW_GAP_NS = 10000000, /* a shorter gap is not looked up: windows stand further apart */
+	WINDOWS_MOST = 4096,
+};
+
+static const struct perfetto_row time_row = { .form = FORM_FLAT, .rank = 0, .name = "GPU time" };
+static const struct perfetto_row busy_row = {
+	.form = FORM_COUNTER, .rank = 1, .name = "GPU busy", .unit = "%"
+};
+static const struct perfetto_row queue_row = {
+	.form = FORM_COUNTER, .rank = 2, .name = "Queue length", .unit = "count"
+};
+static const struct perfetto_row allocated_row = {
+	.form = FORM_COUNTER, .rank = 3, .name = "Memory allocated", .unit = "bytes"
+};
+static const struct perfetto_row reserved_row = {
+	.form = FORM_COUNTER, .rank = 4, .name = "Memory reserved", .unit = "bytes"
+};
+
+/* Names, and their tokens of colour. */
+static const struct {
+	const char *name, *token;
+} classes[CLASS_COUNT] = {
+	[CLASS_COMPUTE] = { "compute", "compute" },
+	[CLASS_COMM] = { "exposed comm", "comm" },
+	[CLASS_COPY] = { "exposed copy", "data" },
+	[CLASS_IDLE] = { "idle", "idle" },
+};
+
+enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows *rows,
+				 struct error *err)
+{
+	const struct trace *t = rows->file->trace;
+
+	*d = (struct perfetto_derive){ .rows = rows, .file = rows->file };
+	d->states = calloc(rows->gpu_count + 1, sizeof(*d->states));
+	d->memory = calloc(rows->gpu_count + rows->process_count + 2, sizeof(*d->memory));
+	d->queues = calloc(rows->process_count + 1, sizeof(*d->queues));
+	if (!d->states || !d->memory || !d->queues)
+		return fail_memory(err);
+	for (size_t i = 0; i <= rows->gpu_count; i++)
+		d->states[i].class = CLASS_COUNT;
+	d->total = trace_find_name(t, "total_allocated", 15);
+	d->total_reserved = trace_find_name(t, "total_reserved", 14);
+	return ST_OK;
+}
+
+void perfetto_derive_release(struct perfetto_derive *d)
+{
+	for (size_t i = 0; d->queues && i <= d->rows->process_count; i++)
+		perfetto_queue_release(&d->queues[i]);
+	free(d->states);
+	free(d->memory);
+	free(d->queues);
+	*d = (struct perfetto_derive){ 0 };
+}
+
+/* The row, made when it is first used; of a GPU, or of a process's host with gpu 0. */
+static enum status need_row(struct perfetto_derive *d, struct perfetto_row **row,
+			    const struct perfetto_row *like, uint32_t process, uint32_t gpu,
+			    struct error *err)
+{
+	struct perfetto_row what = *like;
+
+	if (*row)
+		return ST_OK;
+	what.gpu = gpu;
+	what.process = gpu ? d->rows->gpus[gpu - 1].process : process;
+	return perfetto_row_add(d->rows, &what, row, err);
+}
+
+/* ---- packets ---- */
+
+enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row *row,
+				uint64_t at_ns, double value, bool *has_place, struct error *err)
+{
+	const struct wire_track *subtrack;
+	uint8_t *room;
+
+	TRY(perfetto_row_first(rows, row, &subtrack, err));
+	if (has_place)
+		*has_place = subtrack != NULL;
+	if (!subtrack)
+		return ST_OK;
+	room = out_cursor_reserve(&rows->file->pen, WIRE_MOST);
+	if (!room)
+		return out_cursor_flush(&rows->file->pen, err);
+	rows->file->pen.at = wire_put_sample(room, at_ns, &rows->heads.counter, subtrack, value);
+	return ST_OK;
+}
+
+enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *row, uint64_t name,
+			      uint64_t category, uint64_t begin_ns, uint64_t end_ns,
+			      struct error *err)
+{
+	struct perfetto_heads *h = &rows->heads;
+	const struct wire_track *subtrack;
+	uint8_t *room, *p;
+
+	TRY(perfetto_row_place(rows, row, begin_ns, end_ns, &subtrack, err));
+	if (!subtrack)
+		return ST_OK;
+	room = out_cursor_reserve(&rows->file->pen, WIRE_MOST);
+	if (!room)
+		return out_cursor_flush(&rows->file->pen, err);
+	p = wire_put_category(wire_put_name(wire_begin(room, begin_ns, &h->begin, subtrack), name),
+			      category);
+	wire_end(room, &h->begin, begin_ns, p);
+	rows->file->pen.at = wire_put_end(p, end_ns, &h->end, subtrack);
+	return ST_OK;
+}
+
+/* ---- gauges ---- */
+
+static enum status gauge_write(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
+			       uint64_t value, struct error *err)
+{
+	if (g->any && g->last == value)
+		return ST_OK;
+	g->any = true;
+	g->last = value;
+	return perfetto_put_sample(d->rows, g->row, at_ns, (double)value, NULL, err);
+}
+
+enum status perfetto_gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
+			       uint64_t count, struct error *err)
+{
+	uint64_t bin_ns = at_ns - at_ns % BIN_NS;
+
+	if (bin_ns > g->bin_ns) {
+		if (g->bin_ns)
+			TRY(gauge_write(d, g, g->bin_ns, g->sum, err));
+		if (g->bin_ns && bin_ns - g->bin_ns > BIN_NS)
+			TRY(gauge_write(d, g, g->bin_ns + BIN_NS, g->now, err));
+		g->bin_ns = bin_ns;
+		g->sum = g->now;
+	}
+	g->now = count;
+	if (count > g->sum)
+		g->sum = count;
+	return ST_OK;
+}
+
+static uint64_t busy_percent(const struct perfetto_gauge *g)
+{
+	return (g->sum + BIN_NS / 200) / (BIN_NS / 100);
+}
+
+/* The GPU was busy in [begin, end), or not; these intervals come in order and adjoin. */
+static enum status gauge_fill(struct perfetto_derive *d, struct perfetto_gauge *g,
+			      uint64_t begin_ns, uint64_t end_ns, bool is_busy, struct error *err)
+{
+	if (!g->bin_ns)
+		g->bin_ns = begin_ns - begin_ns % BIN_NS;
+	while (begin_ns < end_ns) {
+		uint64_t bin_end = g->bin_ns + BIN_NS;
+		uint64_t to = end_ns < bin_end ? end_ns : bin_end;
+
+		if (begin_ns == g->bin_ns && end_ns - begin_ns >= 2 * BIN_NS) {
+			/* many of one value are one sample */
+			TRY(gauge_write(d, g, g->bin_ns, is_busy ? 100 : 0, err));
+			begin_ns = g->bin_ns += (end_ns - begin_ns) / BIN_NS * BIN_NS;
+			continue;
+		}
+		g->sum += is_busy ? to - begin_ns : 0;
+		begin_ns = to;
+		if (to < bin_end)
+			break;
+		TRY(gauge_write(d, g, g->bin_ns, busy_percent(g), err));
+		g->bin_ns = bin_end;
+		g->sum = 0;
+	}
+	return ST_OK;
+}
+
+/* ---- what a GPU did ---- */
+
+/* A gap between two windows of a recording is not idle time. */
+static bool is_recorded(const struct trace *t, uint32_t process, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint32_t count = trace_count(t, TRACE_WINDOWS);
+	bool any = false;
+
+	if (end_ns - begin_ns < WINDOW_GAP_NS || count > WINDOWS_MOST)
+		return true;
+	for (uint32_t id = 1; id <= count; id++) {
+		const struct window *w = trace_get_window(t, id);
+
+		if (w->process != process)
+			continue;
+		if (w->begin_ns <= begin_ns && (!w->end_ns || w->end_ns >= end_ns))
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+static enum status end_interval(struct perfetto_derive *d, struct perfetto_state *s, uint32_t gpu,
+				struct error *err)
+{
+	uint32_t process = d->rows->gpus[gpu - 1].process;
+
+	if (s->class == CLASS_COUNT || s->begin_ns == s->at_ns)
+		return ST_OK;
+	TRY(gauge_fill(d, &s->busy, s->begin_ns, s->at_ns, s->class != CLASS_IDLE, err));
+	if (s->class == CLASS_IDLE &&
+	    (s->at_ns - s->begin_ns < IDLE_LEAST_NS ||
+	     !is_recorded(d->file->trace, process, s->begin_ns, s->at_ns)))
+		return ST_OK;
+	if (!d->names[s->class]) {
+		TRY(perfetto_word(d->file, SPACE_NAME, classes[s->class].name, &d->names[s->class],
+				  err));
+		TRY(perfetto_word(d->file, SPACE_CATEGORY, classes[s->class].token,
+				  &d->tokens[s->class], err));
+	}
+	return perfetto_put_span(d->rows, s->time, d->names[s->class], d->tokens[s->class],
+				 s->begin_ns, s->at_ns, err);
+}
+
+/* Advances to `to_ns`: no work that begins before it comes any more. */
+static enum status advance(struct perfetto_derive *d, uint32_t gpu, uint64_t to_ns,
+			   struct error *err)
+{
+	struct perfetto_state *s = &d->states[gpu - 1];
+
+	while (s->at_ns < to_ns) {
+		unsigned class = 0; /* what is running at s->at_ns, and until when */
+
+		while (class < CLASS_IDLE && s->until_ns[class] <= s->at_ns)
+			class ++;
+		uint64_t until_ns = class < CLASS_IDLE ? s->until_ns[class] : UINT64_MAX;
+		if (until_ns > to_ns)
+			until_ns = to_ns;
+		if (class != s->class) {
+			TRY(end_interval(d, s, gpu, err));
+			s->class = (uint8_t) class;
+			s->begin_ns = s->at_ns;
+		}
+		s->at_ns = until_ns;
+	}
+	return ST_OK;
+}
+
+enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum gpu_class class,
+				 const struct event *e, struct error *err)
+{
+	struct perfetto_state *s = &d->states[gpu - 1];
+	uint32_t process = d->rows->gpus[gpu - 1].process;
+
+	if (!s->time) {
+		TRY(need_row(d, &s->time, &time_row, process, gpu, err));
+		TRY(need_row(d, &s->busy.row, &busy_row, process, gpu, err));
+		TRY(need_row(d, &s->queue.row, &queue_row, process, gpu, err));
+		s->at_ns = e->begin_ns;
+	}
+	if (s->class == CLASS_COMPUTE && s->until_ns[CLASS_COMPUTE] >= e->begin_ns)
+		s->at_ns = e->begin_ns; /* what most events do: go on */
+	else
+		TRY(advance(d, gpu, e->begin_ns, err));
+	if (e->end_ns > s->until_ns[class])
+		s->until_ns[class] = e->end_ns;
+	if (!e->correlation)
+		return ST_OK;
+	return perfetto_queue_work(d, &d->queues[process], gpu, e, err);
+}
+
+enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err)
+{
+	for (size_t i = 0; i <= d->rows->process_count; i++)
+		TRY(perfetto_queue_end(d, &d->queues[i], err));
+	for (uint32_t gpu = 1; gpu <= d->rows->gpu_count; gpu++) {
+		struct perfetto_state *s = &d->states[gpu - 1];
+		struct perfetto_gauge *busy = &s->busy, *queue = &s->queue;
+		uint64_t end_ns = 0;
+
+		if (!s->time)
+			continue;
+		for (unsigned i = 0; i < CLASS_IDLE; i++)
+			if (s->until_ns[i] > end_ns)
+				end_ns = s->until_ns[i];
+		TRY(advance(d, gpu, end_ns, err));
+		TRY(end_interval(d, s, gpu, err));
+		TRY(gauge_write(d, busy, busy->bin_ns, busy_percent(busy), err));
+		TRY(gauge_write(d, busy, busy->bin_ns + BIN_NS, 0, err));
+		if (!queue->bin_ns)
+			continue;
+		TRY(gauge_write(d, queue, queue->bin_ns, queue->sum, err));
+		TRY(gauge_write(d, queue, queue->bin_ns + BIN_NS, queue->now, err));
+	}
+	return ST_OK;
+}
+
+/* ---- memory ---- */
+
+static bool arg_as_number(const struct trace *t, const struct event *e, uint32_t key, double *out)
+{
+	uint64_t bits;
+	const struct attr *a = event_arg(t, e, key, &bits);
+
+	if (!a || a->type > ATTR_F64)
+		return false;
+	*out = (double)bits;
+	if (a->type == ATTR_F64)
+		memcpy(out, &bits, sizeof(*out));
+	return true;
+}
+
+enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
+				   bool *has_place, struct error *err)
+{
+	const struct trace *t = d->file->trace;
+	uint32_t process = trace_get_track(t, e->track)->process, gpu = d->rows->gpu_of[e->track];
+	struct perfetto_memory *m =
+		gpu ? &d->memory[gpu - 1] : &d->memory[d->rows->gpu_count + process];
+	double value;
+
+	if (e->kind == KIND_ALLOC)
+		m->bytes += e->bytes;
+	else /* what was taken before the recording is given back too */
+		m->bytes -= e->bytes < m->bytes ? e->bytes : m->bytes;
+	TRY(need_row(d, &m->allocated, &allocated_row, process, gpu, err));
+	if (!arg_as_number(t, e, d->total, &value))
+		value = (double)m->bytes;
+	TRY(perfetto_put_sample(d->rows, m->allocated, e->begin_ns, value, has_place, err));
+	if (!arg_as_number(t, e, d->total_reserved, &value))
+		return ST_OK;
+	TRY(need_row(d, &m->reserved, &reserved_row, process, gpu, err));
+	return perfetto_put_sample(d->rows, m->reserved, e->begin_ns, value, NULL, err);
+}

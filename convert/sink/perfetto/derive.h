@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * derive.h - rows that no event is in: what each GPU did, how busy it was, how much work
+ * waited for it, how much memory was taken.
+ *
+ * Made from the events as they pass, in their order, with a state that does not grow with their
+ * number: a few words for each GPU, at most the last 1,024 launches for each process.
+ *
+ *	GPU time       compute > exposed comm > exposed copy, as the reports have them; idle where
+ *	               it is long enough to be seen
+ *	GPU busy       share of each millisecond
+ *	Queue length   calls whose work has not begun, the most in each millisecond
+ *	Memory ...     what the allocator said, or the sum of what it gave and took
+ */
+#ifndef CONVERT_SINK_PERFETTO_DERIVE_H
+#define CONVERT_SINK_PERFETTO_DERIVE_H
+
+#include "convert/name/rules.h"
+#include "convert/sink/perfetto/rows.h"
+#include "schemas/base/map.h"
+#include "schemas/model/event.h"
+
+/* A ring of items whose capacity is a power of two; numbers of items only grow. */
+struct perfetto_ring {
+	void *items;
+	uint64_t first, end;
+	size_t cap;
+};
+struct perfetto_queue {             /* of a process */
+	struct perfetto_ring calls; /* struct queued_call: those whose work has not begun */
+	struct perfetto_ring works; /* struct begun_work: begins of work, not counted yet */
+	struct map call_of;         /* correlation: number of the last call in the ring with it */
+};
+struct perfetto_gauge { /* a counter of one value for each millisecond */
+	struct perfetto_row *row;
+	uint64_t bin_ns;   /* where the millisecond began that is being filled */
+	uint64_t sum, now; /* of a share: ns in it; of a count: the most in it, and now */
+	uint64_t last;     /* what was written */
+	bool any;
+};
+struct perfetto_state { /* of one GPU */
+	uint64_t at_ns;
+	uint64_t until_ns[CLASS_IDLE]; /* known up to at_ns; classes run until then */
+	uint64_t begin_ns;             /* of the open interval, which ends at at_ns */
+	struct perfetto_row *time;
+	uint8_t class; /* of that interval; CLASS_COUNT: there is none */
+	struct perfetto_gauge queue;
+	struct perfetto_gauge busy;
+};
+struct perfetto_memory { /* of one GPU, or of a process's host */
+	struct perfetto_row *allocated, *reserved;
+	uint64_t bytes;
+};
+
+struct perfetto_derive {
+	struct perfetto_rows *rows;
+	struct perfetto_file *file;
+	struct perfetto_state *states;                    /* index: GPU */
+	struct perfetto_memory *memory;                   /* index: GPU; behind them processes */
+	struct perfetto_queue *queues;                    /* index: process */
+	uint64_t names[CLASS_COUNT], tokens[CLASS_COUNT]; /* numbers of the texts; 0: not yet */
+	uint32_t total, total_reserved; /* names of what an allocator says; 0 none */
+};
+
+enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows *rows,
+				 struct error *err);
+void perfetto_derive_release(struct perfetto_derive *d); /* accepts a zeroed one */
+
+/* Work of GPU `gpu` (1 + its place). */
+enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum gpu_class class,
+				 const struct event *e, struct error *err);
+/* Memory that was taken or given back. */
+enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
+				   bool *has_place, struct error *err);
+enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err);
+
+/* ---- of perfetto/queue.c ---- */
+
+void perfetto_queue_release(struct perfetto_queue *q); /* accepts a zeroed one */
+enum status perfetto_queue_call(struct perfetto_derive *d, struct perfetto_queue *q,
+				const struct event *e, struct error *err);
+enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue *q, uint32_t gpu,
+				const struct event *e, struct error *err);
+enum status perfetto_queue_end(struct perfetto_derive *d, struct perfetto_queue *q,
+			       struct error *err);
+
+/* The count of a gauge is now another. */
+enum status perfetto_gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
+			       uint64_t count, struct error *err);
+/* A sample of a counter. */
+enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row *row,
+				uint64_t at_ns, double value, bool *has_place, struct error *err);
+/* A slice of a row of our own. */
+enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *row, uint64_t name,
+			      uint64_t category, uint64_t begin_ns, uint64_t end_ns,
+			      struct error *err);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Perfetto's protobuf: slices on the rows of perfetto/rows.h, arrows from calls to their work,
+ * counters, instants; and rows that are derived: steps, phases, what each GPU did.
+ *
+ * One timeline of all ranks, or a file for each process: these may be put behind each other, gzip
+ * or not, and are one timeline then.  A slice is two packets, a begin and an end, one behind the
+ * other: readers sort, and ends close the innermost slice of their track, so that this order is
+ * good wherever the intervals of a lane are within each other.
+ */
+#include "convert/output/output.h"
+#include "convert/sink/perfetto/args.h"
+#include "convert/sink/perfetto/derive.h"
+#include "convert/sink/perfetto/rows.h"
+#include "convert/sink/sink.h"
+#include "convert/sink/sink_list.h"
+#include "schemas/base/hash.h"
+#include "schemas/model/call.h"
+
+#include <stdlib.h>
+
+enum {
+	BIG_CEILING = 256 << 20,
+	ROOM_MOST = 32 * 1024,
+};
+
+enum name_flag { NAME_CHECKED = 1, NAME_COMMUNICATES = 2, NAME_LAUNCHES = 4 };
+
+struct of_process {
+	struct perfetto_row *steps, *phases;
+	/* Phase intervals that adjoin and are of one phase, so far; empty: there is none. */
+	struct phase_interval open;
+	uint64_t first_ns, last_ns; /* of its events in the file; last_ns 0: none yet */
+};
+struct perfetto {
+	struct sink base;
+	struct trace *trace;
+	const struct context *context;
+	const struct name_rules *rules;
+	uint32_t process; /* 0: all */
+	struct perfetto_file file;
+	struct perfetto_rows rows;
+	struct perfetto_args args;
+	struct perfetto_derive derive;
+	struct of_process *own; /* index: process */
+	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
+	uint8_t *name_flags;    /* index: name; enum name_flag */
+	struct track *tracks;   /* those of the trace, side by side */
+	struct buf big;         /* of an event that is larger than the output's room */
+};
+
+static unsigned flags_of(struct perfetto *p, const struct event *e)
+{
+	const char *text;
+	size_t len;
+	unsigned flags = NAME_CHECKED;
+
+	if (e->name > p->file.names)
+		return 0;
+	if (p->name_flags[e->name])
+		return p->name_flags[e->name];
+	text = trace_text(p->trace, e->name, &len);
+	if (p->rules && name_rules_communicates(p->rules, text))
+		flags |= NAME_COMMUNICATES;
+	if (call_launches(text, len))
+		flags |= NAME_LAUNCHES;
+	p->name_flags[e->name] = (uint8_t)flags;
+	return flags;
+}
+
+/* ---- packets of events ---- */
+
+/* One event as it is written. */
+struct slice {
+	const struct event *event;
+	const struct track *track;
+	uint64_t flow; /* 0: none */
+	const struct perfetto_template *template;
+	uint64_t name; /* 0: it is made of the event's number */
+	const struct wire_track *subtrack;
+	bool is_instant;
+};
+
+static uint8_t *put_slice(struct perfetto *p, uint8_t *room, const struct slice *s, size_t most)
+{
+	struct perfetto_heads *h = &p->rows.heads;
+	struct wire_head *small = s->is_instant ? &h->instant : &h->begin;
+	struct wire_head *wide = s->is_instant ? &h->wide_instant : &h->wide;
+	const struct event *e = s->event;
+	bool is_wide = most > WIRE_SMALL;
+	uint8_t *at = is_wide ? wire_begin_wide(room, e->begin_ns, wide, s->subtrack)
+			      : wire_begin(room, e->begin_ns, small, s->subtrack);
+
+	at = s->name ? wire_put_name(at, s->name) : wire_put_numbered(at, "step ", e->number);
+	memcpy(at, s->template->category, sizeof(s->template->category));
+	at += s->template->category_len;
+	if (s->flow)
+		at = wire_put_flow(at, s->flow);
+	if (most)
+		at = perfetto_put_args(at, s->template, e, s->track);
+	if (is_wide)
+		wire_end_wide(room, wide, e->begin_ns, at);
+	else
+		wire_end(room, small, e->begin_ns, at);
+	return s->is_instant ? at : wire_put_end(at, e->end_ns, &h->end, s->subtrack);
+}
+
+static enum status write_slice(struct perfetto *p, struct slice *s, struct error *err)
+{
+	const struct event *e = s->event;
+	size_t most;
+	uint8_t *room;
+
+	/* The descriptor of its subtrack is in the file now; texts follow it. */
+	TRY(perfetto_args_find(&p->args, e, &s->template, err));
+	s->name = s->template->name;
+	if (e->name && e->name <= p->file.names) {
+		s->name = e->name;
+		TRY(perfetto_need_name(&p->file, SPACE_NAME, e->name, err));
+	}
+	most = perfetto_is_rare(e) ? s->template->rare_most : s->template->most;
+	p->base.written++;
+	if (most > ROOM_MOST) {
+		buf_clear(&p->big);
+		room = buf_reserve(&p->big, most + WIRE_MOST + TEMPLATE_SLACK);
+		TRY(buf_status(&p->big, err));
+		return out_cursor_put(&p->file.pen, room,
+				      (size_t)(put_slice(p, room, s, most) - room), err);
+	}
+	room = out_cursor_reserve(&p->file.pen, most + WIRE_MOST + TEMPLATE_SLACK);
+	if (!room)
+		return out_cursor_flush(&p->file.pen, err);
+	p->file.pen.at = put_slice(p, room, s, most);
+	return ST_OK;
+}
+
+static enum status no_place(struct perfetto *p, const struct track *k)
+{
+	trace_lose(p->trace, k->process, LOSS_NO_PLACE, 1);
+	return ST_OK;
+}
+
+static enum status put_interval(struct perfetto *p, const struct event *e, const struct track *k,
+				enum perfetto_role role, uint64_t flow, struct error *err)
+{
+	struct slice s = { .event = e, .track = k, .flow = flow };
+	struct perfetto_row *row;
+
+	TRY(perfetto_row(&p->rows, e->track, role, &row, err));
+	TRY(perfetto_row_place(&p->rows, row, e->begin_ns, e->end_ns, &s.subtrack, err));
+	return s.subtrack ? write_slice(p, &s, err) : no_place(p, k);
+}
+
+static enum status put_instant(struct perfetto *p, const struct event *e, const struct track *k,
+			       enum perfetto_role role, uint64_t flow, struct error *err)
+{
+	struct slice s = { .event = e, .track = k, .flow = flow, .is_instant = true };
+	struct perfetto_row *row;
+
+	TRY(perfetto_row(&p->rows, e->track, role, &row, err));
+	TRY(perfetto_row_first(&p->rows, row, &s.subtrack, err));
+	return s.subtrack ? write_slice(p, &s, err) : no_place(p, k);
+}
+
+/* ---- arrows ---- */
+
+/* Both ends of an arrow have its number, which no other file of the job has. */
+static uint64_t launch_flow(const struct perfetto *p, const struct event *e, const struct track *k)
+{
+	if (!e->correlation)
+		return 0;
+	return hash_word(p->rows.processes[k->process].space, e->correlation);
+}
+
+static uint64_t mark_flow(const struct perfetto *p, const struct event *e, const struct track *k)
+{
+	if (e->subkind != MARK_FLOW_BEGIN && e->subkind != MARK_FLOW_END)
+		return 0;
+	return hash_word(~p->rows.processes[k->process].space, hash_word(e->name, e->number));
+}
+
+/* ---- events by the type of their track ---- */
+
+static enum status put_on_stream(struct perfetto *p, const struct event *e, const struct track *k,
+				 struct error *err)
+{
+	enum gpu_class class;
+
+	if (e->kind == KIND_MARK)
+		return put_instant(p, e, k, ROLE_RANGES, mark_flow(p, e, k), err);
+	if (e->kind == KIND_SYNC)
+		return put_interval(p, e, k, ROLE_WAITS, launch_flow(p, e, k), err);
+	if (!event_is_gpu_work(e))
+		return put_interval(p, e, k, ROLE_RANGES, 0, err);
+	class = event_class(e, e->kind == KIND_KERNEL && flags_of(p, e) & NAME_COMMUNICATES);
+	TRY(perfetto_derive_work(&p->derive, p->rows.gpu_of[e->track], class, e, err));
+	return put_interval(p, e, k, ROLE_MAIN, launch_flow(p, e, k), err);
+}
+
+static enum status put_on_thread(struct perfetto *p, const struct event *e, const struct track *k,
+				 struct error *err)
+{
+	uint64_t flow = 0;
+
+	switch (e->kind) {
+	case KIND_MARK:
+		return put_instant(p, e, k, ROLE_MAIN, mark_flow(p, e, k), err);
+	case KIND_ALLOC:
+	case KIND_FREE:
+	case KIND_COUNTER:
+		return no_place(p, k);
+	case KIND_API:
+		/* A runtime call and the driver call in it have one correlation id: the outer one
+		 * begins the arrow. */
+		if (e->subkind != API_DRIVER)
+			p->last_call[e->track] = e->correlation;
+		if (e->subkind != API_DRIVER || p->last_call[e->track] != e->correlation)
+			flow = launch_flow(p, e, k);
+		if (flow && flags_of(p, e) & NAME_LAUNCHES)
+			TRY(perfetto_queue_call(&p->derive, &p->derive.queues[k->process], e, err));
+	}
+	return put_interval(p, e, k, ROLE_MAIN, flow, err);
+}
+
+static enum status put_on_allocator(struct perfetto *p, const struct event *e,
+				    const struct track *k, struct error *err)
+{
+	bool has_place;
+
+	if (e->kind != KIND_ALLOC && e->kind != KIND_FREE)
+		return no_place(p, k);
+	TRY(perfetto_derive_memory(&p->derive, e, &has_place, err));
+	if (!has_place)
+		return no_place(p, k);
+	if (p->args.all) /* addresses and the like; else the counter is all */
+		return put_instant(p, e, k, ROLE_MAIN, 0, err);
+	p->base.written++;
+	return ST_OK;
+}
+
+static enum status put_event(struct perfetto *p, const struct event *e, struct error *err)
+{
+	const struct track *k = &p->tracks[e->track <= p->rows.track_count ? e->track : 0];
+	struct of_process *own = &p->own[k->process];
+	struct perfetto_row *row;
+	bool has_place;
+
+	if (p->process && k->process != p->process)
+		return ST_OK;
+	if (!k->process)
+		return no_place(p, k);
+	if (!own->last_ns)
+		own->first_ns = e->begin_ns;
+	if (e->end_ns > own->last_ns)
+		own->last_ns = e->end_ns;
+	switch (k->type) {
+	case TRACK_STREAM:
+		return put_on_stream(p, e, k, err);
+	case TRACK_THREAD:
+		return put_on_thread(p, e, k, err);
+	case TRACK_ALLOCATOR:
+		return put_on_allocator(p, e, k, err);
+	case TRACK_COUNTER:
+		if (e->kind != KIND_COUNTER)
+			break;
+		TRY(perfetto_row(&p->rows, e->track, ROLE_MAIN, &row, err));
+		TRY(perfetto_put_sample(&p->rows, row, e->begin_ns, e->value, &has_place, err));
+		if (!has_place)
+			break;
+		p->base.written++;
+		return ST_OK;
+	}
+	return no_place(p, k);
+}
+
+/* ---- steps and phases ---- */
+
+/* Steps and phases are of the whole input: those outside of what this file holds are left out. */
+static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct of_process *own = &p->own[process];
+
+	return (!p->process || process == p->process) && own->last_ns && end_ns >= own->first_ns &&
+	       begin_ns <= own->last_ns;
+}
+
+static enum status need_row(struct perfetto *p, struct perfetto_row **row, const char *name,
+			    uint32_t process, struct error *err)
+{
+	struct perfetto_row what = { .process = process, .form = FORM_FLAT, .name = name };
+
+	return *row ? ST_OK : perfetto_row_add(&p->rows, &what, row, err);
+}
+
+/* Categories by which viewers colour phases. */
+static const char *const phase_categories[] = {
+	[PHASE_DATA] = "data",          [PHASE_FORWARD] = "forward",
+	[PHASE_BACKWARD] = "backward",  [PHASE_OPTIMIZER] = "optimizer",
+	[PHASE_COMMUNICATION] = "comm", [PHASE_CHECKPOINT] = "aside",
+	[PHASE_VALIDATION] = "aside",
+};
+enum { PHASE_CATEGORIES = sizeof(phase_categories) / sizeof(*phase_categories) };
+
+/* Time in no phase is left empty. */
+static enum status end_phase(struct perfetto *p, struct of_process *own, struct error *err)
+{
+	const struct phase_interval *s = &own->open;
+	const char *category = s->phase < PHASE_CATEGORIES ? phase_categories[s->phase] : NULL;
+	uint64_t name, token;
+
+	if (s->begin_ns == s->end_ns || s->phase == PHASE_OTHER)
+		return ST_OK;
+	TRY(need_row(p, &own->phases, "Phases", s->process, err));
+	TRY(perfetto_word(&p->file, SPACE_NAME, context_phase(p->context, s->phase).name, &name,
+			  err));
+	TRY(perfetto_word(&p->file, SPACE_CATEGORY, category ? category : "other", &token, err));
+	return perfetto_put_span(&p->rows, own->phases, name, token, s->begin_ns, s->end_ns, err);
+}
+
+static enum status put_phase_interval(struct perfetto *p, const struct phase_interval *s,
+				      struct error *err)
+{
+	struct of_process *own = &p->own[s->process];
+
+	if (!is_here(p, s->process, s->begin_ns, s->end_ns))
+		return ST_OK;
+	if (own->open.end_ns == s->begin_ns && own->open.phase == s->phase &&
+	    own->open.step == s->step && !s->begins_step) {
+		own->open.end_ns = s->end_ns;
+		return ST_OK;
+	}
+	TRY(end_phase(p, own, err));
+	own->open = *s;
+	return ST_OK;
+}
+
+static enum status put_mark(struct perfetto *p, const struct step_mark *m, struct error *err)
+{
+	struct of_process *own = &p->own[m->process];
+	struct perfetto_heads *h = &p->rows.heads;
+	const struct wire_track *subtrack;
+	uint64_t token;
+	uint8_t *room, *end;
+
+	if (!is_here(p, m->process, m->begin_ns, m->end_ns))
+		return ST_OK;
+	TRY(need_row(p, &own->steps, "Steps", m->process, err));
+	TRY(perfetto_word(&p->file, SPACE_CATEGORY, "step", &token, err));
+	TRY(perfetto_row_place(&p->rows, own->steps, m->begin_ns, m->end_ns, &subtrack, err));
+	if (!subtrack)
+		return ST_OK;
+	room = out_cursor_reserve(&p->file.pen, WIRE_MOST);
+	if (!room)
+		return out_cursor_flush(&p->file.pen, err);
+	end = wire_put_numbered(wire_begin(room, m->begin_ns, &h->begin, subtrack), "step ",
+				m->number);
+	end = wire_put_category(end, token);
+	wire_end(room, &h->begin, m->begin_ns, end);
+	p->file.pen.at = wire_put_end(end, m->end_ns, &h->end, subtrack);
+	return ST_OK;
+}
+
+/* ---- the sink ---- */
+
+static void sink_free(struct sink *s)
+{
+	struct perfetto *p = (struct perfetto *)s;
+
+	if (!p)
+		return;
+	perfetto_derive_release(&p->derive);
+	perfetto_args_release(&p->args);
+	perfetto_rows_release(&p->rows);
+	perfetto_file_release(&p->file);
+	buf_release(&p->big);
+	free(p->own);
+	free(p->last_call);
+	free(p->name_flags);
+	free(p->tracks);
+	free(p);
+}
+
+static enum status make_parts(struct perfetto *p, const struct sink_request *req, struct error *err)
+{
+	TRY(perfetto_file_init(&p->file, req->trace, req->out, req->process, err));
+	TRY(perfetto_rows_init(&p->rows, &p->file, err));
+	TRY(perfetto_args_init(&p->args, &p->file, req->all_args, err));
+	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
+	buf_init(&p->big, BIG_CEILING);
+	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
+	p->last_call = calloc(p->rows.track_count + 1, sizeof(*p->last_call));
+	p->name_flags = calloc((size_t)p->file.names + 1, 1);
+	p->tracks = calloc(p->rows.track_count + 1, sizeof(*p->tracks));
+	if (!p->own || !p->last_call || !p->name_flags || !p->tracks)
+		return fail_memory(err);
+	for (uint32_t id = 0; id <= p->rows.track_count; id++)
+		p->tracks[id] = *trace_get_track(p->trace, id);
+	return ST_OK;
+}
+
+static enum status sink_open(struct sink **out, const struct sink_request *req, struct error *err)
+{
+	struct perfetto *p = calloc(1, sizeof(*p));
+	enum status status;
+
+	*out = NULL;
+	if (!p)
+		return fail_memory(err);
+	p->base.type = &sink_perfetto;
+	p->trace = req->trace;
+	p->context = req->context;
+	p->rules = req->rules;
+	p->process = req->process;
+	status = make_parts(p, req, err);
+	if (status != ST_OK) {
+		sink_free(&p->base);
+		return status;
+	}
+	*out = &p->base;
+	return ST_OK;
+}
+
+static enum status sink_put(struct sink *s, const struct batch *batch, struct error *err)
+{
+	struct perfetto *p = (struct perfetto *)s;
+
+	for (size_t i = 0; i < batch->count; i++)
+		TRY(put_event(p, &batch->events[i], err));
+	for (size_t i = 0; i < batch->mark_count; i++)
+		TRY(put_mark(p, &batch->marks[i], err));
+	for (size_t i = 0; i < batch->interval_count; i++)
+		TRY(put_phase_interval(p, &batch->intervals[i], err));
+	return ST_OK;
+}
+
+static enum status sink_close(struct sink *s, struct error *err)
+{
+	struct perfetto *p = (struct perfetto *)s;
+
+	for (size_t i = 0; i <= p->rows.process_count; i++)
+		TRY(end_phase(p, &p->own[i], err));
+	TRY(perfetto_derive_end(&p->derive, err));
+	TRY(perfetto_put_attributes(&p->file, p->process, p->base.written, err));
+	return out_cursor_flush(&p->file.pen, err);
+}
+
+const struct sink_type sink_perfetto = {
+	.name = "perfetto",
+	.help = "Perfetto's protobuf; with -o FOLDER a file for each process, else one timeline",
+	.scope = SINK_EITHER,
+	.is_binary = true,
+	.file_name = "{host}_{pid}.{rank}.pftrace",
+	.needs = NEED_STEP,
+	.open = sink_open,
+	.put = sink_put,
+	.close = sink_close,
+	.free = sink_free,
+};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire.h - the packets of which there are as many as events, straight into the output.
+ *
+ * Field numbers stand in schemas/proto/perfetto.proto; the unit tests hold this against its
+ * descriptors.  A packet is
+ *
+ *	0A len  40 time  [50 sequence 68 02  5A len  48 type 58 track]  name category flow args
+ *
+ * What stands in brackets is the same for each packet of a file but for the track, and is made once
+ * (struct wire_head; struct wire_track of a lane).  Times and lengths are varints of a fixed width,
+ *padded as writers of protobuf do, so that nothing is moved.  Room is the caller's: WIRE_MOST and
+ *the bytes of the arguments.
+ */
+#ifndef CONVERT_SINK_PERFETTO_WIRE_H
+#define CONVERT_SINK_PERFETTO_WIRE_H
+
+#include "schemas/base/buf.h"
+
+enum perfetto_type { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
+
+/* Keys: field << 3 | wire type. */
+enum wire_key {
+	WIRE_PACKET = 1 << 3 | 2,
+	WIRE_TIME = 8 << 3,
+	WIRE_SEQUENCE = 10 << 3,
+	WIRE_FLAGS = 13 << 3,
+	WIRE_EVENT = 11 << 3 | 2,
+	WIRE_CATEGORY = 3 << 3,
+	WIRE_ARG = 4 << 3 | 2,
+	WIRE_TYPE = 9 << 3,
+	WIRE_NAME = 10 << 3,
+	WIRE_TRACK = 11 << 3,
+	WIRE_TEXT = 23 << 3 | 2,
+	WIRE_VALUE = 44 << 3 | 1,
+	WIRE_FLOW = 47 << 3 | 1,
+};
+enum {
+	WIRE_HEAD = 16,
+	WIRE_MOST = 256, /* a begin and an end, without arguments */
+	WIRE_SMALL = 40, /* arguments up to this many bytes fit into a small packet */
+	WIRE_NEEDS_STATE = 2,
+};
+
+/* Both have whole words of room, so that they are copied without a loop. */
+struct wire_head {
+	uint8_t bytes[WIRE_HEAD], len;
+	uint8_t event_at; /* of the event's length: one byte, or four with the arguments */
+	/* of the last time: all but 28 bits, and what they are written as */
+	uint64_t high, high_bytes;
+};
+/* The number of a track: of many lanes this is all that each has. */
+struct wire_track {
+	uint8_t bytes[15], len;
+};
+
+/* A varint of nine bytes, ten where the value needs them. */
+static inline uint8_t *wire_put_time(uint8_t *p, uint64_t v)
+{
+	uint64_t x = v & ((UINT64_C(1) << 56) - 1);
+
+	/* seven bits to a byte, by halves */
+	x = (x & 0x00fffffff0000000) << 4 | (x & 0x000000000fffffff);
+	x = (x & 0x0fffc0000fffc000) << 2 | (x & 0x00003fff00003fff);
+	x = (x & 0x3f803f803f803f80) << 1 | (x & 0x007f007f007f007f);
+	put_u64(p, x | 0x8080808080808080);
+	p[8] = (uint8_t)(v >> 56 & 0x7f);
+	if (!(v >> 63))
+		return p + 9;
+	p[8] |= 0x80;
+	p[9] = 1;
+	return p + 10;
+}
+
+/* The same for times that mostly have all but 28 bits in common with the one before. */
+static inline uint8_t *wire_put_next_time(uint8_t *p, uint64_t v, struct wire_head *h)
+{
+	uint64_t high = v >> 28, x = v & 0x0fffffff;
+	uint8_t bytes[VARINT_MAX];
+
+	if (__builtin_expect(high != h->high, 0)) {
+		if (v >> 63)
+			return wire_put_time(p, v);
+		wire_put_time(bytes, v);
+		h->high = high;
+		h->high_bytes = get_u64(bytes + 2) >> 16; /* of five, the lowest first */
+	}
+	x = (x & 0x0fffc000) << 2 | (x & 0x3fff);
+	x = (x & 0x3f803f80) << 1 | (x & 0x007f007f);
+	put_u32(p, (uint32_t)x | 0x80808080);
+	put_u64(p + 4, h->high_bytes);
+	return p + 9;
+}
+
+static inline void wire_put_len4(uint8_t *p, size_t len)
+{
+	p[0] = (uint8_t)(len | 0x80);
+	p[1] = (uint8_t)(len >> 7 | 0x80);
+	p[2] = (uint8_t)(len >> 14 | 0x80);
+	p[3] = (uint8_t)(len >> 21);
+}
+
+/* The head of packets of one type, up to the track: `is_wide` where arguments may follow. */
+static inline void wire_head_init(struct wire_head *h, enum perfetto_type type, uint32_t sequence,
+				  bool is_wide)
+{
+	uint8_t *p = h->bytes;
+
+	*p++ = WIRE_SEQUENCE;
+	p += put_varint(p, sequence);
+	if (type != SLICE_END) {
+		*p++ = WIRE_FLAGS;
+		*p++ = WIRE_NEEDS_STATE;
+	}
+	*p++ = WIRE_EVENT;
+	h->event_at = (uint8_t)(p - h->bytes);
+	p += is_wide ? 4 : 1;
+	*p++ = WIRE_TYPE;
+	*p++ = (uint8_t)type;
+	*p++ = WIRE_TRACK;
+	h->len = (uint8_t)(p - h->bytes);
+	h->high = UINT64_MAX;
+}
+
+static inline void wire_track_init(struct wire_track *t, uint64_t track)
+{
+	t->len = (uint8_t)put_varint(t->bytes, track);
+}
+
+static inline uint8_t *wire_put_head(uint8_t *p, const struct wire_head *h,
+				     const struct wire_track *t)
+{
+	memcpy(p, h->bytes, WIRE_HEAD);
+	p += h->len;
+	memcpy(p, t, sizeof(*t));
+	return p + t->len;
+}
+
+/* A small packet, at most 127 bytes: begun here, ended by wire_end(). */
+static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				  const struct wire_track *t)
+{
+	*packet = WIRE_PACKET;
+	packet[2] = WIRE_TIME;
+	return wire_put_head(wire_put_next_time(packet + 3, time_ns, h), h, t);
+}
+
+static inline void wire_end(uint8_t *packet, const struct wire_head *h, uint64_t time_ns,
+			    const uint8_t *p)
+{
+	uint8_t *head = packet + 12 + (time_ns >> 63);
+
+	packet[1] = (uint8_t)(p - packet - 2);
+	head[h->event_at] = (uint8_t)(p - head - h->event_at - 1);
+}
+
+/* The same with lengths of four bytes, for packets of any size. */
+static inline uint8_t *wire_begin_wide(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				       const struct wire_track *t)
+{
+	*packet = WIRE_PACKET;
+	packet[5] = WIRE_TIME;
+	return wire_put_head(wire_put_next_time(packet + 6, time_ns, h), h, t);
+}
+
+static inline void wire_end_wide(uint8_t *packet, const struct wire_head *h, uint64_t time_ns,
+				 const uint8_t *p)
+{
+	uint8_t *head = packet + 15 + (time_ns >> 63);
+
+	wire_put_len4(packet + 1, (size_t)(p - packet - 5));
+	wire_put_len4(head + h->event_at, (size_t)(p - head - h->event_at - 4));
+}
+
+static inline uint8_t *wire_put_category(uint8_t *p, uint64_t category)
+{
+	*p++ = WIRE_CATEGORY;
+	return p + put_varint(p, category);
+}
+
+static inline uint8_t *wire_put_name(uint8_t *p, uint64_t name)
+{
+	*p++ = WIRE_NAME;
+	return p + put_varint(p, name);
+}
+
+/* A name that is used once: "word 12". */
+static inline uint8_t *wire_put_numbered(uint8_t *p, const char *word, uint64_t number)
+{
+	size_t len = strlen(word);
+
+	*p++ = (uint8_t)(WIRE_TEXT | 0x80);
+	*p++ = WIRE_TEXT >> 7;
+	memcpy(p + 1, word, len);
+	*p = (uint8_t)(len + put_u64_text((char *)p + 1 + len, number));
+	return p + 1 + *p;
+}
+
+static inline uint8_t *wire_put_flow(uint8_t *p, uint64_t flow)
+{
+	*p++ = (uint8_t)(WIRE_FLOW | 0x80);
+	*p++ = WIRE_FLOW >> 7;
+	put_u64(p, flow);
+	return p + 8;
+}
+
+static inline uint8_t *wire_put_value(uint8_t *p, double value)
+{
+	*p++ = (uint8_t)(WIRE_VALUE | 0x80);
+	*p++ = WIRE_VALUE >> 7;
+	put_f64(p, value);
+	return p + 8;
+}
+
+/* The end of a slice, whole; `h` is of SLICE_END. */
+static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				    const struct wire_track *t)
+{
+	uint8_t *p = wire_begin(packet, time_ns, h, t);
+
+	wire_end(packet, h, time_ns, p);
+	return p;
+}
+
+/* A sample of a counter, whole; `h` is of COUNTER. */
+static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
+				       const struct wire_track *t, double value)
+{
+	uint8_t *p = wire_put_value(wire_begin(packet, time_ns, h, t), value);
+
+	wire_end(packet, h, time_ns, p);
+	return p;
+}
+
+#endif

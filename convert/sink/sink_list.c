@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
+#include "convert/sink/sink_list.h"
+
+#include <string.h>
+
+const struct sink_type *const sink_types[] = {
+#define X(name) &sink_##name,
+	SINK_LIST(X)
+#undef X
+		NULL,
+};
+
+const struct sink_type *sink_find(const char *name)
+{
+	for (size_t i = 0; sink_types[i]; i++)
+		if (strcmp(sink_types[i]->name, name) == 0)
+			return sink_types[i];
+	return NULL;
+}

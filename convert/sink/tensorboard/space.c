@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/sink/tensorboard/space.h"
+
+#include "convert/output/output.h"
+#include "convert/spool/scratch.h"
+#include "schemas/proto/xspace.h"
+
+#include <stdlib.h>
+
+enum {
+	TAIL_BYTES = 1 << 20, /* of a plane that are held before the disk is used */
+	LINES_BYTES = 64 << 20,
+	SMALL_BYTES = 64 << 20,
+	SHARE = 4, /* of the budget: other inputs and outputs need theirs */
+};
+
+/* ---- the pile ---- */
+
+static enum status pile_put(struct tb_pile *p, const struct buf *bytes, struct error *err)
+{
+	TRY(buf_status(bytes, err));
+	p->len += bytes->len;
+	buf_put(&p->tail, bytes->data, bytes->len);
+	TRY(buf_status(&p->tail, err));
+	if (p->tail.len < TAIL_BYTES)
+		return ST_OK;
+	if (!p->scratch)
+		TRY(scratch_open(&p->scratch, p->folder, err));
+	TRY(scratch_write(p->scratch, p->tail.data, p->tail.len, err));
+	buf_clear(&p->tail);
+	return ST_OK;
+}
+
+/* Copies `len` bytes from `at` of the pile to the output. */
+static enum status pile_copy(struct tb_space *s, uint64_t at, uint64_t len, struct error *err)
+{
+	struct tb_pile *p = &s->pile;
+	uint64_t stored = p->len - p->tail.len;
+	uint8_t bytes[16 * 1024];
+
+	while (len && at < stored) {
+		uint64_t want = stored - at < len ? stored - at : len;
+		size_t n = want < sizeof(bytes) ? (size_t)want : sizeof(bytes);
+
+		TRY(scratch_read(p->scratch, p->begin + at, bytes, n, err));
+		TRY(out_write(s->out, bytes, n, err));
+		at += n;
+		len -= n;
+	}
+	return len ? out_write(s->out, p->tail.data + (at - stored), (size_t)len, err) : ST_OK;
+}
+
+/* ---- which line an event is of ---- */
+
+static uint32_t add_line(struct tb_space *s, const struct tb_line *line)
+{
+	buf_put(&s->lines, line, sizeof(*line));
+	return (uint32_t)(s->lines.len / sizeof(*line)); /* place + 1 */
+}
+
+static const struct tb_line *line_at(const struct tb_space *s, size_t i)
+{
+	return (const struct tb_line *)(const void *)s->lines.data + i;
+}
+
+/* Lines of one plane: of the tracks of that home and device, by their order in the trace. */
+static void add_tracks(struct tb_space *s, enum tb_plane plane, enum track_type type,
+		       uint32_t device)
+{
+	uint32_t count = trace_count(s->trace, TRACE_TRACKS);
+
+	for (uint32_t id = 1; id <= count; id++) {
+		const struct track *k = trace_get_track(s->trace, id);
+		struct tb_line line = { .track = id, .device = device, .plane = (uint8_t)plane };
+
+		if (k->process != s->process || k->type != type ||
+		    (type == TRACK_STREAM && k->device != device))
+			continue;
+		s->groups[2 * id + (plane == TB_PLANE_CUSTOM)] = add_line(s, &line);
+	}
+}
+
+/* Counters of a device, or of the host, share one line. */
+static void add_counters(struct tb_space *s, enum tb_plane plane, uint32_t device)
+{
+	uint32_t count = trace_count(s->trace, TRACE_TRACKS), group = 0;
+	struct tb_line line = { .device = device,
+				.plane = (uint8_t)plane,
+				.kind = TB_LINE_COUNTERS };
+
+	for (uint32_t id = 1; id <= count; id++) {
+		const struct track *k = trace_get_track(s->trace, id);
+
+		if (k->process != s->process || k->type != TRACK_COUNTER || k->device != device)
+			continue;
+		group = group ? group : add_line(s, &line);
+		s->groups[2 * id] = group;
+	}
+}
+
+/* The least device >= from that a track of the process is of; NO_ID: none. */
+static uint32_t next_device(const struct tb_space *s, uint32_t from)
+{
+	uint32_t count = trace_count(s->trace, TRACE_TRACKS), best = NO_ID;
+
+	for (uint32_t id = 1; id <= count; id++) {
+		const struct track *k = trace_get_track(s->trace, id);
+
+		if (k->process == s->process && k->device >= from && k->device < best &&
+		    (k->type == TRACK_STREAM || k->type == TRACK_COUNTER ||
+		     k->type == TRACK_ALLOCATOR))
+			best = k->device;
+	}
+	return best;
+}
+
+static enum status plan_lines(struct tb_space *s, struct error *err)
+{
+	struct tb_line memory = { .device = NO_ID, .plane = TB_PLANE_HOST, .kind = TB_LINE_MEMORY };
+	uint32_t d;
+
+	for (d = next_device(s, 0); d != NO_ID; d = next_device(s, d + 1)) {
+		add_tracks(s, TB_PLANE_GPU, TRACK_STREAM, d);
+		add_counters(s, TB_PLANE_GPU, d);
+	}
+	add_tracks(s, TB_PLANE_HOST, TRACK_THREAD, NO_ID);
+	s->memory_group = add_line(s, &memory);
+	add_counters(s, TB_PLANE_HOST, NO_ID);
+	for (d = next_device(s, 0); d != NO_ID; d = next_device(s, d + 1))
+		add_tracks(s, TB_PLANE_CUSTOM, TRACK_STREAM, d);
+	add_tracks(s, TB_PLANE_CUSTOM, TRACK_STREAM, NO_ID);
+	return buf_status(&s->lines, err);
+}
+
+/* ---- events ---- */
+
+enum status tb_space_put(struct tb_space *s, const struct event *e, struct error *err)
+{
+	const struct track *k = trace_get_track(s->trace, e->track);
+	uint32_t group = s->groups[2 * e->track];
+
+	TRY(tb_steps_put(&s->steps, e, err));
+	if (k->type == TRACK_STREAM && (int64_t)k->id >= XLINE_DERIVED_FIRST &&
+	    (int64_t)k->id < XLINE_DERIVED_FIRST + XLINE_DERIVED_COUNT)
+		return ST_OK; /* lines that XProf derived: it derives them again */
+	if (k->type == TRACK_ALLOCATOR)
+		group = s->memory_group;
+	else if (k->type == TRACK_STREAM && (!event_is_gpu_work(e) || k->device == NO_ID))
+		group = s->groups[2 * e->track + 1];
+	else if (k->type == TRACK_COUNTER && s->in_use_name && k->name == s->in_use_name)
+		TRY(spool_put(s->spool, s->memory_group - 1, e, 1, err));
+	return group ? spool_put(s->spool, group - 1, e, 1, err) : ST_OK;
+}
+
+/* ---- writing ---- */
+
+struct line_bytes { /* of the plane at hand, in the pile */
+	uint64_t at, len;
+	uint32_t line; /* its place; NO_ID: "Steps" */
+};
+struct writer {
+	struct tb_space *s;
+	struct line_bytes *done;
+	size_t done_count, done_cap;
+	struct line_bytes now;
+	bool is_open; /* a plane is being built */
+	struct buf head, tail;
+};
+
+/* What stands before the events of a line, in s->event. */
+static void put_line_head(struct tb_space *s, const struct line_bytes *l)
+{
+	buf_clear(&s->event);
+	if (l->line == NO_ID)
+		tb_put_steps_head(&s->event);
+	else
+		tb_put_line_head(s, line_at(s, l->line), &s->event);
+}
+
+static enum status write_lines(struct writer *w, struct error *err)
+{
+	struct tb_space *s = w->s;
+	struct buf *b = &w->head;
+
+	for (size_t i = 0; i < w->done_count; i++) {
+		const struct line_bytes *l = &w->done[i];
+
+		put_line_head(s, l);
+		buf_clear(b);
+		pb_put_key(b, PLANE_LINES, PB_BYTES);
+		buf_put_varint(b, s->event.len + l->len);
+		buf_put(b, s->event.data, s->event.len);
+		TRY(buf_status(b, err));
+		TRY(out_write(s->out, b->data, b->len, err));
+		TRY(pile_copy(s, l->at, l->len, err));
+	}
+	return ST_OK;
+}
+
+static uint64_t lines_size(struct writer *w)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < w->done_count; i++) {
+		put_line_head(w->s, &w->done[i]);
+		uint64_t size = w->s->event.len + w->done[i].len;
+
+		all += 1 + varint_size(size) + size;
+	}
+	return all;
+}
+
+static enum status check_size(struct tb_space *s, uint64_t more, struct error *err)
+{
+	s->bytes += more;
+	if (s->bytes < s->limit_bytes)
+		return ST_OK;
+	return fail(err, ST_CEILING, NOWHERE,
+		    "%.60s: its XSpace would be over 2 GiB, which no reader opens: cut it with "
+		    "--steps, --from/--to, --kinds or --max-size",
+		    s->host);
+}
+
+/* The bytes of the pile from l->at on are a line, unless there are none. */
+static enum status end_line(struct writer *w, struct line_bytes l, struct error *err)
+{
+	l.len = w->s->pile.len - l.at;
+	if (!l.len)
+		return ST_OK;
+	TRY(vec_reserve(&w->done, &w->done_cap, w->done_count + 1, err));
+	w->done[w->done_count++] = l;
+	return ST_OK;
+}
+
+/* The steps as a line of each GPU. */
+static enum status add_steps(struct writer *w, struct error *err)
+{
+	struct tb_space *s = w->s;
+	struct line_bytes l = { .at = s->pile.len, .line = NO_ID };
+
+	for (size_t i = 0; i < s->steps.list.count; i++) {
+		buf_clear(&s->event);
+		TRY(tb_step_put(s, i, err));
+		TRY(pile_put(&s->pile, &s->event, err));
+	}
+	return end_line(w, l, err);
+}
+
+static enum status end_plane(struct writer *w, struct error *err)
+{
+	struct tb_space *s = w->s;
+	const struct tb_line *line = line_at(s, w->now.line);
+	uint64_t size;
+
+	TRY(end_line(w, w->now, err));
+	if (line->plane == TB_PLANE_GPU)
+		TRY(add_steps(w, err));
+	buf_clear(&w->tail);
+	TRY(tb_put_plane_stats(s, line, &w->tail, err));
+	buf_put(&w->tail, s->names.entries.data, s->names.entries.len);
+	TRY(buf_status(&s->names.entries, err));
+	buf_clear(&w->head);
+	TRY(tb_put_plane_head(s, line, &w->head, err));
+	size = w->head.len + lines_size(w) + w->tail.len;
+	TRY(check_size(s, size + VARINT_MAX + 1, err));
+	buf_clear(&s->event);
+	pb_put_key(&s->event, SPACE_PLANES, PB_BYTES);
+	buf_put_varint(&s->event, size);
+	TRY(buf_status(&s->event, err));
+	TRY(out_write(s->out, s->event.data, s->event.len, err));
+	TRY(out_write(s->out, w->head.data, w->head.len, err));
+	TRY(write_lines(w, err));
+	return out_write(s->out, w->tail.data, w->tail.len, err);
+}
+
+static enum status begin_line(struct writer *w, uint32_t group, struct error *err)
+{
+	struct tb_space *s = w->s;
+	struct tb_pile *p = &s->pile;
+	const struct tb_line *next = line_at(s, group), *now = line_at(s, w->now.line);
+
+	if (w->is_open && now->plane == next->plane && now->device == next->device) {
+		TRY(end_line(w, w->now, err));
+	} else {
+		if (w->is_open)
+			TRY(end_plane(w, err));
+		buf_clear(&p->tail);
+		p->len = 0;
+		p->begin = p->scratch ? scratch_size(p->scratch) : 0;
+		tb_names_clear(&s->names);
+		w->done_count = 0;
+	}
+	w->is_open = true;
+	s->steps.at = 0;
+	w->now = (struct line_bytes){ .at = p->len, .line = group };
+	return ST_OK;
+}
+
+static enum status put_batch(struct writer *w, const struct batch *batch, struct error *err)
+{
+	struct tb_space *s = w->s;
+	const struct tb_line *line = line_at(s, w->now.line);
+
+	buf_clear(&s->event);
+	for (size_t i = 0; i < batch->count; i++) {
+		TRY(tb_event_put(s, line, &batch->events[i], err));
+		if (s->event.len < TAIL_BYTES / 8)
+			continue;
+		TRY(pile_put(&s->pile, &s->event, err));
+		buf_clear(&s->event);
+	}
+	TRY(pile_put(&s->pile, &s->event, err));
+	return s->bytes + s->pile.len < s->limit_bytes ? ST_OK : check_size(s, s->pile.len, err);
+}
+
+static enum status write_planes(struct writer *w, struct error *err)
+{
+	struct batch batch;
+	enum status status;
+	uint32_t group;
+
+	while ((status = spool_next(w->s->spool, &group, &batch, err)) == ST_OK) {
+		if (!w->is_open || group != w->now.line)
+			TRY(begin_line(w, group, err));
+		TRY(put_batch(w, &batch, err));
+	}
+	if (status != ST_END)
+		return status;
+	return w->is_open ? end_plane(w, err) : ST_OK;
+}
+
+enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin_ns,
+			   struct error *err)
+{
+	struct writer w = { .s = s };
+	enum status status;
+
+	s->host = host;
+	s->origin_ns = origin_ns;
+	buf_init(&w.head, SMALL_BYTES);
+	buf_init(&w.tail, (size_t)INT32_MAX);
+	status = tb_steps_finish(&s->steps, err);
+	if (status == ST_OK)
+		status = write_planes(&w, err);
+	buf_clear(&w.head);
+	if (status == ST_OK)
+		status = tb_put_environment(s, &w.head, err);
+	if (status == ST_OK)
+		status = out_write(s->out, w.head.data, w.head.len, err);
+	free(w.done);
+	buf_release(&w.head);
+	buf_release(&w.tail);
+	return status;
+}
+
+/* ---- the whole ---- */
+
+void tb_space_free(struct tb_space *s)
+{
+	if (!s)
+		return;
+	spool_close(s->spool);
+	scratch_close(s->pile.scratch);
+	buf_release(&s->pile.tail);
+	buf_release(&s->lines);
+	buf_release(&s->event);
+	buf_release(&s->scratch);
+	tb_steps_release(&s->steps);
+	tb_names_release(&s->names);
+	free(s->groups);
+	free(s);
+}
+
+enum status tb_space_open(struct tb_space **out, const struct sink_request *req,
+			  uint64_t limit_bytes, struct error *err)
+{
+	struct tb_space *s = calloc(1, sizeof(*s));
+	size_t tracks = (size_t)trace_count(req->trace, TRACE_TRACKS) + 1;
+	struct budget share = *req->budget;
+	enum status status;
+
+	share.opening /= SHARE;
+	*out = NULL;
+	if (!s)
+		return fail_memory(err);
+	s->trace = req->trace;
+	s->out = req->out;
+	s->context = req->context;
+	s->process = req->process;
+	s->all_args = req->all_args;
+	s->limit_bytes = limit_bytes;
+	s->in_use_name = trace_find_name(s->trace, "bytes_in_use", 12);
+	s->pile.folder = req->budget->scratch;
+	buf_init(&s->pile.tail, 4 * TAIL_BYTES);
+	buf_init(&s->lines, LINES_BYTES);
+	buf_init(&s->event, SMALL_BYTES);
+	buf_init(&s->scratch, SMALL_BYTES);
+	s->steps.context = req->context;
+	tb_names_init(&s->names, s->trace);
+	s->groups = calloc(2 * tracks, sizeof(*s->groups));
+	status = s->groups ? plan_lines(s, err) : fail_memory(err);
+	if (status == ST_OK)
+		status = spool_open(&s->spool, s->trace, &share, err);
+	if (status != ST_OK) {
+		tb_space_free(s);
+		return status;
+	}
+	*out = s;
+	return ST_OK;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/kineto/args.h"
+
+#include "schemas/base/hash.h"
+#include "schemas/model/records.h"
+
+#include <stdlib.h>
+
+enum {
+	KEYS = 1024, /* a power of two */
+	KEY_PROBES = 4,
+	KEY_BYTES = 48,        /* longer keys are looked up each time */
+	EXPECTED = 48,         /* arguments of one event whose keys are predicted */
+	TEXT_BYTES = 64 << 20, /* of one value; repairs make it longer than the input */
+};
+
+enum role {
+	ROLE_UNKNOWN,
+	ROLE_CONST,
+	ROLE_ARG,
+	ROLE_CORRELATION,
+	ROLE_VALUE,
+	ROLE_DEVICE,
+	ROLE_CONTEXT,
+	ROLE_STREAM,
+	ROLE_ARRAY, /* "grid": [x, y, z] becomes three constants */
+};
+
+struct kineto_field { /* what a key is for events of one kind */
+	uint8_t role, unit;
+	uint32_t names[3]; /* of the attribute; more than one only for an array */
+};
+struct kineto_key {
+	char text[KEY_BYTES];
+	uint8_t len;
+	uint64_t event; /* number of the event that had it last */
+	struct kineto_field fields[KIND_END];
+};
+
+/* Numbers that records.def does not know and that repeat from event to event. */
+static const char *const repeating[] = { "Device",
+					 "Trace iteration",
+					 "Fwd thread id",
+					 "Op count",
+					 "cid",
+					 "cbid",
+					 "size",
+					 "num_warps",
+					 "num_stages",
+					 "stream",
+					 "shared memory",
+					 "kernel_num_gb",
+					 "kernel_flop",
+					 "Global rank start",
+					 "Global rank stride",
+					 "Group size",
+					 "Rank",
+					 "Process Group Size",
+					 "fromDevice",
+					 "inDevice",
+					 "toDevice",
+					 "fromContext",
+					 "inContext",
+					 "toContext",
+					 "Device Type",
+					 "Device Id",
+					 "device",
+					 "context",
+					 "In msg nelems",
+					 "Out msg nelems",
+					 "priority",
+					 "queue",
+					 "ring" };
+
+enum status kineto_args_init(struct kineto_args *a, struct import *to, struct error *err)
+{
+	*a = (struct kineto_args){ .to = to };
+	buf_init(&a->text, TEXT_BYTES);
+	a->keys = calloc(KEYS, sizeof(*a->keys));
+	a->expected = calloc((size_t)KIND_END * EXPECTED, sizeof(struct kineto_key *));
+	return a->keys && a->expected ? ST_OK : fail_memory(err);
+}
+
+void kineto_args_release(struct kineto_args *a)
+{
+	buf_release(&a->text);
+	free(a->keys);
+	free(a->expected);
+	a->keys = NULL;
+	a->expected = NULL;
+}
+
+void kineto_args_begin(struct kineto_args *a)
+{
+	import_begin(a->to);
+	a->event++;
+	a->at = 0;
+	a->repairs = 0;
+	a->repeated = false;
+}
+
+/* Texts and values */
+
+uint32_t kineto_name(struct kineto_args *a, const struct json *text, struct error *err)
+{
+	if (!text->special)
+		return trace_name(a->to->trace, text->text, text->len, err);
+	buf_clear(&a->text);
+	a->repairs += json_decode(text->text, text->len, &a->text);
+	if (buf_status(&a->text, err) != ST_OK)
+		return 0;
+	return trace_name(a->to->trace, (const char *)a->text.data, a->text.len, err);
+}
+
+static bool is_whole(const struct json *number)
+{
+	return !memchr(number->text, '.', number->len) && !memchr(number->text, 'e', number->len) &&
+	       !memchr(number->text, 'E', number->len);
+}
+
+/* False: a whole number that needs more than 64 bits. */
+static bool number_attr(const struct json *number, struct attr *out)
+{
+	int64_t negative;
+	double real;
+
+	if (json_u64(number->text, number->len, &out->bits)) {
+		out->type = ATTR_U64;
+		return true;
+	}
+	if (json_i64(number->text, number->len, &negative)) {
+		out->type = ATTR_I64;
+		out->bits = (uint64_t)negative;
+		return true;
+	}
+	if (is_whole(number))
+		return false;
+	real = json_f64(number->text, number->len);
+	out->type = ATTR_F64;
+	memcpy(&out->bits, &real, sizeof(real));
+	return true;
+}
+
+enum status kineto_attr(struct kineto_args *a, const struct json *value, struct attr *out,
+			struct error *err)
+{
+	uint32_t name;
+
+	if (value->type == JSON_NUMBER && number_attr(value, out))
+		return ST_OK;
+	out->type = value->type == JSON_STRING || value->type == JSON_ODD ? ATTR_TEXT : ATTR_JSON;
+	if (value->type == JSON_OBJECT || value->type == JSON_ARRAY) {
+		buf_clear(&a->text);
+		a->repairs += json_minify(value->text, value->len, &a->text);
+		TRY(buf_status(&a->text, err));
+		name = trace_name(a->to->trace, buf_text(&a->text), a->text.len, err);
+	} else {
+		name = kineto_name(a, value, err);
+	}
+	out->bits = name;
+	return name ? ST_OK : err->status;
+}
+
+enum status kineto_attr_append(struct kineto_args *a, struct buf *list, const struct json *key,
+			       const struct json *value, struct error *err)
+{
+	struct attr attr = { .unit = UNIT_NONE, .key = kineto_name(a, key, err) };
+
+	if (!attr.key)
+		return err->status;
+	TRY(kineto_attr(a, value, &attr, err));
+	buf_put(list, &attr, sizeof(attr));
+	return buf_status(list, err);
+}
+
+uint32_t kineto_schema_of(struct trace *trace, const struct buf *list, struct error *err)
+{
+	struct arg_schema schema = { .consts = (const struct attr *)(const void *)list->data,
+				     .const_count = (uint32_t)(list->len / sizeof(struct attr)) };
+
+	return schema.const_count ? trace_schema(trace, &schema, err) : 0;
+}
+
+/* Keys */
+
+static bool key_is(const struct kineto_key *k, const struct json *key)
+{
+	return k && k->len == key->len && memcmp(k->text, key->text, key->len) == 0;
+}
+
+static enum role role_of_field(const struct field *f)
+{
+	switch (f->place) {
+	case PLACE_CORRELATION:
+		return ROLE_CORRELATION;
+	case PLACE_VALUE:
+		return ROLE_VALUE;
+	case PLACE_ARG:
+		return ROLE_ARG;
+	case PLACE_TRACK:
+		if (strcmp(f->name, "device") == 0)
+			return ROLE_DEVICE;
+		if (strcmp(f->name, "context") == 0 || strcmp(f->name, "device_type") == 0)
+			return ROLE_CONTEXT;
+		if (strcmp(f->name, "stream") == 0)
+			return ROLE_STREAM;
+		return ROLE_CONST;
+	default:
+		return ROLE_CONST;
+	}
+}
+
+/* "grid" when the record has "grid[0]", "grid[1]", "grid[2]". */
+static bool resolve_array(struct kineto_args *a, const struct record *r, const char *key,
+			  size_t len, struct kineto_field *out, struct error *err)
+{
+	char arg[KEY_BYTES + 4];
+
+	if (!r || len > KEY_BYTES)
+		return false;
+	memcpy(arg, key, len);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct field *f;
+
+		memcpy(arg + len, (const char[]){ '[', (char)('0' + i), ']' }, 3);
+		f = record_arg(r, arg, len + 3);
+		if (!f)
+			return false;
+		out->names[i] = trace_name(a->to->trace, f->name, strlen(f->name), err);
+		out->unit = f->unit;
+	}
+	out->role = ROLE_ARRAY;
+	return true;
+}
+
+static enum status resolve(struct kineto_args *a, unsigned kind, const char *key, size_t len,
+			   struct kineto_field *out, struct error *err)
+{
+	const struct record *r = record_of_kind(kind);
+	const struct field *f = r ? record_arg(r, key, len) : NULL;
+
+	*out = (struct kineto_field){ 0 };
+	if (f) {
+		out->role = (uint8_t)role_of_field(f);
+		out->unit = f->unit;
+		out->names[0] = trace_name(a->to->trace, f->name, strlen(f->name), err);
+	} else if (!resolve_array(a, r, key, len, out, err)) {
+		out->role = ROLE_ARG;
+		for (size_t i = 0; i < sizeof(repeating) / sizeof(repeating[0]); i++)
+			if (strlen(repeating[i]) == len && memcmp(repeating[i], key, len) == 0)
+				out->role = ROLE_CONST;
+		out->names[0] = trace_name(a->to->trace, key, len, err);
+	}
+	return out->names[0] ? ST_OK : err->status;
+}
+
+/* The place of a key in the cache, emptied where another key had it. */
+static struct kineto_key *find_key(struct kineto_args *a, const struct json *key)
+{
+	uint64_t hash = hash_text(key->text, key->len);
+	struct kineto_key *k = &a->keys[hash % KEYS];
+
+	for (unsigned i = 0; i < KEY_PROBES; i++) {
+		struct kineto_key *at = &a->keys[(hash + i) % KEYS];
+
+		if (at->event && key_is(at, key))
+			return at;
+		if (!at->event) {
+			k = at;
+			break;
+		}
+	}
+	memset(k, 0, sizeof(*k));
+	memcpy(k->text, key->text, key->len);
+	k->len = (uint8_t)key->len;
+	return k;
+}
+
+/*
+ * What `key` is for events of `kind`.  The keys of an event mostly come in the order of the event
+ * of that kind before it, so that key is compared first, before the cache is searched.
+ */
+static enum status find_field(struct kineto_args *a, unsigned kind, const struct json *key,
+			      struct kineto_field *fresh, const struct kineto_field **out,
+			      struct error *err)
+{
+	unsigned at = a->at++;
+	struct kineto_key **next = at < EXPECTED ? &a->expected[kind * EXPECTED + at] : NULL;
+	struct kineto_key *k = next ? *next : NULL;
+	struct kineto_field *field;
+
+	*out = fresh;
+	if (key->special || key->len > KEY_BYTES || !key->len) {
+		buf_clear(&a->text);
+		a->repairs += json_decode(key->text, key->len, &a->text);
+		TRY(buf_status(&a->text, err));
+		return resolve(a, kind, buf_text(&a->text), a->text.len, fresh, err);
+	}
+	if (!key_is(k, key))
+		k = find_key(a, key);
+	if (next)
+		*next = k;
+	a->repeated |= k->event == a->event;
+	k->event = a->event;
+	field = &k->fields[kind];
+	*out = field;
+	return field->role ? ST_OK : resolve(a, kind, k->text, k->len, field, err);
+}
+
+/* Attributes of this event */
+
+static void put_attr(struct kineto_args *a, uint32_t key, uint8_t unit, const struct attr *value,
+		     bool is_arg)
+{
+	struct attr attr = { .key = key, .type = value->type, .unit = unit, .bits = value->bits };
+
+	import_attr(a->to, &attr, is_arg);
+}
+
+enum status kineto_args_put_const(struct kineto_args *a, const char *key, size_t key_len,
+				  const struct json *value, struct error *err)
+{
+	struct attr attr = { .unit = UNIT_NONE };
+
+	TRY(kineto_attr(a, value, &attr, err));
+	return import_attr_named(a->to, key, key_len, &attr, false, err);
+}
+
+enum status kineto_args_put_member(struct kineto_args *a, const struct kineto_member *m,
+				   struct error *err)
+{
+	struct attr attr = { .unit = UNIT_NONE };
+
+	TRY(kineto_attr(a, &m->value, &attr, err));
+	buf_clear(&a->text);
+	buf_put_byte(&a->text, '.');
+	a->repairs += json_decode(m->key.text, m->key.len, &a->text);
+	TRY(buf_status(&a->text, err));
+	return import_attr_named(a->to, buf_text(&a->text), a->text.len, &attr, false, err);
+}
+
+/* An array of three whole numbers.  False: it is none, and is kept as it stands there. */
+static bool put_array(struct kineto_args *a, const struct kineto_field *f, const struct json *value)
+{
+	struct attr parts[3] = { 0 };
+	struct json_scan s;
+	struct json part;
+
+	if (value->type != JSON_ARRAY)
+		return false;
+	json_open_text(&s, value->text, value->len);
+	if (json_next(&s, &part, NULL) != ST_OK)
+		return false;
+	for (unsigned i = 0; i < 3; i++)
+		if (json_next(&s, &part, NULL) != ST_OK || part.type != JSON_NUMBER ||
+		    !is_whole(&part) || !number_attr(&part, &parts[i]))
+			return false;
+	if (json_next(&s, &part, NULL) != ST_OK || part.type != JSON_ARRAY_END)
+		return false;
+	for (unsigned i = 0; i < 3; i++)
+		put_attr(a, f->names[i], f->unit, &parts[i], false);
+	return true;
+}
+
+static bool is_allocation(const struct event *e)
+{
+	return e->kind == KIND_ALLOC || e->kind == KIND_FREE;
+}
+
+/* Into the event or its track, when these can give the number back exactly. */
+static bool put_member(unsigned role, const struct attr *v, struct event *e,
+		       struct kineto_place *place)
+{
+	bool whole = v->type == ATTR_U64 || v->type == ATTR_I64;
+	int64_t number = (int64_t)v->bits;
+	bool positive = v->type == ATTR_U64 && v->bits > 0;
+
+	switch (whole ? role : ROLE_UNKNOWN) {
+	case ROLE_CORRELATION:
+		if (positive)
+			e->number = v->bits;
+		return positive;
+	case ROLE_VALUE:
+		if (is_allocation(e) && v->type == ATTR_I64 && number > INT64_MIN) {
+			e->bytes = (uint64_t)-number;
+			return true;
+		}
+		if (positive && number > 0)
+			e->bytes = v->bits;
+		return positive && number > 0;
+	case ROLE_DEVICE:
+		if (is_allocation(e) && number == -1 && v->type == ATTR_I64) {
+			place->device = NO_ID;
+		} else {
+			if (v->type != ATTR_U64 || v->bits >= NO_ID)
+				return false;
+			place->device = (uint32_t)v->bits;
+		}
+		return place->has_device = true;
+	case ROLE_CONTEXT:
+		if (v->type != ATTR_U64 || v->bits >= NO_ID)
+			return false;
+		place->context = (uint32_t)v->bits;
+		return true;
+	case ROLE_STREAM:
+		if (v->type == ATTR_U64 && number < 0)
+			return false;
+		place->stream = number;
+		return place->has_stream = true;
+	}
+	return false;
+}
+
+enum status kineto_args_put(struct kineto_args *a, const struct kineto_member *m, struct event *e,
+			    struct kineto_place *place, struct error *err)
+{
+	const struct kineto_field *f;
+	struct kineto_field fresh;
+	struct attr value = { 0 };
+
+	a->use = KINETO_KEPT;
+	TRY(find_field(a, e->kind, &m->key, &fresh, &f, err));
+	if (f->role == ROLE_ARRAY && put_array(a, f, &m->value))
+		return ST_OK;
+	TRY(kineto_attr(a, &m->value, &value, err));
+	if (f->role == ROLE_ARG) {
+		size_t words = a->to->words.len;
+
+		put_attr(a, f->names[0], f->unit, &value, true);
+		if (a->to->words.len > words)
+			a->use = KINETO_WORD;
+		return ST_OK;
+	}
+	if (f->role == ROLE_ARRAY) { /* under the name of the whole, not of its first part */
+		value.unit = UNIT_NONE;
+		return import_attr_named(a->to, m->key.text, m->key.len, &value, false, err);
+	}
+	if (f->role >= ROLE_CORRELATION && put_member(f->role, &value, e, place)) {
+		if (f->role == ROLE_CORRELATION)
+			a->use = KINETO_CORRELATION;
+		else if (f->role == ROLE_VALUE)
+			a->use = value.type == ATTR_I64 ? KINETO_MINUS_BYTES : KINETO_BYTES;
+		return ST_OK;
+	}
+	put_attr(a, f->names[0], f->unit, &value, false);
+	return ST_OK;
+}

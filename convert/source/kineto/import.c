@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/kineto/import.h"
+
+#include "convert/source/kineto/document.h"
+#include "convert/source/kineto/import_fast.h"
+#include "schemas/base/plain.h"
+#include "schemas/model/records.h"
+
+/* An element while it becomes an event. */
+struct draft {
+	struct event event;
+	struct kineto_place place;
+	const struct kineto_category *category;
+	struct kineto_id pid, tid;
+	struct track track;
+	char ph;
+	bool writes_ph;  /* the writer of Chrome JSON would write this "ph" by itself */
+	bool writes_cat; /* and this category */
+	bool shows_pid;
+};
+
+enum status kineto_import_init(struct kineto_import *k, struct trace *trace, struct spool *spool,
+			       uint32_t process, struct error *err)
+{
+	*k = (struct kineto_import){ .fast = plain_ways ? NULL : kineto_fast_new() };
+	import_init(&k->to, trace, spool, process);
+	kineto_event_init(&k->event);
+	kineto_tracks_init(&k->tracks, trace, process);
+	TRY(kineto_args_init(&k->args, &k->to, err));
+	return kineto_head_init(&k->head, &k->args, err);
+}
+
+void kineto_import_release(struct kineto_import *k)
+{
+	import_release(&k->to);
+	kineto_event_release(&k->event);
+	kineto_tracks_release(&k->tracks);
+	kineto_args_release(&k->args);
+	kineto_head_release(&k->head);
+	kineto_fast_free(k->fast);
+}
+
+static enum status lose(struct kineto_import *k, enum loss why)
+{
+	import_lose(&k->to, why, 1);
+	return ST_OK;
+}
+
+/* From now on threads of this pid are threads of the process, so their elements mean another
+ * track. */
+static enum status set_pid(struct kineto_import *k, const struct kineto_id *pid, struct error *err)
+{
+	kineto_fast_forget(k->fast);
+	return kineto_tracks_set_pid(&k->tracks, pid, err);
+}
+
+/* Names of processes and threads */
+
+static enum status import_name(struct kineto_import *k, struct error *err)
+{
+	const struct kineto_event *e = &k->event;
+	bool of_thread = kineto_is(&e->name, "thread_name");
+	bool of_labels = kineto_is(&e->name, "process_labels");
+	const struct kineto_member *m;
+	struct kineto_id pid, tid;
+	uint32_t name;
+
+	if (!of_thread && !of_labels && !kineto_is(&e->name, "process_name"))
+		return ST_OK; /* how viewers sort */
+	m = kineto_find(&e->args, of_labels ? "labels" : "name");
+	if (!m || m->value.type != JSON_STRING)
+		return ST_OK;
+	TRY(kineto_id_of(&k->args, &e->pid, &pid, err));
+	if (of_labels) {
+		if (kineto_is(&m->value, "CPU") && pid.is_given && !pid.is_text &&
+		    !k->tracks.pid.is_given)
+			return set_pid(k, &pid, err);
+		return ST_OK;
+	}
+	TRY(kineto_id_of(&k->args, &e->tid, &tid, err));
+	name = kineto_name(&k->args, &m->value, err);
+	if (!name)
+		return err->status;
+	return kineto_track_named(&k->tracks, &pid, of_thread ? &tid : NULL, name, err);
+}
+
+/* False: the element has no times. */
+static bool take_times(struct kineto_import *k, struct draft *d)
+{
+	const struct kineto_event *e = &k->event;
+	int64_t begin_ns, dur_ns = 0;
+
+	if (e->ts.type != JSON_NUMBER || !json_us_to_ns(e->ts.text, e->ts.len, &begin_ns))
+		return false;
+	if (d->ph == 'X' &&
+	    (e->dur.type != JSON_NUMBER || !json_us_to_ns(e->dur.text, e->dur.len, &dur_ns)))
+		return false;
+	if (!import_times(&k->to, &d->event, begin_ns, dur_ns))
+		return false;
+	kineto_fast_number(k->fast, &e->ts, KINETO_BEGIN);
+	if (d->ph == 'X')
+		kineto_fast_number(k->fast, &e->dur, KINETO_DURATION);
+	return true;
+}
+
+/* What the element is */
+
+/* Before 2022 annotations had the category of operators. */
+static bool is_old_annotation(const struct kineto_event *e, const struct kineto_category *c)
+{
+	static const char loader[] = "enumerate(";
+
+	if (c->kind != KIND_RANGE || c->subkind != RANGE_OP || c->is_canonical ||
+	    e->name.type != JSON_STRING)
+		return false;
+	return memchr(e->name.text, '#', e->name.len) ||
+	       (e->name.len >= sizeof(loader) - 1 &&
+		memcmp(e->name.text, loader, sizeof(loader) - 1) == 0);
+}
+
+/* An element of an unknown category is on a GPU if its arguments name its pid and tid as such. */
+static bool says_stream(const struct kineto_event *e)
+{
+	const struct kineto_member *device = kineto_find(&e->args, "device");
+	const struct kineto_member *stream = kineto_find(&e->args, "stream");
+	int64_t pid, tid, on_device, on_stream;
+
+	return device && stream && json_i64(e->pid.text, e->pid.len, &pid) &&
+	       json_i64(e->tid.text, e->tid.len, &tid) &&
+	       json_i64(device->value.text, device->value.len, &on_device) &&
+	       json_i64(stream->value.text, stream->value.len, &on_stream) && pid == on_device &&
+	       tid == on_stream;
+}
+
+static void classify_span(const struct kineto_event *e, struct draft *d)
+{
+	const struct kineto_category *c = d->category;
+
+	d->writes_ph = true;
+	d->event.kind = c ? c->kind : KIND_RANGE;
+	d->event.subkind = c ? c->subkind : RANGE_OTHER;
+	d->writes_cat = c && c->is_canonical && kineto_is(&e->cat, c->word);
+	d->shows_pid = c && c->shows_pid;
+	if (c && is_old_annotation(e, c))
+		d->event.subkind = RANGE_ANNOTATION;
+	d->track.type = TRACK_THREAD;
+	if (event_is_gpu_work(&d->event) || d->event.kind == KIND_SYNC ||
+	    (c && d->event.kind == KIND_RANGE && c->subkind == RANGE_GPU_ANNOTATION) ||
+	    (!c && says_stream(e)))
+		d->track.type = TRACK_STREAM;
+}
+
+static void classify_instant(const struct kineto_event *e, struct draft *d)
+{
+	const struct kineto_member *bytes = NULL;
+
+	d->event.kind = KIND_MARK;
+	d->track.type = TRACK_THREAD;
+	d->writes_cat = e->cat.type == JSON_END;
+	d->writes_ph = d->ph == 'i';
+	if (kineto_is(&e->name, "[memory]"))
+		bytes = kineto_find(&e->args, "Bytes");
+	if (bytes && bytes->value.type == JSON_NUMBER) {
+		d->event.kind = bytes->value.text[0] == '-' ? KIND_FREE : KIND_ALLOC;
+		d->track.type = TRACK_ALLOCATOR;
+		d->writes_cat |= kineto_is(&e->cat, "cpu_instant_event");
+		d->shows_pid = true;
+	}
+	if (d->ph == 'C') {
+		d->event.kind = KIND_COUNTER;
+		d->track.type = TRACK_COUNTER;
+		d->writes_ph = true;
+	} else if (d->ph == 's' || d->ph == 'f') {
+		d->event.subkind = d->ph == 's' ? MARK_FLOW_BEGIN : MARK_FLOW_END;
+		d->writes_ph = true;
+	}
+}
+
+static enum status take_name(struct kineto_import *k, struct draft *d, struct error *err)
+{
+	static const char copy[] = "Memcpy ";
+	const struct json *name = &k->event.name;
+
+	if (name->type != JSON_STRING)
+		return ST_OK;
+	d->event.name = kineto_name(&k->args, name, err);
+	if (!d->event.name)
+		return err->status;
+	if (d->event.kind == KIND_SYNC)
+		d->event.subkind = (uint8_t)sync_kind_of_word(name->text, name->len);
+	if (d->event.kind == KIND_MEMCPY && name->len >= sizeof(copy) + 3 &&
+	    memcmp(name->text, copy, sizeof(copy) - 1) == 0)
+		d->event.subkind = (uint8_t)copy_kind_of_word(name->text + sizeof(copy) - 1, 4);
+	return ST_OK;
+}
+
+/* Arguments, members, track */
+
+enum status kineto_take_args(struct kineto_args *a, struct kineto_event *element, struct event *e,
+			     struct kineto_place *place, struct kineto_fast *fast,
+			     struct error *err)
+{
+	const struct kineto_member *m;
+
+	for (bool again = false;; again = true) {
+		size_t count = kineto_members(&element->args, &m);
+
+		kineto_args_begin(a);
+		*place = (struct kineto_place){ .device = NO_ID, .context = NO_ID };
+		e->number = e->bytes = 0;
+		for (size_t i = 0; i < count; i++) {
+			TRY(kineto_args_put(a, &m[i], e, place, err));
+			if (a->use != KINETO_KEPT)
+				kineto_fast_number(fast, &m[i].value, a->use);
+		}
+		if (!a->repeated || again)
+			return ST_OK;
+		kineto_drop_repeated(&element->args);
+	}
+}
+
+/* Members that the writer would not write by itself. */
+static enum status take_members(struct kineto_import *k, struct draft *d, struct error *err)
+{
+	static const struct json none = { .type = JSON_NULL, .text = "null", .len = 4 };
+	const struct kineto_event *e = &k->event;
+	const struct kineto_member *m;
+	size_t count = kineto_members(&e->others, &m);
+	uint64_t number = 0;
+
+	if (!d->writes_cat)
+		TRY(kineto_args_put_const(&k->args, ".cat", 4, e->cat.type ? &e->cat : &none, err));
+	if (!d->writes_ph)
+		TRY(kineto_args_put_const(&k->args, ".ph", 3, &e->ph, err));
+	if (d->event.kind == KIND_MARK && d->event.subkind != MARK_INSTANT &&
+	    e->id.type == JSON_NUMBER && json_u64(e->id.text, e->id.len, &number) && number) {
+		d->event.number = number;
+		kineto_fast_number(k->fast, &e->id, KINETO_CORRELATION);
+	} else if (e->id.type != JSON_END) {
+		TRY(kineto_args_put_const(&k->args, ".id", 3, &e->id, err));
+	}
+	if (d->ph != 'X' && e->dur.type != JSON_END)
+		TRY(kineto_args_put_const(&k->args, ".dur", 4, &e->dur, err));
+	for (size_t i = 0; i < count; i++)
+		TRY(kineto_args_put_member(&k->args, &m[i], err));
+	return ST_OK;
+}
+
+static enum status take_track(struct kineto_import *k, struct draft *d, struct error *err)
+{
+	const struct kineto_event *e = &k->event;
+	struct track *t = &d->track;
+	bool python = d->event.kind == KIND_RANGE && d->event.subkind == RANGE_PYTHON;
+	int64_t writes_pid;
+
+	TRY(kineto_id_of(&k->args, &e->pid, &d->pid, err));
+	TRY(kineto_id_of(&k->args, &e->tid, &d->tid, err));
+	/* The process shows its pid in its operators and calls, or in Python functions of any pid
+	 * but 0. */
+	if (!k->tracks.pid.is_given && d->pid.is_given && !d->pid.is_text &&
+	    (d->shows_pid || (python && d->pid.number)))
+		TRY(set_pid(k, &d->pid, err));
+	t->device = t->context = NO_ID;
+	t->id = (uint64_t)d->tid.number;
+	if (t->type == TRACK_STREAM) {
+		if (d->place.has_device)
+			t->device = d->place.device;
+		else if (d->pid.is_given && !d->pid.is_text && d->pid.number >= 0 &&
+			 d->pid.number < NO_ID)
+			t->device = (uint32_t)d->pid.number;
+		if (d->place.has_stream)
+			t->id = (uint64_t)d->place.stream;
+	}
+	if (t->type == TRACK_ALLOCATOR)
+		t->device = d->place.device;
+	if (t->type == TRACK_STREAM || t->type == TRACK_ALLOCATOR)
+		t->context = d->place.context;
+	if (t->type == TRACK_COUNTER)
+		t->name = d->event.name;
+	TRY(kineto_track_find(&k->tracks, t, &d->pid, &d->tid, &d->event.track, err));
+	writes_pid = t->type == TRACK_STREAM ? (int64_t)t->device : k->tracks.pid.number;
+	if (d->pid.is_given && (d->pid.number != writes_pid || d->pid.is_text ||
+				(t->type != TRACK_STREAM && !k->tracks.pid.is_given)))
+		TRY(kineto_args_put_const(&k->args, ".pid", 4, &e->pid, err));
+	if (d->tid.is_given && (d->tid.number != (int64_t)t->id || d->tid.is_text))
+		TRY(kineto_args_put_const(&k->args, ".tid", 4, &e->tid, err));
+	return ST_OK;
+}
+
+/* Takes k->event.  Errors are of memory, ceilings and disks; damage is counted. */
+static enum status take_event(void *self, struct error *err)
+{
+	struct kineto_import *k = self;
+	const struct kineto_event *e = &k->event;
+	struct draft d = { 0 };
+
+	kineto_fast_begin(k->fast);
+	if (!e->is_object || e->ph.type != JSON_STRING || e->ph.len != 1)
+		return lose(k, LOSS_DAMAGED);
+	d.ph = e->ph.text[0];
+	if (d.ph == 'M')
+		return import_name(k, err);
+	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && kineto_is_derived_flow(&e->cat)) {
+		kineto_fast_number(k->fast, &e->id, KINETO_UNUSED);
+		kineto_fast_number(k->fast, &e->ts, KINETO_UNUSED);
+		kineto_fast_learn(k, NULL);
+		return lose(k, LOSS_DERIVED);
+	}
+	if (!take_times(k, &d))
+		return lose(k, LOSS_NO_TIME);
+	d.category = kineto_category_find(&e->cat);
+	if (d.ph == 'X')
+		classify_span(e, &d);
+	else
+		classify_instant(e, &d);
+	TRY(kineto_take_args(&k->args, &k->event, &d.event, &d.place, k->fast, err));
+	TRY(take_name(k, &d, err));
+	if (d.event.kind == KIND_COUNTER) {
+		const struct kineto_member *m;
+		size_t count = kineto_members(&e->args, &m), i = 0;
+
+		/* The first number is the counter's value; all of them are arguments, too. */
+		while (i < count && m[i].value.type != JSON_NUMBER)
+			i++;
+		if (i < count)
+			d.event.value = json_f64(m[i].value.text, m[i].value.len);
+	}
+	TRY(take_track(k, &d, err));
+	TRY(take_members(k, &d, err));
+	TRY(import_schema(&k->to, &d.event, err));
+	if (k->args.repairs)
+		lose(k, LOSS_DAMAGED);
+	TRY(import_put(&k->to, &d.event, err));
+	kineto_fast_learn(k, &d.event);
+	return ST_OK;
+}
+
+static enum status take_key(void *self, const struct json *key, const struct json *value,
+			    struct error *err)
+{
+	return kineto_head_put(&((struct kineto_import *)self)->head, key, value, err);
+}
+
+static bool take_fast(void *self, struct json_scan *s, enum status *status, struct error *err)
+{
+	return kineto_fast_take(self, s, status, err);
+}
+
+enum status kineto_import_read(struct kineto_import *k, struct input *in, struct error *fault,
+			       struct error *err)
+{
+	struct json_walk walk = { .self = k,
+				  .event = &k->event,
+				  .take_event = take_event,
+				  .take_fast = k->fast ? take_fast : NULL,
+				  .take_key = take_key };
+
+	return json_walk(&walk, in, fault, err);
+}
+
+enum status kineto_import_finish(struct kineto_import *k, const char *path, struct error *err)
+{
+	struct trace *trace = k->to.trace;
+	uint32_t command = kineto_tracks_finish(&k->tracks), count;
+
+	TRY(kineto_head_finish(&k->head, k->to.process, (uint32_t)k->tracks.pid.number, command,
+			       path, err));
+	if (k->head.damaged)
+		import_lose(&k->to, LOSS_DAMAGED, k->head.damaged);
+	/* GPUs that are used without being described become devices, too. */
+	count = trace_count(trace, TRACE_TRACKS);
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct track *t = trace_get_track(trace, i);
+		struct device d = { .process = k->to.process, .id = t->device };
+
+		if (t->process == k->to.process && t->type == TRACK_STREAM && t->device != NO_ID &&
+		    !trace_device(trace, &d, err))
+			return err->status;
+	}
+	return ST_OK;
+}

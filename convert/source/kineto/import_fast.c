@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/kineto/import_fast.h"
+
+#include "convert/source/json/template_fast.h"
+
+#include <stdlib.h>
+
+enum { TEMPLATE_BYTES = 3 << 20 };
+
+struct kineto_fast {
+	struct json_templates templates;
+	struct json_placeholder numbers[JSON_PLACEHOLDERS_MOST + 1]; /* of the element at hand */
+	unsigned number_count;
+};
+
+struct outcome {            /* what the elements of a template become */
+	struct event event; /* without its times and what its numbers give */
+	bool is_derived, launches;
+};
+
+struct kineto_fast *kineto_fast_new(void)
+{
+	struct kineto_fast *f = calloc(1, sizeof(*f));
+
+	if (f)
+		json_templates_init(&f->templates, sizeof(struct outcome), TEMPLATE_BYTES);
+	return f;
+}
+
+void kineto_fast_free(struct kineto_fast *f)
+{
+	if (f)
+		json_templates_release(&f->templates);
+	free(f);
+}
+
+void kineto_fast_begin(struct kineto_fast *f)
+{
+	if (f)
+		f->number_count = 0;
+}
+
+void kineto_fast_forget(struct kineto_fast *f)
+{
+	if (f)
+		json_templates_forget(&f->templates);
+}
+
+struct kineto_fast_totals kineto_fast_totals(const struct kineto_fast *f)
+{
+	struct kineto_fast_totals none = { 0 };
+
+	return f ? (struct kineto_fast_totals){ f->templates.found, f->templates.added } : none;
+}
+
+void kineto_fast_number(struct kineto_fast *f, const struct json *number, enum kineto_use use)
+{
+	if (!f || number->type != JSON_NUMBER || f->number_count > JSON_PLACEHOLDERS_MOST)
+		return; /* with one number too many the element is not learnt */
+	f->numbers[f->number_count++] = (struct json_placeholder){
+		.text = number->text,
+		.len = number->len,
+		.use = (uint8_t)use,
+		.any_class = use >= KINETO_BEGIN,
+	};
+}
+
+void kineto_fast_learn(struct kineto_import *k, const struct event *e)
+{
+	struct kineto_fast *f = k->fast;
+	struct outcome *o;
+
+	if (!f || k->event.is_first || f->number_count > JSON_PLACEHOLDERS_MOST)
+		return;
+	if (e && (e->kind == KIND_COUNTER || k->args.repairs || k->args.repeated))
+		return;
+	/* Members stand in any order, and a template has its placeholders by their place. */
+	for (unsigned i = 1; i < f->number_count; i++) {
+		struct json_placeholder moved = f->numbers[i];
+		unsigned at = i;
+
+		for (; at && f->numbers[at - 1].text > moved.text; at--)
+			f->numbers[at] = f->numbers[at - 1];
+		f->numbers[at] = moved;
+	}
+	o = json_templates_add(&f->templates, k->event.text, k->event.text_len, f->numbers,
+			       f->number_count);
+	if (!o)
+		return;
+	*o = (struct outcome){ .is_derived = !e };
+	if (!e)
+		return;
+	o->event = *e;
+	o->event.args = NULL;
+	o->launches = import_launches(&k->to, e);
+}
+
+struct filled { /* what the numbers of an element give */
+	int64_t begin_ns, duration_ns;
+	uint64_t words[JSON_PLACEHOLDERS_MOST];
+	unsigned word_count;
+};
+
+/* False: import.c would make something else of this number. */
+static bool fill(const struct json_number *n, struct filled *f, struct event *e)
+{
+	double real;
+
+	switch (n->use) {
+	case KINETO_WORD:
+		real = n->class > JSON_NEGATIVE ? json_number_f64(n) : 0;
+		memcpy(&f->words[f->word_count], &real, sizeof(real));
+		if (n->class <= JSON_NEGATIVE)
+			f->words[f->word_count] =
+				n->class == JSON_WHOLE ? n->digits : 0 - n->digits;
+		f->word_count++;
+		return n->class != JSON_NEGATIVE || n->digits <= INT64_MAX;
+	case KINETO_BEGIN:
+		return json_number_us_to_ns(n, &f->begin_ns);
+	case KINETO_DURATION:
+		return json_number_us_to_ns(n, &f->duration_ns) && f->duration_ns >= 0;
+	case KINETO_CORRELATION:
+		e->number = n->digits;
+		return n->digits > 0;
+	case KINETO_BYTES:
+		e->bytes = n->digits;
+		return n->digits > 0 && n->digits <= INT64_MAX;
+	case KINETO_MINUS_BYTES:
+		e->bytes = n->digits;
+		return n->digits <= INT64_MAX;
+	}
+	return true;
+}
+
+bool kineto_fast_take(struct kineto_import *k, struct json_scan *s, enum status *status,
+		      struct error *err)
+{
+	const uint8_t *at = s->at;
+	struct json_match match;
+	const struct outcome *o;
+	struct filled f;
+	struct event e;
+	bool is_filled = true;
+
+	if (!k->fast || !json_templates_find(&k->fast->templates, s, &match))
+		return false;
+	o = match.payload;
+	*status = ST_OK;
+	if (o->is_derived) {
+		import_lose(&k->to, LOSS_DERIVED, 1);
+		return true;
+	}
+	e = o->event;
+	f.begin_ns = f.duration_ns = 0;
+	f.word_count = 0;
+	for (unsigned i = 0; i < match.count && is_filled; i++)
+		is_filled = fill(&match.numbers[i], &f, &e);
+	if (!is_filled || !import_times(&k->to, &e, f.begin_ns, f.duration_ns)) {
+		s->at = at; /* as if there was no such template */
+		return false;
+	}
+	if (f.word_count)
+		e.args = f.words;
+	*status = import_put_again(&k->to, &e, o->launches, err);
+	return true;
+}

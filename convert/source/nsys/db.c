@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/nsys/db.h"
+
+#include "convert/input/input.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	ROW_BYTES_LEAST = 4, /* of a cell with its pointer */
+	SECTOR_BYTES = 4096,
+	VERSION_AT = 18,
+	VERSION_BYTES = 2, /* in the file's header: 1 journal, 2 write-ahead log */
+	CACHE_KIB = 4096,
+	/* instructions of SQLite between two looks; looks at least, and instructions for a byte:
+	 * real exports need less than one */
+	PROBE = 10000,
+	PROBES_LEAST = 100,
+	OPS_A_BYTE = 40,
+};
+
+/* ---- a file system with one file, to be read ---- */
+
+struct nsys_file {
+	sqlite3_file base;
+	const struct input *in;
+};
+
+static int file_close(sqlite3_file *f)
+{
+	return SQLITE_OK;
+}
+
+static int file_read(sqlite3_file *f, void *bytes, int len, sqlite3_int64 at)
+{
+	struct nsys_file *n = (struct nsys_file *)f;
+	uint8_t *to = bytes;
+	size_t got = 0;
+
+	if (input_read_at(n->in, (uint64_t)at, to, (size_t)len, &got, NULL) != ST_OK && !got)
+		got = 0; /* a truncated compressed file ends there */
+	for (size_t i = 0; i < got; i++) {
+		uint64_t place = (uint64_t)at + i;
+
+		if (place >= VERSION_AT + VERSION_BYTES)
+			break;
+		if (place >= VERSION_AT && to[i] == 2)
+			to[i] = 1; /* what is in a write-ahead log is not here */
+	}
+	if (got == (size_t)len)
+		return SQLITE_OK;
+	memset(to + got, 0, (size_t)len - got);
+	return SQLITE_IOERR_SHORT_READ;
+}
+
+static int file_refuse_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at)
+{
+	return SQLITE_READONLY;
+}
+
+static int file_refuse_cut(sqlite3_file *f, sqlite3_int64 size)
+{
+	return SQLITE_READONLY;
+}
+
+static int file_flag(sqlite3_file *f, int flags)
+{
+	return SQLITE_OK;
+}
+
+static int file_size(sqlite3_file *f, sqlite3_int64 *size)
+{
+	*size = (sqlite3_int64)input_size(((struct nsys_file *)f)->in);
+	return SQLITE_OK;
+}
+
+static int file_is_locked(sqlite3_file *f, int *locked)
+{
+	*locked = 0;
+	return SQLITE_OK;
+}
+
+static int file_control(sqlite3_file *f, int what, void *arg)
+{
+	return SQLITE_NOTFOUND;
+}
+
+static int file_sector(sqlite3_file *f)
+{
+	return SECTOR_BYTES;
+}
+
+static int file_traits(sqlite3_file *f)
+{
+	return SQLITE_IOCAP_IMMUTABLE;
+}
+
+static const sqlite3_io_methods file_methods = {
+	.iVersion = 1,
+	.xClose = file_close,
+	.xRead = file_read,
+	.xWrite = file_refuse_write,
+	.xTruncate = file_refuse_cut,
+	.xSync = file_flag,
+	.xFileSize = file_size,
+	.xLock = file_flag,
+	.xUnlock = file_flag,
+	.xCheckReservedLock = file_is_locked,
+	.xFileControl = file_control,
+	.xSectorSize = file_sector,
+	.xDeviceCharacteristics = file_traits,
+};
+
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out_flags)
+{
+	struct nsys_file *n = (struct nsys_file *)f;
+
+	n->base.pMethods = NULL;
+	if (!(flags & SQLITE_OPEN_MAIN_DB))
+		return SQLITE_CANTOPEN;
+	n->base.pMethods = &file_methods;
+	n->in = vfs->pAppData;
+	if (out_flags)
+		*out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
+	return SQLITE_OK;
+}
+
+static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
+{
+	return SQLITE_READONLY;
+}
+
+static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
+{
+	*out = 0; /* there is no journal */
+	return SQLITE_OK;
+}
+
+static int vfs_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
+{
+	snprintf(out, (size_t)size, "%s", name);
+	return SQLITE_OK;
+}
+
+static int vfs_random(sqlite3_vfs *vfs, int len, char *out)
+{
+	memset(out, 1, (size_t)len);
+	return len;
+}
+
+static int vfs_sleep(sqlite3_vfs *vfs, int us)
+{
+	return us;
+}
+
+static int vfs_time(sqlite3_vfs *vfs, double *out)
+{
+	*out = 2440587.5; /* 1970, as a Julian day; nothing here asks for it */
+	return SQLITE_OK;
+}
+
+/* ---- the database ---- */
+
+static void make_vfs(struct nsys_db *d, struct input *in)
+{
+	snprintf(d->vfs_name, sizeof(d->vfs_name), "tacho-%p", (void *)d);
+	d->vfs = (sqlite3_vfs){
+		.iVersion = 1,
+		.szOsFile = sizeof(struct nsys_file),
+		.mxPathname = NSYS_NAME_BYTES,
+		.zName = d->vfs_name,
+		.pAppData = in,
+		.xOpen = vfs_open,
+		.xDelete = vfs_delete,
+		.xAccess = vfs_access,
+		.xFullPathname = vfs_path,
+		.xRandomness = vfs_random,
+		.xSleep = vfs_sleep,
+		.xCurrentTime = vfs_time,
+	};
+}
+
+static void settle(struct nsys_db *d)
+{
+	char sql[64];
+
+	sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(d->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(d->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, NSYS_VALUE_BYTES);
+	sqlite3_limit(d->db, SQLITE_LIMIT_ATTACHED, 0);
+	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY", CACHE_KIB);
+	sqlite3_exec(d->db, sql, NULL, NULL, NULL);
+}
+
+/* A damaged tree may have more rows than anybody waits for, and a statement may never return. */
+static int probe(void *self)
+{
+	struct nsys_db *d = self;
+
+	d->is_endless = d->is_endless || ++d->probes > d->probes_max;
+	return d->is_endless;
+}
+
+enum status nsys_db_open(struct nsys_db *d, struct input *in, struct error *err)
+{
+	int64_t tables = 0;
+
+	*d = (struct nsys_db){ .rows_max = input_size(in) / ROW_BYTES_LEAST };
+	make_vfs(d, in);
+	if (sqlite3_vfs_register(&d->vfs, 0) != SQLITE_OK)
+		return fail_memory(err);
+	if (sqlite3_open_v2("export", &d->db, SQLITE_OPEN_READONLY, d->vfs_name) != SQLITE_OK)
+		return nsys_db_fault(d, "cannot be opened", err);
+	settle(d);
+	d->probes_max = PROBES_LEAST + input_size(in) * OPS_A_BYTE / PROBE;
+	sqlite3_progress_handler(d->db, PROBE, probe, d);
+	if (!nsys_db_number(d, "SELECT sum(1) FROM sqlite_master", &tables))
+		return nsys_db_fault(d, "its list of tables cannot be read", err);
+	return ST_OK;
+}
+
+void nsys_db_close(struct nsys_db *d)
+{
+	if (!d->vfs_name[0])
+		return;
+	sqlite3_close(d->db);
+	sqlite3_vfs_unregister(&d->vfs);
+	*d = (struct nsys_db){ 0 };
+}
+
+enum status nsys_db_fault(const struct nsys_db *d, const char *what, struct error *err)
+{
+	int code = sqlite3_errcode(d->db) & 0xff;
+	enum status status = code == SQLITE_NOMEM ? ST_MEMORY : ST_FORMAT;
+
+	return fail(err, status, NOWHERE, "a SQLite database of which %s: %s", what,
+		    sqlite3_errmsg(d->db));
+}
+
+sqlite3_stmt *nsys_db_ask(struct nsys_db *d, const char *sql)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(d->db, sql, -1, &s, NULL) != SQLITE_OK)
+		return NULL;
+	return s;
+}
+
+bool nsys_db_number(struct nsys_db *d, const char *sql, int64_t *out)
+{
+	sqlite3_stmt *s = nsys_db_ask(d, sql);
+	bool found =
+		s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER;
+
+	if (found)
+		*out = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return found;
+}
+
+bool nsys_db_has(struct nsys_db *d, const char *table)
+{
+	sqlite3_stmt *s = nsys_db_ask(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND "
+					 "rootpage > 0 AND name = ?1");
+	bool found;
+
+	if (!s)
+		return false;
+	sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
+	found = sqlite3_step(s) == SQLITE_ROW;
+	sqlite3_finalize(s);
+	return found;
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/nsys/rows.h"
+
+#include "convert/source/nsys/columns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	COLUMNS_MAX = 128,
+	UNREAD_BYTES = 16 * 1024,
+	SQL_BYTES = NSYS_NAME_BYTES + 128,
+	NVTX_MARK = 34,
+	NVTX_RANGE = 59,
+	NVTX_START_END = 60,
+	NVTXT_MARK = 65,
+	NVTXT_RANGE = 70,
+	NVTXT_START_END = 71, /* of text files */
+	NO_MEMORY_KIND = 7,   /* of the export, which counts from 0 where CUPTI counts from 1 */
+	IDS_MOST = 1 << 24,
+};
+
+/* The table at hand. */
+struct reading {
+	struct nsys_import *n;
+	const struct nsys_table *table;
+	sqlite3_stmt *rows;
+	int count;
+	struct nsys_column columns[COLUMNS_MAX];
+	int64_t last_row;
+	uint64_t row_count;
+};
+
+/* A row while it becomes an event. */
+struct draft {
+	struct event event;
+	struct track track;
+	int64_t begin_ns, end_ns;
+	bool has_begin, has_end, has_tid, is_no_event;
+	uint64_t global;
+	int64_t name_id, domain;
+	const char *name_text;
+	size_t name_len;
+	unsigned name_rank;
+};
+
+void nsys_import_init(struct nsys_import *n, struct trace *trace, struct spool *spool,
+		      struct nsys_db *db)
+{
+	*n = (struct nsys_import){ .db = db };
+	import_init(&n->to, trace, spool, 0);
+	buf_init(&n->unread, UNREAD_BYTES);
+}
+
+void nsys_import_release(struct nsys_import *n)
+{
+	sqlite3_finalize(n->string);
+	n->string = NULL;
+	import_release(&n->to);
+	map_release(&n->strings);
+	map_release(&n->processes);
+	map_release(&n->threads);
+	map_release(&n->domains);
+	map_release(&n->contexts);
+	buf_release(&n->unread);
+}
+
+/* ---- texts and processes ---- */
+
+enum status nsys_keep(struct map *m, uint64_t key, uint32_t value, struct error *err)
+{
+	uint64_t *place = map_put(m, key, NULL);
+
+	if (!place)
+		return fail_memory(err);
+	*place = value;
+	return m->count > IDS_MOST
+		       ? fail(err, ST_CEILING, NOWHERE, "more than %d texts or threads", IDS_MOST)
+		       : ST_OK;
+}
+
+enum status nsys_string(struct nsys_import *n, int64_t id, uint32_t *name, struct error *err)
+{
+	const char *text = NULL;
+
+	*name = nsys_find(&n->strings, (uint64_t)id);
+	if (*name)
+		return ST_OK;
+	if (!n->string)
+		n->string = nsys_db_ask(n->db, "SELECT value FROM StringIds WHERE id = ?1");
+	if (n->string) {
+		sqlite3_bind_int64(n->string, 1, id);
+		if (sqlite3_step(n->string) == SQLITE_ROW)
+			text = (const char *)sqlite3_column_text(n->string, 0);
+	}
+	if (text) {
+		*name = trace_name(n->to.trace, text, (size_t)sqlite3_column_bytes(n->string, 0),
+				   err);
+		if (!*name) {
+			sqlite3_reset(n->string);
+			return err->status;
+		}
+		TRY(nsys_keep(&n->strings, (uint64_t)id, *name, err));
+	}
+	if (n->string)
+		sqlite3_reset(n->string);
+	return ST_OK;
+}
+
+enum status nsys_process(struct nsys_import *n, uint64_t global, uint32_t *process,
+			 struct error *err)
+{
+	struct process p = { .host = n->host, .pid = NSYS_PID(global), .rank = NO_RANK };
+
+	*process = nsys_find(&n->processes, global >> 24);
+	if (*process)
+		return ST_OK;
+	*process = trace_process(n->to.trace, &p, err);
+	if (!*process)
+		return err->status;
+	return nsys_keep(&n->processes, global >> 24, *process, err);
+}
+
+/* ---- values of a row ---- */
+
+static void put_attr(struct nsys_import *n, const struct nsys_column *c, uint8_t type,
+		     uint64_t bits)
+{
+	import_attr(&n->to,
+		    &(struct attr){ .key = c->key, .type = type, .unit = c->unit, .bits = bits },
+		    c->is_arg);
+}
+
+static void put_number(struct nsys_import *n, const struct nsys_column *c, int64_t v)
+{
+	put_attr(n, c, v < 0 ? ATTR_I64 : ATTR_U64, (uint64_t)v);
+}
+
+static enum status put_text(struct nsys_import *n, const struct nsys_column *c, const char *text,
+			    size_t len, struct error *err)
+{
+	uint32_t name;
+
+	if (!text || !len || (len == 2 && memcmp(text, "[]", 2) == 0))
+		return ST_OK;
+	name = trace_name(n->to.trace, text, len, err);
+	if (!name)
+		return err->status;
+	put_attr(n, c, ATTR_TEXT, name);
+	return ST_OK;
+}
+
+/* A value of any type becomes an attribute. */
+static enum status put_value(struct reading *r, int i, struct error *err)
+{
+	const struct nsys_column *c = &r->columns[i];
+	double real;
+	uint64_t bits;
+
+	switch (sqlite3_column_type(r->rows, i + 1)) {
+	case SQLITE_INTEGER:
+		put_number(r->n, c, sqlite3_column_int64(r->rows, i + 1));
+		return ST_OK;
+	case SQLITE_FLOAT:
+		real = sqlite3_column_double(r->rows, i + 1);
+		memcpy(&bits, &real, sizeof(bits));
+		put_attr(r->n, c, ATTR_F64, bits);
+		return ST_OK;
+	case SQLITE_TEXT:
+		return put_text(r->n, c, (const char *)sqlite3_column_text(r->rows, i + 1),
+				(size_t)sqlite3_column_bytes(r->rows, i + 1), err);
+	}
+	return ST_OK;
+}
+
+static void take_name(struct reading *r, int i, struct draft *d)
+{
+	const struct nsys_column *c = &r->columns[i];
+	int type = sqlite3_column_type(r->rows, i + 1);
+
+	if (c->rank >= d->name_rank)
+		return;
+	if (type == SQLITE_TEXT) {
+		d->name_text = (const char *)sqlite3_column_text(r->rows, i + 1);
+		d->name_len = (size_t)sqlite3_column_bytes(r->rows, i + 1);
+		d->name_rank = c->rank;
+	} else if (type == SQLITE_INTEGER) {
+		d->name_text = NULL;
+		d->name_id = sqlite3_column_int64(r->rows, i + 1);
+		d->name_rank = c->rank;
+	}
+}
+
+static bool is_allocation(const struct draft *d)
+{
+	return d->track.type == TRACK_ALLOCATOR;
+}
+
+/* Takes a whole number by its column's role.  False: it has none in this kind, or is out of range.
+ */
+static bool take_number(struct reading *r, int i, struct draft *d, int64_t v)
+{
+	const struct nsys_column *c = &r->columns[i];
+	bool is_id = v >= 0 && v < NO_ID;
+
+	switch (c->role) {
+	case NSYS_BEGIN:
+		d->begin_ns = v;
+		d->has_begin = v <= IMPORT_TIME_MOST && v >= -IMPORT_TIME_MOST;
+		return true;
+	case NSYS_END:
+		if (d->event.kind != KIND_MARK)
+			d->end_ns = v;
+		d->has_end = v <= IMPORT_TIME_MOST && v >= -IMPORT_TIME_MOST;
+		return true;
+	case NSYS_DEVICE:
+		if (is_id)
+			d->track.device = (uint32_t)v;
+		return is_id && d->track.type != TRACK_THREAD;
+	case NSYS_CONTEXT:
+		if (is_id)
+			d->track.context = (uint32_t)v;
+		return is_id && d->track.type != TRACK_THREAD;
+	case NSYS_STREAM:
+		if (d->track.type != TRACK_STREAM)
+			return false;
+		d->track.id = (uint64_t)v;
+		return true;
+	case NSYS_GLOBAL_PID:
+		if (!d->has_tid)
+			d->global = (uint64_t)v;
+		return true;
+	case NSYS_GLOBAL_TID:
+		d->global = (uint64_t)v;
+		return d->has_tid = true;
+	case NSYS_END_TID:
+		return v == (int64_t)d->global;
+	case NSYS_CORRELATION:
+		if (d->event.kind == KIND_MARK || d->event.kind == KIND_RANGE || is_allocation(d))
+			return false;
+		d->event.correlation = v > 0 ? (uint64_t)v : 0;
+		return true;
+	case NSYS_ADDRESS:
+		d->event.address = (uint64_t)v;
+		return is_allocation(d);
+	case NSYS_BYTES:
+		d->event.bytes = v > 0 ? (uint64_t)v : 0;
+		return v >= 0 && (is_allocation(d) || event_is_gpu_work(&d->event));
+	case NSYS_RESULT:
+		if (d->event.kind != KIND_API)
+			return false;
+		d->event.result = v;
+		d->event.flags |= EVENT_RESULT;
+		return true;
+	case NSYS_SUBKIND:
+		d->event.subkind = v >= 0 && v < 256 ? (uint8_t)v : 0;
+		return v >= 0 && v < 256;
+	case NSYS_API_CLASS:
+		if (d->event.kind == KIND_API && v == 1)
+			d->event.subkind = API_DRIVER;
+		return true;
+	case NSYS_NVTX_TYPE:
+		if (v == NVTX_MARK || v == NVTXT_MARK) {
+			d->event.kind = KIND_MARK;
+			d->event.subkind = MARK_INSTANT;
+			d->has_end = true;
+			d->end_ns = INT64_MIN; /* its begin */
+		} else if (v != NVTX_RANGE && v != NVTX_START_END && v != NVTXT_RANGE &&
+			   v != NVTXT_START_END) {
+			d->is_no_event = true; /* names of domains, categories, threads */
+		}
+		return true;
+	case NSYS_DOMAIN:
+		d->domain = v;
+		return true;
+	case NSYS_OPERATION:
+		if (is_allocation(d))
+			d->event.kind = v == 1 ? KIND_FREE : KIND_ALLOC;
+		return is_allocation(d);
+	}
+	return false;
+}
+
+static enum status take_value(struct reading *r, int i, struct draft *d, struct error *err)
+{
+	const struct nsys_column *c = &r->columns[i];
+	int type = sqlite3_column_type(r->rows, i + 1);
+	int64_t v = type == SQLITE_INTEGER ? sqlite3_column_int64(r->rows, i + 1) : 0;
+	uint32_t name = 0;
+
+	if (type == SQLITE_NULL || c->role == NSYS_SKIP)
+		return ST_OK;
+	if (c->role == NSYS_NAME) {
+		take_name(r, i, d);
+		return ST_OK;
+	}
+	if (c->role == NSYS_MEMORY_KIND && type == SQLITE_INTEGER) {
+		put_number(r->n, c, v >= 0 && v < NO_MEMORY_KIND ? v + 1 : 0);
+		return ST_OK;
+	}
+	if (c->role == NSYS_TEXT_ID && type == SQLITE_INTEGER) {
+		TRY(nsys_string(r->n, v, &name, err));
+		if (name)
+			put_attr(r->n, c, ATTR_TEXT, name);
+		return ST_OK;
+	}
+	if (c->role >= NSYS_BEGIN && type == SQLITE_INTEGER && take_number(r, i, d, v))
+		return ST_OK;
+	return put_value(r, i, err);
+}
+
+/* ---- a row becomes an event ---- */
+
+/* False: the row has no usable times. */
+static bool take_times(struct nsys_import *n, struct draft *d, uint32_t process)
+{
+	struct event *e = &d->event;
+	bool is_instant = e->kind == KIND_MARK || d->track.type == TRACK_ALLOCATOR;
+	int64_t begin, end;
+
+	if (!d->has_begin || d->begin_ns + n->epoch_ns < 0)
+		return false;
+	begin = d->begin_ns + n->epoch_ns;
+	end = d->has_end && !is_instant ? d->end_ns + n->epoch_ns : begin;
+	if (!is_instant && !d->has_end) {
+		if (e->kind != KIND_RANGE)
+			return false;
+		end = n->last_ns > d->begin_ns ? n->last_ns + n->epoch_ns : begin;
+		e->flags |= EVENT_NEVER_ENDED;
+	} else if (end < begin) {
+		end = begin;
+		trace_lose(n->to.trace, process, LOSS_DAMAGED, 1);
+	}
+	e->begin_ns = (uint64_t)begin;
+	e->end_ns = (uint64_t)end;
+	return true;
+}
+
+/* Some exports give GPU 0 for every wait; a context is of one GPU, which its kernels have shown. */
+static enum status settle_device(struct nsys_import *n, const struct event *e, struct track *t,
+				 struct error *err)
+{
+	uint64_t key = (uint64_t)t->process << 32 | t->context;
+	uint32_t gpu = nsys_find(&n->contexts, key);
+
+	if (t->type != TRACK_STREAM || t->context == NO_ID)
+		return ST_OK;
+	if (gpu && e->kind == KIND_SYNC)
+		t->device = gpu - 1;
+	else if (!gpu && event_is_gpu_work(e) && t->device != NO_ID)
+		return nsys_keep(&n->contexts, key, t->device + 1, err);
+	return ST_OK;
+}
+
+static enum status take_track(struct nsys_import *n, struct draft *d, struct error *err)
+{
+	struct track *t = &d->track;
+
+	TRY(settle_device(n, &d->event, t, err));
+	if (t->type == TRACK_THREAD) {
+		t->id = NSYS_TID(d->global);
+		t->device = t->context = NO_ID;
+	}
+	d->event.track = trace_track(n->to.trace, t, err);
+	if (!d->event.track)
+		return err->status;
+	if (t->type == TRACK_THREAD && !nsys_find(&n->threads, d->global))
+		return nsys_keep(&n->threads, d->global, d->event.track, err);
+	return ST_OK;
+}
+
+/* Attributes that are of no column. */
+static enum status put_words(struct reading *r, const struct draft *d, struct error *err)
+{
+	struct nsys_import *n = r->n;
+	struct nsys_column c = { 0 };
+	uint32_t domain = nsys_find(&n->domains, (uint64_t)d->domain);
+
+	if (d->domain && d->track.type == TRACK_THREAD) {
+		c.key = trace_name(n->to.trace, "domain", 6, err);
+		if (!c.key)
+			return err->status;
+		if (domain)
+			put_attr(n, &c, ATTR_TEXT, domain);
+		else
+			put_number(n, &c, d->domain);
+	}
+	if (!r->table->cat)
+		return ST_OK;
+	c.key = trace_name(n->to.trace, ".cat", 4, err);
+	return c.key ? put_text(n, &c, r->table->cat, strlen(r->table->cat), err) : err->status;
+}
+
+static enum status import_row(struct reading *r, struct error *err)
+{
+	const struct nsys_table *t = r->table;
+	struct nsys_import *n = r->n;
+	struct draft d = {
+		.event = { .kind = t->kind, .subkind = t->subkind },
+		.track = { .type = t->type, .device = NO_ID, .context = NO_ID },
+		.name_rank = UINT8_MAX,
+	};
+
+	if (t->kind == KIND_SYNC)
+		d.track.id = UINT32_MAX; /* of a context, not of a stream */
+	import_begin(&n->to);
+	for (int i = 0; i < r->count && !d.is_no_event; i++)
+		TRY(take_value(r, i, &d, err));
+	if (d.is_no_event)
+		return ST_OK;
+	TRY(nsys_process(n, d.global, &d.track.process, err));
+	if (!take_times(n, &d, d.track.process)) {
+		trace_lose(n->to.trace, d.track.process, LOSS_NO_TIME, 1);
+		return ST_OK;
+	}
+	if (d.name_text) {
+		d.event.name = trace_name(n->to.trace, d.name_text, d.name_len, err);
+		if (!d.event.name)
+			return err->status;
+	} else if (d.name_rank < UINT8_MAX) {
+		TRY(nsys_string(n, d.name_id, &d.event.name, err));
+	}
+	TRY(take_track(n, &d, err));
+	TRY(put_words(r, &d, err));
+	TRY(import_schema(&n->to, &d.event, err));
+	return import_put(&n->to, &d.event, err);
+}
+
+/* ---- a table ---- */
+
+static void note_fault(struct reading *r)
+{
+	char what[SQL_BYTES];
+
+	if (r->n->fault.status != ST_OK)
+		return;
+	snprintf(what, sizeof(what), "table %s is damaged after %llu rows", r->table->name,
+		 (unsigned long long)r->row_count);
+	nsys_db_fault(r->n->db, what, &r->n->fault);
+}
+
+/* A row with a value that is too long to be loaded is counted; the table goes on after it. */
+static bool pass_long_row(struct reading *r)
+{
+	char sql[SQL_BYTES];
+	int64_t row;
+
+	snprintf(sql, sizeof(sql), "SELECT min(rowid) FROM \"%s\" WHERE rowid > %lld",
+		 r->table->name, (long long)r->last_row);
+	sqlite3_reset(r->rows);
+	if (!nsys_db_number(r->n->db, sql, &row))
+		return false;
+	import_lose(&r->n->to, LOSS_CEILING, 1);
+	r->last_row = row;
+	sqlite3_bind_int64(r->rows, 1, row);
+	return true;
+}
+
+static enum status read_rows(struct reading *r, struct error *err)
+{
+	for (;;) {
+		int code = sqlite3_step(r->rows);
+
+		if (code == SQLITE_DONE)
+			return ST_OK;
+		if (code == SQLITE_TOOBIG && pass_long_row(r))
+			continue;
+		if (code == SQLITE_NOMEM)
+			return nsys_db_fault(r->n->db, r->table->name, err);
+		if (code != SQLITE_ROW || r->row_count >= r->n->db->rows_max) {
+			note_fault(r);
+			return ST_OK;
+		}
+		r->last_row = sqlite3_column_int64(r->rows, 0);
+		r->row_count++;
+		TRY(import_row(r, err));
+	}
+}
+
+static enum status read_table(struct nsys_import *n, const struct nsys_table *table,
+			      struct error *err)
+{
+	struct reading r = { .n = n, .table = table, .last_row = INT64_MIN };
+	char sql[SQL_BYTES];
+	enum status status = ST_OK;
+	int count;
+
+	if (!nsys_db_has(n->db, table->name))
+		return ST_OK;
+	n->any_table = true;
+	snprintf(sql, sizeof(sql), "SELECT rowid, * FROM \"%s\" WHERE rowid > ?1", table->name);
+	r.rows = nsys_db_ask(n->db, sql);
+	if (!r.rows) {
+		note_fault(&r);
+		return ST_OK;
+	}
+	sqlite3_bind_int64(r.rows, 1, INT64_MIN);
+	count = sqlite3_column_count(r.rows) - 1; /* after the number of the row */
+	r.count = count < COLUMNS_MAX ? count : COLUMNS_MAX;
+	for (int i = 0; i < r.count && status == ST_OK; i++) {
+		const char *name = sqlite3_column_name(r.rows, i + 1);
+
+		status =
+			nsys_column(n->to.trace, table->kind, name ? name : "", &r.columns[i], err);
+	}
+	if (status == ST_OK)
+		status = read_rows(&r, err);
+	sqlite3_finalize(r.rows);
+	return status;
+}
+
+enum status nsys_import_tables(struct nsys_import *n, struct error *err)
+{
+	const struct nsys_table *t;
+
+	for (size_t i = 0; (t = nsys_table_at(i)); i++)
+		TRY(read_table(n, t, err));
+	return ST_OK;
+}

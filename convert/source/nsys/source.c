@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nsight Systems' SQLite export (nsys export --type sqlite): kernels, copies, calls, NVTX ranges,
+ * memory, waits of all its processes.  Tables are in no common order, so they are read once, one
+ * after the other, through a spool; the database is closed before the first event is given.
+ *
+ * A database that is damaged in the middle gives what could be read of each table, and then the
+ * fault.
+ */
+#include "convert/input/input.h"
+#include "convert/source/nsys/rows.h"
+#include "convert/source/source_list.h"
+#include "convert/source/spooled.h"
+
+#include <string.h>
+
+static const char magic[] = "SQLite format 3"; /* with its NUL */
+
+static int nsys_bid(const uint8_t *head, size_t len)
+{
+	if (len < sizeof(magic) || memcmp(head, magic, sizeof(magic)) != 0)
+		return 0;
+	return memmem(head, len, "CUPTI_ACTIVITY", 14) || memmem(head, len, "StringIds", 9) ||
+			       memmem(head, len, "NVTX_EVENTS", 11)
+		       ? 95
+		       : 60;
+}
+
+static enum status import(struct nsys_import *n, struct error *err)
+{
+	nsys_meta_clock(n);
+	TRY(nsys_meta_host(n, err));
+	TRY(nsys_import_tables(n, err));
+	if (!n->any_table)
+		return fail(err, ST_FORMAT, 0,
+			    "a SQLite database, but no export of Nsight Systems: "
+			    "it has none of its tables of events");
+	TRY(nsys_meta_names(n, err));
+	TRY(nsys_meta_unread(n, err));
+	if (n->db->is_endless && n->fault.status == ST_OK)
+		fail(&n->fault, ST_FORMAT, NOWHERE,
+		     "a damaged SQLite database: a table of it has "
+		     "no end");
+	trace_provenance(n->to.trace)->epoch_known = n->epoch_ns > 0;
+	return import_provenance(&n->to, "Nsight Systems SQLite", &n->fault, err);
+}
+
+static enum status nsys_read(struct spool_source *s, struct input *in, const struct budget *left,
+			     struct error *err)
+{
+	struct nsys_import n;
+	struct nsys_db db;
+	enum status status;
+
+	(void)left;
+	TRY(input_random(in, err));
+	status = nsys_db_open(&db, in, err);
+	if (status == ST_OK) {
+		nsys_import_init(&n, s->trace, s->spool, &db);
+		status = import(&n, err);
+		s->fault = n.fault;
+		nsys_import_release(&n);
+	}
+	nsys_db_close(&db);
+	return status;
+}
+
+static const struct spool_reader reader = {
+	.own_bytes = 8 << 20, /* SQLite's pages, maps */
+	.spools = 1,
+	.read = nsys_read,
+};
+
+const struct source_type source_nsys = {
+	.name = "nsys",
+	.help = "Nsight Systems, SQLite export (nsys export --type sqlite)",
+	.bid = nsys_bid,
+	.spooled = &reader,
+	.next = spool_source_next,
+	.close = spool_source_close,
+};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.h - readers of formats; everything above them that gives events is a source too.
+ *
+ * Pull on this side: next() gives the next batch, in the order of event.h.  A batch and all it
+ * points to is borrowed until the next call on the *same* source; a stage that wraps a source
+ * (merge, step, link, filter) may write into the batch it got and pass it on, uncopied.
+ *
+ * open() ends with the trace's tables complete (trace.h), whatever that takes: the log walks its
+ * block headers; a format that is not in time order (Kineto, XSpace) is read once to its end
+ * through a spool; an input that cannot seek is kept in an unlinked scratch file first.  open()
+ * may use the whole budget, alone; from then to close() a source holds `resident` bytes at most,
+ * so 1,024 of them fit.  There is no rewind: who needs a second pass opens the input again.
+ *
+ * To add a format: write NAME/source.c that exports `const struct source_type source_NAME`, add
+ * X(NAME) to source_list.h, a sample or generator for the tests and a fuzz target.  A reader of
+ * events that stand in no order of time is a spool reader (spooled.h): its read() fills a spool,
+ * and makes each event by import.h, from import_begin() to import_put().
+ */
+#ifndef CONVERT_SOURCE_SOURCE_H
+#define CONVERT_SOURCE_SOURCE_H
+
+#include "schemas/model/event.h"
+#include "schemas/model/trace.h"
+
+struct input;  /* bytes with a name: unpacked, peekable, seekable (convert/input/input.h) */
+struct filter; /* what the user asked for (convert/stage/filter/filter.h) */
+
+struct spool_reader;
+
+struct budget {
+	size_t opening;   /* bytes a source may use inside open() */
+	size_t resident;  /* bytes it may hold afterwards; 64 KiB by default */
+	unsigned threads; /* helpers for decode and inflate, 0: none; same events at any number */
+	const char *scratch; /* folder for unlinked files; borrowed */
+};
+
+struct source { /* first member of every source's own struct */
+	const struct source_type *type;
+};
+
+struct source_type {
+	const char *name; /* as in messages and --help */
+	const char *help; /* one line */
+	/*
+	 * How sure this reader is: 0 not mine .. 100 certain.  `head` is up to 64 KiB from the
+	 * start, after any compression.  The best bidder opens; if its open() returns ST_FORMAT at
+	 * its first look, the next best is asked.
+	 */
+	int (*bid)(const uint8_t *head, size_t len);
+	/*
+	 * `wanted` is a hint to skip early (whole blocks, whole categories): events outside may
+	 * still be given, a stage filters exactly.  *out is owned by the caller, close() frees it;
+	 * it is NULL after an error.  `in` is borrowed until close().  NULL: `spooled` opens it.
+	 */
+	enum status (*open)(struct source **out, struct input *in, struct trace *trace,
+			    const struct budget *budget, const struct filter *wanted,
+			    struct error *err);
+	const struct spool_reader *spooled; /* of a format in no order of time, else NULL */
+	/*
+	 * ST_OK with at least one event; ST_END; or the fault that ends this input, after all
+	 * that was readable before it has been given.  Single damaged records are lost and
+	 * counted (trace_lose), an event that would break the order is moved up to it and counted.
+	 */
+	enum status (*next)(struct source *s, struct batch *out, struct error *err);
+	void (*close)(struct source *s);
+};
+
+enum status source_open(struct source **out, struct input *in, struct trace *trace,
+			const struct budget *budget, const struct filter *wanted,
+			struct error *err);
+/* The same without bids, by the reader of this type. */
+enum status source_open_as(struct source **out, const struct source_type *type, struct input *in,
+			   struct trace *trace, const struct budget *budget,
+			   const struct filter *wanted, struct error *err);
+static inline enum status source_next(struct source *s, struct batch *out, struct error *err)
+{
+	*out = (struct batch){ .count = 0 };
+	return s->type->next(s, out, err);
+}
+/* Accepts NULL. */
+static inline void source_close(struct source *s)
+{
+	if (s)
+		s->type->close(s);
+}
+
+/*
+ * input_paths_find(), and of what lies in a folder only files that some source claims: the folder
+ * of a run holds other JSON too.  *passed_over: how many it did not take.  ST_FORMAT when nothing
+ * is left of a folder.
+ */
+struct input_paths;
+enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
+			      const char *scratch, size_t *passed_over, struct error *err);
+
+#endif

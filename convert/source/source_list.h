@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_list.h - the registry of readers of formats, in the order in which equal bids win. */
+#ifndef CONVERT_SOURCE_SOURCE_LIST_H
+#define CONVERT_SOURCE_SOURCE_LIST_H
+
+#include "convert/source/source.h"
+
+#define SOURCE_LIST(X) X(log) X(kineto) X(xplane) X(nsys) X(chrome)
+
+#define X(name) extern const struct source_type source_##name;
+SOURCE_LIST(X)
+#undef X
+
+extern const struct source_type *const source_types[]; /* ends with NULL */
+
+#endif

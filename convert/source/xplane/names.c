@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/xplane/names.h"
+
+#include "schemas/model/records.h"
+#include "schemas/proto/xspace.h"
+
+enum { NAMES_BYTES = 64 << 20, TEXT_BYTES = 1 << 20, SHOWN_BYTES = 32 /* of a bytes value */ };
+
+void xplane_names_init(struct xplane_names *n, struct trace *trace, struct xplane_file *file)
+{
+	*n = (struct xplane_names){ .trace = trace, .file = file };
+	buf_init(&n->stats, NAMES_BYTES);
+	buf_init(&n->events, NAMES_BYTES);
+	buf_init(&n->values, NAMES_BYTES);
+	buf_init(&n->text, TEXT_BYTES);
+}
+
+void xplane_names_release(struct xplane_names *n)
+{
+	buf_release(&n->stats);
+	buf_release(&n->events);
+	map_release(&n->stat_ids);
+	map_release(&n->event_ids);
+	buf_release(&n->values);
+	buf_release(&n->text);
+}
+
+static const struct xplane_stat_name *find_stat(const struct xplane_names *n, int64_t id)
+{
+	const uint64_t *at = map_find(&n->stat_ids, (uint64_t)id);
+
+	return at ? (const struct xplane_stat_name *)(const void *)n->stats.data + *at : NULL;
+}
+
+const struct xplane_event_name *xplane_event_name(const struct xplane_names *n, int64_t id)
+{
+	const uint64_t *at = map_find(&n->event_ids, (uint64_t)id);
+
+	return at ? (const struct xplane_event_name *)(const void *)n->events.data + *at : NULL;
+}
+
+/* A row of an id; the first of several with an id counts. */
+static enum status keep_row(struct buf *rows, struct map *ids, int64_t id, const void *row,
+			    size_t size, struct error *err)
+{
+	bool is_new;
+	uint64_t *at = map_put(ids, (uint64_t)id, &is_new);
+
+	if (!at)
+		return fail_memory(err);
+	if (is_new) {
+		*at = rows->len / size;
+		buf_put(rows, row, size);
+	}
+	return buf_status(rows, err);
+}
+
+/* ---- stats ---- */
+
+/* Small ones are kept in hexadecimal, as a text. */
+static enum status keep_blob(struct xplane_names *n, struct bytes blob, struct xplane_value *v,
+			     struct error *err)
+{
+	if (bytes_left(&blob) > SHOWN_BYTES) {
+		n->left_out++;
+		v->key = 0;
+		return ST_OK;
+	}
+	buf_clear(&n->text);
+	while (bytes_left(&blob))
+		buf_putf(&n->text, "%02x", take_u8(&blob));
+	v->type = ATTR_TEXT;
+	v->bits = trace_name(n->trace, buf_text(&n->text), n->text.len, err);
+	return v->bits ? ST_OK : err->status;
+}
+
+/* The value of a stat; *is_value is false where number and wire type are no value of a stat. */
+static enum status take_value(struct xplane_names *n, const struct pb_field *f,
+			      struct xplane_value *v, bool *is_value, struct error *err)
+{
+	static const enum pb_wire wires[] = {
+		[XSTAT_DOUBLE] = PB_FIXED64, [XSTAT_UINT64] = PB_VARINT, [XSTAT_INT64] = PB_VARINT,
+		[XSTAT_TEXT] = PB_BYTES,     [XSTAT_BYTES] = PB_BYTES,   [XSTAT_REF] = PB_VARINT,
+	};
+
+	const struct xplane_stat_name *ref;
+
+	*is_value =
+		f->number >= XSTAT_DOUBLE && f->number <= XSTAT_REF && f->wire == wires[f->number];
+	if (!*is_value)
+		return ST_OK;
+	v->bits = f->u64;
+	v->type = ATTR_TEXT;
+	switch (f->number) {
+	case XSTAT_DOUBLE:
+		v->type = ATTR_F64;
+		return ST_OK;
+	case XSTAT_UINT64:
+		v->type = ATTR_U64;
+		return ST_OK;
+	case XSTAT_INT64:
+		v->type = ATTR_I64;
+		return ST_OK;
+	case XSTAT_TEXT:
+		v->bits =
+			trace_name(n->trace, (const char *)f->bytes.at, bytes_left(&f->bytes), err);
+		return v->bits ? ST_OK : err->status;
+	case XSTAT_BYTES:
+		return keep_blob(n, f->bytes, v, err);
+	}
+	ref = find_stat(n, (int64_t)f->u64);
+	*is_value = ref != NULL;
+	v->bits = ref ? ref->name : 0;
+	return ST_OK;
+}
+
+enum status xplane_value_take(struct xplane_names *n, struct bytes stat, struct xplane_value *out,
+			      struct error *err)
+{
+	const struct xplane_stat_name *name = NULL;
+	bool is_value = false, any = false;
+	struct pb_field f;
+	int64_t id = 0;
+
+	*out = (struct xplane_value){ 0 };
+	out->key = 1; /* until keep_blob() sets it to 0 */
+	while (pb_next(&stat, &f)) {
+		if (f.number == XSTAT_METADATA_ID && f.wire == PB_VARINT)
+			id = (int64_t)f.u64;
+		else
+			TRY(take_value(n, &f, out, &is_value, err));
+		any = any || is_value;
+	}
+	name = find_stat(n, id);
+	if (!out->key)
+		return ST_OK; /* counted as left out */
+	if (stat.is_truncated || !any || !name) {
+		n->damaged++;
+		out->key = 0;
+		return ST_OK;
+	}
+	out->key = name->key;
+	out->role = name->role;
+	return ST_OK;
+}
+
+enum status xplane_value_read(struct xplane_names *n, const struct xplane_span *stat,
+			      struct xplane_value *out, struct error *err)
+{
+	struct bytes bytes;
+	bool fits;
+
+	*out = (struct xplane_value){ 0 };
+	TRY(xplane_file_bytes(n->file, stat, &bytes, &fits, err));
+	if (fits)
+		return xplane_value_take(n, bytes, out, err);
+	n->left_out++;
+	return ST_OK;
+}
+
+bool xplane_value_u64(const struct xplane_names *n, const struct xplane_value *v, uint64_t *out)
+{
+	const char *text;
+	uint64_t number = 0;
+	double real;
+	size_t len;
+
+	switch (v->type) {
+	case ATTR_U64:
+		*out = v->bits;
+		return true;
+	case ATTR_I64:
+		*out = v->bits;
+		return (int64_t)v->bits >= 0;
+	case ATTR_F64:
+		memcpy(&real, &v->bits, sizeof(real));
+		if (!(real >= 0 && real < 0x1p63) || real != (double)(uint64_t)real)
+			return false;
+		*out = (uint64_t)real;
+		return true;
+	}
+	text = trace_text(n->trace, (uint32_t)v->bits, &len);
+	if (!len || len > 19)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		number = number * 10 + (uint64_t)(text[i] - '0');
+	}
+	*out = number;
+	return true;
+}
+
+/* ---- the tables of a plane ---- */
+
+/* A name in the file; one that is too long keeps its beginning. */
+static enum status read_name(struct xplane_names *n, const struct xplane_span *text, uint32_t *name,
+			     struct error *err)
+{
+	struct xplane_span begin = *text;
+	struct bytes bytes;
+	bool fits;
+
+	if (begin.end - begin.at > XPLANE_WINDOW / 4) {
+		begin.end = begin.at + XPLANE_WINDOW / 4;
+		n->left_out++;
+	}
+	TRY(xplane_file_bytes(n->file, &begin, &bytes, &fits, err));
+	*name = trace_name(n->trace, (const char *)bytes.at, bytes_left(&bytes), err);
+	return *name ? ST_OK : err->status;
+}
+
+static enum status read_stat_name(struct xplane_names *n, struct xplane_span *value,
+				  struct xplane_stat_name *row, struct error *err)
+{
+	struct xplane_field f;
+	bool more;
+
+	for (;;) {
+		TRY(xplane_file_next(n->file, value, &f, &more, err));
+		if (!more)
+			return ST_OK;
+		if (f.number == STAT_META_ID && f.wire == PB_VARINT)
+			row->id = (int64_t)f.u64;
+		else if (f.number == STAT_META_NAME && f.wire == PB_BYTES)
+			TRY(read_name(n, &f.span, &row->name, err));
+	}
+}
+
+static enum status read_event_name(struct xplane_names *n, struct xplane_span *value,
+				   struct xplane_event_name *row, struct error *err)
+{
+	struct xplane_value v;
+	struct xplane_field f;
+	uint32_t shown = 0;
+	bool more;
+
+	if (!row->count) /* else the value came in parts, which protobuf adds up */
+		row->first = (uint32_t)(n->values.len / sizeof(v));
+	for (;;) {
+		TRY(xplane_file_next(n->file, value, &f, &more, err));
+		if (!more)
+			break;
+		if (f.number == EVENT_META_ID && f.wire == PB_VARINT)
+			row->id = (int64_t)f.u64;
+		else if (f.number == EVENT_META_NAME && f.wire == PB_BYTES)
+			TRY(read_name(n, &f.span, &row->name, err));
+		else if (f.number == EVENT_META_DISPLAY_NAME && f.wire == PB_BYTES)
+			TRY(read_name(n, &f.span, &shown, err));
+		if (f.number != EVENT_META_STATS || f.wire != PB_BYTES)
+			continue;
+		TRY(xplane_value_read(n, &f.span, &v, err));
+		if (!v.key)
+			continue;
+		v.is_constant = true;
+		buf_put(&n->values, &v, sizeof(v));
+		row->count++;
+	}
+	if (!row->name)
+		row->name = shown;
+	return buf_status(&n->values, err);
+}
+
+/* What a name is as the key of an attribute. */
+static enum status settle_stat(struct xplane_names *n, struct xplane_stat_name *row,
+			       struct error *err)
+{
+	static const char *const roles[XROLE_END] = {
+#define X(name, word) [XROLE_##name] = word,
+		XPLANE_ROLE_LIST(X)
+#undef X
+	};
+	size_t len, count;
+	const char *text = trace_text(n->trace, row->name, &len);
+	const struct record *all = records(&count);
+	bool is_member = false;
+
+	for (unsigned i = 1; i < XROLE_END; i++)
+		if (strlen(roles[i]) == len && memcmp(roles[i], text, len) == 0)
+			row->role = (uint8_t)i;
+	row->key = row->name;
+	/* An attribute of such a name would be taken for a member of an event of ours. */
+	for (size_t i = 0; i < count && !is_member; i++) {
+		const struct field *f = record_field(&all[i], text, len);
+
+		is_member = f && f->place != PLACE_CONST && f->place != PLACE_ARG;
+	}
+	if (!row->key || !is_member)
+		return ST_OK;
+	buf_clear(&n->text);
+	buf_put(&n->text, text, len);
+	buf_put_text(&n->text, XSPACE_KEY_SUFFIX);
+	TRY(buf_status(&n->text, err));
+	row->key = trace_name(n->trace, buf_text(&n->text), n->text.len, err);
+	return row->key ? ST_OK : err->status;
+}
+
+/* One entry of either map: the key decides, the value's own id is for who wrote no key. */
+static enum status read_entry(struct xplane_names *n, struct xplane_span entry, bool of_stats,
+			      struct error *err)
+{
+	struct xplane_event_name event = { 0 };
+	struct xplane_stat_name stat = { 0 };
+	struct xplane_field f;
+	bool more, has_key = false;
+	int64_t key = 0;
+
+	for (;;) {
+		TRY(xplane_file_next(n->file, &entry, &f, &more, err));
+		if (!more)
+			break;
+		if (f.number == ENTRY_KEY && f.wire == PB_VARINT) {
+			key = (int64_t)f.u64;
+			has_key = true;
+		} else if (f.number == ENTRY_VALUE && f.wire == PB_BYTES) {
+			TRY(of_stats ? read_stat_name(n, &f.span, &stat, err)
+				     : read_event_name(n, &f.span, &event, err));
+			n->damaged += f.span.is_truncated;
+		}
+	}
+	n->damaged += entry.is_truncated;
+	if (has_key)
+		stat.id = event.id = key;
+	if (!of_stats)
+		return keep_row(&n->events, &n->event_ids, event.id, &event, sizeof(event), err);
+	TRY(settle_stat(n, &stat, err));
+	return keep_row(&n->stats, &n->stat_ids, stat.id, &stat, sizeof(stat), err);
+}
+
+static enum status read_entries(struct xplane_names *n, struct xplane_span plane, uint32_t field,
+				struct error *err)
+{
+	struct xplane_field f;
+	bool more;
+
+	for (;;) {
+		TRY(xplane_file_find(n->file, &plane, field, &f, &more, err));
+		if (!more)
+			return ST_OK;
+		TRY(read_entry(n, f.span, field == PLANE_STAT_METADATA, err));
+	}
+}
+
+enum status xplane_names_read(struct xplane_names *n, struct xplane_span plane, struct error *err)
+{
+	buf_clear(&n->stats);
+	buf_clear(&n->events);
+	buf_clear(&n->values);
+	map_clear(&n->stat_ids);
+	map_clear(&n->event_ids);
+	TRY(read_entries(n, plane, PLANE_STAT_METADATA, err));
+	return read_entries(n, plane, PLANE_EVENT_METADATA, err);
+}

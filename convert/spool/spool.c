@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/spool/spool.h"
+
+#include "convert/spool/runs.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WRITE_BYTES = 16 * 1024, /* rows are written to the scratch file so many bytes at once */
+	OUT_EVENTS = 256,        /* of a batch */
+	OUT_WORDS = 4 * OUT_EVENTS,
+	SLACK_BYTES = 64 * 1024, /* of the budget: rows to write, and a batch that comes out */
+};
+
+struct key {
+	uint64_t begin_ns, end_ns;
+	uint32_t group;
+	uint32_t row; /* where in `rows` the event stands */
+};
+
+/* Of each place for a key, with its share of the ascents. */
+#define KEY_BYTES (sizeof(struct key) + sizeof(uint32_t))
+
+struct spool {
+	const struct trace *trace;
+	size_t budget_bytes;
+	const char *folder;
+	struct spool_totals totals;
+
+	/* Events in memory: rows in the order in which they came, and a key for each.  There is
+	 * always place for as many keys again, to sort them. */
+	uint8_t *rows;
+	size_t rows_len, rows_cap;
+	struct key *keys;
+	size_t count, key_cap;
+	uint32_t *ascents; /* where a key is before the one in front of it */
+	size_t ascent_cap;
+	uint32_t most_words;
+
+	/* Runs in the scratch file. */
+	struct scratch *scratch;
+	struct run *list;
+	size_t run_count, run_cap;
+	struct buf write;
+
+	/* The way out. */
+	bool is_ending;
+	size_t at; /* the next key, or the next run in the list */
+	struct run_batch batch;
+	struct runs *runs;
+};
+
+enum status spool_open(struct spool **out, const struct trace *trace, const struct budget *budget,
+		       struct error *err)
+{
+	struct spool *s = calloc(1, sizeof(*s));
+
+	*out = s;
+	if (!s)
+		return fail_memory(err);
+	s->trace = trace;
+	s->folder = budget->scratch;
+	s->budget_bytes = budget->opening / 2 < SPOOL_LEAST ? SPOOL_LEAST : budget->opening / 2;
+	buf_init(&s->write, SIZE_MAX);
+	return ST_OK;
+}
+
+static void memory_free(struct spool *s)
+{
+	free(s->rows);
+	free(s->keys);
+	free(s->ascents);
+	s->rows = NULL;
+	s->keys = NULL;
+	s->ascents = NULL;
+	s->rows_cap = s->key_cap = s->ascent_cap = 0;
+}
+
+void spool_close(struct spool *s)
+{
+	if (!s)
+		return;
+	memory_free(s);
+	runs_close(s->runs);
+	scratch_close(s->scratch);
+	buf_release(&s->write);
+	free(s->list);
+	free(s->batch.events);
+	free(s->batch.words);
+	free(s);
+}
+
+struct spool_totals spool_totals(const struct spool *s)
+{
+	struct spool_totals totals = s->totals;
+
+	totals.scratch_bytes = scratch_size(s->scratch);
+	return totals;
+}
+
+static void note_memory(struct spool *s)
+{
+	size_t bytes = s->rows_cap + s->key_cap * sizeof(*s->keys) + s->run_cap * sizeof(*s->list) +
+		       s->write.cap + runs_bytes(s->runs) +
+		       s->batch.cap * sizeof(*s->batch.events) +
+		       s->batch.word_cap * sizeof(*s->batch.words);
+
+	if (bytes > s->totals.peak_bytes)
+		s->totals.peak_bytes = bytes;
+}
+
+static uint32_t event_words(const struct spool *s, const struct event *e)
+{
+	return e->args ? trace_get_schema(s->trace, e->schema)->arg_count : 0;
+}
+
+/* ---- sorting what is in memory ---- */
+
+static inline bool key_before(const struct key *a, const struct key *b)
+{
+	if (a->group != b->group)
+		return a->group < b->group;
+	return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->end_ns > b->end_ns;
+}
+
+/* A merge sort of the ascents that are there: most inputs are nearly in order.  It is stable, so
+ * events of equal times stay in the order in which they came. */
+static enum status keys_sort(struct spool *s, struct error *err)
+{
+	struct key *from = s->keys, *to = s->keys + s->count, *swap;
+	size_t ascents = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (i && !key_before(&from[i], &from[i - 1]))
+			continue;
+		TRY(vec_reserve(&s->ascents, &s->ascent_cap, ascents + 2, err));
+		s->ascents[ascents++] = (uint32_t)i;
+	}
+	for (; ascents > 1; ascents = (ascents + 1) / 2) {
+		s->ascents[ascents] = (uint32_t)s->count;
+		for (size_t i = 0; i < ascents; i += 2) {
+			size_t a = s->ascents[i], middle = s->ascents[i + 1], b = middle;
+			size_t end = s->ascents[i + 1 < ascents ? i + 2 : i + 1];
+			struct key *out = to + a;
+
+			s->ascents[i / 2] = (uint32_t)a;
+			while (a < middle && b < end)
+				*out++ = key_before(&from[b], &from[a]) ? from[b++] : from[a++];
+			memcpy(out, from + a, (middle - a) * sizeof(*out));
+			memcpy(out + (middle - a), from + b, (end - b) * sizeof(*out));
+		}
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != s->keys)
+		memcpy(s->keys, from, s->count * sizeof(*from));
+	return ST_OK;
+}
+
+/* ---- writing runs ---- */
+
+static enum status write_flush(struct spool *s, struct error *err)
+{
+	TRY(buf_status(&s->write, err));
+	TRY(scratch_write(s->scratch, s->write.data, s->write.len, err));
+	buf_clear(&s->write);
+	note_memory(s);
+	return ST_OK;
+}
+
+static enum status run_end(struct spool *s, struct run *run, struct error *err)
+{
+	TRY(write_flush(s, err));
+	run->size = scratch_size(s->scratch) - run->at;
+	s->totals.runs++;
+	return ST_OK;
+}
+
+/* A run for each group that is in memory; then memory is empty. */
+static enum status spool_flush(struct spool *s, struct error *err)
+{
+	if (!s->scratch)
+		TRY(scratch_open(&s->scratch, s->folder, err));
+	TRY(keys_sort(s, err));
+	for (size_t i = 0; i < s->count;) {
+		const uint32_t group = s->keys[i].group;
+		struct run run = { scratch_size(s->scratch), 0, group, s->most_words };
+		uint64_t last_ns = 0;
+
+		for (; i < s->count && s->keys[i].group == group; i++) {
+			const uint8_t *row = s->rows + s->keys[i].row;
+
+			buf_put_varint(&s->write, s->keys[i].begin_ns - last_ns);
+			buf_put(&s->write, row, ROW_HEAD + get_u32(row));
+			last_ns = s->keys[i].begin_ns;
+			if (s->write.len >= WRITE_BYTES)
+				TRY(write_flush(s, err));
+		}
+		TRY(run_end(s, &run, err));
+		TRY(vec_reserve(&s->list, &s->run_cap, s->run_count + 1, err));
+		s->list[s->run_count++] = run;
+	}
+	s->count = s->rows_len = 0;
+	s->most_words = 0;
+	return ST_OK;
+}
+
+/* ---- the way in ---- */
+
+static size_t grown(size_t cap, size_t wanted)
+{
+	return wanted <= cap ? cap : wanted < 2 * cap ? 2 * cap : wanted;
+}
+
+/* Makes place for one event more, after a flush if the budget would be passed.  New memory is not
+ * touched before it is used, which vec_reserve() would do. */
+static enum status memory_reserve(struct spool *s, size_t row, struct error *err)
+{
+	size_t rows_cap = grown(s->rows_cap, s->rows_len + row);
+	size_t key_cap = grown(s->key_cap, 2 * (s->count + 1));
+	uint8_t *rows;
+	struct key *keys;
+
+	if (s->count && (rows_cap + key_cap * KEY_BYTES > s->budget_bytes - SLACK_BYTES ||
+			 s->rows_len + row > UINT32_MAX)) {
+		TRY(spool_flush(s, err));
+		rows_cap = grown(s->rows_cap, row);
+		key_cap = s->key_cap;
+	}
+	rows = realloc(s->rows, rows_cap);
+	if (!rows)
+		return fail_memory(err);
+	s->rows = rows;
+	s->rows_cap = rows_cap;
+	keys = realloc(s->keys, key_cap * sizeof(*keys));
+	if (!keys)
+		return fail_memory(err);
+	s->keys = keys;
+	s->key_cap = key_cap;
+	note_memory(s);
+	return ST_OK;
+}
+
+enum status spool_put(struct spool *s, uint32_t group, const struct event *events, size_t count,
+		      struct error *err)
+{
+	for (const struct event *e = events; e < events + count; e++) {
+		uint32_t words = event_words(s, e);
+		size_t row = row_most(words);
+
+		if (row > s->rows_cap - s->rows_len || 2 * (s->count + 1) > s->key_cap)
+			TRY(memory_reserve(s, row, err));
+		s->keys[s->count++] =
+			(struct key){ e->begin_ns, e->end_ns, group, (uint32_t)s->rows_len };
+		s->rows_len += row_encode(e, words, s->rows + s->rows_len);
+		if (words > s->most_words)
+			s->most_words = words;
+	}
+	s->totals.events += count;
+	return ST_OK;
+}
+
+/* ---- the way out ---- */
+
+/* Runs [first, first + count) become one, in their place. */
+static enum status runs_join(struct spool *s, size_t first, size_t count, struct error *err)
+{
+	struct run *at = &s->list[first], joined = *at;
+	uint64_t last_ns = 0;
+	enum status status;
+
+	joined.at = scratch_size(s->scratch);
+	for (size_t i = 1; i < count; i++)
+		if (at[i].most_words > joined.most_words)
+			joined.most_words = at[i].most_words;
+	TRY(runs_open(&s->runs, s->scratch, at, count, s->budget_bytes / 2, err));
+	note_memory(s);
+	while ((status = runs_next(s->runs, &s->batch, err)) == ST_OK) {
+		for (size_t i = 0; i < s->batch.count; i++) {
+			const struct event *e = &s->batch.events[i];
+			uint32_t words = event_words(s, e);
+			uint8_t *row = buf_reserve(&s->write, row_most(words));
+
+			if (!row)
+				break;
+			s->write.len += put_varint(row, e->begin_ns - last_ns);
+			s->write.len += row_encode(e, words, s->write.data + s->write.len);
+			last_ns = e->begin_ns;
+			if (s->write.len >= WRITE_BYTES)
+				TRY(write_flush(s, err));
+		}
+		TRY(buf_status(&s->write, err));
+	}
+	if (status != ST_END)
+		return status;
+	runs_close(s->runs);
+	s->runs = NULL;
+	TRY(run_end(s, &joined, err));
+	*at = joined;
+	memmove(at + 1, at + count, (s->run_count - first - count) * sizeof(*at));
+	s->run_count -= count - 1;
+	return ST_OK;
+}
+
+/* Opens the runs of the next group; neighbours are merged until all can be open at once. */
+static enum status group_open(struct spool *s, struct error *err)
+{
+	size_t first = s->at, end = first, fan_in;
+	uint32_t most_words = 0;
+
+	for (; end < s->run_count && s->list[end].group == s->list[first].group; end++)
+		if (s->list[end].most_words > most_words)
+			most_words = s->list[end].most_words;
+	fan_in = runs_fan_in(s->budget_bytes / 2, most_words);
+	while (end - first > fan_in) {
+		for (size_t i = first; i + 1 < end; i++) {
+			size_t n = end - i < fan_in ? end - i : fan_in;
+
+			TRY(runs_join(s, i, n, err));
+			end -= n - 1;
+		}
+	}
+	s->at = end;
+	TRY(runs_open(&s->runs, s->scratch, s->list + first, end - first, s->budget_bytes / 2,
+		      err));
+	note_memory(s);
+	return ST_OK;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+	const struct run *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static enum status spool_end(struct spool *s, struct error *err)
+{
+	uint32_t most_words = s->most_words;
+
+	s->is_ending = true;
+	if (s->run_count) {
+		TRY(spool_flush(s, err));
+		memory_free(s);
+		qsort(s->list, s->run_count, sizeof(*s->list), compare_runs);
+	} else {
+		TRY(keys_sort(s, err));
+	}
+	for (size_t i = 0; i < s->run_count; i++)
+		if (s->list[i].most_words > most_words)
+			most_words = s->list[i].most_words;
+	TRY(vec_reserve(&s->batch.events, &s->batch.cap, OUT_EVENTS, err));
+	TRY(vec_reserve(&s->batch.words, &s->batch.word_cap,
+			most_words > OUT_WORDS ? most_words : OUT_WORDS, err));
+	note_memory(s);
+	return ST_OK;
+}
+
+static void memory_next(struct spool *s, uint32_t *group)
+{
+	*group = s->keys[s->at].group;
+	s->batch.count = s->batch.word_count = 0;
+	for (; s->at < s->count && s->keys[s->at].group == *group; s->at++) {
+		const struct key *key = &s->keys[s->at];
+		struct bytes in = bytes_init(s->rows + key->row, s->rows_len - key->row);
+		struct event e;
+		uint32_t words;
+
+		row_decode(&in, key->begin_ns, &e, &words);
+		if (!run_batch_add(&s->batch, &e, words, &in))
+			break;
+	}
+}
+
+enum status spool_next(struct spool *s, uint32_t *group, struct batch *out, struct error *err)
+{
+	enum status status;
+
+	*out = (struct batch){ .count = 0 };
+	if (!s->is_ending)
+		TRY(spool_end(s, err));
+	for (;;) {
+		if (!s->runs && s->at == (s->run_count ? s->run_count : s->count))
+			return ST_END;
+		if (!s->run_count) {
+			memory_next(s, group);
+			break;
+		}
+		if (!s->runs)
+			TRY(group_open(s, err));
+		*group = s->list[s->at - 1].group;
+		status = runs_next(s->runs, &s->batch, err);
+		if (status == ST_OK)
+			break;
+		if (status != ST_END)
+			return status;
+		runs_close(s->runs);
+		s->runs = NULL;
+	}
+	*out = (struct batch){ .events = s->batch.events, .count = s->batch.count };
+	return ST_OK;
+}

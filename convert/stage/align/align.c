@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/align/align.h"
+
+#include "convert/stage/align/read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOSTS_TOLD = 8, LINE_BYTES = 512, HOSTS_MOST = 4096 };
+
+struct host {
+	uint32_t name;
+	const char *path;  /* of the input that speaks for it */
+	uint64_t error_ns; /* of its anchors; UINT64_MAX: there are none */
+	struct ended *ended;
+	size_t count;
+	struct aligned fit; /* to the clock of the first host */
+	bool is_fit, is_applied;
+};
+struct align {
+	const struct align_request *how;
+	struct host *hosts;
+	size_t count;
+	uint32_t *host_of; /* by input: place + 1; 0: none, or several, or of an unknown epoch */
+};
+
+bool align_mode_find(const char *word, enum align_mode *out)
+{
+	static const char *const words[] = { "anchors", "collectives", "none" };
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], word)) {
+			*out = (enum align_mode)i;
+			return true;
+		}
+	return false;
+}
+
+static void tell(const struct align *a, const char *line)
+{
+	if (a->how->tell)
+		a->how->tell(a->how->self, line);
+}
+
+/* ---- hosts ------------------------------------------------------------------------------ */
+
+/* Of an input: the host of all its processes; 0: it has none, or several. */
+static uint32_t host_name(const struct align *a, const struct align_input *in)
+{
+	uint32_t i, name = 0;
+
+	for (i = in->first_process; i < in->end_process; i++) {
+		const struct process *p = trace_get_process(a->how->trace, i);
+
+		if (!p->host || (name && p->host != name))
+			return 0;
+		name = p->host;
+	}
+	return name;
+}
+
+static void take_error(struct align *a, struct host *h, const struct align_input *in)
+{
+	uint32_t i;
+
+	for (i = in->first_process; i < in->end_process; i++) {
+		uint64_t error_ns = align_anchor_error(a->how->trace, i);
+
+		if (error_ns != UINT64_MAX && (h->error_ns == UINT64_MAX || error_ns > h->error_ns))
+			h->error_ns = error_ns;
+	}
+}
+
+static void hosts_take(struct align *a)
+{
+	size_t i, k, unknown = 0;
+	char line[LINE_BYTES];
+
+	for (i = 0; i < a->how->count; i++) {
+		const struct align_input *in = &a->how->inputs[i];
+		uint32_t name = host_name(a, in);
+
+		unknown += !in->epoch_known;
+		if (!name || !in->epoch_known)
+			continue;
+		for (k = 0; k < a->count && a->hosts[k].name != name; k++)
+			;
+		if (k == a->count && k < HOSTS_MOST)
+			a->hosts[a->count++] = (struct host){ .name = name,
+							      .path = in->path,
+							      .error_ns = UINT64_MAX };
+		if (k == HOSTS_MOST)
+			continue;
+		a->host_of[i] = (uint32_t)k + 1;
+		take_error(a, &a->hosts[k], in);
+	}
+	if (!unknown || a->how->count == 1)
+		return;
+	snprintf(line, sizeof(line),
+		 "%zu of %zu inputs count from an unknown instant: they are not aligned", unknown,
+		 a->how->count);
+	tell(a, line);
+}
+
+static const char *host_text(const struct align *a, const struct host *h)
+{
+	return trace_text(a->how->trace, h->name, NULL);
+}
+
+/* ---- fits ------------------------------------------------------------------------------- */
+
+/* To the first host's clock, through one that has found it. */
+static enum status fit_through(struct host *h, const struct host *known, struct error *err)
+{
+	struct ended *moved;
+	struct aligned own;
+	enum status status;
+	size_t i;
+
+	moved = calloc(known->count + 1, sizeof(*moved));
+	if (!moved)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
+	for (i = 0; i < known->count; i++)
+		moved[i] = (struct ended){ known->ended[i].key,
+					   clock_fit_at(&known->fit.fit, known->ended[i].end_ns) };
+	status = align_pairs(h->ended, h->count, moved, known->count, &own, err);
+	free(moved);
+	if (status != ST_OK || own.pairs < ALIGN_PAIRS)
+		return status;
+	h->fit = own;
+	h->is_fit = true;
+	return ST_OK;
+}
+
+static enum status fit_all(struct align *a, struct error *err)
+{
+	bool found;
+	size_t i, k;
+
+	a->hosts[0].is_fit = true;
+	do {
+		found = false;
+		for (i = 1; i < a->count; i++) {
+			struct host *h = &a->hosts[i];
+
+			if (h->is_fit)
+				continue;
+			for (k = 0; k < a->count && !h->is_fit; k++)
+				if (a->hosts[k].is_fit)
+					TRY(fit_through(h, &a->hosts[k], err));
+			found |= h->is_fit;
+		}
+	} while (found);
+	return ST_OK;
+}
+
+/* How far the refinement moves anything between its first pair and its last. */
+static uint64_t moves_ns(const struct host *h)
+{
+	double end = (double)h->fit.fit.offset_ns + h->fit.fit.drift * (double)h->fit.span_ns;
+	uint64_t first = (uint64_t)llabs(h->fit.fit.offset_ns);
+	uint64_t last = (uint64_t)(end < 0 ? -end : end);
+
+	return first > last ? first : last;
+}
+
+/* What the anchors of both hosts leave open. */
+static uint64_t error_of(const struct align *a, const struct host *h)
+{
+	const struct host *first = &a->hosts[0];
+
+	if (first->error_ns == UINT64_MAX || h->error_ns == UINT64_MAX)
+		return 0;
+	return first->error_ns + h->error_ns;
+}
+
+static void put_line(struct align *a, struct host *h)
+{
+	char line[LINE_BYTES], drift[64] = "", why[128] = "";
+	const struct clock_fit *fit = &h->fit.fit;
+
+	if (fit->drift != 0)
+		snprintf(drift, sizeof(drift), ", drift %+.3f us/s", 0 - fit->drift * 1e6);
+	if (!h->is_applied && h->error_ns == UINT64_MAX)
+		snprintf(why, sizeof(why), "; not applied, no anchors say how well they are set");
+	else if (!h->is_applied)
+		snprintf(why, sizeof(why),
+			 "; not applied, it is more than the clocks' own error %.1f us",
+			 (double)error_of(a, h) / 1e3);
+	snprintf(line, sizeof(line),
+		 "clock of %.80s: %+.1f us against %.80s by %zu collectives%s, left over %.1f us%s",
+		 host_text(a, h), (double)(0 - fit->offset_ns) / 1e3, host_text(a, &a->hosts[0]),
+		 h->fit.pairs, drift, (double)fit->error_ns / 1e3,
+		 h->is_applied ? "; taken out" : why);
+	tell(a, line);
+}
+
+static void decide(struct align *a)
+{
+	size_t i, fit = 0, applied = 0, told = 0;
+	uint64_t left_ns = 0;
+	char line[LINE_BYTES];
+
+	for (i = 1; i < a->count; i++) {
+		struct host *h = &a->hosts[i];
+
+		h->is_applied = h->is_fit && (a->how->mode == ALIGN_COLLECTIVES ||
+					      moves_ns(h) <= error_of(a, h));
+		fit += h->is_fit;
+		applied += h->is_applied;
+		if (h->is_fit && h->fit.fit.error_ns > left_ns)
+			left_ns = h->fit.fit.error_ns;
+		if (h->is_fit && told++ < HOSTS_TOLD)
+			put_line(a, h);
+	}
+	if (!fit) {
+		tell(a, "hosts share no all-reduce or barrier that says how their clocks differ");
+		return;
+	}
+	snprintf(line, sizeof(line),
+		 "%zu hosts, of %zu the clock was compared, of %zu corrected; left over at most "
+		 "%.1f "
+		 "us%s",
+		 a->count, fit, applied, (double)left_ns / 1e3,
+		 applied < fit ? "; --align=collectives corrects all" : "");
+	tell(a, line);
+}
+
+/* ---- what it is used for ---------------------------------------------------------------- */
+
+static void move_windows(const struct align *a, const struct align_input *in,
+			 const struct clock_fit *fit)
+{
+	uint32_t i;
+
+	for (i = 1; i <= trace_count(a->how->trace, TRACE_WINDOWS); i++) {
+		struct window w = *trace_get_window(a->how->trace, i);
+
+		if (w.process < in->first_process || w.process >= in->end_process)
+			continue;
+		w.begin_ns = clock_fit_at(fit, w.begin_ns);
+		w.end_ns = w.end_ns ? clock_fit_at(fit, w.end_ns) : 0;
+		trace_set_window(a->how->trace, i, &w);
+	}
+}
+
+static enum status align_hosts(struct align *a, struct clock_fit *fits, struct error *err)
+{
+	size_t i;
+
+	for (i = 0; i < a->count; i++) {
+		struct host *h = &a->hosts[i];
+		struct error own = { .at = NOWHERE };
+		char line[LINE_BYTES];
+
+		enum status status = align_read(h->path, a->how->rules, a->how->budget, &h->ended,
+						&h->count, &own);
+
+		if (status == ST_OK)
+			continue;
+		snprintf(line, sizeof(line), "the clock of %.80s is not compared: %.200s",
+			 host_text(a, h), own.text);
+		tell(a, line);
+	}
+	TRY(fit_all(a, err));
+	decide(a);
+	for (i = 0; i < a->how->count; i++) {
+		const struct host *h = a->host_of[i] ? &a->hosts[a->host_of[i] - 1] : NULL;
+
+		if (!h || !h->is_applied)
+			continue;
+		fits[i] = h->fit.fit;
+		move_windows(a, &a->how->inputs[i], &fits[i]);
+	}
+	return ST_OK;
+}
+
+enum status align_fit(const struct align_request *how, struct clock_fit *fits, struct error *err)
+{
+	struct align a = { .how = how };
+	enum status status = ST_OK;
+	size_t i;
+
+	memset(fits, 0, how->count * sizeof(*fits));
+	if (how->mode == ALIGN_NONE || how->count < 2)
+		return ST_OK;
+	a.hosts = calloc(how->count < HOSTS_MOST ? how->count : HOSTS_MOST, sizeof(*a.hosts));
+	a.host_of = calloc(how->count, sizeof(*a.host_of));
+	if (!a.hosts || !a.host_of)
+		status = fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
+	else
+		hosts_take(&a);
+	if (status == ST_OK && a.count > 1)
+		status = align_hosts(&a, fits, err);
+	for (i = 0; a.hosts && i < a.count; i++)
+		free(a.hosts[i].ended);
+	free(a.hosts);
+	free(a.host_of);
+	return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/align/read.h"
+
+#include "convert/stage/collective.h"
+#include "convert/input/input.h"
+#include "convert/stage/pump.h"
+#include "schemas/base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENDED_MOST = 1 << 14, TABLES_LEAST = 16 << 20 };
+
+struct reader {
+	struct trace *trace;
+	struct collectives *collectives;
+	const struct name_rules *rules;
+	uint8_t *communicates; /* by name: 1 no, 2 yes */
+	uint32_t name_count;
+	struct seen { /* key: of communicator, operation, and Seq or step */
+		uint64_t key, end_ns;
+		bool by_seq;
+	} * seen;
+	size_t count, cap;
+	uint64_t mask; /* keys with one of these bits are left out: the same ones on each host */
+};
+
+static enum status no_memory(struct error *err)
+{
+	return fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
+}
+
+/* Half of them, by key, so that hosts leave out the same. */
+static void thin(struct reader *r)
+{
+	size_t i, to = 0;
+
+	r->mask = r->mask << 1 | 1;
+	for (i = 0; i < r->count; i++)
+		if (!(r->seen[i].key & r->mask))
+			r->seen[to++] = r->seen[i];
+	r->count = to;
+}
+
+static enum status add(struct reader *r, const struct seen *one, struct error *err)
+{
+	size_t cap = r->cap ? r->cap * 2 : 256;
+	struct seen *wider;
+
+	while (r->count == ENDED_MOST && r->mask != UINT64_MAX)
+		thin(r);
+	if ((one->key & r->mask) || r->count == ENDED_MOST)
+		return ST_OK;
+	if (r->count == r->cap) {
+		wider = realloc(r->seen, cap * sizeof(*wider));
+		if (!wider)
+			return no_memory(err);
+		r->seen = wider;
+		r->cap = cap;
+	}
+	r->seen[r->count++] = *one;
+	return ST_OK;
+}
+
+static bool communicates(struct reader *r, uint32_t name)
+{
+	if (name > r->name_count)
+		return false;
+	if (!r->communicates[name])
+		r->communicates[name] =
+			1 + name_rules_communicates(r->rules, trace_text(r->trace, name, NULL));
+	return r->communicates[name] == 2;
+}
+
+static enum status put_kernel(struct reader *r, const struct event *e, const struct launch *launch,
+			      struct error *err)
+{
+	struct collective c;
+	struct seen one = { .end_ns = e->end_ns };
+	uint64_t key;
+
+	collectives_find(r->collectives, e, launch, &c);
+	if (c.operation != OPERATION_ALL_REDUCE && c.operation != OPERATION_BARRIER)
+		return ST_OK;
+	if (!c.has_seq && !e->step)
+		return ST_OK;
+	key = hash_word(hash_text(c.group, strlen(c.group)), c.operation);
+	one.by_seq = c.has_seq;
+	one.key = hash_word(key, c.has_seq ? c.seq : UINT64_MAX - (e->step & ~STEP_GAP));
+	return add(r, &one, err);
+}
+
+static enum status reader_put(void *self, const struct batch *batch, struct error *err)
+{
+	struct reader *r = self;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct event *e = &batch->events[i];
+
+		if (e->kind == KIND_RANGE && e->schema)
+			TRY(collectives_note(r->collectives, e, err));
+		else if (e->kind == KIND_KERNEL && communicates(r, e->name))
+			TRY(put_kernel(r, e, batch_launch(batch, e), err));
+	}
+	return ST_OK;
+}
+
+static int compare_seen(const void *pa, const void *pb)
+{
+	const struct seen *a = pa, *b = pb;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+static int compare_ended(const void *pa, const void *pb)
+{
+	const struct ended *a = pa, *b = pb;
+
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+/*
+ * By count each of a step is told apart by its place, and hosts with other counts do not meet.  A
+ * Seq that came twice says nothing.
+ */
+static enum status conclude(struct reader *r, struct ended **out, size_t *count, struct error *err)
+{
+	size_t first, end, i;
+
+	*out = calloc(r->count + 1, sizeof(**out));
+	*count = 0;
+	if (!*out)
+		return no_memory(err);
+	if (r->count)
+		qsort(r->seen, r->count, sizeof(*r->seen), compare_seen);
+	for (first = 0; first < r->count; first = end) {
+		for (end = first + 1; end < r->count && r->seen[end].key == r->seen[first].key;
+		     end++)
+			;
+		for (i = first; i < end && (!r->seen[i].by_seq || end - first == 1); i++)
+			(*out)[(*count)++] = (struct ended){
+				hash_word(hash_word(r->seen[i].key, end - first), i - first),
+				r->seen[i].end_ns,
+			};
+	}
+	qsort(*out, *count, sizeof(**out), compare_ended);
+	return ST_OK;
+}
+
+static enum status read_all(struct reader *r, struct input *in, const struct budget *budget,
+			    struct error *err)
+{
+	struct pipeline_request how = { .rules = r->rules,
+					.budget = budget,
+					.needs = NEED_STEP | NEED_LINK };
+	struct consumer consumer = { reader_put, r };
+	struct pipeline p;
+	bool source_failed = false;
+	enum status status;
+
+	TRY(pipeline_open(&p, r->trace, &in, 1, &how, err));
+	r->name_count = trace_count(r->trace, TRACE_NAMES);
+	r->communicates = calloc((size_t)r->name_count + 1, 1);
+	status = r->communicates ? collectives_new(&r->collectives, r->trace, err) : no_memory(err);
+	if (status == ST_OK)
+		status = pump(p.top, &consumer, 1, NULL, NULL, &source_failed, err);
+	collectives_free(r->collectives);
+	free(r->communicates);
+	pipeline_close(&p);
+	return source_failed ? ST_OK : status; /* it is told when the input is read in earnest */
+}
+
+enum status align_read(const char *path, const struct name_rules *rules,
+		       const struct budget *budget, struct ended **out, size_t *count,
+		       struct error *err)
+{
+	struct reader r = { .rules = rules };
+	struct input *in = NULL;
+	size_t tables = budget->opening < TABLES_LEAST ? TABLES_LEAST : budget->opening;
+	enum status status;
+
+	*out = NULL;
+	*count = 0;
+	TRY(input_open(&in, path, budget->scratch, err));
+	status = trace_new(&r.trace, tables, err);
+	if (status == ST_OK)
+		status = read_all(&r, in, budget, err);
+	if (status == ST_OK)
+		status = conclude(&r, out, count, err);
+	free(r.seen);
+	trace_free(r.trace);
+	input_close(in);
+	return status;
+}

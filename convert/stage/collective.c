@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/collective.h"
+
+#include "schemas/base/hash.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECENT = 8 /* ranges that are remembered of a thread */, WORD_MAX = 96, RANKS_SHOWN = 48 };
+
+/* ---- operations ------------------------------------------------------------------------- */
+
+static const struct operation_row {
+	const char *word;
+	double a, b;
+} operations[OPERATION_COUNT] = {
+#define X(name, word, a, b) { word, a, b },
+	OPERATION_LIST(X)
+#undef X
+};
+
+/* Found in a name, letters only, in this order. */
+static const struct {
+	const char *part;
+	enum operation operation;
+} parts[] = {
+	{ "allreduce", OPERATION_ALL_REDUCE },
+	{ "reducescatter", OPERATION_REDUCE_SCATTER },
+	{ "allgather", OPERATION_ALL_GATHER },
+	{ "alltoall", OPERATION_ALL_TO_ALL },
+	{ "broadcast", OPERATION_BROADCAST },
+	{ "bcast", OPERATION_BROADCAST },
+	{ "sendrecv", OPERATION_SEND_RECV },
+	{ "barrier", OPERATION_BARRIER },
+	{ "gather", OPERATION_GATHER },
+	{ "scatter", OPERATION_SCATTER },
+	{ "reduce", OPERATION_REDUCE },
+	{ "send", OPERATION_SEND },
+	{ "recv", OPERATION_RECV },
+};
+
+const char *operation_word(enum operation operation)
+{
+	return operations[operation < OPERATION_COUNT ? operation : 0].word;
+}
+
+enum operation operation_find(const char *word)
+{
+	int i;
+
+	for (i = 0; i < OPERATION_COUNT; i++)
+		if (!strcmp(operations[i].word, word))
+			return (enum operation)i;
+	return OPERATION_OTHER;
+}
+
+double operation_factor(enum operation operation, uint64_t ranks)
+{
+	const struct operation_row *o = &operations[operation];
+
+	return ranks ? o->a * ((double)ranks + o->b) / (double)ranks : 0;
+}
+
+bool operation_is_point(enum operation operation)
+{
+	return operation == OPERATION_SEND_RECV || operation == OPERATION_SEND ||
+	       operation == OPERATION_RECV;
+}
+
+static enum operation operation_in(const char *text)
+{
+	char letters[WORD_MAX];
+	size_t len = 0, i;
+
+	for (; *text && *text != '(' && len + 1 < sizeof(letters); text++)
+		if (isalpha((unsigned char)*text))
+			letters[len++] = (char)tolower((unsigned char)*text);
+	letters[len] = '\0';
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(letters, parts[i].part))
+			return parts[i].operation;
+	return OPERATION_OTHER;
+}
+
+/* ---- types of elements ------------------------------------------------------------------ */
+
+/* As PyTorch calls them, as NCCL's kernels do; the size of one. */
+static const struct {
+	const char *name, *in_kernel;
+	unsigned bytes;
+} types[] = {
+	{ "Float", "_f32", 4 },      { "BFloat16", "_bf16", 2 },    { "Half", "_f16", 2 },
+	{ "Double", "_f64", 8 },     { "Long", "_i64", 8 },         { "Long", "_u64", 8 },
+	{ "Int", "_i32", 4 },        { "Int", "_u32", 4 },          { "Char", "_int8_t", 1 },
+	{ "Byte", "_uint8_t", 1 },   { "Byte", "_u8", 1 },          { "Char", "_i8", 1 },
+	{ "Short", NULL, 2 },        { "Bool", NULL, 1 },           { "Float", "_float", 4 },
+	{ "Half", "_half", 2 },      { "Double", "_double", 8 },    { "BFloat16", "_bfloat16", 2 },
+	{ "ComplexFloat", NULL, 8 }, { "ComplexDouble", NULL, 16 },
+};
+
+static unsigned type_bytes(const char *type)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(types[i].name, type))
+			return types[i].bytes;
+	return strncmp(type, "Float8", 6) == 0 ? 1 : 0;
+}
+
+static const char *type_in(const char *kernel)
+{
+	size_t i, len;
+	const char *end = strchr(kernel, '('), *at;
+
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		at = types[i].in_kernel ? strstr(kernel, types[i].in_kernel) : NULL;
+		len = at ? strlen(types[i].in_kernel) : 0;
+		if (at && (!end || at < end) && !isalnum((unsigned char)at[len]))
+			return types[i].name;
+	}
+	return "";
+}
+
+/* ---- fields ----------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define FIELD_LIST(X)                                                                              \
+	X(collective) X(in_elements) X(out_elements) X(element_type) X(group_size) X(group_name)   \
+	X(group_ranks) X(comms_id) X(collective_seq) X(bytes)
+/* clang-format on */
+enum field {
+#define X(name) FIELD_##name,
+	FIELD_LIST(X)
+#undef X
+		FIELD_COUNT,
+};
+
+struct recent { /* a range that is a collective */
+	uint64_t begin_ns, end_ns;
+	struct collective is;
+};
+struct thread {
+	struct recent at[RECENT];
+	size_t next;
+};
+struct by_name { /* what a kernel's name says; type NULL: not asked */
+	const char *type;
+	enum operation operation;
+};
+struct collectives {
+	struct trace *trace;
+	uint32_t keys[FIELD_COUNT]; /* names of the fields; 0: no event has it */
+	struct thread **threads;    /* by track; NULL: none so far */
+	uint8_t *speaks;            /* by shape: 0 not asked, 1 no, 2 it names a collective */
+	struct by_name *names;      /* by name */
+	uint32_t track_count, schema_count, name_count;
+};
+
+enum status collectives_new(struct collectives **out, struct trace *trace, struct error *err)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		FIELD_LIST(X)
+#undef X
+	};
+	struct collectives *c = calloc(1, sizeof(*c));
+	size_t i;
+
+	*out = c;
+	if (c) {
+		c->track_count = trace_count(trace, TRACE_TRACKS);
+		c->schema_count = trace_count(trace, TRACE_SCHEMAS);
+		c->name_count = trace_count(trace, TRACE_NAMES);
+		c->threads = calloc((size_t)c->track_count + 1, sizeof(struct thread *));
+		c->speaks = calloc((size_t)c->schema_count + 1, 1);
+		c->names = calloc((size_t)c->name_count + 1, sizeof(*c->names));
+	}
+	if (!c || !c->threads || !c->speaks || !c->names) {
+		collectives_free(c);
+		*out = NULL;
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
+	}
+	c->trace = trace;
+	for (i = 0; i < FIELD_COUNT; i++)
+		c->keys[i] = trace_find_name(trace, names[i], strlen(names[i]));
+	return ST_OK;
+}
+
+void collectives_free(struct collectives *c)
+{
+	uint32_t i;
+
+	if (!c)
+		return;
+	for (i = 0; c->threads && i <= c->track_count; i++)
+		free(c->threads[i]);
+	free(c->threads);
+	free(c->speaks);
+	free(c->names);
+	free(c);
+}
+
+/* What an event's attributes say: bits by field, and whether it is there. */
+struct said {
+	uint64_t bits[FIELD_COUNT];
+	uint8_t type[FIELD_COUNT];
+	bool has[FIELD_COUNT];
+};
+
+static void take_attr(const struct collectives *c, const struct attr *a, uint64_t bits,
+		      struct said *s)
+{
+	int i;
+
+	for (i = 0; i < FIELD_COUNT; i++)
+		if (a->key == c->keys[i]) {
+			s->bits[i] = bits;
+			s->type[i] = a->type;
+			s->has[i] = true;
+		}
+}
+
+static void take_attrs(const struct collectives *c, const struct event *e, struct said *s)
+{
+	const struct arg_schema *schema = trace_get_schema(c->trace, e->schema);
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	for (i = 0; i < schema->const_count; i++)
+		take_attr(c, &schema->consts[i], schema->consts[i].bits, s);
+	for (i = 0; e->args && i < schema->arg_count; i++)
+		take_attr(c, &schema->args[i], e->args[i], s);
+}
+
+static const char *text_of(const struct collectives *c, const struct said *s, enum field field)
+{
+	if (!s->has[field] || (s->type[field] != ATTR_TEXT && s->type[field] != ATTR_JSON))
+		return "";
+	return trace_text(c->trace, (uint32_t)s->bits[field], NULL);
+}
+
+static uint64_t number_of(const struct said *s, enum field field)
+{
+	bool is = s->has[field] && (s->type[field] == ATTR_U64 || s->type[field] == ATTR_I64);
+
+	return is ? s->bits[field] : 0;
+}
+
+static uint64_t count_ranks(const char *list)
+{
+	uint64_t count = 0;
+	bool inside = false;
+
+	if (strstr(list, "..")) /* shortened by who wrote it */
+		return 0;
+	for (; *list; list++) {
+		count += isdigit((unsigned char)*list) && !inside;
+		inside = isdigit((unsigned char)*list);
+	}
+	return count;
+}
+
+/* "0 [0, 1, 2, 3]"; of a long list its begin, and a number that tells lists apart. */
+static void take_group(const struct collectives *c, const struct said *s, struct collective *out)
+{
+	const char *name = text_of(c, s, FIELD_group_name);
+	const char *ranks = text_of(c, s, FIELD_group_ranks);
+	size_t len;
+
+	ranks += *ranks == '"';
+	len = strlen(ranks);
+	len -= len && ranks[len - 1] == '"';
+	if (*name && len > RANKS_SHOWN)
+		snprintf(out->group, GROUP_TEXT, "%.64s %.*s… #%08x", name, RANKS_SHOWN / 2, ranks,
+			 (unsigned)hash_text(ranks, len));
+	else if (*name)
+		snprintf(out->group, GROUP_TEXT, "%.64s%s%.*s", name, len ? " " : "", (int)len,
+			 ranks);
+	else if (number_of(s, FIELD_comms_id))
+		snprintf(out->group, GROUP_TEXT, "0x%llx",
+			 (unsigned long long)number_of(s, FIELD_comms_id));
+	out->ranks = number_of(s, FIELD_group_size);
+	if (!out->ranks)
+		out->ranks = count_ranks(ranks);
+}
+
+/* Of gathered and scattered data the whole counts, as nccl-tests has it; NCCL says a part. */
+static void take_size(const struct said *s, struct collective *out)
+{
+	uint64_t in = number_of(s, FIELD_in_elements), most = number_of(s, FIELD_out_elements);
+	unsigned size = type_bytes(out->type);
+	bool is_part = out->operation == OPERATION_ALL_GATHER ||
+		       out->operation == OPERATION_REDUCE_SCATTER ||
+		       out->operation == OPERATION_ALL_TO_ALL;
+
+	most = in > most ? in : most;
+	if (s->has[FIELD_in_elements] && size && most < UINT64_MAX / 16)
+		out->bytes = most * size;
+	else if (s->has[FIELD_bytes] && s->bits[FIELD_bytes] < UINT64_MAX / 65536)
+		out->bytes =
+			s->bits[FIELD_bytes] * (is_part && out->ranks ? out->ranks % 65536 : 1);
+}
+
+static bool schema_has(const struct arg_schema *s, uint32_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->const_count; i++)
+		if (s->consts[i].key == key)
+			return true;
+	for (i = 0; i < s->arg_count; i++)
+		if (s->args[i].key == key)
+			return true;
+	return false;
+}
+
+/* Whether events of a shape may say which collective they are. */
+static bool schema_speaks(struct collectives *c, uint32_t schema)
+{
+	uint32_t key = c->keys[FIELD_collective];
+
+	if (!key || !schema)
+		return false;
+	if (schema > c->schema_count)
+		return schema_has(trace_get_schema(c->trace, schema), key);
+	if (!c->speaks[schema])
+		c->speaks[schema] = 1 + schema_has(trace_get_schema(c->trace, schema), key);
+	return c->speaks[schema] == 2;
+}
+
+/* false: its attributes say nothing. */
+static bool understand(const struct collectives *c, const struct event *e, struct collective *out)
+{
+	struct said s;
+
+	take_attrs(c, e, &s);
+	if (!s.has[FIELD_collective])
+		return false;
+	out->operation = operation_in(text_of(c, &s, FIELD_collective));
+	out->type = text_of(c, &s, FIELD_element_type);
+	take_group(c, &s, out);
+	take_size(&s, out);
+	out->has_seq = s.has[FIELD_collective_seq];
+	out->seq = s.bits[FIELD_collective_seq];
+	return true;
+}
+
+enum status collectives_note(struct collectives *c, const struct event *range, struct error *err)
+{
+	struct thread **thread = &c->threads[range->track <= c->track_count ? range->track : 0];
+	struct collective is;
+
+	if (!schema_speaks(c, range->schema))
+		return ST_OK;
+	is = (struct collective){ .type = "", .bytes = UINT64_MAX };
+	if (!understand(c, range, &is))
+		return ST_OK;
+	if (!*thread)
+		*thread = calloc(1, sizeof(**thread));
+	if (!*thread)
+		return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
+	(*thread)->at[(*thread)->next++ % RECENT] =
+		(struct recent){ range->begin_ns, range->end_ns, is };
+	return ST_OK;
+}
+
+/* The innermost one that the launch was in. */
+static const struct collective *range_of(const struct collectives *c, const struct launch *launch)
+{
+	const struct thread *thread;
+	const struct recent *best = NULL;
+	size_t i;
+
+	if (!launch || launch->track > c->track_count)
+		return NULL;
+	thread = c->threads[launch->track];
+	for (i = 0; thread && i < RECENT; i++) {
+		const struct recent *r = &thread->at[i];
+
+		if (r->begin_ns <= launch->begin_ns && launch->begin_ns < r->end_ns &&
+		    (!best || r->begin_ns >= best->begin_ns))
+			best = r;
+	}
+	return best ? &best->is : NULL;
+}
+
+static struct by_name name_says(struct collectives *c, uint32_t name)
+{
+	const char *text = trace_text(c->trace, name, NULL);
+
+	if (name > c->name_count)
+		return (struct by_name){ type_in(text), operation_in(text) };
+	if (!c->names[name].type)
+		c->names[name] = (struct by_name){ type_in(text), operation_in(text) };
+	return c->names[name];
+}
+
+void collectives_find(struct collectives *c, const struct event *kernel,
+		      const struct launch *launch, struct collective *out)
+{
+	struct by_name says = name_says(c, kernel->name);
+	const struct collective *range;
+
+	*out = (struct collective){ .type = "", .bytes = UINT64_MAX };
+	if (!schema_speaks(c, kernel->schema) || !understand(c, kernel, out)) {
+		range = range_of(c, launch);
+		if (range)
+			*out = *range;
+	}
+	if (out->operation == OPERATION_OTHER)
+		out->operation = says.operation;
+	if (!*out->type)
+		out->type = says.type;
+}

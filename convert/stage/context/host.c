@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/context/internal.h"
+
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPEN_MAX = 1 << 20 }; /* ranges open at once on one thread */
+
+/* ---- ranges that are open ---- */
+
+static enum status open_reserve(struct open_range **items, size_t *cap, size_t count,
+				struct error *err)
+{
+	if (count > OPEN_MAX)
+		return fail(err, ST_CEILING, NOWHERE, "more than %d ranges open at once", OPEN_MAX);
+	return vec_reserve(items, cap, count, err);
+}
+
+/* A range that ends before the new one can never be the innermost again. */
+static enum status open_push(struct open_stack *s, struct open_range range, struct error *err)
+{
+	while (s->count && s->items[s->count - 1].end_ns <= range.end_ns)
+		s->count--;
+	TRY(open_reserve(&s->items, &s->cap, s->count + 1, err));
+	s->items[s->count++] = range;
+	return ST_OK;
+}
+
+/* A range that ends before an open one can never be the outermost. */
+static enum status open_append(struct open_queue *q, struct open_range range, struct error *err)
+{
+	if (q->head < q->end && q->items[q->end - 1].end_ns >= range.end_ns)
+		return ST_OK;
+	if (q->head && q->head >= q->end - q->head) {
+		memmove(q->items, q->items + q->head, (q->end - q->head) * sizeof(*q->items));
+		q->end -= q->head;
+		q->head = 0;
+	}
+	TRY(open_reserve(&q->items, &q->cap, q->end + 1, err));
+	q->items[q->end++] = range;
+	return ST_OK;
+}
+
+static const struct open_range *open_first(struct open_queue *q, uint64_t t)
+{
+	while (q->head < q->end && q->items[q->head].end_ns <= t)
+		q->head++;
+	return q->head < q->end ? &q->items[q->head] : NULL;
+}
+
+/* ---- names ---- */
+
+static const char *host_text(const struct host *h, uint32_t name)
+{
+	return trace_text(h->trace, name, NULL);
+}
+
+/* Row 0 is shared by all names out of range, so nothing may be cached in it. */
+static struct name_info *name_info(struct host *h, uint32_t name)
+{
+	return &h->names[name <= h->name_count ? name : 0];
+}
+
+bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number)
+{
+	struct name_info *n = name_info(h, name);
+
+	if (!n->step_known) {
+		n->is_step = name_rules_step(h->rules, host_text(h, name), &n->number);
+		n->step_known = n != h->names;
+	}
+	if (n->is_step && number)
+		*number = n->number;
+	return n->is_step;
+}
+
+/* `is_pushed`: through tacho.h. */
+static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
+{
+	struct name_info *n = name_info(h, name);
+
+	if (is_pushed && !n->pushed_known) {
+		n->pushed = (uint8_t)name_rules_pushed(h->rules, host_text(h, name));
+		n->pushed_known = n != h->names;
+	}
+	if (!is_pushed && !n->mapped_known) {
+		n->mapped = (uint8_t)name_rules_phase(h->rules, host_text(h, name));
+		n->mapped_known = n != h->names;
+	}
+	return is_pushed ? n->pushed : n->mapped;
+}
+
+/* The phase of an unmapped annotation.  The last id is shared by the names that came too late to
+ * get one of their own. */
+static uint8_t annotation_phase(struct host *h, uint32_t name)
+{
+	struct name_info *n = name_info(h, name);
+
+	if (n->phase)
+		return n->phase;
+	if (h->phase_count == PHASE_IDS)
+		return PHASE_IDS - 1;
+	h->phase_names[h->phase_count] = h->phase_count == PHASE_IDS - 1 ? 0 : name;
+	n->phase = (uint8_t)h->phase_count++;
+	return n->phase;
+}
+
+/* ---- threads, from the tables ---- */
+
+struct thread_key {
+	uint64_t id;
+	uint32_t process, track;
+};
+
+static int thread_key_compare(const void *a, const void *b)
+{
+	const struct thread_key *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* An allocator track belongs to the thread with its id. */
+static enum status find_allocator_threads(struct host *h, struct error *err)
+{
+	struct thread_key *keys = calloc(h->thread_count + 1, sizeof(*keys));
+	size_t count = 0;
+
+	if (!keys)
+		return fail_memory(err);
+	for (uint32_t i = 1; i <= h->thread_count; i++)
+		if (h->threads[i].type == TRACK_THREAD)
+			keys[count++] = (struct thread_key){ trace_get_track(h->trace, i)->id,
+							     h->threads[i].process, i };
+	qsort(keys, count, sizeof(*keys), thread_key_compare);
+	for (uint32_t i = 1; i <= h->thread_count; i++) {
+		struct thread_key key = { trace_get_track(h->trace, i)->id, h->threads[i].process,
+					  i };
+		struct thread_key *thread;
+
+		if (h->threads[i].type != TRACK_ALLOCATOR)
+			continue;
+		thread = bsearch(&key, keys, count, sizeof(*keys), thread_key_compare);
+		h->threads[i].host = thread ? thread->track : 0;
+	}
+	free(keys);
+	return ST_OK;
+}
+
+/* tacho_step() goes before ranges that look like steps.  If several threads mark steps, the first
+ * one to do so is the step thread. */
+static void take_desc(struct host *h, const struct event_desc *desc)
+{
+	struct host_thread *t = host_thread(h, desc->track);
+	struct host_process *p = &h->processes[t->process];
+	enum mark_source marks = desc->kind == KIND_STEP ? MARKS_STEP : MARKS_RANGE;
+
+	if (t->type != TRACK_THREAD || !t->process)
+		return;
+	if (desc->kind == KIND_RANGE && desc->subkind == RANGE_OP &&
+	    name_rules_autograd(h->rules, host_text(h, desc->name)))
+		t->runs_autograd = true;
+	if (marks == MARKS_RANGE &&
+	    (p->marks == MARKS_STEP || desc->kind != KIND_RANGE ||
+	     (desc->subkind != RANGE_ANNOTATION && desc->subkind != RANGE_NVTX) ||
+	     !host_name_is_step(h, desc->name, NULL)))
+		return;
+	if (p->marks != marks) {
+		p->marks = (uint8_t)marks;
+		p->step_thread = desc->track;
+		p->is_undecided = false;
+	} else if (p->step_thread != desc->track) {
+		p->is_undecided = true;
+	}
+}
+
+/* Without marks the step thread is the one that launches most; between equals events decide. */
+static void find_busiest_threads(struct host *h)
+{
+	for (uint32_t i = 1; i <= h->thread_count; i++) {
+		struct host_process *p = &h->processes[h->threads[i].process];
+		uint64_t own = trace_launches(h->trace, i);
+		uint64_t most = trace_launches(h->trace, p->step_thread);
+
+		if (p->marks != MARKS_NONE || h->threads[i].type != TRACK_THREAD ||
+		    !h->threads[i].process || (p->step_thread && own < most))
+			continue;
+		p->is_undecided = p->step_thread && own == most;
+		p->launches = own > 0;
+		if (!p->is_undecided)
+			p->step_thread = i;
+	}
+	for (uint32_t i = 1; i <= h->thread_count; i++) {
+		struct host_process *p = &h->processes[h->threads[i].process];
+
+		h->threads[i].is_candidate =
+			p->is_undecided && p->marks == MARKS_NONE &&
+			h->threads[i].type == TRACK_THREAD &&
+			trace_launches(h->trace, i) == trace_launches(h->trace, p->step_thread);
+	}
+}
+
+enum status host_init(struct host *h, struct trace *trace, const struct name_rules *rules,
+		      struct error *err)
+{
+	h->trace = trace;
+	h->rules = rules;
+	h->thread_count = trace_count(trace, TRACE_TRACKS);
+	h->process_count = trace_count(trace, TRACE_PROCESSES);
+	h->name_count = trace_count(trace, TRACE_NAMES);
+	h->phase_count = name_rules_phase_count(rules);
+	h->threads = calloc(h->thread_count + 1, sizeof(*h->threads));
+	h->processes = calloc(h->process_count + 1, sizeof(*h->processes));
+	h->names = calloc(h->name_count + 1, sizeof(*h->names));
+	if (!h->threads || !h->processes || !h->names)
+		return fail_memory(err);
+	h->threads[0].type = TRACK_STREAM; /* so that nothing of row 0 is on a host thread */
+	for (uint32_t i = 1; i <= h->thread_count; i++) {
+		const struct track *k = trace_get_track(trace, i);
+		struct host_thread *t = &h->threads[i];
+
+		t->process = k->process <= h->process_count ? k->process : 0;
+		t->type = (uint8_t)k->type;
+		if (t->type != TRACK_THREAD)
+			continue;
+		t->host = i;
+		t->runs_autograd = strstr(host_text(h, k->name), "pt_autograd_") != NULL;
+	}
+	for (uint32_t i = 1; i <= trace_count(trace, TRACE_DESCS); i++)
+		take_desc(h, trace_get_desc(trace, i));
+	find_busiest_threads(h);
+	for (uint32_t i = 0; i <= h->process_count; i++) {
+		h->processes[i].now.until_ns = UINT64_MAX;
+		h->undecided += i && h->processes[i].is_undecided;
+	}
+	return find_allocator_threads(h, err);
+}
+
+void host_release(struct host *h)
+{
+	for (uint32_t i = 0; h->threads && i <= h->thread_count; i++) {
+		free(h->threads[i].urgent.items);
+		free(h->threads[i].mapped.items);
+		free(h->threads[i].named.items);
+		free(h->threads[i].python.items);
+	}
+	for (uint32_t i = 0; h->processes && i <= h->process_count; i++)
+		free(h->processes[i].unmapped.items);
+	free(h->threads);
+	free(h->processes);
+	free(h->names);
+}
+
+/* ---- threads, from the events ---- */
+
+bool host_is_mark(struct host *h, const struct event *e)
+{
+	struct host_thread *t = host_thread(h, e->track);
+	enum mark_source marks = h->processes[t->process].marks;
+
+	if (t->type != TRACK_THREAD || marks == MARKS_NONE)
+		return false;
+	if (marks == MARKS_STEP)
+		return e->kind == KIND_STEP;
+	return e->kind == KIND_RANGE &&
+	       (e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX) &&
+	       host_name_is_step(h, e->name, NULL);
+}
+
+/* Of candidates that launch equally often the first to begin is the step thread; if none launches,
+ * the one with most events is. */
+void host_decide(struct host *h, const struct event *e)
+{
+	struct host_thread *t = host_thread(h, e->track);
+	struct host_process *p = &h->processes[t->process];
+	bool is_host_event = e->kind == KIND_API;
+
+	if (!p->is_undecided)
+		return;
+	if (e->kind == KIND_RANGE)
+		is_host_event = e->subkind != RANGE_PROFILER && e->subkind != RANGE_OTHER;
+	if (p->marks == MARKS_NONE ? !t->is_candidate || !is_host_event : !host_is_mark(h, e))
+		return;
+	if (p->marks == MARKS_NONE && !p->launches) {
+		if (!t->events++)
+			t->order = ++p->begun;
+		return;
+	}
+	p->is_undecided = false;
+	p->step_thread = e->track;
+	p->is_stale = true;
+	h->undecided--;
+}
+
+/* A first mark may still come later, so processes with marks stay open. */
+void host_decide_all(struct host *h)
+{
+	for (uint32_t i = 1; h->undecided && i <= h->thread_count; i++) {
+		struct host_thread *t = &h->threads[i];
+		struct host_process *p = &h->processes[t->process];
+		struct host_thread *best = host_thread(h, p->step_thread);
+
+		if (!t->is_candidate || !p->is_undecided || !t->events)
+			continue;
+		if (t->events > best->events ||
+		    (t->events == best->events && t->order < best->order))
+			p->step_thread = i;
+	}
+	for (uint32_t i = 1; h->undecided && i <= h->process_count; i++) {
+		struct host_process *p = &h->processes[i];
+
+		if (p->marks == MARKS_NONE && p->is_undecided) {
+			p->is_undecided = false;
+			h->undecided--;
+		}
+	}
+}
+
+/* ---- what the step thread does ---- */
+
+struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t t)
+{
+	struct host_state state = { PHASE_OTHER, false, UINT64_MAX };
+	uint8_t own = thread_phase(host_thread(h, p->step_thread), t, &state.until_ns);
+	const struct open_range *outermost;
+
+	if (own != PHASE_NONE) {
+		state.phase = own;
+	} else if ((outermost = open_first(&p->unmapped, t))) {
+		state.phase = annotation_phase(h, outermost->value);
+		state.until_ns = outermost->end_ns;
+	} else if (p->busy_until_ns > t) {
+		state = (struct host_state){ PHASE_FORWARD, true, p->busy_until_ns };
+	} else if (p->active_until_ns > t) {
+		state = (struct host_state){ PHASE_BACKWARD, true, p->active_until_ns };
+	} else if (p->active_until_ns > p->busy_until_ns) {
+		state.phase = PHASE_PENDING; /* autograd ran in this gap: will it run again? */
+	}
+	if (p->mark_end_ns > t && p->mark_end_ns < state.until_ns)
+		state.until_ns = p->mark_end_ns;
+	return state;
+}
+
+static enum status enter_annotation(struct host *h, struct host_process *p, struct host_thread *t,
+				    const struct event *e, struct error *err)
+{
+	bool is_pushed = e->subkind == RANGE_PHASE, is_on_step_thread = e->track == p->step_thread;
+	struct open_range range = { e->end_ns, e->name };
+	uint8_t phase;
+
+	if (!is_on_step_thread)
+		host_work(p, t, e);
+	if (!is_pushed && host_name_is_step(h, e->name, NULL))
+		return ST_OK;
+	TRY(open_push(&t->named, range, err));
+	/* Ranges in an NVTX domain are a library's, not the user's words for what the host does. */
+	if (e->subkind == RANGE_NVTX && trace_find_attr(h->trace, e->schema, "domain"))
+		return ST_OK;
+	p->is_stale |= is_on_step_thread;
+	phase = name_phase(h, e->name, is_pushed);
+	if (phase == PHASE_NONE)
+		return is_on_step_thread ? open_append(&p->unmapped, range, err) : ST_OK;
+	range.value = phase;
+	if (phase == PHASE_VALIDATION || phase == PHASE_CHECKPOINT)
+		return open_push(&t->urgent, range, err);
+	return open_push(&t->mapped, range, err);
+}
+
+enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
+		       const struct event *e, struct error *err)
+{
+	struct open_range range = { e->end_ns, e->name };
+
+	switch (e->subkind) {
+	case RANGE_OP:
+		host_work(p, t, e);
+		return open_push(&t->named, range, err);
+	case RANGE_PYTHON:
+		return open_push(&t->python, range, err);
+	case RANGE_ANNOTATION:
+	case RANGE_PHASE:
+	case RANGE_NVTX:
+		return enter_annotation(h, p, t, e, err);
+	default:
+		return ST_OK;
+	}
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h - what the files of the stage `context` share.
+ *
+ *	context.c  the source: pulls events into the queue, hands them out with their intervals
+ *	queue.c    the events that wait
+ *	host.c     which thread is the step thread, which ranges are open
+ *	phase.c    step, phase and owner of each event; the phase intervals of the step thread
+ *	launch.c   recent calls by correlation, and the GPU work that they launched
+ *
+ * A range is open at t while begin <= t < end; one of length 0 is never open.  Ranges need not
+ *nest, so only those that can still decide something are kept and nothing is searched: of the
+ *ranges that could be innermost a stack, of those that could be outermost a queue.
+ */
+#ifndef CONVERT_STAGE_CONTEXT_INTERNAL_H
+#define CONVERT_STAGE_CONTEXT_INTERNAL_H
+
+#include "convert/stage/context/context.h"
+
+enum { QUEUE_EVENTS = 65536 };
+
+/* ---- queue.c ---- */
+
+/*
+ * Copies of events, with their argument words, so the batch that they came in may go.  An event's
+ * place counts from the oldest one that is held.  Pointers are valid until the next put or drop.
+ */
+struct event_queue {
+	struct event *events;
+	uint32_t *tags;                 /* one per event, for phase.c */
+	size_t head, end, cap, tag_cap; /* held are events[head .. end) */
+	uint64_t *words; /* until it is lent, event.args is 1 + an index into this, as a pointer */
+	size_t word_end, word_cap;
+	size_t lent;    /* the oldest so many events have real pointers in args */
+	uint64_t taken; /* events that have left: numbers of events count from the first ever */
+	uint16_t *schema_words; /* by schema: its number of argument words */
+	uint32_t schema_count;
+};
+void queue_release(struct event_queue *q);
+/* Copies the first events of `b`, no more than fit the processor's cache, and takes them off `b`.
+ */
+enum status queue_put(struct event_queue *q, const struct trace *trace, struct batch *b,
+		      struct error *err);
+/* Makes the oldest `count` events fit to be read by others; they stay until queue_drop(). */
+struct event *queue_lend(struct event_queue *q, size_t count);
+/* Drops the events that were lent. */
+void queue_drop(struct event_queue *q);
+
+static inline size_t queue_count(const struct event_queue *q)
+{
+	return q->end - q->head;
+}
+
+static inline struct event *queue_at(const struct event_queue *q, size_t i)
+{
+	return &q->events[q->head + i];
+}
+
+/* ---- host.c ---- */
+
+#define PHASE_PENDING 255u /* it is not known yet whether the host gap is backward */
+#define PHASE_IDS     255u /* ids of phases: all but PHASE_PENDING */
+
+struct open_range {
+	uint64_t end_ns;
+	uint32_t value; /* a phase or a name */
+};
+struct open_stack { /* ends descend from the bottom to the top */
+	struct open_range *items;
+	size_t count, cap;
+};
+struct open_queue { /* ends ascend from the head on */
+	struct open_range *items;
+	size_t head, end, cap;
+};
+
+struct host_thread { /* one per track */
+	uint32_t process;
+	uint32_t host; /* the thread itself; for an allocator track the thread that used it; or 0 */
+	uint8_t type;
+	bool runs_autograd;
+	bool is_candidate;        /* could be the step thread of a process without marks */
+	uint32_t events, order;   /* of a candidate: its events so far, and its place among them */
+	struct open_stack urgent; /* validation and checkpoint: phases */
+	struct open_stack mapped; /* other phases */
+	struct open_stack named, python; /* names: the innermost owns a launch */
+};
+
+enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
+
+/* What the step thread does at one instant. */
+struct host_state {
+	uint8_t phase; /* PHASE_PENDING: backward if autograd threads run again, else other */
+	bool inferred;
+	uint64_t until_ns; /* it stays so until then if nothing begins; UINT64_MAX: no limit */
+};
+
+struct host_process {
+	uint32_t step_thread; /* a track; 0: none */
+	uint8_t marks;        /* enum mark_source */
+	bool is_undecided;    /* several threads may still be the step thread */
+	bool launches;        /* the candidates launch, all equally often */
+	uint32_t begun;       /* candidates that have had an event */
+
+	uint64_t mark_end_ns; /* of the mark that began last */
+	uint32_t mark_step;   /* its number + 1; 0: there was none */
+	uint64_t next_number; /* for a mark without a number */
+
+	struct open_queue unmapped; /* annotations on the step thread: names */
+	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
+	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
+	bool busy_begins, active_begins; /* at the instant whose events are being entered */
+
+	bool has_begun, is_stale; /* stale: something began after `now` was computed */
+	struct host_state now;
+	struct phase_interval current; /* its end is not known yet */
+	uint64_t last_end_ns;
+
+	/* Events whose phase is pending, by number; each one's tag is the number of the next. */
+	uint32_t waiting_first, waiting_last, waiting;
+	size_t pending_first, pending_count; /* pending intervals: place of the first, and number */
+	uint32_t pass; /* the pass in which an interval of this process had to stay */
+};
+
+struct name_info { /* what the rules say about a name, asked once: matching is slow */
+	bool step_known, mapped_known, pushed_known;
+	bool is_step;
+	uint8_t mapped;  /* phase of an annotation of this name, or PHASE_NONE */
+	uint8_t pushed;  /* phase of one that was pushed through tacho.h */
+	uint8_t phase;   /* the phase of its own that it got as an unmapped annotation; 0: none */
+	uint64_t number; /* of the step */
+};
+
+struct host {
+	struct trace *trace;
+	const struct name_rules *rules;
+	struct host_thread *threads;                      /* by track */
+	struct host_process *processes;                   /* by process */
+	struct name_info *names;                          /* by name */
+	uint32_t thread_count, process_count, name_count; /* highest ids */
+	uint32_t undecided;                               /* processes without a step thread yet */
+	uint32_t phase_names[PHASE_IDS];                  /* of phases that are annotations */
+	unsigned phase_count;                             /* those of the rules included */
+};
+
+/* Finds step threads and autograd threads from the trace's descriptors. */
+enum status host_init(struct host *h, struct trace *trace, const struct name_rules *rules,
+		      struct error *err);
+void host_release(struct host *h);
+/* `number` may be NULL and keeps its value where the name has none. */
+bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number);
+bool host_is_mark(struct host *h, const struct event *e);
+/* Makes the event's thread the step thread if that was open and this event decides it. */
+void host_decide(struct host *h, const struct event *e);
+/* Decides what is open by what is known so far. */
+void host_decide_all(struct host *h);
+/* The step thread's state at t, after all that begins at t was entered (DEFINITIONS.md 4). */
+struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t t);
+/* Enters a range of some length on a host thread. */
+enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
+		       const struct event *e, struct error *err);
+
+/* Ids out of range belong to the empty row 0. */
+static inline struct host_thread *host_thread(const struct host *h, uint32_t track)
+{
+	return &h->threads[track <= h->thread_count ? track : 0];
+}
+
+/* Only these can be marks, whatever the rules say. */
+static inline bool event_may_be_mark(const struct event *e)
+{
+	if (e->kind == KIND_RANGE)
+		return e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
+	return e->kind == KIND_STEP;
+}
+
+/* The innermost range that is open at t, or NULL; forgets the ranges that have ended. */
+static inline const struct open_range *open_last(struct open_stack *s, uint64_t t)
+{
+	while (s->count && s->items[s->count - 1].end_ns <= t)
+		s->count--;
+	return s->count ? &s->items[s->count - 1] : NULL;
+}
+
+/* The phase that the thread's own ranges give, or PHASE_NONE; *until_ns is the range's end. */
+static inline uint8_t thread_phase(struct host_thread *t, uint64_t at, uint64_t *until_ns)
+{
+	const struct open_range *range = open_last(&t->urgent, at);
+
+	if (!range)
+		range = open_last(&t->mapped, at);
+	if (!range)
+		return PHASE_NONE;
+	*until_ns = range->end_ns;
+	return (uint8_t)range->value;
+}
+
+/* An operator or a call: on the step thread it ends a host gap, on an autograd thread it is
+ * backward work. */
+static inline void host_work(struct host_process *p, const struct host_thread *t,
+			     const struct event *e)
+{
+	bool is_step_thread = e->track == p->step_thread;
+	uint64_t *until_ns = is_step_thread ? &p->busy_until_ns : &p->active_until_ns;
+
+	if ((!is_step_thread && !t->runs_autograd) || e->end_ns <= *until_ns)
+		return;
+	if (*until_ns <= e->begin_ns)
+		*(is_step_thread ? &p->busy_begins : &p->active_begins) = true;
+	*until_ns = e->end_ns;
+	p->is_stale = true;
+}
+
+/* ---- launch.c ---- */
+
+struct call_table;
+struct launch_stage {
+	struct call_table *tables; /* by process; NULL: launches are not wanted */
+	uint8_t *starts;           /* by name: 0 not asked yet, 1 no, 2 launches */
+	uint32_t name_count;
+	uint64_t slack_ns;
+	size_t entered;              /* events of the queue whose calls are in the tables */
+	const struct launch **found; /* by event of the batch */
+	struct launch *copies;       /* what `found` points to */
+	size_t found_cap, copies_cap;
+};
+
+/* ---- context.c ---- */
+
+struct context {
+	struct source source;
+	struct source *below;
+	struct host host;
+	struct batch in; /* what is left of the last batch from below */
+	struct event_queue queue;
+	size_t stamped; /* events of the queue that have step, phase and owner */
+	size_t final;   /* of these, the oldest ones without a pending phase among them */
+	bool has_ended, is_exhausted; /* the source below has; and all its events are final */
+	enum status fault;
+	struct error error;
+
+	struct launch_stage launch;
+
+	struct interval_list closed; /* over; phase PHASE_PENDING: not decided yet */
+	struct interval_list out;
+	struct step_mark *marks;
+	size_t mark_count, mark_cap, marks_out;
+	uint32_t pass;
+	bool whole_intervals;
+	uint64_t limit_ns; /* intervals of the last batch end there at most */
+	uint64_t split_at; /* long intervals are split when so many events have been given */
+};
+
+/* phase.c */
+
+/* Sets the context of all events of the queue that can have it. */
+enum status phase_run(struct context *c, struct error *err);
+/* No more events come: closes what is open. */
+enum status phase_finish(struct context *c, struct error *err);
+/* The queue is full: ends the host gap that its oldest event waits for. */
+enum status phase_give_up(struct context *c, struct error *err);
+/* Closes the intervals that are open at `limit_ns`, which go on behind it. */
+enum status phase_split(struct context *c, uint64_t limit_ns, struct error *err);
+
+/* launch.c */
+
+enum status launch_init(struct context *c, const struct context_request *how, struct error *err);
+void launch_release(struct context *c);
+/* How many of the final events have all calls that may have launched them behind them. */
+size_t launch_ready(const struct context *c);
+/* Finds the launches of the oldest `count` events, by the same index in launch.found. */
+enum status launch_find(struct context *c, size_t count, struct error *err);
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.c - the recent calls of each process, and the GPU work that they launched.
+ *
+ * Calls begin before what they launch, so one pass with a ring of recent calls per process is
+ * enough.  Slots are filled in chunks: the newest chunks are kept as they are, older ones are
+ * packed to some ten bytes a call, and unpacked again if their work comes after all.  The ids of
+ * calls are not packed, so that a lookup unpacks only the chunk that has the call.
+ *
+ * Many events may share one call (CUDA graphs).  When a runtime call and the driver call inside it
+ * have the same correlation, the outer one is the launch.  When a correlation comes again in a
+ * later call, it is that call's from then on.
+ */
+#include "convert/stage/context/internal.h"
+
+#include "schemas/base/bytes.h"
+#include "schemas/base/vec.h"
+#include "schemas/model/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CHUNK = 256,            /* calls */
+	CHUNKS_NEWEST = 64,     /* are never packed: a GPU is seldom so far behind */
+	CHUNKS_REOPENED = 16,   /* older chunks that are kept unpacked */
+	PACKED_CALL_BYTES = 64, /* at most: one of flags, two numbers of ten, six of five */
+	BUCKETS_FIRST = 256,
+	HELD_EVENTS = 1 << 16, /* are read ahead at most, whatever the slack */
+	NOT_IN_TABLE = -1,     /* as call_id.next */
+};
+
+enum launch_flag {
+	LAUNCH_LIVE = 1,   /* in the table; otherwise its id was given to another call */
+	LAUNCH_CALL = 2,   /* a recorded call; otherwise an id that only GPU work has shown */
+	LAUNCH_STARTS = 4, /* launches, judged by its name */
+	LAUNCH_WORKED = 8, /* its GPU work came */
+};
+
+struct call_chunk {
+	struct launch *calls; /* NULL: packed */
+	uint8_t *packed;
+	uint32_t packed_len;
+	uint32_t index;
+	struct call_id {
+		uint32_t key;  /* of the correlation */
+		uint32_t next; /* slot + 1 in the same bucket; 0: none */
+	} ids[CHUNK];
+};
+
+struct call_table {
+	struct call_chunk **chunks;
+	size_t chunk_count, chunk_cap;
+	uint32_t window;   /* slots at most, > 0 */
+	uint32_t *buckets; /* slot + 1; 0: none */
+	uint32_t bucket_count, buckets_first;
+	uint32_t used, oldest; /* slots; the oldest one is reused once all are used */
+	uint64_t begun;        /* chunks that were begun, since the start */
+	struct call_chunk *reopened[CHUNKS_REOPENED];
+	uint32_t reopened_next;
+	uint64_t highest_id; /* most calls have an id that is higher than all before */
+	uint64_t worked;     /* launches whose work came */
+	struct launch_totals totals;
+};
+
+/* ---- packing: what a call does not share with the one before it ---- */
+
+enum {
+	SAME_TRACK = 1,
+	SAME_NAME = 2,
+	SAME_OWNER = 4,
+	SAME_STEP = 8,
+	SAME_KIND = 16,
+	SAME_HIGH = 32,
+};
+
+static uint8_t *put_other(uint8_t *p, uint8_t *same, unsigned bit, uint32_t now, uint32_t before)
+{
+	if (now == before)
+		*same |= (uint8_t)bit;
+	else
+		p += put_varint(p, zigzag((int64_t)now - before));
+	return p;
+}
+
+static uint32_t take_other(struct bytes *b, uint8_t same, unsigned bit, uint32_t before)
+{
+	return same & bit ? before : (uint32_t)(before + take_zigzag(b));
+}
+
+static uint32_t high_of(const struct launch *l)
+{
+	return (uint32_t)(l->correlation >> 32);
+}
+
+/* 32 bits of a correlation, from which its upper half gives the whole again. */
+static uint32_t key_of(uint64_t correlation)
+{
+	return (uint32_t)correlation ^ (uint32_t)(correlation >> 32) * 0x9E3779B1u;
+}
+
+static uint32_t kind_of(const struct launch *l)
+{
+	return (uint32_t)l->phase << 8 | l->flags;
+}
+
+static uint8_t *pack_call(uint8_t *p, const struct launch *l, const struct launch *before)
+{
+	uint8_t *same = p++;
+
+	*same = 0;
+	p += put_varint(p, zigzag((int64_t)(l->begin_ns - before->begin_ns)));
+	p += put_varint(p, l->end_ns - l->begin_ns);
+	p = put_other(p, same, SAME_TRACK, l->track, before->track);
+	p = put_other(p, same, SAME_NAME, l->name, before->name);
+	p = put_other(p, same, SAME_OWNER, l->owner, before->owner);
+	p = put_other(p, same, SAME_STEP, l->step, before->step);
+	p = put_other(p, same, SAME_KIND, kind_of(l), kind_of(before));
+	return put_other(p, same, SAME_HIGH, high_of(l), high_of(before));
+}
+
+static void unpack_call(struct bytes *b, uint32_t key, const struct launch *before,
+			struct launch *l)
+{
+	uint8_t same = take_u8(b);
+	uint32_t kind;
+
+	*l = (struct launch){ .begin_ns = before->begin_ns + (uint64_t)take_zigzag(b) };
+	l->end_ns = l->begin_ns + take_varint(b);
+	l->track = take_other(b, same, SAME_TRACK, before->track);
+	l->name = take_other(b, same, SAME_NAME, before->name);
+	l->owner = take_other(b, same, SAME_OWNER, before->owner);
+	l->step = take_other(b, same, SAME_STEP, before->step);
+	kind = take_other(b, same, SAME_KIND, kind_of(before));
+	l->phase = (uint8_t)(kind >> 8);
+	l->flags = (uint8_t)kind;
+	l->correlation = (uint64_t)take_other(b, same, SAME_HIGH, high_of(before)) << 32;
+	l->correlation |= key_of(l->correlation) ^ key;
+}
+
+/* Without memory for the packed form the chunk stays as it is. */
+static void chunk_pack(const struct call_table *t, struct call_chunk *k)
+{
+	uint32_t count = t->used - k->index * CHUNK < CHUNK ? t->used - k->index * CHUNK : CHUNK;
+	const struct launch none = { .begin_ns = 0 }, *before = &none;
+	uint8_t packed[CHUNK * PACKED_CALL_BYTES], *at = packed;
+
+	if (!k->calls)
+		return;
+	for (uint32_t i = 0; i < count; before = &k->calls[i++])
+		at = pack_call(at, &k->calls[i], before);
+	k->packed_len = (uint32_t)(at - packed);
+	k->packed = malloc(k->packed_len);
+	if (!k->packed)
+		return;
+	memcpy(k->packed, packed, k->packed_len);
+	free(k->calls);
+	k->calls = NULL;
+}
+
+static uint32_t ring_chunks(const struct call_table *t)
+{
+	return (t->window + CHUNK - 1) / CHUNK;
+}
+
+/* Unpacks a chunk, for which the one that was reopened longest ago is packed again. */
+static enum status chunk_reopen(struct call_table *t, struct call_chunk *k, struct error *err)
+{
+	struct call_chunk **place = &t->reopened[t->reopened_next++ % CHUNKS_REOPENED];
+	const struct launch none = { .begin_ns = 0 }, *before = &none;
+	struct bytes b = bytes_init(k->packed, k->packed_len);
+	uint32_t ring = ring_chunks(t);
+
+	if (*place && ((t->begun - 1) % ring + ring - (*place)->index) % ring >= CHUNKS_NEWEST)
+		chunk_pack(t, *place);
+	*place = k;
+	k->calls = calloc(CHUNK, sizeof(*k->calls));
+	if (!k->calls)
+		return fail_memory(err);
+	for (uint32_t i = 0; i < CHUNK && bytes_left(&b); before = &k->calls[i++])
+		unpack_call(&b, k->ids[i].key, before, &k->calls[i]);
+	free(k->packed);
+	k->packed = NULL;
+	return ST_OK;
+}
+
+/* ---- the table ---- */
+
+static struct call_chunk *chunk_of(const struct call_table *t, uint32_t slot)
+{
+	return t->chunks[slot / CHUNK];
+}
+
+static struct call_id *id_of(const struct call_table *t, uint32_t slot)
+{
+	return &chunk_of(t, slot)->ids[slot % CHUNK];
+}
+
+/* Ids are handed out in order, and so are buckets, which keeps them in the cache. */
+static uint32_t *bucket_of(const struct call_table *t, uint32_t key)
+{
+	return &t->buckets[(key ^ key >> 20) & (t->bucket_count - 1)];
+}
+
+static void slot_enter(struct call_table *t, uint32_t slot)
+{
+	struct call_id *id = id_of(t, slot);
+	uint32_t *bucket = bucket_of(t, id->key);
+
+	id->next = *bucket;
+	*bucket = slot + 1;
+}
+
+/* *call is NULL when there is none; it and *slot are valid until the next find or add. */
+static enum status call_find(struct call_table *t, uint64_t correlation, struct launch **call,
+			     uint32_t *slot, struct error *err)
+{
+	uint32_t key = key_of(correlation);
+	struct call_id *id;
+
+	*call = NULL;
+	if (!correlation || correlation > t->highest_id)
+		return ST_OK;
+	for (uint32_t at = *bucket_of(t, key); at; at = id->next) {
+		struct call_chunk *k = chunk_of(t, at - 1);
+
+		id = &k->ids[(at - 1) % CHUNK];
+		if (id->key != key)
+			continue;
+		if (!k->calls)
+			TRY(chunk_reopen(t, k, err));
+		if (k->calls[(at - 1) % CHUNK].correlation != correlation)
+			continue;
+		*slot = at - 1;
+		*call = &k->calls[(at - 1) % CHUNK];
+		return ST_OK;
+	}
+	return ST_OK;
+}
+
+/* The slot is used again, or its id belongs to another call from now on. */
+static void call_forget(struct call_table *t, uint32_t slot)
+{
+	struct launch *l = &chunk_of(t, slot)->calls[slot % CHUNK];
+	uint32_t *at;
+
+	if (!(l->flags & LAUNCH_LIVE))
+		return;
+	at = bucket_of(t, id_of(t, slot)->key);
+	while (*at != slot + 1)
+		at = &id_of(t, *at - 1)->next;
+	*at = id_of(t, slot)->next;
+	id_of(t, slot)->next = (uint32_t)NOT_IN_TABLE;
+	if ((l->flags & LAUNCH_STARTS) && !(l->flags & LAUNCH_WORKED))
+		t->totals.fell_out++;
+	l->flags = 0;
+}
+
+static enum status buckets_grow(struct call_table *t, struct error *err)
+{
+	uint32_t count = t->bucket_count ? t->bucket_count * 2 : t->buckets_first;
+	uint32_t *buckets = calloc(count, sizeof(*buckets));
+
+	if (!buckets)
+		return fail_memory(err);
+	free(t->buckets);
+	t->buckets = buckets;
+	t->bucket_count = count;
+	for (uint32_t i = 0; i < t->used; i++)
+		if (id_of(t, i)->next != (uint32_t)NOT_IN_TABLE)
+			slot_enter(t, i);
+	return ST_OK;
+}
+
+static enum status chunk_add(struct call_table *t, struct error *err)
+{
+	struct call_chunk *k = calloc(1, sizeof(*k));
+
+	if (!k || vec_reserve(&t->chunks, &t->chunk_cap, t->chunk_count + 1, err) != ST_OK) {
+		free(k);
+		return fail_memory(err);
+	}
+	t->chunks[t->chunk_count] = k;
+	k->index = (uint32_t)t->chunk_count++;
+	k->calls = malloc(CHUNK * sizeof(*k->calls));
+	return k->calls ? ST_OK : fail_memory(err);
+}
+
+/* A new entry, in place of the oldest one when the window is full.  Its id is in no other. */
+static enum status call_add(struct call_table *t, const struct launch *l, struct launch **out,
+			    struct error *err)
+{
+	uint32_t slot = t->used < t->window ? t->used : t->oldest;
+
+	if (t->used == t->window) {
+		if (!chunk_of(t, slot)->calls)
+			TRY(chunk_reopen(t, chunk_of(t, slot), err));
+		call_forget(t, slot);
+		t->oldest = slot + 1 == t->window ? 0 : slot + 1;
+	} else {
+		if (t->used == t->bucket_count)
+			TRY(buckets_grow(t, err));
+		if (t->used == t->chunk_count * CHUNK)
+			TRY(chunk_add(t, err));
+		t->used++;
+	}
+	if (slot % CHUNK == 0 && t->begun++ >= CHUNKS_NEWEST && ring_chunks(t) > CHUNKS_NEWEST)
+		chunk_pack(t, t->chunks[(t->begun - 1 - CHUNKS_NEWEST) % ring_chunks(t)]);
+	*out = &chunk_of(t, slot)->calls[slot % CHUNK];
+	**out = *l;
+	id_of(t, slot)->key = key_of(l->correlation);
+	slot_enter(t, slot);
+	t->highest_id = l->correlation > t->highest_id ? l->correlation : t->highest_id;
+	return ST_OK;
+}
+
+/* ---- calls in, work out ---- */
+
+static struct call_table *table_of(const struct context *c, const struct event *e)
+{
+	return &c->launch.tables[host_thread(&c->host, e->track)->process];
+}
+
+static bool name_starts(struct context *c, uint32_t name)
+{
+	uint8_t *starts = &c->launch.starts[name <= c->launch.name_count ? name : 0];
+	size_t len;
+	const char *text;
+
+	if (starts == c->launch.starts || !*starts) {
+		text = trace_text(c->host.trace, name, &len);
+		*starts = call_launches(text, len) ? 2 : 1;
+	}
+	return *starts == 2;
+}
+
+static enum status call_enter(struct context *c, const struct event *e, struct error *err)
+{
+	struct call_table *t = table_of(c, e);
+	struct launch call = {
+		.begin_ns = e->begin_ns,
+		.end_ns = e->end_ns,
+		.correlation = e->correlation,
+		.track = e->track,
+		.name = e->name,
+		.owner = e->owner,
+		.step = e->step,
+		.phase = e->phase,
+		.flags = LAUNCH_LIVE | LAUNCH_CALL,
+	};
+	struct launch *old;
+	uint32_t slot;
+
+	TRY(call_find(t, e->correlation, &old, &slot, err));
+	if (old && (old->flags & LAUNCH_CALL) && e->begin_ns < old->end_ns)
+		return ST_OK; /* a driver call inside a runtime call */
+	if (old)
+		call_forget(t, slot);
+	if (name_starts(c, e->name)) {
+		call.flags |= LAUNCH_STARTS;
+		t->totals.launches++;
+	}
+	return call_add(t, &call, &old, err);
+}
+
+/* Copies the launch of GPU work or of a synchronisation to the event and to *copy; *is_known: there
+ * is one. */
+static enum status work_find(struct context *c, struct event *e, struct launch *copy,
+			     bool *is_known, struct error *err)
+{
+	struct call_table *t = table_of(c, e);
+	struct launch_totals *totals = &t->totals;
+	struct launch *l;
+	uint32_t slot;
+
+	TRY(call_find(t, e->correlation, &l, &slot, err));
+	*is_known = l && (l->flags & LAUNCH_CALL);
+	*copy = *is_known ? *l : (struct launch){ .flags = 0 };
+	e->step = copy->step;
+	e->owner = copy->owner;
+	e->phase = copy->phase;
+	if (!event_is_gpu_work(e))
+		return ST_OK;
+	totals->gpu_events++;
+	totals->with_launch += *is_known;
+	if (!l && e->correlation) {
+		struct launch unknown = { .correlation = e->correlation, .flags = LAUNCH_LIVE };
+
+		TRY(call_add(t, &unknown, &l, err)); /* so that its id counts once */
+	}
+	if (!l || (l->flags & LAUNCH_WORKED))
+		return ST_OK;
+	l->flags |= LAUNCH_WORKED;
+	t->worked += !!(l->flags & LAUNCH_STARTS);
+	if (!totals->ids++ || l->correlation < totals->lowest_id)
+		totals->lowest_id = l->correlation;
+	if (l->correlation > totals->highest_id)
+		totals->highest_id = l->correlation;
+	return ST_OK;
+}
+
+size_t launch_ready(const struct context *c)
+{
+	const struct event *events = c->final ? queue_at(&c->queue, 0) : NULL;
+	size_t low = 0, high = c->final;
+	uint64_t last_ns;
+
+	if (!c->final || c->is_exhausted)
+		return c->final;
+	last_ns = events[c->final - 1].begin_ns;
+	while (low < high) { /* they are in order */
+		size_t middle = low + (high - low) / 2;
+
+		if (last_ns - events[middle].begin_ns > c->launch.slack_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return !low && c->final >= HELD_EVENTS ? c->final / 2 : low;
+}
+
+enum status launch_find(struct context *c, size_t count, struct error *err)
+{
+	struct launch_stage *s = &c->launch;
+	struct event *events = queue_at(&c->queue, 0);
+
+	TRY(vec_reserve(&s->found, &s->found_cap, count, err));
+	TRY(vec_reserve(&s->copies, &s->copies_cap, count, err));
+	for (size_t i = 0, copies = 0; i < count; i++) {
+		struct event *e = &events[i];
+		bool is_known = false;
+
+		/* Until a difference, so that no sum can overflow. */
+		while (s->entered < c->final &&
+		       (events[s->entered].begin_ns <= e->begin_ns ||
+			events[s->entered].begin_ns - e->begin_ns <= s->slack_ns)) {
+			const struct event *call = &events[s->entered++];
+
+			if (call->kind == KIND_API && call->correlation)
+				TRY(call_enter(c, call, err));
+		}
+		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
+			TRY(work_find(c, e, &s->copies[copies], &is_known, err));
+		s->found[i] = is_known ? &s->copies[copies++] : NULL;
+	}
+	return ST_OK;
+}
+
+struct launch_totals context_launch_totals(const struct context *c, uint32_t process)
+{
+	const struct call_table *t;
+	struct launch_totals totals = { 0 };
+
+	if (!c->launch.tables)
+		return totals;
+	t = &c->launch.tables[process <= c->host.process_count ? process : 0];
+	totals = t->totals;
+	totals.without_gpu_event = totals.launches - t->worked;
+	return totals;
+}
+
+enum status launch_init(struct context *c, const struct context_request *how, struct error *err)
+{
+	struct launch_stage *s = &c->launch;
+	uint32_t processes = c->host.process_count ? c->host.process_count : 1;
+	uint64_t events = trace_provenance(c->host.trace)->events / processes / 3;
+	uint32_t buckets = BUCKETS_FIRST;
+	size_t window = how->window;
+
+	if (!window || window > LAUNCH_WINDOW)
+		window = LAUNCH_WINDOW;
+	/* About a third of all events are calls; growing a table means to fill it anew. */
+	while (buckets < events && buckets < window)
+		buckets *= 2;
+	s->slack_ns = how->slack_ns;
+	s->name_count = c->host.name_count;
+	s->tables = calloc(c->host.process_count + 1, sizeof(*s->tables));
+	s->starts = calloc(s->name_count + 1, 1);
+	if (!s->tables || !s->starts)
+		return fail_memory(err);
+	for (uint32_t i = 0; i <= c->host.process_count; i++) {
+		s->tables[i].window = (uint32_t)window;
+		s->tables[i].buckets_first = buckets;
+	}
+	return ST_OK;
+}
+
+void launch_release(struct context *c)
+{
+	for (uint32_t i = 0; c->launch.tables && i <= c->host.process_count; i++) {
+		struct call_table *t = &c->launch.tables[i];
+
+		for (size_t k = 0; k < t->chunk_count; k++) {
+			free(t->chunks[k]->calls);
+			free(t->chunks[k]->packed);
+			free(t->chunks[k]);
+		}
+		free(t->chunks);
+		free(t->buckets);
+	}
+	free(c->launch.tables);
+	free(c->launch.starts);
+	free(c->launch.found);
+	free(c->launch.copies);
+}

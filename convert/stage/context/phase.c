@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * phase.c - step, phase and owner of each event, and the phase intervals of the step threads.
+ *
+ * Events are taken in groups that begin at the same instant: first all of a group are entered, then
+ * all are stamped with what holds at that instant.
+ */
+#include "convert/stage/context/internal.h"
+
+#include "schemas/base/vec.h"
+
+#define STEP_MAX (STEP_GAP / 2 - 1) /* as many steps as event.step can tell apart */
+
+/* ---- phase intervals ---- */
+
+/* The step thread goes on in another phase or step at t. */
+static enum status process_close(struct context *c, struct host_process *p, uint64_t t,
+				 struct error *err)
+{
+	p->current.end_ns = t;
+	p->current.phase = p->now.phase;
+	p->current.inferred = p->now.inferred;
+	if (p->current.begin_ns < t && p->step_thread) {
+		if (p->now.phase == PHASE_PENDING && !p->pending_count++)
+			p->pending_first = c->closed.count;
+		TRY(vec_reserve(&c->closed.items, &c->closed.cap, c->closed.count + 1, err));
+		c->closed.items[c->closed.count++] = p->current;
+	}
+	p->current.begins_step &= p->current.begin_ns >= t;
+	p->current.begin_ns = t;
+	return ST_OK;
+}
+
+static enum status process_turn(struct context *c, struct host_process *p, uint64_t t,
+				struct error *err)
+{
+	struct host_state state = host_state_at(&c->host, p, t);
+	uint32_t step = 0;
+
+	if (p->mark_step)
+		step = p->mark_end_ns > t ? p->mark_step : p->mark_step | STEP_GAP;
+	if (state.phase != p->now.phase || state.inferred != p->now.inferred ||
+	    step != p->current.step)
+		TRY(process_close(c, p, t, err));
+	p->now = state;
+	p->current.step = step;
+	return ST_OK;
+}
+
+/* Handles what ends before t; what ends at t is handled together with what begins there. */
+static enum status process_advance(struct context *c, struct host_process *p, uint64_t t,
+				   struct error *err)
+{
+	while (p->now.until_ns < t)
+		TRY(process_turn(c, p, p->now.until_ns, err));
+	return ST_OK;
+}
+
+/* The pending host gap turned out to be in `phase`: its intervals and events get that. */
+static void process_resolve(struct context *c, struct host_process *p, uint8_t phase)
+{
+	uint32_t taken = (uint32_t)c->queue.taken, number = p->waiting_first;
+
+	for (size_t i = p->pending_first; p->pending_count && i < c->closed.count; i++) {
+		struct phase_interval *one = &c->closed.items[i];
+
+		if (&c->host.processes[one->process] != p || one->phase != PHASE_PENDING)
+			continue;
+		one->phase = phase;
+		one->inferred = phase == PHASE_BACKWARD;
+		p->pending_count--;
+	}
+	for (; p->waiting; p->waiting--) {
+		queue_at(&c->queue, number - taken)->phase = phase;
+		number = c->queue.tags[c->queue.head + (number - taken)];
+	}
+	if (p->now.phase != PHASE_PENDING)
+		return;
+	p->now.phase = phase;
+	p->now.inferred = phase == PHASE_BACKWARD;
+}
+
+/* All events that begin at t have been entered. */
+static enum status process_settle(struct context *c, struct host_process *p, uint64_t t,
+				  struct error *err)
+{
+	if (p->busy_begins)
+		process_resolve(c, p, PHASE_OTHER);
+	else if (p->active_begins)
+		process_resolve(c, p, PHASE_BACKWARD);
+	p->busy_begins = p->active_begins = p->is_stale = false;
+	return process_turn(c, p, t, err);
+}
+
+enum status phase_give_up(struct context *c, struct error *err)
+{
+	const struct event *first = queue_at(&c->queue, c->final);
+	uint64_t t = queue_at(&c->queue, c->stamped - 1)->begin_ns;
+	struct host_process *p = &c->host.processes[host_thread(&c->host, first->track)->process];
+
+	TRY(process_advance(c, p, t, err));
+	process_resolve(c, p, PHASE_OTHER);
+	if (p->busy_until_ns < t)
+		p->busy_until_ns = t; /* a new host gap begins here */
+	return process_turn(c, p, t, err);
+}
+
+enum status phase_split(struct context *c, uint64_t limit_ns, struct error *err)
+{
+	for (uint32_t i = 0; i <= c->host.process_count; i++) {
+		struct host_process *p = &c->host.processes[i];
+		uint64_t end_ns = limit_ns < p->last_end_ns ? limit_ns : p->last_end_ns;
+
+		if (!p->has_begun || p->current.begin_ns >= end_ns)
+			continue;
+		TRY(process_advance(c, p, end_ns, err));
+		if (p->now.phase != PHASE_PENDING && p->current.begin_ns < end_ns)
+			TRY(process_close(c, p, end_ns, err));
+	}
+	return ST_OK;
+}
+
+/* ---- events ---- */
+
+static enum status enter_mark(struct context *c, struct host_process *p, const struct event *e,
+			      struct error *err)
+{
+	struct step_mark mark = { e->begin_ns, e->end_ns, e->number,
+				  host_thread(&c->host, e->track)->process, e->flags };
+
+	host_decide(&c->host, e);
+	if (e->track != p->step_thread)
+		return ST_OK;
+	if (e->kind == KIND_RANGE)
+		host_name_is_step(&c->host, e->name, &mark.number);
+	if (mark.number == UINT64_MAX)
+		mark.number = p->next_number;
+	p->next_number = mark.number + 1;
+	TRY(process_close(c, p, e->begin_ns, err));
+	p->current.begins_step = true;
+	p->mark_end_ns = e->end_ns;
+	p->mark_step = mark.number < STEP_MAX ? (uint32_t)mark.number + 1 : STEP_MAX;
+	p->is_stale = true;
+	TRY(vec_reserve(&c->marks, &c->mark_cap, c->mark_count + 1, err));
+	c->marks[c->mark_count++] = mark;
+	return ST_OK;
+}
+
+/* What the host or the process's GPUs do extends the time that the intervals cover.  A profiler's
+ * span and its records of its own cost do not. */
+static inline void process_extend(struct host_process *p, const struct host_thread *t,
+				  const struct event *e)
+{
+	bool counts;
+
+	if (t->type != TRACK_THREAD)
+		counts = event_is_gpu_work(e);
+	else if (e->kind == KIND_RANGE)
+		counts = e->subkind != RANGE_PROFILER;
+	else
+		counts = e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+	if (!counts)
+		return;
+	if (!p->has_begun) {
+		p->has_begun = true;
+		p->is_stale = true;
+		p->current =
+			(struct phase_interval){ .begin_ns = e->begin_ns, .process = t->process };
+	}
+	if (e->end_ns > p->last_end_ns)
+		p->last_end_ns = e->end_ns;
+}
+
+/* A call of each of these two would cost as much as they do. */
+#define HOT static inline __attribute__((always_inline)) enum status
+
+HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t, struct event *e,
+		struct error *err)
+{
+	struct host_thread *host = host_thread(&c->host, t->host);
+	const struct open_range *owner;
+
+	e->step = e->owner = e->phase = 0;
+	process_extend(p, t, e);
+	if (t->type == TRACK_STREAM)
+		return ST_OK;
+	if (p->now.until_ns < e->begin_ns)
+		TRY(process_advance(c, p, e->begin_ns, err));
+	if (event_may_be_mark(e) && host_is_mark(&c->host, e))
+		TRY(enter_mark(c, p, e, err));
+	owner = open_last(&host->named, e->begin_ns);
+	if (!owner)
+		owner = open_last(&host->python, e->begin_ns);
+	e->owner = owner ? owner->value : 0;
+	if (t->type != TRACK_THREAD || e->end_ns == e->begin_ns)
+		return ST_OK;
+	if (e->kind == KIND_API)
+		host_work(p, t, e);
+	return e->kind == KIND_RANGE ? host_enter(&c->host, p, t, e, err) : ST_OK;
+}
+
+/* The event at c->stamped of the queue. */
+HOT event_stamp(struct context *c, struct host_process *p, struct host_thread *t, struct event *e,
+		struct error *err)
+{
+	uint32_t taken = (uint32_t)c->queue.taken, number = taken + (uint32_t)c->stamped;
+	uint64_t until_ns;
+	uint8_t own;
+
+	if (t->type == TRACK_STREAM)
+		return ST_OK;
+	if (p->is_stale || p->now.until_ns <= e->begin_ns)
+		TRY(process_settle(c, p, e->begin_ns, err));
+	t = host_thread(&c->host, t->host);
+	own = thread_phase(t, e->begin_ns, &until_ns);
+	e->step = p->current.step;
+	if (own != PHASE_NONE)
+		e->phase = own;
+	else if (t->runs_autograd && t->host != p->step_thread)
+		e->phase = PHASE_BACKWARD;
+	else
+		e->phase = p->now.phase;
+	if (e->phase != PHASE_PENDING)
+		return ST_OK;
+	if (p->waiting++)
+		c->queue.tags[c->queue.head + (p->waiting_last - taken)] = number;
+	else
+		p->waiting_first = number;
+	p->waiting_last = number;
+	return ST_OK;
+}
+
+/* The end of the next group.  A group is whole when something later follows it; a very long one is
+ * not waited for. */
+static bool group_find(const struct context *c, const struct event *events, size_t *end)
+{
+	size_t count = queue_count(&c->queue), i = c->stamped;
+	uint64_t begin_ns;
+
+	if (i == count)
+		return false;
+	begin_ns = events[i++].begin_ns;
+	while (i < count && events[i].begin_ns == begin_ns)
+		i++;
+	*end = i;
+	return i < count || c->has_ended || count - c->stamped >= QUEUE_EVENTS;
+}
+
+enum status phase_run(struct context *c, struct error *err)
+{
+	const struct host *h = &c->host;
+	struct event *events;
+	size_t end;
+
+	if (!queue_count(&c->queue))
+		return ST_OK;
+	events = queue_at(&c->queue, 0); /* nothing is put meanwhile */
+	while (group_find(c, events, &end)) {
+		struct event *e = &events[c->stamped];
+		struct host_thread *t = host_thread(h, e->track);
+		struct host_process *p = &h->processes[t->process];
+
+		if (end == c->stamped + 1) { /* most events begin alone */
+			TRY(event_enter(c, p, t, e, err));
+			TRY(event_stamp(c, p, t, e, err));
+			c->stamped++;
+			continue;
+		}
+		for (size_t i = c->stamped; i < end; i++) {
+			t = host_thread(h, events[i].track);
+			TRY(event_enter(c, &h->processes[t->process], t, &events[i], err));
+		}
+		for (; c->stamped < end; c->stamped++) {
+			e = &events[c->stamped];
+			t = host_thread(h, e->track);
+			TRY(event_stamp(c, &h->processes[t->process], t, e, err));
+		}
+	}
+	return ST_OK;
+}
+
+enum status phase_finish(struct context *c, struct error *err)
+{
+	TRY(phase_run(c, err));
+	for (uint32_t i = 0; i <= c->host.process_count; i++) {
+		struct host_process *p = &c->host.processes[i];
+
+		if (!p->has_begun)
+			continue;
+		TRY(process_advance(c, p, p->last_end_ns, err));
+		process_resolve(c, p, PHASE_OTHER);
+		TRY(process_close(c, p, p->last_end_ns, err));
+	}
+	return ST_OK;
+}

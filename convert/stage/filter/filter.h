@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter.h - what the user asked for: steps, times, ranks, devices, kinds, names.  What a cut does
+ * to figures: analyze/DEFINITIONS.md 1.
+ *
+ * The stage stands last, above step and link, because launches that are cut out of the output are
+ * still needed to say in which step and phase GPU work was launched.  Durations are clipped at
+ * `from` and `to`: an event that began before gets EVENT_BEGAN_EARLIER and no longer counts as a
+ * call; half-open everywhere.  What is left out is counted as LOSS_CUT_OUT.
+ */
+#ifndef CONVERT_STAGE_FILTER_FILTER_H
+#define CONVERT_STAGE_FILTER_FILTER_H
+
+#include "convert/source/source.h"
+#include "schemas/base/option.h"
+
+struct filter { /* zeroed: everything */
+	/* As texts, filled by the option table; borrowed. */
+	const char *steps, *from, *to, *ranks, *devices, *kinds, *names;
+	/* Made of them by filter_parse(). */
+	bool has_steps, has_ranks, has_devices;
+	uint64_t first_step, end_step; /* half-open */
+	uint64_t from_ns, to_ns;       /* 0, UINT64_MAX: no bound */
+	bool times_relative;           /* to the first event, not to the epoch */
+	bool has_origin; /* of filter_find_origin(); else it is that of the stage's input */
+	uint64_t origin_ns;
+	uint32_t kinds_mask; /* bit of enum kind; 0: all */
+	struct filter_list { /* "0,2-5" */
+		uint32_t first[64], last[64];
+		size_t count;
+	} rank_list, device_list;
+};
+extern const struct option filter_options[]; /* rows for a set over struct cut */
+
+/* "10-20" is ten steps; a single number is one. */
+enum status filter_parse(struct filter *filter, struct error *err);
+bool filter_is_empty(const struct filter *filter); /* nothing was asked for */
+bool filter_wants_rank(const struct filter *filter, uint32_t rank);
+
+/*
+ * Relative times of several inputs count from the first event of all, whether they are read one by
+ * one or merged: opens each of them once, if they have one clock.  Faults of an input are left to
+ * whoever reads it; ST_USAGE when it is standard input.
+ */
+enum status filter_find_origin(struct filter *filter, char *const *paths, size_t count,
+			       const struct budget *budget, struct error *err);
+
+/* Owns `below` from here on, even on failure.  `filter` is borrowed until close. */
+enum status filter_open(struct source **out, struct source *below, struct trace *trace,
+			const struct filter *filter, struct error *err);
+
+#endif

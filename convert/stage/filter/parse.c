@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/filter/filter.h"
+
+#include "schemas/model/records.h"
+#include "schemas/base/quantity.h"
+
+#include <string.h>
+
+#define ROW(member, arg, help)                                                                     \
+	{                                                                                          \
+#member, 0, OPTION_TEXT, arg, help, offsetof(struct filter, member), NULL          \
+	}
+const struct option filter_options[] = {
+	ROW(steps, "A-B", "only steps A to B, without B; a single number is one step"),
+	ROW(from, "T", "only from T on: 1.5s after the job's first event, or 2026-11-20T12:00:00Z"),
+	ROW(to, "T", "only before T"),
+	ROW(ranks, "LIST", "only these ranks: 0,2-5"),
+	ROW(devices, "LIST", "only GPU events of these devices"),
+	ROW(kinds, "LIST", "only these kinds: kernel memcpy memset graph sync api range ..."),
+	ROW(names, "GLOB", "only events whose names match, as a shell's pattern"),
+	{ 0 },
+};
+#undef ROW
+
+/* The digits at the front of a part of a list. */
+static size_t digits(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && text[n] >= '0' && text[n] <= '9')
+		n++;
+	return n;
+}
+
+/* "7" or "2-5"; *is_pair when there are two. */
+static enum status parse_pair(const char *option, const char *text, size_t len, uint64_t *first,
+			      uint64_t *last, bool *is_pair, struct error *err)
+{
+	size_t n = digits(text, len);
+
+	*is_pair = n < len && text[n] == '-';
+	if (!n || (n < len && !*is_pair) || (*is_pair && digits(text + n + 1, len - n - 1) == 0) ||
+	    (*is_pair && digits(text + n + 1, len - n - 1) != len - n - 1))
+		return fail(err, ST_USAGE, NOWHERE, "--%s %.*s: need a number or two, as in 2-5",
+			    option, (int)(len > 40 ? 40 : len), text);
+	TRY(unit_parse_count(text, n, first, err));
+	*last = *first;
+	return *is_pair ? unit_parse_count(text + n + 1, len - n - 1, last, err) : ST_OK;
+}
+
+static enum status parse_steps(struct filter *filter, struct error *err)
+{
+	bool is_pair;
+
+	TRY(parse_pair("steps", filter->steps, strlen(filter->steps), &filter->first_step,
+		       &filter->end_step, &is_pair, err));
+	if (!is_pair)
+		filter->end_step++;
+	if (filter->end_step <= filter->first_step)
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--steps %s: the end comes before the beginning, which leaves none",
+			    filter->steps);
+	filter->has_steps = true;
+	return ST_OK;
+}
+
+/* Texts between commas, one call each. */
+typedef enum status (*part_taker)(void *into, const char *option, const char *part, size_t len,
+				  struct error *err);
+
+static enum status parse_parts(const char *option, const char *text, part_taker take, void *into,
+			       struct error *err)
+{
+	size_t len;
+
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		TRY(take(into, option, text, len, err));
+		if (!text[len])
+			return ST_OK;
+	}
+}
+
+static enum status take_numbers(void *into, const char *option, const char *part, size_t len,
+				struct error *err)
+{
+	struct filter_list *list = into;
+	uint64_t first, last;
+	bool is_pair;
+
+	TRY(parse_pair(option, part, len, &first, &last, &is_pair, err));
+	if (last < first || last >= UINT32_MAX)
+		return fail(err, ST_USAGE, NOWHERE, "--%s %.*s: no such range of numbers", option,
+			    (int)(len > 40 ? 40 : len), part);
+	if (list->count == sizeof(list->first) / sizeof(list->first[0]))
+		return fail(err, ST_USAGE, NOWHERE, "--%s: more than %zu parts", option,
+			    list->count);
+	list->first[list->count] = (uint32_t)first;
+	list->last[list->count++] = (uint32_t)last;
+	return ST_OK;
+}
+
+static enum status take_kind(void *into, const char *option, const char *part, size_t len,
+			     struct error *err)
+{
+	uint32_t *mask = into;
+	unsigned kind = kind_of_word(part, len);
+
+	if (kind == KIND_UNKNOWN)
+		return fail(err, ST_USAGE, NOWHERE, "--%s: there is no kind '%.*s'", option,
+			    (int)(len > 40 ? 40 : len), part);
+	*mask |= UINT32_C(1) << kind;
+	return ST_OK;
+}
+
+/* An instant has a T after its date, no length of time has. */
+static enum status parse_time(const char *option, const char *text, uint64_t *ns, bool *relative,
+			      struct error *err)
+{
+	size_t len = strlen(text);
+	struct error own = { 0 };
+	enum status status;
+
+	*relative = !strchr(text, 'T');
+	status = *relative ? unit_parse_time(text, len, ns, &own)
+			   : unit_parse_instant(text, len, ns, &own);
+	if (status != ST_OK)
+		return fail(err, status, NOWHERE, "--%s: %s", option, own.text);
+	return ST_OK;
+}
+
+static enum status parse_times(struct filter *filter, struct error *err)
+{
+	bool from_relative = false, to_relative = false;
+
+	filter->from_ns = 0;
+	filter->to_ns = UINT64_MAX;
+	if (filter->from)
+		TRY(parse_time("from", filter->from, &filter->from_ns, &from_relative, err));
+	if (filter->to)
+		TRY(parse_time("to", filter->to, &filter->to_ns, &to_relative, err));
+	if (filter->from && filter->to && from_relative != to_relative)
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--from %s --to %s: one is a length of time, the other an instant",
+			    filter->from, filter->to);
+	if (filter->from_ns >= filter->to_ns)
+		return fail(err, ST_USAGE, NOWHERE, "--from %s --to %s: nothing lies between",
+			    filter->from ? filter->from : "0", filter->to);
+	filter->times_relative = from_relative || to_relative;
+	return ST_OK;
+}
+
+enum status filter_parse(struct filter *filter, struct error *err)
+{
+	filter->has_steps = false;
+	filter->rank_list.count = filter->device_list.count = 0;
+	filter->kinds_mask = 0;
+	if (filter->steps)
+		TRY(parse_steps(filter, err));
+	TRY(parse_times(filter, err));
+	if (filter->ranks)
+		TRY(parse_parts("ranks", filter->ranks, take_numbers, &filter->rank_list, err));
+	if (filter->devices)
+		TRY(parse_parts("devices", filter->devices, take_numbers, &filter->device_list,
+				err));
+	if (filter->kinds)
+		TRY(parse_parts("kinds", filter->kinds, take_kind, &filter->kinds_mask, err));
+	filter->has_ranks = filter->rank_list.count;
+	filter->has_devices = filter->device_list.count;
+	return ST_OK;
+}
+
+bool filter_is_empty(const struct filter *filter)
+{
+	return !filter->steps && !filter->from && !filter->to && !filter->ranks &&
+	       !filter->devices && !filter->kinds && !filter->names;
+}
+
+bool filter_wants_rank(const struct filter *filter, uint32_t rank)
+{
+	size_t i;
+
+	for (i = 0; i < filter->rank_list.count; i++)
+		if (rank >= filter->rank_list.first[i] && rank <= filter->rank_list.last[i])
+			return true;
+	return !filter->has_ranks;
+}

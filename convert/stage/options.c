@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/options.h"
+
+#include "convert/base/parallel.h"
+#include "schemas/base/quantity.h"
+
+#include <stddef.h>
+
+enum { RESIDENT_BYTES = 64 * 1024 };
+
+#define AT(member) offsetof(struct common_options, member)
+
+const struct option common_options[] = {
+	{ "output", 'o', OPTION_TEXT, "OUT",
+	  "file or folder to write to; without it standard output", AT(output), NULL },
+	{ "memory", 0, OPTION_SIZE, "SIZE",
+	  "memory to stay under, more or less; the rest goes to "
+	  "unlinked files in $TMPDIR",
+	  AT(memory_bytes), "64M" },
+	{ "threads", 0, OPTION_COUNT, "N", "cores to use, the same output at any number; 0: all",
+	  AT(threads), "0" },
+	{ "strict", 0, OPTION_FLAG, NULL, "damage and losses are errors, and no output is left",
+	  AT(strict), NULL },
+	{ "quiet", 'q', OPTION_FLAG, NULL, "no account and no progress, errors only", AT(quiet),
+	  NULL },
+	{ "help", 'h', OPTION_FLAG, NULL, "this page", AT(help), NULL },
+	{ "version", 'V', OPTION_FLAG, NULL, "version, and those of the libraries in use",
+	  AT(version), NULL },
+	{ .name = NULL },
+};
+
+struct budget options_budget(const struct common_options *o, const char *scratch)
+{
+	return (struct budget){
+		.opening = (size_t)(o->memory_bytes / 8 * 3),
+		.resident = RESIDENT_BYTES,
+		.threads = (unsigned)(o->threads ? o->threads : ahead_cores()) - 1,
+		.scratch = scratch,
+	};
+}
+
+size_t options_trace_ceiling(const struct common_options *o)
+{
+	return (size_t)(o->memory_bytes / 8 * 3);
+}
+
+enum status options_check(const struct common_options *o, struct error *err)
+{
+	char least[UNIT_TEXT];
+
+	if (o->memory_bytes >= OPTIONS_MEMORY_LEAST)
+		return ST_OK;
+	return fail(err, ST_USAGE, NOWHERE, "--memory: at least %s is needed",
+		    unit_format_size(OPTIONS_MEMORY_LEAST, least));
+}

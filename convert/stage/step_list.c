@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/step_list.h"
+
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+
+enum { GAP_SHARE = 100 }; /* a gap joins up to this part of the median mark */
+
+static enum status row_add(struct step_list *l, const struct step_row *row, struct error *err)
+{
+	TRY(vec_reserve(&l->rows, &l->cap, l->count + 1, err));
+	l->repeats |= l->count && row->number <= l->rows[l->count - 1].number;
+	l->rows[l->count++] = *row;
+	return ST_OK;
+}
+
+enum status steps_put(struct step_list *l, const struct step_mark *m, struct step_row **row,
+		      struct error *err)
+{
+	struct step_row made = {
+		.number = m->number,
+		.begin_ns = m->begin_ns,
+		.mark_end_ns = m->end_ns,
+		.end_ns = m->end_ns,
+		.is_cut = (m->flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0,
+	};
+
+	TRY(row_add(l, &made, err));
+	if (row)
+		*row = &l->rows[l->count - 1];
+	return ST_OK;
+}
+
+/* A settling step counts only if there is no better one, a cut one only if there is no other. */
+static void count_rows(struct step_list *l)
+{
+	bool settled = false, whole = false;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->rows[i].is_cut || l->rows[i].is_out)
+			continue;
+		whole = true;
+		settled |= !l->rows[i].is_settling;
+	}
+	for (size_t i = 0; i < l->count; i++)
+		l->rows[i].is_counted = !l->rows[i].is_out && (!whole || !l->rows[i].is_cut) &&
+					(!settled || !l->rows[i].is_settling);
+}
+
+enum status steps_resolve(struct step_list *l, struct error *err)
+{
+	uint64_t *lengths, gap_max_ns;
+
+	if (!l->count)
+		return ST_OK;
+	lengths = malloc(l->count * sizeof(*lengths));
+	if (!lengths)
+		return fail_memory(err);
+	for (size_t i = 0; i < l->count; i++)
+		lengths[i] = l->rows[i].mark_end_ns - l->rows[i].begin_ns;
+	gap_max_ns = (uint64_t)median_u64(lengths, l->count) / GAP_SHARE;
+	free(lengths);
+	for (size_t i = 0; i + 1 < l->count; i++) {
+		struct step_row *row = &l->rows[i];
+		uint64_t next_ns = row[1].begin_ns;
+
+		row->joins = next_ns < row->mark_end_ns || next_ns - row->mark_end_ns <= gap_max_ns;
+		row->end_ns = row->joins ? next_ns : row->mark_end_ns;
+	}
+	count_rows(l);
+	return ST_OK;
+}
+
+void steps_clip(struct step_list *l, uint64_t from_ns, uint64_t to_ns)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct step_row *row = &l->rows[i];
+
+		if (row->is_out)
+			continue;
+		row->begin_ns = row->begin_ns < from_ns ? from_ns : row->begin_ns;
+		row->mark_end_ns = row->mark_end_ns > to_ns ? to_ns : row->mark_end_ns;
+		row->end_ns = row->end_ns > to_ns ? to_ns : row->end_ns;
+	}
+}
+
+enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+{
+	struct step_row row = {
+		.begin_ns = begin_ns, .mark_end_ns = end_ns, .end_ns = end_ns, .is_counted = true
+	};
+	size_t i = 0;
+
+	while (i < l->count && l->rows[i].is_out)
+		i++;
+	if (i < l->count || end_ns <= begin_ns)
+		return ST_OK;
+	l->is_inferred = true;
+	return row_add(l, &row, err);
+}
+
+void steps_release(struct step_list *l)
+{
+	free(l->rows);
+	*l = (struct step_list){ 0 };
+}
+
+size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at)
+{
+	if (!l->count || at_ns < l->rows[0].begin_ns)
+		return l->count;
+	if (*at >= l->count || at_ns < l->rows[*at].begin_ns)
+		*at = 0;
+	while (*at + 1 < l->count && l->rows[*at + 1].begin_ns <= at_ns)
+		(*at)++;
+	return *at;
+}
+
+size_t steps_begun(const struct step_list *l, uint64_t at_ns)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->rows[mid].begin_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : l->count;
+}
+
+size_t steps_find(const struct step_list *l, uint64_t number)
+{
+	size_t low = 0, high = l->count;
+
+	while (high && l->repeats && l->rows[high - 1].number != number)
+		high--;
+	if (l->repeats)
+		return high ? high - 1 : l->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->rows[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < l->count && l->rows[low].number == number ? low : l->count;
+}

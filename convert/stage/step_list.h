@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step_list.h - the steps of a process, from the marks on its step thread (DEFINITIONS.md 3).
+ *
+ * Marks are added as they come.  Whether the gap after a mark joins its step depends on the median
+ * length of all marks, so `end_ns`, `joins` and `is_counted` are known only after steps_resolve().
+ * Until then, whoever sums up by steps has to keep the gap after a mark apart from the step.
+ */
+#ifndef CONVERT_STAGE_STEP_LIST_H
+#define CONVERT_STAGE_STEP_LIST_H
+
+#include "convert/stage/context/context.h"
+
+struct step_row {
+	uint64_t number;
+	uint64_t begin_ns, mark_end_ns, end_ns; /* end_ns: of the step */
+	bool joins;       /* the gap up to the next mark, if there is one, belongs to the step */
+	bool is_settling; /* the first step of a window that we recorded */
+	bool is_cut;      /* its mark reaches out of the window, or records in it are missing */
+	bool is_out;      /* not asked for: the row only says where the step before ends */
+	bool is_counted;  /* in shares, means and quantiles */
+};
+struct step_list {             /* zeroed: empty */
+	struct step_row *rows; /* by begin */
+	size_t count, cap;
+	bool is_inferred; /* there is no mark: the one row is the window */
+	bool repeats;     /* a number is not greater than that of the row before */
+};
+
+/* Adds a mark.  *row (may be NULL) is valid until the next put; its owner sets is_settling and
+ * is_out. */
+enum status steps_put(struct step_list *l, const struct step_mark *m, struct step_row **row,
+		      struct error *err);
+/* A gap of at most 1 % of the median mark joins the step before it. */
+enum status steps_resolve(struct step_list *l, struct error *err);
+/* Clips resolved steps to what the user asked for. */
+void steps_clip(struct step_list *l, uint64_t from_ns, uint64_t to_ns);
+/* Without a mark that is asked for, the window becomes one step, number 0. */
+enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns, struct error *err);
+void steps_release(struct step_list *l);
+
+/* The row in which or behind which an instant lies; count: it lies before the first.  *at is where
+ * the search begins, and moves on: cheap for instants that ascend. */
+size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at);
+/* The same by bisection. */
+size_t steps_begun(const struct step_list *l, uint64_t at_ns);
+/* The last row with this number, or count. */
+size_t steps_find(const struct step_list *l, uint64_t number);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schemas/base/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SLOTS = 64 };
+
+/* Half full at most, so that a search ends after a few slots. */
+static bool is_full(size_t cap, size_t count)
+{
+	return (count + 1) * 2 > cap;
+}
+
+static size_t map_slot_of(const struct map *m, uint64_t key)
+{
+	size_t at = (size_t)hash_word(0, key) & (m->cap - 1);
+
+	while (m->slots[at].is_used && m->slots[at].key != key)
+		at = (at + 1) & (m->cap - 1);
+	return at;
+}
+
+uint64_t *map_find(const struct map *m, uint64_t key)
+{
+	size_t at = m->cap ? map_slot_of(m, key) : 0;
+
+	return m->cap && m->slots[at].is_used ? &m->slots[at].value : NULL;
+}
+
+static bool map_widen(struct map *m)
+{
+	struct map wider = { .cap = m->cap ? m->cap * 2 : FIRST_SLOTS, .count = m->count };
+
+	wider.slots = calloc(wider.cap, sizeof(*wider.slots));
+	if (!wider.slots)
+		return false;
+	for (size_t i = 0; i < m->cap; i++)
+		if (m->slots[i].is_used)
+			wider.slots[map_slot_of(&wider, m->slots[i].key)] = m->slots[i];
+	free(m->slots);
+	*m = wider;
+	return true;
+}
+
+uint64_t *map_put(struct map *m, uint64_t key, bool *is_new)
+{
+	uint64_t *value = map_find(m, key);
+	struct map_slot *slot;
+
+	if (is_new)
+		*is_new = !value;
+	if (value)
+		return value;
+	if (is_full(m->cap, m->count) && !map_widen(m))
+		return NULL;
+	slot = &m->slots[map_slot_of(m, key)];
+	*slot = (struct map_slot){ .key = key, .is_used = true };
+	m->count++;
+	return &slot->value;
+}
+
+void map_remove(struct map *m, uint64_t key)
+{
+	size_t hole, at, wanted;
+
+	if (!map_find(m, key))
+		return;
+	hole = map_slot_of(m, key);
+	m->count--;
+	/* Slots behind the free one move up, unless that would put them before the place of their
+	 * hash. */
+	for (at = (hole + 1) & (m->cap - 1); m->slots[at].is_used; at = (at + 1) & (m->cap - 1)) {
+		wanted = (size_t)hash_word(0, m->slots[at].key) & (m->cap - 1);
+		if (((at - wanted) & (m->cap - 1)) >= ((at - hole) & (m->cap - 1))) {
+			m->slots[hole] = m->slots[at];
+			hole = at;
+		}
+	}
+	m->slots[hole] = (struct map_slot){ .is_used = false };
+}
+
+void map_clear(struct map *m)
+{
+	if (m->slots)
+		memset(m->slots, 0, m->cap * sizeof(*m->slots));
+	m->count = 0;
+}
+
+void map_release(struct map *m)
+{
+	free(m->slots);
+	*m = (struct map){ .count = 0 };
+}
+
+static void hash_insert(struct hash_index *x, size_t at, struct hash_slot slot)
+{
+	while (x->slots[at].item)
+		at = hash_next(x, at);
+	x->slots[at] = slot;
+}
+
+enum status hash_add(struct hash_index *x, uint64_t hash, uint32_t item, struct error *err)
+{
+	struct hash_index wider = { .cap = x->cap ? x->cap * 2 : FIRST_SLOTS, .count = x->count };
+
+	if (is_full(x->cap, x->count)) {
+		wider.slots = calloc(wider.cap, sizeof(*wider.slots));
+		if (!wider.slots)
+			return fail_memory(err);
+		for (size_t i = 0; i < x->cap; i++)
+			if (x->slots[i].item)
+				hash_insert(&wider, x->slots[i].hash & (wider.cap - 1),
+					    x->slots[i]);
+		free(x->slots);
+		*x = wider;
+	}
+	hash_insert(x, (uint32_t)(hash >> 32) & (x->cap - 1),
+		    (struct hash_slot){ (uint32_t)(hash >> 32), item + 1 });
+	x->count++;
+	return ST_OK;
+}
+
+void hash_clear(struct hash_index *x)
+{
+	if (x->slots)
+		memset(x->slots, 0, x->cap * sizeof(*x->slots));
+	x->count = 0;
+}
+
+void hash_release(struct hash_index *x)
+{
+	free(x->slots);
+	*x = (struct hash_index){ .count = 0 };
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map.h - hash tables with open addressing.
+ *
+ * `struct map` is from 64-bit keys to 64-bit values.  `struct hash_index` finds items of an array
+ * that its owner keeps, by any key: the owner hashes and compares, the index keeps 32 bits of each
+ * hash and the item's number.  Zeroed: empty.  Neither is for several threads.  The order of slots
+ * depends on the hash (hash.h), so nothing that is written may follow it.
+ */
+#ifndef SCHEMAS_BASE_MAP_H
+#define SCHEMAS_BASE_MAP_H
+
+#include "schemas/base/hash.h"
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_slot {
+	uint64_t key, value;
+	bool is_used;
+};
+struct map {
+	struct map_slot *slots;
+	size_t cap, count; /* cap: a power of two, or 0 */
+};
+
+/* The value of a key, to be read or changed until the next map_put(); NULL: it has none. */
+uint64_t *map_find(const struct map *m, uint64_t key);
+/* The value of a key, 0 at first; *is_new (may be NULL) says whether it was added.  NULL: no
+ * memory. */
+uint64_t *map_put(struct map *m, uint64_t key, bool *is_new);
+/* Takes a key out, where it is there. */
+void map_remove(struct map *m, uint64_t key);
+void map_clear(struct map *m); /* keeps the memory */
+void map_release(struct map *m);
+
+struct hash_slot {
+	uint32_t hash, item; /* item: its number + 1, 0: free */
+};
+struct hash_index {
+	struct hash_slot *slots;
+	size_t cap, count;
+};
+
+/*
+ * Walks the items whose hash may be the wanted one:
+ *
+ *	for (at = hash_first(x, hash); (item = hash_item(x, &at, hash)) != HASH_NONE;
+ *	     at = hash_next(x, at))
+ *		if (rows[item].key == key)
+ *			return item;
+ */
+#define HASH_NONE UINT32_MAX
+static inline size_t hash_first(const struct hash_index *x, uint64_t hash)
+{
+	return x->cap ? (size_t)(hash >> 32) & (x->cap - 1) : 0;
+}
+static inline size_t hash_next(const struct hash_index *x, size_t at)
+{
+	return (at + 1) & (x->cap - 1);
+}
+/* The first item from `*at` on with this hash, and where it stands; HASH_NONE: there is no more. */
+static inline uint32_t hash_item(const struct hash_index *x, size_t *at, uint64_t hash)
+{
+	if (!x->cap)
+		return HASH_NONE;
+	while (x->slots[*at].item && x->slots[*at].hash != (uint32_t)(hash >> 32))
+		*at = hash_next(x, *at);
+	return x->slots[*at].item - 1; /* of a free slot: HASH_NONE */
+}
+/* Adds an item that is not there yet.  ST_MEMORY leaves the index as it was. */
+enum status hash_add(struct hash_index *x, uint64_t hash, uint32_t item, struct error *err);
+void hash_clear(struct hash_index *x); /* keeps the memory */
+void hash_release(struct hash_index *x);
+
+#endif

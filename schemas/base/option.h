@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * option.h - one row is an option, a key of the config file and a TACHO_ variable.
+ *
+ * A tool hands over one set per struct it fills: its own rows and the shared ones (filter_options,
+ * common_options).  Sources apply in this order, later wins: row default, config file (read by
+ * the tools and tacho.py only), environment, command line.  The library inside a job knows the
+ * environment alone; tacho-record turns file and command line into it, so there is one path.
+ * A variable is TACHO_ + the name in capitals, dashes and dots as underscores; a name therefore
+ * means the same thing in every tool (`make check` fails on two rows of one name that differ in
+ * type).
+ *
+ * To add an option: a row.  --help, the man page, config.schema.json and the example config are
+ * made from the rows.
+ */
+#ifndef SCHEMAS_BASE_OPTION_H
+#define SCHEMAS_BASE_OPTION_H
+
+#include "schemas/base/status.h"
+
+#include <stddef.h>
+
+struct buf;
+
+enum option_type {
+	OPTION_FLAG,  /* bool; "", 1, true, yes, on / 0, false, no, off */
+	OPTION_TEXT,  /* const char *, borrowed from argv, the environment or the config's arena */
+	OPTION_COUNT, /* uint64_t */
+	OPTION_SIZE,  /* uint64_t, bytes; K M G are powers of 1024 */
+	OPTION_TIME,  /* uint64_t, ns; ns us ms s m h */
+	OPTION_SHARE, /* double, 0..1; "2%" */
+};
+struct option {
+	const char *name; /* without dashes, at most OPTION_NAME - 1 long; NULL ends a table */
+	char letter;      /* or 0 */
+	enum option_type type;
+	const char *arg;      /* what --help calls the value; NULL for a flag */
+	const char *help;     /* one line, lower case, no full stop; NULL: not in --help */
+	size_t at;            /* offsetof() in the set's struct */
+	const char *fallback; /* as text, parsed like any other; NULL: zero */
+};
+struct option_set {
+	const struct option *rows;
+	void *into;
+};
+enum { OPTION_NAME = 48 };
+
+/*
+ * `sets` ends with {NULL, NULL}; of two rows with one name or letter the first counts.  Names may
+ * be written with underscores.  The error names the option and where it came from
+ * ("TACHO_MAX_DISK: 10X: unknown unit 'X', need K M G T").
+ */
+enum status option_defaults(const struct option_set *sets, struct error *err);
+/* A variable with an empty value counts as unset; TACHO_ variables without a row are ignored. */
+enum status option_environment(const struct option_set *sets, char *const *envp, struct error *err);
+
+/*
+ * --name VALUE, --name=VALUE, -x VALUE, -xVALUE; flags --name, --no-name, --name=no, -xyz.  "-" is
+ * an operand.  Operands are moved to argv[1..*operands], in their order, and NULL ends them; what
+ * follows "--" are operands all.
+ */
+enum status option_arguments(const struct option_set *sets, int argc, char **argv, int *operands,
+			     struct error *err);
+/* For a tool that runs a command: the first operand ends options, as "--" does. */
+enum status option_arguments_until_operand(const struct option_set *sets, int argc, char **argv,
+					   int *operands, struct error *err);
+
+/* One key and value: for readers of config files, --ctl and tacho_configure(). */
+enum status option_set_text(const struct option_set *sets, const char *name, const char *value,
+			    struct error *err);
+
+/* The row called `name`, and the place of its value in *into (may be NULL); NULL: none is. */
+const struct option *option_find(const struct option_set *sets, const char *name, void **into);
+
+/* "TACHO_MAX_DISK"; truncated to `cap`, NUL included.  Returns `out`. */
+char *option_variable(const struct option *row, char *out, size_t cap);
+
+/*
+ * Two columns: names, and help with the default, wrapped so that no line has over 100 characters.
+ * A flag whose default is yes reads --[no-]name.
+ */
+void option_help(const struct option_set *sets, struct buf *out);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schemas/base/quantity.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SECOND_NS 1000000000ULL
+#define DAY_S     86400ULL
+
+enum { QUOTE_MAX = 60, PLACES_MAX = 19 };
+
+struct unit_row {
+	const char *name;
+	uint64_t factor;
+};
+
+/* Ascending: formatting takes the last that divides. */
+static const struct unit_row size_units[] = {
+	{ "", 1 },           { "K", 1ULL << 10 }, { "M", 1ULL << 20 },
+	{ "G", 1ULL << 30 }, { "T", 1ULL << 40 }, { NULL, 0 },
+};
+static const struct unit_row time_units[] = {
+	{ "ns", 1 },        { "us", 1000 },          { "ms", 1000000 },
+	{ "s", SECOND_NS }, { "m", 60 * SECOND_NS }, { "h", 3600 * SECOND_NS },
+	{ NULL, 0 },
+};
+
+/* digits / 10^places, in the first `used` characters of a text; 0: it starts with no number. */
+struct decimal {
+	uint64_t digits;
+	unsigned places;
+	size_t used;
+};
+
+__attribute__((format(printf, 4, 5))) static enum status
+refuse(const char *text, size_t len, struct error *err, const char *fmt, ...)
+{
+	char why[120];
+	va_list args;
+
+	if (!len)
+		return fail(err, ST_USAGE, NOWHERE, "no value given");
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	return fail(err, ST_USAGE, NOWHERE, "%.*s%s: %s", len < QUOTE_MAX ? (int)len : QUOTE_MAX,
+		    text, len > QUOTE_MAX ? "..." : "", why);
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool add_digit(uint64_t *v, char digit)
+{
+	return !__builtin_mul_overflow(*v, 10, v) &&
+	       !__builtin_add_overflow(*v, (uint64_t)(digit - '0'), v);
+}
+
+/* False: more digits than can be held. */
+static bool decimal_parse(const char *text, size_t len, struct decimal *d)
+{
+	size_t i, end;
+
+	*d = (struct decimal){ 0 };
+	for (i = 0; i < len && is_digit(text[i]); i++)
+		if (!add_digit(&d->digits, text[i]))
+			return false;
+	d->used = i;
+	if (!i || i + 1 >= len || text[i] != '.' || !is_digit(text[i + 1]))
+		return true;
+	for (end = ++i; end < len && is_digit(text[end]); end++)
+		;
+	d->used = end;
+	while (end > i && text[end - 1] == '0') /* zeros at the end have no meaning */
+		end--;
+	if (end - i > PLACES_MAX)
+		return false;
+	d->places = (unsigned)(end - i);
+	for (; i < end; i++)
+		if (!add_digit(&d->digits, text[i]))
+			return false;
+	return true;
+}
+
+static const struct unit_row *unit_find(const struct unit_row *units, const char *name, size_t len,
+					bool any_case)
+{
+	for (; units->name; units++)
+		if (strlen(units->name) == len &&
+		    !(any_case ? strncasecmp : strncmp)(units->name, name, len))
+			return units;
+	return NULL;
+}
+
+static uint64_t power_of_10(unsigned exponent)
+{
+	uint64_t power = 1;
+
+	while (exponent--)
+		power *= 10;
+	return power;
+}
+
+/* d x factor into *v; an error unless it is whole and fits. */
+static enum status scale(const char *text, size_t len, const struct decimal *d, uint64_t factor,
+			 const char *whole, uint64_t *v, struct error *err)
+{
+	unsigned __int128 product = (unsigned __int128)d->digits * factor;
+	uint64_t power = power_of_10(d->places);
+
+	if (product % power)
+		return refuse(text, len, err, "not a whole number of %s", whole);
+	if (product / power > UINT64_MAX)
+		return refuse(text, len, err, "too large");
+	*v = (uint64_t)(product / power);
+	return ST_OK;
+}
+
+static enum status unit_parse_start(const char *text, size_t len, struct decimal *d,
+				    struct error *err)
+{
+	if (!decimal_parse(text, len, d))
+		return refuse(text, len, err, "too many digits");
+	if (!d->used)
+		return refuse(text, len, err, "not a number");
+	return ST_OK;
+}
+
+enum status unit_parse_count(const char *text, size_t len, uint64_t *count, struct error *err)
+{
+	struct decimal d;
+
+	TRY(unit_parse_start(text, len, &d, err));
+	if (d.used < len || memchr(text, '.', len))
+		return refuse(text, len, err, "not a count, use digits only");
+	*count = d.digits;
+	return ST_OK;
+}
+
+enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struct error *err)
+{
+	const struct unit_row *unit;
+	struct decimal d;
+
+	TRY(unit_parse_start(text, len, &d, err));
+	unit = unit_find(size_units, text + d.used, len - d.used, true);
+	if (!unit)
+		return refuse(text, len, err, "unknown unit '%.*s', use K M G T",
+			      (int)(len - d.used < 20 ? len - d.used : 20), text + d.used);
+	return scale(text, len, &d, unit->factor, "bytes", bytes, err);
+}
+
+enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct error *err)
+{
+	const struct unit_row *unit;
+	struct decimal d;
+
+	TRY(unit_parse_start(text, len, &d, err));
+	if (d.used == len && d.digits)
+		return refuse(text, len, err, "a time needs a unit, use ns us ms s m h");
+	unit = d.used < len ? unit_find(time_units, text + d.used, len - d.used, false)
+			    : time_units; /* 0 is 0 in any */
+	if (!unit)
+		return refuse(text, len, err, "unknown unit '%.*s', use ns us ms s m h",
+			      (int)(len - d.used < 20 ? len - d.used : 20), text + d.used);
+	return scale(text, len, &d, unit->factor, "ns", ns, err);
+}
+
+enum status unit_parse_share(const char *text, size_t len, double *share, struct error *err)
+{
+	struct decimal d;
+	bool percent;
+	double v;
+
+	TRY(unit_parse_start(text, len, &d, err));
+	percent = d.used + 1 == len && text[d.used] == '%';
+	if (d.used < len && !percent)
+		return refuse(text, len, err, "not a share, write 2%% or 0.02");
+	/* one rounding only: a power of ten up to 10^22 is a double, and so are most digits */
+	v = (double)d.digits / ((double)power_of_10(d.places) * (percent ? 100 : 1));
+	if (v > 1)
+		return refuse(text, len, err, "over 100 %%, write 2%% or 0.02");
+	*share = v;
+	return ST_OK;
+}
+
+/* Days from 1970-01-01 in the Gregorian calendar; years are counted from March, leap day last. */
+static uint64_t days_before(unsigned year, unsigned month, unsigned day)
+{
+	unsigned y = month > 2 ? year : year - 1;
+	unsigned m = month > 2 ? month - 3 : month + 9;
+
+	return 365ULL * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static unsigned month_days(unsigned year, unsigned month)
+{
+	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
+enum field { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, FIELDS };
+
+/* "YYYY-MM-DDTHH:MM:SS"; the layout's digits are field numbers. */
+static bool instant_fields(const char *text, size_t len, unsigned f[FIELDS])
+{
+	static const char layout[] = "0000-11-22T33:44:55";
+	size_t i;
+
+	memset(f, 0, FIELDS * sizeof(f[0]));
+	if (len < sizeof(layout) - 1)
+		return false;
+	for (i = 0; layout[i]; i++) {
+		if (!is_digit(layout[i])) {
+			if (text[i] != layout[i])
+				return false;
+			continue;
+		}
+		if (!is_digit(text[i]))
+			return false;
+		f[layout[i] - '0'] = f[layout[i] - '0'] * 10 + (unsigned)(text[i] - '0');
+	}
+	return true;
+}
+
+/* ".123456789" with 1 to 9 digits, or nothing, then "Z" to the end. */
+static bool instant_fraction(const char *text, size_t len, uint64_t *ns)
+{
+	size_t i = 0;
+
+	*ns = 0;
+	if (len && text[0] == '.') {
+		for (i = 1; i < len && is_digit(text[i]); i++)
+			*ns = *ns * 10 + (uint64_t)(text[i] - '0');
+		if (i < 2 || i > 10)
+			return false;
+		*ns *= power_of_10((unsigned)(10 - i));
+	}
+	return i + 1 == len && text[i] == 'Z';
+}
+
+enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struct error *err)
+{
+	unsigned f[FIELDS];
+	uint64_t s, fraction;
+
+	if (len > 30 || !instant_fields(text, len, f) ||
+	    !instant_fraction(text + 19, len - 19, &fraction))
+		return refuse(text, len, err, "not a time like 2026-11-20T12:00:00Z");
+	if (f[MONTH] < 1 || f[MONTH] > 12 || f[DAY] < 1 || f[DAY] > month_days(f[YEAR], f[MONTH]) ||
+	    f[HOUR] > 23 || f[MINUTE] > 59 || f[SECOND] > 59)
+		return refuse(text, len, err, "no such day or time of day");
+	if (f[YEAR] < 1970 || f[YEAR] > 2554)
+		return refuse(text, len, err, "years go from 1970 to 2554");
+	s = days_before(f[YEAR], f[MONTH], f[DAY]) * DAY_S + f[HOUR] * 3600 + f[MINUTE] * 60 +
+	    f[SECOND];
+	if (__builtin_mul_overflow(s, SECOND_NS, &s) || __builtin_add_overflow(s, fraction, &s))
+		return refuse(text, len, err, "too late");
+	*ns = s;
+	return ST_OK;
+}
+
+static char *unit_format(const struct unit_row *units, uint64_t v, char out[UNIT_TEXT])
+{
+	const struct unit_row *best = units;
+
+	for (; v && units->name; units++)
+		if (v % units->factor == 0)
+			best = units;
+	snprintf(out, UNIT_TEXT, "%" PRIu64 "%s", v / best->factor, v ? best->name : "");
+	return out;
+}
+
+char *unit_format_size(uint64_t bytes, char out[UNIT_TEXT])
+{
+	return unit_format(size_units, bytes, out);
+}
+
+char *unit_format_time(uint64_t ns, char out[UNIT_TEXT])
+{
+	return unit_format(time_units, ns, out);
+}
+
+/* The inverse of days_before(). */
+static void day_fields(uint64_t days, unsigned f[FIELDS])
+{
+	unsigned z = (unsigned)days + 719468;               /* since 0000-03-01 */
+	unsigned cycle = z / 146097, in_cycle = z % 146097; /* of 400 years */
+	unsigned year = (in_cycle - in_cycle / 1460 + in_cycle / 36524 - in_cycle / 146096) / 365;
+	unsigned of_year = in_cycle - (365 * year + year / 4 - year / 100);
+	unsigned m = (5 * of_year + 2) / 153;
+
+	f[DAY] = of_year - (153 * m + 2) / 5 + 1;
+	f[MONTH] = m < 10 ? m + 3 : m - 9;
+	f[YEAR] = year + cycle * 400 + (f[MONTH] <= 2);
+}
+
+char *unit_format_instant(uint64_t ns, char out[UNIT_TEXT])
+{
+	uint64_t s = ns / SECOND_NS, fraction = ns % SECOND_NS;
+	unsigned f[FIELDS], of_day = (unsigned)(s % DAY_S);
+	int digits = !fraction ? 0 : fraction % 1000000 == 0 ? 3 : fraction % 1000 == 0 ? 6 : 9;
+	int len;
+
+	day_fields(s / DAY_S, f);
+	len = snprintf(out, UNIT_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u", f[YEAR] % 10000,
+		       f[MONTH] % 100, f[DAY] % 100, of_day / 3600, of_day / 60 % 60, of_day % 60);
+	if (digits)
+		len += snprintf(out + len, (size_t)(UNIT_TEXT - len), ".%0*" PRIu64, digits,
+				fraction / power_of_10((unsigned)(9 - digits)));
+	snprintf(out + len, (size_t)(UNIT_TEXT - len), "Z");
+	return out;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quantity.h - "256M", "50us", "2%" to numbers and back.
+ *
+ * Texts are a pointer and a length, so that a part of a longer one can be read in place.  Parsing
+ * is exact and knows no locale: what does not come to a whole byte or nanosecond is an error, and
+ * so is what does not fit.  Errors quote the text and are ST_USAGE.
+ */
+#ifndef SCHEMAS_BASE_QUANTITY_H
+#define SCHEMAS_BASE_QUANTITY_H
+
+#include "schemas/base/status.h"
+
+#include <stddef.h>
+
+enum { UNIT_TEXT = 32 }; /* room for what any unit_format_ function writes, NUL included */
+
+/* "1234": decimal digits only. */
+enum status unit_parse_count(const char *text, size_t len, uint64_t *count, struct error *err);
+/* "4096", "256M", "1.5G": K M G T in either case are powers of 1024, none is bytes. */
+enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struct error *err);
+/* "50us", "1.5s", "10m": ns us ms s m h; only 0 needs no unit. */
+enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct error *err);
+/* "2%", "0.02": 0 to 1. */
+enum status unit_parse_share(const char *text, size_t len, double *share, struct error *err);
+/* "2026-11-20T12:00:00Z", up to nine digits after the seconds: ns since the Unix epoch, UTC. */
+enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struct error *err);
+
+/*
+ * The exact inverse of parsing, in the largest unit that leaves a whole number: 256M, 1000, 90s,
+ * 1500us, 0.  An instant has 0, 3, 6 or 9 digits after the seconds, as few as it needs.  For
+ * figures rounded for people see the formats of reports.  Each returns `out`.
+ */
+char *unit_format_size(uint64_t bytes, char out[UNIT_TEXT]);
+char *unit_format_time(uint64_t ns, char out[UNIT_TEXT]);
+char *unit_format_instant(uint64_t ns, char out[UNIT_TEXT]);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status.h - how functions report failure.
+ *
+ * A function that can fail returns enum status and takes `struct error *` last.  The function that
+ * finds the fault fills the error, once, with fail(); all callers pass it up with TRY().  Only the
+ * main.c of a tool prints, exits or reads the environment.
+ *
+ * A damaged or unknown *record* is no failure: it is counted (trace_lose) and reading continues.
+ * Damaged *framing* ends that input, after what was readable before it has been delivered.
+ */
+#ifndef SCHEMAS_BASE_STATUS_H
+#define SCHEMAS_BASE_STATUS_H
+
+#include <stdint.h>
+
+/* Name, exit code of the tools (documented, never renumbered), text for people. */
+/* clang-format off */
+#define STATUS_LIST(X)                                            \
+	X(OK,      0, "ok")                                       \
+	X(END,     0, "end of input")                             \
+	X(USAGE,   2, "wrong use")                                \
+	X(OVER,    3, "over the limit asked for") /* --fail-over */ \
+	X(FORMAT,  4, "malformed input")                          \
+	X(TRUNCATED,     4, "input ends early")                         \
+	X(IO,      5, "input or output failed")                   \
+	X(CEILING, 6, "over a ceiling")                           \
+	X(MEMORY,  6, "out of memory")                            \
+	X(ABSENT,  7, "not available on this machine")
+/* clang-format on */
+
+enum status {
+#define X(name, exit, text) ST_##name,
+	STATUS_LIST(X)
+#undef X
+};
+
+#define NOWHERE UINT64_MAX /* `at` of an error that has no place in a file */
+
+struct error {
+	enum status status;
+	uint64_t at;    /* byte offset in the (unpacked) input, or NOWHERE */
+	char text[200]; /* one sentence: lower case, no full stop, no newline */
+};
+
+/*
+ * Fill `err` and return `status`:  return fail(err, ST_TRUNCATED, off, "header needs %zu bytes",
+ * n); `err` may be NULL.  A long text is truncated; control characters, which may come out of a
+ * damaged file, become '?'.  The path and the tool's name are added by main.c.  An argument may be
+ * the text of `err` itself: fail(err, st, err->at, "%s: %s", where, err->text) adds to it.
+ */
+enum status fail(struct error *err, enum status status, uint64_t at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* The one sentence for ST_MEMORY: what the memory was for does not help anybody. */
+enum status fail_memory(struct error *err);
+
+/* Columns of STATUS_LIST; a number that is no status reads as ST_IO does. */
+int status_exit(enum status status);
+const char *status_text(enum status status);
+
+#define TRY(expr)                                                                                  \
+	do {                                                                                       \
+		enum status try_ = (expr);                                                         \
+		if (try_ != ST_OK)                                                                 \
+			return try_;                                                               \
+	} while (0)
+
+#endif

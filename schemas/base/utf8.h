@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * utf8.h - characters of texts from anywhere: names in traces are bytes, and not always UTF-8.
+ */
+#ifndef SCHEMAS_BASE_UTF8_H
+#define SCHEMAS_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UTF8_DAMAGED = 0xfffd }; /* what stands for bytes that are no character */
+
+/* Length of the well-formed UTF-8 sequence at text[0..len), 0 when there is none (RFC 3629). */
+size_t utf8_sequence(const char *text, size_t len);
+/* The next character of a text that ends with 0, never beyond its end; UTF8_DAMAGED for a byte
+ * that begins none. */
+uint32_t utf8_next(const char **text);
+/* Returns its bytes; what is no character (a surrogate, beyond U+10FFFF) is UTF8_DAMAGED. */
+size_t utf8_put(char out[4], uint32_t c);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vec.h - arrays that grow.
+ *
+ * An array is three members of its owner: a typed pointer, a count and a capacity.  The owner frees
+ * the pointer with free().
+ *
+ *	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
+ *	s->rows[s->row_count++] = row;
+ */
+#ifndef SCHEMAS_BASE_VEC_H
+#define SCHEMAS_BASE_VEC_H
+
+#include "schemas/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Makes place for `wanted` items of `size` bytes.  The capacity at least doubles, so appending one
+ * by one costs constant time on average.  New items are zeroed.  ST_MEMORY leaves the array as it
+ * was.  `items` is the address of the typed pointer.
+ */
+enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struct error *err);
+
+/* The same through a typed pointer: vec_reserve(&items, &cap, wanted, err). */
+#define vec_reserve(items, cap, wanted, err)                                                       \
+	(*(cap) >= (size_t)(wanted)                                                                \
+		 ? ST_OK                                                                           \
+		 : vec_grow((items), (cap), (wanted), sizeof(**(items)), (err)))
+
+/* For qsort(): ascending order. */
+int compare_u64(const void *a, const void *b);
+int compare_u32(const void *a, const void *b);
+int compare_double(const void *a, const void *b);
+
+/*
+ * The median of values; sorts them in place.  Of an even count it is the mean of both middle
+ * values, and of none it is 0.
+ */
+double median_u64(uint64_t *values, size_t count);
+double median_double(double *values, size_t count);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * column.h - one column of a block of events: 64-bit words <-> bytes; inside of the codec.
+ *
+ *	code | base | PACK_CONST:  residual                   one for all rows
+ *	            | PACK_VARINT: divisor, length, varints   LEB128
+ *	            | PACK_FIXED:  divisor, length, words     length / rows bytes each
+ *
+ * The transform is what a word is compared with, the packing is how the difference (the residual)
+ *is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so every bit
+ * pattern survives.  A column may refer only to columns before it.
+ */
+#ifndef SCHEMAS_LOG_COLUMN_H
+#define SCHEMAS_LOG_COLUMN_H
+
+#include "schemas/base/bytes.h"
+#include "schemas/log/log.h"
+
+/* On disk: low four bits of the code. */
+enum transform {
+	BY_VALUE,  /* base + residual, unsigned; the others are zig-zag */
+	BY_DELTA,  /* the row before; base before the first */
+	BY_DESC,   /* the last row of equal descriptor % DESC_PLACES; base before the first */
+	BY_COLUMN, /* column `base` of the same row */
+	BY_GAP,    /* begin only: end of the row before on the same slot; base before the first */
+	BY_END,    /* end of the same row; what is written a little after it */
+	TRANSFORMS,
+};
+/* High four bits. */
+enum packing { PACK_CONST, PACK_VARINT, PACK_FIXED, PACKINGS };
+
+enum {
+	DESC_PLACES = 256,
+	COLUMN_HEADER_MAX = 1 + 2 * VARINT_MAX + 3,
+	COLUMN_SAMPLE = 256, /* rows that decide about the transform */
+};
+
+/* The words of a block as its encoder holds them. */
+struct column_words {
+	const uint64_t *words; /* this column */
+	const uint64_t *descs; /* NULL: not before this one */
+	const uint64_t *ends;  /* of the rows; NULL: not before this one */
+	const uint8_t *slots;  /* begin column only, else NULL */
+	uint64_t *scratch;     /* `rows` words */
+	uint32_t rows;         /* at least 1 */
+};
+struct column_form {
+	uint8_t transform, packing, width;
+	uint64_t base, divisor, residual; /* residual: of PACK_CONST */
+	uint64_t bits;                    /* of all words of the stream */
+	uint32_t length;                  /* of the stream */
+};
+
+/*
+ * Chooses the form that takes the fewest bytes for the first `sample` rows; `others` are the
+ * `count` columns before it.  The scratch then holds what column_put() writes.
+ */
+void column_choose(const struct column_words *c, uint32_t sample, const uint64_t *const *others,
+		   unsigned count, struct column_form *form);
+/* The form BY_DELTA, whose stream never has more bytes than varints of the plain differences. */
+void column_choose_delta(const struct column_words *c, struct column_form *form);
+size_t column_form_size(const struct column_form *form); /* header and stream */
+/* Room for column_form_size() and eight bytes more; returns the bytes. */
+size_t column_put(const struct column_words *c, const struct column_form *form, uint8_t *out);
+
+/* Where reading stands in one column. */
+struct column_reader {
+	const uint8_t *at, *end;
+	uint64_t last, divisor, residual;
+	uint8_t transform, packing, width;
+	uint64_t *words;   /* of the present chunk; NULL: column_is_constant() */
+	uint64_t *by_desc; /* BY_DESC only: DESC_PLACES */
+};
+
+/* Reads the header at `in`, which moves to the end of the column; `index` columns are before it. */
+enum status column_open(struct column_reader *r, struct bytes *in, const struct log_block *block,
+			unsigned index, struct error *err);
+/* Passes over a column and sets only its transform and packing.  False: it is truncated. */
+bool column_pass(struct bytes *in, struct column_reader *r);
+/* Reads the next `count` residuals as stored; false: damaged. */
+bool column_take(struct column_reader *r, uint64_t *out, uint32_t count);
+/* What a residual adds, in all transforms but BY_VALUE. */
+static inline uint64_t column_step(uint64_t residual, uint64_t divisor)
+{
+	return (uint64_t)unzigzag(residual) * divisor;
+}
+/* Turns residuals into words, in all transforms but BY_GAP and BY_END; `others` are the words that
+ * the transform refers to: descriptors, or those of the other column. */
+void column_sum(struct column_reader *r, uint64_t *words, const struct log_words *others,
+		uint32_t count);
+/* Whether all words are the same, in every chunk. */
+static inline bool column_is_constant(const struct column_reader *r)
+{
+	return r->packing == PACK_CONST && r->transform == BY_VALUE;
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * encoder.h - rows of one layout until they become a block; inside of the codec, and for writers of
+ * very many rows (writer.h, struct log_places).
+ *
+ * Rows are kept as words, column by column, until there are enough for a block.  log_finish() then
+ * does the rest for many rows at once: it chooses how columns are stored and finds out whether the
+ * rows are in order.  How many rows are enough is estimated from the size of the block before.  If
+ * they do not fit, those that do become a block and the others stay for the next one.
+ *
+ * An encoder belongs to one thread.  It is in memory of the caller's, aligned to 8 bytes.
+ */
+#ifndef SCHEMAS_LOG_ENCODER_H
+#define SCHEMAS_LOG_ENCODER_H
+
+#include "schemas/log/log.h"
+
+enum {
+	ENCODER_ROWS = 4096,
+	ENCODER_STRIDE = ENCODER_ROWS + 24, /* keeps a row's words out of one set of a cache */
+};
+/* Columns in the order of the file, those that others refer to first; put_rows.c writes FIELDS so.
+ */
+enum { DESCS, LENGTHS, BEGINS, CORRELATIONS, VALUES, FLAGS, ORDERS, ARG };
+
+/* Words that are the same in all rows of most layouts: columns only from the first difference on.
+ */
+struct rare_words {
+	uint64_t value, flags, order;
+};
+struct log_encoder {
+	uint16_t layout;
+	uint8_t kind;
+	bool wide; /* the rare words are columns */
+	uint32_t column_count;
+	uint32_t rows, target; /* target: rows of a block */
+	uint32_t sample;       /* rows that decide how a column is stored */
+	struct rare_words rare;
+	uint64_t *words, *scratch, *ends;
+	uint8_t *slots;
+};
+
+size_t log_encoder_size(unsigned arg_count);
+void log_encode_init(struct log_encoder *e, uint16_t layout, unsigned kind, unsigned arg_count,
+		     uint32_t sample);
+/* Encodes one block and returns its bytes; 0 when there are no rows.  Rows may be left. */
+size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOCK_BYTES]);
+/* To be called before log_put() of a row that is not log_is_usual(). */
+void log_put_rare(struct log_encoder *e, const struct event *row, uint32_t order);
+
+/* Whether the rare words of a row are those of all rows before it. */
+static inline bool log_is_usual(const struct log_encoder *e, const struct event *row,
+				uint32_t order)
+{
+	return !((row->bytes ^ e->rare.value) | (row->flags ^ e->rare.flags) |
+		 (order ^ e->rare.order) | e->wide);
+}
+
+/* Whether log_finish() has to be called before the next row. */
+static inline bool log_is_full(const struct log_encoder *e)
+{
+	return e->rows >= e->target;
+}
+
+/* Writes the words that every row has; `at` is words + row. */
+static inline void log_put_words(uint64_t *at, uint32_t desc, uint64_t begin_ns, uint64_t end_ns,
+				 uint64_t correlation)
+{
+	at[DESCS * ENCODER_STRIDE] = desc;
+	at[LENGTHS * ENCODER_STRIDE] = end_ns - begin_ns;
+	at[BEGINS * ENCODER_STRIDE] = begin_ns;
+	at[CORRELATIONS * ENCODER_STRIDE] = correlation;
+}
+
+/*
+ * Adds a row.  Rows may come in any order; `order` is 0 unless the caller keeps the input order of
+ * events of equal begin and end that go to different layouts.  row->track is the id in the file,
+ * and row->args has arg_count words.
+ */
+static inline void log_put(struct log_encoder *e, const struct event *row, uint32_t desc)
+{
+	uint64_t *at = e->words + e->rows;
+
+	log_put_words(at, desc, row->begin_ns, row->end_ns, row->correlation);
+	for (unsigned i = ARG; i < e->column_count; i++)
+		at[(size_t)i * ENCODER_STRIDE] = row->args[i - ARG];
+	e->slots[e->rows] = log_slot(row->track);
+	e->rows++;
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read.h - the reading half of a log's tables, between translate.c, take_rows.c and saved.c.
+ */
+#ifndef SCHEMAS_LOG_READ_H
+#define SCHEMAS_LOG_READ_H
+
+#include "schemas/base/buf.h"
+#include "schemas/log/row.h"
+#include "schemas/log/tables.h"
+#include "schemas/model/intern.h"
+
+/* Rows by the file's id; [0] is unused, and rows that did not come are zero. */
+struct rows {
+	void *at;
+	size_t cap;
+	uint32_t count, row_bytes;
+};
+struct file_schema {
+	const struct attr *attrs; /* keys and texts are the run's */
+	uint32_t count;
+	bool came;
+};
+struct file_keys {
+	const struct attr *keys;
+	uint32_t count;
+};
+struct file_track {
+	uint32_t to;
+	uint64_t launches;
+};
+struct file_losses {
+	uint64_t counts[LOSS_END];
+};
+struct file_layout {
+	struct log_layout layout;
+	const struct attr *args; /* layout.arg_count */
+	struct attr kind_attr;   /* of a kind that is unknown here; key 0: it is known */
+	bool came;
+};
+struct log_translation {
+	struct trace *trace;
+	struct arena arena; /* memory of `rows` is taken off its ceiling */
+	struct rows names, keys, schemas, processes, tracks, layouts, descs, windows, anchors,
+		losses;
+	const char *missing;   /* what a row refers to that did not come */
+	struct log_desc_sums { /* of the differences so far in a block of DESCS */
+		uint64_t track, name, schema;
+	} desc;
+	/* A row that comes in parts. */
+	struct buf part;
+	uint64_t part_total;
+	uint32_t part_id;
+	uint16_t part_kind;
+	/* META, END */
+	uint64_t meta, end_events;
+	bool ended;
+};
+
+/*
+ * How a row of each kind of block is read: from `in`, which is the row alone where rows begin with
+ * their length.  A row that is cut off leaves in->is_truncated, one that refers to what did not
+ * come leaves x->missing; the caller reports both, and the row is not used.
+ */
+struct log_row_reader {
+	enum status (*take)(struct log_translation *x, uint32_t id, struct bytes *in,
+			    struct error *err);
+	size_t rows; /* offset of its struct rows in the translation; 0: it has none */
+	bool has_length;
+};
+extern const struct log_row_reader log_row_readers[LOG_BLOCK_KIND_END];
+
+enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes *in,
+			   struct error *err);
+
+/* NULL for an id beyond the last row. */
+void *log_rows_get(const struct rows *r, uint64_t id);
+/* The run's name or process of the file's; 0 for one that a damaged block took along. */
+uint32_t log_name_of(struct log_translation *x, uint64_t id);
+uint32_t log_process_of(struct log_translation *x, uint64_t id);
+/* The run's argument schema of the file's const args with the argument values of a layout (or
+ * NULL), and, where the layout's kind is unknown, the kind as an attribute. */
+enum status log_schema_of(struct log_translation *x, uint64_t id, const struct file_layout *l,
+			  uint32_t *to, struct error *err);
+/* Zeroed memory until the translation is freed; NULL and *err. */
+void *log_arena_take(struct log_translation *x, size_t bytes, struct error *err);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schemas/log/ring.h"
+
+#include "schemas/base/bytes.h"
+#include "schemas/base/crc32c.h"
+
+/* Offsets in the constant part of the header; LOG.md has them as a table. */
+enum {
+	AT_VERSION = 8,
+	AT_CRC = 12,
+	AT_SIZE = 16,
+	AT_HALF = 24,
+	AT_EVENTS = 32,
+	AT_PID = 40,
+	AT_RANK = 44,
+	AT_STARTED = 48,
+	AT_MAX_BYTES = 56,
+	AT_MIN_FREE = 64,
+	AT_HOST = 72,
+	CRC_FROM = 16,
+};
+enum {
+	AT_HEADER_CRC = 4,
+	CRC_OF_HEADER_FROM = 8,
+	AT_NUMBER = 56, /* of a block's header */
+	HALF_LEAST = 128 * 1024,
+	SIZE_LEAST = 1 << 20,
+};
+
+bool log_ring_divide(uint64_t size, uint64_t most_tables, struct log_ring_consts *out)
+{
+	uint64_t half = size / 8;
+
+	if (size < SIZE_LEAST || size > (uint64_t)1 << 46)
+		return false;
+	if (half > most_tables)
+		half = most_tables;
+	if (half < HALF_LEAST)
+		half = HALF_LEAST;
+	out->half_bytes = half / LOG_RING_ALIGN * LOG_RING_ALIGN;
+	out->event_bytes =
+		(size - LOG_RING_HEADER - 2 * out->half_bytes) / LOG_RING_ALIGN * LOG_RING_ALIGN;
+	out->size = LOG_RING_HEADER + 2 * out->half_bytes + out->event_bytes;
+	return true;
+}
+
+void log_ring_put_consts(const struct log_ring_consts *f, uint8_t out[LOG_RING_CONST_BYTES])
+{
+	memset(out, 0, LOG_RING_CONST_BYTES);
+	memcpy(out, LOG_RING_MAGIC, 8);
+	put_u32(out + AT_VERSION, LOG_RING_VERSION);
+	put_u64(out + AT_SIZE, f->size);
+	put_u64(out + AT_HALF, f->half_bytes);
+	put_u64(out + AT_EVENTS, f->event_bytes);
+	put_u32(out + AT_PID, f->pid);
+	put_u32(out + AT_RANK, f->rank);
+	put_u64(out + AT_STARTED, f->started);
+	put_u64(out + AT_MAX_BYTES, f->max_bytes);
+	put_u64(out + AT_MIN_FREE, f->min_free);
+	memcpy(out + AT_HOST, f->host, LOG_RING_HOST - 1);
+	put_u32(out + AT_CRC, crc32c(0, out + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM));
+}
+
+static enum status take_consts(const uint8_t *bytes, size_t len, struct log_ring_consts *f,
+			       struct error *err)
+{
+	uint64_t areas;
+
+	if (len < 8 || memcmp(bytes, LOG_RING_MAGIC, 8) != 0)
+		return fail(err, ST_FORMAT, 0, "not the ring of a flight recorder");
+	if (len < LOG_RING_WORDS_END)
+		return fail(err, ST_TRUNCATED, 0, "header of the ring is cut off");
+	if (get_u32(bytes + AT_CRC) != crc32c(0, bytes + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM))
+		return fail(err, ST_FORMAT, AT_CRC, "header of the ring is damaged");
+	if (get_u32(bytes + AT_VERSION) != LOG_RING_VERSION)
+		return fail(err, ST_FORMAT, AT_VERSION,
+			    "ring of version %u, this program reads "
+			    "version %d",
+			    get_u32(bytes + AT_VERSION), LOG_RING_VERSION);
+	f->size = get_u64(bytes + AT_SIZE);
+	f->half_bytes = get_u64(bytes + AT_HALF);
+	f->event_bytes = get_u64(bytes + AT_EVENTS);
+	f->pid = get_u32(bytes + AT_PID);
+	f->rank = get_u32(bytes + AT_RANK);
+	f->started = get_u64(bytes + AT_STARTED);
+	f->max_bytes = get_u64(bytes + AT_MAX_BYTES);
+	f->min_free = get_u64(bytes + AT_MIN_FREE);
+	memcpy(f->host, bytes + AT_HOST, LOG_RING_HOST);
+	f->host[LOG_RING_HOST - 1] = '\0';
+	areas = f->size - LOG_RING_HEADER;
+	if (f->size < LOG_RING_HEADER || f->half_bytes > areas / 2 ||
+	    f->event_bytes != areas - 2 * f->half_bytes || f->half_bytes % LOG_RING_ALIGN ||
+	    f->event_bytes % LOG_RING_ALIGN)
+		return fail(err, ST_FORMAT, AT_SIZE, "parts of the ring do not add up");
+	return ST_OK;
+}
+
+void log_ring_number(uint8_t *block, uint64_t number)
+{
+	put_u64(block + AT_NUMBER, number);
+	put_u32(block + AT_HEADER_CRC,
+		crc32c(0, block + CRC_OF_HEADER_FROM, LOG_HEADER_BYTES - CRC_OF_HEADER_FROM));
+}
+
+/* ---- reading ---- */
+
+static uint64_t events_at(const struct log_ring *r)
+{
+	return LOG_RING_HEADER + 2 * r->consts.half_bytes;
+}
+
+/* Reads the header of a block at `at`; *number is 0 unless one is there whose block ends by `end`.
+ */
+static enum status header_at(struct log_ring *r, uint64_t at, uint64_t end, struct log_block *block,
+			     uint64_t *number, struct error *err)
+{
+	size_t skipped;
+	const uint8_t *p;
+
+	if (at < r->window_at || at + LOG_HEADER_BYTES > r->window_at + r->window_len) {
+		r->window_at = at;
+		TRY(r->read(r->arg, at, r->window, sizeof(r->window), &r->window_len, err));
+	}
+	if (at + LOG_HEADER_BYTES > r->window_at + r->window_len)
+		return ST_END;
+	p = r->window + (at - r->window_at);
+	*number = 0;
+	if (end - at < LOG_HEADER_BYTES ||
+	    log_find_block(p, LOG_HEADER_BYTES, at, block, &skipped, NULL) != ST_OK || skipped ||
+	    block->size > end - at - LOG_HEADER_BYTES)
+		return ST_OK;
+	*number = get_u64(p + AT_NUMBER);
+	return ST_OK;
+}
+
+static uint64_t span_of(const struct log_block *block)
+{
+	return log_ring_pad(LOG_HEADER_BYTES + block->size);
+}
+
+/* Finds the next block of events from *at on; ST_END: there is none before `end`. */
+static enum status find_events(struct log_ring *r, uint64_t *at, uint64_t end,
+			       struct log_block *block, uint64_t *number, struct error *err)
+{
+	while (*at + LOG_HEADER_BYTES <= end) {
+		TRY(header_at(r, *at, end, block, number, err));
+		if (*number && block->kind == LOG_EVENTS) {
+			*at += span_of(block);
+			return ST_OK;
+		}
+		*at += LOG_RING_ALIGN;
+	}
+	return ST_END;
+}
+
+static enum status look_for_events(struct log_ring *r, struct error *err)
+{
+	uint64_t at = events_at(r), end = r->consts.size, number;
+	uint64_t most = r->consts.event_bytes / LOG_RING_ALIGN;
+	struct log_block block;
+	enum status st;
+
+	while ((st = find_events(r, &at, end, &block, &number, err)) == ST_OK) {
+		if (!r->lowest || number < r->lowest) {
+			r->lowest = number;
+			r->lowest_at = block.offset;
+		}
+		if (number > r->highest)
+			r->highest = number;
+		r->blocks++;
+		r->bytes += LOG_HEADER_BYTES + block.size;
+	}
+	if (st != ST_END)
+		return st;
+	r->missing = r->blocks ? r->highest - r->lowest + 1 - r->blocks : 0;
+	if (r->missing > most)
+		r->missing = most;
+	if (r->begun > r->highest) { /* the process died while it was written */
+		r->missing++;
+		r->missing_rows = r->begun_rows <= LOG_BLOCK_ROWS ? r->begun_rows : 0;
+	}
+	return ST_OK;
+}
+
+enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void *arg,
+			  struct error *err)
+{
+	uint8_t header[LOG_RING_WORDS_END];
+	size_t got = 0;
+
+	memset(r, 0, offsetof(struct log_ring, window));
+	r->read = read;
+	r->arg = arg;
+	TRY(read(arg, 0, header, sizeof(header), &got, err));
+	TRY(take_consts(header, got, &r->consts, err));
+	r->tables = get_u64(header + LOG_RING_TABLES);
+	r->begun = get_u64(header + LOG_RING_BEGUN);
+	r->begun_rows = get_u64(header + LOG_RING_BEGUN_ROWS);
+	r->alive_ns = get_u64(header + LOG_RING_ALIVE);
+	r->until_ns = get_u64(header + LOG_RING_UNTIL);
+	r->saved = get_u64(header + LOG_RING_SAVED);
+	r->saved_until_ns = get_u64(header + LOG_RING_SAVED_UNTIL);
+	r->table_at = LOG_RING_HEADER + (r->tables & 1) * r->consts.half_bytes;
+	r->table_next = r->tables >> 1;
+	TRY(look_for_events(r, err));
+	r->event_at = r->lowest_at;
+	return ST_OK;
+}
+
+enum status log_ring_next_table(struct log_ring *r, struct log_block *block, struct error *err)
+{
+	uint64_t end = LOG_RING_HEADER + ((r->tables & 1) + 1) * r->consts.half_bytes, number;
+
+	if (!r->tables || r->table_at + LOG_HEADER_BYTES > end)
+		return ST_END;
+	TRY(header_at(r, r->table_at, end, block, &number, err));
+	/* A block whose number does not follow is older than this use of the half. */
+	if (!number || number != r->table_next || block->kind == LOG_EVENTS)
+		return ST_END;
+	r->table_next++;
+	r->table_at += span_of(block);
+	return ST_OK;
+}
+
+enum status log_ring_next_events(struct log_ring *r, struct log_block *block, uint64_t *number,
+				 struct error *err)
+{
+	enum status st = ST_END;
+
+	if (!r->lowest)
+		return ST_END;
+	if (!r->wrapped)
+		st = find_events(r, &r->event_at, r->consts.size, block, number, err);
+	if (st == ST_END && !r->wrapped) {
+		r->wrapped = true;
+		r->event_at = events_at(r);
+	}
+	if (st == ST_END)
+		st = find_events(r, &r->event_at, r->lowest_at, block, number, err);
+	return st;
+}
+
+void log_ring_saved(const struct log_ring *r, const char *why, struct log_saved *out)
+{
+	*out = (struct log_saved){
+		.why = why,
+		.step = NOWHERE,
+		.until_ns = r->until_ns,
+		.alive_ns = r->alive_ns,
+		.torn = r->missing,
+		.torn_rows = r->missing_rows,
+	};
+}

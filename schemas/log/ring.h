@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.h - the file of a flight recorder: the latest blocks of a log in a ring of constant size.
+ *
+ *	| header, 4 KiB | tables, half 0 | tables, half 1 | events, round and round |
+ *
+ * Blocks are those of log.h, on multiples of LOG_RING_ALIGN, numbered in the eight bytes of their
+ * header that readers of a log do not look at: so what is in a ring can be copied into a log as it
+ * is.  LOG.md section 11 specifies the bytes.  One process writes, in an order that leaves whole
+ * blocks whenever it dies.  Any process may read at any time, also while it writes: a block that
+ *was overwritten meanwhile fails its checksum.  A reader relies on checksums alone: it looks for
+ *blocks in the whole area and orders them by their numbers.
+ */
+#ifndef SCHEMAS_LOG_RING_H
+#define SCHEMAS_LOG_RING_H
+
+#include "schemas/log/log.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+
+#define LOG_RING_MAGIC "TACHO\x02\r\n" /* 8 bytes */
+enum {
+	LOG_RING_VERSION = 1,
+	LOG_RING_HEADER = 4096,
+	LOG_RING_CONST_BYTES = 256, /* constant bytes of the header */
+	LOG_RING_ALIGN = 64,
+	LOG_RING_HOST = 64,
+	LOG_RING_WINDOW = 16 * 1024, /* read at once */
+};
+
+/* Words of the header that change, each at its place; written whole. */
+enum log_ring_word {
+	LOG_RING_TABLES =
+		256, /* number of the first block of the tables that hold, times 2, + half */
+	LOG_RING_BEGUN = 264, /* number of the block of events that is written, or was last */
+	LOG_RING_BEGUN_ROWS = 272,
+	LOG_RING_ALIVE = 280,       /* ns: the writer's last sign of life */
+	LOG_RING_UNTIL = 288,       /* ns: all events that had ended by then are in the ring */
+	LOG_RING_SAVED = 296,       /* number of the last block of events that is in a saved log */
+	LOG_RING_SAVED_UNTIL = 304, /* ns: LOG_RING_UNTIL at that time */
+	LOG_RING_WORDS_END = 312,
+};
+
+/* The constant part of the header. */
+struct log_ring_consts {
+	uint64_t size;       /* of the file */
+	uint64_t half_bytes; /* of the tables; the first half follows the header */
+	uint64_t event_bytes;
+	uint32_t pid, rank;           /* rank UINT32_MAX: none */
+	uint64_t started;             /* of the process: field 22 of /proc/PID/stat; 0 unknown */
+	uint64_t max_bytes, min_free; /* for a log saved from it; 0: no limit */
+	char host[LOG_RING_HOST];     /* NUL-terminated */
+};
+
+/* Halves and events for a file of `size` bytes; false: it is too small to be of use. */
+bool log_ring_divide(uint64_t size, uint64_t most_tables, struct log_ring_consts *out);
+void log_ring_put_consts(const struct log_ring_consts *f, uint8_t out[LOG_RING_CONST_BYTES]);
+/* Gives a block, header first, a number. */
+void log_ring_number(uint8_t *block, uint64_t number);
+
+static inline uint64_t log_ring_pad(uint64_t bytes)
+{
+	return (bytes + LOG_RING_ALIGN - 1) / LOG_RING_ALIGN * LOG_RING_ALIGN;
+}
+
+/* Up to `len` bytes at `at`; *got is less only at the end. */
+typedef enum status (*log_ring_read_fn)(const void *arg, uint64_t at, void *bytes, size_t len,
+					size_t *got, struct error *err);
+
+struct log_ring {
+	struct log_ring_consts consts;
+	uint64_t tables, begun, begun_rows, alive_ns, until_ns, saved, saved_until_ns;
+	/* Of the blocks of events that are there. */
+	uint64_t lowest, highest, blocks, bytes; /* lowest 0: none */
+	uint64_t missing; /* blocks between them that are not there, and one that was being written
+			   */
+	uint64_t missing_rows; /* 0 unknown */
+
+	/* Inside. */
+	log_ring_read_fn read;
+	const void *arg;
+	uint64_t lowest_at, table_at, table_next, event_at;
+	bool wrapped;
+	uint64_t window_at;
+	size_t window_len;
+	uint8_t window[LOG_RING_WINDOW];
+};
+
+/* Reads the header and looks for blocks.  ST_FORMAT: not a ring, or damaged. */
+enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void *arg,
+			  struct error *err);
+/*
+ * The next table block, in order; then ST_END.  `block->offset` is its place in the file.  The
+ * payload was not looked at.
+ */
+enum status log_ring_next_table(struct log_ring *r, struct log_block *block, struct error *err);
+/* The same of events; *number is the block's. */
+enum status log_ring_next_events(struct log_ring *r, struct log_block *block, uint64_t *number,
+				 struct error *err);
+
+/* Why and when a log was saved: a row of SAVED. */
+struct log_saved {
+	const char *why; /* the word of the trigger: slow, hang, signal, death, command */
+	uint64_t at_ns;  /* when it was triggered; 0 unknown */
+	uint64_t step;   /* NOWHERE: of no step */
+	uint64_t value_ns, threshold_ns; /* what was measured, and what it had to be over */
+	uint64_t from_ns;            /* since then nothing was pushed out; 0: since the beginning */
+	uint64_t until_ns, alive_ns; /* LOG_RING_UNTIL, LOG_RING_ALIVE */
+	uint64_t torn, torn_rows;    /* blocks that were not whole, and their rows (0: unknown) */
+	uint64_t left_out_rows;      /* there was no room on the disk */
+	bool by_itself;              /* its process saved it, alive */
+};
+/* A block of SAVED, whole. */
+void log_put_saved(const struct log_saved *s, struct buf *out);
+/* The SAVED row of a log that is saved from a ring whose writer is gone, or was not asked. */
+void log_ring_saved(const struct log_ring *r, const char *why, struct log_saved *out);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * write.h - the writing half of a log's tables, between tables.c and put_rows.c.
+ */
+#ifndef SCHEMAS_LOG_WRITE_H
+#define SCHEMAS_LOG_WRITE_H
+
+#include "schemas/base/buf.h"
+#include "schemas/log/row.h"
+#include "schemas/log/tables.h"
+#include "schemas/model/intern.h"
+
+/* The tables of a file in the order in which a reader needs them. */
+enum {
+	T_NAMES,
+	T_META,
+	T_KEYS,
+	T_SCHEMAS,
+	T_PROCESSES,
+	T_DEVICES,
+	T_TRACKS,
+	T_FIELDS,
+	T_DESCS,
+	T_WINDOWS,
+	T_ANCHORS,
+	T_LOSSES,
+	TABLES,
+};
+
+/* A row of FIELDS (a kind and the keys of its argument values) or of KEYS (those of const args). */
+struct keys_row {
+	const struct attr *keys; /* bits unused */
+	uint32_t count;
+	uint8_t kind; /* KEYS: 0 */
+};
+/* What the file has of a table. */
+struct written {
+	uint32_t rows;
+	uint32_t *crcs; /* of rows that may change; NULL: none may */
+	size_t crc_cap;
+};
+struct log_mark {
+	const struct trace *trace;
+	struct arena arena;
+	struct intern layouts, lists;
+	struct written written[TABLES];
+	uint16_t *desc_layouts; /* by event descriptor; 0: not made yet */
+	size_t desc_cap;
+	uint32_t *schema_lists; /* by argument schema; 0: it has no const args */
+	size_t schema_cap;
+	uint32_t schemas_seen;
+	size_t ceiling;
+	/* The block being filled. */
+	struct buf payload, row;
+	uint32_t first_id, rows;
+	struct event_desc desc_before;
+};
+
+/* How a row of each table gets into mark->row; nothing, where there is nothing to say. */
+struct log_row_writer {
+	void (*put)(struct log_mark *m, uint32_t id);
+	uint16_t kind;    /* of its blocks */
+	uint8_t of_trace; /* enum trace_table: the table of the trace that has as many rows */
+	bool may_change;  /* a row that was written may have to be written again */
+};
+extern const struct log_row_writer log_row_writers[TABLES];
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.h - events in, the bytes of a log out; used by the collector and by `-t log`.
+ *
+ * It keeps an encoder for each layout, and writes the table rows that a block needs before it.  It
+ * appends whole blocks only, so the buf may be written out and cleared after any call; a flush once
+ * per second bounds what a kill loses.  Ids in the file are those of `trace`, which stays the
+ * caller's: the writer finds new rows of its tables there.  A writer belongs to one thread.  Its
+ * memory is an encoder (about 350 KB) for each layout; over the ceiling, blocks end early.
+ *
+ *	log_writer_new(&w, trace, ceiling, err)
+ *	log_writer_begin(w, &buf, err)                       the file's first bytes
+ *	log_writer_put(w, &event, desc, 0, &buf, err) ...    write buf, clear it
+ *	log_writer_flush(w, &buf, err)                       once per second
+ *	log_writer_end(w, &buf, err)                         clean close
+ */
+#ifndef SCHEMAS_LOG_WRITER_H
+#define SCHEMAS_LOG_WRITER_H
+
+#include "schemas/model/event.h"
+#include "schemas/model/trace.h"
+
+struct buf;
+struct log_encoder;
+struct log_writer;
+
+/* `ceiling`: bytes of memory for everything. */
+enum status log_writer_new(struct log_writer **out, const struct trace *trace, size_t ceiling,
+			   struct error *err);
+void log_writer_free(struct log_writer *w); /* accepts NULL */
+/* To be called before the first event: the form of a column is then chosen by all rows of its
+ * block, not by a sample, which makes a log smaller by a few percent for about 50 ns an event. */
+void log_writer_weigh_all(struct log_writer *w);
+
+enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error *err);
+/*
+ * Adds an event.  `desc` is trace_desc() of its track, name, schema, kind and subkind.  `order` is
+ * 0 unless the input order of events of equal begin and end matters.
+ */
+enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t desc,
+			   uint32_t order, struct buf *out, struct error *err);
+/*
+ * The encoders by event descriptor, for a caller that puts rows there itself, as log_writer_put()
+ * would.  Where there is none (NULL), or the next row makes it full, the caller has to use
+ * log_writer_put().  Valid until the next call of any function here.
+ */
+struct log_places {
+	struct log_encoder *const *by_desc;
+	uint32_t count;
+};
+struct log_places log_writer_places(const struct log_writer *w);
+/* Close all open blocks; tables, windows, anchors and losses that are new or changed. */
+enum status log_writer_flush(struct log_writer *w, struct buf *out, struct error *err);
+/* Writes all tables again before the next block: for a new file of the same trace, or a ring. */
+void log_writer_repeat(struct log_writer *w);
+/* Writes all rows of all tables again, now: for a store that keeps them in a place of their own. */
+enum status log_writer_tables(struct log_writer *w, struct buf *out, struct error *err);
+/* Flush and the END block with totals. */
+enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *err);
+/* Events put since log_writer_begin(). */
+uint64_t log_writer_events(const struct log_writer *w);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event.h - the one event that everything works on.
+ *
+ * Sources make events, stages add to them, sinks and reports only read them.  A field that is
+ * computed with is a member of struct event.  Every other field is an argument, so that nothing is
+ * lost and the struct never grows.  Arguments are of two sorts (records.def says which is which):
+ *
+ *	const args       are the same in many events: grid, registers, cbid, input dims.  They are
+ *	                 interned with their values in an argument schema (trace.h).
+ *	argument values  are numbers that differ in each event: gridId, External id.  The argument
+ *	                 schema has their keys, event.args has one word for each.
+ *
+ * Events are ordered, everywhere above a source, by begin ascending, then end *descending* (so an
+ * outer range comes before what it contains), then by their order in the input.  The order is
+ * total, so outputs do not depend on the number of threads.
+ *
+ * To add a kind: a row in KIND_LIST, its fields in records.def, its paragraph in LOG.md.
+ */
+#ifndef SCHEMAS_MODEL_EVENT_H
+#define SCHEMAS_MODEL_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Name, number (on disk: append only), word (--kinds, files), track type, help. */
+/* clang-format off */
+#define KIND_LIST(X)                                                                               \
+	X(KERNEL, 1, "kernel", STREAM, "a kernel on a GPU")                                        \
+	X(MEMCPY, 2, "memcpy", STREAM, "a copy; subkind is CUPTI's copyKind, 0 unknown")           \
+	X(MEMSET, 3, "memset", STREAM, "a fill of device memory")                                  \
+	X(GRAPH, 4, "graph", STREAM, "a whole graph launch (graph-level tracing)")                 \
+	X(SYNC, 5, "sync", STREAM, "a wait; its thread is that of its api event")                  \
+	X(API, 6, "api", THREAD, "a runtime or driver call; subkind is enum api_class")            \
+	X(RANGE, 7, "range", THREAD, "a named interval; subkind is enum range_class")              \
+	X(JIT, 8, "jit", THREAD, "a compilation")                                                  \
+	X(OVERHEAD, 9, "overhead", THREAD, "time the tracer took, by its own account")             \
+	X(STEP, 10, "step", THREAD, "one training step")                                           \
+	X(MARK, 11, "mark", THREAD, "an instant with a name; subkind is enum mark_class")          \
+	X(ALLOC, 12, "alloc", ALLOCATOR, "memory taken")                                                \
+	X(FREE, 13, "free", ALLOCATOR, "memory given back")                                             \
+	X(COUNTER, 14, "counter", COUNTER, "a sampled value; its unit is the track's")
+/* clang-format on */
+
+enum kind {
+	KIND_UNKNOWN, /* of a newer writer: all arguments are there, sinks print kind_N */
+#define X(name, number, word, type, help) KIND_##name = number,
+	KIND_LIST(X)
+#undef X
+		KIND_END, /* one past the last known number */
+};
+
+/* Class of a RANGE, on disk: append only; the word is Kineto's category where it has one. */
+#define RANGE_CLASS_LIST(X)                                                                        \
+	X(OTHER, 0, "range", "of a category that is unknown here; attribute .cat has its word")    \
+	X(OP, 1, "cpu_op", "an operator of a framework")                                           \
+	X(ANNOTATION, 2, "user_annotation", "named by the user or by the framework's loop")        \
+	X(PYTHON, 3, "python_function", "a Python function; never decides a phase")                \
+	X(GPU_ANNOTATION, 4, "gpu_user_annotation", "an annotation's projection; on a stream")     \
+	X(PHASE, 5, "phase", "pushed through tacho.h: its name is a phase")                        \
+	X(NVTX, 6, "nvtx", "an NVTX range")                                                        \
+	X(PROFILER, 7, "Trace", "the span of a profiler session; counts for nothing")              \
+	X(GC, 8, "gc", "a collection of Python's garbage collector")
+
+enum range_class {
+#define X(name, number, word, help) RANGE_##name = number,
+	RANGE_CLASS_LIST(X)
+#undef X
+};
+
+enum api_class { API_RUNTIME = 0, API_DRIVER = 1 };
+
+/* FLOW_*: both ends of an arrow that the input has; they have the same `number`. */
+enum mark_class { MARK_INSTANT = 0, MARK_FLOW_BEGIN = 1, MARK_FLOW_END = 2 };
+
+enum event_flag {
+	EVENT_BEGAN_EARLIER = 1, /* was open when the window opened: begin_ns is the window's */
+	EVENT_NEVER_ENDED = 2,   /* still open at the end: end_ns is the last time seen */
+	EVENT_STANDS_FOR = 4,    /* several short events merged; an argument has their count */
+	EVENT_RESULT = 8,        /* api: `result` was recorded; else it is unknown */
+};
+
+/*
+ * event.step is the number + 1 of the step whose mark is open.  After the end of the mark and until
+ * the next mark begins it is the same with STEP_GAP set: whether that gap belongs to the step is
+ * known only at the end of the input (analyze/DEFINITIONS.md 3).  It is 0 before the first mark.
+ */
+#define STEP_GAP 0x80000000u
+
+/* One cache line.  Ids are those of the run's struct trace. */
+struct event {
+	uint64_t begin_ns; /* since the Unix epoch, on the run's one clock */
+	uint64_t end_ns;   /* >= begin_ns; equal: an instant */
+	union {
+		uint64_t correlation; /* GPU work, sync, api: equal in one process if related; 0
+					 none */
+		uint64_t address;     /* alloc, free */
+		uint64_t number; /* step: its number; range: sequence number, mark: flow id; 0 none
+				  */
+	};
+	union {
+		uint64_t bytes; /* memcpy, memset, alloc, free */
+		int64_t result; /* api: what it returned, when EVENT_RESULT */
+		double value;   /* counter, in the unit of its track */
+	};
+	const uint64_t
+		*args; /* argument values, borrowed like the batch; NULL if the schema has none */
+	uint32_t track, name, schema; /* 0: none */
+	uint32_t step;  /* stage `step`: that of its launch, see STEP_GAP; 0 outside any */
+	uint32_t owner; /* stage `step`: name of the launching thread's innermost range; 0 none */
+	uint8_t kind, subkind;
+	uint8_t phase; /* stage `step`: phase it was launched in, an id of step.h; 0 is "other" */
+	uint8_t flags;
+};
+_Static_assert(sizeof(struct event) == 64, "an event is one cache line");
+
+struct launch; /* these three: convert/stage/context/context.h */
+struct phase_interval;
+struct step_mark;
+
+/*
+ * What one pull gives, with all that belongs to its events.  Borrowed until the next call on the
+ * source that it came from.  A stage may write into the events and the launches; a consumer must
+ * not.  Sources of formats give events only.
+ */
+struct batch {
+	struct event *events;
+	size_t count;
+	const struct launch **launches; /* by event, each NULL where unknown; or NULL: no stage
+					 * finds them */
+	/* Those that became final with these events, per process in time order. */
+	const struct phase_interval *intervals;
+	size_t interval_count;
+	const struct step_mark *marks;
+	size_t mark_count;
+	/* Bounds in time of what the user asked for.  Events are clipped there; intervals and marks
+	 * are not, because the length of a step is that of its whole mark.  Both 0: none. */
+	uint64_t from_ns, to_ns;
+};
+
+/* The call that launched an event of the batch; NULL: unknown. */
+static inline const struct launch *batch_launch(const struct batch *b, const struct event *e)
+{
+	return b->launches ? b->launches[e - b->events] : NULL;
+}
+
+static inline bool event_before(const struct event *a, const struct event *b)
+{
+	return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->end_ns > b->end_ns;
+}
+
+/* Work that keeps a GPU busy: what the identity of the reports is about. */
+static inline bool event_is_gpu_work(const struct event *e)
+{
+	return e->kind >= KIND_KERNEL && e->kind <= KIND_GRAPH;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * records.h - records.def as tables that can be asked.  Constant data; no state, any thread.
+ */
+#ifndef SCHEMAS_MODEL_RECORDS_H
+#define SCHEMAS_MODEL_RECORDS_H
+
+#include "schemas/model/event.h"
+
+/* On disk: append only. */
+enum unit {
+	UNIT_NONE,
+	UNIT_NS,
+	UNIT_BYTES,
+	UNIT_COUNT,
+	UNIT_ID,
+	UNIT_ENUM,
+	UNIT_FLAG,
+	UNIT_PERCENT,
+	UNIT_WATT,
+	UNIT_CELSIUS,
+	UNIT_MHZ,
+	UNIT_END,
+};
+const char *unit_name(unsigned unit); /* "ns"; "" for UNIT_NONE and numbers of a newer writer */
+
+enum field_type {
+	FIELD_U8,
+	FIELD_U16,
+	FIELD_U32,
+	FIELD_U64,
+	FIELD_I32,
+	FIELD_I64,
+	FIELD_F64,
+	FIELD_STR,
+	FIELD_JSON,
+};
+enum field_place {
+	PLACE_BEGIN,
+	PLACE_END,
+	PLACE_CORRELATION,
+	PLACE_VALUE,
+	PLACE_NAME,
+	PLACE_SUBKIND,
+	PLACE_TRACK,
+	PLACE_CONST,
+	PLACE_ARG,
+};
+struct field {
+	const char *name;
+	uint8_t type, unit, place;
+	bool from_cupti;
+	uint16_t offset; /* bytes, in the CUPTI record */
+	uint32_t since;  /* cuptiGetVersion() from which it is valid; 0 always */
+	const char *arg; /* Kineto's spelling, NULL: it writes none; see records.def */
+};
+struct record {
+	uint16_t number; /* on disk */
+	uint8_t kind;
+	uint16_t cupti; /* CUPTI_ACTIVITY_KIND_*, 0 when ours */
+	const char *word, *help;
+	const struct field *fields;
+	size_t field_count;
+};
+/* All rows, in the order of records.def. */
+const struct record *records(size_t *count);
+/* The first record of a kind; NULL for a kind that has none. */
+const struct record *record_of_kind(unsigned kind);
+/* NULL when there is none. */
+const struct field *record_field(const struct record *r, const char *name, size_t len);
+/* By Kineto's spelling, without the "+"; of several rows the first. */
+const struct field *record_arg(const struct record *r, const char *arg, size_t len);
+/* The same in all records of a kind, in their order: what a key of an argument means. */
+const struct field *kind_field(unsigned kind, const char *name, size_t len);
+const struct field *kind_arg(unsigned kind, const char *arg, size_t len);
+
+const char *kind_word(unsigned kind);                /* "kernel"; "" for unknown */
+unsigned kind_of_word(const char *word, size_t len); /* KIND_UNKNOWN when there is none */
+const char *range_class_word(unsigned class);        /* "cpu_op"; "range" for unknown */
+/* CUPTI's copyKind (1..10) as in names: "HtoD"; "" for others. */
+const char *copy_kind_word(unsigned copy_kind);
+/* "Memcpy HtoD" of the same number; "Memcpy" for others. */
+const char *copy_kind_name(unsigned copy_kind);
+unsigned copy_kind_of_word(const char *word, size_t len); /* 0 when there is none */
+/* The subkind of a synchronisation: CUPTI's CUpti_ActivitySynchronizationType. */
+enum sync_kind {
+	SYNC_EVENT = 1,
+	SYNC_STREAM_WAIT, /* a stream waits for an event, no thread does */
+	SYNC_STREAM,
+	SYNC_CONTEXT,
+	SYNC_KIND_END,
+};
+/* Kineto's name, "Stream Sync"; "" for unknown numbers. */
+const char *sync_kind_word(unsigned sync_kind);
+unsigned sync_kind_of_word(const char *word, size_t len); /* 0 when there is none */
+
+#endif

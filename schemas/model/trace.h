@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.h - what the ids in an event refer to, and what was lost.
+ *
+ *	names       interned texts
+ *	processes   host, command, pid, rank; devices are GPUs of a process
+ *	tracks      where events lie: a stream, a thread, an allocator or a counter of a process
+ *	schemas     argument schemas: const args with their values, keys of argument values
+ *	descs       event descriptors: (track, name, schema, kind, subkind), interned
+ *	windows     the time spans that were recorded
+ *	anchors     readings of several clocks at one instant
+ *	losses      counts of missing records, by reason and process
+ *
+ * A source fills a trace while it opens.  When open() returns, all tables but the losses are
+ * complete, so a sink can write its string table or preamble before the first event and does not
+ * need the end of the input for it.  Ids are dense, start at 1 and never change; 0 means none.
+ * Texts and rows are borrowed until trace_free().  Memory is one arena with a ceiling, and what
+ * does not fit is ST_CEILING.
+ *
+ * Inputs that are merged share one trace: equal names and equal schemas get one id (a schema holds
+ * no track, so the ranks of a job share theirs), and a source keeps one word for each id of its
+ * file to translate it.  A trace belongs to one thread.  Accumulators that run in parallel have one
+ * trace each, and their tables are combined by text (analyze/engine/table.h).  The collector's
+ * writer has a trace too: rows that are new since its last block become table blocks of the log.
+ */
+#ifndef SCHEMAS_MODEL_TRACE_H
+#define SCHEMAS_MODEL_TRACE_H
+
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace;
+
+#define NO_RANK UINT32_MAX
+struct process {
+	uint32_t host, command;         /* names; the host stands for the clock domain too */
+	uint32_t pid, rank, world_size; /* rank NO_RANK, world_size 0: unknown */
+	uint32_t schema; /* everything else that is known, as const args: versions, pg_config */
+};
+struct device {
+	uint32_t process, id, name; /* id: CUDA's ordinal in this process */
+	uint32_t schema;            /* SMs, memory, capability, uuid, as const args */
+};
+
+enum track_type { TRACK_STREAM, TRACK_THREAD, TRACK_ALLOCATOR, TRACK_COUNTER };
+#define NO_ID UINT32_MAX
+struct track {
+	enum track_type type;
+	uint32_t process, name;
+	uint32_t device;  /* NO_ID: none (a host thread, host memory) */
+	uint32_t context; /* NO_ID: unknown */
+	uint64_t id;      /* stream id; tid (of an allocator: of the thread that used it); or 0 */
+	uint8_t unit;     /* enum unit of records.h, for counters */
+};
+
+enum attr_type { ATTR_U64, ATTR_I64, ATTR_F64, ATTR_TEXT, ATTR_JSON /* verbatim, valid JSON */ };
+/*
+ * An argument, or an attribute of a process or device.
+ *
+ * A key that begins with "." is no argument but a member of the event itself in the format that it
+ * came from (".cat", ".tid", ".s" of Chrome JSON).  It is kept where it differs from what our
+ * writer of that format would write.
+ */
+struct attr {
+	uint32_t key; /* a name: the field's in records.def, or what the file called it */
+	uint8_t type, unit;
+	uint64_t bits; /* the value; for ATTR_TEXT and ATTR_JSON a name */
+};
+struct arg_schema {
+	const struct attr *consts; /* const args: the same in each event with this schema */
+	const struct attr *args;   /* keys of event.args, in its order; bits unused */
+	uint32_t const_count, arg_count;
+};
+
+/* An event descriptor: what repeats of an event.  A log refers to it by one column. */
+struct event_desc {
+	uint32_t track, name, schema;
+	uint8_t kind, subkind;
+};
+
+/* A time span that was recorded.  Without any row the whole input is one window. */
+struct window {
+	uint32_t process;
+	uint32_t spec;             /* name: what was asked for, as text; 0 unknown */
+	uint64_t begin_ns, end_ns; /* what was recorded; end_ns 0: never closed */
+	uint64_t own_ns;           /* time the collector took inside it, by its own account */
+	bool cut_short;            /* ended before what was asked for */
+};
+
+/* The same instant on three clocks of one process. */
+struct anchor {
+	uint32_t process;
+	uint64_t realtime_ns, monotonic_ns;
+	uint64_t cupti_ns; /* 0: no CUPTI */
+};
+
+/* Why records are missing: one list for the collector, sources, filters and sinks.  The numbers are
+ * on disk, append only. */
+#define LOSS_LIST(X)                                                                               \
+	X(CUPTI, 1, "dropped by CUPTI")                                                            \
+	X(RING, 2, "ring full")                                                                    \
+	X(BUFFER, 3, "no buffer left")                                                             \
+	X(CEILING, 4, "over a ceiling")                                                            \
+	X(NO_TIME, 5, "without usable times")                                                      \
+	X(DAMAGED, 6, "damaged")                                                                   \
+	X(CUT_OUT, 7, "cut out by an option")                                                      \
+	X(SUMMED, 8, "summed up by --max-size")                                                    \
+	X(NO_PLACE, 9, "not representable in the output format")                                   \
+	X(DERIVED, 10, "arrows that are drawn again from correlation ids")                         \
+	X(DISK, 11, "not written: disk full or over --max-disk")                                   \
+	X(ORDER, 12, "moved up to keep time order")                                                \
+	X(UNREAD, 13, "rows of tables that are not read")
+enum loss {
+#define X(name, number, text) LOSS_##name = number,
+	LOSS_LIST(X)
+#undef X
+		LOSS_END,
+};
+const char *loss_text(enum loss why); /* "damaged"; "unknown" for numbers of a newer writer */
+
+/* What is known of an input as a whole. */
+struct provenance {
+	uint32_t format;       /* name: "Tacho log", "Kineto JSON" */
+	bool is_whole;         /* it was closed properly */
+	bool is_synthetic;     /* made by a generator */
+	bool epoch_known;      /* times are since the Unix epoch, not since something else */
+	uint64_t events;       /* as far as open() knows; 0 unknown */
+	uint64_t unread_bytes; /* left after the last whole block or event */
+};
+
+enum status trace_new(struct trace **out, size_t ceiling, struct error *err);
+void trace_free(struct trace *t); /* accepts NULL */
+
+/* Finds or adds a row: equal input gets the equal id.  0 and *err on a ceiling.  Inputs are copied.
+ */
+uint32_t trace_name(struct trace *t, const char *text, size_t len, struct error *err);
+uint32_t trace_process(struct trace *t, const struct process *p, struct error *err);
+uint32_t trace_device(struct trace *t, const struct device *d, struct error *err);
+uint32_t trace_track(struct trace *t, const struct track *k, struct error *err);
+uint32_t trace_schema(struct trace *t, const struct arg_schema *s, struct error *err);
+uint32_t trace_desc(struct trace *t, const struct event_desc *s, struct error *err);
+/* Always added. */
+uint32_t trace_window(struct trace *t, const struct window *w, struct error *err);
+uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err);
+
+/*
+ * A track is identified by (track type, process, device, context, id), a counter by its name too.
+ * The name of a thread may come later than the thread, and is set here.  A process is identified by
+ * (host, pid, rank); everything else may be set later.
+ */
+void trace_set_track_name(struct trace *t, uint32_t track, uint32_t name);
+void trace_set_process(struct trace *t, uint32_t process, const struct process *p);
+/* Counts calls of a thread that launch GPU work: the thread with most of them is the step thread of
+ * its process.  Every source that makes api events has to call this. */
+void trace_add_launches(struct trace *t, uint32_t track, uint64_t count);
+void trace_set_window(struct trace *t, uint32_t window, const struct window *w);
+
+enum trace_table {
+	TRACE_NAMES,
+	TRACE_PROCESSES,
+	TRACE_DEVICES,
+	TRACE_TRACKS,
+	TRACE_SCHEMAS,
+	TRACE_DESCS,
+	TRACE_WINDOWS,
+	TRACE_ANCHORS,
+	TRACE_TABLE_COUNT,
+};
+/* Rows so far: ids are 1 .. trace_count(). */
+uint32_t trace_count(const struct trace *t, enum trace_table table);
+
+/* By id; id 0 and ids out of range give an empty text or a zeroed row, never NULL. */
+const char *trace_text(const struct trace *t, uint32_t name, size_t *len); /* NUL-terminated */
+const struct process *trace_get_process(const struct trace *t, uint32_t id);
+const struct device *trace_get_device(const struct trace *t, uint32_t id);
+const struct track *trace_get_track(const struct trace *t, uint32_t id);
+const struct arg_schema *trace_get_schema(const struct trace *t, uint32_t id);
+const struct event_desc *trace_get_desc(const struct trace *t, uint32_t id);
+const struct window *trace_get_window(const struct trace *t, uint32_t id);
+const struct anchor *trace_get_anchor(const struct trace *t, uint32_t id);
+uint64_t trace_launches(const struct trace *t, uint32_t track);
+/* The row of (process, CUDA's ordinal), or 0. */
+uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id);
+/* A name that is there already, or 0: for tables of well-known names. */
+uint32_t trace_find_name(const struct trace *t, const char *text, size_t len);
+/* The const arg `key` of an argument schema, or NULL. */
+const struct attr *trace_find_attr(const struct trace *t, uint32_t schema, const char *key);
+
+/* Counts missing records; process 0: of the input as a whole. */
+void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);
+/* A time span in which records of any process are missing, where that is known.  Only so many are
+ * kept; further ones make the last span longer. */
+struct lost_span {
+	uint64_t begin_ns, end_ns;
+};
+void trace_lose_between(struct trace *t, uint64_t begin_ns, uint64_t end_ns);
+size_t trace_lost_spans(const struct trace *t, const struct lost_span **out);
+/* Sum over all processes when `process` is 0. */
+uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why);
+/* All reasons but DERIVED, CUT_OUT, ORDER and UNREAD, which lose nothing that was asked for. */
+uint64_t trace_lost_total(const struct trace *t, uint32_t process);
+
+struct provenance *trace_provenance(struct trace *t); /* the caller may write; never NULL */
+
+#endif
