@@ -130,9 +130,12 @@ static inline bool key_before(const struct key *a, const struct key *b)
  * events of equal times stay in the order in which they came. */
 static enum status keys_sort(struct spool *s, struct error *err)
 {
-	struct key *from = s->keys, *to = s->keys + s->count, *swap;
+	struct key *from = s->keys, *to, *swap;
 	size_t ascents = 0;
 
+	if (!s->count)
+		return ST_OK;
+	to = s->keys + s->count;
 	for (size_t i = 0; i < s->count; i++) {
 		if (i && !key_before(&from[i], &from[i - 1]))
 			continue;
