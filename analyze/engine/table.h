@@ -51,6 +51,27 @@ struct column {
 	const char *meaning; /* one sentence, for --explain and the manual */
 };
 
+/*
+ * A table states each of its columns once, in an X list, and makes the places of cells in a row and
+ * the rows of `struct column` from it.  An X takes the place, the name, the title, the type of the
+ * cell, how it combines, the meaning, and `.of = "..."` for a share:
+ *
+ *	#define SPILL_COLUMNS(X)                                                    \
+ *		X(SPILL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "its number") \
+ *		X(SPILL_PCT, "pct", "%", F64, DERIVED, "bytes / all", .of = "bytes")
+ *	enum { SPILL_COLUMNS(COLUMN_PLACE) };
+ *
+ *	.columns = COLUMNS(RANK_COLUMNS, SPILL_COLUMNS(COLUMN_ROW)),
+ */
+#define COLUMN_PLACE(place, ...) place,
+#define COLUMN_ROW(place, key, heading, type, how, ...)                                            \
+	{ .name = key,                                                                             \
+	  .title = heading,                                                                        \
+	  .cell = CELL_##type,                                                                     \
+	  .combine = how,                                                                          \
+	  .meaning = __VA_ARGS__ },
+#define COLUMNS(...) ((const struct column[]){ __VA_ARGS__{ .name = NULL } })
+
 static inline bool column_is_text(const struct column *c)
 {
 	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;

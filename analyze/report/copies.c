@@ -9,36 +9,25 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	COPY_DIRECTION = RANK_KEYS,
-	COPY_FROM,
-	COPY_TO,
-	COPY_COUNT,
-	COPY_BYTES,
-	COPY_TOTAL,
-	COPY_RATE,
-	COPY_EXPOSED,
-};
-static const struct column copy_columns[] = {
-	RANK_COLUMNS,
-	{ "direction", "direction", CELL_TEXT, KEY, NULL, "HtoD, DtoH, ... or memset" },
-	{ "from", "from", CELL_TEXT, KEY, NULL, "kind of memory; null: the file does not say" },
-	{ "to", "to", CELL_TEXT, KEY, NULL, "kind of memory; null: the file does not say" },
-	{ "count", "copies", CELL_U64, SUM, NULL, "copies that began" },
-	{ "bytes", "bytes", CELL_U64, SUM, NULL, "their bytes" },
-	{ "total_ns", "total", CELL_U64, SUM, NULL, "their time, overlaps counted twice" },
-	{ "gb_per_s", "GB/s", CELL_F64, DERIVED, NULL, "bytes / total, in 10^9 bytes a second" },
-	{ "exposed_ns", "exposed", CELL_U64, SUM, NULL,
-	  "time that they own: neither compute nor communication ran" },
-	{ .name = NULL },
-};
+#define COPY_COLUMNS(X)                                                                            \
+	X(COPY_DIRECTION = RANK_KEYS, "direction", "direction", TEXT, KEY,                         \
+	  "HtoD, DtoH, ... or memset")                                                             \
+	X(COPY_FROM, "from", "from", TEXT, KEY, "kind of memory; null: the file does not say")     \
+	X(COPY_TO, "to", "to", TEXT, KEY, "kind of memory; null: the file does not say")           \
+	X(COPY_COUNT, "count", "copies", U64, SUM, "copies that began")                            \
+	X(COPY_BYTES, "bytes", "bytes", U64, SUM, "their bytes")                                   \
+	X(COPY_TOTAL, "total_ns", "total", U64, SUM, "their time, overlaps counted twice")         \
+	X(COPY_RATE, "gb_per_s", "GB/s", F64, DERIVED, "bytes / total, in 10^9 bytes a second")    \
+	X(COPY_EXPOSED, "exposed_ns", "exposed", U64, SUM,                                         \
+	  "time that they own: neither compute nor communication ran")
+enum { COPY_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_copies = {
 	.name = "copies",
 	.member = "copies",
 	.under = &table_ranks,
 	.by = "total_ns",
 	.null_texts = "from to",
-	.columns = copy_columns,
+	.columns = COLUMNS(RANK_COLUMNS, COPY_COLUMNS(COLUMN_ROW)),
 };
 
 enum { WORD_MAX = 64 };

@@ -6,39 +6,26 @@
 
 #include <stdlib.h>
 
-enum {
-	KERNEL_NAME = RANK_KEYS,
-	KERNEL_SHORT,
-	KERNEL_CLASS,
-	KERNEL_COUNT,
-	KERNEL_TOTAL,
-	KERNEL_PCT,
-	KERNEL_MIN,
-	KERNEL_MEDIAN,
-	KERNEL_MAX,
-	KERNEL_LENGTHS,
-};
-static const struct column kernel_columns[] = {
-	RANK_COLUMNS,
-	{ "name", NULL, CELL_TEXT, KEY, NULL, "as in the file" },
-	{ "short", "kernel", CELL_TEXT, DERIVED, NULL, "the name for people" },
-	{ "class", "class", CELL_TEXT, MAX, NULL,
-	  "compute, comm, or graph: a whole graph launch whose kernels are unseen" },
-	{ "count", "calls", CELL_U64, SUM, NULL, "kernels that began" },
-	{ "total_ns", "total", CELL_U64, SUM, NULL, "their time, overlaps counted twice" },
-	{ "pct", "%", CELL_F64, DERIVED, "kernel time", "share of the sum of kernel time" },
-	{ "min_ns", "min", CELL_U64, MIN, NULL, "the shortest" },
-	{ "median_ns", "median", CELL_U64, DERIVED, NULL, "within 1 %" },
-	{ "max_ns", "max", CELL_U64, MAX, NULL, "the longest" },
-	{ "lengths", NULL, CELL_HIST, HIST, NULL, "what quantiles come from" },
-	{ .name = NULL },
-};
+#define KERNEL_COLUMNS(X)                                                                          \
+	X(KERNEL_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "as in the file")                      \
+	X(KERNEL_SHORT, "short", "kernel", TEXT, DERIVED, "the name for people")                   \
+	X(KERNEL_CLASS, "class", "class", TEXT, MAX,                                               \
+	  "compute, comm, or graph: a whole graph launch whose kernels are unseen")                \
+	X(KERNEL_COUNT, "count", "calls", U64, SUM, "kernels that began")                          \
+	X(KERNEL_TOTAL, "total_ns", "total", U64, SUM, "their time, overlaps counted twice")       \
+	X(KERNEL_PCT, "pct", "%", F64, DERIVED, "share of the sum of kernel time",                 \
+	  .of = "kernel time")                                                                     \
+	X(KERNEL_MIN, "min_ns", "min", U64, MIN, "the shortest")                                   \
+	X(KERNEL_MEDIAN, "median_ns", "median", U64, DERIVED, "within 1 %")                        \
+	X(KERNEL_MAX, "max_ns", "max", U64, MAX, "the longest")                                    \
+	X(KERNEL_LENGTHS, "lengths", NULL, HIST, HIST, "what quantiles come from")
+enum { KERNEL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_kernels = {
 	.name = "kernels",
 	.member = "kernels",
 	.under = &table_ranks,
 	.by = "total_ns",
-	.columns = kernel_columns,
+	.columns = COLUMNS(RANK_COLUMNS, KERNEL_COLUMNS(COLUMN_ROW)),
 };
 
 struct kernels {
