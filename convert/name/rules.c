@@ -46,18 +46,6 @@ static const struct {
 	{ "^XlaModule:[^[:space:]]*(train|step|update)", true },
 };
 
-/* Substrings, case ignored: analyze/DEFINITIONS.md 2. */
-static const char *const communication_parts[] = {
-	"nccl",
-	"rccl",
-	"nvshmem",
-	"all_reduce_kernel",
-	"allreduce_kernel",
-	"cross_device_reduce",
-	"deep_ep",
-	"deepep",
-};
-
 static const char *const phase_words[] = {
 #define X(name, word) word,
 	PHASE_LIST(X)
@@ -428,10 +416,7 @@ bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *num
 
 bool name_rules_communicates(const struct name_rules *r, const char *kernel)
 {
-	for (size_t i = 0; i < sizeof(communication_parts) / sizeof(communication_parts[0]); i++)
-		if (strcasestr(kernel, communication_parts[i]))
-			return true;
-	return rules_find(&r->communication, kernel) != NULL;
+	return name_communicates(kernel) || rules_find(&r->communication, kernel) != NULL;
 }
 
 bool name_rules_autograd(const struct name_rules *r, const char *op)

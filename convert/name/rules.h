@@ -52,7 +52,9 @@ unsigned name_rules_phase(const struct name_rules *r, const char *name);
 unsigned name_rules_pushed(const struct name_rules *r, const char *name);
 /* "ProfilerStep#12": true, *number = 12.  A match without a number gives UINT64_MAX. */
 bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number);
-/* A kernel that communicates. */
+/* A kernel that communicates: by the names of the libraries, without a user's rules ... */
+bool name_communicates(const char *kernel);
+/* ... and with them. */
 bool name_rules_communicates(const struct name_rules *r, const char *kernel);
 /* What GPU work does.  Of several classes that run at once the first one is what the GPU does: the
  * others are hidden behind it, and what is not hidden is exposed. */

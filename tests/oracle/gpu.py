@@ -19,8 +19,24 @@ from dataclasses import dataclass
 
 import kineto
 
-COMMUNICATION = ("nccl rccl nvshmem all_reduce_kernel allreduce_kernel "
-                 "cross_device_reduce deep_ep deepep").split()
+LIBRARIES = """nccl rccl msccl mscclpp nvshmem nvshmemi nvshmemx deepep dpskep dpsk2ep hybridep uccl morimoe mori3moe
+    moricollective epdispatch epcombine pplx quickreduce crossdevicereduce userbuffers kuserbuffers symmetricmemory
+    hybridcubemesh pushpullhalos fusedmoecomm oneccl hccl hcom bytedanceflux bytedance4flux""".split()
+OPERATIONS = "allreduce allgather allgatherv reducescatter alltoall alltoallv all2all a2a".split()
+WITHIN_GPU = "warp block quad wave lane thread group cluster cta".split()
+COMPUTING = re.compile("gemm|matmul|attention|attn|cutlass", re.IGNORECASE)
+
+
+def spelled(words):
+    """A pattern of a word whose letters anything may separate that is neither letter nor digit."""
+    return "|".join("[^a-zA-Z0-9]*".join(word) for word in words)
+
+
+# (?i:...) ignores case; where a word begins and ends it counts.
+BEGIN = "(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))"
+LIBRARY = re.compile(f"{BEGIN}(?i:{spelled(sorted(LIBRARIES, key=len, reverse=True))})(?![a-z])")
+OPERATION = re.compile(f"{BEGIN}(?i:{spelled(sorted(OPERATIONS, key=len, reverse=True))})(?![a-z])")
+INSIDE = re.compile(f"(?:{'|'.join(WITHIN_GPU)})[^a-zA-Z0-9]*$", re.IGNORECASE)
 CLASSES = ("compute", "comm", "copy")       # the first that is open wins
 
 
@@ -47,15 +63,21 @@ class GpuEvent:
         return (self.begin, self.stream, self.correlation or 0, self.index)
 
 
+def communicates(name):
+    function = re.match(r"(?:[^<(]|\(anonymous namespace\))*", name).group()
+    if COMPUTING.search(function) or (name.startswith("triton_") and "_fused_" in name):
+        return False
+    return bool(LIBRARY.search(function)) or any(
+        not INSIDE.search(function[:found.start()]) for found in OPERATION.finditer(function))
+
+
 def classify(kind, name):
     if kind not in ("kernel", "graph"):
         return "copy"
     if kind == "graph":
         return "compute"
-    small = name.lower()
-    for part in COMMUNICATION:
-        if part in small:
-            return "comm"
+    if communicates(name):
+        return "comm"
     return "compute"
 
 

@@ -18,7 +18,8 @@ STEP_THREAD, WORKER, AUTOGRAD = 4000, 4077, 4099
 KERNELS = ["gemm<float, 128>(float*, int)", "void add_kernel<4>(float*)", "softmax \"fwd\"",
            "nccl_reduce_like", "ncclDevKernel_AllReduce_Sum_f32(x)", "my_RCCL_gather",
            "cross_device_reduce_1stage<bf16>", "multimem_all_reduce_kernel", "relu\u00e9",
-           "SyncBatchNorm_stats"]
+           "SyncBatchNorm_stats", "void dpsk::ep::internode::combine<4>(void*)", "moeA2ADispatchKernel",
+           "void at::blockAllReduce<4>(float*)", "triton_poi_fused_all_reduce_0", "hcompute"]
 COPIES = [("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)"), ("gpu_memset", "Memset (Device)"),
           ("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)"),
           ("gpu_memcpy", "Memcpy DtoD (Device -> Device)")]

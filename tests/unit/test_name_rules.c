@@ -146,6 +146,74 @@ void test_name_rules_kernels(void)
 	name_rules_free(r);
 }
 
+void test_name_communication(void)
+{
+	static const char *const yes[] = {
+		"ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)",
+		"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16",
+		"mscclKernel_Sum_half_LL",
+		"void mscclpp::collective::allreducePacket<__half>(__half*)",
+		"void nvshmemi_proxy_wait(int)",
+		"_ZN7deep_ep9internode8dispatchILi2EEEvPi",
+		"void dpsk::ep::internode::combine<(Mode)0, 4>(void*)",
+		"void dpsk::ep::internode::cached_notify(int)",
+		"_ZN4dpsk2ep9intranode7combineEv",
+		"void uccl::internode::notify_dispatch<true>(int)",
+		"void mori::moe::EpDispatchIntraNodeKernel<hip_bfloat16>(mori::moe::Args)",
+		"EpCombineInterNodeV1Kernel_bf16",
+		"void pplx::a2a_kernels::combine(int)",
+		"a2a_dispatch_send_kernel",
+		"moeA2ACombineKernel(int)",
+		"void quickreduce::allreduce_prototype_twoshot<quickreduce::Codec>(int)",
+		"void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(int)",
+		"_ZN4vllm26cross_device_reduce_1stageI6__halfLi2EEEv",
+		"void aiter::allreduce_fusion_kernel_1stage<c10::BFloat16>(int)",
+		"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<"
+		"(Pattern)1, __half>(int)",
+		"moereduce_allreduce_fusion_kernel_oneshot_lamport",
+		"void tensorrt_llm::kernels::twoShotAllReduceKernel<__half, 8>(int)",
+		"userbuffers_fp16_sum_inplace_gpu_rr_rs_oop",
+		"kuserbuffers_pushrecv(int, int)",
+		"void (anonymous namespace)::multimem_all_gather_kernel<16>(char*)",
+		"void c10d::symmetric_memory::barrier_kernel(unsigned int**)",
+		"all_to_all_v2d",
+		"all-reduce-start.3",
+		"oneccl_allreduce_pcie",
+		"HcclAllReduce",
+		"hcom_broadcast__491_4_1",
+		"void bytedance::flux::barrier_all_kernel(int)",
+	};
+	static const char *const no[] = {
+		"",
+		"<",
+		"reduce_kernel",
+		"void at::native::reduce_kernel<512, 1, ReduceOp<float, AllReduce> >(float)",
+		"void at::native::smallGatherKernel<float>(float*)",
+		"overall_reduce_kernel",
+		"call_reduce",
+		"void blockAllReduce<SumOp, float>(float*)",
+		"warp_all_reduce_softmax",
+		"triton_poi_fused_all_reduce_0",
+		"triton_red_fused__to_copy_all_gather_into_tensor_wait_tensor_3",
+		"hybrid_epilogue_kernel",
+		"hcompute",
+		"all_reduced_rows",
+		"void gemm_all_reduce_kernel<float>(float*)",
+		"void cutlass::Kernel<bytedance::flux::GemmReduceScatter>(int)",
+		"void bytedance::flux::gemm_rs<int>(int)",
+		"occlusion_kernel",
+		"scatter_reduce_kernel",
+		"memori::fill",
+	};
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (!CHECK(name_communicates(yes[i])))
+			printf("  %s\n", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (!CHECK(!name_communicates(no[i])))
+			printf("  %s\n", no[i]);
+}
+
 /* A user's phases replace ours; new ones get ids of their own. */
 void test_name_rules_own(void)
 {

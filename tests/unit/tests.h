@@ -109,6 +109,7 @@
 	X(name_rules_pushed) \
 	X(name_rules_steps) \
 	X(name_rules_kernels) \
+	X(name_communication) \
 	X(name_rules_own) \
 	X(name_rules_refused) \
 	X(name_rules_ceiling) \
