@@ -46,7 +46,7 @@ def phase_by_instant(host, instant):
     if annotations:
         return min(annotations, key=lambda event: (event.begin, -event.end, event.index)).name
     if busy(host, instant):
-        return "forward"
+        return "backward" if any(phases.is_engine(event) for event in mine) else "forward"
     first = last = instant
     low = min(event.begin for event in host.events) - TICK
     high = max(event.end for event in host.events) + TICK

@@ -14,8 +14,11 @@ Steps: S is the thread of the mark that begins first; other threads' marks are i
 is that of the marks' own lengths. A step runs to the next mark if the gap between them is at most
 1 % of the median (a negative gap too), else to its own end. Without marks the window is step 0, every
 launch belongs to it, and S is the thread with the most launches (CUDA calls named launch, memcpy or
-memset, whether their GPU event is in the file or not), in a file without launches with the most
-events; of equals the one whose first event begins first.
+memset, whether their GPU event is in the file or not) of those that autograd does not own; if none of
+these launches, of those of them with a synchronising call; if there is none, of all. In a choice without
+launches it is the one with the most events; of equals the one whose first event begins first. Autograd
+owns a thread named `pt_autograd_`, and an autograd thread without any annotation of phase data,
+optimizer, validation or checkpoint.
 
 Phase of the instant t of S, the first that applies:
  1. annotations open at t that a rule maps: if a validation or checkpoint is among them only those,
@@ -26,7 +29,8 @@ Phase of the instant t of S, the first that applies:
     (unbounded before the first and after the last), between the first and the last instant of the
     hole at which a framework op, a CUDA call or an annotation is open on an autograd thread:
     backward. Annotations and steps neither end nor split a hole;
- 4. a framework op or CUDA call is open: forward;
+ 4. a framework op or CUDA call is open: backward if one of the ops has a name that makes a thread an
+    autograd thread, else forward;
  5. other.
 An autograd thread has `pt_autograd_` in its name or ran, anywhere in the file, a framework op whose
 name begins with `autograd::engine::` or contains `Backward`. S is never one.
@@ -120,6 +124,16 @@ def is_call(event):
 
 def is_launch(event):
     return is_call(event) and any(word in event.name.lower() for word in STARTERS)
+
+
+def is_engine(event):
+    """An operator of autograd."""
+    return is_operator(event) and (event.name.startswith("autograd::engine::")
+                                   or "Backward" in event.name)
+
+
+def waits(event):
+    return is_call(event) and "Synchronize" in event.name and "Node" not in event.name
 
 
 def is_host(event):
@@ -228,10 +242,20 @@ class Host:
             if is_host(event):
                 first.setdefault(thread(event), (ENDLESS, 0, 0))
                 launches[thread(event)] = launches.get(thread(event), 0) + is_launch(event)
-        if not any(launches.values()):
+        free = set(launches) - self.owned_by_autograd()
+        waiting = {thread(event) for event in self.events + self.trace.lost if waits(event)}
+        choice = ({key for key in free if launches[key]} or free & waiting or set(launches))
+        if not any(launches[key] for key in choice):
             for event in self.events:
                 launches[thread(event)] += 1
-        return min(launches, key=lambda key: (-launches[key], first[key]))
+        return min(choice, key=lambda key: (-launches[key], first[key]))
+
+    def owned_by_autograd(self):
+        loops = {thread(event) for event in self.events + self.trace.lost
+                 if is_annotation(event) and not is_mark(event)
+                 and phase_of(event) in URGENT + ("data", "optimizer")}
+        return {key for key in self.autograd_threads()
+                if key not in loops or "pt_autograd_" in self.trace.thread_names.get(key, "")}
 
     def find_steps(self):
         if self.inferred:
@@ -308,14 +332,13 @@ class Host:
             found.append((min(begins), max(ends + [min(begins)]), work))
         return found
 
-    def find_autograd(self):
+    def autograd_threads(self):
         threads = {key for key, name in self.trace.thread_names.items() if "pt_autograd_" in name}
-        for event in self.events + self.trace.lost:
-            if is_operator(event) and (event.name.startswith("autograd::engine::")
-                                       or "Backward" in event.name):
-                threads.add(thread(event))
-        threads.discard(self.step_thread)
-        return threads
+        return threads | {thread(event) for event in self.events + self.trace.lost
+                          if is_engine(event)}
+
+    def find_autograd(self):
+        return self.autograd_threads() - {self.step_thread}
 
     def stretches(self, busy):
         """The `backward` stretch of each hole between the busy intervals of S."""
@@ -338,6 +361,7 @@ class Host:
         busy = merged((event.begin, event.end) for event in mine
                       if is_operator(event) or is_call(event))
         backward = self.stretches(busy)
+        backward += merged((event.begin, event.end) for event in mine if is_engine(event))
         points = {-ENDLESS, ENDLESS}
         points |= {point for interval in busy + backward for point in interval}
         points |= {event.begin for event in annotations} | {event.end for event in annotations}

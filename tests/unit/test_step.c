@@ -597,6 +597,67 @@ void test_step_without_marks(void)
 	play_close(&p);
 }
 
+static uint32_t step_thread_of(struct play *p)
+{
+	struct context *c = play_context(p);
+	struct batch b;
+	uint32_t thread;
+
+	CHECK_OK(source_next(context_source(c), &b, &error), &error);
+	thread = context_step_thread(c, p->processes[0]);
+	source_close(context_source(c));
+	free(p->out);
+	return thread;
+}
+
+/* Most launches of training are the engine's: its thread is never S while another launches or
+ * waits. */
+void test_step_beside_autograd(void)
+{
+	struct play p;
+
+	play_open(&p);
+	trace_add_launches(p.trace, p.autograd, 9);
+	call(&p, p.autograd, 50, 60);
+	op(&p, p.main, 10, 20);
+	CHECK_U64(step_thread_of(&p), p.autograd);
+	put(&p, KIND_API, API_RUNTIME, p.main, "cudaStreamSynchronize", 70, 80);
+	CHECK_U64(step_thread_of(&p), p.main);
+	trace_add_launches(p.trace, p.other, 1);
+	CHECK_U64(step_thread_of(&p), p.other);
+	trace_add_launches(p.trace, p.main, 2);
+	if (play_run(&p))
+		CHECK_STR(p.intervals, "10-20 forward~ 0, 20-50 other 0, 50-60 backward~ 0, "
+				       "60-70 other 0, 70-80 forward~ 0");
+	play_close(&p);
+}
+
+/* Where the engine runs on the thread that called it, its operators are backward there. */
+void test_step_runs_backward(void)
+{
+	static const char engine[] = "autograd::engine::evaluate_function: MmBackward0";
+	struct play p;
+
+	play_open(&p);
+	trace_add_launches(p.trace, p.main, 9);
+	trace_add_launches(p.trace, p.other, 2);
+	op(&p, p.main, 10, 20);
+	put(&p, KIND_RANGE, RANGE_OP, p.main, engine, 30, 50);
+	put(&p, KIND_RANGE, RANGE_OP, p.main, "MmBackward0", 32, 48);
+	op(&p, p.main, 35, 60);
+	put(&p, KIND_RANGE, RANGE_OP, p.main, engine, 52, 55);
+	call(&p, p.other, 40, 41);
+	CHECK_U64(step_thread_of(&p), p.other); /* as far as is known */
+	note(&p, p.main, "Optimizer.step#SGD.step", 70, 80);
+	if (play_run(&p)) {
+		CHECK_STR(p.intervals,
+			  "10-20 forward~ 0, 20-30 other 0, 30-50 backward~ 0, 50-52 forward~ 0, "
+			  "52-55 backward~ 0, 55-60 forward~ 0, 60-70 other 0, 70-80 optimizer 0");
+		CHECK_STR(phase_at(&p, 40, p.other), "backward");
+	}
+	play_close(&p);
+}
+
 /* S is known before anything of its first events is said, though its first mark comes late. */
 void test_step_late_mark(void)
 {

@@ -131,6 +131,8 @@
 	X(step_again) \
 	X(step_own_marks) \
 	X(step_without_marks) \
+	X(step_beside_autograd) \
+	X(step_runs_backward) \
 	X(step_late_mark) \
 	X(step_many_rows) \
 	X(step_fault) \

@@ -2,6 +2,7 @@
 #include "convert/stage/context/internal.h"
 
 #include "schemas/base/vec.h"
+#include "schemas/model/call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,18 @@ static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
 	return is_pushed ? n->pushed : n->mapped;
 }
 
+/* Whether an operator of this name makes its thread an autograd thread. */
+static bool name_is_autograd(struct host *h, uint32_t name)
+{
+	struct name_info *n = name_info(h, name);
+
+	if (!n->autograd_known) {
+		n->is_autograd = name_rules_autograd(h->rules, host_text(h, name));
+		n->autograd_known = n != h->names;
+	}
+	return n->is_autograd;
+}
+
 /* The phase of an unmapped annotation.  The last id is shared by the names that came too late to
  * get one of their own. */
 static uint8_t annotation_phase(struct host *h, uint32_t name)
@@ -161,7 +174,7 @@ static void take_desc(struct host *h, const struct event_desc *desc)
 	if (t->type != TRACK_THREAD || !t->process)
 		return;
 	if (desc->kind == KIND_RANGE && desc->subkind == RANGE_OP &&
-	    name_rules_autograd(h->rules, host_text(h, desc->name)))
+	    name_is_autograd(h, desc->name))
 		t->runs_autograd = true;
 	if (marks == MARKS_RANGE &&
 	    (p->marks == MARKS_STEP || desc->kind != KIND_RANGE ||
@@ -177,29 +190,78 @@ static void take_desc(struct host *h, const struct event_desc *desc)
 	}
 }
 
-/* Without marks the step thread is the one that launches most; between equals events decide. */
+/* Whether a thread of a process without marks waits for the GPU, and whether one that runs autograd
+ * runs the loop, too: then the engine was called there and has no thread of its own. */
+static void find_habits(struct host *h, const struct event_desc *desc)
+{
+	struct host_thread *t = host_thread(h, desc->track);
+	uint8_t phase;
+	size_t len;
+
+	if (t->type != TRACK_THREAD || h->processes[t->process].marks != MARKS_NONE)
+		return;
+	if (desc->kind == KIND_API && !t->waits) {
+		const char *name = trace_text(h->trace, desc->name, &len);
+
+		t->waits = (call_traits(name, len) & CALL_WAITS) != 0;
+	}
+	if (!t->runs_autograd || t->runs_loop || desc->kind != KIND_RANGE ||
+	    (desc->subkind != RANGE_ANNOTATION && desc->subkind != RANGE_PHASE &&
+	     desc->subkind != RANGE_NVTX))
+		return;
+	phase = name_phase(h, desc->name, desc->subkind == RANGE_PHASE);
+	t->runs_loop = phase == PHASE_DATA || phase == PHASE_OPTIMIZER ||
+		       phase == PHASE_VALIDATION || phase == PHASE_CHECKPOINT;
+}
+
+/* How well a thread would do as step thread: of two the one with the larger number; of equals, the
+ * one with more launches. */
+static unsigned thread_fitness(const struct host *h, uint32_t track)
+{
+	const struct host_thread *t = &h->threads[track];
+
+	if (t->runs_autograd && (t->is_engine || !t->runs_loop))
+		return 1;
+	return trace_launches(h->trace, track) ? 3 : t->waits ? 2 : 1;
+}
+
+/* Below 0: `a` is less fit than `b`, which may be no thread. */
+static int thread_compare(const struct host *h, uint32_t a, uint32_t b)
+{
+	unsigned x = thread_fitness(h, a), y = b ? thread_fitness(h, b) : 0;
+	uint64_t own = trace_launches(h->trace, a), other = trace_launches(h->trace, b);
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	return own < other ? -1 : own > other;
+}
+
+/* Without marks the step thread is one that launches most; between equals events decide. */
 static void find_busiest_threads(struct host *h)
 {
+	for (uint32_t i = 1; i <= trace_count(h->trace, TRACE_DESCS); i++)
+		find_habits(h, trace_get_desc(h->trace, i));
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
 		struct host_process *p = &h->processes[h->threads[i].process];
-		uint64_t own = trace_launches(h->trace, i);
-		uint64_t most = trace_launches(h->trace, p->step_thread);
+		int order;
 
 		if (p->marks != MARKS_NONE || h->threads[i].type != TRACK_THREAD ||
-		    !h->threads[i].process || (p->step_thread && own < most))
+		    !h->threads[i].process)
 			continue;
-		p->is_undecided = p->step_thread && own == most;
-		p->launches = own > 0;
-		if (!p->is_undecided)
+		order = thread_compare(h, i, p->step_thread);
+		if (order < 0)
+			continue;
+		p->is_undecided = order == 0;
+		p->launches = trace_launches(h->trace, i) > 0;
+		if (order > 0)
 			p->step_thread = i;
 	}
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
 		struct host_process *p = &h->processes[h->threads[i].process];
 
-		h->threads[i].is_candidate =
-			p->is_undecided && p->marks == MARKS_NONE &&
-			h->threads[i].type == TRACK_THREAD &&
-			trace_launches(h->trace, i) == trace_launches(h->trace, p->step_thread);
+		h->threads[i].is_candidate = p->is_undecided && p->marks == MARKS_NONE &&
+					     h->threads[i].type == TRACK_THREAD &&
+					     thread_compare(h, i, p->step_thread) == 0;
 	}
 }
 
@@ -227,7 +289,8 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 		if (t->type != TRACK_THREAD)
 			continue;
 		t->host = i;
-		t->runs_autograd = strstr(host_text(h, k->name), "pt_autograd_") != NULL;
+		t->is_engine = strstr(host_text(h, k->name), "pt_autograd_") != NULL;
+		t->runs_autograd = t->is_engine;
 	}
 	for (uint32_t i = 1; i <= trace_count(trace, TRACE_DESCS); i++)
 		take_desc(h, trace_get_desc(trace, i));
@@ -334,6 +397,8 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 		state.until_ns = outermost->end_ns;
 	} else if (p->busy_until_ns > t) {
 		state = (struct host_state){ PHASE_FORWARD, true, p->busy_until_ns };
+		if (p->engine_until_ns > t)
+			state = (struct host_state){ PHASE_BACKWARD, true, p->engine_until_ns };
 	} else if (p->active_until_ns > t) {
 		state = (struct host_state){ PHASE_BACKWARD, true, p->active_until_ns };
 	} else if (p->active_until_ns > p->busy_until_ns) {
@@ -377,6 +442,11 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 	switch (e->subkind) {
 	case RANGE_OP:
 		host_work(p, t, e);
+		if (e->track == p->step_thread && e->end_ns > p->engine_until_ns &&
+		    name_is_autograd(h, e->name)) {
+			p->engine_until_ns = e->end_ns;
+			p->is_stale = true;
+		}
 		return open_push(&t->named, range, err);
 	case RANGE_PYTHON:
 		return open_push(&t->python, range, err);

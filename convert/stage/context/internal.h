@@ -79,6 +79,9 @@ struct host_thread { /* one per track */
 	uint32_t host; /* the thread itself; for an allocator track the thread that used it; or 0 */
 	uint8_t type;
 	bool runs_autograd;
+	bool is_engine;           /* by its name, it is a thread of autograd's engine */
+	bool runs_loop;           /* has ranges that only the thread of a training loop has */
+	bool waits;               /* for the GPU: it has synchronising calls */
 	bool is_candidate;        /* could be the step thread of a process without marks */
 	uint32_t events, order;   /* of a candidate: its events so far, and its place among them */
 	struct open_stack urgent; /* validation and checkpoint: phases */
@@ -108,6 +111,7 @@ struct host_process {
 
 	struct open_queue unmapped; /* annotations on the step thread: names */
 	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
+	uint64_t engine_until_ns;   /* of these, of operators of autograd */
 	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 
@@ -123,8 +127,8 @@ struct host_process {
 };
 
 struct name_info { /* what the rules say about a name, asked once: matching is slow */
-	bool step_known, mapped_known, pushed_known;
-	bool is_step;
+	bool step_known, mapped_known, pushed_known, autograd_known;
+	bool is_step, is_autograd;
 	uint8_t mapped;  /* phase of an annotation of this name, or PHASE_NONE */
 	uint8_t pushed;  /* phase of one that was pushed through tacho.h */
 	uint8_t phase;   /* the phase of its own that it got as an unmapped annotation; 0: none */
