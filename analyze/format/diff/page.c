@@ -21,17 +21,13 @@ struct diff_page {
 	int64_t most_ns; /* the greatest difference: a whole bar */
 };
 
-static char *signed_text(char out[NUMBER_TEXT], int64_t ns, const struct time_unit *unit)
+static const char *show_signed(struct blocks *b, int64_t ns, const struct time_unit *unit)
 {
-	char plain[NUMBER_TEXT];
-	double shown = (double)(ns < 0 ? -ns : ns) / unit->ns;
-
-	snprintf(out, NUMBER_TEXT, "%s%.40s",
-		 ns < 0 ? "\xe2\x88\x92"
-		 : ns   ? "+"
-			: "",
-		 number_text(plain, shown, unit->decimals));
-	return out;
+	return blocks_text(b, "%s%s",
+			   ns < 0 ? "\xe2\x88\x92"
+			   : ns   ? "+"
+				  : "",
+			   show_time(b, (double)(ns < 0 ? -ns : ns), unit));
 }
 
 /* A time has a sign only where it closes the sum and is below zero; a difference always has one. */
@@ -39,7 +35,6 @@ static void add_three(const struct diff_page *p, struct block_row *r, const stru
 		      struct blocks *b)
 {
 	const int64_t both[] = { ns->a_ns, ns->b_ns };
-	char text[NUMBER_TEXT];
 
 	if (p->medium == MEDIUM_MD) {
 		add_cell(r, blocks_text(b, "%.3f", (double)ns->a_ns / 1e6));
@@ -48,10 +43,9 @@ static void add_three(const struct diff_page *p, struct block_row *r, const stru
 		return;
 	}
 	for (size_t i = 0; i < 2; i++)
-		add_cell(r, blocks_text(b, "%s",
-					both[i] < 0 ? signed_text(text, both[i], &p->unit)
-						    : time_text(text, (double)both[i], &p->unit)));
-	add_cell(r, blocks_text(b, "%s", signed_text(text, ns->difference_ns, &p->unit)));
+		add_cell(r, both[i] < 0 ? show_signed(b, both[i], &p->unit)
+					: show_time(b, (double)both[i], &p->unit));
+	add_cell(r, show_signed(b, ns->difference_ns, &p->unit));
 }
 
 static enum token token_of(const struct diff_page *p, const char *class, const char *of,
@@ -67,6 +61,17 @@ static enum token token_of(const struct diff_page *p, const char *class, const c
 		return TOKEN_DATA;
 	return of && !strncmp(of, "host:", 5) ? token_of_phase(of + 5) : TOKEN_OTHER;
 }
+
+/* Both times and their difference. */
+#define TIME_COLUMNS(p, b)                                                                         \
+	{ .title = "A", .html = blocks_text(b, "A %s", (p)->unit.name), .end = 52 },               \
+		{ .title = "B",                                                                    \
+		  .html = blocks_text(b, "B %s", (p)->unit.name),                                  \
+		  .end = 63,                                                                       \
+		  .class = "median" },                                                             \
+	{                                                                                          \
+		.title = "B \xe2\x88\x92 A", .md = "B - A", .end = 75                              \
+	}
 
 static double share_of(const struct diff_page *p, int64_t difference_ns)
 {
@@ -102,31 +107,15 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 	bool is_text = p->medium == MEDIUM_TEXT, has_bar = p->width >= OWNER_AT + BAR_WIDTH;
 	struct diff_times rest = { 0, 0, 0 }, all = { 0, 0, 0 };
 	const struct block_column columns[] = {
-		{ .text = "", .html = "class", .md = "class", .class = "label", .is_left = true },
-		{ .text = "",
-		  .html = "phase or cause",
-		  .md = "phase or cause",
+		{ .title = "class", .text = "", .class = "label", .is_left = true },
+		{ .title = "phase or cause",
+		  .text = "",
 		  .at = 14,
 		  .width = NAME_WIDTH - 14,
 		  .class = "left",
 		  .is_left = true },
-		{ .text = "A",
-		  .html = blocks_text(b, "A %s", p->unit.name),
-		  .md = "A",
-		  .end = 52,
-		  .class = "" },
-		{ .text = "B",
-		  .html = blocks_text(b, "B %s", p->unit.name),
-		  .md = "B",
-		  .end = 63,
-		  .class = "median" },
-		{ .text = "B \xe2\x88\x92 A",
-		  .html = "B \xe2\x88\x92 A",
-		  .md = "B - A",
-		  .end = 75,
-		  .class = "" },
-		{ .text = "",
-		  .html = "",
+		TIME_COLUMNS(p, b),
+		{ .hidden = IN(MEDIUM_MD),
 		  .at = OWNER_AT,
 		  .width = has_bar ? BAR_WIDTH : 0,
 		  .class = "one",
@@ -174,31 +163,16 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 	const struct diff *d = p->d;
 	bool is_text = p->medium == MEDIUM_TEXT;
 	unsigned width = is_text ? NAME_WIDTH : HTML_NAME_WIDTH;
+	const unsigned not_text = IN(MEDIUM_HTML) | IN(MEDIUM_MD);
 	const struct block_column columns[] = {
-		{ .text = "",
-		  .html = "",
-		  .md = "name",
-		  .width = NAME_WIDTH,
-		  .class = "name",
-		  .is_left = true },
-		{ .html = "phase", .md = "phase", .class = "left", .is_left = true },
-		{ .text = "A",
-		  .html = blocks_text(b, "A %s", p->unit.name),
-		  .md = "A",
-		  .end = 52,
-		  .class = "" },
-		{ .text = "B",
-		  .html = blocks_text(b, "B %s", p->unit.name),
-		  .md = "B",
-		  .end = 63,
-		  .class = "median" },
-		{ .text = "B \xe2\x88\x92 A",
-		  .html = "B \xe2\x88\x92 A",
-		  .md = "B - A",
-		  .end = 75,
-		  .class = "" },
-		{ .html = "", .class = "one", .is_bar = true, .is_signed = true },
-		{ .text = p->width > OWNER_AT ? "" : NULL,
+		{ .md = "name", .width = NAME_WIDTH, .class = "name", .is_left = true },
+		{ .title = "phase", .hidden = IN(MEDIUM_TEXT), .class = "left", .is_left = true },
+		TIME_COLUMNS(p, b),
+		{ .hidden = IN(MEDIUM_TEXT) | IN(MEDIUM_MD),
+		  .class = "one",
+		  .is_bar = true,
+		  .is_signed = true },
+		{ .hidden = p->width > OWNER_AT ? not_text : not_text | IN(MEDIUM_TEXT),
 		  .at = OWNER_AT,
 		  .width = p->width > OWNER_AT ? p->width - OWNER_AT : 0 },
 	};
@@ -209,14 +183,12 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 	for (i = 0; i < d->owner_count && i < lines[p->medium]; i++) {
 		const struct diff_owner *o = &d->owners[i];
 		struct block_row *r;
-		char name[4 * (HTML_NAME_WIDTH + 1)];
 
 		if (is_text && !o->ns.difference_ns)
 			break;
-		name_short(o->name, width, name, sizeof(name));
 		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_cell(r, p->medium == MEDIUM_MD ? o->name : blocks_text(b, "%s", name))->whole =
-			o->name;
+		add_cell(r, p->medium == MEDIUM_MD ? o->name : show_name(b, o->name, width))
+			->whole = o->name;
 		add_cell(r, o->phase);
 		add_three(p, r, &o->ns, b);
 		add_bar(r, token_of(p, o->class, NULL, o->ns.difference_ns),
@@ -244,20 +216,17 @@ static void add_text_side(const struct diff_page *p, const char *letter, const s
 		s->inputs > 1 ? blocks_text(b, " and %llu more", (unsigned long long)s->inputs - 1)
 			      : "";
 	const struct block_column columns[] = {
-		{ .text = "" },
-		{ .text = "",
-		  .at = 3,
-		  .width = (p->width > 42 ? p->width - 42 : 10) - text_width(more) },
-		{ .text = "", .end = p->width },
+		{ .at = 0 },
+		{ .at = 3, .width = (p->width > 42 ? p->width - 42 : 10) - text_width(more) },
+		{ .end = p->width },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
-	char steps[NUMBER_TEXT];
 
 	t->has_no_titles = true;
 	add_cell(r, letter)->token = TOKEN_BOLD;
 	add_cell(r, s->path)->more = more;
-	add_cell(r, size_text(s, count_text(steps, s->series.count), b))->token = TOKEN_DIM;
+	add_cell(r, size_text(s, show_count(b, s->series.count), b))->token = TOKEN_DIM;
 }
 
 static void add_html_side(const char *letter, const struct diff_side *s, struct blocks *b)
@@ -277,12 +246,9 @@ static void add_html_side(const char *letter, const struct diff_side *s, struct 
 static void add_md_sides(const struct diff *d, struct blocks *b)
 {
 	static const struct block_column columns[] = {
-		{ .md = "", .is_left = true },
-		{ .md = "input", .is_left = true },
-		{ .md = "ranks" },
-		{ .md = "GPUs" },
-		{ .md = "steps" },
-		{ .md = "mean step ms" },
+		{ .is_left = true },  { .title = "input", .is_left = true },
+		{ .title = "ranks" }, { .title = "GPUs" },
+		{ .title = "steps" }, { .title = "mean step ms" },
 	};
 	const struct diff_side *const sides[] = { &d->a, &d->b };
 	struct block_table *t = ADD_TABLE(b, columns);

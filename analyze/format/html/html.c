@@ -161,16 +161,16 @@ static void draw_titles(struct buf *out, const struct block_table *t)
 	html_raw(out, "><thead><tr>");
 	for (size_t i = 0; i < t->count; i++) {
 		const struct block_column *c = &t->columns[i];
-		const char *class = c->class ? c->class : "";
+		const char *class = c->class ? c->class : "", *title = column_title(c, MEDIUM_HTML);
 		bool is_of_cells = !strcmp(class, "label") || !strcmp(class, "name");
 
-		if (!c->html)
+		if (!title)
 			continue;
 		if (c->has_title_class || (class[0] && !is_of_cells))
 			html_rawf(out, "<th class=\"%s\">", is_of_cells ? "" : class);
 		else
 			html_raw(out, "<th>");
-		for (const char *at = c->html; *at; at++)
+		for (const char *at = title; *at; at++)
 			if (*at == '\n')
 				html_raw(out, "<br>");
 			else
@@ -214,7 +214,9 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 {
 	const struct block_column *c = &t->columns[i];
 	const struct block_cell *cell = &r->cells[i];
-	const char *class = cell->class || cell->has_class ? cell->class : c->class;
+	const char *class = cell->class || cell->has_class ? cell->class
+			    : c->class || c->has_no_class  ? c->class
+							   : "";
 	bool is_bar = c->is_bar && !cell->text && i < r->used;
 
 	if (is_bar && cell->stack && cell->stack->parts[0].label) {
@@ -255,7 +257,7 @@ static void draw_table(struct buf *out, const struct block_table *t)
 			html_rawf(out, " class=\"%s\"", r->class);
 		html_raw(out, ">");
 		for (size_t i = 0; i < count; i++)
-			if (t->columns[i].html)
+			if (column_title(&t->columns[i], MEDIUM_HTML))
 				draw_cell(out, t, r, i);
 		html_raw(out, "</tr>\n");
 	}

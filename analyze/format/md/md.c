@@ -40,19 +40,22 @@ static void put_spans(struct buf *out, const struct span *s, const char *end)
 static void put_table(struct buf *out, const struct block_table *t)
 {
 	buf_put_text(out, "|");
-	for (size_t i = 0; i < t->count; i++)
-		if (t->columns[i].md && !t->columns[i].md[0])
+	for (size_t i = 0; i < t->count; i++) {
+		const char *title = column_title(&t->columns[i], MEDIUM_MD);
+
+		if (title && !title[0])
 			buf_put_text(out, " |");
-		else if (t->columns[i].md)
-			put_cell(out, t->columns[i].md);
+		else if (title)
+			put_cell(out, title);
+	}
 	buf_put_text(out, "\n|");
 	for (size_t i = 0; i < t->count; i++)
-		if (t->columns[i].md)
+		if (column_title(&t->columns[i], MEDIUM_MD))
 			buf_put_text(out, t->columns[i].is_left ? "---|" : "---:|");
 	for (const struct block_row *r = t->rows; r; r = r->next) {
 		buf_put_text(out, "\n|");
 		for (size_t i = 0; i < t->count; i++)
-			if (t->columns[i].md)
+			if (column_title(&t->columns[i], MEDIUM_MD))
 				put_cell(out, r->cells[i].text);
 	}
 	buf_put_text(out, "\n\n");

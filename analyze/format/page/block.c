@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/format/page/block.h"
 
+#include "analyze/engine/report.h" /* and with it name_short() */
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +49,48 @@ const char *blocks_text(struct blocks *b, const char *fmt, ...)
 	va_end(again);
 	b->is_full |= !text;
 	return text ? text : "";
+}
+
+const char *show_time(struct blocks *b, double ns, const struct time_unit *unit)
+{
+	return blocks_text(b, "%s", time_text((char[NUMBER_TEXT]){ 0 }, ns, unit));
+}
+
+const char *show_number(struct blocks *b, double value, unsigned decimals)
+{
+	return blocks_text(b, "%s", number_text((char[NUMBER_TEXT]){ 0 }, value, decimals));
+}
+
+const char *show_count(struct blocks *b, uint64_t value)
+{
+	return blocks_text(b, "%s", count_text((char[NUMBER_TEXT]){ 0 }, value));
+}
+
+const char *show_bytes(struct blocks *b, double bytes)
+{
+	return blocks_text(b, "%s", bytes_text((char[NUMBER_TEXT]){ 0 }, bytes));
+}
+
+const char *show_percent(struct blocks *b, int tenths)
+{
+	return blocks_text(b, "%s", percent_text((char[NUMBER_TEXT]){ 0 }, tenths));
+}
+
+const char *show_name(struct blocks *b, const char *name, unsigned width)
+{
+	char text[512];
+
+	name_short(name, width, text, sizeof(text));
+	return blocks_text(b, "%s", text);
+}
+
+struct stack *new_stack(struct blocks *b, size_t count, double whole_ns)
+{
+	struct stack *s = blocks_take(b, 1, sizeof(*s));
+
+	if (s)
+		*s = (struct stack){ blocks_take(b, count, sizeof(*s->parts)), count, whole_ns };
+	return s && s->parts ? s : NULL;
 }
 
 struct block *add_block(struct blocks *b, enum block_kind kind)
@@ -141,30 +185,22 @@ struct block_cell *add_cell(struct block_row *r, const char *text)
 
 void add_time(struct blocks *b, struct block_row *r, double ns, const struct time_unit *unit)
 {
-	char text[NUMBER_TEXT];
-
-	add_cell(r, blocks_text(b, "%s", time_text(text, ns, unit)));
+	add_cell(r, show_time(b, ns, unit));
 }
 
 void add_number(struct blocks *b, struct block_row *r, double value, unsigned decimals)
 {
-	char text[NUMBER_TEXT];
-
-	add_cell(r, blocks_text(b, "%s", number_text(text, value, decimals)));
+	add_cell(r, show_number(b, value, decimals));
 }
 
 void add_count(struct blocks *b, struct block_row *r, uint64_t value)
 {
-	char text[NUMBER_TEXT];
-
-	add_cell(r, blocks_text(b, "%s", count_text(text, value)));
+	add_cell(r, show_count(b, value));
 }
 
 void add_percent(struct blocks *b, struct block_row *r, int tenths)
 {
-	char text[NUMBER_TEXT];
-
-	add_cell(r, blocks_text(b, "%s", percent_text(text, tenths)));
+	add_cell(r, show_percent(b, tenths));
 }
 
 void add_bar(struct block_row *r, enum token token, double share)

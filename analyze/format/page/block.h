@@ -51,6 +51,7 @@ static inline enum token token_of_class(char letter)
 }
 
 enum medium { MEDIUM_TEXT, MEDIUM_HTML, MEDIUM_MD };
+#define IN(medium) (1u << (medium))
 
 struct span {
 	struct span *next;
@@ -64,20 +65,23 @@ struct stack_part { /* of a stacked bar */
 	int tenths;        /* of a percent, beside the label */
 };
 struct stack {
-	const struct stack_part *parts;
+	struct stack_part *parts;
 	size_t count;
 	double whole_ns; /* that the full width stands for; 0: the sum of the parts */
 };
 
-/* A column of a table.  A title that is NULL leaves the column out of that medium. */
+/* A column of a table.  Media that its table is not built for may show anything. */
 struct block_column {
+	const char *title;            /* in every medium but where it has another; NULL: no words */
 	const char *text, *html, *md; /* "\n" breaks the line of an HTML title */
+	unsigned hidden;              /* IN(medium) where the column is left out */
 	/* Text: cells begin at `at` and lose their middle beyond `width` (0: never), or end before
 	 * `end`.  `title_at` is where the title begins when it does not stand as its cells do. */
 	unsigned at, width, end, title_at;
-	/* HTML: the class of cells, NULL for none; the title has it too if it says whether narrow
-	 * pages show the column. */
+	/* HTML: the class of cells; the title has it too if it says whether narrow pages show the
+	 * column.  NULL is an empty class. */
 	const char *class;
+	bool has_no_class;    /* HTML: not even an empty one */
 	bool has_title_class; /* an empty class is written out at the title */
 	bool is_left;         /* Markdown and tables that lay themselves out: no figures */
 	bool is_bar;          /* a bar of at most `width` columns */
@@ -231,6 +235,18 @@ void *blocks_take(struct blocks *b, size_t count, size_t size);
 const char *blocks_text(struct blocks *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Figures as number.h writes them. */
+const char *show_time(struct blocks *b, double ns, const struct time_unit *unit);
+const char *show_number(struct blocks *b, double value, unsigned decimals);
+const char *show_count(struct blocks *b, uint64_t value);
+const char *show_bytes(struct blocks *b, double bytes);
+const char *show_percent(struct blocks *b, int tenths);
+/* The name of a kernel or copy in at most so many columns. */
+const char *show_name(struct blocks *b, const char *name, unsigned width);
+
+/* Its parts are for the caller to fill.  NULL without memory. */
+struct stack *new_stack(struct blocks *b, size_t count, double whole_ns);
+
 struct block *add_block(struct blocks *b, enum block_kind kind);
 /* `note` NULL: none.  The caller may set more members. */
 struct block *add_section(struct blocks *b, const char *title, const char *note);
@@ -251,9 +267,12 @@ void add_count(struct blocks *b, struct block_row *r, uint64_t value);
 void add_percent(struct blocks *b, struct block_row *r, int tenths);
 void add_bar(struct block_row *r, enum token token, double share);
 
+/* NULL: the medium does not show the column. */
 static inline const char *column_title(const struct block_column *c, enum medium medium)
 {
-	return medium == MEDIUM_TEXT ? c->text : medium == MEDIUM_HTML ? c->html : c->md;
+	const char *own = medium == MEDIUM_TEXT ? c->text : medium == MEDIUM_HTML ? c->html : c->md;
+
+	return c->hidden & IN(medium) ? NULL : own ? own : c->title ? c->title : "";
 }
 
 #endif

@@ -39,12 +39,12 @@ struct checks {
 	size_t counts[VERDICT_GOOD + 1][CHECKS];
 };
 
-static enum status take_checks(struct checks *c, struct blocks *b, struct error *err)
+static void take_checks(struct checks *c, struct blocks *b)
 {
 	c->verdicts = blocks_take(b, c->rows.count, 1);
 	c->names = blocks_take(b, c->rows.count, 1);
 	if (b->is_full)
-		return fail_memory(err);
+		return;
 	for (size_t i = 0; i < c->rows.count; i++) {
 		unsigned char name = 0, v = VERDICT_BAD;
 
@@ -58,7 +58,6 @@ static enum status take_checks(struct checks *c, struct blocks *b, struct error 
 		c->verdicts[i] = v;
 		c->counts[v][name]++;
 	}
-	return ST_OK;
 }
 
 /* The names of the checks with this verdict, as words; "" if there is none. */
@@ -82,7 +81,6 @@ static void add_heading(const struct page *p, struct blocks *b)
 	struct block *new = add_block(b, BLOCK_INPUT);
 	uint64_t events = page_sum(&p->ranks, "events");
 	const char *format = p->inputs.count ? view_cell(&p->inputs, 0, "format").text : NULL;
-	char count[NUMBER_TEXT];
 
 	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : "no input";
 	new->input.more =
@@ -90,7 +88,7 @@ static void add_heading(const struct page *p, struct blocks *b)
 	new->input.report = "check";
 	add_span(b, &new->input.words, TOKEN_DIM, format ? format : "unknown format");
 	add_span(b, &new->input.words, TOKEN_DIM,
-		 blocks_text(b, ", %s event%s", count_text(count, events), plural(events)));
+		 blocks_text(b, ", %s event%s", show_count(b, events), plural(events)));
 	if (p->ranks.count > 1)
 		add_span(b, &new->input.words, TOKEN_DIM,
 			 blocks_text(b, DOT "%zu ranks", p->ranks.count));
@@ -161,7 +159,7 @@ static void add_check(const struct checks *c, unsigned v, size_t check, unsigned
 	}
 }
 
-enum status build_check(const struct page *p, struct blocks *b, struct error *err)
+void build_check(const struct page *p, struct blocks *b)
 {
 	struct checks c = { .page = p, .rows = page_view(p, "checks") };
 	bool is_narrow = p->width < NARROW;
@@ -169,12 +167,14 @@ enum status build_check(const struct page *p, struct blocks *b, struct error *er
 	struct block_words *w;
 	const char *names;
 
-	TRY(take_checks(&c, b, err));
+	take_checks(&c, b);
+	if (b->is_full)
+		return;
 	add_heading(p, b);
 	if (!c.rows.count) {
 		w = add_labelled(b, "! NOTHING", TOKEN_WARN);
 		add_span(b, w, TOKEN_WARN, "No process in what was asked for: nothing to check.");
-		return ST_OK;
+		return;
 	}
 	while (worst < VERDICT_GOOD && !names_text(&c, worst, b)[0])
 		worst++;
@@ -195,5 +195,4 @@ enum status build_check(const struct page *p, struct blocks *b, struct error *er
 			add_check(&c, v, i, is_narrow ? TEXT_AT - NAME_AT : TEXT_AT, b);
 		}
 	}
-	return ST_OK;
 }

@@ -95,15 +95,9 @@ static size_t take_collectives(const struct view *v, struct collective *all)
 /* With waiting inside, bandwidth is at least that. */
 static const char *rate_text(const struct page *p, struct blocks *b, double value, bool is_matched)
 {
-	char number[NUMBER_TEXT];
+	const char *sign = is_matched ? "" : is_text(p) ? "> " : "\xe2\x89\xa5 ";
 
-	if (!(value > 0))
-		return "";
-	return blocks_text(b, "%s%.40s",
-			   is_matched   ? ""
-			   : is_text(p) ? "> "
-					: "\xe2\x89\xa5 ",
-			   number_text(number, value, 1));
+	return value > 0 ? blocks_text(b, "%s%s", sign, show_number(b, value, 1)) : "";
 }
 
 static void add_collective(const struct page *p, const struct collective *c, double most_ns,
@@ -111,13 +105,11 @@ static void add_collective(const struct page *p, const struct collective *c, dou
 {
 	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 	double per = 1.0 / (double)p->steps;
-	char size[NUMBER_TEXT];
 
 	add_cell(r, is_text(p) ? blocks_text(b, "%.16s %.16s", c->operation, c->type)
 			       : blocks_text(b, "%s %s", c->operation, c->type))
 		->whole = c->group;
-	add_cell(r, c->bytes == NO_U64 ? "?"
-				       : blocks_text(b, "%s", bytes_text(size, (double)c->bytes)));
+	add_cell(r, c->bytes == NO_U64 ? "?" : show_bytes(b, (double)c->bytes));
 	add_number(b, r, (double)c->calls * per, 0);
 	add_time(b, r, (double)c->total_ns * per, unit);
 	add_time(b, r, (double)c->exposed_ns * per, unit);
@@ -131,22 +123,21 @@ static void add_collective(const struct page *p, const struct collective *c, dou
 	add_cell(r, rate_text(p, b, c->bus, c->matched > 0));
 }
 
-enum status build_comm(const struct page *p, struct blocks *b, struct error *err)
+void build_comm(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
-		{ .text = "", .html = "", .width = 23, .class = "name" },
-		{ .text = "size", .html = "size", .end = 34, .class = "" },
-		{ .text = "calls", .html = "calls", .end = 43, .class = "" },
-		{ .text = "total", .html = "total", .end = 53, .class = "" },
-		{ .text = "exposed", .html = "exposed", .end = 62, .class = "" },
-		{ .text = "hidden", .end = 71 },
-		{ .text = "waiting", .html = "waiting", .end = 80, .class = "" },
-		{ .html = "", .class = "one", .is_bar = true },
-		{ .text = "alg GB/s", .end = 90 },
-		{ .text = "bus GB/s", .html = "bus GB/s", .end = 100, .class = "median" },
+		{ .width = 23, .class = "name" },
+		{ .title = "size", .end = 34 },
+		{ .title = "calls", .end = 43 },
+		{ .title = "total", .end = 53 },
+		{ .title = "exposed", .end = 62 },
+		{ .title = "hidden", .hidden = IN(MEDIUM_HTML), .end = 71 },
+		{ .title = "waiting", .end = 80 },
+		{ .hidden = IN(MEDIUM_TEXT), .class = "one", .is_bar = true },
+		{ .title = "alg GB/s", .hidden = IN(MEDIUM_HTML), .end = 90 },
+		{ .title = "bus GB/s", .end = 100, .class = "median" },
 	};
-	static const struct block_column of_group[] = { { .text = "", .width = 60 },
-							{ .text = "", .at = 62 } };
+	static const struct block_column of_group[] = { { .width = 60 }, { .at = 62 } };
 	struct view v = page_view(p, "comm");
 	struct collective *all = blocks_take(b, v.count, sizeof(*all));
 	size_t count = all ? take_collectives(&v, all) : 0, most = is_text(p) ? 24 : 8, lines = 0;
@@ -159,7 +150,7 @@ enum status build_comm(const struct page *p, struct blocks *b, struct error *err
 		add_sentence(b, ROLE_TEXT, 14, "no communication kernel in these files");
 	}
 	if (!count)
-		return ST_OK;
+		return;
 	unit = time_unit_of(per_step(p, all[0].total_ns), 2);
 	head = add_section(b, is_text(p) ? "Comm" : "Communication",
 			   is_text(p) ? blocks_text(b, "%s per step", unit.name)
@@ -171,7 +162,6 @@ enum status build_comm(const struct page *p, struct blocks *b, struct error *err
 	/* in a terminal rows of one communicator stand together, below its name */
 	for (size_t first = 0; first < count && lines < most; first++) {
 		struct collective *c = &all[first];
-		char ranks[NUMBER_TEXT];
 
 		if (!is_text(p)) {
 			add_collective(p, c, (double)all[0].total_ns, t, &unit, b);
@@ -185,7 +175,7 @@ enum status build_comm(const struct page *p, struct blocks *b, struct error *err
 		struct block_row *r = add_row(b, t, TOKEN_DIM, NULL);
 		add_cell(r, *c->group ? c->group : "communicator not in the files");
 		if (c->ranks)
-			add_cell(r, blocks_text(b, "%s ranks", count_text(ranks, c->ranks)));
+			add_cell(r, blocks_text(b, "%s ranks", show_count(b, c->ranks)));
 		t = ADD_TABLE(b, columns);
 		t->has_no_titles = true;
 		for (size_t i = first; i < count; i++) {
@@ -202,7 +192,6 @@ enum status build_comm(const struct page *p, struct blocks *b, struct error *err
 		add_span(b, w, TOKEN_DIM, blocks_text(b, "%zu more: ", count - most));
 		add_span(b, w, TOKEN_CODE, is_text(p) ? "--format json or csv" : "--report comm");
 	}
-	return ST_OK;
 }
 
 /* ---- waiting ---------------------------------------------------------------------------- */
@@ -278,7 +267,6 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 /* "rank 3 came last in 24 of 24 collectives, 2.2 ms per step after the next"; NULL: nobody did. */
 static const char *late_text(const struct page *p, const struct waits *all, struct blocks *b)
 {
-	char rank[NUMBER_TEXT], last[NUMBER_TEXT], of[NUMBER_TEXT], late[NUMBER_TEXT];
 	const struct wait *w = all->latest;
 	struct time_unit unit;
 
@@ -286,20 +274,18 @@ static const char *late_text(const struct page *p, const struct waits *all, stru
 		return NULL;
 	unit = time_unit_of(w->late_ns, 1);
 	return blocks_text(b, "%s came last in %s of %s collectives, %s %s %s after the next",
-			   rank_text(p, w->rank, rank), count_text(last, w->last),
-			   count_text(of, w->matched), time_text(late, w->late_ns, &unit),
-			   unit.name, p->has_steps ? "per step" : "in all");
+			   rank_text(p, w->rank, b), show_count(b, w->last),
+			   show_count(b, w->matched), show_time(b, w->late_ns, &unit), unit.name,
+			   p->has_steps ? "per step" : "in all");
 }
 
 /* "24 of 24 collectives matched between ranks"; NULL: nothing communicates. */
 static const char *matched_text(const struct waits *all, struct blocks *b)
 {
-	char matched[NUMBER_TEXT], of[NUMBER_TEXT];
-
 	if (!all->collectives)
 		return NULL;
 	return blocks_text(b, "%s of %s collectives matched between ranks%s%.100s%s",
-			   count_text(matched, all->matched), count_text(of, all->collectives),
+			   show_count(b, all->matched), show_count(b, all->collectives),
 			   all->why ? ": " : "", all->why ? all->why : "",
 			   all->latest ? "" : "; nobody is blamed");
 }
@@ -312,14 +298,13 @@ static void add_clipped(struct blocks *b, enum role role, const char *text)
 	b->last->words.flow = FLOW_CLIP;
 }
 
-enum status build_waits_brief(const struct page *p, struct blocks *b, struct error *err)
+void build_waits_brief(const struct page *p, struct blocks *b)
 {
 	struct waits all;
 
 	take_waits(p, &all, b);
 	add_clipped(b, ROLE_STRONG, late_text(p, &all, b));
 	add_clipped(b, ROLE_NOTE, matched_text(&all, b));
-	return ST_OK;
 }
 
 /* Of many ranks: the least, the median and the most of each figure. */
@@ -356,16 +341,15 @@ static void add_wait_spread(const struct waits *all, struct block_table *t,
 static void add_waits(const struct page *p, const struct waits *all, struct blocks *b)
 {
 	struct time_unit unit = time_unit_of(all->most_ns, 2);
-	const char *per = blocks_text(b, "%s per step", unit.name);
 	const struct block_column columns[] = {
-		{ .text = per, .html = per, .at = 14, .class = "label" },
-		{ .text = "waits", .html = "waits", .end = 36, .class = "" },
-		{ .html = "", .class = "one", .is_bar = true },
-		{ .text = "exposed", .html = "exposed", .end = 47, .class = "" },
-		{ .text = "last", .html = "last", .end = 58, .class = "" },
-		{ .text = "late", .html = "late", .end = 69, .class = "" },
-		{ .text = "makes wait", .end = 80 },
-		{ .text = "waits for", .html = "waits for", .end = 92, .class = "median" },
+		{ .title = blocks_text(b, "%s per step", unit.name), .at = 14, .class = "label" },
+		{ .title = "waits", .end = 36 },
+		{ .hidden = IN(MEDIUM_TEXT), .class = "one", .is_bar = true },
+		{ .title = "exposed", .end = 47 },
+		{ .title = "last", .end = 58 },
+		{ .title = "late", .end = 69 },
+		{ .title = "makes wait", .hidden = IN(MEDIUM_HTML), .end = 80 },
+		{ .title = "waits for", .end = 92, .class = "median" },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 
@@ -375,25 +359,22 @@ static void add_waits(const struct page *p, const struct waits *all, struct bloc
 		const struct wait *w = &all->rows[i];
 		struct view v = page_of_rank(p, "waits_for", w->rank);
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
-		char rank[NUMBER_TEXT];
 
-		add_cell(r, blocks_text(b, "%s", rank_text(p, w->rank, rank)));
+		add_cell(r, rank_text(p, w->rank, b));
 		add_time(b, r, w->wait_ns, &unit);
 		add_bar(r, TOKEN_COMM, all->most_ns > 0 ? w->wait_ns / all->most_ns : 0);
 		add_time(b, r, w->exposed_ns, &unit);
 		add_count(b, r, w->last);
 		add_time(b, r, w->late_ns, &unit);
 		add_time(b, r, w->made_ns, &unit);
+		const char *for_rank = show_id(b, &v, 0, "for_rank");
+
 		add_cell(r,
-			 !v.count || view_cell(&v, 0, "for_rank").u64 == NO_U64
-				 ? ""
-				 : blocks_text(
-					   b, "%s%llu", is_text(p) ? "" : "rank ",
-					   (unsigned long long)view_cell(&v, 0, "for_rank").u64));
+			 is_text(p) || !*for_rank ? for_rank : blocks_text(b, "rank %s", for_rank));
 	}
 }
 
-enum status build_waits(const struct page *p, struct blocks *b, struct error *err)
+void build_waits(const struct page *p, struct blocks *b)
 {
 	struct waits all = { .count = 0 };
 	const char *matched, *late;
@@ -424,40 +405,35 @@ enum status build_waits(const struct page *p, struct blocks *b, struct error *er
 		if (matched)
 			add_sentence(b, ROLE_NOTE, 0, matched);
 	}
-	return ST_OK;
 }
 
 /* In which phases, and in which steps most. */
-enum status build_stragglers(const struct page *p, struct blocks *b, struct error *err)
+void build_stragglers(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
-		{ .text = "in step", .at = 14 },  { .text = "phase", .at = 26, .width = 14 },
-		{ .text = "rank", .end = 47 },    { .text = "times", .end = 58 },
-		{ .text = "late ms", .end = 69 }, { .text = "makes wait", .end = 80 },
+		{ .title = "in step", .at = 14 },  { .title = "phase", .at = 26, .width = 14 },
+		{ .title = "rank", .end = 47 },    { .title = "times", .end = 58 },
+		{ .title = "late ms", .end = 69 }, { .title = "makes wait", .end = 80 },
 	};
 	struct view v = page_view(p, "stragglers");
 	const struct time_unit unit = { 1e6, 2, "ms" };
-	char text[NUMBER_TEXT];
 	struct block_table *t;
 
 	if (!v.count)
-		return ST_OK;
+		return;
 	add_section(b, "Came last", NULL);
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v.count && i < STRAGGLERS_SHOWN; i++) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
-		uint64_t step = view_cell(&v, i, "step").u64, rank = view_cell(&v, i, "rank").u64;
 
-		add_cell(r, step == NO_U64 ? "" : blocks_text(b, "%llu", (unsigned long long)step));
+		add_cell(r, show_id(b, &v, i, "step"));
 		add_cell(r, view_cell(&v, i, "phase").text);
-		add_cell(r, rank == NO_U64 ? "" : blocks_text(b, "%llu", (unsigned long long)rank));
+		add_cell(r, show_id(b, &v, i, "rank"));
 		add_count(b, r, view_cell(&v, i, "times_last").u64);
 		add_time(b, r, (double)view_cell(&v, i, "late_ns").u64, &unit);
 		add_time(b, r, (double)view_cell(&v, i, "made_wait_ns").u64, &unit);
 	}
 	if (v.count > STRAGGLERS_SHOWN)
-		add_sentence(
-			b, ROLE_NOTE, 14,
-			blocks_text(b, "%s more", count_text(text, v.count - STRAGGLERS_SHOWN)));
-	return ST_OK;
+		add_sentence(b, ROLE_NOTE, 14,
+			     blocks_text(b, "%s more", show_count(b, v.count - STRAGGLERS_SHOWN)));
 }

@@ -18,10 +18,10 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 {
 	const struct time_unit ms = { 1e6, 1, "ms" };
 	const struct block_column columns[] = {
-		{ .md = blocks_text(b, "at most, ms per %s", step_word(p)) },
-		{ .md = "rule", .is_left = true },
-		{ .md = "evidence", .is_left = true },
-		{ .md = "change", .is_left = true },
+		{ .title = blocks_text(b, "at most, ms per %s", step_word(p)) },
+		{ .title = "rule", .is_left = true },
+		{ .title = "evidence", .is_left = true },
+		{ .title = "change", .is_left = true },
 	};
 	struct block_table *t;
 
@@ -38,7 +38,7 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 	add_sentence(b, ROLE_NOTE, 0, "Savings are upper bounds and overlap: they do not add up.");
 }
 
-enum status build_fixes(const struct page *p, struct blocks *b, struct error *err)
+void build_fixes(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "findings");
 	size_t shown = is_text(p) ? 5 : 8;
@@ -48,10 +48,10 @@ enum status build_fixes(const struct page *p, struct blocks *b, struct error *er
 	struct block *list;
 
 	if (!v.count || !rows)
-		return ST_OK;
+		return;
 	if (p->medium == MEDIUM_MD) {
 		build_md(p, &v, b);
-		return ST_OK;
+		return;
 	}
 	shown = v.count < shown ? v.count : shown;
 	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
@@ -71,7 +71,6 @@ enum status build_fixes(const struct page *p, struct blocks *b, struct error *er
 	list->findings.brief_width = BRIEF_WIDTH;
 	for (size_t i = 0; i < shown; i++) {
 		double saving_ns = (double)view_cell(&v, i, "saving_ns_per_step").u64;
-		char text[NUMBER_TEXT];
 		unsigned end;
 
 		rows[i] = (struct fix){
@@ -82,7 +81,7 @@ enum status build_fixes(const struct page *p, struct blocks *b, struct error *er
 			.share = view_cell(&v, i, "share_of_step").f64,
 		};
 		if (saving_ns > 0)
-			rows[i].saving = blocks_text(b, "%s", time_text(text, saving_ns, &unit));
+			rows[i].saving = show_time(b, saving_ns, &unit);
 		/* evidence begins behind the longest name of those shown */
 		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 1;
 		if (end > list->findings.brief_at)
@@ -93,16 +92,14 @@ enum status build_fixes(const struct page *p, struct blocks *b, struct error *er
 		add_span(b, w, TOKEN_DIM, blocks_text(b, "%zu more: ", v.count - shown));
 		add_span(b, w, TOKEN_CODE, "--report findings");
 	}
-	return ST_OK;
 }
 
 /* The report of this name in a terminal: each with its evidence and all of its advice. */
-enum status build_findings(const struct page *p, struct blocks *b, struct error *err)
+void build_findings(const struct page *p, struct blocks *b)
 {
-	static const struct block_column columns[] = { { .text = "" },
-						       { .text = "", .at = 3 },
-						       { .text = "", .end = 11 },
-						       { .text = "", .at = RULE_AT } };
+	static const struct block_column columns[] = {
+		{ .at = 0 }, { .at = 3 }, { .end = 11 }, { .at = RULE_AT }
+	};
 	struct view v = page_view(p, "findings");
 	struct block *head = add_section(b, "Findings", NULL);
 	struct time_unit unit;
@@ -111,7 +108,7 @@ enum status build_findings(const struct page *p, struct blocks *b, struct error 
 	if (!v.count) {
 		head->section.note = "none: nothing of 0.5 % of a step or more";
 		head->section.token = TOKEN_TEXT;
-		return ST_OK;
+		return;
 	}
 	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
 	head->section.note = note_text(p, &unit, b);
@@ -143,5 +140,4 @@ enum status build_findings(const struct page *p, struct blocks *b, struct error 
 		w->label_token = TOKEN_DIM;
 		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
 	}
-	return ST_OK;
 }

@@ -65,12 +65,10 @@ static size_t take_shares(const struct view *v, struct share rows[LINES + 1], st
 /* "+0.33": what a rank takes more than the mean. */
 static const char *over_text(double over_ns, const struct time_unit *unit, struct blocks *b)
 {
-	char number[NUMBER_TEXT];
-	bool is_some;
+	const char *number = show_time(b, over_ns < 0 ? -over_ns : over_ns, unit);
+	bool is_some = *number >= '0' && *number <= '9';
 
-	time_text(number, over_ns < 0 ? -over_ns : over_ns, unit);
-	is_some = *number >= '0' && *number <= '9';
-	return blocks_text(b, "%s%.40s", !is_some ? "" : over_ns < 0 ? "-" : "+", number);
+	return blocks_text(b, "%s%s", !is_some ? "" : over_ns < 0 ? "-" : "+", number);
 }
 
 /* HTML: the phase and the kind in one cell; a cause such as "host:forward" names its phase. */
@@ -83,7 +81,7 @@ static const char *what_text(const struct share *s, struct blocks *b)
 	return blocks_text(b, "%s" DOT "%s", s->phase, s->kind);
 }
 
-enum status build_frontier(const struct page *p, struct blocks *b, struct error *err)
+void build_frontier(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "frontier"), total = page_view(p, "frontier_total");
 	struct share rows[LINES + 1];
@@ -92,10 +90,9 @@ enum status build_frontier(const struct page *p, struct blocks *b, struct error 
 	size_t count;
 	struct time_unit unit;
 	struct block_table *t;
-	char ms[NUMBER_TEXT], steps[NUMBER_TEXT];
 
 	if (!total.count || !v.count)
-		return ST_OK;
+		return;
 	count = take_shares(&v, rows, b);
 	step_ns = (double)view_cell(&total, 0, "ns_per_step").u64;
 	unit = time_unit_of(step_ns, 2);
@@ -109,22 +106,22 @@ enum status build_frontier(const struct page *p, struct blocks *b, struct error 
 			b,
 			"A step of the job is %s %s, over %s steps: from collective to collective "
 			"the time of the rank that comes last. One is named for %.0f %% of it.%s",
-			time_text(ms, step_ns, &unit), unit.name,
-			count_text(steps, view_cell(&total, 0, "steps").u64),
+			show_time(b, step_ns, &unit), unit.name,
+			show_count(b, view_cell(&total, 0, "steps").u64),
 			percent_of(view_cell(&total, 0, "named_ns").u64,
 				   view_cell(&total, 0, "ns").u64),
 			view_cell(&total, 0, "left_out").u64 ? " Not all collectives were kept."
 							     : ""));
 	const struct block_column columns[] = {
-		{ .text = "last", .html = "", .at = 14, .class = "label" },
-		{ .text = "phase", .at = 25, .width = 16 },
-		{ .text = "what", .at = 42, .width = 18 },
-		{ .html = "" },
-		{ .text = unit.name, .html = unit.name, .end = 66, .class = "" },
-		{ .text = "% of step", .html = "% of step", .end = 78, .class = "" },
-		{ .html = "", .class = "one", .is_bar = true },
-		{ .text = "mean rank", .html = "mean rank", .end = 89, .class = "median" },
-		{ .text = "over mean", .html = "over mean", .end = 100, .class = "median" },
+		{ .text = "last", .at = 14, .class = "label" },
+		{ .title = "phase", .hidden = IN(MEDIUM_HTML), .at = 25, .width = 16 },
+		{ .title = "what", .hidden = IN(MEDIUM_HTML), .at = 42, .width = 18 },
+		{ .hidden = IN(MEDIUM_TEXT) },
+		{ .title = unit.name, .end = 66 },
+		{ .title = "% of step", .end = 78 },
+		{ .hidden = IN(MEDIUM_TEXT), .class = "one", .is_bar = true },
+		{ .title = "mean rank", .end = 89, .class = "median" },
+		{ .title = "over mean", .end = 100, .class = "median" },
 	};
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++) {
@@ -143,5 +140,4 @@ enum status build_frontier(const struct page *p, struct blocks *b, struct error 
 			r->cells[k].token = TOKEN_DIM;
 		add_cell(r, over_text(s->ns - s->mean_ns, &unit, b));
 	}
-	return ST_OK;
 }

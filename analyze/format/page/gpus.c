@@ -49,20 +49,16 @@ static const char *class_label(const struct page *p, size_t class)
 
 static struct stack *stack_of(const struct page *p, const struct gpu_row *g, struct blocks *b)
 {
-	struct stack_part *parts = blocks_take(b, CLASSES, sizeof(*parts));
-	struct stack *stack = blocks_take(b, 1, sizeof(*stack));
+	struct stack *s = new_stack(b, CLASSES, is_text(p) ? 0 : g->window_ns);
 
-	if (!parts || !stack)
-		return NULL;
-	for (size_t i = 0; i < CLASSES; i++)
-		parts[i] = (struct stack_part){ class_token(p, i), g->ns[i], class_label(p, i),
-						g->tenths[i] };
-	if (is_text(p) && p->is_sampled) { /* one part, so that it is rounded once */
-		parts[IDLE_CLASS].ns += parts[4].ns + parts[5].ns;
-		parts[4].ns = parts[5].ns = 0;
+	for (size_t i = 0; s && i < CLASSES; i++)
+		s->parts[i] = (struct stack_part){ class_token(p, i), g->ns[i], class_label(p, i),
+						   g->tenths[i] };
+	if (s && is_text(p) && p->is_sampled) { /* one part, so that it is rounded once */
+		s->parts[IDLE_CLASS].ns += s->parts[4].ns + s->parts[5].ns;
+		s->parts[4].ns = s->parts[5].ns = 0;
 	}
-	*stack = (struct stack){ parts, CLASSES, is_text(p) ? 0 : g->window_ns };
-	return stack;
+	return s;
 }
 
 /* "rank 0", "GPU 1", or both where both differ. */
@@ -151,10 +147,13 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		  .html = "Not busy, by cause",
 		  .at = CAUSES_AT,
 		  .class = "label" },
-		{ .text = instead ? NULL : unit.name, .html = unit.name, .end = 72, .class = "" },
-		{ .text = instead ? NULL : "%", .html = "% of window", .end = 79, .class = "" },
-		{ .text = "", .html = "", .at = 81, .width = bar, .class = "one", .is_bar = true },
-		{ .text = instead, .at = CAUSES_AT + 20 },
+		{ .title = unit.name, .hidden = instead ? IN(MEDIUM_TEXT) : 0, .end = 72 },
+		{ .text = "%",
+		  .html = "% of window",
+		  .hidden = instead ? IN(MEDIUM_TEXT) : 0,
+		  .end = 79 },
+		{ .at = 81, .width = bar, .class = "one", .is_bar = true },
+		{ .title = instead, .hidden = IN(MEDIUM_HTML), .at = CAUSES_AT + 20 },
 	};
 	struct block_table *t;
 
@@ -192,22 +191,13 @@ static void build_one(const struct page *p, struct blocks *b)
 {
 	struct gpu_row g = gpu_row_of(p, 0);
 	struct time_unit unit = time_unit_of(g.window_ns, 1);
-	char text[NUMBER_TEXT];
-	const char *window =
-		blocks_text(b, "%s %s", time_text(text, g.window_ns, &unit), unit.name);
+	const char *window = blocks_text(b, "%s %s", show_time(b, g.window_ns, &unit), unit.name);
 	struct block *head = add_section(b, p->is_sampled ? "GPU time seen" : "GPU time", NULL);
 	const struct stack *stack = stack_of(p, &g, b);
 	const struct block_column columns[] = {
-		{ .text = "",
-		  .html = gpu_label(p, 0, b),
-		  .class = "label",
-		  .has_title_class = true },
-		{ .text = unit.name,
-		  .html = unit.name,
-		  .end = 27,
-		  .class = "",
-		  .has_title_class = true },
-		{ .text = "%", .html = "% of window", .end = 34, .class = "" },
+		{ .html = gpu_label(p, 0, b), .class = "label", .has_title_class = true },
+		{ .title = unit.name, .end = 27, .has_title_class = true },
+		{ .text = "%", .html = "% of window", .end = 34 },
 	};
 	int not_busy = is_text(p) ? 0 : 1000;
 	struct block_table *t;
@@ -328,11 +318,8 @@ static void build_several(const struct page *p, struct blocks *b)
 						      spread ? "; " : "", spread ? spread : "");
 	if (is_text(p)) { /* bars above the figures; HTML has them in one table */
 		const struct block_column bars[] = {
-			{ .text = "" },
-			{ .text = "",
-			  .at = 9,
-			  .width = p->width > 9 ? p->width - 9 : 0,
-			  .is_bar = true },
+			{ .at = 0 },
+			{ .at = 9, .width = p->width > 9 ? p->width - 9 : 0, .is_bar = true },
 		};
 
 		t = ADD_TABLE(b, bars);
@@ -346,31 +333,19 @@ static void build_several(const struct page *p, struct blocks *b)
 		}
 	}
 	const struct block_column columns[] = {
-		{ .text = "%", .html = "", .class = "label" },
-		{ .html = "", .class = "one", .is_bar = true },
-		{ .text = "compute \xe2\x96\x88", .html = "compute", .end = 20, .class = "" },
-		{ .text = "comm, no compute \xe2\x96\x93",
-		  .html = "exposed comm",
-		  .end = 41,
-		  .class = "" },
-		{ .text = "copy alone \xe2\x96\x92",
-		  .html = "exposed copy",
-		  .end = 56,
-		  .class = "" },
+		{ .text = "%", .class = "label" },
+		{ .hidden = IN(MEDIUM_TEXT), .class = "one", .is_bar = true },
+		{ .text = "compute \xe2\x96\x88", .html = "compute", .end = 20 },
+		{ .text = "comm, no compute \xe2\x96\x93", .html = "exposed comm", .end = 41 },
+		{ .text = "copy alone \xe2\x96\x92", .html = "exposed copy", .end = 56 },
 		{ .text = p->is_sampled ? "nothing seen \xe2\x95\xb1" : "not busy \xe2\x96\x91",
 		  .html = p->is_sampled ? "nothing seen" : "not busy",
 		  .end = 73,
-		  .class = "",
 		  .has_title_class = true },
-		{ .text = blocks_text(b, "window %s", unit.name),
-		  .html = blocks_text(b, "window %s", unit.name),
+		{ .title = blocks_text(b, "window %s", unit.name),
 		  .end = 85,
-		  .class = "",
 		  .has_title_class = true },
-		{ .text = blocks_text(b, "comm %s", unit.name),
-		  .html = blocks_text(b, "comm %s", unit.name),
-		  .end = 95,
-		  .class = "median" },
+		{ .title = blocks_text(b, "comm %s", unit.name), .end = 95, .class = "median" },
 	};
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++)
@@ -404,7 +379,7 @@ static void build_md(const struct page *p, struct blocks *b)
 	}
 }
 
-enum status build_gpus(const struct page *p, struct blocks *b, struct error *err)
+void build_gpus(const struct page *p, struct blocks *b)
 {
 	if (p->gpus.count && p->medium == MEDIUM_MD)
 		build_md(p, b);
@@ -412,5 +387,4 @@ enum status build_gpus(const struct page *p, struct blocks *b, struct error *err
 		build_several(p, b);
 	else if (p->gpus.count)
 		build_one(p, b);
-	return ST_OK;
 }

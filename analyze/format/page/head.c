@@ -82,13 +82,12 @@ static const char *steps_text(const struct page *p, struct blocks *b)
 			   (unsigned long long)last);
 }
 
-enum status build_input(const struct page *p, struct blocks *b, struct error *err)
+void build_input(const struct page *p, struct blocks *b)
 {
 	struct block *new = add_block(b, BLOCK_INPUT);
 	struct block_words *w = &new->input.words;
 	uint64_t events = page_sum(&p->inputs, "events");
 	const char *ranks = ranks_text(p, b);
-	char count[NUMBER_TEXT];
 
 	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : NULL;
 	new->input.path = new->input.path ? new->input.path : "?";
@@ -107,33 +106,31 @@ enum status build_input(const struct page *p, struct blocks *b, struct error *er
 	add_span(b, w, TOKEN_DIM,
 		 blocks_text(b, DOT "%s, %s event%s%s",
 			     text_of(&p->inputs, 0, "format", "unknown format"),
-			     count_text(count, events), plural(events),
+			     show_count(b, events), plural(events),
 			     page_sum(&p->inputs, "synthetic") ? ", synthetic" : ""));
-	return ST_OK;
 }
 
-enum status build_verdict(const struct page *p, struct blocks *b, struct error *err)
+void build_verdict(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "verdict");
 	const char *bound, *sentence, *more;
 	struct block *new;
 
 	if (!v.count)
-		return ST_OK;
+		return;
 	bound = view_cell(&v, 0, "bound").text;
 	sentence = view_cell(&v, 0, "sentence").text;
 	more = view_cell(&v, 0, "more").text;
 	if (p->medium == MEDIUM_HTML && p->gpus.count && !strstr(sentence, " computes ")) {
 		double window = (double)page_sum(&p->gpus, "window_ns");
 		double compute = (double)page_sum(&p->gpus, "compute_ns");
-		char text[NUMBER_TEXT];
 		int tenths[2];
 
 		percents((double[]){ compute, window - compute }, 2, window, 2, tenths);
 		more = blocks_text(b, "%s%sThe GPU%s %s %s %% of the window.", more ? more : "",
 				   more ? " " : "", plural(p->gpus.count),
 				   p->gpus.count > 1 ? "compute" : "computes",
-				   percent_text(text, tenths[0]));
+				   show_percent(b, tenths[0]));
 	}
 	new = add_block(b, BLOCK_VERDICT);
 	new->callout.label = blocks_text(
@@ -141,7 +138,6 @@ enum status build_verdict(const struct page *p, struct blocks *b, struct error *
 		strncmp(bound, "NO ", 3) && strcmp(bound, "UNBALANCED") ? " BOUND" : "");
 	new->callout.first = sentence;
 	new->callout.second = more;
-	return ST_OK;
 }
 
 /* ---- distrust --------------------------------------------------------------------------- */
@@ -228,10 +224,9 @@ static void warn_of_early_end(const struct page *p, struct blocks *b)
 			    "All figures are of what could be read before that.");
 }
 
-enum status build_warnings(const struct page *p, struct blocks *b, struct error *err)
+void build_warnings(const struct page *p, struct blocks *b)
 {
 	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
-	char count[NUMBER_TEXT];
 
 	if (p->is_sampled)
 		warn_of_sample(p, b);
@@ -242,7 +237,7 @@ enum status build_warnings(const struct page *p, struct blocks *b, struct error 
 			blocks_text(b,
 				    "The last %s byte%s could not be read: what stood there is in "
 				    "no figure.",
-				    count_text(count, unread), plural(unread)),
+				    show_count(b, unread), plural(unread)),
 			NULL);
 	if (lost)
 		add_warning(
@@ -251,9 +246,8 @@ enum status build_warnings(const struct page *p, struct blocks *b, struct error 
 				b,
 				"%s record%s missing: times and counts are at least what stands "
 				"here.",
-				count_text(count, lost), lost == 1 ? " is" : "s are"),
+				show_count(b, lost), lost == 1 ? " is" : "s are"),
 			NULL);
-	return ST_OK;
 }
 
 /* ---- trust ------------------------------------------------------------------------------ */
@@ -264,9 +258,8 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 	uint64_t with = page_sum(&p->trust, "with_launch");
 	uint64_t calls = page_sum(&p->trust, "launches");
 	uint64_t without = page_sum(&p->trust, "without_gpu_event");
-	char some[NUMBER_TEXT], all[NUMBER_TEXT];
+	const char *all = show_count(b, work);
 
-	count_text(all, work);
 	if (!work)
 		add_span(b, w, TOKEN_TEXT, "no GPU event and so no launch to check");
 	else if (with == work)
@@ -275,8 +268,8 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 	else
 		add_span(b, w, TOKEN_TEXT,
 			 blocks_text(b, "%s of %s GPU events have their launch",
-				     count_text(some, with), all));
-	count_text(all, calls);
+				     show_count(b, with), all));
+	all = show_count(b, calls);
 	if (!work || !calls || p->is_sampled)
 		return;
 	if (!without)
@@ -284,7 +277,7 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 	else
 		add_span(b, w, TOKEN_TEXT,
 			 blocks_text(b, ", %s of %s launches their event",
-				     count_text(some, calls - without), all));
+				     show_count(b, calls - without), all));
 }
 
 static bool all_true(const struct view *v, const char *column)
@@ -319,7 +312,6 @@ static void add_source(const struct page *p, struct blocks *b)
 	const struct time_unit unit = { 1e6, 1, "ms" };
 	struct block_words *w = add_words(b, ROLE_LINE, 14);
 	bool is_kineto = !strncmp(text_of(&p->inputs, 0, "format", ""), "Kineto", 6);
-	char own[NUMBER_TEXT];
 
 	if (all_true(&p->trust, "counts_losses")) {
 		add_span(b, w, TOKEN_DIM,
@@ -327,7 +319,7 @@ static void add_source(const struct page *p, struct blocks *b)
 				     lost_records(p) ? "records were lost" : "no record was lost",
 				     all_true(&p->inputs, "whole") ? "the log was closed"
 								   : "the log was not closed",
-				     time_text(own, (double)page_sum(&windows, "own_ns"), &unit)));
+				     show_time(b, (double)page_sum(&windows, "own_ns"), &unit)));
 	} else {
 		add_span(b, w, TOKEN_DIM,
 			 is_kineto ? "Kineto reports neither losses nor its own cost"
@@ -349,7 +341,6 @@ static void add_losses(const struct page *p, struct blocks *b)
 		bool is_asked = !strcmp(reason, "cut_out"), is_moved = !strcmp(reason, "order");
 		bool is_first = true;
 		uint64_t sum = 0;
-		char count[NUMBER_TEXT];
 
 		for (size_t i = 0; i < losses.count; i++) {
 			if (strcmp(view_cell(&losses, i, "reason").text, reason) != 0)
@@ -359,7 +350,7 @@ static void add_losses(const struct page *p, struct blocks *b)
 		}
 		if (!is_first || !strcmp(reason, "derived"))
 			continue;
-		reason = blocks_text(b, "%s%s %s", w ? ", " : "", count_text(count, sum),
+		reason = blocks_text(b, "%s%s %s", w ? ", " : "", show_count(b, sum),
 				     is_asked   ? "cut out"
 				     : is_moved ? "moved to keep order"
 						: reason);
@@ -368,10 +359,9 @@ static void add_losses(const struct page *p, struct blocks *b)
 	}
 }
 
-enum status build_trust(const struct page *p, struct blocks *b, struct error *err)
+void build_trust(const struct page *p, struct blocks *b)
 {
 	struct block_words *w;
-	char ids[NUMBER_TEXT], range[NUMBER_TEXT];
 
 	add_section(b, "Trust", NULL);
 	w = add_words(b, ROLE_LINE, 14);
@@ -379,10 +369,9 @@ enum status build_trust(const struct page *p, struct blocks *b, struct error *er
 	for (size_t i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
 		add_span(b, w, TOKEN_TEXT,
 			 blocks_text(b, "%s%s of %s%s", i ? " and " : DOT,
-				     count_text(ids, view_cell(&p->trust, i, "ids").u64),
-				     count_text(range, view_cell(&p->trust, i, "id_range").u64),
+				     show_count(b, view_cell(&p->trust, i, "ids").u64),
+				     show_count(b, view_cell(&p->trust, i, "id_range").u64),
 				     i + 1 == p->trust.count || i ? " ids" : ""));
 	add_source(p, b);
 	add_losses(p, b);
-	return ST_OK;
 }

@@ -35,17 +35,17 @@ static const char *where_text(const struct view *v, size_t row, unsigned width, 
 	return blocks_text(b, "%s%s%s", where, where[0] ? DOT : "", thread);
 }
 
-enum status build_idle(const struct page *p, struct blocks *b, struct error *err)
+void build_idle(const struct page *p, struct blocks *b)
 {
 	const struct time_unit tenth = { 1e6, 1, "ms" }, ms = { 1e6, 2, "ms" };
 	unsigned width = p->width > WHERE_AT ? p->width - WHERE_AT : 0;
-	const struct block_column head[] = { { .text = "", .at = 14 }, { .text = "", .at = 50 } };
+	const struct block_column head[] = { { .at = 14 }, { .at = 50 } };
 	const struct block_column columns[] = {
-		{ .text = "cause", .width = 22 },
-		{ .text = p->steps > 1 ? "ms/step" : "ms", .end = 31 },
-		{ .text = "%", .end = 38 },
-		{ .text = "times", .end = 47 },
-		{ .text = "call in range" DOT "Python frame" DOT "thread",
+		{ .title = "cause", .width = 22 },
+		{ .title = p->steps > 1 ? "ms/step" : "ms", .end = 31 },
+		{ .title = "%", .end = 38 },
+		{ .title = "times", .end = 47 },
+		{ .title = "call in range" DOT "Python frame" DOT "thread",
 		  .at = WHERE_AT,
 		  .width = width },
 	};
@@ -53,10 +53,9 @@ enum status build_idle(const struct page *p, struct blocks *b, struct error *err
 	struct owner *all = blocks_take(b, v.count, sizeof(*all));
 	struct block_table *t;
 	struct block_row *r;
-	char text[NUMBER_TEXT];
 
 	if (!all)
-		return fail_memory(err);
+		return;
 	for (size_t i = 0; i < v.count; i++)
 		all[i] = (struct owner){ i, view_cell(&v, i, "ns").u64 };
 	qsort(all, v.count, sizeof(*all), compare_owners);
@@ -65,7 +64,7 @@ enum status build_idle(const struct page *p, struct blocks *b, struct error *err
 	t->has_no_titles = t->is_in_line = true;
 	r = add_row(b, t, TOKEN_TEXT, NULL);
 	add_cell(r, blocks_text(b, "not busy %s ms%s%s",
-				time_text(text, per_step(p, page_sum(&v, "ns")), &tenth),
+				show_time(b, per_step(p, page_sum(&v, "ns")), &tenth),
 				p->steps > 1 ? " per step" : "",
 				p->ranks.count > 1 ? ", all ranks" : ""));
 	add_cell(r, p->is_sampled ? "! a sample: not to be trusted" : NULL)->token = TOKEN_WARN;
@@ -85,5 +84,4 @@ enum status build_idle(const struct page *p, struct blocks *b, struct error *err
 	}
 	if (v.count > OWNER_LINES)
 		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more", v.count - OWNER_LINES));
-	return ST_OK;
 }

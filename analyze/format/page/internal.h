@@ -15,7 +15,7 @@ struct view page_view(const struct page *p, const char *table);
 struct view page_of_rank(const struct page *p, const char *table, size_t rank);
 uint64_t page_sum(const struct view *v, const char *column);
 /* "rank 3"; "pid 17" where the file has no rank. */
-char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT]);
+const char *rank_text(const struct page *p, size_t rank, struct blocks *b);
 /* "step", or "window" where no step is marked: what means are taken over. */
 static inline const char *step_word(const struct page *p)
 {
@@ -30,6 +30,8 @@ static inline double per_step(const struct page *p, uint64_t value)
 {
 	return (double)value / (double)p->steps;
 }
+/* A number without commas, "" where the table does not know it. */
+const char *show_id(struct blocks *b, const struct view *v, size_t row, const char *column);
 /* A cell that is never nothing: 0 where the table does not know it. */
 static inline uint64_t cell_or_0(const struct view *v, size_t row, const char *column)
 {
@@ -38,8 +40,8 @@ static inline uint64_t cell_or_0(const struct view *v, size_t row, const char *c
 	return value == NO_U64 ? 0 : value;
 }
 
-/* A builder adds its section, or nothing where there is nothing to say. */
-typedef enum status section_builder(const struct page *p, struct blocks *b, struct error *err);
+/* A builder adds its section, or nothing where there is nothing to say or no memory. */
+typedef void section_builder(const struct page *p, struct blocks *b);
 section_builder build_input, build_warnings, build_verdict, build_trust;
 section_builder build_gpus, build_steps, build_phases, build_kernels, build_copies, build_fixes;
 section_builder build_memory, build_comm, build_waits, build_waits_brief, build_frontier;
@@ -49,6 +51,10 @@ section_builder build_kernels_of_ranks;
 section_builder build_check, build_findings, build_idle, build_phases_view;
 /* A table as it is. */
 void build_table(const struct page *p, const struct view *v, struct blocks *b);
+
+/* The place of a phase in a step; PHASE_OF_USER: only an annotation of the user names it. */
+enum { PHASE_OF_USER = 7 };
+int page_phase_order(const char *name);
 
 /* Wall times of the counted steps of one rank, in nanoseconds. */
 struct step_times {

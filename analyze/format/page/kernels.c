@@ -61,7 +61,7 @@ static size_t take_kernels(const struct view *v, struct kernel *all)
 
 static struct kernel sum_of(const struct kernel *all, size_t count)
 {
-	struct kernel sum = { .median_ns = NO_U64, .max_ns = NO_U64 };
+	struct kernel sum = { .name = NULL };
 
 	for (size_t i = 0; i < count; i++) {
 		sum.calls += all[i].calls;
@@ -74,18 +74,13 @@ static struct kernel sum_of(const struct kernel *all, size_t count)
 static const char *kernel_name(struct blocks *b, const struct kernel *rows, size_t i,
 			       unsigned width)
 {
-	char name[4 * 80], other[4 * 80];
+	const char *name = show_name(b, rows[i].name, width);
 	unsigned alike = 1;
 
-	name_short(rows[i].name, width, name, sizeof(name));
-	for (size_t k = 0; k < i; k++) {
-		name_short(rows[k].name, width, other, sizeof(other));
-		alike += !strcmp(name, other);
-	}
-	if (alike == 1)
-		return blocks_text(b, "%s", name);
-	name_short(rows[i].name, width - 3, name, sizeof(name));
-	return blocks_text(b, "%s #%u", name, alike);
+	for (size_t k = 0; k < i; k++)
+		alike += !strcmp(name, show_name(b, rows[k].name, width));
+	return alike == 1 ? name
+			  : blocks_text(b, "%s #%u", show_name(b, rows[i].name, width - 3), alike);
 }
 
 /* Where columns stand in a terminal: bars shrink first, then names. */
@@ -111,53 +106,87 @@ static void add_figures(const struct page *p, struct blocks *b, struct block_row
 	add_time(b, r, per_step(p, k->total_ns), unit);
 }
 
-static void add_microseconds(struct blocks *b, struct block_row *r, uint64_t ns)
+/* Kernels of the file by name, as many as the medium shows, and all others together. */
+struct kernels {
+	struct kernel *all, sum, rest;
+	size_t count, shown;
+	int tenths[12]; /* of a percent of the kernel time: of those shown and of the rest */
+};
+
+static void take_shown(const struct page *p, struct kernels *k, struct blocks *b)
 {
-	if (ns == NO_U64)
-		add_cell(r, "");
-	else
-		add_number(b, r, (double)ns / 1e3, 0);
+	struct view v = page_view(p, "kernels");
+	size_t most = is_text(p) ? 5 : 10, rest;
+	double parts[12];
+
+	*k = (struct kernels){ .all = blocks_take(b, v.count, sizeof(*k->all)) };
+	k->count = k->all ? take_kernels(&v, k->all) : 0;
+	/* never a single one as the rest */
+	k->shown = k->count <= most + (p->medium != MEDIUM_MD) ? k->count : most;
+	k->sum = sum_of(k->all, k->count);
+	k->rest = sum_of(k->all + k->shown, k->count - k->shown);
+	for (size_t i = 0; i < k->shown; i++)
+		parts[i] = (double)k->all[i].total_ns;
+	parts[k->shown] = (double)k->rest.total_ns;
+	rest = k->shown < k->count ? k->shown : k->shown - 1;
+	percents(parts, rest + 1, (double)k->sum.total_ns, rest, k->tenths);
 }
 
-enum status build_kernels(const struct page *p, struct blocks *b, struct error *err)
+static void add_microseconds(struct blocks *b, struct block_row *r, uint64_t ns)
 {
-	static const struct {
-		size_t rows;
-		unsigned name;
-	} limits[] = {
-		[MEDIUM_TEXT] = { 5, 0 }, [MEDIUM_HTML] = { 10, 58 }, [MEDIUM_MD] = { 10, 70 }
-	};
-	struct view v = page_view(p, "kernels");
-	struct kernel *all = blocks_take(b, v.count, sizeof(*all));
-	size_t count = all ? take_kernels(&v, all) : 0, shown = limits[p->medium].rows;
-	struct layout l = layout_of(p);
-	const bool is_md = p->medium == MEDIUM_MD;
-	unsigned width = is_text(p) ? l.name : limits[p->medium].name;
-	struct kernel sum, rest;
-	char names[NUMBER_TEXT], calls[NUMBER_TEXT];
-	double parts[16];
-	int tenths[16];
-	struct time_unit unit;
-	struct block_table *t;
-	struct block_row *r;
+	add_cell(r, ns == NO_U64 ? "" : show_number(b, (double)ns / 1e3, 0));
+}
 
-	if (!count)
-		return ST_OK;
-	shown = count <= shown + !is_md ? count : shown;
-	sum = sum_of(all, count);
-	rest = sum_of(all + shown, count - shown);
-	for (size_t i = 0; i < shown; i++)
-		parts[i] = (double)all[i].total_ns;
-	parts[shown] = (double)rest.total_ns;
-	percents(parts, shown < count ? shown + 1 : shown, (double)sum.total_ns,
-		 shown < count ? shown : shown - 1, tenths);
-	unit = is_md ? (struct time_unit){ 1e6, 2, "ms" }
-		     : time_unit_of(per_step(p, all[0].total_ns), 2);
-	count_text(names, count);
-	count_text(calls, sum.calls);
+static void add_kernel(const struct page *p, struct blocks *b, struct block_row *r,
+		       const struct kernels *of, size_t i, const struct time_unit *unit)
+{
+	unsigned width = is_text(p) ? layout_of(p).name : p->medium == MEDIUM_HTML ? 58 : 70;
+	const struct kernel *k = &of->all[i];
+	double ns = (double)k->total_ns;
+
+	add_cell(r, kernel_name(b, of->all, i, width))->whole = k->name;
+	add_figures(p, b, r, k, unit);
+	if (p->medium == MEDIUM_MD) /* each by itself, as not all rows are here */
+		add_number(b, r, 100 * ns / (double)of->sum.total_ns, 1);
+	else
+		add_percent(b, r, of->tenths[i]);
+	add_bar(r, !strcmp(k->class, "comm") ? TOKEN_COMM : TOKEN_COMPUTE,
+		of->all[0].total_ns ? ns / (double)of->all[0].total_ns : 0);
+	add_microseconds(b, r, k->median_ns);
+	add_microseconds(b, r, k->max_ns);
+}
+
+/* A row of several kernels: the rest, the sum. */
+static void add_together(const struct page *p, struct blocks *b, struct block_table *t,
+			 const char *class, const char *label, const struct kernel *k,
+			 const char *percent, const struct time_unit *unit)
+{
+	struct block_row *r = add_row(b, t, TOKEN_DIM, class);
+
+	add_cell(r, label)->class = "label";
+	add_figures(p, b, r, k, unit);
+	add_cell(r, percent);
+	r->is_filled = true;
+}
+
+void build_kernels(const struct page *p, struct blocks *b)
+{
+	struct layout l = layout_of(p);
+	struct kernels k;
+	const char *names, *calls;
+	struct time_unit unit = { 1e6, 2, "ms" };
+	struct block_table *t;
+
+	take_shown(p, &k, b);
+	if (!k.count)
+		return;
+	if (p->medium != MEDIUM_MD)
+		unit = time_unit_of(per_step(p, k.all[0].total_ns), 2);
+	names = show_count(b, k.count);
+	calls = show_count(b, k.sum.calls);
 	add_section(b, "Kernels",
-		    is_text(p) ? blocks_text(b, "%s name%s, %s call%s%s", names, plural(count),
-					     calls, plural(sum.calls),
+		    is_text(p) ? blocks_text(b, "%s name%s, %s call%s%s", names, plural(k.count),
+					     calls, plural(k.sum.calls),
 					     l.name < 55    ? ""
 					     : p->has_steps ? "; rows per step"
 							    : "; in the window")
@@ -165,72 +194,36 @@ enum status build_kernels(const struct page *p, struct blocks *b, struct error *
 					     names, calls, step_word(p),
 					     p->ranks.count > 1 ? ", mean of the ranks" : ""));
 	const struct block_column columns[] = {
-		{ .text = "",
-		  .html = "",
-		  .md = "kernel",
-		  .width = l.name,
-		  .class = "name",
-		  .is_left = true },
-		{ .text = "calls",
-		  .html = "calls",
+		{ .md = "kernel", .width = l.name, .class = "name", .is_left = true },
+		{ .title = "calls",
 		  .md = blocks_text(b, "calls per %s", step_word(p)),
-		  .end = l.calls_end,
-		  .class = "" },
-		{ .text = unit.name,
-		  .html = unit.name,
-		  .md = unit.name,
-		  .end = l.time_end,
-		  .class = "" },
+		  .end = l.calls_end },
+		{ .title = unit.name, .end = l.time_end },
 		{ .text = l.share + 16 <= p->width ? "% of kernel time" : "    %",
 		  .html = "% of kernel\ntime",
 		  .md = "% of kernel time",
 		  .end = l.share + 5,
-		  .title_at = l.share,
-		  .class = "" },
-		{ .text = "",
-		  .html = "",
+		  .title_at = l.share },
+		{ .hidden = IN(MEDIUM_MD),
 		  .at = l.bar_at,
 		  .width = l.bar,
 		  .class = "one",
 		  .is_bar = true },
-		{ .html = "median \xc2\xb5s", .md = "median \xc2\xb5s", .class = "median" },
-		{ .html = "max \xc2\xb5s", .md = "max \xc2\xb5s", .class = "median" },
+		{ .title = "median \xc2\xb5s", .hidden = IN(MEDIUM_TEXT), .class = "median" },
+		{ .title = "max \xc2\xb5s", .hidden = IN(MEDIUM_TEXT), .class = "median" },
 	};
 	t = ADD_TABLE(b, columns);
 	t->class = "kernels";
-	for (size_t i = 0; i < shown; i++) {
-		const struct kernel *k = &all[i];
-
-		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_cell(r, kernel_name(b, all, i, width))->whole = k->name;
-		add_figures(p, b, r, k, &unit);
-		if (is_md) /* each by itself, as not all rows are here */
-			add_number(b, r, 100 * parts[i] / (double)sum.total_ns, 1);
-		else
-			add_percent(b, r, tenths[i]);
-		add_bar(r, !strcmp(k->class, "comm") ? TOKEN_COMM : TOKEN_COMPUTE,
-			parts[0] > 0 ? parts[i] / parts[0] : 0);
-		add_microseconds(b, r, k->median_ns);
-		add_microseconds(b, r, k->max_ns);
-	}
-	if (shown < count && is_md)
-		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more names", count - shown));
-	else if (shown < count) {
-		r = add_row(b, t, TOKEN_DIM, "rest");
-		add_cell(r, blocks_text(b, "%s more", count_text(names, count - shown)))->class =
-			"label";
-		add_figures(p, b, r, &rest, &unit);
-		add_percent(b, r, tenths[shown]);
-		r->is_filled = true;
-	}
-	if (p->medium == MEDIUM_HTML) {
-		r = add_row(b, t, TOKEN_DIM, "sum");
-		add_cell(r, "sum")->class = "label";
-		add_figures(p, b, r, &sum, &unit);
-		add_cell(r, "100.0");
-		r->is_filled = true;
-	}
-	return ST_OK;
+	for (size_t i = 0; i < k.shown; i++)
+		add_kernel(p, b, add_row(b, t, TOKEN_TEXT, NULL), &k, i, &unit);
+	if (k.shown < k.count && p->medium == MEDIUM_MD)
+		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more names", k.count - k.shown));
+	else if (k.shown < k.count)
+		add_together(p, b, t, "rest",
+			     blocks_text(b, "%s more", show_count(b, k.count - k.shown)), &k.rest,
+			     show_percent(b, k.tenths[k.shown]), &unit);
+	if (p->medium == MEDIUM_HTML)
+		add_together(p, b, t, "sum", "sum", &k.sum, "100.0", &unit);
 }
 
 /* ---- copies ----------------------------------------------------------------------------- */
@@ -305,13 +298,11 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 {
 	struct layout l = layout_of(p);
 	const struct time_unit ms = { 1e6, 2, "ms" };
-	const struct block_column columns[] = {
-		{ .text = "" },
-		{ .text = "", .at = 14, .width = 30 },
-		{ .text = "", .end = l.calls_end },
-		{ .text = "", .end = l.time_end },
-		{ .text = "", .at = l.share },
-	};
+	const struct block_column columns[] = { { .at = 0 },
+						{ .at = 14, .width = 30 },
+						{ .end = l.calls_end },
+						{ .end = l.time_end },
+						{ .at = l.share } };
 	struct block_table *t = ADD_TABLE(b, columns);
 
 	t->has_no_titles = true;
@@ -320,27 +311,24 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 		bool has_rate = l.name >= 55 && c->bytes && c->total_ns &&
 				!same_text(c->direction, "memset");
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
-		char size[NUMBER_TEXT], rate[NUMBER_TEXT];
+		const char *rate = "";
 
+		if (has_rate)
+			rate = blocks_text(
+				b, " at %s GB/s",
+				show_number(b, (double)c->bytes / (double)c->total_ns, 1));
 		add_cell(r, i ? NULL : "COPIES")->token = TOKEN_BOLD;
 		add_cell(r, copy_label(b, c))->more =
-			!c->bytes ? NULL
-				  : blocks_text(b, ", %s%s%s%s",
-						bytes_text(size, per_step(p, c->bytes)),
-						has_rate ? " at " : "",
-						has_rate ? number_text(rate,
-								       (double)c->bytes /
-									       (double)c->total_ns,
-								       1)
-							 : "",
-						has_rate ? " GB/s" : "");
+			c->bytes ? blocks_text(b, ", %s%s", show_bytes(b, per_step(p, c->bytes)),
+					       rate)
+				 : NULL;
 		add_number(b, r, per_step(p, c->count), 0);
 		add_time(b, r, per_step(p, c->total_ns), &ms);
 		add_cell(r, exposed_text(b, c))->token = TOKEN_DIM;
 	}
 }
 
-enum status build_copies(const struct page *p, struct blocks *b, struct error *err)
+void build_copies(const struct page *p, struct blocks *b)
 {
 	const struct time_unit ms = { 1e6, 2, "ms" };
 	struct view v = page_view(p, "copies");
@@ -349,24 +337,21 @@ enum status build_copies(const struct page *p, struct blocks *b, struct error *e
 	struct block_table *t;
 
 	if (!count)
-		return ST_OK;
+		return;
 	if (is_text(p)) {
 		build_copy_lines(p, all, count, b);
-		return ST_OK;
+		return;
 	}
 	add_section(b, "Copies",
 		    blocks_text(b, "Mean per %s. Exposed: the GPU does nothing else meanwhile.",
 				step_word(p)));
 	const struct block_column columns[] = {
-		{ .html = "",
-		  .md = blocks_text(b, "per %s", step_word(p)),
-		  .class = "label",
-		  .is_left = true },
-		{ .html = "calls", .md = "calls", .class = "" },
-		{ .html = "ms", .md = "ms", .class = "" },
-		{ .html = "exposed ms", .md = "exposed ms", .class = "" },
-		{ .html = "MiB", .md = "MiB", .class = "" },
-		{ .html = "GB/s", .class = "" },
+		{ .md = blocks_text(b, "per %s", step_word(p)), .class = "label", .is_left = true },
+		{ .title = "calls" },
+		{ .title = "ms" },
+		{ .title = "exposed ms" },
+		{ .title = "MiB" },
+		{ .title = "GB/s", .hidden = IN(MEDIUM_MD) },
 	};
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++) {
@@ -381,5 +366,4 @@ enum status build_copies(const struct page *p, struct blocks *b, struct error *e
 		add_number(b, r, per_step(p, c->bytes) / 1048576, 1);
 		add_number(b, r, has_rate ? (double)c->bytes / (double)c->total_ns : 0, 1);
 	}
-	return ST_OK;
 }

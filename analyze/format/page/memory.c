@@ -79,14 +79,13 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 	uint64_t spikes = view_cell(v, a->row, "spikes").u64;
 	uint64_t leak = view_cell(v, a->row, "leak").u64;
 	const char *out = "";
-	char text[NUMBER_TEXT];
 
 	if (a->at_peak_reserved_bytes > a->peak_bytes)
 		out = blocks_text(b, "%.0f %% of what the allocator holds is unused at the peak. ",
 				  100 - 100.0 * (double)a->peak_bytes /
 						  (double)a->at_peak_reserved_bytes);
 	if (total)
-		out = blocks_text(b, "%sThe GPU has %s. ", out, bytes_text(text, (double)total));
+		out = blocks_text(b, "%sThe GPU has %s. ", out, show_bytes(b, (double)total));
 	if (spikes)
 		out = blocks_text(b, "%s%llu steps take over 1.2 times the median step's. ", out,
 				  (unsigned long long)spikes);
@@ -96,7 +95,7 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 	if (!leak)
 		return blocks_text(b, "%sNo leak: what a step leaves does not grow.", out);
 	return blocks_text(b, "%sIt grows by %s each step: a leak.", out,
-			   bytes_text(text, view_cell(v, a->row, "slope_bytes_per_step").f64));
+			   show_bytes(b, view_cell(v, a->row, "slope_bytes_per_step").f64));
 }
 
 static void add_curve(const struct page *p, const struct view *v, const struct level *a,
@@ -125,18 +124,17 @@ static void add_curve(const struct page *p, const struct view *v, const struct l
 	};
 }
 
-enum status build_memory(const struct page *p, struct blocks *b, struct error *err)
+void build_memory(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "memory");
 	struct level *all = blocks_take(b, v.count, sizeof(*all));
 
 	if (!all || !v.count)
-		return ST_OK;
+		return;
 	for (size_t i = 0; i < v.count; i++)
 		all[i] = level_of(p, &v, i);
 	qsort(all, v.count, sizeof(*all), compare_levels);
 	add_section(b, "Memory", subject_text(&all[0]));
 	add_curve(p, &v, &all[0], b);
 	add_sentence(b, ROLE_NOTE, 0, sentence_text(p, &v, &all[0], b));
-	return ST_OK;
 }

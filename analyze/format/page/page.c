@@ -41,20 +41,18 @@ static section_builder *const text_one[] = {
 	build_input,   build_warnings, build_verdict, build_gpus,  build_phases, build_steps,
 	build_kernels, build_copies,   build_fixes,   build_trust, NULL
 };
-static section_builder *const text_many[] = {
-	build_input,
-	build_warnings,
-	build_verdict,
-	build_gpus,
-	build_steps_of_ranks,
-	build_phases_of_ranks,
-	build_kernels_of_ranks,
-	build_waits_brief,
-	build_copies,
-	build_fixes,
-	build_trust,
-	NULL,
-};
+static section_builder *const text_many[] = { build_input,
+					      build_warnings,
+					      build_verdict,
+					      build_gpus,
+					      build_steps_of_ranks,
+					      build_phases_of_ranks,
+					      build_kernels_of_ranks,
+					      build_waits_brief,
+					      build_copies,
+					      build_fixes,
+					      build_trust,
+					      NULL };
 static section_builder *const html[] = { build_input,  build_warnings, build_verdict,
 					 build_gpus,   build_fixes,    build_steps,
 					 build_phases, build_memory,   build_kernels,
@@ -64,6 +62,8 @@ static section_builder *const md[] = { build_input,  build_warnings, build_verdi
 				       build_fixes,  build_phases,   build_steps,   build_kernels,
 				       build_copies, build_trust,    NULL };
 /* Reports that have a page of their own in a terminal. */
+static section_builder *const comm[] = { build_comm, NULL };
+static section_builder *const comm_of_ranks[] = { build_comm, build_waits, NULL };
 static section_builder *const findings[] = { build_input, build_verdict, build_findings, NULL };
 static section_builder *const ranks[] = { build_waits,
 					  build_stragglers,
@@ -73,12 +73,10 @@ static section_builder *const ranks[] = { build_waits,
 					  build_kernels_of_ranks,
 					  NULL };
 
-static enum status build_all(const struct page *p, section_builder *const *sections,
-			     struct blocks *b, struct error *err)
+static void build_all(const struct page *p, section_builder *const *sections, struct blocks *b)
 {
 	for (; *sections; sections++)
-		TRY((*sections)(p, b, err));
-	return ST_OK;
+		(*sections)(p, b);
 }
 
 /* ---- reports ---------------------------------------------------------------------------- */
@@ -114,16 +112,7 @@ static void build_tables(const struct page *p, struct blocks *b)
 	}
 }
 
-static enum status build_summary(const struct page *p, struct blocks *b, struct error *err)
-{
-	if (p->medium != MEDIUM_TEXT)
-		return build_all(p, p->medium == MEDIUM_HTML ? html : md, b, err);
-	if (p->width < WIDTH_LEAST)
-		return build_all(p, text_narrow, b, err);
-	return build_all(p, p->ranks.count == 1 ? text_one : text_many, b, err);
-}
-
-static enum status build_ranks(const struct page *p, struct blocks *b, struct error *err)
+static void build_ranks(const struct page *p, struct blocks *b)
 {
 	struct block *head = add_section(b, "Ranks", NULL);
 	size_t count = p->ranks.count;
@@ -131,65 +120,69 @@ static enum status build_ranks(const struct page *p, struct blocks *b, struct er
 	add_sentence(b, ROLE_TEXT, head->section.note_at,
 		     count < 2 ? "only one rank is given: nothing to compare"
 			       : blocks_text(b, "%zu given", count));
-	return count < 2 ? ST_OK : build_all(p, ranks, b, err);
+	if (count > 1)
+		build_all(p, ranks, b);
 }
 
-static enum status build_report(const struct page *p, struct blocks *b, struct error *err)
+static void build_report(const struct page *p, struct blocks *b)
 {
 	const struct report_type *r = p->report;
 
 	if (r == &report_summary)
-		return build_summary(p, b, err);
-	if (is_text(p) && r == &report_check)
-		return build_check(p, b, err);
-	if (is_text(p) && r == &report_findings)
-		return build_all(p, findings, b, err);
-	if (is_text(p) && r == &report_phases && p->how->view != VIEW_OWN)
-		return build_phases_view(p, b, err);
-	if (is_text(p) && r == &report_idle)
-		return build_idle(p, b, err);
-	if (is_text(p) && r == &report_comm) {
-		TRY(build_comm(p, b, err));
-		return p->ranks.count > 1 ? build_waits(p, b, err) : ST_OK;
-	}
-	if (is_text(p) && r == &report_ranks)
-		return build_ranks(p, b, err);
-	build_tables(p, b);
-	return ST_OK;
+		build_all(p,
+			  p->medium == MEDIUM_HTML ? html
+			  : p->medium == MEDIUM_MD ? md
+			  : p->width < WIDTH_LEAST ? text_narrow
+			  : p->ranks.count == 1    ? text_one
+						   : text_many,
+			  b);
+	else if (is_text(p) && r == &report_check)
+		build_check(p, b);
+	else if (is_text(p) && r == &report_findings)
+		build_all(p, findings, b);
+	else if (is_text(p) && r == &report_phases && p->how->view != VIEW_OWN)
+		build_phases_view(p, b);
+	else if (is_text(p) && r == &report_idle)
+		build_idle(p, b);
+	else if (is_text(p) && r == &report_comm)
+		build_all(p, p->ranks.count > 1 ? comm_of_ranks : comm, b);
+	else if (is_text(p) && r == &report_ranks)
+		build_ranks(p, b);
+	else
+		build_tables(p, b);
 }
 
 /* Whether the page for a browser leaves a report out: sections show it, or other formats do. */
 static bool is_left_out(const struct report_type *report)
 {
 	static const struct report_type *const left_out[] = {
-		&report_phases, &report_steps,      &report_kernels,  &report_copies,
-		&report_slow,   &report_idle,       &report_launches, &report_memory,
-		&report_comm,   &report_ranks,      &report_findings, &report_critical,
-		&report_check,  &report_compat_hta,
+		&report_summary, &report_phases,     &report_steps,    &report_kernels,
+		&report_copies,  &report_slow,       &report_idle,     &report_launches,
+		&report_memory,  &report_comm,       &report_ranks,    &report_findings,
+		&report_check,   &report_compat_hta, &report_critical,
 	};
 
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
 		if (left_out[i] == report)
 			return true;
-	return report == &report_summary;
+	return false;
 }
 
-static enum status build_reports(struct page *p, struct blocks *b, struct error *err)
+static void build_reports(struct page *p, struct blocks *b)
 {
 	if (p->medium == MEDIUM_HTML) {
 		p->report = &report_summary;
-		TRY(build_report(p, b, err));
+		build_report(p, b);
 	}
 	for (size_t i = 0; p->how->reports[i]; i++) {
 		const struct block *before = b->last;
 
 		p->report = p->how->reports[i];
 		if (p->medium != MEDIUM_HTML || !is_left_out(p->report))
-			TRY(build_report(p, b, err));
+			build_report(p, b);
 		if (is_text(p) && before && b->last == before)
 			add_sentence(b, ROLE_TEXT, 0, ""); /* of a report with nothing to show */
 	}
-	return blocks_status(b, err);
 }
 
 enum status page_write(const struct format_request *how, enum medium medium, page_renderer *draw,
@@ -203,7 +196,8 @@ enum status page_write(const struct format_request *how, enum medium medium, pag
 	TRY(views_new(&views, how->tables, err));
 	page_init(&page, how, medium, views);
 	blocks_init(&blocks);
-	status = build_reports(&page, &blocks, err);
+	build_reports(&page, &blocks);
+	status = blocks_status(&blocks, err);
 	if (status == ST_OK)
 		draw(&page, &blocks, out);
 	blocks_release(&blocks);

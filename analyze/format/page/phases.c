@@ -13,7 +13,7 @@ static const char *const order_of_phases[] = {
 	"communication", "checkpoint",    "validation",   "", /* all that has no place of its own */
 	"other",         "before_window", "unattributed",
 };
-enum { ORDER_OWN = 7, ORDER_OTHER = 8, ORDER_COUNT = 11 };
+enum { ORDER_OTHER = PHASE_OF_USER + 1, ORDER_COUNT = 11, BAR_WIDE = 20 };
 
 /* GPU time launched in a phase by class, and time in which the GPUs did nothing meanwhile. */
 enum { COMPUTE, COMM, COPY, DURING, PARTS };
@@ -31,12 +31,12 @@ struct phases {
 	struct phase_row sum;
 };
 
-static int order_of(const char *name)
+int page_phase_order(const char *name)
 {
 	for (int i = 0; i < ORDER_COUNT; i++)
-		if (i != ORDER_OWN && !strcmp(order_of_phases[i], name))
+		if (i != PHASE_OF_USER && !strcmp(order_of_phases[i], name))
 			return i;
-	return ORDER_OWN;
+	return PHASE_OF_USER;
 }
 
 static int compare_phases(const void *pa, const void *pb)
@@ -76,7 +76,7 @@ static struct phase_row *find_phase(struct phases *all, const char *name, bool m
 	if (!may_add)
 		return NULL;
 	all->count++;
-	*r = (struct phase_row){ .name = name, .order = order_of(name), .count = 1 };
+	*r = (struct phase_row){ .name = name, .order = page_phase_order(name), .count = 1 };
 	return r;
 }
 
@@ -103,7 +103,7 @@ static void settle_phases(struct phases *all, struct blocks *b)
 	for (size_t i = 0; i < all->count; i++) {
 		struct phase_row row = all->rows[i];
 
-		if (row.order != ORDER_OWN || row.wall_ns * 50 >= all->sum.wall_ns) {
+		if (row.order != PHASE_OF_USER || row.wall_ns * 50 >= all->sum.wall_ns) {
 			all->rows[to++] = row;
 			continue;
 		}
@@ -151,18 +151,12 @@ static void take_phases(const struct page *p, struct phases *all, struct blocks 
 static const struct stack *stack_of(const struct page *p, const struct phase_row *r, double most_ns,
 				    struct blocks *b)
 {
-	static const enum token tokens[PARTS] = { TOKEN_COMPUTE, TOKEN_COMM, TOKEN_DATA,
-						  TOKEN_IDLE };
-	struct stack_part *parts = blocks_take(b, PARTS, sizeof(*parts));
-	struct stack *stack = blocks_take(b, 1, sizeof(*stack));
+	const enum token tokens[PARTS] = { TOKEN_COMPUTE, TOKEN_COMM, TOKEN_DATA,
+					   p->is_sampled ? TOKEN_UNSEEN : TOKEN_IDLE };
+	struct stack *stack = new_stack(b, PARTS, most_ns);
 
-	if (!parts || !stack)
-		return NULL;
-	for (size_t i = 0; i < PARTS; i++)
-		parts[i] = (struct stack_part){ .token = p->is_sampled && i == DURING ? TOKEN_UNSEEN
-										      : tokens[i],
-						.ns = r->gpu_ns[i] };
-	*stack = (struct stack){ parts, PARTS, most_ns };
+	for (size_t i = 0; stack && i < PARTS; i++)
+		stack->parts[i] = (struct stack_part){ .token = tokens[i], .ns = r->gpu_ns[i] };
 	return stack;
 }
 
@@ -171,8 +165,7 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 		    const struct time_unit *unit, bool has_place, struct blocks *b)
 {
 	struct block_row *r = add_row(b, t, TOKEN_DIM, "sum");
-	const char *window;
-	char text[NUMBER_TEXT];
+	const char *window = show_time(b, busy_ns(sum) + sum->gpu_ns[DURING], unit);
 
 	add_cell(r, is_text(p) ? NULL : "sum")->has_class = true;
 	add_time(b, r, sum->wall_ns, unit);
@@ -180,103 +173,90 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 	add_cell(r, ""); /* no bar */
 	add_time(b, r, busy_ns(sum), unit);
 	add_time(b, r, sum->gpu_ns[DURING], unit);
-	time_text(text, busy_ns(sum) + sum->gpu_ns[DURING], unit);
-	window = is_text(p)
-			 ? blocks_text(b, "%s = window / %llu", text, (unsigned long long)p->steps)
-			 : blocks_text(b, "= %s %s, the window / %llu", text, unit->name,
-				       (unsigned long long)p->steps);
-	if (has_place)
-		add_cell(r, window);
+	if (has_place && is_text(p))
+		add_cell(r, blocks_text(b, "%s = window / %llu", window,
+					(unsigned long long)p->steps));
+	else if (has_place)
+		add_cell(r, blocks_text(b, "= %s %s, the window / %llu", window, unit->name,
+					(unsigned long long)p->steps));
 }
 
-enum status build_phases(const struct page *p, struct blocks *b, struct error *err)
+/* Columns: in a terminal bars are as wide as the line allows. */
+static struct block_table *add_columns(const struct page *p, const struct time_unit *unit,
+				       unsigned bar, struct blocks *b)
 {
-	/* in a terminal bars are as wide as the line allows */
+	unsigned shift = 22 - bar + (bar ? 0 : 2), all = IN(MEDIUM_TEXT) | IN(MEDIUM_HTML);
+	unsigned without_gpu = p->gpus.count ? 0 : all;
+	const struct block_column columns[] = {
+		{ .md = "phase", .width = 15, .class = "label", .is_left = true },
+		{ .title = blocks_text(b, "host %s", unit->name), .end = 21 },
+		{ .title = blocks_text(b, "%% of %s", step_word(p)), .end = 32, .title_at = 23 },
+		{ .hidden = IN(MEDIUM_MD), .at = 34, .width = bar, .class = "one", .is_bar = true },
+		{ .text = "GPU busy",
+		  .html = blocks_text(b, "GPU busy\nfor it, %s", unit->name),
+		  .md = "GPU busy for it, ms",
+		  .hidden = without_gpu,
+		  .end = 67 - shift },
+		{ .text = p->is_sampled ? "unseen" : "idle",
+		  .html = blocks_text(b, "%s\nmeanwhile, %s",
+				      p->is_sampled ? "nothing seen" : "GPU idle", unit->name),
+		  .md = "GPU idle meanwhile, ms",
+		  .hidden = without_gpu,
+		  .end = 76 - shift },
+		{ .text = bar < BAR_WIDE  ? ""
+			  : p->is_sampled ? "\xe2\x96\x88 from it \xe2\x95\xb1 unseen"
+					  : "\xe2\x96\x88 from it \xe2\x96\x91 meanwhile",
+		  .hidden = without_gpu | IN(MEDIUM_MD),
+		  .html = "",
+		  .at = 78 - shift,
+		  .width = bar,
+		  .class = "two",
+		  .is_bar = true },
+	};
+
+	return ADD_TABLE(b, columns);
+}
+
+void build_phases(const struct page *p, struct blocks *b)
+{
 	unsigned bar = p->width >= LINE_WIDTH ? 22 : p->width >= 72 ? 8 : 0;
-	unsigned shift = 22 - bar + (bar ? 0 : 2);
-	bool has_gpu = p->gpus.count > 0, has_wide_bar = bar >= 20;
 	struct phases all;
 	double *walls, most_ns = 0;
 	int *tenths;
 	size_t rest = 0;
-	struct time_unit unit;
+	struct time_unit unit = { 1e6, 1, "ms" };
 	struct block_table *t;
 
 	take_phases(p, &all, b);
 	walls = blocks_take(b, all.count, sizeof(*walls));
 	tenths = blocks_take(b, all.count, sizeof(*tenths));
 	if (!walls || !tenths || !all.count)
-		return ST_OK;
+		return;
 	for (size_t i = 0; i < all.count; i++) {
 		const struct phase_row *r = &all.rows[i];
 		double gpu_ns = busy_ns(r) + r->gpu_ns[DURING];
 
 		most_ns = r->wall_ns > most_ns ? r->wall_ns : most_ns;
-		most_ns = has_gpu && gpu_ns > most_ns ? gpu_ns : most_ns;
+		most_ns = p->gpus.count && gpu_ns > most_ns ? gpu_ns : most_ns;
 		walls[i] = r->wall_ns;
 		rest = r->order == ORDER_OTHER ? i : rest;
 	}
 	percents(walls, all.count, all.sum.wall_ns, rest, tenths);
-	unit = p->medium == MEDIUM_MD ? (struct time_unit){ 1e6, 1, "ms" }
-				      : time_unit_of(all.sum.wall_ns, 1);
-	add_section(
-		b, "Phases",
-		is_text(p)
-			? NULL
-			: blocks_text(b,
-				      "Host and GPU side by side, mean per %s%s. ~ marks a phase "
-				      "that is inferred, not annotated.",
-				      step_word(p),
-				      p->ranks.count > 1 ? ", mean of the ranks" : ""));
-	const char *host = blocks_text(b, "host %s", unit.name),
-		   *share = blocks_text(b, "%% of %s", step_word(p));
-	const char *busy = blocks_text(b, "GPU busy\nfor it, %s", unit.name);
-	const char *idle = blocks_text(b, "%s\nmeanwhile, %s",
-				       p->is_sampled ? "nothing seen" : "GPU idle", unit.name);
-	const struct block_column columns[] = {
-		{ .text = "",
-		  .html = "",
-		  .md = "phase",
-		  .width = 15,
-		  .class = "label",
-		  .is_left = true },
-		{ .text = host, .html = host, .md = host, .end = 21, .class = "" },
-		{ .text = share,
-		  .html = share,
-		  .md = share,
-		  .end = 32,
-		  .title_at = 23,
-		  .class = "" },
-		{ .text = "", .html = "", .at = 34, .width = bar, .class = "one", .is_bar = true },
-		{ .text = has_gpu ? "GPU busy" : NULL,
-		  .html = has_gpu ? busy : NULL,
-		  .md = "GPU busy for it, ms",
-		  .end = 67 - shift,
-		  .class = "" },
-		{ .text = !has_gpu        ? NULL
-			  : p->is_sampled ? "unseen"
-					  : "idle",
-		  .html = has_gpu ? idle : NULL,
-		  .md = "GPU idle meanwhile, ms",
-		  .end = 76 - shift,
-		  .class = "" },
-		{ .text = !has_gpu        ? NULL
-			  : !has_wide_bar ? ""
-			  : p->is_sampled ? "\xe2\x96\x88 from it \xe2\x95\xb1 unseen"
-					  : "\xe2\x96\x88 from it \xe2\x96\x91 meanwhile",
-		  .html = has_gpu ? "" : NULL,
-		  .at = 78 - shift,
-		  .width = bar,
-		  .class = "two",
-		  .is_bar = true },
-	};
-	t = ADD_TABLE(b, columns);
+	if (p->medium != MEDIUM_MD)
+		unit = time_unit_of(all.sum.wall_ns, 1);
+	add_section(b, "Phases",
+		    is_text(p) ? NULL
+			       : blocks_text(b,
+					     "Host and GPU side by side, mean per %s%s. ~ marks a "
+					     "phase that is inferred, not annotated.",
+					     step_word(p),
+					     p->ranks.count > 1 ? ", mean of the ranks" : ""));
+	t = add_columns(p, &unit, bar, b);
 	for (size_t i = 0; i < all.count; i++) {
 		const struct phase_row *r = &all.rows[i];
 		struct block_row *row = add_row(b, t, TOKEN_TEXT, NULL);
-		struct block_cell *label = add_cell(row, r->label);
 
-		label->mark = is_text(p) ? TOKEN_TEXT : token_of_phase(r->name);
+		add_cell(row, r->label)->mark = is_text(p) ? TOKEN_TEXT : token_of_phase(r->name);
 		add_time(b, row, r->wall_ns, &unit);
 		add_percent(b, row, tenths[i]);
 		add_bar(row, token_of_phase(r->name), most_ns > 0 ? r->wall_ns / most_ns : 0);
@@ -285,6 +265,5 @@ enum status build_phases(const struct page *p, struct blocks *b, struct error *e
 		add_cell(row, NULL)->stack = most_ns > 0 ? stack_of(p, r, most_ns, b) : NULL;
 	}
 	if (p->medium != MEDIUM_MD)
-		add_sum(p, &all.sum, t, &unit, !is_text(p) || has_wide_bar, b);
-	return ST_OK;
+		add_sum(p, &all.sum, t, &unit, !is_text(p) || bar >= BAR_WIDE, b);
 }

@@ -78,17 +78,16 @@ static size_t choose_ranks(struct rank_steps *all, size_t count)
 	return 5;
 }
 
-enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct error *err)
+void build_steps_of_ranks(const struct page *p, struct blocks *b)
 {
 	static const char *const spread[] = { "min", "median", "max" };
 	size_t count = p->ranks.count, shown, values = 3;
 	struct rank_steps *all = blocks_take(b, count, sizeof(*all));
-	struct block_column columns[STEP_COLUMNS + 2] = { { .text = "", .at = 14 } };
+	struct block_column columns[STEP_COLUMNS + 2] = { { .at = 14 } };
 	struct block_table *t;
 	struct block_row *r;
 	struct time_unit unit;
 	double most = 0;
-	char text[NUMBER_TEXT];
 	bool is_by_step;
 
 	for (size_t i = 0; all && i < count; i++) {
@@ -96,7 +95,7 @@ enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct 
 		most = all[i].mean > most ? all[i].mean : most;
 	}
 	if (b->is_full || !count)
-		return blocks_status(b, err);
+		return;
 	shown = choose_ranks(all, count);
 	is_by_step = has_same_steps(all, count);
 	values = is_by_step ? all[0].times.count : 3;
@@ -104,10 +103,10 @@ enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct 
 	add_section(b, "Steps", blocks_text(b, "wall %s", unit.name));
 	for (size_t k = 0; k <= values; k++)
 		columns[1 + k] = (struct block_column){
-			.text = k == values  ? "mean"
-				: is_by_step ? blocks_text(b, "%llu",
-							   (unsigned long long)all[0].numbers[k])
-					     : spread[k],
+			.title = k == values  ? "mean"
+				 : is_by_step ? blocks_text(b, "%llu",
+							    (unsigned long long)all[0].numbers[k])
+					      : spread[k],
 			.end = COLUMN_FIRST + COLUMN_WIDTH * (unsigned)k,
 		};
 	t = add_table(b, columns, values + 2);
@@ -115,7 +114,7 @@ enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct 
 		const struct step_times *s = &all[i].times;
 
 		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_cell(r, blocks_text(b, "%s", rank_text(p, all[i].rank, text)));
+		add_cell(r, rank_text(p, all[i].rank, b));
 		for (size_t k = 0; is_by_step && k < values; k++)
 			add_time(b, r, s->in_order[k], &unit);
 		if (!is_by_step) {
@@ -126,7 +125,7 @@ enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct 
 		add_time(b, r, all[i].mean, &unit);
 	}
 	if (!is_by_step)
-		return ST_OK;
+		return;
 	r = add_row(b, t, TOKEN_DIM, NULL);
 	add_cell(r, "apart");
 	for (size_t k = 0; k < values; k++) {
@@ -138,7 +137,6 @@ enum status build_steps_of_ranks(const struct page *p, struct blocks *b, struct 
 		}
 		add_time(b, r, high - low, &unit);
 	}
-	return ST_OK;
 }
 
 /* ---- phases ----------------------------------------------------------------------------- */
@@ -157,20 +155,6 @@ struct rank_phases {
 	size_t count;
 	double *walls; /* of steps, by rank */
 };
-
-/* Whether a user named the phase, and not this program. */
-static bool is_annotation(const char *name)
-{
-	static const char *const known[] = { "data",        "forward",       "backward",
-					     "optimizer",   "communication", "checkpoint",
-					     "validation",  "other",         "before_window",
-					     "unattributed" };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i], name))
-			return false;
-	return true;
-}
 
 static int compare_phases(const void *pa, const void *pb)
 {
@@ -230,7 +214,7 @@ static void settle_rank_phases(struct rank_phases *all, size_t ranks, struct blo
 		whole += all->walls[i];
 	for (size_t i = 0; i < all->count; i++) {
 		struct rank_phase row = all->rows[i];
-		bool is_small = is_annotation(row.name) && row.sum * 50 < whole;
+		bool is_small = page_phase_order(row.name) == PHASE_OF_USER && row.sum * 50 < whole;
 
 		if (!is_small || !small) {
 			small = is_small ? &all->rows[to] : small;
@@ -251,23 +235,20 @@ static void settle_rank_phases(struct rank_phases *all, size_t ranks, struct blo
 static void add_two_ranks(const struct page *p, const struct rank_phases *all,
 			  const struct time_unit *unit, struct blocks *b)
 {
-	char first[NUMBER_TEXT], second[NUMBER_TEXT];
 	const struct block_column columns[] = {
-		{ .text = "", .width = 34 },
-		{ .text = rank_text(p, 0, first), .end = 42 },
-		{ .text = "% of step", .end = 53 },
-		{ .text = "", .at = 55, .width = 10, .is_bar = true },
-		{ .text = rank_text(p, 1, second), .end = 76 },
-		{ .text = "% of step", .end = 87 },
-		{ .text = "", .at = 89, .width = 10, .is_bar = true },
+		{ .width = 34 },
+		{ .title = rank_text(p, 0, b), .end = 42 },
+		{ .title = "% of step", .end = 53 },
+		{ .at = 55, .width = 10, .is_bar = true },
+		{ .title = rank_text(p, 1, b), .end = 76 },
+		{ .title = "% of step", .end = 87 },
+		{ .at = 89, .width = 10, .is_bar = true },
 	};
 	size_t count = all->count < PHASES_MAX ? all->count : PHASES_MAX;
 	struct block_table *t = ADD_TABLE(b, columns);
 	double parts[PHASES_MAX], most = 0;
 	int tenths[2][PHASES_MAX];
 
-	t->columns[1].text = blocks_text(b, "%s", first);
-	t->columns[4].text = blocks_text(b, "%s", second);
 	for (size_t rank = 0; rank < 2; rank++) {
 		for (size_t i = 0; i < count; i++) {
 			parts[i] = all->rows[i].ns[rank];
@@ -293,11 +274,11 @@ static void add_many_ranks(const struct page *p, const struct rank_phases *all,
 			   const struct time_unit *unit, struct blocks *b)
 {
 	static const struct block_column columns[] = {
-		{ .text = "", .width = 34 },
-		{ .text = "min", .end = 42 },
-		{ .text = "median", .end = 53 },
-		{ .text = "max", .end = 64 },
-		{ .text = "median of the ranks", .at = 67, .width = 22, .is_bar = true },
+		{ .width = 34 },
+		{ .title = "min", .end = 42 },
+		{ .title = "median", .end = 53 },
+		{ .title = "max", .end = 64 },
+		{ .title = "median of the ranks", .at = 67, .width = 22, .is_bar = true },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 	size_t ranks = p->ranks.count;
@@ -320,7 +301,7 @@ static void add_many_ranks(const struct page *p, const struct rank_phases *all,
 	}
 }
 
-enum status build_phases_of_ranks(const struct page *p, struct blocks *b, struct error *err)
+void build_phases_of_ranks(const struct page *p, struct blocks *b)
 {
 	struct rank_phases all;
 	struct time_unit unit;
@@ -328,14 +309,13 @@ enum status build_phases_of_ranks(const struct page *p, struct blocks *b, struct
 
 	take_rank_phases(p, &all, b);
 	if (b->is_full || !all.count)
-		return blocks_status(b, err);
+		return;
 	settle_rank_phases(&all, p->ranks.count, b);
 	for (size_t i = 0; i < p->ranks.count; i++)
 		most = all.walls[i] > most ? all.walls[i] : most;
 	unit = time_unit_of(most, 1);
 	add_section(b, "Phases", blocks_text(b, "host, %s per step", unit.name));
 	(p->ranks.count == 2 ? add_two_ranks : add_many_ranks)(p, &all, &unit, b);
-	return ST_OK;
 }
 
 /* ---- kernels ---------------------------------------------------------------------------- */
@@ -373,20 +353,14 @@ static int compare_apart(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-static int compare_time(const void *pa, const void *pb)
-{
-	const struct rank_kernel *a = pa, *b = pb;
-
-	return (a->ns > b->ns) - (a->ns < b->ns);
-}
-
-static struct spread spread_of(struct rank_kernel *of, size_t count, size_t ranks)
+static struct spread spread_of(const struct rank_kernel *of, size_t count, size_t ranks, double *ns)
 {
 	struct spread s = { .name = of[0].name };
 	double sum = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		s.calls += of[i].calls / (double)count;
+		ns[i] = of[i].ns;
 		sum += of[i].ns;
 	}
 	if (ranks == 2) {
@@ -395,10 +369,9 @@ static struct spread spread_of(struct rank_kernel *of, size_t count, size_t rank
 		s.apart = s.values[1] - s.values[0];
 		return s;
 	}
-	qsort(of, count, sizeof(*of), compare_time);
-	s.values[0] = of[0].ns;
-	s.values[1] = (of[(count - 1) / 2].ns + of[count / 2].ns) / 2;
-	s.values[2] = of[count - 1].ns;
+	s.values[1] = median_double(ns, count); /* sorts them */
+	s.values[0] = ns[0];
+	s.values[2] = ns[count - 1];
 	s.apart = s.values[2] - sum / (double)count;
 	return s;
 }
@@ -432,31 +405,18 @@ static bool has_equal_calls(const struct rank_kernel *of, size_t count, size_t r
 	return count == ranks;
 }
 
-static void add_spread(const struct spread *s, struct block_row *r, struct blocks *b)
+static void add_spread(const struct spread *s, const char *name, struct block_row *r,
+		       struct blocks *b)
 {
 	const struct time_unit unit = { 1e6, 2, "ms" };
-	char number[NUMBER_TEXT];
+	const char *sign = s->apart > 0 ? "+" : s->apart < 0 ? "-" : "";
 
+	add_cell(r, name);
 	add_number(b, r, s->calls, 0);
 	for (size_t i = 0; i < 3; i++)
 		add_time(b, r, s->values[i], &unit);
-	number_text(number, fabs(s->apart) / unit.ns, unit.decimals);
-	add_cell(r, blocks_text(b, "%s%.40s",
-				s->apart > 0   ? "+"
-				: s->apart < 0 ? "-"
-					       : "",
-				number))
-		->token = r->token == TOKEN_DIM ? TOKEN_DIM : TOKEN_BOLD;
-}
-
-static void add_named_spread(const struct spread *s, unsigned width, struct block_row *r,
-			     struct blocks *b)
-{
-	char name[512];
-
-	name_short(s->name, width, name, sizeof(name));
-	add_cell(r, blocks_text(b, "%s", name));
-	add_spread(s, r, b);
+	add_cell(r, blocks_text(b, "%s%s", sign, show_time(b, fabs(s->apart), &unit)))->token =
+		r->token == TOKEN_DIM ? TOKEN_DIM : TOKEN_BOLD;
 }
 
 /* Spreads of compute kernels with equal counts, and of kernels that communicate. */
@@ -466,17 +426,14 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 	bool two = p->ranks.count == 2;
 	unsigned width = two ? 61 : 55;
 	size_t shown = count <= KERNELS_SHOWN + 1 ? count : KERNELS_SHOWN;
-	char text[NUMBER_TEXT];
-	const char *first = two ? blocks_text(b, "%s", rank_text(p, 0, text)) : "min";
-	const char *second = two ? blocks_text(b, "%s", rank_text(p, 1, text)) : "median";
 	struct block_column columns[] = {
-		{ .text = "", .width = width },
-		{ .text = "calls", .end = two ? 68 : 62 },
-		{ .text = first, .end = two ? 78 : 70 },
-		{ .text = second, .end = two ? 88 : 79 },
-		{ .text = two ? NULL : "max", .end = 88 },
-		{ .text = two ? "apart" : "over mean", .end = 98 },
-		{ .text = "" },
+		{ .width = width },
+		{ .title = "calls", .end = two ? 68 : 62 },
+		{ .title = two ? rank_text(p, 0, b) : "min", .end = two ? 78 : 70 },
+		{ .title = two ? rank_text(p, 1, b) : "median", .end = two ? 88 : 79 },
+		{ .title = "max", .hidden = two ? IN(MEDIUM_TEXT) : 0, .end = 88 },
+		{ .title = two ? "apart" : "over mean", .end = 98 },
+		{ .at = 0 },
 	};
 	struct spread rest = { .name = "" };
 	struct block_table *t;
@@ -484,56 +441,55 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 
 	add_section(
 		b, "Kernels",
-		blocks_text(b, "%s names with equal counts, ms per step", count_text(text, count)));
+		blocks_text(b, "%s names with equal counts, ms per step", show_count(b, count)));
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < shown; i++)
-		add_named_spread(&rows[i], width, add_row(b, t, TOKEN_TEXT, NULL), b);
+		add_spread(&rows[i], show_name(b, rows[i].name, width),
+			   add_row(b, t, TOKEN_TEXT, NULL), b);
 	for (size_t i = shown; i < count; i++) {
 		rest.calls += rows[i].calls;
 		rest.apart += rows[i].apart;
 		for (size_t k = 0; k < 3; k++)
 			rest.values[k] += rows[i].values[k];
 	}
-	if (shown < count) {
-		r = add_row(b, t, TOKEN_DIM, NULL);
-		add_cell(r, blocks_text(b, "%s more", count_text(text, count - shown)));
-		add_spread(&rest, r, b);
-	}
+	if (shown < count)
+		add_spread(&rest, blocks_text(b, "%s more", show_count(b, count - shown)),
+			   add_row(b, t, TOKEN_DIM, NULL), b);
 	columns[0].at = 14;
 	columns[0].width = width - 14;
 	t = ADD_TABLE(b, columns);
 	t->has_no_titles = true;
 	for (size_t i = 0; i < comm_count && i < COMM_SHOWN; i++) {
 		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_named_spread(&comm[i], width - 14, r, b);
+		add_spread(&comm[i], show_name(b, comm[i].name, width - 14), r, b);
 		add_cell(r, i ? NULL : "COMM")->token = TOKEN_BOLD;
 	}
 }
 
-enum status build_kernels_of_ranks(const struct page *p, struct blocks *b, struct error *err)
+void build_kernels_of_ranks(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "kernels");
 	struct rank_kernel *all = blocks_take(b, v.count, sizeof(*all));
 	struct spread *rows = blocks_take(b, v.count, sizeof(*rows));
 	struct spread *comm = blocks_take(b, v.count, sizeof(*comm));
+	double *ns = blocks_take(b, v.count, sizeof(*ns));
 	size_t count, row_count = 0, comm_count = 0, end;
 
 	if (b->is_full || !v.count)
-		return blocks_status(b, err);
+		return;
 	count = take_rank_kernels(p, all);
 	for (size_t first = 0; first < count; first = end) {
-		bool is_comm = !strcmp(all[first].class, "comm"), is_equal;
+		const struct rank_kernel *of = &all[first];
+		bool is_comm = !strcmp(of->class, "comm");
 
 		for (end = first + 1; end < count && !strcmp(all[end].name, all[first].name); end++)
 			;
-		is_equal = has_equal_calls(all + first, end - first, p->ranks.count);
 		if (is_comm)
-			comm[comm_count++] = spread_of(all + first, end - first, p->ranks.count);
-		else if (is_equal)
-			rows[row_count++] = spread_of(all + first, end - first, p->ranks.count);
+			comm[comm_count++] = spread_of(of, end - first, p->ranks.count, ns);
+		else if (has_equal_calls(of, end - first, p->ranks.count))
+			rows[row_count++] = spread_of(of, end - first, p->ranks.count, ns);
 	}
 	qsort(rows, row_count, sizeof(*rows), compare_apart);
 	qsort(comm, comm_count, sizeof(*comm), compare_apart);
 	add_spreads(p, b, rows, row_count, comm, comm_count);
-	return ST_OK;
 }

@@ -63,12 +63,11 @@ static const char *times_text(const struct step_times *t, const char *between,
 			{ "p99", quantile(t, 0.99), P99_FROM },
 			{ "max", t->sorted[t->count - 1], 1 } };
 	const char *all = "";
-	char text[NUMBER_TEXT];
 
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
 		if (t->count >= figures[i].from)
 			all = blocks_text(b, "%s%s%s %s", all, i ? between : "", figures[i].name,
-					  time_text(text, figures[i].ns, unit));
+					  show_time(b, figures[i].ns, unit));
 	return all;
 }
 
@@ -78,7 +77,6 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 	struct time_unit unit = time_unit_of(t->sorted[t->count - 1], 1);
 	const char *count = blocks_text(b, "%zu complete, ", t->count);
 	const char *wall;
-	char text[NUMBER_TEXT];
 	struct block *spark;
 
 	if (t->count != t->all && t->settling)
@@ -87,8 +85,7 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 	else if (t->count != t->all)
 		count = blocks_text(b, "%zu of %zu complete, ", t->count, t->all);
 	if (t->count == 1)
-		wall = blocks_text(b, "wall %s %s", time_text(text, t->in_order[0], &unit),
-				   unit.name);
+		wall = blocks_text(b, "wall %s %s", show_time(b, t->in_order[0], &unit), unit.name);
 	else
 		wall = blocks_text(b, "wall %s: %s", unit.name, times_text(t, DOT, &unit, b));
 	add_sentence(b, ROLE_TEXT, 14, blocks_text(b, "%s%s", count, wall));
@@ -109,13 +106,12 @@ static const char *note_text(const struct step_times *t, struct blocks *b)
 	const char *count = t->count == t->all
 				    ? blocks_text(b, "%zu complete: ", t->count)
 				    : blocks_text(b, "%zu of %zu counted: ", t->count, t->all);
-	char text[NUMBER_TEXT];
 
-	return blocks_text(
-		b, "%s%s %s", count,
-		t->count == 1 ? blocks_text(b, "wall %s", time_text(text, t->in_order[0], &unit))
-			      : times_text(t, ", ", &unit, b),
-		unit.name);
+	return blocks_text(b, "%s%s %s", count,
+			   t->count == 1
+				   ? blocks_text(b, "wall %s", show_time(b, t->in_order[0], &unit))
+				   : times_text(t, ", ", &unit, b),
+			   unit.name);
 }
 
 /* ---- pictures --------------------------------------------------------------------------- */
@@ -140,13 +136,6 @@ static void choose(size_t *chosen, size_t *count, size_t step)
 		chosen[(*count)++] = step;
 }
 
-static int compare_size(const void *pa, const void *pb)
-{
-	const size_t *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
-}
-
 /* Which of the counted steps a browser draws, in the order of time. */
 static size_t choose_steps(const struct step_times *t, size_t chosen[DRAWN_MAX])
 {
@@ -162,7 +151,7 @@ static size_t choose_steps(const struct step_times *t, size_t chosen[DRAWN_MAX])
 	for (size_t i = t->count; i && slow < DRAWN_SLOW; i--, slow++)
 		if (i == t->count || t->sorted[i - 1] > 1.5 * t->median)
 			choose(chosen, &count, find_nearest(t, t->sorted[i - 1]));
-	qsort(chosen, count, sizeof(*chosen), compare_size);
+	qsort(chosen, count, sizeof(*chosen), compare_u64); /* size_t is as wide */
 	return count;
 }
 
@@ -241,13 +230,12 @@ static void add_timelines(const struct page *p, const struct view *steps,
 static void build_ranks(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
-		{ .html = "", .class = "label" }, { .html = "steps" },
-		{ .html = "min", .class = "" },   { .html = "median", .class = "" },
-		{ .html = "max", .class = "" },
+		{ .class = "label" }, { .title = "steps", .has_no_class = true },
+		{ .title = "min" },   { .title = "median" },
+		{ .title = "max" },
 	};
 	const struct time_unit ms = { 1e6, 1, "ms" };
 	struct block_table *t;
-	char text[NUMBER_TEXT];
 
 	add_section(b, "Steps", "Wall time of counted steps, ms");
 	t = ADD_TABLE(b, columns);
@@ -257,7 +245,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		struct step_times times;
 
 		step_times_take(&steps, &times, b);
-		add_cell(r, blocks_text(b, "%s", rank_text(p, i, text)));
+		add_cell(r, rank_text(p, i, b));
 		add_cell(r, blocks_text(b, "%zu", times.count));
 		r->is_filled = true;
 		if (!times.count)
@@ -271,7 +259,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 			     blocks_text(b, "and %zu ranks more", p->ranks.count - RANK_LINES));
 }
 
-enum status build_steps(const struct page *p, struct blocks *b, struct error *err)
+void build_steps(const struct page *p, struct blocks *b)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
 	struct step_times t;
@@ -279,26 +267,24 @@ enum status build_steps(const struct page *p, struct blocks *b, struct error *er
 
 	if (p->medium == MEDIUM_HTML && p->ranks.count > 1) {
 		build_ranks(p, b);
-		return ST_OK;
+		return;
 	}
 	step_times_take(&steps, &t, b);
 	if (b->is_full)
-		return fail_memory(err);
+		return;
 	if (p->medium == MEDIUM_MD) {
 		const struct time_unit ms = { 1e6, 1, "ms" };
-		char least[NUMBER_TEXT], median[NUMBER_TEXT], most[NUMBER_TEXT];
 
 		if (!p->has_steps || !t.count)
-			return ST_OK;
+			return;
 		add_section(b, "Steps", NULL);
-		add_sentence(b, ROLE_TEXT, 0,
-			     blocks_text(b,
-					 "%zu of %zu counted%s, wall ms: min %s, median %s, max %s",
-					 t.count, t.all, p->ranks.count > 1 ? ", first rank" : "",
-					 time_text(least, t.sorted[0], &ms),
-					 time_text(median, t.median, &ms),
-					 time_text(most, t.sorted[t.count - 1], &ms)));
-		return ST_OK;
+		add_sentence(
+			b, ROLE_TEXT, 0,
+			blocks_text(b, "%zu of %zu counted%s, wall ms: min %s, median %s, max %s",
+				    t.count, t.all, p->ranks.count > 1 ? ", first rank" : "",
+				    show_time(b, t.sorted[0], &ms), show_time(b, t.median, &ms),
+				    show_time(b, t.sorted[t.count - 1], &ms)));
+		return;
 	}
 	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);
 	if (!p->has_steps || !t.count) {
@@ -307,10 +293,9 @@ enum status build_steps(const struct page *p, struct blocks *b, struct error *er
 		add_span(b, w, TOKEN_TEXT,
 			 "none marked; the window counts as one step \xe2\x86\x92 ");
 		add_span(b, w, TOKEN_CODE, "tacho_step()");
-		return ST_OK;
+		return;
 	}
 	if (is_text(p))
 		add_times(p, &t, &steps, b);
 	add_timelines(p, &steps, &t, b);
-	return ST_OK;
 }

@@ -30,20 +30,17 @@ static bool is_wanted(const struct page *p, const struct column *c)
 static const char *value_text(const struct page *p, struct blocks *b, const struct column *c,
 			      union value v, const struct time_unit *unit)
 {
-	char number[NUMBER_TEXT];
-
 	if (column_is_text(c) && is_text(p)) /* more would not fit in any line */
 		return blocks_text(b, "%.1023s", v.text ? v.text : "");
 	if (column_is_text(c))
 		return v.text ? v.text : "";
 	if (c->cell == CELL_F64)
-		return isfinite(v.f64) ? blocks_text(b, "%s", number_text(number, v.f64, 1)) : "";
+		return isfinite(v.f64) ? show_number(b, v.f64, 1) : "";
 	if (v.u64 == NO_U64 || c->cell == CELL_HIST)
 		return "";
 	if (c->cell == CELL_BOOL)
 		return v.u64 ? "yes" : "no";
-	return blocks_text(
-		b, "%s", unit ? time_text(number, (double)v.u64, unit) : count_text(number, v.u64));
+	return unit ? show_time(b, (double)v.u64, unit) : show_count(b, v.u64);
 }
 
 static const char *title_text(struct blocks *b, const struct column *c,
@@ -104,10 +101,9 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 		places[count] = i;
 		title = title_text(b, c, is_time[count] ? &units[count] : NULL);
 		columns[count++] = (struct block_column){
-			.text = title,
-			.html = title,
+			.title = title,
 			.md = c->name,
-			.class = column_is_text(c) ? "left" : "",
+			.class = column_is_text(c) ? "left" : NULL,
 			.is_left =
 				p->medium == MEDIUM_MD ? c->cell == CELL_TEXT : column_is_text(c),
 		};
@@ -198,10 +194,9 @@ static void add_action(struct blocks *b, const char *const cells[5])
 	struct block_row *r;
 
 	for (size_t i = 0; i < 6; i++)
-		columns[i] = (struct block_column){ .text = "", .at = bars[i] };
+		columns[i] = (struct block_column){ .at = bars[i] };
 	for (size_t i = 0; i < 5; i++)
-		columns[6 + i] =
-			(struct block_column){ .text = "", .at = at[i], .width = i ? 0 : 29 };
+		columns[6 + i] = (struct block_column){ .at = at[i], .width = i ? 0 : 29 };
 	t = ADD_TABLE(b, columns);
 	t->has_no_titles = true;
 	r = add_row(b, t, TOKEN_TEXT, NULL);
@@ -248,7 +243,7 @@ static void add_lightning(const struct page *p, struct blocks *b, const struct a
 		    "around them");
 }
 
-enum status build_phases_view(const struct page *p, struct blocks *b, struct error *err)
+void build_phases_view(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "phases");
 	struct action *all = blocks_take(b, v.count, sizeof(*all));
@@ -256,7 +251,7 @@ enum status build_phases_view(const struct page *p, struct blocks *b, struct err
 	size_t count;
 
 	if (!all)
-		return fail_memory(err);
+		return;
 	for (size_t i = 0; i < v.count; i++) {
 		struct action *a = &all[i];
 
@@ -286,5 +281,4 @@ enum status build_phases_view(const struct page *p, struct blocks *b, struct err
 		add_lightning(p, b, all, count);
 	}
 	(before ? before->next : b->first)->has_gap = true;
-	return ST_OK;
 }

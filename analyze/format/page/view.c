@@ -2,8 +2,6 @@
 /* What every section asks the tables of a page. */
 #include "analyze/format/page/internal.h"
 
-#include <stdio.h>
-
 struct view page_view(const struct page *p, const char *table)
 {
 	return view_find(p->views, p->how->tables, table);
@@ -25,14 +23,19 @@ uint64_t page_sum(const struct view *v, const char *column)
 	return sum;
 }
 
-char *rank_text(const struct page *p, size_t rank, char out[NUMBER_TEXT])
+const char *rank_text(const struct page *p, size_t rank, struct blocks *b)
 {
-	uint64_t number = view_cell(&p->ranks, rank, "rank").u64;
+	unsigned long long number = view_cell(&p->ranks, rank, "rank").u64;
 
-	if (number == NO_U64)
-		snprintf(out, NUMBER_TEXT, "pid %llu",
-			 (unsigned long long)view_cell(&p->ranks, rank, "pid").u64);
-	else
-		snprintf(out, NUMBER_TEXT, "rank %llu", (unsigned long long)number);
-	return out;
+	return number != NO_U64
+		       ? blocks_text(b, "rank %llu", number)
+		       : blocks_text(b, "pid %llu",
+				     (unsigned long long)view_cell(&p->ranks, rank, "pid").u64);
+}
+
+const char *show_id(struct blocks *b, const struct view *v, size_t row, const char *column)
+{
+	unsigned long long id = view_cell(v, row, column).u64;
+
+	return id == NO_U64 ? "" : blocks_text(b, "%llu", id);
 }

@@ -200,7 +200,7 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 		enum token token = cell->token ? cell->token : r->token;
 		unsigned at = c->at;
 
-		if (!c->text)
+		if (!column_title(c, MEDIUM_TEXT))
 			continue;
 		if (c->is_bar && !cell->text) {
 			draw_bar(t, c, cell);
@@ -225,15 +225,16 @@ static void draw_titles(struct text *t, const struct block_table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct block_column *c = &table->columns[i];
+		const char *title = column_title(c, MEDIUM_TEXT);
 
-		if (!c->text)
+		if (!title)
 			continue;
 		if (c->end && !c->title_at)
-			text_right(t, c->end, TOKEN_DIM, c->text);
+			text_right(t, c->end, TOKEN_DIM, title);
 		else if (table->is_fitted)
-			text_cut(t, c->at, c->width, TOKEN_DIM, c->text);
+			text_cut(t, c->at, c->width, TOKEN_DIM, title);
 		else
-			text_at(t, c->title_at ? c->title_at : c->at, TOKEN_DIM, c->text);
+			text_at(t, c->title_at ? c->title_at : c->at, TOKEN_DIM, title);
 	}
 }
 
@@ -257,7 +258,7 @@ static void fit_columns(struct block_table *table, unsigned width)
 	for (size_t i = 0; i < table->count; i++) {
 		struct block_column *c = &table->columns[i];
 
-		c->width = text_width(c->text);
+		c->width = text_width(column_title(c, MEDIUM_TEXT));
 		for (const struct block_row *r = table->rows; r; r = r->next)
 			if (text_width(r->cells[i].text) > c->width)
 				c->width = text_width(r->cells[i].text);
