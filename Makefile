@@ -163,7 +163,14 @@ $(B)/samples/train_mlp_cuda: samples/train_mlp.cu $(B)/libtacho.so
 	$(Q)$(NVCC) -I. -O2 -o $@ $< -L$(B) -l:libtacho.so -lcublas -Xlinker -rpath,'$$ORIGIN/..'
 endif
 
+# Every function `void test_NAME(void)` of tests/unit is a test: the list is made from them.
 UNIT := $(wildcard tests/unit/*.c)
+UNIT_LIST := $(B)/tests/unit/tests.h
+$(UNIT_LIST): $(UNIT)
+	@mkdir -p $(@D)
+	$(Q){ echo '#define TEST_LIST(X) \'; sed -nE 's/^void test_(\w+)\(void\)$$/\tX(\1) \\/p' $(sort $^); echo; } >$@.new
+	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(UNIT:%.c=$(B)/%.o): | $(UNIT_LIST)
 $(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR)) $(PROTO_O)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
@@ -173,7 +180,7 @@ check-unit: $(B)/unit
 	$(Q)TSAN_OPTIONS="allocator_may_return_null=1:$$TSAN_OPTIONS" $(B)/unit $(T)
 check-layers:
 	$(Q)sh tests/check-layers.sh
-check-headers: $(PROTO_H) | packages
+check-headers: $(PROTO_H) $(UNIT_LIST) | packages
 	$(Q)CC="$(CC)" B="$(B)" sh tests/check-headers.sh
 check-format:
 	$(Q)sh tests/check-format.sh

@@ -10,7 +10,6 @@ lttng() {
 }
 for f in $(find schemas collector convert analyze tests -name '*.h' | sort); do
 	[ "$f" != tests/bench/lttng_events.h ] || lttng || { echo "# skipped: $f needs LTTng"; continue; }
-	# tests.h is a list without a reader of its own; it compiles alone as well.
 	if echo "#include \"$f\"" | ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"${B:-build}" -Wall -Wextra \
 			-Wno-unused-parameter -fsyntax-only -x c -; then
 		good=$((good + 1))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/base/parallel.h"
-#include "tests/unit/tests.h"
 #include "tests/unit/unit.h"
 
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/thread_state.h"
 #include "collector/session/step_cost.h"
-#include "tests/unit/tests.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /*
  * unit.h - the frame of the unit tests.
  *
- * A test is `void test_NAME(void)` with its row in tests.h.  A check that fails is noted and the
- * test goes on; every check returns whether it held, for `if (!CHECK(p)) return;`.  A test that
- * checks nothing fails, unless it says SKIP("why") and returns.  Tests run one after the other in
- * one process, but checks may be made on any thread.
+ * A test is `void test_NAME(void)`; the build lists all of them in BUILD/tests/unit/tests.h.  A
+ * check that fails is noted and the test goes on; every check returns whether it held, for `if
+ * (!CHECK(p)) return;`.  A test that checks nothing fails, unless it says SKIP("why") and returns.
+ * Tests run one after the other in one process, but checks may be made on any thread.
  */
 #ifndef TESTS_UNIT_UNIT_H
 #define TESTS_UNIT_UNIT_H
