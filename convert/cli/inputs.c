@@ -18,8 +18,7 @@ static void unload(struct run *r, struct loaded *l)
 {
 	set_reading(r, NULL);
 	for (size_t i = 0; i < WRITERS; i++) { /* of a run that failed */
-		if (r->writers[i].sink)
-			r->writers[i].sink->type->free(r->writers[i].sink);
+		sink_free(r->writers[i].sink);
 		r->writers[i].sink = NULL;
 	}
 	pipeline_close(&l->pipeline);

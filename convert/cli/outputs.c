@@ -78,11 +78,12 @@ static enum status writer_start(struct file_writer *w, uint64_t ns, struct error
 	if (r->is_folder && !r->type->is_folder) {
 		size_t at = r->names.len;
 
-		TRY(sink_put_new_name(r->type, w->trace, w->process, ns, &r->names, err));
+		TRY(sink_put_name("", r->type->file_name, w->trace, w->process, ns, &r->names,
+				  err));
 		TRY(out_begin(w->out, (const char *)r->names.data + at, err));
 	}
 	r->files++;
-	return r->type->open(&w->sink, &request, err);
+	return sink_open(&w->sink, r->type, &request, err);
 }
 
 static enum status writer_put(void *self, const struct batch *batch, struct error *err)
@@ -104,7 +105,7 @@ static enum status writer_put(void *self, const struct batch *batch, struct erro
 			batch->events[i].kind == KIND_UNKNOWN &&
 			(!w->process ||
 			 trace_get_track(w->trace, batch->events[i].track)->process == w->process);
-	return w->sink->type->put(w->sink, batch, err);
+	return sink_put(w->sink, batch, err);
 }
 
 /* After the last event of its process. */
@@ -114,12 +115,11 @@ static enum status writer_finish(struct file_writer *w, struct error *err)
 
 	if (!w->sink)
 		TRY(writer_start(w, 0, err));
-	if (w->sink->type->close)
-		TRY(w->sink->type->close(w->sink, err));
+	TRY(sink_close(w->sink, err));
 	r->account.events_out += w->sink->written;
 	r->account.left_out += w->sink->left_out;
 	w->viewer_bytes = w->sink->viewer_bytes;
-	w->sink->type->free(w->sink);
+	sink_free(w->sink);
 	w->sink = NULL;
 	return ST_OK;
 }

@@ -13,9 +13,9 @@ struct cell cell_u64(bool is_there, uint64_t u64)
 	return (struct cell){ .type = is_there ? CELL_U64 : CELL_EMPTY, .u64 = u64 };
 }
 
-struct cell cell_i64(bool is_there, uint64_t bits)
+static struct cell cell_i64(bool is_there, uint64_t bits)
 {
-	return (struct cell){ .type = is_there ? CELL_I64 : CELL_EMPTY, .i64 = (int64_t)bits };
+	return (struct cell){ .type = is_there ? CELL_I64 : CELL_EMPTY, .u64 = bits };
 }
 
 struct cell cell_word(const char *word)
@@ -144,11 +144,6 @@ enum status column_args_init(struct column_args *a, const struct trace *t,
 	a->format = format;
 	a->all = all;
 	return templates_init(&a->templates, t, TEMPLATES_CEILING, err);
-}
-
-void column_args_release(struct column_args *a)
-{
-	templates_release(&a->templates);
 }
 
 static enum status make(void *self, const struct event *e, struct template **out, struct error *err)

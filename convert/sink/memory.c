@@ -16,16 +16,12 @@
  * Samples before the first step are in no entry, unless there are no others: then, as where there
  * are no step marks at all, they are step 0.
  */
-#include "convert/output/output.h"
-#include "convert/sink/sink.h"
 #include "convert/sink/sink_list.h"
-#include "schemas/base/buf.h"
 #include "schemas/model/args.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 256, CPU = DEVICES, GAUGES, LINES_CEILING = 1 << 20, LINES_BYTES = 32 * 1024 };
+enum { DEVICES = 256, CPU = DEVICES, GAUGES };
 
 struct gauge {
 	bool sampled; /* in this step */
@@ -33,14 +29,11 @@ struct gauge {
 };
 struct memory {
 	struct sink base;
-	struct trace *trace;
-	struct out *out;
-	const struct context *context;     /* NULL: only records of steps are marks */
-	uint32_t process, names[2], total; /* bytes_in_use, peak_bytes_in_use, total_allocated */
-	uint32_t step;                     /* of the samples in the gauges, as event.step; 0 none */
+	const struct context *context; /* NULL: only records of steps are marks */
+	uint32_t names[2], total;      /* bytes_in_use, peak_bytes_in_use, total_allocated */
+	uint32_t step;                 /* of the samples in the gauges, as event.step; 0 none */
 	bool any_entry, any_sample;
 	struct gauge gauges[GAUGES];
-	struct buf lines;
 };
 
 enum sample { SAMPLE_NONE, SAMPLE_IN_USE, SAMPLE_PEAK };
@@ -51,7 +44,7 @@ static enum sample sample_of(const struct memory *m, const struct event *e, cons
 	double value = e->value;
 
 	if (e->kind == KIND_ALLOC || e->kind == KIND_FREE) {
-		const struct attr *a = event_arg(m->trace, e, m->total, bytes);
+		const struct attr *a = event_arg(m->base.trace, e, m->total, bytes);
 
 		if (!a || (a->type != ATTR_U64 && a->type != ATTR_F64))
 			return SAMPLE_NONE;
@@ -70,7 +63,7 @@ static enum sample sample_of(const struct memory *m, const struct event *e, cons
 /* Writes the entry of m->step; of the gauges only their peaks remain. */
 static enum status put_entry(struct memory *m, struct error *err)
 {
-	struct buf *b = &m->lines;
+	struct buf *b = &m->base.lines;
 	bool is_first = true;
 
 	if (!m->any_sample)
@@ -94,11 +87,7 @@ static enum status put_entry(struct memory *m, struct error *err)
 	buf_put_text(b, "}}");
 	m->any_entry = true;
 	m->any_sample = false;
-	if (b->len < LINES_BYTES)
-		return buf_status(b, err);
-	TRY(out_write(m->out, b->data, b->len, err));
-	buf_clear(b);
-	return ST_OK;
+	return sink_flush(&m->base, SINK_LINES_BYTES, err);
 }
 
 /* Samples of another step begin. */
@@ -113,25 +102,23 @@ static enum status turn_step(struct memory *m, uint32_t step, struct error *err)
 	return ST_OK;
 }
 
-static enum status put_sample(struct memory *m, const struct event *e, struct error *err)
+static enum status put_sample(struct sink *s, const struct event *e, struct error *err)
 {
-	const struct track *k = trace_get_track(m->trace, e->track);
+	struct memory *m = (struct memory *)s;
+	const struct track *k = trace_get_track(s->trace, e->track);
 	uint32_t step = e->step & ~STEP_GAP;
 	struct gauge *g;
 	uint64_t bytes = 0;
-	enum sample what;
+	enum sample what = sample_of(m, e, k, &bytes);
 
-	if (k->process != m->process)
-		return ST_OK;
-	what = sample_of(m, e, k, &bytes);
 	if (what == SAMPLE_NONE) {
 		bool is_mark = m->context ? context_is_mark(m->context, e) : e->kind == KIND_STEP;
 
-		m->base.left_out++;
+		s->left_out++;
 		return step == m->step && is_mark ? turn_step(m, step, err) : ST_OK;
 	}
 	if (k->device != NO_ID && k->device >= DEVICES) {
-		trace_lose(m->trace, m->process, LOSS_NO_PLACE, 1);
+		trace_lose(s->trace, s->process, LOSS_NO_PLACE, 1);
 		return ST_OK;
 	}
 	if (step != m->step)
@@ -142,48 +129,18 @@ static enum status put_sample(struct memory *m, const struct event *e, struct er
 	if (bytes > g->peak)
 		g->peak = bytes;
 	g->sampled = m->any_sample = true;
-	m->base.written++;
+	s->written++;
 	return ST_OK;
 }
 
-/* ---- the sink ---- */
-
-static void memory_free(struct sink *s)
+static enum status memory_open(struct sink *s, const struct sink_request *req, struct error *err)
 {
 	struct memory *m = (struct memory *)s;
 
-	if (!m)
-		return;
-	buf_release(&m->lines);
-	free(m);
-}
-
-static enum status memory_open(struct sink **out, const struct sink_request *req, struct error *err)
-{
-	struct memory *m = calloc(1, sizeof(*m));
-
-	*out = NULL;
-	if (!m)
-		return fail_memory(err);
-	m->base.type = &sink_memory;
-	m->trace = req->trace;
-	m->out = req->out;
-	m->process = req->process;
 	m->context = req->context;
-	m->names[0] = trace_find_name(req->trace, "bytes_in_use", 12);
-	m->names[1] = trace_find_name(req->trace, "peak_bytes_in_use", 17);
-	m->total = trace_find_name(req->trace, "total_allocated", 15);
-	buf_init(&m->lines, LINES_CEILING);
-	*out = &m->base;
-	return ST_OK;
-}
-
-static enum status memory_put(struct sink *s, const struct batch *batch, struct error *err)
-{
-	struct memory *m = (struct memory *)s;
-
-	for (size_t i = 0; i < batch->count; i++)
-		TRY(put_sample(m, &batch->events[i], err));
+	m->names[0] = trace_find_name(s->trace, "bytes_in_use", 12);
+	m->names[1] = trace_find_name(s->trace, "peak_bytes_in_use", 17);
+	m->total = trace_find_name(s->trace, "total_allocated", 15);
 	return ST_OK;
 }
 
@@ -192,19 +149,18 @@ static enum status memory_close(struct sink *s, struct error *err)
 	struct memory *m = (struct memory *)s;
 
 	TRY(put_entry(m, err));
-	buf_put_text(&m->lines, m->any_entry ? "]\n" : "[]\n");
-	TRY(buf_status(&m->lines, err));
-	return out_write(m->out, m->lines.data, m->lines.len, err);
+	buf_put_text(&s->lines, m->any_entry ? "]\n" : "[]\n");
+	return sink_flush(s, 0, err);
 }
 
 const struct sink_type sink_memory = {
 	.name = "memory",
 	.help = "memory_profile.json: bytes in use and their peak, per step and device",
 	.scope = SINK_PER_PROCESS,
-	.file_name = "memory_profile.{rank}.json",
+	.file_name = "{n.}memory_profile.{rank}.json",
 	.needs = NEED_STEP,
+	.size = sizeof(struct memory),
 	.open = memory_open,
-	.put = memory_put,
+	.put_event = put_sample,
 	.close = memory_close,
-	.free = memory_free,
 };

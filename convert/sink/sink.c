@@ -1,13 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/sink.h"
 
-#include "schemas/base/buf.h"
+#include "convert/output/output.h"
 #include "schemas/base/utf8.h"
+#include "schemas/model/records.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+enum { LINES_CEILING = 256 << 20 };
+
+enum status sink_open(struct sink **out, const struct sink_type *type,
+		      const struct sink_request *req, struct error *err)
+{
+	struct sink *s = calloc(1, type->size);
+	enum status status;
+
+	*out = NULL;
+	if (!s)
+		return fail_memory(err);
+	s->type = type;
+	s->trace = req->trace;
+	s->out = req->out;
+	s->process = req->process;
+	buf_init(&s->lines, LINES_CEILING);
+	status = type->open(s, req, err);
+	if (status == ST_OK)
+		*out = s;
+	else
+		sink_free(s);
+	return status;
+}
+
+enum status sink_put(struct sink *s, const struct batch *batch, struct error *err)
+{
+	if (s->type->put)
+		return s->type->put(s, batch, err);
+	for (const struct event *e = batch->events; e < batch->events + batch->count; e++)
+		if (!s->process || trace_get_track(s->trace, e->track)->process == s->process)
+			TRY(s->type->put_event(s, e, err));
+	return ST_OK;
+}
+
+enum status sink_close(struct sink *s, struct error *err)
+{
+	return s->type->close ? s->type->close(s, err) : sink_flush(s, 0, err);
+}
+
+void sink_free(struct sink *s)
+{
+	if (!s)
+		return;
+	if (s->type->release)
+		s->type->release(s);
+	buf_release(&s->lines);
+	free(s);
+}
+
+enum status sink_flush(struct sink *s, size_t least, struct error *err)
+{
+	TRY(buf_status(&s->lines, err));
+	if (s->lines.len < least)
+		return ST_OK;
+	TRY(out_write(s->out, s->lines.data, s->lines.len, err));
+	buf_clear(&s->lines);
+	return ST_OK;
+}
+
+/* ---- names of files ---- */
+
 static void put_part(const char *part, const struct trace *t, const struct process *p, uint64_t ns,
-		     struct buf *out)
+		     unsigned attempt, struct buf *out)
 {
 	if (strncmp(part, "{host}", 6) == 0) { /* its name may have slashes, blanks, anything */
 		const char *host = trace_text(t, p->host, NULL), *slash = strrchr(host, '/');
@@ -16,64 +79,52 @@ static void put_part(const char *part, const struct trace *t, const struct proce
 			host = slash + 1;
 		for (host = host[0] ? host : "host"; *host; host++) {
 			bool is_up = *host == '.' && host[1] == '.'; /* the folder above */
+			bool is_good = *host > ' ' && *host < 0x7F && !is_up;
 
-			buf_put_byte(out, (uint8_t)(*host > ' ' && *host < 0x7F && !is_up ? *host
-											  : '_'));
+			buf_put_byte(out, (uint8_t)(is_good ? *host : '_'));
 		}
 	} else if (strncmp(part, "{pid}", 5) == 0) {
 		buf_put_u64_text(out, p->pid);
 	} else if (strncmp(part, "{ns}", 4) == 0) {
-		buf_put_u64_text(out, ns);
-	} else if (p->rank != NO_RANK) {
-		buf_putf(out, "r%u", p->rank);
-	} else {
-		buf_putf(out, "p%u", p->pid);
+		buf_put_u64_text(out, ns + attempt - 1);
+	} else if (strncmp(part, "{rank}", 6) == 0) {
+		buf_putf(out, p->rank != NO_RANK ? "r%u" : "p%u",
+			 p->rank != NO_RANK ? p->rank : p->pid);
+	} else if (attempt > 1) {
+		buf_putf(out, part[1] == '.' ? ".%u" : "%u.", attempt);
 	}
 }
 
-void sink_put_file_name(const struct sink_type *type, const struct trace *trace, uint32_t process,
-			uint64_t ns, struct buf *out)
+enum status sink_put_name(const char *folder, const char *form, const struct trace *trace,
+			  uint32_t process, uint64_t ns, struct buf *names, struct error *err)
 {
 	const struct process *p = trace_get_process(trace, process);
-
-	for (const char *at = type->file_name; *at; at++) {
-		const char *end = *at == '{' ? strchr(at, '}') : NULL;
-
-		if (end)
-			put_part(at, trace, p, ns, out);
-		else
-			buf_put_byte(out, (uint8_t)*at);
-		at = end ? end : at;
-	}
-}
-
-bool sink_is_name_taken(const struct buf *all, size_t at)
-{
-	const char *names = (const char *)all->data;
-
-	for (size_t i = 0; i < at; i += strlen(names + i) + 1)
-		if (strcmp(names + i, names + at) == 0)
-			return true;
-	return false;
-}
-
-enum status sink_put_new_name(const struct sink_type *type, const struct trace *trace,
-			      uint32_t process, uint64_t ns, struct buf *names, struct error *err)
-{
-	bool has_ns = strstr(type->file_name, "{ns}") != NULL;
 	size_t at = names->len;
-	unsigned attempt = 0;
+	bool is_taken = true;
 
-	do {
+	for (unsigned attempt = 1; is_taken && names->status == ST_OK; attempt++) {
 		names->len = at;
-		if (attempt && !has_ns)
-			buf_putf(names, "%u.", attempt + 1);
-		sink_put_file_name(type, trace, process, ns + (has_ns ? attempt : 0), names);
+		buf_put_text(names, folder);
+		for (const char *part = form; *part; part++) {
+			const char *end = *part == '{' ? strchr(part, '}') : NULL;
+
+			if (end)
+				put_part(part, trace, p, ns, attempt, names);
+			else
+				buf_put_byte(names, (uint8_t)*part);
+			part = end ? end : part;
+		}
 		buf_put_byte(names, 0);
-		attempt++;
-	} while (names->status == ST_OK && sink_is_name_taken(names, at));
+		is_taken = false;
+		for (size_t i = 0; names->status == ST_OK && i < at && !is_taken;
+		     i += strlen((const char *)names->data + i) + 1)
+			is_taken = strcmp((const char *)names->data + i,
+					  (const char *)names->data + at) == 0;
+	}
 	return buf_status(names, err);
 }
+
+/* ---- texts ---- */
 
 bool sink_put_utf8(const char *text, size_t len, bool keeps_nul, struct buf *out)
 {
@@ -93,4 +144,11 @@ bool sink_put_utf8(const char *text, size_t len, bool keeps_nul, struct buf *out
 	}
 	buf_put(out, text + from, len - from);
 	return is_repaired;
+}
+
+const char *sink_kind_word(const struct event *e)
+{
+	if (e->kind == KIND_RANGE)
+		return range_class_word(e->subkind);
+	return e->kind == KIND_API && e->subkind == API_DRIVER ? "driver" : kind_word(e->kind);
 }

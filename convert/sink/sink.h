@@ -2,14 +2,13 @@
 /*
  * sink.h - writers of formats.  Push on this side: open, put batch after batch, close.
  *
- * The trace's tables are complete at open() (trace.h): string tables, descriptors, Kineto's
- * distributedInfo are written there.  What is known only at the end - XSpace lengths, a cell that
- * closes a step - waits in a spool of the sink's own and is written by close().  A sink holds no
- * event: what put() was given is gone when it returns.
+ * The trace's tables are complete at open() (trace.h), so string tables, descriptors and Kineto's
+ * distributedInfo are written there.  What is known only at the end, such as the lengths in an
+ * XSpace, waits in a spool of the sink's own and is written by close().  A sink holds no event:
+ * what put() was given is gone when it returns.
  *
  * A sink writes through `struct out` only: a temporary name, gzip by the name's ending, renamed by
- * out_commit() after close() succeeded; without it nothing is left behind.  It knows no source
- * and no report.
+ * out_commit() after close() succeeded.  It knows no source and no report.
  *
  * An event that the format cannot hold is counted (trace_lose, LOSS_NO_PLACE), never dropped in
  * silence.  Names may hold any byte; what is written is valid.
@@ -21,8 +20,8 @@
 #define CONVERT_SINK_SINK_H
 
 #include "convert/stage/pump.h"
+#include "schemas/base/buf.h"
 
-struct buf;
 struct out; /* one output file or folder (convert/output/output.h) */
 
 enum sink_scope {
@@ -53,42 +52,61 @@ struct sink_request {
 	bool may_exceed;   /* viewer_most is looked after above: a larger file is thrown away */
 };
 
+/* What all sinks have; each sink's own state begins with it. */
 struct sink {
 	const struct sink_type *type;
+	struct trace *trace; /* these three as in the request */
+	struct out *out;
+	uint32_t process;
 	/* For the summary of the run: events in the output, and events that the format has nothing
 	 * to do with (for memory: all but samples of memory). */
 	uint64_t written, left_out;
 	uint64_t viewer_bytes; /* after close(): of the file that viewer_most is for */
+	struct buf lines;      /* bytes that sink_flush() writes */
 };
 
 struct sink_type {
 	const char *name; /* as in -t NAME */
 	const char *help; /* one line */
 	enum sink_scope scope;
-	bool is_folder; /* -o names a folder, not a file */
-	bool is_binary; /* nothing for a terminal */
+	bool is_folder;    /* -o names a folder, not a file */
+	bool is_binary;    /* nothing for a terminal */
+	bool wants_report; /* the report on the inputs goes with it, as attachments */
 	uint64_t
 		viewer_most; /* bytes of a file, unpacked, beyond which its viewer fails; 0: none */
-	bool wants_report;   /* the report on the inputs goes with it, as attachments */
-	/* Of a file for each process, in a folder; {host} {pid} {ns} are filled in,
-	 * and {rank} as r3, or p1234 where the rank is unknown. */
-	const char *file_name;
-	unsigned needs; /* enum need */
-	enum status (*open)(struct sink **out, const struct sink_request *req, struct error *err);
+	const char *file_name; /* of a file for each process, in a folder: see sink_put_name() */
+	unsigned needs;        /* enum need */
+	size_t size;           /* of the sink's state, which is zeroed but for struct sink */
+	enum status (*open)(struct sink *s, const struct sink_request *req, struct error *err);
+	/* One of both: for a batch, or for each event of the process (each event, where there is
+	 * one file of all processes). */
 	enum status (*put)(struct sink *s, const struct batch *batch, struct error *err);
-	enum status (*close)(struct sink *s, struct error *err); /* may be NULL */
-	void (*free)(struct sink *s); /* after close, or instead of it: then nothing was made */
+	enum status (*put_event)(struct sink *s, const struct event *e, struct error *err);
+	enum status (*close)(struct sink *s, struct error *err); /* NULL: sink_flush() is all */
+	void (*release)(struct sink *s); /* of what open() began, even if it failed; may be NULL */
 };
 
-/* Appends the name of a process's file by `file_name` of its type, no NUL; `ns` is for {ns}. */
-void sink_put_file_name(const struct sink_type *type, const struct trace *trace, uint32_t process,
-			uint64_t ns, struct buf *out);
-/* Of names that end with a NUL each: whether one of those before names->data + at is equal to it.
+enum status sink_open(struct sink **out, const struct sink_type *type,
+		      const struct sink_request *req, struct error *err);
+enum status sink_put(struct sink *s, const struct batch *batch, struct error *err);
+enum status sink_close(struct sink *s, struct error *err);
+void sink_free(struct sink *s); /* after close, or instead of it: then nothing was made; or NULL */
+
+/* Writes s->lines if there are at least so many bytes. */
+enum status sink_flush(struct sink *s, size_t least, struct error *err);
+enum { SINK_LINES_BYTES = 32 * 1024 };
+
+/*
+ * Appends the name of a process's file and its NUL to `names`, which no name in it is equal to:
+ * `folder` as it is, then `form`, in which {host} {pid} {ns} are filled in, {rank} as r3, or as
+ * p1234 where the rank is unknown, and {n.} or {.n} as "2." or ".2" where a name comes again.
  */
-bool sink_is_name_taken(const struct buf *names, size_t at);
-/* Appends a name and its NUL to `names`, which no name in it is equal to. */
-enum status sink_put_new_name(const struct sink_type *type, const struct trace *trace,
-			      uint32_t process, uint64_t ns, struct buf *names, struct error *err);
+enum status sink_put_name(const char *folder, const char *form, const struct trace *trace,
+			  uint32_t process, uint64_t ns, struct buf *names, struct error *err);
+
+/* The word of an event's kind, of a range its class, of a call of the driver "driver"; "": unknown.
+ */
+const char *sink_kind_word(const struct event *e);
 
 /*
  * Appends a text as valid UTF-8: each byte that belongs to no character becomes U+FFFD, as does a

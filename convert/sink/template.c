@@ -37,7 +37,6 @@ enum status template_make(struct templates *t, const struct event *e, template_m
 		arena_release(&t->arena);
 		arena_init(&t->arena, TEXT_CEILING); /* one may be larger than the usual ceiling */
 		memset(t->by_schema, 0, t->schemas * sizeof(*t->by_schema));
-		t->generation++;
 		TRY(make(self, e, out, err));
 		t->arena.ceiling = t->ceiling > t->arena.used ? t->ceiling : t->arena.used;
 	}

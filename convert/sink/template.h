@@ -37,7 +37,6 @@ struct templates {
 	struct arena arena;
 	struct template **by_schema;
 	size_t schemas;
-	unsigned generation;  /* how often all templates were dropped */
 	struct buf text;      /* scratch: the bytes of the part at hand */
 	struct arg_list list; /* scratch: the arguments of the template at hand */
 };

@@ -6,21 +6,17 @@
  * Columns are two or more blanks apart; control characters in names are escaped, so that a line is
  * an event.
  */
-#include "convert/output/output.h"
 #include "convert/sink/columns.h"
-#include "convert/sink/sink.h"
 #include "convert/sink/sink_list.h"
 #include "schemas/base/json_text.h"
-#include "schemas/model/records.h"
 #include "schemas/base/quantity.h"
 #include "schemas/base/utf8.h"
+#include "schemas/model/records.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-	LINES_CEILING = 64 << 20,
-	LINES_BYTES = 32 * 1024,
+	WORDS_CEILING = 64 << 20,
 	TIME_WIDTH = 16,
 	DURATION_WIDTH = 14,
 	KIND_WIDTH = 15,
@@ -29,25 +25,12 @@ enum {
 
 struct text {
 	struct sink base;
-	struct trace *trace;
-	struct out *out;
 	struct column_args args;
 	bool started, many; /* many: more than one process */
 	uint64_t first_ns;
-	uint64_t lost[LOSS_END]; /* as the header told */
-	struct buf lines, words;
+	uint64_t lost[LOSS_END]; /* as the header says */
+	struct buf words;        /* scratch: members and arguments of an event */
 };
-
-static enum status flush_lines(struct text *t, size_t over, struct error *err)
-{
-	TRY(buf_status(&t->words, err));
-	TRY(buf_status(&t->lines, err));
-	if (t->lines.len < over)
-		return ST_OK;
-	TRY(out_write(t->out, t->lines.data, t->lines.len, err));
-	buf_clear(&t->lines);
-	return ST_OK;
-}
 
 /* As it is, but for what would break the line or is no UTF-8. */
 static void put_tame(struct buf *b, const char *text, size_t len)
@@ -87,46 +70,32 @@ static void pad(struct buf *b, size_t from, size_t width)
 
 /* ---- tracks in words ---- */
 
-static void put_process_word(struct text *t, struct buf *b, uint32_t process)
+static void put_process_word(struct text *t, uint32_t process)
 {
-	const struct process *p = trace_get_process(t->trace, process);
+	const struct process *p = trace_get_process(t->base.trace, process);
+	bool has_rank = p->rank != NO_RANK;
 
-	if (!t->many)
-		return;
-	if (p->rank != NO_RANK)
-		buf_putf(b, "r%u ", p->rank);
-	else
-		buf_putf(b, "p%u ", p->pid);
+	if (t->many)
+		buf_putf(&t->base.lines, has_rank ? "r%u " : "p%u ", has_rank ? p->rank : p->pid);
 }
 
-static void put_device_word(struct buf *b, const struct track *k)
+static void put_track(struct text *t, const struct track *k)
 {
+	struct buf *b = &t->base.lines;
+
+	put_process_word(t, k->process);
+	if (k->type == TRACK_THREAD) {
+		buf_putf(b, "thread %lld", (long long)k->id);
+		return;
+	}
 	if (k->device == NO_ID)
 		buf_put_text(b, "host");
 	else
 		buf_putf(b, "GPU %u", k->device);
-}
-
-static void put_track(struct text *t, struct buf *b, const struct track *k)
-{
-	put_process_word(t, b, k->process);
-	switch (k->type) {
-	case TRACK_STREAM:
-		put_device_word(b, k);
+	if (k->type == TRACK_STREAM)
 		buf_putf(b, " stream %lld", (long long)k->id);
-		break;
-	case TRACK_THREAD:
-		buf_putf(b, "thread %lld", (long long)k->id);
-		break;
-	case TRACK_ALLOCATOR:
-		put_device_word(b, k);
-		buf_put_text(b, " memory");
-		break;
-	case TRACK_COUNTER:
-		put_device_word(b, k);
-		buf_put_text(b, " counter");
-		break;
-	}
+	else
+		buf_put_text(b, k->type == TRACK_COUNTER ? " counter" : " memory");
 }
 
 /* ---- arguments ---- */
@@ -140,184 +109,109 @@ static void put_value(struct buf *b, const struct trace *t, uint8_t type, uint64
 		json_put_value(b, t, type, bits);
 }
 
-static void put_arg_key(struct buf *b, const char *key, size_t len)
+static void put_key(struct buf *b, const char *key, size_t len)
 {
 	put_tame(b, key, len);
 	buf_put_byte(b, '=');
 }
 
-static const struct arg_format text_args = { put_arg_key, put_value };
+static const struct arg_format text_args = { put_key, put_value };
 
-static void put_key(struct buf *b, const char *key, size_t len)
-{
-	if (b->len)
-		buf_put_byte(b, ' ');
-	put_arg_key(b, key, len);
-}
+/* Members of an event by its kind.  A value that the event does not have is not written. */
+#define K(kind)     (1u << KIND_##kind)
+#define MEMORY      (K(ALLOC) | K(FREE))
+#define IS_NUMBERED (MEMORY | K(COUNTER) | K(STEP) | K(RANGE) | K(MARK))
+#define ANY_KIND    0xffffffffu
+static const struct member {
+	unsigned kinds;
+	uint8_t source, type;
+	const char *key;
+} members[] = {
+	{ MEMORY, ARG_BYTES, ATTR_U64, "bytes" },
+	{ MEMORY, ARG_ADDRESS, ATTR_JSON, "address" }, /* in hexadecimal */
+	{ K(COUNTER), ARG_VALUE, ATTR_F64, "value" },
+	{ K(STEP), ARG_CORRELATION, ATTR_U64, "number" },
+	{ K(RANGE), ARG_CORRELATION, ATTR_U64, "sequence" },
+	{ K(MARK), ARG_CORRELATION, ATTR_U64, NULL }, /* by its class */
+	{ ~IS_NUMBERED, ARG_CORRELATION, ATTR_U64, "correlation" },
+	{ K(MEMCPY) | K(MEMSET), ARG_BYTES, ATTR_U64, "bytes" },
+	{ ANY_KIND, ARG_RESULT, ATTR_I64, "result" },
+	{ ANY_KIND, ARG_BEGAN_EARLIER, ATTR_U64, "began_earlier" },
+	{ ANY_KIND, ARG_NEVER_ENDED, ATTR_U64, "never_ended" },
+};
 
-static void put_number(struct text *t, const char *key, uint64_t number)
-{
-	if (!number)
-		return;
-	put_key(&t->words, key, strlen(key));
-	buf_put_u64_text(&t->words, number);
-}
-
-/* Members of the event; what they are called differs by kind. */
 static void put_members(struct text *t, const struct event *e)
 {
-	switch (e->kind) {
-	case KIND_ALLOC:
-	case KIND_FREE:
-		put_key(&t->words, "bytes", 5);
-		buf_put_u64_text(&t->words, e->bytes);
-		put_key(&t->words, "address", 7);
-		buf_putf(&t->words, "0x%llx", (unsigned long long)e->address);
-		break;
-	case KIND_COUNTER:
-		put_key(&t->words, "value", 5);
-		json_put_f64(&t->words, e->value);
-		break;
-	case KIND_STEP:
-		put_key(&t->words, "number", 6); /* 0 is a step too */
-		buf_put_u64_text(&t->words, e->number);
-		break;
-	case KIND_RANGE:
-		put_number(t, "sequence", e->number);
-		break;
-	case KIND_MARK:
-		put_number(t,
-			   e->subkind == MARK_FLOW_BEGIN ? "flow_begin"
-			   : e->subkind == MARK_FLOW_END ? "flow_end"
-							 : "number",
-			   e->number);
-		break;
-	default:
-		put_number(t, "correlation", e->correlation);
+	static const char *const marks[] = { "number", "flow_begin", "flow_end" };
+	unsigned kind = e->kind < KIND_END ? e->kind : KIND_UNKNOWN;
+	struct buf *b = &t->words;
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		const struct member *m = &members[i];
+		const char *key =
+			m->key ? m->key : marks[e->subkind <= MARK_FLOW_END ? e->subkind : 0];
+		uint64_t bits;
+
+		if (!(m->kinds >> kind & 1) ||
+		    !arg_bits((struct placeholder){ .source = m->source }, e, NULL, &bits) ||
+		    (!bits && m->source == ARG_BYTES && !(MEMORY >> kind & 1)))
+			continue;
+		buf_put_text(b, b->len ? " " : "");
+		put_key(b, key, strlen(key));
+		if (m->type == ATTR_JSON)
+			buf_putf(b, "0x%llx", (unsigned long long)bits);
+		else
+			json_put_value(b, t->base.trace, m->type, bits);
 	}
-	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
-		put_number(t, "bytes", e->bytes);
-	if (e->flags & EVENT_RESULT && e->result) {
-		put_key(&t->words, "result", 6);
-		buf_put_i64_text(&t->words, e->result);
-	}
-	if (e->flags & EVENT_BEGAN_EARLIER)
-		put_number(t, "began_earlier", 1);
-	if (e->flags & EVENT_NEVER_ENDED)
-		put_number(t, "never_ended", 1);
-}
-
-/* ---- events ---- */
-
-/* The word of a kind that only the writer of a log knew is in its shape. */
-static void put_kind(struct text *t, struct buf *b, const struct event *e)
-{
-	const struct attr *own = trace_find_attr(t->trace, e->schema, ".kind");
-	const char *word =
-		e->kind == KIND_RANGE ? range_class_word(e->subkind) : kind_word(e->kind);
-
-	if (e->kind == KIND_API && e->subkind == API_DRIVER)
-		word = "driver";
-	if (!word[0] && own && own->type == ATTR_TEXT)
-		put_name(b, t->trace, (uint32_t)own->bits);
-	else if (word[0])
-		buf_put_text(b, word);
-	else
-		buf_putf(b, "kind_%u", e->kind);
-}
-
-static void put_event_name(struct text *t, const struct event *e)
-{
-	struct buf *b = &t->lines;
-	const char *copy = e->kind == KIND_MEMCPY ? copy_kind_word(e->subkind) : "";
-
-	if (e->name)
-		put_name(b, t->trace, e->name);
-	else if (e->kind == KIND_COUNTER)
-		put_name(b, t->trace, trace_get_track(t->trace, e->track)->name);
-	else if (copy[0])
-		buf_put_text(b, copy);
-	else
-		buf_put_byte(b, '-');
-}
-
-static enum status put_event(struct text *t, const struct event *e, struct error *err)
-{
-	struct buf *b = &t->lines;
-	size_t column;
-
-	put_ms(b, e->begin_ns - t->first_ns, TIME_WIDTH);
-	if (e->kind == KIND_MARK || e->kind == KIND_COUNTER || e->kind == KIND_ALLOC ||
-	    e->kind == KIND_FREE)
-		buf_putf(b, "%*s", DURATION_WIDTH, "-");
-	else
-		put_ms(b, e->end_ns - e->begin_ns, DURATION_WIDTH);
-	buf_put_text(b, "  ");
-	column = b->len;
-	put_kind(t, b, e);
-	pad(b, column, KIND_WIDTH);
-	column = b->len;
-	put_track(t, b, trace_get_track(t->trace, e->track));
-	pad(b, column, TRACK_WIDTH);
-	put_event_name(t, e);
-	buf_clear(&t->words);
-	put_members(t, e);
-	TRY(column_args_put(&t->args, e, t->words.len ? " " : "", " ", &t->words, err));
-	if (t->words.len) {
-		buf_put_text(b, "  ");
-		buf_put(b, t->words.data, t->words.len);
-	}
-	buf_put_byte(b, '\n');
-	return flush_lines(t, LINES_BYTES, err);
 }
 
 /* ---- the header ---- */
 
 static void put_processes(struct text *t)
 {
-	struct buf *b = &t->lines;
+	struct buf *b = &t->base.lines;
 
-	for (uint32_t id = 1; id <= trace_count(t->trace, TRACE_PROCESSES); id++) {
-		const struct process *p = trace_get_process(t->trace, id);
+	for (uint32_t id = 1; id <= trace_count(t->base.trace, TRACE_PROCESSES); id++) {
+		const struct process *p = trace_get_process(t->base.trace, id);
 
 		buf_putf(b, "# process: pid %u", p->pid);
 		if (p->rank != NO_RANK)
 			buf_putf(b, ", rank %u of %u", p->rank, p->world_size);
 		if (p->host) {
 			buf_put_text(b, ", host ");
-			put_name(b, t->trace, p->host);
+			put_name(b, t->base.trace, p->host);
 		}
 		if (p->command) {
 			buf_put_text(b, ", command ");
-			put_name(b, t->trace, p->command);
+			put_name(b, t->base.trace, p->command);
 		}
 		buf_put_byte(b, '\n');
 	}
-	for (uint32_t id = 1; id <= trace_count(t->trace, TRACE_DEVICES); id++) {
-		const struct device *d = trace_get_device(t->trace, id);
+	for (uint32_t id = 1; id <= trace_count(t->base.trace, TRACE_DEVICES); id++) {
+		const struct device *d = trace_get_device(t->base.trace, id);
 
 		buf_put_text(b, "# device: ");
-		put_process_word(t, b, d->process);
+		put_process_word(t, d->process);
 		buf_putf(b, "GPU %u ", d->id);
-		put_name(b, t->trace, d->name);
+		put_name(b, t->base.trace, d->name);
 		buf_put_byte(b, '\n');
 	}
 }
 
 static void put_tracks(struct text *t)
 {
-	struct buf *b = &t->lines;
+	struct buf *b = &t->base.lines;
 
-	for (uint32_t id = 1; id <= trace_count(t->trace, TRACE_TRACKS); id++) {
-		const struct track *k = trace_get_track(t->trace, id);
+	for (uint32_t id = 1; id <= trace_count(t->base.trace, TRACE_TRACKS); id++) {
+		const struct track *k = trace_get_track(t->base.trace, id);
 
 		buf_put_text(b, "# track: ");
-		put_track(t, b, k);
+		put_track(t, k);
 		if (k->context != NO_ID && k->type == TRACK_STREAM)
 			buf_putf(b, ", context %u", k->context);
 		if (k->name) {
 			buf_put_text(b, ", ");
-			put_name(b, t->trace, k->name);
+			put_name(b, t->base.trace, k->name);
 		}
 		if (k->type == TRACK_COUNTER && k->unit) {
 			buf_put_text(b, " in ");
@@ -329,20 +223,20 @@ static void put_tracks(struct text *t)
 
 static void put_windows(struct text *t)
 {
-	struct buf *b = &t->lines;
+	struct buf *b = &t->base.lines;
 	char at[UNIT_TEXT];
 
-	for (uint32_t id = 1; id <= trace_count(t->trace, TRACE_WINDOWS); id++) {
-		const struct window *w = trace_get_window(t->trace, id);
+	for (uint32_t id = 1; id <= trace_count(t->base.trace, TRACE_WINDOWS); id++) {
+		const struct window *w = trace_get_window(t->base.trace, id);
 
 		buf_put_text(b, "# window: ");
-		put_process_word(t, b, w->process);
+		put_process_word(t, w->process);
 		buf_put_text(b, unit_format_instant(w->begin_ns, at));
 		buf_put_text(b, " to ");
 		buf_put_text(b, w->end_ns ? unit_format_instant(w->end_ns, at)
 					  : "the end, never closed");
 		buf_put_text(b, w->spec ? ", asked for " : "");
-		put_name(b, t->trace, w->spec);
+		put_name(b, t->base.trace, w->spec);
 		buf_put_text(b, w->cut_short ? ", cut short\n" : "\n");
 	}
 }
@@ -351,10 +245,10 @@ static void put_windows(struct text *t)
 static void put_losses(struct text *t)
 {
 	for (unsigned why = 1; why < LOSS_END; why++) {
-		uint64_t count = trace_lost(t->trace, 0, (enum loss)why);
+		uint64_t count = trace_lost(t->base.trace, 0, (enum loss)why);
 
 		if (count > t->lost[why])
-			buf_putf(&t->lines, "# note: %llu %s\n",
+			buf_putf(&t->base.lines, "# note: %llu %s\n",
 				 (unsigned long long)(count - t->lost[why]),
 				 loss_text((enum loss)why));
 		t->lost[why] = count;
@@ -363,73 +257,85 @@ static void put_losses(struct text *t)
 
 static void put_header(struct text *t, uint64_t first_ns)
 {
-	const struct provenance *p = trace_provenance(t->trace);
+	const struct provenance *p = trace_provenance(t->base.trace);
 	char at[UNIT_TEXT];
 
 	t->started = true;
 	t->first_ns = first_ns;
-	t->many = trace_count(t->trace, TRACE_PROCESSES) > 1;
-	buf_put_text(&t->lines, "# input: ");
-	put_name(&t->lines, t->trace, p->format);
-	buf_put_text(&t->lines, p->is_whole ? "" : ", not closed properly");
-	buf_put_text(&t->lines, p->is_synthetic ? ", synthetic\n" : "\n");
+	t->many = trace_count(t->base.trace, TRACE_PROCESSES) > 1;
+	buf_put_text(&t->base.lines, "# input: ");
+	put_name(&t->base.lines, t->base.trace, p->format);
+	buf_put_text(&t->base.lines, p->is_whole ? "" : ", not closed properly");
+	buf_put_text(&t->base.lines, p->is_synthetic ? ", synthetic\n" : "\n");
 	put_processes(t);
 	put_tracks(t);
 	put_windows(t);
 	put_losses(t);
 	if (p->epoch_known && first_ns)
-		buf_putf(&t->lines, "# times are ms since %s\n", unit_format_instant(first_ns, at));
-	buf_putf(&t->lines, "#%*s%*s  %-*s  %-*s  name, arguments\n", TIME_WIDTH - 1, "time",
+		buf_putf(&t->base.lines, "# times are ms since %s\n",
+			 unit_format_instant(first_ns, at));
+	buf_putf(&t->base.lines, "#%*s%*s  %-*s  %-*s  name, arguments\n", TIME_WIDTH - 1, "time",
 		 DURATION_WIDTH, "duration", KIND_WIDTH, "kind", TRACK_WIDTH, "track");
+}
+
+/* ---- events ---- */
+
+static enum status put_event(struct sink *s, const struct event *e, struct error *err)
+{
+	struct text *t = (struct text *)s;
+	struct buf *b = &s->lines;
+	const struct track *k = trace_get_track(s->trace, e->track);
+	const char *kind = sink_kind_word(e);
+	const char *copy = e->kind == KIND_MEMCPY ? copy_kind_word(e->subkind) : "";
+	/* The word of a kind that only the writer of a log knew is in its schema. */
+	const struct attr *own = kind[0] ? NULL : trace_find_attr(s->trace, e->schema, ".kind");
+	size_t column;
+
+	if (!t->started)
+		put_header(t, e->begin_ns);
+	put_ms(b, e->begin_ns - t->first_ns, TIME_WIDTH);
+	if (e->kind == KIND_MARK || e->kind == KIND_COUNTER || e->kind == KIND_ALLOC ||
+	    e->kind == KIND_FREE)
+		buf_putf(b, "%*s", DURATION_WIDTH, "-");
+	else
+		put_ms(b, e->end_ns - e->begin_ns, DURATION_WIDTH);
+	buf_put_text(b, "  ");
+	column = b->len;
+	if (own && own->type == ATTR_TEXT)
+		put_name(b, s->trace, (uint32_t)own->bits);
+	else if (kind[0])
+		buf_put_text(b, kind);
+	else
+		buf_putf(b, "kind_%u", e->kind);
+	pad(b, column, KIND_WIDTH);
+	column = b->len;
+	put_track(t, k);
+	pad(b, column, TRACK_WIDTH);
+	if (e->name || e->kind == KIND_COUNTER)
+		put_name(b, s->trace, e->name ? e->name : k->name);
+	else
+		buf_put_text(b, copy[0] ? copy : "-");
+	buf_clear(&t->words);
+	put_members(t, e);
+	TRY(column_args_put(&t->args, e, t->words.len ? " " : "", " ", &t->words, err));
+	TRY(buf_status(&t->words, err));
+	if (t->words.len) {
+		buf_put_text(b, "  ");
+		buf_put(b, t->words.data, t->words.len);
+	}
+	buf_put_byte(b, '\n');
+	s->written++;
+	return sink_flush(s, SINK_LINES_BYTES, err);
 }
 
 /* ---- the sink ---- */
 
-static void text_free(struct sink *s)
+static enum status text_open(struct sink *s, const struct sink_request *req, struct error *err)
 {
 	struct text *t = (struct text *)s;
 
-	if (!t)
-		return;
-	column_args_release(&t->args);
-	buf_release(&t->lines);
-	buf_release(&t->words);
-	free(t);
-}
-
-static enum status text_open(struct sink **out, const struct sink_request *req, struct error *err)
-{
-	struct text *t = calloc(1, sizeof(*t));
-	enum status st;
-
-	*out = NULL;
-	if (!t)
-		return fail_memory(err);
-	t->base.type = &sink_text;
-	t->trace = req->trace;
-	t->out = req->out;
-	buf_init(&t->lines, LINES_CEILING);
-	buf_init(&t->words, LINES_CEILING);
-	st = column_args_init(&t->args, req->trace, &text_args, req->all_args, err);
-	if (st != ST_OK) {
-		text_free(&t->base);
-		return st;
-	}
-	*out = &t->base;
-	return ST_OK;
-}
-
-static enum status text_put(struct sink *s, const struct batch *batch, struct error *err)
-{
-	struct text *t = (struct text *)s;
-
-	if (batch->count && !t->started)
-		put_header(t, batch->events[0].begin_ns);
-	for (size_t i = 0; i < batch->count; i++) {
-		TRY(put_event(t, &batch->events[i], err));
-		t->base.written++;
-	}
-	return ST_OK;
+	buf_init(&t->words, WORDS_CEILING);
+	return column_args_init(&t->args, req->trace, &text_args, req->all_args, err);
 }
 
 static enum status text_close(struct sink *s, struct error *err)
@@ -439,15 +345,24 @@ static enum status text_close(struct sink *s, struct error *err)
 	if (!t->started)
 		put_header(t, 0);
 	put_losses(t);
-	return flush_lines(t, 0, err);
+	return sink_flush(s, 0, err);
+}
+
+static void text_release(struct sink *s)
+{
+	struct text *t = (struct text *)s;
+
+	templates_release(&t->args.templates);
+	buf_release(&t->words);
 }
 
 const struct sink_type sink_text = {
 	.name = "text",
 	.help = "one line for each event: time and duration in ms, kind, track, name, arguments",
 	.scope = SINK_WHOLE,
+	.size = sizeof(struct text),
 	.open = text_open,
-	.put = text_put,
+	.put_event = put_event,
 	.close = text_close,
-	.free = text_free,
+	.release = text_release,
 };

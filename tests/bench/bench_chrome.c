@@ -171,7 +171,7 @@ static struct figures run_ours(struct bench *b, const char *path, unsigned threa
 
 	need(out_open(&request.out, path, false, &err) == ST_OK, err.text);
 	out_set_threads(request.out, threads);
-	need(sink_chrome.open(&sink, &request, &err) == ST_OK, err.text);
+	need(sink_open(&sink, &sink_chrome, &request, &err) == ST_OK, err.text);
 	struct batch batch = { .events = b->events, .count = BATCH };
 
 	begin(b);
@@ -181,15 +181,14 @@ static struct figures run_ours(struct bench *b, const char *path, unsigned threa
 		double cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID), wall_s = now_s(CLOCK_MONOTONIC);
 
 		if (i < b->batches)
-			need(sink_chrome.put(sink, &batch, &err) == ST_OK, err.text);
+			need(sink_put(sink, &batch, &err) == ST_OK, err.text);
 		else
-			need(sink_chrome.close(sink, &err) == ST_OK &&
-				     out_end(request.out, &err) == ST_OK,
+			need(sink_close(sink, &err) == ST_OK && out_end(request.out, &err) == ST_OK,
 			     err.text);
 		f.cpu_s += now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
 		f.wall_s += now_s(CLOCK_MONOTONIC) - wall_s;
 	}
-	sink_chrome.free(sink);
+	sink_free(sink);
 	f.bytes = (double)out_bytes(request.out);
 	f.stored = (double)out_stored(request.out);
 	out_free(request.out);

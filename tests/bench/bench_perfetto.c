@@ -107,18 +107,18 @@ static double run_ours(struct bench *b, bool all_args, uint64_t *bytes)
 	double spent = 0;
 
 	need(out_open(&request.out, "/dev/null", false, &err) == ST_OK, err.text);
-	need(sink_perfetto.open(&sink, &request, &err) == ST_OK, err.text);
+	need(sink_open(&sink, &sink_perfetto, &request, &err) == ST_OK, err.text);
 	struct batch batch = { .events = b->events, .count = BATCH };
 
 	begin(b);
 	for (size_t i = 0; i < b->batches; i++) {
 		next_batch(b);
 		double from = now_s(CLOCK_PROCESS_CPUTIME_ID);
-		need(sink_perfetto.put(sink, &batch, &err) == ST_OK, err.text);
+		need(sink_put(sink, &batch, &err) == ST_OK, err.text);
 		spent += now_s(CLOCK_PROCESS_CPUTIME_ID) - from;
 	}
-	need(sink_perfetto.close(sink, &err) == ST_OK, err.text);
-	sink_perfetto.free(sink);
+	need(sink_close(sink, &err) == ST_OK, err.text);
+	sink_free(sink);
 	*bytes = out_bytes(request.out);
 	need(out_commit(request.out, &err) == ST_OK, err.text);
 	out_free(request.out);

@@ -27,9 +27,7 @@ static const struct budget budget = { .opening = 2 << 20, .resident = 65536, .sc
 
 static enum status put(void *self, const struct batch *batch, struct error *err)
 {
-	struct sink *s = self;
-
-	return s->type->put(s, batch, err);
+	return sink_put(self, batch, err);
 }
 
 static enum status run_sink(struct pipeline *p, struct sink_request *req,
@@ -37,7 +35,7 @@ static enum status run_sink(struct pipeline *p, struct sink_request *req,
 {
 	struct sink *s = NULL;
 	struct consumer consumer = { put, NULL };
-	enum status status = type->open(&s, req, NULL);
+	enum status status = sink_open(&s, type, req, NULL);
 	bool source_failed = false;
 
 	if (status != ST_OK)
@@ -45,8 +43,8 @@ static enum status run_sink(struct pipeline *p, struct sink_request *req,
 	consumer.self = s;
 	status = pump(p->top, &consumer, 1, NULL, NULL, &source_failed, NULL);
 	if ((status == ST_OK || status == ST_END || source_failed))
-		status = type->close ? type->close(s, NULL) : ST_OK;
-	type->free(s);
+		status = sink_close(s, NULL);
+	sink_free(s);
 	return status;
 }
 

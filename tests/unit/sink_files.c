@@ -152,11 +152,11 @@ static enum status put_all(struct sink *sink, struct event *events, size_t count
 	struct batch rest = { .events = events + half, .count = count - half };
 
 	if (half)
-		TRY(sink->type->put(sink, &first, err));
+		TRY(sink_put(sink, &first, err));
 	if (count > half)
-		TRY(sink->type->put(sink, &rest, err));
-	TRY(sink->type->put(sink, &none, err));
-	return sink->type->close(sink, err);
+		TRY(sink_put(sink, &rest, err));
+	TRY(sink_put(sink, &none, err));
+	return sink_close(sink, err);
 }
 
 bool sink_run_write(struct sink_run *run, const struct sink_type *type, bool all_args,
@@ -175,10 +175,10 @@ bool sink_run_write(struct sink_run *run, const struct sink_type *type, bool all
 	buf_init(out, CEILING);
 	folder_make(&folder);
 	if (CHECK_OK(out_open(&request.out, folder_path(&folder, "f"), false, &err), &err) &&
-	    CHECK_OK(type->open(&sink, &request, &err), &err)) {
+	    CHECK_OK(sink_open(&sink, type, &request, &err), &err)) {
 		good = CHECK_OK(put_all(sink, run->events, run->count, &err), &err) &&
 		       CHECK_OK(out_commit(request.out, &err), &err);
-		type->free(sink);
+		sink_free(sink);
 	}
 	out_free(request.out);
 	good = good && read_file(folder_path(&folder, "f"), out);

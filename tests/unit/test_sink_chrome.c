@@ -503,19 +503,23 @@ void test_sink_file_names(void)
 
 	sink_run_make(&run);
 	buf_init(&b, 10000);
-	sink_put_file_name(&sink_chrome, run.trace, run.process, 55, &b);
+	CHECK_OK(sink_put_name("", sink_chrome.file_name, run.trace, run.process, 55, &b, &err),
+		 &err);
 	CHECK_STR(buf_text(&b), "node_100.55.pt.trace.json.gz");
 	buf_clear(&b);
-	sink_put_file_name(&sink_memory, run.trace, run.process, 55, &b);
+	CHECK_OK(sink_put_name("", sink_memory.file_name, run.trace, run.process, 55, &b, &err),
+		 &err);
 	CHECK_STR(buf_text(&b), "memory_profile.r3.json");
 	odd.host = run_name(&run, "../etc/a b\xff");
 	odd.pid = 7;
 	run.process = trace_process(run.trace, &odd, &err);
 	buf_clear(&b);
-	sink_put_file_name(&sink_chrome, run.trace, run.process, 0, &b);
+	CHECK_OK(sink_put_name("", sink_chrome.file_name, run.trace, run.process, 0, &b, &err),
+		 &err);
 	CHECK_STR(buf_text(&b), "a_b__7.0.pt.trace.json.gz");
 	buf_clear(&b);
-	sink_put_file_name(&sink_memory, run.trace, run.process, 0, &b);
+	CHECK_OK(sink_put_name("", sink_memory.file_name, run.trace, run.process, 0, &b, &err),
+		 &err);
 	CHECK_STR(buf_text(&b), "memory_profile.p7.json");
 	buf_release(&b);
 	sink_run_release(&run);

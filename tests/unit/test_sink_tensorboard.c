@@ -44,9 +44,9 @@ static void put_all(struct sink *sink, struct sink_run *run)
 	struct batch first = { .events = run->events, .count = half };
 	struct batch rest = { .events = run->events + half, .count = run->count - half };
 
-	CHECK_OK(sink->type->put(sink, &first, &err), &err);
-	CHECK_OK(sink->type->put(sink, &rest, &err), &err);
-	CHECK_OK(sink->type->close(sink, &err), &err);
+	CHECK_OK(sink_put(sink, &first, &err), &err);
+	CHECK_OK(sink_put(sink, &rest, &err), &err);
+	CHECK_OK(sink_close(sink, &err), &err);
 }
 
 /* The XSpace's name is the second of the run. */
@@ -75,10 +75,10 @@ static bool write_run(struct sink_run *run, bool all_args, struct written *w)
 	buf_init(&w->bytes, CEILING);
 	folder_make(&folder);
 	if (CHECK_OK(out_open(&request.out, folder.folder, true, &err), &err) &&
-	    CHECK_OK(sink_tensorboard.open(&sink, &request, &err), &err)) {
+	    CHECK_OK(sink_open(&sink, &sink_tensorboard, &request, &err), &err)) {
 		put_all(sink, run);
 		CHECK_U64(sink->written, run->count);
-		sink->type->free(sink);
+		sink_free(sink);
 		CHECK_OK(out_commit(request.out, &err), &err);
 		snprintf(path, sizeof(path), "%s/%s", folder.folder, space_name(w));
 		read_whole(path, &w->bytes);

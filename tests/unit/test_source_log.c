@@ -29,7 +29,7 @@ static enum status push(struct source *s, struct sink *sink, struct error *err)
 	enum status st;
 
 	while ((st = source_next(s, &batch, err)) == ST_OK)
-		TRY(sink_log.put(sink, &batch, err));
+		TRY(sink_put(sink, &batch, err));
 	return st;
 }
 
@@ -48,17 +48,17 @@ static bool pack(const struct log_run *run, struct buf *file)
 	bool good = CHECK(fd >= 0) && CHECK_OK(out_open(&out, path, false, &err), &err);
 
 	req.out = out;
-	good = good && CHECK_OK(sink_log.open(&sink, &req, &err), &err);
+	good = good && CHECK_OK(sink_open(&sink, &sink_log, &req, &err), &err);
 	for (size_t at = 0; good && at < run->count; at += 100) {
 		struct batch batch = { .events = run->events + at,
 				       .count = run->count - at < 100 ? run->count - at : 100 };
 
-		good = CHECK_OK(sink_log.put(sink, &batch, &err), &err);
+		good = CHECK_OK(sink_put(sink, &batch, &err), &err);
 	}
-	good = good && CHECK_OK(sink_log.close(sink, &err), &err) &&
+	good = good && CHECK_OK(sink_close(sink, &err), &err) &&
 	       CHECK_OK(out_commit(out, &err), &err);
 	if (sink)
-		sink_log.free(sink);
+		sink_free(sink);
 	out_free(out);
 	f = fopen(path, "rb");
 	while (f && (got = fread(bytes, 1, sizeof(bytes), f)) > 0)
@@ -301,12 +301,12 @@ void test_sink_log_packs_kineto(void)
 	CHECK_OK(out_open(&out, packed, false, &err), &err);
 	req.trace = t;
 	req.out = out;
-	CHECK_OK(sink_log.open(&sink, &req, &err), &err);
+	CHECK_OK(sink_open(&sink, &sink_log, &req, &err), &err);
 	if (s && sink) {
 		CHECK_U64(push(s, sink, &err), ST_END);
-		CHECK_OK(sink_log.close(sink, &err), &err);
+		CHECK_OK(sink_close(sink, &err), &err);
 		CHECK(out_bytes(out) < 749757 / 4);
-		sink_log.free(sink);
+		sink_free(sink);
 	}
 	out_free(out);
 	source_close(s);

@@ -7,7 +7,6 @@
 #include "convert/sink/chrome/args.h"
 #include "convert/sink/chrome/head.h"
 #include "convert/output/output.h"
-#include "convert/sink/sink.h"
 #include "convert/sink/sink_list.h"
 #include "schemas/model/call.h"
 #include "schemas/base/json_text.h"
@@ -18,7 +17,6 @@
 #include <string.h>
 
 enum {
-	LINES_CEILING = 256 << 20,
 	SYNC_TID = 1000000, /* its row, off the stream's, because it overlaps the work */
 	STEP_SHORTER_NS = 2,
 };
@@ -28,24 +26,22 @@ struct chrome_track {
 	bool is_ours;       /* belongs to the process that is written */
 };
 struct chrome {
-	struct sink base;
-	struct trace *trace;
-	struct out_cursor pen;
+	struct sink base; /* its lines: of an event that is written the plain way */
+	struct out_cursor cursor;
 	bool started;
 	struct chrome_file file;
 	struct chrome_args args;
 	struct chrome_track *tracks; /* index: track */
 	size_t track_count;
-	struct buf lines; /* of an event that is written the plain way */
 	struct chrome_notes notes;
 	struct chrome_texts texts; /* the fast way */
 };
 
 static enum status flush_lines(struct chrome *c, struct error *err)
 {
-	TRY(buf_status(&c->lines, err));
-	TRY(out_cursor_put(&c->pen, c->lines.data, c->lines.len, err));
-	buf_clear(&c->lines);
+	TRY(buf_status(&c->base.lines, err));
+	TRY(out_cursor_put(&c->cursor, c->base.lines.data, c->base.lines.len, err));
+	buf_clear(&c->base.lines);
 	return ST_OK;
 }
 
@@ -104,9 +100,9 @@ static void note(struct chrome *c, size_t begin, unsigned source)
 /* The correlation, or the number, which is the same word. */
 static void put_correlation(struct chrome *c, const struct event *e)
 {
-	size_t begin = c->lines.len;
+	size_t begin = c->base.lines.len;
 
-	buf_put_u64_text(&c->lines, e->correlation);
+	buf_put_u64_text(&c->base.lines, e->correlation);
 	note(c, begin, ARG_CORRELATION);
 }
 
@@ -114,9 +110,9 @@ static void put_time(struct chrome *c, const struct event *e)
 {
 	size_t begin;
 
-	buf_put_text(&c->lines, ", \"ts\": ");
-	begin = c->lines.len;
-	chrome_put_time(&c->lines, &c->file, e->begin_ns);
+	buf_put_text(&c->base.lines, ", \"ts\": ");
+	begin = c->base.lines.len;
+	chrome_put_time(&c->base.lines, &c->file, e->begin_ns);
 	note(c, begin, CHROME_TIME);
 }
 
@@ -147,7 +143,7 @@ static const char *memory_word(unsigned kind)
 
 static unsigned schema_number(const struct chrome *c, const struct event *e, const char *key)
 {
-	const struct attr *a = trace_find_attr(c->trace, e->schema, key);
+	const struct attr *a = trace_find_attr(c->base.trace, e->schema, key);
 
 	return a && a->type <= ATTR_I64 ? (unsigned)a->bits : 0;
 }
@@ -160,22 +156,23 @@ static void put_made_name(struct chrome *c, const struct event *e)
 
 	switch (e->kind) {
 	case KIND_MEMCPY:
-		buf_putf(&c->lines, "\"Memcpy %s (%s -> %s)\"", copy[0] ? copy : "Unknown",
+		buf_putf(&c->base.lines, "\"Memcpy %s (%s -> %s)\"", copy[0] ? copy : "Unknown",
 			 memory_word(schema_number(c, e, "src_kind")),
 			 memory_word(schema_number(c, e, "dst_kind")));
 		return;
 	case KIND_MEMSET:
-		buf_putf(&c->lines, "\"Memset (%s)\"",
+		buf_putf(&c->base.lines, "\"Memset (%s)\"",
 			 memory_word(schema_number(c, e, "memory_kind")));
 		return;
 	case KIND_STEP:
-		buf_put_text(&c->lines, "\"ProfilerStep#");
+		buf_put_text(&c->base.lines, "\"ProfilerStep#");
 		put_correlation(c, e);
-		buf_put_byte(&c->lines, '"');
+		buf_put_byte(&c->base.lines, '"');
 		return;
 	case KIND_COUNTER:
-		text = trace_text(c->trace, trace_get_track(c->trace, e->track)->name, &len);
-		json_put_text(&c->lines, text, len);
+		text = trace_text(c->base.trace, trace_get_track(c->base.trace, e->track)->name,
+				  &len);
+		json_put_text(&c->base.lines, text, len);
 		return;
 	case KIND_SYNC:
 		if (sync_kind_word(e->subkind)[0])
@@ -189,18 +186,18 @@ static void put_made_name(struct chrome *c, const struct event *e)
 		text = "[memory]";
 		break;
 	}
-	buf_putf(&c->lines, "\"%s\"", text[0] ? text : "unknown");
+	buf_putf(&c->base.lines, "\"%s\"", text[0] ? text : "unknown");
 }
 
 static void put_name(struct chrome *c, const struct event *e)
 {
 	size_t len;
-	const char *text = trace_text(c->trace, e->name, &len);
+	const char *text = trace_text(c->base.trace, e->name, &len);
 
 	if (c->file.is_native && e->kind == KIND_API)
 		len = call_name_length(text, len);
 	if (e->name && (e->kind != KIND_STEP || !c->file.is_native))
-		json_put_text(&c->lines, text, len);
+		json_put_text(&c->base.lines, text, len);
 	else
 		put_made_name(c, e);
 }
@@ -209,8 +206,8 @@ static void put_name(struct chrome *c, const struct event *e)
 
 static void put_where(struct chrome *c, const struct event *e, const struct chrome_members *m)
 {
-	const struct track *k = trace_get_track(c->trace, e->track);
-	struct buf *b = &c->lines;
+	const struct track *k = trace_get_track(c->base.trace, e->track);
+	struct buf *b = &c->base.lines;
 	int64_t tid = (int64_t)k->id;
 
 	if (c->file.is_native && e->kind == KIND_SYNC) {
@@ -223,7 +220,7 @@ static void put_where(struct chrome *c, const struct event *e, const struct chro
 	if (m->pid)
 		buf_put_text(b, m->pid);
 	else
-		buf_put_i64_text(b, chrome_pid(c->trace, k));
+		buf_put_i64_text(b, chrome_pid(c->base.trace, k));
 	buf_put_text(b, ", \"tid\": ");
 	if (m->tid)
 		buf_put_text(b, m->tid);
@@ -235,14 +232,14 @@ static void put_where(struct chrome *c, const struct event *e, const struct chro
 
 static void put_arrow(struct chrome *c, const struct event *e, const struct chrome_members *m)
 {
-	struct buf *b = &c->lines;
+	struct buf *b = &c->base.lines;
 	bool begins = e->kind == KIND_API;
 
 	if (!e->correlation || (!begins && !event_is_gpu_work(e) && e->kind != KIND_SYNC))
 		return;
 	if (begins) {
 		size_t len;
-		const char *name = trace_text(c->trace, e->name, &len);
+		const char *name = trace_text(c->base.trace, e->name, &len);
 
 		if (!(call_traits(name, len) & CALL_BEGINS_ARROW))
 			return;
@@ -270,7 +267,7 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 	const char *cat = cat_of(c, e), *ph = form_of(e)->ph;
 	const struct chrome_template *template;
 	const struct chrome_members *m;
-	struct buf *b = &c->lines;
+	struct buf *b = &c->base.lines;
 	size_t begin;
 
 	if (e->kind == KIND_MARK && e->subkind != MARK_INSTANT)
@@ -324,64 +321,39 @@ static enum status put_event(struct chrome *c, const struct event *e, struct err
 			chrome_texts_note(&c->texts, chrome_key_of(e), &c->notes);
 		return flush_lines(c, err);
 	}
-	room = out_cursor_reserve(&c->pen, text->most);
+	room = out_cursor_reserve(&c->cursor, text->most);
 	if (!room)
-		return out_cursor_flush(&c->pen, err);
-	c->pen.at = chrome_text_put(&c->texts, text, room, e, duration_of(c, e));
+		return out_cursor_flush(&c->cursor, err);
+	c->cursor.at = chrome_text_put(&c->texts, text, room, e, duration_of(c, e));
 	return ST_OK;
 }
 
 static enum status start(struct chrome *c, uint64_t first_ns, struct error *err)
 {
-	c->file = chrome_file(c->trace, c->file.process, first_ns);
+	c->file = chrome_file(c->base.trace, c->file.process, first_ns);
 	c->texts.clock.base_ns = c->file.base_ns;
 	c->started = true;
-	chrome_put_head(&c->lines, &c->file);
-	TRY(chrome_put_metas(&c->lines, &c->file, err));
+	chrome_put_head(&c->base.lines, &c->file);
+	TRY(chrome_put_metas(&c->base.lines, &c->file, err));
 	return flush_lines(c, err);
 }
 
 /* ---- the sink ---- */
 
-static void chrome_free(struct sink *s)
+static enum status chrome_open(struct sink *s, const struct sink_request *req, struct error *err)
 {
 	struct chrome *c = (struct chrome *)s;
 
-	if (!c)
-		return;
-	chrome_args_release(&c->args);
-	chrome_texts_release(&c->texts);
-	free(c->tracks);
-	buf_release(&c->lines);
-	free(c);
-}
-
-static enum status chrome_open(struct sink **out, const struct sink_request *req, struct error *err)
-{
-	struct chrome *c = calloc(1, sizeof(*c));
-	enum status st;
-
-	*out = NULL;
-	if (!c)
-		return fail_memory(err);
-	c->base.type = &sink_chrome;
-	c->trace = req->trace;
-	c->pen.out = req->out;
+	c->cursor.out = req->out;
 	c->file = chrome_file(req->trace, req->process, 0);
-	buf_init(&c->lines, LINES_CEILING);
 	c->track_count = (size_t)trace_count(req->trace, TRACE_TRACKS) + 1;
 	c->tracks = calloc(c->track_count, sizeof(*c->tracks));
-	for (uint32_t i = 0; c->tracks && i < c->track_count; i++)
+	if (!c->tracks)
+		return fail_memory(err);
+	for (uint32_t i = 0; i < c->track_count; i++)
 		c->tracks[i].is_ours = trace_get_track(req->trace, i)->process == req->process;
-	st = c->tracks ? chrome_texts_init(&c->texts, err) : fail_memory(err);
-	if (st == ST_OK)
-		st = chrome_args_init(&c->args, req->trace, c->file.is_native, req->all_args, err);
-	if (st != ST_OK) {
-		chrome_free(&c->base);
-		return st;
-	}
-	*out = &c->base;
-	return ST_OK;
+	TRY(chrome_texts_init(&c->texts, err));
+	return chrome_args_init(&c->args, req->trace, c->file.is_native, req->all_args, err);
 }
 
 static enum status chrome_put(struct sink *s, const struct batch *batch, struct error *err)
@@ -422,9 +394,18 @@ static enum status chrome_close(struct sink *s, struct error *err)
 
 	if (!c->started)
 		TRY(start(c, 0, err));
-	buf_put_text(&c->lines, "\n  ]\n}\n");
+	buf_put_text(&c->base.lines, "\n  ]\n}\n");
 	TRY(flush_lines(c, err));
-	return out_cursor_flush(&c->pen, err);
+	return out_cursor_flush(&c->cursor, err);
+}
+
+static void chrome_release(struct sink *s)
+{
+	struct chrome *c = (struct chrome *)s;
+
+	chrome_args_release(&c->args);
+	chrome_texts_release(&c->texts);
+	free(c->tracks);
 }
 
 const struct sink_type sink_chrome = {
@@ -432,8 +413,9 @@ const struct sink_type sink_chrome = {
 	.help = "Chrome JSON as Kineto writes it: HTA, TensorBoard's PyTorch plugin, Perfetto",
 	.scope = SINK_PER_PROCESS,
 	.file_name = "{host}_{pid}.{ns}.pt.trace.json.gz",
+	.size = sizeof(struct chrome),
 	.open = chrome_open,
 	.put = chrome_put,
 	.close = chrome_close,
-	.free = chrome_free,
+	.release = chrome_release,
 };

@@ -56,11 +56,6 @@ enum status perfetto_args_init(struct perfetto_args *a, struct perfetto_file *fi
 	return templates_init(&a->templates, file->trace, TEMPLATES_CEILING, err);
 }
 
-void perfetto_args_release(struct perfetto_args *a)
-{
-	templates_release(&a->templates);
-}
-
 /* ---- making a template ---- */
 
 static uint8_t field_of(uint8_t type)

@@ -33,7 +33,6 @@ struct perfetto_args {
 
 enum status perfetto_args_init(struct perfetto_args *a, struct perfetto_file *file, bool all,
 			       struct error *err);
-void perfetto_args_release(struct perfetto_args *a); /* accepts a zeroed one */
 
 enum status perfetto_args_make(struct perfetto_args *a, const struct event *e,
 			       const struct perfetto_template **out, struct error *err);

@@ -91,10 +91,10 @@ enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row 
 		*has_place = subtrack != NULL;
 	if (!subtrack)
 		return ST_OK;
-	room = out_cursor_reserve(&rows->file->pen, WIRE_MOST);
+	room = out_cursor_reserve(&rows->file->cursor, WIRE_MOST);
 	if (!room)
-		return out_cursor_flush(&rows->file->pen, err);
-	rows->file->pen.at = wire_put_sample(room, at_ns, &rows->heads.counter, subtrack, value);
+		return out_cursor_flush(&rows->file->cursor, err);
+	rows->file->cursor.at = wire_put_sample(room, at_ns, &rows->heads.counter, subtrack, value);
 	return ST_OK;
 }
 
@@ -109,13 +109,13 @@ enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *r
 	TRY(perfetto_row_place(rows, row, begin_ns, end_ns, &subtrack, err));
 	if (!subtrack)
 		return ST_OK;
-	room = out_cursor_reserve(&rows->file->pen, WIRE_MOST);
+	room = out_cursor_reserve(&rows->file->cursor, WIRE_MOST);
 	if (!room)
-		return out_cursor_flush(&rows->file->pen, err);
+		return out_cursor_flush(&rows->file->cursor, err);
 	p = wire_put_category(wire_put_name(wire_begin(room, begin_ns, &h->begin, subtrack), name),
 			      category);
 	wire_end(room, &h->begin, begin_ns, p);
-	rows->file->pen.at = wire_put_end(p, end_ns, &h->end, subtrack);
+	rows->file->cursor.at = wire_put_end(p, end_ns, &h->end, subtrack);
 	return ST_OK;
 }
 

@@ -56,7 +56,7 @@ enum status perfetto_put_packet(struct perfetto_file *f, Perfetto__TracePacket *
 	if (room)
 		f->packet.len += perfetto__trace_packet__pack(packet, room);
 	TRY(buf_status(&f->packet, err));
-	return out_cursor_put(&f->pen, f->packet.data, f->packet.len, err);
+	return out_cursor_put(&f->cursor, f->packet.data, f->packet.len, err);
 }
 
 /* ---- texts ---- */
@@ -165,7 +165,7 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 	Perfetto__TrackDescriptor root = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	size_t words;
 
-	*f = (struct perfetto_file){ .trace = trace, .pen = { .out = out } };
+	*f = (struct perfetto_file){ .trace = trace, .cursor = { .out = out } };
 	f->names = trace_count(trace, TRACE_NAMES);
 	f->sequence = (uint32_t)(space & ((1u << RANK_BITS) - 1)) * SEQUENCES + 1;
 	words = (size_t)f->names / 64 + 1;

@@ -29,7 +29,7 @@ struct perfetto_file {
 	size_t word_count;
 	uint64_t repaired; /* texts with bytes that were no UTF-8 */
 	struct buf packet, text;
-	struct out_cursor pen;
+	struct out_cursor cursor;
 };
 
 /* Begins the file: `process` 0 is one of all processes. */

@@ -12,17 +12,13 @@
 #include "convert/sink/perfetto/args.h"
 #include "convert/sink/perfetto/derive.h"
 #include "convert/sink/perfetto/rows.h"
-#include "convert/sink/sink.h"
 #include "convert/sink/sink_list.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
 
 #include <stdlib.h>
 
-enum {
-	BIG_CEILING = 256 << 20,
-	ROOM_MOST = 32 * 1024,
-};
+enum { RESERVE_MOST = 32 * 1024 };
 
 enum name_flag { NAME_CHECKED = 1, NAME_COMMUNICATES = 2, NAME_LAUNCHES = 4 };
 
@@ -33,11 +29,9 @@ struct of_process {
 	uint64_t first_ns, last_ns; /* of its events in the file; last_ns 0: none yet */
 };
 struct perfetto {
-	struct sink base;
-	struct trace *trace;
+	struct sink base; /* its lines: an event that is larger than the output reserves */
 	const struct context *context;
 	const struct name_rules *rules;
-	uint32_t process; /* 0: all */
 	struct perfetto_file file;
 	struct perfetto_rows rows;
 	struct perfetto_args args;
@@ -46,7 +40,6 @@ struct perfetto {
 	uint64_t *last_call;    /* index: track; correlation of its last runtime call */
 	uint8_t *name_flags;    /* index: name; enum name_flag */
 	struct track *tracks;   /* those of the trace, side by side */
-	struct buf big;         /* of an event that is larger than the output's room */
 };
 
 static unsigned flags_of(struct perfetto *p, const struct event *e)
@@ -59,7 +52,7 @@ static unsigned flags_of(struct perfetto *p, const struct event *e)
 		return 0;
 	if (p->name_flags[e->name])
 		return p->name_flags[e->name];
-	text = trace_text(p->trace, e->name, &len);
+	text = trace_text(p->base.trace, e->name, &len);
 	if (p->rules && name_rules_communicates(p->rules, text))
 		flags |= NAME_COMMUNICATES;
 	if (call_launches(text, len))
@@ -120,23 +113,23 @@ static enum status write_slice(struct perfetto *p, struct slice *s, struct error
 	}
 	most = perfetto_is_rare(e) ? s->template->rare_most : s->template->most;
 	p->base.written++;
-	if (most > ROOM_MOST) {
-		buf_clear(&p->big);
-		room = buf_reserve(&p->big, most + WIRE_MOST + TEMPLATE_SLACK);
-		TRY(buf_status(&p->big, err));
-		return out_cursor_put(&p->file.pen, room,
+	if (most > RESERVE_MOST) {
+		buf_clear(&p->base.lines);
+		room = buf_reserve(&p->base.lines, most + WIRE_MOST + TEMPLATE_SLACK);
+		TRY(buf_status(&p->base.lines, err));
+		return out_cursor_put(&p->file.cursor, room,
 				      (size_t)(put_slice(p, room, s, most) - room), err);
 	}
-	room = out_cursor_reserve(&p->file.pen, most + WIRE_MOST + TEMPLATE_SLACK);
+	room = out_cursor_reserve(&p->file.cursor, most + WIRE_MOST + TEMPLATE_SLACK);
 	if (!room)
-		return out_cursor_flush(&p->file.pen, err);
-	p->file.pen.at = put_slice(p, room, s, most);
+		return out_cursor_flush(&p->file.cursor, err);
+	p->file.cursor.at = put_slice(p, room, s, most);
 	return ST_OK;
 }
 
 static enum status no_place(struct perfetto *p, const struct track *k)
 {
-	trace_lose(p->trace, k->process, LOSS_NO_PLACE, 1);
+	trace_lose(p->base.trace, k->process, LOSS_NO_PLACE, 1);
 	return ST_OK;
 }
 
@@ -245,7 +238,7 @@ static enum status put_event(struct perfetto *p, const struct event *e, struct e
 	struct perfetto_row *row;
 	bool has_place;
 
-	if (p->process && k->process != p->process)
+	if (p->base.process && k->process != p->base.process)
 		return ST_OK;
 	if (!k->process)
 		return no_place(p, k);
@@ -280,8 +273,8 @@ static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_n
 {
 	const struct of_process *own = &p->own[process];
 
-	return (!p->process || process == p->process) && own->last_ns && end_ns >= own->first_ns &&
-	       begin_ns <= own->last_ns;
+	return (!p->base.process || process == p->base.process) && own->last_ns &&
+	       end_ns >= own->first_ns && begin_ns <= own->last_ns;
 }
 
 static enum status need_row(struct perfetto *p, struct perfetto_row **row, const char *name,
@@ -349,44 +342,29 @@ static enum status put_mark(struct perfetto *p, const struct step_mark *m, struc
 	TRY(perfetto_row_place(&p->rows, own->steps, m->begin_ns, m->end_ns, &subtrack, err));
 	if (!subtrack)
 		return ST_OK;
-	room = out_cursor_reserve(&p->file.pen, WIRE_MOST);
+	room = out_cursor_reserve(&p->file.cursor, WIRE_MOST);
 	if (!room)
-		return out_cursor_flush(&p->file.pen, err);
+		return out_cursor_flush(&p->file.cursor, err);
 	end = wire_put_numbered(wire_begin(room, m->begin_ns, &h->begin, subtrack), "step ",
 				m->number);
 	end = wire_put_category(end, token);
 	wire_end(room, &h->begin, m->begin_ns, end);
-	p->file.pen.at = wire_put_end(end, m->end_ns, &h->end, subtrack);
+	p->file.cursor.at = wire_put_end(end, m->end_ns, &h->end, subtrack);
 	return ST_OK;
 }
 
 /* ---- the sink ---- */
 
-static void sink_free(struct sink *s)
+static enum status perfetto_open(struct sink *s, const struct sink_request *req, struct error *err)
 {
 	struct perfetto *p = (struct perfetto *)s;
 
-	if (!p)
-		return;
-	perfetto_derive_release(&p->derive);
-	perfetto_args_release(&p->args);
-	perfetto_rows_release(&p->rows);
-	perfetto_file_release(&p->file);
-	buf_release(&p->big);
-	free(p->own);
-	free(p->last_call);
-	free(p->name_flags);
-	free(p->tracks);
-	free(p);
-}
-
-static enum status make_parts(struct perfetto *p, const struct sink_request *req, struct error *err)
-{
+	p->context = req->context;
+	p->rules = req->rules;
 	TRY(perfetto_file_init(&p->file, req->trace, req->out, req->process, err));
 	TRY(perfetto_rows_init(&p->rows, &p->file, err));
 	TRY(perfetto_args_init(&p->args, &p->file, req->all_args, err));
 	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
-	buf_init(&p->big, BIG_CEILING);
 	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
 	p->last_call = calloc(p->rows.track_count + 1, sizeof(*p->last_call));
 	p->name_flags = calloc((size_t)p->file.names + 1, 1);
@@ -394,33 +372,11 @@ static enum status make_parts(struct perfetto *p, const struct sink_request *req
 	if (!p->own || !p->last_call || !p->name_flags || !p->tracks)
 		return fail_memory(err);
 	for (uint32_t id = 0; id <= p->rows.track_count; id++)
-		p->tracks[id] = *trace_get_track(p->trace, id);
+		p->tracks[id] = *trace_get_track(s->trace, id);
 	return ST_OK;
 }
 
-static enum status sink_open(struct sink **out, const struct sink_request *req, struct error *err)
-{
-	struct perfetto *p = calloc(1, sizeof(*p));
-	enum status status;
-
-	*out = NULL;
-	if (!p)
-		return fail_memory(err);
-	p->base.type = &sink_perfetto;
-	p->trace = req->trace;
-	p->context = req->context;
-	p->rules = req->rules;
-	p->process = req->process;
-	status = make_parts(p, req, err);
-	if (status != ST_OK) {
-		sink_free(&p->base);
-		return status;
-	}
-	*out = &p->base;
-	return ST_OK;
-}
-
-static enum status sink_put(struct sink *s, const struct batch *batch, struct error *err)
+static enum status perfetto_put(struct sink *s, const struct batch *batch, struct error *err)
 {
 	struct perfetto *p = (struct perfetto *)s;
 
@@ -433,15 +389,29 @@ static enum status sink_put(struct sink *s, const struct batch *batch, struct er
 	return ST_OK;
 }
 
-static enum status sink_close(struct sink *s, struct error *err)
+static enum status perfetto_close(struct sink *s, struct error *err)
 {
 	struct perfetto *p = (struct perfetto *)s;
 
 	for (size_t i = 0; i <= p->rows.process_count; i++)
 		TRY(end_phase(p, &p->own[i], err));
 	TRY(perfetto_derive_end(&p->derive, err));
-	TRY(perfetto_put_attributes(&p->file, p->process, p->base.written, err));
-	return out_cursor_flush(&p->file.pen, err);
+	TRY(perfetto_put_attributes(&p->file, p->base.process, p->base.written, err));
+	return out_cursor_flush(&p->file.cursor, err);
+}
+
+static void perfetto_release(struct sink *s)
+{
+	struct perfetto *p = (struct perfetto *)s;
+
+	perfetto_derive_release(&p->derive);
+	templates_release(&p->args.templates);
+	perfetto_rows_release(&p->rows);
+	perfetto_file_release(&p->file);
+	free(p->own);
+	free(p->last_call);
+	free(p->name_flags);
+	free(p->tracks);
 }
 
 const struct sink_type sink_perfetto = {
@@ -449,10 +419,11 @@ const struct sink_type sink_perfetto = {
 	.help = "Perfetto's protobuf; with -o FOLDER a file for each process, else one timeline",
 	.scope = SINK_EITHER,
 	.is_binary = true,
-	.file_name = "{host}_{pid}.{rank}.pftrace",
+	.file_name = "{n.}{host}_{pid}.{rank}.pftrace",
 	.needs = NEED_STEP,
-	.open = sink_open,
-	.put = sink_put,
-	.close = sink_close,
-	.free = sink_free,
+	.size = sizeof(struct perfetto),
+	.open = perfetto_open,
+	.put = perfetto_put,
+	.close = perfetto_close,
+	.release = perfetto_release,
 };

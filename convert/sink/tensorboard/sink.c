@@ -12,7 +12,6 @@
  * and the text card are a report: analyze/format/tfevents/tfevents.c.
  */
 #include "convert/output/output.h"
-#include "convert/sink/sink.h"
 #include "convert/sink/sink_list.h"
 #include "convert/sink/tensorboard/space.h"
 
@@ -23,62 +22,30 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define RUNS      "plugins/profile/"
+#define ENDING    ".xplane.pb"
 #define RUN_FORM  RUNS "%Y_%m_%d_%H_%M_%S/"
 
 enum { NAME_BYTES = 1 << 16, RUN_BYTES = 64 };
 
 struct tensorboard {
 	struct sink base;
-	struct trace *trace;
-	struct out *out;
 	struct buf *names;    /* borrowed: of files so far */
 	struct buf own_names; /* where the caller keeps none */
-	uint32_t process;
-	uint64_t first_ns; /* of the process's events */
-	bool started;
-	struct sink *chrome; /* opened by the first event */
+	uint64_t first_ns;    /* of the process's events */
+	struct sink *chrome;  /* NULL: not begun, which the first event does */
 	struct sink_request request;
 	struct tb_space *space;
 };
 
-static const struct sink_type xspace_file = { .file_name = "{host}-{rank}.xplane.pb" };
-
-static void tensorboard_free(struct sink *s)
+static enum status tensorboard_open(struct sink *s, const struct sink_request *req,
+				    struct error *err)
 {
 	struct tensorboard *t = (struct tensorboard *)s;
 
-	if (!t)
-		return;
-	if (t->chrome)
-		t->chrome->type->free(t->chrome);
-	tb_space_free(t->space);
-	buf_release(&t->own_names);
-	free(t);
-}
-
-static enum status tensorboard_open(struct sink **out, const struct sink_request *req,
-				    struct error *err)
-{
-	struct tensorboard *t = calloc(1, sizeof(*t));
-	enum status status;
-
-	*out = NULL;
-	if (!t)
-		return fail_memory(err);
-	t->base.type = &sink_tensorboard;
-	t->trace = req->trace;
-	t->out = req->out;
-	t->process = req->process;
 	t->request = *req;
 	buf_init(&t->own_names, NAME_BYTES);
 	t->names = req->names ? req->names : &t->own_names;
-	status = tb_space_open(&t->space, req, req->may_exceed ? UINT64_MAX : TB_SPACE_MOST, err);
-	if (status != ST_OK) {
-		tensorboard_free(&t->base);
-		return status;
-	}
-	*out = &t->base;
-	return ST_OK;
+	return tb_space_open(&t->space, req, req->may_exceed ? UINT64_MAX : TB_SPACE_MOST, err);
 }
 
 /* Begins the PyTorch plugin's file; events go into it as they come. */
@@ -86,29 +53,24 @@ static enum status start(struct tensorboard *t, uint64_t first_ns, struct error 
 {
 	size_t at = t->names->len;
 
-	t->started = true;
 	t->first_ns = first_ns;
-	TRY(sink_put_new_name(&sink_chrome, t->trace, t->process, first_ns, t->names, err));
-	TRY(out_begin(t->out, (const char *)t->names->data + at, err));
-	return sink_chrome.open(&t->chrome, &t->request, err);
+	TRY(sink_put_name("", sink_chrome.file_name, t->base.trace, t->base.process, first_ns,
+			  t->names, err));
+	TRY(out_begin(t->base.out, (const char *)t->names->data + at, err));
+	return sink_open(&t->chrome, &sink_chrome, &t->request, err);
 }
 
-static enum status tensorboard_put(struct sink *s, const struct batch *batch, struct error *err)
+static enum status tensorboard_put(struct sink *s, const struct event *e, struct error *err)
 {
 	struct tensorboard *t = (struct tensorboard *)s;
+	struct event event = *e;
+	struct batch one = { .events = &event, .count = 1 };
 
-	for (struct event *e = batch->events; e < batch->events + batch->count; e++) {
-		struct batch one = { .events = e, .count = 1 };
-
-		if (trace_get_track(t->trace, e->track)->process != t->process)
-			continue;
-		if (!t->started)
-			TRY(start(t, e->begin_ns, err));
-		TRY(t->chrome->type->put(t->chrome, &one, err));
-		t->base.written++; /* the PyTorch plugin's file holds all of them */
-		TRY(tb_space_put(t->space, e, err));
-	}
-	return ST_OK;
+	if (!t->chrome)
+		TRY(start(t, e->begin_ns, err));
+	TRY(sink_put(t->chrome, &one, err));
+	s->written++; /* the PyTorch plugin's file holds all of them */
+	return tb_space_put(t->space, e, err);
 }
 
 /* ---- the run ---- */
@@ -138,63 +100,44 @@ static void name_run(const struct tensorboard *t, char run[RUN_BYTES], uint64_t 
 	}
 }
 
-/* run + file, with a NUL, that no other has; *file is where the file's own name begins. */
-static enum status put_space_name(struct tensorboard *t, const char *run, size_t *at, size_t *file,
-				  struct error *err)
+static enum status tensorboard_close(struct sink *s, struct error *err)
 {
-	struct buf *names = t->names;
-	bool is_taken = true;
-
-	*at = names->len;
-	for (unsigned attempt = 1; is_taken; attempt++) {
-		names->len = *at;
-		buf_put_text(names, run);
-		*file = names->len;
-		sink_put_file_name(&xspace_file, t->trace, t->process, t->first_ns, names);
-		if (attempt > 1) { /* HOST-r0.2.xplane.pb */
-			names->len -= strlen(".xplane.pb");
-			buf_putf(names, ".%u.xplane.pb", attempt);
-		}
-		buf_put_byte(names, 0);
-		TRY(buf_status(names, err));
-		is_taken = sink_is_name_taken(names, *at);
-	}
-	return ST_OK;
-}
-
-static enum status write_space(struct tensorboard *t, struct error *err)
-{
-	uint64_t origin_ns = t->first_ns;
+	struct tensorboard *t = (struct tensorboard *)s;
 	struct tm utc = { 0 };
 	char run[RUN_BYTES], *host;
 	enum status status;
-	size_t at, file;
+	uint64_t origin_ns;
+	size_t at;
 
+	if (!t->chrome)
+		TRY(start(t, 0, err));
+	TRY(sink_close(t->chrome, err));
+	origin_ns = t->first_ns;
 	name_run(t, run, &t->space->call_at);
 	/* Times count from the second in the run's name, or from an earlier first event. */
 	if (strptime(run, RUN_FORM, &utc) && (uint64_t)timegm(&utc) * SECOND_NS < origin_ns)
 		origin_ns = (uint64_t)timegm(&utc) * SECOND_NS;
-	TRY(put_space_name(t, run, &at, &file, err));
-	TRY(out_begin(t->out, (const char *)t->names->data + at, err));
-	host = strdup((const char *)t->names->data + file);
+	at = t->names->len;
+	TRY(sink_put_name(run, "{host}-{rank}{.n}" ENDING, s->trace, s->process, t->first_ns,
+			  t->names, err));
+	TRY(out_begin(s->out, (const char *)t->names->data + at, err));
+	host = strdup((const char *)t->names->data + at + strlen(run));
 	if (!host)
 		return fail_memory(err);
-	host[strlen(host) - strlen(".xplane.pb")] = '\0';
+	host[strlen(host) - strlen(ENDING)] = '\0';
 	status = tb_space_write(t->space, host, origin_ns, err);
 	free(host);
+	s->viewer_bytes = t->space->bytes;
 	return status;
 }
 
-static enum status tensorboard_close(struct sink *s, struct error *err)
+static void tensorboard_release(struct sink *s)
 {
 	struct tensorboard *t = (struct tensorboard *)s;
 
-	if (!t->started)
-		TRY(start(t, 0, err));
-	TRY(t->chrome->type->close(t->chrome, err));
-	TRY(write_space(t, err));
-	s->viewer_bytes = t->space->bytes;
-	return ST_OK;
+	sink_free(t->chrome);
+	tb_space_free(t->space);
+	buf_release(&t->own_names);
 }
 
 const struct sink_type sink_tensorboard = {
@@ -205,8 +148,9 @@ const struct sink_type sink_tensorboard = {
 	.viewer_most = TB_SPACE_MOST - 1,
 	.file_name = "",
 	.needs = NEED_STEP | NEED_LINK,
+	.size = sizeof(struct tensorboard),
 	.open = tensorboard_open,
-	.put = tensorboard_put,
+	.put_event = tensorboard_put,
 	.close = tensorboard_close,
-	.free = tensorboard_free,
+	.release = tensorboard_release,
 };
