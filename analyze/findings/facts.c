@@ -126,8 +126,7 @@ static union value cell(struct rows *r, size_t row, const char *column)
 	return table_at(r->table, row)[r->columns[i].at];
 }
 
-/* From a sum over all to a mean per step and GPU. */
-static double per_gpu(const struct facts *f, double sum)
+double facts_per_gpu(const struct facts *f, double sum)
 {
 	double gpus = f->gpus && f->ranks ? (double)f->gpus / (double)f->ranks : 1;
 
@@ -184,8 +183,8 @@ struct amount facts_gaps(const struct facts *f, struct gap_query which)
 		if (!fits(which.cause, g->cause) || !fits(which.phase, g->phase) ||
 		    !fits(which.part, g->part) || !fits(which.kind, g->kind))
 			continue;
-		sum.ns += per_gpu(f, (double)g->ns);
-		sum.count += per_gpu(f, (double)g->count);
+		sum.ns += facts_per_gpu(f, (double)g->ns);
+		sum.count += facts_per_gpu(f, (double)g->count);
 	}
 	return sum;
 }
@@ -195,12 +194,14 @@ double facts_cause(const struct facts *f, const char *cause)
 	return facts_gaps(f, (struct gap_query){ .cause = cause }).ns;
 }
 
-/* Lead and tail are told by late_start and long_tail. */
-static bool is_told(const struct facts *f, const char *part)
+/* Lead and tail are outside of steps, or findings of their own: late_start and long_tail. */
+static bool is_outside(const struct facts *f, const char *part)
 {
 	if (!strcmp(part, "lead"))
-		return f->lead_ns >= LATE_SHARE * f->window_ns;
-	return !strcmp(part, "tail") && f->tail_ns >= LATE_SHARE * f->window_ns;
+		return f->has_steps || f->lead_ns >= LATE_SHARE * f->window_ns;
+	if (strcmp(part, "tail") != 0)
+		return false;
+	return f->has_steps || f->tail_ns >= LATE_SHARE * f->window_ns;
 }
 
 struct amount facts_wait(const struct facts *f, struct gap_query which)
@@ -211,7 +212,7 @@ struct amount facts_wait(const struct facts *f, struct gap_query which)
 
 	for (i = 0; i < 3; i++) {
 		which.part = all[i];
-		if (is_told(f, all[i]))
+		if (is_outside(f, all[i]))
 			continue;
 		one = facts_gaps(f, which);
 		sum.ns += one.ns;
@@ -223,16 +224,6 @@ struct amount facts_wait(const struct facts *f, struct gap_query which)
 static const char *host_phase(const struct gap_sum *g)
 {
 	return g->cause && !strncmp(g->cause, "host:", 5) ? g->cause + 5 : NULL;
-}
-
-double facts_host(const struct facts *f)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < f->gap_count; i++)
-		if (host_phase(&f->gaps[i]))
-			sum += (double)f->gaps[i].ns;
-	return per_gpu(f, sum);
 }
 
 static bool is_known_phase(const char *name)
@@ -255,9 +246,9 @@ double facts_own(const struct facts *f, const char **longest)
 	*longest = "";
 	for (size_t i = 0; i < f->gap_count; i++) {
 		const char *name = host_phase(&f->gaps[i]);
-		if (!name || is_known_phase(name) || is_told(f, f->gaps[i].part))
+		if (!name || is_known_phase(name) || is_outside(f, f->gaps[i].part))
 			continue;
-		double ns = per_gpu(f, (double)f->gaps[i].ns);
+		double ns = facts_per_gpu(f, (double)f->gaps[i].ns);
 		sum += ns;
 		if (ns > most) {
 			most = ns;
@@ -279,7 +270,7 @@ double facts_idle_in(const struct facts *f, const char *cause, const char *word)
 		    has(cell(&r, i, "python").text, word))
 			sum += (double)cell(&r, i, "ns").u64;
 	}
-	return per_gpu(f, sum);
+	return facts_per_gpu(f, sum);
 }
 
 static const char *or_empty(const char *text)
@@ -293,7 +284,7 @@ struct facts_owner facts_owner(const struct facts *f, const char *cause)
 	struct facts_owner best = { "", "", "", "", 0, 0 };
 
 	for (size_t i = 0; i < r.count; i++) {
-		double ns = per_gpu(f, (double)cell(&r, i, "ns").u64);
+		double ns = facts_per_gpu(f, (double)cell(&r, i, "ns").u64);
 
 		if (strcmp(cell(&r, i, "cause").text, cause) != 0 || ns <= best.ns)
 			continue;
@@ -303,7 +294,7 @@ struct facts_owner facts_owner(const struct facts *f, const char *cause)
 			.call = or_empty(cell(&r, i, "call").text),
 			.thread = or_empty(cell(&r, i, "thread").text),
 			.ns = ns,
-			.count = per_gpu(f, (double)cell(&r, i, "count").u64),
+			.count = facts_per_gpu(f, (double)cell(&r, i, "count").u64),
 		};
 	}
 	return best;
@@ -319,10 +310,10 @@ static struct amount take_work(const struct facts *f, const char *work, const ch
 			continue;
 		if (phase && strcmp(cell(&r, i, "phase").text, phase) != 0)
 			continue;
-		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
-		sum.ns += per_gpu(f, (double)cell(&r, i, "ns").u64);
-		sum.short_count += per_gpu(f, (double)cell(&r, i, "short_count").u64);
-		sum.short_ns += per_gpu(f, (double)cell(&r, i, "short_ns").u64);
+		sum.count += facts_per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += facts_per_gpu(f, (double)cell(&r, i, "ns").u64);
+		sum.short_count += facts_per_gpu(f, (double)cell(&r, i, "short_count").u64);
+		sum.short_ns += facts_per_gpu(f, (double)cell(&r, i, "short_ns").u64);
 	}
 	return sum;
 }
@@ -344,13 +335,13 @@ struct facts_kernel facts_top_kernel(const struct facts *f)
 
 	for (size_t i = 0; i < r.count; i++) {
 		const char *class = cell(&r, i, "class").text;
-		double ns = per_gpu(f, (double)cell(&r, i, "total_ns").u64);
+		double ns = facts_per_gpu(f, (double)cell(&r, i, "total_ns").u64);
 
 		if (ns <= top.amount.ns || (class && !strcmp(class, "comm")))
 			continue;
 		top.name = or_empty(cell(&r, i, "name").text);
 		top.amount.ns = ns;
-		top.amount.count = per_gpu(f, (double)cell(&r, i, "count").u64);
+		top.amount.count = facts_per_gpu(f, (double)cell(&r, i, "count").u64);
 	}
 	/* with several ranks the row is one rank's */
 	top.amount.ns *= f->ranks > 1 ? (double)f->ranks : 1;
@@ -370,9 +361,9 @@ struct amount facts_copies(const struct facts *f, const char *direction, const c
 			continue;
 		if (memory && !has(from, memory) && !has(to, memory))
 			continue;
-		sum.count += per_gpu(f, (double)cell(&r, i, "count").u64);
-		sum.ns += per_gpu(f, (double)cell(&r, i, "exposed_ns").u64);
-		sum.bytes += per_gpu(f, (double)cell(&r, i, "bytes").u64);
+		sum.count += facts_per_gpu(f, (double)cell(&r, i, "count").u64);
+		sum.ns += facts_per_gpu(f, (double)cell(&r, i, "exposed_ns").u64);
+		sum.bytes += facts_per_gpu(f, (double)cell(&r, i, "bytes").u64);
 	}
 	return sum;
 }

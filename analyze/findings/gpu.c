@@ -297,6 +297,24 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 	return rule_saves(out, top.amount.ns);
 }
 
+/* The GPU computes, and nothing says how it could compute less: what tuning usually brings. */
+static bool slow_kernels(const struct facts *f, struct finding *out)
+{
+	struct facts_kernel top = facts_top_kernel(f);
+	struct amount all = facts_kernels(f, NULL);
+	char a[SPAN_TEXT], n[MANY_TEXT];
+
+	if (!top.name[0] || all.ns <= 0)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s a step, the GPU computes for %s; a third of that is saved if all of them "
+		 "become one and a half times faster. Most time, %.0f %%, is in %.90s.",
+		 many_text(n, all.count, "kernel"), span_text(a, f->compute_ns),
+		 100 * top.amount.ns / all.ns, top.name);
+	rule_brief(out, "%.28s", top.name);
+	return rule_saves(out, savings_take(f).ns[FAMILY_COMPUTE]);
+}
+
 /* ---- gaps that no host thread makes ----------------------------------------------------- */
 
 static bool dispatch(const struct facts *f, struct finding *out)
@@ -317,56 +335,66 @@ const struct rule rules_gpu[] = {
 	{ "exposed_comm", "communication beside no compute", "gpus.exposed_comm_ns", exposed_comm,
 	  "overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
 	  "gradients under no_sync(), fewer bytes (bf16)",
-	  .needs_trust = true },
+	  .family = FAMILY_COMM, .needs_trust = true },
 	{ "small_collectives", "many short collectives", "kernels", small_collectives,
-	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", .needs_trust = true },
+	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", .family = FAMILY_COMM,
+	  .needs_trust = true },
 	{ "pageable_copy", "copies from pageable memory", "copies.exposed_ns", pageable_copy,
-	  "pin_memory=True and .to(device, non_blocking=True)", .needs_trust = true },
+	  "pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
+	  .needs_trust = true },
 	{ "exposed_upload", "uploads beside no compute", "copies.exposed_ns", exposed_upload,
-	  "prefetch the next batch on a stream of its own", .needs_trust = true },
+	  "prefetch the next batch on a stream of its own", .family = FAMILY_COPY,
+	  .needs_trust = true },
 	{ "exposed_download", "downloads beside no compute", "copies.exposed_ns", exposed_download,
-	  "copy back on a stream of its own, every N steps", .needs_trust = true },
+	  "copy back on a stream of its own, every N steps", .family = FAMILY_COPY,
+	  .needs_trust = true },
 	{ "device_copy", "copies within the GPU", "copies.exposed_ns", device_copy,
 	  "reduce in place; gradient_as_bucket_view=True; fewer .contiguous() and .clone()",
-	  .needs_trust = true },
+	  .family = FAMILY_COPY, .needs_trust = true },
 	{ "peer_copy", "copies between GPUs", "copies.exposed_ns", peer_copy,
 	  "collectives instead of .to(other_gpu); pipeline them with compute",
-	  .needs_trust = true },
+	  .family = FAMILY_COPY, .needs_trust = true },
 	{ "memset_fill", "fills of device memory", "copies.exposed_ns", memset_fill,
-	  "torch.empty for what is written anyway", .needs_trust = true },
+	  "torch.empty for what is written anyway", .family = FAMILY_COPY, .needs_trust = true },
 	{ "fp32_gemm", "matrix products without tensor cores", "kernels", fp32_gemm,
 	  "mixed precision: torch.set_float32_matmul_precision('high'), or autocast to bfloat16",
-	  .needs_trust = false },
+	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "fp32_conv", "convolutions without tensor cores", "kernels", fp32_conv,
 	  "mixed precision (autocast), channels_last, torch.backends.cudnn.benchmark=True",
-	  .needs_trust = false },
+	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "fp8", "matrix products that FP8 would halve", "kernels gpus.name", fp8,
 	  "FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
-	  .needs_trust = false },
+	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "unfused_attention", "softmax on its own", "kernels", unfused_attention,
 	  "torch.nn.functional.scaled_dot_product_attention (flash attention)",
-	  .needs_trust = false },
+	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "layout", "kernels that only turn layouts", "kernels", layout,
-	  "memory_format=torch.channels_last for model and input", .needs_trust = false },
+	  "memory_format=torch.channels_last for model and input", .family = FAMILY_COMPUTE,
+	  .needs_trust = false },
 	{ "short_kernels", "kernels too short to fill the GPU", "kernels", short_kernels,
-	  "torch.compile or fused operators, a larger batch", .needs_trust = false },
+	  "torch.compile or fused operators, a larger batch", .family = FAMILY_COMPUTE,
+	  .needs_trust = false },
 	{ "elementwise", "elementwise kernels that would fuse", "kernels", elementwise,
-	  "torch.compile, or fused operators of the library", .needs_trust = false },
+	  "torch.compile, or fused operators of the library", .family = FAMILY_COMPUTE,
+	  .needs_trust = false },
 	{ "one_kernel", "one kernel takes most of the time", "kernels", one_kernel,
 	  "tune or replace this operation (fused version, torch.compile), or a smaller model there",
-	  .needs_trust = false },
+	  .family = FAMILY_COMPUTE, .needs_trust = false },
 	{ "stream_wait", "streams wait for each other", "idle_causes.stream_wait", NULL,
-	  "fewer cross-stream events; start what is waited for earlier", .needs_trust = true,
-	  .cause = "stream_wait",
+	  "fewer cross-stream events; start what is waited for earlier", .family = FAMILY_HOST,
+	  .needs_trust = true, .cause = "stream_wait",
 	  .evidence = "Launched work waits for another stream and nothing else runs: {} of a step.",
 	  .brief = "{} between streams" },
 	{ "dispatch", "launched, not begun", "idle_causes.dispatch", dispatch,
 	  "launch further ahead: no synchronisation in the loop, CUDA graphs",
-	  .needs_trust = true },
+	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "graph_gaps", "gaps inside CUDA graphs", "idle_causes.graph_internal", NULL,
-	  "fewer and larger nodes; parallel branches in the graph", .needs_trust = true,
-	  .cause = "graph_internal",
+	  "fewer and larger nodes; parallel branches in the graph", .family = FAMILY_HOST,
+	  .needs_trust = true, .cause = "graph_internal",
 	  .evidence = "Between nodes of CUDA graphs the GPU is idle for {} of a step.",
 	  .brief = "{} between nodes" },
+	{ "slow_kernels", "faster kernels", "gpus.compute_ns kernels", slow_kernels,
+	  "a profiler of kernels (Nsight Compute, rocprof-compute) on the longest; a smaller model",
+	  .family = FAMILY_COMPUTE, .is_last = true },
 	{ .name = NULL },
 };

@@ -15,7 +15,7 @@ static bool data_wait(const struct facts *f, struct finding *out)
 	static const char *const alone[] = { "_SingleProcess", NULL };
 	static const char *const many[] = { "_MultiProcess", NULL };
 	struct facts_owner o = facts_owner(f, "data");
-	double idle = facts_cause(f, "data"), wall = facts_wall(f, "data");
+	double idle = wait_of(f, "data"), wall = facts_wall(f, "data");
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -92,7 +92,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 static bool long_launches(const struct facts *f, struct finding *out)
 {
 	struct amount waits =
-		facts_gaps(f, (struct gap_query){ .cause = "launch", .kind = "long" });
+		facts_wait(f, (struct gap_query){ .cause = "launch", .kind = "long" });
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -238,54 +238,57 @@ static bool allocator(const struct facts *f, struct finding *out)
 const struct rule rules_host[] = {
 	{ "data_wait", "the GPU waits for input", "idle_causes.data phases.data.wall_ns", data_wait,
 	  "num_workers of 4 or more, pin_memory=True, prefetch_factor, preprocess offline",
-	  .needs_trust = true },
+	  .family = FAMILY_INPUT, .needs_trust = true },
 	{ "launch_bound", "the GPU waits for launches",
 	  "idle_causes.host:forward idle_causes.host:backward idle_causes.launch", launch_bound,
-	  "CUDA graphs, torch.compile, a larger batch", .needs_trust = true },
+	  "CUDA graphs, torch.compile, a larger batch", .family = FAMILY_HOST,
+	  .needs_trust = true },
 	{ "long_launches", "launches that load code or wait", "launches.api_ns idle_causes.launch",
 	  long_launches,
 	  "warm up before the window; CUDA_MODULE_LOADING=EAGER; do not launch without end",
-	  .needs_trust = true },
+	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "unused_parameters", "DDP searches for unused parameters", "idle.range",
 	  unused_parameters, "find_unused_parameters=False, or static_graph=True",
-	  .needs_trust = true },
+	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "zero_grad", "gradients are filled with zeros", "idle.range kernels", zero_grad,
-	  "zero_grad(set_to_none=True)", .needs_trust = true },
+	  "zero_grad(set_to_none=True)", .family = FAMILY_HOST, .needs_trust = true },
 	{ "optimizer_loop", "the optimizer launches for each tensor",
 	  "idle_causes.host:optimizer kernels", optimizer_loop, "foreach=True or fused=True",
-	  .needs_trust = true },
+	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "optimizer_host", "a fused optimizer's host time", "idle_causes.host:optimizer",
-	  optimizer_host, "fused=True, capturable=True in a CUDA graph", .needs_trust = true },
+	  optimizer_host, "fused=True, capturable=True in a CUDA graph", .family = FAMILY_HOST,
+	  .needs_trust = true },
 	{ "host_sync", "the host waits for the GPU in the loop", "idle_causes.sync idle.call",
 	  host_sync, "no synchronisation in the loop; .item() and logging every N steps",
-	  .needs_trust = true },
+	  .family = FAMILY_SYNC, .needs_trust = true },
 	{ "blocking_copy", "copies block the host", "idle_causes.blocking_copy", blocking_copy,
-	  "pin_memory=True and .to(device, non_blocking=True)", .needs_trust = true },
+	  "pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
+	  .needs_trust = true },
 	{ "compile", "compilation within the window", "idle_causes.compile", NULL,
 	  "warm up before the window; mark_dynamic for changing shapes; CUDA_MODULE_LOADING=EAGER",
-	  .needs_trust = true, .cause = "compile",
+	  .family = FAMILY_COMPILE, .needs_trust = true, .cause = "compile",
 	  .evidence = "Code is compiled or loaded within the window: {} of a step{in}.",
 	  .brief = "{}{in}" },
 	{ "allocator", "cudaMalloc in the loop", "idle_causes.allocator", allocator,
 	  "no empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-	  .needs_trust = true },
+	  .family = FAMILY_HOST, .needs_trust = true },
 	{ "gc_pause", "Python's garbage collector", "idle_causes.gc", NULL,
 	  "gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
-	  .needs_trust = true, .cause = "gc",
+	  .family = FAMILY_HOST, .needs_trust = true, .cause = "gc",
 	  .evidence = "Python's garbage collector runs while the GPU is idle: {} of a step.",
 	  .brief = "{} of collections" },
 	{ "checkpoint", "checkpoints hold the loop up", "idle_causes.host:checkpoint", NULL,
-	  "save asynchronously, from a copy in host memory", .needs_trust = true,
-	  .cause = "host:checkpoint", .evidence = "The GPU waits {} of a step for checkpoints.",
-	  .brief = "{} of waiting" },
+	  "save asynchronously, from a copy in host memory", .family = FAMILY_HOST,
+	  .needs_trust = true, .cause = "host:checkpoint",
+	  .evidence = "The GPU waits {} of a step for checkpoints.", .brief = "{} of waiting" },
 	{ "validation", "validation leaves the GPU idle", "idle_causes.host:validation", NULL,
-	  "larger validation batches, its own prefetching loader, less often", .needs_trust = true,
-	  .cause = "host:validation",
+	  "larger validation batches, its own prefetching loader, less often",
+	  .family = FAMILY_HOST, .needs_trust = true, .cause = "host:validation",
 	  .evidence = "The GPU is idle for {} of a step while the host is in validation.",
 	  .brief = "{} idle in validation" },
 	{ "loop_overhead", "the loop outside of any phase", "idle_causes.host:other", NULL,
 	  "look at it with trace_python; move logging and metrics off the step thread",
-	  .needs_trust = true, .cause = "host:other",
+	  .family = FAMILY_HOST, .needs_trust = true, .cause = "host:other",
 	  .evidence = "The GPU waits {} of a step for code of the loop that is in no phase{in}.",
 	  .brief = "{}{in}" },
 	{ "profiler", "the recording's own cost", "idle_causes.profiler", NULL,

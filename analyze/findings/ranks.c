@@ -97,6 +97,7 @@ static bool late_start(const struct facts *f, struct finding *out)
 	if (f->lead_ns < LATE_SHARE * f->window_ns)
 		return false;
 	const char *cause = most_of(f, "lead", &most);
+	out->family = f->has_steps ? FAMILY_NONE : family_of_cause(cause);
 	rule_brief(out, "%s, most of it %.16s", span_text(a, f->lead_ns), cause);
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass before the first GPU event, %s of it %.60s.",
@@ -114,9 +115,12 @@ static bool late_start(const struct facts *f, struct finding *out)
 static bool long_tail(const struct facts *f, struct finding *out)
 {
 	char a[SPAN_TEXT], b[SPAN_TEXT];
+	double most;
 
 	if (f->tail_ns < LATE_SHARE * f->window_ns)
 		return false;
+	const char *cause = most_of(f, "tail", &most);
+	out->family = f->has_steps ? FAMILY_NONE : family_of_cause(cause);
 	rule_brief(out, "%s after the last GPU event", span_text(a, f->tail_ns));
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s of the window's %s%s pass after the last GPU event.", span_text(a, f->tail_ns),
@@ -307,7 +311,7 @@ const struct rule rules_ranks[] = {
 	  straggler,
 	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
 	  "its GPU's clocks and temperature",
-	  .needs_trust = false },
+	  .family = FAMILY_UNBALANCED, .needs_trust = false },
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
 	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader "
 	  "are "
@@ -319,7 +323,7 @@ const struct rule rules_ranks[] = {
 	  "end the window with a step; what runs at the end is on the host", .needs_trust = true },
 	{ "imbalance", "one rank has more to compute", "kernels.total_ns", imbalance,
 	  "share work out equally: batches by sequence length, tables re-sharded by load",
-	  .needs_trust = false },
+	  .family = FAMILY_UNBALANCED, .needs_trust = false },
 	{ "memory_leak", "memory grows from step to step", "memory.slope_bytes_per_step",
 	  memory_leak,
 	  "keep losses as numbers (.item() every N steps, detach()), not as tensors with a graph",

@@ -66,7 +66,7 @@ static const struct column gap_columns[] = {
 	RANK_COLUMNS,
 	{ "cause", NULL, CELL_TEXT, KEY, NULL, "as in idle_causes" },
 	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
-	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead, span or tail" },
+	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead or tail outside of marked steps, or span" },
 	{ "kind", NULL, CELL_TEXT, KEY, NULL, "zero: of filling with zeros; long: a long launch" },
 	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
 	{ "count", NULL, CELL_U64, SUM, NULL, "pieces of gaps" },
@@ -201,6 +201,25 @@ static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
 										     : GAP_PLAIN;
 }
 
+/* How much of a lead or tail is outside of marked steps.  Marks come with their begin. */
+static uint64_t outside_of(const struct step_list *steps, const struct piece *p)
+{
+	uint64_t sum = 0, from_ns = p->begin_ns, to_ns;
+	size_t next, i;
+
+	for (; from_ns < p->end_ns; from_ns = to_ns) {
+		i = steps_begun(steps, from_ns);
+		next = i < steps->count ? i + 1 : 0;
+		to_ns = next < steps->count ? steps->rows[next].begin_ns : UINT64_MAX;
+		to_ns = to_ns < p->end_ns ? to_ns : p->end_ns;
+		if (i == steps->count || steps->rows[i].mark_end_ns <= from_ns)
+			sum += to_ns - from_ns;
+		else if (steps->rows[i].mark_end_ns < to_ns)
+			to_ns = steps->rows[i].mark_end_ns;
+	}
+	return sum;
+}
+
 static enum status put_gap(struct accumulator *f, const struct piece *p, struct error *err)
 {
 	struct findings *s = f->state;
@@ -213,9 +232,14 @@ static enum status put_gap(struct accumulator *f, const struct piece *p, struct 
 		s->gaps[process] = calloc(1, sizeof(*s->gaps[process]));
 	if (!s->gaps[process])
 		return fail_memory(err);
-	struct gap_sums *at = &s->gaps[process]->at[row][p->part][kind_of(f, p)];
-	at->ns += p->end_ns - p->begin_ns;
-	at->count++;
+	uint64_t ns = p->end_ns - p->begin_ns;
+	uint64_t outside_ns = p->part == PART_SPAN ? 0 : outside_of(&f->steps[process], p);
+	struct gap_sums *at = s->gaps[process]->at[row][p->part] + kind_of(f, p);
+	struct gap_sums *in_step = s->gaps[process]->at[row][PART_SPAN] + kind_of(f, p);
+	at->ns += outside_ns;
+	at->count += outside_ns > 0;
+	in_step->ns += ns - outside_ns;
+	in_step->count += ns > outside_ns;
 	return ST_OK;
 }
 
@@ -312,8 +336,6 @@ static struct facts facts_take(struct tables *all)
 		{ "exposed_copy_ns", offsetof(struct facts, exposed_copy_ns) },
 		{ "idle_ns", offsetof(struct facts, idle_ns) },
 		{ "not_busy_ns", offsetof(struct facts, not_busy_ns) },
-		{ "lead_ns", offsetof(struct facts, lead_ns) },
-		{ "tail_ns", offsetof(struct facts, tail_ns) },
 	};
 	struct facts f = { .tables = all,
 			   .ranks = table_count(tables_find(all, "ranks")),
@@ -355,7 +377,15 @@ enum { FOUND_MAX = 64 };
 struct found {
 	const struct rule *rule;
 	struct finding finding;
+	bool is_bound; /* of the verdict's family, which stands first */
 };
+
+static bool has_bound(const struct facts *f, const struct found *all, size_t count)
+{
+	while (count && all[count - 1].finding.family != f->bound)
+		count--;
+	return count > 0;
+}
 
 static size_t look(const struct facts *f, const struct rule *rules, struct found *all, size_t count)
 {
@@ -363,13 +393,16 @@ static size_t look(const struct facts *f, const struct rule *rules, struct found
 		struct found *one = &all[count];
 
 		one->rule = rules;
-		one->finding = (struct finding){ .advice = rules->advice };
+		one->finding = (struct finding){ .advice = rules->advice, .family = rules->family };
 		if (rules->needs_trust && (f->is_sampled || f->is_damaged))
+			continue;
+		if (rules->is_last && (f->bound != rules->family || has_bound(f, all, count)))
 			continue;
 		if (!rule_look(f, rules, &one->finding))
 			continue;
 		if (one->finding.saving_ns > 0 && one->finding.saving_ns < SHARE_LEAST * f->step_ns)
 			continue;
+		one->is_bound = f->bound != FAMILY_NONE && one->finding.family == f->bound;
 		count++;
 	}
 	return count;
@@ -379,6 +412,8 @@ static int compare_found(const void *pa, const void *pb)
 {
 	const struct found *a = pa, *b = pb;
 
+	if (a->is_bound != b->is_bound)
+		return a->is_bound ? -1 : 1;
 	if (a->finding.saving_ns != b->finding.saving_ns)
 		return a->finding.saving_ns > b->finding.saving_ns ? -1 : 1;
 	return strcmp(a->rule->name, b->rule->name);
@@ -427,10 +462,12 @@ static enum status findings_finish(struct tables *all, struct error *err)
 
 	if (status != ST_OK)
 		goto out;
+	f.lead_ns = facts_gaps(&f, (struct gap_query){ .part = "lead" }).ns;
+	f.tail_ns = facts_gaps(&f, (struct gap_query){ .part = "tail" }).ns;
 	status = verdict_put(&f, err);
 	count = f.gpus ? look(&f, rules_host, found, 0) : 0;
-	count = f.gpus ? look(&f, rules_gpu, found, count) : 0;
 	count = f.gpus ? look(&f, rules_ranks, found, count) : 0;
+	count = f.gpus ? look(&f, rules_gpu, found, count) : 0;
 	qsort(found, count, sizeof(*found), compare_found);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);

@@ -30,9 +30,25 @@ enum work {
 const char *work_word(enum work work);
 enum work work_of(const char *kernel);
 
+/* What a run is bound by: its first finding is of the family that wins.  NONE has no time of a step
+ * that a change would save. */
+/* clang-format off */
+#define FAMILY_LIST(X)                                                                             \
+	X(NONE, "none") X(INPUT, "INPUT") X(HOST, "HOST") X(SYNC, "SYNC") X(COMPILE, "COMPILE")    \
+	X(COMM, "COMM") X(COPY, "COPY") X(COMPUTE, "COMPUTE") X(UNBALANCED, "UNBALANCED")
+/* clang-format on */
+enum family {
+#define X(name, word) FAMILY_##name,
+	FAMILY_LIST(X)
+#undef X
+		FAMILY_COUNT,
+};
+const char *family_word(enum family family);
+
 #define SHORT_KERNEL_NS 10000u
 #define LONG_LAUNCH_NS  1000000u /* a launch takes microseconds: this one loaded code, or waited */
 #define LATE_SHARE      0.1      /* of the window: lead or tail that is a finding of its own */
+#define NEAR_SHARE      0.8      /* of the largest saving: a second family that is named with it */
 
 struct amount { /* per step and GPU */
 	double count, ns, bytes, short_count, short_ns;
@@ -49,10 +65,11 @@ struct facts {
 	size_t ranks, gpus;        /* gpus: of all ranks */
 	double step_ns, window_ns; /* mean wall of a complete step; window per step */
 	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;
-	double lead_ns, tail_ns;
-	double launches; /* calls */
+	double lead_ns, tail_ns; /* outside of marked steps */
+	double launches;         /* calls */
 	bool has_steps, is_sampled, is_damaged;
 	bool has_launches; /* work of a GPU whose launch is known */
+	enum family bound; /* the verdict's; NONE: there is no verdict */
 };
 
 /* Which gaps: NULL is any. */
@@ -68,10 +85,10 @@ enum status facts_gaps_take(struct facts *f, struct error *err);
 struct amount facts_gaps(const struct facts *f, struct gap_query which);
 /* Of the cause; all of it. */
 double facts_cause(const struct facts *f, const char *cause);
-/* Without lead and tail where late_start and long_tail tell of them. */
+/* A sum over all ranks as a mean per step and GPU. */
+double facts_per_gpu(const struct facts *f, double sum);
+/* Inside of marked steps; without marks, without a lead or tail that is a finding of its own. */
 struct amount facts_wait(const struct facts *f, struct gap_query which);
-/* All "host:..." causes together. */
-double facts_host(const struct facts *f);
 /* Likewise facts_wait() of host:NAME where NAME is the user's own annotation; the longest. */
 double facts_own(const struct facts *f, const char **longest);
 /* Not busy by `cause` (NULL: any) in owners whose range, call or frame has `word`, case ignored. */
@@ -119,6 +136,7 @@ bool facts_spread(const struct facts *f, struct spread *out);
 enum { FINDING_TEXT = 400, BRIEF_TEXT = 96, BRIEF_WIDTH = 38 /* of which are seen */ };
 struct finding {
 	double saving_ns; /* per step, at most */
+	enum family family;
 	char evidence[FINDING_TEXT];
 	char brief[BRIEF_TEXT]; /* the same in a few words, for lists */
 	const char *advice;
@@ -128,10 +146,13 @@ struct rule {
 	const char *name;
 	const char *help;    /* one line: what it is about */
 	const char *figures; /* keys of the figures that it rests on */
-	/* false: it does not apply.  Advice may be left as the rule's.  NULL: see `cause`. */
+	/* false: it does not apply.  Advice and family may be left as the rule's.  NULL: see
+	 * `cause`. */
 	bool (*look)(const struct facts *f, struct finding *out);
 	const char *advice;
+	enum family family;
 	bool needs_trust; /* rests on idle time: not of a sampled or damaged file */
+	bool is_last;     /* looked at only if no other finding is of the verdict's family */
 	/* Without look(): time not busy by this cause, and what is said of it, with {} for how long
 	 * and {in} for where most of it is. */
 	const char *cause, *evidence, *brief;
@@ -139,9 +160,19 @@ struct rule {
 bool rule_look(const struct facts *f, const struct rule *r, struct finding *out);
 extern const struct rule rules_gpu[], rules_host[], rules_ranks[]; /* end with .name == NULL */
 
-/* The table of one row, and what goes into it. */
+/* Most that a step would lose if all of a family went away. */
+struct savings {
+	double ns[FAMILY_COUNT];
+	double compute_ns;     /* with no communication beside it; a third of it counts */
+	double unexplained_ns; /* not busy by causes of no family */
+	enum family first, second;
+};
+struct savings savings_take(const struct facts *f);
+enum family family_of_cause(const char *cause);
+
+/* The table of one row, and what goes into it; and `bound` of the facts. */
 extern const struct table_type table_verdict;
-enum status verdict_put(const struct facts *f, struct error *err);
+enum status verdict_put(struct facts *f, struct error *err);
 
 /* For look(): whether it is anything. */
 bool rule_saves(struct finding *out, double saving_ns);

@@ -2,11 +2,13 @@
 /* What bounds the run (DEFINITIONS.md 8). */
 #include "analyze/findings/rule.h"
 
+#include "analyze/report/ranks.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { VERDICT_BOUND = 1, VERDICT_NS, VERDICT_SHARE, VERDICT_SENTENCE, VERDICT_MORE };
+enum { VERDICT_BOUND = 1, VERDICT_NS, VERDICT_SHARE, VERDICT_SENTENCE, VERDICT_MORE, VERDICT_ALSO };
 static const struct column verdict_columns[] = {
 	{ "of", NULL, CELL_TEXT, KEY, NULL, "the run" },
 	{ "bound", "bound by", CELL_TEXT, MAX, NULL,
@@ -15,26 +17,23 @@ static const struct column verdict_columns[] = {
 	{ "share", "%", CELL_F64, DERIVED, "window", "that family's part of the window" },
 	{ "sentence", "sentence", CELL_TEXT, MAX, NULL, "with its two figures" },
 	{ "more", NULL, CELL_TEXT, MAX, NULL, "the next; null: nothing" },
+	{ "also", NULL, CELL_TEXT, MAX, NULL,
+	  "a family that would save nearly as much; null: none" },
 	{ .name = NULL },
 };
 const struct table_type table_verdict = {
 	.name = "verdict",
 	.member = "verdict",
 	.nest = NEST_OBJECT,
-	.null_texts = "more",
+	.null_texts = "more also",
 	.is_finished = true,
 	.columns = verdict_columns,
 };
 
-#define BOUND_SHARE 0.1
-
-struct family {
-	const char *bound, *sentence;
-	double ns;
-};
+#define MORE_SHARE 0.1 /* of the window: a saving of which a second sentence tells */
 
 static enum status put(struct table *t, const char *bound, double ns, double share,
-		       const char *sentence, const char *more, struct error *err)
+		       const char *sentence, const char *more, const char *also, struct error *err)
 {
 	union value key = { .text = "run" }, *row;
 
@@ -43,17 +42,9 @@ static enum status put(struct table *t, const char *bound, double ns, double sha
 	row[VERDICT_SHARE].f64 = share;
 	row[VERDICT_BOUND].text = table_text(t, bound, err);
 	row[VERDICT_SENTENCE].text = table_text(t, sentence, err);
-	row[VERDICT_MORE].text = more && more[0] ? table_text(t, more, err) : NULL;
+	row[VERDICT_MORE].text = more ? table_text(t, more, err) : NULL;
+	row[VERDICT_ALSO].text = also ? table_text(t, also, err) : NULL;
 	return row[VERDICT_BOUND].text && row[VERDICT_SENTENCE].text ? ST_OK : ST_CEILING;
-}
-
-static const char *host_sentence(const struct facts *f, double host_ns)
-{
-	if (!f->has_launches)
-		return "does nothing for %s of every %s step; the file has no launch to say why.";
-	if (facts_cause(f, "dispatch") > host_ns / 2) /* launched long ago: the host is not late */
-		return "waits %s of every %s step for work that was launched and did not begin.";
-	return "waits %s of every %s step because launches come too late.";
 }
 
 static const char *subject(const struct facts *f, char out[32])
@@ -70,21 +61,63 @@ static const char *subject(const struct facts *f, char out[32])
 	return out;
 }
 
-static void tell(const struct facts *f, const struct family *one, char out[FINDING_TEXT])
+/* The GPU is idle for lack of work: whose fault it is depends on what the longest cause is. */
+static const char *host_predicate(const struct facts *f)
 {
-	char a[SPAN_TEXT], b[SPAN_TEXT], who[32], what[300], step[96];
-	const char *end = strstr(one->sentence, "%s of every %s step");
+	static const struct {
+		const char *cause, *predicate;
+	} others[] = {
+		{ "dispatch", "waits %s for work that was launched and did not begin" },
+		{ "graph_internal", "waits %s between the nodes of CUDA graphs" },
+		{ "stream_wait", "waits %s for other streams" },
+		{ "allocator", "waits %s while its memory is allocated or freed" },
+	};
+	double host_ns = savings_take(f).ns[FAMILY_HOST];
 
-	span_text(a, one->ns);
-	span_text(b, f->step_ns);
-	/* lead and tail may be longer than the steps: then the window is the whole */
-	snprintf(step, sizeof(step), "%s of every %s step", a, b);
-	if (!f->has_steps || one->ns > f->step_ns)
-		snprintf(step, sizeof(step), "%s of the window's %s%s", a,
-			 span_text(b, f->window_ns), f->has_steps ? " a step" : "");
-	snprintf(what, sizeof(what), "%.*s%s%s", (int)(end - one->sentence), one->sentence, step,
-		 end + strlen("%s of every %s step"));
-	snprintf(out, FINDING_TEXT, "%s %s", subject(f, who), what);
+	if (!f->has_launches)
+		return "does nothing for %s; the file has no launch to say why";
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (facts_cause(f, others[i].cause) > host_ns / 2)
+			return others[i].predicate;
+	return "waits %s because launches come too late";
+}
+
+/* "5 ms of every 20 ms step" */
+static void tell_share(const struct facts *f, double ns, char out[96])
+{
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	span_text(a, ns);
+	/* without marks, or with time between them, the window is the whole */
+	if (!f->has_steps || ns > f->step_ns)
+		snprintf(out, 96, "%s of the window's %s%s", a, span_text(b, f->window_ns),
+			 f->has_steps ? " a step" : "");
+	else
+		snprintf(out, 96, "%s of every %s step", a, span_text(b, f->step_ns));
+}
+
+/* Of a family but UNBALANCED; without a full stop. */
+static void tell(const struct facts *f, enum family family, double ns, char out[FINDING_TEXT])
+{
+	static const char *const predicates[FAMILY_COUNT] = {
+		[FAMILY_INPUT] = "waits for the data loader %s",
+		[FAMILY_SYNC] = "waits %s because the host waited for it",
+		[FAMILY_COMPILE] = "waits %s for compilation",
+		[FAMILY_COMM] = "communicates %s with no compute beside it",
+		[FAMILY_COPY] = "copies %s with no compute beside it",
+	};
+	const char *words = family == FAMILY_HOST ? host_predicate(f) : predicates[family];
+	char who[32], share[96];
+
+	subject(f, who);
+	if (family == FAMILY_COMPUTE) {
+		snprintf(out, FINDING_TEXT, "%s computes %.1f %% of the window", who,
+			 100 * f->compute_ns / f->window_ns);
+		return;
+	}
+	tell_share(f, ns, share);
+	int before = (int)(strstr(words, "%s") - words);
+	snprintf(out, FINDING_TEXT, "%s %.*s%s%s", who, before, words, share, words + before + 2);
 }
 
 #define UNBALANCED_SHARE 0.05 /* of a step: what the ranks' own kernels differ */
@@ -130,82 +163,96 @@ static enum status judge_blind(const struct facts *f, struct table *t, struct er
 	if (f->is_sampled && !f->is_damaged &&
 	    is_unbalanced(f, f->step_ns, UNBALANCED_SHARE / 2, &s) && tell_spread(f, &s, sentence))
 		return put(t, "UNBALANCED", s.most_ns - s.mean_ns, NAN, sentence,
-			   "What bounds a step cannot be said from a sample.", err);
+			   "What bounds a step cannot be said from a sample.", NULL, err);
 	return put(t, "NO VERDICT", 0, NAN,
 		   f->is_sampled ? "The file is a sample: what looks idle may be busy."
 				 : "The file is damaged: what is missing may decide.",
-		   NULL, err);
+		   NULL, NULL, err);
 }
 
-static enum status put_compute(const struct facts *f, struct table *t, struct error *err)
+/* Whoever comes last in the collectives, or computes longest in the same kernels. */
+static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_TEXT])
 {
-	char sentence[FINDING_TEXT], who[32];
+	struct waiting w = waiting_of(f->tables);
+	struct spread s;
+	char share[96];
 
-	snprintf(sentence, sizeof(sentence), "%s computes %.1f %% of the window.", subject(f, who),
-		 100 * f->compute_ns / f->window_ns);
-	return put(t, "COMPUTE", f->compute_ns, 100 * f->compute_ns / f->window_ns, sentence, NULL,
-		   err);
+	if (is_unbalanced(f, ns, 0.99, &s) && tell_spread(f, &s, out)) {
+		out[strlen(out) - 1] = '\0'; /* the full stop is the caller's */
+		return;
+	}
+	tell_share(f, ns, share);
+	snprintf(out, FINDING_TEXT, "The other ranks wait %s for rank %llu, which comes last",
+		 share, (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0));
 }
 
-/* The largest; the next of at least BOUND_SHARE, 6: there is none. */
-static size_t rank_families(const struct facts *f, const struct family families[6], size_t *next)
+static void tell_family(const struct facts *f, const struct savings *s, enum family family,
+			char out[FINDING_TEXT])
 {
-	size_t best = 0;
-
-	*next = 6;
-	for (size_t i = 1; i < 6; i++)
-		best = families[i].ns > families[best].ns ? i : best;
-	for (size_t i = 0; i < 6; i++)
-		if (i != best && families[i].ns >= BOUND_SHARE * f->window_ns &&
-		    (*next == 6 || families[i].ns > families[*next].ns))
-			*next = i;
-	return best;
+	if (family == FAMILY_UNBALANCED)
+		tell_unbalanced(f, s->ns[family], out);
+	else
+		tell(f, family, s->ns[family], out);
 }
 
-enum status verdict_put(const struct facts *f, struct error *err)
+/* What has no cause may be anything; if it is more than the best change saves, nobody knows. */
+static enum status put_unexplained(const struct facts *f, struct table *t, double ns,
+				   struct error *err)
+{
+	static const struct {
+		const char *cause, *words;
+	} reasons[] = {
+		{ "unrecorded", "for work that is not in the file" },
+		{ "lost", "where records are missing" },
+		{ "before_window", "before work whose launch is not in the file" },
+		{ "profiler", "while the recording itself took time" },
+		{ "unknown", "for reasons that the file does not tell" },
+	};
+	const char *words = "for reasons that the file does not tell";
+	char share[96], sentence[FINDING_TEXT], who[32];
+	double most = 0;
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		double one = facts_wait(f, (struct gap_query){ .cause = reasons[i].cause }).ns;
+
+		words = one > most ? reasons[i].words : words;
+		most = fmax(most, one);
+	}
+	tell_share(f, ns, share);
+	snprintf(sentence, sizeof(sentence), "%s looks idle for %s %s: what bounds it is not said.",
+		 subject(f, who), share, words);
+	return put(t, "NO VERDICT", 0, NAN, sentence, NULL, NULL, err);
+}
+
+enum status verdict_put(struct facts *f, struct error *err)
 {
 	struct table *t = tables_find(f->tables, "verdict");
-	struct family families[6];
-	struct spread spread;
-	char sentence[FINDING_TEXT], more[FINDING_TEXT] = "";
-	size_t next;
+	char first[FINDING_TEXT], second[FINDING_TEXT], sentence[2 * FINDING_TEXT + 64];
+	struct savings s;
 
 	if (!f->gpus || f->window_ns <= 0)
 		return put(t, "NO GPU", 0, NAN,
 			   f->gpus ? "No GPU event here has a length: host phases only."
 				   : "No GPU event in this file: host phases only.",
-			   NULL, err);
+			   NULL, NULL, err);
 	if (f->is_sampled || f->is_damaged)
 		return judge_blind(f, t, err);
-	double host = facts_host(f) + facts_cause(f, "launch") + facts_cause(f, "dispatch") +
-		      facts_cause(f, "allocator") + facts_cause(f, "gc");
-	struct family all[6] = {
-		{ "INPUT", "waits for the data loader %s of every %s step.",
-		  facts_cause(f, "data") },
-		{ "HOST", host_sentence(f, host), host },
-		{ "SYNC", "waits %s of every %s step because the host waited for it.",
-		  facts_cause(f, "sync") },
-		{ "COMPILE", "waits %s of every %s step for compilation.",
-		  facts_cause(f, "compile") },
-		{ "COMM", "communicates %s of every %s step with no compute beside it.",
-		  f->exposed_comm_ns },
-		{ "COPY", "copies %s of every %s step with no compute beside it.",
-		  f->exposed_copy_ns + facts_cause(f, "blocking_copy") },
-	};
-
-	memcpy(families, all, sizeof(all));
-	size_t best = rank_families(f, families, &next);
-	if (families[best].ns < BOUND_SHARE * f->window_ns)
-		return put_compute(f, t, err);
-	tell(f, &families[best], sentence);
-	if (next < 6)
-		tell(f, &families[next], more);
-	/* who communicates long may only wait for a rank that computes long */
-	if (!strcmp(families[best].bound, "COMM") &&
-	    is_unbalanced(f, families[best].ns, 0.5, &spread) && tell_spread(f, &spread, more))
-		return put(t, "UNBALANCED", spread.most_ns - spread.mean_ns,
-			   100 * (spread.most_ns - spread.mean_ns) / f->window_ns, more, sentence,
-			   err);
-	return put(t, families[best].bound, families[best].ns,
-		   100 * families[best].ns / f->window_ns, sentence, more, err);
+	s = savings_take(f);
+	if (s.unexplained_ns > s.ns[s.first])
+		return put_unexplained(f, t, s.unexplained_ns, err);
+	f->bound = s.first;
+	/* a third of compute is what counts; all of it is what is seen */
+	double seen = s.first == FAMILY_COMPUTE ? f->compute_ns : s.ns[s.first];
+	bool is_near = s.ns[s.second] >= NEAR_SHARE * s.ns[s.first];
+	bool has_more = !is_near && s.ns[s.second] >= MORE_SHARE * f->window_ns;
+	tell_family(f, &s, s.first, first);
+	tell_family(f, &s, s.second ? s.second : s.first, second);
+	if (is_near)
+		snprintf(sentence, sizeof(sentence), "%s. %s weighs as much: %c%s.", first,
+			 family_word(s.second), second[0] | 0x20, second + 1);
+	else
+		snprintf(sentence, sizeof(sentence), "%s.", first);
+	strcat(second, ".");
+	return put(t, family_word(s.first), seen, 100 * seen / f->window_ns, sentence,
+		   has_more ? second : NULL, is_near ? family_word(s.second) : NULL, err);
 }

@@ -16,9 +16,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import check_traces         # noqa: E402
 import labelled_findings    # noqa: E402
+import verdict              # noqa: E402
 
-# Kineto has no record of Python's garbage collector: labelled_logs.py has its run (check_idle).
-ELSEWHERE = {"gc_pause"}
+# Kineto has no record of Python's garbage collector, nor of where a window closed: labelled_logs.py
+# has their runs (check_idle).
+ELSEWHERE = {"gc_pause", "long_tail"}
 ODD = re.compile(r"(?<![\d.,])0 .s of|\b1 (kernels|copies|fills|steps|calls|launch calls)\b|nan|inf\b|\(null\)"
                  r"|  |\b0 (kernels|copies)|\.\.")
 
@@ -46,13 +48,20 @@ def check_brief(checks, name, rows):
                    f"{name}: {row['rule']} in a few words", brief)
 
 
-def check_scene(checks, name, scene, got):
+def check_scene(checks, name, scene, got, is_whole=True):
+    """`is_whole`: all time is in steps that count."""
     if "error" in got:
         checks.say(False, f"{name} runs", got["error"])
         return
     rows = got["findings"]
     named = {row["rule"]: row for row in rows}
-    checks.same(f"{name} verdict", got["verdict"]["bound"], scene.verdict)
+    said = got["verdict"]
+    checks.same(f"{name} verdict", (said["bound"], said["also"]), (scene.verdict, scene.also))
+    checks.say(not scene.also or f" {scene.also} weighs as much: " in said["sentence"],
+               f"{name} verdict in words", said["sentence"])
+    if is_whole and not (scene.before or scene.setup or scene.ranks > 1):
+        checks.same(f"{name} verdict by its figures", verdict.verdict(got),
+                    (scene.verdict, scene.also))
     want = {scene.rule, *scene.companions} - {None}
     checks.same(f"{name} findings", sorted(named), sorted(want))
     check_brief(checks, name, rows)

@@ -164,9 +164,9 @@ def check_logs(checks, binary):
         checks.same("labelled log: a hole over two windows", {
             row["name"]: (row["wall_ns"] // 1000, row["gpu_idle_during_ns"] // 1000)
             for row in rank["phases"] if row["wall_ns"]}, want)
-        scene, data = labelled_logs.finding()
-        check_findings.check_scene(checks, "labelled log: gc_pause", scene,
-                                   analyze(data, "findings"))
+        for scene, data in labelled_logs.findings():
+            check_findings.check_scene(checks, f"labelled log: {scene.rule}", scene,
+                                       analyze(data, "findings"), False)
 
 
 def check_random(checks, binary, first, count):

@@ -121,7 +121,8 @@ void build_verdict(const struct page *p, struct blocks *b)
 	bound = view_cell(&v, 0, "bound").text;
 	sentence = view_cell(&v, 0, "sentence").text;
 	more = view_cell(&v, 0, "more").text;
-	if (p->medium == MEDIUM_HTML && p->gpus.count && !strstr(sentence, " computes ")) {
+	if (p->medium == MEDIUM_HTML && p->gpus.count && !strstr(sentence, " computes ") &&
+	    !(more && strstr(more, " computes "))) {
 		double window = (double)page_sum(&p->gpus, "window_ns");
 		double compute = (double)page_sum(&p->gpus, "compute_ns");
 		int tenths[2];

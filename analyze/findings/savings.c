@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the removal of each family would save of a step (DEFINITIONS.md 8).  The verdict, and with
+ * it the order of the findings, comes from this table alone.
+ */
+#include "analyze/findings/rule.h"
+
+#include "analyze/report/ranks.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *family_word(enum family family)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		FAMILY_LIST(X)
+#undef X
+	};
+
+	return words[family];
+}
+
+/* Of time that is not busy.  A name that ends with a colon stands for all that begin with it. */
+static const struct {
+	const char *cause;
+	enum family family;
+} causes[] = {
+	{ "data", FAMILY_INPUT },          { "host:", FAMILY_HOST },
+	{ "launch", FAMILY_HOST },         { "dispatch", FAMILY_HOST },
+	{ "allocator", FAMILY_HOST },      { "gc", FAMILY_HOST },
+	{ "graph_internal", FAMILY_HOST }, { "stream_wait", FAMILY_HOST },
+	{ "sync", FAMILY_SYNC },           { "compile", FAMILY_COMPILE },
+	{ "blocking_copy", FAMILY_COPY },
+};
+
+enum family family_of_cause(const char *cause)
+{
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		size_t len = strlen(causes[i].cause);
+
+		if (causes[i].cause[len - 1] == ':' ? !strncmp(causes[i].cause, cause, len)
+						    : !strcmp(causes[i].cause, cause))
+			return causes[i].family;
+	}
+	return FAMILY_NONE;
+}
+
+/* Ranks wait for each other only where they communicate. */
+static double unbalanced_ns(const struct facts *f)
+{
+	struct waiting w = waiting_of(f->tables);
+	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+	struct spread spread;
+	double late = 0;
+
+	if (f->exposed_comm_ns <= 0)
+		return 0;
+	if (w.culprit && w.culprit[0].u64 != NO_U64 && w.ranks > 1)
+		late = fmin(w.late_ns / per_rank,
+			    w.exposed_wait_ns / per_rank / (double)(w.ranks - 1));
+	if (facts_spread(f, &spread) && spread.rank != NO_U64)
+		late = fmax(late, spread.most_ns - spread.mean_ns);
+	return late;
+}
+
+struct savings savings_take(const struct facts *f)
+{
+	struct savings s = { .compute_ns = f->compute_ns - (f->comm_ns - f->exposed_comm_ns) };
+
+	for (size_t i = 0; i < f->gap_count; i++) {
+		const struct gap_sum *g = &f->gaps[i];
+
+		if (f->has_steps && strcmp(g->part, "span") != 0)
+			continue; /* outside of steps */
+		s.ns[family_of_cause(g->cause)] += facts_per_gpu(f, (double)g->ns);
+	}
+	s.unexplained_ns = s.ns[FAMILY_NONE];
+	s.ns[FAMILY_NONE] = 0;
+	s.ns[FAMILY_COPY] += f->exposed_copy_ns;
+	s.ns[FAMILY_UNBALANCED] = unbalanced_ns(f);
+	/* what ranks wait for a late one lies in their collectives, and is saved only once */
+	s.ns[FAMILY_COMM] = fmax(f->exposed_comm_ns - s.ns[FAMILY_UNBALANCED], 0);
+	s.ns[FAMILY_COMPUTE] = s.compute_ns / 3;
+	for (int i = 1; i < FAMILY_COUNT; i++)
+		if (s.ns[i] > s.ns[s.first])
+			s.first = (enum family)i;
+	for (int i = 1; i < FAMILY_COUNT; i++)
+		if ((enum family)i != s.first && s.ns[i] > s.ns[s.second])
+			s.second = (enum family)i;
+	return s;
+}
