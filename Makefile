@@ -218,7 +218,7 @@ check-cupti: all fake $(B)/tests/dump
 # random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one);
 # again: steps whose numbers come again, in each format.
 ORACLES := random again traces generated changed idle findings compat critical detail sizes nsys cuts \
-	round-trips same-bytes memory pages ranks partial diff
+	round-trips same-bytes memory pages ranks partial diff judged
 MORE_idle := --random 100
 MORE_critical := --random 100
 # What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files
