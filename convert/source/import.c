@@ -32,6 +32,13 @@ void import_lose(struct import *m, enum loss why, uint64_t count)
 	trace_lose(m->trace, m->process, why, count);
 }
 
+enum status import_name(struct import *m, const char *text, size_t len, uint32_t *name,
+			struct error *err)
+{
+	*name = trace_name(m->trace, text, len, err);
+	return *name ? ST_OK : err->status;
+}
+
 void import_begin(struct import *m)
 {
 	buf_clear(&m->consts);
@@ -55,10 +62,21 @@ void import_attr(struct import *m, const struct attr *attr, bool is_arg)
 enum status import_attr_named(struct import *m, const char *key, size_t len, struct attr *attr,
 			      bool is_arg, struct error *err)
 {
-	attr->key = trace_name(m->trace, key, len, err);
-	if (!attr->key)
-		return err->status;
+	TRY(import_name(m, key, len, &attr->key, err));
 	import_attr(m, attr, is_arg);
+	return ST_OK;
+}
+
+enum status import_text(struct import *m, const char *key, const char *text, size_t len,
+			struct error *err)
+{
+	struct attr attr = { .type = ATTR_TEXT };
+	uint32_t value;
+
+	TRY(import_name(m, key, strlen(key), &attr.key, err));
+	TRY(import_name(m, text, len, &value, err));
+	attr.bits = value;
+	import_attr(m, &attr, false);
 	return ST_OK;
 }
 
@@ -144,9 +162,7 @@ enum status import_provenance(struct import *m, const char *format, const struct
 {
 	struct provenance *p = trace_provenance(m->trace);
 
-	p->format = trace_name(m->trace, format, strlen(format), err);
-	if (!p->format)
-		return err->status;
+	TRY(import_name(m, format, strlen(format), &p->format, err));
 	p->is_whole = fault->status == ST_OK;
 	p->events += m->events;
 	return ST_OK;

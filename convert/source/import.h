@@ -35,6 +35,10 @@ void import_init(struct import *m, struct trace *trace, struct spool *spool, uin
 void import_release(struct import *m);
 
 void import_lose(struct import *m, enum loss why, uint64_t count);
+/* A text as a name of the trace. */
+enum status import_name(struct import *m, const char *text, size_t len, uint32_t *name,
+			struct error *err);
+
 void import_begin(struct import *m);
 /*
  * An attribute whose value is the event's alone (`is_arg`), or one that many events share.  A value
@@ -44,6 +48,9 @@ void import_attr(struct import *m, const struct attr *attr, bool is_arg);
 /* The same, with attr->key set to the name `key`. */
 enum status import_attr_named(struct import *m, const char *key, size_t len, struct attr *attr,
 			      bool is_arg, struct error *err);
+/* A text that many events share. */
+enum status import_text(struct import *m, const char *key, const char *text, size_t len,
+			struct error *err);
 /* The schema of the attributes at hand, 0: there are none. */
 enum status import_schema_id(struct import *m, uint32_t *schema, struct error *err);
 /* ... as e->schema and e->args, which borrows the words until the next import_begin(). */

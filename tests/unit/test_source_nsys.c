@@ -204,6 +204,7 @@ static void check_host(const struct made *m, const struct event *all, size_t cou
 void test_nsys_events(void)
 {
 	struct made m;
+	const struct attr *unread;
 	struct event *all;
 	size_t count;
 
@@ -216,6 +217,11 @@ void test_nsys_events(void)
 		CHECK(trace_provenance(m.trace)->is_whole &&
 		      trace_provenance(m.trace)->epoch_known);
 		CHECK_U64(trace_lost(m.trace, 0, LOSS_UNREAD), 2);
+		unread = trace_find_attr(m.trace, trace_get_process(m.trace, 1)->schema,
+					 "tables_not_read");
+		if (CHECK(unread != NULL))
+			CHECK_STR(trace_text(m.trace, (uint32_t)unread->bits, NULL),
+				  "SCHED_EVENTS (2)");
 		CHECK_U64(trace_lost_total(m.trace, 0), 0);
 		free(all);
 	}
@@ -291,6 +297,20 @@ void test_nsys_huge_text(void)
 		CHECK_U64(count, 10);
 		CHECK_U64(trace_lost(m.trace, 0, LOSS_CEILING), 1);
 		free(all);
+	}
+	close_made(&m);
+}
+
+/* A file whose program keeps a write-ahead log beside it, which may not be here. */
+void test_nsys_write_ahead(void)
+{
+	struct made m;
+	size_t count;
+
+	open_with(&m, "PRAGMA journal_mode = WAL; CREATE TABLE more(x INTEGER)");
+	if (CHECK_OK(m.status, &m.err)) {
+		free(events_of(m.source, &count));
+		CHECK_U64(count, 11);
 	}
 	close_made(&m);
 }

@@ -105,7 +105,7 @@ static bool take_times(struct chrome_import *j, bool is_span, struct event *e)
 
 /* ---- names of processes and threads ---- */
 
-static enum status import_name(struct chrome_import *j, struct error *err)
+static enum status take_metadata(struct chrome_import *j, struct error *err)
 {
 	const struct kineto_event *e = &j->event;
 	bool of_thread = kineto_is(&e->name, "thread_name");
@@ -275,7 +275,7 @@ enum status chrome_import_event(struct chrome_import *j, struct error *err)
 		return lose(j, LOSS_DAMAGED);
 	as = type_of(k->ph.text[0]);
 	if (as == AS_NAME)
-		return import_name(j, err);
+		return take_metadata(j, err);
 	return as == AS_COUNTER ? import_counter(j, err) : import_element(j, as, err);
 }
 

@@ -56,7 +56,7 @@ static enum status set_pid(struct kineto_import *k, const struct kineto_id *pid,
 
 /* Names of processes and threads */
 
-static enum status import_name(struct kineto_import *k, struct error *err)
+static enum status take_metadata(struct kineto_import *k, struct error *err)
 {
 	const struct kineto_event *e = &k->event;
 	bool of_thread = kineto_is(&e->name, "thread_name");
@@ -299,7 +299,7 @@ static enum status take_event(void *self, struct error *err)
 		return lose(k, LOSS_DAMAGED);
 	d.ph = e->ph.text[0];
 	if (d.ph == 'M')
-		return import_name(k, err);
+		return take_metadata(k, err);
 	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && kineto_is_derived_flow(&e->cat)) {
 		kineto_fast_number(k->fast, &e->id, KINETO_UNUSED);
 		kineto_fast_number(k->fast, &e->ts, KINETO_UNUSED);

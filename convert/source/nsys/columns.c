@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/nsys/columns.h"
+#include "convert/source/nsys/internal.h"
 
-#include "convert/source/nsys/rows.h"
 #include "schemas/model/records.h"
 
 #include <string.h>
 
-static const struct nsys_table tables[] = {
+const struct nsys_table nsys_tables[] = {
 	{ "CUPTI_ACTIVITY_KIND_KERNEL", KIND_KERNEL, 0, TRACK_STREAM, NULL },
 	{ "CUPTI_ACTIVITY_KIND_MEMCPY", KIND_MEMCPY, 0, TRACK_STREAM, NULL },
 	{ "CUPTI_ACTIVITY_KIND_MEMSET", KIND_MEMSET, 0, TRACK_STREAM, NULL },
@@ -26,8 +25,8 @@ static const struct nsys_table tables[] = {
 	{ "MPI_P2P_EVENTS", KIND_RANGE, RANGE_OTHER, TRACK_THREAD, "mpi" },
 	{ "MPI_START_WAIT_EVENTS", KIND_RANGE, RANGE_OTHER, TRACK_THREAD, "mpi" },
 	{ "MPI_OTHER_EVENTS", KIND_RANGE, RANGE_OTHER, TRACK_THREAD, "mpi" },
+	{ NULL, 0, 0, 0, NULL },
 };
-enum { TABLES = sizeof(tables) / sizeof(*tables) };
 
 static const struct {
 	const char *column;
@@ -107,29 +106,15 @@ static const struct {
 	{ "pc", NSYS_FIELD, 0, "pc" },
 	{ "overheadType", NSYS_FIELD, 0, "overheadType" },
 };
-enum { MEANINGS = sizeof(meanings) / sizeof(*meanings) };
 
-const struct nsys_table *nsys_table_at(size_t i)
-{
-	return i < TABLES ? &tables[i] : NULL;
-}
-
-bool nsys_table_is_read(const char *name)
-{
-	for (size_t i = 0; i < TABLES; i++)
-		if (strcmp(tables[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-enum status nsys_column(struct trace *trace, unsigned kind, const char *name,
-			struct nsys_column *out, struct error *err)
+enum status nsys_column(struct import *to, unsigned kind, const char *name, struct nsys_column *out,
+			struct error *err)
 {
 	const char *key = name;
 	const struct field *f;
 
 	*out = (struct nsys_column){ .role = NSYS_OTHER, .is_arg = true };
-	for (size_t i = 0; i < MEANINGS; i++) {
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
 		if (strcmp(meanings[i].column, name) != 0)
 			continue;
 		out->role = meanings[i].role;
@@ -140,9 +125,8 @@ enum status nsys_column(struct trace *trace, unsigned kind, const char *name,
 	}
 	f = kind_field(kind, key, strlen(key));
 	if (f) {
-		out->unit = f->unit;
+		out->attr.unit = f->unit;
 		out->is_arg = f->place == PLACE_ARG;
 	}
-	out->key = trace_name(trace, key, strlen(key), err);
-	return out->key ? ST_OK : err->status;
+	return import_name(to, key, strlen(key), &out->attr.key, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/nsys/db.h"
+#include "convert/source/nsys/internal.h"
 
 #include "convert/input/input.h"
 
@@ -8,7 +8,6 @@
 
 enum {
 	ROW_BYTES_LEAST = 4, /* of a cell with its pointer */
-	SECTOR_BYTES = 4096,
 	VERSION_AT = 18,
 	VERSION_BYTES = 2, /* in the file's header: 1 journal, 2 write-ahead log */
 	CACHE_KIB = 4096,
@@ -33,39 +32,19 @@ static int file_close(sqlite3_file *f)
 
 static int file_read(sqlite3_file *f, void *bytes, int len, sqlite3_int64 at)
 {
-	struct nsys_file *n = (struct nsys_file *)f;
-	uint8_t *to = bytes;
+	const struct input *in = ((struct nsys_file *)f)->in;
 	size_t got = 0;
 
-	if (input_read_at(n->in, (uint64_t)at, to, (size_t)len, &got, NULL) != ST_OK && !got)
-		got = 0; /* a truncated compressed file ends there */
-	for (size_t i = 0; i < got; i++) {
-		uint64_t place = (uint64_t)at + i;
-
-		if (place >= VERSION_AT + VERSION_BYTES)
-			break;
-		if (place >= VERSION_AT && to[i] == 2)
-			to[i] = 1; /* what is in a write-ahead log is not here */
-	}
+	/* A truncated compressed file ends where its fault is. */
+	input_read_at(in, (uint64_t)at, bytes, (size_t)len, &got, NULL);
+	/* What is in a write-ahead log is not here: the file says that it has a journal. */
+	for (sqlite3_int64 i = VERSION_AT; i < VERSION_AT + VERSION_BYTES; i++)
+		if (i >= at && i - at < (sqlite3_int64)got && ((uint8_t *)bytes)[i - at] == 2)
+			((uint8_t *)bytes)[i - at] = 1;
 	if (got == (size_t)len)
 		return SQLITE_OK;
-	memset(to + got, 0, (size_t)len - got);
+	memset((uint8_t *)bytes + got, 0, (size_t)len - got);
 	return SQLITE_IOERR_SHORT_READ;
-}
-
-static int file_refuse_write(sqlite3_file *f, const void *bytes, int len, sqlite3_int64 at)
-{
-	return SQLITE_READONLY;
-}
-
-static int file_refuse_cut(sqlite3_file *f, sqlite3_int64 size)
-{
-	return SQLITE_READONLY;
-}
-
-static int file_flag(sqlite3_file *f, int flags)
-{
-	return SQLITE_OK;
 }
 
 static int file_size(sqlite3_file *f, sqlite3_int64 *size)
@@ -74,20 +53,9 @@ static int file_size(sqlite3_file *f, sqlite3_int64 *size)
 	return SQLITE_OK;
 }
 
-static int file_is_locked(sqlite3_file *f, int *locked)
-{
-	*locked = 0;
-	return SQLITE_OK;
-}
-
 static int file_control(sqlite3_file *f, int what, void *arg)
 {
 	return SQLITE_NOTFOUND;
-}
-
-static int file_sector(sqlite3_file *f)
-{
-	return SECTOR_BYTES;
 }
 
 static int file_traits(sqlite3_file *f)
@@ -95,44 +63,24 @@ static int file_traits(sqlite3_file *f)
 	return SQLITE_IOCAP_IMMUTABLE;
 }
 
+/* SQLite neither locks nor writes what is immutable, so it calls none of the other methods. */
 static const sqlite3_io_methods file_methods = {
 	.iVersion = 1,
 	.xClose = file_close,
 	.xRead = file_read,
-	.xWrite = file_refuse_write,
-	.xTruncate = file_refuse_cut,
-	.xSync = file_flag,
 	.xFileSize = file_size,
-	.xLock = file_flag,
-	.xUnlock = file_flag,
-	.xCheckReservedLock = file_is_locked,
 	.xFileControl = file_control,
-	.xSectorSize = file_sector,
 	.xDeviceCharacteristics = file_traits,
 };
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out_flags)
 {
-	struct nsys_file *n = (struct nsys_file *)f;
-
-	n->base.pMethods = NULL;
+	f->pMethods = NULL;
 	if (!(flags & SQLITE_OPEN_MAIN_DB))
 		return SQLITE_CANTOPEN;
-	n->base.pMethods = &file_methods;
-	n->in = vfs->pAppData;
+	*(struct nsys_file *)f = (struct nsys_file){ { &file_methods }, vfs->pAppData };
 	if (out_flags)
 		*out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
-	return SQLITE_OK;
-}
-
-static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync)
-{
-	return SQLITE_READONLY;
-}
-
-static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
-{
-	*out = 0; /* there is no journal */
 	return SQLITE_OK;
 }
 
@@ -142,43 +90,7 @@ static int vfs_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 	return SQLITE_OK;
 }
 
-static int vfs_random(sqlite3_vfs *vfs, int len, char *out)
-{
-	memset(out, 1, (size_t)len);
-	return len;
-}
-
-static int vfs_sleep(sqlite3_vfs *vfs, int us)
-{
-	return us;
-}
-
-static int vfs_time(sqlite3_vfs *vfs, double *out)
-{
-	*out = 2440587.5; /* 1970, as a Julian day; nothing here asks for it */
-	return SQLITE_OK;
-}
-
 /* ---- the database ---- */
-
-static void make_vfs(struct nsys_db *d, struct input *in)
-{
-	snprintf(d->vfs_name, sizeof(d->vfs_name), "tacho-%p", (void *)d);
-	d->vfs = (sqlite3_vfs){
-		.iVersion = 1,
-		.szOsFile = sizeof(struct nsys_file),
-		.mxPathname = NSYS_NAME_BYTES,
-		.zName = d->vfs_name,
-		.pAppData = in,
-		.xOpen = vfs_open,
-		.xDelete = vfs_delete,
-		.xAccess = vfs_access,
-		.xFullPathname = vfs_path,
-		.xRandomness = vfs_random,
-		.xSleep = vfs_sleep,
-		.xCurrentTime = vfs_time,
-	};
-}
 
 static void settle(struct nsys_db *d)
 {
@@ -207,8 +119,14 @@ enum status nsys_db_open(struct nsys_db *d, struct input *in, struct error *err)
 {
 	int64_t tables = 0;
 
-	*d = (struct nsys_db){ .rows_max = input_size(in) / ROW_BYTES_LEAST };
-	make_vfs(d, in);
+	*d = (struct nsys_db){ .rows_max = input_size(in) / ROW_BYTES_LEAST,
+			       .vfs = *sqlite3_vfs_find(NULL) };
+	snprintf(d->vfs_name, sizeof(d->vfs_name), "tacho-%p", (void *)d);
+	d->vfs.zName = d->vfs_name;
+	d->vfs.szOsFile = sizeof(struct nsys_file);
+	d->vfs.pAppData = in;
+	d->vfs.xOpen = vfs_open;
+	d->vfs.xFullPathname = vfs_path;
 	if (sqlite3_vfs_register(&d->vfs, 0) != SQLITE_OK)
 		return fail_memory(err);
 	if (sqlite3_open_v2("export", &d->db, SQLITE_OPEN_READONLY, d->vfs_name) != SQLITE_OK)
@@ -243,16 +161,14 @@ sqlite3_stmt *nsys_db_ask(struct nsys_db *d, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
 
-	if (sqlite3_prepare_v2(d->db, sql, -1, &s, NULL) != SQLITE_OK)
-		return NULL;
+	sqlite3_prepare_v2(d->db, sql, -1, &s, NULL); /* NULL after an error */
 	return s;
 }
 
 bool nsys_db_number(struct nsys_db *d, const char *sql, int64_t *out)
 {
 	sqlite3_stmt *s = nsys_db_ask(d, sql);
-	bool found =
-		s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER;
+	bool found = nsys_db_row(s) && sqlite3_column_type(s, 0) == SQLITE_INTEGER;
 
 	if (found)
 		*out = sqlite3_column_int64(s, 0);
@@ -266,10 +182,8 @@ bool nsys_db_has(struct nsys_db *d, const char *table)
 					 "rootpage > 0 AND name = ?1");
 	bool found;
 
-	if (!s)
-		return false;
 	sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
-	found = sqlite3_step(s) == SQLITE_ROW;
+	found = nsys_db_row(s);
 	sqlite3_finalize(s);
 	return found;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/nsys/rows.h"
+#include "convert/source/nsys/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { SQL_BYTES = NSYS_NAME_BYTES + 64, TABLES_MAX = 4096, ATTRS_MAX = 64 };
+enum { TABLES_MAX = 4096, ATTRS_MAX = 64 };
 
 /* Times of the events are those of the session's clock: at ANALYSIS_DETAILS.startTime it was
  * utcEpochNs.  Older exports count from 0 there and have no such row. */
@@ -12,10 +12,7 @@ void nsys_meta_clock(struct nsys_import *n)
 {
 	int64_t utc_ns = 0, start_ns = 0;
 
-	if (!nsys_db_number(n->db, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME",
-			    &utc_ns) ||
-	    utc_ns <= 0)
-		utc_ns = 0;
+	nsys_db_number(n->db, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME", &utc_ns);
 	nsys_db_number(n->db, "SELECT startTime FROM ANALYSIS_DETAILS", &start_ns);
 	if (!nsys_db_number(n->db, "SELECT stopTime FROM ANALYSIS_DETAILS", &n->last_ns) ||
 	    n->last_ns > IMPORT_TIME_MOST)
@@ -25,45 +22,37 @@ void nsys_meta_clock(struct nsys_import *n)
 }
 
 /* NVTX domains are named by rows of their own. */
-static enum status read_domains(struct nsys_import *n, struct error *err)
+static enum status read_domains(struct nsys_import *n, sqlite3_stmt *s, struct error *err)
 {
-	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT domainId, text, textId FROM NVTX_EVENTS "
-					     "WHERE eventType = 75");
-	enum status status = ST_OK;
-
-	while (s && status == ST_OK && sqlite3_step(s) == SQLITE_ROW) {
-		int64_t domain = sqlite3_column_int64(s, 0);
+	while (nsys_db_row(s)) {
 		const char *text = (const char *)sqlite3_column_text(s, 1);
 		uint32_t name = 0;
 
-		if (text && text[0]) {
-			name = trace_name(n->to.trace, text, (size_t)sqlite3_column_bytes(s, 1),
-					  err);
-			status = name ? ST_OK : err->status;
-		} else if (sqlite3_column_type(s, 2) == SQLITE_INTEGER) {
-			status = nsys_string(n, sqlite3_column_int64(s, 2), &name, err);
-		}
-		if (status == ST_OK && name)
-			status = nsys_keep(&n->domains, (uint64_t)domain, name, err);
+		if (text && text[0])
+			TRY(nsys_text(n, s, 1, &name, err));
+		else if (sqlite3_column_type(s, 2) == SQLITE_INTEGER)
+			TRY(nsys_string(n, sqlite3_column_int64(s, 2), &name, err));
+		if (name)
+			TRY(nsys_keep(&n->domains, (uint64_t)sqlite3_column_int64(s, 0), name,
+				      err));
 	}
-	sqlite3_finalize(s);
-	return status;
+	return ST_OK;
 }
 
 enum status nsys_meta_host(struct nsys_import *n, struct error *err)
 {
 	sqlite3_stmt *s = nsys_db_ask(
 		n->db, "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname'");
-	const char *text = NULL;
+	enum status status = nsys_db_row(s) ? nsys_text(n, s, 0, &n->host, err) : ST_OK;
 
-	if (s && sqlite3_step(s) == SQLITE_ROW)
-		text = (const char *)sqlite3_column_text(s, 0);
-	if (text)
-		n->host = trace_name(n->to.trace, text, (size_t)sqlite3_column_bytes(s, 0), err);
 	sqlite3_finalize(s);
-	if (text && !n->host)
-		return err->status;
-	return nsys_db_has(n->db, "NVTX_EVENTS") ? read_domains(n, err) : ST_OK;
+	if (status != ST_OK || !nsys_db_has(n->db, "NVTX_EVENTS"))
+		return status;
+	s = nsys_db_ask(n->db, "SELECT domainId, text, textId FROM NVTX_EVENTS "
+			       "WHERE eventType = 75");
+	status = read_domains(n, s, err);
+	sqlite3_finalize(s);
+	return status;
 }
 
 /* ---- names of processes, threads and GPUs ---- */
@@ -73,18 +62,17 @@ static enum status name_processes(struct nsys_import *n, struct error *err)
 	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT globalPid, name FROM PROCESSES");
 	enum status status = ST_OK;
 
-	while (s && status == ST_OK && sqlite3_step(s) == SQLITE_ROW) {
+	while (status == ST_OK && nsys_db_row(s)) {
 		uint64_t global = (uint64_t)sqlite3_column_int64(s, 0);
-		uint32_t process = nsys_find(&n->processes, global >> 24);
-		const char *text = (const char *)sqlite3_column_text(s, 1);
+		uint32_t process = nsys_find(&n->processes, global >> 24), command = 0;
 		struct process p = *trace_get_process(n->to.trace, process);
 
-		if (!process || !text)
+		if (process)
+			status = nsys_text(n, s, 1, &command, err);
+		if (!command)
 			continue;
-		p.command = trace_name(n->to.trace, text, (size_t)sqlite3_column_bytes(s, 1), err);
-		status = p.command ? ST_OK : err->status;
-		if (status == ST_OK)
-			trace_set_process(n->to.trace, process, &p);
+		p.command = command;
+		trace_set_process(n->to.trace, process, &p);
 	}
 	sqlite3_finalize(s);
 	return status;
@@ -95,7 +83,7 @@ static enum status name_threads(struct nsys_import *n, struct error *err)
 	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT globalTid, nameId FROM ThreadNames");
 	enum status status = ST_OK;
 
-	while (s && status == ST_OK && sqlite3_step(s) == SQLITE_ROW) {
+	while (status == ST_OK && nsys_db_row(s)) {
 		uint64_t global = (uint64_t)sqlite3_column_int64(s, 0);
 		uint32_t name = 0, track = nsys_find(&n->threads, global);
 
@@ -112,72 +100,65 @@ static enum status name_threads(struct nsys_import *n, struct error *err)
 static enum status read_gpu(struct nsys_import *n, sqlite3_stmt *s, struct device *out,
 			    struct error *err)
 {
-	struct attr attrs[ATTRS_MAX];
-	struct arg_schema schema = { .consts = attrs };
 	int columns = sqlite3_column_count(s);
 
-	for (int i = 0; i < columns && schema.const_count < ATTRS_MAX; i++) {
+	import_begin(&n->to);
+	for (int i = 0; i < columns && n->to.consts.len < ATTRS_MAX * sizeof(struct attr); i++) {
 		const char *key = sqlite3_column_name(s, i);
 		int type = sqlite3_column_type(s, i);
 		int64_t number = sqlite3_column_int64(s, i);
 		struct attr a = { .type = number < 0 ? ATTR_I64 : ATTR_U64,
 				  .bits = (uint64_t)number };
+		uint32_t text;
 
 		if (!key || (type != SQLITE_INTEGER && type != SQLITE_TEXT))
 			continue;
-		a.key = trace_name(n->to.trace, key, strlen(key), err);
-		if (!a.key)
-			return err->status;
+		TRY(import_name(&n->to, key, strlen(key), &a.key, err));
 		if (type == SQLITE_TEXT) {
+			TRY(nsys_text(n, s, i, &text, err));
 			a.type = ATTR_TEXT;
-			a.bits = trace_name(n->to.trace, (const char *)sqlite3_column_text(s, i),
-					    (size_t)sqlite3_column_bytes(s, i), err);
-			if (!a.bits)
-				return err->status;
-			if (strcmp(key, "name") == 0) {
-				out->name = (uint32_t)a.bits;
-				continue;
-			}
+			a.bits = text;
 		}
-		attrs[schema.const_count++] = a;
+		if (type == SQLITE_TEXT && strcmp(key, "name") == 0)
+			out->name = text;
+		else
+			import_attr(&n->to, &a, false);
 	}
-	out->schema = schema.const_count ? trace_schema(n->to.trace, &schema, err) : 0;
-	return schema.const_count && !out->schema ? err->status : ST_OK;
+	return import_schema_id(&n->to, &out->schema, err);
 }
 
 /* Describes GPU `ordinal`: by the process's own numbering where there is one. */
 static enum status describe_gpu(struct nsys_import *n, uint32_t pid, uint32_t ordinal,
 				struct device *out, struct error *err)
 {
-	sqlite3_stmt *s = nsys_db_ask(
-		n->db, "SELECT g.* FROM TARGET_INFO_GPU g JOIN TARGET_INFO_CUDA_DEVICE c "
-		       "ON c.gpuId = g.id WHERE c.cudaId = ?1 AND c.pid = ?2");
+	static const char *const questions[] = {
+		"SELECT g.* FROM TARGET_INFO_GPU g JOIN TARGET_INFO_CUDA_DEVICE c "
+		"ON c.gpuId = g.id WHERE c.cudaId = ?1 AND c.pid = ?2",
+		"SELECT * FROM TARGET_INFO_GPU WHERE id = ?1",
+	};
 	enum status status = ST_OK;
 	bool found = false;
 
-	if (s) {
-		sqlite3_bind_int64(s, 1, ordinal);
+	for (int i = 0; i < 2 && !found; i++) {
+		sqlite3_stmt *s = nsys_db_ask(n->db, questions[i]);
+
+		sqlite3_bind_int64(s, 1, ordinal); /* an error where `s` is NULL, or has no ?2 */
 		sqlite3_bind_int64(s, 2, pid);
-		found = sqlite3_step(s) == SQLITE_ROW;
-	}
-	if (!found) {
+		found = nsys_db_row(s);
+		if (found)
+			status = read_gpu(n, s, out, err);
 		sqlite3_finalize(s);
-		s = nsys_db_ask(n->db, "SELECT * FROM TARGET_INFO_GPU WHERE id = ?1");
-		if (s)
-			sqlite3_bind_int64(s, 1, ordinal);
-		found = s && sqlite3_step(s) == SQLITE_ROW;
 	}
-	if (found)
-		status = read_gpu(n, s, out, err);
-	sqlite3_finalize(s);
 	return status;
 }
 
-/* GPUs that events have named.  A device cannot be changed, so it is made only now. */
-static enum status name_devices(struct nsys_import *n, struct error *err)
+enum status nsys_meta_names(struct nsys_import *n, struct error *err)
 {
 	struct trace *trace = n->to.trace;
 
+	TRY(name_processes(n, err));
+	TRY(name_threads(n, err));
+	/* GPUs that events have named.  A device cannot be changed, so it is made only now. */
 	for (uint32_t i = 1; i <= trace_count(trace, TRACE_TRACKS); i++) {
 		const struct track *t = trace_get_track(trace, i);
 		struct device d = { .process = t->process, .id = t->device };
@@ -193,17 +174,10 @@ static enum status name_devices(struct nsys_import *n, struct error *err)
 	return ST_OK;
 }
 
-enum status nsys_meta_names(struct nsys_import *n, struct error *err)
-{
-	TRY(name_processes(n, err));
-	TRY(name_threads(n, err));
-	return name_devices(n, err);
-}
-
 /* ---- what nobody has read ---- */
 
-/* Tables that describe others; without rows that belong on a timeline. */
-static bool is_description(const char *name)
+/* Tables that become events, or describe others: they have no rows that are left out. */
+static bool is_read(const char *name)
 {
 	static const char *const begins[] = { "ENUM_",         "META_DATA_",     "TARGET_INFO_",
 					      "ANALYSIS_",     "sqlite_",        "EXPORT_",
@@ -214,6 +188,9 @@ static bool is_description(const char *name)
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
 			return true;
+	for (const struct nsys_table *t = nsys_tables; t->name; t++)
+		if (strcmp(t->name, name) == 0)
+			return true;
 	return false;
 }
 
@@ -222,13 +199,13 @@ static void count_unread(struct nsys_import *n)
 	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT name FROM sqlite_master WHERE type = 'table' "
 					     "AND rootpage > 0");
 
-	for (int i = 0; s && i < TABLES_MAX && sqlite3_step(s) == SQLITE_ROW; i++) {
+	for (int i = 0; i < TABLES_MAX && nsys_db_row(s); i++) {
 		const char *table = (const char *)sqlite3_column_text(s, 0);
-		char sql[SQL_BYTES];
+		char sql[NSYS_SQL_BYTES];
 		int64_t rows = 0;
 
-		if (!table || nsys_table_is_read(table) || is_description(table) ||
-		    strchr(table, '"') || strlen(table) >= NSYS_NAME_BYTES)
+		if (!table || is_read(table) || strchr(table, '"') ||
+		    strlen(table) >= NSYS_NAME_BYTES)
 			continue;
 		/* count(*) would do without the instructions that the progress handler counts */
 		snprintf(sql, sizeof(sql), "SELECT sum(1) FROM \"%s\"", table);
@@ -243,23 +220,20 @@ static void count_unread(struct nsys_import *n)
 
 enum status nsys_meta_unread(struct nsys_import *n, struct error *err)
 {
-	struct attr attrs[2] = { { .type = ATTR_TEXT }, { .type = ATTR_TEXT } };
-	struct arg_schema schema = { .consts = attrs, .const_count = n->unread.len ? 2 : 1 };
-	uint32_t id;
+	uint32_t schema;
 
 	count_unread(n);
-	attrs[0].key = trace_name(n->to.trace, "exported_by", 11, err);
-	attrs[0].bits = trace_name(n->to.trace, "Nsight Systems", 14, err);
-	attrs[1].key = trace_name(n->to.trace, "tables_not_read", 15, err);
-	attrs[1].bits = trace_name(n->to.trace, buf_text(&n->unread), n->unread.len, err);
-	id = attrs[0].bits && attrs[1].bits ? trace_schema(n->to.trace, &schema, err) : 0;
-	if (!id)
-		return err->status;
+	import_begin(&n->to);
+	TRY(import_text(&n->to, "exported_by", "Nsight Systems", 14, err));
+	if (n->unread.len)
+		TRY(import_text(&n->to, "tables_not_read", buf_text(&n->unread), n->unread.len,
+				err));
+	TRY(import_schema_id(&n->to, &schema, err));
 	for (size_t i = 0; i < n->processes.cap; i++) {
 		uint32_t process = (uint32_t)n->processes.slots[i].value;
 		struct process p = *trace_get_process(n->to.trace, process);
 
-		p.schema = id;
+		p.schema = schema;
 		if (process)
 			trace_set_process(n->to.trace, process, &p);
 	}

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/nsys/rows.h"
-
-#include "convert/source/nsys/columns.h"
+#include "convert/source/nsys/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
 	COLUMNS_MAX = 128,
-	UNREAD_BYTES = 16 * 1024,
-	SQL_BYTES = NSYS_NAME_BYTES + 128,
 	NVTX_MARK = 34,
 	NVTX_RANGE = 59,
 	NVTX_START_END = 60,
@@ -19,6 +15,9 @@ enum {
 	NO_MEMORY_KIND = 7,   /* of the export, which counts from 0 where CUPTI counts from 1 */
 	IDS_MOST = 1 << 24,
 };
+
+#define PID(global) ((uint32_t)((global) >> 24) & 0xffffff)
+#define TID(global) ((uint32_t)(global)&0xffffff)
 
 /* The table at hand. */
 struct reading {
@@ -44,27 +43,6 @@ struct draft {
 	unsigned name_rank;
 };
 
-void nsys_import_init(struct nsys_import *n, struct trace *trace, struct spool *spool,
-		      struct nsys_db *db)
-{
-	*n = (struct nsys_import){ .db = db };
-	import_init(&n->to, trace, spool, 0);
-	buf_init(&n->unread, UNREAD_BYTES);
-}
-
-void nsys_import_release(struct nsys_import *n)
-{
-	sqlite3_finalize(n->string);
-	n->string = NULL;
-	import_release(&n->to);
-	map_release(&n->strings);
-	map_release(&n->processes);
-	map_release(&n->threads);
-	map_release(&n->domains);
-	map_release(&n->contexts);
-	buf_release(&n->unread);
-}
-
 /* ---- texts and processes ---- */
 
 enum status nsys_keep(struct map *m, uint64_t key, uint32_t value, struct error *err)
@@ -79,46 +57,32 @@ enum status nsys_keep(struct map *m, uint64_t key, uint32_t value, struct error 
 		       : ST_OK;
 }
 
+enum status nsys_text(struct nsys_import *n, sqlite3_stmt *s, int column, uint32_t *name,
+		      struct error *err)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	*name = 0;
+	return text ? import_name(&n->to, text, (size_t)sqlite3_column_bytes(s, column), name, err)
+		    : ST_OK;
+}
+
 enum status nsys_string(struct nsys_import *n, int64_t id, uint32_t *name, struct error *err)
 {
-	const char *text = NULL;
+	enum status status = ST_OK;
 
 	*name = nsys_find(&n->strings, (uint64_t)id);
 	if (*name)
 		return ST_OK;
 	if (!n->string)
 		n->string = nsys_db_ask(n->db, "SELECT value FROM StringIds WHERE id = ?1");
-	if (n->string) {
-		sqlite3_bind_int64(n->string, 1, id);
-		if (sqlite3_step(n->string) == SQLITE_ROW)
-			text = (const char *)sqlite3_column_text(n->string, 0);
-	}
-	if (text) {
-		*name = trace_name(n->to.trace, text, (size_t)sqlite3_column_bytes(n->string, 0),
-				   err);
-		if (!*name) {
-			sqlite3_reset(n->string);
-			return err->status;
-		}
-		TRY(nsys_keep(&n->strings, (uint64_t)id, *name, err));
-	}
-	if (n->string)
-		sqlite3_reset(n->string);
-	return ST_OK;
-}
-
-enum status nsys_process(struct nsys_import *n, uint64_t global, uint32_t *process,
-			 struct error *err)
-{
-	struct process p = { .host = n->host, .pid = NSYS_PID(global), .rank = NO_RANK };
-
-	*process = nsys_find(&n->processes, global >> 24);
-	if (*process)
-		return ST_OK;
-	*process = trace_process(n->to.trace, &p, err);
-	if (!*process)
-		return err->status;
-	return nsys_keep(&n->processes, global >> 24, *process, err);
+	sqlite3_bind_int64(n->string, 1, id);
+	if (nsys_db_row(n->string))
+		status = nsys_text(n, n->string, 0, name, err);
+	if (*name)
+		status = nsys_keep(&n->strings, (uint64_t)id, *name, err);
+	sqlite3_reset(n->string);
+	return status;
 }
 
 /* ---- values of a row ---- */
@@ -126,9 +90,11 @@ enum status nsys_process(struct nsys_import *n, uint64_t global, uint32_t *proce
 static void put_attr(struct nsys_import *n, const struct nsys_column *c, uint8_t type,
 		     uint64_t bits)
 {
-	import_attr(&n->to,
-		    &(struct attr){ .key = c->key, .type = type, .unit = c->unit, .bits = bits },
-		    c->is_arg);
+	struct attr attr = c->attr;
+
+	attr.type = type;
+	attr.bits = bits;
+	import_attr(&n->to, &attr, c->is_arg);
 }
 
 static void put_number(struct nsys_import *n, const struct nsys_column *c, int64_t v)
@@ -136,24 +102,12 @@ static void put_number(struct nsys_import *n, const struct nsys_column *c, int64
 	put_attr(n, c, v < 0 ? ATTR_I64 : ATTR_U64, (uint64_t)v);
 }
 
-static enum status put_text(struct nsys_import *n, const struct nsys_column *c, const char *text,
-			    size_t len, struct error *err)
-{
-	uint32_t name;
-
-	if (!text || !len || (len == 2 && memcmp(text, "[]", 2) == 0))
-		return ST_OK;
-	name = trace_name(n->to.trace, text, len, err);
-	if (!name)
-		return err->status;
-	put_attr(n, c, ATTR_TEXT, name);
-	return ST_OK;
-}
-
 /* A value of any type becomes an attribute. */
 static enum status put_value(struct reading *r, int i, struct error *err)
 {
 	const struct nsys_column *c = &r->columns[i];
+	const char *text;
+	uint32_t name;
 	double real;
 	uint64_t bits;
 
@@ -167,8 +121,11 @@ static enum status put_value(struct reading *r, int i, struct error *err)
 		put_attr(r->n, c, ATTR_F64, bits);
 		return ST_OK;
 	case SQLITE_TEXT:
-		return put_text(r->n, c, (const char *)sqlite3_column_text(r->rows, i + 1),
-				(size_t)sqlite3_column_bytes(r->rows, i + 1), err);
+		text = (const char *)sqlite3_column_text(r->rows, i + 1);
+		if (!text || !sqlite3_column_bytes(r->rows, i + 1) || strcmp(text, "[]") == 0)
+			return ST_OK;
+		TRY(nsys_text(r->n, r->rows, i + 1, &name, err));
+		put_attr(r->n, c, ATTR_TEXT, name);
 	}
 	return ST_OK;
 }
@@ -358,7 +315,7 @@ static enum status take_track(struct nsys_import *n, struct draft *d, struct err
 
 	TRY(settle_device(n, &d->event, t, err));
 	if (t->type == TRACK_THREAD) {
-		t->id = NSYS_TID(d->global);
+		t->id = TID(d->global);
 		t->device = t->context = NO_ID;
 	}
 	d->event.track = trace_track(n->to.trace, t, err);
@@ -372,23 +329,19 @@ static enum status take_track(struct nsys_import *n, struct draft *d, struct err
 /* Attributes that are of no column. */
 static enum status put_words(struct reading *r, const struct draft *d, struct error *err)
 {
-	struct nsys_import *n = r->n;
-	struct nsys_column c = { 0 };
-	uint32_t domain = nsys_find(&n->domains, (uint64_t)d->domain);
+	struct import *to = &r->n->to;
+	uint32_t domain = nsys_find(&r->n->domains, (uint64_t)d->domain);
+	struct attr a = { .type = ATTR_TEXT, .bits = domain };
 
 	if (d->domain && d->track.type == TRACK_THREAD) {
-		c.key = trace_name(n->to.trace, "domain", 6, err);
-		if (!c.key)
-			return err->status;
-		if (domain)
-			put_attr(n, &c, ATTR_TEXT, domain);
-		else
-			put_number(n, &c, d->domain);
+		if (!domain) {
+			a.type = d->domain < 0 ? ATTR_I64 : ATTR_U64;
+			a.bits = (uint64_t)d->domain;
+		}
+		TRY(import_attr_named(to, "domain", 6, &a, false, err));
 	}
-	if (!r->table->cat)
-		return ST_OK;
-	c.key = trace_name(n->to.trace, ".cat", 4, err);
-	return c.key ? put_text(n, &c, r->table->cat, strlen(r->table->cat), err) : err->status;
+	return r->table->cat ? import_text(to, ".cat", r->table->cat, strlen(r->table->cat), err)
+			     : ST_OK;
 }
 
 static enum status import_row(struct reading *r, struct error *err)
@@ -408,15 +361,21 @@ static enum status import_row(struct reading *r, struct error *err)
 		TRY(take_value(r, i, &d, err));
 	if (d.is_no_event)
 		return ST_OK;
-	TRY(nsys_process(n, d.global, &d.track.process, err));
+	d.track.process = nsys_find(&n->processes, d.global >> 24);
+	if (!d.track.process) {
+		struct process p = { .host = n->host, .pid = PID(d.global), .rank = NO_RANK };
+
+		d.track.process = trace_process(n->to.trace, &p, err);
+		if (!d.track.process)
+			return err->status;
+		TRY(nsys_keep(&n->processes, d.global >> 24, d.track.process, err));
+	}
 	if (!take_times(n, &d, d.track.process)) {
 		trace_lose(n->to.trace, d.track.process, LOSS_NO_TIME, 1);
 		return ST_OK;
 	}
 	if (d.name_text) {
-		d.event.name = trace_name(n->to.trace, d.name_text, d.name_len, err);
-		if (!d.event.name)
-			return err->status;
+		TRY(import_name(&n->to, d.name_text, d.name_len, &d.event.name, err));
 	} else if (d.name_rank < UINT8_MAX) {
 		TRY(nsys_string(n, d.name_id, &d.event.name, err));
 	}
@@ -430,7 +389,7 @@ static enum status import_row(struct reading *r, struct error *err)
 
 static void note_fault(struct reading *r)
 {
-	char what[SQL_BYTES];
+	char what[NSYS_SQL_BYTES];
 
 	if (r->n->fault.status != ST_OK)
 		return;
@@ -442,7 +401,7 @@ static void note_fault(struct reading *r)
 /* A row with a value that is too long to be loaded is counted; the table goes on after it. */
 static bool pass_long_row(struct reading *r)
 {
-	char sql[SQL_BYTES];
+	char sql[NSYS_SQL_BYTES];
 	int64_t row;
 
 	snprintf(sql, sizeof(sql), "SELECT min(rowid) FROM \"%s\" WHERE rowid > %lld",
@@ -481,7 +440,7 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 			      struct error *err)
 {
 	struct reading r = { .n = n, .table = table, .last_row = INT64_MIN };
-	char sql[SQL_BYTES];
+	char sql[NSYS_SQL_BYTES];
 	enum status status = ST_OK;
 	int count;
 
@@ -500,8 +459,7 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 	for (int i = 0; i < r.count && status == ST_OK; i++) {
 		const char *name = sqlite3_column_name(r.rows, i + 1);
 
-		status =
-			nsys_column(n->to.trace, table->kind, name ? name : "", &r.columns[i], err);
+		status = nsys_column(&n->to, table->kind, name ? name : "", &r.columns[i], err);
 	}
 	if (status == ST_OK)
 		status = read_rows(&r, err);
@@ -511,9 +469,7 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 
 enum status nsys_import_tables(struct nsys_import *n, struct error *err)
 {
-	const struct nsys_table *t;
-
-	for (size_t i = 0; (t = nsys_table_at(i)); i++)
+	for (const struct nsys_table *t = nsys_tables; t->name; t++)
 		TRY(read_table(n, t, err));
 	return ST_OK;
 }

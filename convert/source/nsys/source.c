@@ -8,11 +8,13 @@
  * fault.
  */
 #include "convert/input/input.h"
-#include "convert/source/nsys/rows.h"
+#include "convert/source/nsys/internal.h"
 #include "convert/source/source_list.h"
 #include "convert/source/spooled.h"
 
 #include <string.h>
+
+enum { UNREAD_BYTES = 16 * 1024 };
 
 static const char magic[] = "SQLite format 3"; /* with its NUL */
 
@@ -39,8 +41,7 @@ static enum status import(struct nsys_import *n, struct error *err)
 	TRY(nsys_meta_unread(n, err));
 	if (n->db->is_endless && n->fault.status == ST_OK)
 		fail(&n->fault, ST_FORMAT, NOWHERE,
-		     "a damaged SQLite database: a table of it has "
-		     "no end");
+		     "a damaged SQLite database: a table of it has no end");
 	trace_provenance(n->to.trace)->epoch_known = n->epoch_ns > 0;
 	return import_provenance(&n->to, "Nsight Systems SQLite", &n->fault, err);
 }
@@ -48,20 +49,27 @@ static enum status import(struct nsys_import *n, struct error *err)
 static enum status nsys_read(struct spool_source *s, struct input *in, const struct budget *left,
 			     struct error *err)
 {
-	struct nsys_import n;
-	struct nsys_db db;
+	struct nsys_db db = { 0 };
+	struct nsys_import n = { .db = &db };
 	enum status status;
 
 	(void)left;
 	TRY(input_random(in, err));
+	import_init(&n.to, s->trace, s->spool, 0);
+	buf_init(&n.unread, UNREAD_BYTES);
 	status = nsys_db_open(&db, in, err);
-	if (status == ST_OK) {
-		nsys_import_init(&n, s->trace, s->spool, &db);
+	if (status == ST_OK)
 		status = import(&n, err);
-		s->fault = n.fault;
-		nsys_import_release(&n);
-	}
+	s->fault = n.fault;
+	sqlite3_finalize(n.string);
 	nsys_db_close(&db);
+	import_release(&n.to);
+	map_release(&n.strings);
+	map_release(&n.processes);
+	map_release(&n.threads);
+	map_release(&n.domains);
+	map_release(&n.contexts);
+	buf_release(&n.unread);
 	return status;
 }
 
