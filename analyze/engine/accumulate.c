@@ -310,9 +310,12 @@ static enum status events_reach(struct run *r, size_t count, struct error *err)
 
 static void range_sort(struct run *r, size_t *counts, const struct event *e)
 {
-	if (e->subkind == RANGE_PHASE || e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX)
+	bool annotates = e->subkind == RANGE_PHASE || e->subkind == RANGE_ANNOTATION ||
+			 e->subkind == RANGE_NVTX;
+
+	if (annotates)
 		r->events[BATCH_ANNOTATIONS][counts[BATCH_ANNOTATIONS]++] = e;
-	if (e->schema)
+	if (annotates || e->schema)
 		r->events[BATCH_SHAPED][counts[BATCH_SHAPED]++] = e;
 }
 

@@ -63,7 +63,7 @@ enum batch_list {
 	BATCH_COPIES,      /* copies and fills that began */
 	BATCH_CALLS,       /* runtime and driver calls */
 	BATCH_ANNOTATIONS, /* ranges that may name a phase: pushed, annotations, NVTX */
-	BATCH_SHAPED,      /* ranges that say more than their name */
+	BATCH_SHAPED,      /* ranges that may say which collective is launched in them */
 	BATCH_MEMORY,      /* what was taken, given back, sampled */
 	BATCH_LISTS,
 };

@@ -2,13 +2,19 @@
 #include "convert/stage/collective.h"
 
 #include "schemas/base/hash.h"
+#include "schemas/base/vec.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT = 8 /* ranges that are remembered of a thread */, WORD_MAX = 96, RANKS_SHOWN = 48 };
+enum {
+	RECENT = 4096, /* ranges that are remembered of a thread: a GPU may be so far behind it */
+	NESTED = 16,   /* of those are looked at from the launch back */
+	WORD_MAX = 96,
+	RANKS_SHOWN = 48,
+};
 
 /* ---- operations ------------------------------------------------------------------------- */
 
@@ -21,7 +27,7 @@ static const struct operation_row {
 #undef X
 };
 
-/* Found in a name, letters only, in this order. */
+/* Found in a name, letters and digits only, in this order. */
 static const struct {
 	const char *part;
 	enum operation operation;
@@ -30,6 +36,9 @@ static const struct {
 	{ "reducescatter", OPERATION_REDUCE_SCATTER },
 	{ "allgather", OPERATION_ALL_GATHER },
 	{ "alltoall", OPERATION_ALL_TO_ALL },
+	{ "all2all", OPERATION_ALL_TO_ALL },
+	{ "a2a", OPERATION_ALL_TO_ALL },
+	{ "crossdevicereduce", OPERATION_ALL_REDUCE },
 	{ "broadcast", OPERATION_BROADCAST },
 	{ "bcast", OPERATION_BROADCAST },
 	{ "sendrecv", OPERATION_SEND_RECV },
@@ -39,6 +48,9 @@ static const struct {
 	{ "reduce", OPERATION_REDUCE },
 	{ "send", OPERATION_SEND },
 	{ "recv", OPERATION_RECV },
+	/* Tokens to their experts and back. */
+	{ "dispatch", OPERATION_ALL_TO_ALL },
+	{ "combine", OPERATION_ALL_TO_ALL },
 };
 
 const char *operation_word(enum operation operation)
@@ -75,7 +87,7 @@ static enum operation operation_in(const char *text)
 	size_t len = 0, i;
 
 	for (; *text && *text != '(' && len + 1 < sizeof(letters); text++)
-		if (isalpha((unsigned char)*text))
+		if (isalnum((unsigned char)*text))
 			letters[len++] = (char)tolower((unsigned char)*text);
 	letters[len] = '\0';
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -110,11 +122,15 @@ static unsigned type_bytes(const char *type)
 	return strncmp(type, "Float8", 6) == 0 ? 1 : 0;
 }
 
-static const char *type_in(const char *kernel)
+/* A kernel that only moves data has bytes in its name, whatever is sent. */
+static const char *type_in(const char *kernel, enum operation operation)
 {
 	size_t i, len;
 	const char *end = strchr(kernel, '('), *at;
 
+	if (operation != OPERATION_ALL_REDUCE && operation != OPERATION_REDUCE_SCATTER &&
+	    operation != OPERATION_REDUCE)
+		return "";
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		at = types[i].in_kernel ? strstr(kernel, types[i].in_kernel) : NULL;
 		len = at ? strlen(types[i].in_kernel) : 0;
@@ -141,19 +157,21 @@ enum field {
 struct recent { /* a range that is a collective */
 	uint64_t begin_ns, end_ns;
 	struct collective is;
+	bool is_named; /* by its own name alone: only the operation is known */
 };
 struct thread {
-	struct recent at[RECENT];
-	size_t next;
+	struct recent *at; /* in order of begin */
+	size_t count, cap;
 };
-struct by_name { /* what a kernel's name says; type NULL: not asked */
-	const char *type;
+struct by_name {
+	const char *type; /* that a kernel's name says; NULL: not asked */
 	enum operation operation;
+	enum operation range; /* of a range with this name */
 };
 struct collectives {
 	struct trace *trace;
 	uint32_t keys[FIELD_COUNT]; /* names of the fields; 0: no event has it */
-	struct thread **threads;    /* by track; NULL: none so far */
+	struct thread *threads;     /* by track */
 	uint8_t *speaks;            /* by shape: 0 not asked, 1 no, 2 it names a collective */
 	struct by_name *names;      /* by name */
 	uint32_t track_count, schema_count, name_count;
@@ -174,7 +192,7 @@ enum status collectives_new(struct collectives **out, struct trace *trace, struc
 		c->track_count = trace_count(trace, TRACE_TRACKS);
 		c->schema_count = trace_count(trace, TRACE_SCHEMAS);
 		c->name_count = trace_count(trace, TRACE_NAMES);
-		c->threads = calloc((size_t)c->track_count + 1, sizeof(struct thread *));
+		c->threads = calloc((size_t)c->track_count + 1, sizeof(*c->threads));
 		c->speaks = calloc((size_t)c->schema_count + 1, 1);
 		c->names = calloc((size_t)c->name_count + 1, sizeof(*c->names));
 	}
@@ -196,7 +214,7 @@ void collectives_free(struct collectives *c)
 	if (!c)
 		return;
 	for (i = 0; c->threads && i <= c->track_count; i++)
-		free(c->threads[i]);
+		free(c->threads[i].at);
 	free(c->threads);
 	free(c->speaks);
 	free(c->names);
@@ -348,68 +366,101 @@ static bool understand(const struct collectives *c, const struct event *e, struc
 	return true;
 }
 
-enum status collectives_note(struct collectives *c, const struct event *range, struct error *err)
+/* PyTorch's backends name a range of the host "nccl:all_to_all". */
+static enum operation range_operation(const char *name)
 {
-	struct thread **thread = &c->threads[range->track <= c->track_count ? range->track : 0];
-	struct collective is;
+	static const char *const backends[] = {
+		"nccl:", "rccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:", "ccl:",
+	};
+	size_t i, len;
 
-	if (!schema_speaks(c, range->schema))
-		return ST_OK;
-	is = (struct collective){ .type = "", .bytes = UINT64_MAX };
-	if (!understand(c, range, &is))
-		return ST_OK;
-	if (!*thread)
-		*thread = calloc(1, sizeof(**thread));
-	if (!*thread)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
-	(*thread)->at[(*thread)->next++ % RECENT] =
-		(struct recent){ range->begin_ns, range->end_ns, is };
-	return ST_OK;
-}
-
-/* The innermost one that the launch was in. */
-static const struct collective *range_of(const struct collectives *c, const struct launch *launch)
-{
-	const struct thread *thread;
-	const struct recent *best = NULL;
-	size_t i;
-
-	if (!launch || launch->track > c->track_count)
-		return NULL;
-	thread = c->threads[launch->track];
-	for (i = 0; thread && i < RECENT; i++) {
-		const struct recent *r = &thread->at[i];
-
-		if (r->begin_ns <= launch->begin_ns && launch->begin_ns < r->end_ns &&
-		    (!best || r->begin_ns >= best->begin_ns))
-			best = r;
+	for (i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+		len = strlen(backends[i]);
+		if (!strncmp(name, backends[i], len))
+			return operation_in(name + len);
 	}
-	return best ? &best->is : NULL;
+	return OPERATION_OTHER;
 }
 
 static struct by_name name_says(struct collectives *c, uint32_t name)
 {
 	const char *text = trace_text(c->trace, name, NULL);
+	struct by_name says;
 
-	if (name > c->name_count)
-		return (struct by_name){ type_in(text), operation_in(text) };
-	if (!c->names[name].type)
-		c->names[name] = (struct by_name){ type_in(text), operation_in(text) };
-	return c->names[name];
+	if (name <= c->name_count && c->names[name].type)
+		return c->names[name];
+	says.operation = operation_in(text);
+	says.type = type_in(text, says.operation);
+	says.range = range_operation(text);
+	if (name <= c->name_count)
+		c->names[name] = says;
+	return says;
+}
+
+enum status collectives_note(struct collectives *c, const struct event *range, struct error *err)
+{
+	struct thread *thread = &c->threads[range->track <= c->track_count ? range->track : 0];
+	struct recent one = { .begin_ns = range->begin_ns,
+			      .end_ns = range->end_ns,
+			      .is = { .type = "", .bytes = UINT64_MAX } };
+
+	if (!schema_speaks(c, range->schema) || !understand(c, range, &one.is)) {
+		one.is_named = true;
+		one.is.operation = name_says(c, range->name).range;
+		if (one.is.operation == OPERATION_OTHER)
+			return ST_OK;
+	}
+	if (thread->count == RECENT) {
+		thread->count = RECENT / 2;
+		memmove(thread->at, thread->at + RECENT / 2, RECENT / 2 * sizeof(one));
+	}
+	TRY(vec_reserve(&thread->at, &thread->cap, thread->count + 1, err));
+	thread->at[thread->count++] = one;
+	return ST_OK;
+}
+
+/* What the ranges say that the launch was in, the innermost first. */
+static void ranges_say(const struct collectives *c, const struct launch *launch,
+		       struct collective *out)
+{
+	const struct thread *thread;
+	enum operation operation = OPERATION_OTHER;
+	size_t low = 0, high, middle;
+
+	if (!launch || launch->track > c->track_count)
+		return;
+	thread = &c->threads[launch->track];
+	for (high = thread->count; low < high;) {
+		middle = low + (high - low) / 2;
+		if (thread->at[middle].begin_ns <= launch->begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < NESTED && i < low; i++) {
+		const struct recent *r = &thread->at[low - 1 - i];
+
+		if (launch->begin_ns >= r->end_ns)
+			continue;
+		if (operation == OPERATION_OTHER)
+			operation = r->is.operation;
+		if (r->is_named)
+			continue;
+		*out = r->is;
+		break;
+	}
+	if (operation != OPERATION_OTHER)
+		out->operation = operation;
 }
 
 void collectives_find(struct collectives *c, const struct event *kernel,
 		      const struct launch *launch, struct collective *out)
 {
 	struct by_name says = name_says(c, kernel->name);
-	const struct collective *range;
 
 	*out = (struct collective){ .type = "", .bytes = UINT64_MAX };
-	if (!schema_speaks(c, kernel->schema) || !understand(c, kernel, out)) {
-		range = range_of(c, launch);
-		if (range)
-			*out = *range;
-	}
+	if (!schema_speaks(c, kernel->schema) || !understand(c, kernel, out))
+		ranges_say(c, launch, out);
 	if (out->operation == OPERATION_OTHER)
 		out->operation = says.operation;
 	if (!*out->type)

@@ -3,9 +3,9 @@
  * collective.h - which collective a communication kernel is: communicator, operation, size, index.
  *
  * A kernel may say it itself (PyTorch's arguments), or the range says it in whose call it was
- * launched (record_param_comms of older PyTorch, NCCL's NVTX ranges); else only its name speaks,
- * and the communicator is unknown.  Ranks mean the same collective only if communicator, operation
- * and index agree (analyze/DEFINITIONS.md 7).
+ * launched (record_param_comms of older PyTorch, NCCL's NVTX ranges; of "nccl:all_to_all" the name
+ * says the operation); otherwise only its name speaks, and the communicator is unknown.  Ranks mean
+ * the same collective only if communicator, operation and index agree (analyze/DEFINITIONS.md 7).
  *
  * Events are shown in order, ranges too, because a launch comes after its range began.  Texts are
  * the trace's, the object's own, or of the program; of one thread.

@@ -22,10 +22,11 @@ NOISE_US = 5
 PIECES_KEPT = 6  # exposed stretches of a collective that are kept one by one
 OPERATIONS = {"allreduce": ("all_reduce", "AllReduce"), "_allgather_base": ("all_gather", "AllGather"),
               "reduce_scatter_tensor": ("reduce_scatter", "ReduceScatter"),
-              "broadcast": ("broadcast", "Broadcast"), "send_recv": ("send_recv", "SendRecv")}
+              "broadcast": ("broadcast", "Broadcast"), "send_recv": ("send_recv", "SendRecv"),
+              "all_to_all": ("all_to_all", "SendRecv")}
 FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n,
            "reduce_scatter": lambda n: (n - 1) / n, "broadcast": lambda n: 1,
-           "send_recv": lambda n: 1}
+           "all_to_all": lambda n: (n - 1) / n, "send_recv": lambda n: 1}
 SIZES = {"Float": 4, "BFloat16": 2, "Long": 8}
 
 
@@ -113,9 +114,9 @@ class Job:
         if self.named and self.count > 2 and r.random() < 0.3:
             members, group = members[:2], "1"
         word = r.choice(["allreduce", "allreduce", "_allgather_base", "reduce_scatter_tensor",
-                         "broadcast", "send_recv"])
+                         "broadcast", "all_to_all", "send_recv"])
         if not self.named:
-            word = r.choice(["allreduce", "send_recv"])
+            word = r.choice(["allreduce", "all_to_all", "send_recv"])
         slow = r.choice(members)
         spread = r.choice([3, 40, 900])  # within the noise, or not
         begins = {k: at[k] + r.randint(1, 20) for k in members}
@@ -158,9 +159,17 @@ class Job:
         return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": begin,
                 "dur": end - begin, "args": args}
 
-    def launched(self, events, rank, name, correlation, begin, end, stream, args, step):
+    def launched(self, events, rank, name, correlation, begin, end, stream, args, step,
+                 says=""):
         mark = next(m for m in self.marks[rank] if m[0] == step)
         call = max(mark[1] + 1, min(begin - 6, mark[2] - 5))
+        if says:
+            while any(abs(call - c) < 5 for c in self.calls[rank]):
+                call += 5
+            self.calls[rank].append(call)
+            # No annotation, which would be a phase of its own for what else is launched in it.
+            events.append(self.event("cpu_op", f"nccl:{says}", 400 + rank, 400 + rank,
+                                     call - 1, call + 3, {"Ev Idx": correlation}))
         if self.on_op and args and all(abs(call - c) > 5 for c in self.calls[rank]):
             self.calls[rank].append(call)
             events.append(self.event("cpu_op", "record_param_comms", 400 + rank, 400 + rank,
@@ -207,7 +216,8 @@ class Job:
         if c.seq is not None:
             args["Seq"] = c.seq
         self.launched(events, rank, f"ncclDevKernel_{OPERATIONS[c.word][1]}_Sum_f32_RING_LL(x)",
-                      c.correlation, c.begin, c.end, c.stream, args, c.step)
+                      c.correlation, c.begin, c.end, c.stream, args, c.step,
+                      "" if c.group or c.word != "all_to_all" else c.word)
 
     # What DEFINITIONS.md 7 says of it.
 

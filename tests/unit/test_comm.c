@@ -166,6 +166,57 @@ void test_comm_of_event(void)
 	trace_free(t);
 }
 
+/* All-to-alls are kernels called SendRecv: their range says what they are, however far the GPU is
+ * behind the thread that launched them. */
+void test_comm_of_range(void)
+{
+	enum { AHEAD = 3000 };
+	static const char kernel[] = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)";
+	const uint64_t bytes = 64;
+	struct trace *t = NULL;
+	struct collectives *c = NULL;
+	struct collective got;
+	struct launch launch = { .track = 0 };
+	struct event range = { .kind = KIND_RANGE }, e = { .kind = KIND_KERNEL };
+	uint32_t detailed, all_to_all, send;
+
+	CHECK_OK(trace_new(&t, 1 << 20, NULL), NULL);
+	e.name = trace_name(t, kernel, strlen(kernel), NULL);
+	detailed = schema_of(t, "all_to_allv", 0xabc);
+	all_to_all = trace_name(t, "nccl:all_to_all", 15, NULL);
+	send = trace_name(t, "nccl:send 0->1", 14, NULL);
+	CHECK_OK(collectives_new(&c, t, NULL), NULL);
+	for (uint64_t i = 0; i < AHEAD; i++) {
+		/* record_param_comms around nccl:all_to_all; or nccl:send alone */
+		range.begin_ns = 100 * i;
+		range.end_ns = 100 * i + 50;
+		range.schema = i % 2 ? 0 : detailed;
+		range.args = i % 2 ? NULL : &bytes;
+		range.name = i % 2 ? send : 0;
+		CHECK_OK(collectives_note(c, &range, NULL), NULL);
+		if (i % 2)
+			continue;
+		range.begin_ns += 10;
+		range.end_ns -= 10;
+		range.schema = 0;
+		range.name = all_to_all;
+		CHECK_OK(collectives_note(c, &range, NULL), NULL);
+	}
+	for (uint64_t i = AHEAD - 1000; i < AHEAD; i++) {
+		launch.begin_ns = 100 * i + 20;
+		collectives_find(c, &e, &launch, &got);
+		if (!CHECK(got.operation == (i % 2 ? OPERATION_SEND : OPERATION_ALL_TO_ALL)) ||
+		    !CHECK_STR(got.group, i % 2 ? "" : "0xabc"))
+			break;
+	}
+	launch.begin_ns += 50; /* in none */
+	collectives_find(c, &e, &launch, &got);
+	CHECK(got.operation == OPERATION_SEND_RECV);
+	CHECK_STR(got.type, ""); /* bytes are what any data is sent as */
+	collectives_free(c);
+	trace_free(t);
+}
+
 /* Numbers with long runs of nothing between them; what is not written is nothing. */
 void test_comm_frontier_list(void)
 {

@@ -97,7 +97,7 @@ static enum status reader_put(void *self, const struct batch *batch, struct erro
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct event *e = &batch->events[i];
 
-		if (e->kind == KIND_RANGE && e->schema)
+		if (e->kind == KIND_RANGE)
 			TRY(collectives_note(r->collectives, e, err));
 		else if (e->kind == KIND_KERNEL && communicates(r, e->name))
 			TRY(put_kernel(r, e, batch_launch(batch, e), err));
