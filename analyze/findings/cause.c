@@ -65,7 +65,7 @@ bool rule_look(const struct facts *f, const struct rule *r, struct finding *out)
 
 	if (r->look)
 		return r->look(f, out);
-	out->saving_ns = facts_wait(f, (struct gap_query){ .cause = r->cause }).ns;
+	out->saving_ns = facts_wait(f, (struct gap_query){ .cause = r->cause, .kind = "plain" }).ns;
 	if (out->saving_ns <= 0)
 		return false;
 	struct facts_owner o = facts_owner(f, r->cause);

@@ -246,7 +246,8 @@ double facts_own(const struct facts *f, const char **longest)
 	*longest = "";
 	for (size_t i = 0; i < f->gap_count; i++) {
 		const char *name = host_phase(&f->gaps[i]);
-		if (!name || is_known_phase(name) || is_outside(f, f->gaps[i].part))
+		if (!name || is_known_phase(name) || strcmp(f->gaps[i].kind, "plain") != 0 ||
+		    is_outside(f, f->gaps[i].part))
 			continue;
 		double ns = facts_per_gpu(f, (double)f->gaps[i].ns);
 		sum += ns;
@@ -256,21 +257,6 @@ double facts_own(const struct facts *f, const char **longest)
 		}
 	}
 	return sum;
-}
-
-double facts_idle_in(const struct facts *f, const char *cause, const char *word)
-{
-	struct rows r = rows_of(f, "idle");
-	double sum = 0;
-
-	for (size_t i = 0; i < r.count; i++) {
-		if (cause && strcmp(cell(&r, i, "cause").text, cause) != 0)
-			continue;
-		if (has(cell(&r, i, "range").text, word) || has(cell(&r, i, "call").text, word) ||
-		    has(cell(&r, i, "python").text, word))
-			sum += (double)cell(&r, i, "ns").u64;
-	}
-	return facts_per_gpu(f, sum);
 }
 
 static const char *or_empty(const char *text)

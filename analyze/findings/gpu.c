@@ -319,9 +319,7 @@ static bool slow_kernels(const struct facts *f, struct finding *out)
 
 static bool dispatch(const struct facts *f, struct finding *out)
 {
-	struct gap_query all = { .cause = "dispatch" };
-	struct gap_query zero = { .cause = "dispatch", .kind = "zero" };
-	double idle = facts_wait(f, all).ns - facts_wait(f, zero).ns;
+	double idle = facts_issued(f, "dispatch");
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,

@@ -43,19 +43,19 @@ static size_t tell_part(struct finding *out, size_t len, double ns, const char *
 				      first ? ":" : ",", span_text(a, ns), where_it_is);
 }
 
-#define SEARCH_UNUSED "search_unused_parameters"
-
 /* Launches that take over a millisecond and DDP's search are other rules'. */
-static void launch_brief(struct finding *out, const double ns[4])
+enum { LAUNCH_PARTS = 5 };
+static void launch_brief(struct finding *out, const double ns[LAUNCH_PARTS])
 {
-	static const char *const names[] = { "forward", "backward", "own ranges", "launch calls" };
+	static const char *const names[] = { "forward", "backward", "optimizer", "own ranges",
+					     "launch calls" };
 	size_t first = 0, second, i;
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
-	for (i = 1; i < 4; i++)
+	for (i = 1; i < LAUNCH_PARTS; i++)
 		first = ns[i] > ns[first] ? i : first;
 	second = first ? 0 : 1;
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < LAUNCH_PARTS; i++)
 		second = i != first && ns[i] > ns[second] ? i : second;
 	if (ns[second] < 500)
 		rule_brief(out, "%s %s", names[first], span_text(a, ns[first]));
@@ -64,13 +64,57 @@ static void launch_brief(struct finding *out, const double ns[4])
 			   names[second], span_text(b, ns[second]));
 }
 
+/* Which rule the host's time in the optimizer belongs to, beside filling with zeros. */
+enum optimizer { OPTIMIZER_OTHER, OPTIMIZER_LOOP, OPTIMIZER_FUSED };
+
+static enum optimizer optimizer_of(const struct facts *f)
+{
+	struct amount all = facts_kernels(f, "optimizer");
+	struct amount fill = facts_work(f, WORK_FILL, "optimizer");
+
+	if (facts_work(f, WORK_MULTI_TENSOR, NULL).count > 0)
+		return OPTIMIZER_FUSED;
+	return all.count - fill.count >= 50 ? OPTIMIZER_LOOP : OPTIMIZER_OTHER;
+}
+
+/* Of the optimizer: what the host does, and its launches; filling with zeros or the rest. */
+static double optimizer_wait(const struct facts *f, const char *kind)
+{
+	struct gap_query which = { .cause = "host:optimizer", .kind = kind };
+	double ns = facts_wait(f, which).ns;
+
+	which.phase = "optimizer";
+	which.cause = "launch";
+	ns += facts_wait(f, which).ns;
+	which.cause = "dispatch";
+	return ns + facts_wait(f, which).ns;
+}
+
+static bool has_zero_grad(const struct facts *f)
+{
+	return facts_work(f, WORK_FILL, "optimizer").count >= 20;
+}
+
+double facts_issued(const struct facts *f, const char *cause)
+{
+	struct gap_query plain = { .cause = cause, .kind = "plain" };
+	struct gap_query zero = { .cause = cause, .kind = "zero" };
+	double ns = facts_wait(f, plain).ns;
+
+	if (!has_zero_grad(f))
+		ns += facts_wait(f, zero).ns;
+	plain.phase = "optimizer";
+	return optimizer_of(f) == OPTIMIZER_OTHER ? ns : ns - facts_wait(f, plain).ns;
+}
+
 static bool launch_bound(const struct facts *f, struct finding *out)
 {
 	double forward =
-		wait_of(f, "host:forward") - facts_idle_in(f, "host:forward", SEARCH_UNUSED);
-	double backward = wait_of(f, "host:backward");
-	double launch = facts_wait(f, (struct gap_query){ .cause = "launch" }).ns -
-			facts_wait(f, (struct gap_query){ .cause = "launch", .kind = "long" }).ns;
+		facts_wait(f, (struct gap_query){ .cause = "host:forward", .kind = "plain" }).ns;
+	double backward =
+		facts_wait(f, (struct gap_query){ .cause = "host:backward", .kind = "plain" }).ns;
+	double optimizer = optimizer_of(f) == OPTIMIZER_OTHER ? wait_of(f, "host:optimizer") : 0;
+	double launch = facts_issued(f, "launch");
 	struct amount kernels = facts_kernels(f, NULL);
 	const char *range;
 	double own = facts_own(f, &range);
@@ -78,15 +122,21 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	size_t len = (size_t)snprintf(out->evidence, FINDING_TEXT,
 				      "The GPU waits for the host to launch its work");
 
+	if (optimizer > 0 && has_zero_grad(f))
+		optimizer -= facts_wait(f, (struct gap_query){ .cause = "host:optimizer",
+							       .kind = "zero" })
+				     .ns;
 	snprintf(in, sizeof(in), "in ranges such as %.56s", range);
 	len = tell_part(out, len, forward, "in forward");
 	len = tell_part(out, len, backward, "in backward");
+	len = tell_part(out, len, optimizer, "in the optimizer");
 	len = tell_part(out, len, own, in);
 	len = tell_part(out, len, launch, "in the launch calls");
 	snprintf(out->evidence + len, FINDING_TEXT - len, "; %s a step.",
 		 many_text(n, kernels.count, "kernel"));
-	launch_brief(out, (const double[4]){ forward, backward, own, launch });
-	return rule_saves(out, forward + backward + own + launch);
+	launch_brief(out,
+		     (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch });
+	return rule_saves(out, forward + backward + optimizer + own + launch);
 }
 
 static bool long_launches(const struct facts *f, struct finding *out)
@@ -105,7 +155,7 @@ static bool long_launches(const struct facts *f, struct finding *out)
 
 static bool unused_parameters(const struct facts *f, struct finding *out)
 {
-	double idle = facts_idle_in(f, NULL, SEARCH_UNUSED);
+	double idle = facts_wait(f, (struct gap_query){ .kind = "search" }).ns;
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
@@ -116,28 +166,14 @@ static bool unused_parameters(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
-/* Of the optimizer: what the host does, and its launches; filling with zeros or the rest. */
-static double optimizer_wait(const struct facts *f, const char *kind)
-{
-	struct gap_query which = { .cause = "host:optimizer", .kind = kind };
-	double ns = facts_wait(f, which).ns;
-
-	which.phase = "optimizer";
-	which.cause = "launch";
-	ns += facts_wait(f, which).ns;
-	which.cause = "dispatch";
-	return ns + facts_wait(f, which).ns;
-}
-
 static bool optimizer_loop(const struct facts *f, struct finding *out)
 {
 	struct amount all = facts_kernels(f, "optimizer");
 	struct amount fill = facts_work(f, WORK_FILL, "optimizer");
-	struct amount fused = facts_work(f, WORK_MULTI_TENSOR, NULL);
 	double idle = optimizer_wait(f, "plain");
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
-	if (all.count - fill.count < 50 || fused.count > 0)
+	if (optimizer_of(f) != OPTIMIZER_LOOP)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step from the optimizer, none of them fused over tensors; the GPU waits %s "
@@ -153,7 +189,7 @@ static bool zero_grad(const struct facts *f, struct finding *out)
 	double idle = optimizer_wait(f, "zero");
 	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT];
 
-	if (fill.count < 20)
+	if (!has_zero_grad(f))
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%s a step set gradients to zero: %s on the GPU, which waits %s for them.",
@@ -166,10 +202,9 @@ static bool zero_grad(const struct facts *f, struct finding *out)
 static bool optimizer_host(const struct facts *f, struct finding *out)
 {
 	double idle = optimizer_wait(f, "plain");
-	struct amount fused = facts_work(f, WORK_MULTI_TENSOR, NULL);
 	char a[SPAN_TEXT];
 
-	if (fused.count <= 0)
+	if (optimizer_of(f) != OPTIMIZER_FUSED)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "The GPU waits %s of a step while the optimizer prepares its fused kernels.",

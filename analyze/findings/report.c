@@ -67,7 +67,8 @@ static const struct column gap_columns[] = {
 	{ "cause", NULL, CELL_TEXT, KEY, NULL, "as in idle_causes" },
 	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
 	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead or tail outside of marked steps, or span" },
-	{ "kind", NULL, CELL_TEXT, KEY, NULL, "zero: of filling with zeros; long: a long launch" },
+	{ "kind", NULL, CELL_TEXT, KEY, NULL,
+	  "zero: of filling with zeros; search: of unused parameters; long: a long launch" },
 	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
 	{ "count", NULL, CELL_U64, SUM, NULL, "pieces of gaps" },
 	{ .name = NULL },
@@ -91,7 +92,7 @@ struct process_work {
 };
 
 enum { PARTS = PART_TAIL + 1, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
-enum gap_kind { GAP_PLAIN, GAP_ZERO, GAP_LONG, GAP_KINDS };
+enum gap_kind { GAP_PLAIN, GAP_ZERO, GAP_SEARCH, GAP_LONG, GAP_KINDS };
 struct gap_sums {
 	uint64_t ns, count;
 };
@@ -102,7 +103,7 @@ struct findings {
 	struct process_work **processes; /* by process id; NULL: no kernel */
 	struct process_gaps **gaps;      /* by process id; NULL: no gap */
 	uint8_t *work_of_name;           /* work + 1; 0: not asked */
-	uint8_t *zero_of_name;           /* 1 no, 2 fills with zeros; 0: not asked */
+	uint8_t *kind_of_range;          /* of gaps in it, + 1; by name; 0: not asked */
 	uint32_t process_count, name_count;
 };
 
@@ -115,8 +116,8 @@ static enum status findings_begin(struct accumulator *f, struct error *err)
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
 	s->gaps = calloc((size_t)s->process_count + 1, sizeof(*s->gaps));
 	s->work_of_name = calloc((size_t)s->name_count + 1, 1);
-	s->zero_of_name = calloc((size_t)s->name_count + 1, 1);
-	if (!s->processes || !s->gaps || !s->work_of_name || !s->zero_of_name)
+	s->kind_of_range = calloc((size_t)s->name_count + 1, 1);
+	if (!s->processes || !s->gaps || !s->work_of_name || !s->kind_of_range)
 		return fail_memory(err);
 	return ST_OK;
 }
@@ -132,7 +133,7 @@ static void findings_release(struct accumulator *f)
 	free(s->processes);
 	free(s->gaps);
 	free(s->work_of_name);
-	free(s->zero_of_name);
+	free(s->kind_of_range);
 }
 
 static enum work work_of_event(struct accumulator *f, const struct event *e)
@@ -175,28 +176,43 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	return ST_OK;
 }
 
-/* In the optimizer: annotations and ops that fill gradients. */
-static bool fills_zeros(struct accumulator *f, uint32_t name)
+/* Annotations and operators that fill gradients, and DDP's search for parameters without one. */
+static enum gap_kind kind_of_range(struct accumulator *f, uint32_t name)
 {
+	static const struct {
+		const char *part;
+		enum gap_kind kind;
+	} parts[] = {
+		{ "zero_grad", GAP_ZERO },
+		{ "aten::fill_", GAP_ZERO },
+		{ "aten::zero_", GAP_ZERO },
+		{ "_foreach_zero_", GAP_ZERO },
+		{ "search_unused_parameters", GAP_SEARCH },
+	};
 	struct findings *s = f->state;
+	size_t i = 0, count = sizeof(parts) / sizeof(parts[0]);
 
-	if (name <= s->name_count && s->zero_of_name[name])
-		return s->zero_of_name[name] == 2;
+	if (name <= s->name_count && s->kind_of_range[name])
+		return (enum gap_kind)(s->kind_of_range[name] - 1);
 	const char *text = trace_text(f->trace, name, NULL);
-	bool zero = strstr(text, "zero_grad") || strstr(text, "aten::fill_") ||
-		    strstr(text, "aten::zero_") || strstr(text, "_foreach_zero_");
+	while (i < count && !strstr(text, parts[i].part))
+		i++;
+	enum gap_kind kind = i < count ? parts[i].kind : GAP_PLAIN;
 	if (name <= s->name_count)
-		s->zero_of_name[name] = zero ? 2 : 1;
-	return zero;
+		s->kind_of_range[name] = (uint8_t)(kind + 1);
+	return kind;
 }
 
 static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
 {
 	bool launched = p->cause == CAUSE_LAUNCH || p->cause == CAUSE_DISPATCH;
 
-	if ((launched || p->cause == CAUSE_HOST) && p->phase == PHASE_OPTIMIZER && p->range &&
-	    fills_zeros(f, p->range))
-		return GAP_ZERO;
+	if ((launched || p->cause == CAUSE_HOST) && p->range) {
+		enum gap_kind kind = kind_of_range(f, p->range);
+
+		if (kind == GAP_SEARCH || (kind == GAP_ZERO && p->phase == PHASE_OPTIMIZER))
+			return kind;
+	}
 	return p->cause == CAUSE_LAUNCH && p->end_ns - p->begin_ns >= LONG_LAUNCH_NS ? GAP_LONG
 										     : GAP_PLAIN;
 }
@@ -281,7 +297,7 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 static enum status end_gap(struct accumulator *f, uint32_t process, size_t at, struct error *err)
 {
 	static const char *const parts[] = { "lead", "span", "tail" };
-	static const char *const kinds[] = { "plain", "zero", "long" };
+	static const char *const kinds[] = { "plain", "zero", "search", "long" };
 	struct findings *s = f->state;
 	enum cause cause = (enum cause)(at / SWEEP_PHASES);
 	unsigned phase = (unsigned)(at % SWEEP_PHASES), part, kind;

@@ -77,7 +77,8 @@ struct gap_query {
 	const char *cause; /* "data", "host:forward" */
 	const char *phase; /* of what was launched */
 	const char *part;  /* "lead", "span", "tail" */
-	const char *kind;  /* "plain"; "zero": of filling gradients; "long": a launch over 1 ms */
+	const char *kind;  /* "plain"; "zero": of filling gradients; "search": of DDP's for unused
+			    * parameters; "long": a launch over 1 ms */
 };
 /* Once, before any is asked for; `gaps` is the caller's to free, also after an error. */
 enum status facts_gaps_take(struct facts *f, struct error *err);
@@ -89,10 +90,11 @@ double facts_cause(const struct facts *f, const char *cause);
 double facts_per_gpu(const struct facts *f, double sum);
 /* Inside of marked steps; without marks, without a lead or tail that is a finding of its own. */
 struct amount facts_wait(const struct facts *f, struct gap_query which);
+/* Of "launch" or "dispatch": without what belongs to the rules of the optimizer, of unused
+ * parameters and of long launches. */
+double facts_issued(const struct facts *f, const char *cause);
 /* Likewise facts_wait() of host:NAME where NAME is the user's own annotation; the longest. */
 double facts_own(const struct facts *f, const char **longest);
-/* Not busy by `cause` (NULL: any) in owners whose range, call or frame has `word`, case ignored. */
-double facts_idle_in(const struct facts *f, const char *cause, const char *word);
 /* The owner with most of a cause: its range, call and thread; "" where there is none. */
 struct facts_owner {
 	const char *range, *python, *call, *thread;

@@ -38,9 +38,9 @@ def kineto(name):
 NO_VERDICT = Judged(("NO VERDICT",))
 TABLE = {
     "judged/param_resnet_kineto.json.gz": Judged(
-        ("INPUT",), ("data_wait",), backward_ms=2786.5, waits="the step thread"),
+        ("INPUT",), ("data_wait",), backward_ms=2786.5),
     "judged/param_linear_kineto.json.gz": Judged(
-        ("HOST",), ("late_start", *LAUNCHES), backward_ms=224.8, waits="the step thread"),
+        ("HOST",), ("late_start", *LAUNCHES), backward_ms=224.8),
     "judged/dlrm_8ranks": Judged(
         ("UNBALANCED", "COMM"), ("straggler",), "ank 7", waits="all-to-all that is matched"),
     kineto("h100_timesformer"): Judged(
@@ -126,6 +126,8 @@ def check_row(checks, binary, folder, name, row):
     else:
         checks.say(not wrong, f"{name} is judged", "; ".join(wrong))
     check_rule(checks, name, report)
+    twice = verdict.counted_twice_ns(report)
+    checks.say(twice <= 0, f"{name} counts idle time once", f"{twice / 1e6:.3f} ms too much")
 
 
 def main():

@@ -280,10 +280,9 @@ def scenes():
         "unused_parameters": Scene("unused_parameters", host, waits(
             "torch::distributed::reducer::search_unused_parameters", "cpu_op"), verdict="HOST",
             advice="find_unused_parameters=False", **late),
-        "zero_grad": Scene("zero_grad", hole, zero_grad, ("launch_bound",), verdict="HOST",
+        "zero_grad": Scene("zero_grad", hole, zero_grad, verdict="HOST",
                            advice="set_to_none", evidence="40 fill kernels"),
-        "optimizer_loop": Scene("optimizer_loop", 3250, optimizer_loop,
-                                ("launch_bound", "dispatch"), verdict="HOST",
+        "optimizer_loop": Scene("optimizer_loop", 3250, optimizer_loop, verdict="HOST",
                                 advice="foreach=True", evidence="51 kernels"),
         "optimizer_host": Scene("optimizer_host", hole - 10, optimizer_host, verdict="HOST",
                                 advice="fused=True"),

@@ -22,6 +22,25 @@ def savings(report):
     return made
 
 
+# Findings of time in which a GPU is not busy: each instant is in one of them at most.
+IDLE = ("data_wait", "launch_bound", "long_launches", "unused_parameters", "zero_grad",
+        "optimizer_loop", "optimizer_host", "host_sync", "blocking_copy", "compile", "allocator",
+        "gc_pause", "checkpoint", "validation", "loop_overhead", "profiler", "stream_wait",
+        "dispatch", "graph_gaps", "late_start", "long_tail")
+
+
+def counted_twice_ns(report):
+    """By how much all findings of idle time are longer than what is not busy."""
+    gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
+    steps = sum(rank["complete_steps"] for rank in report["ranks"]) or len(report["ranks"])
+    rows = {row["rule"]: row["saving_ns_per_step"] for row in report["findings"]}
+    fills = sum(row["total_ns"] for rank in report["ranks"] for row in rank["kernels"]
+                if "fill" in (row["name"] or "").lower())
+    idle = sum(gpu["not_busy_ns"] for gpu in gpus) + (fills if "zero_grad" in rows else 0)
+    per_gpu = len(report["ranks"]) / len(gpus) / steps if gpus else 0
+    return sum(rows.get(rule, 0) for rule in IDLE) - idle * per_gpu - len(IDLE)
+
+
 def verdict(report):
     """(bound, also)"""
     made = savings(report)
