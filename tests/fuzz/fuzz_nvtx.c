@@ -3,9 +3,9 @@
  * Schemas, enums and payloads of NVTX as a program may hand them over: any types, flags, lengths,
  * offsets, nestings; the bytes of an event may be fewer than the schema says.
  */
-#include "collector/probe/nvtx/schema.c" /* its tables only grow; here each run begins anew */
+#include "collector/probe/nvtx/payload.c" /* its tables only grow; here each run begins anew */
 
-#include "collector/probe/nvtx/payload.h"
+#include "convert/source/log/payload.h"
 #include "schemas/base/buf.h"
 #include "tests/fuzz/target.h"
 
@@ -32,7 +32,7 @@ static uint64_t type_of(struct fuzz_bytes *b)
 	return fuzz_number(b, 8);
 }
 
-static void put_schema(struct fuzz_bytes *b, uint32_t domain)
+static void register_schema(struct fuzz_bytes *b, uint32_t domain)
 {
 	struct nvtx_entry entry[ENTRIES_OF_RUN];
 	struct nvtx_schema s = { .mask = fuzz_number(b, 2), .entries = entry };
@@ -55,7 +55,7 @@ static void put_schema(struct fuzz_bytes *b, uint32_t domain)
 	nvtx_schema_put(domain, &s);
 }
 
-static void put_enum(struct fuzz_bytes *b, uint32_t domain)
+static void register_enum(struct fuzz_bytes *b, uint32_t domain)
 {
 	struct nvtx_word word_of[ENTRIES_OF_RUN];
 	struct nvtx_enum e = { .mask = fuzz_number(b, 1), .words = word_of };
@@ -72,22 +72,43 @@ static void put_enum(struct fuzz_bytes *b, uint32_t domain)
 	nvtx_enum_put(domain, &e);
 }
 
-static void note(const struct nvtx_field *f, void *arg)
+/* The event that the collector would make of the draft, decoded as the source of logs does. */
+static void decode(const struct nvtx_draft *draft, uint32_t domain, uint64_t schema)
 {
-	struct buf *last_window = arg;
+	const uint8_t *bytes = draft->bytes + sizeof(struct nvtx_tail);
+	size_t size = draft->size - sizeof(struct nvtx_tail);
+	uint64_t words[LOG_PAYLOAD_ARGS] = { 0 };
+	struct event e = { .kind = KIND_RANGE, .args = words };
+	struct attr consts[2], arg = { .type = ATTR_U64 };
+	struct arg_schema s = { consts, &arg, 1, 1 };
+	struct trace *t;
+	struct buf text;
 
-	buf_put(last_window, f->key, f->key_len);
-	if (f->text)
-		buf_put(last_window, f->text, f->len);
+	if (trace_new(&t, 1 << 24, NULL) != ST_OK)
+		return;
+	arg.key = trace_name(t, NVTX_PAYLOAD_KEY, 8, NULL);
+	memcpy(words, bytes, size < 8 ? size : 8);
+	consts[0] = arg;
+	consts[0].type = ATTR_TEXT;
+	consts[0].bits = trace_name(t, (const char *)bytes + 8, size < 8 ? 0 : size - 8, NULL);
+	buf_init(&text, 1 << 20);
+	nvtx_schema_write(&text, domain, schema);
+	if (text.len) {
+		consts[1].key = trace_name(t, NVTX_SCHEMAS_KEY, 8, NULL);
+		consts[1].type = ATTR_TEXT;
+		consts[1].bits = trace_name(t, buf_text(&text), text.len, NULL);
+		s.const_count = 2;
+	}
+	buf_release(&text);
+	e.schema = trace_schema(t, &s, NULL);
+	log_payload_decode(t, &e, words);
+	trace_free(t);
 }
 
 static void tell(struct fuzz_bytes *b, uint32_t domain)
 {
 	static struct nvtx_draft draft;
 	struct nvtx_data data = { .schema = type_of(b) };
-	struct nvtx_payload_header payload;
-	struct buf last_window;
-	const uint8_t *at;
 	uint8_t *exact;
 
 	data.size = (size_t)(b->end - b->at);
@@ -95,18 +116,10 @@ static void tell(struct fuzz_bytes *b, uint32_t domain)
 	memcpy(exact, b->at, data.size);
 	data.bytes = exact;
 	nvtx_draft_init(&draft, domain);
-	nvtx_payload_copy(&draft, domain, &data, false);
+	nvtx_payload_copy(&draft, domain, &data);
 	free(exact);
-	if (!nvtx_draft_tail(&draft)->payloads)
-		return;
-	at = draft.bytes + sizeof(struct nvtx_tail);
-	memcpy(&payload, at, sizeof(payload));
-	exact = malloc((size_t)payload.size + payload.extra + 1);
-	memcpy(exact, at + sizeof(payload), (size_t)payload.size + payload.extra);
-	buf_init(&last_window, 1 << 22);
-	nvtx_payload_decode(domain, &payload, exact, note, &last_window);
-	buf_release(&last_window);
-	free(exact);
+	if (nvtx_draft_tail(&draft)->payloads)
+		decode(&draft, domain, data.schema);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -117,12 +130,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 4096)
 		return 0;
 	schema_count = 0;
-	entry_count = word_count = 0;
+	entry_count = 0;
 	for (i = 0; i < count; i++)
 		if (fuzz_below(&b, 4))
-			put_schema(&b, i % 2);
+			register_schema(&b, i % 2);
 		else
-			put_enum(&b, i % 2);
+			register_enum(&b, i % 2);
 	tell(&b, fuzz_below(&b, 2));
 	return 0;
 }

@@ -132,21 +132,21 @@ void test_nvtx_draft_pieces(void)
 	nvtx_draft_init(&d, 0);
 	d.name = 3;
 	CHECK_U64(nvtx_draft_more(&d), 0); /* a name says all */
-	at = nvtx_draft_add_payload(&d, 77, 5, true);
+	at = nvtx_draft_add_payload(&d, 77, 5);
 	if (!CHECK(at != NULL))
 		return;
 	memcpy(at, "abcde", 5);
 	memcpy(nvtx_draft_extra(&d, 3), "fgh", 3);
 	CHECK_U64(nvtx_draft_more(&d), 2); /* 16 + 16 + 8 bytes */
 	memcpy(&payload, d.bytes + sizeof(struct nvtx_tail), sizeof(payload));
-	CHECK(payload.schema == 77 && payload.size == 5 && payload.extra == 3 && payload.at_end);
+	CHECK(payload.schema == 77 && payload.size == 5 && payload.extra == 3);
 	CHECK_MEM(d.bytes + sizeof(struct nvtx_tail) + sizeof(payload), "abcdefgh", 8);
-	CHECK(!nvtx_draft_add_payload(&d, 1, RING_TAIL_MAX, false));
-	CHECK(!nvtx_draft_add_payload(&d, 1, SIZE_MAX, false));
+	CHECK(!nvtx_draft_add_payload(&d, 1, RING_TAIL_MAX));
+	CHECK(!nvtx_draft_add_payload(&d, 1, SIZE_MAX));
 	CHECK(!nvtx_draft_extra(&d, RING_TAIL_MAX));
 	CHECK_U64(d.lost, 3);
 	for (i = 0; i < 300; i++)
-		nvtx_draft_add_payload(&d, 1, 1, false);
+		nvtx_draft_add_payload(&d, 1, 1);
 	CHECK_U64(nvtx_draft_tail(&d)->payloads, 255);
 	CHECK(nvtx_draft_more(&d) <= 255);
 }

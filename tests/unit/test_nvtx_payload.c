@@ -2,6 +2,7 @@
 #include "collector/session/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/payload.h"
+#include "convert/source/log/payload.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/trace.h"
 #include "tests/unit/unit.h"
@@ -12,45 +13,90 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What a payload says, as one text: "key=value key=value". */
+/* What a payload says, as one text: arguments, then const args, "key~=value key=value". */
 static struct nvtx_draft draft;
 static struct buf told;
 
-static void note(const struct nvtx_field *f, void *arg)
+static void note(const struct trace *t, const struct attr *a, uint64_t bits, const char *sign)
 {
+	size_t len;
+	const char *text = trace_text(t, a->key, &len);
 	double f64;
 
 	if (told.len)
 		buf_put_byte(&told, ' ');
-	buf_putf(&told, "%.*s%s%s=", (int)f->key_len, f->key, f->is_arg ? "~" : "",
-		 f->is_message ? "!" : "");
-	memcpy(&f64, &f->bits, sizeof(f64));
-	if (f->type == ATTR_U64)
-		buf_putf(&told, "%llu", (unsigned long long)f->bits);
-	else if (f->type == ATTR_I64)
-		buf_putf(&told, "%lld", (long long)f->bits);
-	else if (f->type == ATTR_F64)
+	buf_put(&told, text, len);
+	buf_put_text(&told, sign);
+	memcpy(&f64, &bits, sizeof(f64));
+	if (a->type == ATTR_U64)
+		buf_putf(&told, "%llu", (unsigned long long)bits);
+	else if (a->type == ATTR_I64)
+		buf_putf(&told, "%lld", (long long)bits);
+	else if (a->type == ATTR_F64)
 		buf_putf(&told, "%g", f64);
 	else
-		buf_put(&told, f->text, f->len);
+		buf_put_text(&told, trace_text(t, (uint32_t)bits, &len));
 }
 
-/* Through the draft, as a callback and the writer do it. */
+/* The argument schema that the collector gives an event with the payload of the draft. */
+static uint32_t make_schema(struct trace *t, uint32_t domain, uint64_t schema, uint64_t *words)
+{
+	struct attr args[LOG_PAYLOAD_ARGS], consts[2];
+	struct arg_schema s = { consts, args, 0, 0 };
+	uint8_t *bytes = draft.bytes + sizeof(struct nvtx_tail);
+	size_t size = draft.size - sizeof(struct nvtx_tail), at = 0;
+	struct buf schemas;
+
+	memset(bytes + size, 0, 8);
+	for (; s.arg_count < NVTX_PAYLOAD_WORDS; at += 8) {
+		words[s.arg_count] = at < size ? get_u64(bytes + at) : 0;
+		args[s.arg_count++] =
+			(struct attr){ .key = trace_name(t, NVTX_PAYLOAD_KEY, 8, NULL) };
+	}
+	buf_init(&schemas, 1 << 20);
+	nvtx_schema_write(&schemas, domain, schema);
+	if (at < size)
+		consts[s.const_count++] =
+			(struct attr){ .key = args[0].key,
+				       .type = ATTR_TEXT,
+				       .bits = trace_name(t, (const char *)bytes + at, size - at,
+							  NULL) };
+	if (schemas.len)
+		consts[s.const_count++] =
+			(struct attr){ .key = trace_name(t, NVTX_SCHEMAS_KEY, 8, NULL),
+				       .type = ATTR_TEXT,
+				       .bits = trace_name(t, buf_text(&schemas), schemas.len,
+							  NULL) };
+	buf_release(&schemas);
+	return trace_schema(t, &s, NULL);
+}
+
+/* Through the draft, as a callback and the writer do it, and then as the source of logs does. */
 static const char *tell(uint32_t domain, uint64_t schema, const void *bytes, size_t size)
 {
 	struct nvtx_data data = { schema, size, bytes };
-	struct nvtx_payload_header payload;
-	const uint8_t *at;
+	uint64_t words[LOG_PAYLOAD_ARGS];
+	struct event e = { .kind = KIND_RANGE, .args = words };
+	const struct arg_schema *s;
+	struct trace *t;
+	size_t len;
 
 	nvtx_draft_init(&draft, domain);
-	nvtx_payload_copy(&draft, domain, &data, false);
+	nvtx_payload_copy(&draft, domain, &data);
 	buf_release(&told);
 	buf_init(&told, 1 << 20);
-	if (!nvtx_draft_tail(&draft)->payloads)
+	if (!nvtx_draft_tail(&draft)->payloads || !CHECK(trace_new(&t, 1 << 24, NULL) == ST_OK))
 		return "nothing";
-	at = draft.bytes + sizeof(struct nvtx_tail);
-	memcpy(&payload, at, sizeof(payload));
-	nvtx_payload_decode(domain, &payload, at + sizeof(payload), note, NULL);
+	e.schema = make_schema(t, domain, schema, words);
+	log_payload_decode(t, &e, words);
+	s = trace_get_schema(t, e.schema);
+	for (uint32_t i = 0; i < s->arg_count; i++)
+		note(t, &s->args[i], words[i], "~=");
+	for (uint32_t i = 0; i < s->const_count; i++)
+		note(t, &s->consts[i], s->consts[i].bits, "=");
+	if (e.name)
+		buf_putf(&told, " name=%s", trace_text(t, e.name, &len));
+	trace_free(t);
 	return buf_text(&told);
 }
 
@@ -124,7 +170,7 @@ void test_nvtx_payload_static_ids(void)
 	CHECK_U64(STATIC(2, id, two), id);
 	CHECK_STR(tell(1, id, &v, 4), "one~=7");
 	CHECK_STR(tell(2, id, &v, 4), "two~=7");
-	CHECK_STR(tell(3, id, &v, 4), "=07000000");
+	CHECK_STR(tell(3, id, &v, 4), "payload=07000000");
 	CHECK_U64(STATIC(1, id, two), id);
 	CHECK_STR(tell(1, id, &v, 4), "two~=7");
 	CHECK_U64(STATIC(1, 12, one) >> 32, 1); /* no id of a schema: it gets one */
@@ -183,7 +229,7 @@ void test_nvtx_payload_flags(void)
 	CHECK_STR(tell(0, schema, &v, sizeof(v)), "access=WRITE");
 	v = 0;
 	CHECK_STR(tell(0, schema, &v, sizeof(v)), "access=NONE");
-	CHECK_STR(tell(0, id, &v, sizeof(v)), "=NONE"); /* the enum alone */
+	CHECK_STR(tell(0, id, &v, sizeof(v)), "payload=NONE"); /* the enum alone */
 	CHECK_U64(nvtx_enum_put(0, NULL), 0);
 }
 
@@ -249,7 +295,7 @@ void test_nvtx_payload_dynamic(void)
 	size_t size;
 
 	CHECK_STR(tell(0, id, bytes, sizeof(bytes)),
-		  "n~=2 list=[5,-1] text=ab zero=[7,8] last~=99");
+		  "n~=2 last~=99 list=[5,-1] text=ab zero=[7,8]");
 	for (size = 0; size < sizeof(bytes); size++)
 		CHECK(strstr(tell(0, id, bytes, size), "last") == NULL);
 	CHECK_STR(tell(0, id, "\xff\0\1\0", 4), "n~=255 list=[1] text= zero=[]");
@@ -284,14 +330,36 @@ void test_nvtx_payload_texts(void)
 	memcpy(v.text, "12345678", 8); /* no zero at its end */
 	id = STATIC(0, 0, entries);
 	CHECK_STR(tell(0, id, &v, sizeof(v)),
-		  "inline=12345678 pointer=elsewhere flagged=too wide=u\xf0\x9f\x98\x80 "
-		  "handle!=registered to ints~=4096");
+		  "to ints~=4096 inline=12345678 pointer=elsewhere flagged=too "
+		  "wide=u\xf0\x9f\x98\x80 name=registered");
 	v.pointer = NULL;
 	v.flagged = (const char *)8; /* nothing there: no fault */
 	v.handle = UINT32_MAX;
-	CHECK_STR(
-		tell(0, id, &v, sizeof(v)),
-		"inline=12345678 pointer= flagged= wide=u\xf0\x9f\x98\x80 handle!= to ints~=4096");
+	CHECK_STR(tell(0, id, &v, sizeof(v)),
+		  "to ints~=4096 inline=12345678 pointer= flagged= wide=u\xf0\x9f\x98\x80 name=");
+}
+
+/* Texts that nested schemas refer to, in an array too. */
+void test_nvtx_payload_nested_texts(void)
+{
+	static const struct nvtx_entry inner[] = {
+		{ .type = NVTX_TYPE_NVTX_REGISTERED_STRING_HANDLE, .name = "handle" },
+		{ .type = NVTX_TYPE_CSTRING, .name = "pointer" },
+	};
+	const struct nvtx_entry outer[] = {
+		{ .type = STATIC(0, 0, inner),
+		  .name = "both",
+		  .flags = NVTX_ENTRY_ARRAY_FIXED,
+		  .detail = 2 },
+	};
+	struct {
+		uint64_t handle;
+		const char *pointer;
+	} v[2] = { { name_find("one"), "two" }, { name_find("three"), "four" } };
+
+	CHECK_STR(tell(0, STATIC(0, 0, outer), &v, sizeof(v)),
+		  "both[0].handle=one both[0].pointer=two both[1].handle=three "
+		  "both[1].pointer=four");
 }
 
 /* A text that ends where memory does. */
@@ -314,15 +382,15 @@ void test_nvtx_payload_plain(void)
 	const uint8_t bytes[100] = { 1, 2, 0xff };
 	const char *told_raw;
 
-	CHECK_STR(tell(0, NVTX_SCHEMA_RAW, bytes, 3), "=0102ff");
-	CHECK_STR(tell(0, UINT64_C(0x123456789abc), bytes, 3), "=0102ff");
+	CHECK_STR(tell(0, NVTX_SCHEMA_RAW, bytes, 3), "payload=0102ff");
+	CHECK_STR(tell(0, UINT64_C(0x123456789abc), bytes, 3), "payload=0102ff");
 	told_raw = tell(0, NVTX_SCHEMA_RAW, bytes, sizeof(bytes));
-	CHECK_U64(strlen(told_raw), 1 + 128 + 3);
-	CHECK_STR(told_raw + 129, "...");
+	CHECK_U64(strlen(told_raw), 8 + 128 + 3);
+	CHECK_STR(told_raw + 136, "...");
 	CHECK_STR(tell(0, NVTX_SCHEMA_REFERENCED, bytes, 3), "nothing");
-	CHECK_STR(tell(0, NVTX_TYPE_INT, "\5\0\0\0", 4), "~=5");
-	CHECK_STR(tell(0, NVTX_TYPE_INT, "\5", 1), "=05");
-	CHECK_STR(tell(0, NVTX_TYPE_CSTRING, "a text", SIZE_MAX), "=a text");
+	CHECK_STR(tell(0, NVTX_TYPE_INT, "\5\0\0\0", 4), "payload~=5");
+	CHECK_STR(tell(0, NVTX_TYPE_INT, "\5", 1), "payload=05");
+	CHECK_STR(tell(0, NVTX_TYPE_CSTRING, "a text", SIZE_MAX), "payload=a text");
 }
 
 /* More than a place of the ring holds is left out and counted. */

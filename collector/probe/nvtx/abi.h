@@ -10,6 +10,8 @@
 #ifndef COLLECTOR_PROBE_NVTX_ABI_H
 #define COLLECTOR_PROBE_NVTX_ABI_H
 
+#include "schemas/model/nvtx.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -125,58 +127,11 @@ struct nvtx_resource {
 
 /* ---- schemas of payloads ---- */
 
-/* Types of entries, and schema ids below 2^24; the lengths are those of this machine. */
-/* clang-format off */
-#define NVTX_TYPE_LIST(X)                                                                          \
-	X(CHAR, 1, SIGNED, char) X(UCHAR, 2, UNSIGNED, unsigned char)                              \
-	X(SHORT, 3, SIGNED, short) X(USHORT, 4, UNSIGNED, unsigned short)                          \
-	X(INT, 5, SIGNED, int) X(UINT, 6, UNSIGNED, unsigned)                                      \
-	X(LONG, 7, SIGNED, long) X(ULONG, 8, UNSIGNED, unsigned long)                              \
-	X(LONGLONG, 9, SIGNED, long long) X(ULONGLONG, 10, UNSIGNED, unsigned long long)           \
-	X(INT8, 11, SIGNED, int8_t) X(UINT8, 12, UNSIGNED, uint8_t)                                \
-	X(INT16, 13, SIGNED, int16_t) X(UINT16, 14, UNSIGNED, uint16_t)                            \
-	X(INT32, 15, SIGNED, int32_t) X(UINT32, 16, UNSIGNED, uint32_t)                            \
-	X(INT64, 17, SIGNED, int64_t) X(UINT64, 18, UNSIGNED, uint64_t)                            \
-	X(FLOAT, 19, FLOAT, float) X(DOUBLE, 20, FLOAT, double)                                    \
-	X(LONGDOUBLE, 21, FLOAT, long double)                                                      \
-	X(SIZE, 22, UNSIGNED, size_t) X(ADDRESS, 23, UNSIGNED, void *)                             \
-	X(WCHAR, 24, LETTER, wchar_t) X(CHAR8, 25, LETTER, char) X(CHAR16, 26, LETTER, uint16_t)   \
-	X(CHAR32, 27, LETTER, uint32_t)                                                            \
-	X(BYTE, 32, UNSIGNED, uint8_t)                                                             \
-	X(FLOAT16, 42, FLOAT, uint16_t) X(FLOAT32, 43, FLOAT, float) X(FLOAT64, 44, FLOAT, double) \
-	X(BF16, 50, BFLOAT, uint16_t) X(TF32, 52, FLOAT, float)                                    \
-	X(CATEGORY, 68, UNSIGNED, uint32_t) X(COLOR_ARGB, 69, UNSIGNED, uint32_t)                  \
-	X(SCOPE_ID, 70, UNSIGNED, uint64_t)                                                        \
-	X(PID_UINT32, 71, UNSIGNED, uint32_t) X(PID_UINT64, 72, UNSIGNED, uint64_t)                \
-	X(TID_UINT32, 73, UNSIGNED, uint32_t) X(TID_UINT64, 74, UNSIGNED, uint64_t)                \
-	X(CSTRING, 75, TEXT, char) X(CSTRING_UTF8, 76, TEXT, char)                                 \
-	X(CSTRING_UTF16, 77, TEXT, uint16_t) X(CSTRING_UTF32, 78, TEXT, uint32_t)                  \
-	X(NVTX_REGISTERED_STRING_HANDLE, 80, REGISTERED, void *)
-/* clang-format on */
-enum nvtx_type {
-#define X(name, number, form, type) NVTX_TYPE_##name = number,
-	NVTX_TYPE_LIST(X)
-#undef X
-		NVTX_TYPE_END,
-};
 #define NVTX_SCHEMA_REFERENCED UINT64_C(1022) /* bytes that other payloads point into */
 #define NVTX_SCHEMA_RAW        UINT64_C(1023)
 #define NVTX_SCHEMA_STATIC     (UINT64_C(1) << 24) /* the program's own, by domain, from here */
 #define NVTX_SCHEMA_DYNAMIC    (UINT64_C(1) << 32) /* those that we gave out */
 
-enum nvtx_entry_flag {
-	NVTX_ENTRY_POINTER = 1 << 1,
-	NVTX_ENTRY_FROM_BASE = 1 << 2,
-	NVTX_ENTRY_FROM_HERE = 1 << 3,
-	NVTX_ENTRY_ARRAY = 7 << 4, /* one of the next four */
-	NVTX_ENTRY_ARRAY_FIXED = 1 << 4,
-	NVTX_ENTRY_ARRAY_ZERO = 2 << 4,
-	NVTX_ENTRY_ARRAY_COUNTED = 3 << 4, /* detail: index of the entry that has the length */
-	NVTX_ENTRY_ARRAY_ELSEWHERE = 4 << 4,
-	NVTX_ENTRY_DEEP_COPY = 1 << 8,
-	NVTX_ENTRY_HIDE = 1 << 9,
-	NVTX_ENTRY_MESSAGE = 1 << 10,
-};
 struct nvtx_entry {
 	uint64_t flags, type;
 	const char *name, *description;

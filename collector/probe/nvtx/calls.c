@@ -133,10 +133,10 @@ static void put_message(struct nvtx_draft *d, int32_t type, const void *message)
 }
 
 static void put_payloads(struct nvtx_draft *d, uint32_t domain, const struct nvtx_data *data,
-			 size_t count, bool at_end)
+			 size_t count)
 {
 	for (size_t i = 0; data && i < count; i++)
-		nvtx_payload_copy(d, domain, &data[i], at_end);
+		nvtx_payload_copy(d, domain, &data[i]);
 }
 
 static void put_value(struct nvtx_draft *d, uint32_t domain, const struct nvtx_attributes *a)
@@ -146,7 +146,7 @@ static void put_value(struct nvtx_draft *d, uint32_t domain, const struct nvtx_a
 
 	if (a->value_type == NVTX_VALUE_EXTENDED) {
 		put_payloads(d, domain, (const struct nvtx_data *)(uintptr_t)a->value.u64,
-			     a->payload_count > 0 ? (size_t)a->payload_count : 0, false);
+			     a->payload_count > 0 ? (size_t)a->payload_count : 0);
 	} else if (a->value_type > NVTX_VALUE_NONE && a->value_type <= NVTX_VALUE_F32) {
 		tail->value_type = (uint8_t)a->value_type;
 		tail->value = short_one ? a->value.u32 : a->value.u64;
@@ -173,7 +173,7 @@ static void put_event(struct nvtx_draft *d, const struct nvtx_event *what)
 	put_message(d, what->message_type, what->message);
 	if (a && NVTX_HAS(a, value))
 		put_value(d, what->domain, a);
-	put_payloads(d, what->domain, what->payloads, what->payload_count, false);
+	put_payloads(d, what->domain, what->payloads, what->payload_count);
 }
 
 /* ---- windows that wait for a range ---- */
@@ -261,7 +261,7 @@ void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct 
 	if (UNLIKELY(!thread || !nvtx_stack_pop(stack_of(thread), domain, level, &begin)))
 		return;
 	if (thread->records) {
-		put_payloads(&stack_of(thread)->draft, domain, data, count, true);
+		put_payloads(&stack_of(thread)->draft, domain, data, count);
 		put_record(thread, KIND_RANGE, begin, end);
 	}
 	ends(stack_of(thread)->draft.word);
@@ -336,7 +336,7 @@ static void end_open(uint32_t word, uint64_t id, const struct nvtx_data *data, s
 		return;
 	put_started_windows(thread, &e);
 	if (thread->records) {
-		put_payloads(d, nvtx_word_domain(d->word), data, count, true);
+		put_payloads(d, nvtx_word_domain(d->word), data, count);
 		put_record(thread, KIND_RANGE, e.begin, now);
 	}
 	ends(d->word);

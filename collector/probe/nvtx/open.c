@@ -31,11 +31,9 @@ void nvtx_draft_text(struct nvtx_draft *d, size_t len)
 	d->size += (uint32_t)len;
 }
 
-uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size, bool at_end)
+uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size)
 {
-	struct nvtx_payload_header payload = { .schema = schema,
-					       .size = (uint16_t)size,
-					       .at_end = at_end };
+	struct nvtx_payload_header payload = { .schema = schema, .size = (uint16_t)size };
 	struct nvtx_tail *tail = nvtx_draft_tail(d);
 	uint8_t *at = d->bytes + d->size;
 

@@ -15,6 +15,7 @@
 #define COLLECTOR_PROBE_NVTX_OPEN_H
 
 #include "collector/session/thread_state.h"
+#include "schemas/model/nvtx.h"
 
 /* ring_record.word of what is RING_NVTX */
 enum {
@@ -31,16 +32,10 @@ static inline uint32_t nvtx_word_domain(uint64_t word)
 
 struct nvtx_tail {
 	uint16_t text_len;  /* follows this struct when the record has no name; not terminated */
-	uint8_t payloads;   /* follow the text */
+	uint8_t payloads;   /* follow the text, see schemas/model/nvtx.h */
 	uint8_t value_type; /* enum nvtx_value */
 	uint32_t tid;       /* of the thread that started it; 0: the thread of the ring */
 	uint64_t value;     /* its bits */
-};
-struct nvtx_payload_header { /* of an extended payload; `size` bytes and `extra` bytes follow */
-	uint64_t schema;
-	uint16_t size, extra; /* extra: what pointers in it pointed at, see nvtx/payload.h */
-	uint8_t at_end;       /* given when the range ended */
-	uint8_t spare[3];
 };
 
 enum { NVTX_TEXT_MAX = 4095 };
@@ -67,7 +62,7 @@ void nvtx_draft_text(struct nvtx_draft *d, size_t len);
  * Space for one more payload of `size` bytes, which the caller fills; NULL: none, and it is
  * counted.
  */
-uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size, bool at_end);
+uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t size);
 /* `len` more bytes for the latest payload; NULL: they do not fit. */
 uint8_t *nvtx_draft_extra(struct nvtx_draft *d, size_t len);
 /* Places of the ring that its tail takes, the last one filled up with zeros; 0: it needs none. */

@@ -4,7 +4,7 @@
 #include "collector/session/thread_name.h"
 #include "collector/session/texts.h"
 #include "collector/probe/nvtx/names.h"
-#include "collector/probe/nvtx/schema.h"
+#include "collector/probe/nvtx/payload.h"
 #include "collector/probe/nvtx/text.h"
 #include "collector/session/clock.h"
 #include "collector/store/writer.h"
@@ -18,10 +18,10 @@
 enum {
 	DESCS = 4096,
 	TEXT_HASHES = 8192,
-	CONSTS_MAX = 48,
-	ARGS_MAX = 64,
-	KEY_MAX = 256,
-	INPUTS_MAX = 32, /* numbers of input_op_ids */
+	CONSTS_MAX = 32,
+	ARGS_MAX = 80,
+	INPUTS_MAX = 32,         /* numbers of input_op_ids */
+	SCHEMAS_BYTES = 1 << 18, /* of the schemas of one event */
 };
 
 /* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
@@ -55,17 +55,6 @@ struct sketch {
 };
 
 /* ---- attributes ---- */
-
-static bool has_key(const struct sketch *s, uint32_t key)
-{
-	for (unsigned i = 0; i < s->const_count; i++)
-		if (s->consts[i].key == key)
-			return true;
-	for (unsigned i = 0; i < s->arg_count; i++)
-		if (s->args[i].key == key)
-			return true;
-	return false;
-}
 
 static void put_attr(struct sketch *s, const struct attr *a, bool is_arg)
 {
@@ -209,104 +198,38 @@ static void take_xla(struct sketch *s)
 	s->len = s->name.len;
 }
 
-/* ---- NCCL, and fields of payloads ---- */
+/* ---- payloads ---- */
 
-/* Our keys for fields of NCCL's and XLA's schemas; constant fields belong to the descriptor. */
-static const struct key_row {
-	const char *domain, *theirs, *key;
-	bool is_const;
-} key_rows[] = {
-	{ "NCCL", "NCCL communicator ID", "comms_id", true },
-	{ "NCCL", "Parent NCCL communicator ID", "parent_comms_id", true },
-	{ "NCCL", "Message size [bytes]", "bytes", false },
-	{ "NCCL", "Bytes", "bytes", false },
-	{ "NCCL", "Reduction operation", "reduction", true },
-	{ "NCCL", "Root", "root", true },
-	{ "NCCL", "Peer rank", "peer", true },
-	{ "NCCL", "No. of ranks", "group_size", true },
-	{ "NCCL", "Rank", "group_rank", true },
-	{ "NCCL", "CUDA device", "cuda_device", true },
-	{ "TSL", "Name", "hlo_module", true }, /* of the schema XlaModule */
-	{ "TSL", "Unique ID", "program_id", true },
-	{ "TSL", "Common source locations", "source_locations", true },
-};
-
-static const struct key_row *find_row(const struct sketch *s, const struct nvtx_field *f)
+/*
+ * The bytes of `count` payloads at `p` become argument values, and the schemas that they need a
+ * const arg.  What is left of large payloads is a const arg too.
+ */
+static void put_payloads(struct sketch *s, const uint8_t *p, unsigned count)
 {
-	const char *domain = s->is_nccl ? "NCCL" : "TSL";
+	size_t words = NVTX_PAYLOAD_WORDS_LEAST, size = 0, at;
+	struct nvtx_payload_header header;
+	struct buf schemas;
 
-	for (size_t i = 0; (s->is_nccl || s->is_xla) && i < sizeof(key_rows) / sizeof(key_rows[0]);
-	     i++)
-		if (!strcmp(key_rows[i].domain, domain) &&
-		    strlen(key_rows[i].theirs) == f->key_len &&
-		    !memcmp(key_rows[i].theirs, f->key, f->key_len))
-			return &key_rows[i];
-	return NULL;
-}
-
-/* A key of the program must not collide with a field or a member of ours. */
-static size_t spell(const struct sketch *s, const struct nvtx_field *f, char out[KEY_MAX])
-{
-	size_t len = f->key_len < KEY_MAX - 16 ? f->key_len : KEY_MAX - 16;
-	bool clashes = len && (f->key[0] == '.' || kind_field(s->kind, f->key, len));
-
-	return (size_t)snprintf(out, KEY_MAX, "%s%s%.*s", len ? "" : "payload",
-				clashes ? "payload." : "", (int)len, f->key);
-}
-
-/* "peer" is where it goes to, or comes from. */
-static const char *peer_key(const struct sketch *s)
-{
-	if (s->len == 8 && !memcmp(s->text, "ncclSend", 8))
-		return "dst_rank";
-	if (s->len == 8 && !memcmp(s->text, "ncclRecv", 8))
-		return "src_rank";
-	return "peer";
-}
-
-static void put_keyed(struct sketch *s, const char *key, size_t len, struct attr *a, bool is_arg)
-{
-	char again[KEY_MAX + 8];
-
-	a->key = writer_name(s->w, key, len);
-	for (unsigned n = 2; has_key(s, a->key); n++) {
-		if (s->is_xla) /* XLA repeats each field */
-			return;
-		if (n == 10) {
-			nvtx_payload_lose();
-			return;
-		}
-		len = (size_t)snprintf(again, sizeof(again), "%s_%u", key, n);
-		a->key = writer_name(s->w, again, len);
+	buf_init(&schemas, SCHEMAS_BYTES);
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(&header, p + size, sizeof(header));
+		size += sizeof(header) + header.size + header.extra;
+		nvtx_schema_write(&schemas, s->domain, header.schema);
 	}
-	put_attr(s, a, is_arg);
-}
+	if (schemas.len)
+		put_text(s, NVTX_SCHEMAS_KEY, ATTR_TEXT, buf_text(&schemas), schemas.len);
+	buf_release(&schemas);
+	while (words < NVTX_PAYLOAD_WORDS && 8 * words < size)
+		words *= 2;
+	for (at = 0; at < 8 * words; at += 8) {
+		uint64_t word = 0;
 
-static void take_field(const struct nvtx_field *f, void *arg)
-{
-	struct sketch *s = arg;
-	const struct key_row *row = find_row(s, f);
-	struct attr a = { .type = f->type, .bits = f->bits };
-	char key[KEY_MAX];
-
-	if (f->is_message && !s->len) {
-		buf_clear(&s->name);
-		buf_put(&s->name, f->text, f->len);
-		s->text = buf_text(&s->name);
-		s->len = s->name.len;
-		return;
+		if (at < size)
+			memcpy(&word, p + at, size - at < 8 ? size - at : 8);
+		put_number(s, NVTX_PAYLOAD_KEY, ATTR_U64, word, true);
 	}
-	if (f->type == ATTR_TEXT || f->type == ATTR_JSON)
-		a.bits = writer_name(s->w, f->text, f->len);
-	if (row && a.type == ATTR_I64 && (int64_t)a.bits >= 0)
-		a.type = ATTR_U64;
-	size_t len = spell(s, f, key);
-	if (row)
-		len = (size_t)snprintf(key, sizeof(key), "%s",
-				       !strcmp(row->key, "peer") ? peer_key(s) : row->key);
-	if (!strcmp(key, "dst_rank") || !strcmp(key, "src_rank"))
-		a.type = ATTR_I64;
-	put_keyed(s, key, len, &a, f->is_arg && !(row ? row->is_const : s->is_xla));
+	if (at < size)
+		put_text(s, NVTX_PAYLOAD_KEY, ATTR_TEXT, (const char *)p + at, size - at);
 }
 
 static void take_value(struct sketch *s, const struct nvtx_tail *tail)
@@ -425,15 +348,8 @@ static void read_record(struct sketch *s, const struct ring_record *r, const uin
 	if (!r->more)
 		return;
 	take_value(s, &tail);
-	const uint8_t *p = bytes + sizeof(tail) + tail.text_len;
-	struct nvtx_payload_header payload;
-
-	for (unsigned i = 0; i < tail.payloads; i++) {
-		memcpy(&payload, p, sizeof(payload));
-		p += sizeof(payload);
-		nvtx_payload_decode(s->domain, &payload, p, take_field, s);
-		p += payload.size + payload.extra;
-	}
+	if (tail.payloads)
+		put_payloads(s, bytes + sizeof(tail) + tail.text_len, tail.payloads);
 }
 
 static struct cached_desc *find_cached(uint32_t track, const struct ring_record *r)

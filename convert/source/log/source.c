@@ -11,6 +11,7 @@
 #include "convert/input/input.h"
 #include "convert/source/log/readahead.h"
 #include "convert/source/log/index.h"
+#include "convert/source/log/payload.h"
 #include "convert/source/source.h"
 #include "convert/source/source_list.h"
 #include "schemas/base/heap.h"
@@ -48,6 +49,7 @@ struct log_source {
 	bool is_sparing;           /* one of many inputs, so memory is short */
 	uint64_t begin_ns, end_ns; /* of the last event given */
 	bool stopped;              /* by a fault, before the end of the file */
+	bool has_payloads;         /* events may have payloads of NVTX to decode */
 	size_t given, given_words; /* of the batch */
 	size_t batch_events, batch_words;
 	uint64_t *args; /* NULL until an event has argument values */
@@ -169,6 +171,8 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 		st = input_random(in, err);
 	if (st == ST_OK)
 		st = log_index_read(&s->index, err);
+	if (st == ST_OK)
+		st = log_payload_scan(&s->index, &s->has_payloads, err);
 	if (st != ST_OK) {
 		log_close(&s->source);
 		return st;
@@ -266,13 +270,23 @@ static void keep_order(struct log_source *s, struct event *e)
 		e->begin_ns++;
 }
 
+/* The most argument values that a row may get. */
+static inline size_t arg_space(const struct log_source *s, const struct log_cursor_head *h)
+{
+	bool grows = s->has_payloads && h->arg_count && h->arg_count < LOG_PAYLOAD_ARGS;
+
+	return grows ? LOG_PAYLOAD_ARGS : h->arg_count;
+}
+
 static inline void give_row(struct log_source *s, const struct log_cursor_head *h)
 {
 	struct event *e = &s->events[s->given++];
 	uint64_t *words = h->arg_count ? s->args + s->given_words : NULL;
 
 	log_rows_event(h->rows, log_cursor_row(h, h->at), e, words);
-	s->given_words += h->arg_count;
+	if (__builtin_expect(s->has_payloads, 0))
+		log_payload_decode(s->index.trace, e, words);
+	s->given_words += arg_space(s, h);
 	e->step = 0; /* it held the order column */
 	if (__builtin_expect(e->begin_ns < s->begin_ns || (e->begin_ns == s->begin_ns &&
 							   e->end_ns > s->end_ns && s->end_ns),
@@ -296,7 +310,7 @@ static bool give_rows(struct log_source *s)
 				until_ns = s->open[s->heap.items[i]].begin_ns;
 		do {
 			if (s->given == s->batch_events ||
-			    s->given_words + h->arg_count > s->batch_words)
+			    s->given_words + arg_space(s, h) > s->batch_words)
 				return false;
 			give_row(s, h);
 			if (++h->at == h->count && !log_cursor_refill(first->cursor)) {
