@@ -256,6 +256,30 @@ void test_cut_times_end(void)
 }
 
 /* A call, and what launched GPU work looks like after it. */
+/* A fault below comes after what was held for its clipped begin, and is not lost for that. */
+void test_filter_fault(void)
+{
+	struct filter filter = { .from = "5us" };
+	struct error err = { 0 };
+	struct source *below, *top;
+	struct batch batch;
+	struct stage s;
+
+	stage_init(&s);
+	add(&s, KIND_RANGE, s.threads[0], 1000, 9000);
+	CHECK_OK(filter_parse(&filter, &err), &err);
+	CHECK_OK(array_source_fail(&below, s.events, s.count, 8, ST_TRUNCATED), NULL);
+	CHECK_OK(filter_open(&top, below, s.trace, &filter, &err), &err);
+	CHECK_U64(source_next(top, &batch, &err), ST_OK);
+	CHECK_U64(batch.count, 1);
+	CHECK_U64(batch.events[0].begin_ns, 6000);
+	CHECK_U64(source_next(top, &batch, &err), ST_TRUNCATED);
+	CHECK_STR(err.text, "the array source was told to fail");
+	CHECK_U64(source_next(top, &batch, &err), ST_END);
+	source_close(top);
+	trace_free(s.trace);
+}
+
 static struct launch *add_call(struct stage *s, uint32_t step, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct launch *call = &s->calls[s->call_count++];

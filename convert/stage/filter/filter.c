@@ -37,6 +37,8 @@ struct filter_stage {
 	struct held *held;
 	size_t held_count, held_cap;
 	bool is_released;               /* what was held has been given */
+	enum status end;                /* what follows what was held; ST_OK: not known yet */
+	struct error why;               /* the fault from below */
 	struct event *out;              /* what was held, and the rest of that batch from below */
 	const struct launch **launches; /* of those */
 	struct interval_list intervals; /* of all batches from below since the last one given */
@@ -83,7 +85,6 @@ static bool name_is_wanted(struct filter_stage *s, uint32_t name)
 static bool is_in_grace(const struct filter_stage *s, uint32_t process, uint64_t number, uint64_t t)
 {
 	const struct process_marks *marks = &s->processes[process < s->process_count ? process : 0];
-	const struct step_mark *mark;
 	size_t low = 0, high = marks->count;
 
 	while (low < high) { /* the last mark that has begun at t */
@@ -94,7 +95,7 @@ static bool is_in_grace(const struct filter_stage *s, uint32_t process, uint64_t
 		else
 			high = middle;
 	}
-	mark = low ? &marks->items[low - 1] : NULL;
+	const struct step_mark *mark = low ? &marks->items[low - 1] : NULL;
 	if (!mark || mark->number < number)
 		return true; /* its mark has no length, begins at t and comes with the next batch */
 	return t <= mark->end_ns + (mark->end_ns - mark->begin_ns) / 100;
@@ -154,7 +155,6 @@ static enum status held_put(struct filter_stage *s, const struct event *e,
 {
 	uint32_t words = e->args ? trace_get_schema(s->trace, e->schema)->arg_count : 0;
 	uint64_t *args = NULL;
-	struct held *held;
 
 	if (s->held_count == HELD_MAX) {
 		trace_lose(s->trace, trace_get_track(s->trace, e->track)->process, LOSS_CEILING, 1);
@@ -167,7 +167,7 @@ static enum status held_put(struct filter_stage *s, const struct event *e,
 			return fail_memory(err);
 		memcpy(args, e->args, words * sizeof(*args));
 	}
-	held = &s->held[s->held_count];
+	struct held *held = &s->held[s->held_count];
 	*held = (struct held){ .event = *e, .index = s->held_count, .has_launch = launch != NULL };
 	held->event.args = args;
 	s->held_count++;
@@ -309,16 +309,18 @@ static enum status filter_next(struct source *source, struct batch *out, struct 
 
 	s->intervals.count = s->mark_count = 0;
 	while (status == ST_OK && !out->count) {
-		struct batch in;
+		struct batch in = { .count = 0 };
 
-		status = source_next(s->below, &in, err);
+		status = s->end ? s->end : source_next(s->below, &in, &s->why);
 		TRY(context_take(s, &in, err));
 		if (status == ST_OK) {
 			TRY(batch_filter(s, &in, out, err));
 		} else if (!s->is_released) {
 			TRY(held_release(s, &in, 0, out, err));
-			if (out->count)
-				status = ST_OK; /* the end or the fault comes again */
+			if (out->count) {
+				s->end = status;
+				status = ST_OK;
+			}
 		}
 	}
 	out->intervals = s->intervals.items;
@@ -327,7 +329,10 @@ static enum status filter_next(struct source *source, struct batch *out, struct 
 	out->mark_count = s->mark_count;
 	out->from_ns = s->from_ns;
 	out->to_ns = s->to_ns;
-	return status;
+	if (status == ST_OK || status == ST_END)
+		return status;
+	s->end = ST_END;
+	return fail(err, status, s->why.at, "%s", s->why.text);
 }
 
 static void filter_close(struct source *source)
