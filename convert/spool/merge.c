@@ -10,12 +10,10 @@
 enum { OUT_EVENTS = 4096, WINDOW_LEAST = 64 };
 
 struct merge_input {
-	struct source *source;
+	struct run_input is;
 	uint64_t begin_ns, end_ns; /* of the next event, where comparing finds them in the cache */
 	const struct event *at, *window_end, *end; /* of its batch */
-	struct clock_fit fit;
 	struct event last; /* times only: rounding by a fit must not change the order */
-	bool has_fit;
 };
 
 struct merge_source {
@@ -25,8 +23,8 @@ struct merge_source {
 	struct heap heap;  /* of inputs with events in their windows */
 	size_t fill_from;  /* first input to be asked for more; fill_until: none is */
 	size_t fill_until; /* one past the last */
-	enum status fault; /* the first failure, returned at the end */
-	struct error err;
+	input_fault fault;
+	void *self;
 	struct event out[OUT_EVENTS];
 };
 
@@ -47,8 +45,8 @@ static void fit_batch(struct merge_input *in, struct batch *batch)
 	struct event *e = batch->events, *end = e + batch->count;
 
 	for (; e < end; e++) {
-		e->begin_ns = clock_fit_at(&in->fit, e->begin_ns);
-		e->end_ns = clock_fit_at(&in->fit, e->end_ns);
+		e->begin_ns = clock_fit_at(&in->is.fit, e->begin_ns);
+		e->end_ns = clock_fit_at(&in->is.fit, e->end_ns);
 		if (event_before(e, &in->last))
 			e->begin_ns = in->last.begin_ns + (e->end_ns > in->last.end_ns);
 		if (e->end_ns < e->begin_ns)
@@ -79,32 +77,28 @@ static enum status input_fill(struct merge_source *m, size_t index, struct error
 {
 	struct merge_input *in = &m->inputs[index];
 	struct batch batch;
-	struct error own = { 0 };
+	struct error own = { .at = NOWHERE };
 
 	while (in->at == in->end) {
-		enum status status = source_next(in->source, &batch, &own);
+		enum status status = source_next(in->is.source, &batch, &own);
 
-		if (status != ST_OK) {
-			if (status != ST_END && !m->fault) {
-				m->fault = status;
-				m->err = own;
-			}
+		if (status != ST_OK && status != ST_END)
+			m->fault(m->self, in->is.path, &own);
+		if (status != ST_OK)
 			return ST_OK;
-		}
-		if (in->has_fit)
+		if (in->is.fit.offset_ns || in->is.fit.drift != 0)
 			fit_batch(in, &batch);
 		in->at = batch.events;
 		in->end = batch.events + batch.count;
 	}
 	in->window_end = (size_t)(in->end - in->at) > m->window ? in->at + m->window : in->end;
 	input_advance(in, in->at);
-	return heap_push(&m->heap, (uint32_t)index, err);
+	return heap_push(&m->heap, (uint32_t)index, input_before, err);
 }
 
 static enum status merge_next(struct source *source, struct batch *out, struct error *err)
 {
 	struct merge_source *m = (struct merge_source *)source;
-	enum status fault;
 	size_t n = 0;
 
 	for (; m->fill_from < m->fill_until; m->fill_from++)
@@ -115,19 +109,15 @@ static enum status merge_next(struct source *source, struct batch *out, struct e
 		m->out[n++] = *in->at;
 		if (in->at + 1 == in->window_end) {
 			in->at++;
-			m->fill_from = heap_pop(&m->heap);
+			m->fill_from = heap_pop(&m->heap, input_before);
 			m->fill_until = m->fill_from + 1;
 			break;
 		}
 		input_advance(in, in->at + 1);
-		heap_sink(&m->heap, 0);
+		heap_sink(&m->heap, 0, input_before);
 	}
 	*out = (struct batch){ .events = m->out, .count = n };
-	if (n)
-		return ST_OK;
-	fault = m->fault;
-	m->fault = ST_OK;
-	return fault ? fail(err, fault, m->err.at, "%s", m->err.text) : ST_END;
+	return n ? ST_OK : ST_END;
 }
 
 static void merge_close(struct source *source)
@@ -135,7 +125,7 @@ static void merge_close(struct source *source)
 	struct merge_source *m = (struct merge_source *)source;
 
 	for (size_t i = 0; i < m->count; i++)
-		source_close(m->inputs[i].source);
+		source_close(m->inputs[i].is.source);
 	free(m->heap.items);
 	free(m->inputs);
 	free(m);
@@ -148,60 +138,37 @@ static const struct source_type merge_type = {
 	.close = merge_close,
 };
 
-static bool has_fit(const struct clock_fit *fits, size_t i)
+enum status merge_open(struct source **out, const struct run_input *inputs, size_t count,
+		       input_fault fault, void *self, struct error *err)
 {
-	return fits && (fits[i].offset_ns || fits[i].drift != 0);
-}
+	struct merge_source *m = calloc(1, sizeof(*m));
+	enum status status = ST_OK;
 
-static enum status merge_new(struct merge_source **out, struct source **inputs,
-			     const struct clock_fit *fits, size_t count, struct error *err)
-{
-	struct merge_source *m;
-
-	for (size_t i = 0; fits && i < count; i++)
-		if (!(fits[i].drift > -1e-3 && fits[i].drift < 1e-3))
-			return fail(err, ST_FORMAT, NOWHERE,
-				    "the clock of input %zu drifts by %g, 0.001 is too much", i,
-				    fits[i].drift);
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return fail_memory(err);
-	m->inputs = calloc(count + 1, sizeof(*m->inputs));
-	if (!m->inputs) {
+	*out = NULL;
+	if (m)
+		m->inputs = calloc(count + 1, sizeof(*m->inputs));
+	if (!m || !m->inputs)
+		status = fail_memory(err);
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		if (!(inputs[i].fit.drift > -1e-3 && inputs[i].fit.drift < 1e-3))
+			status = fail(err, ST_FORMAT, NOWHERE,
+				      "the clock of input %zu drifts by %g, 0.001 is too much", i,
+				      inputs[i].fit.drift);
+	if (status != ST_OK) {
+		for (size_t i = 0; i < count; i++)
+			source_close(inputs[i].source);
+		free(m ? m->inputs : NULL);
 		free(m);
-		return fail_memory(err);
+		return status;
 	}
 	m->source.type = &merge_type;
 	m->window = count && OUT_EVENTS / count > WINDOW_LEAST ? OUT_EVENTS / count : WINDOW_LEAST;
-	m->heap.is_before = input_before;
 	m->heap.self = m->inputs;
 	m->count = m->fill_until = count;
-	for (size_t i = 0; i < count; i++) {
-		m->inputs[i].source = inputs[i];
-		m->inputs[i].has_fit = has_fit(fits, i);
-		if (fits)
-			m->inputs[i].fit = fits[i];
-	}
-	*out = m;
+	m->fault = fault;
+	m->self = self;
+	for (size_t i = 0; i < count; i++)
+		m->inputs[i].is = inputs[i];
+	*out = &m->source;
 	return ST_OK;
-}
-
-enum status merge_open(struct source **out, struct source **inputs, const struct clock_fit *fits,
-		       size_t count, struct error *err)
-{
-	struct merge_source *m = NULL;
-	enum status status;
-
-	*out = NULL;
-	if (count == 1 && !has_fit(fits, 0)) {
-		*out = inputs[0];
-		return ST_OK;
-	}
-	status = merge_new(&m, inputs, fits, count, err);
-	if (status == ST_OK)
-		*out = &m->source;
-	else
-		for (size_t i = 0; i < count; i++)
-			source_close(inputs[i]);
-	return status;
 }

@@ -7,8 +7,8 @@
  * event.args stays where the input has it.  An input may therefore be asked for more only after
  * the batch was given back, and a batch ends where an input has no more events at hand.
  *
- * Clocks of inputs differ by host.  A clock_fit, made by convert/stage/align, maps an input's
- * times to the run's.
+ * Clocks of inputs differ by host.  A clock_fit, made by convert/stage/align, maps an input's times
+ * to the run's.
  */
 #ifndef CONVERT_SPOOL_MERGE_H
 #define CONVERT_SPOOL_MERGE_H
@@ -23,14 +23,22 @@ struct clock_fit {
 };
 uint64_t clock_fit_at(const struct clock_fit *fit, uint64_t t_ns);
 
+/* One of many inputs of a run, after it was opened. */
+struct run_input {
+	struct source *source;
+	const char *path;                    /* borrowed */
+	uint32_t first_process, end_process; /* the processes that it brought to the trace */
+	bool epoch_known;
+	struct clock_fit fit; /* zeroed: its times are the run's */
+};
+/* Takes the fault of one of many inputs, which has ended early or could not be opened. */
+typedef void (*input_fault)(void *self, const char *path, const struct error *why);
+
 /*
- * A source over `count` sources, which it owns from here on, even on failure.  `fits` (one each,
- * or NULL) are copied.
- *
- * An input that fails has ended; the others are read to their ends, and then the first failure is
- * returned once in place of ST_END.  A single source without a fit is handed back as it is.
+ * A source over `count` inputs, which are copied.  It owns their sources from here on, even on
+ * failure.  An input that fails ends there and its fault goes to `fault`; the others go on.
  */
-enum status merge_open(struct source **out, struct source **inputs, const struct clock_fit *fits,
-		       size_t count, struct error *err);
+enum status merge_open(struct source **out, const struct run_input *inputs, size_t count,
+		       input_fault fault, void *self, struct error *err);
 
 #endif

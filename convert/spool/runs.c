@@ -106,7 +106,7 @@ static enum status readers_begin(struct runs *r, const struct run *list, struct 
 			return fail_memory(err);
 		TRY(reader_advance(r, reader, &has_more, err));
 		if (has_more)
-			TRY(heap_push(&r->heap, (uint32_t)i, err));
+			TRY(heap_push(&r->heap, (uint32_t)i, reader_before, err));
 	}
 	return ST_OK;
 }
@@ -116,7 +116,6 @@ enum status runs_open(struct runs **out, const struct scratch *scratch, const st
 {
 	struct runs *r = calloc(1, sizeof(*r));
 	uint32_t most_words = 0;
-	enum status status;
 
 	*out = NULL;
 	if (!r)
@@ -131,9 +130,8 @@ enum status runs_open(struct runs **out, const struct scratch *scratch, const st
 	if (r->read_cap < read_least(most_words))
 		r->read_cap = read_least(most_words);
 	r->readers = calloc(count, sizeof(*r->readers));
-	r->heap.is_before = reader_before;
 	r->heap.self = r->readers;
-	status = r->readers ? readers_begin(r, list, err) : fail_memory(err);
+	enum status status = r->readers ? readers_begin(r, list, err) : fail_memory(err);
 	if (status == ST_OK)
 		*out = r;
 	else
@@ -169,9 +167,9 @@ enum status runs_next(struct runs *r, struct run_batch *out, struct error *err)
 			break;
 		TRY(reader_advance(r, reader, &has_more, err));
 		if (has_more)
-			heap_sink(&r->heap, 0);
+			heap_sink(&r->heap, 0, reader_before);
 		else
-			heap_pop(&r->heap);
+			heap_pop(&r->heap, reader_before);
 	}
 	return out->count ? ST_OK : ST_END;
 }

@@ -225,7 +225,6 @@ static enum status memory_reserve(struct spool *s, size_t row, struct error *err
 {
 	size_t rows_cap = grown(s->rows_cap, s->rows_len + row);
 	size_t key_cap = grown(s->key_cap, 2 * (s->count + 1));
-	uint8_t *rows;
 	struct key *keys;
 
 	if (s->count && (rows_cap + key_cap * KEY_BYTES > s->budget_bytes - SLACK_BYTES ||
@@ -234,7 +233,7 @@ static enum status memory_reserve(struct spool *s, size_t row, struct error *err
 		rows_cap = grown(s->rows_cap, row);
 		key_cap = s->key_cap;
 	}
-	rows = realloc(s->rows, rows_cap);
+	uint8_t *rows = realloc(s->rows, rows_cap);
 	if (!rows)
 		return fail_memory(err);
 	s->rows = rows;

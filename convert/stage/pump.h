@@ -28,9 +28,6 @@ enum need {                /* what a consumer wants filled in; see struct event 
 	    NEED_LINK = 2, /* the same for GPU work, and launches; implies NEED_STEP */
 };
 
-/* An input has ended early, or could not be opened, while others go on. */
-typedef void (*input_fault)(void *self, const char *path, const struct error *why);
-
 struct pipeline_request {
 	const struct filter *filter;    /* borrowed */
 	const struct name_rules *rules; /* borrowed */

@@ -3,7 +3,8 @@
  * heap.h - a binary heap of item numbers, the least on top; for merging ordered streams.
  *
  * `is_before(self, a, b)` is a total order of the owner's items; equal ones must differ by
- * something (the number of the stream), or the output would depend on the order of insertion.
+ * something (the number of the stream), or the output would depend on the order of insertion.  It
+ * is an argument of each function, and the same at each call, so that it is inlined.
  */
 #ifndef SCHEMAS_BASE_HEAP_H
 #define SCHEMAS_BASE_HEAP_H
@@ -15,46 +16,47 @@
 struct heap {
 	uint32_t *items;
 	size_t count, cap;
-	bool (*is_before)(const void *self, uint32_t a, uint32_t b);
-	const void *self;
+	const void *self; /* for `is_before` */
 };
+typedef bool (*heap_order)(const void *self, uint32_t a, uint32_t b);
 
 /* Moves the item at `at` down until nothing below it comes before it: after the top item has
  * changed. */
-static inline void heap_sink(struct heap *h, size_t at)
+static inline void heap_sink(struct heap *h, size_t at, heap_order is_before)
 {
 	uint32_t item = h->items[at];
 	size_t child;
 
 	for (; (child = 2 * at + 1) < h->count; at = child) {
 		if (child + 1 < h->count &&
-		    h->is_before(h->self, h->items[child + 1], h->items[child]))
+		    is_before(h->self, h->items[child + 1], h->items[child]))
 			child++;
-		if (!h->is_before(h->self, h->items[child], item))
+		if (!is_before(h->self, h->items[child], item))
 			break;
 		h->items[at] = h->items[child];
 	}
 	h->items[at] = item;
 }
-static inline enum status heap_push(struct heap *h, uint32_t item, struct error *err)
+static inline enum status heap_push(struct heap *h, uint32_t item, heap_order is_before,
+				    struct error *err)
 {
 	size_t at = h->count, above;
 
 	TRY(vec_reserve(&h->items, &h->cap, h->count + 1, err));
 	h->count++;
-	for (; at && h->is_before(h->self, item, h->items[above = (at - 1) / 2]); at = above)
+	for (; at && is_before(h->self, item, h->items[above = (at - 1) / 2]); at = above)
 		h->items[at] = h->items[above];
 	h->items[at] = item;
 	return ST_OK;
 }
 /* Takes the top item out; there must be one. */
-static inline uint32_t heap_pop(struct heap *h)
+static inline uint32_t heap_pop(struct heap *h, heap_order is_before)
 {
 	uint32_t top = h->items[0];
 
 	h->items[0] = h->items[--h->count];
 	if (h->count)
-		heap_sink(h, 0);
+		heap_sink(h, 0, is_before);
 	return top;
 }
 

@@ -161,7 +161,7 @@ struct hosts {
 	struct folder folder;
 	char path[2][128];
 	struct trace *trace;
-	struct align_input inputs[2];
+	struct run_input inputs[2];
 	struct told told;
 };
 
@@ -180,7 +180,10 @@ static void hosts_make(struct hosts *h, const char *first, const char *second, u
 		if (error_ns)
 			add_anchors(h->trace, w.process, error_ns);
 		trace_window(h->trace, &w, NULL);
-		h->inputs[i] = (struct align_input){ h->path[i], i + 1, i + 2, true };
+		h->inputs[i] = (struct run_input){ .path = h->path[i],
+						   .first_process = i + 1,
+						   .end_process = i + 2,
+						   .epoch_known = true };
 	}
 }
 
@@ -190,7 +193,7 @@ static void hosts_release(struct hosts *h)
 	folder_remove(&h->folder);
 }
 
-static void fit(struct hosts *h, enum align_mode mode, struct clock_fit fits[2])
+static void fit(struct hosts *h, enum align_mode mode)
 {
 	struct budget budget = { .opening = 16 << 20, .resident = 65536, .scratch = "/tmp" };
 	struct name_rules *rules = NULL;
@@ -206,26 +209,25 @@ static void fit(struct hosts *h, enum align_mode mode, struct clock_fit fits[2])
 	CHECK_OK(name_rules_new(&rules, NULL, 0, &err), &err);
 	how.rules = rules;
 	h->told.text[0] = '\0';
-	CHECK_OK(align_fit(&how, fits, &err), &err);
+	CHECK_OK(align_fit(&how, &err), &err);
 	name_rules_free(rules);
 }
 
 void test_align_hosts(void)
 {
 	struct hosts h;
-	struct clock_fit fits[2];
 
 	hosts_make(&h, "a", "b", 0);
-	fit(&h, ALIGN_ANCHORS, fits);
-	CHECK_I64(fits[1].offset_ns, 0);
+	fit(&h, ALIGN_ANCHORS);
+	CHECK_I64(h.inputs[1].fit.offset_ns, 0);
 	CHECK(strstr(h.told.text, "clock of b: +50.0 us against a by 10 collectives") != NULL);
 	CHECK(strstr(h.told.text, "not applied, no anchors") != NULL);
-	fit(&h, ALIGN_NONE, fits);
-	CHECK_I64(fits[1].offset_ns, 0);
+	fit(&h, ALIGN_NONE);
+	CHECK_I64(h.inputs[1].fit.offset_ns, 0);
 	CHECK_STR(h.told.text, "");
-	fit(&h, ALIGN_COLLECTIVES, fits);
-	CHECK_I64(fits[0].offset_ns, 0);
-	CHECK_I64(fits[1].offset_ns, -50000);
+	fit(&h, ALIGN_COLLECTIVES);
+	CHECK_I64(h.inputs[0].fit.offset_ns, 0);
+	CHECK_I64(h.inputs[1].fit.offset_ns, -50000);
 	CHECK(strstr(h.told.text, "of 1 corrected; left over at most 0.0 us") != NULL);
 	/* windows go with their events */
 	CHECK_U64(trace_get_window(h.trace, 1)->begin_ns, AT_NS + 50000);
@@ -236,41 +238,39 @@ void test_align_hosts(void)
 void test_align_anchors(void)
 {
 	struct hosts h;
-	struct clock_fit fits[2];
 
 	hosts_make(&h, "a", "b", 20000);
 	CHECK_U64(align_anchor_error(h.trace, 1), 20000);
 	CHECK_U64(align_anchor_error(h.trace, 7), UINT64_MAX);
-	fit(&h, ALIGN_ANCHORS, fits); /* 50 us are more than both clocks' 20 */
-	CHECK_I64(fits[1].offset_ns, 0);
+	fit(&h, ALIGN_ANCHORS); /* 50 us are more than both clocks' 20 */
+	CHECK_I64(h.inputs[1].fit.offset_ns, 0);
 	CHECK(strstr(h.told.text, "more than the clocks' own error 40.0 us") != NULL);
 	hosts_release(&h);
 	hosts_make(&h, "a", "b", 30000);
-	fit(&h, ALIGN_ANCHORS, fits);
-	CHECK_I64(fits[1].offset_ns, -50000);
+	fit(&h, ALIGN_ANCHORS);
+	CHECK_I64(h.inputs[1].fit.offset_ns, -50000);
 	hosts_release(&h);
 }
 
 void test_align_never(void)
 {
 	struct hosts h;
-	struct clock_fit fits[2];
 
 	hosts_make(&h, "a", "a", 30000); /* never per rank */
-	fit(&h, ALIGN_COLLECTIVES, fits);
-	CHECK_I64(fits[1].offset_ns, 0);
+	fit(&h, ALIGN_COLLECTIVES);
+	CHECK_I64(h.inputs[1].fit.offset_ns, 0);
 	CHECK_STR(h.told.text, "");
 	hosts_release(&h);
 	hosts_make(&h, "a", "b", 30000);
 	h.inputs[1].epoch_known = false;
-	fit(&h, ALIGN_COLLECTIVES, fits);
-	CHECK_I64(fits[1].offset_ns, 0);
+	fit(&h, ALIGN_COLLECTIVES);
+	CHECK_I64(h.inputs[1].fit.offset_ns, 0);
 	CHECK(strstr(h.told.text, "1 of 2 inputs count from an unknown instant") != NULL);
 	hosts_release(&h);
 	hosts_make(&h, "a", "b", 30000);
 	remove(h.path[1]); /* what cannot be read is told, and ends nothing */
-	fit(&h, ALIGN_COLLECTIVES, fits);
-	CHECK_I64(fits[1].offset_ns, 0);
+	fit(&h, ALIGN_COLLECTIVES);
+	CHECK_I64(h.inputs[1].fit.offset_ns, 0);
 	CHECK(strstr(h.told.text, "clock of b is not compared") != NULL);
 	hosts_release(&h);
 }

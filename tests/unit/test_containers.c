@@ -108,16 +108,16 @@ static bool is_less(const void *self, uint32_t a, uint32_t b)
 void test_heap_sorts(void)
 {
 	uint64_t state = 3, values[500], sorted[500];
-	struct heap h = { .is_before = is_less, .self = values };
+	struct heap h = { .self = values };
 	struct error err = { 0 };
 
 	for (uint32_t i = 0; i < 500; i++) {
 		sorted[i] = values[i] = draw(&state) % 100;
-		CHECK_OK(heap_push(&h, i, &err), &err);
+		CHECK_OK(heap_push(&h, i, is_less, &err), &err);
 	}
 	qsort(sorted, 500, sizeof(*sorted), compare_u64);
 	for (uint32_t i = 0, before = 0; i < 500; i++) {
-		uint32_t top = heap_pop(&h);
+		uint32_t top = heap_pop(&h, is_less);
 
 		CHECK_U64(values[top], sorted[i]);
 		CHECK(i == 0 || is_less(values, before, top));

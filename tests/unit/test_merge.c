@@ -4,6 +4,7 @@
 
 #include "convert/spool/merge.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,13 +77,17 @@ static void runs_release(struct runs *r)
 
 static struct source *merge_of(const struct runs *r, const struct clock_fit *fits, size_t batch)
 {
-	struct source *sources[RUNS_MOST], *merged = NULL;
+	struct run_input inputs[RUNS_MOST] = { { .path = NULL } };
+	struct source *merged = NULL;
 	struct error err = { 0 };
-	size_t i;
 
-	for (i = 0; i < r->count; i++)
-		CHECK_OK(array_source_open(&sources[i], r->events[i], r->counts[i], batch), NULL);
-	CHECK_OK(merge_open(&merged, sources, fits, r->count, &err), &err);
+	for (size_t i = 0; i < r->count; i++) {
+		CHECK_OK(array_source_open(&inputs[i].source, r->events[i], r->counts[i], batch),
+			 NULL);
+		if (fits)
+			inputs[i].fit = fits[i];
+	}
+	CHECK_OK(merge_open(&merged, inputs, r->count, NULL, NULL, &err), &err);
 	return merged;
 }
 
@@ -163,38 +168,58 @@ void test_merge_clocks(void)
 
 void test_merge_refuses_drift(void)
 {
-	struct clock_fit fits[2] = { { 0 }, { .drift = 2e-3 } };
-	struct source *sources[2], *merged;
+	struct run_input inputs[2] = { { .path = NULL }, { .fit = { .drift = 2e-3 } } };
+	struct source *merged;
 	struct error err = { 0 };
 
-	CHECK_OK(array_source_open(&sources[0], NULL, 0, 1), NULL);
-	CHECK_OK(array_source_open(&sources[1], NULL, 0, 1), NULL);
-	CHECK_U64(merge_open(&merged, sources, fits, 2, &err), ST_FORMAT);
+	CHECK_OK(array_source_open(&inputs[0].source, NULL, 0, 1), NULL);
+	CHECK_OK(array_source_open(&inputs[1].source, NULL, 0, 1), NULL);
+	CHECK_U64(merge_open(&merged, inputs, 2, NULL, NULL, &err), ST_FORMAT);
 	CHECK(merged == NULL);
 	CHECK_U64((uint64_t)array_sources_open(), 0);
 }
 
-/* The others go on to their ends; then the fault comes, then the end. */
+struct faults {
+	unsigned count;
+	char path[8];
+	struct error last;
+};
+
+static void take_fault(void *self, const char *path, const struct error *why)
+{
+	struct faults *f = self;
+
+	f->count++;
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	f->last = *why;
+}
+
+/* The others go on to their ends; the fault is told once, with the path of its input. */
 void test_merge_fault(void)
 {
 	struct event events[4] = { { .begin_ns = 1, .end_ns = 1 },
 				   { .begin_ns = 2, .end_ns = 2 },
 				   { .begin_ns = 8, .end_ns = 8 },
 				   { .begin_ns = 9, .end_ns = 9 } };
-	struct source *sources[2], *merged;
+	struct run_input inputs[2] = { { .path = "a" }, { .path = "b" } };
+	struct faults faults = { 0 };
+	struct source *merged;
 	struct error err = { 0 };
 	struct batch batch;
 	enum status status;
 	size_t n = 0;
 
-	CHECK_OK(array_source_fail(&sources[0], events, 2, 1, ST_TRUNCATED), NULL);
-	CHECK_OK(array_source_open(&sources[1], events, 4, 3), NULL);
-	CHECK_OK(merge_open(&merged, sources, NULL, 2, &err), &err);
+	CHECK_OK(array_source_fail(&inputs[0].source, events, 2, 1, ST_TRUNCATED), NULL);
+	CHECK_OK(array_source_open(&inputs[1].source, events, 4, 3), NULL);
+	CHECK_OK(merge_open(&merged, inputs, 2, take_fault, &faults, &err), &err);
 	while ((status = source_next(merged, &batch, &err)) == ST_OK)
 		n += batch.count;
 	CHECK_U64(n, 6);
-	CHECK_U64(status, ST_TRUNCATED);
-	CHECK_STR(err.text, "the array source was told to fail");
+	CHECK_U64(status, ST_END);
+	CHECK_U64(faults.count, 1);
+	CHECK_STR(faults.path, "a");
+	CHECK_U64(faults.last.status, ST_TRUNCATED);
+	CHECK_STR(faults.last.text, "the array source was told to fail");
 	CHECK_U64(source_next(merged, &batch, &err), ST_END);
 	source_close(merged);
 }

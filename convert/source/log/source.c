@@ -159,7 +159,6 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 	*s = (struct log_source){
 		.source = { &source_log },
 		.index = { .in = in, .trace = trace, .ceiling = budget->opening },
-		.heap = { .is_before = open_before },
 		.batch_events = batch,
 		.batch_words = batch * BATCH_ARGS,
 		/* One of very many inputs has too little memory to read blocks ahead. */
@@ -230,7 +229,7 @@ static enum status open_next(struct log_source *s, struct error *err)
 	if (st == ST_OK && log_cursor_has(c)) {
 		s->open[place].cursor = c;
 		set_begin(&s->open[place]);
-		return heap_push(&s->heap, (uint32_t)place, err);
+		return heap_push(&s->heap, (uint32_t)place, open_before, err);
 	}
 	if (st == ST_OK)
 		lose_rows(s, log_cursor_lost(c));
@@ -314,7 +313,7 @@ static bool give_rows(struct log_source *s)
 				return false;
 			give_row(s, h);
 			if (++h->at == h->count && !log_cursor_refill(first->cursor)) {
-				heap_pop(&s->heap);
+				heap_pop(&s->heap, open_before);
 				lose_rows(s, log_cursor_lost(first->cursor));
 				log_readahead_reuse(s->readahead, first->cursor);
 				first->cursor = NULL;
@@ -322,7 +321,7 @@ static bool give_rows(struct log_source *s)
 			}
 			set_begin(first);
 		} while (first->begin_ns < until_ns);
-		heap_sink(&s->heap, 0);
+		heap_sink(&s->heap, 0, open_before);
 		if (first->begin_ns >= s->next_ns)
 			return true;
 	}

@@ -28,9 +28,8 @@ struct align {
 bool align_mode_find(const char *word, enum align_mode *out)
 {
 	static const char *const words[] = { "anchors", "collectives", "none" };
-	size_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i], word)) {
 			*out = (enum align_mode)i;
 			return true;
@@ -47,11 +46,11 @@ static void tell(const struct align *a, const char *line)
 /* ---- hosts ------------------------------------------------------------------------------ */
 
 /* Of an input: the host of all its processes; 0: it has none, or several. */
-static uint32_t host_name(const struct align *a, const struct align_input *in)
+static uint32_t host_name(const struct align *a, const struct run_input *in)
 {
-	uint32_t i, name = 0;
+	uint32_t name = 0;
 
-	for (i = in->first_process; i < in->end_process; i++) {
+	for (uint32_t i = in->first_process; i < in->end_process; i++) {
 		const struct process *p = trace_get_process(a->how->trace, i);
 
 		if (!p->host || (name && p->host != name))
@@ -61,40 +60,37 @@ static uint32_t host_name(const struct align *a, const struct align_input *in)
 	return name;
 }
 
-static void take_error(struct align *a, struct host *h, const struct align_input *in)
-{
-	uint32_t i;
-
-	for (i = in->first_process; i < in->end_process; i++) {
-		uint64_t error_ns = align_anchor_error(a->how->trace, i);
-
-		if (error_ns != UINT64_MAX && (h->error_ns == UINT64_MAX || error_ns > h->error_ns))
-			h->error_ns = error_ns;
-	}
-}
-
+/* Finds the hosts of the inputs, and what their anchors leave open. */
 static void hosts_take(struct align *a)
 {
-	size_t i, k, unknown = 0;
 	char line[LINE_BYTES];
+	size_t unknown = 0;
 
-	for (i = 0; i < a->how->count; i++) {
-		const struct align_input *in = &a->how->inputs[i];
+	for (size_t i = 0; i < a->how->count; i++) {
+		const struct run_input *in = &a->how->inputs[i];
 		uint32_t name = host_name(a, in);
+		struct host *h = a->hosts;
 
 		unknown += !in->epoch_known;
 		if (!name || !in->epoch_known)
 			continue;
-		for (k = 0; k < a->count && a->hosts[k].name != name; k++)
-			;
-		if (k == a->count && k < HOSTS_MOST)
-			a->hosts[a->count++] = (struct host){ .name = name,
-							      .path = in->path,
-							      .error_ns = UINT64_MAX };
-		if (k == HOSTS_MOST)
+		while (h < a->hosts + a->count && h->name != name)
+			h++;
+		if (h == a->hosts + HOSTS_MOST)
 			continue;
-		a->host_of[i] = (uint32_t)k + 1;
-		take_error(a, &a->hosts[k], in);
+		if (h == a->hosts + a->count) {
+			*h = (struct host){ .name = name, .path = in->path };
+			h->error_ns = UINT64_MAX;
+			a->count++;
+		}
+		a->host_of[i] = (uint32_t)(h - a->hosts) + 1;
+		for (uint32_t p = in->first_process; p < in->end_process; p++) {
+			uint64_t error_ns = align_anchor_error(a->how->trace, p);
+
+			if (error_ns != UINT64_MAX &&
+			    (h->error_ns == UINT64_MAX || error_ns > h->error_ns))
+				h->error_ns = error_ns;
+		}
 	}
 	if (!unknown || a->how->count == 1)
 		return;
@@ -114,18 +110,15 @@ static const char *host_text(const struct align *a, const struct host *h)
 /* To the first host's clock, through one that has found it. */
 static enum status fit_through(struct host *h, const struct host *known, struct error *err)
 {
-	struct ended *moved;
+	struct ended *moved = calloc(known->count + 1, sizeof(*moved));
 	struct aligned own;
-	enum status status;
-	size_t i;
 
-	moved = calloc(known->count + 1, sizeof(*moved));
 	if (!moved)
-		return fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
-	for (i = 0; i < known->count; i++)
+		return fail_memory(err);
+	for (size_t i = 0; i < known->count; i++)
 		moved[i] = (struct ended){ known->ended[i].key,
 					   clock_fit_at(&known->fit.fit, known->ended[i].end_ns) };
-	status = align_pairs(h->ended, h->count, moved, known->count, &own, err);
+	enum status status = align_pairs(h->ended, h->count, moved, known->count, &own, err);
 	free(moved);
 	if (status != ST_OK || own.pairs < ALIGN_PAIRS)
 		return status;
@@ -136,23 +129,20 @@ static enum status fit_through(struct host *h, const struct host *known, struct 
 
 static enum status fit_all(struct align *a, struct error *err)
 {
-	bool found;
-	size_t i, k;
+	bool found = true;
 
 	a->hosts[0].is_fit = true;
-	do {
+	while (found) {
 		found = false;
-		for (i = 1; i < a->count; i++) {
-			struct host *h = &a->hosts[i];
-
+		for (struct host *h = a->hosts + 1; h < a->hosts + a->count; h++) {
 			if (h->is_fit)
 				continue;
-			for (k = 0; k < a->count && !h->is_fit; k++)
+			for (size_t k = 0; k < a->count && !h->is_fit; k++)
 				if (a->hosts[k].is_fit)
 					TRY(fit_through(h, &a->hosts[k], err));
 			found |= h->is_fit;
 		}
-	} while (found);
+	}
 	return ST_OK;
 }
 
@@ -199,20 +189,19 @@ static void put_line(struct align *a, struct host *h)
 
 static void decide(struct align *a)
 {
-	size_t i, fit = 0, applied = 0, told = 0;
+	size_t fit = 0, applied = 0;
 	uint64_t left_ns = 0;
 	char line[LINE_BYTES];
 
-	for (i = 1; i < a->count; i++) {
-		struct host *h = &a->hosts[i];
-
+	for (struct host *h = a->hosts + 1; h < a->hosts + a->count; h++) {
 		h->is_applied = h->is_fit && (a->how->mode == ALIGN_COLLECTIVES ||
 					      moves_ns(h) <= error_of(a, h));
-		fit += h->is_fit;
+		if (!h->is_fit)
+			continue;
 		applied += h->is_applied;
-		if (h->is_fit && h->fit.fit.error_ns > left_ns)
+		if (h->fit.fit.error_ns > left_ns)
 			left_ns = h->fit.fit.error_ns;
-		if (h->is_fit && told++ < HOSTS_TOLD)
+		if (fit++ < HOSTS_TOLD)
 			put_line(a, h);
 	}
 	if (!fit) {
@@ -221,8 +210,7 @@ static void decide(struct align *a)
 	}
 	snprintf(line, sizeof(line),
 		 "%zu hosts, of %zu the clock was compared, of %zu corrected; left over at most "
-		 "%.1f "
-		 "us%s",
+		 "%.1f us%s",
 		 a->count, fit, applied, (double)left_ns / 1e3,
 		 applied < fit ? "; --align=collectives corrects all" : "");
 	tell(a, line);
@@ -230,35 +218,27 @@ static void decide(struct align *a)
 
 /* ---- what it is used for ---------------------------------------------------------------- */
 
-static void move_windows(const struct align *a, const struct align_input *in,
-			 const struct clock_fit *fit)
+static void move_windows(const struct align *a, const struct run_input *in)
 {
-	uint32_t i;
-
-	for (i = 1; i <= trace_count(a->how->trace, TRACE_WINDOWS); i++) {
+	for (uint32_t i = 1; i <= trace_count(a->how->trace, TRACE_WINDOWS); i++) {
 		struct window w = *trace_get_window(a->how->trace, i);
 
 		if (w.process < in->first_process || w.process >= in->end_process)
 			continue;
-		w.begin_ns = clock_fit_at(fit, w.begin_ns);
-		w.end_ns = w.end_ns ? clock_fit_at(fit, w.end_ns) : 0;
+		w.begin_ns = clock_fit_at(&in->fit, w.begin_ns);
+		w.end_ns = w.end_ns ? clock_fit_at(&in->fit, w.end_ns) : 0;
 		trace_set_window(a->how->trace, i, &w);
 	}
 }
 
-static enum status align_hosts(struct align *a, struct clock_fit *fits, struct error *err)
+static enum status align_hosts(struct align *a, struct error *err)
 {
-	size_t i;
-
-	for (i = 0; i < a->count; i++) {
-		struct host *h = &a->hosts[i];
+	for (struct host *h = a->hosts; h < a->hosts + a->count; h++) {
 		struct error own = { .at = NOWHERE };
 		char line[LINE_BYTES];
 
-		enum status status = align_read(h->path, a->how->rules, a->how->budget, &h->ended,
-						&h->count, &own);
-
-		if (status == ST_OK)
+		if (align_read(h->path, a->how->rules, a->how->budget, &h->ended, &h->count,
+			       &own) == ST_OK)
 			continue;
 		snprintf(line, sizeof(line), "the clock of %.80s is not compared: %.200s",
 			 host_text(a, h), own.text);
@@ -266,35 +246,33 @@ static enum status align_hosts(struct align *a, struct clock_fit *fits, struct e
 	}
 	TRY(fit_all(a, err));
 	decide(a);
-	for (i = 0; i < a->how->count; i++) {
+	for (size_t i = 0; i < a->how->count; i++) {
 		const struct host *h = a->host_of[i] ? &a->hosts[a->host_of[i] - 1] : NULL;
 
 		if (!h || !h->is_applied)
 			continue;
-		fits[i] = h->fit.fit;
-		move_windows(a, &a->how->inputs[i], &fits[i]);
+		a->how->inputs[i].fit = h->fit.fit;
+		move_windows(a, &a->how->inputs[i]);
 	}
 	return ST_OK;
 }
 
-enum status align_fit(const struct align_request *how, struct clock_fit *fits, struct error *err)
+enum status align_fit(const struct align_request *how, struct error *err)
 {
 	struct align a = { .how = how };
 	enum status status = ST_OK;
-	size_t i;
 
-	memset(fits, 0, how->count * sizeof(*fits));
 	if (how->mode == ALIGN_NONE || how->count < 2)
 		return ST_OK;
 	a.hosts = calloc(how->count < HOSTS_MOST ? how->count : HOSTS_MOST, sizeof(*a.hosts));
 	a.host_of = calloc(how->count, sizeof(*a.host_of));
 	if (!a.hosts || !a.host_of)
-		status = fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
+		status = fail_memory(err);
 	else
 		hosts_take(&a);
 	if (status == ST_OK && a.count > 1)
-		status = align_hosts(&a, fits, err);
-	for (i = 0; a.hosts && i < a.count; i++)
+		status = align_hosts(&a, err);
+	for (size_t i = 0; i < a.count; i++)
 		free(a.hosts[i].ended);
 	free(a.hosts);
 	free(a.host_of);

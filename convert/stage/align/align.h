@@ -15,9 +15,7 @@
 #define CONVERT_STAGE_ALIGN_ALIGN_H
 
 #include "convert/name/rules.h"
-#include "convert/source/source.h"
-
-struct clock_fit; /* convert/spool/merge.h */
+#include "convert/spool/merge.h"
 
 enum align_mode {
 	ALIGN_ANCHORS,     /* refine within the anchors' error */
@@ -27,14 +25,9 @@ enum align_mode {
 /* false: no such word. */
 bool align_mode_find(const char *word, enum align_mode *out);
 
-struct align_input { /* one that is open, with its tables in the trace */
-	const char *path;
-	uint32_t first_process, end_process; /* those that it brought; none: of one seen before */
-	bool epoch_known;
-};
 struct align_request {
 	struct trace *trace;
-	const struct align_input *inputs;
+	struct run_input *inputs;
 	size_t count;
 	enum align_mode mode;
 	const struct name_rules *rules; /* which kernels communicate; NULL: the default */
@@ -43,7 +36,7 @@ struct align_request {
 	void (*tell)(void *self, const char *line);
 	void *self;
 };
-/* fits[0 .. count) are set; rows of windows in the trace are moved with their processes. */
-enum status align_fit(const struct align_request *how, struct clock_fit *fits, struct error *err);
+/* Sets the fits of the inputs, and moves rows of windows in the trace with their processes. */
+enum status align_fit(const struct align_request *how, struct error *err);
 
 #endif

@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/stage/align/read.h"
 
+#include "schemas/base/vec.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 struct pair {
 	uint64_t at_ns;   /* on the clock that is wrong */
 	int64_t ahead_ns; /* of the other one */
 };
-
-static int compare_numbers(const void *pa, const void *pb)
-{
-	const int64_t *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static int compare_slopes(const void *pa, const void *pb)
-{
-	const double *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
-}
 
 static int compare_pairs(const void *pa, const void *pb)
 {
@@ -30,23 +17,26 @@ static int compare_pairs(const void *pa, const void *pb)
 	return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
 }
 
+static int compare_i64(const void *pa, const void *pb)
+{
+	const int64_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
 static int64_t median_of(int64_t *values, size_t count)
 {
-	int64_t low, high;
-
-	qsort(values, count, sizeof(*values), compare_numbers);
-	low = values[(count - 1) / 2];
-	high = values[count / 2];
-	return low + (high - low) / 2;
+	qsort(values, count, sizeof(*values), compare_i64);
+	return values[(count - 1) / 2] + (values[count / 2] - values[(count - 1) / 2]) / 2;
 }
 
 /* Pairs half of all apart: as robust as a median, and in one pass. */
 static double drift_of(const struct pair *pairs, size_t count, double *slopes)
 {
-	size_t half = count / 2, i, used = 0;
+	size_t used = 0;
 
-	for (i = 0; i + half < count; i++) {
-		const struct pair *a = &pairs[i], *b = &pairs[i + half];
+	for (size_t i = 0; i + count / 2 < count; i++) {
+		const struct pair *a = &pairs[i], *b = &pairs[i + count / 2];
 
 		if (b->at_ns > a->at_ns)
 			slopes[used++] =
@@ -54,7 +44,7 @@ static double drift_of(const struct pair *pairs, size_t count, double *slopes)
 	}
 	if (!used)
 		return 0;
-	qsort(slopes, used, sizeof(*slopes), compare_slopes);
+	qsort(slopes, used, sizeof(*slopes), compare_double);
 	return slopes[used / 2];
 }
 
@@ -62,7 +52,6 @@ static void fit_pairs(struct pair *pairs, size_t count, int64_t *values, double 
 		      struct aligned *out)
 {
 	struct clock_fit *fit = &out->fit;
-	size_t i;
 
 	qsort(pairs, count, sizeof(*pairs), compare_pairs);
 	out->span_ns = pairs[count - 1].at_ns - pairs[0].at_ns;
@@ -71,11 +60,11 @@ static void fit_pairs(struct pair *pairs, size_t count, int64_t *values, double 
 		fit->drift = drift_of(pairs, count, slopes);
 	if (!(fit->drift > -1e-3 && fit->drift < 1e-3)) /* that is no clock */
 		fit->drift = 0;
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		values[i] = pairs[i].ahead_ns -
 			    (int64_t)((double)(pairs[i].at_ns - fit->origin_ns) * fit->drift);
 	fit->offset_ns = median_of(values, count);
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		values[i] = llabs(values[i] - fit->offset_ns);
 	fit->error_ns = (uint64_t)median_of(values, count);
 }
@@ -90,25 +79,20 @@ enum status align_pairs(const struct ended *of, size_t of_count, const struct en
 	enum status status = ST_OK;
 
 	*out = (struct aligned){ .pairs = 0 };
-	if (!pairs || !values || !slopes) {
-		status = fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
-		goto out;
-	}
-	while (i < of_count && k < to_count) {
+	if (!pairs || !values || !slopes)
+		status = fail_memory(err);
+	while (status == ST_OK && i < of_count && k < to_count) {
 		if (of[i].key != to[k].key) {
 			of[i].key < to[k].key ? i++ : k++;
 			continue;
 		}
-		pairs[out->pairs++] = (struct pair){
-			of[i].end_ns,
-			(int64_t)(to[k].end_ns - of[i].end_ns),
-		};
+		pairs[out->pairs++] =
+			(struct pair){ of[i].end_ns, (int64_t)(to[k].end_ns - of[i].end_ns) };
 		i++;
 		k++;
 	}
 	if (out->pairs >= ALIGN_PAIRS)
 		fit_pairs(pairs, out->pairs, values, slopes, out);
-out:
 	free(pairs);
 	free(values);
 	free(slopes);
@@ -117,11 +101,11 @@ out:
 
 uint64_t align_anchor_error(const struct trace *t, uint32_t process)
 {
-	uint32_t i, rows = trace_count(t, TRACE_ANCHORS);
+	uint32_t rows = trace_count(t, TRACE_ANCHORS);
 	int64_t *values = calloc((size_t)rows + 1, sizeof(*values)), median, most = 0;
 	size_t count = 0;
 
-	for (i = 1; values && i <= rows; i++) {
+	for (uint32_t i = 1; values && i <= rows; i++) {
 		const struct anchor *a = trace_get_anchor(t, i);
 
 		if (a->process == process && a->monotonic_ns)

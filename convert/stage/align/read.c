@@ -5,6 +5,7 @@
 #include "convert/input/input.h"
 #include "convert/stage/pump.h"
 #include "schemas/base/hash.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,47 +18,29 @@ struct reader {
 	const struct name_rules *rules;
 	uint8_t *communicates; /* by name: 1 no, 2 yes */
 	uint32_t name_count;
-	struct seen { /* key: of communicator, operation, and Seq or step */
-		uint64_t key, end_ns;
+	struct seen {
+		struct ended ended; /* key: of communicator, operation, and Seq or step */
 		bool by_seq;
 	} * seen;
 	size_t count, cap;
 	uint64_t mask; /* keys with one of these bits are left out: the same ones on each host */
 };
 
-static enum status no_memory(struct error *err)
-{
-	return fail(err, ST_MEMORY, NOWHERE, "no memory to align clocks");
-}
-
-/* Half of them, by key, so that hosts leave out the same. */
-static void thin(struct reader *r)
-{
-	size_t i, to = 0;
-
-	r->mask = r->mask << 1 | 1;
-	for (i = 0; i < r->count; i++)
-		if (!(r->seen[i].key & r->mask))
-			r->seen[to++] = r->seen[i];
-	r->count = to;
-}
-
 static enum status add(struct reader *r, const struct seen *one, struct error *err)
 {
-	size_t cap = r->cap ? r->cap * 2 : 256;
-	struct seen *wider;
+	while (r->count == ENDED_MOST && r->mask != UINT64_MAX) {
+		/* Half of them go, by key, so that all hosts leave out the same. */
+		size_t kept = 0;
 
-	while (r->count == ENDED_MOST && r->mask != UINT64_MAX)
-		thin(r);
-	if ((one->key & r->mask) || r->count == ENDED_MOST)
-		return ST_OK;
-	if (r->count == r->cap) {
-		wider = realloc(r->seen, cap * sizeof(*wider));
-		if (!wider)
-			return no_memory(err);
-		r->seen = wider;
-		r->cap = cap;
+		r->mask = r->mask << 1 | 1;
+		for (size_t i = 0; i < r->count; i++)
+			if (!(r->seen[i].ended.key & r->mask))
+				r->seen[kept++] = r->seen[i];
+		r->count = kept;
 	}
+	if ((one->ended.key & r->mask) || r->count == ENDED_MOST)
+		return ST_OK;
+	TRY(vec_reserve(&r->seen, &r->cap, r->count + 1, err));
 	r->seen[r->count++] = *one;
 	return ST_OK;
 }
@@ -75,18 +58,17 @@ static bool communicates(struct reader *r, uint32_t name)
 static enum status put_kernel(struct reader *r, const struct event *e, const struct launch *launch,
 			      struct error *err)
 {
+	struct seen one = { .ended = { .end_ns = e->end_ns } };
 	struct collective c;
-	struct seen one = { .end_ns = e->end_ns };
-	uint64_t key;
 
 	collectives_find(r->collectives, e, launch, &c);
 	if (c.operation != OPERATION_ALL_REDUCE && c.operation != OPERATION_BARRIER)
 		return ST_OK;
 	if (!c.has_seq && !e->step)
 		return ST_OK;
-	key = hash_word(hash_text(c.group, strlen(c.group)), c.operation);
+	uint64_t key = hash_word(hash_text(c.group, strlen(c.group)), c.operation);
 	one.by_seq = c.has_seq;
-	one.key = hash_word(key, c.has_seq ? c.seq : UINT64_MAX - (e->step & ~STEP_GAP));
+	one.ended.key = hash_word(key, c.has_seq ? c.seq : UINT64_MAX - (e->step & ~STEP_GAP));
 	return add(r, &one, err);
 }
 
@@ -105,45 +87,36 @@ static enum status reader_put(void *self, const struct batch *batch, struct erro
 	return ST_OK;
 }
 
-static int compare_seen(const void *pa, const void *pb)
+/* By key, then by time; of struct seen too, which begins with a struct ended. */
+static int compare_ended(const void *pa, const void *pb)
 {
-	const struct seen *a = pa, *b = pb;
+	const struct ended *a = pa, *b = pb;
 
 	if (a->key != b->key)
 		return a->key < b->key ? -1 : 1;
 	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-static int compare_ended(const void *pa, const void *pb)
-{
-	const struct ended *a = pa, *b = pb;
-
-	return (a->key > b->key) - (a->key < b->key);
-}
-
 /*
- * By count each of a step is told apart by its place, and hosts with other counts do not meet.  A
+ * By count each of a step is told apart by its place, so hosts with other counts share no key.  A
  * Seq that came twice says nothing.
  */
 static enum status conclude(struct reader *r, struct ended **out, size_t *count, struct error *err)
 {
-	size_t first, end, i;
-
 	*out = calloc(r->count + 1, sizeof(**out));
-	*count = 0;
 	if (!*out)
-		return no_memory(err);
+		return fail_memory(err);
 	if (r->count)
-		qsort(r->seen, r->count, sizeof(*r->seen), compare_seen);
-	for (first = 0; first < r->count; first = end) {
-		for (end = first + 1; end < r->count && r->seen[end].key == r->seen[first].key;
-		     end++)
+		qsort(r->seen, r->count, sizeof(*r->seen), compare_ended);
+	for (size_t first = 0, end; first < r->count; first = end) {
+		uint64_t key = r->seen[first].ended.key;
+
+		for (end = first + 1; end < r->count && r->seen[end].ended.key == key; end++)
 			;
-		for (i = first; i < end && (!r->seen[i].by_seq || end - first == 1); i++)
-			(*out)[(*count)++] = (struct ended){
-				hash_word(hash_word(r->seen[i].key, end - first), i - first),
-				r->seen[i].end_ns,
-			};
+		for (size_t i = first; i < end && (!r->seen[i].by_seq || end - first == 1); i++)
+			(*out)[(*count)++] =
+				(struct ended){ hash_word(hash_word(key, end - first), i - first),
+						r->seen[i].ended.end_ns };
 	}
 	qsort(*out, *count, sizeof(**out), compare_ended);
 	return ST_OK;
@@ -156,14 +129,14 @@ static enum status read_all(struct reader *r, struct input *in, const struct bud
 					.budget = budget,
 					.needs = NEED_STEP | NEED_LINK };
 	struct consumer consumer = { reader_put, r };
-	struct pipeline p;
 	bool source_failed = false;
-	enum status status;
+	struct pipeline p;
 
 	TRY(pipeline_open(&p, r->trace, &in, 1, &how, err));
 	r->name_count = trace_count(r->trace, TRACE_NAMES);
 	r->communicates = calloc((size_t)r->name_count + 1, 1);
-	status = r->communicates ? collectives_new(&r->collectives, r->trace, err) : no_memory(err);
+	enum status status = r->communicates ? collectives_new(&r->collectives, r->trace, err)
+					     : fail_memory(err);
 	if (status == ST_OK)
 		status = pump(p.top, &consumer, 1, NULL, NULL, &source_failed, err);
 	collectives_free(r->collectives);
@@ -176,15 +149,14 @@ enum status align_read(const char *path, const struct name_rules *rules,
 		       const struct budget *budget, struct ended **out, size_t *count,
 		       struct error *err)
 {
+	size_t tables = budget->opening < TABLES_LEAST ? TABLES_LEAST : budget->opening;
 	struct reader r = { .rules = rules };
 	struct input *in = NULL;
-	size_t tables = budget->opening < TABLES_LEAST ? TABLES_LEAST : budget->opening;
-	enum status status;
 
 	*out = NULL;
 	*count = 0;
 	TRY(input_open(&in, path, budget->scratch, err));
-	status = trace_new(&r.trace, tables, err);
+	enum status status = trace_new(&r.trace, tables, err);
 	if (status == ST_OK)
 		status = read_all(&r, in, budget, err);
 	if (status == ST_OK)
