@@ -60,9 +60,7 @@ const char *operation_word(enum operation operation)
 
 enum operation operation_find(const char *word)
 {
-	int i;
-
-	for (i = 0; i < OPERATION_COUNT; i++)
+	for (int i = 0; i < OPERATION_COUNT; i++)
 		if (!strcmp(operations[i].word, word))
 			return (enum operation)i;
 	return OPERATION_OTHER;
@@ -84,13 +82,13 @@ bool operation_is_point(enum operation operation)
 static enum operation operation_in(const char *text)
 {
 	char letters[WORD_MAX];
-	size_t len = 0, i;
+	size_t len = 0;
 
 	for (; *text && *text != '(' && len + 1 < sizeof(letters); text++)
 		if (isalnum((unsigned char)*text))
 			letters[len++] = (char)tolower((unsigned char)*text);
 	letters[len] = '\0';
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strstr(letters, parts[i].part))
 			return parts[i].operation;
 	return OPERATION_OTHER;
@@ -114,9 +112,7 @@ static const struct {
 
 static unsigned type_bytes(const char *type)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (!strcmp(types[i].name, type))
 			return types[i].bytes;
 	return strncmp(type, "Float8", 6) == 0 ? 1 : 0;
@@ -125,13 +121,13 @@ static unsigned type_bytes(const char *type)
 /* A kernel that only moves data has bytes in its name, whatever is sent. */
 static const char *type_in(const char *kernel, enum operation operation)
 {
-	size_t i, len;
+	size_t len;
 	const char *end = strchr(kernel, '('), *at;
 
 	if (operation != OPERATION_ALL_REDUCE && operation != OPERATION_REDUCE_SCATTER &&
 	    operation != OPERATION_REDUCE)
 		return "";
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		at = types[i].in_kernel ? strstr(kernel, types[i].in_kernel) : NULL;
 		len = at ? strlen(types[i].in_kernel) : 0;
 		if (at && (!end || at < end) && !isalnum((unsigned char)at[len]))
@@ -185,7 +181,6 @@ enum status collectives_new(struct collectives **out, struct trace *trace, struc
 #undef X
 	};
 	struct collectives *c = calloc(1, sizeof(*c));
-	size_t i;
 
 	*out = c;
 	if (c) {
@@ -202,18 +197,16 @@ enum status collectives_new(struct collectives **out, struct trace *trace, struc
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for collectives");
 	}
 	c->trace = trace;
-	for (i = 0; i < FIELD_COUNT; i++)
+	for (size_t i = 0; i < FIELD_COUNT; i++)
 		c->keys[i] = trace_find_name(trace, names[i], strlen(names[i]));
 	return ST_OK;
 }
 
 void collectives_free(struct collectives *c)
 {
-	uint32_t i;
-
 	if (!c)
 		return;
-	for (i = 0; c->threads && i <= c->track_count; i++)
+	for (uint32_t i = 0; c->threads && i <= c->track_count; i++)
 		free(c->threads[i].at);
 	free(c->threads);
 	free(c->speaks);
@@ -231,9 +224,7 @@ struct said {
 static void take_attr(const struct collectives *c, const struct attr *a, uint64_t bits,
 		      struct said *s)
 {
-	int i;
-
-	for (i = 0; i < FIELD_COUNT; i++)
+	for (int i = 0; i < FIELD_COUNT; i++)
 		if (a->key == c->keys[i]) {
 			s->bits[i] = bits;
 			s->type[i] = a->type;
@@ -244,12 +235,11 @@ static void take_attr(const struct collectives *c, const struct attr *a, uint64_
 static void take_attrs(const struct collectives *c, const struct event *e, struct said *s)
 {
 	const struct arg_schema *schema = trace_get_schema(c->trace, e->schema);
-	uint32_t i;
 
 	memset(s, 0, sizeof(*s));
-	for (i = 0; i < schema->const_count; i++)
+	for (uint32_t i = 0; i < schema->const_count; i++)
 		take_attr(c, &schema->consts[i], schema->consts[i].bits, s);
-	for (i = 0; e->args && i < schema->arg_count; i++)
+	for (uint32_t i = 0; e->args && i < schema->arg_count; i++)
 		take_attr(c, &schema->args[i], e->args[i], s);
 }
 
@@ -324,12 +314,10 @@ static void take_size(const struct said *s, struct collective *out)
 
 static bool schema_has(const struct arg_schema *s, uint32_t key)
 {
-	uint32_t i;
-
-	for (i = 0; i < s->const_count; i++)
+	for (uint32_t i = 0; i < s->const_count; i++)
 		if (s->consts[i].key == key)
 			return true;
-	for (i = 0; i < s->arg_count; i++)
+	for (uint32_t i = 0; i < s->arg_count; i++)
 		if (s->args[i].key == key)
 			return true;
 	return false;
@@ -372,9 +360,9 @@ static enum operation range_operation(const char *name)
 	static const char *const backends[] = {
 		"nccl:", "rccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:", "ccl:",
 	};
-	size_t i, len;
+	size_t len;
 
-	for (i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		len = strlen(backends[i]);
 		if (!strncmp(name, backends[i], len))
 			return operation_in(name + len);
@@ -425,12 +413,12 @@ static void ranges_say(const struct collectives *c, const struct launch *launch,
 {
 	const struct thread *thread;
 	enum operation operation = OPERATION_OTHER;
-	size_t low = 0, high, middle;
+	size_t low = 0, middle;
 
 	if (!launch || launch->track > c->track_count)
 		return;
 	thread = &c->threads[launch->track];
-	for (high = thread->count; low < high;) {
+	for (size_t high = thread->count; low < high;) {
 		middle = low + (high - low) / 2;
 		if (thread->at[middle].begin_ns <= launch->begin_ns)
 			low = middle + 1;

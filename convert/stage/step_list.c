@@ -50,7 +50,7 @@ static void count_rows(struct step_list *l)
 
 enum status steps_resolve(struct step_list *l, struct error *err)
 {
-	uint64_t *lengths, gap_max_ns;
+	uint64_t *lengths;
 
 	if (!l->count)
 		return ST_OK;
@@ -59,7 +59,7 @@ enum status steps_resolve(struct step_list *l, struct error *err)
 		return fail_memory(err);
 	for (size_t i = 0; i < l->count; i++)
 		lengths[i] = l->rows[i].mark_end_ns - l->rows[i].begin_ns;
-	gap_max_ns = (uint64_t)median_u64(lengths, l->count) / GAP_SHARE;
+	uint64_t gap_max_ns = (uint64_t)median_u64(lengths, l->count) / GAP_SHARE;
 	free(lengths);
 	for (size_t i = 0; i + 1 < l->count; i++) {
 		struct step_row *row = &l->rows[i];

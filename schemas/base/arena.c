@@ -77,15 +77,13 @@ static size_t chunk_padding(const struct arena_chunk *chunk, size_t align)
 void *arena_take(struct arena *a, size_t size, size_t align)
 {
 	struct arena_chunk *chunk = a->chunks;
-	size_t padding, most;
-	void *place;
 
 	if (!align)
 		align = _Alignof(max_align_t);
-	most = align > _Alignof(max_align_t) ? align - 1 : 0; /* padding in a fresh chunk */
+	size_t most = align > _Alignof(max_align_t) ? align - 1 : 0; /* padding in a fresh chunk */
 	if (arena_is_full(a, size))
 		return NULL;
-	padding = chunk ? chunk_padding(chunk, align) : 0;
+	size_t padding = chunk ? chunk_padding(chunk, align) : 0;
 	if (!chunk || padding > chunk->size - chunk->used ||
 	    size > chunk->size - chunk->used - padding) {
 		/* refused before the chunk is made: one that stays unused would be lost */
@@ -98,7 +96,7 @@ void *arena_take(struct arena *a, size_t size, size_t align)
 	}
 	if (arena_is_full(a, padding + size))
 		return NULL;
-	place = chunk->data + chunk->used + padding;
+	void *place = chunk->data + chunk->used + padding;
 	chunk->used += padding + size;
 	a->used += padding + size;
 	return place;

@@ -62,19 +62,16 @@ static size_t buf_next_cap(const struct buf *b, size_t need)
 
 uint8_t *buf_grow(struct buf *b, size_t extra)
 {
-	uint8_t *data;
-	size_t cap;
-
 	if (b->status != ST_OK)
 		return NULL;
 	if (extra > b->ceiling - b->len)
 		return buf_refuse(b, ST_CEILING);
 	if (b->data && extra <= b->cap - b->len)
 		return b->data + b->len;
-	cap = buf_next_cap(b, b->len + extra);
+	size_t cap = buf_next_cap(b, b->len + extra);
 	if (cap == SIZE_MAX)
 		return buf_refuse(b, ST_MEMORY);
-	data = realloc(b->data, cap + 1);
+	uint8_t *data = realloc(b->data, cap + 1);
 	if (!data)
 		return buf_refuse(b, ST_MEMORY);
 	b->data = data;
@@ -164,13 +161,12 @@ void buf_vputf(struct buf *b, const char *fmt, va_list args)
 {
 	va_list again;
 	uint8_t *place = buf_reserve(b, 0);
-	int len;
 
 	if (!place)
 		return;
 	va_copy(again, args);
 	/* one byte beyond cap is always there, for the NUL */
-	len = vsnprintf((char *)place, b->cap - b->len + 1, fmt, args);
+	int len = vsnprintf((char *)place, b->cap - b->len + 1, fmt, args);
 	if (len < 0) {
 		buf_refuse(b, ST_MEMORY);
 	} else if ((size_t)len <= b->cap - b->len) {

@@ -46,7 +46,6 @@ static bool map_widen(struct map *m)
 uint64_t *map_put(struct map *m, uint64_t key, bool *is_new)
 {
 	uint64_t *value = map_find(m, key);
-	struct map_slot *slot;
 
 	if (is_new)
 		*is_new = !value;
@@ -54,7 +53,7 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *is_new)
 		return value;
 	if (is_full(m->cap, m->count) && !map_widen(m))
 		return NULL;
-	slot = &m->slots[map_slot_of(m, key)];
+	struct map_slot *slot = &m->slots[map_slot_of(m, key)];
 	*slot = (struct map_slot){ .key = key, .is_used = true };
 	m->count++;
 	return &slot->value;
@@ -62,15 +61,16 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *is_new)
 
 void map_remove(struct map *m, uint64_t key)
 {
-	size_t hole, at, wanted;
+	size_t wanted;
 
 	if (!map_find(m, key))
 		return;
-	hole = map_slot_of(m, key);
+	size_t hole = map_slot_of(m, key);
 	m->count--;
 	/* Slots behind the free one move up, unless that would put them before the place of their
 	 * hash. */
-	for (at = (hole + 1) & (m->cap - 1); m->slots[at].is_used; at = (at + 1) & (m->cap - 1)) {
+	for (size_t at = (hole + 1) & (m->cap - 1); m->slots[at].is_used;
+	     at = (at + 1) & (m->cap - 1)) {
 		wanted = (size_t)hash_word(0, m->slots[at].key) & (m->cap - 1);
 		if (((at - wanted) & (m->cap - 1)) >= ((at - hole) & (m->cap - 1))) {
 			m->slots[hole] = m->slots[at];

@@ -31,10 +31,8 @@ static void *row_place(const struct option_set *set, const struct option *row)
 static const struct option *find_name(const struct option_set *sets, const char *name, size_t len,
 				      void **into)
 {
-	const struct option *row;
-
 	for (; sets->rows; sets++)
-		for (row = sets->rows; row->name; row++)
+		for (const struct option *row = sets->rows; row->name; row++)
 			if (same_name(row->name, name, len)) {
 				*into = row_place(sets, row);
 				return row;
@@ -44,10 +42,8 @@ static const struct option *find_name(const struct option_set *sets, const char 
 
 static const struct option *find_letter(const struct option_set *sets, char letter, void **into)
 {
-	const struct option *row;
-
 	for (; sets->rows; sets++)
-		for (row = sets->rows; row->name; row++)
+		for (const struct option *row = sets->rows; row->name; row++)
 			if (letter && row->letter == letter) {
 				*into = row_place(sets, row);
 				return row;
@@ -67,9 +63,8 @@ static enum status flag_parse(const char *text, bool *flag, struct error *err)
 	static const char *const words[] = {
 		"", "1", "true", "yes", "on", "0", "false", "no", "off"
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcasecmp(text, words[i])) {
 			*flag = i < 5;
 			return ST_OK;
@@ -133,15 +128,14 @@ static unsigned least(unsigned a, unsigned b)
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned rows[3][OPTION_NAME], *two = rows[0], *one = rows[1], *now = rows[2], *spare;
-	size_t i, j;
 
 	if (a_len >= OPTION_NAME || b_len >= OPTION_NAME)
 		return OPTION_NAME;
-	for (j = 0; j <= b_len; j++)
+	for (size_t j = 0; j <= b_len; j++)
 		one[j] = (unsigned)j;
-	for (i = 1; i <= a_len; i++) {
+	for (size_t i = 1; i <= a_len; i++) {
 		now[0] = (unsigned)i;
-		for (j = 1; j <= b_len; j++) {
+		for (size_t j = 1; j <= b_len; j++) {
 			now[j] = least(least(one[j], now[j - 1]) + 1,
 				       one[j - 1] + (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
@@ -194,12 +188,11 @@ static enum status fail_unknown(const struct option_set *sets, const char *dashe
 
 enum status option_defaults(const struct option_set *sets, struct error *err)
 {
-	const struct option *row;
 	char where[WHERE_MAX];
 	void *into;
 
 	for (; sets->rows; sets++)
-		for (row = sets->rows; row->name; row++) {
+		for (const struct option *row = sets->rows; row->name; row++) {
 			into = row_place(sets, row);
 			value_clear(row, into);
 			snprintf(where, sizeof(where), "default of --%s", row->name);
@@ -231,13 +224,11 @@ static const char *find_variable(char *const *envp, const char *variable)
 
 enum status option_environment(const struct option_set *sets, char *const *envp, struct error *err)
 {
-	const struct option_set *set;
-	const struct option *row;
 	char variable[WHERE_MAX];
 	const char *text;
 
-	for (set = sets; envp && set->rows; set++)
-		for (row = set->rows; row->name; row++) {
+	for (const struct option_set *set = sets; envp && set->rows; set++)
+		for (const struct option *row = set->rows; row->name; row++) {
 			option_variable(row, variable, sizeof(variable));
 			text = find_variable(envp, variable);
 			if (text && *text && option_find(sets, row->name, NULL) == row)
@@ -418,13 +409,11 @@ static bool row_is_shown(const struct option_set *sets, const struct option *row
 /* The width of the left column, the two spaces after it included. */
 static size_t help_column(const struct option_set *sets)
 {
-	const struct option_set *set;
-	const struct option *row;
 	char names[HELP_WIDTH];
 	size_t column = 0, width;
 
-	for (set = sets; set->rows; set++)
-		for (row = set->rows; row->name; row++) {
+	for (const struct option_set *set = sets; set->rows; set++)
+		for (const struct option *row = set->rows; row->name; row++) {
 			width = row_is_shown(sets, row) ? help_names(row, names) + 2 : 0;
 			if (width > column && width <= HELP_NAMES)
 				column = width;
@@ -476,12 +465,10 @@ static void help_row(const struct option *row, size_t column, struct buf *out)
 
 void option_help(const struct option_set *sets, struct buf *out)
 {
-	const struct option_set *set;
-	const struct option *row;
 	size_t column = help_column(sets);
 
-	for (set = sets; set->rows; set++)
-		for (row = set->rows; row->name; row++)
+	for (const struct option_set *set = sets; set->rows; set++)
+		for (const struct option *row = set->rows; row->name; row++)
 			if (row_is_shown(sets, row))
 				help_row(row, column, out);
 }

@@ -10,12 +10,10 @@ size_t pb_begin(struct buf *b, uint32_t field)
 
 void pb_end(struct buf *b, size_t begin)
 {
-	size_t len, more;
-
 	if (b->status != ST_OK || begin > b->len)
 		return;
-	len = b->len - begin;
-	more = varint_size(len) - 1;
+	size_t len = b->len - begin;
+	size_t more = varint_size(len) - 1;
 	if (more) {
 		if (!buf_reserve(b, more))
 			return;
@@ -47,11 +45,9 @@ static bool take_value(struct bytes *b, struct pb_field *out)
 
 bool pb_next(struct bytes *b, struct pb_field *out)
 {
-	uint64_t key;
-
 	if (!bytes_left(b) || b->is_truncated)
 		return false;
-	key = take_varint(b);
+	uint64_t key = take_varint(b);
 	out->number = (uint32_t)(key >> 3);
 	out->wire = (enum pb_wire)(key & 7);
 	out->bytes = bytes_init(NULL, 0);

@@ -145,11 +145,10 @@ enum status unit_parse_count(const char *text, size_t len, uint64_t *count, stru
 
 enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struct error *err)
 {
-	const struct unit_row *unit;
 	struct decimal d;
 
 	TRY(unit_parse_start(text, len, &d, err));
-	unit = unit_find(size_units, text + d.used, len - d.used, true);
+	const struct unit_row *unit = unit_find(size_units, text + d.used, len - d.used, true);
 	if (!unit)
 		return refuse(text, len, err, "unknown unit '%.*s', use K M G T",
 			      (int)(len - d.used < 20 ? len - d.used : 20), text + d.used);
@@ -158,14 +157,14 @@ enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struc
 
 enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct error *err)
 {
-	const struct unit_row *unit;
 	struct decimal d;
 
 	TRY(unit_parse_start(text, len, &d, err));
 	if (d.used == len && d.digits)
 		return refuse(text, len, err, "a time needs a unit, use ns us ms s m h");
-	unit = d.used < len ? unit_find(time_units, text + d.used, len - d.used, false)
-			    : time_units; /* 0 is 0 in any */
+	const struct unit_row *unit =
+		d.used < len ? unit_find(time_units, text + d.used, len - d.used, false)
+			     : time_units; /* 0 is 0 in any */
 	if (!unit)
 		return refuse(text, len, err, "unknown unit '%.*s', use ns us ms s m h",
 			      (int)(len - d.used < 20 ? len - d.used : 20), text + d.used);
@@ -175,15 +174,13 @@ enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct e
 enum status unit_parse_share(const char *text, size_t len, double *share, struct error *err)
 {
 	struct decimal d;
-	bool percent;
-	double v;
 
 	TRY(unit_parse_start(text, len, &d, err));
-	percent = d.used + 1 == len && text[d.used] == '%';
+	bool percent = d.used + 1 == len && text[d.used] == '%';
 	if (d.used < len && !percent)
 		return refuse(text, len, err, "not a share, write 2%% or 0.02");
 	/* one rounding only: a power of ten up to 10^22 is a double, and so are most digits */
-	v = (double)d.digits / ((double)power_of_10(d.places) * (percent ? 100 : 1));
+	double v = (double)d.digits / ((double)power_of_10(d.places) * (percent ? 100 : 1));
 	if (v > 1)
 		return refuse(text, len, err, "over 100 %%, write 2%% or 0.02");
 	*share = v;
@@ -213,12 +210,11 @@ enum field { YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, FIELDS };
 static bool instant_fields(const char *text, size_t len, unsigned f[FIELDS])
 {
 	static const char layout[] = "0000-11-22T33:44:55";
-	size_t i;
 
 	memset(f, 0, FIELDS * sizeof(f[0]));
 	if (len < sizeof(layout) - 1)
 		return false;
-	for (i = 0; layout[i]; i++) {
+	for (size_t i = 0; layout[i]; i++) {
 		if (!is_digit(layout[i])) {
 			if (text[i] != layout[i])
 				return false;
@@ -250,7 +246,7 @@ static bool instant_fraction(const char *text, size_t len, uint64_t *ns)
 enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struct error *err)
 {
 	unsigned f[FIELDS];
-	uint64_t s, fraction;
+	uint64_t fraction;
 
 	if (len > 30 || !instant_fields(text, len, f) ||
 	    !instant_fraction(text + 19, len - 19, &fraction))
@@ -260,8 +256,8 @@ enum status unit_parse_instant(const char *text, size_t len, uint64_t *ns, struc
 		return refuse(text, len, err, "no such day or time of day");
 	if (f[YEAR] < 1970 || f[YEAR] > 2554)
 		return refuse(text, len, err, "years go from 1970 to 2554");
-	s = days_before(f[YEAR], f[MONTH], f[DAY]) * DAY_S + f[HOUR] * 3600 + f[MINUTE] * 60 +
-	    f[SECOND];
+	uint64_t s = days_before(f[YEAR], f[MONTH], f[DAY]) * DAY_S + f[HOUR] * 3600 +
+		     f[MINUTE] * 60 + f[SECOND];
 	if (__builtin_mul_overflow(s, SECOND_NS, &s) || __builtin_add_overflow(s, fraction, &s))
 		return refuse(text, len, err, "too late");
 	*ns = s;
@@ -308,11 +304,11 @@ char *unit_format_instant(uint64_t ns, char out[UNIT_TEXT])
 	uint64_t s = ns / SECOND_NS, fraction = ns % SECOND_NS;
 	unsigned f[FIELDS], of_day = (unsigned)(s % DAY_S);
 	int digits = !fraction ? 0 : fraction % 1000000 == 0 ? 3 : fraction % 1000 == 0 ? 6 : 9;
-	int len;
 
 	day_fields(s / DAY_S, f);
-	len = snprintf(out, UNIT_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u", f[YEAR] % 10000,
-		       f[MONTH] % 100, f[DAY] % 100, of_day / 3600, of_day / 60 % 60, of_day % 60);
+	int len = snprintf(out, UNIT_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u", f[YEAR] % 10000,
+			   f[MONTH] % 100, f[DAY] % 100, of_day / 3600, of_day / 60 % 60,
+			   of_day % 60);
 	if (digits)
 		len += snprintf(out + len, (size_t)(UNIT_TEXT - len), ".%0*" PRIu64, digits,
 				fraction / power_of_10((unsigned)(9 - digits)));

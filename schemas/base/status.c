@@ -9,13 +9,12 @@
 static void text_trim(char *text)
 {
 	size_t len = strlen(text), tail = 0;
-	unsigned char first;
 
 	while (tail < len && tail < 3 && ((unsigned char)text[len - 1 - tail] & 0xc0) == 0x80)
 		tail++;
 	if (tail == len)
 		return;
-	first = (unsigned char)text[len - 1 - tail];
+	unsigned char first = (unsigned char)text[len - 1 - tail];
 	if (first >= 0xc0 && tail < (first >= 0xf0 ? 3u : first >= 0xe0 ? 2u : 1u))
 		text[len - 1 - tail] = '\0';
 }
@@ -31,12 +30,11 @@ enum status fail(struct error *err, enum status status, uint64_t at, const char 
 {
 	char text[sizeof(err->text)]; /* an argument may be err->text */
 	va_list args;
-	int len;
 
 	if (!err)
 		return status;
 	va_start(args, fmt);
-	len = vsnprintf(text, sizeof(text), fmt, args);
+	int len = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	if (len < 0)
 		text[0] = '\0';

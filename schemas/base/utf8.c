@@ -52,11 +52,10 @@ uint32_t utf8_next(const char **text)
 size_t utf8_put(char out[4], uint32_t c)
 {
 	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	size_t len;
 
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 		c = UTF8_DAMAGED;
-	len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 	for (size_t i = len; i-- > 1; c >>= 6)
 		out[i] = (char)(0x80 | (c & 0x3f));
 	out[0] = (char)(lead[len] | c);

@@ -9,7 +9,7 @@ enum { FIRST_ITEMS = 16 };
 enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struct error *err)
 {
 	size_t wider = *cap > SIZE_MAX / 2 / size ? wanted : *cap * 2;
-	void *held, *grown;
+	void *held;
 
 	if (*cap >= wanted)
 		return ST_OK;
@@ -20,7 +20,7 @@ enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struc
 	if (wider > SIZE_MAX / size)
 		return fail_memory(err);
 	memcpy(&held, items, sizeof(held)); /* a pointer of any type is read without aliasing it */
-	grown = realloc(held, wider * size);
+	void *grown = realloc(held, wider * size);
 	if (!grown)
 		return fail_memory(err);
 	memset((char *)grown + *cap * size, 0, (wider - *cap) * size);

@@ -99,13 +99,11 @@ enum status log_find_block(const uint8_t *bytes, size_t len, uint64_t at, struct
 	size_t i = 0;
 
 	while (len - i >= LOG_HEADER_BYTES) {
-		const uint8_t *next;
-
 		if (header_take(bytes + i, at + i, block)) {
 			*skipped = i;
 			return ST_OK;
 		}
-		next = memchr(bytes + i + 1, BLOCK_MAGIC & 0xff, len - i - 1);
+		const uint8_t *next = memchr(bytes + i + 1, BLOCK_MAGIC & 0xff, len - i - 1);
 		i = next ? (size_t)(next - bytes) : len;
 	}
 	*skipped = i;

@@ -24,10 +24,8 @@ static bool holds_varints(const uint8_t *p, uint64_t length, uint32_t rows)
 static enum status open_stream(struct column_reader *r, struct bytes *in,
 			       const struct log_block *block, unsigned index, struct error *err)
 {
-	uint64_t length;
-
 	r->divisor = take_varint(in);
-	length = take_varint(in);
+	uint64_t length = take_varint(in);
 	r->at = take_bytes(in, length);
 	if (!r->at)
 		return column_refuse(block, index, "is cut off", err);

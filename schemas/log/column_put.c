@@ -31,12 +31,11 @@ static bool form_as_other(const struct column_words *c, const uint64_t *const *o
 {
 	for (unsigned k = 0; k < count; k++) {
 		const uint64_t *other = others[k];
-		uint64_t step;
 		uint32_t i = 1;
 
 		if (!other)
 			continue;
-		step = c->words[0] - other[0];
+		uint64_t step = c->words[0] - other[0];
 		while (i < c->rows && c->words[i] - other[i] == step)
 			i++;
 		if (i < c->rows)

@@ -225,7 +225,6 @@ static void note_times(const struct log_encoder *e, struct log_block *block)
 size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOCK_BYTES])
 {
 	struct log_block block = { .kind = LOG_EVENTS, .layout = e->layout };
-	size_t left;
 
 	if (!e->rows)
 		return 0;
@@ -233,7 +232,7 @@ size_t log_finish(struct log_encoder *e, uint8_t out[LOG_HEADER_BYTES + LOG_BLOC
 	block.raw_size = block.size;
 	note_times(e, &block);
 	log_put_block_header(&block, out + LOG_HEADER_BYTES, out);
-	left = e->rows - block.rows; /* they stay for the next block */
+	size_t left = e->rows - block.rows; /* they stay for the next block */
 	for (unsigned i = 0; left && i < e->column_count; i++)
 		if (!is_rare(e, i))
 			memmove(column(e, i), column(e, i) + block.rows, left * sizeof(uint64_t));

@@ -64,8 +64,6 @@ void log_ring_put_consts(const struct log_ring_consts *f, uint8_t out[LOG_RING_C
 static enum status take_consts(const uint8_t *bytes, size_t len, struct log_ring_consts *f,
 			       struct error *err)
 {
-	uint64_t areas;
-
 	if (len < 8 || memcmp(bytes, LOG_RING_MAGIC, 8) != 0)
 		return fail(err, ST_FORMAT, 0, "not the ring of a flight recorder");
 	if (len < LOG_RING_WORDS_END)
@@ -87,7 +85,7 @@ static enum status take_consts(const uint8_t *bytes, size_t len, struct log_ring
 	f->min_free = get_u64(bytes + AT_MIN_FREE);
 	memcpy(f->host, bytes + AT_HOST, LOG_RING_HOST);
 	f->host[LOG_RING_HOST - 1] = '\0';
-	areas = f->size - LOG_RING_HEADER;
+	uint64_t areas = f->size - LOG_RING_HEADER;
 	if (f->size < LOG_RING_HEADER || f->half_bytes > areas / 2 ||
 	    f->event_bytes != areas - 2 * f->half_bytes || f->half_bytes % LOG_RING_ALIGN ||
 	    f->event_bytes % LOG_RING_ALIGN)
@@ -115,7 +113,6 @@ static enum status header_at(struct log_ring *r, uint64_t at, uint64_t end, stru
 			     uint64_t *number, struct error *err)
 {
 	size_t skipped;
-	const uint8_t *p;
 
 	if (at < r->window_at || at + LOG_HEADER_BYTES > r->window_at + r->window_len) {
 		r->window_at = at;
@@ -123,7 +120,7 @@ static enum status header_at(struct log_ring *r, uint64_t at, uint64_t end, stru
 	}
 	if (at + LOG_HEADER_BYTES > r->window_at + r->window_len)
 		return ST_END;
-	p = r->window + (at - r->window_at);
+	const uint8_t *p = r->window + (at - r->window_at);
 	*number = 0;
 	if (end - at < LOG_HEADER_BYTES ||
 	    log_find_block(p, LOG_HEADER_BYTES, at, block, &skipped, NULL) != ST_OK || skipped ||

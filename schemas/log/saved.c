@@ -136,18 +136,16 @@ enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes 
 	uint32_t process = log_process_of(x, take_varint(in)), known_count, count;
 	uint64_t len = take_varint(in);
 	const char *why = take_text(in, len);
-	const struct arg_schema *known;
 	struct arg_schema schema = { 0 };
 	struct saved_numbers n;
-	struct process p;
 	struct attr *attrs;
 
 	for (unsigned i = 0; i < NUMBERS; i++)
 		((uint64_t *)&n)[i] = bytes_left(in) ? take_varint(in) : 0;
 	if (in->is_truncated || x->missing || !why || !process)
 		return ST_OK;
-	p = *trace_get_process(x->trace, process);
-	known = trace_get_schema(x->trace, p.schema);
+	struct process p = *trace_get_process(x->trace, process);
+	const struct arg_schema *known = trace_get_schema(x->trace, p.schema);
 	known_count = count = known->const_count;
 	attrs = log_arena_take(x, (known_count + ATTRS) * sizeof(*attrs), err);
 	if (!attrs)

@@ -69,17 +69,15 @@ static uint32_t keys_id(struct log_mark *m, struct intern *table, struct keys_ro
 {
 	uint64_t hash = hash_word(row->kind, row->count);
 	size_t bytes = row->count * sizeof(struct attr);
-	struct attr *copy;
-	uint32_t id;
 
 	for (uint32_t i = 0; i < row->count; i++)
 		hash = hash_word(hash, (uint64_t)row->keys[i].key << 16 |
 					       (uint64_t)row->keys[i].type << 8 |
 					       row->keys[i].unit);
-	id = intern_find(table, hash, keys_same, row);
+	uint32_t id = intern_find(table, hash, keys_same, row);
 	if (id)
 		return id;
-	copy = arena_take(&m->arena, bytes, 0);
+	struct attr *copy = arena_take(&m->arena, bytes, 0);
 	if (!copy && bytes) {
 		intern_refuse(&m->arena, bytes, err);
 		return 0;
@@ -107,13 +105,12 @@ static enum status layout_find(struct log_mark *m, uint32_t desc, struct error *
 	const struct event_desc *s = trace_get_desc(m->trace, desc);
 	const struct arg_schema *schema = trace_get_schema(m->trace, s->schema);
 	struct keys_row row = { schema->args, schema->arg_count, s->kind };
-	uint32_t id;
 
 	if (schema->arg_count > LOG_LAYOUT_ARG)
 		return fail(err, ST_CEILING, NOWHERE,
 			    "an event has %u varying numbers, a log holds %d", schema->arg_count,
 			    LOG_LAYOUT_ARG);
-	id = keys_id(m, &m->layouts, &row, err);
+	uint32_t id = keys_id(m, &m->layouts, &row, err);
 	if (!id)
 		return err ? err->status : ST_CEILING;
 	if (id > UINT16_MAX)
@@ -242,11 +239,10 @@ static void make_row(struct log_mark *m, unsigned table, uint32_t id)
 static bool is_changed(struct log_mark *m, unsigned table, uint32_t id)
 {
 	struct written *w = &m->written[table];
-	uint32_t crc;
 
 	if (!log_row_writers[table].may_change)
 		return true;
-	crc = crc32c(0, m->row.data, m->row.len);
+	uint32_t crc = crc32c(0, m->row.data, m->row.len);
 	if (id <= w->rows && w->crcs[id] == crc)
 		return false;
 	w->crcs[id] = crc;

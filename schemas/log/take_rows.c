@@ -64,13 +64,12 @@ static uint64_t take_value(struct log_translation *x, unsigned type, struct byte
 static uint8_t type_of(const struct log_translation *x, uint8_t type, uint64_t bits)
 {
 	size_t len;
-	const char *text;
 
 	if (type > ATTR_JSON)
 		return ATTR_U64;
 	if (type != ATTR_JSON)
 		return type;
-	text = trace_text(x->trace, (uint32_t)bits, &len);
+	const char *text = trace_text(x->trace, (uint32_t)bits, &len);
 	return json_is_value(text, len) ? ATTR_JSON : ATTR_TEXT;
 }
 
@@ -375,13 +374,12 @@ static enum status take_desc(struct log_translation *x, uint32_t id, struct byte
 	struct log_desc *row = log_rows_get(&x->descs, id);
 	uint64_t layout = take_varint(in), subkind = take_varint(in);
 	const struct file_layout *l = log_rows_get(&x->layouts, layout);
-	const struct file_track *track;
 	struct event_desc desc;
 
 	at->track += (uint64_t)take_zigzag(in);
 	at->name += (uint64_t)take_zigzag(in);
 	at->schema += (uint64_t)take_zigzag(in);
-	track = log_rows_get(&x->tracks, at->track);
+	const struct file_track *track = log_rows_get(&x->tracks, at->track);
 	if (in->is_truncated || row->layout)
 		return ST_OK;
 	if (!l || !l->came || !layout)

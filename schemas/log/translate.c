@@ -192,12 +192,10 @@ static enum status take_rows(struct log_translation *x, const struct log_block *
 	struct error row_err, first_err = { .status = ST_OK };
 
 	for (uint32_t i = 0; i < block->rows; i++) {
-		enum status st;
-
 		if (first + i > UINT32_MAX - 1 || in.is_truncated)
 			return fail(err, ST_FORMAT, block->offset,
 				    "table block has not the rows it says");
-		st = take_one(x, block, (uint32_t)(first + i), &in, &row_err);
+		enum status st = take_one(x, block, (uint32_t)(first + i), &in, &row_err);
 		if (st == ST_OK)
 			continue;
 		if (first_err.status == ST_OK)

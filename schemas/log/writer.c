@@ -31,12 +31,11 @@ enum status log_writer_new(struct log_writer **out, const struct trace *trace, s
 			   struct error *err)
 {
 	struct log_writer *w = calloc(1, sizeof(*w));
-	enum status st;
 
 	*out = NULL;
 	if (!w)
 		return fail_memory(err);
-	st = log_mark_new(&w->mark, trace, ceiling / 2, err);
+	enum status st = log_mark_new(&w->mark, trace, ceiling / 2, err);
 	if (st != ST_OK) {
 		free(w);
 		return st;
@@ -95,12 +94,11 @@ static enum status put_block(struct log_writer *w, struct log_encoder *e, struct
 			     struct error *err)
 {
 	uint32_t rows = e->rows;
-	size_t len;
 
 	/* A row that has only changed, such as a track's name, waits for the flush. */
 	if (w->descs_written != trace_count(w->trace, TRACE_DESCS) || w->bytes >= w->repeat_at)
 		TRY(put_tables(w, out, err));
-	len = log_finish(e, w->block);
+	size_t len = log_finish(e, w->block);
 	w->events[e->kind < KIND_END ? e->kind : KIND_UNKNOWN] += rows - e->rows;
 	buf_put(out, w->block, len);
 	w->bytes += len;
@@ -213,11 +211,9 @@ static __attribute__((noinline)) enum status put_first(struct log_writer *w, con
 enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t desc,
 			   uint32_t order, struct buf *out, struct error *err)
 {
-	struct log_encoder *encoder;
-
 	if (__builtin_expect(desc >= w->desc_cap || !w->by_desc[desc], 0))
 		return put_first(w, e, desc, order, out, err);
-	encoder = w->by_desc[desc];
+	struct log_encoder *encoder = w->by_desc[desc];
 	if (__builtin_expect(!log_is_usual(encoder, e, order), 0))
 		return put_unusual(w, encoder, e, desc, order, out, err);
 	log_put(encoder, e, desc);

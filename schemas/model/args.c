@@ -130,11 +130,10 @@ enum status arg_list_make(struct arg_list *l, const struct trace *t, unsigned ki
 		bool is_const = i >= s->arg_count;
 		size_t index = is_const ? i - s->arg_count : i;
 		const struct attr *attr = is_const ? &s->consts[index] : &s->args[index];
-		struct arg *a;
 
 		if (i == s->arg_count && r)
 			add_members(l, r, kind);
-		a = &l->args[l->count++];
+		struct arg *a = &l->args[l->count++];
 		*a = (struct arg){ .name_id = attr->key, .place = -1, .bits = attr->bits };
 		a->name = trace_text(t, attr->key, &a->name_len);
 		a->at = (struct placeholder){ is_const ? ARG_CONST : ARG_EVENT, attr->type,

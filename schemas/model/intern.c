@@ -14,14 +14,13 @@ enum status intern_refuse(const struct arena *a, size_t bytes, struct error *err
 uint32_t intern_append(struct intern *t, struct arena *a, const void *row, struct error *err)
 {
 	uint32_t place = t->count + SEGMENT_ROWS, segment;
-	size_t bytes;
 
 	if (t->count >= UINT32_MAX - SEGMENT_ROWS - 1) {
 		fail(err, ST_CEILING, NOWHERE, "a table has more rows than there are ids");
 		return 0;
 	}
 	segment = 31 - (uint32_t)__builtin_clz(place) - SEGMENT_SHIFT;
-	bytes = ((size_t)SEGMENT_ROWS << segment) * t->row_bytes;
+	size_t bytes = ((size_t)SEGMENT_ROWS << segment) * t->row_bytes;
 	if (!t->segments[segment])
 		t->segments[segment] = arena_take(a, bytes, 0);
 	if (!t->segments[segment]) {
@@ -37,14 +36,13 @@ uint32_t intern_add(struct intern *t, struct arena *a, uint64_t hash, const void
 		    struct error *err)
 {
 	size_t before = t->index.cap * sizeof(*t->index.slots), more, left;
-	uint32_t id;
 
 	/* The index doubles where it is half full. */
 	if ((t->index.count + 1) * 2 > t->index.cap && arena_is_full(a, 2 * before)) {
 		intern_refuse(a, 2 * before, err);
 		return 0;
 	}
-	id = intern_append(t, a, row, err);
+	uint32_t id = intern_append(t, a, row, err);
 	if (!id)
 		return 0;
 	if (hash_add(&t->index, hash, id, err) != ST_OK) {

@@ -50,9 +50,7 @@ const struct record *records(size_t *count)
 
 const struct record *record_of_kind(unsigned kind)
 {
-	size_t i;
-
-	for (i = 0; i < RECORDS; i++)
+	for (size_t i = 0; i < RECORDS; i++)
 		if (all_records[i].kind == kind)
 			return &all_records[i];
 	return NULL;
@@ -65,9 +63,7 @@ static bool text_is(const char *text, const char *wanted, size_t len)
 
 const struct field *record_field(const struct record *r, const char *name, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < r->field_count; i++)
+	for (size_t i = 0; i < r->field_count; i++)
 		if (text_is(r->fields[i].name, name, len))
 			return &r->fields[i];
 	return NULL;
@@ -76,9 +72,8 @@ const struct field *record_field(const struct record *r, const char *name, size_
 const struct field *record_arg(const struct record *r, const char *arg, size_t len)
 {
 	const char *own;
-	size_t i;
 
-	for (i = 0; i < r->field_count; i++) {
+	for (size_t i = 0; i < r->field_count; i++) {
 		own = r->fields[i].arg;
 		if (own && text_is(own[0] == '+' ? own + 1 : own, arg, len))
 			return &r->fields[i];
@@ -91,9 +86,8 @@ typedef const struct field *(*field_finder)(const struct record *r, const char *
 static const struct field *kind_find(unsigned kind, field_finder find, const char *text, size_t len)
 {
 	const struct field *found = NULL;
-	size_t i;
 
-	for (i = 0; i < RECORDS && !found; i++)
+	for (size_t i = 0; i < RECORDS && !found; i++)
 		if (all_records[i].kind == kind)
 			found = find(&all_records[i], text, len);
 	return found;
@@ -134,9 +128,7 @@ const char *kind_word(unsigned kind)
 
 unsigned kind_of_word(const char *word, size_t len)
 {
-	unsigned kind;
-
-	for (kind = 1; kind < KIND_END; kind++)
+	for (unsigned kind = 1; kind < KIND_END; kind++)
 		if (text_is(kind_words[kind], word, len))
 			return kind;
 	return KIND_UNKNOWN;

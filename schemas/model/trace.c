@@ -102,9 +102,7 @@ static bool track_same(const void *row, const void *wanted)
 
 static bool attrs_same(const struct attr *a, const struct attr *b, uint32_t count, bool with_bits)
 {
-	uint32_t i;
-
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		if (a[i].key != b[i].key || a[i].type != b[i].type || a[i].unit != b[i].unit ||
 		    (with_bits && a[i].bits != b[i].bits))
 			return false;
@@ -128,11 +126,10 @@ static uint64_t attr_hash(uint64_t hash, const struct attr *a)
 static uint64_t schema_hash(const struct arg_schema *s)
 {
 	uint64_t hash = (uint64_t)s->arg_count << 32 | s->const_count;
-	uint32_t i;
 
-	for (i = 0; i < s->const_count; i++)
+	for (uint32_t i = 0; i < s->const_count; i++)
 		hash = hash_word(attr_hash(hash, &s->consts[i]), s->consts[i].bits);
-	for (i = 0; i < s->arg_count; i++)
+	for (uint32_t i = 0; i < s->arg_count; i++)
 		hash = attr_hash(hash, &s->args[i]);
 	return hash;
 }
@@ -160,24 +157,21 @@ enum status trace_new(struct trace **out, size_t ceiling, struct error *err)
 		[TRACE_ANCHORS] = sizeof(struct anchor),
 	};
 	struct trace *t = calloc(1, sizeof(*t));
-	unsigned i;
 
 	*out = t;
 	if (!t)
 		return fail(err, ST_MEMORY, NOWHERE, "no memory for a trace");
 	arena_init(&t->arena, ceiling);
-	for (i = 0; i < TRACE_TABLE_COUNT; i++)
+	for (unsigned i = 0; i < TRACE_TABLE_COUNT; i++)
 		t->tables[i].row_bytes = row_bytes[i];
 	return ST_OK;
 }
 
 void trace_free(struct trace *t)
 {
-	unsigned i;
-
 	if (!t)
 		return;
-	for (i = 0; i < TRACE_TABLE_COUNT; i++)
+	for (unsigned i = 0; i < TRACE_TABLE_COUNT; i++)
 		intern_release(&t->tables[i]);
 	arena_release(&t->arena);
 	free(t);
@@ -245,13 +239,12 @@ static const struct attr *attrs_copy(struct trace *t, const struct attr *attrs, 
 {
 	size_t bytes = (size_t)count * sizeof(*attrs);
 	struct attr *copy = arena_take(&t->arena, bytes, _Alignof(struct attr));
-	uint32_t i;
 
 	if (!copy) {
 		intern_refuse(&t->arena, bytes, err);
 		return NULL;
 	}
-	for (i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		copy[i].key = attrs[i].key;
 		copy[i].type = attrs[i].type;
 		copy[i].unit = attrs[i].unit;
@@ -312,11 +305,10 @@ void trace_set_track_name(struct trace *t, uint32_t track, uint32_t name)
 void trace_set_process(struct trace *t, uint32_t process, const struct process *p)
 {
 	struct process_row *row = intern_row(&t->tables[TRACE_PROCESSES], process);
-	bool same;
 
 	if (!row)
 		return;
-	same = process_same(&row->process, p);
+	bool same = process_same(&row->process, p);
 	row->process = *p;
 	if (!same)
 		intern_reindex(&t->tables[TRACE_PROCESSES], process_hash);
@@ -483,11 +475,10 @@ uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why)
 {
 	unsigned reason = (unsigned)why < LOSS_END ? (unsigned)why : 0;
 	uint64_t sum = t->lost[reason];
-	uint32_t id;
 
 	if (process)
 		return trace_losses(t, process)[reason];
-	for (id = 1; id <= t->tables[TRACE_PROCESSES].count; id++)
+	for (uint32_t id = 1; id <= t->tables[TRACE_PROCESSES].count; id++)
 		sum += trace_losses(t, id)[reason];
 	return sum;
 }
@@ -495,9 +486,8 @@ uint64_t trace_lost(const struct trace *t, uint32_t process, enum loss why)
 uint64_t trace_lost_total(const struct trace *t, uint32_t process)
 {
 	uint64_t sum = 0;
-	unsigned why;
 
-	for (why = 0; why < LOSS_END; why++)
+	for (unsigned why = 0; why < LOSS_END; why++)
 		if (why != LOSS_DERIVED && why != LOSS_CUT_OUT && why != LOSS_ORDER &&
 		    why != LOSS_UNREAD)
 			sum += trace_lost(t, process, (enum loss)why);

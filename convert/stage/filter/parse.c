@@ -119,11 +119,10 @@ static enum status parse_time(const char *option, const char *text, uint64_t *ns
 {
 	size_t len = strlen(text);
 	struct error own = { 0 };
-	enum status status;
 
 	*relative = !strchr(text, 'T');
-	status = *relative ? unit_parse_time(text, len, ns, &own)
-			   : unit_parse_instant(text, len, ns, &own);
+	enum status status = *relative ? unit_parse_time(text, len, ns, &own)
+				       : unit_parse_instant(text, len, ns, &own);
 	if (status != ST_OK)
 		return fail(err, status, NOWHERE, "--%s: %s", option, own.text);
 	return ST_OK;
@@ -178,9 +177,7 @@ bool filter_is_empty(const struct filter *filter)
 
 bool filter_wants_rank(const struct filter *filter, uint32_t rank)
 {
-	size_t i;
-
-	for (i = 0; i < filter->rank_list.count; i++)
+	for (size_t i = 0; i < filter->rank_list.count; i++)
 		if (rank >= filter->rank_list.first[i] && rank <= filter->rank_list.last[i])
 			return true;
 	return !filter->has_ranks;

@@ -106,7 +106,6 @@ void lod_weigh(struct lod *d, const struct event *e, uint64_t *count, uint64_t *
 	       uint64_t *longest_ns)
 {
 	uint8_t *kind = e->args && e->schema < d->schema_count ? &d->schemas[e->schema] : NULL;
-	int longest;
 
 	*count = 1;
 	*sum_ns = *longest_ns = e->end_ns - e->begin_ns;
@@ -117,7 +116,7 @@ void lod_weigh(struct lod *d, const struct event *e, uint64_t *count, uint64_t *
 				: SCHEMA_PLAIN;
 	if (!kind || *kind != SCHEMA_STANDS_FOR)
 		return;
-	longest = find_key(d->trace, e->schema, LOD_LONGEST_KEY);
+	int longest = find_key(d->trace, e->schema, LOD_LONGEST_KEY);
 	*count = e->args[find_key(d->trace, e->schema, LOD_COUNT_KEY)];
 	*sum_ns = e->args[find_key(d->trace, e->schema, LOD_SUM_KEY)];
 	*longest_ns = longest >= 0 ? e->args[longest] : *longest_ns;
@@ -446,7 +445,6 @@ enum status lod_open(struct source **out, struct source *below, struct trace *tr
 		     const struct lod_request *how, struct error *err)
 {
 	struct lod *d = calloc(1, sizeof(*d));
-	enum status status;
 
 	*out = NULL;
 	if (!d) {
@@ -457,7 +455,7 @@ enum status lod_open(struct source **out, struct source *below, struct trace *tr
 	d->below = below;
 	d->trace = trace;
 	d->how = *how;
-	status = read_below(d, err);
+	enum status status = read_below(d, err);
 	if (status != ST_OK) {
 		lod_close(&d->source);
 		return status;

@@ -38,13 +38,11 @@ static enum status close_allocator(struct lod *d, struct lod_bin *b, struct lod_
 enum status lod_samples_close(struct lod *d, struct lod_track *t, struct error *err)
 {
 	struct lod_bin *b = t->bin;
-	const struct track *k;
-	struct lod_totals *totals;
 
 	if (!b || !b->records)
 		return ST_OK;
-	k = trace_get_track(d->trace, b->low.event.track);
-	totals = &d->totals[k->process];
+	const struct track *k = trace_get_track(d->trace, b->low.event.track);
+	struct lod_totals *totals = &d->totals[k->process];
 	if (k->type == TRACK_ALLOCATOR) {
 		TRY(close_allocator(d, b, totals, err));
 	} else {

@@ -19,7 +19,6 @@ static enum status find_name(struct lod *d, const struct lod_part *p, uint32_t *
 			     struct error *err)
 {
 	unsigned best = 0;
-	uint64_t *made;
 	const char *text;
 	struct buf b;
 	size_t len;
@@ -28,7 +27,7 @@ static enum status find_name(struct lod *d, const struct lod_part *p, uint32_t *
 		if (p->names[i].count > p->names[best].count)
 			best = i;
 	*name = p->names[best].name;
-	made = map_put(&d->made_names, *name, NULL);
+	uint64_t *made = map_put(&d->made_names, *name, NULL);
 	if (!made)
 		return fail_memory(err);
 	if (!*made) {
@@ -140,11 +139,10 @@ static enum status add(struct lod *d, struct lod_track *t, const struct event *e
 {
 	uint64_t count, sum_ns, longest_ns;
 	struct lod_part *p;
-	struct event *first;
 	unsigned i = 0;
 
 	TRY(find_part(d, t, e, &p, err));
-	first = &p->first.event;
+	struct event *first = &p->first.event;
 	lod_weigh(d, e, &count, &sum_ns, &longest_ns);
 	while (i < p->name_count && p->names[i].name != e->name)
 		i++;
