@@ -8,12 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -27,8 +26,8 @@ enum {
 	REQUEST_BYTES = 8192,
 	TOKEN_BYTES = 16,
 	CLIENT_SECONDS = 10, /* for a request; for each part of the answer */
-	SECOND_NS = 1000000000,
 };
+#define SECOND_NS UINT64_C(1000000000)
 
 #define VIEWER  "https://ui.perfetto.dev"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -44,16 +43,109 @@ const struct option open_rows[] = {
 	{ .name = NULL },
 };
 
-/* Shared by the threads of all connections; static, because one may outlive the wait for it. */
-static struct server {
-	const struct open_options *o;
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* ---- one connection, in a process of its own ---- */
+
+/* What is given: a regular file, under an address with a random part: "/<token>/<name>". */
+struct served {
+	const char *viewer;
 	int file;
 	off_t size;
-	char path[300];             /* of the trace in the address: "/<token>/<name>" */
-	_Atomic unsigned clients;   /* that are served now */
-	_Atomic unsigned transfers; /* of these, those that are given the trace */
-	_Atomic bool fetched;
-} server;
+	char path[300];
+};
+
+/* The first line of an answer, and behind it lines of its own.  `request` has all of its lines. */
+static const char *find_answer(const struct served *s, const char *request)
+{
+	const char *path = strchr(request, ' '), *host;
+	size_t len = strlen(s->path);
+
+	if (!path)
+		return "400 Bad Request\r\n";
+	/* A page whose own name was made to mean this machine asks for that name. */
+	host = strcasestr(request, "\r\nHost:");
+	host = host ? host + 7 + strspn(host + 7, " \t") : "";
+	if (!begins(host, "127.0.0.1:9001\r\n") && !begins(host, "localhost:9001\r\n"))
+		return "403 Forbidden\r\n";
+	if (strncmp(path + 1, s->path, len) != 0 || path[1 + len] != ' ')
+		return "404 Not Found\r\n";
+	if (begins(request, "OPTIONS "))
+		return "204 No Content\r\nAccess-Control-Allow-Methods: GET, HEAD\r\n"
+		       "Access-Control-Allow-Private-Network: true\r\n";
+	if (begins(request, "GET ") || begins(request, "HEAD "))
+		return "200 OK\r\nContent-Type: application/octet-stream\r\n";
+	return "405 Method Not Allowed\r\nAllow: GET, HEAD, OPTIONS\r\n";
+}
+
+/* Reads a request; NULL: the client is gone. */
+static const char *read_request(const struct served *s, int fd, char request[REQUEST_BYTES + 1])
+{
+	for (size_t filled = 0; filled < REQUEST_BYTES;) {
+		ssize_t n = recv(fd, request + filled, REQUEST_BYTES - filled, 0);
+
+		if (n <= 0)
+			return NULL;
+		filled += (size_t)n;
+		request[filled] = '\0';
+		if (memchr(request, '\0', filled))
+			return "400 Bad Request\r\n";
+		if (strstr(request, "\r\n\r\n"))
+			return find_answer(s, request);
+	}
+	return "431 Request Header Fields Too Large\r\n";
+}
+
+/* Serves one request.  True once the client has the whole trace and has closed its side without an
+ * error, or keeps it open: a client that goes away with a part of it unread resets the connection.
+ */
+static bool serve(const struct served *s, int fd)
+{
+	const struct timeval patience = { .tv_sec = CLIENT_SECONDS };
+	char request[REQUEST_BYTES + 1], head[1024];
+	const char *answer, *more;
+	sigset_t all;
+	off_t at = 0;
+	ssize_t n;
+	int len;
+	bool is_good, has_body;
+
+	/* Signals are the parent's, with whom this process ends; but the alarm ends a slow client.
+	 */
+	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	alarm(CLIENT_SECONDS);
+	answer = read_request(s, fd, request);
+	alarm(0);
+	if (!answer)
+		return false;
+	more = strchr(answer, '\n') + 1;
+	is_good = begins(answer, "200");
+	has_body = is_good && request[0] == 'G';
+	len = snprintf(head, sizeof(head),
+		       "HTTP/1.1 %.*sAccess-Control-Allow-Origin: %s\r\n"
+		       "Cross-Origin-Resource-Policy: cross-origin\r\n"
+		       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+		       "Connection: close\r\n%sContent-Length: %lld\r\n\r\n",
+		       (int)(more - answer), answer, s->viewer, more,
+		       is_good ? (long long)s->size : 0LL);
+	n = send(fd, head, (size_t)len, MSG_NOSIGNAL);
+	while (n > 0 && has_body && at < s->size)
+		n = sendfile(fd, s->file, &at, (size_t)(s->size - at));
+	shutdown(fd, SHUT_WR);
+	while (has_body && at == s->size && (n = recv(fd, head, sizeof(head), 0)) > 0)
+		;
+	return has_body && at == s->size && (n == 0 || errno == EAGAIN);
+}
+
+/* ---- the server ---- */
 
 static uint64_t now_ns(void)
 {
@@ -63,180 +155,37 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* ---- one connection, on a thread of its own ---- */
-
-/* A page whose own name was made to mean this machine asks for that name. */
-static bool is_for_us(const char *request)
-{
-	for (const char *at = strstr(request, "\r\n"); at; at = strstr(at + 2, "\r\n")) {
-		if (strncasecmp(at + 2, "Host:", 5) != 0)
-			continue;
-		at += 7 + strspn(at + 7, " \t");
-		return begins(at, "127.0.0.1:9001\r\n") || begins(at, "localhost:9001\r\n");
-	}
-	return false;
-}
-
-struct answer {
-	const char *status, *more; /* its first line; further lines */
-	off_t length;
-	bool sends_trace;
-};
-
-static struct answer find_answer(const char *request)
-{
-	static const char type[] = "Content-Type: application/octet-stream\r\n";
-	const char *path = strchr(request, ' ');
-	size_t len = strlen(server.path);
-
-	if (!path)
-		return (struct answer){ "400 Bad Request", "", 0, false };
-	if (!is_for_us(request))
-		return (struct answer){ "403 Forbidden", "", 0, false };
-	if (strncmp(path + 1, server.path, len) != 0 || path[1 + len] != ' ')
-		return (struct answer){ "404 Not Found", "", 0, false };
-	if (begins(request, "OPTIONS "))
-		return (struct answer){ "204 No Content",
-					"Access-Control-Allow-Methods: GET, HEAD\r\n"
-					"Access-Control-Allow-Private-Network: true\r\n",
-					0, false };
-	if (begins(request, "GET ") || begins(request, "HEAD "))
-		return (struct answer){ "200 OK", type, server.size, request[0] == 'G' };
-	return (struct answer){ "405 Method Not Allowed", "Allow: GET, HEAD, OPTIONS\r\n", 0,
-				false };
-}
-
-/* Reads a request with its NUL; false: the client is gone or too slow. */
-static bool read_request(int fd, char request[REQUEST_BYTES + 1], struct answer *answer)
-{
-	uint64_t end_ns = now_ns() + (uint64_t)CLIENT_SECONDS * SECOND_NS;
-	size_t filled = 0;
-
-	while (now_ns() < end_ns) {
-		ssize_t n = recv(fd, request + filled, REQUEST_BYTES - filled, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		filled += (size_t)n;
-		request[filled] = '\0';
-		*answer = (struct answer){ "400 Bad Request", "", 0, false };
-		if (memchr(request, '\0', filled))
-			return true;
-		if (strstr(request, "\r\n\r\n")) {
-			*answer = find_answer(request);
-			return true;
-		}
-		answer->status = "431 Request Header Fields Too Large";
-		if (filled == REQUEST_BYTES)
-			return true;
-	}
-	return false;
-}
-
-/* True once the client has the whole trace and has closed its side without an error, or keeps it
- * open: a client that goes away with a part of it unread resets the connection. */
-static bool send_trace(int fd)
-{
-	char rest[256];
-	off_t at = 0;
-	ssize_t n;
-
-	while (at < server.size) {
-		n = sendfile(fd, server.file, &at, (size_t)(server.size - at));
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return false;
-	}
-	shutdown(fd, SHUT_WR);
-	while ((n = recv(fd, rest, sizeof(rest), 0)) > 0 || (n < 0 && errno == EINTR))
-		;
-	return n == 0 || errno == EAGAIN;
-}
-
-static void *serve(void *arg)
-{
-	char request[REQUEST_BYTES + 1], head[1024];
-	int fd = (int)(intptr_t)arg;
-	struct answer answer;
-	sigset_t all;
-
-	sigfillset(&all); /* SIGPIPE of a client that is gone, and what the main thread handles */
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
-	if (read_request(fd, request, &answer)) {
-		int len = snprintf(head, sizeof(head),
-				   "HTTP/1.1 %s\r\n"
-				   "Access-Control-Allow-Origin: %s\r\n"
-				   "Cross-Origin-Resource-Policy: cross-origin\r\n"
-				   "Cache-Control: no-store\r\n"
-				   "X-Content-Type-Options: nosniff\r\n"
-				   "Connection: close\r\n"
-				   "%sContent-Length: %lld\r\n\r\n",
-				   answer.status, server.o->viewer, answer.more,
-				   (long long)answer.length);
-		bool was_sent = send(fd, head, (size_t)len, MSG_NOSIGNAL) == len;
-
-		if (was_sent && answer.sends_trace) {
-			server.transfers++;
-			if (send_trace(fd))
-				server.fetched = true;
-			server.transfers--;
-		} else {
-			shutdown(fd, SHUT_WR);
-		}
-	}
-	close(fd);
-	server.clients--;
-	return NULL;
-}
-
-/* ---- the server ---- */
-
-static void take_client(int listener)
-{
-	const struct timeval patience = { .tv_sec = CLIENT_SECONDS };
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	pthread_t thread;
-
-	if (fd < 0)
-		return;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (server.clients < CLIENTS) {
-		server.clients++;
-		if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) == 0) {
-			pthread_detach(thread);
-			return;
-		}
-		server.clients--;
-	}
-	close(fd);
-}
-
 /* Until the trace was fetched. */
-static enum status run_server(int listener, struct error *err)
+static enum status run_server(const struct served *s, int listener, uint64_t timeout_ns,
+			      struct error *err)
 {
-	uint64_t end_ns = now_ns() + server.o->timeout_ns;
+	uint64_t end_ns = now_ns() + timeout_ns;
+	nfds_t clients = 0;
 
-	while (!server.fetched) {
+	for (;;) {
 		struct pollfd at = { .fd = listener, .events = POLLIN };
+		int code, fd;
+		pid_t pid;
 
-		if (poll(&at, 1, 50) < 0 && errno != EINTR)
-			return fail(err, ST_IO, NOWHERE, "cannot wait for a browser: %s",
-				    strerror(errno));
-		if (at.revents)
-			take_client(listener);
-		if (!server.transfers && !server.fetched && now_ns() > end_ns)
+		for (; clients && waitpid(-1, &code, WNOHANG) > 0; clients--)
+			if (code == 0)
+				return ST_OK;
+		if (!clients && now_ns() > end_ns)
 			return fail(err, ST_IO, NOWHERE,
 				    "no browser has fetched the trace in %llu s",
-				    (unsigned long long)(server.o->timeout_ns / SECOND_NS));
+				    (unsigned long long)(timeout_ns / SECOND_NS));
+		if (poll(&at, clients < CLIENTS, 50) < 0 && errno != EINTR)
+			return fail(err, ST_IO, NOWHERE, "cannot wait for a browser: %s",
+				    strerror(errno));
+		fd = at.revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+		if (fd < 0)
+			continue;
+		pid = fork();
+		if (pid == 0)
+			_exit(serve(s, fd) ? 0 : 1);
+		clients += pid > 0;
+		close(fd);
 	}
-	return ST_OK;
 }
 
 /* ---- the address ---- */
@@ -260,11 +209,9 @@ enum status open_check(const struct open_options *o, const char *type, const cha
 }
 
 /* A random part, and what of the file's name can stand in an address as it is. */
-static enum status make_path(const char *file, struct error *err)
+static enum status make_path(const char *name, char *out, struct error *err)
 {
-	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
 	uint8_t token[TOKEN_BYTES];
-	char *out = server.path;
 
 	if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token))
 		return fail(err, ST_IO, NOWHERE, "cannot make a random number: %s",
@@ -307,11 +254,10 @@ static void start_browser(const char *address)
 	pid_t pid = fork();
 	int null;
 
-	if (pid != 0) {
-		if (pid > 0)
-			waitpid(pid, NULL, 0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid != 0)
 		return;
-	}
 	if (fork() != 0)
 		_exit(0);
 	null = open("/dev/null", O_RDWR);
@@ -325,28 +271,29 @@ static void start_browser(const char *address)
 static enum status show(const struct open_options *o, const char *path, bool quiet,
 			struct error *err)
 {
+	struct served s = { .viewer = o->viewer, .file = open(path, O_RDONLY | O_CLOEXEC) };
+	const char *slash = strrchr(path, '/');
 	enum status status;
 	char address[1024];
 	struct stat st;
 	int listener;
 
-	server.o = o;
-	server.file = open(path, O_RDONLY | O_CLOEXEC); /* the process closes it */
-	if (server.file < 0 || fstat(server.file, &st) != 0 || !S_ISREG(st.st_mode))
+	if (s.file < 0 || fstat(s.file, &st) != 0 || !S_ISREG(st.st_mode))
 		return fail(err, ST_IO, NOWHERE, "%s: cannot be read again for --open", path);
-	server.size = st.st_size;
-	TRY(make_path(path, err));
+	s.size = st.st_size;
+	TRY(make_path(o->temporary ? "trace.pftrace" : slash ? slash + 1 : path, s.path, err));
 	TRY(start_listening(&listener, err));
 	snprintf(address, sizeof(address),
 		 "%s/#!/?url=http://127.0.0.1:%d%s&referrer=open_trace_in_ui", o->viewer, OPEN_PORT,
-		 server.path);
+		 s.path);
 	if (!quiet)
 		fprintf(stderr,
 			"tacho-convert: a browser can fetch the trace once, for %llu s, by\n%s\n",
 			(unsigned long long)(o->timeout_ns / SECOND_NS), address);
 	start_browser(address);
-	status = run_server(listener, err);
+	status = run_server(&s, listener, o->timeout_ns, err);
 	close(listener);
+	close(s.file);
 	return status;
 }
 
@@ -355,27 +302,9 @@ static enum status show(const struct open_options *o, const char *path, bool qui
 enum status open_begin(struct open_options *o, const char **output, const char *scratch,
 		       struct error *err)
 {
-	char *folder;
-
 	if (!o->open || *output)
 		return ST_OK;
-	if (asprintf(&folder, "%s/tacho-XXXXXX", scratch) < 0)
-		return fail_memory(err);
-	if (!mkdtemp(folder)) {
-		fail(err, ST_IO, NOWHERE, "cannot make a folder in %s: %s", scratch,
-		     strerror(errno));
-		free(folder);
-		return ST_IO;
-	}
-	temporary_note(folder);
-	if (asprintf(&o->temporary, "%s/trace.pftrace", folder) < 0) {
-		o->temporary = NULL;
-		rmdir(folder);
-		free(folder);
-		return fail_memory(err);
-	}
-	temporary_note(o->temporary);
-	free(folder);
+	TRY(temporary_make(&o->temporary, scratch, err));
 	*output = o->temporary;
 	return ST_OK;
 }
@@ -384,17 +313,10 @@ enum status open_end(struct open_options *o, const char *output, bool was_writte
 		     struct error *err)
 {
 	enum status status = ST_OK;
+	struct stat st;
 
-	if (o->open && was_written && access(output, R_OK) == 0)
+	if (o->open && was_written && stat(output, &st) == 0 && st.st_size)
 		status = show(o, output, quiet, err);
-	if (o->temporary) {
-		unlink(o->temporary);
-		temporary_forget(o->temporary);
-		*strrchr(o->temporary, '/') = '\0';
-		rmdir(o->temporary);
-		temporary_forget(o->temporary);
-		free(o->temporary);
-		o->temporary = NULL;
-	}
+	temporary_remove(&o->temporary);
 	return status;
 }

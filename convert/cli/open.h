@@ -28,7 +28,7 @@ extern const struct option open_rows[]; /* rows for a set over struct open_optio
 /* Before the work: what cannot be shown is refused.  `type`: the output's format. */
 enum status open_check(const struct open_options *o, const char *type, const char *output,
 		       struct error *err);
-/* Without -o a name in a new folder in `scratch` takes its place. */
+/* Without -o a new file in `scratch` takes its place. */
 enum status open_begin(struct open_options *o, const char **output, const char *scratch,
 		       struct error *err);
 /*

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { TEMPLATES_CEILING = 8 << 20 };
-
 struct cell cell_u64(bool is_there, uint64_t u64)
 {
 	return (struct cell){ .type = is_there ? CELL_U64 : CELL_EMPTY, .u64 = u64 };
@@ -138,23 +136,12 @@ void put_json_attrs(struct buf *out, const struct trace *t, const struct attr *a
 		buf_put_byte(out, '}');
 }
 
-enum status column_args_init(struct column_args *a, const struct trace *t,
-			     const struct arg_format *format, bool all, struct error *err)
-{
-	a->format = format;
-	a->all = all;
-	return templates_init(&a->templates, t, TEMPLATES_CEILING, err);
-}
-
-static enum status make(void *self, const struct event *e, struct template **out, struct error *err)
+static enum status make(void *self, const struct event *e, struct template *p, struct error *err)
 {
 	struct column_args *a = self;
 	struct templates *t = &a->templates;
-	struct template *p;
 
-	TRY(arg_list_make(&t->list, t->trace, e->kind, e->schema, false, err));
-	p = template_new(t, e, sizeof(*p), t->list.count);
-	for (size_t i = 0; p && i < t->list.count; i++) {
+	for (size_t i = 0; i < t->list.count; i++) {
 		const struct arg *arg = &t->list.args[i];
 
 		if (!arg->name_id || (!arg->word && !a->all))
@@ -162,11 +149,21 @@ static enum status make(void *self, const struct event *e, struct template **out
 		a->format->put_key(&t->text, arg->name, arg->name_len);
 		if (arg->at.source == ARG_CONST)
 			a->format->put_value(&t->text, t->trace, arg->at.type, arg->bits);
-		if (!template_add(t, p, arg->at))
-			p = NULL;
+		template_add(t, p, arg->at);
 	}
-	*out = p;
 	return ST_OK;
+}
+
+enum status column_args_init(struct column_args *a, const struct trace *t,
+			     const struct arg_format *format, bool all, struct error *err)
+{
+	static const struct template_type type = { .size = sizeof(struct template),
+						   .ceiling = 8 << 20,
+						   .make = make };
+
+	a->format = format;
+	a->all = all;
+	return templates_init(&a->templates, &type, a, t, err);
 }
 
 enum status column_args_put(struct column_args *a, const struct event *e, const char *begin,
@@ -175,7 +172,7 @@ enum status column_args_put(struct column_args *a, const struct event *e, const 
 	struct template *p = template_find(&a->templates, e);
 
 	if (!p)
-		TRY(template_make(&a->templates, e, make, a, &p, err));
+		TRY(template_make(&a->templates, e, &p, err));
 	for (size_t i = 0; i < p->part_count; i++) {
 		const struct template_part *part = &p->parts[i];
 

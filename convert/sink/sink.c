@@ -36,9 +36,12 @@ enum status sink_put(struct sink *s, const struct batch *batch, struct error *er
 {
 	if (s->type->put)
 		return s->type->put(s, batch, err);
-	for (const struct event *e = batch->events; e < batch->events + batch->count; e++)
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct event *e = &batch->events[i];
+
 		if (!s->process || trace_get_track(s->trace, e->track)->process == s->process)
 			TRY(s->type->put_event(s, e, err));
+	}
 	return ST_OK;
 }
 

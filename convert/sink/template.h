@@ -31,26 +31,36 @@ struct template
 	struct template_part *parts;
 };
 
+struct template_type {
+	size_t size;       /* of the format's own structure */
+	size_t ceiling;    /* bytes of all templates */
+	size_t more_parts; /* beside one for each argument */
+	/* Fills a zeroed template from t->list, which has the arguments of the event. */
+	enum status (*make)(void *self, const struct event *e, struct template *p,
+			    struct error *err);
+};
 struct templates {
+	const struct template_type *type;
+	void *self;                /* passed to type->make */
 	const struct trace *trace; /* borrowed */
-	size_t ceiling;
+	bool is_import;            /* see arg_list_make() */
+	bool is_lean;              /* only events that stand for others have arguments */
 	struct arena arena;
 	struct template **by_schema;
 	size_t schemas;
-	struct buf text;      /* scratch: the bytes of the part at hand */
-	struct arg_list list; /* scratch: the arguments of the template at hand */
+	/* Of the template that is being made: */
+	struct arg_list list;
+	struct buf text; /* the bytes of the next part */
+	bool is_full;    /* the arena has no place for it */
 };
 
-enum status templates_init(struct templates *t, const struct trace *trace, size_t ceiling,
-			   struct error *err);
+enum status templates_init(struct templates *t, const struct template_type *type, void *self,
+			   const struct trace *trace, struct error *err);
 void templates_release(struct templates *t); /* accepts a zeroed one */
 
-/* Makes a template in the arena; *out stays NULL when the arena is full. */
-typedef enum status (*template_maker)(void *self, const struct event *e, struct template **out,
-				      struct error *err);
 /* Makes and keeps a template; ST_CEILING when even an empty arena has no place for it. */
-enum status template_make(struct templates *t, const struct event *e, template_maker make,
-			  void *self, struct template **out, struct error *err);
+enum status template_make(struct templates *t, const struct event *e, struct template **out,
+			  struct error *err);
 
 /* The template for an event, which stays until the next is made; NULL: it is to be made. */
 static inline struct template *template_find(const struct templates *t, const struct event *e)
@@ -62,10 +72,7 @@ static inline struct template *template_find(const struct templates *t, const st
 	return p;
 }
 
-/* For makers: a zeroed template of `size` bytes with place for so many parts; NULL: full. */
-struct template *template_new(struct templates *t, const struct event *e, size_t size,
-			      size_t parts);
-/* Takes the bytes out of t->text into the next part; false: the arena is full. */
-bool template_add(struct templates *t, struct template *p, struct placeholder at);
+/* For makers: takes the bytes out of t->text into the next part. */
+void template_add(struct templates *t, struct template *p, struct placeholder at);
 
 #endif

@@ -4,8 +4,7 @@
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
 
-#include "convert/sink/chrome/head.h"
-#include "convert/sink/chrome/text_fast.h"
+#include "convert/sink/chrome/internal.h"
 #include "schemas/base/json_text.h"
 #include "schemas/base/plain.h"
 
@@ -146,8 +145,7 @@ void test_chrome_text_bound(void)
 	free(room);
 }
 
-/* ---- the sink: the first two events of a key are written the plain way, others the fast way ----
- */
+/* ---- the sink: the first event of a key is written the plain way, others the fast way ---- */
 
 static uint32_t some_shape(struct sink_run *run, uint64_t *state)
 {

@@ -1,169 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/chrome/args.h"
+/* What Kineto writes between the braces of "args".  The text for one schema is made once. */
+#include "convert/sink/chrome/internal.h"
 
 #include "schemas/base/json_text.h"
 #include "schemas/model/records.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-	TEMPLATES_CEILING = 8 << 20,
-	REST_CEILING = 1 << 20,
-	NATIVE_PARTS = 8,
-};
-
-enum status chrome_args_init(struct chrome_args *a, const struct trace *t, bool is_native,
-			     bool all_args, struct error *err)
+static void put_key(struct templates *t, const char *key, size_t len)
 {
-	*a = (struct chrome_args){ .is_native = is_native, .all_args = all_args };
-	a->tracks = trace_count(t, TRACE_TRACKS) + 1;
-	a->track_sms = calloc(a->tracks, sizeof(*a->track_sms));
-	TRY(templates_init(&a->templates, t, TEMPLATES_CEILING, err));
-	if (!a->track_sms)
-		return fail_memory(err);
-	for (uint32_t id = 1; is_native && id < a->tracks; id++) {
-		const struct track *k = trace_get_track(t, id);
-		uint32_t row = k->device == NO_ID ? 0 : trace_find_device(t, k->process, k->device);
-		const struct attr *sms =
-			trace_find_attr(t, trace_get_device(t, row)->schema, "numSms");
-
-		if (sms && sms->type == ATTR_U64 && sms->bits <= UINT32_MAX)
-			a->track_sms[id] = (uint32_t)sms->bits;
-	}
-	return ST_OK;
+	json_put_text(&t->text, key, len);
+	buf_put_text(&t->text, ": ");
 }
 
-void chrome_args_release(struct chrome_args *a)
+static void put_const(struct templates *t, const struct arg *arg)
 {
-	templates_release(&a->templates);
-	free(a->track_sms);
-	a->track_sms = NULL;
+	json_put_value(&t->text, t->trace, arg->at.type, arg->bits);
 }
 
-/* ---- making a template ---- */
+static const struct placeholder none = { .source = ARG_CONST };
 
-struct draft {
-	struct chrome_args *a;
-	struct template *made;
-	struct buf *text; /* the part at hand: that of a->templates */
-	bool is_full;
-};
-
-static void put_key(struct draft *d, const char *key, size_t len)
+static void add_arg(struct chrome_args *a, struct template *p, size_t i)
 {
-	json_put_text(d->text, key, len);
-	buf_put_text(d->text, ": ");
-}
-
-static void add(struct draft *d, struct placeholder at)
-{
-	d->is_full |= !template_add(&d->a->templates, d->made, at);
-}
-
-static void add_const(struct draft *d)
-{
-	add(d, (struct placeholder){ .source = ARG_CONST });
-}
-
-static void put_value(struct draft *d, const struct arg *arg)
-{
-	json_put_value(d->text, d->a->templates.trace, arg->at.type, arg->bits);
-}
-
-/* ".cat" and the like are members of the event itself. */
-static void add_member(struct draft *d, const char *key, size_t len, const struct arg *arg,
-		       struct buf *rest)
-{
-	struct chrome_members *m = &((struct chrome_template *)d->made)->members;
-	const struct {
-		const char *key;
-		const char **into;
-	} members[] = {
-		{ ".cat", &m->cat }, { ".ph", &m->ph }, { ".pid", &m->pid }, { ".tid", &m->tid }
-	};
-
-	put_value(d, arg);
-	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-		if (strlen(members[i].key) != len || memcmp(members[i].key, key, len) != 0)
-			continue;
-		*members[i].into =
-			arena_text(&d->a->templates.arena, buf_text(d->text), d->text->len);
-		d->is_full |= !*members[i].into;
-		buf_clear(d->text);
-		return;
-	}
-	buf_put_text(rest, ", ");
-	json_put_text(rest, key + 1, len - 1);
-	buf_put_text(rest, ": ");
-	buf_put(rest, d->text->data, d->text->len);
-	buf_clear(d->text);
-}
-
-static void add_arg(struct draft *d, size_t i, struct buf *rest)
-{
-	const struct arg_list *list = &d->a->templates.list;
-	const struct arg *arg = &list->args[i], *items[ARG_PLACES];
-	bool is_own_name = !arg->word && (d->a->all_args || !d->a->is_native);
+	struct templates *t = &a->templates;
+	const struct arg *arg = &t->list.args[i], *items[ARG_PLACES];
+	bool is_own_name = !arg->word && (a->all_args || t->is_import);
 	const char *word = is_own_name ? arg->name : arg->word;
 	size_t len = is_own_name ? arg->name_len : arg->word_len, count;
 	uint64_t sum;
 
-	if (!word)
-		return;
+	if (!word || (len && word[0] == '.' && arg->at.source == ARG_CONST))
+		return; /* a member of the event itself */
 	if (arg->at.source != ARG_CONST) {
-		put_key(d, word, len);
-		add(d, arg->at);
-	} else if (len && word[0] == '.') {
-		add_member(d, word, len, arg, rest);
+		put_key(t, word, len);
 	} else if (arg->place >= 0) { /* `"grid": [1, 2, 3]` */
-		count = arg_array(list, i, items);
+		count = arg_array(&t->list, i, items);
 		if (!count)
 			return;
-		put_key(d, word, len - 3);
+		put_key(t, word, len - 3);
 		for (size_t n = 0; n < count; n++) {
-			buf_put_text(d->text, n ? ", " : "[");
-			put_value(d, items[n]);
+			buf_put_text(&t->text, n ? ", " : "[");
+			put_const(t, items[n]);
 		}
-		buf_put_byte(d->text, ']');
-		add_const(d);
+		buf_put_byte(&t->text, ']');
 	} else if (len && word[0] == '+') { /* `"shared memory": static + dynamic` */
-		if (!arg_sum(list, i, &sum))
+		if (!arg_sum(&t->list, i, &sum))
 			return;
-		put_key(d, word + 1, len - 1);
-		buf_put_u64_text(d->text, sum);
-		add_const(d);
+		put_key(t, word + 1, len - 1);
+		buf_put_u64_text(&t->text, sum);
 	} else {
-		put_key(d, word, len);
-		put_value(d, arg);
-		add_const(d);
+		put_key(t, word, len);
+		put_const(t, arg);
 	}
+	template_add(t, p, arg->at);
 }
 
-static bool has(const struct draft *d, const char *name)
+static bool has(const struct arg_list *l, const char *name)
 {
-	const struct arg_list *l = &d->a->templates.list;
-
 	for (size_t i = 0; i < l->count; i++)
 		if (l->args[i].name_id && strcmp(l->args[i].name, name) == 0)
 			return true;
 	return false;
 }
 
-/* The product of three whole numbers of the schema; 0: not all are known. */
-static double product_of(const struct draft *d, const char *const fields[3])
+/* The product of the fields NAME_x, NAME_y and NAME_z of the schema; 0: not all are known. */
+static double volume(const struct arg_list *l, const char *name)
 {
-	const struct arg_list *l = &d->a->templates.list;
 	double product = 1;
 
-	for (size_t n = 0; n < 3; n++) {
+	for (char axis = 'x'; axis <= 'z'; axis++) {
 		double factor = 0;
 
 		for (size_t i = 0; i < l->count; i++) {
 			const struct arg *arg = &l->args[i];
+			size_t len = strlen(name);
 
 			if (arg->at.source == ARG_CONST && arg->at.type <= ATTR_I64 &&
-			    strcmp(arg->name, fields[n]) == 0)
+			    arg->name_len == len + 2 && strncmp(arg->name, name, len) == 0 &&
+			    arg->name[len] == '_' && arg->name[len + 1] == axis)
 				factor = (double)arg->bits;
 		}
 		product *= factor;
@@ -172,11 +86,9 @@ static double product_of(const struct draft *d, const char *const fields[3])
 }
 
 /* What Kineto adds to what CUPTI recorded, so that its readers find it. */
-static void add_native(struct draft *d, const struct event *e)
+static void add_native(struct templates *t, const struct event *e, struct template *p)
 {
-	static const char *const grid[3] = { "grid_x", "grid_y", "grid_z" };
-	static const char *const block[3] = { "block_x", "block_y", "block_z" };
-	double blocks = product_of(d, grid), threads = product_of(d, block);
+	double blocks = volume(&t->list, "grid"), threads = volume(&t->list, "block");
 	const struct {
 		const char *field, *word;
 		double factor;
@@ -185,81 +97,81 @@ static void add_native(struct draft *d, const struct event *e)
 	const char *sync = sync_kind_word(e->subkind);
 
 	for (size_t i = 0; e->kind == KIND_KERNEL && i < 2; i++) {
-		if (per_sm[i].factor <= 0 || has(d, per_sm[i].field))
+		if (per_sm[i].factor <= 0 || has(&t->list, per_sm[i].field))
 			continue;
-		put_key(d, per_sm[i].word, strlen(per_sm[i].word));
-		add(d, (struct placeholder){ .source = CHROME_PER_SM });
-		d->made->parts[d->made->part_count - 1].factor = per_sm[i].factor;
+		put_key(t, per_sm[i].word, strlen(per_sm[i].word));
+		template_add(t, p, (struct placeholder){ .source = CHROME_PER_SM });
+		if (!t->is_full)
+			p->parts[p->part_count - 1].factor = per_sm[i].factor;
 	}
-	if ((e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET) && !has(d, "bandwidth")) {
-		put_key(d, "memory bandwidth (GB/s)", 23);
-		add(d, (struct placeholder){ .source = ARG_BANDWIDTH, .type = ATTR_F64 });
+	if ((e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET) && !has(&t->list, "bandwidth")) {
+		put_key(t, "memory bandwidth (GB/s)", 23);
+		template_add(t, p,
+			     (struct placeholder){ .source = ARG_BANDWIDTH, .type = ATTR_F64 });
 	}
-	if ((event_is_gpu_work(e) || e->kind == KIND_API) && !has(d, "external_id")) {
-		put_key(d, "External id", 11); /* 0: no operator launched it */
-		buf_put_byte(d->text, '0');
-		add_const(d);
+	if ((event_is_gpu_work(e) || e->kind == KIND_API) && !has(&t->list, "external_id")) {
+		put_key(t, "External id", 11); /* 0: no operator launched it */
+		buf_put_byte(&t->text, '0');
+		template_add(t, p, none);
 	}
-	if (e->kind == KIND_SYNC && sync[0] && !has(d, "kind_text")) {
-		put_key(d, "cuda_sync_kind", 14);
-		json_put_text(d->text, sync, strlen(sync));
-		add_const(d);
+	if (e->kind == KIND_SYNC && sync[0] && !has(&t->list, "kind_text")) {
+		put_key(t, "cuda_sync_kind", 14);
+		json_put_word(&t->text, sync);
+		template_add(t, p, none);
 	}
 	if (e->kind == KIND_COUNTER) {
-		put_key(d, "value", 5);
-		add(d, (struct placeholder){ .source = ARG_VALUE, .type = ATTR_F64 });
+		put_key(t, "value", 5);
+		template_add(t, p, (struct placeholder){ .source = ARG_VALUE, .type = ATTR_F64 });
 	}
 }
 
-static enum status make(void *self, const struct event *e, struct template **out, struct error *err)
+static enum status make(void *self, const struct event *e, struct template *p, struct error *err)
 {
 	struct chrome_args *a = self;
-	struct templates *t = &a->templates;
-	struct draft d = { .a = a, .text = &t->text };
-	struct chrome_members *members;
-	struct buf rest;
 
-	TRY(arg_list_make(&t->list, t->trace, e->kind, e->schema, !a->is_native, err));
-	d.made = template_new(t, e, sizeof(struct chrome_template), t->list.count + NATIVE_PARTS);
-	if (!d.made)
-		return ST_OK;
-	buf_init(&rest, REST_CEILING);
-	for (size_t i = 0; i < t->list.count; i++)
-		add_arg(&d, i, &rest);
-	if (a->is_native)
-		add_native(&d, e);
-	members = &((struct chrome_template *)d.made)->members;
-	members->rest = arena_text(&t->arena, buf_text(&rest), rest.len);
-	if (!d.is_full && members->rest && rest.status == ST_OK && t->text.status == ST_OK)
-		*out = d.made;
-	buf_release(&rest);
+	for (size_t i = 0; i < a->templates.list.count; i++)
+		add_arg(a, p, i);
+	if (!a->templates.is_import)
+		add_native(&a->templates, e, p);
 	return ST_OK;
 }
 
-enum status chrome_args_find(struct chrome_args *a, const struct event *e,
-			     const struct chrome_template **out, struct error *err)
+enum status chrome_args_init(struct chrome_args *a, const struct trace *t, bool is_import,
+			     bool all_args, struct error *err)
 {
-	struct template *p = template_find(&a->templates, e);
+	static const struct template_type type = {
+		.size = sizeof(struct template), .ceiling = 8 << 20, .more_parts = 8, .make = make
+	};
 
-	if (!p)
-		TRY(template_make(&a->templates, e, make, a, &p, err));
-	*out = (struct chrome_template *)p;
+	a->all_args = all_args;
+	TRY(templates_init(&a->templates, &type, a, t, err));
+	a->templates.is_import = is_import;
 	return ST_OK;
 }
 
-/* ---- writing ---- */
+/* The number of multiprocessors of a track's device; 0: unknown. */
+static uint32_t count_sms(const struct trace *t, const struct track *k)
+{
+	uint32_t row = k->device == NO_ID ? 0 : trace_find_device(t, k->process, k->device);
+	const struct attr *sms = trace_find_attr(t, trace_get_device(t, row)->schema, "numSms");
 
-void chrome_args_put(const struct chrome_args *a, const struct template *p, struct buf *b,
-		     const struct event *e, struct chrome_notes *notes)
+	return sms && sms->type == ATTR_U64 && sms->bits <= UINT32_MAX ? (uint32_t)sms->bits : 0;
+}
+
+enum status chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e,
+			    struct chrome_notes *notes, struct error *err)
 {
 	const struct trace *t = a->templates.trace;
 	const struct track *k = trace_get_track(t, e->track);
-	bool first = true;
+	struct template *p = template_find(&a->templates, e);
+	bool is_first = true;
 
+	if (!p)
+		TRY(template_make(&a->templates, e, &p, err));
 	for (size_t i = 0; i < p->part_count; i++) {
 		const struct template_part *part = &p->parts[i];
 		unsigned source = part->at.source;
-		uint32_t sms = e->track < a->tracks ? a->track_sms[e->track] : 0;
+		uint32_t sms = source == CHROME_PER_SM ? count_sms(t, k) : 0;
 		uint64_t bits = 0;
 		size_t begin;
 
@@ -268,14 +180,15 @@ void chrome_args_put(const struct chrome_args *a, const struct template *p, stru
 			    : source != ARG_CONST && !arg_bits(part->at, e, k, &bits))
 			continue;
 		/* An import kept a 0 that stood there in its schema. */
-		if (!a->is_native && (((source == ARG_BYTES || source == ARG_SIGNED_BYTES ||
-					source == ARG_ADDRESS) &&
-				       !bits) ||
-				      (source == ARG_ALLOCATOR_TYPE && k->context == NO_ID)))
+		if (a->templates.is_import &&
+		    (((source == ARG_BYTES || source == ARG_SIGNED_BYTES ||
+		       source == ARG_ADDRESS) &&
+		      !bits) ||
+		     (source == ARG_ALLOCATOR_TYPE && k->context == NO_ID)))
 			continue;
-		buf_put_text(b, first ? ", \"args\": {" : ", ");
+		buf_put_text(b, is_first ? ", \"args\": {" : ", ");
 		buf_put(b, part->bytes, part->len);
-		first = false;
+		is_first = false;
 		begin = b->len;
 		if (source == CHROME_PER_SM)
 			json_put_f64(b, part->factor / sms);
@@ -283,6 +196,7 @@ void chrome_args_put(const struct chrome_args *a, const struct template *p, stru
 			json_put_value(b, t, part->at.type, bits);
 		chrome_note(notes, begin, part->at);
 	}
-	if (!first)
+	if (!is_first)
 		buf_put_byte(b, '}');
+	return ST_OK;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/chrome/head.h"
+#include "convert/sink/chrome/internal.h"
 
-#include "convert/sink/chrome/args.h"
 #include "schemas/base/json_text.h"
-#include "schemas/model/args.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,48 +202,33 @@ int64_t chrome_pid(const struct trace *trace, const struct track *k)
 
 /* ---- rows of letter M ---- */
 
-struct metas {
-	struct buf *b;
-	const struct chrome_file *f;
-	bool any;
-};
-
-static void begin_meta(struct metas *m, const char *name, int64_t pid, int64_t tid, const char *key)
+/* `text` NULL: the value is the number. */
+static void put_meta(struct buf *b, const struct chrome_file *f, const char *name, int64_t pid,
+		     int64_t tid, const char *key, const char *text, size_t len, int64_t number)
 {
-	buf_put_text(m->b, m->any ? ",\n" : "\n");
-	m->any = true;
-	buf_putf(m->b, "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %lld, \"tid\": %lld", name,
-		 (long long)pid, (long long)tid);
-	buf_put_text(m->b, ", \"ts\": ");
-	chrome_put_time(m->b, m->f, m->f->first_ns);
-	buf_putf(m->b, ", \"args\": {\"%s\": ", key);
+	bool is_first = b->len && b->data[b->len - 1] == '[';
+
+	buf_putf(b, "%s{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %lld, \"tid\": %lld, \"ts\": ",
+		 is_first ? "\n" : ",\n", name, (long long)pid, (long long)tid);
+	chrome_put_time(b, f, f->first_ns);
+	buf_putf(b, ", \"args\": {\"%s\": ", key);
+	if (text)
+		json_put_text(b, text, len);
+	else
+		buf_put_i64_text(b, number);
+	buf_put_text(b, "}}");
 }
 
-static void put_text_meta(struct metas *m, const char *name, int64_t pid, int64_t tid,
-			  const char *key, const char *text, size_t len)
+static void put_process_meta(struct buf *b, const struct chrome_file *f, int64_t pid,
+			     const char *label, int64_t sort)
 {
-	begin_meta(m, name, pid, tid, key);
-	json_put_text(m->b, text, len);
-	buf_put_text(m->b, "}}");
-}
-
-static void put_sort_meta(struct metas *m, const char *name, int64_t pid, int64_t tid,
-			  int64_t number)
-{
-	begin_meta(m, name, pid, tid, "sort_index");
-	buf_put_i64_text(m->b, number);
-	buf_put_text(m->b, "}}");
-}
-
-static void put_process_meta(struct metas *m, int64_t pid, const char *label, int64_t sort)
-{
-	const struct process *p = trace_get_process(m->f->trace, m->f->process);
+	const struct process *p = trace_get_process(f->trace, f->process);
 	size_t len;
-	const char *name = trace_text(m->f->trace, p->command, &len);
+	const char *name = trace_text(f->trace, p->command, &len);
 
-	put_text_meta(m, "process_name", pid, 0, "name", len ? name : "python", len ? len : 6);
-	put_text_meta(m, "process_labels", pid, 0, "labels", label, strlen(label));
-	put_sort_meta(m, "process_sort_index", pid, 0, sort);
+	put_meta(b, f, "process_name", pid, 0, "name", len ? name : "python", len ? len : 6, 0);
+	put_meta(b, f, "process_labels", pid, 0, "labels", label, strlen(label), 0);
+	put_meta(b, f, "process_sort_index", pid, 0, "sort_index", NULL, 0, sort);
 }
 
 /* Threads first, then streams by device; of equal rows the named one first. */
@@ -263,14 +246,14 @@ static int compare_tracks(const void *a, const void *b)
 	return (x->name == 0) - (y->name == 0);
 }
 
-static void put_track_meta(struct metas *m, const struct track *k)
+static void put_track_meta(struct buf *b, const struct chrome_file *f, const struct track *k)
 {
-	int64_t pid = chrome_pid(m->f->trace, k), tid = (int64_t)k->id;
+	int64_t pid = chrome_pid(f->trace, k), tid = (int64_t)k->id;
 	size_t len;
-	const char *name = trace_text(m->f->trace, k->name, &len);
+	const char *name = trace_text(f->trace, k->name, &len);
 	char made[64];
 
-	if (!len && !m->f->is_native) /* the file named all it had; this row may be made up */
+	if (!len && !f->is_native) /* the file named all it had; this row may be made up */
 		return;
 	if (!len) {
 		len = (size_t)snprintf(made, sizeof(made), "%s %lld ",
@@ -278,13 +261,12 @@ static void put_track_meta(struct metas *m, const struct track *k)
 				       (long long)tid);
 		name = made;
 	}
-	put_text_meta(m, "thread_name", pid, tid, "name", name, len);
-	put_sort_meta(m, "thread_sort_index", pid, tid, tid);
+	put_meta(b, f, "thread_name", pid, tid, "name", name, len, 0);
+	put_meta(b, f, "thread_sort_index", pid, tid, "sort_index", NULL, 0, tid);
 }
 
 enum status chrome_put_metas(struct buf *b, const struct chrome_file *f, struct error *err)
 {
-	struct metas m = { .b = b, .f = f };
 	int64_t pid = trace_get_process(f->trace, f->process)->pid;
 	uint32_t track_count = trace_count(f->trace, TRACE_TRACKS);
 	const struct track **tracks = calloc(track_count + 1, sizeof(*tracks));
@@ -301,7 +283,7 @@ enum status chrome_put_metas(struct buf *b, const struct chrome_file *f, struct 
 			tracks[count++] = k;
 	}
 	qsort(tracks, count, sizeof(*tracks), compare_tracks);
-	put_process_meta(&m, pid, "CPU", pid);
+	put_process_meta(b, f, pid, "CPU", pid);
 	for (size_t i = 0; i < count; i++) {
 		const struct track *k = tracks[i], *before = i ? tracks[i - 1] : NULL;
 		bool is_same_device =
@@ -314,9 +296,9 @@ enum status chrome_put_metas(struct buf *b, const struct chrome_file *f, struct 
 			int64_t device = chrome_pid(f->trace, k);
 
 			snprintf(label, sizeof(label), "GPU %lld", (long long)device);
-			put_process_meta(&m, device, label, GPU_SORT_INDEX + device);
+			put_process_meta(b, f, device, label, GPU_SORT_INDEX + device);
 		}
-		put_track_meta(&m, k);
+		put_track_meta(b, f, k);
 	}
 	free(tracks);
 	return ST_OK;

@@ -4,9 +4,8 @@
  * name, cat and dur on every span, integers for pid and tid, finite numbers only, microseconds
  * since baseTimeNanoseconds, one call for each correlation id.
  */
-#include "convert/sink/chrome/args.h"
-#include "convert/sink/chrome/head.h"
 #include "convert/output/output.h"
+#include "convert/sink/chrome/internal.h"
 #include "convert/sink/sink_list.h"
 #include "schemas/model/call.h"
 #include "schemas/base/json_text.h"
@@ -25,13 +24,17 @@ struct chrome_track {
 	uint64_t last_call; /* correlation of the track's last runtime call */
 	bool is_ours;       /* belongs to the process that is written */
 };
+/* Members that a source kept because they differ from what is written here. */
+enum member { MEMBER_PHASE, MEMBER_CATEGORY, MEMBER_PID, MEMBER_TID, MEMBER_COUNT };
+
 struct chrome {
 	struct sink base; /* its lines: of an event that is written the plain way */
 	struct out_cursor cursor;
 	bool started;
 	struct chrome_file file;
 	struct chrome_args args;
-	struct chrome_track *tracks; /* index: track */
+	uint32_t members[MEMBER_COUNT]; /* names of their attributes, 0: no event has one */
+	struct chrome_track *tracks;    /* index: track */
 	size_t track_count;
 	struct chrome_notes notes;
 	struct chrome_texts texts; /* the fast way */
@@ -131,21 +134,16 @@ static uint64_t duration_of(const struct chrome *c, const struct event *e)
 
 /* ---- names ---- */
 
-/* By CUPTI's number of a kind of memory. */
-static const char *memory_word(unsigned kind)
+/* The word of CUPTI's number of a kind of memory, which stands in the schema. */
+static const char *memory_word(const struct chrome *c, const struct event *e, const char *key)
 {
 	static const char *const words[] = { "Unknown",       "Pageable",      "Pinned",
 					     "Device",        "Array",         "Managed",
 					     "Device Static", "Managed Static" };
+	const struct attr *a = trace_find_attr(c->base.trace, e->schema, key);
+	uint64_t kind = a && a->type <= ATTR_I64 ? (uint32_t)a->bits : 0;
 
 	return words[kind < sizeof(words) / sizeof(*words) ? kind : 0];
-}
-
-static unsigned schema_number(const struct chrome *c, const struct event *e, const char *key)
-{
-	const struct attr *a = trace_find_attr(c->base.trace, e->schema, key);
-
-	return a && a->type <= ATTR_I64 ? (unsigned)a->bits : 0;
 }
 
 /* The name of an event that was recorded without one. */
@@ -157,12 +155,10 @@ static void put_made_name(struct chrome *c, const struct event *e)
 	switch (e->kind) {
 	case KIND_MEMCPY:
 		buf_putf(&c->base.lines, "\"Memcpy %s (%s -> %s)\"", copy[0] ? copy : "Unknown",
-			 memory_word(schema_number(c, e, "src_kind")),
-			 memory_word(schema_number(c, e, "dst_kind")));
+			 memory_word(c, e, "src_kind"), memory_word(c, e, "dst_kind"));
 		return;
 	case KIND_MEMSET:
-		buf_putf(&c->base.lines, "\"Memset (%s)\"",
-			 memory_word(schema_number(c, e, "memory_kind")));
+		buf_putf(&c->base.lines, "\"Memset (%s)\"", memory_word(c, e, "memory_kind"));
 		return;
 	case KIND_STEP:
 		buf_put_text(&c->base.lines, "\"ProfilerStep#");
@@ -202,9 +198,45 @@ static void put_name(struct chrome *c, const struct event *e)
 		put_made_name(c, e);
 }
 
-/* ---- where ---- */
+/* ---- members ---- */
 
-static void put_where(struct chrome *c, const struct event *e, const struct chrome_members *m)
+/* False: the source kept none for this event. */
+static bool put_kept(struct chrome *c, const struct event *e, enum member member)
+{
+	const struct arg_schema *s = trace_get_schema(c->base.trace, e->schema);
+	uint32_t key = c->members[member], i = 0;
+
+	while (key && i < s->const_count && s->consts[i].key != key)
+		i++;
+	if (!key || i == s->const_count)
+		return false;
+	json_put_value(&c->base.lines, c->base.trace, s->consts[i].type, s->consts[i].bits);
+	return true;
+}
+
+/* Those that have no place of their own here: `, "s": "g"`. */
+static void put_other_members(struct chrome *c, const struct event *e)
+{
+	const struct arg_schema *s = trace_get_schema(c->base.trace, e->schema);
+	struct buf *b = &c->base.lines;
+
+	for (uint32_t i = 0; i < s->const_count; i++) {
+		const struct attr *a = &s->consts[i];
+		size_t len, n = 0;
+		const char *key = trace_text(c->base.trace, a->key, &len);
+
+		while (n < MEMBER_COUNT && a->key != c->members[n])
+			n++;
+		if (key[0] != '.' || n < MEMBER_COUNT)
+			continue;
+		buf_put_text(b, ", ");
+		json_put_text(b, key + 1, len - 1);
+		buf_put_text(b, ": ");
+		json_put_value(b, c->base.trace, a->type, a->bits);
+	}
+}
+
+static void put_where(struct chrome *c, const struct event *e)
 {
 	const struct track *k = trace_get_track(c->base.trace, e->track);
 	struct buf *b = &c->base.lines;
@@ -217,36 +249,27 @@ static void put_where(struct chrome *c, const struct event *e, const struct chro
 			tid += SYNC_TID;
 	}
 	buf_put_text(b, ", \"pid\": ");
-	if (m->pid)
-		buf_put_text(b, m->pid);
-	else
+	if (!put_kept(c, e, MEMBER_PID))
 		buf_put_i64_text(b, chrome_pid(c->base.trace, k));
 	buf_put_text(b, ", \"tid\": ");
-	if (m->tid)
-		buf_put_text(b, m->tid);
-	else
+	if (!put_kept(c, e, MEMBER_TID))
 		buf_put_i64_text(b, tid);
 }
 
-/* ---- arrows from a call to its work ---- */
-
-static void put_arrow(struct chrome *c, const struct event *e, const struct chrome_members *m)
+/* The arrow from a call to its work. */
+static void put_arrow(struct chrome *c, const struct event *e)
 {
 	struct buf *b = &c->base.lines;
 	bool begins = e->kind == KIND_API;
+	size_t len;
+	const char *name = trace_text(c->base.trace, e->name, &len);
 
-	if (!e->correlation || (!begins && !event_is_gpu_work(e) && e->kind != KIND_SYNC))
+	if (!e->correlation || (!begins && !event_is_gpu_work(e) && e->kind != KIND_SYNC) ||
+	    (begins && !(call_traits(name, len) & CALL_BEGINS_ARROW)))
 		return;
-	if (begins) {
-		size_t len;
-		const char *name = trace_text(c->base.trace, e->name, &len);
-
-		if (!(call_traits(name, len) & CALL_BEGINS_ARROW))
-			return;
-	}
 	buf_put_text(b, begins ? ",\n{\"ph\": \"s\", \"id\": " : ",\n{\"ph\": \"f\", \"id\": ");
 	put_correlation(c, e);
-	put_where(c, e, m);
+	put_where(c, e);
 	put_time(c, e);
 	buf_put_text(b, ", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
 	buf_put_text(b, begins ? "}" : ", \"bp\": \"e\"}");
@@ -254,41 +277,30 @@ static void put_arrow(struct chrome *c, const struct event *e, const struct chro
 
 /* ---- events ---- */
 
-static void put_quoted(struct buf *b, const char *word)
-{
-	buf_put_byte(b, '"');
-	buf_put_text(b, word);
-	buf_put_byte(b, '"');
-}
-
-/* The plain way; members that an import kept stand for those that would be made up here. */
+/* The plain way. */
 static enum status put_plain(struct chrome *c, const struct event *e, struct error *err)
 {
 	const char *cat = cat_of(c, e), *ph = form_of(e)->ph;
-	const struct chrome_template *template;
-	const struct chrome_members *m;
 	struct buf *b = &c->base.lines;
 	size_t begin;
 
 	if (e->kind == KIND_MARK && e->subkind != MARK_INSTANT)
 		ph = e->subkind == MARK_FLOW_BEGIN ? "s" : "f";
-	TRY(chrome_args_find(&c->args, e, &template, err));
-	m = &template->members;
 	chrome_notes_begin(&c->notes, b);
 	buf_put_text(b, ",\n{\"ph\": "); /* the row of the process stands before */
-	if (m->ph)
-		buf_put_text(b, m->ph);
-	else
-		put_quoted(b, ph);
-	if (m->cat || cat)
-		buf_put_text(b, ", \"cat\": ");
-	if (m->cat)
-		buf_put_text(b, m->cat);
-	else if (cat)
-		put_quoted(b, cat);
+	if (!put_kept(c, e, MEMBER_PHASE))
+		json_put_word(b, ph);
+	begin = b->len;
+	buf_put_text(b, ", \"cat\": ");
+	if (!put_kept(c, e, MEMBER_CATEGORY)) {
+		if (cat)
+			json_put_word(b, cat);
+		else
+			b->len = begin;
+	}
 	buf_put_text(b, ", \"name\": ");
 	put_name(c, e);
-	put_where(c, e, m);
+	put_where(c, e);
 	put_time(c, e);
 	if (ph[0] == 'X') {
 		buf_put_text(b, ", \"dur\": ");
@@ -299,10 +311,10 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 		buf_put_text(b, ", \"id\": ");
 		put_correlation(c, e);
 	}
-	buf_put_text(b, m->rest);
-	chrome_args_put(&c->args, &template->base, b, e, &c->notes);
+	put_other_members(c, e);
+	TRY(chrome_args_put(&c->args, b, e, &c->notes, err));
 	buf_put_byte(b, '}');
-	put_arrow(c, e, m);
+	put_arrow(c, e);
 	return ST_OK;
 }
 
@@ -342,6 +354,7 @@ static enum status start(struct chrome *c, uint64_t first_ns, struct error *err)
 
 static enum status chrome_open(struct sink *s, const struct sink_request *req, struct error *err)
 {
+	static const char *const members[] = { ".ph", ".cat", ".pid", ".tid" };
 	struct chrome *c = (struct chrome *)s;
 
 	c->cursor.out = req->out;
@@ -352,8 +365,10 @@ static enum status chrome_open(struct sink *s, const struct sink_request *req, s
 		return fail_memory(err);
 	for (uint32_t i = 0; i < c->track_count; i++)
 		c->tracks[i].is_ours = trace_get_track(req->trace, i)->process == req->process;
+	for (size_t i = 0; i < MEMBER_COUNT; i++)
+		c->members[i] = trace_find_name(req->trace, members[i], strlen(members[i]));
 	TRY(chrome_texts_init(&c->texts, err));
-	return chrome_args_init(&c->args, req->trace, c->file.is_native, req->all_args, err);
+	return chrome_args_init(&c->args, req->trace, !c->file.is_native, req->all_args, err);
 }
 
 static enum status chrome_put(struct sink *s, const struct batch *batch, struct error *err)
@@ -403,7 +418,7 @@ static void chrome_release(struct sink *s)
 {
 	struct chrome *c = (struct chrome *)s;
 
-	chrome_args_release(&c->args);
+	templates_release(&c->args.templates);
 	chrome_texts_release(&c->texts);
 	free(c->tracks);
 }

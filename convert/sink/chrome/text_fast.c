@@ -96,22 +96,19 @@ static const struct chrome_text *make_text(struct chrome_texts *t, const struct 
 void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const struct chrome_notes *n)
 {
 	struct chrome_text_slot *slot = chrome_texts_slot(t, key);
-	bool is_second = slot->key.what != 0;
 
-	if (n->buf->status != ST_OK)
+	if (n->buf->status != ST_OK || slot->key.what) /* it is odd */
 		return;
-	if ((!is_second && t->count == SLOTS_USED) ||
-	    arena_is_full(&t->arena, 4 * CHROME_TEXT_MOST)) {
+	if (t->count == SLOTS_USED || arena_is_full(&t->arena, 4 * CHROME_TEXT_MOST)) {
 		arena_release(&t->arena);
 		arena_init(&t->arena, TEXTS_CEILING);
 		memset(t->slots, 0, CHROME_TEXT_SLOTS * sizeof(*t->slots));
 		t->count = 0;
 		return;
 	}
-	if (is_second && !n->is_odd)
-		slot->text = make_text(t, n);
-	t->count += !is_second;
+	t->count++;
 	slot->key = key;
+	slot->text = n->is_odd ? NULL : make_text(t, n);
 }
 
 /* ---- writing it again ---- */

@@ -4,8 +4,8 @@
  * written again.
  *
  * The plain way (chrome/sink.c) notes where the text of an event has values that differ from event
- * to event.  All else is the same for events of one kind, track, name and schema, so from the third
- * such event on only the values are written.  Memory is bounded: when it is full all texts are
+ * to event.  All else is the same for events of one kind, track, name and schema, so of
+ * further ones only the values are written.  Memory is bounded: when it is full all texts are
  * dropped.
  */
 #ifndef CONVERT_SINK_CHROME_TEXT_FAST_H
@@ -77,7 +77,7 @@ static inline struct chrome_key chrome_key_of(const struct event *e)
 
 struct chrome_text_slot {
 	struct chrome_key key;          /* .what 0: free */
-	const struct chrome_text *text; /* NULL: only one such event came yet, or it is odd */
+	const struct chrome_text *text; /* NULL: it is odd */
 };
 struct chrome_texts {
 	struct arena arena;

@@ -2,10 +2,11 @@
 #include "convert/sink/perfetto/args.h"
 
 #include "convert/sink/perfetto/wire.h"
+#include "convert/sink/sink.h"
 #include "schemas/base/pb.h"
 #include "schemas/model/records.h"
 
-enum { TEMPLATES_CEILING = 4 << 20, VALUE_MOST = 11 };
+enum { VALUE_MOST = 11 };
 
 /* Fields of DebugAnnotation. */
 enum {
@@ -49,13 +50,6 @@ static const struct member {
 };
 enum { MEMBER_COUNT = sizeof(members) / sizeof(*members) };
 
-enum status perfetto_args_init(struct perfetto_args *a, struct perfetto_file *file, bool all,
-			       struct error *err)
-{
-	*a = (struct perfetto_args){ .file = file, .all = all };
-	return templates_init(&a->templates, file->trace, TEMPLATES_CEILING, err);
-}
-
 /* ---- making a template ---- */
 
 static uint8_t field_of(uint8_t type)
@@ -92,7 +86,7 @@ static enum status find_key(struct perfetto_args *a, const struct arg *arg, uint
 }
 
 static void add_part(struct perfetto_args *a, struct perfetto_template *t, uint64_t key,
-		     struct placeholder at, bool is_rare, bool *is_full)
+		     struct placeholder at, bool is_rare)
 {
 	uint32_t most;
 
@@ -101,11 +95,11 @@ static void add_part(struct perfetto_args *a, struct perfetto_template *t, uint6
 	t->rare_most += most;
 	t->most += is_rare ? 0 : most;
 	t->common_count += !is_rare;
-	*is_full |= !template_add(&a->templates, &t->base, at);
+	template_add(&a->templates, &t->base, at);
 }
 
 static enum status add_members(struct perfetto_args *a, unsigned kind, bool is_rare,
-			       struct perfetto_template *t, bool *is_full, struct error *err)
+			       struct perfetto_template *t, struct error *err)
 {
 	uint64_t key;
 
@@ -113,8 +107,7 @@ static enum status add_members(struct perfetto_args *a, unsigned kind, bool is_r
 		if (!(m->kinds >> kind & 1) || (!m->is_lean && !a->all) || m->is_rare != is_rare)
 			continue;
 		TRY(perfetto_word(a->file, SPACE_KEY, m->key, &key, err));
-		add_part(a, t, key, (struct placeholder){ m->source, m->field, 0 }, is_rare,
-			 is_full);
+		add_part(a, t, key, (struct placeholder){ m->source, m->field, 0 }, is_rare);
 	}
 	return ST_OK;
 }
@@ -202,42 +195,29 @@ static enum status find_category(struct perfetto_args *a, const struct event *e,
 				 struct error *err)
 {
 	const struct attr *own = trace_find_attr(a->file->trace, e->schema, ".cat");
-	const char *word = kind_word(e->kind);
+	const char *word = sink_kind_word(e);
 
 	if (own && own->type == ATTR_TEXT && own->bits && own->bits <= a->file->names) {
 		*out = own->bits;
 		return perfetto_need_name(a->file, SPACE_CATEGORY, (uint32_t)own->bits, err);
 	}
-	if (e->kind == KIND_RANGE)
-		word = range_class_word(e->subkind);
-	else if (e->kind == KIND_API && e->subkind == API_DRIVER)
-		word = "driver";
 	return perfetto_word(a->file, SPACE_CATEGORY, word[0] ? word : "unknown", out, err);
 }
 
-static enum status make(void *self, const struct event *e, struct template **out, struct error *err)
+static enum status make(void *self, const struct event *e, struct template *p, struct error *err)
 {
 	struct perfetto_args *a = self;
-	struct arg_list *list = &a->templates.list;
+	const struct arg_list *list = &a->templates.list;
 	unsigned kind = e->kind < KIND_END ? e->kind : KIND_UNKNOWN;
-	bool all = a->all || (e->flags & EVENT_STANDS_FOR); /* a sum says of what in arguments */
 	const char *made = made_name(e);
-	struct perfetto_template *t;
-	bool is_full = false;
+	struct perfetto_template *t = (struct perfetto_template *)p;
 	uint64_t key;
 
-	list->count = 0;
-	if (all)
-		TRY(arg_list_make(list, a->file->trace, e->kind, e->schema, false, err));
-	t = (struct perfetto_template *)template_new(&a->templates, e, sizeof(*t),
-						     MEMBER_COUNT + list->count + 1);
-	if (!t)
-		return ST_OK;
 	TRY(find_category(a, e, &key, err));
 	t->category_len = (uint8_t)(wire_put_category(t->category, key) - t->category);
 	if (made)
 		TRY(perfetto_word(a->file, SPACE_NAME, made, &t->name, err));
-	TRY(add_members(a, kind, false, t, &is_full, err));
+	TRY(add_members(a, kind, false, t, err));
 	for (size_t i = 0; i < list->count; i++) {
 		struct placeholder at = list->args[i].at;
 
@@ -245,17 +225,29 @@ static enum status make(void *self, const struct event *e, struct template **out
 			continue;
 		at.type = field_of(at.type);
 		TRY(find_key(a, &list->args[i], &key, err));
-		add_part(a, t, key, at, false, &is_full);
+		add_part(a, t, key, at, false);
 		t->has_text |= at.type == ARG_TEXT;
 	}
-	TRY(add_members(a, kind, true, t, &is_full, err));
+	TRY(add_members(a, kind, true, t, err));
 	if (a->all)
 		TRY(put_consts(a, err));
 	t->most += (uint32_t)a->templates.text.len;
 	t->rare_most += (uint32_t)a->templates.text.len;
-	if (template_add(&a->templates, &t->base, (struct placeholder){ .source = ARG_CONST }) &&
-	    !is_full)
-		*out = &t->base;
+	template_add(&a->templates, p, (struct placeholder){ .source = ARG_CONST });
+	return ST_OK;
+}
+
+enum status perfetto_args_init(struct perfetto_args *a, struct perfetto_file *file, bool all,
+			       struct error *err)
+{
+	static const struct template_type type = { .size = sizeof(struct perfetto_template),
+						   .ceiling = 4 << 20,
+						   .more_parts = MEMBER_COUNT + 1,
+						   .make = make };
+
+	*a = (struct perfetto_args){ .file = file, .all = all };
+	TRY(templates_init(&a->templates, &type, a, file->trace, err));
+	a->templates.is_lean = !all; /* a sum says of what in arguments */
 	return ST_OK;
 }
 
@@ -265,7 +257,7 @@ enum status perfetto_args_make(struct perfetto_args *a, const struct event *e,
 	struct template *p = NULL;
 
 	if (!*out) {
-		TRY(template_make(&a->templates, e, make, a, &p, err));
+		TRY(template_make(&a->templates, e, &p, err));
 		*out = (struct perfetto_template *)p;
 	}
 	for (uint32_t i = 0; (*out)->has_text && e->args && i < (*out)->common_count; i++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head.h - the keys before the events of a Chrome JSON file, and the rows that name processes
- * and threads.
+ * internal.h - the parts of a Chrome JSON file: the keys before the events, the rows that name
+ * processes and threads, and the arguments of events.
  *
  * Spaced (`"rank": 0`) and distributedInfo on a line of its own before the events, because HTA
  * finds the rank by a pattern, line by line.
  */
-#ifndef CONVERT_SINK_CHROME_HEAD_H
-#define CONVERT_SINK_CHROME_HEAD_H
+#ifndef CONVERT_SINK_CHROME_INTERNAL_H
+#define CONVERT_SINK_CHROME_INTERNAL_H
 
-#include "schemas/base/buf.h"
-#include "schemas/model/trace.h"
+#include "convert/sink/chrome/text_fast.h"
+#include "convert/sink/template.h"
 
 struct chrome_file {
 	const struct trace *trace; /* borrowed */
@@ -25,7 +25,7 @@ struct chrome_file chrome_file(const struct trace *trace, uint32_t process, uint
 
 /* Appends all up to the bracket that opens the events. */
 void chrome_put_head(struct buf *b, const struct chrome_file *f);
-/* Rows of letter M, each but the first after a comma.  ST_MEMORY only. */
+/* Rows of letter M, each but the first after a comma; the head stands before.  ST_MEMORY only. */
 enum status chrome_put_metas(struct buf *b, const struct chrome_file *f, struct error *err);
 
 /* The pid under which a viewer shows a track: GPU streams stand under their device. */
@@ -34,5 +34,22 @@ int64_t chrome_pid(const struct trace *trace, const struct track *k);
 void chrome_put_us(struct buf *b, uint64_t ns);
 /* The same relative to the file's base, below 0 where it is before it. */
 void chrome_put_time(struct buf *b, const struct chrome_file *f, uint64_t at_ns);
+
+struct chrome_args {
+	struct templates templates;
+	bool all_args;
+};
+/*
+ * Unless it is an import, what Kineto computes is added (memory bandwidth, blocks per SM, External
+ * id 0).  `all_args`: fields that Kineto does not write stand under their own names.
+ */
+enum status chrome_args_init(struct chrome_args *a, const struct trace *trace, bool is_import,
+			     bool all_args, struct error *err);
+/*
+ * Appends `, "args": {...}` to `b`, or nothing where there is none; notes in `notes`, which is of
+ * `b`, where the values stand.
+ */
+enum status chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e,
+			    struct chrome_notes *notes, struct error *err);
 
 #endif
