@@ -119,6 +119,7 @@ void causes_close(struct causes *c)
 	for (i = 0; c->processes && i <= c->process_count; i++) {
 		for (k = 0; k < OF_PROCESS; k++)
 			free(c->processes[i].spans[k].items);
+		free(c->processes[i].asked.items);
 		free(c->processes[i].intervals);
 		free(c->processes[i].gaps);
 	}
@@ -207,6 +208,21 @@ static enum status cover(struct cause_process *p, struct cause_thread *t, const 
 	return spans_put(&t->cover, &one, &p->keep, err);
 }
 
+/* Of a call inside another the outer one is the launch.  Where a process has several GPUs nobody
+ * knows on which of them a kernel is missing. */
+static enum status kernels_put(struct causes *c, struct cause_process *p, const struct event *e,
+			       struct error *err)
+{
+	struct cause_thread *t = cause_thread(c, e->track);
+	struct span one = span_of(e);
+
+	if (c->how.is_partial || p->expected > 1 || !e->correlation ||
+	    (e->flags & EVENT_BEGAN_EARLIER) || e->begin_ns < t->asked_until_ns)
+		return ST_OK;
+	t->asked_until_ns = e->end_ns;
+	return asked_put(&p->asked, &one, err);
+}
+
 static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
 			    struct error *err)
 {
@@ -225,6 +241,8 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 		return ST_OK;
 	one = span_of(e);
 	switch (class) {
+	case CALL_KERNELS:
+		return kernels_put(c, p, e, err);
 	case CALL_SYNC:
 		return spans_put(&t->spans[OF_SYNC], &one, &p->keep, err);
 	case CALL_BLOCKING_COPY:

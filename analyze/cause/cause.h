@@ -18,6 +18,7 @@
 	X(LOST, "lost", "records are missing there")                                               \
 	X(BEFORE_WINDOW, "before_window", "launched before anything that was recorded")            \
 	X(UNKNOWN, "unknown", "the launch was not recorded, or the host's time was forgotten")     \
+	X(UNRECORDED, "unrecorded", "launched work does not begin: work that is not in the file")  \
 	X(GRAPH_INTERNAL, "graph_internal", "between two nodes of one graph launch")               \
 	X(STREAM_WAIT, "stream_wait", "launched, and its stream waits for another")                \
 	X(LAUNCH, "launch", "the call that launches what comes next is running")                   \
@@ -57,8 +58,9 @@ struct cause_request {
 	struct trace *trace;
 	struct context *context;
 	const struct sweep *sweep;
-	bool owners; /* ranges and Python frames are asked for */
-	size_t keep; /* events of a thread that are kept at most, 0: the default */
+	bool owners;     /* ranges and Python frames are asked for */
+	bool is_partial; /* a filter drops calls or GPU work by what they are */
+	size_t keep;     /* events of a thread that are kept at most, 0: the default */
 };
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err);
 /* After sweep_put() of the same pull.  Pieces are borrowed until the next call; per GPU in time
@@ -73,6 +75,7 @@ void causes_close(struct causes *c); /* accepts NULL */
 /* What a call does to its thread, by its name. */
 enum call_class {
 	CALL_OTHER,
+	CALL_KERNELS, /* puts kernels on a GPU */
 	CALL_SYNC,
 	CALL_COPY,
 	CALL_BLOCKING_COPY,

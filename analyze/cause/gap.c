@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
-enum { PIECES_MAX = 1 << 24 }; /* of one pull */
+enum {
+	PIECES_MAX = 1 << 24,       /* of one pull */
+	BEGINS_WITHIN_NS = 1000000, /* work behind its launch, where the GPU does nothing */
+};
 
 enum layer {
 	LAYER_PROFILER,
@@ -304,22 +307,46 @@ static enum status before(struct walk *w, uint64_t begin_ns, uint64_t end_ns, st
 	return descend(w, LAYER_PROFILER, known_ns, end_ns, err);
 }
 
-static enum status after(struct walk *w, uint64_t begin_ns, struct error *err)
+static enum status after(struct walk *w, uint64_t begin_ns, uint64_t end_ns, struct error *err)
 {
 	const struct idle_gap *g = w->gap;
 	struct reason why = { .thread = g->launch_track,
 			      .call = g->launch_name,
 			      .phase = g->phase };
-	uint64_t call_end_ns = earlier(later(g->launch_end_ns, begin_ns), g->end_ns);
+	uint64_t call_end_ns = earlier(later(g->launch_end_ns, begin_ns), end_ns);
 
 	if (g->is_graph_internal || g->has_waited) {
 		why.cause = g->is_graph_internal ? CAUSE_GRAPH_INTERNAL : CAUSE_STREAM_WAIT;
-		return add(w, why, begin_ns, g->end_ns, err);
+		return add(w, why, begin_ns, end_ns, err);
 	}
 	why.cause = CAUSE_LAUNCH;
 	TRY(add(w, why, begin_ns, call_end_ns, err));
 	why.cause = CAUSE_DISPATCH;
-	return add(w, why, call_end_ns, g->end_ns, err);
+	return add(w, why, call_end_ns, end_ns, err);
+}
+
+/* From when on the gap is of work that is not in the file: none that was launched by then begins,
+ * though the GPU does nothing.  The gap's end: it never is.  *call: the name of that launch. */
+static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
+{
+	const struct idle_gap *g = w->gap;
+	bool is_launched = g->part != PART_TAIL,
+	     is_explained = g->is_graph_internal || g->has_waited;
+	const struct span *early = asked_find(&w->p->asked, g->asked_ns,
+					      is_launched ? g->launch_begin_ns : UINT64_MAX);
+	uint64_t since_ns = g->end_ns;
+
+	if (is_launched && !is_explained) {
+		since_ns = g->launch_end_ns;
+		*call = g->launch_name;
+	}
+	if (early && early->end_ns < since_ns) {
+		since_ns = early->end_ns;
+		*call = early->name;
+	}
+	since_ns = later(since_ns, g->begin_ns);
+	return since_ns < g->end_ns && g->end_ns - since_ns > BEGINS_WITHIN_NS ? since_ns
+									       : g->end_ns;
 }
 
 enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
@@ -327,7 +354,7 @@ enum status cause_walk(struct causes *c, struct cause_process *p, const struct i
 {
 	struct walk w = { .c = c, .p = p, .gap = gap, .after_sync = false };
 	struct reason why = { .cause = CAUSE_LOST };
-	uint64_t launch_ns = gap->end_ns;
+	uint64_t launch_ns = gap->end_ns, end_ns;
 
 	w.after_sync = began_in_sync(&w);
 	if (gap->part != PART_TAIL && gap->origin != ORIGIN_LAUNCH)
@@ -341,9 +368,13 @@ enum status cause_walk(struct causes *c, struct cause_process *p, const struct i
 		return flush(&w, err);
 	}
 	if (gap->part != PART_TAIL)
-		launch_ns = earlier(later(gap->launch_begin_ns, gap->begin_ns), gap->end_ns);
+		launch_ns = later(gap->launch_begin_ns, gap->begin_ns);
+	why = (struct reason){ .cause = CAUSE_UNRECORDED };
+	end_ns = unrecorded_since(&w, &why.call);
+	launch_ns = earlier(launch_ns, end_ns);
 	TRY(before(&w, gap->begin_ns, launch_ns, err));
-	if (launch_ns < gap->end_ns)
-		TRY(after(&w, launch_ns, err));
+	if (launch_ns < end_ns)
+		TRY(after(&w, launch_ns, end_ns, err));
+	TRY(add(&w, why, end_ns, gap->end_ns, err));
 	return flush(&w, err);
 }

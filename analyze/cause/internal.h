@@ -14,7 +14,8 @@
 
 enum { OF_SYNC, OF_BLOCKING_COPY, OF_ALLOCATOR, OF_THREAD };
 
-struct cause_thread { /* by track */
+struct cause_thread {            /* by track */
+	uint64_t asked_until_ns; /* the end of its latest call in `asked` */
 	struct spans spans[OF_THREAD];
 	struct spans cover; /* something is open; of threads other than the step thread */
 	struct ranges named, python;
@@ -27,6 +28,7 @@ struct cause_process {        /* by process id */
 	size_t expected;      /* GPUs that the tables promise */
 	struct keep keep;
 	struct spans spans[OF_PROCESS];
+	struct asked asked;
 	struct phase_interval *intervals; /* of the step thread, in time order */
 	size_t interval_count, interval_cap;
 	size_t interval_near;  /* the one that was found last */

@@ -38,7 +38,7 @@ enum call_class cause_call_class(const char *name)
 	if (traits & CALL_ALLOCATES)
 		return CALL_ALLOCATOR;
 	if (!(traits & CALL_COPIES))
-		return CALL_OTHER;
+		return traits & CALL_LAUNCHES_KERNELS ? CALL_KERNELS : CALL_OTHER;
 	return traits & CALL_IS_ASYNC ? CALL_COPY : CALL_BLOCKING_COPY;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST = 64, FRAMES_MAX = 1 << 16 };
+enum { FIRST = 64, FRAMES_MAX = 1 << 16, ASKED_MAX = 1 << 16 };
 
 static enum status grow(void *items, uint32_t *cap, size_t size, struct error *err)
 {
@@ -178,6 +178,35 @@ uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 	while (low && r->items[low - 1].end_ns < end_ns)
 		low = r->items[low - 1].outer;
 	return low ? r->items[low - 1].name : 0;
+}
+
+/* ---- calls whose work may be missing ----------------------------------------------------- */
+
+enum status asked_put(struct asked *a, const struct span *call, struct error *err)
+{
+	if (a->count == a->cap && a->cap >= ASKED_MAX && a->head < a->cap / 2)
+		a->head = a->cap / 2;
+	if (a->count == a->cap && a->head) {
+		a->count -= a->head;
+		memmove(a->items, a->items + a->head, a->count * sizeof(*a->items));
+		a->head = 0;
+	}
+	if (a->count == a->cap)
+		TRY(grow(&a->items, &a->cap, sizeof(*a->items), err));
+	a->items[a->count++] = *call;
+	return ST_OK;
+}
+
+const struct span *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns)
+{
+	const struct span *first = NULL;
+
+	while (a->head < a->count && a->items[a->head].begin_ns <= after_ns)
+		a->head++;
+	for (uint32_t i = a->head; i < a->count && a->items[i].begin_ns < before_ns; i++)
+		if (!first || a->items[i].end_ns < first->end_ns)
+			first = &a->items[i];
+	return first;
 }
 
 /* ---- frames of launches ----------------------------------------------------------------- */

@@ -41,6 +41,12 @@ struct ranges {
 	uint32_t count, cap;
 };
 
+/* Calls that put kernels on a GPU, in the order of their begin; those before `head` are over. */
+struct asked {
+	struct span *items;
+	uint32_t head, count, cap;
+};
+
 struct call_frame {                     /* the Python frame of a launch */
 	uint64_t begin_ns, correlation; /* of the call */
 	uint32_t python;
@@ -73,6 +79,12 @@ enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uin
 		       struct keep *k, struct error *err);
 /* 0: none. */
 uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
+
+/* Not earlier than the last one. */
+enum status asked_put(struct asked *a, const struct span *call, struct error *err);
+/* Of the calls that began after `after_ns` and before `before_ns` the one that ended first, or
+ * NULL. The others before it are forgotten: `after_ns` never descends. */
+const struct span *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns);
 
 enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err);
 uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation);

@@ -136,6 +136,8 @@ static enum status run_causes(struct run *r, struct error *err)
 		.trace = r->trace,
 		.context = r->pipeline->context,
 		.sweep = r->sweep,
+		.is_partial =
+			r->how->filter && (r->how->filter->kinds_mask || r->how->filter->names),
 	};
 	size_t i;
 

@@ -326,6 +326,7 @@ static enum status gap_end(struct sweep *s, const struct gpu *g, const struct sl
 	room->launch_begin_ns = e->launch_begin_ns;
 	room->launch_end_ns = e->launch_end_ns;
 	room->correlation = e->correlation;
+	room->asked_ns = g->asked_ns;
 	room->gpu = g->index;
 	room->launch_track = e->launch_track;
 	room->launch_name = e->launch_name;
@@ -344,6 +345,8 @@ static inline void slot_note(struct sweep *s, struct gpu *g, const struct slot *
 {
 	s->streams[slot->track <= s->track_count ? slot->track : 0].asked_ns =
 		slot->origin == ORIGIN_LAUNCH ? slot->launch_begin_ns : slot->begin_ns;
+	if (slot->launch_begin_ns > g->asked_ns)
+		g->asked_ns = slot->launch_begin_ns;
 	if (slot->end_ns < g->last_end_ns)
 		return;
 	g->last_end_ns = slot->end_ns;
@@ -438,9 +441,11 @@ enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct er
 		room = spans_room(s, &s->gaps, sizeof(*room), err);
 		if (!room)
 			return ST_CEILING;
-		*room = (struct idle_gap){
-			.begin_ns = g->at_ns, .end_ns = end_ns, .gpu = g->index, .part = PART_TAIL
-		};
+		*room = (struct idle_gap){ .begin_ns = g->at_ns,
+					   .end_ns = end_ns,
+					   .asked_ns = g->asked_ns,
+					   .gpu = g->index,
+					   .part = PART_TAIL };
 		s->gaps.count++;
 		TRY(emit(s, g, &nobody, 0, PART_TAIL, end_ns, err));
 	}

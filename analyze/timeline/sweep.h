@@ -58,6 +58,7 @@ struct idle_gap {
 	uint64_t begin_ns, end_ns;
 	uint64_t launch_begin_ns, launch_end_ns; /* of L; its whole call, whatever was cut */
 	uint64_t correlation;                    /* of E and L */
+	uint64_t asked_ns; /* latest begin of a launch of what began before E */
 	uint32_t gpu;
 	uint32_t launch_track, launch_name, launch_owner; /* of L; 0: none */
 	uint8_t part, origin;                             /* in PART_TAIL nothing ends it */

@@ -17,6 +17,7 @@ import gpu
 import kineto
 import phases
 
+BEGINS_WITHIN = 1_000_000   # work behind its launch, where the GPU does nothing
 SLACK = 50000       # a call and its work may be so far in the wrong order
 CALL_PARTS = [      # the first part that is in the name decides
     ("Node", "other"), ("Synchronize", "sync"), ("ModuleLoad", "compile"),
@@ -56,6 +57,11 @@ def call_class(name):
     if "Memcpy" in name:
         return "copy" if "Async" in name else "blocking_copy"
     return "other"
+
+
+def launches_kernels(name):
+    """Calls that put kernels on a GPU, one by one or as a graph."""
+    return "Launch" in name and "HostFunc" not in name
 
 
 def overhead_cause(name):
@@ -114,6 +120,7 @@ class Causes:
         self.add_pageable()
         self.covers = {}
         self.index_work()
+        self.kernel_calls = self.outer_kernel_calls()
 
     def index_work(self):
         """Only to be quick on large files: launches, the order on each stream, latest ends."""
@@ -133,6 +140,35 @@ class Causes:
                 if call is not None and seen is None:
                     seen = event.order
             self.seen[device] = seen
+
+    def outer_kernel_calls(self):
+        """Calls that put kernels on the only GPU; of a call in another the outer one counts."""
+        if len(getattr(self.oracle, "whole", self.oracle).devices) > 1:
+            return []
+        found, ends = [], {}
+        for event in sorted(self.host.events, key=order):
+            thread = phases.thread(event)
+            if not phases.is_call(event) or not launches_kernels(event.name) or event.early \
+                    or event.begin < ends.get(thread, -1) \
+                    or not kineto.plain_int(event.args.get("correlation")):
+                continue
+            ends[thread] = event.end
+            found.append(event)
+        return found
+
+    def unrecorded_since(self, gap, call):
+        """(instant, call) from which on the work of the gap is not in the file."""
+        begun = [self.launches[event.index] for event in self.oracle.devices[gap.device]
+                 if event.begin < gap.end]
+        asked = max((one.begin for one in begun if one is not None), default=0)
+        found = [one for one in self.kernel_calls
+                 if one.begin > asked and (gap.event is None or one.begin < call.begin)]
+        if call is not None and self.after_launch(gap, call)(gap.end) == "dispatch":
+            found.append(call)
+        first = min(found, key=lambda one: one.end, default=None)
+        if first is None or gap.end - max(first.end, gap.begin) <= BEGINS_WITHIN:
+            return gap.end, None
+        return max(first.end, gap.begin), first
 
     def call_of_row(self, row):
         call = self.host.launch(row_as_work(row))
@@ -273,9 +309,12 @@ class Causes:
         if whole is not None:
             return [Piece(gap.begin, gap.end, whole, after_sync=sync is not None)]
         after = self.after_launch(gap, call) if call is not None else None
-        points, found = self.points(gap, call), []
+        since, missing = self.unrecorded_since(gap, call)
+        points, found = sorted({since, *self.points(gap, call)}), []
         for begin, end in zip(points, points[1:]):
-            if call is not None and begin >= call.begin:
+            if begin >= since:
+                answer = ("unrecorded", None, missing.name)
+            elif call is not None and begin >= call.begin:
                 answer = (after(begin), phases.thread(call), call.name)
             else:
                 answer = self.before_launch(gap, call, begin)

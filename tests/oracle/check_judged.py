@@ -60,13 +60,13 @@ TABLE = {
     kineto("job128_sampled_rank1"): NO_VERDICT,
     kineto("compare_base"): NO_VERDICT,
     kineto("compare_test"): NO_VERDICT,
-    kineto("vllm_piecewise_graphs"): Judged(("NO VERDICT",), waits="unrecorded work"),
+    kineto("vllm_piecewise_graphs"): Judged(("NO VERDICT",)),
     "graphs/sglang_decode/sglang_Qwen3-8B_decode.json.gz": Judged(
-        ("NO VERDICT",), waits="unrecorded work"),
+        ("NO VERDICT",)),
     "graphs/vllm_decode_full/graph_execution.json.gz": Judged(
-        ("NO VERDICT",), waits="unrecorded work"),
-    "graphs/sglang_decode/capture_traces": Judged(("NO VERDICT",), waits="graph captures"),
-    "graphs/vllm_decode_full/capture_traces": Judged(("NO VERDICT",), waits="graph captures"),
+        ("NO VERDICT",)),
+    "graphs/sglang_decode/capture_traces": Judged(("NO VERDICT",)),
+    "graphs/vllm_decode_full/capture_traces": Judged(("NO VERDICT",)),
     "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT"),
                                             waits="the profiler's own start"),
     "nsys/h100_2gpu_1s.sqlite": Judged(("COPY",), ("exposed_upload",), "24295.1 MiB"),

@@ -45,7 +45,7 @@ REACHED = (
     "slow steps explained", "memory", "memory of logs", "memory: allocator", "memory: cuda",
     "memory: pinned", "memory: in_use", "cut by --from", "cut by --to",
     "cut by --steps", "cut by --devices", "cut by --ranks", "lost", "before_window", "unknown",
-    "graph_internal", "stream_wait", "launch", "dispatch", "profiler", "compile", "sync",
+    "unrecorded", "graph_internal", "stream_wait", "launch", "dispatch", "profiler", "compile", "sync",
     "blocking_copy", "allocator", "gc", "data", "host", "path: compute", "path: comm", "path: copy",
     "path: launch", "path: dispatch", "path: stream_wait", "path: unknown", "path: host")
 NOTHING = "the inputs hold nothing of what was asked for"

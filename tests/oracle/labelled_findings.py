@@ -202,7 +202,9 @@ def stream_wait(run, at):
 
 
 def dispatch(run, at):
-    run.kernel("begins_late", at + 7990, at + 8000, launch=(at + 3100, at + 3105))
+    for k in range(4):
+        end = at + 5000 + 1000 * k
+        run.kernel("begins_late", end - 100, end, launch=(at + 3100 + 10 * k, at + 3105 + 10 * k))
 
 
 def slow_step(run):
@@ -362,7 +364,7 @@ def scenes():
             advice="tune or replace"),
         "stream_wait": Scene("stream_wait", host, stream_wait, verdict="HOST",
                              advice="cross-stream"),
-        "dispatch": Scene("dispatch", host + FIRST["dispatch"], dispatch, verdict="HOST",
+        "dispatch": Scene("dispatch", hole - 400 + FIRST["dispatch"], dispatch, verdict="HOST",
                           advice="launch further"),
         "graph_gaps": Scene("graph_gaps", hole - 200, graph_gaps, verdict="HOST", advice="nodes"),
         "slow_steps": Scene("slow_steps", STEP / 6, None, COMPUTE, first=False, steps=5, hole=(0, 0), setup=slow_step,

@@ -10,6 +10,7 @@ import json
 
 US_IN_GAP = 4000
 LAUNCH = {"launch": 5, "dispatch": 5}       # what the call and its way take in most scenes
+LATE = {"host:other": 3100, "launch": 5, "dispatch": 895}   # launched at 5,100
 
 
 def row(category, name, begin, length, tid=1, pid=1, **args):
@@ -58,7 +59,18 @@ def scenes():
     made["data"] = (frame() + [row("user_annotation", "enumerate(DataLoader)#x.__next__",
                                    2000, 3990)], {"data": 3990, **LAUNCH})
     made["launch"] = (frame(launch=(2000, 3995)), {"launch": 3995, "dispatch": 5})
-    made["dispatch"] = (frame(launch=(1500, 5)), {"dispatch": 4000})
+    made["dispatch"] = (frame(launch=(5100, 5)), LATE)
+    made["unrecorded: does not begin"] = (frame(launch=(1500, 5)), {"unrecorded": 4000})
+    made["unrecorded: never begins"] = (
+        frame() + [call("cudaLaunchKernel", 3000, 5, 9),
+                   call("cudaStreamSynchronize", 3100, 2500, 10)],
+        {"host:other": 1000, "host:forward": 5, "unrecorded": 2995})
+    made["unrecorded: a graph"] = (
+        frame() + [call("cudaGraphLaunch", 1500, 5, 9)], {"unrecorded": 4000})
+    made["launched at the end, and never begins"] = (
+        frame() + [call("cudaLaunchKernel", 5100, 5, 9)], other_than({"host:forward": 5, **LAUNCH}))
+    made["a memset of nothing"] = (
+        frame() + [call("cudaMemsetAsync", 3000, 5, 9)], other_than({"host:forward": 5, **LAUNCH}))
     made["sync"] = (frame() + [call("cudaStreamSynchronize", 1500, 4490, 9)],
                     {"sync": 3990, **LAUNCH})
     made["sync of another thread"] = (
@@ -95,10 +107,10 @@ def scenes():
                                        device=0, context=1, stream=7, correlation=9)],
         {"stream_wait": 4000})
     made["wait of another stream"] = (
-        frame(launch=(1500, 5)) + [call("cudaStreamWaitEvent", 1400, 5, 9),
+        frame(launch=(5100, 5)) + [call("cudaStreamWaitEvent", 1400, 5, 9),
                                    row("cuda_sync", "Stream Wait Event", 1400, 5, tid=9, pid=0,
                                        device=0, context=1, stream=9, correlation=9)],
-        {"dispatch": 4000})
+        LATE)
     return made
 
 

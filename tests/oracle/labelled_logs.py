@@ -31,7 +31,9 @@ def idle():
         "gc while the GPU is waited for": (
             frame() + [call("cudaStreamSynchronize", 1500, 4490, 9), gc(*PAUSE)],
             {"sync": 3990, **LAUNCH}),
-        "gc behind the launch": (frame(launch=(1500, 5)) + [gc(*PAUSE)], {"dispatch": 4000}),
+        "gc behind the launch": (
+            frame(launch=(5100, 5)) + [gc(5000, 900)],
+            {"host:other": 3000, "gc": 100, "launch": 5, "dispatch": 895}),
         "gc of no length": (frame() + [gc(3000, 0)], other_than(dict(LAUNCH))),
         "compile by a JIT record": (frame() + [row("jit", "ptxas", 3000, 2000)],
                                     other_than({"compile": 2000, **LAUNCH})),

@@ -42,7 +42,7 @@ class Maker:
         self.old = self.random.random() < 0.2
         # Ticks of the file's clock: whole microseconds, tenths or nanoseconds.
         self.digits = 0 if self.old else self.random.choice([0, 0, 1, 3])
-        self.extent = self.random.choice([40, 300, 5000]) * 10 ** self.digits
+        self.extent = self.random.choice([40, 300, 5000, 30000]) * 10 ** self.digits
         self.events = []
         self.correlation = 100
 

@@ -194,6 +194,34 @@ void test_cause_lost(void)
 	scene_close(s);
 }
 
+enum { MS = 1000000 };
+
+/* Launched work that does not begin for more than a millisecond is not in the file. */
+void test_cause_unrecorded(void)
+{
+	struct scene *s = scene_open();
+	struct answer a;
+
+	if (!s)
+		return;
+	launch(s, 1, 0, 10, 20, 100);
+	launch(s, 2, 200, 300, 300 + MS, 400 + MS); /* at the limit */
+	launch(s, 3, MS + 200, MS + 350, 3 * MS,
+	       3 * MS + 100); /* launched while the GPU was busy */
+	put(s, KIND_API, s->thread, "cudaGraphLaunch", 4 * MS, 4 * MS + 10)->correlation = 4;
+	put(s, KIND_API, s->thread, "cuGraphLaunch", 4 * MS + 2, 4 * MS + 8)->correlation = 4;
+	put(s, KIND_API, s->thread, "cudaStreamSynchronize", 4 * MS + 20, 8 * MS);
+	launch(s, 5, 9 * MS, 9 * MS + 10, 9 * MS + 20, 9 * MS + 100);
+	put(s, KIND_API, s->thread, "cudaLaunchKernel", 9 * MS + 30, 9 * MS + 40)->correlation = 6;
+	launch(s, 7, 9 * MS + 900, 9 * MS + 910, 9 * MS + 920, 9 * MS + 1000); /* 6 was missing */
+	launch(s, 8, 20 * MS, 20 * MS + 10, 20 * MS + 20, 20 * MS + 100);
+	run(s, 4, 0, &a);
+	CHECK_U64(a.ns[CAUSE_UNRECORDED], (2 * MS - 400) + (5 * MS + 10));
+	CHECK_U64(a.ns[CAUSE_SYNC], 0);
+	CHECK_U64(a.ns[CAUSE_DISPATCH], 10 + MS + 10 + 10);
+	scene_close(s);
+}
+
 /* The hour between two windows is nobody's. */
 void test_cause_windows(void)
 {
@@ -354,7 +382,8 @@ void test_cause_names(void)
 	CHECK_U64(cause_call_class("cudaFreeAsync"), CALL_ALLOCATOR);
 	CHECK_U64(cause_call_class("cuModuleLoadDataEx"), CALL_COMPILE);
 	CHECK_U64(cause_call_class("cudaGraphAddMemAllocNode"), CALL_OTHER);
-	CHECK_U64(cause_call_class("cudaLaunchKernel"), CALL_OTHER);
+	CHECK_U64(cause_call_class("cudaLaunchKernel"), CALL_KERNELS);
+	CHECK_U64(cause_call_class("cudaMemsetAsync"), CALL_OTHER);
 	CHECK_U64(cause_overhead("Buffer Flush"), CAUSE_PROFILER);
 	CHECK_U64(cause_overhead("Driver Compiler"), CAUSE_COMPILE);
 	CHECK_U64(cause_overhead("Command Buffer Full"), CAUSE_COUNT);
