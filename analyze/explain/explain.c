@@ -2,10 +2,7 @@
 /* Definitions, from the tables of columns, causes, rules and checks. */
 #include "analyze/explain/explain.h"
 
-#include <stdio.h>
 #include <string.h>
-
-enum { LEFT = 2, LABEL = 13 };
 
 static const struct {
 	const char *prefix, *section;
@@ -36,33 +33,29 @@ static bool ends_in(const char *name, const char *end)
 	return len >= end_len && !strcmp(name + len - end_len, end);
 }
 
-static void put_line(struct text *t, const char *label, const char *words)
+struct block_words *explain_line(struct blocks *b, const char *label, const char *text)
 {
-	unsigned column = text_at(t, LEFT, TOKEN_DIM, label);
+	struct block_words *w = add_words(b, ROLE_TEXT, EXPLAIN_TEXT_AT);
 
-	text_wrap(t, column < LABEL ? LABEL : column + 1, LABEL, TOKEN_TEXT, words);
-	text_end(t);
+	w->label = label;
+	w->label_at = EXPLAIN_LABEL_AT;
+	w->label_token = TOKEN_DIM;
+	add_span(b, w, TOKEN_TEXT, text);
+	return w;
 }
 
-static const char *unit_of(const struct column *c, char out[FIGURE_NAME])
+static const char *unit_of(const struct column *c, struct blocks *b)
 {
 	if (c->of)
-		snprintf(out, FIGURE_NAME,
-			 ends_in(c->name, "_ns") ? "nanoseconds; shown as a share of %s"
-						 : "percent of %s",
-			 c->of);
-	else if (ends_in(c->name, "_ns") || !strcmp(c->name, "ns") ||
-		 ends_in(c->name, "_ns_per_step"))
-		snprintf(out, FIGURE_NAME, "nanoseconds");
-	else if (strstr(c->name, "bytes"))
-		snprintf(out, FIGURE_NAME, "bytes");
-	else if (c->cell == CELL_BOOL)
-		snprintf(out, FIGURE_NAME, "yes or no");
-	else if (c->cell == CELL_TEXT || c->cell == CELL_WORDS)
-		snprintf(out, FIGURE_NAME, "text");
-	else
-		snprintf(out, FIGURE_NAME, "a number");
-	return out;
+		return blocks_text(b,
+				   ends_in(c->name, "_ns") ? "nanoseconds; shown as a share of %s"
+							   : "percent of %s",
+				   c->of);
+	if (ends_in(c->name, "_ns") || !strcmp(c->name, "ns") || ends_in(c->name, "_ns_per_step"))
+		return "nanoseconds";
+	if (strstr(c->name, "bytes"))
+		return "bytes";
+	return c->cell == CELL_BOOL ? "yes or no" : column_is_text(c) ? "text" : "a number";
 }
 
 static const char *combine_of(const struct column *c)
@@ -79,112 +72,113 @@ static const char *combine_of(const struct column *c)
 	return words[c->combine];
 }
 
-static void put_column(struct text *t, const struct figure *f)
+static void add_column(struct blocks *b, const struct figure *f)
 {
-	char words[4 * FIGURE_NAME], unit[FIGURE_NAME];
+	const struct table_type *t = f->table;
 
-	put_line(t, "is", f->column->meaning ? f->column->meaning : "");
-	put_line(t, "unit", unit_of(f->column, unit));
-	snprintf(words, sizeof(words), "%s%s%s%s", f->table->under ? f->table->under->member : "",
-		 f->table->under ? "[]." : "", f->table->member,
-		 f->table->nest == NEST_ARRAY ? "[]" : "");
-	put_line(t, "in JSON", words);
-	put_line(t, "inputs", combine_of(f->column));
+	explain_line(b, "is", f->column->meaning);
+	explain_line(b, "unit", unit_of(f->column, b));
+	explain_line(b, "in JSON",
+		     blocks_text(b, "%s%s%s%s", t->under ? t->under->member : "",
+				 t->under ? "[]." : "", t->member,
+				 t->nest == NEST_ARRAY ? "[]" : ""));
+	explain_line(b, "inputs", combine_of(f->column));
 }
 
-static void put_table(struct text *t, const struct figure *f)
+static void add_columns(struct blocks *b, const struct figure *f)
 {
-	char words[512];
-
 	for (const struct column *c = f->table->columns; c->name; c++) {
 		if (c->cell == CELL_HIST || !c->meaning)
 			continue;
-		snprintf(words, sizeof(words), "%s: %s", c->name, c->meaning);
-		text_wrap(t, LEFT, LEFT + 2, TOKEN_TEXT, words);
-		text_end(t);
+		add_sentence(b, ROLE_TEXT, EXPLAIN_LABEL_AT + 2,
+			     blocks_text(b, "%s: %s", c->name, c->meaning));
+		b->last->words.is_hanging = true;
 	}
 }
 
-static void put_cause(struct text *t, const struct figure *f)
+static void add_cause(struct blocks *b, const struct figure *f)
 {
 	size_t len = strcspn(f->name, ":");
 
 	for (size_t i = 0; i < CAUSE_COUNT; i++)
 		if (strlen(cause_word((enum cause)i)) == len &&
 		    !strncmp(cause_word((enum cause)i), f->name, len))
-			put_line(t, "is", cause_meaning((enum cause)i));
-	put_line(t, "of",
-		 "time in which a GPU is not busy: lead, idle and tail; each nanosecond "
-		 "has one cause");
+			explain_line(b, "is", cause_meaning((enum cause)i));
+	explain_line(b, "of",
+		     "time in which a GPU is not busy: lead, idle and tail; each nanosecond "
+		     "has one cause");
 }
 
-static void put_phase(struct text *t, const struct figure *f)
+static void add_phase(struct blocks *b, const struct figure *f)
 {
-	if (!strcmp(f->name, "other"))
-		put_line(t, "is", "what the step thread did when nothing named it");
-	else if (!strcmp(f->name, "before_window"))
-		put_line(t, "is", "GPU work launched before anything that was recorded");
-	else if (!strcmp(f->name, "unattributed"))
-		put_line(t, "is", "GPU work whose launch is not in the file");
-	else
-		put_line(t, "is",
-			 "time of the step thread in ranges of this phase, by the rules "
-			 "of names (--phases); GPU time by the phase of its launch");
+	explain_line(
+		b, "is",
+		!strcmp(f->name, "other") ? "what the step thread did when nothing named it"
+		: !strcmp(f->name, "before_window")
+			? "GPU work launched before anything that was recorded"
+		: !strcmp(f->name, "unattributed")
+			? "GPU work whose launch is not in the file"
+			: "time of the step thread in ranges of this phase, by the rules of names "
+			  "(--phases); GPU time by the phase of its launch");
 }
 
-static void put_rule(struct text *t, const struct figure *f)
+static void add_rule(struct blocks *b, const struct figure *f)
 {
-	put_line(t, "looks for", f->rule->help);
-	put_line(t, "advice", f->rule->advice ? f->rule->advice : "");
-	put_line(t, "rests on", f->rule->figures ? f->rule->figures : "");
-	put_line(t, "saving", "an upper bound; savings of findings overlap and do not add up");
+	explain_line(b, "looks for", f->rule->help);
+	explain_line(b, "advice", f->rule->advice);
+	explain_line(b, "rests on", f->rule->figures);
+	explain_line(b, "saving", "an upper bound; savings of findings overlap and do not add up");
 }
 
-static void put_check(struct text *t, const struct figure *f)
+static void add_check(struct blocks *b, const struct figure *f)
 {
-	put_line(t, "asks", figure_check(f->name));
+	explain_line(b, "asks", figure_check(f->name));
 }
 
-static void put_definition(struct text *t, const struct figure *f)
+static void add_definition(struct blocks *b, const struct figure *f)
 {
 	static const struct {
 		const char *word;
-		void (*put)(struct text *t, const struct figure *f);
+		void (*add)(struct blocks *b, const struct figure *f);
 	} types[] = {
-		[FIGURE_COLUMN] = { "figure", put_column },
-		[FIGURE_TABLE] = { "table", put_table },
-		[FIGURE_CAUSE] = { "idle cause", put_cause },
-		[FIGURE_PHASE] = { "phase", put_phase },
-		[FIGURE_RULE] = { "finding", put_rule },
-		[FIGURE_CHECK] = { "check", put_check },
+		[FIGURE_COLUMN] = { "figure", add_column },
+		[FIGURE_TABLE] = { "table", add_columns },
+		[FIGURE_CAUSE] = { "idle cause", add_cause },
+		[FIGURE_PHASE] = { "phase", add_phase },
+		[FIGURE_RULE] = { "finding", add_rule },
+		[FIGURE_CHECK] = { "check", add_check },
 	};
-	unsigned column = text_at(t, 0, TOKEN_BOLD, f->name);
-	char words[FIGURE_NAME];
+	struct block_words *w = add_words(b, ROLE_TEXT, 0);
 
-	text_at(t, column + 2, TOKEN_DIM, types[f->type].word);
+	w->flow = FLOW_CUT;
+	add_span(b, w, TOKEN_BOLD, f->name);
+	add_span(b, w, TOKEN_DIM, "  ");
+	add_span(b, w, TOKEN_DIM, types[f->type].word);
 	if (f->type == FIGURE_COLUMN)
-		text_atf(t, column + 3 + (unsigned)strlen(types[f->type].word), TOKEN_DIM, "of %s",
-			 f->table->name);
-	text_end(t);
-	types[f->type].put(t, f);
-	snprintf(words, sizeof(words), "analyze/DEFINITIONS.md, section %s", figure_section(f));
-	put_line(t, "more", words);
+		add_span(b, w, TOKEN_DIM, blocks_text(b, " of %s", f->table->name));
+	types[f->type].add(b, f);
+	explain_line(b, "more",
+		     blocks_text(b, "analyze/DEFINITIONS.md, section %s", figure_section(f)));
 }
 
 enum status explain_put(const struct figure *figures, size_t count, struct tables *tables,
 			const struct format_request *how, struct buf *out, struct error *err)
 {
+	enum status status;
+	struct blocks b;
 	struct text t;
 
 	text_init(&t, how, out);
+	blocks_init(&b);
 	for (size_t i = 0; i < count; i++) {
 		if (i)
-			text_end(&t);
-		put_definition(&t, &figures[i]);
-		if (!tables)
-			continue;
-		TRY(explain_values(&t, &figures[i], tables, err));
-		TRY(explain_events(&t, &figures[i], tables, err));
+			add_sentence(&b, ROLE_TEXT, 0, "");
+		add_definition(&b, &figures[i]);
+		if (tables)
+			explain_input(&b, &figures[i], tables, t.width);
 	}
-	return buf_status(out, err);
+	text_draw(&t, &b);
+	status = blocks_status(&b, err);
+	blocks_release(&b);
+	return status == ST_OK ? buf_status(out, err) : status;
 }

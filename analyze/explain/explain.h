@@ -46,10 +46,9 @@ const char *figure_section(const struct figure *f);
 
 enum status explain_put(const struct figure *figures, size_t count, struct tables *tables,
 			const struct format_request *how, struct buf *out, struct error *err);
-/* The parts of it that look at an input. */
-enum status explain_values(struct text *t, const struct figure *f, struct tables *tables,
-			   struct error *err);
-enum status explain_events(struct text *t, const struct figure *f, struct tables *tables,
-			   struct error *err);
+/* The part of it that looks at an input: values, and the events behind them. */
+void explain_input(struct blocks *b, const struct figure *f, struct tables *tables, unsigned width);
+enum { EXPLAIN_LABEL_AT = 2, EXPLAIN_TEXT_AT = 13 /* where lines of the page begin */ };
+struct block_words *explain_line(struct blocks *b, const char *label, const char *text);
 
 #endif

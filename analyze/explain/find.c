@@ -30,96 +30,74 @@ const char *figure_check(const char *name)
 
 /* ---- everything that has a name --------------------------------------------------------- */
 
-static const struct table_type *table_by(size_t *left)
-{
-	const struct report_type *const *all = report_types;
-	size_t i, k;
+typedef void visit_figure(void *self, const struct figure *f, const char *name);
 
-	for (k = 0; report_base.tables[k]; k++)
-		if (!(*left)--)
-			return report_base.tables[k];
-	for (i = 0; all[i]; i++)
-		for (k = 0; all[i]->tables[k]; k++)
-			if (!(*left)--)
-				return all[i]->tables[k];
-	return NULL;
+static void visit_all(visit_figure *visit, void *self)
+{
+	static const struct rule *const rules[] = { rules_gpu, rules_host, rules_ranks };
+	const struct table_type *tables[REPORT_TABLES_MAX];
+	size_t count = report_tables(tables);
+
+	for (size_t i = 0; i < count; i++)
+		for (const struct column *c = tables[i]->columns; c->name; c++)
+			if (c->cell != CELL_HIST)
+				visit(self,
+				      &(struct figure){ .type = FIGURE_COLUMN,
+							.table = tables[i],
+							.column = c },
+				      c->name);
+	for (size_t i = 0; i < count; i++)
+		visit(self, &(struct figure){ .type = FIGURE_TABLE, .table = tables[i] },
+		      tables[i]->name);
+	for (size_t i = 0; i < CAUSE_COUNT; i++)
+		visit(self, &(struct figure){ .type = FIGURE_CAUSE }, cause_word((enum cause)i));
+	for (size_t i = 0; i < sizeof(default_phases) / sizeof(default_phases[0]); i++)
+		visit(self, &(struct figure){ .type = FIGURE_PHASE }, default_phases[i]);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		for (const struct rule *r = rules[i]; r->name; r++)
+			visit(self, &(struct figure){ .type = FIGURE_RULE, .rule = r }, r->name);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		visit(self, &(struct figure){ .type = FIGURE_CHECK }, checks[i].name);
 }
 
-/* Printed tables only, each once. */
-static const struct table_type *table_number(size_t index)
+struct counted {
+	size_t left;
+	const char *name;
+};
+
+static void count_down(void *self, const struct figure *f, const char *name)
 {
-	const struct table_type *t;
-	size_t left, k;
+	struct counted *c = self;
 
-	for (size_t at = 0; left = at, (t = table_by(&left)); at++) {
-		for (k = 0; left = k, table_by(&left) != t; k++)
-			;
-		if (k == at && t->nest != NEST_NEVER && !index--)
-			return t;
-	}
-	return NULL;
-}
-
-static const struct rule *rule_number(size_t index)
-{
-	static const struct rule *const all[] = { rules_gpu, rules_host, rules_ranks };
-	size_t i, k;
-
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		for (k = 0; all[i][k].name; k++)
-			if (!index--)
-				return &all[i][k];
-	return NULL;
-}
-
-static const char *column_name(size_t *left)
-{
-	const struct table_type *t;
-
-	for (size_t i = 0; (t = table_number(i)); i++)
-		for (size_t k = 0; t->columns[k].name; k++)
-			if (t->columns[k].cell != CELL_HIST && !(*left)--)
-				return t->columns[k].name;
-	return NULL;
+	if (!c->left--)
+		c->name = name;
 }
 
 const char *figure_name(size_t index)
 {
-	const struct table_type *t;
-	const struct rule *r;
-	const char *name = column_name(&index);
+	struct counted c = { .left = index };
 
-	if (name)
-		return name;
-	for (size_t i = 0; (t = table_number(i)); i++)
-		if (!index--)
-			return t->name;
-	for (size_t i = 0; i < CAUSE_COUNT; i++)
-		if (!index--)
-			return cause_word((enum cause)i);
-	for (size_t i = 0; (r = rule_number(i)); i++)
-		if (!index--)
-			return r->name;
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (!index--)
-			return checks[i].name;
-	return index < sizeof(default_phases) / sizeof(default_phases[0]) ? default_phases[index]
-									  : NULL;
+	visit_all(count_down, &c);
+	return c.name;
 }
 
 /* ---- matching --------------------------------------------------------------------------- */
 
-struct found {
+struct search {
+	const char *asked; /* a name */
+	const char *table; /* of a column, with its length; NULL: any table */
+	size_t table_len;
+	unsigned types; /* bits by enum figure_type: of those that are looked for */
 	struct figure *out;
 	size_t count;
 };
 
-static void add(struct found *f, struct figure one, const char *name)
+static void add(struct search *s, const struct figure *one, const char *name)
 {
-	if (f->count == FIGURES_MAX)
+	if (s->count == FIGURES_MAX)
 		return;
-	snprintf(one.name, sizeof(one.name), "%s", name);
-	f->out[f->count++] = one;
+	s->out[s->count] = *one;
+	snprintf(s->out[s->count++].name, FIGURE_NAME, "%s", name);
 }
 
 /* Small letters; blanks and dashes are underscores: as JSON writes names. */
@@ -133,108 +111,107 @@ static void plain_text(const char *text, char out[FIGURE_NAME])
 	out[i] = '\0';
 }
 
-static bool matches(const struct column *c, const char *asked)
+static bool is_prefix(const char *name, const char *begin, size_t len)
 {
-	static const char *const units[] = { "_ns", "_pct", "_bytes", "_ns_per_step" };
+	return strlen(name) == len && !strncmp(name, begin, len);
+}
+
+static bool matches_column(const struct search *s, const struct table_type *t,
+			   const struct column *c)
+{
+	static const char *const units[] = { "", "_ns", "_pct", "_bytes", "_ns_per_step" };
+	size_t keys = t->under ? table_keys(t->under) : 0, len = strlen(s->asked);
 	char title[FIGURE_NAME];
-	size_t len = strlen(asked), i;
 
-	if (!strcmp(c->name, asked))
-		return true;
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strncmp(c->name, asked, len) && !strcmp(c->name + len, units[i]))
-			return true;
-	if (!c->title)
+	if ((size_t)(c - t->columns) < keys) /* those are of the table above */
 		return false;
-	plain_text(c->title, title);
-	return !strcmp(title, asked);
+	if (s->table && !is_prefix(t->name, s->table, s->table_len) &&
+	    !is_prefix(t->member, s->table, s->table_len))
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strncmp(c->name, s->asked, len) && !strcmp(c->name + len, units[i]))
+			return true;
+	plain_text(c->title ? c->title : "", title);
+	return c->title && !strcmp(title, s->asked);
 }
 
-static void find_columns(struct found *f, const struct table_type *t, const char *asked)
+static void match(void *self, const struct figure *f, const char *name)
 {
-	size_t i = t->under ? table_keys(t->under) : 0; /* the rest of its keys are theirs */
+	struct search *s = self;
+	size_t len = strcspn(s->asked, ":");
 
-	for (; t->columns[i].name; i++)
-		if (t->columns[i].cell != CELL_HIST && matches(&t->columns[i], asked))
-			add(f,
-			    (struct figure){
-				    .type = FIGURE_COLUMN, .table = t, .column = &t->columns[i] },
-			    t->columns[i].name);
+	if (!(s->types & 1u << f->type))
+		return;
+	if (f->type == FIGURE_COLUMN ? matches_column(s, f->table, f->column)
+				     : !strcmp(name, s->asked))
+		add(s, f, name);
+	else if (f->type == FIGURE_CAUSE && s->asked[len] && is_prefix(name, s->asked, len) &&
+		 !strcmp(name, cause_word(CAUSE_HOST)))
+		add(s, f, s->asked);
 }
 
-static void find_cause(struct found *f, const char *asked)
+static void search_for(struct search *s, const char *asked, unsigned types)
 {
-	size_t len = strcspn(asked, ":");
-
-	for (size_t i = 0; i < CAUSE_COUNT; i++) {
-		const char *word = cause_word((enum cause)i);
-
-		if (!strcmp(word, asked) || (i == CAUSE_HOST && asked[len] == ':' &&
-					     len == strlen(word) && !strncmp(word, asked, len)))
-			add(f, (struct figure){ .type = FIGURE_CAUSE }, asked);
-	}
+	s->asked = asked;
+	s->types = types;
+	visit_all(match, s);
 }
 
-static void find_phase(struct found *f, const char *asked, struct tables *tables)
+/* A phase of the input that is not one of the defaults. */
+static void search_phases(struct search *s, const char *asked, struct tables *tables)
 {
 	struct table *t = tables ? tables_find(tables, "phases") : NULL;
 	size_t at = t ? table_column(t, "name") : 0;
-	bool known = false;
 
-	for (size_t i = 0; i < sizeof(default_phases) / sizeof(default_phases[0]); i++)
-		known |= !strcmp(default_phases[i], asked);
 	for (size_t i = 0; t && i < table_count(t); i++)
-		known |= table_at(t, i)[at].text && !strcmp(table_at(t, i)[at].text, asked);
-	if (known)
-		add(f, (struct figure){ .type = FIGURE_PHASE }, asked);
+		if (table_at(t, i)[at].text && !strcmp(table_at(t, i)[at].text, asked)) {
+			add(s, &(struct figure){ .type = FIGURE_PHASE }, asked);
+			return;
+		}
+}
+
+static bool has_phase(const struct search *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->out[i].type == FIGURE_PHASE)
+			return true;
+	return false;
 }
 
 /* "gpus.idle_ns", "idle_causes.data", "phases.data.wall_ns": as findings name what is behind. */
-static void find_path(struct found *f, const char *asked, struct tables *tables)
+static void search_path(struct search *s, const char *asked, struct tables *tables)
 {
 	const char *rest = strchr(asked, '.'), *last = strrchr(asked, '.');
-	const struct table_type *t;
 	char middle[FIGURE_NAME];
-	size_t len = (size_t)(rest - asked), before = f->count;
 
-	for (size_t i = 0; (t = table_number(i)); i++)
-		if ((strlen(t->name) == len && !strncmp(t->name, asked, len)) ||
-		    (strlen(t->member) == len && !strncmp(t->member, asked, len)))
-			find_columns(f, t, last + 1);
+	s->table = asked;
+	s->table_len = (size_t)(rest - asked);
+	search_for(s, last + 1, 1u << FIGURE_COLUMN);
 	snprintf(middle, sizeof(middle), "%.*s",
 		 last > rest ? (int)(last - rest - 1) : (int)strlen(rest + 1), rest + 1);
-	if (!strncmp(asked, "idle_causes.", 12))
-		find_cause(f, middle);
-	if (!strncmp(asked, "phases.", 7) && (last > rest || f->count == before))
-		find_phase(f, middle, tables);
+	if (is_prefix("idle_causes", asked, s->table_len))
+		search_for(s, middle, 1u << FIGURE_CAUSE);
+	if (!is_prefix("phases", asked, s->table_len) || (last == rest && s->count))
+		return;
+	search_for(s, middle, 1u << FIGURE_PHASE);
+	if (!has_phase(s))
+		search_phases(s, middle, tables);
 }
 
 size_t figures_find(const char *text, struct tables *tables, struct figure out[FIGURES_MAX])
 {
-	struct found f = { .out = out };
-	const struct table_type *t;
-	const struct rule *r;
+	struct search s = { .out = out };
 	char asked[FIGURE_NAME];
 
 	plain_text(text, asked);
-	for (size_t i = 0; (t = table_number(i)); i++)
-		find_columns(&f, t, asked);
-	for (size_t i = 0; (t = table_number(i)); i++)
-		if (!strcmp(t->name, asked))
-			add(&f, (struct figure){ .type = FIGURE_TABLE, .table = t }, t->name);
-	find_cause(&f, asked);
-	find_phase(&f, asked, tables);
-	if (!f.count)
-		find_phase(&f, text, tables); /* names of annotations are as the user wrote them */
-	for (size_t i = 0; (r = rule_number(i)); i++)
-		if (!strcmp(r->name, asked))
-			add(&f, (struct figure){ .type = FIGURE_RULE, .rule = r }, r->name);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (!strcmp(checks[i].name, asked))
-			add(&f, (struct figure){ .type = FIGURE_CHECK }, checks[i].name);
-	if (!f.count && strchr(asked, '.'))
-		find_path(&f, asked, tables);
-	return f.count;
+	search_for(&s, asked, ~0u);
+	if (!has_phase(&s))
+		search_phases(&s, asked, tables);
+	if (!s.count)
+		search_phases(&s, text, tables); /* annotations are as the user wrote them */
+	if (!s.count && strchr(asked, '.'))
+		search_path(&s, asked, tables);
+	return s.count;
 }
 
 /* ---- the nearest names ------------------------------------------------------------------ */
@@ -274,38 +251,39 @@ static size_t distance_to(const char *asked, const char *name)
 	return 1 + (whole < part + 1 ? whole : part + 1);
 }
 
-enum { NEAR = 3 };
+enum { NEAREST = 3 };
+struct nearest { /* names, the nearest first */
+	const char *asked, *names[NEAREST];
+	size_t distances[NEAREST];
+};
 
-static void near_take(const char *names[NEAR], size_t far[NEAR], const char *name, size_t how_far)
+static void keep_nearest(void *self, const struct figure *f, const char *name)
 {
-	size_t i;
+	struct nearest *n = self;
+	size_t how_far = distance_to(n->asked, name), i;
 
-	for (i = 0; i < NEAR; i++)
-		if (names[i] && !strcmp(names[i], name))
+	for (i = 0; i < NEAREST; i++)
+		if (n->names[i] && !strcmp(n->names[i], name))
 			return;
-	for (i = 0; i < NEAR && names[i] && far[i] <= how_far; i++)
-		;
-	if (i == NEAR)
+	for (i = NEAREST; i && (!n->names[i - 1] || n->distances[i - 1] > how_far); i--)
+		if (i < NEAREST) {
+			n->names[i] = n->names[i - 1];
+			n->distances[i] = n->distances[i - 1];
+		}
+	if (i == NEAREST)
 		return;
-	for (size_t k = NEAR - 1; k > i; k--) {
-		names[k] = names[k - 1];
-		far[k] = far[k - 1];
-	}
-	names[i] = name;
-	far[i] = how_far;
+	n->names[i] = name;
+	n->distances[i] = how_far;
 }
 
 enum status figure_unknown(const char *text, struct error *err)
 {
-	const char *names[NEAR] = { NULL }, *name;
-	size_t far[NEAR] = { 0 };
 	char asked[FIGURE_NAME];
+	struct nearest n = { .asked = asked };
 
 	plain_text(text, asked);
-	for (size_t i = 0; (name = figure_name(i)); i++)
-		near_take(names, far, name, distance_to(asked, name));
+	visit_all(keep_nearest, &n);
 	return fail(err, ST_USAGE, NOWHERE,
-		    "--explain %.40s: no such figure; near: %.40s, %.40s, "
-		    "%.40s",
-		    text, names[0], names[1], names[2]);
+		    "--explain %.40s: no such figure; near: %.40s, %.40s, %.40s", text, n.names[0],
+		    n.names[1], n.names[2]);
 }

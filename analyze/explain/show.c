@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEFT = 2, LABEL = 13, ROWS = 10, WORDS = 320 };
+enum { ROWS = 10 /* of values that are shown */ };
 
 /* ---- values ----------------------------------------------------------------------------- */
 
@@ -21,63 +21,78 @@ static bool is_time(const struct column *c)
 	       (len > 3 && !strcmp(c->name + len - 3, "_ns"));
 }
 
-static void value_text(const struct column *c, union value v, char out[WORDS])
+static const char *value_text(struct blocks *b, const struct column *c, union value v)
 {
-	char number[NUMBER_TEXT], exact[NUMBER_TEXT];
+	struct time_unit unit;
 
-	if (c->cell == CELL_TEXT || c->cell == CELL_WORDS)
-		snprintf(out, WORDS, "%.300s", v.text ? v.text : "unknown");
-	else if (c->cell == CELL_F64)
-		snprintf(out, WORDS, isfinite(v.f64) ? "%.4g%s%s" : "unknown", v.f64,
-			 c->of ? " % of " : "", c->of ? c->of : "");
-	else if (v.u64 == NO_U64)
-		snprintf(out, WORDS, "unknown");
-	else if (c->cell == CELL_BOOL)
-		snprintf(out, WORDS, "%s", v.u64 ? "yes" : "no");
-	else if (!v.u64)
-		snprintf(out, WORDS, "0");
-	else if (is_time(c)) {
-		struct time_unit unit = time_unit_of((double)v.u64, 3);
-		snprintf(out, WORDS, "%s %s (%s ns)", time_text(number, (double)v.u64, &unit),
-			 unit.name, count_text(exact, v.u64));
-	} else if (strstr(c->name, "bytes"))
-		snprintf(out, WORDS, "%s (%s bytes)", bytes_text(number, (double)v.u64),
-			 count_text(exact, v.u64));
-	else
-		snprintf(out, WORDS, "%s", count_text(number, v.u64));
+	if (column_is_text(c))
+		return blocks_text(b, "%.300s", v.text ? v.text : "unknown");
+	if (c->cell == CELL_F64 && isfinite(v.f64))
+		return blocks_text(b, "%.4g%s%s", v.f64, c->of ? " % of " : "", c->of ? c->of : "");
+	if (c->cell == CELL_F64 || v.u64 == NO_U64)
+		return "unknown";
+	if (c->cell == CELL_BOOL)
+		return v.u64 ? "yes" : "no";
+	if (v.u64 && is_time(c)) {
+		unit = time_unit_of((double)v.u64, 3);
+		return blocks_text(b, "%s %s (%s ns)", show_time(b, (double)v.u64, &unit),
+				   unit.name, show_count(b, v.u64));
+	}
+	if (v.u64 && strstr(c->name, "bytes"))
+		return blocks_text(b, "%s (%s bytes)", show_bytes(b, (double)v.u64),
+				   show_count(b, v.u64));
+	return show_count(b, v.u64);
 }
 
 /* "rank 1, GPU 0, forward": the keys of a row, without those that say nothing. */
-static void keys_text(const struct table_type *type, const union value *row, bool ranks,
-		      char out[WORDS])
+static const char *keys_text(struct blocks *b, const struct table_type *type,
+			     const union value *row, bool has_ranks)
 {
-	size_t keys = table_keys(type), len = 0;
+	const char *all = "";
 
-	out[0] = '\0';
-	for (size_t i = 0; i < keys && len + 96 < WORDS; i++) {
+	for (size_t i = 0; i < table_keys(type); i++) {
 		const struct column *c = &type->columns[i];
-		const char *between = len ? ", " : "";
+		const char *between = *all ? ", " : "";
 
 		if (!strcmp(c->name, "host") || !strcmp(c->name, "pid") ||
 		    !strcmp(c->name, "tid") || strstr(c->name, "_ns") ||
-		    (!strcmp(c->name, "rank") && !ranks))
+		    (!strcmp(c->name, "rank") && !has_ranks))
 			continue;
 		if (c->cell == CELL_TEXT && row[i].text && row[i].text[0])
-			len += (size_t)snprintf(out + len, 80, "%s%.70s", between, row[i].text);
+			all = blocks_text(b, "%s%s%.70s", all, between, row[i].text);
 		else if (c->cell == CELL_U64 && row[i].u64 != NO_U64)
-			len += (size_t)snprintf(out + len, 80, "%s%s %llu", between,
-						c->title ? c->title : c->name,
-						(unsigned long long)row[i].u64);
+			all = blocks_text(b, "%s%s%s %llu", all, between,
+					  c->title ? c->title : c->name,
+					  (unsigned long long)row[i].u64);
 	}
+	return *all ? all : "in this input";
 }
 
-static void put_value(struct text *t, const char *keys, const char *value)
+/* A table of what values are of and the values, which give way to long names. */
+static struct block_table *add_values(struct blocks *b, unsigned width)
 {
-	unsigned column = text_cut(t, LEFT, 50, TOKEN_TEXT, keys[0] ? keys : "in this input");
+	const struct block_column columns[] = {
+		{ .at = EXPLAIN_LABEL_AT, .width = 50 },
+		{ .at = 40, .width = width > 54 ? width - 54 : 10, .gives_way = true },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
 
-	text_cut(t, column + 2 < 40 ? 40 : column + 2, t->width > 54 ? t->width - 54 : 10,
-		 TOKEN_BOLD, value);
-	text_end(t);
+	t->has_no_titles = true;
+	return t;
+}
+
+static void add_value(struct blocks *b, struct block_table *t, const char *of, const char *value)
+{
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+	add_cell(r, of);
+	add_cell(r, value)->token = TOKEN_BOLD;
+}
+
+static void add_note(struct blocks *b, enum role role, const char *text)
+{
+	add_sentence(b, role, EXPLAIN_LABEL_AT, text);
+	b->last->words.flow = FLOW_CUT;
 }
 
 struct sorted {
@@ -93,179 +108,130 @@ static int compare_sorted(const void *pa, const void *pb)
 }
 
 /* Rows of `t` whose text in column `of` begins with `word` (NULL: all), the greatest first. */
-static enum status rows_take(struct table *t, size_t by, const char *of, const char *word,
-			     struct sorted **out, size_t *count, struct error *err)
+static struct sorted *take_rows(struct blocks *b, struct table *t, size_t by, const char *of,
+				const char *word, size_t *count)
 {
-	enum cell cell = table_type(t)->columns[by].cell;
+	const struct column *c = &table_type(t)->columns[by];
 	size_t at = of ? table_column(t, of) : 0, len = word ? strlen(word) : 0;
 	bool is_host = word && (!strcmp(word, "host") || !strcmp(word, "cause:host"));
+	struct sorted *out = blocks_take(b, table_count(t), sizeof(*out));
 
 	*count = 0;
-	*out = calloc(table_count(t) + 1, sizeof(**out));
-	if (!*out)
-		return fail_memory(err);
-	for (size_t i = 0; i < table_count(t); i++) {
+	for (size_t i = 0; out && i < table_count(t); i++) {
 		const union value *row = table_at(t, i);
 		const char *text = of ? row[at].text : NULL;
-		bool same = text && word && !strncmp(text, word, len) &&
-			    (!text[len] || (is_host && text[len] == ':'));
-		double v = cell == CELL_F64 ? row[by].f64 : (double)row[by].u64;
+		double v = c->cell == CELL_F64 ? row[by].f64 : (double)row[by].u64;
 
-		if (cell == CELL_TEXT || cell == CELL_WORDS ||
-		    (cell != CELL_F64 && row[by].u64 == NO_U64))
+		if (column_is_text(c) || (c->cell != CELL_F64 && row[by].u64 == NO_U64))
 			v = 0;
-		if (!of || same)
-			(*out)[(*count)++] = (struct sorted){ row, isfinite(v) ? v : 0 };
+		if (!of || (text && word && !strncmp(text, word, len) &&
+			    (!text[len] || (is_host && text[len] == ':'))))
+			out[(*count)++] = (struct sorted){ row, isfinite(v) ? v : 0 };
 	}
 	if (*count)
-		qsort(*out, *count, sizeof(**out), compare_sorted);
-	return ST_OK;
+		qsort(out, *count, sizeof(*out), compare_sorted);
+	return out;
 }
 
-static enum status put_rows(struct text *t, struct tables *tables, const char *table,
-			    const char *column, const char *of, const char *word, struct error *err)
+static void add_rows(struct blocks *b, unsigned width, struct tables *tables, const char *table,
+		     const char *column, const char *of, const char *word)
 {
 	struct table *from = tables_find(tables, table);
-	char keys[WORDS], value[WORDS];
-	struct sorted *rows;
-	size_t count;
+	size_t by = from ? table_column(from, column) : 0, count;
+	const struct sorted *rows;
+	struct block_table *t;
 
 	if (!from)
-		return ST_OK;
-	size_t by = table_column(from, column);
-	TRY(rows_take(from, by, of, word, &rows, &count, err));
-	for (size_t i = 0; i < count && i < ROWS; i++) {
-		keys_text(table_type(from), rows[i].row,
-			  table_count(tables_find(tables, "ranks")) > 1, keys);
-		value_text(&table_type(from)->columns[by], rows[i].row[by], value);
-		put_value(t, keys, value);
-	}
-	if (count > ROWS) {
-		text_atf(t, LEFT, TOKEN_DIM, "%zu more rows", count - ROWS);
-		text_end(t);
-	}
-	if (!count) {
-		text_at(t, LEFT, TOKEN_DIM, "not in this input");
-		text_end(t);
-	}
-	free(rows);
-	return ST_OK;
+		return;
+	rows = take_rows(b, from, by, of, word, &count);
+	t = add_values(b, width);
+	for (size_t i = 0; i < count && i < ROWS; i++)
+		add_value(b, t,
+			  keys_text(b, table_type(from), rows[i].row,
+				    table_count(tables_find(tables, "ranks")) > 1),
+			  value_text(b, &table_type(from)->columns[by], rows[i].row[by]));
+	if (count > ROWS)
+		add_note(b, ROLE_NOTE, blocks_text(b, "%zu more rows", count - ROWS));
+	if (!count)
+		add_note(b, ROLE_NOTE, "not in this input");
 }
 
-static enum status put_finding(struct text *t, const struct figure *f, struct tables *tables)
+static void add_finding(struct blocks *b, unsigned width, const struct figure *f,
+			struct tables *tables)
 {
 	struct table *from = tables_find(tables, "findings");
-	size_t rule = table_column(from, "rule");
+	size_t rule = table_column(from, "rule"), saving = table_column(from, "saving_ns_per_step");
 
 	for (size_t i = 0; i < table_count(from); i++) {
 		const union value *row = table_at(from, i);
-		char value[WORDS];
 
 		if (strcmp(row[rule].text, f->name) != 0)
 			continue;
-		value_text(&table_type(from)->columns[table_column(from, "saving_ns_per_step")],
-			   row[table_column(from, "saving_ns_per_step")], value);
-		put_value(t, "saves per step at most", value);
-		text_wrap(t, text_at(t, LEFT, TOKEN_DIM, "evidence") + 3, LABEL, TOKEN_TEXT,
-			  row[table_column(from, "evidence")].text);
-		text_end(t);
-		return ST_OK;
+		add_value(b, add_values(b, width), "saves per step at most",
+			  value_text(b, &table_type(from)->columns[saving], row[saving]));
+		explain_line(b, "evidence", row[table_column(from, "evidence")].text);
+		return;
 	}
-	text_at(t, LEFT, TOKEN_DIM, "does not apply to this input");
-	text_end(t);
-	return ST_OK;
-}
-
-enum status explain_values(struct text *t, const struct figure *f, struct tables *tables,
-			   struct error *err)
-{
-	text_end(t);
-	switch (f->type) {
-	case FIGURE_COLUMN:
-		return put_rows(t, tables, f->table->name, f->column->name, NULL, NULL, err);
-	case FIGURE_CAUSE:
-		return put_rows(t, tables, "idle_causes", "ns", "cause", f->name, err);
-	case FIGURE_PHASE:
-		return put_rows(t, tables, "phases", "wall_ns", "name", f->name, err);
-	case FIGURE_CHECK:
-		TRY(put_rows(t, tables, "checks", "verdict", "check", f->name, err));
-		return put_rows(t, tables, "checks", "text", "check", f->name, err);
-	case FIGURE_RULE:
-		return put_finding(t, f, tables);
-	case FIGURE_TABLE:
-		text_atf(t, LEFT, TOKEN_TEXT, "%zu rows in this input",
-			 tables_find(tables, f->table->name)
-				 ? table_count(tables_find(tables, f->table->name))
-				 : 0);
-		text_end(t);
-		return ST_OK;
-	}
-	return ST_OK;
+	add_note(b, ROLE_NOTE, "does not apply to this input");
 }
 
 /* ---- events ----------------------------------------------------------------------------- */
 
 struct evidence_name {
-	const char *name;
+	const char *name; /* NULL ends a list */
 	enum evidence selection;
 };
+static const struct evidence_name of_columns[] = {
+	{ "compute_ns", EVIDENCE_COMPUTE },
+	{ "exposed_comm_ns", EVIDENCE_EXPOSED_COMM },
+	{ "exposed_copy_ns", EVIDENCE_EXPOSED_COPY },
+	{ "overlap_comm_ns", EVIDENCE_OVERLAP_COMM },
+	{ "idle_ns", EVIDENCE_IDLE },
+	{ "gpu_idle_ns", EVIDENCE_IDLE },
+	{ "gpu_idle_during_ns", EVIDENCE_NOT_BUSY },
+	{ "lead_ns", EVIDENCE_LEAD },
+	{ "tail_ns", EVIDENCE_TAIL },
+	{ "not_busy_ns", EVIDENCE_NOT_BUSY },
+	{ "after_sync_ns", EVIDENCE_AFTER_SYNC },
+	{ "unattributed_ns", EVIDENCE_UNATTRIBUTED },
+	{ "busy_ns", EVIDENCE_GPU },
+	{ "gpu_busy_ns", EVIDENCE_GPU },
+	{ "comm_ns", EVIDENCE_COMM },
+	{ "copy_ns", EVIDENCE_COPY },
+	{ "kernels", EVIDENCE_KERNEL },
+	{ "copies", EVIDENCE_COPY },
+	{ "exposed_ns", EVIDENCE_EXPOSED_COPY },
+	{ "span_ns", EVIDENCE_GPU },
+	{ "complete_wall_ns", EVIDENCE_STEP },
+	{ "gpu_events", EVIDENCE_GPU },
+	{ "launches", EVIDENCE_LAUNCH },
+	{ "comm_count", EVIDENCE_COMM },
+	{ NULL, EVIDENCE_COUNT },
+};
+/* By how the name of the table begins. */
+static const struct evidence_name of_tables[] = {
+	{ "kernels", EVIDENCE_KERNEL }, { "copies", EVIDENCE_COPY },
+	{ "launch", EVIDENCE_LAUNCH },  { "idle", EVIDENCE_NOT_BUSY },
+	{ "step", EVIDENCE_STEP },      { "slow", EVIDENCE_STEP },
+	{ "phases", EVIDENCE_HOST },    { "ranges", EVIDENCE_HOST },
+	{ "comm", EVIDENCE_COMM },      { "coll", EVIDENCE_COMM },
+	{ "memory", EVIDENCE_MEMORY },  { "gpus", EVIDENCE_GPU },
+	{ "cells", EVIDENCE_GPU },      { "frontier", EVIDENCE_COMM },
+	{ "waits", EVIDENCE_COMM },     { "groups", EVIDENCE_COMM },
+	{ NULL, EVIDENCE_COUNT },
+};
 
-static bool of_column(const char *name, enum evidence *out)
+static const struct evidence_name *evidence_of(const struct figure *f)
 {
-	static const struct evidence_name rows[] = {
-		{ "compute_ns", EVIDENCE_COMPUTE },
-		{ "exposed_comm_ns", EVIDENCE_EXPOSED_COMM },
-		{ "exposed_copy_ns", EVIDENCE_EXPOSED_COPY },
-		{ "overlap_comm_ns", EVIDENCE_OVERLAP_COMM },
-		{ "idle_ns", EVIDENCE_IDLE },
-		{ "gpu_idle_ns", EVIDENCE_IDLE },
-		{ "gpu_idle_during_ns", EVIDENCE_NOT_BUSY },
-		{ "lead_ns", EVIDENCE_LEAD },
-		{ "tail_ns", EVIDENCE_TAIL },
-		{ "not_busy_ns", EVIDENCE_NOT_BUSY },
-		{ "after_sync_ns", EVIDENCE_AFTER_SYNC },
-		{ "unattributed_ns", EVIDENCE_UNATTRIBUTED },
-		{ "busy_ns", EVIDENCE_GPU },
-		{ "gpu_busy_ns", EVIDENCE_GPU },
-		{ "comm_ns", EVIDENCE_COMM },
-		{ "copy_ns", EVIDENCE_COPY },
-		{ "kernels", EVIDENCE_KERNEL },
-		{ "copies", EVIDENCE_COPY },
-		{ "exposed_ns", EVIDENCE_EXPOSED_COPY },
-		{ "span_ns", EVIDENCE_GPU },
-		{ "complete_wall_ns", EVIDENCE_STEP },
-		{ "gpu_events", EVIDENCE_GPU },
-		{ "launches", EVIDENCE_LAUNCH },
-		{ "comm_count", EVIDENCE_COMM },
-	};
+	const struct evidence_name *e = of_columns;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(rows[i].name, name)) {
-			*out = rows[i].selection;
-			return true;
-		}
-	return false;
-}
-
-static bool of_table(const char *name, enum evidence *out)
-{
-	static const struct evidence_name rows[] = {
-		{ "kernels", EVIDENCE_KERNEL }, { "copies", EVIDENCE_COPY },
-		{ "launch", EVIDENCE_LAUNCH },  { "idle", EVIDENCE_NOT_BUSY },
-		{ "step", EVIDENCE_STEP },      { "slow", EVIDENCE_STEP },
-		{ "phases", EVIDENCE_HOST },    { "ranges", EVIDENCE_HOST },
-		{ "comm", EVIDENCE_COMM },      { "coll", EVIDENCE_COMM },
-		{ "memory", EVIDENCE_MEMORY },  { "gpus", EVIDENCE_GPU },
-		{ "cells", EVIDENCE_GPU },      { "frontier", EVIDENCE_COMM },
-		{ "waits", EVIDENCE_COMM },     { "groups", EVIDENCE_COMM },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strncmp(rows[i].name, name, strlen(rows[i].name))) {
-			*out = rows[i].selection;
-			return true;
-		}
-	return false;
+	while (f->type == FIGURE_COLUMN && e->name && strcmp(e->name, f->column->name) != 0)
+		e++;
+	if (f->type == FIGURE_COLUMN && e->name)
+		return e;
+	for (e = of_tables; e->name && strncmp(e->name, f->table->name, strlen(e->name)) != 0; e++)
+		;
+	return e;
 }
 
 /* The first of the figures that a finding rests on. */
@@ -283,7 +249,7 @@ static bool of_rule(const struct rule *rule, char selection[FIGURE_NAME])
 
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 {
-	enum evidence which;
+	const struct evidence_name *e;
 
 	if (f->type == FIGURE_RULE)
 		return of_rule(f->rule, selection);
@@ -294,11 +260,10 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 			 f->type == FIGURE_CAUSE ? "cause" : "phase", f->name);
 		return true;
 	}
-	if (!(f->type == FIGURE_COLUMN && of_column(f->column->name, &which)) &&
-	    !of_table(f->table->name, &which))
-		return false;
-	snprintf(selection, FIGURE_NAME, "%s", evidence_word(which));
-	return true;
+	e = evidence_of(f);
+	if (e->name)
+		snprintf(selection, FIGURE_NAME, "%s", evidence_word(e->selection));
+	return e->name != NULL;
 }
 
 /* When the first window of the row's rank began. */
@@ -316,102 +281,114 @@ static uint64_t begin_of(struct tables *tables, const union value *row)
 	return row[EVIDENCE_BEGIN].u64;
 }
 
-static const char *text_of(union value v)
+/* Those of the three that are not empty, with dots between. */
+static const char *joined(struct blocks *b, const char *first, const char *second,
+			  const char *third)
 {
-	return v.text ? v.text : "";
+	const char *all = first ? first : "", *const others[] = { second, third };
+
+	for (size_t i = 0; i < 2; i++)
+		if (others[i] && *others[i])
+			all = blocks_text(b, "%s%s%s", all, *all ? " \xc2\xb7 " : "", others[i]);
+	return all;
 }
 
-static void joined(char out[WORDS], const char *more)
+static void add_event(struct blocks *b, struct block_table *t, struct tables *tables,
+		      const union value *row, bool is_bytes, bool has_place)
 {
-	size_t len = strlen(out);
+	double at_ms = ((double)row[EVIDENCE_BEGIN].u64 - (double)begin_of(tables, row)) / 1e6;
+	const char *track = row[EVIDENCE_TRACK].text, *step = NULL;
+	const char *what = joined(b, row[EVIDENCE_CAUSE].text,
+				  show_name(b, row[EVIDENCE_NAME].text, 28), NULL);
+	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+	double size = (double)row[EVIDENCE_SIZE].u64 / (is_bytes ? 1024 : 1e3);
 
-	if (more[0] && len + 8 < WORDS)
-		snprintf(out + len, WORDS - len, "%s%s", len ? " \xc2\xb7 " : "", more);
-}
-
-static void put_event(struct text *t, struct tables *tables, const union value *row, bool bytes)
-{
-	uint64_t from_ns = begin_of(tables, row);
-	double at_ms = ((double)row[EVIDENCE_BEGIN].u64 - (double)from_ns) / 1e6;
-	double us = (double)row[EVIDENCE_SIZE].u64 / 1e3;
-	char text[WORDS], step[32] = "", track[WORDS], name[4 * 32];
-
-	snprintf(text, sizeof(text), "%+.3f", at_ms);
-	text_right(t, 12, TOKEN_DIM, text);
-	if (bytes)
-		snprintf(text, sizeof(text), "%.1f", (double)row[EVIDENCE_SIZE].u64 / 1024);
-	else
-		snprintf(text, sizeof(text), "%.1f", us);
-	text_right(t, 24, TOKEN_BOLD, text);
-	snprintf(track, sizeof(track), "%.150s", text_of(row[EVIDENCE_TRACK]));
 	if (table_count(tables_find(tables, "ranks")) > 1 && row[0].u64 != NO_U64)
-		snprintf(track, sizeof(track), "rank %llu %.150s", (unsigned long long)row[0].u64,
-			 text_of(row[EVIDENCE_TRACK]));
-	text_cut(t, 26, 19, TOKEN_DIM, track);
-	text[0] = '\0';
-	joined(text, text_of(row[EVIDENCE_CAUSE]));
-	name_short(text_of(row[EVIDENCE_NAME]), 28, name, sizeof(name));
-	joined(text, name);
-	joined(text, text[0] ? "" : text_of(row[EVIDENCE_PHASE]));
-	text_cut(t, 47, 28, TOKEN_TEXT, text[0] ? text : "step");
+		track = blocks_text(b, "rank %llu %s", (unsigned long long)row[0].u64, track);
 	if (row[EVIDENCE_IN_STEP].u64 != NO_U64)
-		snprintf(step, sizeof(step), "step %llu",
-			 (unsigned long long)row[EVIDENCE_IN_STEP].u64);
-	text[0] = '\0';
-	joined(text, step);
-	joined(text, text_of(row[EVIDENCE_RANGE]));
-	joined(text, text_of(row[EVIDENCE_PYTHON]));
-	if (t->width > 77)
-		text_cut(t, 77, t->width - 77, TOKEN_DIM, text);
-	text_end(t);
+		step = blocks_text(b, "step %llu", (unsigned long long)row[EVIDENCE_IN_STEP].u64);
+	if (!*what)
+		what = row[EVIDENCE_PHASE].text ? row[EVIDENCE_PHASE].text : "step";
+	add_cell(r, blocks_text(b, "%+.3f", at_ms))->token = TOKEN_DIM;
+	add_cell(r, blocks_text(b, "%.1f", size))->token = TOKEN_BOLD;
+	add_cell(r, track)->token = TOKEN_DIM;
+	add_cell(r, what);
+	if (has_place)
+		add_cell(r, joined(b, step, row[EVIDENCE_RANGE].text, row[EVIDENCE_PYTHON].text))
+			->token = TOKEN_DIM;
 }
 
 /* "cause:host" is all of host's. */
-static enum status put_events(struct text *t, struct tables *tables, const char *selection,
-			      struct error *err)
+static void add_events(struct blocks *b, unsigned width, struct tables *tables,
+		       const char *selection)
 {
 	struct table *evidence = tables_find(tables, "behind");
-	bool bytes = !strcmp(selection, evidence_word(EVIDENCE_MEMORY));
-	struct sorted *rows;
-	size_t count;
+	bool is_bytes = !strcmp(selection, evidence_word(EVIDENCE_MEMORY));
+	const struct block_column columns[] = {
+		{ .title = "at ms", .end = 12 },
+		{ .title = is_bytes ? "KiB" : "\xc2\xb5s", .end = 24 },
+		{ .title = "where", .at = 26, .width = 19 },
+		{ .title = "what", .at = 47, .width = 28 },
+		{ .title = "in", .at = 77, .width = width > 77 ? width - 77 : 0 },
+	};
+	const char *meaning = !strncmp(selection, "phase:", 6)
+				      ? "stretches of the step thread in it"
+			      : !strncmp(selection, "work:", 5) ? "GPU work launched in it"
+								: "";
+	const struct sorted *rows;
+	struct block_table *t;
+	struct block_words *w;
+	size_t count = 0;
 
-	if (!evidence)
-		return ST_OK;
-	TRY(rows_take(evidence, EVIDENCE_SIZE, "selection", selection, &rows, &count, err));
-	if (count) {
-		text_end(t);
-		text_at(t, LEFT, TOKEN_BOLD, "behind it");
-		for (size_t i = 0; i < EVIDENCE_COUNT; i++)
-			if (!strcmp(evidence_word((enum evidence)i), selection))
-				text_at(t, LABEL, TOKEN_DIM, evidence_meaning((enum evidence)i));
-		if (!strncmp(selection, "phase:", 6))
-			text_at(t, LABEL, TOKEN_DIM, "stretches of the step thread in it");
-		if (!strncmp(selection, "work:", 5))
-			text_at(t, LABEL, TOKEN_DIM, "GPU work launched in it");
-		text_end(t);
-		text_right(t, 12, TOKEN_DIM, "at ms");
-		text_right(t, 24, TOKEN_DIM, bytes ? "KiB" : "\xc2\xb5s");
-		text_at(t, 26, TOKEN_DIM, "where");
-		text_at(t, 47, TOKEN_DIM, "what");
-		text_at(t, 77, TOKEN_DIM, "in");
-		text_end(t);
-	}
+	rows = evidence ? take_rows(b, evidence, EVIDENCE_SIZE, "selection", selection, &count)
+			: NULL;
+	if (!count)
+		return;
+	for (size_t i = 0; i < EVIDENCE_COUNT; i++)
+		if (!strcmp(evidence_word((enum evidence)i), selection))
+			meaning = evidence_meaning((enum evidence)i);
+	w = explain_line(b, "behind it", meaning);
+	b->last->has_gap = true;
+	w->flow = FLOW_CUT;
+	w->label_token = TOKEN_BOLD;
+	w->spans->token = TOKEN_DIM;
+	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count && i < EVIDENCE_KEPT; i++)
-		put_event(t, tables, rows[i].row, bytes);
-	free(rows);
-	return ST_OK;
+		add_event(b, t, tables, rows[i].row, is_bytes, width > 77);
 }
 
-enum status explain_events(struct text *t, const struct figure *f, struct tables *tables,
-			   struct error *err)
+void explain_input(struct blocks *b, const struct figure *f, struct tables *tables, unsigned width)
 {
 	char selection[FIGURE_NAME];
+	struct table *t;
 
+	add_sentence(b, ROLE_TEXT, 0, "");
+	switch (f->type) {
+	case FIGURE_COLUMN:
+		add_rows(b, width, tables, f->table->name, f->column->name, NULL, NULL);
+		break;
+	case FIGURE_CAUSE:
+		add_rows(b, width, tables, "idle_causes", "ns", "cause", f->name);
+		break;
+	case FIGURE_PHASE:
+		add_rows(b, width, tables, "phases", "wall_ns", "name", f->name);
+		break;
+	case FIGURE_CHECK:
+		add_rows(b, width, tables, "checks", "verdict", "check", f->name);
+		add_rows(b, width, tables, "checks", "text", "check", f->name);
+		break;
+	case FIGURE_RULE:
+		add_finding(b, width, f, tables);
+		break;
+	case FIGURE_TABLE:
+		t = tables_find(tables, f->table->name);
+		add_note(b, ROLE_TEXT,
+			 blocks_text(b, "%zu rows in this input", t ? table_count(t) : 0));
+		break;
+	}
 	if (!figure_selection(f, selection))
-		return ST_OK;
-	TRY(put_events(t, tables, selection, err));
-	if (f->type != FIGURE_PHASE)
-		return ST_OK;
-	snprintf(selection, sizeof(selection), "work:%.80s", f->name);
-	return put_events(t, tables, selection, err);
+		return;
+	add_events(b, width, tables, selection);
+	if (f->type == FIGURE_PHASE)
+		add_events(b, width, tables, blocks_text(b, "work:%.80s", f->name));
 }

@@ -19,3 +19,18 @@ const struct report_type *report_find(const char *name, size_t len)
 			return report_types[i];
 	return NULL;
 }
+
+size_t report_tables(const struct table_type *out[REPORT_TABLES_MAX])
+{
+	const struct report_type *r = &report_base;
+	size_t count = 0, k;
+
+	for (size_t i = 0; r; r = report_types[i++])
+		for (const struct table_type *const *t = r->tables; *t; t++) {
+			for (k = 0; k < count && out[k] != *t; k++)
+				;
+			if (k == count && (*t)->nest != NEST_NEVER && count < REPORT_TABLES_MAX)
+				out[count++] = *t;
+		}
+	return count;
+}

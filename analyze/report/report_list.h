@@ -18,4 +18,8 @@ REPORT_LIST(X)
 extern const struct report_type *const report_types[];               /* ends with NULL */
 const struct report_type *report_find(const char *name, size_t len); /* NULL: there is none */
 
+/* Tables that JSON and csv show, each once, those of every run first; returns how many. */
+enum { REPORT_TABLES_MAX = 256 };
+size_t report_tables(const struct table_type *out[REPORT_TABLES_MAX]);
+
 #endif

@@ -10,27 +10,11 @@
 
 #include <string.h>
 
-enum { TABLES_MAX = 256 };
-
 struct schema_writer {
-	const struct table_type *types[TABLES_MAX];
+	const struct table_type *types[REPORT_TABLES_MAX];
 	size_t count;
 	struct buf *out;
 };
-
-static void take_tables(struct schema_writer *s, const struct report_type *report)
-{
-	size_t k;
-
-	for (size_t i = 0; report->tables[i]; i++) {
-		if (report->tables[i]->nest == NEST_NEVER)
-			continue;
-		for (k = 0; k < s->count && s->types[k] != report->tables[i]; k++)
-			;
-		if (k == s->count && s->count < TABLES_MAX)
-			s->types[s->count++] = report->tables[i];
-	}
-}
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -131,10 +115,9 @@ void put_json_schema(struct buf *out)
 	struct schema_writer s = { .count = 0, .out = out };
 	const char *between = "";
 
-	take_tables(&s, &report_base);
-	for (size_t i = 0; report_types[i]; i++)
-		take_tables(&s, report_types[i]);
-	take_tables(&s, &report_compat_hta);
+	s.count = report_tables(s.types);
+	for (size_t i = 0; report_compat_hta.tables[i] && s.count < REPORT_TABLES_MAX; i++)
+		s.types[s.count++] = report_compat_hta.tables[i];
 	buf_put_text(
 		out,
 		"{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"

@@ -86,16 +86,17 @@ struct block_column {
 	bool is_left;         /* Markdown and tables that lay themselves out: no figures */
 	bool is_bar;          /* a bar of at most `width` columns */
 	bool is_signed;       /* text: bars grow from the middle, what is below zero to the left */
+	bool gives_way;       /* text: begins two columns behind a longer cell before it */
 };
 struct block_cell {
-	const char *text;  /* NULL: empty */
-	const char *more;  /* text: follows at once, dim; NULL: nothing */
-	const char *whole; /* HTML: shown when pointed at; NULL: nothing */
-	const char *class; /* HTML: instead of the column's class if has_class */
+	const char *text;         /* NULL: empty */
+	const char *more;         /* text: follows at once, dim; NULL: nothing */
+	const char *whole;        /* HTML: shown when pointed at; NULL: nothing */
+	const char *class;        /* HTML: instead of the column's class if has_class */
 	bool has_class;
-	enum token token; /* of the text or bar; TOKEN_TEXT: that of the row */
-	enum token mark;  /* a square of this colour before the text; TOKEN_TEXT: none */
-	double share;     /* of a bar, 0 to 1 */
+	enum token token;         /* of the text or bar; TOKEN_TEXT: that of the row */
+	enum token mark;          /* a square of this colour before the text; TOKEN_TEXT: none */
+	double share;             /* of a bar, 0 to 1 */
 	const struct stack *stack;
 };
 struct block_row {
@@ -135,6 +136,7 @@ struct block_words {
 	unsigned label_at, left; /* text: lines begin at `left` */
 	bool is_open;            /* text: the next block goes on in this line */
 	bool is_last;            /* HTML: ends the lines of its section */
+	bool is_hanging;         /* text: the first line begins two columns before the others */
 	struct span *spans, *last;
 };
 struct fix {

@@ -132,7 +132,7 @@ static void draw_spark(struct text *t, unsigned column, const struct block *b)
 static void draw_words(struct drawing *d, const struct block *b)
 {
 	const struct block_words *w = &b->words;
-	unsigned column = w->left, width = LINE_WIDTH - w->left;
+	unsigned column = w->is_hanging ? w->left - 2 : w->left, width = LINE_WIDTH - w->left;
 	enum token token = TOKEN_TEXT;
 
 	if (!w->left)
@@ -194,11 +194,15 @@ static void draw_bar(struct text *t, const struct block_column *c, const struct 
 
 static void draw_row(struct text *t, const struct block_table *table, const struct block_row *r)
 {
+	unsigned at = 0, before;
+
 	for (size_t i = 0; i < r->used; i++) {
 		const struct block_column *c = &table->columns[i];
 		const struct block_cell *cell = &r->cells[i];
 		enum token token = cell->token ? cell->token : r->token;
-		unsigned at = c->at;
+
+		before = at;
+		at = c->gives_way && before + 2 > c->at ? before + 2 : c->at;
 
 		if (!column_title(c, MEDIUM_TEXT))
 			continue;
