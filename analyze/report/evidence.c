@@ -5,27 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct column evidence_columns[] = {
-	RANK_COLUMNS,
-	{ "selection", NULL, CELL_TEXT, KEY, NULL, "behind which figure" },
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "track", NULL, CELL_TEXT, KEY, NULL, "where it ran" },
-	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the event, or of the owner" },
-	{ "size", NULL, CELL_U64, MAX, NULL, "nanoseconds; of memory bytes" },
-	{ "range", NULL, CELL_TEXT, MAX, NULL, "innermost range around it or around its launch" },
-	{ "python", NULL, CELL_TEXT, MAX, NULL, "innermost Python frame, likewise" },
-	{ "cause", NULL, CELL_TEXT, MAX, NULL, "where nothing runs" },
-	{ "phase", NULL, CELL_TEXT, MAX, NULL, "of its launch" },
-	{ "step", NULL, CELL_U64, MIN, NULL, "of its launch; null: outside any" },
-	{ .name = NULL },
-};
 static const struct table_type table_evidence = {
 	.name = "behind",
 	.member = "behind",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.null_texts = "range python cause phase",
-	.columns = evidence_columns,
+	.columns = COLUMNS(RANK_COLUMNS, EVIDENCE_COLUMNS(COLUMN_ROW)),
 };
 
 const char *evidence_word(enum evidence selection)

@@ -41,18 +41,19 @@ const char *evidence_word(enum evidence selection);
 const char *evidence_meaning(enum evidence selection);
 
 enum { EVIDENCE_KEPT = 10 };
-enum {
-	EVIDENCE_SELECTION = RANK_KEYS,
-	EVIDENCE_BEGIN,
-	EVIDENCE_TRACK,
-	EVIDENCE_NAME,
-	EVIDENCE_SIZE,
-	EVIDENCE_RANGE,
-	EVIDENCE_PYTHON,
-	EVIDENCE_CAUSE,
-	EVIDENCE_PHASE,
-	EVIDENCE_IN_STEP
-};
+#define EVIDENCE_COLUMNS(X)                                                                        \
+	X(EVIDENCE_SELECTION = RANK_KEYS, "selection", NULL, TEXT, KEY, "behind which figure")     \
+	X(EVIDENCE_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                      \
+	X(EVIDENCE_TRACK, "track", NULL, TEXT, KEY, "where it ran")                                \
+	X(EVIDENCE_NAME, "name", NULL, TEXT, KEY, "of the event, or of the owner")                 \
+	X(EVIDENCE_SIZE, "size", NULL, U64, MAX, "nanoseconds; of memory bytes")                   \
+	X(EVIDENCE_RANGE, "range", NULL, TEXT, MAX,                                                \
+	  "innermost range around it or around its launch")                                        \
+	X(EVIDENCE_PYTHON, "python", NULL, TEXT, MAX, "innermost Python frame, likewise")          \
+	X(EVIDENCE_CAUSE, "cause", NULL, TEXT, MAX, "where nothing runs")                          \
+	X(EVIDENCE_PHASE, "phase", NULL, TEXT, MAX, "of its launch")                               \
+	X(EVIDENCE_IN_STEP, "step", NULL, U64, MIN, "of its launch; null: outside any")
+enum { EVIDENCE_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_evidence;
 
 #endif

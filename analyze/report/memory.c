@@ -17,117 +17,100 @@
 
 enum { LEAK_STEPS = 20, OWNERS_SHOWN = 16, GAUGES_MAX = 4096 };
 
-/* clang-format off */
-enum {
-	MEM_DEVICE = RANK_KEYS, MEM_WHAT, MEM_ABSOLUTE, MEM_SAMPLES, MEM_PEAK, MEM_PEAK_STEP, MEM_PEAK_PHASE,
-	MEM_RESERVED, MEM_TOTAL, MEM_SLOPE, MEM_SLOPE_ERROR, MEM_LEAK, MEM_SPIKES,
-};
-#define MEMORY_KEYS RANK_COLUMNS, \
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number; null: the host" }, \
-	{ "what", "of", CELL_TEXT, KEY, NULL, "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled" }
-/* clang-format on */
-static const struct column memory_columns[] = {
-	MEMORY_KEYS,
-	{ "absolute", NULL, CELL_BOOL, MIN, NULL,
-	  "false: counted from the begin of the window; what was there before is not in it" },
-	{ "samples", "samples", CELL_U64, SUM, NULL, "levels that were seen" },
-	{ "peak_bytes", "peak bytes", CELL_U64, MAX, NULL, "the highest level" },
-	{ "peak_step", "at step", CELL_U64, DERIVED, NULL, "in which it was reached first" },
-	{ "peak_phase", "in phase", CELL_TEXT, DERIVED, NULL, "likewise" },
-	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL,
-	  "the most that the allocator held, given out or not; null: it did not say" },
-	{ "total_bytes", "total bytes", CELL_U64, MAX, NULL,
-	  "memory that the device has; null: not recorded" },
-	{ "slope_bytes_per_step", "growth a step", CELL_F64, DERIVED, NULL,
-	  "least squares over the least level of each step, settling steps out" },
-	{ "slope_error_bytes", NULL, CELL_F64, DERIVED, NULL,
-	  "its standard error, with the lag-1 correlation of the residuals" },
-	{ "leak", "leak", CELL_BOOL, DERIVED, NULL,
-	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps" },
-	{ "spikes", "spikes", CELL_U64, DERIVED, NULL,
-	  "steps whose most is over 1.2 times the median step's" },
-	{ .name = NULL },
-};
+#define MEMORY_KEYS(X)                                                                             \
+	X(MEM_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                       \
+	  "the device's number; null: the host")                                                   \
+	X(MEM_WHAT, "what", "of", TEXT, KEY,                                                       \
+	  "allocator: a framework's; cuda, pinned: taken from CUDA; in_use: sampled")
+#define MEMORY_TABLE(list) COLUMNS(RANK_COLUMNS, MEMORY_KEYS(COLUMN_ROW) list(COLUMN_ROW))
+#define MEMORY_COLUMNS(X)                                                                          \
+	X(MEM_ABSOLUTE, "absolute", NULL, BOOL, MIN,                                               \
+	  "false: counted from the begin of the window; what was there before is not in it")       \
+	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "levels that were seen")                    \
+	X(MEM_PEAK, "peak_bytes", "peak bytes", U64, MAX, "the highest level")                     \
+	X(MEM_PEAK_STEP, "peak_step", "at step", U64, DERIVED, "in which it was reached first")    \
+	X(MEM_PEAK_PHASE, "peak_phase", "in phase", TEXT, DERIVED, "likewise")                     \
+	X(MEM_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                              \
+	  "the most that the allocator held, given out or not; null: it did not say")              \
+	X(MEM_TOTAL, "total_bytes", "total bytes", U64, MAX,                                       \
+	  "memory that the device has; null: not recorded")                                        \
+	X(MEM_SLOPE, "slope_bytes_per_step", "growth a step", F64, DERIVED,                        \
+	  "least squares over the least level of each step, settling steps out")                   \
+	X(MEM_SLOPE_ERROR, "slope_error_bytes", NULL, F64, DERIVED,                                \
+	  "its standard error, with the lag-1 correlation of the residuals")                       \
+	X(MEM_LEAK, "leak", "leak", BOOL, DERIVED,                                                 \
+	  "growth over 3 standard errors and over 1 % of the peak; null: needs 20 steps")          \
+	X(MEM_SPIKES, "spikes", "spikes", U64, DERIVED,                                            \
+	  "steps whose most is over 1.2 times the median step's")
+enum { MEMORY_KEYS(COLUMN_PLACE) MEMORY_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory = {
 	.name = "memory",
 	.member = "memory",
 	.under = &table_ranks,
 	.null_texts = "peak_phase",
-	.columns = memory_columns,
+	.columns = MEMORY_TABLE(MEMORY_COLUMNS),
 };
 
-enum { MSTEP_NUMBER = MEM_WHAT + 1, MSTEP_BEGIN, MSTEP_MIN, MSTEP_MAX, MSTEP_COUNTED };
-static const struct column step_columns[] = {
-	MEMORY_KEYS,
-	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "min_bytes", "least bytes", CELL_U64, MIN, NULL, "in the step" },
-	{ "max_bytes", "most bytes", CELL_U64, MAX, NULL, "in the step" },
-	{ "counted", NULL, CELL_BOOL, MAX, NULL,
-	  "complete and not settling: growth is taken of it" },
-	{ .name = NULL },
-};
+#define MEMORY_STEP_COLUMNS(X)                                                                     \
+	X(MSTEP_NUMBER = MEM_WHAT + 1, "step", "step", U64, KEY, "its number")                     \
+	X(MSTEP_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                         \
+	X(MSTEP_MIN, "min_bytes", "least bytes", U64, MIN, "in the step")                          \
+	X(MSTEP_MAX, "max_bytes", "most bytes", U64, MAX, "in the step")                           \
+	X(MSTEP_COUNTED, "counted", NULL, BOOL, MAX,                                               \
+	  "complete and not settling: growth is taken of it")
+enum { MEMORY_STEP_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_steps = {
 	.name = "memory_steps",
 	.member = "steps",
 	.under = &table_memory,
 	.since = "begin_ns",
-	.columns = step_columns,
+	.columns = MEMORY_TABLE(MEMORY_STEP_COLUMNS),
 };
 
-enum { MPEAK_BYTES = MEM_WHAT + 1, MPEAK_NS, MPEAK_STEP, MPEAK_PHASE, MPEAK_RESERVED };
-static const struct column peak_columns[] = {
-	MEMORY_KEYS,
-	{ "bytes", "bytes", CELL_U64, KEY, NULL, "the highest level of an input" },
-	{ "at_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "step", "step", CELL_U64, MAX, NULL, "in which" },
-	{ "phase", "phase", CELL_TEXT, MAX, NULL, "in which" },
-	{ "reserved_bytes", "reserved bytes", CELL_U64, MAX, NULL,
-	  "at that instant; null: the allocator did not say" },
-	{ .name = NULL },
-};
+#define MEMORY_PEAK_COLUMNS(X)                                                                     \
+	X(MPEAK_BYTES = MEM_WHAT + 1, "bytes", "bytes", U64, KEY, "the highest level of an input") \
+	X(MPEAK_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                               \
+	X(MPEAK_STEP, "step", "step", U64, MAX, "in which")                                        \
+	X(MPEAK_PHASE, "phase", "phase", TEXT, MAX, "in which")                                    \
+	X(MPEAK_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                            \
+	  "at that instant; null: the allocator did not say")
+enum { MEMORY_PEAK_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_peaks = {
 	.name = "memory_peaks",
 	.member = "peaks",
 	.under = &table_memory,
 	.by = "bytes",
 	.null_texts = "phase",
-	.columns = peak_columns,
+	.columns = MEMORY_TABLE(MEMORY_PEAK_COLUMNS),
 };
 
-enum { MOWNER_NAME = MPEAK_NS + 1, MOWNER_LIVE };
-static const struct column owner_columns[] = {
-	MEMORY_KEYS,
-	{ "bytes", NULL, CELL_U64, KEY, NULL, "the highest level of an input" },
-	{ "at_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "owner", "owner", CELL_TEXT, KEY, NULL,
-	  "the innermost range that took it; null: taken before the window, or in no range" },
-	{ "live_bytes", "live bytes", CELL_U64, SUM, NULL, "not given back at the peak" },
-	{ .name = NULL },
-};
+#define MEMORY_OWNER_COLUMNS(X)                                                                    \
+	X(MOWNER_PEAK = MEM_WHAT + 1, "bytes", NULL, U64, KEY, "the highest level of an input")    \
+	X(MOWNER_NS, "at_ns", NULL, U64, KEY, "since the Unix epoch")                              \
+	X(MOWNER_NAME, "owner", "owner", TEXT, KEY,                                                \
+	  "the innermost range that took it; null: taken before the window, or in no range")       \
+	X(MOWNER_LIVE, "live_bytes", "live bytes", U64, SUM, "not given back at the peak")
+enum { MEMORY_OWNER_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_owners = {
 	.name = "memory_owners",
 	.member = "owners",
 	.under = &table_memory_peaks,
 	.by = "live_bytes",
-	.columns = owner_columns,
+	.columns = MEMORY_TABLE(MEMORY_OWNER_COLUMNS),
 };
 
-enum { MCURVE_BEGIN = MEM_WHAT + 1, MCURVE_WIDTH, MCURVE_POINTS };
-static const struct column curve_columns[] = {
-	MEMORY_KEYS,
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "of the first stretch" },
-	{ "width_ns", NULL, CELL_U64, MAX, NULL, "of a stretch" },
-	{ "points", NULL, CELL_TEXT, MAX, NULL, "the most of each, bytes" },
-	{ .name = NULL },
-};
+#define MEMORY_CURVE_COLUMNS(X)                                                                    \
+	X(MCURVE_BEGIN = MEM_WHAT + 1, "begin_ns", NULL, U64, KEY, "of the first stretch")         \
+	X(MCURVE_WIDTH, "width_ns", NULL, U64, MAX, "of a stretch")                                \
+	X(MCURVE_POINTS, "points", NULL, TEXT, MAX, "the most of each, bytes")
+enum { MEMORY_CURVE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_curves = {
 	.name = "memory_curves",
 	.member = "curves",
 	.under = &table_memory,
 	.nest = NEST_NEVER,
 	.is_picture = true,
-	.columns = curve_columns,
+	.columns = MEMORY_TABLE(MEMORY_CURVE_COLUMNS),
 };
 
 static const char *const whats[] = { "allocator", "cuda", "pinned", "in_use" };

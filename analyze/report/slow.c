@@ -15,43 +15,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-	SLOW_STEP = RANK_KEYS,
-	SLOW_BEGIN,
-	SLOW_WHAT,
-	SLOW_NAME,
-	SLOW_NS,
-	SLOW_MEDIAN,
-	SLOW_GREW,
-	SLOW_WALL,
-	SLOW_MEDIAN_STEP,
-	SLOW_MEDIAN_WALL,
-	SLOW_PARTIAL,
-};
-static const struct column slow_columns[] = {
-	RANK_COLUMNS,
-	{ "step", "step", CELL_U64, KEY, NULL,
-	  "a slow one: over 1.5 x the median, or the slowest" },
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "what", "what", CELL_TEXT, KEY, NULL,
-	  "phase: of the step thread; idle: a cause, over GPUs; kernel: that begin in it" },
-	{ "name", "grew", CELL_TEXT, KEY, NULL, "the phase, cause or kernel" },
-	{ "in_step_ns", "in this step", CELL_U64, SUM, NULL, "time of it in the step" },
-	{ "median_ns", "in the median one", CELL_U64, SUM, NULL,
-	  "time of it in the counted step whose wall is nearest to the median" },
-	{ "grew_ns", "more by", CELL_U64, SUM, NULL, "the difference" },
-	{ "wall_ns", "wall", CELL_U64, MAX, NULL, "of the step" },
-	{ "median_step", NULL, CELL_U64, MAX, NULL, "number of the step compared with" },
-	{ "median_wall_ns", "median wall", CELL_U64, MAX, NULL, "of that step" },
-	{ "partial", NULL, CELL_BOOL, MAX, NULL, "kernels of some steps were too many to keep" },
-	{ .name = NULL },
-};
+#define SLOW_COLUMNS(X)                                                                            \
+	X(SLOW_STEP = RANK_KEYS, "step", "step", U64, KEY,                                         \
+	  "a slow one: over 1.5 x the median, or the slowest")                                     \
+	X(SLOW_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                          \
+	X(SLOW_WHAT, "what", "what", TEXT, KEY,                                                    \
+	  "phase: of the step thread; idle: a cause, over GPUs; kernel: that begin in it")         \
+	X(SLOW_NAME, "name", "grew", TEXT, KEY, "the phase, cause or kernel")                      \
+	X(SLOW_NS, "in_step_ns", "in this step", U64, SUM, "time of it in the step")               \
+	X(SLOW_MEDIAN, "median_ns", "in the median one", U64, SUM,                                 \
+	  "time of it in the counted step whose wall is nearest to the median")                    \
+	X(SLOW_GREW, "grew_ns", "more by", U64, SUM, "the difference")                             \
+	X(SLOW_WALL, "wall_ns", "wall", U64, MAX, "of the step")                                   \
+	X(SLOW_MEDIAN_STEP, "median_step", NULL, U64, MAX, "number of the step compared with")     \
+	X(SLOW_MEDIAN_WALL, "median_wall_ns", "median wall", U64, MAX, "of that step")             \
+	X(SLOW_PARTIAL, "partial", NULL, BOOL, MAX, "kernels of some steps were too many to keep")
+enum { SLOW_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_slow = {
 	.name = "slow_steps",
 	.member = "slow_steps",
 	.under = &table_ranks,
 	.by = "grew_ns",
-	.columns = slow_columns,
+	.columns = COLUMNS(RANK_COLUMNS, SLOW_COLUMNS(COLUMN_ROW)),
 };
 
 enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };

@@ -11,24 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct column check_columns[] = {
-	RANK_COLUMNS,
-	{ "check", "check", CELL_TEXT, KEY, NULL, "what was looked at" },
-	{ "of", "of", CELL_TEXT, KEY, NULL,
-	  "which window, reason or attribute, where a check has several rows; else empty" },
-	{ "verdict", "verdict", CELL_TEXT, DERIVED, NULL, "good, doubt, bad or unknown" },
-	{ "count", "count", CELL_U64, DERIVED, NULL,
-	  "what speaks against it, in records, launches, bytes or steps of a clock" },
-	{ "text", "says", CELL_TEXT, DERIVED, NULL, "the sentence for people" },
-	{ "meaning", NULL, CELL_TEXT, DERIVED, NULL, "the question that the check answers" },
-	{ .name = NULL },
-};
 static const struct table_type table_checks = {
 	.name = "checks",
 	.member = "checks",
 	.under = &table_ranks,
 	.is_finished = true,
-	.columns = check_columns,
+	.columns = COLUMNS(RANK_COLUMNS, CHECK_COLUMNS(COLUMN_ROW)),
 };
 
 static const struct column fact_columns[] = {
@@ -49,35 +37,20 @@ static const struct table_type table_facts = {
 	.columns = fact_columns,
 };
 
-static const struct column metadata_columns[] = {
-	RANK_COLUMNS,
-	{ "key", NULL, CELL_TEXT, KEY, NULL, "attribute of the process" },
-	{ "text", NULL, CELL_TEXT, MAX, NULL, "its value" },
-	{ .name = NULL },
-};
 static const struct table_type table_metadata = {
 	.name = "check_told",
 	.member = "check_told",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = metadata_columns,
+	.columns = COLUMNS(RANK_COLUMNS, METADATA_COLUMNS(COLUMN_ROW)),
 };
 
-static const struct column span_columns[] = {
-	/* keys as those of `windows` */
-	RANK_COLUMNS,
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "end_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "steps", NULL, CELL_U64, SUM, NULL, "marked steps that begin in it" },
-	{ "open", NULL, CELL_BOOL, MAX, NULL, "it was never closed" },
-	{ .name = NULL },
-};
 static const struct table_type table_spans = {
 	.name = "check_windows",
 	.member = "check_windows",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = span_columns,
+	.columns = COLUMNS(RANK_COLUMNS, SPAN_COLUMNS(COLUMN_ROW)),
 };
 
 /* ---- state ------------------------------------------------------------------------------ */

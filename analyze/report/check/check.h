@@ -85,9 +85,26 @@ enum fact { /* places in a row of check_facts */
 };
 
 /* What a log's process says of itself: attribute, how bad, what stands before its text. */
-enum { METADATA_KEY = RANK_KEYS, METADATA_TEXT };
-enum { SPAN_BEGIN = RANK_KEYS, SPAN_END, SPAN_STEPS, SPAN_OPEN };
-enum { CHECK_NAME = RANK_KEYS, CHECK_OF, CHECK_VERDICT, CHECK_COUNT, CHECK_TEXT, CHECK_MEANING };
+#define METADATA_COLUMNS(X)                                                                        \
+	X(METADATA_KEY = RANK_KEYS, "key", NULL, TEXT, KEY, "attribute of the process")            \
+	X(METADATA_TEXT, "text", NULL, TEXT, MAX, "its value")
+enum { METADATA_COLUMNS(COLUMN_PLACE) };
+#define SPAN_COLUMNS(X)                                                                            \
+	X(SPAN_BEGIN = RANK_KEYS, "begin_ns", NULL, U64, KEY, "since the Unix epoch")              \
+	X(SPAN_END, "end_ns", NULL, U64, KEY, "since the Unix epoch")                              \
+	X(SPAN_STEPS, "steps", NULL, U64, SUM, "marked steps that begin in it")                    \
+	X(SPAN_OPEN, "open", NULL, BOOL, MAX, "it was never closed")
+enum { SPAN_COLUMNS(COLUMN_PLACE) };
+#define CHECK_COLUMNS(X)                                                                           \
+	X(CHECK_NAME = RANK_KEYS, "check", "check", TEXT, KEY, "what was looked at")               \
+	X(CHECK_OF, "of", "of", TEXT, KEY,                                                         \
+	  "which window, reason or attribute, where a check has several rows; else empty")         \
+	X(CHECK_VERDICT, "verdict", "verdict", TEXT, DERIVED, "good, doubt, bad or unknown")       \
+	X(CHECK_COUNT, "count", "count", U64, DERIVED,                                             \
+	  "what speaks against it, in records, launches, bytes or steps of a clock")               \
+	X(CHECK_TEXT, "text", "says", TEXT, DERIVED, "the sentence for people")                    \
+	X(CHECK_MEANING, "meaning", NULL, TEXT, DERIVED, "the question that the check answers")
+enum { CHECK_COLUMNS(COLUMN_PLACE) };
 
 /* Fills the table `checks`. */
 enum status check_judge(struct tables *all, struct error *err);

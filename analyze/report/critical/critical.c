@@ -16,35 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CRITICAL_WHICH = RANK_KEYS,
-	CRITICAL_STEP,
-	CRITICAL_KIND,
-	CRITICAL_NAME,
-	CRITICAL_NS,
-	CRITICAL_COUNT,
-	CRITICAL_PCT
-};
-static const struct column critical_columns[] = {
-	RANK_COLUMNS,
-	{ "which", "which", CELL_TEXT, KEY, NULL,
-	  "median or slowest; refused: one with too many events" },
-	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
-	{ "kind", "kind", CELL_TEXT, KEY, NULL,
-	  "host: S in a phase; launch: from a call to its work; dispatch: behind other work; "
-	  "stream_wait: behind another stream; compute, comm, copy: GPU work; unknown: no launch" },
-	{ "name", "name", CELL_TEXT, KEY, NULL, "the phase, the call or the GPU work" },
-	{ "ns", "on the path", CELL_U64, SUM, NULL, "all rows of a step are its wall time" },
-	{ "count", "times", CELL_U64, SUM, NULL, "pieces of the path" },
-	{ "pct", "%", CELL_F64, DERIVED, "step", "share" },
-	{ .name = NULL },
-};
+#define CRITICAL_COLUMNS(X)                                                                        \
+	X(CRITICAL_WHICH = RANK_KEYS, "which", "which", TEXT, KEY,                                 \
+	  "median or slowest; refused: one with too many events")                                  \
+	X(CRITICAL_STEP, "step", "step", U64, KEY, "its number")                                   \
+	X(CRITICAL_KIND, "kind", "kind", TEXT, KEY,                                                \
+	  "host: S in a phase; launch: from a call to its work; dispatch: behind other work; "     \
+	  "stream_wait: behind another stream; compute, comm, copy: GPU work; unknown: no launch") \
+	X(CRITICAL_NAME, "name", "name", TEXT, KEY, "the phase, the call or the GPU work")         \
+	X(CRITICAL_NS, "ns", "on the path", U64, SUM, "all rows of a step are its wall time")      \
+	X(CRITICAL_COUNT, "count", "times", U64, SUM, "pieces of the path")                        \
+	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share", .of = "step")
+enum { CRITICAL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_critical = {
 	.name = "critical",
 	.member = "critical",
 	.under = &table_ranks,
 	.by = "ns",
-	.columns = critical_columns,
+	.columns = COLUMNS(RANK_COLUMNS, CRITICAL_COLUMNS(COLUMN_ROW)),
 };
 
 /* Of each sort; together some 200 MB at most. */

@@ -16,21 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct column spans_columns[] = {
-	RANK_COLUMNS,
-	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "from_ns", NULL, CELL_U64, KEY, NULL, "begin of the GPU's first: one input's rows" },
-	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the owner's launch; of host causes the host's" },
-	{ "kind", NULL, CELL_TEXT, KEY, NULL, "class or idle cause; empty: the windows" },
-	{ "packed", NULL, CELL_TEXT, MAX, NULL, "ns before the end of each collective" },
-	{ .name = NULL },
-};
 const struct table_type table_frontier_spans = {
 	.name = "frontier_spans",
 	.member = "frontier_spans",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = spans_columns,
+	.columns = COLUMNS(RANK_COLUMNS, SPANS_COLUMNS(COLUMN_ROW)),
 };
 
 enum {

@@ -11,7 +11,15 @@
 
 #include "analyze/report/comm/collectives.h"
 
-enum { SPANS_DEVICE = RANK_KEYS, SPANS_FROM, SPANS_PHASE, SPANS_KIND, SPANS_PACKED };
+#define SPANS_COLUMNS(X)                                                                           \
+	X(SPANS_DEVICE = RANK_KEYS, "device", NULL, U64, KEY,                                      \
+	  "the device's number in its process")                                                    \
+	X(SPANS_FROM, "from_ns", NULL, U64, KEY, "begin of the GPU's first: one input's rows")     \
+	X(SPANS_PHASE, "phase", NULL, TEXT, KEY,                                                   \
+	  "of the owner's launch; of host causes the host's")                                      \
+	X(SPANS_KIND, "kind", NULL, TEXT, KEY, "class or idle cause; empty: the windows")          \
+	X(SPANS_PACKED, "packed", NULL, TEXT, MAX, "ns before the end of each collective")
+enum { SPANS_COLUMNS(COLUMN_PLACE) };
 /* The row of windows has an empty phase and kind. */
 extern const struct table_type table_frontier_spans;
 
@@ -34,30 +42,55 @@ void list_put(struct buf *out, struct packed_list *l, uint64_t value);
 /* false: the rest is zeros. */
 bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 
+#define CULPRIT_COLUMNS(X)                                                                         \
+	X(FRONTIER_RANK, "rank", "rank", U64, KEY,                                                 \
+	  "that came last at the end of the stretch; null: the ranks came together")               \
+	X(FRONTIER_HOST, "host", NULL, TEXT, KEY, "its host")                                      \
+	X(FRONTIER_PID, "pid", NULL, U64, KEY, "its process")                                      \
+	X(FRONTIER_PHASE, "phase", "phase", TEXT, KEY,                                             \
+	  "of the launch of what ran or came next; of data and host: the step thread's")           \
+	X(FRONTIER_KIND, "kind", "what", TEXT, KEY,                                                \
+	  "compute, exposed_comm, exposed_copy or the cause of idle time")
+#define FRONTIER_COLUMNS(X)                                                                        \
+	X(FRONTIER_NS, "ns", NULL, U64, DERIVED,                                                   \
+	  "of the job's time: this rank's own in stretches at whose end it came last")             \
+	X(FRONTIER_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED,                               \
+	  "that / steps of the frontier")                                                          \
+	X(FRONTIER_SHARE, "share_of_step", "%", F64, DERIVED, "of the time along the frontier",    \
+	  .of = "job's step")                                                                      \
+	X(FRONTIER_MEAN, "mean_ns_per_step", "mean of the ranks", U64, DERIVED,                    \
+	  "what the ranks have of the same kind in the same stretches, on average")
+enum { CULPRIT_COLUMNS(COLUMN_PLACE) FRONTIER_COLUMNS(COLUMN_PLACE) FRONTIER_KEYS = FRONTIER_NS };
+#define FRONTIER_STEP_COLUMNS(X)                                                                   \
+	X(FRONTIER_STEP_NUMBER, "step", "step", U64, KEY,                                          \
+	  "in which the last one launched; null: in none")                                         \
+	X(FRONTIER_STEP_SYNC_POINTS, "meetings", "meetings", U64, DERIVED,                         \
+	  "matched collectives that the frontier passes")                                          \
+	X(FRONTIER_STEP_NS, "ns", "ms", U64, DERIVED,                                              \
+	  "of the job: from the step before's last meeting to this one's")
+enum { FRONTIER_STEP_COLUMNS(COLUMN_PLACE) };
+/* Of a step the same keys as of the whole, behind its number. */
+#define FRONTIER_PART_STEP(X) X(FRONTIER_PART_NUMBER, "step", "step", U64, KEY, "of the job")
+#define FRONTIER_PART_COLUMNS(X)                                                                   \
+	X(FRONTIER_PART_NS, "ns", "ms", U64, DERIVED, "of the step; all rows of a step make its ns")
 enum {
-	FRONTIER_PHASE = RANK_KEYS,
-	FRONTIER_KIND,
-	FRONTIER_KEYS,
-	FRONTIER_NS = FRONTIER_KEYS,
-	FRONTIER_PER_STEP,
-	FRONTIER_SHARE,
-	FRONTIER_MEAN
-};
-enum { FRONTIER_STEP_SYNC_POINTS = 1, FRONTIER_STEP_NS };
-enum {
-	FRONTIER_PART_RANK = 1,
-	FRONTIER_PART_PHASE = 1 + RANK_KEYS,
+	FRONTIER_PART_STEP(COLUMN_PLACE) FRONTIER_PART_RANK,
+	FRONTIER_PART_PHASE = FRONTIER_PART_RANK + RANK_KEYS,
 	FRONTIER_PART_KIND,
-	FRONTIER_PART_NS
+	FRONTIER_PART_COLUMNS(COLUMN_PLACE)
 };
-enum {
-	FRONTIER_TOTAL_STEPS,
-	FRONTIER_TOTAL_SYNC_POINTS,
-	FRONTIER_TOTAL_NS,
-	FRONTIER_TOTAL_PER_STEP,
-	FRONTIER_TOTAL_NAMED,
-	FRONTIER_TOTAL_LEFT_OUT
-};
+#define FRONTIER_TOTAL_COLUMNS(X)                                                                  \
+	X(FRONTIER_TOTAL_STEPS, "steps", "steps", U64, KEY,                                        \
+	  "that the frontier has whole: the first of a window begins before it")                   \
+	X(FRONTIER_TOTAL_SYNC_POINTS, "meetings", "meetings", U64, DERIVED,                        \
+	  "matched collectives that it passes")                                                    \
+	X(FRONTIER_TOTAL_NS, "ns", NULL, U64, DERIVED, "the job's time along the frontier")        \
+	X(FRONTIER_TOTAL_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED, "that / steps")         \
+	X(FRONTIER_TOTAL_NAMED, "named_ns", NULL, U64, DERIVED,                                    \
+	  "of it in stretches at whose end one rank came after all others by over 5 % and 5 us")   \
+	X(FRONTIER_TOTAL_LEFT_OUT, "left_out", NULL, U64, DERIVED,                                 \
+	  "matched collectives that were not looked at: what lies between has a ceiling")
+enum { FRONTIER_TOTAL_COLUMNS(COLUMN_PLACE) };
 extern const struct table_type table_frontier, table_frontier_steps, table_frontier_parts,
 	table_frontier_total;
 /* Fills those four. */

@@ -9,170 +9,112 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE                                                                                     \
-	{                                                                                          \
-		"device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process"         \
-	}
-#define STREAM                                                                                     \
-	{                                                                                          \
-		"stream", "stream", CELL_U64, KEY, NULL, "its number on the device"                \
-	}
-
-enum {
-	TIME_IDLE = RANK_KEYS + 1,
-	TIME_COMPUTE,
-	TIME_NON_COMPUTE,
-	TIME_KERNEL,
-	TIME_COMM,
-	TIME_OVERLAP,
-	TIME_IDLE_PCT,
-	TIME_COMPUTE_PCT,
-	TIME_NON_PCT,
-	TIME_OVERLAP_PCT
-};
-static const struct column time_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	{ "idle_ns", "idle", CELL_U64, SUM, NULL, "no GPU event runs" },
-	{ "compute_ns", "compute", CELL_U64, SUM, NULL, "a computing kernel runs" },
-	{ "non_compute_ns", "non-compute", CELL_U64, SUM, NULL, "only other GPU events run" },
-	{ "kernel_ns", "kernel time", CELL_U64, SUM, NULL, "from the first begin to the last end" },
-	{ "comm_ns", "comm", CELL_U64, SUM, NULL, "a communication kernel runs" },
-	{ "overlap_ns", "comm and comp", CELL_U64, SUM, NULL, "both" },
-	{ "idle_pct", "idle %", CELL_F64, DERIVED, "kernel time", "share" },
-	{ "compute_pct", "compute %", CELL_F64, DERIVED, "kernel time", "share" },
-	{ "non_compute_pct", "non-compute %", CELL_F64, DERIVED, "kernel time", "share" },
-	{ "comp_comm_overlap_pct", "overlap %", CELL_F64, DERIVED, "comm",
-	  "share; null without communication" },
-	{ .name = NULL },
-};
+#define TIME_COLUMNS(X)                                                                            \
+	X(TIME_IDLE = HTA_STREAM, "idle_ns", "idle", U64, SUM, "no GPU event runs")                \
+	X(TIME_COMPUTE, "compute_ns", "compute", U64, SUM, "a computing kernel runs")              \
+	X(TIME_NON_COMPUTE, "non_compute_ns", "non-compute", U64, SUM,                             \
+	  "only other GPU events run")                                                             \
+	X(TIME_KERNEL, "kernel_ns", "kernel time", U64, SUM,                                       \
+	  "from the first begin to the last end")                                                  \
+	X(TIME_COMM, "comm_ns", "comm", U64, SUM, "a communication kernel runs")                   \
+	X(TIME_OVERLAP, "overlap_ns", "comm and comp", U64, SUM, "both")                           \
+	X(TIME_IDLE_PCT, "idle_pct", "idle %", F64, DERIVED, "share", .of = "kernel time")         \
+	X(TIME_COMPUTE_PCT, "compute_pct", "compute %", F64, DERIVED, "share",                     \
+	  .of = "kernel time")                                                                     \
+	X(TIME_NON_PCT, "non_compute_pct", "non-compute %", F64, DERIVED, "share",                 \
+	  .of = "kernel time")                                                                     \
+	X(TIME_OVERLAP_PCT, "comp_comm_overlap_pct", "overlap %", F64, DERIVED,                    \
+	  "share; null without communication", .of = "comm")
+enum { TIME_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_time = {
 	.name = "hta_temporal_breakdown",
 	.member = "hta_temporal_breakdown",
 	.under = &table_ranks,
-	.columns = time_columns,
+	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) TIME_COLUMNS(COLUMN_ROW)),
 };
 
-enum {
-	IDLE_STREAM = RANK_KEYS + 1,
-	IDLE_CATEGORY,
-	IDLE_NS,
-	IDLE_STATS,
-	IDLE_RATIO = IDLE_STATS + STATS_MEAN + 1
-};
-static const struct column idle_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	STREAM,
-	{ "category", "category", CELL_TEXT, KEY, NULL,
-	  "host_wait: launched after the event before ended; kernel_wait: below 30 us; other" },
-	{ "idle_ns", "idle", CELL_U64, SUM, NULL, "gaps of this category" },
-	HTA_STATS_COLUMNS("_ns", CELL_U64),
-	{ "ratio", "%", CELL_F64, DERIVED, "the stream's gaps", "share" },
-	{ .name = NULL },
-};
+#define IDLE_COLUMNS(X)                                                                            \
+	X(IDLE_CATEGORY = HTA_STREAM_KEYS, "category", "category", TEXT, KEY,                      \
+	  "host_wait: launched after the event before ended; kernel_wait: below 30 us; other")     \
+	X(IDLE_NS, "idle_ns", "idle", U64, SUM, "gaps of this category")
+#define IDLE_RATIO_COLUMN(X)                                                                       \
+	X(IDLE_RATIO = IDLE_STATS + HTA_STATS, "ratio", "%", F64, DERIVED, "share",                \
+	  .of = "the stream's gaps")
+enum { IDLE_COLUMNS(COLUMN_PLACE) IDLE_STATS, IDLE_RATIO_COLUMN(COLUMN_PLACE) };
 static const struct table_type table_idle = {
 	.name = "hta_idle_time_breakdown",
 	.member = "hta_idle_time_breakdown",
 	.under = &table_ranks,
-	.columns = idle_columns,
+	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW)
+						 IDLE_COLUMNS(COLUMN_ROW)
+							 HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64)
+								 IDLE_RATIO_COLUMN(COLUMN_ROW)),
 };
 
-enum { TYPE_NAME = RANK_KEYS + 1, TYPE_NS, TYPE_PCT };
-static const struct column type_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	{ "kernel_type", "kernel type", CELL_TEXT, KEY, NULL, "what runs, and nothing else" },
-	{ "sum_ns", "sum", CELL_U64, SUM, NULL, "time" },
-	{ "percentage", "%", CELL_F64, DERIVED, "busy time", "share" },
-	{ .name = NULL },
-};
+#define TYPE_COLUMNS(X)                                                                            \
+	X(TYPE_NAME = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY,                         \
+	  "what runs, and nothing else")                                                           \
+	X(TYPE_NS, "sum_ns", "sum", U64, SUM, "time")                                              \
+	X(TYPE_PCT, "percentage", "%", F64, DERIVED, "share", .of = "busy time")
+enum { TYPE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_types = {
 	.name = "hta_kernel_type_breakdown",
 	.member = "hta_kernel_type_breakdown",
 	.under = &table_ranks,
 	.by = "sum_ns",
-	.columns = type_columns,
+	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) TYPE_COLUMNS(COLUMN_ROW)),
 };
 
-enum { KERNEL_TYPE = RANK_KEYS + 1, KERNEL_NAME, KERNEL_NS, KERNEL_STATS };
-static const struct column kernel_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	{ "kernel_type", "kernel type", CELL_TEXT, KEY, NULL, "of the three" },
-	{ "name", "name", CELL_TEXT, KEY, NULL, "as in the file" },
-	{ "sum_ns", "sum", CELL_U64, SUM, NULL, "time, overlaps twice" },
-	HTA_STATS_COLUMNS("_ns", CELL_U64),
-	{ .name = NULL },
-};
+#define KERNEL_COLUMNS(X)                                                                          \
+	X(KERNEL_TYPE = HTA_STREAM, "kernel_type", "kernel type", TEXT, KEY, "of the three")       \
+	X(KERNEL_NAME, "name", "name", TEXT, KEY, "as in the file")                                \
+	X(KERNEL_NS, "sum_ns", "sum", U64, SUM, "time, overlaps twice")
+enum { KERNEL_COLUMNS(COLUMN_PLACE) KERNEL_STATS };
 static const struct table_type table_kernels = {
 	.name = "hta_kernel_breakdown",
 	.member = "hta_kernel_breakdown",
 	.under = &table_ranks,
 	.by = "sum_ns",
-	.columns = kernel_columns,
+	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) KERNEL_COLUMNS(COLUMN_ROW)
+						 HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64)),
 };
 
+#define QUEUE_COLUMNS(X) X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "of lengths")
 enum {
-	QUEUE_STREAM = RANK_KEYS + 1,
-	QUEUE_SUM,
-	QUEUE_STATS,
-	QUEUE_LEFT_OUT = QUEUE_STATS + HTA_STATS
-};
-static const struct column queue_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	STREAM,
-	{ "sum", NULL, CELL_U64, SUM, NULL, "of lengths" },
-	HTA_STATS_COLUMNS("", CELL_F64),
-	{ "points_left_out", NULL, CELL_U64, SUM, NULL, "of the series, which has a ceiling" },
-	{ .name = NULL },
+	QUEUE_COLUMNS(COLUMN_PLACE) QUEUE_STATS,
+	HTA_LEFT_OUT_COLUMN(COLUMN_PLACE, QUEUE_LEFT_OUT = QUEUE_STATS + HTA_STATS)
 };
 static const struct table_type table_queue = {
 	.name = "hta_queue_length_summary",
 	.member = "hta_queue_length_summary",
 	.under = &table_ranks,
-	.columns = queue_columns,
+	.columns = COLUMNS(RANK_COLUMNS,
+			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW)
+				   QUEUE_COLUMNS(COLUMN_ROW) HTA_STATS_COLUMNS(COLUMN_ROW, "", F64)
+					   HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
 };
 
-enum {
-	CALLS_COUNT = RANK_KEYS + 1,
-	CALLS_CPU,
-	CALLS_GPU,
-	CALLS_DELAY,
-	CALLS_SHORT,
-	CALLS_CPU_OUT,
-	CALLS_DELAY_OUT
-};
-static const struct column call_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	{ "launches", "launches", CELL_U64, SUM, NULL, "of kernels, copies and fills; no graphs" },
-	{ "cpu_ns", "cpu", CELL_U64, SUM, NULL, "length of the calls" },
-	{ "gpu_ns", "gpu", CELL_U64, SUM, NULL, "length of their work" },
-	{ "delay_ns", "launch delay", CELL_U64, SUM, NULL, "from a call's end to its work" },
-	{ "short_kernels", "short", CELL_U64, SUM, NULL, "shorter than a call of up to 50 us" },
-	{ "runtime_outliers", "calls > 50 us", CELL_U64, SUM, NULL, "calls" },
-	{ "delay_outliers", "delays > 100 us", CELL_U64, SUM, NULL, "launches" },
-	{ .name = NULL },
-};
+#define CALL_COLUMNS(X)                                                                            \
+	X(CALLS_COUNT = HTA_STREAM, "launches", "launches", U64, SUM,                              \
+	  "of kernels, copies and fills; no graphs")                                               \
+	X(CALLS_CPU, "cpu_ns", "cpu", U64, SUM, "length of the calls")                             \
+	X(CALLS_GPU, "gpu_ns", "gpu", U64, SUM, "length of their work")                            \
+	X(CALLS_DELAY, "delay_ns", "launch delay", U64, SUM, "from a call's end to its work")      \
+	X(CALLS_SHORT, "short_kernels", "short", U64, SUM, "shorter than a call of up to 50 us")   \
+	X(CALLS_CPU_OUT, "runtime_outliers", "calls > 50 us", U64, SUM, "calls")                   \
+	X(CALLS_DELAY_OUT, "delay_outliers", "delays > 100 us", U64, SUM, "launches")
+enum { CALL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_calls = {
 	.name = "hta_cuda_kernel_launch_stats",
 	.member = "hta_cuda_kernel_launch_stats",
 	.under = &table_ranks,
-	.columns = call_columns,
+	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) CALL_COLUMNS(COLUMN_ROW)),
 };
 
 /* ---- fold ------------------------------------------------------------------------------- */
 
 enum { EVENTS_MAX = 1 << 21, QUEUE_POINTS = 1 << 17 };
-
-struct hta {
-	struct hta_event *events;
-	size_t count, cap;
-	struct hta_room room;
-	size_t points_left; /* of queues' lengths */
-};
+enum { CPU_CUTOFF_NS = 50000, DELAY_CUTOFF_NS = 100000 /* as HTA has them */ };
 
 /* HTA's types; what it takes for none of them by its name is what it is here. */
 static uint8_t class_of(struct accumulator *f, const struct event *e)
@@ -237,10 +179,10 @@ static void hta_release(struct accumulator *f)
 	struct hta *s = f->state;
 
 	free(s->events);
-	free(s->room.events);
-	free(s->room.edges);
-	free(s->room.rates);
-	free(s->room.values);
+	free(s->copies);
+	free(s->edges);
+	free(s->rates);
+	free(s->values);
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
@@ -286,7 +228,7 @@ static enum status end_time(struct accumulator *f, const struct hta_slice *gpu, 
 	uint64_t mixes[HTA_MIXES];
 	char text[80];
 
-	hta_mixes(gpu->events, gpu->count, s->room.edges, mixes);
+	hta_mixes(gpu->events, gpu->count, s->edges, mixes);
 	TRY(acc_row(f, table_time.name, process, keys, &row, err));
 	for (unsigned mask = 0; mask < HTA_MIXES; mask++) {
 		unsigned at = !mask                ? TIME_IDLE
@@ -310,28 +252,28 @@ static enum status end_time(struct accumulator *f, const struct hta_slice *gpu, 
 
 static enum status end_calls(struct accumulator *f, const struct hta_slice *gpu, struct error *err)
 {
-	struct hta_launches sums = { 0, 0, 0, 0, 0, 0, 0 };
 	union value keys[RANK_KEYS + 1], *row;
 	uint32_t process = hta_keys(f, gpu, keys);
 
-	for (size_t i = 0; i < gpu->count; i++)
-		hta_launch_add(&sums, &gpu->events[i]);
 	TRY(acc_row(f, table_calls.name, process, keys, &row, err));
-	row[CALLS_COUNT].u64 += sums.count;
-	row[CALLS_CPU].u64 += sums.cpu_ns;
-	row[CALLS_GPU].u64 += sums.gpu_ns;
-	row[CALLS_DELAY].u64 += sums.delay_ns;
-	row[CALLS_SHORT].u64 += sums.short_count;
-	row[CALLS_CPU_OUT].u64 += sums.cpu_outliers;
-	row[CALLS_DELAY_OUT].u64 += sums.delay_outliers;
+	for (size_t i = 0; i < gpu->count; i++) {
+		const struct hta_event *e = &gpu->events[i];
+		uint64_t cpu_ns = e->launch_end_ns - e->launch_begin_ns;
+		uint64_t gpu_ns = e->end_ns - e->begin_ns;
+		uint64_t delay_ns =
+			e->begin_ns > e->launch_end_ns ? e->begin_ns - e->launch_end_ns : 0;
+
+		if (!e->has_launch || e->is_graph)
+			continue;
+		row[CALLS_COUNT].u64++;
+		row[CALLS_CPU].u64 += cpu_ns;
+		row[CALLS_GPU].u64 += gpu_ns;
+		row[CALLS_DELAY].u64 += delay_ns;
+		row[CALLS_SHORT].u64 += cpu_ns <= CPU_CUTOFF_NS && gpu_ns < cpu_ns;
+		row[CALLS_CPU_OUT].u64 += cpu_ns > CPU_CUTOFF_NS;
+		row[CALLS_DELAY_OUT].u64 += delay_ns > DELAY_CUTOFF_NS;
+	}
 	return ST_OK;
-}
-
-static enum status end_rates(struct accumulator *f, const struct hta_slice *gpu, struct error *err)
-{
-	struct hta *s = f->state;
-
-	return hta_put_rates(f, gpu, &s->room, err);
 }
 
 /* Of a graph's nodes only the first left a queue. */
@@ -361,23 +303,22 @@ static enum status end_stream(struct accumulator *f, const struct hta_slice *of,
 	size_t points, left;
 	unsigned kind;
 
-	keys[IDLE_STREAM].u64 = of->events[0].stream;
+	keys[HTA_STREAM].u64 = of->events[0].stream;
 	for (kind = 0; kind < HTA_WAITS; kind++) {
-		size_t count = hta_gaps(of->events, of->count, (enum hta_wait)kind, s->room.values);
+		size_t count = hta_gaps(of->events, of->count, (enum hta_wait)kind, s->values);
 
 		if (!count)
 			continue;
-		stats = hta_describe(s->room.values, count);
+		stats = hta_describe(s->values, count);
 		keys[IDLE_CATEGORY].text = words[kind];
 		TRY(acc_row(f, table_idle.name, process, keys, &row, err));
 		row[IDLE_NS].u64 += stats.sum;
 		hta_put_stats(row + IDLE_STATS, &stats);
 	}
-	points = hta_queue(of->events, without_nodes(of->events, of->count), s->room.edges,
-			   s->room.values);
+	points = hta_queue(of->events, without_nodes(of->events, of->count), s->edges, s->values);
 	left = s->points_left;
-	TRY(hta_put_queue(f, of, s->room.edges, s->room.values, points, &s->points_left, err));
-	stats = hta_describe(s->room.values, points);
+	TRY(hta_put_queue(f, of, s->edges, s->values, points, &s->points_left, err));
+	stats = hta_describe(s->values, points);
 	if (!stats.count)
 		return ST_OK;
 	TRY(acc_row(f, table_queue.name, process, keys, &row, err));
@@ -395,8 +336,8 @@ static enum status end_name(struct accumulator *f, const struct hta_slice *of, s
 	char text[80];
 
 	for (size_t i = 0; i < of->count; i++)
-		s->room.values[i] = of->events[i].end_ns - of->events[i].begin_ns;
-	struct hta_stats stats = hta_describe(s->room.values, of->count);
+		s->values[i] = of->events[i].end_ns - of->events[i].begin_ns;
+	struct hta_stats stats = hta_describe(s->values, of->count);
 	keys[KERNEL_TYPE].text = type_text(of->events[0].class, text);
 	keys[KERNEL_NAME].text = trace_text(f->trace, of->events[0].name, NULL);
 	TRY(acc_row(f, table_kernels.name, process, keys, &row, err));
@@ -438,11 +379,11 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 
 	if (!s->count)
 		return ST_OK;
-	s->room.events = calloc(s->count, sizeof(*s->room.events));
-	s->room.edges = calloc(2 * s->count, sizeof(*s->room.edges));
-	s->room.rates = calloc(2 * s->count, sizeof(*s->room.rates));
-	s->room.values = calloc(2 * s->count, sizeof(*s->room.values));
-	if (!s->room.events || !s->room.edges || !s->room.rates || !s->room.values)
+	s->copies = calloc(s->count, sizeof(*s->copies));
+	s->edges = calloc(2 * s->count, sizeof(*s->edges));
+	s->rates = calloc(2 * s->count, sizeof(*s->rates));
+	s->values = calloc(2 * s->count, sizeof(*s->values));
+	if (!s->copies || !s->edges || !s->rates || !s->values)
 		return fail_memory(err);
 	s->points_left = QUEUE_POINTS;
 	qsort(s->events, s->count, sizeof(*s->events), hta_by_name);
@@ -450,13 +391,15 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 	qsort(s->events, s->count, sizeof(*s->events), hta_by_stream);
 	TRY(each(f, 1, end_time, err));
 	TRY(each(f, 1, end_calls, err));
-	TRY(each(f, 1, end_rates, err));
+	TRY(each(f, 1, hta_put_rates, err));
 	return each(f, 2, end_stream, err); /* the last: it drops nodes */
 }
 
 /* ---- finish ----------------------------------------------------------------------------- */
 
-void hta_finish_means(struct tables *all, const char *name, size_t sum, size_t stats, bool is_whole)
+/* Sum / count, rounded if `is_whole`. */
+static void finish_means(struct tables *all, const char *name, size_t sum, size_t stats,
+			 bool is_whole)
 {
 	struct table *t = tables_find(all, name);
 
@@ -510,10 +453,10 @@ static enum status hta_finish(struct tables *all, struct error *err)
 			row[TIME_COMM].u64 ? percent_of(row[TIME_OVERLAP].u64, row[TIME_COMM].u64)
 					   : NAN;
 	}
-	hta_finish_means(all, table_idle.name, IDLE_NS, IDLE_STATS, true);
-	hta_finish_means(all, table_kernels.name, KERNEL_NS, KERNEL_STATS, true);
-	hta_finish_means(all, table_queue.name, QUEUE_SUM, QUEUE_STATS, false);
-	hta_finish_rates(all);
+	finish_means(all, table_idle.name, IDLE_NS, IDLE_STATS, true);
+	finish_means(all, table_kernels.name, KERNEL_NS, KERNEL_STATS, true);
+	finish_means(all, table_queue.name, QUEUE_SUM, QUEUE_STATS, false);
+	finish_means(all, table_hta_rates.name, BW_SUM, BW_STATS, false);
 	finish_shares(all, table_idle.name, IDLE_CATEGORY, IDLE_NS, IDLE_RATIO);
 	finish_shares(all, table_types.name, TYPE_NAME, TYPE_NS, TYPE_PCT);
 	return ST_OK;

@@ -48,11 +48,6 @@ size_t hta_gaps(const struct hta_event *events, size_t count, enum hta_wait kind
 size_t hta_queue(const struct hta_event *events, size_t count, struct hta_edge *edges,
 		 uint64_t *lengths);
 
-struct hta_launches {
-	uint64_t count, cpu_ns, gpu_ns, delay_ns, short_count, cpu_outliers, delay_outliers;
-};
-void hta_launch_add(struct hta_launches *sums, const struct hta_event *e);
-
 /* Bytes a second of the copies that run after each change; how many.  Room for 2n. */
 struct hta_rate {
 	uint64_t at_ns;
@@ -66,42 +61,44 @@ struct hta_slice { /* of one GPU; of one stream or one name */
 	struct hta_event *events;
 	size_t count;
 };
-struct hta_room { /* for what is computed of a slice: once, and twice its events */
+struct hta { /* the state of the report */
 	struct hta_event *events;
+	size_t count, cap;
+	/* for what is computed of a slice: copies of its events, and twice as many of the others */
+	struct hta_event *copies;
 	struct hta_edge *edges;
 	struct hta_rate *rates;
 	uint64_t *values;
+	size_t points_left; /* of queues' lengths */
 };
 /* The process; fills the device's key. */
 uint32_t hta_keys(struct accumulator *f, const struct hta_slice *of, union value *keys);
 
-#define HTA_STATS_COLUMNS(unit, cell)                                                              \
-	{ "count", "count", CELL_U64, SUM, NULL, "values" },                                       \
-		{ "min" unit, "min", CELL_U64, MAX, NULL, "the least" },                           \
-		{ "p25" unit, "25%", CELL_U64, MAX, NULL, "a quarter is less" },                   \
-		{ "p50" unit, "50%", CELL_U64, MAX, NULL, "the half is less" },                    \
-		{ "p75" unit, "75%", CELL_U64, MAX, NULL, "three quarters are less" },             \
-		{ "max" unit, "max", CELL_U64, MAX, NULL, "the most" },                            \
-		{ "std" unit, "std", CELL_U64, MAX, NULL, "standard deviation of a sample" },      \
-	{                                                                                          \
-		"mean" unit, "mean", cell, DERIVED, NULL, "sum / count"                            \
-	}
+#define HTA_STATS_COLUMNS(X, unit, type)                                                           \
+	X(STATS_COUNT, "count", "count", U64, SUM, "values")                                       \
+	X(STATS_MIN, "min" unit, "min", U64, MAX, "the least")                                     \
+	X(STATS_P25, "p25" unit, "25%", U64, MAX, "a quarter is less")                             \
+	X(STATS_P50, "p50" unit, "50%", U64, MAX, "the half is less")                              \
+	X(STATS_P75, "p75" unit, "75%", U64, MAX, "three quarters are less")                       \
+	X(STATS_MAX, "max" unit, "max", U64, MAX, "the most")                                      \
+	X(STATS_STD, "std" unit, "std", U64, MAX, "standard deviation of a sample")                \
+	X(STATS_MEAN, "mean" unit, "mean", type, DERIVED, "sum / count")
+enum { HTA_STATS_COLUMNS(COLUMN_PLACE, "", U64) HTA_STATS };
+/* The keys of all tables below ranks. */
+#define HTA_DEVICE_KEY(X)                                                                          \
+	X(HTA_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process")
+#define HTA_STREAM_KEY(X) X(HTA_STREAM, "stream", "stream", U64, KEY, "its number on the device")
+enum { HTA_DEVICE_KEY(COLUMN_PLACE) HTA_STREAM_KEY(COLUMN_PLACE) HTA_STREAM_KEYS };
+#define HTA_BANDWIDTH_COLUMNS(X)                                                                   \
+	X(BW_NAME = HTA_STREAM, "name", "name", TEXT, KEY, "Memset, or Memcpy and its direction")  \
+	X(BW_SUM, "sum", NULL, U64, SUM, "of the points of the series, those of 0 aside")
+#define HTA_LEFT_OUT_COLUMN(X, place)                                                              \
+	X(place, "points_left_out", NULL, U64, SUM, "of the series, which has a ceiling")
 enum {
-	STATS_COUNT,
-	STATS_MIN,
-	STATS_P25,
-	STATS_P50,
-	STATS_P75,
-	STATS_MAX,
-	STATS_STD,
-	STATS_MEAN,
-	HTA_STATS
+	HTA_BANDWIDTH_COLUMNS(COLUMN_PLACE) BW_STATS,
+	HTA_LEFT_OUT_COLUMN(COLUMN_PLACE, BW_LEFT_OUT = BW_STATS + HTA_STATS)
 };
 void hta_put_stats(union value *row, const struct hta_stats *s);
-/* Sum / count, rounded if `is_whole`. */
-void hta_finish_means(struct tables *all, const char *name, size_t sum, size_t stats,
-		      bool is_whole);
-
 extern const struct table_type table_hta_queue_series, table_hta_rate_series, table_hta_rates;
 /* Of a copy or fill: what the file says, else bytes / length. */
 uint64_t hta_rate_of(const struct accumulator *f, const struct event *e);
@@ -109,9 +106,7 @@ uint64_t hta_rate_of(const struct accumulator *f, const struct event *e);
 enum status hta_put_queue(struct accumulator *f, const struct hta_slice *of,
 			  const struct hta_edge *edges, const uint64_t *lengths, size_t count,
 			  size_t *left, struct error *err);
-enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu,
-			  const struct hta_room *room, struct error *err);
-void hta_finish_rates(struct tables *all);
+enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu, struct error *err);
 
 int hta_by_stream(const void *a, const void *b);
 int hta_by_name(const void *a, const void *b);

@@ -7,64 +7,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE                                                                                     \
-	{                                                                                          \
-		"device", NULL, CELL_U64, KEY, NULL, "the device's number in its process"          \
-	}
-#define POINT                                                                                      \
-	{ "at_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },                            \
-	{                                                                                          \
-		"place", NULL, CELL_U64, KEY, NULL, "of those at the same time, from 0"            \
-	}
+/* A point of a series; without titles they are in no page. */
+#define KEY_OF_SERIES(X)                                                                           \
+	X(SERIES_DEVICE = RANK_KEYS, "device", NULL, U64, KEY, "the device's number in its process")
+#define POINT_KEYS(X, place)                                                                       \
+	X(place, "at_ns", NULL, U64, KEY, "since the Unix epoch")                                  \
+	X(place##_PLACE, "place", NULL, U64, KEY, "of those at the same time, from 0")
 
-enum { LENGTH_STREAM = RANK_KEYS + 1, LENGTH_AT, LENGTH_PLACE, LENGTH };
-static const struct column length_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	{ "stream", NULL, CELL_U64, KEY, NULL, "its number on the device" },
-	POINT,
-	{ "queue_length", NULL, CELL_U64, MAX, NULL, "launched and not begun, from then on" },
-	{ .name = NULL },
+#define LENGTH_STREAM_KEY(X)                                                                       \
+	X(LENGTH_STREAM = HTA_STREAM, "stream", NULL, U64, KEY, "its number on the device")
+#define LENGTH_COLUMN(X)                                                                           \
+	X(LENGTH, "queue_length", NULL, U64, MAX, "launched and not begun, from then on")
+enum {
+	LENGTH_STREAM_KEY(COLUMN_PLACE) POINT_KEYS(COLUMN_PLACE, LENGTH_AT)
+		LENGTH_COLUMN(COLUMN_PLACE)
 };
 const struct table_type table_hta_queue_series = {
 	.name = "hta_queue_length_time_series",
 	.member = "hta_queue_length_time_series",
 	.under = &table_ranks,
-	.columns = length_columns,
+	.columns = COLUMNS(RANK_COLUMNS,
+			   KEY_OF_SERIES(COLUMN_ROW) LENGTH_STREAM_KEY(COLUMN_ROW)
+				   POINT_KEYS(COLUMN_ROW, LENGTH_AT) LENGTH_COLUMN(COLUMN_ROW)),
 };
 
-enum { RATE_NAME = RANK_KEYS + 1, RATE_AT, RATE_PLACE, RATE };
-static const struct column rate_columns[] = {
-	RANK_COLUMNS,
-	DEVICE,
-	{ "name", NULL, CELL_TEXT, KEY, NULL, "direction" },
-	POINT,
-	{ "memory_bw_bytes_per_s", NULL, CELL_U64, MAX, NULL,
-	  "of those that run from then on, added up: as recorded, else bytes / duration" },
-	{ .name = NULL },
-};
+#define RATE_NAME_KEY(X) X(RATE_NAME = HTA_STREAM, "name", NULL, TEXT, KEY, "direction")
+#define RATE_COLUMN(X)                                                                             \
+	X(RATE, "memory_bw_bytes_per_s", NULL, U64, MAX,                                           \
+	  "of those that run from then on, added up: as recorded, else bytes / duration")
+enum { RATE_NAME_KEY(COLUMN_PLACE) POINT_KEYS(COLUMN_PLACE, RATE_AT) RATE_COLUMN(COLUMN_PLACE) };
 const struct table_type table_hta_rate_series = {
 	.name = "hta_memory_bw_time_series",
 	.member = "hta_memory_bw_time_series",
 	.under = &table_ranks,
-	.columns = rate_columns,
+	.columns = COLUMNS(RANK_COLUMNS,
+			   KEY_OF_SERIES(COLUMN_ROW) RATE_NAME_KEY(COLUMN_ROW)
+				   POINT_KEYS(COLUMN_ROW, RATE_AT) RATE_COLUMN(COLUMN_ROW)),
 };
 
-enum { BW_NAME = RANK_KEYS + 1, BW_SUM, BW_STATS, BW_LEFT_OUT = BW_STATS + HTA_STATS };
-static const struct column bw_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "name", "name", CELL_TEXT, KEY, NULL, "Memset, or Memcpy and its direction" },
-	{ "sum", NULL, CELL_U64, SUM, NULL, "of the points of the series, those of 0 aside" },
-	HTA_STATS_COLUMNS("_bytes_per_s", CELL_F64),
-	{ "points_left_out", NULL, CELL_U64, SUM, NULL, "of the series, which has a ceiling" },
-	{ .name = NULL },
-};
 const struct table_type table_hta_rates = {
 	.name = "hta_memory_bw_summary",
 	.member = "hta_memory_bw_summary",
 	.under = &table_ranks,
-	.columns = bw_columns,
+	.columns =
+		COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) HTA_BANDWIDTH_COLUMNS(COLUMN_ROW)
+					      HTA_STATS_COLUMNS(COLUMN_ROW, "_bytes_per_s", F64)
+						      HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
 };
 
 enum { POINTS_MOST = 1 << 17 /* of a series of an input */, NAMES_MOST = 16, NAME_BYTES = 16 };
@@ -175,10 +163,10 @@ size_t hta_rates(const struct hta_event *events, size_t count, struct hta_rate *
 	return points;
 }
 
-/* Of a GPU; its events are gathered by direction in `room`. */
-enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu,
-			  const struct hta_room *room, struct error *err)
+/* Of a GPU: the copies of each direction together. */
+enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu, struct error *err)
 {
+	struct hta *s = f->state;
 	char names[NAMES_MOST][NAME_BYTES], name[NAME_BYTES];
 	size_t count = 0, left = POINTS_MOST, k;
 
@@ -192,7 +180,7 @@ enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu,
 			memcpy(names[count++], name, NAME_BYTES);
 	}
 	for (k = 0; k < count; k++) {
-		struct hta_slice of = { room->events, 0 };
+		struct hta_slice of = { s->copies, 0 };
 
 		for (size_t i = 0; i < gpu->count; i++) {
 			if (gpu->events[i].class != HTA_MEMORY)
@@ -203,30 +191,24 @@ enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu,
 		}
 		union value keys[RATE + 1], *row;
 		uint32_t process = hta_keys(f, &of, keys);
-		size_t points = hta_rates(of.events, of.count, room->rates), before = left,
-		       some = 0;
+		size_t points = hta_rates(of.events, of.count, s->rates), before = left, some = 0;
 		keys[RATE_NAME].text = names[k];
 		keys[RATE_AT].u64 = NO_U64;
 		for (size_t i = 0; i < points; i++) {
-			uint64_t value = (uint64_t)room->rates[i].change;
+			uint64_t value = (uint64_t)s->rates[i].change;
 
 			TRY(put_point(f, &table_hta_rate_series, process, keys, RATE_AT,
-				      room->rates[i].at_ns, value, &left, err));
+				      s->rates[i].at_ns, value, &left, err));
 			if (value)
-				room->values[some++] = value;
+				s->values[some++] = value;
 		}
-		struct hta_stats stats = hta_describe(room->values, some);
 		if (!some)
 			continue;
+		struct hta_stats stats = hta_describe(s->values, some);
 		TRY(acc_row(f, table_hta_rates.name, process, keys, &row, err));
 		row[BW_SUM].u64 += stats.sum;
 		row[BW_LEFT_OUT].u64 += points - (before - left);
 		hta_put_stats(row + BW_STATS, &stats);
 	}
 	return ST_OK;
-}
-
-void hta_finish_rates(struct tables *all)
-{
-	hta_finish_means(all, table_hta_rates.name, BW_SUM, BW_STATS, false);
 }

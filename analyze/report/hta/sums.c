@@ -6,10 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* HTA's constants. */
-#define KERNEL_WAIT_NS  30000u
-#define CPU_CUTOFF_NS   50000u
-#define DELAY_CUTOFF_NS 100000u
+enum { KERNEL_WAIT_NS = 30000 /* as HTA has it */ };
 
 /* Between the two nearest, as pandas does. */
 static uint64_t quantile(const uint64_t *values, size_t count, double share)
@@ -82,23 +79,19 @@ void hta_mixes(const struct hta_event *events, size_t count, struct hta_edge *ed
 	}
 }
 
-static enum hta_wait kind_of(const struct hta_event *e, uint64_t before_ns, uint64_t gap_ns)
-{
-	if (e->has_launch && e->launch_begin_ns > before_ns)
-		return HTA_HOST_WAIT;
-	return gap_ns < KERNEL_WAIT_NS ? HTA_KERNEL_WAIT : HTA_OTHER_WAIT;
-}
-
 size_t hta_gaps(const struct hta_event *events, size_t count, enum hta_wait kind, uint64_t *gaps)
 {
 	size_t found = 0;
 
 	for (size_t i = 1; i < count; i++) {
+		const struct hta_event *e = &events[i];
 		uint64_t before_ns = events[i - 1].end_ns;
-		uint64_t gap_ns =
-			events[i].begin_ns > before_ns ? events[i].begin_ns - before_ns : 0;
+		uint64_t gap_ns = e->begin_ns > before_ns ? e->begin_ns - before_ns : 0;
+		enum hta_wait is = e->has_launch && e->launch_begin_ns > before_ns ? HTA_HOST_WAIT
+				   : gap_ns < KERNEL_WAIT_NS                       ? HTA_KERNEL_WAIT
+										   : HTA_OTHER_WAIT;
 
-		if (kind_of(&events[i], before_ns, gap_ns) == kind)
+		if (is == kind)
 			gaps[found++] = gap_ns;
 	}
 	return found;
@@ -124,49 +117,33 @@ size_t hta_queue(const struct hta_event *events, size_t count, struct hta_edge *
 	return points;
 }
 
-void hta_launch_add(struct hta_launches *sums, const struct hta_event *e)
+static int compare(uint64_t a, uint64_t b)
 {
-	uint64_t cpu_ns = e->launch_end_ns - e->launch_begin_ns, gpu_ns = e->end_ns - e->begin_ns;
-	uint64_t delay_ns = e->begin_ns > e->launch_end_ns ? e->begin_ns - e->launch_end_ns : 0;
-
-	if (!e->has_launch || e->is_graph)
-		return;
-	sums->count++;
-	sums->cpu_ns += cpu_ns;
-	sums->gpu_ns += gpu_ns;
-	sums->delay_ns += delay_ns;
-	sums->short_count += cpu_ns <= CPU_CUTOFF_NS && gpu_ns < cpu_ns;
-	sums->cpu_outliers += cpu_ns > CPU_CUTOFF_NS;
-	sums->delay_outliers += delay_ns > DELAY_CUTOFF_NS;
+	return (a > b) - (a < b);
 }
 
 static int by_order(const struct hta_event *a, const struct hta_event *b)
 {
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns > b->begin_ns ? 1 : -1;
-	return (a->order > b->order) - (a->order < b->order);
+	int order = compare(a->begin_ns, b->begin_ns);
+
+	return order ? order : compare(a->order, b->order);
 }
 
 int hta_by_stream(const void *pa, const void *pb)
 {
 	const struct hta_event *a = pa, *b = pb;
+	int order = compare(a->gpu, b->gpu);
 
-	if (a->gpu != b->gpu)
-		return a->gpu > b->gpu ? 1 : -1;
-	if (a->stream != b->stream)
-		return a->stream > b->stream ? 1 : -1;
-	return by_order(a, b);
+	order = order ? order : compare(a->stream, b->stream);
+	return order ? order : by_order(a, b);
 }
 
 int hta_by_name(const void *pa, const void *pb)
 {
 	const struct hta_event *a = pa, *b = pb;
+	int order = compare(a->gpu, b->gpu);
 
-	if (a->gpu != b->gpu)
-		return a->gpu > b->gpu ? 1 : -1;
-	if (a->name != b->name)
-		return a->name > b->name ? 1 : -1;
-	if (a->class != b->class)
-		return a->class > b->class ? 1 : -1;
-	return by_order(a, b);
+	order = order ? order : compare(a->name, b->name);
+	order = order ? order : compare(a->class, b->class);
+	return order ? order : by_order(a, b);
 }
