@@ -3,6 +3,7 @@
 #include "analyze/explain/explain.h"
 
 #include "analyze/engine/number.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,13 +101,6 @@ struct sorted {
 	double by;
 };
 
-static int compare_sorted(const void *pa, const void *pb)
-{
-	const struct sorted *a = pa, *b = pb;
-
-	return (a->by < b->by) - (a->by > b->by);
-}
-
 /* Rows of `t` whose text in column `of` begins with `word` (NULL: all), the greatest first. */
 static struct sorted *take_rows(struct blocks *b, struct table *t, size_t by, const char *of,
 				const char *word, size_t *count)
@@ -128,8 +122,7 @@ static struct sorted *take_rows(struct blocks *b, struct table *t, size_t by, co
 			    (!text[len] || (is_host && text[len] == ':'))))
 			out[(*count)++] = (struct sorted){ row, isfinite(v) ? v : 0 };
 	}
-	if (*count)
-		qsort(out, *count, sizeof(*out), compare_sorted);
+	SORT_BY(out, *count, DOWN(struct sorted, by));
 	return out;
 }
 

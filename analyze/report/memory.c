@@ -9,6 +9,7 @@
 #include "analyze/report/growth.h"
 #include "analyze/engine/report.h"
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -361,15 +362,6 @@ static uint64_t device_total(const struct accumulator *f, const struct place *p)
 	return 0;
 }
 
-static int compare_owners(const void *pa, const void *pb)
-{
-	const struct gauge_owner *a = pa, *b = pb;
-
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return (a->name > b->name) - (a->name < b->name);
-}
-
 static enum status end_owners(struct accumulator *f, struct place *p, union value *keys,
 			      struct error *err)
 {
@@ -377,8 +369,8 @@ static enum status end_owners(struct accumulator *f, struct place *p, union valu
 	uint64_t rest = g->peak.bytes;
 	union value *row;
 
-	if (g->at_peak_count)
-		qsort(g->at_peak, g->at_peak_count, sizeof(*g->at_peak), compare_owners);
+	SORT_BY(g->at_peak, g->at_peak_count, DOWN(struct gauge_owner, bytes),
+		UP(struct gauge_owner, name));
 	for (size_t i = 0; i < g->at_peak_count && i < OWNERS_SHOWN; i++) {
 		const struct gauge_owner *o = &g->at_peak[i];
 

@@ -3,6 +3,7 @@
 
 #include "analyze/report/attribution.h"
 #include "analyze/report/report_list.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,14 +20,9 @@ struct timed {
 	uint64_t wall_ns;
 };
 
-static int compare_timed(const void *pa, const void *pb)
-{
-	const struct timed *a = pa, *b = pb;
-
-	if (a->occurrence != b->occurrence)
-		return a->occurrence < b->occurrence ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
+static const struct sort_key by_time[] = { UP(struct timed, occurrence),
+					   UP(struct timed, number),
+					   { .type = SORT_NONE } };
 
 static bool same_step(struct table *t, size_t i, size_t k)
 {
@@ -48,8 +44,7 @@ static size_t take_steps(struct table *t, struct timed *all)
 		if (row[counted].u64 == 1)
 			all[n++] = (struct timed){ row[RANK_KEYS].u64, occurrence, row[wall].u64 };
 	}
-	if (n)
-		qsort(all, n, sizeof(*all), compare_timed);
+	sort_rows(all, n, sizeof(*all), by_time);
 	return n;
 }
 
@@ -70,7 +65,7 @@ static enum status take_series(struct diff_side *s, struct tables *all, struct e
 	for (i = 0; i < n; i++) {
 		sum += (double)steps[i].wall_ns;
 		of++;
-		if (i + 1 < n && !compare_timed(&steps[i], &steps[i + 1]))
+		if (i + 1 < n && !sort_compare(&steps[i], &steps[i + 1], by_time))
 			continue;
 		walls[count++] = sum / (double)of;
 		sum = 0;
@@ -119,19 +114,10 @@ struct attribution { /* of one side */
 	bool is_b;
 };
 
-static int compare_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
-static int compare_owned(const void *pa, const void *pb)
-{
-	const struct attribution *a = pa, *b = pb;
-	int order = compare_text(a->class, b->class);
-
-	order = order ? order : compare_text(a->phase, b->phase);
-	return order ? order : compare_text(a->name, b->name);
-}
+static const struct sort_key by_owner[] = { UP(struct attribution, class),
+					    UP(struct attribution, phase),
+					    UP(struct attribution, name),
+					    { .type = SORT_NONE } };
 
 static size_t take_owned(struct tables *all, bool is_b, struct attribution *out)
 {
@@ -186,14 +172,15 @@ static void owners_take(struct diff *d, const struct attribution *all, size_t co
 		struct diff_owner o = { all[i].class,
 					all[i].phase ? all[i].phase : "",
 					all[i].name ? all[i].name : "",
-					{ 0, 0, 0 } };
+					{ .a_ns = 0 } };
 
 		ns[all[i].is_b] += all[i].ns;
-		if (i + 1 < count && !compare_owned(&all[i], &all[i + 1]))
+		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_owner))
 			continue;
 		o.ns.a_ns = mean_of(&d->a, ns[0]);
 		o.ns.b_ns = mean_of(&d->b, ns[1]);
 		o.ns.difference_ns = o.ns.b_ns - o.ns.a_ns;
+		o.ns.size_ns = llabs(o.ns.difference_ns);
 		ns[0] = ns[1] = 0;
 		part_add(d, &o);
 		if (is_work(o.class))
@@ -201,42 +188,19 @@ static void owners_take(struct diff *d, const struct attribution *all, size_t co
 	}
 }
 
-static int64_t size_of(const struct diff_times *ns)
-{
-	return ns->difference_ns < 0 ? -ns->difference_ns : ns->difference_ns;
-}
-
-static int compare_owners(const void *pa, const void *pb)
-{
-	const struct diff_owner *a = pa, *b = pb;
-
-	if (size_of(&a->ns) != size_of(&b->ns))
-		return size_of(&a->ns) > size_of(&b->ns) ? -1 : 1;
-	if (strcmp(a->class, b->class) != 0)
-		return strcmp(a->class, b->class);
-	return strcmp(a->phase, b->phase) ? strcmp(a->phase, b->phase) : strcmp(a->name, b->name);
-}
-
-static int compare_parts(const void *pa, const void *pb)
-{
-	const struct diff_part *a = pa, *b = pb;
-	int order = strcmp(a->class, b->class);
-
-	if (size_of(&a->ns) != size_of(&b->ns))
-		return size_of(&a->ns) > size_of(&b->ns) ? -1 : 1;
-	order = order ? order : compare_text(a->phase, b->phase);
-	return order ? order : compare_text(a->cause, b->cause);
-}
-
 /* What closes: windows are longer than their steps, or steps were left out. */
 static void close_parts(struct diff *d)
 {
 	struct diff_part *rest = &d->parts[d->part_count];
 
-	if (d->part_count)
-		qsort(d->parts, d->part_count, sizeof(*d->parts), compare_parts);
-	if (d->owner_count)
-		qsort(d->owners, d->owner_count, sizeof(*d->owners), compare_owners);
+	for (size_t i = 0; i < d->part_count; i++)
+		d->parts[i].ns.size_ns = llabs(d->parts[i].ns.difference_ns);
+	SORT_BY(d->parts, d->part_count, DOWN(struct diff_part, ns.size_ns),
+		UP(struct diff_part, class), UP(struct diff_part, phase),
+		UP(struct diff_part, cause));
+	SORT_BY(d->owners, d->owner_count, DOWN(struct diff_owner, ns.size_ns),
+		UP(struct diff_owner, class), UP(struct diff_owner, phase),
+		UP(struct diff_owner, name));
 	for (size_t i = 0; i < d->part_count; i++) {
 		d->a.window_ns += d->parts[i].ns.a_ns;
 		d->b.window_ns += d->parts[i].ns.b_ns;
@@ -267,8 +231,7 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 	}
 	count = take_owned(a, false, all);
 	count += take_owned(b, true, all + count);
-	if (count)
-		qsort(all, count, sizeof(*all), compare_owned);
+	sort_rows(all, count, sizeof(*all), by_owner);
 	owners_take(d, all, count);
 	free(all);
 	close_parts(d);

@@ -29,6 +29,7 @@ struct diff_side {
 };
 struct diff_times {
 	int64_t a_ns, b_ns, difference_ns;
+	int64_t size_ns; /* of the difference, without its sign */
 };
 struct diff_part {
 	const char *class, *phase, *cause; /* phase or cause NULL: not of this class */

@@ -105,7 +105,7 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 	size_t last = d->part_count - 1;
 	size_t shown = last < lines[p->medium] ? last : lines[p->medium];
 	bool is_text = p->medium == MEDIUM_TEXT, has_bar = p->width >= OWNER_AT + BAR_WIDTH;
-	struct diff_times rest = { 0, 0, 0 }, all = { 0, 0, 0 };
+	struct diff_times rest = { .a_ns = 0 }, all = { .a_ns = 0 };
 	const struct block_column columns[] = {
 		{ .title = "class", .text = "", .class = "label", .is_left = true },
 		{ .title = "phase or cause",

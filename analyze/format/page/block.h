@@ -89,14 +89,14 @@ struct block_column {
 	bool gives_way;       /* text: begins two columns behind a longer cell before it */
 };
 struct block_cell {
-	const char *text;         /* NULL: empty */
-	const char *more;         /* text: follows at once, dim; NULL: nothing */
-	const char *whole;        /* HTML: shown when pointed at; NULL: nothing */
-	const char *class;        /* HTML: instead of the column's class if has_class */
+	const char *text;  /* NULL: empty */
+	const char *more;  /* text: follows at once, dim; NULL: nothing */
+	const char *whole; /* HTML: shown when pointed at; NULL: nothing */
+	const char *class; /* HTML: instead of the column's class if has_class */
 	bool has_class;
-	enum token token;         /* of the text or bar; TOKEN_TEXT: that of the row */
-	enum token mark;          /* a square of this colour before the text; TOKEN_TEXT: none */
-	double share;             /* of a bar, 0 to 1 */
+	enum token token; /* of the text or bar; TOKEN_TEXT: that of the row */
+	enum token mark;  /* a square of this colour before the text; TOKEN_TEXT: none */
+	double share;     /* of a bar, 0 to 1 */
 	const struct stack *stack;
 };
 struct block_row {

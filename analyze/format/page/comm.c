@@ -18,24 +18,9 @@ struct collective { /* of one communicator, operation, type and size */
 	bool is_done;
 };
 
-static int compare_keys(const void *pa, const void *pb)
-{
-	const struct collective *a = pa, *b = pb;
-	int order = strcmp(a->group, b->group);
-
-	order = order ? order : strcmp(a->operation, b->operation);
-	order = order ? order : strcmp(a->type, b->type);
-	return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
-}
-
-static int compare_time(const void *pa, const void *pb)
-{
-	const struct collective *a = pa, *b = pb;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns > b->total_ns ? -1 : 1;
-	return compare_keys(a, b);
-}
+static const struct sort_key by_time[] = {
+	DOWN(struct collective, total_ns), UP(struct collective, group), UP(struct collective, operation), UP(struct collective, type), UP(struct collective, bytes), { .type = SORT_NONE },
+}, *const by_keys = by_time + 1;
 
 static struct collective collective_of(const struct view *v, size_t i)
 {
@@ -67,11 +52,11 @@ static size_t take_collectives(const struct view *v, struct collective *all)
 
 	for (size_t i = 0; i < v->count; i++)
 		all[i] = collective_of(v, i);
-	qsort(all, v->count, sizeof(*all), compare_keys);
+	sort_rows(all, v->count, sizeof(*all), by_keys);
 	for (size_t i = 0; i < v->count; i++) {
 		struct collective *to = count ? &all[count - 1] : NULL, from = all[i];
 
-		if (!to || compare_keys(to, &from)) {
+		if (!to || sort_compare(to, &from, by_keys)) {
 			all[count++] = from;
 			continue;
 		}
@@ -88,7 +73,7 @@ static size_t take_collectives(const struct view *v, struct collective *all)
 		all[i].algorithm /= (double)all[i].calls;
 		all[i].bus /= (double)all[i].calls;
 	}
-	qsort(all, count, sizeof(*all), compare_time);
+	sort_rows(all, count, sizeof(*all), by_time);
 	return count;
 }
 
@@ -217,15 +202,6 @@ static double per_step_of(const struct view *v, const char *column, uint64_t ste
 	return (double)cell_or_0(v, 0, column) / (double)(steps ? steps : 1);
 }
 
-static int compare_late(const void *pa, const void *pb)
-{
-	const struct wait *a = pa, *b = pb;
-
-	if (a->late_ns != b->late_ns)
-		return a->late_ns > b->late_ns ? -1 : 1;
-	return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
 static void take_waits(const struct page *p, struct waits *all, struct blocks *b)
 {
 	struct view groups = page_view(p, "groups");
@@ -255,7 +231,7 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 		all->count++;
 	}
 	if (all->count > RANK_LINES)
-		qsort(all->rows, all->count, sizeof(*all->rows), compare_late);
+		SORT_BY(all->rows, all->count, DOWN(struct wait, late_ns), UP(struct wait, rank));
 	all->shown = all->count > RANK_LINES ? WAITS_SHOWN : all->count;
 	for (size_t i = 0; i < all->count; i++)
 		if (all->rows[i].late_ns > (all->latest ? all->latest->late_ns : 0))

@@ -240,15 +240,6 @@ struct gpu_share {
 	double share; /* that is not busy */
 };
 
-static int compare_shares(const void *pa, const void *pb)
-{
-	const struct gpu_share *a = pa, *b = pb;
-
-	if (a->share != b->share)
-		return a->share < b->share ? -1 : 1;
-	return (a->gpu > b->gpu) - (a->gpu < b->gpu);
-}
-
 /*
  * Which GPUs get a line: all of a few, else the least, the median and the most of time that is not
  * busy, and two more of the worst.
@@ -269,7 +260,7 @@ static size_t choose_gpus(const struct page *p, size_t chosen[RANK_LINES], struc
 		all[i].share = (double)view_cell(&p->gpus, i, "not_busy_ns").u64 /
 			       (window > 0 ? window : 1);
 	}
-	qsort(all, count, sizeof(*all), compare_shares);
+	SORT_BY(all, count, UP(struct gpu_share, share), UP(struct gpu_share, gpu));
 	chosen[n++] = all[0].gpu;
 	chosen[n++] = all[(count - 1) / 2].gpu;
 	for (size_t i = 3; i; i--)

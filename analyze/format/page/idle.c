@@ -12,15 +12,6 @@ struct owner {
 	uint64_t ns;
 };
 
-static int compare_owners(const void *pa, const void *pb)
-{
-	const struct owner *a = pa, *b = pb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? 1 : -1;
-	return (a->row > b->row) - (a->row < b->row);
-}
-
 /* The call in the range, the Python frame, and the thread if it fits. */
 static const char *where_text(const struct view *v, size_t row, unsigned width, struct blocks *b)
 {
@@ -58,7 +49,7 @@ void build_idle(const struct page *p, struct blocks *b)
 		return;
 	for (size_t i = 0; i < v.count; i++)
 		all[i] = (struct owner){ i, view_cell(&v, i, "ns").u64 };
-	qsort(all, v.count, sizeof(*all), compare_owners);
+	SORT_BY(all, v.count, DOWN(struct owner, ns), UP(struct owner, row));
 	add_section(b, "Idle", NULL);
 	t = ADD_TABLE(b, head);
 	t->has_no_titles = t->is_in_line = true;

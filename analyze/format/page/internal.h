@@ -4,6 +4,7 @@
 #define ANALYZE_FORMAT_PAGE_INTERNAL_H
 
 #include "analyze/format/page/page.h"
+#include "schemas/base/sort.h"
 
 #include <stdlib.h>
 
@@ -54,7 +55,7 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b);
 
 /* The place of a phase in a step; PHASE_OF_USER: only an annotation of the user names it. */
 enum { PHASE_OF_USER = 7 };
-int page_phase_order(const char *name);
+unsigned page_phase_order(const char *name);
 
 /* Wall times of the counted steps of one rank, in nanoseconds. */
 struct step_times {

@@ -12,22 +12,6 @@ struct kernel {
 	uint64_t median_ns; /* NO_U64: of several ranks; medians do not add up */
 };
 
-static int compare_names(const void *pa, const void *pb)
-{
-	const struct kernel *a = pa, *b = pb;
-
-	return strcmp(a->name, b->name);
-}
-
-static int compare_time(const void *pa, const void *pb)
-{
-	const struct kernel *a = pa, *b = pb;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns > b->total_ns ? -1 : 1;
-	return strcmp(a->name, b->name);
-}
-
 /* Rows of one name become one; the most time first.  Returns how many there are. */
 static size_t take_kernels(const struct view *v, struct kernel *all)
 {
@@ -42,7 +26,7 @@ static size_t take_kernels(const struct view *v, struct kernel *all)
 			.max_ns = view_cell(v, i, "max_ns").u64,
 			.median_ns = view_cell(v, i, "median_ns").u64,
 		};
-	qsort(all, v->count, sizeof(*all), compare_names);
+	SORT_BY(all, v->count, UP(struct kernel, name));
 	for (size_t i = 0; i < v->count; i++) {
 		struct kernel *last = count ? &all[count - 1] : NULL;
 
@@ -55,7 +39,7 @@ static size_t take_kernels(const struct view *v, struct kernel *all)
 		last->max_ns = all[i].max_ns > last->max_ns ? all[i].max_ns : last->max_ns;
 		last->median_ns = NO_U64;
 	}
-	qsort(all, count, sizeof(*all), compare_time);
+	SORT_BY(all, count, DOWN(struct kernel, total_ns), UP(struct kernel, name));
 	return count;
 }
 

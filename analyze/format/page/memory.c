@@ -11,26 +11,18 @@ struct level { /* a row of the table `memory` */
 	uint64_t device, peak_bytes, peak_ns, reserved_bytes, at_peak_reserved_bytes;
 	size_t row;
 	bool is_absolute;
+	uint32_t order;
 };
 
 /* GPUs before the host; an allocator knows more than a sample. */
-static int importance(const struct level *a)
+static uint32_t order_of(const struct level *a)
 {
 	static const char *const order[] = { "allocator", "cuda", "in_use", "pinned" };
-	int i = 0;
+	uint32_t i = 0;
 
 	while (i < 3 && strcmp(order[i], a->what) != 0)
 		i++;
 	return i + (a->device == NO_U64 ? 8 : 0);
-}
-
-static int compare_levels(const void *pa, const void *pb)
-{
-	const struct level *a = pa, *b = pb;
-
-	if (importance(a) != importance(b))
-		return importance(a) - importance(b);
-	return a->peak_bytes > b->peak_bytes ? -1 : a->peak_bytes < b->peak_bytes;
 }
 
 static struct level level_of(const struct page *p, const struct view *v, size_t i)
@@ -47,6 +39,7 @@ static struct level level_of(const struct page *p, const struct view *v, size_t 
 		.is_absolute = view_cell(v, i, "absolute").u64 == 1,
 	};
 
+	a.order = order_of(&a);
 	peaks = view_below(&all, a.cells, table_keys(v->type));
 	if (peaks.count) {
 		a.peak_ns = view_cell(&peaks, 0, "at_ns").u64;
@@ -133,7 +126,7 @@ void build_memory(const struct page *p, struct blocks *b)
 		return;
 	for (size_t i = 0; i < v.count; i++)
 		all[i] = level_of(p, &v, i);
-	qsort(all, v.count, sizeof(*all), compare_levels);
+	SORT_BY(all, v.count, UP(struct level, order), DOWN(struct level, peak_bytes));
 	add_section(b, "Memory", subject_text(&all[0]));
 	add_curve(p, &v, &all[0], b);
 	add_sentence(b, ROLE_NOTE, 0, sentence_text(p, &v, &all[0], b));

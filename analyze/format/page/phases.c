@@ -22,7 +22,7 @@ struct phase_row {
 	const char *name, *label;
 	double wall_ns, gpu_ns[PARTS]; /* per step, and the GPU's per GPU */
 	bool is_inferred;
-	int order;
+	uint32_t order;
 	unsigned count; /* annotations that this row stands for */
 };
 struct phases {
@@ -31,23 +31,12 @@ struct phases {
 	struct phase_row sum;
 };
 
-int page_phase_order(const char *name)
+unsigned page_phase_order(const char *name)
 {
-	for (int i = 0; i < ORDER_COUNT; i++)
+	for (unsigned i = 0; i < ORDER_COUNT; i++)
 		if (i != PHASE_OF_USER && !strcmp(order_of_phases[i], name))
 			return i;
 	return PHASE_OF_USER;
-}
-
-static int compare_phases(const void *pa, const void *pb)
-{
-	const struct phase_row *a = pa, *b = pb;
-
-	if (a->order != b->order)
-		return a->order < b->order ? -1 : 1;
-	if (a->wall_ns != b->wall_ns)
-		return a->wall_ns > b->wall_ns ? -1 : 1;
-	return strcmp(a->name, b->name);
 }
 
 static double busy_ns(const struct phase_row *r)
@@ -97,7 +86,8 @@ static void settle_phases(struct phases *all, struct blocks *b)
 		add_phase(&all->sum, r);
 		all->rows[to++] = *r;
 	}
-	qsort(all->rows, to, sizeof(*all->rows), compare_phases);
+	SORT_BY(all->rows, to, UP(struct phase_row, order), DOWN(struct phase_row, wall_ns),
+		UP(struct phase_row, name));
 	all->count = to;
 	to = 0;
 	for (size_t i = 0; i < all->count; i++) {

@@ -23,15 +23,6 @@ struct rank_steps { /* counted steps of a rank */
 	double mean;
 };
 
-static int compare_means(const void *pa, const void *pb)
-{
-	const struct rank_steps *a = pa, *b = pb;
-
-	if (a->mean != b->mean)
-		return a->mean < b->mean ? -1 : 1;
-	return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
 static struct rank_steps take_rank_steps(const struct page *p, size_t rank, struct blocks *b)
 {
 	struct view v = page_of_rank(p, "steps", rank);
@@ -68,7 +59,7 @@ static size_t choose_ranks(struct rank_steps *all, size_t count)
 
 	if (count <= RANK_LINES)
 		return count;
-	qsort(all, count, sizeof(*all), compare_means);
+	SORT_BY(all, count, UP(struct rank_steps, mean), UP(struct rank_steps, rank));
 	for (size_t i = 0; i < 4; i++) {
 		struct rank_steps swap = all[1 + i];
 
@@ -156,16 +147,10 @@ struct rank_phases {
 	double *walls; /* of steps, by rank */
 };
 
-static int compare_phases(const void *pa, const void *pb)
-{
-	const struct rank_phase *a = pa, *b = pb;
-
-	if (a->is_rest != b->is_rest)
-		return a->is_rest ? 1 : -1;
-	if (a->sum != b->sum)
-		return a->sum > b->sum ? -1 : 1;
-	return strcmp(a->name, b->name);
-}
+static const struct sort_key by_sum[] = { UP(struct rank_phase, is_rest),
+					  DOWN(struct rank_phase, sum),
+					  UP(struct rank_phase, name),
+					  { .type = SORT_NONE } };
 
 static void take_rank_phases(const struct page *p, struct rank_phases *all, struct blocks *b)
 {
@@ -209,7 +194,7 @@ static void settle_rank_phases(struct rank_phases *all, size_t ranks, struct blo
 	double whole = 0;
 	size_t to = 0;
 
-	qsort(all->rows, all->count, sizeof(*all->rows), compare_phases);
+	sort_rows(all->rows, all->count, sizeof(*all->rows), by_sum);
 	for (size_t i = 0; i < ranks; i++)
 		whole += all->walls[i];
 	for (size_t i = 0; i < all->count; i++) {
@@ -229,7 +214,7 @@ static void settle_rank_phases(struct rank_phases *all, size_t ranks, struct blo
 	all->count = to;
 	if (small && small->names > 1)
 		small->label = blocks_text(b, "%u more annotations", small->names);
-	qsort(all->rows, to, sizeof(*all->rows), compare_phases);
+	sort_rows(all->rows, to, sizeof(*all->rows), by_sum);
 }
 
 static void add_two_ranks(const struct page *p, const struct rank_phases *all,
@@ -333,25 +318,8 @@ struct rank_kernel {
  */
 struct spread {
 	const char *name;
-	double calls, values[3], apart;
+	double calls, values[3], apart, size; /* size: of apart, without its sign */
 };
-
-static int compare_names(const void *pa, const void *pb)
-{
-	const struct rank_kernel *a = pa, *b = pb;
-	int order = strcmp(a->name, b->name);
-
-	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-static int compare_apart(const void *pa, const void *pb)
-{
-	const struct spread *a = pa, *b = pb;
-
-	if (fabs(a->apart) != fabs(b->apart))
-		return fabs(a->apart) > fabs(b->apart) ? -1 : 1;
-	return strcmp(a->name, b->name);
-}
 
 static struct spread spread_of(const struct rank_kernel *of, size_t count, size_t ranks, double *ns)
 {
@@ -367,12 +335,14 @@ static struct spread spread_of(const struct rank_kernel *of, size_t count, size_
 		s.values[0] = of[0].rank == 0 ? of[0].ns : 0;
 		s.values[1] = sum - s.values[0];
 		s.apart = s.values[1] - s.values[0];
+		s.size = fabs(s.apart);
 		return s;
 	}
 	s.values[1] = median_double(ns, count); /* sorts them */
 	s.values[0] = ns[0];
 	s.values[2] = ns[count - 1];
 	s.apart = s.values[2] - sum / (double)count;
+	s.size = fabs(s.apart);
 	return s;
 }
 
@@ -393,7 +363,7 @@ static size_t take_rank_kernels(const struct page *p, struct rank_kernel *all)
 				.ns = (double)view_cell(&v, i, "total_ns").u64 / steps,
 			};
 	}
-	qsort(all, count, sizeof(*all), compare_names);
+	SORT_BY(all, count, UP(struct rank_kernel, name), UP(struct rank_kernel, rank));
 	return count;
 }
 
@@ -489,7 +459,7 @@ void build_kernels_of_ranks(const struct page *p, struct blocks *b)
 		else if (has_equal_calls(of, end - first, p->ranks.count))
 			rows[row_count++] = spread_of(of, end - first, p->ranks.count, ns);
 	}
-	qsort(rows, row_count, sizeof(*rows), compare_apart);
-	qsort(comm, comm_count, sizeof(*comm), compare_apart);
+	SORT_BY(rows, row_count, DOWN(struct spread, size), UP(struct spread, name));
+	SORT_BY(comm, comm_count, DOWN(struct spread, size), UP(struct spread, name));
 	add_spreads(p, b, rows, row_count, comm, comm_count);
 }

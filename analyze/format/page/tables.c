@@ -132,28 +132,12 @@ struct action { /* of one or several ranks */
 	bool is_inferred;
 };
 
-static int compare_names(const void *pa, const void *pb)
-{
-	const struct action *a = pa, *b = pb;
-
-	return strcmp(a->name, b->name);
-}
-
-static int compare_totals(const void *pa, const void *pb)
-{
-	const struct action *a = pa, *b = pb;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	return strcmp(a->name, b->name);
-}
-
 /* Rows of one name of several ranks become one; the longest first. */
 static size_t merge_actions(struct action *all, size_t count)
 {
 	size_t kept = 0;
 
-	qsort(all, count, sizeof(*all), compare_names);
+	SORT_BY(all, count, UP(struct action, name));
 	for (size_t i = 0; i < count; i++) {
 		if (!all[i].count)
 			continue;
@@ -166,7 +150,7 @@ static size_t merge_actions(struct action *all, size_t count)
 		if (!all[i].is_inferred)
 			all[kept - 1].count += all[i].count;
 	}
-	qsort(all, kept, sizeof(*all), compare_totals);
+	SORT_BY(all, kept, DOWN(struct action, total_ns), UP(struct action, name));
 	return kept;
 }
 

@@ -18,6 +18,7 @@
 #include "analyze/format/format_list.h"
 #include "analyze/format/tfevents/record.h"
 #include "schemas/base/utf8.h"
+#include "schemas/base/sort.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -78,13 +79,9 @@ static void put_word(struct buf *tag, const char *text)
 
 /* ---- numbers that come again ---- */
 
-static int compare_shown(const void *pa, const void *pb)
+static int compare_shown(const void *a, const void *b)
 {
-	const struct shown *a = pa, *b = pb;
-
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+	return sort_compare(a, b, SORT_KEYS(UP(struct shown, number), UP(struct shown, begin_ns)));
 }
 
 /* As TensorBoard counts: what is more stands at the most. */
@@ -138,15 +135,6 @@ struct placed {
 	const union value *row;
 };
 
-static int compare_placed(const void *pa, const void *pb)
-{
-	const struct placed *a = pa, *b = pb;
-
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	return (a->place > b->place) - (a->place < b->place);
-}
-
 /* Rows by the step that is shown. */
 static enum status put_in_order(const struct maker *m, const struct view *v, struct error *err)
 {
@@ -158,7 +146,7 @@ static enum status put_in_order(const struct maker *m, const struct view *v, str
 		return fail_memory(err);
 	for (size_t i = 0; i < v->count; i++)
 		all[i] = (struct placed){ step_of(m, v, i), i, v->rows[i] };
-	qsort(all, v->count, sizeof(*all), compare_placed);
+	SORT_BY(all, v->count, UP(struct placed, step), UP(struct placed, place));
 	for (size_t i = 0; i < v->count; i++)
 		v->rows[i] = (union value *)(uintptr_t)all[i].row;
 	free(all);

@@ -5,6 +5,7 @@
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 #include "schemas/model/call.h"
+#include "schemas/base/sort.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,13 +88,6 @@ struct check {
 	struct hash_index graph_index; /* of graphs, by process, correlation and begin */
 };
 
-static int compare_spans(const void *pa, const void *pb)
-{
-	const struct span *a = pa, *b = pb;
-
-	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
 static enum status spans_make(struct accumulator *f, struct process_facts *s, uint32_t process,
 			      struct error *err)
 {
@@ -112,7 +106,7 @@ static enum status spans_make(struct accumulator *f, struct process_facts *s, ui
 			s->spans[s->span_count++] =
 				(struct span){ w->begin_ns, w->end_ns ? w->end_ns : UINT64_MAX };
 	}
-	qsort(s->spans, s->span_count, sizeof(*s->spans), compare_spans);
+	SORT_BY(s->spans, s->span_count, UP(struct span, begin_ns));
 	return ST_OK;
 }
 
@@ -211,17 +205,6 @@ static enum status put_graph_work(struct accumulator *f, const struct event *e, 
 	else
 		c->processes[process].at[FACT_graphs_unchecked]++;
 	return ST_OK;
-}
-
-static int compare_graphs(const void *pa, const void *pb)
-{
-	const struct graph_launch *a = pa, *b = pb;
-
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return (a->events < b->events) - (a->events > b->events);
 }
 
 /* ---- events ----------------------------------------------------------------------------- */
@@ -412,8 +395,8 @@ static enum status check_end(struct accumulator *f, struct error *err)
 
 	/* Each launch against the largest of the same graph, which stands first. */
 	const struct graph_launch *first = NULL;
-	if (c->graph_count)
-		qsort(c->graphs, c->graph_count, sizeof(*c->graphs), compare_graphs);
+	SORT_BY(c->graphs, c->graph_count, UP(struct graph_launch, process),
+		UP(struct graph_launch, key), DOWN(struct graph_launch, events));
 	for (size_t i = 0; i < c->graph_count; i++) {
 		const struct graph_launch *g = &c->graphs[i];
 		uint64_t *at = c->processes[g->process].at;

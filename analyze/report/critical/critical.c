@@ -11,6 +11,7 @@
 
 #include "schemas/model/records.h"
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ enum { RECORDS_MAX = 1 << 20 };
 struct path_part { /* of the path of a step: pieces of one kind and name */
 	uint64_t ns;
 	uint32_t process, row, id, count;
-	uint8_t kind;  /* enum path_kind, PATH_KINDS: the step is refused */
+	uint32_t kind; /* enum path_kind, PATH_KINDS: the step is refused */
 	bool with_gap; /* the path up to the next mark, not to the end of its own */
 };
 struct path_parts {
@@ -211,14 +212,9 @@ static enum status part_add(struct path_parts *l, const struct path_part *one, s
 	return ST_OK;
 }
 
-static int compare_parts(const void *pa, const void *pb)
-{
-	const struct path_part *a = pa, *b = pb;
-
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
-}
+static const struct sort_key by_kind[] = { UP(struct path_part, kind),
+					   UP(struct path_part, id),
+					   { .type = SORT_NONE } };
 
 struct path {
 	struct critical *s;
@@ -232,7 +228,7 @@ static enum status put_piece(void *self, const struct path_piece *p, struct erro
 
 	one.ns = p->end_ns - p->begin_ns;
 	one.id = p->id;
-	one.kind = (uint8_t)p->kind;
+	one.kind = p->kind;
 	one.count = 1;
 	return part_add(&path->s->walked, &one, err);
 }
@@ -252,10 +248,10 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 	/* The pieces of one walk, summed by kind and name. */
 	struct path_part *all = s->walked.items;
 	size_t i, count = s->walked.count;
-	if (count)
-		qsort(all, count, sizeof(*all), compare_parts);
+	sort_rows(all, count, sizeof(*all), by_kind);
 	for (size_t first = 0; first < count; first = i) {
-		for (i = first + 1; i < count && !compare_parts(&all[i], &all[first]); i++) {
+		for (i = first + 1; i < count && !sort_compare(&all[i], &all[first], by_kind);
+		     i++) {
 			all[first].ns += all[i].ns;
 			all[first].count++;
 		}

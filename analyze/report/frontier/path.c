@@ -9,6 +9,7 @@
 #include "analyze/report/frontier/path.h"
 
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +41,6 @@ static enum status take_arrival(void *self, const struct matched_call *one, stru
 	m->place = (uint32_t)one->call->place;
 	m->culprit = match_culprit(one->match);
 	return ST_OK;
-}
-
-static int compare_arrivals(const void *pa, const void *pb)
-{
-	const struct arrival *a = pa, *b = pb;
-
-	if (a->interval != b->interval)
-		return a->interval < b->interval ? -1 : 1;
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return (a->sync_point > b->sync_point) - (a->sync_point < b->sync_point);
 }
 
 /* ---- the time of a rank ----------------------------------------------------------------- */
@@ -244,8 +234,8 @@ static enum status path_run(struct frontier_path *w, struct error *err)
 			TRY(matches_each(&w->matches, &range, take_arrival, w, err));
 		TRY(matches_next(&w->matches, &range, &more, err));
 	}
-	if (w->arrival_count)
-		qsort(w->arrivals, w->arrival_count, sizeof(*w->arrivals), compare_arrivals);
+	SORT_BY(w->arrivals, w->arrival_count, UP(struct arrival, interval),
+		UP(struct arrival, place), UP(struct arrival, sync_point));
 	for (size_t i = 0; i < w->sync_point_count; i++) {
 		w->sync_points[i].before = NO_ID;
 		w->sync_points[i].group = (uint32_t)i;

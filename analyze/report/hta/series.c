@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTA's time series: lengths of queues, and the bandwidth of copies that run. */
 #include "analyze/report/hta/hta.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,15 +136,6 @@ uint64_t hta_rate_of(const struct accumulator *f, const struct event *e)
 	return rate < RATE_MOST ? (uint64_t)llround(rate) : 0;
 }
 
-static int compare_rates(const void *pa, const void *pb)
-{
-	const struct hta_rate *a = pa, *b = pb;
-
-	if (a->at_ns != b->at_ns)
-		return a->at_ns > b->at_ns ? 1 : -1;
-	return (a->change > b->change) - (a->change < b->change); /* what ends comes first */
-}
-
 size_t hta_rates(const struct hta_event *events, size_t count, struct hta_rate *rates)
 {
 	size_t points = 0;
@@ -156,8 +148,8 @@ size_t hta_rates(const struct hta_event *events, size_t count, struct hta_rate *
 		rates[points++] = (struct hta_rate){ events[i].begin_ns, rate };
 		rates[points++] = (struct hta_rate){ events[i].begin_ns + ns, -rate };
 	}
-	if (points)
-		qsort(rates, points, sizeof(*rates), compare_rates);
+	/* what ends comes first */
+	SORT_BY(rates, points, UP(struct hta_rate, at_ns), UP(struct hta_rate, change));
 	for (size_t i = 1; i < points; i++)
 		rates[i].change += rates[i - 1].change;
 	return points;

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sort.h - arrays of structs in the order of some of their members.
+ *
+ *	SORT_BY(rows, count, DOWN(struct row, total_ns), UP(struct row, name));
+ *
+ * A key compares what its member holds: numbers, booleans, texts by their bytes (NULL as "").  Rows
+ * that are equal in all keys stand in any order, so the last key tells all rows apart.
+ */
+#ifndef SCHEMAS_BASE_SORT_H
+#define SCHEMAS_BASE_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sort_type { SORT_NONE, SORT_U64, SORT_U32, SORT_I64, SORT_F64, SORT_BOOL, SORT_TEXT };
+struct sort_key {
+	size_t at; /* of the member */
+	enum sort_type type;
+	bool is_down; /* the greatest first */
+};
+#define SORT_TYPE(member)                                                                          \
+	_Generic((member),                                                                         \
+		uint64_t: SORT_U64,                                                                \
+		uint32_t: SORT_U32,                                                                \
+		int64_t: SORT_I64,                                                                 \
+		double: SORT_F64,                                                                  \
+		bool: SORT_BOOL,                                                                   \
+		const char *: SORT_TEXT)
+#define SORT_KEY(owner, member, down)                                                              \
+	{                                                                                          \
+		offsetof(owner, member), SORT_TYPE(((owner *)0)->member), down                     \
+	}
+#define UP(owner, member)   SORT_KEY(owner, member, false)
+#define DOWN(owner, member) SORT_KEY(owner, member, true)
+#define SORT_KEYS(...)      ((const struct sort_key[]){ __VA_ARGS__, { .type = SORT_NONE } })
+
+/* Below, equal to or above 0, as qsort() wants it. */
+int sort_compare(const void *a, const void *b, const struct sort_key *keys);
+void sort_rows(void *items, size_t count, size_t size, const struct sort_key *keys);
+#define SORT_BY(items, count, ...) sort_rows(items, count, sizeof(*(items)), SORT_KEYS(__VA_ARGS__))
+
+#endif
