@@ -375,7 +375,8 @@ static enum status chrome_put(struct sink *s, const struct batch *batch, struct 
 {
 	struct chrome *c = (struct chrome *)s;
 
-	for (const struct event *e = batch->events; e < batch->events + batch->count; e++) {
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct event *e = &batch->events[i];
 		struct chrome_track *k = &c->tracks[e->track < c->track_count ? e->track : 0];
 		struct event alone;
 
