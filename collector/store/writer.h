@@ -71,11 +71,6 @@ void writer_name_track(struct writer *w, uint32_t track, uint32_t name);
 void writer_put(struct writer *w, const struct event *row, uint32_t desc);
 /* The same, faster: `row` has the descriptor's track and kind, and writer_ready() was true. */
 void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc);
-/*
- * Where rows may be put directly (schemas/log/writer.h), valid until the next call here; empty
- * where the log is full.
- */
-struct log_places writer_places(const struct writer *w);
 void writer_lose(struct writer *w, enum loss why, uint64_t count);
 /* Adds time that recording took on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);

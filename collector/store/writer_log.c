@@ -392,13 +392,6 @@ void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc)
 		store_blocks(w);
 }
 
-struct log_places writer_places(const struct writer *w)
-{
-	if (w->full || !w->log)
-		return (struct log_places){ 0 };
-	return log_writer_places(w->log);
-}
-
 void writer_put(struct writer *w, const struct event *row, uint32_t desc)
 {
 	struct event e = *row;

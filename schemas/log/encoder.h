@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encoder.h - rows of one layout until they become a block; inside of the codec, and for writers of
- * very many rows (writer.h, struct log_places).
+ * encoder.h - rows of one layout until they become a block; inside of the codec.
  *
  * Rows are kept as words, column by column, until there are enough for a block.  log_finish() then
  * does the rest for many rows at once: it chooses how columns are stored and finds out whether the
@@ -62,16 +61,6 @@ static inline bool log_is_full(const struct log_encoder *e)
 	return e->rows >= e->target;
 }
 
-/* Writes the words that every row has; `at` is words + row. */
-static inline void log_put_words(uint64_t *at, uint32_t desc, uint64_t begin_ns, uint64_t end_ns,
-				 uint64_t correlation)
-{
-	at[DESCS * ENCODER_STRIDE] = desc;
-	at[LENGTHS * ENCODER_STRIDE] = end_ns - begin_ns;
-	at[BEGINS * ENCODER_STRIDE] = begin_ns;
-	at[CORRELATIONS * ENCODER_STRIDE] = correlation;
-}
-
 /*
  * Adds a row.  Rows may come in any order; `order` is 0 unless the caller keeps the input order of
  * events of equal begin and end that go to different layouts.  row->track is the id in the file,
@@ -81,7 +70,10 @@ static inline void log_put(struct log_encoder *e, const struct event *row, uint3
 {
 	uint64_t *at = e->words + e->rows;
 
-	log_put_words(at, desc, row->begin_ns, row->end_ns, row->correlation);
+	at[DESCS * ENCODER_STRIDE] = desc;
+	at[LENGTHS * ENCODER_STRIDE] = row->end_ns - row->begin_ns;
+	at[BEGINS * ENCODER_STRIDE] = row->begin_ns;
+	at[CORRELATIONS * ENCODER_STRIDE] = row->correlation;
 	for (unsigned i = ARG; i < e->column_count; i++)
 		at[(size_t)i * ENCODER_STRIDE] = row->args[i - ARG];
 	e->slots[e->rows] = log_slot(row->track);

@@ -255,8 +255,3 @@ uint64_t log_writer_events(const struct log_writer *w)
 		total += w->encoders[i] ? w->encoders[i]->rows : 0;
 	return total;
 }
-
-struct log_places log_writer_places(const struct log_writer *w)
-{
-	return (struct log_places){ w->by_desc, (uint32_t)w->desc_cap };
-}

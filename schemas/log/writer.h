@@ -21,7 +21,6 @@
 #include "schemas/model/trace.h"
 
 struct buf;
-struct log_encoder;
 struct log_writer;
 
 /* `ceiling`: bytes of memory for everything. */
@@ -39,16 +38,6 @@ enum status log_writer_begin(struct log_writer *w, struct buf *out, struct error
  */
 enum status log_writer_put(struct log_writer *w, const struct event *e, uint32_t desc,
 			   uint32_t order, struct buf *out, struct error *err);
-/*
- * The encoders by event descriptor, for a caller that puts rows there itself, as log_writer_put()
- * would.  Where there is none (NULL), or the next row makes it full, the caller has to use
- * log_writer_put().  Valid until the next call of any function here.
- */
-struct log_places {
-	struct log_encoder *const *by_desc;
-	uint32_t count;
-};
-struct log_places log_writer_places(const struct log_writer *w);
 /* Close all open blocks; tables, windows, anchors and losses that are new or changed. */
 enum status log_writer_flush(struct log_writer *w, struct buf *out, struct error *err);
 /* Writes all tables again before the next block: for a new file of the same trace, or a ring. */

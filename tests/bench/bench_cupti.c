@@ -39,7 +39,7 @@ enum {
 	NAMES = 174,
 	REPEATS = 5
 };
-enum { KERNEL_BYTES = 216 };
+enum { KERNEL_BYTES = 216, CALL_BYTES = 40 };
 
 static uint8_t *buffers, *copy;
 static size_t valid[BUFFERS];
@@ -187,7 +187,7 @@ static double time_names(const struct cupti_lib *lib)
 static void run(const char *what, const struct cupti_lib *lib, struct writer *w, unsigned repeats)
 {
 	double best_copy = 1e9, best_rows = 1e9, best_names = 1e9, t;
-	uint64_t before, bytes, records, predicted = 0;
+	uint64_t before, bytes, records;
 	unsigned i;
 
 	for (i = 0; i < repeats; i++) {
@@ -201,7 +201,6 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w,
 		best_names = t < best_names ? t : best_names;
 		before = w->store ? w->store->type->bytes(w->store) : 0;
 		records = cupti_row_counts()->rows;
-		predicted = cupti_row_counts()->predicted;
 		t = time_rows(w);
 		writer_flush_log(w, 0);
 		best_rows = t < best_rows ? t : best_rows;
@@ -209,11 +208,10 @@ static void run(const char *what, const struct cupti_lib *lib, struct writer *w,
 		records = cupti_row_counts()->rows - records;
 	}
 	printf("%-8s %7.1f ns/record  memcpy %5.1f ns  ratio %4.2f  names %5.1f ns  %5.2f bytes  "
-	       "(%llu records, guessed %.1f %%)\n",
+	       "(%llu records)\n",
 	       what, best_rows / (double)records * 1e9, best_copy / (double)records * 1e9,
 	       best_rows / best_copy, best_names / (double)records * 1e9,
-	       (double)bytes / (double)records, (unsigned long long)records,
-	       100.0 * (double)(cupti_row_counts()->predicted - predicted) / (double)records);
+	       (double)bytes / (double)records, (unsigned long long)records);
 }
 
 static void open_writer(struct writer *w, struct config *c, const char *kept)

@@ -482,7 +482,7 @@ static void check_same(const struct run *a, const struct run *b, size_t i)
 	CHECK_U64(after(a, i, "queued"), after(b, i, "queued"));
 }
 
-/* Straight to the columns, or one by one: the same events, and the same that was lost. */
+/* By sizes that are sure, or by the library walk: the same events, and the same that was lost. */
 void test_cupti_rows_runs(void)
 {
 	struct run a, b;
@@ -493,7 +493,6 @@ void test_cupti_rows_runs(void)
 	record_loop(&a, false);
 	counts = *cupti_row_counts();
 	record_loop(&b, true);
-	CHECK(counts.predicted > 2 * LOOP);
 	CHECK(counts.nodes > LOOP / 4);
 	CHECK_U64(counts.nodes, cupti_row_counts()->nodes);
 	CHECK_U64(a.count, b.count);

@@ -44,8 +44,8 @@ static void look_at(struct cupti_layout *p, const struct field *f)
 		memcpy(&word, bytes + 8 * i, sizeof(word));
 		p->mask[i] |= word;
 	}
-	if ((end + 31) / 32 * 4 > p->words)
-		p->words = (uint16_t)((end + 31) / 32 * 4);
+	if ((end + 15) / 16 * 2 > p->words)
+		p->words = (uint16_t)((end + 15) / 16 * 2);
 }
 
 static bool is_named(const struct field *f, const char *name)
@@ -139,33 +139,9 @@ static void add_field(struct cupti_layout *p, const struct field *f, unsigned va
 
 /* ---- plans ---- */
 
-static bool is_number(const struct cupti_number *n, uint16_t at, uint8_t bytes)
-{
-	return n->at == at && n->bytes == bytes;
-}
-
-static bool is_call(const struct cupti_layout *p)
-{
-	uint64_t others = 0;
-
-	for (unsigned i = 0; i < p->words; i++)
-		if (i != CALL_WHO / 8 && i != CALL_THREAD / 8)
-			others |= p->mask[i];
-	return p->record->kind == KIND_API && !p->arg_count && !others &&
-	       p->mask[CALL_WHO / 8] == CALL_MASK && p->mask[CALL_THREAD / 8] == CALL_MASK &&
-	       is_number(&p->begin, CALL_BEGIN, 8) && is_number(&p->end, CALL_END, 8) &&
-	       is_number(&p->correlation, CALL_CORRELATION, 4) &&
-	       is_number(&p->value, CALL_CORRELATION + 4, 4) && !p->correlation.sign;
-}
-
-static bool is_work(const struct cupti_layout *p)
-{
-	return p->record->kind <= KIND_GRAPH && p->begin.bytes == 8 && p->end.bytes == 8;
-}
-
 static const struct cupti_layout *make_layout(const struct record *r, unsigned variant,
-					      const struct cupti_family *family,
-					      const struct cupti_lib *lib, uint32_t kinds_mask)
+					      uint16_t size, const struct cupti_lib *lib,
+					      uint32_t kinds_mask)
 {
 	struct cupti_layout *p = &layouts[layout_count];
 	const struct field *external = record_field(r, "external_id", 11);
@@ -173,13 +149,11 @@ static const struct cupti_layout *make_layout(const struct record *r, unsigned v
 	if (layout_count == LAYOUTS)
 		return NULL;
 	*p = (struct cupti_layout){ .record = r,
-				    .family = family,
-				    .variant = (uint8_t)variant,
 				    .index = (uint16_t)layout_count++,
 				    .wanted = kinds_mask >> r->kind & 1,
 				    .is_node = variant & LAYOUT_NODE };
 	for (size_t i = 0; i < r->field_count; i++)
-		if (is_there(&r->fields[i], family->size, lib->api_version))
+		if (is_there(&r->fields[i], size, lib->api_version))
 			add_field(p, &r->fields[i], variant);
 	if (r->kind == KIND_API) {
 		p->flags = EVENT_RESULT;
@@ -187,8 +161,6 @@ static const struct cupti_layout *make_layout(const struct record *r, unsigned v
 	}
 	if (variant & LAYOUT_EXTERNAL && external)
 		add_event_arg(p, external);
-	p->is_call = is_call(p) && family->size == CALL_BYTES;
-	p->is_work = is_work(p);
 	return p;
 }
 
@@ -237,13 +209,12 @@ static void family_make(const struct record *r, const struct cupti_lib *lib, uin
 	for (unsigned variant = 0; variant < LAYOUT_VARIANTS; variant++) {
 		unsigned same = variant & f->variants;
 
-		f->layouts[variant] = same < variant ? f->layouts[same]
-						     : make_layout(r, variant, f, lib, kinds_mask);
+		f->layouts[variant] = same < variant
+					      ? f->layouts[same]
+					      : make_layout(r, variant, size, lib, kinds_mask);
 		if (!f->layouts[variant])
 			return;
 	}
-	f->is_call = f->layouts[0]->is_call;
-	f->is_work = f->layouts[0]->is_work;
 	if (place[0] && r->cupti == CUPTI_MEMORY2)
 		place[1] = f;
 	else

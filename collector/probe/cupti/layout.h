@@ -40,17 +40,6 @@ enum {
 	LAYOUT_CONSTS = 48,
 	LAYOUT_TEXTS = 2,
 };
-/* Places in CUpti_ActivityAPI: kind and cbid, times, thread (high half), correlation, result. */
-enum {
-	CALL_WHO = 0,
-	CALL_BEGIN = 8,
-	CALL_END = 16,
-	CALL_THREAD = 24,
-	CALL_CORRELATION = 32,
-	CALL_BYTES = 40
-};
-#define CALL_MASK UINT64_C(0xffffffff00000000) /* of cbid and thread in their words */
-
 /* Of CUPTI's numbers only those that are handled by name. */
 enum cupti_kind {
 	CUPTI_KERNEL_SERIAL = 3,
@@ -75,14 +64,12 @@ struct cupti_number {
 };
 struct cupti_layout {
 	const struct record *record;
-	const struct cupti_family *family;
-	uint16_t index;  /* of all plans */
-	uint16_t words;  /* of the mask, a multiple of four */
+	uint16_t index;  /* of all layouts */
+	uint16_t words;  /* of the mask, a multiple of two */
 	uint8_t subkind; /* when the record has none */
 	uint8_t flags;   /* of each event */
 	bool wanted;     /* by --kinds */
-	uint8_t variant;
-	bool is_node; /* LAYOUT_NODE */
+	bool is_node;    /* LAYOUT_NODE */
 	struct cupti_number begin, end, correlation, value, kind;
 	struct cupti_number device, context, stream, thread;
 	struct cupti_number args[LAYOUT_ARGS];
@@ -91,9 +78,7 @@ struct cupti_layout {
 	const struct field *arg_fields[LAYOUT_ARGS];
 	const struct field *const_fields[LAYOUT_CONSTS];
 	uint16_t name_at; /* 0: the record has none */
-	bool is_call; /* has the size and fields of CUpti_ActivityAPI, without argument values */
-	bool is_work; /* on a GPU, with begin and end in eight bytes each */
-	_Alignas(16) uint64_t mask[LAYOUT_WORDS];
+	uint64_t mask[LAYOUT_WORDS];
 };
 
 struct cupti_family {
@@ -103,7 +88,6 @@ struct cupti_family {
 	uint16_t texts[LAYOUT_TEXTS]; /* where pointers to text stand; 0: none */
 	uint8_t variants;             /* what flavours there are */
 	bool is_plain;                /* its bytes do not decide about the variant */
-	bool is_call, is_work;        /* the same as of its first layout */
 	uint16_t size;
 };
 

@@ -5,23 +5,127 @@
 #include "collector/probe/cupti/correlation.h"
 #include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
-#include "collector/probe/cupti/rows_fast.h"
-#include "collector/probe/cupti/cache.h"
+#include "collector/probe/cupti/desc.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/store/writer.h"
-#include "schemas/base/plain.h"
+#include "schemas/base/hash.h"
+
+#include <stdlib.h>
+
+enum {
+	CACHE_MAX = 8192,
+	CACHE_SLOTS = 4 * CACHE_MAX,
+};
+
+/* Descriptors of records that are left out on purpose; those of the log are small, from 1. */
+#define DESC_UNWANTED UINT32_MAX
+#define DESC_NOISE    (UINT32_MAX - 1)
+
+/*
+ * A descriptor of the log.  Records of one descriptor differ only in what varies (times,
+ * correlation, values), so the words of a record that its layout masks are the key.
+ */
+struct cached_desc {
+	const struct cupti_layout *p;
+	uint32_t desc, track;
+	uint64_t words[LAYOUT_WORDS];
+};
+
+/* The state of putting one buffer. */
+struct putting {
+	struct writer *w;
+	uint64_t completed_ns, warmup_ns, begin_ns;
+	struct cupti_epoch epoch;
+	uint64_t lost[LOSS_END], rows, nodes;
+	bool correlations; /* some calls have an external id, or CUDA events wait for their call */
+};
 
 static const struct cupti_lib *lib;
+static struct cached_desc *cache; /* CACHE_MAX + 1; NULL until the first buffer */
+static uint32_t cache_count;
+static uint32_t cache_slots[CACHE_SLOTS]; /* numbers of descriptors, from 1, by hash */
+static uint64_t cache_log;                /* number of the log that they belong to */
+static struct cupti_row_counts counts;
+
+/* ---- descriptors ---- */
+
+static void clear_cache(void)
+{
+	cache_count = 0;
+	memset(cache_slots, 0, sizeof(cache_slots));
+}
+
+/* False: no log, or no memory.  Descriptors of another log are forgotten. */
+static bool is_cache_ready(struct writer *w)
+{
+	if (!writer_ready(w))
+		return false;
+	if (!cache)
+		cache = calloc(CACHE_MAX + 1, sizeof(*cache));
+	if (writer_log_changed(w, &cache_log))
+		clear_cache();
+	return cache;
+}
+
+static size_t slot_of(const struct cupti_layout *p, const uint8_t *record)
+{
+	uint64_t hash = p->index;
+
+	for (unsigned i = 0; i < p->words; i += 2)
+		hash = hash_fold(hash ^ (read_word(record, 8 * i) & p->mask[i]) ^ HASH_A,
+				 (read_word(record, 8 * i + 8) & p->mask[i + 1]) ^ HASH_B);
+	return hash % CACHE_SLOTS;
+}
+
+static bool is_cached(const struct cached_desc *c, const struct cupti_layout *p,
+		      const uint8_t *record)
+{
+	uint64_t differs = c->p != p;
+
+	for (unsigned i = 0; i < p->words && !differs; i++)
+		differs = (read_word(record, 8 * i) & p->mask[i]) ^ c->words[i];
+	return !differs;
+}
+
+/* The record's descriptor, made if it is new; cache[0], without one: the log is at a ceiling. */
+static const struct cached_desc *find_desc(struct writer *w, const struct cupti_layout *p,
+					   const uint8_t *record)
+{
+	uint32_t track = 0, desc = DESC_UNWANTED;
+	size_t slot = slot_of(p, record);
+
+	for (; cache_slots[slot]; slot = (slot + 1) % CACHE_SLOTS)
+		if (is_cached(&cache[cache_slots[slot]], p, record))
+			return &cache[cache_slots[slot]];
+	if (p->wanted)
+		desc = cupti_desc_is_noise(p, record) ? DESC_NOISE
+						      : cupti_desc_make(w, p, record, &track);
+	if (!desc) /* not kept, so that it is tried again */
+		return &cache[0];
+	if (cache_count == CACHE_MAX) {
+		clear_cache();
+		slot = slot_of(p, record);
+	}
+	cache_slots[slot] = ++cache_count;
+	counts.made++;
+
+	struct cached_desc *c = &cache[cache_count];
+
+	*c = (struct cached_desc){ .p = p, .desc = desc, .track = track };
+	for (unsigned i = 0; i < p->words; i++)
+		c->words[i] = read_word(record, 8 * i) & p->mask[i];
+	return c;
+}
 
 /* ---- times ---- */
 
-static inline uint64_t host_time(struct cupti_run *r, uint64_t cupti_ns)
+static inline uint64_t host_time(struct putting *r, uint64_t cupti_ns)
 {
 	return cupti_clock_convert(cupti_ns, r->completed_ns, &r->epoch);
 }
 
 /* False: the record has no times that can be used. */
-static bool read_times(struct cupti_run *r, const struct cupti_layout *p, const uint8_t *record,
+static bool read_times(struct putting *r, const struct cupti_layout *p, const uint8_t *record,
 		       struct event *e)
 {
 	uint64_t begin = read_number(record, &p->begin);
@@ -36,12 +140,12 @@ static bool read_times(struct cupti_run *r, const struct cupti_layout *p, const 
 
 /* ---- records ---- */
 
-static void count_left_out(struct cupti_run *r, uint32_t desc)
+static void count_left_out(struct putting *r, uint32_t desc)
 {
 	if (desc == DESC_NOISE)
-		cupti_cache.counts.noise++;
+		counts.noise++;
 	else if (desc == DESC_UNWANTED)
-		cupti_cache.counts.unwanted++;
+		counts.unwanted++;
 	r->lost[desc ? LOSS_CUT_OUT : LOSS_CEILING]++;
 }
 
@@ -49,16 +153,13 @@ static void count_left_out(struct cupti_run *r, uint32_t desc)
  * `begin_ns` is not 0 for a record without a time of its own that belongs to a call with that
  * begin.
  */
-static void put_record(struct cupti_run *r, const struct cupti_layout *p, const uint8_t *record,
+static void put_record(struct putting *r, const struct cupti_layout *p, const uint8_t *record,
 		       uint64_t external, uint64_t begin_ns)
 {
 	uint64_t args[LAYOUT_ARGS];
 	struct event e = { .flags = p->flags, .args = args, .kind = p->record->kind };
-	uint32_t number = cupti_cache_find(r->w, p, record);
-	const struct cache_row *row = &cupti_cache.rows[number];
+	const struct cached_desc *row = find_desc(r->w, p, record);
 
-	if (!plain_ways)
-		cupti_run_learn(p, record, number);
 	if (!row->desc || row->desc >= DESC_NOISE) {
 		count_left_out(r, row->desc);
 		return;
@@ -81,7 +182,7 @@ static void put_record(struct cupti_run *r, const struct cupti_layout *p, const 
 	}
 	r->nodes += p->is_node;
 	if (e.end_ns < r->begin_ns && e.begin_ns >= r->warmup_ns) {
-		cupti_cache.counts.early++;
+		counts.early++;
 		r->lost[LOSS_CUT_OUT]++;
 		return;
 	}
@@ -98,7 +199,7 @@ static void put_event_of_call(const uint8_t *record, uint64_t begin_ns, void *ar
 	put_record(arg, cupti_layout_of(f, record, 0), record, 0, begin_ns);
 }
 
-static void put_any(struct cupti_run *r, const struct cupti_family *f, uint32_t kind,
+static void put_any(struct putting *r, const struct cupti_family *f, uint32_t kind,
 		    const uint8_t *record)
 {
 	if (f->variants & LAYOUT_EXTERNAL && r->correlations) {
@@ -144,7 +245,7 @@ void cupti_rows_tables(const struct pool_buffer *b)
 	}
 }
 
-static void note_event(struct cupti_run *r, const uint8_t *record)
+static void note_event(struct putting *r, const uint8_t *record)
 {
 	const struct cupti_family *f = cupti_family_of(CUPTI_CUDA_EVENT, record);
 
@@ -159,7 +260,7 @@ static void note_event(struct cupti_run *r, const uint8_t *record)
 }
 
 /* Collects external ids and CUDA events of the buffer first, because records come in any order. */
-static void note_correlations(struct cupti_run *r, const struct pool_buffer *b)
+static void note_correlations(struct putting *r, const struct pool_buffer *b)
 {
 	uint8_t *record = NULL;
 
@@ -185,11 +286,11 @@ static bool has_events(const struct pool_buffer *b)
 }
 
 /* Counts record kinds that we do not know.  Tables and external ids were handled before. */
-static void count_strange(struct cupti_run *r, uint32_t kind)
+static void count_strange(struct putting *r, uint32_t kind)
 {
 	if (is_table(kind) || kind == CUPTI_EXTERNAL_CORRELATION)
 		return;
-	cupti_cache.counts.unknown++;
+	counts.unknown++;
 	r->lost[LOSS_NO_PLACE]++;
 }
 
@@ -210,17 +311,9 @@ static const uint8_t *next_record(const struct pool_buffer *b, const uint8_t *at
 	return lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK ? record : NULL;
 }
 
-/* Runs where the sizes are sure, and one by one what ends them. */
-static void take_all(struct cupti_run *r, const struct pool_buffer *b)
+static void put_all(struct putting *r, const struct pool_buffer *b)
 {
-	const uint8_t *at = b->bytes, *end = b->bytes + b->valid;
-
-	while (at && at < end) {
-		if (b->marks & MARK_EVEN && !plain_ways)
-			at = cupti_run_put(r, at, end);
-		if (at == end)
-			return;
-		/* One record, whatever it is. */
+	for (const uint8_t *at = b->bytes; at && b->valid; at = next_record(b, at)) {
 		const struct cupti_family *f = cupti_family_of(kind_of(at), at);
 		if (f)
 			put_any(r, f, kind_of(at), at);
@@ -228,30 +321,28 @@ static void take_all(struct cupti_run *r, const struct pool_buffer *b)
 			count_strange(r, kind_of(at));
 		if (kind_of(at) == CUPTI_OVERHEAD)
 			cupti_names_free(lib, CUPTI_OVERHEAD, (uint8_t *)(uintptr_t)at);
-		r->places = writer_places(r->w);
-		at = next_record(b, at);
 	}
 }
 
 void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warmup_ns,
 		    uint64_t begin_ns)
 {
-	struct cupti_run r = { .w = w,
-			       .completed_ns = b->completed_ns,
-			       .warmup_ns = warmup_ns,
-			       .begin_ns = begin_ns };
+	struct putting r = { .w = w,
+			     .completed_ns = b->completed_ns,
+			     .warmup_ns = warmup_ns,
+			     .begin_ns = begin_ns };
 
-	if (!has_events(b) || !cupti_cache_ready(w)) {
+	if (!has_events(b) || !is_cache_ready(w)) {
 		cupti_rows_drop(b);
 		return;
 	}
 	r.epoch = (struct cupti_epoch){ .first = UINT64_MAX, .last = UINT64_MAX };
 	note_correlations(&r, b);
 	r.correlations = cupti_correlation_any();
-	take_all(&r, b);
-	cupti_cache.counts.rows += r.rows;
-	cupti_cache.counts.nodes += r.nodes;
-	cupti_cache.counts.no_time += r.lost[LOSS_NO_TIME];
+	put_all(&r, b);
+	counts.rows += r.rows;
+	counts.nodes += r.nodes;
+	counts.no_time += r.lost[LOSS_NO_TIME];
 	for (unsigned why = 1; why < LOSS_END; why++)
 		writer_lose(r.w, (enum loss)why, r.lost[why]);
 }
@@ -260,25 +351,25 @@ void cupti_rows_end(struct writer *w)
 {
 	uint64_t lost = cupti_correlation_end();
 
-	cupti_cache.counts.no_time += lost;
+	counts.no_time += lost;
 	writer_lose(w, LOSS_NO_TIME, lost);
 }
 
 void cupti_rows_open(const struct cupti_lib *loaded)
 {
 	lib = loaded;
-	cupti_cache_clear();
+	clear_cache();
 }
 
 void cupti_rows_forget(void)
 {
-	cupti_cache_clear();
-	cupti_cache.log = 0;
-	cupti_cache.counts = (struct cupti_row_counts){ 0 };
+	clear_cache();
+	cache_log = 0;
+	counts = (struct cupti_row_counts){ 0 };
 	cupti_correlation_forget();
 }
 
 const struct cupti_row_counts *cupti_row_counts(void)
 {
-	return &cupti_cache.counts;
+	return &counts;
 }

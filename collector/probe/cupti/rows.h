@@ -2,8 +2,7 @@
 /*
  * rows.h - completed buffers to rows of the log.
  *
- *	record --predicted (rows_fast.h)--> columns of the open block
- *	      \--otherwise--> its descriptor (cache.h), times, ids --> writer_put_ready()
+ *	record --> its descriptor, times, ids --> writer_put_ready()
  *
  * State is static; writer thread only.
  */
@@ -37,8 +36,8 @@ void cupti_rows_forget(void);
 
 /* Since open. */
 struct cupti_row_counts {
-	uint64_t rows, predicted, searched, made; /* of rows: how they were found */
-	uint64_t nodes;                           /* of graphs */
+	uint64_t rows, made; /* made: descriptors */
+	uint64_t nodes;      /* of graphs */
 	uint64_t no_time, unknown, unwanted, noise, early;
 };
 const struct cupti_row_counts *cupti_row_counts(void);
