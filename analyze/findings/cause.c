@@ -11,18 +11,34 @@ static const char *where_of(const struct facts_owner *o)
 	return o->range[0] ? o->range : o->call;
 }
 
+enum { NAME_SHOWN = 60 };
+
+/* What is cut off a name is marked, and no character is cut in two. */
+static const char *shorten(const char *name, int most, char out[NAME_SHOWN + 4])
+{
+	int len = (int)strlen(name);
+
+	if (len <= most)
+		return name;
+	for (len = most; len && ((unsigned char)name[len] & 0xc0) == 0x80; len--)
+		;
+	snprintf(out, NAME_SHOWN + 4, "%.*s\xe2\x80\xa6", len, name);
+	return out;
+}
+
 /* "; most of it in aten::item at train.py: 12" */
 const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 {
 	const char *range = where_of(o);
+	char a[NAME_SHOWN + 4], b[NAME_SHOWN + 4];
 
 	if (!range[0] && !o->python[0])
 		out[0] = '\0';
 	else if (!o->python[0])
-		snprintf(out, OWNER_TEXT, "; most of it in %.60s", range);
+		snprintf(out, OWNER_TEXT, "; most of it in %s", shorten(range, NAME_SHOWN, a));
 	else
-		snprintf(out, OWNER_TEXT, "; most of it in %.40s at %.40s",
-			 range[0] ? range : "the host", o->python);
+		snprintf(out, OWNER_TEXT, "; most of it in %s at %s",
+			 range[0] ? shorten(range, 40, a) : "the host", shorten(o->python, 45, b));
 	return out;
 }
 

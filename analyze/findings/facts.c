@@ -3,6 +3,7 @@
 
 #include "schemas/base/vec.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static const struct {
 	{ "wgrad_alg0_engine<float", WORK_CONV_FP32 },
 	{ "wgrad_alg1_engine<float", WORK_CONV_FP32 },
 	{ "_scudnn_", WORK_CONV_FP32 },
+	{ "_align1", WORK_GEMM_UNALIGNED },
+	{ "_align2", WORK_GEMM_UNALIGNED },
 	{ "logsoftmax", WORK_OTHER },
 	{ "log_softmax", WORK_OTHER },
 	{ "softmax", WORK_SOFTMAX },
@@ -78,6 +81,7 @@ static const struct {
 	{ "tensorop_s1688gemm", WORK_GEMM_TF32 },
 	{ "gemm", WORK_GEMM },
 	{ "cutlass", WORK_GEMM },
+	{ "cijk_", WORK_GEMM }, /* Tensile, of rocBLAS and hipBLASLt */
 	{ "direct_copy_kernel", WORK_COPY },
 	{ "catarraybatchedcopy", WORK_COPY },
 	{ "copy_kernel", WORK_COPY },
@@ -86,9 +90,14 @@ static const struct {
 
 enum work work_of(const char *kernel)
 {
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (strcasestr(kernel, parts[i].part))
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *at = strcasestr(kernel, parts[i].part);
+
+		/* "align1" is not the begin of "align16" */
+		if (at && !(isdigit((unsigned char)parts[i].part[strlen(parts[i].part) - 1]) &&
+			    isdigit((unsigned char)at[strlen(parts[i].part)])))
 			return parts[i].work;
+	}
 	return WORK_OTHER;
 }
 
@@ -292,7 +301,9 @@ static struct amount take_work(const struct facts *f, const char *work, const ch
 	struct amount sum = { 0, 0, 0, 0, 0 };
 
 	for (size_t i = 0; i < r.count; i++) {
-		if (work && strcmp(cell(&r, i, "work").text, work) != 0)
+		const char *of = cell(&r, i, "work").text;
+
+		if (work ? strcmp(of, work) != 0 : !strcmp(of, BATCHED_WORK))
 			continue;
 		if (phase && strcmp(cell(&r, i, "phase").text, phase) != 0)
 			continue;
@@ -307,6 +318,32 @@ static struct amount take_work(const struct facts *f, const char *work, const ch
 struct amount facts_work(const struct facts *f, enum work work, const char *phase)
 {
 	return take_work(f, work_word(work), phase);
+}
+
+struct amount facts_batched(const struct facts *f)
+{
+	return take_work(f, BATCHED_WORK, NULL);
+}
+
+const char *facts_operation(const struct facts *f, double *exposed_ns)
+{
+	struct rows r = rows_of(f, "comm");
+	const char *best = "";
+
+	*exposed_ns = 0;
+	for (size_t i = 0; i < r.count; i++) {
+		const char *operation = cell(&r, i, "operation").text;
+		double sum = 0;
+
+		for (size_t k = 0; k < r.count; k++)
+			if (!strcmp(cell(&r, k, "operation").text, operation))
+				sum += facts_per_gpu(f, (double)cell(&r, k, "exposed_ns").u64);
+		if (sum <= *exposed_ns)
+			continue;
+		*exposed_ns = sum;
+		best = operation;
+	}
+	return best;
 }
 
 struct amount facts_kernels(const struct facts *f, const char *phase)

@@ -10,6 +10,41 @@ static const char ADVICE_NO_BACKWARD[] =
 	"a larger batch for each collective; overlap two halves of a batch; fuse it with the "
 	"operation behind it";
 
+static const char ADVICE_BUCKETS[] =
+	"bucket the gradients (bucket_cap_mb), so that few large collectives run under backward";
+static const char ADVICE_DDP[] =
+	"overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
+	"gradients under no_sync(), fewer bytes (bf16)";
+
+/* By the operation that is exposed longest, and by who calls it. */
+static const char *comm_advice(const struct facts *f, const char *operation, double count)
+{
+	bool trains = facts_wall(f, "backward") > 0;
+
+	if (!strcmp(operation, "all_to_all"))
+		return facts_has(f, TRAIT_EXPERTS)
+			       ? "overlap dispatch and combine with compute of the other half of "
+				 "the batch; equal load of the experts; experts of a token on few "
+				 "nodes"
+			       : "share out equally what ranks send each other; exchange the next "
+				 "batch's input under this one's compute; fewer bytes (bf16)";
+	if (!strcmp(operation, "send_recv"))
+		return "more micro-batches, an interleaved schedule: other work while a stage "
+		       "waits";
+	if (!strcmp(operation, "broadcast"))
+		return "broadcast_buffers=False, or one broadcast of all before the loop";
+	if (facts_has(f, TRAIT_FSDP) && strcmp(operation, "all_reduce") != 0)
+		return "prefetch the next unit (forward_prefetch, backward_prefetch); larger "
+		       "units; "
+		       "keep them gathered (reshard_after_forward=False) where memory allows";
+	if (!strcmp(operation, "all_gather") || !strcmp(operation, "reduce_scatter"))
+		return "launch it while the layer before computes (prefetch), in fewer and larger "
+		       "calls; fewer bytes (bf16)";
+	if (!trains)
+		return ADVICE_NO_BACKWARD;
+	return count >= 50 ? ADVICE_BUCKETS : ADVICE_DDP;
+}
+
 static bool exposed_comm(const struct facts *f, struct finding *out)
 {
 	struct amount comm = facts_work(f, WORK_COMM, NULL);
@@ -20,11 +55,14 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	snprintf(out->evidence, FINDING_TEXT, "%s a step; of their %s, %s beside compute.",
 		 many_text(n, comm.count, "communication kernel"), span_text(b, f->comm_ns),
 		 hidden >= 500 ? a : "nothing is");
-	if (facts_wall(f, "backward") <= 0)
-		out->advice = ADVICE_NO_BACKWARD;
-	else if (comm.count >= 50)
-		out->advice = "bucket the gradients (bucket_cap_mb), so that few large collectives "
-			      "run under backward";
+	double most_ns;
+	const char *operation = facts_operation(f, &most_ns);
+	size_t len = strlen(out->evidence);
+
+	if (most_ns >= 500 && strcmp(operation, "other") != 0)
+		snprintf(out->evidence + len, FINDING_TEXT - len, " Most of it, %s, is %.40s.",
+			 span_text(b, most_ns), operation);
+	out->advice = comm_advice(f, operation, comm.count);
 	rule_brief(out, "%s, %s hidden", many_text(n, comm.count, "collective"),
 		   hidden >= 500 ? span_text(b, hidden) : "nothing");
 	return rule_saves(out, f->exposed_comm_ns);
@@ -41,8 +79,10 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 		 "%.0f of %.0f communication kernels a step are shorter than %s: %s together.",
 		 comm.short_count, comm.count, span_text(a, 5.0 * SHORT_KERNEL_NS),
 		 span_text(b, comm.short_ns));
-	if (facts_wall(f, "backward") <= 0)
-		out->advice = ADVICE_NO_BACKWARD;
+	double most_ns;
+	const char *operation = facts_operation(f, &most_ns);
+	if (strcmp(operation, "all_reduce") != 0 || facts_wall(f, "backward") <= 0)
+		out->advice = comm_advice(f, operation, comm.count);
 	rule_brief(out, "%.0f of %.0f under %s", comm.short_count, comm.count, a);
 	return rule_saves(out, fmin(comm.short_ns, f->exposed_comm_ns));
 }
@@ -83,11 +123,19 @@ static bool pageable_copy(const struct facts *f, struct finding *out)
 	return tell_copies(out, all, "from or to pageable memory");
 }
 
+#define OFFLOAD_BYTES 268435456.0 /* a step: more than a batch of input has */
+
 static bool exposed_upload(const struct facts *f, struct finding *out)
 {
-	return tell_copies(out,
-			   less(facts_copies(f, "HtoD", NULL), facts_copies(f, "HtoD", "pageable")),
-			   "to the GPU from pinned memory");
+	struct amount copies =
+		less(facts_copies(f, "HtoD", NULL), facts_copies(f, "HtoD", "pageable"));
+
+	if (!facts_has(f, TRAIT_FSDP) || copies.bytes < OFFLOAD_BYTES)
+		return tell_copies(out, copies, "to the GPU from pinned memory");
+	out->advice = "FSDP's parameters are offloaded to the host: keep them on the GPU (no "
+		      "CPUOffloadPolicy, cpu_offload=None), sharded over more GPUs, or offload the "
+		      "optimizer's state only";
+	return tell_copies(out, copies, "to the GPU from pinned memory, as FSDP offloads them");
 }
 
 static bool exposed_download(const struct facts *f, struct finding *out)
@@ -99,6 +147,8 @@ static bool exposed_download(const struct facts *f, struct finding *out)
 
 static bool device_copy(const struct facts *f, struct finding *out)
 {
+	if (facts_wall(f, "backward") <= 0)
+		out->advice = "write results where they are used; fewer .contiguous() and .clone()";
 	return tell_copies(out, facts_copies(f, "DtoD", NULL), "within the GPU");
 }
 
@@ -143,7 +193,14 @@ static const struct {
 	{ "RTX A", 154.8f, 38.7f },  { "MI300", 1307, 163.4f },
 	{ "MI250", 383, 47.9f },     { "MI210", 181, 22.6f },
 };
-static const char *const without_tf32[] = { "V100", "T4", "RTX 20", "TITAN RTX", NULL };
+/* Before Ampere tensor cores multiply only 16 bits and less. */
+static bool is_without_tf32(const struct facts *f)
+{
+	static const char *const names[] = { "V100", "T4", "RTX 20", "TITAN RTX", NULL };
+
+	return facts_gpu_is(f, names) || facts_has(f, TRAIT_VOLTA);
+}
+
 static const char *const without_tensor_cores[] = { "P100", "P40", "GTX", "Radeon", NULL };
 
 /* 0: not known. */
@@ -152,7 +209,7 @@ static unsigned tensor_rate(const struct facts *f)
 	for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
 		if (facts_gpu_is(f, (const char *const[]){ peaks[i].name, NULL }))
 			return (unsigned)(peaks[i].half / peaks[i].single + 0.5f);
-	return 0;
+	return facts_has(f, TRAIT_VOLTA) ? 8 : 0;
 }
 
 /* At most what another rate of the same multiplications saves: less, if memory bounds them. */
@@ -185,7 +242,10 @@ static bool tell_fp32(const struct facts *f, enum work work, const char *one, st
 
 static bool fp32_gemm(const struct facts *f, struct finding *out)
 {
-	if (facts_gpu_is(f, without_tf32))
+	if (facts_recorder(f) == RECORDER_XPROF)
+		out->advice = "jax_default_matmul_precision of bfloat16 or tensorfloat32; bfloat16 "
+			      "parameters";
+	else if (is_without_tf32(f))
 		out->advice = "mixed precision (autocast to float16): this GPU has no TF32";
 	return tell_fp32(f, WORK_GEMM_FP32, "matrix kernel", out);
 }
@@ -219,17 +279,37 @@ static bool fp8(const struct facts *f, struct finding *out)
 	return rule_saves(out, half.ns / 2 + tf32.ns * 3 / 4);
 }
 
-static bool unfused_attention(const struct facts *f, struct finding *out)
+/* Cores of tensors load 16 bytes at once, if sizes and strides let them. */
+static bool misaligned_gemm(const struct facts *f, struct finding *out)
 {
-	struct amount some = facts_work(f, WORK_SOFTMAX, NULL);
+	struct amount some = facts_work(f, WORK_GEMM_UNALIGNED, NULL);
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s of %s a step write and read whole tables of scores, which fused attention "
-		 "never stores.",
-		 many_text(n, some.count, "softmax kernel"), span_text(a, some.ns));
+		 "%s a step of %s load one or two elements at a time (align1, align2 in their "
+		 "names): "
+		 "a size or stride of their matrices is odd.",
+		 many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, some.ns);
+}
+
+/* Fused attention also does the matrix products beside the softmax. */
+static bool unfused_attention(const struct facts *f, struct finding *out)
+{
+	struct amount some = facts_work(f, WORK_SOFTMAX, NULL);
+	struct amount products = facts_batched(f);
+	char a[SPAN_TEXT], b[SPAN_TEXT], n[MANY_TEXT], m[MANY_TEXT];
+
+	if (products.count <= 0) /* a softmax of something else */
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s of %s a step write and read whole tables of scores, which fused attention "
+		 "never stores; it also replaces %s of %s.",
+		 many_text(n, some.count, "softmax kernel"), span_text(a, some.ns),
+		 many_text(m, products.count, "product"), span_text(b, products.ns));
+	rule_brief(out, "%s, %s", n, a);
+	return some.count > 0 && rule_saves(out, some.ns + products.ns);
 }
 
 static bool layout(const struct facts *f, struct finding *out)
@@ -244,11 +324,22 @@ static bool layout(const struct facts *f, struct finding *out)
 	return rule_saves(out, turn.ns);
 }
 
+static const char ADVICE_COMPILED[] =
+	"fewer graph breaks, so that they are in compiled code too; fused operators of the library";
+
+static const char *fusion_advice(const struct facts *f, const char *otherwise)
+{
+	if (facts_recorder(f) == RECORDER_XPROF)
+		return "more of the step in one jit, so that XLA fuses them";
+	return facts_has(f, TRAIT_COMPILED) ? ADVICE_COMPILED : otherwise;
+}
+
 static bool short_kernels(const struct facts *f, struct finding *out)
 {
 	struct amount all = facts_kernels(f, NULL);
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
+	out->advice = fusion_advice(f, out->advice);
 	if (all.short_count < 0.5 * all.count || all.short_count < 100)
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
@@ -266,6 +357,7 @@ static bool elementwise(const struct facts *f, struct finding *out)
 	struct amount copies = facts_work(f, WORK_COPY, NULL);
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
+	out->advice = fusion_advice(f, out->advice);
 	if (some.count + copies.count < 2) /* one alone has nothing to fuse with */
 		return false;
 	snprintf(out->evidence, FINDING_TEXT,
@@ -294,6 +386,9 @@ static bool one_kernel(const struct facts *f, struct finding *out)
 		 "One kernel takes %s of a step, %.0f %% of all kernel time: %s.",
 		 span_text(a, top.amount.ns), 100 * top.amount.ns / all.ns, name);
 	rule_brief(out, "%.28s", name);
+	if (facts_has(f, TRAIT_COMPILED))
+		out->advice = "tune or replace this operation (fused version), or a smaller model "
+			      "there";
 	return rule_saves(out, top.amount.ns);
 }
 
@@ -326,14 +421,14 @@ static bool dispatch(const struct facts *f, struct finding *out)
 		 "Launched work has not begun while the GPU is idle: %s of a step.",
 		 span_text(a, idle));
 	rule_brief(out, "%s launched, not begun", a);
+	if (facts_has(f, TRAIT_GRAPHS))
+		out->advice = "launch further ahead: no synchronisation in the loop, larger graphs";
 	return rule_saves(out, idle);
 }
 
 const struct rule rules_gpu[] = {
 	{ "exposed_comm", "communication beside no compute", "gpus.exposed_comm_ns", exposed_comm,
-	  "overlap it with backward (static_graph=True, gradient_as_bucket_view=True), accumulate "
-	  "gradients under no_sync(), fewer bytes (bf16)",
-	  .family = FAMILY_COMM, .needs_trust = true },
+	  ADVICE_DDP, .family = FAMILY_COMM, .needs_trust = true },
 	{ "small_collectives", "many short collectives", "kernels", small_collectives,
 	  "bucket or coalesce them: bucket_cap_mb, coalescing manager", .family = FAMILY_COMM,
 	  .needs_trust = true },
@@ -363,6 +458,10 @@ const struct rule rules_gpu[] = {
 	{ "fp8", "matrix products that FP8 would halve", "kernels gpus.name", fp8,
 	  "FP8 for large matrix products (Transformer Engine, torchao), or a smaller model",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },
+	{ "misaligned_gemm", "matrix products of odd sizes", "kernels", misaligned_gemm,
+	  "pad the sizes (vocabulary, heads, tokens, hidden) to multiples of 8 for 16 bits, 16 for "
+	  "FP8; contiguous operands",
+	  .family = FAMILY_COMPUTE },
 	{ "unfused_attention", "softmax on its own", "kernels", unfused_attention,
 	  "torch.nn.functional.scaled_dot_product_attention (flash attention)",
 	  .family = FAMILY_COMPUTE, .needs_trust = false },

@@ -12,22 +12,32 @@ static double wait_of(const struct facts *f, const char *cause)
 
 static bool data_wait(const struct facts *f, struct finding *out)
 {
-	static const char *const alone[] = { "_SingleProcess", NULL };
-	static const char *const many[] = { "_MultiProcess", NULL };
+	static const char *const copies[] = { "copy_batch", "to_gpu", "to_device", NULL };
 	struct facts_owner o = facts_owner(f, "data");
 	double idle = wait_of(f, "data"), wall = facts_wall(f, "data");
-	char a[SPAN_TEXT], b[SPAN_TEXT];
+	char a[SPAN_TEXT], b[SPAN_TEXT], at[OWNER_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "The step thread gets its input for %s of a step; the GPU is idle for %s of that.",
-		 span_text(a, wall > idle ? wall : idle), span_text(b, idle));
+		 "The step thread gets its input for %s of a step; the GPU is idle for %s of "
+		 "that%s.",
+		 span_text(a, wall > idle ? wall : idle), span_text(b, idle), owner_text(&o, at));
 	rule_brief(out, "input takes %s, the GPU waits", a);
-	if (owner_has(&o, alone))
+	bool knows_loader = facts_has(f, TRAIT_LOADER_ALONE) || facts_has(f, TRAIT_LOADER_WORKERS);
+	if (facts_has(f, TRAIT_LOADER_ALONE))
 		out->advice = "num_workers of 4 or more (now 0: the loader runs on the step "
 			      "thread), pin_memory=True, preprocess offline";
-	else if (owner_has(&o, many))
+	else if (facts_has(f, TRAIT_LOADER_WORKERS))
 		out->advice = "more num_workers, a higher prefetch_factor, "
 			      "persistent_workers=True, preprocess offline";
+	if (owner_has(&o, copies))
+		out->advice = "copy the next batch on a stream of its own while this one computes; "
+			      "pin_memory=True, non_blocking=True";
+	else if (facts_recorder(f) == RECORDER_XPROF)
+		out->advice = "prefetch batches to the GPU, more workers of the input pipeline, "
+			      "preprocess offline";
+	else if (!knows_loader && facts_recorder(f) == RECORDER_PYTORCH)
+		out->advice = "decode and preprocess ahead, in workers of a DataLoader, on the GPU "
+			      "or offline: now it is done between steps";
 	return rule_saves(out, idle);
 }
 
@@ -136,6 +146,20 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 		 many_text(n, kernels.count, "kernel"));
 	launch_brief(out,
 		     (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch });
+	bool has_graphs = facts_has(f, TRAIT_GRAPHS), is_compiled = facts_has(f, TRAIT_COMPILED);
+	if (facts_recorder(f) == RECORDER_XPROF)
+		out->advice = "more of a step in one jit, XLA's command buffers "
+			      "(--xla_gpu_enable_command_buffer), a larger batch";
+	else if (facts_has(f, TRAIT_CAPTURE) && !has_graphs)
+		out->advice = "this is the capture of a CUDA graph, which happens once: record its "
+			      "launches";
+	else if (has_graphs)
+		out->advice = is_compiled ? "more of a step in one graph, a larger batch"
+					  : "more of a step in one graph, torch.compile, a larger "
+					    "batch";
+	else if (is_compiled)
+		out->advice = "CUDA graphs (mode='reduce-overhead'), fewer graph breaks, a larger "
+			      "batch";
 	return rule_saves(out, forward + backward + optimizer + own + launch);
 }
 
@@ -256,17 +280,89 @@ static bool blocking_copy(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
+#define FIRST_USE_NS 50e6 /* no allocation of a running loop takes so long */
+
+/* What a library takes at its first use does not come back. */
+static bool is_first_use(const struct facts *f, double all_ns)
+{
+	struct amount calls =
+		facts_wait(f, (struct gap_query){ .cause = "allocator", .kind = "long" });
+	double steps = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+
+	bool are_few = calls.count * steps < 3.5;
+	return calls.ns >= 0.9 * all_ns && (are_few || calls.ns >= FIRST_USE_NS * calls.count) &&
+	       (!f->has_steps || calls.count < 0.95);
+}
+
 static bool allocator(const struct facts *f, struct finding *out)
 {
 	double idle = wait_of(f, "allocator");
 	struct facts_owner o = facts_owner(f, "allocator");
+	const char *call = o.call[0] ? o.call : "cudaMalloc";
+	bool is_first = is_first_use(f, idle);
+	char a[SPAN_TEXT], at[OWNER_BRIEF];
+
+	span_text(a, idle);
+	if (is_first) {
+		snprintf(out->evidence, FINDING_TEXT,
+			 "A few long calls (%.40s%s) take memory at a first use: the GPU is idle "
+			 "for "
+			 "%s of a step.",
+			 call, owner_brief(&o, at), a);
+		out->advice = "it comes once: warm up before the window opens, or begin it at a "
+			      "later step";
+	} else {
+		snprintf(out->evidence, FINDING_TEXT,
+			 "GPU memory is taken from the driver or given back in the loop (%.40s): "
+			 "the "
+			 "GPU is idle for %s of a step.",
+			 call, a);
+	}
+	rule_brief(out, "%s in %.20s", a, call);
+	return rule_saves(out, idle);
+}
+
+/* Code of the loop: how the recorder shows what it is. */
+static bool loop_overhead(const struct facts *f, struct finding *out)
+{
+	double idle =
+		facts_wait(f, (struct gap_query){ .cause = "host:other", .kind = "plain" }).ns;
+	struct facts_owner o = facts_owner(f, "host:other");
+	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The GPU waits %s of a step for code of the loop that is in no phase%s.",
+		 span_text(a, idle), owner_text(&o, at));
+	owner_brief(&o, in);
+	rule_brief(out, "%s%s", a, in[0] ? in : " in the loop");
+	if (facts_has(f, TRAIT_FRAMES) || o.range[0])
+		out->advice = "move it off the step thread, as logging and metrics are, or do it "
+			      "every N steps";
+	else if (facts_recorder(f) == RECORDER_PYTORCH)
+		out->advice = "look at it with with_stack=True; move logging and metrics off the "
+			      "step thread";
+	else if (facts_recorder(f) != RECORDER_TACHO)
+		out->advice = "put ranges around parts of the loop to see which; move logging and "
+			      "metrics off the step thread";
+	return rule_saves(out, idle);
+}
+
+static bool profiler(const struct facts *f, struct finding *out)
+{
+	double idle = wait_of(f, "profiler");
 	char a[SPAN_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "GPU memory is taken from the driver or given back in the loop (%.40s): the GPU "
-		 "is idle for %s of a step.",
-		 o.call[0] ? o.call : "cudaMalloc", span_text(a, idle));
-	rule_brief(out, "%s in %.20s", a, o.call[0] ? o.call : "cudaMalloc");
+		 "The recording itself held the GPU up for %s of a step, by its own account.",
+		 span_text(a, idle));
+	rule_brief(out, "%s of recording", a);
+	if (facts_recorder(f) == RECORDER_PYTORCH)
+		out->advice = "with_stack, record_shapes and profile_memory off; a shorter window "
+			      "(schedule)";
+	else if (facts_recorder(f) == RECORDER_NSYS)
+		out->advice = "trace less (--trace), no --backtrace, a shorter window";
+	else if (facts_recorder(f) == RECORDER_XPROF)
+		out->advice = "a lower host_tracer_level, python_tracer_level=0, a shorter window";
 	return rule_saves(out, idle);
 }
 
@@ -321,15 +417,10 @@ const struct rule rules_host[] = {
 	  .family = FAMILY_HOST, .needs_trust = true, .cause = "host:validation",
 	  .evidence = "The GPU is idle for {} of a step while the host is in validation.",
 	  .brief = "{} idle in validation" },
-	{ "loop_overhead", "the loop outside of any phase", "idle_causes.host:other", NULL,
+	{ "loop_overhead", "the loop outside of any phase", "idle_causes.host:other", loop_overhead,
 	  "look at it with trace_python; move logging and metrics off the step thread",
-	  .family = FAMILY_HOST, .needs_trust = true, .cause = "host:other",
-	  .evidence = "The GPU waits {} of a step for code of the loop that is in no phase{in}.",
-	  .brief = "{}{in}" },
-	{ "profiler", "the recording's own cost", "idle_causes.profiler", NULL,
-	  "record fewer kinds (--kinds) or a shorter window", .needs_trust = true,
-	  .cause = "profiler",
-	  .evidence = "The recording itself held the GPU up for {} of a step, by its own account.",
-	  .brief = "{} of recording" },
+	  .family = FAMILY_HOST, .needs_trust = true },
+	{ "profiler", "the recording's own cost", "idle_causes.profiler", profiler,
+	  "record fewer kinds (--kinds) or a shorter window", .needs_trust = true },
 	{ .name = NULL },
 };

@@ -198,7 +198,8 @@ static bool headroom(const struct facts *f, struct finding *out)
 	const union value *row = memory_of(f, &t);
 	double idle = facts_wait(f, (struct gap_query){ .cause = NULL }).ns;
 
-	if (!row || row[table_column(t, "absolute")].u64 != 1)
+	/* more work for each launch helps where launches are what the GPU waits for */
+	if (f->bound != FAMILY_HOST || !row || row[table_column(t, "absolute")].u64 != 1)
 		return false;
 	double peak = (double)row[table_column(t, "peak_bytes")].u64;
 	double total = amount_of(row, t, "total_bytes");

@@ -68,7 +68,7 @@ static const struct column gap_columns[] = {
 	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
 	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead or tail outside of marked steps, or span" },
 	{ "kind", NULL, CELL_TEXT, KEY, NULL,
-	  "zero: of filling with zeros; search: of unused parameters; long: a long launch" },
+	  "zero: of filling with zeros; search: of unused parameters; long: of a call over 1 ms" },
 	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
 	{ "count", NULL, CELL_U64, SUM, NULL, "pieces of gaps" },
 	{ .name = NULL },
@@ -88,7 +88,7 @@ struct sums {
 	uint64_t count, ns, short_count, short_ns;
 };
 struct process_work {
-	struct sums at[SWEEP_PHASES][WORK_COUNT];
+	struct sums at[SWEEP_PHASES][WORK_COUNT + 1]; /* the last: BATCHED_WORK */
 };
 
 enum { PARTS = PART_TAIL + 1, CAUSE_ROWS = CAUSE_COUNT * SWEEP_PHASES };
@@ -103,7 +103,8 @@ struct findings {
 	struct process_work **processes; /* by process id; NULL: no kernel */
 	struct process_gaps **gaps;      /* by process id; NULL: no gap */
 	uint8_t *work_of_name;           /* work + 1; 0: not asked */
-	uint8_t *kind_of_range;          /* of gaps in it, + 1; by name; 0: not asked */
+	uint8_t *is_batched;    /* 1 no, 2 a product of batches of matrices; 0: not asked */
+	uint8_t *kind_of_range; /* of gaps in it, + 1; by name; 0: not asked */
 	uint32_t process_count, name_count;
 };
 
@@ -116,8 +117,9 @@ static enum status findings_begin(struct accumulator *f, struct error *err)
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
 	s->gaps = calloc((size_t)s->process_count + 1, sizeof(*s->gaps));
 	s->work_of_name = calloc((size_t)s->name_count + 1, 1);
+	s->is_batched = calloc((size_t)s->name_count + 1, 1);
 	s->kind_of_range = calloc((size_t)s->name_count + 1, 1);
-	if (!s->processes || !s->gaps || !s->work_of_name || !s->kind_of_range)
+	if (!s->processes || !s->gaps || !s->work_of_name || !s->is_batched || !s->kind_of_range)
 		return fail_memory(err);
 	return ST_OK;
 }
@@ -133,6 +135,7 @@ static void findings_release(struct accumulator *f)
 	free(s->processes);
 	free(s->gaps);
 	free(s->work_of_name);
+	free(s->is_batched);
 	free(s->kind_of_range);
 }
 
@@ -153,6 +156,19 @@ static enum work work_of_event(struct accumulator *f, const struct event *e)
 	return work;
 }
 
+/* Whether a matrix product was launched by aten::bmm, as those of attention are. */
+static bool is_batched(struct accumulator *f, const struct event *e, enum work work)
+{
+	struct findings *s = f->state;
+
+	if (work < WORK_GEMM || work > WORK_GEMM_FP32 || !e->owner || e->owner > s->name_count)
+		return false;
+	if (!s->is_batched[e->owner])
+		s->is_batched[e->owner] =
+			strstr(trace_text(f->trace, e->owner, NULL), "bmm") ? 2 : 1;
+	return s->is_batched[e->owner] == 2;
+}
+
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct findings *s = f->state;
@@ -169,6 +185,10 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	struct sums *at = &s->processes[process]->at[e->phase][work];
 	at->count++;
 	at->ns += ns;
+	if (is_batched(f, e, work)) {
+		s->processes[process]->at[e->phase][WORK_COUNT].count++;
+		s->processes[process]->at[e->phase][WORK_COUNT].ns += ns;
+	}
 	if (ns >= (work == WORK_COMM ? 5 : 1) * SHORT_KERNEL_NS)
 		return ST_OK;
 	at->short_count++;
@@ -213,8 +233,9 @@ static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
 		if (kind == GAP_SEARCH || (kind == GAP_ZERO && p->phase == PHASE_OPTIMIZER))
 			return kind;
 	}
-	return p->cause == CAUSE_LAUNCH && p->end_ns - p->begin_ns >= LONG_LAUNCH_NS ? GAP_LONG
-										     : GAP_PLAIN;
+	bool calls = p->cause == CAUSE_LAUNCH || p->cause == CAUSE_ALLOCATOR;
+
+	return calls && p->end_ns - p->begin_ns >= LONG_CALL_NS ? GAP_LONG : GAP_PLAIN;
 }
 
 /* How much of a lead or tail is outside of marked steps.  Marks come with their begin. */
@@ -278,13 +299,14 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	union value keys[WORK_WORK + 1], *row;
 
 	for (unsigned phase = 0; phase < phases && phase < SWEEP_PHASES; phase++)
-		for (unsigned work = 0; work < WORK_COUNT; work++) {
+		for (unsigned work = 0; work <= WORK_COUNT; work++) {
 			const struct sums *at = &s->processes[process]->at[phase][work];
 
 			if (!at->count)
 				continue;
 			keys[WORK_PHASE].text = context_phase(f->context, phase).name;
-			keys[WORK_WORK].text = work_word((enum work)work);
+			keys[WORK_WORK].text =
+				work < WORK_COUNT ? work_word((enum work)work) : BATCHED_WORK;
 			TRY(acc_row(f, "work", process, keys, &row, err));
 			row[WORK_COUNT_].u64 += at->count;
 			row[WORK_NS].u64 += at->ns;
@@ -334,7 +356,7 @@ static enum status findings_end(struct accumulator *f, struct error *err)
 		for (size_t at = 0; s->gaps[i] && at < CAUSE_ROWS; at++)
 			TRY(end_gap(f, i, at, err));
 	}
-	return ST_OK;
+	return traits_end(f, err);
 }
 
 /* ---- facts ------------------------------------------------------------------------------ */
@@ -418,6 +440,9 @@ static size_t look(const struct facts *f, const struct rule *rules, struct found
 			continue;
 		if (one->finding.saving_ns > 0 && one->finding.saving_ns < SHARE_LEAST * f->step_ns)
 			continue;
+		/* no change inside of steps saves more than a step */
+		if (f->has_steps && one->finding.family != FAMILY_NONE)
+			one->finding.saving_ns = fmin(one->finding.saving_ns, f->step_ns);
 		one->is_bound = f->bound != FAMILY_NONE && one->finding.family == f->bound;
 		count++;
 	}
@@ -494,7 +519,7 @@ out:
 }
 
 static const struct table_type *const findings_tables[] = {
-	&table_findings, &table_verdict, &table_work, &table_gaps, NULL,
+	&table_findings, &table_verdict, &table_work, &table_gaps, &table_traits, NULL,
 };
 static const struct report_type *const findings_with[] = {
 	&report_summary, &report_phases, &report_steps, &report_kernels, &report_copies,

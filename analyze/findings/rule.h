@@ -18,7 +18,7 @@
 /* clang-format off */
 #define WORK_LIST(X)                                                                               \
 	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
-	X(GEMM, "gemm") X(GEMM_TF32, "gemm_tf32") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
+	X(GEMM, "gemm") X(GEMM_UNALIGNED, "gemm_unaligned") X(GEMM_TF32, "gemm_tf32") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
 	X(SOFTMAX, "softmax") X(COPY, "copy") X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
 /* clang-format on */
 enum work {
@@ -27,6 +27,7 @@ enum work {
 #undef X
 		WORK_COUNT,
 };
+#define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
 const char *work_word(enum work work);
 enum work work_of(const char *kernel);
 
@@ -45,8 +46,26 @@ enum family {
 };
 const char *family_word(enum family family);
 
+/* What a job uses already, by names in its input. */
+/* clang-format off */
+#define TRAIT_LIST(X)                                                                              \
+	X(GRAPHS, "graphs") X(CAPTURE, "capture") X(COMPILED, "compiled") X(FSDP, "fsdp")          \
+	X(EXPERTS, "experts") X(FRAMES, "frames") X(VOLTA, "volta")                                \
+	X(LOADER_ALONE, "loader_alone") X(LOADER_WORKERS, "loader_workers")
+/* clang-format on */
+enum trait {
+#define X(name, word) TRAIT_##name,
+	TRAIT_LIST(X)
+#undef X
+		TRAIT_COUNT,
+};
+extern const struct table_type table_traits;
+enum status traits_end(struct accumulator *f, struct error *err);
+/* Which program made the first input: whose options to name. */
+enum recorder { RECORDER_OTHER, RECORDER_TACHO, RECORDER_PYTORCH, RECORDER_NSYS, RECORDER_XPROF };
+
 #define SHORT_KERNEL_NS 10000u
-#define LONG_LAUNCH_NS  1000000u /* a launch takes microseconds: this one loaded code, or waited */
+#define LONG_CALL_NS    1000000u /* a launch takes microseconds: this one loaded code, or waited */
 #define LATE_SHARE      0.1      /* of the window: lead or tail that is a finding of its own */
 #define NEAR_SHARE      0.8      /* of the largest saving: a second family that is named with it */
 
@@ -78,7 +97,7 @@ struct gap_query {
 	const char *phase; /* of what was launched */
 	const char *part;  /* "lead", "span", "tail" */
 	const char *kind;  /* "plain"; "zero": of filling gradients; "search": of DDP's for unused
-			    * parameters; "long": a launch over 1 ms */
+			    * parameters; "long": a launch or allocation over 1 ms */
 };
 /* Once, before any is asked for; `gaps` is the caller's to free, also after an error. */
 enum status facts_gaps_take(struct facts *f, struct error *err);
@@ -119,6 +138,12 @@ struct facts_kernel {
 struct facts_kernel facts_top_kernel(const struct facts *f);
 /* Copies of a direction ("HtoD"), from or to a kind of memory (NULL: any); ns is exposed time. */
 struct amount facts_copies(const struct facts *f, const char *direction, const char *memory);
+/* Matrix products of batches: of those of facts_work() that aten::bmm launched. */
+struct amount facts_batched(const struct facts *f);
+/* The operation with most exposed communication: "all_to_all"; "" where none is known. */
+const char *facts_operation(const struct facts *f, double *exposed_ns);
+bool facts_has(const struct facts *f, enum trait trait);
+enum recorder facts_recorder(const struct facts *f);
 /* The step thread's time in a phase, and not busy time of GPUs meanwhile. */
 double facts_wall(const struct facts *f, const char *phase);
 /* Whether the first GPU's name has one of these words, which end with NULL. */

@@ -65,6 +65,8 @@ def check_scene(checks, name, scene, got, is_whole=True):
     want = {scene.rule, *scene.companions} - {None}
     checks.same(f"{name} findings", sorted(named), sorted(want))
     check_brief(checks, name, rows)
+    for words in scene.unsaid:
+        checks.say(not any(words in row["advice"] for row in rows), f"{name} {words!r} unsaid")
     twice = verdict.counted_twice_ns(got)
     checks.say(twice <= 0, f"{name} counts idle time once", f"{twice:.0f} ns too much")
     row = named.get(scene.rule)

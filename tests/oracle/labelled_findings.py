@@ -18,6 +18,7 @@ FIRST = {"host:other": 1 / 3, "launch": 5 / 3, "dispatch": 4 / 3}
 COMPUTE = ("slow_kernels",)     # the first finding of a run that computes all the time
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 OWN = ("tile_a", "tile_b", "tile_c", "tile_d")
+SOFTMAX = "void cunn_SoftMaxForward<8, c10::BFloat16, float>(int)"
 SGEMM = "ampere_sgemm_128x64_tn"
 FILL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
@@ -33,6 +34,7 @@ class Scene:
     verdict: str = "COMPUTE"
     advice: str = ""            # words that the advice must hold
     evidence: str = ""          # likewise
+    unsaid: tuple = ()          # words that no advice of the run may hold
     also: str = None            # a second family of the verdict
     steps: int = 3
     hole: tuple = HOLE
@@ -175,6 +177,31 @@ def optimizer_host(run, at):
     run.kernel("multi_tensor_apply_kernel", at + 7990, at + 8000, launch=(at + 7980, at + 7985))
 
 
+def attention(run, at):
+    """A softmax and a product of batches, each for half of the hole."""
+    run.kernel(SOFTMAX, at + 4000, at + 6000)
+    run.op("aten::bmm", at + 4900, at + 5100)
+    run.kernel("sm90_xmma_gemm_bf16bf16_bf16f32", at + 6000, at + 8000)
+
+
+def in_range(annotation, build):
+    """The work of the scene is launched in an annotation."""
+    def both(run, at):
+        run.host(annotation, at + 2500, at + 3500)
+        build(run, at)
+    return both
+
+
+def communicates(operation, name="ncclDevKernel_SendRecv"):
+    return computes(name, **{"Collective name": operation, "Group size": 8, "dtype": "Float",
+                             "In msg nelems": 1024, "Out msg nelems": 1024})
+
+
+def uses(call):
+    """The run has such a call before its first step."""
+    return lambda run: run.call(call, 0, 5)
+
+
 def blocking_copy(run, at):
     run.copy("Memcpy DtoH (Device -> Pageable)", at + 4000, at + 4010, 4,
              launch=(at + 3900, at + 8000 - LATE))
@@ -268,8 +295,22 @@ def scenes():
         "data_wait of workers": Scene("data_wait", host, waits(
             "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"), verdict="INPUT",
             advice="prefetch_factor", **late),
+        "data_wait without a loader": Scene(
+            "data_wait", host, waits("dataloader"), verdict="INPUT", advice="in workers",
+            unsaid=("num_workers of 4",), **late),
         "launch_bound": Scene("launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
                               advice="CUDA graphs", evidence="4.0 ms in forward", **late),
+        "launch_bound beside graphs": Scene(
+            "launch_bound", bound + 1 / 3, waits(op="aten::mm"), verdict="HOST",
+            advice="more of a step in one graph", setup=uses("cudaGraphLaunch"),
+            unsaid=("CUDA graphs",), **late),
+        "launch_bound in compiled code": Scene(
+            "launch_bound", bound, waits("## Call CompiledFxGraph f5 ##"), verdict="HOST",
+            advice="reduce-overhead", unsaid=("torch.compile",), **late),
+        "launch_bound in a capture": Scene(
+            "launch_bound", bound + 1 / 3, waits(op="aten::mm"), verdict="HOST",
+            advice="record its launches", setup=uses("cudaStreamBeginCapture"),
+            unsaid=("CUDA graphs,",), **late),
         "launch_bound in backward": Scene("launch_bound", bound, lambda run, at: run.host(
             "backward", at + 4000, at + 8000), verdict="HOST",
             evidence="4.0 ms in backward", **late),
@@ -301,19 +342,36 @@ def scenes():
                          advice="mark_dynamic", **late),
         "allocator": Scene("allocator", host, waits(call="cudaMalloc"), verdict="HOST",
                            advice="empty_cache()", evidence="cudaMalloc", **late),
+        "allocator at a first use": Scene(
+            "allocator", 1000, None, ("dispatch", *COMPUTE), first=False, hole=(0, 0), lead=4000,
+            setup=lambda run: run.call("cudaFree", 0, 3000), advice="it comes once",
+            evidence="cudaFree", unsaid=("empty_cache",)),
         "checkpoint": Scene("checkpoint", host, waits("save_checkpoint"), verdict="HOST",
                             advice="asynchronously", **late),
         "validation": Scene("validation", host, waits("validation"), verdict="HOST",
                             advice="less often", **late),
-        "loop_overhead": Scene("loop_overhead", host + FIRST["host:other"], None, verdict="HOST", advice="logging",
+        "loop_overhead": Scene("loop_overhead", host + FIRST["host:other"], None, verdict="HOST", advice="with_stack",
+                                unsaid=("trace_python",),
                                **late),
-        "profiler": Scene("profiler", host, profiler, verdict="NO VERDICT", advice="--kinds", **late),
+        "profiler": Scene("profiler", host, profiler, verdict="NO VERDICT", advice="record_shapes",
+                          unsaid=("--kinds",), **late),
         "exposed_comm": Scene("exposed_comm", hole, in_training(computes(
-            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclDevKernel_AllGather_RING_LL")),
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_TREE_LL")),
             verdict="COMM", advice="no_sync()", evidence="nothing is beside compute"),
         "exposed_comm of inference": Scene("exposed_comm", hole, computes(
             "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), verdict="COMM",
             advice="larger batch", evidence="1 communication kernel a step"),
+        "exposed_comm of all-to-all": Scene("exposed_comm", hole, in_training(
+            communicates("all_to_allv")), verdict="COMM", evidence="4.0 ms, is all_to_all",
+            advice="share out equally", unsaid=("no_sync", "bucket")),
+        "exposed_comm of experts": Scene("exposed_comm", hole, in_training(computes(
+            "void deep_ep::internode::dispatch<false, 4>(int)")), verdict="COMM",
+            advice="load of the experts", unsaid=("no_sync", "bucket")),
+        "exposed_comm of FSDP": Scene("exposed_comm", hole, in_training(in_range(
+            "FSDP::pre_forward", communicates("_allgather_base", "ncclDevKernel_AllGather"))),
+            verdict="COMM", advice="reshard_after_forward", unsaid=("no_sync", "bucket")),
+        "exposed_comm of a pipeline": Scene("exposed_comm", hole, in_training(
+            computes("ncclDevKernel_SendRecv")), verdict="COMM", advice="micro-batches", unsaid=("no_sync",)),
         "small_collectives": Scene("small_collectives", hole, in_training(computes(
             *["ncclDevKernel_AllReduce_Sum_bf16_RING_LL"] * 100)), ("exposed_comm", "short_kernels"), first=False,
             verdict="COMM", advice="bucket_cap_mb", evidence="100 of 100"),
@@ -322,11 +380,16 @@ def scenes():
                                evidence="1 copy a step of 8.0 MiB"),
         "exposed_upload": Scene("exposed_upload", hole, copies("Memcpy HtoD (Pinned -> Device)"),
                                 verdict="COPY", advice="prefetch"),
+        "exposed_upload of parameters": Scene(
+            "exposed_upload", hole, in_range("FSDP::pre_forward", lambda run, at: run.copy(
+                "Memcpy HtoD (Pinned -> Device)", at + 4000, at + 8000, 1 << 30)),
+            verdict="COPY", advice="offloaded to the host", evidence="as FSDP offloads them",
+            unsaid=("next batch",)),
         "exposed_download": Scene("exposed_download", hole,
                                   copies("Memcpy DtoH (Device -> Pinned)"), verdict="COPY",
                                   advice="every N steps"),
         "device_copy": Scene("device_copy", hole, copies("Memcpy DtoD (Device -> Device)"),
-                             verdict="COPY", advice=".contiguous()"),
+                             verdict="COPY", advice=".contiguous()", unsaid=("gradient",)),
         "peer_copy": Scene("peer_copy", hole, copies("Memcpy PtoP (Device -> Device)"),
                            verdict="COPY", advice="collectives"),
         "memset_fill": Scene("memset_fill", hole, lambda run, at: run.work(
@@ -341,18 +404,29 @@ def scenes():
                                      advice="bfloat16", evidence="3/4 of it at most"),
         "fp32_gemm of a V100": Scene("fp32_gemm", hole * 7 / 8, computes("volta_sgemm_128x64_nn"),
                                      gpu="Tesla V100-SXM2-16GB", advice="no TF32"),
+        "fp32_gemm of a GPU without a name": Scene(
+            "fp32_gemm", hole * 7 / 8, computes("volta_sgemm_128x64_nn"), gpu="",
+            advice="no TF32", evidence="7/8 of it at most"),
         "fp32_conv": Scene("fp32_conv", hole, computes(
             "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)",
-            "volta_scudnn_128x128_stridedB_splitK_small_nn_v1"), advice="cudnn.benchmark=True"),
+            "turing_scudnn_128x128_stridedB_splitK_small_nn_v1"), advice="cudnn.benchmark=True"),
         "fp8": Scene("fp8", hole / 2, computes(
             "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas"),
             gpu="NVIDIA H100 80GB HBM3", advice="FP8"),
         "fp8 of TF32": Scene("fp8", hole * 3 / 4, computes(
             "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_cublas"),
             gpu="NVIDIA H200", advice="FP8", evidence="3/4 of the 4.0 ms that are TF32"),
-        "unfused_attention": Scene("unfused_attention", hole, computes(
-            "void cunn_SoftMaxForward<8, c10::BFloat16, float>(int)"),
-            advice="scaled_dot_product_attention"),
+        "unfused_attention": Scene("unfused_attention", hole, attention,
+                                   evidence="1 product of 2.0 ms",
+                                   advice="scaled_dot_product_attention"),
+        "softmax of something else": Scene("slow_kernels", (3 * STEP - 10) / 9,
+                                           computes(SOFTMAX)),
+        "misaligned_gemm": Scene("misaligned_gemm", hole, computes(
+            "cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64_32x6_tn_align1"),
+            gpu="NVIDIA H100 80GB HBM3", advice="multiples of 8", unsaid=("FP8 for",)),
+        "aligned to 16": Scene("fp8", hole / 2, computes(
+            "cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64_32x6_tn_align16"),
+            gpu="NVIDIA H100 80GB HBM3"),
         "layout": Scene("layout", hole, computes("void cudnn::ops::nchwToNhwcKernel<float>(int)"),
                         advice="channels_last"),
         "short_kernels": Scene("short_kernels", hole, computes(*["tiny_a", "tiny_b"] * 400),

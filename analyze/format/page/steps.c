@@ -259,6 +259,24 @@ static void build_ranks(const struct page *p, struct blocks *b)
 			     blocks_text(b, "and %zu ranks more", p->ranks.count - RANK_LINES));
 }
 
+/* What marks steps for the program that recorded the first input. */
+static const char *mark_of(const struct page *p)
+{
+	static const struct {
+		const char *format, *call;
+	} marks[] = {
+		{ "Kineto", "prof.step()" },
+		{ "Nsight", "an NVTX range ProfilerStep#N" },
+		{ "XSpace", "a jitted function train_step" },
+	};
+	const char *format = p->inputs.count ? view_cell(&p->inputs, 0, "format").text : NULL;
+
+	for (size_t i = 0; format && i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strstr(format, marks[i].format))
+			return marks[i].call;
+	return "tacho_step()";
+}
+
 void build_steps(const struct page *p, struct blocks *b)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
@@ -292,7 +310,7 @@ void build_steps(const struct page *p, struct blocks *b)
 		w->flow = FLOW_CUT;
 		add_span(b, w, TOKEN_TEXT,
 			 "none marked; the window counts as one step \xe2\x86\x92 ");
-		add_span(b, w, TOKEN_CODE, "tacho_step()");
+		add_span(b, w, TOKEN_CODE, mark_of(p));
 		return;
 	}
 	if (is_text(p))

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job uses already, by the names in its input, so that no advice contradicts the trace: to
+ * use CUDA graphs is no advice where graphs are launched.
+ */
+#include "analyze/findings/rule.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { TRAIT_WORD = RANK_KEYS, TRAIT_THERE };
+static const struct column traits_columns[] = {
+	RANK_COLUMNS,
+	{ "trait", NULL, CELL_TEXT, KEY, NULL, "what the names of the input show" },
+	{ "there", NULL, CELL_BOOL, MAX, NULL, "that they do" },
+	{ .name = NULL },
+};
+const struct table_type table_traits = {
+	.name = "traits",
+	.member = "traits",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = traits_columns,
+};
+
+static const char *trait_word(enum trait trait)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		TRAIT_LIST(X)
+#undef X
+	};
+
+	return words[trait];
+}
+
+/* Parts of names, in which case matters. */
+static const struct {
+	const char *part;
+	enum trait trait;
+} parts[] = {
+	{ "GraphLaunch", TRAIT_GRAPHS },
+	{ "StreamBeginCapture", TRAIT_CAPTURE },
+	{ "CompiledFxGraph", TRAIT_COMPILED },
+	{ "Torch-Compiled Region", TRAIT_COMPILED },
+	{ "triton_poi_fused", TRAIT_COMPILED },
+	{ "triton_red_fused", TRAIT_COMPILED },
+	{ "triton_per_fused", TRAIT_COMPILED },
+	{ "FSDP", TRAIT_FSDP },
+	{ "FullyShardedDataParallel", TRAIT_FSDP },
+	{ "deep_ep", TRAIT_EXPERTS },
+	{ "deepep", TRAIT_EXPERTS },
+	{ "::ep::", TRAIT_EXPERTS },
+	{ "fused_moe", TRAIT_EXPERTS },
+	{ "MoE", TRAIT_EXPERTS },
+	{ "moe_", TRAIT_EXPERTS },
+	{ ".py(", TRAIT_FRAMES },
+	{ "volta_", TRAIT_VOLTA },
+	{ "_SingleProcessDataLoaderIter", TRAIT_LOADER_ALONE },
+	{ "_MultiProcessingDataLoaderIter", TRAIT_LOADER_WORKERS },
+};
+
+enum status traits_end(struct accumulator *f, struct error *err)
+{
+	bool there[TRAIT_COUNT] = { false };
+	union value keys[TRAIT_WORD + 1], *row;
+	uint32_t process = 1;
+
+	for (uint32_t name = 1; name <= trace_count(f->trace, TRACE_NAMES); name++) {
+		const char *text = trace_text(f->trace, name, NULL);
+
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+			if (!there[parts[i].trait] && strstr(text, parts[i].part))
+				there[parts[i].trait] = true;
+	}
+	while (process <= trace_count(f->trace, TRACE_PROCESSES) &&
+	       !(acc_wants(f, process) && sweep_process(f->sweep, process).has_gpu))
+		process++;
+	if (process > trace_count(f->trace, TRACE_PROCESSES))
+		return ST_OK;
+	for (int i = 0; i < TRAIT_COUNT; i++) {
+		if (!there[i])
+			continue;
+		keys[TRAIT_WORD].text = trait_word((enum trait)i);
+		TRY(acc_row(f, "traits", process, keys, &row, err));
+		row[TRAIT_THERE].u64 = 1;
+	}
+	return ST_OK;
+}
+
+bool facts_has(const struct facts *f, enum trait trait)
+{
+	struct table *t = tables_find(f->tables, "traits");
+
+	for (size_t i = 0; t && i < table_count(t); i++)
+		if (!strcmp(table_at(t, i)[TRAIT_WORD].text, trait_word(trait)))
+			return true;
+	return false;
+}
+
+enum recorder facts_recorder(const struct facts *f)
+{
+	static const struct {
+		const char *format;
+		enum recorder recorder;
+	} recorders[] = {
+		{ "Kineto", RECORDER_PYTORCH },
+		{ "Nsight", RECORDER_NSYS },
+		{ "XSpace", RECORDER_XPROF },
+		{ "Tacho", RECORDER_TACHO },
+	};
+	struct table *t = tables_find(f->tables, "inputs");
+	const char *format =
+		t && table_count(t) ? table_at(t, 0)[table_column(t, "format")].text : NULL;
+
+	for (size_t i = 0; format && i < sizeof(recorders) / sizeof(recorders[0]); i++)
+		if (strcasestr(format, recorders[i].format))
+			return recorders[i].recorder;
+	return RECORDER_OTHER;
+}
