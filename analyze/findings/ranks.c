@@ -2,6 +2,7 @@
 /* Rules about windows, steps, memory and ranks. */
 #include "analyze/findings/rule.h"
 
+#include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/ranks.h"
 
@@ -287,29 +288,48 @@ static void tell_frontier(const struct facts *f, uint64_t rank, struct finding *
 			out->advice = advice[i].advice;
 }
 
-/* In most collectives the same one: a single late one is a matter of its step. */
+/* How many steps the rank was last in. */
+static size_t steps_last(const struct facts *f, const union value *rank)
+{
+	struct table *t = tables_find(f->tables, "stragglers");
+	const union value *row, *last = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		if (memcmp(&row[STRAGGLER_RANK], rank, RANK_KEYS * sizeof(*row)) != 0)
+			continue;
+		count += !last || last[STRAGGLER_STEP].u64 != row[STRAGGLER_STEP].u64;
+		last = row;
+	}
+	return count;
+}
+
+/* Whoever the others wait for longest.  A single late step of several is a matter of that step. */
 static bool straggler(const struct facts *f, struct finding *out)
 {
 	struct waiting w = waiting_of(f->tables);
 	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
-	char a[SPAN_TEXT];
+	char made[SPAN_TEXT], all[SPAN_TEXT];
 
-	if (!w.culprit || w.culprit[0].u64 == NO_U64 || w.times_last * 2 < w.matched)
+	if (!w.culprit || w.culprit[0].u64 == NO_U64)
 		return false;
+	if (per_rank >= 3 && steps_last(f, w.culprit) < 2)
+		return false;
+	unsigned long long rank = w.culprit[0].u64, times = w.times_last, of = w.matched;
+	span_text(made, w.made_wait_ns / per_rank);
+	span_text(all, w.wait_ns / per_rank);
 	snprintf(out->evidence, FINDING_TEXT,
-		 "Rank %llu comes last in %llu of %llu collectives, %s a step after the next; all "
-		 "others wait for it.",
-		 (unsigned long long)w.culprit[0].u64, (unsigned long long)w.times_last,
-		 (unsigned long long)w.matched, span_text(a, w.late_ns / per_rank));
-	rule_brief(out, "rank %llu, last in %llu of %llu", (unsigned long long)w.culprit[0].u64,
-		   (unsigned long long)w.times_last, (unsigned long long)w.matched);
-	tell_frontier(f, w.culprit[0].u64, out);
-	return rule_saves(out, w.late_ns / per_rank);
+		 "Rank %llu comes last in %llu of %llu collectives: the others together wait %s a "
+		 "step for it, of %s that ranks wait in all.",
+		 rank, times, of, made, all);
+	rule_brief(out, "rank %llu, %s of %s waited", rank, made, all);
+	tell_frontier(f, rank, out);
+	return rule_saves(out, w.saving_ns / per_rank);
 }
 
 const struct rule rules_ranks[] = {
-	{ "straggler", "one rank comes last in most collectives", "waits.late_ns frontier.ns",
-	  straggler,
+	{ "straggler", "the others wait for one rank",
+	  "waits.saving_ns waits.made_wait_ns frontier.ns", straggler,
 	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
 	  "its GPU's clocks and temperature",
 	  .family = FAMILY_UNBALANCED, .needs_trust = false },

@@ -47,26 +47,25 @@ enum family family_of_cause(const char *cause)
 }
 
 /* Ranks wait for each other only where they communicate. */
-static double unbalanced_ns(const struct facts *f)
+static double unbalanced_ns(const struct facts *f, const struct waiting *w, double per_rank)
 {
-	struct waiting w = waiting_of(f->tables);
-	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 	struct spread spread;
-	double late = 0;
+	double ns = 0;
 
 	if (f->exposed_comm_ns <= 0)
 		return 0;
-	if (w.culprit && w.culprit[0].u64 != NO_U64 && w.ranks > 1)
-		late = fmin(w.late_ns / per_rank,
-			    w.exposed_wait_ns / per_rank / (double)(w.ranks - 1));
+	if (w->culprit && w->culprit[0].u64 != NO_U64)
+		ns = w->most_excess_ns / per_rank;
 	if (facts_spread(f, &spread) && spread.rank != NO_U64)
-		late = fmax(late, spread.most_ns - spread.mean_ns);
-	return late;
+		ns = fmax(ns, spread.most_ns - spread.mean_ns);
+	return ns;
 }
 
 struct savings savings_take(const struct facts *f)
 {
 	struct savings s = { .compute_ns = f->compute_ns - (f->comm_ns - f->exposed_comm_ns) };
+	struct waiting w = waiting_of(f->tables);
+	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 
 	for (size_t i = 0; i < f->gap_count; i++) {
 		const struct gap_sum *g = &f->gaps[i];
@@ -78,9 +77,10 @@ struct savings savings_take(const struct facts *f)
 	s.unexplained_ns = s.ns[FAMILY_NONE];
 	s.ns[FAMILY_NONE] = 0;
 	s.ns[FAMILY_COPY] += f->exposed_copy_ns;
-	s.ns[FAMILY_UNBALANCED] = unbalanced_ns(f);
-	/* what ranks wait for a late one lies in their collectives, and is saved only once */
-	s.ns[FAMILY_COMM] = fmax(f->exposed_comm_ns - s.ns[FAMILY_UNBALANCED], 0);
+	s.ns[FAMILY_UNBALANCED] = unbalanced_ns(f, &w, per_rank);
+	/* what ranks wait for each other lies in their collectives, and is saved only once */
+	double waiting = w.mean_exposed_wait_ns > 0 ? w.mean_exposed_wait_ns / per_rank : INFINITY;
+	s.ns[FAMILY_COMM] = fmax(f->exposed_comm_ns - fmin(waiting, s.ns[FAMILY_UNBALANCED]), 0);
 	s.ns[FAMILY_COMPUTE] = s.compute_ns / 3;
 	for (int i = 1; i < FAMILY_COUNT; i++)
 		if (s.ns[i] > s.ns[s.first])

@@ -182,8 +182,8 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		return;
 	}
 	tell_share(f, ns, share);
-	snprintf(out, FINDING_TEXT, "The other ranks wait %s for rank %llu, which comes last",
-		 share, (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0));
+	snprintf(out, FINDING_TEXT, "Ranks wait up to %s for others, most for rank %llu", share,
+		 (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0));
 }
 
 static void tell_family(const struct facts *f, const struct savings *s, enum family family,

@@ -6,6 +6,7 @@
  */
 #include "analyze/report/ranks.h"
 
+#include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/report_list.h"
 
@@ -226,27 +227,45 @@ static enum status ranks_finish(struct tables *all, struct error *err)
 
 /* ---- for rules, verdict and pages ------------------------------------------------------- */
 
+/* Rows of a rank that waits stand together: one for each that it waited for. */
+static double most_excess(struct tables *all)
+{
+	struct table *t = tables_find(all, "waits_for");
+	size_t excess = t ? table_column(t, "exposed_excess_ns") : 0;
+	const union value *row, *last = NULL;
+	double most = 0, sum = 0;
+
+	for (size_t i = 0; t && (row = table_at(t, i)); i++, last = row) {
+		sum = (last && is_rank(last, row) ? sum : 0) + (double)row[excess].u64;
+		most = fmax(most, sum);
+	}
+	return most;
+}
+
+static double or_zero(uint64_t ns)
+{
+	return ns == NO_U64 ? 0 : (double)ns;
+}
+
 struct waiting waiting_of(struct tables *all)
 {
 	struct table *t = tables_find(all, "waits");
 	size_t count = t ? table_count(t) : 0;
-	size_t last = t ? table_column(t, "times_last") : 0;
-	size_t late = t ? table_column(t, "late_ns") : 0;
-	size_t matched = t ? table_column(t, "matched") : 0;
-	size_t exposed = t ? table_column(t, "exposed_wait_ns") : 0;
-	struct waiting w = { .ranks = count };
+	struct waiting w = { .ranks = count, .most_excess_ns = most_excess(all) };
 
 	for (size_t i = 0; i < count; i++) {
 		const union value *row = table_at(t, i);
+		double saving = or_zero(row[WAITS_SAVING].u64);
 
-		if (row[matched].u64 > w.matched)
-			w.matched = row[matched].u64;
-		if (row[exposed].u64 != NO_U64)
-			w.exposed_wait_ns += (double)row[exposed].u64;
-		if (row[late].u64 == NO_U64 || (double)row[late].u64 <= w.late_ns)
+		w.matched = row[WAITS_MATCHED].u64 > w.matched ? row[WAITS_MATCHED].u64 : w.matched;
+		w.wait_ns += or_zero(row[WAITS_WAIT].u64);
+		w.mean_exposed_wait_ns += or_zero(row[WAITS_EXPOSED].u64) / (double)count;
+		if (saving <= w.saving_ns)
 			continue;
-		w.late_ns = (double)row[late].u64;
-		w.times_last = row[last].u64;
+		w.saving_ns = saving;
+		w.late_ns = (double)row[WAITS_LATE].u64;
+		w.made_wait_ns = (double)row[WAITS_MADE].u64;
+		w.times_last = row[WAITS_LAST].u64;
 		w.culprit = row;
 	}
 	return w;

@@ -42,7 +42,7 @@ TABLE = {
     "judged/param_linear_kineto.json.gz": Judged(
         ("HOST",), ("late_start", *LAUNCHES), backward_ms=224.8),
     "judged/dlrm_8ranks": Judged(
-        ("UNBALANCED", "COMM"), ("straggler",), "ank 7", waits="all-to-all that is matched"),
+        ("UNBALANCED", "COMM"), ("straggler",), "ank 7"),
     kineto("h100_timesformer"): Judged(
         ("INPUT",), ("data_wait",), "preprocess", waits="owners by share"),
     kineto("v100_cuda_graphs_rank1of2"): Judged(("COMPUTE",), ("fp32_gemm",)),

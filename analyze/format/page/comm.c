@@ -186,14 +186,15 @@ enum { WAITS_SHOWN = 3 /* the latest, of many ranks */, FIGURES = 4, STRAGGLERS_
 struct wait { /* of one rank */
 	size_t rank;
 	uint64_t collectives, matched, last;
-	double wait_ns, exposed_ns, late_ns, made_ns; /* per step of that rank */
+	double wait_ns, exposed_ns, late_ns, made_ns, saving_ns; /* per step of that rank */
 };
 struct waits {
 	struct wait *rows;
 	size_t count, shown;           /* by rank, or of many the latest first */
 	uint64_t collectives, matched; /* the most of a rank */
 	double most_ns;                /* that one waits */
-	const struct wait *latest;     /* who was last and latest; NULL: nobody */
+	double all_ns;                 /* that all wait */
+	const struct wait *latest;     /* for whom the job waits most; NULL: for nobody */
 	const char *why;               /* why not all were matched, or NULL */
 };
 
@@ -223,7 +224,9 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 			.exposed_ns = per_step_of(&v, "exposed_wait_ns", steps),
 			.late_ns = per_step_of(&v, "late_ns", steps),
 			.made_ns = per_step_of(&v, "made_wait_ns", steps),
+			.saving_ns = per_step_of(&v, "saving_ns", steps),
 		};
+		all->all_ns += w->wait_ns;
 		all->most_ns = w->wait_ns > all->most_ns ? w->wait_ns : all->most_ns;
 		if (w->collectives > all->collectives)
 			all->collectives = w->collectives;
@@ -231,16 +234,17 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 		all->count++;
 	}
 	if (all->count > RANK_LINES)
-		SORT_BY(all->rows, all->count, DOWN(struct wait, late_ns), UP(struct wait, rank));
+		SORT_BY(all->rows, all->count, DOWN(struct wait, saving_ns), UP(struct wait, rank));
 	all->shown = all->count > RANK_LINES ? WAITS_SHOWN : all->count;
 	for (size_t i = 0; i < all->count; i++)
-		if (all->rows[i].late_ns > (all->latest ? all->latest->late_ns : 0))
+		if (all->rows[i].saving_ns > (all->latest ? all->latest->saving_ns : 0))
 			all->latest = &all->rows[i];
 	for (size_t i = 0; i < groups.count && !all->why; i++)
 		all->why = view_cell(&groups, i, "unmatched_because").text;
 }
 
-/* "rank 3 came last in 24 of 24 collectives, 2.2 ms per step after the next"; NULL: nobody did. */
+/* "ranks wait 2.2 of 3.4 ms per step for rank 3, which came last in 24 of 24 collectives"; NULL:
+ * for nobody. */
 static const char *late_text(const struct page *p, const struct waits *all, struct blocks *b)
 {
 	const struct wait *w = all->latest;
@@ -248,11 +252,12 @@ static const char *late_text(const struct page *p, const struct waits *all, stru
 
 	if (!w)
 		return NULL;
-	unit = time_unit_of(w->late_ns, 1);
-	return blocks_text(b, "%s came last in %s of %s collectives, %s %s %s after the next",
+	unit = time_unit_of(all->all_ns, 1);
+	return blocks_text(b, "ranks wait %s of %s %s %s for %s, last in %s of %s collectives",
+			   show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit),
+			   unit.name, p->has_steps ? "per step" : "in all",
 			   rank_text(p, w->rank, b), show_count(b, w->last),
-			   show_count(b, w->matched), show_time(b, w->late_ns, &unit), unit.name,
-			   p->has_steps ? "per step" : "in all");
+			   show_count(b, w->matched));
 }
 
 /* "24 of 24 collectives matched between ranks"; NULL: nothing communicates. */

@@ -183,6 +183,7 @@ static enum status match_add(struct coll_matches *m, const struct ref *r,
 		at->second_ns = at->least_ns;
 		at->least_ns = one->ns;
 		at->least = r->member;
+		at->least_exposed_ns = call_exposed_ns(one, UINT64_MAX);
 	} else if (one->ns < at->second_ns) {
 		at->second_ns = one->ns;
 	}

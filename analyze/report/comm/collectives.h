@@ -26,6 +26,7 @@ struct coll_match { /* an index of a communicator and operation; what the ranks 
 	uint64_t step, index, of_step; /* step: NO_U64 with Seq */
 	uint32_t nth, times;           /* as of its refs; 0 with Seq */
 	uint64_t least_ns, second_ns;
+	uint64_t least_exposed_ns;   /* of the one with the shortest time */
 	uint32_t count, last, least; /* members */
 	uint32_t number;             /* unique over all communicators */
 	bool twice;

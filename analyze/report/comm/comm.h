@@ -100,7 +100,8 @@ enum {
 	WAITS_EXPOSED,
 	WAITS_LAST,
 	WAITS_LATE,
-	WAITS_MADE
+	WAITS_MADE,
+	WAITS_SAVING
 };
 enum {
 	STRAGGLER_STEP,
@@ -113,7 +114,15 @@ enum {
 	STRAGGLER_LATE,
 	STRAGGLER_MADE
 };
-enum { PAIR_RANK = RANK_KEYS, PAIR_HOST, PAIR_PID, PAIR_KEYS, PAIR_CALLS = PAIR_KEYS, PAIR_WAIT };
+enum {
+	PAIR_RANK = RANK_KEYS,
+	PAIR_HOST,
+	PAIR_PID,
+	PAIR_KEYS,
+	PAIR_CALLS = PAIR_KEYS,
+	PAIR_WAIT,
+	PAIR_EXCESS
+};
 extern const struct table_type table_groups, table_waits, table_waits_for, table_stragglers;
 
 #endif

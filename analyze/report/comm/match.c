@@ -95,6 +95,7 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 	if (culprit == NO_ID)
 		return ST_OK;
 	if (culprit != r->member) {
+		uint64_t exposed_ns = call_exposed_ns(one, UINT64_MAX);
 		m->members[culprit].made_wait_ns += of.made_ns = wait_ns;
 		struct table *t = tables_find(m->all, "waits_for");
 		union value keys[PAIR_KEYS], *row;
@@ -105,6 +106,10 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 			TRY(table_row(t, keys, &row, err));
 			row[PAIR_CALLS].u64 = plus(row[PAIR_CALLS].u64, 1);
 			row[PAIR_WAIT].u64 = plus(row[PAIR_WAIT].u64, wait_ns);
+			row[PAIR_EXCESS].u64 = plus(row[PAIR_EXCESS].u64,
+						    exposed_ns > at->least_exposed_ns
+							    ? exposed_ns - at->least_exposed_ns
+							    : 0);
 		}
 		return note_straggler(m, r, culprit, &of, err);
 	}
@@ -164,6 +169,47 @@ static enum status put_waits(struct comm_matching *m, struct error *err)
 		row[WAITS_MADE].u64 = plus(row[WAITS_MADE].u64, own->made_wait_ns);
 	}
 	return ST_OK;
+}
+
+static int compare_pairs(const void *pa, const void *pb)
+{
+	const union value *a = *(union value *const *)pa, *b = *(union value *const *)pb;
+
+	return memcmp(&a[PAIR_RANK], &b[PAIR_RANK], RANK_KEYS * sizeof(*a));
+}
+
+/*
+ * Had a rank come as early as another one, that one had not waited for it, nor for what it computed
+ * longer beside the transfers, and the job would gain no more than what was exposed of this.  Ranks
+ * that share few collectives with it, of a smaller communicator, say little.
+ */
+static enum status put_savings(struct comm_matching *m, struct error *err)
+{
+	struct table *t = tables_find(m->all, "waits"), *pairs = tables_find(m->all, "waits_for");
+	size_t count = table_count(pairs), end;
+	union value **rows = calloc(count + 1, sizeof(*rows)), *of = NULL;
+	enum status status = rows ? ST_OK : fail_memory(err);
+
+	for (size_t i = 0; rows && i < count; i++)
+		rows[i] = table_at(pairs, i);
+	if (rows && count)
+		qsort(rows, count, sizeof(*rows), compare_pairs);
+	for (size_t first = 0; status == ST_OK && first < count; first = end) {
+		uint64_t most = 0, least_ns = NO_U64;
+
+		for (end = first; end < count && !compare_pairs(&rows[first], &rows[end]); end++)
+			if (rows[end][PAIR_CALLS].u64 > most)
+				most = rows[end][PAIR_CALLS].u64;
+		for (size_t i = first; i < end; i++)
+			if (rows[i][PAIR_CALLS].u64 >= most - most / 2 &&
+			    rows[i][PAIR_EXCESS].u64 < least_ns)
+				least_ns = rows[i][PAIR_EXCESS].u64;
+		status = table_have(t, &rows[first][PAIR_RANK], &of, err);
+		if (status == ST_OK)
+			of[WAITS_SAVING].u64 = least_ns;
+	}
+	free(rows);
+	return status;
 }
 
 /* gpus.exposed_comm_wait_ns: 0 where nothing communicates, null where nothing is matched. */
@@ -247,6 +293,7 @@ static enum status matches_run(struct comm_matching *m, struct error *err)
 	}
 	bandwidths(m);
 	TRY(put_waits(m, err));
+	TRY(put_savings(m, err));
 	return put_gpus(m, err);
 }
 

@@ -47,6 +47,8 @@ static const struct column waits_columns[] = {
 	  "in those: how much later than the one before it" },
 	{ "made_wait_ns", "makes wait", CELL_U64, DERIVED, NULL,
 	  "in those: what all others waited together" },
+	{ "saving_ns", "saves", CELL_U64, DERIVED, NULL,
+	  "at most, had it come as early as the next: the least exposed_excess_ns of the others" },
 	{ .name = NULL },
 };
 const struct table_type table_waits = {
@@ -85,6 +87,8 @@ static const struct column pair_columns[] = {
 	{ "for_pid", NULL, CELL_U64, KEY, NULL, "its process" },
 	{ "count", "collectives", CELL_U64, DERIVED, NULL, "in which it did" },
 	{ "wait_ns", "waits", CELL_U64, DERIVED, NULL, "in those, for that one" },
+	{ "exposed_excess_ns", "exposed more", CELL_U64, DERIVED, NULL,
+	  "in those: exposed time beyond that of the one that came last" },
 	{ .name = NULL },
 };
 const struct table_type table_waits_for = {
