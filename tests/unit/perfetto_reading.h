@@ -5,7 +5,8 @@
 #ifndef TESTS_UNIT_PERFETTO_READING_H
 #define TESTS_UNIT_PERFETTO_READING_H
 
-#include "convert/sink/perfetto/file.h"
+#include "convert/sink/perfetto/internal.h"
+#include "schemas/proto/perfetto.pb-c.h"
 #include "tests/unit/sink_files.h"
 
 enum { PACKETS = 4096 };

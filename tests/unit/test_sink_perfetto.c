@@ -4,8 +4,6 @@
 #include "tests/unit/perfetto_reading.h"
 #include "tests/unit/unit.h"
 
-#include "convert/sink/perfetto/rows.h"
-#include "convert/sink/perfetto/wire.h"
 #include "schemas/base/json_text.h"
 #include "schemas/base/pb.h"
 #include "schemas/base/utf8.h"

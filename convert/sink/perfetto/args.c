@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/perfetto/args.h"
+#include "convert/sink/perfetto/internal.h"
 
-#include "convert/sink/perfetto/wire.h"
 #include "convert/sink/sink.h"
-#include "schemas/base/pb.h"
 #include "schemas/model/records.h"
 
 enum { VALUE_MOST = 11 };

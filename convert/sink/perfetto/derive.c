@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/perfetto/derive.h"
 
-#include "schemas/model/args.h"
-
 #include <stdlib.h>
 
 enum {
@@ -10,6 +8,9 @@ enum {
 	IDLE_LEAST_NS = 100000,
 	WINDOW_GAP_NS = 10000000, /* a shorter gap is not looked up: windows stand further apart */
 	WINDOWS_MOST = 4096,
+	CALLS = 1024,
+	WORKS = 2 * CALLS,
+	RING_FIRST = 16,
 };
 
 static const struct perfetto_row time_row = { .form = FORM_FLAT, .rank = 0, .name = "GPU time" };
@@ -26,9 +27,33 @@ static const struct perfetto_row reserved_row = {
 	.form = FORM_COUNTER, .rank = 4, .name = "Memory reserved", .unit = "bytes"
 };
 
-/* Names, and their tokens of colour. */
+/*
+ * How much work waits for a GPU: a call counts from its begin until the first of its work begins.
+ *
+ * Whether a call has any work is clear only when that begins, so calls wait in a ring until then,
+ * at most CALLS of them; a call that is pushed out counts for nothing.  Begins of work wait beside,
+ * and both are counted in the order of their times.  The stage `context` could give each piece of
+ * work its call, but not this order, and joining all work to its call costs more than this does.
+ */
+struct queued {
+	uint64_t correlation, at_ns;
+	uint32_t gpu; /* of a call: 0 as long as none of its work began */
+};
+/* A ring whose capacity is a power of two; numbers of items only grow. */
+struct ring {
+	struct queued *items;
+	uint64_t first, end;
+	size_t cap;
+};
+struct perfetto_queue {     /* of a process */
+	struct ring calls;  /* whose work has not begun */
+	struct ring works;  /* begins of work, not counted yet */
+	struct map call_of; /* correlation: number of the last call in the ring with it */
+};
+
+/* Names, and the categories by which viewers colour them. */
 static const struct {
-	const char *name, *token;
+	const char *name, *category;
 } classes[CLASS_COUNT] = {
 	[CLASS_COMPUTE] = { "compute", "compute" },
 	[CLASS_COMM] = { "exposed comm", "comm" },
@@ -41,7 +66,7 @@ enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows
 {
 	const struct trace *t = rows->file->trace;
 
-	*d = (struct perfetto_derive){ .rows = rows, .file = rows->file };
+	*d = (struct perfetto_derive){ .rows = rows };
 	d->states = calloc(rows->gpu_count + 1, sizeof(*d->states));
 	d->memory = calloc(rows->gpu_count + rows->process_count + 2, sizeof(*d->memory));
 	d->queues = calloc(rows->process_count + 1, sizeof(*d->queues));
@@ -56,67 +81,15 @@ enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows
 
 void perfetto_derive_release(struct perfetto_derive *d)
 {
-	for (size_t i = 0; d->queues && i <= d->rows->process_count; i++)
-		perfetto_queue_release(&d->queues[i]);
+	for (size_t i = 0; d->queues && i <= d->rows->process_count; i++) {
+		free(d->queues[i].calls.items);
+		free(d->queues[i].works.items);
+		map_release(&d->queues[i].call_of);
+	}
 	free(d->states);
 	free(d->memory);
 	free(d->queues);
 	*d = (struct perfetto_derive){ 0 };
-}
-
-/* The row, made when it is first used; of a GPU, or of a process's host with gpu 0. */
-static enum status need_row(struct perfetto_derive *d, struct perfetto_row **row,
-			    const struct perfetto_row *like, uint32_t process, uint32_t gpu,
-			    struct error *err)
-{
-	struct perfetto_row what = *like;
-
-	if (*row)
-		return ST_OK;
-	what.gpu = gpu;
-	what.process = gpu ? d->rows->gpus[gpu - 1].process : process;
-	return perfetto_row_add(d->rows, &what, row, err);
-}
-
-/* ---- packets ---- */
-
-enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row *row,
-				uint64_t at_ns, double value, bool *has_place, struct error *err)
-{
-	const struct wire_track *subtrack;
-	uint8_t *room;
-
-	TRY(perfetto_row_first(rows, row, &subtrack, err));
-	if (has_place)
-		*has_place = subtrack != NULL;
-	if (!subtrack)
-		return ST_OK;
-	room = out_cursor_reserve(&rows->file->cursor, WIRE_MOST);
-	if (!room)
-		return out_cursor_flush(&rows->file->cursor, err);
-	rows->file->cursor.at = wire_put_sample(room, at_ns, &rows->heads.counter, subtrack, value);
-	return ST_OK;
-}
-
-enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *row, uint64_t name,
-			      uint64_t category, uint64_t begin_ns, uint64_t end_ns,
-			      struct error *err)
-{
-	struct perfetto_heads *h = &rows->heads;
-	const struct wire_track *subtrack;
-	uint8_t *room, *p;
-
-	TRY(perfetto_row_place(rows, row, begin_ns, end_ns, &subtrack, err));
-	if (!subtrack)
-		return ST_OK;
-	room = out_cursor_reserve(&rows->file->cursor, WIRE_MOST);
-	if (!room)
-		return out_cursor_flush(&rows->file->cursor, err);
-	p = wire_put_category(wire_put_name(wire_begin(room, begin_ns, &h->begin, subtrack), name),
-			      category);
-	wire_end(room, &h->begin, begin_ns, p);
-	rows->file->cursor.at = wire_put_end(p, end_ns, &h->end, subtrack);
-	return ST_OK;
 }
 
 /* ---- gauges ---- */
@@ -131,8 +104,9 @@ static enum status gauge_write(struct perfetto_derive *d, struct perfetto_gauge 
 	return perfetto_put_sample(d->rows, g->row, at_ns, (double)value, NULL, err);
 }
 
-enum status perfetto_gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
-			       uint64_t count, struct error *err)
+/* The count of a gauge is now another. */
+static enum status gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
+			     uint64_t count, struct error *err)
 {
 	uint64_t bin_ns = at_ns - at_ns % BIN_NS;
 
@@ -182,6 +156,90 @@ static enum status gauge_fill(struct perfetto_derive *d, struct perfetto_gauge *
 	return ST_OK;
 }
 
+/* ---- the queue ---- */
+
+static struct queued *ring_at(const struct ring *r, uint64_t number)
+{
+	return &r->items[number & (r->cap - 1)];
+}
+
+static enum status ring_put(struct ring *r, struct queued one, struct error *err)
+{
+	if (r->end - r->first == r->cap) { /* items keep their numbers, not their places */
+		struct ring grown = { .first = r->first, .end = r->end };
+
+		grown.cap = r->cap ? r->cap * 2 : RING_FIRST;
+		grown.items = malloc(grown.cap * sizeof(*grown.items));
+		if (!grown.items)
+			return fail_memory(err);
+		for (uint64_t i = r->first; i < r->end; i++)
+			*ring_at(&grown, i) = *ring_at(r, i);
+		free(r->items);
+		*r = grown;
+	}
+	*ring_at(r, r->end++) = one;
+	return ST_OK;
+}
+
+static enum status count_work(struct perfetto_derive *d, struct perfetto_queue *q,
+			      struct error *err)
+{
+	const struct queued *w = ring_at(&q->works, q->works.first++);
+	struct perfetto_gauge *g = &d->states[w->gpu - 1].queue;
+
+	return gauge_set(d, g, w->at_ns, g->now ? g->now - 1 : 0, err);
+}
+
+/* The oldest call leaves the ring; work that began before it is counted first. */
+static enum status leave(struct perfetto_derive *d, struct perfetto_queue *q, struct error *err)
+{
+	uint64_t number = q->calls.first++;
+	const struct queued *c = ring_at(&q->calls, number);
+	const uint64_t *last = map_find(&q->call_of, c->correlation);
+
+	if (last && *last == number)
+		map_remove(&q->call_of, c->correlation);
+	if (!c->gpu)
+		return ST_OK;
+	while (q->works.first < q->works.end &&
+	       ring_at(&q->works, q->works.first)->at_ns < c->at_ns)
+		TRY(count_work(d, q, err));
+	struct perfetto_gauge *g = &d->states[c->gpu - 1].queue;
+	return gauge_set(d, g, c->at_ns, g->now + 1, err);
+}
+
+enum status perfetto_derive_call(struct perfetto_derive *d, uint32_t process, const struct event *e,
+				 struct error *err)
+{
+	struct perfetto_queue *q = &d->queues[process];
+	uint64_t *last;
+
+	if (q->calls.end - q->calls.first == CALLS)
+		TRY(leave(d, q, err));
+	last = map_put(&q->call_of, e->correlation, NULL);
+	if (!last)
+		return fail_memory(err);
+	*last = q->calls.end;
+	return ring_put(&q->calls, (struct queued){ e->correlation, e->begin_ns, 0 }, err);
+}
+
+static enum status queue_work(struct perfetto_derive *d, struct perfetto_queue *q, uint32_t gpu,
+			      const struct event *e, struct error *err)
+{
+	const uint64_t *last = map_find(&q->call_of, e->correlation);
+	struct queued *c = last ? ring_at(&q->calls, *last) : NULL;
+
+	if (!c || c->gpu)
+		return ST_OK;
+	c->gpu = gpu;
+	if (q->works.end - q->works.first == WORKS)
+		TRY(count_work(d, q, err));
+	TRY(ring_put(&q->works, (struct queued){ e->correlation, e->begin_ns, gpu }, err));
+	while (q->calls.first < q->calls.end && ring_at(&q->calls, q->calls.first)->gpu)
+		TRY(leave(d, q, err));
+	return ST_OK;
+}
+
 /* ---- what a GPU did ---- */
 
 /* A gap between two windows of a recording is not idle time. */
@@ -214,15 +272,15 @@ static enum status end_interval(struct perfetto_derive *d, struct perfetto_state
 	TRY(gauge_fill(d, &s->busy, s->begin_ns, s->at_ns, s->class != CLASS_IDLE, err));
 	if (s->class == CLASS_IDLE &&
 	    (s->at_ns - s->begin_ns < IDLE_LEAST_NS ||
-	     !is_recorded(d->file->trace, process, s->begin_ns, s->at_ns)))
+	     !is_recorded(d->rows->file->trace, process, s->begin_ns, s->at_ns)))
 		return ST_OK;
 	if (!d->names[s->class]) {
-		TRY(perfetto_word(d->file, SPACE_NAME, classes[s->class].name, &d->names[s->class],
-				  err));
-		TRY(perfetto_word(d->file, SPACE_CATEGORY, classes[s->class].token,
-				  &d->tokens[s->class], err));
+		TRY(perfetto_word(d->rows->file, SPACE_NAME, classes[s->class].name,
+				  &d->names[s->class], err));
+		TRY(perfetto_word(d->rows->file, SPACE_CATEGORY, classes[s->class].category,
+				  &d->categories[s->class], err));
 	}
-	return perfetto_put_span(d->rows, s->time, d->names[s->class], d->tokens[s->class],
+	return perfetto_put_span(d->rows, s->time, d->names[s->class], 0, d->categories[s->class],
 				 s->begin_ns, s->at_ns, err);
 }
 
@@ -257,9 +315,9 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 	uint32_t process = d->rows->gpus[gpu - 1].process;
 
 	if (!s->time) {
-		TRY(need_row(d, &s->time, &time_row, process, gpu, err));
-		TRY(need_row(d, &s->busy.row, &busy_row, process, gpu, err));
-		TRY(need_row(d, &s->queue.row, &queue_row, process, gpu, err));
+		TRY(perfetto_row_need(d->rows, &s->time, &time_row, process, gpu, err));
+		TRY(perfetto_row_need(d->rows, &s->busy.row, &busy_row, process, gpu, err));
+		TRY(perfetto_row_need(d->rows, &s->queue.row, &queue_row, process, gpu, err));
 		s->at_ns = e->begin_ns;
 	}
 	if (s->class == CLASS_COMPUTE && s->until_ns[CLASS_COMPUTE] >= e->begin_ns)
@@ -270,13 +328,19 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 		s->until_ns[class] = e->end_ns;
 	if (!e->correlation)
 		return ST_OK;
-	return perfetto_queue_work(d, &d->queues[process], gpu, e, err);
+	return queue_work(d, &d->queues[process], gpu, e, err);
 }
 
 enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err)
 {
-	for (size_t i = 0; i <= d->rows->process_count; i++)
-		TRY(perfetto_queue_end(d, &d->queues[i], err));
+	for (size_t i = 0; i <= d->rows->process_count; i++) {
+		struct perfetto_queue *q = &d->queues[i];
+
+		while (q->calls.first < q->calls.end)
+			TRY(leave(d, q, err));
+		while (q->works.first < q->works.end)
+			TRY(count_work(d, q, err));
+	}
 	for (uint32_t gpu = 1; gpu <= d->rows->gpu_count; gpu++) {
 		struct perfetto_state *s = &d->states[gpu - 1];
 		struct perfetto_gauge *busy = &s->busy, *queue = &s->queue;
@@ -317,7 +381,7 @@ static bool arg_as_number(const struct trace *t, const struct event *e, uint32_t
 enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
 				   bool *has_place, struct error *err)
 {
-	const struct trace *t = d->file->trace;
+	const struct trace *t = d->rows->file->trace;
 	uint32_t process = trace_get_track(t, e->track)->process, gpu = d->rows->gpu_of[e->track];
 	struct perfetto_memory *m =
 		gpu ? &d->memory[gpu - 1] : &d->memory[d->rows->gpu_count + process];
@@ -327,12 +391,12 @@ enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event
 		m->bytes += e->bytes;
 	else /* what was taken before the recording is given back too */
 		m->bytes -= e->bytes < m->bytes ? e->bytes : m->bytes;
-	TRY(need_row(d, &m->allocated, &allocated_row, process, gpu, err));
+	TRY(perfetto_row_need(d->rows, &m->allocated, &allocated_row, process, gpu, err));
 	if (!arg_as_number(t, e, d->total, &value))
 		value = (double)m->bytes;
 	TRY(perfetto_put_sample(d->rows, m->allocated, e->begin_ns, value, has_place, err));
 	if (!arg_as_number(t, e, d->total_reserved, &value))
 		return ST_OK;
-	TRY(need_row(d, &m->reserved, &reserved_row, process, gpu, err));
+	TRY(perfetto_row_need(d->rows, &m->reserved, &reserved_row, process, gpu, err));
 	return perfetto_put_sample(d->rows, m->reserved, e->begin_ns, value, NULL, err);
 }

@@ -15,22 +15,9 @@
 #ifndef CONVERT_SINK_PERFETTO_DERIVE_H
 #define CONVERT_SINK_PERFETTO_DERIVE_H
 
-#include "convert/name/rules.h"
-#include "convert/sink/perfetto/rows.h"
-#include "schemas/base/map.h"
-#include "schemas/model/event.h"
+#include "convert/sink/perfetto/internal.h"
 
-/* A ring of items whose capacity is a power of two; numbers of items only grow. */
-struct perfetto_ring {
-	void *items;
-	uint64_t first, end;
-	size_t cap;
-};
-struct perfetto_queue {             /* of a process */
-	struct perfetto_ring calls; /* struct queued_call: those whose work has not begun */
-	struct perfetto_ring works; /* struct begun_work: begins of work, not counted yet */
-	struct map call_of;         /* correlation: number of the last call in the ring with it */
-};
+struct perfetto_queue;
 struct perfetto_gauge { /* a counter of one value for each millisecond */
 	struct perfetto_row *row;
 	uint64_t bin_ns;   /* where the millisecond began that is being filled */
@@ -40,7 +27,7 @@ struct perfetto_gauge { /* a counter of one value for each millisecond */
 };
 struct perfetto_state { /* of one GPU */
 	uint64_t at_ns;
-	uint64_t until_ns[CLASS_IDLE]; /* known up to at_ns; classes run until then */
+	uint64_t until_ns[CLASS_IDLE]; /* seen up to at_ns; classes run until then */
 	uint64_t begin_ns;             /* of the open interval, which ends at at_ns */
 	struct perfetto_row *time;
 	uint8_t class; /* of that interval; CLASS_COUNT: there is none */
@@ -54,11 +41,10 @@ struct perfetto_memory { /* of one GPU, or of a process's host */
 
 struct perfetto_derive {
 	struct perfetto_rows *rows;
-	struct perfetto_file *file;
-	struct perfetto_state *states;                    /* index: GPU */
-	struct perfetto_memory *memory;                   /* index: GPU; behind them processes */
-	struct perfetto_queue *queues;                    /* index: process */
-	uint64_t names[CLASS_COUNT], tokens[CLASS_COUNT]; /* numbers of the texts; 0: not yet */
+	struct perfetto_state *states;  /* index: GPU */
+	struct perfetto_memory *memory; /* index: GPU; behind them processes */
+	struct perfetto_queue *queues;  /* index: process */
+	uint64_t names[CLASS_COUNT], categories[CLASS_COUNT]; /* numbers of the texts; 0: not yet */
 	uint32_t total, total_reserved; /* names of what an allocator says; 0 none */
 };
 
@@ -66,6 +52,9 @@ enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows
 				 struct error *err);
 void perfetto_derive_release(struct perfetto_derive *d); /* accepts a zeroed one */
 
+/* A call that may launch work. */
+enum status perfetto_derive_call(struct perfetto_derive *d, uint32_t process, const struct event *e,
+				 struct error *err);
 /* Work of GPU `gpu` (1 + its place). */
 enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum gpu_class class,
 				 const struct event *e, struct error *err);
@@ -73,26 +62,5 @@ enum status perfetto_derive_work(struct perfetto_derive *d, uint32_t gpu, enum g
 enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
 				   bool *has_place, struct error *err);
 enum status perfetto_derive_end(struct perfetto_derive *d, struct error *err);
-
-/* ---- of perfetto/queue.c ---- */
-
-void perfetto_queue_release(struct perfetto_queue *q); /* accepts a zeroed one */
-enum status perfetto_queue_call(struct perfetto_derive *d, struct perfetto_queue *q,
-				const struct event *e, struct error *err);
-enum status perfetto_queue_work(struct perfetto_derive *d, struct perfetto_queue *q, uint32_t gpu,
-				const struct event *e, struct error *err);
-enum status perfetto_queue_end(struct perfetto_derive *d, struct perfetto_queue *q,
-			       struct error *err);
-
-/* The count of a gauge is now another. */
-enum status perfetto_gauge_set(struct perfetto_derive *d, struct perfetto_gauge *g, uint64_t at_ns,
-			       uint64_t count, struct error *err);
-/* A sample of a counter. */
-enum status perfetto_put_sample(struct perfetto_rows *rows, struct perfetto_row *row,
-				uint64_t at_ns, double value, bool *has_place, struct error *err);
-/* A slice of a row of our own. */
-enum status perfetto_put_span(struct perfetto_rows *rows, struct perfetto_row *row, uint64_t name,
-			      uint64_t category, uint64_t begin_ns, uint64_t end_ns,
-			      struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/perfetto/rows.h"
+#include "convert/sink/perfetto/internal.h"
 
 #include "schemas/model/records.h"
 
@@ -18,17 +18,21 @@ enum {
 	HAS_TWIN =
 		1 << 28, /* a bit of place_of: another stream has the number, in another context */
 };
+/* Fields of TrackDescriptor in schemas/proto/perfetto.proto. */
+enum {
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_THREAD_OF = 4,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER_UNIT = 8,
+	TRACK_CHILD_ORDERING = 11,
+	TRACK_RANK = 12,
+	TRACK_DESCRIPTION = 14,
+	CHILDREN_BY_RANK = 3,
+};
 
 /* ---- GPUs and their streams ---- */
-
-uint32_t perfetto_find_gpu(const struct perfetto_rows *r, uint32_t process, uint32_t device)
-{
-	uint32_t at = r->processes[process].gpus;
-
-	while (at && r->gpus[at - 1].device != device)
-		at = r->gpus[at - 1].next;
-	return at;
-}
 
 static int compare_streams(const void *a, const void *b, void *self)
 {
@@ -58,7 +62,9 @@ static enum status find_streams(struct perfetto_rows *r, struct error *err)
 
 		if (k->type != TRACK_STREAM && k->device == NO_ID)
 			continue;
-		r->gpu_of[id] = perfetto_find_gpu(r, k->process, k->device);
+		r->gpu_of[id] = r->processes[k->process].gpus;
+		while (r->gpu_of[id] && r->gpus[r->gpu_of[id] - 1].device != k->device)
+			r->gpu_of[id] = r->gpus[r->gpu_of[id] - 1].next;
 		if (!r->gpu_of[id]) {
 			r->gpus[r->gpu_count++] =
 				(struct perfetto_gpu){ .process = k->process,
@@ -94,44 +100,28 @@ static bool is_ranked(const struct process *p)
 
 /* Processes of several hosts may share a pid but no rank, so ranks make pids in the file; a process
  * without a rank keeps its pid if no other has it. */
-static int compare_pids(const void *a, const void *b, void *self)
-{
-	const struct perfetto_rows *r = self;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int32_t one = r->processes[x].pid, two = r->processes[y].pid;
-
-	if (one != two)
-		return one < two ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
 static enum status number_processes(struct perfetto_rows *r, struct error *err)
 {
-	uint32_t *order = calloc(r->process_count + 1, sizeof(*order));
-	int32_t before = 0, unknown = UNKNOWN_PID;
+	int32_t unknown = UNKNOWN_PID;
+	struct map taken = { .count = 0 };
+	enum status status = ST_OK;
 
-	if (!order)
-		return fail_memory(err);
-	for (uint32_t id = 1; id <= r->process_count; id++) {
+	for (uint32_t id = 1; id <= r->process_count && status == ST_OK; id++) {
 		const struct process *p = trace_get_process(r->file->trace, id);
+		int32_t pid = p->pid < RANKED_PID ? (int32_t)p->pid : 0;
+		bool is_new = true;
 
-		order[id - 1] = id;
-		r->processes[id].space = perfetto_space_of(r->file->trace, id);
 		if (is_ranked(p))
-			r->processes[id].pid = RANKED_PID + (int32_t)p->rank;
-		else
-			r->processes[id].pid = p->pid < RANKED_PID ? (int32_t)p->pid : 0;
+			pid = RANKED_PID + (int32_t)p->rank;
+		if (!map_put(&taken, (uint64_t)pid, &is_new))
+			status = fail_memory(err);
+		if (!is_new || !pid)
+			pid = unknown < INT32_MAX ? unknown++ : unknown;
+		r->processes[id].space = perfetto_space_of(r->file->trace, id);
+		r->processes[id].pid = pid;
 	}
-	qsort_r(order, r->process_count, sizeof(*order), compare_pids, r);
-	for (size_t i = 0; i < r->process_count; i++) {
-		int32_t *pid = &r->processes[order[i]].pid, wanted = *pid;
-
-		if (wanted == before)
-			*pid = unknown < INT32_MAX ? unknown++ : unknown;
-		before = wanted;
-	}
-	free(order);
-	return ST_OK;
+	map_release(&taken);
+	return status;
 }
 
 /* ---- the whole ---- */
@@ -196,138 +186,131 @@ static uint64_t new_uuid(struct perfetto_rows *r, uint32_t process)
 	return p->space * TRACKS_MOST + ++p->tracks;
 }
 
-static enum status put_descriptor(struct perfetto_rows *r, Perfetto__TrackDescriptor *d,
-				  struct error *err)
+/* Begins the packet of a track's descriptor; returns where it begins. */
+static size_t begin_descriptor(struct perfetto_rows *r, uint64_t uuid)
 {
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	struct buf *b = perfetto_begin_packet(r->file);
+	size_t at;
 
-	d->has_uuid = true;
-	packet.track_descriptor = d;
-	return perfetto_put_packet(r->file, &packet, err);
+	pb_put_u64(b, PACKET_SEQUENCE, r->file->sequence - 1);
+	at = pb_begin(b, PACKET_TRACK);
+	pb_put_u64(b, TRACK_UUID, uuid);
+	return at;
+}
+
+static enum status end_descriptor(struct perfetto_rows *r, size_t at, struct error *err)
+{
+	pb_end(&r->file->packet, at);
+	return perfetto_end_packet(r->file, err);
 }
 
 static enum status need_process(struct perfetto_rows *r, uint32_t id, struct error *err)
 {
 	struct perfetto_process *own = &r->processes[id];
-	const struct process *p = trace_get_process(r->file->trace, id);
-	Perfetto__TrackDescriptor d = PERFETTO__TRACK_DESCRIPTOR__INIT;
-	Perfetto__ProcessDescriptor process = PERFETTO__PROCESS_DESCRIPTOR__INIT;
-	char label[32], *labels = label, *command, name[300];
-	const char *host = trace_text(r->file->trace, p->host, NULL);
-	size_t len;
+	const struct trace *t = r->file->trace;
+	const struct process *p = trace_get_process(t, id);
+	struct buf *b = &r->file->packet;
+	char label[32], name[300];
+	const char *host = trace_text(t, p->host, NULL);
+	size_t len, at, process;
+	const char *command = trace_text(t, p->command, &len);
 
 	if (own->uuid)
 		return ST_OK;
-	d.uuid = own->uuid = new_uuid(r, id);
+	own->uuid = new_uuid(r, id);
 	snprintf(label, sizeof(label), "pid %u", p->pid);
 	if (is_ranked(p))
 		snprintf(name, sizeof(name), "rank %u%s%.200s%s", p->rank, host[0] ? " (" : "",
 			 host, host[0] ? ")" : "");
 	else
-		snprintf(name, sizeof(name), "%.200s",
-			 p->command ? trace_text(r->file->trace, p->command, NULL) : "process");
-	process.process_name = keep_utf8(r, name, strlen(name));
-	command = (char *)trace_text(r->file->trace, p->command, &len);
-	command = keep_utf8(r, command, len);
-	if (!process.process_name || !command)
-		return fail(err, ST_CEILING, NOWHERE, "no room for the names of processes");
-	if (len) {
-		process.cmdline = &command;
-		process.n_cmdline = 1;
-	}
-	process.process_labels = &labels;
-	process.n_process_labels = 1;
-	process.has_pid = true;
-	process.pid = own->pid;
-	d.process = &process;
-	d.has_sibling_order_rank = p->rank <= INT32_MAX;
-	d.sibling_order_rank = (int32_t)p->rank;
-	return put_descriptor(r, &d, err);
+		snprintf(name, sizeof(name), "%.200s", p->command ? command : "process");
+	at = begin_descriptor(r, own->uuid);
+	process = pb_begin(b, TRACK_PROCESS);
+	pb_put_u64(b, 1, (uint64_t)own->pid);
+	if (len)
+		pb_put_text(b, 2, perfetto_utf8(r->file, command, len));
+	pb_put_text(b, 6, perfetto_utf8(r->file, name, strlen(name)));
+	pb_put_text(b, 8, label);
+	pb_end(b, process);
+	if (p->rank <= INT32_MAX)
+		pb_put_u64(b, TRACK_RANK, p->rank);
+	return end_descriptor(r, at, err);
 }
 
 static enum status need_gpu_group(struct perfetto_rows *r, uint32_t gpu, struct error *err)
 {
 	struct perfetto_gpu *g = &r->gpus[gpu - 1];
 	const struct trace *t = r->file->trace;
-	Perfetto__TrackDescriptor d = PERFETTO__TRACK_DESCRIPTOR__INIT;
-	const struct device *device;
+	const struct device *device =
+		trace_get_device(t, trace_find_device(t, g->process, g->device));
+	struct buf *b = &r->file->packet;
 	char name[32] = "GPU";
-	const char *text;
-	size_t len;
+	size_t len, at;
+	const char *text = trace_text(t, device->name, &len);
 
 	if (g->uuid)
 		return ST_OK;
-	g->uuid = d.uuid = new_uuid(r, g->process);
+	g->uuid = new_uuid(r, g->process);
 	if (g->device != NO_ID)
 		snprintf(name, sizeof(name), "GPU %u", g->device);
-	device = trace_get_device(t, trace_find_device(t, g->process, g->device));
-	text = trace_text(t, device->name, &len);
-	d.name = name;
-	d.description = len ? perfetto_utf8(r->file, text, len) : NULL;
-	d.has_parent_uuid = d.has_child_ordering = d.has_sibling_order_rank = true;
-	d.parent_uuid = r->processes[g->process].uuid;
-	d.child_ordering = PERFETTO__TRACK_DESCRIPTOR__CHILD_ORDERING__EXPLICIT;
-	d.sibling_order_rank = g->device < GPU_RANK ? (int32_t)(GPU_RANK + g->device) : INT32_MAX;
-	return put_descriptor(r, &d, err);
+	at = begin_descriptor(r, g->uuid);
+	pb_put_text(b, TRACK_NAME, name);
+	pb_put_u64(b, TRACK_PARENT, r->processes[g->process].uuid);
+	pb_put_u64(b, TRACK_CHILD_ORDERING, CHILDREN_BY_RANK);
+	pb_put_u64(b, TRACK_RANK, g->device < GPU_RANK ? GPU_RANK + g->device : INT32_MAX);
+	if (len)
+		pb_put_text(b, TRACK_DESCRIPTION, perfetto_utf8(r->file, text, len));
+	return end_descriptor(r, at, err);
 }
 
-static void set_unit(Perfetto__CounterDescriptor *c, const char *unit)
+static void put_counter(struct buf *b, const char *unit)
 {
 	static const struct {
 		const char *word;
-		int unit;
-	} units[] = { { "ns", PERFETTO__COUNTER_DESCRIPTOR__UNIT__TIME_NS },
-		      { "B", PERFETTO__COUNTER_DESCRIPTOR__UNIT__SIZE_BYTES },
-		      { "bytes", PERFETTO__COUNTER_DESCRIPTOR__UNIT__SIZE_BYTES },
-		      { "count", PERFETTO__COUNTER_DESCRIPTOR__UNIT__COUNT } };
+		uint8_t unit;
+	} units[] = { { "ns", 1 }, { "count", 2 }, { "B", 3 }, { "bytes", 3 } };
+	size_t at = pb_begin(b, TRACK_COUNTER_UNIT), i = 0, count = sizeof(units) / sizeof(*units);
 
-	for (size_t i = 0; unit && i < sizeof(units) / sizeof(*units); i++) {
-		if (strcmp(units[i].word, unit) != 0)
-			continue;
-		c->has_unit = true;
-		c->unit = units[i].unit;
-		return;
-	}
-	c->unit_name = unit && unit[0] ? (char *)unit : NULL;
+	while (i < count && strcmp(units[i].word, unit ? unit : "") != 0)
+		i++;
+	if (i < count)
+		pb_put_u64(b, 3, units[i].unit);
+	else if (unit && unit[0])
+		pb_put_text(b, 6, unit);
+	pb_end(b, at);
 }
 
 static enum status put_subtrack(struct perfetto_rows *r, const struct perfetto_row *row,
 				uint64_t uuid, struct error *err)
 {
-	Perfetto__TrackDescriptor d = PERFETTO__TRACK_DESCRIPTOR__INIT;
-	Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
-	Perfetto__CounterDescriptor counter = PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	const struct perfetto_process *p = &r->processes[row->process];
+	size_t at = begin_descriptor(r, uuid), thread;
+	struct buf *b = &r->file->packet;
 	char name[300];
 
-	d.uuid = uuid;
-	d.has_sibling_order_rank = true;
-	d.sibling_order_rank = row->rank;
 	if (row->thread && uuid == row->first_uuid) {
 		uint64_t tid = trace_get_track(r->file->trace, row->thread)->id;
 
 		/* Thread 0 is the system's, and readers take 32 bits: others are made up. */
-		thread.has_pid = thread.has_tid = true;
-		thread.pid = r->processes[row->process].pid;
-		thread.tid =
-			tid && tid <= INT32_MAX ? (int64_t)tid : UNKNOWN_PID + (int64_t)row->thread;
-		thread.thread_name = (char *)row->name;
-		d.thread = &thread;
-		return put_descriptor(r, &d, err);
-	}
-	d.name = (char *)row->name;
-	if (row->thread) {
+		if (!tid || tid > INT32_MAX)
+			tid = UNKNOWN_PID + (uint64_t)row->thread;
+		thread = pb_begin(b, TRACK_THREAD_OF);
+		pb_put_u64(b, 1, (uint64_t)p->pid);
+		pb_put_u64(b, 2, tid);
+		pb_put_text(b, 5, row->name);
+		pb_end(b, thread);
+	} else if (row->thread) {
 		snprintf(name, sizeof(name), "%.200s: overlapping", row->name);
-		d.name = perfetto_utf8(r->file, name, strlen(name));
+		pb_put_text(b, TRACK_NAME, perfetto_utf8(r->file, name, strlen(name)));
+		pb_put_u64(b, TRACK_PARENT, row->first_uuid);
+	} else {
+		pb_put_text(b, TRACK_NAME, row->name);
+		pb_put_u64(b, TRACK_PARENT, row->gpu ? r->gpus[row->gpu - 1].uuid : p->uuid);
+		if (row->form == FORM_COUNTER)
+			put_counter(b, row->unit);
 	}
-	if (row->form == FORM_COUNTER) {
-		set_unit(&counter, row->unit);
-		d.counter = &counter;
-	}
-	d.has_parent_uuid = true;
-	d.parent_uuid = row->gpu ? r->gpus[row->gpu - 1].uuid : r->processes[row->process].uuid;
-	if (row->thread)
-		d.parent_uuid = row->first_uuid;
-	return put_descriptor(r, &d, err);
+	pb_put_u64(b, TRACK_RANK, (uint64_t)row->rank);
+	return end_descriptor(r, at, err);
 }
 
 /* ---- subtracks ---- */
@@ -385,8 +368,8 @@ enum status perfetto_row_place_more(struct perfetto_rows *r, struct perfetto_row
 
 /* ---- rows ---- */
 
-enum status perfetto_row_add(struct perfetto_rows *r, const struct perfetto_row *what,
-			     struct perfetto_row **out, struct error *err)
+static enum status add_row(struct perfetto_rows *r, const struct perfetto_row *what,
+			   struct perfetto_row **out, struct error *err)
 {
 	struct perfetto_row *row = arena_take(&r->arena, sizeof(*row), 0);
 
@@ -398,6 +381,17 @@ enum status perfetto_row_add(struct perfetto_rows *r, const struct perfetto_row 
 	row->before = r->made;
 	r->made = row;
 	return ST_OK;
+}
+
+enum status perfetto_row_need(struct perfetto_rows *r, struct perfetto_row **row,
+			      const struct perfetto_row *like, uint32_t process, uint32_t gpu,
+			      struct error *err)
+{
+	struct perfetto_row what = *like;
+
+	what.gpu = gpu;
+	what.process = gpu ? r->gpus[gpu - 1].process : process;
+	return *row ? ST_OK : add_row(r, &what, row, err);
 }
 
 /* "Stream 7", with the context where several streams have the number, and the stream's own name. */
@@ -461,7 +455,49 @@ enum status perfetto_row_make(struct perfetto_rows *r, uint32_t track, enum perf
 	what.rank = on_stream ? STREAM_RANK + place * ROLE_COUNT + (int32_t)role
 			      : OTHER_RANK + (int32_t)(track % OTHER_RANK);
 	what.name = on_stream ? stream_name(r, track, role) : track_name(r, k);
-	TRY(perfetto_row_add(r, &what, out, err));
+	TRY(add_row(r, &what, out, err));
 	r->rows[(size_t)track * ROLE_COUNT + role] = *out;
+	return ST_OK;
+}
+
+/* ---- slices and samples of rows that no track is in ---- */
+
+enum status perfetto_put_sample(struct perfetto_rows *r, struct perfetto_row *row, uint64_t at_ns,
+				double value, bool *has_place, struct error *err)
+{
+	const struct wire_track *subtrack;
+	uint8_t *at;
+
+	TRY(perfetto_row_first(r, row, &subtrack, err));
+	if (has_place)
+		*has_place = subtrack != NULL;
+	if (!subtrack)
+		return ST_OK;
+	at = out_cursor_reserve(&r->file->cursor, WIRE_MOST);
+	if (!at)
+		return out_cursor_flush(&r->file->cursor, err);
+	r->file->cursor.at = wire_put_sample(at, at_ns, &r->heads.counter, subtrack, value);
+	return ST_OK;
+}
+
+enum status perfetto_put_span(struct perfetto_rows *r, struct perfetto_row *row, uint64_t name,
+			      uint64_t number, uint64_t category, uint64_t begin_ns,
+			      uint64_t end_ns, struct error *err)
+{
+	struct perfetto_heads *h = &r->heads;
+	const struct wire_track *subtrack;
+	uint8_t *begin, *p;
+
+	TRY(perfetto_row_place(r, row, begin_ns, end_ns, &subtrack, err));
+	if (!subtrack)
+		return ST_OK;
+	begin = out_cursor_reserve(&r->file->cursor, WIRE_MOST);
+	if (!begin)
+		return out_cursor_flush(&r->file->cursor, err);
+	p = wire_begin(begin, begin_ns, &h->begin, subtrack);
+	p = name ? wire_put_name(p, name) : wire_put_numbered(p, "step ", number);
+	p = wire_put_category(p, category);
+	wire_end(begin, &h->begin, begin_ns, p);
+	r->file->cursor.at = wire_put_end(p, end_ns, &h->end, subtrack);
 	return ST_OK;
 }

@@ -8,10 +8,7 @@
  * other: readers sort, and ends close the innermost slice of their track, so that this order is
  * good wherever the intervals of a lane are within each other.
  */
-#include "convert/output/output.h"
-#include "convert/sink/perfetto/args.h"
 #include "convert/sink/perfetto/derive.h"
-#include "convert/sink/perfetto/rows.h"
 #include "convert/sink/sink_list.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
@@ -210,7 +207,7 @@ static enum status put_on_thread(struct perfetto *p, const struct event *e, cons
 		if (e->subkind != API_DRIVER || p->last_call[e->track] != e->correlation)
 			flow = launch_flow(p, e, k);
 		if (flow && flags_of(p, e) & NAME_LAUNCHES)
-			TRY(perfetto_queue_call(&p->derive, &p->derive.queues[k->process], e, err));
+			TRY(perfetto_derive_call(&p->derive, k->process, e, err));
 	}
 	return put_interval(p, e, k, ROLE_MAIN, flow, err);
 }
@@ -277,14 +274,6 @@ static bool is_here(const struct perfetto *p, uint32_t process, uint64_t begin_n
 	       end_ns >= own->first_ns && begin_ns <= own->last_ns;
 }
 
-static enum status need_row(struct perfetto *p, struct perfetto_row **row, const char *name,
-			    uint32_t process, struct error *err)
-{
-	struct perfetto_row what = { .process = process, .form = FORM_FLAT, .name = name };
-
-	return *row ? ST_OK : perfetto_row_add(&p->rows, &what, row, err);
-}
-
 /* Categories by which viewers colour phases. */
 static const char *const phase_categories[] = {
 	[PHASE_DATA] = "data",          [PHASE_FORWARD] = "forward",
@@ -299,15 +288,18 @@ static enum status end_phase(struct perfetto *p, struct of_process *own, struct 
 {
 	const struct phase_interval *s = &own->open;
 	const char *category = s->phase < PHASE_CATEGORIES ? phase_categories[s->phase] : NULL;
-	uint64_t name, token;
+	static const struct perfetto_row row = { .form = FORM_FLAT, .name = "Phases" };
+	uint64_t name, category_id;
 
 	if (s->begin_ns == s->end_ns || s->phase == PHASE_OTHER)
 		return ST_OK;
-	TRY(need_row(p, &own->phases, "Phases", s->process, err));
+	TRY(perfetto_row_need(&p->rows, &own->phases, &row, s->process, 0, err));
 	TRY(perfetto_word(&p->file, SPACE_NAME, context_phase(p->context, s->phase).name, &name,
 			  err));
-	TRY(perfetto_word(&p->file, SPACE_CATEGORY, category ? category : "other", &token, err));
-	return perfetto_put_span(&p->rows, own->phases, name, token, s->begin_ns, s->end_ns, err);
+	TRY(perfetto_word(&p->file, SPACE_CATEGORY, category ? category : "other", &category_id,
+			  err));
+	return perfetto_put_span(&p->rows, own->phases, name, 0, category_id, s->begin_ns,
+				 s->end_ns, err);
 }
 
 static enum status put_phase_interval(struct perfetto *p, const struct phase_interval *s,
@@ -329,28 +321,16 @@ static enum status put_phase_interval(struct perfetto *p, const struct phase_int
 
 static enum status put_mark(struct perfetto *p, const struct step_mark *m, struct error *err)
 {
+	static const struct perfetto_row row = { .form = FORM_FLAT, .name = "Steps" };
 	struct of_process *own = &p->own[m->process];
-	struct perfetto_heads *h = &p->rows.heads;
-	const struct wire_track *subtrack;
-	uint64_t token;
-	uint8_t *room, *end;
+	uint64_t category;
 
 	if (!is_here(p, m->process, m->begin_ns, m->end_ns))
 		return ST_OK;
-	TRY(need_row(p, &own->steps, "Steps", m->process, err));
-	TRY(perfetto_word(&p->file, SPACE_CATEGORY, "step", &token, err));
-	TRY(perfetto_row_place(&p->rows, own->steps, m->begin_ns, m->end_ns, &subtrack, err));
-	if (!subtrack)
-		return ST_OK;
-	room = out_cursor_reserve(&p->file.cursor, WIRE_MOST);
-	if (!room)
-		return out_cursor_flush(&p->file.cursor, err);
-	end = wire_put_numbered(wire_begin(room, m->begin_ns, &h->begin, subtrack), "step ",
-				m->number);
-	end = wire_put_category(end, token);
-	wire_end(room, &h->begin, m->begin_ns, end);
-	p->file.cursor.at = wire_put_end(end, m->end_ns, &h->end, subtrack);
-	return ST_OK;
+	TRY(perfetto_row_need(&p->rows, &own->steps, &row, m->process, 0, err));
+	TRY(perfetto_word(&p->file, SPACE_CATEGORY, "step", &category, err));
+	return perfetto_put_span(&p->rows, own->steps, 0, m->number, category, m->begin_ns,
+				 m->end_ns, err);
 }
 
 /* ---- the sink ---- */
