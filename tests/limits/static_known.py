@@ -48,7 +48,6 @@ KNOWN = [
     ("schemas/model/args.c", "compareBoolExpressionWithInt", "pass <= is_memory", "one pass more where it is memory"),
     ("schemas/base/vec.c", "memleak", "", "the caller's pointer has been given the memory"),
     ("convert/cli/outputs.c", "possible-null-argument", "(dir)", "the loop runs only with a folder"),
-    ("convert/sink/tensorboard/names.c", "dereference of NULL", "row->id", ADDED),
     ("convert/source/json/template_fast.c", "use-of-uninitialized-value", "path[count]", "each round of the loop has set one"),
     ("analyze/cause/cause.c", "core.NullDereference", "intervals[", BOTH),
     ("analyze/cause/cause.c", "core.NullDereference", "", BOTH),

@@ -7,7 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/output/output.h"
-#include "convert/sink/tensorboard/space.h"
+#include "convert/sink/tensorboard/internal.h"
 #include "schemas/base/crc32c.h"
 #include "schemas/proto/tfevents.pb-c.h"
 #include "schemas/proto/xspace.pb-c.h"

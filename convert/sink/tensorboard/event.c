@@ -4,13 +4,27 @@
  * has kernel_details, a copy is MemcpyHToD, its bytes are read from "num_bytes:N\n", tf_op says
  * which range launched it.
  */
-#include "convert/sink/tensorboard/space.h"
-#include "schemas/model/records.h"
-#include "schemas/proto/xspace.h"
+#include "convert/sink/tensorboard/internal.h"
 
+#include "schemas/model/args.h"
+#include "schemas/model/records.h"
+
+#include <ctype.h>
 #include <math.h>
 
 enum { PS = 1000, FLOW_GPU = 9 /* XProf's category of a launch */, FLOW_OUT = 2, FLOW_IN = 1 };
+
+uint64_t tb_const_u64(const struct tb_space *s, const struct event *e, const char *key)
+{
+	const struct attr *a = trace_find_attr(s->trace, e->schema, key);
+
+	return a && a->type <= ATTR_I64 ? a->bits : 0;
+}
+
+bool tb_arg_bits(const struct tb_space *s, const struct event *e, const char *key, uint64_t *bits)
+{
+	return e->args && event_arg(s->trace, e, trace_find_name(s->trace, key, strlen(key)), bits);
+}
 
 /* ---- names ---- */
 
@@ -66,7 +80,7 @@ static void put_name(struct tb_space *s, const struct event *e)
 		put_made_name(s, e);
 }
 
-/* ---- what is the same for all events of a name and shape ---- */
+/* ---- what is the same for all events of a name and schema ---- */
 
 /* What XProf's tools read from an event itself, spelled as in the trace's tables. */
 static const struct kept {
@@ -88,34 +102,22 @@ static const char *kept_as(const struct tb_space *s, const struct attr *a)
 }
 
 /* An attribute of whatever type. */
-static enum status put_attr(struct tb_space *s, struct buf *b, uint32_t field, uint64_t key,
-			    const struct attr *a, uint64_t bits, struct error *err)
+static void put_attr(struct tb_space *s, struct buf *b, uint32_t field, uint64_t key,
+		     const struct attr *a, uint64_t bits)
 {
-	uint64_t ref;
-	double real;
+	static const uint8_t types[] = {
+		[ATTR_U64] = XSTAT_UINT64, [ATTR_I64] = XSTAT_INT64, [ATTR_F64] = XSTAT_DOUBLE
+	};
 
-	switch (a->type) {
-	case ATTR_U64:
-		tb_stat_u64(b, field, key, bits);
-		return ST_OK;
-	case ATTR_I64:
-		tb_stat_i64(b, field, key, (int64_t)bits);
-		return ST_OK;
-	case ATTR_F64:
-		memcpy(&real, &bits, sizeof(real));
-		tb_stat_f64(b, field, key, real);
-		return ST_OK;
-	}
-	ref = tb_name(&s->names, (uint32_t)bits, err);
-	if (!ref)
-		return err->status;
-	tb_stat_ref(b, field, key, ref);
-	return ST_OK;
+	if (a->type < sizeof(types))
+		tb_stat(b, field, key, types[a->type], bits);
+	else
+		tb_stat(b, field, key, XSTAT_REF, tb_name(&s->names, (uint32_t)bits));
 }
 
 static double occupancy(const struct tb_space *s, const struct event *e)
 {
-	const struct attr *a = tb_const_attr(s, e, "occ_pct");
+	const struct attr *a = trace_find_attr(s->trace, e->schema, "occ_pct");
 	double real = 0;
 
 	if (a && a->type == ATTR_F64)
@@ -137,17 +139,15 @@ static void put_dims(struct tb_space *s, const struct event *e, const char *cons
 }
 
 /* What XProf reads of a kernel, as a text that is made once for each schema. */
-static enum status put_kernel_details(struct tb_space *s, const struct event *e, struct buf *b,
-				      struct error *err)
+static void put_kernel_details(struct tb_space *s, const struct event *e, struct buf *b)
 {
 	static const char *const grid[] = { "grid_x", "grid_y", "grid_z" };
 	static const char *const block[] = { "block_x", "block_y", "block_z" };
-	struct tb_row *row = tb_find(&s->names, TB_DETAILS, e->schema, 0);
+	uint64_t key = tb_key(&s->names, "kernel_details"), shared;
+	const struct tb_row *row = tb_find(&s->names, TB_DETAILS, e->schema, 0);
 
-	TB_KEY_OR_FAIL(key, "kernel_details");
 	if (!row) {
-		uint64_t shared = tb_const_u64(s, e, "static_shared");
-
+		shared = tb_const_u64(s, e, "static_shared");
 		buf_clear(&s->scratch);
 		buf_putf(&s->scratch,
 			 "regs:%llu static_shared:%llu dynamic_shared:%llu grid:", U("registers"),
@@ -157,73 +157,60 @@ static enum status put_kernel_details(struct tb_space *s, const struct event *e,
 		buf_put_text(&s->scratch, " block:");
 		put_dims(s, e, block);
 		buf_putf(&s->scratch, " occ_pct:%g", occupancy(s, e));
-		TRY(tb_add(&s->names, TB_DETAILS, e->schema, 0,
-			   tb_new_stat(&s->names, buf_text(&s->scratch), s->scratch.len, err), &row,
-			   err));
+		row = tb_add(&s->names, TB_DETAILS, e->schema, 0,
+			     tb_new_stat(&s->names, buf_text(&s->scratch), s->scratch.len));
 	}
-	tb_stat_ref(b, XEVENT_STATS, key, row->id);
-	return ST_OK;
+	tb_stat(b, XEVENT_STATS, key, XSTAT_REF, row->id);
 }
 
-static enum status put_constants(struct tb_space *s, const struct event *e, struct buf *b,
-				 struct error *err)
+static void put_constants(struct tb_space *s, const struct event *e, struct buf *b)
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
 
 	if (e->kind == KIND_KERNEL)
-		TRY(put_kernel_details(s, e, b, err));
+		put_kernel_details(s, e, b);
 	for (uint32_t i = 0; i < schema->const_count; i++) {
 		const char *stat = kept_as(s, &schema->consts[i]);
 
-		if (!stat)
-			continue;
-		TB_KEY_OR_FAIL(key, stat);
-		TRY(put_attr(s, b, XEVENT_STATS, key, &schema->consts[i], schema->consts[i].bits,
-			     err));
+		if (stat)
+			put_attr(s, b, XEVENT_STATS, tb_key(&s->names, stat), &schema->consts[i],
+				 schema->consts[i].bits);
 	}
-	return buf_status(b, err);
+}
+
+static void put_word(struct tb_space *s, struct buf *b, const char *stat, const char *word)
+{
+	tb_stat_text(b, EVENT_META_STATS, tb_key(&s->names, stat), word, strlen(word));
 }
 
 /* What only people look at stands with the name. */
-static enum status put_metadata(struct tb_space *s, const struct event *e, struct buf *b,
-				struct error *err)
+static void put_metadata(struct tb_space *s, const struct event *e, struct buf *b)
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
 
-	if (e->kind == KIND_RANGE) {
-		TB_KEY_OR_FAIL(key, XSTAT_CLASS_NAME);
-		tb_stat_text(b, EVENT_META_STATS, key, range_class_word(e->subkind),
-			     strlen(range_class_word(e->subkind)));
-	} else if (!event_is_gpu_work(e) && e->kind != KIND_API && e->kind != KIND_STEP &&
-		   e->kind != KIND_COUNTER) {
-		TB_KEY_OR_FAIL(key, XSTAT_KIND_NAME);
-		tb_stat_text(b, EVENT_META_STATS, key, kind_word(e->kind),
-			     strlen(kind_word(e->kind)));
-	}
+	if (e->kind == KIND_RANGE)
+		put_word(s, b, XSTAT_CLASS_NAME, range_class_word(e->subkind));
+	else if (!event_is_gpu_work(e) && e->kind != KIND_API && e->kind != KIND_STEP &&
+		 e->kind != KIND_COUNTER)
+		put_word(s, b, XSTAT_KIND_NAME, kind_word(e->kind));
 	for (uint32_t i = 0; s->all_args && i < schema->const_count; i++) {
 		const struct attr *a = &schema->consts[i];
-		uint64_t key;
 
-		if (kept_as(s, a))
-			continue;
-		key = tb_name(&s->names, a->key, err);
-		if (!key)
-			return err->status;
-		TRY(put_attr(s, b, EVENT_META_STATS, key, a, a->bits, err));
+		if (!kept_as(s, a))
+			put_attr(s, b, EVENT_META_STATS, tb_name(&s->names, a->key), a, a->bits);
 	}
-	return buf_status(b, err);
 }
 
-/* The row of an event's name, shape and kind. */
+/* The row of an event's name, schema and kind. */
 static enum status find_row(struct tb_space *s, const struct event *e, struct tb_row *out,
 			    struct error *err)
 {
 	uint64_t what = (uint64_t)e->schema << 16 | (uint64_t)e->kind << 8 | e->subkind;
-	uint64_t name = e->kind == KIND_STEP && !e->name ? ~e->number : e->name;
+	uint64_t name = e->kind == KIND_STEP && !e->name ? ~e->number : e->name, id;
 	struct tb_row *row;
 	struct buf stats;
-	enum status st;
-	uint32_t at;
+	enum status status;
+	uint32_t at = (uint32_t)s->names.constants.len;
 
 	if (e->kind == KIND_COUNTER)
 		name |= (uint64_t)e->track << 32;
@@ -232,23 +219,18 @@ static enum status find_row(struct tb_space *s, const struct event *e, struct tb
 		*out = *row;
 		return ST_OK;
 	}
-	at = (uint32_t)s->names.constants.len;
-	TRY(put_constants(s, e, &s->names.constants, err));
+	put_constants(s, e, &s->names.constants);
 	buf_init(&stats, 1 << 20);
-	st = put_metadata(s, e, &stats, err);
+	put_metadata(s, e, &stats);
 	put_name(s, e);
-	if (st == ST_OK)
-		st = tb_add(
-			&s->names, TB_EVENT, name, what,
-			tb_new_event(&s->names, buf_text(&s->scratch), s->scratch.len, &stats, err),
-			&row, err);
+	id = tb_new_event(&s->names, buf_text(&s->scratch), s->scratch.len, &stats);
+	status = buf_status(&stats, err);
 	buf_release(&stats);
-	if (st != ST_OK)
-		return st;
+	row = tb_add(&s->names, TB_EVENT, name, what, id);
 	row->at = at;
 	row->len = (uint32_t)s->names.constants.len - at;
 	*out = *row;
-	return ST_OK;
+	return status;
 }
 
 /* ---- stats of one event ---- */
@@ -262,12 +244,12 @@ static const char *memory_word(uint64_t kind)
 	return words[kind < sizeof(words) / sizeof(words[0]) ? kind : 0];
 }
 
-static enum status put_copy(struct tb_space *s, const struct event *e, struct error *err)
+static void put_copy(struct tb_space *s, const struct event *e)
 {
 	struct buf *b = &s->scratch;
 	bool is_copy = e->kind == KIND_MEMCPY;
+	uint64_t key = tb_key(&s->names, is_copy ? "memcpy_details" : "Memset_details");
 
-	TB_KEY_OR_FAIL(key, is_copy ? "memcpy_details" : "Memset_details");
 	buf_clear(b);
 	if (is_copy)
 		buf_putf(b,
@@ -280,7 +262,6 @@ static enum status put_copy(struct tb_space *s, const struct event *e, struct er
 			 memory_word(tb_const_u64(s, e, "memory_kind")),
 			 (unsigned long long)e->bytes, U("async"));
 	tb_stat_text(&s->event, XEVENT_STATS, key, buf_text(b), b->len);
-	return ST_OK;
 }
 
 /* The ids of arrows differ between all files of a run, which viewers show together. */
@@ -291,73 +272,116 @@ static uint64_t flow_of(const struct tb_space *s, const struct event *e)
 	return (id & ((UINT64_C(1) << 56) - 1)) << 2 | (uint64_t)FLOW_GPU << 58;
 }
 
-static enum status put_work(struct tb_space *s, const struct event *e, struct error *err)
+/* XProf's form is scope/name:type; what its pattern has no place for becomes one dot. */
+static void put_op_part(struct buf *b, const char *text, size_t len)
 {
-	size_t step = tb_steps_find(&s->steps, e->begin_ns);
+	for (size_t i = 0; i < len; i++) {
+		bool good = isalnum((unsigned char)text[i]) || strchr("_/>-", text[i]);
 
-	TB_KEY_OR_FAIL(correlation, "correlation_id");
-	TB_KEY_OR_FAIL(group, "group_id");
-	TB_KEY_OR_FAIL(flow, "flow");
-	tb_stat_u64(&s->event, XEVENT_STATS, correlation, e->correlation);
-	if (step < s->steps.list.count)
-		tb_stat_i64(&s->event, XEVENT_STATS, group, (int64_t)s->steps.groups[step]);
-	if (e->correlation)
-		tb_stat_u64(&s->event, XEVENT_STATS, flow, FLOW_IN | flow_of(s, e));
-	if (e->kind == KIND_GRAPH) {
-		TB_KEY_OR_FAIL(graph, "cuda_graph_exec_id");
-		tb_stat_u64(&s->event, XEVENT_STATS, graph, tb_const_u64(s, e, "graph"));
+		if (good && text[i])
+			buf_put_byte(b, (uint8_t)text[i]);
+		else if (!b->len || b->data[b->len - 1] != '.')
+			buf_put_byte(b, '.');
 	}
-	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
-		TRY(put_copy(s, e, err));
-	return tb_const_attr(s, e, "tf_op") ? ST_OK : tb_put_op(s, e, err);
 }
 
-/* Numbers that differ each time; what was written already, and members (".x"), are not again. */
-static enum status put_varying(struct tb_space *s, const struct event *e, struct error *err)
+static void put_type(struct buf *b, const char *text, size_t len)
+{
+	size_t at = len;
+
+	while (at && (isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_'))
+		at--;
+	if (at == len || isdigit((unsigned char)text[at])) {
+		buf_put_text(b, "range");
+		return;
+	}
+	for (; at < len; at++)
+		buf_put_byte(b, (uint8_t)tolower((unsigned char)text[at]));
+}
+
+void tb_put_op(struct tb_space *s, const struct event *e)
+{
+	uint64_t key = tb_key(&s->names, "tf_op");
+	const struct tb_row *row = tb_find(&s->names, TB_SCOPE, e->owner, e->phase);
+	struct buf *b = &s->scratch;
+	const char *text, *phase = "other";
+	size_t len;
+
+	if (!row) {
+		if (s->context && e->phase < context_phase_count(s->context))
+			phase = context_phase(s->context, e->phase).name;
+		text = trace_text(s->trace, e->owner, &len);
+		if (!len) {
+			text = "no_range";
+			len = strlen(text);
+		}
+		buf_clear(b);
+		put_op_part(b, phase, strlen(phase));
+		buf_put_byte(b, '/');
+		put_op_part(b, text, len);
+		buf_put_byte(b, ':');
+		put_type(b, text, len);
+		row = tb_add(&s->names, TB_SCOPE, e->owner, e->phase,
+			     tb_new_stat(&s->names, buf_text(b), b->len));
+	}
+	tb_stat(&s->event, XEVENT_STATS, key, XSTAT_REF, row->id);
+}
+
+static void put_work(struct tb_space *s, const struct event *e)
+{
+	struct buf *b = &s->event;
+	size_t step = tb_steps_find(&s->steps, e->begin_ns);
+	uint64_t correlation = tb_key(&s->names, "correlation_id");
+	uint64_t group = tb_key(&s->names, "group_id"), flow = tb_key(&s->names, "flow");
+
+	tb_stat(b, XEVENT_STATS, correlation, XSTAT_UINT64, e->correlation);
+	if (step < s->steps.list.count)
+		tb_stat(b, XEVENT_STATS, group, XSTAT_INT64, s->steps.groups[step]);
+	if (e->correlation)
+		tb_stat(b, XEVENT_STATS, flow, XSTAT_UINT64, FLOW_IN | flow_of(s, e));
+	if (e->kind == KIND_GRAPH)
+		tb_stat(b, XEVENT_STATS, tb_key(&s->names, "cuda_graph_exec_id"), XSTAT_UINT64,
+			tb_const_u64(s, e, "graph"));
+	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
+		put_copy(s, e);
+	if (!trace_find_attr(s->trace, e->schema, "tf_op"))
+		tb_put_op(s, e);
+}
+
+static void put_stats(struct tb_space *s, const struct event *e)
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
-
 	bool all = s->all_args || (e->flags & EVENT_STANDS_FOR); /* what it says, it says there */
-
-	for (uint32_t i = 0; all && e->args && i < schema->arg_count; i++) {
-		const struct attr *a = &schema->args[i];
-		const char *text = trace_text(s->trace, a->key, NULL);
-		uint64_t key;
-
-		if (text[0] == '.' || strcmp(text, "flow") == 0 || strcmp(text, "group_id") == 0)
-			continue;
-		key = tb_name(&s->names, a->key, err);
-		if (!key)
-			return err->status;
-		TRY(put_attr(s, &s->event, XEVENT_STATS, key, a, e->args[i], err));
-	}
-	return ST_OK;
-}
-
-static enum status put_stats(struct tb_space *s, const struct event *e, struct error *err)
-{
 	struct buf *b = &s->event;
 
 	if (event_is_gpu_work(e)) {
-		TRY(put_work(s, e, err));
+		put_work(s, e);
 	} else if (e->kind == KIND_API && e->correlation) {
-		TB_KEY_OR_FAIL(correlation, "correlation_id");
-		TB_KEY_OR_FAIL(flow, "flow");
-		tb_stat_u64(b, XEVENT_STATS, correlation, e->correlation);
-		tb_stat_u64(b, XEVENT_STATS, flow, FLOW_OUT | flow_of(s, e));
+		uint64_t correlation = tb_key(&s->names, "correlation_id");
+		uint64_t flow = tb_key(&s->names, "flow");
+
+		tb_stat(b, XEVENT_STATS, correlation, XSTAT_UINT64, e->correlation);
+		tb_stat(b, XEVENT_STATS, flow, XSTAT_UINT64, FLOW_OUT | flow_of(s, e));
 	} else if (e->kind == KIND_STEP) {
-		TB_KEY_OR_FAIL(root, "_r");
-		TB_KEY_OR_FAIL(number, "step_num");
-		TB_KEY_OR_FAIL(group, "group_id");
-		tb_stat_i64(b, XEVENT_STATS, root, 1);
-		tb_stat_i64(b, XEVENT_STATS, number, (int64_t)e->number);
-		tb_stat_i64(b, XEVENT_STATS, group,
-			    (int64_t)tb_steps_group(&s->steps, e->number, e->begin_ns));
+		uint64_t root = tb_key(&s->names, "_r"), number = tb_key(&s->names, "step_num");
+		uint64_t group = tb_key(&s->names, "group_id");
+
+		tb_stat(b, XEVENT_STATS, root, XSTAT_INT64, 1);
+		tb_stat(b, XEVENT_STATS, number, XSTAT_INT64, e->number);
+		tb_stat(b, XEVENT_STATS, group, XSTAT_INT64,
+			tb_steps_group(&s->steps, e->number, e->begin_ns));
 	} else if (e->kind == KIND_COUNTER) {
-		TB_KEY_OR_FAIL(key, "value");
-		tb_stat_f64(b, XEVENT_STATS, key, e->value);
+		tb_stat_f64(b, XEVENT_STATS, tb_key(&s->names, "value"), e->value);
 	}
-	return put_varying(s, e, err);
+	/* Numbers that differ each time; what was written already, and members (".x"), are not
+	 * again. */
+	for (uint32_t i = 0; all && e->args && i < schema->arg_count; i++) {
+		const struct attr *a = &schema->args[i];
+		const char *text = trace_text(s->trace, a->key, NULL);
+
+		if (text[0] != '.' && strcmp(text, "flow") != 0 && strcmp(text, "group_id") != 0)
+			put_attr(s, b, XEVENT_STATS, tb_name(&s->names, a->key), a, e->args[i]);
+	}
 }
 
 /* ---- the event ---- */
@@ -386,35 +410,35 @@ static void put_times(struct tb_space *s, const struct event *e)
 	pb_put_u64(&s->event, XEVENT_DURATION_PS, duration_ps);
 }
 
-static enum status memory_row(struct tb_space *s, bool is_free, uint64_t *id, struct error *err)
-{
-	const char *text = is_free ? "MemoryDeallocation" : "MemoryAllocation";
-	struct tb_row *row = tb_find(&s->names, TB_EVENT, UINT64_MAX, is_free);
-
-	if (!row)
-		TRY(tb_add(&s->names, TB_EVENT, UINT64_MAX, is_free,
-			   tb_new_event(&s->names, text, strlen(text), NULL, err), &row, err));
-	*id = row->id;
-	return ST_OK;
-}
-
 enum status tb_event_put(struct tb_space *s, const struct tb_line *line, const struct event *e,
 			 struct error *err)
 {
-	struct tb_row row = { 0 };
+	static const char *const texts[] = { "MemoryAllocation", "MemoryDeallocation" };
+	bool is_memory = line->kind == TB_LINE_MEMORY, is_free = e->kind == KIND_FREE;
+	struct tb_row row = { 0 }, *memory;
 	size_t at;
 
-	if (line->kind == TB_LINE_MEMORY)
-		TRY(memory_row(s, e->kind == KIND_FREE, &row.id, err));
-	else
+	if (is_memory) {
+		memory = tb_find(&s->names, TB_EVENT, UINT64_MAX, is_free);
+		if (!memory)
+			memory = tb_add(&s->names, TB_EVENT, UINT64_MAX, is_free,
+					tb_new_event(&s->names, texts[is_free],
+						     strlen(texts[is_free]), NULL));
+		row.id = memory->id;
+	} else {
 		TRY(find_row(s, e, &row, err));
+	}
 	at = pb_begin(&s->event, LINE_EVENTS);
 	pb_put_u64(&s->event, XEVENT_METADATA_ID, row.id);
 	put_times(s, e);
 	if (row.len)
 		buf_put(&s->event, s->names.constants.data + row.at, row.len);
-	TRY(line->kind == TB_LINE_MEMORY ? tb_put_memory(s, e, err) : put_stats(s, e, err));
+	if (is_memory)
+		tb_put_memory(s, e);
+	else
+		put_stats(s, e);
 	pb_end(&s->event, at);
+	TRY(tb_names_status(&s->names, err));
 	return buf_status(&s->event, err);
 }
 
@@ -424,17 +448,15 @@ enum status tb_step_put(struct tb_space *s, size_t row, struct error *err)
 	size_t at = pb_begin(&s->event, LINE_EVENTS);
 	char text[DECIMAL_MAX + 1];
 	size_t len = put_u64_text(text, step->number);
-	uint64_t id = tb_new_event(&s->names, text, len, NULL, err);
+	uint64_t id = tb_new_event(&s->names, text, len, NULL);
+	uint64_t group = tb_key(&s->names, "group_id"), name = tb_key(&s->names, "step_name");
 
-	TB_KEY_OR_FAIL(group, "group_id");
-	TB_KEY_OR_FAIL(name, "step_name");
-	if (!id)
-		return err->status;
 	pb_put_u64(&s->event, XEVENT_METADATA_ID, id);
 	pb_put_u64(&s->event, XEVENT_OFFSET_PS, (step->begin_ns - s->origin_ns) * PS);
 	pb_put_u64(&s->event, XEVENT_DURATION_PS, (step->end_ns - step->begin_ns) * PS);
-	tb_stat_i64(&s->event, XEVENT_STATS, group, (int64_t)s->steps.groups[row]);
+	tb_stat(&s->event, XEVENT_STATS, group, XSTAT_INT64, s->steps.groups[row]);
 	tb_stat_text(&s->event, XEVENT_STATS, name, text, len);
 	pb_end(&s->event, at);
+	TRY(tb_names_status(&s->names, err));
 	return buf_status(&s->event, err);
 }

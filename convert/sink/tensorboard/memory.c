@@ -3,18 +3,7 @@
  * Memory as XProf's memory_profile reads it: events MemoryAllocation and MemoryDeallocation that
  * carry what is in use after them.  What an allocator said of itself counts; else it is added up.
  */
-#include "convert/sink/tensorboard/space.h"
-#include "schemas/proto/xspace.h"
-
-static struct tb_gauge *gauge_of(struct tb_space *s, const struct event *e)
-{
-	uint32_t device = trace_get_track(s->trace, e->track)->device;
-	uint32_t place = device == NO_ID       ? TB_DEVICES
-			 : device < TB_DEVICES ? device
-					       : TB_DEVICES - 1;
-
-	return &s->gauges[e->kind == KIND_COUNTER][place];
-}
+#include "convert/sink/tensorboard/internal.h"
 
 /* What is in use after this event; *amount: what it took or gave back. */
 static void follow(struct tb_space *s, const struct event *e, struct tb_gauge *g, uint64_t *amount)
@@ -56,7 +45,7 @@ static uint64_t memory_left(const struct tb_space *s, const struct event *e, uin
 static void put_allocator(struct tb_space *s, const struct event *e, uint64_t key)
 {
 	uint32_t device = trace_get_track(s->trace, e->track)->device;
-	const struct attr *a = tb_const_attr(s, e, "allocator_name");
+	const struct attr *a = trace_find_attr(s->trace, e->schema, "allocator_name");
 	struct buf *b = &s->scratch;
 	size_t len;
 
@@ -75,58 +64,44 @@ static void put_allocator(struct tb_space *s, const struct event *e, uint64_t ke
 	tb_stat_text(&s->event, XEVENT_STATS, key, buf_text(b), b->len);
 }
 
-static enum status put_bytes(struct tb_space *s, const struct event *e, struct error *err)
+void tb_put_memory(struct tb_space *s, const struct event *e)
 {
-	static const char *const keys[] = {
-		"bytes_reserved",
-		"bytes_allocated",
-		"bytes_available",
-		"peak_bytes_in_use",
-		"requested_bytes",
-		"allocation_bytes",
-		"addr",
-		"data_type",
-	};
-	struct tb_gauge *g = gauge_of(s, e);
-	uint64_t amount, requested;
-
-	follow(s, e, g, &amount);
-	if (!tb_arg_bits(s, e, "requested_bytes", &requested))
-		requested = amount;
-	const uint64_t values[] = {
-		0,
-		g->total,
-		memory_left(s, e, g->total),
-		g->peak,
-		requested,
-		amount,
-		e->kind == KIND_COUNTER ? 0 : e->address,
-		0,
-	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		TB_KEY_OR_FAIL(key, keys[i]);
-		tb_stat_i64(&s->event, XEVENT_STATS, key, (int64_t)values[i]);
-	}
-	return ST_OK;
-}
-
-enum status tb_put_memory(struct tb_space *s, const struct event *e, struct error *err)
-{
+	uint32_t device = trace_get_track(s->trace, e->track)->device;
+	size_t place = device < TB_DEVICES ? device : TB_DEVICES - 1;
+	struct tb_gauge *g =
+		&s->gauges[e->kind == KIND_COUNTER][device == NO_ID ? TB_DEVICES : place];
+	uint64_t allocator = tb_key(&s->names, "allocator_name"), amount, requested, bits;
+	uint64_t fragments = tb_key(&s->names, "fragmentation");
+	uint64_t group = tb_key(&s->names, "group_id");
 	double fragmentation = 0;
-	uint64_t bits;
 
-	TB_KEY_OR_FAIL(allocator, "allocator_name");
-	TB_KEY_OR_FAIL(fragments, "fragmentation");
-	TB_KEY_OR_FAIL(group, "group_id");
 	if (tb_arg_bits(s, e, "fragmentation", &bits))
 		memcpy(&fragmentation, &bits, sizeof(fragmentation));
 	put_allocator(s, e, allocator);
-	TRY(put_bytes(s, e, err));
+	follow(s, e, g, &amount);
+	if (!tb_arg_bits(s, e, "requested_bytes", &requested))
+		requested = amount;
+	const struct {
+		const char *key;
+		uint64_t value;
+	} stats[] = {
+		{ "bytes_reserved", 0 },
+		{ "bytes_allocated", g->total },
+		{ "bytes_available", memory_left(s, e, g->total) },
+		{ "peak_bytes_in_use", g->peak },
+		{ "requested_bytes", requested },
+		{ "allocation_bytes", amount },
+		{ "addr", e->kind == KIND_COUNTER ? 0 : e->address },
+		{ "data_type", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++)
+		tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, stats[i].key), XSTAT_INT64,
+			stats[i].value);
 	tb_stat_f64(&s->event, XEVENT_STATS, fragments, fragmentation);
 	if (e->step)
-		tb_stat_i64(
-			&s->event, XEVENT_STATS, group,
-			(int64_t)tb_steps_group(&s->steps, (e->step & ~STEP_GAP) - 1, e->begin_ns));
-	return e->owner ? tb_put_op(s, e, err) : ST_OK;
+		tb_stat(&s->event, XEVENT_STATS, group, XSTAT_INT64,
+			tb_steps_group(&s->steps, (e->step & ~STEP_GAP) - 1, e->begin_ns));
+	if (e->owner)
+		tb_put_op(s, e);
 }

@@ -13,7 +13,7 @@
  */
 #include "convert/output/output.h"
 #include "convert/sink/sink_list.h"
-#include "convert/sink/tensorboard/space.h"
+#include "convert/sink/tensorboard/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

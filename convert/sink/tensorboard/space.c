@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/tensorboard/space.h"
+#include "convert/sink/tensorboard/internal.h"
 
 #include "convert/output/output.h"
 #include "convert/spool/scratch.h"
-#include "schemas/proto/xspace.h"
 
 #include <stdlib.h>
 
@@ -258,7 +257,6 @@ static enum status end_plane(struct writer *w, struct error *err)
 	buf_clear(&w->tail);
 	TRY(tb_put_plane_stats(s, line, &w->tail, err));
 	buf_put(&w->tail, s->names.entries.data, s->names.entries.len);
-	TRY(buf_status(&s->names.entries, err));
 	buf_clear(&w->head);
 	TRY(tb_put_plane_head(s, line, &w->head, err));
 	size = w->head.len + lines_size(w) + w->tail.len;
@@ -365,7 +363,8 @@ void tb_space_free(struct tb_space *s)
 	buf_release(&s->lines);
 	buf_release(&s->event);
 	buf_release(&s->scratch);
-	tb_steps_release(&s->steps);
+	steps_release(&s->steps.list);
+	free(s->steps.groups);
 	tb_names_release(&s->names);
 	free(s->groups);
 	free(s);

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/sink/tensorboard/steps.h"
+#include "convert/sink/tensorboard/internal.h"
 
 #include <stdlib.h>
-
-void tb_steps_release(struct tb_steps *s)
-{
-	steps_release(&s->list);
-	free(s->groups);
-	s->groups = NULL;
-}
 
 enum status tb_steps_put(struct tb_steps *s, const struct event *e, struct error *err)
 {
@@ -34,47 +27,30 @@ enum status tb_steps_put(struct tb_steps *s, const struct event *e, struct error
 	return steps_put(&s->list, &mark, NULL, err);
 }
 
-/* By number, then by time; the list itself is sorted by time. */
-static int compare_rows(const void *pa, const void *pb)
-{
-	const struct step_row *a = *(struct step_row *const *)pa,
-			      *b = *(struct step_row *const *)pb;
-
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-static enum status find_groups(struct tb_steps *s, struct error *err)
-{
-	const struct step_list *l = &s->list;
-	struct step_row **sorted = malloc(l->count * sizeof(struct step_row *));
-	uint64_t reach = 10; /* a power of ten above each number */
-
-	s->groups = malloc(l->count * sizeof(*s->groups));
-	if (!sorted || !s->groups) {
-		free(sorted);
-		return fail_memory(err);
-	}
-	for (size_t i = 0; i < l->count; i++) {
-		sorted[i] = &l->rows[i];
-		while (reach <= sorted[i]->number)
-			reach *= 10;
-	}
-	qsort(sorted, l->count, sizeof(struct step_row *), compare_rows);
-	for (size_t i = 0, first = 0; i < l->count; i++) {
-		first = sorted[i]->number == sorted[first]->number ? first : i;
-		s->groups[sorted[i] - l->rows] = sorted[i]->number + (i - first) * reach;
-	}
-	free(sorted);
-	return ST_OK;
-}
-
 enum status tb_steps_finish(struct tb_steps *s, struct error *err)
 {
+	const struct step_list *l = &s->list;
+	struct map seen = { .count = 0 }; /* how often a number was there */
+	uint64_t reach = 10, *count;      /* a power of ten above each number */
+	enum status status = ST_OK;
+
 	TRY(steps_resolve(&s->list, err));
 	TRY(steps_infer(&s->list, s->first_ns, s->last_ns, err));
-	return s->list.count ? find_groups(s, err) : ST_OK;
+	s->groups = calloc(l->count + 1, sizeof(*s->groups));
+	if (!s->groups)
+		return fail_memory(err);
+	for (size_t i = 0; i < l->count; i++)
+		while (reach <= l->rows[i].number)
+			reach *= 10;
+	for (size_t i = 0; i < l->count && status == ST_OK; i++) {
+		count = map_put(&seen, l->rows[i].number, NULL);
+		if (count)
+			s->groups[i] = l->rows[i].number + (*count)++ * reach;
+		else
+			status = fail_memory(err);
+	}
+	map_release(&seen);
+	return status;
 }
 
 size_t tb_steps_find(struct tb_steps *s, uint64_t at_ns)
