@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/growth.h"
 
+#include "schemas/base/vec.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 static int compare_begins(const void *pa, const void *pb)
 {
 	const struct growth_step *a = pa, *b = pb;
 
-	return compare_u64(a->begin_ns, b->begin_ns);
+	return compare_u64(&a->begin_ns, &b->begin_ns);
 }
 
 static int compare_most(const void *pa, const void *pb)
 {
 	const struct growth_step *a = pa, *b = pb;
 
-	return compare_u64(a->most, b->most);
+	return compare_u64(&a->most, &b->most);
 }
 
 /* How far a step is off the line, which is at_0 at the first. */
