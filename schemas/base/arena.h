@@ -23,7 +23,7 @@ void arena_release(struct arena *a);
 
 /*
  * `align` is a power of two, or 0 for that of any object.  NULL over the ceiling or without
- * memory, the arena being as good as before; arena_is_full() tells a caller which of the two.
+ * memory, the arena being as good as before; arena_is_full() says which of the two.
  */
 void *arena_take(struct arena *a, size_t size, size_t align);
 /* A copy of `len` bytes and a NUL. */

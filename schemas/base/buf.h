@@ -100,7 +100,7 @@ static inline void buf_put_varint(struct buf *b, uint64_t v)
 		buf_put(b, bytes, put_varint(bytes, v));
 }
 
-/* The number in decimal to `out`, room for DECIMAL_MAX, no NUL; returns the characters. */
+/* The number in decimal to `out`, of DECIMAL_MAX bytes, no NUL; returns the characters. */
 size_t put_u64_text(char *out, uint64_t v);
 
 void buf_put_u64_text(struct buf *b, uint64_t v);

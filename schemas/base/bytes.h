@@ -178,7 +178,7 @@ static inline double take_f64(struct bytes *b)
 
 /*
  * More than VARINT_MAX bytes, or more than 64 bits, count as truncated.  Zeros that pad a number
- * within those ten bytes are valid: writers of protobuf reserve lengths that way.
+ * within those ten bytes are valid: writers of protobuf reserve lengths so.
  */
 static inline uint64_t take_varint(struct bytes *b)
 {

@@ -65,19 +65,19 @@ void map_remove(struct map *m, uint64_t key)
 
 	if (!map_find(m, key))
 		return;
-	size_t hole = map_slot_of(m, key);
+	size_t vacant = map_slot_of(m, key);
 	m->count--;
 	/* Slots behind the free one move up, unless that would put them before the place of their
 	 * hash. */
-	for (size_t at = (hole + 1) & (m->cap - 1); m->slots[at].is_used;
+	for (size_t at = (vacant + 1) & (m->cap - 1); m->slots[at].is_used;
 	     at = (at + 1) & (m->cap - 1)) {
 		wanted = (size_t)hash_word(0, m->slots[at].key) & (m->cap - 1);
-		if (((at - wanted) & (m->cap - 1)) >= ((at - hole) & (m->cap - 1))) {
-			m->slots[hole] = m->slots[at];
-			hole = at;
+		if (((at - wanted) & (m->cap - 1)) >= ((at - vacant) & (m->cap - 1))) {
+			m->slots[vacant] = m->slots[at];
+			vacant = at;
 		}
 	}
-	m->slots[hole] = (struct map_slot){ .is_used = false };
+	m->slots[vacant] = (struct map_slot){ .is_used = false };
 }
 
 void map_clear(struct map *m)

@@ -28,23 +28,13 @@ static void *row_place(const struct option_set *set, const struct option *row)
 	return set->into ? (char *)set->into + row->at : NULL;
 }
 
-static const struct option *find_name(const struct option_set *sets, const char *name, size_t len,
-				      void **into)
+/* The first row with this name, or with this letter unless it is 0. */
+static const struct option *find_row(const struct option_set *sets, const char *name, size_t len,
+				     char letter, void **into)
 {
 	for (; sets->rows; sets++)
 		for (const struct option *row = sets->rows; row->name; row++)
-			if (same_name(row->name, name, len)) {
-				*into = row_place(sets, row);
-				return row;
-			}
-	return NULL;
-}
-
-static const struct option *find_letter(const struct option_set *sets, char letter, void **into)
-{
-	for (; sets->rows; sets++)
-		for (const struct option *row = sets->rows; row->name; row++)
-			if (letter && row->letter == letter) {
+			if (letter ? row->letter == letter : same_name(row->name, name, len)) {
 				*into = row_place(sets, row);
 				return row;
 			}
@@ -55,7 +45,7 @@ const struct option *option_find(const struct option_set *sets, const char *name
 {
 	void *place;
 
-	return find_name(sets, name, strlen(name), into ? into : &place);
+	return find_row(sets, name, strlen(name), 0, into ? into : &place);
 }
 
 static enum status flag_parse(const char *text, bool *flag, struct error *err)
@@ -241,7 +231,7 @@ enum status option_set_text(const struct option_set *sets, const char *name, con
 			    struct error *err)
 {
 	void *into;
-	const struct option *row = find_name(sets, name, strlen(name), &into);
+	const struct option *row = find_row(sets, name, strlen(name), 0, &into);
 
 	if (!row)
 		return fail_unknown(sets, "", name, strlen(name), err);
@@ -273,7 +263,7 @@ static enum status take_negated(struct arguments *a, const char *name, size_t le
 	const struct option *row = NULL;
 
 	if (len > 3 && !strncmp(name, "no-", 3))
-		row = find_name(a->sets, name + 3, len - 3, &into);
+		row = find_row(a->sets, name + 3, len - 3, 0, &into);
 	if (!row)
 		return fail_unknown(a->sets, "--", name, len, err);
 	if (row->type != OPTION_FLAG)
@@ -291,7 +281,7 @@ static enum status take_long(struct arguments *a, const char *name, struct error
 	const char *value = strchr(name, '=');
 	size_t len = value ? (size_t)(value - name) : strlen(name);
 	void *into;
-	const struct option *row = find_name(a->sets, name, len, &into);
+	const struct option *row = find_row(a->sets, name, len, 0, &into);
 	char where[WHERE_MAX];
 
 	if (!row)
@@ -312,7 +302,7 @@ static enum status take_letters(struct arguments *a, const char *letters, struct
 	void *into;
 
 	for (; *letters; letters++) {
-		row = find_letter(a->sets, *letters, &into);
+		row = find_row(a->sets, NULL, 0, *letters, &into);
 		if (!row)
 			return fail(err, ST_USAGE, NOWHERE, "unknown option -%c", *letters);
 		where[1] = *letters;
@@ -389,7 +379,7 @@ static bool row_is_yes(const struct option *row)
 	       flag_parse(row->fallback, &yes, NULL) == ST_OK && yes;
 }
 
-/* "  -o, --out FILE" to `out`, room for HELP_WIDTH; returns its width. */
+/* "  -o, --out FILE" to `out`, of HELP_WIDTH bytes; returns its width. */
 static size_t help_names(const struct option *row, char *out)
 {
 	char letter[] = "    ";

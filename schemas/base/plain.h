@@ -2,10 +2,10 @@
 /*
  * plain.h - one switch that turns all fast paths off.
  *
- * A fast path stands in a file NAME_fast.c beside NAME.c, which has the plain way of doing the same
+ * A fast path stands in a file NAME_fast.c beside NAME.c, which has plain code that does the same
  * with the same result.  It has one entry point, and its caller asks `plain_ways` before it.  A
  * tool sets the switch once, at the beginning of main(), where TACHO_PLAIN=1 is in the environment;
- * tests set it to compare both ways.  It must not change while a source or a sink is open.
+ * tests set it to compare both.  It must not change while a source or a sink is open.
  */
 #ifndef SCHEMAS_BASE_PLAIN_H
 #define SCHEMAS_BASE_PLAIN_H

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #define SECOND_NS 1000000000ULL
 #define DAY_S     86400ULL
@@ -285,33 +286,17 @@ char *unit_format_time(uint64_t ns, char out[UNIT_TEXT])
 	return unit_format(time_units, ns, out);
 }
 
-/* The inverse of days_before(). */
-static void day_fields(uint64_t days, unsigned f[FIELDS])
-{
-	unsigned z = (unsigned)days + 719468;               /* since 0000-03-01 */
-	unsigned cycle = z / 146097, in_cycle = z % 146097; /* of 400 years */
-	unsigned year = (in_cycle - in_cycle / 1460 + in_cycle / 36524 - in_cycle / 146096) / 365;
-	unsigned of_year = in_cycle - (365 * year + year / 4 - year / 100);
-	unsigned m = (5 * of_year + 2) / 153;
-
-	f[DAY] = of_year - (153 * m + 2) / 5 + 1;
-	f[MONTH] = m < 10 ? m + 3 : m - 9;
-	f[YEAR] = year + cycle * 400 + (f[MONTH] <= 2);
-}
-
 char *unit_format_instant(uint64_t ns, char out[UNIT_TEXT])
 {
-	uint64_t s = ns / SECOND_NS, fraction = ns % SECOND_NS;
-	unsigned f[FIELDS], of_day = (unsigned)(s % DAY_S);
+	uint64_t fraction = ns % SECOND_NS;
+	time_t s = (time_t)(ns / SECOND_NS);
 	int digits = !fraction ? 0 : fraction % 1000000 == 0 ? 3 : fraction % 1000 == 0 ? 6 : 9;
+	struct tm tm;
+	size_t len = strftime(out, UNIT_TEXT, "%Y-%m-%dT%H:%M:%S", gmtime_r(&s, &tm));
 
-	day_fields(s / DAY_S, f);
-	int len = snprintf(out, UNIT_TEXT, "%04u-%02u-%02uT%02u:%02u:%02u", f[YEAR] % 10000,
-			   f[MONTH] % 100, f[DAY] % 100, of_day / 3600, of_day / 60 % 60,
-			   of_day % 60);
 	if (digits)
-		len += snprintf(out + len, (size_t)(UNIT_TEXT - len), ".%0*" PRIu64, digits,
-				fraction / power_of_10((unsigned)(9 - digits)));
-	snprintf(out + len, (size_t)(UNIT_TEXT - len), "Z");
+		len += (size_t)snprintf(out + len, UNIT_TEXT - len, ".%0*" PRIu64, digits,
+					fraction / power_of_10((unsigned)(9 - digits)));
+	snprintf(out + len, UNIT_TEXT - len, "Z");
 	return out;
 }

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-enum { UNIT_TEXT = 32 }; /* room for what any unit_format_ function writes, NUL included */
+enum { UNIT_TEXT = 32 }; /* what any unit_format_ function writes fits, NUL included */
 
 /* "1234": decimal digits only. */
 enum status unit_parse_count(const char *text, size_t len, uint64_t *count, struct error *err);

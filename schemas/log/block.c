@@ -7,21 +7,35 @@
 /* "TBLK", for which a reader searches after damage. */
 #define BLOCK_MAGIC 0x4b4c4254u
 
-/* Offsets of the header's members; LOG.md has them as a table. */
-enum {
-	AT_MAGIC = 0,
-	AT_HEADER_CRC = 4,
-	AT_KIND = 8,
-	AT_FLAGS = 10,
-	AT_LAYOUT = 12,
-	AT_SIZE = 16,
-	AT_RAW_SIZE = 20,
-	AT_ROWS = 24,
-	AT_CRC = 28,
-	AT_FIRST_BEGIN = 32,
-	AT_LAST_BEGIN = 40,
-	AT_LAST_END = 48,
+enum { AT_MAGIC = 0, AT_HEADER_CRC = 4, CRC_FROM = 8 };
+
+static const struct log_header_word block_words[] = {
+	LOG_HEADER_WORD(8, log_block, kind),
+	LOG_HEADER_WORD(10, log_block, flags),
+	LOG_HEADER_WORD(12, log_block, layout),
+	LOG_HEADER_WORD(16, log_block, size),
+	LOG_HEADER_WORD(20, log_block, raw_size),
+	LOG_HEADER_WORD(24, log_block, rows),
+	LOG_HEADER_WORD(28, log_block, crc),
+	LOG_HEADER_WORD(32, log_block, first_begin_ns),
+	LOG_HEADER_WORD(40, log_block, last_begin_ns),
+	LOG_HEADER_WORD(48, log_block, last_end_ns),
 };
+enum { BLOCK_WORDS = sizeof(block_words) / sizeof(block_words[0]) };
+
+void log_put_header_words(const struct log_header_word *words, size_t count, const void *from,
+			  uint8_t *out)
+{
+	for (const struct log_header_word *w = words; w < words + count; w++)
+		memcpy(out + w->at, (const char *)from + w->offset, w->size);
+}
+
+void log_take_header_words(const struct log_header_word *words, size_t count, const uint8_t *header,
+			   void *to)
+{
+	for (const struct log_header_word *w = words; w < words + count; w++)
+		memcpy((char *)to + w->offset, header + w->at, w->size);
+}
 
 void log_put_file_header(uint8_t out[LOG_FILE_HEADER_BYTES])
 {
@@ -53,37 +67,17 @@ void log_put_block_header(struct log_block *block, const uint8_t *payload,
 	block->crc = crc32c(0, payload, block->size);
 	memset(out, 0, LOG_HEADER_BYTES);
 	put_u32(out + AT_MAGIC, BLOCK_MAGIC);
-	put_u16(out + AT_KIND, block->kind);
-	put_u16(out + AT_FLAGS, block->flags);
-	put_u16(out + AT_LAYOUT, block->layout);
-	put_u32(out + AT_SIZE, block->size);
-	put_u32(out + AT_RAW_SIZE, block->raw_size);
-	put_u32(out + AT_ROWS, block->rows);
-	put_u32(out + AT_CRC, block->crc);
-	put_u64(out + AT_FIRST_BEGIN, block->first_begin_ns);
-	put_u64(out + AT_LAST_BEGIN, block->last_begin_ns);
-	put_u64(out + AT_LAST_END, block->last_end_ns);
-	put_u32(out + AT_HEADER_CRC, crc32c(0, out + AT_KIND, LOG_HEADER_BYTES - AT_KIND));
+	log_put_header_words(block_words, BLOCK_WORDS, block, out);
+	put_u32(out + AT_HEADER_CRC, crc32c(0, out + CRC_FROM, LOG_HEADER_BYTES - CRC_FROM));
 }
 
 static bool header_take(const uint8_t *p, uint64_t at, struct log_block *block)
 {
 	if (get_u32(p + AT_MAGIC) != BLOCK_MAGIC ||
-	    get_u32(p + AT_HEADER_CRC) != crc32c(0, p + AT_KIND, LOG_HEADER_BYTES - AT_KIND))
+	    get_u32(p + AT_HEADER_CRC) != crc32c(0, p + CRC_FROM, LOG_HEADER_BYTES - CRC_FROM))
 		return false;
-	*block = (struct log_block){
-		.offset = at,
-		.size = get_u32(p + AT_SIZE),
-		.raw_size = get_u32(p + AT_RAW_SIZE),
-		.rows = get_u32(p + AT_ROWS),
-		.crc = get_u32(p + AT_CRC),
-		.kind = get_u16(p + AT_KIND),
-		.layout = get_u16(p + AT_LAYOUT),
-		.flags = get_u16(p + AT_FLAGS),
-		.first_begin_ns = get_u64(p + AT_FIRST_BEGIN),
-		.last_begin_ns = get_u64(p + AT_LAST_BEGIN),
-		.last_end_ns = get_u64(p + AT_LAST_END),
-	};
+	*block = (struct log_block){ .offset = at };
+	log_take_header_words(block_words, BLOCK_WORDS, p, block);
 	if (block->size > LOG_BLOCK_BYTES || block->raw_size > LOG_BLOCK_BYTES ||
 	    block->rows > LOG_BLOCK_ROWS)
 		return false;

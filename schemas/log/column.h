@@ -7,7 +7,7 @@
  *	            | PACK_FIXED:  divisor, length, words     length / rows bytes each
  *
  * The transform is what a word is compared with, the packing is how the difference (the residual)
- *is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so every bit
+ * is stored; both are chosen for each column of each block.  All sums are modulo 2^64, so every bit
  * pattern survives.  A column may refer only to columns before it.
  */
 #ifndef SCHEMAS_LOG_COLUMN_H

@@ -7,8 +7,8 @@
  *
  * A file that was closed, truncated or saved from a ring is read in the same manner: walk the block
  * headers once, load the table blocks, then open EVENTS blocks in the order of first_begin_ns.
- * There is no index that could be wrong.  END has totals, so that a reader can tell a complete file
- * from one that may be truncated.
+ * There is no index that could be wrong.  END has totals, so that a reader can distinguish a
+ * complete file from one that may be truncated.
  *
  * A block is self-contained: absolute base time, codecs chosen per column, bounded by
  * LOG_BLOCK_ROWS and LOG_BLOCK_BYTES, so blocks can be decoded in parallel; only ids of tables
@@ -64,6 +64,21 @@ struct log_block {
 	uint16_t kind, layout, flags; /* layout: row of FIELDS, EVENTS only */
 	uint64_t first_begin_ns, last_begin_ns, last_end_ns; /* EVENTS: of all its rows */
 };
+
+/* A number of a header: its place on disk, where it is as wide as in the struct, and its place in
+ * the struct.  LOG.md has the headers as tables. */
+struct log_header_word {
+	uint16_t at, size, offset;
+};
+#define LOG_HEADER_WORD(at, object, member)                                                        \
+	{                                                                                          \
+		at, sizeof(((struct object *)NULL)->member), offsetof(struct object, member)       \
+	}
+/* Copies `count` of them from the struct to the header, and back. */
+void log_put_header_words(const struct log_header_word *words, size_t count, const void *from,
+			  uint8_t *out);
+void log_take_header_words(const struct log_header_word *words, size_t count, const uint8_t *header,
+			   void *to);
 
 /* The first bytes of a file. */
 void log_put_file_header(uint8_t out[LOG_FILE_HEADER_BYTES]);

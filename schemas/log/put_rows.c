@@ -69,16 +69,6 @@ static void put_members(struct log_mark *m, const uint64_t *members, size_t coun
 		buf_put_varint(&m->row, members[i]);
 }
 
-static void put_listed(struct log_mark *m, const struct row_member *list, const void *row)
-{
-	uint64_t members[16];
-	size_t count = 0;
-
-	for (; list[count].size; count++)
-		members[count] = row_member_get(&list[count], row);
-	put_members(m, members, count);
-}
-
 static void put_meta_row(struct log_mark *m, uint32_t id)
 {
 	const struct provenance *p = trace_provenance((struct trace *)m->trace);
@@ -90,33 +80,6 @@ static void put_meta_row(struct log_mark *m, uint32_t id)
 			(p->is_whole ? 0 : META_FROM_PART);
 	if (bits)
 		put_members(m, (const uint64_t[]){ bits, p->format }, 2);
-}
-
-static void put_process_row(struct log_mark *m, uint32_t id)
-{
-	put_listed(m, log_process_row, trace_get_process(m->trace, id));
-}
-
-static void put_device_row(struct log_mark *m, uint32_t id)
-{
-	put_listed(m, log_device_row, trace_get_device(m->trace, id));
-}
-
-static void put_track_row(struct log_mark *m, uint32_t id)
-{
-	struct log_track row = { *trace_get_track(m->trace, id), trace_launches(m->trace, id) };
-
-	put_listed(m, log_track_row, &row);
-}
-
-static void put_window_row(struct log_mark *m, uint32_t id)
-{
-	put_listed(m, log_window_row, trace_get_window(m->trace, id));
-}
-
-static void put_anchor_row(struct log_mark *m, uint32_t id)
-{
-	put_listed(m, log_anchor_row, trace_get_anchor(m->trace, id));
 }
 
 /* Row 1 is about the input as a whole, row 1 + p about process p. */
@@ -193,17 +156,34 @@ static void put_layout_row(struct log_mark *m, uint32_t id)
 	buf_release(b);
 }
 
+void log_put_row(struct log_mark *m, unsigned table, uint32_t id)
+{
+	const struct log_row_writer *writer = &log_row_writers[table];
+	const struct row_member *list = writer->members;
+	uint64_t members[16];
+	size_t count = 0;
+
+	if (!list) {
+		writer->put(m, id);
+		return;
+	}
+	for (; list[count].size; count++)
+		members[count] =
+			row_member_get(&list[count], trace_row(m->trace, writer->of_trace, id));
+	put_members(m, members, count);
+}
+
 const struct log_row_writer log_row_writers[TABLES] = {
-	[T_NAMES] = { put_name_row, LOG_NAMES, TRACE_NAMES, false },
-	[T_META] = { put_meta_row, LOG_META, 0, true },
-	[T_KEYS] = { put_keys_row, LOG_KEYS, 0, false },
-	[T_SCHEMAS] = { put_schema_row, LOG_SCHEMAS, TRACE_SCHEMAS, false },
-	[T_PROCESSES] = { put_process_row, LOG_PROCESSES, TRACE_PROCESSES, true },
-	[T_DEVICES] = { put_device_row, LOG_DEVICES, TRACE_DEVICES, true },
-	[T_TRACKS] = { put_track_row, LOG_TRACKS, TRACE_TRACKS, true },
-	[T_FIELDS] = { put_layout_row, LOG_FIELDS, 0, false },
-	[T_DESCS] = { put_desc_row, LOG_DESCS, TRACE_DESCS, false },
-	[T_WINDOWS] = { put_window_row, LOG_WINDOWS, TRACE_WINDOWS, true },
-	[T_ANCHORS] = { put_anchor_row, LOG_ANCHORS, TRACE_ANCHORS, false },
-	[T_LOSSES] = { put_loss_row, LOG_LOSSES, 0, true },
+	[T_NAMES] = { put_name_row, NULL, LOG_NAMES, TRACE_NAMES, false },
+	[T_META] = { put_meta_row, NULL, LOG_META, 0, true },
+	[T_KEYS] = { put_keys_row, NULL, LOG_KEYS, 0, false },
+	[T_SCHEMAS] = { put_schema_row, NULL, LOG_SCHEMAS, TRACE_SCHEMAS, false },
+	[T_PROCESSES] = { NULL, log_process_row, LOG_PROCESSES, TRACE_PROCESSES, true },
+	[T_DEVICES] = { NULL, log_device_row, LOG_DEVICES, TRACE_DEVICES, true },
+	[T_TRACKS] = { NULL, log_track_row, LOG_TRACKS, TRACE_TRACKS, true },
+	[T_FIELDS] = { put_layout_row, NULL, LOG_FIELDS, 0, false },
+	[T_DESCS] = { put_desc_row, NULL, LOG_DESCS, TRACE_DESCS, false },
+	[T_WINDOWS] = { NULL, log_window_row, LOG_WINDOWS, TRACE_WINDOWS, true },
+	[T_ANCHORS] = { NULL, log_anchor_row, LOG_ANCHORS, TRACE_ANCHORS, false },
+	[T_LOSSES] = { put_loss_row, NULL, LOG_LOSSES, 0, true },
 };

@@ -35,7 +35,7 @@ struct file_losses {
 struct file_layout {
 	struct log_layout layout;
 	const struct attr *args; /* layout.arg_count */
-	struct attr kind_attr;   /* of a kind that is unknown here; key 0: it is known */
+	struct attr kind_attr;   /* of a kind that is unknown here; key 0: of others */
 	bool came;
 };
 struct log_translation {
@@ -59,17 +59,22 @@ struct log_translation {
 
 /*
  * How a row of each kind of block is read: from `in`, which is the row alone where rows begin with
- * their length.  A row that is cut off leaves in->is_truncated, one that refers to what did not
+ * their length.  A truncated row leaves in->is_truncated, one that refers to what did not
  * come leaves x->missing; the caller reports both, and the row is not used.
  */
 struct log_row_reader {
 	enum status (*take)(struct log_translation *x, uint32_t id, struct bytes *in,
 			    struct error *err);
-	size_t rows; /* offset of its struct rows in the translation; 0: it has none */
+	const struct row_member
+		*members; /* of a row that is a struct of the trace, in place of take */
+	size_t rows;      /* offset of its struct rows in the translation; 0: it has none */
 	bool has_length;
 };
 extern const struct log_row_reader log_row_readers[LOG_BLOCK_KIND_END];
 
+/* Reads a row of a kind that has `members`. */
+enum status log_take_struct(struct log_translation *x, unsigned kind, uint32_t id, struct bytes *in,
+			    struct error *err);
 enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes *in,
 			   struct error *err);
 

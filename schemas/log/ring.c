@@ -4,27 +4,39 @@
 #include "schemas/base/bytes.h"
 #include "schemas/base/crc32c.h"
 
-/* Offsets in the constant part of the header; LOG.md has them as a table. */
 enum {
-	AT_VERSION = 8,
+	AT_VERSION = 8, /* of the constant part of the ring's header */
 	AT_CRC = 12,
-	AT_SIZE = 16,
-	AT_HALF = 24,
-	AT_EVENTS = 32,
-	AT_PID = 40,
-	AT_RANK = 44,
-	AT_STARTED = 48,
-	AT_MAX_BYTES = 56,
-	AT_MIN_FREE = 64,
-	AT_HOST = 72,
 	CRC_FROM = 16,
-};
-enum {
-	AT_HEADER_CRC = 4,
+	AT_HEADER_CRC = 4, /* of a block's header */
 	CRC_OF_HEADER_FROM = 8,
-	AT_NUMBER = 56, /* of a block's header */
+	AT_NUMBER = 56,
 	HALF_LEAST = 128 * 1024,
 	SIZE_LEAST = 1 << 20,
+};
+static const struct log_header_word const_words[] = {
+	LOG_HEADER_WORD(16, log_ring_consts, size),
+	LOG_HEADER_WORD(24, log_ring_consts, half_bytes),
+	LOG_HEADER_WORD(32, log_ring_consts, event_bytes),
+	LOG_HEADER_WORD(40, log_ring_consts, pid),
+	LOG_HEADER_WORD(44, log_ring_consts, rank),
+	LOG_HEADER_WORD(48, log_ring_consts, started),
+	LOG_HEADER_WORD(56, log_ring_consts, max_bytes),
+	LOG_HEADER_WORD(64, log_ring_consts, min_free),
+	LOG_HEADER_WORD(72, log_ring_consts, host), /* text: the bytes as they are */
+};
+static const struct log_header_word ring_words[] = {
+	LOG_HEADER_WORD(LOG_RING_TABLES, log_ring, tables),
+	LOG_HEADER_WORD(LOG_RING_BEGUN, log_ring, begun),
+	LOG_HEADER_WORD(LOG_RING_BEGUN_ROWS, log_ring, begun_rows),
+	LOG_HEADER_WORD(LOG_RING_ALIVE, log_ring, alive_ns),
+	LOG_HEADER_WORD(LOG_RING_UNTIL, log_ring, until_ns),
+	LOG_HEADER_WORD(LOG_RING_SAVED, log_ring, saved),
+	LOG_HEADER_WORD(LOG_RING_SAVED_UNTIL, log_ring, saved_until_ns),
+};
+enum {
+	CONST_WORDS = sizeof(const_words) / sizeof(const_words[0]),
+	RING_WORDS = sizeof(ring_words) / sizeof(ring_words[0]),
 };
 
 bool log_ring_divide(uint64_t size, uint64_t most_tables, struct log_ring_consts *out)
@@ -49,15 +61,7 @@ void log_ring_put_consts(const struct log_ring_consts *f, uint8_t out[LOG_RING_C
 	memset(out, 0, LOG_RING_CONST_BYTES);
 	memcpy(out, LOG_RING_MAGIC, 8);
 	put_u32(out + AT_VERSION, LOG_RING_VERSION);
-	put_u64(out + AT_SIZE, f->size);
-	put_u64(out + AT_HALF, f->half_bytes);
-	put_u64(out + AT_EVENTS, f->event_bytes);
-	put_u32(out + AT_PID, f->pid);
-	put_u32(out + AT_RANK, f->rank);
-	put_u64(out + AT_STARTED, f->started);
-	put_u64(out + AT_MAX_BYTES, f->max_bytes);
-	put_u64(out + AT_MIN_FREE, f->min_free);
-	memcpy(out + AT_HOST, f->host, LOG_RING_HOST - 1);
+	log_put_header_words(const_words, CONST_WORDS, f, out);
 	put_u32(out + AT_CRC, crc32c(0, out + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM));
 }
 
@@ -72,24 +76,15 @@ static enum status take_consts(const uint8_t *bytes, size_t len, struct log_ring
 		return fail(err, ST_FORMAT, AT_CRC, "header of the ring is damaged");
 	if (get_u32(bytes + AT_VERSION) != LOG_RING_VERSION)
 		return fail(err, ST_FORMAT, AT_VERSION,
-			    "ring of version %u, this program reads "
-			    "version %d",
+			    "ring of version %u, this program reads version %d",
 			    get_u32(bytes + AT_VERSION), LOG_RING_VERSION);
-	f->size = get_u64(bytes + AT_SIZE);
-	f->half_bytes = get_u64(bytes + AT_HALF);
-	f->event_bytes = get_u64(bytes + AT_EVENTS);
-	f->pid = get_u32(bytes + AT_PID);
-	f->rank = get_u32(bytes + AT_RANK);
-	f->started = get_u64(bytes + AT_STARTED);
-	f->max_bytes = get_u64(bytes + AT_MAX_BYTES);
-	f->min_free = get_u64(bytes + AT_MIN_FREE);
-	memcpy(f->host, bytes + AT_HOST, LOG_RING_HOST);
+	log_take_header_words(const_words, CONST_WORDS, bytes, f);
 	f->host[LOG_RING_HOST - 1] = '\0';
 	uint64_t areas = f->size - LOG_RING_HEADER;
 	if (f->size < LOG_RING_HEADER || f->half_bytes > areas / 2 ||
 	    f->event_bytes != areas - 2 * f->half_bytes || f->half_bytes % LOG_RING_ALIGN ||
 	    f->event_bytes % LOG_RING_ALIGN)
-		return fail(err, ST_FORMAT, AT_SIZE, "parts of the ring do not add up");
+		return fail(err, ST_FORMAT, const_words[0].at, "parts of the ring do not add up");
 	return ST_OK;
 }
 
@@ -190,13 +185,7 @@ enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void 
 	r->arg = arg;
 	TRY(read(arg, 0, header, sizeof(header), &got, err));
 	TRY(take_consts(header, got, &r->consts, err));
-	r->tables = get_u64(header + LOG_RING_TABLES);
-	r->begun = get_u64(header + LOG_RING_BEGUN);
-	r->begun_rows = get_u64(header + LOG_RING_BEGUN_ROWS);
-	r->alive_ns = get_u64(header + LOG_RING_ALIVE);
-	r->until_ns = get_u64(header + LOG_RING_UNTIL);
-	r->saved = get_u64(header + LOG_RING_SAVED);
-	r->saved_until_ns = get_u64(header + LOG_RING_SAVED_UNTIL);
+	log_take_header_words(ring_words, RING_WORDS, header, r);
 	r->table_at = LOG_RING_HEADER + (r->tables & 1) * r->consts.half_bytes;
 	r->table_next = r->tables >> 1;
 	TRY(look_for_events(r, err));

@@ -8,8 +8,8 @@
  * header that readers of a log do not look at: so what is in a ring can be copied into a log as it
  * is.  LOG.md section 11 specifies the bytes.  One process writes, in an order that leaves whole
  * blocks whenever it dies.  Any process may read at any time, also while it writes: a block that
- *was overwritten meanwhile fails its checksum.  A reader relies on checksums alone: it looks for
- *blocks in the whole area and orders them by their numbers.
+ * was overwritten meanwhile fails its checksum.  A reader relies on checksums alone: it looks for
+ * blocks in the whole area and orders them by their numbers.
  */
 #ifndef SCHEMAS_LOG_RING_H
 #define SCHEMAS_LOG_RING_H
@@ -110,7 +110,7 @@ struct log_saved {
 	uint64_t from_ns;            /* since then nothing was pushed out; 0: since the beginning */
 	uint64_t until_ns, alive_ns; /* LOG_RING_UNTIL, LOG_RING_ALIVE */
 	uint64_t torn, torn_rows;    /* blocks that were not whole, and their rows (0: unknown) */
-	uint64_t left_out_rows;      /* there was no room on the disk */
+	uint64_t left_out_rows;      /* the disk was full */
 	bool by_itself;              /* its process saved it, alive */
 };
 /* A block of SAVED, whole. */

@@ -5,14 +5,10 @@
 
 #include <string.h>
 
-#define MEMBER(type, object, member)                                                               \
-	{                                                                                          \
-		type, sizeof(((struct object *)NULL)->member), offsetof(struct object, member)     \
-	}
-#define END                                                                                        \
-	{                                                                                          \
-		0, 0, 0                                                                            \
-	}
+/* clang-format off */
+#define MEMBER(type, object, member) \
+	{ type, sizeof(((struct object *)NULL)->member), offsetof(struct object, member) }
+/* clang-format on */
 
 const struct row_member log_process_row[] = {
 	MEMBER(ROW_NAME, process, host),
@@ -21,25 +17,25 @@ const struct row_member log_process_row[] = {
 	MEMBER(ROW_ID, process, rank),
 	MEMBER(ROW_NUMBER, process, world_size),
 	MEMBER(ROW_SCHEMA, process, schema),
-	END,
+	{ 0 },
 };
 const struct row_member log_device_row[] = {
 	MEMBER(ROW_PROCESS, device, process),
 	MEMBER(ROW_ID, device, id),
 	MEMBER(ROW_NAME, device, name),
 	MEMBER(ROW_SCHEMA, device, schema),
-	END,
+	{ 0 },
 };
 const struct row_member log_track_row[] = {
-	MEMBER(ROW_TRACK_TYPE, log_track, track.type),
-	MEMBER(ROW_PROCESS, log_track, track.process),
-	MEMBER(ROW_NAME, log_track, track.name),
-	MEMBER(ROW_ID, log_track, track.device),
-	MEMBER(ROW_ID, log_track, track.context),
-	MEMBER(ROW_NUMBER, log_track, track.id),
-	MEMBER(ROW_NUMBER, log_track, track.unit),
-	MEMBER(ROW_NUMBER, log_track, launches),
-	END,
+	MEMBER(ROW_TRACK_TYPE, track_row, track.type),
+	MEMBER(ROW_PROCESS, track_row, track.process),
+	MEMBER(ROW_NAME, track_row, track.name),
+	MEMBER(ROW_ID, track_row, track.device),
+	MEMBER(ROW_ID, track_row, track.context),
+	MEMBER(ROW_NUMBER, track_row, track.id),
+	MEMBER(ROW_NUMBER, track_row, track.unit),
+	MEMBER(ROW_NUMBER, track_row, launches),
+	{ 0 },
 };
 const struct row_member log_window_row[] = {
 	MEMBER(ROW_PROCESS, window, process),
@@ -48,14 +44,14 @@ const struct row_member log_window_row[] = {
 	MEMBER(ROW_NUMBER, window, end_ns),
 	MEMBER(ROW_NUMBER, window, own_ns),
 	MEMBER(ROW_FLAG, window, cut_short),
-	END,
+	{ 0 },
 };
 const struct row_member log_anchor_row[] = {
 	MEMBER(ROW_PROCESS, anchor, process),
 	MEMBER(ROW_NUMBER, anchor, realtime_ns),
 	MEMBER(ROW_NUMBER, anchor, monotonic_ns),
 	MEMBER(ROW_NUMBER, anchor, cupti_ns),
-	END,
+	{ 0 },
 };
 
 /* Members are little-endian numbers of `size` bytes, as bytes.h makes sure. */

@@ -38,20 +38,15 @@ struct row_member {
 	uint8_t type, size; /* enum row_type; bytes in the struct */
 	uint16_t offset;    /* in the struct */
 };
-/* The members of a row in their order on disk; ended by size 0. */
+/* The members of a row of trace_row() in their order on disk; ended by size 0. */
 extern const struct row_member log_process_row[], log_device_row[], log_track_row[],
 	log_window_row[], log_anchor_row[];
-/* What a row of TRACKS is made of. */
-struct log_track {
-	struct track track;
-	uint64_t launches;
-};
 
 uint64_t row_member_get(const struct row_member *m, const void *row);
 void row_member_set(const struct row_member *m, void *row, uint64_t value);
 
 /* The field of records.def that is this member (correlation or value) of events of the kind, by
- * whose name its column is known; or NULL. */
+ * whose name its column goes; or NULL. */
 struct field;
 const struct field *log_member(unsigned kind, enum log_role role);
 

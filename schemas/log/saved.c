@@ -1,84 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SAVED, the row that says why and when a log was saved from the ring of a flight recorder.  Read,
- * it becomes attributes of its process, and windows are cut to what the ring still held.
+ * it becomes attributes of its process, and windows are shortened to what the ring still held.
  */
 #include "schemas/log/read.h"
 #include "schemas/log/ring.h"
+#include "schemas/log/write.h"
 #include "schemas/model/records.h"
 
 #include <stdio.h>
 
-/* The numbers of the row in their order, which are the members of struct log_saved, and the
- * attributes that they become. */
-#define SAVED_NUMBERS(X)                                                                           \
-	X(at_ns, "saved_at", UNIT_NS)                                                              \
-	X(step_next, "saved_step", UNIT_ID)                                                        \
-	X(value_ns, "saved_value", UNIT_NS)                                                        \
-	X(threshold_ns, "saved_threshold", UNIT_NS)                                                \
-	X(from_ns, "saved_from", UNIT_NS)                                                          \
-	X(until_ns, "saved_until", UNIT_NS)                                                        \
-	X(alive_ns, "saved_alive", UNIT_NS)                                                        \
-	X(torn, "saved_torn", UNIT_COUNT)                                                          \
-	X(torn_rows, NULL, 0)                                                                      \
-	X(left_out_rows, NULL, 0)                                                                  \
-	X(by_itself, NULL, 0)
-struct saved_numbers {
-#define X(member, key, unit) uint64_t member;
-	SAVED_NUMBERS(X)
-#undef X
-};
-static const struct {
-	const char *key; /* NULL: it becomes no attribute */
+/* The numbers of the row in their order, and the attributes that they become. */
+static const struct saved_number {
+	uint16_t offset;
+	uint8_t size, plus; /* plus: stored with so much added, so that NOWHERE is 0 */
 	uint8_t unit;
-} attributes[] = {
-#define X(member, key, unit) { key, unit },
-	SAVED_NUMBERS(X)
-#undef X
+	const char *key; /* NULL: it becomes no attribute */
+} numbers[] = {
+#define NUMBER(member, plus, unit, key)                                                            \
+	{                                                                                          \
+		offsetof(struct log_saved, member), sizeof(((struct log_saved *)NULL)->member),    \
+			plus, unit, key                                                            \
+	}
+	NUMBER(at_ns, 0, UNIT_NS, "saved_at"),
+	NUMBER(step, 1, UNIT_ID, "saved_step"),
+	NUMBER(value_ns, 0, UNIT_NS, "saved_value"),
+	NUMBER(threshold_ns, 0, UNIT_NS, "saved_threshold"),
+	NUMBER(from_ns, 0, UNIT_NS, "saved_from"),
+	NUMBER(until_ns, 0, UNIT_NS, "saved_until"),
+	NUMBER(alive_ns, 0, UNIT_NS, "saved_alive"),
+	NUMBER(torn, 0, UNIT_COUNT, "saved_torn"),
+	NUMBER(torn_rows, 0, 0, NULL),
+	NUMBER(left_out_rows, 0, 0, NULL),
+	NUMBER(by_itself, 0, 0, NULL),
 };
-enum { NUMBERS = sizeof(attributes) / sizeof(attributes[0]), ATTRS = NUMBERS + 3, SENTENCE = 160 };
+enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]), ATTRS = NUMBERS + 3, SENTENCE = 160 };
 
 void log_put_saved(const struct log_saved *s, struct buf *out)
 {
-	struct saved_numbers n = {
-		.at_ns = s->at_ns,
-		.step_next = s->step == NOWHERE ? 0 : s->step + 1,
-		.value_ns = s->value_ns,
-		.threshold_ns = s->threshold_ns,
-		.from_ns = s->from_ns,
-		.until_ns = s->until_ns,
-		.alive_ns = s->alive_ns,
-		.torn = s->torn,
-		.torn_rows = s->torn_rows,
-		.left_out_rows = s->left_out_rows,
-		.by_itself = s->by_itself,
-	};
-	uint8_t header[LOG_HEADER_BYTES];
 	struct buf payload, row;
-	struct log_block block = { .kind = LOG_SAVED, .rows = 1 };
 
 	buf_init(&payload, LOG_BLOCK_BYTES);
 	buf_init(&row, LOG_BLOCK_BYTES / 2);
 	buf_put_varint(&row, 1); /* the process, which is the only one of its log */
 	buf_put_varint(&row, strlen(s->why));
 	buf_put_text(&row, s->why);
-	for (size_t i = 0; i < NUMBERS; i++)
-		buf_put_varint(&row, ((const uint64_t *)&n)[i]);
+	for (size_t i = 0; i < NUMBERS; i++) {
+		uint64_t value = 0;
+
+		memcpy(&value, (const char *)s + numbers[i].offset, numbers[i].size);
+		buf_put_varint(&row, value + numbers[i].plus);
+	}
 	buf_put_varint(&payload, 1); /* first id */
 	buf_put_varint(&payload, row.len);
 	buf_put(&payload, row.data, row.len);
-	if (buf_status(&row, NULL) == ST_OK && buf_status(&payload, NULL) == ST_OK) {
-		block.size = block.raw_size = (uint32_t)payload.len;
-		log_put_block_header(&block, payload.data, header);
-		buf_put(out, header, sizeof(header));
-		buf_put(out, payload.data, payload.len);
-	}
+	if (buf_status(&row, NULL) == ST_OK && buf_status(&payload, NULL) == ST_OK)
+		log_put_table_block(&payload, LOG_SAVED, 0, 1, out);
 	buf_release(&row);
 	buf_release(&payload);
 }
 
-/* Cuts windows to what the ring still held. */
-static void cut_windows(struct log_translation *x, const struct saved_numbers *n)
+/* Shortens windows to what the ring still held. */
+static void shorten_windows(struct log_translation *x, const struct log_saved *n)
 {
 	for (uint32_t id = 1; id < x->windows.count; id++) {
 		const uint32_t *to = log_rows_get(&x->windows, id);
@@ -106,15 +89,15 @@ static void add_text(struct log_translation *x, struct attr *attrs, uint32_t *co
 }
 
 static void add_sentences(struct log_translation *x, struct attr *attrs, uint32_t *count,
-			  const char *why, int len, const struct saved_numbers *n)
+			  const char *why, int len, const struct log_saved *n)
 {
 	char text[SENTENCE], step[40] = "";
 	double tail = n->alive_ns > n->until_ns ? (double)(n->alive_ns - n->until_ns) / 1e9 : 0;
 
 	if (len > SENTENCE / 2)
 		len = SENTENCE / 2;
-	if (n->step_next)
-		snprintf(step, sizeof(step), " in step %llu", (unsigned long long)n->step_next - 1);
+	if (n->step != NOWHERE)
+		snprintf(step, sizeof(step), " in step %llu", (unsigned long long)n->step);
 	if (n->value_ns)
 		snprintf(text, sizeof(text), "%.*s%s: %.3f ms, the limit was %.3f ms", len, why,
 			 step, (double)n->value_ns / 1e6, (double)n->threshold_ns / 1e6);
@@ -133,41 +116,45 @@ static void add_sentences(struct log_translation *x, struct attr *attrs, uint32_
 enum status log_take_saved(struct log_translation *x, uint32_t id, struct bytes *in,
 			   struct error *err)
 {
-	uint32_t process = log_process_of(x, take_varint(in)), known_count, count;
+	uint32_t process = log_process_of(x, take_varint(in)), before_count, count;
 	uint64_t len = take_varint(in);
 	const char *why = take_text(in, len);
 	struct arg_schema schema = { 0 };
-	struct saved_numbers n;
+	struct log_saved n = { .why = NULL };
+	uint64_t values[NUMBERS];
 	struct attr *attrs;
 
-	for (unsigned i = 0; i < NUMBERS; i++)
-		((uint64_t *)&n)[i] = bytes_left(in) ? take_varint(in) : 0;
+	for (unsigned i = 0; i < NUMBERS; i++) {
+		uint64_t value = values[i] = bytes_left(in) ? take_varint(in) : 0;
+
+		value = numbers[i].size == sizeof(bool) ? value != 0 : value - numbers[i].plus;
+		memcpy((char *)&n + numbers[i].offset, &value, numbers[i].size);
+	}
 	if (in->is_truncated || x->missing || !why || !process)
 		return ST_OK;
 	struct process p = *trace_get_process(x->trace, process);
-	const struct arg_schema *known = trace_get_schema(x->trace, p.schema);
-	known_count = count = known->const_count;
-	attrs = log_arena_take(x, (known_count + ATTRS) * sizeof(*attrs), err);
+	const struct arg_schema *before = trace_get_schema(x->trace, p.schema);
+	before_count = count = before->const_count;
+	attrs = log_arena_take(x, (before_count + ATTRS) * sizeof(*attrs), err);
 	if (!attrs)
 		return err->status;
-	if (known_count)
-		memcpy(attrs, known->consts, known_count * sizeof(*attrs));
+	if (before_count)
+		memcpy(attrs, before->consts, before_count * sizeof(*attrs));
 	add_text(x, attrs, &count, "saved_on", why, len);
 	for (unsigned i = 0; i < NUMBERS; i++) {
-		const char *key = attributes[i].key;
-		const uint64_t *number = (const uint64_t *)&n + i;
+		const char *key = numbers[i].key;
 
-		if (!*number || !key)
+		if (!values[i] || !key)
 			continue;
 		attrs[count] = (struct attr){ .key = trace_name(x->trace, key, strlen(key), err),
-					      .unit = attributes[i].unit,
-					      .bits = *number - (number == &n.step_next) };
+					      .unit = numbers[i].unit,
+					      .bits = values[i] - numbers[i].plus };
 		count += attrs[count].key != 0;
 	}
 	add_sentences(x, attrs, &count, why, len < SENTENCE ? (int)len : SENTENCE, &n);
-	cut_windows(x, &n);
+	shorten_windows(x, &n);
 	trace_lose(x->trace, process, LOSS_DISK, n.left_out_rows);
-	/* Where the rows are not known, each block counts as one at least. */
+	/* Where the rows were not counted, each block counts as one at least. */
 	trace_lose(x->trace, process, LOSS_DAMAGED, n.torn_rows ? n.torn_rows : n.torn);
 	schema.consts = attrs;
 	schema.const_count = count;

@@ -147,8 +147,8 @@ static enum status derive(struct log_mark *m, struct error *err)
 	}
 	TRY(may_reach(m, m->schema_cap, schemas, sizeof(*m->schema_lists), err));
 	TRY(vec_reserve(&m->schema_lists, &m->schema_cap, schemas + 1, err));
-	for (; m->schemas_seen < schemas; m->schemas_seen++) {
-		uint32_t id = m->schemas_seen + 1;
+	for (; m->schemas_done < schemas; m->schemas_done++) {
+		uint32_t id = m->schemas_done + 1;
 		const struct arg_schema *schema = trace_get_schema(m->trace, id);
 		struct keys_row row = { schema->consts, schema->const_count, 0 };
 
@@ -179,8 +179,8 @@ static uint32_t table_rows(const struct log_mark *m, unsigned table)
 
 /* ---- blocks of a table ---- */
 
-static void put_block(const struct buf *payload, unsigned kind, unsigned flags, uint32_t rows,
-		      struct buf *out)
+void log_put_table_block(const struct buf *payload, unsigned kind, unsigned flags, uint32_t rows,
+			 struct buf *out)
 {
 	struct log_block block = {
 		.size = (uint32_t)payload->len,
@@ -199,7 +199,7 @@ static void put_block(const struct buf *payload, unsigned kind, unsigned flags, 
 static void end_block(struct log_mark *m, unsigned kind, struct buf *out)
 {
 	if (m->rows)
-		put_block(&m->payload, kind, 0, m->rows, out);
+		log_put_table_block(&m->payload, kind, 0, m->rows, out);
 	m->rows = 0;
 	m->desc_before = (struct event_desc){ 0 };
 	buf_clear(&m->payload);
@@ -218,7 +218,7 @@ static void put_parts(struct log_mark *m, unsigned kind, uint32_t id, struct buf
 		buf_put_varint(&m->payload, m->row.len);
 		buf_put_varint(&m->payload, at);
 		buf_put(&m->payload, m->row.data + at, len);
-		put_block(&m->payload, kind, LOG_PART, 1, out);
+		log_put_table_block(&m->payload, kind, LOG_PART, 1, out);
 		at += len;
 	}
 	buf_clear(&m->payload);
@@ -230,7 +230,7 @@ static void make_row(struct log_mark *m, unsigned table, uint32_t id)
 	struct event_desc before = m->desc_before;
 
 	buf_clear(&m->row);
-	log_row_writers[table].put(m, id);
+	log_put_row(m, table, id);
 	if (!m->row.len)
 		m->desc_before = before;
 }
@@ -311,7 +311,7 @@ enum status log_put_end(struct log_mark *m, const uint64_t *events, struct buf *
 	}
 	buf_put_varint(&m->payload, trace_lost_total(m->trace, 0));
 	TRY(buf_status(&m->payload, err));
-	put_block(&m->payload, LOG_END, 0, 1, out);
+	log_put_table_block(&m->payload, LOG_END, 0, 1, out);
 	buf_clear(&m->payload);
 	return buf_status(out, err);
 }

@@ -116,10 +116,10 @@ static enum status take_meta(struct log_translation *x, uint32_t id, struct byte
 	return ST_OK;
 }
 
-/* Reads a row that is a struct of the trace.  Members that it lacks at its end are 0.  *holds tells
- * whether the row can be used. */
-static enum status take_listed(struct log_translation *x, const struct row_member *list,
-			       struct bytes *in, void *row, bool *holds, struct error *err)
+/* Reads the members of a row that is a struct of the trace.  Those that it lacks at its end are 0.
+ */
+static enum status take_members(struct log_translation *x, const struct row_member *list,
+				struct bytes *in, void *row, struct error *err)
 {
 	for (; list->size; list++) {
 		uint64_t value = bytes_left(in) ? take_varint(in) : 0;
@@ -135,85 +135,62 @@ static enum status take_listed(struct log_translation *x, const struct row_membe
 		}
 		row_member_set(list, row, value);
 	}
-	*holds = !in->is_truncated && !x->missing;
 	return ST_OK;
 }
 
-static enum status take_process(struct log_translation *x, uint32_t id, struct bytes *in,
-				struct error *err)
+/* A track keeps its launches until log_translation_finish() adds those of the last row. */
+static enum status take_track(struct log_translation *x, struct file_track *to,
+			      const struct track_row *row, struct error *err)
 {
-	uint32_t *to = log_rows_get(&x->processes, id);
-	struct process p = { 0 };
-	bool holds;
+	to->launches = row->launches;
+	if (to->to && row->track.name && row->track.type != TRACK_COUNTER)
+		trace_set_track_name(x->trace, to->to, row->track.name);
+	if (!to->to)
+		to->to = trace_track(x->trace, &row->track, err);
+	return to->to ? ST_OK : err->status;
+}
 
-	TRY(take_listed(x, log_process_row, in, &p, &holds, err));
-	if (!holds)
+enum status log_take_struct(struct log_translation *x, unsigned kind, uint32_t id, struct bytes *in,
+			    struct error *err)
+{
+	const struct log_row_reader *reader = &log_row_readers[kind];
+	union {
+		struct process process;
+		struct device device;
+		struct track_row track;
+		struct window window;
+		struct anchor anchor;
+	} row;
+	uint32_t device, *to = &device;
+
+	memset(&row, 0, sizeof(row));
+	TRY(take_members(x, reader->members, in, &row, err));
+	if (in->is_truncated || x->missing)
 		return ST_OK;
-	if (*to) {
-		trace_set_process(x->trace, *to, &p);
-		return ST_OK;
+	if (reader->rows)
+		to = log_rows_get((const struct rows *)((const char *)x + reader->rows), id);
+	switch (kind) {
+	case LOG_PROCESSES:
+		if (*to)
+			trace_set_process(x->trace, *to, &row.process);
+		else
+			*to = trace_process(x->trace, &row.process, err);
+		break;
+	case LOG_DEVICES:
+		device = trace_device(x->trace, &row.device, err);
+		break;
+	case LOG_TRACKS:
+		return take_track(x, (struct file_track *)(void *)to, &row.track, err);
+	case LOG_WINDOWS:
+		if (*to)
+			trace_set_window(x->trace, *to, &row.window);
+		else
+			*to = trace_window(x->trace, &row.window, err);
+		break;
+	default: /* LOG_ANCHORS */
+		if (!*to)
+			*to = trace_anchor(x->trace, &row.anchor, err);
 	}
-	*to = trace_process(x->trace, &p, err);
-	return *to ? ST_OK : err->status;
-}
-
-static enum status take_device(struct log_translation *x, uint32_t id, struct bytes *in,
-			       struct error *err)
-{
-	struct device d = { 0 };
-	bool holds;
-
-	TRY(take_listed(x, log_device_row, in, &d, &holds, err));
-	return !holds || trace_device(x->trace, &d, err) ? ST_OK : err->status;
-}
-
-static enum status take_track(struct log_translation *x, uint32_t id, struct bytes *in,
-			      struct error *err)
-{
-	struct file_track *row = log_rows_get(&x->tracks, id);
-	struct log_track k = { { 0 }, 0 };
-	bool holds;
-
-	TRY(take_listed(x, log_track_row, in, &k, &holds, err));
-	if (!holds)
-		return ST_OK;
-	row->launches = k.launches;
-	if (row->to && k.track.name && k.track.type != TRACK_COUNTER)
-		trace_set_track_name(x->trace, row->to, k.track.name);
-	if (!row->to)
-		row->to = trace_track(x->trace, &k.track, err);
-	return row->to ? ST_OK : err->status;
-}
-
-static enum status take_window(struct log_translation *x, uint32_t id, struct bytes *in,
-			       struct error *err)
-{
-	uint32_t *to = log_rows_get(&x->windows, id);
-	struct window w = { 0 };
-	bool holds;
-
-	TRY(take_listed(x, log_window_row, in, &w, &holds, err));
-	if (!holds)
-		return ST_OK;
-	if (*to) {
-		trace_set_window(x->trace, *to, &w);
-		return ST_OK;
-	}
-	*to = trace_window(x->trace, &w, err);
-	return *to ? ST_OK : err->status;
-}
-
-static enum status take_anchor(struct log_translation *x, uint32_t id, struct bytes *in,
-			       struct error *err)
-{
-	uint32_t *to = log_rows_get(&x->anchors, id);
-	struct anchor a = { 0 };
-	bool holds;
-
-	TRY(take_listed(x, log_anchor_row, in, &a, &holds, err));
-	if (!holds || *to)
-		return ST_OK;
-	*to = trace_anchor(x->trace, &a, err);
 	return *to ? ST_OK : err->status;
 }
 
@@ -409,22 +386,19 @@ static enum status take_desc(struct log_translation *x, uint32_t id, struct byte
 	return ST_OK;
 }
 
-#define TABLE(take, member, has_length)                                                            \
-	{                                                                                          \
-		take, offsetof(struct log_translation, member), has_length                         \
-	}
+#define TABLE(member) offsetof(struct log_translation, member)
 const struct log_row_reader log_row_readers[LOG_BLOCK_KIND_END] = {
-	[LOG_NAMES] = TABLE(take_name, names, false),
-	[LOG_KEYS] = TABLE(take_keys, keys, false),
-	[LOG_SCHEMAS] = TABLE(take_schema, schemas, false),
-	[LOG_PROCESSES] = TABLE(take_process, processes, true),
-	[LOG_DEVICES] = { take_device, 0, true },
-	[LOG_TRACKS] = TABLE(take_track, tracks, true),
-	[LOG_FIELDS] = TABLE(take_layout, layouts, true),
-	[LOG_DESCS] = TABLE(take_desc, descs, false),
-	[LOG_WINDOWS] = TABLE(take_window, windows, true),
-	[LOG_ANCHORS] = TABLE(take_anchor, anchors, true),
-	[LOG_LOSSES] = TABLE(take_losses, losses, true),
-	[LOG_META] = { take_meta, 0, true },
-	[LOG_SAVED] = { log_take_saved, 0, true },
+	[LOG_NAMES] = { take_name, NULL, TABLE(names), false },
+	[LOG_KEYS] = { take_keys, NULL, TABLE(keys), false },
+	[LOG_SCHEMAS] = { take_schema, NULL, TABLE(schemas), false },
+	[LOG_PROCESSES] = { NULL, log_process_row, TABLE(processes), true },
+	[LOG_DEVICES] = { NULL, log_device_row, 0, true },
+	[LOG_TRACKS] = { NULL, log_track_row, TABLE(tracks), true },
+	[LOG_FIELDS] = { take_layout, NULL, TABLE(layouts), true },
+	[LOG_DESCS] = { take_desc, NULL, TABLE(descs), false },
+	[LOG_WINDOWS] = { NULL, log_window_row, TABLE(windows), true },
+	[LOG_ANCHORS] = { NULL, log_anchor_row, TABLE(anchors), true },
+	[LOG_LOSSES] = { take_losses, NULL, TABLE(losses), true },
+	[LOG_META] = { take_meta, NULL, 0, true },
+	[LOG_SAVED] = { log_take_saved, NULL, 0, true },
 };

@@ -175,7 +175,8 @@ static enum status take_one(struct log_translation *x, const struct log_block *b
 		from = &row;
 	}
 	x->missing = NULL;
-	TRY(type->take(x, id, from, err));
+	TRY(type->members ? log_take_struct(x, block->kind, id, from, err)
+			  : type->take(x, id, from, err));
 	if (from->is_truncated)
 		return fail(err, ST_FORMAT, block->offset, "table row %u is cut off", id);
 	if (x->missing)
@@ -267,7 +268,8 @@ enum status log_take_table(struct log_translation *x, const struct log_block *bl
 		return take_end(x, block, payload, err);
 	x->ended = false;
 	x->desc = (struct log_desc_sums){ 0 };
-	if (block->kind >= LOG_BLOCK_KIND_END || !log_row_readers[block->kind].take)
+	if (block->kind >= LOG_BLOCK_KIND_END ||
+	    (!log_row_readers[block->kind].take && !log_row_readers[block->kind].members))
 		return fail(err, ST_FORMAT, block->offset, "block of kind %u is not a table",
 			    block->kind);
 	if (block->flags & LOG_PART)

@@ -48,7 +48,7 @@ struct log_mark {
 	size_t desc_cap;
 	uint32_t *schema_lists; /* by argument schema; 0: it has no const args */
 	size_t schema_cap;
-	uint32_t schemas_seen;
+	uint32_t schemas_done;
 	size_t ceiling;
 	/* The block being filled. */
 	struct buf payload, row;
@@ -59,10 +59,16 @@ struct log_mark {
 /* How a row of each table gets into mark->row; nothing, where there is nothing to say. */
 struct log_row_writer {
 	void (*put)(struct log_mark *m, uint32_t id);
-	uint16_t kind;    /* of its blocks */
+	const struct row_member *members; /* of a row that is a struct of the trace, else NULL */
+	uint16_t kind;                    /* of its blocks */
 	uint8_t of_trace; /* enum trace_table: the table of the trace that has as many rows */
 	bool may_change;  /* a row that was written may have to be written again */
 };
 extern const struct log_row_writer log_row_writers[TABLES];
+/* Appends a block of a table to `out`. */
+void log_put_table_block(const struct buf *payload, unsigned kind, unsigned flags, uint32_t rows,
+			 struct buf *out);
+/* Appends row `id` of a table to m->row. */
+void log_put_row(struct log_mark *m, unsigned table, uint32_t id);
 
 #endif

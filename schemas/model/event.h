@@ -48,7 +48,7 @@ enum kind {
 #define X(name, number, word, type, help) KIND_##name = number,
 	KIND_LIST(X)
 #undef X
-		KIND_END, /* one past the last known number */
+		KIND_END, /* one past the last number */
 };
 
 /* Class of a RANGE, on disk: append only; the word is Kineto's category where it has one. */
@@ -76,7 +76,7 @@ enum mark_class { MARK_INSTANT = 0, MARK_FLOW_BEGIN = 1, MARK_FLOW_END = 2 };
 
 enum event_flag {
 	EVENT_BEGAN_EARLIER = 1, /* was open when the window opened: begin_ns is the window's */
-	EVENT_NEVER_ENDED = 2,   /* still open at the end: end_ns is the last time seen */
+	EVENT_NEVER_ENDED = 2,   /* still open at the end: end_ns is the last time in the input */
 	EVENT_STANDS_FOR = 4,    /* several short events merged; an argument has their count */
 	EVENT_RESULT = 8,        /* api: `result` was recorded; else it is unknown */
 };

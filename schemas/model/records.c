@@ -126,12 +126,18 @@ const char *kind_word(unsigned kind)
 	return kind < KIND_END ? kind_words[kind] : "";
 }
 
+/* The place of a word in a list, of which the first is no word; 0 when there is none. */
+static unsigned find_word(const char *const *words, unsigned count, const char *word, size_t len)
+{
+	for (unsigned i = 1; i < count; i++)
+		if (text_is(words[i], word, len))
+			return i;
+	return 0;
+}
+
 unsigned kind_of_word(const char *word, size_t len)
 {
-	for (unsigned kind = 1; kind < KIND_END; kind++)
-		if (text_is(kind_words[kind], word, len))
-			return kind;
-	return KIND_UNKNOWN;
+	return find_word(kind_words, KIND_END, word, len);
 }
 
 const char *range_class_word(unsigned class)
@@ -181,8 +187,5 @@ const char *sync_kind_word(unsigned sync_kind)
 
 unsigned sync_kind_of_word(const char *word, size_t len)
 {
-	for (unsigned i = 1; i < SYNC_KIND_END; i++)
-		if (text_is(sync_words[i], word, len))
-			return i;
-	return 0;
+	return find_word(sync_words, SYNC_KIND_END, word, len);
 }

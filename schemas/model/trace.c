@@ -15,10 +15,6 @@ struct process_row {
 	struct process process;
 	uint64_t lost[LOSS_END]; /* [0]: reasons of a newer writer */
 };
-struct track_row {
-	struct track track;
-	uint64_t launches;
-};
 
 enum { LOST_SPANS = 256 };
 
@@ -346,8 +342,7 @@ const char *trace_text(const struct trace *t, uint32_t name, size_t *len)
 	return row ? row->text : "";
 }
 
-/* Rows of ids that are not there: all zeros, large enough for a row of any table. */
-static const void *row_or_none(const struct trace *t, enum trace_table which, uint32_t id)
+const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id)
 {
 	static const union {
 		struct process_row process;
@@ -357,52 +352,15 @@ static const void *row_or_none(const struct trace *t, enum trace_table which, ui
 		struct event_desc desc;
 		struct window window;
 		struct anchor anchor;
-	} none;
-	const void *row = intern_row(&t->tables[which], id);
+	} none; /* all zeros, large enough for a row of any table */
+	const void *row = intern_row(&t->tables[table], id);
 
 	return row ? row : &none;
 }
 
-const struct process *trace_get_process(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_PROCESSES, id);
-}
-
-const struct device *trace_get_device(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_DEVICES, id);
-}
-
-const struct track *trace_get_track(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_TRACKS, id);
-}
-
-const struct arg_schema *trace_get_schema(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_SCHEMAS, id);
-}
-
-const struct event_desc *trace_get_desc(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_DESCS, id);
-}
-
-const struct window *trace_get_window(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_WINDOWS, id);
-}
-
-const struct anchor *trace_get_anchor(const struct trace *t, uint32_t id)
-{
-	return row_or_none(t, TRACE_ANCHORS, id);
-}
-
 uint64_t trace_launches(const struct trace *t, uint32_t track)
 {
-	const struct track_row *row = intern_row(&t->tables[TRACE_TRACKS], track);
-
-	return row ? row->launches : 0;
+	return ((const struct track_row *)trace_row(t, TRACE_TRACKS, track))->launches;
 }
 
 uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id)

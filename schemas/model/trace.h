@@ -38,7 +38,7 @@ struct trace;
 struct process {
 	uint32_t host, command;         /* names; the host stands for the clock domain too */
 	uint32_t pid, rank, world_size; /* rank NO_RANK, world_size 0: unknown */
-	uint32_t schema; /* everything else that is known, as const args: versions, pg_config */
+	uint32_t schema;                /* everything else, as const args: versions, pg_config */
 };
 struct device {
 	uint32_t process, id, name; /* id: CUDA's ordinal in this process */
@@ -56,7 +56,18 @@ struct track {
 	uint8_t unit;     /* enum unit of records.h, for counters */
 };
 
-enum attr_type { ATTR_U64, ATTR_I64, ATTR_F64, ATTR_TEXT, ATTR_JSON /* verbatim, valid JSON */ };
+enum attr_type {
+	ATTR_U64,
+	ATTR_I64,
+	ATTR_F64,
+	ATTR_TEXT,
+	ATTR_JSON /* verbatim, valid JSON */
+}; /* What the table of tracks holds: a track, and how many calls of it launched GPU work. */
+struct track_row {
+	struct track track;
+	uint64_t launches;
+};
+
 /*
  * An argument, or an attribute of a process or device.
  *
@@ -121,7 +132,7 @@ enum loss {
 };
 const char *loss_text(enum loss why); /* "damaged"; "unknown" for numbers of a newer writer */
 
-/* What is known of an input as a whole. */
+/* What an input says of itself as a whole. */
 struct provenance {
 	uint32_t format;       /* name: "Tacho log", "Kineto JSON" */
 	bool is_whole;         /* it was closed properly */
@@ -174,25 +185,32 @@ uint32_t trace_count(const struct trace *t, enum trace_table table);
 
 /* By id; id 0 and ids out of range give an empty text or a zeroed row, never NULL. */
 const char *trace_text(const struct trace *t, uint32_t name, size_t *len); /* NUL-terminated */
-const struct process *trace_get_process(const struct trace *t, uint32_t id);
-const struct device *trace_get_device(const struct trace *t, uint32_t id);
-const struct track *trace_get_track(const struct trace *t, uint32_t id);
-const struct arg_schema *trace_get_schema(const struct trace *t, uint32_t id);
-const struct event_desc *trace_get_desc(const struct trace *t, uint32_t id);
-const struct window *trace_get_window(const struct trace *t, uint32_t id);
-const struct anchor *trace_get_anchor(const struct trace *t, uint32_t id);
+const void *trace_row(const struct trace *t, enum trace_table table, uint32_t id); /* no name */
+#define TRACE_GET(name, type, table)                                                               \
+	static inline const struct type *trace_get_##name(const struct trace *t, uint32_t id)      \
+	{                                                                                          \
+		return trace_row(t, table, id);                                                    \
+	}
+TRACE_GET(process, process, TRACE_PROCESSES)
+TRACE_GET(device, device, TRACE_DEVICES)
+TRACE_GET(track, track, TRACE_TRACKS) /* and its launches: struct track_row */
+TRACE_GET(schema, arg_schema, TRACE_SCHEMAS)
+TRACE_GET(desc, event_desc, TRACE_DESCS)
+TRACE_GET(window, window, TRACE_WINDOWS)
+TRACE_GET(anchor, anchor, TRACE_ANCHORS)
+#undef TRACE_GET
 uint64_t trace_launches(const struct trace *t, uint32_t track);
 /* The row of (process, CUDA's ordinal), or 0. */
 uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id);
-/* A name that is there already, or 0: for tables of well-known names. */
+/* A name that is there already, or 0: for tables of common names. */
 uint32_t trace_find_name(const struct trace *t, const char *text, size_t len);
 /* The const arg `key` of an argument schema, or NULL. */
 const struct attr *trace_find_attr(const struct trace *t, uint32_t schema, const char *key);
 
 /* Counts missing records; process 0: of the input as a whole. */
 void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);
-/* A time span in which records of any process are missing, where that is known.  Only so many are
- * kept; further ones make the last span longer. */
+/* A time span in which records of any process are missing, where the input says it.  Only so many
+ * are kept; further ones make the last span longer. */
 struct lost_span {
 	uint64_t begin_ns, end_ns;
 };
