@@ -24,7 +24,7 @@ static inline size_t row_most(uint32_t words)
 	return ROW_HEAD + 4 + (size_t)(ROW_FIELDS + 1 + words) * VARINT_MAX;
 }
 
-/* Writes a row to `out`, which has room for row_most(); returns its bytes. */
+/* Writes a row to `out`, which has row_most(); returns its bytes. */
 size_t row_encode(const struct event *e, uint32_t words, uint8_t *out);
 /*
  * Reads a row up to its argument values, which are left in `in` for row_words(): *words of them.

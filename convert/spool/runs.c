@@ -9,17 +9,17 @@ enum { READ_LEAST = 4096, READ_MOST = 64 * 1024 }; /* bytes of a run read at onc
 
 struct run_reader {
 	uint8_t *bytes;
-	struct bytes in;   /* what of `bytes` is not decoded yet */
-	uint64_t at, left; /* of the file */
-	size_t most_row;
+	struct bytes in;    /* what of `bytes` is not decoded yet */
+	uint64_t at, left;  /* of the file */
 	struct event event; /* the next one; its argument values come next in `in` */
-	uint32_t words, most_words;
+	uint32_t words;
 };
 
 struct runs {
 	const struct scratch *scratch;
 	struct run_reader *readers;
 	size_t count, read_cap;
+	uint32_t most_words;
 	struct heap heap; /* of readers with an event */
 };
 
@@ -69,7 +69,7 @@ static enum status reader_advance(const struct runs *r, struct run_reader *reade
 {
 	size_t held = bytes_left(&reader->in), len = r->read_cap - held;
 
-	if (held < reader->most_row && reader->left) {
+	if (held < row_most(r->most_words) && reader->left) {
 		memmove(reader->bytes, reader->in.at, held);
 		if (len > reader->left)
 			len = (size_t)reader->left;
@@ -83,7 +83,7 @@ static enum status reader_advance(const struct runs *r, struct run_reader *reade
 		return ST_OK;
 	row_decode(&reader->in, reader->event.begin_ns + take_varint(&reader->in), &reader->event,
 		   &reader->words);
-	if (reader->in.is_truncated || reader->words > reader->most_words)
+	if (reader->in.is_truncated || reader->words > r->most_words)
 		return fail(err, ST_IO, NOWHERE, "the scratch file was damaged");
 	return ST_OK;
 }
@@ -99,8 +99,6 @@ static enum status readers_begin(struct runs *r, const struct run *list, struct 
 			.in = bytes_init(NULL, 0),
 			.at = list[i].at,
 			.left = list[i].size,
-			.most_row = row_most(list[i].most_words),
-			.most_words = list[i].most_words,
 		};
 		if (!reader->bytes)
 			return fail_memory(err);
@@ -112,19 +110,16 @@ static enum status readers_begin(struct runs *r, const struct run *list, struct 
 }
 
 enum status runs_open(struct runs **out, const struct scratch *scratch, const struct run *list,
-		      size_t count, size_t bytes, struct error *err)
+		      size_t count, size_t bytes, uint32_t most_words, struct error *err)
 {
 	struct runs *r = calloc(1, sizeof(*r));
-	uint32_t most_words = 0;
 
 	*out = NULL;
 	if (!r)
 		return fail_memory(err);
-	for (size_t i = 0; i < count; i++)
-		if (list[i].most_words > most_words)
-			most_words = list[i].most_words;
 	r->scratch = scratch;
 	r->count = count;
+	r->most_words = most_words;
 	r->read_cap = bytes / count > READ_MOST ? READ_MOST : bytes / count;
 	r->read_cap -= r->read_cap > READ_LEAST ? sizeof(struct run_reader) : 0;
 	if (r->read_cap < read_least(most_words))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs.h - the way out of a spool: sorted runs in its scratch file, merged; inside of it.
+ * runs.h - how events come out of a spool: sorted runs in its scratch file, merged; inside of it.
  */
 #ifndef CONVERT_SPOOL_RUNS_H
 #define CONVERT_SPOOL_RUNS_H
@@ -12,7 +12,6 @@
 struct run {
 	uint64_t at, size; /* bytes */
 	uint32_t group;
-	uint32_t most_words; /* argument values of one event */
 };
 
 /* The batch that a spool gives, with the argument values of its events. */
@@ -28,9 +27,10 @@ bool run_batch_add(struct run_batch *b, const struct event *e, uint32_t words, s
 struct runs;
 /* How many runs can be merged at once with `bytes` of memory; at least 2. */
 size_t runs_fan_in(size_t bytes, uint32_t most_words);
-/* Everything is borrowed.  The order of `list` decides between events of equal times. */
+/* Everything is borrowed.  The order of `list` decides between events of equal times.  No event has
+ * more than `most_words` argument values. */
 enum status runs_open(struct runs **out, const struct scratch *scratch, const struct run *list,
-		      size_t count, size_t bytes, struct error *err);
+		      size_t count, size_t bytes, uint32_t most_words, struct error *err);
 /* Empties `out` and fills it with the next events; ST_END when there are none. */
 enum status runs_next(struct runs *r, struct run_batch *out, struct error *err);
 size_t runs_bytes(const struct runs *r); /* of memory; 0 for NULL */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/spool/scratch.h"
 
+#include "convert/base/temporary.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,24 +14,6 @@ struct scratch {
 	const char *folder;
 };
 
-static int scratch_file(const char *folder)
-{
-	char path[4096];
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-		return fd;
-	/* This file system has no files without a name. */
-	if (snprintf(path, sizeof(path), "%s/tacho-XXXXXX", folder) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
 enum status scratch_open(struct scratch **out, const char *folder, struct error *err)
 {
 	struct scratch *s = calloc(1, sizeof(*s));
@@ -40,7 +22,7 @@ enum status scratch_open(struct scratch **out, const char *folder, struct error 
 	if (!s)
 		return fail_memory(err);
 	s->folder = folder ? folder : "/tmp";
-	s->fd = scratch_file(s->folder);
+	s->fd = temporary_open(s->folder);
 	if (s->fd < 0) {
 		fail(err, ST_IO, NOWHERE, "scratch folder %s: %s", s->folder, strerror(errno));
 		free(s);

@@ -38,7 +38,7 @@ struct spool {
 	size_t count, key_cap;
 	uint32_t *ascents; /* where a key is before the one in front of it */
 	size_t ascent_cap;
-	uint32_t most_words;
+	uint32_t most_words; /* argument values of one event, of all so far */
 
 	/* Runs in the scratch file. */
 	struct scratch *scratch;
@@ -46,7 +46,7 @@ struct spool {
 	size_t run_count, run_cap;
 	struct buf write;
 
-	/* The way out. */
+	/* While events come out. */
 	bool is_ending;
 	size_t at; /* the next key, or the next run in the list */
 	struct run_batch batch;
@@ -191,7 +191,7 @@ static enum status spool_flush(struct spool *s, struct error *err)
 	TRY(keys_sort(s, err));
 	for (size_t i = 0; i < s->count;) {
 		const uint32_t group = s->keys[i].group;
-		struct run run = { scratch_size(s->scratch), 0, group, s->most_words };
+		struct run run = { scratch_size(s->scratch), 0, group };
 		uint64_t last_ns = 0;
 
 		for (; i < s->count && s->keys[i].group == group; i++) {
@@ -208,11 +208,10 @@ static enum status spool_flush(struct spool *s, struct error *err)
 		s->list[s->run_count++] = run;
 	}
 	s->count = s->rows_len = 0;
-	s->most_words = 0;
 	return ST_OK;
 }
 
-/* ---- the way in ---- */
+/* ---- events in ---- */
 
 static size_t grown(size_t cap, size_t wanted)
 {
@@ -266,7 +265,7 @@ enum status spool_put(struct spool *s, uint32_t group, const struct event *event
 	return ST_OK;
 }
 
-/* ---- the way out ---- */
+/* ---- events out ---- */
 
 /* Runs [first, first + count) become one, in their place. */
 static enum status runs_join(struct spool *s, size_t first, size_t count, struct error *err)
@@ -276,10 +275,7 @@ static enum status runs_join(struct spool *s, size_t first, size_t count, struct
 	enum status status;
 
 	joined.at = scratch_size(s->scratch);
-	for (size_t i = 1; i < count; i++)
-		if (at[i].most_words > joined.most_words)
-			joined.most_words = at[i].most_words;
-	TRY(runs_open(&s->runs, s->scratch, at, count, s->budget_bytes / 2, err));
+	TRY(runs_open(&s->runs, s->scratch, at, count, s->budget_bytes / 2, s->most_words, err));
 	note_memory(s);
 	while ((status = runs_next(s->runs, &s->batch, err)) == ST_OK) {
 		for (size_t i = 0; i < s->batch.count; i++) {
@@ -311,13 +307,10 @@ static enum status runs_join(struct spool *s, size_t first, size_t count, struct
 /* Opens the runs of the next group; neighbours are merged until all can be open at once. */
 static enum status group_open(struct spool *s, struct error *err)
 {
-	size_t first = s->at, end = first, fan_in;
-	uint32_t most_words = 0;
+	size_t first = s->at, end = first, fan_in = runs_fan_in(s->budget_bytes / 2, s->most_words);
 
-	for (; end < s->run_count && s->list[end].group == s->list[first].group; end++)
-		if (s->list[end].most_words > most_words)
-			most_words = s->list[end].most_words;
-	fan_in = runs_fan_in(s->budget_bytes / 2, most_words);
+	while (end < s->run_count && s->list[end].group == s->list[first].group)
+		end++;
 	while (end - first > fan_in) {
 		for (size_t i = first; i + 1 < end; i++) {
 			size_t n = end - i < fan_in ? end - i : fan_in;
@@ -328,7 +321,7 @@ static enum status group_open(struct spool *s, struct error *err)
 	}
 	s->at = end;
 	TRY(runs_open(&s->runs, s->scratch, s->list + first, end - first, s->budget_bytes / 2,
-		      err));
+		      s->most_words, err));
 	note_memory(s);
 	return ST_OK;
 }
@@ -344,8 +337,6 @@ static int compare_runs(const void *a, const void *b)
 
 static enum status spool_end(struct spool *s, struct error *err)
 {
-	uint32_t most_words = s->most_words;
-
 	s->is_ending = true;
 	if (s->run_count) {
 		TRY(spool_flush(s, err));
@@ -354,12 +345,9 @@ static enum status spool_end(struct spool *s, struct error *err)
 	} else {
 		TRY(keys_sort(s, err));
 	}
-	for (size_t i = 0; i < s->run_count; i++)
-		if (s->list[i].most_words > most_words)
-			most_words = s->list[i].most_words;
 	TRY(vec_reserve(&s->batch.events, &s->batch.cap, OUT_EVENTS, err));
 	TRY(vec_reserve(&s->batch.words, &s->batch.word_cap,
-			most_words > OUT_WORDS ? most_words : OUT_WORDS, err));
+			s->most_words > OUT_WORDS ? s->most_words : OUT_WORDS, err));
 	note_memory(s);
 	return ST_OK;
 }
