@@ -37,7 +37,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 		.budget = &r->budget,
 		.needs = r->type->needs,
 		.fault = note_fault,
-		.tell = r->common.quiet ? NULL : print_clocks,
+		.report = r->common.quiet ? NULL : print_clocks,
 		.self = r,
 		.lod = r->size.attempt ? &r->size.request : NULL,
 	};

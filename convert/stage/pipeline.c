@@ -75,7 +75,7 @@ static enum status sources_open(struct source **out, struct trace *trace,
 		.mode = how->align,
 		.rules = how->rules,
 		.budget = how->budget,
-		.tell = how->tell,
+		.report = how->report,
 		.self = how->self,
 	};
 

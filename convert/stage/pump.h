@@ -6,11 +6,11 @@
  *
  * pipeline_open() builds everything to the left of the pump, always in this order, and leaves out
  * the stages that nobody needs.  One pass feeds any number of consumers.  Consumers do not depend
- *on each other and never write to a batch.
+ * on each other and never write to a batch.
  *
  * Not every run is one stream.  Reports and sinks of scope SINK_PER_PROCESS take their inputs one
- *by one, in parallel, each with a trace of its own: nothing is merged, so 1,024 ranks cost 1,024
- *times as much as one.  Only a sink that draws all ranks on one timeline pays for the merge.
+ * by one, in parallel, each with a trace of its own: nothing is merged, so 1,024 ranks cost 1,024
+ * times as much as one.  Only a sink that draws all ranks on one timeline pays for the merge.
  */
 #ifndef CONVERT_STAGE_PUMP_H
 #define CONVERT_STAGE_PUMP_H
@@ -36,8 +36,8 @@ struct pipeline_request {
 	input_fault fault;              /* of one input of many; NULL only with a single one */
 	enum align_mode align;          /* of many inputs */
 	/* Takes a sentence about the clocks of the inputs; may be NULL. */
-	void (*tell)(void *self, const char *line);
-	void *self;                    /* passed to `fault` and `tell` */
+	void (*report)(void *self, const char *line);
+	void *self;                    /* passed to `fault` and `report` */
 	const struct lod_request *lod; /* levels and name_bytes; NULL: all detail */
 };
 struct pipeline {

@@ -202,7 +202,7 @@ static void fit(struct hosts *h, enum align_mode mode)
 				     .count = 2,
 				     .mode = mode,
 				     .budget = &budget,
-				     .tell = take_line,
+				     .report = take_line,
 				     .self = &h->told };
 	struct error err = { 0 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOSTS_TOLD = 8, LINE_BYTES = 512, HOSTS_MOST = 4096 };
+enum { HOSTS_LISTED = 8, LINE_BYTES = 512, HOSTS_MOST = 4096 };
 
 struct host {
 	uint32_t name;
@@ -37,10 +37,10 @@ bool align_mode_find(const char *word, enum align_mode *out)
 	return false;
 }
 
-static void tell(const struct align *a, const char *line)
+static void report(const struct align *a, const char *line)
 {
-	if (a->how->tell)
-		a->how->tell(a->how->self, line);
+	if (a->how->report)
+		a->how->report(a->how->self, line);
 }
 
 /* ---- hosts ------------------------------------------------------------------------------ */
@@ -97,7 +97,7 @@ static void hosts_take(struct align *a)
 	snprintf(line, sizeof(line),
 		 "%zu of %zu inputs count from an unknown instant: they are not aligned", unknown,
 		 a->how->count);
-	tell(a, line);
+	report(a, line);
 }
 
 static const char *host_text(const struct align *a, const struct host *h)
@@ -108,17 +108,18 @@ static const char *host_text(const struct align *a, const struct host *h)
 /* ---- fits ------------------------------------------------------------------------------- */
 
 /* To the first host's clock, through one that has found it. */
-static enum status fit_through(struct host *h, const struct host *known, struct error *err)
+static enum status fit_through(struct host *h, const struct host *fitted, struct error *err)
 {
-	struct ended *moved = calloc(known->count + 1, sizeof(*moved));
+	struct ended *moved = calloc(fitted->count + 1, sizeof(*moved));
 	struct aligned own;
 
 	if (!moved)
 		return fail_memory(err);
-	for (size_t i = 0; i < known->count; i++)
-		moved[i] = (struct ended){ known->ended[i].key,
-					   clock_fit_at(&known->fit.fit, known->ended[i].end_ns) };
-	enum status status = align_pairs(h->ended, h->count, moved, known->count, &own, err);
+	for (size_t i = 0; i < fitted->count; i++)
+		moved[i] =
+			(struct ended){ fitted->ended[i].key,
+					clock_fit_at(&fitted->fit.fit, fitted->ended[i].end_ns) };
+	enum status status = align_pairs(h->ended, h->count, moved, fitted->count, &own, err);
 	free(moved);
 	if (status != ST_OK || own.pairs < ALIGN_PAIRS)
 		return status;
@@ -184,7 +185,7 @@ static void put_line(struct align *a, struct host *h)
 		 host_text(a, h), (double)(0 - fit->offset_ns) / 1e3, host_text(a, &a->hosts[0]),
 		 h->fit.pairs, drift, (double)fit->error_ns / 1e3,
 		 h->is_applied ? "; taken out" : why);
-	tell(a, line);
+	report(a, line);
 }
 
 static void decide(struct align *a)
@@ -201,11 +202,11 @@ static void decide(struct align *a)
 		applied += h->is_applied;
 		if (h->fit.fit.error_ns > left_ns)
 			left_ns = h->fit.fit.error_ns;
-		if (fit++ < HOSTS_TOLD)
+		if (fit++ < HOSTS_LISTED)
 			put_line(a, h);
 	}
 	if (!fit) {
-		tell(a, "hosts share no all-reduce or barrier that says how their clocks differ");
+		report(a, "hosts share no all-reduce or barrier that says how their clocks differ");
 		return;
 	}
 	snprintf(line, sizeof(line),
@@ -213,7 +214,7 @@ static void decide(struct align *a)
 		 "%.1f us%s",
 		 a->count, fit, applied, (double)left_ns / 1e3,
 		 applied < fit ? "; --align=collectives corrects all" : "");
-	tell(a, line);
+	report(a, line);
 }
 
 /* ---- what it is used for ---------------------------------------------------------------- */
@@ -242,7 +243,7 @@ static enum status align_hosts(struct align *a, struct error *err)
 			continue;
 		snprintf(line, sizeof(line), "the clock of %.80s is not compared: %.200s",
 			 host_text(a, h), own.text);
-		tell(a, line);
+		report(a, line);
 	}
 	TRY(fit_all(a, err));
 	decide(a);

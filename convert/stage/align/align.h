@@ -3,11 +3,12 @@
  * align.h - hosts that are merged on one timeline get one clock (analyze/DEFINITIONS.md 7).
  *
  * The offset is a host's, never a rank's.  Sources give times of the host's own CLOCK_REALTIME, so
- * anchors leave nothing to shift: they say how well that is known, by what REALTIME did against
+ * anchors leave nothing to shift: they say how exact that is, by what REALTIME did against
  * MONOTONIC.  All-reduces and barriers end on all ranks at once; where ranks of several hosts were
  * in one, the median of how far apart they saw its end refines the offset, and its drift when there
- * are enough of them.  A refinement that is larger than the anchors' error is told and not applied,
- * unless the user asks for it: it may be the network that is slow, and not a clock that is wrong.
+ * are enough of them.  A refinement that is larger than the anchors' error is reported and not
+ * applied, unless the user asks for it: it may be the network that is slow, and not a clock that is
+ * wrong.
  *
  * Needs a pass over one input of each host, beforehand; nothing is read where there is one host.
  */
@@ -33,7 +34,7 @@ struct align_request {
 	const struct name_rules *rules; /* which kernels communicate; NULL: the default */
 	const struct budget *budget;
 	/* A line for the reader, without its end; NULL: nobody wants to know. */
-	void (*tell)(void *self, const char *line);
+	void (*report)(void *self, const char *line);
 	void *self;
 };
 /* Sets the fits of the inputs, and moves rows of windows in the trace with their processes. */

@@ -18,15 +18,15 @@ struct reader {
 	const struct name_rules *rules;
 	uint8_t *communicates; /* by name: 1 no, 2 yes */
 	uint32_t name_count;
-	struct seen {
+	struct candidate {
 		struct ended ended; /* key: of communicator, operation, and Seq or step */
 		bool by_seq;
-	} * seen;
+	} * candidates;
 	size_t count, cap;
 	uint64_t mask; /* keys with one of these bits are left out: the same ones on each host */
 };
 
-static enum status add(struct reader *r, const struct seen *one, struct error *err)
+static enum status add(struct reader *r, const struct candidate *one, struct error *err)
 {
 	while (r->count == ENDED_MOST && r->mask != UINT64_MAX) {
 		/* Half of them go, by key, so that all hosts leave out the same. */
@@ -34,14 +34,14 @@ static enum status add(struct reader *r, const struct seen *one, struct error *e
 
 		r->mask = r->mask << 1 | 1;
 		for (size_t i = 0; i < r->count; i++)
-			if (!(r->seen[i].ended.key & r->mask))
-				r->seen[kept++] = r->seen[i];
+			if (!(r->candidates[i].ended.key & r->mask))
+				r->candidates[kept++] = r->candidates[i];
 		r->count = kept;
 	}
 	if ((one->ended.key & r->mask) || r->count == ENDED_MOST)
 		return ST_OK;
-	TRY(vec_reserve(&r->seen, &r->cap, r->count + 1, err));
-	r->seen[r->count++] = *one;
+	TRY(vec_reserve(&r->candidates, &r->cap, r->count + 1, err));
+	r->candidates[r->count++] = *one;
 	return ST_OK;
 }
 
@@ -58,7 +58,7 @@ static bool communicates(struct reader *r, uint32_t name)
 static enum status put_kernel(struct reader *r, const struct event *e, const struct launch *launch,
 			      struct error *err)
 {
-	struct seen one = { .ended = { .end_ns = e->end_ns } };
+	struct candidate one = { .ended = { .end_ns = e->end_ns } };
 	struct collective c;
 
 	collectives_find(r->collectives, e, launch, &c);
@@ -87,7 +87,7 @@ static enum status reader_put(void *self, const struct batch *batch, struct erro
 	return ST_OK;
 }
 
-/* By key, then by time; of struct seen too, which begins with a struct ended. */
+/* By key, then by time; of struct candidate too, which begins with a struct ended. */
 static int compare_ended(const void *pa, const void *pb)
 {
 	const struct ended *a = pa, *b = pb;
@@ -98,7 +98,7 @@ static int compare_ended(const void *pa, const void *pb)
 }
 
 /*
- * By count each of a step is told apart by its place, so hosts with other counts share no key.  A
+ * By count each of a step is identified by its place, so hosts with other counts share no key.  A
  * Seq that came twice says nothing.
  */
 static enum status conclude(struct reader *r, struct ended **out, size_t *count, struct error *err)
@@ -107,16 +107,17 @@ static enum status conclude(struct reader *r, struct ended **out, size_t *count,
 	if (!*out)
 		return fail_memory(err);
 	if (r->count)
-		qsort(r->seen, r->count, sizeof(*r->seen), compare_ended);
+		qsort(r->candidates, r->count, sizeof(*r->candidates), compare_ended);
 	for (size_t first = 0, end; first < r->count; first = end) {
-		uint64_t key = r->seen[first].ended.key;
+		uint64_t key = r->candidates[first].ended.key;
 
-		for (end = first + 1; end < r->count && r->seen[end].ended.key == key; end++)
+		for (end = first + 1; end < r->count && r->candidates[end].ended.key == key; end++)
 			;
-		for (size_t i = first; i < end && (!r->seen[i].by_seq || end - first == 1); i++)
+		for (size_t i = first; i < end && (!r->candidates[i].by_seq || end - first == 1);
+		     i++)
 			(*out)[(*count)++] =
 				(struct ended){ hash_word(hash_word(key, end - first), i - first),
-						r->seen[i].ended.end_ns };
+						r->candidates[i].ended.end_ns };
 	}
 	qsort(*out, *count, sizeof(**out), compare_ended);
 	return ST_OK;
@@ -142,7 +143,7 @@ static enum status read_all(struct reader *r, struct input *in, const struct bud
 	collectives_free(r->collectives);
 	free(r->communicates);
 	pipeline_close(&p);
-	return source_failed ? ST_OK : status; /* it is told when the input is read in earnest */
+	return source_failed ? ST_OK : status; /* whoever reads the input in earnest reports it */
 }
 
 enum status align_read(const char *path, const struct name_rules *rules,
@@ -161,7 +162,7 @@ enum status align_read(const char *path, const struct name_rules *rules,
 		status = read_all(&r, in, budget, err);
 	if (status == ST_OK)
 		status = conclude(&r, out, count, err);
-	free(r.seen);
+	free(r.candidates);
 	trace_free(r.trace);
 	input_close(in);
 	return status;

@@ -37,7 +37,7 @@ struct filter_stage {
 	struct held *held;
 	size_t held_count, held_cap;
 	bool is_released;               /* what was held has been given */
-	enum status end;                /* what follows what was held; ST_OK: not known yet */
+	enum status end;                /* what follows what was held; ST_OK: nothing yet */
 	struct error why;               /* the fault from below */
 	struct event *out;              /* what was held, and the rest of that batch from below */
 	const struct launch **launches; /* of those */
@@ -148,7 +148,7 @@ static bool event_is_wanted(struct filter_stage *s, struct event *e, const struc
 
 /* ---- events whose begin was clipped ---- */
 
-/* `whole`: the event before it was clipped.  Its call remains known as a launch of its own. */
+/* `whole`: the event before it was clipped.  Its call remains a launch of its own. */
 static enum status held_put(struct filter_stage *s, const struct event *e,
 			    const struct event *whole, const struct launch *launch,
 			    struct error *err)

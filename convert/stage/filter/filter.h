@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.h - what the user asked for: steps, times, ranks, devices, kinds, names.  What a cut does
- * to figures: analyze/DEFINITIONS.md 1.
+ * filter.h - what the user asked for: steps, times, ranks, devices, kinds, names.  What filtering
+ * does to figures: analyze/DEFINITIONS.md 1.
  *
- * The stage stands last, above step and link, because launches that are cut out of the output are
+ * The stage stands last, above step and link, because launches that are left out of the output are
  * still needed to say in which step and phase GPU work was launched.  Durations are clipped at
  * `from` and `to`: an event that began before gets EVENT_BEGAN_EARLIER and no longer counts as a
  * call; half-open everywhere.  What is left out is counted as LOSS_CUT_OUT.
@@ -30,7 +30,7 @@ struct filter { /* zeroed: everything */
 		size_t count;
 	} rank_list, device_list;
 };
-extern const struct option filter_options[]; /* rows for a set over struct cut */
+extern const struct option filter_options[]; /* rows for a set over struct filter */
 
 /* "10-20" is ten steps; a single number is one. */
 enum status filter_parse(struct filter *filter, struct error *err);

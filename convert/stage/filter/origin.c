@@ -6,7 +6,7 @@
 
 enum { NAMES_MOST = 256 << 20 };
 
-/* *begin_ns is left alone when nothing can be read: whoever reads it next tells why. */
+/* *begin_ns is left alone when nothing can be read: whoever reads it next reports why. */
 static enum status first_event(const char *path, const struct budget *budget, uint64_t *begin_ns,
 			       bool *epoch_known, struct error *err)
 {

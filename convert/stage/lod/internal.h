@@ -9,6 +9,7 @@
 #include "schemas/base/map.h"
 
 enum { LOD_PARTS = 8, LOD_NAMES = 8 };
+enum { LOD_KEY_COUNT, LOD_KEY_SUM, LOD_KEY_LONGEST, LOD_KEYS };
 
 struct lod_held { /* an event that outlives its batch */
 	struct event event;
@@ -56,10 +57,11 @@ struct lod {
 	uint32_t track_count, process_count, schema_count;
 	struct map ids; /* see lod_note_id() */
 	struct spool *spool;
-	uint32_t *made_schemas; /* of merged events, by the schema of the first of them */
-	struct map made_names;  /* of merged events, by the name of the most frequent */
-	uint8_t *schemas;       /* by schema of the input: whether its events stand for others */
-	enum status fault;      /* of what is below; returned after the last event */
+	uint32_t keys[LOD_KEYS]; /* names of the arguments of input that stands for others; 0: none
+				  */
+	uint32_t *made_schemas;  /* of merged events, by the schema of the first of them */
+	struct map made_names;   /* of merged events, by the name of the most frequent */
+	enum status fault;       /* of what is below; returned after the last event */
 	struct error why;
 	struct interval_list intervals; /* of the whole input */
 	struct step_mark *marks;

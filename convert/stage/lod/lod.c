@@ -3,6 +3,7 @@
 
 #include "schemas/base/buf.h"
 #include "schemas/base/vec.h"
+#include "schemas/model/args.h"
 #include "schemas/model/records.h"
 
 #include <stdio.h>
@@ -15,9 +16,6 @@ enum {
 	SAME_THRESHOLD = 4,     /* intervals with one threshold */
 	SPREAD = 8,             /* thresholds differ by this part of them */
 	NOTE_BYTES = 1024,
-	SCHEMA_UNASKED = 0,
-	SCHEMA_PLAIN,
-	SCHEMA_STANDS_FOR
 };
 
 /* ---- thresholds ---- */
@@ -75,6 +73,8 @@ bool lod_has_id(const struct map *ids, uint32_t process, enum lod_what what, uin
 	return bits && (*bits >> (id % 64) & 1);
 }
 
+static const char *const keys[LOD_KEYS] = { LOD_COUNT_KEY, LOD_SUM_KEY, LOD_LONGEST_KEY };
+
 /* ---- events that are held, weighed and put ---- */
 
 enum status lod_hold(struct lod *d, struct lod_held *h, const struct event *e, struct error *err)
@@ -91,35 +91,19 @@ enum status lod_hold(struct lod *d, struct lod_held *h, const struct event *e, s
 	return ST_OK;
 }
 
-/* The index of an argument by its key; -1: the schema has none. */
-static int find_key(const struct trace *t, uint32_t schema, const char *key)
-{
-	const struct arg_schema *s = trace_get_schema(t, schema);
-
-	for (uint32_t i = 0; i < s->arg_count; i++)
-		if (strcmp(trace_text(t, s->args[i].key, NULL), key) == 0)
-			return (int)i;
-	return -1;
-}
-
 void lod_weigh(struct lod *d, const struct event *e, uint64_t *count, uint64_t *sum_ns,
 	       uint64_t *longest_ns)
 {
-	uint8_t *kind = e->args && e->schema < d->schema_count ? &d->schemas[e->schema] : NULL;
+	uint64_t total, sum;
 
 	*count = 1;
 	*sum_ns = *longest_ns = e->end_ns - e->begin_ns;
-	if (kind && *kind == SCHEMA_UNASKED)
-		*kind = find_key(d->trace, e->schema, LOD_COUNT_KEY) >= 0 &&
-					find_key(d->trace, e->schema, LOD_SUM_KEY) >= 0
-				? SCHEMA_STANDS_FOR
-				: SCHEMA_PLAIN;
-	if (!kind || *kind != SCHEMA_STANDS_FOR)
+	if (!event_arg(d->trace, e, d->keys[LOD_KEY_COUNT], &total) ||
+	    !event_arg(d->trace, e, d->keys[LOD_KEY_SUM], &sum))
 		return;
-	int longest = find_key(d->trace, e->schema, LOD_LONGEST_KEY);
-	*count = e->args[find_key(d->trace, e->schema, LOD_COUNT_KEY)];
-	*sum_ns = e->args[find_key(d->trace, e->schema, LOD_SUM_KEY)];
-	*longest_ns = longest >= 0 ? e->args[longest] : *longest_ns;
+	*count = total;
+	*sum_ns = sum;
+	event_arg(d->trace, e, d->keys[LOD_KEY_LONGEST], longest_ns);
 }
 
 enum status lod_put_kept(struct lod *d, const struct event *e, struct error *err)
@@ -135,19 +119,13 @@ enum status lod_put_kept(struct lod *d, const struct event *e, struct error *err
 /* The schema of merged events whose first has the schema `of`. */
 static enum status make_schema(struct lod *d, uint32_t of, uint32_t *out, struct error *err)
 {
-	static const struct {
-		const char *key;
-		uint8_t unit;
-	} rows[] = { { LOD_COUNT_KEY, UNIT_COUNT },
-		     { LOD_SUM_KEY, UNIT_NS },
-		     { LOD_LONGEST_KEY, UNIT_NS } };
 	const struct arg_schema *old = trace_get_schema(d->trace, of);
-	struct attr args[sizeof(rows) / sizeof(*rows)], consts[3];
-	struct arg_schema made = { .consts = consts, .args = args, .arg_count = 3 };
+	struct attr args[LOD_KEYS], consts[3];
+	struct arg_schema made = { .consts = consts, .args = args, .arg_count = LOD_KEYS };
 
-	for (size_t i = 0; i < made.arg_count; i++) {
-		args[i] = (struct attr){ .type = ATTR_U64, .unit = rows[i].unit };
-		args[i].key = trace_name(d->trace, rows[i].key, strlen(rows[i].key), err);
+	for (size_t i = 0; i < LOD_KEYS; i++) {
+		args[i] = (struct attr){ .unit = i == LOD_KEY_COUNT ? UNIT_COUNT : UNIT_NS };
+		args[i].key = trace_name(d->trace, keys[i], strlen(keys[i]), err);
 		if (!args[i].key)
 			return err->status;
 	}
@@ -322,8 +300,8 @@ struct lod_totals lod_totals(const struct source *source, uint32_t process)
 
 /* ---- the stage ---- */
 
-/* Cuts arrows to what was merged; false: the event was nothing but such an arrow's end. */
-static bool cut_arrow(struct lod *d, struct event *e)
+/* Drops arrows to what was merged; false: the event was nothing but such an arrow's end. */
+static bool drop_arrow(struct lod *d, struct event *e)
 {
 	uint32_t process = trace_get_track(d->trace, e->track)->process;
 	struct lod_totals *t = &d->totals[process];
@@ -364,7 +342,7 @@ static enum status lod_next(struct source *source, struct batch *out, struct err
 
 		status = spool_next(d->spool, &group, out, err);
 		for (size_t i = 0; status == ST_OK && d->ids.count && i < out->count; i++)
-			if (cut_arrow(d, &out->events[i]))
+			if (drop_arrow(d, &out->events[i]))
 				out->events[kept++] = out->events[i];
 		if (d->ids.count)
 			out->count = status == ST_OK ? kept : 0;
@@ -413,7 +391,6 @@ static void lod_close(struct source *source)
 	free(d->intervals.items);
 	free(d->marks);
 	free(d->totals);
-	free(d->schemas);
 	free(d->made_schemas);
 	free(d);
 }
@@ -432,10 +409,11 @@ static enum status read_below(struct lod *d, struct error *err)
 	d->schema_count = trace_count(d->trace, TRACE_SCHEMAS) + 1;
 	d->tracks = calloc(d->track_count, sizeof(*d->tracks));
 	d->totals = calloc(d->process_count, sizeof(*d->totals));
-	d->schemas = calloc(d->schema_count, 1);
 	d->made_schemas = calloc(d->schema_count, sizeof(*d->made_schemas));
-	if (!d->tracks || !d->totals || !d->schemas || !d->made_schemas)
+	if (!d->tracks || !d->totals || !d->made_schemas)
 		return fail_memory(err);
+	for (size_t i = 0; i < LOD_KEYS; i++)
+		d->keys[i] = trace_find_name(d->trace, keys[i], strlen(keys[i]));
 	TRY(spool_open(&d->spool, d->trace, d->how.budget, err));
 	TRY(take_all(d, err));
 	return put_notes(d, err);

@@ -9,7 +9,7 @@
  * phases and profiler spans are always kept.  Counters keep the least and the most value of each
  * interval of 16 thresholds, allocators what they were left with and their peak.
  *
- * From one part of the time to another the threshold varies by up to an eighth.  Otherwise a trace
+ * From one part of the time to another the threshold differs by up to an eighth.  Otherwise a trace
  * whose events all have one length would be kept whole at one threshold and vanish at the next.
  *
  * Names and schemas of merged events are new, and tables come first (trace.h): the stage reads all
