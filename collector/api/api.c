@@ -17,39 +17,11 @@
 #define WAIT_NS UINT64_C(2000000000)
 enum { TEXT_MAX = 1 << 20 };
 
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-static inline uint32_t word_now(void)
-{
-	return atomic_load_explicit(&session_word, memory_order_relaxed);
-}
-
-/* The state of a thread that records something; its first event makes the state. */
-static inline struct thread_state *thread_for_event(uint32_t word)
-{
-	struct thread_state *thread = thread_mine;
-
-	if (LIKELY(thread && GET_RELAXED(thread->agreed_word) == word))
-		return thread;
-	return session_thread(true);
-}
-
-/* The state of a thread that ends something; a thread without a state has nothing to end. */
-static inline struct thread_state *thread_if_any(uint32_t word)
-{
-	struct thread_state *thread = thread_mine;
-
-	if (LIKELY(thread && GET_RELAXED(thread->agreed_word) == word))
-		return thread;
-	return session_thread(false);
-}
-
 /* ---- state and windows ---- */
 
 int tacho_state(void)
 {
-	uint32_t word = word_now();
+	uint32_t word = session_word_now();
 
 	if (!word)
 		return TACHO_OFF;
@@ -64,17 +36,18 @@ const char *tacho_version(void)
 void tacho_start(void)
 {
 	session_start("tacho_start()");
-	if (!word_now())
+	if (!session_word_now())
 		return;
-	thread_for_event(word_now()); /* this thread means to record */
+	session_thread_at(session_word_now(), true); /* this thread means to record */
 	session_flush(WAIT_NS); /* what takes its time to begin has begun: a GPU's recording */
 }
 
 void tacho_stop(void)
 {
-	struct thread_state *thread = word_now() ? thread_if_any(word_now()) : NULL;
+	struct thread_state *thread =
+		session_word_now() ? session_thread_at(session_word_now(), false) : NULL;
 
-	if (!word_now())
+	if (!session_word_now())
 		return;
 	uint64_t now = tick_now();
 	if (thread)
@@ -91,12 +64,12 @@ static inline bool is_worker(void)
 	if (LIKELY(!atomic_load_explicit(&session_works, memory_order_relaxed)))
 		return false;
 	session_stop_working();
-	return word_now() != 0;
+	return session_word_now() != 0;
 }
 
 static void step_begins(uint32_t word, bool numbered, uint64_t number)
 {
-	struct thread_state *thread = thread_for_event(word);
+	struct thread_state *thread = session_thread_at(word, true);
 
 	if (UNLIKELY(!thread))
 		return;
@@ -110,24 +83,24 @@ static void step_begins(uint32_t word, bool numbered, uint64_t number)
 
 void tacho_step(void)
 {
-	uint32_t word = word_now();
+	uint32_t word = session_word_now();
 
 	if (UNLIKELY(word || is_worker()))
-		step_begins(word_now(), false, 0);
+		step_begins(session_word_now(), false, 0);
 }
 
 void tacho_step_number(uint64_t number)
 {
-	uint32_t word = word_now();
+	uint32_t word = session_word_now();
 
 	if (UNLIKELY(word || is_worker()))
-		step_begins(word_now(), true, number);
+		step_begins(session_word_now(), true, number);
 }
 
 void tacho_step_cancel(void)
 {
-	uint32_t word = word_now();
-	struct thread_state *thread = word ? thread_if_any(word) : NULL;
+	uint32_t word = session_word_now();
+	struct thread_state *thread = word ? session_thread_at(word, false) : NULL;
 
 	if (thread && GET_RELAXED(thread->step_open)) {
 		SET_RELAXED(thread->step_open, false);
@@ -137,8 +110,8 @@ void tacho_step_cancel(void)
 
 static void steps_end(enum window_event why)
 {
-	uint32_t word = word_now();
-	struct thread_state *thread = word ? thread_if_any(word) : NULL;
+	uint32_t word = session_word_now();
+	struct thread_state *thread = word ? session_thread_at(word, false) : NULL;
 
 	if (!word)
 		return;
@@ -160,95 +133,76 @@ void tacho_validation_begin(void)
 
 /* ---- phases and ranges ---- */
 
-/* Out of line: a window waits for this name. */
-static __attribute__((noinline)) void range_matters(uint32_t name, enum window_event event)
+static inline void push(uint32_t name, unsigned range_class)
 {
-	size_t len;
+	uint32_t word = session_word_now();
 
-	session_feed(event, tick_now(), 0, name_text(name, &len));
-}
-
-static inline void push(uint32_t word, uint32_t name, unsigned range_class)
-{
-	struct thread_state *thread = thread_for_event(word);
+	if (LIKELY(!word))
+		return;
+	struct thread_state *thread = session_thread_at(word, true);
 	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
 
 	if (UNLIKELY(!thread))
 		return;
 	if (UNLIKELY(awaited && name == awaited)) {
-		range_matters(name, WINDOW_RANGE_BEGIN);
-		thread = thread_for_event(word_now());
+		session_feed_range(WINDOW_RANGE_BEGIN, name);
+		thread = session_thread_at(session_word_now(), true);
 	}
 	if (LIKELY(thread != NULL))
 		thread_push(thread, name, range_class);
 }
 
-static inline void pop(uint32_t word)
+static inline void pop(void)
 {
-	struct thread_state *thread = thread_if_any(word);
+	uint32_t word = session_word_now();
+
+	if (LIKELY(!word))
+		return;
+	struct thread_state *thread = session_thread_at(word, false);
 	uint32_t name, awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
 
 	if (UNLIKELY(!thread))
 		return;
 	name = thread_pop(thread);
 	if (UNLIKELY(awaited && name == awaited))
-		range_matters(name, WINDOW_RANGE_END);
+		session_feed_range(WINDOW_RANGE_END, name);
 }
 
 void tacho_phase_push(const char *name)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		push(word, name_find(name), RANGE_PHASE);
+	if (UNLIKELY(session_word_now()))
+		push(name_find(name), RANGE_PHASE);
 }
 
 void tacho_phase_push_id(uint32_t name)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		push(word, name, RANGE_PHASE);
+	push(name, RANGE_PHASE);
 }
 
 void tacho_range_push(const char *name)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		push(word, name_find(name), RANGE_ANNOTATION);
+	if (UNLIKELY(session_word_now()))
+		push(name_find(name), RANGE_ANNOTATION);
 }
 
 void tacho_range_push_id(uint32_t name)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		push(word, name, RANGE_ANNOTATION);
+	push(name, RANGE_ANNOTATION);
 }
 
 void tacho_range_push_class(uint32_t name, unsigned range_class)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		push(word, name, range_class & 0xff);
+	push(name, range_class & 0xff);
 }
 
 void tacho_phase_pop(void)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		pop(word);
+	pop();
 }
 
 void tacho_range_pop(void)
 {
-	uint32_t word = word_now();
-
-	if (UNLIKELY(word))
-		pop(word);
+	pop();
 }
 
 uint32_t tacho_name(const char *name)
@@ -260,7 +214,7 @@ uint32_t tacho_name(const char *name)
 
 static void put_instant(uint32_t word, unsigned kind, uint32_t name, uint64_t bits)
 {
-	struct thread_state *thread = thread_for_event(word);
+	struct thread_state *thread = session_thread_at(word, true);
 
 	if (!thread || !thread->records || !name)
 		return;
@@ -270,7 +224,7 @@ static void put_instant(uint32_t word, unsigned kind, uint32_t name, uint64_t bi
 
 void tacho_counter_id(uint32_t name, double value)
 {
-	uint32_t word = word_now();
+	uint32_t word = session_word_now();
 	uint64_t bits;
 
 	if (LIKELY(!(word & MODE_RECORD)))
@@ -281,13 +235,13 @@ void tacho_counter_id(uint32_t name, double value)
 
 void tacho_counter(const char *name, double value)
 {
-	if (UNLIKELY(word_now() & MODE_RECORD))
+	if (UNLIKELY(session_word_now() & MODE_RECORD))
 		tacho_counter_id(name_find(name), value);
 }
 
 void tacho_mark(const char *name)
 {
-	uint32_t word = word_now();
+	uint32_t word = session_word_now();
 
 	if (UNLIKELY(word & MODE_RECORD))
 		put_instant(word, KIND_MARK, name_find(name), 0);
@@ -295,9 +249,9 @@ void tacho_mark(const char *name)
 
 void tacho_memory_sample(void)
 {
-	uint32_t word = word_now();
+	uint32_t word = session_word_now();
 
-	if (UNLIKELY(word & MODE_RECORD) && thread_for_event(word))
+	if (UNLIKELY(word & MODE_RECORD) && session_thread_at(word, true))
 		session_sample(tick_now());
 }
 

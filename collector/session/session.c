@@ -182,6 +182,13 @@ void session_feed(enum window_event event, uint64_t now, uint64_t number, const 
 	pthread_mutex_unlock(&session.lock);
 }
 
+void session_feed_range(enum window_event event, uint32_t name)
+{
+	size_t len;
+
+	session_feed(event, tick_now(), 0, name_text(name, &len));
+}
+
 static void ask_sample(uint64_t now)
 {
 	if (session.samples_head - session.samples_tail < SAMPLES)
@@ -313,7 +320,7 @@ void session_toggle(const char *by)
 
 bool session_is_recording(void)
 {
-	return atomic_load_explicit(&session_word, memory_order_relaxed) & MODE_RECORD;
+	return session_word_now() & MODE_RECORD;
 }
 
 /* ---- the end of the process, and fork() ---- */

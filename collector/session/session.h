@@ -66,6 +66,22 @@ const struct probe_type *const *session_probes(void);
  */
 struct thread_state *session_thread(bool make);
 
+static inline uint32_t session_word_now(void)
+{
+	return atomic_load_explicit(&session_word, memory_order_relaxed);
+}
+/* The same, faster, for a thread whose state agrees with `word` already. */
+static inline struct thread_state *session_thread_at(uint32_t word, bool make)
+{
+	struct thread_state *thread = thread_mine;
+
+	if (LIKELY(thread && GET_RELAXED(thread->agreed_word) == word))
+		return thread;
+	return session_thread(make);
+}
+/* The range for which a window waits begins or ends; its name is an id of texts.h. */
+void session_feed_range(enum window_event event, uint32_t name);
+
 /* Feeds the window machine at tick `now`. */
 void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name);
 /* A step begins that matters by session_step. */

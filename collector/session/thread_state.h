@@ -106,6 +106,9 @@ void thread_clear(struct thread_state *thread);
 /* Notes a slow step for the writer, unless it has not taken the previous one. */
 void thread_step_was_slow(struct thread_state *thread, uint64_t took, uint64_t end);
 
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
 #define GET_RELAXED(field)        atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET_RELAXED(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 

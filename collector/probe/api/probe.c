@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rings of the program's threads to rows: what api.c put there. */
-#include "collector/session/thread_name.h"
 #include "collector/session/texts.h"
-#include "collector/probe/nvtx/names.h"
+#include "collector/probe/rows.h"
 #include "collector/probe/nvtx/rows.h"
 #include "collector/session/session.h"
 #include "collector/probe/probe.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
-#include "schemas/base/hash.h"
 
 #include <string.h>
 
@@ -16,20 +14,15 @@
 #define RECORD_COST_NS 5.0
 #define NVTX_COST_NS   20.0 /* more, for its text and its table */
 
-enum { DESCS = 4096, LATE_MAX = 16 << 20 };
+enum { LATE_MAX = 16 << 20 };
 
-/* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
-struct cached_desc {
-	uint64_t where_what, kind; /* track << 32 | name; kind << 8 | class */
-	uint32_t desc;
-};
 static struct {
 	uint64_t log;
 	uint32_t ids;                     /* the largest of our ids that has an entry */
 	uint32_t names[NAMES_MAX + 1];    /* our ids to the log's */
 	uint32_t counters[NAMES_MAX + 1]; /* tracks, by name */
-	struct cached_desc descs[DESCS];
 } cache;
+static struct desc_cache descs;
 
 /* Opens a log if none is open, and forgets the ids of another log. */
 static bool is_ready(struct writer *w)
@@ -40,7 +33,6 @@ static bool is_ready(struct writer *w)
 		size_t ids = cache.ids + 1; /* no more of the tables was touched */
 		memset(cache.names, 0, ids * sizeof(cache.names[0]));
 		memset(cache.counters, 0, ids * sizeof(cache.counters[0]));
-		memset(cache.descs, 0, sizeof(cache.descs));
 		cache.ids = 0;
 	}
 	return true;
@@ -60,35 +52,11 @@ static uint32_t name_of(struct writer *w, uint32_t id)
 	return cache.names[id];
 }
 
-/* As it is now: names are often given after the first event.  A thread that is gone had one. */
-static uint32_t thread_name(struct writer *w, const struct thread_state *thread)
-{
-	uint32_t name = nvtx_object_name(NVTX_THREAD, thread->tid);
-	char comm[COMM_MAX];
-	const char *text;
-	size_t len;
-
-	if (name) {
-		text = name_text(name, &len);
-		return writer_name(w, text, len);
-	}
-	len = comm_read(thread->tid, comm);
-	if (len)
-		return writer_name(w, comm, len);
-	return writer_name(w, thread->thread_name,
-			   strnlen(thread->thread_name, sizeof(thread->thread_name)));
-}
-
 static uint32_t thread_track(struct writer *w, struct thread_state *thread)
 {
-	struct track track = {
-		.type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = thread->tid
-	};
-
 	if (thread->track_log == writer_log(w) && thread->track_owner == thread->owners)
 		return thread->track;
-	track.name = thread_name(w, thread);
-	thread->track = writer_track(w, &track);
+	thread->track = probe_thread_track(w, thread->tid, thread->thread_name);
 	thread->track_log = writer_log(w);
 	thread->track_owner = thread->owners;
 	return thread->track;
@@ -107,29 +75,20 @@ static uint32_t counter_track(struct writer *w, uint32_t name)
 	return cache.counters[name];
 }
 
-static uint32_t step_name(struct writer *w)
-{
-	return writer_name(w, "step", 4);
-}
-
 static uint32_t desc_of(struct writer *w, struct thread_state *thread, const struct ring_record *r)
 {
-	uint32_t track =
-		r->kind == KIND_COUNTER ? counter_track(w, r->name) : thread_track(w, thread);
-	uint64_t where_what = (uint64_t)track << 32 | r->name;
-	uint64_t kind = (uint64_t)r->kind << 8 | r->subkind;
-	struct cached_desc *k = &cache.descs[hash_word(hash_word(0, where_what), kind) % DESCS];
+	bool is_counter = r->kind == KIND_COUNTER, is_step = r->kind == KIND_STEP;
+	uint32_t track = is_counter ? counter_track(w, r->name) : thread_track(w, thread);
+	uint32_t *found = desc_cache_find(&descs, w, track, r, 0);
 
-	if (k->desc && k->where_what == where_what && k->kind == kind)
-		return k->desc;
-	struct event_desc desc =
-		(struct event_desc){ .track = track,
-				     .kind = r->kind,
-				     .subkind = r->subkind,
-				     .name = r->kind == KIND_STEP ? step_name(w)
-								  : name_of(w, r->name) };
-	*k = (struct cached_desc){ where_what, kind, writer_desc(w, &desc) };
-	return k->desc;
+	if (!*found)
+		*found = writer_desc(
+			w, &(struct event_desc){ .track = track,
+						 .kind = r->kind,
+						 .subkind = r->subkind,
+						 .name = is_step ? writer_name(w, "step", 4)
+								 : name_of(w, r->name) });
+	return *found;
 }
 
 static void put_record(struct writer *w, struct thread_state *thread, const struct ring_record *r,

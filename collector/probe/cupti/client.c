@@ -90,9 +90,8 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 	while (valid && pool_take(&index, &ours, &size)) {
 		/* as many complete records as fit */
 		for (end = buffer; lib->next_record(buffer, valid, &record) == CUPTI_OK;) {
-			uint32_t kind;
+			uint32_t kind = get_u32(record);
 
-			memcpy(&kind, record, sizeof(kind));
 			if (kind >= CUPTI_KINDS || !lib->sizes[kind] ||
 			    (size_t)(record - buffer) + lib->sizes[kind] > size)
 				break;
@@ -158,10 +157,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 /* On the program's thread, at the end of a call: the one place where CUPTI may be taken away. */
 static void leave(void *user, int domain, uint32_t cbid, const void *data)
 {
-	int callback_site;
-
-	memcpy(&callback_site, data, sizeof(callback_site)); /* CUpti_CallbackData.callbackSite */
-	if (callback_site != CUPTI_CALLBACK_EXIT || !atomic_load(&leaving) || !take_turn())
+	/* CUpti_CallbackData begins with callbackSite */
+	if (get_u32(data) != CUPTI_CALLBACK_EXIT || !atomic_load(&leaving) || !take_turn())
 		return;
 	struct cupti_subscriber *mine = atomic_exchange(&leaving, NULL);
 	if (mine) {

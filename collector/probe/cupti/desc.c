@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/desc.h"
 
-#include "collector/session/thread_name.h"
 #include "collector/probe/cupti/calls.h"
 #include "collector/probe/cupti/lib.h"
 #include "collector/probe/cupti/tables.h"
+#include "collector/probe/rows.h"
 #include "collector/session/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/store/writer.h"
 
 #include <stdio.h>
-
-static uint32_t u32_at(const uint8_t *record, size_t at)
-{
-	return (uint32_t)read_word(record, at);
-}
 
 static uint32_t name_of(struct writer *w, const char *text)
 {
@@ -30,7 +25,8 @@ static enum cupti_domain domain_of(const struct cupti_layout *p)
 
 bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
 {
-	return p->record->kind == KIND_API && cupti_call_is_noise(domain_of(p), u32_at(record, 4));
+	return p->record->kind == KIND_API &&
+	       cupti_call_is_noise(domain_of(p), get_u32(record + 4));
 }
 
 /* CUpti_ActivityOverheadKind, in Kineto's words. */
@@ -75,11 +71,11 @@ static const char *made_name(const struct cupti_layout *p, const uint8_t *record
 
 	switch (p->record->cupti) {
 	case CUPTI_OVERHEAD:
-		return overhead_name(u32_at(record, 4));
+		return overhead_name(get_u32(record + 4));
 	case JIT:
-		return jit_name(u32_at(record, 8));
+		return jit_name(get_u32(record + 8));
 	case MEMORY_POOL:
-		return pool_name(u32_at(record, 4));
+		return pool_name(get_u32(record + 4));
 	case CUPTI_CUDA_EVENT:
 		return "CUDA event";
 	case DECOMPRESS:
@@ -100,7 +96,7 @@ static uint32_t kept_name(struct writer *w, uint32_t id)
 static uint32_t desc_name(struct writer *w, const struct cupti_layout *p, const uint8_t *record)
 {
 	if (p->record->kind == KIND_API) {
-		uint32_t cbid = u32_at(record, 4);
+		uint32_t cbid = get_u32(record + 4);
 		char made[48];
 		size_t len;
 		const char *name = cupti_call_name(domain_of(p), cbid, &len);
@@ -112,7 +108,7 @@ static uint32_t desc_name(struct writer *w, const struct cupti_layout *p, const 
 		return name_of(w, made);
 	}
 	if (p->name_at)
-		return kept_name(w, u32_at(record, p->name_at));
+		return kept_name(w, get_u32(record + p->name_at));
 	const char *made = made_name(p, record);
 	return made ? name_of(w, made) : 0;
 }
@@ -174,17 +170,6 @@ static uint32_t stream_track(struct writer *w, uint32_t device, uint32_t context
 	return id;
 }
 
-static uint32_t thread_track(struct writer *w, uint32_t tid)
-{
-	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };
-	uint32_t given = nvtx_object_name(NVTX_THREAD, tid);
-	char text[COMM_MAX];
-	size_t len = given ? 0 : comm_read(tid, text);
-
-	track.name = given ? kept_name(w, given) : len ? writer_name(w, text, len) : 0;
-	return writer_track(w, &track);
-}
-
 static uint32_t desc_track(struct writer *w, const struct cupti_layout *p, const uint8_t *record)
 {
 	uint32_t device = (uint32_t)read_number(record, &p->device);
@@ -197,17 +182,17 @@ static uint32_t desc_track(struct writer *w, const struct cupti_layout *p, const
 		 * context or stream.
 		 */
 		enum { PROCESS = 1, THREAD = 2, DEVICE = 3, CONTEXT = 4, STREAM = 5 };
-		uint32_t kind = u32_at(record, 8), first = u32_at(record, 12);
+		uint32_t kind = get_u32(record + 8), first = get_u32(record + 12);
 
 		if (kind == THREAD)
-			return thread_track(w, u32_at(record, 16));
+			return probe_thread_track(w, get_u32(record + 16), NULL);
 		if (kind == PROCESS || kind < DEVICE || kind > STREAM)
-			return thread_track(w, first);
-		return stream_track(w, first, kind >= CONTEXT ? u32_at(record, 16) : NO_ID,
-				    kind == STREAM ? u32_at(record, 20) : 0);
+			return probe_thread_track(w, first, NULL);
+		return stream_track(w, first, kind >= CONTEXT ? get_u32(record + 16) : NO_ID,
+				    kind == STREAM ? get_u32(record + 20) : 0);
 	}
 	if (p->thread.bytes)
-		return thread_track(w, (uint32_t)read_number(record, &p->thread));
+		return probe_thread_track(w, (uint32_t)read_number(record, &p->thread), NULL);
 	if (p->stream.bytes && !p->device.bytes)
 		device = cupti_tables_device(context);
 	else if (p->stream.bytes)

@@ -23,6 +23,7 @@
 #define COLLECTOR_PROBE_CUPTI_LAYOUT_H
 
 #include "collector/probe/cupti/lib.h"
+#include "schemas/base/bytes.h"
 #include "schemas/model/event.h"
 #include "schemas/model/records.h"
 #include "schemas/model/trace.h"
@@ -101,10 +102,7 @@ size_t cupti_layout_count(void);
 
 static inline uint64_t read_word(const uint8_t *record, size_t at)
 {
-	uint64_t w;
-
-	memcpy(&w, record + at, sizeof(w));
-	return w;
+	return get_u64(record + at);
 }
 
 static inline struct cupti_number number_at(uint16_t at, uint8_t bytes, bool is_signed)

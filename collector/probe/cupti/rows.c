@@ -218,14 +218,6 @@ static void put_any(struct putting *r, const struct cupti_family *f, uint32_t ki
 		put_record(r, cupti_layout_of(f, record, 0), record, 0, 0);
 }
 
-static uint32_t kind_of(const uint8_t *record)
-{
-	uint32_t kind;
-
-	memcpy(&kind, record, sizeof(kind));
-	return kind;
-}
-
 static bool is_table(uint32_t kind)
 {
 	return kind == CUPTI_DEVICE || kind == CUPTI_CONTEXT || kind == CUPTI_STREAM;
@@ -238,10 +230,10 @@ void cupti_rows_tables(const struct pool_buffer *b)
 	if (!(b->marks & MARK_TABLES))
 		return;
 	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
-		if (!is_table(kind_of(record)))
+		if (!is_table(get_u32(record)))
 			continue;
-		cupti_tables_take(lib, kind_of(record), record);
-		cupti_names_free(lib, kind_of(record), record);
+		cupti_tables_take(lib, get_u32(record), record);
+		cupti_names_free(lib, get_u32(record), record);
 	}
 }
 
@@ -267,9 +259,9 @@ static void note_correlations(struct putting *r, const struct pool_buffer *b)
 	if (!(b->marks & (MARK_EXTERNAL | MARK_EVENTS)))
 		return;
 	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
-		if (kind_of(record) == CUPTI_EXTERNAL_CORRELATION)
+		if (get_u32(record) == CUPTI_EXTERNAL_CORRELATION)
 			r->lost[LOSS_NO_PLACE] += !cupti_correlation_note_external(record);
-		else if (kind_of(record) == CUPTI_CUDA_EVENT)
+		else if (get_u32(record) == CUPTI_CUDA_EVENT)
 			note_event(r, record);
 	}
 }
@@ -280,7 +272,7 @@ static bool has_events(const struct pool_buffer *b)
 	uint8_t *record = NULL;
 
 	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK)
-		if (!is_table(kind_of(record)))
+		if (!is_table(get_u32(record)))
 			return true;
 	return false;
 }
@@ -305,7 +297,7 @@ static const uint8_t *next_record(const struct pool_buffer *b, const uint8_t *at
 	uint8_t *record = b->bytes + (at - b->bytes);
 
 	if (b->marks & MARK_EVEN) {
-		at += lib->sizes[kind_of(at)];
+		at += lib->sizes[get_u32(at)];
 		return at < b->bytes + b->valid ? at : NULL;
 	}
 	return lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK ? record : NULL;
@@ -314,12 +306,12 @@ static const uint8_t *next_record(const struct pool_buffer *b, const uint8_t *at
 static void put_all(struct putting *r, const struct pool_buffer *b)
 {
 	for (const uint8_t *at = b->bytes; at && b->valid; at = next_record(b, at)) {
-		const struct cupti_family *f = cupti_family_of(kind_of(at), at);
+		const struct cupti_family *f = cupti_family_of(get_u32(at), at);
 		if (f)
-			put_any(r, f, kind_of(at), at);
+			put_any(r, f, get_u32(at), at);
 		else
-			count_strange(r, kind_of(at));
-		if (kind_of(at) == CUPTI_OVERHEAD)
+			count_strange(r, get_u32(at));
+		if (get_u32(at) == CUPTI_OVERHEAD)
 			cupti_names_free(lib, CUPTI_OVERHEAD, (uint8_t *)(uintptr_t)at);
 	}
 }

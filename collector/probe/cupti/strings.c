@@ -23,14 +23,6 @@ struct text_cache {
 	unsigned count;
 };
 
-static uint32_t kind_of(const uint8_t *record)
-{
-	uint32_t kind;
-
-	memcpy(&kind, record, sizeof(kind));
-	return kind;
-}
-
 static __attribute__((noinline)) uint32_t name_add(struct text_cache *text_cache, unsigned at,
 						   const char *text)
 {
@@ -99,8 +91,8 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	memset(&text_cache, 0, sizeof(text_cache));
 	for (*records = 0; lib->next_record(bytes, valid, &record) == CUPTI_OK; ++*records) {
 		__builtin_prefetch(record + AHEAD);
-		if (!texts || kind != kind_of(record)) {
-			kind = kind_of(record);
+		if (!texts || kind != get_u32(record)) {
+			kind = get_u32(record);
 			marks |= mark_of(kind);
 			texts = cupti_family_texts(kind);
 			size = kind < CUPTI_KINDS ? lib->sizes[kind] : 0;
@@ -136,8 +128,8 @@ uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	uint64_t count = 0;
 
 	while (lib->next_record(bytes, valid, &record) == CUPTI_OK) {
-		count += !(mark_of(kind_of(record)) & (MARK_TABLES | MARK_EXTERNAL));
-		cupti_names_free(lib, kind_of(record), record);
+		count += !(mark_of(get_u32(record)) & (MARK_TABLES | MARK_EXTERNAL));
+		cupti_names_free(lib, get_u32(record), record);
 	}
 	return count;
 }

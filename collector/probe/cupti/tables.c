@@ -35,27 +35,11 @@ static struct {
 	bool put;
 } tables;
 
-static uint32_t u32_at(const uint8_t *record, size_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, record + at, sizeof(v));
-	return v;
-}
-
-static uint16_t u16_at(const uint8_t *record, size_t at)
-{
-	uint16_t v;
-
-	memcpy(&v, record + at, sizeof(v));
-	return v;
-}
-
 /* ---- taking ---- */
 
 static void take_device(const uint8_t *record, uint16_t size)
 {
-	uint32_t id = u32_at(record, 112);
+	uint32_t id = get_u32(record + 112);
 	const char *name = (const char *)(uintptr_t)read_word(record, 136);
 	struct device_row *d = NULL;
 
@@ -85,27 +69,27 @@ static struct context_row *find_context(uint32_t id)
 
 static void take_context(const struct cupti_lib *lib, const uint8_t *record, uint16_t size)
 {
-	struct context_row *c = find_context(u32_at(record, 4));
+	struct context_row *c = find_context(get_u32(record + 4));
 
 	if (!c)
 		return;
-	c->device = u32_at(record, 8);
-	c->api = u16_at(record, 12);
-	c->null_stream = u16_at(record, 14);
+	c->device = get_u32(record + 8);
+	c->api = get_u16(record + 12);
+	c->null_stream = get_u16(record + 14);
 	c->has_record = true;
 	if (size >= 24) {
-		c->parent = u32_at(record, 16);
+		c->parent = get_u32(record + 16);
 		c->is_green = record[20] == 1;
 	}
 	if (size >= 24 && lib->api_version >= 23) /* padding in 12.4 */
-		c->processors = u16_at(record, 22);
+		c->processors = get_u16(record + 22);
 	tables.put = false;
 }
 
 static void take_stream(const uint8_t *record)
 {
-	struct stream_row row = { u32_at(record, 4), u32_at(record, 8), u32_at(record, 12),
-				  u32_at(record, 16) };
+	struct stream_row row = { get_u32(record + 4), get_u32(record + 8), get_u32(record + 12),
+				  get_u32(record + 16) };
 	unsigned i;
 
 	for (i = 0; i < tables.stream_count; i++)

@@ -10,8 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 enum { WINDOWS_KEPT = 32, THREADS_MAX = 1 << 18 };
 
 static _Atomic uint32_t thread_count;
@@ -87,23 +85,11 @@ static inline struct nvtx_stack *stack_of(const struct thread_state *thread)
 
 static inline struct thread_state *thread_for_event(uint32_t word)
 {
-	struct thread_state *thread = thread_mine;
+	struct thread_state *thread = session_thread_at(word, true);
 
-	if (UNLIKELY(!thread || GET_RELAXED(thread->agreed_word) != word))
-		thread = session_thread(true);
 	if (LIKELY(thread && stack_of(thread)))
 		return thread;
 	return thread ? make_stack(thread) : NULL;
-}
-
-/* For a call that ends something: without a thread state there is nothing to end. */
-static inline struct thread_state *thread_if_any(uint32_t word)
-{
-	struct thread_state *thread = thread_mine;
-
-	if (UNLIKELY(!thread || GET_RELAXED(thread->agreed_word) != word))
-		thread = session_thread(false);
-	return thread && stack_of(thread) ? thread : NULL;
 }
 
 /* ---- arguments of a call into the draft ---- */
@@ -193,13 +179,6 @@ static bool is_awaited(const struct nvtx_draft *d, uint32_t awaited)
 	return len == wanted_len && !memcmp(text, wanted, len);
 }
 
-static __attribute__((noinline)) void range_matters(uint32_t awaited, enum window_event event)
-{
-	size_t len;
-
-	session_feed(event, tick_now(), 0, name_text(awaited, &len));
-}
-
 /* The draft's range begins: true when that has changed what is recorded. */
 static bool begins(struct nvtx_draft *d)
 {
@@ -208,7 +187,7 @@ static bool begins(struct nvtx_draft *d)
 	if (LIKELY(!awaited) || !is_awaited(d, awaited))
 		return false;
 	d->word |= UINT64_C(1) << NVTX_WORD_AWAITED;
-	range_matters(awaited, WINDOW_RANGE_BEGIN);
+	session_feed_range(WINDOW_RANGE_BEGIN, awaited);
 	return true;
 }
 
@@ -217,7 +196,7 @@ static void ends(uint64_t word)
 	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
 
 	if (UNLIKELY(awaited && word >> NVTX_WORD_AWAITED & 1))
-		range_matters(awaited, WINDOW_RANGE_END);
+		session_feed_range(WINDOW_RANGE_END, awaited);
 }
 
 /* ---- push and pop, start and end, mark ---- */
@@ -255,10 +234,12 @@ static void put_record(struct thread_state *thread, unsigned kind, uint64_t begi
 void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct nvtx_data *data,
 		   size_t count)
 {
-	struct thread_state *thread = thread_if_any(word);
+	struct thread_state *thread = session_thread_at(word, false);
 	uint64_t begin, end = tick_now();
 
-	if (UNLIKELY(!thread || !nvtx_stack_pop(stack_of(thread), domain, level, &begin)))
+	/* a thread without a state has nothing to end */
+	if (UNLIKELY(!thread || !stack_of(thread) ||
+		     !nvtx_stack_pop(stack_of(thread), domain, level, &begin)))
 		return;
 	if (thread->records) {
 		put_payloads(&stack_of(thread)->draft, domain, data, count);
@@ -299,7 +280,7 @@ uint64_t nvtx_start(const struct nvtx_event *what)
 		nvtx_mine.tid = (uint32_t)gettid();
 	}
 	uint64_t serial = (uint64_t)nvtx_mine.number << 32 | ++nvtx_mine.started;
-	uint32_t word = nvtx_word_now();
+	uint32_t word = session_word_now();
 
 	return UNLIKELY(word) ? start_open(word, serial, what) : serial;
 }
@@ -344,7 +325,7 @@ static void end_open(uint32_t word, uint64_t id, const struct nvtx_data *data, s
 
 void nvtx_end(uint64_t id, const struct nvtx_data *data, size_t count)
 {
-	uint32_t word = nvtx_word_now();
+	uint32_t word = session_word_now();
 	struct nvtx_ended e;
 
 	if (UNLIKELY(word))

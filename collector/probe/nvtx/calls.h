@@ -57,11 +57,6 @@ void nvtx_calls_forked(void);
 uint64_t nvtx_calls_lost(void);
 void nvtx_calls_lose(void);
 
-static inline uint32_t nvtx_word_now(void)
-{
-	return atomic_load_explicit(&session_word, memory_order_relaxed);
-}
-
 static inline uint32_t *nvtx_depth(uint32_t domain)
 {
 	if (__builtin_expect(domain < NVTX_INLINE_DOMAINS, 1))
@@ -73,7 +68,7 @@ static inline uint32_t *nvtx_depth(uint32_t domain)
 /* The level of the range that begins, from 0. */
 static inline int nvtx_push(const struct nvtx_event *what)
 {
-	uint32_t *depth = nvtx_depth(what->domain), word = nvtx_word_now(), level;
+	uint32_t *depth = nvtx_depth(what->domain), word = session_word_now(), level;
 
 	if (__builtin_expect(!depth, 0))
 		return NVTX_NOTHING_OPEN;
@@ -86,7 +81,7 @@ static inline int nvtx_push(const struct nvtx_event *what)
 /* The level of the range that ends. */
 static inline int nvtx_pop(uint32_t domain, const struct nvtx_data *data, size_t count)
 {
-	uint32_t *depth = nvtx_depth(domain), word = nvtx_word_now();
+	uint32_t *depth = nvtx_depth(domain), word = session_word_now();
 
 	if (__builtin_expect(!depth || !*depth, 0))
 		return NVTX_NOTHING_OPEN;
@@ -98,7 +93,7 @@ static inline int nvtx_pop(uint32_t domain, const struct nvtx_data *data, size_t
 
 static inline void nvtx_mark(const struct nvtx_event *what)
 {
-	uint32_t word = nvtx_word_now();
+	uint32_t word = session_word_now();
 
 	if (word & MODE_RECORD)
 		nvtx_mark_now(word, what);

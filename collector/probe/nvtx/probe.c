@@ -12,6 +12,7 @@
 #include "collector/probe/nvtx/rows.h"
 #include "collector/probe/nvtx/text.h"
 #include "collector/probe/probe.h"
+#include "collector/probe/rows.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/json_text.h"
@@ -162,45 +163,28 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 	return handle_of(1);
 }
 
-static const void *domain_create_a(const char *name)
-{
-	return domain_handle(NVTX_MESSAGE_ASCII, name);
-}
-
-static const void *string_a(const void *domain, const char *text)
-{
-	return string_handle(NVTX_MESSAGE_ASCII, text);
-}
-
-static void domain_category_a(const void *domain, uint32_t category, const char *name)
-{
-	nvtx_category_put(nvtx_domain_of(domain), category, keep_name(NVTX_MESSAGE_ASCII, name));
-}
-
-static void category_a(uint32_t category, const char *name)
-{
-	domain_category_a(NULL, category, name);
-}
-
-static const void *domain_create_w(const wchar_t *name)
-{
-	return domain_handle(NVTX_MESSAGE_WIDE, name);
-}
-
-static const void *string_w(const void *domain, const wchar_t *text)
-{
-	return string_handle(NVTX_MESSAGE_WIDE, text);
-}
-
-static void domain_category_w(const void *domain, uint32_t category, const wchar_t *name)
-{
-	nvtx_category_put(nvtx_domain_of(domain), category, keep_name(NVTX_MESSAGE_WIDE, name));
-}
-
-static void category_w(uint32_t category, const wchar_t *name)
-{
-	domain_category_w(NULL, category, name);
-}
+/* What is given as ASCII or as wide text. */
+#define TEXT_CALLS(suffix, form, text_type)                                                        \
+	static const void *domain_create_##suffix(const text_type *name)                           \
+	{                                                                                          \
+		return domain_handle(NVTX_MESSAGE_##form, name);                                   \
+	}                                                                                          \
+	static const void *string_##suffix(const void *domain, const text_type *text)              \
+	{                                                                                          \
+		return string_handle(NVTX_MESSAGE_##form, text);                                   \
+	}                                                                                          \
+	static void domain_category_##suffix(const void *domain, uint32_t category,                \
+					     const text_type *name)                                \
+	{                                                                                          \
+		nvtx_category_put(nvtx_domain_of(domain), category,                                \
+				  keep_name(NVTX_MESSAGE_##form, name));                           \
+	}                                                                                          \
+	static void category_##suffix(uint32_t category, const text_type *name)                    \
+	{                                                                                          \
+		domain_category_##suffix(NULL, category, name);                                    \
+	}
+TEXT_CALLS(a, ASCII, char)
+TEXT_CALLS(w, WIDE, wchar_t)
 
 /* Names stay: others may still speak of them. */
 static void destroy(const void *handle)
@@ -392,7 +376,7 @@ static void name_threads(struct writer *w, uint32_t count)
 		if (n.object != NVTX_THREAD || !is_here((uint32_t)n.id))
 			continue;
 		const char *text = name_text(n.name, &len);
-		writer_name_track(w, nvtx_rows_thread(w, (uint32_t)n.id),
+		writer_name_track(w, probe_thread_track(w, (uint32_t)n.id, NULL),
 				  writer_name(w, text, len));
 	}
 }

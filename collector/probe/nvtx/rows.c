@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/rows.h"
 
-#include "collector/session/thread_name.h"
 #include "collector/session/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/payload.h"
 #include "collector/probe/nvtx/text.h"
+#include "collector/probe/rows.h"
 #include "collector/session/clock.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
@@ -16,7 +16,6 @@
 #include <string.h>
 
 enum {
-	DESCS = 4096,
 	TEXT_HASHES = 8192,
 	CONSTS_MAX = 32,
 	ARGS_MAX = 80,
@@ -24,15 +23,7 @@ enum {
 	SCHEMAS_BYTES = 1 << 18, /* of the schemas of one event */
 };
 
-/* A row of the log's dictionary by what it was made of; one place per hash, the last one stays. */
-struct cached_desc {
-	uint64_t where_what, word, kind; /* track << 32 | name */
-	uint32_t desc;
-};
-static struct {
-	uint64_t log;
-	struct cached_desc descs[DESCS];
-} cache;
+static struct desc_cache descs;
 
 /* Hashes of texts that came once: a text that comes again gets an id (session/texts.h). */
 static uint64_t text_hashes[TEXT_HASHES];
@@ -352,18 +343,6 @@ static void read_record(struct sketch *s, const struct ring_record *r, const uin
 		put_payloads(s, bytes + sizeof(tail) + tail.text_len, tail.payloads);
 }
 
-static struct cached_desc *find_cached(uint32_t track, const struct ring_record *r)
-{
-	uint64_t where_what = (uint64_t)track << 32 | r->name;
-	uint64_t kind = (uint64_t)r->kind << 8 | r->subkind;
-	uint64_t hash = hash_word(hash_word(hash_word(0, where_what), r->word), kind);
-	struct cached_desc *k = &cache.descs[hash % DESCS];
-
-	if (k->where_what != where_what || k->word != r->word || k->kind != kind)
-		*k = (struct cached_desc){ where_what, r->word, kind, 0 };
-	return k;
-}
-
 static void put_row(struct writer *w, const struct ring_record *r, const struct sketch *s,
 		    uint32_t desc)
 {
@@ -378,50 +357,27 @@ static void put_row(struct writer *w, const struct ring_record *r, const struct 
 	writer_put(w, &e, desc);
 }
 
-static uint32_t own_track(struct writer *w, uint32_t track, uint32_t tid,
-			  const struct ring_record *r, const uint8_t *bytes)
-{
-	struct nvtx_tail tail;
-
-	if (!r->more)
-		return track;
-	memcpy(&tail, bytes, sizeof(tail));
-	return tail.tid && tail.tid != tid ? nvtx_rows_thread(w, tail.tid) : track;
-}
-
 void nvtx_rows_put(struct writer *w, uint32_t track, uint32_t tid, const struct ring_record *r,
 		   const uint8_t *tail)
 {
 	struct sketch s = { .w = w };
+	uint32_t owner = 0, desc, *found = NULL;
 
-	if (writer_log_changed(w, &cache.log))
-		memset(cache.descs, 0, sizeof(cache.descs));
-	track = own_track(w, track, tid, r, tail);
-	struct cached_desc *k = r->name && !r->more ? find_cached(track, r) : NULL;
-	if (k && k->desc) {
-		put_row(w, r, NULL, k->desc);
+	if (r->more)
+		memcpy(&owner, tail + offsetof(struct nvtx_tail, tid), sizeof(owner));
+	if (owner && owner != tid)
+		track = probe_thread_track(w, owner, NULL);
+	if (r->name && !r->more)
+		found = desc_cache_find(&descs, w, track, r, r->word);
+	if (found && *found) {
+		put_row(w, r, NULL, *found);
 		return;
 	}
 	buf_init(&s.name, 64 * 1024);
 	read_record(&s, r, tail);
-	uint32_t desc = make_desc(&s, track);
-	if (k && !s.once)
-		k->desc = desc;
+	desc = make_desc(&s, track);
+	if (found && !s.once)
+		*found = desc;
 	put_row(w, r, &s, desc);
 	buf_release(&s.name);
-}
-
-uint32_t nvtx_rows_thread(struct writer *w, uint32_t tid)
-{
-	struct track track = { .type = TRACK_THREAD, .device = NO_ID, .context = NO_ID, .id = tid };
-	uint32_t name = nvtx_object_name(NVTX_THREAD, tid);
-	char comm[COMM_MAX];
-	const char *text;
-	size_t len;
-
-	text = name ? name_text(name, &len) : comm;
-	if (!name)
-		len = comm_read(tid, comm);
-	track.name = writer_name(w, text, len);
-	return writer_track(w, &track);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.h - records of NVTX to rows of the log: text, colours and payloads become attributes.
+ * rows.h - records of NVTX to rows of the log: text and colours become attributes, payloads stay
+ * bytes.
  *
  * Texts that frameworks write are parsed here and not in a callback: PyTorch's operators
  * (emit_nvtx) become ranges of class OP with sequence number and input shapes, as in Kineto; XLA's
- * titles and NCCL's payloads become attributes (hlo_op, hlo_module, comms_id, bytes ...).
+ * titles become attributes (hlo_op, hlo_module ...).
  *
  * State is static; writer thread only.
  */
@@ -21,8 +22,5 @@ struct writer;
  */
 void nvtx_rows_put(struct writer *w, uint32_t track, uint32_t tid, const struct ring_record *r,
 		   const uint8_t *tail);
-
-/* The track of a thread of this process, made and named when needed. */
-uint32_t nvtx_rows_thread(struct writer *w, uint32_t tid);
 
 #endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows.h - what probes share to make rows: tracks of threads, and descriptors by what they are of.
+ *
+ * Writer thread only.
+ */
+#ifndef COLLECTOR_PROBE_ROWS_H
+#define COLLECTOR_PROBE_ROWS_H
+
+#include <stdint.h>
+
+struct writer;
+
+/*
+ * The track of a thread of this process, with the name that the program gave it through NVTX, else
+ * that of the system, else `fallback` (NULL: none) for one that has ended.
+ */
+uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback);
+
+/* Descriptors of one log by three words that they follow from.  Zeroed: empty. */
+struct desc_cache {
+	uint64_t log;
+	struct {
+		uint64_t key[3];
+		uint32_t desc;
+	} rows[4096]; /* one for each hash: the last one stays */
+};
+struct ring_record;
+/*
+ * The descriptor of a record with this name, kind and `word` on the track; 0: it is not there yet,
+ * and the caller sets it.
+ */
+uint32_t *desc_cache_find(struct desc_cache *c, const struct writer *w, uint32_t track,
+			  const struct ring_record *r, uint64_t word);
+
+#endif
