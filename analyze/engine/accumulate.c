@@ -23,29 +23,22 @@ struct run {
 	struct phase_interval *intervals; /* of one batch, clipped */
 	struct step_mark *marks;
 	const struct event **events[BATCH_LISTS]; /* room for those of one pull each */
-	size_t interval_cap, mark_cap, event_cap;
+	size_t interval_cap, mark_cap, event_caps[BATCH_LISTS];
 };
-
-static enum status no_memory(struct error *err)
-{
-	return fail(err, ST_MEMORY, NOWHERE, "no memory for a report");
-}
 
 const struct table_type **acc_tables(const struct report_type *const *reports_wanted)
 {
-	size_t count = 0, i, k;
-	const struct table_type **all;
+	const struct table_type **all = NULL;
+	size_t count = 0, cap = 0;
 
-	for (i = 0; reports_wanted[i]; i++)
-		for (k = 0; reports_wanted[i]->tables[k]; k++)
-			count++;
-	all = calloc(count + 1, sizeof(*all));
-	if (!all)
-		return NULL;
-	count = 0;
-	for (i = 0; reports_wanted[i]; i++)
-		for (k = 0; reports_wanted[i]->tables[k]; k++)
-			all[count++] = reports_wanted[i]->tables[k];
+	for (size_t i = 0; reports_wanted[i]; i++)
+		for (size_t k = 0; reports_wanted[i]->tables[k]; k++) {
+			if (vec_reserve(&all, &cap, count + 2, NULL) != ST_OK) {
+				free(all);
+				return NULL;
+			}
+			all[count++] = reports_wanted[i]->tables[k]; /* new places are NULL */
+		}
 	return all;
 }
 
@@ -77,7 +70,7 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 		count++;
 	r->accs = calloc(count + 1, sizeof(*r->accs));
 	if (!r->accs)
-		return no_memory(err);
+		return fail_memory(err);
 	for (i = 0; i < count; i++) {
 		struct accumulator *f = &r->accs[i];
 
@@ -100,7 +93,7 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 		};
 		f->state = calloc(1, f->type->state_size + 1);
 		if (!f->state)
-			return no_memory(err);
+			return fail_memory(err);
 		r->acc_count++;
 		if (f->type->begin)
 			TRY(f->type->begin(f, err));
@@ -130,22 +123,6 @@ static void run_release(struct run *r)
 	sweep_close(r->sweep);
 }
 
-static enum status run_causes(struct run *r, struct error *err)
-{
-	struct cause_request how = {
-		.trace = r->trace,
-		.context = r->pipeline->context,
-		.sweep = r->sweep,
-		.is_partial =
-			r->how->filter && (r->how->filter->kinds_mask || r->how->filter->names),
-	};
-	size_t i;
-
-	for (i = 0; r->how->reports[i]; i++)
-		how.owners |= r->how->reports[i]->needs_owners;
-	return causes_open(&r->causes, &how, err);
-}
-
 static enum status run_open(struct run *r, struct tables *into, struct error *err)
 {
 	uint32_t i;
@@ -155,12 +132,19 @@ static enum status run_open(struct run *r, struct tables *into, struct error *er
 	r->steps = calloc((size_t)r->process_count + 1, sizeof(*r->steps));
 	r->process_of = calloc((size_t)r->track_count + 1, sizeof(*r->process_of));
 	if (!r->steps || !r->process_of)
-		return no_memory(err);
+		return fail_memory(err);
 	for (i = 1; i <= r->track_count; i++)
 		r->process_of[i] = trace_get_track(r->trace, i)->process;
 	TRY(sweep_open(&r->sweep, r->trace, r->how->rules,
 		       r->how->filter && r->how->filter->has_steps, r->how->ceiling, err));
-	TRY(run_causes(r, err));
+	struct cause_request causes = {
+		.trace = r->trace,
+		.context = r->pipeline->context,
+		.sweep = r->sweep,
+	};
+	for (i = 0; r->how->reports[i]; i++)
+		causes.owners |= r->how->reports[i]->needs_owners;
+	TRY(causes_open(&r->causes, &causes, err));
 	return accs_open(r, into, err);
 }
 
@@ -185,64 +169,22 @@ static void mark_in_window(const struct run *r, const struct step_list *l, struc
 		row->is_cut = true;
 }
 
-/* Events of other ranks are cut out, but the stage below has seen them. */
-static bool is_wanted(const struct run *r, uint32_t process)
-{
-	return !r->how->filter ||
-	       filter_wants_rank(r->how->filter, trace_get_process(r->trace, process)->rank);
-}
-
-static bool mark_is_out(const struct run *r, const struct step_mark *m)
-{
-	const struct filter *filter = r->how->filter;
-
-	return filter && filter->has_steps &&
-	       (m->number < filter->first_step || m->number >= filter->end_step);
-}
-
-/* False: nothing of it is left. */
-static bool mark_clip(struct step_mark *m, uint64_t from_ns, uint64_t to_ns)
-{
-	if (m->begin_ns >= to_ns || (m->begin_ns < from_ns && m->end_ns <= from_ns))
-		return false;
-	if (m->begin_ns < from_ns) {
-		m->begin_ns = from_ns;
-		m->flags |= EVENT_BEGAN_EARLIER;
-	}
-	if (m->end_ns > to_ns) {
-		m->end_ns = to_ns;
-		m->flags |= EVENT_NEVER_ENDED;
-	}
-	return true;
-}
-
 static bool span_touches(const struct lost_span *span, const struct step_row *row)
 {
 	return span->begin_ns < row->mark_end_ns && span->end_ns > row->begin_ns;
-}
-
-static bool mark_is_lost(const struct run *r, const struct step_row *row)
-{
-	const struct lost_span *all;
-	size_t i = 0, count = trace_lost_spans(r->trace, &all);
-
-	while (i < count && !span_touches(&all[i], row))
-		i++;
-	return i < count;
 }
 
 /* Records are missing that belong to steps whose marks have come. */
 static void losses_take(struct run *r)
 {
 	const struct lost_span *all;
-	size_t count = trace_lost_spans(r->trace, &all), i, k;
-	uint32_t process;
+	size_t count = trace_lost_spans(r->trace, &all);
 
 	if (!count || (count == r->lost_count && all[count - 1].end_ns == r->lost_end_ns))
 		return;
-	for (i = r->lost_count ? r->lost_count - 1 : 0; i < count; i++)
-		for (process = 1; process <= r->process_count; process++)
-			for (k = 0; k < r->steps[process].count; k++)
+	for (size_t i = r->lost_count ? r->lost_count - 1 : 0; i < count; i++)
+		for (uint32_t process = 1; process <= r->process_count; process++)
+			for (size_t k = 0; k < r->steps[process].count; k++)
 				r->steps[process].rows[k].is_cut |=
 					span_touches(&all[i], &r->steps[process].rows[k]);
 	r->lost_count = count;
@@ -252,19 +194,36 @@ static void losses_take(struct run *r)
 /* The steps of all marks, and the marks that are asked for in place of those of the batch. */
 static enum status marks_take(struct run *r, struct batch *in, struct error *err)
 {
-	size_t kept = 0;
+	const struct filter *filter = r->how->filter;
+	const struct lost_span *lost;
+	size_t kept = 0, lost_count = trace_lost_spans(r->trace, &lost);
 
 	TRY(vec_reserve(&r->marks, &r->mark_cap, in->mark_count, err));
 	for (size_t i = 0; i < in->mark_count; i++) {
 		struct step_mark m = in->marks[i];
 		struct step_row *row;
 
-		if (!is_wanted(r, m.process))
+		/* events of other ranks are filtered out, but the stage below has seen them */
+		if (filter &&
+		    !filter_wants_rank(filter, trace_get_process(r->trace, m.process)->rank))
 			continue;
 		TRY(steps_put(&r->steps[m.process], &m, &row, err));
 		mark_in_window(r, &r->steps[m.process], row, m.process);
-		row->is_cut |= mark_is_lost(r, row);
-		row->is_out = !mark_clip(&m, in->from_ns, in->to_ns) || mark_is_out(r, &m);
+		for (size_t k = 0; k < lost_count && !row->is_cut; k++)
+			row->is_cut = span_touches(&lost[k], row);
+		bool is_left = m.begin_ns < in->to_ns &&
+			       (m.begin_ns >= in->from_ns || m.end_ns > in->from_ns);
+		row->is_out = !is_left ||
+			      (filter && filter->has_steps &&
+			       (m.number < filter->first_step || m.number >= filter->end_step));
+		if (is_left && m.begin_ns < in->from_ns) {
+			m.begin_ns = in->from_ns;
+			m.flags |= EVENT_BEGAN_EARLIER;
+		}
+		if (is_left && m.end_ns > in->to_ns) {
+			m.end_ns = in->to_ns;
+			m.flags |= EVENT_NEVER_ENDED;
+		}
 		row->is_cut |= (m.flags & (EVENT_BEGAN_EARLIER | EVENT_NEVER_ENDED)) != 0;
 		if (!row->is_out)
 			r->marks[kept++] = m;
@@ -294,79 +253,53 @@ static enum status intervals_clip(struct run *r, struct batch *in, struct error 
 	return ST_OK;
 }
 
-static enum status events_reach(struct run *r, size_t count, struct error *err)
+static void list_put(struct run *r, struct sorted_batch *w, enum batch_list list,
+		     const struct event *e)
 {
-	size_t i;
-
-	if (count <= r->event_cap)
-		return ST_OK;
-	for (i = 0; i < BATCH_LISTS; i++) {
-		free(r->events[i]);
-		r->events[i] = malloc(count * sizeof(struct event *));
-		if (!r->events[i])
-			return no_memory(err);
-	}
-	r->event_cap = count;
-	return ST_OK;
+	r->events[list][w->by[list].count++] = e;
 }
 
-static void range_sort(struct run *r, size_t *counts, const struct event *e)
+static void range_sort(struct run *r, struct sorted_batch *w, const struct event *e)
 {
 	bool annotates = e->subkind == RANGE_PHASE || e->subkind == RANGE_ANNOTATION ||
 			 e->subkind == RANGE_NVTX;
 
 	if (annotates)
-		r->events[BATCH_ANNOTATIONS][counts[BATCH_ANNOTATIONS]++] = e;
+		list_put(r, w, BATCH_ANNOTATIONS, e);
 	if (annotates || e->schema)
-		r->events[BATCH_SHAPED][counts[BATCH_SHAPED]++] = e;
+		list_put(r, w, BATCH_SHAPED, e);
 }
 
-static void work_sort(struct run *r, size_t *counts, const struct event *e)
+static void work_sort(struct run *r, struct sorted_batch *w, const struct event *e)
 {
+	bool is_copy = e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET;
+
 	if (e->flags & EVENT_BEGAN_EARLIER)
 		return;
-	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET) {
-		r->events[BATCH_COPIES][counts[BATCH_COPIES]++] = e;
-		return;
-	}
-	r->events[BATCH_KERNELS][counts[BATCH_KERNELS]++] = e;
-	if (sweep_class(r->sweep, e) == CLASS_COMM)
-		r->events[BATCH_COLLECTIVES][counts[BATCH_COLLECTIVES]++] = e;
+	list_put(r, w, is_copy ? BATCH_COPIES : BATCH_KERNELS, e);
+	if (!is_copy && sweep_class(r->sweep, e) == CLASS_COMM)
+		list_put(r, w, BATCH_COLLECTIVES, e);
 }
 
 /* The lists of a pull, each in its order. */
 static enum status events_sort(struct run *r, struct sorted_batch *w, struct error *err)
 {
-	size_t counts[BATCH_LISTS] = { 0 }, i;
-
-	TRY(events_reach(r, w->in->count, err));
-	for (i = 0; i < w->in->count; i++) {
+	for (size_t i = 0; i < BATCH_LISTS; i++) {
+		TRY(vec_reserve(&r->events[i], &r->event_caps[i], w->in->count, err));
+		w->by[i] = (struct batch_events){ r->events[i], 0 };
+	}
+	for (size_t i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
 
-		switch (e->kind) {
-		case KIND_KERNEL:
-		case KIND_MEMCPY:
-		case KIND_MEMSET:
-		case KIND_GRAPH:
-			work_sort(r, counts, e);
-			break;
-		case KIND_API:
-			r->events[BATCH_CALLS][counts[BATCH_CALLS]++] = e;
-			break;
-		case KIND_RANGE:
-			range_sort(r, counts, e);
-			break;
-		case KIND_ALLOC:
-		case KIND_FREE:
-		case KIND_COUNTER:
-			r->events[BATCH_MEMORY][counts[BATCH_MEMORY]++] = e;
-			break;
-		default:
-			break;
-		}
+		if (event_is_gpu_work(e))
+			work_sort(r, w, e);
+		else if (e->kind == KIND_API)
+			list_put(r, w, BATCH_CALLS, e);
+		else if (e->kind == KIND_RANGE)
+			range_sort(r, w, e);
+		else if (e->kind == KIND_ALLOC || e->kind == KIND_FREE || e->kind == KIND_COUNTER)
+			list_put(r, w, BATCH_MEMORY, e);
 	}
-	for (i = 0; i < BATCH_LISTS; i++)
-		w->by[i] = (struct batch_events){ r->events[i], counts[i] };
 	return ST_OK;
 }
 

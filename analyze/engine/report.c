@@ -58,3 +58,19 @@ double percent_of(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
+
+void finish_shares(struct tables *all, const char *table, size_t keys, size_t part, size_t share)
+{
+	struct table *t = tables_find(all, table);
+	size_t count = table_count(t), last;
+
+	for (size_t first = 0; first < count; first = last) {
+		uint64_t whole = 0;
+
+		last = table_group_end(t, first, keys);
+		for (size_t i = first; i < last; i++)
+			whole += table_at(t, i)[part].u64;
+		for (size_t i = first; i < last; i++)
+			table_at(t, i)[share].f64 = percent_of(table_at(t, i)[part].u64, whole);
+	}
+}

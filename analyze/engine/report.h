@@ -150,5 +150,10 @@ static inline void cell_raise(union value *most, uint64_t value)
 
 /* 100 * part / whole, 0 when the whole is nothing. */
 double percent_of(uint64_t part, uint64_t whole);
+/*
+ * For finish(): what each row has in column `part` as a percentage of all rows that agree with it
+ * in the first `keys` columns, into column `share`.
+ */
+void finish_shares(struct tables *all, const char *table, size_t keys, size_t part, size_t share);
 
 #endif

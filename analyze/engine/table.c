@@ -283,6 +283,17 @@ union value *table_at(struct table *t, size_t index)
 	return index < t->count ? t->ordered[index] : NULL;
 }
 
+size_t table_group_end(struct table *t, size_t first, size_t keys)
+{
+	size_t end = first;
+
+	/* texts of the tables are equal where their addresses are */
+	while (end < t->count &&
+	       !memcmp(table_at(t, end), table_at(t, first), keys * sizeof(union value)))
+		end++;
+	return end;
+}
+
 uint64_t tables_sum(struct tables *all, const char *table, const char *column)
 {
 	struct table *t = tables_find(all, table);

@@ -135,6 +135,8 @@ struct hist *table_hist(struct table *t, struct error *err);
 
 /* Row `index` in key order, until the next table_row(); NULL past the end. */
 union value *table_at(struct table *t, size_t index);
+/* Past the last of the rows from `first` on that agree with it in the first `keys` columns. */
+size_t table_group_end(struct table *t, size_t first, size_t keys);
 /*
  * Rows in the order in which they are printed: below one parent by type->by or type->since.  `rows`
  * has room for table_count().

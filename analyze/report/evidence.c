@@ -14,26 +14,22 @@ static const struct table_type table_evidence = {
 	.columns = COLUMNS(RANK_COLUMNS, EVIDENCE_COLUMNS(COLUMN_ROW)),
 };
 
+static const struct {
+	const char *word, *meaning;
+} selections[] = {
+#define X(name, word, meaning) { word, meaning },
+	EVIDENCE_LIST(X)
+#undef X
+};
+
 const char *evidence_word(enum evidence selection)
 {
-	static const char *const words[] = {
-#define X(name, word, meaning) word,
-		EVIDENCE_LIST(X)
-#undef X
-	};
-
-	return words[selection];
+	return selections[selection].word;
 }
 
 const char *evidence_meaning(enum evidence selection)
 {
-	static const char *const meanings[] = {
-#define X(name, word, meaning) meaning,
-		EVIDENCE_LIST(X)
-#undef X
-	};
-
-	return meanings[selection];
+	return selections[selection].meaning;
 }
 
 /* After the fixed selections: causes (host: one for each phase), phases of the host, of work. */
@@ -57,13 +53,9 @@ struct top { /* the greatest first; of equal ones the one that came first */
 	struct item items[EVIDENCE_KEPT];
 	size_t count;
 };
-struct evidence_state {
-	struct top tops[SELECTIONS];
-};
-
 static void put(struct accumulator *f, size_t selection, const struct item *item)
 {
-	struct top *t = &((struct evidence_state *)f->state)->tops[selection];
+	struct top *t = (struct top *)f->state + selection;
 	size_t at;
 
 	if (!item->size || !acc_wants(f, item->process) ||
@@ -80,11 +72,9 @@ static void put(struct accumulator *f, size_t selection, const struct item *item
 
 static void put_segment(struct accumulator *f, const struct segment *seg)
 {
-	static const enum evidence parts[] = {
-		[PART_LEAD] = EVIDENCE_LEAD,
-		[PART_SPAN] = EVIDENCE_IDLE,
-		[PART_TAIL] = EVIDENCE_TAIL,
-	};
+	static const enum evidence parts[] = { [PART_LEAD] = EVIDENCE_LEAD,
+					       [PART_SPAN] = EVIDENCE_IDLE,
+					       [PART_TAIL] = EVIDENCE_TAIL };
 	struct item item = {
 		.size = seg->end_ns - seg->begin_ns,
 		.begin_ns = seg->begin_ns,
@@ -96,18 +86,15 @@ static void put_segment(struct accumulator *f, const struct segment *seg)
 		.cause = CAUSE_COUNT,
 	};
 
-	if (!seg->busy) {
-		put(f, parts[seg->part], &item);
-		return;
-	}
-	if (seg->busy & BUSY_COMPUTE)
-		put(f, EVIDENCE_COMPUTE, &item);
-	else
-		put(f, seg->busy & BUSY_COMM ? EVIDENCE_EXPOSED_COMM : EVIDENCE_EXPOSED_COPY,
-		    &item);
+	put(f,
+	    !seg->busy                 ? parts[seg->part]
+	    : seg->busy & BUSY_COMPUTE ? EVIDENCE_COMPUTE
+	    : seg->busy & BUSY_COMM    ? EVIDENCE_EXPOSED_COMM
+				       : EVIDENCE_EXPOSED_COPY,
+	    &item);
 	if ((seg->busy & BUSY_COMPUTE) && (seg->busy & BUSY_COMM))
 		put(f, EVIDENCE_OVERLAP_COMM, &item);
-	if (seg->origin != ORIGIN_LAUNCH)
+	if (seg->busy && seg->origin != ORIGIN_LAUNCH)
 		put(f, EVIDENCE_UNATTRIBUTED, &item);
 }
 
@@ -152,22 +139,20 @@ static void put_event(struct accumulator *f, const struct event *e)
 		.gpu = NO_ID,
 	};
 
-	if (e->kind == KIND_ALLOC) {
+	if (e->kind == KIND_ALLOC)
 		item.size = e->bytes;
-		put(f, EVIDENCE_MEMORY, &item);
-	} else if (e->kind == KIND_API) {
-		put(f, EVIDENCE_LAUNCH, &item);
-	} else if (e->kind == KIND_SYNC) {
-		put(f, EVIDENCE_SYNC, &item);
-	}
+	if (e->kind == KIND_ALLOC || e->kind == KIND_API || e->kind == KIND_SYNC)
+		put(f,
+		    e->kind == KIND_ALLOC ? EVIDENCE_MEMORY
+		    : e->kind == KIND_API ? EVIDENCE_LAUNCH
+					  : EVIDENCE_SYNC,
+		    &item);
 	if (!event_is_gpu_work(e))
 		return;
 	put(f, EVIDENCE_GPU, &item);
 	put(f, AT_WORK + (size_t)e->phase, &item);
-	if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
-		put(f, EVIDENCE_COPY, &item);
-	else
-		put(f, EVIDENCE_KERNEL, &item);
+	put(f, e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET ? EVIDENCE_COPY : EVIDENCE_KERNEL,
+	    &item);
 	if (sweep_class(f->sweep, e) == CLASS_COMM)
 		put(f, EVIDENCE_COMM, &item);
 }
@@ -211,20 +196,17 @@ enum { NAME_BYTES = 320 };
 static const char *selection_text(const struct accumulator *f, size_t selection,
 				  char out[NAME_BYTES])
 {
+	static const char *const prefixes[] = { "cause:host", "phase", "work" };
+	size_t of_phase = selection - AT_HOST_CAUSES;
+
 	if (selection < AT_CAUSES)
 		return evidence_word((enum evidence)selection);
 	if (selection < AT_HOST_CAUSES)
 		snprintf(out, NAME_BYTES, "cause:%s",
 			 cause_word((enum cause)(selection - AT_CAUSES)));
-	else if (selection < AT_PHASES)
-		snprintf(out, NAME_BYTES, "cause:host:%s",
-			 context_phase(f->context, (unsigned)(selection - AT_HOST_CAUSES)).name);
-	else if (selection < AT_WORK)
-		snprintf(out, NAME_BYTES, "phase:%s",
-			 context_phase(f->context, (unsigned)(selection - AT_PHASES)).name);
 	else
-		snprintf(out, NAME_BYTES, "work:%s",
-			 context_phase(f->context, (unsigned)(selection - AT_WORK)).name);
+		snprintf(out, NAME_BYTES, "%s:%s", prefixes[of_phase / SWEEP_PHASES],
+			 context_phase(f->context, (unsigned)(of_phase % SWEEP_PHASES)).name);
 	return out;
 }
 
@@ -252,11 +234,11 @@ static enum status end_item(struct accumulator *f, const char *selection, const 
 		snprintf(track, NAME_BYTES, "GPU %u", sweep_gpu(f->sweep, item->gpu).device);
 	else if (k->type == TRACK_STREAM)
 		snprintf(track, NAME_BYTES, "GPU %u stream %llu", k->device, id);
-	else if (k->name && strstr(trace_text(f->trace, k->name, NULL), "thread"))
-		snprintf(track, NAME_BYTES, "%s", trace_text(f->trace, k->name, NULL));
+	else if (strstr(name_of(f, k->name), "thread"))
+		snprintf(track, NAME_BYTES, "%s", name_of(f, k->name));
 	else
-		snprintf(track, NAME_BYTES, "%s%s%llu",
-			 k->name ? trace_text(f->trace, k->name, NULL) : "thread", " ", id);
+		snprintf(track, NAME_BYTES, "%s %llu", k->name ? name_of(f, k->name) : "thread",
+			 id);
 	keys[EVIDENCE_SELECTION].text = selection;
 	keys[EVIDENCE_BEGIN].u64 = item->begin_ns;
 	keys[EVIDENCE_TRACK].text = track;
@@ -297,7 +279,7 @@ static void end_steps(struct accumulator *f)
 
 static enum status evidence_end(struct accumulator *f, struct error *err)
 {
-	const struct evidence_state *s = f->state;
+	const struct top *tops = f->state;
 	unsigned phases = context_phase_count(f->context);
 	char text[NAME_BYTES];
 
@@ -307,8 +289,8 @@ static enum status evidence_end(struct accumulator *f, struct error *err)
 
 		if (phase >= phases)
 			continue;
-		for (size_t k = 0; k < s->tops[i].count; k++)
-			TRY(end_item(f, selection_text(f, i, text), &s->tops[i].items[k], err));
+		for (size_t k = 0; k < tops[i].count; k++)
+			TRY(end_item(f, selection_text(f, i, text), &tops[i].items[k], err));
 	}
 	return ST_OK;
 }
@@ -319,7 +301,7 @@ const struct report_type report_evidence = {
 	.name = "behind",
 	.help = "the events behind figures",
 	.tables = evidence_tables,
-	.state_size = sizeof(struct evidence_state),
+	.state_size = SELECTIONS * sizeof(struct top),
 	.needs_owners = true,
 	.put = evidence_put,
 	.end = evidence_end,

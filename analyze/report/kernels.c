@@ -111,33 +111,19 @@ static void kernels_release(struct accumulator *f)
 
 enum { SHORT_COLUMNS = 61, SHORT_BYTES = 4 * SHORT_COLUMNS };
 
-static bool same_rank(const union value *a, const union value *b)
-{
-	return a[0].u64 == b[0].u64 && a[1].text == b[1].text && a[2].u64 == b[2].u64;
-}
-
 static enum status kernels_finish(struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "kernels");
-	size_t i, count = table_count(t);
 	char name[SHORT_BYTES];
+	union value *row;
 
-	for (size_t first = 0; first < count; first = i) {
-		const union value *rank = table_at(t, first);
-
-		uint64_t total = 0;
-		for (i = first; i < count && same_rank(table_at(t, i), rank); i++)
-			total += table_at(t, i)[KERNEL_TOTAL].u64;
-		for (i = first; i < count && same_rank(table_at(t, i), rank); i++) {
-			union value *row = table_at(t, i);
-
-			row[KERNEL_PCT].f64 = percent_of(row[KERNEL_TOTAL].u64, total);
-			row[KERNEL_MEDIAN].u64 = hist_median(row[KERNEL_LENGTHS].hist);
-			name_short(row[KERNEL_NAME].text, SHORT_COLUMNS, name, sizeof(name));
-			row[KERNEL_SHORT].text = table_text(t, name, err);
-			if (!row[KERNEL_SHORT].text)
-				return ST_CEILING;
-		}
+	finish_shares(all, "kernels", RANK_KEYS, KERNEL_TOTAL, KERNEL_PCT);
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		row[KERNEL_MEDIAN].u64 = hist_median(row[KERNEL_LENGTHS].hist);
+		name_short(row[KERNEL_NAME].text, SHORT_COLUMNS, name, sizeof(name));
+		row[KERNEL_SHORT].text = table_text(t, name, err);
+		if (!row[KERNEL_SHORT].text)
+			return ST_CEILING;
 	}
 	return ST_OK;
 }

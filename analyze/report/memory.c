@@ -188,20 +188,23 @@ static enum status place_find(struct accumulator *f, uint32_t process, uint32_t 
 {
 	struct memory *m = f->state;
 
-	for (size_t i = 0; i < m->count; i++)
-		if (m->places[i]->process == process && m->places[i]->device == device &&
-		    m->places[i]->what == what) {
+	for (size_t i = 0; i < m->count; i++) {
+		const struct place *p = m->places[i];
+
+		if (p->process == process && p->device == device && p->what == what) {
 			*index = (uint32_t)i + 1;
 			return ST_OK;
 		}
+	}
 	if (m->count == GAUGES_MAX)
 		return fail(err, ST_CEILING, NOWHERE, "over %d amounts of memory", GAUGES_MAX);
 	TRY(vec_reserve(&m->places, &m->place_cap, m->count + 1, err));
-	m->places[m->count] = calloc(1, sizeof(*m->places[m->count]));
-	if (!m->places[m->count])
+	struct place *new = calloc(1, sizeof(*new));
+	if (!new)
 		return fail_memory(err);
-	*m->places[m->count] = (struct place){ .process = process, .device = device, .what = what };
-	m->places[m->count]->gauge.curve_ns = f->pictures == PICTURES_FINE ? 1000 : 0;
+	*new = (struct place){ .process = process, .device = device, .what = what };
+	new->gauge.curve_ns = f->pictures == PICTURES_FINE ? 1000 : 0;
+	m->places[m->count] = new;
 	*index = (uint32_t)++m->count;
 	return ST_OK;
 }
@@ -286,58 +289,49 @@ static enum status put_pool(struct accumulator *f, const struct event *e, struct
 			    struct error *err)
 {
 	struct gauge_at at = at_of(f, e, p->process);
+	struct gauge *g = &p->gauge;
 	uint64_t bytes;
 
 	if (e->bytes > (uint64_t)1 << 62)
 		return ST_OK;
-	total_take(f, e, TOTAL_RESERVED, &p->gauge.reserved_bytes);
+	total_take(f, e, TOTAL_RESERVED, &g->reserved_bytes);
 	if (e->kind == KIND_ALLOC && e->address)
-		TRY(gauge_take(&p->gauge, e->address, e->bytes, e->owner, err));
+		TRY(gauge_take(g, e->address, e->bytes, e->owner, err));
 	else if (e->kind == KIND_FREE)
-		gauge_give(&p->gauge, e->address);
+		gauge_give(g, e->address);
 	if (total_take(f, e, TOTAL_ALLOCATED, &bytes)) {
 		p->absolute = true;
-		p->gauge.sum_bytes = (int64_t)bytes;
+		g->sum_bytes = (int64_t)bytes;
 	} else {
 		/* Without a total it is the level before and what came or went, from 0 on. */
-		struct gauge *g = &p->gauge;
 		g->sum_bytes += e->kind == KIND_ALLOC ? (int64_t)e->bytes : -(int64_t)e->bytes;
 		if (g->sum_bytes < 0)
 			g->sum_bytes = 0; /* it was there before the window */
 		bytes = (uint64_t)g->sum_bytes;
 	}
-	return gauge_put(&p->gauge, bytes, &at, err);
+	return gauge_put(g, bytes, &at, err);
 }
 
 static enum status memory_put(struct accumulator *f, const struct sorted_batch *w,
 			      struct error *err)
 {
-	struct place *place;
+	struct memory *m = f->state;
 
 	for (size_t i = 0; i < w->by[BATCH_MEMORY].count; i++) {
 		const struct event *e = w->by[BATCH_MEMORY].items[i];
-
-		/* NULL in *out: no amount of memory. */
-		struct place **out = &place;
-		struct memory *m = f->state;
 		const struct track *k = trace_get_track(f->trace, e->track);
-		enum what what =
-			e->kind == KIND_COUNTER ? WHAT_IN_USE : what_of_schema(f, e->schema);
+		bool is_sample = e->kind == KIND_COUNTER;
+		enum what what = is_sample ? WHAT_IN_USE : what_of_schema(f, e->schema);
 
-		*out = NULL;
-		if (e->kind != KIND_COUNTER ||
-		    !((!k->name || (k->name != m->names[0] && k->name != m->names[1])))) {
-			if (e->track <= m->track_count && acc_wants(f, k->process)) {
-				uint32_t *index = &m->place_of_track[what][e->track];
-				if (!*index)
-					TRY(place_find(f, k->process,
-						       what == WHAT_PINNED ? NO_ID : k->device,
-						       what, index, err));
-				*out = m->places[*index - 1];
-			}
-		}
-		if (place)
-			TRY((e->kind == KIND_COUNTER ? put_sample : put_pool)(f, e, place, err));
+		if (is_sample && (!k->name || (k->name != m->names[0] && k->name != m->names[1])))
+			continue; /* a counter of something else */
+		if (e->track > m->track_count || !acc_wants(f, k->process))
+			continue;
+		uint32_t *index = &m->place_of_track[what][e->track];
+		if (!*index)
+			TRY(place_find(f, k->process, what == WHAT_PINNED ? NO_ID : k->device, what,
+				       index, err));
+		TRY((is_sample ? put_sample : put_pool)(f, e, m->places[*index - 1], err));
 	}
 	return ST_OK;
 }
@@ -485,24 +479,16 @@ static enum status memory_end(struct accumulator *f, struct error *err)
 
 /* ---- growth ----------------------------------------------------------------------------- */
 
-static bool is_below(const union value *row, const union value *parent)
-{
-	return !memcmp(row, parent, (MEM_WHAT + 1) * sizeof(*row));
-}
-
-/* Rows of `steps` from *at on that are below `row`; *at moves behind them. */
-static enum status finish_growth(struct table *steps, size_t *at, union value *row,
+/* Rows [first, end) of `steps` are below `row`. */
+static enum status finish_growth(struct table *steps, size_t first, size_t end, union value *row,
 				 struct error *err)
 {
-	size_t count = table_count(steps), n = 0, first = *at;
-	struct growth_step *counted;
+	struct growth_step *counted = calloc(end - first + 1, sizeof(*counted));
+	size_t n = 0;
 
-	while (*at < count && is_below(table_at(steps, *at), row))
-		++*at;
-	counted = calloc(*at - first + 1, sizeof(*counted));
 	if (!counted)
 		return fail_memory(err);
-	for (; first < *at; first++) {
+	for (; first < end; first++) {
 		const union value *step = table_at(steps, first);
 
 		if (step[MSTEP_COUNTED].u64 == 1)
@@ -522,8 +508,13 @@ static enum status finish_growth(struct table *steps, size_t *at, union value *r
 	return ST_OK;
 }
 
-/* Of amounts that are never nothing where somebody told them: MAX begins with 0. */
-static void not_told(union value *cell)
+static bool is_below(const union value *row, const union value *parent)
+{
+	return row && !memcmp(row, parent, (MEM_WHAT + 1) * sizeof(*row));
+}
+
+/* Of amounts that are never nothing where they are known: MAX begins with 0. */
+static void null_if_nothing(union value *cell)
 {
 	if (!cell->u64)
 		cell->u64 = NO_U64;
@@ -539,14 +530,17 @@ static enum status memory_finish(struct tables *all, struct error *err)
 	for (size_t i = 0; i < table_count(memory); i++) {
 		union value *row = table_at(memory, i);
 
-		not_told(&row[MEM_RESERVED]);
-		not_told(&row[MEM_TOTAL]);
-		TRY(finish_growth(steps, &step, row, err));
+		null_if_nothing(&row[MEM_RESERVED]);
+		null_if_nothing(&row[MEM_TOTAL]);
+		size_t first = step;
+		while (is_below(table_at(steps, step), row))
+			step++;
+		TRY(finish_growth(steps, first, step, row, err));
 		/* in the order of their keys: the highest is the last */
-		for (; peak < table_count(peaks) && is_below(table_at(peaks, peak), row); peak++) {
+		for (; is_below(table_at(peaks, peak), row); peak++) {
 			row[MEM_PEAK_STEP].u64 = table_at(peaks, peak)[MPEAK_STEP].u64;
 			row[MEM_PEAK_PHASE].text = table_at(peaks, peak)[MPEAK_PHASE].text;
-			not_told(&table_at(peaks, peak)[MPEAK_RESERVED]);
+			null_if_nothing(&table_at(peaks, peak)[MPEAK_RESERVED]);
 		}
 	}
 	return ST_OK;

@@ -10,6 +10,7 @@
 #include "analyze/engine/report.h"
 
 #include "schemas/base/map.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
@@ -213,32 +214,24 @@ static uint64_t wall_of(const struct step_row *row)
 	return row->end_ns - row->begin_ns;
 }
 
-static int compare_walls(const void *pa, const void *pb)
-{
-	const struct step_row *const *a = pa, *const *b = pb;
+struct counted {
+	uint64_t wall_ns;
+	const struct step_row *row;
+	size_t place;
+};
 
-	if (wall_of(*a) != wall_of(*b))
-		return wall_of(*a) < wall_of(*b) ? -1 : 1;
-	return (*a > *b) - (*a < *b);
-}
-
-/* Counted steps by wall, the slowest last.  NULL without memory or steps. */
-static const struct step_row **steps_sorted(const struct step_list *l, size_t *count)
+/* Counted steps by wall, the slowest last, of equal ones the later.  NULL without memory. */
+static struct counted *steps_sorted(const struct step_list *l, size_t *count)
 {
-	const struct step_row **rows = calloc(l->count + 1, sizeof(struct step_row *));
+	struct counted *steps = calloc(l->count + 1, sizeof(*steps));
 
 	*count = 0;
-	for (size_t i = 0; rows && i < l->count; i++)
+	for (size_t i = 0; steps && i < l->count; i++)
 		if (l->rows[i].is_counted)
-			rows[(*count)++] = &l->rows[i];
-	if (rows)
-		qsort(rows, *count, sizeof(*rows), compare_walls);
-	return rows;
-}
-
-static uint64_t median_twice(const struct step_row **rows, size_t count)
-{
-	return wall_of(rows[(count - 1) / 2]) + wall_of(rows[count / 2]);
+			steps[(*count)++] =
+				(struct counted){ wall_of(&l->rows[i]), &l->rows[i], i };
+	SORT_BY(steps, *count, UP(struct counted, wall_ns), UP(struct counted, place));
+	return steps;
 }
 
 struct grown {
@@ -348,32 +341,30 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	enum status status = ST_OK;
 	size_t count;
 
-	const struct step_row **rows = steps_sorted(&f->steps[process], &count);
-	if (!rows)
+	struct counted *steps = steps_sorted(&f->steps[process], &count);
+	if (!steps)
 		return fail_memory(err);
-	if (count > 1) {
-		/* Nearest to the median; of two the later. */
-		uint64_t twice = median_twice(rows, count), best = 0;
-		const struct step_row *found = NULL;
-		for (size_t i = 0; i < count; i++) {
-			uint64_t mine = 2 * wall_of(rows[i]);
-			uint64_t off = mine > twice ? mine - twice : twice - mine;
+	uint64_t best = UINT64_MAX, twice = 0; /* the median, which lies between two steps */
+	if (count > 1)
+		twice = steps[(count - 1) / 2].wall_ns + steps[count / 2].wall_ns;
+	/* Nearest to the median; of two the later. */
+	for (size_t i = 0; i < count && count > 1; i++) {
+		uint64_t mine = 2 * steps[i].wall_ns;
+		uint64_t off = mine > twice ? mine - twice : twice - mine;
 
-			if (!found || off < best || (off == best && rows[i] > found)) {
-				found = rows[i];
-				best = off;
-			}
+		if (!c.median || off < best || (off == best && steps[i].row > c.median)) {
+			c.median = steps[i].row;
+			best = off;
 		}
-		c.median = found;
 	}
 	for (size_t i = 0; c.median && i < SLOW_MAX && i < count && status == ST_OK; i++) {
-		c.step = rows[count - 1 - i];
-		if (i && 4 * wall_of(c.step) <= 3 * median_twice(rows, count))
+		c.step = steps[count - 1 - i].row;
+		if (i && 4 * wall_of(c.step) <= 3 * twice)
 			break;
 		if (c.step != c.median)
 			status = explain(f, &c, err);
 	}
-	free(rows);
+	free(steps);
 	return status;
 }
 

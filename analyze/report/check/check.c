@@ -329,13 +329,6 @@ static uint64_t count_newer(const struct accumulator *f, uint32_t process)
 	return count;
 }
 
-/* What the options took out is no fault of the recording. */
-static bool is_cut(const struct filter *filter)
-{
-	return filter && (filter->has_steps || filter->has_devices || filter->kinds_mask ||
-			  filter->names || filter->from || filter->to);
-}
-
 static enum status end_facts(struct accumulator *f, uint32_t process, struct error *err)
 {
 	static const enum combine how[] = {
@@ -344,6 +337,7 @@ static enum status end_facts(struct accumulator *f, uint32_t process, struct err
 #undef X
 	};
 	const struct provenance *p = trace_provenance(f->trace);
+	const struct filter *filter = f->filter;
 	struct check *c = f->state;
 	uint64_t *at = c->processes[process].at;
 	union value keys[RANK_KEYS], *row;
@@ -353,7 +347,10 @@ static enum status end_facts(struct accumulator *f, uint32_t process, struct err
 	at[FACT_unread_bytes] = p->unread_bytes;
 	at[FACT_no_epoch] = !p->epoch_known;
 	at[FACT_synthetic] = p->is_synthetic;
-	at[FACT_is_cut] = is_cut(f->filter);
+	/* what the options took out is no fault of the recording */
+	at[FACT_is_cut] =
+		filter && (filter->has_steps || filter->has_devices || filter->kinds_mask ||
+			   filter->names || filter->from || filter->to);
 	at[FACT_windows] = c->processes[process].span_count;
 	at[FACT_newer] = count_newer(f, process);
 	/* REALTIME against MONOTONIC, from anchor to anchor. */

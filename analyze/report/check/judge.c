@@ -14,6 +14,19 @@ static const char *const verdict_words[] = {
 #undef X
 };
 
+static const struct {
+	const char *name, *meaning;
+} checks[] = {
+#define X(name, meaning) { #name, meaning },
+	CHECK_LIST(X)
+#undef X
+};
+enum check {
+#define X(name, meaning) OF_##name,
+	CHECK_LIST(X)
+#undef X
+};
+
 struct judge { /* of one rank, while its checks are made */
 	struct tables *all;
 	struct table *checks;
@@ -23,26 +36,23 @@ struct judge { /* of one rank, while its checks are made */
 	struct error *err;
 };
 
-/* Numbers in a sentence: four at once are the most that one needs. */
-static const char *num(uint64_t value)
+/* Room for the figures of a sentence: four at once are the most that one needs. */
+static char *figure_text(void)
 {
 	static _Thread_local char buffers[4][NUMBER_TEXT];
 	static _Thread_local unsigned at;
 
-	return count_text(buffers[at++ & 3], value);
+	return buffers[at++ & 3];
+}
+
+static const char *num(uint64_t value)
+{
+	return count_text(figure_text(), value);
 }
 
 static const char *ms(uint64_t ns)
 {
-	static _Thread_local char buffers[4][NUMBER_TEXT];
-	static _Thread_local unsigned at;
-
-	return number_text(buffers[at++ & 3], (double)ns / 1e6, 1);
-}
-
-static double share(uint64_t part, uint64_t whole)
-{
-	return percent_of(part, whole);
+	return number_text(figure_text(), (double)ns / 1e6, 1);
 }
 
 static uint64_t fact(const struct judge *j, enum fact which)
@@ -68,19 +78,19 @@ conclude(struct judge *j, enum verdict v, uint64_t count, const char *fmt, ...)
 }
 
 /* The row of the check with these rank keys; what it says is in *j. */
-static enum status put_row(struct judge *j, const union value *rank, const char *check,
-			   const char *of, const char *meaning, enum verdict v)
+static enum status put_row(struct judge *j, const union value *rank, enum check check,
+			   const char *of, enum verdict v)
 {
 	union value keys[RANK_KEYS + 2], *row;
 
 	memcpy(keys, rank, RANK_KEYS * sizeof(*keys));
-	keys[CHECK_NAME].text = check;
+	keys[CHECK_NAME].text = checks[check].name;
 	keys[CHECK_OF].text = of;
 	TRY(table_row(j->checks, keys, &row, j->err));
 	row[CHECK_VERDICT].text = verdict_words[v];
 	row[CHECK_COUNT].u64 = j->count;
 	row[CHECK_TEXT].text = table_text(j->checks, j->text, j->err);
-	row[CHECK_MEANING].text = table_text(j->checks, meaning, j->err);
+	row[CHECK_MEANING].text = table_text(j->checks, checks[check].meaning, j->err);
 	return row[CHECK_TEXT].text && row[CHECK_MEANING].text ? ST_OK : ST_CEILING;
 }
 
@@ -135,9 +145,9 @@ static enum verdict judge_sampled(struct judge *j)
 		return conclude(j, VERDICT_BAD, range - ids,
 				"a sample: %s of %s correlation ids are there, "
 				"%.2f %%; what looks idle may have been busy",
-				num(ids), num(range), share(ids, range));
+				num(ids), num(range), percent_of(ids, range));
 	return conclude(j, VERDICT_GOOD, 0, "%s of %s correlation ids are there, %.1f %%", num(ids),
-			num(range), share(ids, range));
+			num(range), percent_of(ids, range));
 }
 
 static enum verdict judge_no_kernels(struct judge *j)
@@ -180,7 +190,7 @@ static enum verdict judge_no_launch(struct judge *j)
 	return conclude(
 		j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
 		"without a launch: %s of %s GPU events, %.1f %%; no step or phase can own them",
-		num(without), num(all), share(without, all));
+		num(without), num(all), percent_of(without, all));
 }
 
 static enum verdict judge_no_gpu_event(struct judge *j)
@@ -199,7 +209,7 @@ static enum verdict judge_no_gpu_event(struct judge *j)
 			 num(fell));
 	return conclude(j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, without,
 			"without a GPU event: %s of %s launches, %.1f %%%s", num(without), num(all),
-			share(without, all), more);
+			percent_of(without, all), more);
 }
 
 static enum verdict judge_graphs(struct judge *j)
@@ -278,7 +288,7 @@ static enum verdict judge_own_cost(struct judge *j)
 {
 	enum { DOUBT_FROM = 1, BAD_FROM = 10, SLOWER = 10 }; /* percent of the window; of a step */
 	uint64_t window = fact(j, FACT_window_ns), own = fact(j, FACT_own_ns);
-	double percent = share(own, window), slower;
+	double percent = percent_of(own, window), slower;
 	char more[128] = "", steps[192] = "";
 
 	if (fact(j, FACT_tracer_events))
@@ -331,27 +341,15 @@ static enum verdict judge_synthetic(struct judge *j)
 	return conclude(j, VERDICT_GOOD, 0, "not marked as made by a generator");
 }
 
-/* Rows of their own: one for each window, reason or attribute. */
+/* These have a row for each window, reason or attribute. */
 #define judge_windows  NULL
 #define judge_losses   NULL
 #define judge_recorder NULL
-static const struct check_type {
-	const char *name, *meaning;
-	enum verdict (*judge)(struct judge *j);
-} checks[] = {
-#define X(name, meaning) { #name, meaning, judge_##name },
+static enum verdict (*const judges[])(struct judge *j) = {
+#define X(name, meaning) judge_##name,
 	CHECK_LIST(X)
 #undef X
 };
-
-static const char *meaning_of(const char *check)
-{
-	size_t i = 0;
-
-	while (strcmp(checks[i].name, check) != 0)
-		i++;
-	return checks[i].meaning;
-}
 
 /* ---- windows ---------------------------------------------------------------------------- */
 
@@ -401,8 +399,7 @@ static enum status judge_all_windows(struct judge *j)
 		row[FACT_windows_held].u64++;
 		j->facts = row;
 		snprintf(of, sizeof(of), "%04u", (unsigned)number);
-		TRY(put_row(j, window, "windows", of, meaning_of("windows"),
-			    judge_window(j, window, span)));
+		TRY(put_row(j, window, OF_windows, of, judge_window(j, window, span)));
 	}
 	return ST_OK;
 }
@@ -432,7 +429,7 @@ static const struct {
 static enum verdict judge_loss(struct judge *j, const char *reason, uint64_t count)
 {
 	uint64_t events = j->ranks[table_column(tables_find(j->all, "ranks"), "events")].u64;
-	double percent = share(count, events + count);
+	double percent = percent_of(count, events + count);
 	size_t i, rows = sizeof(loss_rows) / sizeof(loss_rows[0]);
 
 	for (i = 0; i < rows && strcmp(loss_rows[i].reason, reason) != 0; i++)
@@ -463,7 +460,7 @@ static enum status judge_losses_of(struct judge *j)
 		TRY(table_have(ranks, loss, &row, j->err));
 		j->ranks = row;
 		enum verdict v = judge_loss(j, loss[reason].text, loss[count].u64);
-		TRY(put_row(j, loss, "losses", loss[reason].text, meaning_of("losses"), v));
+		TRY(put_row(j, loss, OF_losses, loss[reason].text, v));
 		TRY(table_have(facts, loss, &row, j->err));
 		row[FACT_lost].u64 += v != VERDICT_GOOD;
 	}
@@ -496,16 +493,6 @@ const char *check_metadata_key(size_t index)
 	return index < METADATA_ROWS ? metadata_rows[index].key : NULL;
 }
 
-static const struct metadata *metadata_find(const char *key)
-{
-	static const struct metadata other = { NULL, VERDICT_DOUBT, "", "" }; /* of a newer Tacho */
-
-	for (size_t i = 0; i < METADATA_ROWS; i++)
-		if (!strcmp(metadata_rows[i].key, key))
-			return &metadata_rows[i];
-	return &other;
-}
-
 /* ---- all -------------------------------------------------------------------------------- */
 
 static enum status judge_rank(struct judge *j)
@@ -514,14 +501,13 @@ static enum status judge_rank(struct judge *j)
 
 	TRY(table_have(tables_find(j->all, "trust"), j->facts, &row, j->err));
 	j->trust = row;
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (checks[i].judge)
-			TRY(put_row(j, j->facts, checks[i].name, "", checks[i].meaning,
-				    checks[i].judge(j)));
+	for (size_t i = 0; i < sizeof(judges) / sizeof(judges[0]); i++)
+		if (judges[i])
+			TRY(put_row(j, j->facts, (enum check)i, "", judges[i](j)));
 	/* Windows of which no event came are in no other table. */
 	uint64_t named = fact(j, FACT_windows), held = fact(j, FACT_windows_held);
 	if (held < named && !fact(j, FACT_is_cut)) {
-		TRY(put_row(j, j->facts, "windows", "empty", meaning_of("windows"),
+		TRY(put_row(j, j->facts, OF_windows, "empty",
 			    conclude(j, VERDICT_DOUBT, named - held,
 				     "windows without an event: %s of %s", num(named - held),
 				     num(named))));
@@ -533,7 +519,7 @@ static enum status judge_rank(struct judge *j)
 					    "the recorder counts its losses, and there are none")
 				 : conclude(j, VERDICT_UNKNOWN, 0,
 					    "the input does not say what its recorder lost");
-	return put_row(j, j->facts, "losses", "", meaning_of("losses"), v);
+	return put_row(j, j->facts, OF_losses, "", v);
 }
 
 enum status check_judge(struct tables *all, struct error *err)
@@ -546,8 +532,15 @@ enum status check_judge(struct tables *all, struct error *err)
 	struct table *metadata = tables_find(j.all, "check_told");
 	const union value *row;
 	for (size_t i = 0; (row = table_at(metadata, i)); i++) {
-		const struct metadata *of = metadata_find(row[METADATA_KEY].text);
-		TRY(put_row(&j, row, "recorder", row[METADATA_KEY].text, meaning_of("recorder"),
+		const struct metadata *of = &metadata_rows[0];
+		const struct metadata other = { NULL, VERDICT_DOUBT, "",
+						"" }; /* of a newer Tacho */
+
+		while (of < metadata_rows + METADATA_ROWS &&
+		       strcmp(of->key, row[METADATA_KEY].text) != 0)
+			of++;
+		of = of < metadata_rows + METADATA_ROWS ? of : &other;
+		TRY(put_row(&j, row, OF_recorder, row[METADATA_KEY].text,
 			    conclude(&j, of->verdict, of->verdict != VERDICT_GOOD, "%s%.800s%s",
 				     of->before, row[METADATA_TEXT].text, of->after)));
 	}

@@ -115,15 +115,6 @@ static enum status reserve(struct critical *s, void *items, size_t *count, size_
 	reserve(s, &(s)->graph.items, &(s)->graph.count, &(s)->graph.cap,                          \
 		sizeof(*(s)->graph.items), err)
 
-static enum path_kind kind_of(struct accumulator *f, const struct event *e)
-{
-	static const enum path_kind kinds[] = {
-		[CLASS_COMPUTE] = PATH_COMPUTE, [CLASS_COMM] = PATH_COMM, [CLASS_COPY] = PATH_COPY
-	};
-
-	return kinds[sweep_class(f->sweep, e)];
-}
-
 /* Where the call began, of which a cut may have left the rest. */
 static uint64_t asked_of(struct accumulator *f, const struct event *e)
 {
@@ -136,6 +127,9 @@ static uint64_t asked_of(struct accumulator *f, const struct event *e)
 
 static enum status put_event(struct accumulator *f, const struct event *e, struct error *err)
 {
+	static const uint8_t kinds[] = {
+		[CLASS_COMPUTE] = PATH_COMPUTE, [CLASS_COMM] = PATH_COMM, [CLASS_COPY] = PATH_COPY
+	};
 	struct critical *s = f->state;
 
 	if (event_is_gpu_work(e)) {
@@ -153,7 +147,7 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 			.gpu = sweep_gpu_of(f->sweep, e->track),
 			.process = t->process,
 			.name = e->name,
-			.class = (uint8_t)kind_of(f, e),
+			.class = kinds[sweep_class(f->sweep, e)],
 			.has_launch = l != NULL,
 		};
 		s->graph.work_count++;
@@ -194,16 +188,6 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 }
 
 /* ---- the path of a step ------------------------------------------------------------------ */
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static enum status part_add(struct path_parts *l, const struct path_part *one, struct error *err)
 {
@@ -403,22 +387,6 @@ static uint64_t wall_of(const struct step_row *row)
 	return row->end_ns - row->begin_ns;
 }
 
-/* Steps that are not walked yet; a window without marks is one. */
-static enum status walk_rest(struct accumulator *f, uint32_t process, struct error *err)
-{
-	struct critical *s = f->state;
-	const struct step_list *l = &f->steps[process];
-	struct path_part step = { .process = process };
-
-	if (l->is_inferred) {
-		step.row = (uint32_t)l->count - 1;
-		return walk(s, &step, l->rows[step.row].begin_ns, l->rows[step.row].end_ns, err);
-	}
-	while (s->processes[process].row < l->count)
-		TRY(walk_step(s, l, process, err));
-	return ST_OK;
-}
-
 static enum status end_process(struct accumulator *f, uint32_t process, struct error *err)
 {
 	static const char *const which[] = { "median", "slowest" };
@@ -427,7 +395,14 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 	const struct step_row *steps[2];
 	size_t i, k;
 
-	TRY(walk_rest(f, process, err));
+	/* Steps that are not walked yet; a window without marks is one. */
+	if (l->is_inferred) {
+		struct path_part step = { .process = process, .row = (uint32_t)l->count - 1 };
+
+		TRY(walk(s, &step, l->rows[step.row].begin_ns, l->rows[step.row].end_ns, err));
+	}
+	while (!l->is_inferred && s->processes[process].row < l->count)
+		TRY(walk_step(s, l, process, err));
 	/* The counted step nearest to the median, of two the later; the slowest, of two the
 	 * earlier. */
 	uint64_t *walls = calloc(l->count + 1, sizeof(*walls));
@@ -479,23 +454,7 @@ static enum status critical_end(struct accumulator *f, struct error *err)
 
 static enum status critical_finish(struct tables *all, struct error *err)
 {
-	struct table *t = tables_find(all, "critical");
-	size_t count = table_count(t), last;
-
-	(void)err;
-	for (size_t first = 0; first < count; first = last) {
-		uint64_t whole = 0;
-
-		for (last = first; last < count; last++) {
-			if (memcmp(table_at(t, last), table_at(t, first),
-				   CRITICAL_KIND * sizeof(union value)))
-				break;
-			whole += table_at(t, last)[CRITICAL_NS].u64;
-		}
-		for (size_t i = first; i < last; i++)
-			table_at(t, i)[CRITICAL_PCT].f64 =
-				percent_of(table_at(t, i)[CRITICAL_NS].u64, whole);
-	}
+	finish_shares(all, "critical", CRITICAL_KIND, CRITICAL_NS, CRITICAL_PCT);
 	return ST_OK;
 }
 

@@ -8,6 +8,15 @@
 
 #include "analyze/engine/report.h"
 
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 struct work_node { /* GPU work, in the order of owners (DEFINITIONS.md 2), of equals the shorter */
 	uint64_t begin_ns, end_ns, launch_begin_ns, correlation, stream, arrival;
 	uint32_t track, gpu, process, name, launch_track, launch_name;

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/critical/internal.h"
 
+#include "schemas/base/sort.h"
+
 #include <stdlib.h>
 
 enum { STREAM_WAITS_FEW = 1 << 19 };
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- order ------------------------------------------------------------------------------ */
 
@@ -31,21 +23,6 @@ static int compare_work(const void *pa, const void *pb)
 	order = order ? order : compare(a->correlation, b->correlation);
 	order = order ? order : compare(a->end_ns, b->end_ns);
 	return order ? order : compare(a->arrival, b->arrival);
-}
-
-static int compare_stream_waits(const void *pa, const void *pb)
-{
-	const struct stream_wait *a = pa, *b = pb;
-
-	return a->track != b->track ? compare(a->track, b->track) : compare(a->at_ns, b->at_ns);
-}
-
-static int compare_intervals(const void *pa, const void *pb)
-{
-	const struct phase_interval *a = pa, *b = pb;
-
-	return a->process != b->process ? compare(a->process, b->process)
-					: compare(a->begin_ns, b->begin_ns);
 }
 
 /* By the end of the work, then its order; those that waited for nothing last. */
@@ -88,19 +65,6 @@ static size_t ended_by(const struct critical_graph *g, uint64_t at_ns)
 	return low;
 }
 
-/* The last that ended within the call and was asked for before. */
-static void waited_for(const struct critical_graph *g, struct wait_node *w)
-{
-	size_t low = ended_by(g, w->end_ns);
-
-	w->work = NO_ID;
-	for (; low && g->work[g->by_end[low - 1]].end_ns > w->begin_ns; low--)
-		if (could_wait(w, &g->work[g->by_end[low - 1]])) {
-			w->work = g->by_end[low - 1];
-			return;
-		}
-}
-
 static int compare_ends(const void *pa, const void *pb, void *self)
 {
 	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
@@ -114,11 +78,10 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 {
 	if (g->work_count)
 		qsort(g->work, g->work_count, sizeof(*g->work), compare_work);
-	if (g->stream_count)
-		qsort(g->stream_waits, g->stream_count, sizeof(*g->stream_waits),
-		      compare_stream_waits);
-	if (g->interval_count)
-		qsort(g->intervals, g->interval_count, sizeof(*g->intervals), compare_intervals);
+	SORT_BY(g->stream_waits, g->stream_count, UP(struct stream_wait, track),
+		UP(struct stream_wait, at_ns));
+	SORT_BY(g->intervals, g->interval_count, UP(struct phase_interval, process),
+		UP(struct phase_interval, begin_ns));
 	for (size_t i = 0; i < tracks; i++)
 		last[i] = NO_ID;
 	for (size_t i = 0; i < g->work_count; i++) {
@@ -129,9 +92,18 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 	if (g->work_count)
 		qsort_r(g->by_end, g->work_count, sizeof(*g->by_end), compare_ends, g->work);
 	for (size_t i = 0; i < g->wait_count; i++) {
-		g->waits[i].work = NO_ID;
-		if (g->waits[i].track < tracks && g->launches[g->waits[i].track])
-			waited_for(g, &g->waits[i]);
+		struct wait_node *w = &g->waits[i];
+		size_t low = 0;
+
+		/* The last work that ended within the call and was asked for before. */
+		w->work = NO_ID;
+		if (w->track < tracks && g->launches[w->track])
+			low = ended_by(g, w->end_ns);
+		for (; low && g->work[g->by_end[low - 1]].end_ns > w->begin_ns; low--)
+			if (could_wait(w, &g->work[g->by_end[low - 1]])) {
+				w->work = g->by_end[low - 1];
+				break;
+			}
 	}
 	if (g->wait_count)
 		qsort_r(g->waits, g->wait_count, sizeof(*g->waits), compare_waits, g->work);

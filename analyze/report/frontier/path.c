@@ -56,12 +56,10 @@ static enum status spans_find(struct frontier_path *w, struct error *err)
 		return fail_memory(err);
 	for (size_t first = 0; first < count; first = end) {
 		const union value *row = table_at(t, first);
-		size_t bytes = (SPANS_FROM + 1) * sizeof(*row);
 
-		for (end = first + 1; end < count && !memcmp(row, table_at(t, end), bytes); end++)
-			;
+		end = table_group_end(t, first, SPANS_FROM + 1);
 		for (k = at; k < w->matches.interval_count; k++)
-			if (!memcmp(row, w->matches.intervals[k], bytes))
+			if (!memcmp(row, w->matches.intervals[k], (SPANS_FROM + 1) * sizeof(*row)))
 				break;
 		if (k == w->matches.interval_count)
 			continue;

@@ -416,27 +416,6 @@ static void finish_means(struct tables *all, const char *name, size_t sum, size_
 	}
 }
 
-/* Share of the sum over rows that agree in the first `keys` columns: they stand together. */
-static void finish_shares(struct tables *all, const char *name, size_t keys, size_t part,
-			  size_t share)
-{
-	struct table *t = tables_find(all, name);
-	size_t count = table_count(t), last;
-
-	for (size_t first = 0; first < count; first = last) {
-		uint64_t whole = 0;
-
-		for (last = first; last < count; last++) {
-			if (memcmp(table_at(t, last), table_at(t, first),
-				   keys * sizeof(union value)))
-				break;
-			whole += table_at(t, last)[part].u64;
-		}
-		for (size_t i = first; i < last; i++)
-			table_at(t, i)[share].f64 = percent_of(table_at(t, i)[part].u64, whole);
-	}
-}
-
 static enum status hta_finish(struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, table_time.name);
