@@ -100,6 +100,9 @@ struct report_type {
 	enum status (*finish)(struct tables *all, struct error *err);
 };
 
+/* A list of tables for report_type. */
+#define TABLES(...) ((const struct table_type *const[]){ __VA_ARGS__, NULL })
+
 extern const struct report_type report_base; /* inputs, ranks, losses, trust: part of each run */
 
 /* Every table hangs below `ranks`: these are the first columns of each (DEFINITIONS.md 8). */

@@ -85,7 +85,7 @@ enum nest {              /* how rows stand in the JSON object of the row above t
 };
 struct table_type {
 	const char *name;               /* "step_gpus": for --report and code; unique */
-	const char *member;             /* "gpus": its key in JSON */
+	const char *member;             /* "gpus": its key in JSON; NULL: its name */
 	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
 	enum nest nest;
 	const char *by;         /* printed in descending order of this column; NULL: in key order */
@@ -113,6 +113,10 @@ size_t tables_count(const struct tables *t);
 struct table *tables_at(const struct tables *t, size_t index);       /* in the order of `types` */
 struct table *tables_find(const struct tables *t, const char *name); /* NULL: was not asked for */
 
+static inline const char *table_member(const struct table_type *type)
+{
+	return type->member ? type->member : type->name;
+}
 const struct table_type *table_type(const struct table *t);
 size_t table_keys(const struct table_type *type);             /* how many of its columns are keys */
 size_t table_columns(const struct table_type *type);          /* all of them */

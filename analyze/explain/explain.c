@@ -35,11 +35,9 @@ static bool ends_in(const char *name, const char *end)
 
 struct block_words *explain_line(struct blocks *b, const char *label, const char *text)
 {
-	struct block_words *w = add_words(b, ROLE_TEXT, EXPLAIN_TEXT_AT);
+	struct block_words *w =
+		add_labelled(b, EXPLAIN_TEXT_AT, EXPLAIN_LABEL_AT, TOKEN_DIM, label);
 
-	w->label = label;
-	w->label_at = EXPLAIN_LABEL_AT;
-	w->label_token = TOKEN_DIM;
 	add_span(b, w, TOKEN_TEXT, text);
 	return w;
 }
@@ -79,8 +77,8 @@ static void add_column(struct blocks *b, const struct figure *f)
 	explain_line(b, "is", f->column->meaning);
 	explain_line(b, "unit", unit_of(f->column, b));
 	explain_line(b, "in JSON",
-		     blocks_text(b, "%s%s%s%s", t->under ? t->under->member : "",
-				 t->under ? "[]." : "", t->member,
+		     blocks_text(b, "%s%s%s%s", t->under ? table_member(t->under) : "",
+				 t->under ? "[]." : "", table_member(t),
 				 t->nest == NEST_ARRAY ? "[]" : ""));
 	explain_line(b, "inputs", combine_of(f->column));
 }
@@ -90,8 +88,7 @@ static void add_columns(struct blocks *b, const struct figure *f)
 	for (const struct column *c = f->table->columns; c->name; c++) {
 		if (c->cell == CELL_HIST || !c->meaning)
 			continue;
-		add_sentence(b, ROLE_TEXT, EXPLAIN_LABEL_AT + 2,
-			     blocks_text(b, "%s: %s", c->name, c->meaning));
+		add_sentencef(b, ROLE_TEXT, EXPLAIN_LABEL_AT + 2, "%s: %s", c->name, c->meaning);
 		b->last->words.is_hanging = true;
 	}
 }
@@ -155,7 +152,7 @@ static void add_definition(struct blocks *b, const struct figure *f)
 	add_span(b, w, TOKEN_DIM, "  ");
 	add_span(b, w, TOKEN_DIM, types[f->type].word);
 	if (f->type == FIGURE_COLUMN)
-		add_span(b, w, TOKEN_DIM, blocks_text(b, " of %s", f->table->name));
+		add_spanf(b, w, TOKEN_DIM, " of %s", f->table->name);
 	types[f->type].add(b, f);
 	explain_line(b, "more",
 		     blocks_text(b, "analyze/DEFINITIONS.md, section %s", figure_section(f)));

@@ -12,19 +12,12 @@
 static const char *const default_phases[] = { "validation", "checkpoint",    "data",
 					      "optimizer",  "backward",      "forward",
 					      "other",      "before_window", "unattributed" };
-static const struct {
-	const char *name, *meaning;
-} checks[] = {
-#define X(name, meaning) { #name, meaning },
-	CHECK_LIST(X)
-#undef X
-};
 
 const char *figure_check(const char *name)
 {
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (!strcmp(checks[i].name, name))
-			return checks[i].meaning;
+	for (size_t i = 0; i < CHECKS; i++)
+		if (!strcmp(check_types[i].name, name))
+			return check_types[i].meaning;
 	return NULL;
 }
 
@@ -56,8 +49,8 @@ static void visit_all(visit_figure *visit, void *self)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		for (const struct rule *r = rules[i]; r->name; r++)
 			visit(self, &(struct figure){ .type = FIGURE_RULE, .rule = r }, r->name);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		visit(self, &(struct figure){ .type = FIGURE_CHECK }, checks[i].name);
+	for (size_t i = 0; i < CHECKS; i++)
+		visit(self, &(struct figure){ .type = FIGURE_CHECK }, check_types[i].name);
 }
 
 struct counted {
@@ -126,7 +119,7 @@ static bool matches_column(const struct search *s, const struct table_type *t,
 	if ((size_t)(c - t->columns) < keys) /* those are of the table above */
 		return false;
 	if (s->table && !is_prefix(t->name, s->table, s->table_len) &&
-	    !is_prefix(t->member, s->table, s->table_len))
+	    !is_prefix(table_member(t), s->table, s->table_len))
 		return false;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strncmp(c->name, s->asked, len) && !strcmp(c->name + len, units[i]))

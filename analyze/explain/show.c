@@ -302,8 +302,8 @@ static void add_event(struct blocks *b, struct block_table *t, struct tables *ta
 		step = blocks_text(b, "step %llu", (unsigned long long)row[EVIDENCE_IN_STEP].u64);
 	if (!*what)
 		what = row[EVIDENCE_PHASE].text ? row[EVIDENCE_PHASE].text : "step";
-	add_cell(r, blocks_text(b, "%+.3f", at_ms))->token = TOKEN_DIM;
-	add_cell(r, blocks_text(b, "%.1f", size))->token = TOKEN_BOLD;
+	add_cellf(b, r, "%+.3f", at_ms)->token = TOKEN_DIM;
+	add_cellf(b, r, "%.1f", size)->token = TOKEN_BOLD;
 	add_cell(r, track)->token = TOKEN_DIM;
 	add_cell(r, what);
 	if (has_place)

@@ -23,7 +23,6 @@
 enum { COPY_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_copies = {
 	.name = "copies",
-	.member = "copies",
 	.under = &table_ranks,
 	.by = "total_ns",
 	.null_texts = "from to",
@@ -148,12 +147,10 @@ static enum status copies_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const copies_tables[] = { &table_copies, NULL };
-
 const struct report_type report_copies = {
 	.name = "copies",
 	.help = "copies by direction and fills: bytes, rate, exposed time",
-	.tables = copies_tables,
+	.tables = TABLES(&table_copies),
 	.state_size = sizeof(struct copies),
 	.put = copies_put,
 	.finish = copies_finish,

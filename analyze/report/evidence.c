@@ -7,7 +7,6 @@
 
 static const struct table_type table_evidence = {
 	.name = "behind",
-	.member = "behind",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.null_texts = "range python cause phase",
@@ -295,12 +294,10 @@ static enum status evidence_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const evidence_tables[] = { &table_evidence, NULL };
-
 const struct report_type report_evidence = {
 	.name = "behind",
 	.help = "the events behind figures",
-	.tables = evidence_tables,
+	.tables = TABLES(&table_evidence),
 	.state_size = SELECTIONS * sizeof(struct top),
 	.needs_owners = true,
 	.put = evidence_put,

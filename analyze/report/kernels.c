@@ -22,7 +22,6 @@
 enum { KERNEL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_kernels = {
 	.name = "kernels",
-	.member = "kernels",
 	.under = &table_ranks,
 	.by = "total_ns",
 	.columns = COLUMNS(RANK_COLUMNS, KERNEL_COLUMNS(COLUMN_ROW)),
@@ -128,12 +127,10 @@ static enum status kernels_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const kernels_tables[] = { &table_kernels, NULL };
-
 const struct report_type report_kernels = {
 	.name = "kernels",
 	.help = "kernels by name: calls, time, shortest, median, longest",
-	.tables = kernels_tables,
+	.tables = TABLES(&table_kernels),
 	.state_size = sizeof(struct kernels),
 	.begin = kernels_begin,
 	.put = kernels_put,

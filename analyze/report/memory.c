@@ -46,7 +46,6 @@ enum { LEAK_STEPS = 20, OWNERS_SHOWN = 16, GAUGES_MAX = 4096 };
 enum { MEMORY_KEYS(COLUMN_PLACE) MEMORY_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory = {
 	.name = "memory",
-	.member = "memory",
 	.under = &table_ranks,
 	.null_texts = "peak_phase",
 	.columns = MEMORY_TABLE(MEMORY_COLUMNS),
@@ -546,15 +545,11 @@ static enum status memory_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const memory_tables[] = {
-	&table_memory,        &table_memory_steps,  &table_memory_peaks,
-	&table_memory_owners, &table_memory_curves, NULL,
-};
-
 const struct report_type report_memory = {
 	.name = "memory",
 	.help = "peak of each memory and who owned it, steps, growth",
-	.tables = memory_tables,
+	.tables = TABLES(&table_memory, &table_memory_steps, &table_memory_peaks,
+			 &table_memory_owners, &table_memory_curves),
 	.state_size = sizeof(struct memory),
 	.begin = memory_begin,
 	.put = memory_put,

@@ -34,7 +34,6 @@
 enum { SLOW_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_slow = {
 	.name = "slow_steps",
-	.member = "slow_steps",
 	.under = &table_ranks,
 	.by = "grew_ns",
 	.columns = COLUMNS(RANK_COLUMNS, SLOW_COLUMNS(COLUMN_ROW)),
@@ -379,12 +378,10 @@ static enum status slow_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const slow_tables[] = { &table_slow, NULL };
-
 const struct report_type report_slow = {
 	.name = "slow",
 	.help = "slow steps against the median one: which phase, cause and kernel grew",
-	.tables = slow_tables,
+	.tables = TABLES(&table_slow),
 	.state_size = sizeof(struct slow),
 	.begin = slow_begin,
 	.put = slow_put,

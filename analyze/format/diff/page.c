@@ -37,9 +37,9 @@ static void add_three(const struct diff_page *p, struct block_row *r, const stru
 	const int64_t both[] = { ns->a_ns, ns->b_ns };
 
 	if (p->medium == MEDIUM_MD) {
-		add_cell(r, blocks_text(b, "%.3f", (double)ns->a_ns / 1e6));
-		add_cell(r, blocks_text(b, "%.3f", (double)ns->b_ns / 1e6));
-		add_cell(r, blocks_text(b, "%+.3f", (double)ns->difference_ns / 1e6));
+		add_cellf(b, r, "%.3f", (double)ns->a_ns / 1e6);
+		add_cellf(b, r, "%.3f", (double)ns->b_ns / 1e6);
+		add_cellf(b, r, "%+.3f", (double)ns->difference_ns / 1e6);
 		return;
 	}
 	for (size_t i = 0; i < 2; i++)
@@ -193,10 +193,10 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 		add_three(p, r, &o->ns, b);
 		add_bar(r, token_of(p, o->class, NULL, o->ns.difference_ns),
 			share_of(p, o->ns.difference_ns));
-		add_cell(r, blocks_text(b, "%.40s", o->phase))->token = TOKEN_DIM;
+		add_cellf(b, r, "%.40s", o->phase)->token = TOKEN_DIM;
 	}
 	if (is_text && i < d->owner_count)
-		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more", d->owner_count - i));
+		add_sentencef(b, ROLE_NOTE, 0, "%zu more", d->owner_count - i);
 }
 
 /* ---- the top ---------------------------------------------------------------------------- */
@@ -258,10 +258,10 @@ static void add_md_sides(const struct diff *d, struct blocks *b)
 
 		add_cell(r, i ? "B" : "A");
 		add_cell(r, sides[i]->path);
-		add_cell(r, blocks_text(b, "%llu", (unsigned long long)sides[i]->ranks));
-		add_cell(r, blocks_text(b, "%llu", (unsigned long long)sides[i]->gpus));
-		add_cell(r, blocks_text(b, "%zu", sides[i]->series.count));
-		add_cell(r, blocks_text(b, "%.3f", (double)sides[i]->mean_ns / 1e6));
+		add_cellf(b, r, "%llu", (unsigned long long)sides[i]->ranks);
+		add_cellf(b, r, "%llu", (unsigned long long)sides[i]->gpus);
+		add_cellf(b, r, "%zu", sides[i]->series.count);
+		add_cellf(b, r, "%.3f", (double)sides[i]->mean_ns / 1e6);
 	}
 }
 
@@ -276,9 +276,7 @@ static void build_text(struct diff_page *p, struct blocks *b)
 	add_text_side(p, "A", &d->a, b);
 	add_text_side(p, "B", &d->b, b);
 	if (is_sampled || d->a.damaged || d->b.damaged) {
-		w = add_words(b, ROLE_TEXT, 2);
-		w->label = "!";
-		w->label_token = TOKEN_WARN;
+		w = add_labelled(b, 2, 0, TOKEN_WARN, "!");
 		add_span(b, w, TOKEN_WARN,
 			 is_sampled
 				 ? "a sample: steps can be compared, but not where their time went"
@@ -287,17 +285,14 @@ static void build_text(struct diff_page *p, struct blocks *b)
 	diff_sentence(d, sentence);
 	w = add_words(b, ROLE_TEXT, 0);
 	b->last->has_gap = true;
-	add_span(b, w, d->estimate.verdict == DIFF_SLOWER ? TOKEN_WARN : TOKEN_BOLD,
-		 blocks_text(b, "%s", sentence));
-	add_sentence(
-		b, ROLE_NOTE, 0,
-		blocks_text(b,
-			    "--fail-over %.3g %%, interval of 95 %%; steps that resemble their "
-			    "neighbours count for less:",
-			    100 * d->fail_over));
-	add_sentence(b, ROLE_NOTE, 0,
-		     blocks_text(b, "A %.0f of %zu, B %.0f of %zu.", d->a.effective_steps,
-				 d->a.series.count, d->b.effective_steps, d->b.series.count));
+	add_spanf(b, w, d->estimate.verdict == DIFF_SLOWER ? TOKEN_WARN : TOKEN_BOLD, "%s",
+		  sentence);
+	add_sentencef(b, ROLE_NOTE, 0,
+		      "--fail-over %.3g %%, interval of 95 %%; steps that resemble their "
+		      "neighbours count for less:",
+		      100 * d->fail_over);
+	add_sentencef(b, ROLE_NOTE, 0, "A %.0f of %zu, B %.0f of %zu.", d->a.effective_steps,
+		      d->a.series.count, d->b.effective_steps, d->b.series.count);
 	head = add_section(b, "Where it went", "per step and GPU");
 	head->section.note_at = 15;
 	add_parts(p, b);
@@ -346,7 +341,7 @@ static void build_md(struct diff_page *p, struct blocks *b)
 	char sentence[DIFF_SENTENCE];
 
 	diff_sentence(p->d, sentence);
-	add_sentence(b, ROLE_STRONG, 0, blocks_text(b, "%s", sentence));
+	add_sentencef(b, ROLE_STRONG, 0, "%s", sentence);
 	add_md_sides(p->d, b);
 	add_section(b, "Where it went, ms per step and GPU", NULL);
 	add_parts(p, b);

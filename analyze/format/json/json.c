@@ -84,7 +84,7 @@ static void put_nested(struct json *j, const struct table_type *type, const unio
 		below = view_below(&j->views[i], row, table_keys(type));
 		buf_put_text(j->out, ",\n");
 		buf_fill(j->out, ' ', depth);
-		json_put_word(j->out, below.type->member);
+		json_put_word(j->out, table_member(below.type));
 		buf_put_text(j->out, ": ");
 		put_table(j, &below, depth);
 	}
@@ -161,7 +161,7 @@ static enum status json_write(const struct format_request *how, struct buf *out,
 		if (views[i].type->under || views[i].type->nest == NEST_NEVER)
 			continue;
 		buf_put_text(out, ",\n ");
-		json_put_word(out, views[i].type->member);
+		json_put_word(out, table_member(views[i].type));
 		buf_put_text(out, ": ");
 		put_table(&j, &views[i], 1);
 	}

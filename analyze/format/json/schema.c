@@ -103,7 +103,7 @@ static void put_table(struct schema_writer *s, const struct table_type *t)
 	for (size_t i = 0; i < s->count; i++) {
 		if (s->types[i]->under != t)
 			continue;
-		buf_putf(s->out, "%s\n    \"%s\": ", between, s->types[i]->member);
+		buf_putf(s->out, "%s\n    \"%s\": ", between, table_member(s->types[i]));
 		put_reference(s, s->types[i]);
 		between = ",";
 	}
@@ -140,7 +140,7 @@ void put_json_schema(struct buf *out)
 	for (size_t i = 0; i < s.count; i++) {
 		if (s.types[i]->under)
 			continue;
-		buf_putf(out, ",\n  \"%s\": ", s.types[i]->member);
+		buf_putf(out, ",\n  \"%s\": ", table_member(s.types[i]));
 		put_reference(&s, s.types[i]);
 	}
 	buf_put_text(out, "\n }\n}\n");

@@ -148,6 +148,17 @@ void add_sentence(struct blocks *b, enum role role, unsigned left, const char *t
 		 text);
 }
 
+struct block_words *add_labelled(struct blocks *b, unsigned left, unsigned label_at,
+				 enum token token, const char *label)
+{
+	struct block_words *w = add_words(b, ROLE_TEXT, left);
+
+	w->label = label;
+	w->label_at = label_at;
+	w->label_token = token;
+	return w;
+}
+
 struct block_table *add_table(struct blocks *b, const struct block_column *columns, size_t count)
 {
 	struct block_table *t = &add_block(b, BLOCK_TABLE)->table;

@@ -257,12 +257,20 @@ void add_span(struct blocks *b, struct block_words *w, enum token token, const c
 /* One paragraph with one span, whose token is that of the role. */
 void add_sentence(struct blocks *b, enum role role, unsigned left, const char *text);
 
+/* Lines that begin at `left`, the first with a label before it. */
+struct block_words *add_labelled(struct blocks *b, unsigned left, unsigned label_at,
+				 enum token token, const char *label);
+
 struct block_table *add_table(struct blocks *b, const struct block_column *columns, size_t count);
 #define ADD_TABLE(b, columns) add_table(b, columns, sizeof(columns) / sizeof((columns)[0]))
 /* Begins a row; cells are put into it from the left.  `class`: of HTML, NULL for none. */
 struct block_row *add_row(struct blocks *b, struct block_table *t, enum token token,
 			  const char *class);
 struct block_cell *add_cell(struct block_row *r, const char *text);
+/* These with a text that is made here. */
+#define add_spanf(b, w, token, ...)       add_span(b, w, token, blocks_text(b, __VA_ARGS__))
+#define add_sentencef(b, role, left, ...) add_sentence(b, role, left, blocks_text(b, __VA_ARGS__))
+#define add_cellf(b, r, ...)              add_cell(r, blocks_text(b, __VA_ARGS__))
 void add_time(struct blocks *b, struct block_row *r, double ns, const struct time_unit *unit);
 void add_number(struct blocks *b, struct block_row *r, double value, unsigned decimals);
 void add_count(struct blocks *b, struct block_row *r, uint64_t value);

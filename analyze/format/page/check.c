@@ -9,12 +9,6 @@
 
 enum { NAME_AT = 14, TEXT_AT = 30, ROWS_BAD = 8, ROWS_OTHER = 2, NARROW = 60 };
 
-static const char *const check_names[] = {
-#define X(name, meaning) #name,
-	CHECK_LIST(X)
-#undef X
-};
-enum { CHECKS = sizeof(check_names) / sizeof(check_names[0]) };
 static const struct verdict_type {
 	const char *word, *title;
 	enum token title_token, token;
@@ -35,7 +29,7 @@ static const struct verdict_type {
 struct checks {
 	const struct page *page;
 	struct view rows;
-	unsigned char *verdicts, *names; /* by row; names are places in check_names */
+	unsigned char *verdicts, *names; /* by row; names: enum check_place */
 	size_t counts[VERDICT_GOOD + 1][CHECKS];
 };
 
@@ -49,7 +43,7 @@ static void take_checks(struct checks *c, struct blocks *b)
 		unsigned char name = 0, v = VERDICT_BAD;
 
 		while (name + 1 < CHECKS &&
-		       strcmp(check_names[name], c->rows.rows[i][CHECK_NAME].text) != 0)
+		       strcmp(check_types[name].name, c->rows.rows[i][CHECK_NAME].text) != 0)
 			name++;
 		while (v < VERDICT_GOOD &&
 		       strcmp(verdicts[v].word, c->rows.rows[i][CHECK_VERDICT].text) != 0)
@@ -60,20 +54,25 @@ static void take_checks(struct checks *c, struct blocks *b)
 	}
 }
 
-/* The names of the checks with this verdict, as words; "" if there is none. */
+/* "no launch": the name of a check as words. */
+static const char *words_of(size_t check, struct blocks *b)
+{
+	char *words = blocks_take(b, strlen(check_types[check].name) + 1, 1);
+
+	for (size_t i = 0; words && check_types[check].name[i]; i++)
+		words[i] = check_types[check].name[i] == '_' ? ' ' : check_types[check].name[i];
+	return words ? words : "";
+}
+
+/* The names of the checks with this verdict; "" if there is none. */
 static const char *names_text(const struct checks *c, unsigned v, struct blocks *b)
 {
-	char names[256] = "";
-	size_t len = 0;
+	const char *names = "";
 
-	for (size_t i = 0; i < CHECKS && len < sizeof(names); i++)
+	for (size_t i = 0; i < CHECKS; i++)
 		if (c->counts[v][i])
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						len ? ", " : "", check_names[i]);
-	for (char *at = names; *at; at++)
-		if (*at == '_')
-			*at = ' ';
-	return blocks_text(b, "%s", names);
+			names = blocks_text(b, "%s%s%s", names, *names ? ", " : "", words_of(i, b));
+	return names;
 }
 
 static void add_heading(const struct page *p, struct blocks *b)
@@ -87,20 +86,17 @@ static void add_heading(const struct page *p, struct blocks *b)
 		p->inputs.count > 1 ? blocks_text(b, " and %zu more", p->inputs.count - 1) : "";
 	new->input.report = "check";
 	add_span(b, &new->input.words, TOKEN_DIM, format ? format : "unknown format");
-	add_span(b, &new->input.words, TOKEN_DIM,
-		 blocks_text(b, ", %s event%s", show_count(b, events), plural(events)));
+	add_spanf(b, &new->input.words, TOKEN_DIM, ", %s event%s", show_count(b, events),
+		  plural(events));
 	if (p->ranks.count > 1)
-		add_span(b, &new->input.words, TOKEN_DIM,
-			 blocks_text(b, DOT "%zu ranks", p->ranks.count));
+		add_spanf(b, &new->input.words, TOKEN_DIM, DOT "%zu ranks", p->ranks.count);
 }
 
-static struct block_words *add_labelled(struct blocks *b, const char *label, enum token token)
+static struct block_words *add_verdict(struct blocks *b, const char *label, enum token token)
 {
-	struct block_words *w = add_words(b, ROLE_TEXT, NAME_AT);
+	struct block_words *w = add_labelled(b, NAME_AT, 0, token, label);
 
 	b->last->has_gap = true;
-	w->label = label;
-	w->label_token = token;
 	return w;
 }
 
@@ -128,31 +124,23 @@ static void add_check(const struct checks *c, unsigned v, size_t check, unsigned
 	size_t count = c->counts[v][check], shown = 0;
 	bool of_all = is_common(c, v, check), is_alone = c->page->ranks.count < 2;
 	size_t most = of_all ? 1 : count > verdicts[v].rows ? verdicts[v].rows - 1 : count;
-	char name[32];
+	const char *colon = strcmp(check_types[check].name, "recorder") ? "" : ":";
 
-	snprintf(name, sizeof(name), "%s%s", check_names[check],
-		 strcmp(check_names[check], "recorder") ? "" : ":");
-	for (size_t i = 0; name[i]; i++)
-		if (name[i] == '_')
-			name[i] = ' ';
 	for (size_t i = 0; i < c->rows.count && shown < most; i++) {
 		const union value *row = c->rows.rows[i];
 		struct block_words *w;
 
 		if (c->verdicts[i] != v || c->names[i] != check)
 			continue;
-		w = add_words(b, ROLE_TEXT, left);
-		w->label = shown++ ? NULL : blocks_text(b, "%s", name);
-		w->label_at = left - (TEXT_AT - NAME_AT);
-		w->label_token = TOKEN_DIM;
+		w = add_labelled(b, left, left - (TEXT_AT - NAME_AT), TOKEN_DIM,
+				 shown++ ? NULL
+					 : blocks_text(b, "%s%s", words_of(check, b), colon));
 		if (of_all)
 			add_span(b, w, TOKEN_DIM, "all ranks: ");
 		else if (!is_alone && row[0].u64 != NO_U64)
-			add_span(b, w, TOKEN_DIM,
-				 blocks_text(b, "rank %llu: ", (unsigned long long)row[0].u64));
+			add_spanf(b, w, TOKEN_DIM, "rank %llu: ", (unsigned long long)row[0].u64);
 		else if (!is_alone)
-			add_span(b, w, TOKEN_DIM,
-				 blocks_text(b, "pid %llu: ", (unsigned long long)row[2].u64));
+			add_spanf(b, w, TOKEN_DIM, "pid %llu: ", (unsigned long long)row[2].u64);
 		add_span(b, w, verdicts[v].token, row[CHECK_TEXT].text);
 		if (shown == most && count > most && !of_all)
 			w->more = blocks_text(b, DOT "%zu more", count - most);
@@ -172,14 +160,14 @@ void build_check(const struct page *p, struct blocks *b)
 		return;
 	add_heading(p, b);
 	if (!c.rows.count) {
-		w = add_labelled(b, "! NOTHING", TOKEN_WARN);
+		w = add_verdict(b, "! NOTHING", TOKEN_WARN);
 		add_span(b, w, TOKEN_WARN, "No process in what was asked for: nothing to check.");
 		return;
 	}
 	while (worst < VERDICT_GOOD && !names_text(&c, worst, b)[0])
 		worst++;
 	names = worst < VERDICT_GOOD ? names_text(&c, worst, b) : "";
-	w = add_labelled(b, verdicts[worst].name, verdicts[worst].title_token);
+	w = add_verdict(b, verdicts[worst].name, verdicts[worst].title_token);
 	add_span(b, w, verdicts[worst].title_token, verdicts[worst].meaning);
 	add_span(b, w, TOKEN_TEXT, names);
 	for (unsigned v = VERDICT_BAD; v <= VERDICT_GOOD; v++) {
@@ -189,7 +177,7 @@ void build_check(const struct page *p, struct blocks *b)
 			if (!c.counts[v][i])
 				continue;
 			if (!is_open)
-				add_labelled(b, verdicts[v].title, verdicts[v].title_token)
+				add_verdict(b, verdicts[v].title, verdicts[v].title_token)
 					->is_open = !is_narrow;
 			is_open = true;
 			add_check(&c, v, i, is_narrow ? TEXT_AT - NAME_AT : TEXT_AT, b);

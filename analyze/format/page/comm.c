@@ -160,7 +160,7 @@ void build_comm(const struct page *p, struct blocks *b)
 		struct block_row *r = add_row(b, t, TOKEN_DIM, NULL);
 		add_cell(r, *c->group ? c->group : "communicator not in the files");
 		if (c->ranks)
-			add_cell(r, blocks_text(b, "%s ranks", show_count(b, c->ranks)));
+			add_cellf(b, r, "%s ranks", show_count(b, c->ranks));
 		t = ADD_TABLE(b, columns);
 		t->has_no_titles = true;
 		for (size_t i = first; i < count; i++) {
@@ -174,7 +174,7 @@ void build_comm(const struct page *p, struct blocks *b)
 	if (count > most) {
 		struct block_words *w = add_words(b, ROLE_NOTE, 0);
 
-		add_span(b, w, TOKEN_DIM, blocks_text(b, "%zu more: ", count - most));
+		add_spanf(b, w, TOKEN_DIM, "%zu more: ", count - most);
 		add_span(b, w, TOKEN_CODE, is_text(p) ? "--format json or csv" : "--report comm");
 	}
 }
@@ -379,8 +379,7 @@ void build_waits(const struct page *p, struct blocks *b)
 		if (all.matched && all.count > all.shown) {
 			struct block_words *w = add_words(b, ROLE_NOTE, 0);
 
-			add_span(b, w, TOKEN_DIM,
-				 blocks_text(b, "%zu more ranks: ", all.count - all.shown));
+			add_spanf(b, w, TOKEN_DIM, "%zu more ranks: ", all.count - all.shown);
 			add_span(b, w, TOKEN_CODE, "--report ranks");
 		}
 		if (matched)
@@ -415,6 +414,6 @@ void build_stragglers(const struct page *p, struct blocks *b)
 		add_time(b, r, (double)view_cell(&v, i, "made_wait_ns").u64, &unit);
 	}
 	if (v.count > STRAGGLERS_SHOWN)
-		add_sentence(b, ROLE_NOTE, 14,
-			     blocks_text(b, "%s more", show_count(b, v.count - STRAGGLERS_SHOWN)));
+		add_sentencef(b, ROLE_NOTE, 14, "%s more",
+			      show_count(b, v.count - STRAGGLERS_SHOWN));
 }

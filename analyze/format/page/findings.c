@@ -89,7 +89,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 	}
 	if (v.count > shown) {
 		w = add_words(b, ROLE_NOTE, 0);
-		add_span(b, w, TOKEN_DIM, blocks_text(b, "%zu more: ", v.count - shown));
+		add_spanf(b, w, TOKEN_DIM, "%zu more: ", v.count - shown);
 		add_span(b, w, TOKEN_CODE, "--report findings");
 	}
 }
@@ -121,7 +121,7 @@ void build_findings(const struct page *p, struct blocks *b)
 
 		b->last->has_gap = true;
 		t->has_no_titles = true;
-		add_cell(r, blocks_text(b, "%zu", i + 1));
+		add_cellf(b, r, "%zu", i + 1);
 		add_cell(r, saving_ns > 0 ? "\xe2\x89\xa4" : NULL)->token = TOKEN_BOLD;
 		add_time(b, r, saving_ns, &unit);
 		r->cells[2].token = TOKEN_BOLD;
@@ -134,10 +134,7 @@ void build_findings(const struct page *p, struct blocks *b)
 						 view_cell(&v, i, "share_of_step").f64,
 						 p->has_steps ? "a step" : "the window");
 		add_sentence(b, ROLE_TEXT, RULE_AT, view_cell(&v, i, "evidence").text);
-		w = add_words(b, ROLE_TEXT, RULE_AT + 2);
-		w->label = "\xe2\x86\x92 ";
-		w->label_at = RULE_AT;
-		w->label_token = TOKEN_DIM;
+		w = add_labelled(b, RULE_AT + 2, RULE_AT, TOKEN_DIM, "\xe2\x86\x92 ");
 		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
 	}
 }

@@ -100,18 +100,14 @@ void build_frontier(const struct page *p, struct blocks *b)
 		parts[i] = rows[i].ns;
 	percents(parts, count, step_ns, count - 1, tenths);
 	add_section(b, "Frontier", is_text(p) ? NULL : "whose time the job's time was");
-	add_sentence(
+	add_sentencef(
 		b, ROLE_TEXT, 14,
-		blocks_text(
-			b,
-			"A step of the job is %s %s, over %s steps: from collective to collective "
-			"the time of the rank that comes last. One is named for %.0f %% of it.%s",
-			show_time(b, step_ns, &unit), unit.name,
-			show_count(b, view_cell(&total, 0, "steps").u64),
-			percent_of(view_cell(&total, 0, "named_ns").u64,
-				   view_cell(&total, 0, "ns").u64),
-			view_cell(&total, 0, "left_out").u64 ? " Not all collectives were kept."
-							     : ""));
+		"A step of the job is %s %s, over %s steps: from collective to collective "
+		"the time of the rank that comes last. One is named for %.0f %% of it.%s",
+		show_time(b, step_ns, &unit), unit.name,
+		show_count(b, view_cell(&total, 0, "steps").u64),
+		percent_of(view_cell(&total, 0, "named_ns").u64, view_cell(&total, 0, "ns").u64),
+		view_cell(&total, 0, "left_out").u64 ? " Not all collectives were kept." : "");
 	const struct block_column columns[] = {
 		{ .text = "last", .at = 14, .class = "label" },
 		{ .title = "phase", .hidden = IN(MEDIUM_HTML), .at = 25, .width = 16 },

@@ -103,11 +103,9 @@ void build_input(const struct page *p, struct blocks *b)
 	add_span(b, w, TOKEN_DIM, gpus_text(p, b));
 	add_span(b, w, TOKEN_DIM, DOT);
 	add_span(b, w, TOKEN_DIM, steps_text(p, b));
-	add_span(b, w, TOKEN_DIM,
-		 blocks_text(b, DOT "%s, %s event%s%s",
-			     text_of(&p->inputs, 0, "format", "unknown format"),
-			     show_count(b, events), plural(events),
-			     page_sum(&p->inputs, "synthetic") ? ", synthetic" : ""));
+	add_spanf(b, w, TOKEN_DIM, DOT "%s, %s event%s%s",
+		  text_of(&p->inputs, 0, "format", "unknown format"), show_count(b, events),
+		  plural(events), page_sum(&p->inputs, "synthetic") ? ", synthetic" : "");
 }
 
 void build_verdict(const struct page *p, struct blocks *b)
@@ -264,21 +262,18 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 	if (!work)
 		add_span(b, w, TOKEN_TEXT, "no GPU event and so no launch to check");
 	else if (with == work)
-		add_span(b, w, TOKEN_TEXT,
-			 blocks_text(b, "all %s GPU events have their launch", all));
+		add_spanf(b, w, TOKEN_TEXT, "all %s GPU events have their launch", all);
 	else
-		add_span(b, w, TOKEN_TEXT,
-			 blocks_text(b, "%s of %s GPU events have their launch",
-				     show_count(b, with), all));
+		add_spanf(b, w, TOKEN_TEXT, "%s of %s GPU events have their launch",
+			  show_count(b, with), all);
 	all = show_count(b, calls);
 	if (!work || !calls || p->is_sampled)
 		return;
 	if (!without)
-		add_span(b, w, TOKEN_TEXT, blocks_text(b, " and all %s launches their event", all));
+		add_spanf(b, w, TOKEN_TEXT, " and all %s launches their event", all);
 	else
-		add_span(b, w, TOKEN_TEXT,
-			 blocks_text(b, ", %s of %s launches their event",
-				     show_count(b, calls - without), all));
+		add_spanf(b, w, TOKEN_TEXT, ", %s of %s launches their event",
+			  show_count(b, calls - without), all);
 }
 
 static bool all_true(const struct view *v, const char *column)
@@ -299,10 +294,8 @@ static void add_absent(const struct page *p, struct block_words *w, struct block
 	for (size_t i = 0; i < phases.count; i++)
 		is_inferred |= view_cell(&phases, i, "inferred").u64 == 1;
 	if (p->ranks.count > 1 && world > p->ranks.count)
-		add_span(b, w, TOKEN_DIM,
-			 blocks_text(b, DOT "%llu of the %llu ranks not given",
-				     (unsigned long long)(world - p->ranks.count),
-				     (unsigned long long)world));
+		add_spanf(b, w, TOKEN_DIM, DOT "%llu of the %llu ranks not given",
+			  (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
 	else if (p->ranks.count == 1 && is_inferred)
 		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
 }
@@ -315,12 +308,11 @@ static void add_source(const struct page *p, struct blocks *b)
 	bool is_kineto = !strncmp(text_of(&p->inputs, 0, "format", ""), "Kineto", 6);
 
 	if (all_true(&p->trust, "counts_losses")) {
-		add_span(b, w, TOKEN_DIM,
-			 blocks_text(b, "%s, %s; the collector took %s ms",
-				     lost_records(p) ? "records were lost" : "no record was lost",
-				     all_true(&p->inputs, "whole") ? "the log was closed"
-								   : "the log was not closed",
-				     show_time(b, (double)page_sum(&windows, "own_ns"), &unit)));
+		add_spanf(b, w, TOKEN_DIM, "%s, %s; the collector took %s ms",
+			  lost_records(p) ? "records were lost" : "no record was lost",
+			  all_true(&p->inputs, "whole") ? "the log was closed"
+							: "the log was not closed",
+			  show_time(b, (double)page_sum(&windows, "own_ns"), &unit));
 	} else {
 		add_span(b, w, TOKEN_DIM,
 			 is_kineto ? "Kineto reports neither losses nor its own cost"
@@ -368,11 +360,10 @@ void build_trust(const struct page *p, struct blocks *b)
 	w = add_words(b, ROLE_LINE, 14);
 	add_launches(p, w, b);
 	for (size_t i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
-		add_span(b, w, TOKEN_TEXT,
-			 blocks_text(b, "%s%s of %s%s", i ? " and " : DOT,
-				     show_count(b, view_cell(&p->trust, i, "ids").u64),
-				     show_count(b, view_cell(&p->trust, i, "id_range").u64),
-				     i + 1 == p->trust.count || i ? " ids" : ""));
+		add_spanf(b, w, TOKEN_TEXT, "%s%s of %s%s", i ? " and " : DOT,
+			  show_count(b, view_cell(&p->trust, i, "ids").u64),
+			  show_count(b, view_cell(&p->trust, i, "id_range").u64),
+			  i + 1 == p->trust.count || i ? " ids" : "");
 	add_source(p, b);
 	add_losses(p, b);
 }

@@ -54,10 +54,8 @@ void build_idle(const struct page *p, struct blocks *b)
 	t = ADD_TABLE(b, head);
 	t->has_no_titles = t->is_in_line = true;
 	r = add_row(b, t, TOKEN_TEXT, NULL);
-	add_cell(r, blocks_text(b, "not busy %s ms%s%s",
-				show_time(b, per_step(p, page_sum(&v, "ns")), &tenth),
-				p->steps > 1 ? " per step" : "",
-				p->ranks.count > 1 ? ", all ranks" : ""));
+	add_cellf(b, r, "not busy %s ms%s%s", show_time(b, per_step(p, page_sum(&v, "ns")), &tenth),
+		  p->steps > 1 ? " per step" : "", p->ranks.count > 1 ? ", all ranks" : "");
 	add_cell(r, p->is_sampled ? "! a sample: not to be trusted" : NULL)->token = TOKEN_WARN;
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < v.count && i < OWNER_LINES; i++) {
@@ -74,5 +72,5 @@ void build_idle(const struct page *p, struct blocks *b)
 		add_cell(r, where_text(&v, all[i].row, width, b))->token = TOKEN_DIM;
 	}
 	if (v.count > OWNER_LINES)
-		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more", v.count - OWNER_LINES));
+		add_sentencef(b, ROLE_NOTE, 0, "%zu more", v.count - OWNER_LINES);
 }

@@ -385,7 +385,7 @@ static void add_spread(const struct spread *s, const char *name, struct block_ro
 	add_number(b, r, s->calls, 0);
 	for (size_t i = 0; i < 3; i++)
 		add_time(b, r, s->values[i], &unit);
-	add_cell(r, blocks_text(b, "%s%s", sign, show_time(b, fabs(s->apart), &unit)))->token =
+	add_cellf(b, r, "%s%s", sign, show_time(b, fabs(s->apart), &unit))->token =
 		r->token == TOKEN_DIM ? TOKEN_DIM : TOKEN_BOLD;
 }
 

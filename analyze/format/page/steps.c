@@ -88,7 +88,7 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 		wall = blocks_text(b, "wall %s %s", show_time(b, t->in_order[0], &unit), unit.name);
 	else
 		wall = blocks_text(b, "wall %s: %s", unit.name, times_text(t, DOT, &unit, b));
-	add_sentence(b, ROLE_TEXT, 14, blocks_text(b, "%s%s", count, wall));
+	add_sentencef(b, ROLE_TEXT, 14, "%s%s", count, wall);
 	b->last->words.flow = FLOW_CUT;
 	if (t->count < 2)
 		return;
@@ -246,7 +246,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 
 		step_times_take(&steps, &times, b);
 		add_cell(r, rank_text(p, i, b));
-		add_cell(r, blocks_text(b, "%zu", times.count));
+		add_cellf(b, r, "%zu", times.count);
 		r->is_filled = true;
 		if (!times.count)
 			continue;
@@ -255,8 +255,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		add_time(b, r, times.sorted[times.count - 1], &ms);
 	}
 	if (p->ranks.count > RANK_LINES)
-		add_sentence(b, ROLE_NOTE, 0,
-			     blocks_text(b, "and %zu ranks more", p->ranks.count - RANK_LINES));
+		add_sentencef(b, ROLE_NOTE, 0, "and %zu ranks more", p->ranks.count - RANK_LINES);
 }
 
 /* What marks steps for the program that recorded the first input. */
@@ -296,12 +295,11 @@ void build_steps(const struct page *p, struct blocks *b)
 		if (!p->has_steps || !t.count)
 			return;
 		add_section(b, "Steps", NULL);
-		add_sentence(
-			b, ROLE_TEXT, 0,
-			blocks_text(b, "%zu of %zu counted%s, wall ms: min %s, median %s, max %s",
-				    t.count, t.all, p->ranks.count > 1 ? ", first rank" : "",
-				    show_time(b, t.sorted[0], &ms), show_time(b, t.median, &ms),
-				    show_time(b, t.sorted[t.count - 1], &ms)));
+		add_sentencef(b, ROLE_TEXT, 0,
+			      "%zu of %zu counted%s, wall ms: min %s, median %s, max %s", t.count,
+			      t.all, p->ranks.count > 1 ? ", first rank" : "",
+			      show_time(b, t.sorted[0], &ms), show_time(b, t.median, &ms),
+			      show_time(b, t.sorted[t.count - 1], &ms));
 		return;
 	}
 	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);

@@ -121,7 +121,7 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 					    v->rows[k][places[i]], is_time[i] ? &units[i] : NULL));
 	}
 	if (rows < v->count)
-		add_sentence(b, ROLE_NOTE, 0, blocks_text(b, "%zu more rows", v->count - rows));
+		add_sentencef(b, ROLE_NOTE, 0, "%zu more rows", v->count - rows);
 }
 
 /* ---- phases as actions ------------------------------------------------------------------ */

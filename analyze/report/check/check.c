@@ -14,7 +14,6 @@
 
 static const struct table_type table_checks = {
 	.name = "checks",
-	.member = "checks",
 	.under = &table_ranks,
 	.is_finished = true,
 	.columns = COLUMNS(RANK_COLUMNS, CHECK_COLUMNS(COLUMN_ROW)),
@@ -31,7 +30,6 @@ static const struct column fact_columns[] = {
 };
 static const struct table_type table_facts = {
 	.name = "check_facts",
-	.member = "check_facts",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.null_texts = "path",
@@ -40,7 +38,6 @@ static const struct table_type table_facts = {
 
 static const struct table_type table_metadata = {
 	.name = "check_told",
-	.member = "check_told",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.columns = COLUMNS(RANK_COLUMNS, METADATA_COLUMNS(COLUMN_ROW)),
@@ -48,7 +45,6 @@ static const struct table_type table_metadata = {
 
 static const struct table_type table_spans = {
 	.name = "check_windows",
-	.member = "check_windows",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.columns = COLUMNS(RANK_COLUMNS, SPAN_COLUMNS(COLUMN_ROW)),
@@ -444,14 +440,10 @@ static enum status check_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const check_tables[] = {
-	&table_checks, &table_facts, &table_metadata, &table_spans, NULL,
-};
-
 const struct report_type report_check = {
 	.name = "check",
 	.help = "is the recording complete and to be trusted? losses, clocks, own cost",
-	.tables = check_tables,
+	.tables = TABLES(&table_checks, &table_facts, &table_metadata, &table_spans),
 	.state_size = sizeof(struct check),
 	.begin = check_begin,
 	.put = check_put,

@@ -32,6 +32,16 @@
 	X(synthetic, "was it recorded, or made by a generator")                                    \
 	X(recorder, "what the recorder says of itself")
 
+enum check_place {
+#define X(name, meaning) OF_##name,
+	CHECK_LIST(X)
+#undef X
+		CHECKS
+};
+extern const struct check_type {
+	const char *name, *meaning;
+} check_types[CHECKS];
+
 /* Worst first. */
 #define VERDICT_LIST(X) X(BAD, "bad") X(DOUBT, "doubt") X(UNKNOWN, "unknown") X(GOOD, "good")
 enum verdict {

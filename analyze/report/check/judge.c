@@ -14,15 +14,8 @@ static const char *const verdict_words[] = {
 #undef X
 };
 
-static const struct {
-	const char *name, *meaning;
-} checks[] = {
+const struct check_type check_types[CHECKS] = {
 #define X(name, meaning) { #name, meaning },
-	CHECK_LIST(X)
-#undef X
-};
-enum check {
-#define X(name, meaning) OF_##name,
 	CHECK_LIST(X)
 #undef X
 };
@@ -78,19 +71,19 @@ conclude(struct judge *j, enum verdict v, uint64_t count, const char *fmt, ...)
 }
 
 /* The row of the check with these rank keys; what it says is in *j. */
-static enum status put_row(struct judge *j, const union value *rank, enum check check,
+static enum status put_row(struct judge *j, const union value *rank, enum check_place check,
 			   const char *of, enum verdict v)
 {
 	union value keys[RANK_KEYS + 2], *row;
 
 	memcpy(keys, rank, RANK_KEYS * sizeof(*keys));
-	keys[CHECK_NAME].text = checks[check].name;
+	keys[CHECK_NAME].text = check_types[check].name;
 	keys[CHECK_OF].text = of;
 	TRY(table_row(j->checks, keys, &row, j->err));
 	row[CHECK_VERDICT].text = verdict_words[v];
 	row[CHECK_COUNT].u64 = j->count;
 	row[CHECK_TEXT].text = table_text(j->checks, j->text, j->err);
-	row[CHECK_MEANING].text = table_text(j->checks, checks[check].meaning, j->err);
+	row[CHECK_MEANING].text = table_text(j->checks, check_types[check].meaning, j->err);
 	return row[CHECK_TEXT].text && row[CHECK_MEANING].text ? ST_OK : ST_CEILING;
 }
 
@@ -345,7 +338,7 @@ static enum verdict judge_synthetic(struct judge *j)
 #define judge_windows  NULL
 #define judge_losses   NULL
 #define judge_recorder NULL
-static enum verdict (*const judges[])(struct judge *j) = {
+static enum verdict (*const judges[CHECKS])(struct judge *j) = {
 #define X(name, meaning) judge_##name,
 	CHECK_LIST(X)
 #undef X
@@ -501,9 +494,9 @@ static enum status judge_rank(struct judge *j)
 
 	TRY(table_have(tables_find(j->all, "trust"), j->facts, &row, j->err));
 	j->trust = row;
-	for (size_t i = 0; i < sizeof(judges) / sizeof(judges[0]); i++)
+	for (size_t i = 0; i < CHECKS; i++)
 		if (judges[i])
-			TRY(put_row(j, j->facts, (enum check)i, "", judges[i](j)));
+			TRY(put_row(j, j->facts, (enum check_place)i, "", judges[i](j)));
 	/* Windows of which no event came are in no other table. */
 	uint64_t named = fact(j, FACT_windows), held = fact(j, FACT_windows_held);
 	if (held < named && !fact(j, FACT_is_cut)) {

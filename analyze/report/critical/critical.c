@@ -31,7 +31,6 @@
 enum { CRITICAL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_critical = {
 	.name = "critical",
-	.member = "critical",
 	.under = &table_ranks,
 	.by = "ns",
 	.columns = COLUMNS(RANK_COLUMNS, CRITICAL_COLUMNS(COLUMN_ROW)),
@@ -458,12 +457,10 @@ static enum status critical_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const critical_tables[] = { &table_critical, NULL };
-
 const struct report_type report_critical = {
 	.name = "critical",
 	.help = "the longest chain through the median and the slowest step",
-	.tables = critical_tables,
+	.tables = TABLES(&table_critical),
 	.state_size = sizeof(struct critical),
 	.begin = critical_begin,
 	.put = critical_put,

@@ -18,7 +18,6 @@
 
 const struct table_type table_frontier_spans = {
 	.name = "frontier_spans",
-	.member = "frontier_spans",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.columns = COLUMNS(RANK_COLUMNS, SPANS_COLUMNS(COLUMN_ROW)),

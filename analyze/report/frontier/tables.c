@@ -4,7 +4,6 @@
 
 const struct table_type table_frontier = {
 	.name = "frontier",
-	.member = "frontier",
 	.by = "ns",
 	.null_texts = "host",
 	.is_finished = true,
@@ -13,7 +12,6 @@ const struct table_type table_frontier = {
 
 const struct table_type table_frontier_steps = {
 	.name = "frontier_steps",
-	.member = "frontier_steps",
 	.is_finished = true,
 	.columns = COLUMNS(FRONTIER_STEP_COLUMNS(COLUMN_ROW)),
 };
@@ -31,7 +29,6 @@ const struct table_type table_frontier_parts = {
 
 const struct table_type table_frontier_total = {
 	.name = "frontier_total",
-	.member = "frontier_total",
 	.nest = NEST_OBJECT,
 	.is_finished = true,
 	.columns = COLUMNS(FRONTIER_TOTAL_COLUMNS(COLUMN_ROW)),

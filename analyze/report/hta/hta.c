@@ -28,7 +28,6 @@
 enum { TIME_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_time = {
 	.name = "hta_temporal_breakdown",
-	.member = "hta_temporal_breakdown",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) TIME_COLUMNS(COLUMN_ROW)),
 };
@@ -43,7 +42,6 @@ static const struct table_type table_time = {
 enum { IDLE_COLUMNS(COLUMN_PLACE) IDLE_STATS, IDLE_RATIO_COLUMN(COLUMN_PLACE) };
 static const struct table_type table_idle = {
 	.name = "hta_idle_time_breakdown",
-	.member = "hta_idle_time_breakdown",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW)
 						 IDLE_COLUMNS(COLUMN_ROW)
@@ -59,7 +57,6 @@ static const struct table_type table_idle = {
 enum { TYPE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_types = {
 	.name = "hta_kernel_type_breakdown",
-	.member = "hta_kernel_type_breakdown",
 	.under = &table_ranks,
 	.by = "sum_ns",
 	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) TYPE_COLUMNS(COLUMN_ROW)),
@@ -72,7 +69,6 @@ static const struct table_type table_types = {
 enum { KERNEL_COLUMNS(COLUMN_PLACE) KERNEL_STATS };
 static const struct table_type table_kernels = {
 	.name = "hta_kernel_breakdown",
-	.member = "hta_kernel_breakdown",
 	.under = &table_ranks,
 	.by = "sum_ns",
 	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) KERNEL_COLUMNS(COLUMN_ROW)
@@ -86,7 +82,6 @@ enum {
 };
 static const struct table_type table_queue = {
 	.name = "hta_queue_length_summary",
-	.member = "hta_queue_length_summary",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS,
 			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW)
@@ -106,7 +101,6 @@ static const struct table_type table_queue = {
 enum { CALL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_calls = {
 	.name = "hta_cuda_kernel_launch_stats",
-	.member = "hta_cuda_kernel_launch_stats",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) CALL_COLUMNS(COLUMN_ROW)),
 };
@@ -441,23 +435,12 @@ static enum status hta_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const hta_tables[] = {
-	&table_time,
-	&table_idle,
-	&table_types,
-	&table_kernels,
-	&table_queue,
-	&table_calls,
-	&table_hta_rates,
-	&table_hta_queue_series,
-	&table_hta_rate_series,
-	NULL,
-};
-
 const struct report_type report_compat_hta = {
 	.name = "hta",
 	.help = "the figures of Holistic Trace Analysis, by its definitions",
-	.tables = hta_tables,
+	.tables = TABLES(&table_time, &table_idle, &table_types, &table_kernels, &table_queue,
+			 &table_calls, &table_hta_rates, &table_hta_queue_series,
+			 &table_hta_rate_series),
 	.state_size = sizeof(struct hta),
 	.put = hta_put,
 	.end = hta_end,

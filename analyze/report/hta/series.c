@@ -25,7 +25,6 @@ enum {
 };
 const struct table_type table_hta_queue_series = {
 	.name = "hta_queue_length_time_series",
-	.member = "hta_queue_length_time_series",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS,
 			   KEY_OF_SERIES(COLUMN_ROW) LENGTH_STREAM_KEY(COLUMN_ROW)
@@ -39,7 +38,6 @@ const struct table_type table_hta_queue_series = {
 enum { RATE_NAME_KEY(COLUMN_PLACE) POINT_KEYS(COLUMN_PLACE, RATE_AT) RATE_COLUMN(COLUMN_PLACE) };
 const struct table_type table_hta_rate_series = {
 	.name = "hta_memory_bw_time_series",
-	.member = "hta_memory_bw_time_series",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS,
 			   KEY_OF_SERIES(COLUMN_ROW) RATE_NAME_KEY(COLUMN_ROW)
@@ -48,7 +46,6 @@ const struct table_type table_hta_rate_series = {
 
 const struct table_type table_hta_rates = {
 	.name = "hta_memory_bw_summary",
-	.member = "hta_memory_bw_summary",
 	.under = &table_ranks,
 	.columns =
 		COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) HTA_BANDWIDTH_COLUMNS(COLUMN_ROW)
