@@ -13,7 +13,7 @@ static enum status read_side(struct tool *t, char **operand, struct engine_resul
 	status = tool_read(t, operand, 1, diff_reports, PICTURES_NONE, r, err);
 	if (status != ST_OK)
 		return status;
-	status = engine_result_finish(r, engine_is_cut(&t->filter), err);
+	status = engine_result_finish(r, engine_is_filtered(&t->filter), err);
 	bad = tool_judge(t, r);
 	*inputs = *inputs == ST_OK ? bad : *inputs;
 	if (status != ST_OK && bad != ST_OK) {

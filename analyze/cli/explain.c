@@ -26,7 +26,7 @@ static enum status read_all(struct tool *t, char **operands, size_t count, struc
 		asked[i] = report_types[i];
 	asked[i] = &report_evidence;
 	TRY(tool_read(t, operands, count, asked, t->format->pictures, r, err));
-	return engine_result_finish(r, engine_is_cut(&t->filter), err);
+	return engine_result_finish(r, engine_is_filtered(&t->filter), err);
 }
 
 enum status run_explain(struct tool *t, char **operands, size_t count, struct error *err)

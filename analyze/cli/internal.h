@@ -57,7 +57,8 @@ enum status tool_write(const struct tool *t, const void *bytes, size_t len, stru
 /* A finished result in the format asked for; the status of an input that was bad, at the end. */
 enum status tool_report(struct tool *t, struct engine_result *r, struct error *err);
 /* The same, finished here. */
-enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_cut, struct error *err);
+enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filtered,
+			  struct error *err);
 
 enum status run_partial(struct tool *t, char **operands, size_t count, struct error *err);
 enum status run_merge(struct tool *t, char **operands, size_t count, struct error *err);
@@ -65,7 +66,7 @@ enum status run_explain(struct tool *t, char **operands, size_t count, struct er
 enum status run_diff(struct tool *t, char **operands, size_t count, struct error *err);
 /* Appends the options that a partial result depends on, as one text. */
 void partial_settings(const struct tool *t, struct buf *out);
-bool partial_is_cut(const char *settings);
+bool partial_is_filtered(const char *settings);
 /* Appends the partial result of these paths; *inputs (may be NULL) is what tool_judge() returned.
  */
 enum status partial_make(struct tool *t, char *const *paths, size_t count, struct buf *out,

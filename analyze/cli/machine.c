@@ -40,7 +40,7 @@ enum colour colour_of(bool is_terminal)
 		return COLOUR_NONE;
 	if (!variable_has("COLORTERM", "truecolor") && !variable_has("COLORTERM", "24bit"))
 		return COLOUR_16;
-	/* "15;0": foreground and background of terminals that tell; a light one is 7 or 15 */
+	/* "15;0": foreground and background of terminals that set it; a light one is 7 or 15 */
 	return variable_has("COLORFGBG", ";15") || variable_has("COLORFGBG", ";7") ? COLOUR_LIGHT
 										   : COLOUR_DARK;
 }

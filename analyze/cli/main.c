@@ -120,7 +120,7 @@ static enum status run_report(struct tool *t, char **operands, size_t count, str
 		tool_read(t, operands, count, t->reports, t->format->pictures, &result, err);
 
 	if (status == ST_OK)
-		status = tool_conclude(t, &result, engine_is_cut(&t->filter), err);
+		status = tool_conclude(t, &result, engine_is_filtered(&t->filter), err);
 	engine_result_release(&result);
 	return status;
 }

@@ -102,7 +102,7 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n, st
 		status = merge_process(t, plug, from, &result, &settings, err);
 	*done = status == ST_OK;
 	if (status == ST_OK)
-		status = tool_conclude(t, &result, engine_is_cut(&t->filter), err);
+		status = tool_conclude(t, &result, engine_is_filtered(&t->filter), err);
 	engine_result_release(&result);
 	return status;
 }

@@ -23,8 +23,8 @@ void partial_settings(const struct tool *t, struct buf *out)
 		{ "names", t->filter.names },
 	};
 
-	buf_putf(out, "cut=%d per-step=%d rules=%08x", engine_is_cut(&t->filter), t->own.per_step,
-		 t->rules_crc);
+	buf_putf(out, "cut=%d per-step=%d rules=%08x", engine_is_filtered(&t->filter),
+		 t->own.per_step, t->rules_crc);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].value)
 			buf_putf(out, " %s=%s", rows[i].name, rows[i].value);
@@ -107,7 +107,7 @@ static enum status merge_file(struct tool *t, const char *path, struct engine_re
 	return status == ST_OK ? ST_OK : fail(err, status, NOWHERE, "%.120s: %s", path, own.text);
 }
 
-bool partial_is_cut(const char *settings)
+bool partial_is_filtered(const char *settings)
 {
 	return settings && !strncmp(settings, "cut=1", 5);
 }
@@ -130,7 +130,7 @@ enum status run_merge(struct tool *t, char **operands, size_t count, struct erro
 		status = merge_file(t, operands[i], &result, &bytes, &settings, err);
 	buf_release(&bytes);
 	if (status == ST_OK)
-		status = tool_conclude(t, &result, partial_is_cut(settings), err);
+		status = tool_conclude(t, &result, partial_is_filtered(settings), err);
 	engine_result_release(&result);
 	return status;
 }

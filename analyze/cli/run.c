@@ -210,7 +210,7 @@ static bool asks_for(const struct tool *t, const struct report_type *type)
 	return false;
 }
 
-/* With --strict a recording that is not to be trusted is an error, after the page has told why. */
+/* With --strict a recording that is not to be trusted is an error, after the page has said why. */
 static enum status judge_checks(const struct tool *t, struct tables *tables, struct error *err)
 {
 	uint64_t bad = check_bad(tables);
@@ -238,9 +238,10 @@ static bool was_read(const struct engine_result *r)
 }
 
 /* That nothing could be read is not reported again where each input was. */
-enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_cut, struct error *err)
+enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filtered,
+			  struct error *err)
 {
-	enum status status = engine_result_finish(r, is_cut, err), inputs = tool_judge(t, r);
+	enum status status = engine_result_finish(r, is_filtered, err), inputs = tool_judge(t, r);
 
 	if (status != ST_OK && (inputs == ST_OK || was_read(r)))
 		return status;

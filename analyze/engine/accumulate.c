@@ -17,12 +17,12 @@ struct run {
 	uint32_t track_count;
 	struct accumulator *accs;
 	size_t acc_count;
-	size_t lost_count; /* stretches that miss records, known already; the end of the last */
+	size_t lost_count; /* spans of lost records that were applied; the end of the last */
 	uint64_t lost_end_ns;
 	uint64_t from_ns, to_ns;          /* of the batch before */
 	struct phase_interval *intervals; /* of one batch, clipped */
 	struct step_mark *marks;
-	const struct event **events[BATCH_LISTS]; /* room for those of one pull each */
+	const struct event **events[BATCH_LISTS]; /* those of one pull, by list */
 	size_t interval_cap, mark_cap, event_caps[BATCH_LISTS];
 };
 

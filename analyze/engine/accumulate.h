@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accumulate.h - all reports of a run over one input: pull, sweep, fold, in one pass.
+ * accumulate.h - all reports of a run over one input: pull, sweep, accumulate, in one pass.
  *
  * One thread.  What it makes is a set of tables, complete up to where the input could be read.
  */
@@ -27,7 +27,7 @@ const struct table_type **acc_tables(const struct report_type *const *reports);
 
 /*
  * `p` is open and stays the caller's.  A fault of the source is returned after what came before it
- * is in `into`; *source_failed tells it from others, after which `into` is not to be used.
+ * is in `into`; *source_failed is false for all other faults, after which `into` is not to be used.
  */
 enum status acc_run(struct tables *into, struct trace *trace, const struct pipeline *p,
 		    const struct acc_request *how, bool *source_failed, struct error *err);

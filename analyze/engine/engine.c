@@ -22,17 +22,17 @@ struct engine {
 
 struct progress { /* of one input: the pump says how many events it has given */
 	struct engine *engine;
-	uint64_t told;
+	uint64_t reported;
 };
 
-static void tell_progress(void *self, uint64_t events)
+static void report_progress(void *self, uint64_t events)
 {
 	struct progress *p = self;
 	struct engine *e = p->engine;
 
 	pthread_mutex_lock(&e->lock);
-	e->events += events - p->told;
-	p->told = events;
+	e->events += events - p->reported;
+	p->reported = events;
 	e->how->progress(e->how->progress_self, e->events);
 	pthread_mutex_unlock(&e->lock);
 }
@@ -82,7 +82,7 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 		.is_alone = e->how->count == 1 && !e->how->is_part,
 		.ceiling = share_of(e, 2),
 		.progress_self = &progress,
-		.progress = e->how->progress ? tell_progress : NULL,
+		.progress = e->how->progress ? report_progress : NULL,
 	};
 	struct pipeline pipeline;
 
@@ -174,7 +174,7 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 	return ST_OK;
 }
 
-bool engine_is_cut(const struct filter *filter)
+bool engine_is_filtered(const struct filter *filter)
 {
 	return filter && (filter->has_steps || filter->has_ranks || filter->from || filter->to);
 }
@@ -190,7 +190,7 @@ enum status engine_run(struct tables **out, const struct engine_request *how,
 	for (size_t i = 0; i < all.input_count; i++)
 		outcomes[i] = all.inputs[i].outcome;
 	if (status == ST_OK)
-		status = engine_result_finish(&all, engine_is_cut(how->filter), err);
+		status = engine_result_finish(&all, engine_is_filtered(how->filter), err);
 	if (status == ST_OK) {
 		*out = all.tables;
 		all.tables = NULL;

@@ -34,10 +34,10 @@ struct engine_request {
 enum status engine_accumulate(struct engine_result *out, const struct engine_request *how,
 			      struct error *err);
 /* Whether what is left of the inputs may be nothing by mistake. */
-bool engine_is_cut(const struct filter *filter);
+bool engine_is_filtered(const struct filter *filter);
 
 /*
- * `outcomes` has room for `count`.  ST_OK even if inputs failed, unless none could be read: then
+ * `outcomes` holds `count` of them.  ST_OK even if inputs failed, unless none could be read: then
  * *out is NULL and the status that of the first.  Two inputs of the same rank at the same time
  * are an error that names both.
  */

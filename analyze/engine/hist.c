@@ -41,7 +41,7 @@ void hist_free(struct hist *h)
 	free(h);
 }
 
-/* Makes room for buckets [low, high]. */
+/* Allocates buckets [low, high]. */
 static enum status hist_reach(struct hist *h, size_t low, size_t high, struct error *err)
 {
 	uint64_t *wider;

@@ -64,7 +64,7 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-static enum status cut_off(struct error *err)
+static enum status inconsistent(struct error *err)
 {
 	return fail(err, ST_FORMAT, NOWHERE, "the partial result does not add up");
 }
@@ -82,10 +82,10 @@ static enum status take_input(struct partial_reader *r, struct engine_result *in
 	o.error.at = take_varint(&r->in) - 1;
 	TRY(partial_take_text(r, &text, err));
 	if (r->in.is_truncated || !path || status >= STATUS_MAX || status == ST_END)
-		return cut_off(err);
+		return inconsistent(err);
 	/* what was read to its end is in the tables: else nothing would finish, without an error */
 	if (status == ST_OK && !o.is_in_tables)
-		return cut_off(err);
+		return inconsistent(err);
 	o.status = (enum status)status;
 	o.error.status = o.status;
 	if (text)
@@ -105,7 +105,7 @@ static enum status take_window(struct partial_reader *r, struct engine_result *i
 	w.end_ns = take_varint(&r->in);
 	w.input = take_varint(&r->in);
 	if (r->in.is_truncated || !w.host || w.input >= into->input_count - first)
-		return cut_off(err);
+		return inconsistent(err);
 	w.input += first;
 	return engine_result_window(into, &w, err);
 }
@@ -119,7 +119,7 @@ static enum status take_body(struct partial_reader *r, struct engine_result *int
 
 	TRY(partial_take_text(r, &found, err));
 	if (!found)
-		return cut_off(err);
+		return inconsistent(err);
 	if (!*settings)
 		*settings = found;
 	if (strcmp(*settings, found) != 0)
@@ -131,9 +131,9 @@ static enum status take_body(struct partial_reader *r, struct engine_result *int
 	for (count = take_varint(&r->in), i = 0; i < count && !r->in.is_truncated; i++)
 		TRY(take_window(r, into, first, err));
 	if (r->in.is_truncated)
-		return cut_off(err);
+		return inconsistent(err);
 	TRY(partial_take_tables(r, err));
-	return bytes_left(&r->in) || r->in.is_truncated ? cut_off(err) : ST_OK;
+	return bytes_left(&r->in) || r->in.is_truncated ? inconsistent(err) : ST_OK;
 }
 
 enum status engine_partial_take(struct engine_result *r, const void *bytes, size_t len,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - reports: a fold over one input, then a finish over all.
+ * report.h - reports: an accumulator for one input, then a finish over all.
  *
- *	input 0 -> pump -> sweep -> fold \
- *	input 1 -> pump -> sweep -> fold  > tables, merged by key -> finish -> format
- *	input n -> pump -> sweep -> fold /
+ *	input 0 -> pump -> sweep -> accumulator \
+ *	input 1 -> pump -> sweep -> accumulator  > tables, merged by key -> finish -> format
+ *	input n -> pump -> sweep -> accumulator /
  *
- * Inputs (ranks, windows of a rank) are folded one by one, on as many cores as there are, and
+ * Inputs (ranks, windows of a rank) are accumulated one by one, on as many cores as there are, and
  * never merged as streams: idle time between two windows does not exist, clocks of hosts are not
  * needed, and a thousand ranks cost a thousand times one.
  *
@@ -47,7 +47,7 @@ struct accumulator { /* one report over one input; one thread */
 	const struct filter *filter; /* borrowed; NULL: everything */
 	bool per_step;               /* --per-step */
 	enum pictures pictures;      /* that are wanted: none unless it is the only input */
-	bool is_single;              /* all there is is one GPU: it can meet no other */
+	bool is_single;              /* all there is is one GPU: no other can be matched with it */
 	struct tables *tables;       /* where results go; borrowed */
 	void *state;                 /* type->state_size bytes, zeroed; freed by the engine */
 };
@@ -90,7 +90,7 @@ struct report_type {
 	size_t state_size;
 	bool needs_owners; /* of idle gaps: ranges and Python frames */
 
-	/* Slots of the fold; each optional (NULL: not interested). */
+	/* Members of the accumulator; each is optional (NULL: not interested). */
 	enum status (*begin)(struct accumulator *f, struct error *err);
 	enum status (*put)(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 	enum status (*end)(struct accumulator *f, struct error *err);

@@ -139,7 +139,7 @@ static bool has_events(const struct engine_result *r)
 	return false;
 }
 
-enum status engine_result_finish(struct engine_result *r, bool is_cut, struct error *err)
+enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err)
 {
 	size_t usable = 0;
 
@@ -171,7 +171,7 @@ enum status engine_result_finish(struct engine_result *r, bool is_cut, struct er
 				    (unsigned long long)a->pid);
 		}
 	}
-	if (is_cut && !has_events(r))
+	if (is_filtered && !has_events(r))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "the inputs hold nothing of what was asked for");
 	for (size_t i = 0; r->types[i]; i++)

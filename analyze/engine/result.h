@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result.h - what was folded of some inputs, before any report finishes: the tables, what
+ * result.h - what was accumulated of some inputs, before any report finishes: the tables, what
  * became of each input, and which windows of which ranks it held.
  *
  * Results of disjoint inputs merge in any grouping and order to the same tables, and so finish to
@@ -56,8 +56,8 @@ enum status engine_result_merge(struct engine_result *into, struct engine_result
 				struct error *err);
 /*
  * Fills what is derived.  Nothing readable, two inputs of one rank at the same time (both named),
- * and nothing of what a cut left are errors.
+ * and nothing that a filter left are errors.
  */
-enum status engine_result_finish(struct engine_result *r, bool is_cut, struct error *err);
+enum status engine_result_finish(struct engine_result *r, bool is_filtered, struct error *err);
 
 #endif

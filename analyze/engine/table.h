@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - figures as keyed rows: what a fold makes, what partials merge, what formats print.
+ * table.h - figures as keyed rows: what an accumulator makes, what partials merge, what formats
+ * print.
  *
  * One row of a column table says everything about a column: its key in JSON and csv, its unit,
  * how two partial results combine, percent of what, and the sentence of --explain.  So text, csv
@@ -26,9 +27,9 @@ struct hist;
 
 enum cell {
 	CELL_U64,   /* NO_U64: not applicable or unknown; null in JSON, empty in csv */
-	CELL_F64,   /* derived only; NAN likewise */
+	CELL_F64,   /* derived only; NAN is unknown */
 	CELL_BOOL,  /* 0, 1, NO_U64; in .u64 */
-	CELL_TEXT,  /* NULL likewise */
+	CELL_TEXT,  /* NULL is unknown */
 	CELL_WORDS, /* a text of words with blanks between: an array in JSON */
 	CELL_HIST,  /* never printed */
 };
@@ -89,7 +90,7 @@ struct table_type {
 	const struct table_type *under; /* table whose keys are a prefix of ours; NULL: top */
 	enum nest nest;
 	const char *by;         /* printed in descending order of this column; NULL: in key order */
-	const char *since;      /* likewise in ascending order: a time, where `by` is NULL */
+	const char *since;      /* in ascending order of this one: a time, where `by` is NULL */
 	const char *null_texts; /* names, with blanks, of its texts that may be NULL; or NULL */
 	bool is_finished;       /* finish() makes its rows: a partial result has none */
 	bool is_picture;        /* made only of an input that is alone: left out of several */
@@ -97,7 +98,7 @@ struct table_type {
 };
 
 struct table;  /* rows of one type */
-struct tables; /* one table per type, and the texts; what a fold returns */
+struct tables; /* one table per type, and the texts; what an accumulator returns */
 union value {
 	uint64_t u64;
 	double f64;
@@ -143,7 +144,7 @@ union value *table_at(struct table *t, size_t index);
 size_t table_group_end(struct table *t, size_t first, size_t keys);
 /*
  * Rows in the order in which they are printed: below one parent by type->by or type->since.  `rows`
- * has room for table_count().
+ * holds table_count() of them.
  */
 void table_printed(struct table *t, union value **rows);
 

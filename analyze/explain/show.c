@@ -93,7 +93,7 @@ static void add_value(struct blocks *b, struct block_table *t, const char *of, c
 static void add_note(struct blocks *b, enum role role, const char *text)
 {
 	add_sentence(b, role, EXPLAIN_LABEL_AT, text);
-	b->last->words.flow = FLOW_CUT;
+	b->last->words.flow = FLOW_CROP;
 }
 
 struct sorted {
@@ -342,7 +342,7 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 			meaning = evidence_meaning((enum evidence)i);
 	w = explain_line(b, "behind it", meaning);
 	b->last->has_gap = true;
-	w->flow = FLOW_CUT;
+	w->flow = FLOW_CROP;
 	w->label_token = TOKEN_BOLD;
 	w->spans->token = TOKEN_DIM;
 	t = ADD_TABLE(b, columns);

@@ -3,7 +3,7 @@
  * format.h - ways to print the tables of a run.
  *
  * A format appends bytes to a buffer and knows no file, no terminal and no environment: what a
- * terminal can show is told by the request.  The same tables give the same bytes.
+ * terminal can show stands in the request.  The same tables give the same bytes.
  *
  * To add a format: write NAME/NAME.c that exports `const struct format_type format_NAME`, add
  * X(NAME) to format_list.h.
@@ -59,6 +59,14 @@ struct view view_below(const struct view *v, const union value *parent, size_t k
 bool view_is_shown(const struct view *v);
 /* A cell by its column's name; nothing (NO_U64, which is a NAN, or NULL) past the rows. */
 union value view_cell(const struct view *v, size_t row, const char *column);
+static inline uint64_t view_u64(const struct view *v, size_t row, const char *column)
+{
+	return view_cell(v, row, column).u64;
+}
+static inline double view_number(const struct view *v, size_t row, const char *column)
+{
+	return (double)view_cell(v, row, column).u64;
+}
 /* Of a column of texts; "" where it is null. */
 const char *view_text(const struct view *v, size_t row, const char *column);
 

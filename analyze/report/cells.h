@@ -11,7 +11,7 @@
 struct gpu_cells {
 	uint64_t ns[CELL_PHASES][CLASS_COUNT];
 };
-struct gap_cell { /* launched between two marks: whether that is a step's is known at the end */
+struct gap_cell { /* launched between two marks: whether that is a step's is decided at the end */
 	uint32_t gpu, step, phase;
 	size_t row; /* of the mark before, + 1; 0: the last with that number */
 	uint64_t ns[CLASS_COUNT];

@@ -97,7 +97,7 @@ static void put_segment(struct accumulator *f, const struct segment *seg)
 		put(f, EVIDENCE_UNATTRIBUTED, &item);
 }
 
-static void put_piece(struct accumulator *f, const struct piece *p)
+static void put_idle(struct accumulator *f, const struct piece *p)
 {
 	struct item item = {
 		.size = p->end_ns - p->begin_ns,
@@ -184,7 +184,7 @@ static enum status evidence_put(struct accumulator *f, const struct sorted_batch
 	for (size_t i = 0; i < w->segment_count; i++)
 		put_segment(f, &w->segments[i]);
 	for (size_t i = 0; i < w->piece_count; i++)
-		put_piece(f, &w->pieces[i]);
+		put_idle(f, &w->pieces[i]);
 	return ST_OK;
 }
 

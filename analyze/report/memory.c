@@ -131,7 +131,7 @@ struct memory {
 	uint8_t *kind_of_schema;         /* of memory: 0 not asked, else 1 + enum what */
 	uint32_t track_count, process_count, schema_count;
 	uint32_t totals[TOTALS], names[2]; /* keys and names as interned */
-	uint32_t totals_of;                /* shape that totals_at is of; NO_ID: none yet */
+	uint32_t totals_of;                /* schema that totals_at is of; NO_ID: none yet */
 	uint32_t totals_at[TOTALS];        /* place among its numbers; NO_ID: it has none */
 };
 
@@ -232,7 +232,7 @@ static bool total_take(const struct accumulator *f, const struct event *e, enum 
 	struct memory *m = f->state;
 
 	if (e->args && e->schema != m->totals_of) {
-		/* Where the totals stand among the numbers of a shape. */
+		/* Where the totals stand among the numbers of a schema. */
 		const struct arg_schema *s = trace_get_schema(f->trace, e->schema);
 		uint32_t i;
 		m->totals_of = e->schema;

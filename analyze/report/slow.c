@@ -4,8 +4,8 @@
  * which kernel grew.
  *
  * For each step the time of every phase, cause and kernel is kept, what falls between two marks
- * apart, for whether that joins the step before is known at the end.  Past a ceiling kernels of
- * later steps are left out, and the rows say so.
+ * apart, for whether that belongs to the step before is decided at the end.  Past a ceiling kernels
+ * of later steps are left out, and the rows say so.
  */
 #include "analyze/engine/report.h"
 
@@ -160,8 +160,8 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	return part_add(s, &part, err);
 }
 
-/* By the clock: cut where marks begin and end. */
-static enum status put_piece(struct accumulator *f, const struct piece *p, struct error *err)
+/* By the clock: split where marks begin and end. */
+static enum status put_idle(struct accumulator *f, const struct piece *p, struct error *err)
 {
 	struct slow *s = f->state;
 	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
@@ -199,7 +199,7 @@ static enum status slow_put(struct accumulator *f, const struct sorted_batch *w,
 	for (size_t i = 0; i < w->in->interval_count; i++)
 		TRY(put_interval(f, &w->in->intervals[i], err));
 	for (size_t i = 0; i < w->piece_count; i++)
-		TRY(put_piece(f, &w->pieces[i], err));
+		TRY(put_idle(f, &w->pieces[i], err));
 	for (size_t i = 0; i < kernels->count; i++)
 		if (kernels->items[i]->kind == KIND_KERNEL)
 			TRY(put_kernel(f, kernels->items[i], err));
@@ -238,7 +238,7 @@ struct grown {
 	uint32_t id;
 };
 
-/* Time of a part in a step, with the gap behind it if that joins. */
+/* Time of a part in a step, with the gap after it if that belongs to the step. */
 static uint64_t part_ns(const struct slow *s, const struct step_list *l, struct share key)
 {
 	key.in_gap = false;

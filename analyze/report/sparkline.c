@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	OWN = PHASE_KNOWN,
+	USERS = PHASE_KNOWN,
 	HOST_CLASSES,
 	GPU_CLASSES = 5,
 	CLASSES = HOST_CLASSES + GPU_CLASSES,
@@ -19,26 +19,26 @@ enum {
 static const char host_letters[HOST_CLASSES] = {
 	[PHASE_OTHER] = '.',   [PHASE_VALIDATION] = 'v',    [PHASE_CHECKPOINT] = 'k',
 	[PHASE_DATA] = 'd',    [PHASE_OPTIMIZER] = 'o',     [PHASE_BACKWARD] = 'b',
-	[PHASE_FORWARD] = 'f', [PHASE_COMMUNICATION] = 'c', [OWN] = 'u',
+	[PHASE_FORWARD] = 'f', [PHASE_COMMUNICATION] = 'c', [USERS] = 'u',
 };
 
-struct stay { /* of one class, in the low CLASS_BITS */
+struct span { /* of one class, in the low CLASS_BITS */
 	uint64_t begin_ns, ns_and_class;
 };
 enum { CLASS_BITS = 4 };
 _Static_assert(HOST_CLASSES <= 1 << CLASS_BITS, "a class fits");
 /*
- * The host's stretches or the GPU's segments: they come in order and do not overlap.  Only how much
- * of each class a bin has matters, so of too many stays those of a bin are put in order of class,
- * where those of one class are one.
+ * The host's phase intervals or the GPU's segments: they come in order and do not overlap.  Only
+ * how much of each class a bin has matters, so of too many spans those of one bin are put in order
+ * of class, where those of one class are one.
  */
 struct timeline {
-	struct stay *stays;
+	struct span *spans;
 	size_t count, cap;
 };
-enum { STAYS_MAX = 1 << 14 };
+enum { SPANS_MAX = 1 << 14 };
 enum timeline_of { TIMELINE_HOST, TIMELINE_GPU, TIMELINES };
-_Static_assert(STAYS_MAX > BINS * HOST_CLASSES && STAYS_MAX > BINS * GPU_CLASSES, "a bin's fit");
+_Static_assert(SPANS_MAX > BINS * HOST_CLASSES && SPANS_MAX > BINS * GPU_CLASSES, "a bin's fit");
 
 struct sparkline {
 	size_t row;
@@ -58,7 +58,7 @@ static char most(const uint64_t *ns, size_t count, const char *letters, char non
 	return ns[best] ? letters[best] : none;
 }
 
-/* The gap up to the next mark joins, as far as can be told before all marks are known. */
+/* The gap up to the next mark joins, as far as can be said before all marks have come. */
 static uint64_t end_of(const struct sparkline *sparkline, const struct step_list *steps)
 {
 	uint64_t length_ns = sparkline->mark_end_ns - sparkline->begin_ns;
@@ -72,12 +72,12 @@ static uint64_t end_of(const struct sparkline *sparkline, const struct step_list
 	return next_ns > sparkline->begin_ns ? next_ns : sparkline->mark_end_ns;
 }
 
-static uint64_t stay_end(const struct stay *s)
+static uint64_t span_end(const struct span *s)
 {
 	return s->begin_ns + (s->ns_and_class >> CLASS_BITS);
 }
 
-static size_t stay_class(const struct stay *s)
+static size_t span_class(const struct span *s)
 {
 	return s->ns_and_class % (1 << CLASS_BITS);
 }
@@ -88,7 +88,7 @@ static uint64_t bin_begin(const struct sparkline *sparkline, size_t bin)
 }
 
 /* From bins to cells.  Bins that end in a cell are its own; the next one may be shared with the
- * cell behind, as its width is. */
+ * cell after it, as its width is. */
 struct edge {                        /* of a cell */
 	uint64_t own_end_ns, end_ns; /* of its own bins; of the shared one, equal: none is */
 	double over;                 /* part of the shared one that the next cell gets */
@@ -102,7 +102,7 @@ struct gather {
 				   */
 	unsigned used;
 };
-_Static_assert((int)SPARKLINE_CELLS <= (int)SPARKLINE_BINS, "room for the edges of both pictures");
+_Static_assert((int)SPARKLINE_CELLS <= (int)SPARKLINE_BINS, "edges hold those of both pictures");
 
 static void shared_split(struct gather *g)
 {
@@ -133,7 +133,7 @@ static uint64_t gather_part(struct gather *g, size_t class, uint64_t at_ns, uint
 	return end_ns;
 }
 
-/* To the cell that an instant is in, or of whose shared bin; false: behind the last. */
+/* To the cell that an instant is in, or of whose shared bin; false: after the last. */
 static bool cell_reach(struct gather *g, uint64_t at_ns)
 {
 	while (at_ns >= g->edges[g->cell].end_ns) {
@@ -152,15 +152,15 @@ static void gather_timeline(struct gather *g, const struct timeline *l, size_t f
 
 	g->cell = 0;
 	for (size_t i = 0; i < l->count; i++) {
-		const struct stay *s = &l->stays[i];
-		uint64_t at_ns = s->begin_ns, end_ns = stay_end(s);
+		const struct span *s = &l->spans[i];
+		uint64_t at_ns = s->begin_ns, end_ns = span_end(s);
 
 		if (end_ns <= own_end_ns) {
-			cell[first_class + stay_class(s)] += end_ns - at_ns;
+			cell[first_class + span_class(s)] += end_ns - at_ns;
 			continue;
 		}
 		while (at_ns < end_ns && cell_reach(g, at_ns))
-			at_ns = gather_part(g, first_class + stay_class(s), at_ns, end_ns);
+			at_ns = gather_part(g, first_class + span_class(s), at_ns, end_ns);
 		cell = g->cells[g->cell];
 		own_end_ns = g->edges[g->cell].own_end_ns;
 	}
@@ -251,46 +251,46 @@ static enum status sparkline_keep(struct sparklines *s, const struct step_list *
 	return s->bins ? keep_bins(&s->rows[sparkline->row], sparkline, end_ns, err) : ST_OK;
 }
 
-static bool stay_extend(struct timeline *l, uint64_t begin_ns, uint64_t ns, size_t class)
+static bool span_extend(struct timeline *l, uint64_t begin_ns, uint64_t ns, size_t class)
 {
-	struct stay *last = l->count ? &l->stays[l->count - 1] : NULL;
+	struct span *last = l->count ? &l->spans[l->count - 1] : NULL;
 
-	if (!last || stay_class(last) != class || stay_end(last) != begin_ns)
+	if (!last || span_class(last) != class || span_end(last) != begin_ns)
 		return false;
 	last->ns_and_class += ns << CLASS_BITS;
 	return true;
 }
 
-static void stay_add(struct timeline *l, uint64_t begin_ns, uint64_t ns, size_t class)
+static void span_add(struct timeline *l, uint64_t begin_ns, uint64_t ns, size_t class)
 {
-	l->stays[l->count++] = (struct stay){ begin_ns, ns << CLASS_BITS | class };
+	l->spans[l->count++] = (struct span){ begin_ns, ns << CLASS_BITS | class };
 }
 
 /* What `sums` holds of a bin, from its begin on. */
 static void bin_put(struct timeline *l, uint64_t begin_ns, uint64_t sums[HOST_CLASSES])
 {
 	for (size_t i = 0; i < HOST_CLASSES; i++) {
-		if (sums[i] && !stay_extend(l, begin_ns, sums[i], i))
-			stay_add(l, begin_ns, sums[i], i);
+		if (sums[i] && !span_extend(l, begin_ns, sums[i], i))
+			span_add(l, begin_ns, sums[i], i);
 		begin_ns += sums[i];
 		sums[i] = 0;
 	}
 }
 
-/* Room for one more. */
+/* Allocates space for one more. */
 static enum status timeline_reserve(const struct sparkline *sparkline, struct timeline *l,
 				    struct error *err)
 {
-	if (l->cap == STAYS_MAX) {
-		/* Puts the stays of each bin in order of class. */
-		struct timeline joined = { .stays = malloc(STAYS_MAX * sizeof(*l->stays)),
-					   .cap = STAYS_MAX };
+	if (l->cap == SPANS_MAX) {
+		/* Puts the spans of each bin in order of class. */
+		struct timeline joined = { .spans = malloc(SPANS_MAX * sizeof(*l->spans)),
+					   .cap = SPANS_MAX };
 		uint64_t sums[HOST_CLASSES] = { 0 };
 		size_t bin = 0;
-		if (!joined.stays)
+		if (!joined.spans)
 			return fail_memory(err);
 		for (size_t i = 0; i < l->count; i++) {
-			uint64_t at_ns = l->stays[i].begin_ns, end_ns = stay_end(&l->stays[i]),
+			uint64_t at_ns = l->spans[i].begin_ns, end_ns = span_end(&l->spans[i]),
 				 to_ns;
 
 			for (; at_ns < end_ns && bin < BINS; at_ns = to_ns) {
@@ -298,15 +298,15 @@ static enum status timeline_reserve(const struct sparkline *sparkline, struct ti
 					bin_put(&joined, bin_begin(sparkline, bin), sums);
 				to_ns = bin_begin(sparkline, bin + 1);
 				to_ns = to_ns < end_ns ? to_ns : end_ns;
-				sums[stay_class(&l->stays[i])] += to_ns - at_ns;
+				sums[span_class(&l->spans[i])] += to_ns - at_ns;
 			}
 		}
 		bin_put(&joined, bin_begin(sparkline, bin), sums);
-		free(l->stays);
+		free(l->spans);
 		*l = joined;
 		return ST_OK;
 	}
-	return vec_reserve(&l->stays, &l->cap, l->count + 1, err);
+	return vec_reserve(&l->spans, &l->cap, l->count + 1, err);
 }
 
 static inline enum status timeline_add(struct sparkline *sparkline, enum timeline_of which,
@@ -317,11 +317,11 @@ static inline enum status timeline_add(struct sparkline *sparkline, enum timelin
 
 	if (begin_ns < sparkline->begin_ns)
 		begin_ns = sparkline->begin_ns;
-	if (begin_ns >= end_ns || stay_extend(l, begin_ns, end_ns - begin_ns, class))
+	if (begin_ns >= end_ns || span_extend(l, begin_ns, end_ns - begin_ns, class))
 		return ST_OK;
 	if (l->count == l->cap)
 		TRY(timeline_reserve(sparkline, l, err));
-	stay_add(l, begin_ns, end_ns - begin_ns, class);
+	span_add(l, begin_ns, end_ns - begin_ns, class);
 	return ST_OK;
 }
 
@@ -369,7 +369,7 @@ enum status sparklines_interval(struct sparklines *s, const struct step_list *st
 	if (!sparkline)
 		return ST_OK;
 	return timeline_add(sparkline, TIMELINE_HOST, st->begin_ns, st->end_ns,
-			    st->phase < PHASE_KNOWN ? st->phase : OWN, err);
+			    st->phase < PHASE_KNOWN ? st->phase : USERS, err);
 }
 
 enum status sparklines_segment(struct sparklines *s, const struct step_list *steps, size_t row,
@@ -403,7 +403,7 @@ void sparklines_release(struct sparklines *s)
 {
 	for (size_t i = 0; i < SPARKLINES_OPEN; i++) {
 		for (size_t timeline = 0; s->open[i] && timeline < TIMELINES; timeline++)
-			free(s->open[i]->timelines[timeline].stays);
+			free(s->open[i]->timelines[timeline].spans);
 		free(s->open[i]);
 	}
 	for (size_t i = 0; i < s->count; i++) {

@@ -123,7 +123,7 @@ void test_format_cuts_names(void)
 
 	buf_init(&out, 1 << 16);
 	text_init(&t, &plain, &out);
-	CHECK_U64(text_cut(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop"), 11);
+	CHECK_U64(text_shorten(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop"), 11);
 	text_end(&t);
 	CHECK_STR(buf_text(&out), "abcdef\xe2\x80\xa6mnop\n");
 	CHECK_U64(text_width("\xe2\x80\xa6"

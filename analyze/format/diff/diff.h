@@ -2,7 +2,7 @@
 /*
  * diff.h - two runs: is B slower, and where the time went (DEFINITIONS.md 8).
  *
- * Per step and GPU each side is cut into parts - work by class and phase of its launch, idle time
+ * Per step and GPU each side is split into parts - work by class and phase of its launch, idle time
  * by cause, lead, tail - and one row closes what lies outside of the steps that the mean is taken
  * of.  Parts are made of owners (kernels, causes), each rounded to the nanosecond by itself; all
  * else is their sum, so the parts add up to the mean wall, and their differences to its

@@ -89,7 +89,7 @@ static void draw_words(struct buf *out, const struct block_words *w)
 		[ROLE_STRONG] = { "<p><b>", "</b></p>\n" },
 		[ROLE_NOTE] = { "<p class=\"note\">", "</p>\n" },
 		[ROLE_LINE] = { "", "<br>\n" },
-		[ROLE_BARE] = { "", "" },
+		[ROLE_ALONE] = { "", "" },
 	};
 
 	html_raw(out, markup[w->role].begin);

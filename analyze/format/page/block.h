@@ -86,7 +86,7 @@ struct block_column {
 	bool is_left;         /* Markdown and tables that lay themselves out: no figures */
 	bool is_bar;          /* a bar of at most `width` columns */
 	bool is_signed;       /* text: bars grow from the middle, what is below zero to the left */
-	bool gives_way;       /* text: begins two columns behind a longer cell before it */
+	bool gives_way;       /* text: begins two columns after a longer cell before it */
 };
 struct block_cell {
 	const char *text;  /* NULL: empty */
@@ -124,9 +124,9 @@ enum role {
 	ROLE_STRONG, /* a paragraph in bold */
 	ROLE_NOTE,   /* small print */
 	ROLE_LINE,   /* one of several lines that make a paragraph */
-	ROLE_BARE,   /* all that a section holds */
+	ROLE_ALONE,  /* all that a section holds */
 };
-enum flow { FLOW_WRAP, FLOW_CLIP, FLOW_CUT /* at the edge of a terminal */ };
+enum flow { FLOW_WRAP, FLOW_CLIP, FLOW_CROP /* at the edge of a terminal */ };
 struct block_words {
 	enum role role;
 	enum flow flow;

@@ -30,12 +30,12 @@ static struct collective collective_of(const struct view *v, size_t i)
 		.group = view_text(v, i, "group"),
 		.operation = view_text(v, i, "operation"),
 		.type = view_text(v, i, "type"),
-		.bytes = view_cell(v, i, "size_bytes").u64,
-		.ranks = view_cell(v, i, "group_size").u64,
-		.calls = view_cell(v, i, "count").u64,
-		.matched = view_cell(v, i, "matched").u64,
-		.total_ns = view_cell(v, i, "total_ns").u64,
-		.exposed_ns = view_cell(v, i, "exposed_ns").u64,
+		.bytes = view_u64(v, i, "size_bytes"),
+		.ranks = view_u64(v, i, "group_size"),
+		.calls = view_u64(v, i, "count"),
+		.matched = view_u64(v, i, "matched"),
+		.total_ns = view_u64(v, i, "total_ns"),
+		.exposed_ns = view_u64(v, i, "exposed_ns"),
 		.wait_ns = (double)cell_or_0(v, i, "wait_ns"),
 	};
 
@@ -210,15 +210,15 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 	*all = (struct waits){ .rows = blocks_take(b, p->ranks.count, sizeof(*all->rows)) };
 	for (size_t i = 0; all->rows && i < p->ranks.count; i++) {
 		struct view v = page_of_rank(p, "waits", i);
-		uint64_t steps = view_cell(&p->ranks, i, "complete_steps").u64;
+		uint64_t steps = view_u64(&p->ranks, i, "complete_steps");
 		struct wait *w = &all->rows[all->count];
 
 		if (!v.count)
 			continue;
 		*w = (struct wait){
 			.rank = i,
-			.collectives = view_cell(&v, 0, "collectives").u64,
-			.matched = view_cell(&v, 0, "matched").u64,
+			.collectives = view_u64(&v, 0, "collectives"),
+			.matched = view_u64(&v, 0, "matched"),
 			.last = cell_or_0(&v, 0, "times_last"),
 			.wait_ns = per_step_of(&v, "wait_ns", steps),
 			.exposed_ns = per_step_of(&v, "exposed_wait_ns", steps),
@@ -409,9 +409,9 @@ void build_stragglers(const struct page *p, struct blocks *b)
 		add_cell(r, show_id(b, &v, i, "step"));
 		add_cell(r, view_cell(&v, i, "phase").text);
 		add_cell(r, show_id(b, &v, i, "rank"));
-		add_count(b, r, view_cell(&v, i, "times_last").u64);
-		add_time(b, r, (double)view_cell(&v, i, "late_ns").u64, &unit);
-		add_time(b, r, (double)view_cell(&v, i, "made_wait_ns").u64, &unit);
+		add_count(b, r, view_u64(&v, i, "times_last"));
+		add_time(b, r, view_number(&v, i, "late_ns"), &unit);
+		add_time(b, r, view_number(&v, i, "made_wait_ns"), &unit);
 	}
 	if (v.count > STRAGGLERS_SHOWN)
 		add_sentencef(b, ROLE_NOTE, 14, "%s more",

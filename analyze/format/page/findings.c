@@ -30,7 +30,7 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 	for (size_t i = 0; i < v->count; i++) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 
-		add_time(b, r, (double)view_cell(v, i, "saving_ns_per_step").u64, &ms);
+		add_time(b, r, view_number(v, i, "saving_ns_per_step"), &ms);
 		add_cell(r, view_cell(v, i, "rule").text);
 		add_cell(r, view_cell(v, i, "evidence").text);
 		add_cell(r, view_cell(v, i, "advice").text);
@@ -54,7 +54,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 		return;
 	}
 	shown = v.count < shown ? v.count : shown;
-	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
+	unit = time_unit_of(view_number(&v, 0, "saving_ns_per_step"), 1);
 	add_section(b, "Fix first",
 		    is_text(p)
 			    ? note_text(p, &unit, b)
@@ -70,7 +70,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 	list->findings.brief_at = BRIEF_AT;
 	list->findings.brief_width = BRIEF_WIDTH;
 	for (size_t i = 0; i < shown; i++) {
-		double saving_ns = (double)view_cell(&v, i, "saving_ns_per_step").u64;
+		double saving_ns = view_number(&v, i, "saving_ns_per_step");
 		unsigned end;
 
 		rows[i] = (struct fix){
@@ -110,10 +110,10 @@ void build_findings(const struct page *p, struct blocks *b)
 		head->section.token = TOKEN_TEXT;
 		return;
 	}
-	unit = time_unit_of((double)view_cell(&v, 0, "saving_ns_per_step").u64, 1);
+	unit = time_unit_of(view_number(&v, 0, "saving_ns_per_step"), 1);
 	head->section.note = note_text(p, &unit, b);
 	for (size_t i = 0; i < v.count; i++) {
-		double saving_ns = (double)view_cell(&v, i, "saving_ns_per_step").u64;
+		double saving_ns = view_number(&v, i, "saving_ns_per_step");
 		struct block_table *t = ADD_TABLE(b, columns);
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		struct block_cell *rule;

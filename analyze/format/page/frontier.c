@@ -26,15 +26,15 @@ static enum token token_of_kind(const char *phase, const char *kind)
 
 static struct share share_of(const struct view *v, size_t i, struct blocks *b)
 {
-	unsigned long long rank = view_cell(v, i, "rank").u64, pid = view_cell(v, i, "pid").u64;
+	unsigned long long rank = view_u64(v, i, "rank"), pid = view_u64(v, i, "pid");
 	struct share s = {
 		.who = rank != NO_U64  ? blocks_text(b, "rank %llu", rank)
 		       : pid != NO_U64 ? blocks_text(b, "pid %llu", pid)
 				       : "together",
 		.phase = view_text(v, i, "phase"),
 		.kind = view_text(v, i, "kind"),
-		.ns = (double)view_cell(v, i, "ns_per_step").u64,
-		.mean_ns = (double)view_cell(v, i, "mean_ns_per_step").u64,
+		.ns = view_number(v, i, "ns_per_step"),
+		.mean_ns = view_number(v, i, "mean_ns_per_step"),
 	};
 
 	s.token = token_of_kind(s.phase, s.kind);
@@ -56,8 +56,8 @@ static size_t take_shares(const struct view *v, struct share rows[LINES + 1], st
 				      .kind = "",
 				      .token = TOKEN_OTHER };
 	for (size_t i = LINES; i < v->count; i++) {
-		rows[LINES].ns += (double)view_cell(v, i, "ns_per_step").u64;
-		rows[LINES].mean_ns += (double)view_cell(v, i, "mean_ns_per_step").u64;
+		rows[LINES].ns += view_number(v, i, "ns_per_step");
+		rows[LINES].mean_ns += view_number(v, i, "mean_ns_per_step");
 	}
 	return LINES + 1;
 }
@@ -94,20 +94,19 @@ void build_frontier(const struct page *p, struct blocks *b)
 	if (!total.count || !v.count)
 		return;
 	count = take_shares(&v, rows, b);
-	step_ns = (double)view_cell(&total, 0, "ns_per_step").u64;
+	step_ns = view_number(&total, 0, "ns_per_step");
 	unit = time_unit_of(step_ns, 2);
 	for (size_t i = 0; i < count; i++)
 		parts[i] = rows[i].ns;
 	percents(parts, count, step_ns, count - 1, tenths);
 	add_section(b, "Frontier", is_text(p) ? NULL : "whose time the job's time was");
-	add_sentencef(
-		b, ROLE_TEXT, 14,
-		"A step of the job is %s %s, over %s steps: from collective to collective "
-		"the time of the rank that comes last. One is named for %.0f %% of it.%s",
-		show_time(b, step_ns, &unit), unit.name,
-		show_count(b, view_cell(&total, 0, "steps").u64),
-		percent_of(view_cell(&total, 0, "named_ns").u64, view_cell(&total, 0, "ns").u64),
-		view_cell(&total, 0, "left_out").u64 ? " Not all collectives were kept." : "");
+	add_sentencef(b, ROLE_TEXT, 14,
+		      "A step of the job is %s %s, over %s steps: from collective to collective "
+		      "the time of the rank that comes last. One is named for %.0f %% of it.%s",
+		      show_time(b, step_ns, &unit), unit.name,
+		      show_count(b, view_u64(&total, 0, "steps")),
+		      percent_of(view_u64(&total, 0, "named_ns"), view_u64(&total, 0, "ns")),
+		      view_u64(&total, 0, "left_out") ? " Not all collectives were kept." : "");
 	const struct block_column columns[] = {
 		{ .text = "last", .at = 14, .class = "label" },
 		{ .title = "phase", .hidden = IN(MEDIUM_HTML), .at = 25, .width = 16 },

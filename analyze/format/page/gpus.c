@@ -30,8 +30,8 @@ static struct gpu_row gpu_row_of(const struct page *p, size_t gpu)
 	struct gpu_row g;
 
 	for (size_t i = 0; i < CLASSES; i++)
-		g.ns[i] = (double)view_cell(&p->gpus, gpu, classes[i].column).u64;
-	g.window_ns = (double)view_cell(&p->gpus, gpu, "window_ns").u64;
+		g.ns[i] = view_number(&p->gpus, gpu, classes[i].column);
+	g.window_ns = view_number(&p->gpus, gpu, "window_ns");
 	percents(g.ns, CLASSES, g.window_ns, IDLE_CLASS, g.tenths);
 	return g;
 }
@@ -64,15 +64,14 @@ static struct stack *stack_of(const struct page *p, const struct gpu_row *g, str
 /* "rank 0", "GPU 1", or both where both differ. */
 static const char *gpu_label(const struct page *p, size_t gpu, struct blocks *b)
 {
-	unsigned long long rank = view_cell(&p->gpus, gpu, "rank").u64;
-	unsigned long long device = view_cell(&p->gpus, gpu, "device").u64;
+	unsigned long long rank = view_u64(&p->gpus, gpu, "rank");
+	unsigned long long device = view_u64(&p->gpus, gpu, "device");
 	const char *label;
 
 	if (p->ranks.count == 1)
 		label = blocks_text(b, "GPU %llu", device);
 	else if (rank == NO_U64)
-		label = blocks_text(b, "%llu",
-				    (unsigned long long)view_cell(&p->gpus, gpu, "pid").u64);
+		label = blocks_text(b, "%llu", (unsigned long long)view_u64(&p->gpus, gpu, "pid"));
 	else if (p->gpus.count > p->ranks.count)
 		label = blocks_text(b, "%llu GPU %llu", rank, device);
 	else
@@ -106,7 +105,7 @@ static size_t take_causes(const struct view *v, size_t most, double window_ns, i
 	int tenths[CAUSE_LINES], sum = 0;
 
 	for (size_t i = 0; i < v->count; i++) {
-		double ns = (double)view_cell(v, i, "ns").u64;
+		double ns = view_number(v, i, "ns");
 
 		if (i < named)
 			out[i] = (struct cause_row){ view_cell(v, i, "cause").text, ns, 0 };
@@ -139,7 +138,7 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 	size_t count = 0;
 	double longest = 0, sum = 0;
 	const char *instead = p->is_sampled ? "not in a sample"
-			      : p->trust.count && !view_cell(&p->trust, 0, "with_launch").u64
+			      : p->trust.count && !view_u64(&p->trust, 0, "with_launch")
 				      ? "need launches; this file has none"
 				      : NULL;
 	const struct block_column columns[] = {
@@ -254,11 +253,10 @@ static size_t choose_gpus(const struct page *p, size_t chosen[RANK_LINES], struc
 	if (!all || count <= RANK_LINES)
 		return all ? count : 0;
 	for (size_t i = 0; i < count; i++) {
-		double window = (double)view_cell(&p->gpus, i, "window_ns").u64;
+		double window = view_number(&p->gpus, i, "window_ns");
 
 		all[i].gpu = i;
-		all[i].share = (double)view_cell(&p->gpus, i, "not_busy_ns").u64 /
-			       (window > 0 ? window : 1);
+		all[i].share = view_number(&p->gpus, i, "not_busy_ns") / (window > 0 ? window : 1);
 	}
 	SORT_BY(all, count, UP(struct gpu_share, share), UP(struct gpu_share, gpu));
 	chosen[n++] = all[0].gpu;
@@ -285,7 +283,7 @@ static void add_gpu(const struct page *p, size_t gpu, struct block_table *t,
 	if (p->is_sampled)
 		r->cells[5].token = TOKEN_WARN;
 	add_time(b, r, window, unit);
-	add_time(b, r, (double)view_cell(&p->gpus, gpu, "comm_ns").u64, unit);
+	add_time(b, r, view_number(&p->gpus, gpu, "comm_ns"), unit);
 }
 
 static void build_several(const struct page *p, struct blocks *b)
@@ -299,8 +297,8 @@ static void build_several(const struct page *p, struct blocks *b)
 	double most = 0;
 
 	for (size_t i = 0; i < p->gpus.count; i++)
-		if ((double)view_cell(&p->gpus, i, "window_ns").u64 > most)
-			most = (double)view_cell(&p->gpus, i, "window_ns").u64;
+		if (view_number(&p->gpus, i, "window_ns") > most)
+			most = view_number(&p->gpus, i, "window_ns");
 	unit = time_unit_of(most, 1);
 	head->section.note_at = 16;
 	head->section.right = blocks_text(b, "100 %% = window of the %s", of);

@@ -20,7 +20,7 @@ static uint64_t world_size(const struct page *p)
 	uint64_t largest = 0;
 
 	for (size_t i = 0; i < p->ranks.count; i++) {
-		uint64_t world = view_cell(&p->ranks, i, "world_size").u64;
+		uint64_t world = view_u64(&p->ranks, i, "world_size");
 
 		largest = world > largest ? world : largest;
 	}
@@ -35,7 +35,7 @@ static const char *ranks_text(const struct page *p, struct blocks *b)
 
 	if (p->ranks.count != 1)
 		return blocks_text(b, "%zu%s ranks", p->ranks.count, of);
-	rank = view_cell(&p->ranks, 0, "rank").u64;
+	rank = view_u64(&p->ranks, 0, "rank");
 	if (rank == NO_U64 || world == 1)
 		return NULL;
 	return blocks_text(b, "rank %llu%s", (unsigned long long)rank, of);
@@ -55,10 +55,10 @@ static const char *gpus_text(const struct page *p, struct blocks *b)
 	if (p->gpus.count > 1)
 		return blocks_text(b, "%zu GPUs, %.40s", p->gpus.count,
 				   name ? name : "model not in the files");
-	if (view_cell(&p->gpus, 0, "device").u64 == NO_U64)
+	if (view_u64(&p->gpus, 0, "device") == NO_U64)
 		return blocks_text(b, "%.40s", name ? name : "a GPU");
 	return blocks_text(b, "GPU %llu, %.40s",
-			   (unsigned long long)view_cell(&p->gpus, 0, "device").u64,
+			   (unsigned long long)view_u64(&p->gpus, 0, "device"),
 			   name ? name : "model not in the file");
 }
 
@@ -71,7 +71,7 @@ static const char *steps_text(const struct page *p, struct blocks *b)
 	if (!p->has_steps || !steps.count)
 		return "no step marked";
 	for (size_t i = 0; i < steps.count; i++) { /* by time; numbers may begin anew */
-		uint64_t number = view_cell(&steps, i, "step").u64;
+		uint64_t number = view_u64(&steps, i, "step");
 
 		first = number < first ? number : first;
 		last = number > last ? number : last;
@@ -158,7 +158,7 @@ static void warn_of_sample(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < p->trust.count; i++) {
 		double density = 100 * view_cell(&p->trust, i, "id_density").f64;
 
-		if (view_cell(&p->trust, i, "sampled").u64 != 1)
+		if (view_u64(&p->trust, i, "sampled") != 1)
 			continue;
 		low = density < low ? density : low;
 		high = density > high ? density : high;
@@ -198,7 +198,7 @@ static uint64_t lost_records(const struct page *p)
 
 		if (strcmp(reason, "derived") && strcmp(reason, "cut_out") &&
 		    strcmp(reason, "order"))
-			sum += view_cell(&losses, i, "count").u64;
+			sum += view_u64(&losses, i, "count");
 	}
 	return sum;
 }
@@ -279,7 +279,7 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 static bool all_true(const struct view *v, const char *column)
 {
 	for (size_t i = 0; i < v->count; i++)
-		if (view_cell(v, i, column).u64 != 1)
+		if (view_u64(v, i, column) != 1)
 			return false;
 	return true;
 }
@@ -292,7 +292,7 @@ static void add_absent(const struct page *p, struct block_words *w, struct block
 	bool is_inferred = false;
 
 	for (size_t i = 0; i < phases.count; i++)
-		is_inferred |= view_cell(&phases, i, "inferred").u64 == 1;
+		is_inferred |= view_u64(&phases, i, "inferred") == 1;
 	if (p->ranks.count > 1 && world > p->ranks.count)
 		add_spanf(b, w, TOKEN_DIM, DOT "%llu of the %llu ranks not given",
 			  (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
@@ -339,7 +339,7 @@ static void add_losses(const struct page *p, struct blocks *b)
 			if (strcmp(view_cell(&losses, i, "reason").text, reason) != 0)
 				continue;
 			is_first &= i >= row;
-			sum += view_cell(&losses, i, "count").u64;
+			sum += view_u64(&losses, i, "count");
 		}
 		if (!is_first || !strcmp(reason, "derived"))
 			continue;
@@ -361,8 +361,8 @@ void build_trust(const struct page *p, struct blocks *b)
 	add_launches(p, w, b);
 	for (size_t i = 0; p->is_sampled && i < p->trust.count && i < 2; i++)
 		add_spanf(b, w, TOKEN_TEXT, "%s%s of %s%s", i ? " and " : DOT,
-			  show_count(b, view_cell(&p->trust, i, "ids").u64),
-			  show_count(b, view_cell(&p->trust, i, "id_range").u64),
+			  show_count(b, view_u64(&p->trust, i, "ids")),
+			  show_count(b, view_u64(&p->trust, i, "id_range")),
 			  i + 1 == p->trust.count || i ? " ids" : "");
 	add_source(p, b);
 	add_losses(p, b);

@@ -48,7 +48,7 @@ void build_idle(const struct page *p, struct blocks *b)
 	if (!all)
 		return;
 	for (size_t i = 0; i < v.count; i++)
-		all[i] = (struct owner){ i, view_cell(&v, i, "ns").u64 };
+		all[i] = (struct owner){ i, view_u64(&v, i, "ns") };
 	SORT_BY(all, v.count, DOWN(struct owner, ns), UP(struct owner, row));
 	add_section(b, "Idle", NULL);
 	t = ADD_TABLE(b, head);
@@ -68,7 +68,7 @@ void build_idle(const struct page *p, struct blocks *b)
 		add_time(b, r, per_step(p, all[i].ns), &ms);
 		r->cells[1].token = TOKEN_BOLD;
 		add_percent(b, r, tenths ? tenths : -1);
-		add_count(b, r, view_cell(&v, all[i].row, "count").u64);
+		add_count(b, r, view_u64(&v, all[i].row, "count"));
 		add_cell(r, where_text(&v, all[i].row, width, b))->token = TOKEN_DIM;
 	}
 	if (v.count > OWNER_LINES)

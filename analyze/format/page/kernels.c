@@ -21,10 +21,10 @@ static size_t take_kernels(const struct view *v, struct kernel *all)
 		all[i] = (struct kernel){
 			.name = view_cell(v, i, "name").text,
 			.class = view_text(v, i, "class"),
-			.calls = view_cell(v, i, "count").u64,
-			.total_ns = view_cell(v, i, "total_ns").u64,
-			.max_ns = view_cell(v, i, "max_ns").u64,
-			.median_ns = view_cell(v, i, "median_ns").u64,
+			.calls = view_u64(v, i, "count"),
+			.total_ns = view_u64(v, i, "total_ns"),
+			.max_ns = view_u64(v, i, "max_ns"),
+			.median_ns = view_u64(v, i, "median_ns"),
 		};
 	SORT_BY(all, v->count, UP(struct kernel, name));
 	for (size_t i = 0; i < v->count; i++) {
@@ -237,10 +237,10 @@ static size_t take_copies(const struct view *v, struct copy *all)
 				break;
 		if (k == count)
 			all[count++] = c;
-		all[k].count += view_cell(v, i, "count").u64;
-		all[k].bytes += view_cell(v, i, "bytes").u64;
-		all[k].total_ns += view_cell(v, i, "total_ns").u64;
-		all[k].exposed_ns += view_cell(v, i, "exposed_ns").u64;
+		all[k].count += view_u64(v, i, "count");
+		all[k].bytes += view_u64(v, i, "bytes");
+		all[k].total_ns += view_u64(v, i, "total_ns");
+		all[k].exposed_ns += view_u64(v, i, "exposed_ns");
 	}
 	return count;
 }

@@ -33,16 +33,16 @@ static struct level level_of(const struct page *p, const struct view *v, size_t 
 		.row = i,
 		.what = view_cell(v, i, "what").text,
 		.peak_phase = view_cell(v, i, "peak_phase").text,
-		.device = view_cell(v, i, "device").u64,
-		.peak_bytes = view_cell(v, i, "peak_bytes").u64,
+		.device = view_u64(v, i, "device"),
+		.peak_bytes = view_u64(v, i, "peak_bytes"),
 		.reserved_bytes = cell_or_0(v, i, "reserved_bytes"),
-		.is_absolute = view_cell(v, i, "absolute").u64 == 1,
+		.is_absolute = view_u64(v, i, "absolute") == 1,
 	};
 
 	a.order = order_of(&a);
 	peaks = view_below(&all, a.cells, table_keys(v->type));
 	if (peaks.count) {
-		a.peak_ns = view_cell(&peaks, 0, "at_ns").u64;
+		a.peak_ns = view_u64(&peaks, 0, "at_ns");
 		a.at_peak_reserved_bytes = cell_or_0(&peaks, 0, "reserved_bytes");
 	}
 	return a;
@@ -69,8 +69,8 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 				 struct blocks *b)
 {
 	uint64_t total = cell_or_0(v, a->row, "total_bytes");
-	uint64_t spikes = view_cell(v, a->row, "spikes").u64;
-	uint64_t leak = view_cell(v, a->row, "leak").u64;
+	uint64_t spikes = view_u64(v, a->row, "spikes");
+	uint64_t leak = view_u64(v, a->row, "leak");
 	const char *out = "";
 
 	if (a->at_peak_reserved_bytes > a->peak_bytes)
@@ -101,12 +101,12 @@ static void add_curve(const struct page *p, const struct view *v, const struct l
 	if (!curves.count || !a->peak_bytes || !marks)
 		return;
 	for (size_t i = 0; i < steps.count; i++)
-		marks[i] = (struct curve_mark){ view_cell(&steps, i, "step").u64,
-						view_cell(&steps, i, "begin_ns").u64 };
+		marks[i] = (struct curve_mark){ view_u64(&steps, i, "step"),
+						view_u64(&steps, i, "begin_ns") };
 	add_block(b, BLOCK_CURVE)->curve = (struct curve){
 		.points = view_cell(&curves, 0, "points").text,
-		.begin_ns = view_cell(&curves, 0, "begin_ns").u64,
-		.width_ns = view_cell(&curves, 0, "width_ns").u64,
+		.begin_ns = view_u64(&curves, 0, "begin_ns"),
+		.width_ns = view_u64(&curves, 0, "width_ns"),
 		.peak_ns = a->peak_ns,
 		.peak_bytes = a->peak_bytes,
 		.reserved_bytes = a->reserved_bytes,

@@ -28,9 +28,9 @@ static void page_init(struct page *p, const struct format_request *how, enum med
 		p->steps = 1;
 	steps = page_view(p, "steps");
 	for (size_t i = 0; i < steps.count; i++)
-		p->has_steps |= view_cell(&steps, i, "inferred").u64 != 1;
+		p->has_steps |= view_u64(&steps, i, "inferred") != 1;
 	for (size_t i = 0; i < p->trust.count; i++)
-		p->is_sampled |= view_cell(&p->trust, i, "sampled").u64 == 1;
+		p->is_sampled |= view_u64(&p->trust, i, "sampled") == 1;
 }
 
 /* ---- the one page ----------------------------------------------------------------------- */

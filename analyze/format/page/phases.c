@@ -120,10 +120,9 @@ static void take_phases(const struct page *p, struct phases *all, struct blocks 
 	for (size_t i = 0; i < phases.count; i++) {
 		struct phase_row *r = find_phase(all, view_cell(&phases, i, "name").text, true);
 
-		r->wall_ns += (double)view_cell(&phases, i, "wall_ns").u64 * share;
-		r->is_inferred |= view_cell(&phases, i, "inferred").u64 == 1;
-		r->gpu_ns[DURING] +=
-			(double)view_cell(&phases, i, "gpu_idle_during_ns").u64 * share / gpus;
+		r->wall_ns += view_number(&phases, i, "wall_ns") * share;
+		r->is_inferred |= view_u64(&phases, i, "inferred") == 1;
+		r->gpu_ns[DURING] += view_number(&phases, i, "gpu_idle_during_ns") * share / gpus;
 	}
 	share = share / gpus;
 	for (size_t i = 0; i < cells.count; i++) {
@@ -131,9 +130,9 @@ static void take_phases(const struct page *p, struct phases *all, struct blocks 
 
 		if (!r)
 			continue;
-		r->gpu_ns[COMPUTE] += (double)view_cell(&cells, i, "compute_ns").u64 * share;
-		r->gpu_ns[COMM] += (double)view_cell(&cells, i, "exposed_comm_ns").u64 * share;
-		r->gpu_ns[COPY] += (double)view_cell(&cells, i, "exposed_copy_ns").u64 * share;
+		r->gpu_ns[COMPUTE] += view_number(&cells, i, "compute_ns") * share;
+		r->gpu_ns[COMM] += view_number(&cells, i, "exposed_comm_ns") * share;
+		r->gpu_ns[COPY] += view_number(&cells, i, "exposed_copy_ns") * share;
 	}
 	settle_phases(all, b);
 }

@@ -32,7 +32,7 @@ static struct rank_steps take_rank_steps(const struct page *p, size_t rank, stru
 	step_times_take(&v, &s.times, b);
 	numbers = blocks_take(b, s.times.count, sizeof(*numbers));
 	for (size_t i = 0; numbers && i < s.times.count; i++) {
-		numbers[i] = view_cell(&v, s.times.rows[i], "step").u64;
+		numbers[i] = view_u64(&v, s.times.rows[i], "step");
 		s.mean += s.times.in_order[i];
 	}
 	s.numbers = numbers;
@@ -160,10 +160,10 @@ static void take_rank_phases(const struct page *p, struct rank_phases *all, stru
 	all->rows = blocks_take(b, page_view(p, "phases").count, sizeof(*all->rows));
 	for (size_t rank = 0; rank < ranks && !b->is_full; rank++) {
 		struct view v = page_of_rank(p, "phases", rank);
-		double steps = (double)view_cell(&p->ranks, rank, "complete_steps").u64;
+		double steps = view_number(&p->ranks, rank, "complete_steps");
 
 		for (size_t i = 0; i < v.count && steps > 0; i++) {
-			double ns = (double)view_cell(&v, i, "wall_ns").u64 / steps;
+			double ns = view_number(&v, i, "wall_ns") / steps;
 			const char *name = view_cell(&v, i, "name").text;
 
 			if (!(ns > 0))
@@ -352,15 +352,15 @@ static size_t take_rank_kernels(const struct page *p, struct rank_kernel *all)
 
 	for (size_t rank = 0; rank < p->ranks.count; rank++) {
 		struct view v = page_of_rank(p, "kernels", rank);
-		double steps = (double)view_cell(&p->ranks, rank, "complete_steps").u64;
+		double steps = view_number(&p->ranks, rank, "complete_steps");
 
 		for (size_t i = 0; i < v.count && steps > 0; i++)
 			all[count++] = (struct rank_kernel){
 				.name = view_cell(&v, i, "name").text,
 				.class = view_text(&v, i, "class"),
 				.rank = rank,
-				.calls = (double)view_cell(&v, i, "count").u64 / steps,
-				.ns = (double)view_cell(&v, i, "total_ns").u64 / steps,
+				.calls = view_number(&v, i, "count") / steps,
+				.ns = view_number(&v, i, "total_ns") / steps,
 			};
 	}
 	SORT_BY(all, count, UP(struct rank_kernel, name), UP(struct rank_kernel, rank));

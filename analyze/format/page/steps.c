@@ -27,12 +27,12 @@ void step_times_take(const struct view *steps, struct step_times *t, struct bloc
 	t->sorted = blocks_take(b, steps->count, sizeof(*t->sorted));
 	t->rows = blocks_take(b, steps->count, sizeof(*t->rows));
 	for (size_t i = 0; i < steps->count && !b->is_full; i++) {
-		if (view_cell(steps, i, "counted").u64 != 1) {
+		if (view_u64(steps, i, "counted") != 1) {
 			t->settling += !strcmp(view_text(steps, i, "flags"), "settling");
 			continue;
 		}
 		t->rows[t->count] = i;
-		t->in_order[t->count] = (double)view_cell(steps, i, "wall_ns").u64;
+		t->in_order[t->count] = view_number(steps, i, "wall_ns");
 		t->sorted[t->count] = t->in_order[t->count];
 		t->count++;
 	}
@@ -89,15 +89,15 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 	else
 		wall = blocks_text(b, "wall %s: %s", unit.name, times_text(t, DOT, &unit, b));
 	add_sentencef(b, ROLE_TEXT, 14, "%s%s", count, wall);
-	b->last->words.flow = FLOW_CUT;
+	b->last->words.flow = FLOW_CROP;
 	if (t->count < 2)
 		return;
 	spark = add_block(b, BLOCK_SPARK);
 	spark->spark.values = t->in_order;
 	spark->spark.count = t->count;
 	spark->spark.median = t->median;
-	spark->spark.first = view_cell(steps, t->rows[0], "step").u64;
-	spark->spark.last = view_cell(steps, t->rows[t->count - 1], "step").u64;
+	spark->spark.first = view_u64(steps, t->rows[0], "step");
+	spark->spark.last = view_u64(steps, t->rows[t->count - 1], "step");
 }
 
 static const char *note_text(const struct step_times *t, struct blocks *b)
@@ -203,7 +203,7 @@ static void add_timelines(const struct page *p, const struct view *steps,
 		}
 		if (v.count && (host || is_text(p)))
 			rows[used++] = (struct step_timeline){
-				.step = view_cell(&v, 0, "step").u64,
+				.step = view_u64(&v, 0, "step"),
 				.host = host ? host : "",
 				.gpu = is_text(p) && !p->gpus.count ? NULL : gpu,
 				.wall_ns = t->in_order[chosen[i]],
@@ -304,8 +304,8 @@ void build_steps(const struct page *p, struct blocks *b)
 	}
 	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);
 	if (!p->has_steps || !t.count) {
-		w = add_words(b, ROLE_BARE, 14);
-		w->flow = FLOW_CUT;
+		w = add_words(b, ROLE_ALONE, 14);
+		w->flow = FLOW_CROP;
 		add_span(b, w, TOKEN_TEXT,
 			 "none marked; the window counts as one step \xe2\x86\x92 ");
 		add_span(b, w, TOKEN_CODE, mark_of(p));

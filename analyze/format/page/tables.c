@@ -157,7 +157,7 @@ static size_t merge_actions(struct action *all, size_t count)
 static void add_line(struct blocks *b, const char *words)
 {
 	add_sentence(b, ROLE_TEXT, 0, words);
-	b->last->words.flow = FLOW_CUT;
+	b->last->words.flow = FLOW_CROP;
 }
 
 static void add_rule(struct blocks *b)
@@ -242,11 +242,11 @@ void build_phases_view(const struct page *p, struct blocks *b)
 		/* Ranges by their whole length; a phase that no range names by its time, once a
 		 * step. */
 		*a = (struct action){ .name = view_cell(&v, i, "name").text,
-				      .count = view_cell(&v, i, "count").u64,
-				      .total_ns = view_cell(&v, i, "inclusive_ns").u64 };
+				      .count = view_u64(&v, i, "count"),
+				      .total_ns = view_u64(&v, i, "inclusive_ns") };
 		if (a->count)
 			continue;
-		a->total_ns = view_cell(&v, i, "wall_ns").u64;
+		a->total_ns = view_u64(&v, i, "wall_ns");
 		a->count = a->total_ns ? p->steps : 0;
 		a->is_inferred = true;
 	}

@@ -19,23 +19,22 @@ uint64_t page_sum(const struct view *v, const char *column)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < v->count; i++)
-		sum += view_cell(v, i, column).u64;
+		sum += view_u64(v, i, column);
 	return sum;
 }
 
 const char *rank_text(const struct page *p, size_t rank, struct blocks *b)
 {
-	unsigned long long number = view_cell(&p->ranks, rank, "rank").u64;
+	unsigned long long number = view_u64(&p->ranks, rank, "rank");
 
-	return number != NO_U64
-		       ? blocks_text(b, "rank %llu", number)
-		       : blocks_text(b, "pid %llu",
-				     (unsigned long long)view_cell(&p->ranks, rank, "pid").u64);
+	return number != NO_U64 ? blocks_text(b, "rank %llu", number)
+				: blocks_text(b, "pid %llu",
+					      (unsigned long long)view_u64(&p->ranks, rank, "pid"));
 }
 
 const char *show_id(struct blocks *b, const struct view *v, size_t row, const char *column)
 {
-	unsigned long long id = view_cell(v, row, column).u64;
+	unsigned long long id = view_u64(v, row, column);
 
 	return id == NO_U64 ? "" : blocks_text(b, "%llu", id);
 }

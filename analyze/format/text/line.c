@@ -133,8 +133,8 @@ void text_right(struct text *t, unsigned end, enum token token, const char *word
 	text_at(t, width < end ? end - width : 0, token, words);
 }
 
-unsigned text_cut(struct text *t, unsigned column, unsigned width, enum token token,
-		  const char *words)
+unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
+		      const char *words)
 {
 	unsigned whole = text_width(words), head, tail, at = 0;
 

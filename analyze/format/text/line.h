@@ -34,8 +34,8 @@ unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token to
 /* Ends before `end`. */
 void text_right(struct text *t, unsigned end, enum token token, const char *words);
 /* At most `width` columns; a longer text loses its middle, 3 : 2. */
-unsigned text_cut(struct text *t, unsigned column, unsigned width, enum token token,
-		  const char *words);
+unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
+		      const char *words);
 /* At most `width` columns; of a longer text whole words, then an ellipsis. */
 unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token token,
 		   const char *words);

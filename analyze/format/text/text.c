@@ -51,7 +51,7 @@ static void draw_input(struct drawing *d, const struct block *b)
 	right = right < 10 ? right : 10; /* a longer word may come closer */
 	width = t->width > 20 ? t->width - right : 10;
 	width -= text_width(more) < width ? text_width(more) : 0;
-	text_at(t, text_cut(t, 0, width, TOKEN_BOLD, path), TOKEN_DIM, more);
+	text_at(t, text_shorten(t, 0, width, TOKEN_BOLD, path), TOKEN_DIM, more);
 	text_right(t, t->width, TOKEN_DIM, b->input.report);
 	text_end(t);
 	for (const struct span *s = b->input.words.spans; s; s = s->next)
@@ -219,7 +219,7 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 		if (c->end)
 			text_right(t, c->end, token, cell->text);
 		else
-			at = text_cut(t, at, c->width, token, cell->text);
+			at = text_shorten(t, at, c->width, token, cell->text);
 		if (cell->more)
 			text_at(t, at, TOKEN_DIM, cell->more);
 	}
@@ -236,7 +236,7 @@ static void draw_titles(struct text *t, const struct block_table *table)
 		if (c->end && !c->title_at)
 			text_right(t, c->end, TOKEN_DIM, title);
 		else if (table->is_fitted)
-			text_cut(t, c->at, c->width, TOKEN_DIM, title);
+			text_shorten(t, c->at, c->width, TOKEN_DIM, title);
 		else
 			text_at(t, c->title_at ? c->title_at : c->at, TOKEN_DIM, title);
 	}
@@ -377,13 +377,13 @@ static void draw_findings(struct drawing *d, const struct block *b)
 			text_right(t, 11, TOKEN_BOLD, f->saving);
 		}
 		text_at(t, RULE_AT, TOKEN_TEXT, f->rule);
-		column = text_cut(t, b->findings.brief_at, b->findings.brief_width, TOKEN_TEXT,
-				  f->brief);
+		column = text_shorten(t, b->findings.brief_at, b->findings.brief_width, TOKEN_TEXT,
+				      f->brief);
 		column = text_at(t, column + 1, TOKEN_DIM, "\xe2\x86\x92 ");
 		if (column + 8 < t->width && strcspn(f->advice, " ") + column < t->width)
 			text_clip(t, column, t->width - column, TOKEN_TEXT, f->advice);
 		else if (column + 8 < t->width)
-			text_cut(t, column, t->width - column, TOKEN_TEXT, f->advice);
+			text_shorten(t, column, t->width - column, TOKEN_TEXT, f->advice);
 		text_end(t);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record.h - records of TensorBoard's event files: u64 length, its masked CRC-32C, the message,
- * its masked CRC-32C.  No state; appends to a buffer, whose status tells at the end.
+ * its masked CRC-32C.  No state; appends to a buffer, whose status is to be asked at the end.
  *
  * One file is one run of TensorBoard; the version comes first.  Texts are UTF-8.
  */

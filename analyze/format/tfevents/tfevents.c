@@ -102,8 +102,8 @@ static enum status shown_take(struct maker *m, struct error *err)
 		return fail_memory(err);
 	m->shown_count = steps.count;
 	for (size_t i = 0; i < steps.count; i++) {
-		m->shown[i].number = view_cell(&steps, i, "step").u64;
-		m->shown[i].begin_ns = view_cell(&steps, i, "begin_ns").u64;
+		m->shown[i].number = view_u64(&steps, i, "step");
+		m->shown[i].begin_ns = view_u64(&steps, i, "begin_ns");
 		while (wide <= m->shown[i].number && wide < (uint64_t)INT64_MAX / 10)
 			wide *= 10;
 	}
@@ -121,7 +121,7 @@ static enum status shown_take(struct maker *m, struct error *err)
 /* The step shown for a row of steps or of a table below it. */
 static int64_t step_of(const struct maker *m, const struct view *v, size_t i)
 {
-	struct shown key = { view_cell(v, i, "step").u64, view_cell(v, i, "begin_ns").u64, 0 };
+	struct shown key = { view_u64(v, i, "step"), view_u64(v, i, "begin_ns"), 0 };
 	const struct shown *found =
 		m->is_again ? bsearch(&key, m->shown, m->shown_count, sizeof(key), compare_shown)
 			    : NULL;
@@ -162,8 +162,8 @@ static enum status put_steps(struct maker *m, struct error *err)
 	TRY(put_in_order(m, &steps, err));
 	for (size_t i = 0; i < steps.count; i++) {
 		int64_t step = step_of(m, &steps, i);
-		uint64_t begin_ns = view_cell(&steps, i, "begin_ns").u64;
-		uint64_t wall_ns = view_cell(&steps, i, "wall_ns").u64;
+		uint64_t begin_ns = view_u64(&steps, i, "begin_ns");
+		uint64_t wall_ns = view_u64(&steps, i, "wall_ns");
 
 		m->last_ns = begin_ns;
 		m->last_step = step;
@@ -185,16 +185,15 @@ static enum status put_gpu_shares(struct maker *m, struct error *err)
 
 	TRY(put_in_order(m, &v, err));
 	for (size_t i = 0; i < v.count; i++) {
-		uint64_t begin_ns = view_cell(&v, i, "begin_ns").u64, all = 0;
+		uint64_t begin_ns = view_u64(&v, i, "begin_ns"), all = 0;
 
 		for (size_t k = 0; k < 4; k++)
-			all += view_cell(&v, i, parts[k][0]).u64;
+			all += view_u64(&v, i, parts[k][0]);
 		for (size_t k = 0; all && k < 4; k++) {
 			snprintf(text, sizeof(text), "gpu%llu/%s",
-				 (unsigned long long)view_cell(&v, i, "device").u64, parts[k][1]);
+				 (unsigned long long)view_u64(&v, i, "device"), parts[k][1]);
 			tfevents_put_scalar(m->out, begin_ns, step_of(m, &v, i), text,
-					    (double)view_cell(&v, i, parts[k][0]).u64 /
-						    (double)all);
+					    view_number(&v, i, parts[k][0]) / (double)all);
 		}
 	}
 	return ST_OK;
@@ -208,19 +207,19 @@ static enum status put_memory(struct maker *m, struct error *err)
 	TRY(put_in_order(m, &v, err));
 	buf_init(&tag, TAG_BYTES);
 	for (size_t i = 0; i < v.count; i++) {
-		uint64_t bytes = view_cell(&v, i, "max_bytes").u64;
+		uint64_t bytes = view_u64(&v, i, "max_bytes");
 
 		if (bytes == NO_U64)
 			continue;
 		buf_clear(&tag);
 		buf_put_text(&tag, "memory/");
-		put_device(&tag, view_cell(&v, i, "device").u64);
+		put_device(&tag, view_u64(&v, i, "device"));
 		buf_put_byte(&tag, '_');
 		put_word(&tag, view_cell(&v, i, "what").text);
 		buf_put_text(&tag, "_bytes");
 		if (tag.status == ST_OK)
-			tfevents_put_scalar(m->out, view_cell(&v, i, "begin_ns").u64,
-					    step_of(m, &v, i), buf_text(&tag), (double)bytes);
+			tfevents_put_scalar(m->out, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
+					    buf_text(&tag), (double)bytes);
 	}
 	buf_release(&tag);
 	return ST_OK;
@@ -248,8 +247,8 @@ static void put_phases(struct maker *m)
 
 	for (size_t i = 0; i < v.count; i++) {
 		const char *name = view_cell(&v, i, "name").text;
-		uint64_t count = view_cell(&v, i, "count").u64;
-		uint64_t total_ns = view_cell(&v, i, "inclusive_ns").u64;
+		uint64_t count = view_u64(&v, i, "count");
+		uint64_t total_ns = view_u64(&v, i, "inclusive_ns");
 
 		put_figure(m, "phases/", name, "_share", view_cell(&v, i, "wall_pct").f64 / 100);
 		if (!count || count == NO_U64)
@@ -299,7 +298,7 @@ static void find_begin(struct maker *m)
 	struct view steps = below_rank(m, "steps");
 
 	if (steps.count)
-		m->first_ns = m->last_ns = view_cell(&steps, 0, "begin_ns").u64;
+		m->first_ns = m->last_ns = view_u64(&steps, 0, "begin_ns");
 }
 
 static enum status put_rank(struct maker *m, bool is_first, struct error *err)

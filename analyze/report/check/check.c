@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts by which a recording is judged (DEFINITIONS.md 8); the verdicts: check_judge.c. */
+/* The facts by which a recording is judged (DEFINITIONS.md 8); the verdicts: judge.c. */
 #include "analyze/report/check/check.h"
 
 #include "schemas/base/map.h"
@@ -54,7 +54,7 @@ static const struct table_type table_spans = {
 
 enum {
 	EDGE_NS = 1000000,        /* a window opens and closes while threads run */
-	STEPS_COMPARED = 5,       /* fewer tell nothing */
+	STEPS_COMPARED = 5,       /* fewer say nothing */
 	APART_NS = 1000000,       /* that two clocks may move apart between two anchors, ... */
 	SLEW_PER_SECOND = 500000, /* ... or as much as a clock is slewed at most */
 	GRAPHS_MAX = 1 << 16,     /* launches of graphs that are kept */
@@ -312,7 +312,8 @@ static enum status end_metadata(struct accumulator *f, uint32_t process, struct 
 	return ST_OK;
 }
 
-/* Losses without a reason that is known here; those of the whole input are its first process's. */
+/* Losses whose reason this version does not have; those of the whole input are its first process's.
+ */
 static uint64_t count_newer(const struct accumulator *f, uint32_t process)
 {
 	uint64_t count = trace_lost(f->trace, process, (enum loss)0);

@@ -2,10 +2,10 @@
 /*
  * check.h - is this recording complete and to be trusted?
  *
- * The fold (report_check.c) counts facts about each rank, as sums that merge; after the merge
- * check_judge.c makes the verdicts of them, one row for each check and rank.
+ * The accumulator (check.c) counts facts about each rank, as sums that merge; after the merge
+ * judge.c makes the verdicts of them, one row for each check and rank.
  *
- * To add a check: a row in CHECK_LIST and its judge in check_judge.c; what it needs to be counted
+ * To add a check: a row in CHECK_LIST and its judge in judge.c; what it needs to be counted
  * while events pass is a row in FACT_LIST.
  */
 #ifndef ANALYZE_REPORT_CHECK_CHECK_H
@@ -60,7 +60,7 @@ enum verdict {
 	X(synthetic, SUM)                                                                          \
 	X(is_cut, MAX) /* by options: what belongs together may be apart */                        \
 	X(lost, SUM)                                                                               \
-	X(windows, SUM) /* that the recorder told of */                                            \
+	X(windows, SUM) /* that the recorder named */                                            \
 	X(windows_held, SUM) /* of those, with events; counted by the judge, as is `lost` */       \
 	X(window_ns, SUM)                                                                          \
 	X(own_ns, SUM)                                                                             \

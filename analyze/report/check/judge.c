@@ -29,7 +29,7 @@ struct judge { /* of one rank, while its checks are made */
 	struct error *err;
 };
 
-/* Room for the figures of a sentence: four at once are the most that one needs. */
+/* Buffers for the figures of a sentence: four at once are the most that one needs. */
 static char *figure_text(void)
 {
 	static _Thread_local char buffers[4][NUMBER_TEXT];
@@ -351,7 +351,7 @@ static enum verdict judge_window(struct judge *j, const union value *window,
 {
 	struct table *windows = tables_find(j->all, "windows");
 	const char *spec = window[table_column(windows, "spec")].text;
-	bool cut = window[table_column(windows, "cut_short")].u64 == 1;
+	bool is_short = window[table_column(windows, "cut_short")].u64 == 1;
 	uint64_t steps = span[SPAN_STEPS].u64;
 	char got[NUMBER_TEXT * 2];
 	const char *took = ms(span[SPAN_END].u64 - span[SPAN_BEGIN].u64);
@@ -368,7 +368,7 @@ static enum verdict judge_window(struct judge *j, const union value *window,
 	if (span[SPAN_OPEN].u64)
 		return conclude(j, VERDICT_DOUBT, 1,
 				"asked for %.80s, and it was never closed: got %s", spec, got);
-	if (cut)
+	if (is_short)
 		return conclude(j, VERDICT_DOUBT, 1,
 				"asked for %.80s, and it was cut short: got %s", spec, got);
 	return conclude(j, VERDICT_GOOD, 0, "asked for %.80s, got %s", spec, got);

@@ -39,7 +39,7 @@ static const struct table_type table_critical = {
 /* Of each sort; together some 200 MB at most. */
 enum { RECORDS_MAX = 1 << 20 };
 
-struct path_part { /* of the path of a step: pieces of one kind and name */
+struct path_part { /* of the path of a step: segments of one kind and name */
 	uint64_t ns;
 	uint32_t process, row, id, count;
 	uint32_t kind; /* enum path_kind, PATH_KINDS: the step is refused */
@@ -50,20 +50,20 @@ struct path_parts {
 	size_t count, cap;
 };
 struct critical_process {
-	size_t row;        /* the first that was not walked */
-	uint64_t front_ns; /* stretches have come up to here */
-	bool is_refused;   /* that row passes the ceiling */
-	bool any;          /* a row before was asked for */
+	size_t row;             /* the first that was not walked */
+	uint64_t phases_end_ns; /* phase intervals have come up to here */
+	bool is_refused;        /* that row passes the ceiling */
+	bool any;               /* a row before was asked for */
 };
 struct critical {
 	struct critical_graph graph;
-	struct path_parts parts, walked; /* walked: pieces of one walk */
+	struct path_parts parts, walked; /* walked: segments of one walk */
 	struct critical_process *processes;
 	uint64_t *keep_ns; /* by process id: what ended before is not needed */
-	uint32_t *last;    /* by track, room for critical_sort() */
+	uint32_t *last;    /* by track, scratch of critical_sort() */
 	size_t tracks;
 	uint32_t process_count;
-	uint64_t arrival, from_ns, to_ns; /* the cut */
+	uint64_t arrival, from_ns, to_ns; /* the bounds of the filter */
 };
 
 static enum status critical_begin(struct accumulator *f, struct error *err)
@@ -92,7 +92,7 @@ static enum status sort_all(struct critical *s, struct error *err)
 	return ST_OK;
 }
 
-/* Room for one more. */
+/* Allocates space for one more. */
 static enum status reserve(struct critical *s, void *items, size_t *count, size_t *cap, size_t size,
 			   struct error *err)
 {
@@ -114,7 +114,7 @@ static enum status reserve(struct critical *s, void *items, size_t *count, size_
 	reserve(s, &(s)->graph.items, &(s)->graph.count, &(s)->graph.cap,                          \
 		sizeof(*(s)->graph.items), err)
 
-/* Where the call began, of which a cut may have left the rest. */
+/* Where the call began, of which a filter may have left the rest. */
 static uint64_t asked_of(struct accumulator *f, const struct event *e)
 {
 	const struct launch *l = NULL;
@@ -204,7 +204,7 @@ struct path {
 	struct path_part step; /* whose */
 };
 
-static enum status put_piece(void *self, const struct path_piece *p, struct error *err)
+static enum status put_segment(void *self, const struct path_segment *p, struct error *err)
 {
 	struct path *path = self;
 	struct path_part one = path->step;
@@ -227,8 +227,8 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 	if (s->processes[step->process].is_refused || s->parts.count >= RECORDS_MAX)
 		return part_add(&s->parts, &path.step, err);
 	s->walked.count = 0;
-	TRY(critical_walk(&s->graph, step->process, begin_ns, end_ns, put_piece, &path, err));
-	/* The pieces of one walk, summed by kind and name. */
+	TRY(critical_walk(&s->graph, step->process, begin_ns, end_ns, put_segment, &path, err));
+	/* The segments of one walk, summed by kind and name. */
 	struct path_part *all = s->walked.items;
 	size_t i, count = s->walked.count;
 	sort_rows(all, count, sizeof(*all), by_kind);
@@ -243,7 +243,7 @@ static enum status walk(struct critical *s, const struct path_part *step, uint64
 	return ST_OK;
 }
 
-/* Whether the gap behind its mark joins is known at the end only. */
+/* Whether the gap after its mark belongs to the step is decided at the end. */
 static enum status walk_step(struct critical *s, const struct step_list *l, uint32_t process,
 			     struct error *err)
 {
@@ -275,10 +275,10 @@ static bool is_due(const struct critical *s, const struct step_list *l, uint32_t
 		return false;
 	uint64_t end_ns = later(l->rows[p->row].mark_end_ns, l->rows[p->row + 1].begin_ns);
 	end_ns = earlier(end_ns, s->to_ns);
-	return l->rows[p->row].is_out || (given_ns > end_ns && p->front_ns >= end_ns);
+	return l->rows[p->row].is_out || (given_ns > end_ns && p->phases_end_ns >= end_ns);
 }
 
-/* Where a time cut leaves no mark, all of it is one step, which is walked at the end. */
+/* Where a filter by time leaves no mark, all of it is one step, which is walked at the end. */
 static uint64_t needed_ns(const struct accumulator *f, uint32_t process)
 {
 	const struct critical *s = f->state;
@@ -308,7 +308,7 @@ static enum status critical_put(struct accumulator *f, const struct sorted_batch
 		TRY(RESERVE(s, intervals, interval_count, interval_cap, err));
 		s->graph.intervals[s->graph.interval_count++] = *st;
 		if (st->process <= s->process_count)
-			s->processes[st->process].front_ns = st->end_ns;
+			s->processes[st->process].phases_end_ns = st->end_ns;
 	}
 	if (!w->in->count)
 		return ST_OK;

@@ -58,16 +58,16 @@ enum path_kind {
 	PATH_KINDS
 };
 
-/* A piece of the path: they tile the step.  id: a name, of PATH_HOST a phase. */
-struct path_piece {
+/* A segment of the path: they tile the step.  id: a name, of PATH_HOST a phase. */
+struct path_segment {
 	uint64_t begin_ns, end_ns;
 	enum path_kind kind;
 	uint32_t id;
 };
-typedef enum status (*path_put)(void *self, const struct path_piece *p, struct error *err);
+typedef enum status (*path_put)(void *self, const struct path_segment *p, struct error *err);
 
-/* Orders, joins streams, and finds what calls waited for.  by_end has room for all work; `last` is
- * room for each track. */
+/* Sorts, links work on its stream, and finds what calls waited for.  by_end holds all work; `last`
+ * has a place for each track. */
 void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks);
 /* Of each process what ended before keep_ns[process], but for what later work may have to look back
  * at.  After critical_sort(), which is to be called again. */

@@ -120,7 +120,7 @@ static void tracks_keep(struct critical_graph *g, uint32_t *last, size_t tracks)
 	}
 }
 
-/* Waits of streams go by the launches of what is kept; while they are few all of them stay. */
+/* Waits of streams go by the launches of what is kept; while they are few all of them are kept. */
 static void stream_waits_forget(struct critical_graph *g, uint32_t *last, size_t tracks)
 {
 	size_t count = 0;
@@ -147,7 +147,7 @@ void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t
 {
 	size_t count = 0;
 
-	/* Besides what is needed itself: what it began behind, and of each stream the last to begin
+	/* Besides what is needed itself: what it followed, and of each stream the last to begin
 	 * and the last to end. */
 	for (size_t i = 0; i < tracks; i++)
 		last[i] = NO_ID;
@@ -191,16 +191,16 @@ struct walk {
 	void *self;
 };
 
-static enum status own(const struct walk *w, enum path_kind kind, uint32_t id, uint64_t begin_ns,
-		       uint64_t end_ns, struct error *err)
+static enum status put_part(const struct walk *w, enum path_kind kind, uint32_t id,
+			    uint64_t begin_ns, uint64_t end_ns, struct error *err)
 {
-	struct path_piece piece = { later(begin_ns, w->begin_ns), end_ns, kind, id };
+	struct path_segment segment = { later(begin_ns, w->begin_ns), end_ns, kind, id };
 
-	return piece.begin_ns < end_ns ? w->put(w->self, &piece, err) : ST_OK;
+	return segment.begin_ns < end_ns ? w->put(w->self, &segment, err) : ST_OK;
 }
 
 /* What S did, by phase. */
-static enum status own_host(const struct walk *w, uint64_t begin_ns, uint64_t end_ns,
+static enum status put_host(const struct walk *w, uint64_t begin_ns, uint64_t end_ns,
 			    struct error *err)
 {
 	const struct phase_interval *all = w->g->intervals;
@@ -217,13 +217,14 @@ static enum status own_host(const struct walk *w, uint64_t begin_ns, uint64_t en
 			high = mid;
 	}
 	for (; begin_ns < end_ns; begin_ns = to_ns) {
-		bool known = low < w->g->interval_count && all[low].process == w->process;
-		bool inside = known && all[low].begin_ns <= begin_ns;
+		bool has_interval = low < w->g->interval_count && all[low].process == w->process;
+		bool inside = has_interval && all[low].begin_ns <= begin_ns;
 
 		to_ns = end_ns;
-		if (known)
+		if (has_interval)
 			to_ns = earlier(end_ns, inside ? all[low].end_ns : all[low].begin_ns);
-		TRY(own(w, PATH_HOST, inside ? all[low].phase : PHASE_OTHER, begin_ns, to_ns, err));
+		TRY(put_part(w, PATH_HOST, inside ? all[low].phase : PHASE_OTHER, begin_ns, to_ns,
+			     err));
 		low += inside;
 	}
 	return ST_OK;
@@ -304,7 +305,7 @@ static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct
 		uint64_t free_ns = 0;
 		bool by_wait;
 
-		TRY(own(w, (enum path_kind)n->class, n->name, n->begin_ns, *at_ns, err));
+		TRY(put_part(w, (enum path_kind)n->class, n->name, n->begin_ns, *at_ns, err));
 		*at_ns = earlier(n->begin_ns, *at_ns);
 		if (*at_ns <= w->begin_ns)
 			return ST_OK;
@@ -312,17 +313,18 @@ static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct
 		if (other != NO_ID)
 			free_ns = earlier(g->work[other].end_ns, *at_ns);
 		if (n->has_launch && (other == NO_ID || n->launch_begin_ns > free_ns)) {
-			TRY(own(w, PATH_LAUNCH, n->launch_name, n->launch_begin_ns, *at_ns, err));
+			TRY(put_part(w, PATH_LAUNCH, n->launch_name, n->launch_begin_ns, *at_ns,
+				     err));
 			*at_ns = earlier(n->launch_begin_ns, *at_ns);
 			return ST_OK;
 		}
 		if (other == NO_ID) {
-			TRY(own(w, PATH_UNKNOWN, n->name, w->begin_ns, *at_ns, err));
+			TRY(put_part(w, PATH_UNKNOWN, n->name, w->begin_ns, *at_ns, err));
 			*at_ns = w->begin_ns;
 			return ST_OK;
 		}
-		TRY(own(w, by_wait ? PATH_STREAM_WAIT : PATH_DISPATCH, n->name, free_ns, *at_ns,
-			err));
+		TRY(put_part(w, by_wait ? PATH_STREAM_WAIT : PATH_DISPATCH, n->name, free_ns,
+			     *at_ns, err));
 		*at_ns = free_ns;
 		at = other;
 	}
@@ -342,8 +344,8 @@ enum status critical_walk(const struct critical_graph *g, uint32_t process, uint
 	while (at_ns > begin_ns) {
 		uint32_t work = wait_take(&w, at_ns);
 		if (work == NO_ID)
-			return own_host(&w, begin_ns, at_ns, err);
-		TRY(own_host(&w, g->work[work].end_ns, at_ns, err));
+			return put_host(&w, begin_ns, at_ns, err);
+		TRY(put_host(&w, g->work[work].end_ns, at_ns, err));
 		at_ns = earlier(g->work[work].end_ns, at_ns);
 		TRY(walk_gpu(&w, work, &at_ns, err));
 	}

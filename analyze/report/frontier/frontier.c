@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a GPU did between the end of one collective and that of the next: the segments of the sweep
- * and the pieces of its gaps, which tile it, by phase and by class or cause.
+ * and the idle segments of its gaps, which tile it, by phase and by class or cause.
  *
  * Collectives are numbered by their begin, as report_comm does; where the next ends before one
- * that began sooner, nothing lies between the two.  Where no other GPU is, no collective meets
- * another, and nobody asks.
+ * that began sooner, nothing lies between the two.  A single GPU has no
+ * collective to match, so nothing is kept.
  */
 #include "analyze/report/frontier/frontier.h"
 
@@ -38,15 +38,15 @@ struct kind_time {
 	uint64_t *ns; /* by place */
 	size_t count, cap;
 };
-struct front { /* of a GPU */
+struct gpu_times { /* of a GPU */
 	uint32_t process, device;
 	uint64_t from_ns, places;
 	uint64_t *ends; /* of the first `kept` collectives: of those so far the latest */
 	size_t kept, cap, most;
-	size_t busy_at, idle_at; /* the place that time is before, of segments and of pieces */
+	size_t busy_at, idle_at; /* the place that time is before, of busy and of idle segments */
 	struct kind_time kinds[KINDS];
 	size_t kind_count;
-	uint8_t slots[CODES][CELL_PHASES]; /* place in kinds + 1 */
+	uint8_t kind_of[CODES][CELL_PHASES]; /* place in kinds + 1 */
 };
 
 void list_put(struct buf *out, struct packed_list *l, uint64_t value)
@@ -83,16 +83,16 @@ bool list_take(const char **packed, struct packed_list *l, uint64_t *value)
 
 /* ---- collectives ------------------------------------------------------------------------ */
 
-static enum status fronts_reach(struct accumulator *f, struct error *err)
+static enum status gpus_reach(struct accumulator *f, struct error *err)
 {
 	struct frontier *s = f->state;
 	size_t i = s->gpu_count;
 
-	TRY(acc_gpus(f, &s->gpus, &s->gpu_count, sizeof(struct front *), err));
+	TRY(acc_gpus(f, &s->gpus, &s->gpu_count, sizeof(struct gpu_times *), err));
 	for (; i < s->gpu_count; i++) {
 		struct sweep_gpu of = sweep_gpu(f->sweep, i);
 		uint32_t ranks = trace_get_process(f->trace, of.process)->world_size;
-		struct front *g = calloc(1, sizeof(*g));
+		struct gpu_times *g = calloc(1, sizeof(*g));
 
 		if (!g)
 			return fail_memory(err);
@@ -111,7 +111,7 @@ static enum status put_collective(struct accumulator *f, const struct event *e, 
 {
 	struct frontier *s = f->state;
 	uint32_t gpu = sweep_gpu_of(f->sweep, e->track);
-	struct front *g = gpu < s->gpu_count ? s->gpus[gpu] : NULL;
+	struct gpu_times *g = gpu < s->gpu_count ? s->gpus[gpu] : NULL;
 
 	if (!g || !acc_wants(f, g->process))
 		return ST_OK;
@@ -128,17 +128,17 @@ static enum status put_collective(struct accumulator *f, const struct event *e, 
 
 /* ---- time ------------------------------------------------------------------------------- */
 
-static inline struct kind_time *kind_find(struct front *g, unsigned code, unsigned phase)
+static inline struct kind_time *kind_find(struct gpu_times *g, unsigned code, unsigned phase)
 {
-	if (!g->slots[code][phase]) {
-		g->slots[code][phase] =
+	if (!g->kind_of[code][phase]) {
+		g->kind_of[code][phase] =
 			(uint8_t)(g->kind_count < KIND_REST ? g->kind_count + 1 : KINDS);
 		if (g->kind_count != KIND_REST) {
 			g->kinds[g->kind_count].code = code;
 			g->kinds[g->kind_count++].phase = phase;
 		}
 	}
-	return &g->kinds[g->slots[code][phase] - 1];
+	return &g->kinds[g->kind_of[code][phase] - 1];
 }
 
 static enum status kind_add(struct kind_time *k, size_t place, uint64_t ns, struct error *err)
@@ -151,8 +151,8 @@ static enum status kind_add(struct kind_time *k, size_t place, uint64_t ns, stru
 }
 
 /* Parted where collectives end; what comes after the last that is kept is nobody's. */
-static inline enum status add_time(struct front *g, size_t *at, uint64_t begin_ns, uint64_t end_ns,
-				   struct kind_time *k, struct error *err)
+static inline enum status add_time(struct gpu_times *g, size_t *at, uint64_t begin_ns,
+				   uint64_t end_ns, struct kind_time *k, struct error *err)
 {
 	while (begin_ns < end_ns) {
 		while (*at < g->kept && g->ends[*at] <= begin_ns)
@@ -169,7 +169,7 @@ static inline enum status add_time(struct front *g, size_t *at, uint64_t begin_n
 	return ST_OK;
 }
 
-static struct front *front_of(const struct frontier *s, uint32_t gpu)
+static struct gpu_times *times_of(const struct frontier *s, uint32_t gpu)
 {
 	return gpu < s->gpu_count && s->gpus[gpu]->places ? s->gpus[gpu] : NULL;
 }
@@ -177,17 +177,17 @@ static struct front *front_of(const struct frontier *s, uint32_t gpu)
 enum status frontier_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
 {
 	struct frontier *s = f->state;
-	struct front *g;
+	struct gpu_times *g;
 
 	if (f->is_single)
 		return ST_OK;
-	TRY(fronts_reach(f, err));
+	TRY(gpus_reach(f, err));
 	for (size_t i = 0; i < w->by[BATCH_COLLECTIVES].count; i++)
 		TRY(put_collective(f, w->by[BATCH_COLLECTIVES].items[i], err));
 	for (size_t i = 0; s->any && i < w->segment_count; i++) {
 		const struct segment *seg = &w->segments[i];
 
-		g = seg->busy ? front_of(s, seg->gpu) : NULL;
+		g = seg->busy ? times_of(s, seg->gpu) : NULL;
 		if (g)
 			TRY(add_time(g, &g->busy_at, seg->begin_ns, seg->end_ns,
 				     kind_find(g, owner_class(seg->busy), segment_phase(seg)),
@@ -196,7 +196,7 @@ enum status frontier_put(struct accumulator *f, const struct sorted_batch *w, st
 	for (size_t i = 0; s->any && i < w->piece_count; i++) {
 		const struct piece *p = &w->pieces[i];
 
-		g = front_of(s, p->gpu);
+		g = times_of(s, p->gpu);
 		if (g)
 			TRY(add_time(g, &g->idle_at, p->begin_ns, p->end_ns,
 				     kind_find(g, CLASSES + p->cause, p->phase), err));
@@ -206,7 +206,7 @@ enum status frontier_put(struct accumulator *f, const struct sorted_batch *w, st
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-static enum status put_row(struct accumulator *f, const struct front *g, const char *phase,
+static enum status put_row(struct accumulator *f, const struct gpu_times *g, const char *phase,
 			   const char *kind, struct buf *packed, struct error *err)
 {
 	union value keys[SPANS_PACKED], *row;
@@ -221,7 +221,7 @@ static enum status put_row(struct accumulator *f, const struct front *g, const c
 }
 
 /* Two phases of one name, a user's and ours, are one row. */
-static enum status kinds_merge(struct accumulator *f, struct front *g, struct error *err)
+static enum status kinds_merge(struct accumulator *f, struct gpu_times *g, struct error *err)
 {
 	size_t k;
 
@@ -240,8 +240,8 @@ static enum status kinds_merge(struct accumulator *f, struct front *g, struct er
 	return ST_OK;
 }
 
-static enum status put_kind(struct accumulator *f, const struct front *g, const struct kind_time *k,
-			    struct buf *packed, struct error *err)
+static enum status put_kind(struct accumulator *f, const struct gpu_times *g,
+			    const struct kind_time *k, struct buf *packed, struct error *err)
 {
 	struct packed_list list = { 0, 0 };
 	char kind[320] = "more";
@@ -271,12 +271,12 @@ enum status frontier_end(struct accumulator *f, struct error *err)
 
 	buf_init(&packed, PACKED_BYTES);
 	for (size_t i = 0; status == ST_OK && i < s->gpu_count; i++) {
-		struct front *g = s->gpus[i];
+		struct gpu_times *g = s->gpus[i];
 
 		if (!g->kept)
 			continue;
-		/* Of each collective the windows that began before its end: from one to the next no
-		 * way leads. */
+		/* Of each collective the windows that began before its end: no path leads from
+		 * one window to the next. */
 		const struct sweep_window *w;
 		size_t count = sweep_windows(f->sweep, &w);
 		buf_clear(&packed);

@@ -2,9 +2,9 @@
 /*
  * frontier.h - frontier accounting: whose time the job's time was (DEFINITIONS.md 7).
  *
- * The fold knows one rank: what its GPUs did between one collective and the next, by phase and by
- * class or cause.  Over all ranks the longest way through matched collectives is found, and each
- * stretch of it is the time of the rank that came last at its end.  No clock is compared.
+ * The accumulator has one rank: what its GPUs did between one collective and the next, by phase and
+ * by class or cause.  Over all ranks the longest path through matched collectives is found, and
+ * each segment of it is the time of the rank that came last at its end.  No clock is compared.
  */
 #ifndef ANALYZE_REPORT_FRONTIER_FRONTIER_H
 #define ANALYZE_REPORT_FRONTIER_FRONTIER_H
@@ -23,9 +23,9 @@ enum { SPANS_COLUMNS(COLUMN_PLACE) };
 /* The row of windows has an empty phase and kind. */
 extern const struct table_type table_frontier_spans;
 
-/* Slots of a fold, whose state it is. */
+/* The state of an accumulator, and its members. */
 struct frontier {
-	struct front **gpus; /* of the sweep */
+	struct gpu_times **gpus; /* of the sweep */
 	size_t gpu_count;
 	bool any; /* collective so far */
 };
@@ -69,7 +69,7 @@ enum { CULPRIT_COLUMNS(COLUMN_PLACE) FRONTIER_COLUMNS(COLUMN_PLACE) FRONTIER_KEY
 	X(FRONTIER_STEP_NS, "ns", "ms", U64, DERIVED,                                              \
 	  "of the job: from the step before's last meeting to this one's")
 enum { FRONTIER_STEP_COLUMNS(COLUMN_PLACE) };
-/* Of a step the same keys as of the whole, behind its number. */
+/* Of a step the same keys as of the whole, after its number. */
 #define FRONTIER_PART_STEP(X) X(FRONTIER_PART_NUMBER, "step", "step", U64, KEY, "of the job")
 #define FRONTIER_PART_COLUMNS(X)                                                                   \
 	X(FRONTIER_PART_NS, "ns", "ms", U64, DERIVED, "of the step; all rows of a step make its ns")

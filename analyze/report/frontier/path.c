@@ -2,9 +2,9 @@
 /*
  * The frontier over all ranks (DEFINITIONS.md 7).
  *
- * A matched collective is a meeting.  Before it lies, on the rank that came last, the meeting that
- * this rank had before: so meetings make trees, and of each window the longest way is the job's
- * time.  Each rank's time is unpacked once to find lengths and once to take what lies on the way.
+ * A matched collective is a sync point.  Its predecessor is the one that the rank that came last
+ * had before.  So sync points make trees, and the longest path of each window is the job's time.
+ * Each rank's time is unpacked twice: to find lengths, and to take what lies on the path.
  */
 #include "analyze/report/frontier/path.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- meetings --------------------------------------------------------------------------- */
+/* ---- sync points ------------------------------------------------------------------------ */
 
 static enum status take_arrival(void *self, const struct matched_call *one, struct error *err)
 {
@@ -132,9 +132,9 @@ bool path_follows(const struct frontier_path *w, const struct arrival *before,
 	       w->sync_points[before->sync_point].is_seen && w->sync_points[v->sync_point].is_seen;
 }
 
-/* ---- the longest way -------------------------------------------------------------------- */
+/* ---- the longest path ------------------------------------------------------------------- */
 
-/* From its root on; where ranks disagree on an order, a way ends that would come back to itself. */
+/* From its root on; where ranks disagree on an order, a path that would be a circle ends. */
 static void total_find(struct frontier_path *w, uint32_t number, uint32_t *stack)
 {
 	size_t depth = 0;
@@ -164,7 +164,7 @@ static void total_find(struct frontier_path *w, uint32_t number, uint32_t *stack
 
 /*
  * The longest of each group.  Groups that run beside each other, with no rank in common, are not
- * added up: of those only what the rank at the end of the longest way of all takes part in.
+ * added up: of those only what the rank at the end of the longest path of all takes part in.
  */
 static enum status paths_choose(struct frontier_path *w, struct error *err)
 {
@@ -203,7 +203,7 @@ static enum status paths_choose(struct frontier_path *w, struct error *err)
 	return ST_OK;
 }
 
-/* Steps that the way has whole: what lies before a window's first meeting is not known. */
+/* Steps that the path has whole: nothing is recorded before a window's first sync point. */
 static void counted_mark(struct frontier_path *w)
 {
 	bool some = false;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART_STEPS = 1 << 10 /* of more the pieces are not told apart */, KINDS_MOST = 1 << 10 };
+enum { PART_STEPS = 1 << 10 /* more steps are not itemised */, KINDS_MOST = 1 << 10 };
 
 static bool is_counted(const struct frontier_path *w, const struct arrival *v, size_t first)
 {
@@ -47,8 +47,8 @@ static void culprit_keys(const struct frontier_path *w, const struct sync_point 
 		memcpy(keys, w->matches.members[m->culprit], RANK_KEYS * sizeof(*keys));
 }
 
-static enum status put_piece(struct frontier_path *w, const struct sync_point *m,
-			     const struct kind_of *kind, uint64_t ns, struct error *err)
+static enum status put_part(struct frontier_path *w, const struct sync_point *m,
+			    const struct kind_of *kind, uint64_t ns, struct error *err)
 {
 	struct table *t = tables_find(w->all, "frontier_pieces");
 	union value keys[FRONTIER_PART_NS], *row;
@@ -86,7 +86,7 @@ static enum status share_row(struct frontier_path *w, size_t row, size_t first, 
 		if (m->interval != v->interval)
 			continue;
 		share_of(w, m, kind)->ns += ns;
-		TRY(put_piece(w, m, &w->kinds[kind], ns, err));
+		TRY(put_part(w, m, &w->kinds[kind], ns, err));
 	}
 	return ST_OK;
 }

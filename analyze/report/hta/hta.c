@@ -105,7 +105,7 @@ static const struct table_type table_calls = {
 	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) CALL_COLUMNS(COLUMN_ROW)),
 };
 
-/* ---- fold ------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------- */
 
 enum { EVENTS_MAX = 1 << 21, QUEUE_POINTS = 1 << 17 };
 enum { CPU_CUTOFF_NS = 50000, DELAY_CUTOFF_NS = 100000 /* as HTA has them */ };

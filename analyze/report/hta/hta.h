@@ -31,7 +31,7 @@ struct hta_stats {
 /* Sorts `values`. */
 struct hta_stats hta_describe(uint64_t *values, size_t count);
 
-/* Exclusive time of each mixture of classes, by mask; mixes[0]: idle.  `edges` has room for 2n. */
+/* Exclusive time of each mixture of classes, by mask; mixes[0]: idle.  `edges` holds 2n. */
 struct hta_edge {
 	uint64_t at_ns;
 	int8_t step;
@@ -41,14 +41,14 @@ void hta_mixes(const struct hta_event *events, size_t count, struct hta_edge *ed
 	       uint64_t mixes[HTA_MIXES]);
 
 enum hta_wait { HTA_HOST_WAIT, HTA_KERNEL_WAIT, HTA_OTHER_WAIT, HTA_WAITS };
-/* Gaps of one kind in events of one stream, in order of begin; how many.  `gaps` has room. */
+/* Gaps of one kind in events of one stream, in order of begin; how many.  `gaps` holds `count`. */
 size_t hta_gaps(const struct hta_event *events, size_t count, enum hta_wait kind, uint64_t *gaps);
 
-/* Launched and not begun, after each change: of one stream; how many.  Room for 2n of both. */
+/* Launched and not begun, after each change: of one stream; how many.  Both hold 2n. */
 size_t hta_queue(const struct hta_event *events, size_t count, struct hta_edge *edges,
 		 uint64_t *lengths);
 
-/* Bytes a second of the copies that run after each change; how many.  Room for 2n. */
+/* Bytes a second of the copies that run after each change; how many.  `rates` holds 2n. */
 struct hta_rate {
 	uint64_t at_ns;
 	int64_t change; /* and in the end the sum so far */
@@ -102,7 +102,7 @@ void hta_put_stats(union value *row, const struct hta_stats *s);
 extern const struct table_type table_hta_queue_series, table_hta_rate_series, table_hta_rates;
 /* Of a copy or fill: what the file says, else bytes / length. */
 uint64_t hta_rate_of(const struct accumulator *f, const struct event *e);
-/* Of a stream, after hta_queue(); *left: points that there is room for. */
+/* Of a stream, after hta_queue(); *left: points that may still be added. */
 enum status hta_put_queue(struct accumulator *f, const struct hta_slice *of,
 			  const struct hta_edge *edges, const uint64_t *lengths, size_t count,
 			  size_t *left, struct error *err);

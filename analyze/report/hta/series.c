@@ -68,7 +68,7 @@ static void name_of(const struct accumulator *f, const struct hta_event *e, char
 		snprintf(out, NAME_BYTES, "Memcpy Unknown");
 }
 
-/* One point more of `t`; *left: room for so many. */
+/* One point more of `t`; *left: so many may still be added. */
 static enum status put_point(struct accumulator *f, const struct table_type *t, uint32_t process,
 			     union value *keys, size_t at, uint64_t at_ns, uint64_t value,
 			     size_t *left, struct error *err)
