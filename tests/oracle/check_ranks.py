@@ -686,6 +686,24 @@ def check_first_of_step(t, args, folder):
     t.equal("nobody is late", [f for f in got["findings"] if f["rule"] == "straggler"], [])
 
 
+def check_silent(t, args, folder):
+    """One rank of many whose kernels nobody knows to communicate is doubted, on the first page too."""
+    for kernel, world, verdict in (("my_own_exchange", 4, "doubt"), ("my_own_exchange", 1, "good"),
+                                   ("dpsk::ep::internode::combine(int)", 4, "good")):
+        path = f"{folder}/silent.json"
+        with open(path, "w") as f:
+            json.dump({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": world},
+                       "traceEvents": [Job.event("kernel", name, 0, 7, at, at + 50, {
+                           "device": 0, "stream": 7, "correlation": at})
+                           for at, name in ((100, "gemm"), (200, kernel))]}, f)
+        got = report(f"{args.bin}/tacho-analyze", [path], "check")
+        rows = {row["check"]: row["verdict"] for row in got["ranks"][0]["checks"]}
+        t.equal(f"{kernel} of {world} ranks", rows["silent"], verdict)
+        page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", path],
+                              capture_output=True, text=True, check=True).stdout
+        t.equal(f"{kernel} of {world} ranks, page", "! SILENT" in page, verdict == "doubt")
+
+
 def check_dlrm(t, args):
     """A real job of eight ranks, and what an engineer said of it."""
     traces = os.environ.get("TACHO_TRACES", "../shared/traces")
@@ -869,6 +887,7 @@ def main():
         check_even(t, args, folder)
         check_late(t, args, folder)
         check_first_of_step(t, args, folder)
+        check_silent(t, args, folder)
         check_windows(t, args, folder)
         check_together(t, args, folder)
         check_crossed(t, args, folder)

@@ -235,7 +235,7 @@ void test_check_whole(void)
 	put_window(&m, 200 * US, false);
 	t = report_of(&m, 0);
 	CHECK_U64(rows_with(t, "bad") + rows_with(t, "doubt") + rows_with(t, "unknown"), 0);
-	CHECK_U64(rows_with(t, "good"), 15); /* all but the recorder's own words */
+	CHECK_U64(rows_with(t, "good"), 16); /* all but the recorder's own words */
 	CHECK_U64(check_bad(t), 0);
 	check_text(t, "windows", "0001", "asked for steps:0-2, got 2 steps");
 	check_text(t, "graphs", "", "all 3 graph launches");

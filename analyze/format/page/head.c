@@ -223,6 +223,32 @@ static void warn_of_early_end(const struct page *p, struct blocks *b)
 			    "All figures are of what could be read before that.");
 }
 
+/* Of many ranks one that has kernels, and none that is known to communicate. */
+static void warn_of_silence(const struct page *p, struct blocks *b)
+{
+	uint64_t world = world_size(p);
+	size_t silent = 0, which = 0;
+
+	for (size_t i = 0; i < p->ranks.count && world > 1; i++) {
+		struct view gpus = page_of_rank(p, "gpus", i);
+
+		if (!page_sum(&gpus, "compute_ns") || page_sum(&gpus, "comm_ns"))
+			continue;
+		which = i;
+		silent++;
+	}
+	if (!silent || p->is_sampled)
+		return;
+	add_warning(b, "SILENT",
+		    silent == 1
+			    ? blocks_text(b, "No kernel of %s, one of %s, is known to communicate.",
+					  rank_text(p, which, b), show_count(b, world))
+			    : blocks_text(b,
+					  "No kernel of %zu of %s ranks is known to communicate.",
+					  silent, show_count(b, world)),
+		    "If one does, its time counts as compute here; --phases can name it.");
+}
+
 void build_warnings(const struct page *p, struct blocks *b)
 {
 	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
@@ -230,6 +256,7 @@ void build_warnings(const struct page *p, struct blocks *b)
 	if (p->is_sampled)
 		warn_of_sample(p, b);
 	warn_of_early_end(p, b);
+	warn_of_silence(p, b);
 	if (unread)
 		add_warning(
 			b, "UNREAD",

@@ -254,6 +254,8 @@ static enum status check_put(struct accumulator *f, const struct sorted_batch *w
 		s->at[FACT_kernels] += e->kind == KIND_KERNEL || e->kind == KIND_GRAPH;
 		if (event_is_gpu_work(e) && e->kind != KIND_GRAPH)
 			TRY(put_graph_work(f, e, process, err));
+		s->at[FACT_collectives] +=
+			e->kind == KIND_KERNEL && sweep_class(f->sweep, e) == CLASS_COMM;
 	}
 	return ST_OK;
 }

@@ -24,6 +24,7 @@
 	X(no_launch, "has each GPU event its launch")                                              \
 	X(no_gpu_event, "has each launch its GPU event")                                           \
 	X(graphs, "do launches of one CUDA graph have equally many GPU events")                    \
+	X(silent, "does a rank of many communicate")                                               \
 	X(clock, "did the clocks run evenly")                                                      \
 	X(bounds, "do host events lie inside their window")                                        \
 	X(own_cost, "how much time did recording take")                                            \
@@ -69,6 +70,7 @@ enum verdict {
 	X(steps_recorded, SUM)                                                                     \
 	X(steps_recorded_ns, SUM)                                                                  \
 	X(kernels, SUM)                                                                            \
+	X(collectives, SUM)                                                                        \
 	X(kernel_launches, SUM)                                                                    \
 	X(graph_launches, SUM)                                                                     \
 	X(graphs_short, SUM)                                                                       \

@@ -229,6 +229,30 @@ static enum verdict judge_graphs(struct judge *j)
 			"all %s graph launches have as many events as their siblings", num(all));
 }
 
+static enum verdict judge_silent(struct judge *j)
+{
+	union value *rank;
+	uint64_t world, kernels = fact(j, FACT_kernels), collectives = fact(j, FACT_collectives);
+
+	if (table_have(tables_find(j->all, "ranks"), j->facts, &rank, j->err) != ST_OK)
+		return conclude(j, VERDICT_UNKNOWN, 0, "of no rank");
+	world = rank[table_column(tables_find(j->all, "ranks"), "world_size")].u64;
+	if (!world || !kernels)
+		return conclude(j, VERDICT_UNKNOWN, 0,
+				kernels ? "of how many ranks it is one is not in the input"
+					: "no kernel");
+	if (world == 1)
+		return conclude(j, VERDICT_GOOD, 0, "the only rank has nobody to communicate with");
+	if (collectives)
+		return conclude(j, VERDICT_GOOD, 0, "one of %s ranks; kernels that communicate: %s",
+				num(world), num(collectives));
+	return conclude(
+		j, is_part(j) ? VERDICT_UNKNOWN : VERDICT_DOUBT, kernels,
+		"one of %s ranks, and no kernel of it is known to communicate: if one does, "
+		"its time counts as compute; --phases can name it",
+		num(world));
+}
+
 static enum verdict judge_clock(struct judge *j)
 {
 	uint64_t anchors = fact(j, FACT_anchors), steps = fact(j, FACT_clock_steps);
