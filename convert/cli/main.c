@@ -101,20 +101,21 @@ void note_events(void *self, uint64_t events)
 
 static enum status commit(struct run *r, const char *account, uint64_t *bytes, struct error *err)
 {
+	struct out *outs[WRITERS + 1];
+
 	if (r->common.strict && r->worst != ST_OK)
 		return fail(err, r->worst, NOWHERE, "nothing was written, because of --strict");
 	if (r->common.strict && r->account.lost_all)
 		return fail(err, ST_FORMAT, NOWHERE, "nothing was written, because of --strict: %s",
 			    account);
-	for (size_t i = 0; i < WRITERS; i++) {
-		if (!r->writers[i].out)
+	for (size_t i = 0; i < WRITERS; i++)
+		outs[i] = r->writers[i].out;
+	outs[WRITERS] = r->done;
+	for (size_t i = 0; i <= WRITERS; i++) {
+		if (!outs[i])
 			continue;
-		TRY(out_commit(r->writers[i].out, err));
-		*bytes += out_stored(r->writers[i].out);
-	}
-	if (r->done) {
-		TRY(out_commit(r->done, err));
-		*bytes += out_stored(r->done);
+		TRY(out_commit(outs[i], err));
+		*bytes += out_stored(outs[i]);
 	}
 	if (r->type == &sink_tensorboard)
 		TRY(remove_xprof_caches(r, err));
@@ -237,36 +238,25 @@ static void print_help(const struct option_set *sets)
 	buf_release(&b);
 }
 
-static void print_version(void)
-{
-	printf("tacho-convert %s\nzlib %s, %s, cJSON %s; gzip by %s\n", TACHO_VERSION,
-	       zlibVersion(), archive_version_string(), cJSON_Version(), gzip_library());
-}
-
-static enum status find_type(struct run *r, struct error *err)
-{
-	struct buf known;
-
-	r->type = r->own.type ? sink_find(r->own.type) : NULL;
-	if (r->type)
-		return ST_OK;
-	buf_init(&known, TEXT_CEILING);
-	for (size_t i = 0; sink_types[i]; i++)
-		buf_putf(&known, "%s%s", i ? ", " : "", sink_types[i]->name);
-	if (r->own.type)
-		fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s", r->own.type,
-		     buf_text(&known));
-	else
-		fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s", buf_text(&known));
-	buf_release(&known);
-	return ST_USAGE;
-}
-
 static enum status check_options(struct run *r, int operands, struct error *err)
 {
 	enum align_mode align;
+	struct buf names;
 
-	TRY(find_type(r, err));
+	r->type = r->own.type ? sink_find(r->own.type) : NULL;
+	if (!r->type) {
+		buf_init(&names, TEXT_CEILING);
+		for (size_t i = 0; sink_types[i]; i++)
+			buf_putf(&names, "%s%s", i ? ", " : "", sink_types[i]->name);
+		if (r->own.type)
+			fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s",
+			     r->own.type, buf_text(&names));
+		else
+			fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s",
+			     buf_text(&names));
+		buf_release(&names);
+		return ST_USAGE;
+	}
 	if (strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--args %s: neither lean nor full",
 			    r->own.args);
@@ -289,14 +279,6 @@ static enum status check_options(struct run *r, int operands, struct error *err)
 	return filter_parse(&r->filter, err);
 }
 
-static enum status read_options(const struct option_set *sets, int argc, char **argv, int *operands,
-				struct error *err)
-{
-	TRY(option_defaults(sets, err));
-	TRY(option_environment(sets, environ, err));
-	return option_arguments(sets, argc, argv, operands, err);
-}
-
 int main(int argc, char **argv)
 {
 	static struct run r = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -310,11 +292,20 @@ int main(int argc, char **argv)
 	const char *tmp = getenv("TMPDIR");
 	struct error err;
 	int operands;
-	enum status status = read_options(sets, argc, argv, &operands, &err);
+	enum status status = option_defaults(sets, &err), shown;
 
+	if (status == ST_OK)
+		status = option_environment(sets, environ, &err);
+	if (status == ST_OK)
+		status = option_arguments(sets, argc, argv, &operands, &err);
 	plain_set(getenv("TACHO_PLAIN"));
-	if (status == ST_OK && (r.common.help || r.common.version)) {
-		r.common.help ? print_help(sets) : print_version();
+	if (status == ST_OK && r.common.help) {
+		print_help(sets);
+		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
+	}
+	if (status == ST_OK && r.common.version) {
+		printf("tacho-convert %s\nzlib %s, %s, cJSON %s; gzip by %s\n", TACHO_VERSION,
+		       zlibVersion(), archive_version_string(), cJSON_Version(), gzip_library());
 		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
 	}
 	if (status == ST_OK)
@@ -330,16 +321,14 @@ int main(int argc, char **argv)
 	r.budget = options_budget(&r.common, tmp && tmp[0] ? tmp : "/tmp");
 	err.at = NOWHERE;
 	status = open_begin(&r.open, &r.common.output, r.budget.scratch, &err);
-	if (status == ST_OK) {
-		enum status shown;
-
+	if (status != ST_OK) {
+		print_error(NULL, &err);
+	} else {
 		status = convert(&r, argv + 1, (size_t)operands);
 		shown = open_end(&r.open, r.common.output, r.files != 0, r.common.quiet, &err);
 		if (shown != ST_OK)
 			print_error(NULL, &err);
 		status = status == ST_OK ? shown : status;
-	} else {
-		print_error(NULL, &err);
 	}
 	release(&r);
 	return status_exit(status);

@@ -34,7 +34,7 @@ static enum status try_make(struct templates *t, const struct event *e, struct t
 
 	t->list.count = 0;
 	if (!t->is_lean || e->flags & EVENT_STANDS_FOR)
-		TRY(arg_list_make(&t->list, t->trace, e->kind, e->schema, t->is_import, err));
+		TRY(arg_list_make(&t->list, t->trace, e->kind, e->schema, false, err));
 	if (!p)
 		return ST_OK;
 	p->kind = e->kind;

@@ -18,7 +18,6 @@ struct template_part {
 	const uint8_t *bytes;
 	uint32_t len;
 	struct placeholder at; /* ARG_CONST: there is none, the bytes hold the value too */
-	double factor;         /* for placeholders of the format's own */
 };
 enum { TEMPLATE_SLACK = 16 }; /* bytes behind those of a part that may be read */
 
@@ -43,7 +42,6 @@ struct templates {
 	const struct template_type *type;
 	void *self;                /* passed to type->make */
 	const struct trace *trace; /* borrowed */
-	bool is_import;            /* see arg_list_make() */
 	bool is_lean;              /* only events that stand for others have arguments */
 	struct arena arena;
 	struct template **by_schema;

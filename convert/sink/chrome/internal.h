@@ -10,7 +10,7 @@
 #define CONVERT_SINK_CHROME_INTERNAL_H
 
 #include "convert/sink/chrome/text_fast.h"
-#include "convert/sink/template.h"
+#include "schemas/model/trace.h"
 
 struct chrome_file {
 	const struct trace *trace; /* borrowed */
@@ -35,21 +35,22 @@ void chrome_put_us(struct buf *b, uint64_t ns);
 /* The same relative to the file's base, below 0 where it is before it. */
 void chrome_put_time(struct buf *b, const struct chrome_file *f, uint64_t at_ns);
 
-struct chrome_args {
-	struct templates templates;
-	bool all_args;
-};
 /*
  * Unless it is an import, what Kineto computes is added (memory bandwidth, blocks per SM, External
  * id 0).  `all_args`: fields that Kineto does not write stand under their own names.
  */
-enum status chrome_args_init(struct chrome_args *a, const struct trace *trace, bool is_import,
-			     bool all_args, struct error *err);
+struct chrome_args {
+	const struct trace *trace; /* borrowed */
+	bool is_import, all_args;
+	struct arg_list list; /* of the last event's kind and schema; kind 0, schema 0: none */
+	uint32_t schema;
+	uint8_t kind;
+};
 /*
  * Appends `, "args": {...}` to `b`, or nothing where there is none; notes in `notes`, which is of
  * `b`, where the values stand.
  */
-enum status chrome_args_put(struct chrome_args *a, struct buf *b, const struct event *e,
+enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct event *e,
 			    struct chrome_notes *notes, struct error *err);
 
 #endif

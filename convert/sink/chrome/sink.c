@@ -312,7 +312,7 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 		put_correlation(c, e);
 	}
 	put_other_members(c, e);
-	TRY(chrome_args_put(&c->args, b, e, &c->notes, err));
+	TRY(chrome_put_args(&c->args, b, e, &c->notes, err));
 	buf_put_byte(b, '}');
 	put_arrow(c, e);
 	return ST_OK;
@@ -367,8 +367,10 @@ static enum status chrome_open(struct sink *s, const struct sink_request *req, s
 		c->tracks[i].is_ours = trace_get_track(req->trace, i)->process == req->process;
 	for (size_t i = 0; i < MEMBER_COUNT; i++)
 		c->members[i] = trace_find_name(req->trace, members[i], strlen(members[i]));
-	TRY(chrome_texts_init(&c->texts, err));
-	return chrome_args_init(&c->args, req->trace, !c->file.is_native, req->all_args, err);
+	c->args = (struct chrome_args){ .trace = req->trace,
+					.is_import = !c->file.is_native,
+					.all_args = req->all_args };
+	return chrome_texts_init(&c->texts, err);
 }
 
 static enum status chrome_put(struct sink *s, const struct batch *batch, struct error *err)
@@ -419,7 +421,7 @@ static void chrome_release(struct sink *s)
 {
 	struct chrome *c = (struct chrome *)s;
 
-	templates_release(&c->args.templates);
+	arg_list_release(&c->args.list);
 	chrome_texts_release(&c->texts);
 	free(c->tracks);
 }

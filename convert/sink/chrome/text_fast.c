@@ -21,7 +21,6 @@ void chrome_note(struct chrome_notes *n, size_t begin, struct placeholder at)
 	case ARG_STREAM:
 	case ARG_ALLOCATOR_TYPE:
 	case ARG_ALLOCATOR_DEVICE:
-	case CHROME_PER_SM:
 		return;
 	case ARG_ADDRESS: /* the same word */
 		at.source = ARG_CORRELATION;

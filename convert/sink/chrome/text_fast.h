@@ -19,8 +19,7 @@
 
 /* Sources of placeholders beside those of args.h. */
 enum chrome_source {
-	CHROME_PER_SM = ARG_SOURCES, /* a factor divided by the device's multiprocessors */
-	CHROME_END,                  /* of a text that is kept */
+	CHROME_END = ARG_SOURCES, /* of a text that is kept */
 	CHROME_TIME,
 	CHROME_TIME_AGAIN, /* the same digits a second time */
 	CHROME_DURATION,

@@ -494,10 +494,10 @@ enum status perfetto_put_span(struct perfetto_rows *r, struct perfetto_row *row,
 	begin = out_cursor_reserve(&r->file->cursor, WIRE_MOST);
 	if (!begin)
 		return out_cursor_flush(&r->file->cursor, err);
-	p = wire_begin(begin, begin_ns, &h->begin, subtrack);
+	p = wire_begin(begin, begin_ns, &h->begin, subtrack, 0);
 	p = name ? wire_put_name(p, name) : wire_put_numbered(p, "step ", number);
 	p = wire_put_category(p, category);
-	wire_end(begin, &h->begin, begin_ns, p);
+	wire_end(begin, &h->begin, begin_ns, p, 0);
 	r->file->cursor.at = wire_put_end(p, end_ns, &h->end, subtrack);
 	return ST_OK;
 }

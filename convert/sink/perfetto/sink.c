@@ -71,15 +71,15 @@ struct slice {
 	bool is_instant;
 };
 
-static uint8_t *put_slice(struct perfetto *p, uint8_t *room, const struct slice *s, size_t most)
+static uint8_t *put_slice(struct perfetto *p, uint8_t *packet, const struct slice *s, size_t most)
 {
 	struct perfetto_heads *h = &p->rows.heads;
 	struct wire_head *small = s->is_instant ? &h->instant : &h->begin;
-	struct wire_head *wide = s->is_instant ? &h->wide_instant : &h->wide;
-	const struct event *e = s->event;
+	struct wire_head *large = s->is_instant ? &h->wide_instant : &h->wide;
 	bool is_wide = most > WIRE_SMALL;
-	uint8_t *at = is_wide ? wire_begin_wide(room, e->begin_ns, wide, s->subtrack)
-			      : wire_begin(room, e->begin_ns, small, s->subtrack);
+	const struct event *e = s->event;
+	uint8_t *at = is_wide ? wire_begin(packet, e->begin_ns, large, s->subtrack, WIRE_WIDE)
+			      : wire_begin(packet, e->begin_ns, small, s->subtrack, 0);
 
 	at = s->name ? wire_put_name(at, s->name) : wire_put_numbered(at, "step ", e->number);
 	memcpy(at, s->template->category, sizeof(s->template->category));
@@ -89,9 +89,9 @@ static uint8_t *put_slice(struct perfetto *p, uint8_t *room, const struct slice 
 	if (most)
 		at = perfetto_put_args(at, s->template, e, s->track);
 	if (is_wide)
-		wire_end_wide(room, wide, e->begin_ns, at);
+		wire_end(packet, large, e->begin_ns, at, WIRE_WIDE);
 	else
-		wire_end(room, small, e->begin_ns, at);
+		wire_end(packet, small, e->begin_ns, at, 0);
 	return s->is_instant ? at : wire_put_end(at, e->end_ns, &h->end, s->subtrack);
 }
 
@@ -99,7 +99,7 @@ static enum status write_slice(struct perfetto *p, struct slice *s, struct error
 {
 	const struct event *e = s->event;
 	size_t most;
-	uint8_t *room;
+	uint8_t *at;
 
 	/* The descriptor of its subtrack is in the file now; texts follow it. */
 	TRY(perfetto_args_find(&p->args, e, &s->template, err));
@@ -112,15 +112,15 @@ static enum status write_slice(struct perfetto *p, struct slice *s, struct error
 	p->base.written++;
 	if (most > RESERVE_MOST) {
 		buf_clear(&p->base.lines);
-		room = buf_reserve(&p->base.lines, most + WIRE_MOST + TEMPLATE_SLACK);
+		at = buf_reserve(&p->base.lines, most + WIRE_MOST + TEMPLATE_SLACK);
 		TRY(buf_status(&p->base.lines, err));
-		return out_cursor_put(&p->file.cursor, room,
-				      (size_t)(put_slice(p, room, s, most) - room), err);
+		return out_cursor_put(&p->file.cursor, at, (size_t)(put_slice(p, at, s, most) - at),
+				      err);
 	}
-	room = out_cursor_reserve(&p->file.cursor, most + WIRE_MOST + TEMPLATE_SLACK);
-	if (!room)
+	at = out_cursor_reserve(&p->file.cursor, most + WIRE_MOST + TEMPLATE_SLACK);
+	if (!at)
 		return out_cursor_flush(&p->file.cursor, err);
-	p->file.cursor.at = put_slice(p, room, s, most);
+	p->file.cursor.at = put_slice(p, at, s, most);
 	return ST_OK;
 }
 

@@ -8,9 +8,9 @@
  *	0A len  40 time  [50 sequence 68 02  5A len  48 type 58 track]  name category flow args
  *
  * What stands in brackets is the same for each packet of a file but for the track, and is made once
- * (struct wire_head; struct wire_track of a lane).  Times and lengths are varints of a fixed width,
- *padded as writers of protobuf do, so that nothing is moved.  Room is the caller's: WIRE_MOST and
- *the bytes of the arguments.
+ * (struct wire_head; struct wire_track of a subtrack).  Times and lengths are varints of a fixed
+ * width, padded as writers of protobuf do, so that nothing is moved.  The caller has WIRE_MOST
+ *bytes and those of the arguments.
  */
 #ifndef CONVERT_SINK_PERFETTO_WIRE_H
 #define CONVERT_SINK_PERFETTO_WIRE_H
@@ -42,14 +42,14 @@ enum {
 	WIRE_NEEDS_STATE = 2,
 };
 
-/* Both have whole words of room, so that they are copied without a loop. */
+/* Both are whole words, so that they are copied without a loop. */
 struct wire_head {
 	uint8_t bytes[WIRE_HEAD], len;
 	uint8_t event_at; /* of the event's length: one byte, or four with the arguments */
 	/* of the last time: all but 28 bits, and what they are written as */
 	uint64_t high, high_bytes;
 };
-/* The number of a track: of many lanes this is all that each has. */
+/* The number of a track: of many subtracks this is all that each has. */
 struct wire_track {
 	uint8_t bytes[15], len;
 };
@@ -136,40 +136,30 @@ static inline uint8_t *wire_put_head(uint8_t *p, const struct wire_head *h,
 	return p + t->len;
 }
 
-/* A small packet, at most 127 bytes: begun here, ended by wire_end(). */
+/* A packet is begun here and ended by wire_end().  `wide` is 0 for at most 127 bytes, or WIRE_WIDE:
+ * then lengths have so many bytes more, and the head is one for wide packets. */
+enum { WIRE_WIDE = 3 };
 static inline uint8_t *wire_begin(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
-				  const struct wire_track *t)
+				  const struct wire_track *t, unsigned wide)
 {
 	*packet = WIRE_PACKET;
-	packet[2] = WIRE_TIME;
-	return wire_put_head(wire_put_next_time(packet + 3, time_ns, h), h, t);
+	packet[2 + wide] = WIRE_TIME;
+	return wire_put_head(wire_put_next_time(packet + 3 + wide, time_ns, h), h, t);
 }
 
 static inline void wire_end(uint8_t *packet, const struct wire_head *h, uint64_t time_ns,
-			    const uint8_t *p)
+			    const uint8_t *p, unsigned wide)
 {
-	uint8_t *head = packet + 12 + (time_ns >> 63);
+	uint8_t *event = packet + 12 + wide + (time_ns >> 63) + h->event_at;
+	size_t len = (size_t)(p - packet - 2 - wide), event_len = (size_t)(p - event - 1 - wide);
 
-	packet[1] = (uint8_t)(p - packet - 2);
-	head[h->event_at] = (uint8_t)(p - head - h->event_at - 1);
-}
-
-/* The same with lengths of four bytes, for packets of any size. */
-static inline uint8_t *wire_begin_wide(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
-				       const struct wire_track *t)
-{
-	*packet = WIRE_PACKET;
-	packet[5] = WIRE_TIME;
-	return wire_put_head(wire_put_next_time(packet + 6, time_ns, h), h, t);
-}
-
-static inline void wire_end_wide(uint8_t *packet, const struct wire_head *h, uint64_t time_ns,
-				 const uint8_t *p)
-{
-	uint8_t *head = packet + 15 + (time_ns >> 63);
-
-	wire_put_len4(packet + 1, (size_t)(p - packet - 5));
-	wire_put_len4(head + h->event_at, (size_t)(p - head - h->event_at - 4));
+	if (wide) {
+		wire_put_len4(packet + 1, len);
+		wire_put_len4(event, event_len);
+	} else {
+		packet[1] = (uint8_t)len;
+		*event = (uint8_t)event_len;
+	}
 }
 
 static inline uint8_t *wire_put_category(uint8_t *p, uint64_t category)
@@ -216,9 +206,9 @@ static inline uint8_t *wire_put_value(uint8_t *p, double value)
 static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
 				    const struct wire_track *t)
 {
-	uint8_t *p = wire_begin(packet, time_ns, h, t);
+	uint8_t *p = wire_begin(packet, time_ns, h, t, 0);
 
-	wire_end(packet, h, time_ns, p);
+	wire_end(packet, h, time_ns, p, 0);
 	return p;
 }
 
@@ -226,9 +216,9 @@ static inline uint8_t *wire_put_end(uint8_t *packet, uint64_t time_ns, struct wi
 static inline uint8_t *wire_put_sample(uint8_t *packet, uint64_t time_ns, struct wire_head *h,
 				       const struct wire_track *t, double value)
 {
-	uint8_t *p = wire_put_value(wire_begin(packet, time_ns, h, t), value);
+	uint8_t *p = wire_put_value(wire_begin(packet, time_ns, h, t, 0), value);
 
-	wire_end(packet, h, time_ns, p);
+	wire_end(packet, h, time_ns, p, 0);
 	return p;
 }
 

@@ -153,61 +153,19 @@ enum status tb_space_put(struct tb_space *s, const struct event *e, struct error
 
 /* ---- writing ---- */
 
-struct line_bytes { /* of the plane at hand, in the pile */
-	uint64_t at, len;
-	uint32_t line; /* its place; NO_ID: "Steps" */
+struct line_bytes {       /* of the plane at hand */
+	uint64_t at, len; /* of its events, in the pile */
+	uint32_t line;    /* its place; NO_ID: "Steps" */
+	size_t head_len;  /* of what stands before them, in the writer's heads */
 };
 struct writer {
 	struct tb_space *s;
-	struct line_bytes *done;
+	struct line_bytes *done, now;
 	size_t done_count, done_cap;
-	struct line_bytes now;
-	bool is_open; /* a plane is being built */
-	struct buf head, tail;
+	uint64_t size;                /* of the lines that are done */
+	bool is_open;                 /* a plane is being built */
+	struct buf heads, head, tail; /* of lines; of a line or plane; behind the lines */
 };
-
-/* What stands before the events of a line, in s->event. */
-static void put_line_head(struct tb_space *s, const struct line_bytes *l)
-{
-	buf_clear(&s->event);
-	if (l->line == NO_ID)
-		tb_put_steps_head(&s->event);
-	else
-		tb_put_line_head(s, line_at(s, l->line), &s->event);
-}
-
-static enum status write_lines(struct writer *w, struct error *err)
-{
-	struct tb_space *s = w->s;
-	struct buf *b = &w->head;
-
-	for (size_t i = 0; i < w->done_count; i++) {
-		const struct line_bytes *l = &w->done[i];
-
-		put_line_head(s, l);
-		buf_clear(b);
-		pb_put_key(b, PLANE_LINES, PB_BYTES);
-		buf_put_varint(b, s->event.len + l->len);
-		buf_put(b, s->event.data, s->event.len);
-		TRY(buf_status(b, err));
-		TRY(out_write(s->out, b->data, b->len, err));
-		TRY(pile_copy(s, l->at, l->len, err));
-	}
-	return ST_OK;
-}
-
-static uint64_t lines_size(struct writer *w)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < w->done_count; i++) {
-		put_line_head(w->s, &w->done[i]);
-		uint64_t size = w->s->event.len + w->done[i].len;
-
-		all += 1 + varint_size(size) + size;
-	}
-	return all;
-}
 
 static enum status check_size(struct tb_space *s, uint64_t more, struct error *err)
 {
@@ -220,54 +178,68 @@ static enum status check_size(struct tb_space *s, uint64_t more, struct error *e
 		    s->host);
 }
 
-/* The bytes of the pile from l->at on are a line, unless there are none. */
+/* The bytes of the pile from l.at on are a line, unless there are none. */
 static enum status end_line(struct writer *w, struct line_bytes l, struct error *err)
 {
-	l.len = w->s->pile.len - l.at;
+	struct tb_space *s = w->s;
+	size_t begin = w->heads.len;
+
+	l.len = s->pile.len - l.at;
 	if (!l.len)
 		return ST_OK;
+	buf_clear(&w->head);
+	if (l.line == NO_ID)
+		tb_put_steps_head(&w->head);
+	else
+		tb_put_line_head(s, line_at(s, l.line), &w->head);
+	pb_put_key(&w->heads, PLANE_LINES, PB_BYTES);
+	buf_put_varint(&w->heads, w->head.len + l.len);
+	buf_put(&w->heads, w->head.data, w->head.len);
+	l.head_len = w->heads.len - begin;
+	w->size += l.head_len + l.len;
 	TRY(vec_reserve(&w->done, &w->done_cap, w->done_count + 1, err));
 	w->done[w->done_count++] = l;
-	return ST_OK;
-}
-
-/* The steps as a line of each GPU. */
-static enum status add_steps(struct writer *w, struct error *err)
-{
-	struct tb_space *s = w->s;
-	struct line_bytes l = { .at = s->pile.len, .line = NO_ID };
-
-	for (size_t i = 0; i < s->steps.list.count; i++) {
-		buf_clear(&s->event);
-		TRY(tb_step_put(s, i, err));
-		TRY(pile_put(&s->pile, &s->event, err));
-	}
-	return end_line(w, l, err);
+	return buf_status(&w->heads, err);
 }
 
 static enum status end_plane(struct writer *w, struct error *err)
 {
 	struct tb_space *s = w->s;
 	const struct tb_line *line = line_at(s, w->now.line);
+	struct line_bytes steps = { .line = NO_ID };
+	const uint8_t *head;
 	uint64_t size;
 
 	TRY(end_line(w, w->now, err));
-	if (line->plane == TB_PLANE_GPU)
-		TRY(add_steps(w, err));
+	steps.at = s->pile.len; /* the steps are a line of each GPU */
+	for (size_t i = 0; line->plane == TB_PLANE_GPU && i < s->steps.list.count; i++) {
+		buf_clear(&s->event);
+		TRY(tb_step_put(s, i, err));
+		TRY(pile_put(&s->pile, &s->event, err));
+	}
+	TRY(end_line(w, steps, err));
 	buf_clear(&w->tail);
 	TRY(tb_put_plane_stats(s, line, &w->tail, err));
 	buf_put(&w->tail, s->names.entries.data, s->names.entries.len);
 	buf_clear(&w->head);
 	TRY(tb_put_plane_head(s, line, &w->head, err));
-	size = w->head.len + lines_size(w) + w->tail.len;
+	size = w->head.len + w->size + w->tail.len;
 	TRY(check_size(s, size + VARINT_MAX + 1, err));
 	buf_clear(&s->event);
 	pb_put_key(&s->event, SPACE_PLANES, PB_BYTES);
 	buf_put_varint(&s->event, size);
+	buf_put(&s->event, w->head.data, w->head.len);
 	TRY(buf_status(&s->event, err));
 	TRY(out_write(s->out, s->event.data, s->event.len, err));
-	TRY(out_write(s->out, w->head.data, w->head.len, err));
-	TRY(write_lines(w, err));
+	head = w->heads.data;
+	for (size_t i = 0; i < w->done_count; i++) {
+		const struct line_bytes *l = &w->done[i];
+
+		TRY(out_write(s->out, head, l->head_len, err));
+		TRY(pile_copy(s, l->at, l->len, err));
+		head += l->head_len;
+	}
+	TRY(buf_status(&w->tail, err));
 	return out_write(s->out, w->tail.data, w->tail.len, err);
 }
 
@@ -286,7 +258,8 @@ static enum status begin_line(struct writer *w, uint32_t group, struct error *er
 		p->len = 0;
 		p->begin = p->scratch ? scratch_size(p->scratch) : 0;
 		tb_names_clear(&s->names);
-		w->done_count = 0;
+		buf_clear(&w->heads);
+		w->size = w->done_count = 0;
 	}
 	w->is_open = true;
 	s->steps.at = 0;
@@ -335,6 +308,7 @@ enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin
 
 	s->host = host;
 	s->origin_ns = origin_ns;
+	buf_init(&w.heads, SMALL_BYTES);
 	buf_init(&w.head, SMALL_BYTES);
 	buf_init(&w.tail, (size_t)INT32_MAX);
 	status = tb_steps_finish(&s->steps, err);
@@ -346,6 +320,7 @@ enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin
 	if (status == ST_OK)
 		status = out_write(s->out, w.head.data, w.head.len, err);
 	free(w.done);
+	buf_release(&w.heads);
 	buf_release(&w.head);
 	buf_release(&w.tail);
 	return status;
