@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/bundle/archive.h"
 
-#include "convert/sink/bundle/sha256.h"
 #include "convert/output/output.h"
+#include "convert/sink/bundle/sha256.h"
+#include "schemas/base/buf.h"
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
 	COPY_BYTES = 64 * 1024,
 	NAME_BYTES = 512,
 	STEM_BYTES = 256,
+	MANIFEST_CEILING = 1 << 20,
 	/* The time of all files, so that the same input gives the same bytes; zip writes a time
 	 * before 1980 the same way in all time zones. */
 	MADE_S = 0,
@@ -27,7 +26,7 @@ enum {
 struct bundle {
 	struct out *out;
 	struct archive *archive;
-	cJSON *files;          /* the manifest's list */
+	struct buf files;      /* the manifest's list, as JSON */
 	struct error fault;    /* of the output, kept over libarchive */
 	char stem[STEM_BYTES]; /* the folder in the archive */
 };
@@ -70,18 +69,14 @@ static enum status broken(struct bundle *b, struct error *err)
 
 static enum status open_archive(struct bundle *b, const char *name, struct error *err)
 {
-	const struct ending *e = endings;
+	const struct ending *e = endings, *end = endings + sizeof(endings) / sizeof(*endings);
 	const char *slash = strrchr(name, '/');
-	size_t len, count = sizeof(endings) / sizeof(*endings);
+	size_t len = strlen(name);
 
-	for (; e < endings + count; e++) {
-		size_t n = strlen(e->text);
-
-		len = strlen(name);
-		if (len > n && strcmp(name + len - n, e->text) == 0)
-			break;
-	}
-	if (e == endings + count)
+	while (e < end &&
+	       (len <= strlen(e->text) || strcmp(name + len - strlen(e->text), e->text) != 0))
+		e++;
+	if (e == end)
 		return fail(err, ST_USAGE, NOWHERE,
 			    "a bundle's name ends in .tar.zst, .tar.gz, .tar or .zip");
 	name = slash ? slash + 1 : name;
@@ -108,29 +103,27 @@ enum status bundle_new(struct bundle **result, struct out *out, struct error *er
 	enum status status;
 
 	*result = NULL;
-	if (!b || !(b->files = cJSON_CreateArray()) || !(b->archive = archive_write_new())) {
-		status = fail_memory(err);
-	} else {
-		b->out = out;
-		status = open_archive(b, name ? name : "bundle.tar.zst", err);
+	if (!b || !(b->archive = archive_write_new())) {
+		free(b);
+		return fail_memory(err);
 	}
-	if (status != ST_OK) {
+	b->out = out;
+	buf_init(&b->files, MANIFEST_CEILING);
+	status = open_archive(b, name ? name : "bundle.tar.zst", err);
+	if (status == ST_OK)
+		*result = b;
+	else
 		bundle_free(b);
-		return status;
-	}
-	*result = b;
-	return ST_OK;
+	return status;
 }
 
 void bundle_free(struct bundle *b)
 {
 	if (!b)
 		return;
-	if (b->archive) {
-		archive_write_fail(b->archive); /* nothing more is written */
-		archive_write_free(b->archive);
-	}
-	cJSON_Delete(b->files);
+	archive_write_fail(b->archive); /* nothing more is written */
+	archive_write_free(b->archive);
+	buf_release(&b->files);
 	free(b);
 }
 
@@ -157,94 +150,82 @@ static enum status begin(struct bundle *b, const char *name, uint64_t bytes, str
 
 static enum status put_bytes(struct bundle *b, const void *bytes, size_t len, struct error *err)
 {
-	return !len || archive_write_data(b->archive, bytes, len) == (la_ssize_t)len
-		       ? ST_OK
-		       : broken(b, err);
+	return archive_write_data(b->archive, bytes, len) == (la_ssize_t)len ? ST_OK
+									     : broken(b, err);
 }
 
-static enum status note(struct bundle *b, const char *name, struct sha256 *sha, uint64_t bytes,
-			struct error *err)
+/* A member of `size` bytes, of which as many as there are in `file`. */
+static enum status put_stream(struct bundle *b, const char *name, FILE *file, uint64_t size,
+			      struct error *err)
 {
+	static _Thread_local uint8_t block[COPY_BYTES];
 	char text[SHA256_TEXT];
-	cJSON *file = cJSON_CreateObject();
+	struct sha256 sha;
+	size_t n;
 
-	if (!file || !cJSON_AddItemToArray(b->files, file) ||
-	    !cJSON_AddStringToObject(file, "name", name) ||
-	    !cJSON_AddNumberToObject(file, "bytes", (double)bytes) ||
-	    !cJSON_AddStringToObject(file, "sha256", sha256_text(sha, text)))
-		return fail_memory(err);
+	sha256_init(&sha);
+	TRY(begin(b, name, size, err));
+	for (uint64_t left = size; left; left -= n) {
+		n = fread(block, 1, left < COPY_BYTES ? (size_t)left : COPY_BYTES, file);
+		if (!n)
+			return fail(err, ST_IO, NOWHERE, "the scratch file cannot be read: %s",
+				    ferror(file) ? strerror(errno) : "it is shorter than it was");
+		sha256_put(&sha, block, n);
+		TRY(put_bytes(b, block, n, err));
+	}
+	/* cJSON's layout */
+	buf_putf(&b->files,
+		 "%s{\n\t\t\t\"name\":\t\"%s\",\n\t\t\t\"bytes\":\t%llu,\n"
+		 "\t\t\t\"sha256\":\t\"%s\"\n\t\t}",
+		 b->files.len ? ", " : "", name, (unsigned long long)size, sha256_text(&sha, text));
 	return ST_OK;
 }
 
 enum status bundle_put(struct bundle *b, const char *name, const void *bytes, size_t len,
 		       struct error *err)
 {
-	struct sha256 sha;
+	FILE *file = fmemopen((void *)(uintptr_t)bytes, len, "r");
+	enum status status = file ? put_stream(b, name, file, len, err) : fail_memory(err);
 
-	sha256_init(&sha);
-	sha256_put(&sha, bytes, len);
-	TRY(begin(b, name, len, err));
-	TRY(put_bytes(b, bytes, len, err));
-	return note(b, name, &sha, len, err);
+	if (file)
+		fclose(file);
+	return status;
 }
 
 enum status bundle_put_file(struct bundle *b, const char *name, const char *path, struct error *err)
 {
-	static _Thread_local uint8_t block[COPY_BYTES];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct sha256 sha;
-	struct stat st = { .st_size = 0 };
-	enum status status = ST_OK;
-	ssize_t n;
+	FILE *file = fopen(path, "re");
+	struct stat st;
+	enum status status;
 
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (!file || fstat(fileno(file), &st) != 0)
 		status = fail(err, ST_IO, NOWHERE, "the scratch file cannot be read: %s",
 			      strerror(errno));
-	sha256_init(&sha);
-	if (status == ST_OK)
-		status = begin(b, name, (uint64_t)st.st_size, err);
-	for (uint64_t left = (uint64_t)st.st_size; status == ST_OK && left;) {
-		n = read(fd, block, left < COPY_BYTES ? (size_t)left : COPY_BYTES);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n > 0) {
-			sha256_put(&sha, block, (size_t)n);
-			status = put_bytes(b, block, (size_t)n, err);
-			left -= (uint64_t)n;
-		} else {
-			status = fail(err, ST_IO, NOWHERE, "the scratch file cannot be read: %s",
-				      n < 0 ? strerror(errno) : "it is shorter than it was");
-		}
-	}
-	if (status == ST_OK)
-		status = note(b, name, &sha, (uint64_t)st.st_size, err);
-	if (fd >= 0)
-		close(fd);
+	else
+		status = put_stream(b, name, file, (uint64_t)st.st_size, err);
+	if (file)
+		fclose(file);
 	return status;
 }
 
-/* ---- the end ---- */
-
 enum status bundle_finish(struct bundle *b, uint64_t events, struct error *err)
 {
-	cJSON *m = cJSON_CreateObject();
-	char *text = NULL;
+	struct buf text;
 	enum status status;
 
-	if (m && cJSON_AddStringToObject(m, "schema", "tacho.manifest/1") &&
-	    cJSON_AddStringToObject(m, "tool", "Tacho " TACHO_VERSION) &&
-	    cJSON_AddNumberToObject(m, "events", (double)events) &&
-	    cJSON_AddItemToObject(m, "files", b->files)) {
-		b->files = NULL; /* the manifest owns it now */
-		text = cJSON_Print(m);
-	}
-	cJSON_Delete(m);
-	if (!text)
-		return fail_memory(err);
-	status = begin(b, "manifest.json", strlen(text), err);
+	buf_init(&text, 2 * MANIFEST_CEILING);
+	buf_putf(&text,
+		 "{\n\t\"schema\":\t\"tacho.manifest/1\",\n\t\"tool\":\t\"Tacho " TACHO_VERSION
+		 "\",\n\t\"events\":\t%llu,\n\t\"files\":\t[%s]\n}",
+		 (unsigned long long)events, buf_text(&b->files));
+	status = buf_status(&b->files, err);
 	if (status == ST_OK)
-		status = put_bytes(b, text, strlen(text), err);
-	cJSON_free(text);
+		status = buf_status(&text, err);
+	if (status == ST_OK)
+		status = begin(b, "manifest.json", text.len, err);
+	if (status == ST_OK)
+		status = put_bytes(b, text.data, text.len, err);
+	buf_release(&text);
 	if (status == ST_OK && archive_write_close(b->archive) != ARCHIVE_OK)
 		status = broken(b, err);
 	return status;
