@@ -153,52 +153,6 @@ static enum status end_losses(struct accumulator *f, uint32_t process, struct er
 	return ST_OK;
 }
 
-/* Correlation ids of calls; the stage `link` has those of GPU events. */
-struct call_ids {
-	uint64_t count, lowest, highest;
-};
-struct base {
-	struct call_ids *calls; /* by process id */
-	uint32_t process_count;
-};
-
-static enum status base_begin(struct accumulator *f, struct error *err)
-{
-	struct base *b = f->state;
-
-	b->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	b->calls = calloc((size_t)b->process_count + 1, sizeof(*b->calls));
-	return b->calls ? ST_OK : fail_memory(err);
-}
-
-static void base_release(struct accumulator *f)
-{
-	struct base *b = f->state;
-
-	free(b->calls);
-}
-
-static enum status base_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
-{
-	const struct batch_events *calls = &w->by[BATCH_CALLS];
-	struct base *b = f->state;
-
-	for (size_t i = 0; i < calls->count; i++) {
-		const struct event *e = calls->items[i];
-
-		if (!e->correlation)
-			continue;
-		uint32_t process = acc_process(f, e->track);
-		struct call_ids *ids = &b->calls[process <= b->process_count ? process : 0];
-		if (!ids->count || e->correlation < ids->lowest)
-			ids->lowest = e->correlation;
-		if (e->correlation > ids->highest)
-			ids->highest = e->correlation;
-		ids->count++;
-	}
-	return ST_OK;
-}
-
 static bool was_recorded(const struct accumulator *f, uint32_t process)
 {
 	for (uint32_t i = 1; i <= trace_count(f->trace, TRACE_WINDOWS); i++)
@@ -218,26 +172,8 @@ static enum status end_trust(struct accumulator *f, uint32_t process, struct err
 	row[TRUST_LAUNCHES].u64 = totals.launches;
 	row[TRUST_WITHOUT_EVENT].u64 = totals.without_gpu_event;
 	row[TRUST_FELL_OUT].u64 = totals.fell_out;
-	/*
-	 * How many ids there are at least, and the range they are from.  A runtime and a driver
-	 * call may share one, so the greater of both counts stands for their union.
-	 */
-	uint64_t *ids = &row[TRUST_IDS].u64;
-	uint64_t *range = &row[TRUST_ID_RANGE].u64;
-	const struct base *b = f->state;
-	struct call_ids all = b->calls[process];
-
-	*ids = *range = 0;
-	if (totals.ids && (!all.count || totals.lowest_id < all.lowest))
-		all.lowest = totals.lowest_id;
-	if (totals.ids && totals.highest_id > all.highest)
-		all.highest = totals.highest_id;
-	if (totals.ids > all.count)
-		all.count = totals.ids;
-	if (totals.ids && all.count) {
-		*range = all.highest - all.lowest + 1;
-		*ids = all.count < *range ? all.count : *range;
-	}
+	row[TRUST_IDS].u64 = totals.ids;
+	row[TRUST_ID_RANGE].u64 = totals.id_range;
 	row[TRUST_COUNTS_LOSSES].u64 = was_recorded(f, process);
 	row[TRUST_OWN_COST].u64 = was_recorded(f, process);
 	return ST_OK;
@@ -337,10 +273,6 @@ const struct report_type report_base = {
 	.name = "base",
 	.help = "inputs, ranks, losses and trust; part of every report",
 	.tables = base_tables,
-	.state_size = sizeof(struct base),
-	.begin = base_begin,
-	.put = base_put,
 	.end = base_end,
-	.release = base_release,
 	.finish = base_finish,
 };

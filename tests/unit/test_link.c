@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "convert/stage/context/context.h"
+#include "convert/stage/context/internal.h"
 #include "tests/unit/events.h"
 
 #include <stdio.h>
@@ -181,10 +181,36 @@ void test_link_copies(void)
 	CHECK_U64(t.launches, 4);
 	CHECK_U64(t.without_gpu_event, 1);
 	CHECK_U64(t.fell_out, 0);
-	CHECK_U64(t.ids, 5);
-	CHECK_U64(t.lowest_id, 1);
-	CHECK_U64(t.highest_id, 9);
+	CHECK_U64(t.ids, 6);
+	CHECK_U64(t.id_range, 8);
 	play_close(&p);
+}
+
+static uint64_t range_of_ids(uint64_t count, uint64_t apart, uint64_t stray)
+{
+	struct id_set set = { .shift = 0 };
+	uint64_t range;
+
+	for (uint64_t i = 0; i < count; i++) /* not in order */
+		CHECK_OK(id_set_add(&set, ((i ^ 5) + 1) * apart, &error), &error);
+	CHECK_OK(id_set_add(&set, stray, &error), &error);
+	range = id_set_range(&set, count + 1);
+	free(set.runs);
+	return range;
+}
+
+/* A few stray ids do not make a sample of a whole trace, nor a sample whole. */
+void test_link_id_range(void)
+{
+	uint64_t whole = range_of_ids(4096, 7, 7), with_stray = range_of_ids(4096, 7, UINT32_MAX);
+
+	CHECK(whole > 28000 && whole <= 28672);
+	CHECK(with_stray > 28000 && with_stray <= 28673);
+	CHECK_U64(range_of_ids(8, 9, UINT32_MAX), 1 + 4 * 1 + 4 * 9);
+	CHECK(range_of_ids(4096, 1000, UINT32_MAX) > 4000000);
+	CHECK(range_of_ids(24, 1000, 1) > 24 * 100);
+	CHECK_U64(range_of_ids(1, UINT64_MAX, 1), 2);
+	CHECK_U64(range_of_ids(0, 1, 7), 1);
 }
 
 /* Work that seems to begin before its call, by less than the slack. */

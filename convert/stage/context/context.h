@@ -59,7 +59,9 @@ struct launch_totals {
 	uint64_t gpu_events, with_launch;
 	uint64_t launches, without_gpu_event; /* calls that launch, judged by their name */
 	uint64_t fell_out;                    /* calls that left the window before any work came */
-	uint64_t lowest_id, highest_id, ids;  /* distinct correlations of GPU events */
+	/* Distinct correlations of calls or of GPU events, whichever are more, and how many ids
+	 * they reach over (DEFINITIONS.md 8). */
+	uint64_t ids, id_range;
 };
 
 #define LAUNCH_WINDOW   ((size_t)1 << 20)

@@ -7,6 +7,7 @@
  *	host.c     which thread is the step thread, which ranges are open
  *	phase.c    step, phase and owner of each event; the phase intervals of the step thread
  *	launch.c   recent calls by correlation, and the GPU work that they launched
+ *	ids.c      how far these ids reach
  *
  * A range is open at t while begin <= t < end; one of length 0 is never open.  Ranges need not
  *nest, so only those that can still decide something are kept and nothing is searched: of the
@@ -214,6 +215,20 @@ static inline void host_work(struct host_process *p, const struct host_thread *t
 	*until_ns = e->end_ns;
 	p->is_stale = true;
 }
+
+/* ---- ids.c ---- */
+
+struct id_set { /* zeroed: empty */
+	struct id_run {
+		uint64_t low, high;
+	} * runs; /* ascending */
+	size_t count, cap, near;
+	unsigned shift; /* a run's ids differ in so many bits at most */
+};
+enum status id_set_add(struct id_set *s, uint64_t id, struct error *err);
+/* How many ids the set reaches over, without the largest gaps: a few stray ids count for nothing.
+ * `ids`: how many were added. */
+uint64_t id_set_range(const struct id_set *s, uint64_t ids);
 
 /* ---- launch.c ---- */
 

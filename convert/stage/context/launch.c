@@ -60,6 +60,8 @@ struct call_table {
 	uint32_t reopened_next;
 	uint64_t highest_id; /* most calls have an id that is higher than all before */
 	uint64_t worked;     /* launches whose work came */
+	uint64_t call_ids;   /* calls with an id; a runtime and a driver call may share one */
+	struct id_set ids;
 	struct launch_totals totals;
 };
 
@@ -351,6 +353,8 @@ static enum status call_enter(struct context *c, const struct event *e, struct e
 	struct launch *old;
 	uint32_t slot;
 
+	t->call_ids++;
+	TRY(id_set_add(&t->ids, e->correlation, err));
 	TRY(call_find(t, e->correlation, &old, &slot, err));
 	if (old && (old->flags & LAUNCH_CALL) && e->begin_ns < old->end_ns)
 		return ST_OK; /* a driver call inside a runtime call */
@@ -392,11 +396,8 @@ static enum status work_find(struct context *c, struct event *e, struct launch *
 		return ST_OK;
 	l->flags |= LAUNCH_WORKED;
 	t->worked += !!(l->flags & LAUNCH_STARTS);
-	if (!totals->ids++ || l->correlation < totals->lowest_id)
-		totals->lowest_id = l->correlation;
-	if (l->correlation > totals->highest_id)
-		totals->highest_id = l->correlation;
-	return ST_OK;
+	totals->ids++;
+	return id_set_add(&t->ids, l->correlation, err);
 }
 
 size_t launch_ready(const struct context *c)
@@ -456,6 +457,13 @@ struct launch_totals context_launch_totals(const struct context *c, uint32_t pro
 	t = &c->launch.tables[process <= c->host.process_count ? process : 0];
 	totals = t->totals;
 	totals.without_gpu_event = totals.launches - t->worked;
+	if (!totals.ids)
+		return totals;
+	if (t->call_ids > totals.ids)
+		totals.ids = t->call_ids;
+	totals.id_range = id_set_range(&t->ids, totals.ids);
+	if (totals.ids > totals.id_range)
+		totals.ids = totals.id_range;
 	return totals;
 }
 
@@ -497,6 +505,7 @@ void launch_release(struct context *c)
 		}
 		free(t->chunks);
 		free(t->buckets);
+		free(t->ids.runs);
 	}
 	free(c->launch.tables);
 	free(c->launch.starts);
