@@ -75,6 +75,8 @@ struct host { /* a process; what is not said to be of all windows is of the pres
 	/* Of all windows. */
 	bool any_window, any_gpu, any_mark;
 	uint64_t first_ns, last_ns, span_ns, events;
+	uint64_t profiler_ns;           /* until then the host worked for the profiler itself */
+	uint64_t instant_ns, before_ns; /* when the host's latest events begin; host_end_ns then */
 	struct phase_sums total;
 };
 
@@ -107,6 +109,7 @@ struct sweep {
 	uint32_t *process_of_track;
 	uint32_t track_count;
 	uint8_t *class_of_name; /* 0: not asked, else 1 + whether it communicates */
+	uint8_t *is_profiler; /* by name of a Python function, likewise: the profiler's own work */
 	uint32_t name_count;
 	struct span_queue slots, free_slots; /* struct slot, u32 */
 	struct span_queue segments;          /* struct segment: of this call */

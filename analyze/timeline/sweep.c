@@ -99,8 +99,9 @@ enum status sweep_open(struct sweep **out, struct trace *trace, const struct nam
 	s->process_of_track = calloc(s->track_count + 1, sizeof(*s->process_of_track));
 	s->streams = calloc(s->track_count + 1, sizeof(*s->streams));
 	s->class_of_name = calloc(s->name_count + 1, 1);
+	s->is_profiler = calloc(s->name_count + 1, 1);
 	if (!s->hosts || !s->gpu_of_track || !s->process_of_track || !s->streams ||
-	    !s->class_of_name) {
+	    !s->class_of_name || !s->is_profiler) {
 		sweep_close(s);
 		return fail(err, ST_MEMORY, NOWHERE, "no memory to sweep a trace");
 	}
@@ -137,6 +138,7 @@ void sweep_close(struct sweep *s)
 	free(s->gpu_of_track);
 	free(s->process_of_track);
 	free(s->class_of_name);
+	free(s->is_profiler);
 	spans_release(&s->bounds);
 	spans_release(&s->slots);
 	spans_release(&s->free_slots);
@@ -221,6 +223,35 @@ static bool is_host(const struct event *e)
 		return e->subkind != RANGE_OTHER && e->subkind != RANGE_GPU_ANNOTATION &&
 		       e->subkind != RANGE_PROFILER;
 	return e->kind == KIND_API || e->kind == KIND_STEP || e->kind == KIND_JIT;
+}
+
+static bool is_profiler(struct sweep *s, uint32_t name)
+{
+	uint8_t *known = &s->is_profiler[name <= s->name_count ? name : 0];
+
+	if (!*known || !name)
+		*known = (uint8_t)(1 + name_is_profiler(trace_text(s->trace, name, NULL)));
+	return *known == 2;
+}
+
+/* Whether the host does this for the profiler itself: that bounds no window, where the input does
+ * not say itself when it opened and closed. */
+static bool is_for_profiler(struct sweep *s, struct host *h, const struct event *e)
+{
+	if (h->bounds_count)
+		return false;
+	if (e->begin_ns != h->instant_ns) {
+		h->instant_ns = e->begin_ns;
+		h->before_ns = h->host_end_ns;
+	}
+	if (e->kind != KIND_RANGE || e->subkind != RANGE_PYTHON || e->end_ns <= h->profiler_ns ||
+	    e->end_ns == e->begin_ns || !is_profiler(s, e->name))
+		return e->begin_ns < h->profiler_ns;
+	h->profiler_ns = e->end_ns;
+	h->host_end_ns = h->before_ns; /* the frames around it may have come first */
+	if (h->is_open && h->begin_ns == e->begin_ns && !h->has_gpu && !h->has_mark)
+		h->is_open = h->has_host = false;
+	return true;
 }
 
 static void host_open(struct sweep *s, struct host *h, uint64_t begin_ns)
@@ -387,7 +418,7 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 	h->events++;
 	if (e->kind == KIND_SYNC && e->subkind == SYNC_STREAM_WAIT)
 		return wait_put(s, e, err);
-	if (!is_work && !is_host(e))
+	if (!is_work && (!is_host(e) || is_for_profiler(s, h, e)))
 		return ST_OK;
 	if (is_work || !host_is_settled(h)) {
 		if (h->bounds_count)

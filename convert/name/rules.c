@@ -419,6 +419,23 @@ bool name_rules_communicates(const struct name_rules *r, const char *kernel)
 	return name_communicates(kernel) || rules_find(&r->communication, kernel) != NULL;
 }
 
+bool name_is_profiler(const char *python)
+{
+	static const char *const ends[] = { "start_trace", "stop_trace", "prepare_trace" };
+	size_t len = strlen(python);
+
+	if (!strstr(python, "profiler"))
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t end = strlen(ends[i]);
+
+		if (len > end && strcmp(python + len - end, ends[i]) == 0 &&
+		    strchr(" ._", python[len - end - 1]))
+			return true;
+	}
+	return false;
+}
+
 bool name_rules_autograd(const struct name_rules *r, const char *op)
 {
 	static const char engine[] = "autograd::engine::";

@@ -22,6 +22,31 @@ def without_marks(rows):
     return [row for row in rows if not str(row.get("name", "")).startswith("ProfilerStep")]
 
 
+def with_stray_ids(rows):
+    """Three events of other calls than theirs, as recorders have them at times."""
+    mine = [row for row in rows if row.get("cat") == "kernel"][5:8]
+    for place, row in enumerate(mine):
+        row["args"]["correlation"] = 2 ** 32 - 1 - 1000 * place
+    return rows
+
+
+def thinned(rows):
+    """Every 300th kernel with its launch, and all that has no id."""
+    return [row for row in rows if "correlation" not in (row.get("args") or {})
+            or row["args"]["correlation"] % 2000 == 0]
+
+
+def begun_by_a_profiler(rows):
+    """Five seconds of a profiler's own start before anything else, with what it calls."""
+    first = min(row["ts"] for row in rows if row.get("ph") == "X")
+    host = next(row for row in rows if row.get("cat") == "cpu_op")
+    for name, begin, length in (("$profiler.py:101 start_trace", 5e6, 5e6 - 10),
+                                ("<built-in method init>", 4e6, 1e6)):
+        rows.append({"ph": "X", "cat": "python_function", "name": name, "pid": host["pid"],
+                     "tid": host["tid"], "ts": first - begin, "dur": length, "args": {}})
+    return rows
+
+
 def gpu_by_phase(report):
     """us of GPU work by the phase that launched it; single events on the edge of a mark aside."""
     return {row["name"]: row["gpu_busy_ns"] // 1000 for row in report["ranks"][0]["phases"]
@@ -30,6 +55,26 @@ def gpu_by_phase(report):
 
 def same_phases(checks, label, before, after):
     checks.same(f"{label}: GPU work by phase", gpu_by_phase(after), gpu_by_phase(before))
+
+
+def verdict_of(report):
+    return report["verdict"]["bound"], report["ranks"][0]["trust"]["sampled"]
+
+
+def same_verdict(checks, label, before, after):
+    checks.same(f"{label}: verdict and whether it is a sample", verdict_of(after),
+                verdict_of(before))
+
+
+def is_sample(checks, label, _, after):
+    checks.same(f"{label}: verdict and whether it is a sample", verdict_of(after),
+                ("NO VERDICT", True))
+
+
+def same_idle(checks, label, before, after):
+    got, want = ([{cause["cause"]: cause["ns"] for cause in row["idle_causes"]}
+                  for row in report["ranks"][0]["gpus"]] for report in (after, before))
+    checks.same(f"{label}: idle time by cause", got, want)
 
 
 def phases_are(want):
@@ -50,6 +95,14 @@ CHANGES = [
     ("kineto/a100_ddp_rank0of2_nccl_args", "without marks", without_marks, same_phases),
     ("kineto/mi300_resnet_act_checkpoint", "without marks", without_marks, same_phases),
     ("kineto/v100_resnet50_slow_loader_2021", "without marks", without_marks, same_phases),
+    ("kineto/a100_ddp_rank0of2_nccl_args", "with stray ids", with_stray_ids, same_verdict),
+    ("kineto/event_sync_3_streams", "with stray ids", with_stray_ids, same_verdict),
+    ("kineto/h100_qwen_0.5b_inference", "with stray ids", with_stray_ids, same_verdict),
+    ("kineto/v100_ddp_rank1of2_memory", "thinned", thinned, is_sample),
+    ("kineto/job128_sampled_rank0", "as it is", unchanged, is_sample),
+    ("kineto/compare_base", "with stray ids", with_stray_ids, is_sample),
+    ("kineto/b200_eager", "begun by a profiler", begun_by_a_profiler, same_idle),
+    ("kineto/h100_qwen_0.5b_inference", "begun by a profiler", begun_by_a_profiler, same_idle),
     ("judged/param_resnet_kineto", "as it is", unchanged, phases_are({"backward": 2786.5})),
     ("judged/param_linear_kineto", "as it is", unchanged, phases_are({"backward": 224.8})),
 ]

@@ -67,8 +67,7 @@ TABLE = {
         ("NO VERDICT",)),
     "graphs/sglang_decode/capture_traces": Judged(("NO VERDICT",)),
     "graphs/vllm_decode_full/capture_traces": Judged(("NO VERDICT",)),
-    "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT"),
-                                            waits="the profiler's own start"),
+    "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT")),
     "nsys/h100_2gpu_1s.sqlite": Judged(("COPY",), ("exposed_upload",), "24295.1 MiB"),
     "judged/v100_resnet50_four_workers_2021.json.gz": Judged(
         ("COMPUTE", "HOST"), also=("COMPUTE", "HOST")),

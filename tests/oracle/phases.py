@@ -46,7 +46,9 @@ Window of a device: from the least of {first mark, first host event, first GPU e
 greatest of {last step's end, last GPU event's end}. A host event is a framework op, a CUDA call, an
 annotation or a Python function. A log says of several windows when they opened and closed: what
 begins from one opening to the next is that window's, and opening and closing bound it as marks do.
-A window in which a device did nothing is none of that device.
+A window in which a device did nothing is none of that device. What begins while a Python function
+`start_trace`, `stop_trace` or `prepare_trace` of a profiler is open, and that function itself, is no
+host event here.
 
 A step is complete if its mark is whole and inside its window and nothing is missing in it. The
 first step of a window of a log settles. Complete steps that do not settle are counted; where there
@@ -77,6 +79,7 @@ URGENT = ("validation", "checkpoint")
 WORDS = ("other", "data", "forward", "backward", "optimizer", "communication", "checkpoint",
          "validation")
 MARK = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
+OWN_WORK = re.compile(r"profiler.*[ ._](start|stop|prepare)_trace$")
 STARTERS = ("launch", "memcpy", "memset")       # calls that start work on a GPU
 ENDLESS = 1 << 70
 
@@ -298,6 +301,15 @@ class Host:
         for step in steps:
             step.counted = any(step is one for one in best)
 
+    def bounding_events(self):
+        """Host events that may bound a window: none of what begins inside the profiler's own."""
+        own = merged((event.begin, event.end) for event in self.events
+                     if event.category in ("python_function", "python")
+                     and OWN_WORK.search(event.name)
+                     and self.trace.windows == [(None, None)])
+        return [event for event in self.events
+                if not any(begin <= event.begin < end for begin, end in own)]
+
     def place_of_window(self, instant):
         """Index of the last window that had opened by then; the first for what came before."""
         opened = [place for place, (begin, _) in enumerate(self.trace.windows)
@@ -313,17 +325,17 @@ class Host:
     def find_windows(self, device):
         found = []
         for place, (opened, closed) in enumerate(self.bounds):
-            mine = [event for event in self.events
+            mine = [event for event in self.bounding_events()
                     if self.place_of_window(event.begin) == place]
             work = [event for key, events in self.devices.items() for event in events
                     if (device is None or key == device)
                     and self.place_of_window(event.begin) == place]
             marks = [mark for mark in self.marks if self.place_of_window(mark.begin) == place]
-            if not work and (device is not None or not mine):
+            if not work and (device is not None or not mine + marks):
                 continue
             others = any(self.place_of_window(event.begin) == place
                          for events in self.devices.values() for event in events)
-            begins = [event.begin for event in mine + work]
+            begins = [event.begin for event in mine + work + marks]
             ends = [event.end for event in work] + [mark.end for mark in marks]
             if not others and not marks:
                 ends += [event.end for event in mine]

@@ -29,6 +29,7 @@ ANNOTATIONS = ["## forward ##", "## backward ##", "Optimizer.step#SGD.step", "##
                "## other part #2 ##", "DistributedDataParallel.forward", "nccl:all_reduce"]
 OPERATORS = ["aten::mm", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",
              "MmBackward0", "c10d::allreduce_"]
+PROFILER = ["$profiler.py:101 start_trace", "torch/profiler/profiler.py(811): stop_trace"]
 OLD = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",
        "cuda_runtime": "Runtime", "cpu_op": "Operator", "user_annotation": "Operator"}
 
@@ -131,6 +132,10 @@ class Maker:
                      self.random.randrange(self.extent), self.length(self.extent // 10))
         if not self.old and self.random.random() < 0.4:
             self.add("python_function", "train.py(3): main", HOST, STEP_THREAD, 0, self.extent)
+        if not self.old and self.random.random() < 0.2:
+            self.add("python_function", self.random.choice(PROFILER), HOST, STEP_THREAD,
+                     self.random.choice([0, self.random.randrange(self.extent)]),
+                     self.length(self.extent // 2))
 
     def text(self):
         self.origin = self.random.choice([0, 1700000000000000, 4458676416788]) * 10 ** self.digits
