@@ -211,14 +211,14 @@ check-cupti: all fake $(B)/tests/dump
 # Our figures against another's (tests/oracle): check-NAME runs check_NAME.py, with MORE_NAME.
 # traces and generated: what is known of files; changed: a known change of one changes just that;
 # pages: well-formed, escaped, the terminal's figures;
-# ranks: who waits for whom, up to 1,024; findings: the right one wins, the others stay silent;
+# ranks: who waits for whom, up to 1,024; cpu: findings of jobs without a GPU; findings: the right one wins, the others stay silent;
 # partial: one report over what many processes read; compat: HTA's figures by its definitions;
 # detail: what --max-size leaves, and its sums; cuts: each cut in each format;
 # same-bytes: by any number of threads, at any time;
 # random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one);
 # again: steps whose numbers come again, in each format.
 ORACLES := random again traces generated changed idle findings compat critical detail sizes nsys cuts \
-	round-trips same-bytes memory pages ranks partial diff judged
+	round-trips same-bytes memory pages ranks cpu partial diff judged
 MORE_idle := --random 100
 MORE_critical := --random 100
 # What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files

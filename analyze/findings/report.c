@@ -4,6 +4,7 @@
  * phase and by what they do; all else comes from the tables of the other reports.
  */
 #include "analyze/findings/rule.h"
+#include "analyze/report/host.h"
 #include "analyze/report/report_list.h"
 
 #include <math.h>
@@ -506,9 +507,9 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	f.lead_ns = facts_gaps(&f, (struct gap_query){ .part = "lead" }).ns;
 	f.tail_ns = facts_gaps(&f, (struct gap_query){ .part = "tail" }).ns;
 	status = verdict_put(&f, err);
-	count = f.gpus ? look(&f, rules_host, found, 0) : 0;
-	count = f.gpus ? look(&f, rules_ranks, found, count) : 0;
-	count = f.gpus ? look(&f, rules_gpu, found, count) : 0;
+	count = look(&f, f.gpus ? rules_host : rules_cpu, found, 0);
+	count = f.gpus ? look(&f, rules_ranks, found, count) : count;
+	count = f.gpus ? look(&f, rules_gpu, found, count) : count;
 	qsort(found, count, sizeof(*found), compare_found);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
@@ -522,8 +523,9 @@ static const struct table_type *const findings_tables[] = {
 	&table_findings, &table_verdict, &table_work, &table_gaps, &table_traits, NULL,
 };
 static const struct report_type *const findings_with[] = {
-	&report_summary, &report_phases, &report_steps, &report_kernels, &report_copies,
-	&report_idle,    &report_memory, &report_comm,  &report_ranks,   NULL,
+	&report_summary, &report_phases, &report_steps,  &report_kernels,
+	&report_copies,  &report_idle,   &report_memory, &report_comm,
+	&report_ranks,   &report_host,   NULL,
 };
 
 const struct report_type report_findings = {

@@ -185,7 +185,8 @@ struct rule {
 	const char *cause, *evidence, *brief;
 };
 bool rule_look(const struct facts *f, const struct rule *r, struct finding *out);
-extern const struct rule rules_gpu[], rules_host[], rules_ranks[]; /* end with .name == NULL */
+/* They end with .name == NULL; rules_cpu are those of jobs without a GPU. */
+extern const struct rule rules_gpu[], rules_host[], rules_ranks[], rules_cpu[];
 
 /* Most that a step would lose if all of a family went away. */
 struct savings {

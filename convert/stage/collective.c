@@ -354,20 +354,26 @@ static bool understand(const struct collectives *c, const struct event *e, struc
 	return true;
 }
 
-/* PyTorch's backends name a range of the host "nccl:all_to_all". */
-static enum operation range_operation(const char *name)
+const char *backend_operation(const char *range)
 {
 	static const char *const backends[] = {
 		"nccl:", "rccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:", "ccl:",
 	};
-	size_t len;
+	size_t i, len;
 
-	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+	for (i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		len = strlen(backends[i]);
-		if (!strncmp(name, backends[i], len))
-			return operation_in(name + len);
+		if (!strncmp(range, backends[i], len))
+			return range + len;
 	}
-	return OPERATION_OTHER;
+	return NULL;
+}
+
+static enum operation range_operation(const char *range)
+{
+	const char *operation = backend_operation(range);
+
+	return operation ? operation_in(operation) : OPERATION_OTHER;
 }
 
 static struct by_name name_says(struct collectives *c, uint32_t name)

@@ -39,6 +39,10 @@ double operation_factor(enum operation operation, uint64_t ranks);
 /* Sent from one to one: order says nothing about who met whom. */
 bool operation_is_point(enum operation operation);
 
+/* PyTorch's backends name a range of the host "gloo:all_reduce": what stands behind the backend;
+ * NULL: it is no such name. */
+const char *backend_operation(const char *range);
+
 enum { GROUP_TEXT = 160 };
 struct collective {
 	enum operation operation;

@@ -125,7 +125,7 @@ def rules_in_source():
     """Names in the tables of rules."""
     names = set()
     folder = os.path.join(check_traces.ROOT, "analyze", "findings")
-    for part in ("gpu", "host", "ranks"):
+    for part in ("gpu", "host", "ranks", "cpu"):
         with open(os.path.join(folder, f"{part}.c"), encoding="utf-8") as stream:
             text = stream.read()
         table = text[text.index("const struct rule rules_"):]

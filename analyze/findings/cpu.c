@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about jobs without a GPU: the step thread's time is what a step takes. */
+#include "analyze/findings/rule.h"
+
+#include "analyze/report/host.h"
+#include "convert/stage/collective.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool phase(const struct facts *f, const char *name, const char *evidence,
+		  struct finding *out)
+{
+	double ns = facts_wall(f, name);
+	char a[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT, "The step thread %s for %s of a step.", evidence,
+		 span_text(a, ns));
+	rule_brief(out, "%s of %s", a, name);
+	return rule_saves(out, ns);
+}
+
+static bool input(const struct facts *f, struct finding *out)
+{
+	return phase(f, "data", "gets its input", out);
+}
+
+static bool validation(const struct facts *f, struct finding *out)
+{
+	return phase(f, "validation", "is in validation", out);
+}
+
+static bool collections(const struct facts *f, struct finding *out)
+{
+	double ns = (double)tables_sum(f->tables, "host_time", "gc_ns") / (double)f->steps;
+	char a[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Python's garbage collector stops the process for %s of a step.",
+		 span_text(a, ns));
+	rule_brief(out, "%s of collections", a);
+	return rule_saves(out, ns);
+}
+
+/* ---- a slow rank ------------------------------------------------------------------------ */
+
+static bool is_rank(const union value *a, const union value *b)
+{
+	return !memcmp(a, b, RANK_KEYS * sizeof(*a));
+}
+
+/* 0: it has none that is complete. */
+static double steps_of(const struct facts *f, const union value *rank)
+{
+	struct table *t = tables_find(f->tables, "ranks");
+	union value *row;
+
+	return table_have(t, rank, &row, NULL) == ST_OK
+		       ? (double)row[table_column(t, "complete_steps")].u64
+		       : 0;
+}
+
+/* The phase, communication aside, in which the rank is longer than the others' mean by most. */
+static const char *phase_over(const struct facts *f, const union value *rank, double *over_ns)
+{
+	struct table *t = tables_find(f->tables, "phases");
+	size_t wall = table_column(t, "wall_ns"), count = table_count(t);
+	const char *most = NULL;
+
+	*over_ns = 0;
+	for (size_t i = 0; i < count; i++) {
+		const union value *own = table_at(t, i);
+		const char *name = own[RANK_KEYS].text;
+		double others = 0;
+
+		if (!is_rank(own, rank) || backend_operation(name) ||
+		    !strcmp(name, "communication"))
+			continue;
+		for (size_t k = 0; k < count; k++) {
+			const union value *row = table_at(t, k);
+
+			if (!is_rank(row, rank) && !strcmp(row[RANK_KEYS].text, name))
+				others += (double)row[wall].u64 / fmax(steps_of(f, row), 1);
+		}
+		double over = (double)own[wall].u64 / fmax(steps_of(f, own), 1) -
+			      others / (double)(f->ranks - 1);
+		if (over <= *over_ns)
+			continue;
+		*over_ns = over;
+		most = name;
+	}
+	return most;
+}
+
+/* Who communicates least is whom the others wait for. */
+static bool straggler(const struct facts *f, struct finding *out)
+{
+	struct table *t = tables_find(f->tables, "host_time");
+	double least = INFINITY, next = INFINITY, over;
+	const union value *row, *culprit = NULL;
+	char own[SPAN_TEXT], others[SPAN_TEXT], more[SPAN_TEXT];
+	size_t len;
+
+	if (f->ranks < 2 || table_count(t) < f->ranks)
+		return false;
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		double steps = steps_of(f, row), ns = (double)row[HOST_COMM].u64 / steps;
+
+		if (!row[HOST_COMM_COUNT].u64 || steps <= 0 || row[0].u64 == NO_U64)
+			return false;
+		if (ns >= least) {
+			next = fmin(next, ns);
+			continue;
+		}
+		next = least;
+		least = ns;
+		culprit = row;
+	}
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Rank %llu communicates for %s a step on the host, and every other rank for %s or "
+		 "more: they wait for it.",
+		 (unsigned long long)culprit[0].u64, span_text(own, least),
+		 span_text(others, next));
+	rule_brief(out, "rank %llu communicates %s, others %s", (unsigned long long)culprit[0].u64,
+		   own, others);
+	const char *name = phase_over(f, culprit, &over);
+	len = strlen(out->evidence);
+	if (name && over >= 1000)
+		snprintf(out->evidence + len, FINDING_TEXT - len,
+			 " Over the mean of the others it is longest in %.60s: by %s a step.", name,
+			 span_text(more, over));
+	return rule_saves(out, next - least);
+}
+
+const struct rule rules_cpu[] = {
+	{ "cpu_straggler", "the others wait for one rank, on the host", "ranks[].phases.wall_ns",
+	  straggler,
+	  "compare that rank's host and its share of the work: other jobs, NUMA binding, input, GC",
+	  .family = FAMILY_UNBALANCED },
+	{ "cpu_input", "the step waits for input", "phases.data.wall_ns", input,
+	  "num_workers of 4 or more, prefetch_factor, preprocess offline", .family = FAMILY_INPUT },
+	{ "cpu_validation", "validation is part of the steps", "phases.validation.wall_ns",
+	  validation, "larger validation batches, its own prefetching loader, less often",
+	  .family = FAMILY_HOST },
+	{ "cpu_gc", "Python's garbage collector stops a process without a GPU", "phases.wall_ns",
+	  collections, "gc.disable() in the loop and gc.collect() every N steps, or gc.freeze()",
+	  .family = FAMILY_HOST },
+	{ .name = NULL },
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/host.h"
+
+#include "convert/stage/collective.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+
+static const struct table_type table_host = {
+	.name = "host_time",
+	.member = "host_time",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = COLUMNS(RANK_COLUMNS, HOST_COLUMNS(COLUMN_ROW)),
+};
+
+enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_COUNT };
+enum { SPANS_MOST = 1 << 16 /* of a rank and kind: what comes later is not counted */ };
+
+struct span {
+	uint64_t begin_ns, end_ns;
+};
+struct spans { /* in order, none touches the next */
+	struct span *items;
+	size_t count, cap;
+};
+struct process_time {
+	struct spans spans[WHAT_COUNT];
+	uint64_t comm_count;
+};
+struct host {
+	struct process_time *processes; /* by process id */
+	uint8_t *names;                 /* by name: enum what + 1; 0: not asked */
+	uint32_t process_count, name_count;
+};
+
+static enum status host_begin(struct accumulator *f, struct error *err)
+{
+	struct host *h = f->state;
+
+	h->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	h->name_count = trace_count(f->trace, TRACE_NAMES);
+	h->processes = calloc((size_t)h->process_count + 1, sizeof(*h->processes));
+	h->names = calloc((size_t)h->name_count + 1, 1);
+	return h->processes && h->names ? ST_OK : fail_memory(err);
+}
+
+static void host_release(struct accumulator *f)
+{
+	struct host *h = f->state;
+
+	for (uint32_t i = 0; h->processes && i <= h->process_count; i++)
+		for (size_t k = 0; k < WHAT_COUNT; k++)
+			free(h->processes[i].spans[k].items);
+	free(h->processes);
+	free(h->names);
+}
+
+static enum what what_is(struct accumulator *f, const struct event *e)
+{
+	struct host *h = f->state;
+	uint8_t *known = e->name <= h->name_count ? &h->names[e->name] : NULL;
+
+	if (e->subkind == RANGE_GC)
+		return WHAT_GC;
+	if (e->subkind != RANGE_PHASE && e->subkind != RANGE_ANNOTATION && e->subkind != RANGE_NVTX)
+		return WHAT_NOTHING;
+	if (known && *known)
+		return (enum what)(*known - 1);
+	const char *name = trace_text(f->trace, e->name, NULL);
+	enum what is =
+		backend_operation(name) || name_rules_pushed(f->rules, name) == PHASE_COMMUNICATION
+			? WHAT_COMM
+			: WHAT_NOTHING;
+	if (known)
+		*known = (uint8_t)(is + 1);
+	return is;
+}
+
+static enum status spans_add(struct spans *s, const struct event *e, struct error *err)
+{
+	struct span *last = s->count ? &s->items[s->count - 1] : NULL;
+
+	if (last && e->begin_ns <= last->end_ns) {
+		last->end_ns = e->end_ns > last->end_ns ? e->end_ns : last->end_ns;
+		return ST_OK;
+	}
+	if (s->count == SPANS_MOST)
+		return ST_OK;
+	TRY(vec_reserve(&s->items, &s->cap, s->count + 1, err));
+	s->items[s->count++] = (struct span){ e->begin_ns, e->end_ns };
+	return ST_OK;
+}
+
+static enum status host_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
+{
+	struct host *h = f->state;
+
+	for (size_t i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+
+		if (e->kind != KIND_RANGE)
+			continue;
+		enum what is = what_is(f, e);
+		uint32_t process = is ? acc_process(f, e->track) : 0;
+		if (!is || process > h->process_count || !acc_wants(f, process))
+			continue;
+		h->processes[process].comm_count += is == WHAT_COMM;
+		TRY(spans_add(&h->processes[process].spans[is], e, err));
+	}
+	return ST_OK;
+}
+
+static uint64_t in_steps(const struct spans *s, const struct step_list *steps)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0, k = 0; i < steps->count; i++) {
+		const struct step_row *step = &steps->rows[i];
+
+		while (k && s->items[k - 1].end_ns > step->begin_ns)
+			k--;
+		for (; k < s->count && s->items[k].begin_ns < step->end_ns; k++) {
+			const struct span *one = &s->items[k];
+			uint64_t begin =
+				one->begin_ns > step->begin_ns ? one->begin_ns : step->begin_ns;
+			uint64_t end = one->end_ns < step->end_ns ? one->end_ns : step->end_ns;
+
+			sum += step->is_counted && begin < end ? end - begin : 0;
+		}
+	}
+	return sum;
+}
+
+static enum status host_end(struct accumulator *f, struct error *err)
+{
+	struct host *h = f->state;
+	union value keys[RANK_KEYS], *row;
+
+	for (uint32_t i = 1; i <= h->process_count; i++) {
+		const struct process_time *p = &h->processes[i];
+
+		if (!p->spans[WHAT_COMM].count && !p->spans[WHAT_GC].count)
+			continue;
+		TRY(acc_row(f, "host_time", i, keys, &row, err));
+		row[HOST_COMM].u64 += in_steps(&p->spans[WHAT_COMM], &f->steps[i]);
+		row[HOST_COMM_COUNT].u64 += p->comm_count;
+		row[HOST_GC].u64 += in_steps(&p->spans[WHAT_GC], &f->steps[i]);
+	}
+	return ST_OK;
+}
+
+static const struct table_type *const host_tables[] = { &table_host, NULL };
+
+const struct report_type report_host = {
+	.name = "host",
+	.help = "what the threads of a rank do together, for rules",
+	.tables = host_tables,
+	.state_size = sizeof(struct host),
+	.begin = host_begin,
+	.put = host_put,
+	.end = host_end,
+	.release = host_release,
+};
