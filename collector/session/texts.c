@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SLOTS = 1 << 19 };
+enum { BUCKETS = 1 << 19 };
 
 struct name {
 	const char *text;
@@ -18,17 +18,17 @@ static struct name names[NAMES_MAX + 1];
 static char texts[NAMES_BYTES];
 static size_t texts_used;
 static _Atomic uint32_t count;
-/* Ids by hash.  A slot is written once, after its row of `names` is complete. */
-static _Atomic uint32_t slots[SLOTS];
+/* Ids by hash.  A bucket is written once, after its row of `names` is complete. */
+static _Atomic uint32_t buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The id; or 0, and *slot is the free slot where the search ended. */
-static uint32_t search(const char *text, size_t len, uint64_t hash, size_t *slot)
+/* The id; or 0, and *bucket is the free bucket where the search ended. */
+static uint32_t search(const char *text, size_t len, uint64_t hash, size_t *bucket)
 {
-	size_t i = hash % SLOTS;
+	size_t i = hash % BUCKETS;
 
-	for (;; i = (i + 1) % SLOTS) {
-		uint32_t id = atomic_load_explicit(&slots[i], memory_order_acquire);
+	for (;; i = (i + 1) % BUCKETS) {
+		uint32_t id = atomic_load_explicit(&buckets[i], memory_order_acquire);
 		if (!id)
 			break;
 		const struct name *n = &names[id];
@@ -36,15 +36,16 @@ static uint32_t search(const char *text, size_t len, uint64_t hash, size_t *slot
 		    !memcmp(n->text, text, len))
 			return id;
 	}
-	*slot = i;
+	*bucket = i;
 	return 0;
 }
 
 static uint32_t add(const char *text, size_t len, uint64_t hash)
 {
 	uint32_t id = atomic_load_explicit(&count, memory_order_relaxed) + 1;
-	size_t slot;
-	uint32_t found = search(text, len, hash, &slot); /* another thread has added it meanwhile */
+	size_t bucket;
+	uint32_t found =
+		search(text, len, hash, &bucket); /* another thread has added it meanwhile */
 
 	if (found)
 		return found;
@@ -55,16 +56,16 @@ static uint32_t add(const char *text, size_t len, uint64_t hash)
 				   .len = (uint32_t)len,
 				   .hash = (uint32_t)(hash >> 32) };
 	texts_used += len + 1;
-	atomic_store_explicit(&slots[slot], id, memory_order_release);
+	atomic_store_explicit(&buckets[bucket], id, memory_order_release);
 	atomic_store_explicit(&count, id, memory_order_release);
 	return id;
 }
 
 uint32_t name_lookup(const char *text, size_t len)
 {
-	size_t slot;
+	size_t bucket;
 
-	return search(text, len, hash_text(text, len), &slot);
+	return search(text, len, hash_text(text, len), &bucket);
 }
 
 static size_t fitting(const char *text, size_t len)
@@ -78,11 +79,11 @@ static size_t fitting(const char *text, size_t len)
 
 uint32_t name_find_text(const char *text, size_t len)
 {
-	size_t slot;
+	size_t bucket;
 
 	len = fitting(text, len);
 	uint64_t hash = hash_text(text, len);
-	uint32_t id = search(text, len, hash, &slot);
+	uint32_t id = search(text, len, hash, &bucket);
 	if (id)
 		return id;
 	pthread_mutex_lock(&lock);

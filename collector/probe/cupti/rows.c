@@ -14,7 +14,7 @@
 
 enum {
 	CACHE_MAX = 8192,
-	CACHE_SLOTS = 4 * CACHE_MAX,
+	CACHE_BUCKETS = 4 * CACHE_MAX,
 };
 
 /* Descriptors of records that are left out on purpose; those of the log are small, from 1. */
@@ -22,7 +22,7 @@ enum {
 #define DESC_NOISE    (UINT32_MAX - 1)
 
 /*
- * A descriptor of the log.  Records of one descriptor differ only in what varies (times,
+ * A descriptor of the log.  Records of one descriptor differ only in their times,
  * correlation, values), so the words of a record that its layout masks are the key.
  */
 struct cached_desc {
@@ -43,8 +43,8 @@ struct putting {
 static const struct cupti_lib *lib;
 static struct cached_desc *cache; /* CACHE_MAX + 1; NULL until the first buffer */
 static uint32_t cache_count;
-static uint32_t cache_slots[CACHE_SLOTS]; /* numbers of descriptors, from 1, by hash */
-static uint64_t cache_log;                /* number of the log that they belong to */
+static uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors, from 1, by hash */
+static uint64_t cache_log;                    /* number of the log that they belong to */
 static struct cupti_row_counts counts;
 
 /* ---- descriptors ---- */
@@ -52,7 +52,7 @@ static struct cupti_row_counts counts;
 static void clear_cache(void)
 {
 	cache_count = 0;
-	memset(cache_slots, 0, sizeof(cache_slots));
+	memset(cache_buckets, 0, sizeof(cache_buckets));
 }
 
 /* False: no log, or no memory.  Descriptors of another log are forgotten. */
@@ -67,14 +67,14 @@ static bool is_cache_ready(struct writer *w)
 	return cache;
 }
 
-static size_t slot_of(const struct cupti_layout *p, const uint8_t *record)
+static size_t bucket_of(const struct cupti_layout *p, const uint8_t *record)
 {
 	uint64_t hash = p->index;
 
 	for (unsigned i = 0; i < p->words; i += 2)
 		hash = hash_fold(hash ^ (read_word(record, 8 * i) & p->mask[i]) ^ HASH_A,
 				 (read_word(record, 8 * i + 8) & p->mask[i + 1]) ^ HASH_B);
-	return hash % CACHE_SLOTS;
+	return hash % CACHE_BUCKETS;
 }
 
 static bool is_cached(const struct cached_desc *c, const struct cupti_layout *p,
@@ -92,11 +92,11 @@ static const struct cached_desc *find_desc(struct writer *w, const struct cupti_
 					   const uint8_t *record)
 {
 	uint32_t track = 0, desc = DESC_UNWANTED;
-	size_t slot = slot_of(p, record);
+	size_t bucket = bucket_of(p, record);
 
-	for (; cache_slots[slot]; slot = (slot + 1) % CACHE_SLOTS)
-		if (is_cached(&cache[cache_slots[slot]], p, record))
-			return &cache[cache_slots[slot]];
+	for (; cache_buckets[bucket]; bucket = (bucket + 1) % CACHE_BUCKETS)
+		if (is_cached(&cache[cache_buckets[bucket]], p, record))
+			return &cache[cache_buckets[bucket]];
 	if (p->wanted)
 		desc = cupti_desc_is_noise(p, record) ? DESC_NOISE
 						      : cupti_desc_make(w, p, record, &track);
@@ -104,9 +104,9 @@ static const struct cached_desc *find_desc(struct writer *w, const struct cupti_
 		return &cache[0];
 	if (cache_count == CACHE_MAX) {
 		clear_cache();
-		slot = slot_of(p, record);
+		bucket = bucket_of(p, record);
 	}
-	cache_slots[slot] = ++cache_count;
+	cache_buckets[bucket] = ++cache_count;
 	counts.made++;
 
 	struct cached_desc *c = &cache[cache_count];

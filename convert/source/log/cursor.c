@@ -226,14 +226,14 @@ static enum status open_window(struct log_cursor *c, const struct log_block *blo
 
 enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 			    const struct log_block *block, uint64_t number,
-			    const struct log_translation *tables, enum log_room room,
+			    const struct log_translation *tables, enum log_keep keep,
 			    struct error *err)
 {
 	const struct log_layout *layout = log_layout(tables, block->layout);
 	bool sorted = block->flags & LOG_SORTED;
-	uint32_t rows = !sorted || room == LOG_ROOM_WHOLE ? block->rows
-			: room == LOG_ROOM_LEAST          ? LEAST_ROWS
-							  : LOG_CHUNK_ROWS;
+	uint32_t rows = !sorted || keep == LOG_KEEP_ALL ? block->rows
+			: keep == LOG_KEEP_LEAST        ? LEAST_ROWS
+							: LOG_CHUNK_ROWS;
 	const uint8_t *payload;
 
 	c->head = (struct log_cursor_head){ .number = number, .mask = UINT32_MAX };
@@ -248,7 +248,7 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 	if (!log_cursor_refill(c) || sorted)
 		return ST_OK;
 	TRY(sort_rows(c, err));
-	if (room == LOG_ROOM_LEAST)
+	if (keep == LOG_KEEP_LEAST)
 		TRY(open_window(c, block, tables, err));
 	if (c->window)
 		return ST_OK;

@@ -26,10 +26,10 @@ void log_cursor_free(struct log_cursor *c); /* accepts NULL */
 enum status log_cursor_load(struct log_cursor *c, const struct input *in,
 			    const struct log_block *block, const uint8_t **payload,
 			    struct error *err);
-enum log_room {
-	LOG_ROOM_WHOLE,  /* all rows of a block at once */
-	LOG_ROOM_CHUNKS, /* all rows at once only where a block is not in order */
-	LOG_ROOM_LEAST,  /* as few rows as possible, at the price of decoding some blocks twice */
+enum log_keep {
+	LOG_KEEP_ALL,   /* all rows of a block at once */
+	LOG_KEEP_CHUNK, /* all rows at once only where a block is not in order */
+	LOG_KEEP_LEAST, /* as few rows as possible, at the price of decoding some blocks twice */
 };
 /*
  * Loads a block and decodes its first rows.  `number` is the caller's, to tell cursors apart.
@@ -37,7 +37,7 @@ enum log_room {
  */
 enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 			    const struct log_block *block, uint64_t number,
-			    const struct log_translation *tables, enum log_room room,
+			    const struct log_translation *tables, enum log_keep keep,
 			    struct error *err);
 
 /* The rows at hand.  This part of a cursor is open to its users, so that access is inlined; they

@@ -77,7 +77,7 @@ static const char *grouped(uint64_t number, char out[32])
 }
 
 /* What is left after the last whole block, if anything, is the fault that reading ends with. */
-static void end_walk(struct walk *w, uint64_t at, const struct log_block *cut)
+static void end_walk(struct walk *w, uint64_t at, const struct log_block *truncated)
 {
 	struct error *fault = &w->index->fault;
 	uint64_t left = w->size - at;
@@ -87,9 +87,9 @@ static void end_walk(struct walk *w, uint64_t at, const struct log_block *cut)
 	if (!left)
 		return;
 	grouped(left, have);
-	if (cut)
+	if (truncated)
 		fail(fault, ST_TRUNCATED, at, "record block is cut off: %s of %s bytes", have,
-		     grouped(LOG_HEADER_BYTES + (uint64_t)cut->size, need));
+		     grouped(LOG_HEADER_BYTES + (uint64_t)truncated->size, need));
 	else if (left < LOG_HEADER_BYTES)
 		fail(fault, ST_TRUNCATED, at, "block header is cut off: %s of %d bytes", have,
 		     LOG_HEADER_BYTES);

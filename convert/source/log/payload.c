@@ -83,7 +83,7 @@ static bool has_key(const struct decoder *d, uint32_t key)
 }
 
 /* Finds the key of a field of NCCL's or XLA's; NULL where it keeps its own. */
-static const char *known_key(const struct decoder *d)
+static const char *registered_key(const struct decoder *d)
 {
 	const char *name = trace_text(d->trace, d->event->name, &(size_t){ 0 }), *key = NULL;
 
@@ -100,7 +100,7 @@ static const char *known_key(const struct decoder *d)
 /* Puts the field d->key.  `is_arg`: a number that may be another one each time. */
 static void put_field(struct decoder *d, uint8_t type, uint64_t bits, bool is_arg)
 {
-	const char *known = known_key(d);
+	const char *renamed = registered_key(d);
 	bool is_xla = !strcmp(d->domain, "TSL"), is_rank;
 	struct attr a = { .type = type, .bits = bits };
 	char key[KEY_MAX + 32];
@@ -110,16 +110,16 @@ static void put_field(struct decoder *d, uint8_t type, uint64_t bits, bool is_ar
 	d->budget--;
 	/* A key of the program must not collide with a field or a member of ours. */
 	bool clashes = d->key[0] == '.' || kind_field(d->event->kind, d->key, d->key_len);
-	int len = known ? snprintf(key, sizeof(key), "%s", known)
-			: snprintf(key, sizeof(key), "%s%.*s", clashes ? "payload." : "",
-				   KEY_MAX - 16, d->key_len ? d->key : "payload");
+	int len = renamed ? snprintf(key, sizeof(key), "%s", renamed)
+			  : snprintf(key, sizeof(key), "%s%.*s", clashes ? "payload." : "",
+				     KEY_MAX - 16, d->key_len ? d->key : "payload");
 	is_rank = !strcmp(key, "dst_rank") || !strcmp(key, "src_rank");
 	if (is_rank)
 		a.type = ATTR_I64;
-	else if (known && type == ATTR_I64 && (int64_t)bits >= 0)
+	else if (renamed && type == ATTR_I64 && (int64_t)bits >= 0)
 		a.type = ATTR_U64;
 	if (is_arg)
-		is_arg = known ? !strcmp(known, "bytes") : !is_xla;
+		is_arg = renamed ? !strcmp(renamed, "bytes") : !is_xla;
 	for (int n = 2; n <= 10; n++) {
 		a.key = trace_name(d->trace, key, strlen(key), NULL);
 		if (a.key && !has_key(d, a.key)) {
@@ -377,7 +377,7 @@ __attribute__((format(printf, 2, 3))) static void add_key(struct decoder *d, con
 		d->key_len = KEY_MAX - 1;
 }
 
-static void cut_key(struct decoder *d, size_t len)
+static void set_key_len(struct decoder *d, size_t len)
 {
 	d->key_len = len;
 	d->key[len] = '\0';
@@ -423,7 +423,7 @@ static size_t put_entry(struct decoder *d, const struct entry *e, size_t index, 
 			if (is_array)
 				add_key(d, "[%zu]", i);
 			put_value(d, &s, p + i * step, is_array ? step : size);
-			cut_key(d, key_len);
+			set_key_len(d, key_len);
 		}
 		d->lost += i < count;
 	}
@@ -455,7 +455,7 @@ static size_t put_schema(struct decoder *d, const struct schema *s, const uint8_
 		add_key(d, "%s%.*s", key_len && e.name_len ? "." : "", (int)e.name_len, e.name);
 		d->is_message = e.flags & NVTX_ENTRY_MESSAGE;
 		at += put_entry(d, &e, i, numbers, p + at, size - at);
-		cut_key(d, key_len);
+		set_key_len(d, key_len);
 	}
 	d->is_message = false;
 	d->depth--;
@@ -558,7 +558,7 @@ enum status log_payload_scan(const struct log_index *index, bool *has_any, struc
 		if (!layout || !layout->arg_count || layout->arg_count > LOG_LAYOUT_ARG ||
 		    (layout->kind != KIND_RANGE && layout->kind != KIND_MARK))
 			continue;
-		st = log_cursor_open(c, index->in, block, i, index->tables, LOG_ROOM_CHUNKS, err);
+		st = log_cursor_open(c, index->in, block, i, index->tables, LOG_KEEP_CHUNK, err);
 		if (st != ST_OK)
 			continue; /* reading meets the fault again */
 		for (struct log_cursor_head *h = log_cursor_head(c); log_cursor_has(c); h->at++) {

@@ -8,7 +8,7 @@
 struct job {
 	const struct log_index *index;
 	size_t block; /* of index->blocks */
-	enum log_room room;
+	enum log_keep keep;
 	struct log_cursor *cursor;
 	enum status status;
 	struct error err;
@@ -18,7 +18,7 @@ struct log_readahead {
 	const struct log_index *index;
 	struct ahead *ahead;
 	unsigned threads;
-	enum log_room room;
+	enum log_keep keep;
 	size_t begun;              /* blocks that a job was made for */
 	struct log_cursor *spares; /* cursors to be used again */
 	size_t depth;
@@ -33,7 +33,7 @@ static void open_block(void *self, void *arg)
 	job->status = job->cursor ? ST_OK : log_cursor_new(&job->cursor, &job->err);
 	if (job->status == ST_OK)
 		job->status = log_cursor_open(job->cursor, index->in, &index->blocks[job->block],
-					      job->block + 1, index->tables, job->room, &job->err);
+					      job->block + 1, index->tables, job->keep, &job->err);
 }
 
 enum status log_readahead_open(struct log_readahead **out, const struct log_index *index,
@@ -48,7 +48,7 @@ enum status log_readahead_open(struct log_readahead **out, const struct log_inde
 		return fail_memory(err);
 	a->index = index;
 	a->threads = threads;
-	a->room = threads ? LOG_ROOM_WHOLE : sparing ? LOG_ROOM_LEAST : LOG_ROOM_CHUNKS;
+	a->keep = threads ? LOG_KEEP_ALL : sparing ? LOG_KEEP_LEAST : LOG_KEEP_CHUNK;
 	a->depth = depth;
 	st = ahead_open(&a->ahead, threads, depth, open_block, NULL, err);
 	if (st == ST_OK)
@@ -80,7 +80,7 @@ static void give_jobs(struct log_readahead *a)
 		struct job *job = &a->jobs[a->begun % a->depth];
 
 		*job = (struct job){
-			.index = a->index, .block = a->begun, .room = a->room, .cursor = a->spares
+			.index = a->index, .block = a->begun, .keep = a->keep, .cursor = a->spares
 		};
 		if (a->spares)
 			a->spares = log_cursor_head(a->spares)->spare;
