@@ -397,12 +397,12 @@ void test_nvtx_payload_plain(void)
 void test_nvtx_payload_large(void)
 {
 	static const uint8_t bytes[RING_TAIL_MAX];
-	uint64_t lost = nvtx_payload_lost();
+	uint64_t lost = nvtx_lost();
 
 	CHECK_STR(tell(0, NVTX_SCHEMA_RAW, bytes, sizeof(bytes)), "nothing");
-	CHECK_U64(nvtx_payload_lost() - lost, 1);
+	CHECK_U64(nvtx_lost() - lost, 1);
 	tell(0, NVTX_SCHEMA_RAW, bytes, sizeof(bytes) - 64);
-	CHECK_U64(nvtx_payload_lost() - lost, 1);
+	CHECK_U64(nvtx_lost() - lost, 1);
 }
 
 /* Schemas and bytes that nobody would write: nothing beyond the bytes is looked at. */

@@ -22,8 +22,8 @@ enum {
 #define DESC_NOISE    (UINT32_MAX - 1)
 
 /*
- * A descriptor of the log.  Records of one descriptor differ only in their times,
- * correlation, values), so the words of a record that its layout masks are the key.
+ * A descriptor of the log.  Its records differ only in times, correlation and values, so the other
+ * words of a record, which its layout masks, are the key.
  */
 struct cached_desc {
 	const struct cupti_layout *p;

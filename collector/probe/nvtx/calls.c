@@ -13,17 +13,6 @@
 enum { WINDOWS_KEPT = 32, THREADS_MAX = 1 << 18 };
 
 static _Atomic uint32_t thread_count;
-static _Atomic uint64_t lost;
-
-uint64_t nvtx_calls_lost(void)
-{
-	return atomic_load_explicit(&lost, memory_order_relaxed);
-}
-
-void nvtx_calls_lose(void)
-{
-	atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-}
 
 /* ---- what a thread has ---- */
 
@@ -71,7 +60,7 @@ static struct thread_state *make_stack(struct thread_state *thread)
 	struct nvtx_stack *s = nvtx_stack_new();
 
 	if (!s) {
-		nvtx_calls_lose();
+		nvtx_lose(1);
 		return NULL;
 	}
 	atomic_store_explicit(&thread->nvtx, &s->ranges, memory_order_release);

@@ -53,9 +53,6 @@ void nvtx_end(uint64_t id, const struct nvtx_data *data, size_t count);
 
 /* In the child of a fork, on the one thread that there is. */
 void nvtx_calls_forked(void);
-/* What was too deep, or had no memory; only grows. */
-uint64_t nvtx_calls_lost(void);
-void nvtx_calls_lose(void);
 
 static inline uint32_t *nvtx_depth(uint32_t domain)
 {

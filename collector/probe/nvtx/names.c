@@ -4,18 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { COLORS = 255, CATEGORIES = 2048, OBJECTS = 4096 };
-
-struct category {
-	uint64_t key; /* domain << 32 | category */
-	uint32_t name;
-};
+enum { COLORS = 255, OBJECTS = 6144 };
 
 /* Rows below a count are complete and constant: the count is stored last. */
 static uint32_t domains[NVTX_DOMAINS];
-static struct category categories[CATEGORIES];
 static struct nvtx_named objects[OBJECTS];
-static _Atomic uint32_t domain_count = 1, category_count, object_count;
+static _Atomic uint32_t domain_count = 1, object_count;
 static _Atomic uint64_t colors[COLORS]; /* ARGB + 1; 0: free */
 static _Atomic uint64_t lost;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,14 +27,15 @@ void nvtx_names_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-uint64_t nvtx_names_lost(void)
+uint64_t nvtx_lost(void)
 {
 	return atomic_load_explicit(&lost, memory_order_relaxed);
 }
 
-static void lose(void)
+void nvtx_lose(uint64_t count)
 {
-	atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+	if (count)
+		atomic_fetch_add_explicit(&lost, count, memory_order_relaxed);
 }
 
 /* ---- domains ---- */
@@ -53,7 +48,7 @@ static uint32_t add_domain(uint32_t name)
 		if (domains[i] == name)
 			return i;
 	if (count == NVTX_DOMAINS) {
-		lose();
+		nvtx_lose(1);
 		return NVTX_DOMAINS - 1;
 	}
 	domains[count] = name;
@@ -92,7 +87,7 @@ unsigned nvtx_color_find(uint32_t argb)
 		if (there == wanted)
 			return i + 1;
 	}
-	lose();
+	nvtx_lose(1);
 	return 0;
 }
 
@@ -103,36 +98,7 @@ uint32_t nvtx_color(unsigned color)
 	return (uint32_t)(atomic_load_explicit(&colors[color - 1], memory_order_relaxed) - 1);
 }
 
-/* ---- categories ---- */
-
-void nvtx_category_put(uint32_t domain, uint32_t category, uint32_t name)
-{
-	uint64_t key = (uint64_t)domain << 32 | category;
-
-	if (nvtx_category_name(domain, category) == name)
-		return;
-	pthread_mutex_lock(&lock);
-	uint32_t count = COUNT_OF(category_count);
-	if (count < CATEGORIES) {
-		categories[count] = (struct category){ key, name };
-		SET_COUNT(category_count, count + 1);
-	} else {
-		lose();
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-uint32_t nvtx_category_name(uint32_t domain, uint32_t category)
-{
-	uint64_t key = (uint64_t)domain << 32 | category;
-
-	for (uint32_t i = COUNT_OF(category_count); i > 0; i--)
-		if (categories[i - 1].key == key)
-			return categories[i - 1].name;
-	return 0;
-}
-
-/* ---- threads, devices, streams ---- */
+/* ---- threads, devices, streams, categories ---- */
 
 void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 {
@@ -144,7 +110,7 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 		objects[count] = (struct nvtx_named){ object, id, name };
 		SET_COUNT(object_count, count + 1);
 	} else {
-		lose();
+		nvtx_lose(1);
 	}
 	pthread_mutex_unlock(&lock);
 }

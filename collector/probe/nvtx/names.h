@@ -25,10 +25,7 @@ uint32_t nvtx_domain_count(void);
 unsigned nvtx_color_find(uint32_t argb);
 uint32_t nvtx_color(unsigned color);
 
-void nvtx_category_put(uint32_t domain, uint32_t category, uint32_t name);
-/* 0: it has no name. */
-uint32_t nvtx_category_name(uint32_t domain, uint32_t category);
-
+/* What has a name. */
 enum nvtx_object {
 	NVTX_THREAD, /* id: gettid() */
 	NVTX_DEVICE, /* CUDA's ordinal */
@@ -37,7 +34,12 @@ enum nvtx_object {
 	NVTX_EVENT,     /* the address that CUDA gave out */
 	NVTX_OTHER,     /* an address or a handle of the program's */
 	NVTX_STREAM_ID, /* cupti_ids_word() */
+	NVTX_CATEGORY,  /* nvtx_category() */
 };
+static inline uint64_t nvtx_category(uint32_t domain, uint32_t category)
+{
+	return (uint64_t)domain << 32 | category;
+}
 struct nvtx_named {
 	enum nvtx_object object;
 	uint64_t id;
@@ -45,13 +47,15 @@ struct nvtx_named {
 };
 /* The last name counts. */
 void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name);
+/* 0: it has no name. */
 uint32_t nvtx_object_name(enum nvtx_object object, uint64_t id);
 /* Namings so far, and one of them. */
 uint32_t nvtx_object_count(void);
 struct nvtx_named nvtx_object_at(uint32_t i);
 
-/* What did not fit; only grows. */
-uint64_t nvtx_names_lost(void);
+/* What of NVTX did not fit, or had no memory: names, ranges, payloads.  Only grows. */
+void nvtx_lose(uint64_t count);
+uint64_t nvtx_lost(void);
 
 /* For what else is registered: nvtx/payload.c. */
 void nvtx_names_lock(void);

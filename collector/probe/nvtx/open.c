@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/open.h"
 
+#include "collector/probe/nvtx/names.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -39,7 +41,7 @@ uint8_t *nvtx_draft_add_payload(struct nvtx_draft *d, uint64_t schema, size_t si
 
 	if (size > sizeof(d->bytes) || d->size + sizeof(payload) + size > sizeof(d->bytes) ||
 	    tail->payloads == UINT8_MAX) {
-		d->lost++;
+		nvtx_lose(1);
 		return NULL;
 	}
 	memcpy(at, &payload, sizeof(payload));
@@ -55,7 +57,7 @@ uint8_t *nvtx_draft_extra(struct nvtx_draft *d, size_t len)
 	uint8_t *at = d->bytes + d->size;
 
 	if (d->size + len > sizeof(d->bytes)) {
-		d->lost++;
+		nvtx_lose(1);
 		return NULL;
 	}
 	memcpy(&payload, d->bytes + d->payload, sizeof(payload));
@@ -177,7 +179,7 @@ bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin)
 	struct nvtx_open *o = &s->open[depth];
 
 	if (depth == NVTX_DEPTH || s->used + words > NVTX_TAILS / 8) {
-		atomic_store_explicit(&s->lost, OWN(s->lost) + 1, memory_order_relaxed);
+		nvtx_lose(1);
 		return false;
 	}
 	change_begins(s);
@@ -289,18 +291,6 @@ struct started {
 };
 static struct started started[NVTX_STARTED];
 static _Atomic uint32_t started_high; /* no range is at or above */
-static _Atomic uint64_t started_lost;
-
-uint64_t nvtx_started_lost(void)
-{
-	return atomic_load_explicit(&started_lost, memory_order_relaxed);
-}
-
-static void lose(uint64_t count)
-{
-	if (count)
-		atomic_fetch_add_explicit(&started_lost, count, memory_order_relaxed);
-}
 
 /*
  * Shortens what is too long for a table entry: truncates the text at a character and drops
@@ -317,7 +307,7 @@ static void shorten(struct nvtx_draft *d)
 	if (len > most)
 		for (len = most; len && ((uint8_t)text[len] & 0xc0) == 0x80; len--)
 			;
-	lose(tail->payloads);
+	nvtx_lose(tail->payloads);
 	tail->payloads = 0;
 	tail->text_len = (uint16_t)len;
 	d->size = (uint32_t)(sizeof(*tail) + len);
@@ -348,7 +338,7 @@ uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, u
 	struct started *s = claim(serial);
 
 	if (!s) {
-		lose(1);
+		nvtx_lose(1);
 		return serial;
 	}
 	nvtx_draft_tail(d)->tid = tid;

@@ -44,7 +44,6 @@ struct nvtx_draft {
 	uint32_t name;
 	uint32_t size;    /* bytes in use, sizeof(struct nvtx_tail) at least */
 	uint32_t payload; /* where the last one is */
-	uint32_t lost;    /* payloads that did not fit; only grows */
 	_Alignas(8) uint8_t bytes[RING_TAIL_MAX];
 };
 void nvtx_draft_init(struct nvtx_draft *d, uint64_t word);
@@ -79,9 +78,7 @@ struct nvtx_open {
 struct nvtx_stack {
 	struct probe_ranges ranges;
 	_Atomic uint32_t version, depth;
-	_Atomic uint64_t lost;
 	uint32_t used;           /* of `tails` */
-	uint64_t lost_taken;     /* by the thread that takes the ring */
 	struct nvtx_draft draft; /* the owner's, for one call */
 	struct nvtx_open open[NVTX_DEPTH];
 	_Atomic uint64_t tails[NVTX_TAILS / 8];
@@ -124,7 +121,6 @@ void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread
 			   void *arg);
 /* In the child of a fork: nothing is open. */
 void nvtx_started_clear(void);
-uint64_t nvtx_started_lost(void);
 
 /* The record of a range that was open when the window ended; false: it began later. */
 bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,

@@ -45,17 +45,6 @@ static struct schema schemas[SCHEMAS];
 static struct entry entries[ENTRIES];
 static _Atomic uint32_t schema_count;
 static uint32_t entry_count; /* under the lock of nvtx/names.h */
-static _Atomic uint64_t lost;
-
-uint64_t nvtx_payload_lost(void)
-{
-	return atomic_load_explicit(&lost, memory_order_relaxed);
-}
-
-void nvtx_payload_lose(void)
-{
-	atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-}
 
 static const struct schema *find_schema(uint32_t domain, uint64_t id)
 {
@@ -157,7 +146,7 @@ static uint64_t add_schema(struct schema *s, const struct entry *e)
 			break;
 	}
 	if (count == SCHEMAS || entry_count + s->count > ENTRIES) {
-		nvtx_payload_lose();
+		nvtx_lose(1);
 		return 0;
 	}
 	if (!s->id)
@@ -307,10 +296,8 @@ void nvtx_payload_copy(struct nvtx_draft *d, uint32_t domain, const struct nvtx_
 	if (!c.size)
 		return;
 	uint8_t *to = nvtx_draft_add_payload(d, data->schema, c.size);
-	if (!to) {
-		nvtx_payload_lose();
+	if (!to)
 		return;
-	}
 	memcpy(to, data->bytes, c.size);
 	if (type.form == NVTX_FORM_STATIC)
 		copy_texts(&c, schema, 0);
@@ -359,7 +346,7 @@ void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id)
 			buf_put_varint(out, row.len);
 			buf_put(out, row.data, row.len);
 		} else {
-			nvtx_payload_lose();
+			nvtx_lose(1);
 		}
 	}
 	buf_release(&row);

@@ -30,8 +30,4 @@ void nvtx_payload_copy(struct nvtx_draft *d, uint32_t domain, const struct nvtx_
 /* Appends the schema `id` and all that it is made of; nothing for types that need none. */
 void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id);
 
-/* What of payloads and schemas did not fit; only grows. */
-uint64_t nvtx_payload_lost(void);
-void nvtx_payload_lose(void);
-
 #endif

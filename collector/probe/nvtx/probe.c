@@ -112,7 +112,7 @@ static const void *string_handle(int32_t type, const void *text)
 	uint32_t name = keep_name(type, text);
 
 	if (!name)
-		nvtx_calls_lose();
+		nvtx_lose(1);
 	return handle_of(name ? name : name_find(""));
 }
 
@@ -176,8 +176,8 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 	static void domain_category_##suffix(const void *domain, uint32_t category,                \
 					     const text_type *name)                                \
 	{                                                                                          \
-		nvtx_category_put(nvtx_domain_of(domain), category,                                \
-				  keep_name(NVTX_MESSAGE_##form, name));                           \
+		nvtx_object_put(NVTX_CATEGORY, nvtx_category(nvtx_domain_of(domain), category),    \
+				keep_name(NVTX_MESSAGE_##form, name));                             \
 	}                                                                                          \
 	static void category_##suffix(uint32_t category, const text_type *name)                    \
 	{                                                                                          \
@@ -348,13 +348,16 @@ static void set_names_attribute(struct writer *w, uint32_t count)
 		struct nvtx_named n = nvtx_object_at(i);
 		const char *text = name_text(n.name, &len);
 
-		buf_putf(&out, "%s{\"%s\": %llu, \"name\": ", i ? ", " : "[", words[n.object],
+		if (n.object == NVTX_CATEGORY) /* its events have it */
+			continue;
+		buf_putf(&out, "%s{\"%s\": %llu, \"name\": ", out.len ? ", " : "[", words[n.object],
 			 (unsigned long long)n.id);
 		json_put_text(&out, text, len);
 		buf_put_byte(&out, '}');
 	}
 	buf_put_byte(&out, ']');
-	writer_set_attribute(w, "nvtx_names", buf_text(&out), true);
+	if (out.len > 1)
+		writer_set_attribute(w, "nvtx_names", buf_text(&out), true);
 	buf_release(&out);
 }
 
@@ -381,23 +384,10 @@ static void name_threads(struct writer *w, uint32_t count)
 	}
 }
 
-static uint64_t all_lost(void)
-{
-	uint64_t lost = nvtx_calls_lost();
-
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
-		struct nvtx_stack *s = (struct nvtx_stack *)atomic_load_explicit(
-			&thread->nvtx, memory_order_acquire);
-		if (s)
-			lost += atomic_load_explicit(&s->lost, memory_order_relaxed);
-	}
-	return lost + nvtx_started_lost() + nvtx_payload_lost() + nvtx_names_lost();
-}
-
 static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
 {
 	uint32_t count = nvtx_object_count(), domains = nvtx_domain_count();
-	uint64_t lost = all_lost();
+	uint64_t lost = nvtx_lost();
 
 	if (domains != reported.domains)
 		note_xla_domain(w, domains);

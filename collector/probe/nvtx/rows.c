@@ -56,7 +56,7 @@ static void put_attr(struct sketch *s, const struct attr *a, bool is_arg)
 	} else if (!is_arg && s->const_count < CONSTS_MAX) {
 		s->consts[s->const_count++] = *a;
 	} else {
-		nvtx_payload_lose();
+		nvtx_lose(1);
 	}
 }
 
@@ -99,7 +99,7 @@ static void put_inputs(struct sketch *s, const struct nvtx_torch *t)
 		snprintf(key, sizeof(key), "input_op_ids[%u]", i);
 		put_number(s, key, ATTR_U64, v, true);
 	}
-	nvtx_payload_lose();
+	nvtx_lose(1);
 }
 
 static void take_torch(struct sketch *s)
@@ -266,8 +266,10 @@ static void take_word(struct sketch *s, uint64_t word)
 		put_name(s, "domain", nvtx_domain_name(s->domain));
 	if (category) {
 		put_number(s, "category", ATTR_U64, category, false);
-		if (nvtx_category_name(s->domain, category))
-			put_name(s, "category_name", nvtx_category_name(s->domain, category));
+		uint32_t name = nvtx_object_name(NVTX_CATEGORY, nvtx_category(s->domain, category));
+
+		if (name)
+			put_name(s, "category_name", name);
 	}
 	if (color) {
 		snprintf(text, sizeof(text), "#%08x", nvtx_color(color));
