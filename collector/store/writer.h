@@ -77,8 +77,5 @@ void writer_own_cost(struct writer *w, uint64_t ns);
 bool writer_wants(const struct writer *w, unsigned kind);
 /* When the open window began; 0: no window is open. */
 uint64_t writer_window_begin(const struct writer *w);
-/* A window is open, or its end has not been processed yet. */
-bool writer_is_recording(const struct writer *w);
-const struct config *writer_config(const struct writer *w);
 
 #endif

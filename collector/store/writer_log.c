@@ -15,11 +15,6 @@
 enum { LEAST_LOG = 4096, BLOCKS_LEAST = 4 << 20 };
 enum { ANCHOR_TRIES = 3, RING_TABLES_SHARE = 32 };
 
-const struct config *writer_config(const struct writer *w)
-{
-	return w->config;
-}
-
 bool writer_has_log(const struct writer *w)
 {
 	return w->trace != NULL;
@@ -33,11 +28,6 @@ uint64_t writer_log(const struct writer *w)
 uint64_t writer_window_begin(const struct writer *w)
 {
 	return w->recording ? w->got.begin_ns : 0;
-}
-
-bool writer_is_recording(const struct writer *w)
-{
-	return w->recording;
 }
 
 bool writer_wants(const struct writer *w, unsigned kind)

@@ -278,6 +278,25 @@ void test_nvtx_payload_endless(void)
 	CHECK(strlen(tell(0, id, bytes, sizeof(bytes))) < 64 * 1024);
 }
 
+/* The same without any field: it still has to come to an end. */
+void test_nvtx_payload_ring(void)
+{
+	const uint64_t id = NVTX_SCHEMA_STATIC + 78;
+	struct nvtx_entry entries[100];
+	struct nvtx_schema s = { .mask = NVTX_SCHEMA_ENTRIES | NVTX_SCHEMA_COUNT |
+					 NVTX_SCHEMA_SIZE | NVTX_SCHEMA_ID,
+				 .entries = entries,
+				 .entry_count = COUNT(entries),
+				 .size = 1,
+				 .id = id };
+
+	memset(entries, 0, sizeof(entries));
+	for (size_t i = 0; i < COUNT(entries); i++)
+		entries[i] = (struct nvtx_entry){ .type = id, .name = "self" };
+	CHECK_U64(nvtx_schema_put(0, &s), id);
+	CHECK_STR(tell(0, id, "x", 1), "");
+}
+
 void test_nvtx_payload_dynamic(void)
 {
 	static const struct nvtx_entry entries[] = {

@@ -244,8 +244,3 @@ const uint16_t *cupti_family_texts(uint32_t number)
 
 	return f ? f->texts : none;
 }
-
-size_t cupti_layout_count(void)
-{
-	return layout_count;
-}

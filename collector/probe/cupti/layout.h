@@ -98,7 +98,6 @@ void cupti_layouts_open(const struct cupti_lib *lib, uint32_t kinds_mask);
 extern const struct cupti_family *cupti_families[CUPTI_KINDS][2];
 /* Where pointers to text stand in any record of the number. */
 const uint16_t *cupti_family_texts(uint32_t number);
-size_t cupti_layout_count(void);
 
 static inline uint64_t read_word(const uint8_t *record, size_t at)
 {

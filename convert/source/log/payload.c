@@ -13,8 +13,9 @@ enum {
 	KEY_MAX = 256, /* "outer.inner[3]" */
 	CONSTS_MAX = 48,
 	NESTED_MAX = 6,
-	SPREAD_MAX = 16, /* elements of an array that become fields */
-	FIELDS_MAX = 512,
+	SPREAD_MAX = 16,   /* elements of an array that become fields */
+	FIELDS_MAX = 1024, /* of an event, because schemas can be nested in a ring */
+	SCHEMAS_MAX = 64,
 	NUMBERS_MAX = 64, /* entries whose number can be a length */
 	RAW_MAX = 64,     /* bytes without a schema */
 	TEXT_CAP = 4096,
@@ -32,7 +33,7 @@ struct decoder {
 	struct bytes extra; /* texts that the payload refers to */
 	char key[KEY_MAX];
 	size_t key_len;
-	unsigned depth, budget; /* budget: fields that may still come, as schemas can be endless */
+	unsigned depth, budget; /* budget: fields that may still be decoded */
 	bool is_message;
 	uint64_t lost;
 	struct buf text;
@@ -105,9 +106,6 @@ static void put_field(struct decoder *d, uint8_t type, uint64_t bits, bool is_ar
 	struct attr a = { .type = type, .bits = bits };
 	char key[KEY_MAX + 32];
 
-	if (!d->budget)
-		return;
-	d->budget--;
 	/* A key of the program must not collide with a field or a member of ours. */
 	bool clashes = d->key[0] == '.' || kind_field(d->event->kind, d->key, d->key_len);
 	int len = renamed ? snprintf(key, sizeof(key), "%s", renamed)
@@ -160,7 +158,7 @@ static struct schema find_schema(const struct decoder *d, uint64_t type)
 	struct schema s = { nvtx_type_find(type), { 0 } };
 	struct bytes in = d->schemas, row;
 
-	while (type >= NVTX_TYPE_END && bytes_left(&in)) {
+	for (unsigned i = 0; type >= NVTX_TYPE_END && bytes_left(&in) && i < SCHEMAS_MAX; i++) {
 		row = take_part(&in, take_varint(&in));
 		if (take_varint(&row) != type)
 			continue;
@@ -419,7 +417,8 @@ static size_t put_entry(struct decoder *d, const struct entry *e, size_t index, 
 		   (array != NVTX_ENTRY_ARRAY_FIXED || count > SPREAD_MAX)) {
 		put_list(d, &s.type, p, count);
 	} else {
-		for (i = 0; i < count && i < SPREAD_MAX; i++) {
+		for (i = 0; i < count && i < SPREAD_MAX && d->budget; i++) {
+			d->budget -= i > 0;
 			if (is_array)
 				add_key(d, "[%zu]", i);
 			put_value(d, &s, p + i * step, is_array ? step : size);
@@ -445,6 +444,7 @@ static size_t put_schema(struct decoder *d, const struct schema *s, const uint8_
 	for (size_t i = 0; bytes_left(&in) && d->budget; i++) {
 		struct entry e = take_entry(&in);
 
+		d->budget--;
 		align = find_schema(d, e.type).type.align;
 		if (s->type.form == NVTX_FORM_STATIC)
 			at = e.offset;
@@ -501,7 +501,9 @@ static void gather(struct decoder *d, const struct arg_schema *schema, uint32_t 
 uint64_t log_payload_decode(struct trace *trace, struct event *e, uint64_t *args)
 {
 	const struct arg_schema *schema = trace_get_schema(trace, e->schema);
-	struct decoder d = { .trace = trace, .event = e, .domain = "", .values = args };
+	struct decoder d = {
+		.trace = trace, .event = e, .domain = "", .values = args, .budget = FIELDS_MAX
+	};
 	uint32_t key = trace_find_name(trace, NVTX_PAYLOAD_KEY, 8);
 	struct nvtx_payload_header header;
 	struct buf bytes;
@@ -519,7 +521,6 @@ uint64_t log_payload_decode(struct trace *trace, struct event *e, uint64_t *args
 		d.extra = take_part(&in, header.extra);
 		if (!header.size || in.is_truncated)
 			break;
-		d.budget = FIELDS_MAX;
 		s = find_schema(&d, header.schema);
 		if (s.type.form == NVTX_FORM_TEXT || s.type.form == NVTX_FORM_LETTER)
 			put_letters(&d, d.payload, header.size / s.type.size, s.type.size);
