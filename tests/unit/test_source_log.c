@@ -11,6 +11,9 @@
 
 #include "schemas/base/hash.h"
 #include "schemas/log/log.h"
+#include "schemas/log/writer.h"
+#include "schemas/model/args.h"
+#include "schemas/model/nvtx.h"
 #include "schemas/model/trace.h"
 
 #include <stdio.h>
@@ -396,5 +399,111 @@ void test_source_log_reversed(void)
 	CHECK_U64(trace_lost(t, 0, LOSS_ORDER), 0);
 	trace_free(t);
 	log_run_release(&run);
+	buf_release(&file);
+}
+
+/* ---- payloads of NVTX ---- */
+
+static void put_entry(struct buf *row, uint64_t type, uint64_t offset, const char *name)
+{
+	buf_put_varint(row, type);
+	buf_put_varint(row, 0);
+	buf_put_varint(row, 0);
+	buf_put_varint(row, offset);
+	buf_put_varint(row, strlen(name));
+	buf_put_text(row, name);
+}
+
+/* A log of `count` marks, each with a number of 64 bits, its number, and a word of an enum. */
+static void write_payloads(struct buf *file, uint64_t count)
+{
+	enum { ENUM = 1 << 24, SCHEMA };
+	struct trace *t;
+	struct log_writer *w;
+	struct error err = { 0 };
+	struct attr args[4], schemas = { .type = ATTR_TEXT };
+	struct arg_schema schema = { &schemas, args, 1, 4 };
+	struct track track = { .device = NO_ID, .context = NO_ID, .type = TRACK_THREAD };
+	struct event e = { .kind = KIND_MARK };
+	struct buf rows, row;
+
+	buf_init(&rows, 4096);
+	buf_init(&row, 4096);
+	for (unsigned id = ENUM; id <= SCHEMA; id++) {
+		buf_clear(&row);
+		buf_put_varint(&row, id);
+		buf_put_byte(&row, id == ENUM ? NVTX_FORM_ENUM : NVTX_FORM_STATIC);
+		buf_put_u16(&row, id == ENUM ? 4 : 16);
+		buf_put_u16(&row, id == ENUM ? 4 : 8);
+		put_entry(&row, id == ENUM ? 0 : NVTX_TYPE_UINT64, 0, id == ENUM ? "Sum" : "n");
+		put_entry(&row, id == ENUM ? 1 : ENUM, id == ENUM ? 0 : 8,
+			  id == ENUM ? "Max" : "op");
+		buf_put_varint(&rows, row.len);
+		buf_put(&rows, row.data, row.len);
+	}
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	schemas.key = trace_name(t, NVTX_SCHEMAS_KEY, 8, &err);
+	schemas.bits = trace_name(t, buf_text(&rows), rows.len, &err);
+	for (unsigned i = 0; i < 4; i++)
+		args[i] = (struct attr){ .key = trace_name(t, NVTX_PAYLOAD_KEY, 8, &err) };
+	track.process = trace_process(t, &(struct process){ .pid = 7 }, &err);
+	struct event_desc desc = { .track = trace_track(t, &track, &err),
+				   .name = trace_name(t, "mark", 4, &err),
+				   .schema = trace_schema(t, &schema, &err),
+				   .kind = KIND_MARK };
+	CHECK_OK(log_writer_new(&w, t, CEILING, &err), &err);
+	log_writer_begin(w, file, &err);
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t words[4] = { SCHEMA, 16, i, i % 2 };
+
+		e.begin_ns = e.end_ns = 1000 + i;
+		e.args = words;
+		e.track = desc.track;
+		CHECK_OK(log_writer_put(w, &e, trace_desc(t, &desc, &err), 0, file, &err), &err);
+	}
+	CHECK_OK(log_writer_end(w, file, &err), &err);
+	log_writer_free(w);
+	trace_free(t);
+	buf_release(&rows);
+	buf_release(&row);
+}
+
+/* Fields become arguments, and all tables are complete before the first event. */
+void test_source_log_payloads(void)
+{
+	enum { COUNT = 300 };
+	struct trace *t;
+	struct source *s = NULL;
+	struct batch batch;
+	struct error err = { 0 };
+	uint64_t seen = 0, number;
+	struct input *in;
+	struct buf file;
+
+	buf_init(&file, FILE_MAX);
+	write_payloads(&file, COUNT);
+	CHECK_OK(trace_new(&t, CEILING, &err), &err);
+	in = log_input(file.data, file.len);
+	CHECK_OK(source_log.open(&s, in, t, &budget, NULL, &err), &err);
+	uint32_t names = trace_count(t, TRACE_NAMES), descs = trace_count(t, TRACE_DESCS);
+	uint32_t n = trace_find_name(t, "n", 1), max = trace_find_name(t, "Max", 3);
+
+	while (s && source_log.next(s, &batch, &err) == ST_OK)
+		for (size_t i = 0; i < batch.count; i++, seen++) {
+			const struct event *e = &batch.events[i];
+			const struct attr *op = trace_find_attr(t, e->schema, "op");
+
+			CHECK(event_arg(t, e, n, &number) && number == seen);
+			CHECK(op && op->type == ATTR_TEXT && (op->bits == max) == (seen % 2 == 1));
+			CHECK_U64(trace_get_schema(t, e->schema)->const_count, 1);
+			CHECK_U64(trace_get_schema(t, e->schema)->arg_count, 1);
+		}
+	CHECK_U64(seen, COUNT);
+	CHECK_U64(trace_count(t, TRACE_NAMES), names);
+	CHECK_U64(trace_count(t, TRACE_DESCS), descs);
+	if (s)
+		source_log.close(s);
+	input_close(in);
+	trace_free(t);
 	buf_release(&file);
 }
