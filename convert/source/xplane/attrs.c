@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/xplane/import.h"
+#include "convert/source/xplane/internal.h"
 
 #include "schemas/model/records.h"
 
@@ -47,9 +47,9 @@ static void put_attr(struct xplane_import *x, const struct attr *a, bool is_arg)
 
 	if (before || find_attr(&x->to.args, a->key) ||
 	    x->to.consts.len + x->to.args.len >= ATTRS_MOST * sizeof(*a))
-		x->names.damaged += !before || before->bits != a->bits ||
-				    (before->type != a->type &&
-				     (before->type > ATTR_I64 || a->type > ATTR_I64));
+		x->damaged += !before || before->bits != a->bits ||
+			      (before->type != a->type &&
+			       (before->type > ATTR_I64 || a->type > ATTR_I64));
 	else
 		import_attr(&x->to, a, is_arg);
 }
@@ -59,9 +59,7 @@ enum status xplane_attr(struct xplane_import *x, const char *key, uint8_t type, 
 {
 	struct attr a = { .type = type, .bits = bits };
 
-	a.key = trace_name(x->to.trace, key, strlen(key), err);
-	if (!a.key)
-		return err->status;
+	TRY(import_name(&x->to, key, strlen(key), &a.key, err));
 	put_attr(x, &a, is_arg);
 	return ST_OK;
 }
@@ -123,9 +121,7 @@ static enum status put_number(struct xplane_import *x, unsigned kind, const char
 	const struct field *f = kind_field(kind, key, strlen(key));
 	struct attr a = { .type = ATTR_U64, .unit = f ? f->unit : UNIT_NONE, .bits = number };
 
-	a.key = trace_name(x->to.trace, key, strlen(key), err);
-	if (!a.key)
-		return err->status;
+	TRY(import_name(&x->to, key, strlen(key), &a.key, err));
 	put_attr(x, &a, false);
 	return ST_OK;
 }

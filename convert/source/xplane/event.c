@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/xplane/import.h"
+#include "convert/source/xplane/internal.h"
 
 #include "schemas/model/records.h"
-#include "schemas/proto/xspace.h"
 
 #include <stdio.h>
 
@@ -25,7 +24,7 @@ struct draft { /* an XEvent while it becomes an event */
 static bool role_u64(const struct xplane_import *x, const struct draft *d, enum xplane_role role,
 		     uint64_t *out)
 {
-	return d->roles[role].key && xplane_value_u64(&x->names, &d->roles[role], out);
+	return d->roles[role].key && xplane_value_u64(x, &d->roles[role], out);
 }
 
 /* ---- what it holds ---- */
@@ -65,19 +64,19 @@ static enum status take_fields(struct xplane_import *x, struct draft *d, struct 
 			else if (f.number == XEVENT_OCCURRENCES)
 				d->is_aggregate = true;
 		} else if (f.number == XEVENT_STATS && f.wire == PB_BYTES) {
-			TRY(xplane_value_take(&x->names, f.bytes, &v, err));
+			TRY(xplane_value_take(x, f.bytes, &v, err));
 			take_value(x, d, &v);
 		}
 	}
-	x->names.damaged += event.is_truncated;
-	name = xplane_event_name(&x->names, d->metadata_id);
+	x->damaged += event.is_truncated;
+	name = xplane_event_name(x, d->metadata_id);
 	if (!name) {
-		x->names.damaged++;
+		x->damaged++;
 		return ST_OK;
 	}
 	d->event.name = name->name;
 	for (uint32_t i = 0; i < name->count; i++) {
-		memcpy(&v, x->names.values.data + (name->first + i) * sizeof(v), sizeof(v));
+		memcpy(&v, x->values.data + (name->first + i) * sizeof(v), sizeof(v));
 		take_value(x, d, &v);
 	}
 	return ST_OK;
@@ -102,7 +101,7 @@ static enum status take_times(struct xplane_import *x, struct draft *d, bool *us
 		return ST_OK;
 	if (d->duration_ps < 0) {
 		d->duration_ps = 0;
-		x->names.damaged++;
+		x->damaged++;
 	}
 	if (__builtin_add_overflow(d->offset_ps, d->duration_ps, &end_ps))
 		return ST_OK;
@@ -114,7 +113,7 @@ static enum status take_times(struct xplane_import *x, struct draft *d, bool *us
 		return ST_OK;
 	if (begin_ns < 0) {
 		begin_ns = 0;
-		x->names.damaged++;
+		x->damaged++;
 	}
 	*usable = true;
 	d->event.begin_ns = (uint64_t)begin_ns;
@@ -267,7 +266,7 @@ static void use(struct xplane_import *x, struct draft *d, enum xplane_role role,
 	if (role_u64(x, d, role, member))
 		d->roles[role].key = 0;
 	else
-		x->names.damaged++; /* of a wrong type: an attribute like others */
+		x->damaged++; /* of a wrong type: an attribute like others */
 }
 
 static enum status use_details(struct xplane_import *x, struct draft *d, enum xplane_role role,
@@ -280,7 +279,7 @@ static enum status use_details(struct xplane_import *x, struct draft *d, enum xp
 	TRY(xplane_attr_details(x, &d->roles[role], &d->event, &taken, err));
 	if (taken)
 		d->roles[role].key = 0;
-	x->names.damaged += d->roles[role].key && d->roles[role].type != ATTR_TEXT;
+	x->damaged += d->roles[role].key && d->roles[role].type != ATTR_TEXT;
 	return ST_OK;
 }
 

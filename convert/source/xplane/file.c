@@ -1,59 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/xplane/file.h"
-
 #include "convert/input/input.h"
+#include "convert/source/xplane/internal.h"
 
-#include <stdlib.h>
-
-enum status xplane_file_init(struct xplane_file *f, const struct input *in, struct error *err)
+/* `len` bytes from `at`, which must be in the file; empty and is_truncated: they cannot be read. */
+static struct bytes show(struct xplane_file *f, uint64_t at, size_t len)
 {
-	*f = (struct xplane_file){ .in = in, .size = input_size(in) };
-	f->window = malloc(XPLANE_WINDOW);
-	if (!f->window)
-		return fail_memory(err);
-	return ST_OK;
-}
+	struct bytes none = bytes_init(NULL, 0);
 
-void xplane_file_release(struct xplane_file *f)
-{
-	free(f->window);
-	*f = (struct xplane_file){ 0 };
-}
-
-struct xplane_span xplane_file_all(const struct xplane_file *f)
-{
-	return (struct xplane_span){ .end = f->size };
-}
-
-/* `len` bytes from `at`, which must be in the file. */
-static enum status show(struct xplane_file *f, uint64_t at, size_t len, const uint8_t **bytes,
-			struct error *err)
-{
+	none.is_truncated = true;
 	if (at < f->window_at || at + len > f->window_at + f->window_len) {
 		f->window_at = at;
 		f->window_len = 0;
-		TRY(input_read_at(f->in, at, f->window, XPLANE_WINDOW, &f->window_len, err));
+		if (f->fault.status != ST_OK || input_read_at(f->in, at, f->window, XPLANE_WINDOW,
+							      &f->window_len, &f->fault) != ST_OK)
+			return none;
 		if (f->window_len < len)
-			return fail(err, ST_IO, at, "the file became shorter while it was read");
+			fail(&f->fault, ST_IO, at, "the file became shorter while it was read");
+		if (f->window_len < len)
+			return none;
 	}
-	*bytes = f->window + (at - f->window_at);
-	return ST_OK;
+	return bytes_init(f->window + (at - f->window_at), len);
 }
 
-enum status xplane_file_next(struct xplane_file *f, struct xplane_span *s, struct xplane_field *out,
-			     bool *more, struct error *err)
+bool xplane_next(struct xplane_file *f, struct xplane_span *s, struct xplane_field *out)
 {
 	uint64_t left = s->end - s->at, key;
-	size_t head = left < 2 * VARINT_MAX ? (size_t)left : 2 * VARINT_MAX;
-	const uint8_t *p = NULL;
 	struct bytes b;
+	const uint8_t *begin;
 
-	*more = false;
 	*out = (struct xplane_field){ 0 };
 	if (!left || s->is_truncated)
-		return ST_OK;
-	TRY(show(f, s->at, head, &p, err));
-	b = bytes_init(p, head);
+		return false;
+	b = show(f, s->at, left < 2 * VARINT_MAX ? (size_t)left : 2 * VARINT_MAX);
+	begin = b.at;
 	key = take_varint(&b);
 	out->number = (uint32_t)(key >> 3);
 	out->wire = (enum pb_wire)(key & 7);
@@ -68,38 +47,31 @@ enum status xplane_file_next(struct xplane_file *f, struct xplane_span *s, struc
 	if (b.is_truncated || !out->number || key >> 32) {
 		s->at = s->end;
 		s->is_truncated = true;
-		return ST_OK;
+		return false;
 	}
-	s->at += (uint64_t)(b.at - p);
-	*more = true;
+	s->at += (uint64_t)(b.at - begin);
 	if (out->wire != PB_BYTES)
-		return ST_OK;
+		return true;
 	s->is_truncated = out->u64 > s->end - s->at;
 	out->span.at = s->at;
 	s->at = out->span.end = s->is_truncated ? s->end : s->at + out->u64;
-	return ST_OK;
+	return true;
 }
 
-enum status xplane_file_find(struct xplane_file *f, struct xplane_span *s, uint32_t number,
-			     struct xplane_field *out, bool *more, struct error *err)
+bool xplane_find(struct xplane_file *f, struct xplane_span *s, uint32_t number,
+		 struct xplane_field *out)
 {
-	do
-		TRY(xplane_file_next(f, s, out, more, err));
-	while (*more && (out->number != number || out->wire != PB_BYTES));
-	return ST_OK;
+	while (xplane_next(f, s, out))
+		if (out->number == number && out->wire == PB_BYTES)
+			return true;
+	return false;
 }
 
-enum status xplane_file_bytes(struct xplane_file *f, const struct xplane_span *s, struct bytes *out,
-			      bool *fits, struct error *err)
+struct bytes xplane_bytes(struct xplane_file *f, const struct xplane_span *s)
 {
-	size_t len = (size_t)(s->end - s->at);
-	const uint8_t *p = NULL;
+	struct bytes none = bytes_init(NULL, 0);
 
-	*out = bytes_init(NULL, 0);
-	*fits = s->end - s->at <= XPLANE_WINDOW;
-	if (!*fits || !len)
-		return ST_OK;
-	TRY(show(f, s->at, len, &p, err));
-	*out = bytes_init(p, len);
-	return ST_OK;
+	none.is_truncated = s->end - s->at > XPLANE_WINDOW;
+	return none.is_truncated || s->at == s->end ? none
+						    : show(f, s->at, (size_t)(s->end - s->at));
 }

@@ -1,42 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/xplane/names.h"
+#include "convert/source/xplane/internal.h"
 
 #include "schemas/model/records.h"
-#include "schemas/proto/xspace.h"
 
-enum { NAMES_BYTES = 64 << 20, TEXT_BYTES = 1 << 20, SHOWN_BYTES = 32 /* of a bytes value */ };
+enum { SHOWN_BYTES = 32 /* of a bytes value */ };
 
-void xplane_names_init(struct xplane_names *n, struct trace *trace, struct xplane_file *file)
+static const struct xplane_stat_name *find_stat(const struct xplane_import *x, int64_t id)
 {
-	*n = (struct xplane_names){ .trace = trace, .file = file };
-	buf_init(&n->stats, NAMES_BYTES);
-	buf_init(&n->events, NAMES_BYTES);
-	buf_init(&n->values, NAMES_BYTES);
-	buf_init(&n->text, TEXT_BYTES);
+	const uint64_t *at = map_find(&x->stat_ids, (uint64_t)id);
+
+	return at ? (const struct xplane_stat_name *)(const void *)x->stats.data + *at : NULL;
 }
 
-void xplane_names_release(struct xplane_names *n)
+const struct xplane_event_name *xplane_event_name(const struct xplane_import *x, int64_t id)
 {
-	buf_release(&n->stats);
-	buf_release(&n->events);
-	map_release(&n->stat_ids);
-	map_release(&n->event_ids);
-	buf_release(&n->values);
-	buf_release(&n->text);
-}
+	const uint64_t *at = map_find(&x->event_ids, (uint64_t)id);
 
-static const struct xplane_stat_name *find_stat(const struct xplane_names *n, int64_t id)
-{
-	const uint64_t *at = map_find(&n->stat_ids, (uint64_t)id);
-
-	return at ? (const struct xplane_stat_name *)(const void *)n->stats.data + *at : NULL;
-}
-
-const struct xplane_event_name *xplane_event_name(const struct xplane_names *n, int64_t id)
-{
-	const uint64_t *at = map_find(&n->event_ids, (uint64_t)id);
-
-	return at ? (const struct xplane_event_name *)(const void *)n->events.data + *at : NULL;
+	return at ? (const struct xplane_event_name *)(const void *)x->events.data + *at : NULL;
 }
 
 /* A row of an id; the first of several with an id counts. */
@@ -58,24 +38,27 @@ static enum status keep_row(struct buf *rows, struct map *ids, int64_t id, const
 /* ---- stats ---- */
 
 /* Small ones are kept in hexadecimal, as a text. */
-static enum status keep_blob(struct xplane_names *n, struct bytes blob, struct xplane_value *v,
+static enum status keep_blob(struct xplane_import *x, struct bytes blob, struct xplane_value *v,
 			     struct error *err)
 {
+	uint32_t name;
+
 	if (bytes_left(&blob) > SHOWN_BYTES) {
-		n->left_out++;
+		x->left_out++;
 		v->key = 0;
 		return ST_OK;
 	}
-	buf_clear(&n->text);
+	buf_clear(&x->text);
 	while (bytes_left(&blob))
-		buf_putf(&n->text, "%02x", take_u8(&blob));
+		buf_putf(&x->text, "%02x", take_u8(&blob));
 	v->type = ATTR_TEXT;
-	v->bits = trace_name(n->trace, buf_text(&n->text), n->text.len, err);
-	return v->bits ? ST_OK : err->status;
+	TRY(import_name(&x->to, buf_text(&x->text), x->text.len, &name, err));
+	v->bits = name;
+	return ST_OK;
 }
 
 /* The value of a stat; *is_value is false where number and wire type are no value of a stat. */
-static enum status take_value(struct xplane_names *n, const struct pb_field *f,
+static enum status take_value(struct xplane_import *x, const struct pb_field *f,
 			      struct xplane_value *v, bool *is_value, struct error *err)
 {
 	static const enum pb_wire wires[] = {
@@ -84,6 +67,7 @@ static enum status take_value(struct xplane_names *n, const struct pb_field *f,
 	};
 
 	const struct xplane_stat_name *ref;
+	uint32_t text;
 
 	*is_value =
 		f->number >= XSTAT_DOUBLE && f->number <= XSTAT_REF && f->wire == wires[f->number];
@@ -102,19 +86,20 @@ static enum status take_value(struct xplane_names *n, const struct pb_field *f,
 		v->type = ATTR_I64;
 		return ST_OK;
 	case XSTAT_TEXT:
-		v->bits =
-			trace_name(n->trace, (const char *)f->bytes.at, bytes_left(&f->bytes), err);
-		return v->bits ? ST_OK : err->status;
+		TRY(import_name(&x->to, (const char *)f->bytes.at, bytes_left(&f->bytes), &text,
+				err));
+		v->bits = text;
+		return ST_OK;
 	case XSTAT_BYTES:
-		return keep_blob(n, f->bytes, v, err);
+		return keep_blob(x, f->bytes, v, err);
 	}
-	ref = find_stat(n, (int64_t)f->u64);
+	ref = find_stat(x, (int64_t)f->u64);
 	*is_value = ref != NULL;
 	v->bits = ref ? ref->name : 0;
 	return ST_OK;
 }
 
-enum status xplane_value_take(struct xplane_names *n, struct bytes stat, struct xplane_value *out,
+enum status xplane_value_take(struct xplane_import *x, struct bytes stat, struct xplane_value *out,
 			      struct error *err)
 {
 	const struct xplane_stat_name *name = NULL;
@@ -128,14 +113,14 @@ enum status xplane_value_take(struct xplane_names *n, struct bytes stat, struct 
 		if (f.number == XSTAT_METADATA_ID && f.wire == PB_VARINT)
 			id = (int64_t)f.u64;
 		else
-			TRY(take_value(n, &f, out, &is_value, err));
+			TRY(take_value(x, &f, out, &is_value, err));
 		any = any || is_value;
 	}
-	name = find_stat(n, id);
+	name = find_stat(x, id);
 	if (!out->key)
 		return ST_OK; /* counted as left out */
 	if (stat.is_truncated || !any || !name) {
-		n->damaged++;
+		x->damaged++;
 		out->key = 0;
 		return ST_OK;
 	}
@@ -144,21 +129,19 @@ enum status xplane_value_take(struct xplane_names *n, struct bytes stat, struct 
 	return ST_OK;
 }
 
-enum status xplane_value_read(struct xplane_names *n, const struct xplane_span *stat,
+enum status xplane_value_read(struct xplane_import *x, const struct xplane_span *stat,
 			      struct xplane_value *out, struct error *err)
 {
-	struct bytes bytes;
-	bool fits;
+	struct bytes bytes = xplane_bytes(&x->file, stat);
 
 	*out = (struct xplane_value){ 0 };
-	TRY(xplane_file_bytes(n->file, stat, &bytes, &fits, err));
-	if (fits)
-		return xplane_value_take(n, bytes, out, err);
-	n->left_out++;
+	if (!bytes.is_truncated)
+		return xplane_value_take(x, bytes, out, err);
+	x->left_out++;
 	return ST_OK;
 }
 
-bool xplane_value_u64(const struct xplane_names *n, const struct xplane_value *v, uint64_t *out)
+bool xplane_value_u64(const struct xplane_import *x, const struct xplane_value *v, uint64_t *out)
 {
 	const char *text;
 	uint64_t number = 0;
@@ -179,7 +162,7 @@ bool xplane_value_u64(const struct xplane_names *n, const struct xplane_value *v
 		*out = (uint64_t)real;
 		return true;
 	}
-	text = trace_text(n->trace, (uint32_t)v->bits, &len);
+	text = trace_text(x->to.trace, (uint32_t)v->bits, &len);
 	if (!len || len > 19)
 		return false;
 	for (size_t i = 0; i < len; i++) {
@@ -193,76 +176,65 @@ bool xplane_value_u64(const struct xplane_names *n, const struct xplane_value *v
 
 /* ---- the tables of a plane ---- */
 
-/* A name in the file; one that is too long keeps its beginning. */
-static enum status read_name(struct xplane_names *n, const struct xplane_span *text, uint32_t *name,
-			     struct error *err)
+enum status xplane_text(struct xplane_import *x, const struct xplane_span *text, uint32_t *name,
+			struct error *err)
 {
 	struct xplane_span begin = *text;
 	struct bytes bytes;
-	bool fits;
 
 	if (begin.end - begin.at > XPLANE_WINDOW / 4) {
 		begin.end = begin.at + XPLANE_WINDOW / 4;
-		n->left_out++;
+		x->left_out++;
 	}
-	TRY(xplane_file_bytes(n->file, &begin, &bytes, &fits, err));
-	*name = trace_name(n->trace, (const char *)bytes.at, bytes_left(&bytes), err);
-	return *name ? ST_OK : err->status;
+	bytes = xplane_bytes(&x->file, &begin);
+	return import_name(&x->to, (const char *)bytes.at, bytes_left(&bytes), name, err);
 }
 
-static enum status read_stat_name(struct xplane_names *n, struct xplane_span *value,
+static enum status read_stat_name(struct xplane_import *x, struct xplane_span *value,
 				  struct xplane_stat_name *row, struct error *err)
 {
 	struct xplane_field f;
-	bool more;
 
-	for (;;) {
-		TRY(xplane_file_next(n->file, value, &f, &more, err));
-		if (!more)
-			return ST_OK;
+	while (xplane_next(&x->file, value, &f))
 		if (f.number == STAT_META_ID && f.wire == PB_VARINT)
 			row->id = (int64_t)f.u64;
 		else if (f.number == STAT_META_NAME && f.wire == PB_BYTES)
-			TRY(read_name(n, &f.span, &row->name, err));
-	}
+			TRY(xplane_text(x, &f.span, &row->name, err));
+	return ST_OK;
 }
 
-static enum status read_event_name(struct xplane_names *n, struct xplane_span *value,
+static enum status read_event_name(struct xplane_import *x, struct xplane_span *value,
 				   struct xplane_event_name *row, struct error *err)
 {
 	struct xplane_value v;
 	struct xplane_field f;
 	uint32_t shown = 0;
-	bool more;
 
 	if (!row->count) /* else the value came in parts, which protobuf adds up */
-		row->first = (uint32_t)(n->values.len / sizeof(v));
-	for (;;) {
-		TRY(xplane_file_next(n->file, value, &f, &more, err));
-		if (!more)
-			break;
+		row->first = (uint32_t)(x->values.len / sizeof(v));
+	while (xplane_next(&x->file, value, &f)) {
 		if (f.number == EVENT_META_ID && f.wire == PB_VARINT)
 			row->id = (int64_t)f.u64;
 		else if (f.number == EVENT_META_NAME && f.wire == PB_BYTES)
-			TRY(read_name(n, &f.span, &row->name, err));
+			TRY(xplane_text(x, &f.span, &row->name, err));
 		else if (f.number == EVENT_META_DISPLAY_NAME && f.wire == PB_BYTES)
-			TRY(read_name(n, &f.span, &shown, err));
+			TRY(xplane_text(x, &f.span, &shown, err));
 		if (f.number != EVENT_META_STATS || f.wire != PB_BYTES)
 			continue;
-		TRY(xplane_value_read(n, &f.span, &v, err));
+		TRY(xplane_value_read(x, &f.span, &v, err));
 		if (!v.key)
 			continue;
 		v.is_constant = true;
-		buf_put(&n->values, &v, sizeof(v));
+		buf_put(&x->values, &v, sizeof(v));
 		row->count++;
 	}
 	if (!row->name)
 		row->name = shown;
-	return buf_status(&n->values, err);
+	return buf_status(&x->values, err);
 }
 
 /* What a name is as the key of an attribute. */
-static enum status settle_stat(struct xplane_names *n, struct xplane_stat_name *row,
+static enum status settle_stat(struct xplane_import *x, struct xplane_stat_name *row,
 			       struct error *err)
 {
 	static const char *const roles[XROLE_END] = {
@@ -271,7 +243,7 @@ static enum status settle_stat(struct xplane_names *n, struct xplane_stat_name *
 #undef X
 	};
 	size_t len, count;
-	const char *text = trace_text(n->trace, row->name, &len);
+	const char *text = trace_text(x->to.trace, row->name, &len);
 	const struct record *all = records(&count);
 	bool is_member = false;
 
@@ -287,67 +259,59 @@ static enum status settle_stat(struct xplane_names *n, struct xplane_stat_name *
 	}
 	if (!row->key || !is_member)
 		return ST_OK;
-	buf_clear(&n->text);
-	buf_put(&n->text, text, len);
-	buf_put_text(&n->text, XSPACE_KEY_SUFFIX);
-	TRY(buf_status(&n->text, err));
-	row->key = trace_name(n->trace, buf_text(&n->text), n->text.len, err);
-	return row->key ? ST_OK : err->status;
+	buf_clear(&x->text);
+	buf_put(&x->text, text, len);
+	buf_put_text(&x->text, XSPACE_KEY_SUFFIX);
+	TRY(buf_status(&x->text, err));
+	return import_name(&x->to, buf_text(&x->text), x->text.len, &row->key, err);
 }
 
 /* One entry of either map: the key decides, the value's own id is for who wrote no key. */
-static enum status read_entry(struct xplane_names *n, struct xplane_span entry, bool of_stats,
+static enum status read_entry(struct xplane_import *x, struct xplane_span entry, bool of_stats,
 			      struct error *err)
 {
 	struct xplane_event_name event = { 0 };
 	struct xplane_stat_name stat = { 0 };
 	struct xplane_field f;
-	bool more, has_key = false;
+	bool has_key = false;
 	int64_t key = 0;
 
-	for (;;) {
-		TRY(xplane_file_next(n->file, &entry, &f, &more, err));
-		if (!more)
-			break;
+	while (xplane_next(&x->file, &entry, &f)) {
 		if (f.number == ENTRY_KEY && f.wire == PB_VARINT) {
 			key = (int64_t)f.u64;
 			has_key = true;
 		} else if (f.number == ENTRY_VALUE && f.wire == PB_BYTES) {
-			TRY(of_stats ? read_stat_name(n, &f.span, &stat, err)
-				     : read_event_name(n, &f.span, &event, err));
-			n->damaged += f.span.is_truncated;
+			TRY(of_stats ? read_stat_name(x, &f.span, &stat, err)
+				     : read_event_name(x, &f.span, &event, err));
+			x->damaged += f.span.is_truncated;
 		}
 	}
-	n->damaged += entry.is_truncated;
+	x->damaged += entry.is_truncated;
 	if (has_key)
 		stat.id = event.id = key;
 	if (!of_stats)
-		return keep_row(&n->events, &n->event_ids, event.id, &event, sizeof(event), err);
-	TRY(settle_stat(n, &stat, err));
-	return keep_row(&n->stats, &n->stat_ids, stat.id, &stat, sizeof(stat), err);
+		return keep_row(&x->events, &x->event_ids, event.id, &event, sizeof(event), err);
+	TRY(settle_stat(x, &stat, err));
+	return keep_row(&x->stats, &x->stat_ids, stat.id, &stat, sizeof(stat), err);
 }
 
-static enum status read_entries(struct xplane_names *n, struct xplane_span plane, uint32_t field,
+static enum status read_entries(struct xplane_import *x, struct xplane_span plane, uint32_t field,
 				struct error *err)
 {
 	struct xplane_field f;
-	bool more;
 
-	for (;;) {
-		TRY(xplane_file_find(n->file, &plane, field, &f, &more, err));
-		if (!more)
-			return ST_OK;
-		TRY(read_entry(n, f.span, field == PLANE_STAT_METADATA, err));
-	}
+	while (xplane_find(&x->file, &plane, field, &f))
+		TRY(read_entry(x, f.span, field == PLANE_STAT_METADATA, err));
+	return ST_OK;
 }
 
-enum status xplane_names_read(struct xplane_names *n, struct xplane_span plane, struct error *err)
+enum status xplane_names_read(struct xplane_import *x, struct xplane_span plane, struct error *err)
 {
-	buf_clear(&n->stats);
-	buf_clear(&n->events);
-	buf_clear(&n->values);
-	map_clear(&n->stat_ids);
-	map_clear(&n->event_ids);
-	TRY(read_entries(n, plane, PLANE_STAT_METADATA, err));
-	return read_entries(n, plane, PLANE_EVENT_METADATA, err);
+	buf_clear(&x->stats);
+	buf_clear(&x->events);
+	buf_clear(&x->values);
+	map_clear(&x->stat_ids);
+	map_clear(&x->event_ids);
+	TRY(read_entries(x, plane, PLANE_STAT_METADATA, err));
+	return read_entries(x, plane, PLANE_EVENT_METADATA, err);
 }

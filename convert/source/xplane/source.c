@@ -7,13 +7,14 @@
 #include "convert/input/input.h"
 #include "convert/source/source_list.h"
 #include "convert/source/spooled.h"
-#include "convert/source/xplane/import.h"
-#include "schemas/proto/xspace.h"
+#include "convert/source/xplane/internal.h"
 
 #include <stdlib.h>
 
 enum {
 	PLANES_BYTES = 4 << 20,
+	NAMES_BYTES = 64 << 20,
+	TEXT_BYTES = 1 << 20,
 	NAME_MOST = 256, /* of a plane; a longer one is none that means something */
 };
 
@@ -26,7 +27,6 @@ struct plane_row {
 
 struct reader { /* while the source opens */
 	struct spool_source *source;
-	struct xplane_file file;
 	struct xplane_import import;
 	struct buf planes; /* struct plane_row */
 	uint32_t host;     /* name */
@@ -72,52 +72,42 @@ static int xplane_bid(const uint8_t *head, size_t len)
 
 /* ---- what stands around the planes ---- */
 
-static enum status read_plane_name(struct reader *r, struct plane_row *row, struct error *err)
+static void read_plane_name(struct reader *r, struct plane_row *row)
 {
 	struct xplane_span plane = row->span;
 	struct xplane_field f;
 	struct bytes text;
-	bool more, fits;
 
-	do {
-		TRY(xplane_file_find(&r->file, &plane, PLANE_NAME, &f, &more, err));
-		if (!more)
-			return ST_OK;
-	} while (f.span.end - f.span.at >= NAME_MOST);
-	TRY(xplane_file_bytes(&r->file, &f.span, &text, &fits, err));
-	memcpy(row->name, text.at, bytes_left(&text));
-	row->name[bytes_left(&text)] = '\0';
-	return ST_OK;
+	while (xplane_find(&r->import.file, &plane, PLANE_NAME, &f)) {
+		if (f.span.end - f.span.at >= NAME_MOST)
+			continue;
+		text = xplane_bytes(&r->import.file, &f.span);
+		memcpy(row->name, text.at, bytes_left(&text));
+		return;
+	}
 }
 
 /* The planes and where they are; damage around them ends the input there. */
 static enum status read_space(struct reader *r, struct error *err)
 {
-	struct xplane_span all = xplane_file_all(&r->file);
+	struct xplane_file *file = &r->import.file;
+	struct xplane_span all = { .end = input_size(file->in) };
 	struct xplane_field f;
 	struct bytes host;
 	uint64_t at = 0;
-	bool more, fits;
 
-	for (;;) {
-		if (!all.is_truncated)
-			at = all.at;
-		TRY(xplane_file_next(&r->file, &all, &f, &more, err));
-		if (!more)
-			break;
+	for (; xplane_next(file, &all, &f); at = all.is_truncated ? at : all.at) {
+		struct plane_row row = { .span = f.span };
+
 		if (f.number == SPACE_HOSTNAMES && f.wire == PB_BYTES && !r->host) {
-			TRY(xplane_file_bytes(&r->file, &f.span, &host, &fits, err));
-			if (fits && bytes_left(&host))
-				r->host = trace_name(r->source->trace, (const char *)host.at,
-						     bytes_left(&host), err);
-			if (fits && bytes_left(&host) && !r->host)
-				return err->status;
+			host = xplane_bytes(file, &f.span);
+			if (bytes_left(&host))
+				TRY(import_name(&r->import.to, (const char *)host.at,
+						bytes_left(&host), &r->host, err));
 		}
 		if (f.number != SPACE_PLANES || f.wire != PB_BYTES)
 			continue;
-		struct plane_row row = { .span = f.span };
-
-		TRY(read_plane_name(r, &row, err));
+		read_plane_name(r, &row);
 		buf_put(&r->planes, &row, sizeof(row));
 		TRY(buf_status(&r->planes, err));
 	}
@@ -136,21 +126,18 @@ static enum status take_environment(struct reader *r, const struct plane_row *ro
 	struct xplane_value v;
 	struct xplane_field f;
 	uint64_t ns;
-	bool more;
 
-	TRY(xplane_names_read(&x->names, plane, err));
-	for (;;) {
-		TRY(xplane_file_find(&r->file, &plane, PLANE_STATS, &f, &more, err));
-		if (!more)
-			return ST_OK;
-		TRY(xplane_value_read(&x->names, &f.span, &v, err));
+	TRY(xplane_names_read(x, plane, err));
+	while (xplane_find(&x->file, &plane, PLANE_STATS, &f)) {
+		TRY(xplane_value_read(x, &f.span, &v, err));
 		if (!v.key)
 			continue;
 		if (strcmp(trace_text(x->to.trace, v.key, NULL), "profile_start_time") == 0 &&
-		    xplane_value_u64(&x->names, &v, &ns) && ns < BASE_MOST)
+		    xplane_value_u64(x, &v, &ns) && ns < BASE_MOST)
 			x->base_ns = (int64_t)ns;
 		xplane_attr_value(x, &v);
 	}
+	return ST_OK;
 }
 
 /* Attributes of the profile become the process's. */
@@ -162,11 +149,8 @@ static enum status finish_process(struct reader *r, const char *path, struct err
 	const char *end = strstr(name, ".xplane.pb");
 
 	/* HOST.xplane.pb, when the file does not name its host */
-	if (!r->host && end && end != name) {
-		r->host = trace_name(s->trace, name, (size_t)(end - name), err);
-		if (!r->host)
-			return err->status;
-	}
+	if (!r->host && end && end != name)
+		TRY(import_name(&r->import.to, name, (size_t)(end - name), &r->host, err));
 	p.host = r->host;
 	TRY(import_schema_id(&r->import.to, &p.schema, err));
 	trace_set_process(s->trace, s->process, &p);
@@ -174,6 +158,13 @@ static enum status finish_process(struct reader *r, const char *path, struct err
 }
 
 /* ---- the whole ---- */
+
+static enum status file_fault(const struct xplane_import *x, struct error *err)
+{
+	if (x->file.fault.status != ST_OK)
+		*err = x->file.fault;
+	return x->file.fault.status;
+}
 
 static enum status read_input(struct reader *r, const char *path, struct error *err)
 {
@@ -183,6 +174,7 @@ static enum status read_input(struct reader *r, const char *path, struct error *
 	size_t count;
 
 	TRY(read_space(r, err));
+	TRY(file_fault(x, err));
 	planes = (const struct plane_row *)(const void *)r->planes.data;
 	count = r->planes.len / sizeof(*planes);
 	if (!count)
@@ -197,12 +189,13 @@ static enum status read_input(struct reader *r, const char *path, struct error *
 		if (strcmp(planes[i].name, XPLANE_ENVIRONMENT) != 0)
 			TRY(xplane_import_plane(x, planes[i].span, planes[i].name, (uint32_t)i + 1,
 						err));
+	TRY(file_fault(x, err));
 	TRY(import_provenance(&x->to, "XSpace", &s->fault, err));
 	trace_provenance(s->trace)->epoch_known = x->base_ns || x->is_absolute;
-	if (x->names.damaged)
-		import_lose(&x->to, LOSS_DAMAGED, x->names.damaged);
-	if (x->names.left_out) /* programs of the compiler, and texts as long */
-		import_lose(&x->to, LOSS_UNREAD, x->names.left_out);
+	if (x->damaged)
+		import_lose(&x->to, LOSS_DAMAGED, x->damaged);
+	if (x->left_out) /* programs of the compiler, and texts as long */
+		import_lose(&x->to, LOSS_UNREAD, x->left_out);
 	return ST_OK;
 }
 
@@ -210,20 +203,29 @@ static enum status xplane_read(struct spool_source *s, struct input *in, const s
 			       struct error *err)
 {
 	struct reader r = { .source = s };
-	enum status status = input_random(in, err);
+	struct xplane_import *x = &r.import;
+	enum status status = ST_OK;
 
 	(void)left;
+	TRY(input_random(in, err));
+	TRY(spool_source_process(s, input_path(in), err));
+	import_init(&x->to, s->trace, s->spool, s->process);
 	buf_init(&r.planes, PLANES_BYTES);
-	if (status == ST_OK)
-		status = spool_source_process(s, input_path(in), err);
-	if (status == ST_OK)
-		status = xplane_file_init(&r.file, in, err);
-	xplane_import_init(&r.import, s->trace, s->spool, &r.file, s->process);
-	if (status == ST_OK)
-		status = read_input(&r, input_path(in), err);
-	xplane_import_release(&r.import);
-	xplane_file_release(&r.file);
+	buf_init(&x->stats, NAMES_BYTES);
+	buf_init(&x->events, NAMES_BYTES);
+	buf_init(&x->values, NAMES_BYTES);
+	buf_init(&x->text, TEXT_BYTES);
+	x->file = (struct xplane_file){ .in = in, .window = malloc(XPLANE_WINDOW) };
+	status = x->file.window ? read_input(&r, input_path(in), err) : fail_memory(err);
+	free(x->file.window);
+	import_release(&x->to);
 	buf_release(&r.planes);
+	buf_release(&x->stats);
+	buf_release(&x->events);
+	map_release(&x->stat_ids);
+	map_release(&x->event_ids);
+	buf_release(&x->values);
+	buf_release(&x->text);
 	return status;
 }
 
