@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/input/archive.h"
+#include "convert/input/internal.h"
 
 #include "schemas/base/json_text.h"
 #include "schemas/base/utf8.h"
@@ -43,9 +43,9 @@ static bool is_tar(const uint8_t *head, size_t len)
 	unsigned sum = SUM_BYTES * ' ', stated = 0;
 	size_t i;
 
-	if (len < ARCHIVE_HEAD_BYTES || memcmp(head + TAR_MAGIC_AT, "ustar", 5) != 0)
+	if (len < UNPACK_HEAD_BYTES || memcmp(head + TAR_MAGIC_AT, "ustar", 5) != 0)
 		return false;
-	for (i = 0; i < ARCHIVE_HEAD_BYTES; i++)
+	for (i = 0; i < UNPACK_HEAD_BYTES; i++)
 		if (i < SUM_AT || i >= SUM_AT + SUM_BYTES)
 			sum += head[i];
 	for (i = SUM_AT; i < SUM_AT + SUM_BYTES; i++)
@@ -56,12 +56,20 @@ static bool is_tar(const uint8_t *head, size_t len)
 	return stated == sum;
 }
 
-bool archive_is(const uint8_t *head, size_t len)
+bool archive_begins(const uint8_t *head, size_t len)
 {
 	if (len >= 4 && memcmp(head, "PK", 2) == 0 &&
 	    ((head[2] == 3 && head[3] == 4) || (head[2] == 5 && head[3] == 6)))
 		return true;
 	return is_tar(head, len);
+}
+
+bool archive_is(struct unpack *u)
+{
+	size_t len;
+	const uint8_t *head = unpack_head(u, &len);
+
+	return archive_begins(head, len);
 }
 
 static la_ssize_t give(struct archive *archive, void *data, const void **bytes)

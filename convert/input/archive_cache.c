@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/input/archive_cache.h"
+#include "convert/input/internal.h"
 
 #include "convert/base/temporary.h"
 #include "schemas/base/buf.h"
@@ -78,14 +78,14 @@ static bool find_place(const struct archive_entries *s, const char *member, uint
 static bool seek_member(int fd, uint64_t place)
 {
 	static const size_t behind[] = { 0, 16, 24 };
-	uint8_t head[ARCHIVE_HEAD_BYTES + 24];
+	uint8_t head[UNPACK_HEAD_BYTES + 24];
 	ssize_t got = pread(fd, head, sizeof(head), (off_t)place);
 
 	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
 		size_t at = behind[i];
 
 		if ((!at || (got > 4 && memcmp(head, "PK\7\10", 4) == 0)) && got > (ssize_t)at &&
-		    archive_is(head + at, (size_t)got - at))
+		    archive_begins(head + at, (size_t)got - at))
 			return lseek(fd, (off_t)(place + at), SEEK_SET) >= 0;
 	}
 	return false;
@@ -147,18 +147,6 @@ static void give_up(struct lister *l)
 	l->made = NULL;
 }
 
-static enum status read_file(void *self, void *out, size_t cap, size_t *got, struct error *err)
-{
-	struct lister *l = self;
-	ssize_t n;
-
-	do
-		n = read(l->fd, out, cap);
-	while (n < 0 && errno == EINTR);
-	*got = n > 0 ? (size_t)n : 0;
-	return n >= 0 ? ST_OK : fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
-}
-
 /* Whether so many bytes more may be kept. */
 static bool may_keep(struct lister *l, size_t len)
 {
@@ -199,27 +187,8 @@ static enum status put_place(void *self, const char *address, struct error *err)
 	return l->each(l->self, address, err);
 }
 
-static bool is_archive(struct lister *l)
-{
-	uint8_t head[ARCHIVE_HEAD_BYTES];
-	size_t len = 0, got = 1;
-
-	if (unpack_open(&l->unpack, read_file, l, NULL) != ST_OK)
-		return false;
-	while (len < sizeof(head) && got &&
-	       unpack_read(l->unpack, head + len, sizeof(head) - len, &got, NULL) == ST_OK)
-		len += got;
-	unpack_close(l->unpack);
-	l->unpack = NULL;
-	return archive_is(head, len);
-}
-
-/* From its beginning again, now with what is remembered of it. */
 static enum status list_archive(struct lister *l, const char *scratch, struct error *err)
 {
-	if (lseek(l->fd, 0, SEEK_SET) != 0)
-		return fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
-	TRY(unpack_open(&l->unpack, read_file, l, err));
 	l->made = calloc(1, sizeof(*l->made));
 	if (l->made) {
 		buf_init(&l->made->places, MEMBERS_BYTES);
@@ -258,7 +227,7 @@ enum status archive_cache_list(const char *path, const char *scratch, archive_na
 	l.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (l.fd < 0)
 		return fail(err, ST_IO, NOWHERE, "cannot be opened: %s", strerror(errno));
-	if (is_archive(&l)) {
+	if (unpack_open(&l.unpack, unpack_from_fd, &l.fd, NULL) == ST_OK && archive_is(l.unpack)) {
 		status = list_archive(&l, scratch, err);
 		if (status == ST_OK)
 			remember(&l);

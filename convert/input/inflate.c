@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/input/inflate.h"
+#include "convert/input/internal.h"
 
 #include <stdlib.h>
 #include <zlib.h>

@@ -2,10 +2,7 @@
 #include "convert/input/input.h"
 
 #include "convert/base/temporary.h"
-#include "convert/input/archive.h"
-#include "convert/input/archive_cache.h"
-#include "convert/input/readahead.h"
-#include "convert/input/unpack.h"
+#include "convert/input/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +16,6 @@
 enum {
 	WINDOW_BYTES = 256 * 1024, /* stays in the second-level cache */
 	COPY_BYTES = 256 * 1024,
-	READ_BYTES = 1 << 30,           /* most that one read(2) is asked for */
 	BOMB_BYTES = 256 * 1024 * 1024, /* more than this, and ... */
 	BOMB_RATIO = 200,               /* ... more than this much of what was packed: no trace */
 };
@@ -28,15 +24,13 @@ struct input {
 	char *path, *scratch;
 	int fd;
 	bool owns_fd;
-	uint64_t file_bytes;              /* of a regular file; 0: unknown */
-	struct unpack *unpack;            /* of the file; NULL: all was given */
-	struct archive_in *archive;       /* in that; NULL: it is none */
-	struct unpack *member;            /* in that */
-	char *member_name;                /* NULL: the only trace that it holds */
-	uint8_t head[ARCHIVE_HEAD_BYTES]; /* unpacked bytes that were looked at first */
-	size_t head_at, head_len;
-	struct input_ahead *ahead; /* NULL: bytes are unpacked when they are asked for */
-	struct error fault;        /* what stopped the unpacking */
+	uint64_t file_bytes;        /* of a regular file; 0: unknown */
+	struct unpack *unpack;      /* of the file; NULL: all was given */
+	struct archive_in *archive; /* in that; NULL: it is none */
+	struct unpack *member;      /* in that */
+	char *member_name;          /* NULL: the only trace that it holds */
+	struct input_ahead *ahead;  /* NULL: bytes are unpacked when they are asked for */
+	struct error fault;         /* what stopped the unpacking */
 
 	/* Bytes that were read and not skipped: view[at .. at + len). */
 	const uint8_t *view; /* the window, or a block that was read ahead */
@@ -51,33 +45,10 @@ struct input {
 	uint64_t size;
 };
 
-static enum status read_file(void *self, void *out, size_t cap, size_t *got, struct error *err)
-{
-	struct input *in = self;
-	ssize_t n;
-
-	do
-		n = read(in->fd, out, cap < READ_BYTES ? cap : READ_BYTES);
-	while (n < 0 && errno == EINTR);
-	*got = n > 0 ? (size_t)n : 0;
-	if (n < 0)
-		return fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
-	return ST_OK;
-}
-
 /* The unpacked file. */
 static enum status read_unpacked(void *self, void *out, size_t cap, size_t *got, struct error *err)
 {
-	struct input *in = self;
-
-	if (in->head_len) {
-		*got = in->head_len < cap ? in->head_len : cap;
-		memcpy(out, in->head + in->head_at, *got);
-		in->head_at += *got;
-		in->head_len -= *got;
-		return ST_OK;
-	}
-	return unpack_read(in->unpack, out, cap, got, err);
+	return unpack_read(((struct input *)self)->unpack, out, cap, got, err);
 }
 
 /* The file of which `path` names a member, as "FILE:MEMBER"; -1: none. */
@@ -126,14 +97,8 @@ static enum status open_file(struct input *in, struct error *err)
 /* Finds out what is in the file; a fault of its first bytes is returned when they are read. */
 static enum status open_inside(struct input *in, struct error *err)
 {
-	size_t got = 1;
-
-	TRY(unpack_open(&in->unpack, read_file, in, err));
-	while (in->head_len < sizeof(in->head) && got &&
-	       unpack_read(in->unpack, in->head + in->head_len, sizeof(in->head) - in->head_len,
-			   &got, NULL) == ST_OK)
-		in->head_len += got;
-	if (!archive_is(in->head, in->head_len)) {
+	TRY(unpack_open(&in->unpack, unpack_from_fd, &in->fd, err));
+	if (!archive_is(in->unpack)) {
 		if (!in->member_name)
 			return ST_OK;
 		return fail(err, ST_FORMAT, NOWHERE, "is in no archive");
@@ -246,39 +211,33 @@ static enum status window_reserve(struct input *in, size_t want, struct error *e
 	return ST_OK;
 }
 
-/* Lends blocks without a copy, while what is left of one block fits before the next. */
-static void window_lend(struct input *in, size_t want)
-{
-	while (in->ahead && !in->ended && in->len < want && in->len <= INPUT_AHEAD_KEEP) {
-		const uint8_t *bytes = in->view ? in->view + in->at : NULL;
-		size_t len = in->len;
-
-		input_ahead_lend(in->ahead, &bytes, &len, &in->fault);
-		in->ended = len == in->len;
-		if (in->ended)
-			return;
-		in->view = bytes;
-		in->at = 0;
-		in->len = len;
-	}
-}
-
+/* Reads at least `want` bytes, or to the end. */
 static enum status window_fill(struct input *in, size_t want, struct error *err)
 {
-	window_lend(in, want);
-	if (in->ended || in->len >= want)
-		return ST_OK;
-	TRY(window_reserve(in, want, err));
 	while (!in->ended && in->len < want) {
-		size_t got;
+		const uint8_t *bytes = in->view ? in->view + in->at : NULL;
+		size_t before = in->len;
 
-		if ((in->ahead ? input_ahead_read(in->ahead, in->window + in->len,
-						  in->cap - in->len, &got, &in->fault)
-			       : read_inside(in, in->window + in->len, in->cap - in->len, &got,
-					     &in->fault)) != ST_OK)
-			got = 0;
-		in->len += got;
-		in->ended = got == 0;
+		if (in->ahead && before <= INPUT_AHEAD_KEEP) { /* fits before the next block */
+			input_ahead_lend(in->ahead, &bytes, &in->len, &in->fault);
+			in->view = bytes;
+			in->at = 0;
+		} else {
+			size_t got = 0;
+
+			TRY(window_reserve(in, want, err));
+			if (in->ahead) {
+				input_ahead_lend(in->ahead, &bytes, &got, &in->fault);
+				TRY(window_reserve(in, in->len + got, err));
+				if (got)
+					memcpy(in->window + in->len, bytes, got);
+			} else if (read_inside(in, in->window + in->len, in->cap - in->len, &got,
+					       &in->fault) != ST_OK) {
+				got = 0;
+			}
+			in->len += got;
+		}
+		in->ended = in->len == before;
 	}
 	return ST_OK;
 }

@@ -63,9 +63,7 @@ void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
 struct input_paths {
 	char **paths;
 	bool *searched; /* of each path: it was found in a folder, not named by the user */
-	size_t count;
-	struct input_found *found; /* owns the texts of the paths */
-	size_t found_count;
+	size_t count, paths_cap, searched_cap;
 };
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			     const char *scratch, struct error *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input/input.h"
 
-#include "convert/input/archive.h"
-#include "convert/input/archive_cache.h"
+#include "convert/input/internal.h"
 #include "schemas/base/vec.h"
 
 #include <dirent.h>
@@ -18,13 +17,8 @@ enum { DEPTH_MAX = 32 /* folders in folders */, PATHS_MOST = 1 << 20 };
 static const char *const trace_ends[] = { ".tacho", ".json", ".xplane.pb", ".sqlite" };
 static const char *const packed_ends[] = { "", ".gz", ".zst", ".xz", ".bz2", ".lz4" };
 
-struct input_found {
-	char *path; /* owned */
-	bool searched;
-};
 struct search {
-	struct input_found *found;
-	size_t count, cap;
+	struct input_paths *out;
 	const char *scratch;
 	const char *archive; /* operand whose members are being listed */
 };
@@ -55,26 +49,23 @@ bool input_name_says_trace(const char *name)
 }
 
 /* Adds a path, which becomes the list's own; NULL: there was no memory for it. */
-static enum status add(struct search *s, char *path, bool searched, struct error *err)
+static enum status add(struct input_paths *p, char *path, bool searched, struct error *err)
 {
-	enum status status =
-		path ? vec_reserve(&s->found, &s->cap, s->count + 1, err) : fail_memory(err);
+	enum status status = path ? ST_OK : fail_memory(err);
 
-	if (status == ST_OK && s->count == PATHS_MOST)
+	if (status == ST_OK)
+		status = vec_reserve(&p->paths, &p->paths_cap, p->count + 1, err);
+	if (status == ST_OK)
+		status = vec_reserve(&p->searched, &p->searched_cap, p->count + 1, err);
+	if (status == ST_OK && p->count == PATHS_MOST)
 		status = fail(err, ST_CEILING, NOWHERE, "more than %d files", PATHS_MOST);
 	if (status != ST_OK) {
 		free(path);
 		return status;
 	}
-	s->found[s->count++] = (struct input_found){ path, searched };
+	p->searched[p->count] = searched;
+	p->paths[p->count++] = path;
 	return ST_OK;
-}
-
-/* Takes back all that was added since there were `count`. */
-static void forget(struct search *s, size_t count)
-{
-	while (s->count > count)
-		free(s->found[--s->count].path);
 }
 
 /* Links to folders are not followed: they may go in circles. */
@@ -107,7 +98,7 @@ static enum status search_folder(struct search *s, const char *folder, unsigned 
 			status = search_folder(s, path, depth + 1, err);
 		} else if (input_name_says_trace(name) && stat(path, &st) == 0 &&
 			   !S_ISDIR(st.st_mode)) {
-			status = add(s, path, true, err);
+			status = add(s->out, path, true, err);
 			continue;
 		}
 		free(path);
@@ -118,13 +109,7 @@ static enum status search_folder(struct search *s, const char *folder, unsigned 
 
 static int compare_paths(const void *a, const void *b)
 {
-	return strcmp(((const struct input_found *)a)->path, ((const struct input_found *)b)->path);
-}
-
-static void sort(struct search *s, size_t first)
-{
-	if (s->count > first)
-		qsort(s->found + first, s->count - first, sizeof(*s->found), compare_paths);
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static enum status add_member(void *self, const char *address, struct error *err)
@@ -134,27 +119,25 @@ static enum status add_member(void *self, const char *address, struct error *err
 
 	if (asprintf(&path, "%s:%s", s->archive, address) < 0)
 		path = NULL;
-	return add(s, path, true, err);
+	return add(s->out, path, true, err);
 }
 
 static enum status search_operand(struct search *s, const char *operand, struct error *err)
 {
 	struct error own = { .status = ST_OK };
-	size_t first = s->count;
-	enum status status = ST_OK;
+	struct input_paths *p = s->out;
+	size_t first = p->count;
+	enum status status = ST_FORMAT;
 	struct stat st;
-	bool is_there = stat(operand, &st) == 0;
+	bool is_there = stat(operand, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
 
-	if (is_there && S_ISDIR(st.st_mode)) {
+	if (is_folder) {
 		TRY(search_folder(s, operand, 0, err));
-		if (s->count == first)
+		if (p->count == first)
 			return fail(err, ST_FORMAT, NOWHERE,
 				    "folder %s holds no traces (no *.tacho, *.json, *.json.gz)",
 				    operand);
-		sort(s, first);
-		return ST_OK;
-	}
-	if (is_there && S_ISREG(st.st_mode)) { /* anything else can be opened only once */
+	} else if (is_there && S_ISREG(st.st_mode)) { /* else it can be opened only once */
 		s->archive = operand;
 		status = archive_cache_list(operand, s->scratch, add_member, s, &own);
 	}
@@ -162,47 +145,34 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 		*err = own;
 		return status;
 	}
-	if (status == ST_OK && s->count - first > 1) {
-		sort(s, first);
+	if (is_folder || (status == ST_OK && p->count - first > 1)) {
+		qsort(p->paths + first, p->count - first, sizeof(*p->paths), compare_paths);
 		return ST_OK;
 	}
 	/* What is wrong with the file is said when it is opened. */
-	forget(s, first);
-	return add(s, strdup(operand), false, err);
+	while (p->count > first)
+		free(p->paths[--p->count]);
+	return add(p, strdup(operand), false, err);
 }
 
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			     const char *scratch, struct error *err)
 {
-	struct search s = { .scratch = scratch };
+	struct search s = { .out = out, .scratch = scratch };
 	enum status status = ST_OK;
 
+	*out = (struct input_paths){ .count = 0 };
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = search_operand(&s, operands[i], err);
-	*out = (struct input_paths){ .found = s.found, .found_count = s.count };
-	if (status == ST_OK) {
-		out->paths = calloc(s.count + 1, sizeof(*out->paths));
-		out->searched = calloc(s.count + 1, sizeof(*out->searched));
-		if (!out->paths || !out->searched)
-			status = fail_memory(err);
-	}
-	if (status != ST_OK) {
+	if (status != ST_OK)
 		input_paths_free(out);
-		return status;
-	}
-	for (size_t i = 0; i < s.count; i++) {
-		out->paths[i] = s.found[i].path;
-		out->searched[i] = s.found[i].searched;
-	}
-	out->count = s.count;
-	return ST_OK;
+	return status;
 }
 
 void input_paths_free(struct input_paths *p)
 {
-	for (size_t i = 0; i < p->found_count; i++)
-		free(p->found[i].path);
-	free(p->found);
+	for (size_t i = 0; i < p->count; i++)
+		free(p->paths[i]);
 	free(p->paths);
 	free(p->searched);
 	archive_cache_clear();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/input/readahead.h"
+#include "convert/input/internal.h"
 
 #include "convert/base/parallel.h"
 
@@ -66,23 +66,6 @@ static enum status end_of(const struct block *b, struct error *err)
 	if (b->fault.status != ST_OK && err)
 		*err = b->fault;
 	return b->fault.status;
-}
-
-enum status input_ahead_read(struct input_ahead *a, void *out, size_t cap, size_t *got,
-			     struct error *err)
-{
-	struct block *b = a->now;
-
-	if (!b || (!b->len && !b->is_last)) {
-		if (b)
-			ahead_give(a->crew, b);
-		b = a->now = ahead_wait(a->crew);
-	}
-	*got = b->len < cap ? b->len : cap;
-	memcpy(out, b->bytes + b->at, *got);
-	b->at += *got;
-	b->len -= *got;
-	return *got ? ST_OK : end_of(b, err);
 }
 
 enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_t *len,

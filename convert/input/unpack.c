@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/input/unpack.h"
-
-#include "convert/input/inflate.h"
+#include "convert/input/internal.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	PACKED_BYTES = 256 * 1024, /* one read of compressed bytes */
@@ -47,6 +46,9 @@ struct unpack {
 
 	struct archive *archive;
 	bool first_given; /* the bytes by which the format was recognised */
+
+	uint8_t head[UNPACK_HEAD_BYTES]; /* unpacked bytes that were looked at first */
+	size_t head_at, head_len;
 };
 
 /* Reads more packed bytes behind those that are left, which move to the front. */
@@ -140,27 +142,17 @@ static la_ssize_t archive_take(struct archive *a, void *data, const void **bytes
 	struct unpack *u = data;
 	struct error err = { 0 };
 
-	u->at += u->len; /* the block that was given last */
-	u->len = 0;
-	if (refill(u, &err) != ST_OK) {
-		archive_set_error(a, EIO, "%s", err.text);
-		return ARCHIVE_FATAL;
+	if (u->first_given) {
+		u->at += u->len; /* the block that was given last */
+		u->len = 0;
+		if (refill(u, &err) != ST_OK) {
+			archive_set_error(a, EIO, "%s", err.text);
+			return ARCHIVE_FATAL;
+		}
 	}
-	*bytes = u->packed;
+	u->first_given = true;
+	*bytes = u->packed + u->at;
 	return (la_ssize_t)u->len;
-}
-
-/* The bytes by which the format was recognised come first. */
-static la_ssize_t archive_take_first(struct archive *a, void *data, const void **bytes)
-{
-	struct unpack *u = data;
-
-	if (!u->first_given) {
-		u->first_given = true;
-		*bytes = u->packed + u->at;
-		return (la_ssize_t)u->len;
-	}
-	return archive_take(a, data, bytes);
 }
 
 static enum status archive_fault(struct unpack *u, struct error *err)
@@ -177,6 +169,7 @@ static enum status archive_fault(struct unpack *u, struct error *err)
 static enum status archive_start(struct unpack *u, struct error *err)
 {
 	struct archive_entry *entry;
+	int code;
 
 	u->archive = archive_read_new();
 	if (!u->archive)
@@ -187,17 +180,12 @@ static enum status archive_start(struct unpack *u, struct error *err)
 			    u->magic->name);
 	archive_read_support_format_raw(u->archive);
 	archive_read_support_format_empty(u->archive);
-	if (archive_read_open(u->archive, u, NULL, archive_take_first, NULL) != ARCHIVE_OK)
+	if (archive_read_open(u->archive, u, NULL, archive_take, NULL) != ARCHIVE_OK)
 		return archive_fault(u, err);
-	switch (archive_read_next_header(u->archive, &entry)) {
-	case ARCHIVE_OK:
-	case ARCHIVE_WARN:
-		return ST_OK;
-	case ARCHIVE_EOF:
-		u->ended = true;
-		return ST_OK;
-	}
-	return archive_fault(u, err);
+	code = archive_read_next_header(u->archive, &entry);
+	u->ended = code == ARCHIVE_EOF;
+	return u->ended || code == ARCHIVE_OK || code == ARCHIVE_WARN ? ST_OK
+								      : archive_fault(u, err);
 }
 
 static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
@@ -216,6 +204,17 @@ static enum status archive_read_some(struct unpack *u, uint8_t *out, size_t cap,
 	*got = (size_t)n;
 	u->ended = n == 0;
 	return ST_OK;
+}
+
+enum status unpack_from_fd(void *fd, void *out, size_t cap, size_t *got, struct error *err)
+{
+	ssize_t n;
+
+	do
+		n = read(*(const int *)fd, out, cap < READ_BYTES ? cap : READ_BYTES);
+	while (n < 0 && errno == EINTR);
+	*got = n > 0 ? (size_t)n : 0;
+	return n >= 0 ? ST_OK : fail(err, ST_IO, NOWHERE, "cannot be read: %s", strerror(errno));
 }
 
 static enum status plain_read(struct unpack *u, uint8_t *out, size_t cap, size_t *got,
@@ -278,11 +277,28 @@ void unpack_close(struct unpack *u)
 	free(u);
 }
 
+const uint8_t *unpack_head(struct unpack *u, size_t *len)
+{
+	size_t got = 1, have = 0;
+
+	while (have < sizeof(u->head) && got &&
+	       unpack_read(u, u->head + have, sizeof(u->head) - have, &got, NULL) == ST_OK)
+		have += got;
+	*len = u->head_len = have;
+	return u->head;
+}
+
 enum status unpack_read(struct unpack *u, uint8_t *out, size_t cap, size_t *got, struct error *err)
 {
 	enum status status = ST_OK;
 
-	*got = 0;
+	*got = u->head_len < cap ? u->head_len : cap;
+	if (*got) {
+		memcpy(out, u->head + u->head_at, *got);
+		u->head_at += *got;
+		u->head_len -= *got;
+		return ST_OK;
+	}
 	if (!u->ended && u->fault.status == ST_OK) {
 		enum packing packing = u->magic ? u->magic->packing : PLAIN;
 

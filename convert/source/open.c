@@ -6,6 +6,7 @@
 #include "convert/source/spooled.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -131,8 +132,10 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 
 	TRY(input_paths_find(out, operands, count, scratch, err));
 	for (size_t i = 0; i < out->count; i++) {
-		if (out->searched[i] && !is_claimed(out->paths[i], scratch))
+		if (out->searched[i] && !is_claimed(out->paths[i], scratch)) {
+			free(out->paths[i]);
 			continue;
+		}
 		out->searched[kept] = out->searched[i];
 		out->paths[kept++] = out->paths[i];
 	}

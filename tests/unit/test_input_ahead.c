@@ -7,7 +7,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/input/input.h"
-#include "convert/input/inflate.h"
+#include "convert/input/internal.h"
 #include "schemas/base/buf.h"
 
 #include <stdio.h>
