@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kineto_twice.h - a Kineto text read with and without what import_fast.h: two digests
+ * kineto_twice.h - a Kineto text read with and without import_fast.h: two digests
  * that must be the same, of all events in the order of the spool, all tables, losses and faults.
  */
 #ifndef TESTS_UNIT_KINETO_TWICE_H
 #define TESTS_UNIT_KINETO_TWICE_H
 
 #include "convert/input/input.h"
-#include "convert/source/kineto/import_fast.h"
+#include "convert/source/kineto/import.h"
 #include "schemas/base/plain.h"
 
 struct kineto_digest {
 	struct buf all; /* the whole of it, for the first difference */
 	uint64_t events;
-	struct kineto_fast_totals fast;
+	struct {
+		uint64_t taken, learnt;
+	} fast; /* how many elements were taken from templates, and how many became one */
 };
 
 static inline void digest_event(struct kineto_digest *d, const struct trace *t,
@@ -83,7 +85,8 @@ static inline void digest_import(struct kineto_digest *d, struct input *in, stru
 	digest_fault(d, status == ST_OK ? &fault : &err);
 	buf_put_u64(&d->all, (uint64_t)k.to.first_ns);
 	buf_put_u64(&d->all, k.to.events);
-	d->fast = kineto_fast_totals(k.fast);
+	d->fast.taken = k.fast.templates.found;
+	d->fast.learnt = k.fast.templates.added;
 	while (status == ST_OK && spool_next(spool, &group, &batch, NULL) == ST_OK)
 		for (size_t i = 0; i < batch.count; i++)
 			digest_event(d, t, &batch.events[i]);

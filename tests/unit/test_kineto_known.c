@@ -110,7 +110,7 @@ static void check_text(const char *json, uint64_t found)
 
 	folder_make(&folder);
 	buf_init(&text, 1 << 20);
-	buf_putf(&text, "%s%100s", json, ""); /* the last bytes of a file are always scanned */
+	buf_putf(&text, "%s%200s", json, ""); /* the last bytes of a file are always scanned */
 	same_text(&folder, &text, &known);
 	CHECK_U64(known.fast.taken, found);
 	buf_release(&text);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/chrome/pairs.h"
-
-#include "convert/source/chrome/import.h"
+#include "convert/source/chrome/internal.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>

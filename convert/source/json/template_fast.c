@@ -2,54 +2,41 @@
 #include "convert/source/json/template_fast.h"
 
 #include "schemas/base/hash.h"
-#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 enum {
-	HEADS = 4096, /* these are powers of two */
-	AFTERS = 4096,
+	CHAINS = 4096, /* a power of two, as SHARES */
+	AFTER_SHIFT = 52,
 	SHARES = 512,
-	TRIES = 24, /* nodes of a chain that are compared */
-	PAD = 16,   /* bytes after each run, so that it can be compared in whole vectors */
+	KEY_MEMBERS = 6,
+	TRIES = 24, /* templates of a chain that are compared */
 };
 
-/* A run and the placeholder after it, or the end of a template, which is called a leaf. */
-struct json_node {
-	uint32_t run, run_len; /* in texts */
-	uint32_t child;        /* the node after it that matched last */
-	uint32_t sibling;      /* the next node after the same path */
-	uint8_t class, use;
-	bool is_leaf;
-	/* The rest is for leaves, except where noted. */
-	uint8_t depth;    /* nodes of its path */
-	uint32_t path;    /* index of its first step */
-	uint32_t payload; /* offset in payloads */
-	uint32_t next;    /* the leaf that followed it; of a first run: the last leaf below it */
-	uint32_t most;    /* bytes that a comparison may look at */
+struct json_template {
+	uint32_t step, step_count; /* the last step has no number after it */
+	uint32_t payload;          /* offset in payloads */
+	uint32_t most;             /* bytes that a comparison may look at */
+	uint32_t sibling;          /* the next one of its chain */
 };
 
-/* A node of the path of a leaf, with what is needed to follow it. */
+/* The text up to a placeholder, and the class of the number there. */
 struct step {
-	uint32_t node, run;
-	uint16_t run_len;
+	uint32_t text; /* in texts */
+	uint16_t len;
 	uint8_t class, use;
 };
 
 struct json_template_tables {
-	uint32_t heads[HEADS];      /* chains of first runs, by hash */
-	uint32_t after_two[AFTERS]; /* the leaf that followed the last two, by their hash */
-	uint32_t after_three[AFTERS];
-	uint32_t shares[SHARES]; /* nodes whose run others have too, by hash */
+	uint32_t chains[CHAINS];                    /* templates that begin alike, by hash */
+	uint32_t after[2][1 << (64 - AFTER_SHIFT)]; /* templates, see after() */
+	uint32_t shares[SHARES]; /* steps whose text others have too, from 1, by its hash */
 };
 
 void json_templates_init(struct json_templates *k, size_t payload_bytes, size_t ceiling)
 {
 	*k = (struct json_templates){ .payload_bytes = payload_bytes, .ceiling = ceiling };
+	buf_init(&k->templates, ceiling);
 	buf_init(&k->texts, ceiling);
 	buf_init(&k->steps, ceiling);
 	buf_init(&k->payloads, ceiling);
@@ -57,329 +44,148 @@ void json_templates_init(struct json_templates *k, size_t payload_bytes, size_t 
 
 void json_templates_forget(struct json_templates *k)
 {
+	buf_clear(&k->templates);
 	buf_clear(&k->texts);
 	buf_clear(&k->steps);
 	buf_clear(&k->payloads);
-	k->node_count = k->nodes ? 1 : 0;
-	if (k->nodes)
-		k->nodes[0] = (struct json_node){ 0 };
-	memset(k->last, 0, sizeof(k->last));
+	k->last = 0;
 	if (k->tables)
 		memset(k->tables, 0, sizeof(*k->tables));
 }
 
 void json_templates_release(struct json_templates *k)
 {
+	buf_release(&k->templates);
 	buf_release(&k->texts);
 	buf_release(&k->steps);
 	buf_release(&k->payloads);
-	free(k->nodes);
 	free(k->tables);
-	k->nodes = NULL;
 	k->tables = NULL;
 }
 
-/* Comparing */
-
-#ifdef __SSE2__
-static inline __m128i same16(const uint8_t *a, const uint8_t *b)
+static inline struct json_template *template_at(const struct json_templates *k, uint32_t number)
 {
-	return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)a),
-			      _mm_loadu_si128((const __m128i *)(const void *)b));
+	return (struct json_template *)(void *)k->templates.data + number;
 }
 
-/* `len` bytes, 17 to 32, or 33 to 64: vectors from both ends, which overlap in the middle. */
-static inline __m128i same32(const uint8_t *a, const uint8_t *b, size_t len)
+/* The chain of the templates that may stand at p, by the first members before a number: in traces
+ * these are mostly category and name, of which commas separate KEY_MEMBERS parts. */
+static uint32_t *chain_at(const struct json_templates *k, const uint8_t *p, const uint8_t *end)
 {
-	return _mm_and_si128(same16(a, b), same16(a + len - 16, b + len - 16));
-}
+	const uint8_t *at = p, *comma, *value;
 
-static inline __m128i same64(const uint8_t *a, const uint8_t *b, size_t len)
-{
-	return _mm_and_si128(same32(a, b, 32), same32(a + len - 32, b + len - 32, 32));
-}
-
-static inline bool all_same(__m128i same)
-{
-	return _mm_movemask_epi8(same) == 0xffff;
-}
-#endif
-
-/* May look at PAD bytes after `len`. */
-static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t len)
-{
-#ifdef __SSE2__
-	for (; len > 64; a += 64, b += 64, len -= 64)
-		if (!all_same(same64(a, b, 64)))
-			return false;
-	if (len > 32)
-		return all_same(same64(a, b, len));
-	if (len > 16)
-		return all_same(same32(a, b, len));
-	return !(~(unsigned)_mm_movemask_epi8(same16(a, b)) & ((1u << len) - 1));
-#else
-	return memcmp(a, b, len) == 0;
-#endif
-}
-
-/* Whether the run of `n` stands at *p, with a number of its class after it; moves *p past both. */
-static inline bool node_matches(const struct json_templates *k, const struct json_node *n,
-				const uint8_t **p, const uint8_t *end, struct json_number *number)
-{
-	if ((size_t)(end - *p) < (size_t)n->run_len + JSON_NUMBER_REACH)
-		return false;
-	if (memcmp(*p, k->texts.data + n->run, n->run_len) != 0)
-		return false;
-	if (n->is_leaf) {
-		*p += n->run_len;
-		return true;
+	for (unsigned i = 0; i < KEY_MEMBERS; i++) {
+		comma = memchr(at, ',', (size_t)(end - at));
+		if (!comma)
+			return NULL;
+		for (value = comma; value > at && value[-1] <= '9' && value[-1] >= '-';)
+			value--;
+		if (value > at + 1 && value < comma && value[value[-1] == ' ' ? -2 : -1] == ':')
+			break;
+		at = comma + 1;
 	}
-	if (!json_number_take_any(*p + n->run_len, number) ||
-	    (n->class != number->class && n->class != JSON_ANY_CLASS))
-		return false;
-	number->use = n->use;
-	*p += n->run_len + number->len;
-	return true;
+	return &k->tables->chains[hash_text((const char *)p, (size_t)(at - p)) & (CHAINS - 1)];
 }
 
-/* At p, after a quote, is a key whose value differs by element: a time, a duration or an id. */
-static inline bool is_number_key(const uint8_t *p)
+static inline const struct step *steps_of(const struct json_templates *k, uint32_t number)
 {
-	uint32_t key = get_u32(p);
-
-	return key == 0x3a227374 /* ts": */ || key == 0x3a226469 /* id": */ ||
-	       key == 0x22727564 /* dur" */;
+	return (const struct step *)(const void *)k->steps.data + template_at(k, number)->step;
 }
 
-static const uint8_t *find_number_key(const uint8_t *p, const uint8_t *end)
-{
-#ifdef __SSE2__
-	for (; end - p >= 16 + 8; p += 16) { /* a quote, and a first letter of those keys */
-		__m128i quote = _mm_loadu_si128((const __m128i *)(const void *)p);
-		__m128i letter = _mm_loadu_si128((const __m128i *)(const void *)(p + 1));
-		__m128i first =
-			_mm_or_si128(_mm_cmpeq_epi8(letter, _mm_set1_epi8('t')),
-				     _mm_or_si128(_mm_cmpeq_epi8(letter, _mm_set1_epi8('d')),
-						  _mm_cmpeq_epi8(letter, _mm_set1_epi8('i'))));
-		unsigned at = (unsigned)_mm_movemask_epi8(
-			_mm_and_si128(first, _mm_cmpeq_epi8(quote, _mm_set1_epi8('"'))));
-
-		for (; at; at &= at - 1)
-			if (is_number_key(p + __builtin_ctz(at) + 1))
-				return p + __builtin_ctz(at) + 1;
-	}
-#endif
-	for (; end - p >= 8; p++)
-		if (*p == '"' && is_number_key(p + 1))
-			return p + 1;
-	return NULL;
-}
-
-/* The chain of the first runs that may stand at p, by the text before the first such key. */
-static uint32_t *head_of(const struct json_templates *k, const uint8_t *p, const uint8_t *end)
-{
-	const uint8_t *key;
-
-	if (end - p > JSON_TEMPLATE_TEXT_MOST)
-		end = p + JSON_TEMPLATE_TEXT_MOST;
-	key = find_number_key(p, end);
-	if (!key)
-		return NULL;
-	return &k->tables->heads[hash_text((const char *)p, (size_t)(key - p)) & (HEADS - 1)];
-}
-
-/* The node of a chain that matches, 0: none does.  It is moved to the front of its chain. */
-static uint32_t chain_find(struct json_templates *k, uint32_t *head, const uint8_t **p,
-			   const uint8_t *end, struct json_number *number)
-{
-	uint32_t *link = head;
-
-	for (unsigned i = 0; *link && i < TRIES; i++, link = &k->nodes[*link].sibling) {
-		uint32_t found = *link;
-		struct json_node *n = &k->nodes[found];
-
-		if (!node_matches(k, n, p, end, number))
-			continue;
-		*link = n->sibling;
-		n->sibling = *head;
-		*head = found;
-		return found;
-	}
-	return 0;
-}
-
-/* The last node on the path of `leaf` that matches from *p on, 0: none does.  Moves *p past it. */
-static inline uint32_t follow(const struct json_templates *k, uint32_t leaf, const uint8_t **p,
+/*
+ * The end of the element at p if it matches the template, else NULL.  In *match stands how far the
+ * template before it did: what both have in common is not compared again, and fails where that did.
+ */
+static const uint8_t *matches(const struct json_templates *k, uint32_t number, const uint8_t *p,
 			      const uint8_t *end, struct json_match *match)
 {
-	const struct json_node *n = &k->nodes[leaf];
-	const struct step *step = (const struct step *)(const void *)k->steps.data + n->path;
-	const struct step *last = step + n->depth - 1;
-	const uint8_t *at = *p, *texts = k->texts.data;
-	struct json_number *number = match->numbers;
-	uint32_t node = 0;
+	const struct json_template *t = template_at(k, number);
+	const struct step *steps = steps_of(k, number), *tried = steps_of(k, match->template);
+	unsigned i = 0, last = t->step_count - 1;
 
-	if (end - at < n->most)
-		return 0;
-	for (; same_bytes(at, texts + step->run, step->run_len); step++, number++) {
-		const uint8_t *after = at + step->run_len;
-
-		if (step == last) {
-			at = after;
-			node = leaf;
-			break;
-		}
-		after = json_number_take(after, number);
-		if (!after || (step->class != number->class && step->class != JSON_ANY_CLASS))
-			break;
-		number->use = step->use;
-		node = step->node;
-		at = after;
+	if (!number || number == match->template || end - p < t->most)
+		return NULL;
+	while (match->template && i < last && memcmp(&steps[i], &tried[i], sizeof(*steps)) == 0) {
+		if (i == match->count)
+			return NULL;
+		p = (const uint8_t *)match->numbers[i].text + match->numbers[i].len;
+		i++;
 	}
-	*p = at;
-	match->count = (unsigned)(number - match->numbers);
-	return node;
-}
+	match->template = number;
+	for (;; i++) {
+		struct json_number *n = &match->numbers[i];
 
-static inline uint32_t *after_two(const struct json_templates *k)
-{
-	uint64_t hash = ((uint64_t)k->last[1] << 32 | k->last[0]) * HASH_A;
-
-	return &k->tables->after_two[hash >> 52 & (AFTERS - 1)];
-}
-
-static inline uint32_t *after_three(const struct json_templates *k)
-{
-	uint64_t two = ((uint64_t)k->last[1] << 32 | k->last[0]) * HASH_A;
-
-	return &k->tables->after_three[(two + k->last[2] * HASH_B) >> 52 & (AFTERS - 1)];
-}
-
-enum { PREDICTIONS = 4 };
-
-/* A leaf that may stand at p, the likeliest first.  The last of them also sets *head. */
-static inline uint32_t predict(const struct json_templates *k, unsigned i, const uint8_t *p,
-			       const uint8_t *end, uint32_t **head)
-{
-	if (i == 0)
-		return *after_three(k);
-	if (i == 1)
-		return *after_two(k);
-	if (i == 2)
-		return k->nodes[k->last[0]].next;
-	*head = head_of(k, p, end);
-	return *head ? k->nodes[**head].next : 0;
-}
-
-/* The leaf that matches at *p, which is moved past it; 0: none does. */
-static uint32_t find_leaf(struct json_templates *k, const uint8_t **p, const uint8_t *end,
-			  struct json_match *match)
-{
-	uint32_t at = 0, tried = 0, *head = NULL;
-
-	match->count = 0;
-	for (unsigned i = 0; i < PREDICTIONS && !at; i++) {
-		uint32_t leaf = predict(k, i, *p, end, &head);
-
-		if (leaf && leaf != tried)
-			at = follow(k, leaf, p, end, match);
-		tried = leaf;
+		match->count = i;
+		if (memcmp(p, k->texts.data + steps[i].text, steps[i].len) != 0)
+			return NULL;
+		p += steps[i].len;
+		if (i == last)
+			return p;
+		p = json_number_take(p, n);
+		if (!p || (steps[i].class != n->class && steps[i].class != JSON_ANY_CLASS))
+			return NULL;
+		n->use = steps[i].use;
 	}
-	while (!k->nodes[at].is_leaf) {
-		if (at)
-			head = &k->nodes[at].child;
-		at = head ? chain_find(k, head, p, end, &match->numbers[match->count]) : 0;
-		if (!at)
-			return 0;
-		match->count += !k->nodes[at].is_leaf;
-	}
-	return at;
 }
 
-/* Remembers which leaf followed which. */
-static inline void leaf_passed(struct json_templates *k, uint32_t leaf)
+/* What followed the last eight templates the last time (i = 0), or the last two. */
+static inline uint32_t *after(const struct json_templates *k, unsigned i)
 {
-	const struct step *steps = (const struct step *)(const void *)k->steps.data;
+	return &k->tables->after[i][(i ? k->last & 0xffff : k->last) * HASH_A >> AFTER_SHIFT];
+}
 
-	*after_three(k) = leaf;
-	*after_two(k) = leaf;
-	k->nodes[k->last[0]].next = leaf;
-	k->nodes[steps[k->nodes[leaf].path].node].next = leaf;
-	k->last[2] = k->last[1];
-	k->last[1] = k->last[0];
-	k->last[0] = leaf;
+/* Remembers which template followed which. */
+static inline void passed(struct json_templates *k, uint32_t number)
+{
+	*after(k, 0) = *after(k, 1) = number;
+	k->last = k->last << 8 ^ number;
 }
 
 bool json_templates_find(struct json_templates *k, struct json_scan *s, struct json_match *match)
 {
-	const uint8_t *p = s->at;
-	uint32_t leaf;
+	const uint8_t *end = NULL;
+	uint32_t *chain, *link;
 
-	if (k->node_count < 2 || json_is_first(s))
+	if (!k->templates.len || json_is_first(s))
 		return false;
-	leaf = find_leaf(k, &p, s->end, match);
-	if (!leaf)
-		return false;
-	match->payload = k->payloads.data + k->nodes[leaf].payload;
-	leaf_passed(k, leaf);
-	k->found++;
-	s->at = p;
-	return true;
-}
+	match->count = match->template = 0;
+	for (unsigned i = 0; i < 2 && !end; i++)
+		end = matches(k, *after(k, i), s->at, s->end, match);
+	link = chain = end ? NULL : chain_at(k, s->at, s->end);
+	for (unsigned i = 0; link && *link && !end && i < TRIES; i++) {
+		struct json_template *t = template_at(k, *link);
 
-/* Adding */
-
-/* Reserves what a template needs.  Where that would be too much, all that is kept is forgotten. */
-static bool reserve(struct json_templates *k, size_t len, unsigned count)
-{
-	size_t nodes = k->node_count + count + 1, used;
-
-	if (!k->tables && !(k->tables = calloc(1, sizeof(*k->tables))))
-		return false;
-	used = nodes * sizeof(*k->nodes) + k->texts.len + k->steps.len + k->payloads.len +
-	       k->payload_bytes + len + (count + 1) * (PAD + sizeof(struct step));
-	if (used > k->ceiling)
-		json_templates_forget(k);
-	if (vec_reserve(&k->nodes, &k->node_cap, k->node_count + count + 3, NULL) != ST_OK)
-		return false;
-	k->node_count += !k->node_count; /* node 0 stands for none */
-	return true;
-}
-
-/* Where the text of a run is kept: most runs are those of many templates and are kept once, which
- * needs less of the cache. */
-static uint32_t run_put(struct json_templates *k, const char *run, size_t len)
-{
-	static const char pad[PAD];
-	uint32_t *share = &k->tables->shares[hash_text(run, len) & (SHARES - 1)];
-	const struct json_node *n = &k->nodes[*share];
-	uint32_t at = (uint32_t)k->texts.len;
-
-	if (*share && n->run_len == len && memcmp(k->texts.data + n->run, run, len) == 0)
-		return n->run;
-	*share = k->node_count; /* which it will be */
-	buf_put(&k->texts, run, len);
-	buf_put(&k->texts, pad, PAD);
-	return at;
-}
-
-/* The node of a run in the chain *head, added unless it is there. */
-static uint32_t node_put(struct json_templates *k, uint32_t *head, struct json_node like,
-			 const char *run)
-{
-	for (uint32_t at = *head; at; at = k->nodes[at].sibling) {
-		const struct json_node *n = &k->nodes[at];
-
-		if (n->run_len == like.run_len && n->is_leaf == like.is_leaf &&
-		    n->class == like.class && n->use == like.use &&
-		    memcmp(k->texts.data + n->run, run, n->run_len) == 0)
-			return at;
+		end = matches(k, *link, s->at, s->end, match);
+		if (end) { /* moves to the front */
+			*link = t->sibling;
+			t->sibling = *chain;
+			*chain = match->template;
+		}
+		link = &t->sibling;
 	}
-	like.run = run_put(k, run, like.run_len);
-	like.sibling = *head;
-	k->nodes[k->node_count] = like;
-	*head = k->node_count++;
-	return *head;
+	if (!end)
+		return false;
+	match->payload = k->payloads.data + template_at(k, match->template)->payload;
+	passed(k, match->template);
+	k->found++;
+	s->at = end;
+	return true;
+}
+
+/* ---- adding ---- */
+
+/* Where the text of a step is kept: most are those of many templates and are kept once. */
+static uint32_t text_put(struct json_templates *k, const char *text, size_t len)
+{
+	uint32_t *share = &k->tables->shares[hash_text(text, len) & (SHARES - 1)];
+	const struct step *steps = (const struct step *)(const void *)k->steps.data;
+	const struct step *of = *share ? steps + *share - 1 : NULL;
+
+	if (of && of->len == len && memcmp(k->texts.data + of->text, text, len) == 0)
+		return of->text;
+	buf_put(&k->texts, text, len);
+	*share = (uint32_t)(k->steps.len / sizeof(*of)) + 1; /* which it will be */
+	return (uint32_t)(k->texts.len - len);
 }
 
 /* How the number is written; false: so that it cannot be found again. */
@@ -397,74 +203,88 @@ static bool placeholder_class(const struct json_placeholder *number, uint8_t *cl
 	return true;
 }
 
-static void *leaf_payload(struct json_templates *k, uint32_t leaf, const uint32_t *path,
-			  unsigned depth)
+/* The template of a chain that is like `t`, has these placeholders and matches the element, 0:
+ * there is none. */
+static uint32_t find_same(const struct json_templates *k, uint32_t number,
+			  const struct json_template *t, const uint8_t *text, const uint8_t *end,
+			  const struct json_placeholder *numbers)
 {
-	struct json_node *n = &k->nodes[leaf];
+	unsigned count = t->step_count - 1;
+	struct json_match match = { .count = 0 };
 
-	if (!n->depth) {
-		k->added++;
-		n->depth = (uint8_t)depth;
-		n->path = (uint32_t)(k->steps.len / sizeof(struct step));
-		n->payload = (uint32_t)k->payloads.len;
-		n->most = JSON_NUMBER_REACH;
-		for (unsigned i = 0; i < depth; i++) {
-			const struct json_node *of = &k->nodes[path[i]];
-			struct step step = { .node = path[i],
-					     .run = of->run,
-					     .run_len = (uint16_t)of->run_len,
-					     .class = of->class,
-					     .use = of->use };
+	for (; number; number = template_at(k, number)->sibling) {
+		const struct json_template *like = template_at(k, number);
+		unsigned same = 0;
 
-			n->most += of->run_len + JSON_NUMBER_LEN_MOST;
-			buf_put(&k->steps, &step, sizeof(step));
-		}
-		if (buf_reserve(&k->payloads, k->payload_bytes)) {
-			memset(k->payloads.data + k->payloads.len, 0, k->payload_bytes);
-			k->payloads.len += k->payload_bytes;
-		}
+		if (like->most != t->most || like->step_count != t->step_count ||
+		    !matches(k, number, text, end, &match))
+			continue;
+		while (same < count && match.numbers[same].text == numbers[same].text &&
+		       match.numbers[same].use == numbers[same].use)
+			same++;
+		if (same == count)
+			break;
 	}
-	if (buf_status(&k->texts, NULL) != ST_OK || buf_status(&k->steps, NULL) != ST_OK ||
-	    buf_status(&k->payloads, NULL) != ST_OK) {
-		json_templates_forget(k);
-		return NULL;
-	}
-	leaf_passed(k, leaf);
-	return k->payloads.data + n->payload;
+	return number;
 }
 
-void *json_templates_add(struct json_templates *k, const char *text, size_t len,
+void *json_templates_add(struct json_templates *k, const struct json_scan *s, size_t len,
 			 const struct json_placeholder *numbers, unsigned count)
 {
-	const char *at = text, *end = text + len;
-	uint32_t path[JSON_PLACEHOLDERS_MOST + 1], *head;
+	const uint8_t *text = s->at - len;
+	struct json_template t = { .step_count = count + 1,
+				   .most = JSON_NUMBER_REACH + (uint32_t)len };
 	uint8_t classes[JSON_PLACEHOLDERS_MOST];
+	const char *at = (const char *)text;
+	uint32_t *chain, found;
 
-	if (!count || count > JSON_PLACEHOLDERS_MOST || len > JSON_TEMPLATE_TEXT_MOST)
+	if (!count || count > JSON_PLACEHOLDERS_MOST || len > JSON_TEMPLATE_TEXT_MOST ||
+	    (!k->tables && !(k->tables = calloc(1, sizeof(*k->tables)))))
 		return NULL;
 	for (unsigned i = 0; i < count; i++) {
 		if (numbers[i].text < at || !placeholder_class(&numbers[i], &classes[i]))
 			return NULL; /* a member that is repeated makes a placeholder twice */
 		at = numbers[i].text + numbers[i].len;
+		t.most += JSON_NUMBER_LEN_MOST - (uint32_t)numbers[i].len;
 	}
-	at = text;
-	if (!reserve(k, len, count))
+	if (k->templates.len + k->texts.len + k->steps.len + k->payloads.len + 2 * sizeof(t) +
+		    k->payload_bytes + len + (count + 1) * sizeof(struct step) >
+	    k->ceiling)
+		json_templates_forget(k);
+	chain = chain_at(k, text, s->at);
+	if (!chain)
 		return NULL;
-	head = head_of(k, (const uint8_t *)text, (const uint8_t *)end);
-	if (!head)
-		return NULL;
-	for (unsigned i = 0; i <= count; i++) {
-		struct json_node like = { .is_leaf = i == count };
-		const char *stop = i < count ? numbers[i].text : end;
+	found = find_same(k, *chain, &t, text, s->end, numbers);
+	if (!found) {
+		if (!k->templates.len) /* number 0 */
+			buf_put(&k->templates, &(struct json_template){ 0 }, sizeof(t));
+		t.step = (uint32_t)(k->steps.len / sizeof(struct step));
+		t.payload = (uint32_t)k->payloads.len;
+		t.sibling = *chain;
+		at = (const char *)text;
+		for (unsigned i = 0; i <= count; i++) {
+			const char *stop = i < count ? numbers[i].text : (const char *)s->at;
+			struct step step = { .len = (uint16_t)(stop - at) };
 
-		like.run_len = (uint32_t)(stop - at);
-		if (i < count) {
-			like.class = classes[i];
-			like.use = numbers[i].use;
+			step.text = text_put(k, at, step.len);
+			if (i < count) {
+				step.class = classes[i];
+				step.use = numbers[i].use;
+				at = stop + numbers[i].len;
+			}
+			buf_put(&k->steps, &step, sizeof(step));
 		}
-		path[i] = node_put(k, head, like, at);
-		head = &k->nodes[path[i]].child;
-		at = i < count ? stop + numbers[i].len : end;
+		found = (uint32_t)(k->templates.len / sizeof(t));
+		buf_put(&k->templates, &t, sizeof(t));
+		buf_fill(&k->payloads, 0, k->payload_bytes);
+		*chain = found;
+		k->added++;
 	}
-	return leaf_payload(k, path[count], path, count + 1);
+	if (buf_status(&k->templates, NULL) != ST_OK || buf_status(&k->texts, NULL) != ST_OK ||
+	    buf_status(&k->steps, NULL) != ST_OK || buf_status(&k->payloads, NULL) != ST_OK) {
+		json_templates_forget(k);
+		return NULL;
+	}
+	passed(k, found);
+	return k->payloads.data + template_at(k, found)->payload;
 }

@@ -7,9 +7,8 @@
  * (placeholders), and what it made of it (a payload).  From then on, an element with the same text
  * around such numbers is found by comparing bytes, and is valid JSON because that text was.
  *
- * The text up to a placeholder is a run, and templates are paths in a tree of runs.  Which template
- * follows which is remembered, so mostly the bytes are compared with one path only.  What is kept
- * stays below a ceiling: when that is reached, all of it is forgotten.
+ * Which template follows which is remembered, so mostly the bytes are compared with one only.  What
+ * is kept stays below a ceiling: when that is reached, all of it is forgotten.
  */
 #ifndef CONVERT_SOURCE_JSON_TEMPLATE_FAST_H
 #define CONVERT_SOURCE_JSON_TEMPLATE_FAST_H
@@ -32,17 +31,16 @@ struct json_match {
 	const void *payload; /* of the template; until the next add or find */
 	struct json_number numbers[JSON_PLACEHOLDERS_MOST]; /* in its placeholders */
 	unsigned count;
+	uint32_t template; /* its number */
 };
 
 struct json_templates {
 	size_t payload_bytes, ceiling;
-	struct json_node *nodes; /* [0] is unused */
+	struct buf templates; /* struct json_template; number 0 stands for none */
 	struct buf texts, steps, payloads;
-	uint32_t node_count;
-	size_t node_cap;
 	struct json_template_tables *tables; /* allocated with the first template */
-	uint32_t last[3];      /* leaves of the last three elements, the latest first */
-	uint64_t found, added; /* elements and templates so far */
+	uint64_t last;                       /* numbers of the last templates, eight bits of each */
+	uint64_t found, added;               /* elements and templates so far */
 };
 
 void json_templates_init(struct json_templates *k, size_t payload_bytes, size_t ceiling);
@@ -53,11 +51,11 @@ void json_templates_forget(struct json_templates *k);
 bool json_templates_find(struct json_templates *k, struct json_scan *s, struct json_match *match);
 
 /*
- * `text` is an element with all that stands before it from the end of the one before; placeholders
- * are in the order of their places.  Returns its payload, zeroed if it is new, or NULL where it is
- * not kept (too long, no memory: the scanner will read its like again).
+ * The `len` bytes before the scanner are an element with all that stands before it from the end of
+ * the one before; placeholders are in the order of their places.  Returns its payload, zeroed if it
+ * is new, or NULL where it is not kept (too long, no memory: the scanner will read its like again).
  */
-void *json_templates_add(struct json_templates *k, const char *text, size_t len,
+void *json_templates_add(struct json_templates *k, const struct json_scan *s, size_t len,
 			 const struct json_placeholder *numbers, unsigned count);
 
 #endif

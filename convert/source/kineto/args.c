@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/kineto/args.h"
 
+#include "convert/source/kineto/import_fast.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/records.h"
 
@@ -90,26 +91,17 @@ void kineto_args_release(struct kineto_args *a)
 	a->expected = NULL;
 }
 
-void kineto_args_begin(struct kineto_args *a)
-{
-	import_begin(a->to);
-	a->event++;
-	a->at = 0;
-	a->repairs = 0;
-	a->repeated = false;
-}
-
 /* Texts and values */
 
-uint32_t kineto_name(struct kineto_args *a, const struct json *text, struct error *err)
+enum status kineto_name(struct kineto_args *a, const struct json *text, uint32_t *name,
+			struct error *err)
 {
 	if (!text->special)
-		return trace_name(a->to->trace, text->text, text->len, err);
+		return import_name(a->to, text->text, text->len, name, err);
 	buf_clear(&a->text);
 	a->repairs += json_decode(text->text, text->len, &a->text);
-	if (buf_status(&a->text, err) != ST_OK)
-		return 0;
-	return trace_name(a->to->trace, (const char *)a->text.data, a->text.len, err);
+	TRY(buf_status(&a->text, err));
+	return import_name(a->to, (const char *)a->text.data, a->text.len, name, err);
 }
 
 static bool is_whole(const struct json *number)
@@ -141,8 +133,9 @@ static bool number_attr(const struct json *number, struct attr *out)
 	return true;
 }
 
-enum status kineto_attr(struct kineto_args *a, const struct json *value, struct attr *out,
-			struct error *err)
+/* Makes a value an attribute; out->key is left alone. */
+static enum status read_value(struct kineto_args *a, const struct json *value, struct attr *out,
+			      struct error *err)
 {
 	uint32_t name;
 
@@ -153,32 +146,23 @@ enum status kineto_attr(struct kineto_args *a, const struct json *value, struct 
 		buf_clear(&a->text);
 		a->repairs += json_minify(value->text, value->len, &a->text);
 		TRY(buf_status(&a->text, err));
-		name = trace_name(a->to->trace, buf_text(&a->text), a->text.len, err);
+		TRY(import_name(a->to, buf_text(&a->text), a->text.len, &name, err));
 	} else {
-		name = kineto_name(a, value, err);
+		TRY(kineto_name(a, value, &name, err));
 	}
 	out->bits = name;
-	return name ? ST_OK : err->status;
+	return ST_OK;
 }
 
-enum status kineto_attr_append(struct kineto_args *a, struct buf *list, const struct json *key,
-			       const struct json *value, struct error *err)
+enum status kineto_put_member(struct kineto_args *a, struct import *to,
+			      const struct kineto_member *m, struct error *err)
 {
-	struct attr attr = { .unit = UNIT_NONE, .key = kineto_name(a, key, err) };
+	struct attr attr = { .unit = UNIT_NONE };
 
-	if (!attr.key)
-		return err->status;
-	TRY(kineto_attr(a, value, &attr, err));
-	buf_put(list, &attr, sizeof(attr));
-	return buf_status(list, err);
-}
-
-uint32_t kineto_schema_of(struct trace *trace, const struct buf *list, struct error *err)
-{
-	struct arg_schema schema = { .consts = (const struct attr *)(const void *)list->data,
-				     .const_count = (uint32_t)(list->len / sizeof(struct attr)) };
-
-	return schema.const_count ? trace_schema(trace, &schema, err) : 0;
+	TRY(kineto_name(a, &m->key, &attr.key, err));
+	TRY(read_value(a, &m->value, &attr, err));
+	import_attr(to, &attr, false);
+	return buf_status(&to->consts, err);
 }
 
 /* Keys */
@@ -322,21 +306,27 @@ enum status kineto_args_put_const(struct kineto_args *a, const char *key, size_t
 {
 	struct attr attr = { .unit = UNIT_NONE };
 
-	TRY(kineto_attr(a, value, &attr, err));
+	TRY(read_value(a, value, &attr, err));
 	return import_attr_named(a->to, key, key_len, &attr, false, err);
 }
 
-enum status kineto_args_put_member(struct kineto_args *a, const struct kineto_member *m,
+enum status kineto_args_put_others(struct kineto_args *a, const struct kineto_event *element,
 				   struct error *err)
 {
-	struct attr attr = { .unit = UNIT_NONE };
+	const struct kineto_member *m;
+	size_t count = kineto_members(&element->others, &m);
 
-	TRY(kineto_attr(a, &m->value, &attr, err));
-	buf_clear(&a->text);
-	buf_put_byte(&a->text, '.');
-	a->repairs += json_decode(m->key.text, m->key.len, &a->text);
-	TRY(buf_status(&a->text, err));
-	return import_attr_named(a->to, buf_text(&a->text), a->text.len, &attr, false, err);
+	for (size_t i = 0; i < count; i++) {
+		struct attr attr = { .unit = UNIT_NONE };
+
+		TRY(read_value(a, &m[i].value, &attr, err));
+		buf_clear(&a->text);
+		buf_put_byte(&a->text, '.');
+		a->repairs += json_decode(m[i].key.text, m[i].key.len, &a->text);
+		TRY(buf_status(&a->text, err));
+		TRY(import_attr_named(a->to, buf_text(&a->text), a->text.len, &attr, false, err));
+	}
+	return ST_OK;
 }
 
 /* An array of three whole numbers.  False: it is none, and is kept as it stands there. */
@@ -411,37 +401,56 @@ static bool put_member(unsigned role, const struct attr *v, struct event *e,
 	return false;
 }
 
-enum status kineto_args_put(struct kineto_args *a, const struct kineto_member *m, struct event *e,
-			    struct kineto_place *place, struct error *err)
+/* Takes one argument; *use is what became of its number. */
+static enum status take_arg(struct kineto_args *a, const struct kineto_member *m, struct event *e,
+			    struct kineto_place *place, enum kineto_use *use, struct error *err)
 {
 	const struct kineto_field *f;
 	struct kineto_field fresh;
 	struct attr value = { 0 };
+	size_t words = a->to->words.len;
 
-	a->use = KINETO_KEPT;
+	*use = KINETO_KEPT;
 	TRY(find_field(a, e->kind, &m->key, &fresh, &f, err));
 	if (f->role == ROLE_ARRAY && put_array(a, f, &m->value))
 		return ST_OK;
-	TRY(kineto_attr(a, &m->value, &value, err));
-	if (f->role == ROLE_ARG) {
-		size_t words = a->to->words.len;
-
-		put_attr(a, f->names[0], f->unit, &value, true);
-		if (a->to->words.len > words)
-			a->use = KINETO_WORD;
-		return ST_OK;
-	}
-	if (f->role == ROLE_ARRAY) { /* under the name of the whole, not of its first part */
-		value.unit = UNIT_NONE;
+	TRY(read_value(a, &m->value, &value, err));
+	if (f->role == ROLE_ARRAY) /* under the name of the whole, not of its first part */
 		return import_attr_named(a->to, m->key.text, m->key.len, &value, false, err);
-	}
-	if (f->role >= ROLE_CORRELATION && put_member(f->role, &value, e, place)) {
-		if (f->role == ROLE_CORRELATION)
-			a->use = KINETO_CORRELATION;
-		else if (f->role == ROLE_VALUE)
-			a->use = value.type == ATTR_I64 ? KINETO_MINUS_BYTES : KINETO_BYTES;
+	if (f->role == ROLE_CORRELATION || f->role == ROLE_VALUE)
+		*use = f->role == ROLE_CORRELATION ? KINETO_CORRELATION
+		       : value.type == ATTR_I64    ? KINETO_MINUS_BYTES
+						   : KINETO_BYTES;
+	if (put_member(f->role, &value, e, place))
 		return ST_OK;
-	}
-	put_attr(a, f->names[0], f->unit, &value, false);
+	put_attr(a, f->names[0], f->unit, &value, f->role == ROLE_ARG);
+	*use = a->to->words.len > words ? KINETO_WORD : KINETO_KEPT;
 	return ST_OK;
+}
+
+enum status kineto_args_take(struct kineto_args *a, struct kineto_event *element, struct event *e,
+			     struct kineto_place *place, struct error *err)
+{
+	const struct kineto_member *m;
+	enum kineto_use use;
+
+	for (bool again = false;; again = true) {
+		size_t count = kineto_members(&element->args, &m);
+
+		import_begin(a->to);
+		a->event++;
+		a->at = 0;
+		a->repairs = 0;
+		a->repeated = false;
+		*place = (struct kineto_place){ .device = NO_ID, .context = NO_ID };
+		e->number = e->bytes = 0;
+		for (size_t i = 0; i < count; i++) {
+			TRY(take_arg(a, &m[i], e, place, &use, err));
+			if (use != KINETO_KEPT)
+				kineto_fast_number(a->fast, &m[i].value, use);
+		}
+		if (!a->repeated || again)
+			return ST_OK;
+		kineto_drop_repeated(&element->args);
+	}
 }

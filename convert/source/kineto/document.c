@@ -3,122 +3,223 @@
 
 #include "convert/input/input.h"
 
-/* `input`: the fault is the input's, not of a taker, so what came before it counts. */
-struct outcome {
-	enum status status;
-	bool input;
-};
+enum { MEMBERS_BYTES = 32 << 20 };
 
-static struct outcome of_input(enum status status)
+void kineto_document_init(struct kineto_document *d, struct input *in)
 {
-	return (struct outcome){ status, status == ST_FORMAT || status == ST_TRUNCATED ||
-						 status == ST_CEILING || status == ST_IO };
+	*d = (struct kineto_document){ .is_begun = false };
+	json_open(&d->scan, in);
+	buf_init(&d->event.args, MEMBERS_BYTES);
+	buf_init(&d->event.others, MEMBERS_BYTES);
 }
 
-static struct outcome of_taker(enum status status)
+void kineto_document_release(struct kineto_document *d)
 {
-	return (struct outcome){ status, false };
+	buf_release(&d->event.args);
+	buf_release(&d->event.others);
 }
 
-static struct outcome read_events(struct json_walk *w, struct error *err)
-{
-	const struct kineto_event *e = w->event;
-	bool end = false;
-	enum status status;
+/* ---- members ---- */
 
-	w->has_events = true;
+/* Those of the object that the scanner is in, under a hold. */
+static enum status read_members(struct buf *list, struct json_scan *s, struct error *err)
+{
+	struct kineto_member m;
+
+	buf_clear(list);
 	for (;;) {
-		while (w->take_fast && w->take_fast(w->self, &w->scan, &status, err)) {
-			w->elements++;
-			w->with_ph++;
-			if (status != ST_OK)
-				return of_taker(status);
-		}
-		status = kineto_event_next(w->event, &w->scan, &end, err);
-		if (status != ST_OK || end)
-			return of_input(status);
-		w->elements++;
-		w->with_ph += e->is_object && e->ph.type == JSON_STRING && e->ph.len == 1;
-		status = w->take_event(w->self, err);
-		if (status != ST_OK)
-			return of_taker(status);
+		TRY(json_next(s, &m.key, err));
+		if (m.key.type == JSON_OBJECT_END)
+			return buf_status(list, err);
+		TRY(json_next(s, &m.value, err));
+		TRY(json_raw(s, &m.value, err));
+		buf_put(list, &m, sizeof(m));
 	}
 }
 
-/* Reads a key of the top level with its value; *key is JSON_OBJECT_END after the last. */
-static struct outcome read_key(struct json_walk *w, struct json *key, struct error *err)
+enum status kineto_members_read(struct buf *list, const struct json *object, struct error *err)
 {
-	enum status status;
-	struct json value;
+	struct json_scan s;
+	struct json first;
 
-	do {
-		json_hold(&w->scan);
-		status = json_next(&w->scan, key, err);
-		if (status != ST_OK || key->type == JSON_OBJECT_END)
-			return of_input(status);
-		status = json_next(&w->scan, &value, err);
-		if (status == ST_OK && value.type == JSON_ARRAY && kineto_is(key, "traceEvents")) {
-			json_release(&w->scan);
-			return read_events(w, err);
-		}
-		if (status == ST_OK)
-			status = json_raw(&w->scan, &value, err);
-		if (status != ST_OK)
-			return of_input(status);
-	} while (json_again(&w->scan));
-	return of_taker(w->take_key(w->self, key, &value, err));
+	buf_clear(list);
+	if (object->type != JSON_OBJECT)
+		return ST_OK;
+	json_open_text(&s, object->text, object->len);
+	json_hold(&s);
+	TRY(json_next(&s, &first, err));
+	return read_members(list, &s, err);
 }
 
-/* Whether the missing bracket is all that is missing: a compressed file that is truncated has a
- * fault. */
-static bool may_end_here(const struct json_walk *w, const struct outcome *o)
+bool kineto_is(const struct json *value, const char *text)
 {
+	size_t len = strlen(text);
+
+	return (value->type == JSON_STRING || value->type == JSON_KEY) && value->len == len &&
+	       memcmp(value->text, text, len) == 0;
+}
+
+const struct kineto_member *kineto_find(const struct buf *list, const char *key)
+{
+	const struct kineto_member *m;
+
+	for (size_t i = kineto_members(list, &m); i-- > 0;)
+		if (kineto_is(&m[i].key, key))
+			return &m[i];
+	return NULL;
+}
+
+void kineto_drop_repeated(struct buf *list)
+{
+	struct kineto_member *m = (struct kineto_member *)(void *)list->data;
+	size_t kept = 0, count = list->len / sizeof(*m);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t j;
+
+		for (j = i + 1; j < count; j++)
+			if (m[j].key.len == m[i].key.len &&
+			    memcmp(m[j].key.text, m[i].key.text, m[i].key.len) == 0)
+				break;
+		if (j == count)
+			m[kept++] = m[i];
+	}
+	list->len = kept * sizeof(*m);
+}
+
+/* ---- elements and keys ---- */
+
+static enum status read_object(struct kineto_event *e, struct json_scan *s, struct error *err)
+{
+	struct kineto_member m;
+	struct json *member;
+
+	for (;;) {
+		TRY(json_next(s, &m.key, err));
+		if (m.key.type == JSON_OBJECT_END)
+			return buf_status(&e->others, err);
+		TRY(json_next(s, &m.value, err));
+		if (m.value.type == JSON_OBJECT && kineto_is(&m.key, "args")) {
+			TRY(read_members(&e->args, s, err)); /* of two the last counts */
+			continue;
+		}
+		TRY(json_raw(s, &m.value, err));
+		member = NULL;
+#define X(name)                                                                                    \
+	if (m.key.len == sizeof(#name) - 1 && memcmp(m.key.text, #name, sizeof(#name) - 1) == 0)   \
+		member = &e->name;
+		KINETO_MEMBER_LIST(X)
+#undef X
+		if (member)
+			*member = m.value;
+		else
+			buf_put(&e->others, &m, sizeof(m));
+	}
+}
+
+/* The next element of the array, or its end. */
+static enum status read_element(struct kineto_document *d, struct error *err)
+{
+	struct kineto_event *e = &d->event;
+	struct json_scan *s = &d->scan;
+	uint64_t begin = json_at(s);
+	struct json token;
+
+	do {
+		json_hold(s);
+		*e = (struct kineto_event){ .args = e->args, .others = e->others };
+#define X(name) e->name.text = "";
+		KINETO_MEMBER_LIST(X)
+#undef X
+		buf_clear(&e->args);
+		buf_clear(&e->others);
+		e->is_first = json_is_first(s);
+		TRY(json_next(s, &token, err));
+		d->in_events = token.type != JSON_ARRAY_END;
+		if (token.type == JSON_OBJECT)
+			TRY(read_object(e, s, err));
+		else if (d->in_events)
+			TRY(json_raw(s, &token, err));
+	} while (json_again(s));
+	e->text_len = (size_t)(json_at(s) - begin);
+	e->text = (const char *)s->at - e->text_len;
+	e->has_ph = e->ph.type == JSON_STRING && e->ph.len == 1;
+	d->has_elements |= d->in_events;
+	d->has_ph |= e->has_ph;
+	d->found = KINETO_EVENT;
+	return ST_OK;
+}
+
+/* A key of the top level with its value; of traceEvents only the bracket. */
+static enum status read_key(struct kineto_document *d, struct error *err)
+{
+	struct json *key = &d->key.key, *value = &d->key.value;
+	struct json_scan *s = &d->scan;
+
+	do {
+		json_hold(s);
+		TRY(json_next(s, key, err));
+		d->found = key->type == JSON_KEY ? KINETO_KEY : KINETO_END;
+		if (d->found == KINETO_END)
+			return ST_OK;
+		TRY(json_next(s, value, err));
+		d->in_events = value->type == JSON_ARRAY && kineto_is(key, "traceEvents");
+		if (d->in_events) {
+			json_release(s);
+			d->has_events = true;
+			return ST_OK;
+		}
+		TRY(json_raw(s, value, err));
+	} while (json_again(s));
+	return ST_OK;
+}
+
+static enum status find_next(struct kineto_document *d, struct error *err)
+{
+	struct json token;
+
+	if (!d->is_begun) {
+		d->is_begun = true;
+		TRY(json_next(&d->scan, &token, err));
+		d->is_bare = token.type != JSON_OBJECT;
+		d->in_events = d->has_events = token.type == JSON_ARRAY;
+	}
+	while (d->in_events || !d->is_bare) {
+		if (!d->in_events) {
+			TRY(read_key(d, err));
+			if (d->found == KINETO_END)
+				break;
+			if (!d->in_events)
+				return ST_OK;
+		}
+		TRY(read_element(d, err));
+		if (d->in_events)
+			return ST_OK;
+	}
+	d->found = KINETO_END;
+	return json_next(&d->scan, &token, err); /* nothing may follow */
+}
+
+enum status kineto_document_next(struct kineto_document *d, struct error *fault, struct error *err)
+{
+	enum status status = find_next(d, err);
 	const uint8_t *bytes;
 	size_t len;
 
-	return w->may_stay_open && w->is_bare && o->status == ST_TRUNCATED && o->input &&
-	       w->scan.depth == 1 && input_peek(w->scan.in, 1, &bytes, &len, NULL) == ST_OK;
-}
-
-static struct outcome read_all(struct json_walk *w, struct error *err)
-{
-	struct outcome outcome;
-	struct json token;
-
-	outcome = of_input(json_next(&w->scan, &token, err));
-	if (outcome.status != ST_OK)
-		return outcome;
-	w->is_bare = token.type == JSON_ARRAY;
-	if (w->is_bare) {
-		outcome = read_events(w, err);
-		if (may_end_here(w, &outcome))
-			return of_taker(ST_OK);
-	} else if (token.type == JSON_OBJECT) {
-		do
-			outcome = read_key(w, &token, err);
-		while (outcome.status == ST_OK && token.type != JSON_OBJECT_END);
+	/* Only the last bracket is missing; a compressed file that is truncated has a fault, too.
+	 */
+	if (status == ST_TRUNCATED && d->may_stay_open && d->is_bare && d->scan.depth == 1 &&
+	    input_peek(d->scan.in, 1, &bytes, &len, NULL) == ST_OK) {
+		d->found = KINETO_END;
+		status = ST_OK;
 	}
-	if (outcome.status == ST_OK)
-		outcome = of_input(json_next(&w->scan, &token, err)); /* nothing may follow */
-	return outcome;
-}
-
-enum status json_walk(struct json_walk *w, struct input *in, struct error *fault, struct error *err)
-{
-	struct error found = { 0 };
-	struct outcome outcome;
-
-	json_open(&w->scan, in);
-	outcome = read_all(w, &found);
-	if (outcome.status != ST_OK && (!outcome.input || !w->has_events)) {
-		if (err)
-			*err = found;
-		return outcome.status;
-	}
-	if (outcome.status == ST_OK && (!w->has_events || (w->elements && !w->with_ph)))
+	if (status == ST_OK && d->found == KINETO_END &&
+	    (!d->has_events || (d->has_elements && !d->has_ph)))
 		return fail(err, ST_FORMAT, 0, "JSON, but no trace: it has no traceEvents");
-	if (outcome.status != ST_OK)
-		*fault = found;
+	if (status == ST_OK || status == ST_MEMORY || !d->has_events)
+		return status;
+	*fault = *err;
+	d->found = KINETO_END;
 	return ST_OK;
 }
 

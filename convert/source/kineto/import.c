@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/kineto/import.h"
 
-#include "convert/source/kineto/document.h"
-#include "convert/source/kineto/import_fast.h"
-#include "schemas/base/plain.h"
 #include "schemas/model/records.h"
+
+#include <strings.h>
+
+/* What a category stands for. */
+struct category {
+	const char *word; /* case is ignored: those of 2021 begin with a capital */
+	uint8_t kind, subkind;
+	bool is_canonical; /* what the writer of such events writes by itself */
+	bool shows_pid;    /* its pid is that of the process */
+};
 
 /* An element while it becomes an event. */
 struct draft {
 	struct event event;
 	struct kineto_place place;
-	const struct kineto_category *category;
+	const struct category *category;
 	struct kineto_id pid, tid;
 	struct track track;
 	char ph;
@@ -22,22 +29,22 @@ struct draft {
 enum status kineto_import_init(struct kineto_import *k, struct trace *trace, struct spool *spool,
 			       uint32_t process, struct error *err)
 {
-	*k = (struct kineto_import){ .fast = plain_ways ? NULL : kineto_fast_new() };
+	*k = (struct kineto_import){ .tracks = { .trace = trace, .process = process } };
+	kineto_fast_init(&k->fast);
 	import_init(&k->to, trace, spool, process);
-	kineto_event_init(&k->event);
-	kineto_tracks_init(&k->tracks, trace, process);
 	TRY(kineto_args_init(&k->args, &k->to, err));
-	return kineto_head_init(&k->head, &k->args, err);
+	k->args.fast = &k->fast;
+	return kineto_head_init(k, err);
 }
 
 void kineto_import_release(struct kineto_import *k)
 {
 	import_release(&k->to);
-	kineto_event_release(&k->event);
+	kineto_document_release(&k->document);
 	kineto_tracks_release(&k->tracks);
 	kineto_args_release(&k->args);
 	kineto_head_release(&k->head);
-	kineto_fast_free(k->fast);
+	json_templates_release(&k->fast.templates);
 }
 
 static enum status lose(struct kineto_import *k, enum loss why)
@@ -50,7 +57,7 @@ static enum status lose(struct kineto_import *k, enum loss why)
  * track. */
 static enum status set_pid(struct kineto_import *k, const struct kineto_id *pid, struct error *err)
 {
-	kineto_fast_forget(k->fast);
+	json_templates_forget(&k->fast.templates);
 	return kineto_tracks_set_pid(&k->tracks, pid, err);
 }
 
@@ -58,7 +65,7 @@ static enum status set_pid(struct kineto_import *k, const struct kineto_id *pid,
 
 static enum status take_metadata(struct kineto_import *k, struct error *err)
 {
-	const struct kineto_event *e = &k->event;
+	const struct kineto_event *e = &k->document.event;
 	bool of_thread = kineto_is(&e->name, "thread_name");
 	bool of_labels = kineto_is(&e->name, "process_labels");
 	const struct kineto_member *m;
@@ -78,16 +85,14 @@ static enum status take_metadata(struct kineto_import *k, struct error *err)
 		return ST_OK;
 	}
 	TRY(kineto_id_of(&k->args, &e->tid, &tid, err));
-	name = kineto_name(&k->args, &m->value, err);
-	if (!name)
-		return err->status;
+	TRY(kineto_name(&k->args, &m->value, &name, err));
 	return kineto_track_named(&k->tracks, &pid, of_thread ? &tid : NULL, name, err);
 }
 
 /* False: the element has no times. */
 static bool take_times(struct kineto_import *k, struct draft *d)
 {
-	const struct kineto_event *e = &k->event;
+	const struct kineto_event *e = &k->document.event;
 	int64_t begin_ns, dur_ns = 0;
 
 	if (e->ts.type != JSON_NUMBER || !json_us_to_ns(e->ts.text, e->ts.len, &begin_ns))
@@ -97,16 +102,56 @@ static bool take_times(struct kineto_import *k, struct draft *d)
 		return false;
 	if (!import_times(&k->to, &d->event, begin_ns, dur_ns))
 		return false;
-	kineto_fast_number(k->fast, &e->ts, KINETO_BEGIN);
+	kineto_fast_number(&k->fast, &e->ts, KINETO_BEGIN);
 	if (d->ph == 'X')
-		kineto_fast_number(k->fast, &e->dur, KINETO_DURATION);
+		kineto_fast_number(&k->fast, &e->dur, KINETO_DURATION);
 	return true;
 }
 
 /* What the element is */
 
+/* The category that sinks write for what it becomes stands first in each row of a kind. */
+static const struct category categories[] = {
+	{ "cpu_op", KIND_RANGE, RANGE_OP, true, true },
+	{ "cuda_runtime", KIND_API, API_RUNTIME, true, true },
+	{ "kernel", KIND_KERNEL, 0, true, false },
+	{ "python_function", KIND_RANGE, RANGE_PYTHON, true, false },
+	{ "gpu_memcpy", KIND_MEMCPY, 0, true, false },
+	{ "gpu_memset", KIND_MEMSET, 0, true, false },
+	{ "cuda_driver", KIND_API, API_DRIVER, true, true },
+	{ "user_annotation", KIND_RANGE, RANGE_ANNOTATION, true, true },
+	{ "gpu_user_annotation", KIND_RANGE, RANGE_GPU_ANNOTATION, true, false },
+	{ "cuda_sync", KIND_SYNC, 0, true, false },
+	{ "overhead", KIND_OVERHEAD, 0, true, false },
+	{ "Trace", KIND_RANGE, RANGE_PROFILER, true, false },
+	/* 2021 and 2022 */
+	{ "Operator", KIND_RANGE, RANGE_OP, false, true },
+	{ "Runtime", KIND_API, API_RUNTIME, false, true },
+	{ "Driver", KIND_API, API_DRIVER, false, true },
+	{ "Memcpy", KIND_MEMCPY, 0, false, false },
+	{ "Memset", KIND_MEMSET, 0, false, false },
+	{ "Python", KIND_RANGE, RANGE_PYTHON, false, false },
+};
+
+/* NULL: unknown. */
+static const struct category *find_category(const struct json *cat)
+{
+	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
+		if (cat->type == JSON_STRING && strlen(categories[i].word) == cat->len &&
+		    strncasecmp(categories[i].word, cat->text, cat->len) == 0)
+			return &categories[i];
+	return NULL;
+}
+
+/* Arrows from calls to GPU work, which writers draw from correlation ids. */
+static bool is_derived_flow(const struct json *cat)
+{
+	return kineto_is(cat, "ac2g") || kineto_is(cat, "async_cpu_to_gpu") ||
+	       kineto_is(cat, "async") || kineto_is(cat, "async_gpu");
+}
+
 /* Before 2022 annotations had the category of operators. */
-static bool is_old_annotation(const struct kineto_event *e, const struct kineto_category *c)
+static bool is_old_annotation(const struct kineto_event *e, const struct category *c)
 {
 	static const char loader[] = "enumerate(";
 
@@ -134,7 +179,7 @@ static bool says_stream(const struct kineto_event *e)
 
 static void classify_span(const struct kineto_event *e, struct draft *d)
 {
-	const struct kineto_category *c = d->category;
+	const struct category *c = d->category;
 
 	d->writes_ph = true;
 	d->event.kind = c ? c->kind : KIND_RANGE;
@@ -179,13 +224,11 @@ static void classify_instant(const struct kineto_event *e, struct draft *d)
 static enum status take_name(struct kineto_import *k, struct draft *d, struct error *err)
 {
 	static const char copy[] = "Memcpy ";
-	const struct json *name = &k->event.name;
+	const struct json *name = &k->document.event.name;
 
 	if (name->type != JSON_STRING)
 		return ST_OK;
-	d->event.name = kineto_name(&k->args, name, err);
-	if (!d->event.name)
-		return err->status;
+	TRY(kineto_name(&k->args, name, &d->event.name, err));
 	if (d->event.kind == KIND_SYNC)
 		d->event.subkind = (uint8_t)sync_kind_of_word(name->text, name->len);
 	if (d->event.kind == KIND_MEMCPY && name->len >= sizeof(copy) + 3 &&
@@ -196,36 +239,11 @@ static enum status take_name(struct kineto_import *k, struct draft *d, struct er
 
 /* Arguments, members, track */
 
-enum status kineto_take_args(struct kineto_args *a, struct kineto_event *element, struct event *e,
-			     struct kineto_place *place, struct kineto_fast *fast,
-			     struct error *err)
-{
-	const struct kineto_member *m;
-
-	for (bool again = false;; again = true) {
-		size_t count = kineto_members(&element->args, &m);
-
-		kineto_args_begin(a);
-		*place = (struct kineto_place){ .device = NO_ID, .context = NO_ID };
-		e->number = e->bytes = 0;
-		for (size_t i = 0; i < count; i++) {
-			TRY(kineto_args_put(a, &m[i], e, place, err));
-			if (a->use != KINETO_KEPT)
-				kineto_fast_number(fast, &m[i].value, a->use);
-		}
-		if (!a->repeated || again)
-			return ST_OK;
-		kineto_drop_repeated(&element->args);
-	}
-}
-
 /* Members that the writer would not write by itself. */
 static enum status take_members(struct kineto_import *k, struct draft *d, struct error *err)
 {
 	static const struct json none = { .type = JSON_NULL, .text = "null", .len = 4 };
-	const struct kineto_event *e = &k->event;
-	const struct kineto_member *m;
-	size_t count = kineto_members(&e->others, &m);
+	const struct kineto_event *e = &k->document.event;
 	uint64_t number = 0;
 
 	if (!d->writes_cat)
@@ -235,20 +253,18 @@ static enum status take_members(struct kineto_import *k, struct draft *d, struct
 	if (d->event.kind == KIND_MARK && d->event.subkind != MARK_INSTANT &&
 	    e->id.type == JSON_NUMBER && json_u64(e->id.text, e->id.len, &number) && number) {
 		d->event.number = number;
-		kineto_fast_number(k->fast, &e->id, KINETO_CORRELATION);
+		kineto_fast_number(&k->fast, &e->id, KINETO_CORRELATION);
 	} else if (e->id.type != JSON_END) {
 		TRY(kineto_args_put_const(&k->args, ".id", 3, &e->id, err));
 	}
 	if (d->ph != 'X' && e->dur.type != JSON_END)
 		TRY(kineto_args_put_const(&k->args, ".dur", 4, &e->dur, err));
-	for (size_t i = 0; i < count; i++)
-		TRY(kineto_args_put_member(&k->args, &m[i], err));
-	return ST_OK;
+	return kineto_args_put_others(&k->args, e, err);
 }
 
 static enum status take_track(struct kineto_import *k, struct draft *d, struct error *err)
 {
-	const struct kineto_event *e = &k->event;
+	const struct kineto_event *e = &k->document.event;
 	struct track *t = &d->track;
 	bool python = d->event.kind == KIND_RANGE && d->event.subkind == RANGE_PYTHON;
 	int64_t writes_pid;
@@ -287,33 +303,32 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 	return ST_OK;
 }
 
-/* Takes k->event.  Errors are of memory, ceilings and disks; damage is counted. */
-static enum status take_event(void *self, struct error *err)
+/* Takes k->document.event.  Errors are of memory, ceilings and disks; damage is counted. */
+static enum status take_event(struct kineto_import *k, struct error *err)
 {
-	struct kineto_import *k = self;
-	const struct kineto_event *e = &k->event;
+	const struct kineto_event *e = &k->document.event;
 	struct draft d = { 0 };
 
-	kineto_fast_begin(k->fast);
-	if (!e->is_object || e->ph.type != JSON_STRING || e->ph.len != 1)
+	k->fast.number_count = 0;
+	if (!e->has_ph)
 		return lose(k, LOSS_DAMAGED);
 	d.ph = e->ph.text[0];
 	if (d.ph == 'M')
 		return take_metadata(k, err);
-	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && kineto_is_derived_flow(&e->cat)) {
-		kineto_fast_number(k->fast, &e->id, KINETO_UNUSED);
-		kineto_fast_number(k->fast, &e->ts, KINETO_UNUSED);
+	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && is_derived_flow(&e->cat)) {
+		kineto_fast_number(&k->fast, &e->id, KINETO_UNUSED);
+		kineto_fast_number(&k->fast, &e->ts, KINETO_UNUSED);
 		kineto_fast_learn(k, NULL);
 		return lose(k, LOSS_DERIVED);
 	}
 	if (!take_times(k, &d))
 		return lose(k, LOSS_NO_TIME);
-	d.category = kineto_category_find(&e->cat);
+	d.category = find_category(&e->cat);
 	if (d.ph == 'X')
 		classify_span(e, &d);
 	else
 		classify_instant(e, &d);
-	TRY(kineto_take_args(&k->args, &k->event, &d.event, &d.place, k->fast, err));
+	TRY(kineto_args_take(&k->args, &k->document.event, &d.event, &d.place, err));
 	TRY(take_name(k, &d, err));
 	if (d.event.kind == KIND_COUNTER) {
 		const struct kineto_member *m;
@@ -335,36 +350,31 @@ static enum status take_event(void *self, struct error *err)
 	return ST_OK;
 }
 
-static enum status take_key(void *self, const struct json *key, const struct json *value,
-			    struct error *err)
-{
-	return kineto_head_put(&((struct kineto_import *)self)->head, key, value, err);
-}
-
-static bool take_fast(void *self, struct json_scan *s, enum status *status, struct error *err)
-{
-	return kineto_fast_take(self, s, status, err);
-}
-
 enum status kineto_import_read(struct kineto_import *k, struct input *in, struct error *fault,
 			       struct error *err)
 {
-	struct json_walk walk = { .self = k,
-				  .event = &k->event,
-				  .take_event = take_event,
-				  .take_fast = k->fast ? take_fast : NULL,
-				  .take_key = take_key };
+	struct kineto_document *d = &k->document;
+	enum status status;
 
-	return json_walk(&walk, in, fault, err);
+	kineto_document_init(d, in);
+	do {
+		while (d->in_events && kineto_fast_take(k, &d->scan, &status, err))
+			TRY(status);
+		TRY(kineto_document_next(d, fault, err));
+		if (d->found == KINETO_EVENT)
+			TRY(take_event(k, err));
+		else if (d->found == KINETO_KEY)
+			TRY(kineto_head_put(k, &d->key, err));
+	} while (d->found != KINETO_END);
+	return ST_OK;
 }
 
 enum status kineto_import_finish(struct kineto_import *k, const char *path, struct error *err)
 {
 	struct trace *trace = k->to.trace;
-	uint32_t command = kineto_tracks_finish(&k->tracks), count;
+	uint32_t command = kineto_tracks_finish(&k->tracks, 0), count;
 
-	TRY(kineto_head_finish(&k->head, k->to.process, (uint32_t)k->tracks.pid.number, command,
-			       path, err));
+	TRY(kineto_head_finish(k, command, path, err));
 	if (k->head.damaged)
 		import_lose(&k->to, LOSS_DAMAGED, k->head.damaged);
 	/* GPUs that are used without being described become devices, too. */

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import.h - from elements of traceEvents to events in a spool.  An importer is used while a
- * Kineto source opens, and is released when it has.
+ * import.h - from the elements and keys of a Kineto file to events in a spool.  An importer is used
+ * while a Kineto source opens, and is released when it has.
  */
 #ifndef CONVERT_SOURCE_KINETO_IMPORT_H
 #define CONVERT_SOURCE_KINETO_IMPORT_H
 
-#include "convert/source/import.h"
-#include "convert/source/kineto/event.h"
-#include "convert/source/kineto/head.h"
+#include "convert/source/kineto/import_fast.h"
 #include "convert/source/kineto/tracks.h"
 
-struct kineto_fast;
+struct kineto_head {         /* what stands around the events: any of it may stand after them */
+	struct import attrs; /* its constants: all keys but the GPUs, in the order of the file */
+	struct buf members;  /* scratch */
+	struct buf devices;  /* struct device, process 0 */
+	uint64_t base_ns, damaged;
+	uint32_t host, rank, world_size;
+	bool is_synthetic;
+};
 
 struct kineto_import {
 	struct import to;
 	struct kineto_args args;
 	struct kineto_tracks tracks;
-	struct kineto_event event; /* the element at hand */
+	struct kineto_document document;
 	struct kineto_head head;
-	struct kineto_fast *fast; /* import_fast.h; NULL: every element is scanned */
+	struct kineto_fast fast;
 };
 
 /* `process` is a row of the trace that kineto_import_finish() completes.  *k must not move. */
@@ -33,10 +38,14 @@ enum status kineto_import_read(struct kineto_import *k, struct input *in, struct
 /* Completes the process and the GPUs; needs `err`. */
 enum status kineto_import_finish(struct kineto_import *k, const char *path, struct error *err);
 
-/* The arguments of an element into *e, *place and the attributes; `fast` learns which numbers went
- * where. */
-enum status kineto_take_args(struct kineto_args *a, struct kineto_event *element, struct event *e,
-			     struct kineto_place *place, struct kineto_fast *fast,
-			     struct error *err);
+/* head.c: versions, rank, GPUs, the base of the times. */
+enum status kineto_head_init(struct kineto_import *k, struct error *err);
+void kineto_head_release(struct kineto_head *h);
+/* Takes one key of the top level with its raw value. */
+enum status kineto_head_put(struct kineto_import *k, const struct kineto_member *m,
+			    struct error *err);
+/* Completes the process by all that was read, and adds its GPUs. */
+enum status kineto_head_finish(struct kineto_import *k, uint32_t command, const char *path,
+			       struct error *err);
 
 #endif

@@ -1,56 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/kineto/import_fast.h"
-
-#include "convert/source/json/template_fast.h"
-
-#include <stdlib.h>
+#include "convert/source/kineto/import.h"
+#include "schemas/base/plain.h"
 
 enum { TEMPLATE_BYTES = 3 << 20 };
-
-struct kineto_fast {
-	struct json_templates templates;
-	struct json_placeholder numbers[JSON_PLACEHOLDERS_MOST + 1]; /* of the element at hand */
-	unsigned number_count;
-};
 
 struct outcome {            /* what the elements of a template become */
 	struct event event; /* without its times and what its numbers give */
 	bool is_derived, launches;
 };
 
-struct kineto_fast *kineto_fast_new(void)
+void kineto_fast_init(struct kineto_fast *f)
 {
-	struct kineto_fast *f = calloc(1, sizeof(*f));
-
-	if (f)
-		json_templates_init(&f->templates, sizeof(struct outcome), TEMPLATE_BYTES);
-	return f;
-}
-
-void kineto_fast_free(struct kineto_fast *f)
-{
-	if (f)
-		json_templates_release(&f->templates);
-	free(f);
-}
-
-void kineto_fast_begin(struct kineto_fast *f)
-{
-	if (f)
-		f->number_count = 0;
-}
-
-void kineto_fast_forget(struct kineto_fast *f)
-{
-	if (f)
-		json_templates_forget(&f->templates);
-}
-
-struct kineto_fast_totals kineto_fast_totals(const struct kineto_fast *f)
-{
-	struct kineto_fast_totals none = { 0 };
-
-	return f ? (struct kineto_fast_totals){ f->templates.found, f->templates.added } : none;
+	json_templates_init(&f->templates, sizeof(struct outcome), TEMPLATE_BYTES);
+	f->number_count = 0;
+	f->is_off = plain_ways;
 }
 
 void kineto_fast_number(struct kineto_fast *f, const struct json *number, enum kineto_use use)
@@ -67,10 +30,10 @@ void kineto_fast_number(struct kineto_fast *f, const struct json *number, enum k
 
 void kineto_fast_learn(struct kineto_import *k, const struct event *e)
 {
-	struct kineto_fast *f = k->fast;
+	struct kineto_fast *f = &k->fast;
 	struct outcome *o;
 
-	if (!f || k->event.is_first || f->number_count > JSON_PLACEHOLDERS_MOST)
+	if (f->is_off || k->document.event.is_first || f->number_count > JSON_PLACEHOLDERS_MOST)
 		return;
 	if (e && (e->kind == KIND_COUNTER || k->args.repairs || k->args.repeated))
 		return;
@@ -83,8 +46,8 @@ void kineto_fast_learn(struct kineto_import *k, const struct event *e)
 			f->numbers[at] = f->numbers[at - 1];
 		f->numbers[at] = moved;
 	}
-	o = json_templates_add(&f->templates, k->event.text, k->event.text_len, f->numbers,
-			       f->number_count);
+	o = json_templates_add(&f->templates, &k->document.scan, k->document.event.text_len,
+			       f->numbers, f->number_count);
 	if (!o)
 		return;
 	*o = (struct outcome){ .is_derived = !e };
@@ -142,7 +105,7 @@ bool kineto_fast_take(struct kineto_import *k, struct json_scan *s, enum status 
 	struct event e;
 	bool is_filled = true;
 
-	if (!k->fast || !json_templates_find(&k->fast->templates, s, &match))
+	if (k->fast.is_off || !json_templates_find(&k->fast.templates, s, &match))
 		return false;
 	o = match.payload;
 	*status = ST_OK;

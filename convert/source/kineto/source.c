@@ -5,7 +5,6 @@
  * through a spool.
  */
 #include "convert/input/input.h"
-#include "convert/source/kineto/document.h"
 #include "convert/source/kineto/import.h"
 #include "convert/source/source_list.h"
 #include "convert/source/spooled.h"

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { ROWS_MOST = 1 << 16 }; /* names beyond are counted, not kept; tracks beyond are refused */
+enum { ROWS_MOST = 1 << 18 }; /* names beyond are counted, not kept; tracks beyond are refused */
 
 /* Outside of what pids and tids are, so that texts and numbers never collide. */
 #define TEXT_NUMBERS   ((int64_t)1 << 40)
@@ -20,12 +20,8 @@ struct kineto_track {
 struct given_name {
 	int64_t pid, tid;
 	uint32_t name;
+	uint32_t process; /* of a process that was made here */
 };
-
-void kineto_tracks_init(struct kineto_tracks *k, struct trace *trace, uint32_t process)
-{
-	*k = (struct kineto_tracks){ .trace = trace, .process = process };
-}
 
 void kineto_tracks_release(struct kineto_tracks *k)
 {
@@ -54,9 +50,9 @@ enum status kineto_id_of(struct kineto_args *a, const struct json *value, struct
 	if (json_i64(text, len, &out->number))
 		return ST_OK;
 	out->is_text = true;
-	out->text = kineto_name(a, value, err);
+	TRY(kineto_name(a, value, &out->text, err));
 	out->number = TEXT_NUMBERS + out->text;
-	return out->text ? ST_OK : err->status;
+	return ST_OK;
 }
 
 static bool is_track(const struct kineto_track *k, const struct track *t, int64_t pid, int64_t tid)
@@ -90,6 +86,75 @@ enum status kineto_tracks_set_pid(struct kineto_tracks *k, const struct kineto_i
 	return ST_OK;
 }
 
+static struct given_name *find_name(const struct kineto_tracks *k, int64_t pid, int64_t tid)
+{
+	uint64_t hash = hash_word((uint64_t)pid, (uint64_t)tid);
+	uint32_t item;
+
+	for (size_t at = hash_first(&k->name_index, hash);
+	     (item = hash_item(&k->name_index, &at, hash)) != HASH_NONE;
+	     at = hash_next(&k->name_index, at))
+		if (k->names[item].pid == pid && k->names[item].tid == tid)
+			return &k->names[item];
+	return NULL;
+}
+
+/* The same, but it is added unless it is there; NULL: there are too many. */
+static enum status name_row(struct kineto_tracks *k, int64_t pid, int64_t tid,
+			    struct given_name **out, struct error *err)
+{
+	*out = find_name(k, pid, tid);
+	if (*out || k->name_count == ROWS_MOST)
+		return ST_OK;
+	TRY(vec_reserve(&k->names, &k->name_cap, k->name_count + 1, err));
+	TRY(hash_add(&k->name_index, hash_word((uint64_t)pid, (uint64_t)tid), k->name_count, err));
+	*out = &k->names[k->name_count++];
+	**out = (struct given_name){ .pid = pid, .tid = tid };
+	return ST_OK;
+}
+
+enum status kineto_track_named(struct kineto_tracks *k, const struct kineto_id *pid,
+			       const struct kineto_id *tid, uint32_t name, struct error *err)
+{
+	struct given_name *n;
+
+	TRY(name_row(k, pid->number, tid ? tid->number : PROCESS_ITSELF, &n, err));
+	if (n)
+		n->name = name;
+	else
+		k->names_lost++;
+	return ST_OK;
+}
+
+static enum status too_many(struct error *err)
+{
+	return fail(err, ST_CEILING, NOWHERE, "more than %d processes, threads and streams",
+		    ROWS_MOST);
+}
+
+/* The process of a pid, where each has one of its own. */
+static enum status find_process(struct kineto_tracks *k, const struct kineto_id *pid,
+				uint32_t *process, struct error *err)
+{
+	struct process p = { .host = k->host, .pid = (uint32_t)pid->number, .rank = NO_RANK };
+	struct given_name *n;
+
+	if (pid->number < 0 || pid->number > INT32_MAX) /* no process can have it */
+		p.pid = (uint32_t)hash_word(0, (uint64_t)pid->number) | 0x80000000u;
+	TRY(name_row(k, pid->number, PROCESS_ITSELF, &n, err));
+	if (!n)
+		return too_many(err);
+	if (!n->process) {
+		n->process = trace_process(k->trace, &p, err);
+		if (!n->process)
+			return err->status;
+		if (pid->is_text && !n->name)
+			n->name = pid->text;
+	}
+	*process = n->process;
+	return ST_OK;
+}
+
 enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const struct kineto_id *pid,
 			      const struct kineto_id *tid, uint32_t *track, struct error *err)
 {
@@ -97,7 +162,10 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const st
 	uint32_t item;
 
 	t->process = k->process;
-	if (t->type == TRACK_THREAD) { /* keeps threads of other pids apart from the process's */
+	if (!k->process) {
+		TRY(find_process(k, pid, &t->process, err));
+	} else if (t->type ==
+		   TRACK_THREAD) { /* keeps threads of other pids apart from the process's */
 		t->context = NO_ID;
 		if (pid->is_given && pid->is_text)
 			t->context = FOREIGN_TEXT | pid->text;
@@ -122,8 +190,7 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const st
 		struct kineto_track made = { .track = *t, .pid = pid->number, .tid = tid->number };
 
 		if (k->track_count == ROWS_MOST)
-			return fail(err, ST_CEILING, NOWHERE, "more than %d threads and streams",
-				    ROWS_MOST);
+			return too_many(err);
 		TRY(vec_reserve(&k->tracks, &k->track_cap, k->track_count + 1, err));
 		made.id = trace_track(k->trace, t, err);
 		if (!made.id)
@@ -137,41 +204,7 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const st
 	return ST_OK;
 }
 
-static struct given_name *find_name(const struct kineto_tracks *k, int64_t pid, int64_t tid)
-{
-	uint64_t hash = hash_word((uint64_t)pid, (uint64_t)tid);
-	uint32_t item;
-
-	for (size_t at = hash_first(&k->name_index, hash);
-	     (item = hash_item(&k->name_index, &at, hash)) != HASH_NONE;
-	     at = hash_next(&k->name_index, at))
-		if (k->names[item].pid == pid && k->names[item].tid == tid)
-			return &k->names[item];
-	return NULL;
-}
-
-enum status kineto_track_named(struct kineto_tracks *k, const struct kineto_id *pid,
-			       const struct kineto_id *tid, uint32_t name, struct error *err)
-{
-	int64_t of = tid ? tid->number : PROCESS_ITSELF;
-	struct given_name *n = find_name(k, pid->number, of);
-
-	if (!n && k->name_count == ROWS_MOST) {
-		k->names_lost++;
-		return ST_OK;
-	}
-	if (!n) {
-		TRY(vec_reserve(&k->names, &k->name_cap, k->name_count + 1, err));
-		TRY(hash_add(&k->name_index, hash_word((uint64_t)pid->number, (uint64_t)of),
-			     k->name_count, err));
-		n = &k->names[k->name_count++];
-		*n = (struct given_name){ .pid = pid->number, .tid = of };
-	}
-	n->name = name; /* the last one counts, as in viewers */
-	return ST_OK;
-}
-
-uint32_t kineto_tracks_finish(struct kineto_tracks *k)
+uint32_t kineto_tracks_finish(struct kineto_tracks *k, uint32_t schema)
 {
 	const struct given_name *n;
 
@@ -180,11 +213,18 @@ uint32_t kineto_tracks_finish(struct kineto_tracks *k)
 	for (uint32_t i = 0; i < k->track_count; i++) {
 		const struct kineto_track *t = &k->tracks[i];
 
-		if (t->track.type != TRACK_THREAD && t->track.type != TRACK_STREAM)
-			continue;
 		n = find_name(k, t->pid, t->tid);
-		if (n)
+		if (n && n->name &&
+		    (t->track.type == TRACK_THREAD || t->track.type == TRACK_STREAM))
 			trace_set_track_name(k->trace, t->id, n->name);
+	}
+	for (uint32_t i = 0; i < k->name_count; i++) {
+		struct process p = *trace_get_process(k->trace, k->names[i].process);
+
+		p.command = k->names[i].name;
+		p.schema = schema;
+		if (k->names[i].process)
+			trace_set_process(k->trace, k->names[i].process, &p);
 	}
 	n = find_name(k, k->pid.number, PROCESS_ITSELF);
 	return n ? n->name : 0;
