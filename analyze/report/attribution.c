@@ -4,6 +4,7 @@
 #include "schemas/base/hash.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct column attribution_columns[] = {
 	RANK_COLUMNS,
@@ -21,6 +22,21 @@ const struct table_type table_attribution = {
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.columns = attribution_columns,
+};
+
+enum { RECORDING_WHAT = RANK_KEYS, RECORDING_VALUE };
+static const struct column recording_columns[] = {
+	RANK_COLUMNS,
+	{ "what", NULL, CELL_TEXT, KEY, NULL, "command, recorder or recorded" },
+	{ "value", NULL, CELL_TEXT, KEY, NULL, "its value; recorded: one of several" },
+	{ .name = NULL },
+};
+static const struct table_type table_recording = {
+	.name = "recording",
+	.member = "recording",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = recording_columns,
 };
 
 enum { CACHE = 1 << 12 };
@@ -111,7 +127,56 @@ static enum status attribution_put(struct accumulator *f, const struct sorted_ba
 	return ST_OK;
 }
 
-static const struct table_type *const attribution_tables[] = { &table_attribution, NULL };
+static enum status put_recording(struct accumulator *f, uint32_t process, const char *what,
+				 const char *value, struct error *err)
+{
+	union value keys[RECORDING_VALUE + 1], *row;
+
+	keys[RECORDING_WHAT].text = what;
+	keys[RECORDING_VALUE].text = value;
+	return value[0] ? acc_row(f, "recording", process, keys, &row, err) : ST_OK;
+}
+
+/* What was run and what was recorded of it: times of unlike recordings are not compared alone. */
+static enum status attribution_end(struct accumulator *f, struct error *err)
+{
+	static const struct {
+		uint8_t kind, subkind;
+		const char *word;
+	} options[] = {
+		{ KIND_RANGE, RANGE_PYTHON, "Python frames" },
+		{ KIND_RANGE, RANGE_OP, "operators" },
+		{ KIND_ALLOC, 0, "memory" },
+	};
+	uint32_t processes = trace_count(f->trace, TRACE_PROCESSES), process = 1, i;
+
+	while (process <= processes &&
+	       !(acc_wants(f, process) && sweep_process(f->sweep, process).has_gpu))
+		process++;
+	if (process > processes)
+		return ST_OK;
+	TRY(put_recording(f, process, "command",
+			  trace_text(f->trace, trace_get_process(f->trace, process)->command, NULL),
+			  err));
+	TRY(put_recording(f, process, "recorder",
+			  trace_text(f->trace, trace_provenance(f->trace)->format, NULL), err));
+	if (trace_find_name(f->trace, "Input Dims", strlen("Input Dims")))
+		TRY(put_recording(f, process, "recorded", "shapes", err));
+	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
+		for (i = 1; i <= trace_count(f->trace, TRACE_DESCS); i++) {
+			const struct event_desc *desc = trace_get_desc(f->trace, i);
+
+			if (desc->kind != options[k].kind ||
+			    (desc->kind == KIND_RANGE && desc->subkind != options[k].subkind))
+				continue;
+			TRY(put_recording(f, process, "recorded", options[k].word, err));
+			break;
+		}
+	return ST_OK;
+}
+
+static const struct table_type *const attribution_tables[] = { &table_attribution, &table_recording,
+							       NULL };
 
 const struct report_type report_attribution = {
 	.name = "owned",
@@ -119,4 +184,5 @@ const struct report_type report_attribution = {
 	.tables = attribution_tables,
 	.state_size = sizeof(struct attribution),
 	.put = attribution_put,
+	.end = attribution_end,
 };

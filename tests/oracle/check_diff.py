@@ -218,6 +218,71 @@ def cannot(check, folder):
                "it needs about" in got["sentence"], f"wild: {rc} {got['sentence']}")
 
 
+def few(check, folder):
+    """Three steps: what every one of them takes longer is found, what one alone takes is named."""
+    a = series_write(os.path.join(folder, "few_a.json"), 7, steps=3, variation=0.1)
+    b = series_write(os.path.join(folder, "few_b.json"), 7, 0.043, steps=3, variation=0.1)
+    rc, got, _ = check.diff(a, b)
+    check.that(rc == 3 and got["verdict"] == "slower" and got["is_paired"] and
+               "step by step" in got["sentence"], f"three steps: {rc} {got['sentence']}")
+    check.that("compute in" in got["reason"] and "gemm" in got["reason"], got["reason"])
+    check.that([s["b_ns"] - s["a_ns"] for s in got["steps"]] ==
+               [s["difference_ns"] for s in got["steps"]] and len(got["steps"]) == 3 and
+               not any(s["is_apart"] for s in got["steps"]), f"their steps: {got['steps']}")
+    mean = sum(s["difference_ns"] for s in got["steps"]) / 3
+    check.that(abs(mean - got["difference_ns"]) < 1, "pairs have the difference of the means")
+    c = series_write(os.path.join(folder, "few_c.json"), 70, steps=3, variation=0.05)
+    rc, got, _ = check.diff(a, c)
+    check.that(rc == 0 and not got["is_paired"], f"other seeds: {rc} {got['sentence']}")
+    with open(a, encoding="ascii") as f:
+        rows = json.load(f)
+    for row in rows["traceEvents"]:     # the host stops for 40 ms in step 1
+        stop = 1000 + rows["traceEvents"][0]["dur"] + 5000
+        if row["ts"] > stop:
+            row["ts"] += 40000
+        elif row["ts"] + row["dur"] > stop:
+            row["dur"] += 40000
+    with open(c, "w", encoding="ascii") as f:
+        json.dump(rows, f)
+    _, got, _ = check.diff(a, c)
+    check.that([s["step"] for s in got["steps"] if s["is_apart"]] == [1] and
+               "Unlike the others step 1: +40.000 ms" in got["reason"], f"one step: {got['reason']}")
+
+
+def unlike(check, folder):
+    """Another GPU and other options are said before the times; what did not change is one row."""
+    a, b = os.path.join(folder, "a.json"), os.path.join(folder, "other.json")
+    with open(a, encoding="ascii") as f:
+        rows = json.load(f)
+    check.that(not check.diff(a, a)[1]["unlike"], "A/A is alike")
+    at = next(row for row in rows["traceEvents"] if row["name"] == "forward")
+    rows["traceEvents"].append({**at, "cat": "python_function", "name": "train.py(3): step"})
+    rows["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100"}]
+    with open(b, "w", encoding="ascii") as f:
+        json.dump(rows, f)
+    _, got, _ = check.diff(a, b)
+    want = [("GPUs", "", "NVIDIA A100"), ("recording options", "", "Python frames")]
+    check.that([(u["what"], u["a"], u["b"]) for u in got["unlike"]] == want, str(got["unlike"]))
+    page = subprocess.run([check.tool, "--diff", "-q", a, b], capture_output=True, text=True).stdout
+    check.that(page.find("not the same GPUs") in range(1, page.find("WHERE IT WENT")),
+               "unlike GPUs come first")
+    check.that(" unchanged" in page and "\ncompute" not in page, f"unchanged rows: {page}")
+
+
+def places(check, folder):
+    """Where the GPU waits longer: the place is in the reason."""
+    a, b = (os.path.join(folder, name) for name in ("a.json", "data.json"))
+    _, got, _ = check.diff(a, b)
+    first = got["places"][0]
+    check.that((first["cause"], first["range"]) == ("data", "enumerate(DataLoader)#_next") and
+               "idle by data" in got["reason"] and "enumerate(DataLoader)#_next" in got["reason"],
+               f"place: {first} {got['reason']}")
+    for side in ("a", "b"):
+        waits = sum(p[side + "_ns"] for p in got["parts"] if p["class"] in ("idle", "lead", "tail"))
+        check.that(abs(sum(p[side + "_ns"] for p in got["places"]) - waits) <=
+                   len(got["places"]) + len(got["parts"]), "places add up to what is not busy")
+
+
 def folders(check, folder):
     """Several ranks a side, not as many; other formats; the width of the page."""
     for side, ranks, gemm in (("left", 4, 800), ("right", 3, 880)):
@@ -281,7 +346,8 @@ def schema(check, folder):
     _, got, _ = check.diff(os.path.join(folder, "a.json"), os.path.join(folder, "gemm.json"))
     check.that(set(want["required"]) == set(got) == set(want["properties"]), "schema: top")
     for name, objects in (("side", [got["a"], got["b"]]), ("part", got["parts"]),
-                          ("owner", got["owners"])):
+                          ("owner", got["owners"]), ("place", got["places"]),
+                          ("step", got["steps"]), ("unlike", got["unlike"])):
         of = want["$defs"][name]
         for one in objects:
             check.that(set(one) == set(of["required"]) == set(of["properties"]) and
@@ -295,7 +361,7 @@ def main():
     parser.add_argument("--bin", required=True)
     check = Check(os.path.abspath(os.path.join(parser.parse_args().bin, "tacho-analyze")))
     with tempfile.TemporaryDirectory() as folder:
-        for part in (planted, chance, cannot, folders, wrong, schema):
+        for part in (planted, chance, cannot, few, unlike, places, folders, wrong, schema):
             part(check, folder)
     print(f"diff: {check.passed} passed, {check.failed} failed")
     return 1 if check.failed else 0

@@ -88,14 +88,56 @@ void test_diff_coverage(void)
 	CHECK(alarms < 60);                  /* 1.5 %; a threshold is no part of the interval */
 }
 
+/* Series of few steps, whose steps are alike on both sides to the share `alike` of their variation.
+ */
+static struct diff_estimate pairs_make(uint64_t seed, size_t count, double slower, double alike)
+{
+	double a[64], b[64], differences[64];
+	uint64_t state = seed * 104729 + 17;
+
+	for (size_t i = 0; i < count; i++) {
+		double z = normal(&state), own = normal(&state);
+
+		a[i] = 1e6 * (1 + 0.05 * z);
+		b[i] = 1e6 * (1 + slower + 0.05 * (alike * z + sqrt(1 - alike * alike) * own));
+		differences[i] = b[i] - a[i];
+	}
+	struct diff_series sa = diff_series(a, count), sb = diff_series(b, count);
+	struct diff_series pairs = diff_series(differences, count);
+	struct diff_estimate e = diff_estimate(&sa, &sb, 0.02);
+	diff_pair(&e, &pairs);
+	return e;
+}
+
+/* Three steps, of which each takes 4.3 % longer: noise that both sides share hides nothing. */
+void test_diff_pairs(void)
+{
+	uint64_t found = 0, alarms[2] = { 0, 0 }, paired = 0;
+
+	for (uint64_t seed = 0; seed < SEEDS; seed++)
+		found += pairs_make(seed, 3, 0.043, 0.9999).verdict == DIFF_SLOWER;
+	CHECK(found >= 95);
+	for (uint64_t seed = 0; seed < 4000; seed++) {
+		struct diff_estimate e = pairs_make(seed, 3, 0, 0);
+
+		alarms[0] += e.verdict == DIFF_SLOWER;
+		alarms[1] += e.verdict == DIFF_FASTER;
+		paired += e.is_paired;
+	}
+	/* steps that share nothing: one in a hundred more than the means alone, on both sides */
+	CHECK(paired <= 60);
+	CHECK(alarms[0] < 200 && alarms[1] < 200);
+}
+
 void test_diff_quantiles(void)
 {
-	CHECK_F64(diff_t95(1), 12.7062, 0.0001);
-	CHECK_F64(diff_t95(2), 4.3027, 0.0001);
-	CHECK_F64(diff_t95(5), 2.5706, 0.0001);
-	CHECK_F64(diff_t95(10.5), 2.2138, 0.001);
-	CHECK_F64(diff_t95(30), 2.0423, 0.0001);
-	CHECK_F64(diff_t95(1e6), 1.95997, 0.0001);
+	CHECK_F64(diff_t(1, 0.05), 12.7062, 0.0001);
+	CHECK_F64(diff_t(2, 0.05), 4.3027, 0.0001);
+	CHECK_F64(diff_t(2, 0.01), 9.9248, 0.0001);
+	CHECK_F64(diff_t(5, 0.05), 2.5706, 0.0001);
+	CHECK_F64(diff_t(10.5, 0.05), 2.2138, 0.001);
+	CHECK_F64(diff_t(30, 0.05), 2.0423, 0.0001);
+	CHECK_F64(diff_t(1e6, 0.05), 1.95997, 0.0001);
 }
 
 void test_diff_correlation(void)
@@ -126,7 +168,7 @@ void test_diff_welch(void)
 
 	CHECK_F64(sa.correlation + sb.correlation, 0, 0);
 	CHECK_F64(e.difference, 2, 1e-9);
-	CHECK_F64(e.half, diff_t95(freedom) * sqrt(va + vb), 1e-9);
+	CHECK_F64(e.half, diff_t(freedom, 0.05) * sqrt(va + vb), 1e-9);
 	CHECK(freedom > 3 && freedom < 6);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct report_type *const diff_reports[] = { &report_summary, &report_steps,
+const struct report_type *const diff_reports[] = { &report_summary, &report_steps, &report_idle,
 						   &report_attribution, NULL };
 
 /* ---- the series of steps ---------------------------------------------------------------- */
@@ -54,9 +54,10 @@ static enum status take_series(struct diff_side *s, struct tables *all, struct e
 	struct table *t = tables_find(all, "steps");
 	struct timed *steps = calloc(table_count(t) + 1, sizeof(*steps));
 	double *walls = calloc(table_count(t) + 1, sizeof(*walls)), sum = 0;
+	s->walls = calloc(table_count(t) + 1, sizeof(*s->walls));
 	size_t count = 0, n, i, of = 0;
 
-	if (!steps || !walls) {
+	if (!steps || !walls || !s->walls) {
 		free(steps);
 		free(walls);
 		return fail_memory(err);
@@ -67,7 +68,10 @@ static enum status take_series(struct diff_side *s, struct tables *all, struct e
 		of++;
 		if (i + 1 < n && !sort_compare(&steps[i], &steps[i + 1], by_time))
 			continue;
-		walls[count++] = sum / (double)of;
+		walls[count] = sum / (double)of;
+		s->walls[count] =
+			(struct diff_wall){ steps[i].number, steps[i].occurrence, walls[count] };
+		count++;
 		sum = 0;
 		of = 0;
 	}
@@ -96,8 +100,7 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 	return ST_OK;
 }
 
-/* Per step and GPU, rounded to the nanosecond. */
-static int64_t mean_of(const struct diff_side *s, uint64_t ns)
+int64_t diff_mean(const struct diff_side *s, uint64_t ns)
 {
 	uint64_t steps = s->steps ? s->steps : s->ranks ? s->ranks : 1;
 	__extension__ unsigned __int128 whole = (unsigned __int128)ns * s->ranks;
@@ -177,8 +180,8 @@ static void owners_take(struct diff *d, const struct attribution *all, size_t co
 		ns[all[i].is_b] += all[i].ns;
 		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_owner))
 			continue;
-		o.ns.a_ns = mean_of(&d->a, ns[0]);
-		o.ns.b_ns = mean_of(&d->b, ns[1]);
+		o.ns.a_ns = diff_mean(&d->a, ns[0]);
+		o.ns.b_ns = diff_mean(&d->b, ns[1]);
 		o.ns.difference_ns = o.ns.b_ns - o.ns.a_ns;
 		o.ns.size_ns = llabs(o.ns.difference_ns);
 		ns[0] = ns[1] = 0;
@@ -235,13 +238,22 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 	owners_take(d, all, count);
 	free(all);
 	close_parts(d);
-	return ST_OK;
+	diff_unlikes_take(d, a, b);
+	TRY(diff_places_take(d, a, b, err));
+	return diff_steps_take(d, err);
 }
 
 void diff_release(struct diff *d)
 {
 	free(d->parts);
 	free(d->owners);
+	free(d->places);
+	free(d->steps);
+	free(d->a.walls);
+	free(d->b.walls);
+	d->places = NULL;
+	d->steps = NULL;
+	d->a.walls = d->b.walls = NULL;
 	d->parts = NULL;
 	d->owners = NULL;
 }
@@ -298,8 +310,9 @@ void diff_sentence(const struct diff *d, char out[DIFF_SENTENCE])
 			 e->difference / whole, e->half / whole);
 		return;
 	}
-	snprintf(out, DIFF_SENTENCE, "B is %s by %.2f %% of A's step time, \xc2\xb1%.2f %%%s.",
+	snprintf(out, DIFF_SENTENCE, "B is %s by %.2f %% of A's step time, \xc2\xb1%.2f %%%s%s.",
 		 slower ? "slower" : "faster", fabs(e->difference) / whole, e->half / whole,
+		 e->is_paired ? ", step by step" : "",
 		 !slower                     ? ""
 		 : e->verdict == DIFF_SLOWER ? ": at or over --fail-over"
 					     : ": below --fail-over");

@@ -17,6 +17,10 @@
 #include "analyze/engine/number.h"
 #include "schemas/base/buf.h"
 
+struct diff_wall {                   /* of a step: the mean over the ranks that counted it */
+	uint64_t number, occurrence; /* occurrence: windows may count from the same number */
+	double wall_ns;
+};
 struct diff_side {
 	const char *path; /* as given; borrowed */
 	uint64_t inputs, ranks, gpus;
@@ -25,7 +29,8 @@ struct diff_side {
 	int64_t window_ns; /* per step and GPU: the parts without what closes */
 	double deviation_ns, correlation, effective_steps;
 	bool sampled, damaged;
-	struct diff_series series; /* a value a step of the job: the mean over its ranks */
+	struct diff_series series; /* a value a step of the job */
+	struct diff_wall *walls;   /* those values, series.count of them, by (occurrence, number) */
 };
 struct diff_times {
 	int64_t a_ns, b_ns, difference_ns;
@@ -39,7 +44,22 @@ struct diff_owner {
 	const char *class, *phase, *name; /* of work: a kernel or copy */
 	struct diff_times ns;
 };
-struct diff { /* texts are those of the tables that it was made of */
+struct diff_place { /* where GPUs wait; texts may be NULL */
+	const char *cause, *range, *python, *call;
+	struct diff_times ns;
+};
+struct diff_step { /* that both sides have; size_ns: of what it differs from other steps by */
+	uint64_t number;
+	struct diff_times ns;
+	bool is_apart; /* it changed by more than others */
+};
+enum { DIFF_VALUES = 160, DIFF_UNLIKES = 4 };
+struct diff_unlike { /* not equal before any time is compared: GPUs, flags, what was recorded */
+	const char *what;
+	char a[DIFF_VALUES], b[DIFF_VALUES];
+};
+#define DIFF_UNCHANGED 0.0005 /* of A's mean step: below it a row did not change */
+struct diff {                 /* texts are those of the tables that it was made of */
 	struct diff_side a, b;
 	struct diff_estimate estimate;
 	double fail_over;
@@ -47,6 +67,12 @@ struct diff { /* texts are those of the tables that it was made of */
 	size_t part_count;
 	struct diff_owner *owners; /* the greatest differences first */
 	size_t owner_count;
+	struct diff_place *places; /* the greatest differences first */
+	size_t place_count;
+	struct diff_step *steps; /* in order */
+	size_t step_count;
+	struct diff_unlike unlikes[DIFF_UNLIKES];
+	size_t unlike_count;
 };
 
 /* What it is made of; ends with NULL. */
@@ -60,6 +86,19 @@ const char *diff_verdict_word(enum diff_verdict verdict);
 /* One sentence, with a full stop. */
 enum { DIFF_SENTENCE = 240 };
 void diff_sentence(const struct diff *d, char out[DIFF_SENTENCE]);
+
+/* What most of the difference is, and a step that changed alone; "" if nothing is to be said. */
+void diff_reason(const struct diff *d, char out[DIFF_SENTENCE]);
+enum { DIFF_PLACE = 240 };
+void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE]);
+bool diff_is_unchanged(const struct diff *d, const struct diff_times *ns);
+
+/* Parts of diff_make(). */
+void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b);
+enum status diff_steps_take(struct diff *d, struct error *err);
+enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err);
+/* A sum over all as a mean per step and GPU, rounded to the nanosecond. */
+int64_t diff_mean(const struct diff_side *s, uint64_t ns);
 
 void diff_times_add(struct diff_times *to, const struct diff_times *more);
 

@@ -58,6 +58,28 @@ static const struct key owner_keys[] = {
 	AMOUNTS(diff_owner),
 	{ .name = NULL },
 };
+static const struct key place_keys[] = {
+	{ "cause", TEXT, offsetof(struct diff_place, cause), "why nothing runs" },
+	{ "range", TEXT, offsetof(struct diff_place, range),
+	  "the operator or annotation around it" },
+	{ "python", TEXT, offsetof(struct diff_place, python), "the Python function around it" },
+	{ "call", TEXT, offsetof(struct diff_place, call), "the call that is the cause" },
+	AMOUNTS(diff_place),
+	{ .name = NULL },
+};
+static const struct key step_keys[] = {
+	{ "step", COUNT, offsetof(struct diff_step, number), "a step that both sides counted" },
+	{ "is_apart", BOOL, offsetof(struct diff_step, is_apart),
+	  "it changed by more than three times what others did, and by fail_over" },
+	AMOUNTS(diff_step),
+	{ .name = NULL },
+};
+static const struct key unlike_keys[] = {
+	{ "what", TEXT, 0, "GPUs, command, recorder, or what was recorded" },
+	{ "a", TEXT, 0, "in A" },
+	{ "b", TEXT, 0, "in B" },
+	{ .name = NULL },
+};
 #define TOP(name, type, member, meaning)                                                           \
 	{                                                                                          \
 		name, type, offsetof(struct diff, member), meaning                                 \
@@ -69,6 +91,8 @@ static const struct key top_keys[] = {
 	TOP("difference_ns", REAL, estimate.difference, "mean step time of B - that of A"),
 	TOP("interval_ns", REAL, estimate.half,
 	    "half of the 95 % interval of the difference; null: too few steps"),
+	TOP("is_paired", BOOL, estimate.is_paired,
+	    "the means could not tell, the differences of equal steps do (99 %)"),
 	TOP("needed_steps", REAL, estimate.needed,
 	    "of cannot_tell: steps of each side, about; 0: cannot be said"),
 	{ .name = NULL },
@@ -121,6 +145,18 @@ static void put_keys(struct buf *out, const struct key *keys, const void *of)
 	}
 }
 
+/* Ends the list before, and leaves this one open. */
+static void put_rows(struct buf *out, const char *name, const struct key *keys, const void *rows,
+		     size_t count, size_t size)
+{
+	buf_putf(out, "],\n \"%s\": [", name);
+	for (size_t i = 0; i < count; i++) {
+		buf_put_text(out, i ? ",\n  {" : "\n  {");
+		put_keys(out, keys, (const char *)rows + i * size);
+		buf_put_byte(out, '}');
+	}
+}
+
 void diff_put_json(const struct diff *d, struct buf *out)
 {
 	char sentence[DIFF_SENTENCE];
@@ -128,8 +164,22 @@ void diff_put_json(const struct diff *d, struct buf *out)
 	diff_sentence(d, sentence);
 	buf_put_text(out, "{\"schema\": \"tacho.diff/1\",\n \"sentence\": ");
 	json_put_word(out, sentence);
-	buf_put_text(out, ", ");
+	diff_reason(d, sentence);
+	buf_put_text(out, ", \"reason\": ");
+	json_put_word(out, sentence);
+	buf_put_text(out, ",\n ");
 	put_keys(out, top_keys, d);
+	buf_put_text(out, ",\n \"unlike\": [");
+	for (size_t i = 0; i < d->unlike_count; i++) {
+		buf_put_text(out, i ? ",\n  {\"what\": " : "\n  {\"what\": ");
+		json_put_word(out, d->unlikes[i].what);
+		buf_put_text(out, ", \"a\": ");
+		json_put_word(out, d->unlikes[i].a);
+		buf_put_text(out, ", \"b\": ");
+		json_put_word(out, d->unlikes[i].b);
+		buf_put_byte(out, '}');
+	}
+	buf_put_byte(out, ']');
 	buf_put_text(out, ",\n \"a\": {");
 	put_keys(out, side_keys, &d->a);
 	buf_put_text(out, "},\n \"b\": {");
@@ -140,12 +190,9 @@ void diff_put_json(const struct diff *d, struct buf *out)
 		put_keys(out, part_keys, &d->parts[i]);
 		buf_put_byte(out, '}');
 	}
-	buf_put_text(out, "],\n \"owners\": [");
-	for (size_t i = 0; i < d->owner_count; i++) {
-		buf_put_text(out, i ? ",\n  {" : "\n  {");
-		put_keys(out, owner_keys, &d->owners[i]);
-		buf_put_byte(out, '}');
-	}
+	put_rows(out, "owners", owner_keys, d->owners, d->owner_count, sizeof(*d->owners));
+	put_rows(out, "places", place_keys, d->places, d->place_count, sizeof(*d->places));
+	put_rows(out, "steps", step_keys, d->steps, d->step_count, sizeof(*d->steps));
 	buf_put_text(out, "]}\n");
 }
 
@@ -184,7 +231,8 @@ void diff_put_schema(struct buf *out)
 	const struct {
 		const char *name;
 		const struct key *keys;
-	} objects[] = { { "side", side_keys }, { "part", part_keys }, { "owner", owner_keys } };
+	} objects[] = { { "side", side_keys },   { "part", part_keys }, { "owner", owner_keys },
+			{ "place", place_keys }, { "step", step_keys }, { "unlike", unlike_keys } };
 
 	buf_put_text(out,
 		     "{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
@@ -201,9 +249,17 @@ void diff_put_schema(struct buf *out)
 	}
 	buf_put_text(out, "\n },\n \"type\": \"object\",\n ");
 	put_properties(out, top_keys,
-		       "\"schema\", \"sentence\", \"a\", \"b\", \"parts\", \"owners\"");
+		       "\"schema\", \"sentence\", \"reason\", \"unlike\", \"a\", \"b\", \"parts\", "
+		       "\"owners\", \"places\", \"steps\"");
 	buf_put_text(out, ",\n    \"schema\": {\"const\": \"tacho.diff/1\"},\n"
 			  "    \"sentence\": {\"type\": \"string\"},\n"
+			  "    \"reason\": {\"type\": \"string\"},\n"
+			  "    \"unlike\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/unlike\"}},\n"
+			  "    \"places\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/place\"}},\n"
+			  "    \"steps\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/step\"}},\n"
 			  "    \"a\": {\"$ref\": \"#/$defs/side\"},\n"
 			  "    \"b\": {\"$ref\": \"#/$defs/side\"},\n"
 			  "    \"parts\": {\"type\": \"array\", \"items\": {\"$ref\": "

@@ -96,6 +96,14 @@ static void add_sum(const struct diff_page *p, struct block_table *t, const char
 	bar->class = ns->difference_ns < 0 ? "bar one less" : "bar one";
 }
 
+/* Of the parts that are not printed: whether they changed. */
+static const char *rest_text(const struct diff_page *p, size_t from, size_t end, struct blocks *b)
+{
+	bool has_changed = !diff_is_unchanged(p->d, &p->d->parts[from].ns);
+
+	return blocks_text(b, has_changed ? "%zu more" : "%zu unchanged", end - from);
+}
+
 static void add_parts(const struct diff_page *p, struct blocks *b)
 {
 	static const size_t lines[] = {
@@ -106,6 +114,9 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 	size_t shown = last < lines[p->medium] ? last : lines[p->medium];
 	bool is_text = p->medium == MEDIUM_TEXT, has_bar = p->width >= OWNER_AT + BAR_WIDTH;
 	struct diff_times rest = { .a_ns = 0 }, all = { .a_ns = 0 };
+
+	while (shown && diff_is_unchanged(d, &d->parts[shown - 1].ns))
+		shown--; /* they are sorted, the greatest first */
 	const struct block_column columns[] = {
 		{ .title = "class", .text = "", .class = "label", .is_left = true },
 		{ .title = "phase or cause",
@@ -136,9 +147,7 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 			continue;
 		}
 		if (i == last && shown < last)
-			add_sum(p, t, "rest",
-				is_text ? blocks_text(b, "%zu more", last - shown) : "more", &rest,
-				b);
+			add_sum(p, t, "rest", rest_text(p, shown, last, b), &rest, b);
 		if (i == last && p->medium != MEDIUM_MD) {
 			add_sum(p, t, "rest", "outside of the steps counted", &part->ns, b);
 			if (!is_text)
@@ -184,7 +193,7 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 		const struct diff_owner *o = &d->owners[i];
 		struct block_row *r;
 
-		if (is_text && !o->ns.difference_ns)
+		if (diff_is_unchanged(d, &o->ns))
 			break;
 		r = add_row(b, t, TOKEN_TEXT, NULL);
 		add_cell(r, p->medium == MEDIUM_MD ? o->name : show_name(b, o->name, width))
@@ -196,7 +205,99 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 		add_cellf(b, r, "%.40s", o->phase)->token = TOKEN_DIM;
 	}
 	if (is_text && i < d->owner_count)
-		add_sentencef(b, ROLE_NOTE, 0, "%zu more", d->owner_count - i);
+		add_sentencef(b, ROLE_NOTE, 0, "%zu %s", d->owner_count - i,
+			      diff_is_unchanged(d, &d->owners[i].ns) ? "unchanged" : "more");
+}
+
+/* Where GPUs wait, and steps that changed alone: a name and three times. */
+static struct block_table *add_named(const struct diff_page *p, const char *md, struct blocks *b)
+{
+	const struct block_column columns[] = {
+		{ .md = md, .width = NAME_WIDTH, .class = "name", .is_left = true },
+		TIME_COLUMNS(p, b),
+		{ .hidden = p->width > OWNER_AT ? 0 : IN(MEDIUM_TEXT),
+		  .md = "cause",
+		  .at = OWNER_AT,
+		  .width = p->width > OWNER_AT ? p->width - OWNER_AT : 0,
+		  .is_left = true },
+	};
+	struct block_table *t = ADD_TABLE(b, columns);
+
+	t->class = "kernels";
+	return t;
+}
+
+enum { PLACES_SHOWN = 8, STEPS_SHOWN = 5 };
+
+static void add_places(const struct diff_page *p, struct blocks *b)
+{
+	const struct diff *d = p->d;
+	struct block_table *t = NULL;
+
+	for (size_t i = 0; i < d->place_count && i < PLACES_SHOWN; i++) {
+		const struct diff_place *one = &d->places[i];
+		char place[DIFF_PLACE];
+		struct block_row *r;
+
+		if (diff_is_unchanged(d, &one->ns))
+			break;
+		if (!t) {
+			struct block *head = add_section(b, "Where GPUs wait", NULL);
+
+			head->section.note_at = 17;
+			t = add_named(p, "where", b);
+		}
+		diff_place_text(one, place);
+		r = add_row(b, t, TOKEN_TEXT, NULL);
+		add_cellf(b, r, "%s", place[0] ? place : "the step thread");
+		add_three(p, r, &one->ns, b);
+		add_cellf(b, r, "%.40s", one->cause)->token = TOKEN_DIM;
+	}
+}
+
+static void add_steps(const struct diff_page *p, struct blocks *b)
+{
+	const struct diff *d = p->d;
+	struct block_table *t = NULL;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < d->step_count && shown < STEPS_SHOWN; i++) {
+		struct block_row *r;
+
+		if (!d->steps[i].is_apart)
+			continue;
+		if (!shown++) {
+			add_section(b, "Steps that changed alone", NULL);
+			t = add_named(p, "step", b);
+		}
+		r = add_row(b, t, TOKEN_TEXT, NULL);
+		add_cellf(b, r, "step %llu", (unsigned long long)d->steps[i].number);
+		add_three(p, r, &d->steps[i].ns, b);
+		add_cell(r, NULL);
+	}
+}
+
+static void add_reason(const struct diff *d, enum role role, struct blocks *b)
+{
+	char reason[DIFF_SENTENCE];
+
+	diff_reason(d, reason);
+	if (reason[0])
+		add_sentencef(b, role, 0, "%s", reason);
+}
+
+/* What is unlike before any time is compared comes before the times. */
+static void add_unlikes(const struct diff *d, struct blocks *b)
+{
+	for (size_t i = 0; i < d->unlike_count; i++) {
+		const struct diff_unlike *one = &d->unlikes[i];
+		struct block_words *w = add_words(b, ROLE_TEXT, 2);
+
+		w->label = "!";
+		w->label_token = TOKEN_WARN;
+		add_spanf(b, w, TOKEN_WARN, "not the same %s: %s in A, %s in B", one->what,
+			  one->a[0] ? one->a : "none", one->b[0] ? one->b : "none");
+	}
 }
 
 /* ---- the top ---------------------------------------------------------------------------- */
@@ -265,6 +366,11 @@ static void add_md_sides(const struct diff *d, struct blocks *b)
 	}
 }
 
+static const char *interval_text(const struct diff *d)
+{
+	return d->estimate.is_paired ? "99 % over pairs of steps" : "95 %";
+}
+
 static void build_text(struct diff_page *p, struct blocks *b)
 {
 	const struct diff *d = p->d;
@@ -282,25 +388,29 @@ static void build_text(struct diff_page *p, struct blocks *b)
 				 ? "a sample: steps can be compared, but not where their time went"
 				 : "damaged: what is missing may be the difference");
 	}
+	add_unlikes(d, b);
 	diff_sentence(d, sentence);
 	w = add_words(b, ROLE_TEXT, 0);
 	b->last->has_gap = true;
 	add_spanf(b, w, d->estimate.verdict == DIFF_SLOWER ? TOKEN_WARN : TOKEN_BOLD, "%s",
 		  sentence);
+	add_reason(d, ROLE_TEXT, b);
 	add_sentencef(b, ROLE_NOTE, 0,
-		      "--fail-over %.3g %%, interval of 95 %%; steps that resemble their "
-		      "neighbours count for less:",
-		      100 * d->fail_over);
+		      "--fail-over %.3g %%, interval of %s; steps that resemble their neighbours "
+		      "count for less:",
+		      100 * d->fail_over, interval_text(d));
 	add_sentencef(b, ROLE_NOTE, 0, "A %.0f of %zu, B %.0f of %zu.", d->a.effective_steps,
 		      d->a.series.count, d->b.effective_steps, d->b.series.count);
 	head = add_section(b, "Where it went", "per step and GPU");
 	head->section.note_at = 15;
 	add_parts(p, b);
-	if (d->owner_count && d->owners[0].ns.difference_ns) {
+	if (d->owner_count && !diff_is_unchanged(d, &d->owners[0].ns)) {
 		head = add_section(b, "Kernels and copies", "time owned");
 		head->section.note_at = 20;
 		add_owners(p, b);
 	}
+	add_places(p, b);
+	add_steps(p, b);
 	w = add_words(b, ROLE_NOTE, 0);
 	b->last->has_gap = true;
 	add_span(b, w, TOKEN_DIM, "All rows of WHERE IT WENT make the mean step, exactly.");
@@ -318,15 +428,17 @@ static void build_html(struct diff_page *p, struct blocks *b)
 	diff_sentence(d, sentence);
 	add_html_side("A", &d->a, b);
 	add_html_side("B", &d->b, b);
+	add_unlikes(d, b);
 	verdict = add_block(b, BLOCK_VERDICT);
 	verdict->callout.label = "Diff";
 	verdict->callout.first = blocks_text(b, "%s", sentence);
 	verdict->callout.second =
 		blocks_text(b,
-			    "--fail-over %.3g %%, interval of 95 %%. A's %zu steps count "
+			    "--fail-over %.3g %%, interval of %s. A's %zu steps count "
 			    "as %.0f, B's %zu as %.0f.",
-			    100 * d->fail_over, d->a.series.count, d->a.effective_steps,
-			    d->b.series.count, d->b.effective_steps);
+			    100 * d->fail_over, interval_text(d), d->a.series.count,
+			    d->a.effective_steps, d->b.series.count, d->b.effective_steps);
+	add_reason(d, ROLE_TEXT, b);
 	add_section(b, "Where it went",
 		    "Per step and GPU. All rows make the mean step, exactly. A thin bar: B takes "
 		    "less.");
@@ -334,19 +446,25 @@ static void build_html(struct diff_page *p, struct blocks *b)
 	add_section(b, "Kernels and copies",
 		    blocks_text(b, "Time that they own, of %zu.", d->owner_count));
 	add_owners(p, b);
+	add_places(p, b);
+	add_steps(p, b);
 }
 
 static void build_md(struct diff_page *p, struct blocks *b)
 {
 	char sentence[DIFF_SENTENCE];
 
+	add_unlikes(p->d, b);
 	diff_sentence(p->d, sentence);
 	add_sentencef(b, ROLE_STRONG, 0, "%s", sentence);
+	add_reason(p->d, ROLE_TEXT, b);
 	add_md_sides(p->d, b);
 	add_section(b, "Where it went, ms per step and GPU", NULL);
 	add_parts(p, b);
 	add_section(b, "Kernels and copies, ms per step and GPU", NULL);
 	add_owners(p, b);
+	add_places(p, b);
+	add_steps(p, b);
 }
 
 enum status diff_put_page(const struct diff *d, enum medium medium,

@@ -63,18 +63,18 @@ static double beta_regular(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-double diff_t95(double freedom)
+double diff_t(double freedom, double outside)
 {
 	double low = 0, high = 1, t;
 	int i;
 
 	/* P(|T| > t) = I(f / (f + t^2); f / 2, 1 / 2) */
-	while (beta_regular(freedom / 2, 0.5, freedom / (freedom + high * high)) > 0.05 &&
+	while (beta_regular(freedom / 2, 0.5, freedom / (freedom + high * high)) > outside &&
 	       high < 1e9)
 		high *= 2;
 	for (i = 0; i < 100; i++) {
 		t = (low + high) / 2;
-		if (beta_regular(freedom / 2, 0.5, freedom / (freedom + t * t)) > 0.05)
+		if (beta_regular(freedom / 2, 0.5, freedom / (freedom + t * t)) > outside)
 			low = t;
 		else
 			high = t;
@@ -95,7 +95,7 @@ static double half_of(const struct diff_series *a, const struct diff_series *b)
 		return 0;
 	freedom = (va + vb) * (va + vb) /
 		  (va * va / (a->effective - 1) + vb * vb / (b->effective - 1));
-	return diff_t95(freedom) * sqrt(va + vb);
+	return diff_t(freedom, 0.05) * sqrt(va + vb);
 }
 
 /* Steps a side for an interval of +-limit: its width falls with the root of their count. */
@@ -107,6 +107,13 @@ static double needed_of(const struct diff_series *a, const struct diff_series *b
 	if (!isfinite(half) || !(limit > 0))
 		return 0;
 	return ceil(count * ratio * ratio);
+}
+
+static enum diff_verdict beyond_0(const struct diff_estimate *e)
+{
+	if (e->difference < 0)
+		return DIFF_FASTER;
+	return e->difference >= e->limit ? DIFF_SLOWER : DIFF_LITTLE_SLOWER;
 }
 
 struct diff_estimate diff_estimate(const struct diff_series *a, const struct diff_series *b,
@@ -122,10 +129,25 @@ struct diff_estimate diff_estimate(const struct diff_series *a, const struct dif
 		e.needed = needed_of(a, b, e.half, e.limit);
 	} else if (!excludes_0) {
 		e.verdict = DIFF_SAME;
-	} else if (e.difference < 0) {
-		e.verdict = DIFF_FASTER;
 	} else {
-		e.verdict = e.difference >= e.limit ? DIFF_SLOWER : DIFF_LITTLE_SLOWER;
+		e.verdict = beyond_0(&e);
 	}
 	return e;
+}
+
+enum { PAIRS_LEAST = 3 };
+
+void diff_pair(struct diff_estimate *e, const struct diff_series *pairs)
+{
+	double half;
+
+	if (e->verdict != DIFF_CANNOT_TELL || pairs->count < PAIRS_LEAST || pairs->effective < 2)
+		return;
+	half = diff_t(pairs->effective - 1, 0.01) * pairs->deviation / sqrt(pairs->effective);
+	if (fabs(e->difference) <= half)
+		return;
+	e->is_paired = true;
+	e->half = half;
+	e->needed = 0;
+	e->verdict = beyond_0(e);
 }

@@ -32,12 +32,20 @@ struct diff_estimate {
 	double half;       /* of the interval; INFINITY: too few steps */
 	double limit;      /* fail-over, as time */
 	double needed;     /* steps a side, about; 0: cannot be said */
+	bool is_paired;    /* by the differences of steps that both sides have */
 	enum diff_verdict verdict;
 };
 struct diff_estimate diff_estimate(const struct diff_series *a, const struct diff_series *b,
 				   double fail_over);
 
-/* The t that |T| passes with probability 0.05, at so many degrees of freedom. */
-double diff_t95(double freedom);
+/*
+ * Where the means cannot tell: by `pairs`, the differences of all steps, which both sides have, if
+ * their interval of 99 % excludes 0.  Of equal data steps vary together, and their differences do
+ * not.
+ */
+void diff_pair(struct diff_estimate *e, const struct diff_series *pairs);
+
+/* The t that |T| passes with probability `outside`, at so many degrees of freedom. */
+double diff_t(double freedom, double outside);
 
 #endif

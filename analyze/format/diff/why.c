@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What makes the difference between A and B: what they were run and recorded with, which of their
+ * steps, and where GPUs wait.
+ */
+#include "analyze/format/diff/diff.h"
+
+#include "analyze/report/attribution.h"
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is not equal before any time is compared -------------------------------------- */
+
+/* Adds a value to "A100, H100" unless it is there. */
+static void value_add(char list[DIFF_VALUES], const char *value)
+{
+	size_t len = strlen(list), value_len = strlen(value);
+	const char *at = list;
+
+	while ((at = strstr(at, value))) {
+		const char *end = at + value_len;
+
+		if ((at == list || at[-1] == ' ') && (!*end || *end == ','))
+			return;
+		at = end;
+	}
+	snprintf(list + len, DIFF_VALUES - len, "%s%s", len ? ", " : "", value);
+}
+
+static void values_take(struct tables *all, const char *table, const char *what,
+			char list[DIFF_VALUES])
+{
+	struct table *t = tables_find(all, table);
+	size_t value = t ? table_column(t, what ? "value" : "name") : 0;
+	size_t key = t && what ? table_column(t, "what") : 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; t && i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		if (row[value].text && (!what || !strcmp(row[key].text, what)))
+			value_add(list, row[value].text);
+	}
+}
+
+void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b)
+{
+	static const struct {
+		const char *table, *key, *what;
+	} asked[DIFF_UNLIKES] = {
+		{ "gpus", NULL, "GPUs" },
+		{ "recording", "command", "command line" },
+		{ "recording", "recorder", "recorder" },
+		{ "recording", "recorded", "recording options" },
+	};
+
+	for (size_t i = 0; i < DIFF_UNLIKES; i++) {
+		struct diff_unlike *one = &d->unlikes[d->unlike_count];
+
+		one->what = asked[i].what;
+		values_take(a, asked[i].table, asked[i].key, one->a);
+		values_take(b, asked[i].table, asked[i].key, one->b);
+		/* a profile has a process's name, a log its arguments */
+		bool is_told = strcmp(one->what, "command line") != 0 ||
+			       (strchr(one->a, ' ') && strchr(one->b, ' '));
+		d->unlike_count += is_told && strcmp(one->a, one->b) != 0;
+	}
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+/* Both sides' steps in one order: (occurrence, number). */
+static enum status pairs_take(struct diff *d, struct error *err)
+{
+	const struct diff_wall *a = d->a.walls, *b = d->b.walls;
+	const struct diff_wall *a_end = a + d->a.series.count, *b_end = b + d->b.series.count;
+
+	d->steps = calloc(d->a.series.count + 1, sizeof(*d->steps));
+	if (!d->steps)
+		return fail_memory(err);
+	while (a < a_end && b < b_end) {
+		bool a_first = a->occurrence != b->occurrence ? a->occurrence < b->occurrence
+							      : a->number < b->number;
+
+		if (a->occurrence == b->occurrence && a->number == b->number) {
+			struct diff_step *s = &d->steps[d->step_count++];
+
+			s->number = a->number;
+			s->ns.a_ns = llround((a++)->wall_ns);
+			s->ns.b_ns = llround((b++)->wall_ns);
+			s->ns.difference_ns = s->ns.b_ns - s->ns.a_ns;
+		} else if (a_first) {
+			a++;
+		} else {
+			b++;
+		}
+	}
+	return ST_OK;
+}
+
+/* A step is apart if it changed by more than all the others, and by enough to matter. */
+static enum status apart_take(struct diff *d, struct error *err)
+{
+	uint64_t *sizes = calloc(d->step_count + 1, sizeof(*sizes));
+	int64_t least = 0, median;
+
+	if (!sizes)
+		return fail_memory(err);
+	for (size_t i = 0; i < d->step_count; i++)
+		if (!i || d->steps[i].ns.difference_ns < least)
+			least = d->steps[i].ns.difference_ns;
+	for (size_t i = 0; i < d->step_count; i++)
+		sizes[i] = (uint64_t)(d->steps[i].ns.difference_ns - least);
+	median = least + (int64_t)median_u64(sizes, d->step_count);
+	for (size_t i = 0; i < d->step_count; i++) {
+		d->steps[i].ns.size_ns = llabs(d->steps[i].ns.difference_ns - median);
+		sizes[i] = (uint64_t)d->steps[i].ns.size_ns;
+	}
+	double usual = 3 * median_u64(sizes, d->step_count);
+	for (size_t i = 0; i < d->step_count && d->step_count > 2; i++) {
+		double size = (double)d->steps[i].ns.size_ns;
+
+		d->steps[i].is_apart = size > usual && size > d->estimate.limit;
+	}
+	free(sizes);
+	return ST_OK;
+}
+
+enum status diff_steps_take(struct diff *d, struct error *err)
+{
+	double *differences;
+	struct diff_series series;
+
+	TRY(pairs_take(d, err));
+	differences = calloc(d->step_count + 1, sizeof(*differences));
+	if (!differences)
+		return fail_memory(err);
+	for (size_t i = 0; i < d->step_count; i++)
+		differences[i] = (double)d->steps[i].ns.difference_ns;
+	series = diff_series(differences, d->step_count);
+	if (d->step_count == d->a.series.count && d->step_count == d->b.series.count)
+		diff_pair(&d->estimate, &series);
+	free(differences);
+	return d->step_count ? apart_take(d, err) : ST_OK;
+}
+
+/* ---- where GPUs wait -------------------------------------------------------------------- */
+
+struct wait { /* of one side */
+	const char *cause, *range, *python, *call;
+	uint64_t ns;
+	bool is_b;
+};
+static const struct sort_key by_place[] = { UP(struct wait, cause),
+					    UP(struct wait, range),
+					    UP(struct wait, python),
+					    UP(struct wait, call),
+					    { .type = SORT_NONE } };
+
+static size_t waits_take(struct tables *all, bool is_b, struct wait *out)
+{
+	struct table *t = tables_find(all, "idle");
+	size_t i;
+
+	for (i = 0; t && i < table_count(t); i++) {
+		const union value *row = table_at(t, i);
+
+		out[i] = (struct wait){
+			row[table_column(t, "cause")].text,  row[table_column(t, "range")].text,
+			row[table_column(t, "python")].text, row[table_column(t, "call")].text,
+			row[table_column(t, "ns")].u64,      is_b
+		};
+	}
+	return i;
+}
+
+enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err)
+{
+	struct table *ta = tables_find(a, "idle"), *tb = tables_find(b, "idle");
+	size_t count = (ta ? table_count(ta) : 0) + (tb ? table_count(tb) : 0);
+	struct wait *all = calloc(count + 1, sizeof(*all));
+	uint64_t ns[2] = { 0, 0 };
+
+	d->places = calloc(count + 1, sizeof(*d->places));
+	if (!all || !d->places) {
+		free(all);
+		return fail_memory(err);
+	}
+	count = waits_take(a, false, all);
+	count += waits_take(b, true, all + count);
+	sort_rows(all, count, sizeof(*all), by_place);
+	for (size_t i = 0; i < count; i++) {
+		ns[all[i].is_b] += all[i].ns;
+		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_place))
+			continue;
+		struct diff_place *p = &d->places[d->place_count++];
+		*p = (struct diff_place){ all[i].cause,
+					  all[i].range,
+					  all[i].python,
+					  all[i].call,
+					  { .a_ns = diff_mean(&d->a, ns[0]),
+					    .b_ns = diff_mean(&d->b, ns[1]) } };
+		p->ns.difference_ns = p->ns.b_ns - p->ns.a_ns;
+		p->ns.size_ns = llabs(p->ns.difference_ns);
+		ns[0] = ns[1] = 0;
+	}
+	free(all);
+	SORT_BY(d->places, d->place_count, DOWN(struct diff_place, ns.size_ns),
+		UP(struct diff_place, cause), UP(struct diff_place, range),
+		UP(struct diff_place, python), UP(struct diff_place, call));
+	return ST_OK;
+}
+
+void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE])
+{
+	const char *range = p->range && p->range[0] ? p->range : p->call ? p->call : "";
+	const char *python = p->python ? p->python : "";
+
+	snprintf(out, DIFF_PLACE, "%s%s%s", range, range[0] && python[0] ? " at " : "", python);
+}
+
+/* ---- in words --------------------------------------------------------------------------- */
+
+static bool goes_along(int64_t difference_ns, const struct diff *d)
+{
+	return difference_ns != 0 && (difference_ns > 0) == (d->estimate.difference > 0);
+}
+
+/* What of a part most of it is; "" where nothing has a name. */
+static void most_of(const struct diff *d, const struct diff_part *p, char out[DIFF_PLACE])
+{
+	out[0] = '\0';
+	for (size_t i = 0; p->phase && i < d->owner_count; i++) {
+		const struct diff_owner *o = &d->owners[i];
+
+		if (strcmp(o->class, p->class) || strcmp(o->phase, p->phase) ||
+		    !goes_along(o->ns.difference_ns, d))
+			continue;
+		snprintf(out, DIFF_PLACE, "%s", o->name);
+		return;
+	}
+	for (size_t i = 0; p->cause && i < d->place_count; i++) {
+		const struct diff_place *one = &d->places[i];
+
+		if (strcmp(one->cause, p->cause) || !goes_along(one->ns.difference_ns, d))
+			continue;
+		diff_place_text(one, out);
+		return;
+	}
+}
+
+/* The step apart that changed most; NULL: steps changed alike. */
+static const struct diff_step *step_apart(const struct diff *d)
+{
+	const struct diff_step *most = NULL;
+
+	for (size_t i = 0; i < d->step_count; i++)
+		if (d->steps[i].is_apart && (!most || d->steps[i].ns.size_ns > most->ns.size_ns))
+			most = &d->steps[i];
+	return most;
+}
+
+void diff_reason(const struct diff *d, char out[DIFF_SENTENCE])
+{
+	const struct diff_step *step = step_apart(d);
+	const struct diff_part *p = NULL;
+	char place[DIFF_PLACE];
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (!d->a.series.count || !d->b.series.count)
+		return;
+	for (size_t i = 0; i + 1 < d->part_count && !p; i++)
+		if (goes_along(d->parts[i].ns.difference_ns, d))
+			p = &d->parts[i];
+	if (p && !diff_is_unchanged(d, &p->ns)) {
+		most_of(d, p, place);
+		len += (size_t)snprintf(
+			out, DIFF_SENTENCE, "Most of it: %s %s %.40s, %+.3f ms a step%s%.90s.",
+			p->class, p->phase ? "in" : "by", p->phase ? p->phase : p->cause,
+			(double)p->ns.difference_ns / 1e6, place[0] ? ": " : "", place);
+	}
+	if (step)
+		snprintf(out + len, DIFF_SENTENCE - len, "%sUnlike the others step %llu: %+.3f ms.",
+			 len ? " " : "", (unsigned long long)step->number,
+			 (double)step->ns.difference_ns / 1e6);
+}
+
+bool diff_is_unchanged(const struct diff *d, const struct diff_times *ns)
+{
+	return (double)ns->size_ns < DIFF_UNCHANGED * (double)d->a.mean_ns;
+}
