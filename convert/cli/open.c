@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/cli/open.h"
+#include "convert/cli/internal.h"
 
 #include "convert/output/output.h"
 #include "convert/base/temporary.h"
@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -26,6 +25,7 @@ enum {
 	REQUEST_BYTES = 8192,
 	TOKEN_BYTES = 16,
 	CLIENT_SECONDS = 10, /* for a request; for each part of the answer */
+	WAIT_MS = 50,
 };
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -147,36 +147,30 @@ static bool serve(const struct served *s, int fd)
 
 /* ---- the server ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* Until the trace was fetched. */
 static enum status run_server(const struct served *s, int listener, uint64_t timeout_ns,
 			      struct error *err)
 {
-	uint64_t end_ns = now_ns() + timeout_ns;
+	uint64_t waited_ns = 0;
 	nfds_t clients = 0;
 
 	for (;;) {
 		struct pollfd at = { .fd = listener, .events = POLLIN };
-		int code, fd;
+		int code, fd, ready;
 		pid_t pid;
 
 		for (; clients && waitpid(-1, &code, WNOHANG) > 0; clients--)
 			if (code == 0)
 				return ST_OK;
-		if (!clients && now_ns() > end_ns)
+		if (!clients && waited_ns >= timeout_ns)
 			return fail(err, ST_IO, NOWHERE,
 				    "no browser has fetched the trace in %llu s",
 				    (unsigned long long)(timeout_ns / SECOND_NS));
-		if (poll(&at, clients < CLIENTS, 50) < 0 && errno != EINTR)
+		ready = poll(&at, clients < CLIENTS, WAIT_MS);
+		if (ready < 0 && errno != EINTR)
 			return fail(err, ST_IO, NOWHERE, "cannot wait for a browser: %s",
 				    strerror(errno));
+		waited_ns += ready == 0 ? WAIT_MS * UINT64_C(1000000) : 0;
 		fd = at.revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 		if (fd < 0)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/cli/size.h"
+#include "convert/cli/internal.h"
 
 #include "convert/base/temporary.h"
 #include "schemas/base/buf.h"

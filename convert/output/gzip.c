@@ -4,7 +4,9 @@
 #include "convert/base/parallel.h"
 #include "schemas/base/bytes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 #ifdef TACHO_ISAL
 #include <isa-l.h>
@@ -24,44 +26,10 @@ enum {
 #ifdef TACHO_ISAL
 
 enum { ISAL_LEVEL = 1 };
-
 struct deflater {
 	struct isal_zstream z;
 	uint8_t level[ISAL_DEF_LVL1_DEFAULT];
 };
-
-static bool deflater_init(struct deflater *p, int level)
-{
-	return true;
-}
-
-static void deflater_release(struct deflater *p)
-{
-}
-
-static size_t deflater_deflate(struct deflater *p, uint8_t *bytes, size_t history, size_t len,
-			       uint8_t *out, size_t cap)
-{
-	isal_deflate_init(&p->z);
-	p->z.level = ISAL_LEVEL;
-	p->z.level_buf = p->level;
-	p->z.level_buf_size = sizeof(p->level);
-	p->z.flush = SYNC_FLUSH;
-	if (history && isal_deflate_set_dict(&p->z, bytes, (uint32_t)history) != COMP_OK)
-		return 0;
-	p->z.next_in = bytes + history;
-	p->z.avail_in = (uint32_t)len;
-	p->z.next_out = out;
-	p->z.avail_out = (uint32_t)cap;
-	if (isal_deflate(&p->z) != COMP_OK || p->z.avail_in || !p->z.avail_out)
-		return 0;
-	return cap - p->z.avail_out;
-}
-
-static uint32_t checksum(const uint8_t *bytes, size_t len)
-{
-	return crc32_gzip_refl(0, bytes, len);
-}
 
 #define WORD_(x) #x
 #define WORD(x)  WORD_(x)
@@ -78,52 +46,72 @@ struct deflater {
 	z_stream z;
 };
 
-static bool deflater_init(struct deflater *p, int level)
-{
-	return deflateInit2(&p->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
-}
-
-static void deflater_release(struct deflater *p)
-{
-	deflateEnd(&p->z);
-}
-
-/* Returns how many bytes it made, which end on a whole byte; 0: they do not fit. */
-static size_t deflater_deflate(struct deflater *p, uint8_t *bytes, size_t history, size_t len,
-			       uint8_t *out, size_t cap)
-{
-	if (deflateReset(&p->z) != Z_OK ||
-	    (history && deflateSetDictionary(&p->z, bytes, (uInt)history) != Z_OK))
-		return 0;
-	p->z.next_in = bytes + history;
-	p->z.avail_in = (uInt)len;
-	p->z.next_out = out;
-	p->z.avail_out = (uInt)cap;
-	if (deflate(&p->z, Z_SYNC_FLUSH) != Z_OK || p->z.avail_in || !p->z.avail_out)
-		return 0;
-	return cap - p->z.avail_out;
-}
-
-static uint32_t checksum(const uint8_t *bytes, size_t len)
-{
-	return (uint32_t)crc32(0, bytes, (uInt)len);
-}
-
 const char *gzip_library(void)
 {
-	static char text[32] = "zlib ";
+	static char text[32];
 
-	for (size_t i = 5, k = 0; zlibVersion()[k] && i + 1 < sizeof(text); i++, k++)
-		text[i] = zlibVersion()[k];
+	snprintf(text, sizeof(text), "zlib %s", zlibVersion());
 	return text;
 }
 
 #endif
 
+static bool deflater_init(struct deflater *d, int level)
+{
+#ifdef TACHO_ISAL
+	return true; /* each block begins anew, and the level is ISA-L's own */
+#else
+	return deflateInit2(&d->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+#endif
+}
+
+static void deflater_release(struct deflater *d)
+{
+#ifndef TACHO_ISAL
+	deflateEnd(&d->z);
+#endif
+}
+
+/* Returns how many bytes it made, which end on a whole byte; 0: they do not fit. */
+static size_t deflater_deflate(struct deflater *d, uint8_t *bytes, size_t history, size_t len,
+			       uint8_t *out, size_t cap)
+{
+	bool is_good;
+
+#ifdef TACHO_ISAL
+	isal_deflate_init(&d->z);
+	d->z.level = ISAL_LEVEL;
+	d->z.level_buf = d->level;
+	d->z.level_buf_size = sizeof(d->level);
+	d->z.flush = SYNC_FLUSH;
+#endif
+	d->z.next_in = bytes + history;
+	d->z.avail_in = (uint32_t)len;
+	d->z.next_out = out;
+	d->z.avail_out = (uint32_t)cap;
+#ifdef TACHO_ISAL
+	is_good = !history || isal_deflate_set_dict(&d->z, bytes, (uint32_t)history) == COMP_OK;
+	is_good = is_good && isal_deflate(&d->z) == COMP_OK;
+#else
+	is_good = deflateReset(&d->z) == Z_OK &&
+		  (!history || deflateSetDictionary(&d->z, bytes, (uInt)history) == Z_OK) &&
+		  deflate(&d->z, Z_SYNC_FLUSH) == Z_OK;
+#endif
+	return is_good && !d->z.avail_in && d->z.avail_out ? cap - d->z.avail_out : 0;
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t len)
+{
+#ifdef TACHO_ISAL
+	return crc32_gzip_refl(0, bytes, len);
+#else
+	return (uint32_t)crc32(0, bytes, (uInt)len);
+#endif
+}
+
 /* ---- blocks ---- */
 
 struct block {
-	struct block *made, *spare; /* the one that was allocated before; the next that is free */
 	struct deflater deflater;
 	size_t history, len, packed_len;
 	uint32_t crc;
@@ -137,11 +125,11 @@ struct gzip {
 	int level;
 	unsigned threads;
 	struct ahead *crew; /* NULL: no second block yet */
-	struct block *now;  /* being filled */
-	struct block *made, *spare;
+	/* Filled, deflated and written in turn; NULL: not needed so far. */
+	struct block *blocks[THREADS_MOST + SPARE_JOBS + 1];
+	size_t turn; /* of the one that is being filled */
 	uint64_t total;
 	uint32_t crc;
-	bool begun;
 };
 
 /* Stores bytes that do not get smaller. */
@@ -175,62 +163,47 @@ static void pack(void *self, void *job)
 		b->packed_len = store(b->packed, bytes, b->len);
 }
 
-static enum status take_block(struct gzip *g, struct block **out, struct error *err)
-{
-	struct block *b = g->spare;
-
-	*out = b;
-	if (b) {
-		g->spare = b->spare;
-		return ST_OK;
-	}
-	b = calloc(1, sizeof(*b));
-	if (!b || !deflater_init(&b->deflater, g->level)) {
-		free(b);
-		return fail_memory(err);
-	}
-	b->made = g->made;
-	g->made = *out = b;
-	return ST_OK;
-}
-
-static enum status begin_member(struct gzip *g, struct error *err)
-{
-	/* deflate, no flags, no time; made by a Unix */
-	static const uint8_t head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3 };
-
-	if (g->begun)
-		return ST_OK;
-	g->begun = true;
-	return g->sink(g->self, head, sizeof(head), err);
-}
-
 static enum status write_block(struct gzip *g, struct block *b, struct error *err)
 {
-	TRY(begin_member(g, err));
 	TRY(g->sink(g->self, b->packed, b->packed_len, err));
 	g->crc = (uint32_t)crc32_combine(g->crc, b->crc, (z_off_t)b->len);
 	g->total += b->len;
-	b->spare = g->spare;
-	g->spare = b;
 	return ST_OK;
 }
 
-/* Hands the full block to the crew; the next one has its end as history. */
+/* The next block is the one to fill; its history is the end of the one before. */
+static enum status next_block(struct gzip *g, size_t turn, struct error *err)
+{
+	const struct block *before = g->blocks[g->turn];
+	struct block *b = g->blocks[turn];
+	size_t most = before ? before->history + before->len : 0;
+
+	if (!b) {
+		b = calloc(1, sizeof(*b));
+		if (!b || !deflater_init(&b->deflater, g->level)) {
+			free(b);
+			return fail_memory(err);
+		}
+		g->blocks[turn] = b;
+	}
+	b->len = 0;
+	b->history = most < HISTORY_BYTES ? most : HISTORY_BYTES;
+	if (before)
+		memcpy(b->bytes, before->bytes + most - b->history, b->history);
+	g->turn = turn;
+	return ST_OK;
+}
+
+/* Hands the full block to the crew. */
 static enum status give_block(struct gzip *g, struct error *err)
 {
-	struct block *b = g->now, *next;
-	size_t most = b->history + b->len;
+	struct block *b = g->blocks[g->turn];
 
 	if (!g->crew)
 		TRY(ahead_open(&g->crew, g->threads, g->threads + SPARE_JOBS, pack, g, err));
 	if (ahead_is_full(g->crew))
 		TRY(write_block(g, ahead_take(g->crew), err));
-	TRY(take_block(g, &next, err));
-	next->len = 0;
-	next->history = most < HISTORY_BYTES ? most : HISTORY_BYTES;
-	memcpy(next->bytes, b->bytes + most - next->history, next->history);
-	g->now = next;
+	TRY(next_block(g, (g->turn + 1) % (g->threads + SPARE_JOBS + 1), err));
 	ahead_give(g->crew, b);
 	return ST_OK;
 }
@@ -239,7 +212,10 @@ static enum status give_block(struct gzip *g, struct error *err)
 
 enum status gzip_new(struct gzip **out, int level, gzip_sink sink, void *self, struct error *err)
 {
+	/* deflate, no flags, no time; made by a Unix */
+	static const uint8_t head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3 };
 	struct gzip *g = calloc(1, sizeof(*g));
+	enum status status;
 
 	*out = NULL;
 	if (!g)
@@ -247,12 +223,14 @@ enum status gzip_new(struct gzip **out, int level, gzip_sink sink, void *self, s
 	g->level = level;
 	g->sink = sink;
 	g->self = self;
-	if (take_block(g, &g->now, err) != ST_OK) {
+	status = next_block(g, 0, err);
+	if (status == ST_OK)
+		status = sink(self, head, sizeof(head), err);
+	if (status == ST_OK)
+		*out = g;
+	else
 		gzip_free(g);
-		return ST_MEMORY;
-	}
-	*out = g;
-	return ST_OK;
+	return status;
 }
 
 void gzip_set_threads(struct gzip *g, unsigned threads)
@@ -265,7 +243,7 @@ enum status gzip_put(struct gzip *g, const void *bytes, size_t len, struct error
 	const uint8_t *at = bytes;
 
 	while (len) {
-		struct block *b = g->now;
+		struct block *b = g->blocks[g->turn];
 		size_t part = BLOCK_BYTES - b->len < len ? BLOCK_BYTES - b->len : len;
 
 		if (!part) {
@@ -288,11 +266,11 @@ enum status gzip_finish(struct gzip *g, struct error *err)
 
 	while (g->crew && (b = ahead_take(g->crew)) != NULL)
 		TRY(write_block(g, b, err));
-	if (g->now->len) {
-		pack(g, g->now);
-		TRY(write_block(g, g->now, err));
+	b = g->blocks[g->turn];
+	if (b->len) {
+		pack(g, b);
+		TRY(write_block(g, b, err));
 	}
-	TRY(begin_member(g, err));
 	put_u32(tail + 2, g->crc);
 	put_u32(tail + 6, (uint32_t)g->total);
 	return g->sink(g->self, tail, sizeof(tail), err);
@@ -303,12 +281,10 @@ void gzip_free(struct gzip *g)
 	if (!g)
 		return;
 	ahead_close(g->crew);
-	while (g->made) {
-		struct block *b = g->made;
-
-		g->made = b->made;
-		deflater_release(&b->deflater);
-		free(b);
+	for (size_t i = 0; i < sizeof(g->blocks) / sizeof(*g->blocks); i++) {
+		if (g->blocks[i])
+			deflater_release(&g->blocks[i]->deflater);
+		free(g->blocks[i]);
 	}
 	free(g);
 }

@@ -47,7 +47,7 @@ struct out {
 	struct ahead *crew;               /* writes blocks of a regular file; NULL: not started */
 	struct out_block *now;            /* being filled */
 	struct out_block *blocks[BLOCKS]; /* NULL: not needed so far */
-	size_t turn;                      /* of `now` in `pieces` */
+	size_t turn;                      /* of `now` in `blocks` */
 	uint64_t given;                   /* bytes of the open file that the crew was given */
 	struct error error;               /* the first fault; status ST_OK: none */
 };
@@ -65,22 +65,28 @@ static enum status cannot_write(const struct out *o, int fault, struct error *er
 		    o->name ? o->name : "standard output", strerror(fault));
 }
 
+/* Writes at the file's end, or at a place >= 0 of it; returns errno. */
+static int write_all(int fd, const uint8_t *bytes, size_t len, off_t at)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n = at < 0 ? write(fd, bytes + done, len - done)
+				   : pwrite(fd, bytes + done, len - done, at + (off_t)done);
+
+		if (n < 0 && errno != EINTR)
+			return errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
 static enum status write_file(void *self, const void *bytes, size_t len, struct error *err)
 {
 	struct out *o = self;
-	const char *at = bytes;
+	int fault = write_all(o->fd, bytes, len, -1);
 
-	while (len) {
-		ssize_t n = write(o->fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return cannot_write(o, errno, err);
-		at += n;
-		len -= (size_t)n;
-		o->stored += (uint64_t)n;
-	}
+	if (fault)
+		return cannot_write(o, fault, err);
+	o->stored += len;
 	return ST_OK;
 }
 
@@ -121,49 +127,23 @@ static void write_block(void *self, void *job)
 {
 	const struct out *o = self;
 	struct out_block *p = job;
-	size_t done = 0;
 
-	while (done < p->filled) {
-		ssize_t n = pwrite(o->fd, p->bytes + done, p->filled - done, (off_t)(p->at + done));
+	p->fault = write_all(o->fd, p->bytes, p->filled, (off_t)p->at);
+}
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			p->fault = errno;
-			return;
-		}
-		done += (size_t)n;
+/* Takes written blocks back: all of them, or one if no other is free. */
+static enum status settle_blocks(struct out *o, bool all, struct error *err)
+{
+	struct out_block *p;
+	int fault = 0;
+
+	while (o->crew && (all || ahead_is_full(o->crew)) && (p = ahead_take(o->crew)) != NULL) {
+		o->stored += p->filled;
+		fault = fault ? fault : p->fault;
+		p->filled = 0;
+		p->fault = 0;
 	}
-}
-
-/* Waits for the oldest block at the writer's thread; false: there is none. */
-static bool settle_block(struct out *o, struct error *err)
-{
-	struct out_block *p = o->crew ? ahead_take(o->crew) : NULL;
-
-	if (!p)
-		return false;
-	o->stored += p->filled;
-	if (p->fault && err->status == ST_OK)
-		cannot_write(o, p->fault, err);
-	p->filled = 0;
-	p->fault = 0;
-	return true;
-}
-
-/* Waits until the writer's thread has written all blocks, and ends it. */
-static enum status settle_all(struct out *o, struct error *err)
-{
-	struct error own = { .status = ST_OK, .at = NOWHERE };
-
-	while (settle_block(o, &own))
-		;
-	ahead_close(o->crew);
-	o->crew = NULL;
-	o->given = 0;
-	if (own.status != ST_OK && err)
-		*err = own;
-	return own.status;
+	return fault ? cannot_write(o, fault, err) : ST_OK;
 }
 
 static enum status next_block(struct out *o, struct error *err)
@@ -183,15 +163,11 @@ static enum status next_block(struct out *o, struct error *err)
  * signals end it as usual. */
 static enum status give_block(struct out *o, struct error *err)
 {
-	struct error own = { .status = ST_OK, .at = NOWHERE };
 	struct out_block *p = o->now;
 
 	if (!o->crew)
 		TRY(ahead_open(&o->crew, 1, BLOCKS - 1, write_block, o, err));
-	if (ahead_is_full(o->crew) && settle_block(o, &own) && own.status != ST_OK) {
-		*err = own;
-		return own.status;
-	}
+	TRY(settle_blocks(o, false, err));
 	p->at = o->given;
 	o->given += p->filled;
 	TRY(next_block(o, err));
@@ -230,8 +206,14 @@ static enum status keep_made(struct out *o, struct error *err)
 /* Ends the open file: everything is handed to the system, nothing is renamed yet. */
 static enum status end_file(struct out *o, struct error *err)
 {
-	TRY(flush_block(o, !o->crew, err));
-	TRY(settle_all(o, err));
+	enum status status = flush_block(o, !o->crew, err);
+
+	if (status == ST_OK)
+		status = settle_blocks(o, true, err);
+	ahead_close(o->crew);
+	o->crew = NULL;
+	o->given = 0;
+	TRY(status);
 	if (o->gzip) {
 		TRY(gzip_finish(o->gzip, err));
 		gzip_free(o->gzip);
