@@ -57,24 +57,31 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* "gpu0" or "host" */
-static void put_device(struct buf *tag, uint64_t device)
+/* A point of the chart GROUP NAME WHAT, whose name may hold any bytes. */
+static void put_point(struct maker *m, uint64_t at_ns, int64_t step, double value,
+		      const char *group, const char *name, const char *what)
 {
-	if (device == NO_U64)
-		buf_put_text(tag, "host");
-	else
-		buf_putf(tag, "gpu%llu", (unsigned long long)device);
-}
-
-static void put_word(struct buf *tag, const char *text)
-{
+	struct buf tag;
 	char bytes[4];
 
-	while (text && *text) {
-		uint32_t c = utf8_next(&text);
+	buf_init(&tag, TAG_BYTES);
+	buf_put_text(&tag, group);
+	while (name && *name) {
+		uint32_t c = utf8_next(&name);
 
-		buf_put(tag, bytes, utf8_put(bytes, c < ' ' ? '_' : c));
+		buf_put(&tag, bytes, utf8_put(bytes, c < ' ' ? '_' : c));
 	}
+	buf_put_text(&tag, what);
+	if (tag.status == ST_OK && isfinite(value))
+		tfevents_put_scalar(m->out, at_ns, step, buf_text(&tag), value);
+	buf_release(&tag);
+}
+
+/* The same at the step put last. */
+static void put_figure(struct maker *m, const char *group, const char *name, const char *what,
+		       double value)
+{
+	put_point(m, m->last_ns, m->last_step, value, group, name, what);
 }
 
 /* ---- numbers that come again ---- */
@@ -92,18 +99,17 @@ static int64_t step_plus(int64_t step, uint64_t more)
 	return sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
 }
 
-static enum status shown_take(struct maker *m, struct error *err)
+static enum status shown_take(struct maker *m, const struct view *steps, struct error *err)
 {
-	struct view steps = below_rank(m, "steps");
 	uint64_t wide = 10;
 
-	m->shown = calloc(steps.count + 1, sizeof(*m->shown));
+	m->shown = calloc(steps->count + 1, sizeof(*m->shown));
 	if (!m->shown)
 		return fail_memory(err);
-	m->shown_count = steps.count;
-	for (size_t i = 0; i < steps.count; i++) {
-		m->shown[i].number = view_u64(&steps, i, "step");
-		m->shown[i].begin_ns = view_u64(&steps, i, "begin_ns");
+	m->shown_count = steps->count;
+	for (size_t i = 0; i < steps->count; i++) {
+		m->shown[i].number = view_u64(steps, i, "step");
+		m->shown[i].begin_ns = view_u64(steps, i, "begin_ns");
 		while (wide <= m->shown[i].number && wide < (uint64_t)INT64_MAX / 10)
 			wide *= 10;
 	}
@@ -155,19 +161,13 @@ static enum status put_in_order(const struct maker *m, const struct view *v, str
 
 /* ---- each step ---- */
 
-static enum status put_steps(struct maker *m, struct error *err)
+static enum status put_steps(struct maker *m, const struct view *steps, struct error *err)
 {
-	struct view steps = below_rank(m, "steps");
-
-	TRY(put_in_order(m, &steps, err));
-	for (size_t i = 0; i < steps.count; i++) {
-		int64_t step = step_of(m, &steps, i);
-		uint64_t begin_ns = view_u64(&steps, i, "begin_ns");
-		uint64_t wall_ns = view_u64(&steps, i, "wall_ns");
-
-		m->last_ns = begin_ns;
-		m->last_step = step;
-		tfevents_put_scalar(m->out, begin_ns, step, "step/time_s", seconds(wall_ns));
+	TRY(put_in_order(m, steps, err));
+	for (size_t i = 0; i < steps->count; i++) {
+		m->last_ns = view_u64(steps, i, "begin_ns");
+		m->last_step = step_of(m, steps, i);
+		put_figure(m, "step/time_s", "", "", seconds(view_u64(steps, i, "wall_ns")));
 	}
 	return ST_OK;
 }
@@ -181,20 +181,20 @@ static enum status put_gpu_shares(struct maker *m, struct error *err)
 		{ "idle_ns", "idle_share" },
 	};
 	struct view v = below_rank(m, "step_gpus");
-	char text[TAG_BYTES];
+	char group[32];
 
 	TRY(put_in_order(m, &v, err));
 	for (size_t i = 0; i < v.count; i++) {
-		uint64_t begin_ns = view_u64(&v, i, "begin_ns"), all = 0;
+		uint64_t all = 0;
 
 		for (size_t k = 0; k < 4; k++)
 			all += view_u64(&v, i, parts[k][0]);
-		for (size_t k = 0; all && k < 4; k++) {
-			snprintf(text, sizeof(text), "gpu%llu/%s",
-				 (unsigned long long)view_u64(&v, i, "device"), parts[k][1]);
-			tfevents_put_scalar(m->out, begin_ns, step_of(m, &v, i), text,
-					    view_number(&v, i, parts[k][0]) / (double)all);
-		}
+		snprintf(group, sizeof(group), "gpu%llu/",
+			 (unsigned long long)view_u64(&v, i, "device"));
+		for (size_t k = 0; all && k < 4; k++)
+			put_point(m, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
+				  view_number(&v, i, parts[k][0]) / (double)all, group, parts[k][1],
+				  "");
 	}
 	return ST_OK;
 }
@@ -202,44 +202,27 @@ static enum status put_gpu_shares(struct maker *m, struct error *err)
 static enum status put_memory(struct maker *m, struct error *err)
 {
 	struct view v = below_rank(m, "memory_steps");
-	struct buf tag;
+	char group[48];
 
 	TRY(put_in_order(m, &v, err));
-	buf_init(&tag, TAG_BYTES);
 	for (size_t i = 0; i < v.count; i++) {
-		uint64_t bytes = view_u64(&v, i, "max_bytes");
+		uint64_t device = view_u64(&v, i, "device");
 
-		if (bytes == NO_U64)
+		if (view_u64(&v, i, "max_bytes") == NO_U64)
 			continue;
-		buf_clear(&tag);
-		buf_put_text(&tag, "memory/");
-		put_device(&tag, view_u64(&v, i, "device"));
-		buf_put_byte(&tag, '_');
-		put_word(&tag, view_cell(&v, i, "what").text);
-		buf_put_text(&tag, "_bytes");
-		if (tag.status == ST_OK)
-			tfevents_put_scalar(m->out, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
-					    buf_text(&tag), (double)bytes);
+		if (device == NO_U64)
+			snprintf(group, sizeof(group), "memory/host_");
+		else
+			snprintf(group, sizeof(group), "memory/gpu%llu_",
+				 (unsigned long long)device);
+		put_point(m, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
+			  view_number(&v, i, "max_bytes"), group, view_text(&v, i, "what"),
+			  "_bytes");
 	}
-	buf_release(&tag);
 	return ST_OK;
 }
 
 /* ---- at the last step ---- */
-
-static void put_figure(struct maker *m, const char *group, const char *name, const char *what,
-		       double value)
-{
-	struct buf tag;
-
-	buf_init(&tag, TAG_BYTES);
-	buf_put_text(&tag, group);
-	put_word(&tag, name);
-	buf_put_text(&tag, what);
-	if (tag.status == ST_OK && isfinite(value))
-		tfevents_put_scalar(m->out, m->last_ns, m->last_step, buf_text(&tag), value);
-	buf_release(&tag);
-}
 
 static void put_phases(struct maker *m)
 {
@@ -293,19 +276,17 @@ static void put_file_name(const struct maker *m, bool is_alone, struct buf *name
 		 (unsigned long long)(m->rank[2].u64 == NO_U64 ? 0 : m->rank[2].u64));
 }
 
-static void find_begin(struct maker *m)
+static enum status put_rank(struct maker *m, bool is_alone, bool is_first, struct buf *name,
+			    struct error *err)
 {
 	struct view steps = below_rank(m, "steps");
 
 	if (steps.count)
 		m->first_ns = m->last_ns = view_u64(&steps, 0, "begin_ns");
-}
-
-static enum status put_rank(struct maker *m, bool is_first, struct error *err)
-{
+	put_file_name(m, is_alone, name);
 	tfevents_put_version(m->out, m->first_ns);
-	TRY(shown_take(m, err));
-	TRY(put_steps(m, err));
+	TRY(shown_take(m, &steps, err));
+	TRY(put_steps(m, &steps, err));
 	TRY(put_gpu_shares(m, err));
 	TRY(put_memory(m, err));
 	put_phases(m);
@@ -324,9 +305,7 @@ static enum status tfevents_part(const struct format_request *how, size_t index,
 	*more = index < ranks.count;
 	if (*more) {
 		m.rank = ranks.rows[index];
-		find_begin(&m);
-		put_file_name(&m, ranks.count == 1, name);
-		status = put_rank(&m, !index, err);
+		status = put_rank(&m, ranks.count == 1, !index, name, err);
 	}
 	free(m.shown);
 	views_free(m.views, how->tables);
