@@ -54,9 +54,7 @@ enum status tool_read(struct tool *t, char **operands, size_t count,
 struct format_request tool_page(const struct tool *t, struct tables *tables);
 /* To standard output or --output. */
 enum status tool_write(const struct tool *t, const void *bytes, size_t len, struct error *err);
-/* A finished result in the format asked for; the status of an input that was bad, at the end. */
-enum status tool_report(struct tool *t, struct engine_result *r, struct error *err);
-/* The same, finished here. */
+/* Finishes a result and prints it; the status of an input that was bad, at the end. */
 enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filtered,
 			  struct error *err);
 

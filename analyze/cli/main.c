@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024, SCHEMA_MAX = 1 << 20 };
+enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024 };
 #define PAGE_MAX ((size_t)4 << 30) /* of a report as text */
 
 /* ---- help and version ------------------------------------------------------------------- */
@@ -41,25 +41,6 @@ static void print_help(const struct option_set *sets)
 #define X(name) buf_putf(&out, "  %-9s %s\n", #name, format_##name.help);
 	FORMAT_LIST(X)
 #undef X
-	fputs(buf_text(&out), stdout);
-	buf_release(&out);
-}
-
-static void print_version(void)
-{
-	printf("tacho-analyze %s\n%s\ncJSON %s\nzlib %s\n", TACHO_VERSION,
-	       archive_version_details(), cJSON_Version(), zlibVersion());
-}
-
-static void print_schema(bool of_diff)
-{
-	struct buf out;
-
-	buf_init(&out, SCHEMA_MAX);
-	if (of_diff)
-		diff_put_schema(&out);
-	else
-		put_json_schema(&out);
 	fputs(buf_text(&out), stdout);
 	buf_release(&out);
 }
@@ -113,20 +94,11 @@ static enum status settle(struct tool *t, struct error *err)
 	return rules_load(t, err);
 }
 
-static enum status run_report(struct tool *t, char **operands, size_t count, struct error *err)
-{
-	struct engine_result result = { .tables = NULL };
-	enum status status =
-		tool_read(t, operands, count, t->reports, t->format->pictures, &result, err);
-
-	if (status == ST_OK)
-		status = tool_conclude(t, &result, engine_is_filtered(&t->filter), err);
-	engine_result_release(&result);
-	return status;
-}
-
 static enum status run(struct tool *t, char **operands, size_t count, struct error *err)
 {
+	struct engine_result result = { .tables = NULL };
+	enum status status;
+
 	TRY(settle(t, err));
 	if (t->own.explain)
 		return run_explain(t, operands, count, err);
@@ -138,13 +110,11 @@ static enum status run(struct tool *t, char **operands, size_t count, struct err
 		return run_partial(t, operands, count, err);
 	if (mpi_is_there())
 		return run_mpi(t, operands, count, err);
-	return run_report(t, operands, count, err);
-}
-
-static void tool_release(struct tool *t)
-{
-	name_rules_free(t->rules);
-	buf_release(&t->page);
+	status = tool_read(t, operands, count, t->reports, t->format->pictures, &result, err);
+	if (status == ST_OK)
+		status = tool_conclude(t, &result, engine_is_filtered(&t->filter), err);
+	engine_result_release(&result);
+	return status;
 }
 
 int main(int argc, char **argv)
@@ -173,13 +143,16 @@ int main(int argc, char **argv)
 	if (status == ST_OK && t.common.help)
 		print_help(sets);
 	else if (status == ST_OK && t.common.version)
-		print_version();
-	else if (status == ST_OK && t.own.schema)
-		print_schema(t.own.diff);
-	else if (status == ST_OK)
+		printf("tacho-analyze %s\n%s\ncJSON %s\nzlib %s\n", TACHO_VERSION,
+		       archive_version_details(), cJSON_Version(), zlibVersion());
+	else if (status == ST_OK && t.own.schema) {
+		(t.own.diff ? diff_put_schema : put_json_schema)(&t.page);
+		fputs(buf_text(&t.page), stdout);
+	} else if (status == ST_OK)
 		status = run(&t, argv + 1, (size_t)operands, &err);
 	if (status != ST_OK && err.text[0])
 		tool_complain(NULL, &err);
-	tool_release(&t);
+	name_rules_free(t.rules);
+	buf_release(&t.page);
 	return status_exit(status);
 }

@@ -83,23 +83,6 @@ void compat_report(const struct report_type *out[REPORTS_ASKED + 1])
 	out[0] = &report_compat_hta;
 }
 
-static enum status report_take(const char *name, size_t len, const struct report_type **out,
-			       size_t *count, struct error *err)
-{
-	const struct report_type *type = report_find(name, len);
-
-	if (!type)
-		return fail(err, ST_USAGE, NOWHERE, "--report %.*s: no such report",
-			    len < 40 ? (int)len : 40, name);
-	for (size_t i = 0; i < *count; i++)
-		if (out[i] == type)
-			return ST_OK;
-	if (*count == REPORTS_ASKED)
-		return fail(err, ST_USAGE, NOWHERE, "--report: too many names");
-	out[(*count)++] = type;
-	return ST_OK;
-}
-
 enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
 			  struct error *err)
 {
@@ -113,7 +96,18 @@ enum status reports_parse(const char *text, const struct report_type *out[REPORT
 	}
 	for (;; text += len + 1) {
 		len = strcspn(text, ",");
-		TRY(report_take(text, len, out, &count, err));
+		const struct report_type *type = report_find(text, len);
+		size_t i = 0;
+
+		if (!type)
+			return fail(err, ST_USAGE, NOWHERE, "--report %.*s: no such report",
+				    len < 40 ? (int)len : 40, text);
+		while (i < count && out[i] != type) /* each once */
+			i++;
+		if (i == REPORTS_ASKED)
+			return fail(err, ST_USAGE, NOWHERE, "--report: too many names");
+		out[i] = type;
+		count += i == count;
 		if (!text[len])
 			return ST_OK;
 	}

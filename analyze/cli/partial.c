@@ -95,18 +95,6 @@ static enum status file_read(const char *path, struct buf *out, struct error *er
 	return status == ST_OK ? buf_status(out, err) : status;
 }
 
-static enum status merge_file(struct tool *t, const char *path, struct engine_result *r,
-			      struct buf *bytes, const char **settings, struct error *err)
-{
-	struct error own = { .at = NOWHERE };
-	enum status status = file_read(path, bytes, &own);
-
-	if (status == ST_OK)
-		status = engine_partial_take(r, bytes->data, bytes->len,
-					     (size_t)t->common.memory_bytes, settings, &own);
-	return status == ST_OK ? ST_OK : fail(err, status, NOWHERE, "%.120s: %s", path, own.text);
-}
-
 bool partial_is_filtered(const char *settings)
 {
 	return settings && !strncmp(settings, "cut=1", 5);
@@ -126,8 +114,17 @@ enum status run_merge(struct tool *t, char **operands, size_t count, struct erro
 		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
 	buf_init(&bytes, PARTIAL_MAX);
 	status = engine_result_init(&result, t->reports, (size_t)t->common.memory_bytes, err);
-	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = merge_file(t, operands[i], &result, &bytes, &settings, err);
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		struct error one = { .at = NOWHERE };
+
+		status = file_read(operands[i], &bytes, &one);
+		if (status == ST_OK)
+			status = engine_partial_take(&result, bytes.data, bytes.len,
+						     (size_t)t->common.memory_bytes, &settings,
+						     &one);
+		if (status != ST_OK)
+			fail(err, status, NOWHERE, "%.120s: %s", operands[i], one.text);
+	}
 	buf_release(&bytes);
 	if (status == ST_OK)
 		status = tool_conclude(t, &result, partial_is_filtered(settings), err);

@@ -52,26 +52,22 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 				  err);
 }
 
-static void show_progress(void *self, uint64_t events)
+/* `now` NULL: the line goes away. */
+static void draw_progress(struct tool *t, const struct progress_now *now)
 {
-	struct tool *t = self;
-	struct progress_now now = { .now_ns = clock_ns(), .events = events };
 	struct buf line;
 
 	buf_init(&line, 4096);
-	if (progress_line(&t->progress, &now, &line))
+	if (!now)
+		progress_end(&t->progress, &line);
+	if (!now || progress_line(&t->progress, now, &line))
 		fputs(buf_text(&line), stderr);
 	buf_release(&line);
 }
 
-static void hide_progress(struct tool *t)
+static void show_progress(void *self, uint64_t events)
 {
-	struct buf line;
-
-	buf_init(&line, 4096);
-	progress_end(&t->progress, &line);
-	fputs(buf_text(&line), stderr);
-	buf_release(&line);
+	draw_progress(self, &(struct progress_now){ .now_ns = clock_ns(), .events = events });
 }
 
 struct engine_request tool_request(struct tool *t, char *const *paths, size_t count)
@@ -105,7 +101,7 @@ enum status tool_accumulate(struct tool *t, const struct engine_request *how,
 
 	t->progress.begin_ns = clock_ns();
 	status = engine_accumulate(out, how, err);
-	hide_progress(t);
+	draw_progress(t, NULL);
 	return status;
 }
 
@@ -151,31 +147,20 @@ enum status tool_judge(const struct tool *t, const struct engine_result *r)
 
 /* ---- pages ------------------------------------------------------------------------------ */
 
-enum status tool_write(const struct tool *t, const void *bytes, size_t len, struct error *err)
+static enum status commit(struct out *out, enum status status, struct error *err)
 {
-	struct out *out;
-	enum status status;
-
-	TRY(out_open(&out, t->common.output, false, err));
-	status = out_write(out, bytes, len, err);
 	if (status == ST_OK)
 		status = out_commit(out, err);
 	out_free(out);
 	return status;
 }
 
-static enum status write_parts(const struct tool *t, const struct format_request *how,
-			       struct error *err)
+enum status tool_write(const struct tool *t, const void *bytes, size_t len, struct error *err)
 {
 	struct out *out;
-	enum status status;
 
-	TRY(out_open(&out, t->common.output, true, err));
-	status = format_parts_write(t->format, how, out, err);
-	if (status == ST_OK)
-		status = out_commit(out, err);
-	out_free(out);
-	return status;
+	TRY(out_open(&out, t->common.output, false, err));
+	return commit(out, out_write(out, bytes, len, err), err);
 }
 
 struct format_request tool_page(const struct tool *t, struct tables *tables)
@@ -196,8 +181,12 @@ static enum status print(struct tool *t, struct tables *tables, struct error *er
 {
 	struct format_request how = tool_page(t, tables);
 
-	if (t->format->part && t->common.output)
-		return write_parts(t, &how, err);
+	if (t->format->part && t->common.output) {
+		struct out *folder;
+
+		TRY(out_open(&folder, t->common.output, true, err));
+		return commit(folder, format_parts_write(t->format, &how, folder, err), err);
+	}
 	TRY(t->format->write(&how, &t->page, err));
 	return tool_write(t, t->page.data, t->page.len, err);
 }
@@ -210,45 +199,28 @@ static bool asks_for(const struct tool *t, const struct report_type *type)
 	return false;
 }
 
-/* With --strict a recording that is not to be trusted is an error, after the page has said why. */
-static enum status judge_checks(const struct tool *t, struct tables *tables, struct error *err)
-{
-	uint64_t bad = check_bad(tables);
-
-	if (!t->common.strict || !bad)
-		return ST_OK;
-	return fail(err, ST_FORMAT, NOWHERE, "checks that are bad: %llu", (unsigned long long)bad);
-}
-
-enum status tool_report(struct tool *t, struct engine_result *r, struct error *err)
-{
-	enum status status = print(t, r->tables, err);
-
-	if (status == ST_OK && asks_for(t, &report_check))
-		status = judge_checks(t, r->tables, err);
-	return status;
-}
-
-static bool was_read(const struct engine_result *r)
-{
-	for (size_t i = 0; i < r->input_count; i++)
-		if (r->inputs[i].outcome.is_in_tables)
-			return true;
-	return false;
-}
-
 /* That nothing could be read is not reported again where each input was. */
 enum status tool_conclude(struct tool *t, struct engine_result *r, bool is_filtered,
 			  struct error *err)
 {
 	enum status status = engine_result_finish(r, is_filtered, err), inputs = tool_judge(t, r);
+	bool was_read = false;
+	uint64_t bad;
 
-	if (status != ST_OK && (inputs == ST_OK || was_read(r)))
+	for (size_t i = 0; i < r->input_count; i++)
+		was_read |= r->inputs[i].outcome.is_in_tables;
+	if (status != ST_OK && (inputs == ST_OK || was_read))
 		return status;
 	err->text[0] = '\0';
 	if (inputs != ST_OK &&
 	    ((t->common.strict && !asks_for(t, &report_check)) || status != ST_OK))
 		return inputs;
-	status = tool_report(t, r, err);
-	return status != ST_OK ? status : inputs;
+	TRY(print(t, r->tables, err));
+	/* with --strict a recording that is not to be trusted is an error, after the page said why
+	 */
+	bad = t->common.strict && asks_for(t, &report_check) ? check_bad(r->tables) : 0;
+	if (bad)
+		return fail(err, ST_FORMAT, NOWHERE, "checks that are bad: %llu",
+			    (unsigned long long)bad);
+	return inputs;
 }

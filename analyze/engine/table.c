@@ -116,6 +116,13 @@ const struct table_type *table_type(const struct table *t)
 	return t->type;
 }
 
+bool name_ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), end_len = strlen(end);
+
+	return len >= end_len && !strcmp(name + len - end_len, end);
+}
+
 size_t table_column(const struct table *t, const char *name)
 {
 	for (size_t i = 0; i < t->columns; i++)

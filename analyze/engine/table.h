@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct hist;
 
@@ -76,6 +77,15 @@ struct column {
 static inline bool column_is_text(const struct column *c)
 {
 	return c->cell == CELL_TEXT || c->cell == CELL_WORDS;
+}
+
+/* Whether a name ends in `end`, as "_ns": the unit. */
+bool name_ends_in(const char *name, const char *end);
+/* Whether a column holds nanoseconds. */
+static inline bool column_is_time(const struct column *c)
+{
+	return !strcmp(c->name, "ns") || name_ends_in(c->name, "_ns") ||
+	       name_ends_in(c->name, "_ns_per_step");
 }
 
 enum nest {              /* how rows stand in the JSON object of the row above them */

@@ -26,13 +26,6 @@ const char *figure_section(const struct figure *f)
 	return "8";
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-	size_t len = strlen(name), end_len = strlen(end);
-
-	return len >= end_len && !strcmp(name + len - end_len, end);
-}
-
 struct block_words *explain_line(struct blocks *b, const char *label, const char *text)
 {
 	struct block_words *w =
@@ -46,10 +39,11 @@ static const char *unit_of(const struct column *c, struct blocks *b)
 {
 	if (c->of)
 		return blocks_text(b,
-				   ends_in(c->name, "_ns") ? "nanoseconds; shown as a share of %s"
-							   : "percent of %s",
+				   name_ends_in(c->name, "_ns")
+					   ? "nanoseconds; shown as a share of %s"
+					   : "percent of %s",
 				   c->of);
-	if (ends_in(c->name, "_ns") || !strcmp(c->name, "ns") || ends_in(c->name, "_ns_per_step"))
+	if (column_is_time(c))
 		return "nanoseconds";
 	if (strstr(c->name, "bytes"))
 		return "bytes";

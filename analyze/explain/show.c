@@ -14,14 +14,6 @@ enum { ROWS = 10 /* of values that are shown */ };
 
 /* ---- values ----------------------------------------------------------------------------- */
 
-static bool is_time(const struct column *c)
-{
-	size_t len = strlen(c->name);
-
-	return !strcmp(c->name, "ns") || strstr(c->name, "_ns_per_step") ||
-	       (len > 3 && !strcmp(c->name + len - 3, "_ns"));
-}
-
 static const char *value_text(struct blocks *b, const struct column *c, union value v)
 {
 	struct time_unit unit;
@@ -34,7 +26,7 @@ static const char *value_text(struct blocks *b, const struct column *c, union va
 		return "unknown";
 	if (c->cell == CELL_BOOL)
 		return v.u64 ? "yes" : "no";
-	if (v.u64 && is_time(c)) {
+	if (v.u64 && column_is_time(c)) {
 		unit = time_unit_of((double)v.u64, 3);
 		return blocks_text(b, "%s %s (%s ns)", show_time(b, (double)v.u64, &unit),
 				   unit.name, show_count(b, v.u64));

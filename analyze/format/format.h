@@ -38,6 +38,8 @@ struct format_type {
 			    struct buf *out, bool *more, struct error *err);
 };
 
+/* Nine digits; null where it is not finite. */
+void put_json_number(struct buf *out, double v);
 /* JSON Schema of what `json` writes: of all reports. */
 void put_json_schema(struct buf *out);
 

@@ -98,14 +98,6 @@ static const struct key top_keys[] = {
 	{ .name = NULL },
 };
 
-static void put_number(struct buf *out, double v)
-{
-	if (isfinite(v))
-		buf_putf(out, "%.9g", v);
-	else
-		buf_put_text(out, "null");
-}
-
 static void put_value(struct buf *out, const struct key *k, const void *of)
 {
 	const void *at = (const char *)of + k->at;
@@ -126,7 +118,7 @@ static void put_value(struct buf *out, const struct key *k, const void *of)
 		buf_put_i64_text(out, *(const int64_t *)at);
 		return;
 	case REAL:
-		put_number(out, *(const double *)at);
+		put_json_number(out, *(const double *)at);
 		return;
 	case BOOL:
 		buf_put_text(out, *(const bool *)at ? "true" : "false");

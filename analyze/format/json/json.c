@@ -5,7 +5,8 @@
 #include "schemas/base/json_text.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
 struct json {
 	const struct view *views;
@@ -16,25 +17,18 @@ struct json {
 static void put_words(struct buf *out, const char *text)
 {
 	char word[64];
-	bool first = true;
-	size_t len;
 
 	buf_put_byte(out, '[');
-	while (text && *text) {
-		for (len = 0; text[len] && text[len] != ' '; len++)
-			if (len + 1 < sizeof(word))
-				word[len] = text[len];
-		word[len < sizeof(word) ? len : sizeof(word) - 1] = '\0';
-		if (!first)
-			buf_put_text(out, ", ");
+	for (size_t len, i = 0; text && *text; text += len + (text[len] == ' '), i++) {
+		len = strcspn(text, " ");
+		snprintf(word, sizeof(word), "%.*s", (int)len, text);
+		buf_put_text(out, i ? ", " : "");
 		json_put_word(out, word);
-		first = false;
-		text += len + (text[len] == ' ');
 	}
 	buf_put_byte(out, ']');
 }
 
-static void put_number(struct buf *out, double v)
+void put_json_number(struct buf *out, double v)
 {
 	if (isfinite(v))
 		buf_putf(out, "%.9g", v);
@@ -55,7 +49,7 @@ static void put_cell(struct buf *out, const struct column *c, union value v)
 		put_words(out, v.text);
 		return;
 	case CELL_F64:
-		put_number(out, v.f64);
+		put_json_number(out, v.f64);
 		return;
 	case CELL_BOOL:
 		buf_put_text(out, v.u64 == NO_U64 ? "null" : v.u64 ? "true" : "false");

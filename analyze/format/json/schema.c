@@ -16,13 +16,6 @@ struct schema_writer {
 	struct buf *out;
 };
 
-static bool ends_in(const char *name, const char *end)
-{
-	size_t len = strlen(name), end_len = strlen(end);
-
-	return len >= end_len && !strcmp(name + len - end_len, end);
-}
-
 /* null is unknown or not applicable, and may stand for any number but a sum, and for some texts. */
 static void put_type(struct buf *out, const struct table_type *t, const struct column *c)
 {
@@ -43,7 +36,7 @@ static void put_type(struct buf *out, const struct table_type *t, const struct c
 			buf_put_text(out, ", \"minimum\": 0, \"maximum\": 100.001");
 		return;
 	default:
-		buf_put_text(out, c->combine == SUM && ends_in(c->name, "_ns")
+		buf_put_text(out, c->combine == SUM && name_ends_in(c->name, "_ns")
 					  ? "\"type\": \"integer\", \"minimum\": 0"
 					  : "\"type\": [\"integer\", \"null\"], \"minimum\": 0");
 	}

@@ -9,13 +9,6 @@
 
 enum { MD_ROWS = 50 };
 
-static bool ends_in_ns(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 3 && !strcmp(name + len - 3, "_ns");
-}
-
 /* In a terminal the rank is a column only where there are several; Markdown has exact values. */
 static bool is_wanted(const struct page *p, const struct column *c)
 {
@@ -93,7 +86,7 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 
 		if (!is_wanted(p, c))
 			continue;
-		is_time[count] = p->medium != MEDIUM_MD && ends_in_ns(c->name);
+		is_time[count] = p->medium != MEDIUM_MD && name_ends_in(c->name, "_ns");
 		for (size_t k = 0; is_time[count] && k < v->count; k++)
 			if (v->rows[k][i].u64 != NO_U64 && (double)v->rows[k][i].u64 > longest)
 				longest = (double)v->rows[k][i].u64;
