@@ -11,14 +11,6 @@ enum { TEXT_NONE, TEXT_NEW, TEXT_FIRST, COLUMNS_MAX = 64 };
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static enum status text_new(struct partial_writer *w, const char *text, uint64_t hash)
-{
-	TRY(vec_reserve(&w->texts, &w->cap, w->count + 1, NULL));
-	TRY(hash_add(&w->index, hash, (uint32_t)w->count, NULL));
-	w->texts[w->count++] = text;
-	return ST_OK;
-}
-
 void partial_put_text(struct partial_writer *w, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
@@ -35,7 +27,11 @@ void partial_put_text(struct partial_writer *w, const char *text)
 			buf_put_varint(w->out, TEXT_FIRST + i);
 			return;
 		}
-	w->status = text_new(w, text, hash);
+	w->status = vec_reserve(&w->texts, &w->cap, w->count + 1, NULL);
+	if (w->status == ST_OK)
+		w->status = hash_add(&w->index, hash, (uint32_t)w->count, NULL);
+	if (w->status == ST_OK)
+		w->texts[w->count++] = text;
 	buf_put_varint(w->out, TEXT_NEW);
 	buf_put_varint(w->out, len);
 	buf_put(w->out, text, len);
@@ -208,34 +204,27 @@ static enum status take_value(struct partial_reader *r, uint8_t cell, bool is_ou
 	return r->in.is_truncated ? inconsistent(err) : ST_OK;
 }
 
-/* Who finishes and prints relies on the texts of a row, and on making some tables alone. */
-static bool row_can_be(const struct table_type *type, const struct read_column *columns,
-		       size_t count, const union value *read)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (columns[i].place == NOT_OURS)
-			continue;
-		const struct column *ours = &type->columns[columns[i].place];
-		if (column_is_text(ours) && !read[i].text && !column_may_be_null(type, ours))
-			return false;
-	}
-	return !type->is_finished;
-}
-
 static enum status row_add(struct table *t, const struct read_column *columns, size_t count,
 			   const union value *read, struct error *err)
 {
 	const struct table_type *type = table_type(t);
 	union value keys[COLUMNS_MAX], *row;
 
-	if (!row_can_be(type, columns, count, read))
+	if (type->is_finished)
 		return inconsistent(err);
-	for (size_t i = 0; i < count; i++)
-		if (columns[i].place != NOT_OURS && columns[i].combine == KEY)
+	for (size_t i = 0; i < count; i++) {
+		if (columns[i].place == NOT_OURS)
+			continue;
+		/* who finishes and prints relies on the texts of a row */
+		const struct column *ours = &type->columns[columns[i].place];
+		if (column_is_text(ours) && !read[i].text && !column_may_be_null(type, ours))
+			return inconsistent(err);
+		if (ours->combine == KEY)
 			keys[columns[i].place] = read[i];
+	}
 	TRY(table_row(t, keys, &row, err));
 	for (size_t i = 0; i < count; i++)
-		if (columns[i].place != NOT_OURS && type->columns[columns[i].place].combine != KEY)
+		if (columns[i].place != NOT_OURS)
 			TRY(table_combine(t, row, columns[i].place, read[i], err));
 	return ST_OK;
 }

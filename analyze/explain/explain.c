@@ -4,26 +4,42 @@
 
 #include <string.h>
 
-static const struct {
+/* Of what tables whose name begins so are, and what stands behind their figures. */
+static const struct table_of {
 	const char *prefix, *section;
-} sections[] = {
-	{ "inputs", "9" }, { "windows", "1" },   { "gpus", "1 and 2" }, { "ranks", "1 and 8" },
-	{ "step", "3" },   { "slow", "3" },      { "phases", "4" },     { "ranges", "4" },
-	{ "cells", "5" },  { "idle", "6" },      { "launch", "6" },     { "comm", "7" },
-	{ "coll", "7" },   { "straggler", "7" }, { "frontier", "7" },   { "waits", "7" },
-	{ "groups", "7" },
+	enum evidence evidence; /* EVIDENCE_COUNT: nothing */
+} tables_of[] = {
+	{ "inputs", "9", EVIDENCE_COUNT },   { "windows", "1", EVIDENCE_COUNT },
+	{ "gpus", "1 and 2", EVIDENCE_GPU }, { "ranks", "1 and 8", EVIDENCE_COUNT },
+	{ "step", "3", EVIDENCE_STEP },      { "slow", "3", EVIDENCE_STEP },
+	{ "phases", "4", EVIDENCE_HOST },    { "ranges", "4", EVIDENCE_HOST },
+	{ "cells", "5", EVIDENCE_GPU },      { "idle", "6", EVIDENCE_NOT_BUSY },
+	{ "launch", "6", EVIDENCE_LAUNCH },  { "comm", "7", EVIDENCE_COMM },
+	{ "coll", "7", EVIDENCE_COMM },      { "straggler", "7", EVIDENCE_COUNT },
+	{ "frontier", "7", EVIDENCE_COMM },  { "waits", "7", EVIDENCE_COMM },
+	{ "groups", "7", EVIDENCE_COMM },    { "kernels", "8", EVIDENCE_KERNEL },
+	{ "copies", "8", EVIDENCE_COPY },    { "memory", "8", EVIDENCE_MEMORY },
+	{ "", "8", EVIDENCE_COUNT },
 };
+
+static const struct table_of *table_of(const struct figure *f)
+{
+	const struct table_of *t = tables_of;
+
+	while (!f->table || strncmp(f->table->name, t->prefix, strlen(t->prefix)) != 0)
+		if (!*t++->prefix)
+			return t - 1;
+	return t;
+}
 
 const char *figure_section(const struct figure *f)
 {
-	if (f->type == FIGURE_CAUSE)
-		return "6";
-	if (f->type == FIGURE_PHASE)
-		return "4";
-	for (size_t i = 0; f->table && i < sizeof(sections) / sizeof(sections[0]); i++)
-		if (!strncmp(f->table->name, sections[i].prefix, strlen(sections[i].prefix)))
-			return sections[i].section;
-	return "8";
+	return f->type == FIGURE_CAUSE ? "6" : f->type == FIGURE_PHASE ? "4" : table_of(f)->section;
+}
+
+enum evidence figure_table_evidence(const struct figure *f)
+{
+	return table_of(f)->evidence;
 }
 
 struct block_words *explain_line(struct blocks *b, const char *label, const char *text)

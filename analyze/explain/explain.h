@@ -41,6 +41,8 @@ const char *figure_name(size_t index);
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME]);
 /* What a check asks; NULL: there is none of this name. */
 const char *figure_check(const char *name);
+/* Of the table that it is of; EVIDENCE_COUNT: there are no events. */
+enum evidence figure_table_evidence(const struct figure *f);
 /* Section of analyze/DEFINITIONS.md. */
 const char *figure_section(const struct figure *f);
 

@@ -163,7 +163,7 @@ static void add_finding(struct blocks *b, unsigned width, const struct figure *f
 /* ---- events ----------------------------------------------------------------------------- */
 
 struct evidence_name {
-	const char *name; /* NULL ends a list */
+	const char *name;
 	enum evidence selection;
 };
 static const struct evidence_name of_columns[] = {
@@ -191,32 +191,13 @@ static const struct evidence_name of_columns[] = {
 	{ "gpu_events", EVIDENCE_GPU },
 	{ "launches", EVIDENCE_LAUNCH },
 	{ "comm_count", EVIDENCE_COMM },
-	{ NULL, EVIDENCE_COUNT },
 };
-/* By how the name of the table begins. */
-static const struct evidence_name of_tables[] = {
-	{ "kernels", EVIDENCE_KERNEL }, { "copies", EVIDENCE_COPY },
-	{ "launch", EVIDENCE_LAUNCH },  { "idle", EVIDENCE_NOT_BUSY },
-	{ "step", EVIDENCE_STEP },      { "slow", EVIDENCE_STEP },
-	{ "phases", EVIDENCE_HOST },    { "ranges", EVIDENCE_HOST },
-	{ "comm", EVIDENCE_COMM },      { "coll", EVIDENCE_COMM },
-	{ "memory", EVIDENCE_MEMORY },  { "gpus", EVIDENCE_GPU },
-	{ "cells", EVIDENCE_GPU },      { "frontier", EVIDENCE_COMM },
-	{ "waits", EVIDENCE_COMM },     { "groups", EVIDENCE_COMM },
-	{ NULL, EVIDENCE_COUNT },
-};
-
-static const struct evidence_name *evidence_of(const struct figure *f)
+static enum evidence evidence_of(const struct figure *f)
 {
-	const struct evidence_name *e = of_columns;
-
-	while (f->type == FIGURE_COLUMN && e->name && strcmp(e->name, f->column->name) != 0)
-		e++;
-	if (f->type == FIGURE_COLUMN && e->name)
-		return e;
-	for (e = of_tables; e->name && strncmp(e->name, f->table->name, strlen(e->name)) != 0; e++)
-		;
-	return e;
+	for (size_t i = 0; i < sizeof(of_columns) / sizeof(of_columns[0]); i++)
+		if (f->type == FIGURE_COLUMN && !strcmp(of_columns[i].name, f->column->name))
+			return of_columns[i].selection;
+	return figure_table_evidence(f);
 }
 
 /* The first of the figures that a finding rests on. */
@@ -234,7 +215,7 @@ static bool of_rule(const struct rule *rule, char selection[FIGURE_NAME])
 
 bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 {
-	const struct evidence_name *e;
+	enum evidence e;
 
 	if (f->type == FIGURE_RULE)
 		return of_rule(f->rule, selection);
@@ -246,9 +227,9 @@ bool figure_selection(const struct figure *f, char selection[FIGURE_NAME])
 		return true;
 	}
 	e = evidence_of(f);
-	if (e->name)
-		snprintf(selection, FIGURE_NAME, "%s", evidence_word(e->selection));
-	return e->name != NULL;
+	if (e != EVIDENCE_COUNT)
+		snprintf(selection, FIGURE_NAME, "%s", evidence_word(e));
+	return e != EVIDENCE_COUNT;
 }
 
 /* When the first window of the row's rank began. */

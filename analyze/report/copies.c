@@ -4,7 +4,6 @@
 
 #include "schemas/model/records.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,40 +33,15 @@ struct direction {
 	char direction[WORD_MAX], from[WORD_MAX], to[WORD_MAX];
 };
 
-/* Copies one word, letters and digits, and returns what follows it. */
-static const char *take_word(const char *text, char out[WORD_MAX])
-{
-	size_t len = 0;
-
-	while (isalnum((unsigned char)text[len]) || text[len] == '_')
-		len++;
-	snprintf(out, WORD_MAX, "%.*s", (int)(len < WORD_MAX ? len : WORD_MAX - 1), text);
-	return text + len;
-}
-
-static const char *take_text(const char *text, const char *expected)
-{
-	size_t len = strlen(expected);
-
-	return text && !strncmp(text, expected, len) ? text + len : NULL;
-}
-
 /* "Memcpy HtoD (Pageable -> Device)"; other names are their own direction. */
 static void direction_parse(const char *name, struct direction *d)
 {
-	const char *at = take_text(name, "Memcpy ");
-
-	if (!at) {
+#define WORD "%63[A-Za-z0-9_]" /* WORD_MAX - 1 letters and digits */
+	if (strncmp(name, "Memcpy ", 7) != 0)
 		snprintf(d->direction, sizeof(d->direction), "%.*s", WORD_MAX - 1, name);
-		return;
-	}
-	at = take_text(take_word(at, d->direction), " (");
-	at = at ? take_text(take_word(at, d->from), " -> ") : NULL;
-	if (!at) {
+	else if (sscanf(name + 7, WORD " (" WORD " -> " WORD, d->direction, d->from, d->to) < 3)
 		d->from[0] = '\0';
-		return;
-	}
-	take_word(at, d->to);
+#undef WORD
 }
 
 static void direction_of(const struct accumulator *f, uint32_t name, unsigned kind,

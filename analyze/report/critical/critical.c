@@ -45,10 +45,6 @@ struct path_part { /* of the path of a step: segments of one kind and name */
 	uint32_t kind; /* enum path_kind, PATH_KINDS: the step is refused */
 	bool with_gap; /* the path up to the next mark, not to the end of its own */
 };
-struct path_parts {
-	struct path_part *items;
-	size_t count, cap;
-};
 struct critical_process {
 	size_t row;             /* the first that was not walked */
 	uint64_t phases_end_ns; /* phase intervals have come up to here */
@@ -57,7 +53,9 @@ struct critical_process {
 };
 struct critical {
 	struct critical_graph graph;
-	struct path_parts parts, walked; /* walked: segments of one walk */
+	struct path_part *parts;
+	size_t part_count, part_cap;
+	struct path_segments walked; /* in one walk */
 	struct critical_process *processes;
 	uint64_t *keep_ns; /* by process id: what ended before is not needed */
 	uint32_t *last;    /* by track, scratch of critical_sort() */
@@ -188,57 +186,42 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 
 /* ---- the path of a step ------------------------------------------------------------------ */
 
-static enum status part_add(struct path_parts *l, const struct path_part *one, struct error *err)
+static enum status part_add(struct critical *s, const struct path_part *one, struct error *err)
 {
-	TRY(vec_reserve(&l->items, &l->cap, l->count + 1, err));
-	l->items[l->count++] = *one;
+	TRY(vec_reserve(&s->parts, &s->part_cap, s->part_count + 1, err));
+	s->parts[s->part_count++] = *one;
 	return ST_OK;
-}
-
-static const struct sort_key by_kind[] = { UP(struct path_part, kind),
-					   UP(struct path_part, id),
-					   { .type = SORT_NONE } };
-
-struct path {
-	struct critical *s;
-	struct path_part step; /* whose */
-};
-
-static enum status put_segment(void *self, const struct path_segment *p, struct error *err)
-{
-	struct path *path = self;
-	struct path_part one = path->step;
-
-	one.ns = p->end_ns - p->begin_ns;
-	one.id = p->id;
-	one.kind = p->kind;
-	one.count = 1;
-	return part_add(&path->s->walked, &one, err);
 }
 
 static enum status walk(struct critical *s, const struct path_part *step, uint64_t begin_ns,
 			uint64_t end_ns, struct error *err)
 {
-	struct path path = { .s = s, .step = *step };
+	static const struct sort_key by_kind[] = { UP(struct path_segment, kind),
+						   UP(struct path_segment, id),
+						   { .type = SORT_NONE } };
+	struct path_segments *walked = &s->walked;
+	struct path_part part = *step;
 
-	begin_ns = later(begin_ns, s->from_ns);
-	end_ns = earlier(end_ns, s->to_ns);
-	path.step.kind = PATH_KINDS;
-	if (s->processes[step->process].is_refused || s->parts.count >= RECORDS_MAX)
-		return part_add(&s->parts, &path.step, err);
-	s->walked.count = 0;
-	TRY(critical_walk(&s->graph, step->process, begin_ns, end_ns, put_segment, &path, err));
+	part.kind = PATH_KINDS;
+	if (s->processes[step->process].is_refused || s->part_count >= RECORDS_MAX)
+		return part_add(s, &part, err);
+	walked->count = 0;
+	TRY(critical_walk(&s->graph, step->process, later(begin_ns, s->from_ns),
+			  earlier(end_ns, s->to_ns), walked, err));
 	/* The segments of one walk, summed by kind and name. */
-	struct path_part *all = s->walked.items;
-	size_t i, count = s->walked.count;
-	sort_rows(all, count, sizeof(*all), by_kind);
-	for (size_t first = 0; first < count; first = i) {
-		for (i = first + 1; i < count && !sort_compare(&all[i], &all[first], by_kind);
-		     i++) {
-			all[first].ns += all[i].ns;
-			all[first].count++;
-		}
-		TRY(part_add(&s->parts, &all[first], err));
+	sort_rows(walked->items, walked->count, sizeof(*walked->items), by_kind);
+	for (size_t i = 0; i < walked->count; i++) {
+		const struct path_segment *one = &walked->items[i];
+		bool is_last = i + 1 == walked->count || sort_compare(one, one + 1, by_kind);
+
+		part.ns += one->ns;
+		part.count++;
+		if (!is_last)
+			continue;
+		part.kind = one->kind;
+		part.id = one->id;
+		TRY(part_add(s, &part, err));
+		part.ns = part.count = 0;
 	}
 	return ST_OK;
 }
@@ -339,7 +322,7 @@ static void critical_release(struct accumulator *f)
 	free(s->graph.stream_waits);
 	free(s->graph.intervals);
 	free(s->graph.launches);
-	free(s->parts.items);
+	free(s->parts);
 	free(s->walked.items);
 	free(s->processes);
 	free(s->keep_ns);
@@ -430,8 +413,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 			steps[1] = row;
 	}
 	for (i = 0; i < 2 && steps[i]; i++)
-		for (k = 0; k < s->parts.count; k++) {
-			const struct path_part *p = &s->parts.items[k];
+		for (k = 0; k < s->part_count; k++) {
+			const struct path_part *p = &s->parts[k];
 
 			if (p->process == process && &l->rows[p->row] == steps[i] &&
 			    p->with_gap == steps[i]->joins)

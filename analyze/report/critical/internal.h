@@ -58,13 +58,15 @@ enum path_kind {
 	PATH_KINDS
 };
 
-/* A segment of the path: they tile the step.  id: a name, of PATH_HOST a phase. */
+/* Segments of a path, which tile it.  id: a name, of PATH_HOST a phase. */
 struct path_segment {
-	uint64_t begin_ns, end_ns;
-	enum path_kind kind;
-	uint32_t id;
+	uint64_t ns;
+	uint32_t kind, id; /* kind: enum path_kind */
 };
-typedef enum status (*path_put)(void *self, const struct path_segment *p, struct error *err);
+struct path_segments {
+	struct path_segment *items;
+	size_t count, cap;
+};
 
 /* Sorts, links work on its stream, and finds what calls waited for.  by_end holds all work; `last`
  * has a place for each track. */
@@ -73,8 +75,8 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks);
  * at.  After critical_sort(), which is to be called again. */
 void critical_forget(struct critical_graph *g, const uint64_t *keep_ns, uint32_t *last,
 		     size_t tracks);
-/* From `end_ns` back to `begin_ns`. */
+/* The path from `end_ns` back to `begin_ns`, appended to `out`. */
 enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
-			  uint64_t end_ns, path_put put, void *self, struct error *err);
+			  uint64_t end_ns, struct path_segments *out, struct error *err);
 
 #endif

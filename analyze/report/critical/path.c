@@ -2,6 +2,7 @@
 #include "analyze/report/critical/internal.h"
 
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -187,16 +188,20 @@ struct walk {
 	uint32_t process;
 	uint64_t begin_ns;
 	size_t wait_at; /* waits below are not used yet */
-	path_put put;
-	void *self;
+	struct path_segments *out;
 };
 
 static enum status put_part(const struct walk *w, enum path_kind kind, uint32_t id,
 			    uint64_t begin_ns, uint64_t end_ns, struct error *err)
 {
-	struct path_segment segment = { later(begin_ns, w->begin_ns), end_ns, kind, id };
+	struct path_segments *out = w->out;
 
-	return segment.begin_ns < end_ns ? w->put(w->self, &segment, err) : ST_OK;
+	begin_ns = later(begin_ns, w->begin_ns);
+	if (begin_ns >= end_ns)
+		return ST_OK;
+	TRY(vec_reserve(&out->items, &out->cap, out->count + 1, err));
+	out->items[out->count++] = (struct path_segment){ end_ns - begin_ns, kind, id };
+	return ST_OK;
 }
 
 /* What S did, by phase. */
@@ -331,14 +336,13 @@ static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct
 }
 
 enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
-			  uint64_t end_ns, path_put put, void *self, struct error *err)
+			  uint64_t end_ns, struct path_segments *out, struct error *err)
 {
 	struct walk w = { .g = g,
 			  .process = process,
 			  .begin_ns = begin_ns,
 			  .wait_at = g->wait_count,
-			  .put = put,
-			  .self = self };
+			  .out = out };
 	uint64_t at_ns = end_ns;
 
 	while (at_ns > begin_ns) {

@@ -69,19 +69,6 @@ static enum status spans_find(struct frontier_path *w, struct error *err)
 	return ST_OK;
 }
 
-/* Their row comes first: its texts are empty. */
-void path_windows(struct frontier_path *w, size_t interval)
-{
-	struct table *t = tables_find(w->all, "frontier_spans");
-
-	w->places = 0;
-	if (w->spans[interval].first == w->spans[interval].end)
-		return;
-	const char *packed = table_at(t, w->spans[interval].first)[SPANS_PACKED].text;
-	while (packed && *packed && w->places < FRONTIER_PLACES)
-		w->windows[w->places++] = packed_take(&packed);
-}
-
 void path_sums(struct frontier_path *w, size_t row, bool add)
 {
 	struct table *t = tables_find(w->all, "frontier_spans");
@@ -115,13 +102,24 @@ static uint32_t group_of(struct frontier_path *w, uint32_t sync_point)
 	return sync_point;
 }
 
-size_t path_interval_end(const struct frontier_path *w, size_t first)
+bool path_next_interval(struct frontier_path *w, size_t *first, size_t *end)
 {
-	size_t end = first;
+	struct table *t = tables_find(w->all, "frontier_spans");
+	size_t at = *first = *end;
 
-	while (end < w->arrival_count && w->arrivals[end].interval == w->arrivals[first].interval)
-		end++;
-	return end;
+	if (at == w->arrival_count)
+		return false;
+	while (*end < w->arrival_count && w->arrivals[*end].interval == w->arrivals[at].interval)
+		++*end;
+	/* The row of windows comes first: its texts are empty. */
+	const struct spans *spans = &w->spans[w->arrivals[at].interval];
+	w->places = 0;
+	if (spans->first == spans->end)
+		return true;
+	const char *packed = table_at(t, spans->first)[SPANS_PACKED].text;
+	while (packed && *packed && w->places < FRONTIER_PLACES)
+		w->windows[w->places++] = packed_take(&packed);
+	return true;
 }
 
 bool path_follows(const struct frontier_path *w, const struct arrival *before,
@@ -221,10 +219,10 @@ static void counted_mark(struct frontier_path *w)
 
 static enum status path_run(struct frontier_path *w, struct error *err)
 {
-	size_t end;
-
 	struct match_range range = { 0 };
+	size_t first, end = 0;
 	bool more;
+
 	TRY(matches_open(&w->matches, w->all, err));
 	TRY(matches_next(&w->matches, &range, &more, err));
 	while (more) {
@@ -241,9 +239,7 @@ static enum status path_run(struct frontier_path *w, struct error *err)
 	if (!w->arrival_count)
 		return ST_OK;
 	TRY(spans_find(w, err));
-	for (size_t first = 0; first < w->arrival_count; first = end) {
-		end = path_interval_end(w, first);
-		path_windows(w, w->arrivals[first].interval);
+	while (path_next_interval(w, &first, &end)) {
 		memset(w->sums, 0, (w->places + 1) * sizeof(w->sums[0]));
 		for (size_t row = w->spans[w->arrivals[first].interval].first + 1;
 		     row < w->spans[w->arrivals[first].interval].end; row++)

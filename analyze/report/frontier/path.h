@@ -54,10 +54,11 @@ static inline bool same_step(const struct sync_point *a, const struct sync_point
 	return a->step == b->step && a->nth == b->nth;
 }
 
-/* Past the last arrival of the interval that begins at arrival `first`. */
-size_t path_interval_end(const struct frontier_path *w, size_t first);
-/* Loads the windows of an interval and how many places it has, which all below need. */
-void path_windows(struct frontier_path *w, size_t interval);
+/*
+ * The arrivals [*first, *end) of the next interval, *end 0 before the first: loads the windows of
+ * that interval and how many places it has, which all below need.  False: there are no more.
+ */
+bool path_next_interval(struct frontier_path *w, size_t *first, size_t *end);
 /* The sums of one row of time, or added to those before. */
 void path_sums(struct frontier_path *w, size_t row, bool add);
 /* By the sums: from the end of the sync point before to the end of this one. */

@@ -91,48 +91,7 @@ static enum status share_row(struct frontier_path *w, size_t row, size_t first, 
 	return ST_OK;
 }
 
-static enum status shares_take(struct frontier_path *w, struct error *err)
-{
-	size_t end;
-
-	for (size_t first = 0; first < w->arrival_count; first = end) {
-		const struct spans *spans = &w->spans[w->arrivals[first].interval];
-
-		end = path_interval_end(w, first);
-		path_windows(w, w->arrivals[first].interval);
-		for (size_t row = spans->first + 1; row < spans->end; row++)
-			TRY(share_row(w, row, first, end, err));
-	}
-	return ST_OK;
-}
-
 /* ---- tables ----------------------------------------------------------------------------- */
-
-static enum status put_steps(struct frontier_path *w, uint64_t *ns, uint64_t *named_ns,
-			     uint64_t *sync_points, struct error *err)
-{
-	struct table *t = tables_find(w->all, "frontier_steps");
-	union value key, *row;
-
-	for (size_t i = 0; i < w->sync_point_count; i++) {
-		const struct sync_point *m = &w->sync_points[i];
-
-		if (!m->is_counted)
-			continue;
-		*ns += m->ns;
-		*named_ns += m->culprit == NO_ID ? 0 : m->ns;
-		++*sync_points;
-		w->steps += !same_step(m, &w->sync_points[m->before]);
-		key.u64 = m->step;
-		TRY(table_row(t, &key, &row, err));
-		if (row[FRONTIER_STEP_NS].u64 == NO_U64)
-			row[FRONTIER_STEP_NS].u64 = row[FRONTIER_STEP_SYNC_POINTS].u64 = 0;
-		row[FRONTIER_STEP_NS].u64 += m->ns;
-		row[FRONTIER_STEP_SYNC_POINTS].u64++;
-	}
-	w->steps = w->steps ? w->steps : 1; /* a part of one */
-	return ST_OK;
-}
 
 static enum status put_shares(struct frontier_path *w, const struct sync_point *m,
 			      uint64_t whole_ns, struct error *err)
@@ -159,21 +118,15 @@ static enum status put_shares(struct frontier_path *w, const struct sync_point *
 
 enum status path_put(struct frontier_path *w, struct error *err)
 {
-	struct table *t = tables_find(w->all, "frontier_total");
+	struct table *steps = tables_find(w->all, "frontier_steps");
 	uint64_t ns = 0, named_ns = 0, sync_points = 0;
+	size_t members = w->matches.member_count, first, end = 0;
 	union value key, *row;
 
-	size_t end;
-	for (size_t first = 0; first < w->arrival_count; first = end) {
-		end = path_interval_end(w, first);
-		path_windows(w, w->arrivals[first].interval);
-		for (size_t i = first; i < end; i++) {
-			const struct arrival *v = &w->arrivals[i];
-
-			w->sync_points[v->sync_point].same += is_counted(w, v, first);
-		}
-	}
-	size_t members = w->matches.member_count;
+	while (path_next_interval(w, &first, &end))
+		for (size_t i = first; i < end; i++)
+			w->sync_points[w->arrivals[i].sync_point].same +=
+				is_counted(w, &w->arrivals[i], first);
 	w->columns = calloc(members + 1, sizeof(*w->columns));
 	w->kinds = calloc(KINDS_MOST, sizeof(*w->kinds));
 	if (!w->columns || !w->kinds)
@@ -182,18 +135,35 @@ enum status path_put(struct frontier_path *w, struct error *err)
 		const struct sync_point *m = &w->sync_points[i];
 		uint32_t *column = &w->columns[m->culprit == NO_ID ? members : m->culprit];
 
-		if (m->is_counted && !*column)
+		if (!m->is_counted)
+			continue;
+		if (!*column)
 			*column = (uint32_t)++w->column_count;
+		ns += m->ns;
+		named_ns += m->culprit == NO_ID ? 0 : m->ns;
+		sync_points++;
+		w->steps += !same_step(m, &w->sync_points[m->before]);
+		key.u64 = m->step;
+		TRY(table_row(steps, &key, &row, err));
+		if (row[FRONTIER_STEP_NS].u64 == NO_U64)
+			row[FRONTIER_STEP_NS].u64 = row[FRONTIER_STEP_SYNC_POINTS].u64 = 0;
+		row[FRONTIER_STEP_NS].u64 += m->ns;
+		row[FRONTIER_STEP_SYNC_POINTS].u64++;
 	}
+	w->steps = w->steps ? w->steps : 1; /* a part of one */
 	w->shares = calloc((w->column_count + 1) * KINDS_MOST, sizeof(*w->shares));
 	if (!w->shares)
 		return fail_memory(err);
-	TRY(put_steps(w, &ns, &named_ns, &sync_points, err));
 	if (!sync_points)
 		return ST_OK;
-	TRY(shares_take(w, err));
+	for (end = 0; path_next_interval(w, &first, &end);) {
+		const struct spans *spans = &w->spans[w->arrivals[first].interval];
+
+		for (size_t i = spans->first + 1; i < spans->end; i++)
+			TRY(share_row(w, i, first, end, err));
+	}
 	key.u64 = w->steps;
-	TRY(table_row(t, &key, &row, err));
+	TRY(table_row(tables_find(w->all, "frontier_total"), &key, &row, err));
 	row[FRONTIER_TOTAL_SYNC_POINTS].u64 = sync_points;
 	row[FRONTIER_TOTAL_NS].u64 = ns;
 	row[FRONTIER_TOTAL_PER_STEP].u64 = ns / w->steps;
