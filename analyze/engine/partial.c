@@ -96,7 +96,7 @@ static enum status take_input(struct partial_reader *r, struct engine_result *in
 static enum status take_window(struct partial_reader *r, struct engine_result *into, size_t first,
 			       struct error *err)
 {
-	struct engine_window w;
+	struct engine_window w = { .path = NULL };
 
 	w.rank = take_varint(&r->in) - 1;
 	TRY(partial_take_text(r, &w.host, err));

@@ -2,6 +2,7 @@
 #include "analyze/engine/result.h"
 
 #include "analyze/engine/accumulate.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
@@ -108,25 +109,6 @@ enum status engine_result_merge(struct engine_result *into, struct engine_result
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* Of equal ones the path decides, so that an error reads the same in any order of inputs. */
-static int compare_windows(const void *pa, const void *pb, void *self)
-{
-	const struct engine_window *a = pa, *b = pb;
-	const struct engine_result *r = self;
-
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	int order = strcmp(a->host, b->host);
-	if (order)
-		return order;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
-	order = strcmp(r->inputs[a->input].path, r->inputs[b->input].path);
-	return order ? order : (a->input > b->input) - (a->input < b->input);
-}
-
 /* Steps, ranks or times of which there is nothing are a mistake; an empty trace is none. */
 static bool has_events(const struct engine_result *r)
 {
@@ -149,16 +131,21 @@ enum status engine_result_finish(struct engine_result *r, bool is_filtered, stru
 		return fail(err, r->input_count ? r->inputs[0].outcome.status : ST_USAGE, NOWHERE,
 			    "no input could be read");
 	/* DEFINITIONS.md 8: the same rank twice is an error; two windows of it are not. */
-	if (r->window_count)
-		qsort_r(r->windows, r->window_count, sizeof(*r->windows), compare_windows, r);
+	for (size_t i = 0; i < r->window_count; i++)
+		r->windows[i].path = r->inputs[r->windows[i].input].path;
+	/* Of equal ones the path decides, so that an error reads the same in any order of inputs.
+	 */
+	SORT_BY(r->windows, r->window_count, UP(struct engine_window, rank),
+		UP(struct engine_window, host), UP(struct engine_window, pid),
+		UP(struct engine_window, begin_ns), UP(struct engine_window, path),
+		UP(struct engine_window, input));
 	for (size_t i = 1; i < r->window_count; i++) {
 		const struct engine_window *a = &r->windows[i - 1], *b = &r->windows[i];
 
 		if (a->rank == b->rank && a->pid == b->pid && !strcmp(a->host, b->host) &&
 		    a->input != b->input &&
 		    (b->begin_ns < a->end_ns || b->begin_ns == a->begin_ns)) {
-			const char *one = r->inputs[a->input].path,
-				   *other = r->inputs[b->input].path;
+			bool is_sorted = strcmp(a->path, b->path) <= 0;
 			char rank[32] = "process";
 			if (a->rank != NO_U64)
 				snprintf(rank, sizeof(rank), "rank %llu",
@@ -166,9 +153,8 @@ enum status engine_result_finish(struct engine_result *r, bool is_filtered, stru
 			return fail(err, ST_USAGE, NOWHERE,
 				    "%.70s and %.70s are the same %s (pid %llu) at the "
 				    "same time",
-				    strcmp(one, other) <= 0 ? one : other,
-				    strcmp(one, other) <= 0 ? other : one, rank,
-				    (unsigned long long)a->pid);
+				    is_sorted ? a->path : b->path, is_sorted ? b->path : a->path,
+				    rank, (unsigned long long)a->pid);
 		}
 	}
 	if (is_filtered && !has_events(r))

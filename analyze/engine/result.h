@@ -27,6 +27,7 @@ struct engine_window { /* of a rank, in one input */
 	uint64_t rank, pid, begin_ns, end_ns;
 	const char *host; /* a text of the tables */
 	size_t input;
+	const char *path; /* of that input; set when the result is finished */
 };
 struct engine_result {                                         /* zeroed: nothing */
 	const struct report_type *reports[ENGINE_REPORTS + 1]; /* and what they need; NULL ends */

@@ -51,15 +51,11 @@ static void add_three(const struct diff_page *p, struct block_row *r, const stru
 static enum token token_of(const struct diff_page *p, const char *class, const char *of,
 			   int64_t difference_ns)
 {
+	enum token token = token_of_kind(class);
+
 	if (p->medium == MEDIUM_TEXT)
 		return difference_ns < 0 ? TOKEN_DIM : TOKEN_WARN;
-	if (!strcmp(class, "compute"))
-		return TOKEN_COMPUTE;
-	if (!strcmp(class, "exposed_comm"))
-		return TOKEN_COMM;
-	if (!strcmp(class, "exposed_copy") || (of && !strcmp(of, "data")))
-		return TOKEN_DATA;
-	return of && !strncmp(of, "host:", 5) ? token_of_phase(of + 5) : TOKEN_OTHER;
+	return token == TOKEN_OTHER && of ? token_of_kind(of) : token;
 }
 
 /* Both times and their difference. */

@@ -239,3 +239,13 @@ enum token token_of_phase(const char *name)
 			return rows[i].token;
 	return TOKEN_OTHER;
 }
+
+enum token token_of_kind(const char *kind)
+{
+	if (!strncmp(kind, "host:", 5))
+		return token_of_phase(kind + 5);
+	return !strcmp(kind, "compute")                                 ? TOKEN_COMPUTE
+	       : !strcmp(kind, "exposed_comm")                          ? TOKEN_COMM
+	       : !strcmp(kind, "exposed_copy") || !strcmp(kind, "data") ? TOKEN_DATA
+									: TOKEN_OTHER;
+}

@@ -40,6 +40,8 @@ enum token {
 };
 /* The token of a phase by its name. */
 enum token token_of_phase(const char *name);
+/* Of a class of GPU time, or a cause of idle time: "exposed_comm", "host:forward". */
+enum token token_of_kind(const char *kind);
 /* Of a class of GPU time by its letter in the table `strips`: c, m, d, i, l. */
 static inline enum token token_of_class(char letter)
 {

@@ -13,17 +13,6 @@ struct share { /* of a step of the job */
 	enum token token;
 };
 
-static enum token token_of_kind(const char *phase, const char *kind)
-{
-	if (!strcmp(kind, "exposed_comm"))
-		return TOKEN_COMM;
-	if (!strcmp(kind, "compute"))
-		return TOKEN_COMPUTE;
-	if (!strcmp(kind, "exposed_copy") || !strcmp(kind, "data"))
-		return TOKEN_DATA;
-	return strncmp(kind, "host:", 5) ? TOKEN_OTHER : token_of_phase(phase);
-}
-
 static struct share share_of(const struct view *v, size_t i, struct blocks *b)
 {
 	unsigned long long rank = view_u64(v, i, "rank"), pid = view_u64(v, i, "pid");
@@ -37,7 +26,7 @@ static struct share share_of(const struct view *v, size_t i, struct blocks *b)
 		.mean_ns = view_number(v, i, "mean_ns_per_step"),
 	};
 
-	s.token = token_of_kind(s.phase, s.kind);
+	s.token = token_of_kind(s.kind);
 	return s;
 }
 

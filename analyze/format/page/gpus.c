@@ -87,13 +87,6 @@ struct cause_row {
 	int tenths;
 };
 
-static enum token token_of_cause(const char *cause)
-{
-	if (!strcmp(cause, "data"))
-		return TOKEN_DATA;
-	return strncmp(cause, "host:", 5) ? TOKEN_OTHER : token_of_phase(cause + 5);
-}
-
 /* The largest by name, the rest in one line, but never a single one; percents close to the
  * whole. */
 static size_t take_causes(const struct view *v, size_t most, double window_ns, int whole_tenths,
@@ -175,7 +168,7 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		add_cell(r, strlen(name) < 28 ? name : blocks_text(b, "%.23s\xe2\x80\xa6", name));
 		add_time(b, r, causes[i].ns, &unit);
 		add_percent(b, r, causes[i].tenths);
-		add_bar(r, token_of_cause(name), longest > 0 ? causes[i].ns / longest : 0);
+		add_bar(r, token_of_kind(name), longest > 0 ? causes[i].ns / longest : 0);
 	}
 	if (count && !is_text(p)) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, "sum");

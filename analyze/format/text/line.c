@@ -115,17 +115,6 @@ unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token t
 	return column;
 }
 
-unsigned text_atf(struct text *t, unsigned column, enum token token, const char *fmt, ...)
-{
-	char words[512];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(words, sizeof(words), fmt, args);
-	va_end(args);
-	return text_at(t, column, token, words);
-}
-
 void text_right(struct text *t, unsigned end, enum token token, const char *words)
 {
 	unsigned width = text_width(words);

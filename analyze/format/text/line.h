@@ -26,8 +26,6 @@ struct text {
 void text_init(struct text *t, const struct format_request *how, struct buf *out);
 /* Columns count from 0; each function returns the column after what it put. */
 unsigned text_at(struct text *t, unsigned column, enum token token, const char *words);
-unsigned text_atf(struct text *t, unsigned column, enum token token, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
 /* The same, but a word that does not fit goes to column `left` of the next line. */
 unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
 		   const char *words);

@@ -64,7 +64,7 @@ static void draw_callout(struct drawing *d, const struct block *b)
 	bool is_warning = b->kind == BLOCK_WARNING;
 	enum token token = is_warning ? TOKEN_WARN : TOKEN_BOLD;
 
-	text_atf(d->t, 0, token, is_warning ? "! %s" : "%s", b->callout.label);
+	text_at(d->t, text_at(d->t, 0, token, is_warning ? "! " : ""), token, b->callout.label);
 	text_wrap(d->t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first);
 	text_end(d->t);
 	if (!b->callout.second)
@@ -140,7 +140,7 @@ static void draw_words(struct drawing *d, const struct block *b)
 	if (w->label)
 		text_at(d->t, w->label_at, w->label_token, w->label);
 	for (const struct span *s = w->spans; s; s = s->next) {
-		token = s->token == TOKEN_CODE ? token : s->token;
+		token = s->token == TOKEN_CODE ? token : s->token; /* as the words before */
 		if (w->flow == FLOW_WRAP)
 			column = text_wrap(d->t, column, w->left, token, s->text);
 		else if (w->flow == FLOW_CLIP)
@@ -370,8 +370,10 @@ static void draw_findings(struct drawing *d, const struct block *b)
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
 		unsigned column;
+		char number[32];
 
-		text_atf(t, 0, TOKEN_TEXT, "%zu", i + 1);
+		snprintf(number, sizeof(number), "%zu", i + 1);
+		text_at(t, 0, TOKEN_TEXT, number);
 		if (f->saving) {
 			text_at(t, 3, TOKEN_BOLD, "\xe2\x89\xa4");
 			text_right(t, 11, TOKEN_BOLD, f->saving);
