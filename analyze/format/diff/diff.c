@@ -111,29 +111,25 @@ int64_t diff_mean(const struct diff_side *s, uint64_t ns)
 
 /* ---- parts ------------------------------------------------------------------------------ */
 
-struct attribution { /* of one side */
-	const char *class, *phase, *name;
-	uint64_t ns;
-	bool is_b;
-};
-
-static const struct sort_key by_owner[] = { UP(struct attribution, class),
-					    UP(struct attribution, phase),
-					    UP(struct attribution, name),
+static const struct sort_key by_owner[] = { UP(struct diff_owner, class),
+					    UP(struct diff_owner, phase),
+					    UP(struct diff_owner, name),
 					    { .type = SORT_NONE } };
 
-static size_t take_owned(struct tables *all, bool is_b, struct attribution *out)
+/* Of one side: each with its time over all steps. */
+static size_t take_owned(struct tables *all, bool is_b, struct diff_owner *out)
 {
 	struct table *t = tables_find(all, "owned");
 	size_t i;
 
 	for (i = 0; i < table_count(t); i++) {
 		const union value *row = table_at(t, i);
+		const char *phase = row[ATTRIBUTION_PHASE].text, *name = row[ATTRIBUTION_NAME].text;
 
-		out[i] = (struct attribution){ row[ATTRIBUTION_CLASS].text,
-					       row[ATTRIBUTION_PHASE].text,
-					       row[ATTRIBUTION_NAME].text, row[ATTRIBUTION_NS].u64,
-					       is_b };
+		out[i] = (struct diff_owner){ .class = row[ATTRIBUTION_CLASS].text,
+					      .phase = phase ? phase : "",
+					      .name = name ? name : "" };
+		*(is_b ? &out[i].ns.b_ns : &out[i].ns.a_ns) = (int64_t)row[ATTRIBUTION_NS].u64;
 	}
 	return i;
 }
@@ -167,17 +163,15 @@ static void part_add(struct diff *d, const struct diff_owner *o)
 }
 
 /* Ranks of one owner stand together. */
-static void owners_take(struct diff *d, const struct attribution *all, size_t count)
+static void owners_take(struct diff *d, const struct diff_owner *all, size_t count)
 {
 	uint64_t ns[2] = { 0, 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		struct diff_owner o = { all[i].class,
-					all[i].phase ? all[i].phase : "",
-					all[i].name ? all[i].name : "",
-					{ .a_ns = 0 } };
+		struct diff_owner o = all[i];
 
-		ns[all[i].is_b] += all[i].ns;
+		ns[0] += (uint64_t)o.ns.a_ns;
+		ns[1] += (uint64_t)o.ns.b_ns;
 		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_owner))
 			continue;
 		o.ns.a_ns = diff_mean(&d->a, ns[0]);
@@ -219,7 +213,7 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 		      struct error *err)
 {
 	size_t count = table_count(tables_find(a, "owned")) + table_count(tables_find(b, "owned"));
-	struct attribution *all;
+	struct diff_owner *all;
 
 	*d = (struct diff){ .fail_over = fail_over };
 	TRY(side_take(&d->a, a, err));

@@ -2,6 +2,7 @@
 #include "analyze/report/hta/hta.h"
 
 #include "schemas/model/call.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>
@@ -111,7 +112,7 @@ enum { EVENTS_MAX = 1 << 21, QUEUE_POINTS = 1 << 17 };
 enum { CPU_CUTOFF_NS = 50000, DELAY_CUTOFF_NS = 100000 /* as HTA has them */ };
 
 /* HTA's types; what it takes for none of them by its name is what it is here. */
-static uint8_t class_of(struct accumulator *f, const struct event *e)
+static uint32_t class_of(struct accumulator *f, const struct event *e)
 {
 	if (e->kind != KIND_KERNEL && e->kind != KIND_GRAPH)
 		return HTA_MEMORY;
@@ -380,9 +381,12 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 	if (!s->copies || !s->edges || !s->rates || !s->values)
 		return fail_memory(err);
 	s->points_left = QUEUE_POINTS;
-	qsort(s->events, s->count, sizeof(*s->events), hta_by_name);
+	SORT_BY(s->events, s->count, UP(struct hta_event, gpu), UP(struct hta_event, name),
+		UP(struct hta_event, class), UP(struct hta_event, begin_ns),
+		UP(struct hta_event, order));
 	TRY(each(f, 3, end_name, err));
-	qsort(s->events, s->count, sizeof(*s->events), hta_by_stream);
+	SORT_BY(s->events, s->count, UP(struct hta_event, gpu), UP(struct hta_event, stream),
+		UP(struct hta_event, begin_ns), UP(struct hta_event, order));
 	TRY(each(f, 1, end_time, err));
 	TRY(each(f, 1, end_calls, err));
 	TRY(each(f, 1, hta_put_rates, err));

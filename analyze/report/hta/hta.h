@@ -17,9 +17,8 @@ enum hta_class { HTA_COMPUTE = 1, HTA_COMM = 2, HTA_MEMORY = 4, HTA_MIXES = 8 };
 
 struct hta_event {
 	uint64_t begin_ns, end_ns, launch_begin_ns, launch_end_ns, correlation, stream, order;
-	uint64_t rate; /* of a copy: bytes a second */
-	uint32_t gpu, name;
-	uint8_t class;
+	uint64_t rate;             /* of a copy: bytes a second */
+	uint32_t gpu, name, class; /* class: enum hta_class */
 	bool has_launch, is_graph;
 };
 
@@ -35,7 +34,7 @@ struct hta_stats hta_describe(uint64_t *values, size_t count);
 struct hta_edge {
 	uint64_t at_ns;
 	int8_t step;
-	uint8_t class;
+	uint32_t class;
 };
 void hta_mixes(const struct hta_event *events, size_t count, struct hta_edge *edges,
 	       uint64_t mixes[HTA_MIXES]);
@@ -107,8 +106,5 @@ enum status hta_put_queue(struct accumulator *f, const struct hta_slice *of,
 			  const struct hta_edge *edges, const uint64_t *lengths, size_t count,
 			  size_t *left, struct error *err);
 enum status hta_put_rates(struct accumulator *f, const struct hta_slice *gpu, struct error *err);
-
-int hta_by_stream(const void *a, const void *b);
-int hta_by_name(const void *a, const void *b);
 
 #endif

@@ -116,34 +116,3 @@ size_t hta_queue(const struct hta_event *events, size_t count, struct hta_edge *
 	}
 	return points;
 }
-
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int by_order(const struct hta_event *a, const struct hta_event *b)
-{
-	int order = compare(a->begin_ns, b->begin_ns);
-
-	return order ? order : compare(a->order, b->order);
-}
-
-int hta_by_stream(const void *pa, const void *pb)
-{
-	const struct hta_event *a = pa, *b = pb;
-	int order = compare(a->gpu, b->gpu);
-
-	order = order ? order : compare(a->stream, b->stream);
-	return order ? order : by_order(a, b);
-}
-
-int hta_by_name(const void *pa, const void *pb)
-{
-	const struct hta_event *a = pa, *b = pb;
-	int order = compare(a->gpu, b->gpu);
-
-	order = order ? order : compare(a->name, b->name);
-	order = order ? order : compare(a->class, b->class);
-	return order ? order : by_order(a, b);
-}
