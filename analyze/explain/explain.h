@@ -30,7 +30,7 @@ struct figure {
 	char name[FIGURE_NAME]; /* as it is written in JSON */
 };
 
-/* All that `asked` names; `tables` NULL: no input, and only phases by default are known. */
+/* All that `asked` names; `tables` NULL: no input, so only the default phases are found. */
 size_t figures_find(const char *asked, struct tables *tables, struct figure out[FIGURES_MAX]);
 /* ST_USAGE: a sentence with the nearest names. */
 enum status figure_unknown(const char *asked, struct error *err);

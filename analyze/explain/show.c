@@ -61,12 +61,12 @@ static const char *keys_text(struct blocks *b, const struct table_type *type,
 	return *all ? all : "in this input";
 }
 
-/* A table of what values are of and the values, which give way to long names. */
+/* A table of what values are of and the values, which long names push to the right. */
 static struct block_table *add_values(struct blocks *b, unsigned width)
 {
 	const struct block_column columns[] = {
 		{ .at = EXPLAIN_LABEL_AT, .width = 50 },
-		{ .at = 40, .width = width > 54 ? width - 54 : 10, .gives_way = true },
+		{ .at = 40, .width = width > 54 ? width - 54 : 10, .is_pushed = true },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 

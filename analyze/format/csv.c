@@ -9,14 +9,11 @@
 
 static void put_text(struct buf *out, const char *text)
 {
+	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
 	char bytes[4];
 
-	if (!strpbrk(text, ",\"\r\n")) {
-		while (*text)
-			buf_put(out, bytes, utf8_put(bytes, utf8_next(&text)));
-		return;
-	}
-	buf_put_byte(out, '"');
+	if (is_quoted)
+		buf_put_byte(out, '"');
 	while (*text) {
 		uint32_t c = utf8_next(&text);
 
@@ -24,43 +21,35 @@ static void put_text(struct buf *out, const char *text)
 			buf_put_byte(out, '"');
 		buf_put(out, bytes, utf8_put(bytes, c));
 	}
-	buf_put_byte(out, '"');
+	if (is_quoted)
+		buf_put_byte(out, '"');
 }
 
 static void put_cell(struct buf *out, const struct column *c, union value v)
 {
-	if (column_is_text(c)) {
-		if (v.text)
-			put_text(out, v.text);
-		return;
-	}
-	if (c->cell == CELL_F64) {
-		if (isfinite(v.f64))
-			buf_putf(out, "%.9g", v.f64);
-		return;
-	}
-	if (v.u64 == NO_U64)
-		return;
-	if (c->cell == CELL_BOOL)
+	if (column_is_text(c))
+		put_text(out, v.text ? v.text : "");
+	else if (c->cell == CELL_F64 && isfinite(v.f64))
+		buf_putf(out, "%.9g", v.f64);
+	else if (c->cell == CELL_BOOL && v.u64 != NO_U64)
 		buf_put_text(out, v.u64 ? "true" : "false");
-	else
+	else if (c->cell != CELL_F64 && v.u64 != NO_U64)
 		buf_put_u64_text(out, v.u64);
 }
 
 static void put_line(struct buf *out, const struct table_type *type, const union value *row)
 {
-	bool first = true;
+	const char *between = "";
 
 	for (size_t i = 0; type->columns[i].name; i++) {
 		if (type->columns[i].cell == CELL_HIST)
 			continue;
-		if (!first)
-			buf_put_byte(out, ',');
+		buf_put_text(out, between);
+		between = ",";
 		if (row)
 			put_cell(out, &type->columns[i], row[i]);
 		else
 			put_text(out, type->columns[i].name);
-		first = false;
 	}
 	buf_put_byte(out, '\n');
 }

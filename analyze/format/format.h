@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h - ways to print the tables of a run.
+ * format.h - how the tables of a run are printed.
  *
  * A format appends bytes to a buffer and knows no file, no terminal and no environment: what a
  * terminal can show stands in the request.  The same tables give the same bytes.

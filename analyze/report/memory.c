@@ -512,7 +512,7 @@ static bool is_below(const union value *row, const union value *parent)
 	return row && !memcmp(row, parent, (MEM_WHAT + 1) * sizeof(*row));
 }
 
-/* Of amounts that are never nothing where they are known: MAX begins with 0. */
+/* Of amounts that are never nothing where a file has them: MAX begins with 0. */
 static void null_if_nothing(union value *cell)
 {
 	if (!cell->u64)

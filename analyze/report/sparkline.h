@@ -3,7 +3,7 @@
  * sparkline.h - pictures of steps: a row of cells, each what has most of its time, for the host
  * and for the process's first GPU.  For the report `steps`.
  *
- * Cells are SPARKLINE_CELLS equal parts of a step.  Where a step ends is known when the next
+ * Cells are SPARKLINE_CELLS equal parts of a step.  Where a step ends is clear when the next
  * begins, so time is first summed in finer bins of the mark and beyond.  The pictures of
  * SPARKLINES_OPEN steps are being made at once, those of the first SPARKLINES_KEPT are kept.
  *

@@ -23,7 +23,7 @@ struct diff_series diff_series(const double *values, size_t count);
 enum diff_verdict {
 	DIFF_SLOWER,        /* by the limit or more: exit 3 */
 	DIFF_LITTLE_SLOWER, /* less than the limit, but not nothing */
-	DIFF_SAME,          /* nothing, and that is known well enough */
+	DIFF_SAME,          /* nothing, and the interval is narrow enough to say so */
 	DIFF_FASTER,
 	DIFF_CANNOT_TELL,
 };

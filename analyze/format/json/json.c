@@ -38,30 +38,18 @@ void put_json_number(struct buf *out, double v)
 
 static void put_cell(struct buf *out, const struct column *c, union value v)
 {
-	switch (c->cell) {
-	case CELL_TEXT:
-		if (v.text)
-			json_put_word(out, v.text);
-		else
-			buf_put_text(out, "null");
-		return;
-	case CELL_WORDS:
+	if (c->cell == CELL_WORDS)
 		put_words(out, v.text);
-		return;
-	case CELL_F64:
+	else if (c->cell == CELL_F64)
 		put_json_number(out, v.f64);
-		return;
-	case CELL_BOOL:
-		buf_put_text(out, v.u64 == NO_U64 ? "null" : v.u64 ? "true" : "false");
-		return;
-	case CELL_U64:
-	case CELL_HIST:
-		if (v.u64 == NO_U64)
-			buf_put_text(out, "null");
-		else
-			buf_put_u64_text(out, v.u64);
-		return;
-	}
+	else if (c->cell == CELL_TEXT ? !v.text : v.u64 == NO_U64)
+		buf_put_text(out, "null");
+	else if (c->cell == CELL_TEXT)
+		json_put_word(out, v.text);
+	else if (c->cell == CELL_BOOL)
+		buf_put_text(out, v.u64 ? "true" : "false");
+	else
+		buf_put_u64_text(out, v.u64);
 }
 
 static void put_table(struct json *j, const struct view *v, size_t depth);

@@ -88,7 +88,7 @@ struct block_column {
 	bool is_left;         /* Markdown and tables that lay themselves out: no figures */
 	bool is_bar;          /* a bar of at most `width` columns */
 	bool is_signed;       /* text: bars grow from the middle, what is below zero to the left */
-	bool gives_way;       /* text: begins two columns after a longer cell before it */
+	bool is_pushed; /* text: begins two columns after the cell before it if that is longer */
 };
 struct block_cell {
 	const char *text;  /* NULL: empty */

@@ -202,7 +202,7 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 		enum token token = cell->token ? cell->token : r->token;
 
 		before = at;
-		at = c->gives_way && before + 2 > c->at ? before + 2 : c->at;
+		at = c->is_pushed && before + 2 > c->at ? before + 2 : c->at;
 
 		if (!column_title(c, MEDIUM_TEXT))
 			continue;
@@ -252,7 +252,7 @@ static unsigned width_of(const struct block_table *table, size_t count)
 }
 
 /*
- * Columns as wide as what stands in them.  A page does not wrap: names give way first, then the
+ * Columns as wide as what stands in them.  A page does not wrap: names shrink first, then the
  * last columns; csv and json have all.
  */
 static void fit_columns(struct block_table *table, unsigned width)

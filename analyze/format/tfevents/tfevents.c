@@ -9,7 +9,7 @@
  *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds
  *	phases/PHASE_share                at the last step: of the wall of counted steps
  *
- * A step of which something is not known has no point there.  TensorBoard forgets all points from a
+ * A step without a figure has no point in its chart.  TensorBoard forgets all points from a
  * number on when that comes again: of a number that did, as of a second epoch, the second step is
  * shown as 10, 100, 1000 ... more, by the least power of ten that no number reaches.
  */
