@@ -19,7 +19,8 @@ struct text {
 	struct buf *out;
 	enum colour colour;
 	bool is_utf8;
-	unsigned width;                     /* at most LINE_WIDTH; what is beyond is not written */
+	bool is_open;   /* the line has a title, and what follows may go on in it */
+	unsigned width; /* at most LINE_WIDTH; what is beyond is not written */
 	struct line_cell cells[LINE_WIDTH]; /* of the line that is being made */
 };
 

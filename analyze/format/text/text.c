@@ -10,16 +10,11 @@
 enum { NAME_WIDTH = 48, NAME_LEAST = 24, GAP = 2 /* of a table that lays itself out */ };
 enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60, RULE_AT = 13 };
 
-struct drawing {
-	struct text *t;
-	bool is_open; /* the line has a title, and what follows may go on in it */
-};
-
-static void end_open(struct drawing *d)
+static void end_open(struct text *t)
 {
-	if (d->is_open)
-		text_end(d->t);
-	d->is_open = false;
+	if (t->is_open)
+		text_end(t);
+	t->is_open = false;
 }
 
 static uint32_t glyph_of(enum token token)
@@ -42,9 +37,8 @@ static uint32_t glyph_of(enum token token)
 
 /* ---- words ------------------------------------------------------------------------------ */
 
-static void draw_input(struct drawing *d, const struct block *b)
+static void draw_input(struct text *t, const struct block *b)
 {
-	struct text *t = d->t;
 	const char *path = b->input.path, *more = b->input.more;
 	unsigned right = text_width(b->input.report) + 3, column = 0, width;
 
@@ -59,21 +53,21 @@ static void draw_input(struct drawing *d, const struct block *b)
 	text_end(t);
 }
 
-static void draw_callout(struct drawing *d, const struct block *b)
+static void draw_callout(struct text *t, const struct block *b)
 {
 	bool is_warning = b->kind == BLOCK_WARNING;
 	enum token token = is_warning ? TOKEN_WARN : TOKEN_BOLD;
 
-	text_at(d->t, text_at(d->t, 0, token, is_warning ? "! " : ""), token, b->callout.label);
-	text_wrap(d->t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first);
-	text_end(d->t);
+	text_at(t, text_at(t, 0, token, is_warning ? "! " : ""), token, b->callout.label);
+	text_wrap(t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first);
+	text_end(t);
 	if (!b->callout.second)
 		return;
-	text_wrap(d->t, CALLOUT_AT, CALLOUT_AT, is_warning ? token : TOKEN_TEXT, b->callout.second);
-	text_end(d->t);
+	text_wrap(t, CALLOUT_AT, CALLOUT_AT, is_warning ? token : TOKEN_TEXT, b->callout.second);
+	text_end(t);
 }
 
-static void draw_section(struct drawing *d, const struct block *b)
+static void draw_section(struct text *t, const struct block *b)
 {
 	char title[64];
 	size_t i;
@@ -81,12 +75,12 @@ static void draw_section(struct drawing *d, const struct block *b)
 	for (i = 0; b->section.title[i] && i + 1 < sizeof(title); i++)
 		title[i] = (char)toupper((unsigned char)b->section.title[i]);
 	title[i] = '\0';
-	text_at(d->t, 0, TOKEN_BOLD, title);
+	text_at(t, 0, TOKEN_BOLD, title);
 	if (b->section.note)
-		text_at(d->t, b->section.note_at, b->section.token, b->section.note);
+		text_at(t, b->section.note_at, b->section.token, b->section.note);
 	if (b->section.right)
-		text_right(d->t, d->t->width, TOKEN_DIM, b->section.right);
-	d->is_open = true;
+		text_right(t, t->width, TOKEN_DIM, b->section.right);
+	t->is_open = true;
 }
 
 /* Step numbers at both ends, between them a cell for each step or for the longest of several. */
@@ -129,32 +123,32 @@ static void draw_spark(struct text *t, unsigned column, const struct block *b)
 	text_at(t, column, TOKEN_DIM, last);
 }
 
-static void draw_words(struct drawing *d, const struct block *b)
+static void draw_words(struct text *t, const struct block *b)
 {
 	const struct block_words *w = &b->words;
 	unsigned column = w->is_hanging ? w->left - 2 : w->left, width = LINE_WIDTH - w->left;
 	enum token token = TOKEN_TEXT;
 
 	if (!w->left)
-		end_open(d);
+		end_open(t);
 	if (w->label)
-		text_at(d->t, w->label_at, w->label_token, w->label);
+		text_at(t, w->label_at, w->label_token, w->label);
 	for (const struct span *s = w->spans; s; s = s->next) {
 		token = s->token == TOKEN_CODE ? token : s->token; /* as the words before */
 		if (w->flow == FLOW_WRAP)
-			column = text_wrap(d->t, column, w->left, token, s->text);
+			column = text_wrap(t, column, w->left, token, s->text);
 		else if (w->flow == FLOW_CLIP)
-			column = text_clip(d->t, column, width, token, s->text);
+			column = text_clip(t, column, width, token, s->text);
 		else
-			column = text_at(d->t, column, token, s->text);
+			column = text_at(t, column, token, s->text);
 	}
 	if (w->more)
-		text_at(d->t, column, TOKEN_DIM, w->more);
+		text_at(t, column, TOKEN_DIM, w->more);
 	if (b->next && b->next->kind == BLOCK_SPARK)
-		draw_spark(d->t, column, b->next);
-	d->is_open = w->is_open;
-	if (!d->is_open)
-		text_end(d->t);
+		draw_spark(t, column, b->next);
+	t->is_open = w->is_open;
+	if (!t->is_open)
+		text_end(t);
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
@@ -290,7 +284,7 @@ static void fit_columns(struct block_table *table, unsigned width)
 }
 
 /* A table, and the one to its right if there is one: line by line. */
-static void draw_table(struct drawing *d, struct block *b)
+static void draw_table(struct text *t, struct block *b)
 {
 	struct block_table *left = &b->table;
 	const struct block *next = b->next;
@@ -299,25 +293,25 @@ static void draw_table(struct drawing *d, struct block *b)
 	const struct block_row *l = left->rows, *r = right ? right->rows : NULL;
 
 	if (left->is_fitted || (left->has_no_titles && !left->is_in_line))
-		end_open(d);
+		end_open(t);
 	if (left->is_fitted) {
-		fit_columns(left, d->t->width);
+		fit_columns(left, t->width);
 		for (struct block_row *row = left->rows; row; row = row->next)
 			row->used = left->count;
 	}
 	if (!left->has_no_titles) {
-		draw_titles(d->t, left);
+		draw_titles(t, left);
 		if (right)
-			draw_titles(d->t, right);
-		text_end(d->t);
+			draw_titles(t, right);
+		text_end(t);
 	}
-	d->is_open = false;
+	t->is_open = false;
 	for (; l || r; l = l ? l->next : NULL, r = r ? r->next : NULL) {
 		if (l)
-			draw_row(d->t, left, l);
+			draw_row(t, left, l);
 		if (r)
-			draw_row(d->t, right, r);
-		text_end(d->t);
+			draw_row(t, right, r);
+		text_end(t);
 	}
 }
 
@@ -362,11 +356,9 @@ static void draw_timeline(struct text *t, const struct step_timeline *s, bool is
 	text_end(t);
 }
 
-static void draw_findings(struct drawing *d, const struct block *b)
+static void draw_findings(struct text *t, const struct block *b)
 {
-	struct text *t = d->t;
-
-	end_open(d);
+	end_open(t);
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
 		unsigned column;
@@ -392,38 +384,36 @@ static void draw_findings(struct drawing *d, const struct block *b)
 
 void text_draw(struct text *t, const struct blocks *blocks)
 {
-	struct drawing d = { .t = t };
-
 	for (struct block *b = blocks->first; b; b = b->next) {
 		if (b->has_gap && b != blocks->first) {
-			end_open(&d);
+			end_open(t);
 			text_end(t);
 		}
 		switch (b->kind) {
 		case BLOCK_INPUT:
-			draw_input(&d, b);
+			draw_input(t, b);
 			break;
 		case BLOCK_WARNING:
 		case BLOCK_VERDICT:
-			draw_callout(&d, b);
+			draw_callout(t, b);
 			break;
 		case BLOCK_SECTION:
-			draw_section(&d, b);
+			draw_section(t, b);
 			break;
 		case BLOCK_WORDS:
-			draw_words(&d, b);
+			draw_words(t, b);
 			break;
 		case BLOCK_STACK:
-			end_open(&d);
+			end_open(t);
 			draw_stack(t, 0, t->width, &b->stack);
 			text_end(t);
 			break;
 		case BLOCK_TABLE:
 			if (!b->table.is_beside)
-				draw_table(&d, b);
+				draw_table(t, b);
 			break;
 		case BLOCK_FINDINGS:
-			draw_findings(&d, b);
+			draw_findings(t, b);
 			break;
 		case BLOCK_TIMELINES:
 			for (size_t i = 0; i < b->timelines.count; i++)
@@ -434,7 +424,7 @@ void text_draw(struct text *t, const struct blocks *blocks)
 			break;
 		}
 	}
-	end_open(&d);
+	end_open(t);
 }
 
 static void draw_page(const struct page *p, const struct blocks *b, struct buf *out)
