@@ -327,12 +327,58 @@ static bool straggler(const struct facts *f, struct finding *out)
 	return rule_saves(out, w.saving_ns / per_rank);
 }
 
+enum { LARGE_BYTES = 4 << 20 /* of smaller ones the latency is what takes time */ };
+#define SLOW_SHARE 0.25 /* of what the links carry */
+
+/* Large collectives, far from what the GPU's links carry; of those that were matched, their
+ * transfer. */
+static bool slow_link(const struct facts *f, struct finding *out)
+{
+	struct table *t = tables_find(f->tables, "comm");
+	const union value *row, *worst = NULL;
+	double sum_ns = 0, worst_ns = 0;
+	bool is_matched = false;
+	char a[SPAN_TEXT];
+
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		double share = row[COMM_BUS].f64 / row[COMM_LINK].f64; /* NAN: unknown */
+		uint64_t wait_ns = row[COMM_MATCHED].u64 ? row[COMM_EXPOSED_WAIT].u64 : 0;
+		double ns = (double)(row[COMM_EXPOSED].u64 - wait_ns) * (1 - share);
+
+		if (row[COMM_BYTES].u64 == NO_U64 || row[COMM_BYTES].u64 < LARGE_BYTES ||
+		    !(share < SLOW_SHARE))
+			continue;
+		sum_ns += ns;
+		if (ns <= worst_ns)
+			continue;
+		worst_ns = ns;
+		worst = row;
+		is_matched = row[COMM_MATCHED].u64 != 0;
+	}
+	if (!worst)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%.20s of %.1f MiB among %llu ranks moves %s%.1f GB/s where the links of the GPU "
+		 "carry %.0f GB/s in one direction; with all like it %s a step are exposed%s.",
+		 worst[COMM_OPERATION].text, (double)worst[COMM_BYTES].u64 / 1048576,
+		 (unsigned long long)worst[COMM_RANKS].u64, is_matched ? "" : "at least ",
+		 worst[COMM_BUS].f64, worst[COMM_LINK].f64, span_text(a, facts_per_gpu(f, sum_ns)),
+		 is_matched ? "" : ", waiting for other ranks included");
+	rule_brief(out, "%.1f of %.0f GB/s", worst[COMM_BUS].f64, worst[COMM_LINK].f64);
+	return rule_saves(out, facts_per_gpu(f, sum_ns));
+}
+
 const struct rule rules_ranks[] = {
 	{ "straggler", "the others wait for one rank",
 	  "waits.saving_ns waits.made_wait_ns frontier.ns", straggler,
 	  "compare that rank alone: its share of the work, its host (other jobs, NUMA, GC, input), "
 	  "its GPU's clocks and temperature",
 	  .family = FAMILY_UNBALANCED, .needs_trust = false },
+	{ "slow_link", "collectives far from what links carry",
+	  "comm.bus_gb_per_s comm.link_gb_per_s comm.exposed_ns", slow_link,
+	  "all ranks in one recording tell waiting from transfer; then NCCL_DEBUG=INFO for the "
+	  "transport (P2P, SHM, NET) and its channels, nvidia-smi topo -m or rocm-smi --showtopo",
+	  .family = FAMILY_COMM, .needs_trust = true },
 	{ "slow_steps", "some steps are much slower", "steps.wall_ns", slow_steps,
 	  "see --report steps for what grew; evaluation, checkpoints and stragglers of the loader "
 	  "are "

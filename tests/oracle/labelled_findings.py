@@ -192,9 +192,9 @@ def in_range(annotation, build):
     return both
 
 
-def communicates(operation, name="ncclDevKernel_SendRecv"):
+def communicates(operation, name="ncclDevKernel_SendRecv", elements=1024):
     return computes(name, **{"Collective name": operation, "Group size": 8, "dtype": "Float",
-                             "In msg nelems": 1024, "Out msg nelems": 1024})
+                             "In msg nelems": elements, "Out msg nelems": elements})
 
 
 def uses(call):
@@ -372,6 +372,11 @@ def scenes():
             verdict="COMM", advice="reshard_after_forward", unsaid=("no_sync", "bucket")),
         "exposed_comm of a pipeline": Scene("exposed_comm", hole, in_training(
             computes("ncclDevKernel_SendRecv")), verdict="COMM", advice="micro-batches", unsaid=("no_sync",)),
+        # 8 MiB in 4 ms are 2.1 GB/s, times 2 * 7 / 8 on the bus
+        "slow_link": Scene("slow_link", hole * (1 - 8 * 1.048576 / 4 * 7 / 4 / 450), in_training(
+            communicates("allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2 << 20)),
+            ("exposed_comm",), first=False, verdict="COMM", gpu="NVIDIA H100 80GB HBM3",
+            advice="NCCL_DEBUG", evidence="at least 3.7 GB/s where the links of the GPU carry 450"),
         "small_collectives": Scene("small_collectives", hole, in_training(computes(
             *["ncclDevKernel_AllReduce_Sum_bf16_RING_LL"] * 100)), ("exposed_comm", "short_kernels"), first=False,
             verdict="COMM", advice="bucket_cap_mb", evidence="100 of 100"),

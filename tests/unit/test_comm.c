@@ -2,9 +2,11 @@
 #include "tests/unit/events.h"
 #include "tests/unit/unit.h"
 
+#include "analyze/report/comm/link.h"
 #include "analyze/report/frontier/frontier.h"
 #include "convert/stage/collective.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { METS = 200, PACKED_CEILING = 1 << 16 };
@@ -215,6 +217,37 @@ void test_comm_of_range(void)
 	CHECK_STR(got.type, ""); /* bytes are what any data is sent as */
 	collectives_free(c);
 	trace_free(t);
+}
+
+void test_comm_link(void)
+{
+	static const struct {
+		const char *gpu, *group;
+		uint64_t ranks;
+		double gb_per_s;
+	} rows[] = {
+		{ "NVIDIA H100 80GB HBM3", "0 [0, 1, 2, 3]", 4, 450 },
+		{ "NVIDIA H100 80GB HBM3", "1 [0, 8]", 2, 50 },
+		{ "NVIDIA H100 80GB HBM3", "1 [8, 15]", 2, 450 },
+		{ "NVIDIA H100 80GB HBM3", "0 [0, 1, 2, 3, 4, 5, 6\xe2\x80\xa6 #0badcafe", 16, 50 },
+		{ "NVIDIA H100 80GB HBM3", "", 0, 0 },
+		{ "NVIDIA H100 PCIe", "", 2, 64 },
+		{ "NVIDIA H200", "0x77", 8, 450 },
+		{ "NVIDIA H200 NVL", "", 2, 0 },
+		{ "NVIDIA GB200", "", 72, 900 },
+		{ "NVIDIA A100-SXM4-40GB", "", 8, 300 },
+		{ "NVIDIA A100-PCIE-40GB", "", 8, 32 },
+		{ "NVIDIA A10G", "", 4, 32 },
+		{ "Tesla V100-SXM2-32GB", "", 16, 6.25 },
+		{ "AMD Instinct MI300X", "0 [0, 1, 2, 3, 4, 5, 6, 7]", 8, 448 },
+		{ "synthetic GPU", "", 8, 0 },
+		{ NULL, "", 8, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!CHECK_F64(link_gb_per_s(rows[i].gpu, rows[i].group, rows[i].ranks),
+			       rows[i].gb_per_s, 0))
+			printf("  %s %s\n", rows[i].gpu ? rows[i].gpu : "", rows[i].group);
 }
 
 /* Numbers with long runs of nothing between them; what is not written is nothing. */

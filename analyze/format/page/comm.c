@@ -179,6 +179,47 @@ void build_comm(const struct page *p, struct blocks *b)
 	}
 }
 
+/* "5.7 collectives: 23.8 ms, of which 18.5 ms are exposed and 5.3 ms hidden beside compute" */
+void build_comm_brief(const struct page *p, struct blocks *b)
+{
+	struct view v = page_view(p, "comm");
+	uint64_t calls = page_sum(&v, "count"), exposed = page_sum(&v, "exposed_ns");
+	uint64_t hidden = page_sum(&v, "hidden_ns"), most_ns = 0;
+	const struct time_unit unit = time_unit_of(per_step(p, exposed + hidden), 2);
+	size_t most = v.count;
+
+	if (!calls)
+		return;
+	add_section(b, is_text(p) ? "Comm" : "Communication", NULL);
+	add_sentence(b, ROLE_TEXT, 14,
+		     blocks_text(b,
+				 "%s collectives a %s: %s %s exposed, %s %s hidden beside compute",
+				 show_count(b, (uint64_t)llround((double)calls / (double)p->steps)),
+				 step_word(p), show_time(b, per_step(p, exposed), &unit), unit.name,
+				 show_time(b, per_step(p, hidden), &unit), unit.name));
+	for (size_t i = 0; i < v.count; i++) {
+		uint64_t ns = view_u64(&v, i, "total_ns");
+
+		if (ns <= most_ns || isnan(view_cell(&v, i, "bus_gb_per_s").f64))
+			continue;
+		most_ns = ns;
+		most = i;
+	}
+	if (most == v.count)
+		return;
+	double link = view_cell(&v, most, "link_gb_per_s").f64;
+	const char *carries =
+		isnan(link) ? ""
+			    : blocks_text(b, "; the links carry %s GB/s", show_number(b, link, 0));
+	add_sentence(b, ROLE_NOTE, 14,
+		     blocks_text(b, "most is %s of %s: bus %s GB/s%s",
+				 view_text(&v, most, "operation"),
+				 show_bytes(b, (double)view_u64(&v, most, "size_bytes")),
+				 rate_text(p, b, view_cell(&v, most, "bus_gb_per_s").f64,
+					   view_u64(&v, most, "matched") > 0),
+				 carries));
+}
+
 /* ---- waiting ---------------------------------------------------------------------------- */
 
 enum { WAITS_SHOWN = 3 /* the latest, of many ranks */, FIGURES = 4, STRAGGLERS_SHOWN = 8 };

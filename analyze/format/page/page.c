@@ -37,10 +37,10 @@ static void page_init(struct page *p, const struct format_request *how, enum med
 
 static section_builder *const text_narrow[] = { build_input, build_warnings, build_verdict,
 						build_gpus,  build_fixes,    NULL };
-static section_builder *const text_one[] = {
-	build_input,   build_warnings, build_verdict, build_gpus,  build_phases, build_steps,
-	build_kernels, build_copies,   build_fixes,   build_trust, NULL
-};
+static section_builder *const text_one[] = { build_input,   build_warnings,   build_verdict,
+					     build_gpus,    build_phases,     build_steps,
+					     build_kernels, build_comm_brief, build_copies,
+					     build_fixes,   build_trust,      NULL };
 static section_builder *const text_many[] = { build_input,
 					      build_warnings,
 					      build_verdict,

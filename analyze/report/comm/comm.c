@@ -46,6 +46,8 @@ static const struct column comm_columns[] = {
 	{ "bus_gb_per_s", "bus GB/s", CELL_F64, DERIVED, NULL,
 	  "algorithm bandwidth x 2(n-1)/n for all_reduce, (n-1)/n for what gathers and scatters, "
 	  "1 for the rest" },
+	{ "link_gb_per_s", "link GB/s", CELL_F64, DERIVED, NULL,
+	  "that the GPU's links carry in one direction, by its name; null: unknown" },
 	{ .name = NULL },
 };
 const struct table_type table_comm = {

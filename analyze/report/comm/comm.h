@@ -51,6 +51,7 @@ enum {
 	COMM_EXPOSED_WAIT,
 	COMM_ALGORITHM,
 	COMM_BUS,
+	COMM_LINK,
 };
 extern const struct table_type table_comm;
 

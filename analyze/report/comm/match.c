@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives matched over the ranks (DEFINITIONS.md 7): who waited, and for whom. */
 #include "analyze/report/comm/collectives.h"
+#include "analyze/report/comm/link.h"
 
 #include "convert/stage/collective.h"
 
@@ -123,18 +124,39 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
+/* The name of the first GPU of a rank, NULL: unknown.  Rows of both tables are in the order of
+ * ranks; *at moves on. */
+static const char *gpu_of(struct table *gpus, const union value *rank, size_t *at)
+{
+	const union value *row = gpus ? table_at(gpus, *at) : NULL;
+	size_t name = gpus ? table_column(gpus, "name") : 0;
+
+	for (size_t i = *at; row; row = table_at(gpus, ++i)) {
+		if (memcmp(row, rank, RANK_KEYS * sizeof(*row)) != 0)
+			continue;
+		*at = i;
+		return row[name].text;
+	}
+	return NULL;
+}
+
 static void bandwidths(struct comm_matching *m)
 {
-	struct table *comm = tables_find(m->all, "comm");
+	struct table *comm = tables_find(m->all, "comm"), *gpus = tables_find(m->all, "gpus");
+	size_t gpu = 0;
 	union value *row;
 
 	for (size_t i = 0; (row = table_at(comm, i)); i++) {
+		double link = link_gb_per_s(gpu_of(gpus, row, &gpu), row[COMM_GROUP].text,
+					    row[COMM_RANKS].u64);
 		bool is_matched = row[COMM_MATCHED].u64 != NO_U64;
 		double calls = (double)(is_matched ? row[COMM_MATCHED].u64 : row[COMM_COUNT].u64);
 		double ns = (double)(is_matched ? row[COMM_TRANSFER].u64 : row[COMM_TOTAL].u64);
 		double factor = operation_factor(operation_find(row[COMM_OPERATION].text),
 						 row[COMM_RANKS].u64);
 
+		if (link > 0)
+			row[COMM_LINK].f64 = link;
 		row[COMM_MATCHED].u64 = is_matched ? row[COMM_MATCHED].u64 : 0;
 		if (row[COMM_BYTES].u64 == NO_U64 || ns <= 0)
 			continue;
