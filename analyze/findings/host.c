@@ -287,11 +287,15 @@ static bool is_first_use(const struct facts *f, double all_ns)
 {
 	struct amount calls =
 		facts_wait(f, (struct gap_query){ .cause = "allocator", .kind = "long" });
+	struct amount all = facts_wait(f, (struct gap_query){ .cause = "allocator" });
 	double steps = f->ranks ? (double)f->steps / (double)f->ranks : 1;
-
 	bool are_few = calls.count * steps < 3.5;
-	return calls.ns >= 0.9 * all_ns && (are_few || calls.ns >= FIRST_USE_NS * calls.count) &&
-	       (!f->has_steps || calls.count < 0.95);
+
+	if (f->has_steps && all.count >= 0.95)
+		return false;
+	if (all.count * steps < 3.5)
+		return true;
+	return calls.ns >= 0.9 * all_ns && (are_few || calls.ns >= FIRST_USE_NS * calls.count);
 }
 
 static bool allocator(const struct facts *f, struct finding *out)
@@ -305,8 +309,7 @@ static bool allocator(const struct facts *f, struct finding *out)
 	span_text(a, idle);
 	if (is_first) {
 		snprintf(out->evidence, FINDING_TEXT,
-			 "A few long calls (%.40s%s) take memory at a first use: the GPU is idle "
-			 "for "
+			 "A few calls (%.40s%s) take memory at a first use: the GPU is idle for "
 			 "%s of a step.",
 			 call, owner_brief(&o, at), a);
 		out->advice = "it comes once: warm up before the window opens, or begin it at a "

@@ -82,7 +82,7 @@ static const char *most_of(const struct facts *f, const char *part, double *most
 		const char *one = f->gaps[i].cause;
 		double ns = facts_gaps(f, (struct gap_query){ .cause = one, .part = part }).ns;
 
-		if (ns <= *most)
+		if (ns <= *most || !family_of_cause(one))
 			continue;
 		*most = ns;
 		cause = one;

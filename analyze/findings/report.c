@@ -504,8 +504,8 @@ static enum status findings_finish(struct tables *all, struct error *err)
 
 	if (status != ST_OK)
 		goto out;
-	f.lead_ns = facts_gaps(&f, (struct gap_query){ .part = "lead" }).ns;
-	f.tail_ns = facts_gaps(&f, (struct gap_query){ .part = "tail" }).ns;
+	f.lead_ns = facts_part(&f, "lead");
+	f.tail_ns = facts_part(&f, "tail");
 	status = verdict_put(&f, err);
 	count = look(&f, f.gpus ? rules_host : rules_cpu, found, 0);
 	count = f.gpus ? look(&f, rules_ranks, found, count) : count;

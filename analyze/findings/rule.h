@@ -84,7 +84,7 @@ struct facts {
 	size_t ranks, gpus;        /* gpus: of all ranks */
 	double step_ns, window_ns; /* mean wall of a complete step; window per step */
 	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;
-	double lead_ns, tail_ns; /* outside of marked steps */
+	double lead_ns, tail_ns; /* outside of marked steps, by causes of a family */
 	double launches;         /* calls */
 	bool has_steps, is_sampled, is_damaged;
 	bool has_launches; /* work of a GPU whose launch is known */
@@ -197,6 +197,8 @@ struct savings {
 };
 struct savings savings_take(const struct facts *f);
 enum family family_of_cause(const char *cause);
+/* Of a part of windows what has a cause of some family: "lead". */
+double facts_part(const struct facts *f, const char *part);
 
 /* The table of one row, and what goes into it; and `bound` of the facts. */
 extern const struct table_type table_verdict;

@@ -46,6 +46,16 @@ enum family family_of_cause(const char *cause)
 	return FAMILY_NONE;
 }
 
+double facts_part(const struct facts *f, const char *part)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < f->gap_count; i++)
+		if (!strcmp(f->gaps[i].part, part) && family_of_cause(f->gaps[i].cause))
+			sum += (double)f->gaps[i].ns;
+	return facts_per_gpu(f, sum);
+}
+
 /* Ranks wait for each other only where they communicate. */
 static double unbalanced_ns(const struct facts *f, const struct waiting *w, double per_rank)
 {

@@ -202,10 +202,10 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 	static const struct {
 		const char *cause, *words;
 	} reasons[] = {
-		{ "unrecorded", "for work that is not in the file" },
-		{ "lost", "where records are missing" },
+		{ "unrecorded", "in which work may run that is not in the file" },
+		{ "lost", "in which records are missing" },
 		{ "before_window", "before work whose launch is not in the file" },
-		{ "profiler", "while the recording itself took time" },
+		{ "profiler", "in which the recording itself took time" },
 		{ "unknown", "for reasons that the file does not tell" },
 	};
 	const char *words = "for reasons that the file does not tell";
@@ -219,8 +219,9 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 		most = fmax(most, one);
 	}
 	tell_share(f, ns, share);
-	snprintf(sentence, sizeof(sentence), "%s looks idle for %s %s: what bounds it is not said.",
-		 subject(f, who), share, words);
+	snprintf(sentence, sizeof(sentence),
+		 "%s looks idle for %s %s: what bounds it cannot be said.", subject(f, who), share,
+		 words);
 	return put(t, "NO VERDICT", 0, NAN, sentence, NULL, NULL, err);
 }
 

@@ -42,6 +42,7 @@ class Scene:
     gpu: str = "Example GPU"
     setup: object = None        # setup(run): what is in the run once
     before: object = None       # before(run): how long it takes until the first step begins
+    is_marked: bool = True
     lead: int = 10              # from the begin of the first step to its first kernel
     ranks: int = 1
     rank_build: object = None   # rank_build(run, begin, rank)
@@ -100,7 +101,8 @@ class Run:
     def step(self, number, begin):
         """Computes all the time but in the hole, where the scene does what it does."""
         scene, end = self.scene, begin + STEP
-        self.host(f"ProfilerStep#{number}", begin, end)
+        if scene.is_marked:
+            self.host(f"ProfilerStep#{number}", begin, end)
         at, place = begin, 0
         if number == 1:
             at += scene.lead
@@ -450,6 +452,13 @@ def scenes():
                             evidence="1 of 6 steps takes", advice="--report steps"),
         "late_start": Scene("late_start", 2000, None, COMPUTE, first=False, hole=(0, 0),
                             before=warm_up, evidence="2.0 ms of the window's 12.0 ms", advice="warm up"),
+        "late_start without marks": Scene(
+            "late_start", 5000, None, COMPUTE, first=False, hole=(0, 0), lead=5000,
+            is_marked=False, setup=lambda run: run.host("prepare", 0, 4000), advice="warm up"),
+        "work before the file begins": Scene(
+            "slow_kernels", 24000 / 3, lambda run, at: at or run.kernel(
+                "of_long_ago", 6000, 7000, launch=(10, 15)), hole=(0, 0), lead=7000,
+            is_marked=False),
         "a late start in a step": Scene("loop_overhead", 5000 / 3, None,
                                         ("dispatch", *COMPUTE), first=False, hole=(0, 0),
                                         lead=6000),
