@@ -171,33 +171,15 @@ static void set_variable(const char *name, const char *value, void *arg)
 		unsetenv(name);
 }
 
-/* cuInit() loads one injection library: ours, unless the user has named another one. */
-static void set_injection(const char *library)
+/* Sets a variable that names one library, unless the user has named another; returns that one. */
+static const char *name_library(const char *variable, const char *library)
 {
-	const char *value = getenv("CUDA_INJECTION64_PATH");
-	char text[PATH_MAX + 160];
+	const char *other = getenv(variable);
 
-	if (!value || !*value || strcmp(value, library) == 0) {
-		setenv("CUDA_INJECTION64_PATH", library, 1);
-		return;
-	}
-	snprintf(text, sizeof(text),
-		 "CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
-		 "and work of the GPU may be recorded late or not at all",
-		 value);
-	complain(text);
-}
-
-/* NVTX loads one injection library, too; a conflict is reported in the last line. */
-static void set_nvtx(const char *library, char *note, size_t cap)
-{
-	const char *value = getenv("NVTX_INJECTION64_PATH");
-
-	if (!value || !*value || strcmp(value, library) == 0)
-		setenv("NVTX_INJECTION64_PATH", library, 1);
-	else
-		snprintf(note, cap, "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
-			 value);
+	if (other && *other && strcmp(other, library) != 0)
+		return other;
+	setenv(variable, library, 1);
+	return NULL;
 }
 
 /* Appends the folder of tacho.py, as built or as installed, to the user's PYTHONPATH. */
@@ -232,7 +214,16 @@ static void set_environment(struct config *c, const char *library)
 	struct buf preload;
 
 	config_export(c, set_variable, NULL);
-	set_injection(library);
+	const char *other = name_library("CUDA_INJECTION64_PATH", library);
+	char text[PATH_MAX + 160];
+
+	if (other) {
+		snprintf(text, sizeof(text),
+			 "CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
+			 "and work of the GPU may be recorded late or not at all",
+			 other);
+		complain(text);
+	}
 	buf_init(&preload, 1 << 20);
 	buf_put_text(&preload, library);
 	if (before && *before)
@@ -314,8 +305,11 @@ static int record(struct config *c, const struct record *o, const char *library,
 	found_init(&after);
 	found_look(&before, c->out, c->host);
 	set_environment(c, library);
-	if (c->nvtx)
-		set_nvtx(library, note, sizeof(note));
+	const char *other = c->nvtx ? name_library("NVTX_INJECTION64_PATH", library) : NULL;
+
+	if (other) /* the last line says so */
+		snprintf(note, sizeof(note),
+			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s", other);
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {

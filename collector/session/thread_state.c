@@ -17,25 +17,17 @@ struct thread_state *thread_new(size_t ring_bytes)
 	return thread;
 }
 
-static size_t put_open(struct ring_record *out, const struct tick_span *window, unsigned kind,
-		       uint64_t begin, uint64_t word, uint64_t what)
+bool thread_clip_open(struct ring_record *r, const struct tick_span *window)
 {
-	if (begin >= window->end)
-		return 0;
-	*out = (struct ring_record){
-		.begin = begin,
-		.end = window->end,
-		.word = word,
-		.name = (uint32_t)what,
-		.kind = (uint8_t)kind,
-		.subkind = (uint8_t)(what >> 32),
-		.flags = EVENT_NEVER_ENDED,
-	};
-	if (begin < window->begin) {
-		out->begin = window->begin;
-		out->flags |= EVENT_BEGAN_EARLIER;
+	if (r->begin >= window->end)
+		return false;
+	r->end = window->end;
+	r->flags |= EVENT_NEVER_ENDED;
+	if (r->begin < window->begin) {
+		r->begin = window->begin;
+		r->flags |= EVENT_BEGAN_EARLIER;
 	}
-	return 1;
+	return true;
 }
 
 size_t thread_open_records(const struct thread_state *thread, const struct tick_span *window,
@@ -44,14 +36,20 @@ size_t thread_open_records(const struct thread_state *thread, const struct tick_
 	uint32_t depth = GET_RELAXED(thread->depth), i;
 	size_t count = 0;
 
-	if (GET_RELAXED(thread->step_open))
-		count += put_open(out, window, KIND_STEP, GET_RELAXED(thread->step_begin),
-				  GET_RELAXED(thread->step_number), 0);
+	if (GET_RELAXED(thread->step_open)) {
+		out[0] = (struct ring_record){ .begin = GET_RELAXED(thread->step_begin),
+					       .word = GET_RELAXED(thread->step_number),
+					       .kind = KIND_STEP };
+		count += thread_clip_open(&out[0], window);
+	}
 	for (i = 0; i < depth && i < THREAD_DEPTH; i++) {
 		uint64_t what = GET_RELAXED(thread->open[i].what);
-		if ((uint32_t)what)
-			count += put_open(out + count, window, KIND_RANGE,
-					  GET_RELAXED(thread->open[i].begin), 0, what);
+
+		out[count] = (struct ring_record){ .begin = GET_RELAXED(thread->open[i].begin),
+						   .name = (uint32_t)what,
+						   .kind = KIND_RANGE,
+						   .subkind = (uint8_t)(what >> 32) };
+		count += (uint32_t)what && thread_clip_open(&out[count], window);
 	}
 	return count;
 }

@@ -92,6 +92,8 @@ extern _Thread_local struct thread_state *thread_mine __attribute__((visibility(
 
 /* `ring_bytes` 0: all records are counted as lost.  NULL: no memory. */
 struct thread_state *thread_new(size_t ring_bytes);
+/* Ends an open record where the window does, and marks it; false: it began after the window. */
+bool thread_clip_open(struct ring_record *r, const struct tick_span *window);
 /*
  * Records of what was open in the window and did not end: at most THREAD_DEPTH + 1.  Changes
  * nothing.  Called by the owner, or by any thread while the owner must catch up.

@@ -15,12 +15,7 @@ static uint64_t last_ended(void)
 	return session.machine.state == WINDOW_RECORD ? session.window - 1 : session.window;
 }
 
-struct closing {
-	thread_put_fn put;
-	void *arg;
-};
-
-static void close_windows(struct thread_state *thread, uint64_t last, const struct closing *to)
+static void close_windows(struct thread_state *thread, uint64_t last, thread_put_fn put, void *arg)
 {
 	if (thread->windows_closed + SPANS < last)
 		thread->windows_closed = last - SPANS;
@@ -28,8 +23,7 @@ static void close_windows(struct thread_state *thread, uint64_t last, const stru
 		thread->windows_closed++;
 		if (thread->stale || thread->dead)
 			continue;
-		thread_put_open(thread, &session.spans[thread->windows_closed % SPANS], to->put,
-				to->arg);
+		thread_put_open(thread, &session.spans[thread->windows_closed % SPANS], put, arg);
 	}
 }
 
@@ -41,9 +35,7 @@ static void put_in_ring(struct thread_state *thread, const struct ring_record *r
 
 static void catch_up(struct thread_state *thread)
 {
-	static const struct closing ring = { put_in_ring, NULL };
-
-	close_windows(thread, last_ended(), &ring);
+	close_windows(thread, last_ended(), put_in_ring, NULL);
 	if (thread->stale)
 		thread_clear(thread);
 	thread->stale = false;
@@ -145,11 +137,9 @@ void session_thread_ends(void *arg)
 
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg)
 {
-	struct closing to = { put, arg };
-
 	pthread_mutex_lock(&session.lock);
 	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
-		close_windows(thread, window, &to);
+		close_windows(thread, window, put, arg);
 	pthread_mutex_unlock(&session.lock);
 }
 

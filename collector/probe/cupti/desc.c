@@ -29,53 +29,35 @@ bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
 	       cupti_call_is_noise(domain_of(p), get_u32(record + 4));
 }
 
-/* CUpti_ActivityOverheadKind, in Kineto's words. */
-static const char *overhead_name(uint32_t kind)
-{
-	static const char *const words[] = { "Unknown",
-					     "Buffer Flush",
-					     "Instrumentation",
-					     "Resource",
-					     "Runtime Triggered Module Loading",
-					     "Lazy Function Loading",
-					     "Command Buffer Full",
-					     "Activity Buffer Request",
-					     "UVM Activity Init" };
-
-	if (kind == 1)
-		return "Driver Compiler";
-	kind >>= 16;
-	return words[kind < sizeof(words) / sizeof(words[0]) ? kind : 0];
-}
-
-static const char *jit_name(uint32_t operation)
-{
-	static const char *const words[] = { "JIT", "JIT cache load", "JIT cache store",
-					     "JIT compilation" };
-
-	return words[operation < 4 ? operation : 0];
-}
-
-static const char *pool_name(uint32_t operation)
-{
-	static const char *const words[] = { "memory pool", "memory pool created",
-					     "memory pool destroyed", "memory pool trimmed" };
-
-	return words[operation < 4 ? operation : 0];
-}
-
-/* Those that neither CUPTI nor the kind gives. */
+/* Names that neither CUPTI nor the kind gives; of unknown numbers the first of its list. */
 static const char *made_name(const struct cupti_layout *p, const uint8_t *record)
 {
 	enum { DECOMPRESS = 54, MEMORY_POOL = 50, JIT = 52 };
+	/* CUpti_ActivityOverheadKind, in Kineto's words */
+	static const char *const overheads[] = { "Unknown",
+						 "Buffer Flush",
+						 "Instrumentation",
+						 "Resource",
+						 "Runtime Triggered Module Loading",
+						 "Lazy Function Loading",
+						 "Command Buffer Full",
+						 "Activity Buffer Request",
+						 "UVM Activity Init" };
+	enum { OVERHEADS = sizeof(overheads) / sizeof(overheads[0]) };
+	static const char *const jits[] = { "JIT", "JIT cache load", "JIT cache store",
+					    "JIT compilation" };
+	static const char *const pools[] = { "memory pool", "memory pool created",
+					     "memory pool destroyed", "memory pool trimmed" };
+	uint32_t first = get_u32(record + 4), operation = get_u32(record + 8);
 
 	switch (p->record->cupti) {
 	case CUPTI_OVERHEAD:
-		return overhead_name(get_u32(record + 4));
+		return first == 1 ? "Driver Compiler"
+				  : overheads[first >> 16 < OVERHEADS ? first >> 16 : 0];
 	case JIT:
-		return jit_name(get_u32(record + 8));
+		return jits[operation < 4 ? operation : 0];
 	case MEMORY_POOL:
-		return pool_name(get_u32(record + 4));
+		return pools[first < 4 ? first : 0];
 	case CUPTI_CUDA_EVENT:
 		return "CUDA event";
 	case DECOMPRESS:

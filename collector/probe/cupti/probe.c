@@ -146,13 +146,16 @@ static void cupti_end(uint64_t now_ns, uint64_t deadline_ns)
 
 /* ---- telling ---- */
 
-static void add_sentence(struct buf *b, const char *text)
+__attribute__((format(printf, 2, 3))) static void add_sentence(struct buf *b, const char *format,
+							       ...)
 {
-	if (!text || !*text)
-		return;
+	va_list args;
+
 	if (b->len)
 		buf_put_text(b, "; ");
-	buf_put_text(b, text);
+	va_start(args, format);
+	buf_vputf(b, format, args);
+	va_end(args);
 }
 
 static void set_attribute(struct writer *w, const char *key, struct buf *b, bool is_json)
@@ -166,42 +169,33 @@ static void set_attribute(struct writer *w, const char *key, struct buf *b, bool
 static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t late)
 {
 	if (late)
-		buf_putf(b, "recording of the GPU began %.1f ms after the window: a warm-up helps",
-			 (double)late / 1e6);
+		add_sentence(b,
+			     "recording of the GPU began %.1f ms after the window: a warm-up helps",
+			     (double)late / 1e6);
 	if (t->foreign)
-		buf_putf(b,
-			 "%s%llu buffers of another tool came here: its own records are missing "
-			 "there",
-			 b->len ? "; " : "", (unsigned long long)t->foreign);
+		add_sentence(b,
+			     "%llu buffers of another tool came here: its own records are missing "
+			     "there",
+			     (unsigned long long)t->foreign);
 	if (t->never_came)
-		buf_putf(b,
-			 "%s%llu buffers did not come back: another tool may have taken over, or "
-			 "work never ended",
-			 b->len ? "; " : "", (unsigned long long)t->never_came);
+		add_sentence(b,
+			     "%llu buffers did not come back: another tool may have taken over, or "
+			     "work never ended",
+			     (unsigned long long)t->never_came);
 	if (t->gone)
-		buf_putf(b, "%sanother tool switched off %u kinds of records", b->len ? "; " : "",
-			 t->gone);
+		add_sentence(b, "another tool switched off %u kinds of records", t->gone);
 	if (t->silent_s)
-		buf_putf(b,
-			 "%s%llu s with steps but without records: another tool may have taken "
-			 "over",
-			 b->len ? "; " : "", (unsigned long long)t->silent_s);
+		add_sentence(b,
+			     "%llu s with steps but without records: another tool may have taken "
+			     "over",
+			     (unsigned long long)t->silent_s);
 	if (t->clock_is_strange)
-		buf_putf(
-			b,
-			"%sCUPTI's clock was %.3f s off: another tool set it; times of work may be "
-			"wrong",
-			b->len ? "; " : "", (double)cupti_clock_off_ns() / 1e9);
+		add_sentence(b,
+			     "CUPTI's clock was %.3f s off: another tool set it; times of work may "
+			     "be wrong",
+			     (double)cupti_clock_off_ns() / 1e9);
 	if (t->no_thread_ids)
 		add_sentence(b, "threads of calls are told by other numbers than the kernel's");
-}
-
-static void put_version(struct buf *b, const struct cupti_lib *lib)
-{
-	char text[16];
-
-	cupti_version_text(lib->api_version, text);
-	buf_putf(b, "%s (%u)", text, lib->api_version);
 }
 
 /* Of a window in which CUDA was alive from the start. */
@@ -225,7 +219,10 @@ static void set_attributes(struct writer *w)
 	state.reported_version = reported_version;
 	buf_init(&b, TEXT_MAX);
 	if (t->is_loaded) {
-		put_version(&b, &t->lib);
+		char version[16];
+
+		cupti_version_text(t->lib.api_version, version);
+		buf_putf(&b, "%s (%u)", version, t->lib.api_version);
 		set_attribute(w, "cupti_version", &b, false);
 		writer_set_attribute(w, "cupti_library", t->lib.path, false);
 		const char *comma = "";
@@ -249,7 +246,7 @@ static void set_attributes(struct writer *w)
 		if (t->report.starts > 1)
 			when |= FAULT_SECOND_WINDOW;
 		for (unsigned i = 0; (text = cupti_fault_message(t->lib.api_version, when, i)); i++)
-			add_sentence(&b, text);
+			add_sentence(&b, "%s", text);
 		set_attribute(w, "cupti_warnings", &b, false);
 		writer_set_attribute(w, "cupti_graphs", t->report.graph_level ? "graph" : "node",
 				     false);

@@ -10,44 +10,23 @@
 
 enum {
 	CACHE_BITS = 9,
-	CACHE_ROWS = 1 << CACHE_BITS,
-	CACHE_MOST = CACHE_ROWS / 4 * 3,
 	AHEAD = 4096, /* bytes that are asked for before they are needed */
 };
 /* Within one completion a pointer is always the same text: what was found stays good until then. */
-struct text_cache {
-	struct {
-		const char *text;
-		uint32_t name;
-	} rows[CACHE_ROWS];
-	unsigned count;
+struct cached_text {
+	const char *text;
+	uint32_t name;
 };
 
-static __attribute__((noinline)) uint32_t name_add(struct text_cache *text_cache, unsigned at,
-						   const char *text)
+static inline uint64_t name_of(struct cached_text *cache, const char *text)
 {
-	uint32_t name = name_find(text);
-
-	if (text_cache->count == CACHE_MOST)
-		return name;
-	text_cache->rows[at].text = text;
-	text_cache->rows[at].name = name;
-	text_cache->count++;
-	return name;
-}
-
-static inline uint64_t name_of(struct text_cache *text_cache, const char *text)
-{
-	unsigned at = (unsigned)((uintptr_t)text * HASH_A >> (64 - CACHE_BITS));
+	struct cached_text *c = &cache[(uintptr_t)text * HASH_A >> (64 - CACHE_BITS)];
 
 	if (!text)
 		return 0;
-	while (text_cache->rows[at].text != text) {
-		if (!text_cache->rows[at].text)
-			return name_add(text_cache, at, text);
-		at = (at + 1) % CACHE_ROWS;
-	}
-	return text_cache->rows[at].name;
+	if (c->text != text)
+		*c = (struct cached_text){ text, name_find(text) };
+	return c->name;
 }
 
 static unsigned mark_of(uint32_t kind)
@@ -66,13 +45,13 @@ static unsigned mark_of(uint32_t kind)
 	}
 }
 
-static inline void keep_texts(struct text_cache *text_cache, const uint16_t *texts, uint8_t *record)
+static inline void keep_texts(struct cached_text *cache, const uint16_t *texts, uint8_t *record)
 {
 	for (unsigned i = 0; i < LAYOUT_TEXTS && texts[i]; i++) {
 		uint64_t word = read_word(record, texts[i]);
 
 		__builtin_prefetch(record + texts[i] + AHEAD);
-		word = name_of(text_cache, (const char *)(uintptr_t)word);
+		word = name_of(cache, (const char *)(uintptr_t)word);
 		memcpy(record + texts[i], &word, sizeof(word));
 	}
 }
@@ -85,10 +64,10 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	uint32_t kind = UINT32_MAX;
 	unsigned marks = 0;
 	bool even = true;
-	struct text_cache text_cache;
+	struct cached_text cache[1 << CACHE_BITS];
 	size_t size = 0;
 
-	memset(&text_cache, 0, sizeof(text_cache));
+	memset(cache, 0, sizeof(cache));
 	for (*records = 0; lib->next_record(bytes, valid, &record) == CUPTI_OK; ++*records) {
 		__builtin_prefetch(record + AHEAD);
 		if (!texts || kind != get_u32(record)) {
@@ -99,7 +78,7 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 		}
 		even = even && record == expected && size;
 		expected = record + size;
-		keep_texts(&text_cache, texts, record);
+		keep_texts(cache, texts, record);
 	}
 	return even && expected == bytes + valid ? marks | MARK_EVEN : marks;
 }

@@ -208,35 +208,13 @@ static void put_device(struct writer *w, const struct device_row *d)
 	writer_device(w, &row);
 }
 
-static const char *stream_flag(uint32_t flag)
+/* Sets an attribute to the list in `b`, unless it is empty, and empties it. */
+static void set_list_attribute(struct writer *w, const char *key, struct buf *b)
 {
-	static const char *const words[] = { "unknown", "default", "non_blocking", "null" };
-
-	return words[flag < 4 ? flag : 0];
-}
-
-static void set_contexts_attribute(struct writer *w)
-{
-	struct buf b;
-	unsigned count = 0;
-
-	buf_init(&b, TEXT_MAX);
-	buf_put_byte(&b, '[');
-	for (unsigned i = 0; i < tables.context_count; i++) {
-		const struct context_row *c = &tables.contexts[i];
-
-		if (!c->has_record)
-			continue;
-		buf_putf(&b,
-			 "%s{\"id\":%u,\"device\":%u,\"null_stream\":%u,\"green\":%s,"
-			 "\"processors\":%u}",
-			 count++ ? "," : "", c->id, c->device, c->null_stream,
-			 c->is_green ? "true" : "false", c->processors);
-	}
-	buf_put_byte(&b, ']');
-	if (count && buf_status(&b, NULL) == ST_OK)
-		writer_set_attribute(w, "cuda_contexts", buf_text(&b), true);
-	buf_release(&b);
+	buf_put_byte(b, ']');
+	if (b->len > 1 && buf_status(b, NULL) == ST_OK)
+		writer_set_attribute(w, key, buf_text(b), true);
+	buf_clear(b);
 }
 
 void cupti_tables_put(struct writer *w)
@@ -251,19 +229,29 @@ void cupti_tables_put(struct writer *w)
 	tables.log = writer_log(w);
 	for (unsigned i = 0; i < tables.device_count; i++)
 		put_device(w, &tables.devices[i]);
-	set_contexts_attribute(w);
+
+	static const char *const flags[] = { "unknown", "default", "non_blocking", "null" };
 	struct buf b;
 
 	buf_init(&b, TEXT_MAX);
-	buf_put_byte(&b, '[');
+	for (unsigned i = 0; i < tables.context_count; i++) {
+		const struct context_row *c = &tables.contexts[i];
+
+		if (c->has_record)
+			buf_putf(&b,
+				 "%s{\"id\":%u,\"device\":%u,\"null_stream\":%u,\"green\":%s,"
+				 "\"processors\":%u}",
+				 b.len ? "," : "[", c->id, c->device, c->null_stream,
+				 c->is_green ? "true" : "false", c->processors);
+	}
+	set_list_attribute(w, "cuda_contexts", &b);
 	for (unsigned i = 0; i < tables.stream_count; i++) {
 		const struct stream_row *s = &tables.streams[i];
 
 		buf_putf(&b, "%s{\"context\":%u,\"id\":%u,\"priority\":%d,\"flag\":\"%s\"}",
-			 i ? "," : "", s->context, s->id, (int)s->priority, stream_flag(s->flag));
+			 b.len ? "," : "[", s->context, s->id, (int)s->priority,
+			 flags[s->flag < 4 ? s->flag : 0]);
 	}
-	buf_put_byte(&b, ']');
-	if (tables.stream_count && buf_status(&b, NULL) == ST_OK)
-		writer_set_attribute(w, "cuda_streams", buf_text(&b), true);
+	set_list_attribute(w, "cuda_streams", &b);
 	buf_release(&b);
 }

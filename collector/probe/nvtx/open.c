@@ -111,23 +111,14 @@ static void load_draft(struct nvtx_draft *d, uint64_t word, uint32_t name, _Atom
 bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,
 		      uint64_t word, uint32_t name, uint32_t more)
 {
-	if (begin >= window->end)
-		return false;
-	*out = (struct ring_record){
-		.begin = begin,
-		.end = window->end,
-		.word = word,
-		.name = name,
-		.kind = KIND_RANGE,
-		.subkind = RANGE_NVTX,
-		.more = (uint8_t)more,
-		.flags = RING_NVTX | EVENT_NEVER_ENDED,
-	};
-	if (begin < window->begin) {
-		out->begin = window->begin;
-		out->flags |= EVENT_BEGAN_EARLIER;
-	}
-	return true;
+	*out = (struct ring_record){ .begin = begin,
+				     .word = word,
+				     .name = name,
+				     .kind = KIND_RANGE,
+				     .subkind = RANGE_NVTX,
+				     .more = (uint8_t)more,
+				     .flags = RING_NVTX };
+	return thread_clip_open(out, window);
 }
 
 /* ---- ranges of a thread ---- */
