@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/control/control.h"
-#include "collector/control/address.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/control/control.h"
 
-#include "collector/control/address.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "schemas/base/buf.h"

@@ -17,12 +17,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 enum {
 	CONTROL_ASK = 64,     /* longest request */
 	CONTROL_REPLY = 4096, /* longest reply */
 };
+
+/* ---- in both ---- */
+
+/*
+ * The name of the socket for a process as this one sees it; *owner (may be NULL) is its user.  The
+ * name holds the user, the PID namespace and the process number in there, so that containers with a
+ * common network do not collide.  0: there is no such process, or it must not be inspected.
+ */
+socklen_t control_address(int pid, struct sockaddr_un *out, uid_t *owner);
 
 /* ---- in the recorded process ---- */
 

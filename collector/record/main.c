@@ -45,9 +45,15 @@ static const struct option record_options[] = {
 	{ 0 }
 };
 
-static void complain(const char *text)
+__attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
 {
-	fprintf(stderr, "tacho-record: %s\n", text);
+	va_list args;
+
+	va_start(args, format);
+	fputs("tacho-record: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
 }
 
 /* ---- options: defaults, file, environment, command line; later wins ---- */
@@ -215,15 +221,11 @@ static void set_environment(struct config *c, const char *library)
 
 	config_export(c, set_variable, NULL);
 	const char *other = name_library("CUDA_INJECTION64_PATH", library);
-	char text[PATH_MAX + 160];
 
-	if (other) {
-		snprintf(text, sizeof(text),
-			 "CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
+	if (other)
+		complain("CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
 			 "and work of the GPU may be recorded late or not at all",
 			 other);
-		complain(text);
-	}
 	buf_init(&preload, 1 << 20);
 	buf_put_text(&preload, library);
 	if (before && *before)
@@ -236,29 +238,24 @@ static void set_environment(struct config *c, const char *library)
 /* Returns whether the folder was made here. */
 static bool prepare_folder(const char *folder)
 {
-	char text[PATH_MAX + 128];
 	struct error err;
 	bool made = false;
 	enum status status = store_make_folder(folder, &made, &err);
 
 	if (status == ST_OK && access(folder, W_OK | X_OK) != 0)
 		status = fail(&err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
-	if (status != ST_OK) {
-		snprintf(text, sizeof(text), "%s; the command runs without a log", err.text);
-		complain(text);
-	}
+	if (status != ST_OK)
+		complain("%s; the command runs without a log", err.text);
 	return made;
 }
 
 /* What earlier runs left there, whose tacho-record died as well, is saved before this one. */
 static void prepare_ring(const struct config *c)
 {
-	char text[PATH_MAX + 256];
 	struct error err;
 
 	if (store_ring_folder(config_ring_dir(c), &err) != ST_OK) {
-		snprintf(text, sizeof(text), "%s; the command runs without a log", err.text);
-		complain(text);
+		complain("%s; the command runs without a log", err.text);
 		return;
 	}
 	found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, 0, 0);
@@ -315,11 +312,11 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (child == 0) {
 		execvp(command[0], command);
 		int code = errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
-		fprintf(stderr, "tacho-record: %s: %s\n", command[0], strerror(errno));
+		complain("%s: %s", command[0], strerror(errno));
 		_exit(code);
 	}
 	if (child < 0) {
-		complain(strerror(errno));
+		complain("%s", strerror(errno));
 		return status_exit(ST_MEMORY);
 	}
 	int status = wait_for_command();
@@ -370,7 +367,7 @@ static int ask(const char *who, char *const *words, int count)
 	if (status == ST_OK)
 		status = control_ask((int)pid, words[0], reply, &err);
 	if (status != ST_OK) {
-		complain(err.text);
+		complain("%s", err.text);
 		return status_exit(status);
 	}
 	fputs(reply, stdout);
@@ -392,7 +389,7 @@ static int show(const struct config *c, const char *library)
 	if (status == ST_OK)
 		fputs(buf_text(&out), stdout);
 	else
-		complain(err.text);
+		complain("%s", err.text);
 	buf_release(&out);
 	return status_exit(status);
 }
@@ -426,7 +423,7 @@ int main(int argc, char **argv)
 	if (status == ST_OK && !own.doctor && !operands)
 		status = fail(&err, ST_USAGE, NOWHERE, "no command; see --help");
 	if (status != ST_OK) {
-		complain(err.text);
+		complain("%s", err.text);
 		return status_exit(status);
 	}
 	config_look_around(&config, environ);

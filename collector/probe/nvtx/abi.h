@@ -48,19 +48,6 @@ struct nvtx_extension {
 	const void *info;
 };
 
-/* One function of ours and where it goes. */
-struct nvtx_function_row {
-	uint8_t module, place;
-	nvtx_function function;
-};
-/*
- * Puts them in; what this copy of NVTX does not know is passed over.  Returns how many fit.  Both
- * are safe on several threads at once, for different tables.
- */
-unsigned nvtx_install(nvtx_get_table get_table, const struct nvtx_function_row *rows, size_t count);
-unsigned nvtx_install_extension(struct nvtx_extension *x, const struct nvtx_function_row *rows,
-				size_t count);
-
 /* ---- an event ---- */
 
 enum nvtx_message {

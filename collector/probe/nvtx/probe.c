@@ -225,6 +225,11 @@ static uint8_t domain_is_enabled(const void *domain)
 
 /* ---- the tables ---- */
 
+/* One function of ours and where it goes. */
+struct nvtx_function_row {
+	uint8_t module, place;
+	nvtx_function function;
+};
 #define F(module, place, function)                                                                 \
 	{                                                                                          \
 		module, place, (nvtx_function)(function)                                           \
@@ -290,23 +295,41 @@ static bool is_wanted(void)
 	return c && c->nvtx && !c->forbidden;
 }
 
-/* Never 0, or NVTX unloads us; without functions it does nothing. */
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+/*
+ * Puts our functions into the table of this copy of NVTX, but for those that it does not have.
+ * Never returns 0, or NVTX unloads us; without functions it does nothing.
+ */
 EXPORT int InitializeInjectionNvtx2(nvtx_get_table get_table);
 int InitializeInjectionNvtx2(nvtx_get_table get_table)
 {
-	if (is_wanted())
-		nvtx_install(get_table, function_rows,
-			     sizeof(function_rows) / sizeof(function_rows[0]));
+	const struct nvtx_callbacks *table = get_table ? get_table(NVTX_TABLE_CALLBACKS) : NULL;
+
+	if (!is_wanted() || !table || table->size < sizeof(*table) || !table->module)
+		return 1;
+	for (size_t i = 0; i < ROWS(function_rows); i++) {
+		const struct nvtx_function_row *row = &function_rows[i];
+		nvtx_function **at = NULL;
+		unsigned places = 0;
+
+		if (table->module(row->module, &at, &places) && at && row->place < places &&
+		    at[row->place])
+			*at[row->place] = row->function;
+	}
 	return 1;
 }
 
 EXPORT int InitializeInjectionNvtxExtension(struct nvtx_extension *x);
 int InitializeInjectionNvtxExtension(struct nvtx_extension *x)
 {
-	if (is_wanted())
-		nvtx_install_extension(x, payload_function_rows,
-				       sizeof(payload_function_rows) /
-					       sizeof(payload_function_rows[0]));
+	if (!is_wanted() || !x || x->size < sizeof(*x) || x->module != NVTX_PAYLOAD ||
+	    !x->segment_count || !x->segments || !x->segments->places)
+		return 1;
+	for (size_t i = 0; i < ROWS(payload_function_rows); i++)
+		if (payload_function_rows[i].place < x->segments->count)
+			x->segments->places[payload_function_rows[i].place] =
+				(intptr_t)payload_function_rows[i].function;
 	return 1;
 }
 
