@@ -6,8 +6,8 @@
  * sentence what it saw and bounds from above what the change could save.  Savings overlap: they
  * do not add up.  Thresholds are shares of a step.
  *
- * To add a rule: a row in the table of rule_gpu.c (what GPUs do), rule_host.c (what the host does)
- * or rule_ranks.c (memory, steps, ranks), its labelled trace in tests/oracle/labelled_findings.py.
+ * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does) or ranks.c
+ * (memory, steps, ranks), with the family of the verdict that it belongs to; its labelled trace in tests/oracle/labelled_findings.py.
  */
 #ifndef ANALYZE_FINDINGS_RULE_H
 #define ANALYZE_FINDINGS_RULE_H

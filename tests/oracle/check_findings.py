@@ -69,6 +69,7 @@ def check_scene(checks, name, scene, got, is_whole=True):
         checks.say(not any(words in row["advice"] for row in rows), f"{name} {words!r} unsaid")
     twice = verdict.counted_twice_ns(got)
     checks.say(twice <= 0, f"{name} counts idle time once", f"{twice:.0f} ns too much")
+    checks.same(f"{name} promises no more than there is", verdict.beyond(got), [])
     row = named.get(scene.rule)
     if scene.rule is None or row is None:
         return

@@ -127,6 +127,7 @@ def check_row(checks, binary, folder, name, row):
     check_rule(checks, name, report)
     twice = verdict.counted_twice_ns(report)
     checks.say(twice <= 0, f"{name} counts idle time once", f"{twice / 1e6:.3f} ms too much")
+    checks.same(f"{name} promises no more than there is", verdict.beyond(report), [])
 
 
 def main():

@@ -41,6 +41,32 @@ def counted_twice_ns(report):
     return sum(rows.get(rule, 0) for rule in IDLE) - idle * per_gpu - len(IDLE)
 
 
+# What a finding is a part of, by the column of a GPU that sums it up.
+PARTS = {
+    "exposed_comm_ns": ("exposed_comm", "small_collectives"),
+    "exposed_copy_ns": ("pageable_copy", "exposed_upload", "exposed_download", "device_copy",
+                        "peer_copy", "memset_fill"),
+    "kernel_ns": ("fp32_gemm", "fp32_conv", "fp8", "misaligned_gemm", "unfused_attention",
+                  "layout", "short_kernels", "elementwise", "one_kernel", "slow_kernels"),
+    "not_busy_ns": [rule for rule in IDLE if rule != "zero_grad"],
+}
+
+
+def beyond(report):
+    """Findings that promise more than all of what they are a part of, or than a whole step."""
+    gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
+    steps = sum(rank["complete_steps"] for rank in report["ranks"]) or len(report["ranks"])
+    per_gpu = len(report["ranks"]) / len(gpus) / steps if gpus else 0
+    whole = {column: sum(gpu[column] for gpu in gpus) * per_gpu
+             for column in PARTS if column != "kernel_ns"}
+    whole["kernel_ns"] = per_gpu * sum(row["total_ns"] for rank in report["ranks"]
+                                       for row in rank["kernels"])
+    windows = sum(gpu["window_ns"] for gpu in gpus) * per_gpu
+    rows = {row["rule"]: row["saving_ns_per_step"] for row in report["findings"]}
+    return [rule for column, rules in PARTS.items() for rule in rules
+            if rows.get(rule, 0) > min(whole[column], windows) + 1]
+
+
 def verdict(report):
     """(bound, also)"""
     made = savings(report)
