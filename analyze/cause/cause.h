@@ -44,7 +44,7 @@ struct piece { /* one cause, one owner; of one gap */
 	uint64_t begin_ns, end_ns;
 	uint32_t gpu;
 	uint32_t thread;        /* track of the owner; 0: nobody's */
-	uint32_t range, python; /* names: the innermost that cover the piece; 0: none */
+	uint32_t range, python; /* names: the innermost that cover most of it; 0: none */
 	uint32_t call;          /* name of the call or record behind the cause; 0: none */
 	uint8_t cause;
 	uint8_t phase;     /* of CAUSE_HOST and CAUSE_DATA; of what was launched: its own */

@@ -166,18 +166,27 @@ enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uin
 
 uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 {
+	uint64_t half_ns = (end_ns - begin_ns) / 2, middle_ns = begin_ns + half_ns;
 	uint32_t low = 0, high = r->count, mid;
 
-	while (low < high) { /* the last that begins by then */
+	while (low < high) { /* the last that begins by the middle */
 		mid = low + (high - low) / 2;
-		if (r->items[mid].begin_ns <= begin_ns)
+		if (r->items[mid].begin_ns <= middle_ns)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	while (low && r->items[low - 1].end_ns < end_ns)
-		low = r->items[low - 1].outer;
-	return low ? r->items[low - 1].name : 0;
+	while (low) {
+		const struct range *one = &r->items[low - 1];
+		uint64_t from_ns = one->begin_ns > begin_ns ? one->begin_ns : begin_ns;
+		uint64_t to_ns = one->end_ns < end_ns ? one->end_ns : end_ns;
+
+		if (to_ns > from_ns && to_ns - from_ns > half_ns)
+			return one->name;
+		/* What has ended by the middle hides only what has, too. */
+		low = one->end_ns <= middle_ns ? one->outer : low - 1;
+	}
+	return 0;
 }
 
 /* ---- calls whose work may be missing ----------------------------------------------------- */

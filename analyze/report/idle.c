@@ -32,7 +32,7 @@ static const struct column idle_columns[] = {
 	  "whose doing it was: of the launch, of the call, or the step thread" },
 	{ "tid", NULL, CELL_U64, KEY, NULL, "its id" },
 	{ "range", "in", CELL_TEXT, KEY, NULL,
-	  "its innermost op or annotation around all of it; of a launch: around the call" },
+	  "its innermost op or annotation around most of it; of a launch: around the call" },
 	{ "python", "Python frame", CELL_TEXT, KEY, NULL,
 	  "its innermost Python function, likewise" },
 	{ "call", "call", CELL_TEXT, KEY, NULL, "the call or record that is the cause" },

@@ -8,7 +8,7 @@ Readings of the text:
  * a gap is a longest run of idle instants, lead and tail included, in which no GPU event begins;
  * what is open at t has begin <= t < end; of several things with one cause that are open, the one
    that began first is named (then the longer, then the earlier in the file);
- * the innermost range of a piece is that which began last of those that cover all of it.
+ * the innermost range of a piece is that which began last of those that cover over half of it.
 """
 import bisect
 from dataclasses import dataclass
@@ -332,8 +332,9 @@ class Causes:
             over = [event for event in mine if order(event) < order(call)
                     and event.begin <= call.begin < event.end]
         else:
-            over = [event for event in mine
-                    if event.begin <= piece.begin and event.end >= piece.end]
+            over = [event for event in mine if 2 * (
+                min(event.end, piece.end) - max(event.begin, piece.begin))
+                > piece.end - piece.begin]
         for field, wanted in (("range", is_range), ("python", is_python)):
             best = max((event for event in over if wanted(event) and event.begin < event.end),
                        key=order, default=None)

@@ -324,11 +324,16 @@ static uint32_t innermost(const struct plain *all, size_t count, uint64_t a, uin
 	const struct plain *best = NULL;
 	size_t i;
 
-	for (i = 0; i < count; i++)
-		if (all[i].begin_ns <= a && all[i].end_ns >= b &&
+	for (i = 0; i < count; i++) {
+		uint64_t inside = 0;
+
+		for (uint64_t at = a; at < b; at++)
+			inside += all[i].begin_ns <= at && at < all[i].end_ns;
+		if (2 * inside > b - a &&
 		    (!best || all[i].begin_ns > best->begin_ns ||
 		     (all[i].begin_ns == best->begin_ns && all[i].end_ns <= best->end_ns)))
 			best = &all[i];
+	}
 	return best ? best->name : 0;
 }
 
