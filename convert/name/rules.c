@@ -419,6 +419,73 @@ bool name_rules_communicates(const struct name_rules *r, const char *kernel)
 	return name_communicates(kernel) || rules_find(&r->communication, kernel) != NULL;
 }
 
+/* Of files in which all functions get input, and of names that only such functions have. */
+static const char *const data_files[] = {
+	"torch/utils/data/",
+	"dataloader.py",
+	"accelerate/data_loader.py",
+	"loops/fetchers.py",
+	"timm/data/",
+	"ultralytics/data/",
+	"megatron/core/datasets/",
+	"torchdata/",
+	"torchvision/transforms/",
+	"torchvision/io/",
+	"torchvision/datasets/",
+	"torchcodec/",
+	"torchaudio/_backend/",
+	"webdataset/",
+	"nvidia/dali/",
+	"ffcv/",
+	"litdata/",
+	"streaming/base/",
+	"datasets/arrow_dataset",
+	"datasets/iterable_dataset",
+	"tensorflow/python/data/",
+	"grain/",
+	"decord/",
+	"PIL/",
+	"cv2/",
+	"librosa/",
+	"soundfile",
+	"albumentations/",
+	"transformers/tokenization_",
+	"transformers/image_processing_",
+	"transformers/feature_extraction_",
+};
+static const char *const data_functions[] = {
+	"preprocess", "pre_process",  "collate",     "load_batch",   "next_batch",   "get_batch",
+	"load_data",  "load_image",   "load_video",  "load_audio",   "read_image",   "read_video",
+	"read_frame", "decode_image", "decode_jpeg", "decode_video", "decode_audio",
+};
+
+/* Of "path/file.py(12): function", and of "$file.py:12 function" in an XSpace. */
+static const char *function_of(const char *python)
+{
+	const char *function = *python == '$' ? strrchr(python, ' ') : strstr(python, "): ");
+
+	if (!function)
+		return "";
+	function += strspn(function, "): ");
+	return function + strspn(function, "_");
+}
+
+bool name_gets_data(const char *python)
+{
+	const char *function = function_of(python);
+
+	for (size_t i = 0; i < sizeof(data_files) / sizeof(data_files[0]); i++) {
+		const char *at = strstr(python, data_files[i]);
+
+		if (at && (at == python || strchr("/$", at[-1])))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(data_functions) / sizeof(data_functions[0]); i++)
+		if (strncmp(function, data_functions[i], strlen(data_functions[i])) == 0)
+			return true;
+	return false;
+}
+
 bool name_is_profiler(const char *python)
 {
 	static const char *const ends[] = { "start_trace", "stop_trace", "prepare_trace" };

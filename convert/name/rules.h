@@ -66,6 +66,8 @@ static inline enum gpu_class event_class(const struct event *work, bool communic
 		return CLASS_COPY;
 	return work->kind == KIND_KERNEL && communicates ? CLASS_COMM : CLASS_COMPUTE;
 }
+/* A Python function that loads, decodes or prepares input. */
+bool name_gets_data(const char *python);
 /* A Python function with which a profiler begins or ends its own work. */
 bool name_is_profiler(const char *python);
 /* An op that only an autograd engine's thread runs. */

@@ -44,7 +44,7 @@ TABLE = {
     "judged/dlrm_8ranks": Judged(
         ("UNBALANCED", "COMM"), ("straggler",), "ank 7"),
     kineto("h100_timesformer"): Judged(
-        ("INPUT",), ("data_wait",), "preprocess", waits="owners by share"),
+        ("INPUT",), ("data_wait",), "preprocess"),
     kineto("v100_cuda_graphs_rank1of2"): Judged(("COMPUTE",), ("fp32_gemm",)),
     kineto("v100_resnet50_slow_loader_2021"): Judged(
         ("INPUT",), ("data_wait",), "input for 69.3 ms of a step"),

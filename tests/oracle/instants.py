@@ -43,6 +43,8 @@ def phase_by_instant(host, instant):
     mapped = phases.mapped_winner(annotations)
     if mapped is not None:
         return mapped
+    if any(gets_data(host, event, instant) for event in mine):
+        return "data"
     if annotations:
         return min(annotations, key=lambda event: (event.begin, -event.end, event.index)).name
     if busy(host, instant):
@@ -56,6 +58,13 @@ def phase_by_instant(host, instant):
         last += TICK
     active = [tick for tick in range(first, last + TICK, TICK) if autograd_at(host, tick)]
     return "backward" if active and active[0] <= instant <= active[-1] else "other"
+
+
+def gets_data(host, event, instant):
+    return (event.category == "python_function" and phases.GETS_DATA.search(event.name)
+            and not any(phases.thread(call) == host.step_thread and "LaunchKernel" in call.name
+                        and call.length and event.begin <= call.begin <= instant
+                        for call in host.events if phases.is_call(call)))
 
 
 def busy(host, instant):

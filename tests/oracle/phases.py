@@ -23,6 +23,8 @@ optimizer, validation or checkpoint.
 Phase of the instant t of S, the first that applies:
  1. annotations open at t that a rule maps: if a validation or checkpoint is among them only those,
     then the largest begin, then the smaller end, then the later in the file;
+ 1b. a Python function that gets input (GETS_DATA) is open on S at t, and no call that puts kernels on
+    a GPU has begun on S from its begin to t: data;
  2. other annotations open at t: the smallest begin, then the larger end, then the earlier in the
     file; the row has its full name;
  3. t lies in a hole, a maximal run of instants with neither framework op nor CUDA call open on S
@@ -79,6 +81,17 @@ URGENT = ("validation", "checkpoint")
 WORDS = ("other", "data", "forward", "backward", "optimizer", "communication", "checkpoint",
          "validation")
 MARK = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
+GETS_DATA = re.compile(
+    r"(^|[/$])(torch/utils/data/|dataloader\.py|accelerate/data_loader\.py|loops/fetchers\.py"
+    r"|timm/data/|ultralytics/data/|megatron/core/datasets/|torchdata/|torchvision/transforms/"
+    r"|torchvision/io/|torchvision/datasets/|torchcodec/|torchaudio/_backend/|webdataset/"
+    r"|nvidia/dali/|ffcv/|litdata/|streaming/base/|datasets/arrow_dataset"
+    r"|datasets/iterable_dataset|tensorflow/python/data/|grain/|decord/|PIL/|cv2/|librosa/"
+    r"|soundfile|albumentations/|transformers/tokenization_|transformers/image_processing_"
+    r"|transformers/feature_extraction_)"
+    r"|(\): |^\$.* )_*(pre_?process|collate|load_batch|next_batch|get_batch|load_data|load_image"
+    r"|load_video|load_audio|read_image|read_video|read_frame|decode_image|decode_jpeg"
+    r"|decode_video|decode_audio)")
 OWN_WORK = re.compile(r"profiler.*[ ._](start|stop|prepare)_trace$")
 STARTERS = ("launch", "memcpy", "memset")       # calls that start work on a GPU
 ENDLESS = 1 << 70
@@ -366,6 +379,18 @@ class Host:
                 found.append([inside[0][0], inside[-1][1]])
         return found
 
+    def loading(self, mine):
+        """What Python functions of S that get input leave before the kernels that they launch."""
+        kernels = sorted(event.begin for event in mine if is_call(event) and event.length
+                         and "Launch" in event.name and is_launch(event))
+        found = []
+        for event in mine:
+            if event.category in ("python_function", "python") and GETS_DATA.search(event.name):
+                place = bisect.bisect_left(kernels, event.begin)
+                end = min([event.end] + kernels[place:place + 1])
+                found.append((event.begin, end))
+        return merged(found)
+
     def find_tiles(self):
         """S's time line as tiles of one phase each, from minus to plus infinity."""
         mine = [event for event in self.events if thread(event) == self.step_thread]
@@ -374,8 +399,9 @@ class Host:
                       if is_operator(event) or is_call(event))
         backward = self.stretches(busy)
         backward += merged((event.begin, event.end) for event in mine if is_engine(event))
+        loading = self.loading(mine)
         points = {-ENDLESS, ENDLESS}
-        points |= {point for interval in busy + backward for point in interval}
+        points |= {point for interval in busy + backward + loading for point in interval}
         points |= {event.begin for event in annotations} | {event.end for event in annotations}
         points = sorted(points)
         over = [[] for _ in points]
@@ -386,9 +412,10 @@ class Host:
         for begin, end in busy:
             for place in covered(points, begin, end):
                 kind[place].add("forward")
-        for begin, end in backward:
-            for place in covered(points, begin, end):
-                kind[place].add("backward")
+        for kinds, intervals in (("backward", backward), ("data", loading)):
+            for begin, end in intervals:
+                for place in covered(points, begin, end):
+                    kind[place].add(kinds)
         return [Tile(points[place], points[place + 1], *decide(over[place], kind[place]))
                 for place in range(len(points) - 1)]
 
@@ -533,6 +560,8 @@ def decide(annotations, kinds):
     phase = mapped_winner(annotations)
     if phase is not None:
         return phase, False
+    if "data" in kinds:
+        return "data", True
     if annotations:
         outer = min(annotations, key=lambda event: (event.begin, -event.end, event.index))
         return outer.name, False

@@ -29,6 +29,8 @@ ANNOTATIONS = ["## forward ##", "## backward ##", "Optimizer.step#SGD.step", "##
                "## other part #2 ##", "DistributedDataParallel.forward", "nccl:all_reduce"]
 OPERATORS = ["aten::mm", "aten::add_", "autograd::engine::evaluate_function: MmBackward0",
              "MmBackward0", "c10d::allreduce_"]
+LOADING = ["lib/torch/utils/data/dataloader.py(9): __next__", "video.py(129): preprocess",
+           "$images.py:7 _load_image", "my.py(3): image_preprocess"]
 PROFILER = ["$profiler.py:101 start_trace", "torch/profiler/profiler.py(811): stop_trace"]
 OLD = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset",
        "cuda_runtime": "Runtime", "cpu_op": "Operator", "user_annotation": "Operator"}
@@ -132,6 +134,10 @@ class Maker:
                      self.random.randrange(self.extent), self.length(self.extent // 10))
         if not self.old and self.random.random() < 0.4:
             self.add("python_function", "train.py(3): main", HOST, STEP_THREAD, 0, self.extent)
+        for _ in range(self.random.choice([0, 0, 0, 4]) if not self.old else 0):
+            self.add("python_function", self.random.choice(LOADING), HOST,
+                     self.random.choice([STEP_THREAD, STEP_THREAD, WORKER]),
+                     self.random.randrange(self.extent), self.length(self.extent // 4))
         if not self.old and self.random.random() < 0.2:
             self.add("python_function", self.random.choice(PROFILER), HOST, STEP_THREAD,
                      self.random.choice([0, self.random.randrange(self.extent)]),

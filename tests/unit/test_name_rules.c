@@ -127,6 +127,25 @@ void test_name_rules_steps(void)
 	name_rules_free(r);
 }
 
+void test_python_names(void)
+{
+	CHECK(name_gets_data("torch/utils/data/dataloader.py(628): __next__"));
+	CHECK(name_gets_data("/usr/lib/torch/utils/data/_utils/fetch.py(50): fetch"));
+	CHECK(name_gets_data("$dataloader.py:630 __next__"));
+	CHECK(name_gets_data("transformers/pipelines/video_classification.py(129): preprocess"));
+	CHECK(name_gets_data("my.py(1): _load_images"));
+	CHECK(name_gets_data("$input.py:7 decode_jpeg"));
+	CHECK(!name_gets_data("my.py(1): image_preprocess"));
+	CHECK(!name_gets_data("migrain/train.py(3): step"));
+	CHECK(!name_gets_data("preprocess/train.py(3): main"));
+	CHECK(!name_gets_data("model.py(10): decode"));
+	CHECK(!name_gets_data("<built-in method load_data>"));
+	CHECK(name_is_profiler("$profiler.py:101 start_trace"));
+	CHECK(name_is_profiler("torch/profiler/profiler.py(681): _stop_trace"));
+	CHECK(!name_is_profiler("server.py(3): start_trace"));
+	CHECK(!name_is_profiler("torch/profiler/profiler.py(3): restart_traces"));
+}
+
 void test_name_rules_kernels(void)
 {
 	struct name_rules *r = rules_of("{\"communication\": [\"mynccl$\", \"^fabric\"]}");

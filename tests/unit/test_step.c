@@ -658,6 +658,38 @@ void test_step_runs_backward(void)
 	play_close(&p);
 }
 
+/* Python functions that get input are data until they launch kernels, whatever range they are in.
+ */
+void test_step_gets_input(void)
+{
+	static const char loader[] = "torch/utils/data/dataloader.py(628): __next__";
+	struct play p;
+
+	play_open(&p);
+	note(&p, p.main, "ProfilerStep#0", 0, 200);
+	note(&p, p.main, "train", 10, 100);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, "main.py(3): train", 10, 100);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, loader, 20, 40);
+	op(&p, p.main, 25, 30);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.other, loader, 41, 45);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, "video.py(129): preprocess", 50, 90);
+	note(&p, p.main, "validation", 55, 60);
+	put(&p, KIND_API, API_RUNTIME, p.main, "cudaMemcpyAsync", 65, 67);
+	call(&p, p.other, 68, 69);
+	call(&p, p.main, 70, 72);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, "$t.py:5 _load_image", 80, 85);
+	op(&p, p.main, 120, 130);
+	if (play_run(&p)) {
+		CHECK_STR(p.intervals,
+			  "0-10 other 1, 10-20 train 1, 20-40 data~ 1, 40-50 train 1, "
+			  "50-55 data~ 1, 55-60 validation 1, 60-70 data~ 1, 70-80 train 1, "
+			  "80-85 data~ 1, 85-100 train 1, 100-120 other 1, 120-130 forward~ 1, "
+			  "130-200 other 1");
+		CHECK_STR(phase_at(&p, 65, p.main), "data");
+	}
+	play_close(&p);
+}
+
 /* S is known before anything of its first events is said, though its first mark comes late. */
 void test_step_late_mark(void)
 {

@@ -392,6 +392,8 @@ struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t
 
 	if (own != PHASE_NONE) {
 		state.phase = own;
+	} else if (p->data_until_ns > t) {
+		state = (struct host_state){ PHASE_DATA, true, p->data_until_ns };
 	} else if ((outermost = open_first(&p->unmapped, t))) {
 		state.phase = annotation_phase(h, outermost->value);
 		state.until_ns = outermost->end_ns;
@@ -434,6 +436,44 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 	return open_push(&t->mapped, range, err);
 }
 
+/* What gets input, as far as is known: a function that puts kernels on a GPU does more than that.
+ */
+static void enter_python(struct host *h, struct host_process *p, const struct event *e)
+{
+	struct name_info *n = name_info(h, e->name);
+
+	if (!n->data_known) {
+		n->gets_data = name_gets_data(host_text(h, e->name));
+		n->data_known = n != h->names;
+	}
+	if (!n->gets_data || e->end_ns <= p->data_until_ns || e->begin_ns == p->kernels_ns)
+		return;
+	p->data_until_ns = e->end_ns;
+	p->is_stale = true;
+}
+
+void host_enter_call(struct host *h, struct host_process *p, const struct host_thread *t,
+		     const struct event *e)
+{
+	struct name_info *n = name_info(h, e->name);
+
+	host_work(p, t, e);
+	if (e->track != p->step_thread)
+		return;
+	if (!n->kernels_known) {
+		size_t len;
+		const char *name = trace_text(h->trace, e->name, &len);
+
+		n->puts_kernels = (call_traits(name, len) & CALL_LAUNCHES_KERNELS) != 0;
+		n->kernels_known = n != h->names;
+	}
+	if (!n->puts_kernels)
+		return;
+	p->kernels_ns = e->begin_ns;
+	p->is_stale |= p->data_until_ns > e->begin_ns;
+	p->data_until_ns = 0;
+}
+
 enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
 		       const struct event *e, struct error *err)
 {
@@ -449,6 +489,8 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 		}
 		return open_push(&t->named, range, err);
 	case RANGE_PYTHON:
+		if (e->track == p->step_thread)
+			enter_python(h, p, e);
 		return open_push(&t->python, range, err);
 	case RANGE_ANNOTATION:
 	case RANGE_PHASE:

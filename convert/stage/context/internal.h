@@ -113,6 +113,8 @@ struct host_process {
 	struct open_queue unmapped; /* annotations on the step thread: names */
 	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
 	uint64_t engine_until_ns;   /* of these, of operators of autograd */
+	uint64_t data_until_ns;     /* of Python functions that get input; 0 once kernels follow */
+	uint64_t kernels_ns;        /* when the step thread last put kernels on a GPU; 0: never */
 	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 
@@ -128,8 +130,8 @@ struct host_process {
 };
 
 struct name_info { /* what the rules say about a name, asked once: matching is slow */
-	bool step_known, mapped_known, pushed_known, autograd_known;
-	bool is_step, is_autograd;
+	bool step_known, mapped_known, pushed_known, autograd_known, data_known, kernels_known;
+	bool is_step, is_autograd, gets_data, puts_kernels;
 	uint8_t mapped;  /* phase of an annotation of this name, or PHASE_NONE */
 	uint8_t pushed;  /* phase of one that was pushed through tacho.h */
 	uint8_t phase;   /* the phase of its own that it got as an unmapped annotation; 0: none */
@@ -159,6 +161,9 @@ bool host_is_mark(struct host *h, const struct event *e);
 void host_decide(struct host *h, const struct event *e);
 /* Decides what is open by what is known so far. */
 void host_decide_all(struct host *h);
+/* Enters a call of some length. */
+void host_enter_call(struct host *h, struct host_process *p, const struct host_thread *t,
+		     const struct event *e);
 /* The step thread's state at t, after all that begins at t was entered (DEFINITIONS.md 4). */
 struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t t);
 /* Enters a range of some length on a host thread. */

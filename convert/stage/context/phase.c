@@ -195,7 +195,7 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 	if (t->type != TRACK_THREAD || e->end_ns == e->begin_ns)
 		return ST_OK;
 	if (e->kind == KIND_API)
-		host_work(p, t, e);
+		host_enter_call(&c->host, p, t, e);
 	return e->kind == KIND_RANGE ? host_enter(&c->host, p, t, e, err) : ST_OK;
 }
 
