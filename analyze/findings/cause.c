@@ -26,6 +26,20 @@ static const char *shorten(const char *name, int most, char out[NAME_SHOWN + 4])
 	return out;
 }
 
+/* Of a Python frame's name the end says most: the file and the function. */
+static const char *end_of_frame(const char *name, size_t most, char out[NAME_SHOWN + 4])
+{
+	size_t len = strlen(name);
+
+	if (len <= most)
+		return name;
+	name += len - most;
+	while (((unsigned char)*name & 0xc0) == 0x80)
+		name++;
+	snprintf(out, NAME_SHOWN + 4, "\xe2\x80\xa6%s", name);
+	return out;
+}
+
 /* "; most of it in aten::item at train.py: 12" */
 const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 {
@@ -38,7 +52,8 @@ const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 		snprintf(out, OWNER_TEXT, "; most of it in %s", shorten(range, NAME_SHOWN, a));
 	else
 		snprintf(out, OWNER_TEXT, "; most of it in %s at %s",
-			 range[0] ? shorten(range, 40, a) : "the host", shorten(o->python, 45, b));
+			 range[0] ? shorten(range, 40, a) : "the host",
+			 end_of_frame(o->python, 45, b));
 	return out;
 }
 
