@@ -92,13 +92,15 @@ static void take_consts(struct column_reader *r, uint64_t *out, uint32_t count)
 {
 	uint64_t mask = UINT64_MAX >> (64 - 8 * r->width);
 	const uint8_t *p = r->at;
-	uint32_t i = 0;
+	size_t left = (size_t)(r->end - p), width = r->width, i = 0;
+	size_t whole =
+		left < 8 ? 0 : (left - 8) / width + 1; /* words that eight bytes can be read of */
 
-	for (; i < count && r->end - p >= 8; i++, p += r->width)
+	for (whole = whole < count ? whole : count; i < whole; i++, p += width)
 		out[i] = get_u64(p) & mask;
-	for (; i < count; i++, p += r->width) {
+	for (; i < count; i++, p += width) {
 		out[i] = 0;
-		memcpy(&out[i], p, r->width);
+		memcpy(&out[i], p, width);
 	}
 	r->at = p;
 }
