@@ -3,6 +3,7 @@
 
 #include "convert/spool/runs.h"
 #include "schemas/base/buf.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -326,22 +327,13 @@ static enum status group_open(struct spool *s, struct error *err)
 	return ST_OK;
 }
 
-static int compare_runs(const void *a, const void *b)
-{
-	const struct run *x = a, *y = b;
-
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
 static enum status spool_end(struct spool *s, struct error *err)
 {
 	s->is_ending = true;
 	if (s->run_count) {
 		TRY(spool_flush(s, err));
 		memory_free(s);
-		qsort(s->list, s->run_count, sizeof(*s->list), compare_runs);
+		SORT_BY(s->list, s->run_count, UP(struct run, group), UP(struct run, at));
 	} else {
 		TRY(keys_sort(s, err));
 	}

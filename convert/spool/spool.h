@@ -10,7 +10,7 @@
  *
  * A spool that never passes its budget touches no disk.  It uses half of budget->opening, but
  * never less than SPOOL_LEAST, while events go in and, with a smaller share, while they come out;
- * and 40 bytes for each group of each run.  Runs hold rows (row.h), not the log's column blocks: a
+ * and 40 bytes for each group of each run.  Runs hold rows (runs.h), not the log's column blocks: a
  * block has one layout, so a run of blocks would need a cursor for each layout, and a merge of many
  * runs the memory of all those cursors.  A row takes some 30 bytes.
  */

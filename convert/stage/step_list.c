@@ -117,36 +117,34 @@ size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at)
 	return *at;
 }
 
-size_t steps_begun(const struct step_list *l, uint64_t at_ns)
+/* How many rows have a begin, or a number, of at most `most`; rows ascend by it. */
+static size_t count_rows_to(const struct step_list *l, uint64_t most, bool by_number)
 {
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (l->rows[mid].begin_ns <= at_ns)
+		if ((by_number ? l->rows[mid].number : l->rows[mid].begin_ns) <= most)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low ? low - 1 : l->count;
+	return low;
+}
+
+size_t steps_begun(const struct step_list *l, uint64_t at_ns)
+{
+	size_t begun = count_rows_to(l, at_ns, false);
+
+	return begun ? begun - 1 : l->count;
 }
 
 size_t steps_find(const struct step_list *l, uint64_t number)
 {
-	size_t low = 0, high = l->count;
+	size_t rows = l->repeats ? l->count : count_rows_to(l, number, true);
 
-	while (high && l->repeats && l->rows[high - 1].number != number)
-		high--;
-	if (l->repeats)
-		return high ? high - 1 : l->count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->rows[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < l->count && l->rows[low].number == number ? low : l->count;
+	while (rows && l->repeats && l->rows[rows - 1].number != number)
+		rows--;
+	return rows && l->rows[rows - 1].number == number ? rows - 1 : l->count;
 }

@@ -47,13 +47,6 @@ static inline uint64_t get_u64(const uint8_t *p)
 	return v;
 }
 
-static inline double get_f64(const uint8_t *p)
-{
-	double v;
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static inline void put_u16(uint8_t *p, uint16_t v)
 {
 	memcpy(p, &v, sizeof(v));
@@ -168,12 +161,6 @@ static inline uint64_t take_u64(struct bytes *b)
 {
 	const uint8_t *p = take_bytes(b, 8);
 	return p ? get_u64(p) : 0;
-}
-
-static inline double take_f64(struct bytes *b)
-{
-	const uint8_t *p = take_bytes(b, 8);
-	return p ? get_f64(p) : 0;
 }
 
 /*

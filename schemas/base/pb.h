@@ -39,12 +39,6 @@ static inline void pb_put_f64(struct buf *b, uint32_t field, double v)
 	buf_put_f64(b, v);
 }
 
-static inline void pb_put_f32(struct buf *b, uint32_t field, float v)
-{
-	pb_put_key(b, field, PB_FIXED32);
-	buf_put(b, &v, sizeof(v));
-}
-
 static inline void pb_put_bytes(struct buf *b, uint32_t field, const void *p, size_t len)
 {
 	pb_put_key(b, field, PB_BYTES);
@@ -76,12 +70,5 @@ struct pb_field {
  * wire type that is none (groups too), field 0, or a length beyond the message.
  */
 bool pb_next(struct bytes *b, struct pb_field *out);
-
-static inline double pb_f64(const struct pb_field *f)
-{
-	double v;
-	memcpy(&v, &f->u64, sizeof(v));
-	return v;
-}
 
 #endif

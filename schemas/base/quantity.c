@@ -144,32 +144,36 @@ enum status unit_parse_count(const char *text, size_t len, uint64_t *count, stru
 	return ST_OK;
 }
 
+static enum status parse_unit(const char *text, size_t len, const struct decimal *d,
+			      const struct unit_row *unit, const char *use, const char *whole,
+			      uint64_t *v, struct error *err)
+{
+	if (!unit)
+		return refuse(text, len, err, "unknown unit '%.*s', use %s",
+			      (int)(len - d->used < 20 ? len - d->used : 20), text + d->used, use);
+	return scale(text, len, d, unit->factor, whole, v, err);
+}
+
 enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struct error *err)
 {
 	struct decimal d;
 
 	TRY(unit_parse_start(text, len, &d, err));
-	const struct unit_row *unit = unit_find(size_units, text + d.used, len - d.used, true);
-	if (!unit)
-		return refuse(text, len, err, "unknown unit '%.*s', use K M G T",
-			      (int)(len - d.used < 20 ? len - d.used : 20), text + d.used);
-	return scale(text, len, &d, unit->factor, "bytes", bytes, err);
+	return parse_unit(text, len, &d, unit_find(size_units, text + d.used, len - d.used, true),
+			  "K M G T", "bytes", bytes, err);
 }
 
 enum status unit_parse_time(const char *text, size_t len, uint64_t *ns, struct error *err)
 {
+	const struct unit_row *unit = time_units; /* 0 is 0 in any */
 	struct decimal d;
 
 	TRY(unit_parse_start(text, len, &d, err));
 	if (d.used == len && d.digits)
 		return refuse(text, len, err, "a time needs a unit, use ns us ms s m h");
-	const struct unit_row *unit =
-		d.used < len ? unit_find(time_units, text + d.used, len - d.used, false)
-			     : time_units; /* 0 is 0 in any */
-	if (!unit)
-		return refuse(text, len, err, "unknown unit '%.*s', use ns us ms s m h",
-			      (int)(len - d.used < 20 ? len - d.used : 20), text + d.used);
-	return scale(text, len, &d, unit->factor, "ns", ns, err);
+	if (d.used < len)
+		unit = unit_find(time_units, text + d.used, len - d.used, false);
+	return parse_unit(text, len, &d, unit, "ns us ms s m h", "ns", ns, err);
 }
 
 enum status unit_parse_share(const char *text, size_t len, double *share, struct error *err)

@@ -36,13 +36,6 @@ int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int compare_double(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

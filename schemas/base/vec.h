@@ -31,7 +31,6 @@ enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struc
 
 /* For qsort(): ascending order. */
 int compare_u64(const void *a, const void *b);
-int compare_u32(const void *a, const void *b);
 int compare_double(const void *a, const void *b);
 
 /*

@@ -13,7 +13,6 @@ struct log_decoder {
 	uint32_t rows_left; /* in the block, after the present chunk */
 	uint32_t cap;       /* rows of a chunk */
 	uint32_t lost;
-	uint32_t given; /* rows of the chunk that log_decode() has given */
 	uint16_t layout_number;
 	bool has_unknown;       /* an unknown descriptor in the present chunk */
 	bool has_overflow;      /* an end that overflows in it */
@@ -23,28 +22,17 @@ struct log_decoder {
 	struct column_reader readers[];
 };
 
-/* The columns of which each row has a word, also where it is the same in all; NULL: another role.
- */
-static const uint64_t **core_words(struct log_rows *r, unsigned role)
-{
-	switch (role) {
-	case LOG_BEGIN:
-		return &r->begins;
-	case LOG_LENGTH:
-		return &r->lengths;
-	case LOG_DESC:
-		return &r->descs;
-	case LOG_CORRELATION:
-		return &r->correlations;
-	default:
-		return NULL;
-	}
-}
-
-static struct log_words *rare_words(struct log_rows *r, unsigned role)
-{
-	return role == LOG_VALUE ? &r->values : role == LOG_FLAGS ? &r->flags : &r->orders;
-}
+/* Where the words of a role are.  Of the first four each row has a word, also where it is the same
+ * in all; the others are struct log_words. */
+static const size_t role_places[LOG_ARG] = {
+	[LOG_BEGIN] = offsetof(struct log_rows, begins),
+	[LOG_LENGTH] = offsetof(struct log_rows, lengths),
+	[LOG_DESC] = offsetof(struct log_rows, descs),
+	[LOG_CORRELATION] = offsetof(struct log_rows, correlations),
+	[LOG_VALUE] = offsetof(struct log_rows, values),
+	[LOG_FLAGS] = offsetof(struct log_rows, flags),
+	[LOG_ORDER] = offsetof(struct log_rows, orders),
+};
 
 size_t log_decoder_size(const struct log_layout *layout, const struct log_block *block,
 			const uint8_t *payload, uint32_t rows)
@@ -128,15 +116,15 @@ static enum status open_columns(struct log_decoder *d, const struct log_block *b
 		int column = d->column_of[role];
 		struct log_words words = column < 0 ? (struct log_words){ &d->zero, 0 }
 						    : words_of(&d->readers[column]);
-		const uint64_t **core = core_words(&d->rows, role);
+		void *place = (char *)&d->rows + role_places[role];
 
-		if (!core) {
+		if (role > LOG_CORRELATION) {
 			d->rows.has_rare |= words.mask != 0;
-			*rare_words(&d->rows, role) = words;
+			*(struct log_words *)place = words;
 		} else if (words.mask) {
-			*core = words.at;
+			*(const uint64_t **)place = words.at;
 		} else {
-			*core = memory;
+			*(const uint64_t **)place = memory;
 			for (uint32_t i = 0; i < d->cap; i++)
 				*memory++ = *words.at;
 		}
@@ -276,28 +264,13 @@ static void next_chunk(struct log_decoder *d)
 
 const struct log_rows *log_decode_rows(struct log_decoder *d)
 {
-	d->rows.count = d->given = 0;
+	d->rows.count = 0;
 	while (!d->rows.count) {
 		if (!d->rows_left)
 			return NULL;
 		next_chunk(d);
 	}
 	return &d->rows;
-}
-
-size_t log_decode(struct log_decoder *d, struct event *out, size_t cap, uint64_t *args)
-{
-	size_t count = 0;
-
-	while (count < cap) {
-		if (d->given == d->rows.count && !log_decode_rows(d))
-			break;
-		log_rows_event(&d->rows, d->given++, &out[count], args);
-		if (d->rows.arg_count)
-			args += d->rows.arg_count;
-		count++;
-	}
-	return count;
 }
 
 uint32_t log_decode_lost(const struct log_decoder *d)

@@ -187,10 +187,9 @@ static inline void log_rows_event(const struct log_rows *r, uint32_t row, struct
  * Decodes one EVENTS block, `rows` rows (LOG_CHUNK_ROWS, or block->rows for all) at a time, in
  * memory of the caller's of log_decoder_size().  `payload` (raw_size bytes, inflated), `layout` and
  * `descs` are borrowed until the end.  log_decode_rows() gives the next chunk, borrowed until the
- * next call, NULL at the end.  log_decode() gives up to `cap` events, 0 at the end, with their
- * argument values at `args`, cap times arg_count.  Both are in order if the block is LOG_SORTED;
- * who merges blocks compares the order column of events of equal times.  Rows whose descriptor is
- * unknown or has another layout, or whose times overflow, are left out and counted.
+ * next call, NULL at the end.  Rows are in order if the block is LOG_SORTED; who merges blocks
+ * compares the order column of events of equal times.  Rows whose descriptor is unknown or has
+ * another layout, or whose times overflow, are left out and counted.
  */
 enum { LOG_CHUNK_ROWS = 128 };
 struct log_decoder;
@@ -201,7 +200,6 @@ enum status log_decode_init(struct log_decoder *d, const struct log_block *block
 			    const struct log_desc *descs, size_t desc_count, uint32_t rows,
 			    struct error *err);
 const struct log_rows *log_decode_rows(struct log_decoder *d);
-size_t log_decode(struct log_decoder *d, struct event *out, size_t cap, uint64_t *args);
 uint32_t log_decode_lost(const struct log_decoder *d);
 
 #endif

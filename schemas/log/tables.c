@@ -88,16 +88,16 @@ static uint32_t keys_id(struct log_mark *m, struct intern *table, struct keys_ro
 	return intern_add(table, &m->arena, hash, row, err);
 }
 
-/* Whether an array of `cap` items may grow to hold item `id`. */
-static enum status may_reach(const struct log_mark *m, size_t cap, uint32_t id, size_t size,
-			     struct error *err)
+/* Makes place for item `id` of an array of items of `size` bytes; ST_CEILING over the mark's. */
+static enum status reach(const struct log_mark *m, void *items, size_t *cap, uint32_t id,
+			 size_t size, struct error *err)
 {
-	size_t wider = id < 2 * cap ? 2 * cap : (size_t)id + 1;
+	size_t wider = id < 2 * *cap ? 2 * *cap : (size_t)id + 1;
 
-	if (id >= cap && wider * size > m->ceiling)
+	if (id >= *cap && wider * size > m->ceiling)
 		return fail(err, ST_CEILING, NOWHERE,
 			    "a log's tables need more memory than their ceiling");
-	return ST_OK;
+	return vec_grow(items, cap, (size_t)id + 1, size, err);
 }
 
 static enum status layout_find(struct log_mark *m, uint32_t desc, struct error *err)
@@ -122,10 +122,8 @@ static enum status layout_find(struct log_mark *m, uint32_t desc, struct error *
 enum status log_mark_layout(struct log_mark *m, uint32_t desc, uint16_t *layout,
 			    unsigned *arg_count, struct error *err)
 {
-	if (desc >= m->desc_cap) {
-		TRY(may_reach(m, m->desc_cap, desc, sizeof(*m->desc_layouts), err));
-		TRY(vec_reserve(&m->desc_layouts, &m->desc_cap, desc + 1, err));
-	}
+	if (desc >= m->desc_cap)
+		TRY(reach(m, &m->desc_layouts, &m->desc_cap, desc, sizeof(*m->desc_layouts), err));
 	if (!m->desc_layouts[desc])
 		TRY(layout_find(m, desc, err));
 	*layout = m->desc_layouts[desc];
@@ -145,8 +143,7 @@ static enum status derive(struct log_mark *m, struct error *err)
 
 		TRY(log_mark_layout(m, id, &layout, &arg_count, err));
 	}
-	TRY(may_reach(m, m->schema_cap, schemas, sizeof(*m->schema_lists), err));
-	TRY(vec_reserve(&m->schema_lists, &m->schema_cap, schemas + 1, err));
+	TRY(reach(m, &m->schema_lists, &m->schema_cap, schemas, sizeof(*m->schema_lists), err));
 	for (; m->schemas_done < schemas; m->schemas_done++) {
 		uint32_t id = m->schemas_done + 1;
 		const struct arg_schema *schema = trace_get_schema(m->trace, id);
@@ -255,10 +252,8 @@ static enum status put_table(struct log_mark *m, unsigned table, struct buf *out
 	struct written *w = &m->written[table];
 	uint32_t rows = table_rows(m, table);
 
-	if (writer->may_change) {
-		TRY(may_reach(m, w->crc_cap, rows, sizeof(*w->crcs), err));
-		TRY(vec_reserve(&w->crcs, &w->crc_cap, rows + 1, err));
-	}
+	if (writer->may_change)
+		TRY(reach(m, &w->crcs, &w->crc_cap, rows, sizeof(*w->crcs), err));
 	for (uint32_t id = writer->may_change ? 1 : w->rows + 1; id <= rows; id++) {
 		make_row(m, table, id);
 		TRY(buf_status(&m->row, err));

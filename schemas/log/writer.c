@@ -244,14 +244,3 @@ enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *
 	TRY(log_writer_flush(w, out, err));
 	return log_put_end(w->mark, w->events, out, err);
 }
-
-uint64_t log_writer_events(const struct log_writer *w)
-{
-	uint64_t total = 0;
-
-	for (unsigned i = 0; i < KIND_END; i++)
-		total += w->events[i];
-	for (size_t i = 0; i < w->encoder_cap; i++)
-		total += w->encoders[i] ? w->encoders[i]->rows : 0;
-	return total;
-}

@@ -46,7 +46,5 @@ void log_writer_repeat(struct log_writer *w);
 enum status log_writer_tables(struct log_writer *w, struct buf *out, struct error *err);
 /* Flush and the END block with totals. */
 enum status log_writer_end(struct log_writer *w, struct buf *out, struct error *err);
-/* Events put since log_writer_begin(). */
-uint64_t log_writer_events(const struct log_writer *w);
 
 #endif

@@ -81,26 +81,14 @@ const struct field *record_arg(const struct record *r, const char *arg, size_t l
 	return NULL;
 }
 
-typedef const struct field *(*field_finder)(const struct record *r, const char *text, size_t len);
-
-static const struct field *kind_find(unsigned kind, field_finder find, const char *text, size_t len)
+const struct field *kind_field(unsigned kind, const char *name, size_t len)
 {
 	const struct field *found = NULL;
 
 	for (size_t i = 0; i < RECORDS && !found; i++)
 		if (all_records[i].kind == kind)
-			found = find(&all_records[i], text, len);
+			found = record_field(&all_records[i], name, len);
 	return found;
-}
-
-const struct field *kind_field(unsigned kind, const char *name, size_t len)
-{
-	return kind_find(kind, record_field, name, len);
-}
-
-const struct field *kind_arg(unsigned kind, const char *arg, size_t len)
-{
-	return kind_find(kind, record_arg, arg, len);
 }
 
 const char *unit_name(unsigned unit)

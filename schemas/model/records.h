@@ -72,7 +72,6 @@ const struct field *record_field(const struct record *r, const char *name, size_
 const struct field *record_arg(const struct record *r, const char *arg, size_t len);
 /* The same in all records of a kind, in their order: what a key of an argument means. */
 const struct field *kind_field(unsigned kind, const char *name, size_t len);
-const struct field *kind_arg(unsigned kind, const char *arg, size_t len);
 
 const char *kind_word(unsigned kind);                /* "kernel"; "" for unknown */
 unsigned kind_of_word(const char *word, size_t len); /* KIND_UNKNOWN when there is none */

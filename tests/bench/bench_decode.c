@@ -85,7 +85,8 @@ static uint64_t decode(struct log_decoder *d, const struct log_block *block, con
 		       const struct log_translation *tables, bool copies)
 {
 	const struct log_desc *descs;
-	size_t desc_count, given;
+	const struct log_rows *rows;
+	size_t desc_count;
 	uint64_t events = 0;
 	struct error err;
 
@@ -93,10 +94,12 @@ static uint64_t decode(struct log_decoder *d, const struct log_block *block, con
 	need(log_decode_init(d, block, payload, log_layout(tables, block->layout), descs,
 			     desc_count, LOG_CHUNK_ROWS, &err) == ST_OK,
 	     err.text);
-	while ((given = log_decode(d, out, BATCH, args))) {
-		events += given;
+	while ((rows = log_decode_rows(d))) {
+		for (uint32_t i = 0; i < rows->count; i++)
+			log_rows_event(rows, i, &out[i], args + (size_t)i * rows->arg_count);
+		events += rows->count;
 		if (copies)
-			memcpy(copy, out, given * sizeof(*out));
+			memcpy(copy, out, rows->count * sizeof(*out));
 		__asm__ volatile("" : : "r"(copy), "r"(out) : "memory");
 	}
 	return events;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CEILING = 64 << 20, CAP = 256, ROWS = 4096 };
+enum { CEILING = 64 << 20, ROWS = 4096 };
 
 struct row {
 	uint32_t name, kind, tracks, last_track;
@@ -74,11 +74,12 @@ static void read_events(const struct log_translation *x, const struct log_block 
 			const uint8_t *payload)
 {
 	const struct log_layout *layout = log_layout(x, block->layout);
-	static struct event events[CAP];
-	static uint64_t args[CAP * LOG_LAYOUT_ARG];
+	static uint64_t args[LOG_LAYOUT_ARG];
+	const struct log_rows *rows;
 	struct log_decoder *d;
+	struct event event;
 	const struct log_desc *descs;
-	size_t desc_count, n, i;
+	size_t desc_count;
 
 	if (!layout)
 		return;
@@ -86,9 +87,11 @@ static void read_events(const struct log_translation *x, const struct log_block 
 	d = malloc(log_decoder_size(layout, block, payload, LOG_CHUNK_ROWS));
 	if (d && log_decode_init(d, block, payload, layout, descs, desc_count, LOG_CHUNK_ROWS,
 				 NULL) == ST_OK)
-		while ((n = log_decode(d, events, CAP, args)) != 0)
-			for (i = 0; i < n; i++)
-				count_event(&events[i]);
+		while ((rows = log_decode_rows(d)))
+			for (uint32_t i = 0; i < rows->count; i++) {
+				log_rows_event(rows, i, &event, args);
+				count_event(&event);
+			}
 	free(d);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/stage/align/read.h"
 
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -9,13 +10,6 @@ struct pair {
 	uint64_t at_ns;   /* on the clock that is wrong */
 	int64_t ahead_ns; /* of the other one */
 };
-
-static int compare_pairs(const void *pa, const void *pb)
-{
-	const struct pair *a = pa, *b = pb;
-
-	return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
-}
 
 static int compare_i64(const void *pa, const void *pb)
 {
@@ -53,7 +47,7 @@ static void fit_pairs(struct pair *pairs, size_t count, int64_t *values, double 
 {
 	struct clock_fit *fit = &out->fit;
 
-	qsort(pairs, count, sizeof(*pairs), compare_pairs);
+	SORT_BY(pairs, count, UP(struct pair, at_ns));
 	out->span_ns = pairs[count - 1].at_ns - pairs[0].at_ns;
 	fit->origin_ns = pairs[0].at_ns;
 	if (count >= ALIGN_DRIFT_PAIRS && out->span_ns >= ALIGN_DRIFT_NS)

@@ -5,6 +5,7 @@
 #include "convert/input/input.h"
 #include "convert/stage/pump.h"
 #include "schemas/base/hash.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -87,16 +88,6 @@ static enum status reader_put(void *self, const struct batch *batch, struct erro
 	return ST_OK;
 }
 
-/* By key, then by time; of struct candidate too, which begins with a struct ended. */
-static int compare_ended(const void *pa, const void *pb)
-{
-	const struct ended *a = pa, *b = pb;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
-
 /*
  * By count each of a step is identified by its place, so hosts with other counts share no key.  A
  * Seq that came twice says nothing.
@@ -106,8 +97,8 @@ static enum status conclude(struct reader *r, struct ended **out, size_t *count,
 	*out = calloc(r->count + 1, sizeof(**out));
 	if (!*out)
 		return fail_memory(err);
-	if (r->count)
-		qsort(r->candidates, r->count, sizeof(*r->candidates), compare_ended);
+	SORT_BY(r->candidates, r->count, UP(struct candidate, ended.key),
+		UP(struct candidate, ended.end_ns));
 	for (size_t first = 0, end; first < r->count; first = end) {
 		uint64_t key = r->candidates[first].ended.key;
 
@@ -119,7 +110,7 @@ static enum status conclude(struct reader *r, struct ended **out, size_t *count,
 				(struct ended){ hash_word(hash_word(key, end - first), i - first),
 						r->candidates[i].ended.end_ns };
 	}
-	qsort(*out, *count, sizeof(**out), compare_ended);
+	SORT_BY(*out, *count, UP(struct ended, key), UP(struct ended, end_ns));
 	return ST_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "convert/stage/filter/filter.h"
 
 #include "convert/stage/context/context.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <fnmatch.h>
@@ -18,7 +19,7 @@ struct held {
 	struct event event;
 	struct launch launch;
 	bool has_launch;
-	size_t index;
+	uint64_t index;
 };
 
 struct process_marks {
@@ -52,17 +53,10 @@ struct filter_stage {
 
 static bool track_is_wanted(const struct filter_stage *s, const struct track *track)
 {
-	const struct filter_list *devices = &s->filter->device_list;
-
-	if (s->filter->has_ranks &&
-	    !filter_wants_rank(s->filter, trace_get_process(s->trace, track->process)->rank))
+	if (!filter_wants_rank(s->filter, trace_get_process(s->trace, track->process)->rank))
 		return false;
-	if (!s->filter->has_devices || track->device == NO_ID)
-		return true;
-	for (size_t i = 0; i < devices->count; i++)
-		if (track->device >= devices->first[i] && track->device <= devices->last[i])
-			return true;
-	return false;
+	return !s->filter->has_devices || track->device == NO_ID ||
+	       filter_lists(&s->filter->device_list, track->device);
 }
 
 static bool name_is_wanted(struct filter_stage *s, uint32_t name)
@@ -189,15 +183,6 @@ static enum status held_put(struct filter_stage *s, const struct event *e,
 	return ST_OK;
 }
 
-static int held_compare(const void *a, const void *b)
-{
-	const struct held *x = a, *y = b;
-
-	if (x->event.end_ns != y->event.end_ns)
-		return x->event.end_ns > y->event.end_ns ? -1 : 1;
-	return x->index < y->index ? -1 : 1;
-}
-
 /* Gives what was held, together with the events of `all` from `first` on, which come after it. */
 static enum status held_release(struct filter_stage *s, const struct batch *all, size_t first,
 				struct batch *out, struct error *err)
@@ -211,8 +196,7 @@ static enum status held_release(struct filter_stage *s, const struct batch *all,
 	s->launches = malloc(count * sizeof(*s->launches));
 	if (!s->out || !s->launches)
 		return fail_memory(err);
-	if (s->held_count)
-		qsort(s->held, s->held_count, sizeof(*s->held), held_compare);
+	SORT_BY(s->held, s->held_count, DOWN(struct held, event.end_ns), UP(struct held, index));
 	for (size_t i = 0; i < s->held_count; i++) {
 		s->out[i] = s->held[i].event;
 		s->launches[i] = s->held[i].has_launch ? &s->held[i].launch : NULL;

@@ -35,6 +35,7 @@ extern const struct option filter_options[]; /* rows for a set over struct filte
 /* "10-20" is ten steps; a single number is one. */
 enum status filter_parse(struct filter *filter, struct error *err);
 bool filter_is_empty(const struct filter *filter); /* nothing was asked for */
+bool filter_lists(const struct filter_list *list, uint32_t number);
 bool filter_wants_rank(const struct filter *filter, uint32_t rank);
 
 /*

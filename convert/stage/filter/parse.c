@@ -64,27 +64,9 @@ static enum status parse_steps(struct filter *filter, struct error *err)
 	return ST_OK;
 }
 
-/* Texts between commas, one call each. */
-typedef enum status (*part_taker)(void *into, const char *option, const char *part, size_t len,
-				  struct error *err);
-
-static enum status parse_parts(const char *option, const char *text, part_taker take, void *into,
-			       struct error *err)
+static enum status take_numbers(struct filter_list *list, const char *option, const char *part,
+				size_t len, struct error *err)
 {
-	size_t len;
-
-	for (;; text += len + 1) {
-		len = strcspn(text, ",");
-		TRY(take(into, option, text, len, err));
-		if (!text[len])
-			return ST_OK;
-	}
-}
-
-static enum status take_numbers(void *into, const char *option, const char *part, size_t len,
-				struct error *err)
-{
-	struct filter_list *list = into;
 	uint64_t first, last;
 	bool is_pair;
 
@@ -100,10 +82,9 @@ static enum status take_numbers(void *into, const char *option, const char *part
 	return ST_OK;
 }
 
-static enum status take_kind(void *into, const char *option, const char *part, size_t len,
+static enum status take_kind(uint32_t *mask, const char *option, const char *part, size_t len,
 			     struct error *err)
 {
-	uint32_t *mask = into;
 	unsigned kind = kind_of_word(part, len);
 
 	if (kind == KIND_UNKNOWN)
@@ -111,6 +92,21 @@ static enum status take_kind(void *into, const char *option, const char *part, s
 			    (int)(len > 40 ? 40 : len), part);
 	*mask |= UINT32_C(1) << kind;
 	return ST_OK;
+}
+
+/* Texts between commas: ranges of numbers into `list`, or kinds into `mask` where that is NULL. */
+static enum status parse_list(const char *option, const char *text, struct filter_list *list,
+			      uint32_t *mask, struct error *err)
+{
+	for (;; text++) {
+		size_t len = strcspn(text, ",");
+
+		TRY(list ? take_numbers(list, option, text, len, err)
+			 : take_kind(mask, option, text, len, err));
+		text += len;
+		if (!*text)
+			return ST_OK;
+	}
 }
 
 /* An instant has a T after its date, no length of time has. */
@@ -158,12 +154,11 @@ enum status filter_parse(struct filter *filter, struct error *err)
 		TRY(parse_steps(filter, err));
 	TRY(parse_times(filter, err));
 	if (filter->ranks)
-		TRY(parse_parts("ranks", filter->ranks, take_numbers, &filter->rank_list, err));
+		TRY(parse_list("ranks", filter->ranks, &filter->rank_list, NULL, err));
 	if (filter->devices)
-		TRY(parse_parts("devices", filter->devices, take_numbers, &filter->device_list,
-				err));
+		TRY(parse_list("devices", filter->devices, &filter->device_list, NULL, err));
 	if (filter->kinds)
-		TRY(parse_parts("kinds", filter->kinds, take_kind, &filter->kinds_mask, err));
+		TRY(parse_list("kinds", filter->kinds, NULL, &filter->kinds_mask, err));
 	filter->has_ranks = filter->rank_list.count;
 	filter->has_devices = filter->device_list.count;
 	return ST_OK;
@@ -175,10 +170,15 @@ bool filter_is_empty(const struct filter *filter)
 	       !filter->devices && !filter->kinds && !filter->names;
 }
 
+bool filter_lists(const struct filter_list *list, uint32_t number)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (number >= list->first[i] && number <= list->last[i])
+			return true;
+	return false;
+}
+
 bool filter_wants_rank(const struct filter *filter, uint32_t rank)
 {
-	for (size_t i = 0; i < filter->rank_list.count; i++)
-		if (rank >= filter->rank_list.first[i] && rank <= filter->rank_list.last[i])
-			return true;
-	return !filter->has_ranks;
+	return !filter->has_ranks || filter_lists(&filter->rank_list, rank);
 }
