@@ -167,7 +167,7 @@ static enum status convert_some(struct run *r, struct loaded *l, uint32_t *from,
 	uint32_t process = next_process(r, l->trace, *from);
 	size_t count = 0, most = r->is_folder ? WRITERS : 1;
 
-	if (!process && trace_count(l->trace, TRACE_PROCESSES)) { /* all are cut out */
+	if (!process && trace_count(l->trace, TRACE_PROCESSES)) { /* the filter wants none */
 		r->account.lost[LOSS_CUT_OUT] += trace_provenance(l->trace)->events;
 		*from = 0;
 		return ST_OK;

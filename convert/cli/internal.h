@@ -61,7 +61,7 @@ struct size_run { /* zeroed: no bound */
 /* Before an input is opened: standard input is copied, to be read more than once. */
 enum status size_path(struct size_run *s, const char **path, const char *scratch,
 		      struct error *err);
-/* When the tables of the input are known: another attempt. */
+/* When the tables of the input are complete: another attempt. */
 enum status size_begin(struct size_run *s, const struct trace *trace, struct error *err);
 /* Of the first attempt: counts events by their duration. */
 enum status size_put(void *self, const struct batch *batch, struct error *err);

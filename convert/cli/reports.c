@@ -15,7 +15,7 @@
 #define PAGE_MAX ((size_t)256 << 20)
 enum { COLUMNS = 100 };
 
-/* Of faults of the inputs the conversion tells; what they held is in the tables all the same. */
+/* The conversion reports faults of the inputs; what they held is in the tables all the same. */
 static enum status run_engine(const struct run *r, struct tables **out, char *const *paths,
 			      const struct report_type *const *reports, enum pictures pictures,
 			      struct error *err)
@@ -68,37 +68,30 @@ enum status make_attachments(struct run *r, struct error *err)
 	return status;
 }
 
-static enum status write_scalars(struct run *r, char *const *paths, struct error *err)
+enum status make_scalars(struct run *r, struct error *err)
 {
 	static const char *const names[] = { "summary", "phases", "steps", "memory" };
 	const struct report_type *reports[sizeof(names) / sizeof(names[0]) + 1] = { NULL };
 	struct format_request page = { .reports = reports, .width = COLUMNS };
-	enum status status;
-	size_t count = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		reports[count] = report_find(names[i], strlen(names[i]));
-		count += reports[count] != NULL;
-	}
-	TRY(run_engine(r, &page.tables, paths, reports, (enum pictures)0, err));
-	status = out_open(&r->scalars, r->common.output, true, err);
-	if (status == ST_OK)
-		status = format_parts_write(&format_tfevents, &page, r->scalars, err);
-	tables_free(page.tables);
-	return status;
-}
-
-enum status make_scalars(struct run *r, struct error *err)
-{
 	char **paths = calloc(r->paths.count, sizeof(*paths));
 	enum status status;
+	size_t count = 0;
 
 	if (!paths)
 		return fail_memory(err);
 	for (size_t i = 0; i < r->paths.count; i++) /* standard input is gone, its copy is not */
 		paths[i] =
 			strcmp(r->paths.paths[i], "-") == 0 ? r->size.copy_path : r->paths.paths[i];
-	status = write_scalars(r, paths, err);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		reports[count] = report_find(names[i], strlen(names[i]));
+		count += reports[count] != NULL;
+	}
+	status = run_engine(r, &page.tables, paths, reports, (enum pictures)0, err);
+	if (status == ST_OK)
+		status = out_open(&r->scalars, r->common.output, true, err);
+	if (status == ST_OK)
+		status = format_parts_write(&format_tfevents, &page, r->scalars, err);
+	tables_free(page.tables);
 	free(paths);
 	if (status == ST_OK || r->common.strict)
 		return status;

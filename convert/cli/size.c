@@ -18,11 +18,21 @@ static const double first_aim = 0.6; /* merged events take bytes, too */
 
 /* ---- standard input, to be read more than once ---- */
 
-static enum status copy_input(struct size_run *s, struct error *err)
+enum status size_path(struct size_run *s, const char **path, const char *scratch, struct error *err)
 {
 	static char bytes[1 << 16];
 	ssize_t n;
 
+	if (!s->is_on || strcmp(*path, "-") != 0)
+		return ST_OK;
+	*path = s->copy_path;
+	if (s->copy_path[0])
+		return ST_OK;
+	s->copy_fd = temporary_open(scratch);
+	if (s->copy_fd < 0)
+		return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", scratch,
+			    strerror(errno));
+	snprintf(s->copy_path, sizeof(s->copy_path), "/proc/self/fd/%d", s->copy_fd);
 	while ((n = read(STDIN_FILENO, bytes, sizeof(bytes))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -31,24 +41,6 @@ static enum status copy_input(struct size_run *s, struct error *err)
 		TRY(temporary_write(s->copy_fd, bytes, (size_t)n, err));
 		atomic_fetch_add(&s->copied, (uint64_t)n);
 	}
-	return ST_OK;
-}
-
-enum status size_path(struct size_run *s, const char **path, const char *scratch, struct error *err)
-{
-	if (!s->is_on || strcmp(*path, "-") != 0)
-		return ST_OK;
-	if (!s->copy_path[0]) {
-		int fd = temporary_open(scratch);
-
-		if (fd < 0)
-			return fail(err, ST_IO, NOWHERE, "no scratch file in %s: %s", scratch,
-				    strerror(errno));
-		s->copy_fd = fd;
-		snprintf(s->copy_path, sizeof(s->copy_path), "/proc/self/fd/%d", fd);
-		TRY(copy_input(s, err));
-	}
-	*path = s->copy_path;
 	return ST_OK;
 }
 
@@ -117,18 +109,15 @@ enum status size_put(void *self, const struct batch *batch, struct error *err)
 	return ST_OK;
 }
 
-static struct size_file *file_of(const struct size_run *s, uint32_t process)
-{
-	return &s->files[process < s->process_count ? process : 0];
-}
-
 void size_note(struct size_run *s, uint32_t process, uint64_t bytes, uint64_t most)
 {
-	struct size_file *f = s->is_on && s->files ? file_of(s, process) : NULL;
+	struct size_file *f;
 
+	if (!s->is_on || !s->files || !most)
+		return;
+	f = &s->files[process < s->process_count ? process : 0];
 	/* of several bounds the one that is nearest, or passed by most */
-	if (!f || !most ||
-	    (f->most && (double)bytes / (double)most <= (double)f->bytes / (double)f->most))
+	if (f->most && (double)bytes / (double)most <= (double)f->bytes / (double)f->most)
 		return;
 	f->bytes = bytes;
 	f->most = most;
@@ -155,7 +144,7 @@ static uint64_t choose_between(const struct size_file *f, unsigned attempt)
 			(double)(f->large.bytes - f->fits.bytes);
 	double ratio = high / low, kept, found;
 
-	if (ratio < 1.3) { /* here thresholds that vary in time do the rest: bytes follow them */
+	if (ratio < 1.3) { /* here thresholds that differ in time do the rest: bytes follow them */
 		found = high - (high - low) * (wanted < 0.1 ? 0.1 : wanted > 0.9 ? 0.9 : wanted);
 	} else if (attempt > 4) {
 		found = sqrt(low * high);

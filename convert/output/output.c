@@ -321,15 +321,15 @@ enum status out_write(struct out *o, const void *bytes, size_t len, struct error
 	const uint8_t *at = bytes;
 
 	while (len) {
-		size_t piece = len < RESERVE_MOST ? len : RESERVE_MOST;
-		uint8_t *cap = out_reserve(o, piece);
+		size_t part = len < RESERVE_MOST ? len : RESERVE_MOST;
+		uint8_t *cap = out_reserve(o, part);
 
 		if (!cap)
 			return broken(o, err);
-		memcpy(cap, at, piece);
-		out_advance(o, piece);
-		at += piece;
-		len -= piece;
+		memcpy(cap, at, part);
+		out_advance(o, part);
+		at += part;
+		len -= part;
 	}
 	return broken(o, err);
 }

@@ -73,7 +73,7 @@ struct arg_format {
 };
 extern const struct arg_format json_args; /* `"key": value` */
 
-/* All arguments that are known of events, under the names that the trace has for them. */
+/* All arguments of events, under the names that the trace has for them. */
 struct column_args {
 	struct templates templates;
 	const struct arg_format *format;

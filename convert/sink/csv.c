@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of the events, one row each, RFC 4180 with a header and lines that end in LF: the columns
- * of sink/columns.h, and `args`, a JSON object of what else is known (--args lean or full).
+ * of sink/columns.h, and `args`, a JSON object of all other arguments (--args lean or full).
  *
  * A cell is quoted where it holds a quote, a comma or a control character.  Texts are UTF-8; what
  * was not is U+FFFD.

@@ -3,7 +3,7 @@
  * sink.h - writers of formats.  Push on this side: open, put batch after batch, close.
  *
  * The trace's tables are complete at open() (trace.h), so string tables, descriptors and Kineto's
- * distributedInfo are written there.  What is known only at the end, such as the lengths in an
+ * distributedInfo are written there.  What is final only at the end, such as the lengths in an
  * XSpace, waits in a spool of the sink's own and is written by close().  A sink holds no event:
  * what put() was given is gone when it returns.
  *
@@ -42,7 +42,7 @@ struct sink_request {
 	const struct budget *budget;    /* borrowed until free() */
 	uint32_t process;               /* of a file for each process; else 0 */
 	const struct context *context;  /* for NEED_STEP and NEED_LINK: phases, marks; or NULL */
-	const struct name_rules *rules; /* borrowed until free(); NULL: none are known */
+	const struct name_rules *rules; /* borrowed until free(); NULL: none */
 	bool all_args;                  /* --args full */
 	struct out *out;                /* borrowed until free() */
 	const struct sink_attachment *attachments; /* of wants_report; borrowed until free() */

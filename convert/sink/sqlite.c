@@ -244,7 +244,7 @@ static enum status put_tables(struct database *d, struct error *err)
 	return ST_OK;
 }
 
-/* Losses are known at the end only; process NULL: of the input as a whole. */
+/* Losses are final at the end only; process NULL: of the input as a whole. */
 static enum status put_losses(struct database *d, struct error *err)
 {
 	for (unsigned why = 0; why < LOSS_END; why++) {

@@ -111,7 +111,7 @@ static void put_plain(struct buf *b, struct chrome_notes *notes, unsigned key, u
 /* More keys than there is room for: what is found is right, and all is forgotten now and then. */
 void test_chrome_text_bound(void)
 {
-	enum { KEYS = CHROME_TEXT_SLOTS + 1000, EVENTS = 4 * KEYS };
+	enum { KEYS = CHROME_TEXT_ENTRIES + 1000, EVENTS = 4 * KEYS };
 	struct chrome_texts texts;
 	struct chrome_notes notes;
 	struct buf want;
@@ -139,7 +139,7 @@ void test_chrome_text_bound(void)
 		CHECK_MEM(room, want.data, want.len);
 	}
 	CHECK(kept > EVENTS / 2);
-	CHECK(texts.count < CHROME_TEXT_SLOTS);
+	CHECK(texts.count < CHROME_TEXT_ENTRIES);
 	chrome_texts_release(&texts);
 	buf_release(&want);
 	free(room);

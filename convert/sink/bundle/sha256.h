@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sha256.h - SHA-256 (FIPS 180-4) of bytes that come in pieces. */
+/* sha256.h - SHA-256 (FIPS 180-4) of bytes that come in several parts. */
 #ifndef CONVERT_SINK_BUNDLE_SHA256_H
 #define CONVERT_SINK_BUNDLE_SHA256_H
 

@@ -89,7 +89,7 @@ static bool has(const struct arg_list *l, const char *name)
 	return false;
 }
 
-/* The product of the fields NAME_x, NAME_y and NAME_z of the schema; 0: not all are known. */
+/* The product of the fields NAME_x, NAME_y and NAME_z of the schema; 0: one is missing. */
 static double volume(const struct writing *w, const char *name)
 {
 	double product = 1;

@@ -28,7 +28,7 @@ struct chrome_track {
 enum member { MEMBER_PHASE, MEMBER_CATEGORY, MEMBER_PID, MEMBER_TID, MEMBER_COUNT };
 
 struct chrome {
-	struct sink base; /* its lines: of an event that is written the plain way */
+	struct sink base; /* its lines: of an event that is written in full */
 	struct out_cursor cursor;
 	bool started;
 	struct chrome_file file;
@@ -37,7 +37,7 @@ struct chrome {
 	struct chrome_track *tracks;    /* index: track */
 	size_t track_count;
 	struct chrome_notes notes;
-	struct chrome_texts texts; /* the fast way */
+	struct chrome_texts texts; /* the fast path */
 };
 
 static enum status flush_lines(struct chrome *c, struct error *err)
@@ -277,7 +277,7 @@ static void put_arrow(struct chrome *c, const struct event *e)
 
 /* ---- events ---- */
 
-/* The plain way. */
+/* Writes an event in full, which the fast path repeats. */
 static enum status put_plain(struct chrome *c, const struct event *e, struct error *err)
 {
 	const char *cat = cat_of(c, e), *ph = form_of(e)->ph;
@@ -322,7 +322,7 @@ static enum status put_event(struct chrome *c, const struct event *e, struct err
 {
 	bool is_plain = plain_ways || e->begin_ns < c->file.base_ns; /* a time with a sign */
 	const struct chrome_text *text = NULL;
-	uint8_t *room;
+	uint8_t *at;
 
 	c->base.written++;
 	if (!is_plain)
@@ -333,10 +333,10 @@ static enum status put_event(struct chrome *c, const struct event *e, struct err
 			chrome_texts_note(&c->texts, chrome_key_of(e), &c->notes);
 		return flush_lines(c, err);
 	}
-	room = out_cursor_reserve(&c->cursor, text->most);
-	if (!room)
+	at = out_cursor_reserve(&c->cursor, text->most);
+	if (!at)
 		return out_cursor_flush(&c->cursor, err);
-	c->cursor.at = chrome_text_put(&c->texts, text, room, e, duration_of(c, e));
+	c->cursor.at = chrome_text_put(&c->texts, text, at, e, duration_of(c, e));
 	return ST_OK;
 }
 

@@ -7,7 +7,7 @@
 
 enum {
 	TEXTS_CEILING = 12 << 20,
-	SLOTS_USED = CHROME_TEXT_SLOTS / 4 * 3,
+	ENTRIES_USED = CHROME_TEXT_ENTRIES / 4 * 3,
 	STRIDE = 32, /* constant text is copied by so many bytes at once */
 	NUMBER_CEILING = 64,
 };
@@ -40,16 +40,16 @@ enum status chrome_texts_init(struct chrome_texts *t, struct error *err)
 	*t = (struct chrome_texts){ .count = 0 };
 	arena_init(&t->arena, TEXTS_CEILING);
 	buf_init(&t->number, NUMBER_CEILING);
-	t->slots = calloc(CHROME_TEXT_SLOTS, sizeof(*t->slots));
-	return t->slots ? ST_OK : fail_memory(err);
+	t->entries = calloc(CHROME_TEXT_ENTRIES, sizeof(*t->entries));
+	return t->entries ? ST_OK : fail_memory(err);
 }
 
 void chrome_texts_release(struct chrome_texts *t)
 {
 	arena_release(&t->arena);
 	buf_release(&t->number);
-	free(t->slots);
-	t->slots = NULL;
+	free(t->entries);
+	t->entries = NULL;
 }
 
 /* ---- keeping a text ---- */
@@ -94,20 +94,20 @@ static const struct chrome_text *make_text(struct chrome_texts *t, const struct 
 
 void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const struct chrome_notes *n)
 {
-	struct chrome_text_slot *slot = chrome_texts_slot(t, key);
+	struct chrome_text_entry *entry = chrome_texts_entry(t, key);
 
-	if (n->buf->status != ST_OK || slot->key.what) /* it is odd */
+	if (n->buf->status != ST_OK || entry->key.what) /* it is odd */
 		return;
-	if (t->count == SLOTS_USED || arena_is_full(&t->arena, 4 * CHROME_TEXT_MOST)) {
+	if (t->count == ENTRIES_USED || arena_is_full(&t->arena, 4 * CHROME_TEXT_MOST)) {
 		arena_release(&t->arena);
 		arena_init(&t->arena, TEXTS_CEILING);
-		memset(t->slots, 0, CHROME_TEXT_SLOTS * sizeof(*t->slots));
+		memset(t->entries, 0, CHROME_TEXT_ENTRIES * sizeof(*t->entries));
 		t->count = 0;
 		return;
 	}
 	t->count++;
-	slot->key = key;
-	slot->text = n->is_odd ? NULL : make_text(t, n);
+	entry->key = key;
+	entry->text = n->is_odd ? NULL : make_text(t, n);
 }
 
 /* ---- writing it again ---- */

@@ -3,7 +3,7 @@
  * text_fast.h - the fast path of the Chrome sink: the text of an event and its arrow, kept to be
  * written again.
  *
- * The plain way (chrome/sink.c) notes where the text of an event has values that differ from event
+ * put_plain() of chrome/sink.c notes where the text of an event has values that differ from event
  * to event.  All else is the same for events of one kind, track, name and schema, so of
  * further ones only the values are written.  Memory is bounded: when it is full all texts are
  * dropped.
@@ -74,37 +74,37 @@ static inline struct chrome_key chrome_key_of(const struct event *e)
 	};
 }
 
-struct chrome_text_slot {
+struct chrome_text_entry {
 	struct chrome_key key;          /* .what 0: free */
 	const struct chrome_text *text; /* NULL: it is odd */
 };
 struct chrome_texts {
 	struct arena arena;
-	struct chrome_text_slot *slots;
+	struct chrome_text_entry *entries;
 	size_t count;
 	struct digits_clock clock;
 	struct buf number; /* scratch */
 };
-enum { CHROME_TEXT_SLOTS = 1 << 15, CHROME_TEXT_MOST = 16 * 1024 };
+enum { CHROME_TEXT_ENTRIES = 1 << 15, CHROME_TEXT_MOST = 16 * 1024 };
 
 enum status chrome_texts_init(struct chrome_texts *t, struct error *err);
 void chrome_texts_release(struct chrome_texts *t); /* accepts a zeroed one */
 
-static inline struct chrome_text_slot *chrome_texts_slot(struct chrome_texts *t,
-							 struct chrome_key key)
+static inline struct chrome_text_entry *chrome_texts_entry(struct chrome_texts *t,
+							   struct chrome_key key)
 {
-	size_t i = hash_fold(key.where ^ HASH_A, key.what ^ HASH_B) % CHROME_TEXT_SLOTS;
+	size_t i = hash_fold(key.where ^ HASH_A, key.what ^ HASH_B) % CHROME_TEXT_ENTRIES;
 
-	while (t->slots[i].key.what &&
-	       (t->slots[i].key.what != key.what || t->slots[i].key.where != key.where))
-		i = (i + 1) % CHROME_TEXT_SLOTS;
-	return &t->slots[i];
+	while (t->entries[i].key.what &&
+	       (t->entries[i].key.what != key.what || t->entries[i].key.where != key.where))
+		i = (i + 1) % CHROME_TEXT_ENTRIES;
+	return &t->entries[i];
 }
-/* NULL: the event is to be written the plain way, and then noted. */
+/* NULL: the event is to be written in full, and then noted. */
 static inline const struct chrome_text *chrome_texts_find(struct chrome_texts *t,
 							  struct chrome_key key)
 {
-	return chrome_texts_slot(t, key)->text;
+	return chrome_texts_entry(t, key)->text;
 }
 /* An event of this key was appended to n->buf, up to its end. */
 void chrome_texts_note(struct chrome_texts *t, struct chrome_key key, const struct chrome_notes *n);

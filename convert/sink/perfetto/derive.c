@@ -32,7 +32,7 @@ static const struct perfetto_row reserved_row = {
  *
  * Whether a call has any work is clear only when that begins, so calls wait in a ring until then,
  * at most CALLS of them; a call that is pushed out counts for nothing.  Begins of work wait beside,
- * and both are counted in the order of their times.  The stage `context` could give each piece of
+ * and both are counted in the order of their times.  The stage `context` could give all
  * work its call, but not this order, and joining all work to its call costs more than this does.
  */
 struct queued {

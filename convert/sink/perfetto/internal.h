@@ -213,8 +213,8 @@ enum status perfetto_put_span(struct perfetto_rows *r, struct perfetto_row *row,
 /* ---- args.c: name, category and arguments of slices, as templates ----
  *
  * Lean: what the name does not say and people ask for: bytes and bandwidth of copies, results of
- * calls that failed, what is wrong with the times.  Full: everything known.  Texts are numbers, so
- * a template is short whatever the texts are.
+ * calls that failed, what is wrong with the times.  Full: all that the trace has.  Texts are
+ * numbers, so a template is short whatever the texts are.
  */
 
 /*

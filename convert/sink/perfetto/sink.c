@@ -6,7 +6,7 @@
  * One timeline of all ranks, or a file for each process: these may be put behind each other, gzip
  * or not, and are one timeline then.  A slice is two packets, a begin and an end, one behind the
  * other: readers sort, and ends close the innermost slice of their track, so that this order is
- * good wherever the intervals of a lane are within each other.
+ * good wherever the intervals of a subtrack are within each other.
  */
 #include "convert/sink/perfetto/derive.h"
 #include "convert/sink/sink_list.h"

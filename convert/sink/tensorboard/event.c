@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as XEvents.  Names and details are those by which XProf tells what an event is: a kernel
+ * Events as XEvents.  Names and details are those by which XProf recognises an event: a kernel
  * has kernel_details, a copy is MemcpyHToD, its bytes are read from "num_bytes:N\n", tf_op says
  * which range launched it.
  */

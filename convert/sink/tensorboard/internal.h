@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - one process as an XSpace, the way XProf reads it best.
+ * internal.h - one process as an XSpace, as XProf reads it best.
  *
  *	/device:GPU:N          a line for each stream with work only, a line "Steps", counters
  *	/host:CPU              a line for each thread, memory events, counters
@@ -177,8 +177,8 @@ void tb_put_memory(struct tb_space *s, const struct event *e);
 
 /* ---- plane.c: what stands around the lines ---- */
 
+/* `line` NULL: the line "Steps". */
 void tb_put_line_head(struct tb_space *s, const struct tb_line *line, struct buf *out);
-void tb_put_steps_head(struct buf *out);
 enum status tb_put_plane_head(struct tb_space *s, const struct tb_line *line, struct buf *out,
 			      struct error *err);
 /* Stats of the plane; they make names, so before the names are written. */

@@ -8,14 +8,17 @@ enum { CUSTOM_FIRST = 1 };
 
 void tb_put_line_head(struct tb_space *s, const struct tb_line *line, struct buf *out)
 {
-	const struct track *k = trace_get_track(s->trace, line->track);
-	uint64_t place = (uint64_t)(line - (const struct tb_line *)(const void *)s->lines.data);
+	const struct track *k = trace_get_track(s->trace, line ? line->track : 0);
+	const struct tb_line *lines = (const struct tb_line *)(const void *)s->lines.data;
+	uint64_t place = line ? (uint64_t)(line - lines) : 0, id = INT32_MAX - place;
 	struct buf *b = &s->scratch;
 	size_t len;
 	const char *text = trace_text(s->trace, k->name, &len);
 
 	buf_clear(b);
-	if (line->kind == TB_LINE_COUNTERS)
+	if (!line)
+		buf_put_text(b, "Steps");
+	else if (line->kind == TB_LINE_COUNTERS)
 		buf_put_text(b, XLINE_COUNTERS);
 	else if (line->kind == TB_LINE_MEMORY)
 		buf_put_text(b, "Memory");
@@ -24,18 +27,16 @@ void tb_put_line_head(struct tb_space *s, const struct tb_line *line, struct buf
 	else
 		buf_putf(b, k->type == TRACK_STREAM ? "Stream #%llu" : "Thread %llu",
 			 (unsigned long long)k->id);
-	pb_put_u64(out, LINE_ID, line->track ? k->id : INT32_MAX - place);
+	if (!line)
+		id = (uint64_t)XLINE_DERIVED_FIRST;
+	else if (line->track)
+		id = k->id;
+	pb_put_u64(out, LINE_ID, id);
 	pb_put_bytes(out, LINE_NAME, b->data, b->len);
 	pb_put_u64(out, LINE_TIMESTAMP_NS, 0);
-	if (line->plane != TB_PLANE_GPU) /* rows of a viewer stay apart whatever their ids */
+	if (line &&
+	    line->plane != TB_PLANE_GPU) /* rows of a viewer stay apart whatever their ids */
 		pb_put_u64(out, LINE_DISPLAY_ID, place + 1);
-}
-
-void tb_put_steps_head(struct buf *out)
-{
-	pb_put_u64(out, LINE_ID, (uint64_t)XLINE_DERIVED_FIRST);
-	pb_put_text(out, LINE_NAME, "Steps");
-	pb_put_u64(out, LINE_TIMESTAMP_NS, 0);
 }
 
 /* ---- planes ---- */

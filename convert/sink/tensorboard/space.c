@@ -62,38 +62,27 @@ static const struct tb_line *line_at(const struct tb_space *s, size_t i)
 	return (const struct tb_line *)(const void *)s->lines.data + i;
 }
 
-/* Lines of one plane: of the tracks of that home and device, by their order in the trace. */
-static void add_tracks(struct tb_space *s, enum tb_plane plane, enum track_type type,
-		       uint32_t device)
+/* Lines of one plane: of the tracks of that type and device, by their order in the trace.  Counters
+ * share one line. */
+static void add_lines(struct tb_space *s, enum tb_plane plane, enum track_type type,
+		      uint32_t device)
 {
-	uint32_t count = trace_count(s->trace, TRACE_TRACKS);
+	bool is_shared = type == TRACK_COUNTER;
+	uint32_t count = trace_count(s->trace, TRACE_TRACKS), group = 0;
 
 	for (uint32_t id = 1; id <= count; id++) {
 		const struct track *k = trace_get_track(s->trace, id);
-		struct tb_line line = { .track = id, .device = device, .plane = (uint8_t)plane };
+		struct tb_line line = { .track = is_shared ? 0 : id,
+					.device = device,
+					.plane = (uint8_t)plane,
+					.kind = is_shared ? TB_LINE_COUNTERS : TB_LINE_EVENTS };
 
 		if (k->process != s->process || k->type != type ||
-		    (type == TRACK_STREAM && k->device != device))
+		    (type != TRACK_THREAD && k->device != device))
 			continue;
-		s->groups[2 * id + (plane == TB_PLANE_CUSTOM)] = add_line(s, &line);
-	}
-}
-
-/* Counters of a device, or of the host, share one line. */
-static void add_counters(struct tb_space *s, enum tb_plane plane, uint32_t device)
-{
-	uint32_t count = trace_count(s->trace, TRACE_TRACKS), group = 0;
-	struct tb_line line = { .device = device,
-				.plane = (uint8_t)plane,
-				.kind = TB_LINE_COUNTERS };
-
-	for (uint32_t id = 1; id <= count; id++) {
-		const struct track *k = trace_get_track(s->trace, id);
-
-		if (k->process != s->process || k->type != TRACK_COUNTER || k->device != device)
-			continue;
-		group = group ? group : add_line(s, &line);
-		s->groups[2 * id] = group;
+		if (!group || !is_shared)
+			group = add_line(s, &line);
+		s->groups[2 * id + (plane == TB_PLANE_CUSTOM)] = group;
 	}
 }
 
@@ -119,15 +108,15 @@ static enum status plan_lines(struct tb_space *s, struct error *err)
 	uint32_t d;
 
 	for (d = next_device(s, 0); d != NO_ID; d = next_device(s, d + 1)) {
-		add_tracks(s, TB_PLANE_GPU, TRACK_STREAM, d);
-		add_counters(s, TB_PLANE_GPU, d);
+		add_lines(s, TB_PLANE_GPU, TRACK_STREAM, d);
+		add_lines(s, TB_PLANE_GPU, TRACK_COUNTER, d);
 	}
-	add_tracks(s, TB_PLANE_HOST, TRACK_THREAD, NO_ID);
+	add_lines(s, TB_PLANE_HOST, TRACK_THREAD, NO_ID);
 	s->memory_group = add_line(s, &memory);
-	add_counters(s, TB_PLANE_HOST, NO_ID);
+	add_lines(s, TB_PLANE_HOST, TRACK_COUNTER, NO_ID);
 	for (d = next_device(s, 0); d != NO_ID; d = next_device(s, d + 1))
-		add_tracks(s, TB_PLANE_CUSTOM, TRACK_STREAM, d);
-	add_tracks(s, TB_PLANE_CUSTOM, TRACK_STREAM, NO_ID);
+		add_lines(s, TB_PLANE_CUSTOM, TRACK_STREAM, d);
+	add_lines(s, TB_PLANE_CUSTOM, TRACK_STREAM, NO_ID);
 	return buf_status(&s->lines, err);
 }
 
@@ -188,10 +177,7 @@ static enum status end_line(struct writer *w, struct line_bytes l, struct error 
 	if (!l.len)
 		return ST_OK;
 	buf_clear(&w->head);
-	if (l.line == NO_ID)
-		tb_put_steps_head(&w->head);
-	else
-		tb_put_line_head(s, line_at(s, l.line), &w->head);
+	tb_put_line_head(s, l.line == NO_ID ? NULL : line_at(s, l.line), &w->head);
 	pb_put_key(&w->heads, PLANE_LINES, PB_BYTES);
 	buf_put_varint(&w->heads, w->head.len + l.len);
 	buf_put(&w->heads, w->head.data, w->head.len);
@@ -267,33 +253,27 @@ static enum status begin_line(struct writer *w, uint32_t group, struct error *er
 	return ST_OK;
 }
 
-static enum status put_batch(struct writer *w, const struct batch *batch, struct error *err)
-{
-	struct tb_space *s = w->s;
-	const struct tb_line *line = line_at(s, w->now.line);
-
-	buf_clear(&s->event);
-	for (size_t i = 0; i < batch->count; i++) {
-		TRY(tb_event_put(s, line, &batch->events[i], err));
-		if (s->event.len < TAIL_BYTES / 8)
-			continue;
-		TRY(pile_put(&s->pile, &s->event, err));
-		buf_clear(&s->event);
-	}
-	TRY(pile_put(&s->pile, &s->event, err));
-	return s->bytes + s->pile.len < s->limit_bytes ? ST_OK : check_size(s, s->pile.len, err);
-}
-
 static enum status write_planes(struct writer *w, struct error *err)
 {
+	struct tb_space *s = w->s;
 	struct batch batch;
 	enum status status;
 	uint32_t group;
 
-	while ((status = spool_next(w->s->spool, &group, &batch, err)) == ST_OK) {
+	while ((status = spool_next(s->spool, &group, &batch, err)) == ST_OK) {
 		if (!w->is_open || group != w->now.line)
 			TRY(begin_line(w, group, err));
-		TRY(put_batch(w, &batch, err));
+		buf_clear(&s->event);
+		for (size_t i = 0; i < batch.count; i++) {
+			TRY(tb_event_put(s, line_at(s, group), &batch.events[i], err));
+			if (s->event.len < TAIL_BYTES / 8)
+				continue;
+			TRY(pile_put(&s->pile, &s->event, err));
+			buf_clear(&s->event);
+		}
+		TRY(pile_put(&s->pile, &s->event, err));
+		if (s->bytes + s->pile.len >= s->limit_bytes)
+			return check_size(s, s->pile.len, err);
 	}
 	if (status != ST_END)
 		return status;
