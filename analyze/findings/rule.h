@@ -7,7 +7,8 @@
  * do not add up.  Thresholds are shares of a step.
  *
  * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does) or ranks.c
- * (memory, steps, ranks), with the family of the verdict that it belongs to; its labelled trace in tests/oracle/labelled_findings.py.
+ * (memory, steps, ranks), with the family of the verdict that it belongs to; its labelled trace in
+ * tests/oracle/labelled_findings.py.
  */
 #ifndef ANALYZE_FINDINGS_RULE_H
 #define ANALYZE_FINDINGS_RULE_H

@@ -26,6 +26,7 @@ class Judged:
     bound: tuple            # any of them
     first: tuple = ()       # any of them; none: whatever it is
     evidence: str = ""      # words of the first finding's evidence
+    found: tuple = ()       # rules of other findings
     also: tuple = ()        # the verdict's two families, in either order
     backward_ms: float = 0  # GPU work launched in backward
     waits: str = ""
@@ -47,13 +48,14 @@ TABLE = {
         ("INPUT",), ("data_wait",), "preprocess"),
     kineto("v100_cuda_graphs_rank1of2"): Judged(("COMPUTE",), ("fp32_gemm",)),
     kineto("v100_resnet50_slow_loader_2021"): Judged(
-        ("INPUT",), ("data_wait",), "input for 69.3 ms of a step"),
+        ("INPUT",), ("data_wait",), "input for 69.3 ms of a step", found=("fp32_conv",)),
     kineto("v100_ddp_rank1of2_memory"): Judged(("HOST",), LAUNCHES),
     kineto("a100_ddp_rank0of2_nccl_args"): Judged(("HOST",), LAUNCHES),
     kineto("b200_eager"): Judged(("HOST",), LAUNCHES),
     # two steps, in one of which a launch loads code
     kineto("mi250_minitoy_rocm"): Judged(("HOST",), ("long_launches",)),
-    kineto("mi300_resnet_act_checkpoint"): Judged(("COMM",), ("exposed_comm",)),
+    kineto("mi300_resnet_act_checkpoint"): Judged(("COMM",), ("exposed_comm",),
+                                                 found=("slow_link",)),
     kineto("h100_qwen_0.5b_inference"): Judged(("COMPUTE",), ("elementwise",)),
     kineto("torch_compile_triton"): Judged(("COMPUTE",)),
     kineto("job128_sampled_rank0"): NO_VERDICT,
@@ -70,7 +72,7 @@ TABLE = {
     "xplane/jax_te_mi300.xplane.pb": Judged(("COMPUTE", "NO VERDICT")),
     "nsys/h100_2gpu_1s.sqlite": Judged(("COPY",), ("exposed_upload",), "24295.1 MiB"),
     "judged/v100_resnet50_four_workers_2021.json.gz": Judged(
-        ("COMPUTE", "HOST"), also=("COMPUTE", "HOST")),
+        ("COMPUTE", "HOST"), also=("COMPUTE", "HOST"), found=("fp32_conv", "launch_bound")),
 }
 
 
@@ -89,6 +91,9 @@ def faults(row, report):
         yield f"verdict {said['bound']} and {said['also']}, right is {' and '.join(row.also)}"
     if row.first and first["rule"] not in row.first:
         yield f"first is {first['rule']}, right is {' or '.join(row.first)}"
+    for rule in row.found:
+        if rule not in [one["rule"] for one in rows]:
+            yield f"{rule} is not found"
     if row.evidence not in first["evidence"]:
         yield f"{row.evidence!r} is not in {first['evidence']!r}"
     if row.backward_ms and abs(backward_ms(report) - row.backward_ms) > 0.1:
