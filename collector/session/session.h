@@ -86,7 +86,7 @@ void session_feed_range(enum window_event event, uint32_t name);
 void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name);
 /* A step begins that matters by session_step. */
 void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t now);
-/* Begins a window by hand, even if recording is not enabled; `by` says how, a constant text. */
+/* Begins a window by hand, even if recording is not enabled; `by` is how, a constant text. */
 void session_start(const char *by);
 /* Begins a window, or ends the open one. */
 void session_toggle(const char *by);

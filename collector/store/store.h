@@ -80,7 +80,7 @@ enum status store_ring_folder(const char *folder, struct error *err);
 const char *store_network_name(unsigned long type);
 
 /*
- * Saves a ring that a process left as a log in `folder`; `word` says why.  ST_ABSENT: its process
+ * Saves a ring that a process left as a log in `folder`; `word` is why.  ST_ABSENT: its process
  * is alive.  ST_END: everything in it was saved before, or `folder` is NULL.  The ring's file is
  * kept.
  */

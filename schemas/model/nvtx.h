@@ -35,9 +35,10 @@ enum nvtx_form {
 	NVTX_FORM_LETTER,
 	NVTX_FORM_TEXT,
 	NVTX_FORM_REFERENCE, /* a pointer or a handle, whose text is among the extra bytes */
-	NVTX_FORM_ENUM,
-	NVTX_FORM_STATIC,  /* a schema whose entries have offsets */
-	NVTX_FORM_DYNAMIC, /* one whose entries follow one another */
+	/* Forms of registered schemas, whose numbers are in the log. */
+	NVTX_FORM_ENUM = 8,
+	NVTX_FORM_STATIC = 9,   /* its entries have offsets */
+	NVTX_FORM_DYNAMIC = 10, /* its entries follow one another */
 };
 
 /* Types of entries, and schema ids below 2^24; the lengths are those of this machine. */

@@ -39,8 +39,8 @@ struct cupti_client {
 extern struct cupti_client cupti_client __attribute__((visibility("hidden")));
 
 /*
- * Kinds are enabled afterwards, or the report says why not.  False: another thread has the turn, so
- * call again.
+ * Kinds are enabled afterwards, or the report states why not.  False: another thread has the turn,
+ * so call again.
  */
 bool cupti_client_start(const struct config *config);
 /* What start would do first and takes its time: the library, buffers.  Nothing is on. */
