@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h - the options that tacho-convert and tacho-analyze share, besides the cuts (cut.h).
+ * options.h - the options that tacho-convert and tacho-analyze share, besides those of the filter
+ * (filter/filter.h).
  *
  * Texts are borrowed from argv and the environment.  A tool that wants another default of a row
  * puts a row of its own with that name and `at` into a set before this one.

@@ -47,8 +47,8 @@ struct pipeline {
 };
 /*
  * Inputs are borrowed until pipeline_close().  A single input's fault is returned, here or by the
- * source.  Of many inputs each tells its own fault to `fault`, and the rest is read; it is returned
- * here only when no input is left.
+ * source.  Of many inputs each reports its own fault to `fault`, and the rest is read; it is
+ * returned here only when no input is left.
  */
 enum status pipeline_open(struct pipeline *out, struct trace *trace, struct input *const *inputs,
 			  size_t count, const struct pipeline_request *how, struct error *err);
@@ -65,7 +65,7 @@ typedef void (*pump_progress)(void *self, uint64_t events);
  * Runs until the source ends; then every consumer gets the batch that came with ST_END, which has
  * no events.  A consumer's fault ends the run at once.  A fault of the source is returned after
  * everything that came before it was delivered: consumers are complete and may be closed normally.
- * *source_failed tells the two apart.  `progress` may be NULL.
+ * *source_failed says which of the two it was.  `progress` may be NULL.
  */
 enum status pump(struct source *source, const struct consumer *consumers, size_t count,
 		 pump_progress progress, void *self, bool *source_failed, struct error *err);

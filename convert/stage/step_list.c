@@ -32,7 +32,8 @@ enum status steps_put(struct step_list *l, const struct step_mark *m, struct ste
 	return ST_OK;
 }
 
-/* A settling step counts only if there is no better one, a cut one only if there is no other. */
+/* A settling step counts only if there is no better one, a partial one only if there is no other.
+ */
 static void count_rows(struct step_list *l)
 {
 	bool settled = false, whole = false;

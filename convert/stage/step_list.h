@@ -3,7 +3,7 @@
  * step_list.h - the steps of a process, from the marks on its step thread (DEFINITIONS.md 3).
  *
  * Marks are added as they come.  Whether the gap after a mark joins its step depends on the median
- * length of all marks, so `end_ns`, `joins` and `is_counted` are known only after steps_resolve().
+ * length of all marks, so `end_ns`, `joins` and `is_counted` are valid only after steps_resolve().
  * Until then, whoever sums up by steps has to keep the gap after a mark apart from the step.
  */
 #ifndef CONVERT_STAGE_STEP_LIST_H

@@ -5,7 +5,7 @@
  *	SORT_BY(rows, count, DOWN(struct row, total_ns), UP(struct row, name));
  *
  * A key compares what its member holds: numbers, booleans, texts by their bytes (NULL as "").  Rows
- * that are equal in all keys stand in any order, so the last key tells all rows apart.
+ * that are equal in all keys stand in any order, so the last key has to differ in all rows.
  */
 #ifndef SCHEMAS_BASE_SORT_H
 #define SCHEMAS_BASE_SORT_H

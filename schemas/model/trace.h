@@ -62,7 +62,8 @@ enum attr_type {
 	ATTR_F64,
 	ATTR_TEXT,
 	ATTR_JSON /* verbatim, valid JSON */
-}; /* What the table of tracks holds: a track, and how many calls of it launched GPU work. */
+};
+/* What the table of tracks holds: a track, and how many calls of it launched GPU work. */
 struct track_row {
 	struct track track;
 	uint64_t launches;
