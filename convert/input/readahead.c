@@ -61,13 +61,6 @@ enum status input_ahead_open(struct input_ahead **out, unpack_from from, void *s
 	return ST_OK;
 }
 
-static enum status end_of(const struct block *b, struct error *err)
-{
-	if (b->fault.status != ST_OK && err)
-		*err = b->fault;
-	return b->fault.status;
-}
-
 enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_t *len,
 			     struct error *err)
 {
@@ -75,8 +68,11 @@ enum status input_ahead_lend(struct input_ahead *a, const uint8_t **bytes, size_
 
 	if (!b || (!b->len && !b->is_last))
 		b = a->now = ahead_wait(a->crew);
-	if (!b->len) /* *bytes may be of the block before, which is given back only later */
-		return end_of(b, err);
+	if (!b->len) { /* *bytes may be of the block before, which is given back only later */
+		if (b->fault.status != ST_OK && err)
+			*err = b->fault;
+		return b->fault.status;
+	}
 	if (*len)
 		memcpy(b->bytes + b->at - *len, *bytes, *len);
 	if (last && b != last)

@@ -233,14 +233,6 @@ static enum status plain_read(struct unpack *u, uint8_t *out, size_t cap, size_t
 	return ST_OK;
 }
 
-static const struct magic *find_magic(const uint8_t *bytes, size_t len)
-{
-	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
-		if (len >= magics[i].len && memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
-			return &magics[i];
-	return NULL;
-}
-
 enum status unpack_open(struct unpack **out, unpack_from from, void *self, struct error *err)
 {
 	struct unpack *u = calloc(1, sizeof(*u));
@@ -254,8 +246,10 @@ enum status unpack_open(struct unpack **out, unpack_from from, void *self, struc
 	u->from = from;
 	u->self = self;
 	status = want_packed(u, sizeof(magics[0].bytes), err);
-	if (status == ST_OK)
-		u->magic = find_magic(u->packed, u->len);
+	for (size_t i = 0; status == ST_OK && i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (u->len >= magics[i].len &&
+		    memcmp(u->packed, magics[i].bytes, magics[i].len) == 0)
+			u->magic = &magics[i];
 	if (status == ST_OK && u->magic && u->magic->packing == GZIP)
 		status = inflater_open(&u->inflater, INFLATE_FASTEST, err);
 	if (status != ST_OK) {

@@ -16,7 +16,7 @@ struct open { /* a begin that waits for its end */
 };
 
 struct key { /* what pairs belong to */
-	uint64_t track, number;
+	uint64_t id;
 	uint32_t top;   /* index + 1 into opens; 0: nothing is open */
 	uint32_t async; /* index + 1 */
 };
@@ -31,7 +31,7 @@ struct matcher {
 	struct open *opens;
 	uint32_t open_count, unused_open;
 	struct key *keys;
-	struct hash_index key_index;
+	struct map key_ids;            /* to the index in keys */
 	uint32_t key_count, keys_most; /* keys_most: where keys without open begins are dropped */
 	struct async *asyncs;
 	uint32_t async_count;
@@ -40,48 +40,44 @@ struct matcher {
 
 /* ---- keys ---- */
 
-static uint64_t hash_of(uint64_t track, uint64_t number)
-{
-	return hash_word(hash_word(0, track), number);
-}
-
 /* Ids are seldom used again, so keys that have nothing open are dropped now and then. */
 static enum status drop_keys(struct matcher *p, struct error *err)
 {
 	uint32_t live = 0;
+	uint64_t *at;
 
-	hash_clear(&p->key_index);
+	map_clear(&p->key_ids);
 	for (uint32_t i = 0; i < p->key_count; i++)
 		if (p->keys[i].top) {
-			const struct key *k = &p->keys[i];
-
-			TRY(hash_add(&p->key_index, hash_of(k->track, k->number), live, err));
-			p->keys[live++] = *k;
+			at = map_put(&p->key_ids, p->keys[i].id, NULL);
+			if (!at)
+				return fail_memory(err);
+			*at = live;
+			p->keys[live++] = p->keys[i];
 		}
 	p->key_count = live;
 	p->keys_most = live * 2 > KEYS_FIRST ? live * 2 : KEYS_FIRST;
 	return ST_OK;
 }
 
+/* The key of a pair: what has no number nests on its track. */
 static enum status key_find(struct matcher *p, const struct event *e, struct key **out,
 			    struct error *err)
 {
-	uint64_t track = e->number ? 0 : e->track, hash = hash_of(track, e->number);
-	uint32_t item;
+	uint64_t id = e->number ? e->number : (uint64_t)e->track << 32;
+	uint64_t *at = map_find(&p->key_ids, id);
 
-	for (size_t at = hash_first(&p->key_index, hash);
-	     (item = hash_item(&p->key_index, &at, hash)) != HASH_NONE;
-	     at = hash_next(&p->key_index, at)) {
-		*out = &p->keys[item];
-		if ((*out)->track == track && (*out)->number == e->number)
-			return ST_OK;
+	if (!at) {
+		if (p->key_count >= p->keys_most)
+			TRY(drop_keys(p, err));
+		TRY(vec_reserve(&p->keys, &p->key_cap, p->key_count + 1, err));
+		at = map_put(&p->key_ids, id, NULL);
+		if (!at)
+			return fail_memory(err);
+		*at = p->key_count;
+		p->keys[p->key_count++] = (struct key){ .id = id };
 	}
-	if (p->key_count >= p->keys_most)
-		TRY(drop_keys(p, err));
-	TRY(vec_reserve(&p->keys, &p->key_cap, p->key_count + 1, err));
-	TRY(hash_add(&p->key_index, hash, p->key_count, err));
-	*out = &p->keys[p->key_count++];
-	**out = (struct key){ .track = track, .number = e->number };
+	*out = &p->keys[*at];
 	return ST_OK;
 }
 
@@ -227,7 +223,7 @@ static enum status match_all(struct matcher *p, struct error *err)
 	uint64_t last_ns = (uint64_t)(p->j->to.last_ns + SPOOL_BIAS);
 	struct trace *trace = p->j->to.trace;
 	struct batch batch;
-	struct key *k;
+	struct key *k = NULL;
 	uint32_t group;
 	enum status status;
 
@@ -260,7 +256,7 @@ enum status chrome_pairs_match(struct chrome_import *j, struct error *err)
 	for (uint32_t i = 0; i < p.open_count; i++)
 		free(p.opens[i].words);
 	free(p.opens);
-	hash_release(&p.key_index);
+	map_release(&p.key_ids);
 	free(p.keys);
 	free(p.asyncs);
 	return status;

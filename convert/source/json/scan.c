@@ -103,20 +103,6 @@ static enum status refill(struct json_scan *s, struct error *err)
 
 static const uint8_t *skip_many_blanks(const uint8_t *p, const uint8_t *end)
 {
-#ifdef __SSE2__
-	while (end - p >= 16) {
-		__m128i v = _mm_loadu_si128((const __m128i *)p);
-		__m128i blank = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8(' ')),
-							  _mm_cmpeq_epi8(v, _mm_set1_epi8('\n'))),
-					     _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\r')),
-							  _mm_cmpeq_epi8(v, _mm_set1_epi8('\t'))));
-		unsigned other = ~(unsigned)_mm_movemask_epi8(blank) & 0xffff;
-
-		if (other)
-			return p + __builtin_ctz(other);
-		p += 16;
-	}
-#endif
 	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
 		p++;
 	return p;

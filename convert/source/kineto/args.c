@@ -11,7 +11,6 @@ enum {
 	KEYS = 1024, /* a power of two */
 	KEY_PROBES = 4,
 	KEY_BYTES = 48,        /* longer keys are looked up each time */
-	EXPECTED = 48,         /* arguments of one event whose keys are predicted */
 	TEXT_BYTES = 64 << 20, /* of one value; repairs make it longer than the input */
 };
 
@@ -78,17 +77,14 @@ enum status kineto_args_init(struct kineto_args *a, struct import *to, struct er
 	*a = (struct kineto_args){ .to = to };
 	buf_init(&a->text, TEXT_BYTES);
 	a->keys = calloc(KEYS, sizeof(*a->keys));
-	a->expected = calloc((size_t)KIND_END * EXPECTED, sizeof(struct kineto_key *));
-	return a->keys && a->expected ? ST_OK : fail_memory(err);
+	return a->keys ? ST_OK : fail_memory(err);
 }
 
 void kineto_args_release(struct kineto_args *a)
 {
 	buf_release(&a->text);
 	free(a->keys);
-	free(a->expected);
 	a->keys = NULL;
-	a->expected = NULL;
 }
 
 /* Texts and values */
@@ -169,7 +165,7 @@ enum status kineto_put_member(struct kineto_args *a, struct import *to,
 
 static bool key_is(const struct kineto_key *k, const struct json *key)
 {
-	return k && k->len == key->len && memcmp(k->text, key->text, key->len) == 0;
+	return k->len == key->len && memcmp(k->text, key->text, key->len) == 0;
 }
 
 static enum role role_of_field(const struct field *f)
@@ -238,39 +234,13 @@ static enum status resolve(struct kineto_args *a, unsigned kind, const char *key
 	return out->names[0] ? ST_OK : err->status;
 }
 
-/* The place of a key in the cache, emptied where another key had it. */
-static struct kineto_key *find_key(struct kineto_args *a, const struct json *key)
-{
-	uint64_t hash = hash_text(key->text, key->len);
-	struct kineto_key *k = &a->keys[hash % KEYS];
-
-	for (unsigned i = 0; i < KEY_PROBES; i++) {
-		struct kineto_key *at = &a->keys[(hash + i) % KEYS];
-
-		if (at->event && key_is(at, key))
-			return at;
-		if (!at->event) {
-			k = at;
-			break;
-		}
-	}
-	memset(k, 0, sizeof(*k));
-	memcpy(k->text, key->text, key->len);
-	k->len = (uint8_t)key->len;
-	return k;
-}
-
-/*
- * What `key` is for events of `kind`.  The keys of an event mostly come in the order of the event
- * of that kind before it, so that key is compared first, before the cache is searched.
- */
+/* What `key` is for events of `kind`: a row of the cache, or *fresh where the key is odd. */
 static enum status find_field(struct kineto_args *a, unsigned kind, const struct json *key,
 			      struct kineto_field *fresh, const struct kineto_field **out,
 			      struct error *err)
 {
-	unsigned at = a->at++;
-	struct kineto_key **next = at < EXPECTED ? &a->expected[kind * EXPECTED + at] : NULL;
-	struct kineto_key *k = next ? *next : NULL;
+	uint64_t hash = hash_text(key->text, key->len);
+	struct kineto_key *k = &a->keys[hash % KEYS];
 	struct kineto_field *field;
 
 	*out = fresh;
@@ -280,10 +250,13 @@ static enum status find_field(struct kineto_args *a, unsigned kind, const struct
 		TRY(buf_status(&a->text, err));
 		return resolve(a, kind, buf_text(&a->text), a->text.len, fresh, err);
 	}
-	if (!key_is(k, key))
-		k = find_key(a, key);
-	if (next)
-		*next = k;
+	for (unsigned i = 1; i < KEY_PROBES && k->event && !key_is(k, key); i++)
+		k = &a->keys[(hash + i) % KEYS];
+	if (!k->event || !key_is(k, key)) { /* another key may have had the row */
+		memset(k, 0, sizeof(*k));
+		memcpy(k->text, key->text, key->len);
+		k->len = (uint8_t)key->len;
+	}
 	a->repeated |= k->event == a->event;
 	k->event = a->event;
 	field = &k->fields[kind];
@@ -439,7 +412,6 @@ enum status kineto_args_take(struct kineto_args *a, struct kineto_event *element
 
 		import_begin(a->to);
 		a->event++;
-		a->at = 0;
 		a->repairs = 0;
 		a->repeated = false;
 		*place = (struct kineto_place){ .device = NO_ID, .context = NO_ID };

@@ -22,15 +22,13 @@ struct kineto_place {
 };
 
 struct kineto_args {
-	struct import *to;            /* borrowed: takes the attributes */
-	struct kineto_fast *fast;     /* borrowed: learns where numbers went; NULL: nobody does */
-	struct kineto_key *keys;      /* a cache: keys with what they are for each kind */
-	struct kineto_key **expected; /* per kind: the keys of the last event, in order */
-	struct buf text;              /* scratch */
-	uint64_t event;               /* number of this event */
-	uint64_t repairs;             /* of texts, in this event */
-	unsigned at;                  /* arguments so far */
-	bool repeated;                /* a key stood there twice */
+	struct import *to;        /* borrowed: takes the attributes */
+	struct kineto_fast *fast; /* borrowed: learns where numbers went; NULL: nobody does */
+	struct kineto_key *keys;  /* a cache: keys with what they are for each kind */
+	struct buf text;          /* scratch */
+	uint64_t event;           /* number of this event */
+	uint64_t repairs;         /* of texts, in this event */
+	bool repeated;            /* a key stood there twice */
 };
 
 /* All of these need `err`. */

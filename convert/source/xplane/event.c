@@ -269,17 +269,20 @@ static void use(struct xplane_import *x, struct draft *d, enum xplane_role role,
 		x->damaged++; /* of a wrong type: an attribute like others */
 }
 
-static enum status use_details(struct xplane_import *x, struct draft *d, enum xplane_role role,
-			       struct error *err)
+static enum status use_details(struct xplane_import *x, struct draft *d, struct error *err)
 {
+	static const uint8_t roles[KIND_END] = { [KIND_KERNEL] = XROLE_KERNEL_DETAILS,
+						 [KIND_MEMCPY] = XROLE_MEMCPY_DETAILS,
+						 [KIND_MEMSET] = XROLE_MEMSET_DETAILS };
+	struct xplane_value *v = &d->roles[roles[d->event.kind]];
 	bool taken;
 
-	if (!d->roles[role].key)
+	if (!v->key)
 		return ST_OK;
-	TRY(xplane_attr_details(x, &d->roles[role], &d->event, &taken, err));
+	TRY(xplane_attr_details(x, v, &d->event, &taken, err));
 	if (taken)
-		d->roles[role].key = 0;
-	x->damaged += d->roles[role].key && d->roles[role].type != ATTR_TEXT;
+		v->key = 0;
+	x->damaged += v->key && v->type != ATTR_TEXT;
 	return ST_OK;
 }
 
@@ -288,16 +291,8 @@ static enum status take_members(struct xplane_import *x, struct draft *d, struct
 	struct event *e = &d->event;
 	uint64_t total;
 
+	TRY(use_details(x, d, err));
 	switch (e->kind) {
-	case KIND_KERNEL:
-		TRY(use_details(x, d, XROLE_KERNEL_DETAILS, err));
-		break;
-	case KIND_MEMCPY:
-		TRY(use_details(x, d, XROLE_MEMCPY_DETAILS, err));
-		break;
-	case KIND_MEMSET:
-		TRY(use_details(x, d, XROLE_MEMSET_DETAILS, err));
-		break;
 	case KIND_STEP:
 		d->roles[XROLE_ROOT].key = 0;
 		use(x, d, d->roles[XROLE_STEP_NUM].key ? XROLE_STEP_NUM : XROLE_ITER_NUM,
