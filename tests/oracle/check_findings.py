@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import check_traces         # noqa: E402
 import labelled_findings    # noqa: E402
+import random_verdicts      # noqa: E402
 import verdict              # noqa: E402
 
 # Kineto has no record of Python's garbage collector, nor of where a window closed: labelled_logs.py
@@ -122,6 +123,31 @@ def check_verdicts(checks, binary, folder):
     checks.say(good, "no verdict on a file that was cut", str(got)[:200])
 
 
+def check_random(checks, binary, folder, count):
+    """Of random jobs the cause that costs most wins, and one that costs nearly as much is named."""
+    wrong, near = [], 0
+    path = os.path.join(folder, "random.json")
+    for seed in range(count):
+        trace, savings = random_verdicts.make(seed)
+        labelled_findings.write(path, trace)
+        got = report(binary, [path])
+        first, second = sorted(savings, key=savings.get, reverse=True)[:2]
+        said = got["verdict"]["bound"], got["verdict"]["also"]
+        share = savings[second] / savings[first]
+        near += share >= 0.8
+        if share <= 1 / 1.5:
+            good = said == (first, None)
+        elif share >= 0.85:
+            good = set(said) == {first, second}
+        else:
+            good = said[0] == first
+        good &= got["findings"][0]["rule"] in random_verdicts.FIRST[said[0]]
+        good &= not verdict.beyond(got) and verdict.counted_twice_ns(got) <= 0
+        wrong += [] if good else [(seed, savings, said, got["findings"][0]["rule"])]
+    checks.same(f"verdicts of {count} random jobs, {near} with two causes nearly alike", wrong[:3],
+                [])
+
+
 def rules_in_source():
     """Names in the tables of rules."""
     names = set()
@@ -138,6 +164,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", default=os.path.join(check_traces.ROOT, "build"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--random", type=int, default=100, help="how many random jobs")
     parser.add_argument("--keep", default="", help="a folder to leave the runs in")
     options = parser.parse_args()
     checks = check_traces.Checks()
@@ -146,6 +173,7 @@ def main():
         folder = options.keep or folder
         tested = check_all(checks, binary, folder, options.only)
         check_verdicts(checks, binary, folder)
+        check_random(checks, binary, folder, options.random)
     checks.same("every rule has a run", sorted(rules_in_source() - tested - ELSEWHERE), [])
     print(f"{checks.passed} passed, {checks.failed} failed")
     return 1 if checks.failed else 0
