@@ -704,6 +704,30 @@ def check_silent(t, args, folder):
         t.equal(f"{kernel} of {world} ranks, page", "! SILENT" in page, verdict == "doubt")
 
 
+def check_hidden(t, args, folder):
+    """The page of one rank says how much of its communication is hidden, and what links could do."""
+    for compute, words in (((2000, 2200), "all exposed"), ((900, 2200), "all hidden beside compute"),
+                           ((1000, 1250), "0.75 exposed and 0.25 hidden beside compute")):
+        rows = [Job.event("user_annotation", "ProfilerStep#1", 400, 400, 900, 3000, {}),
+                Job.event("kernel", "gemm", 0, 7, *compute, {"device": 0, "stream": 7}),
+                Job.event("kernel", "ncclDevKernel_AllReduce(x)", 0, 20, 1000, 2000, {
+                    "device": 0, "stream": 20, "Collective name": "allreduce", "dtype": "Float",
+                    "In msg nelems": 1 << 20, "Out msg nelems": 1 << 20, "Group size": 2,
+                    "Process Group Name": "0", "Process Group Ranks": "[0, 1]"})]
+        path = f"{folder}/hidden.json"
+        with open(path, "w") as f:
+            json.dump({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 2},
+                       "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],
+                       "traceEvents": rows}, f)
+        page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", path],
+                              capture_output=True, text=True, check=True).stdout
+        for said in (f"1 collective a step, 1.00 ms: {words}", "4.0 MiB: bus > 4.2 GB/s",
+                     "the links carry 450 GB/s"):
+            t.true(f"{said!r} on a page", said in page)
+        comm, = report(f"{args.bin}/tacho-analyze", [path], "comm")["ranks"][0]["comm"]
+        t.equal("what links carry", comm["link_gb_per_s"], 450)
+
+
 def check_dlrm(t, args):
     """A real job of eight ranks, and what an engineer said of it."""
     traces = os.environ.get("TACHO_TRACES", "../shared/traces")
@@ -888,6 +912,7 @@ def main():
         check_late(t, args, folder)
         check_first_of_step(t, args, folder)
         check_silent(t, args, folder)
+        check_hidden(t, args, folder)
         check_windows(t, args, folder)
         check_together(t, args, folder)
         check_crossed(t, args, folder)

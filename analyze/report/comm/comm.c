@@ -77,6 +77,7 @@ static const struct column events_columns[] = {
 	  "of communicator and operation in this step, in whatever phase and type" },
 	{ "whole", NULL, CELL_BOOL, MAX, NULL, "the step is whole" },
 	{ "times", NULL, CELL_U64, MAX, NULL, "steps of this number in the input" },
+	{ "gpu", NULL, CELL_TEXT, MAX, NULL, "what the device calls itself" },
 	{ .name = NULL },
 };
 const struct table_type table_comm_events = {
@@ -84,6 +85,7 @@ const struct table_type table_comm_events = {
 	.member = "comm_events",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
+	.null_texts = "gpu",
 	.columns = events_columns,
 };
 
@@ -490,6 +492,11 @@ static enum status end_chunk(struct accumulator *f, struct gpu *g, struct chunk 
 	row[EVENTS_OF_STEP].u64 = g->counters[c->counter].count;
 	row[EVENTS_WHOLE].u64 = is_whole(steps, c->row);
 	row[EVENTS_TIMES].u64 = of.times;
+	const struct device *d =
+		trace_get_device(f->trace, trace_find_device(f->trace, g->process, g->device));
+	if (d->name)
+		TRY(acc_text(f, "comm_events", &row[EVENTS_GPU],
+			     trace_text(f->trace, d->name, NULL), err));
 	return acc_text(f, "comm_events", &row[EVENTS_PACKED], buf_text(&c->packed), err);
 }
 

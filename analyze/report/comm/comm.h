@@ -29,6 +29,7 @@ enum {
 	EVENTS_OF_STEP,
 	EVENTS_WHOLE,
 	EVENTS_TIMES,
+	EVENTS_GPU,
 };
 extern const struct table_type table_comm_events;
 

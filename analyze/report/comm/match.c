@@ -124,30 +124,30 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/* The name of the first GPU of a rank, NULL: unknown.  Rows of both tables are in the order of
- * ranks; *at moves on. */
-static const char *gpu_of(struct table *gpus, const union value *rank, size_t *at)
+/* What a GPU of a rank calls itself, NULL: unknown.  Rows of both tables are in the order of ranks;
+ * *at moves on. */
+static const char *gpu_of(struct table *events, const union value *rank, size_t *at)
 {
-	const union value *row = gpus ? table_at(gpus, *at) : NULL;
-	size_t name = gpus ? table_column(gpus, "name") : 0;
+	const union value *row;
 
-	for (size_t i = *at; row; row = table_at(gpus, ++i)) {
+	for (size_t i = *at; (row = table_at(events, i)); i++) {
 		if (memcmp(row, rank, RANK_KEYS * sizeof(*row)) != 0)
 			continue;
 		*at = i;
-		return row[name].text;
+		return row[EVENTS_GPU].text;
 	}
 	return NULL;
 }
 
 static void bandwidths(struct comm_matching *m)
 {
-	struct table *comm = tables_find(m->all, "comm"), *gpus = tables_find(m->all, "gpus");
-	size_t gpu = 0;
+	struct table *comm = tables_find(m->all, "comm"),
+		     *events = tables_find(m->all, "comm_events");
+	size_t at = 0;
 	union value *row;
 
 	for (size_t i = 0; (row = table_at(comm, i)); i++) {
-		double link = link_gb_per_s(gpu_of(gpus, row, &gpu), row[COMM_GROUP].text,
+		double link = link_gb_per_s(gpu_of(events, row, &at), row[COMM_GROUP].text,
 					    row[COMM_RANKS].u64);
 		bool is_matched = row[COMM_MATCHED].u64 != NO_U64;
 		double calls = (double)(is_matched ? row[COMM_MATCHED].u64 : row[COMM_COUNT].u64);
