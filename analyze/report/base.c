@@ -20,102 +20,77 @@ static const struct column input_columns[] = {
 };
 static const struct table_type table_inputs = {
 	.name = "inputs",
-	.member = "inputs",
 	.null_texts = "format error",
 	.columns = input_columns,
 };
 
-enum { RANK_WORLD = RANK_KEYS, RANK_SPAN, RANK_EVENTS, RANK_STEPS, RANK_COUNTED, RANK_WALL };
-static const struct column rank_columns[] = {
-	RANK_COLUMNS,
-	{ "world_size", "of", CELL_U64, MAX, NULL, "ranks in the job; 0: the file has none" },
-	{ "span_ns", "span", CELL_U64, SUM, NULL,
-	  "its windows added up: from the first host or GPU event, or the window's opening, to the "
-	  "last step's end, the last GPU event, or the window's closing" },
-	{ "events", "events", CELL_U64, SUM, NULL, "events read, after the cuts" },
-	{ "step_count", "steps", CELL_U64, SUM, NULL, "steps, whole or not" },
-	{ "complete_steps", "complete", CELL_U64, SUM, NULL,
-	  "steps that shares and means are taken of" },
-	{ "complete_wall_ns", "their wall", CELL_U64, SUM, NULL, "wall time of those steps" },
-	{ .name = NULL },
-};
+#define OF_RANK_COLUMNS(X)                                                                         \
+	X(RANK_WORLD = RANK_KEYS, "world_size", "of", U64, MAX,                                    \
+	  "ranks in the job; 0: the file has none")                                                \
+	X(RANK_SPAN, "span_ns", "span", U64, SUM,                                                  \
+	  "its windows added up: from the first host or GPU event, or the window's opening, to "   \
+	  "the last step's end, the last GPU event, or the window's closing")                      \
+	X(RANK_EVENTS, "events", "events", U64, SUM, "events read, after the cuts")                \
+	X(RANK_STEPS, "step_count", "steps", U64, SUM, "steps, whole or not")                      \
+	X(RANK_COUNTED, "complete_steps", "complete", U64, SUM,                                    \
+	  "steps that shares and means are taken of")                                              \
+	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of those steps")
+enum { OF_RANK_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_ranks = {
 	.name = "ranks",
-	.member = "ranks",
-	.columns = rank_columns,
+	.columns = COLUMNS(RANK_COLUMNS, OF_RANK_COLUMNS(COLUMN_ROW)),
 };
 
-enum { WINDOW_BEGIN = RANK_KEYS, WINDOW_END, WINDOW_SPEC, WINDOW_OWN, WINDOW_CUT };
-static const struct column window_columns[] = {
-	RANK_COLUMNS,
-	{ "begin_ns", "begin", CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "end_ns", "end", CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "spec", "asked for", CELL_TEXT, MAX, NULL, "what was asked for" },
-	{ "own_ns", "own cost", CELL_U64, SUM, NULL, "time that the collector took in it" },
-	{ "cut_short", "cut short", CELL_BOOL, MAX, NULL, "ended before what was asked for" },
-	{ .name = NULL },
-};
+#define WINDOW_COLUMNS(X)                                                                          \
+	X(WINDOW_BEGIN = RANK_KEYS, "begin_ns", "begin", U64, KEY, "since the Unix epoch")         \
+	X(WINDOW_END, "end_ns", "end", U64, KEY, "since the Unix epoch")                           \
+	X(WINDOW_SPEC, "spec", "asked for", TEXT, MAX, "what was asked for")                       \
+	X(WINDOW_OWN, "own_ns", "own cost", U64, SUM, "time that the collector took in it")        \
+	X(WINDOW_CUT, "cut_short", "cut short", BOOL, MAX, "ended before what was asked for")
+enum { WINDOW_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_windows = {
 	.name = "windows",
-	.member = "windows",
 	.under = &table_ranks,
 	.null_texts = "spec",
-	.columns = window_columns,
+	.columns = COLUMNS(RANK_COLUMNS, WINDOW_COLUMNS(COLUMN_ROW)),
 };
 
-enum { LOSS_REASON = RANK_KEYS, LOSS_COUNT };
-static const struct column loss_columns[] = {
-	RANK_COLUMNS,
-	{ "reason", "lost", CELL_TEXT, KEY, NULL, "why records are missing" },
-	{ "count", "records", CELL_U64, SUM, NULL, "how many records" },
-	{ .name = NULL },
-};
+#define LOSS_COLUMNS(X)                                                                            \
+	X(LOSS_REASON = RANK_KEYS, "reason", "lost", TEXT, KEY, "why records are missing")         \
+	X(LOSS_COUNT, "count", "records", U64, SUM, "how many records")
+enum { LOSS_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_losses = {
 	.name = "losses",
-	.member = "losses",
 	.under = &table_ranks,
 	.nest = NEST_MAP,
-	.columns = loss_columns,
+	.columns = COLUMNS(RANK_COLUMNS, LOSS_COLUMNS(COLUMN_ROW)),
 };
 
-enum {
-	TRUST_SAMPLED = RANK_KEYS,
-	TRUST_DENSITY,
-	TRUST_GPU_EVENTS,
-	TRUST_WITH_LAUNCH,
-	TRUST_LAUNCHES,
-	TRUST_WITHOUT_EVENT,
-	TRUST_FELL_OUT,
-	TRUST_COUNTS_LOSSES,
-	TRUST_OWN_COST,
-	TRUST_IDS,
-	TRUST_ID_RANGE,
-};
-static const struct column trust_columns[] = {
-	RANK_COLUMNS,
-	{ "sampled", "sampled", CELL_BOOL, DERIVED, NULL,
-	  "under 1 % of the correlation ids are there: idle time is not to be trusted" },
-	{ "id_density", "id density", CELL_F64, DERIVED, NULL,
-	  "distinct correlation ids / range of ids" },
-	{ "gpu_events", "GPU events", CELL_U64, SUM, NULL, "kernels, copies, graphs" },
-	{ "with_launch", "with launch", CELL_U64, SUM, NULL, "of those, whose launch is there" },
-	{ "launches", "launches", CELL_U64, SUM, NULL, "calls that launch GPU work" },
-	{ "without_gpu_event", "without GPU event", CELL_U64, SUM, NULL,
-	  "of those, whose GPU work is not there" },
-	{ "fell_out", NULL, CELL_U64, SUM, NULL,
-	  "calls that were forgotten before any GPU work of theirs came" },
-	{ "counts_losses", NULL, CELL_BOOL, MIN, NULL, "the source counts what it loses" },
-	{ "own_cost_known", NULL, CELL_BOOL, MIN, NULL, "the source says what recording cost" },
-	{ "ids", NULL, CELL_U64, SUM, NULL, "distinct correlation ids" },
-	{ "id_range", NULL, CELL_U64, SUM, NULL, "highest id - lowest id + 1" },
-	{ .name = NULL },
-};
+#define TRUST_COLUMNS(X)                                                                           \
+	X(TRUST_SAMPLED = RANK_KEYS, "sampled", "sampled", BOOL, DERIVED,                          \
+	  "under 1 % of the correlation ids are there: idle time is not to be trusted")            \
+	X(TRUST_DENSITY, "id_density", "id density", F64, DERIVED,                                 \
+	  "distinct correlation ids / range of ids")                                               \
+	X(TRUST_GPU_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies, graphs")       \
+	X(TRUST_WITH_LAUNCH, "with_launch", "with launch", U64, SUM,                               \
+	  "of those, whose launch is there")                                                       \
+	X(TRUST_LAUNCHES, "launches", "launches", U64, SUM, "calls that launch GPU work")          \
+	X(TRUST_WITHOUT_EVENT, "without_gpu_event", "without GPU event", U64, SUM,                 \
+	  "of those, whose GPU work is not there")                                                 \
+	X(TRUST_FELL_OUT, "fell_out", NULL, U64, SUM,                                              \
+	  "calls that were forgotten before any GPU work of theirs came")                          \
+	X(TRUST_COUNTS_LOSSES, "counts_losses", NULL, BOOL, MIN,                                   \
+	  "the source counts what it loses")                                                       \
+	X(TRUST_OWN_COST, "own_cost_known", NULL, BOOL, MIN,                                       \
+	  "the source says what recording cost")                                                   \
+	X(TRUST_IDS, "ids", NULL, U64, SUM, "distinct correlation ids")                            \
+	X(TRUST_ID_RANGE, "id_range", NULL, U64, SUM, "highest id - lowest id + 1")
+enum { TRUST_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_trust = {
 	.name = "trust",
-	.member = "trust",
 	.under = &table_ranks,
 	.nest = NEST_OBJECT,
-	.columns = trust_columns,
+	.columns = COLUMNS(RANK_COLUMNS, TRUST_COLUMNS(COLUMN_ROW)),
 };
 
 static enum status end_losses(struct accumulator *f, uint32_t process, struct error *err)
@@ -265,14 +240,10 @@ static enum status base_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const base_tables[] = {
-	&table_inputs, &table_ranks, &table_losses, &table_windows, &table_trust, NULL,
-};
-
 const struct report_type report_base = {
 	.name = "base",
 	.help = "inputs, ranks, losses and trust; part of every report",
-	.tables = base_tables,
+	.tables = TABLES(&table_inputs, &table_ranks, &table_losses, &table_windows, &table_trust),
 	.end = base_end,
 	.finish = base_finish,
 };

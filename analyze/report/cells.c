@@ -22,7 +22,6 @@ static const struct column cell_columns[] = {
 };
 const struct table_type table_cells = {
 	.name = "cells",
-	.member = "cells",
 	.under = &table_ranks,
 	.columns = cell_columns,
 };

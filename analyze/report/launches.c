@@ -16,93 +16,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CALL_DEVICE = RANK_KEYS,
-	CALL_NAME,
-	CALL_COUNT,
-	CALL_EVENTS,
-	CALL_API,
-	CALL_API_MEDIAN,
-	CALL_API_MAX,
-	CALL_QUEUE,
-	CALL_QUEUE_MEDIAN,
-	CALL_QUEUE_MAX,
-	CALL_GPU,
-	CALL_SHORT,
-	CALL_WAITED,
-	CALL_API_HIST,
-	CALL_QUEUE_HIST,
-};
-static const struct column call_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "call", "call", CELL_TEXT, KEY, NULL, "the call that launches" },
-	{ "count", "calls", CELL_U64, SUM, NULL, "of which work came" },
-	{ "gpu_events", "GPU events", CELL_U64, SUM, NULL, "kernels, copies, nodes of graphs" },
-	{ "api_ns", "in calls", CELL_U64, SUM, NULL, "length of the calls" },
-	{ "api_median_ns", "median", CELL_U64, DERIVED, NULL, "of a call, within 1 %" },
-	{ "api_max_ns", "longest", CELL_U64, MAX, NULL, "call" },
-	{ "queue_ns", "in queue", CELL_U64, SUM, NULL,
-	  "from the end of a call to the begin of its first work, 0 if that begins sooner" },
-	{ "queue_median_ns", "median", CELL_U64, DERIVED, NULL, "of a launch, within 1 %" },
-	{ "queue_max_ns", "longest", CELL_U64, MAX, NULL, "in queue" },
-	{ "gpu_ns", "on GPU", CELL_U64, SUM, NULL, "length of the work, overlaps twice" },
-	{ "short", "short", CELL_U64, SUM, NULL,
-	  "events that are shorter than the call that launched them alone" },
-	{ "waited", "GPU waited", CELL_U64, SUM, NULL,
-	  "launches that began when the GPU was idle, and whose work ended that" },
-	{ "api_hist", NULL, CELL_HIST, HIST, NULL, "of calls" },
-	{ "queue_hist", NULL, CELL_HIST, HIST, NULL, "of launches" },
-	{ .name = NULL },
-};
+#define CALL_COLUMNS(X)                                                                            \
+	X(CALL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
+	  "the device's number in its process")                                                    \
+	X(CALL_NAME, "call", "call", TEXT, KEY, "the call that launches")                          \
+	X(CALL_COUNT, "count", "calls", U64, SUM, "of which work came")                            \
+	X(CALL_EVENTS, "gpu_events", "GPU events", U64, SUM, "kernels, copies, nodes of graphs")   \
+	X(CALL_API, "api_ns", "in calls", U64, SUM, "length of the calls")                         \
+	X(CALL_API_MEDIAN, "api_median_ns", "median", U64, DERIVED, "of a call, within 1 %")       \
+	X(CALL_API_MAX, "api_max_ns", "longest", U64, MAX, "call")                                 \
+	X(CALL_QUEUE, "queue_ns", "in queue", U64, SUM,                                            \
+	  "from the end of a call to the begin of its first work, 0 if that begins sooner")        \
+	X(CALL_QUEUE_MEDIAN, "queue_median_ns", "median", U64, DERIVED, "of a launch, within 1 %") \
+	X(CALL_QUEUE_MAX, "queue_max_ns", "longest", U64, MAX, "in queue")                         \
+	X(CALL_GPU, "gpu_ns", "on GPU", U64, SUM, "length of the work, overlaps twice")            \
+	X(CALL_SHORT, "short", "short", U64, SUM,                                                  \
+	  "events that are shorter than the call that launched them alone")                        \
+	X(CALL_WAITED, "waited", "GPU waited", U64, SUM,                                           \
+	  "launches that began when the GPU was idle, and whose work ended that")                  \
+	X(CALL_API_HIST, "api_hist", NULL, HIST, HIST, "of calls")                                 \
+	X(CALL_QUEUE_HIST, "queue_hist", NULL, HIST, HIST, "of launches")
+enum { CALL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_launches = {
 	.name = "launches",
-	.member = "launches",
 	.under = &table_ranks,
 	.by = "api_ns",
-	.columns = call_columns,
+	.columns = COLUMNS(RANK_COLUMNS, CALL_COLUMNS(COLUMN_ROW)),
 };
 
-enum {
-	QUEUE_DEVICE = RANK_KEYS,
-	QUEUE_LAUNCHES,
-	QUEUE_EVENTS,
-	QUEUE_GRAPHS,
-	QUEUE_GRAPH_EVENTS,
-	QUEUE_SHORT,
-	QUEUE_WAITED,
-	QUEUE_BOUND,
-	QUEUE_QUEUED,
-	QUEUE_WINDOW,
-	QUEUE_MEAN,
-	QUEUE_MAX,
-};
-static const struct column queue_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "launches", "launches", CELL_U64, SUM, NULL, "calls of which work came" },
-	{ "gpu_events", "GPU events", CELL_U64, SUM, NULL, "that have a launch" },
-	{ "graph_launches", "graphs", CELL_U64, SUM, NULL, "launches of CUDA graphs" },
-	{ "graph_events", NULL, CELL_U64, SUM, NULL, "work that came of those" },
-	{ "short", "short", CELL_U64, SUM, NULL,
-	  "events that are shorter than the call that launched them alone" },
-	{ "waited", "GPU waited", CELL_U64, SUM, NULL,
-	  "launches that began when the GPU was idle, and whose work ended that" },
-	{ "launch_bound_pct", "%", CELL_F64, DERIVED, "launches", "waited / launches" },
-	{ "queued_ns", NULL, CELL_U64, SUM, NULL,
-	  "from the begin of a call to the begin of its first work, over all launches" },
-	{ "window_ns", NULL, CELL_U64, SUM, NULL, "lead, span and tail" },
-	{ "queue_mean", "mean queue", CELL_F64, DERIVED, NULL,
-	  "launches that wait, over the window: queued / window" },
-	{ "queue_max", "longest queue", CELL_U64, MAX, NULL,
-	  "launches that wait at once: call begun, work not" },
-	{ .name = NULL },
-};
+#define QUEUE_COLUMNS(X)                                                                           \
+	X(QUEUE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
+	  "the device's number in its process")                                                    \
+	X(QUEUE_LAUNCHES, "launches", "launches", U64, SUM, "calls of which work came")            \
+	X(QUEUE_EVENTS, "gpu_events", "GPU events", U64, SUM, "that have a launch")                \
+	X(QUEUE_GRAPHS, "graph_launches", "graphs", U64, SUM, "launches of CUDA graphs")           \
+	X(QUEUE_GRAPH_EVENTS, "graph_events", NULL, U64, SUM, "work that came of those")           \
+	X(QUEUE_SHORT, "short", "short", U64, SUM,                                                 \
+	  "events that are shorter than the call that launched them alone")                        \
+	X(QUEUE_WAITED, "waited", "GPU waited", U64, SUM,                                          \
+	  "launches that began when the GPU was idle, and whose work ended that")                  \
+	X(QUEUE_BOUND, "launch_bound_pct", "%", F64, DERIVED, "waited / launches",                 \
+	  .of = "launches")                                                                        \
+	X(QUEUE_QUEUED, "queued_ns", NULL, U64, SUM,                                               \
+	  "from the begin of a call to the begin of its first work, over all launches")            \
+	X(QUEUE_WINDOW, "window_ns", NULL, U64, SUM, "lead, span and tail")                        \
+	X(QUEUE_MEAN, "queue_mean", "mean queue", F64, DERIVED,                                    \
+	  "launches that wait, over the window: queued / window")                                  \
+	X(QUEUE_MAX, "queue_max", "longest queue", U64, MAX,                                       \
+	  "launches that wait at once: call begun, work not")
+enum { QUEUE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_queues = {
 	.name = "launch_queues",
-	.member = "launch_queues",
 	.under = &table_ranks,
-	.columns = queue_columns,
+	.columns = COLUMNS(RANK_COLUMNS, QUEUE_COLUMNS(COLUMN_ROW)),
 };
 
 enum { BEGINS = 1 << 16 /* launches that wait at once, at most */, FIRSTS = 1 << 16 };
@@ -418,16 +384,10 @@ static enum status launches_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const launches_tables[] = {
-	&table_launches,
-	&table_queues,
-	NULL,
-};
-
 const struct report_type report_launches = {
 	.name = "launches",
 	.help = "time in the call, in the queue and on the GPU; how long the queue is",
-	.tables = launches_tables,
+	.tables = TABLES(&table_launches, &table_queues),
 	.state_size = sizeof(struct launches),
 	.begin = launches_begin,
 	.put = launches_put,
