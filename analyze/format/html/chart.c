@@ -19,17 +19,6 @@
 
 enum { GPU_HEIGHT = 100 };
 
-static const struct {
-	char letter;
-	enum token token;
-	const char *name;
-} phases[] = {
-	{ 'd', TOKEN_DATA, "data" },          { 'f', TOKEN_FORWARD, "forward" },
-	{ 'b', TOKEN_BACKWARD, "backward" },  { 'o', TOKEN_OPTIMIZER, "optimizer" },
-	{ 'c', TOKEN_COMM, "communication" }, { 'k', TOKEN_ASIDE, "checkpoint" },
-	{ 'v', TOKEN_ASIDE, "validation" },   { 0, TOKEN_OTHER, NULL },
-};
-
 /* How many bins from `i` on have the same letter. */
 static size_t run_length(const char *bins, size_t i)
 {
@@ -45,12 +34,10 @@ static void draw_host(struct buf *out, const char *bins)
 {
 	html_raw(out, "<svg height=\"12\"><svg viewBox=\"0 0 600 12\" preserveAspectRatio=\"none\" "
 		      "width=\"100%\" height=\"12\" shape-rendering=\"crispEdges\">");
-	for (size_t i = 0, len, p; bins[i]; i += len) {
+	for (size_t i = 0, len; bins[i]; i += len) {
 		len = run_length(bins, i);
-		for (p = 0; phases[p].letter && phases[p].letter != bins[i]; p++)
-			;
 		html_rawf(out, "<path class=\"%s\" d=\"M%zu 0h%zuv12h-%zuz\"/>",
-			  html_token(phases[p].token), i, len, len);
+			  html_token(token_of_letter(bins[i])), i, len, len);
 	}
 	html_raw(out, "</svg></svg>\n");
 }
@@ -91,12 +78,12 @@ static void draw_shares(struct buf *out, const char *bins, size_t class, const c
 static void draw_names(struct buf *out, const char *bins, double width)
 {
 	html_raw(out, "<div class=\"labels\">");
-	for (size_t p = 0; phases[p].name; p++) {
+	for (const struct phase_letter *p = phase_letters; p->name; p++) {
 		size_t at = 0, longest = 0;
 
 		for (size_t i = 0, len; bins[i]; i += len) {
 			len = run_length(bins, i);
-			if (bins[i] != phases[p].letter || len <= longest)
+			if (bins[i] != p->letter || len <= longest)
 				continue;
 			longest = len;
 			at = i;
@@ -104,7 +91,7 @@ static void draw_names(struct buf *out, const char *bins, double width)
 		if (longest >= SPARKLINE_BINS / 20)
 			html_rawf(out, "<span style=\"left:%.2f%%;width:%.2f%%\">%s</span>",
 				  (double)at / SPARKLINE_BINS * width,
-				  (double)longest / SPARKLINE_BINS * width, phases[p].name);
+				  (double)longest / SPARKLINE_BINS * width, p->name);
 	}
 	html_raw(out, "</div><div></div>\n");
 }

@@ -249,3 +249,19 @@ enum token token_of_kind(const char *kind)
 	       : !strcmp(kind, "exposed_copy") || !strcmp(kind, "data") ? TOKEN_DATA
 									: TOKEN_OTHER;
 }
+
+const struct phase_letter phase_letters[] = {
+	{ 'd', "data" },          { 'f', "forward" },
+	{ 'b', "backward" },      { 'o', "optimizer" },
+	{ 'c', "communication" }, { 'k', "checkpoint" },
+	{ 'v', "validation" },    { 0, NULL },
+};
+
+enum token token_of_letter(char letter)
+{
+	const struct phase_letter *p = phase_letters;
+
+	while (p->name && p->letter != letter)
+		p++;
+	return p->name ? token_of_phase(p->name) : TOKEN_OTHER;
+}

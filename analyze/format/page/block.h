@@ -40,6 +40,12 @@ enum token {
 };
 /* The token of a phase by its name. */
 enum token token_of_phase(const char *name);
+/* The letters of phases in the table `strips`, in the order of a step; name NULL ends. */
+extern const struct phase_letter {
+	char letter;
+	const char *name;
+} phase_letters[];
+enum token token_of_letter(char letter);
 /* Of a class of GPU time, or a cause of idle time: "exposed_comm", "host:forward". */
 enum token token_of_kind(const char *kind);
 /* Of a class of GPU time by its letter in the table `strips`: c, m, d, i, l. */

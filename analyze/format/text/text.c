@@ -319,28 +319,16 @@ static void draw_table(struct text *t, struct block *b)
 
 static void draw_timeline(struct text *t, const struct step_timeline *s, bool is_sampled)
 {
-	static const struct {
-		char letter;
-		enum token token;
-	} letters[] = {
-		{ 'd', TOKEN_DATA },      { 'f', TOKEN_FORWARD }, { 'b', TOKEN_BACKWARD },
-		{ 'o', TOKEN_OPTIMIZER }, { 'c', TOKEN_COMM },    { 'k', TOKEN_ASIDE },
-		{ 'v', TOKEN_ASIDE },     { 0, TOKEN_OTHER },
-	};
 	char number[32];
 	unsigned column = TIMELINE_AT, end;
-	size_t i;
 
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)s->step);
 	end = text_width(number) > 4 ? text_width(number) : 4;
 	text_right(t, end < 6 ? end : 6, TOKEN_TEXT, number);
 	text_at(t, 7, TOKEN_TEXT, "host");
-	for (const char *at = s->host; *at; at++) {
-		for (i = 0; letters[i].letter && letters[i].letter != *at; i++)
-			;
-		column = text_fill(t, column, 1, letters[i].token,
+	for (const char *at = s->host; *at; at++)
+		column = text_fill(t, column, 1, token_of_letter(*at),
 				   *at == '.' ? 0xb7u : (uint32_t)(unsigned char)*at);
-	}
 	text_end(t);
 	if (!s->gpu)
 		return;
