@@ -3,8 +3,8 @@
  * The critical path (DEFINITIONS.md 8) of the median and of the slowest step: what, if it were
  * shorter, would have made the step shorter.
  *
- * Which steps these are is decided at the end, so each step is walked when it is over and the sums of
- * its path are kept; work and waits before it are forgotten.  A step that passes the ceiling is
+ * Which steps these are is decided at the end, so each step is walked when it is over and the sums
+ * of its path are kept; work and waits before it are forgotten.  A step that passes the ceiling is
  * refused in words, the others are not.
  */
 #include "analyze/report/critical/internal.h"
