@@ -103,6 +103,7 @@ struct table_type {
 	const char *since;      /* in ascending order of this one: a time, where `by` is NULL */
 	const char *null_texts; /* names, with blanks, of its texts that may be NULL; or NULL */
 	bool is_finished;       /* finish() makes its rows: a partial result has none */
+	bool is_seldom;         /* few inputs have any row: without one no table is shown */
 	bool is_picture;        /* made only of an input that is alone: left out of several */
 	const struct column *columns; /* ends with .name == NULL */
 };

@@ -50,6 +50,24 @@ static const struct table_type table_phases = {
 	.columns = phase_columns,
 };
 
+enum { OUTSIDE_NAME = RANK_KEYS, OUTSIDE_WALL };
+static const struct column outside_columns[] = {
+	RANK_COLUMNS,
+	{ "name", "outside of steps", CELL_TEXT, KEY, NULL,
+	  "a phase, or an annotation that no rule maps; other: neither" },
+	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
+	  "time of the step thread in it, in the windows and in no step" },
+	{ .name = NULL },
+};
+static const struct table_type table_outside = {
+	.name = "outside_steps",
+	.member = "outside_steps",
+	.under = &table_ranks,
+	.by = "wall_ns",
+	.is_seldom = true,
+	.columns = outside_columns,
+};
+
 /* What a mark says of its step, before all marks are known.  While a step goes on it may still lose
  * records, so what falls into it is apart until the next: its time, and its ranges, which come
  * sooner. */
@@ -410,6 +428,28 @@ static enum status end_phase(struct accumulator *f, uint32_t process, unsigned p
 	return ST_OK;
 }
 
+/* Validation, checkpoints and what else a window has beside its steps. */
+static enum status end_outside(struct accumulator *f, uint32_t process, unsigned phase,
+			       struct error *err)
+{
+	static const enum mark_kind inside[] = { MARK_GOOD, MARK_SETTLING, MARK_CUT };
+	const struct phases *s = f->state;
+	uint64_t ns = sweep_process(f->sweep, process).wall->ns[phase];
+	union value keys[RANK_KEYS + 1], *row;
+
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		uint64_t of = s->processes[process].kinds[inside[i]][phase].wall_ns;
+
+		ns -= of < ns ? of : ns;
+	}
+	if (!ns || f->steps[process].is_inferred)
+		return ST_OK;
+	keys[OUTSIDE_NAME].text = cells_phase_name(f, phase);
+	TRY(acc_row(f, "outside_steps", process, keys, &row, err));
+	row[OUTSIDE_WALL].u64 += ns;
+	return ST_OK;
+}
+
 /* Annotations have rows only if S was ever in them: inside of others they decide nothing. */
 static bool has_row(const struct accumulator *f, const char *name)
 {
@@ -465,8 +505,10 @@ static enum status phases_end(struct accumulator *f, struct error *err)
 	}
 	for (uint32_t process = 1; process <= s->process_count; process++) {
 		counted_kinds(&f->steps[process], counted);
-		for (size_t i = 0; i < context_phase_count(f->context); i++)
-			TRY(end_phase(f, process, (unsigned)i, counted, err));
+		for (unsigned i = 0; i < context_phase_count(f->context); i++) {
+			TRY(end_phase(f, process, i, counted, err));
+			TRY(end_outside(f, process, i, err));
+		}
 		TRY(end_phase(f, process, PHASE_BEFORE_WINDOW, counted, err));
 		TRY(end_phase(f, process, PHASE_UNATTRIBUTED, counted, err));
 	}
@@ -491,7 +533,8 @@ static enum status phases_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const phases_tables[] = { &table_phases, &table_cells, NULL };
+static const struct table_type *const phases_tables[] = { &table_phases, &table_outside,
+							  &table_cells, NULL };
 
 const struct report_type report_phases = {
 	.name = "phases",

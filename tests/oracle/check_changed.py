@@ -47,6 +47,17 @@ def begun_by_a_profiler(rows):
     return rows
 
 
+def with_pauses(rows):
+    """12 ms of nothing after each step."""
+    ends = sorted(row["ts"] + row["dur"] for row in rows if row.get("ph") == "X" and
+                  row.get("cat") in ("user_annotation", "Operator") and
+                  str(row.get("name", "")).startswith("ProfilerStep"))
+    for row in rows:
+        if isinstance(row.get("ts"), (int, float)):
+            row["ts"] += 12000 * sum(end <= row["ts"] for end in ends[:-1])
+    return rows
+
+
 def gpu_by_phase(report):
     """us of GPU work by the phase that launched it; single events on the edge of a mark aside."""
     return {row["name"]: row["gpu_busy_ns"] // 1000 for row in report["ranks"][0]["phases"]
@@ -77,6 +88,15 @@ def same_idle(checks, label, before, after):
     checks.same(f"{label}: idle time by cause", got, want)
 
 
+def outside_is_pauses(checks, label, before, after):
+    """A step no longer reaches to the next, so what little lay between them is outside, too."""
+    count = len(after["ranks"][0]["steps"]) - 1
+    got, was = (sum(row["wall_ns"] for row in report["ranks"][0]["outside_steps"]) / 1e6
+                for report in (after, before))
+    checks.say(12 * count <= got - was < 12 * count + 1, f"{label}: time outside of steps",
+               f"{was} ms became {got} ms")
+
+
 def phases_are(want):
     """`want`: phase -> ms of GPU work."""
     def ask(checks, label, _, after):
@@ -103,6 +123,8 @@ CHANGES = [
     ("kineto/compare_base", "with stray ids", with_stray_ids, is_sample),
     ("kineto/b200_eager", "begun by a profiler", begun_by_a_profiler, same_idle),
     ("kineto/h100_qwen_0.5b_inference", "begun by a profiler", begun_by_a_profiler, same_idle),
+    ("kineto/v100_ddp_rank1of2_memory", "with pauses", with_pauses, outside_is_pauses),
+    ("kineto/v100_resnet50_slow_loader_2021", "with pauses", with_pauses, outside_is_pauses),
     ("judged/param_resnet_kineto", "as it is", unchanged, phases_are({"backward": 2786.5})),
     ("judged/param_linear_kineto", "as it is", unchanged, phases_are({"backward": 224.8})),
 ]

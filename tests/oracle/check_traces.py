@@ -151,6 +151,8 @@ def check_phases(checks, name, rank, oracle):
     close = not whole or abs(total - 100) < 0.1 + 0.01 * len(rows)
     checks.say(not far and close, f"{name} phases, percent within 0.2 and adding to 100",
                "; ".join(far) + f" sum {total}")
+    got = {row["name"]: row["wall_ns"] for row in rank["outside_steps"]}
+    checks.same(f"{name} phases outside of steps", got, host.outside_sums())
     inferred = host.inferred_phases()
     got = {key: bool(row.get("inferred")) for key, row in rows.items() if row["wall_ns"]}
     checks.same(f"{name} phases, inferred", got, {key: key in inferred for key in sums})

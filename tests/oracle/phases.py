@@ -450,6 +450,18 @@ class Host:
             return [(first, last) for first, last, _ in self.windows_of(None)]
         return [(step.begin, step.end) for step in self.steps if step.counted]
 
+    def outside_sums(self):
+        """phase -> ns in the windows and in no step."""
+        sums = {}
+        for begin, end, _ in self.windows_of(None) if not self.inferred else []:
+            inside = merged((step.begin, step.end) for step in self.steps)
+            edges = [begin] + [min(max(point, begin), end) for pair in inside for point in pair]
+            edges.append(end)
+            for place in range(0, len(edges), 2):
+                for low, high, phase in self.between(edges[place], edges[place + 1]):
+                    sums[phase] = sums.get(phase, 0) + high - low
+        return sums
+
     def inferred_phases(self):
         """Phases that rules 3 and 4 gave time to inside steps."""
         return {tile.phase for tile in self.tiles if tile.inferred

@@ -249,6 +249,25 @@ static void warn_of_silence(const struct page *p, struct blocks *b)
 		    "If one does, its time counts as compute here; --phases can name it.");
 }
 
+/* What the GPUs did then, nobody knows; no verdict or finding stands on it. */
+static void warn_of_unrecorded(const struct page *p, struct blocks *b)
+{
+	struct view causes = page_view(p, "idle_causes");
+	uint64_t ns = 0, window_ns = page_sum(&p->gpus, "window_ns");
+	double pct;
+
+	for (size_t i = 0; i < causes.count; i++)
+		if (!strcmp(view_cell(&causes, i, "cause").text, "unrecorded"))
+			ns += view_u64(&causes, i, "ns");
+	pct = window_ns ? 100 * (double)ns / (double)window_ns : 0;
+	if (p->is_sampled || pct < 1)
+		return;
+	add_warning(
+		b, "UNRECORDED",
+		blocks_text(b, "In %.1f %% of the window work runs that is not in the file.", pct),
+		"What was launched does not begin for over 1 ms: that is no idle time.");
+}
+
 void build_warnings(const struct page *p, struct blocks *b)
 {
 	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
@@ -256,6 +275,7 @@ void build_warnings(const struct page *p, struct blocks *b)
 	if (p->is_sampled)
 		warn_of_sample(p, b);
 	warn_of_early_end(p, b);
+	warn_of_unrecorded(p, b);
 	warn_of_silence(p, b);
 	if (unread)
 		add_warning(

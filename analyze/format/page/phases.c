@@ -205,6 +205,25 @@ static struct block_table *add_columns(const struct page *p, const struct time_u
 	return ADD_TABLE(b, columns);
 }
 
+/* Validation, checkpoints, the time between epochs: of one rank. */
+static void add_outside(const struct page *p, struct blocks *b)
+{
+	struct view v = page_view(p, "outside_steps");
+	struct time_unit unit = time_unit_of((double)page_sum(&v, "wall_ns"), 1);
+	const char *words = "";
+
+	if (p->ranks.count != 1 || !v.count)
+		return;
+	for (size_t i = 0; i < v.count && i < 3; i++)
+		words = blocks_text(b, "%s%s %.40s %s", words, i ? "," : "",
+				    view_cell(&v, i, "name").text,
+				    show_time(b, (double)view_u64(&v, i, "wall_ns"), &unit));
+	add_sentence(b, ROLE_NOTE, 0,
+		     blocks_text(b, "Outside of all steps, %s:%s%s; in all %s.", unit.name, words,
+				 v.count > 3 ? ", ..." : "",
+				 show_time(b, (double)page_sum(&v, "wall_ns"), &unit)));
+}
+
 void build_phases(const struct page *p, struct blocks *b)
 {
 	unsigned bar = p->width >= LINE_WIDTH ? 22 : p->width >= 72 ? 8 : 0;
@@ -254,4 +273,5 @@ void build_phases(const struct page *p, struct blocks *b)
 	}
 	if (p->medium != MEDIUM_MD)
 		add_sum(p, &all.sum, t, &unit, !is_text(p) || bar >= BAR_WIDE, b);
+	add_outside(p, b);
 }

@@ -61,7 +61,7 @@ static struct block *add_heading(const struct page *p, const struct view *v, str
 
 void build_table(const struct page *p, const struct view *v, struct blocks *b)
 {
-	struct block *head = add_heading(p, v, b);
+	struct block *head;
 	struct block_column columns[COLUMNS_MAX];
 	struct time_unit units[COLUMNS_MAX];
 	bool is_time[COLUMNS_MAX] = { false };
@@ -69,6 +69,9 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 	size_t most = p->medium == MEDIUM_MD ? COLUMNS_MAX : 24;
 	struct block_table *t;
 
+	if (v->type->is_seldom && !v->count)
+		return;
+	head = add_heading(p, v, b);
 	if (!view_is_shown(v)) {
 		const char *words = blocks_text(b, "%zu rows: --format json", v->count);
 
