@@ -109,6 +109,9 @@ static void tell(const struct facts *f, enum family family, double ns, char out[
 	const char *words = family == FAMILY_HOST ? host_predicate(f) : predicates[family];
 	char who[32], share[96];
 
+	if (family == FAMILY_INPUT && !facts_has(f, TRAIT_LOADER_ALONE) &&
+	    !facts_has(f, TRAIT_LOADER_WORKERS))
+		words = "waits for its input %s";
 	subject(f, who);
 	if (family == FAMILY_COMPUTE) {
 		snprintf(out, FINDING_TEXT, "%s computes %.1f %% of the window", who,

@@ -60,6 +60,10 @@ def check_scene(checks, name, scene, got, is_whole=True):
     checks.same(f"{name} verdict", (said["bound"], said["also"]), (scene.verdict, scene.also))
     checks.say(not scene.also or f" {scene.also} weighs as much: " in said["sentence"],
                f"{name} verdict in words", said["sentence"])
+    if scene.verdict == "INPUT":
+        loader = "without a loader" not in name
+        checks.say(("for the data loader" in said["sentence"]) == loader,
+                   f"{name}: a loader is named where there is one", said["sentence"])
     if is_whole and not (scene.before or scene.setup or scene.ranks > 1):
         checks.same(f"{name} verdict by its figures", verdict.verdict(got),
                     (scene.verdict, scene.also))
