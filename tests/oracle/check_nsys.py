@@ -60,9 +60,14 @@ SUMS = {  # what: (SQL on the export, SQL on Tacho's database)
         f"SELECT count(*), sum(end - start) FROM {CUPTI}OVERHEAD",
         "SELECT count(*), sum(dur_ns) FROM events WHERE kind = 'overhead'"),
     "NVTX ranges by text": (
-        "SELECT coalesce(text, (SELECT value FROM StringIds WHERE id = textId)), count(*), "
-        "sum(end - start) FROM NVTX_EVENTS WHERE eventType IN (59, 60) GROUP BY 1",
-        "SELECT name, count(*), sum(dur_ns) FROM timeline WHERE class = 'nvtx' GROUP BY 1"),
+        # PyTorch adds the number of the call to the name; what it calls an operator is one.
+        "SELECT CASE WHEN instr(name, ', seq = ') THEN substr(name, 1, instr(name, ', seq = ') - 1) "
+        "WHEN instr(name, ', op_id = ') THEN substr(name, 1, instr(name, ', op_id = ') - 1) "
+        "ELSE name END, count(*), sum(length) FROM (SELECT coalesce(text, (SELECT value FROM "
+        "StringIds WHERE id = textId)) AS name, end - start AS length FROM NVTX_EVENTS "
+        "WHERE eventType IN (59, 60)) GROUP BY 1",
+        "SELECT name, count(*), sum(dur_ns) FROM timeline WHERE class = 'nvtx' OR class = 'cpu_op' "
+        "GROUP BY 1"),
     "threads": (
         "SELECT DISTINCT t.globalTid % 16777216, s.value FROM ThreadNames t JOIN StringIds s "
         f"ON s.id = t.nameId WHERE t.globalTid IN (SELECT globalTid FROM {CUPTI}RUNTIME)",

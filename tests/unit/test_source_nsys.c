@@ -284,6 +284,38 @@ void test_nsys_odd_rows(void)
 }
 
 /* A text of 20 MB is not loaded: its row is counted, those around it stay. */
+/* Ranges of PyTorch's emit_nvtx(): operators, and the number of the call as a field. */
+void test_nsys_torch_ranges(void)
+{
+	static const struct {
+		const char *text, *name;
+		uint8_t subkind;
+	} cases[] = {
+		{ "aten::mm, seq = 12, op_id = 345", "aten::mm", RANGE_OP },
+		{ "AddmmBackward0, op_id = 9", "AddmmBackward0", RANGE_OP },
+		{ "FSDP::pre_forward, op_id = 7", "FSDP::pre_forward", RANGE_NVTX },
+		{ "my Backward, and more", "my Backward, and more", RANGE_NVTX },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char sql[128];
+		struct made m;
+		struct event *all;
+		size_t count;
+
+		snprintf(sql, sizeof(sql), "UPDATE NVTX_EVENTS SET text = '%s' WHERE start = 1100",
+			 cases[i].text);
+		open_with(&m, sql);
+		if (CHECK_OK(m.status, &m.err)) {
+			all = events_of(m.source, &count);
+			CHECK_STR(name_of(&m, find(all, count, KIND_RANGE, 1100)), cases[i].name);
+			CHECK_U64(find(all, count, KIND_RANGE, 1100)->subkind, cases[i].subkind);
+			free(all);
+		}
+		close_made(&m);
+	}
+}
+
 void test_nsys_huge_text(void)
 {
 	struct made m;

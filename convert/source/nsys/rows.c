@@ -2,6 +2,7 @@
 #include "convert/source/nsys/internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -344,6 +345,36 @@ static enum status put_words(struct reading *r, const struct draft *d, struct er
 			     : ST_OK;
 }
 
+/* PyTorch's emit_nvtx() draws operators as ranges, and adds to each name the number of the call:
+ * "aten::mm, seq = 12, op_id = 345". */
+static enum status take_torch(struct nsys_import *n, struct draft *d, struct error *err)
+{
+	static const char *const spaces[] = { "aten::", "autograd::",  "torch::",      "prim::",
+					      "c10d::", "quantized::", "torchvision::" };
+	static const char *const tails[] = { ", seq = ", ", op_id = " };
+	size_t len = d->name_len;
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t key_len = strlen(tails[i]) - strlen(",  = ");
+		const char *at = memmem(d->name_text, d->name_len, tails[i], strlen(tails[i]));
+		struct attr a = { .type = ATTR_U64 };
+
+		if (!at)
+			continue;
+		a.bits = strtoull(at + strlen(tails[i]), NULL, 10);
+		TRY(import_attr_named(&n->to, tails[i] + 2, key_len, &a, true, err));
+		if ((size_t)(at - d->name_text) < len)
+			len = (size_t)(at - d->name_text);
+	}
+	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		if (strncmp(d->name_text, spaces[i], strlen(spaces[i])) == 0)
+			d->event.subkind = RANGE_OP;
+	if (len < d->name_len && memmem(d->name_text, len, "Backward", 8))
+		d->event.subkind = RANGE_OP;
+	d->name_len = len;
+	return ST_OK;
+}
+
 static enum status import_row(struct reading *r, struct error *err)
 {
 	const struct nsys_table *t = r->table;
@@ -375,6 +406,8 @@ static enum status import_row(struct reading *r, struct error *err)
 		return ST_OK;
 	}
 	if (d.name_text) {
+		if (d.event.kind == KIND_RANGE)
+			TRY(take_torch(n, &d, err));
 		TRY(import_name(&n->to, d.name_text, d.name_len, &d.event.name, err));
 	} else if (d.name_rank < UINT8_MAX) {
 		TRY(nsys_string(n, d.name_id, &d.event.name, err));
