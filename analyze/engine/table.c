@@ -144,7 +144,7 @@ bool column_may_be_null(const struct table_type *type, const struct column *colu
 
 size_t table_count(const struct table *t)
 {
-	return t->count;
+	return t ? t->count : 0;
 }
 
 const char *table_text(struct table *table, const char *text, struct error *err)
@@ -282,6 +282,8 @@ static int compare_keys(const void *pa, const void *pb, void *self)
 
 union value *table_at(struct table *t, size_t index)
 {
+	if (!t)
+		return NULL;
 	if (t->ordered_count != t->count) {
 		memcpy(t->ordered, t->rows, t->count * sizeof(*t->rows));
 		qsort_r(t->ordered, t->count, sizeof(*t->ordered), compare_keys, t);

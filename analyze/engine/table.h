@@ -136,7 +136,8 @@ size_t table_column(const struct table *t, const char *name); /* its place in a 
 /* Whether a cell of this column may hold no text: others have one in each row once reports
  * finished. */
 bool column_may_be_null(const struct table_type *type, const struct column *column);
-size_t table_count(const struct table *t); /* rows */
+/* Rows; none where `t` is NULL: a run without the report that makes the table has none. */
+size_t table_count(const struct table *t);
 
 /* The row with these keys, made with neutral values if new.  It stays where it is. */
 enum status table_row(struct table *t, const union value *keys, union value **row,
@@ -149,7 +150,8 @@ const char *table_text(struct table *t, const char *text, struct error *err);
 /* A histogram to be stored in a row; freed with the tables.  NULL without memory. */
 struct hist *table_hist(struct table *t, struct error *err);
 
-/* Row `index` in key order, until the next table_row(); NULL past the end. */
+/* Row `index` in key order, until the next table_row(); NULL past the end, and where `t` is NULL.
+ */
 union value *table_at(struct table *t, size_t index);
 /* Past the last of the rows from `first` on that agree with it in the first `keys` columns. */
 size_t table_group_end(struct table *t, size_t first, size_t keys);

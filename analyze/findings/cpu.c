@@ -65,7 +65,7 @@ static double steps_of(const struct facts *f, const union value *rank)
 static const char *phase_over(const struct facts *f, const union value *rank, double *over_ns)
 {
 	struct table *t = tables_find(f->tables, "phases");
-	size_t wall = table_column(t, "wall_ns"), count = table_count(t);
+	size_t wall = t ? table_column(t, "wall_ns") : 0, count = table_count(t);
 	const char *most = NULL;
 
 	*over_ns = 0;
