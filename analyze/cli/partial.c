@@ -117,7 +117,9 @@ enum status run_merge(struct tool *t, char **operands, size_t count, struct erro
 	for (size_t i = 0; i < count && status == ST_OK; i++) {
 		struct error one = { .at = NOWHERE };
 
-		status = file_read(operands[i], &bytes, &one);
+		status = input_keep(operands[i], &one);
+		if (status == ST_OK)
+			status = file_read(operands[i], &bytes, &one);
 		if (status == ST_OK)
 			status = engine_partial_take(&result, bytes.data, bytes.len,
 						     (size_t)t->common.memory_bytes, &settings,

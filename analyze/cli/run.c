@@ -45,6 +45,9 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 	if (passed_over && !t->common.quiet)
 		fprintf(stderr, "tacho-analyze: passed over %zu JSON files that are no traces\n",
 			passed_over);
+	if (paths->special && !t->common.quiet)
+		fprintf(stderr, "tacho-analyze: passed over %zu FIFOs, devices or sockets\n",
+			paths->special);
 	return filter_find_origin(&t->filter, paths->paths, paths->count,
 				  &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
 						    .resident = FIRST_EVENT_BYTES,

@@ -180,6 +180,9 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 	if (passed_over && !r->common.quiet)
 		fprintf(stderr, "tacho-convert: passed over %zu JSON files that are no traces\n",
 			passed_over);
+	if (r->paths.special && !r->common.quiet)
+		fprintf(stderr, "tacho-convert: passed over %zu FIFOs, devices or sockets\n",
+			r->paths.special);
 	if (!r->common.quiet && isatty(STDERR_FILENO))
 		ticker = progress_start(&(struct progress_hooks){ look, show }, r);
 	if (status == ST_OK)

@@ -58,15 +58,20 @@ void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
  * What the operands of a command line mean: a file or "-" is itself; a folder is every file below
  * it whose name says trace (.tacho .json .json.gz .pt.trace.json ... ), by name; an archive of
  * several traces is FILE:MEMBER for each, and unpacked once to an unlinked file in `scratch` until
- * the list is freed.  ST_FORMAT when a folder holds none.
+ * the list is freed.  ST_FORMAT when a folder holds none.  From here on no output can replace one
+ * of these files.
  */
 struct input_paths {
 	char **paths;
 	bool *searched; /* of each path: it was found in a folder, not named by the user */
+	size_t special; /* FIFOs, devices and sockets that were found in folders and are left out */
 	size_t count, paths_cap, searched_cap;
 };
 enum status input_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			     const char *scratch, struct error *err);
+/* From here on no output takes the place of what `operand` names: a file, that at standard input,
+ * the archive of FILE:MEMBER.  input_paths_find() does so. */
+enum status input_keep(const char *operand, struct error *err);
 void input_paths_free(struct input_paths *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/input/input.h"
 
+#include "convert/base/inputs_kept.h"
 #include "convert/input/internal.h"
 #include "schemas/base/vec.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { DEPTH_MAX = 32 /* folders in folders */, PATHS_MOST = 1 << 20 };
 
@@ -68,6 +70,26 @@ static enum status add(struct input_paths *p, char *path, bool searched, struct 
 	return ST_OK;
 }
 
+/*
+ * A file that was found in a folder; `path` becomes ours.  What is no file (a FIFO, a device, a
+ * socket) is passed over: opening it may wait for ever, and reading it has effects of its own.
+ */
+static enum status add_found(struct input_paths *p, char *path, struct error *err)
+{
+	struct stat st;
+	bool is_there = stat(path, &st) == 0;
+	enum status status = ST_OK;
+
+	if (is_there && S_ISREG(st.st_mode)) {
+		status = inputs_kept_note(&st, err);
+		if (status == ST_OK)
+			return add(p, path, true, err);
+	}
+	p->special += is_there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+	free(path);
+	return status;
+}
+
 /* Links to folders are not followed: they may go in circles. */
 static enum status search_folder(struct search *s, const char *folder, unsigned depth,
 				 struct error *err)
@@ -96,9 +118,8 @@ static enum status search_folder(struct search *s, const char *folder, unsigned 
 		}
 		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 			status = search_folder(s, path, depth + 1, err);
-		} else if (input_name_says_trace(name) && stat(path, &st) == 0 &&
-			   !S_ISDIR(st.st_mode)) {
-			status = add(s->out, path, true, err);
+		} else if (input_name_says_trace(name)) {
+			status = add_found(s->out, path, err);
 			continue;
 		}
 		free(path);
@@ -122,6 +143,27 @@ static enum status add_member(void *self, const char *address, struct error *err
 	return add(s->out, path, true, err);
 }
 
+enum status input_keep(const char *operand, struct error *err)
+{
+	const char *end = operand + strlen(operand);
+	enum status status = ST_OK;
+	struct stat st;
+
+	if (strcmp(operand, "-") == 0)
+		return fstat(STDIN_FILENO, &st) == 0 ? inputs_kept_note(&st, err) : ST_OK;
+	while (end && status == ST_OK) {
+		char *file = strndup(operand, (size_t)(end - operand));
+
+		if (!file)
+			return fail_memory(err);
+		if (stat(file, &st) == 0)
+			status = inputs_kept_note(&st, err);
+		free(file);
+		end = memrchr(operand, ':', (size_t)(end - operand));
+	}
+	return status;
+}
+
 static enum status search_operand(struct search *s, const char *operand, struct error *err)
 {
 	struct error own = { .status = ST_OK };
@@ -131,12 +173,15 @@ static enum status search_operand(struct search *s, const char *operand, struct 
 	struct stat st;
 	bool is_there = stat(operand, &st) == 0, is_folder = is_there && S_ISDIR(st.st_mode);
 
+	TRY(input_keep(operand, err));
 	if (is_folder) {
 		TRY(search_folder(s, operand, 0, err));
 		if (p->count == first)
 			return fail(err, ST_FORMAT, NOWHERE,
-				    "folder %s holds no traces (no *.tacho, *.json, *.json.gz)",
-				    operand);
+				    "folder %s holds no traces (no *.tacho, *.json, *.json.gz)%s",
+				    operand,
+				    p->special ? "; FIFOs, devices and sockets are passed over"
+					       : "");
 	} else if (is_there && S_ISREG(st.st_mode)) { /* else it can be opened only once */
 		s->archive = operand;
 		status = archive_cache_list(operand, s->scratch, add_member, s, &own);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/output/output.h"
 
+#include "convert/base/inputs_kept.h"
 #include "convert/base/parallel.h"
 #include "convert/base/temporary.h"
 #include "convert/output/gzip.h"
@@ -90,17 +91,30 @@ static enum status write_file(void *self, const void *bytes, size_t len, struct 
 	return ST_OK;
 }
 
+/* An input is read while the output is written, and may be the only copy of what it holds. */
+static enum status refuse_input(const char *name, const struct stat *st, struct error *err)
+{
+	return S_ISREG(st->st_mode) && inputs_kept_has(st)
+		       ? fail(err, ST_USAGE, NOWHERE,
+			      "%s is an input, and no output is written over one: name another",
+			      name)
+		       : ST_OK;
+}
+
 /* Begins the file `name`, which becomes ours, under a temporary name beside it. */
 static enum status begin_file(struct out *o, char *name, struct error *err)
 {
 	size_t len = name ? strlen(name) : 0;
 	struct stat st;
+	bool is_there = name && stat(name, &st) == 0;
 
 	o->name = name;
 	if (!name)
 		return fail_memory(err);
+	if (is_there)
+		TRY(refuse_input(name, &st, err));
 	/* A device or a pipe (/dev/null) is written to as it is: a rename would replace it. */
-	if (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+	if (is_there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		o->fd = open(name, O_WRONLY | O_CLOEXEC);
 		return o->fd >= 0 ? ST_OK
 				  : fail(err, ST_IO, NOWHERE, "cannot open %s: %s", name,
@@ -252,11 +266,16 @@ enum status out_open(struct out **out, const char *path, bool is_folder, struct 
 {
 	bool to_stdout = !path || strcmp(path, "-") == 0;
 	struct out *o;
+	struct stat stdout_file;
 	enum status st = ST_OK;
 
 	*out = NULL;
 	if (to_stdout && is_folder)
 		return fail(err, ST_USAGE, NOWHERE, "several files need -o FOLDER");
+	/* Where standard output was closed, an input may have its number. */
+	if (to_stdout && fstat(STDOUT_FILENO, &stdout_file) == 0 &&
+	    (fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
+		TRY(refuse_input("standard output", &stdout_file, err));
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return fail_memory(err);

@@ -4,7 +4,8 @@
  *
  * A file is written under a temporary name in its folder and renamed by out_commit(); without it
  * out_free() removes what was begun.  A name that ends in .gz is deflated on the way (gzip.h), the
- * bytes the same at any number of threads.  Standard output cannot be taken back.
+ * bytes the same at any number of threads.  Standard output cannot be taken back.  An input
+ * (convert/base/inputs_kept.h) is never written over: ST_USAGE.
  */
 #ifndef CONVERT_OUTPUT_OUTPUT_H
 #define CONVERT_OUTPUT_OUTPUT_H

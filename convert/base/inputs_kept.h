@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inputs_kept.h - which files are inputs, so that no output takes the place of one.
+ *
+ * Files are compared by device and inode, because one file may have many names: a link, a path
+ * through another folder.  The list lives as long as the process: a page is written when its inputs
+ * are closed already.  One thread.
+ */
+#ifndef CONVERT_BASE_INPUTS_KEPT_H
+#define CONVERT_BASE_INPUTS_KEPT_H
+
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* What is no regular file is not noted: no output replaces it. */
+enum status inputs_kept_note(const struct stat *st, struct error *err);
+bool inputs_kept_has(const struct stat *st);
+
+#endif
