@@ -117,6 +117,8 @@ static bool straggler(const struct facts *f, struct finding *out)
 		least = ns;
 		culprit = row;
 	}
+	if (!culprit)
+		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "Rank %llu communicates for %s a step on the host, and every other rank for %s or "
 		 "more: they wait for it.",

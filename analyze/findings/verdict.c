@@ -256,7 +256,8 @@ enum status verdict_put(struct facts *f, struct error *err)
 			 family_word(s.second), second[0] | 0x20, second + 1);
 	else
 		snprintf(sentence, sizeof(sentence), "%s.", first);
-	strcat(second, ".");
+	size_t len = strlen(second);
+	snprintf(second + len, sizeof(second) - len, ".");
 	return put(t, family_word(s.first), seen, 100 * seen / f->window_ns, sentence,
 		   has_more ? second : NULL, is_near ? family_word(s.second) : NULL, err);
 }

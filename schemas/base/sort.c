@@ -7,7 +7,7 @@
 #define ORDER(type, a, b)                                                                          \
 	(*(const type *)(a) > *(const type *)(b)) - (*(const type *)(a) < *(const type *)(b))
 
-static int compare_member(const char *a, const char *b, enum sort_type type)
+static int compare_member(const void *a, const void *b, enum sort_type type)
 {
 	const char *one, *other;
 

@@ -30,7 +30,7 @@ struct sort_key {
 		const char *: SORT_TEXT)
 #define SORT_KEY(owner, member, down)                                                              \
 	{                                                                                          \
-		offsetof(owner, member), SORT_TYPE(((owner *)0)->member), down                     \
+		offsetof(owner, member), SORT_TYPE(((owner){}).member), down                       \
 	}
 #define UP(owner, member)   SORT_KEY(owner, member, false)
 #define DOWN(owner, member) SORT_KEY(owner, member, true)

@@ -161,7 +161,7 @@ enum status log_take_struct(struct log_translation *x, unsigned kind, uint32_t i
 		struct window window;
 		struct anchor anchor;
 	} row;
-	uint32_t device, *to = &device;
+	uint32_t device = 0, *to = &device;
 
 	memset(&row, 0, sizeof(row));
 	TRY(take_members(x, reader->members, in, &row, err));

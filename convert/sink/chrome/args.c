@@ -95,7 +95,7 @@ static double volume(const struct writing *w, const char *name)
 	double product = 1;
 	char field[16];
 
-	for (char axis = 'x'; axis <= 'z'; axis++) {
+	for (int axis = 'x'; axis <= 'z'; axis++) {
 		const struct attr *a;
 
 		snprintf(field, sizeof(field), "%s_%c", name, axis);

@@ -85,7 +85,7 @@ enum status align_pairs(const struct ended *of, size_t of_count, const struct en
 		i++;
 		k++;
 	}
-	if (out->pairs >= ALIGN_PAIRS)
+	if (status == ST_OK && out->pairs >= ALIGN_PAIRS)
 		fit_pairs(pairs, out->pairs, values, slopes, out);
 	free(pairs);
 	free(values);
