@@ -2,33 +2,15 @@
 /* One table: the first of the one report asked for.  RFC 4180, but lines end in \n. */
 #include "analyze/format/format.h"
 
-#include "schemas/base/utf8.h"
+#include "convert/base/csv.h"
 
 #include <math.h>
 #include <string.h>
 
-static void put_text(struct buf *out, const char *text)
-{
-	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
-	char bytes[4];
-
-	if (is_quoted)
-		buf_put_byte(out, '"');
-	while (*text) {
-		uint32_t c = utf8_next(&text);
-
-		if (c == '"')
-			buf_put_byte(out, '"');
-		buf_put(out, bytes, utf8_put(bytes, c));
-	}
-	if (is_quoted)
-		buf_put_byte(out, '"');
-}
-
 static void put_cell(struct buf *out, const struct column *c, union value v)
 {
 	if (column_is_text(c))
-		put_text(out, v.text ? v.text : "");
+		csv_put_text(out, v.text ? v.text : "", v.text ? strlen(v.text) : 0);
 	else if (c->cell == CELL_F64 && isfinite(v.f64))
 		buf_putf(out, "%.9g", v.f64);
 	else if (c->cell == CELL_BOOL && v.u64 != NO_U64)
@@ -49,7 +31,7 @@ static void put_line(struct buf *out, const struct table_type *type, const union
 		if (row)
 			put_cell(out, &type->columns[i], row[i]);
 		else
-			put_text(out, type->columns[i].name);
+			buf_put_text(out, type->columns[i].name);
 	}
 	buf_put_byte(out, '\n');
 }
@@ -72,6 +54,7 @@ static enum status csv_write(const struct format_request *how, struct buf *out, 
 
 const struct format_type format_csv = {
 	.name = "csv",
-	.help = "one table, the report's first; the header names the columns",
+	.help = "one table, the report's first; a text that a spreadsheet would execute begins "
+		"with '",
 	.write = csv_write,
 };

@@ -3,45 +3,20 @@
  * A table of the events, one row each, RFC 4180 with a header and lines that end in LF: the columns
  * of sink/columns.h, and `args`, a JSON object of all other arguments (--args lean or full).
  *
- * A cell is quoted where it holds a quote, a comma or a control character.  Texts are UTF-8; what
- * was not is U+FFFD.
+ * Cells of text are as convert/base/csv.h says.
  */
 #include "convert/sink/columns.h"
 #include "convert/sink/sink_list.h"
+#include "convert/base/csv.h"
 #include "schemas/base/json_text.h"
-
-#include <string.h>
 
 enum { CELL_CEILING = 256 << 20 };
 
 struct csv {
 	struct sink base;
 	struct column_args args;
-	struct buf cell; /* scratch */
+	struct buf cell; /* scratch: the arguments */
 };
-
-/* The bytes of c->cell, as a cell. */
-static void put_cell(struct csv *c)
-{
-	const uint8_t *text = c->cell.data;
-	size_t len = c->cell.len;
-	bool needs_quotes = len && (text[0] == ' ' || text[len - 1] == ' ');
-
-	for (size_t i = 0; i < len; i++)
-		needs_quotes |= text[i] < 0x20 || text[i] == '"' || text[i] == ',';
-	if (!needs_quotes)
-		buf_put(&c->base.lines, text, len);
-	else
-		buf_put_byte(&c->base.lines, '"');
-	for (size_t i = 0; needs_quotes && i < len; i++) {
-		if (text[i] == '"')
-			buf_put_byte(&c->base.lines, '"');
-		buf_put_byte(&c->base.lines, text[i]);
-	}
-	if (needs_quotes)
-		buf_put_byte(&c->base.lines, '"');
-	buf_clear(&c->cell);
-}
 
 static enum status put_event(struct sink *s, const struct event *e, struct error *err)
 {
@@ -69,8 +44,7 @@ static enum status put_event(struct sink *s, const struct event *e, struct error
 			buf_put(&s->lines, cell->text, cell->len);
 			break;
 		case CELL_TEXT:
-			sink_put_utf8(cell->text, cell->len, false, &c->cell);
-			put_cell(c);
+			csv_put_text(&s->lines, cell->text, cell->len);
 		}
 		buf_put_byte(&s->lines, ',');
 	}
@@ -78,7 +52,8 @@ static enum status put_event(struct sink *s, const struct event *e, struct error
 	if (c->cell.len)
 		buf_put_byte(&c->cell, '}');
 	TRY(buf_status(&c->cell, err));
-	put_cell(c);
+	csv_put_text(&s->lines, buf_text(&c->cell), c->cell.len);
+	buf_clear(&c->cell);
 	buf_put_byte(&s->lines, '\n');
 	s->written++;
 	return sink_flush(s, SINK_LINES_BYTES, err);
@@ -106,7 +81,8 @@ static void csv_release(struct sink *s)
 
 const struct sink_type sink_csv = {
 	.name = "csv",
-	.help = "one row for each event: times in ns, kind, name, process, track, args as JSON",
+	.help = "one row for each event, args as JSON; a text that a spreadsheet would execute "
+		"begins with '",
 	.scope = SINK_WHOLE,
 	.size = sizeof(struct csv),
 	.open = csv_open,

@@ -2,15 +2,15 @@
 /* --diff as csv: exact values. */
 #include "analyze/format/diff/diff.h"
 
+#include "convert/base/csv.h"
+
+#include <string.h>
+
 static void csv_cell(struct buf *out, const char *text)
 {
-	buf_put_byte(out, '"');
-	for (; text && *text; text++) {
-		if (*text == '"')
-			buf_put_byte(out, '"');
-		buf_put_byte(out, (uint8_t)*text);
-	}
-	buf_put_text(out, "\",");
+	if (text)
+		csv_put_text(out, text, strlen(text));
+	buf_put_byte(out, ',');
 }
 
 /* A row a part and a row an owner; those of one class and phase add up to the part's. */
