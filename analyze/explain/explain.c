@@ -157,7 +157,7 @@ static void add_definition(struct blocks *b, const struct figure *f)
 	};
 	struct block_words *w = add_words(b, ROLE_TEXT, 0);
 
-	w->flow = FLOW_CROP;
+	w->flow = FLOW_CLIP;
 	add_span(b, w, TOKEN_BOLD, f->name);
 	add_span(b, w, TOKEN_DIM, "  ");
 	add_span(b, w, TOKEN_DIM, types[f->type].word);

@@ -66,7 +66,7 @@ static struct block_table *add_values(struct blocks *b, unsigned width)
 {
 	const struct block_column columns[] = {
 		{ .at = EXPLAIN_LABEL_AT, .width = 50 },
-		{ .at = 40, .width = width > 54 ? width - 54 : 10, .is_pushed = true },
+		{ .at = 40, .width = width > 54 ? width - 54 : 10 },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 
@@ -85,7 +85,7 @@ static void add_value(struct blocks *b, struct block_table *t, const char *of, c
 static void add_note(struct blocks *b, enum role role, const char *text)
 {
 	add_sentence(b, role, EXPLAIN_LABEL_AT, text);
-	b->last->words.flow = FLOW_CROP;
+	b->last->words.flow = FLOW_CLIP;
 }
 
 struct sorted {
@@ -315,7 +315,7 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 			meaning = evidence_meaning((enum evidence)i);
 	w = explain_line(b, "behind it", meaning);
 	b->last->has_gap = true;
-	w->flow = FLOW_CROP;
+	w->flow = FLOW_CLIP;
 	w->label_token = TOKEN_BOLD;
 	w->spans->token = TOKEN_DIM;
 	t = ADD_TABLE(b, columns);

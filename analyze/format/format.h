@@ -25,7 +25,7 @@ struct format_request {
 	enum colour colour;
 	bool is_utf8;
 	enum wording view;
-	unsigned width; /* columns; more than 100 is 100 */
+	unsigned width; /* columns of a terminal */
 };
 struct format_type {
 	const char *name;       /* as in --format NAME */

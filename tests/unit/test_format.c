@@ -132,6 +132,195 @@ void test_format_cuts_names(void)
 	buf_release(&out);
 }
 
+/* ---- tables and findings of random sizes -------------------------------------------------- */
+
+static unsigned random_below(unsigned limit)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (unsigned)(state % limit);
+}
+
+enum { TRIALS = 200, TABLE_COLUMNS = 7, TABLE_ROWS = 6, DRAWN = 1 << 14 };
+
+/* A table whose first column is a name and whose others are figures, some wished too close. */
+struct random_table {
+	struct blocks blocks;
+	size_t columns;
+	const char *cells[1 + TABLE_ROWS][TABLE_COLUMNS]; /* the first row is the titles */
+};
+
+static const char *random_word(struct blocks *b, unsigned longest)
+{
+	static const char *const signs[] = { "a", "_", "\xc3\xa9", "\xe4\xb8\xad", "7" };
+	unsigned len = 1 + random_below(longest);
+	const char *word = "";
+
+	for (unsigned i = 0; i < len; i++)
+		word = blocks_text(b, "%s%s", word, signs[random_below(5)]);
+	return word;
+}
+
+static void random_table_make(struct random_table *t)
+{
+	struct block_column columns[TABLE_COLUMNS] = { { .title = "" } };
+	struct blocks *b = &t->blocks;
+	bool is_fitted = random_below(4) == 0;
+	struct block_table *table;
+	unsigned end = 4 + random_below(60);
+
+	blocks_init(b);
+	t->columns = 2 + random_below(TABLE_COLUMNS - 1);
+	for (size_t i = 0; i < t->columns; i++) {
+		t->cells[0][i] = random_word(b, 8);
+		columns[i] = (struct block_column){ .title = t->cells[0][i], .is_left = !i };
+		if (is_fitted)
+			continue;
+		columns[i].width = i ? 0 : end;
+		columns[i].end = i ? end += random_below(12) : 0;
+	}
+	table = add_table(b, columns, t->columns);
+	table->is_fitted = is_fitted;
+	for (size_t k = 1; k <= TABLE_ROWS; k++) {
+		struct block_row *r = add_row(b, table, TOKEN_TEXT, NULL);
+
+		for (size_t i = 0; i < t->columns; i++) {
+			double value = (double)random_below(1u << random_below(31)) / 7;
+
+			t->cells[k][i] =
+				i ? show_number(b, value, random_below(3)) : random_word(b, 70);
+			add_cell(r, t->cells[k][i]);
+		}
+	}
+}
+
+/* The whole name, or a head and a tail of it with the mark between them. */
+static bool is_name(const char *shown, const char *whole)
+{
+	const char *mark = strstr(shown, "\xe2\x80\xa6");
+	size_t tail = mark ? strlen(mark + 3) : 0;
+
+	if (!mark)
+		return !strcmp(shown, whole);
+	return !strncmp(shown, whole, (size_t)(mark - shown)) && tail < strlen(whole) &&
+	       !strcmp(mark + 3, whole + strlen(whole) - tail);
+}
+
+/* How many cells of a row a drawn line is when it is split at two blanks or more; 0: another row.
+ */
+static size_t cells_of(char *line, const char *const *row, size_t columns, unsigned width)
+{
+	size_t i = 0;
+	char *end;
+
+	if (text_width(line) > width)
+		return 0;
+	for (; *line && i < columns; i++) {
+		line += strspn(line, " ");
+		end = strstr(line, "  ");
+		end = end ? end : line + strlen(line);
+		if (*end)
+			*end++ = '\0';
+		if (i ? strcmp(line, row[i]) != 0 : !is_name(line, row[i]))
+			return 0;
+		line = end;
+	}
+	return *line ? 0 : i;
+}
+
+/* Figures are whole and stand apart; a terminal that is too narrow shows fewer of them. */
+static void check_table(const struct random_table *table, unsigned width, struct buf *out)
+{
+	struct format_request how = { .is_utf8 = true, .width = width };
+	struct text t;
+	char *line, *end;
+	size_t rows = 0, cells, shown = 0;
+
+	buf_clear(out);
+	text_init(&t, &how, out);
+	text_draw(&t, &table->blocks);
+	for (line = (char *)(uintptr_t)buf_text(out); (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (!CHECK(rows <= TABLE_ROWS))
+			return;
+		cells = cells_of(line, table->cells[rows], table->columns, width);
+		shown = rows ? shown : cells;
+		CHECK_U64(cells, shown);
+		rows++;
+	}
+	CHECK_U64(rows, TABLE_ROWS + 1);
+	CHECK(shown >= 2 && (width < 140 || shown == table->columns));
+}
+
+void test_format_tables_read_back(void)
+{
+	static const unsigned widths[] = { 60, 80, 100, 140, 200 };
+	struct random_table table;
+	struct buf out;
+
+	buf_init(&out, DRAWN);
+	for (size_t trial = 0; trial < 5 * TRIALS; trial++) {
+		random_table_make(&table);
+		check_table(&table, widths[trial % 5], &out);
+		blocks_release(&table.blocks);
+	}
+	buf_release(&out);
+}
+
+/* All words of a remedy are on the page, at every width, and no line is too long. */
+void test_format_remedies_whole(void)
+{
+	static const unsigned widths[] = { 60, 80, 100, 140 };
+	struct fix fix = { .rule = "fp32_gemm", .saving = "12,345.6" };
+	struct blocks b;
+	struct buf out;
+
+	buf_init(&out, DRAWN);
+	for (size_t trial = 0; trial < TRIALS; trial++) {
+		struct format_request how = { .is_utf8 = true, .width = widths[trial % 4] };
+		const char *words = "";
+		struct text t;
+		struct block *list;
+		char *from, *to, *end;
+
+		blocks_init(&b);
+		for (unsigned n = 1 + random_below(30); n; n--)
+			words = blocks_text(&b, "%s%s%s", words, *words ? " " : "",
+					    random_word(&b, n == 3 ? 150 : 14));
+		fix.brief = fix.advice = words;
+		list = add_block(&b, BLOCK_FINDINGS);
+		list->findings.rows = &fix;
+		list->findings.count = 1;
+		list->findings.brief_at = 28;
+		buf_clear(&out);
+		text_init(&t, &how, &out);
+		text_draw(&t, &b);
+		for (from = (char *)(uintptr_t)buf_text(&out); (end = strchr(from, '\n'));
+		     from = end + 1) {
+			*end = '\0';
+			CHECK(text_width(from) <= how.width);
+			*end = '\n';
+		}
+		/* without blanks, as a long word goes on in the next line */
+		from = to = (char *)(uintptr_t)buf_text(&out);
+		for (; *from; from++)
+			if (*from != ' ' && *from != '\n')
+				*to++ = *from;
+		*to = '\0';
+		for (from = to = (char *)(uintptr_t)words; *from; from++)
+			if (*from != ' ')
+				*to++ = *from;
+		*to = '\0';
+		from = strstr(buf_text(&out), words);
+		CHECK(from && strstr(from + 1, words));
+		blocks_release(&b);
+	}
+	buf_release(&out);
+}
+
 /* ---- a whole run ------------------------------------------------------------------------ */
 
 static const struct report_type *const summary[] = { &report_summary, NULL };
@@ -216,7 +405,7 @@ void test_format_page_fits(void)
 		for (line = (char *)(uintptr_t)buf_text(&out); (end = strchr(line, '\n'));
 		     line = end + 1) {
 			*end = '\0';
-			if (text_width(line) > (how.width < 100 ? how.width : 100))
+			if (text_width(line) > how.width)
 				widest = how.width;
 		}
 		buf_release(&out);

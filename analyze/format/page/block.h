@@ -83,8 +83,9 @@ struct block_column {
 	const char *title;            /* in every medium but where it has another; NULL: no words */
 	const char *text, *html, *md; /* "\n" breaks the line of an HTML title */
 	unsigned hidden;              /* IN(medium) where the column is left out */
-	/* Text: cells begin at `at` and lose their middle beyond `width` (0: never), or end before
-	 * `end`.  `title_at` is where the title begins when it does not stand as its cells do. */
+	/* Text: cells begin at `at` and lose their middle beyond `width` (0: only in a terminal
+	 * that is too narrow), or end before `end`; what needs more moves its neighbours.
+	 * `title_at` is where the title begins when it does not stand as its cells do. */
 	unsigned at, width, end, title_at;
 	/* HTML: the class of cells; the title has it too if it says whether narrow pages show the
 	 * column.  NULL is an empty class. */
@@ -94,7 +95,6 @@ struct block_column {
 	bool is_left;         /* Markdown and tables that lay themselves out: no figures */
 	bool is_bar;          /* a bar of at most `width` columns */
 	bool is_signed;       /* text: bars grow from the middle, what is below zero to the left */
-	bool is_pushed; /* text: begins two columns after the cell before it if that is longer */
 };
 struct block_cell {
 	const char *text;  /* NULL: empty */
@@ -124,7 +124,9 @@ struct block_table {
 	bool has_no_titles; /* text: no line of titles */
 	bool is_fitted;     /* text: columns are as wide as their cells, one after the other */
 	bool is_beside;     /* stands to the right of the table before it */
-	bool is_in_line;    /* text: its first row stands in the line of the section's title */
+	bool is_framed;     /* text: columns stand where they are, whatever is in them */
+	const struct block_table *like; /* text: stands in the columns of this one, before it */
+	bool is_in_line; /* text: its first row stands in the line of the section's title */
 };
 
 enum role {
@@ -134,7 +136,7 @@ enum role {
 	ROLE_LINE,   /* one of several lines that make a paragraph */
 	ROLE_ALONE,  /* all that a section holds */
 };
-enum flow { FLOW_WRAP, FLOW_CLIP, FLOW_CROP /* at the edge of a terminal */ };
+enum flow { FLOW_WRAP, FLOW_CLIP /* one line: of a longer text whole words and an ellipsis */ };
 struct block_words {
 	enum role role;
 	enum flow flow;
@@ -206,7 +208,7 @@ struct block {
 			const struct fix *rows;
 			size_t count;
 			const char *unit, *of; /* savings in this unit; shares of "a step" */
-			unsigned brief_at, brief_width; /* text */
+			unsigned brief_at;     /* text */
 		} findings;
 		struct {
 			const double *values;

@@ -127,7 +127,7 @@ void build_comm(const struct page *p, struct blocks *b)
 	struct collective *all = blocks_take(b, v.count, sizeof(*all));
 	size_t count = all ? take_collectives(&v, all) : 0, most = is_text(p) ? 24 : 8, lines = 0;
 	struct time_unit unit;
-	struct block_table *t;
+	struct block_table *t, *titles;
 	struct block *head;
 
 	if (!count && is_text(p)) {
@@ -142,7 +142,7 @@ void build_comm(const struct page *p, struct blocks *b)
 				      : blocks_text(b, "%s per %s, mean of the ranks", unit.name,
 						    step_word(p)));
 	head->section.note_at = 5;
-	t = ADD_TABLE(b, columns);
+	titles = t = ADD_TABLE(b, columns);
 	t->class = "kernels five";
 	/* in a terminal rows of one communicator stand together, below its name */
 	for (size_t first = 0; first < count && lines < most; first++) {
@@ -163,6 +163,7 @@ void build_comm(const struct page *p, struct blocks *b)
 			add_cellf(b, r, "%s ranks", show_count(b, c->ranks));
 		t = ADD_TABLE(b, columns);
 		t->has_no_titles = true;
+		t->like = titles;
 		for (size_t i = first; i < count; i++) {
 			if (all[i].is_done || strcmp(all[i].group, c->group) != 0)
 				continue;
@@ -319,12 +320,11 @@ static const char *matched_text(const struct waits *all, struct blocks *b)
 			   all->latest ? "" : "; nobody is blamed");
 }
 
-static void add_clipped(struct blocks *b, enum role role, const char *text)
+static void add_some(struct blocks *b, enum role role, const char *text)
 {
 	if (!text)
 		return;
 	add_sentence(b, role, 14, text);
-	b->last->words.flow = FLOW_CLIP;
 }
 
 void build_waits_brief(const struct page *p, struct blocks *b)
@@ -332,8 +332,8 @@ void build_waits_brief(const struct page *p, struct blocks *b)
 	struct waits all;
 
 	take_waits(p, &all, b);
-	add_clipped(b, ROLE_STRONG, late_text(p, &all, b));
-	add_clipped(b, ROLE_NOTE, matched_text(&all, b));
+	add_some(b, ROLE_STRONG, late_text(p, &all, b));
+	add_some(b, ROLE_NOTE, matched_text(&all, b));
 }
 
 /* Of many ranks: the least, the median and the most of each figure. */
@@ -414,8 +414,8 @@ void build_waits(const struct page *p, struct blocks *b)
 	late = late_text(p, &all, b);
 	if (is_text(p) && matched) {
 		add_section(b, "Waiting", NULL);
-		add_clipped(b, ROLE_TEXT, matched);
-		add_clipped(b, ROLE_STRONG, late);
+		add_some(b, ROLE_TEXT, matched);
+		add_some(b, ROLE_STRONG, late);
 		if (all.matched)
 			add_waits(p, &all, b);
 	} else if (!is_text(p) && all.count) {

@@ -68,7 +68,6 @@ void build_fixes(const struct page *p, struct blocks *b)
 	list->findings.unit = unit.name;
 	list->findings.of = p->has_steps ? "a step" : "the window";
 	list->findings.brief_at = BRIEF_AT;
-	list->findings.brief_width = BRIEF_WIDTH;
 	for (size_t i = 0; i < shown; i++) {
 		double saving_ns = view_number(&v, i, "saving_ns_per_step");
 		unsigned end;

@@ -89,7 +89,6 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 	else
 		wall = blocks_text(b, "wall %s: %s", unit.name, times_text(t, DOT, &unit, b));
 	add_sentencef(b, ROLE_TEXT, 14, "%s%s", count, wall);
-	b->last->words.flow = FLOW_CROP;
 	if (t->count < 2)
 		return;
 	spark = add_block(b, BLOCK_SPARK);
@@ -305,7 +304,6 @@ void build_steps(const struct page *p, struct blocks *b)
 	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);
 	if (!p->has_steps || !t.count) {
 		w = add_words(b, ROLE_ALONE, 14);
-		w->flow = FLOW_CROP;
 		add_span(b, w, TOKEN_TEXT,
 			 "none marked; the window counts as one step \xe2\x86\x92 ");
 		add_span(b, w, TOKEN_CODE, mark_of(p));

@@ -153,7 +153,7 @@ static size_t merge_actions(struct action *all, size_t count)
 static void add_line(struct blocks *b, const char *words)
 {
 	add_sentence(b, ROLE_TEXT, 0, words);
-	b->last->words.flow = FLOW_CROP;
+	b->last->words.flow = FLOW_CLIP;
 }
 
 static void add_rule(struct blocks *b)
@@ -178,7 +178,7 @@ static void add_action(struct blocks *b, const char *const cells[5])
 	for (size_t i = 0; i < 5; i++)
 		columns[6 + i] = (struct block_column){ .at = at[i], .width = i ? 0 : 29 };
 	t = ADD_TABLE(b, columns);
-	t->has_no_titles = true;
+	t->has_no_titles = t->is_framed = true;
 	r = add_row(b, t, TOKEN_TEXT, NULL);
 	for (size_t i = 0; i < 6; i++)
 		add_cell(r, "|");

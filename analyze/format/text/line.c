@@ -45,16 +45,16 @@ void text_init(struct text *t, const struct format_request *how, struct buf *out
 	*t = (struct text){ .out = out,
 			    .colour = how->colour,
 			    .is_utf8 = how->is_utf8,
-			    .width = how->width < LINE_WIDTH ? how->width : LINE_WIDTH };
+			    .width = how->width < LINE_MOST ? how->width : LINE_MOST };
 }
 
 static unsigned put(struct text *t, unsigned column, enum token token, uint32_t c)
 {
 	if (utf8_is_unprintable(c))
 		c = '?';
-	if (utf8_is_wide(c) && column + 1 >= LINE_WIDTH)
+	if (utf8_is_wide(c) && column + 1 >= LINE_MOST)
 		c = '?';
-	if (column < LINE_WIDTH)
+	if (column < LINE_MOST)
 		t->cells[column] = (struct line_cell){ c, (uint8_t)token };
 	if (!utf8_is_wide(c))
 		return column + 1;
@@ -88,13 +88,22 @@ unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token to
 	char word[256];
 
 	while (*words) {
+		const char *at = word;
+
 		words += word_take(words, word);
-		if (column + text_width(word) <= t->width || column <= left) {
-			column = text_at(t, column, token, word);
-			continue;
+		if (column > left && column + text_width(word) > t->width) {
+			text_end(t);
+			column = left;
+			at += strspn(word, " ");
 		}
-		text_end(t);
-		column = text_at(t, left, token, word + strspn(word, " "));
+		while (*at) { /* a word that no line holds goes on in the next */
+			if (column + 2 > t->width && column + text_width(at) > t->width &&
+			    column > left) {
+				text_end(t);
+				column = left;
+			}
+			column = put(t, column, token, utf8_next(&at));
+		}
 	}
 	return column;
 }
@@ -109,7 +118,7 @@ unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token t
 	while (*words) {
 		words += word_take(words, word);
 		if (!fits && column + text_width(word) + 2 > end)
-			return text_at(t, column, token, " \xe2\x80\xa6");
+			return width < 2 ? column : text_at(t, column, token, " \xe2\x80\xa6");
 		column = text_at(t, column, token, word);
 	}
 	return column;
@@ -131,8 +140,14 @@ unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum toke
 		return text_at(t, column, token, words);
 	head = (width - 1) * 3 / 5;
 	tail = width - 1 - head;
-	for (; *words && at < head; at++)
-		column = put(t, column, token, utf8_next(&words));
+	for (const char *next = words; at < head; words = next) {
+		uint32_t c = utf8_next(&next);
+
+		at += utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1;
+		if (at > head) /* a wide character in the last column */
+			break;
+		column = put(t, column, token, c);
+	}
 	column = put(t, column, token, 0x2026);
 	while (*words && text_width(words) > tail)
 		utf8_next(&words);

@@ -11,6 +11,8 @@
 #include "analyze/format/format.h"
 #include "analyze/format/page/page.h"
 
+enum { LINE_MOST = 240 /* columns; sentences of more are hard to read */ };
+
 struct line_cell {
 	uint32_t c; /* 0: nothing; LINE_WIDE: right half of the glyph before */
 	uint8_t token;
@@ -20,8 +22,9 @@ struct text {
 	enum colour colour;
 	bool is_utf8;
 	bool is_open;   /* the line has a title, and what follows may go on in it */
-	unsigned width; /* at most LINE_WIDTH; what is beyond is not written */
-	struct line_cell cells[LINE_WIDTH]; /* of the line that is being made */
+	unsigned used;  /* columns of that title */
+	unsigned width; /* at most LINE_MOST; what is beyond is not written */
+	struct line_cell cells[LINE_MOST]; /* of the line that is being made */
 };
 
 void text_init(struct text *t, const struct format_request *how, struct buf *out);

@@ -3,12 +3,14 @@
 #include "analyze/format/text/line.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_WIDTH = 48, NAME_LEAST = 24, GAP = 2 /* of a table that lays itself out */ };
 enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60, RULE_AT = 13 };
+enum { READABLE = 40 /* columns of a sentence; with less it begins further to the left */ };
 
 static void end_open(struct text *t)
 {
@@ -69,17 +71,22 @@ static void draw_callout(struct text *t, const struct block *b)
 
 static void draw_section(struct text *t, const struct block *b)
 {
+	unsigned at = b->section.note_at, column;
 	char title[64];
 	size_t i;
 
 	for (i = 0; b->section.title[i] && i + 1 < sizeof(title); i++)
 		title[i] = (char)toupper((unsigned char)b->section.title[i]);
 	title[i] = '\0';
-	text_at(t, 0, TOKEN_BOLD, title);
+	column = text_at(t, 0, TOKEN_BOLD, title);
 	if (b->section.note)
-		text_at(t, b->section.note_at, b->section.token, b->section.note);
+		column = text_wrap(t, column < at ? at : column + 1, at, b->section.token,
+				   b->section.note);
+	if (b->section.right && column + GAP + text_width(b->section.right) > t->width)
+		text_end(t);
 	if (b->section.right)
 		text_right(t, t->width, TOKEN_DIM, b->section.right);
+	t->used = column;
 	t->is_open = true;
 }
 
@@ -126,7 +133,7 @@ static void draw_spark(struct text *t, unsigned column, const struct block *b)
 static void draw_words(struct text *t, const struct block *b)
 {
 	const struct block_words *w = &b->words;
-	unsigned column = w->is_hanging ? w->left - 2 : w->left, width = LINE_WIDTH - w->left;
+	unsigned column = w->is_hanging ? w->left - 2 : w->left;
 	enum token token = TOKEN_TEXT;
 
 	if (!w->left)
@@ -137,13 +144,12 @@ static void draw_words(struct text *t, const struct block *b)
 		token = s->token == TOKEN_CODE ? token : s->token; /* as the words before */
 		if (w->flow == FLOW_WRAP)
 			column = text_wrap(t, column, w->left, token, s->text);
-		else if (w->flow == FLOW_CLIP)
-			column = text_clip(t, column, width, token, s->text);
 		else
-			column = text_at(t, column, token, s->text);
+			column = text_clip(t, column, t->width > column ? t->width - column : 0,
+					   token, s->text);
 	}
 	if (w->more)
-		text_at(t, column, TOKEN_DIM, w->more);
+		column = text_wrap(t, column, w->left, TOKEN_DIM, w->more);
 	if (b->next && b->next->kind == BLOCK_SPARK)
 		draw_spark(t, column, b->next);
 	t->is_open = w->is_open;
@@ -186,19 +192,35 @@ static void draw_bar(struct text *t, const struct block_column *c, const struct 
 	}
 }
 
+/* Whether a cell may go on over the next, which is empty. */
+static bool is_over_next(const struct block_table *table, const struct block_row *r, size_t i)
+{
+	const struct block_column *next = &table->columns[i + 1];
+
+	return !table->is_fitted && i + 1 < table->count && !table->columns[i].end && !next->end &&
+	       !next->is_bar && (!r->cells[i + 1].text || !*r->cells[i + 1].text) &&
+	       column_title(next, MEDIUM_TEXT);
+}
+
+/* What a text gets of `width` columns that it shares with what follows it. */
+static unsigned cell_width(unsigned width, unsigned text, unsigned more)
+{
+	unsigned least = text < NAME_LEAST ? text : NAME_LEAST;
+
+	if (least > width)
+		return width;
+	return more + least < width ? width - more : least;
+}
+
 static void draw_row(struct text *t, const struct block_table *table, const struct block_row *r)
 {
-	unsigned at = 0, before;
-
 	for (size_t i = 0; i < r->used; i++) {
 		const struct block_column *c = &table->columns[i];
 		const struct block_cell *cell = &r->cells[i];
 		enum token token = cell->token ? cell->token : r->token;
+		unsigned at = c->at, more = cell->more ? text_width(cell->more) : 0, width, end;
 
-		before = at;
-		at = c->is_pushed && before + 2 > c->at ? before + 2 : c->at;
-
-		if (!column_title(c, MEDIUM_TEXT))
+		if (!column_title(c, MEDIUM_TEXT) || (c->is_bar && !c->width))
 			continue;
 		if (c->is_bar && !cell->text) {
 			draw_bar(t, c, cell);
@@ -212,11 +234,45 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 			continue;
 		if (c->end)
 			text_right(t, c->end, token, cell->text);
-		else
-			at = text_shorten(t, at, c->width, token, cell->text);
+		if (c->end)
+			continue;
+		/* what follows gives way before a name is hard to know again, and then the name */
+		width = text_width(cell->text);
+		end = is_over_next(table, r, i) ? c[1].at + c[1].width : c->at + c->width;
+		if (c->width && at + width + more > end)
+			width = cell_width(end - at, width, more);
+		at = text_shorten(t, at, width, token, cell->text);
 		if (cell->more)
-			text_at(t, at, TOKEN_DIM, cell->more);
+			text_clip(t, at, c->width ? end - at : more, TOKEN_DIM, cell->more);
 	}
+}
+
+/* Whether the title of a column may go on over the next, which has none. */
+static bool flows_on(const struct block_table *table, size_t i)
+{
+	const char *next =
+		i + 1 < table->count ? column_title(&table->columns[i + 1], MEDIUM_TEXT) : NULL;
+
+	return !table->is_fitted && !table->columns[i].end && next && !*next;
+}
+
+static unsigned title_at(const struct block_column *c, const char *title)
+{
+	if (c->title_at || !c->end)
+		return c->title_at ? c->title_at : c->at;
+	return c->end - text_width(title);
+}
+
+/* Where the first title that is not empty begins. */
+static unsigned titles_begin(const struct block_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const char *title = column_title(&table->columns[i], MEDIUM_TEXT);
+
+		if (title && *title)
+			return title_at(&table->columns[i], title);
+	}
+	return UINT_MAX;
 }
 
 static void draw_titles(struct text *t, const struct block_table *table)
@@ -225,61 +281,136 @@ static void draw_titles(struct text *t, const struct block_table *table)
 		const struct block_column *c = &table->columns[i];
 		const char *title = column_title(c, MEDIUM_TEXT);
 
-		if (!title)
+		if (!title || (c->is_bar && !c->width))
 			continue;
-		if (c->end && !c->title_at)
-			text_right(t, c->end, TOKEN_DIM, title);
-		else if (table->is_fitted)
-			text_shorten(t, c->at, c->width, TOKEN_DIM, title);
+		if (c->end || flows_on(table, i))
+			text_at(t, title_at(c, title), TOKEN_DIM, title);
 		else
-			text_at(t, c->title_at ? c->title_at : c->at, TOKEN_DIM, title);
+			text_shorten(t, c->at, c->width, TOKEN_DIM, title);
 	}
 }
 
-static unsigned width_of(const struct block_table *table, size_t count)
+/* What the cells of a column need, and its title unless that stands over several. */
+static unsigned column_need(const struct block_table *table, size_t i)
 {
-	unsigned width = count ? GAP * ((unsigned)count - 1) : 0;
+	const struct block_column *c = &table->columns[i];
+	unsigned need = flows_on(table, i) ? 0 : text_width(column_title(c, MEDIUM_TEXT)), width;
 
-	for (size_t i = 0; i < count; i++)
-		width += table->columns[i].width;
+	if (c->is_bar)
+		return c->width;
+	if (c->title_at)
+		need = c->end - c->title_at;
+	for (const struct block_row *r = table->rows; r; r = r->next) {
+		const struct block_cell *cell = &r->cells[i];
+
+		width = cell->text && !is_over_next(table, r, i) ? text_width(cell->text) : 0;
+		if (c->width && !c->end && width > c->width)
+			width = c->width;
+		width += (cell->more ? text_width(cell->more) : 0) + (cell->mark ? 2 : 0);
+		need = width > need ? width : need;
+	}
+	return need;
+}
+
+/* Columns of a table and of the one beside it, from the left. */
+struct layout {
+	struct place {
+		struct block_column *column;
+		unsigned at, wish, width,
+			least; /* wish: where the page would have it end or begin */
+		bool is_right;
+	} places[2 * COLUMNS_MAX];
+	size_t count;
+};
+
+static void take_columns(struct layout *l, const struct block_table *table,
+			 const struct block *others)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		struct block_column *c = &table->columns[i];
+		struct place new = { .column = c, .wish = c->end ? c->end : c->at };
+		size_t k = l->count;
+
+		if (!column_title(c, MEDIUM_TEXT) || k == 2 * COLUMNS_MAX)
+			continue;
+		new.width = column_need(table, i);
+		for (const struct block *b = others; b; b = b->next)
+			if (b->kind == BLOCK_TABLE && b->table.like == table) {
+				unsigned need = column_need(&b->table, i);
+
+				new.width = need > new.width ? need : new.width;
+			}
+		new.is_right = !c->is_bar && (c->end || (table->is_fitted && !c->is_left));
+		new.least = new.width;
+		if (table->is_fitted && c->is_left && new.width > NAME_WIDTH)
+			new.width = NAME_WIDTH;
+		if (c->is_bar)
+			new.least = 0;
+		else if (!new.is_right && (c->width || table->is_fitted))
+			new.least = NAME_LEAST;
+		for (; k && l->places[k - 1].wish > new.wish; k--)
+			l->places[k] = l->places[k - 1];
+		l->places[k] = new;
+		l->count++;
+	}
+}
+
+static unsigned layout_width(const struct layout *l)
+{
+	unsigned width = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		width += l->places[i].width ? l->places[i].width + (width ? GAP : 0) : 0;
 	return width;
 }
 
-/*
- * Columns as wide as what stands in them.  A page does not wrap: names shrink first, then the
- * last columns; csv and json have all.
- */
-static void fit_columns(struct block_table *table, unsigned width)
+/* Bars shrink before names, and both before the last column is left out: csv and json have it. */
+static void shrink_columns(struct layout *l, unsigned width)
 {
-	unsigned column = 0;
+	for (int names = 0; names < 2; names++)
+		for (size_t i = l->count; i--;) {
+			struct place *p = &l->places[names ? l->count - 1 - i : i];
+			unsigned all = layout_width(l), over = all > width ? all - width : 0;
 
-	for (size_t i = 0; i < table->count; i++) {
-		struct block_column *c = &table->columns[i];
+			if (p->column->is_bar != !names || p->width <= p->least)
+				continue;
+			p->width -= over < p->width - p->least ? over : p->width - p->least;
+		}
+	while (l->count > 1 && layout_width(l) > width)
+		l->places[--l->count].column->hidden |= IN(MEDIUM_TEXT);
+	if (l->count && layout_width(l) > width)
+		l->places[0].width = width;
+}
 
-		c->width = text_width(column_title(c, MEDIUM_TEXT));
-		for (const struct block_row *r = table->rows; r; r = r->next)
-			if (text_width(r->cells[i].text) > c->width)
-				c->width = text_width(r->cells[i].text);
-		if (c->is_left && c->width > NAME_WIDTH)
-			c->width = NAME_WIDTH;
+/*
+ * Columns stand where the page would have them as far as their cells leave GAP blanks between two;
+ * else they move, first to the right and then back from the edge of the terminal.
+ */
+static void place_columns(struct layout *l, unsigned width)
+{
+	unsigned at = 0, edge = width;
+
+	shrink_columns(l, width);
+	for (size_t i = 0; i < l->count; i++) {
+		struct place *p = &l->places[i];
+
+		p->at = p->is_right ? (p->wish > p->width ? p->wish - p->width : 0) : p->wish;
+		p->at = p->at > at ? p->at : at;
+		at = p->width ? p->at + p->width + GAP : at;
 	}
-	for (size_t i = 0; i < table->count; i++) {
-		struct block_column *c = &table->columns[i];
-		unsigned all = width_of(table, table->count);
-		unsigned over = all > width ? all - width : 0;
+	for (size_t i = l->count; i--;) {
+		struct place *p = &l->places[i];
+		struct block_column *c = p->column;
 
-		if (c->is_left && c->width > NAME_LEAST)
-			c->width -= over < c->width - NAME_LEAST ? over : c->width - NAME_LEAST;
-	}
-	while (table->count > 1 && width_of(table, table->count) > width)
-		table->count--;
-	for (size_t i = 0; i < table->count; i++) {
-		struct block_column *c = &table->columns[i];
-
-		c->at = column;
-		column += c->width;
-		c->end = c->is_left ? 0 : column;
-		column += GAP;
+		if (p->at + p->width > edge)
+			p->at = edge > p->width ? edge - p->width : 0;
+		if (p->width)
+			edge = p->at > GAP ? p->at - GAP : 0;
+		if (c->title_at)
+			c->title_at = p->at + p->width - (c->end - c->title_at);
+		c->at = p->at;
+		c->width = p->width;
+		c->end = p->is_right ? p->at + p->width : 0;
 	}
 }
 
@@ -291,14 +422,20 @@ static void draw_table(struct text *t, struct block *b)
 	const struct block_table *right =
 		next && next->kind == BLOCK_TABLE && next->table.is_beside ? &next->table : NULL;
 	const struct block_row *l = left->rows, *r = right ? right->rows : NULL;
+	struct layout layout = { .count = 0 };
 
 	if (left->is_fitted || (left->has_no_titles && !left->is_in_line))
 		end_open(t);
-	if (left->is_fitted) {
-		fit_columns(left, t->width);
-		for (struct block_row *row = left->rows; row; row = row->next)
-			row->used = left->count;
+	if (left->like) {
+		memcpy(left->columns, left->like->columns, left->count * sizeof(*left->columns));
+	} else if (!left->is_framed) {
+		take_columns(&layout, left, next);
+		if (right)
+			take_columns(&layout, right, NULL);
+		place_columns(&layout, t->width);
 	}
+	if (t->is_open && titles_begin(left) < t->used + GAP)
+		end_open(t);
 	if (!left->has_no_titles) {
 		draw_titles(t, left);
 		if (right)
@@ -346,10 +483,13 @@ static void draw_timeline(struct text *t, const struct step_timeline *s, bool is
 
 static void draw_findings(struct text *t, const struct block *b)
 {
+	unsigned left = b->findings.brief_at;
+
+	if (left + READABLE > t->width)
+		left = RULE_AT;
 	end_open(t);
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
-		unsigned column;
 		char number[32];
 
 		snprintf(number, sizeof(number), "%zu", i + 1);
@@ -359,13 +499,12 @@ static void draw_findings(struct text *t, const struct block *b)
 			text_right(t, 11, TOKEN_BOLD, f->saving);
 		}
 		text_at(t, RULE_AT, TOKEN_TEXT, f->rule);
-		column = text_shorten(t, b->findings.brief_at, b->findings.brief_width, TOKEN_TEXT,
-				      f->brief);
-		column = text_at(t, column + 1, TOKEN_DIM, "\xe2\x86\x92 ");
-		if (column + 8 < t->width && strcspn(f->advice, " ") + column < t->width)
-			text_clip(t, column, t->width - column, TOKEN_TEXT, f->advice);
-		else if (column + 8 < t->width)
-			text_shorten(t, column, t->width - column, TOKEN_TEXT, f->advice);
+		if (left < b->findings.brief_at)
+			text_end(t);
+		text_wrap(t, left, left, TOKEN_TEXT, f->brief);
+		text_end(t);
+		text_wrap(t, text_at(t, left, TOKEN_DIM, "\xe2\x86\x92 "), left + 2, TOKEN_TEXT,
+			  f->advice);
 		text_end(t);
 	}
 }
