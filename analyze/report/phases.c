@@ -87,6 +87,7 @@ struct tally {
 };
 struct gap { /* what fell between mark `row` and the next */
 	struct tally tally;
+	uint64_t begin_ns; /* of its wall_ns, which are without a break */
 	size_t row;
 	uint32_t process, name; /* name 0: of `phase` */
 	uint8_t phase;
@@ -99,10 +100,12 @@ struct named { /* ranges of an annotation that no rule maps */
 };
 struct process_phases {
 	struct tally kinds[MARK_KINDS][SWEEP_PHASES];
+	uint64_t beyond_ns[SWEEP_PHASES];     /* time of its steps that is in no window */
 	uint64_t open_until_ns[SWEEP_PHASES]; /* latest end of a range of the phase on S */
 	uint64_t unmapped_until_ns;
 	size_t interval_row, range_row; /* step_list cursors */
 	size_t time_now, ranges_now;    /* the rows of MARK_TIME_NOW and MARK_RANGES_NOW */
+	size_t window;                  /* the first of the sweep's that may reach into a gap */
 	uint32_t first_now;             /* of `named`, index + 1 */
 };
 struct phases {
@@ -211,6 +214,8 @@ static enum status gap_put(struct phases *s, const struct gap *gap, struct error
 
 	if (last && last->row == gap->row && last->process == gap->process &&
 	    last->name == gap->name && last->phase == gap->phase) {
+		if (!last->tally.wall_ns)
+			last->begin_ns = gap->begin_ns;
 		tally_add(&last->tally, &gap->tally);
 		return ST_OK;
 	}
@@ -228,7 +233,9 @@ static enum status put_interval(struct accumulator *f, const struct phase_interv
 	struct process_phases *p = &s->processes[st->process];
 	const struct step_list *steps = &f->steps[st->process];
 	struct tally tally = { .wall_ns = st->end_ns - st->begin_ns, .inferred = st->inferred };
-	struct gap gap = { .tally = tally, .process = st->process, .phase = st->phase };
+	struct gap gap = {
+		.tally = tally, .begin_ns = st->begin_ns, .process = st->process, .phase = st->phase
+	};
 
 	gap.row = steps_at(steps, st->begin_ns, &p->interval_row);
 	if (gap.row == steps->count)
@@ -428,13 +435,39 @@ static enum status end_phase(struct accumulator *f, uint32_t process, unsigned p
 	return ST_OK;
 }
 
+/* What of a gap is in no window: a window ends with its last mark where the next is cut out or in
+ * another window, but the step reaches to that.  Gaps of a process come in order of time. */
+static uint64_t beyond_windows(const struct accumulator *f, struct process_phases *p,
+			       const struct gap *gap)
+{
+	uint64_t at_ns = gap->begin_ns, end_ns = at_ns + gap->tally.wall_ns, ns = 0;
+	const struct sweep_window *all;
+	size_t count = sweep_windows(f->sweep, &all);
+
+	while (p->window < count &&
+	       (all[p->window].process != gap->process || all[p->window].end_ns <= at_ns))
+		p->window++;
+	for (size_t i = p->window; i < count && at_ns < end_ns; i++) {
+		if (all[i].process != gap->process)
+			continue;
+		if (all[i].begin_ns >= end_ns)
+			break;
+		if (all[i].begin_ns > at_ns)
+			ns += all[i].begin_ns - at_ns;
+		if (all[i].end_ns > at_ns)
+			at_ns = all[i].end_ns;
+	}
+	return at_ns < end_ns ? ns + end_ns - at_ns : ns;
+}
+
 /* Validation, checkpoints and what else a window has beside its steps. */
 static enum status end_outside(struct accumulator *f, uint32_t process, unsigned phase,
 			       struct error *err)
 {
 	static const enum mark_kind inside[] = { MARK_GOOD, MARK_SETTLING, MARK_CUT };
 	const struct phases *s = f->state;
-	uint64_t ns = sweep_process(f->sweep, process).wall->ns[phase];
+	uint64_t ns = sweep_process(f->sweep, process).wall->ns[phase] +
+		      s->processes[process].beyond_ns[phase];
 	union value keys[RANK_KEYS + 1], *row;
 
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
@@ -497,7 +530,11 @@ static enum status phases_end(struct accumulator *f, struct error *err)
 		if (!row->joins && kind != MARK_ABSENT)
 			continue;
 		if (!gap->name) {
-			tally_add(&s->processes[gap->process].kinds[kind][gap->phase], &gap->tally);
+			struct process_phases *p = &s->processes[gap->process];
+
+			tally_add(&p->kinds[kind][gap->phase], &gap->tally);
+			if (kind != MARK_ABSENT)
+				p->beyond_ns[gap->phase] += beyond_windows(f, p, gap);
 			continue;
 		}
 		TRY(named_find(s, gap->process, gap->name, &named, err));
