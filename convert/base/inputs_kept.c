@@ -3,25 +3,31 @@
 
 #include "schemas/base/vec.h"
 
-static struct identity {
-	dev_t device;
-	ino_t inode;
-} * kept;
+#include <string.h>
+#include <unistd.h>
+
+static char **kept;
 static size_t count, cap;
 
+/* Looks anew each time: the inode of an input that is gone may be another file's by now. */
 bool inputs_kept_has(const struct stat *st)
 {
-	for (size_t i = 0; i < count; i++)
-		if (kept[i].device == st->st_dev && kept[i].inode == st->st_ino)
+	for (size_t i = 0; i < count; i++) {
+		struct stat now;
+		int rc = strcmp(kept[i], "-") ? stat(kept[i], &now) : fstat(STDIN_FILENO, &now);
+
+		if (rc == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
 			return true;
+	}
 	return false;
 }
 
-enum status inputs_kept_note(const struct stat *st, struct error *err)
+enum status inputs_kept_note(const char *path, size_t len, struct error *err)
 {
-	if (!S_ISREG(st->st_mode))
-		return ST_OK;
 	TRY(vec_reserve(&kept, &cap, count + 1, err));
-	kept[count++] = (struct identity){ st->st_dev, st->st_ino };
+	kept[count] = strndup(path, len);
+	if (!kept[count])
+		return fail_memory(err);
+	count++;
 	return ST_OK;
 }

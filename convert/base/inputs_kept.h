@@ -12,10 +12,11 @@
 #include "schemas/base/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
-/* What is no regular file is not noted: no output replaces it. */
-enum status inputs_kept_note(const struct stat *st, struct error *err);
+/* The path of `len` bytes, copied; "-" is standard input. */
+enum status inputs_kept_note(const char *path, size_t len, struct error *err);
 bool inputs_kept_has(const struct stat *st);
 
 #endif

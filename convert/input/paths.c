@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { DEPTH_MAX = 32 /* folders in folders */, PATHS_MOST = 1 << 20 };
 
@@ -81,7 +80,7 @@ static enum status add_found(struct input_paths *p, char *path, struct error *er
 	enum status status = ST_OK;
 
 	if (is_there && S_ISREG(st.st_mode)) {
-		status = inputs_kept_note(&st, err);
+		status = inputs_kept_note(path, strlen(path), err);
 		if (status == ST_OK)
 			return add(p, path, true, err);
 	}
@@ -146,22 +145,10 @@ static enum status add_member(void *self, const char *address, struct error *err
 enum status input_keep(const char *operand, struct error *err)
 {
 	const char *end = operand + strlen(operand);
-	enum status status = ST_OK;
-	struct stat st;
 
-	if (strcmp(operand, "-") == 0)
-		return fstat(STDIN_FILENO, &st) == 0 ? inputs_kept_note(&st, err) : ST_OK;
-	while (end && status == ST_OK) {
-		char *file = strndup(operand, (size_t)(end - operand));
-
-		if (!file)
-			return fail_memory(err);
-		if (stat(file, &st) == 0)
-			status = inputs_kept_note(&st, err);
-		free(file);
-		end = memrchr(operand, ':', (size_t)(end - operand));
-	}
-	return status;
+	for (; end; end = memrchr(operand, ':', (size_t)(end - operand)))
+		TRY(inputs_kept_note(operand, (size_t)(end - operand), err));
+	return ST_OK;
 }
 
 static enum status search_operand(struct search *s, const char *operand, struct error *err)
