@@ -5,6 +5,7 @@
 #include "analyze/format/parts.h"
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
+#include "convert/base/say.h"
 #include "convert/output/output.h"
 
 #include <stdio.h>
@@ -12,16 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TOOL "tacho-analyze"
+
 enum { FIRST_EVENT_BYTES = 64 << 10 };
 
 void tool_complain(const char *path, const struct error *err)
 {
-	fprintf(stderr, "tacho-analyze: ");
-	if (path)
-		fprintf(stderr, "%s: ", path);
-	if (err->at != NOWHERE)
-		fprintf(stderr, "byte %llu: ", (unsigned long long)err->at);
-	fprintf(stderr, "%s\n", err->text);
+	say_error(TOOL, path, err);
 }
 
 static uint64_t clock_ns(void)
@@ -43,11 +41,9 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
 	TRY(source_paths_find(paths, operands, count, scratch_folder(), &passed_over, err));
 	if (passed_over && !t->common.quiet)
-		fprintf(stderr, "tacho-analyze: passed over %zu JSON files that are no traces\n",
-			passed_over);
+		say(TOOL, "passed over %zu JSON files that are no traces", passed_over);
 	if (paths->special && !t->common.quiet)
-		fprintf(stderr, "tacho-analyze: passed over %zu FIFOs, devices or sockets\n",
-			paths->special);
+		say(TOOL, "passed over %zu FIFOs, devices or sockets", paths->special);
 	return filter_find_origin(&t->filter, paths->paths, paths->count,
 				  &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
 						    .resident = FIRST_EVENT_BYTES,

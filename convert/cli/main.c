@@ -5,6 +5,7 @@
  */
 #include "convert/cli/internal.h"
 #include "convert/base/progress.h"
+#include "convert/base/say.h"
 #include "convert/base/temporary.h"
 #include "convert/output/gzip.h"
 #include "convert/sink/sink_list.h"
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#define TOOL "tacho-convert"
 
 static const struct option own_rows[] = {
 	{ "type", 't', OPTION_TEXT, "FORMAT", "what to write, see below",
@@ -38,14 +41,9 @@ static const struct option own_rows[] = {
 
 void print_error(const char *file, const struct error *err)
 {
-	fputs("tacho-convert: ", stderr);
-	if (file)
-		fprintf(stderr, "%s: ", file);
-	if (err->at != NOWHERE)
-		fprintf(stderr, "byte %llu: ", (unsigned long long)err->at);
-	fprintf(stderr, "%s\n", err->text);
+	say_error(TOOL, file, err);
 	if (err->status == ST_CEILING)
-		fputs("tacho-convert: --memory SIZE raises ceilings\n", stderr);
+		say(TOOL, "--memory SIZE raises ceilings");
 }
 
 void note_fault(void *self, const char *file, const struct error *err)
@@ -63,7 +61,7 @@ void print_clocks(void *self, const char *line)
 	const struct run *r = self;
 
 	if (r->size.attempt <= 1)
-		fprintf(stderr, "tacho-convert: %s\n", line);
+		say(TOOL, "%s", line);
 }
 
 /* ---- progress ---- */
@@ -143,25 +141,23 @@ static void release(struct run *r)
 /* One line: what came in, what went out, and why they differ; where it is. */
 static void put_account(const struct run *r, const char *account, uint64_t bytes)
 {
-	const char *o = r->common.output;
+	bool is_named = r->common.output && strcmp(r->common.output, "-") != 0;
+	char files[48] = "";
 
 	if (r->common.quiet || !r->files)
 		return;
-	fprintf(stderr, "tacho-convert: %s", account);
 	if (r->is_folder && !r->type->is_folder)
-		fprintf(stderr, "; %llu %s in %s", (unsigned long long)r->files,
-			r->files == 1 ? "file" : "files", o);
-	else if (o && strcmp(o, "-") != 0)
-		fprintf(stderr, "; %s", o);
-	fprintf(stderr, ", %.*f %s\n", bytes < 100000 ? 0 : 1,
-		bytes < 100000 ? (double)bytes : (double)bytes / 1e6,
-		bytes < 100000 ? "bytes" : "MB");
+		snprintf(files, sizeof(files), "%llu %s in ", (unsigned long long)r->files,
+			 r->files == 1 ? "file" : "files");
+	say(TOOL, "%s%s%s%s, %.*f %s", account, is_named ? "; " : "", files,
+	    is_named ? r->common.output : "", bytes < 100000 ? 0 : 1,
+	    bytes < 100000 ? (double)bytes : (double)bytes / 1e6, bytes < 100000 ? "bytes" : "MB");
 	if (r->size.totals.in) {
 		struct buf b;
 
 		buf_init(&b, TEXT_CEILING);
 		size_account(&r->size, &b);
-		fprintf(stderr, "tacho-convert: %s\n", buf_text(&b));
+		say(TOOL, "%s", buf_text(&b));
 		buf_release(&b);
 	}
 }
@@ -178,11 +174,9 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 					       &passed_over, &err);
 
 	if (passed_over && !r->common.quiet)
-		fprintf(stderr, "tacho-convert: passed over %zu JSON files that are no traces\n",
-			passed_over);
+		say(TOOL, "passed over %zu JSON files that are no traces", passed_over);
 	if (r->paths.special && !r->common.quiet)
-		fprintf(stderr, "tacho-convert: passed over %zu FIFOs, devices or sockets\n",
-			r->paths.special);
+		say(TOOL, "passed over %zu FIFOs, devices or sockets", r->paths.special);
 	if (!r->common.quiet && isatty(STDERR_FILENO))
 		ticker = progress_start(&(struct progress_hooks){ look, show }, r);
 	if (status == ST_OK)
@@ -316,7 +310,7 @@ int main(int argc, char **argv)
 	if (status != ST_OK) {
 		print_error(NULL, &err);
 		if (status == ST_USAGE)
-			fputs("tacho-convert: --help lists what there is\n", stderr);
+			say(TOOL, "--help lists what there is");
 		return status_exit(status);
 	}
 	temporary_guard();

@@ -107,9 +107,9 @@ static bool is_printable(const char *text)
 
 	for (size_t at = 0; at < len;) {
 		size_t n = utf8_sequence(text + at, len - at);
+		const char *next = text + at;
 
-		if (!n || (uint8_t)text[at] < 0x20 || text[at] == 0x7f ||
-		    (n == 2 && (uint8_t)text[at] == 0xc2 && (uint8_t)text[at + 1] < 0xa0))
+		if (!n || utf8_is_control(utf8_next(&next)))
 			return false;
 		at += n;
 	}

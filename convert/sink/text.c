@@ -37,12 +37,15 @@ static void put_tame(struct buf *b, const char *text, size_t len)
 {
 	for (size_t at = 0; at < len;) {
 		size_t n = utf8_sequence(text + at, len - at);
+		const char *next = text + at;
 
-		if (n == 0 || (uint8_t)text[at] < 0x20 || text[at] == 0x7F)
-			buf_putf(b, "\\x%02x", (uint8_t)text[at]);
-		else
+		if (n && text[at] && !utf8_is_control(utf8_next(&next))) {
 			buf_put(b, text + at, n);
-		at += n ? n : 1;
+			at += n;
+			continue;
+		}
+		for (size_t end = at + (n ? n : 1); at < end; at++)
+			buf_putf(b, "\\x%02x", (uint8_t)text[at]);
 	}
 }
 
@@ -101,12 +104,25 @@ static void put_track(struct text *t, const struct track *k)
 /* ---- arguments ---- */
 
 /* What came as JSON may have blanks that break the line. */
+/* A value as JSON, which escapes only some of what a terminal obeys. */
+static void put_json(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
+{
+	size_t from = b->len;
+
+	json_put_value(b, t, type, bits);
+	if (type != ATTR_TEXT || b->len == from)
+		return;
+	buf_text(b); /* ends it */
+	utf8_tame((char *)b->data + from);
+	b->len = from + strlen((char *)b->data + from);
+}
+
 static void put_value(struct buf *b, const struct trace *t, uint8_t type, uint64_t bits)
 {
 	if (type == ATTR_JSON)
 		put_name(b, t, (uint32_t)bits);
 	else
-		json_put_value(b, t, type, bits);
+		put_json(b, t, type, bits);
 }
 
 static void put_key(struct buf *b, const char *key, size_t len)
@@ -161,7 +177,7 @@ static void put_members(struct text *t, const struct event *e)
 		if (m->type == ATTR_JSON)
 			buf_putf(b, "0x%llx", (unsigned long long)bits);
 		else
-			json_put_value(b, t->base.trace, m->type, bits);
+			put_json(b, t->base.trace, m->type, bits);
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/base/status.h"
 
+#include "schemas/base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,13 +21,6 @@ static void text_trim(char *text)
 		text[len - 1 - tail] = '\0';
 }
 
-static void text_tame(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
-
 enum status fail(struct error *err, enum status status, uint64_t at, const char *fmt, ...)
 {
 	char text[sizeof(err->text)]; /* an argument may be err->text */
@@ -40,7 +35,7 @@ enum status fail(struct error *err, enum status status, uint64_t at, const char 
 		text[0] = '\0';
 	if (len >= (int)sizeof(text))
 		text_trim(text);
-	text_tame(text);
+	utf8_tame(text);
 	err->status = status;
 	err->at = at;
 	memcpy(err->text, text, sizeof(text));

@@ -61,3 +61,28 @@ size_t utf8_put(char out[4], uint32_t c)
 	out[0] = (char)(lead[len] | c);
 	return len;
 }
+
+bool utf8_is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+void utf8_tame(char *text)
+{
+	const char *from = text;
+
+	while (*from) {
+		const char *at = from;
+		uint32_t c = utf8_next(&from);
+		size_t len = (size_t)(from - at);
+
+		if (utf8_is_control(c) || (len == 1 && c == UTF8_DAMAGED)) {
+			*text++ = '?';
+		} else {
+			memmove(text, at, len);
+			text += len;
+		}
+	}
+	*text = '\0';
+}

@@ -5,6 +5,7 @@
 #ifndef SCHEMAS_BASE_UTF8_H
 #define SCHEMAS_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,5 +18,11 @@ size_t utf8_sequence(const char *text, size_t len);
 uint32_t utf8_next(const char **text);
 /* Returns its bytes; what is no character (a surrogate, beyond U+10FFFF) is UTF8_DAMAGED. */
 size_t utf8_put(char out[4], uint32_t c);
+
+/* Whether a terminal or a browser obeys the character instead of showing it: C0 and C1 controls,
+ * line separators, and what turns the direction of the text around it. */
+bool utf8_is_control(uint32_t c);
+/* Puts one '?' in place of each control and of each byte that begins no character. */
+void utf8_tame(char *text);
 
 #endif

@@ -65,6 +65,9 @@ void test_status_fail_tames(void)
 
 	fail(&err, ST_FORMAT, 0, "bad name '%s'", "a\nb\x1b[31mc\x7f\xc3\xa9");
 	CHECK_STR(err.text, "bad name 'a?b?[31mc?\xc3\xa9'");
+	/* C1 controls, bytes that are no character, and what turns the direction of a text */
+	fail(&err, ST_FORMAT, 0, "%s", "a\xc2\x9b\x9b\xe2\x80\xae\xe2\x81\xa6\xef\xbf\xbdz");
+	CHECK_STR(err.text, "a????\xef\xbf\xbdz");
 	memset(&err, 0x80, sizeof(err));
 	fail(&err, ST_FORMAT, 0, "%s", "");
 	CHECK_STR(err.text, "");

@@ -17,8 +17,8 @@ static void put_text(struct buf *out, const char *text)
 
 		if (c < 0x80 && strchr("\\`*_{}[]<>#|~&", (int)c))
 			buf_put_byte(out, '\\');
-		if (c < ' ' || c == 0x7F)
-			c = 0xFFFD;
+		if (utf8_is_control(c))
+			c = UTF8_DAMAGED;
 		buf_put(out, bytes, utf8_put(bytes, c));
 	}
 }
