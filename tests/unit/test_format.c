@@ -123,7 +123,7 @@ void test_format_cuts_names(void)
 
 	buf_init(&out, 1 << 16);
 	text_init(&t, &plain, &out);
-	CHECK_U64(text_shorten(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop"), 11);
+	CHECK_U64(text_shorten(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop", NULL), 11);
 	text_end(&t);
 	CHECK_STR(buf_text(&out), "abcdef\xe2\x80\xa6mnop\n");
 	CHECK_U64(text_width("\xe2\x80\xa6"
@@ -197,16 +197,26 @@ static void random_table_make(struct random_table *t)
 	}
 }
 
-/* The whole name, or a head and a tail of it with the mark between them. */
+/* The whole name; or its head, the mark and its tail; or its head and what follows it later, both
+ * with a mark. */
 static bool is_name(const char *shown, const char *whole)
 {
-	const char *mark = strstr(shown, "\xe2\x80\xa6");
-	size_t tail = mark ? strlen(mark + 3) : 0;
+	static const char mark[] = "\xe2\x80\xa6";
+	const char *first = strstr(shown, mark), *second = first ? strstr(first + 3, mark) : NULL;
+	size_t rest = first ? strlen(first + 3) : 0;
+	char *piece;
+	bool found;
 
-	if (!mark)
+	if (!first)
 		return !strcmp(shown, whole);
-	return !strncmp(shown, whole, (size_t)(mark - shown)) && tail < strlen(whole) &&
-	       !strcmp(mark + 3, whole + strlen(whole) - tail);
+	if (strncmp(shown, whole, (size_t)(first - shown)) || rest > strlen(whole) + 3)
+		return false;
+	if (!second)
+		return rest <= strlen(whole) && !strcmp(first + 3, whole + strlen(whole) - rest);
+	piece = strndup(first + 3, (size_t)(second - first) - 3);
+	found = piece && strstr(whole, piece);
+	free(piece);
+	return found && !second[3];
 }
 
 /* How many cells of a row a drawn line is when it is split at two blanks or more; 0: another row.
@@ -266,6 +276,56 @@ void test_format_tables_read_back(void)
 		random_table_make(&table);
 		check_table(&table, widths[trial % 5], &out);
 		blocks_release(&table.blocks);
+	}
+	buf_release(&out);
+}
+
+/* Names that differ in one place only, and are too long for their column, do not read alike. */
+void test_format_names_apart(void)
+{
+	static const struct block_column columns[] = { { .title = "kernel", .width = 28 },
+						       { .title = "ms", .end = 40 } };
+	struct format_request how = { .is_utf8 = true, .width = 60 };
+	char name[65] = "", *line, *end;
+	const char *lines[TABLE_ROWS + 1];
+	struct block_table *table;
+	struct blocks b;
+	struct buf out;
+	struct text t;
+
+	buf_init(&out, DRAWN);
+	for (size_t trial = 0; trial < TRIALS; trial++) {
+		size_t count = 0;
+
+		blocks_init(&b);
+		table = ADD_TABLE(&b, columns);
+		table->is_fitted = trial % 2;
+		table->columns[0].is_left = true;
+		for (size_t i = 0; i < 64; i++)
+			name[i] = (char)('a' + random_below(26));
+		for (size_t i = 0; i < TABLE_ROWS; i++) {
+			struct block_row *r = add_row(&b, table, TOKEN_TEXT, NULL);
+			size_t at = 9 * i + random_below(9);
+			char was = name[at];
+
+			name[at] = '#';
+			add_cell(r, blocks_text(&b, "%s", name));
+			add_cell(r, "1.00");
+			name[at] = was;
+		}
+		buf_clear(&out);
+		text_init(&t, &how, &out);
+		text_draw(&t, &b);
+		for (line = (char *)(uintptr_t)buf_text(&out);
+		     (end = strchr(line, '\n')) && count <= TABLE_ROWS; line = end + 1) {
+			*end = '\0';
+			lines[count++] = line;
+		}
+		CHECK_U64(count, TABLE_ROWS + 1);
+		for (size_t i = 0; i < count; i++)
+			for (size_t k = 0; k < i; k++)
+				CHECK(strcmp(lines[i], lines[k]) != 0);
+		blocks_release(&b);
 	}
 	buf_release(&out);
 }
@@ -348,6 +408,16 @@ static struct tables *tables_of(const char *path, const struct report_type *cons
 	return tables;
 }
 
+static void write_text(char path[32], const char *text)
+{
+	int fd;
+
+	snprintf(path, 32, "/tmp/tacho-XXXXXX");
+	fd = mkstemp(path);
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
 static void write_trace(char path[32])
 {
 	static const char text[] =
@@ -357,12 +427,8 @@ static void write_trace(char path[32])
 		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1,\\\"2\\\">(int)\",\"pid\":0,"
 		"\"tid\":7,"
 		"\"ts\":200,\"dur\":100,\"args\":{\"device\":0,\"stream\":7,\"correlation\":5}}]}";
-	int fd;
 
-	snprintf(path, 32, "/tmp/tacho-XXXXXX");
-	fd = mkstemp(path);
-	CHECK(fd >= 0 && write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
-	close(fd);
+	write_text(path, text);
 }
 
 void test_format_csv(void)
@@ -384,6 +450,30 @@ void test_format_csv(void)
 	CHECK(!strncmp(buf_text(&out), "rank,host,pid,name,short,class,count,", 37));
 	how.reports = (const struct report_type *const[]){ &report_kernels, &report_steps, NULL };
 	CHECK_U64(format_csv.write(&how, &out, NULL), ST_USAGE);
+	buf_release(&out);
+	tables_free(how.tables);
+	unlink(path);
+}
+
+/* Kernels that differ in what a short name leaves out are two rows that can be told apart. */
+void test_format_short_names_apart(void)
+{
+	static const char text[] =
+		"{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1>(int)\",\"pid\":"
+		"0,"
+		"\"tid\":7,\"ts\":200,\"dur\":100,\"args\":{\"device\":0,\"stream\":7}},"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1>(float)\",\"pid\":0,"
+		"\"tid\":7,\"ts\":400,\"dur\":50,\"args\":{\"device\":0,\"stream\":7}}]}";
+	struct format_request how = { .reports = kernels, .is_utf8 = true, .width = 100 };
+	struct buf out;
+	char path[32];
+
+	write_text(path, text);
+	how.tables = tables_of(path, kernels);
+	buf_init(&out, 1 << 20);
+	CHECK_OK(format_text.write(&how, &out, NULL), NULL);
+	CHECK(strstr(buf_text(&out), "\na<1>     compute") != NULL);
+	CHECK(strstr(buf_text(&out), "\na<1> #2  compute") != NULL);
 	buf_release(&out);
 	tables_free(how.tables);
 	unlink(path);

@@ -106,6 +106,7 @@ struct block_cell {
 	enum token mark;  /* a square of this colour before the text; TOKEN_TEXT: none */
 	double share;     /* of a bar, 0 to 1 */
 	const struct stack *stack;
+	size_t seen; /* text: where a cut text differs from another of its column; 0: nowhere */
 };
 struct block_row {
 	struct block_row *next;

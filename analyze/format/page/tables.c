@@ -19,6 +19,38 @@ static bool is_wanted(const struct page *p, const struct column *c)
 	return c->cell != CELL_HIST && (strcmp(c->name, "rank") != 0 || p->ranks.count > 1);
 }
 
+struct brief { /* short name of a row */
+	const char *text, *name;
+	size_t row;
+};
+
+/*
+ * Short names by row.  Several names may have the same one: of these all but the first by name
+ * end in a number, which is that of the name whatever the rank.
+ */
+static const char **short_names(const struct view *v, struct blocks *b)
+{
+	const char **texts = blocks_take(b, v->count, sizeof(*texts));
+	struct brief *all = blocks_take(b, v->count, sizeof(*all));
+	unsigned number = 1;
+
+	if (!texts || !all)
+		return NULL;
+	for (size_t i = 0; i < v->count; i++)
+		all[i] = (struct brief){ view_text(v, i, "short"), view_text(v, i, "name"), i };
+	SORT_BY(all, v->count, UP(struct brief, text), UP(struct brief, name),
+		UP(struct brief, row));
+	for (size_t i = 0; i < v->count; i++) {
+		if (!i || strcmp(all[i].text, all[i - 1].text) != 0)
+			number = 1;
+		else if (strcmp(all[i].name, all[i - 1].name) != 0)
+			number++;
+		texts[all[i].row] =
+			number == 1 ? all[i].text : blocks_text(b, "%s #%u", all[i].text, number);
+	}
+	return texts;
+}
+
 /* `unit` NULL: no time. */
 static const char *value_text(const struct page *p, struct blocks *b, const struct column *c,
 			      union value v, const struct time_unit *unit)
@@ -66,7 +98,8 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 	struct time_unit units[COLUMNS_MAX];
 	bool is_time[COLUMNS_MAX] = { false };
 	size_t places[COLUMNS_MAX], count = 0, rows = v->count;
-	size_t most = p->medium == MEDIUM_MD ? COLUMNS_MAX : 24;
+	size_t most = p->medium == MEDIUM_MD ? COLUMNS_MAX : 24, brief = COLUMNS_MAX;
+	const char **briefs = NULL;
 	struct block_table *t;
 
 	if (v->type->is_seldom && !v->count)
@@ -95,6 +128,8 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 				longest = (double)v->rows[k][i].u64;
 		units[count] = time_unit_of(longest, 2);
 		places[count] = i;
+		if (c->cell == CELL_TEXT && !strcmp(c->name, "short"))
+			brief = count;
 		title = title_text(b, c, is_time[count] ? &units[count] : NULL);
 		columns[count++] = (struct block_column){
 			.title = title,
@@ -106,15 +141,19 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 	}
 	t = add_table(b, columns, count);
 	t->is_fitted = true;
+	if (is_text(p) && brief < count)
+		briefs = short_names(v, b);
 	if (p->medium != MEDIUM_TEXT && rows > MD_ROWS)
 		rows = MD_ROWS;
 	for (size_t k = 0; k < rows; k++) {
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 
 		for (size_t i = 0; i < count; i++)
-			add_cell(r,
-				 value_text(p, b, &v->type->columns[places[i]],
-					    v->rows[k][places[i]], is_time[i] ? &units[i] : NULL));
+			add_cell(r, briefs && i == brief
+					    ? briefs[k]
+					    : value_text(p, b, &v->type->columns[places[i]],
+							 v->rows[k][places[i]],
+							 is_time[i] ? &units[i] : NULL));
 	}
 	if (rows < v->count)
 		add_sentencef(b, ROLE_NOTE, 0, "%zu more rows", v->count - rows);

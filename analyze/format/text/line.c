@@ -131,27 +131,71 @@ void text_right(struct text *t, unsigned end, enum token token, const char *word
 	text_at(t, width < end ? end - width : 0, token, words);
 }
 
-unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
-		      const char *words)
+/* Puts what of a text fits in `width` columns, and returns the rest of it. */
+static const char *put_head(struct text *t, unsigned *column, unsigned width, enum token token,
+			    const char *words)
 {
-	unsigned whole = text_width(words), head, tail, at = 0;
+	unsigned end = *column + width;
 
-	if (whole <= width || width < 2)
-		return text_at(t, column, token, words);
-	head = (width - 1) * 3 / 5;
-	tail = width - 1 - head;
-	for (const char *next = words; at < head; words = next) {
+	for (const char *next = words; *words; words = next) {
 		uint32_t c = utf8_next(&next);
 
-		at += utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1;
-		if (at > head) /* a wide character in the last column */
+		/* a wide character does not begin in the last column */
+		if (*column + (utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1) > end)
 			break;
-		column = put(t, column, token, c);
+		*column = put(t, *column, token, c);
 	}
+	return words;
+}
+
+/* The end of a text that fits in `width` columns. */
+static const char *tail_of(const char *words, unsigned width)
+{
+	for (unsigned whole = text_width(words); *words && whole > width;) {
+		uint32_t c = utf8_next(&words);
+
+		whole -= utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1;
+	}
+	return words;
+}
+
+static unsigned head_width(unsigned width)
+{
+	return (width - 1) * 3 / 5;
+}
+
+unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
+		      const char *words, const char *seen)
+{
+	unsigned end = column + width;
+	const char *middle, *tail;
+
+	if (text_width(words) <= width || width < 2)
+		return text_at(t, column, token, words);
+	middle = put_head(t, &column, head_width(width), token, words);
 	column = put(t, column, token, 0x2026);
-	while (*words && text_width(words) > tail)
-		utf8_next(&words);
-	return text_at(t, column, token, words);
+	tail = tail_of(words, end - column);
+	if (!seen || seen < middle || seen >= tail)
+		return text_at(t, column, token, tail);
+	put_head(t, &column, end - column - 1, token, seen);
+	return put(t, column, token, 0x2026);
+}
+
+size_t text_alike(const char *a, const char *b, unsigned width)
+{
+	unsigned head = width < 2 ? 0 : head_width(width), whole;
+	size_t same = 0;
+
+	while (a[same] && a[same] == b[same])
+		same++;
+	if (width < 2 || same + 1 < head || (!a[same] && !b[same]))
+		return 0;
+	while (same && ((unsigned char)a[same] & 0xc0) == 0x80) /* begin of a character */
+		same--;
+	whole = text_width(a);
+	if (whole <= width || text_width(b) <= width || whole - text_width(a + same) + 1 < head)
+		return 0;
+	return strcmp(tail_of(a, width - 1 - head), tail_of(b, width - 1 - head)) ? 0 : same;
 }
 
 unsigned text_fill(struct text *t, unsigned column, unsigned count, enum token token, uint32_t c)

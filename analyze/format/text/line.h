@@ -35,9 +35,14 @@ unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token to
 		   const char *words);
 /* Ends before `end`. */
 void text_right(struct text *t, unsigned end, enum token token, const char *words);
-/* At most `width` columns; a longer text loses its middle, 3 : 2. */
+/*
+ * At most `width` columns; a longer text loses its middle, 3 : 2.  What begins at `seen`, which
+ * points into it, is shown for its end if that middle has it; NULL: nothing has to be.
+ */
 unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
-		      const char *words);
+		      const char *words, const char *seen);
+/* Where two texts differ that text_shorten() would make one of, in bytes; 0: it would not. */
+size_t text_alike(const char *a, const char *b, unsigned width);
 /* At most `width` columns; of a longer text whole words, then an ellipsis. */
 unsigned text_clip(struct text *t, unsigned column, unsigned width, enum token token,
 		   const char *words);

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 48, NAME_LEAST = 24, GAP = 2 /* of a table that lays itself out */ };
+enum { NAME_WIDTH = 48, NAME_LEAST = 24, GAP = 2 };
+enum { ROWS_NEAR = 256 /* names of so many rows after another are told from it */ };
 enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60, RULE_AT = 13 };
 enum { READABLE = 40 /* columns of a sentence; with less it begins further to the left */ };
 
@@ -47,7 +48,7 @@ static void draw_input(struct text *t, const struct block *b)
 	right = right < 10 ? right : 10; /* a longer word may come closer */
 	width = t->width > 20 ? t->width - right : 10;
 	width -= text_width(more) < width ? text_width(more) : 0;
-	text_at(t, text_shorten(t, 0, width, TOKEN_BOLD, path), TOKEN_DIM, more);
+	text_at(t, text_shorten(t, 0, width, TOKEN_BOLD, path, NULL), TOKEN_DIM, more);
 	text_right(t, t->width, TOKEN_DIM, b->input.report);
 	text_end(t);
 	for (const struct span *s = b->input.words.spans; s; s = s->next)
@@ -241,7 +242,8 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 		end = is_over_next(table, r, i) ? c[1].at + c[1].width : c->at + c->width;
 		if (c->width && at + width + more > end)
 			width = cell_width(end - at, width, more);
-		at = text_shorten(t, at, width, token, cell->text);
+		at = text_shorten(t, at, width, token, cell->text,
+				  cell->seen ? cell->text + cell->seen : NULL);
 		if (cell->more)
 			text_clip(t, at, c->width ? end - at : more, TOKEN_DIM, cell->more);
 	}
@@ -286,7 +288,7 @@ static void draw_titles(struct text *t, const struct block_table *table)
 		if (c->end || flows_on(table, i))
 			text_at(t, title_at(c, title), TOKEN_DIM, title);
 		else
-			text_shorten(t, c->at, c->width, TOKEN_DIM, title);
+			text_shorten(t, c->at, c->width, TOKEN_DIM, title, NULL);
 	}
 }
 
@@ -414,6 +416,27 @@ static void place_columns(struct layout *l, unsigned width)
 	}
 }
 
+/* Names of a column that would read alike are to show where they differ. */
+static void tell_apart(struct block_table *table, size_t i)
+{
+	unsigned width = table->columns[i].width;
+
+	for (struct block_row *r = table->rows; r; r = r->next) {
+		struct block_cell *a = &r->cells[i];
+		struct block_row *other = r->next;
+
+		if (!a->text || text_width(a->text) <= width)
+			continue;
+		for (size_t k = 0; k < ROWS_NEAR && other; k++, other = other->next) {
+			struct block_cell *b = &other->cells[i];
+			size_t seen = b->text ? text_alike(a->text, b->text, width) : 0;
+
+			a->seen = seen > a->seen ? seen : a->seen;
+			b->seen = seen > b->seen ? seen : b->seen;
+		}
+	}
+}
+
 /* A table, and the one to its right if there is one: line by line. */
 static void draw_table(struct text *t, struct block *b)
 {
@@ -433,6 +456,9 @@ static void draw_table(struct text *t, struct block *b)
 		if (right)
 			take_columns(&layout, right, NULL);
 		place_columns(&layout, t->width);
+		for (size_t i = 0; i < left->count; i++)
+			if (!left->columns[i].end && !left->columns[i].is_bar)
+				tell_apart(left, i);
 	}
 	if (t->is_open && titles_begin(left) < t->used + GAP)
 		end_open(t);
@@ -483,10 +509,9 @@ static void draw_timeline(struct text *t, const struct step_timeline *s, bool is
 
 static void draw_findings(struct text *t, const struct block *b)
 {
-	unsigned left = b->findings.brief_at;
+	bool is_narrow = b->findings.brief_at + READABLE > t->width;
+	unsigned left = is_narrow ? RULE_AT : b->findings.brief_at;
 
-	if (left + READABLE > t->width)
-		left = RULE_AT;
 	end_open(t);
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
@@ -499,7 +524,7 @@ static void draw_findings(struct text *t, const struct block *b)
 			text_right(t, 11, TOKEN_BOLD, f->saving);
 		}
 		text_at(t, RULE_AT, TOKEN_TEXT, f->rule);
-		if (left < b->findings.brief_at)
+		if (is_narrow)
 			text_end(t);
 		text_wrap(t, left, left, TOKEN_TEXT, f->brief);
 		text_end(t);
