@@ -115,7 +115,7 @@ class Causes:
             kind = call_class(call.name)
             if kind in self.classes:
                 self.classes[kind].setdefault(phases.thread(call), []).append(
-                    (call.begin, call.end, call.index, call.name, 0))
+                    (call.begin, call.end, order(call), call.name, 0))
         self.add_sync_rows(rows)
         self.add_pageable()
         self.covers = {}
@@ -182,7 +182,7 @@ class Causes:
             if call is None or call_class(call.name) in ("copy", "blocking_copy"):
                 continue
             self.classes["sync"].setdefault(phases.thread(call), []).append(
-                (row.begin, row.end, row.index, call.name, 0))
+                (row.begin, row.end, order(row), call.name, 0))
 
     def add_pageable(self):
         for events in self.oracle.devices.values():
@@ -191,7 +191,7 @@ class Causes:
                 if call is None or call_class(call.name) != "copy" or "Pageable" not in event.name:
                     continue
                 self.classes["blocking_copy"].setdefault(phases.thread(call), []).append(
-                    (call.begin, call.end, call.index, call.name, event.begin))
+                    (call.begin, call.end, order(event), call.name, event.begin))
 
     def gaps(self, device):
         """Lead, the idle time within and the tail."""

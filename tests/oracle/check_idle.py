@@ -119,6 +119,7 @@ def check_labelled(checks, binary):
                 got[cause] = got.get(cause, 0) - us
             got = {cause: us for cause, us in got.items() if us}
             checks.same(f"labelled: {name}", got, want)
+            check_file(checks, binary, f"labelled: {name}", check_traces.Oracle(path), True)
         rows, want = labelled_idle.before_window()
         labelled_idle.write(path, rows)
         report = check_traces.analyze(binary, path, "--report", "summary")

@@ -23,6 +23,11 @@ def kernel(name, begin, end, correlation, stream=7):
                stream=stream, correlation=correlation)
 
 
+def copy(kinds, correlation, stream=7):
+    return row("gpu_memcpy", f"Memcpy DtoH ({kinds})", 1900, 100, tid=stream, pid=0, device=0,
+               context=1, stream=stream, correlation=correlation, bytes=4)
+
+
 def call(name, begin, length, correlation, tid=1):
     return row("cuda_runtime", name, begin, length, tid=tid, correlation=correlation)
 
@@ -78,14 +83,15 @@ def scenes():
     made["blocking_copy by name"] = (frame() + [call("cudaMemcpy", 3000, 1000, 9)],
                                      other_than({"blocking_copy": 1000, **LAUNCH}))
     made["blocking_copy of pageable memory"] = (
-        frame(begin_b=6000) + [call("cudaMemcpyAsync", 1500, 1500, 9),
-                               row("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 1900, 100,
-                                   tid=7, pid=0, device=0, context=1, stream=7, correlation=9,
-                                   bytes=4)], other_than({"blocking_copy": 1000, **LAUNCH}))
-    made["copy that does not block"] = (
+        frame() + [call("cudaMemcpyAsync", 1500, 1500, 9), copy("Device -> Pageable", 9)],
+        other_than({"blocking_copy": 1000, **LAUNCH}))
+    made["blocking_copy of two calls at once"] = (
         frame() + [call("cudaMemcpyAsync", 1500, 1500, 9),
-                   row("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 1900, 100, tid=7, pid=0,
-                       device=0, context=1, stream=7, correlation=9, bytes=4)],
+                   call("cudaMemcpy2DAsync", 1500, 1500, 10),
+                   copy("Device -> Pageable", 10, stream=8), copy("Device -> Pageable", 9)],
+        other_than({"blocking_copy": 1000, **LAUNCH}))
+    made["copy that does not block"] = (
+        frame() + [call("cudaMemcpyAsync", 1500, 1500, 9), copy("Device -> Pinned", 9)],
         {"host:forward": 1000, "host:other": 2990, **LAUNCH})
     made["allocator"] = (frame() + [call("cudaMalloc", 3000, 2000, 9)],
                          other_than({"allocator": 2000, **LAUNCH}))
