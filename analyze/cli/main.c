@@ -14,35 +14,44 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 extern char **environ;
 
-enum { RULES_MAX = 1024 * 1024, HELP_MAX = 64 * 1024 };
+enum { RULES_MAX = 1024 * 1024 };
 #define PAGE_MAX ((size_t)4 << 30) /* of a report as text */
 
 /* ---- help and version ------------------------------------------------------------------- */
 
-static void print_help(const struct option_set *sets)
+static void put_help(const struct option_set *sets, struct buf *out)
 {
-	struct buf out;
-
-	buf_init(&out, HELP_MAX);
-	buf_put_text(&out, "usage: tacho-analyze INPUT... [options]\n"
-			   "       tacho-analyze --partial OUT INPUT...   --merge PARTIAL...\n"
-			   "       tacho-analyze --diff A B [--fail-over 2%]   "
-			   "--explain FIGURE [INPUT...]\n"
-			   "An INPUT is a trace, a folder of traces, or - for standard input.\n\n");
-	option_help(sets, &out);
-	buf_put_text(&out, "\nreports:\n");
+	buf_put_text(out, "usage: tacho-analyze INPUT... [options]\n"
+			  "       tacho-analyze --partial OUT INPUT...   --merge PARTIAL...\n"
+			  "       tacho-analyze --diff A B [--fail-over 2%]   "
+			  "--explain FIGURE [INPUT...]\n"
+			  "An INPUT is a trace, a folder of traces, or - for standard input.\n\n");
+	option_help(sets, out);
+	buf_put_text(out, "\nreports:\n");
 	for (size_t i = 0; report_types[i]; i++)
-		buf_putf(&out, "  %-9s %s\n", report_types[i]->name, report_types[i]->help);
-	buf_put_text(&out, "formats:\n");
-#define X(name) buf_putf(&out, "  %-9s %s\n", #name, format_##name.help);
+		buf_putf(out, "  %-9s %s\n", report_types[i]->name, report_types[i]->help);
+	buf_put_text(out, "formats:\n");
+#define X(name) buf_putf(out, "  %-9s %s\n", #name, format_##name.help);
 	FORMAT_LIST(X)
 #undef X
-	fputs(buf_text(&out), stdout);
-	buf_release(&out);
+}
+
+static enum status print_about(struct tool *t, const struct option_set *sets, struct error *err)
+{
+	if (t->common.help)
+		put_help(sets, &t->page);
+	else if (t->common.version)
+		buf_putf(&t->page, "tacho-analyze %s\n%s\ncJSON %s\nzlib %s\n", TACHO_VERSION,
+			 archive_version_details(), cJSON_Version(), zlibVersion());
+	else
+		(t->own.diff ? diff_put_schema : put_json_schema)(&t->page);
+	t->common.output = NULL;
+	return tool_write(t, t->page.data, t->page.len, err);
 }
 
 /* ---- a run ------------------------------------------------------------------------------ */
@@ -76,6 +85,17 @@ static enum status rules_load(struct tool *t, struct error *err)
 	return ST_OK;
 }
 
+static enum status format_unknown(const char *name, struct error *err)
+{
+	struct similar s = { .name = name, .len = strlen(name) };
+	char meant[SIMILAR_TEXT];
+
+	for (size_t i = 0; format_types[i]; i++)
+		similar_try(&s, format_types[i]->name);
+	return fail(err, ST_USAGE, NOWHERE, "--format %.40s: no such format%s", name,
+		    similar_text(&s, meant));
+}
+
 static enum status settle(struct tool *t, struct error *err)
 {
 	TRY(options_check(&t->common, err));
@@ -85,8 +105,7 @@ static enum status settle(struct tool *t, struct error *err)
 		compat_report(t->reports);
 	t->format = format_find(t->own.format);
 	if (!t->format)
-		return fail(err, ST_USAGE, NOWHERE, "--format %.40s: no such format",
-			    t->own.format);
+		return format_unknown(t->own.format, err);
 	if (t->format == &format_csv && t->reports[1])
 		return fail(err, ST_USAGE, NOWHERE,
 			    "csv holds one table: name one report, such as --report kernels");
@@ -140,16 +159,10 @@ int main(int argc, char **argv)
 		status = option_environment(sets, environ, &err);
 	if (status == ST_OK)
 		status = option_arguments(sets, argc, argv, &operands, &err);
-	if (status == ST_OK && t.common.help)
-		print_help(sets);
-	else if (status == ST_OK && t.common.version)
-		printf("tacho-analyze %s\n%s\ncJSON %s\nzlib %s\n", TACHO_VERSION,
-		       archive_version_details(), cJSON_Version(), zlibVersion());
-	else if (status == ST_OK && t.own.schema) {
-		(t.own.diff ? diff_put_schema : put_json_schema)(&t.page);
-		fputs(buf_text(&t.page), stdout);
-	} else if (status == ST_OK)
-		status = run(&t, argv + 1, (size_t)operands, &err);
+	if (status == ST_OK)
+		status = t.common.help || t.common.version || t.own.schema
+				 ? print_about(&t, sets, &err)
+				 : run(&t, argv + 1, (size_t)operands, &err);
 	if (status != ST_OK && err.text[0])
 		tool_complain(NULL, &err);
 	name_rules_free(t.rules);

@@ -83,6 +83,17 @@ void compat_report(const struct report_type *out[REPORTS_ASKED + 1])
 	out[0] = &report_compat_hta;
 }
 
+static enum status report_unknown(const char *name, size_t len, struct error *err)
+{
+	struct similar s = { .name = name, .len = len };
+	char meant[SIMILAR_TEXT];
+
+	for (size_t i = 0; report_types[i]; i++)
+		similar_try(&s, report_types[i]->name);
+	return fail(err, ST_USAGE, NOWHERE, "--report %.*s: no such report%s",
+		    len < 40 ? (int)len : 40, name, similar_text(&s, meant));
+}
+
 enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
 			  struct error *err)
 {
@@ -100,8 +111,7 @@ enum status reports_parse(const char *text, const struct report_type *out[REPORT
 		size_t i = 0;
 
 		if (!type)
-			return fail(err, ST_USAGE, NOWHERE, "--report %.*s: no such report",
-				    len < 40 ? (int)len : 40, text);
+			return report_unknown(text, len, err);
 		while (i < count && out[i] != type) /* each once */
 			i++;
 		if (i == REPORTS_ASKED)

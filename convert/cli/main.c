@@ -210,50 +210,78 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 
 /* ---- the command line ---- */
 
-static void print_help(const struct option_set *sets)
+static void put_help(const struct option_set *sets, struct buf *b)
 {
 	static const struct source_type *const sources[] = {
 #define X(name) &source_##name,
 		SOURCE_LIST(X)
 #undef X
 	};
+
+	buf_put_text(b, "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
+			"An INPUT is a file, a folder, either compressed or not, or - for standard "
+			"input.\n\n");
+	option_help(sets, b);
+	buf_put_text(b, "\nFormats for -t:\n");
+	for (size_t i = 0; sink_types[i]; i++)
+		buf_putf(b, "  %-8s %s\n", sink_types[i]->name, sink_types[i]->help);
+	buf_put_text(b, "\nFormats of an INPUT, found by its bytes:\n");
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		buf_putf(b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
+}
+
+/* --help or --version. */
+static enum status print_about(const struct run *r, const struct option_set *sets,
+			       struct error *err)
+{
+	struct out *out = NULL;
+	enum status status;
 	struct buf b;
 
 	buf_init(&b, TEXT_CEILING);
-	buf_put_text(&b,
-		     "usage: tacho-convert INPUT... -t FORMAT [-o OUT] [options]\n\n"
-		     "An INPUT is a file, a folder, either compressed or not, or - for standard "
-		     "input.\n\n");
-	option_help(sets, &b);
-	buf_put_text(&b, "\nFormats for -t:\n");
-	for (size_t i = 0; sink_types[i]; i++)
-		buf_putf(&b, "  %-8s %s\n", sink_types[i]->name, sink_types[i]->help);
-	buf_put_text(&b, "\nFormats of an INPUT, found by its bytes:\n");
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
-		buf_putf(&b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
-	fputs(buf_text(&b), stdout);
+	if (r->common.help)
+		put_help(sets, &b);
+	else
+		buf_putf(&b, "tacho-convert %s\nzlib %s, %s, cJSON %s; gzip by %s\n", TACHO_VERSION,
+			 zlibVersion(), archive_version_string(), cJSON_Version(), gzip_library());
+	status = out_open(&out, NULL, false, err);
+	if (status == ST_OK)
+		status = out_write(out, b.data, b.len, err);
+	if (status == ST_OK)
+		status = out_commit(out, err);
+	out_free(out);
 	buf_release(&b);
+	return status;
+}
+
+/* `name` NULL: none was given. */
+static enum status type_unknown(const char *name, struct error *err)
+{
+	struct similar s = { .name = name ? name : "", .len = name ? strlen(name) : 0 };
+	char meant[SIMILAR_TEXT];
+	struct buf names;
+
+	buf_init(&names, TEXT_CEILING);
+	for (size_t i = 0; sink_types[i]; i++) {
+		buf_putf(&names, "%s%s", i ? ", " : "", sink_types[i]->name);
+		similar_try(&s, sink_types[i]->name);
+	}
+	if (name)
+		fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s%s", name,
+		     buf_text(&names), similar_text(&s, meant));
+	else
+		fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s", buf_text(&names));
+	buf_release(&names);
+	return ST_USAGE;
 }
 
 static enum status check_options(struct run *r, int operands, struct error *err)
 {
 	enum align_mode align;
-	struct buf names;
 
 	r->type = r->own.type ? sink_find(r->own.type) : NULL;
-	if (!r->type) {
-		buf_init(&names, TEXT_CEILING);
-		for (size_t i = 0; sink_types[i]; i++)
-			buf_putf(&names, "%s%s", i ? ", " : "", sink_types[i]->name);
-		if (r->own.type)
-			fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s",
-			     r->own.type, buf_text(&names));
-		else
-			fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s",
-			     buf_text(&names));
-		buf_release(&names);
-		return ST_USAGE;
-	}
+	if (!r->type)
+		return type_unknown(r->own.type, err);
 	if (strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--args %s: neither lean nor full",
 			    r->own.args);
@@ -296,14 +324,11 @@ int main(int argc, char **argv)
 	if (status == ST_OK)
 		status = option_arguments(sets, argc, argv, &operands, &err);
 	plain_set(getenv("TACHO_PLAIN"));
-	if (status == ST_OK && r.common.help) {
-		print_help(sets);
-		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
-	}
-	if (status == ST_OK && r.common.version) {
-		printf("tacho-convert %s\nzlib %s, %s, cJSON %s; gzip by %s\n", TACHO_VERSION,
-		       zlibVersion(), archive_version_string(), cJSON_Version(), gzip_library());
-		return fflush(stdout) == 0 ? 0 : status_exit(ST_IO);
+	if (status == ST_OK && (r.common.help || r.common.version)) {
+		status = print_about(&r, sets, &err);
+		if (status != ST_OK)
+			print_error(NULL, &err);
+		return status_exit(status);
 	}
 	if (status == ST_OK)
 		status = check_options(&r, operands, &err);

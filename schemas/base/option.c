@@ -139,31 +139,41 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 	return one[b_len];
 }
 
-/* The row that was probably meant: at most two slips, and under half of the name. */
-static const struct option *find_similar(const struct option_set *sets, const char *name,
-					 size_t len, bool flags_only)
+void similar_try(struct similar *s, const char *word)
 {
-	const struct option *row, *best = NULL;
-	unsigned slips, fewest = 3;
+	unsigned slips = distance(s->name, s->len, word, strlen(word));
+
+	if (slips > 2 || slips * 2 >= s->len || (s->best && slips >= s->slips))
+		return;
+	s->slips = slips;
+	s->best = word;
+}
+
+const char *similar_text(const struct similar *s, char out[SIMILAR_TEXT])
+{
+	out[0] = '\0';
+	if (s->best)
+		snprintf(out, SIMILAR_TEXT, "; did you mean %s?", s->best);
+	return out;
+}
+
+static const char *find_similar(const struct option_set *sets, const char *name, size_t len,
+				bool flags_only)
+{
+	struct similar s = { .name = name, .len = len };
 
 	for (; sets->rows; sets++)
-		for (row = sets->rows; row->name; row++) {
-			if (!row->help || (flags_only && row->type != OPTION_FLAG))
-				continue;
-			slips = distance(name, len, row->name, strlen(row->name));
-			if (slips < fewest && slips * 2 < len) {
-				fewest = slips;
-				best = row;
-			}
-		}
-	return best;
+		for (const struct option *row = sets->rows; row->name; row++)
+			if (row->help && (!flags_only || row->type == OPTION_FLAG))
+				similar_try(&s, row->name);
+	return s.best;
 }
 
 static enum status fail_unknown(const struct option_set *sets, const char *dashes, const char *name,
 				size_t len, struct error *err)
 {
 	int shown = len < OPTION_NAME ? (int)len : OPTION_NAME;
-	const struct option *similar = find_similar(sets, name, len, false);
+	const char *similar = find_similar(sets, name, len, false);
 	const char *no = "";
 
 	if (!similar && len > 3 && !strncmp(name, "no-", 3)) {
@@ -172,7 +182,7 @@ static enum status fail_unknown(const struct option_set *sets, const char *dashe
 	}
 	if (similar)
 		return fail(err, ST_USAGE, NOWHERE, "unknown option %s%.*s; did you mean %s%s%s?",
-			    dashes, shown, name, dashes, no, similar->name);
+			    dashes, shown, name, dashes, no, similar);
 	return fail(err, ST_USAGE, NOWHERE, "unknown option %s%.*s", dashes, shown, name);
 }
 

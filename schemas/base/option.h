@@ -69,6 +69,20 @@ enum status option_arguments_until_operand(const struct option_set *sets, int ar
 enum status option_set_text(const struct option_set *sets, const char *name, const char *value,
 			    struct error *err);
 
+/* A search for the word that was probably meant: at most two slips, and under half of the name.
+ * Begins with `name` and `len` alone; `best` is borrowed from what was tried, NULL: none is near.
+ */
+struct similar {
+	const char *name;
+	size_t len;
+	const char *best;
+	unsigned slips; /* of `best` */
+};
+void similar_try(struct similar *s, const char *word);
+/* "; did you mean kernels?" or nothing, to `out`; returns it. */
+enum { SIMILAR_TEXT = OPTION_NAME + 24 };
+const char *similar_text(const struct similar *s, char out[SIMILAR_TEXT]);
+
 /* The row called `name`, and the place of its value in *into (may be NULL); NULL: none is. */
 const struct option *option_find(const struct option_set *sets, const char *name, void **into);
 
