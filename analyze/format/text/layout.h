@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.h - where the columns of a table stand in a terminal of some width. */
+#ifndef ANALYZE_FORMAT_TEXT_LAYOUT_H
+#define ANALYZE_FORMAT_TEXT_LAYOUT_H
+
+#include "analyze/format/page/block.h"
+
+enum { NAME_LEAST = 24 /* columns below which a name is hard to know */, GAP = 2 };
+
+/* Whether a cell may go on over the next, which is empty. */
+bool cell_is_over_next(const struct block_table *table, const struct block_row *r, size_t i);
+/* Whether the title of a column may go on over the next, which has none. */
+bool title_is_over_next(const struct block_table *table, size_t i);
+/*
+ * Sets `at`, `width`, `end` of the columns of a table and of the one beside it (NULL: none), hides
+ * those that do not fit, and marks in the cells what a cut name has to show.  `others` are the
+ * blocks after the table, of which some may be like it.
+ */
+void columns_place(struct block_table *table, struct block_table *beside,
+		   const struct block *others, unsigned width);
+
+#endif
