@@ -2,6 +2,7 @@
 /* What bounds the run (DEFINITIONS.md 8). */
 #include "analyze/findings/rule.h"
 
+#include "analyze/engine/number.h"
 #include "analyze/report/ranks.h"
 
 #include <math.h>
@@ -228,6 +229,27 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 	return put(t, "NO VERDICT", 0, NAN, sentence, NULL, NULL, err);
 }
 
+/* Launches without any GPU event are no job of the CPU alone.  The table of trust counts before the
+ * options take events out: what they hide was recorded. */
+static enum status put_no_gpu(const struct facts *f, struct table *t, struct error *err)
+{
+	uint64_t launches = tables_sum(f->tables, "trust", "launches");
+	char sentence[FINDING_TEXT], count[NUMBER_TEXT];
+
+	if (f->gpus)
+		snprintf(sentence, sizeof(sentence),
+			 "No GPU event here has a length: host phases only.");
+	else if (launches && !tables_sum(f->tables, "trust", "gpu_events"))
+		snprintf(sentence, sizeof(sentence),
+			 "No GPU event of the file's %s launch%s is in it: the GPU was not "
+			 "recorded.",
+			 count_text(count, launches), launches == 1 ? "" : "es");
+	else
+		snprintf(sentence, sizeof(sentence),
+			 "No GPU event in this file: host phases only.");
+	return put(t, "NO GPU", 0, NAN, sentence, NULL, NULL, err);
+}
+
 enum status verdict_put(struct facts *f, struct error *err)
 {
 	struct table *t = tables_find(f->tables, "verdict");
@@ -235,10 +257,7 @@ enum status verdict_put(struct facts *f, struct error *err)
 	struct savings s;
 
 	if (!f->gpus || f->window_ns <= 0)
-		return put(t, "NO GPU", 0, NAN,
-			   f->gpus ? "No GPU event here has a length: host phases only."
-				   : "No GPU event in this file: host phases only.",
-			   NULL, NULL, err);
+		return put_no_gpu(f, t, err);
 	if (f->is_sampled || f->is_damaged)
 		return judge_blind(f, t, err);
 	s = savings_take(f);

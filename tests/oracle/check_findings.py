@@ -117,6 +117,14 @@ def check_verdicts(checks, binary, folder):
             labelled_findings.write(paths[-1], trace)
         got = report(binary, paths)
         checks.same(f"verdict {bound}", got.get("verdict", got).get("bound"), bound)
+    path = os.path.join(folder, "verdict.0.json")
+    for trace, words in ((labelled_findings.cpu_only(), "host phases only"),
+                         (labelled_findings.unrecorded_gpu(),
+                          "1,200 launches is in it: the GPU was not recorded")):
+        labelled_findings.write(path, trace)
+        got = report(binary, [path])["verdict"]
+        checks.say(got["bound"] == "NO GPU" and words in got["sentence"],
+                   "whether a GPU was not recorded", got["sentence"])
     path = os.path.join(folder, "cut.json")
     labelled_findings.write(path, labelled_findings.traces(
         labelled_findings.scenes()["data_wait"])[0])

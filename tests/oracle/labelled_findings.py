@@ -507,6 +507,15 @@ def cpu_only():
     return run.trace()
 
 
+def unrecorded_gpu():
+    """Launches, and none of their work."""
+    run = Run(Scene(None, 0, None))
+    run.host("ProfilerStep#1", 0, STEP)
+    for at in range(100, 1300):
+        run.call("cudaLaunchKernel", at, at + 0.5)
+    return run.trace()
+
+
 def sampled(ranks=1, build=None):
     """Few of many correlation ids: what is not there may have been."""
     made = []

@@ -306,7 +306,11 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 	uint64_t without = page_sum(&p->trust, "without_gpu_event");
 	const char *all = show_count(b, work);
 
-	if (!work)
+	if (!work && calls)
+		add_spanf(b, w, TOKEN_TEXT,
+			  "no GPU event of %s launch%s is here: the GPU was not recorded",
+			  show_count(b, calls), calls == 1 ? "" : "es");
+	else if (!work)
 		add_span(b, w, TOKEN_TEXT, "no GPU event and so no launch to check");
 	else if (with == work)
 		add_spanf(b, w, TOKEN_TEXT, "all %s GPU events have their launch", all);
