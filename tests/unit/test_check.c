@@ -280,6 +280,15 @@ void test_check_losses(void)
 
 	made_init(&m);
 	put_whole(&m);
+	put_window(&m, 0, false);
+	trace_lose(m.run.trace, m.pid, LOSS_UNREAD, 50); /* of what nobody asked for */
+	t = report_of(&m, 0);
+	check_row(t, "losses", "unread", "good", 50);
+	CHECK(find(t, "losses", "") != NULL);
+	tables_free(t);
+
+	made_init(&m);
+	put_whole(&m);
 	for (i = 0; i < 200; i++)
 		put_launch(&m, "cudaLaunchKernel", 1, 0);
 	put_window(&m, 0, false);

@@ -228,6 +228,36 @@ void test_nsys_events(void)
 	close_made(&m);
 }
 
+/* Older exports have CUDA events without a time: the table is not read, and its rows are no fault.
+ */
+void test_nsys_table_without_times(void)
+{
+	struct made m;
+	const struct attr *unread;
+	struct event *all;
+	size_t count;
+
+	open_with(&m, "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT(deviceId INTEGER, contextId "
+		      "INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+		      "eventId INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES"
+		      "(1, 9, 7, 50, " PID ", 1), (1, 9, 7, 51, " PID ", 2), (1, 9, 7, 52, " PID
+		      ", 3)");
+	if (CHECK_OK(m.status, &m.err)) {
+		all = events_of(m.source, &count);
+		CHECK_U64(count, 11);
+		CHECK_U64(trace_lost(m.trace, 0, LOSS_NO_TIME), 0);
+		CHECK_U64(trace_lost(m.trace, 0, LOSS_UNREAD), 5);
+		CHECK_U64(trace_lost_total(m.trace, 0), 0);
+		unread = trace_find_attr(m.trace, trace_get_process(m.trace, 1)->schema,
+					 "tables_not_read");
+		if (CHECK(unread != NULL))
+			CHECK_STR(trace_text(m.trace, (uint32_t)unread->bits, NULL),
+				  "CUPTI_ACTIVITY_KIND_CUDA_EVENT (3), SCHED_EVENTS (2)");
+		free(all);
+	}
+	close_made(&m);
+}
+
 /* Rows that are not as they should be: each is lost or repaired, and counted. */
 void test_nsys_odd_rows(void)
 {

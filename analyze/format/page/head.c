@@ -187,7 +187,8 @@ static void warn_of_sample(const struct page *p, struct blocks *b)
 		    "minimum.");
 }
 
-/* Losses that make figures untrue: records that were derived, filtered or moved are none. */
+/* Losses that make figures untrue: records that were derived, filtered or moved are none, nor are
+ * rows that no reader is made for. */
 static uint64_t lost_records(const struct page *p)
 {
 	struct view losses = page_view(p, "losses");
@@ -197,7 +198,7 @@ static uint64_t lost_records(const struct page *p)
 		const char *reason = view_cell(&losses, i, "reason").text;
 
 		if (strcmp(reason, "derived") && strcmp(reason, "cut_out") &&
-		    strcmp(reason, "order"))
+		    strcmp(reason, "order") && strcmp(reason, "unread"))
 			sum += view_u64(&losses, i, "count");
 	}
 	return sum;
@@ -383,6 +384,7 @@ static void add_losses(const struct page *p, struct blocks *b)
 	for (size_t row = 0; row < losses.count; row++) {
 		const char *reason = view_cell(&losses, row, "reason").text;
 		bool is_asked = !strcmp(reason, "cut_out"), is_moved = !strcmp(reason, "order");
+		bool is_no_loss = is_asked || is_moved || !strcmp(reason, "unread");
 		bool is_first = true;
 		uint64_t sum = 0;
 
@@ -399,7 +401,7 @@ static void add_losses(const struct page *p, struct blocks *b)
 				     : is_moved ? "moved to keep order"
 						: reason);
 		w = w ? w : add_words(b, ROLE_LINE, 14);
-		add_span(b, w, is_asked || is_moved ? TOKEN_DIM : TOKEN_WARN, reason);
+		add_span(b, w, is_no_loss ? TOKEN_DIM : TOKEN_WARN, reason);
 	}
 }
 

@@ -432,6 +432,7 @@ static const struct {
 } loss_rows[] = {
 	{ "derived", VERDICT_GOOD, "drawn again from correlation ids" },
 	{ "cut_out", VERDICT_GOOD, "cut out by an option" },
+	{ "unread", VERDICT_GOOD, "that are not read" },
 	{ "order", VERDICT_DOUBT, "out of time order, moved up to keep it" },
 	{ "summed", VERDICT_DOUBT, "summed up by --max-size" },
 	{ "disk", VERDICT_BAD, "not written, disk full or over --max-disk" },

@@ -86,7 +86,10 @@ void nsys_meta_clock(struct nsys_import *n);
 enum status nsys_meta_host(struct nsys_import *n, struct error *err);
 /* After them: names of processes, threads and GPUs. */
 enum status nsys_meta_names(struct nsys_import *n, struct error *err);
-/* Tables with rows that are not read become losses, and an attribute of each process. */
+/* The rows of a table that is not read: they are counted, and named in n->unread. */
+void nsys_meta_leave(struct nsys_import *n, const char *table);
+/* All tables that nothing here knows are left so; n->unread becomes an attribute of each process.
+ */
 enum status nsys_meta_unread(struct nsys_import *n, struct error *err);
 
 /* columns.c: which tables become events, and what their columns mean; a newer export is a row

@@ -194,6 +194,19 @@ static bool is_read(const char *name)
 	return false;
 }
 
+void nsys_meta_leave(struct nsys_import *n, const char *table)
+{
+	char sql[NSYS_SQL_BYTES];
+	int64_t rows = 0;
+
+	/* count(*) would do without the instructions that the progress handler counts */
+	snprintf(sql, sizeof(sql), "SELECT sum(1) FROM \"%s\"", table);
+	if (!nsys_db_number(n->db, sql, &rows) || rows <= 0)
+		return;
+	import_lose(&n->to, LOSS_UNREAD, (uint64_t)rows);
+	buf_putf(&n->unread, "%s%s (%lld)", n->unread.len ? ", " : "", table, (long long)rows);
+}
+
 static void count_unread(struct nsys_import *n)
 {
 	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT name FROM sqlite_master WHERE type = 'table' "
@@ -201,19 +214,10 @@ static void count_unread(struct nsys_import *n)
 
 	for (int i = 0; i < TABLES_MAX && nsys_db_row(s); i++) {
 		const char *table = (const char *)sqlite3_column_text(s, 0);
-		char sql[NSYS_SQL_BYTES];
-		int64_t rows = 0;
 
-		if (!table || is_read(table) || strchr(table, '"') ||
-		    strlen(table) >= NSYS_NAME_BYTES)
-			continue;
-		/* count(*) would do without the instructions that the progress handler counts */
-		snprintf(sql, sizeof(sql), "SELECT sum(1) FROM \"%s\"", table);
-		if (!nsys_db_number(n->db, sql, &rows) || rows <= 0)
-			continue;
-		import_lose(&n->to, LOSS_UNREAD, (uint64_t)rows);
-		buf_putf(&n->unread, "%s%s (%lld)", n->unread.len ? ", " : "", table,
-			 (long long)rows);
+		if (table && !is_read(table) && !strchr(table, '"') &&
+		    strlen(table) < NSYS_NAME_BYTES)
+			nsys_meta_leave(n, table);
 	}
 	sqlite3_finalize(s);
 }

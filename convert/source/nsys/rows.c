@@ -475,6 +475,7 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 	struct reading r = { .n = n, .table = table, .last_row = INT64_MIN };
 	char sql[NSYS_SQL_BYTES];
 	enum status status = ST_OK;
+	bool has_times = false;
 	int count;
 
 	if (!nsys_db_has(n->db, table->name))
@@ -493,9 +494,12 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 		const char *name = sqlite3_column_name(r.rows, i + 1);
 
 		status = nsys_column(&n->to, table->kind, name ? name : "", &r.columns[i], err);
+		has_times |= r.columns[i].role == NSYS_BEGIN;
 	}
-	if (status == ST_OK)
+	if (status == ST_OK && has_times)
 		status = read_rows(&r, err);
+	else if (status == ST_OK) /* older exports have CUDA events without a time */
+		nsys_meta_leave(n, table->name);
 	sqlite3_finalize(r.rows);
 	return status;
 }
