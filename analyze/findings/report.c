@@ -416,7 +416,6 @@ enum { FOUND_MAX = 64 };
 struct found {
 	const struct rule *rule;
 	struct finding finding;
-	bool is_bound; /* of the verdict's family, which stands first */
 };
 
 static bool has_bound(const struct facts *f, const struct found *all, size_t count)
@@ -444,7 +443,6 @@ static size_t look(const struct facts *f, const struct rule *rules, struct found
 		/* no change inside of steps saves more than a step */
 		if (f->has_steps && one->finding.family != FAMILY_NONE)
 			one->finding.saving_ns = fmin(one->finding.saving_ns, f->step_ns);
-		one->is_bound = f->bound != FAMILY_NONE && one->finding.family == f->bound;
 		count++;
 	}
 	return count;
@@ -454,11 +452,25 @@ static int compare_found(const void *pa, const void *pb)
 {
 	const struct found *a = pa, *b = pb;
 
-	if (a->is_bound != b->is_bound)
-		return a->is_bound ? -1 : 1;
 	if (a->finding.saving_ns != b->finding.saving_ns)
 		return a->finding.saving_ns > b->finding.saving_ns ? -1 : 1;
 	return strcmp(a->rule->name, b->rule->name);
+}
+
+/* In the order of savings, but for the first: it is of the verdict's family. */
+static void sort_found(const struct facts *f, struct found *all, size_t count)
+{
+	size_t at = 0;
+	struct found first;
+
+	qsort(all, count, sizeof(*all), compare_found);
+	while (at < count && all[at].finding.family != f->bound)
+		at++;
+	if (at == count || f->bound == FAMILY_NONE)
+		return;
+	first = all[at];
+	memmove(all + 1, all, at * sizeof(*all));
+	all[0] = first;
 }
 
 static enum status put_found(const struct facts *f, const struct found *one, size_t place,
@@ -510,7 +522,7 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	count = look(&f, f.gpus ? rules_host : rules_cpu, found, 0);
 	count = f.gpus ? look(&f, rules_ranks, found, count) : count;
 	count = f.gpus ? look(&f, rules_gpu, found, count) : count;
-	qsort(found, count, sizeof(*found), compare_found);
+	sort_found(&f, found, count);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
 out:

@@ -5,6 +5,7 @@
 #include "analyze/engine/number.h"
 #include "analyze/report/ranks.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -270,9 +271,11 @@ enum status verdict_put(struct facts *f, struct error *err)
 	bool has_more = !is_near && s.ns[s.second] >= MORE_SHARE * f->window_ns;
 	tell_family(f, &s, s.first, first);
 	tell_family(f, &s, s.second ? s.second : s.first, second);
+	/* "GPU 1" stays as it is, "The GPU" stands behind a colon */
+	int head = isupper((unsigned char)second[1]) ? second[0] : second[0] | 0x20;
 	if (is_near)
 		snprintf(sentence, sizeof(sentence), "%s. %s weighs as much: %c%s.", first,
-			 family_word(s.second), second[0] | 0x20, second + 1);
+			 family_word(s.second), head, second + 1);
 	else
 		snprintf(sentence, sizeof(sentence), "%s.", first);
 	size_t len = strlen(second);
