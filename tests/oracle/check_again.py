@@ -214,7 +214,7 @@ def check_tensorboard(t, options, name, path, folder):
 
 def check_formats(t, options, name, path, folder):
     for form, ending in (("log", "tacho"), ("chrome", "json"), ("bundle", "bundle.tar")):
-        out = convert(options, path, form, f"{folder}/{name}.{ending}")
+        out = convert(options, path, form, f"{folder}/{name}.again.{ending}")
         t.same(f"{name}: as {form}", whole_microseconds(steps_of(report(options, out, "steps"))),
                walls())
     out = convert(options, path, "perfetto", f"{folder}/{name}.pftrace")
