@@ -153,19 +153,27 @@ static void add_together(const struct page *p, struct blocks *b, struct block_ta
 	r->is_filled = true;
 }
 
+/* That of the longest kernel; ms in Markdown, and where a terminal compares kernels of ranks in ms.
+ */
+static struct time_unit kernel_unit(const struct page *p, const struct kernels *k)
+{
+	if (p->medium == MEDIUM_MD || !k->count || (is_text(p) && p->ranks.count != 1))
+		return (struct time_unit){ 1e6, 2, "ms" };
+	return time_unit_of(per_step(p, k->all[0].total_ns), 2);
+}
+
 void build_kernels(const struct page *p, struct blocks *b)
 {
 	struct layout l = layout_of(p);
 	struct kernels k;
 	const char *names, *calls;
-	struct time_unit unit = { 1e6, 2, "ms" };
+	struct time_unit unit;
 	struct block_table *t;
 
 	take_shown(p, &k, b);
 	if (!k.count)
 		return;
-	if (p->medium != MEDIUM_MD)
-		unit = time_unit_of(per_step(p, k.all[0].total_ns), 2);
+	unit = kernel_unit(p, &k);
 	names = show_count(b, k.count);
 	calls = show_count(b, k.sum.calls);
 	add_section(b, "Kernels",
@@ -276,12 +284,13 @@ static const char *exposed_text(struct blocks *b, const struct copy *c)
 			      : blocks_text(b, "%.1f %% exposed", share < 0.1 ? 0.1 : share);
 }
 
-/* In a terminal copies stand below KERNELS, in its columns; the longest first. */
+/* In a terminal copies stand below KERNELS, in its columns and its unit; the longest first. */
 static void build_copy_lines(const struct page *p, const struct copy *all, size_t count,
 			     struct blocks *b)
 {
 	struct layout l = layout_of(p);
-	const struct time_unit ms = { 1e6, 2, "ms" };
+	struct kernels k;
+	struct time_unit unit;
 	const struct block_column columns[] = { { .at = 0 },
 						{ .at = 14, .width = 30 },
 						{ .end = l.calls_end },
@@ -289,6 +298,8 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 						{ .at = l.share } };
 	struct block_table *t = ADD_TABLE(b, columns);
 
+	take_shown(p, &k, b);
+	unit = kernel_unit(p, &k);
 	t->has_no_titles = true;
 	for (size_t i = 0; i < count && i < 4; i++) {
 		const struct copy *c = &all[i];
@@ -307,7 +318,7 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 					       rate)
 				 : NULL;
 		add_number(b, r, per_step(p, c->count), 0);
-		add_time(b, r, per_step(p, c->total_ns), &ms);
+		add_time(b, r, per_step(p, c->total_ns), &unit);
 		add_cell(r, exposed_text(b, c))->token = TOKEN_DIM;
 	}
 }
