@@ -325,6 +325,64 @@ static void check_host(const struct read *r)
 	CHECK_F64(e->value, 300.5, 0);
 }
 
+static void put_call(struct buf *b, int64_t name, uint64_t correlation, int64_t key,
+		     const char *details)
+{
+	size_t e = begin_event(b, name, name * 1000000, 500000);
+
+	if (correlation)
+		put_stat(b, XEVENT_STATS, 1, XSTAT_UINT64, correlation);
+	put_text_stat(b, XEVENT_STATS, key, details);
+	end_event(b, e);
+}
+
+/* TensorFlow: calls have the name and the details of their work. */
+void test_xplane_calls(void)
+{
+	static const char *const names[] = { "gemm",      "MemcpyD2H",      "MemcpyH2D",
+					     "cutlass_a", "cuLaunchKernel", "not a call",
+					     "Launch b" };
+	static const char *const calls[] = { "Launch gemm", "MemcpyD2HAsync", "MemcpyH2D",
+					     "Launch cutlass_a", "cuLaunchKernel" };
+	size_t plane, line;
+	struct read r;
+	struct buf b;
+
+	buf_init(&b, CEILING);
+	plane = begin_plane(&b, "/host:CPU");
+	line = begin_line(&b, 99, "python", 1000);
+	put_call(&b, 1, 42, 2, "grid:4,2,1 block:128,1,1");
+	put_call(&b, 2, 43, 3, "size:4 dest:4 async:1");
+	put_call(&b, 3, 44, 3, "size:4 dest:4 async:0");
+	put_call(&b, 4, 45, 2, "grid:4,2,1 block:128,1,1");
+	put_call(&b, 5, 46, 2, "grid:4,2,1 block:128,1,1");
+	put_call(&b, 6, 0, 2, "grid:4,2,1 block:128,1,1");
+	put_call(&b, 7, 47, 4, "none");
+	pb_end(&b, line);
+	for (size_t i = 0; i < 7; i++)
+		put_name(&b, PLANE_EVENT_METADATA, (int64_t)i + 1, names[i]);
+	put_name(&b, PLANE_STAT_METADATA, 1, "correlation_id");
+	put_name(&b, PLANE_STAT_METADATA, 2, "kernel_details");
+	put_name(&b, PLANE_STAT_METADATA, 3, "memcpy_details");
+	put_name(&b, PLANE_STAT_METADATA, 4, "other");
+	pb_end(&b, plane);
+	read_bytes(&r, b.data, b.len);
+	CHECK_U64(r.last, ST_END);
+	CHECK_U64(r.count, 7);
+	CHECK_U64(event_of(&r, "Launch b")->kind, KIND_API); /* as we write it */
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		const struct event *e = event_of(&r, calls[i]);
+
+		CHECK_U64(e->kind, KIND_API);
+		CHECK_U64(e->subkind, i == 4 ? API_DRIVER : API_RUNTIME);
+		CHECK_U64(e->correlation, 42 + i);
+		CHECK(text_of(&r, e, i == 1 || i == 2 ? "memcpy_details" : "kernel_details")[0]);
+	}
+	CHECK_U64(event_of(&r, "not a call")->kind, KIND_RANGE);
+	release(&r);
+	buf_release(&b);
+}
+
 void test_xplane_events(void)
 {
 	struct read r;

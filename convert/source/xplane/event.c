@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/xplane/internal.h"
 
+#include "schemas/model/call.h"
 #include "schemas/model/records.h"
 
 #include <stdio.h>
@@ -225,6 +226,46 @@ static bool classify_own(struct xplane_import *x, struct draft *d)
 	return false;
 }
 
+static bool is_api_name(const char *name)
+{
+	return begins(name, "cu") || begins(name, "hip") || begins(name, "hsa");
+}
+
+/* What the work of a call is; NULL: the event does not say. */
+static const struct xplane_value *call_details(const struct draft *d)
+{
+	static const uint8_t roles[] = { XROLE_KERNEL_DETAILS, XROLE_MEMCPY_DETAILS,
+					 XROLE_MEMSET_DETAILS };
+
+	for (size_t i = 0; i < sizeof(roles); i++)
+		if (d->roles[roles[i]].key)
+			return &d->roles[roles[i]];
+	return NULL;
+}
+
+/* TensorFlow names a call by its work: by the kernel, or "MemcpyH2D".  That it launches, and that
+ * it does not wait, is read from a call's name later (call.h): the name comes to say so. */
+static enum status name_call(struct xplane_import *x, struct draft *d, const char *name,
+			     struct error *err)
+{
+	const struct xplane_value *v = call_details(d);
+	bool launches = call_launches(name, strlen(name)), adds_async;
+
+	if (d->event.kind != KIND_API || !d->place->is_host || !v)
+		return ST_OK;
+	adds_async = !is_api_name(name) && !d->roles[XROLE_KERNEL_DETAILS].key &&
+		     v->type == ATTR_TEXT && !strstr(name, "Async") &&
+		     strstr(trace_text(x->to.trace, (uint32_t)v->bits, NULL), "async:1");
+	if (launches && !adds_async)
+		return ST_OK;
+	if (!launches) /* of a kernel's name such as cutlass_... nothing follows */
+		d->event.subkind = API_RUNTIME;
+	buf_clear(&x->text);
+	buf_putf(&x->text, "%s%s%s", launches ? "" : "Launch ", name, adds_async ? "Async" : "");
+	TRY(buf_status(&x->text, err));
+	return import_name(&x->to, buf_text(&x->text), x->text.len, &d->event.name, err);
+}
+
 static void classify_host(struct xplane_import *x, struct draft *d, const char *name)
 {
 	uint64_t id;
@@ -242,7 +283,8 @@ static void classify_host(struct xplane_import *x, struct draft *d, const char *
 		return;
 	}
 	if (role_u64(x, d, XROLE_CORRELATION, &id) &&
-	    (begins(name, "cu") || begins(name, "hip") || begins(name, "hsa"))) {
+	    (is_api_name(name) ||
+	     (d->place->is_host && (call_details(d) || call_launches(name, strlen(name)))))) {
 		d->event.kind = KIND_API;
 		d->event.subkind = strncmp(name, "cu", 2) == 0 && strncmp(name, "cuda", 4) != 0
 					   ? API_DRIVER
@@ -343,6 +385,7 @@ enum status xplane_import_event(struct xplane_import *x, struct bytes event,
 		classify_device(&d, name);
 	} else {
 		classify_host(x, &d, name);
+		TRY(name_call(x, &d, name, err));
 	}
 	TRY(take_members(x, &d, err));
 	/* All events of a line that are on a track of its type are on one track. */

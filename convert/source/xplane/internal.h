@@ -4,7 +4,8 @@
  *
  * GPU planes give streams, /host:CPU threads, every other plane threads that are kept apart by
  * track.context (the plane's number, from 1).  TraceMe events are ranges, calls with a correlation
- * id API events, _r with a step number steps, MemoryAllocation and MemoryDeallocation allocations.
+ * id API events (by their name, or details of GPU work), _r with a step number steps,
+ * MemoryAllocation and MemoryDeallocation allocations.
  */
 #ifndef CONVERT_SOURCE_XPLANE_INTERNAL_H
 #define CONVERT_SOURCE_XPLANE_INTERNAL_H
