@@ -161,7 +161,7 @@ struct spread {
 /* false: fewer than two ranks, or no name in common, or no memory. */
 bool facts_spread(const struct facts *f, struct spread *out);
 
-enum { FINDING_TEXT = 400, BRIEF_TEXT = 96, BRIEF_WIDTH = 38 /* of which are seen */ };
+enum { FINDING_TEXT = 400, BRIEF_TEXT = 96 };
 struct finding {
 	double saving_ns; /* per step, at most */
 	enum family family;
