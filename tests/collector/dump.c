@@ -75,7 +75,7 @@ static void read_events(const struct log_translation *x, const struct log_block 
 {
 	const struct log_layout *layout = log_layout(x, block->layout);
 	static uint64_t args[LOG_LAYOUT_ARG];
-	const struct log_rows *rows;
+	const struct log_rows *decoded;
 	struct log_decoder *d;
 	struct event event;
 	const struct log_desc *descs;
@@ -87,9 +87,9 @@ static void read_events(const struct log_translation *x, const struct log_block 
 	d = malloc(log_decoder_size(layout, block, payload, LOG_CHUNK_ROWS));
 	if (d && log_decode_init(d, block, payload, layout, descs, desc_count, LOG_CHUNK_ROWS,
 				 NULL) == ST_OK)
-		while ((rows = log_decode_rows(d)))
-			for (uint32_t i = 0; i < rows->count; i++) {
-				log_rows_event(rows, i, &event, args);
+		while ((decoded = log_decode_rows(d)))
+			for (uint32_t i = 0; i < decoded->count; i++) {
+				log_rows_event(decoded, i, &event, args);
 				count_event(&event);
 			}
 	free(d);
