@@ -58,6 +58,8 @@ KNOWN = [
     ("convert/source/chrome/pairs.c", "core.NullDereference", "k->", "key_find() gives a key or fails"),
     ("convert/stage/context/ids.c", "uninitvar", "gaps", "the loop before it has filled as many as are sorted"),
     ("convert/stage/filter/parse.c", "nullPointer", "*mask", "without a list of numbers there is a mask"),
+    ("analyze/cause/cause.c", "core.NullDereference", "", BOTH),
+    ("convert/cli/outputs.c", "possible-null-argument", "", "the loop runs only with a folder"),
 ]
 
 
