@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-	KEEP = 1 << 17,           /* spans and ranges of a thread, stretches of a process */
+	KEEP = 1 << 17,           /* spans and ranges of a thread, phase intervals of a process */
 	WAIT = 1 << 17,           /* gaps of a process that wait for the step thread's time */
 	MEMORY_KIND_PAGEABLE = 1, /* CUPTI's */
 };

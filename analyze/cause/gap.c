@@ -140,7 +140,8 @@ static bool touches(const struct spans *spans, uint64_t begin_ns, uint64_t end_n
 static enum status descend(struct walk *w, enum layer layer, uint64_t begin_ns, uint64_t end_ns,
 			   struct error *err);
 
-/* The first stretch that ends after an instant: gaps ascend, so it is near the one before. */
+/* The first phase interval that ends after an instant: gaps ascend, so it is near the one before.
+ */
 static size_t interval_find(struct cause_process *p, uint64_t at_ns)
 {
 	enum { NEAR = 8 };

@@ -47,7 +47,7 @@ struct causes {
 	uint8_t *is_python; /* by name: 1 of a function, 2 of another range (too) */
 	uint32_t *process_of_track;
 	uint32_t track_count, process_count, name_count, schema_count;
-	size_t lost_count;    /* of the trace's lost stretches, those that were taken */
+	size_t lost_count; /* of the trace's intervals with lost records, those that were taken */
 	uint64_t lost_end_ns; /* of the last of them, which may grow */
 	struct piece *pieces; /* of this call */
 	size_t piece_count, piece_cap;

@@ -5,7 +5,7 @@
  *
  * Two kinds of lists, both in the order of begin, both pruned from the old end:
  *
- *	spans   stretches with one cause; asked for what covers [a, b), in time order
+ *	spans   intervals with one cause; asked for what covers [a, b), in time order
  *	ranges  names; asked for the innermost that covers most of [a, b)
  *
  * The first finds its start by the greatest end so far, the second by links to the last one before

@@ -166,7 +166,7 @@ static bool memory_leak(const struct facts *f, struct finding *out)
 	return true;
 }
 
-/* 0: nobody told it. */
+/* 0: it is unknown. */
 static double amount_of(const union value *row, const struct table *t, const char *column)
 {
 	uint64_t bytes = row[table_column(t, column)].u64;

@@ -138,7 +138,7 @@ static inline enum status emit(struct sweep *s, struct gpu *g, const struct slot
 	return ST_OK;
 }
 
-/* For the host's stretches, which may come later. */
+/* For the host's phase intervals, which may come later. */
 static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t begin_ns,
 				    uint64_t end_ns, struct error *err)
 {
@@ -285,7 +285,7 @@ static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct e
 	return start_beside(s, g, slot, err);
 }
 
-/* DEFINITIONS.md 5: what has no launch is told apart in the order of owners. */
+/* DEFINITIONS.md 5: what has no launch is classed in the order of owners. */
 static inline void slot_origin(struct gpu *g, struct slot *slot)
 {
 	if (slot->origin == ORIGIN_LAUNCH)
@@ -294,7 +294,7 @@ static inline void slot_origin(struct gpu *g, struct slot *slot)
 		slot->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
 }
 
-/* Whether the stream of `e` was told to wait after its op before was asked for, but before `e`. */
+/* Whether the stream of `e` was made to wait after its op before was asked for, but before `e`. */
 static bool has_waited(const struct sweep *s, const struct slot *e)
 {
 	const struct stream *stream = &s->streams[e->track <= s->track_count ? e->track : 0];

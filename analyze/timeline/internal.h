@@ -51,8 +51,9 @@ struct gpu {
 	struct span_queue running[CLASS_IDLE]; /* u32: slots in owner order */
 	size_t live[CLASS_IDLE];
 	struct span_queue ends; /* u32: all running slots, a heap by end */
-	struct span_queue busy; /* struct span: a queue, for stretches that have not come yet */
-	uint64_t host_ns;       /* the host is accounted for up to here */
+	struct span_queue
+		busy;     /* struct span: a queue, for phase intervals that have not come yet */
+	uint64_t host_ns; /* the host is accounted for up to here */
 	struct phase_sums during, held; /* held: counts once the window reaches beyond it */
 	struct phase_sums total;        /* of windows that are over */
 	struct gpu_time time;
@@ -67,10 +68,10 @@ struct host { /* a process; what is not said to be of all windows is of the pres
 	uint64_t host_end_ns, gpu_end_ns, mark_end_ns; /* latest so far, 0: none */
 	uint64_t host_ns; /* the step thread is accounted for up to here */
 	struct phase_sums wall, held;
-	uint64_t early_ns; /* likewise, of the time between the begins of anything and of the host's
+	uint64_t early_ns; /* the same of the time between the begins of anything and of the host's
 			    */
 	struct phase_sums early, early_held;
-	struct span_queue intervals; /* struct stretch: a queue */
+	struct span_queue intervals; /* struct phase_interval: a queue */
 	struct span_queue owed;      /* struct owed */
 	/* Of all windows. */
 	bool any_window, any_gpu, any_mark;
@@ -109,7 +110,8 @@ struct sweep {
 	uint32_t *process_of_track;
 	uint32_t track_count;
 	uint8_t *class_of_name; /* 0: not asked, else 1 + whether it communicates */
-	uint8_t *is_profiler; /* by name of a Python function, likewise: the profiler's own work */
+	uint8_t *is_profiler;   /* by name of a Python function, cached as well: the profiler's own
+				   work */
 	uint32_t name_count;
 	struct span_queue slots, free_slots; /* struct slot, u32 */
 	struct span_queue segments;          /* struct segment: of this call */
@@ -142,11 +144,11 @@ void gpu_free(struct gpu *g);
 
 /* sweep/host.c */
 void sums_add(struct phase_sums *into, const struct phase_sums *from);
-/* The stretches before `until_ns`; all GPU work that begins before that is known. */
+/* The phase intervals before `until_ns`; all GPU work that begins before that is known. */
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err);
 /* The present window is over; *end_ns: where. */
 enum status host_close(struct sweep *s, uint32_t process, uint64_t *end_ns, struct error *err);
-/* No stretch comes any more: what is owed was in no phase. */
+/* No phase interval comes any more: what is owed was in no phase. */
 void owed_settle(struct host *h);
 void sums_move(struct phase_sums *into, struct phase_sums *held);
 /* The window reaches beyond what was held back. */

@@ -385,7 +385,7 @@ static enum status work_put(struct sweep *s, struct host *h, const struct event 
 	return gpu_put(s, g, e, err);
 }
 
-/* A stream is told to wait for an event. */
+/* A call makes a stream wait for an event. */
 static enum status wait_put(struct sweep *s, const struct event *e, struct error *err)
 {
 	struct span_queue *waits = &s->streams[e->track <= s->track_count ? e->track : 0].waits;

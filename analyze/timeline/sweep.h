@@ -13,10 +13,10 @@
  *
  * A segment comes when it is final, an idle one when its gap ends, for the event that ends it is
  * its owner.  What the step thread did while a GPU did nothing is a second tiling of the same
- * time: it is summed here, per phase, as the host's stretches come (sweep_gpu().during), because
- * a stretch may become final long after the gap, or the gap long after the stretch.
+ * time: it is summed here, per phase, as the host's phase intervals come (sweep_gpu().during),
+ *because an interval may become final long after the gap, or the gap long after it.
  *
- * State is bounded: GPU work still running, busy intervals and stretches that wait for each other.
+ * State is bounded: GPU work still running, busy and phase intervals that wait for each other.
  */
 #ifndef ANALYZE_TIMELINE_SWEEP_H
 #define ANALYZE_TIMELINE_SWEEP_H
@@ -64,7 +64,7 @@ struct idle_gap {
 	uint8_t part, origin;                             /* in PART_TAIL nothing ends it */
 	uint8_t phase;                                    /* of E: its cell */
 	bool is_graph_internal; /* what ended last before it has E's correlation */
-	bool has_waited;        /* E's stream was told to wait since its op before E */
+	bool has_waited;        /* E's stream has been made to wait since its op before E */
 };
 
 enum { SWEEP_PHASES = 256 };

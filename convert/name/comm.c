@@ -96,7 +96,7 @@ static bool is_word(const char *name, size_t len, const char *word)
 	}
 	if (*word || i == len || !isalpha((unsigned char)name[i]))
 		return !*word;
-	/* "REDUCEKERNEL" cannot be told apart, "reduceKernel" can. */
+	/* "REDUCEKERNEL" cannot be split into words, "reduceKernel" can. */
 	return isupper((unsigned char)name[i]);
 }
 

@@ -4,7 +4,7 @@
 #include "analyze/format/text/line.h"
 
 enum { NAME_WIDTH = 48 /* most of a name in a table that lays itself out */ };
-enum { ROWS_NEAR = 256 /* names of so many rows after another are told from it */ };
+enum { ROWS_NEAR = 256 /* names of so many following rows are compared with it */ };
 
 bool cell_is_over_next(const struct block_table *table, const struct block_row *r, size_t i)
 {

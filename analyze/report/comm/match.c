@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MOST = 1 << 15 /* of stragglers and of pairs; more are not told apart */ };
+enum { ROWS_MOST = 1 << 15 /* of stragglers and of pairs; more are not kept apart */ };
 
 struct member { /* a GPU of a rank */
 	uint64_t matched, transfer_ns, wait_ns, exposed_wait_ns;
