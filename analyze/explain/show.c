@@ -298,7 +298,7 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 		{ .title = "in", .at = 77, .width = width > 77 ? width - 77 : 0 },
 	};
 	const char *meaning = !strncmp(selection, "phase:", 6)
-				      ? "stretches of the step thread in it"
+				      ? "intervals of the step thread in it"
 			      : !strncmp(selection, "work:", 5) ? "GPU work launched in it"
 								: "";
 	const struct sorted *rows;

@@ -49,7 +49,8 @@ enum { EVIDENCE_KEPT = 10 };
 	X(EVIDENCE_SIZE, "size", NULL, U64, MAX, "nanoseconds; of memory bytes")                   \
 	X(EVIDENCE_RANGE, "range", NULL, TEXT, MAX,                                                \
 	  "innermost range around it or around its launch")                                        \
-	X(EVIDENCE_PYTHON, "python", NULL, TEXT, MAX, "innermost Python frame, likewise")          \
+	X(EVIDENCE_PYTHON, "python", NULL, TEXT, MAX,                                              \
+	  "innermost Python frame around it or its launch")                                        \
 	X(EVIDENCE_CAUSE, "cause", NULL, TEXT, MAX, "where nothing runs")                          \
 	X(EVIDENCE_PHASE, "phase", NULL, TEXT, MAX, "of its launch")                               \
 	X(EVIDENCE_IN_STEP, "step", NULL, U64, MIN, "of its launch; null: outside any")

@@ -34,7 +34,7 @@ static const struct column idle_columns[] = {
 	{ "range", "in", CELL_TEXT, KEY, NULL,
 	  "its innermost op or annotation around most of it; of a launch: around the call" },
 	{ "python", "Python frame", CELL_TEXT, KEY, NULL,
-	  "its innermost Python function, likewise" },
+	  "its innermost Python function around most of it; of a launch: around the call" },
 	{ "call", "call", CELL_TEXT, KEY, NULL, "the call or record that is the cause" },
 	{ "ns", "not busy", CELL_U64, SUM, NULL, "of lead, idle and tail" },
 	{ "count", "times", CELL_U64, SUM, NULL, "pieces of gaps" },

@@ -30,7 +30,8 @@ enum { LEAK_STEPS = 20, OWNERS_SHOWN = 16, GAUGES_MAX = 4096 };
 	X(MEM_SAMPLES, "samples", "samples", U64, SUM, "levels that were seen")                    \
 	X(MEM_PEAK, "peak_bytes", "peak bytes", U64, MAX, "the highest level")                     \
 	X(MEM_PEAK_STEP, "peak_step", "at step", U64, DERIVED, "in which it was reached first")    \
-	X(MEM_PEAK_PHASE, "peak_phase", "in phase", TEXT, DERIVED, "likewise")                     \
+	X(MEM_PEAK_PHASE, "peak_phase", "in phase", TEXT, DERIVED,                                 \
+	  "in which it was reached first")                                                         \
 	X(MEM_RESERVED, "reserved_bytes", "reserved bytes", U64, MAX,                              \
 	  "the most that the allocator held, given out or not; null: it did not say")              \
 	X(MEM_TOTAL, "total_bytes", "total bytes", U64, MAX,                                       \
@@ -100,8 +101,9 @@ static const struct table_type table_memory_owners = {
 };
 
 #define MEMORY_CURVE_COLUMNS(X)                                                                    \
-	X(MCURVE_BEGIN = MEM_WHAT + 1, "begin_ns", NULL, U64, KEY, "of the first stretch")         \
-	X(MCURVE_WIDTH, "width_ns", NULL, U64, MAX, "of a stretch")                                \
+	X(MCURVE_BEGIN = MEM_WHAT + 1, "begin_ns", NULL, U64, KEY,                                 \
+	  "of the first part of the curve")                                                        \
+	X(MCURVE_WIDTH, "width_ns", NULL, U64, MAX, "of a part of the curve")                      \
 	X(MCURVE_POINTS, "points", NULL, TEXT, MAX, "the most of each, bytes")
 enum { MEMORY_CURVE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_curves = {

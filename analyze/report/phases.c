@@ -35,7 +35,7 @@ static const struct column phase_columns[] = {
 	{ "inclusive_ns", "inclusive", CELL_U64, SUM, NULL, "length of those ranges" },
 	{ "avg_ns", "average", CELL_U64, DERIVED, NULL, "inclusive / count" },
 	{ "inferred", "inferred", CELL_BOOL, MAX, NULL,
-	  "some of it was told from ops and calls, not from a range" },
+	  "some of it was inferred from operators and calls, not from a range" },
 	{ "gpu_busy_ns", "GPU busy", CELL_U64, SUM, NULL, "GPU time launched in it" },
 	{ "gpu_idle_ns", "GPU idle", CELL_U64, SUM, NULL, "gaps ended by work launched in it" },
 	{ "gpu_idle_during_ns", "idle meanwhile", CELL_U64, SUM, NULL,

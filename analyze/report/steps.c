@@ -70,7 +70,8 @@ static const struct column stats_columns[] = {
 	  "wall; of an even count the mean of the middle two, rounded down" },
 	{ "p90_ns", "p90", CELL_U64, DERIVED, NULL,
 	  "the least wall that 90 % do not pass; from 20 on" },
-	{ "p99_ns", "p99", CELL_U64, DERIVED, NULL, "likewise; from 200 steps on" },
+	{ "p99_ns", "p99", CELL_U64, DERIVED, NULL,
+	  "the least wall that 99 % do not pass; from 200 on" },
 	{ "max_ns", "most", CELL_U64, DERIVED, NULL, "wall" },
 	{ .name = NULL },
 };
@@ -112,7 +113,7 @@ static const struct column sparkline_columns[] = {
 	  "a letter for each part: the phase with most of it" },
 	{ "gpu_cells", NULL, CELL_TEXT, MAX, NULL,
 	  "a letter for each part: the class with most of it" },
-	{ "host_bins", NULL, CELL_TEXT, MAX, NULL, "likewise, finer" },
+	{ "host_bins", NULL, CELL_TEXT, MAX, NULL, "as host_cells, in shorter parts" },
 	{ "gpu_bins", NULL, CELL_TEXT, MAX, NULL, "shares of classes, finer" },
 	{ .name = NULL },
 };

@@ -39,7 +39,7 @@ static const struct key side_keys[] = {
 	}
 #define AMOUNTS(of)                                                                                \
 	AMOUNT(of, a_ns, "per step and GPU in A, rounded to the nanosecond"),                      \
-		AMOUNT(of, b_ns, "likewise in B"), AMOUNT(of, difference_ns, "b_ns - a_ns")
+		AMOUNT(of, b_ns, "the same in B"), AMOUNT(of, difference_ns, "b_ns - a_ns")
 static const struct key part_keys[] = {
 	{ "class", TEXT, offsetof(struct diff_part, class),
 	  "compute, exposed_comm, exposed_copy, idle, lead, tail; outside_steps closes to the mean "

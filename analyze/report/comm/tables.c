@@ -63,7 +63,7 @@ const struct table_type table_waits = {
 
 static const struct column straggler_columns[] = {
 	{ "step", "step", CELL_U64, KEY, NULL, "in which the last one launched it; null: in none" },
-	{ "phase", "phase", CELL_TEXT, KEY, NULL, "likewise" },
+	{ "phase", "phase", CELL_TEXT, KEY, NULL, "in which the last one launched it" },
 	{ "rank", "rank", CELL_U64, KEY, NULL, "that came last" },
 	{ "host", NULL, CELL_TEXT, KEY, NULL, "its host" },
 	{ "pid", NULL, CELL_U64, KEY, NULL, "its process" },

@@ -44,7 +44,7 @@ bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 
 #define CULPRIT_COLUMNS(X)                                                                         \
 	X(FRONTIER_RANK, "rank", "rank", U64, KEY,                                                 \
-	  "that came last at the end of the stretch; null: the ranks came together")               \
+	  "that came last at the end of the path segment; null: the ranks came together")          \
 	X(FRONTIER_HOST, "host", NULL, TEXT, KEY, "its host")                                      \
 	X(FRONTIER_PID, "pid", NULL, U64, KEY, "its process")                                      \
 	X(FRONTIER_PHASE, "phase", "phase", TEXT, KEY,                                             \
@@ -53,13 +53,13 @@ bool list_take(const char **packed, struct packed_list *l, uint64_t *value);
 	  "compute, exposed_comm, exposed_copy or the cause of idle time")
 #define FRONTIER_COLUMNS(X)                                                                        \
 	X(FRONTIER_NS, "ns", NULL, U64, DERIVED,                                                   \
-	  "of the job's time: this rank's own in stretches at whose end it came last")             \
+	  "of the job's time: this rank's own in path segments at whose end it came last")         \
 	X(FRONTIER_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED,                               \
 	  "that / steps of the frontier")                                                          \
 	X(FRONTIER_SHARE, "share_of_step", "%", F64, DERIVED, "of the time along the frontier",    \
 	  .of = "job's step")                                                                      \
 	X(FRONTIER_MEAN, "mean_ns_per_step", "mean of the ranks", U64, DERIVED,                    \
-	  "what the ranks have of the same kind in the same stretches, on average")
+	  "what the ranks have of the same kind in the same path segments, on average")
 enum { CULPRIT_COLUMNS(COLUMN_PLACE) FRONTIER_COLUMNS(COLUMN_PLACE) FRONTIER_KEYS = FRONTIER_NS };
 #define FRONTIER_STEP_COLUMNS(X)                                                                   \
 	X(FRONTIER_STEP_NUMBER, "step", "step", U64, KEY,                                          \
@@ -87,7 +87,8 @@ enum {
 	X(FRONTIER_TOTAL_NS, "ns", NULL, U64, DERIVED, "the job's time along the frontier")        \
 	X(FRONTIER_TOTAL_PER_STEP, "ns_per_step", "ms/step", U64, DERIVED, "that / steps")         \
 	X(FRONTIER_TOTAL_NAMED, "named_ns", NULL, U64, DERIVED,                                    \
-	  "of it in stretches at whose end one rank came after all others by over 5 % and 5 us")   \
+	  "of it in path segments at whose end one rank came after all others by over 5 % and 5 "  \
+	  "us")                                                                                    \
 	X(FRONTIER_TOTAL_LEFT_OUT, "left_out", NULL, U64, DERIVED,                                 \
 	  "matched collectives that were not looked at: what lies between has a ceiling")
 enum { FRONTIER_TOTAL_COLUMNS(COLUMN_PLACE) };
