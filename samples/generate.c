@@ -24,7 +24,7 @@ enum { TABLES_CEILING = 64 << 20, WRITER_CEILING = 128 << 20, PIECE_BYTES = 1 <<
 
 struct options {
 	const char *out;
-	uint64_t events, ranks, seed, slow_rank, slow_percent, per_host, skew_ns, drift_ns;
+	uint64_t events, ops, ranks, seed, slow_rank, slow_percent, per_host, skew_ns, drift_ns;
 	bool kineto;
 };
 
@@ -33,6 +33,8 @@ static const struct option rows[] = {
 	  "synthetic" },
 	{ "events", 'n', OPTION_COUNT, "N", "events of each rank, at least",
 	  offsetof(struct options, events), "100000" },
+	{ "ops", 0, OPTION_COUNT, "N", "operators of a forward pass, and of a backward pass",
+	  offsetof(struct options, ops), "96" },
 	{ "ranks", 'r', OPTION_COUNT, "R", "how many files", offsetof(struct options, ranks), "1" },
 	{ "seed", 's', OPTION_COUNT, "S", "another seed, another job",
 	  offsetof(struct options, seed), "1" },
@@ -220,6 +222,7 @@ static struct model_request request_of(const struct options *o, uint64_t rank,
 		.rank = (uint32_t)rank,
 		.ranks = (uint32_t)o->ranks,
 		.events = o->events,
+		.ops = o->ops,
 		.slow_rank = (uint32_t)o->slow_rank,
 		.slow_percent = (uint32_t)o->slow_percent,
 		.pace = pace,

@@ -9,7 +9,7 @@
 
 #define START_NS 1790000000000000000u /* some instant; ranks start within a millisecond of it */
 
-enum { OPS_FORWARD = 96, OPS_BACKWARD = 96, BUCKETS = 8, OPS_MOST = 256 };
+enum { BUCKETS = 8, OPS_MOST = 256 };
 
 /* Where time goes on average, ns. */
 enum {
@@ -347,7 +347,7 @@ static uint64_t forward(struct model *m, uint64_t at)
 {
 	uint64_t begin = at;
 
-	for (size_t i = 0; i < OPS_FORWARD; i++)
+	for (size_t i = 0; i < m->req->ops; i++)
 		at = op(m, at, m->main_thread, forms[i % FORMS].op, i % FORMS);
 	m->truth->forward_ns += at - begin;
 	return at;
@@ -423,16 +423,16 @@ static void all_reduce(struct model *m, uint64_t at)
 
 static uint64_t backward(struct model *m, uint64_t at)
 {
-	uint64_t begin = at;
+	uint64_t begin = at, bucket = m->req->ops < BUCKETS ? 1 : m->req->ops / BUCKETS;
 	char name[64];
 
-	for (size_t i = 0; i < OPS_BACKWARD; i++) {
+	for (size_t i = 0; i < m->req->ops; i++) {
 		const struct kernel_form *f = &forms[FORMS - 1 - i % FORMS];
 
 		snprintf(name, sizeof(name), "autograd::engine::evaluate_function: %sBackward0",
 			 f->op + 6);
 		at = op(m, at, m->autograd, name, (size_t)(f - forms));
-		if ((i + 1) % (OPS_BACKWARD / BUCKETS) == 0)
+		if ((i + 1) % bucket == 0)
 			all_reduce(m, at - 8000);
 	}
 	m->truth->backward_ns += at - begin;

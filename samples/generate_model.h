@@ -31,6 +31,7 @@ struct model_request {
 	uint64_t seed;
 	uint32_t rank, ranks;
 	uint64_t events;         /* at least; a step is never cut */
+	uint64_t ops;            /* operators of a forward pass, and of a backward pass */
 	uint32_t slow_rank;      /* NO_RANK: none is */
 	uint32_t slow_percent;   /* by so much */
 	struct model_pace *pace; /* filled by the slow rank, which runs first; NULL: nobody waits */

@@ -189,11 +189,15 @@ static enum status fail_unknown(const struct option_set *sets, const char *dashe
 enum status option_defaults(const struct option_set *sets, struct error *err)
 {
 	char where[WHERE_MAX];
-	void *into;
+	const struct option_set *first = sets;
+	void *into, *asked;
 
 	for (; sets->rows; sets++)
 		for (const struct option *row = sets->rows; row->name; row++) {
 			into = row_place(sets, row);
+			/* A tool replaces a default by a row that stands before the shared one. */
+			if (option_find(first, row->name, &asked) != row && asked == into)
+				continue;
 			value_clear(row, into);
 			snprintf(where, sizeof(where), "default of --%s", row->name);
 			if (row->fallback)

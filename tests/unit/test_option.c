@@ -98,6 +98,25 @@ void test_option_defaults(void)
 	CHECK_STR(b.err.text, "default of --depth: 10X: unknown unit 'X', use K M G T");
 }
 
+/* As tacho-analyze does with --memory: its own row stands before the shared one, over one place. */
+void test_option_default_replaced(void)
+{
+	static const struct option of_tool[] = {
+		{ "depth", 0, OPTION_SIZE, "SIZE", "x", 0, "2K" },
+		{ 0 },
+	};
+	static const struct option of_all[] = {
+		{ "depth", 0, OPTION_SIZE, "SIZE", "x", 0, "1K" },
+		{ 0 },
+	};
+	uint64_t depth = 0;
+	struct option_set sets[] = { { of_tool, &depth }, { of_all, &depth }, { NULL, NULL } };
+	struct error err;
+
+	CHECK_OK(option_defaults(sets, &err), &err);
+	CHECK_U64(depth, 2048);
+}
+
 void test_option_long(void)
 {
 	struct bench b;
