@@ -11,18 +11,21 @@
 #ifndef COLLECTOR_SESSION_INTERNAL_H
 #define COLLECTOR_SESSION_INTERNAL_H
 
+#include "collector/session/lock.h"
 #include "collector/session/session.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
 #define NEVER UINT64_MAX
 
 struct session {
-	pthread_mutex_t lock;
+	struct lock lock;
 	pthread_key_t key; /* its destructor runs when a thread ends */
 	bool key_made;
 
+	pid_t owner; /* the process that the state is of */
 	const struct config *config;
 	const struct probe_type *const *probes;
 	const struct writer_hooks *writer_hooks;

@@ -4,6 +4,7 @@
 #include "collector/session/texts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 _Atomic uint32_t session_word;
 _Atomic uint64_t session_step = NEVER;
@@ -11,7 +12,7 @@ _Atomic uint32_t session_range;
 _Atomic uint64_t session_over;
 _Atomic bool session_works;
 
-struct session session = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct session session = { .lock = LOCK_INITIALIZER };
 
 const struct config *session_config(void)
 {
@@ -176,10 +177,10 @@ void session_feed(enum window_event event, uint64_t now, uint64_t number, const 
 
 	in.number = number;
 	in.name = name;
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	if (session.config)
 		session_feed_locked(&in, now);
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_feed_range(enum window_event event, uint32_t name)
@@ -204,7 +205,7 @@ void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t 
 	uint64_t every = session.config->sample_steps;
 
 	in.number = number;
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	if (!session.step_thread)
 		session.step_thread = thread;
 	if (session.step_thread == thread) {
@@ -216,17 +217,17 @@ void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t 
 			publish(false);
 		}
 	}
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_sample(uint64_t now)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	if (session.mode & MODE_RECORD)
 		ask_sample(now);
 	else
 		session.ignored++;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 static void session_start_machine(const struct config *config, uint64_t now)
@@ -264,22 +265,23 @@ static void session_begin(bool is_worker)
 void session_init(const struct config *config, const struct probe_type *const *probes,
 		  const struct writer_hooks *writer)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
+	session.owner = getpid();
 	session.config = config;
 	session.probes = probes;
 	session.writer_hooks = writer;
 	session.key_made = pthread_key_create(&session.key, session_thread_ends) == 0;
 	if (config->enabled)
 		session_begin(config->is_worker);
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_stop_working(void)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	if (atomic_exchange(&session_works, false))
 		session_begin(false);
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 static void start_by_hand(const char *by)
@@ -301,21 +303,21 @@ static void start_by_hand(const char *by)
 
 void session_start(const char *by)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	start_by_hand(by);
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_toggle(const char *by)
 {
 	struct window_input in = session_input(WINDOW_STOP);
 
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	if (session.machine.state == WINDOW_IDLE)
 		start_by_hand(by);
 	else
 		session_feed_locked(&in, tick_now());
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 bool session_is_recording(void)
@@ -327,9 +329,9 @@ bool session_is_recording(void)
 
 static bool wait_for_writer(bool close, uint64_t limit_ns)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	struct writer *w = session.writer;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return !w || session.writer_hooks->wait(w, close, limit_ns);
 }
 
@@ -350,8 +352,14 @@ void session_exit(uint64_t limit_ns)
 	struct timespec until = { .tv_sec = (time_t)(at / 1000000000u),
 				  .tv_nsec = (long)(at % 1000000000u) };
 
-	/* exit() may be called in a signal handler that interrupted a thread holding the lock */
-	if (pthread_mutex_timedlock(&session.lock, &until) != 0)
+	/*
+	 * The child of vfork() and that of a raw clone() run the parent's exit handlers, in a
+	 * process that the parent's threads are not in.
+	 */
+	if (getpid() != session.owner)
+		return;
+	/* a thread that holds the lock may have been stopped for good */
+	if (!lock_take_until(&session.lock, &until))
 		return;
 	if (session.config)
 		session_feed_locked(&in, tick_now());
@@ -359,26 +367,27 @@ void session_exit(uint64_t limit_ns)
 	if (w) /* it may be called twice: a probe can be the first one at the exit */
 		session.ancestors = w;
 	session.writer = NULL;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	if (w)
 		session.writer_hooks->quit(w, limit_ns);
 }
 
 void session_before_fork(void)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	names_before_fork();
 }
 
 void session_forked_parent(void)
 {
 	names_after_fork();
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_forked_child(void)
 {
 	names_after_fork();
+	session.owner = getpid();
 	if (session.writer)
 		session.ancestors = session.writer;
 	session.writer = NULL;
@@ -403,5 +412,5 @@ void session_forked_child(void)
 		tick_forked();
 	if (session.config && session.config->enabled)
 		session_begin(true);
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }

@@ -70,7 +70,8 @@ static void handle_death(int number)
 	const struct wake_up *w = writer_of_process();
 	int kept = errno;
 
-	if (atomic_exchange(&death_signal, true) || !w) {
+	/* without a writer it is the child of vfork(), whose memory is the parent's */
+	if (!w || atomic_exchange(&death_signal, true)) {
 		death_go_on();
 	} else {
 		if (atomic_load(&has_timer))
@@ -119,7 +120,7 @@ void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
 
 	atomic_store(&owner_pid, getpid());
 	atomic_store(&wake_up, w);
-	if (spec->signal && !atomic_load(&has_save_handler) && is_default(SIGUSR2))
+	if (spec && spec->signal && !atomic_load(&has_save_handler) && is_default(SIGUSR2))
 		atomic_store(&has_save_handler, install(SIGUSR2, handle_save));
 	if (atomic_load(&has_death_handler) || !is_default(SIGTERM))
 		return;

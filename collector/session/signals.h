@@ -28,7 +28,7 @@ struct wake_up {
 void signals_install_toggle(void);
 /*
  * There is a writer: installs the handlers of SIGTERM and, where `spec` asks for it, of SIGUSR2.
- * `wake_up` is borrowed until signals_stop().
+ * `spec` is NULL without a flight recorder.  `wake_up` is borrowed until signals_stop().
  */
 void signals_start(const struct wake_up *wake_up, const struct trigger_spec *spec);
 /* The process ends another way, and so does the writer: SIGTERM and SIGUSR2 have their defaults. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/texts.h"
 
+#include "collector/session/lock.h"
 #include "schemas/base/hash.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static size_t texts_used;
 static _Atomic uint32_t count;
 /* Ids by hash.  A bucket is written once, after its row of `names` is complete. */
 static _Atomic uint32_t buckets[BUCKETS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 
 /* The id; or 0, and *bucket is the free bucket where the search ended. */
 static uint32_t search(const char *text, size_t len, uint64_t hash, size_t *bucket)
@@ -86,9 +86,9 @@ uint32_t name_find_text(const char *text, size_t len)
 	uint32_t id = search(text, len, hash, &bucket);
 	if (id)
 		return id;
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	id = add(text, len, hash);
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 	return id;
 }
 
@@ -115,10 +115,10 @@ uint32_t name_count(void)
 
 void names_before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 }
 
 void names_after_fork(void)
 {
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 }

@@ -99,7 +99,7 @@ struct thread_state *session_thread(bool make)
 
 	if (!thread && !make)
 		return NULL;
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	if (!session.mode || !session.key_made)
 		thread = NULL;
 	else if (!thread)
@@ -110,7 +110,7 @@ struct thread_state *session_thread(bool make)
 		catch_up(thread);
 	else
 		session.ignored++;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return thread;
 }
 
@@ -119,7 +119,7 @@ void session_thread_ends(void *arg)
 	struct thread_state *thread = arg;
 	struct tick_span span = { .end = tick_now() };
 
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	thread_mine = NULL;
 	catch_up(thread);
 	span.begin = thread->window_begin;
@@ -132,15 +132,15 @@ void session_thread_ends(void *arg)
 	/* threads end faster than their rings are emptied */
 	if (session.ring_bytes > session.config->memory / 8)
 		session_wake_writer();
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
 		close_windows(thread, window, put, arg);
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_total(uint32_t name, uint64_t *count, uint64_t *ticks)
@@ -152,10 +152,10 @@ void session_total(uint32_t name, uint64_t *count, uint64_t *ticks)
 		*count += GET_RELAXED(thread->totals[name].count);
 		*ticks += GET_RELAXED(thread->totals[name].ticks);
 	}
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	*count -= session.base_count[name];
 	*ticks -= session.base_ticks[name];
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }
 
 void session_reset_totals(void)
@@ -164,9 +164,9 @@ void session_reset_totals(void)
 
 	for (uint32_t name = 0; name < THREAD_TOTALS; name++) {
 		session_total(name, &count, &ticks);
-		pthread_mutex_lock(&session.lock);
+		lock_take(&session.lock);
 		session.base_count[name] += count;
 		session.base_ticks[name] += ticks;
-		pthread_mutex_unlock(&session.lock);
+		lock_release(&session.lock);
 	}
 }

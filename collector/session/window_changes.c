@@ -11,56 +11,56 @@
 
 bool session_next_change(struct session_change *out)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	bool any = session.changes_tail != session.changes_head;
 	if (any)
 		*out = session.changes[session.changes_tail++ % CHANGES];
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return any;
 }
 
 struct tick_span session_span(uint64_t window)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	struct tick_span span = session.spans[window % SPANS];
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return span;
 }
 
 uint64_t session_next_ns(void)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	uint64_t ns = window_next_ns(&session.machine);
 	uint64_t look = session.machine.now_ns + WALL_LOOK_NS;
 	if (ns > look && window_waits_for_wall(&session.machine))
 		ns = look;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return ns;
 }
 
 bool session_next_sample(uint64_t *at)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	bool any = session.samples_tail != session.samples_head;
 	if (any)
 		*at = session.samples[session.samples_tail++ % SAMPLES];
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return any;
 }
 
 bool session_is_active(void)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	bool warmup = session.prepared || session.machine.state != WINDOW_IDLE;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return warmup;
 }
 
 uint64_t session_ignored(void)
 {
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	uint64_t count = session.ignored + session.machine.ignored;
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 	return count;
 }
 
@@ -93,7 +93,7 @@ void session_put_status(struct buf *out)
 	char text[UNIT_TEXT];
 	uint64_t step = 0;
 
-	pthread_mutex_lock(&session.lock);
+	lock_take(&session.lock);
 	buf_putf(out, "state %s\n",
 		 m->state == WINDOW_IDLE && !session.mode ? "off"
 		 : m->state == WINDOW_IDLE && window_is_done(m) && !m->spec.on_demand
@@ -112,5 +112,5 @@ void session_put_status(struct buf *out)
 		buf_putf(out, "rank %u\n", session.config->rank.rank);
 	buf_putf(out, "out %.2000s\n", session.config->out);
 	buf_putf(out, "ignored %llu\n", (unsigned long long)(session.ignored + m->ignored));
-	pthread_mutex_unlock(&session.lock);
+	lock_release(&session.lock);
 }

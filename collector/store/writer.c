@@ -318,7 +318,7 @@ struct writer *writer_start(const struct config *config, const struct probe_type
 		return NULL;
 	}
 	w->wake_up = (struct wake_up){ wake, w };
-	signals_start(&w->wake_up, &config->trigger_spec);
+	signals_start(&w->wake_up, config->ring ? &config->trigger_spec : NULL);
 	return w;
 }
 

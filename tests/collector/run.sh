@@ -372,6 +372,36 @@ test_fork_storm() {
 	equal 'a child dies of SIGTERM' $? 12
 }
 
+test_raw_children() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	for act in vfork-exit vfork-term raw-fork; do
+		TACHO_WINDOW=all TACHO_OUT=$work/log timeout 20 "$traced_program" $act 1000 >/dev/null
+		equal "status after $act" $? $([ $act = raw-fork ] && echo 0 || echo 232)
+		equal "logs after $act" "$(logs)" 1
+		tell 0
+		expect "steps after $act" '^sum kind=10 name=step count=[56] '
+		rm -r "$work/log"
+	done
+	TACHO_WINDOW=all TACHO_OUT=$work/log "$traced_program" usr2 9
+	equal 'SIGUSR2 without a ring ends the program' $? 140
+}
+
+# What cancels a thread, forks or jumps away must not leave a lock behind.
+test_interrupted() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	TACHO_WINDOW=all TACHO_OUT=$work/log timeout 60 "$traced_program" cancel 40
+	equal 'status of the cancelled' $? 0
+	tell 0
+	expect steps '^sum kind=10 name=step count=3 '
+	rm -r "$work/log"
+	for sample in steps=1 none; do
+		TACHO_SAMPLE=$sample TACHO_WINDOW=all TACHO_OUT=$work/log \
+			timeout 60 "$traced_program" interrupted 300
+		equal "status of the interrupted, sample $sample" $? 0
+		rm -rf "$work/log"
+	done
+}
+
 test_exit_in_handler() {
 	for ms in 5 10 15 20 25 30 35 40 45 50; do # wherever it is met, most of all in a wait
 		recorded signal exit-in-handler $ms

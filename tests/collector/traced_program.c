@@ -3,10 +3,12 @@
 #include "collector/api/tacho.h"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,6 +159,14 @@ static int act_late_handler(int code)
 	ready();
 	while (!asked)
 		steps(1, 1000);
+	return code;
+}
+
+/* A signal that the library has no use for ends the program. */
+static int act_usr2(int code)
+{
+	steps(5, 100);
+	raise(SIGUSR2);
 	return code;
 }
 
@@ -347,6 +357,128 @@ static int act_fork_term(int code)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? code : 97;
 }
 
+/* What a child of vfork() must not do, and some do: its memory is the parent's. */
+static int act_vfork_exit(int code)
+{
+	int status = 0;
+	pid_t child;
+
+	steps(3, 100);
+	child = vfork();
+	if (!child)
+		exit(3);
+	waitpid(child, &status, 0);
+	steps(3, 100);
+	tacho_flush();
+	return WEXITSTATUS(status) == 3 ? code : 96;
+}
+
+/* The child of vfork() waits for its death by SIGTERM, which must not be the parent's. */
+static int act_vfork_term(int code)
+{
+	int status = 0;
+	pid_t child;
+
+	steps(3, 100);
+	child = vfork();
+	if (!child) {
+		kill(getpid(), SIGTERM);
+		_exit(3);
+	}
+	waitpid(child, &status, 0);
+	steps(3, 100000); /* longer than the writer sleeps */
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? code : 96;
+}
+
+/* A child that pthread_atfork() knows nothing of ends at once, and the parent goes on. */
+static int act_raw_fork(int ms)
+{
+	struct timespec before, after;
+	long took;
+	pid_t child;
+
+	steps(3, 100);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	child = (pid_t)syscall(SYS_fork);
+	if (!child)
+		exit(3);
+	if (wait_for(child) != 3)
+		return 96;
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	took = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+	steps(3, 100);
+	return took > ms;
+}
+
+static void *first_event_cancelled(void *arg)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_barrier_wait(arg);
+	pause_us(10000);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	tacho_range_push("by a thread that is cancelled");
+	tacho_range_pop();
+	return NULL;
+}
+
+/* Threads are cancelled in their first event, where the library does most. */
+static int act_cancel(int count)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	int i;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (i = 0; i < count; i++) {
+		pthread_create(&thread, NULL, first_event_cancelled, &barrier);
+		pthread_barrier_wait(&barrier);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
+	steps(3, 100);
+	return 0;
+}
+
+static sigjmp_buf way_out;
+static volatile sig_atomic_t interruptions;
+
+static void fork_or_jump(int number)
+{
+	pid_t child;
+
+	if (++interruptions % 2 == 0)
+		siglongjmp(way_out, 1);
+	child = fork();
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
+/* A handler forks and jumps away over whatever the library is doing, so many times. */
+static int act_interrupted(int count)
+{
+	struct itimerspec often = { .it_value = { .tv_nsec = 300000 },
+				    .it_interval = { .tv_nsec = 300000 } };
+	timer_t timer;
+
+	signal(SIGALRM, fork_or_jump);
+	timer_create(CLOCK_MONOTONIC, NULL, &timer);
+	sigsetjmp(way_out, 1);
+	timer_settime(timer, 0, &often, NULL);
+	while (interruptions < count) {
+		char name[32];
+		static int names;
+
+		snprintf(name, sizeof(name), "name %d", names++ % 50000);
+		tacho_step();
+		tacho_memory_sample();
+		tacho_range_push(name);
+		tacho_range_pop();
+	}
+	timer_delete(timer);
+	return 0;
+}
+
 static int act_hand(int count)
 {
 	int i;
@@ -519,6 +651,7 @@ static const struct {
 	{ "threads-64", act_threads_64 },
 	{ "spin", act_spin },
 	{ "spin-for", act_spin_for },
+	{ "usr2", act_usr2 },
 	{ "own-usr1", act_own_usr1 },
 	{ "handler", act_handler },
 	{ "late-handler", act_late_handler },
@@ -530,6 +663,11 @@ static const struct {
 	{ "fork", act_fork },
 	{ "fork-storm", act_fork_storm },
 	{ "fork-term", act_fork_term },
+	{ "vfork-exit", act_vfork_exit },
+	{ "vfork-term", act_vfork_term },
+	{ "raw-fork", act_raw_fork },
+	{ "cancel", act_cancel },
+	{ "interrupted", act_interrupted },
 	{ "hand", act_hand },
 	{ "flood", act_flood },
 	{ "soup", act_soup },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/names.h"
 
-#include <pthread.h>
+#include "collector/session/lock.h"
+
 #include <stdatomic.h>
 
 enum { COLORS = 255, OBJECTS = 6144 };
@@ -12,19 +13,19 @@ static struct nvtx_named objects[OBJECTS];
 static _Atomic uint32_t domain_count = 1, object_count;
 static _Atomic uint64_t colors[COLORS]; /* ARGB + 1; 0: free */
 static _Atomic uint64_t lost;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INITIALIZER;
 
 #define COUNT_OF(count)         atomic_load_explicit(&(count), memory_order_acquire)
 #define SET_COUNT(count, value) atomic_store_explicit(&(count), (value), memory_order_release)
 
 void nvtx_names_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 }
 
 void nvtx_names_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 }
 
 uint64_t nvtx_lost(void)
@@ -58,9 +59,9 @@ static uint32_t add_domain(uint32_t name)
 
 uint32_t nvtx_domain_find(uint32_t name)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	uint32_t domain = add_domain(name);
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 	return domain;
 }
 
@@ -104,7 +105,7 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 {
 	if (nvtx_object_name(object, id) == name)
 		return;
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	uint32_t count = COUNT_OF(object_count);
 	if (count < OBJECTS) {
 		objects[count] = (struct nvtx_named){ object, id, name };
@@ -112,7 +113,7 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 	} else {
 		nvtx_lose(1);
 	}
-	pthread_mutex_unlock(&lock);
+	lock_release(&lock);
 }
 
 uint32_t nvtx_object_name(enum nvtx_object object, uint64_t id)

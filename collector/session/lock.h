@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lock.h - a mutex for the program's own threads.
+ *
+ * While a thread holds it, the thread has all signals blocked and cannot be cancelled.  So no
+ * handler of the program forks, exits or jumps away over a holder, and no cancellation leaves the
+ * mutex locked for ever.  It costs two system calls, and is not for what happens at each event.
+ */
+#ifndef COLLECTOR_SESSION_LOCK_H
+#define COLLECTOR_SESSION_LOCK_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct lock {
+	pthread_mutex_t mutex;
+	sigset_t signals; /* signals and cancel_state: the holder's, as they were before */
+	int cancel_state;
+};
+#define LOCK_INITIALIZER                                                                           \
+	{                                                                                          \
+		.mutex = PTHREAD_MUTEX_INITIALIZER                                                 \
+	}
+
+/* Takes the lock; `until` (NULL: for ever) is a time of CLOCK_REALTIME.  False: it has passed. */
+bool lock_take_until(struct lock *l, const struct timespec *until);
+void lock_take(struct lock *l);
+void lock_release(struct lock *l);
+
+#endif
