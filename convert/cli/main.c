@@ -26,8 +26,9 @@ static const struct option own_rows[] = {
 	{ "type", 't', OPTION_TEXT, "FORMAT", "what to write, see below",
 	  offsetof(struct own_options, type), NULL },
 	{ "args", 0, OPTION_TEXT, "lean|full",
-	  "arguments: those that the format's readers know, or all",
-	  offsetof(struct own_options, args), "lean" },
+	  "arguments: those that the format's readers know, or all (default full for perfetto, "
+	  "else lean)",
+	  offsetof(struct own_options, args), NULL },
 	{ "align", 0, OPTION_TEXT, "HOW",
 	  "clocks of hosts on one timeline: anchors, collectives (by when "
 	  "these end) or none",
@@ -282,7 +283,7 @@ static enum status check_options(struct run *r, int operands, struct error *err)
 	r->type = r->own.type ? sink_find(r->own.type) : NULL;
 	if (!r->type)
 		return type_unknown(r->own.type, err);
-	if (strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
+	if (r->own.args && strcmp(r->own.args, "lean") != 0 && strcmp(r->own.args, "full") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--args %s: neither lean nor full",
 			    r->own.args);
 	if (!align_mode_find(r->own.align, &align))

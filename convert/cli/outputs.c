@@ -67,7 +67,8 @@ static enum status writer_start(struct file_writer *w, uint64_t ns, struct error
 		.process = w->process,
 		.context = r->context,
 		.rules = r->rules,
-		.all_args = strcmp(r->own.args, "full") == 0,
+		.all_args =
+			r->own.args ? strcmp(r->own.args, "full") == 0 : r->type->shows_all_args,
 		.out = w->out,
 		.attachments = r->attachments,
 		.attachment_count = r->attachment_count,

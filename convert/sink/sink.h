@@ -69,9 +69,10 @@ struct sink_type {
 	const char *name; /* as in -t NAME */
 	const char *help; /* one line */
 	enum sink_scope scope;
-	bool is_folder;    /* -o names a folder, not a file */
-	bool is_binary;    /* nothing for a terminal */
-	bool wants_report; /* the report on the inputs goes with it, as attachments */
+	bool is_folder;      /* -o names a folder, not a file */
+	bool is_binary;      /* nothing for a terminal */
+	bool shows_all_args; /* --args is full unless it is given */
+	bool wants_report;   /* the report on the inputs goes with it, as attachments */
 	uint64_t
 		viewer_most; /* bytes of a file, unpacked, beyond which its viewer fails; 0: none */
 	const char *file_name; /* of a file for each process, in a folder: see sink_put_name() */

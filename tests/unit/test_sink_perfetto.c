@@ -357,7 +357,8 @@ static void make_rank(struct sink_run *run, unsigned rank)
 	fill_native(run);
 }
 
-/* Numbers of tracks, sequences and arrows of one file are not in the other. */
+/* Numbers of tracks, sequences and arrows of one file are not in the other; the overview, to which
+ * all ranks add, is the same. */
 static void check_apart(const struct reading *one, const struct reading *two)
 {
 	for (size_t i = 0; i < one->count; i++) {
@@ -368,9 +369,12 @@ static void check_apart(const struct reading *one, const struct reading *two)
 			bool same_flow = a->track_event && b->track_event &&
 					 a->track_event->n_flow_ids && b->track_event->n_flow_ids &&
 					 a->track_event->flow_ids[0] == b->track_event->flow_ids[0];
-			bool same_track = a->track_descriptor && b->track_descriptor &&
-					  a->track_descriptor->uuid &&
-					  a->track_descriptor->uuid == b->track_descriptor->uuid;
+			bool same_track =
+				a->track_descriptor && b->track_descriptor &&
+				a->track_descriptor->uuid &&
+				a->track_descriptor->child_ordering !=
+					PERFETTO__TRACK_DESCRIPTOR__CHILD_ORDERING__EXPLICIT &&
+				a->track_descriptor->uuid == b->track_descriptor->uuid;
 
 			if (a->trusted_packet_sequence_id == b->trusted_packet_sequence_id ||
 			    same_flow || same_track) {

@@ -292,6 +292,8 @@ void test_kineto_threads(void)
 	CHECK_STR(attr_text(&m, 2, ".pid"), "-1");
 	CHECK_STR(attr_text(&m, 3, ".pid"), "Spans");
 	CHECK_STR(attr_text(&m, 3, ".tid"), "PyTorch Profiler");
+	a = trace_get_track(m.trace, m.events[3].track);
+	CHECK_STR(text_of(&m, a->name), "Spans / PyTorch Profiler");
 	CHECK_U64(trace_get_track(m.trace, m.events[5].track)->id, (uint64_t)-2);
 	CHECK_U64(trace_launches(m.trace, m.events[5].track), 1);
 	CHECK_U64(trace_launches(m.trace, m.events[0].track), 0);

@@ -253,7 +253,9 @@ static void put_track_meta(struct buf *b, const struct chrome_file *f, const str
 	const char *name = trace_text(f->trace, k->name, &len);
 	char made[64];
 
-	if (!len && !f->is_native) /* the file named all it had; this row may be made up */
+	/* The file named all it had; this row may be made up, and a number that no thread has
+	 * stands for a text, which the events themselves have. */
+	if (!f->is_native && (!len || (k->type == TRACK_THREAD && k->id > UINT32_MAX)))
 		return;
 	if (!len) {
 		len = (size_t)snprintf(made, sizeof(made), "%s %lld ",

@@ -219,7 +219,7 @@ static enum status make(void *self, const struct event *e, struct template *p, s
 	for (size_t i = 0; i < list->count; i++) {
 		struct placeholder at = list->args[i].at;
 
-		if (at.source != ARG_EVENT)
+		if (at.source != ARG_EVENT || list->args[i].name[0] == '.')
 			continue;
 		at.type = field_of(at.type);
 		TRY(find_key(a, &list->args[i], &key, err));

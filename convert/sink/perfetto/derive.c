@@ -11,20 +11,28 @@ enum {
 	CALLS = 1024,
 	WORKS = 2 * CALLS,
 	RING_FIRST = 16,
+	GPU_MEMORY_GPU = 1, /* fields of GpuMemTotalEvent */
+	GPU_MEMORY_PID = 2,
+	GPU_MEMORY_SIZE = 3,
 };
 
-static const struct perfetto_row time_row = { .form = FORM_FLAT, .rank = 0, .name = "GPU time" };
+static const struct perfetto_row time_row = {
+	.form = FORM_FLAT, .on_top = true, .rank = TOP_GPU, .name = "GPU time"
+};
 static const struct perfetto_row busy_row = {
 	.form = FORM_COUNTER, .rank = 1, .name = "GPU busy", .unit = "%"
 };
 static const struct perfetto_row queue_row = {
 	.form = FORM_COUNTER, .rank = 2, .name = "Queue length", .unit = "count"
 };
-static const struct perfetto_row allocated_row = {
-	.form = FORM_COUNTER, .rank = 3, .name = "Memory allocated", .unit = "bytes"
+/* Of the host, of a GPU. */
+static const struct perfetto_row allocated_rows[] = {
+	{ .form = FORM_COUNTER, .rank = 3, .name = "Host memory allocated", .unit = "bytes" },
+	{ .form = FORM_COUNTER, .rank = 3, .name = "Memory allocated", .unit = "bytes" }
 };
-static const struct perfetto_row reserved_row = {
-	.form = FORM_COUNTER, .rank = 4, .name = "Memory reserved", .unit = "bytes"
+static const struct perfetto_row reserved_rows[] = {
+	{ .form = FORM_COUNTER, .rank = 4, .name = "Host memory reserved", .unit = "bytes" },
+	{ .form = FORM_COUNTER, .rank = 4, .name = "Memory reserved", .unit = "bytes" }
 };
 
 /*
@@ -378,6 +386,24 @@ static bool arg_as_number(const struct trace *t, const struct event *e, uint32_t
 	return true;
 }
 
+/* The counter "GPU Memory" of the process, which is where queries of others look for it. */
+static enum status put_gpu_memory(struct perfetto_derive *d, const struct event *e,
+				  uint32_t process, uint32_t gpu, double bytes, struct error *err)
+{
+	uint32_t device = d->rows->gpus[gpu - 1].device;
+	struct buf *b = perfetto_begin_packet(d->rows->file);
+	size_t at;
+
+	pb_put_u64(b, PACKET_TIME, e->begin_ns);
+	pb_put_u64(b, PACKET_SEQUENCE, d->rows->file->sequence - 1);
+	at = pb_begin(b, PACKET_GPU_MEMORY);
+	pb_put_u64(b, GPU_MEMORY_GPU, device == NO_ID ? 0 : device);
+	pb_put_u64(b, GPU_MEMORY_PID, (uint64_t)d->rows->processes[process].pid);
+	pb_put_u64(b, GPU_MEMORY_SIZE, bytes > 0 && bytes < 0x1p63 ? (uint64_t)bytes : 0);
+	pb_end(b, at);
+	return perfetto_end_packet(d->rows->file, err);
+}
+
 enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event *e,
 				   bool *has_place, struct error *err)
 {
@@ -391,12 +417,14 @@ enum status perfetto_derive_memory(struct perfetto_derive *d, const struct event
 		m->bytes += e->bytes;
 	else /* what was taken before the recording is given back too */
 		m->bytes -= e->bytes < m->bytes ? e->bytes : m->bytes;
-	TRY(perfetto_row_need(d->rows, &m->allocated, &allocated_row, process, gpu, err));
+	TRY(perfetto_row_need(d->rows, &m->allocated, &allocated_rows[gpu > 0], process, gpu, err));
 	if (!arg_as_number(t, e, d->total, &value))
 		value = (double)m->bytes;
 	TRY(perfetto_put_sample(d->rows, m->allocated, e->begin_ns, value, has_place, err));
+	if (gpu)
+		TRY(put_gpu_memory(d, e, process, gpu, value, err));
 	if (!arg_as_number(t, e, d->total_reserved, &value))
 		return ST_OK;
-	TRY(perfetto_row_need(d->rows, &m->reserved, &reserved_row, process, gpu, err));
+	TRY(perfetto_row_need(d->rows, &m->reserved, &reserved_rows[gpu > 0], process, gpu, err));
 	return perfetto_put_sample(d->rows, m->reserved, e->begin_ns, value, NULL, err);
 }

@@ -24,10 +24,12 @@
 /* Fields of schemas/proto/perfetto.proto, for packets that are not as many as events. */
 enum perfetto_field {
 	PACKET_CLOCKS = 6,
+	PACKET_TIME = 8,
 	PACKET_SEQUENCE = 10,
 	PACKET_INTERNED = 12,
 	PACKET_FLAGS = 13,
 	PACKET_TRACK = 60,
+	PACKET_GPU_MEMORY = 71,
 	PACKET_ATTRIBUTES = 126,
 };
 enum perfetto_space { SPACE_CATEGORY, SPACE_NAME, SPACE_KEY, SPACE_TEXT, SPACE_COUNT };
@@ -82,11 +84,13 @@ uint64_t perfetto_space_of(const struct trace *t, uint32_t process);
 
 /* ---- rows.c: the rows of the viewer, in which order, and where in a row an interval lies ----
  *
+ *	"Overview", of all processes in the order of their ranks
+ *		"rank 0 (node-a): Steps", "...: Phases", "...: GPU 0 time"
  *	process (rank 0)
  *		its threads
- *		"Steps", "Phases", counters of the host
+ *		counters of the host
  *		"GPU 0"
- *			"GPU time", its counters
+ *			its counters
  *			"Stream 7", "Stream 7: waits", "Stream 7: ranges" ...
  *
  * A row is one or more subtracks, each a track of the format, because intervals on one track must
@@ -100,6 +104,8 @@ enum perfetto_role {
 	ROLE_RANGES, /* of a stream: intervals with a name, and instants */
 	ROLE_COUNT,
 };
+/* The order of a process's rows in the overview; GPUs follow by their number. */
+enum perfetto_top { TOP_STEPS, TOP_PHASES, TOP_GPU, TOP_COUNT = 64 };
 enum perfetto_form { FORM_FLAT, FORM_NESTED, FORM_COUNTER };
 enum { SUBTRACKS_MOST = 64, NEST_MOST = 500 /* Perfetto's reader ends at 512 */ };
 
@@ -117,6 +123,7 @@ struct perfetto_row {
 	struct perfetto_subtrack *subtracks;
 	size_t subtrack_count, subtrack_cap;
 	uint8_t form;
+	bool on_top;                   /* in the overview, not under its process */
 	uint32_t process, gpu, thread; /* gpu: 1 + its place; thread: its track; 0: none */
 	int32_t rank;
 	const char *name, *unit; /* unit: of a counter, else NULL */
@@ -146,11 +153,13 @@ struct perfetto_rows {
 	struct perfetto_row **rows;  /* index: track * ROLE_COUNT + role */
 	struct perfetto_row *made;   /* the last one; all are linked */
 	size_t track_count, process_count;
+	bool has_overview; /* its descriptor is in the file */
 	struct arena arena;
 };
 
+/* `process` 0: the file is of all processes. */
 enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *file,
-			       struct error *err);
+			       uint32_t process, struct error *err);
 void perfetto_rows_release(struct perfetto_rows *r); /* accepts a zeroed one */
 
 /* The row of a track of the trace. */

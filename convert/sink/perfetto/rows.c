@@ -15,9 +15,14 @@ enum {
 	OTHER_RANK = 1 << 30,
 	RANKED_PID = 1000000000, /* above every pid that a system gives out */
 	UNKNOWN_PID = 2000000000,
+	NAME_MOST = 300,
+	RANKS_MOST = INT32_MAX / TOP_COUNT - 1,
 	HAS_TWIN =
 		1 << 28, /* a bit of place_of: another stream has the number, in another context */
 };
+/* The same in all files, so that those put behind each other have one overview. */
+#define OVERVIEW_UUID (UINT64_C(1) << 60)
+
 /* Fields of TrackDescriptor in schemas/proto/perfetto.proto. */
 enum {
 	TRACK_UUID = 1,
@@ -98,20 +103,42 @@ static bool is_ranked(const struct process *p)
 	return p->rank != NO_RANK && p->world_size != 1 && p->rank < UNKNOWN_PID - RANKED_PID;
 }
 
-/* Processes of several hosts may share a pid but no rank, so ranks make pids in the file; a process
- * without a rank keeps its pid if no other has it. */
-static enum status number_processes(struct perfetto_rows *r, struct error *err)
+/* Whether each process of the trace has a pid that no other has. */
+static enum status has_own_pids(const struct perfetto_rows *r, bool *out, struct error *err)
+{
+	struct map taken = { .count = 0 };
+	enum status status = ST_OK;
+
+	*out = true;
+	for (uint32_t id = 1; id <= r->process_count && status == ST_OK && *out; id++) {
+		uint32_t pid = trace_get_process(r->file->trace, id)->pid;
+
+		if (!map_put(&taken, pid, out))
+			status = fail_memory(err);
+		*out = *out && pid && pid < RANKED_PID;
+	}
+	map_release(&taken);
+	return status;
+}
+
+/*
+ * A timeline has the pids of the system where they differ.  Processes of several hosts or
+ * containers may share a pid but no rank, so there, and in files that may be put behind each other,
+ * ranks make pids; a process without a rank keeps its pid if no other has it.
+ */
+static enum status number_processes(struct perfetto_rows *r, uint32_t process, struct error *err)
 {
 	int32_t unknown = UNKNOWN_PID;
 	struct map taken = { .count = 0 };
-	enum status status = ST_OK;
+	bool keeps_pids = false;
+	enum status status = process ? ST_OK : has_own_pids(r, &keeps_pids, err);
 
 	for (uint32_t id = 1; id <= r->process_count && status == ST_OK; id++) {
 		const struct process *p = trace_get_process(r->file->trace, id);
 		int32_t pid = p->pid < RANKED_PID ? (int32_t)p->pid : 0;
 		bool is_new = true;
 
-		if (is_ranked(p))
+		if (is_ranked(p) && !keeps_pids)
 			pid = RANKED_PID + (int32_t)p->rank;
 		if (!map_put(&taken, (uint64_t)pid, &is_new))
 			status = fail_memory(err);
@@ -127,7 +154,7 @@ static enum status number_processes(struct perfetto_rows *r, struct error *err)
 /* ---- the whole ---- */
 
 enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *file,
-			       struct error *err)
+			       uint32_t process, struct error *err)
 {
 	*r = (struct perfetto_rows){ .file = file };
 	wire_head_init(&r->heads.begin, SLICE_BEGIN, file->sequence, false);
@@ -147,7 +174,7 @@ enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *fi
 	if (!r->processes || !r->gpus || !r->gpu_of || !r->place_of || !r->rows)
 		return fail_memory(err);
 	TRY(find_streams(r, err));
-	return number_processes(r, err);
+	return number_processes(r, process, err);
 }
 
 void perfetto_rows_release(struct perfetto_rows *r)
@@ -204,14 +231,26 @@ static enum status end_descriptor(struct perfetto_rows *r, size_t at, struct err
 	return perfetto_end_packet(r->file, err);
 }
 
+/* "rank 3 (node-a)", or the command of a process without a rank. */
+static void process_name(const struct trace *t, const struct process *p, char name[NAME_MOST])
+{
+	const char *host = trace_text(t, p->host, NULL);
+
+	if (is_ranked(p))
+		snprintf(name, NAME_MOST, "rank %u%s%.200s%s", p->rank, host[0] ? " (" : "", host,
+			 host[0] ? ")" : "");
+	else
+		snprintf(name, NAME_MOST, "%.200s",
+			 p->command ? trace_text(t, p->command, NULL) : "process");
+}
+
 static enum status need_process(struct perfetto_rows *r, uint32_t id, struct error *err)
 {
 	struct perfetto_process *own = &r->processes[id];
 	const struct trace *t = r->file->trace;
 	const struct process *p = trace_get_process(t, id);
 	struct buf *b = &r->file->packet;
-	char label[32], name[300];
-	const char *host = trace_text(t, p->host, NULL);
+	char label[32], name[NAME_MOST];
 	size_t len, at, process;
 	const char *command = trace_text(t, p->command, &len);
 
@@ -219,21 +258,34 @@ static enum status need_process(struct perfetto_rows *r, uint32_t id, struct err
 		return ST_OK;
 	own->uuid = new_uuid(r, id);
 	snprintf(label, sizeof(label), "pid %u", p->pid);
-	if (is_ranked(p))
-		snprintf(name, sizeof(name), "rank %u%s%.200s%s", p->rank, host[0] ? " (" : "",
-			 host, host[0] ? ")" : "");
-	else
-		snprintf(name, sizeof(name), "%.200s", p->command ? command : "process");
+	process_name(t, p, name);
 	at = begin_descriptor(r, own->uuid);
 	process = pb_begin(b, TRACK_PROCESS);
 	pb_put_u64(b, 1, (uint64_t)own->pid);
 	if (len)
 		pb_put_text(b, 2, perfetto_utf8(r->file, command, len));
 	pb_put_text(b, 6, perfetto_utf8(r->file, name, strlen(name)));
-	pb_put_text(b, 8, label);
+	if (own->pid != (int64_t)p->pid) /* else viewers show it */
+		pb_put_text(b, 8, label);
 	pb_end(b, process);
 	if (p->rank <= INT32_MAX)
 		pb_put_u64(b, TRACK_RANK, p->rank);
+	return end_descriptor(r, at, err);
+}
+
+static enum status need_overview(struct perfetto_rows *r, struct error *err)
+{
+	struct buf *b = &r->file->packet;
+	size_t at;
+
+	if (r->has_overview)
+		return ST_OK;
+	r->has_overview = true;
+	at = begin_descriptor(r, OVERVIEW_UUID);
+	/* Viewers that do not know this order sort by name, in which a blank is first. */
+	pb_put_text(b, TRACK_NAME, " Overview");
+	pb_put_u64(b, TRACK_CHILD_ORDERING, CHILDREN_BY_RANK);
+	pb_put_u64(b, TRACK_RANK, (uint64_t)(int64_t)INT32_MIN);
 	return end_descriptor(r, at, err);
 }
 
@@ -284,28 +336,30 @@ static enum status put_subtrack(struct perfetto_rows *r, const struct perfetto_r
 				uint64_t uuid, struct error *err)
 {
 	const struct perfetto_process *p = &r->processes[row->process];
+	uint64_t tid = row->thread ? trace_get_track(r->file->trace, row->thread)->id : 0;
 	size_t at = begin_descriptor(r, uuid), thread;
 	struct buf *b = &r->file->packet;
-	char name[300];
+	char name[NAME_MOST];
 
-	if (row->thread && uuid == row->first_uuid) {
-		uint64_t tid = trace_get_track(r->file->trace, row->thread)->id;
-
-		/* Thread 0 is the system's, and readers take 32 bits: others are made up. */
-		if (!tid || tid > INT32_MAX)
+	/* Rows whose number no thread can have stand for a text: their name says all. */
+	if (row->thread && uuid == row->first_uuid && tid <= INT32_MAX) {
+		if (!tid) /* thread 0 is the system's */
 			tid = UNKNOWN_PID + (uint64_t)row->thread;
 		thread = pb_begin(b, TRACK_THREAD_OF);
 		pb_put_u64(b, 1, (uint64_t)p->pid);
 		pb_put_u64(b, 2, tid);
 		pb_put_text(b, 5, row->name);
 		pb_end(b, thread);
-	} else if (row->thread) {
+	} else if (row->thread && uuid != row->first_uuid) {
 		snprintf(name, sizeof(name), "%.200s: overlapping", row->name);
 		pb_put_text(b, TRACK_NAME, perfetto_utf8(r->file, name, strlen(name)));
 		pb_put_u64(b, TRACK_PARENT, row->first_uuid);
 	} else {
 		pb_put_text(b, TRACK_NAME, row->name);
-		pb_put_u64(b, TRACK_PARENT, row->gpu ? r->gpus[row->gpu - 1].uuid : p->uuid);
+		pb_put_u64(b, TRACK_PARENT,
+			   row->on_top ? OVERVIEW_UUID
+			   : row->gpu  ? r->gpus[row->gpu - 1].uuid
+				       : p->uuid);
 		if (row->form == FORM_COUNTER)
 			put_counter(b, row->unit);
 	}
@@ -324,7 +378,9 @@ static enum status add_subtrack(struct perfetto_rows *r, struct perfetto_row *ro
 
 	*out = NULL;
 	TRY(need_process(r, row->process, err));
-	if (row->gpu)
+	if (row->on_top)
+		TRY(need_overview(r, err));
+	else if (row->gpu)
 		TRY(need_gpu_group(r, row->gpu, err));
 	uuid = row->subtrack_count < SUBTRACKS_MOST ? new_uuid(r, row->process) : 0;
 	if (!uuid)
@@ -383,15 +439,47 @@ static enum status add_row(struct perfetto_rows *r, const struct perfetto_row *w
 	return ST_OK;
 }
 
+/* In the overview a row's name says of which process it is, where the job may have several. */
+static const char *top_name(struct perfetto_rows *r, const struct perfetto_row *row)
+{
+	const struct trace *t = r->file->trace;
+	const struct process *p = trace_get_process(t, row->process);
+	uint32_t device = row->gpu ? r->gpus[row->gpu - 1].device : NO_ID;
+	char whose[NAME_MOST], own[32], name[2 * NAME_MOST];
+
+	process_name(t, p, whose);
+	snprintf(own, sizeof(own), "%s", row->name);
+	if (device != NO_ID)
+		snprintf(own, sizeof(own), "GPU %u time", device);
+	if (is_ranked(p))
+		snprintf(name, sizeof(name), "%s: %s", whose, own);
+	else if (r->process_count > 1)
+		snprintf(name, sizeof(name), "%s (pid %u): %s", whose, p->pid, own);
+	else
+		snprintf(name, sizeof(name), "%s", own);
+	return keep_utf8(r, name, strlen(name));
+}
+
 enum status perfetto_row_need(struct perfetto_rows *r, struct perfetto_row **row,
 			      const struct perfetto_row *like, uint32_t process, uint32_t gpu,
 			      struct error *err)
 {
 	struct perfetto_row what = *like;
+	const struct process *p;
 
+	if (*row)
+		return ST_OK;
 	what.gpu = gpu;
 	what.process = gpu ? r->gpus[gpu - 1].process : process;
-	return *row ? ST_OK : add_row(r, &what, row, err);
+	if (what.on_top) {
+		p = trace_get_process(r->file->trace, what.process);
+		what.rank += gpu && r->gpus[gpu - 1].device < TOP_COUNT - TOP_GPU
+				     ? (int32_t)r->gpus[gpu - 1].device
+				     : 0;
+		what.rank += TOP_COUNT * (int32_t)(p->rank < RANKS_MOST ? p->rank : RANKS_MOST);
+		what.name = top_name(r, &what);
+	}
+	return add_row(r, &what, row, err);
 }
 
 /* "Stream 7", with the context where several streams have the number, and the stream's own name. */
@@ -430,6 +518,8 @@ static const char *track_name(struct perfetto_rows *r, const struct track *k)
 		return "Allocations";
 	if (k->type == TRACK_COUNTER)
 		return "counter";
+	if (k->id > INT64_MAX || (k->id > UINT32_MAX && k->type == TRACK_THREAD))
+		return "no thread";
 	snprintf(name, sizeof(name), "thread %llu", (unsigned long long)k->id);
 	return keep_utf8(r, name, strlen(name));
 }

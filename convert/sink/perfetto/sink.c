@@ -288,7 +288,9 @@ static enum status end_phase(struct perfetto *p, struct of_process *own, struct 
 {
 	const struct phase_interval *s = &own->open;
 	const char *category = s->phase < PHASE_CATEGORIES ? phase_categories[s->phase] : NULL;
-	static const struct perfetto_row row = { .form = FORM_FLAT, .name = "Phases" };
+	static const struct perfetto_row row = {
+		.form = FORM_FLAT, .on_top = true, .rank = TOP_PHASES, .name = "Phases"
+	};
 	uint64_t name, category_id;
 
 	if (s->begin_ns == s->end_ns || s->phase == PHASE_OTHER)
@@ -321,7 +323,9 @@ static enum status put_phase_interval(struct perfetto *p, const struct phase_int
 
 static enum status put_mark(struct perfetto *p, const struct step_mark *m, struct error *err)
 {
-	static const struct perfetto_row row = { .form = FORM_FLAT, .name = "Steps" };
+	static const struct perfetto_row row = {
+		.form = FORM_FLAT, .on_top = true, .rank = TOP_STEPS, .name = "Steps"
+	};
 	struct of_process *own = &p->own[m->process];
 	uint64_t category;
 
@@ -342,7 +346,7 @@ static enum status perfetto_open(struct sink *s, const struct sink_request *req,
 	p->context = req->context;
 	p->rules = req->rules;
 	TRY(perfetto_file_init(&p->file, req->trace, req->out, req->process, err));
-	TRY(perfetto_rows_init(&p->rows, &p->file, err));
+	TRY(perfetto_rows_init(&p->rows, &p->file, req->process, err));
 	TRY(perfetto_args_init(&p->args, &p->file, req->all_args, err));
 	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
 	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
@@ -399,6 +403,7 @@ const struct sink_type sink_perfetto = {
 	.help = "Perfetto's protobuf; with -o FOLDER a file for each process, else one timeline",
 	.scope = SINK_EITHER,
 	.is_binary = true,
+	.shows_all_args = true,
 	.file_name = "{n.}{host}_{pid}.{rank}.pftrace",
 	.needs = NEED_STEP,
 	.size = sizeof(struct perfetto),

@@ -3,8 +3,10 @@
 
 #include "schemas/base/vec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+enum { TEXT_NAME_MOST = 512 };
 enum { ROWS_MOST = 1 << 18 }; /* names beyond are counted, not kept; tracks beyond are refused */
 
 /* Outside of what pids and tids are, so that texts and numbers never collide. */
@@ -204,9 +206,30 @@ enum status kineto_track_find(struct kineto_tracks *k, struct track *t, const st
 	return ST_OK;
 }
 
+/* A thread whose number is a text is named by it, and by its process's where that is one too. */
+static uint32_t name_of_texts(const struct kineto_tracks *k, const struct kineto_track *t)
+{
+	char name[TEXT_NAME_MOST];
+	size_t len, pid_len = 0, tid_len;
+	const char *tid, *pid = "";
+
+	if (t->track.type != TRACK_THREAD || t->tid < TEXT_NUMBERS)
+		return 0;
+	tid = trace_text(k->trace, (uint32_t)(t->tid - TEXT_NUMBERS), &tid_len);
+	if (t->pid >= TEXT_NUMBERS)
+		pid = trace_text(k->trace, (uint32_t)(t->pid - TEXT_NUMBERS), &pid_len);
+	if (!tid_len)
+		return pid_len ? (uint32_t)(t->pid - TEXT_NUMBERS) : 0;
+	if (!pid_len)
+		return (uint32_t)(t->tid - TEXT_NUMBERS);
+	len = (size_t)snprintf(name, sizeof(name), "%s / %s", pid, tid);
+	return trace_name(k->trace, name, len < sizeof(name) ? len : sizeof(name) - 1, NULL);
+}
+
 uint32_t kineto_tracks_finish(struct kineto_tracks *k, uint32_t schema)
 {
 	const struct given_name *n;
+	uint32_t name;
 
 	if (k->names_lost)
 		trace_lose(k->trace, k->process, LOSS_CEILING, k->names_lost);
@@ -214,9 +237,9 @@ uint32_t kineto_tracks_finish(struct kineto_tracks *k, uint32_t schema)
 		const struct kineto_track *t = &k->tracks[i];
 
 		n = find_name(k, t->pid, t->tid);
-		if (n && n->name &&
-		    (t->track.type == TRACK_THREAD || t->track.type == TRACK_STREAM))
-			trace_set_track_name(k->trace, t->id, n->name);
+		name = n && n->name ? n->name : name_of_texts(k, t);
+		if (name && (t->track.type == TRACK_THREAD || t->track.type == TRACK_STREAM))
+			trace_set_track_name(k->trace, t->id, name);
 	}
 	for (uint32_t i = 0; i < k->name_count; i++) {
 		struct process p = *trace_get_process(k->trace, k->names[i].process);

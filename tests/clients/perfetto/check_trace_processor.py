@@ -14,6 +14,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -23,17 +24,26 @@ import world
 KINETO = ["a100_ddp_rank0of2_nccl_args", "event_sync_3_streams", "h100_qwen_0.5b_inference",
           "mi250_minitoy_rocm", "torch_compile_triton", "cpu_only_rank34", "vllm_piecewise_graphs"]
 JOB = ["job128_sampled_rank0", "job128_sampled_rank1"]
-DERIVED = "('GPU time', 'Steps', 'Phases', 'Allocations')"
+IS_DERIVED = """(t.name glob '*Steps' or t.name glob '*Phases' or t.name glob '*GPU*time' or
+                 t.name = 'Allocations')"""
 SLICES = {"kernel", "memcpy", "memset", "graph"}
+OVERVIEW = ["Steps", "Phases", "GPU time"]
 SAMPLES = {"alloc", "free", "counter"}
 OWN_CATEGORY = {"range", "mark"}  # may have that of the file that they are from
 QUERIES = {
     "stats": "select name, value from stats where value > 0 and severity in ('error', 'data_loss')",
     "slices": f"""select s.category, s.name, count(*), sum(s.dur), min(s.dur) from slice s
-                  join track t on t.id = s.track_id where coalesce(t.name, '') not in {DERIVED}
+                  join track t on t.id = s.track_id where not coalesce({IS_DERIVED}, 0)
                   group by s.category, s.name""",
     "derived": f"""select t.name, s.category, count(*), sum(s.dur) from slice s
-                   join track t on t.id = s.track_id where t.name in {DERIVED} group by 1, 2""",
+                   join track t on t.id = s.track_id where {IS_DERIVED} group by 1, 2""",
+    "overview": """include perfetto module viz.summary.track_event;
+                   select g.name from _track_event_tracks_ordered_groups g
+                   join track p on p.id = g.parent_id where p.name = ' Overview'
+                   order by g.order_id""",
+    "first": """include perfetto module viz.summary.track_event;
+                select name from _track_event_tracks_ordered_groups
+                where parent_id is null and name is not null order by order_id limit 1""",
     "depth": "select coalesce(max(s.depth), -1) from slice s join thread_track t on t.id = s.track_id",
     "flows": "select count(*) from flow",
     "backwards": """select count(*) from flow f join slice a on a.id = f.slice_out
@@ -48,6 +58,9 @@ QUERIES = {
     "threads": "select count(*) from slice s join thread_track t on t.id = s.track_id",
     "streams": """select distinct t.name from slice s join track t on t.id = s.track_id
                   where t.name glob 'Stream*'""",
+    "odd": """select name from (select name from track union select name from thread)
+              where name glob 'thread [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]*'""",
+    "spans": "select distinct name from track where name glob 'Spans*'",
     "bounds": "select min(ts), max(ts + dur) from slice",
     "named": "select count(*) from slice where name is null",
 }
@@ -138,14 +151,30 @@ def check_slices(check, answers, events):
 
 def check_derived(check, answers, report):
     gpus = [gpu for rank in report["ranks"] for gpu in rank["gpus"]]
-    got = {category: total for name, category, _, total in answers["derived"] if name == "GPU time"}
+    got = collections.Counter()
+    for name, category, _, total in answers["derived"]:
+        got[category] += total if name.endswith("time") else 0
     for category, key in (("compute", "compute_ns"), ("comm", "exposed_comm_ns"),
                           ("data", "exposed_copy_ns")):
         check.same(f"GPU time, {category}", got.get(category, 0), sum(gpu[key] for gpu in gpus))
-    steps = sum(count for name, _, count, _ in answers["derived"] if name == "Steps")
+    steps = sum(count for name, _, count, _ in answers["derived"] if name.endswith("Steps"))
     marks = sum(len(rank.get("steps", [])) for rank in report["ranks"])
     if marks > len(report["ranks"]): # one alone may be the window, not a mark
         check.same("steps", steps, marks)
+
+
+def check_overview(check, answers):
+    """Steps and GPU time of all ranks, by rank and within it in this order, above all else."""
+    names = [name for name, in answers["overview"]]
+    parts = [(re.match(r"rank (\d+)", name), name.split(": ")[-1]) for name in names]
+    rows = [(int(rank[1]) if rank else -1, OVERVIEW.index(re.sub(r" \d+", "", row)), row)
+            for rank, row in parts]
+    check.same("order of the overview", rows, sorted(rows))
+    has_any = any(name != "Allocations" for name, *_ in answers["derived"])
+    check.same("an overview", bool(names), has_any)
+    if names:
+        check.same("what stands above all", answers["first"], [[" Overview"]])
+    check.same("rows that are named by a made-up number", answers["odd"], [])
 
 
 def check_file(check, trace, events, report=None):
@@ -159,7 +188,11 @@ def check_file(check, trace, events, report=None):
         check.same("depth", answers["depth"], [[depth(events)]])
     got = dict(answers["counters"])
     memory = sum(e.kind in ("alloc", "free") for e in events)
-    check.same("samples of memory", got.get("Memory allocated", 0), memory)
+    check.same("samples of memory",
+               got.get("Memory allocated", 0) + got.get("Host memory allocated", 0), memory)
+    check.same("samples of memory where queries for GPUs look", got.get("GPU Memory", 0),
+               got.get("Memory allocated", 0))
+    check_overview(check, answers)
     work = [e for e in events if e.kind in SLICES]
     if work:
         check.same("GPU busy", [0 <= v <= 100 for v in answers["busy"][0]], [True, True])
@@ -176,26 +209,38 @@ def analyze(tool, *paths):
     return json.loads(world.run(tool, "-q", "-f", "json", "-r", "summary,steps", *paths))
 
 
-def write(convert, out, *inputs, args="lean"):
-    world.run(convert, *inputs, "-t", "perfetto", "-o", out, "--args", args, "-q")
+def write(convert, out, *inputs, args=None):
+    world.run(convert, *inputs, "-t", "perfetto", "-o", out, "-q",
+              *(["--args", args] if args else []))
     return out
 
 
 def check_input(check, tools, folder, name, *paths):
-    """One timeline of the inputs, lean and full, and gzip."""
+    """One timeline of the inputs, lean, as it is without an option, and gzip."""
     events = world.events(tools.convert, *paths)
     report = analyze(tools.analyze, *paths)
-    lean = write(tools.convert, os.path.join(folder, name + ".pftrace"), *paths)
-    full = write(tools.convert, os.path.join(folder, name + ".full.pftrace"), *paths, args="full")
+    lean = write(tools.convert, os.path.join(folder, name + ".lean.pftrace"), *paths, args="lean")
+    full = write(tools.convert, os.path.join(folder, name + ".pftrace"), *paths)
     packed = write(tools.convert, os.path.join(folder, name + ".pftrace.gz"), *paths)
     answers = check_file(check, lean, events, report)
     check_file(check, full, events, report)
-    with gzip.open(packed) as stream, open(lean, "rb") as plain:
+    with gzip.open(packed) as stream, open(full, "rb") as plain:
         check.same("gzip", stream.read() == plain.read(), True)
     check_full(check, full, events)
+    check_pids(check, answers, report)
+    spans = any(e.name == "PyTorch Profiler (0)" for e in events)
+    check.same("the row of the profiler's own span", answers["spans"],
+               [["Spans / PyTorch Profiler"]] if spans else [])
     print(f"  {name}: {len(events)} events, {answers['flows'][0][0]} arrows, "
           f"{len(answers['streams'])} streams")
     return events
+
+
+def check_pids(check, answers, report):
+    """Processes of one timeline keep the pids that the system gave them."""
+    pids = sorted(rank["pid"] for rank in report["ranks"])
+    if len(set(pids)) == len(pids) and all(pids):
+        check.same("pids", sorted(pid for _, pid in answers["processes"]), pids)
 
 
 def check_full(check, trace, events):

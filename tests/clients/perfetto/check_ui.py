@@ -35,7 +35,7 @@ OVERLAP = {
             ("kernel", "ncclDevKernel_AllReduce", 0, 20, 1400, 300,
              {"device": 0, "stream": 20, "correlation": 4})]],
 }
-ROWS = ["rank 0 (node-a)", "GPU 0", "GPU time", "GPU busy", "Stream 7", "Stream 20"]
+ROWS = ["Overview", "rank 0 (node-a): GPU 0 time", "rank 0 (node-a)", "GPU 0", "GPU busy", "Stream 7", "Stream 20"]
 HEIGHT = """(name => {
     const row = [...document.querySelectorAll('.pf-track__shell')].filter(
         e => e.innerText.trim().startsWith(name))[0];
