@@ -95,8 +95,10 @@ enum status causes_open(struct causes **out, const struct cause_request *how, st
 
 		c->process_of_track[i] = process <= c->process_count ? process : 0;
 	}
-	for (i = 0; i <= c->process_count; i++)
+	for (i = 0; i <= c->process_count; i++) {
+		c->processes[i].works_ns = UINT64_MAX;
 		c->processes[i].keep.most = how->keep ? (uint32_t)how->keep : KEEP;
+	}
 	expect(c);
 	take_functions(c);
 	return ST_OK;
@@ -223,6 +225,16 @@ static enum status kernels_put(struct causes *c, struct cause_process *p, const 
 	return asked_put(&p->asked, &one, err);
 }
 
+static bool is_first_use(const struct cause_process *p, const struct event *e,
+			 enum call_class class)
+{
+	uint64_t ns = e->end_ns - e->begin_ns;
+
+	if (class == CALL_SETUP)
+		return is_long_for_use(ns, e->step && !(e->step & STEP_GAP));
+	return class == CALL_ALLOCATOR && ns > FIRST_ALLOCATION_NS && p->works_ns < e->begin_ns;
+}
+
 static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
 			    struct error *err)
 {
@@ -240,6 +252,8 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 	if (class == CALL_OTHER || class == CALL_COPY)
 		return ST_OK;
 	one = span_of(e);
+	if (is_first_use(p, e, class))
+		class = CALL_COMPILE;
 	switch (class) {
 	case CALL_KERNELS:
 		return kernels_put(c, p, e, err);
@@ -251,6 +265,7 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 		return spans_put(&t->spans[OF_ALLOCATOR], &one, &p->keep, err);
 	case CALL_COMPILE:
 		return spans_put(&p->spans[OF_COMPILE], &one, &p->keep, err);
+	case CALL_SETUP:
 	case CALL_OTHER:
 	case CALL_COPY:
 		return ST_OK;
@@ -339,9 +354,11 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 {
 	struct cause_process *p;
 
-	if (e->kind == KIND_KERNEL || e->kind > KIND_OVERHEAD)
+	if (e->kind > KIND_OVERHEAD)
 		return ST_OK;
 	p = process_of(c, e->track);
+	if (event_is_gpu_work(e) && e->begin_ns < p->works_ns)
+		p->works_ns = e->begin_ns;
 	switch (e->kind) {
 	case KIND_API:
 		return call_put(c, p, e, err);

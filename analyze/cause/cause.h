@@ -80,6 +80,7 @@ enum call_class {
 	CALL_COPY,
 	CALL_BLOCKING_COPY,
 	CALL_ALLOCATOR,
+	CALL_SETUP, /* makes what a process needs once, or asks for a function */
 	CALL_COMPILE
 };
 enum call_class cause_call_class(const char *name);

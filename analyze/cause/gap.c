@@ -320,7 +320,10 @@ static enum status after(struct walk *w, uint64_t begin_ns, uint64_t end_ns, str
 		why.cause = g->is_graph_internal ? CAUSE_GRAPH_INTERNAL : CAUSE_STREAM_WAIT;
 		return add(w, why, begin_ns, end_ns, err);
 	}
-	why.cause = CAUSE_LAUNCH;
+	why.cause = g->is_first_of_name && is_long_for_use(g->launch_end_ns - g->launch_begin_ns,
+							   g->is_in_step)
+			    ? CAUSE_COMPILE
+			    : CAUSE_LAUNCH;
 	TRY(add(w, why, begin_ns, call_end_ns, err));
 	why.cause = CAUSE_DISPATCH;
 	return add(w, why, call_end_ns, end_ns, err);

@@ -26,6 +26,7 @@ enum { OF_PROFILER, OF_COMPILE, OF_GC, OF_LOST, OF_PROCESS };
 struct cause_process {        /* by process id */
 	uint32_t step_thread; /* track; 0: none */
 	size_t expected;      /* GPUs that the tables promise */
+	uint64_t works_ns;    /* begin of its first GPU work; UINT64_MAX: none yet */
 	struct keep keep;
 	struct spans spans[OF_PROCESS];
 	struct asked asked;
@@ -52,6 +53,19 @@ struct causes {
 	struct piece *pieces; /* of this call */
 	size_t piece_count, piece_cap;
 };
+
+/* A call so long is the first use of something: code is loaded, a stream or a library made.  A loop
+ * that was recorded in steps runs already, and what takes a little longer there is something else;
+ * and taking memory alone takes less. */
+enum {
+	FIRST_USE_NS = 1000000,
+	FIRST_USE_IN_STEP_NS = 10000000,
+	FIRST_ALLOCATION_NS = 50000000,
+};
+static inline bool is_long_for_use(uint64_t ns, bool is_in_step)
+{
+	return ns > (is_in_step ? FIRST_USE_IN_STEP_NS : FIRST_USE_NS);
+}
 
 static inline struct cause_thread *cause_thread(const struct causes *c, uint32_t track)
 {

@@ -37,6 +37,8 @@ enum call_class cause_call_class(const char *name)
 		return CALL_COMPILE;
 	if (traits & CALL_ALLOCATES)
 		return CALL_ALLOCATOR;
+	if (traits & CALL_SETS_UP)
+		return CALL_SETUP;
 	if (!(traits & CALL_COPIES))
 		return traits & CALL_LAUNCHES_KERNELS ? CALL_KERNELS : CALL_OTHER;
 	return traits & CALL_IS_ASYNC ? CALL_COPY : CALL_BLOCKING_COPY;

@@ -2,6 +2,8 @@
 /* Rules about what the host does while GPUs do nothing (DEFINITIONS.md 6). */
 #include "analyze/findings/rule.h"
 
+#include "schemas/model/call.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -280,6 +282,30 @@ static bool blocking_copy(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
+/* A launch or allocation that takes long is the first use of what it needs; other calls, and
+ * records of compilers, may come again with each new shape. */
+static bool compile(const struct facts *f, struct finding *out)
+{
+	double idle = wait_of(f, "compile");
+	struct facts_owner o = facts_owner(f, "compile");
+	bool is_first_use = call_traits(o.call, strlen(o.call)) &
+			    (CALL_LAUNCHES | CALL_ALLOCATES | CALL_SETS_UP);
+	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
+
+	snprintf(out->evidence, FINDING_TEXT, "%s within the window: %s of a step%s.",
+		 is_first_use
+			 ? "What is used for the first time loads its code or starts the driver"
+			 : "Code is compiled or loaded",
+		 span_text(a, idle), owner_text(&o, at));
+	rule_brief(out, "%s%s", a, owner_brief(&o, in));
+	if (is_first_use && !strncmp(o.call, "hip", 3))
+		out->advice = "warm up before the window, or record later steps";
+	else if (is_first_use)
+		out->advice = "warm up before the window, or record later steps; "
+			      "CUDA_MODULE_LOADING=EAGER";
+	return rule_saves(out, idle);
+}
+
 #define FIRST_USE_NS 50e6 /* no allocation of a running loop takes so long */
 
 /* What a library takes at its first use does not come back. */
@@ -398,11 +424,9 @@ const struct rule rules_host[] = {
 	{ "blocking_copy", "copies block the host", "idle_causes.blocking_copy", blocking_copy,
 	  "pin_memory=True and .to(device, non_blocking=True)", .family = FAMILY_COPY,
 	  .needs_trust = true },
-	{ "compile", "compilation within the window", "idle_causes.compile", NULL,
+	{ "compile", "code is compiled or loaded within the window", "idle_causes.compile", compile,
 	  "warm up before the window; mark_dynamic for changing shapes; CUDA_MODULE_LOADING=EAGER",
-	  .family = FAMILY_COMPILE, .needs_trust = true, .cause = "compile",
-	  .evidence = "Code is compiled or loaded within the window: {} of a step{in}.",
-	  .brief = "{}{in}" },
+	  .family = FAMILY_COMPILE, .needs_trust = true },
 	{ "allocator", "cudaMalloc in the loop", "idle_causes.allocator", allocator,
 	  "no empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 	  .family = FAMILY_HOST, .needs_trust = true },

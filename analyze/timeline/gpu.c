@@ -2,6 +2,7 @@
 #include "analyze/timeline/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct slot *slot_at(const struct sweep *s, uint32_t slot)
 {
@@ -313,6 +314,14 @@ static bool has_waited(const struct sweep *s, const struct slot *e)
 	return low && waits[low - 1] >= stream->asked_ns;
 }
 
+static bool is_first_of_name(const struct gpu *g, const struct slot *e)
+{
+	size_t at = e->name / 8;
+
+	return e->kind == KIND_KERNEL &&
+	       !(at < g->has_begun_size && g->has_begun[at] >> e->name % 8 & 1);
+}
+
 static enum status gap_end(struct sweep *s, const struct gpu *g, const struct slot *e, uint8_t part,
 			   struct error *err)
 {
@@ -335,8 +344,29 @@ static enum status gap_end(struct sweep *s, const struct gpu *g, const struct sl
 	room->origin = e->origin;
 	room->phase = e->phase;
 	room->is_graph_internal = e->correlation && e->correlation == g->last_correlation;
+	room->is_first_of_name = is_first_of_name(g, e);
+	room->is_in_step = e->step && !(e->step & STEP_GAP);
 	room->has_waited = has_waited(s, e);
 	s->gaps.count++;
+	return ST_OK;
+}
+
+static enum status name_note(struct gpu *g, const struct slot *slot, struct error *err)
+{
+	size_t at = slot->name / 8, size = at < 32 ? 64 : 2 * at;
+	uint8_t *wider;
+
+	if (slot->kind != KIND_KERNEL)
+		return ST_OK;
+	if (at >= g->has_begun_size) {
+		wider = realloc(g->has_begun, size);
+		if (!wider)
+			return fail(err, ST_MEMORY, NOWHERE, "no memory for names of kernels");
+		memset(wider + g->has_begun_size, 0, size - g->has_begun_size);
+		g->has_begun = wider;
+		g->has_begun_size = size;
+	}
+	g->has_begun[at] |= (uint8_t)(1 << slot->name % 8);
 	return ST_OK;
 }
 
@@ -372,6 +402,7 @@ static enum status group_start(struct sweep *s, struct gpu *g, struct error *err
 			TRY(emit(s, g, slot, 0, part, g->group_ns, err));
 		}
 		slot_note(s, g, slot);
+		TRY(name_note(g, slot, err));
 		TRY(start(s, g, ids(&g->group)[i], err));
 	}
 	g->group.count = 0;
@@ -465,5 +496,6 @@ void gpu_free(struct gpu *g)
 	spans_release(&g->busy);
 	for (class = 0; class < CLASS_IDLE; class ++)
 		spans_release(&g->running[class]);
+	free(g->has_begun);
 	free(g);
 }

@@ -44,7 +44,9 @@ struct gpu {
 	uint64_t at_ns;  /* segments are out up to here; first, where the window begins */
 	uint64_t end_ns; /* latest end of the present window's work */
 	uint64_t last_end_ns, last_correlation; /* of what ended last of all that has begun */
-	uint64_t asked_ns;       /* latest begin of a launch of anything that has begun */
+	uint64_t asked_ns;  /* latest begin of a launch of anything that has begun */
+	uint8_t *has_begun; /* a bit for each name of a kernel that has begun, in any window */
+	size_t has_begun_size;
 	struct span_queue group; /* u32: slots that begin at group_ns, not yet sorted in */
 	uint64_t group_ns;
 	uint32_t alone; /* slot of the only one that runs: it is in no list; NO_ID: none */

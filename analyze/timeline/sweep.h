@@ -64,6 +64,8 @@ struct idle_gap {
 	uint8_t part, origin;                             /* in PART_TAIL nothing ends it */
 	uint8_t phase;                                    /* of E: its cell */
 	bool is_graph_internal; /* what ended last before it has E's correlation */
+	bool is_first_of_name;  /* E is a kernel, and the first of its name on this GPU */
+	bool is_in_step;        /* L began in a marked step */
 	bool has_waited;        /* E's stream has been made to wait since its op before E */
 };
 

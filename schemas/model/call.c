@@ -56,6 +56,18 @@ static const struct {
 	{ "MemSetAccess", CALL_ALLOCATES },
 	{ "MemAddress", CALL_ALLOCATES },
 	{ "MemPoolTrim", CALL_ALLOCATES },
+	{ "StreamCreate", CALL_SETS_UP },
+	{ "EventCreate", CALL_SETS_UP },
+	{ "CtxCreate", CALL_SETS_UP },
+	{ "CtxRetain", CALL_SETS_UP },
+	{ "cuInit", CALL_SETS_UP },
+	{ "hipInit", CALL_SETS_UP },
+	{ "SetDevice", CALL_SETS_UP },
+	{ "FuncGetAttribute", CALL_SETS_UP },
+	{ "FuncSetAttribute", CALL_SETS_UP },
+	{ "GetFunction", CALL_SETS_UP },
+	{ "GetFuncBySymbol", CALL_SETS_UP },
+	{ "Occupancy", CALL_SETS_UP },
 };
 
 unsigned call_traits(const char *name, size_t len)

@@ -25,6 +25,9 @@ enum call_trait {
 	CALL_LOADS_CODE = 1 << 7, /* loads, links or compiles code for the GPU */
 	/* Kineto begins an arrow here ("ac2g"): at what launches, and at some calls that wait. */
 	CALL_BEGINS_ARROW = 1 << 8,
+	/* The call makes a stream or context, or asks for a function of a module: the first such
+	 * calls of a process start the driver or load code. */
+	CALL_SETS_UP = 1 << 9,
 };
 /* The traits of a call, or'ed. */
 unsigned call_traits(const char *name, size_t len);

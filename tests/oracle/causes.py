@@ -26,6 +26,8 @@ CALL_PARTS = [      # the first part that is in the name decides
 ] + [(part, "allocator") for part in
      "Malloc MemAlloc MemHostAlloc HostAlloc HostRegister HostUnregister MemFree cudaFree hipFree "
      "HostFree MemCreate MemMap MemUnmap MemRelease MemSetAccess MemAddress MemPoolTrim".split()]
+SETUP = ("StreamCreate", "EventCreate", "CtxCreate", "CtxRetain", "cuInit", "hipInit", "SetDevice",
+         "FuncGetAttribute", "FuncSetAttribute", "GetFunction", "GetFuncBySymbol", "Occupancy")
 LAUNCHED = ("graph_internal", "stream_wait", "launch", "dispatch")
 
 
@@ -54,6 +56,8 @@ def call_class(name):
     for part, kind in CALL_PARTS:
         if part in name:
             return kind
+    if any(part in name for part in SETUP):
+        return "setup"
     if "Memcpy" in name:
         return "copy" if "Async" in name else "blocking_copy"
     return "other"
@@ -99,12 +103,14 @@ class Causes:
         for event in getattr(oracle, "whole", oracle).host.events:
             self.at_launch.setdefault(phases.thread(event), []).append(event)
         rows = sorted(oracle.trace.events, key=order)
+        self.first_work = min((event.begin for events in oracle.devices.values()
+                               for event in events), default=float("inf"))
         over = [(overhead_cause(event.name), event) for event in rows
                 if event.category == "overhead"]
         calls = [event for event in self.host.events if phases.is_call(event)]
         self.profiler = [event for cause, event in over if cause == "profiler"]
         self.compile = sorted([event for cause, event in over if cause == "compile"]
-                              + [call for call in calls if call_class(call.name) == "compile"]
+                              + [call for call in calls if self.loads(call)]
                               + [event for event in self.host.events if event.category == "jit"],
                               key=order)
         self.collections = [event for event in rows if event.category == "gc"]
@@ -113,7 +119,7 @@ class Causes:
         self.classes = {"sync": {}, "allocator": {}, "blocking_copy": {}}
         for call in calls:
             kind = call_class(call.name)
-            if kind in self.classes:
+            if kind in self.classes and not self.loads(call):
                 self.classes[kind].setdefault(phases.thread(call), []).append(
                     (call.begin, call.end, order(call), call.name, 0))
         self.add_sync_rows(rows)
@@ -122,11 +128,28 @@ class Causes:
         self.index_work()
         self.kernel_calls = self.outer_kernel_calls()
 
+    def is_long(self, call):
+        """So long that something is used for the first time: over 1 ms, in a marked step 10."""
+        marks = getattr(self.oracle, "whole", self.oracle).host.marks
+        begun = [mark for mark in marks if mark.begin <= call.begin]
+        in_step = begun and begun[-1].end > call.begin
+        return call.end - call.begin > (10_000_000 if in_step else 1_000_000)
+
+    def loads(self, call):
+        """Whether the call loads code or starts the driver, by its name and length."""
+        kind = call_class(call.name)
+        return (kind == "compile" or kind == "setup" and self.is_long(call)
+                or kind == "allocator" and call.end - call.begin > 50_000_000
+                and call.begin > self.first_work)
+
     def index_work(self):
         """Only to be quick on large files: launches, the order on each stream, latest ends."""
         self.launches, self.asked, self.before, self.seen = {}, {}, {}, {}
+        self.first_of_name = set()
         for device, events in self.oracle.devices.items():
             on_stream, best, seen = {}, None, None
+            names = {event.name: event for event in reversed(events) if event.kind == "kernel"}
+            self.first_of_name |= {event.index for event in names.values()}
             window = None
             for event in events:
                 if self.host.place_of_window(event.begin) != window:
@@ -265,7 +288,10 @@ class Causes:
             return lambda instant: "graph_internal"
         if self.has_waited(event, call):
             return lambda instant: "stream_wait"
-        return lambda instant: "launch" if instant < call.end else "dispatch"
+        word = "launch"
+        if event.index in self.first_of_name and self.is_long(call):
+            word = "compile"
+        return lambda instant: word if instant < call.end else "dispatch"
 
     def before_launch(self, gap, call, instant):
         """(cause, thread, call) of one instant."""

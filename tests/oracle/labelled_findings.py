@@ -250,6 +250,13 @@ def warm_up(run):
     return 6000
 
 
+def library_start(run):
+    """Behind the last step, before the only kernel of a library."""
+    run.call("cudaFree", 3 * STEP, 3 * STEP + 60000)
+    run.kernel("of_a_library", 3 * STEP + 60010, 3 * STEP + 60100,
+               launch=(3 * STEP + 60000, 3 * STEP + 60005))
+
+
 def leak(run, at):
     number = at // STEP
     run.memory(max(at - 1, 0), (1 << 30) + number * (8 << 20), 2 << 30, 8 << 20)
@@ -342,6 +349,23 @@ def scenes():
                                advice="non_blocking=True", **late),
         "compile": Scene("compile", host, waits(call="cuModuleLoadData"), verdict="COMPILE",
                          advice="mark_dynamic", **late),
+        # each step launches a kernel that no other does; nobody has marked the steps
+        "compile at a first use": Scene(
+            "compile", 3 * 3995, lambda run, at: run.kernel(
+                f"of_step_{at // STEP}", at + 7999, at + 8000, launch=(at + 3990, at + 7995)),
+            verdict="COMPILE", is_marked=False,
+            advice="record later steps", evidence="used for the first time",
+            unsaid=("mark_dynamic",)),
+        "a first use and launches as long": Scene(
+            "long_launches", 2 * 3995, lambda run, at: run.kernel(
+                "of_each_step", at + 7999, at + 8000, launch=(at + 3990, at + 7995)),
+            ("compile",), verdict="HOST", is_marked=False),
+        "compile at the first stream": Scene(
+            "compile", 3 * host, waits(call="cudaStreamCreateWithFlags"),
+            verdict="COMPILE", is_marked=False, advice="record later steps", **late),
+        "compile where a library starts": Scene(
+            "compile", 60000, None, verdict="COMPILE", is_marked=False, hole=(0, 0),
+            setup=library_start, advice="record later steps", unsaid=("empty_cache",)),
         "allocator": Scene("allocator", host, waits(call="cudaMalloc"), verdict="HOST",
                            advice="empty_cache()", evidence="cudaMalloc", **late),
         "allocator at a first use": Scene(

@@ -97,6 +97,9 @@ def scenes():
                          other_than({"allocator": 2000, **LAUNCH}))
     made["compile by a call"] = (frame() + [call("cuModuleLoadData", 3000, 2000, 9)],
                                  other_than({"compile": 2000, **LAUNCH}))
+    made["a stream made in a step"] = (
+        frame() + [call("cudaStreamCreate", 3000, 2000, 9)],
+        other_than({"host:forward": 2000, **LAUNCH}))
     made["compile by a record"] = (
         frame() + [row("overhead", "Lazy Function Loading", 3000, 2000, tid=0, pid=-1)],
         other_than({"compile": 2000, **LAUNCH}))

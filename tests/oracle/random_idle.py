@@ -12,7 +12,7 @@ THREADS = [STEP_THREAD, STEP_THREAD, WORKER, AUTOGRAD]
 SYNCS = ["cudaStreamSynchronize", "cudaDeviceSynchronize", "cuEventSynchronize", "hipEventSynchronize"]
 SYNC_ROWS = ["Stream Sync", "Context Sync", "Event Sync"]
 OTHERS = ["cudaMalloc", "cudaFree", "cudaHostAlloc", "cuModuleLoadData", "cuLibraryLoadData",
-          "cudaMemcpy", "cudaEventRecord", "cudaGraphInstantiate"]
+          "cudaMemcpy", "cudaEventRecord", "cudaGraphInstantiate", "cudaStreamCreateWithPriority"]
 OVERHEADS = ["Lazy Function Loading", "Activity Buffer Request", "Buffer Flush",
              "Command Buffer Full", "Runtime Triggered Module Loading"]
 PYTHON = ["train.py(3): main", "loop.py(9): step", "nn.Module: Net_0", "<built-in method copy_>"]

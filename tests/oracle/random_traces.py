@@ -79,7 +79,8 @@ class Maker:
             driver = not self.old and self.random.random() < 0.2
             self.add("cuda_driver" if driver else "cuda_runtime",
                      "cuLaunchKernel" if driver else "cudaLaunchKernel", HOST, thread, begin,
-                     self.length(self.extent // 50), {"cbid": 211, "correlation": self.correlation})
+                     self.length(self.extent // self.random.choice([50, 50, 50, 2])),
+                     {"cbid": 211, "correlation": self.correlation})
         return self.correlation
 
     def device(self, number):

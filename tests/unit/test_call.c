@@ -41,6 +41,9 @@ void test_call_traits(void)
 		{ "cudaFreeAsync", CALL_ALLOCATES | CALL_IS_ASYNC },
 		{ "cuMemHostAlloc", CALL_ALLOCATES },
 		{ "cuModuleLoadDataEx", CALL_LOADS_CODE },
+		{ "cudaStreamCreateWithFlags", CALL_SETS_UP },
+		{ "cuDevicePrimaryCtxRetain", CALL_SETS_UP },
+		{ "cudaFuncGetAttributes", CALL_SETS_UP },
 		{ "cudaGetLastError", 0 },
 		{ "", 0 },
 	};

@@ -389,6 +389,7 @@ void test_cause_names(void)
 	CHECK_U64(cause_call_class("cudaGraphAddMemAllocNode"), CALL_OTHER);
 	CHECK_U64(cause_call_class("cudaLaunchKernel"), CALL_KERNELS);
 	CHECK_U64(cause_call_class("cudaMemsetAsync"), CALL_OTHER);
+	CHECK_U64(cause_call_class("cudaStreamCreate"), CALL_SETUP);
 	CHECK_U64(cause_overhead("Buffer Flush"), CAUSE_PROFILER);
 	CHECK_U64(cause_overhead("Driver Compiler"), CAUSE_COMPILE);
 	CHECK_U64(cause_overhead("Command Buffer Full"), CAUSE_COUNT);
