@@ -350,9 +350,10 @@ static enum status run_end(struct run *r, struct error *err)
 
 		TRY(steps_resolve(&r->steps[i], err));
 		steps_clip(&r->steps[i], r->from_ns, r->to_ns);
-		if (r->steps[i].count && r->how->filter && r->how->filter->has_steps)
-			continue; /* no step of those asked for */
-		TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
+		/* else no step of those asked for is there */
+		if (!r->steps[i].count || !r->how->filter || !r->how->filter->has_steps)
+			TRY(steps_infer(&r->steps[i], p.begin_ns, p.begin_ns + p.span_ns, err));
+		TRY(steps_keep(&r->steps[i], err));
 	}
 	for (k = 0; k < r->acc_count; k++)
 		if (r->accs[k].type->end)

@@ -49,24 +49,34 @@ static struct wall *walls_take(const struct facts *f, size_t *count)
 
 static bool slow_steps(const struct facts *f, struct finding *out)
 {
-	size_t count, slow = 0;
-	struct wall *walls = walls_take(f, &count);
+	size_t kept, slow = 0;
+	struct wall *walls = walls_take(f, &kept);
 	double over = 0;
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
-	if (!walls || count < 5) {
+	if (!walls || kept < 5) {
 		free(walls);
 		return false;
 	}
-	double median = (double)(walls[(count - 1) / 2].ns + walls[count / 2].ns) / 2;
-	for (size_t i = count; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
+	struct table *stats = tables_find(f->tables, "step_stats");
+	struct table *summed = tables_find(f->tables, "steps_summed");
+	size_t count = (size_t)table_at(stats, 0)[table_column(stats, "counted")].u64;
+	double median = (double)(walls[(kept - 1) / 2].ns + walls[kept / 2].ns) / 2;
+	if (count > kept) { /* a long run: the others have no rows */
+		const union value *row = table_at(summed, 0);
+
+		median = (double)table_at(stats, 0)[table_column(stats, "median_ns")].u64;
+		slow = (size_t)row[table_column(summed, "slow")].u64;
+		over = (double)row[table_column(summed, "over_ns")].u64;
+	}
+	for (size_t i = kept; i && (double)walls[i - 1].ns > 1.5 * median; i--, slow++)
 		over += (double)walls[i - 1].ns - median;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "%zu of %zu steps %s over 1.5 times the median %s; the slowest is step %llu with "
 		 "%s.",
 		 slow, count, slow == 1 ? "takes" : "take", span_text(a, median),
-		 (unsigned long long)walls[count - 1].step,
-		 span_text(b, (double)walls[count - 1].ns));
+		 (unsigned long long)walls[kept - 1].step,
+		 span_text(b, (double)walls[kept - 1].ns));
 	rule_brief(out, "%zu of %zu steps, the worst %s", slow, count, b);
 	free(walls);
 	return slow && rule_saves(out, over / (double)count);

@@ -393,18 +393,15 @@ static struct facts facts_take(struct tables *all)
 	f.is_sampled = tables_any(all, "trust", "sampled");
 	f.is_damaged = tables_sum(all, "inputs", "unread_bytes") > 0;
 	struct table *t = tables_find(f.tables, "steps");
-	size_t counted = 0;
-	double wall = 0;
-	for (size_t k = 0; k < table_count(t); k++) {
+	for (size_t k = 0; k < table_count(t) && !f.has_steps; k++) {
 		const union value *row = table_at(t, k);
 
-		if (row[table_column(t, "counted")].u64 != 1)
-			continue;
-		counted++;
-		wall += (double)row[table_column(t, "wall_ns")].u64;
-		f.has_steps |= row[table_column(t, "inferred")].u64 != 1;
+		f.has_steps = row[table_column(t, "counted")].u64 == 1 &&
+			      row[table_column(t, "inferred")].u64 != 1;
 	}
-	f.step_ns = counted ? wall / (double)counted : f.window_ns;
+	uint64_t counted = tables_sum(all, "step_stats", "counted");
+	f.step_ns = counted ? (double)tables_sum(all, "step_stats", "sum_ns") / (double)counted
+			    : f.window_ns;
 	return f;
 }
 

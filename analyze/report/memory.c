@@ -58,7 +58,9 @@ static const struct table_type table_memory = {
 	X(MSTEP_MIN, "min_bytes", "least bytes", U64, MIN, "in the step")                          \
 	X(MSTEP_MAX, "max_bytes", "most bytes", U64, MAX, "in the step")                           \
 	X(MSTEP_COUNTED, "counted", NULL, BOOL, MAX,                                               \
-	  "complete and not settling: growth is taken of it")
+	  "complete and not settling: growth is taken of it")                                      \
+	X(MSTEP_STEPS, "steps", NULL, U64, SUM,                                                    \
+	  "from this one on that the row is of: more than one in a long run")
 enum { MEMORY_STEP_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_memory_steps = {
 	.name = "memory_steps",
@@ -409,16 +411,20 @@ static enum status end_steps(struct accumulator *f, const struct place *p, union
 {
 	const struct step_list *steps = &f->steps[p->process];
 	const struct gauge *g = &p->gauge;
-	union value *row;
+	union value *row = NULL;
 
 	for (size_t i = 0; i < g->step_count && i < steps->count; i++) {
 		const struct gauge_step *level = steps->is_inferred ? &g->all : &g->steps[i];
 
 		if (level->min_bytes > level->max_bytes || steps->rows[i].is_out)
 			continue;
-		keys[MSTEP_NUMBER].u64 = steps->rows[i].number;
-		keys[MSTEP_BEGIN].u64 = steps->rows[i].begin_ns;
-		TRY(acc_row(f, "memory_steps", p->process, keys, &row, err));
+		/* In a long run a row is of all steps up to the next that has one. */
+		if (!row || (steps->rows[i].is_kept && !steps->rows[i].is_extra)) {
+			keys[MSTEP_NUMBER].u64 = steps->rows[i].number;
+			keys[MSTEP_BEGIN].u64 = steps->rows[i].begin_ns;
+			TRY(acc_row(f, "memory_steps", p->process, keys, &row, err));
+		}
+		row[MSTEP_STEPS].u64++;
 		if (level->min_bytes < row[MSTEP_MIN].u64)
 			row[MSTEP_MIN].u64 = level->min_bytes;
 		if (level->max_bytes > row[MSTEP_MAX].u64)
@@ -486,21 +492,24 @@ static enum status finish_growth(struct table *steps, size_t first, size_t end, 
 {
 	struct growth_step *counted = calloc(end - first + 1, sizeof(*counted));
 	size_t n = 0;
+	double of_row = 0; /* steps */
 
 	if (!counted)
 		return fail_memory(err);
 	for (; first < end; first++) {
 		const union value *step = table_at(steps, first);
 
-		if (step[MSTEP_COUNTED].u64 == 1)
-			counted[n++] =
-				(struct growth_step){ step[MSTEP_BEGIN].u64, step[MSTEP_MIN].u64,
-						      step[MSTEP_MAX].u64 };
+		if (step[MSTEP_COUNTED].u64 != 1)
+			continue;
+		counted[n++] = (struct growth_step){ step[MSTEP_BEGIN].u64, step[MSTEP_MIN].u64,
+						     step[MSTEP_MAX].u64 };
+		of_row += (double)step[MSTEP_STEPS].u64;
 	}
 	struct growth fit = growth_fit(counted, n);
 	free(counted);
-	row[MEM_SLOPE].f64 = n > 2 ? fit.slope : NAN;
-	row[MEM_SLOPE_ERROR].f64 = n > 2 ? fit.error : NAN;
+	of_row = n ? of_row / (double)n : 1;
+	row[MEM_SLOPE].f64 = n > 2 ? fit.slope / of_row : NAN;
+	row[MEM_SLOPE_ERROR].f64 = n > 2 ? fit.error / of_row : NAN;
 	row[MEM_SPIKES].u64 = fit.spikes;
 	row[MEM_LEAK].u64 =
 		n < LEAK_STEPS ? NO_U64

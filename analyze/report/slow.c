@@ -4,8 +4,9 @@
  * which kernel grew.
  *
  * For each step the time of every phase, cause and kernel is kept, what falls between two marks
- * apart, for whether that belongs to the step before is decided at the end.  Past a ceiling kernels
- * of later steps are left out, and the rows say so.
+ * apart, for whether that belongs to the step before is decided at the end.  In a long run only the
+ * longest steps so far, those about the median and the latest keep theirs.  Where even these are
+ * too many, kernels of later steps are left out, and the rows say so.
  */
 #include "analyze/engine/report.h"
 
@@ -40,6 +41,7 @@ static const struct table_type table_slow = {
 };
 
 enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };
+enum { LONGEST_KEPT = 4 * SLOW_MAX, MIDDLE_KEPT = 64, LATEST_KEPT = 16 };
 enum share_of { WHAT_PHASE, WHAT_IDLE, WHAT_KERNEL, WHAT_COUNT };
 
 struct share { /* time of a phase, cause or kernel in a step */
@@ -48,7 +50,12 @@ struct share { /* time of a phase, cause or kernel in a step */
 	uint8_t what;
 	bool in_gap; /* between that mark and the next */
 };
+struct dropped {    /* steps whose parts are gone */
+	bool *rows; /* by step row */
+	size_t count;
+};
 struct slow {
+	struct dropped *dropped; /* by process */
 	struct share *parts;
 	size_t count, cap;
 	struct hash_index index; /* of parts */
@@ -59,6 +66,11 @@ struct slow {
 	bool is_partial;
 };
 
+static bool is_dropped(const struct slow *s, uint32_t process, size_t row)
+{
+	return row < s->dropped[process].count && s->dropped[process].rows[row];
+}
+
 static enum status slow_begin(struct accumulator *f, struct error *err)
 {
 	struct slow *s = f->state;
@@ -66,13 +78,17 @@ static enum status slow_begin(struct accumulator *f, struct error *err)
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->event_row = calloc((size_t)s->process_count + 1, sizeof(*s->event_row));
 	s->interval_row = calloc((size_t)s->process_count + 1, sizeof(*s->interval_row));
-	return s->event_row && s->interval_row ? ST_OK : fail_memory(err);
+	s->dropped = calloc((size_t)s->process_count + 1, sizeof(*s->dropped));
+	return s->event_row && s->interval_row && s->dropped ? ST_OK : fail_memory(err);
 }
 
 static void slow_release(struct accumulator *f)
 {
 	struct slow *s = f->state;
 
+	for (size_t i = 0; s->dropped && i <= s->process_count; i++)
+		free(s->dropped[i].rows);
+	free(s->dropped);
 	free(s->parts);
 	hash_release(&s->index);
 	free(s->gpu_row);
@@ -105,19 +121,76 @@ static struct share *part_find(const struct slow *s, const struct share *key)
 	return NULL;
 }
 
-static enum status part_add(struct slow *s, const struct share *one, struct error *err)
+struct mark_length {
+	uint64_t ns;
+	size_t row;
+};
+
+/* Decides which steps of a process so far keep their parts. */
+static enum status drop_steps(const struct step_list *l, struct dropped *d, struct error *err)
 {
-	if (!one->ns)
+	size_t count = l->count > LATEST_KEPT ? l->count - LATEST_KEPT : 0, middle = count / 2;
+	struct mark_length *marks = calloc(count + 1, sizeof(*marks));
+	bool *rows = calloc(count + 1, sizeof(*rows));
+
+	if (!marks || !rows) {
+		free(marks);
+		free(rows);
+		return fail_memory(err);
+	}
+	for (size_t i = 0; i < count; i++)
+		marks[i] = (struct mark_length){ l->rows[i].mark_end_ns - l->rows[i].begin_ns, i };
+	SORT_BY(marks, count, UP(struct mark_length, ns), UP(struct mark_length, row));
+	for (size_t i = 0; i < count; i++) {
+		size_t off = i < middle ? middle - i : i - middle, row = marks[i].row;
+		bool was_dropped = row < d->count && d->rows[row];
+
+		rows[row] = was_dropped || (off > MIDDLE_KEPT / 2 && i + LONGEST_KEPT < count);
+	}
+	free(marks);
+	free(d->rows);
+	*d = (struct dropped){ rows, count };
+	return ST_OK;
+}
+
+static enum status drop_parts(struct accumulator *f, struct error *err)
+{
+	struct slow *s = f->state;
+	size_t kept = 0;
+
+	for (uint32_t process = 1; process <= s->process_count; process++)
+		TRY(drop_steps(&f->steps[process], &s->dropped[process], err));
+	hash_clear(&s->index);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct share *p = &s->parts[i];
+
+		if (is_dropped(s, p->process, p->row))
+			continue;
+		TRY(hash_add(&s->index, part_hash(p), (uint32_t)kept, err));
+		s->parts[kept++] = *p;
+	}
+	/* What is left may be too much, and would have to be looked through with each part. */
+	s->is_partial = kept > PARTS_MAX / 4;
+	s->count = kept;
+	return ST_OK;
+}
+
+static enum status part_add(struct accumulator *f, const struct share *one, struct error *err)
+{
+	struct slow *s = f->state;
+	size_t most = one->what == WHAT_KERNEL ? PARTS_MAX / 2 : PARTS_MAX;
+
+	if (!one->ns || is_dropped(s, one->process, one->row))
 		return ST_OK;
 	struct share *have = part_find(s, one);
 	if (have) {
 		have->ns += one->ns;
 		return ST_OK;
 	}
-	if (s->count >= (one->what == WHAT_KERNEL ? PARTS_MAX / 2 : PARTS_MAX)) {
-		s->is_partial = true;
+	if (s->count >= most && !s->is_partial)
+		TRY(drop_parts(f, err));
+	if (s->count >= most)
 		return ST_OK;
-	}
 	TRY(vec_reserve(&s->parts, &s->cap, s->count + 1, err));
 	TRY(hash_add(&s->index, part_hash(one), (uint32_t)s->count, err));
 	s->parts[s->count++] = *one;
@@ -139,7 +212,7 @@ static enum status put_interval(struct accumulator *f, const struct phase_interv
 	size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
 
 	part.row = (uint32_t)row;
-	return row == steps->count ? ST_OK : part_add(s, &part, err);
+	return row == steps->count ? ST_OK : part_add(f, &part, err);
 }
 
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)
@@ -157,7 +230,7 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 		return ST_OK;
 	part.row = (uint32_t)row;
 	part.in_gap = e->begin_ns >= steps->rows[row].mark_end_ns;
-	return part_add(s, &part, err);
+	return part_add(f, &part, err);
 }
 
 /* By the clock: split where marks begin and end. */
@@ -185,7 +258,7 @@ static enum status put_idle(struct accumulator *f, const struct piece *p, struct
 		if (row + 1 < steps->count && steps->rows[row + 1].begin_ns < to_ns)
 			to_ns = steps->rows[row + 1].begin_ns;
 		part.ns = to_ns - at_ns;
-		TRY(part_add(s, &part, err));
+		TRY(part_add(f, &part, err));
 	}
 	return ST_OK;
 }
@@ -351,6 +424,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		uint64_t mine = 2 * steps[i].wall_ns;
 		uint64_t off = mine > twice ? mine - twice : twice - mine;
 
+		if (is_dropped(f->state, process, steps[i].place))
+			continue;
 		if (!c.median || off < best || (off == best && steps[i].row > c.median)) {
 			c.median = steps[i].row;
 			best = off;
@@ -360,7 +435,8 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		c.step = steps[count - 1 - i].row;
 		if (i && 4 * wall_of(c.step) <= 3 * twice)
 			break;
-		if (c.step != c.median)
+		if (c.step != c.median &&
+		    !is_dropped(f->state, process, (size_t)(c.step - f->steps[process].rows)))
 			status = explain(f, &c, err);
 	}
 	free(steps);

@@ -8,8 +8,10 @@
 #include "analyze/report/sparkline.h"
 #include "analyze/report/report_list.h"
 
+#include "analyze/engine/hist.h"
 #include "schemas/base/vec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +31,8 @@ static const struct column step_columns[] = {
 	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
 	  "from its mark to the next, or to its own end if the next is far" },
 	{ "flags", "flags", CELL_WORDS, MAX, NULL,
-	  "settling: the first of a recorded window; cut_off: an end is not in the window" },
+	  "settling: the first of a recorded window; cut_off: an end is not in the window; extra: "
+	  "has a row beside every Nth, as it is one of the longest or the last" },
 	{ "complete", "complete", CELL_BOOL, MAX, NULL, "both of its ends are in the window" },
 	{ "counted", "counted", CELL_BOOL, MAX, NULL, "shares and means are taken of it" },
 	{ "inferred", NULL, CELL_BOOL, MAX, NULL, "no step was marked: it is the window" },
@@ -41,6 +44,28 @@ static const struct table_type table_steps = {
 	.under = &table_ranks,
 	.since = "begin_ns",
 	.columns = step_columns, /* numbers may come again */
+};
+
+#define SUMMED_COLUMNS(X)                                                                          \
+	X(SUMMED_STEPS = RANK_KEYS, "steps", "steps", U64, SUM,                                    \
+	  "steps that have no row of their own, as the run is long")                               \
+	X(SUMMED_COUNTED, "counted", "counted", U64, SUM,                                          \
+	  "of them: shares and means are taken of it")                                             \
+	X(SUMMED_SETTLING, "settling", "settling", U64, SUM, "of them: first steps of windows")    \
+	X(SUMMED_CUT, "cut_off", "cut off", U64, SUM, "of them: an end is not in the window")      \
+	X(SUMMED_SLOW, "slow", "slow", U64, SUM, "of the counted, over 1.5 x the input's median")  \
+	X(SUMMED_WALL, "wall_ns", "wall", U64, SUM, "of the counted together")                     \
+	X(SUMMED_OVER, "over_ns", NULL, U64, SUM, "what the slow ones took over the median")       \
+	X(SUMMED_MIN, "min_ns", "least", U64, MIN, "wall of the counted")                          \
+	X(SUMMED_MAX, "max_ns", "most", U64, MAX, "wall of the counted")                           \
+	X(SUMMED_WALLS, "walls", NULL, HIST, HIST, "of the counted")
+enum { SUMMED_COLUMNS(COLUMN_PLACE) };
+static const struct table_type table_steps_summed = {
+	.name = "steps_summed",
+	.under = &table_ranks,
+	.nest = NEST_OBJECT,
+	.is_seldom = true,
+	.columns = COLUMNS(RANK_COLUMNS, SUMMED_COLUMNS(COLUMN_ROW)),
 };
 
 enum {
@@ -67,7 +92,8 @@ static const struct column stats_columns[] = {
 	{ "mean_ns", "mean", CELL_U64, DERIVED, NULL, "wall, rounded down" },
 	{ "min_ns", "least", CELL_U64, DERIVED, NULL, "wall" },
 	{ "median_ns", "median", CELL_U64, DERIVED, NULL,
-	  "wall; of an even count the mean of the middle two, rounded down" },
+	  "wall; of an even count the mean of the middle two, rounded down; within 1 % where "
+	  "steps are summed" },
 	{ "p90_ns", "p90", CELL_U64, DERIVED, NULL,
 	  "the least wall that 90 % do not pass; from 20 on" },
 	{ "p99_ns", "p99", CELL_U64, DERIVED, NULL,
@@ -369,16 +395,15 @@ static enum status end_step(struct accumulator *f, uint32_t process, size_t row,
 {
 	const struct step_row *step = &f->steps[process].rows[row];
 	union value keys[RANK_KEYS + 3], *cells;
+	char flags[32];
 
 	keys[STEP_NUMBER].u64 = step->number;
 	keys[STEP_BEGIN].u64 = step->begin_ns;
 	TRY(acc_row(f, "steps", process, keys, &cells, err));
 	cells[STEP_WALL].u64 += step->end_ns - step->begin_ns;
-	TRY(acc_text(f, "steps", &cells[STEP_FLAGS],
-		     step->is_cut        ? step->is_settling ? "settling cut_off" : "cut_off"
-		     : step->is_settling ? "settling"
-					 : "",
-		     err));
+	snprintf(flags, sizeof(flags), "%s%s%s", step->is_settling ? " settling" : "",
+		 step->is_cut ? " cut_off" : "", step->is_extra ? " extra" : "");
+	TRY(acc_text(f, "steps", &cells[STEP_FLAGS], flags + (flags[0] == ' '), err));
 	cells[STEP_COMPLETE].u64 |= !step->is_cut;
 	cells[STEP_COUNTED].u64 |= step->is_counted;
 	cells[STEP_INFERRED].u64 |= f->steps[process].is_inferred;
@@ -386,6 +411,51 @@ static enum status end_step(struct accumulator *f, uint32_t process, size_t row,
 		if (sweep_gpu(f->sweep, i).process == process)
 			TRY(end_gpu(f, process, i, row, keys, err));
 	return end_sparkline(f, process, row, keys, err);
+}
+
+/* All steps that have no row. */
+static enum status end_summed(struct accumulator *f, uint32_t process, struct error *err)
+{
+	const struct step_list *l = &f->steps[process];
+	union value keys[RANK_KEYS], *cells;
+	uint64_t *walls = calloc(l->count, sizeof(*walls));
+	size_t count = 0;
+
+	if (!walls)
+		return fail_memory(err);
+	for (size_t i = 0; i < l->count; i++)
+		if (l->rows[i].is_counted)
+			walls[count++] = l->rows[i].end_ns - l->rows[i].begin_ns;
+	double median = median_u64(walls, count);
+	free(walls);
+	TRY(acc_row(f, "steps_summed", process, keys, &cells, err));
+	if (!cells[SUMMED_WALLS].hist)
+		cells[SUMMED_WALLS].hist = table_hist(tables_find(f->tables, "steps_summed"), err);
+	if (!cells[SUMMED_WALLS].hist)
+		return ST_MEMORY;
+	for (size_t i = 0; i < l->count; i++) {
+		const struct step_row *row = &l->rows[i];
+		uint64_t wall_ns = row->end_ns - row->begin_ns;
+
+		if (row->is_out || row->is_kept)
+			continue;
+		cells[SUMMED_STEPS].u64++;
+		cells[SUMMED_SETTLING].u64 += row->is_settling;
+		cells[SUMMED_CUT].u64 += row->is_cut;
+		if (!row->is_counted)
+			continue;
+		cells[SUMMED_COUNTED].u64++;
+		cells[SUMMED_WALL].u64 += wall_ns;
+		if ((double)wall_ns > 1.5 * median) {
+			cells[SUMMED_SLOW].u64++;
+			cells[SUMMED_OVER].u64 += wall_ns - (uint64_t)median;
+		}
+		if (wall_ns < cells[SUMMED_MIN].u64)
+			cells[SUMMED_MIN].u64 = wall_ns;
+		cell_raise(&cells[SUMMED_MAX], wall_ns);
+		TRY(hist_put(cells[SUMMED_WALLS].hist, wall_ns, err));
+	}
+	return ST_OK;
 }
 
 static enum status steps_end(struct accumulator *f, struct error *err)
@@ -398,34 +468,75 @@ static enum status steps_end(struct accumulator *f, struct error *err)
 	for (uint32_t process = 1; process <= s->process_count; process++) {
 		TRY(sparklines_end(&s->sparklines[process], &f->steps[process], err));
 		for (size_t row = 0; row < f->steps[process].count; row++)
-			if (!f->steps[process].rows[row].is_out)
+			if (f->steps[process].rows[row].is_kept)
 				TRY(end_step(f, process, row, err));
+		if (f->steps[process].stride > 1)
+			TRY(end_summed(f, process, err));
 	}
 	return ST_OK;
 }
 
 /* ---- over all steps of a rank ----------------------------------------------------------- */
 
-static void stats_put(union value *row, uint64_t *walls, size_t count)
+/* The row of the rank's steps without one; NULL: each has its own. */
+static const union value *summed_of(struct tables *all, const union value *rank)
 {
-	size_t i;
+	struct table *t = tables_find(all, "steps_summed");
 
-	qsort(walls, count, sizeof(*walls), compare_u64);
-	for (row[STATS_SUM].u64 = 0, i = 0; i < count; i++)
+	for (size_t i = 0; i < table_count(t); i++)
+		if (!memcmp(table_at(t, i), rank, RANK_KEYS * sizeof(*rank)))
+			return table_at(t, i);
+	return NULL;
+}
+
+/* What is least of so many hundredths of all walls, in order. */
+static uint64_t percentile(const uint64_t *walls, const struct hist *all, uint64_t count,
+			   unsigned percent)
+{
+	uint64_t at = (count * percent + 99) / 100 - 1;
+
+	return all ? hist_at(all, at) : walls[at];
+}
+
+/* `summed` NULL: there are no other steps than those of `walls`, of which there is one at least. */
+static enum status stats_put(union value *row, uint64_t *walls, size_t kept,
+			     const union value *summed, struct error *err)
+{
+	uint64_t low, high, count = kept + (summed ? summed[SUMMED_COUNTED].u64 : 0);
+	enum status status = ST_OK;
+	struct hist *all = NULL;
+
+	if (summed) {
+		TRY(hist_new(&all, err));
+		if (summed[SUMMED_WALLS].hist)
+			status = hist_merge(all, summed[SUMMED_WALLS].hist, err);
+	}
+	for (size_t i = 0; all && i < kept && status == ST_OK; i++)
+		status = hist_put(all, walls[i], err);
+	qsort(walls, kept, sizeof(*walls), compare_u64);
+	low = all ? hist_at(all, (count - 1) / 2) : walls[(kept - 1) / 2];
+	high = all ? hist_at(all, count / 2) : walls[kept / 2];
+	row[STATS_SUM].u64 = summed ? summed[SUMMED_WALL].u64 : 0;
+	row[STATS_SLOW].u64 = summed ? summed[SUMMED_SLOW].u64 : 0;
+	for (size_t i = 0; i < kept; i++) {
 		row[STATS_SUM].u64 += walls[i];
+		row[STATS_SLOW].u64 += 4 * walls[i] > 3 * (low + high);
+	}
 	row[STATS_COUNTED].u64 = count;
 	row[STATS_MIN].u64 = walls[0];
-	row[STATS_MAX].u64 = walls[count - 1];
+	row[STATS_MAX].u64 = walls[kept - 1];
+	if (summed && summed[SUMMED_MIN].u64 < row[STATS_MIN].u64)
+		row[STATS_MIN].u64 = summed[SUMMED_MIN].u64;
+	if (summed && summed[SUMMED_MAX].u64 > row[STATS_MAX].u64)
+		row[STATS_MAX].u64 = summed[SUMMED_MAX].u64;
 	row[STATS_MEAN].u64 = row[STATS_SUM].u64 / count;
-	row[STATS_MEDIAN].u64 = walls[(count - 1) / 2] / 2 + walls[count / 2] / 2 +
-				(walls[(count - 1) / 2] % 2 + walls[count / 2] % 2) / 2;
+	row[STATS_MEDIAN].u64 = low / 2 + high / 2 + (low % 2 + high % 2) / 2;
 	if (count >= P90_FROM)
-		row[STATS_P90].u64 = walls[(count * 90 + 99) / 100 - 1];
+		row[STATS_P90].u64 = percentile(walls, all, count, 90);
 	if (count >= P99_FROM)
-		row[STATS_P99].u64 = walls[(count * 99 + 99) / 100 - 1];
-	for (i = 0; i < count; i++)
-		row[STATS_SLOW].u64 +=
-			4 * walls[i] > 3 * (walls[(count - 1) / 2] + walls[count / 2]);
+		row[STATS_P99].u64 = percentile(walls, all, count, 99);
+	hist_free(all);
+	return status;
 }
 
 static enum status steps_finish(struct tables *all, struct error *err)
@@ -433,8 +544,9 @@ static enum status steps_finish(struct tables *all, struct error *err)
 	struct table *steps = tables_find(all, "steps"), *stats = tables_find(all, "step_stats");
 	uint64_t *walls = calloc(table_count(steps) + 1, sizeof(*walls));
 	enum status status = ST_OK;
-	size_t i = 0, count;
-	union value *first, *at, *row;
+	size_t i = 0, count, end;
+	const union value *first, *summed;
+	union value *row;
 
 	if (!walls)
 		return fail_memory(err);
@@ -442,10 +554,14 @@ static enum status steps_finish(struct tables *all, struct error *err)
 		status = table_row(stats, first, &row, err);
 		if (status != ST_OK)
 			break;
-		row[STATS_SLOW].u64 = row[STATS_SETTLING].u64 = row[STATS_CUT].u64 = 0;
-		for (count = 0; (at = table_at(steps, i)) && at[0].u64 == first[0].u64 &&
-				at[1].text == first[1].text && at[2].u64 == first[2].u64;
-		     i++) {
+		summed = summed_of(all, first);
+		row[STATS_SLOW].u64 = 0;
+		row[STATS_SETTLING].u64 = summed ? summed[SUMMED_SETTLING].u64 : 0;
+		row[STATS_CUT].u64 = summed ? summed[SUMMED_CUT].u64 : 0;
+		end = table_group_end(steps, i, RANK_KEYS);
+		for (count = 0; i < end; i++) {
+			const union value *at = table_at(steps, i);
+
 			if (at[STEP_COUNTED].u64 == 1)
 				walls[count++] = at[STEP_WALL].u64;
 			row[STATS_CUT].u64 += at[STEP_COMPLETE].u64 != 1;
@@ -453,14 +569,15 @@ static enum status steps_finish(struct tables *all, struct error *err)
 				at[STEP_FLAGS].text && strstr(at[STEP_FLAGS].text, "settling");
 		}
 		if (count)
-			stats_put(row, walls, count);
+			status = stats_put(row, walls, count, summed, err);
 	}
 	free(walls);
 	return status;
 }
 
 static const struct table_type *const steps_tables[] = {
-	&table_steps, &table_step_gpus, &table_sparklines, &table_step_stats, NULL,
+	&table_steps,        &table_step_gpus,  &table_sparklines,
+	&table_steps_summed, &table_step_stats, NULL,
 };
 static const struct report_type *const steps_with[] = { &report_slow, NULL };
 

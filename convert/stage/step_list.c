@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/stage/step_list.h"
 
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -99,6 +100,50 @@ enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns,
 		return ST_OK;
 	l->is_inferred = true;
 	return row_add(l, &row, err);
+}
+
+struct long_step {
+	uint64_t wall_ns;
+	size_t row;
+};
+
+/* The longest of the counted steps, and the last of all. */
+static enum status keep_extra(struct step_list *l, struct error *err)
+{
+	struct long_step *steps = calloc(l->count, sizeof(*steps));
+	size_t count = 0, last = 0;
+
+	if (!steps)
+		return fail_memory(err);
+	for (size_t i = 0; i < l->count; i++) {
+		last = l->rows[i].is_out ? last : i;
+		if (l->rows[i].is_counted)
+			steps[count++] =
+				(struct long_step){ l->rows[i].end_ns - l->rows[i].begin_ns, i };
+	}
+	SORT_BY(steps, count, DOWN(struct long_step, wall_ns), UP(struct long_step, row));
+	for (size_t i = 0; i <= count && i <= STEPS_LONGEST; i++) {
+		size_t row = i < count && i < STEPS_LONGEST ? steps[i].row : last;
+
+		l->rows[row].is_extra |= !l->rows[row].is_kept;
+		l->rows[row].is_kept = true;
+	}
+	free(steps);
+	return ST_OK;
+}
+
+enum status steps_keep(struct step_list *l, struct error *err)
+{
+	size_t asked = 0, at = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		asked += !l->rows[i].is_out;
+	for (l->stride = 1; asked / l->stride > STEPS_KEPT;)
+		l->stride *= 2;
+	for (size_t i = 0; i < l->count; i++)
+		if (!l->rows[i].is_out)
+			l->rows[i].is_kept = at++ % l->stride == 0;
+	return l->stride > 1 ? keep_extra(l, err) : ST_OK;
 }
 
 void steps_release(struct step_list *l)

@@ -19,12 +19,16 @@ struct step_row {
 	bool is_cut;      /* its mark reaches out of the window, or records in it are missing */
 	bool is_out;      /* not asked for: the row only says where the step before ends */
 	bool is_counted;  /* in shares, means and quantiles */
+	bool is_kept;     /* it has rows of its own in tables: steps_keep() */
+	bool is_extra;    /* kept beside every Nth: one of the longest, or the last */
 };
+enum { STEPS_KEPT = 1 << 13, STEPS_LONGEST = 64 };
 struct step_list {             /* zeroed: empty */
 	struct step_row *rows; /* by begin */
 	size_t count, cap;
 	bool is_inferred; /* there is no mark: the one row is the window */
 	bool repeats;     /* a number is not greater than that of the row before */
+	size_t stride;    /* every so manieth step is kept; 1: all, 0: not decided */
 };
 
 /* Adds a mark.  *row (may be NULL) is valid until the next put; its owner sets is_settling and
@@ -37,6 +41,12 @@ enum status steps_resolve(struct step_list *l, struct error *err);
 void steps_clip(struct step_list *l, uint64_t from_ns, uint64_t to_ns);
 /* Without a mark that is asked for, the window becomes one step, number 0. */
 enum status steps_infer(struct step_list *l, uint64_t begin_ns, uint64_t end_ns, struct error *err);
+/*
+ * Decides which steps have rows of their own, so that tables of long runs are bounded: all of up to
+ * STEPS_KEPT steps, otherwise every Nth of those asked for, N a power of two, the longest and the
+ * last.  After steps_infer().
+ */
+enum status steps_keep(struct step_list *l, struct error *err);
 void steps_release(struct step_list *l);
 
 /* The row in which or behind which an instant lies; count: it lies before the first.  *at is where

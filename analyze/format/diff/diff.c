@@ -35,13 +35,15 @@ static bool same_step(struct table *t, size_t i, size_t k)
 static size_t take_steps(struct table *t, struct timed *all)
 {
 	size_t wall = table_column(t, "wall_ns"), counted = table_column(t, "counted"), i, n = 0;
+	size_t flags = table_column(t, "flags");
 	uint64_t occurrence = 0;
 
 	for (i = 0; i < table_count(t); i++) {
 		const union value *row = table_at(t, i);
 
 		occurrence = i && same_step(t, i - 1, i) ? occurrence + 1 : 0;
-		if (row[counted].u64 == 1)
+		/* Of a long run every Nth stands for all; the longest beside would not. */
+		if (row[counted].u64 == 1 && !(row[flags].text && strstr(row[flags].text, "extra")))
 			all[n++] = (struct timed){ row[RANK_KEYS].u64, occurrence, row[wall].u64 };
 	}
 	sort_rows(all, n, sizeof(*all), by_time);
@@ -92,6 +94,12 @@ static enum status side_take(struct diff_side *s, struct tables *all, struct err
 	s->gpus = table_count(tables_find(all, "gpus"));
 	s->steps = tables_sum(all, "ranks", "complete_steps");
 	s->mean_ns = s->series.count ? (int64_t)llround(s->series.mean) : 0;
+	uint64_t summed = tables_sum(all, "steps_summed", "counted");
+	if (summed) { /* the mean is of all steps, its error that of those which have rows */
+		s->mean_ns = (int64_t)(tables_sum(all, "step_stats", "sum_ns") /
+				       tables_sum(all, "step_stats", "counted"));
+		s->series.mean = (double)s->mean_ns;
+	}
 	s->deviation_ns = s->series.deviation;
 	s->correlation = s->series.correlation;
 	s->effective_steps = s->series.effective;

@@ -66,7 +66,8 @@ static const char *gpus_text(const struct page *p, struct blocks *b)
 static const char *steps_text(const struct page *p, struct blocks *b)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
-	uint64_t first = UINT64_MAX, last = 0;
+	struct view summed = page_of_rank(p, "steps_summed", 0);
+	uint64_t first = UINT64_MAX, last = 0, count = steps.count;
 
 	if (!p->has_steps || !steps.count)
 		return "no step marked";
@@ -76,10 +77,11 @@ static const char *steps_text(const struct page *p, struct blocks *b)
 		first = number < first ? number : first;
 		last = number > last ? number : last;
 	}
-	if (steps.count == 1)
+	count += summed.count ? view_u64(&summed, 0, "steps") : 0;
+	if (count == 1)
 		return blocks_text(b, "1 step, %llu", (unsigned long long)first);
-	return blocks_text(b, "%zu steps, %llu to %llu", steps.count, (unsigned long long)first,
-			   (unsigned long long)last);
+	return blocks_text(b, "%llu steps, %llu to %llu", (unsigned long long)count,
+			   (unsigned long long)first, (unsigned long long)last);
 }
 
 void build_input(const struct page *p, struct blocks *b)

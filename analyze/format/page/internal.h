@@ -60,12 +60,14 @@ unsigned page_phase_order(const char *name);
 
 /* Wall times of the counted steps of one rank, in nanoseconds. */
 struct step_times {
-	double *in_order, *sorted;
-	size_t *rows; /* of in_order, in the view of steps */
-	size_t count, all, settling;
-	double median;
+	double *in_order, *sorted;               /* of those that have a row */
+	size_t *rows;                            /* of in_order, in the view of steps */
+	size_t count;                            /* of in_order */
+	size_t counted, all, settling, summed;   /* of all; summed: that have no row */
+	double min, median, p90, p99, max, mean; /* of all that are counted */
 };
-/* Both lists belong to the blocks. */
-void step_times_take(const struct view *steps, struct step_times *t, struct blocks *b);
+/* `steps` are those of this rank.  The lists belong to the blocks. */
+void step_times_take(const struct page *p, size_t rank, const struct view *steps,
+		     struct step_times *t, struct blocks *b);
 
 #endif

@@ -84,10 +84,12 @@ static void build_all(const struct page *p, section_builder *const *sections, st
 /* Tables of a report in another order than that of the report, without those that are not named. */
 static const struct {
 	const struct report_type *report;
-	const char *tables[5];
+	const char *tables[6];
 	bool has_empty; /* tables without rows are shown */
 } orders[] = {
-	{ &report_steps, { "step_stats", "slow_steps", "steps", "step_gpus", NULL }, false },
+	{ &report_steps,
+	  { "step_stats", "steps_summed", "slow_steps", "steps", "step_gpus", NULL },
+	  false },
 	{ &report_launches, { "launch_queues", "launches", NULL }, true },
 };
 

@@ -20,7 +20,6 @@ struct rank_steps { /* counted steps of a rank */
 	struct step_times times;
 	const uint64_t *numbers;
 	size_t rank;
-	double mean;
 };
 
 static struct rank_steps take_rank_steps(const struct page *p, size_t rank, struct blocks *b)
@@ -29,14 +28,11 @@ static struct rank_steps take_rank_steps(const struct page *p, size_t rank, stru
 	struct rank_steps s = { .rank = rank };
 	uint64_t *numbers;
 
-	step_times_take(&v, &s.times, b);
+	step_times_take(p, rank, &v, &s.times, b);
 	numbers = blocks_take(b, s.times.count, sizeof(*numbers));
-	for (size_t i = 0; numbers && i < s.times.count; i++) {
+	for (size_t i = 0; numbers && i < s.times.count; i++)
 		numbers[i] = view_u64(&v, s.times.rows[i], "step");
-		s.mean += s.times.in_order[i];
-	}
 	s.numbers = numbers;
-	s.mean = s.times.count ? s.mean / (double)s.times.count : 0;
 	return s;
 }
 
@@ -59,7 +55,7 @@ static size_t choose_ranks(struct rank_steps *all, size_t count)
 
 	if (count <= RANK_LINES)
 		return count;
-	SORT_BY(all, count, UP(struct rank_steps, mean), UP(struct rank_steps, rank));
+	SORT_BY(all, count, UP(struct rank_steps, times.mean), UP(struct rank_steps, rank));
 	for (size_t i = 0; i < 4; i++) {
 		struct rank_steps swap = all[1 + i];
 
@@ -83,7 +79,7 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 
 	for (size_t i = 0; all && i < count; i++) {
 		all[i] = take_rank_steps(p, i, b);
-		most = all[i].mean > most ? all[i].mean : most;
+		most = fmax(all[i].times.mean, most);
 	}
 	if (b->is_full || !count)
 		return;
@@ -109,11 +105,11 @@ void build_steps_of_ranks(const struct page *p, struct blocks *b)
 		for (size_t k = 0; is_by_step && k < values; k++)
 			add_time(b, r, s->in_order[k], &unit);
 		if (!is_by_step) {
-			add_time(b, r, s->count ? s->sorted[0] : 0, &unit);
+			add_time(b, r, s->min, &unit);
 			add_time(b, r, s->median, &unit);
-			add_time(b, r, s->count ? s->sorted[s->count - 1] : 0, &unit);
+			add_time(b, r, s->max, &unit);
 		}
-		add_time(b, r, all[i].mean, &unit);
+		add_time(b, r, all[i].times.mean, &unit);
 	}
 	if (!is_by_step)
 		return;

@@ -20,7 +20,36 @@ enum {
 	DRAWN_MAX = DRAWN_ALL + 4,
 };
 
-void step_times_take(const struct view *steps, struct step_times *t, struct blocks *b)
+/* The least value that a share `q` of all does not exceed. */
+static double quantile(const struct step_times *t, double q)
+{
+	size_t rank = (size_t)ceil(q * (double)t->count);
+
+	return t->sorted[rank ? rank - 1 : 0];
+}
+
+/* Of a long run, where most steps have no row. */
+static void take_summed(const struct page *p, size_t rank, struct step_times *t)
+{
+	struct view summed = page_of_rank(p, "steps_summed", rank);
+	struct view stats = page_of_rank(p, "step_stats", rank);
+
+	if (!summed.count || !stats.count)
+		return;
+	t->summed = view_u64(&summed, 0, "steps");
+	t->all += t->summed;
+	t->counted = view_u64(&stats, 0, "counted");
+	t->settling = view_u64(&stats, 0, "settling");
+	t->min = view_number(&stats, 0, "min_ns");
+	t->median = view_number(&stats, 0, "median_ns");
+	t->p90 = view_number(&stats, 0, "p90_ns");
+	t->p99 = view_number(&stats, 0, "p99_ns");
+	t->max = view_number(&stats, 0, "max_ns");
+	t->mean = view_number(&stats, 0, "mean_ns");
+}
+
+void step_times_take(const struct page *p, size_t rank, const struct view *steps,
+		     struct step_times *t, struct blocks *b)
 {
 	*t = (struct step_times){ .all = steps->count };
 	t->in_order = blocks_take(b, steps->count, sizeof(*t->in_order));
@@ -36,18 +65,21 @@ void step_times_take(const struct view *steps, struct step_times *t, struct bloc
 		t->sorted[t->count] = t->in_order[t->count];
 		t->count++;
 	}
-	t->median = t->count ? median_double(t->sorted, t->count) : 0; /* sorts them */
+	t->counted = t->count;
+	if (b->is_full || !t->count)
+		return;
+	t->median = median_double(t->sorted, t->count); /* sorts them */
+	t->min = t->sorted[0];
+	t->p90 = quantile(t, 0.90);
+	t->p99 = quantile(t, 0.99);
+	t->max = t->sorted[t->count - 1];
+	for (size_t i = 0; i < t->count; i++)
+		t->mean += t->in_order[i];
+	t->mean /= (double)t->count;
+	take_summed(p, rank, t);
 }
 
 /* ---- figures ---------------------------------------------------------------------------- */
-
-/* The least value that a share `q` of all does not exceed. */
-static double quantile(const struct step_times *t, double q)
-{
-	size_t rank = (size_t)ceil(q * (double)t->count);
-
-	return t->sorted[rank ? rank - 1 : 0];
-}
 
 /* "min 12.5, median 13.0, ..." */
 static const char *times_text(const struct step_times *t, const char *between,
@@ -57,11 +89,11 @@ static const char *times_text(const struct step_times *t, const char *between,
 		const char *name;
 		double ns;
 		size_t from; /* as many steps are needed */
-	} figures[] = { { "min", t->sorted[0], 1 },
+	} figures[] = { { "min", t->min, 1 },
 			{ "median", t->median, 1 },
-			{ "p90", quantile(t, 0.90), P90_FROM },
-			{ "p99", quantile(t, 0.99), P99_FROM },
-			{ "max", t->sorted[t->count - 1], 1 } };
+			{ "p90", t->p90, P90_FROM },
+			{ "p99", t->p99, P99_FROM },
+			{ "max", t->max, 1 } };
 	const char *all = "";
 
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
@@ -71,19 +103,26 @@ static const char *times_text(const struct step_times *t, const char *between,
 	return all;
 }
 
+/* For a long run. */
+static const char *summed_text(const struct step_times *t, struct blocks *b)
+{
+	return blocks_text(b, "%zu of %zu steps are summed, without rows of their own", t->summed,
+			   t->all);
+}
+
 static void add_times(const struct page *p, const struct step_times *t, const struct view *steps,
 		      struct blocks *b)
 {
-	struct time_unit unit = time_unit_of(t->sorted[t->count - 1], 1);
-	const char *count = blocks_text(b, "%zu complete, ", t->count);
+	struct time_unit unit = time_unit_of(t->max, 1);
+	const char *count = blocks_text(b, "%zu complete, ", t->counted);
 	const char *wall;
 	struct block *spark;
 
-	if (t->count != t->all && t->settling)
-		count = blocks_text(b, "%zu of %zu counted, %zu settling, ", t->count, t->all,
+	if (t->counted != t->all && t->settling)
+		count = blocks_text(b, "%zu of %zu counted, %zu settling, ", t->counted, t->all,
 				    t->settling);
-	else if (t->count != t->all)
-		count = blocks_text(b, "%zu of %zu complete, ", t->count, t->all);
+	else if (t->counted != t->all)
+		count = blocks_text(b, "%zu of %zu complete, ", t->counted, t->all);
 	if (t->count == 1)
 		wall = blocks_text(b, "wall %s %s", show_time(b, t->in_order[0], &unit), unit.name);
 	else
@@ -97,20 +136,22 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 	spark->spark.median = t->median;
 	spark->spark.first = view_u64(steps, t->rows[0], "step");
 	spark->spark.last = view_u64(steps, t->rows[t->count - 1], "step");
+	if (t->summed)
+		add_sentence(b, ROLE_NOTE, 14, summed_text(t, b));
 }
 
 static const char *note_text(const struct step_times *t, struct blocks *b)
 {
-	struct time_unit unit = time_unit_of(t->sorted[t->count - 1], 1);
-	const char *count = t->count == t->all
-				    ? blocks_text(b, "%zu complete: ", t->count)
-				    : blocks_text(b, "%zu of %zu counted: ", t->count, t->all);
+	struct time_unit unit = time_unit_of(t->max, 1);
+	const char *count = t->counted == t->all
+				    ? blocks_text(b, "%zu complete: ", t->counted)
+				    : blocks_text(b, "%zu of %zu counted: ", t->counted, t->all);
 
-	return blocks_text(b, "%s%s %s", count,
+	return blocks_text(b, "%s%s %s%s%s", count,
 			   t->count == 1
 				   ? blocks_text(b, "wall %s", show_time(b, t->in_order[0], &unit))
 				   : times_text(t, ", ", &unit, b),
-			   unit.name);
+			   unit.name, t->summed ? "; " : "", t->summed ? summed_text(t, b) : "");
 }
 
 /* ---- pictures --------------------------------------------------------------------------- */
@@ -243,15 +284,15 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		struct step_times times;
 
-		step_times_take(&steps, &times, b);
+		step_times_take(p, i, &steps, &times, b);
 		add_cell(r, rank_text(p, i, b));
-		add_cellf(b, r, "%zu", times.count);
+		add_cellf(b, r, "%zu", times.counted);
 		r->is_filled = true;
 		if (!times.count)
 			continue;
-		add_time(b, r, times.sorted[0], &ms);
+		add_time(b, r, times.min, &ms);
 		add_time(b, r, times.median, &ms);
-		add_time(b, r, times.sorted[times.count - 1], &ms);
+		add_time(b, r, times.max, &ms);
 	}
 	if (p->ranks.count > RANK_LINES)
 		add_sentencef(b, ROLE_NOTE, 0, "and %zu ranks more", p->ranks.count - RANK_LINES);
@@ -285,7 +326,7 @@ void build_steps(const struct page *p, struct blocks *b)
 		build_ranks(p, b);
 		return;
 	}
-	step_times_take(&steps, &t, b);
+	step_times_take(p, 0, &steps, &t, b);
 	if (b->is_full)
 		return;
 	if (p->medium == MEDIUM_MD) {
@@ -295,10 +336,11 @@ void build_steps(const struct page *p, struct blocks *b)
 			return;
 		add_section(b, "Steps", NULL);
 		add_sentencef(b, ROLE_TEXT, 0,
-			      "%zu of %zu counted%s, wall ms: min %s, median %s, max %s", t.count,
-			      t.all, p->ranks.count > 1 ? ", first rank" : "",
-			      show_time(b, t.sorted[0], &ms), show_time(b, t.median, &ms),
-			      show_time(b, t.sorted[t.count - 1], &ms));
+			      "%zu of %zu counted%s, wall ms: min %s, median %s, max %s%s%s",
+			      t.counted, t.all, p->ranks.count > 1 ? ", first rank" : "",
+			      show_time(b, t.min, &ms), show_time(b, t.median, &ms),
+			      show_time(b, t.max, &ms), t.summed ? "; " : "",
+			      t.summed ? summed_text(&t, b) : "");
 		return;
 	}
 	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);
