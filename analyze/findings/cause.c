@@ -60,7 +60,7 @@ const char *owner_text(const struct facts_owner *o, char out[OWNER_TEXT])
 /* " in aten::item"; of a long name its end says most. */
 const char *owner_brief(const struct facts_owner *o, char out[OWNER_BRIEF])
 {
-	const char *range = where_of(o);
+	const char *range = where_of(o)[0] ? where_of(o) : o->python;
 	size_t len = strlen(range);
 	bool is_long = len > OWNER_BRIEF_NAME;
 

@@ -55,12 +55,26 @@ static size_t tell_part(struct finding *out, size_t len, double ns, const char *
 				      first ? ":" : ",", span_text(a, ns), where_it_is);
 }
 
+#define SHORT_PIECE_NS 100e3 /* between two launches; what is longer is something of its own */
+
+/* The loop outside of phases: if it is only between launches, in many short pieces, it is how fast
+ * the host launches. */
+static bool is_between_launches(struct amount other)
+{
+	return other.ns < SHORT_PIECE_NS * other.count;
+}
+
+static struct amount loop_wait(const struct facts *f)
+{
+	return facts_wait(f, (struct gap_query){ .cause = "host:other", .kind = "plain" });
+}
+
 /* Launches that take over a millisecond and DDP's search are other rules'. */
-enum { LAUNCH_PARTS = 5 };
+enum { LAUNCH_PARTS = 6 };
 static void launch_brief(struct finding *out, const double ns[LAUNCH_PARTS])
 {
-	static const char *const names[] = { "forward", "backward", "optimizer", "own ranges",
-					     "launch calls" };
+	static const char *const names[] = { "forward",    "backward",     "optimizer",
+					     "own ranges", "launch calls", "no phase" };
 	size_t first = 0, second, i;
 	char a[SPAN_TEXT], b[SPAN_TEXT];
 
@@ -130,6 +144,8 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	struct amount kernels = facts_kernels(f, NULL);
 	const char *range;
 	double own = facts_own(f, &range);
+	struct amount loop = loop_wait(f);
+	double between = is_between_launches(loop) ? loop.ns : 0;
 	char in[80], n[MANY_TEXT];
 	size_t len = (size_t)snprintf(out->evidence, FINDING_TEXT,
 				      "The GPU waits for the host to launch its work");
@@ -144,10 +160,11 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	len = tell_part(out, len, optimizer, "in the optimizer");
 	len = tell_part(out, len, own, in);
 	len = tell_part(out, len, launch, "in the launch calls");
+	len = tell_part(out, len, between, "between them, in no phase");
 	snprintf(out->evidence + len, FINDING_TEXT - len, "; %s a step.",
 		 many_text(n, kernels.count, "kernel"));
-	launch_brief(out,
-		     (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch });
+	launch_brief(out, (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch,
+							between });
 	bool has_graphs = facts_has(f, TRAIT_GRAPHS), is_compiled = facts_has(f, TRAIT_COMPILED);
 	if (facts_recorder(f) == RECORDER_XPROF)
 		out->advice = "more of a step in one jit, XLA's command buffers "
@@ -162,7 +179,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	else if (is_compiled)
 		out->advice = "CUDA graphs (mode='reduce-overhead'), fewer graph breaks, a larger "
 			      "batch";
-	return rule_saves(out, forward + backward + optimizer + own + launch);
+	return rule_saves(out, forward + backward + optimizer + own + launch + between);
 }
 
 static bool long_launches(const struct facts *f, struct finding *out)
@@ -351,29 +368,34 @@ static bool allocator(const struct facts *f, struct finding *out)
 	return rule_saves(out, idle);
 }
 
-/* Code of the loop: how the recorder shows what it is. */
+static const char *const logs[] = { "log",    "print", "metric", "tensorboard", "wandb",
+				    "mlflow", "tqdm",  "write",  NULL };
+
+/* Code of the loop: what it is, or how the recorder shows it. */
 static bool loop_overhead(const struct facts *f, struct finding *out)
 {
-	double idle =
-		facts_wait(f, (struct gap_query){ .cause = "host:other", .kind = "plain" }).ns;
+	struct amount idle = loop_wait(f);
 	struct facts_owner o = facts_owner(f, "host:other");
 	char a[SPAN_TEXT], at[OWNER_TEXT], in[OWNER_BRIEF];
 
+	if (is_between_launches(idle))
+		return false;
 	snprintf(out->evidence, FINDING_TEXT,
 		 "The GPU waits %s of a step for code of the loop that is in no phase%s.",
-		 span_text(a, idle), owner_text(&o, at));
+		 span_text(a, idle.ns), owner_text(&o, at));
 	owner_brief(&o, in);
 	rule_brief(out, "%s%s", a, in[0] ? in : " in the loop");
-	if (facts_has(f, TRAIT_FRAMES) || o.range[0])
-		out->advice = "move it off the step thread, as logging and metrics are, or do it "
-			      "every N steps";
+	if (owner_has(&o, logs))
+		out->advice = "move it off the step thread, or do it every N steps";
+	else if (o.range[0] || o.python[0])
+		out->advice = "shorten it, or do it on another thread while the GPU works";
+	else if (facts_has(f, TRAIT_FRAMES))
+		out->advice = "put ranges around parts of the loop to see which it is";
 	else if (facts_recorder(f) == RECORDER_PYTORCH)
-		out->advice = "look at it with with_stack=True; move logging and metrics off the "
-			      "step thread";
+		out->advice = "record with_stack=True, which shows what it is";
 	else if (facts_recorder(f) != RECORDER_TACHO)
-		out->advice = "put ranges around parts of the loop to see which; move logging and "
-			      "metrics off the step thread";
-	return rule_saves(out, idle);
+		out->advice = "put ranges around parts of the loop to see which it is";
+	return rule_saves(out, idle.ns);
 }
 
 static bool profiler(const struct facts *f, struct finding *out)
@@ -445,8 +467,8 @@ const struct rule rules_host[] = {
 	  .evidence = "The GPU is idle for {} of a step while the host is in validation.",
 	  .brief = "{} idle in validation" },
 	{ "loop_overhead", "the loop outside of any phase", "idle_causes.host:other", loop_overhead,
-	  "look at it with trace_python; move logging and metrics off the step thread",
-	  .family = FAMILY_HOST, .needs_trust = true },
+	  "record with trace_python, which shows what it is", .family = FAMILY_HOST,
+	  .needs_trust = true },
 	{ "profiler", "the recording's own cost", "idle_causes.profiler", profiler,
 	  "record fewer kinds (--kinds) or a shorter window", .needs_trust = true },
 	{ .name = NULL },

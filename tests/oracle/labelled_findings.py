@@ -174,6 +174,13 @@ def optimizer_loop(run, at):
         run.kernel("apply_sgd", begin + 65, begin + 80, launch=(begin + 55, begin + 60))
 
 
+def in_no_phase(run, at):
+    """40 kernels, each launched when the one before is over; nothing says what the host does."""
+    for i in range(40):
+        begin = at + 4000 + 100 * i
+        run.kernel("few_rows", begin + 85, begin + 100, launch=(begin + 80, begin + 85))
+
+
 def optimizer_host(run, at):
     run.host("Optimizer.step#Adam.step", at + 3995, at + 8000)
     run.kernel("multi_tensor_apply_kernel", at + 7990, at + 8000, launch=(at + 7980, at + 7985))
@@ -296,7 +303,7 @@ def scenes():
     late = {"launched_late": True}
     hole = HOLE[1] - HOLE[0]
     host = hole - LATE
-    bound = host + 5 + FIRST["launch"]
+    bound = host + 5 + FIRST["launch"] + FIRST["host:other"]
     made = {
         "data_wait": Scene("data_wait", host, waits(
             "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), verdict="INPUT",
@@ -310,14 +317,14 @@ def scenes():
         "launch_bound": Scene("launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
                               advice="CUDA graphs", evidence="4.0 ms in forward", **late),
         "launch_bound beside graphs": Scene(
-            "launch_bound", bound + 1 / 3, waits(op="aten::mm"), verdict="HOST",
+            "launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
             advice="more of a step in one graph", setup=uses("cudaGraphLaunch"),
             unsaid=("CUDA graphs",), **late),
         "launch_bound in compiled code": Scene(
             "launch_bound", bound, waits("## Call CompiledFxGraph f5 ##"), verdict="HOST",
             advice="reduce-overhead", unsaid=("torch.compile",), **late),
         "launch_bound in a capture": Scene(
-            "launch_bound", bound + 1 / 3, waits(op="aten::mm"), verdict="HOST",
+            "launch_bound", bound, waits(op="aten::mm"), verdict="HOST",
             advice="record its launches", setup=uses("cudaStreamBeginCapture"),
             unsaid=("CUDA graphs,",), **late),
         "launch_bound in backward": Scene("launch_bound", bound, lambda run, at: run.host(
@@ -377,8 +384,19 @@ def scenes():
         "validation": Scene("validation", host, waits("validation"), verdict="HOST",
                             advice="less often", **late),
         "loop_overhead": Scene("loop_overhead", host + FIRST["host:other"], None, verdict="HOST", advice="with_stack",
-                                unsaid=("trace_python",),
-                               **late),
+                               unsaid=("trace_python", "logging", "every N steps"), **late),
+        "loop_overhead of logging": Scene(
+            "loop_overhead", host + FIRST["host:other"], waits(
+                "run.py(9): log_metrics", "python_function"), verdict="HOST",
+            advice="every N steps", evidence="log_metrics", **late),
+        "loop_overhead of something else": Scene(
+            "loop_overhead", host + FIRST["host:other"], waits(
+                "run.py(9): reorder", "python_function"), verdict="HOST",
+            advice="shorten it", evidence="reorder", unsaid=("every N steps",), **late),
+        "launch_bound in no phase": Scene(
+            "launch_bound", hole - 40 * 15 + FIRST["launch"] + FIRST["host:other"],
+            in_no_phase, verdict="HOST", advice="CUDA graphs", evidence="between them",
+            unsaid=("with_stack",)),
         "profiler": Scene("profiler", host, profiler, verdict="NO VERDICT", advice="record_shapes",
                           unsaid=("--kinds",), **late),
         "exposed_comm": Scene("exposed_comm", hole, in_training(computes(
