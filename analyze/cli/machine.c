@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the machine is: its processors, terminal and environment. */
 #include "analyze/cli/internal.h"
+#include "analyze/format/page/width.h"
 #include "convert/base/parallel.h"
 
 #include <langinfo.h>
@@ -47,11 +48,14 @@ enum colour colour_of(bool is_terminal)
 
 unsigned columns_of(bool is_terminal)
 {
+	const char *asked = getenv("COLUMNS");
 	struct winsize size;
 
+	if (asked && atoi(asked) > 0)
+		return (unsigned)atoi(asked);
 	if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
 		return size.ws_col;
-	return 100;
+	return LINE_WIDTH;
 }
 
 bool is_utf8(void)

@@ -2,6 +2,7 @@
 /* A run: inputs to a result, a result to a page. */
 #include "analyze/cli/internal.h"
 
+#include "analyze/format/page/width.h"
 #include "analyze/format/parts.h"
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
@@ -171,7 +172,7 @@ struct format_request tool_page(const struct tool *t, struct tables *tables)
 		.reports = t->reports,
 		.colour = colour_of(is_terminal),
 		.is_utf8 = is_utf8(),
-		.width = columns_of(is_terminal),
+		.width = t->common.output ? LINE_WIDTH : columns_of(is_terminal),
 		.view = options_view(&t->own),
 	};
 }

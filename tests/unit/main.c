@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
 	unsigned number = 0, failed = 0, skips = 0;
 	size_t i;
 
+	setlocale(LC_CTYPE, "C.UTF-8"); /* for the widths of characters */
 	plain_set(getenv("TACHO_PLAIN"));
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (!wanted(tests[i].name, argc, argv))

@@ -110,7 +110,7 @@ void test_format_lines(void)
 	CHECK_STR(line_of(&out, &plain, 0.01), "a?[2J? b     1.5 \xe2\x96\x8f\n");
 	CHECK_STR(line_of(&out, &plain, 0), "a?[2J? b     1.5\n");
 	CHECK_STR(line_of(&out, &ascii, 2.6), "a?[2J? b     1.5 ###\n");
-	CHECK_STR(line_of(&out, &narrow, 9), "a?[2J? b     1.5 \xe2\x96\x88\n");
+	CHECK_STR(line_of(&out, &narrow, 9), "a?[2J? b     1.5 \xe2\x80\xa6\n");
 	CHECK_STR(line_of(&out, &colour, 1), "\033[0m\033[2ma?[2J? b     \033[0m1.5 \033[0m\033[33m"
 					     "\xe2\x96\x88\033[0m\n");
 	buf_release(&out);
@@ -123,7 +123,7 @@ void test_format_cuts_names(void)
 
 	buf_init(&out, 1 << 16);
 	text_init(&t, &plain, &out);
-	CHECK_U64(text_shorten(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop", NULL), 11);
+	CHECK_U64(text_shorten(&t, 0, 11, TOKEN_TEXT, "abcdefghijklmnop"), 11);
 	text_end(&t);
 	CHECK_STR(buf_text(&out), "abcdef\xe2\x80\xa6mnop\n");
 	CHECK_U64(text_width("\xe2\x80\xa6"
@@ -150,6 +150,7 @@ enum { TRIALS = 200, TABLE_COLUMNS = 7, TABLE_ROWS = 6, DRAWN = 1 << 14 };
 struct random_table {
 	struct blocks blocks;
 	size_t columns;
+	bool is_fitted;
 	const char *cells[1 + TABLE_ROWS][TABLE_COLUMNS]; /* the first row is the titles */
 };
 
@@ -183,7 +184,7 @@ static void random_table_make(struct random_table *t)
 		columns[i].end = i ? end += random_below(12) : 0;
 	}
 	table = add_table(b, columns, t->columns);
-	table->is_fitted = is_fitted;
+	table->is_fitted = t->is_fitted = is_fitted;
 	for (size_t k = 1; k <= TABLE_ROWS; k++) {
 		struct block_row *r = add_row(b, table, TOKEN_TEXT, NULL);
 
@@ -241,6 +242,21 @@ static size_t cells_of(char *line, const char *const *row, size_t columns, unsig
 	return *line ? 0 : i;
 }
 
+/* "no room for: a, b", over any number of lines: exactly the columns that are not shown. */
+static void check_left_out(const struct random_table *table, size_t shown, char *text)
+{
+	char want[256] = "no room for:", *to = text;
+
+	for (size_t i = shown; i < table->columns; i++)
+		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%s",
+			 i > shown ? "," : "", table->cells[0][i]);
+	for (const char *from = text; *from; from++)
+		if (*from != '\n' && (*from != ' ' || to < text + 11))
+			*to++ = *from;
+	*to = '\0';
+	CHECK_STR(text, want);
+}
+
 /* Figures are whole and stand apart; a terminal that is too narrow shows fewer of them. */
 static void check_table(const struct random_table *table, unsigned width, struct buf *out)
 {
@@ -253,6 +269,10 @@ static void check_table(const struct random_table *table, unsigned width, struct
 	text_init(&t, &how, out);
 	text_draw(&t, &table->blocks);
 	for (line = (char *)(uintptr_t)buf_text(out); (end = strchr(line, '\n')); line = end + 1) {
+		if (rows > TABLE_ROWS && !strncmp(line, "no room for:", 12)) {
+			check_left_out(table, shown, line);
+			break;
+		}
 		*end = '\0';
 		if (!CHECK(rows <= TABLE_ROWS))
 			return;
@@ -262,6 +282,7 @@ static void check_table(const struct random_table *table, unsigned width, struct
 		rows++;
 	}
 	CHECK_U64(rows, TABLE_ROWS + 1);
+	CHECK(!table->is_fitted || shown == table->columns || strchr(line, '\n') || *line == 'n');
 	CHECK(shown >= 2 && (width < 140 || shown == table->columns));
 }
 

@@ -108,7 +108,7 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 	const struct diff *d = p->d;
 	size_t last = d->part_count - 1;
 	size_t shown = last < lines[p->medium] ? last : lines[p->medium];
-	bool is_text = p->medium == MEDIUM_TEXT, has_bar = p->width >= OWNER_AT + BAR_WIDTH;
+	bool is_text = p->medium == MEDIUM_TEXT;
 	struct diff_times rest = { .a_ns = 0 }, all = { .a_ns = 0 };
 
 	while (shown && diff_is_unchanged(d, &d->parts[shown - 1].ns))
@@ -124,7 +124,7 @@ static void add_parts(const struct diff_page *p, struct blocks *b)
 		TIME_COLUMNS(p, b),
 		{ .hidden = IN(MEDIUM_MD),
 		  .at = OWNER_AT,
-		  .width = has_bar ? BAR_WIDTH : 0,
+		  .width = BAR_WIDTH,
 		  .class = "one",
 		  .is_bar = true,
 		  .is_signed = true },
@@ -167,7 +167,8 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 	static const size_t lines[] = { [MEDIUM_TEXT] = 10, [MEDIUM_HTML] = 40, [MEDIUM_MD] = 30 };
 	const struct diff *d = p->d;
 	bool is_text = p->medium == MEDIUM_TEXT;
-	unsigned width = is_text ? NAME_WIDTH : HTML_NAME_WIDTH;
+	unsigned more = p->width > LINE_WIDTH ? p->width - LINE_WIDTH : 0;
+	unsigned width = is_text ? NAME_WIDTH + more : HTML_NAME_WIDTH;
 	const unsigned not_text = IN(MEDIUM_HTML) | IN(MEDIUM_MD);
 	const struct block_column columns[] = {
 		{ .md = "name", .width = NAME_WIDTH, .class = "name", .is_left = true },
@@ -177,9 +178,7 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 		  .class = "one",
 		  .is_bar = true,
 		  .is_signed = true },
-		{ .hidden = p->width > OWNER_AT ? not_text : not_text | IN(MEDIUM_TEXT),
-		  .at = OWNER_AT,
-		  .width = p->width > OWNER_AT ? p->width - OWNER_AT : 0 },
+		{ .hidden = not_text, .at = OWNER_AT, .width = LINE_WIDTH - OWNER_AT },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 	size_t i;
@@ -198,7 +197,7 @@ static void add_owners(const struct diff_page *p, struct blocks *b)
 		add_three(p, r, &o->ns, b);
 		add_bar(r, token_of(p, o->class, NULL, o->ns.difference_ns),
 			share_of(p, o->ns.difference_ns));
-		add_cellf(b, r, "%.40s", o->phase)->token = TOKEN_DIM;
+		add_cellf(b, r, "%s", o->phase)->token = TOKEN_DIM;
 	}
 	if (is_text && i < d->owner_count)
 		add_sentencef(b, ROLE_NOTE, 0, "%zu %s", d->owner_count - i,
@@ -211,11 +210,7 @@ static struct block_table *add_named(const struct diff_page *p, const char *md, 
 	const struct block_column columns[] = {
 		{ .md = md, .width = NAME_WIDTH, .class = "name", .is_left = true },
 		TIME_COLUMNS(p, b),
-		{ .hidden = p->width > OWNER_AT ? 0 : IN(MEDIUM_TEXT),
-		  .md = "cause",
-		  .at = OWNER_AT,
-		  .width = p->width > OWNER_AT ? p->width - OWNER_AT : 0,
-		  .is_left = true },
+		{ .md = "cause", .at = OWNER_AT, .width = LINE_WIDTH - OWNER_AT, .is_left = true },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
 
@@ -247,7 +242,7 @@ static void add_places(const struct diff_page *p, struct blocks *b)
 		r = add_row(b, t, TOKEN_TEXT, NULL);
 		add_cellf(b, r, "%s", place[0] ? place : "the step thread");
 		add_three(p, r, &one->ns, b);
-		add_cellf(b, r, "%.40s", one->cause)->token = TOKEN_DIM;
+		add_cellf(b, r, "%s", one->cause)->token = TOKEN_DIM;
 	}
 }
 
@@ -468,7 +463,7 @@ enum status diff_put_page(const struct diff *d, enum medium medium,
 {
 	struct diff_page p = { .d = d,
 			       .medium = medium,
-			       .width = how->width < LINE_WIDTH ? how->width : LINE_WIDTH };
+			       .width = how->width < LINE_MOST ? how->width : LINE_MOST };
 	int64_t longest_ns = d->a.mean_ns > d->b.mean_ns ? d->a.mean_ns : d->b.mean_ns;
 	struct blocks b;
 	enum status status;

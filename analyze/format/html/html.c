@@ -54,10 +54,8 @@ void html_text(struct buf *out, const char *text)
 				     : c == '"' ? "&quot;"
 						: NULL;
 
-		/* controls, and what turns the direction of the text around it, have no place */
-		if (c < ' ' || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
-		    (c >= 0x2066 && c <= 0x2069))
-			c = 0xFFFD;
+		if (utf8_is_control(c))
+			c = UTF8_DAMAGED;
 		if (entity)
 			html_raw(out, entity);
 		else

@@ -167,6 +167,8 @@ struct block_table *add_table(struct blocks *b, const struct block_column *colum
 	if (t->columns)
 		memcpy(t->columns, columns, count * sizeof(*columns));
 	t->count = t->columns ? count : 0;
+	for (size_t i = 0; i < t->count; i++)
+		t->columns[i].wish = columns[i].end;
 	return t;
 }
 

@@ -85,8 +85,8 @@ struct block_column {
 	unsigned hidden;              /* IN(medium) where the column is left out */
 	/* Text: cells begin at `at` and lose their middle beyond `width` (0: only in a terminal
 	 * that is too narrow), or end before `end`; what needs more moves its neighbours.
-	 * `title_at` is where the title begins when it does not stand as its cells do. */
-	unsigned at, width, end, title_at;
+	 * `title_at`: where the title begins if not as its cells do; `wish`: `end` as added. */
+	unsigned at, width, end, title_at, wish;
 	/* HTML: the class of cells; the title has it too if it says whether narrow pages show the
 	 * column.  NULL is an empty class. */
 	const char *class;
@@ -106,7 +106,7 @@ struct block_cell {
 	enum token mark;  /* a square of this colour before the text; TOKEN_TEXT: none */
 	double share;     /* of a bar, 0 to 1 */
 	const struct stack *stack;
-	size_t seen; /* text: where a cut text differs from another of its column; 0: nowhere */
+	size_t seen, number; /* text/layout.h: by which a cut text is told apart; 0: nothing */
 };
 struct block_row {
 	struct block_row *next;
@@ -126,7 +126,8 @@ struct block_table {
 	bool is_fitted;     /* text: columns are as wide as their cells, one after the other */
 	bool is_beside;     /* stands to the right of the table before it */
 	bool is_framed;     /* text: columns stand where they are, whatever is in them */
-	const struct block_table *like; /* text: stands in the columns of this one, before it */
+	const struct block_table *like;  /* text: stands in the columns of this one, before it */
+	const struct block_table *below; /* text: figures stand below those of this one */
 	bool is_in_line; /* text: its first row stands in the line of the section's title */
 };
 

@@ -91,9 +91,7 @@ static void add_collective(const struct page *p, const struct collective *c, dou
 	struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 	double per = 1.0 / (double)p->steps;
 
-	add_cell(r, is_text(p) ? blocks_text(b, "%.16s %.16s", c->operation, c->type)
-			       : blocks_text(b, "%s %s", c->operation, c->type))
-		->whole = c->group;
+	add_cellf(b, r, "%s %s", c->operation, c->type)->whole = c->group;
 	add_cell(r, c->bytes == NO_U64 ? "?" : show_bytes(b, (double)c->bytes));
 	add_number(b, r, (double)c->calls * per, 0);
 	add_time(b, r, (double)c->total_ns * per, unit);
@@ -314,7 +312,7 @@ static const char *matched_text(const struct waits *all, struct blocks *b)
 {
 	if (!all->collectives)
 		return NULL;
-	return blocks_text(b, "%s of %s collectives matched between ranks%s%.100s%s",
+	return blocks_text(b, "%s of %s collectives matched between ranks%s%s%s",
 			   show_count(b, all->matched), show_count(b, all->collectives),
 			   all->why ? ": " : "", all->why ? all->why : "",
 			   all->latest ? "" : "; nobody is blamed");

@@ -66,17 +66,15 @@ static const char *gpu_label(const struct page *p, size_t gpu, struct blocks *b)
 {
 	unsigned long long rank = view_u64(&p->gpus, gpu, "rank");
 	unsigned long long device = view_u64(&p->gpus, gpu, "device");
-	const char *label;
 
 	if (p->ranks.count == 1)
-		label = blocks_text(b, "GPU %llu", device);
-	else if (rank == NO_U64)
-		label = blocks_text(b, "%llu", (unsigned long long)view_u64(&p->gpus, gpu, "pid"));
-	else if (p->gpus.count > p->ranks.count)
-		label = blocks_text(b, "%llu GPU %llu", rank, device);
-	else
-		label = blocks_text(b, "rank %llu", rank);
-	return is_text(p) ? blocks_text(b, "%.9s", label) : label;
+		return blocks_text(b, "GPU %llu", device);
+	if (rank == NO_U64)
+		return blocks_text(b, "pid %llu",
+				   (unsigned long long)view_u64(&p->gpus, gpu, "pid"));
+	if (p->gpus.count > p->ranks.count)
+		return blocks_text(b, "rank %llu GPU %llu", rank, device);
+	return blocks_text(b, "rank %llu", rank);
 }
 
 /* ---- one -------------------------------------------------------------------------------- */
@@ -125,7 +123,6 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		       struct blocks *b)
 {
 	struct time_unit unit = time_unit_of(g->window_ns, 1);
-	unsigned bar = p->width > 81 + 8 ? p->width - 81 : 0;
 	struct view v = page_view(p, "idle_causes");
 	struct cause_row causes[CAUSE_LINES];
 	size_t count = 0;
@@ -138,13 +135,14 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		{ .text = "not busy, by cause",
 		  .html = "Not busy, by cause",
 		  .at = CAUSES_AT,
+		  .width = 24,
 		  .class = "label" },
 		{ .title = unit.name, .hidden = instead ? IN(MEDIUM_TEXT) : 0, .end = 72 },
 		{ .text = "%",
 		  .html = "% of window",
 		  .hidden = instead ? IN(MEDIUM_TEXT) : 0,
 		  .end = 79 },
-		{ .at = 81, .width = bar, .class = "one", .is_bar = true },
+		{ .at = 81, .width = LINE_WIDTH - 81, .class = "one", .is_bar = true },
 		{ .title = instead, .hidden = IN(MEDIUM_HTML), .at = CAUSES_AT + 20 },
 	};
 	struct block_table *t;
@@ -165,7 +163,7 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 		const char *name = causes[i].name;
 
-		add_cell(r, strlen(name) < 28 ? name : blocks_text(b, "%.23s\xe2\x80\xa6", name));
+		add_cell(r, name);
 		add_time(b, r, causes[i].ns, &unit);
 		add_percent(b, r, causes[i].tenths);
 		add_bar(r, token_of_kind(name), longest > 0 ? causes[i].ns / longest : 0);
@@ -287,6 +285,7 @@ static void build_several(const struct page *p, struct blocks *b)
 	const char *spread = count < p->gpus.count ? "least, median and worst not busy" : NULL;
 	struct block_table *t;
 	struct time_unit unit;
+	bool is_wide = p->width >= LINE_WIDTH;
 	double most = 0;
 
 	for (size_t i = 0; i < p->gpus.count; i++)
@@ -318,16 +317,24 @@ static void build_several(const struct page *p, struct blocks *b)
 		{ .text = "%", .class = "label" },
 		{ .hidden = IN(MEDIUM_TEXT), .class = "one", .is_bar = true },
 		{ .text = "compute \xe2\x96\x88", .html = "compute", .end = 20 },
-		{ .text = "comm, no compute \xe2\x96\x93", .html = "exposed comm", .end = 41 },
-		{ .text = "copy alone \xe2\x96\x92", .html = "exposed copy", .end = 56 },
-		{ .text = p->is_sampled ? "nothing seen \xe2\x95\xb1" : "not busy \xe2\x96\x91",
+		{ .text = is_wide ? "comm, no compute \xe2\x96\x93" : "comm \xe2\x96\x93",
+		  .html = "exposed comm",
+		  .end = is_wide ? 41 : 30 },
+		{ .text = is_wide ? "copy alone \xe2\x96\x92" : "copy \xe2\x96\x92",
+		  .html = "exposed copy",
+		  .end = is_wide ? 56 : 40 },
+		{ .text = p->is_sampled
+				  ? is_wide ? "nothing seen \xe2\x95\xb1" : "unseen \xe2\x95\xb1"
+				  : "not busy \xe2\x96\x91",
 		  .html = p->is_sampled ? "nothing seen" : "not busy",
-		  .end = 73,
+		  .end = is_wide ? 73 : 54,
 		  .has_title_class = true },
 		{ .title = blocks_text(b, "window %s", unit.name),
-		  .end = 85,
+		  .end = is_wide ? 85 : 66,
 		  .has_title_class = true },
-		{ .title = blocks_text(b, "comm %s", unit.name), .end = 95, .class = "median" },
+		{ .title = blocks_text(b, "comm %s", unit.name),
+		  .end = is_wide ? 95 : 77,
+		  .class = "median" },
 	};
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count; i++)

@@ -53,12 +53,11 @@ static const char *gpus_text(const struct page *p, struct blocks *b)
 	if (p->gpus.count > 1 && !name && p->gpus.count == p->ranks.count)
 		return "GPU model not in the files";
 	if (p->gpus.count > 1)
-		return blocks_text(b, "%zu GPUs, %.40s", p->gpus.count,
+		return blocks_text(b, "%zu GPUs, %s", p->gpus.count,
 				   name ? name : "model not in the files");
 	if (view_u64(&p->gpus, 0, "device") == NO_U64)
-		return blocks_text(b, "%.40s", name ? name : "a GPU");
-	return blocks_text(b, "GPU %llu, %.40s",
-			   (unsigned long long)view_u64(&p->gpus, 0, "device"),
+		return name ? name : "a GPU";
+	return blocks_text(b, "GPU %llu, %s", (unsigned long long)view_u64(&p->gpus, 0, "device"),
 			   name ? name : "model not in the file");
 }
 
@@ -135,7 +134,7 @@ void build_verdict(const struct page *p, struct blocks *b)
 	}
 	new = add_block(b, BLOCK_VERDICT);
 	new->callout.label = blocks_text(
-		b, "%.16s%s", bound,
+		b, "%s%s", bound,
 		strncmp(bound, "NO ", 3) && strcmp(bound, "UNBALANCED") ? " BOUND" : "");
 	new->callout.first = sentence;
 	new->callout.second = more;
@@ -220,8 +219,8 @@ static void warn_of_early_end(const struct page *p, struct blocks *b)
 	}
 	if (count)
 		add_warning(b, "CUT OFF",
-			    count == 1 ? blocks_text(b, "%.80s.", error)
-				       : blocks_text(b, "%zu inputs end early, the first: %.50s.",
+			    count == 1 ? blocks_text(b, "%s.", error)
+				       : blocks_text(b, "%zu inputs end early, the first: %s.",
 						     count, error),
 			    "All figures are of what could be read before that.");
 }

@@ -29,7 +29,7 @@ static const char *where_text(const struct view *v, size_t row, unsigned width, 
 void build_idle(const struct page *p, struct blocks *b)
 {
 	const struct time_unit tenth = { 1e6, 1, "ms" }, ms = { 1e6, 2, "ms" };
-	unsigned width = p->width > WHERE_AT ? p->width - WHERE_AT : 0;
+	unsigned width = name_width(p, LINE_WIDTH - WHERE_AT);
 	const struct block_column head[] = { { .at = 14 }, { .at = 50 } };
 	const struct block_column columns[] = {
 		{ .title = "cause", .width = 22 },
@@ -38,7 +38,7 @@ void build_idle(const struct page *p, struct blocks *b)
 		{ .title = "times", .end = 47 },
 		{ .title = "call in range" DOT "Python frame" DOT "thread",
 		  .at = WHERE_AT,
-		  .width = width },
+		  .width = LINE_WIDTH - WHERE_AT },
 	};
 	struct view v = page_view(p, "idle");
 	struct owner *all = blocks_take(b, v.count, sizeof(*all));

@@ -26,6 +26,11 @@ static inline bool is_text(const struct page *p)
 {
 	return p->medium == MEDIUM_TEXT;
 }
+/* Most columns of a name that has so many in a page of LINE_WIDTH; a narrower one cuts it. */
+static inline unsigned name_width(const struct page *p, unsigned designed)
+{
+	return p->width > LINE_WIDTH ? designed + p->width - LINE_WIDTH : designed;
+}
 /* ns or a count, per complete step of all ranks. */
 static inline double per_step(const struct page *p, uint64_t value)
 {

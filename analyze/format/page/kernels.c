@@ -124,10 +124,12 @@ static void add_microseconds(struct blocks *b, struct block_row *r, uint64_t ns)
 static void add_kernel(const struct page *p, struct blocks *b, struct block_row *r,
 		       const struct kernels *of, size_t i, const struct time_unit *unit)
 {
-	unsigned width = is_text(p) ? layout_of(p).name : p->medium == MEDIUM_HTML ? 58 : 70;
+	unsigned width = p->medium == MEDIUM_HTML ? 58 : 70;
 	const struct kernel *k = &of->all[i];
 	double ns = (double)k->total_ns;
 
+	if (is_text(p))
+		width = name_width(p, layout_of(p).name);
 	add_cell(r, kernel_name(b, of->all, i, width))->whole = k->name;
 	add_figures(p, b, r, k, unit);
 	if (p->medium == MEDIUM_MD) /* each by itself, as not all rows are here */
@@ -257,7 +259,7 @@ static size_t take_copies(const struct view *v, struct copy *all)
 static const char *copy_label(struct blocks *b, const struct copy *c)
 {
 	const char *memory = NULL;
-	char word[16];
+	char word[32];
 	size_t i;
 
 	if (same_text(c->direction, "DtoD"))
@@ -269,7 +271,7 @@ static const char *copy_label(struct blocks *b, const struct copy *c)
 	for (i = 0; memory[i] && i + 1 < sizeof(word); i++)
 		word[i] = (char)tolower((unsigned char)memory[i]);
 	word[i] = '\0';
-	return blocks_text(b, "%.16s %.12s", c->direction, word);
+	return blocks_text(b, "%s %s", c->direction, word);
 }
 
 static const char *exposed_text(struct blocks *b, const struct copy *c)
@@ -288,6 +290,8 @@ static const char *exposed_text(struct blocks *b, const struct copy *c)
 static void build_copy_lines(const struct page *p, const struct copy *all, size_t count,
 			     struct blocks *b)
 {
+	const struct block_table *above =
+		b->last && b->last->kind == BLOCK_TABLE ? &b->last->table : NULL;
 	struct layout l = layout_of(p);
 	struct kernels k;
 	struct time_unit unit;
@@ -301,6 +305,7 @@ static void build_copy_lines(const struct page *p, const struct copy *all, size_
 	take_shown(p, &k, b);
 	unit = kernel_unit(p, &k);
 	t->has_no_titles = true;
+	t->below = above;
 	for (size_t i = 0; i < count && i < 4; i++) {
 		const struct copy *c = &all[i];
 		bool has_rate = l.name >= 55 && c->bytes && c->total_ns &&

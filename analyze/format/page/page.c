@@ -17,7 +17,7 @@ static void page_init(struct page *p, const struct format_request *how, enum med
 
 	*p = (struct page){ .how = how,
 			    .medium = medium,
-			    .width = how->width < LINE_WIDTH ? how->width : LINE_WIDTH,
+			    .width = how->width < LINE_MOST ? how->width : LINE_MOST,
 			    .views = views };
 	p->ranks = page_view(p, "ranks");
 	p->gpus = page_view(p, "gpus");

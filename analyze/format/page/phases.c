@@ -81,7 +81,7 @@ static void settle_phases(struct phases *all, struct blocks *b)
 		if (!(r->wall_ns + busy_ns(r) + r->gpu_ns[DURING] > 0))
 			continue;
 		r->label = blocks_text(
-			b, "%.40s%s", !strcmp(r->name, "before_window") ? "before window" : r->name,
+			b, "%s%s", !strcmp(r->name, "before_window") ? "before window" : r->name,
 			r->is_inferred ? " ~" : "");
 		add_phase(&all->sum, r);
 		all->rows[to++] = *r;
@@ -215,7 +215,7 @@ static void add_outside(const struct page *p, struct blocks *b)
 	if (p->ranks.count != 1 || !v.count)
 		return;
 	for (size_t i = 0; i < v.count && i < 3; i++)
-		words = blocks_text(b, "%s%s %.40s %s", words, i ? "," : "",
+		words = blocks_text(b, "%s%s %s %s", words, i ? "," : "",
 				    view_cell(&v, i, "name").text,
 				    show_time(b, (double)view_u64(&v, i, "wall_ns"), &unit));
 	add_sentence(b, ROLE_NOTE, 0,

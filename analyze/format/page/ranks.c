@@ -169,7 +169,7 @@ static void take_rank_phases(const struct page *p, struct rank_phases *all, stru
 			if (k == all->count)
 				all->rows[all->count++] = (struct rank_phase){
 					.name = name,
-					.label = blocks_text(b, "%.40s", name),
+					.label = name,
 					.ns = blocks_take(b, ranks, sizeof(double)),
 					.is_rest = !strcmp(name, "other"),
 					.names = 1,
@@ -390,7 +390,7 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 			struct spread *comm, size_t comm_count)
 {
 	bool two = p->ranks.count == 2;
-	unsigned width = two ? 61 : 55;
+	unsigned width = two ? 61 : 55, shown_width = name_width(p, width);
 	size_t shown = count <= KERNELS_SHOWN + 1 ? count : KERNELS_SHOWN;
 	struct block_column columns[] = {
 		{ .width = width },
@@ -402,6 +402,7 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 		{ .at = 0 },
 	};
 	struct spread rest = { .name = "" };
+	const struct block_table *above;
 	struct block_table *t;
 	struct block_row *r;
 
@@ -410,7 +411,7 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 		blocks_text(b, "%s names with equal counts, ms per step", show_count(b, count)));
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < shown; i++)
-		add_spread(&rows[i], show_name(b, rows[i].name, width),
+		add_spread(&rows[i], show_name(b, rows[i].name, shown_width),
 			   add_row(b, t, TOKEN_TEXT, NULL), b);
 	for (size_t i = shown; i < count; i++) {
 		rest.calls += rows[i].calls;
@@ -423,11 +424,13 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 			   add_row(b, t, TOKEN_DIM, NULL), b);
 	columns[0].at = 14;
 	columns[0].width = width - 14;
+	above = t;
 	t = ADD_TABLE(b, columns);
 	t->has_no_titles = true;
+	t->below = above;
 	for (size_t i = 0; i < comm_count && i < COMM_SHOWN; i++) {
 		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_spread(&comm[i], show_name(b, comm[i].name, width - 14), r, b);
+		add_spread(&comm[i], show_name(b, comm[i].name, shown_width - 14), r, b);
 		add_cell(r, i ? NULL : "COMM")->token = TOKEN_BOLD;
 	}
 }

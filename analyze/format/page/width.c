@@ -3,32 +3,44 @@
 
 #include "schemas/base/utf8.h"
 
-/* East Asian wide and emoji, coarsely: names of kernels and phases hold them by accident only. */
-bool utf8_is_wide(uint32_t c)
+#include <string.h>
+#include <wchar.h>
+
+const char *plain_glyph(uint32_t c)
 {
-	return (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
-	       (c >= 0xac00 && c < 0xd7a4) || (c >= 0xf900 && c < 0xfb00) ||
-	       (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
-	       (c >= 0x1f300 && c < 0x1f9ff) || (c >= 0x20000 && c < 0x3fffe);
+	static const struct {
+		uint32_t c;
+		char plain[3];
+	} rows[] = {
+		{ 0x2588, "#" },  { 0x2593, "+" }, { 0x2592, "=" },  { 0x2591, "-" },
+		{ 0x00b7, "." },  { 0x2571, "/" }, { 0x2013, "-" },  { 0x2014, "-" },
+		{ 0x2026, "~" },  { 0x00b5, "u" }, { 0x2264, "<=" }, { 0x2192, "->" },
+		{ 0x2265, ">=" }, { 0x2212, "-" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].c == c)
+			return rows[i].plain;
+	return "?";
 }
 
-bool utf8_is_unprintable(uint32_t c)
+unsigned utf8_columns(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffd || (c >= 0x300 && c < 0x370) ||
-	       (c >= 0x200b && c < 0x2010) || (c >= 0x2028 && c < 0x202f) ||
-	       (c >= 0x2060 && c < 0x2070) || (c >= 0xfe00 && c < 0xfe10) || c == 0xfeff ||
-	       c >= 0xe0000;
+	int columns = c < 0x80 ? 1 : wcwidth((wchar_t)c);
+
+	if (utf8_is_control(c))
+		return 1;
+	if (columns < 0) /* not of this locale */
+		return (unsigned)strlen(plain_glyph(c));
+	return columns > 1 ? 2 : 1;
 }
 
 unsigned text_width(const char *words)
 {
 	unsigned width = 0;
 
-	while (*words) {
-		uint32_t c = utf8_next(&words);
-
-		width += utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1;
-	}
+	while (*words)
+		width += utf8_columns(utf8_next(&words));
 	return width;
 }
 

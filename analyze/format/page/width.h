@@ -7,13 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LINE_WIDTH = 100 /* the widest line of a page */ };
+enum {
+	LINE_WIDTH = 100, /* that pages are designed for */
+	LINE_MOST = 200,  /* what a terminal has beyond is not used: such lines are hard to read */
+};
 
-/* East Asian wide characters and emoji, coarsely: few names of kernels and phases hold them. */
-bool utf8_is_wide(uint32_t c);
-/* What a terminal would interpret, and marks that take no column. */
-bool utf8_is_unprintable(uint32_t c);
+/*
+ * Columns that a terminal of the process's locale takes for a character: 1 for what it does not
+ * show or obeys, as a question mark stands there.
+ */
+unsigned utf8_columns(uint32_t c);
 unsigned text_width(const char *words);
+/* What stands for a character where the locale has no UTF-8; "?" for most. */
+const char *plain_glyph(uint32_t c);
 
 /*
  * Shares `total` columns out to the parts, by largest remainder; a part that is not nothing may

@@ -2,8 +2,17 @@
 #include "analyze/format/text/layout.h"
 
 #include "analyze/format/text/line.h"
+#include "schemas/base/crc32c.h"
+#include "schemas/base/sort.h"
 
-enum { NAME_WIDTH = 48 /* most of a name in a table that lays itself out */ };
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NAME_WIDTH = 48, /* most of a name in a table that lays itself out */
+	WORD_LEAST = 10, /* of a phase, a cause */
+	BAR_LEAST = 8,   /* columns; a shorter bar says nothing */
+};
 enum { ROWS_NEAR = 256 /* names of so many following rows are compared with it */ };
 
 bool cell_is_over_next(const struct block_table *table, const struct block_row *r, size_t i)
@@ -23,8 +32,9 @@ bool title_is_over_next(const struct block_table *table, size_t i)
 	return !table->is_fitted && !table->columns[i].end && next && !*next;
 }
 
-/* What the cells of a column need, and its title unless that stands over several. */
-static unsigned column_need(const struct block_table *table, size_t i)
+/* What the cells of a column need, and its title unless that stands over several: of names at most
+ * `most`. */
+static unsigned column_need(const struct block_table *table, size_t i, unsigned most)
 {
 	const struct block_column *c = &table->columns[i];
 	unsigned need = title_is_over_next(table, i) ? 0 : text_width(column_title(c, MEDIUM_TEXT)),
@@ -38,8 +48,8 @@ static unsigned column_need(const struct block_table *table, size_t i)
 		const struct block_cell *cell = &r->cells[i];
 
 		width = cell->text && !cell_is_over_next(table, r, i) ? text_width(cell->text) : 0;
-		if (c->width && !c->end && width > c->width)
-			width = c->width;
+		if (c->width && !c->end && width > most)
+			width = most;
 		width += (cell->more ? text_width(cell->more) : 0) + (cell->mark ? 2 : 0);
 		need = width > need ? width : need;
 	}
@@ -50,43 +60,123 @@ static unsigned column_need(const struct block_table *table, size_t i)
 struct layout {
 	struct place {
 		struct block_column *column;
-		unsigned at, wish, width,
-			least; /* wish: where the page would have it end or begin */
+		unsigned at, wish; /* wish: where the page would have it end or begin */
+		unsigned width, least, need;
 		bool is_right;
 	} places[2 * COLUMNS_MAX];
 	size_t count;
 };
+
+/* The column of a table below that stands below this one; NULL: none does. */
+static const struct block_column *column_below(const struct block_table *table,
+					       const struct block_column *c)
+{
+	for (size_t i = 0; i < table->count && c->wish; i++)
+		if (table->columns[i].wish == c->wish)
+			return &table->columns[i];
+	return NULL;
+}
+
+/* What a column needs in its table and in those whose columns stand below it. */
+static unsigned need_of(const struct block_table *table, const struct block *others, size_t i,
+			unsigned most)
+{
+	unsigned need = column_need(table, i, most);
+
+	for (const struct block *b = others; b; b = b->next) {
+		const struct block_table *t = &b->table;
+		const struct block_column *c = NULL;
+		unsigned other;
+
+		if (b->kind == BLOCK_TABLE && t->like == table)
+			c = &t->columns[i];
+		else if (b->kind == BLOCK_TABLE && t->below == table)
+			c = column_below(t, &table->columns[i]);
+		other = c ? column_need(t, (size_t)(c - t->columns), most) : 0;
+		need = other > need ? other : need;
+	}
+	return need;
+}
 
 static void take_columns(struct layout *l, const struct block_table *table,
 			 const struct block *others)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		struct block_column *c = &table->columns[i];
-		struct place new = { .column = c, .wish = c->end ? c->end : c->at };
+		struct place new = { .column = c, .wish = c->wish ? c->wish : c->at };
 		size_t k = l->count;
 
 		if (!column_title(c, MEDIUM_TEXT) || k == 2 * COLUMNS_MAX)
 			continue;
-		new.width = column_need(table, i);
-		for (const struct block *b = others; b; b = b->next)
-			if (b->kind == BLOCK_TABLE && b->table.like == table) {
-				unsigned need = column_need(&b->table, i);
-
-				new.width = need > new.width ? need : new.width;
-			}
+		new.width = need_of(table, others, i, c->width);
 		new.is_right = !c->is_bar && (c->end || (table->is_fitted && !c->is_left));
-		new.least = new.width;
+		new.least = new.need = new.width;
 		if (table->is_fitted && c->is_left && new.width > NAME_WIDTH)
 			new.width = NAME_WIDTH;
 		if (c->is_bar)
 			new.least = 0;
-		else if (!new.is_right && (c->width || table->is_fitted))
-			new.least = NAME_LEAST;
+		else if (!new.is_right && c->width && !table->is_fitted)
+			new.need = need_of(table, others, i, LINE_MOST);
+		if (!new.is_right && !c->is_bar && (c->width || table->is_fitted))
+			new.least = !c->width || c->width > NAME_LEAST ? NAME_LEAST
+				    : c->width > WORD_LEAST            ? WORD_LEAST
+								       : c->width;
 		for (; k && l->places[k - 1].wish > new.wish; k--)
 			l->places[k] = l->places[k - 1];
 		l->places[k] = new;
 		l->count++;
 	}
+}
+
+/* What a terminal has beyond the width that pages are designed for is for names. */
+static void grow_names(struct layout *l, unsigned width)
+{
+	unsigned more = width > LINE_WIDTH ? width - LINE_WIDTH : 0, by;
+
+	for (size_t i = 0; i < l->count && more; i++) {
+		struct place *p = &l->places[i];
+
+		if (p->column->is_bar || p->need <= p->width)
+			continue;
+		by = p->need - p->width < more ? p->need - p->width : more;
+		p->width += by;
+		more -= by;
+		for (size_t k = 0; k < l->count; k++)
+			if (l->places[k].wish > p->wish)
+				l->places[k].wish += by;
+	}
+}
+
+static void leave_out(struct block_column *c)
+{
+	c->hidden |= IN(MEDIUM_TEXT) | LEFT_OUT;
+}
+
+/* Columns stand where those of a table above them went, and a name has what that leaves it. */
+static void follow(struct layout *l, const struct block_table *above)
+{
+	struct place *name = NULL, *figure = NULL;
+	int by = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct place *p = &l->places[i];
+		const struct block_column *c = column_below(above, p->column);
+
+		if (c && !column_title(c, MEDIUM_TEXT)) {
+			leave_out(p->column);
+			l->count = i;
+			break;
+		}
+		by = c ? (int)c->end - (int)c->wish : by;
+		name = !p->is_right && p->column->width ? p : name;
+		figure = p->is_right && !figure ? p : figure;
+		if (figure)
+			p->wish = (unsigned)((int)p->wish + by);
+	}
+	if (!name || !figure || figure->wish < name->wish + figure->width + GAP)
+		return;
+	name->width = figure->wish - figure->width - GAP - name->wish;
+	name->width = name->need < name->width ? name->need : name->width;
 }
 
 static unsigned layout_width(const struct layout *l)
@@ -98,20 +188,38 @@ static unsigned layout_width(const struct layout *l)
 	return width;
 }
 
-/* Bars shrink before names, and both before the last column is left out: csv and json have it. */
+/* The bars of a table have one scale and so one width: they shrink alike, and then they go. */
+static void shrink_bars(struct layout *l, unsigned width)
+{
+	unsigned over = layout_width(l), bars = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		bars += l->places[i].column->is_bar;
+	if (over <= width || !bars)
+		return;
+	over = (over - width + bars - 1) / bars;
+	for (size_t i = 0; i < l->count; i++) {
+		struct place *p = &l->places[i];
+
+		if (p->column->is_bar)
+			p->width = p->width >= over + BAR_LEAST ? p->width - over : 0;
+	}
+}
+
+/* Bars shrink before names, and both before the last column is left out. */
 static void shrink_columns(struct layout *l, unsigned width)
 {
-	for (int names = 0; names < 2; names++)
-		for (size_t i = l->count; i--;) {
-			struct place *p = &l->places[names ? l->count - 1 - i : i];
-			unsigned all = layout_width(l), over = all > width ? all - width : 0;
+	shrink_bars(l, width);
+	for (size_t i = 0; i < l->count; i++) {
+		struct place *p = &l->places[i];
+		unsigned all = layout_width(l), over = all > width ? all - width : 0;
 
-			if (p->column->is_bar != !names || p->width <= p->least)
-				continue;
-			p->width -= over < p->width - p->least ? over : p->width - p->least;
-		}
+		if (p->column->is_bar || p->width <= p->least)
+			continue;
+		p->width -= over < p->width - p->least ? over : p->width - p->least;
+	}
 	while (l->count > 1 && layout_width(l) > width)
-		l->places[--l->count].column->hidden |= IN(MEDIUM_TEXT);
+		leave_out(l->places[--l->count].column);
 	if (l->count && layout_width(l) > width)
 		l->places[0].width = width;
 }
@@ -148,25 +256,68 @@ static void place_columns(struct layout *l, unsigned width)
 	}
 }
 
-/* Names of a column that would read alike are to show where they differ. */
+struct cut {           /* a name that is not shown whole */
+	uint32_t look; /* a hash of what is left of it */
+	const char *text;
+	struct block_cell *cell;
+};
+
+static uint32_t look_of(const struct block_cell *cell, unsigned width)
+{
+	char cut[TEXT_CUT];
+
+	text_cut(cut, cell->text, width, cell->seen ? cell->text + cell->seen : NULL);
+	return crc32c(0, cut, strlen(cut));
+}
+
+/* Names that read alike all the same get a number; without memory they do not. */
+static void number_alike(struct block_table *table, size_t i, size_t count)
+{
+	struct cut *all = malloc((count ? count : 1) * sizeof(*all));
+	unsigned number = 1;
+
+	count = 0;
+	for (struct block_row *r = all ? table->rows : NULL; r; r = r->next) {
+		struct block_cell *c = &r->cells[i];
+
+		if (c->text && text_width(c->text) > table->columns[i].width)
+			all[count++] =
+				(struct cut){ look_of(c, table->columns[i].width), c->text, c };
+	}
+	if (count)
+		SORT_BY(all, count, UP(struct cut, look), UP(struct cut, text));
+	for (size_t k = 1; k < count; k++) {
+		if (all[k].look != all[k - 1].look)
+			number = 1;
+		else if (strcmp(all[k].text, all[k - 1].text) != 0)
+			number++;
+		all[k].cell->number = number > 1 ? number : 0;
+	}
+	free(all);
+}
+
+/* Names of a column that would read alike are to show where they differ, or else a number. */
 static void tell_apart(struct block_table *table, size_t i)
 {
 	unsigned width = table->columns[i].width;
+	struct block_row *other;
+	size_t k, count = 0;
 
 	for (struct block_row *r = table->rows; r; r = r->next) {
 		struct block_cell *a = &r->cells[i];
-		struct block_row *other = r->next;
 
 		if (!a->text || text_width(a->text) <= width)
 			continue;
-		for (size_t k = 0; k < ROWS_NEAR && other; k++, other = other->next) {
+		for (k = 0, other = r->next; k < ROWS_NEAR && other; k++, other = other->next) {
 			struct block_cell *b = &other->cells[i];
 			size_t seen = b->text ? text_alike(a->text, b->text, width) : 0;
 
 			a->seen = seen > a->seen ? seen : a->seen;
 			b->seen = seen > b->seen ? seen : b->seen;
 		}
+		count++;
 	}
+	number_alike(table, i, count);
 }
 
 void columns_place(struct block_table *table, struct block_table *beside,
@@ -177,8 +328,13 @@ void columns_place(struct block_table *table, struct block_table *beside,
 	take_columns(&layout, table, others);
 	if (beside)
 		take_columns(&layout, beside, NULL);
+	if (table->below)
+		follow(&layout, table->below);
+	else
+		grow_names(&layout, width);
 	place_columns(&layout, width);
-	for (size_t i = 0; i < table->count; i++)
-		if (!table->columns[i].end && !table->columns[i].is_bar)
-			tell_apart(table, i);
+	for (; table; table = beside, beside = NULL)
+		for (size_t i = 0; i < table->count; i++)
+			if (!table->columns[i].end && !table->columns[i].is_bar)
+				tell_apart(table, i);
 }

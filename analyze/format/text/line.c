@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <wchar.h>
 
 #define LINE_WIDE  UINT32_MAX
 #define GLYPH_FULL 0x2588u /* and the seven eighths before it: 0x2589 .. 0x258f */
@@ -30,16 +31,6 @@ static const struct tint {
 	[TOKEN_OTHER] = { "90", "38;2;116;123;130", "38;2;138;144;150" },
 };
 
-/* Without UTF-8. */
-static const struct {
-	uint32_t c;
-	char ascii[3];
-} plain_glyphs[] = {
-	{ 0x2588, "#" },  { 0x2593, "+" }, { 0x2592, "=" },  { 0x2591, "-" }, { 0x00b7, "." },
-	{ 0x2571, "/" },  { 0x2013, "-" }, { 0x2014, "-" },  { 0x2026, "~" }, { 0x2264, "<=" },
-	{ 0x2192, "->" }, { 0x00b5, "u" }, { 0x2265, ">=" },
-};
-
 void text_init(struct text *t, const struct format_request *how, struct buf *out)
 {
 	*t = (struct text){ .out = out,
@@ -48,18 +39,22 @@ void text_init(struct text *t, const struct format_request *how, struct buf *out
 			    .width = how->width < LINE_MOST ? how->width : LINE_MOST };
 }
 
+/* A character, or what stands for it; in a line that is full nothing is kept but that it is. */
 static unsigned put(struct text *t, unsigned column, enum token token, uint32_t c)
 {
-	if (utf8_is_unprintable(c))
+	unsigned columns = utf8_columns(c);
+
+	if (utf8_is_control(c) || c == UTF8_DAMAGED ||
+	    (t->is_utf8 && c >= 0x80 && wcwidth((wchar_t)c) < 1))
 		c = '?';
-	if (utf8_is_wide(c) && column + 1 >= LINE_MOST)
-		c = '?';
-	if (column < LINE_MOST)
-		t->cells[column] = (struct line_cell){ c, (uint8_t)token };
-	if (!utf8_is_wide(c))
-		return column + 1;
-	t->cells[column + 1] = (struct line_cell){ LINE_WIDE, (uint8_t)token };
-	return column + 2;
+	for (const char *plain = plain_glyph(c); c >= 0x80 && !t->is_utf8; plain++) {
+		if (!*plain)
+			return column;
+		column = put(t, column, token, (uint32_t)*plain);
+	}
+	for (unsigned i = 0; i < columns && column + i <= LINE_MOST; i++)
+		t->cells[column + i] = (struct line_cell){ i ? LINE_WIDE : c, (uint8_t)token };
+	return column + columns;
 }
 
 unsigned text_at(struct text *t, unsigned column, enum token token, const char *words)
@@ -82,28 +77,59 @@ static size_t word_take(const char *words, char out[256])
 	return len;
 }
 
+/* The end of what of a text fits in so many columns. */
+static const char *head_of(const char *words, unsigned columns)
+{
+	for (const char *next = words; *words; words = next) {
+		unsigned width = utf8_columns(utf8_next(&next));
+
+		if (width > columns)
+			break;
+		columns -= width;
+	}
+	return words;
+}
+
+/* The same, but a word is divided behind a sign if there is one. */
+static const char *part_of(const char *word, unsigned columns)
+{
+	const char *end = head_of(word, columns), *sign = end;
+
+	while (*end && sign > word && !strchr("._/,=:-", sign[-1]))
+		sign--;
+	return *end && sign > word ? sign : end;
+}
+
 unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
-		   const char *words)
+		   const char *words, unsigned after)
 {
 	char word[256];
 
 	while (*words) {
 		const char *at = word;
+		unsigned width;
 
 		words += word_take(words, word);
-		if (column > left && column + text_width(word) > t->width) {
+		width = text_width(word) + (*words ? 0 : after);
+		if (column + width > t->width && (column > left || left + width > t->width)) {
 			text_end(t);
-			column = left;
 			at += strspn(word, " ");
+			width -= (unsigned)(at - word);
+			column = left + width <= t->width ? left
+				 : width < t->width       ? t->width - width
+							  : 0;
 		}
-		while (*at) { /* a word that no line holds goes on in the next */
-			if (column + 2 > t->width && column + text_width(at) > t->width &&
-			    column > left) {
-				text_end(t);
-				column = left;
-			}
-			column = put(t, column, token, utf8_next(&at));
+		while (column < t->width && column + text_width(at) > t->width) {
+			const char *end = part_of(at, t->width - column);
+
+			if (end == at)
+				break; /* not even one character fits */
+			while (at < end)
+				column = put(t, column, token, utf8_next(&at));
+			text_end(t);
+			column = 0;
 		}
+		column = text_at(t, column, token, at);
 	}
 	return column;
 }
@@ -131,31 +157,11 @@ void text_right(struct text *t, unsigned end, enum token token, const char *word
 	text_at(t, width < end ? end - width : 0, token, words);
 }
 
-/* Puts what of a text fits in `width` columns, and returns the rest of it. */
-static const char *put_head(struct text *t, unsigned *column, unsigned width, enum token token,
-			    const char *words)
-{
-	unsigned end = *column + width;
-
-	for (const char *next = words; *words; words = next) {
-		uint32_t c = utf8_next(&next);
-
-		/* a wide character does not begin in the last column */
-		if (*column + (utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1) > end)
-			break;
-		*column = put(t, *column, token, c);
-	}
-	return words;
-}
-
 /* The end of a text that fits in `width` columns. */
 static const char *tail_of(const char *words, unsigned width)
 {
-	for (unsigned whole = text_width(words); *words && whole > width;) {
-		uint32_t c = utf8_next(&words);
-
-		whole -= utf8_is_wide(c) && !utf8_is_unprintable(c) ? 2 : 1;
-	}
+	for (unsigned whole = text_width(words); *words && whole > width;)
+		whole -= utf8_columns(utf8_next(&words));
 	return words;
 }
 
@@ -164,21 +170,33 @@ static unsigned head_width(unsigned width)
 	return (width - 1) * 3 / 5;
 }
 
-unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
-		      const char *words, const char *seen)
+void text_cut(char out[TEXT_CUT], const char *words, unsigned width, const char *seen)
 {
-	unsigned end = column + width;
+	unsigned whole = text_width(words), head;
 	const char *middle, *tail;
 
-	if (text_width(words) <= width || width < 2)
-		return text_at(t, column, token, words);
-	middle = put_head(t, &column, head_width(width), token, words);
-	column = put(t, column, token, 0x2026);
-	tail = tail_of(words, end - column);
-	if (!seen || seen < middle || seen >= tail)
-		return text_at(t, column, token, tail);
-	put_head(t, &column, end - column - 1, token, seen);
-	return put(t, column, token, 0x2026);
+	if (whole <= width && whole <= LINE_MOST) {
+		snprintf(out, TEXT_CUT, "%s", words);
+		return;
+	}
+	width = width < 1 ? 1 : width > LINE_MOST ? LINE_MOST : width;
+	middle = head_of(words, head_width(width));
+	head = whole - text_width(middle);
+	tail = tail_of(words, width - 1 - head);
+	if (seen && seen >= middle && seen < tail && head + 2 < width)
+		snprintf(out, TEXT_CUT, "%.*s\xe2\x80\xa6%.*s\xe2\x80\xa6", (int)(middle - words),
+			 words, (int)(head_of(seen, width - head - 2) - seen), seen);
+	else
+		snprintf(out, TEXT_CUT, "%.*s\xe2\x80\xa6%s", (int)(middle - words), words, tail);
+}
+
+unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
+		      const char *words)
+{
+	char cut[TEXT_CUT];
+
+	text_cut(cut, words, width, NULL);
+	return text_at(t, column, token, cut);
 }
 
 size_t text_alike(const char *a, const char *b, unsigned width)
@@ -222,22 +240,6 @@ void text_bar(struct text *t, unsigned column, enum token token, double cells)
 		text_fill(t, column, 1, token, GLYPH_FULL + 8 - eighths % 8);
 }
 
-static void put_glyph(struct text *t, uint32_t c)
-{
-	char bytes[4];
-
-	if (c < 0x80 || t->is_utf8) {
-		buf_put(t->out, bytes, utf8_put(bytes, c));
-		return;
-	}
-	for (size_t i = 0; i < sizeof(plain_glyphs) / sizeof(plain_glyphs[0]); i++)
-		if (plain_glyphs[i].c == c) {
-			buf_put_text(t->out, plain_glyphs[i].ascii);
-			return;
-		}
-	buf_put_byte(t->out, '?');
-}
-
 static const char *tint_of(const struct text *t, unsigned token)
 {
 	const struct tint *tint = &tints[token == TOKEN_LEAD ? TOKEN_IDLE : token];
@@ -252,8 +254,18 @@ static const char *tint_of(const struct text *t, unsigned token)
 void text_end(struct text *t)
 {
 	const char *now = NULL, *want;
-	unsigned i, end = t->width;
+	unsigned i, end = LINE_MOST + 1;
+	char bytes[4];
 
+	while (end && (!t->cells[end - 1].c || t->cells[end - 1].c == ' '))
+		end--;
+	if (end > t->width) { /* what is cut is marked */
+		end = t->width;
+		for (i = end; i && t->cells[i - 1].c == LINE_WIDE; i--)
+			t->cells[i - 1].c = 0;
+		if (i)
+			put(t, i - 1, t->cells[i - 1].token, 0x2026);
+	}
 	while (end && (!t->cells[end - 1].c || t->cells[end - 1].c == ' '))
 		end--;
 	for (i = 0; i < end; i++) {
@@ -268,7 +280,7 @@ void text_end(struct text *t)
 				buf_putf(t->out, "\033[%sm", want);
 			now = want;
 		}
-		put_glyph(t, cell->c ? cell->c : ' ');
+		buf_put(t->out, bytes, utf8_put(bytes, cell->c ? cell->c : ' '));
 	}
 	if (now)
 		buf_put_text(t->out, "\033[0m");

@@ -11,10 +11,8 @@
 #include "analyze/format/format.h"
 #include "analyze/format/page/page.h"
 
-enum { LINE_MOST = 240 /* columns; sentences of more are hard to read */ };
-
 struct line_cell {
-	uint32_t c; /* 0: nothing; LINE_WIDE: right half of the glyph before */
+	uint32_t c; /* 0: nothing; UINT32_MAX: right half of the glyph before */
 	uint8_t token;
 };
 struct text {
@@ -23,24 +21,31 @@ struct text {
 	bool is_utf8;
 	bool is_open;   /* the line has a title, and what follows may go on in it */
 	unsigned used;  /* columns of that title */
-	unsigned width; /* at most LINE_MOST; what is beyond is not written */
-	struct line_cell cells[LINE_MOST]; /* of the line that is being made */
+	unsigned width; /* at most LINE_MOST; an ellipsis stands for what is beyond */
+	struct line_cell cells[LINE_MOST + 1]; /* of the line that is being made; the last one only
+						* says that there is more */
 };
 
 void text_init(struct text *t, const struct format_request *how, struct buf *out);
 /* Columns count from 0; each function returns the column after what it put. */
 unsigned text_at(struct text *t, unsigned column, enum token token, const char *words);
-/* The same, but a word that does not fit goes to column `left` of the next line. */
+/*
+ * The same, but a word that does not fit goes to column `left` of the next line, or further to the
+ * left if it is too long for that.  What will follow the last word without a blank needs `after`
+ * columns.
+ */
 unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
-		   const char *words);
+		   const char *words, unsigned after);
 /* Ends before `end`. */
 void text_right(struct text *t, unsigned end, enum token token, const char *words);
 /*
- * At most `width` columns; a longer text loses its middle, 3 : 2.  What begins at `seen`, which
- * points into it, is shown for its end if that middle has it; NULL: nothing has to be.
+ * A text in at most `width` columns; a longer one loses its middle, 3 : 2.  What begins at `seen`,
+ * which points into it, is shown for its end if that middle has it; NULL: nothing has to be.
  */
+enum { TEXT_CUT = 4 * LINE_MOST + 8 /* bytes */ };
+void text_cut(char out[TEXT_CUT], const char *words, unsigned width, const char *seen);
 unsigned text_shorten(struct text *t, unsigned column, unsigned width, enum token token,
-		      const char *words, const char *seen);
+		      const char *words);
 /* Where two texts differ that text_shorten() would make one of, in bytes; 0: it would not. */
 size_t text_alike(const char *a, const char *b, unsigned width);
 /* At most `width` columns; of a longer text whole words, then an ellipsis. */

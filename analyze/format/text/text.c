@@ -39,19 +39,36 @@ static uint32_t glyph_of(enum token token)
 
 /* ---- words ------------------------------------------------------------------------------ */
 
+/* Where the first word after those of a span stands without a blank between, its columns. */
+static unsigned joined_width(const struct span *s)
+{
+	char word[64];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(s ? s->text : "", " "), s ? s->text : "");
+	return text_width(word);
+}
+
+/* The words of a paragraph, whose lines after the first begin at `left`. */
+static unsigned put_spans(struct text *t, unsigned column, unsigned left, const struct span *spans)
+{
+	for (const struct span *s = spans; s; s = s->next)
+		column = text_wrap(t, column, left, s->token, s->text,
+				   s->next ? joined_width(s->next) : 0);
+	return column;
+}
+
 static void draw_input(struct text *t, const struct block *b)
 {
 	const char *path = b->input.path, *more = b->input.more;
-	unsigned right = text_width(b->input.report) + 3, column = 0, width;
+	unsigned right = text_width(b->input.report) + 3, width;
 
 	right = right < 10 ? right : 10; /* a longer word may come closer */
 	width = t->width > 20 ? t->width - right : 10;
 	width -= text_width(more) < width ? text_width(more) : 0;
-	text_at(t, text_shorten(t, 0, width, TOKEN_BOLD, path, NULL), TOKEN_DIM, more);
+	text_at(t, text_shorten(t, 0, width, TOKEN_BOLD, path), TOKEN_DIM, more);
 	text_right(t, t->width, TOKEN_DIM, b->input.report);
 	text_end(t);
-	for (const struct span *s = b->input.words.spans; s; s = s->next)
-		column = text_wrap(t, column, 0, s->token, s->text);
+	put_spans(t, 0, 0, b->input.words.spans);
 	text_end(t);
 }
 
@@ -59,13 +76,16 @@ static void draw_callout(struct text *t, const struct block *b)
 {
 	bool is_warning = b->kind == BLOCK_WARNING;
 	enum token token = is_warning ? TOKEN_WARN : TOKEN_BOLD;
+	unsigned column;
 
 	text_at(t, text_at(t, 0, token, is_warning ? "! " : ""), token, b->callout.label);
-	text_wrap(t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first);
-	text_end(t);
-	if (!b->callout.second)
-		return;
-	text_wrap(t, CALLOUT_AT, CALLOUT_AT, is_warning ? token : TOKEN_TEXT, b->callout.second);
+	column = text_wrap(t, CALLOUT_AT, CALLOUT_AT, token, b->callout.first, 0);
+	if (b->callout.second && is_warning) {
+		text_wrap(t, column + 1, CALLOUT_AT, token, b->callout.second, 0);
+	} else if (b->callout.second) {
+		text_end(t);
+		text_wrap(t, CALLOUT_AT, CALLOUT_AT, TOKEN_TEXT, b->callout.second, 0);
+	}
 	text_end(t);
 }
 
@@ -81,7 +101,7 @@ static void draw_section(struct text *t, const struct block *b)
 	column = text_at(t, 0, TOKEN_BOLD, title);
 	if (b->section.note)
 		column = text_wrap(t, column < at ? at : column + 1, at, b->section.token,
-				   b->section.note);
+				   b->section.note, 0);
 	if (b->section.right && column + GAP + text_width(b->section.right) > t->width)
 		text_end(t);
 	if (b->section.right)
@@ -134,22 +154,18 @@ static void draw_words(struct text *t, const struct block *b)
 {
 	const struct block_words *w = &b->words;
 	unsigned column = w->is_hanging ? w->left - 2 : w->left;
-	enum token token = TOKEN_TEXT;
 
 	if (!w->left)
 		end_open(t);
 	if (w->label)
 		text_at(t, w->label_at, w->label_token, w->label);
-	for (const struct span *s = w->spans; s; s = s->next) {
-		token = s->token == TOKEN_CODE ? token : s->token; /* as the words before */
-		if (w->flow == FLOW_WRAP)
-			column = text_wrap(t, column, w->left, token, s->text);
-		else
-			column = text_clip(t, column, t->width > column ? t->width - column : 0,
-					   token, s->text);
-	}
+	if (w->flow == FLOW_WRAP)
+		column = put_spans(t, column, w->left, w->spans);
+	for (const struct span *s = w->flow == FLOW_CLIP ? w->spans : NULL; s; s = s->next)
+		column = text_clip(t, column, t->width > column ? t->width - column : 0, s->token,
+				   s->text);
 	if (w->more)
-		column = text_wrap(t, column, w->left, TOKEN_DIM, w->more);
+		column = text_wrap(t, column, w->left, TOKEN_DIM, w->more, 0);
 	if (b->next && b->next->kind == BLOCK_SPARK)
 		draw_spark(t, column, b->next);
 	t->is_open = w->is_open;
@@ -202,6 +218,18 @@ static unsigned cell_width(unsigned width, unsigned text, unsigned more)
 	return more + least < width ? width - more : least;
 }
 
+static unsigned put_name(struct text *t, unsigned column, unsigned width, enum token token,
+			 const struct block_cell *cell)
+{
+	char cut[TEXT_CUT], number[16] = "";
+	unsigned end = 0;
+
+	if (cell->number && width > sizeof(number) && text_width(cell->text) > width)
+		end = (unsigned)snprintf(number, sizeof(number), " #%zu", cell->number);
+	text_cut(cut, cell->text, width - end, cell->seen ? cell->text + cell->seen : NULL);
+	return text_at(t, text_at(t, column, token, cut), token, number);
+}
+
 static void draw_row(struct text *t, const struct block_table *table, const struct block_row *r)
 {
 	for (size_t i = 0; i < r->used; i++) {
@@ -231,8 +259,7 @@ static void draw_row(struct text *t, const struct block_table *table, const stru
 		end = cell_is_over_next(table, r, i) ? c[1].at + c[1].width : c->at + c->width;
 		if (c->width && at + width + more > end)
 			width = cell_width(end - at, width, more);
-		at = text_shorten(t, at, width, token, cell->text,
-				  cell->seen ? cell->text + cell->seen : NULL);
+		at = put_name(t, at, width, token, cell);
 		if (cell->more)
 			text_clip(t, at, c->width ? end - at : more, TOKEN_DIM, cell->more);
 	}
@@ -268,8 +295,29 @@ static void draw_titles(struct text *t, const struct block_table *table)
 		if (c->end || title_is_over_next(table, i))
 			text_at(t, title_at(c, title), TOKEN_DIM, title);
 		else
-			text_shorten(t, c->at, c->width, TOKEN_DIM, title, NULL);
+			text_shorten(t, c->at, c->width, TOKEN_DIM, title);
 	}
+}
+
+/* Names the columns of a report's table for which the terminal is too narrow. */
+static void draw_left_out(struct text *t, const struct block_table *table)
+{
+	static const char says[] = "no room for:";
+	unsigned column = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct block_column *c = &table->columns[i];
+
+		if (!(c->hidden & LEFT_OUT))
+			continue;
+		if (!column)
+			column = text_wrap(t, 0, 0, TOKEN_DIM, says, 0);
+		else
+			column = text_wrap(t, column, 0, TOKEN_DIM, ",", 0);
+		column = text_wrap(t, column + 1, 2, TOKEN_DIM, c->title, 1);
+	}
+	if (column)
+		text_end(t);
 }
 
 /* A table, and the one to its right if there is one: line by line. */
@@ -304,6 +352,8 @@ static void draw_table(struct text *t, struct block *b)
 			draw_row(t, right, r);
 		text_end(t);
 	}
+	if (left->is_fitted)
+		draw_left_out(t, left);
 }
 
 /* ---- pictures and findings -------------------------------------------------------------- */
@@ -354,10 +404,10 @@ static void draw_findings(struct text *t, const struct block *b)
 		text_at(t, RULE_AT, TOKEN_TEXT, f->rule);
 		if (is_narrow)
 			text_end(t);
-		text_wrap(t, left, left, TOKEN_TEXT, f->brief);
+		text_wrap(t, left, left, TOKEN_TEXT, f->brief, 0);
 		text_end(t);
 		text_wrap(t, text_at(t, left, TOKEN_DIM, "\xe2\x86\x92 "), left + 2, TOKEN_TEXT,
-			  f->advice);
+			  f->advice, 0);
 		text_end(t);
 	}
 }
