@@ -201,6 +201,7 @@ check-collector: all $(B)/tests/traced_program $(B)/tests/dump
 	$(Q)python3 tests/collector/seeds.py --bin $(B)
 include tests/collector/nvtx.mk
 include tests/collector/flight.mk
+include tests/hostile/hostile.mk
 include tests/fake/fake.mk
 
 # The collector beside the stand-in for CUPTI; check-fake proves the stand-in itself.
@@ -241,7 +242,7 @@ $(ORACLES:%=check-%): check-%: all
 check-python: all
 	$(Q)python3 tests/python/run.py --bin $(B) $(W)
 
-CHECKS := $(addprefix check-,format size layers cycles headers exports unit cli collector flight nvtx fake cupti \
+CHECKS := $(addprefix check-,format size layers cycles headers exports unit cli collector hostile flight nvtx fake cupti \
 	$(ORACLES) python \
 	replay same faults memory-limits)
 .PHONY: $(CHECKS) check-clients check-big check-gpu

@@ -23,7 +23,7 @@ work=$(mktemp -d)
 begin=$(date +%s)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-alone='collector flight nvtx fake cupti python'
+alone='collector hostile flight nvtx fake cupti python'
 
 side_by_side=
 one_by_one=

@@ -7,9 +7,11 @@
 #include "schemas/log/tables.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,6 +126,19 @@ out:
 	trace_free(t);
 }
 
+/* A FIFO that somebody has put there would make us wait. */
+static FILE *open_log(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fdopen(fd, "rb");
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
 static void put_losses(struct buf *out, const struct sum *sum)
 {
 	const char *before = "; lost: ";
@@ -162,7 +177,7 @@ void found_print(const struct found *before, const struct found *after, const ch
 		if (is_in(before, after->names[i]))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder, after->names[i]);
-		FILE *f = fopen(path, "rb");
+		FILE *f = open_log(path);
 		if (!f)
 			continue;
 		first = first ? first : after->names[i];

@@ -8,6 +8,8 @@
 #include "collector/record/found.h"
 #include "collector/record/config.h"
 #include "collector/record/doctor.h"
+#include "collector/record/preload.h"
+#include "collector/record/run.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
@@ -15,16 +17,11 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 }; /* as the shell has it */
 
 struct record {
 	const char *config, *library, *ctl;
@@ -128,112 +125,7 @@ static int show_help(const struct option_set *sets)
 	return 0;
 }
 
-/* ---- the library ---- */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* Beside the tool, as built, or in lib/ beside its bin/, as installed. */
-static enum status find_library(const char *asked, char out[PATH_MAX], struct error *err)
-{
-	static const char *const places[] = { "libtacho.so", "../lib/libtacho.so.1",
-					      "../lib64/libtacho.so.1" };
-	char self[PATH_MAX], path[PATH_MAX + 64];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (asked && realpath(asked, out))
-		return ST_OK;
-	if (asked || n < 0)
-		return fail(err, ST_ABSENT, NOWHERE, "%s: no such library", asked ? asked : "");
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
-		if (is_file(path) && realpath(path, out))
-			return ST_OK;
-	}
-	return fail(err, ST_ABSENT, NOWHERE, "libtacho.so is not beside %s, nor in ../lib", self);
-}
-
 /* ---- the run ---- */
-
-static pid_t child;
-
-static void pass_on(int number)
-{
-	if (child > 0)
-		kill(child, number);
-}
-
-static void set_variable(const char *name, const char *value, void *arg)
-{
-	if (value)
-		setenv(name, value, 1);
-	else
-		unsetenv(name);
-}
-
-/* Sets a variable that names one library, unless the user has named another; returns that one. */
-static const char *name_library(const char *variable, const char *library)
-{
-	const char *other = getenv(variable);
-
-	if (other && *other && strcmp(other, library) != 0)
-		return other;
-	setenv(variable, library, 1);
-	return NULL;
-}
-
-/* Appends the folder of tacho.py, as built or as installed, to the user's PYTHONPATH. */
-static void set_python_path(const char *library)
-{
-	static const char *const places[] = { ".", "../share/tacho" };
-	const char *before = getenv("PYTHONPATH"), *end = strrchr(library, '/');
-	char folder[2 * PATH_MAX], path[2 * PATH_MAX + 16];
-	struct buf text;
-	size_t i;
-
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(folder, sizeof(folder), "%.*s/%s", (int)(end - library), library,
-			 places[i]);
-		snprintf(path, sizeof(path), "%s/tacho.py", folder);
-		if (is_file(path))
-			break;
-	}
-	if (i == sizeof(places) / sizeof(places[0]) || !realpath(folder, path))
-		return;
-	buf_init(&text, 1 << 20);
-	if (before && *before)
-		buf_putf(&text, "%s:", before);
-	buf_put_text(&text, path);
-	setenv("PYTHONPATH", buf_text(&text), 1);
-	buf_release(&text);
-}
-
-static void set_environment(struct config *c, const char *library)
-{
-	const char *before = getenv("LD_PRELOAD");
-	struct buf preload;
-
-	config_export(c, set_variable, NULL);
-	const char *other = name_library("CUDA_INJECTION64_PATH", library);
-
-	if (other)
-		complain("CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
-			 "and work of the GPU may be recorded late or not at all",
-			 other);
-	buf_init(&preload, 1 << 20);
-	buf_put_text(&preload, library);
-	if (before && *before)
-		buf_putf(&preload, ":%s", before);
-	setenv("LD_PRELOAD", buf_text(&preload), 1);
-	buf_release(&preload);
-	set_python_path(library);
-}
 
 /* Returns whether the folder was made here. */
 static bool prepare_folder(const char *folder)
@@ -261,38 +153,12 @@ static void prepare_ring(const struct config *c)
 	found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, 0, 0);
 }
 
-/* What a terminal sends reaches the command by itself; what was sent to us is passed on. */
-static int wait_for_command(void)
-{
-	static const int passed[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT };
-	int status = 0;
-
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-		signal(passed[i], pass_on);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return status;
-}
-
-/* As the command ended, so do we. */
-static int end_as(int status)
-{
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	if (!WIFSIGNALED(status))
-		return 1;
-	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* the command's core is enough */
-	signal(WTERMSIG(status), SIG_DFL);
-	kill(getpid(), WTERMSIG(status));
-	return 128 + WTERMSIG(status);
-}
-
 static int record(struct config *c, const struct record *o, const char *library, char **command)
 {
+	struct run run = { .command = command };
+	struct preload_others others = { 0 };
 	struct found before, after;
+	struct error err;
 	char note[PATH_MAX + 100] = "";
 	bool made = prepare_folder(c->out);
 
@@ -301,36 +167,29 @@ static int record(struct config *c, const struct record *o, const char *library,
 	found_init(&before);
 	found_init(&after);
 	found_look(&before, c->out, c->host);
-	set_environment(c, library);
-	const char *other = c->nvtx ? name_library("NVTX_INJECTION64_PATH", library) : NULL;
-
-	if (other) /* the last line says so */
+	if (preload_set(c, library, &others, &err) != ST_OK)
+		complain("%s; the command runs without a log", err.text);
+	if (others.cuda)
+		complain("CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
+			 "and work of the GPU may be recorded late or not at all",
+			 others.cuda);
+	if (others.nvtx) /* the last line says so */
 		snprintf(note, sizeof(note),
-			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s", other);
-	fflush(stdout);
-	child = fork();
-	if (child == 0) {
-		execvp(command[0], command);
-		int code = errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
-		complain("%s: %s", command[0], strerror(errno));
-		_exit(code);
-	}
-	if (child < 0) {
-		complain("%s", strerror(errno));
-		return status_exit(ST_MEMORY);
-	}
-	int status = wait_for_command();
+			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
+			 others.nvtx);
+	if (run_command(&run, &err) != ST_OK)
+		complain("%s", err.text);
 	if (c->ring)
-		found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, child,
-			    status);
+		found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, run.child,
+			    run.status);
 	found_look(&after, c->out, c->host);
-	if (!o->quiet && !(WIFEXITED(status) && WEXITSTATUS(status) >= NOT_EXECUTABLE))
+	if (!o->quiet && run.child)
 		found_print(&before, &after, c->out, note);
 	if (made)
 		rmdir(c->out); /* stays, if something is in it */
 	found_release(&before);
 	found_release(&after);
-	return end_as(status);
+	return run.child ? run_end_as(run.status) : run.exit_code;
 }
 
 static int show_version(const char *library)
@@ -407,6 +266,7 @@ int main(int argc, char **argv)
 	enum status status;
 	int operands = 0;
 
+	run_hold_streams();
 	status = take_arguments(sets, argc, argv, &operands, &err);
 	if (status == ST_OK && own.help)
 		return show_help(sets);
@@ -417,7 +277,7 @@ int main(int argc, char **argv)
 	if (status == ST_OK && own.print_config)
 		return show(&config, NULL);
 	if (status == ST_OK)
-		status = find_library(own.library, library, &err);
+		status = preload_find(own.library, library, &err);
 	if (own.version)
 		return show_version(library);
 	if (status == ST_OK && !own.doctor && !operands)

@@ -66,7 +66,7 @@ static enum status open_new(const struct store_place *place, int *fd, struct err
 			snprintf(rank, sizeof(rank), "%u", place->rank);
 		snprintf(path, cap, "%s/%s.r%s.p%u.%u.tacho", place->folder, place->host, rank,
 			 place->pid, n);
-		*fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0666);
+		*fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0600);
 		if (*fd >= 0)
 			return ST_OK;
 		if (errno != EEXIST)

@@ -267,8 +267,10 @@ static enum status save_left(struct log_ring *r, const char *folder, const char 
 enum status store_save_left(const char *path, const char *folder, const char *word, uint64_t *bytes,
 			    struct error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* not blocking: somebody may have put a FIFO there */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct log_ring *r = malloc(sizeof(*r));
+	struct stat file;
 	enum status st = ST_OK;
 
 	*bytes = 0;
@@ -276,6 +278,8 @@ enum status store_save_left(const char *path, const char *folder, const char *wo
 		st = fail_memory(err);
 	else if (fd < 0)
 		st = fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
+	else if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
+		st = fail(err, ST_FORMAT, NOWHERE, "it is no file");
 	if (st == ST_OK)
 		st = log_ring_open(r, read_file, &fd, err);
 	if (st == ST_OK)

@@ -652,6 +652,63 @@ test_record() {
 	equal 'no folder for no log' "$(ls -d "$work/none" 2>/dev/null)" ''
 }
 
+# What somebody has put where rings and logs are does not hold up the command.
+test_record_foreign_files() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	mkdir -p "$work/log/$(uname -n).r0.p2.ring"
+	mkfifo "$work/log/$(uname -n).r0.p1.ring" "$work/log/$(uname -n).r0.p1.0.tacho"
+	timeout 20 "$record" --ring 4M --out "$work/log" -- echo hi >"$work/out" 2>"$work/told"
+	equal status $? 0
+	equal output "$(cat "$work/out")" hi
+	expect 'the reason' 'p1\.ring is left as it is: it is no file'
+	equal 'it is left' "$(ls "$work/log" | wc -l)" 3
+}
+
+# ld.so divides LD_PRELOAD at blanks and colons.
+test_record_odd_path() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	mkdir -p "$work/a b:c"
+	cp "$record" "$B/libtacho.so" "$B/tacho.py" "$work/a b:c"
+	TMPDIR=$work "$work/a b:c/tacho-record" --out "$work/log" -- sh -c '"$@"; exit 4' - \
+		"$traced_program" steps 5 2>"$work/told"
+	equal status $? 4
+	equal 'not a word of ld.so' "$(grep -c 'ld.so' "$work/told")" 0
+	tell 0
+	expect steps '^sum kind=10 name=step count=5'
+	rm -r "$work/a b:c"
+}
+
+# env would have become the command: what ends the one ends the other.
+test_record_killed() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"$record" -q --out "$work/log" -- "$traced_program" spin 1000 >"$work/out" 2>&1 &
+	pid=$!
+	wait_ready
+	command=$(cat /proc/$pid/task/$pid/children)
+	kill -9 $pid
+	wait $pid 2>/dev/null
+	sleep 0.2
+	for one in $command; do
+		equal 'nothing of it is left' "$(cut -d ' ' -f 3 "/proc/$one/stat" 2>/dev/null | tr -d Z)" ''
+	done
+	# a signal that comes before there is a command is not lost
+	i=0
+	while [ $i -lt 30 ]; do
+		"$record" -q --out "$work/log" -- sleep 5 &
+		pid=$!
+		sleep 0.00$((i % 10))
+		kill -TERM $pid
+		wait $pid 2>/dev/null
+		equal 'while it begins' $? 143
+		i=$((i + 1))
+	done
+}
+
+test_modes() { # command lines and paths of a job are nobody else's business
+	(umask 0 && recorded all steps 3)
+	equal mode "$(stat -c %a "$work"/log/*.tacho)" 600
+}
+
 test_record_settings() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	echo '{"window": "steps:2-6", "sample": "none", "ranks": [0, 1], "max_disk": "1G", "totals": true}' \

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/record/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * How long the canary waits for a signal that we have got already, and we for the canary's answer.
+ * timeout(1) sends each signal to its child and then to the group: both count as one, as they do
+ * where a program gets the second while the first is pending.
+ */
+enum { PATIENCE_MS = 10, ANSWER_MS = 500 };
+
+struct starter {
+	sigset_t mask;               /* as we got it, for the command */
+	struct sigaction on_sigchld; /* the same */
+	pid_t canary;
+	int ask; /* socket to the canary; -1: there is none */
+};
+
+void run_hold_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* takes the lowest number */
+}
+
+/* ---- the canary ---- */
+
+static void close_all_but(int kept)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+
+#ifdef SYS_close_range /* of Linux 5.9 */
+	if (kept > 0 && syscall(SYS_close_range, 0, (unsigned)kept - 1, 0) == 0 &&
+	    syscall(SYS_close_range, (unsigned)kept + 1, ~0u, 0) == 0)
+		return;
+#endif
+	getrlimit(RLIMIT_NOFILE, &limit);
+	for (int fd = 0; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++)
+		if (fd != kept)
+			close(fd);
+}
+
+/* Whether the signal has come, or comes within a moment. */
+static bool has_come(int number)
+{
+	const struct timespec patience = { .tv_nsec = PATIENCE_MS * 1000000L };
+	sigset_t one;
+	int got;
+
+	/*
+	 * kill() of a group holds a lock of the kernel until it has reached all members, and
+	 * setpgid() waits for it.  Of a group outside of our PID namespace we do not know the
+	 * number, and 0 would make another group.
+	 */
+	if (getpgrp() > 0)
+		setpgid(0, getpgrp());
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	do
+		got = sigtimedwait(&one, NULL, &patience);
+	while (got < 0 && errno == EINTR);
+	return got == number;
+}
+
+static void canary_main(int fd)
+{
+	int number;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "tacho-canary");
+	close_all_but(fd);
+	while (recv(fd, &number, sizeof(number), 0) == sizeof(number)) {
+		bool came = has_come(number);
+
+		if (send(fd, &came, sizeof(came), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+/* Without it, as where the limit of processes is reached, each signal is passed on. */
+static void start_canary(struct starter *s)
+{
+	const struct timeval patience = { .tv_usec = ANSWER_MS * 1000L };
+	int ends[2];
+
+	s->ask = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return;
+	s->canary = fork();
+	if (s->canary == 0)
+		canary_main(ends[1]);
+	close(ends[1]);
+	if (s->canary < 0) {
+		close(ends[0]);
+		return;
+	}
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	s->ask = ends[0];
+}
+
+static void stop_canary(struct starter *s)
+{
+	if (s->ask < 0)
+		return;
+	close(s->ask);
+	kill(s->canary, SIGKILL); /* it may be stopped */
+	waitpid(s->canary, NULL, 0);
+	s->canary = 0;
+	s->ask = -1;
+}
+
+static bool reached_group(struct starter *s, int number)
+{
+	bool came = false;
+
+	if (s->ask < 0)
+		return false;
+	if (send(s->ask, &number, sizeof(number), MSG_NOSIGNAL) == sizeof(number) &&
+	    recv(s->ask, &came, sizeof(came), 0) == sizeof(came))
+		return came;
+	/* an answer that comes late would be taken for the next one's */
+	stop_canary(s);
+	return false;
+}
+
+/* ---- the command ---- */
+
+static void child_main(const struct starter *s, char *const *command, pid_t parent, int report)
+{
+	int why;
+
+	/* env would have become the command, so a SIGKILL sent to us is meant for it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(RUN_NOT_EXECUTABLE);
+	sigaction(SIGCHLD, &s->on_sigchld, NULL);
+	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+	execvp(command[0], command);
+	why = errno;
+	(void)!write(report, &why, sizeof(why));
+	_exit(RUN_NOT_FOUND);
+}
+
+/* Where the command closes its end of a pipe, nobody is to find it open still. */
+static void let_go_of_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	close(null);
+}
+
+static enum status start_child(const struct starter *s, struct run *run, struct error *err)
+{
+	pid_t parent = getpid();
+	int report[2], why = 0;
+
+	run->exit_code = RUN_NOT_EXECUTABLE;
+	if (pipe2(report, O_CLOEXEC) != 0)
+		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
+	run->child = fork();
+	if (run->child == 0) {
+		close(report[0]);
+		child_main(s, run->command, parent, report[1]);
+	}
+	if (run->child < 0)
+		why = errno;
+	close(report[1]);
+	while (!why && read(report[0], &why, sizeof(why)) < 0 && errno == EINTR)
+		;
+	close(report[0]);
+	if (!why) {
+		let_go_of_streams();
+		return ST_OK;
+	}
+	if (run->child > 0)
+		waitpid(run->child, NULL, 0);
+	run->child = 0;
+	run->exit_code = why == ENOENT || why == ENOTDIR ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+	return fail(err, ST_ABSENT, NOWHERE, "%s: %s", run->command[0], strerror(why));
+}
+
+/* Our own parent, a shell, is to see that the command was stopped. */
+static void stop_as_well(int number)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	kill(getpid(), number);
+	if (number == SIGSTOP)
+		return;
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+}
+
+/* Takes what has ended, orphans that were given to us as process 1 too; true: the command has. */
+static bool reap(struct starter *s, struct run *run)
+{
+	bool ended = false;
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid == s->canary && !WIFSTOPPED(status)) {
+			close(s->ask);
+			s->canary = 0;
+			s->ask = -1;
+		}
+		if (pid != run->child)
+			continue;
+		if (WIFSTOPPED(status)) {
+			stop_as_well(WSTOPSIG(status));
+			continue;
+		}
+		run->status = status;
+		ended = true;
+	}
+	return ended;
+}
+
+static void pass_on(const struct run *run, int number, const siginfo_t *info)
+{
+	if (info->si_code == SI_QUEUE)
+		sigqueue(run->child, number, info->si_value);
+	else
+		kill(run->child, number);
+}
+
+static void take_signal(struct starter *s, struct run *run, int number, const siginfo_t *info)
+{
+	static const struct timespec now = { 0 };
+	sigset_t again;
+
+	if (reached_group(s, number)) {
+		sigemptyset(&again);
+		sigaddset(&again, number);
+		if (number < SIGRTMIN) /* the same once more, as timeout(1) sends it */
+			sigtimedwait(&again, NULL, &now);
+	} else if (!run->is_for_us || !run->is_for_us(number, run->child, run->arg)) {
+		pass_on(run, number, info);
+	}
+}
+
+static void wait_for_child(struct starter *s, struct run *run, const sigset_t *all)
+{
+	siginfo_t info;
+
+	for (;;) {
+		int number = sigwaitinfo(all, &info);
+
+		if (number == SIGCHLD) {
+			if (reap(s, run))
+				return;
+		} else if (number > 0) {
+			take_signal(s, run, number, &info);
+		}
+	}
+}
+
+enum status run_command(struct run *run, struct error *err)
+{
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	struct starter s = { .ask = -1 };
+	sigset_t all;
+
+	sigemptyset(&plain.sa_mask);
+	sigfillset(&all);
+	/* from here on a signal waits until there is a command that it can be passed on to */
+	sigprocmask(SIG_SETMASK, &all, &s.mask);
+	sigaction(SIGCHLD, &plain, &s.on_sigchld); /* ignored, it would take the exit status away */
+	start_canary(&s);
+	enum status status = start_child(&s, run, err);
+	if (status == ST_OK)
+		wait_for_child(&s, run, &all);
+	stop_canary(&s);
+	return status;
+}
+
+int run_end_as(int status)
+{
+	sigset_t one;
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (!WIFSIGNALED(status))
+		return 1;
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* the command's core is enough */
+	signal(WTERMSIG(status), SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, WTERMSIG(status));
+	kill(getpid(), WTERMSIG(status));
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	return 128 + WTERMSIG(status);
+}

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs each row of the table alone and recorded: status, output and errors are to be equal.
+
+	python3 tests/hostile/run.py --bin build [--third] [WORD...]    rows whose names hold all words
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import glob
+import os
+import re
+import resource
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import table
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 10  # seconds until a row hangs
+NOBODY = 65534
+REPORT = 99  # the descriptor by which a program reports whose streams are closed; the same in each run
+
+
+def name_of(row):
+    program, words, done, mode = row
+    text = "-".join([program] + words)
+    if done:
+        parts = [str(int(p)) if isinstance(p, int) else "+".join(str(int(n)) for n in p)
+                 if isinstance(p, list) else str(p) for p in done]
+        text += "/" + "-".join(parts)
+    return "%s/%s" % (text, mode)
+
+
+CANNOT_START = ("none", "no-program", "folder", "no-interpreter")
+
+
+class Programs:
+    """Commands of programs, built when they are first asked for."""
+
+    def __init__(self, work):
+        self.work, self.kept = work, {}
+
+    def command(self, program):
+        """None: the machine has no compiler or interpreter for it."""
+        if program not in self.kept:
+            self.kept[program] = self.find(program)
+        return self.kept[program]
+
+    def find(self, program):
+        if program in table.BUILT:
+            return self.build(program)
+        if program in table.STARTED:
+            words = table.STARTED[program]
+            return [words[0], os.path.join(HERE, words[1])] if shutil.which(words[0]) else None
+        if program in table.PYTHONS:
+            return self.python(program)
+        if program == "c-setuid":
+            return self.setuid()
+        path = os.path.join(self.work, program)
+        if program == "no-program":
+            with open(path, "w", encoding="ascii") as f:
+                f.write("no program\n")
+        elif program == "folder":
+            os.mkdir(path)
+        elif program == "no-interpreter":
+            with open(path, "w", encoding="ascii") as f:
+                f.write("#!/none\n")
+            os.chmod(path, 0o755)
+        return [path]
+
+    def build(self, program):
+        path = os.path.join(self.work, "bin-" + program)
+        command = table.BUILT[program][1].replace("@", shlex.quote(path))
+        done = subprocess.run(command, shell=True, cwd=HERE, capture_output=True)
+        return [path] if done.returncode == 0 and os.path.exists(path) else None
+
+    @staticmethod
+    def python(program):
+        """The interpreter itself: a shim of pyenv is a shell that looks for it."""
+        version = program[len("python"):]
+        places = glob.glob(os.path.expanduser("~/.pyenv/versions/%s.*/bin/%s" % (version, program)))
+        path = shutil.which(program)
+        for place in sorted(places) + [path] * bool(path):
+            done = subprocess.run([place, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+            if done.returncode == 0:
+                return [done.stdout.strip(), os.path.join(HERE, "lang.py")]
+        return None
+
+    def setuid(self):
+        base = self.command("c")
+        if not base or os.geteuid() != 0:
+            return None
+        path = os.path.join(self.work, "setuid")
+        shutil.copy(base[0], path)
+        os.chmod(path, 0o4755)
+        return [path]
+
+
+def prepare(done, report, as_nobody):
+    """What the new process does to itself before it becomes the program."""
+    def before():
+        os.setsid()
+        os.dup2(report, REPORT)
+        if as_nobody:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+        if done[0] == "closed":
+            for fd in done[1]:
+                os.close(fd)
+        elif done[0] == "ignored":
+            for number in done[1]:
+                signal.signal(number, signal.SIG_IGN)
+        elif done[0] == "blocked":
+            signal.pthread_sigmask(signal.SIG_BLOCK, done[1])
+        elif done[0] == "limit":
+            limit = getattr(resource, done[1])
+            resource.setrlimit(limit, (done[2], done[2]))
+        elif done[0] == "alarm":
+            signal.setitimer(signal.ITIMER_REAL, done[1])
+    return before
+
+
+def wait_ready(process, until):
+    """Reads up to the line "ready", which all do that wait for something."""
+    got = b""
+    while b"ready\n" not in got and time.monotonic() < until:
+        if select.select([process.stdout], [], [], 0.1)[0]:
+            byte = os.read(process.stdout.fileno(), 4096)
+            if not byte:
+                break
+            got += byte
+    return got
+
+
+def act(process, done):
+    time.sleep(0.05)  # it waits by now
+    if done[0] == "one":
+        os.kill(process.pid, done[1])
+    elif done[0] == "group":
+        os.killpg(process.pid, done[1])
+    elif done[0] == "queue":
+        subprocess.run(["kill", "-s", str(int(signal.SIGRTMIN) + 1), "-q", str(done[1]), str(process.pid)],
+                       check=True)
+    elif done[0] == "stopped":
+        os.killpg(process.pid, signal.SIGTSTP)
+        time.sleep(done[1])
+        os.killpg(process.pid, signal.SIGCONT)
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGTERM)
+
+
+def wrapped(command, done):
+    if done[0] == "timeout":
+        return ["timeout", str(done[1])] + command
+    if done[0] == "timeout-kill":
+        return ["timeout", "-s", "KILL", str(done[1])] + command
+    return command
+
+
+def observe(command, done, as_nobody=False):
+    """What there is to see from outside: status, output, errors; "hangs" where it does not end."""
+    report, write = os.pipe()
+    environment = dict(os.environ, ACTOR_REPORT=str(REPORT), TERM="dumb")
+    done = done or ("nothing",)
+    process = subprocess.Popen(wrapped(command, done), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, close_fds=False, env=environment,
+                               preexec_fn=prepare(done, write, as_nobody))
+    os.close(write)
+    until = time.monotonic() + LIMIT
+    out = b""
+    try:
+        if done[0] in ("one", "group", "queue", "stopped"):
+            out = wait_ready(process, until)
+            act(process, done)
+        rest, err = process.communicate(timeout=max(1, until - time.monotonic()))
+        out, status = out + rest, process.returncode
+    except (subprocess.TimeoutExpired, ProcessLookupError):
+        status, err = "hangs", b""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.communicate()
+    with os.fdopen(report, "rb") as f:
+        told = f.read() if status != "hangs" else b""
+    # numbers of processes and threads, and addresses, in what sanitizers and runtimes print
+    err = re.sub(rb"0x[0-9a-f]+|==\d+==|pid=\d+|\(\d+\)|T\d+\b", b"*", err)
+    return {"status": status, "output": out, "errors": err, "report": told}
+
+
+class Runner:
+    def __init__(self, bin_folder, work):
+        self.bin, self.work, self.alone = bin_folder, work, {}
+        self.programs = Programs(work)
+
+    def plain(self, row, command):
+        key = name_of(row).rsplit("/", 1)[0]
+        if key not in self.alone:
+            # what cannot be started is started by env, of which the status counts; its words are its own
+            cannot = row[0] in CANNOT_START
+            seen = observe(["env"] * cannot + command, row[2], row[0] == "c-setuid")
+            self.alone[key] = {"status": seen["status"]} if cannot else seen
+        return self.alone[key]
+
+    def recorded(self, row, command):
+        folder = tempfile.mkdtemp(dir=self.work)
+        os.chmod(folder, 0o777)
+        # no descriptor of the program's is above: what it opens is the same
+        record = [os.path.join(self.bin, "tacho-record"), "-q", "--out", os.path.join(folder, "log")]
+        got = observe(record + table.MODES[row[3]] + ["--"] + command, row[2], row[0] == "c-setuid")
+        shutil.rmtree(folder, ignore_errors=True)
+        return got
+
+    def run(self, row):
+        """None: it cannot be run here; else what differs, as text."""
+        command = self.programs.command(row[0])
+        if command is None:
+            return None
+        command = command + row[1]
+        want = self.plain(row, command)
+        got = self.recorded(row, command)
+        return "; ".join("%s %r, should be %r" % (key, got[key], want[key]) for key in want if got[key] != want[key])
+
+
+def expected(name):
+    return next((why for pattern, why in table.UNEQUAL if fnmatch.fnmatch(name, pattern)), None)
+
+
+def judge(runner, row):
+    """One row, once more where it fails: programs wait for each other, and a busy machine may be late."""
+    name = name_of(row)
+    why = expected(name)
+    differs = runner.run(row)
+    if differs is None:
+        return name, "skipped", "nothing here to build or start %s" % row[0]
+    if bool(differs) != bool(why):
+        runner.alone.pop(name.rsplit("/", 1)[0], None)
+        differs = runner.run(row)
+    if why and differs:
+        return name, "unequal", why
+    if why:
+        return name, "failed", "it is equal now: take it out of UNEQUAL (%s)" % why
+    return name, "failed" if differs else "passed", differs
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", default="build")
+    parser.add_argument("--third", action="store_true")
+    parser.add_argument("words", nargs="*")
+    args = parser.parse_args()
+    rows = [row for i, row in enumerate(table.ROWS)
+            if (not args.third or i % 3 == 0) and all(word in name_of(row) for word in args.words)]
+    work = tempfile.mkdtemp(prefix="hostile.")
+    os.chmod(work, 0o755)
+    for name in ("tacho-record", "libtacho.so", "tacho.py"):  # where another user can read them
+        shutil.copy(os.path.join(args.bin, name), work)
+    for variable in [name for name in os.environ if name.startswith("TACHO_")] + ["LD_PRELOAD", "RANK", "PYTHONPATH"]:
+        os.environ.pop(variable, None)
+    counts = dict.fromkeys(("passed", "failed", "unequal", "skipped"), 0)
+    try:
+        runner = Runner(work, work)
+        for row in rows:
+            runner.programs.command(row[0])
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for name, result, text in pool.map(lambda row: judge(runner, row), rows):
+                counts[result] += 1
+                if result != "passed" or args.words:
+                    print("%s %s%s" % ("not ok" if result == "failed" else "ok", name,
+                                       "" if result == "passed" else " # %s: %s" % (result, text)), flush=True)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print("hostile: %d passed, %d failed; %d known to be unequal, %d that this machine lacks a program for"
+          % (counts["passed"], counts["failed"], counts["unequal"], counts["skipped"]))
+    return 1 if counts["failed"] or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table: programs, what is done to them, how they are recorded, and what cannot be equal yet."""
+import signal
+
+# name: sources, and the command that builds @ of them; None: it cannot be built here
+C = "-D_GNU_SOURCE -O1 -g -w -pthread"
+BUILT = {
+    "c": ("actor.c", "gcc " + C + " -o @ actor.c -ldl"),
+    "c-static": ("actor.c", "gcc " + C + " -DSTATIC -static -o @ actor.c"),
+    "c-asan-gcc": ("actor.c", "gcc " + C + " -fsanitize=address -o @ actor.c -ldl"),
+    "c-asan-clang": ("actor.c", "clang " + C + " -fsanitize=address -o @ actor.c -ldl"),
+    "c-tsan-gcc": ("actor.c", "gcc " + C + " -fsanitize=thread -o @ actor.c -ldl"),
+    "c-tsan-clang": ("actor.c", "clang " + C + " -fsanitize=thread -o @ actor.c -ldl"),
+    "c-msan-clang": ("actor.c", "clang " + C + " -fsanitize=memory -o @ actor.c -ldl"),
+    "c-ubsan-clang": ("actor.c", "clang " + C + " -fsanitize=undefined -o @ actor.c -ldl"),
+    "c++": ("lang.cc", "g++ -O1 -pthread -o @ lang.cc"),
+    "c++-asan": ("lang.cc", "g++ -O1 -pthread -fsanitize=address -o @ lang.cc"),
+    "c++-tsan": ("lang.cc", "g++ -O1 -pthread -fsanitize=thread -o @ lang.cc"),
+    "rust": ("lang.rs", "rustc -o @ lang.rs"),
+    "go": ("lang.go", "go build -o @ lang.go"),
+    "java": ("Lang.java", "mkdir @.classes && javac -d @.classes Lang.java && "
+                          "printf '#!/bin/sh\\nexec java -cp %s.classes Lang \"$@\"\\n' @ >@ && chmod +x @"),
+}
+# what is started as it is; a Python is each that the machine has
+STARTED = {"node": ["node", "lang.js"], "bash": ["bash", "lang.sh"], "dash": ["dash", "lang.sh"],
+           "perl": ["perl", "lang.pl"]}
+PYTHONS = ["python2.7"] + ["python3.%d" % minor for minor in range(6, 16)]
+
+# how it is recorded
+MODES = {
+    "whole": [],
+    "window": ["--window", "steps:3-6"],
+    "ring": ["--ring", "2M", "--save-on", "slow=3,death"],
+}
+ALL = tuple(MODES)
+
+
+def one(number):
+    return ("one", number)
+
+
+def group(number):
+    return ("group", number)
+
+
+ROWS = []  # program, words, what is done to it, mode
+
+
+def rows(program, words, done=None, modes=ALL):
+    ROWS.extend((program, words.split(), done, mode) for mode in modes)
+
+
+# ends
+for words in ("exit 0", "exit 7", "exit 255", "_exit 7", "quick_exit 7", "exit_group 7", "return", "abort",
+              "segv", "exit_in_thread", "main_pthread_exit", "last_thread", "atexit", "exit_in_handler",
+              "stack_overflow"):
+    rows("c", words)
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGALRM,
+               signal.SIGTERM, signal.SIGKILL, signal.SIGPROF, signal.SIGWINCH, signal.SIGRTMIN + 3):
+    rows("c", "raise %d" % number, modes=("whole", "ring"))
+rows("c", "raise_twice 15", modes=("whole", "ring"))
+# signals: to the program alone, to its group, by the shell's tools
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
+               signal.SIGKILL):
+    rows("c", "work", one(number))
+    rows("c", "work", group(number), modes=("whole", "ring"))
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH,
+               signal.SIGTSTP, signal.SIGRTMIN + 2):
+    rows("c", "count", one(number), modes=("whole",))
+    rows("c", "count", group(number), modes=("whole",))
+rows("c", "count 1", group(signal.SIGTERM), modes=("ring",))
+rows("c", "count", one(signal.SIGTERM), modes=("window", "ring"))
+rows("c", "checkpoint", one(signal.SIGTERM))
+rows("c", "checkpoint", group(signal.SIGTERM))
+rows("c", "checkpoint", ("timeout", 0.7))
+rows("c", "work", ("timeout", 0.5))
+rows("c", "work", ("timeout-kill", 0.5), modes=("whole", "ring"))
+rows("c", "poll", one(signal.SIGTERM))
+rows("c", "poll", group(signal.SIGUSR2), modes=("whole", "ring"))
+rows("c", "poll", group(signal.SIGWINCH), modes=("whole",))
+rows("c", "poll", ("stopped", 0.3), modes=("whole", "ring"))
+rows("c", "count", ("stopped", 0.3), modes=("whole",))
+rows("c", "sigwait", one(signal.SIGTERM), modes=("whole", "ring"))
+rows("c", "sigwait", group(signal.SIGUSR1), modes=("whole",))
+rows("c", "signalfd", one(signal.SIGTERM), modes=("whole", "ring"))
+rows("c", "value", ("queue", 41), modes=("whole",))
+# what it finds where it starts
+rows("c", "masks")
+rows("c", "masks", ("ignored", [signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT]))
+rows("c", "masks", ("blocked", [signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM]), modes=("whole",))
+rows("c", "exit 7", ("ignored", [signal.SIGCHLD]))
+rows("c", "work", ("alarm", 0.4), modes=("whole",))
+rows("c", "descriptors")
+rows("c", "descriptors", ("closed", [0]), modes=("whole",))
+rows("c", "threads")
+rows("c", "children")
+rows("c", "limits", modes=("whole",))
+rows("c", "environment", modes=("whole",))
+for closed in ([0], [1], [2], [0, 1, 2]):
+    rows("c", "streams", ("closed", closed), modes=("whole", "ring"))
+rows("c", "daemonize")
+rows("c", "close_all", modes=("whole", "ring"))
+rows("c", "reuse", modes=("whole", "ring"))
+# children
+for words in ("fork 4", "raw_fork 4", "vfork_exec", "vfork_term", "spawn", "sigchld", "exec", "daemon",
+              "reparent"):
+    rows("c", words)
+# locks and unwinding
+rows("c", "cancel")
+rows("c", "fork_in_handler", modes=("whole", "ring"))
+rows("c", "jump_out", modes=("whole", "ring"))
+# fences
+rows("c", "userns")
+rows("c", "seccomp")
+rows("c", "opens 16", modes=("whole", "ring"))
+rows("c", "opens 8", modes=("whole",))
+rows("c", "file_size", modes=("whole", "ring"))
+rows("c", "cpu", modes=("whole",))
+rows("c", "memory", ("limit", "RLIMIT_AS", 1 << 30), modes=("whole", "ring"))
+rows("c", "exit 3", ("limit", "RLIMIT_NOFILE", 8), modes=("whole", "ring"))
+rows("c", "exit 3", ("limit", "RLIMIT_STACK", 1 << 20), modes=("whole",))
+rows("c", "exit 3", ("limit", "RLIMIT_FSIZE", 0), modes=("whole", "ring"))
+rows("c", "exit 3", ("limit", "RLIMIT_NPROC", 1), modes=("whole",))
+rows("c", "lock_memory", modes=("whole", "ring"))
+# not started
+rows("none", "", modes=("whole", "ring"))
+rows("no-program", "", modes=("whole", "ring"))
+rows("folder", "", modes=("whole",))
+rows("no-interpreter", "", modes=("whole",))
+# other compilers
+for program in ("c-static", "c-asan-gcc", "c-asan-clang", "c-tsan-gcc", "c-tsan-clang", "c-msan-clang",
+                "c-ubsan-clang"):
+    rows(program, "exit 7", modes=("whole", "ring"))
+    rows(program, "count", one(signal.SIGTERM), modes=("whole",))
+    rows(program, "work", one(signal.SIGUSR1), modes=("whole",))
+    rows(program, "spawn", modes=("whole",))
+rows("c-asan-gcc", "segv", modes=("whole",))
+rows("c-setuid", "exit 7", modes=("whole", "ring"))
+rows("c-setuid", "count", one(signal.SIGTERM), modes=("whole",))
+for program in ("c++", "c++-asan", "c++-tsan"):
+    for words in ("exit", "throw", "threads"):
+        rows(program, words, modes=("whole",))
+    rows(program, "count", group(signal.SIGTERM), modes=("whole",))
+rows("c++", "terminate", modes=("whole", "ring"))
+for words in ("exit", "child", "panic", "threads"):
+    rows("rust", words, modes=("whole",))
+rows("rust", "work", one(signal.SIGTERM), modes=("whole", "ring"))
+rows("rust", "work", group(signal.SIGINT), modes=("whole",))
+# interpreters
+for program in ("node", "java", "bash", "dash", "perl", "go"):
+    rows(program, "exit", modes=("whole", "ring"))
+    rows(program, "child", modes=("whole",))
+    rows(program, "count", one(signal.SIGTERM), modes=("whole",))
+    rows(program, "count", group(signal.SIGTERM), modes=("whole",))
+    rows(program, "work", one(signal.SIGTERM), modes=("whole",))
+for program in ("bash", "dash"):
+    rows(program, "pipe", modes=("whole",))
+    rows(program, "job", modes=("whole",))
+for program in PYTHONS:
+    for words in ("exit", "raise", "dispositions", "processes", "fork"):
+        rows(program, words, modes=("whole",))
+    rows(program, "warnings", modes=("whole",))
+    rows(program, "dispositions", modes=("ring",))
+    rows(program, "count", group(signal.SIGTERM), modes=("whole",))
+    rows(program, "count", one(signal.SIGUSR1), modes=("whole",))
+    rows(program, "work", one(signal.SIGTERM), modes=("whole",))
+    rows(program, "work", one(signal.SIGINT), modes=("ring",))
+
+# Rows that cannot be equal as long as a thread, descriptors, a socket and signal handlers of ours are in
+# the program: a pattern of their names, and why.  Such a row fails the test when it has begun to be equal.
+THREADS = "threads of ours in the program"
+DESCRIPTORS = "descriptors of ours in the program"
+HANDLERS = "signal handlers of ours in the program"
+SEEN = "a sanitizer inside the program sees our thread use what it has not seen us make"
+UNEQUAL = [
+    ("c-main_pthread_exit/*", THREADS), ("c-last_thread/*", THREADS), ("c-threads/*", THREADS),
+    ("c-userns/*", THREADS), ("c-seccomp/*", THREADS),
+    ("c-descriptors/*", DESCRIPTORS), ("c-streams/*", DESCRIPTORS), ("c-opens-*", DESCRIPTORS),
+    ("c-raw_fork-*", "the end of a child of a raw fork() ends the recorder"),
+    ("c-masks/*", HANDLERS), ("c-poll/*-15/*", HANDLERS), ("c-poll/stopped-*", HANDLERS),
+    ("c-poll/group-12/whole", HANDLERS), ("c-vfork_term/*", HANDLERS), ("c-raise-12/whole", HANDLERS),
+    ("python3.1[2-9]-fork/*", THREADS), ("c-tsan-clang-*/whole", SEEN), ("c-msan-clang-*", SEEN),
+    ("c-work/*-12/whole", HANDLERS), ("c-work/*-12/window", HANDLERS),
+]
