@@ -244,7 +244,7 @@ check-python: all
 
 CHECKS := $(addprefix check-,format size layers cycles headers exports unit cli collector hostile flight nvtx fake cupti \
 	$(ORACLES) python \
-	replay same faults memory-limits)
+	replay same widths faults memory-limits)
 .PHONY: $(CHECKS) check-clients check-big check-gpu
 check: packages all $(B)/unit $(FEW_TRACES)
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)

@@ -408,12 +408,12 @@ static const struct report_type *const summary[] = { &report_summary, NULL };
 static const struct report_type *const everything[] = { &report_summary, &report_check, NULL };
 static const struct report_type *const kernels[] = { &report_kernels, NULL };
 
-static struct tables *tables_of(const char *path, const struct report_type *const *reports)
+static struct tables *tables_of_all(char *const *paths, size_t count,
+				    const struct report_type *const *reports)
 {
-	char *paths[] = { (char *)path };
-	struct engine_outcome outcome;
+	struct engine_outcome outcome[2];
 	struct engine_request how = { .paths = paths,
-				      .count = 1,
+				      .count = count,
 				      .reports = reports,
 				      .threads = 1,
 				      .memory_bytes = 256 << 20,
@@ -424,9 +424,14 @@ static struct tables *tables_of(const char *path, const struct report_type *cons
 
 	CHECK_OK(name_rules_new(&rules, NULL, 0, NULL), NULL);
 	how.rules = rules;
-	CHECK_OK(engine_run(&tables, &how, &outcome, &err), &err);
+	CHECK_OK(engine_run(&tables, &how, outcome, &err), &err);
 	name_rules_free(rules);
 	return tables;
+}
+
+static struct tables *tables_of(const char *path, const struct report_type *const *reports)
+{
+	return tables_of_all((char *const[]){ (char *)(uintptr_t)path }, 1, reports);
 }
 
 static void write_text(char path[32], const char *text)
@@ -498,6 +503,34 @@ void test_format_short_names_apart(void)
 	buf_release(&out);
 	tables_free(how.tables);
 	unlink(path);
+}
+
+/* The same where ranks are compared: one line each, not the same name twice. */
+void test_format_names_of_ranks_apart(void)
+{
+	static const char text[] =
+		"{\"distributedInfo\":{\"rank\":%u,\"world_size\":2},\"traceEvents\":["
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1>(int)\",\"pid\":0,\"tid\":7,"
+		"\"ts\":200,\"dur\":%u,\"args\":{\"device\":0,\"stream\":7}},"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a<1>(float)\",\"pid\":0,\"tid\":7,"
+		"\"ts\":400,\"dur\":50,\"args\":{\"device\":0,\"stream\":7}}]}";
+	struct format_request how = { .reports = summary, .is_utf8 = true, .width = 100 };
+	char one[sizeof(text) + 32], paths[2][32];
+	struct buf out;
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(one, sizeof(one), text, i, 100 + 50 * i);
+		write_text(paths[i], one);
+	}
+	how.tables = tables_of_all((char *const[]){ paths[0], paths[1] }, 2, summary);
+	buf_init(&out, 1 << 20);
+	CHECK_OK(format_text.write(&how, &out, NULL), NULL);
+	CHECK(strstr(buf_text(&out), "\na<1>     ") != NULL);
+	CHECK(strstr(buf_text(&out), "\na<1> #2  ") != NULL);
+	buf_release(&out);
+	tables_free(how.tables);
+	unlink(paths[0]);
+	unlink(paths[1]);
 }
 
 /* Every line of a page fits, at every width, and nothing that is not a figure is drawn as one. */

@@ -90,10 +90,11 @@ void build_frontier(const struct page *p, struct blocks *b)
 	percents(parts, count, step_ns, count - 1, tenths);
 	add_section(b, "Frontier", is_text(p) ? NULL : "whose time the job's time was");
 	add_sentencef(b, ROLE_TEXT, 14,
-		      "A step of the job is %s %s, over %s steps: from collective to collective "
+		      "A step of the job is %s %s, over %s step%s: from collective to collective "
 		      "the time of the rank that comes last. One is named for %.0f %% of it.%s",
 		      show_time(b, step_ns, &unit), unit.name,
 		      show_count(b, view_u64(&total, 0, "steps")),
+		      plural(view_u64(&total, 0, "steps")),
 		      percent_of(view_u64(&total, 0, "named_ns"), view_u64(&total, 0, "ns")),
 		      view_u64(&total, 0, "left_out") ? " Not all collectives were kept." : "");
 	const struct block_column columns[] = {

@@ -31,6 +31,12 @@ static inline unsigned name_width(const struct page *p, unsigned designed)
 {
 	return p->width > LINE_WIDTH ? designed + p->width - LINE_WIDTH : designed;
 }
+/*
+ * The name of row `i` in so many columns; the second that reads alike ends in #2.  `first` is the
+ * name in the first of the rows, which are `size` bytes apart.
+ */
+const char *show_nth_name(struct blocks *b, const char *const *first, size_t size, size_t i,
+			  unsigned width);
 /* ns or a count, per complete step of all ranks. */
 static inline double per_step(const struct page *p, uint64_t value)
 {

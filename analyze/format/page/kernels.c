@@ -54,17 +54,18 @@ static struct kernel sum_of(const struct kernel *all, size_t count)
 	return sum;
 }
 
-/* The short name of row `i`; the second that reads alike ends in #2. */
-static const char *kernel_name(struct blocks *b, const struct kernel *rows, size_t i,
-			       unsigned width)
+const char *show_nth_name(struct blocks *b, const char *const *first, size_t size, size_t i,
+			  unsigned width)
 {
-	const char *name = show_name(b, rows[i].name, width);
+	const char *nth = *(const char *const *)((const char *)first + i * size);
+	const char *name = show_name(b, nth, width);
 	unsigned alike = 1;
 
 	for (size_t k = 0; k < i; k++)
-		alike += !strcmp(name, show_name(b, rows[k].name, width));
-	return alike == 1 ? name
-			  : blocks_text(b, "%s #%u", show_name(b, rows[i].name, width - 3), alike);
+		alike += !strcmp(
+			name, show_name(b, *(const char *const *)((const char *)first + k * size),
+					width));
+	return alike == 1 ? name : blocks_text(b, "%s #%u", show_name(b, nth, width - 3), alike);
 }
 
 /* Where columns stand in a terminal: bars shrink first, then names. */
@@ -130,7 +131,7 @@ static void add_kernel(const struct page *p, struct blocks *b, struct block_row 
 
 	if (is_text(p))
 		width = name_width(p, layout_of(p).name);
-	add_cell(r, kernel_name(b, of->all, i, width))->whole = k->name;
+	add_cell(r, show_nth_name(b, &of->all->name, sizeof(*of->all), i, width))->whole = k->name;
 	add_figures(p, b, r, k, unit);
 	if (p->medium == MEDIUM_MD) /* each by itself, as not all rows are here */
 		add_number(b, r, 100 * ns / (double)of->sum.total_ns, 1);

@@ -411,7 +411,7 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 		blocks_text(b, "%s names with equal counts, ms per step", show_count(b, count)));
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < shown; i++)
-		add_spread(&rows[i], show_name(b, rows[i].name, shown_width),
+		add_spread(&rows[i], show_nth_name(b, &rows->name, sizeof(*rows), i, shown_width),
 			   add_row(b, t, TOKEN_TEXT, NULL), b);
 	for (size_t i = shown; i < count; i++) {
 		rest.calls += rows[i].calls;
@@ -430,7 +430,8 @@ static void add_spreads(const struct page *p, struct blocks *b, struct spread *r
 	t->below = above;
 	for (size_t i = 0; i < comm_count && i < COMM_SHOWN; i++) {
 		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_spread(&comm[i], show_name(b, comm[i].name, shown_width - 14), r, b);
+		add_spread(&comm[i],
+			   show_nth_name(b, &comm->name, sizeof(*comm), i, shown_width - 14), r, b);
 		add_cell(r, i ? NULL : "COMM")->token = TOKEN_BOLD;
 	}
 }

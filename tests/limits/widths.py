@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages in terminals of five widths: no line is longer than asked, no figure is cut.
+
+usage: widths.py --bin BUILD [TRACE...]
+
+Every report of the traces (default: jobs that are generated here) is printed at each width.  Lines are
+measured as a terminal does; a figure of a narrow page must stand in the widest page of the same report too.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+WIDTHS = [200, 140, 100, 80, 60]
+FIGURE = re.compile(r"(?<=  )[0-9][0-9,]*\.[0-9]+(?=  |$)", re.M)
+CUT = re.compile(r"  [0-9][0-9,.]*…( |$)")
+
+
+def columns(line):
+    """Of a terminal."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def page(tool, args, width):
+    env = dict(os.environ, COLUMNS=str(width), LC_ALL="C.UTF-8", NO_COLOR="1")
+    done = subprocess.run([tool, "-q"] + args, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return done.stdout.decode()
+
+
+def check(tool, args):
+    """What is wrong with the pages of one command line."""
+    widest = None
+    for width in WIDTHS:
+        text = page(tool, args, width)
+        figures = set(FIGURE.findall(text))
+        widest = figures if widest is None else widest
+        if len(text) < 50:
+            yield f"{width}: no page"
+        for line in text.split("\n"):
+            if columns(line) > width:
+                yield f"{width}: {columns(line)} columns: {line}"
+            if CUT.search(line):
+                yield f"{width}: a figure is cut: {line}"
+        for figure in sorted(figures - widest):
+            yield f"{width}: {figure} is not in the widest page"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("traces", nargs="*")
+    a = parser.parse_args()
+    tool = os.path.join(os.path.abspath(a.bin), "tacho-analyze")
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = [[path] for path in a.traces]
+        if not rows:
+            for ranks in ("1", "3", "12"):
+                where = os.path.join(scratch, ranks)
+                subprocess.run([os.path.join(a.bin, "samples/generate"), "--out", where, "--events", "20000",
+                                "--ranks", ranks, "--slow-rank", "0"], check=True, stdout=subprocess.DEVNULL)
+                rows.append([where])
+            rows.append(["--diff", os.path.join(scratch, "3/r0.tacho"), os.path.join(scratch, "3/r1.tacho")])
+        for inputs in rows:
+            for reports in ([],) if inputs[0] == "--diff" else (["-r", "summary"], ["-r", "all"]):
+                wrong = list(check(tool, inputs + reports))
+                for line in wrong[:10]:
+                    print(f"not ok - {' '.join(inputs + reports)}: {line}")
+                passed += not wrong
+                failed += bool(wrong)
+    print(f"widths: {passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
