@@ -48,10 +48,11 @@ class Paths:
         whole = getattr(oracle, "whole", oracle)    # of what was lost the tables tell
         launching |= {phases.thread(call) for call in whole.host.events + whole.trace.lost
                       if phases.is_launch(call)}
-        self.waits = []         # (work, end of the call)
+        self.waits, self.calls = [], []         # (work, call), (call, whether it copies)
         for call in self.host.events:
             kind = causes.call_class(call.name) if phases.is_call(call) else "other"
             if kind in ("sync", "copy", "blocking_copy") and phases.thread(call) in launching:
+                self.calls.append((call, kind != "sync"))
                 work = self.waited_for(call, kind != "sync")
                 if work is not None:
                     self.waits.append((work, call))
@@ -61,6 +62,20 @@ class Paths:
         found = [one for one in self.work if call.begin < one.end <= call.end and
                  (one.call is (call.whole or call) if is_copy else one.asked <= call.begin)]
         return max(found, key=lambda one: (one.end, self.place[id(one)]), default=None)
+
+    def waits_until(self, last):
+        """(end, place of the work, end of the call, work) of a step that ends then: a call that is
+        open ends there, and so does work that still runs."""
+        rows = [(one.end, self.place[id(one)], call.begin, call.end, one)
+                for one, call in self.waits if call.end <= last]
+        for call, is_copy in self.calls:
+            if not call.begin < last < call.end:
+                continue
+            found = [one for one in self.work if one.begin < last and one.end > call.begin and
+                     (one.call is (call.whole or call) if is_copy else one.asked <= call.begin)]
+            rows += max(([(min(one.end, last), self.place[id(one)], call.begin, last, one)]
+                         for one in found), key=lambda row: row[0][:2], default=[])
+        return sorted(rows, key=lambda row: row[:3])
 
     def has_waited(self, one, before):
         if one.call is None:
@@ -115,16 +130,16 @@ class Paths:
             at, one = free, other
 
     def path(self, first, last):
-        rows, at, waits = {}, last, list(self.waits)
+        rows, at, waits = {}, last, self.waits_until(last)
         while at > first:
-            while waits and waits[-1][1].end > at:
+            while waits and waits[-1][3] > at:
                 waits.pop()
-            work = waits.pop()[0] if waits else None
-            if work is None or work.end <= first:
+            end, _, _, _, work = waits.pop() if waits else (first, 0, 0, 0, None)
+            if end <= first:
                 self.on_host(rows, first, at)
                 return rows
-            self.on_host(rows, work.end, at)
-            at = self.along_gpu(rows, work, work.end, first)
+            self.on_host(rows, end, at)
+            at = self.along_gpu(rows, work, end, first)
         return rows
 
 
@@ -169,10 +184,10 @@ def check_file(checks, binary, path, name, with_oracle):
 
 def known(checks, binary, folder):
     """Where a wait at the end of each step makes the path known, us of 10,000."""
-    def waits_at_end(build):
+    def waits_at_end(build, end):
         def both(run, at):
             build(run, at)
-            run.call("cudaDeviceSynchronize", at + 9500, at + 10000)
+            run.call("cudaDeviceSynchronize", at + 9500, at + end)
         return both
 
     def sync(run, at):
@@ -180,13 +195,16 @@ def known(checks, binary, folder):
 
     made = {
         # the chain of work from begin to end, with its kernels back to back
-        "GPU": (labelled_findings.computes("tile_e", "tile_f"), False, {
+        "GPU": (labelled_findings.computes("tile_e", "tile_f"), False, 10000, {
+            "compute": 10000, "dispatch": 0, "host": 0}),
+        # the wait outlasts the step
+        "GPU, waited for longer": (labelled_findings.computes("tile_e", "tile_f"), False, 10005, {
             "compute": 10000, "dispatch": 0, "host": 0}),
         # it is the host that is late: from the wait to the late launch
-        "host": (sync, True, {"compute": 4000 + 2000, "host": 3990, "launch": LATE}),
+        "host": (sync, True, 10000, {"compute": 4000 + 2000, "host": 3990, "launch": LATE}),
     }
-    for name, (build, late, want) in made.items():
-        scene = labelled_findings.Scene(None, 0, waits_at_end(build), launched_late=late)
+    for name, (build, late, end, want) in made.items():
+        scene = labelled_findings.Scene(None, 0, waits_at_end(build, end), launched_late=late)
         path = os.path.join(folder, "known.json")
         labelled_findings.write(path, labelled_findings.traces(scene)[0])
         report = check_traces.analyze(binary, path, "--report", "critical")

@@ -30,6 +30,7 @@ struct wait_node { /* a call that returned no sooner than `work` ended */
 	uint64_t asked_ns;             /* begin of a copy's whole call, of which the rest is left */
 	uint32_t track, process, work; /* NO_ID: nothing was waited for */
 	bool is_copy;                  /* waits for its own work alone */
+	bool launches;                 /* its thread does */
 };
 struct stream_wait { /* of a stream for an event */
 	uint64_t at_ns;

@@ -98,7 +98,8 @@ void critical_sort(struct critical_graph *g, uint32_t *last, size_t tracks)
 
 		/* The last work that ended within the call and was asked for before. */
 		w->work = NO_ID;
-		if (w->track < tracks && g->launches[w->track])
+		w->launches = w->track < tracks && g->launches[w->track];
+		if (w->launches)
 			low = ended_by(g, w->end_ns);
 		for (; low && g->work[g->by_end[low - 1]].end_ns > w->begin_ns; low--)
 			if (could_wait(w, &g->work[g->by_end[low - 1]])) {
@@ -250,6 +251,52 @@ static uint32_t wait_take(struct walk *w, uint64_t at_ns)
 	return NO_ID;
 }
 
+/* What a call that is open at the step's end waits for: of the work that had begun by then the last
+ * to end, or still to run at that instant. */
+static uint32_t waits_for(const struct critical_graph *g, const struct wait_node *one,
+			  uint64_t end_ns)
+{
+	struct wait_node open = *one;
+	uint32_t best = NO_ID;
+
+	open.end_ns = UINT64_MAX;
+	for (size_t i = g->work_count; i; i--) {
+		uint32_t at = g->by_end[i - 1];
+		const struct work_node *n = &g->work[at];
+
+		if (n->end_ns <= one->begin_ns || (best != NO_ID && n->end_ns < end_ns))
+			break;
+		if (n->begin_ns < end_ns && could_wait(&open, n) && (best == NO_ID || at > best))
+			best = at;
+	}
+	return best;
+}
+
+/* The latest of all that is waited for at the step's end; NO_ID: none. */
+static uint32_t waits_at_end(const struct walk *w, uint64_t end_ns)
+{
+	const struct critical_graph *g = w->g;
+	uint64_t best_ns = w->begin_ns;
+	uint32_t best = NO_ID;
+
+	for (size_t i = 0; i < g->wait_count; i++) {
+		const struct wait_node *one = &g->waits[i];
+		uint32_t work = NO_ID;
+
+		if (one->process == w->process && one->launches && one->begin_ns < end_ns &&
+		    one->end_ns > end_ns)
+			work = waits_for(g, one, end_ns);
+		if (work == NO_ID)
+			continue;
+		uint64_t at_ns = earlier(g->work[work].end_ns, end_ns);
+		if (at_ns > best_ns || (at_ns == best_ns && best != NO_ID && work > best)) {
+			best_ns = at_ns;
+			best = work;
+		}
+	}
+	return best;
+}
+
 static bool has_waited(const struct critical_graph *g, const struct work_node *n)
 {
 	const struct work_node *before = n->before == NO_ID ? NULL : &g->work[n->before];
@@ -335,6 +382,15 @@ static enum status walk_gpu(struct walk *w, uint32_t at, uint64_t *at_ns, struct
 	}
 }
 
+/* At the step's end all that still runs ends at once. */
+static bool ends_later(const struct critical_graph *g, uint32_t a, uint32_t b, uint64_t end_ns)
+{
+	uint64_t a_ns = earlier(g->work[a].end_ns, end_ns);
+	uint64_t b_ns = earlier(g->work[b].end_ns, end_ns);
+
+	return a_ns != b_ns ? a_ns > b_ns : a > b;
+}
+
 enum status critical_walk(const struct critical_graph *g, uint32_t process, uint64_t begin_ns,
 			  uint64_t end_ns, struct path_segments *out, struct error *err)
 {
@@ -344,9 +400,17 @@ enum status critical_walk(const struct critical_graph *g, uint32_t process, uint
 			  .wait_at = g->wait_count,
 			  .out = out };
 	uint64_t at_ns = end_ns;
+	uint32_t open = waits_at_end(&w, end_ns);
 
 	while (at_ns > begin_ns) {
+		size_t before = w.wait_at;
 		uint32_t work = wait_take(&w, at_ns);
+
+		if (open != NO_ID && (work == NO_ID || ends_later(g, open, work, end_ns))) {
+			work = open;
+			w.wait_at = before;
+		}
+		open = NO_ID;
 		if (work == NO_ID)
 			return put_host(&w, begin_ns, at_ns, err);
 		TRY(put_host(&w, g->work[work].end_ns, at_ns, err));
