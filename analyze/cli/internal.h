@@ -19,6 +19,8 @@ struct tool {
 	const struct report_type *reports[REPORTS_ASKED + 1];
 	const struct format_type *format;
 	struct name_rules *rules;
+	struct edit_set *edits; /* of --what-if */
+	size_t edit_count;
 	uint32_t rules_crc; /* of the file of --phases; 0: the defaults */
 	bool is_far;        /* standard output is not what it seems: mpirun hands it on */
 	struct buf page;

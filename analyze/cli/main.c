@@ -4,6 +4,7 @@
 
 #include "analyze/format/diff/diff.h"
 #include "analyze/format/format_list.h"
+#include "analyze/replay/edit.h"
 #include "analyze/report/report_list.h"
 #include "convert/base/temporary.h"
 #include "schemas/base/crc32c.h"
@@ -101,6 +102,10 @@ static enum status settle(struct tool *t, struct error *err)
 	TRY(options_check(&t->common, err));
 	TRY(analyze_options_check(&t->own, err));
 	TRY(reports_parse(t->own.report, t->reports, err));
+	if (t->own.what_if) {
+		TRY(edit_sets_parse(&t->edits, &t->edit_count, t->own.what_if, err));
+		what_if_report(t->reports);
+	}
 	if (t->own.compat)
 		compat_report(t->reports);
 	t->format = format_find(t->own.format);
@@ -166,6 +171,7 @@ int main(int argc, char **argv)
 	if (status != ST_OK && err.text[0])
 		tool_complain(NULL, &err);
 	name_rules_free(t.rules);
+	free(t.edits);
 	buf_release(&t.page);
 	return status_exit(status);
 }

@@ -19,6 +19,11 @@ const struct option analyze_options[] = {
 	  AT(phases), NULL },
 	{ "view", 0, OPTION_TEXT, "NAME", "phases as others print them: lightning or metrics",
 	  AT(view), NULL },
+	{ "what-if", 0, OPTION_TEXT, "EDITS",
+	  "what a step would take if something were changed: data=0, launch=graph, host:PHASE=F, "
+	  "kernel:GLOB=F, comm=F, comm=overlap, link=Nx, copy=F, cause:NAME=F; with commas between "
+	  "together, with semicolons side by side",
+	  AT(what_if), NULL },
 	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
 	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
 	  NULL },
@@ -81,6 +86,17 @@ void compat_report(const struct report_type *out[REPORTS_ASKED + 1])
 {
 	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
 	out[0] = &report_compat_hta;
+}
+
+void what_if_report(const struct report_type *out[REPORTS_ASKED + 1])
+{
+	size_t at = 0;
+
+	/* The summary alone is the default. */
+	if (out[0] != &report_summary || out[1])
+		while (out[at] && out[at] != &report_replay && at + 1 < REPORTS_ASKED)
+			at++;
+	out[at] = &report_replay;
 }
 
 static enum status report_unknown(const char *name, size_t len, struct error *err)

@@ -11,7 +11,7 @@
 #include "schemas/base/option.h"
 
 struct analyze_options {
-	const char *report, *format, *phases, *view;
+	const char *report, *format, *phases, *view, *what_if;
 	bool per_step;
 	const char *partial, *compat, *explain;
 	double fail_over; /* share of A's mean step */
@@ -29,6 +29,8 @@ enum { REPORTS_ASKED = 16 };
 /* "phases,steps" to a list that ends with NULL; "all": every one. */
 enum status reports_parse(const char *text, const struct report_type *out[REPORTS_ASKED + 1],
 			  struct error *err);
+/* What --what-if asks for besides; in place of the summary, which is the default. */
+void what_if_report(const struct report_type *out[REPORTS_ASKED + 1]);
 /* What --compat asks for instead. */
 void compat_report(const struct report_type *out[REPORTS_ASKED + 1]);
 

@@ -20,7 +20,7 @@ void partial_settings(const struct tool *t, struct buf *out)
 		{ "steps", t->filter.steps },     { "from", t->filter.from },
 		{ "to", t->filter.to },           { "ranks", t->filter.ranks },
 		{ "devices", t->filter.devices }, { "kinds", t->filter.kinds },
-		{ "names", t->filter.names },
+		{ "names", t->filter.names },     { "what-if", t->own.what_if },
 	};
 
 	buf_putf(out, "cut=%d per-step=%d rules=%08x", engine_is_filtered(&t->filter),

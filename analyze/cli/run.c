@@ -82,6 +82,8 @@ struct engine_request tool_request(struct tool *t, char *const *paths, size_t co
 		.rules = t->rules,
 		.filter = &t->filter,
 		.per_step = t->own.per_step,
+		.edits = t->edits,
+		.edit_count = t->edit_count,
 		.pictures = t->format->pictures,
 		.memory_bytes = (size_t)t->common.memory_bytes,
 		.threads = threads < count ? threads

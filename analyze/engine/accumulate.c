@@ -86,6 +86,8 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 			.track_end = r->track_count + 1,
 			.path = r->how->path,
 			.per_step = r->how->per_step,
+			.edits = r->how->edits,
+			.edit_count = r->how->edit_count,
 			.tables = into,
 			.filter = r->how->filter,
 			.pictures = r->how->pictures,

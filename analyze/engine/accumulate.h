@@ -15,6 +15,8 @@ struct acc_request {
 	const struct filter *filter;
 	const char *path;
 	bool per_step;
+	const struct edit_set *edits; /* of --what-if */
+	size_t edit_count;
 	enum pictures pictures;
 	bool is_alone;  /* no other input is or will be added */
 	size_t ceiling; /* of the sweep's waiting work */

@@ -78,6 +78,8 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 		.filter = e->how->filter,
 		.path = input_path(in),
 		.per_step = e->how->per_step,
+		.edits = e->how->edits,
+		.edit_count = e->how->edit_count,
 		.pictures = e->how->count == 1 ? e->how->pictures : PICTURES_NONE,
 		.is_alone = e->how->count == 1 && !e->how->is_part,
 		.ceiling = share_of(e, 2),

@@ -43,13 +43,15 @@ struct accumulator { /* one report over one input; one thread */
 	const struct step_list *steps; /* by process id; resolved before end() */
 	const uint32_t *process_of;    /* by track, track_end of them */
 	uint32_t track_end;
-	const char *path;            /* of the input */
-	const struct filter *filter; /* borrowed; NULL: everything */
-	bool per_step;               /* --per-step */
-	enum pictures pictures;      /* that are wanted: none unless it is the only input */
-	bool is_single;              /* all there is is one GPU: no other can be matched with it */
-	struct tables *tables;       /* where results go; borrowed */
-	void *state;                 /* type->state_size bytes, zeroed; freed by the engine */
+	const char *path;             /* of the input */
+	const struct filter *filter;  /* borrowed; NULL: everything */
+	bool per_step;                /* --per-step */
+	const struct edit_set *edits; /* of --what-if, `edit_count` of them; borrowed */
+	size_t edit_count;
+	enum pictures pictures; /* that are wanted: none unless it is the only input */
+	bool is_single;         /* all there is is one GPU: no other can be matched with it */
+	struct tables *tables;  /* where results go; borrowed */
+	void *state;            /* type->state_size bytes, zeroed; freed by the engine */
 };
 
 /*

@@ -47,7 +47,7 @@ def main():
         inputs = [f"data/r{i}.json" for i in range(3)]
         logs = [f"data/r{i}.tacho" for i in range(3)]
         rows = [(f"report {kind}", analyze, logs + ["--report", "kernels" if kind == "csv" else "summary,phases,steps,kernels,copies,slow,idle,launches,"
-                 "memory,comm,ranks,findings,critical,check", "--format", kind], "o" + ("/" if kind == "tfevents" else ""))
+                 "memory,comm,ranks,findings,critical,replay,check", "--format", kind], "o" + ("/" if kind == "tfevents" else ""))
                 for kind in FORMATS]
         rows += [(f"report of JSON, {kind}", analyze, inputs + ["--format", kind], "o") for kind in ("json", "html")]
         rows += [("one input, per step", analyze, [logs[0], "--per-step", "--format", "json"], "o"),

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * edit.h - the language of --what-if: sets of changes to a run.
+ *
+ *	data=0              the step thread spends nothing in its input (or a part: data=0.5)
+ *	launch=graph        the host launches each step as one graph: its own time outside of the
+ *	                    input is 0, and it waits for the GPU as before
+ *	host:PHASE=0.5      own time of threads in a phase; * is every phase
+ *	kernel:GLOB=0.5     duration of compute kernels whose name matches
+ *	comm=0              duration of communication; comm=overlap: nothing waits for it
+ *	link=2x             communication twice as fast
+ *	copy=0              duration of copies and fills
+ *	cause:NAME=0        own time of threads in calls: launch, sync, blocking_copy, allocator,
+ *	                    compile, gc; with 0 they do not wait for the GPU either
+ *
+ * Edits of a set are written with commas between and apply together.  Factors multiply.  Sets are
+ * replayed side by side, each against the run as it was.
+ */
+#ifndef ANALYZE_REPLAY_EDIT_H
+#define ANALYZE_REPLAY_EDIT_H
+
+#include "analyze/replay/replay.h"
+#include "convert/name/rules.h"
+
+enum edit_type {
+	EDIT_DATA,
+	EDIT_LAUNCH,
+	EDIT_HOST,
+	EDIT_KERNEL,
+	EDIT_COMM,
+	EDIT_OVERLAP,
+	EDIT_COPY,
+	EDIT_CAUSE
+};
+enum { EDITS_MAX = 16, EDIT_TEXT = 128, EDIT_SETS_MAX = REPLAY_STATES - 2 };
+
+struct edit {
+	enum edit_type type;
+	double factor;
+	char pattern[EDIT_TEXT]; /* of kernels; a phase */
+	unsigned activity;       /* EDIT_CAUSE: enum replay_activity */
+};
+struct edit_set {
+	char text[4 * EDIT_TEXT]; /* as it was written */
+	struct edit edits[EDITS_MAX];
+	size_t count;
+};
+
+/* ST_USAGE says which edit is wrong and what there is. */
+enum status edit_parse(struct edit_set *out, const char *text, size_t len, struct error *err);
+/* "data=0;comm=0,copy=0": sets with semicolons between.  *out is freed with free(). */
+enum status edit_sets_parse(struct edit_set **out, size_t *count, const char *text,
+			    struct error *err);
+
+/* Factor of a thread's own time; `phase` is the name. */
+double edit_host(const struct edit_set *set, unsigned phase, const char *phase_name,
+		 unsigned activity, bool is_step_thread);
+/* Factor of the duration of work. */
+double edit_work(const struct edit_set *set, enum gpu_class class, const char *name);
+bool edit_overlaps(const struct edit_set *set);
+/* cause:sync=0, cause:blocking_copy=0 */
+bool edit_drops_waits(const struct edit_set *set, unsigned activity);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.h - what the steps of one process would take if something in them were changed.
+ *
+ * The replay keeps, for every thread and every stream, when its latest point happened: as measured
+ * and as it would have been under each set of edits (a state; state 0 is without any).  A point is
+ * the begin or the end of a range or call on a thread, or of work on a stream.  A new point happens
+ * when everything that it depends on has happened, and after the time that these dependencies do
+ * not explain:
+ *
+ *	host        the point before on its thread, then the thread's own time
+ *	wait        a call that synchronises also waits for the GPU work that ended inside it
+ *	hand-over   a thread that was idle starts after the step thread's latest point, and the step
+ *	            thread goes on after the burst of a thread that ran while it made no point
+ *	GPU work    its launch plus the shortest launch latency seen, the work before it on its
+ *	            stream plus the shortest gap seen, the work that its stream was made to wait for
+ *
+ * The unexplained rest (residual) is kept with the point, so state 0 gives back the measured times
+ * exactly; replay_is_exact() says whether it did.  Edits scale own times, residuals of the host and
+ * durations of GPU work.  Points come in measured time order, and all state is carried from step to
+ * step, because a GPU may still work on the step before.
+ *
+ * One replay belongs to one process of the trace and to one thread of ours.
+ */
+#ifndef ANALYZE_REPLAY_REPLAY_H
+#define ANALYZE_REPLAY_REPLAY_H
+
+#include "schemas/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a thread does between two of its points: the innermost call or range that is open. */
+enum replay_activity {
+	REPLAY_OTHER,
+	REPLAY_LAUNCH,
+	REPLAY_SYNC, /* waits for all work of one stream, or of the device */
+	REPLAY_COPY, /* may wait for its own work */
+	REPLAY_ALLOCATOR,
+	REPLAY_COMPILE,
+	REPLAY_GC,
+	REPLAY_ACTIVITIES,
+};
+
+enum {
+	REPLAY_STATES = 32,                /* state 0 and up to 31 sets of edits */
+	REPLAY_WAIT_OWN_NS = 2000,         /* own time at most of a call that waits */
+	REPLAY_WAIT_TOLERANCE_NS = 100000, /* work may seem to end so much after its wait */
+	REPLAY_STEPS_MAX = 1 << 16,        /* times of steps that are kept */
+};
+
+struct replay_host { /* a range or call on a thread */
+	uint64_t begin_ns, end_ns;
+	uint64_t correlation; /* of a call; 0: none */
+	uint32_t thread;
+	uint8_t phase, activity; /* activity: enum replay_activity */
+	bool is_device_wide;     /* REPLAY_SYNC: of all streams */
+	bool is_stream_wait;     /* the thread's next launch waits for the other streams' work */
+	bool is_mark;            /* a step begins and ends with it */
+	bool is_step_thread;
+};
+struct replay_work { /* on a GPU */
+	uint64_t begin_ns, end_ns;
+	uint64_t correlation, launch_ns; /* launch_ns: begin of the call; 0: none is known */
+	uint32_t stream, name;
+	uint8_t work_class; /* enum gpu_class */
+};
+
+/* The factors of a state's edits; each is asked once per argument and then remembered. */
+struct replay_edits {
+	unsigned states; /* with state 0, at most REPLAY_STATES */
+	/* Of own time on a thread. */
+	double (*host)(void *self, unsigned state, unsigned phase, unsigned activity,
+		       bool is_step_thread);
+	/* Of the duration of work. */
+	double (*work)(void *self, unsigned state, const struct replay_work *work);
+	/* Nothing waits for communication. */
+	bool (*overlaps)(void *self, unsigned state);
+	/* Calls of this activity do not wait for the GPU. */
+	bool (*drops_waits)(void *self, unsigned state, unsigned activity);
+	/* Residuals of GPU work and of waits for it are 0: what the step takes by what is known. */
+	bool (*drops_rest)(void *self, unsigned state);
+	void *self;
+};
+
+struct replay;
+/* `edits` is borrowed. */
+enum status replay_open(struct replay **out, const struct replay_edits *edits, struct error *err);
+void replay_close(struct replay *r); /* accepts NULL */
+
+/* In the order of begins over both functions. */
+enum status replay_put_host(struct replay *r, const struct replay_host *h, struct error *err);
+enum status replay_put_work(struct replay *r, const struct replay_work *w, struct error *err);
+/* No more points: what is open ends. */
+enum status replay_end(struct replay *r, struct error *err);
+
+/*
+ * Until when everything had happened that was launched by a begin or end of a mark, in ns of the
+ * trace's clock, by state: what a step ends with.  The measured instant is `at_ns`.  NULL: no mark
+ * begins or ends there, or more than REPLAY_STEPS_MAX came before.
+ */
+const uint64_t *replay_at(const struct replay *r, uint64_t at_ns);
+/* State 0 gave back every measured time. */
+bool replay_is_exact(const struct replay *r);
+
+#endif

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The replay (analyze/DEFINITIONS.md 8) beside runs in which the change was really made.
+
+    check_replay.py --bin DIR [--traces DIR] [--random N] [--first SEED]
+
+Random trainings are simulated here, once as they are and once with the change: what the replay of
+the first says must be what the second took, within 1 %.  On real files the replay without edits
+gives back every measured time, and a training with a slow loader is compared with the same
+training that was recorded with a fast one.
+"""
+import argparse
+import glob
+import gzip
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+MAIN, SIDE, COMPUTE, COMM, COPY = 100, 101, 7, 20, 14
+
+
+class Run:
+    """A training on one GPU, simulated in ns; `edits` change it."""
+
+    def __init__(self, seed, edits):
+        self.rng, self.edits = random.Random(seed), edits
+        self.events, self.now, self.correlation = [], {MAIN: 10**9, SIDE: 0}, 0
+        self.free = {COMPUTE: 0, COMM: 0, COPY: 0}
+        rng = self.rng
+        self.latency, self.gap = rng.randint(3000, 9000), rng.randint(800, 2000)
+        self.phase = "other"
+        self.waits_for = {MAIN: 0, SIDE: 0}     # of the thread's next launch
+        plan = {"layers": rng.randint(2, 12), "data": rng.randint(0, 40) * 10**5,
+                "kernel": rng.choice([20, 60, 200, 600]) * 1000,
+                "host": rng.choice([5, 15, 40]) * 1000,
+                "side": rng.random() < 0.6, "comm": rng.random() < 0.5,
+                "sync": rng.choice(["device", "item", "none"]),
+                "copy": rng.random() < 0.5}
+        for number in range(rng.randint(4, 7)):
+            self.step(number, plan)
+        self.events.sort(key=lambda event: event["ts"])
+
+    def own(self, thread, ns):
+        """The thread works on its own."""
+        factor = 1.0
+        if self.phase == "data":
+            factor *= self.edits.get("data", 1)
+        factor *= self.edits.get("host:" + self.phase, 1)
+        self.now[thread] += round(ns * factor)
+
+    def put(self, name, cat, thread, begin, end, **args):
+        self.events.append({"ph": "X", "name": name, "cat": cat, "pid": 0 if cat in (
+            "kernel", "gpu_memcpy") else 9, "tid": thread, "ts": begin / 1000,
+            "dur": (end - begin) / 1000, "args": args})
+
+    def call(self, thread, name, ns):
+        self.correlation += 1
+        begin = self.now[thread]
+        self.own(thread, ns)
+        self.put(name, "cuda_runtime", thread, begin, self.now[thread],
+                 correlation=self.correlation)
+        return begin
+
+    def work(self, thread, stream, name, ns, cat="kernel", call="cudaLaunchKernel"):
+        begin = self.call(thread, call, self.rng.randint(3000, 6000))
+        for edit, factor in self.edits.items():
+            if edit == "kernel:*" and cat == "kernel" and stream == COMPUTE:
+                ns = round(ns * factor)
+            if edit == "comm" and stream == COMM or edit == "copy" and cat == "gpu_memcpy":
+                ns = round(ns * factor)
+        start = max(begin + self.latency, self.free[stream] + self.gap, self.waits_for[thread])
+        self.waits_for[thread] = 0
+        self.free[stream] = start + ns
+        self.put(name, cat, stream, start, start + ns, device=0, stream=stream,
+                 correlation=self.correlation, context=1)
+        return start + ns
+
+    def stream_waits(self, thread, stream):
+        self.call(thread, "cudaStreamWaitEvent", 1000)
+        self.waits_for[thread] = self.free[stream]
+
+    def sync(self, thread, name, until):
+        self.correlation += 1
+        begin = self.now[thread]
+        self.now[thread] = max(begin + 1500, until) + 4000
+        self.put(name, "cuda_runtime", thread, begin, self.now[thread],
+                 correlation=self.correlation)
+
+    def op(self, thread, name, plan, stream=COMPUTE):
+        begin = self.now[thread]
+        self.own(thread, plan["host"] + self.rng.randint(0, plan["host"]))
+        self.work(thread, stream, "gemm_" + name, plan["kernel"] + self.rng.randint(0, 9000))
+        self.own(thread, self.rng.randint(500, 1500))
+        self.put("aten::" + name, "cpu_op", thread, begin, self.now[thread])
+
+    def annotated(self, name, body, plan):
+        before, self.phase = self.phase, name
+        begin = self.now[MAIN]
+        body(plan)
+        self.put({"data": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                  "forward": "forward", "backward": "backward",
+                  "optimizer": "Optimizer.step#SGD.step"}[name], "user_annotation", MAIN, begin,
+                 self.now[MAIN])
+        self.phase = before
+
+    def data(self, plan):
+        self.own(MAIN, plan["data"] + 5000)
+
+    def forward(self, plan):
+        if plan["copy"]:
+            end = self.work(MAIN, COPY, "Memcpy HtoD (Pageable -> Device)",
+                            self.rng.randint(100, 900) * 1000, "gpu_memcpy", "cudaMemcpyAsync")
+            self.stream_waits(MAIN, COPY)
+            assert end == self.free[COPY]
+        for _ in range(plan["layers"]):
+            self.op(MAIN, "linear", plan)
+
+    def backward(self, plan):
+        thread = SIDE if plan["side"] else MAIN
+        if plan["side"]:
+            begin = self.now[MAIN]
+            self.own(MAIN, 3000)
+            self.now[SIDE] = self.now[MAIN]
+            self.own(SIDE, 8000)
+        for layer in range(plan["layers"]):
+            self.op(thread, "backward_linear", plan)
+            if plan["comm"] and layer == plan["layers"] // 2:
+                self.stream_waits(thread, COMPUTE)
+                self.work(thread, COMM, "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                          self.rng.randint(200, 3000) * 1000)
+        if plan["side"]:
+            self.now[MAIN] = self.now[SIDE]
+            self.own(MAIN, 9000)
+            self.put("Torch-Compiled Region", "cpu_op", MAIN, begin, self.now[MAIN])
+
+    def optimizer(self, plan):
+        if plan["comm"]:
+            self.stream_waits(MAIN, COMM)
+        for _ in range(2):
+            self.op(MAIN, "add_", plan)
+
+    def step(self, number, plan):
+        begin = self.now[MAIN]
+        self.own(MAIN, 2000)
+        for name in ("data", "forward", "backward", "optimizer"):
+            self.annotated(name, getattr(self, name), plan)
+            if name == "forward" and plan["sync"] == "item":
+                self.sync(MAIN, "cudaStreamSynchronize", self.free[COMPUTE])
+        if plan["sync"] == "device":
+            self.sync(MAIN, "cudaDeviceSynchronize", max(self.free.values()))
+        self.own(MAIN, 3000)
+        self.put(f"ProfilerStep#{number}", "user_annotation", MAIN, begin, self.now[MAIN])
+
+    def write(self, path):
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms",
+                       "traceEvents": self.events}, out)
+
+
+CHANGES = [("data=0", {"data": 0}), ("kernel:*=0.67", {"kernel:*": 0.67}), ("comm=0", {"comm": 0}),
+           ("copy=0", {"copy": 0}), ("host:forward=0.5", {"host:forward": 0.5}),
+           ("data=0,kernel:*=0.5", {"data": 0, "kernel:*": 0.5}),
+           ("link=2x,host:backward=0.25", {"comm": 0.5, "host:backward": 0.25})]
+
+
+class Checks:
+    def __init__(self, binaries):
+        self.tool, self.passed, self.failed = os.path.join(binaries, "tacho-analyze"), 0, 0
+
+    def expect(self, good, text):
+        self.passed += bool(good)
+        self.failed += not good
+        if not good:
+            print("FAIL " + text, file=sys.stderr)
+
+    def replay(self, path, *options):
+        done = subprocess.run([self.tool, path, "--report", "replay", "-f", "json", *options],
+                              stdout=subprocess.PIPE, check=True)
+        ranks = json.loads(done.stdout)["ranks"]
+        return {row["edits"]: row for rank in ranks for row in rank.get("what_if", [])}
+
+
+def check_random(checks, seed, folder):
+    paths = {}
+    for name, edits in [("", {})] + CHANGES:
+        paths[name] = os.path.join(folder, f"run{len(paths)}.json")
+        Run(seed, edits).write(paths[name])
+    rows = checks.replay(paths[""], "--what-if", ";".join(name for name, _ in CHANGES))
+    for name, _ in CHANGES:
+        real = next(iter(checks.replay(paths[name]).values()))["baseline_step_ns"]
+        row = rows[name]
+        off = (row["step_ns"] - real) / real
+        checks.expect(row["is_exact"], f"seed {seed}: the replay is not exact")
+        checks.expect(abs(off) <= 0.01,
+                      f"seed {seed} {name}: {row['baseline_step_ns']} to {row['step_ns']}, "
+                      f"really {real} ({100 * off:+.2f} %)")
+
+
+def check_real(checks, traces):
+    for path in sorted(glob.glob(os.path.join(traces, "kineto", "*.json.gz")) +
+                       glob.glob(os.path.join(traces, "judged", "*.json.gz"))):
+        for edits, row in checks.replay(path).items():
+            checks.expect(row["is_exact"], f"{path} {edits}: the replay is not exact")
+    slow = os.path.join(traces, "kineto", "v100_resnet50_slow_loader_2021.json.gz")
+    fast = os.path.join(traces, "judged", "v100_resnet50_four_workers_2021.json.gz")
+    row = checks.replay(slow, "--what-if", "data=0")["data=0"]
+    real = checks.replay(fast)["data=0"]["baseline_step_ns"]
+    off = row["step_ns"] / real - 1
+    print(f"replay: data=0 of the slow loader {row['step_ns'] / 1e6:.1f} ms, measured "
+          f"{real / 1e6:.1f} ms ({100 * off:+.1f} %)")
+    checks.expect(abs(off) <= 0.08, f"slow loader: {100 * off:+.1f} %")
+    with gzip.open(slow) as file:
+        events = json.load(file)["traceEvents"]
+    steps = [event for event in events if event.get("name", "").startswith("ProfilerStep")]
+    loading = [sum(event["dur"] for event in events if event.get("ph") == "X" and
+                   event["name"].startswith("enumerate(DataLoader)") and
+                   step["ts"] <= event["ts"] < step["ts"] + step["dur"]) for step in steps]
+    without = statistics.median(step["dur"] - data for step, data in zip(steps[1:], loading[1:]))
+    checks.expect(abs(without * 1000 / real - 1) > 0.08,
+                  "to subtract the loader's time would be as good")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--traces", default=os.environ.get(
+        "TACHO_TRACES", os.path.join(ROOT, "..", "shared", "traces")))
+    parser.add_argument("--random", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1)
+    args = parser.parse_args()
+    checks = Checks(args.bin)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(args.first, args.first + args.random):
+            check_random(checks, seed, folder)
+    if os.path.isdir(os.path.join(args.traces, "kineto")):
+        check_real(checks, args.traces)
+    else:
+        print(f"skip real traces: no files in {args.traces}/kineto (set TACHO_TRACES)")
+    print(f"replay: {checks.passed} passed, {checks.failed} failed")
+    return checks.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/replay/edit.h"
+
+#include "tests/unit/events.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- edits ------------------------------------------------------------------------------- */
+
+void test_edit_parse(void)
+{
+	static const struct {
+		const char *text;
+		enum edit_type type;
+		double factor;
+		const char *pattern;
+	} good[] = {
+		{ "data=0", EDIT_DATA, 0, "" },
+		{ "launch=graph", EDIT_LAUNCH, 0, "" },
+		{ "host:forward=0.5", EDIT_HOST, 0.5, "forward" },
+		{ "kernel:*gemm<a=b>*=2", EDIT_KERNEL, 2, "*gemm<a=b>*" },
+		{ "comm=0.25", EDIT_COMM, 0.25, "" },
+		{ "comm=overlap", EDIT_OVERLAP, 0, "" },
+		{ "link=4x", EDIT_COMM, 0.25, "" },
+		{ "copy=0", EDIT_COPY, 0, "" },
+		{ "cause:blocking_copy=0", EDIT_CAUSE, 0, "blocking_copy" },
+	};
+	static const char *const bad[] = {
+		"",         "data",          "data=",        "data=-1",
+		"data=nan", "data=2x",       "data:x=1",     "link=2",
+		"link=0x",  "launch=0",      "comm=off",     "host=0.5",
+		"kernel=0", "cause:other=0", "cause=0",      "rank:7=median",
+		"data=0,",  ",data=0",       "data=0,bad=1", "comm=1e9"
+	};
+	struct edit_set set;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct error err = { .at = NOWHERE };
+
+		CHECK_OK(edit_parse(&set, good[i].text, strlen(good[i].text), &err), &err);
+		CHECK_U64(set.count, 1);
+		CHECK_U64(set.edits[0].type, good[i].type);
+		CHECK(set.edits[0].factor == good[i].factor);
+		CHECK_STR(set.edits[0].pattern, good[i].pattern);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct error err = { .at = NOWHERE };
+
+		CHECK(edit_parse(&set, bad[i], strlen(bad[i]), &err) == ST_USAGE);
+		CHECK(strstr(err.text, "--what-if") != NULL);
+	}
+}
+
+void test_edit_sets(void)
+{
+	struct edit_set *sets = NULL;
+	char many[3 * 40];
+	size_t count = 0;
+
+	CHECK_OK(edit_sets_parse(&sets, &count, "data=0;comm=0.5,copy=0", NULL), NULL);
+	CHECK_U64(count, 2);
+	CHECK_STR(sets[1].text, "comm=0.5,copy=0");
+	CHECK_U64(sets[1].count, 2);
+	free(sets);
+	memset(many, ';', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	CHECK(edit_sets_parse(&sets, &count, many, NULL) == ST_USAGE);
+	free(sets);
+}
+
+void test_edit_factors(void)
+{
+	struct edit_set set;
+
+	CHECK_OK(
+		edit_parse(&set, "launch=graph,kernel:*gemm*=0.5,kernel:a*=0.5,comm=0.1", 53, NULL),
+		NULL);
+	CHECK(edit_host(&set, PHASE_DATA, "data", REPLAY_OTHER, true) == 1);
+	CHECK(edit_host(&set, PHASE_FORWARD, "forward", REPLAY_OTHER, false) == 0);
+	CHECK(edit_work(&set, CLASS_COMPUTE, "a_gemm_b") == 0.25);
+	CHECK(edit_work(&set, CLASS_COMPUTE, "b_gemm_b") == 0.5);
+	CHECK(edit_work(&set, CLASS_COMM, "a_gemm_b") == 0.1);
+	CHECK(edit_work(&set, CLASS_COPY, "a_gemm_b") == 1);
+	CHECK(!edit_overlaps(&set));
+	CHECK_OK(edit_parse(&set, "data=0,cause:sync=0,comm=overlap", 32, NULL), NULL);
+	CHECK(edit_host(&set, PHASE_DATA, "data", REPLAY_OTHER, true) == 0);
+	CHECK(edit_host(&set, PHASE_DATA, "data", REPLAY_OTHER, false) == 1);
+	CHECK(edit_host(&set, PHASE_FORWARD, "forward", REPLAY_SYNC, true) == 0);
+	CHECK(edit_drops_waits(&set, REPLAY_SYNC) && !edit_drops_waits(&set, REPLAY_COPY));
+	CHECK(edit_overlaps(&set));
+}
+
+/* ---- the replay -------------------------------------------------------------------------- */
+
+/* One set of edits: factors of all own time and of all work. */
+struct factors {
+	double host, work;
+	bool overlaps, drops_waits, drops_rest;
+};
+
+static double host_factor(void *self, unsigned state, unsigned phase, unsigned activity,
+			  bool is_step_thread)
+{
+	(void)state, (void)phase, (void)activity, (void)is_step_thread;
+	return ((const struct factors *)self)->host;
+}
+
+static double work_factor(void *self, unsigned state, const struct replay_work *w)
+{
+	(void)state, (void)w;
+	return ((const struct factors *)self)->work;
+}
+
+static bool overlaps(void *self, unsigned state)
+{
+	(void)state;
+	return ((const struct factors *)self)->overlaps;
+}
+
+static bool drops_waits(void *self, unsigned state, unsigned activity)
+{
+	(void)state, (void)activity;
+	return ((const struct factors *)self)->drops_waits;
+}
+
+static bool drops_rest(void *self, unsigned state)
+{
+	(void)state;
+	return ((const struct factors *)self)->drops_rest;
+}
+
+static struct replay *open_replay(struct replay_edits *edits, struct factors *f)
+{
+	struct replay *r = NULL;
+
+	*edits = (struct replay_edits){ .states = 2,
+					.host = host_factor,
+					.work = work_factor,
+					.overlaps = overlaps,
+					.drops_waits = drops_waits,
+					.drops_rest = drops_rest,
+					.self = f };
+	CHECK_OK(replay_open(&r, edits, NULL), NULL);
+	return r;
+}
+
+static void put_host(struct replay *r, uint64_t begin_ns, uint64_t end_ns, unsigned activity,
+		     uint64_t correlation, bool is_mark)
+{
+	struct replay_host h = { .begin_ns = begin_ns,
+				 .end_ns = end_ns,
+				 .correlation = correlation,
+				 .thread = 1,
+				 .activity = (uint8_t)activity,
+				 .is_device_wide = activity == REPLAY_SYNC,
+				 .is_mark = is_mark,
+				 .is_step_thread = true };
+
+	CHECK_OK(replay_put_host(r, &h, NULL), NULL);
+}
+
+static void put_work(struct replay *r, uint64_t begin_ns, uint64_t end_ns, uint64_t correlation,
+		     uint64_t launch_ns)
+{
+	struct replay_work w = { .begin_ns = begin_ns,
+				 .end_ns = end_ns,
+				 .correlation = correlation,
+				 .launch_ns = launch_ns,
+				 .stream = 2,
+				 .name = 3 };
+
+	CHECK_OK(replay_put_work(r, &w, NULL), NULL);
+}
+
+/*
+ * In microseconds:
+ *
+ *	host  [launch 100-110]        [sync 120 .............. 1020]  step from 50 to 1100
+ *	GPU            [work 200 .................... 1000]
+ */
+static const uint64_t *one_step(struct replay *r)
+{
+	put_host(r, 50000, 1100000, REPLAY_OTHER, 0, true);
+	put_host(r, 100000, 110000, REPLAY_LAUNCH, 7, false);
+	put_host(r, 120000, 1020000, REPLAY_SYNC, 8, false);
+	put_work(r, 200000, 1000000, 7, 100000);
+	CHECK_OK(replay_end(r, NULL), NULL);
+	CHECK(replay_is_exact(r));
+	CHECK(replay_at(r, 51000) == NULL);
+	const uint64_t *begin = replay_at(r, 50000), *end = replay_at(r, 1100000);
+	if (!CHECK(begin && end))
+		return NULL;
+	CHECK_U64(begin[0], 50000);
+	CHECK_U64(end[0], 1100000);
+	return end;
+}
+
+void test_replay_waits(void)
+{
+	static const struct {
+		struct factors f;
+		uint64_t end_us;
+	} rows[] = {
+		{ { .host = 1, .work = 1 }, 1100 },
+		/* 400 of 800 us of work; what comes after the wait stays. */
+		{ { .host = 1, .work = 0.5 }, 700 },
+		/* The host alone: the work begins 100 us after the launch, which is at 50 now. */
+		{ { .host = 0, .work = 1 }, 950 },
+		/* Nothing waits: the work ends after the host, and the step with it. */
+		{ { .host = 0, .work = 1, .drops_waits = true }, 950 },
+		/* The call takes its own 2 us and the 20 us by which it returned late. */
+		{ { .host = 1, .work = 0.001, .drops_waits = true }, 222 },
+		/* The 20 us between the end of the work and that of the call. */
+		{ { .host = 1, .work = 1, .drops_rest = true }, 1080 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct replay_edits edits;
+		struct factors f = rows[i].f;
+		struct replay *r = open_replay(&edits, &f);
+		const uint64_t *end = one_step(r);
+
+		if (end)
+			CHECK_U64(end[1], 1000 * rows[i].end_us);
+		replay_close(r);
+	}
+}
+
+/* Whatever comes, in whatever order of threads: state 0 is what was measured. */
+void test_replay_is_exact(void)
+{
+	uint64_t seed = 20260101;
+
+	for (size_t round = 0; round < 50; round++) {
+		struct factors f = { .host = 0.5, .work = 0.5 };
+		struct replay_edits edits;
+		struct replay *r = open_replay(&edits, &f);
+		uint64_t now_ns = 1000;
+
+		for (size_t i = 0; i < 400; i++) {
+			uint64_t random = random_u64(&seed);
+
+			now_ns += random % 700;
+			if (random >> 60 < 6)
+				CHECK_OK(replay_put_work(
+						 r,
+						 &(struct replay_work){
+							 .begin_ns = now_ns,
+							 .end_ns = now_ns + (random >> 8) % 3000,
+							 .correlation = 1 + (random >> 16) % 300,
+							 .launch_ns = (random >> 24) % 2
+									      ? now_ns - 400
+									      : 0,
+							 .stream = (random >> 32) % 4,
+							 .name = (random >> 40) % 9,
+							 .work_class = (random >> 44) % 3 },
+						 NULL),
+					 NULL);
+			else
+				CHECK_OK(
+					replay_put_host(
+						r,
+						&(struct replay_host){
+							.begin_ns = now_ns,
+							.end_ns = now_ns + (random >> 8) % 5000,
+							.correlation = i + 1,
+							.thread = (random >> 32) % 3,
+							.activity =
+								(random >> 36) % REPLAY_ACTIVITIES,
+							.is_device_wide = (random >> 44) % 2,
+							.is_stream_wait = (random >> 45) % 8 == 0,
+							.is_mark = (random >> 48) % 16 == 0,
+							.is_step_thread = (random >> 32) % 3 == 1 },
+						NULL),
+					NULL);
+		}
+		CHECK_OK(replay_end(r, NULL), NULL);
+		CHECK(replay_is_exact(r));
+		replay_close(r);
+	}
+}
+
+/* More launches than are remembered: the oldest are forgotten, the rest is as it was. */
+void test_replay_many_launches(void)
+{
+	struct factors f = { .host = 1, .work = 0 };
+	struct replay_edits edits;
+	struct replay *r = open_replay(&edits, &f);
+	uint64_t i;
+
+	put_host(r, 1, 10000000, REPLAY_OTHER, 0, true);
+	for (i = 0; i < 40000; i++)
+		put_host(r, 10 + 100 * i, 60 + 100 * i, REPLAY_LAUNCH, 1 + i, false);
+	put_work(r, 5000000, 5000100, 40000, 10 + 100 * 39999);
+	put_work(r, 5000200, 5000300, 1, 10);
+	CHECK_OK(replay_end(r, NULL), NULL);
+	CHECK(replay_is_exact(r));
+	const uint64_t *end = replay_at(r, 10000000);
+	if (CHECK(end != NULL))
+		CHECK_U64(end[1], 10000000);
+	replay_close(r);
+}
