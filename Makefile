@@ -217,10 +217,10 @@ check-cupti: all fake $(B)/tests/dump
 # detail: what --max-size leaves, and its sums; cuts: each cut in each format;
 # same-bytes: by any number of threads, at any time;
 # random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one);
-# replay: what a change would bring, beside runs in which it was made;
+# what-if: what a change would bring, beside runs in which it was made;
 # again: steps whose numbers come again, in each format.
 ORACLES := random again traces generated changed idle findings compat critical detail sizes nsys cuts \
-	round-trips same-bytes memory pages ranks cpu partial diff judged replay
+	round-trips same-bytes memory pages ranks cpu partial diff judged what-if
 MORE_idle := --random 100
 MORE_critical := --random 100
 # What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files

@@ -13,14 +13,14 @@
 #include <string.h>
 
 #define WHAT_IF_COLUMNS(X)                                                                         \
-	X(WHAT_IF_STEPS = RANK_KEYS + 1, "steps", "steps", U64, SUM,                               \
+	X(WHAT_IF_STEPS = RANK_KEYS + 1, "steps", NULL, U64, SUM,                                  \
 	  "that were replayed, without the first")                                                 \
-	X(WHAT_IF_BASELINE, "baseline_step_ns", "step", U64, MAX,                                  \
+	X(WHAT_IF_BASELINE, "baseline_step_ns", NULL, U64, MAX,                                    \
 	  "the median step without edits: to the end of the GPU work that it launched")            \
-	X(WHAT_IF_STEP, "step_ns", "would take", U64, MAX, "the median step with the edits")       \
-	X(WHAT_IF_SAVES, "saves_ns", "saves", U64, DERIVED,                                        \
+	X(WHAT_IF_STEP, "step_ns", NULL, U64, MAX, "the median step with the edits")               \
+	X(WHAT_IF_SAVES, "saves_ns", NULL, U64, DERIVED,                                           \
 	  "baseline - step, 0 where the edits make it longer")                                     \
-	X(WHAT_IF_PCT, "saves_pct", "%", F64, DERIVED, "saves / baseline", .of = "step")           \
+	X(WHAT_IF_PCT, "saves_pct", NULL, F64, DERIVED, "saves / baseline", .of = "step")          \
 	X(WHAT_IF_EXACT, "is_exact", NULL, BOOL, MIN,                                              \
 	  "the replay without edits gave back every measured time")                                \
 	X(WHAT_IF_REST, "unexplained_ns", NULL, U64, MAX,                                          \
@@ -32,7 +32,7 @@ static const struct table_type table_what_if = {
 	.under = &table_ranks,
 	.by = "saves_ns",
 	.columns = COLUMNS(RANK_COLUMNS,
-			   { "edits", "what if", CELL_TEXT, KEY, NULL, "the edits, as written" },
+			   { "edits", NULL, CELL_TEXT, KEY, NULL, "the edits, as written" },
 			   WHAT_IF_COLUMNS(COLUMN_ROW)),
 };
 

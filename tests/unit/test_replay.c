@@ -228,6 +228,11 @@ void test_replay_waits(void)
 	}
 }
 
+static uint8_t pick(uint64_t random, unsigned shift, unsigned count)
+{
+	return (uint8_t)((random >> shift) % count);
+}
+
 /* Whatever comes, in whatever order of threads: state 0 is what was measured. */
 void test_replay_is_exact(void)
 {
@@ -250,31 +255,31 @@ void test_replay_is_exact(void)
 							 .begin_ns = now_ns,
 							 .end_ns = now_ns + (random >> 8) % 3000,
 							 .correlation = 1 + (random >> 16) % 300,
-							 .launch_ns = (random >> 24) % 2
+							 .launch_ns = pick(random, 24, 2)
 									      ? now_ns - 400
 									      : 0,
-							 .stream = (random >> 32) % 4,
-							 .name = (random >> 40) % 9,
-							 .work_class = (random >> 44) % 3 },
+							 .stream = pick(random, 32, 4),
+							 .name = pick(random, 40, 9),
+							 .work_class = pick(random, 44, 3) },
 						 NULL),
 					 NULL);
 			else
-				CHECK_OK(
-					replay_put_host(
-						r,
-						&(struct replay_host){
-							.begin_ns = now_ns,
-							.end_ns = now_ns + (random >> 8) % 5000,
-							.correlation = i + 1,
-							.thread = (random >> 32) % 3,
-							.activity =
-								(random >> 36) % REPLAY_ACTIVITIES,
-							.is_device_wide = (random >> 44) % 2,
-							.is_stream_wait = (random >> 45) % 8 == 0,
-							.is_mark = (random >> 48) % 16 == 0,
-							.is_step_thread = (random >> 32) % 3 == 1 },
-						NULL),
-					NULL);
+				CHECK_OK(replay_put_host(
+						 r,
+						 &(struct replay_host){
+							 .begin_ns = now_ns,
+							 .end_ns = now_ns + (random >> 8) % 5000,
+							 .correlation = i + 1,
+							 .thread = pick(random, 32, 3),
+							 .activity = pick(random, 36,
+									  REPLAY_ACTIVITIES),
+							 .is_device_wide = pick(random, 44, 2),
+							 .is_stream_wait = pick(random, 45, 8) == 0,
+							 .is_mark = pick(random, 48, 16) == 0,
+							 .is_step_thread =
+								 pick(random, 32, 3) == 1 },
+						 NULL),
+					 NULL);
 		}
 		CHECK_OK(replay_end(r, NULL), NULL);
 		CHECK(replay_is_exact(r));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The replay (analyze/DEFINITIONS.md 8) beside runs in which the change was really made.
 
-    check_replay.py --bin DIR [--traces DIR] [--random N] [--first SEED]
+    check_what_if.py --bin DIR [--traces DIR] [--random N] [--first SEED]
 
 Random trainings are simulated here, once as they are and once with the change: what the replay of
 the first says must be what the second took, within 1 %.  On real files the replay without edits
@@ -241,7 +241,7 @@ def main():
         check_real(checks, args.traces)
     else:
         print(f"skip real traces: no files in {args.traces}/kineto (set TACHO_TRACES)")
-    print(f"replay: {checks.passed} passed, {checks.failed} failed")
+    print(f"what-if: {checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 
 
