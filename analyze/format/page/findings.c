@@ -4,9 +4,25 @@
 
 #include "analyze/findings/rule.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { RULE_AT = 13, BRIEF_AT = 28 };
+enum { RULE_AT = 14, BRIEF_AT = 31 };
+
+/* All savings of a page have one unit, which is that of the whole of which they are shares. */
+static struct time_unit saving_unit(const struct view *v)
+{
+	double whole_ns = 0;
+
+	for (size_t i = 0; i < v->count; i++) {
+		double share = view_cell(v, i, "share_of_step").f64;
+
+		if (share > 0)
+			whole_ns = fmax(whole_ns,
+					view_number(v, i, "saving_ns_per_step") / share * 100);
+	}
+	return time_unit_of(whole_ns, 1);
+}
 
 static const char *note_text(const struct page *p, const struct time_unit *unit, struct blocks *b)
 {
@@ -54,7 +70,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 		return;
 	}
 	shown = v.count < shown ? v.count : shown;
-	unit = time_unit_of(view_number(&v, 0, "saving_ns_per_step"), 1);
+	unit = saving_unit(&v);
 	add_section(b, "Fix first",
 		    is_text(p)
 			    ? note_text(p, &unit, b)
@@ -81,8 +97,8 @@ void build_fixes(const struct page *p, struct blocks *b)
 		};
 		if (saving_ns > 0)
 			rows[i].saving = show_time(b, saving_ns, &unit);
-		/* evidence begins behind the longest name of those shown */
-		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 1;
+		/* what is said of a rule begins behind the longest name of those shown */
+		end = RULE_AT + (unsigned)strlen(rows[i].rule) + 2;
 		if (end > list->findings.brief_at)
 			list->findings.brief_at = end;
 	}
@@ -97,7 +113,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 void build_findings(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
-		{ .at = 0 }, { .at = 3 }, { .end = 11 }, { .at = RULE_AT }
+		{ .at = 0 }, { .at = 4 }, { .end = 11 }, { .at = RULE_AT }
 	};
 	struct view v = page_view(p, "findings");
 	struct block *head = add_section(b, "Findings", NULL);
@@ -109,7 +125,7 @@ void build_findings(const struct page *p, struct blocks *b)
 		head->section.token = TOKEN_TEXT;
 		return;
 	}
-	unit = time_unit_of(view_number(&v, 0, "saving_ns_per_step"), 1);
+	unit = saving_unit(&v);
 	head->section.note = note_text(p, &unit, b);
 	for (size_t i = 0; i < v.count; i++) {
 		double saving_ns = view_number(&v, i, "saving_ns_per_step");
@@ -133,7 +149,7 @@ void build_findings(const struct page *p, struct blocks *b)
 						 view_cell(&v, i, "share_of_step").f64,
 						 p->has_steps ? "a step" : "the window");
 		add_sentence(b, ROLE_TEXT, RULE_AT, view_cell(&v, i, "evidence").text);
-		w = add_labelled(b, RULE_AT + 2, RULE_AT, TOKEN_DIM, "\xe2\x86\x92 ");
+		w = add_labelled(b, RULE_AT + 4, RULE_AT, TOKEN_DIM, "do");
 		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
 	}
 }

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60, RULE_AT = 13 };
+enum { CALLOUT_AT = 14, TIMELINE_AT = 14, SPARK_MAX = 60 };
+/* Of a finding: where the sign of its saving stands, where the saving ends, what a label takes. */
+enum { SIGN_AT = 4, SAVING_END = 11, LABEL_WIDTH = 4 };
 enum { READABLE = 40 /* columns of a sentence; with less it begins further to the left */ };
 
 static void end_open(struct text *t)
@@ -385,12 +387,36 @@ static void draw_timeline(struct text *t, const struct step_timeline *s, bool is
 	text_end(t);
 }
 
+/* What to change first: below the rule, each line named, what is said of it. */
+static void draw_finding(struct text *t, const struct block *b, const struct fix *f, unsigned at)
+{
+	const struct {
+		const char *label, *words;
+	} lines[] = { { f->rule, f->brief }, { "do", f->advice } };
+	bool is_narrow = b->findings.brief_at + READABLE > t->width;
+	unsigned left = is_narrow ? at + LABEL_WIDTH : at + b->findings.brief_at - CALLOUT_AT;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		text_at(t, at, i ? TOKEN_DIM : TOKEN_TEXT, lines[i].label);
+		if (!i && is_narrow)
+			text_end(t);
+		text_wrap(t, !i && is_narrow ? at : left, !i && is_narrow ? at : left, TOKEN_TEXT,
+			  lines[i].words, 0);
+		text_end(t);
+	}
+}
+
 static void draw_findings(struct text *t, const struct block *b)
 {
-	bool is_narrow = b->findings.brief_at + READABLE > t->width;
-	unsigned left = is_narrow ? RULE_AT : b->findings.brief_at;
+	unsigned end = SAVING_END;
 
 	end_open(t);
+	for (size_t i = 0; i < b->findings.count; i++) {
+		const char *saving = b->findings.rows[i].saving;
+
+		if (saving && SIGN_AT + 2 + text_width(saving) > end)
+			end = SIGN_AT + 2 + text_width(saving);
+	}
 	for (size_t i = 0; i < b->findings.count; i++) {
 		const struct fix *f = &b->findings.rows[i];
 		char number[32];
@@ -398,17 +424,10 @@ static void draw_findings(struct text *t, const struct block *b)
 		snprintf(number, sizeof(number), "%zu", i + 1);
 		text_at(t, 0, TOKEN_TEXT, number);
 		if (f->saving) {
-			text_at(t, 3, TOKEN_BOLD, "\xe2\x89\xa4");
-			text_right(t, 11, TOKEN_BOLD, f->saving);
+			text_at(t, SIGN_AT, TOKEN_BOLD, "\xe2\x89\xa4");
+			text_right(t, end, TOKEN_BOLD, f->saving);
 		}
-		text_at(t, RULE_AT, TOKEN_TEXT, f->rule);
-		if (is_narrow)
-			text_end(t);
-		text_wrap(t, left, left, TOKEN_TEXT, f->brief, 0);
-		text_end(t);
-		text_wrap(t, text_at(t, left, TOKEN_DIM, "\xe2\x86\x92 "), left + 2, TOKEN_TEXT,
-			  f->advice, 0);
-		text_end(t);
+		draw_finding(t, b, f, end + CALLOUT_AT - SAVING_END);
 	}
 }
 
