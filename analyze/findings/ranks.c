@@ -314,6 +314,19 @@ static size_t steps_last(const struct facts *f, const union value *rank)
 	return count;
 }
 
+/* If other ranks are late as well, less is saved by one that comes with the next. */
+static void tell_others(const struct waiting *w, double per_rank, struct finding *out)
+{
+	size_t len = strlen(out->evidence);
+	char one[SPAN_TEXT], all[SPAN_TEXT];
+
+	snprintf(out->evidence + len, FINDING_TEXT - len,
+		 " Were it as early as the next one, a step would be %s shorter, were all equally "
+		 "early, up to %s.",
+		 span_text(one, w->saving_ns / per_rank),
+		 span_text(all, w->most_excess_ns / per_rank));
+}
+
 /* Whoever the others wait for longest.  A single late step of several is a matter of that step. */
 static bool straggler(const struct facts *f, struct finding *out)
 {
@@ -332,6 +345,8 @@ static bool straggler(const struct facts *f, struct finding *out)
 		 "Rank %llu comes last in %llu of %llu collectives: the others together wait %s a "
 		 "step for it, of %s that ranks wait in all.",
 		 rank, times, of, made, all);
+	if (w.saving_ns < NEAR_SHARE * w.most_excess_ns)
+		tell_others(&w, per_rank, out);
 	rule_brief(out, "rank %llu, %s of %s waited", rank, made, all);
 	tell_frontier(f, rank, out);
 	return rule_saves(out, w.saving_ns / per_rank);

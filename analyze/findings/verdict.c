@@ -186,9 +186,19 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 		out[strlen(out) - 1] = '\0'; /* the full stop is the caller's */
 		return;
 	}
+	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
+	double alone_ns = w.saving_ns / per_rank;
+	char alone[SPAN_TEXT];
+
 	tell_share(f, ns, share);
-	snprintf(out, FINDING_TEXT, "Ranks wait up to %s for others, most for rank %llu", share,
-		 (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0));
+	int len = snprintf(out, FINDING_TEXT, "Ranks wait up to %s for others, most for rank %llu",
+			   share, (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0));
+	/* what the finding says of the one rank is less, if others are late as well */
+	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
+		snprintf(out + len, (size_t)(FINDING_TEXT - len),
+			 "; were it as early as the next one, %s of that would go, as others are "
+			 "late, too",
+			 span_text(alone, alone_ns));
 }
 
 static void tell_family(const struct facts *f, const struct savings *s, enum family family,

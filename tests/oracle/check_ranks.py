@@ -742,7 +742,13 @@ def check_dlrm(t, args):
            abs(sum(r["waits"]["wait_ns"] for r in got["ranks"]) - 46.8e6) < 1e5)
     t.true(f"dlrm, verdict {got['verdict']}", got["verdict"]["bound"] == "UNBALANCED" and
            "rank 7" in got["verdict"]["sentence"])
-    t.equal("dlrm, first finding", got["findings"][0]["rule"], "straggler")
+    first = got["findings"][0]
+    t.equal("dlrm, first finding", first["rule"], "straggler")
+    one, all_at_once = (f"{ns / 1e6:.1f} ms" for ns in (
+        first["saving_ns_per_step"], got["verdict"]["ns_per_step"]))
+    t.true(f"dlrm, verdict and finding say both savings: {got['verdict']} {first}",
+           all(ms in text for ms in (one, all_at_once)
+               for text in (got["verdict"]["sentence"], first["evidence"])))
 
 
 def check_together(t, args, folder):

@@ -290,7 +290,7 @@ static void take_waits(const struct page *p, struct waits *all, struct blocks *b
 		all->why = view_cell(&groups, i, "unmatched_because").text;
 }
 
-/* "ranks wait 2.2 of 3.4 ms per step for rank 3, which came last in 24 of 24 collectives"; NULL:
+/* "summed over ranks, they wait 2.2 of 3.4 ms per step for rank 3, last in 24 of 24"; NULL:
  * for nobody. */
 static const char *late_text(const struct page *p, const struct waits *all, struct blocks *b)
 {
@@ -300,11 +300,11 @@ static const char *late_text(const struct page *p, const struct waits *all, stru
 	if (!w)
 		return NULL;
 	unit = time_unit_of(all->all_ns, 1);
-	return blocks_text(b, "ranks wait %s of %s %s %s for %s, last in %s of %s collectives",
-			   show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit),
-			   unit.name, p->has_steps ? "per step" : "in all",
-			   rank_text(p, w->rank, b), show_count(b, w->last),
-			   show_count(b, w->matched));
+	return blocks_text(
+		b, "summed over ranks, they wait %s of %s %s %s for %s, last in %s of %s",
+		show_time(b, w->made_ns, &unit), show_time(b, all->all_ns, &unit), unit.name,
+		p->has_steps ? "per step" : "in all", rank_text(p, w->rank, b),
+		show_count(b, w->last), show_count(b, w->matched));
 }
 
 /* "24 of 24 collectives matched between ranks"; NULL: nothing communicates. */
