@@ -10,7 +10,7 @@
 # make fuzz T=60   every reader under libFuzzer, T seconds each; AFL=1: under AFL++
 # make regenerate  schemas and expected outputs, from the code
 # make install     PREFIX=/usr/local DESTDIR=; make uninstall
-# make wheel       tacho.py with the library inside, for pip
+# make wheel       the Python package with the library inside, for pip
 #
 # SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, COV=1
 # for `make coverage`, each in a folder of its own; WERROR=1 makes warnings errors; V=1 shows
@@ -83,13 +83,14 @@ TOOLS_LIBS := -larchive -lcjson -lprotobuf-c -lsqlite3 $(if $(ISAL),-lisal) -lz 
 PROTO_H := $(PROTO:%.proto=$(B)/%.pb-c.h)
 PROTO_O := $(PROTO:%.proto=$(B)/%.pb-c.o)
 TOOLS := $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record
+PACKAGE := $(wildcard collector/python/tacho/*.py collector/python/tacho/py.typed collector/python/tacho/hook/*.py)
 SAMPLES := $(B)/samples/train_mlp $(B)/samples/generate
 NVCC := $(shell command -v nvcc 2>/dev/null)
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check bench bench-gpu fuzz stats regenerate clean install packages left-out
 
-all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho.py $(SAMPLES) left-out
+all: packages $(TOOLS) $(B)/libtacho.so $(B)/tacho/.made $(SAMPLES) left-out
 
 # What the build needs and is not there: `make` says how to install it (Debian, Ubuntu) and stops;
 # make demo, make check and what else runs tests install it.
@@ -146,8 +147,9 @@ $(B)/libtacho.so: $(call pics,$(LIBTACHO) $(SCHEMAS)) collector/api/tacho.map
 		-Wl,-soname,libtacho.so.1 -o $@ $(filter %.o,$^) -ldl -lm
 	$(Q)ln -sf libtacho.so $(B)/libtacho.so.1
 
-$(B)/tacho.py: collector/python/tacho.py
-	$(Q)cp $< $@
+$(B)/tacho/.made: $(PACKAGE)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)/hook
+	$(Q)$(foreach file,$^,cp $(file) $(file:collector/python/%=$(B)/%) &&) touch $@
 
 $(B)/samples/train_mlp: $(B)/samples/train_mlp.o $(B)/libtacho.so
 	$(call say,LD,$@)
@@ -239,7 +241,7 @@ few = $(if $(filter $(1),$(FEW)),$$([ ! -d $(FEW_TRACES) ] || echo TACHO_TRACES=
 $(ORACLES:%=check-%): check-%: all
 	$(Q)env $(call few,$*) python3 tests/oracle/check_$(subst -,_,$*).py --bin $(B) $(MORE_$*)
 
-# tacho.py and the operators' files; W: words of the tests to run.
+# The Python package and the operators' files; W: words of the tests to run.
 check-python: all
 	$(Q)python3 tests/python/run.py --bin $(B) $(W)
 
@@ -277,7 +279,9 @@ regenerate: all
 	$(Q)$(B)/tacho-analyze --schema >schemas/report.schema.json
 	$(Q)$(B)/tacho-analyze --diff --schema >schemas/diff.schema.json
 	$(Q)B=$(B) UPDATE=1 sh tests/cli/run.sh
-	$(Q)git diff --stat -- schemas tests/cli/expect
+	$(Q)$(B)/tacho-record --print-config >samples/tacho.json
+	$(Q)python3 collector/python/keys.py samples/tacho.json >collector/python/tacho/_keys.py
+	$(Q)git diff --stat -- schemas samples collector/python tests/cli/expect
 
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk

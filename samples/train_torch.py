@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of train_mlp.c in PyTorch, marked with tacho.py.
+"""The loop of train_mlp.c in PyTorch, marked with tacho.
 
     tacho-record --window steps:10-60 -- python3 samples/train_torch.py
 

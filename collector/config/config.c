@@ -55,6 +55,9 @@ const struct option config_options[] = {
 	  "no" },
 	{ "trace-python", 0, OPTION_FLAG, NULL, "Python's calls as ranges; slow", AT(trace_python),
 	  "no" },
+	{ "auto", 0, OPTION_FLAG, NULL,
+	  "steps and phases of PyTorch, Lightning and JAX without marks in the program",
+	  AT(automatic), "yes" },
 	{ "workers", 0, OPTION_FLAG, NULL,
 	  "record workers, too: forked or spawned children that make "
 	  "no step",

@@ -26,6 +26,7 @@ struct config {
 	const char *ring_dir, *save_on;
 	uint64_t max_disk, min_free, memory, buffer, cupti_buffer, ring;
 	bool enabled, totals, finalize, nvtx, workers, trace_python;
+	bool automatic; /* read by the Python package */
 
 	/* The guides' keys, and the texts that were made of them. */
 	struct preset preset;

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs tacho.py, libtacho.so and tacho-record as a wheel; needs nothing but this interpreter.
+"""Packs the package tacho, libtacho.so and tacho-record as a wheel; needs nothing but this
+interpreter.
 
     wheel.py --version 0.1.0 --bin build FOLDER
 
-The library lies in tacho.libs/ beside tacho.py, which looks there. The wheel is for the platform
+The library lies in tacho.libs/ beside the package, which looks there. The wheel is for the platform
 that it was built on, of any Python 3.8 or later: nothing in it is compiled against Python.
 """
 import argparse
 import base64
 import hashlib
 import os
+import re
 import sys
 import sysconfig
 import zipfile
@@ -24,7 +26,7 @@ import sys
 
 import tacho
 
-tool = os.path.join(os.path.dirname(tacho.__file__), "tacho.libs", "tacho-record")
+tool = os.path.join(os.path.dirname(os.path.dirname(tacho.__file__)), "tacho.libs", "tacho-record")
 os.execv(tool, [tool] + sys.argv[1:])
 """
 
@@ -32,6 +34,18 @@ os.execv(tool, [tool] + sys.argv[1:])
 def read(*path):
     with open(os.path.join(*path), "rb") as file:
         return file.read()
+
+
+def package(version):
+    """Its files, with the version of the wheel."""
+    for name in ("", "hook"):
+        for file in sorted(os.listdir(os.path.join(HERE, "tacho", name))):
+            path = os.path.join("tacho", name, file)
+            if file.endswith((".py", ".typed")):
+                content = read(HERE, path)
+                if file == "_version.py":
+                    content = re.sub(rb'"[0-9][^"]*"', b'"%s"' % version.encode(), content)
+                yield path, content, 0o644
 
 
 def members(options, tag, info):
@@ -44,7 +58,7 @@ def members(options, tag, info):
              % (options.version, tag))
     data = info.replace(".dist-info", ".data")
     return [
-        ("tacho.py", read(HERE, "tacho.py"), 0o644),
+        *package(options.version),
         ("tacho.libs/libtacho.so", read(options.bin, "libtacho.so"), 0o755),
         ("tacho.libs/tacho-record", read(options.bin, "tacho-record"), 0o755),
         (data + "/scripts/tacho-record", LAUNCHER, 0o755),

@@ -38,7 +38,8 @@ install: all $(B)/tacho.pc
 	ln -sf libtacho.so.1 $(DESTDIR)$(LIBDIR)/libtacho.so
 	$(if $(MPICC),install -D -m 755 $(B)/libtacho-mpi.so $(DESTDIR)$(LIBDIR)/tacho/libtacho-mpi.so)
 	install -m 644 collector/api/tacho.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 collector/python/tacho.py $(DESTDIR)$(DATADIR)
+	install -d $(DESTDIR)$(DATADIR)/tacho/hook
+	$(foreach file,$(PACKAGE),install -m 644 $(file) $(DESTDIR)$(file:collector/python/%=$(DATADIR)/%) &&) true
 	install -m 644 $(B)/tacho.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(MAN) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
@@ -48,13 +49,13 @@ install: all $(B)/tacho.pc
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(TOOLS))) \
 		$(addprefix $(DESTDIR)$(LIBDIR)/,libtacho.so libtacho.so.1 tacho/libtacho-mpi.so pkgconfig/tacho.pc) \
-		$(DESTDIR)$(PREFIX)/include/tacho.h $(DESTDIR)$(DATADIR)/tacho.py \
+		$(DESTDIR)$(PREFIX)/include/tacho.h $(PACKAGE:collector/python/%=$(DESTDIR)$(DATADIR)/%) \
 		$(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN))) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(EXAMPLES))
-	-rmdir $(addprefix $(DESTDIR),$(DATADIR) $(DOCDIR)/samples $(DOCDIR)) 2>/dev/null
+	-rmdir $(addprefix $(DESTDIR),$(DATADIR)/tacho/hook $(DATADIR)/tacho $(DATADIR) $(DOCDIR)/samples $(DOCDIR)) 2>/dev/null
 
-# tacho.py with the library inside; pip install $(B)/wheel/*.whl
+# The Python package with the library inside; pip install $(B)/wheel/*.whl
 wheel: $(B)/libtacho.so $(B)/tacho-record
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
 	$(Q)python3 collector/python/wheel.py --version $(VERSION) --bin $(B) $(B)/wheel

@@ -60,28 +60,31 @@ static const char *name_library(const char *variable, const char *library)
 	return NULL;
 }
 
-/* Appends the folder of tacho.py, as built or as installed, to the user's PYTHONPATH. */
+/*
+ * Puts the folder of our sitecustomize.py, as built or as installed, before the user's PYTHONPATH;
+ * it makes the package `tacho` importable, and hands on to the sitecustomize of others.
+ */
 static void set_python_path(const char *library)
 {
-	static const char *const places[] = { ".", "../share/tacho" };
+	static const char *const places[] = { ".", "..", "../share/tacho" };
 	const char *before = getenv("PYTHONPATH"), *end = strrchr(library, '/');
-	char folder[2 * PATH_MAX], path[2 * PATH_MAX + 16];
+	char folder[2 * PATH_MAX], path[2 * PATH_MAX + 32];
 	struct buf text;
 	size_t i;
 
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(folder, sizeof(folder), "%.*s/%s", (int)(end - library), library,
-			 places[i]);
-		snprintf(path, sizeof(path), "%s/tacho.py", folder);
+		snprintf(folder, sizeof(folder), "%.*s/%s/tacho/hook", (int)(end - library),
+			 library, places[i]);
+		snprintf(path, sizeof(path), "%s/sitecustomize.py", folder);
 		if (is_file(path))
 			break;
 	}
 	if (i == sizeof(places) / sizeof(places[0]) || !realpath(folder, path))
 		return;
 	buf_init(&text, 1 << 20);
-	if (before && *before)
-		buf_putf(&text, "%s:", before);
 	buf_put_text(&text, path);
+	if (before && *before)
+		buf_putf(&text, ":%s", before);
 	setenv("PYTHONPATH", buf_text(&text), 1);
 	buf_release(&text);
 }

@@ -4,7 +4,7 @@
  *
  * A tool hands over one set per struct it fills: its own rows and the shared ones (filter_options,
  * common_options).  Sources apply in this order, later wins: row default, config file (read by
- * the tools and tacho.py only), environment, command line.  The library inside a job knows the
+ * the tools and Python only), environment, command line.  The library inside a job knows the
  * environment alone; tacho-record turns file and command line into it, so there is one path.
  * A variable is TACHO_ + the name in capitals, dashes and dots as underscores; a name therefore
  * means the same thing in every tool (`make check` fails on two rows of one name that differ in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training loop in Python that uses all of tacho.py; argument: the folder that it lies in."""
+"""A training loop in Python that uses all of tacho; argument: the folder that it lies in."""
 import sys
 
 sys.path.insert(0, sys.argv[1])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make check-python: tacho.py and the operators' files, with the plain interpreter.
+"""make check-python: the package tacho and the operators' files, with the plain interpreter.
 
     run.py --bin DIR [WORD...]      only tests whose name has one of the words
 """

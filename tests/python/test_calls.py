@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tacho.py function by function: in a window, outside of one, without the library, switched off."""
+"""The package tacho function by function: in a window, outside of one, without the library, switched off."""
+import glob
 import os
 import shutil
 import subprocess
@@ -8,7 +9,9 @@ import sys
 import common
 from common import Case
 
-# Everything that tacho.py offers, in an order that makes no sense here and there.
+PACKAGE = os.path.join(common.ROOT, "collector", "python", "tacho")
+
+# Everything that the package offers, in an order that makes no sense here and there.
 EVERYTHING = '''
 import tacho, threading
 tacho.epoch_end(); tacho.validation_begin(); tacho.flush(); tacho.save()
@@ -146,7 +149,8 @@ class Recorded(Case):
             with self.subTest(python=python):
                 shutil.rmtree(self.path("logs"), ignore_errors=True)
                 done = self.record(EVERYTHING, "-q", python=python)
-                self.assertEqual(done.err, "")
+                self.assertEqual(done.err, "tacho: configure: no effect of window: tacho-record "
+                                           "has options of its own, and they decide\n")
                 self.assertIn("--- Profiling Metrics (Step 100) ---\n", done.out)
                 log = common.Log(self.log_paths()[0])
                 self.assertEqual(log.steps[:3], [0, 7, 8])
@@ -369,7 +373,7 @@ print(hooked)
                                  [3, 12, 3, 9, 1])
                 self.assertEqual({event["cat"] for event in log.spans
                                   if "program.py(" in event["name"]}, {"python_function"})
-                self.assertFalse([name for name in log.counts if "tacho.py(" in name])
+                self.assertFalse([name for name in log.counts if name.startswith("tacho/")])
 
     def test_they_nest(self):
         self.record(self.PROGRAM, "-q", "--window", "steps:1-2")
@@ -439,7 +443,9 @@ tacho.epoch_end()
         self.write("c.json", '{"//window": "why", "window": "steps:2-5", "out": "mine", '
                              '"preset": "", "ranks": "all", '
                              '"max-disk": "1G", "epochs": 7, "model": {"width": 3}}')
-        self.run_python('import tacho\nassert tacho.configure("c.json")\n' + self.SHOW)
+        done = self.run_python('import tacho\nassert tacho.configure("c.json")\n' + self.SHOW)
+        self.assertEqual(done.err, "tacho: configure: there is no option epochs; "
+                                   "did you mean every_n_epochs?\n")
         self.assertEqual(self.log("mine").steps, [2, 3, 4])
 
     def test_from_a_file_that_a_variable_names(self):
@@ -466,14 +472,77 @@ assert tacho.configure(Config(), out="mine", **{"sample": "none"})
 ''' + self.SHOW, RANK="1")
         self.assertEqual(self.log("mine").steps, [1, 2])
 
-    def test_a_file_that_cannot_be_read_is_reported(self):
-        self.write("c.json", "[1, 2]")
-        done = self.run_python('import tacho\nassert tacho.configure("c.json")\n'
-                               'assert tacho.configure("none.json")\ntacho.step()\n',
-                               TACHO_OUT=self.path("logs"), TACHO_WINDOW="signal")
-        self.assertEqual(done.err.splitlines(),
-                         ["tacho: c.json: not a JSON object",
-                          "tacho: none.json: [Errno 2] No such file or directory: 'none.json'"])
+    def test_a_file_that_cannot_be_read_records_nothing(self):
+        self.write("list.json", "[1, 2]")
+        self.write("cut.json", '{"window": ')
+        self.write("bad.yaml", "window: [")
+        for name, why in (("list.json", "not an object with keys"),
+                          ("cut.json", "Expecting value"), ("none.json", "No such file"),
+                          ("bad.yaml", "PyYAML is needed|parsing|expected")):
+            for program, variables in (("tacho.configure(%r)", {}),
+                                       ("tacho.TorchCallback(%r)", {}),
+                                       ("print(%r)", {"TACHO_CONFIG": name})):
+                with self.subTest(file=name, program=program):
+                    done = self.run_python("import tacho\n" + program % name +
+                                           "\nfor i in range(9): tacho.step()\n", **variables)
+                    self.assertRegex(done.err, r"^tacho: error: %s: .*(%s).*; nothing is recorded"
+                                               r"\n$" % (name, why))
+                    self.assertFalse(os.path.exists(self.path("tacho-logs")))
+
+    def test_what_is_no_configuration_records_nothing(self):
+        done = self.run_python("import tacho\ntacho.TorchCallback(5)\ntacho.step()\n")
+        self.assertRegex(done.err, "^tacho: error: 5 is neither a file, .*; nothing is recorded\n$")
+        self.assertFalse(os.path.exists(self.path("tacho-logs")))
+
+    def test_a_file_can_be_read_after_one_that_cannot(self):
+        self.write("c.json", '{"window": "steps:2-5", "out": "mine"}')
+        self.run_python('import tacho\nassert not tacho.configure("none.json")\n'
+                        'assert tacho.configure("c.json")\n' + self.SHOW)
+        self.assertEqual(self.log("mine").steps, [2, 3, 4])
+
+    def test_unknown_options_are_named(self):
+        done = self.run_python("import tacho\ntacho.TorchCallback(wramup=1, active=2, out='mine')\n"
+                               + self.SHOW)
+        self.assertEqual(done.err, "tacho: TorchCallback: there is no option wramup; "
+                                   "did you mean warmup?\n")
+        self.assertEqual(self.log("mine").steps, [2, 3])
+
+    def test_unknown_options_alone_record_nothing(self):
+        done = self.run_python("import tacho\ntacho.TorchCallback(qqq=1)\n" + self.SHOW)
+        self.assertEqual(done, (0, "0\n", "tacho: TorchCallback: there is no option qqq\n"))
+
+    def test_other_sections_are_left_alone(self):
+        """The guide's own file, with its other sections beside `profiling`; JSON and YAML."""
+        self.write("c.json", '{"latent_dims": 256, "window_size": 3, "training": {"epochs": 10, '
+                             '"window": "all"}, "profiling": {"wait": 1, "warmup": 1, '
+                             '"active": 3, "repeat": 1, "record_shapes": true, "qqq": 1}}')
+        done = self.run_python('import os, tacho\nassert tacho.configure("c.json")\n'
+                               'assert not [n for n in os.environ if "LATENT" in n or "EPOCHS" in n '
+                               'or "WINDOW_S" in n]\n' + self.SHOW)
+        self.assertEqual(done.err, "tacho: configure: there is no option qqq\n")
+        self.assertEqual(self.log("profiler_traces").steps, [2, 3, 4])
+
+    YAML = "latent_dims: 256\nprofiling:\n  wait: 1\n  active: 2  # epochs\n"
+
+    def test_yaml(self):
+        self.write("c.yaml", self.YAML)
+        fake = self.path("fake")
+        os.mkdir(fake)
+        # a stand-in: PyYAML itself is in tests/clients/frameworks
+        self.write("fake/yaml.py", "class YAMLError(Exception): pass\n"
+                                   "def safe_load(file):\n"
+                                   "    assert 'latent_dims' in file.read()\n"
+                                   "    return {'profiling': {'wait': 1, 'active': 2}}\n")
+        self.run_python('import tacho\nassert tacho.configure("c.yaml")\n' + self.SHOW,
+                        PYTHONPATH="%s:%s" % (fake, os.path.dirname(PACKAGE)))
+        self.assertEqual(self.log("profiler_traces").steps, [2, 3])
+
+    def test_options_under_tacho_record_have_no_effect_and_are_named(self):
+        done = self.record("import tacho\ntacho.LightningCallback(active_steps=3, "
+                           "output_dir='mine', enabled=True)\n" + self.SHOW, "-q")
+        self.assertEqual(done.err, "tacho: LightningCallback: no effect of active_steps, output_dir:"
+                                   " tacho-record has options of its own, and they decide\n")
+        self.assertEqual(self.log().steps, list(range(9)))
 
     def test_enabled_false_in_a_file(self):
         self.write("c.json", '{"enabled": false, "window": "all"}')
@@ -484,7 +553,8 @@ assert tacho.configure(Config(), out="mine", **{"sample": "none"})
     def test_too_late(self):
         done = self.run_python('import tacho\ntacho.step()\n'
                                'print(tacho.configure(window="all"), tacho.state())')
-        self.assertEqual(done.out, "False 0\n")
+        self.assertEqual(done, (0, "False 0\n", "tacho: configure: no effect of window: "
+                                                "the library is loaded already\n"))
 
     def test_window_by_hand(self):
         self.run_python('''
@@ -515,12 +585,26 @@ for name in tacho.__all__:
         for word in inspect.signature(part).parameters:
             assert word == "self" or word in part.__annotations__, (name, part, word)
 public = [n for n, v in vars(tacho).items() if not n.startswith("_")
-          and getattr(v, "__module__", None) == "tacho"]
+          and str(getattr(v, "__module__", None)).startswith("tacho")]
 assert set(public) <= set(tacho.__all__), set(public) - set(tacho.__all__)
 ''')
 
     def test_compiles_from_3_8_on(self):
         for python in pythons():
-            self.run_command(python, "-W", "error", "-c",
-                             "compile(open(%r).read(), 'tacho.py', 'exec')"
-                             % os.path.join(common.ROOT, "collector", "python", "tacho.py"))
+            for path in sorted(glob.glob(os.path.join(PACKAGE, "**", "*.py"), recursive=True)):
+                self.run_command(python, "-W", "error", "-c",
+                                 "compile(open(%r).read(), %r, 'exec')" % (path, path))
+
+    def test_version_is_that_of_the_tools(self):
+        with open(os.path.join(common.ROOT, "VERSION"), encoding="utf-8") as file:
+            version = file.read().strip()
+        done = self.run_python("import tacho\nprint(tacho.__version__, tacho.version())\n")
+        self.assertEqual(done.out, "%s %s\n" % (version, version))
+
+    def test_names_of_options_are_those_of_tacho_record(self):
+        """make regenerate makes the one list of the other."""
+        printed = self.write("c.json", common.tool("tacho-record", "--print-config"))
+        made = self.run_command(sys.executable,
+                                os.path.join(os.path.dirname(PACKAGE), "keys.py"), printed).out
+        with open(os.path.join(PACKAGE, "_keys.py"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), made)

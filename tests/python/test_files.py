@@ -61,7 +61,7 @@ int main(void)
         found = files_under(self.root)
         for name in ("bin/tacho-record", "bin/tacho-convert", "bin/tacho-analyze",
                      "lib/libtacho.so", "lib/libtacho.so.1", "lib/pkgconfig/tacho.pc",
-                     "include/tacho.h", "share/tacho/tacho.py", "share/man/man1/tacho-record.1",
+                     "include/tacho.h", "share/tacho/tacho/__init__.py", "share/man/man1/tacho-record.1",
                      "share/man/man1/tacho-convert.1", "share/man/man1/tacho-analyze.1",
                      "share/doc/tacho/LICENSE", "share/doc/tacho/samples/slurm.sh",
                      "share/doc/tacho/samples/kubernetes.yaml",
@@ -99,7 +99,7 @@ int main(void)
                                      "print(tacho.__file__)\n")
         done = self.run_command(self.prefix + "/bin/tacho-record", "-w", "steps:2-5", "-o", "logs",
                                 "--", sys.executable, program)
-        self.assertEqual(done.out.strip(), self.prefix + "/share/tacho/tacho.py")
+        self.assertEqual(done.out.strip(), self.prefix + "/share/tacho/tacho/__init__.py")
         self.assertEqual(self.log().steps, [2, 3, 4])
 
     def test_headers_compile_as_cxx(self):
@@ -247,6 +247,9 @@ class Wheel(Case):
             wheel = archive.read("tacho-1.2.3.dist-info/WHEEL").decode()
             self.assertIn("Tag: py3-none-linux_%s\n" % machine, wheel)
             self.assertIn("Root-Is-Purelib: false\n", wheel)
+            self.assertIn("tacho/py.typed", names)  # for type checkers
+            self.assertIn("tacho/hook/sitecustomize.py", names)
+            self.assertIn(b'__version__ = "1.2.3"', archive.read("tacho/_version.py"))
             meta = archive.read("tacho-1.2.3.dist-info/METADATA").decode()
             self.assertIn("Name: tacho\nVersion: 1.2.3\n", meta)
 
@@ -268,7 +271,7 @@ class Wheel(Case):
                                      "print([l for l in open('/proc/self/maps') if 'tacho' in l"
                                      " and 'venv' not in l])\n")
         done = self.run_command("venv/bin/python", program)
-        self.assertRegex(done.out, r"^True .*/venv/lib/.*/site-packages/tacho\.py\n\[\]\n$")
+        self.assertRegex(done.out, r"^True .*/venv/lib/.*/site-packages/tacho/__init__\.py\n\[\]\n$")
         self.assertEqual(self.log().steps, [0, 1, 2])
         self.run_command("venv/bin/tacho-record", "-w", "steps:1-2", "-o", "more", "--",
                          "venv/bin/python", "-c", "import tacho\nfor i in (1, 2, 3): tacho.step()")
