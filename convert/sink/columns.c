@@ -3,6 +3,7 @@
 
 #include "schemas/base/json_text.h"
 #include "schemas/model/records.h"
+#include "schemas/proto/xspace.h"
 
 #include <string.h>
 
@@ -124,15 +125,20 @@ const struct arg_format json_args = { put_json_key, json_put_value };
 void put_json_attrs(struct buf *out, const struct trace *t, const struct attr *attrs, size_t count,
 		    const uint64_t *values)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < count; i++) {
 		size_t len;
 		const char *key = trace_text(t, attrs[i].key, &len);
 
-		buf_put_text(out, i ? ", " : "{");
+		if (strncmp(key, XSPACE_PROGRAM_KEY, strlen(XSPACE_PROGRAM_KEY)) == 0)
+			continue; /* bytes that only XProf reads */
+		buf_put_text(out, any ? ", " : "{");
+		any = true;
 		put_json_key(out, key, len);
 		json_put_value(out, t, attrs[i].type, values ? values[i] : attrs[i].bits);
 	}
-	if (count)
+	if (any)
 		buf_put_byte(out, '}');
 }
 

@@ -59,6 +59,15 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 #define XPLANE_ENVIRONMENT "Task Environment"
 #define XPLANE_METADATA    "/host:metadata"
 
+/* A program of XLA in that plane: the bytes of this stat of an event's name.  In our tables it is
+ * an attribute of the process, whose key goes on with the number of the program, a dot and its
+ * name. */
+#define XSTAT_PROGRAM      "Hlo Proto"
+#define XSPACE_PROGRAM_KEY ".hlo."
+/* Stats of the environment: who traced has the one, and we write the other as well. */
+#define XSTAT_PROFILE_START "profile_start_time"
+#define XSTAT_CONVERTED_BY  "converted_by"
+
 /* Lines that a viewer derives have ids from here on, as XProf stores them: 0xdeadbeef as an int. */
 #define XLINE_DERIVED_FIRST (-559038737)
 #define XLINE_DERIVED_COUNT 4096

@@ -607,7 +607,7 @@ void test_format_new_report(void)
 		{ &format_html, "<h2>Made rows</h2>",
 		  "<tr><td class=\"left\">&lt;b&gt;</td><td class=\"\">12.35</td></tr>" },
 		{ &format_md, "## made_rows\n\n| rank | what | taken\\_ns |\n",
-		  "|  | \\<b\\> | 12,345,678 |\n" },
+		  "|  | &lt;b&gt; | 12,345,678 |\n" },
 	};
 	struct format_request how = { .reports = reports, .is_utf8 = true, .width = 100 };
 	struct buf out;

@@ -11,7 +11,7 @@
 #include "schemas/base/crc32c.h"
 #include "schemas/proto/tfevents.pb-c.h"
 #include "schemas/proto/xspace.pb-c.h"
-#include "analyze/format/tfevents/record.h"
+#include "convert/output/tfevents.h"
 #include "schemas/proto/xspace.h"
 
 #include <stdio.h>

@@ -10,12 +10,20 @@
 /* What Markdown or a browser would interpret is escaped; a line stays a line. */
 static void put_text(struct buf *out, const char *text)
 {
+	/* Not every reader takes a backslash before these. */
+	static const char *const entities[128] = {
+		['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['~'] = "&#126;"
+	};
 	char bytes[4];
 
 	while (text && *text) {
 		uint32_t c = utf8_next(&text);
 
-		if (c < 0x80 && strchr("\\`*_{}[]<>#|~&", (int)c))
+		if (c < 0x80 && entities[c]) {
+			buf_put_text(out, entities[c]);
+			continue;
+		}
+		if (c < 0x80 && strchr("\\`*_{}[]#|", (int)c))
 			buf_put_byte(out, '\\');
 		if (utf8_is_control(c))
 			c = UTF8_DAMAGED;

@@ -4,8 +4,10 @@
  * first.  A single rank is the folder's own run; several are r0, r1 ... below it.
  *
  *	step/time_s                       each step: its wall time
- *	gpuN/compute_share ...            each step: of its wall time, by the clock; the four add to
- *1 memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
+ *	gpuN/compute_share ...            each step: of its wall time, by the clock; the four add
+ *	                                  to 1; gpu0 is the first GPU of the rank, whatever its
+ *	                                  number, so that ranks lie over each other in a chart
+ *	memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
  *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds
  *	phases/PHASE_share                at the last step: of the wall of counted steps
  *
@@ -16,7 +18,7 @@
 #include "analyze/format/format.h"
 
 #include "analyze/format/format_list.h"
-#include "analyze/format/tfevents/record.h"
+#include "convert/output/tfevents.h"
 #include "schemas/base/utf8.h"
 #include "schemas/base/sort.h"
 
@@ -26,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG_BYTES = 512 };
+enum { TAG_BYTES = 512, GPUS_MOST = 64 };
 #define CARD_BYTES ((size_t)64 << 20)
 
 struct maker {
@@ -38,7 +40,9 @@ struct maker {
 	int64_t last_step;
 	struct shown *shown; /* steps of the rank, by number and begin */
 	size_t shown_count;
-	bool is_again; /* some number comes again */
+	bool is_again;            /* some number comes again */
+	uint64_t gpus[GPUS_MOST]; /* of the rank, by their numbers */
+	size_t gpu_count;
 };
 struct shown {
 	uint64_t number, begin_ns;
@@ -161,6 +165,36 @@ static enum status put_in_order(const struct maker *m, const struct view *v, str
 
 /* ---- each step ---- */
 
+/* Lists the GPUs that a table has rows of, in the order of their numbers; those that are too many
+ * are not listed. */
+static void list_gpus(struct maker *m, const char *table)
+{
+	struct view v = below_rank(m, table);
+
+	for (size_t i = 0; i < v.count; i++) {
+		uint64_t device = view_u64(&v, i, "device");
+		size_t at = 0;
+
+		while (at < m->gpu_count && m->gpus[at] < device)
+			at++;
+		if (device == NO_U64 || m->gpu_count == GPUS_MOST ||
+		    (at < m->gpu_count && m->gpus[at] == device))
+			continue;
+		memmove(&m->gpus[at + 1], &m->gpus[at], (m->gpu_count - at) * sizeof(*m->gpus));
+		m->gpus[at] = device;
+		m->gpu_count++;
+	}
+}
+
+static unsigned long long place_of(const struct maker *m, uint64_t device)
+{
+	size_t at = 0;
+
+	while (at < m->gpu_count && m->gpus[at] != device)
+		at++;
+	return at < m->gpu_count ? at : device;
+}
+
 static enum status put_steps(struct maker *m, const struct view *steps, struct error *err)
 {
 	TRY(put_in_order(m, steps, err));
@@ -189,8 +223,7 @@ static enum status put_gpu_shares(struct maker *m, struct error *err)
 
 		for (size_t k = 0; k < 4; k++)
 			all += view_u64(&v, i, parts[k][0]);
-		snprintf(group, sizeof(group), "gpu%llu/",
-			 (unsigned long long)view_u64(&v, i, "device"));
+		snprintf(group, sizeof(group), "gpu%llu/", place_of(m, view_u64(&v, i, "device")));
 		for (size_t k = 0; all && k < 4; k++)
 			put_point(m, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
 				  view_number(&v, i, parts[k][0]) / (double)all, group, parts[k][1],
@@ -213,8 +246,7 @@ static enum status put_memory(struct maker *m, struct error *err)
 		if (device == NO_U64)
 			snprintf(group, sizeof(group), "memory/host_");
 		else
-			snprintf(group, sizeof(group), "memory/gpu%llu_",
-				 (unsigned long long)device);
+			snprintf(group, sizeof(group), "memory/gpu%llu_", place_of(m, device));
 		put_point(m, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
 			  view_number(&v, i, "max_bytes"), group, view_text(&v, i, "what"),
 			  "_bytes");
@@ -287,6 +319,8 @@ static enum status put_rank(struct maker *m, bool is_alone, bool is_first, struc
 	tfevents_put_version(m->out, m->first_ns);
 	TRY(shown_take(m, &steps, err));
 	TRY(put_steps(m, &steps, err));
+	list_gpus(m, "step_gpus");
+	list_gpus(m, "memory_steps");
 	TRY(put_gpu_shares(m, err));
 	TRY(put_memory(m, err));
 	put_phases(m);

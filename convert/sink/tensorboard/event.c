@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 
 enum { PS = 1000, FLOW_GPU = 9 /* XProf's category of a launch */, FLOW_OUT = 2, FLOW_IN = 1 };
 
@@ -95,6 +96,8 @@ static const char *kept_as(const struct tb_space *s, const struct attr *a)
 {
 	const char *key = trace_text(s->trace, a->key, NULL);
 
+	if (s->is_xspace) /* tb_put_own_stats() writes them */
+		return NULL;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if (strcmp(key, kept[i].key) == 0)
 			return kept[i].stat;
@@ -167,7 +170,7 @@ static void put_constants(struct tb_space *s, const struct event *e, struct buf 
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
 
-	if (e->kind == KIND_KERNEL)
+	if (e->kind == KIND_KERNEL && !trace_find_attr(s->trace, e->schema, "kernel_details"))
 		put_kernel_details(s, e, b);
 	for (uint32_t i = 0; i < schema->const_count; i++) {
 		const char *stat = kept_as(s, &schema->consts[i]);
@@ -188,12 +191,12 @@ static void put_metadata(struct tb_space *s, const struct event *e, struct buf *
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
 
-	if (e->kind == KIND_RANGE)
+	if (e->kind == KIND_RANGE && !s->is_xspace)
 		put_word(s, b, XSTAT_CLASS_NAME, range_class_word(e->subkind));
-	else if (!event_is_gpu_work(e) && e->kind != KIND_API && e->kind != KIND_STEP &&
-		 e->kind != KIND_COUNTER)
+	else if (!s->is_xspace && !event_is_gpu_work(e) && e->kind != KIND_API &&
+		 e->kind != KIND_STEP && e->kind != KIND_COUNTER)
 		put_word(s, b, XSTAT_KIND_NAME, kind_word(e->kind));
-	for (uint32_t i = 0; s->all_args && i < schema->const_count; i++) {
+	for (uint32_t i = 0; s->all_args && !s->is_xspace && i < schema->const_count; i++) {
 		const struct attr *a = &schema->consts[i];
 
 		if (!kept_as(s, a))
@@ -327,14 +330,57 @@ void tb_put_op(struct tb_space *s, const struct event *e)
 	tb_stat(&s->event, XEVENT_STATS, key, XSTAT_REF, row->id);
 }
 
+/* What a member of the event holds is not said again. */
+static bool is_member(const struct tb_space *s, const struct event *e, const char *key)
+{
+	return key[0] == '.' ||
+	       (event_is_gpu_work(e) && (kind_field(e->kind, key, strlen(key)) ||
+					 (e->kind == KIND_KERNEL && !strcmp(key, "occ_pct"))));
+}
+
+static uint64_t own_key(struct tb_space *s, uint32_t key)
+{
+	size_t len, end = strlen(XSPACE_KEY_SUFFIX);
+	const char *text = trace_text(s->trace, key, &len);
+	char name[64];
+
+	if (strcmp(text, "total_allocated") == 0)
+		return tb_key(&s->names, "bytes_allocated");
+	if (len <= end || len - end >= sizeof(name) || strcmp(text + len - end, XSPACE_KEY_SUFFIX))
+		return tb_name(&s->names, key);
+	snprintf(name, sizeof(name), "%.*s", (int)(len - end), text);
+	return tb_key(&s->names, name);
+}
+
+void tb_put_own_stats(struct tb_space *s, const struct event *e)
+{
+	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
+
+	for (uint32_t i = 0; i < schema->const_count + schema->arg_count; i++) {
+		bool is_const = i < schema->const_count;
+		const struct attr *a =
+			is_const ? &schema->consts[i] : &schema->args[i - schema->const_count];
+
+		if ((is_const || e->args) && !is_member(s, e, trace_text(s->trace, a->key, NULL)))
+			put_attr(s, &s->event, XEVENT_STATS, own_key(s, a->key), a,
+				 is_const ? a->bits : e->args[i - schema->const_count]);
+	}
+}
+
 static void put_work(struct tb_space *s, const struct event *e)
 {
 	struct buf *b = &s->event;
 	size_t step = tb_steps_find(&s->steps, e->begin_ns);
-	uint64_t correlation = tb_key(&s->names, "correlation_id");
-	uint64_t group = tb_key(&s->names, "group_id"), flow = tb_key(&s->names, "flow");
+	uint64_t correlation = tb_key(&s->names, "correlation_id"), group, flow;
 
 	tb_stat(b, XEVENT_STATS, correlation, XSTAT_UINT64, e->correlation);
+	if (s->is_xspace) {
+		if (e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET)
+			put_copy(s, e);
+		return;
+	}
+	group = tb_key(&s->names, "group_id");
+	flow = tb_key(&s->names, "flow");
 	if (step < s->steps.list.count)
 		tb_stat(b, XEVENT_STATS, group, XSTAT_INT64, s->steps.groups[step]);
 	if (e->correlation)
@@ -354,8 +400,13 @@ static void put_stats(struct tb_space *s, const struct event *e)
 	bool all = s->all_args || (e->flags & EVENT_STANDS_FOR); /* what it says, it says there */
 	struct buf *b = &s->event;
 
+	if (s->is_xspace)
+		tb_put_own_stats(s, e);
 	if (event_is_gpu_work(e)) {
 		put_work(s, e);
+	} else if (e->kind == KIND_API && e->correlation && s->is_xspace) {
+		tb_stat(b, XEVENT_STATS, tb_key(&s->names, "correlation_id"), XSTAT_UINT64,
+			e->correlation);
 	} else if (e->kind == KIND_API && e->correlation) {
 		uint64_t correlation = tb_key(&s->names, "correlation_id");
 		uint64_t flow = tb_key(&s->names, "flow");
@@ -364,18 +415,18 @@ static void put_stats(struct tb_space *s, const struct event *e)
 		tb_stat(b, XEVENT_STATS, flow, XSTAT_UINT64, FLOW_OUT | flow_of(s, e));
 	} else if (e->kind == KIND_STEP) {
 		uint64_t root = tb_key(&s->names, "_r"), number = tb_key(&s->names, "step_num");
-		uint64_t group = tb_key(&s->names, "group_id");
 
 		tb_stat(b, XEVENT_STATS, root, XSTAT_INT64, 1);
 		tb_stat(b, XEVENT_STATS, number, XSTAT_INT64, e->number);
-		tb_stat(b, XEVENT_STATS, group, XSTAT_INT64,
-			tb_steps_group(&s->steps, e->number, e->begin_ns));
+		if (!s->is_xspace)
+			tb_stat(b, XEVENT_STATS, tb_key(&s->names, "group_id"), XSTAT_INT64,
+				tb_steps_group(&s->steps, e->number, e->begin_ns));
 	} else if (e->kind == KIND_COUNTER) {
 		tb_stat_f64(b, XEVENT_STATS, tb_key(&s->names, "value"), e->value);
 	}
 	/* Numbers that differ each time; what was written already, and members (".x"), are not
 	 * again. */
-	for (uint32_t i = 0; all && e->args && i < schema->arg_count; i++) {
+	for (uint32_t i = 0; all && !s->is_xspace && e->args && i < schema->arg_count; i++) {
 		const struct attr *a = &schema->args[i];
 		const char *text = trace_text(s->trace, a->key, NULL);
 

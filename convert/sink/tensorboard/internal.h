@@ -9,7 +9,9 @@
  *	Task Environment       when it began and ended
  *
  * XProf is given the steps instead of letting it guess: group_id stands in every plane, so it
- * derives nothing, and a line "Steps" has the marks' own times.  Lengths stand before contents, so
+ * derives nothing, and a line "Steps" has the marks' own times.  An XSpace of JAX or TensorFlow is
+ * written as it was read, with the compiler's programs and without groups of ours, so that XProf
+ * derives what it derives of the original.  Lengths stand before contents, so
  * events are sorted by line in a spool, and each plane is built in a pile before it is written.
  */
 #ifndef CONVERT_SINK_TENSORBOARD_INTERNAL_H
@@ -131,6 +133,7 @@ struct tb_space {
 	const struct context *context; /* names of phases; NULL: none */
 	uint32_t process;
 	bool all_args;
+	bool is_xspace;       /* the trace is of XProf's own tracers */
 	uint64_t origin_ns;   /* times are written relative to it */
 	uint64_t limit_bytes; /* TB_SPACE_MOST, but in tests */
 	const char *host;     /* as in the file's name; borrowed until close */
@@ -168,12 +171,33 @@ enum status tb_step_put(struct tb_space *s, size_t row, struct error *err);
 uint64_t tb_const_u64(const struct tb_space *s, const struct event *e, const char *key);
 /* The word of an argument value; false: the event has none of that key. */
 bool tb_arg_bits(const struct tb_space *s, const struct event *e, const char *key, uint64_t *bits);
+/* All attributes and arguments of an event, under their own names. */
+void tb_put_own_stats(struct tb_space *s, const struct event *e);
 /* tf_op of the phase and range that launched it. */
 void tb_put_op(struct tb_space *s, const struct event *e);
 
 /* ---- memory.c: stats of a memory event ---- */
 
 void tb_put_memory(struct tb_space *s, const struct event *e);
+
+/* ---- scalars.c: what the program counted ---- */
+
+enum { TB_TURN = 64 }; /* counters of which each step may have many samples */
+struct tb_scalar {
+	uint64_t at_ns;
+	double value;
+	uint32_t track, step; /* step: as in the event; 0: none */
+};
+struct tb_scalars { /* zeroed: empty */
+	struct tb_scalar *rows;
+	size_t count, cap;
+};
+
+enum status tb_scalars_put(struct tb_scalars *s, struct trace *t, const struct event *e,
+			   struct error *err);
+/* The file of the run, where there is any; after tb_space_write(). */
+enum status tb_scalars_write(const struct tb_scalars *s, const struct tb_space *space,
+			     const struct sink_request *req, struct error *err);
 
 /* ---- plane.c: what stands around the lines ---- */
 
@@ -184,6 +208,7 @@ enum status tb_put_plane_head(struct tb_space *s, const struct tb_line *line, st
 /* Stats of the plane; they make names, so before the names are written. */
 enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, struct buf *out,
 			       struct error *err);
+/* Programs, losses, times: what is of no plane above. */
 enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error *err);
 
 #endif

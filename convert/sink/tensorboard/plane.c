@@ -2,6 +2,8 @@
 /* What stands around the events of an XSpace: heads, devices, the run. */
 #include "convert/sink/tensorboard/internal.h"
 
+#include <stdio.h>
+
 enum { CUSTOM_FIRST = 1 };
 
 /* ---- lines ---- */
@@ -127,8 +129,8 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 {
 	const struct process *p = trace_get_process(s->trace, s->process);
 
-	tb_key(&s->names,
-	       "group_id"); /* in every plane: XProf takes steps and groups as they are */
+	if (!s->is_xspace) /* in every plane: XProf takes steps and groups as they are */
+		tb_key(&s->names, "group_id");
 	if (line->plane == TB_PLANE_GPU)
 		put_device(s, line->device, out);
 	if (line->plane == TB_PLANE_HOST && p->pid)
@@ -138,6 +140,52 @@ enum status tb_put_plane_stats(struct tb_space *s, const struct tb_line *line, s
 }
 
 /* ---- the run ---- */
+
+/* The programs that the compiler made, as XProf had them. */
+static void put_programs(struct tb_space *s, struct buf *out)
+{
+	static const char stat[] = XSTAT_PROGRAM;
+	const struct arg_schema *schema =
+		trace_get_schema(s->trace, trace_get_process(s->trace, s->process)->schema);
+	size_t begin = out->len, plane = pb_begin(out, SPACE_PLANES), entry, value, program;
+	bool any = false;
+
+	pb_put_text(out, PLANE_NAME, XPLANE_METADATA);
+	entry = pb_begin(out, PLANE_STAT_METADATA);
+	pb_put_u64(out, ENTRY_KEY, 1);
+	value = pb_begin(out, ENTRY_VALUE);
+	pb_put_u64(out, STAT_META_ID, 1);
+	pb_put_bytes(out, STAT_META_NAME, stat, sizeof(stat) - 1);
+	pb_end(out, value);
+	pb_end(out, entry);
+	for (uint32_t i = 0; i < schema->const_count; i++) {
+		const struct attr *a = &schema->consts[i];
+		const char *key = trace_text(s->trace, a->key, NULL), *bytes;
+		unsigned long long id;
+		size_t len;
+		int at = 0;
+
+		if (a->type != ATTR_TEXT ||
+		    sscanf(key, XSPACE_PROGRAM_KEY "%llu.%n", &id, &at) < 1 || !at)
+			continue;
+		any = true;
+		bytes = trace_text(s->trace, (uint32_t)a->bits, &len);
+		entry = pb_begin(out, PLANE_EVENT_METADATA);
+		pb_put_u64(out, ENTRY_KEY, id);
+		value = pb_begin(out, ENTRY_VALUE);
+		pb_put_u64(out, EVENT_META_ID, id);
+		pb_put_bytes(out, EVENT_META_NAME, key + at, strlen(key + at));
+		program = pb_begin(out, EVENT_META_STATS);
+		pb_put_u64(out, XSTAT_METADATA_ID, 1);
+		pb_put_bytes(out, XSTAT_BYTES, bytes, len);
+		pb_end(out, program);
+		pb_end(out, value);
+		pb_end(out, entry);
+	}
+	pb_end(out, plane);
+	if (!any)
+		out->len = begin;
+}
 
 enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error *err)
 {
@@ -154,10 +202,12 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 			 loss_text(why));
 		pb_put_bytes(out, SPACE_WARNINGS, s->scratch.data, s->scratch.len);
 	}
+	put_programs(s, out);
 	plane = pb_begin(out, SPACE_PLANES);
 	tb_names_clear(&s->names);
 	pb_put_text(out, PLANE_NAME, XPLANE_ENVIRONMENT);
-	put_stat_u64(s, "profile_start_time", s->origin_ns, out);
+	put_stat_text(s, XSTAT_CONVERTED_BY, "Tacho", 5, out);
+	put_stat_u64(s, XSTAT_PROFILE_START, s->origin_ns, out);
 	put_stat_u64(s, "profile_stop_time",
 		     s->steps.last_ns > s->origin_ns ? s->steps.last_ns : s->origin_ns, out);
 	TRY(tb_names_status(&s->names, err));

@@ -5,11 +5,13 @@
  *
  *	<worker>.<ns>.pt.trace.json.gz
  *	plugins/profile/<run>/<host>.xplane.pb
+ *	events.out.tfevents...          what the program counted itself, of several ranks in r0/,
+ *r1/ ...
  *
  * The run is named after the time of the first process's first event, as XProf's own runs are.  All
  * files of one call are of one run and count their times from one second, so that steps of several
- * hosts lie beside each other; a process that began before it counts from its own begin.  Scalars
- * and the text card are a report: analyze/format/tfevents/tfevents.c.
+ * hosts lie beside each other; a process that began before it counts from its own begin.  Other
+ *scalars and the text card are a report: analyze/format/tfevents/tfevents.c.
  */
 #include "convert/output/output.h"
 #include "convert/sink/sink_list.h"
@@ -35,6 +37,7 @@ struct tensorboard {
 	struct sink *chrome;  /* NULL: not begun, which the first event does */
 	struct sink_request request;
 	struct tb_space *space;
+	struct tb_scalars scalars;
 };
 
 static enum status tensorboard_open(struct sink *s, const struct sink_request *req,
@@ -70,6 +73,7 @@ static enum status tensorboard_put(struct sink *s, const struct event *e, struct
 		TRY(start(t, e->begin_ns, err));
 	TRY(sink_put(t->chrome, &one, err));
 	s->written++; /* the PyTorch plugin's file holds all of them */
+	TRY(tb_scalars_put(&t->scalars, s->trace, e, err));
 	return tb_space_put(t->space, e, err);
 }
 
@@ -128,7 +132,8 @@ static enum status tensorboard_close(struct sink *s, struct error *err)
 	status = tb_space_write(t->space, host, origin_ns, err);
 	free(host);
 	s->viewer_bytes = t->space->bytes;
-	return status;
+	TRY(status);
+	return t->scalars.count ? tb_scalars_write(&t->scalars, t->space, &t->request, err) : ST_OK;
 }
 
 static void tensorboard_release(struct sink *s)
@@ -137,6 +142,7 @@ static void tensorboard_release(struct sink *s)
 
 	sink_free(t->chrome);
 	tb_space_free(t->space);
+	free(t->scalars.rows);
 	buf_release(&t->own_names);
 }
 

@@ -198,7 +198,8 @@ static enum status end_plane(struct writer *w, struct error *err)
 
 	TRY(end_line(w, w->now, err));
 	steps.at = s->pile.len; /* the steps are a line of each GPU */
-	for (size_t i = 0; line->plane == TB_PLANE_GPU && i < s->steps.list.count; i++) {
+	for (size_t i = 0; line->plane == TB_PLANE_GPU && !s->is_xspace && i < s->steps.list.count;
+	     i++) {
 		buf_clear(&s->event);
 		TRY(tb_step_put(s, i, err));
 		TRY(pile_put(&s->pile, &s->event, err));
@@ -280,6 +281,39 @@ static enum status write_planes(struct writer *w, struct error *err)
 	return w->is_open ? end_plane(w, err) : ST_OK;
 }
 
+static bool has_plane(const struct tb_space *s, uint32_t device)
+{
+	for (size_t i = 0; i < s->lines.len / sizeof(struct tb_line); i++)
+		if (line_at(s, i)->plane == TB_PLANE_GPU && line_at(s, i)->device == device)
+			return true;
+	return false;
+}
+
+/* GPUs that did nothing: XProf divides by how many there are. */
+static enum status write_idle_planes(struct writer *w, struct error *err)
+{
+	struct tb_space *s = w->s;
+	struct tb_line line = { .plane = TB_PLANE_GPU };
+
+	for (uint32_t id = 1; s->is_xspace && id <= trace_count(s->trace, TRACE_DEVICES); id++) {
+		const struct device *d = trace_get_device(s->trace, id);
+
+		line.device = d->id;
+		if (d->process != s->process || has_plane(s, d->id))
+			continue;
+		tb_names_clear(&s->names);
+		buf_clear(&w->head);
+		buf_clear(&w->tail);
+		TRY(tb_put_plane_head(s, &line, &w->tail, err));
+		TRY(tb_put_plane_stats(s, &line, &w->tail, err));
+		buf_put(&w->tail, s->names.entries.data, s->names.entries.len);
+		pb_put_bytes(&w->head, SPACE_PLANES, w->tail.data, w->tail.len);
+		TRY(buf_status(&w->head, err));
+		TRY(out_write(s->out, w->head.data, w->head.len, err));
+	}
+	return ST_OK;
+}
+
 enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin_ns,
 			   struct error *err)
 {
@@ -294,6 +328,8 @@ enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin
 	status = tb_steps_finish(&s->steps, err);
 	if (status == ST_OK)
 		status = write_planes(&w, err);
+	if (status == ST_OK)
+		status = write_idle_planes(&w, err);
 	buf_clear(&w.head);
 	if (status == ST_OK)
 		status = tb_put_environment(s, &w.head, err);
@@ -330,6 +366,7 @@ enum status tb_space_open(struct tb_space **out, const struct sink_request *req,
 {
 	struct tb_space *s = calloc(1, sizeof(*s));
 	size_t tracks = (size_t)trace_count(req->trace, TRACE_TRACKS) + 1;
+	const struct process *process;
 	struct budget share = *req->budget;
 	enum status status;
 
@@ -342,6 +379,9 @@ enum status tb_space_open(struct tb_space **out, const struct sink_request *req,
 	s->context = req->context;
 	s->process = req->process;
 	s->all_args = req->all_args;
+	process = trace_get_process(s->trace, s->process);
+	s->is_xspace = trace_find_attr(s->trace, process->schema, XSTAT_PROFILE_START) &&
+		       !trace_find_attr(s->trace, process->schema, XSTAT_CONVERTED_BY);
 	s->limit_bytes = limit_bytes;
 	s->in_use_name = trace_find_name(s->trace, "bytes_in_use", 12);
 	s->pile.folder = req->budget->scratch;

@@ -35,7 +35,6 @@ enum status tb_steps_finish(struct tb_steps *s, struct error *err)
 	enum status status = ST_OK;
 
 	TRY(steps_resolve(&s->list, err));
-	TRY(steps_infer(&s->list, s->first_ns, s->last_ns, err));
 	s->groups = calloc(l->count + 1, sizeof(*s->groups));
 	if (!s->groups)
 		return fail_memory(err);

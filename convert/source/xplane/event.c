@@ -346,7 +346,7 @@ static enum status take_members(struct xplane_import *x, struct draft *d, struct
 		use(x, d, XROLE_TAKEN, &e->bytes);
 		if (role_u64(x, d, XROLE_ALLOCATED, &total)) {
 			d->roles[XROLE_ALLOCATED].key = 0;
-			TRY(xplane_attr(x, "total_allocated", ATTR_U64, total, true, err));
+			TRY(xplane_attr(x, "total_allocated", ATTR_I64, total, true, err));
 		}
 		break;
 	}

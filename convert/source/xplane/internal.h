@@ -104,12 +104,17 @@ struct xplane_import { /* used while the source opens */
 	struct buf values;              /* struct xplane_value */
 	struct buf text;                /* scratch */
 	uint64_t damaged, left_out;     /* stats without meaning; texts that are too long */
+	uint64_t program_bytes;         /* of all programs so far */
 	int64_t base_ns;                /* begin of the profile since the epoch; 0 unknown */
 	bool is_absolute;               /* some line has times since the epoch */
 };
 
 /* All of the following need `err`.  Reads the names of the plane, in place of the ones before. */
 enum status xplane_names_read(struct xplane_import *x, struct xplane_span plane, struct error *err);
+/* The names of stats alone. */
+enum status xplane_stats_read(struct xplane_import *x, struct xplane_span plane, struct error *err);
+/* The name of a stat; 0: there is none. */
+uint32_t xplane_stat_name(const struct xplane_import *x, int64_t id);
 /* NULL: there is none. */
 const struct xplane_event_name *xplane_event_name(const struct xplane_import *x, int64_t id);
 /* A text in the file as a name; one that is too long keeps its beginning. */
@@ -138,6 +143,10 @@ struct xplane_place {    /* where the events of a line are */
  */
 enum status xplane_import_plane(struct xplane_import *x, struct xplane_span plane, const char *name,
 				uint32_t number, struct error *err);
+/* program.c: the programs of the compiler in /host:metadata become attributes of the process, under
+ * XSPACE_PROGRAM_KEY.  Between import_begin() and the schema of the process. */
+enum status xplane_import_programs(struct xplane_import *x, struct xplane_span plane,
+				   struct error *err);
 /* event.c: one XEvent in memory. */
 enum status xplane_import_event(struct xplane_import *x, struct bytes event,
 				struct xplane_place *place, struct error *err);

@@ -12,6 +12,13 @@ static const struct xplane_stat_name *find_stat(const struct xplane_import *x, i
 	return at ? (const struct xplane_stat_name *)(const void *)x->stats.data + *at : NULL;
 }
 
+uint32_t xplane_stat_name(const struct xplane_import *x, int64_t id)
+{
+	const struct xplane_stat_name *row = find_stat(x, id);
+
+	return row ? row->name : 0;
+}
+
 const struct xplane_event_name *xplane_event_name(const struct xplane_import *x, int64_t id)
 {
 	const uint64_t *at = map_find(&x->event_ids, (uint64_t)id);
@@ -305,13 +312,18 @@ static enum status read_entries(struct xplane_import *x, struct xplane_span plan
 	return ST_OK;
 }
 
-enum status xplane_names_read(struct xplane_import *x, struct xplane_span plane, struct error *err)
+enum status xplane_stats_read(struct xplane_import *x, struct xplane_span plane, struct error *err)
 {
 	buf_clear(&x->stats);
+	map_clear(&x->stat_ids);
+	return read_entries(x, plane, PLANE_STAT_METADATA, err);
+}
+
+enum status xplane_names_read(struct xplane_import *x, struct xplane_span plane, struct error *err)
+{
 	buf_clear(&x->events);
 	buf_clear(&x->values);
-	map_clear(&x->stat_ids);
 	map_clear(&x->event_ids);
-	TRY(read_entries(x, plane, PLANE_STAT_METADATA, err));
+	TRY(xplane_stats_read(x, plane, err));
 	return read_entries(x, plane, PLANE_EVENT_METADATA, err);
 }

@@ -14,8 +14,8 @@
 enum {
 	PLANES_BYTES = 4 << 20,
 	NAMES_BYTES = 64 << 20,
-	TEXT_BYTES = 1 << 20,
-	NAME_MOST = 256, /* of a plane; a longer one is none that means something */
+	TEXT_BYTES = 17 << 20, /* of a program, else of a name */
+	NAME_MOST = 256,       /* of a plane; a longer one is none that means something */
 };
 
 #define BASE_MOST ((uint64_t)1 << 61)
@@ -132,9 +132,10 @@ static enum status take_environment(struct reader *r, const struct plane_row *ro
 		TRY(xplane_value_read(x, &f.span, &v, err));
 		if (!v.key)
 			continue;
-		if (strcmp(trace_text(x->to.trace, v.key, NULL), "profile_start_time") == 0 &&
+		if (strcmp(trace_text(x->to.trace, v.key, NULL), XSTAT_PROFILE_START) == 0 &&
 		    xplane_value_u64(x, &v, &ns) && ns < BASE_MOST)
 			x->base_ns = (int64_t)ns;
+		v.is_constant = true;
 		xplane_attr_value(x, &v);
 	}
 	return ST_OK;
@@ -184,9 +185,13 @@ static enum status read_input(struct reader *r, const char *path, struct error *
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(planes[i].name, XPLANE_ENVIRONMENT) == 0)
 			TRY(take_environment(r, &planes[i], err));
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(planes[i].name, XPLANE_METADATA) == 0)
+			TRY(xplane_import_programs(x, planes[i].span, err));
 	TRY(finish_process(r, path, err));
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(planes[i].name, XPLANE_ENVIRONMENT) != 0)
+		if (strcmp(planes[i].name, XPLANE_ENVIRONMENT) != 0 &&
+		    strcmp(planes[i].name, XPLANE_METADATA) != 0)
 			TRY(xplane_import_plane(x, planes[i].span, planes[i].name, (uint32_t)i + 1,
 						err));
 	TRY(file_fault(x, err));
@@ -194,7 +199,7 @@ static enum status read_input(struct reader *r, const char *path, struct error *
 	trace_provenance(s->trace)->epoch_known = x->base_ns || x->is_absolute;
 	if (x->damaged)
 		import_lose(&x->to, LOSS_DAMAGED, x->damaged);
-	if (x->left_out) /* programs of the compiler, and texts as long */
+	if (x->left_out) /* bytes that we do not know, and texts that are too long */
 		import_lose(&x->to, LOSS_UNREAD, x->left_out);
 	return ST_OK;
 }

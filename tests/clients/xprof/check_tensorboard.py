@@ -13,10 +13,12 @@ import glob
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
+import markdown
 from tensorboard.backend.event_processing import event_accumulator, event_file_loader
 from tensorboard.util import tensor_util
 
@@ -86,6 +88,40 @@ def check_card(path, want):
     if want and texts:
         for word in ("## GPU time", "## Phases", "rank 0"):
             check(f"the card says {word}", word in texts[0][1], True)
+        shown = re.sub("<[^>]*>", "", markdown.markdown(texts[0][1], extensions=["markdown.extensions.tables"]))
+        check("backslashes that the card shows", re.findall(r"\\.", shown), [])
+
+
+def job_of(rank):
+    """A rank that counts its loss twice in each step, on a GPU of its own."""
+    events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 7,
+               "tid": 7, "ts": step * 1000, "dur": 990, "args": {}} for step in range(3, 8)]
+    for step in range(3, 8):
+        for at, value in ((200, 9.0), (700, step + rank / 4)):
+            events.append({"ph": "C", "name": "loss", "pid": 7, "ts": step * 1000 + at,
+                           "args": {"value": value}})
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": rank, "tid": 1,
+                       "ts": step * 1000 + 100, "dur": 300,
+                       "args": {"device": rank, "stream": 1}})
+    return {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2},
+            "baseTimeNanoseconds": 1700000000000000000, "traceEvents": events}
+
+
+def check_counters(work, run):
+    """The program's own counters are scalars, and charts of ranks lie over each other."""
+    for rank in (0, 1):
+        with open(os.path.join(work, f"rank{rank}.json"), "w", encoding="utf-8") as file:
+            json.dump(job_of(rank), file)
+    run("tacho-convert", "rank0.json", "rank1.json", "-t", "tensorboard", "-o", "counted")
+    tags = []
+    for rank in (0, 1):
+        reader = read(os.path.join(work, f"counted/r{rank}"))
+        got = scalars(reader)
+        tags.append(sorted(got))
+        check_series(f"loss of rank {rank}", got.get("counters/loss", []),
+                     [(step, step + rank / 4) for step in range(3, 8)])
+        check(f"figures of the GPU of rank {rank}", "gpu0/compute_share" in got, True)
+    check("charts of both ranks", tags[0], tags[1])
 
 
 def main():
@@ -109,6 +145,7 @@ def main():
                 check(f"{folder}: files of rank {rank['rank']}", len(found), 1)
                 check_rank(found[0], rank)
                 check_card(found[0], rank["rank"] == 0)
+        check_counters(work, run)
         run("tacho-convert", logs[0], "-t", "tensorboard", "-o", "alone")
         check("a single rank's file is the folder's own",
               len(glob.glob(os.path.join(work, "alone", "*tfevents*"))), 1)

@@ -248,6 +248,15 @@ def case_kineto(tools, traces):
             check("memory_profile, devices", sorted(memory([space])), sorted(peaks))
 
 
+def case_unmarked(tools, traces):
+    """A file without steps has none: the window is no step."""
+    path = os.path.join(traces, "kineto", "torch_compile_triton.json.gz")
+    space, = spaces(tools.log_folder(path))
+    check("steps of a file without marks", step_times([space]), {})
+    check("XProf says so", "No step time measured" in json.dumps(tool("overview_page", [space])),
+          True)
+
+
 STEPS_LINE = 2**64 - 559038737
 
 
@@ -255,6 +264,32 @@ def comparable(table):
     """Without memory events, which get a line of their own, and without our line of steps."""
     return {key: row for key, row in table.items() if key[1] != STEPS_LINE and
             key[2] not in ("MemoryAllocation", "MemoryDeallocation")}
+
+
+PAGES = ["overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats",
+         "hlo_stats", "op_profile", "roofline_model"]
+
+
+def memory_page(paths):
+    """All snapshots, and the most that was in use.  XProf orders them by their offset in a line, whose
+    begin differs from line to line in the original, so that their order there is no time's."""
+    def settled(profile):
+        rows = [(row["activityMetadata"], row["aggregationStats"])
+                for row in profile["sampledTimelineSnapshots"]]
+        return (sorted(json.dumps(row, sort_keys=True) for row in rows),
+                {key: value for key, value in profile["profileSummary"].items()
+                 if key != "peakStatsTimePs"})
+    return {allocator: settled(profile) for allocator, profile in
+            tool("memory_profile", paths)["memoryProfilePerAllocator"].items()}
+
+
+def check_pages(what, space, original):
+    """What XProf computes of our XSpace is what it computes of the original."""
+    for page in PAGES:
+        got, want = tool(page, [space]), tool(page, [original])
+        check(f"{what}: {page} is the original's", got == want, True)
+    check(f"{what}: memory_profile is the original's", memory_page([space]),
+          memory_page([original]))
 
 
 def case_xplane(tools, traces):
@@ -265,6 +300,10 @@ def case_xplane(tools, traces):
         os.makedirs(run)
         original = shutil.copy(path, run)
         space, = spaces(tools.log_folder(path))
+        log = os.path.join(tools.work, name + ".tacho")
+        tools.run("tacho-convert", path, "-t", "log", "-o", log)
+        check_pages("direct", space, original)
+        check_pages("through a log", *spaces(tools.log_folder(log)), original)
         check("kernel_stats, rows", kernel_details([space]), kernel_details([original]))
         ours, theirs = memory([space]), memory([original])
         check("memory_profile, allocators", sorted(ours), sorted(theirs))
@@ -284,7 +323,8 @@ def main():
         os.path.dirname(__file__), "../../../../shared/traces"))
     options.add_argument("--only", default="")
     asked = options.parse_args()
-    cases = {"generated": case_generated, "kineto": case_kineto, "xplane": case_xplane}
+    cases = {"generated": case_generated, "kineto": case_kineto, "unmarked": case_unmarked,
+             "xplane": case_xplane}
     with tempfile.TemporaryDirectory() as work:
         tools = Tools(asked.bin, work)
         for name, case in cases.items():

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - records of TensorBoard's event files: u64 length, its masked CRC-32C, the message,
+ * tfevents.h - records of TensorBoard's event files: u64 length, its masked CRC-32C, the message,
  * its masked CRC-32C.  No state; appends to a buffer, whose status is to be asked at the end.
  *
  * One file is one run of TensorBoard; the version comes first.  Texts are UTF-8.
  */
-#ifndef ANALYZE_FORMAT_TFEVENTS_RECORD_H
-#define ANALYZE_FORMAT_TFEVENTS_RECORD_H
+#ifndef CONVERT_OUTPUT_TFEVENTS_H
+#define CONVERT_OUTPUT_TFEVENTS_H
 
 #include "schemas/base/buf.h"
 

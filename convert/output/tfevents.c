@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/format/tfevents/record.h"
+#include "convert/output/tfevents.h"
 
 #include "schemas/base/crc32c.h"
 #include "schemas/proto/tfevents.pb-c.h"
