@@ -5,6 +5,7 @@
 #include "analyze/report/report_list.h"
 #include "convert/stage/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) offsetof(struct analyze_options, member)
@@ -24,6 +25,9 @@ const struct option analyze_options[] = {
 	  "kernel:GLOB=F, comm=F, comm=overlap, link=Nx, copy=F, cause:NAME=F; with commas between "
 	  "together, with semicolons side by side",
 	  AT(what_if), NULL },
+	{ "run", 0, OPTION_TEXT, "N",
+	  "of several runs in a folder the Nth, or all of them as one; the latest without it",
+	  AT(run), NULL },
 	{ "per-step", 0, OPTION_FLAG, NULL, "cells of GPU time by step too", AT(per_step), NULL },
 	{ "schema", 0, OPTION_FLAG, NULL, "print the JSON Schema of --format json", AT(schema),
 	  NULL },
@@ -60,6 +64,14 @@ const struct option analyze_memory[] = {
 	{ .name = NULL },
 };
 
+size_t run_number(const struct analyze_options *o)
+{
+	char *end = NULL;
+	unsigned long number = o->run && o->run[0] != '-' ? strtoul(o->run, &end, 10) : 0;
+
+	return end && !*end ? number : 0;
+}
+
 enum status analyze_options_check(const struct analyze_options *o, struct error *err)
 {
 	if (o->merge + (o->partial != NULL) + o->diff + (o->explain != NULL) > 1)
@@ -70,6 +82,11 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 	if (o->compat && (o->merge || o->partial || o->diff))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--compat: not with --partial, --merge or --diff");
+	if (o->run && strcmp(o->run, "all") != 0 && !run_number(o))
+		return fail(err, ST_USAGE, NOWHERE, "--run %.40s: a number from 1 on, or all",
+			    o->run);
+	if (o->run && (o->merge || o->partial))
+		return fail(err, ST_USAGE, NOWHERE, "--run: not with --partial or --merge");
 	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
 		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
 	return ST_OK;

@@ -11,7 +11,7 @@
 #include "schemas/base/option.h"
 
 struct analyze_options {
-	const char *report, *format, *phases, *view, *what_if;
+	const char *report, *format, *phases, *view, *what_if, *run;
 	bool per_step;
 	const char *partial, *compat, *explain;
 	double fail_over; /* share of A's mean step */
@@ -22,6 +22,9 @@ extern const struct option analyze_memory[];  /* over struct common_options, bef
 
 /* What does not go together is ST_USAGE. */
 enum status analyze_options_check(const struct analyze_options *o, struct error *err);
+
+/* The N of --run N; 0: it is not there, or is "all" */
+size_t run_number(const struct analyze_options *o);
 
 enum wording options_view(const struct analyze_options *o);
 

@@ -3,13 +3,16 @@
 #include "analyze/cli/internal.h"
 
 #include "analyze/format/page/width.h"
+#include "analyze/engine/runs.h"
 #include "analyze/format/parts.h"
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
 #include "convert/base/say.h"
 #include "convert/output/output.h"
+#include "schemas/base/quantity.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,20 +110,91 @@ enum status tool_accumulate(struct tool *t, const struct engine_request *how,
 	return status;
 }
 
+/* ---- runs ------------------------------------------------------------------------------- */
+
+static enum status choose_run(const struct tool *t, const struct runs *runs, size_t *number,
+			      struct error *err)
+{
+	size_t wanted = run_number(&t->own);
+	char when[UNIT_TEXT];
+
+	*number = wanted ? wanted : runs->count;
+	if (wanted > runs->count)
+		return fail(err, ST_USAGE, NOWHERE, "--run %s: the inputs are of %zu run%s",
+			    t->own.run, runs->count, runs->count == 1 ? "" : "s");
+	for (size_t i = 0; runs->count > 1 && !t->common.quiet && i < runs->count; i++) {
+		const struct run_of_inputs *run = &runs->all[i];
+
+		say(TOOL, "run %zu, begun %s: %zu file%s, %.200s%s%s", i + 1,
+		    unit_format_instant(run->begin_ns / 1000000000u * 1000000000u, when),
+		    run->inputs, run->inputs == 1 ? "" : "s", run->path,
+		    run->inputs == 1 ? "" : " and others",
+		    i + 1 == *number ? wanted ? ": analysed" : ": analysed, the latest" : "");
+	}
+	return ST_OK;
+}
+
+/* Leaves files of other runs than `number` out. */
+static size_t leave_others(struct input_paths *paths, const struct runs *runs, size_t number,
+			   bool also_named)
+{
+	size_t kept = 0, left_out = 0;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		uint32_t run = runs->of_input[i];
+
+		if ((paths->searched[i] || also_named) && run != NO_RUN && run != number) {
+			free(paths->paths[i]);
+			left_out++;
+			continue;
+		}
+		paths->searched[kept] = paths->searched[i];
+		paths->paths[kept++] = paths->paths[i];
+	}
+	paths->count = kept;
+	return left_out;
+}
+
+static enum status read_paths(struct tool *t, const struct input_paths *paths,
+			      const struct report_type *const *reports, enum pictures pictures,
+			      struct engine_result *out, struct error *err)
+{
+	struct engine_request how = tool_request(t, paths->paths, paths->count);
+
+	how.reports = reports;
+	how.pictures = pictures;
+	return tool_accumulate(t, &how, out, err);
+}
+
 enum status tool_read(struct tool *t, char **operands, size_t count,
 		      const struct report_type *const *reports, enum pictures pictures,
 		      struct engine_result *out, struct error *err)
 {
 	struct input_paths paths = { .count = 0 };
+	struct engine_result of_run = { .tables = NULL };
+	struct runs runs = { .count = 0 };
+	bool is_named = run_number(&t->own) > 0, wants = is_named;
 	enum status status = tool_paths(t, operands, count, &paths, err);
+	size_t number = 0;
 
-	if (status == ST_OK) {
-		struct engine_request how = tool_request(t, paths.paths, paths.count);
-
-		how.reports = reports;
-		how.pictures = pictures;
-		status = tool_accumulate(t, &how, out, err);
+	if (status == ST_OK)
+		status = read_paths(t, &paths, reports, pictures, out, err);
+	for (size_t i = 0; i < paths.count && !t->own.run; i++)
+		wants |= paths.searched[i];
+	if (status == ST_OK && wants)
+		status = runs_find(&runs, out, err);
+	if (status == ST_OK && wants)
+		status = choose_run(t, &runs, &number, err);
+	/* Only what was read tells which run it is of: the one that is wanted is read again, alone.
+	 */
+	if (status == ST_OK && runs.count > 1 && leave_others(&paths, &runs, number, is_named)) {
+		status = read_paths(t, &paths, reports, pictures, &of_run, err);
+		if (status == ST_OK)
+			status = runs_put(&runs, number, of_run.tables, err);
+		engine_result_release(out);
+		*out = of_run;
 	}
+	runs_release(&runs);
 	input_paths_free(&paths);
 	return status;
 }

@@ -65,24 +65,33 @@ enum status engine_result_window(struct engine_result *r, const struct engine_wi
 	struct engine_window w = *window;
 
 	w.host = keep(r, window->host, err);
+	if (w.run)
+		w.run = keep(r, w.run, err);
 	TRY(vec_reserve(&r->windows, &r->window_cap, r->window_count + 1, err));
 	r->windows[r->window_count++] = w;
-	return w.host ? ST_OK : ST_CEILING;
+	return w.host && (w.run || !window->run) ? ST_OK : ST_CEILING;
 }
 
 enum status engine_result_windows(struct engine_result *r, struct tables *from, size_t input,
 				  struct error *err)
 {
-	struct table *windows = tables_find(from, "windows");
+	struct table *windows = tables_find(from, "windows"), *ranks = tables_find(from, "ranks");
 	size_t begin = table_column(windows, "begin_ns"), end = table_column(windows, "end_ns");
+	size_t run = table_column(ranks, "run_id");
 	const union value *row;
 
 	for (size_t i = 0; (row = table_at(windows, i)); i++) {
+		const union value *rank = NULL; /* a filter may have left it out */
+
+		for (size_t k = 0; k < table_count(ranks) && !rank; k++)
+			if (!memcmp(table_at(ranks, k), row, RANK_KEYS * sizeof(*row)))
+				rank = table_at(ranks, k);
 		struct engine_window w = { .rank = row[0].u64,
 					   .host = row[1].text,
 					   .pid = row[2].u64,
 					   .begin_ns = row[begin].u64,
 					   .end_ns = row[end].u64,
+					   .run = rank ? rank[run].text : NULL,
 					   .input = input };
 
 		TRY(engine_result_window(r, &w, err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every run says: which inputs and ranks, what was lost, whether it is to be trusted. */
 #include "analyze/engine/report.h"
+#include "analyze/engine/runs.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -34,10 +35,12 @@ static const struct table_type table_inputs = {
 	X(RANK_STEPS, "step_count", "steps", U64, SUM, "steps, whole or not")                      \
 	X(RANK_COUNTED, "complete_steps", "complete", U64, SUM,                                    \
 	  "steps that shares and means are taken of")                                              \
-	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of those steps")
+	X(RANK_WALL, "complete_wall_ns", "their wall", U64, SUM, "wall time of those steps")       \
+	X(RANK_RUN, "run_id", NULL, TEXT, MAX, "tells runs in one folder apart; null: not recorded")
 enum { OF_RANK_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_ranks = {
 	.name = "ranks",
+	.null_texts = "run_id",
 	.columns = COLUMNS(RANK_COLUMNS, OF_RANK_COLUMNS(COLUMN_ROW)),
 };
 
@@ -194,6 +197,10 @@ static enum status end_rank(struct accumulator *f, uint32_t process, struct erro
 		row[RANK_COUNTED].u64++;
 		row[RANK_WALL].u64 += steps->rows[i].end_ns - steps->rows[i].begin_ns;
 	}
+	const struct attr *id = trace_find_attr(f->trace, of->schema, "run_id");
+	if (id && id->type == ATTR_TEXT)
+		TRY(acc_text(f, "ranks", &row[RANK_RUN],
+			     trace_text(f->trace, (uint32_t)id->bits, NULL), err));
 	TRY(end_losses(f, process, err));
 	return end_trust(f, process, err);
 }
@@ -243,7 +250,8 @@ static enum status base_finish(struct tables *all, struct error *err)
 const struct report_type report_base = {
 	.name = "base",
 	.help = "inputs, ranks, losses and trust; part of every report",
-	.tables = TABLES(&table_inputs, &table_ranks, &table_losses, &table_windows, &table_trust),
+	.tables = TABLES(&table_inputs, &table_ranks, &table_losses, &table_windows, &table_trust,
+			 &table_runs),
 	.end = base_end,
 	.finish = base_finish,
 };

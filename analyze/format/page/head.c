@@ -270,10 +270,27 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 		"What was launched does not begin for over 1 ms: that is no idle time.");
 }
 
+/* What the folder holds beside the run that all figures are of. */
+static void tell_runs(const struct page *p, struct blocks *b)
+{
+	struct view runs = page_view(p, "runs");
+
+	for (size_t i = 0; i < runs.count; i++)
+		if (view_u64(&runs, i, "analysed") == 1)
+			add_warning(
+				b, "RUNS",
+				blocks_text(b,
+					    "These are figures of run %zu of %zu in the folder%s.",
+					    i + 1, runs.count,
+					    i + 1 == runs.count ? ", the latest" : ""),
+				"--run N chooses another, --run all takes them as one.");
+}
+
 void build_warnings(const struct page *p, struct blocks *b)
 {
 	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
 
+	tell_runs(p, b);
 	if (p->is_sampled)
 		warn_of_sample(p, b);
 	warn_of_early_end(p, b);

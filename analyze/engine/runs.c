@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/engine/runs.h"
+
+#include "schemas/base/sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lifetime { /* of a process, as far as one input has it */
+	uint64_t rank, pid, begin_ns, end_ns, input_begin_ns;
+	const char *host, *id, *path;
+	size_t input;
+};
+
+/* The processes of all inputs, those of an input together, inputs by their first instant. */
+static struct lifetime *lifetimes_take(const struct engine_result *r, size_t *count)
+{
+	struct lifetime *all = calloc(r->window_count + 1, sizeof(*all));
+	uint64_t *begins = malloc((r->input_count + 1) * sizeof(*begins));
+	size_t n = 0;
+
+	*count = 0;
+	if (!all || !begins) {
+		free(all);
+		free(begins);
+		return NULL;
+	}
+	for (size_t i = 0; i < r->input_count; i++)
+		begins[i] = UINT64_MAX;
+	for (size_t i = 0; i < r->window_count; i++) {
+		const struct engine_window *w = &r->windows[i];
+
+		all[i] = (struct lifetime){ w->rank, w->pid,  w->begin_ns, w->end_ns,
+					    0,       w->host, w->run,      r->inputs[w->input].path,
+					    w->input };
+		begins[w->input] = w->begin_ns < begins[w->input] ? w->begin_ns : begins[w->input];
+	}
+	for (size_t i = 0; i < r->window_count; i++)
+		all[i].input_begin_ns = begins[all[i].input];
+	SORT_BY(all, r->window_count, UP(struct lifetime, input_begin_ns),
+		UP(struct lifetime, path), UP(struct lifetime, input), UP(struct lifetime, rank),
+		UP(struct lifetime, host), UP(struct lifetime, pid), UP(struct lifetime, begin_ns));
+	for (size_t i = 0; i < r->window_count; i++) {
+		struct lifetime *last = n ? &all[n - 1] : NULL;
+
+		/* windows of a process */
+		if (last && last->input == all[i].input && last->rank == all[i].rank &&
+		    last->pid == all[i].pid && !strcmp(last->host, all[i].host)) {
+			if (all[i].end_ns > last->end_ns)
+				last->end_ns = all[i].end_ns;
+			continue;
+		}
+		all[n++] = all[i];
+	}
+	free(begins);
+	*count = n;
+	return all;
+}
+
+static bool are_of_two_runs(const struct lifetime *a, const struct lifetime *b)
+{
+	bool has_ranks = a->rank != NO_U64 && b->rank != NO_U64;
+	bool is_same_host = !strcmp(a->host, b->host);
+
+	if ((has_ranks && a->rank != b->rank) || (a->pid == b->pid && is_same_host) ||
+	    (!has_ranks && (!is_same_host || a->id)))
+		return false;
+	return a->end_ns < b->begin_ns || b->end_ns < a->begin_ns;
+}
+
+/* Whether an input, lifetimes [first, end), cannot be of a run, which has some of those before. */
+static bool begins_run(const struct runs *r, const struct lifetime *all, size_t first, size_t end,
+		       uint32_t number)
+{
+	for (size_t i = 0; i < first; i++)
+		for (size_t k = first; r->of_input[all[i].input] == number && k < end; k++)
+			if (are_of_two_runs(&all[i], &all[k]))
+				return true;
+	return false;
+}
+
+static uint32_t find_run(const struct runs *r, const char *id)
+{
+	uint32_t number = (uint32_t)r->count;
+
+	while (number && (id ? !r->all[number - 1].id || strcmp(r->all[number - 1].id, id) != 0
+			     : r->all[number - 1].id != NULL))
+		number--;
+	return number;
+}
+
+enum status runs_find(struct runs *out, const struct engine_result *r, struct error *err)
+{
+	size_t count, end;
+	struct lifetime *all = lifetimes_take(r, &count);
+
+	*out = (struct runs){ .all = calloc(r->input_count + 1, sizeof(*out->all)),
+			      .of_input = calloc(r->input_count + 1, sizeof(*out->of_input)) };
+	if (!all || !out->all || !out->of_input) {
+		free(all);
+		return fail_memory(err);
+	}
+	for (size_t first = 0; first < count; first = end) {
+		const char *id = NULL;
+
+		for (end = first; end < count && all[end].input == all[first].input; end++)
+			id = id ? id : all[end].id;
+		uint32_t number = find_run(out, id);
+		if (!number || begins_run(out, all, first, end, number)) {
+			number = (uint32_t)++out->count;
+			out->all[number - 1] = (struct run_of_inputs){ all[first].input_begin_ns,
+								       id, all[first].path, 0 };
+		}
+		out->all[number - 1].inputs++;
+		out->of_input[all[first].input] = number;
+	}
+	free(all);
+	return ST_OK;
+}
+
+#define RUN_COLUMNS(X)                                                                             \
+	X(RUN_NUMBER, "run", "run", U64, KEY, "in the order of their begin, from 1")               \
+	X(RUN_BEGIN, "begin_ns", NULL, U64, MAX, "since the Unix epoch")                           \
+	X(RUN_ID, "run_id", "id", TEXT, MAX, "what tells it from others; null: its times do")      \
+	X(RUN_INPUTS, "inputs", "inputs", U64, SUM, "how many are of it")                          \
+	X(RUN_PATH, "path", "first input", TEXT, MAX, "that begins first")                         \
+	X(RUN_ANALYSED, "analysed", "analysed", BOOL, MAX, "all other tables are of it")
+enum { RUN_COLUMNS(COLUMN_PLACE) };
+const struct table_type table_runs = {
+	.name = "runs",
+	.null_texts = "run_id",
+	.is_seldom = true,
+	.columns = COLUMNS(RUN_COLUMNS(COLUMN_ROW)),
+};
+
+enum status runs_put(const struct runs *r, size_t number, struct tables *tables, struct error *err)
+{
+	struct table *t = tables_find(tables, "runs");
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct run_of_inputs *run = &r->all[i];
+		union value key = { .u64 = i + 1 }, *row;
+
+		TRY(table_row(t, &key, &row, err));
+		row[RUN_BEGIN].u64 = run->begin_ns;
+		row[RUN_INPUTS].u64 = run->inputs;
+		row[RUN_ANALYSED].u64 = i + 1 == number;
+		row[RUN_PATH].text = table_text(t, run->path, err);
+		row[RUN_ID].text = run->id ? table_text(t, run->id, err) : NULL;
+		if (!row[RUN_PATH].text || (run->id && !row[RUN_ID].text))
+			return ST_CEILING;
+	}
+	return ST_OK;
+}
+
+void runs_release(struct runs *r)
+{
+	free(r->all);
+	free(r->of_input);
+	*r = (struct runs){ 0 };
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runs.h - which inputs of a folder are of the same run of a job.
+ *
+ * Inputs of one run have the same run id, an attribute `run_id` of their processes, or none.  Among
+ * inputs of one id, and among those of none, a new run begins in the order of their first instants
+ * with an input that cannot be of the run so far, as after a restart: a process of it has the rank
+ * of a process of that run, and one of the two had ended before the other began.  The same holds
+ * for processes of one host of which one has no rank, where no id is known.
+ */
+#ifndef ANALYZE_ENGINE_RUNS_H
+#define ANALYZE_ENGINE_RUNS_H
+
+#include "analyze/engine/result.h"
+
+enum { NO_RUN = 0 };
+
+struct run_of_inputs {
+	uint64_t begin_ns;
+	const char *id;   /* borrowed from the result; NULL: none is known */
+	const char *path; /* of the input that begins first; borrowed as well */
+	size_t inputs;
+};
+struct runs {
+	struct run_of_inputs *all; /* by begin; the first is number 1 */
+	size_t count;
+	uint32_t *of_input; /* number of each input's run; NO_RUN: nothing of it could be read */
+};
+
+/* Of a result before it is finished; released also after an error. */
+enum status runs_find(struct runs *out, const struct engine_result *r, struct error *err);
+void runs_release(struct runs *r);
+/* Adds rows of the table `runs`; `number` is the one that the other tables are of. */
+/* The table: shown only where there are several. */
+extern const struct table_type table_runs;
+enum status runs_put(const struct runs *r, size_t number, struct tables *tables, struct error *err);
+
+#endif
