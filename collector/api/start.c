@@ -91,8 +91,8 @@ static __attribute__((constructor)) void start(void)
 		if (config.nvtx && dladdr(&config, &self) && realpath(self.dli_fname, path))
 			setenv("NVTX_INJECTION64_PATH", path, 0);
 	}
-	if (config.enabled && config.window_spec.on_demand)
-		signals_install_toggle();
+	if (config.enabled && config.window_spec.signal)
+		signals_install_toggle(config.window_spec.signal);
 	pthread_atfork(before_fork, forked_parent, forked_child);
 	atexit(at_exit);
 }

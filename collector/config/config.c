@@ -36,7 +36,7 @@ const struct option config_options[] = {
 	  "flight recorder: keep the latest SIZE only, save it on demand", AT(ring), "0" },
 	{ "save-on", 0, OPTION_TEXT, "LIST",
 	  "when to save the ring: slow=1.5 (times the median step), "
-	  "hang=300s, signal (SIGUSR2), death; min=5ms, cool=60s",
+	  "hang=300s, signal (SIGUSR2 to us), death; min=5ms, cool=60s",
 	  AT(save_on), "signal,death" },
 	{ "ring-dir", 0, OPTION_TEXT, "DIR",
 	  "folder of the ring, on this machine; as --out if not given", AT(ring_dir), "" },

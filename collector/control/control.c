@@ -47,6 +47,13 @@ static void do_stop(struct buf *out)
 	buf_put_text(out, was ? "ok\nstopped\n" : "ok\nno window is open\n");
 }
 
+/* SIGUSR1 was sent to tacho-record. */
+static void do_toggle(struct buf *out)
+{
+	session_toggle("SIGUSR1");
+	buf_put_text(out, "ok\n");
+}
+
 static void do_save(struct buf *out)
 {
 	if (!session_config()->ring) {
@@ -68,10 +75,8 @@ static const struct {
 	const char *name;
 	void (*run)(struct buf *out);
 } commands[] = {
-	{ "start", do_start },
-	{ "stop", do_stop },
-	{ "save", do_save },
-	{ "status", do_status },
+	{ "start", do_start }, { "stop", do_stop },     { "toggle", do_toggle },
+	{ "save", do_save },   { "status", do_status },
 };
 
 static void obey(const char *what, struct buf *out)

@@ -8,6 +8,7 @@
 #include "collector/record/found.h"
 #include "collector/record/config.h"
 #include "collector/record/doctor.h"
+#include "collector/record/jobs.h"
 #include "collector/record/preload.h"
 #include "collector/record/run.h"
 #include "collector/store/store.h"
@@ -17,6 +18,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,9 +155,25 @@ static void prepare_ring(const struct config *c)
 	found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, 0, 0);
 }
 
+/* A signal to tacho-record is a request where it was asked for; else it is the command's. */
+static bool is_for_us(int number, pid_t child, void *arg)
+{
+	const struct config *c = arg;
+	bool window = c->window_spec.on_demand && !c->window_spec.signal;
+	bool save = c->ring && c->trigger_spec.signal && !c->trigger_spec.signal_number;
+
+	if (number == SIGUSR1 && window)
+		jobs_tell(child, "toggle");
+	else if (number == SIGUSR2 && save)
+		jobs_tell(child, "save");
+	else
+		return false;
+	return true;
+}
+
 static int record(struct config *c, const struct record *o, const char *library, char **command)
 {
-	struct run run = { .command = command };
+	struct run run = { .command = command, .is_for_us = is_for_us, .arg = c };
 	struct preload_others others = { 0 };
 	struct found before, after;
 	struct error err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/schedule/trigger.h"
 
+#include "collector/schedule/signal_name.h"
 #include "schemas/base/quantity.h"
 #include "schemas/base/vec.h"
 
@@ -64,6 +65,10 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 			return unit_parse_time(text + key, len - key,
 					       (uint64_t *)(void *)((char *)out + times[i].at),
 					       err);
+	if (begins(text, len, "signal=", &key)) {
+		out->signal = true;
+		return signal_parse(text + key, len - key, &out->signal_number, err);
+	}
 	if (len == 6 && !memcmp(text, "signal", 6))
 		out->signal = true;
 	else if (len == 5 && !memcmp(text, "death", 5))

@@ -31,8 +31,10 @@ struct trigger_spec {
 	uint64_t hang_ns;  /* 0: not */
 	uint64_t cool_ns;  /* between two that fire by themselves */
 	bool signal, death;
+	int signal_number; /* of the program itself; 0: none, tacho-record is sent one */
 };
-/* "slow=1.5,hang=300s,signal,death", and min=5ms, cool=60s; "none". */
+/* "slow=1.5,hang=300s,signal,death", "signal=USR2" for the program itself, and min=5ms, cool=60s;
+ * "none". */
 enum status trigger_parse(struct trigger_spec *out, const char *text, struct error *err);
 
 enum {

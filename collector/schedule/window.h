@@ -59,11 +59,13 @@ struct window_spec {
 	/* wait, warmup, active, and again (every_steps later if that is longer) */
 	bool cyclic;
 	bool on_demand; /* only START begins one */
+	int signal;     /* on demand: of the program itself; 0: none, tacho-record is sent one */
 };
 /*
  * "all", "steps:10-20" (ten steps), "steps:10-", "steps:10", "schedule:wait=1,warmup=1,active=3,
  * repeat=2", "every=60m,first=10,steps=5", "delay=30s,for=10s", "at=2026-11-20T12:00:00Z,for=5s",
- * "nvtx=epoch_3", "signal".  Keys after "every=" may be combined where that makes sense.
+ * "nvtx=epoch_3", "signal", "signal=USR1".  Keys after "every=" may be combined where that makes
+ * sense.
  */
 enum status window_parse(struct window_spec *out, const char *text, struct error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/schedule/window.h"
+#include "collector/schedule/signal_name.h"
 
 #include "schemas/base/quantity.h"
 
@@ -86,6 +87,10 @@ static enum status parse_pair(struct window_spec *s, const char *text, size_t le
 	if (len == 6 && !memcmp(text, "signal", 6)) {
 		s->on_demand = true;
 		return ST_OK;
+	}
+	if (equals && name_len == 6 && !memcmp(text, "signal", 6)) {
+		s->on_demand = true;
+		return signal_parse(equals + 1, len - 7, &s->signal, err);
 	}
 	for (i = 0; equals && i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strlen(keys[i].name) == name_len && !memcmp(keys[i].name, text, name_len))

@@ -13,8 +13,14 @@ enum { DEATH_SECONDS = 2 };
 static _Atomic(const struct wake_up *) wake_up;
 static _Atomic int owner_pid; /* a child made by a raw clone() has the handlers, but no writer */
 static _Atomic uint32_t toggles, save_asked /* enum trigger_kind */;
-static _Atomic bool has_save_handler, has_death_handler, death_signal, has_timer;
+static _Atomic bool has_death_handler, death_signal, has_timer;
 static timer_t death_timer;
+
+/* A signal that the user has named for us. */
+static struct named {
+	int number; /* 0: not installed */
+	struct sigaction before;
+} save, toggle;
 
 /* Everything down to handle_death() is async-signal-safe: atomics, getpid, kill, a futex call. */
 
@@ -33,15 +39,25 @@ void trigger_ask(enum trigger_kind kind)
 	w->wake(w->arg);
 }
 
-static void handle_save(int number)
+/* A handler that one of ours has replaced runs as well. */
+static void chain(const struct sigaction *before, int number, siginfo_t *info, void *context)
+{
+	if (before->sa_flags & SA_SIGINFO)
+		before->sa_sigaction(number, info, context);
+	else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
+		before->sa_handler(number);
+}
+
+static void handle_save(int number, siginfo_t *info, void *context)
 {
 	int kept = errno;
 
 	trigger_ask(TRIGGER_SIGNAL);
 	errno = kept;
+	chain(&save.before, number, info, context);
 }
 
-static void handle_toggle(int number)
+static void handle_toggle(int number, siginfo_t *info, void *context)
 {
 	const struct wake_up *w = writer_of_process();
 	int kept = errno;
@@ -51,6 +67,7 @@ static void handle_toggle(int number)
 	if (w)
 		w->wake(w->arg);
 	errno = kept;
+	chain(&toggle.before, number, info, context);
 }
 
 void death_go_on(void)
@@ -107,11 +124,29 @@ static void uninstall(int number, void (*handler)(int), _Atomic bool *installed)
 		signal(number, SIG_DFL);
 }
 
-void signals_install_toggle(void)
+static void install_named(struct named *n, int number, void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction ours = { .sa_sigaction = handler, .sa_flags = SA_RESTART | SA_SIGINFO };
+
+	sigemptyset(&ours.sa_mask);
+	if (number && !n->number && sigaction(number, &ours, &n->before) == 0)
+		n->number = number;
+}
+
+static void uninstall_named(struct named *n, void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction now;
+
+	if (n->number && sigaction(n->number, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
+	    now.sa_sigaction == handler)
+		sigaction(n->number, &n->before, NULL);
+	n->number = 0;
+}
+
+void signals_install_toggle(int number)
 {
 	atomic_store(&owner_pid, getpid());
-	if (is_default(SIGUSR1))
-		install(SIGUSR1, handle_toggle);
+	install_named(&toggle, number, handle_toggle);
 }
 
 void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
@@ -120,8 +155,7 @@ void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
 
 	atomic_store(&owner_pid, getpid());
 	atomic_store(&wake_up, w);
-	if (spec && spec->signal && !atomic_load(&has_save_handler) && is_default(SIGUSR2))
-		atomic_store(&has_save_handler, install(SIGUSR2, handle_save));
+	install_named(&save, spec ? spec->signal_number : 0, handle_save);
 	if (atomic_load(&has_death_handler) || !is_default(SIGTERM))
 		return;
 	if (timer_create(CLOCK_MONOTONIC, &event, &death_timer) == 0)
@@ -132,7 +166,7 @@ void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
 void signals_stop(void)
 {
 	uninstall(SIGTERM, handle_death, &has_death_handler);
-	uninstall(SIGUSR2, handle_save, &has_save_handler);
+	uninstall_named(&save, handle_save);
 	atomic_store(&wake_up, NULL);
 	if (atomic_exchange(&has_timer, false))
 		timer_delete(death_timer);

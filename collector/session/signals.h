@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signals.h - the signals that the recorder listens to, where the program left them at their
- * default, and requests to save the flight recorder's ring.
+ * signals.h - the signals that the recorder listens to inside of the program, and requests to save
+ * the flight recorder's ring.
  *
- *	SIGUSR1   --window signal: the first one begins a window, the next one ends it, and so on
- *	SIGUSR2   --save-on signal: the ring is saved
- *	SIGTERM   the log is closed first, then the process dies of the same signal
+ *	--window signal=USR1    the first one begins a window, the next one ends it, and so on
+ *	--save-on signal=USR2   the ring is saved
+ *	SIGTERM                 the log is closed first, then the process dies of the same signal
  *
- * Handlers only count, and wake the writer thread, which asks here what came.  A program that has
- * a handler of its own, or installs one later, keeps it.
+ * Signals are the program's: but for SIGTERM a handler is installed only where the user has named
+ * one, and the program's handler that was there before runs as well.  Without a name the signal is
+ * sent to tacho-record, which tells the program's recorder by its socket.  Handlers only count, and
+ * wake the writer thread, which asks here what came.
  */
 #ifndef COLLECTOR_SESSION_SIGNALS_H
 #define COLLECTOR_SESSION_SIGNALS_H
@@ -22,12 +24,13 @@ struct wake_up {
 };
 
 /*
- * Installs the handler of SIGUSR1; signals that come before there is a writer are counted.  The
- * child of a fork keeps this handler, so that a signal to the whole job does not end its workers.
+ * Installs the handler of the signal that toggles windows; signals that come before there is a
+ * writer are counted.  The child of a fork keeps this handler, so that a signal to the whole job
+ * does not end its workers.
  */
-void signals_install_toggle(void);
+void signals_install_toggle(int number);
 /*
- * There is a writer: installs the handlers of SIGTERM and, where `spec` asks for it, of SIGUSR2.
+ * There is a writer: installs the handlers of SIGTERM and, where `spec` names one, of that signal.
  * `spec` is NULL without a flight recorder.  `wake_up` is borrowed until signals_stop().
  */
 void signals_start(const struct wake_up *wake_up, const struct trigger_spec *spec);

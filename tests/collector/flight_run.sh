@@ -97,7 +97,7 @@ test_hang() {
 }
 
 test_signal() {
-	flown signal steps=40 usr2 wait=400 steps=20
+	flown signal=USR2 steps=40 usr2 wait=400 steps=20
 	equal status $status 0
 	equal 'one log' "$(logs)" 1
 	tell 0
@@ -107,10 +107,29 @@ test_signal() {
 	flown death steps=40 usr2
 	equal 'not wanted: the default' $status 140
 	rm -rf "$work/log"
-	flown signal handle steps=40 usr2 wait=400
+	flown signal steps=40 usr2
+	equal 'none is named: the default' $status 140
+	rm -rf "$work/log"
+	flown signal=USR2 handle steps=40 usr2 wait=400
 	equal status $status 0
-	equal "the program's handler is its own" "$(cat "$work/out")" "the program's own handler"
-	equal logs "$(logs)" 0
+	equal "the program's handler that was there first runs as well" "$(cat "$work/out")" \
+		"the program's own handler"
+	equal logs "$(logs)" 1
+	rm -rf "$work/log"
+	flown signal=USR2 steps=40 handle usr2 wait=400
+	equal "its handler that comes later replaces ours" "$(cat "$work/out") $(logs)" \
+		"the program's own handler 0"
+	[ "$sanitized" = 0 ] || return
+	"$record" --ring 4M --save-on signal --out "$work/log" -- "$flight_program" steps=30 flush wait=1500 steps=30 \
+		2>"$work/err" &
+	pid=$!
+	sleep 0.7
+	kill -USR2 $pid
+	wait $pid
+	equal 'a signal to tacho-record' $? 0
+	tell 0
+	expect 'by command' '^about saved_on=command$'
+	expect 'steps before it' '^step number=28 '
 }
 
 test_command() {
@@ -214,7 +233,7 @@ test_alive_is_left() { # a ring of a process that lives is not taken away from i
 test_fork() {
 	[ "$threads_checked" = 0 ] || { skip='thread sanitizer'; return; }
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
-	flown signal,death steps=20 forks=12 steps=20 save
+	flown signal=USR2,death steps=20 forks=12 steps=20 save
 	equal status $status 0
 	equal 'the log of the parent' "$(logs)" 1
 	equal rings "$(rings)" 0

@@ -162,7 +162,7 @@ wait_for() { # what the status must say
 }
 
 test_signal() {
-	start_armed signal spin 1000
+	start_armed signal=USR1 spin 1000
 	equal 'nothing yet' "$(logs)" 0
 	kill -USR1 $pid
 	wait_for 'state recording'
@@ -180,13 +180,40 @@ test_signal() {
 	equal 'a log for each' "$(logs)" 2
 	rm -r "$work/log" "$work/out"
 	# the program's own handler is left alone
-	recorded signal own-usr1 7
+	recorded signal=USR1 own-usr1 7
 	equal 'its own handler' $? 7
+	recorded signal own-usr1 7
+	equal 'nothing of ours' $? 7
 	# no handler where nobody asked for one
 	start_armed steps:5-8 spin 1000
 	kill -USR1 $pid
 	wait $pid 2>/dev/null
 	equal 'the default action' $? 138
+	rm -rf "$work/out"
+	start_armed signal spin 1000
+	kill -USR1 $pid
+	wait $pid 2>/dev/null
+	equal 'the default action, where none is named' $? 138
+}
+
+# A signal to tacho-record is a request to all processes below, and does not reach the command.
+test_record_signal() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"$record" -q --window signal --out "$work/log" -- sh -c \
+		'sleep 1; echo $$ >"$2"; exec "$1" spin 1000' - "$traced_program" "$work/elsewhere" >"$work/out" 2>&1 &
+	record_pid=$!
+	sleep 0.5
+	kill -USR1 $record_pid # before anything is recorded: it is not forgotten
+	wait_ready
+	pid=$(cat "$work/elsewhere")
+	wait_for 'state recording'
+	kill -USR1 $record_pid
+	wait_for 'state waiting'
+	kill -TERM $pid
+	wait $record_pid
+	equal status $? 143
+	tell 0
+	expect 'by the signal' '^window spec=SIGUSR1 cut=0 closed=1'
 }
 
 test_control() {
@@ -404,7 +431,7 @@ test_interrupted() {
 
 test_exit_in_handler() {
 	for ms in 5 10 15 20 25 30 35 40 45 50; do # wherever it is met, most of all in a wait
-		recorded signal exit-in-handler $ms
+		recorded signal=USR1 exit-in-handler $ms
 		equal "status after $ms ms" $? 5
 	done
 }
@@ -510,7 +537,7 @@ test_no_descriptors() {
 	(ulimit -n 40 && recorded all no-fds 9) >"$work/out" 2>&1
 	equal status $? 9
 	equal 'not a word' "$(wc -c <"$work/out")" 0
-	(ulimit -n 40 && recorded signal no-fds 9) >"$work/out" 2>&1
+	(ulimit -n 40 && recorded signal=USR1 no-fds 9) >"$work/out" 2>&1
 	equal 'status, by hand' $? 9
 }
 

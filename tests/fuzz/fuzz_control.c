@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any packet to the control socket: one answer, "ok" or "error", and only the four words do
+ * Any packet to the control socket: one answer, "ok" or "error", and only the five words do
  * anything.  The session behind it is a stand-in that counts.
  */
 #include "collector/session/session.h"
@@ -50,6 +50,11 @@ static inline const struct config *fake_config(void)
 {
 	return &settings;
 }
+static inline void fake_toggle(const char *why)
+{
+	deeds++;
+}
+#define session_toggle       fake_toggle
 #define session_is_recording fake_is_recording
 #define session_start        fake_start
 #define session_flush        fake_flush

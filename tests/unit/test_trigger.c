@@ -2,6 +2,7 @@
 #include "collector/schedule/trigger.h"
 #include "tests/unit/unit.h"
 
+#include <signal.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
@@ -17,15 +18,23 @@ static struct trigger_spec parse(const char *text)
 
 void test_trigger_parse(void)
 {
-	static const char *const wrong[] = { "",       "slow",      "slow=",   "slow=1",
-					     "slow=x", "slow=1.5x", "hang=",   "hang=5",
-					     "sig",    "signal,",   "slow=-2", "death=1" };
+	static const char *const wrong[] = { "",          "slow",        "slow=",    "slow=1",
+					     "slow=x",    "slow=1.5x",   "hang=",    "hang=5",
+					     "sig",       "signal,",     "slow=-2",  "death=1",
+					     "signal=",   "signal=KILL", "signal=9", "signal=SEGV",
+					     "signal=65", "signal=USR3" };
 	struct trigger_spec spec = parse("slow=1.5,hang=300s,signal,death");
 	struct error err;
 
 	CHECK_F64(spec.slow, 1.5, 0);
 	CHECK_U64(spec.hang_ns, 300000 * MS);
 	CHECK(spec.signal && spec.death);
+	CHECK_U64((uint64_t)spec.signal_number, 0);
+	spec = parse("signal=USR2");
+	CHECK(spec.signal && spec.signal_number == SIGUSR2);
+	CHECK(parse("signal=SIGHUP").signal_number == SIGHUP);
+	CHECK(parse("signal=10").signal_number == SIGUSR1);
+	CHECK(parse("signal=40").signal_number == 40);
 	spec = parse("none");
 	CHECK(!spec.slow && !spec.hang_ns && !spec.signal && !spec.death);
 	spec = parse("min=20ms,cool=1h,slow=3");

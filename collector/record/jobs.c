@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/record/jobs.h"
+
+#include "collector/control/control.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 64, AGAIN_MS = 50 };
+
+/* 0: there is no such process. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return 0;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	const char *p = strrchr(text, ')'); /* the name in parentheses may contain anything */
+	return p && sscanf(p, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static bool descends(pid_t pid, pid_t root)
+{
+	for (int i = 0; i < DEPTH_MAX && pid > 1; i++, pid = parent_of(pid))
+		if (pid == root)
+			return true;
+	return false;
+}
+
+/* Returns how many were told. */
+static unsigned tell_all(pid_t root, const char *what)
+{
+	char reply[CONTROL_REPLY + 1];
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	unsigned count = 0;
+
+	while (d && (entry = readdir(d)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && descends(pid, root))
+			count += control_ask(pid, what, reply, NULL) != ST_ABSENT;
+	}
+	if (d)
+		closedir(d);
+	return count;
+}
+
+void jobs_tell(pid_t root, const char *what)
+{
+	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000L };
+
+	if (fork() != 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!tell_all(root, what) && parent_of(root))
+		nanosleep(&pause, NULL);
+	_exit(0);
+}
