@@ -42,6 +42,7 @@ const char *cause_meaning(enum cause cause);
 
 struct piece { /* one cause, one owner; of one gap */
 	uint64_t begin_ns, end_ns;
+	uint64_t gap_begin_ns, gap_end_ns; /* of the whole gap */
 	uint32_t gpu;
 	uint32_t thread;        /* track of the owner; 0: nobody's */
 	uint32_t range, python; /* names: the innermost that cover most of it; 0: none */

@@ -116,6 +116,8 @@ static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uin
 	*p = (struct piece){
 		.begin_ns = begin_ns,
 		.end_ns = end_ns,
+		.gap_begin_ns = w->gap->begin_ns,
+		.gap_end_ns = w->gap->end_ns,
 		.gpu = w->gap->gpu,
 		.thread = why.thread,
 		.call = why.call,

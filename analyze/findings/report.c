@@ -67,7 +67,8 @@ static const struct column gap_columns[] = {
 	RANK_COLUMNS,
 	{ "cause", NULL, CELL_TEXT, KEY, NULL, "as in idle_causes" },
 	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
-	{ "part", NULL, CELL_TEXT, KEY, NULL, "lead or tail outside of marked steps, or span" },
+	{ "part", NULL, CELL_TEXT, KEY, NULL,
+	  "lead before the first mark, tail behind the last, or span" },
 	{ "kind", NULL, CELL_TEXT, KEY, NULL,
 	  "zero: of filling with zeros; search: of unused parameters; long: of a call over 1 ms" },
 	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
@@ -239,7 +240,19 @@ static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
 	return calls && p->end_ns - p->begin_ns >= LONG_CALL_NS ? GAP_LONG : GAP_PLAIN;
 }
 
-/* How much of a lead or tail is outside of marked steps.  Marks come with their begin. */
+/* Whether a lead or tail that has left mark `i` behind, if there is one, has another mark of its
+ * window on its other side. */
+static bool is_between(const struct step_list *steps, size_t i, const struct piece *p)
+{
+	size_t next = i < steps->count ? i + 1 : 0;
+
+	if (p->part == PART_LEAD)
+		return i < steps->count && steps->rows[i].begin_ns >= p->gap_begin_ns;
+	return next < steps->count && steps->rows[next].begin_ns < p->gap_end_ns;
+}
+
+/* How much of a lead or tail lies before the first mark or behind the last one.  Marks come with
+ * their begin. */
 static uint64_t outside_of(const struct step_list *steps, const struct piece *p)
 {
 	uint64_t sum = 0, from_ns = p->begin_ns, to_ns;
@@ -250,10 +263,11 @@ static uint64_t outside_of(const struct step_list *steps, const struct piece *p)
 		next = i < steps->count ? i + 1 : 0;
 		to_ns = next < steps->count ? steps->rows[next].begin_ns : UINT64_MAX;
 		to_ns = to_ns < p->end_ns ? to_ns : p->end_ns;
-		if (i == steps->count || steps->rows[i].mark_end_ns <= from_ns)
+		if (i < steps->count && steps->rows[i].mark_end_ns > from_ns)
+			to_ns = steps->rows[i].mark_end_ns < to_ns ? steps->rows[i].mark_end_ns
+								   : to_ns;
+		else if (!is_between(steps, i, p))
 			sum += to_ns - from_ns;
-		else if (steps->rows[i].mark_end_ns < to_ns)
-			to_ns = steps->rows[i].mark_end_ns;
 	}
 	return sum;
 }

@@ -85,7 +85,7 @@ struct facts {
 	size_t ranks, gpus;        /* gpus: of all ranks */
 	double step_ns, window_ns; /* mean wall of a complete step; window per step */
 	double compute_ns, comm_ns, exposed_comm_ns, exposed_copy_ns, idle_ns, not_busy_ns;
-	double lead_ns, tail_ns; /* outside of marked steps, by causes of a family */
+	double lead_ns, tail_ns; /* before and behind all marked steps, by causes of a family */
 	double launches;         /* calls */
 	bool has_steps, is_sampled, is_damaged;
 	bool has_launches; /* work of a GPU whose launch is known */

@@ -71,6 +71,10 @@ static enum status bounds_take(struct sweep *s, struct error *err)
 	b = s->bounds.items;
 	if (s->bounds.count)
 		qsort(b, s->bounds.count, sizeof(*b), compare_bounds);
+	/* the next one's opening ends a window: no time is in two */
+	for (i = 1; i < s->bounds.count; i++)
+		if (b[i - 1].process == b[i].process && b[i - 1].end_ns > b[i].begin_ns)
+			b[i - 1].end_ns = b[i].begin_ns;
 	for (i = (uint32_t)s->bounds.count; i; i--)
 		s->hosts[b[i - 1].process].bounds_first = i - 1;
 	return ST_OK;

@@ -124,7 +124,7 @@ def apply(oracle, cut):
     made.devices = gpu.events_by_device(made.trace)
     made.host = host
     host.spans, host.devices = {}, made.devices
-    host.bounds = [clipper.window(bounds) for bounds in oracle.trace.windows]
+    host.bounds = [clipper.window(bounds) for bounds in phases.apart(oracle.trace.windows)]
     host.events = [event for event in made.trace.events if phases.is_host(event)]
     host.marks = [event for event in host.events if is_one_of(event, oracle.host.marks)]
     host.steps = []

@@ -15,6 +15,7 @@ HOLE = (4000, 8000)
 LATE = 10               # from the late launch to the kernel behind the hole
 # Before its first kernel the GPU waits 10 us: us per step of that by cause
 FIRST = {"host:other": 1 / 3, "launch": 5 / 3, "dispatch": 4 / 3}
+PAUSE = 12000           # between two steps
 COMPUTE = ("slow_kernels",)     # the first finding of a run that computes all the time
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 OWN = ("tile_a", "tile_b", "tile_c", "tile_d")
@@ -44,6 +45,8 @@ class Scene:
     before: object = None       # before(run): how long it takes until the first step begins
     is_marked: bool = True
     lead: int = 10              # from the begin of the first step to its first kernel
+    pause: int = 0              # from one step to the next
+    last_is_idle: bool = False  # nothing runs in the last step
     ranks: int = 1
     rank_build: object = None   # rank_build(run, begin, rank)
 
@@ -106,6 +109,8 @@ class Run:
         at, place = begin, 0
         if number == 1:
             at += scene.lead
+        if scene.last_is_idle and number == scene.steps:
+            at = end
         while at < end:
             until = min(at - at % 1000 + 1000, end)
             in_hole = scene.hole[0] <= at - begin < scene.hole[1]
@@ -504,6 +509,15 @@ def scenes():
         "a late start in a step": Scene("loop_overhead", 5000 / 3, None,
                                         ("dispatch", *COMPUTE), first=False, hole=(0, 0),
                                         lead=6000),
+        "pauses between steps": Scene(
+            "loop_overhead", 2 * (PAUSE - 1000) / 3 + FIRST["host:other"], None, ("dispatch",),
+            hole=(0, 0), pause=PAUSE, verdict="HOST"),
+        "a pause before the first work": Scene(
+            "loop_overhead", STEP, None, ("dispatch",), hole=(0, 0),   # no more than a step
+            lead=STEP, pause=PAUSE, verdict="HOST", evidence="in no phase"),
+        "a pause behind the last work": Scene(
+            "loop_overhead", STEP, None, ("dispatch",), hole=(0, 0),
+            pause=PAUSE, verdict="HOST", last_is_idle=True),
         "imbalance": Scene("imbalance", 500, None, COMPUTE, first=False, ranks=2,
                            rank_build=unequal, hole=(4000, 6000), evidence="tile_e",
                            advice="equally"),
@@ -535,7 +549,7 @@ def traces(scene):
         run = Run(scene, rank)
         begin = scene.before(run) if scene.before else 0
         for number in range(1, scene.steps + 1):
-            run.step(number, begin + (number - 1) * STEP)
+            run.step(number, begin + (number - 1) * (STEP + scene.pause))
         if callable(scene.setup):
             scene.setup(run)
         made.append(run.trace())

@@ -225,7 +225,7 @@ class Host:
         self.trace = trace
         self.devices = devices
         self.events = [event for event in trace.events if is_host(event)]
-        self.calls, self.spans, self.bounds = {}, {}, trace.windows
+        self.calls, self.spans, self.bounds = {}, {}, apart(trace.windows)
         for event in self.events:
             if is_call(event) and kineto.plain_int(event.args.get("correlation")) is not None:
                 number = kineto.plain_int(event.args["correlation"])
@@ -552,6 +552,13 @@ class Host:
             if high > low:
                 yield low, high, tile.phase
             place += 1
+
+
+def apart(windows):
+    """The opening of the next one ends a window."""
+    nexts = [begin for begin, _ in windows[1:]] + [None]
+    return [(begin, min(end, following) if end is not None and following is not None else end)
+            for (begin, end), following in zip(windows, nexts)]
 
 
 def holds(one, other):

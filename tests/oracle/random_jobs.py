@@ -212,6 +212,8 @@ class Maker(random_idle.Maker):
             self.host()
             opened = self.offset - self.random.randint(0, 3)
             closed = self.offset + self.extent + self.random.randint(-self.extent // 8, 3)
+            if self.random.random() < 0.15:     # it says that it closed in the next one
+                closed += 4 * self.extent
             self.clip(first, closed)
             last = place == count - 1
             closed = 0 if last and self.random.random() < 0.2 else self.nanoseconds(closed)
