@@ -247,7 +247,7 @@ check-python: all
 
 CHECKS := $(addprefix check-,format size layers cycles headers exports unit cli collector hostile flight nvtx fake cupti \
 	$(ORACLES) python \
-	replay same widths faults memory-limits)
+	replay same widths browser faults memory-limits)
 .PHONY: $(CHECKS) check-clients check-big check-gpu
 check: packages all $(B)/unit $(FEW_TRACES)
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)

@@ -5,11 +5,12 @@
 #	make check-limits            little memory and large inputs, faults at every call that writes
 #	make check-same              the same bytes whenever, wherever and however often it is run
 #	make check-widths            pages in terminals of five widths; TRACES="FILE..." of these
+#	make check-browser           pages in a browser of three widths, by Chromium if it is there
 #	make check-static            gcc -fanalyzer, clang-tidy, cppcheck: four minutes of one core
 #	make coverage                lines that the unit tests and the command lines reach
 
 COV_B := $(if $(filter-out file,$(origin B)),$(B),build-cov)
-.PHONY: check-limits check-faults check-memory-limits check-same check-widths check-static coverage
+.PHONY: check-limits check-faults check-memory-limits check-same check-widths check-browser check-static coverage
 $(B)/tests/libfault.so: tests/limits/fault.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -fPIC -shared -o $@ $< -ldl
@@ -25,6 +26,8 @@ check-same: all
 	$(Q)python3 tests/limits/same.py --bin $(B)
 check-widths: all
 	$(Q)python3 tests/limits/widths.py --bin $(B) $(TRACES)
+check-browser: all
+	$(Q)python3 tests/limits/browser.py --bin $(B) $(TRACES)
 check-static:
 	$(Q)sh tests/packages.sh static && B=$(B) sh tests/limits/static.sh
 # Tests that fail do not keep the figures back.  COV_RUNS: what runs.

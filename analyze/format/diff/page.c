@@ -488,7 +488,7 @@ enum status diff_put_page(const struct diff *d, enum medium medium,
 		text_draw(&text, &b);
 	} else if (medium == MEDIUM_HTML) {
 		build_html(&p, &b);
-		html_draw(out, "Diff", &b, false);
+		html_draw(out, "Diff", &b, NULL);
 	} else {
 		build_md(&p, &b);
 		buf_put_text(out, "# Diff\n\n");

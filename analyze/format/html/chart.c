@@ -29,10 +29,47 @@ static size_t run_length(const char *bins, size_t i)
 	return end - i;
 }
 
-/* Runs of one letter, a path for each colour. */
-static void draw_host(struct buf *out, const char *bins)
+/* What a picture of a step shows, in words: "step 3, host: backward 71 %, forward 18 %". */
+static void say_host(struct buf *out, const struct step_timeline *s)
 {
-	html_raw(out, "<svg height=\"12\"><svg viewBox=\"0 0 600 12\" preserveAspectRatio=\"none\" "
+	size_t all = strlen(s->host);
+
+	html_rawf(out, "<svg height=\"12\" role=\"img\" aria-label=\"step %llu, host:",
+		  (unsigned long long)s->step);
+	for (const struct phase_letter *p = phase_letters; p->name; p++) {
+		size_t count = 0;
+
+		for (const char *at = s->host; *at; at++)
+			count += *at == p->letter;
+		if (count)
+			html_rawf(out, " %s %zu %%", p->name, (100 * count + all / 2) / all);
+	}
+	html_raw(out, "\">");
+}
+
+static void say_gpu(struct buf *out, const struct step_timeline *s)
+{
+	static const char *const names[SPARKLINE_SHARES] = { "compute", "exposed comm",
+							     "exposed copy", "lead and tail" };
+	size_t sums[SPARKLINE_SHARES] = { 0 };
+
+	for (size_t i = 0; s->gpu[i]; i++)
+		sums[i % SPARKLINE_SHARES] += (size_t)(s->gpu[i] - '0');
+	html_rawf(out, "<svg height=\"26\" role=\"img\" aria-label=\"step %llu, GPU:",
+		  (unsigned long long)s->step);
+	for (size_t k = 0; k < SPARKLINE_SHARES; k++)
+		html_rawf(out, " %s %zu %%", names[k],
+			  100 * sums[k] / (SPARKLINE_BINS * SPARKLINE_SHARE));
+	html_raw(out, "\">");
+}
+
+/* Runs of one letter, a path for each colour. */
+static void draw_host(struct buf *out, const struct step_timeline *s)
+{
+	const char *bins = s->host;
+
+	say_host(out, s);
+	html_raw(out, "<svg viewBox=\"0 0 600 12\" preserveAspectRatio=\"none\" "
 		      "width=\"100%\" height=\"12\" shape-rendering=\"crispEdges\">");
 	for (size_t i = 0, len; bins[i]; i += len) {
 		len = run_length(bins, i);
@@ -138,9 +175,10 @@ void html_timelines(struct buf *out, const struct block *b)
 			  : s->gpu ? "host<br>GPU"
 				   : "host");
 		html_rawf(out, "<div style=\"width:%.2f%%\">", 100 * s->wall_ns / most_ns);
-		draw_host(out, s->host);
+		draw_host(out, s);
 		if (s->gpu) {
-			html_raw(out, "<svg height=\"26\"><rect width=\"100%\" height=\"26\" "
+			say_gpu(out, s);
+			html_raw(out, "<rect width=\"100%\" height=\"26\" "
 				      "class=\"idle\"/><svg viewBox=\"0 0 600 100\" "
 				      "preserveAspectRatio=\"none\" width=\"100%\" height=\"26\" "
 				      "shape-rendering=\"crispEdges\">");
@@ -258,7 +296,10 @@ void html_curve(struct buf *out, const struct curve *curve)
 	for (const char *at = curve->points; *at; at++)
 		c.points += *at == ' ';
 	c.range_ns = (double)curve->width_ns * c.points;
-	html_rawf(out, "<div class=\"memory\"><svg height=\"%d\">", HEIGHT + 20);
+	html_rawf(out,
+		  "<div class=\"memory\"><svg height=\"%d\" role=\"img\" "
+		  "aria-label=\"memory over time, peak %s%s\">",
+		  HEIGHT + 20, c.sign, bytes_text(text, peak));
 	draw_area(out, &c);
 	draw_grid(out, &c);
 	draw_step_marks(out, &c);

@@ -18,7 +18,7 @@ static const char file_begin[] =
 
 /* Hatches that stand for what no colour may: before and after the work, and nothing seen. */
 static const char patterns[] =
-	"<svg width=\"0\" height=\"0\" style=\"position:absolute\"><defs>"
+	"<svg aria-hidden=\"true\" width=\"0\" height=\"0\" style=\"position:absolute\"><defs>"
 	"<pattern id=\"lead\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
 	"patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"var(--paper)\"/>"
 	"<rect width=\"1.4\" height=\"5\" fill=\"var(--lead)\"/></pattern>"
@@ -102,7 +102,7 @@ static void draw_words(struct buf *out, const struct block_words *w)
 		html_raw(out, s->token == TOKEN_CODE ? "</code>" : "");
 		html_raw(out, w->role == ROLE_LINE ? "</span>" : "");
 	}
-	html_raw(out, w->is_last ? "</p>" : markup[w->role].end);
+	html_raw(out, markup[w->role].end);
 }
 
 static void draw_input(struct buf *out, const struct block *b)
@@ -151,12 +151,13 @@ static void draw_section(struct buf *out, const struct block *b)
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-static void draw_titles(struct buf *out, const struct block_table *t)
+/* `caption`: for those who hear the page. */
+static void draw_titles(struct buf *out, const struct block_table *t, const char *caption)
 {
 	html_raw(out, "<table");
 	if (t->class)
 		html_rawf(out, " class=\"%s\"", t->class);
-	html_raw(out, "><thead><tr>");
+	html_rawf(out, "><caption>%s</caption><thead><tr>", caption);
 	for (size_t i = 0; i < t->count; i++) {
 		const struct block_column *c = &t->columns[i];
 		const char *class = c->class ? c->class : "", *title = column_title(c, MEDIUM_HTML);
@@ -165,9 +166,9 @@ static void draw_titles(struct buf *out, const struct block_table *t)
 		if (!title)
 			continue;
 		if (c->has_title_class || (class[0] && !is_of_cells))
-			html_rawf(out, "<th class=\"%s\">", is_of_cells ? "" : class);
+			html_rawf(out, "<th scope=\"col\" class=\"%s\">", is_of_cells ? "" : class);
 		else
-			html_raw(out, "<th>");
+			html_raw(out, "<th scope=\"col\">");
 		for (const char *at = title; *at; at++)
 			if (*at == '\n')
 				html_raw(out, "<br>");
@@ -183,7 +184,8 @@ static void draw_bar(struct buf *out, const struct block_column *c, const struct
 	const struct stack *s = cell->stack;
 	double share = fabs(cell->share);
 
-	html_rawf(out, "<td class=\"bar %s%s\">", c->class, cell->share < 0 ? " less" : "");
+	html_rawf(out, "<td aria-hidden=\"true\" class=\"bar %s%s\">", c->class,
+		  cell->share < 0 ? " less" : "");
 	for (size_t i = 0; s && i < s->count; i++)
 		if (s->parts[i].ns > 0)
 			html_rawf(out, "<i class=\"%s\" style=\"width:%.2f%%\"></i>",
@@ -198,7 +200,14 @@ static void draw_bar(struct buf *out, const struct block_column *c, const struct
 /* In the order of the clock at both ends: lead first, tail last. */
 static void draw_stack(struct buf *out, const struct stack *s, const char *class)
 {
-	html_rawf(out, "<div class=\"stack %s\">", class);
+	char text[NUMBER_TEXT];
+
+	html_rawf(out, "<div class=\"stack %s\" role=\"img\" aria-label=\"", class);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->parts[i].ns > 0)
+			html_rawf(out, "%s%s %s %%", i ? ", " : "", s->parts[i].label,
+				  percent_text(text, s->parts[i].tenths));
+	html_raw(out, "\">");
 	for (size_t i = 0; i < s->count; i++)
 		if (s->parts[i].ns > 0)
 			html_rawf(out, "<i class=\"%s\" style=\"width:%.3f%%\"></i>",
@@ -216,6 +225,8 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 			    : c->class || c->has_no_class  ? c->class
 							   : "";
 	bool is_bar = c->is_bar && !cell->text && i < r->used;
+	bool has_whole = cell->whole && *cell->whole && class && !strcmp(class, "name") &&
+			 strcmp(cell->whole, cell->text) != 0;
 
 	if (is_bar && cell->stack && cell->stack->parts[0].label) {
 		html_rawf(out, "<td class=\"%s\" style=\"width:40%%\">", class);
@@ -230,21 +241,26 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 	html_raw(out, "<td");
 	if (class)
 		html_rawf(out, " class=\"%s\"", class);
-	if (cell->whole && class && !strcmp(class, "name")) {
-		html_raw(out, " title=\"");
-		html_text(out, cell->whole);
-		html_raw(out, "\"");
-	}
 	html_raw(out, ">");
 	if (cell->mark)
 		html_rawf(out, "<i class=\"mark %s\"></i>", html_token(cell->mark));
+	if (has_whole) { /* by mouse, by finger and by keyboard */
+		html_raw(out, "<details><summary title=\"");
+		html_text(out, cell->whole);
+		html_raw(out, "\">");
+	}
 	html_text(out, cell->text);
+	if (has_whole) {
+		html_raw(out, "</summary>");
+		html_text(out, cell->whole);
+		html_raw(out, "</details>");
+	}
 	html_raw(out, "</td>");
 }
 
-static void draw_table(struct buf *out, const struct block_table *t)
+static void draw_table(struct buf *out, const struct block_table *t, const char *caption)
 {
-	draw_titles(out, t);
+	draw_titles(out, t, caption);
 	if (t->empty)
 		html_rawf(out, "<tr><td colspan=\"4\">%s</td></tr>", t->empty);
 	for (const struct block_row *r = t->rows; r; r = r->next) {
@@ -284,7 +300,7 @@ static void draw_labelled(struct buf *out, const struct stack *s)
 	double at = 0, best_at = 0, best = 0.003;
 	const struct stack_part *best_part = NULL;
 
-	html_raw(out, "<div class=\"labels\">");
+	html_raw(out, "<div class=\"labels of-stack\" aria-hidden=\"true\">");
 	for (size_t i = 0; i < s->count; i++) {
 		const struct stack_part *p = &s->parts[i];
 		double share = p->ns / s->whole_ns;
@@ -300,7 +316,7 @@ static void draw_labelled(struct buf *out, const struct stack *s)
 	}
 	html_raw(out, "</div>\n");
 	draw_stack(out, s, "");
-	html_raw(out, "<div class=\"labels\">");
+	html_raw(out, "<div class=\"labels of-stack\" aria-hidden=\"true\">");
 	if (best_part)
 		draw_label(out, best_part, best_at > 0.6 ? best_at + best : best_at, best_at > 0.6);
 	html_raw(out, "</div>\n");
@@ -369,7 +385,8 @@ static void draw_findings(struct buf *out, const struct block *b)
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-static void draw_block(struct buf *out, const struct block *b)
+/* `section`: the title of the one that the block is in. */
+static void draw_block(struct buf *out, const struct block *b, const char *section)
 {
 	bool has_pair = b->next && b->next->kind == BLOCK_TABLE && b->next->table.is_beside;
 
@@ -392,7 +409,7 @@ static void draw_block(struct buf *out, const struct block *b)
 		return;
 	case BLOCK_TABLE:
 		html_raw(out, has_pair ? "<div class=\"pair\">" : "");
-		draw_table(out, &b->table);
+		draw_table(out, &b->table, section);
 		html_raw(out, b->table.is_beside ? "</div>\n" : "");
 		return;
 	case BLOCK_FINDINGS:
@@ -409,28 +426,29 @@ static void draw_block(struct buf *out, const struct block *b)
 	}
 }
 
-void html_draw(struct buf *out, const char *title, const struct blocks *blocks, bool is_report)
+void html_draw(struct buf *out, const char *title, const struct blocks *blocks, const char *figure)
 {
-	bool is_in_section = false;
+	const char *section = NULL;
 
 	html_raw(out, file_begin);
 	html_text(out, title);
 	html_raw(out, " \xc2\xb7 Tacho</title>\n<style>");
 	html_raw(out, html_style);
 	html_raw(out, "</style></head><body>\n");
-	html_raw(out, is_report ? patterns : "");
+	html_raw(out, figure ? patterns : "");
 	html_raw(out, "<main>\n");
 	for (const struct block *b = blocks->first; b; b = b->next) {
-		if (is_in_section && b->kind == BLOCK_SECTION)
+		if (section && b->kind == BLOCK_SECTION)
 			html_raw(out, "</div></section>\n");
-		is_in_section |= b->kind == BLOCK_SECTION;
-		draw_block(out, b);
+		section = b->kind == BLOCK_SECTION ? b->section.title : section;
+		draw_block(out, b, section ? section : title);
 	}
-	html_raw(out, is_in_section ? "</div></section>\n" : "");
-	if (is_report)
-		html_raw(out, "<p class=\"foot\">How a figure is computed: <code>tacho-analyze "
-			      "--explain exposed_comm</code>, or any other name on this "
-			      "page.</p>\n");
+	html_raw(out, section ? "</div></section>\n" : "");
+	if (figure)
+		html_rawf(out,
+			  "<p class=\"foot\">How a figure is computed: <code>tacho-analyze "
+			  "--explain %s</code>, or any other name on this page.</p>\n",
+			  figure);
 	html_raw(out, "</main></body></html>\n");
 }
 
@@ -439,7 +457,7 @@ static void draw_page(const struct page *p, const struct blocks *b, struct buf *
 	const char *path = p->inputs.count ? view_text(&p->inputs, 0, "path") : "";
 	const char *slash = strrchr(path, '/');
 
-	html_draw(out, slash ? slash + 1 : path, b, true);
+	html_draw(out, slash ? slash + 1 : path, b, p->gpus.count ? "exposed_comm" : "wall_ns");
 }
 
 static enum status html_write(const struct format_request *how, struct buf *out, struct error *err)

@@ -20,8 +20,9 @@ void html_text(struct buf *out, const char *text);
 /* The class of a token in the style sheet: "compute", "forward" ... */
 const char *html_token(enum token token);
 
-/* A whole file with this title.  The page of a report has hatches and a last line on --explain. */
-void html_draw(struct buf *out, const char *title, const struct blocks *b, bool is_report);
+/* A whole file with this title.  The page of a report has hatches and a last line on --explain with
+ * a figure as example; NULL: another page. */
+void html_draw(struct buf *out, const char *title, const struct blocks *b, const char *figure);
 /* Kinds of blocks that are charts. */
 void html_timelines(struct buf *out, const struct block *b);
 void html_curve(struct buf *out, const struct curve *c);

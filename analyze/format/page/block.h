@@ -147,7 +147,6 @@ struct block_words {
 	enum token label_token;
 	unsigned label_at, left; /* text: lines begin at `left` */
 	bool is_open;            /* text: the next block goes on in this line */
-	bool is_last;            /* HTML: ends the lines of its section */
 	bool is_hanging;         /* text: the first line begins two columns before the others */
 	struct span *spans, *last;
 };

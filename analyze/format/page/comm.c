@@ -106,9 +106,11 @@ static void add_collective(const struct page *p, const struct collective *c, dou
 	add_cell(r, rate_text(p, b, c->bus, c->matched > 0));
 }
 
+enum { COMM_SIZE = 1, COMM_BUS = 9 };
+
 void build_comm(const struct page *p, struct blocks *b)
 {
-	static const struct block_column columns[] = {
+	struct block_column columns[] = {
 		{ .width = 23, .class = "name" },
 		{ .title = "size", .end = 34 },
 		{ .title = "calls", .end = 43 },
@@ -140,6 +142,14 @@ void build_comm(const struct page *p, struct blocks *b)
 				      : blocks_text(b, "%s per %s, mean of the ranks", unit.name,
 						    step_word(p)));
 	head->section.note_at = 5;
+	/* a browser's table has no column of which nothing is known */
+	columns[COMM_SIZE].hidden = columns[COMM_BUS].hidden = IN(MEDIUM_HTML);
+	for (size_t i = 0; i < count; i++) {
+		if (all[i].bytes != NO_U64)
+			columns[COMM_SIZE].hidden = 0;
+		if (all[i].bus > 0)
+			columns[COMM_BUS].hidden = 0;
+	}
 	titles = t = ADD_TABLE(b, columns);
 	t->class = "kernels five";
 	/* in a terminal rows of one communicator stand together, below its name */

@@ -9,7 +9,8 @@
 
 enum { RULE_AT = 14, BRIEF_AT = 31 };
 
-/* All savings of a page have one unit, which is that of the whole of which they are shares. */
+/* All savings of a page have one unit, by the step or window of which they are shares: that of the
+ * sentence above them. */
 static struct time_unit saving_unit(const struct view *v)
 {
 	double whole_ns = 0;
@@ -21,6 +22,8 @@ static struct time_unit saving_unit(const struct view *v)
 			whole_ns = fmax(whole_ns,
 					view_number(v, i, "saving_ns_per_step") / share * 100);
 	}
+	if (whole_ns >= 1e6 && whole_ns < 1e7)
+		return (struct time_unit){ 1e6, 2, "ms" };
 	return time_unit_of(whole_ns, 1);
 }
 

@@ -85,46 +85,60 @@ struct cause_row {
 	int tenths;
 };
 
-/* The largest by name, the rest in one line, but never a single one; percents close to the
- * whole. */
-static size_t take_causes(const struct view *v, size_t most, double window_ns, int whole_tenths,
-			  struct cause_row out[CAUSE_LINES], struct blocks *b)
+/* Rows of one cause become one, of all GPUs; the longest first.  Returns how many there are. */
+static size_t merge_causes(const struct view *v, struct cause_row *all)
 {
-	size_t named = v->count <= most ? v->count : most - 1;
-	size_t count = named < v->count ? named + 1 : named;
-	double parts[CAUSE_LINES], rest = 0;
-	int tenths[CAUSE_LINES], sum = 0;
+	size_t count = 0, k;
 
 	for (size_t i = 0; i < v->count; i++) {
-		double ns = view_number(v, i, "ns");
+		const char *name = view_cell(v, i, "cause").text;
 
-		if (i < named)
-			out[i] = (struct cause_row){ view_cell(v, i, "cause").text, ns, 0 };
-		else
-			rest += ns;
+		for (k = 0; k < count && strcmp(all[k].name, name) != 0; k++)
+			;
+		if (k == count)
+			all[count++] = (struct cause_row){ .name = name };
+		all[k].ns += view_number(v, i, "ns");
 	}
-	if (named < v->count)
-		out[named] =
-			(struct cause_row){ blocks_text(b, "%zu more", v->count - named), rest, 0 };
+	SORT_BY(all, count, DOWN(struct cause_row, ns), UP(struct cause_row, name));
+	return count;
+}
+
+/* The longest by name, the rest in one line, but never a single one; percents close to the
+ * whole. */
+static size_t take_causes(struct cause_row *all, size_t count, size_t most, double window_ns,
+			  int whole_tenths, struct blocks *b)
+{
+	size_t named = count <= most ? count : most - 1;
+	double parts[CAUSE_LINES];
+	int tenths[CAUSE_LINES], sum = 0;
+
+	if (named < count) {
+		for (size_t i = named + 1; i < count; i++)
+			all[named].ns += all[i].ns;
+		all[named].name = blocks_text(b, "%zu more", count - named);
+		count = named + 1;
+	}
 	for (size_t i = 0; i < count; i++)
-		parts[i] = out[i].ns;
+		parts[i] = all[i].ns;
 	percents(parts, count, window_ns, CAUSE_LINES, tenths);
 	for (size_t i = 0; i < count; i++) {
-		out[i].tenths = tenths[i];
+		all[i].tenths = tenths[i];
 		sum += tenths[i] > 0 && i + 1 < count ? tenths[i] : 0;
 	}
 	/* the last one closes, unless it is something that this would make nothing */
 	if (whole_tenths - sum > 0)
-		out[count - 1].tenths = whole_tenths - sum;
+		all[count - 1].tenths = whole_tenths - sum;
 	return count;
 }
 
-static void add_causes(const struct page *p, const struct gpu_row *g, size_t most, int whole,
+/* Of one GPU, or of all: times are then the mean. */
+static void add_causes(const struct page *p, double window_ns, size_t most, int whole,
 		       struct blocks *b)
 {
-	struct time_unit unit = time_unit_of(g->window_ns, 1);
+	double gpus = (double)p->gpus.count;
+	struct time_unit unit = time_unit_of(window_ns / gpus, 1);
 	struct view v = page_view(p, "idle_causes");
-	struct cause_row causes[CAUSE_LINES];
+	struct cause_row *causes = blocks_take(b, v.count, sizeof(*causes));
 	size_t count = 0;
 	double longest = 0, sum = 0;
 	const char *instead = p->is_sampled ? "not in a sample"
@@ -147,13 +161,13 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 	};
 	struct block_table *t;
 
-	if (!instead && v.count && most >= 2)
-		count = take_causes(&v, most < CAUSE_LINES ? most : CAUSE_LINES, g->window_ns,
-				    whole, causes, b);
+	if (!instead && v.count && causes && most >= 2)
+		count = take_causes(causes, merge_causes(&v, causes),
+				    most < CAUSE_LINES ? most : CAUSE_LINES, window_ns, whole, b);
 	if (is_text(p) && !count && !instead)
 		return;
 	t = ADD_TABLE(b, columns);
-	t->is_beside = true;
+	t->is_beside = p->gpus.count == 1;
 	t->empty = instead;
 	for (size_t i = 0; i < count; i++) {
 		longest = causes[i].ns > longest ? causes[i].ns : longest;
@@ -164,7 +178,7 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		const char *name = causes[i].name;
 
 		add_cell(r, name);
-		add_time(b, r, causes[i].ns, &unit);
+		add_time(b, r, causes[i].ns / gpus, &unit);
 		add_percent(b, r, causes[i].tenths);
 		add_bar(r, token_of_kind(name), longest > 0 ? causes[i].ns / longest : 0);
 	}
@@ -172,7 +186,7 @@ static void add_causes(const struct page *p, const struct gpu_row *g, size_t mos
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, "sum");
 
 		add_cell(r, "idle + lead + tail");
-		add_time(b, r, sum, &unit);
+		add_time(b, r, sum / gpus, &unit);
 		add_percent(b, r, whole);
 	}
 }
@@ -220,7 +234,7 @@ static void build_one(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < CLASSES; i++)
 		if (g.tenths[i] > 0 && is_text(p) == (i >= IDLE_CLASS))
 			not_busy += is_text(p) ? g.tenths[i] : -g.tenths[i];
-	add_causes(p, &g, is_text(p) ? count : CAUSE_LINES, not_busy, b);
+	add_causes(p, g.window_ns, is_text(p) ? count : CAUSE_LINES, not_busy, b);
 }
 
 /* ---- several ---------------------------------------------------------------------------- */
@@ -340,8 +354,15 @@ static void build_several(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < count; i++)
 		add_gpu(p, chosen[i], t, &unit, b);
 	if (p->medium == MEDIUM_HTML) {
-		add_sentence(b, ROLE_NOTE, 0, "Classes are percent of the window.");
-		b->last->words.is_last = true;
+		double not_busy = (double)page_sum(&p->gpus, "not_busy_ns");
+		double window = (double)page_sum(&p->gpus, "window_ns");
+		int tenths[2];
+
+		percents((double[]){ not_busy, window - not_busy }, 2, window, 1, tenths);
+		add_sentence(b, ROLE_NOTE, 0,
+			     "Classes are percent of the window. Causes are of all GPUs, their "
+			     "times the mean of one.");
+		add_causes(p, window, CAUSE_LINES, tenths[0], b);
 	}
 }
 

@@ -330,7 +330,7 @@ static void add_launches(const struct page *p, struct block_words *w, struct blo
 			  "no GPU event of %s launch%s is here: the GPU was not recorded",
 			  show_count(b, calls), calls == 1 ? "" : "es");
 	else if (!work)
-		add_span(b, w, TOKEN_TEXT, "no GPU event and so no launch to check");
+		add_span(b, w, TOKEN_TEXT, "host times only: no launch to check");
 	else if (with == work)
 		add_spanf(b, w, TOKEN_TEXT, "all %s GPU events have their launch", all);
 	else

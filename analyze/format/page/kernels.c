@@ -2,6 +2,8 @@
 /* KERNELS and COPIES, of all ranks together. */
 #include "analyze/format/page/internal.h"
 
+#include "analyze/engine/hist.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 struct kernel {
 	const char *name, *class;
 	uint64_t calls, total_ns, max_ns;
-	uint64_t median_ns; /* NO_U64: of several ranks; medians do not add up */
+	uint64_t median_ns; /* NO_U64: not known yet, of several ranks; medians do not add up */
 };
 
 /* Rows of one name become one; the most time first.  Returns how many there are. */
@@ -41,6 +43,23 @@ static size_t take_kernels(const struct view *v, struct kernel *all)
 	}
 	SORT_BY(all, count, DOWN(struct kernel, total_ns), UP(struct kernel, name));
 	return count;
+}
+
+/* Over all ranks; NO_U64 without memory. */
+static uint64_t median_of(const struct view *v, const char *name)
+{
+	uint64_t median_ns = NO_U64;
+	enum status status;
+	struct hist *all;
+
+	status = hist_new(&all, NULL);
+	for (size_t i = 0; i < v->count && status == ST_OK; i++)
+		if (!strcmp(view_cell(v, i, "name").text, name))
+			status = hist_merge(all, view_cell(v, i, "lengths").hist, NULL);
+	if (status == ST_OK)
+		median_ns = hist_median(all);
+	hist_free(all);
+	return median_ns;
 }
 
 static struct kernel sum_of(const struct kernel *all, size_t count)
@@ -110,8 +129,11 @@ static void take_shown(const struct page *p, struct kernels *k, struct blocks *b
 	k->shown = k->count <= most + (p->medium != MEDIUM_MD) ? k->count : most;
 	k->sum = sum_of(k->all, k->count);
 	k->rest = sum_of(k->all + k->shown, k->count - k->shown);
-	for (size_t i = 0; i < k->shown; i++)
+	for (size_t i = 0; i < k->shown; i++) {
 		parts[i] = (double)k->all[i].total_ns;
+		if (p->medium == MEDIUM_HTML && k->all[i].median_ns == NO_U64)
+			k->all[i].median_ns = median_of(&v, k->all[i].name);
+	}
 	parts[k->shown] = (double)k->rest.total_ns;
 	rest = k->shown < k->count ? k->shown : k->shown - 1;
 	percents(parts, rest + 1, (double)k->sum.total_ns, rest, k->tenths);

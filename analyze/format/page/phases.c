@@ -254,8 +254,9 @@ void build_phases(const struct page *p, struct blocks *b)
 	add_section(b, "Phases",
 		    is_text(p) ? NULL
 			       : blocks_text(b,
-					     "Host and GPU side by side, mean per %s%s. ~ marks a "
-					     "phase that is inferred, not annotated.",
+					     "%s, mean per %s%s. ~ marks a phase that is inferred, "
+					     "not annotated.",
+					     p->gpus.count ? "Host and GPU side by side" : "Host",
 					     step_word(p),
 					     p->ranks.count > 1 ? ", mean of the ranks" : ""));
 	t = add_columns(p, &unit, bar, b);

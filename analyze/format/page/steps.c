@@ -258,15 +258,23 @@ static void add_timelines(const struct page *p, const struct view *steps,
 	new->timelines.unit = time_unit_of(new->timelines.most_ns, 1);
 	new->timelines.is_sampled = p->is_sampled;
 	if (!is_text(p))
-		add_sentence(b, ROLE_NOTE, 0,
-			     "Upper strip: the host, by phase. Lower strip: the GPU, in the "
-			     "colours of GPU time; height is the share of each bin. Work that one "
-			     "step queues may run in the next.");
+		add_sentence(
+			b, ROLE_NOTE, 0,
+			p->gpus.count
+				? "Upper strip: the host, by phase. Lower strip: the GPU, in the "
+				  "colours of GPU time; height is the share of each bin. Work "
+				  "that one step queues may run in the next."
+				: "The host, by phase.");
 }
 
 /* ---- the section ------------------------------------------------------------------------ */
 
-/* HTML: a row for each rank, up to some. */
+struct rank_row {
+	size_t rank;
+	struct step_times times;
+};
+
+/* HTML: a row for each rank, the slowest first, up to some. */
 static void build_ranks(const struct page *p, struct blocks *b)
 {
 	static const struct block_column columns[] = {
@@ -275,27 +283,37 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		{ .title = "max" },
 	};
 	const struct time_unit ms = { 1e6, 1, "ms" };
+	size_t count = p->ranks.count;
+	struct rank_row *all = blocks_take(b, count, sizeof(*all));
 	struct block_table *t;
 
-	add_section(b, "Steps", "Wall time of counted steps, ms");
-	t = ADD_TABLE(b, columns);
-	for (size_t i = 0; i < p->ranks.count && i < RANK_LINES; i++) {
+	for (size_t i = 0; all && i < count; i++) {
 		struct view steps = page_of_rank(p, "steps", i);
-		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
-		struct step_times times;
 
-		step_times_take(p, i, &steps, &times, b);
-		add_cell(r, rank_text(p, i, b));
-		add_cellf(b, r, "%zu", times.counted);
-		r->is_filled = true;
-		if (!times.count)
-			continue;
-		add_time(b, r, times.min, &ms);
-		add_time(b, r, times.median, &ms);
-		add_time(b, r, times.max, &ms);
+		all[i].rank = i;
+		step_times_take(p, i, &steps, &all[i].times, b);
 	}
-	if (p->ranks.count > RANK_LINES)
-		add_sentencef(b, ROLE_NOTE, 0, "and %zu ranks more", p->ranks.count - RANK_LINES);
+	if (b->is_full)
+		return;
+	SORT_BY(all, count, DOWN(struct rank_row, times.median), UP(struct rank_row, rank));
+	add_section(b, "Steps", "Wall time of counted steps, ms; the slowest rank first");
+	t = ADD_TABLE(b, columns);
+	for (size_t i = 0; i < count && i < RANK_LINES; i++) {
+		const struct step_times *times = &all[i].times;
+		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
+
+		add_cell(r, rank_text(p, all[i].rank, b));
+		add_cellf(b, r, "%zu", times->counted);
+		r->is_filled = true;
+		if (!times->counted)
+			continue;
+		add_time(b, r, times->min, &ms);
+		add_time(b, r, times->median, &ms);
+		add_time(b, r, times->max, &ms);
+	}
+	if (count > RANK_LINES)
+		add_sentencef(b, ROLE_NOTE, 0, "%zu more ranks, none of them slower",
+			      count - RANK_LINES);
 }
 
 /* What marks steps for the program that recorded the first input. */
