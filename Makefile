@@ -72,7 +72,7 @@ ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine replay repor
 ANALYZE_CLI := $(filter-out analyze/cli/mpi_plugin.c,$(call in,analyze/cli))
 RECORD      := $(call in,collector/record)
 PROBES      := $(wildcard collector/probe/probe_list.c collector/probe/*/probe.c)
-LIBTACHO    := $(call in,$(addprefix collector/,api config control schedule session store probe probe/*))
+LIBTACHO    := $(call in,$(addprefix collector/,api arena config control schedule session store probe probe/*))
 # What of the library tools and unit tests link: all but its constructor and the probes themselves.
 COLLECTOR   := $(filter-out collector/api/start.c $(PROBES),$(LIBTACHO))
 

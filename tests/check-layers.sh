@@ -14,12 +14,13 @@ rules() {
 	collector                  schemas
 	collector/schedule         schemas
 	collector/config           collector/schedule schemas
-	collector/session          collector/(config|schedule) schemas
-	collector/store            collector/(config|schedule|session|probe) schemas
+	collector/arena            schemas
+	collector/session          collector/(arena|config|schedule) schemas
+	collector/store            collector/(arena|config|schedule|session|probe) schemas
 	collector/control          collector/(config|schedule|session) schemas
-	collector/probe            collector/(config|schedule|session|store) schemas
-	collector/probe/cupti      collector/(config|schedule|session|store|probe) schemas
-	collector/probe/nvtx       collector/(config|schedule|session|store|probe) schemas
+	collector/probe            collector/(arena|config|schedule|session|store) schemas
+	collector/probe/cupti      collector/(arena|config|schedule|session|store|probe) schemas
+	collector/probe/nvtx       collector/(arena|config|schedule|session|store|probe) schemas
 	collector/api              collector schemas
 	collector/record           collector schemas
 	convert/base               schemas

@@ -5,7 +5,7 @@
  */
 #include "collector/api/tacho.h"
 
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "collector/probe/probe.h"
@@ -148,8 +148,8 @@ static inline void push(uint32_t name, unsigned range_class)
 		session_feed_range(WINDOW_RANGE_BEGIN, name);
 		thread = session_thread_at(session_word_now(), true);
 	}
-	if (LIKELY(thread != NULL))
-		thread_push(thread, name, range_class);
+	if (LIKELY(thread != NULL)) /* an id that the program made up has no text */
+		thread_push(thread, name <= NAMES_MAX ? name : 0, range_class);
 }
 
 static inline void pop(void)
@@ -216,7 +216,7 @@ static void put_instant(uint32_t word, unsigned kind, uint32_t name, uint64_t bi
 {
 	struct thread_state *thread = session_thread_at(word, true);
 
-	if (!thread || !thread->records || !name)
+	if (!thread || !thread->records || !name || name > NAMES_MAX)
 		return;
 	uint64_t now = tick_now();
 	thread_put(thread, kind, now, now, bits, name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the collector comes to life in a process, lives on in its children, and ends. */
+#include "collector/arena/arena.h"
 #include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
@@ -79,6 +80,7 @@ static __attribute__((constructor)) void start(void)
 	config_read(&config, environ, NULL);
 	config.is_worker = command_is_worker();
 	plain_set(getenv("TACHO_PLAIN"));
+	arena_forbid(getenv("TACHO_WITHOUT"));
 	session_init(&config, probe_types, &writer_hooks);
 	if (config.forbidden)
 		return;

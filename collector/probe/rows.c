@@ -2,7 +2,7 @@
 #include "collector/probe/rows.h"
 
 #include "collector/probe/nvtx/names.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/store/writer.h"
 #include "schemas/base/hash.h"
 

@@ -11,13 +11,14 @@
 #ifndef COLLECTOR_SESSION_INTERNAL_H
 #define COLLECTOR_SESSION_INTERNAL_H
 
-#include "collector/session/lock.h"
+#include "collector/arena/lock.h"
 #include "collector/session/session.h"
 
 #include <pthread.h>
 #include <sys/types.h>
 
 enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES = 64 };
+enum { ARENA_SPARE = 32 << 20 }; /* for the states of threads, beside their rings */
 #define NEVER UINT64_MAX
 
 struct session {
@@ -32,7 +33,6 @@ struct session {
 	struct window_machine machine;
 	struct writer *writer;
 	void *ancestors; /* a forked child keeps the parent's writer reachable for leak checkers */
-	_Atomic(struct thread_state *) threads;
 	size_t ring_bytes;                /* of all threads */
 	struct thread_state *step_thread; /* whose steps are fed to the window machine */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/internal.h"
 
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -119,7 +119,8 @@ static void publish(bool changed)
 		return;
 	if (!session.mode && mode) {
 		/* Open ranges were not kept while the session was off. */
-		for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+		for (struct thread_state *thread = session_threads(); thread;
+		     thread = thread_next(thread))
 			thread->stale = true;
 	}
 	session.mode = mode;
@@ -267,6 +268,7 @@ void session_init(const struct config *config, const struct probe_type *const *p
 {
 	lock_take(&session.lock);
 	session.owner = getpid();
+	arena_limit(config->memory / 4 + ARENA_SPARE);
 	session.config = config;
 	session.probes = probes;
 	session.writer_hooks = writer;
@@ -376,22 +378,26 @@ void session_before_fork(void)
 {
 	lock_take(&session.lock);
 	names_before_fork();
+	arena_before_fork();
 }
 
 void session_forked_parent(void)
 {
+	arena_after_fork();
 	names_after_fork();
 	lock_release(&session.lock);
 }
 
 void session_forked_child(void)
 {
+	arena_after_fork();
 	names_after_fork();
+	arena_forked();
 	session.owner = getpid();
 	if (session.writer)
 		session.ancestors = session.writer;
 	session.writer = NULL;
-	atomic_store_explicit(&session.threads, NULL, memory_order_relaxed);
+	threads_forked();
 	thread_mine = NULL;
 	if (session.key_made)
 		pthread_setspecific(session.key, NULL);

@@ -75,7 +75,7 @@ static inline struct thread_state *session_thread_at(uint32_t word, bool make)
 {
 	struct thread_state *thread = thread_mine;
 
-	if (LIKELY(thread && GET_RELAXED(thread->agreed_word) == word))
+	if (LIKELY(thread && GET_RELAXED(thread->own->agreed_word) == word))
 		return thread;
 	return session_thread(make);
 }
@@ -142,7 +142,7 @@ bool session_is_active(void);
 /* Samples and inputs that came too fast, and starts and stops that made no sense. */
 uint64_t session_ignored(void);
 
-/* All threads, newest first; follow thread->next. */
+/* All threads, newest first; go on with thread_next(). */
 struct thread_state *session_threads(void);
 /*
  * Calls put() for each range that was open in the windows up to `window` on threads that have not

@@ -49,7 +49,7 @@ void step_cost_look(struct step_cost *s, struct thread_state *threads)
 	enum { TRIES = 4 };
 	struct thread_state *best = NULL;
 
-	for (struct thread_state *thread = threads; thread; thread = thread->next)
+	for (struct thread_state *thread = threads; thread; thread = thread_next(thread))
 		if (GET_RELAXED(thread->steps_done) > (best ? GET_RELAXED(best->steps_done) : 0))
 			best = thread;
 	struct thread_state *thread = best;

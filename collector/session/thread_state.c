@@ -1,18 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/thread_state.h"
 
-#include <sys/mman.h>
-
 _Thread_local struct thread_state *thread_mine;
+
+enum { OWN_AT_ONCE = 128 };
+static struct thread_own *own_next;
+static size_t own_left;
+
+/* For a new thread state, which keeps it. */
+static struct thread_own *new_own(void)
+{
+	if (!own_left) {
+		own_next = arena_private(OWN_AT_ONCE * sizeof(*own_next));
+		own_left = own_next ? OWN_AT_ONCE : 0;
+	}
+	if (!own_left)
+		return NULL;
+	own_left--;
+	return own_next++;
+}
+
+void threads_forked(void)
+{
+	own_left = 0;
+}
 
 struct thread_state *thread_new(size_t ring_bytes)
 {
-	struct thread_state *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE,
-					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t size = offsetof(struct thread_state, ring) + ring_size(ring_bytes);
+	uint64_t offset = arena_alloc(size);
+	struct thread_own *own = offset ? new_own() : NULL;
 
-	if (thread == MAP_FAILED)
+	if (!own)
 		return NULL;
-	ring_open(&thread->ring, ring_bytes); /* without a ring all records are counted as lost */
+	struct thread_state *thread = arena_at(arena(), offset);
+	ring_init(&thread->ring, ring_bytes); /* without slots all records are counted as lost */
+	ring_attach(&thread->writer, &thread->ring, &own->room);
+	thread->own = own;
 	SET_RELAXED(thread->slow_ticks, UINT64_MAX);
 	return thread;
 }

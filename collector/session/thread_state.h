@@ -5,19 +5,24 @@
  *	owner (the thread)    push, pop, step: touches its own state and the clock only
  *	writer thread         takes the ring; reads what is open at the end of a window
  *
+ * The state lies in the arena, but for `struct thread_own`.  That is private memory which is wiped
+ * in children, so a child that pthread_atfork() knows nothing of agrees with no value of
+ * session_word, has no room, and never puts a record into its parent's ring.
+ *
  * A range is one record, put when it ends; until then it is an entry of the stack.  A thread state
  * agrees with one value of session_word (session.h).  While that value holds, only the owner
  * changes the stack.  When the word has changed, the owner first catches up under the session's
  * lock; for owners that make no calls the writer does so, under the same lock.  Fields that both
  * read are atomic, and are written with plain stores.
  *
- * Thread states are mapped and never freed: a new thread reuses that of a thread that ended.
+ * Thread states are never freed: a new thread reuses that of a thread that ended.
  */
 #ifndef COLLECTOR_SESSION_THREAD_STATE_H
 #define COLLECTOR_SESSION_THREAD_STATE_H
 
+#include "collector/arena/arena.h"
+#include "collector/arena/ring.h"
 #include "collector/session/clock.h"
-#include "collector/session/ring.h"
 #include "schemas/model/event.h"
 
 enum {
@@ -53,9 +58,14 @@ struct probe_ranges {
 	void (*clear)(struct probe_ranges *r);
 };
 
+struct thread_own {
+	_Atomic uint32_t agreed_word; /* the value of session_word that the state agrees with */
+	struct ring_room room;
+};
 struct thread_state {
-	struct ring ring;
-	_Atomic uint32_t agreed_word; /* the value of session_word that the rest agrees with */
+	/* The owner's; as pointers they mean something in its process only. */
+	struct thread_own *own;
+	struct ring_writer writer;
 	_Atomic uint32_t depth;
 	bool records; /* a window is open, by `agreed_word` */
 	_Atomic bool step_open;
@@ -75,23 +85,32 @@ struct thread_state {
 	_Atomic uint64_t slow_number, slow_took, slow_end;
 
 	/* Under the session's lock. */
-	struct thread_state *next; /* list of all; constant */
+	uint64_t next; /* list of all: the offset of the next one, 0: none; constant */
 	uint32_t tid;
 	char thread_name[16];    /* when the state was made; NUL-terminated */
 	uint64_t owners;         /* number of threads that have had it */
 	uint64_t windows_closed; /* windows whose open ranges were put */
-	bool dead;               /* the owner ended */
+	_Atomic bool dead;       /* the owner ended */
 	bool stale;              /* the stack is from before the session was off */
 
 	/* The API probe's, which takes the ring. */
 	uint64_t track_owner, track_log;
 	uint32_t track;
+
+	struct ring ring; /* with its slots behind it */
 };
 
 extern _Thread_local struct thread_state *thread_mine __attribute__((visibility("hidden")));
 
 /* `ring_bytes` 0: all records are counted as lost.  NULL: no memory. */
 struct thread_state *thread_new(size_t ring_bytes);
+/* In the child of fork(): what its parent's threads agreed with belongs to none of its own. */
+void threads_forked(void);
+/* NULL: it is the last one. */
+static inline struct thread_state *thread_next(const struct thread_state *thread)
+{
+	return thread->next ? arena_at(arena(), thread->next) : NULL;
+}
 /* Ends an open record where the window does, and marks it; false: it began after the window. */
 bool thread_clip_open(struct ring_record *r, const struct tick_span *window);
 /*
@@ -143,9 +162,9 @@ static inline void thread_put_record(struct thread_state *thread, struct ring_re
 		r->flags |= EVENT_BEGAN_EARLIER;
 	}
 	if (r->more)
-		ring_put_tail(&thread->ring, r, tail);
+		ring_put_tail(&thread->writer, r, tail);
 	else
-		ring_put(&thread->ring, r);
+		ring_put(&thread->writer, r);
 }
 
 /* Puts a record of what was open from `begin` to `end`. */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/internal.h"
 
+#include "collector/arena/texts.h"
+
 #include <sys/prctl.h>
 #include <unistd.h>
 
 struct thread_state *session_threads(void)
 {
-	return atomic_load_explicit(&session.threads, memory_order_acquire);
+	/* a child that has no arena yet has no threads, whatever its parent has */
+	uint64_t first =
+		arena_is_mine() ? atomic_load_explicit(&arena()->threads, memory_order_acquire) : 0;
+
+	return first ? arena_at(arena(), first) : NULL;
 }
 
 /* The number of the last window that has ended. */
@@ -21,7 +27,7 @@ static void close_windows(struct thread_state *thread, uint64_t last, thread_put
 		thread->windows_closed = last - SPANS;
 	while (thread->windows_closed < last) {
 		thread->windows_closed++;
-		if (thread->stale || thread->dead)
+		if (thread->stale || GET_RELAXED(thread->dead))
 			continue;
 		thread_put_open(thread, &session.spans[thread->windows_closed % SPANS], put, arg);
 	}
@@ -30,7 +36,7 @@ static void close_windows(struct thread_state *thread, uint64_t last, thread_put
 static void put_in_ring(struct thread_state *thread, const struct ring_record *r, const void *tail,
 			void *arg)
 {
-	ring_put_tail(&thread->ring, r, tail);
+	ring_put_tail(&thread->writer, r, tail);
 }
 
 static void catch_up(struct thread_state *thread)
@@ -41,14 +47,15 @@ static void catch_up(struct thread_state *thread)
 	thread->stale = false;
 	thread->records = session.mode & MODE_RECORD;
 	thread->window_begin = thread->records ? session.spans[session.window % SPANS].begin : 0;
-	SET_RELAXED(thread->agreed_word, atomic_load_explicit(&session_word, memory_order_relaxed));
+	SET_RELAXED(thread->own->agreed_word,
+		    atomic_load_explicit(&session_word, memory_order_relaxed));
 }
 
 /* A state whose thread has ended and whose ring was emptied. */
 static struct thread_state *find_free(bool with_ring)
 {
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
-		if (thread->dead && (thread->ring.records != NULL) == with_ring &&
+	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
+		if (GET_RELAXED(thread->dead) && (thread->ring.slots != 0) == with_ring &&
 		    ring_is_done(&thread->ring))
 			return thread;
 	return NULL;
@@ -69,22 +76,27 @@ static struct thread_state *add_thread(void)
 	if (!thread)
 		return NULL;
 	session.ring_bytes += bytes;
-	thread->next = session_threads();
-	atomic_store_explicit(&session.threads, thread, memory_order_release);
+	thread->next = atomic_load_explicit(&arena()->threads, memory_order_relaxed);
+	atomic_store_explicit(&arena()->threads, arena_offset(arena(), thread),
+			      memory_order_release);
 	return thread;
 }
 
 static struct thread_state *take_thread(void)
 {
-	struct thread_state *thread = find_free(true);
+	struct thread_state *thread;
 
+	if (!names_open())
+		return NULL;
+	thread = find_free(true);
 	if (!thread)
 		thread = add_thread();
 	if (!thread)
 		return NULL;
 	thread_clear(thread);
 	thread->next_step = 0;
-	thread->dead = thread->stale = false;
+	SET_RELAXED(thread->dead, false);
+	thread->stale = false;
 	thread->tid = (uint32_t)gettid();
 	prctl(PR_GET_NAME, thread->thread_name);
 	thread->owners++;
@@ -100,8 +112,9 @@ struct thread_state *session_thread(bool make)
 	if (!thread && !make)
 		return NULL;
 	lock_take(&session.lock);
-	if (!session.mode || !session.key_made)
-		thread = NULL;
+	if (!session.mode || !session.key_made || (thread && !arena_is_mine()))
+		thread = NULL; /* off; or a child of a bare clone(), where the state is the parent's
+				*/
 	else if (!thread)
 		thread = thread_mine = take_thread();
 	if (!session.writer && thread)
@@ -119,6 +132,8 @@ void session_thread_ends(void *arg)
 	struct thread_state *thread = arg;
 	struct tick_span span = { .end = tick_now() };
 
+	if (getpid() != session.owner)
+		return; /* a child of a bare clone(), where the state is the parent's */
 	lock_take(&session.lock);
 	thread_mine = NULL;
 	catch_up(thread);
@@ -126,7 +141,8 @@ void session_thread_ends(void *arg)
 	if (thread->records)
 		thread_put_open(thread, &span, put_in_ring, NULL);
 	thread_clear(thread);
-	thread->dead = true;
+	/* release: what it has put is seen by who reads that it is the last of it */
+	atomic_store_explicit(&thread->dead, true, memory_order_release);
 	if (session.step_thread == thread)
 		session.step_thread = NULL;
 	/* threads end faster than their rings are emptied */
@@ -138,7 +154,7 @@ void session_thread_ends(void *arg)
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg)
 {
 	lock_take(&session.lock);
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
 		close_windows(thread, window, put, arg);
 	lock_release(&session.lock);
 }
@@ -148,7 +164,8 @@ void session_total(uint32_t name, uint64_t *count, uint64_t *ticks)
 	*count = *ticks = 0;
 	if (name >= THREAD_TOTALS)
 		return;
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
+	for (struct thread_state *thread = session_threads(); thread;
+	     thread = thread_next(thread)) {
 		*count += GET_RELAXED(thread->totals[name].count);
 		*ticks += GET_RELAXED(thread->totals[name].ticks);
 	}

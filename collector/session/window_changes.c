@@ -74,7 +74,8 @@ static bool latest_step(uint64_t *out)
 {
 	bool any = false;
 
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
+	for (struct thread_state *thread = session_threads(); thread;
+	     thread = thread_next(thread)) {
 		if (!GET_RELAXED(thread->step_begin) ||
 		    (any && GET_RELAXED(thread->step_number) <= *out))
 			continue;

@@ -75,7 +75,7 @@ static bool look_at_steps(struct writer *w, struct trigger_fired *fired)
 	/* The thread that makes steps: of those in a step, the one with most of them. */
 	struct thread_state *best = NULL;
 
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
 		if (GET_RELAXED(thread->step_open) &&
 		    (!best || GET_RELAXED(thread->steps_done) > GET_RELAXED(best->steps_done)))
 			best = thread;

@@ -779,6 +779,22 @@ test_doctor() {
 }
 
 # Numbers of a training run do not change by being recorded.
+# What a sandboxed kernel lacks costs what --doctor says, and no event.
+test_without() {
+	for need in memfd noexec seals wipe memfd,wipe; do
+		TACHO_WITHOUT=$need recorded all steps 12
+		tell 0
+		expect "whole without $need" '^log whole=1 .* unread=0'
+		expect "steps without $need" '^sum kind=10 name=step count=12 early=0 open=0'
+		rm -r "$work/log"
+	done
+	TACHO_WITHOUT=seals,wipe "$record" --doctor >"$work/told" 2>&1
+	expect seals '^memory    without file seals'
+	expect wipe '^          without MADV_WIPEONFORK'
+	"$record" --doctor >"$work/told" 2>&1
+	expect all '^memory    (shared by memfd, sealed, wiped in children|without )'
+}
+
 test_same_results() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	train=$B/samples/train_mlp

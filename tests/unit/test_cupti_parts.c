@@ -7,7 +7,7 @@
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
 #include "collector/probe/cupti/messages.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/session/clock.h"
 #include "schemas/base/buf.h"
 #include "tests/unit/cupti_library.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/payload.h"
 #include "convert/source/log/payload.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rings of the program's threads to rows: what api.c put there. */
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/rows.h"
 #include "collector/probe/nvtx/rows.h"
 #include "collector/session/session.h"
@@ -110,43 +110,42 @@ static void put_record(struct writer *w, struct thread_state *thread, const stru
 	writer_put(w, &e, desc_of(w, thread, r));
 }
 
-static unsigned drain_thread(struct writer *w, struct thread_state *thread, uint64_t count)
+/* Returns how full the ring was, in percent. */
+static unsigned drain_thread(struct writer *w, struct thread_state *thread)
 {
+	bool is_last = atomic_load_explicit(&thread->dead, memory_order_acquire);
+	uint64_t clocks = 0, texts = 0, used = ring_poll(&thread->ring);
 	_Alignas(8) uint8_t tail[RING_TAIL_MAX];
-	uint64_t clocks = 0, texts = 0;
+	struct ring_record r;
 
-	for (uint64_t i = 0; i < count && is_ready(w); i += 1u + ring_at(&thread->ring, i)->more) {
-		const struct ring_record *r = ring_at(&thread->ring, i);
-
-		clocks += r->kind == KIND_RANGE ? 2 : 1;
-		texts += (r->flags & RING_NVTX) != 0;
-		if (!writer_wants(w, r->kind))
+	while (ring_next(&thread->ring, is_last, &r, tail)) {
+		if (!is_ready(w)) /* there is no log that they could go to */
 			continue;
-		ring_tail(&thread->ring, i, tail);
-		put_record(w, thread, r, tail);
+		clocks += r.kind == KIND_RANGE ? 2 : 1;
+		texts += (r.flags & RING_NVTX) != 0;
+		if (writer_wants(w, r.kind))
+			put_record(w, thread, &r, tail);
 	}
-	unsigned full =
-		thread->ring.records ? (unsigned)(count * 100 / (thread->ring.mask + 1)) : 0;
-	ring_take(&thread->ring, count);
+	ring_taken(&thread->ring);
 	writer_own_cost(w, (uint64_t)((double)clocks * (tick_cost_ns() + RECORD_COST_NS) +
 				      (double)texts * NVTX_COST_NS));
-	return full;
+	return thread->ring.slots ? (unsigned)(used * 100 >> thread->ring.bits) : 0;
 }
 
 static unsigned api_drain(struct writer *w, uint64_t now_ns)
 {
 	unsigned fullest = 0;
 
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next) {
-		uint64_t count = ring_ready(&thread->ring);
+	for (struct thread_state *thread = session_threads(); thread;
+	     thread = thread_next(thread)) {
+		if (!ring_is_done(&thread->ring)) {
+			tick_calibrate();
+			unsigned full = drain_thread(w, thread);
+			fullest = full > fullest ? full : fullest;
+		}
 		uint64_t lost = ring_take_lost(&thread->ring);
 		if (lost)
 			writer_lose(w, LOSS_RING, lost);
-		if (!count)
-			continue;
-		tick_calibrate();
-		unsigned full = drain_thread(w, thread, count);
-		fullest = full > fullest ? full : fullest;
 	}
 	return fullest;
 }
@@ -162,10 +161,10 @@ static void note_late(struct thread_state *thread, const struct ring_record *r, 
 {
 	struct late late = { thread, *r };
 
-	if (!buf_reserve(arg, sizeof(late) + r->more * sizeof(*r)))
+	if (!buf_reserve(arg, sizeof(late) + r->more * RING_PLACE))
 		return;
 	buf_put(arg, &late, sizeof(late));
-	buf_put(arg, tail, r->more * sizeof(*r));
+	buf_put(arg, tail, r->more * RING_PLACE);
 }
 
 static void api_close_window(struct writer *w, uint64_t window)
@@ -175,8 +174,7 @@ static void api_close_window(struct writer *w, uint64_t window)
 
 	buf_init(&open, LATE_MAX);
 	session_close_threads(window, note_late, &open);
-	for (size_t at = 0; at < open.len && is_ready(w);
-	     at += late.record.more * sizeof(late.record)) {
+	for (size_t at = 0; at < open.len && is_ready(w); at += late.record.more * RING_PLACE) {
 		memcpy(&late, open.data + at, sizeof(late));
 		at += sizeof(late);
 		if (writer_wants(w, late.record.kind))
@@ -190,6 +188,8 @@ static void api_doctor(struct buf *out)
 	if (tick_cost_ns() <= 0)
 		tick_init(session_config()->clock);
 	buf_putf(out, "clock     %s, %.1f ns a reading\n", tick_name(), tick_cost_ns());
+	names_open();
+	arena_doctor(out);
 }
 
 const struct probe_type probe_api = {

@@ -5,7 +5,7 @@
 #include "collector/probe/cupti/lib.h"
 #include "collector/probe/cupti/tables.h"
 #include "collector/probe/rows.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/store/writer.h"
 

@@ -263,7 +263,7 @@ static uint64_t steps_so_far(void)
 {
 	uint64_t sum = 0;
 
-	for (struct thread_state *thread = session_threads(); thread; thread = thread->next)
+	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
 		sum += GET_RELAXED(thread->step_number);
 	return sum;
 }

@@ -2,7 +2,7 @@
 #include "collector/probe/cupti/strings.h"
 
 #include "collector/probe/cupti/layout.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "schemas/base/hash.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "collector/probe/cupti/tables.h"
 
 #include "collector/probe/cupti/layout.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/calls.h"
 
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/nvtx/payload.h"
 #include "collector/probe/nvtx/text.h"
 
@@ -213,7 +213,7 @@ static void put_record(struct thread_state *thread, unsigned kind, uint64_t begi
 		.name = d->name,
 		.kind = (uint8_t)kind,
 		.flags = RING_NVTX,
-		.more = (uint8_t)nvtx_draft_more(d),
+		.more = (uint16_t)nvtx_draft_more(d),
 		.subkind = kind == KIND_RANGE ? RANGE_NVTX : MARK_INSTANT,
 	};
 
@@ -287,7 +287,7 @@ static void put_started_windows(struct thread_state *thread, const struct nvtx_e
 	while (window++ < over) {
 		struct tick_span span = session_span(window);
 		if (nvtx_open_record(&r, &span, e->begin, d->word, d->name, nvtx_draft_more(d)))
-			ring_put_tail(&thread->ring, &r, d->bytes);
+			ring_put_tail(&thread->writer, &r, d->bytes);
 	}
 }
 

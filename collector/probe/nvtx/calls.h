@@ -4,7 +4,7 @@
  *
  * While recording is off, only the nesting is kept, because push and pop must return it.  Otherwise
  * a range is kept in the thread's state and put into the ring when it ends, like those of tacho.h.
- * Arguments are valid during the call only: a text that has an id (session/texts.h) is stored as
+ * Arguments are valid during the call only: a text that has an id (arena/texts.h) is stored as
  * the id, any other text is copied.  Nothing is parsed here.  Memory is allocated at a thread's
  * first call only, and no lock is taken.
  */

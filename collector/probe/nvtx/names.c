@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/names.h"
 
-#include "collector/session/lock.h"
+#include "collector/arena/lock.h"
 
 #include <stdatomic.h>
 

@@ -8,7 +8,7 @@
 
 enum {
 	GONE = 1 << 30, /* in a level: popped, with others above it */
-	PLACE = sizeof(struct ring_record),
+	PLACE = RING_PLACE,
 	TRIES = 100,
 };
 

@@ -2,7 +2,7 @@
 #include "collector/probe/nvtx/payload.h"
 
 #include "collector/probe/nvtx/names.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "schemas/base/buf.h"
 
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
  * does, and rows.h what becomes of it in the log.
  */
 #include "collector/probe/cupti/lib.h"
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/nvtx/calls.h"
 #include "collector/probe/nvtx/payload.h"
 #include "collector/probe/nvtx/rows.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/rows.h"
 
-#include "collector/session/texts.h"
+#include "collector/arena/texts.h"
 #include "collector/probe/nvtx/names.h"
 #include "collector/probe/nvtx/payload.h"
 #include "collector/probe/nvtx/text.h"
@@ -25,7 +25,7 @@ enum {
 
 static struct desc_cache descs;
 
-/* Hashes of texts that came once: a text that comes again gets an id (session/texts.h). */
+/* Hashes of texts that came once: a text that comes again gets an id (arena/texts.h). */
 static uint64_t text_hashes[TEXT_HASHES];
 
 /* What a row is made of. */

@@ -12,7 +12,7 @@
 #ifndef COLLECTOR_PROBE_NVTX_ROWS_H
 #define COLLECTOR_PROBE_NVTX_ROWS_H
 
-#include "collector/session/ring.h"
+#include "collector/arena/ring.h"
 
 struct writer;
 

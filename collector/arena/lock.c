@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collector/session/lock.h"
+#include "collector/arena/lock.h"
 
 #include <stddef.h>
 

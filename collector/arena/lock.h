@@ -6,8 +6,8 @@
  * handler of the program forks, exits or jumps away over a holder, and no cancellation leaves the
  * mutex locked for ever.  It costs two system calls, and is not for what happens at each event.
  */
-#ifndef COLLECTOR_SESSION_LOCK_H
-#define COLLECTOR_SESSION_LOCK_H
+#ifndef COLLECTOR_ARENA_LOCK_H
+#define COLLECTOR_ARENA_LOCK_H
 
 #include <pthread.h>
 #include <signal.h>

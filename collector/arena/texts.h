@@ -2,17 +2,21 @@
 /*
  * texts.h - texts of the program as small numbers: looked up without a lock, added under one.
  *
- * Ids are dense from 1, the same on all threads, and constant.  The table is static; its pages are
- * touched as texts come.  When the table is full, the id is 0.
+ * Ids are dense from 1, the same on all threads, and constant.  The table lies in the arena; a
+ * child of fork() reads its parent's until it adds a text, and then has its own with the same ids.
+ * When the table is full, or there is no memory for one, the id is 0.
  */
-#ifndef COLLECTOR_SESSION_TEXTS_H
-#define COLLECTOR_SESSION_TEXTS_H
+#ifndef COLLECTOR_ARENA_TEXTS_H
+#define COLLECTOR_ARENA_TEXTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { NAMES_MAX = (1 << 18) - 1, NAMES_TEXT_MAX = 4095, NAMES_BYTES = 32 << 20 };
 
+/* Makes the arena of this process, with the table in it, if it has none; false: it cannot. */
+bool names_open(void);
 /*
  * The id of a text, added if it is new; texts over NAMES_TEXT_MAX are truncated.  NULL: the empty
  * text.

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.h - the memory that a recorded process shares: one mapping of one memfd.
+ *
+ *	0          header     what is where
+ *	4096       texts      the table of texts.h
+ *	...        areas      thread states, rings, as arena_alloc() gives them out
+ *
+ * What lies in it refers to each other by offsets, so that another process can map it elsewhere.
+ * Its descriptor is closed as soon as it is mapped.  Pages that nobody has asked for have no
+ * access, so mlockall() does not fill them; none of it is in a core dump.
+ *
+ * A fork inherits the mapping but not the right to write: private memory of arena_private(), which
+ * the kernel wipes in children, says whose the arena is.  The child of fork() makes an arena of its
+ * own when it needs one; a child that pthread_atfork() knows nothing of stays without.
+ */
+#ifndef COLLECTOR_ARENA_ARENA_H
+#define COLLECTOR_ARENA_ARENA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+enum { ARENA_VERSION = 1, ARENA_HEADER = 4096 };
+#define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */
+
+struct arena_header {
+	uint64_t magic;
+	uint32_t version, pid;
+	uint64_t bytes; /* of the whole */
+	_Atomic uint64_t used;
+	_Atomic uint64_t threads; /* offset of the newest thread state; 0: none */
+	uint64_t texts;           /* offset of the table of texts */
+};
+
+/* What the kernel may lack, each with a way to do without it. */
+/* clang-format off */
+#define ARENA_NEEDS(X)                                                                             \
+	X(MEMFD, "memfd", "memfd_create(): the rings are memory that cannot be handed over")       \
+	X(NOEXEC, "noexec", "MFD_NOEXEC_SEAL: the memory may be mapped as code")                   \
+	X(SEALS, "seals", "file seals: the memory's size can be changed by who holds it")          \
+	X(WIPE, "wipe", "MADV_WIPEONFORK: a child of a bare clone() writes to its parent's rings")
+/* clang-format on */
+enum arena_need {
+#define X(name, word, without) ARENA_##name,
+	ARENA_NEEDS(X)
+#undef X
+		ARENA_NEED_COUNT,
+};
+
+/* The most bytes of threads and rings in arenas that are made from now on. */
+void arena_limit(size_t bytes);
+/* Acts from now on as if the kernel lacked these, "memfd,seals"; for tests.  NULL: none. */
+void arena_forbid(const char *words);
+/* Appends a line about what the arena is made of, and what is lacking. */
+void arena_doctor(struct buf *out);
+
+/* This process may write to the arena.  False in a child until it has its own. */
+bool arena_is_mine(void);
+/*
+ * Makes the arena of this process, with an area of `bytes` for texts; does nothing if there is one.
+ * False: there is no memory for it, or this is a child that must not have one.
+ */
+bool arena_make(size_t texts);
+/* In the child of fork(). */
+void arena_forked(void);
+/* To be called before and after fork(), in both processes. */
+void arena_before_fork(void);
+void arena_after_fork(void);
+
+/* The arena as it is mapped; NULL before the first arena_make(). */
+struct arena_header *arena(void);
+static inline void *arena_at(const struct arena_header *a, uint64_t offset)
+{
+	return (uint8_t *)(uintptr_t)a + offset;
+}
+static inline uint64_t arena_offset(const struct arena_header *a, const void *p)
+{
+	return (uint64_t)((const uint8_t *)p - (const uint8_t *)a);
+}
+/* Zeroed whole pages; 0: the arena is full.  They are never given back. */
+uint64_t arena_alloc(size_t bytes);
+/* Makes pages accessible that lie in an area which was given out without access. */
+bool arena_open_pages(uint64_t offset, size_t bytes);
+
+/* Zeroed pages of this process alone, which are zero again in any child; NULL: no memory. */
+void *arena_private(size_t bytes);
+
+#endif

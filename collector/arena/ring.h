@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.h - records from one thread to a reader, in shared memory and without locks.
+ *
+ *	        tail (reader's)                  head (putting thread's)
+ *	          v                                v
+ *	+----+----+----+----+----+----+----+----+----+----+
+ *	|    |    | r2 | r3 | -- | r5 | r6 | r7 |    |    |    slots[index & mask]
+ *	+----+----+----+----+----+----+----+----+----+----+
+ *	           \_ readable _________________/ \_ free _
+ *
+ * Indices only grow.  The thread reserves a slot by moving head, fills it, and commits it by
+ * storing its last word with the number of the lap.  All of this may be interrupted by a handler
+ * that puts records too, and may never be finished: the handler jumps away, the thread is killed.
+ * What was reserved and not committed (r4 above) is a hole.  The reader waits for it during two
+ * polls and then, if there are later records, passes over it and counts it.  A full ring refuses
+ * the record, which is counted.  So nothing was lost if and only if nothing was counted and tail
+ * has reached head.
+ *
+ * A record may take more than one slot: the bytes of its tail are in the slots behind it, each of
+ * which is committed too, so that the reader finds the next record behind any hole.
+ */
+#ifndef COLLECTOR_ARENA_RING_H
+#define COLLECTOR_ARENA_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring_record {
+	uint64_t begin, end; /* ticks */
+	uint64_t word;       /* step: its number; counter: the bits of its value */
+	uint32_t name;       /* id of texts.h, RING_NAME_MAX at most */
+	uint16_t more;       /* slots after it that hold its tail, of RING_PLACE bytes each */
+	uint8_t kind, subkind, flags; /* flags: as in struct event, and RING_NVTX */
+};
+enum {
+	RING_NVTX = 0x80, /* put by the NVTX probe: word and tail are as in nvtx/open.h */
+	RING_PLACE = 24,
+	RING_TAIL_MAX = 340 * RING_PLACE,
+	RING_NAME_MAX = (1 << 20) - 1,
+	RING_KIND_TAIL = 0xff,     /* a slot of a record's tail */
+	RING_KIND_RESERVED = 0xfe, /* a record whose tail is being written */
+};
+
+/* Bits of ring_slot.what. */
+enum { RING_MORE = 20, RING_SUBKIND = 32, RING_KIND = 40, RING_FLAGS = 48, RING_LAP = 56 };
+struct ring_slot {
+	uint64_t begin, end, word;
+	_Atomic uint64_t what; /* last: commits the slot */
+};
+_Static_assert(sizeof(struct ring_slot) == 32, "two records are one cache line");
+
+/* In shared memory. */
+struct ring {
+	uint32_t bits;  /* 1 << bits slots */
+	uint32_t slots; /* where they begin, from here; 0: there are none */
+	_Alignas(64) _Atomic uint64_t head;
+	_Atomic uint64_t lost; /* records that did not fit; only grows */
+	_Alignas(64) _Atomic uint64_t tail;
+	/* The reader's: */
+	uint64_t at;          /* what it has read, tail after ring_taken() */
+	uint64_t limit;       /* head, when it began to poll */
+	uint64_t holes;       /* only grows */
+	uint64_t waits_until; /* head when it met a hole: others before it have been waited for too
+			       */
+	uint32_t waited;      /* polls since then */
+	uint64_t lost_told;   /* part of lost and holes that ring_take_lost() has returned */
+};
+
+/*
+ * What the putting thread needs.  `room` lies in memory that is wiped in children: so a child that
+ * was forked by a handler within a put, and goes on with it, asks for room, and is refused.
+ */
+struct ring_writer {
+	struct ring *ring;
+	struct ring_slot *slots;
+	struct ring_room *room;
+	uint32_t bits;
+};
+struct ring_room {
+	uint64_t until; /* as far as head may go; 0: ask the reader's tail */
+	bool is_mine;   /* false: wiped */
+};
+
+/* Bytes of a ring and its slots: the largest power of two of them that `bytes` have, at least 64.
+ */
+size_t ring_size(size_t bytes);
+/* Makes a ring in `at`, zeroed and ring_size(bytes) long; of 0 bytes it counts all as lost. */
+void ring_init(struct ring *at, size_t bytes);
+/* For the threads of this process. */
+void ring_attach(struct ring_writer *w, struct ring *r, struct ring_room *room);
+
+/* More room as the reader has made it; false: `count` slots do not fit, or it is a child. */
+bool ring_look_for_room(const struct ring_writer *w, uint64_t head, uint64_t count);
+void ring_count_lost(const struct ring_writer *w);
+
+/* Reserves slots.  One instruction, so that a handler comes before or after it. */
+static inline uint64_t ring_reserve(struct ring *r, uint64_t count)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("xaddq %0, %1" : "+r"(count), "+m"(r->head) : : "memory", "cc");
+	return count;
+#else
+	return atomic_fetch_add_explicit(&r->head, count, memory_order_relaxed);
+#endif
+}
+
+static inline uint64_t ring_lap(uint64_t index, uint32_t bits)
+{
+	return ((index >> bits) + 1) << RING_LAP;
+}
+
+static inline uint64_t ring_pack(const struct ring_record *r)
+{
+	return r->name | (uint64_t)r->more << RING_MORE | (uint64_t)r->subkind << RING_SUBKIND |
+	       (uint64_t)r->kind << RING_KIND | (uint64_t)r->flags << RING_FLAGS;
+}
+
+static inline bool ring_put(const struct ring_writer *w, const struct ring_record *r)
+{
+	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
+
+	if (__builtin_expect(head >= w->room->until, 0) && !ring_look_for_room(w, head, 1)) {
+		ring_count_lost(w);
+		return false;
+	}
+	head = ring_reserve(w->ring, 1);
+	/*
+	 * A handler took the last slots meanwhile, and this one stays a hole, which counts it; or
+	 * it has forked, and the parent commits the slot.
+	 */
+	if (__builtin_expect(head >= w->room->until, 0) && !ring_look_for_room(w, head, 1))
+		return false;
+	struct ring_slot *slot = &w->slots[head & ((UINT64_C(1) << w->bits) - 1)];
+	slot->begin = r->begin;
+	slot->end = r->end;
+	slot->word = r->word;
+	atomic_store_explicit(&slot->what, ring_pack(r) | ring_lap(head, w->bits),
+			      memory_order_release);
+	return true;
+}
+
+/* Puts a record with `r->more` places at `tail`, completely or not at all. */
+bool ring_put_tail(const struct ring_writer *w, const struct ring_record *r, const void *tail);
+
+/* ---- the reader ---- */
+
+/* Begins a poll, which reads what is there now; returns how many slots are in use. */
+uint64_t ring_poll(struct ring *r);
+/*
+ * The next record, with its tail in `tail`, RING_TAIL_MAX bytes; false: none is left.  `is_last`:
+ * the thread will put no more, so no hole is waited for.
+ */
+bool ring_next(struct ring *r, bool is_last, struct ring_record *out, void *tail);
+/* What was read may be overwritten. */
+void ring_taken(struct ring *r);
+/* Records lost and holes since the last call. */
+uint64_t ring_take_lost(struct ring *r);
+
+/* Everything was taken, and the reader has finished with it. */
+static inline bool ring_is_done(const struct ring *r)
+{
+	return atomic_load_explicit(&r->head, memory_order_relaxed) ==
+	       atomic_load_explicit(&r->tail, memory_order_acquire);
+}
+
+#endif
