@@ -74,6 +74,21 @@ fit(tacho.JaxCallback(config), 1, 30)
 ''')
         self.assertEqual(self.log("logs/profiles").steps, list(range(10, 20)))
 
+    def test_window_over_the_end_of_an_epoch(self):
+        """start_step and end_step are steps of the training, not of an epoch."""
+        for key, config in (("validated", "validate=True"), ("alone", "validate=False")):
+            with self.subTest(config):
+                self.run_python(TRAINER + "fit(tacho.JaxCallback(start_step=10, end_step=30, "
+                                "log_dir='%s'), 2, 20, %s)\n" % (key, config))
+                log = self.log(key)
+                # after a validation the begin of the next step is not seen: there is no hook
+                lost = [20] if key == "validated" else []
+                self.assertEqual(log.steps, [n for n in range(10, 30) if n not in lost])
+                self.assertEqual([cut for _, cut in log.windows()], [False])
+        self.record(TRAINER + "fit(tacho.JaxCallback(), 2, 20, False)\n",
+                    "--window", "steps:10-30")
+        self.assertEqual(self.log().steps, list(range(10, 30)))
+
     def test_switch_trace_memory(self):
         for switch, wanted in (("true", True), ("false", False)):
             config = self.write("config.json", '{"start_step": 1, "end_step": 9, "log_dir": "%s",'

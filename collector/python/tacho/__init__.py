@@ -27,7 +27,7 @@ __all__ = [
     "OFF", "ARMED", "RECORDING", "available", "version", "configure", "state", "start", "stop",
     "save", "step", "epoch_end", "validation_begin", "phase", "range", "counter", "mark",
     "memory_sample", "summary", "reset", "flush", "watch", "watch_gc", "trace_python",
-    "LightningCallback", "TorchCallback", "JaxCallback",
+    "automatic", "LightningCallback", "HuggingFaceCallback", "TorchCallback", "JaxCallback",
     "TrainingProfiler", "get_profiler", "log_profiling_metrics", "profile_operation",
     "profile_data_loader", "profile_jax_loss_fn", "profile_make_step",
 ]
@@ -41,7 +41,8 @@ if sys.version_info >= (3, 8):
     from ._times import (TrainingProfiler, get_profiler, log_profiling_metrics,
                          profile_data_loader, profile_jax_loss_fn, profile_make_step,
                          profile_operation)
-    from ._callbacks import JaxCallback, TorchCallback
+    from ._auto import automatic
+    from ._callbacks import HuggingFaceCallback, JaxCallback, TorchCallback
     from ._lightning import LightningCallback
     from ._watch import watch
 else:  # the syntax of this branch, and of what it imports, is that of Python 2.7

@@ -12,12 +12,17 @@ is that of a validation.
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
 from typing import Any, Dict, List, Optional, Set
 
 from . import _marks
-from ._library import available, id_of, is_in_process, lib
+from ._library import available, id_of, lib
 from ._python import tracer
+from ._settings import take
+
+FRAMEWORKS = ("torch", "jax", "lightning.pytorch.trainer.trainer",
+              "pytorch_lightning.trainer.trainer", "deepspeed.runtime.engine")
 
 
 class Marks:
@@ -33,6 +38,7 @@ class Marks:
         self._open = False                # a step of ours
         self._stepped = False             # in it an optimizer has stepped
         self._trained = False             # in it there was a forward or backward pass of training
+        self._last = False                # its batch is the last of the loader
         self._loaded: Set[int] = set()    # data sets that were fetched from in it
         self._training: Set[int] = set()  # data sets that were fetched from before a backward pass
         self._validation: Set[int] = set()
@@ -93,13 +99,17 @@ class Marks:
             tracer.follow()
         self._set_open(True)
 
+    def _end_step(self) -> None:
+        lib.step()
+        self._cancel()
+
     def _cancel(self) -> None:
         lib.step_cancel()
         self._set_open(False)
 
     def _set_open(self, is_open: bool) -> None:
         self._open = is_open
-        self._stepped = self._trained = False
+        self._stepped = self._trained = self._last = False
         self._loaded = set()
 
     def _follow(self) -> bool:
@@ -111,16 +121,19 @@ class Marks:
             return
         if data in self._validation:
             if self._open and self._stepped:  # the loop of the training has ended
-                lib.step()
-                self._cancel()
+                self._end_step()
             return
         if not self._open or self._stepped:
             self._begin_step()
         self._loaded.add(data)
 
     def exhausted(self) -> None:
-        """There was no batch."""
-        if self._follow() and self._open and not self._trained and not self._stepped:
+        """There was no batch. Some loaders ask for it before they give the last one."""
+        if not self._follow() or not self._open or self._stepped:
+            return
+        if self._trained:
+            self._last = True
+        else:
             self._cancel()
 
     def begin_forward(self, training: bool) -> None:
@@ -193,7 +206,9 @@ class Marks:
             return
         self._stepped = True
         self._evaluated, self._evaluated_before = False, self._evaluated
-        if not self._loaded and optimizer == self._order[-1]:
+        if self._last:
+            self._end_step()
+        elif not self._loaded and optimizer == self._order[-1]:
             self._begin_step()
 
     def at_exit(self) -> None:
@@ -214,10 +229,14 @@ def marks() -> Marks:
     return _marks_of["process"]
 
 
+_installed: Set[str] = set()
+
+
 def on_import(name: str, module: Any) -> None:
     """A framework has been imported."""
-    if not is_in_process() or not available():
+    if name in _installed or not available():
         return
+    _installed.add(name)
     if name == "torch":
         from ._torch import install
     elif name == "jax":
@@ -227,3 +246,16 @@ def on_import(name: str, module: Any) -> None:
     else:
         from ._torch import install_deepspeed as install
     install(module, marks())
+
+
+def automatic(config: Any = None, **options: Any) -> None:
+    """Make steps and phases of what PyTorch, Lightning, DeepSpeed and JAX do, as tacho-record does
+    without being asked: one line, after they have been imported, in a program that is started
+    without it. The options are those of configure().
+    """
+    if config is not None or options:
+        take("automatic", config, options)
+    for name in FRAMEWORKS:
+        module = sys.modules.get(name)
+        if module is not None:
+            on_import(name, module)

@@ -2,8 +2,11 @@
 """Callbacks of training loops."""
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any, Optional
 
+from ._auto import automatic
 from ._library import RECORDING, lib, print_once
 from ._marks import epoch_end, flush, start, state, step, stop, validation_begin
 from ._python import watch_gc
@@ -51,10 +54,19 @@ class TorchCallback(Callback):
         self.stop()
 
 
+def _window_is_of_steps() -> bool:
+    window = os.environ.get("TACHO_WINDOW", "")
+    keys = ("TACHO_START_STEP", "TACHO_END_STEP")
+    return window.startswith("steps:") or not window and any(key in os.environ for key in keys)
+
+
 class JaxCallback(Callback):
     """For trainers that call on_training_start(), on_training_step() after each step,
     on_training_epoch_end() and on_validation_epoch_start(). A trainer that does not call
     on_training_epoch_start() loses the first step of each further epoch.
+
+    The end of an epoch ends a window, as the guide of periodic windows has it; one of certain steps
+    (start_step and end_step, or window="steps:10-30") goes on in the next epoch.
     """
 
     def on_training_start(self, *args: Any, **kwargs: Any) -> None:
@@ -73,13 +85,15 @@ class JaxCallback(Callback):
 
     def on_training_epoch_end(self, *args: Any, **kwargs: Any) -> None:
         """Discard the step that began after the last one, and end a running window."""
-        lib.step_cancel()
-        epoch_end()
+        if not _window_is_of_steps():
+            lib.step_cancel()
+            epoch_end()
 
     def on_validation_epoch_start(self, *args: Any, **kwargs: Any) -> None:
         """The same; steps of the validation are not recorded as steps of the training."""
         lib.step_cancel()
-        validation_begin()
+        if not _window_is_of_steps():
+            validation_begin()
 
     def on_training_end(self, *args: Any, **kwargs: Any) -> None:
         """End the last window, and write everything to the log."""
@@ -96,3 +110,26 @@ class JaxCallback(Callback):
     def stop_trace(self) -> None:
         """End the window, if one is open."""
         stop()
+
+
+class _HuggingFaceHooks(Callback):
+    """Steps and phases come from PyTorch."""
+
+    def __init__(self, config: Any = None, watch_collections: bool = True,
+                 **options: Any) -> None:
+        super().__init__(config, watch_collections, **options)
+        automatic()
+
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
+        flush()
+
+
+def HuggingFaceCallback(config: Any = None, watch_collections: bool = True,  # noqa: N802
+                        **options: Any) -> Any:
+    """A callback for the Trainer of `transformers`:
+    Trainer(callbacks=[tacho.HuggingFaceCallback(window="steps:10-20")]). Under tacho-record none is
+    needed.
+    """
+    base = getattr(sys.modules.get("transformers"), "TrainerCallback", object)
+    made = type("HuggingFaceCallback", (_HuggingFaceHooks, base), {"__module__": "tacho"})
+    return made(config, watch_collections, **options)

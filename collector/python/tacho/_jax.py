@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from typing import Any, Callable
 
 from ._auto import Marks
@@ -21,14 +22,15 @@ def trains(name: str) -> bool:
 class _Step:
     """A compiled function whose calls are steps; in all else it is the function."""
 
-    def __init__(self, function: Any, name: str, jax: Any, marks: Marks) -> None:
-        self.__dict__["_self"] = (function, name, jax, marks)
+    def __init__(self, function: Any, name: str, is_outermost: Callable[[], bool],
+                 marks: Marks) -> None:
+        self.__dict__["_self"] = (function, name, is_outermost, marks)
         functools.update_wrapper(self, function)
         self.__dict__["__wrapped__"] = getattr(function, "__wrapped__", function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        function, name, jax, marks = self.__dict__["_self"]
-        if not jax.core.trace_state_clean():
+        function, name, is_outermost, marks = self.__dict__["_self"]
+        if not is_outermost():
             return function(*args, **kwargs)  # inside of another that is being compiled
         marks.begin_optimizer(id(function), name)
         try:
@@ -62,22 +64,24 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", ""))
 
 
-def _compiling(compile_it: Callable[..., Any], jax: Any, marks: Marks) -> Callable[..., Any]:
+def _compiling(compile_it: Callable[..., Any], is_outermost: Callable[[], bool],
+               marks: Marks) -> Callable[..., Any]:
+    def wrapped(compiled: Any, name: str) -> Any:
+        return _Step(compiled, name, is_outermost, marks) if trains(name) else compiled
+
     @functools.wraps(compile_it)
     def jit(*args: Any, **kwargs: Any) -> Any:
         made = compile_it(*args, **kwargs)
         function = args[0] if args else kwargs.get("fun")
         if function is None:  # jit(static_argnums=0)(function)
-            return lambda inner: _wrapped(made(inner), _name_of(inner), jax, marks)
-        return _wrapped(made, _name_of(function), jax, marks)
+            return lambda inner: wrapped(made(inner), _name_of(inner))
+        return wrapped(made, _name_of(function))
     return jit
 
 
-def _wrapped(compiled: Any, name: str, jax: Any, marks: Marks) -> Any:
-    return _Step(compiled, name, jax, marks) if trains(name) else compiled
-
-
 def install(jax: Any, marks: Marks) -> None:
+    is_outermost = getattr(sys.modules.get("jax._src.core"), "trace_state_clean", None)
+    is_outermost = is_outermost or jax.core.trace_state_clean  # no function is being compiled
     for name in ("jit", "pmap"):
         if hasattr(jax, name):
-            setattr(jax, name, _compiling(getattr(jax, name), jax, marks))
+            setattr(jax, name, _compiling(getattr(jax, name), is_outermost, marks))

@@ -57,13 +57,14 @@ def version():
 
 
 start = stop = save = step = epoch_end = validation_begin = counter = mark = _nothing
-memory_sample = reset = flush = watch = watch_gc = trace_python = log_profiling_metrics = _nothing
+memory_sample = reset = flush = watch_gc = automatic = trace_python = _nothing
+log_profiling_metrics = _nothing
 available = configure = _false
 state = _zero
 summary = _empty
-profile_data_loader = profile_jax_loss_fn = profile_make_step = _itself
+watch = profile_data_loader = profile_jax_loss_fn = profile_make_step = _itself
 phase = range = profile_operation = get_profiler = _Idle
-LightningCallback = TorchCallback = JaxCallback = TrainingProfiler = _Idle
+LightningCallback = HuggingFaceCallback = TorchCallback = JaxCallback = TrainingProfiler = _Idle
 
 try:
     sys.stderr.write("tacho: Python %d.%d is older than 3.8; nothing is marked\n"

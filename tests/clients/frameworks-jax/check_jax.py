@@ -6,6 +6,7 @@
 """
 import json
 import os
+import statistics
 import sys
 
 sys.dont_write_bytecode = True
@@ -185,6 +186,77 @@ assert tacho.get_profiler().get_summary()["bad"]["count"] == 1
         log = self.log()
         self.assertEqual(log.steps, list(range(10, 30)))
         self.assertEqual(log.named("forward_backward", "optimizer"), [20, 20])
+
+
+UNMARKED = '''
+import functools, json, time
+import jax, jax.numpy as jnp
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # a call is all of its work
+took = []
+def loss_of(weights, x, wanted):
+    return jnp.mean((jnp.tanh(x @ weights["a"]) @ weights["b"] - wanted) ** 2)
+@jax.jit
+def train_step(weights, x, wanted):
+    value, grads = jax.value_and_grad(loss_of)(weights, x, wanted)
+    return jax.tree_util.tree_map(lambda w, g: w - 0.001 * g, weights, grads), value
+@jax.jit
+def eval_step(weights, x):
+    return jnp.tanh(x @ weights["a"]) @ weights["b"]
+keys = jax.random.split(jax.random.PRNGKey(1))
+weights = {"a": jax.random.normal(keys[0], (256, 2048)), "b": jnp.zeros((2048, 1))}
+weights = {name: jax.block_until_ready(each) for name, each in weights.items()}
+for epoch in range(2):
+    for key in jax.random.split(jax.random.PRNGKey(5), 10):
+        x = jax.random.normal(key, (512, 256))
+        wanted = jax.block_until_ready(x.sum(1, keepdims=True))
+        began = time.perf_counter()
+        weights, value = train_step(weights, x, wanted)
+        took.append(time.perf_counter() - began)
+    eval_step(weights, x).block_until_ready()
+print("value", float(value).hex())
+print(json.dumps(took))
+'''
+
+
+class Unmarked(Case):
+    """A program that knows nothing of Tacho: its train steps by their name."""
+
+    def test_steps_and_their_time(self):
+        alone = self.run_command(sys.executable, self.write("program.py", UNMARKED))
+        done = self.record(UNMARKED, "-q")
+        self.assertEqual(done.out.splitlines()[0], alone.out.splitlines()[0])
+        self.assertEqual(done.err, alone.err)
+        log, took = self.log(), json.loads(done.out.splitlines()[1])
+        self.assertEqual(log.steps, list(range(20)))
+        times = [event["dur"] / 1e6 for event in log.spans if event["name"] == "train_step"]
+        self.assertEqual(len(times), 20)
+        self.assertLessEqual(abs(times[0] - took[0]), 0.02 * took[0])  # it compiles
+        # XLA's threads want both cores, so that single calls are interrupted between the clocks
+        missing = statistics.median(clock - ours for ours, clock in zip(times[1:], took[1:]))
+        self.assertLessEqual(abs(missing), 0.02 * statistics.median(took[1:]))
+
+    def test_the_function_stays_what_it_is(self):
+        self.record(UNMARKED + '''
+import inspect
+assert train_step._cache_size() == 1 and train_step.__name__ == "train_step"
+assert "jit" in repr(train_step) and list(inspect.signature(train_step).parameters) == [
+    "weights", "x", "wanted"]
+assert "jit_train_step" in train_step.lower(weights, x, wanted).as_text()
+outer = jax.jit(lambda w: train_step(w, x, wanted)[1])
+assert jnp.allclose(outer(weights), train_step(weights, x, wanted)[1])
+jax.grad(lambda w: train_step(w, x, wanted)[1])(weights)
+class Trainer:
+    @functools.partial(jax.jit, static_argnums=0)
+    def update(self, a): return a + 1
+assert Trainer().update(jnp.float32(1)) == 2
+assert type(eval_step) is type(jax._src.api.jit(lambda: 0))
+''', "-q")
+        log = self.log()
+        self.assertGreaterEqual(log.counts["train_step"], 21)
+        self.assertEqual(log.counts["update"], 1)
+
+    def test_switched_off(self):
+        self.record(UNMARKED + "import sys\nassert 'tacho' not in sys.modules\n", "-q", "--no-auto")
 
 
 if __name__ == "__main__":
