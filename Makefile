@@ -220,8 +220,9 @@ check-cupti: all fake $(B)/tests/dump
 # same-bytes: by any number of threads, at any time;
 # random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one);
 # what-if: what a change would bring, beside runs in which it was made;
+# tables: what the database says of itself, and its views;
 # again: steps whose numbers come again, in each format.
-ORACLES := random again traces generated changed idle findings compat critical detail sizes nsys cuts \
+ORACLES := random again traces generated changed idle findings compat critical detail sizes nsys cuts tables \
 	round-trips same-bytes memory pages ranks cpu partial diff judged what-if
 MORE_idle := --random 100
 MORE_critical := --random 100

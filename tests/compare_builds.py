@@ -37,6 +37,7 @@ QUICK_BYTES = 130_000   # a larger trace is none of --quick
 LONGEST_S = 300         # a command that runs so long hangs, and is killed
 OUTPUTS = ["chrome -o o.json", "chrome --args full -o o.json", "perfetto -o o.pftrace", "perfetto --args full -o o.pftrace",
            "tensorboard -o o/", "csv -o o.csv", "csv --args full -o o.csv", "text --args full", "sqlite -o o.db",
+           "parquet -o o/",
            "memory -o o.json", "bundle -o o.tar", "log -o o.tacho"]
 REPORTS = "summary phases steps kernels copies slow idle launches memory comm ranks findings critical replay check".split()
 ALL = "-r " + ",".join(REPORTS)

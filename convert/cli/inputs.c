@@ -83,6 +83,16 @@ static void account_for(struct run *r, struct trace *trace)
 
 /* ---- a sink that draws all inputs on one timeline ---- */
 
+static enum status need_folder(const struct run *r, struct error *err)
+{
+	const char *o = r->common.output;
+
+	return r->type->is_folder && (!o || strcmp(o, "-") == 0)
+		       ? fail(err, ST_USAGE, NOWHERE, "%s writes a folder: -o FOLDER is needed",
+			      r->type->name)
+		       : ST_OK;
+}
+
 static enum status whole_once(struct run *r, bool *again, struct error *err, const char **file)
 {
 	struct loaded l;
@@ -114,6 +124,7 @@ enum status convert_whole(struct run *r, struct error *err, const char **file)
 	bool again = false;
 	enum status status;
 
+	TRY(need_folder(r, err));
 	do
 		status = whole_once(r, &again, err, file);
 	while (status == ST_OK && again);
@@ -149,9 +160,7 @@ static enum status decide_folder(struct run *r, const struct trace *t, struct er
 		return ST_OK;
 	r->is_decided = true;
 	r->is_folder = many || out_names_folder(o);
-	if (r->type->is_folder && (!o || strcmp(o, "-") == 0))
-		return fail(err, ST_USAGE, NOWHERE, "%s writes a folder: -o FOLDER is needed",
-			    r->type->name);
+	TRY(need_folder(r, err));
 	if (many && (!o || strcmp(o, "-") == 0))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "%s writes a file for each process, and there "

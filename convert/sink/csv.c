@@ -10,6 +10,8 @@
 #include "convert/base/csv.h"
 #include "schemas/base/json_text.h"
 
+#include <math.h>
+
 enum { CELL_CEILING = 256 << 20 };
 
 struct csv {
@@ -17,6 +19,15 @@ struct csv {
 	struct column_args args;
 	struct buf cell; /* scratch: the arguments */
 };
+
+/* A number in every row: what is none has the words that readers of numbers know. */
+static void put_real(struct buf *out, double value)
+{
+	if (isfinite(value))
+		json_put_f64(out, value);
+	else
+		buf_put_text(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+}
 
 static enum status put_event(struct sink *s, const struct event *e, struct error *err)
 {
@@ -38,7 +49,7 @@ static enum status put_event(struct sink *s, const struct event *e, struct error
 			buf_put_i64_text(&s->lines, (int64_t)cell->u64);
 			break;
 		case CELL_F64:
-			json_put_f64(&s->lines, cell->f64);
+			put_real(&s->lines, cell->f64);
 			break;
 		case CELL_WORD:
 			buf_put(&s->lines, cell->text, cell->len);

@@ -6,7 +6,8 @@
 #include "convert/sink/sink.h"
 
 #define SINK_LIST(X)                                                                               \
-	X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(bundle) X(log) X(tensorboard)
+	X(chrome)                                                                                  \
+	X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log) X(tensorboard)
 
 #define X(name) extern const struct sink_type sink_##name;
 SINK_LIST(X)

@@ -25,10 +25,10 @@ IO = 5  # the exit code, schemas/base/status.h
 MOST = 60  # calls of one row that are tried one by one; beyond that some
 SIGNALS = 6
 SINKS = [("chrome", "o.json"), ("chrome", "o.json.gz"), ("perfetto", "o.pftrace"), ("memory", "o.json"),
-         ("text", "o.txt"), ("csv", "o.csv"), ("sqlite", "o.db"), ("bundle", "o.tar.gz"), ("log", "o.tacho"),
+         ("text", "o.txt"), ("csv", "o.csv"), ("sqlite", "o.db"), ("parquet", "o/"), ("bundle", "o.tar.gz"), ("log", "o.tacho"),
          ("tensorboard", "o/")]
 FORMATS = ["text", "json", "csv", "md", "html", "tfevents"]
-IN_FOLDERS = ("tensorboard", "tfevents")
+IN_FOLDERS = ("tensorboard", "tfevents", "parquet")
 
 
 def read(path):

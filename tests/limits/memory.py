@@ -23,7 +23,7 @@ CEILING = 16 * MB
 REPORTS = 56 * MB  # where a report is made: of 2^20 calls of a process is known what they launched
 RECORD_BYTES = 32  # of a range, in the ring of its thread
 EVENT_BYTES = {"json": 225, "tacho": 64}  # of generate --kineto in its file; in memory
-SINKS = ["chrome", "perfetto", "memory", "text", "csv", "sqlite", "bundle", "log", "tensorboard"]
+SINKS = ["chrome", "perfetto", "memory", "text", "csv", "sqlite", "parquet", "bundle", "log", "tensorboard"]
 
 
 def digest(path):
@@ -141,7 +141,7 @@ def main():
             return found
 
         for sink in SINKS:
-            folder = "/" if sink == "tensorboard" else ""
+            folder = "/" if sink in ("tensorboard", "parquet") else ""
             name = {"bundle": "o.tar.gz", "sqlite": "o.db"}.get(sink, "o." + sink) + folder
             ceiling = REPORTS if sink in ("bundle", "tensorboard") else CEILING
             t.row(f"JSON to {sink}", "tacho-convert", ["-t", sink], made("json", ceiling), name, ceiling)

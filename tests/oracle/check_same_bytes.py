@@ -32,6 +32,7 @@ OUTPUTS = [  # name of the output, arguments
     ("a.tar.gz", ["-t", "bundle"]),
     ("a.tar.zst", ["-t", "bundle"]),
     ("tb/", ["-t", "tensorboard"]),
+    ("pq/", ["-t", "parquet"]),
     ("folder/", ["-t", "chrome"]),
     ("small.json.gz", ["-t", "chrome", "--max-size", "2M"]),
 ]

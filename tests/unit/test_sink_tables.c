@@ -7,6 +7,7 @@
 #include "tests/unit/sink_files.h"
 #include "tests/unit/unit.h"
 
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,28 @@ void test_sink_csv(void)
 		if (!CHECK(n > 0))
 			break;
 		i += n;
+	}
+	buf_release(&out);
+	sink_run_release(&run);
+}
+
+/* A column of numbers holds no word but those that readers take for a number. */
+void test_sink_csv_numbers(void)
+{
+	static const char *const want[] = { ",nan,", ",inf,", ",-inf,", ",0.25," };
+	const double values[] = { NAN, INFINITY, -INFINITY, 0.25 };
+	struct sink_run run;
+	struct buf out;
+	uint32_t counter;
+
+	sink_run_make(&run);
+	counter = run_counter(&run, 1, "power");
+	for (unsigned i = 0; i < 4; i++)
+		run_event(&run, KIND_COUNTER, counter, NULL, i, i)->value = values[i];
+	if (CHECK(sink_run_write(&run, &sink_csv, true, &out))) {
+		for (unsigned i = 0; i < 4; i++)
+			CHECK(strstr(buf_text(&out), want[i]) != NULL);
+		CHECK(strstr(buf_text(&out), "null") == NULL);
 	}
 	buf_release(&out);
 	sink_run_release(&run);

@@ -311,11 +311,8 @@ static enum status put_phase_interval(struct perfetto *p, const struct phase_int
 
 	if (!is_here(p, s->process, s->begin_ns, s->end_ns))
 		return ST_OK;
-	if (own->open.end_ns == s->begin_ns && own->open.phase == s->phase &&
-	    own->open.step == s->step && !s->begins_step) {
-		own->open.end_ns = s->end_ns;
+	if (phase_interval_extend(&own->open, s))
 		return ST_OK;
-	}
 	TRY(end_phase(p, own, err));
 	own->open = *s;
 	return ST_OK;

@@ -38,6 +38,17 @@ struct phase_interval {
 	bool begins_step; /* starts together with a mark; a step number may come again */
 };
 
+/* Whether `next` goes on with the same phase of the same step; then `open` has it too. */
+static inline bool phase_interval_extend(struct phase_interval *open,
+					 const struct phase_interval *next)
+{
+	if (open->end_ns != next->begin_ns || open->phase != next->phase ||
+	    open->step != next->step || next->begins_step)
+		return false;
+	open->end_ns = next->end_ns;
+	return true;
+}
+
 /* A step mark on the step thread. */
 struct step_mark {
 	uint64_t begin_ns, end_ns, number;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data_tables.h - a trace as tables: what sqlite and parquet write.  Columns, units, keys and
+ * meaning stand here once; the rows are made here, and a sink puts their cells.
+ *
+ * Names of tables and columns are stable: more may be added, none change meaning.
+ */
+#ifndef CONVERT_SINK_DATA_TABLES_H
+#define CONVERT_SINK_DATA_TABLES_H
+
+#include "convert/sink/columns.h"
+#include "convert/sink/sink.h"
+
+enum data_table_id {
+	TABLE_META,
+	TABLE_NAMES,
+	TABLE_PROCESSES,
+	TABLE_DEVICES,
+	TABLE_TRACKS,
+	TABLE_SCHEMAS,
+	TABLE_WINDOWS,
+	TABLE_DESCRIPTION,
+	/* Rows of the three that follow come while the trace is read, of the last at its end. */
+	TABLE_EVENTS,
+	TABLE_STEPS,
+	TABLE_PHASES,
+	TABLE_LOSSES,
+	TABLE_COUNT,
+};
+enum { TABLE_COLUMNS_MOST = 16 };
+
+/* TABLE_KEY: a row's number, from 1.  TABLE_ANY: a text or a whole number. */
+enum data_type { TABLE_KEY, TABLE_INTEGER, TABLE_REAL, TABLE_TEXT, TABLE_ANY };
+struct data_column {
+	const char *name;
+	uint8_t type;
+	const char *refers; /* the table whose key it holds, or NULL */
+	const char *unit;   /* "ns", "bytes", or "" */
+	const char *meaning;
+};
+struct data_table {
+	const char *name, *meaning;
+	struct data_column columns[TABLE_COLUMNS_MOST]; /* those with a name */
+};
+extern const struct data_table data_tables[TABLE_COUNT];
+size_t data_table_width(const struct data_table *t);
+
+/* What answers a question that the tables answer together. */
+struct data_view {
+	const char *name, *meaning, *select; /* SQL */
+};
+extern const struct data_view data_views[]; /* ends with a NULL name */
+
+struct data_tables {
+	struct trace *trace;           /* borrowed, as what follows */
+	const struct context *context; /* NULL: phases have no names */
+	void *self;
+	/* A row: as many cells as the table is wide.  Texts are borrowed for the call. */
+	enum status (*put)(void *self, enum data_table_id table, const struct cell *cells,
+			   struct error *err);
+	struct data_process *processes; /* index: process */
+	uint64_t events;
+	struct buf attrs;
+};
+
+/* `put` and the borrowed members are set. */
+enum status data_tables_init(struct data_tables *t, struct error *err);
+void data_tables_release(struct data_tables *t); /* accepts a zeroed one */
+/* The rows of one of the tables that are complete before the first event. */
+enum status data_tables_put_static(struct data_tables *t, enum data_table_id table,
+				   struct error *err);
+/* Events, steps and phases. */
+enum status data_tables_put_batch(struct data_tables *t, const struct batch *batch,
+				  struct error *err);
+/* After the last batch: the phases that are open, and losses. */
+enum status data_tables_put_end(struct data_tables *t, struct error *err);
+
+/* A cell's text as valid UTF-8 in `scratch`, or where it stands; *len: its length.  A number's
+ * digits, for a TABLE_ANY in a format that has none. */
+const char *cell_text(const struct cell *cell, struct buf *scratch, size_t *len);
+
+#endif
