@@ -168,9 +168,9 @@ endif
 # Every function `void test_NAME(void)` of tests/unit is a test: the list is made from them.
 UNIT := $(wildcard tests/unit/*.c)
 UNIT_LIST := $(B)/tests/unit/tests.h
-$(UNIT_LIST): $(UNIT)
+$(UNIT_LIST): $(UNIT) FORCE # a test may have gone
 	@mkdir -p $(@D)
-	$(Q){ echo '#define TEST_LIST(X) \'; sed -nE 's/^void test_(\w+)\(void\)$$/\tX(\1) \\/p' $(sort $^); echo; } >$@.new
+	$(Q){ echo '#define TEST_LIST(X) \'; sed -nE 's/^void test_(\w+)\(void\)$$/\tX(\1) \\/p' $(sort $(UNIT)); echo; } >$@.new
 	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(UNIT:%.c=$(B)/%.o): | $(UNIT_LIST)
 $(B)/unit: $(call objs,$(UNIT) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS) $(COLLECTOR)) $(PROTO_O)
@@ -222,8 +222,10 @@ check-cupti: all fake $(B)/tests/dump
 # what-if: what a change would bring, beside runs in which it was made;
 # tables: what the database says of itself, and its views;
 # again: steps whose numbers come again, in each format.
-ORACLES := random again traces generated changed idle findings compat critical detail sizes nsys cuts tables \
-	round-trips same-bytes memory pages ranks cpu partial diff judged what-if
+# Each file there is a check.  The longest come first, as they run side by side.
+ORACLES_FIRST := random again traces
+ORACLES := $(subst _,-,$(patsubst tests/oracle/check_%.py,%,$(wildcard tests/oracle/check_*.py)))
+ORACLES := $(ORACLES_FIRST) $(filter-out $(ORACLES_FIRST),$(ORACLES))
 MORE_idle := --random 100
 MORE_critical := --random 100
 # What is many times the same is done fewer times unless FULL=1, as .ci/run has it: random ranks, files
@@ -246,9 +248,11 @@ $(ORACLES:%=check-%): check-%: all
 check-python: all
 	$(Q)python3 tests/python/run.py --bin $(B) $(W)
 
-CHECKS := $(addprefix check-,format size layers cycles headers exports unit cli collector hostile flight nvtx fake cupti \
-	$(ORACLES) python \
-	replay same widths browser faults memory-limits)
+CHECKS_BEFORE := format size layers cycles headers exports unit cli collector hostile flight nvtx fake cupti
+CHECKS_BEHIND := python replay same widths browser faults memory-limits
+CHECKS := $(addprefix check-,$(CHECKS_BEFORE) $(ORACLES) $(CHECKS_BEHIND))
+$(foreach taken,$(filter $(CHECKS_BEFORE) $(CHECKS_BEHIND),$(ORACLES)), \
+	$(error tests/oracle/check_$(taken).py: there is another check-$(taken), call the file otherwise))
 .PHONY: $(CHECKS) check-clients check-big check-gpu
 check: packages all $(B)/unit $(FEW_TRACES)
 	$(Q)sh tests/check.sh $(MAKE) $(CHECKS)

@@ -33,19 +33,19 @@ import threading
 import time
 import zlib
 
+import tool_names
+
 QUICK_BYTES = 130_000   # a larger trace is none of --quick
 LONGEST_S = 300         # a command that runs so long hangs, and is killed
 OUTPUTS = ["chrome -o o.json", "chrome --args full -o o.json", "perfetto -o o.pftrace", "perfetto --args full -o o.pftrace",
            "tensorboard -o o/", "csv -o o.csv", "csv --args full -o o.csv", "text --args full", "sqlite -o o.db",
            "parquet -o o/",
            "memory -o o.json", "bundle -o o.tar", "log -o o.tacho"]
-REPORTS = "summary phases steps kernels copies slow idle launches memory comm ranks findings critical replay check".split()
-ALL = "-r " + ",".join(REPORTS)
 # A case that begins with one of these and a width prints to a terminal of such colours.
 TERMINALS = {"plain": {}, "dark": {"COLORTERM": "truecolor"}, "light": {"COLORTERM": "24bit", "COLORFGBG": "0;15"}}
 DRAWN = [f"{colours}:{width}" for colours in TERMINALS for width in (80, 120)]
-FORMATS = [f"{ALL} -f {kind}" for kind in ("text", "html", "md", "json")] + ["-f text", "-f html", "-f md", "-f tfevents -o o/"]
-ANALYSES = FORMATS + [f"-r {report} -f csv" for report in REPORTS] + [
+FORMATS = ["-f text", "-f html", "-f md", "-f tfevents -o o/"]
+ANALYSES = [
     "-r summary,phases,steps --per-step -f json", "--compat hta -f json", "--compat hta", "--view lightning -r phases",
     "--view metrics -r phases", "--phases made/rules.json -r summary,phases,kernels"]
 DIFFS = [f"-f {kind}" for kind in ("text", "html", "md", "json", "csv")] + ["--fail-over 1%", "--phases made/rules.json"]
@@ -106,8 +106,13 @@ def find_inputs(traces):
     return good, ["traces/" + os.path.relpath(f, traces) for f in refused]
 
 
-def make_cases(traces, figures):
+def make_cases(traces, figures, formats, reports):
     """Three lists of (command line, is it quick): each may read what those before it have made."""
+    every = "-r " + ",".join(reports)
+    pages = [f"{every} -f {kind}" for kind in ("text", "html", "md", "json")] + FORMATS
+    analyses = pages + [f"-r {report} -f csv" for report in reports] + ANALYSES
+    known = {how.split()[0] for how in OUTPUTS}
+    outputs = OUTPUTS + [f"{kind} -o {tool_names.output(kind)}" for kind in formats if kind not in known]
     inputs, refused = find_inputs(traces)
     jobs = [(f"samples/generate --out made/{name} {how}", quick) for name, quick, how in GENERATED]
     made = [(f"tacho-convert {paths} -t log -o {log_of(paths)}", quick) for paths, quick in inputs + SEVERAL]
@@ -120,25 +125,25 @@ def make_cases(traces, figures):
     add(True, *LINES, *(f"{how} {path}" for path in refused for how in ("tacho-convert -t csv", "tacho-analyze")))
     for paths, quick in inputs + SEVERAL:
         for p in (paths, log_of(paths)):
-            add(quick, *(f"tacho-convert {p} -t {kind}" for kind in OUTPUTS), f"tacho-analyze {p} {ALL} -f json")
-        add(quick, *(f"tacho-analyze {paths} {how}" for how in ANALYSES if how != f"{ALL} -f json"))
-        add(quick, *(f"{terminal} tacho-analyze {paths}" for terminal in DRAWN), f"dark:100 tacho-analyze {paths} {ALL}")
+            add(quick, *(f"tacho-convert {p} -t {kind}" for kind in outputs), f"tacho-analyze {p} {every} -f json")
+        add(quick, *(f"tacho-analyze {paths} {how}" for how in analyses if how != f"{every} -f json"))
+        add(quick, *(f"{terminal} tacho-analyze {paths}" for terminal in DRAWN), f"dark:100 tacho-analyze {paths} {every}")
         add(quick, f"tacho-convert {paths} -t chrome --max-size 100K -o o.json")
     for paths, quick in SEVERAL:
         add(quick, *(f"tacho-convert {paths} -t {kind} -o o/" for kind in ("chrome", "perfetto", "memory")))
         add(quick, *(f"tacho-convert {paths} -t csv --align {how}" for how in ("anchors", "collectives", "none")))
     for parts in ("b a", "c d", "a b c d", "a a"):
         names = " ".join(f"made/{part}.part" for part in parts.split())
-        add(True, *(f"tacho-analyze --merge {names} {how}" for how in FORMATS))
+        add(True, *(f"tacho-analyze --merge {names} {how}" for how in pages))
     for a, b, quick in PAIRS:
         add(quick, *(f"tacho-analyze --diff {a} {b} {how}" for how in DIFFS))
         add(quick, *(f"{terminal} tacho-analyze --diff {a} {b}" for terminal in DRAWN))
     for path, quick in TO_CUT:
         for how in ("convert {} -t csv", "convert {} -t text", "convert {} -t chrome -o o/", "convert {} -t log -o o.tacho",
-                    "analyze {}", f"analyze {{}} {ALL} -f json"):
+                    "analyze {}", f"analyze {{}} {every} -f json"):
             add(quick, *(f"tacho-{how.format(path)} {cut}" for cut in CUTS))
     for how in ("--threads 1 --memory 32M", "--threads 4"):
-        add(False, *(f"tacho-convert {SLOW} -t {kind} {how}" for kind in OUTPUTS), f"tacho-analyze {SLOW} {ALL} {how}")
+        add(False, *(f"tacho-convert {SLOW} -t {kind} {how}" for kind in outputs), f"tacho-analyze {SLOW} {every} {how}")
     for figure in sorted({*figures, *FIGURES}):
         add(True, f"tacho-analyze --explain {figure}")
         add(figure in FIGURES, f"tacho-analyze --explain {figure} made/one")
@@ -244,6 +249,10 @@ class Reference:
                     f.write(zlib.compress(found[name], 1))
                 os.rename(f.name, f"{self.folder}/{digest}")
 
+    def read(self, digest):
+        with open(f"{self.folder}/{digest}", "rb") as f:
+            return zlib.decompress(f.read())
+
     def compare(self, line, found):
         """What differs, in lines of text."""
         kept = self.index.get(line, {})
@@ -251,8 +260,7 @@ class Reference:
             if name not in kept or name not in found:
                 yield f"{name}: only the " + ("new build has it" if name in found else "reference has it")
             elif hashlib.sha256(found[name]).hexdigest() != kept[name]:
-                with open(f"{self.folder}/{kept[name]}", "rb") as f:
-                    yield from (f"{name}: {text}" for text in difference(zlib.decompress(f.read()), found[name]))
+                yield from (f"{name}: {text}" for text in difference(self.read(kept[name]), found[name]))
 
 
 def lines_of(data):
@@ -292,9 +300,18 @@ def keys_of(schema):
     return set(mine).union(*(keys_of(part) for part in below))
 
 
+def help_of(reference, machine, tool):
+    """What both builds have is compared: that of the reference, where there is one."""
+    kept = reference.index.get(f"{tool} --help")
+    text = reference.read(kept["standard output"]) if kept else machine.run(f"{tool} --help")["standard output"]
+    return text.decode()
+
+
 def run_all(a, reference, machine):
     schema = json.loads(machine.run("tacho-analyze --schema")["standard output"])
-    rounds = make_cases(machine.links["traces"], keys_of(schema))
+    formats, reports = (tool_names.listed(help_of(reference, machine, tool), heading) for tool, heading in (
+        ("tacho-convert", tool_names.FORMATS), ("tacho-analyze", tool_names.REPORTS)))
+    rounds = make_cases(machine.links["traces"], keys_of(schema), formats, reports)
     rounds = [[line for line, quick in cases if quick or not a.quick] for cases in rounds]
     asked = {line for cases in rounds for line in cases if all(word in line for word in a.words)}
     if a.list:

@@ -18,6 +18,10 @@ import tempfile
 import zipfile
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import tool_names  # noqa: E402
+
 KINETO = """{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2},
 "deviceProperties": [{"id": 0, "name": "GPU", "numSms": 10}], "baseTimeNanoseconds": 1700000000000000000,
 "traceEvents": [
@@ -134,7 +138,7 @@ def converted(a, out, scratch):
         for i, log in enumerate(logs):
             for target in ("log", "report"):
                 write(out, target, f"{name}{i}.tacho", log)
-            for sink in range(9):
+            for sink in range(len(tool_names.formats(a.bin))):
                 write(out, "sinks", f"{name}{i}.{sink}", bytes([sink + 128 * (sink % 2)]) + log)
         chrome = os.path.join(scratch, name + ".json")
         tool([convert, "-q", source, "-t", "chrome", "--args", "full", "-o", chrome])

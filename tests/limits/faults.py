@@ -20,15 +20,14 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import tool_names  # noqa: E402
+
 ENOSPC, EIO = 28, 5
 IO = 5  # the exit code, schemas/base/status.h
 MOST = 60  # calls of one row that are tried one by one; beyond that some
 SIGNALS = 6
-SINKS = [("chrome", "o.json"), ("chrome", "o.json.gz"), ("perfetto", "o.pftrace"), ("memory", "o.json"),
-         ("text", "o.txt"), ("csv", "o.csv"), ("sqlite", "o.db"), ("parquet", "o/"), ("bundle", "o.tar.gz"), ("log", "o.tacho"),
-         ("tensorboard", "o/")]
-FORMATS = ["text", "json", "csv", "md", "html", "tfevents"]
-IN_FOLDERS = ("tensorboard", "tfevents", "parquet")
 
 
 def read(path):
@@ -178,18 +177,18 @@ def killed(r, name, command, output, number, folder=False):
 
 def rows(r, small, big):
     convert, analyze = r.tool("tacho-convert"), r.tool("tacho-analyze")
-    for kind, name in SINKS:
+    for kind, name in [("chrome", "o.json.gz"), *((kind, tool_names.output(kind)) for kind in tool_names.formats(r.bin))]:
         output = os.path.join(r.out, name)
         command = [convert, "-q", small, "-t", kind, "-o", output]
-        folder = kind in IN_FOLDERS
+        folder = name.endswith("/")
         yield f"{kind} {name}", command, output, folder, [convert, "-q", big, "-t", kind, "-o", output]
     log = small.replace(".json", ".tacho")
     yield ("chrome of a log, threads", [convert, "-q", "--threads", "2", log, "-t", "chrome", "-o",
                                         os.path.join(r.out, "o.json")], os.path.join(r.out, "o.json"), False, None)
-    for kind in FORMATS:
-        output = os.path.join(r.out, "o" + ("/" if kind in IN_FOLDERS else "." + kind))
+    for kind in tool_names.report_formats(r.bin):
+        output = os.path.join(r.out, tool_names.output(kind))
         yield (f"report {kind}", [analyze, "-q", small, "--format", kind, "-o", output], output,
-               kind in IN_FOLDERS, [analyze, "-q", big, "--format", kind, "-o", output])
+               output.endswith("/"), [analyze, "-q", big, "--format", kind, "-o", output])
     output = os.path.join(r.out, "o.partial")
     yield ("partial", [analyze, "-q", small, "--partial", output], output, False,
            [analyze, "-q", big, "--partial", output])

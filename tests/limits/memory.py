@@ -18,12 +18,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import tool_names  # noqa: E402
+
 MB = 1 << 20
 CEILING = 16 * MB
 REPORTS = 56 * MB  # where a report is made: of 2^20 calls of a process is known what they launched
 RECORD_BYTES = 32  # of a range, in the ring of its thread
 EVENT_BYTES = {"json": 225, "tacho": 64}  # of generate --kineto in its file; in memory
-SINKS = ["chrome", "perfetto", "memory", "text", "csv", "sqlite", "parquet", "bundle", "log", "tensorboard"]
 
 
 def digest(path):
@@ -140,11 +143,9 @@ def main():
                               f"{events * EVENT_BYTES[how] // MB} MB of events, {size // MB} MB in their file,"))
             return found
 
-        for sink in SINKS:
-            folder = "/" if sink in ("tensorboard", "parquet") else ""
-            name = {"bundle": "o.tar.gz", "sqlite": "o.db"}.get(sink, "o." + sink) + folder
+        for sink in tool_names.formats(a.bin):
             ceiling = REPORTS if sink in ("bundle", "tensorboard") else CEILING
-            t.row(f"JSON to {sink}", "tacho-convert", ["-t", sink], made("json", ceiling), name, ceiling)
+            t.row(f"JSON to {sink}", "tacho-convert", ["-t", sink], made("json", ceiling), tool_names.output(sink), ceiling)
         for sink in ("chrome", "perfetto", "log"):
             t.row(f"log to {sink}", "tacho-convert", ["-t", sink], made("tacho", CEILING), "l." + sink, CEILING)
         for how in ("json", "tacho"):

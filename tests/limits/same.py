@@ -15,7 +15,9 @@ import sys
 import tempfile
 import time
 
-FORMATS = ["text", "json", "csv", "md", "html", "tfevents"]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import tool_names  # noqa: E402
 
 
 def read_all(path):
@@ -46,9 +48,9 @@ def main():
                             "3", "--slow-rank", "1"] + how, check=True, stdout=subprocess.DEVNULL)
         inputs = [f"data/r{i}.json" for i in range(3)]
         logs = [f"data/r{i}.tacho" for i in range(3)]
-        rows = [(f"report {kind}", analyze, logs + ["--report", "kernels" if kind == "csv" else "summary,phases,steps,kernels,copies,slow,idle,launches,"
-                 "memory,comm,ranks,findings,critical,replay,check", "--format", kind], "o" + ("/" if kind == "tfevents" else ""))
-                for kind in FORMATS]
+        every = ",".join(tool_names.reports(binary))
+        rows = [(f"report {kind}", analyze, logs + ["--report", "kernels" if kind == "csv" else every, "--format", kind],
+                 tool_names.output(kind)) for kind in tool_names.report_formats(binary)]
         rows += [(f"report of JSON, {kind}", analyze, inputs + ["--format", kind], "o") for kind in ("json", "html")]
         rows += [("one input, per step", analyze, [logs[0], "--per-step", "--format", "json"], "o"),
                  ("diff", analyze, ["--diff", logs[0], logs[1]], "o"),

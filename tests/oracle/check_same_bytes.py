@@ -15,9 +15,13 @@ import sys
 import tempfile
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import tool_names  # noqa: E402
+
 TRACES = os.path.join(os.environ.get("TACHO_TRACES", "../shared/traces"), "kineto")
 REAL = ["h100_timesformer", "v100_cuda_graphs_rank1of2", "v100_resnet50_slow_loader_2021"]
-OUTPUTS = [  # name of the output, arguments
+OUTPUTS = [  # name of the output, arguments; a format that is not here is written as it comes
     ("a.json", ["-t", "chrome"]),
     ("a.json.gz", ["-t", "chrome"]),
     ("full.json.gz", ["-t", "chrome", "--args", "full"]),
@@ -99,12 +103,14 @@ def main():
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     passed = failed = 0
+    known = {more[1] for _, more in OUTPUTS}
+    outputs = OUTPUTS + [(tool_names.output(kind), ["-t", kind]) for kind in tool_names.formats(args.bin) if kind not in known]
     with tempfile.TemporaryDirectory() as work:
         for name, source in inputs(args, work):
             if args.only not in name:
                 continue
             ranks = name == "generated ranks"
-            for output, more in OUTPUTS:
+            for output, more in outputs:
                 if ranks and (output.startswith("memory") or output.endswith("json") or
                               output.endswith("json.gz")):
                     continue  # of one process each
