@@ -568,6 +568,7 @@ static const struct column made_columns[] = {
 	RANK_COLUMNS,
 	{ "what", "what", CELL_TEXT, KEY, NULL, "a name" },
 	{ "taken_ns", "taken", CELL_U64, SUM, NULL, "a time" },
+	{ "change", "change", CELL_F64, DERIVED, NULL, "a number below zero" },
 	{ .name = NULL },
 };
 static const struct table_type made_table = {
@@ -588,11 +589,18 @@ static enum status made_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
+static enum status made_finish(struct tables *all, struct error *err)
+{
+	table_at(tables_find(all, "made_rows"), 0)[RANK_KEYS + 2].f64 = -2.25;
+	return ST_OK;
+}
+
 static const struct report_type made_report = {
 	.name = "made",
 	.help = "a row",
 	.tables = made_tables,
 	.end = made_end,
+	.finish = made_finish,
 };
 
 /* A new report is shown on every page as its tables, in each page's own form. */
@@ -603,11 +611,13 @@ void test_format_new_report(void)
 		const struct format_type *format;
 		const char *title, *row;
 	} pages[] = {
-		{ &format_text, "MADE ROWS\nwhat  taken ms\n", "\n<b>      12.35\n" },
+		{ &format_text, "MADE ROWS\nwhat  taken ms  change\n",
+		  "\n<b>      12.35    -2.2\n" },
 		{ &format_html, "<h2>Made rows</h2>",
-		  "<tr><td class=\"left\">&lt;b&gt;</td><td class=\"\">12.35</td></tr>" },
-		{ &format_md, "## made_rows\n\n| rank | what | taken\\_ns |\n",
-		  "|  | &lt;b&gt; | 12,345,678 |\n" },
+		  "<tr><td class=\"left\">&lt;b&gt;</td><td class=\"\">12.35</td><td "
+		  "class=\"\">-2.2</td></tr>" },
+		{ &format_md, "## made_rows\n\n| rank | what | taken\\_ns | change |\n",
+		  "|  | &lt;b&gt; | 12,345,678 | -2.2 |\n" },
 	};
 	struct format_request how = { .reports = reports, .is_utf8 = true, .width = 100 };
 	struct buf out;
