@@ -15,7 +15,8 @@
  * outer range comes before what it contains), then by their order in the input.  The order is
  * total, so outputs do not depend on the number of threads.
  *
- * To add a kind: a row in KIND_LIST, its fields in records.def, its paragraph in LOG.md.
+ * To add a kind: a row in KIND_LIST, its fields in records.def, its paragraph in LOG.md, and its
+ * place in each format: test_sink_kinds says where one is missing.
  */
 #ifndef SCHEMAS_MODEL_EVENT_H
 #define SCHEMAS_MODEL_EVENT_H

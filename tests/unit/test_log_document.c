@@ -191,8 +191,10 @@ void test_log_document_fields(void)
 
 		snprintf(row, sizeof(row), "\n### %d %s\n", r[i].kind, kind_word(r[i].kind));
 		begin = strstr(section, row);
-		if (!CHECK(begin != NULL))
+		if (!begin) {
+			CHECK_STR(kind_word(r[i].kind), "in a heading of section 10 of LOG.md");
 			continue;
+		}
 		end = strstr(begin + 1, "\n### ");
 		for (size_t k = 0; k < r[i].field_count; k++) {
 			const struct field *f = &r[i].fields[k];

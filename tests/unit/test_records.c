@@ -42,8 +42,6 @@ void test_records_tables(void)
 	CHECK(count >= 20);
 	CHECK(fields > 200);
 	CHECK_STR(r[0].word, "kernel");
-	CHECK_STR(r[count - 1].word, "counter");
-	CHECK_U64(r[count - 1].field_count, 2);
 	for (i = 1; i < KIND_END; i++)
 		if (!CHECK(record_of_kind((unsigned)i) != NULL))
 			return;

@@ -71,7 +71,7 @@ static const struct form {
 
 static const struct form *form_of(const struct event *e)
 {
-	return &forms[e->kind < KIND_END ? e->kind : KIND_UNKNOWN];
+	return &forms[e->kind < KIND_END && forms[e->kind].ph ? e->kind : KIND_UNKNOWN];
 }
 
 /* NULL: none is written. */
