@@ -13,8 +13,9 @@
  * All reports of a run share one pass, one sweep and one link stage; none includes another.  A
  * report keeps what fits a ceiling, and says in its notes what it left out.
  *
- * To add a report: write report/NAME.c that exports `const struct report_type report_NAME`, add
- * X(NAME) to report_list.h, its oracle in tests/oracle/.  To add a format: see format.h.
+ * To add a report: write report/NAME.c that exports `const struct report_type report_NAME` and add
+ * X(NAME) to report_list.h; copies.c is the shortest of those that are there, and CONTRIBUTING.md
+ * says what else a report needs.  To add a format: see format.h.
  */
 #ifndef ANALYZE_ENGINE_REPORT_H
 #define ANALYZE_ENGINE_REPORT_H
@@ -66,7 +67,7 @@ enum batch_list {
 	BATCH_CALLS,       /* runtime and driver calls */
 	BATCH_ANNOTATIONS, /* ranges that may name a phase: pushed, annotations, NVTX */
 	BATCH_SHAPED,      /* ranges that may say which collective is launched in them */
-	BATCH_MEMORY,      /* what was taken, given back, sampled */
+	BATCH_MEMORY,      /* memory taken and given back, and the samples of all counters */
 	BATCH_LISTS,
 };
 struct batch_events {

@@ -9,7 +9,9 @@
  *
  * Partial results: rows come out in key order (text keys by bytes), and combining is SUM, MIN,
  * MAX or a histogram's addition - integers, commutative, associative.  Any number of threads, in
- * any order, therefore gives the same bytes as one.
+ * any order, therefore gives the same bytes as one.  Fractions do not combine: an input leaves a
+ * row of its own with the bits of its doubles in columns that are KEY, in a table of NEST_NEVER,
+ * and finish() makes one figure of these rows, in their order.
  *
  * A set of tables belongs to one thread.  Texts are copied in, each once, and stay valid until
  * tables_free(); all memory but histograms is one arena with a ceiling.

@@ -5,9 +5,13 @@
 
 #include "convert/sink/sink.h"
 
+/* clang-format off */
 #define SINK_LIST(X)                                                                               \
-	X(chrome)                                                                                  \
-	X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log) X(tensorboard)
+/* clang-format off */
+#define SINK_LIST(X)                                                                               \
+	X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log)       \
+	X(tensorboard)
+/* clang-format on */
 
 #define X(name) extern const struct sink_type sink_##name;
 SINK_LIST(X)

@@ -10,14 +10,13 @@
 #include <string.h>
 
 enum {
-	TYPES_MOST = 16,
 	HEAD_BYTES = 64 * 1024,
 	SHOWN_BYTES = 16,
 	CLAIM = 50 /* a bid that means it */
 };
 
 /* The best bidder that was not asked yet, marked as asked; NULL: there is none. */
-static const struct source_type *best_bidder(int bids[TYPES_MOST])
+static const struct source_type *best_bidder(int bids[SOURCE_TYPES])
 {
 	size_t best = 0, i;
 
@@ -30,7 +29,7 @@ static const struct source_type *best_bidder(int bids[TYPES_MOST])
 	return source_types[best];
 }
 
-static void ask_bidders(int bids[TYPES_MOST], const uint8_t *head, size_t len)
+static void ask_bidders(int bids[SOURCE_TYPES], const uint8_t *head, size_t len)
 {
 	for (size_t i = 0; source_types[i]; i++)
 		bids[i] = source_types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
@@ -71,7 +70,7 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 	struct error own = { 0 }, first = { 0 };
 	enum status status, worst = ST_OK;
 	const uint8_t *head;
-	int bids[TYPES_MOST];
+	int bids[SOURCE_TYPES];
 	size_t len;
 
 	*out = NULL;
@@ -108,7 +107,7 @@ static bool is_claimed(const char *path, const char *scratch)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash : path;
 	const char *colon = strrchr(name, ':'); /* of a member of an archive */
 	bool claimed = strstr(colon ? colon : name, ".tacho") != NULL;
-	int bids[TYPES_MOST];
+	int bids[SOURCE_TYPES];
 	size_t len;
 
 	if (claimed)

@@ -11,6 +11,9 @@
 SOURCE_LIST(X)
 #undef X
 
+#define X(name) +1
+enum { SOURCE_TYPES = 0 SOURCE_LIST(X) };
+#undef X
 extern const struct source_type *const source_types[]; /* ends with NULL */
 
 #endif

@@ -48,6 +48,7 @@ while read -r name exit command; do
 		passed=$((passed + 1))
 	else
 		echo "not ok - $name: $command"
+		[ -n "${UPDATE:-}" ] || echo "# where that is meant: make, then UPDATE=1 sh tests/cli/run.sh $name"
 		failed=$((failed + 1))
 	fi
 done <$here/CASES

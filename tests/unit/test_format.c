@@ -6,6 +6,7 @@
 #include "analyze/format/text/line.h"
 #include "analyze/engine/number.h"
 #include "analyze/report/report_list.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
 #include <cjson/cJSON.h>
@@ -786,11 +787,33 @@ void test_format_json_schema_file(void)
 	buf_init(&out, 1 << 20);
 	put_json_schema(&out);
 	if (CHECK(file && f && fread(file, 1, (1 << 20) - 1, f)))
-		CHECK_STR(buf_text(&out), file);
+		CHECK_STR(strcmp(buf_text(&out), file) ? "make regenerate writes it anew" : "", "");
 	if (f)
 		fclose(f);
 	free(file);
 	buf_release(&out);
+}
+
+/* Each table of a rank or of the job stands in the list of DEFINITIONS.md. */
+void test_format_definitions(void)
+{
+	const struct table_type *types[REPORT_TABLES_MAX];
+	size_t count = report_tables(types), len;
+	char *text = folder_read("analyze/DEFINITIONS.md", &len);
+	char *keys = text ? strstr(text, "\n## 9. Keys") : NULL;
+
+	for (size_t i = 0; CHECK(keys != NULL) && i < count; i++) {
+		const char *member = table_member(types[i]);
+		char alone[64], below[80];
+
+		if (types[i]->under && types[i]->under != &table_ranks)
+			continue;
+		snprintf(alone, sizeof(alone), "`%s`", member);
+		snprintf(below, sizeof(below), "`ranks[].%s`", member);
+		if (!strstr(keys, alone) && !strstr(keys, below))
+			CHECK_STR(member, "in a row of analyze/DEFINITIONS.md, section 9");
+	}
+	free(text);
 }
 
 void test_format_json_schema(void)
