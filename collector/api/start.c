@@ -6,6 +6,7 @@
 #include "collector/control/control.h"
 #include "collector/probe/probe_list.h"
 #include "collector/probe/nvtx/names.h"
+#include "collector/session/seen.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "collector/probe/probe.h"
@@ -84,6 +85,7 @@ static __attribute__((constructor)) void start(void)
 	session_init(&config, probe_types, &writer_hooks);
 	if (config.forbidden)
 		return;
+	seen_open(getenv("TACHO_SEEN"));
 	if (config.enabled) {
 		/* NVTX loads its handler by this variable alone, also when we are in the process
 		 * already. */

@@ -6,69 +6,211 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 enum { COMMAND_MAX = 8192 };
 
-static const char *const secrets[] = { "key",    "token",      "passw", "pwd",
-				       "secret", "credential", "auth",  "bearer" };
+/* Parts of names whose values are secrets, wherever in a name. */
+static const char *const secrets[] = { "key",    "token",      "pass", "pwd",
+				       "secret", "credential", "auth", "bearer" };
+/* Names that contain one of these and mean something else, which trainings are full of. */
+static const char *const harmless[] = { "tokens", "tokeniz", "author", "keyboard", "keypoint" };
+/* How values of well-known services begin. */
+static const char *const prefixes[] = { "sk-", "ghp_",  "gho_",  "ghs_", "github_pat_", "glpat-",
+					"hf_", "xoxb-", "xoxp-", "AKIA", "eyJ" };
+/* Programs whose -p is a password and no port. */
+static const char *const p_is_password[] = { "sshpass",    "mysql", "mysqldump",
+					     "mysqladmin", "mongo", "login" };
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+enum { PREFIX_REST = 8 }; /* fewer bytes behind a prefix are no secret of a service */
+
+/* The length of the part of `name` that one of the words covers; 0: none does. */
+static size_t find_word(const char *name, size_t len, const char *const *words, size_t count,
+			size_t *at)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t word = strlen(words[i]);
+
+		for (*at = 0; *at + word <= len; ++*at)
+			if (!strncasecmp(name + *at, words[i], word))
+				return word;
+	}
+	return 0;
+}
 
 static bool is_secret(const char *name, size_t len)
 {
-	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
-		size_t word = strlen(secrets[i]);
+	size_t at, covered;
 
-		for (size_t k = 0; k + word <= len; k++)
-			if (!strncasecmp(name + k, secrets[i], word))
-				return true;
+	while ((covered = find_word(name, len, harmless, COUNT(harmless), &at)) != 0) {
+		if (!strncasecmp(name + at, "author", 6) && at + 7 < len &&
+		    !strncasecmp(name + at + 6, "iz", 2))
+			return true;
+		if (is_secret(name, at))
+			return true;
+		name += at + covered;
+		len -= at + covered;
+	}
+	return find_word(name, len, secrets, COUNT(secrets), &at) != 0;
+}
+
+static bool is_name_byte(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("-_.", c));
+}
+
+static size_t name_at(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && is_name_byte(text[n]))
+		n++;
+	return n;
+}
+
+/* Behind a name: where its value begins in "=v", ": v", "\":\"v\"", "']='v"; 0: it has none. */
+static size_t value_at(const char *text, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && strchr("\"'] \\", text[i]) && text[i])
+		i++;
+	if (i == len || (text[i] != '=' && text[i] != ':') ||
+	    (text[i] == ':' && i + 1 < len && text[i + 1] == '/'))
+		return 0;
+	for (i++; i < len && strchr("=\"' \\", text[i]) && text[i]; i++)
+		;
+	return i < len ? i : 0;
+}
+
+/* "user:pass@" and, behind "://", "pass@": the length up to the @; *secret is where it begins. */
+static size_t user_at(const char *text, size_t len, bool behind_scheme, size_t *secret)
+{
+	size_t i = 0;
+
+	*secret = 0;
+	for (; i < len && !isspace((unsigned char)text[i]) && !strchr("/\"'@", text[i]); i++)
+		if (text[i] == ':' && !*secret)
+			*secret = i + 1;
+	if (i == len || text[i] != '@' || i == *secret)
+		return 0;
+	return *secret > 1 || behind_scheme ? i : 0;
+}
+
+static bool is_prefixed(const char *text, size_t len)
+{
+	for (size_t i = 0; i < COUNT(prefixes); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (len >= n + PREFIX_REST && !memcmp(text, prefixes[i], n) &&
+		    name_at(text + n, len - n) >= PREFIX_REST)
+			return true;
 	}
 	return false;
 }
 
-/* A word is "--name=value", "NAME=value", or anything else; returns the length of the name. */
-static size_t name_length(const char *word, size_t len)
+static bool is_scheme_of_http(const char *name, size_t len)
 {
-	const char *equals = memchr(word, '=', len);
-	size_t i, name = equals ? (size_t)(equals - word) : len;
-
-	for (i = 0; i < name; i++)
-		if (!isalnum((unsigned char)word[i]) && !strchr("-_.", word[i]))
-			return 0;
-	return name;
+	return (len == 6 && !strncasecmp(name, "bearer", 6)) ||
+	       (len == 5 && !strncasecmp(name, "basic", 5));
 }
 
-static void put_word(const char *word, size_t len, bool *hide_next, struct buf *out)
+/* The value of a secret's name is masked to the end of the word, since it may hold any byte. */
+static void put_masked(const char *word, size_t len, struct buf *out)
 {
-	size_t name = name_length(word, len);
-	bool is_option = len && word[0] == '-';
+	bool behind_scheme = false;
+	size_t i = 0, secret;
 
-	if (*hide_next && !is_option) {
+	while (i < len) {
+		size_t user = user_at(word + i, len - i, behind_scheme, &secret);
+
+		if (user) {
+			buf_put(out, word + i, secret);
+			buf_put_text(out, "***");
+			i += user;
+		}
+		size_t name = name_at(word + i, len - i);
+		if (!name) {
+			behind_scheme = i >= 2 && !memcmp(word + i - 2, "://", 3);
+			buf_put_byte(out, (uint8_t)word[i++]);
+			continue;
+		}
+		behind_scheme = false;
+		if (is_prefixed(word + i, len - i)) {
+			buf_put_text(out, "***");
+			i += name;
+			continue;
+		}
+		size_t value =
+			is_secret(word + i, name) ? value_at(word + i + name, len - i - name) : 0;
+		if (is_scheme_of_http(word + i, name) && i + name + 1 < len &&
+		    word[i + name] == ' ')
+			value = 1;
+		buf_put(out, word + i, name + value);
+		i += name + value;
+		if (value) {
+			buf_put_text(out, "***");
+			return;
+		}
+	}
+}
+
+struct masking {
+	bool hide_next;   /* the word before was the name of a secret */
+	bool p_is_secret; /* of the program that the command line names */
+};
+
+static bool is_p_program(const char *word, size_t len)
+{
+	const char *slash = memrchr(word, '/', len);
+	size_t skip = slash ? (size_t)(slash - word) + 1 : 0;
+
+	for (size_t i = 0; i < COUNT(p_is_password); i++)
+		if (strlen(p_is_password[i]) == len - skip &&
+		    !memcmp(word + skip, p_is_password[i], len - skip))
+			return true;
+	return false;
+}
+
+static void put_word(struct masking *m, const char *word, size_t len, struct buf *out)
+{
+	bool is_long = len > 1 && word[0] == '-' && word[1] == '-';
+	bool is_option = len > 1 && word[0] == '-';
+
+	if (m->hide_next && !is_long) {
 		buf_put_text(out, "***");
-		*hide_next = false;
+		m->hide_next = false;
 		return;
 	}
-	*hide_next = false;
-	if (name < len && name && is_secret(word, name)) {
-		buf_put(out, word, name + 1);
-		buf_put_text(out, "***");
+	m->hide_next = false;
+	if (m->p_is_secret && is_option && word[1] == 'p') {
+		buf_put(out, word, 2);
+		if (len > 2)
+			buf_put_text(out, "***");
+		m->hide_next = len == 2;
 		return;
 	}
-	buf_put(out, word, len);
-	*hide_next = is_option && name == len && is_secret(word, len);
+	m->p_is_secret |= is_p_program(word, len);
+	/* curl's and wget's user:password */
+	m->hide_next = is_option && name_at(word, len) == len &&
+		       (is_secret(word, len) || (len == 6 && !memcmp(word, "--user", 6)));
+	put_masked(word, len, out);
 }
 
 void command_mask(const char *args, size_t len, struct buf *out)
 {
-	bool hide_next = false;
+	struct masking m = { 0 };
 	size_t at = 0;
 
 	while (at < len) {
 		size_t word = strnlen(args + at, len - at);
 		if (at)
 			buf_put_byte(out, ' ');
-		put_word(args + at, word, &hide_next, out);
+		put_word(&m, args + at, word, out);
 		at += word + 1;
 	}
 }

@@ -2,8 +2,12 @@
 /*
  * command.h - the program's command line as a log may hold it, without secrets.
  *
- * The value of an option, or of NAME=, is replaced by "***" when the name contains a word such as
- * key, token, password, secret or credential.  Pure, except for command_read().
+ * "***" takes the place of what looks like a secret, anywhere in a word: the value of a name that
+ * contains key, token, pass, pwd, secret, credential or auth (an option's, a variable's, a
+ * header's, a member's of JSON, a parameter's of a URL), the password of user:password@, what
+ * follows Bearer or Basic, what begins as keys of well-known services do, and -p of programs whose
+ * password it is. More is masked than is secret, rather than less.  Pure, except for
+ * command_read().
  */
 #ifndef COLLECTOR_CONFIG_COMMAND_H
 #define COLLECTOR_CONFIG_COMMAND_H

@@ -31,6 +31,7 @@ struct config {
 	/* The guides' keys, and the texts that were made of them. */
 	struct preset preset;
 	char *made[CONFIG_MADE];
+	bool beaten_preset; /* a window and a preset with another one were given side by side */
 
 	/* As understood, by config_check(). */
 	struct window_spec window_spec;

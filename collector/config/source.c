@@ -54,8 +54,10 @@ static enum status make(const char *option, const char *text, bool by_default, v
 		;
 	if (i == CONFIG_MADE) /* a flag: there is no text to keep */
 		return option_set_text(sets, option, text, err);
-	if (m->is_set[i])
+	if (m->is_set[i]) {
+		m->c->beaten_preset |= !by_default && !strcmp(option, "window");
 		return ST_OK;
+	}
 	/* defaults of a preset have the lowest precedence */
 	if (by_default && !is_fallback(m->c, i))
 		return ST_OK;

@@ -99,11 +99,14 @@ enum status control_ask(int pid, const char *what, char reply[CONTROL_REPLY + 1]
 			    errno == ENOENT ? "there is none" : strerror(errno));
 	if (fd < 0)
 		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
-	if (connect(fd, (struct sockaddr *)&name, len) != 0 || !is_process(fd, pid, owner))
+	if (connect(fd, (struct sockaddr *)&name, len) != 0)
 		status = fail(err, ST_ABSENT, NOWHERE,
 			      "process %d: nothing is recorded in it, "
 			      "or it has made no event yet",
 			      pid);
+	else if (!is_process(fd, pid, owner))
+		status = fail(err, ST_ABSENT, NOWHERE,
+			      "process %d: another process holds the name of its socket", pid);
 	else
 		status = exchange(fd, what, reply, err);
 	close(fd);

@@ -2,25 +2,16 @@
 #include "collector/record/found.h"
 
 #include "collector/store/store.h"
-#include "schemas/base/buf.h"
 #include "schemas/base/vec.h"
-#include "schemas/log/tables.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TABLES_MAX = 64 << 20, LOGS_MAX = 100000 };
-
-struct sum {
-	uint64_t logs, events, bytes, truncated_logs;
-	uint64_t lost[LOSS_END];
-};
+enum { LOGS_MAX = 100000 };
 
 void found_init(struct found *f)
 {
@@ -75,155 +66,34 @@ void found_look(struct found *f, const char *folder, const char *host)
 	look(f, folder, host, ".tacho");
 }
 
-static bool is_in(const struct found *f, const char *name)
+bool found_holds(const struct found *f, const char *name)
 {
 	return f->count && bsearch(&name, f->names, f->count, sizeof(*f->names), compare) != NULL;
 }
 
-/* One block at the file's place; false: there is no other. */
-static bool take_block(FILE *f, struct log_translation *x, struct sum *sum)
-{
-	uint8_t header[LOG_HEADER_BYTES], payload[LOG_BLOCK_BYTES];
-	struct log_block block;
-	size_t skipped;
-
-	if (fread(header, 1, sizeof(header), f) != sizeof(header) ||
-	    log_find_block(header, sizeof(header), 0, &block, &skipped, NULL) != ST_OK || skipped)
-		return false;
-	if (block.kind == LOG_EVENTS) {
-		sum->events += block.rows;
-		return fseek(f, block.size, SEEK_CUR) == 0;
-	}
-	if (block.size > sizeof(payload) || fread(payload, 1, block.size, f) != block.size ||
-	    log_check(&block, payload, NULL) != ST_OK)
-		return false;
-	log_take_table(x, &block, payload, NULL);
-	return true;
-}
-
-static void add_log(FILE *f, struct sum *sum)
-{
-	struct log_translation *x = NULL;
-	struct trace *t = NULL;
-	uint64_t events;
-	int why;
-
-	if (trace_new(&t, TABLES_MAX, NULL) != ST_OK ||
-	    log_translation_new(&x, t, TABLES_MAX, NULL) != ST_OK)
-		goto out;
-	sum->logs++;
-	fseek(f, LOG_FILE_HEADER_BYTES, SEEK_SET);
-	while (take_block(f, x, sum))
-		;
-	sum->truncated_logs += !log_translation_ended(x, &events);
-	log_translation_finish(x);
-	for (why = 1; why < LOSS_END; why++)
-		sum->lost[why] += trace_lost(t, 0, (enum loss)why);
-	fseek(f, 0, SEEK_END);
-	sum->bytes += (uint64_t)ftell(f);
-out:
-	log_translation_free(x);
-	trace_free(t);
-}
-
-/* A FIFO that somebody has put there would make us wait. */
-static FILE *open_log(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		return fdopen(fd, "rb");
-	if (fd >= 0)
-		close(fd);
-	return NULL;
-}
-
-static void put_losses(struct buf *out, const struct sum *sum)
-{
-	const char *before = "; lost: ";
-
-	for (int why = 1; why < LOSS_END; why++) {
-		if (!sum->lost[why])
-			continue;
-		buf_putf(out, "%s%llu %s", before, (unsigned long long)sum->lost[why],
-			 loss_text((enum loss)why));
-		before = ", ";
-	}
-	if (before[0] == ';')
-		buf_put_text(out, "; nothing was lost");
-	if (sum->truncated_logs)
-		buf_putf(out, "; %llu not closed (the process was killed)",
-			 (unsigned long long)sum->truncated_logs);
-}
-
-static void put_size(struct buf *out, uint64_t bytes)
-{
-	if (bytes < 10 << 20)
-		buf_putf(out, "%.1f KiB", (double)bytes / 1024);
-	else
-		buf_putf(out, "%.1f MiB", (double)bytes / (1 << 20));
-}
-
-void found_print(const struct found *before, const struct found *after, const char *folder,
-		 const char *note)
-{
-	struct sum sum = { 0 };
-	const char *first = NULL;
-	char path[8192];
-	struct buf out;
-
-	for (size_t i = 0; i < after->count; i++) {
-		if (is_in(before, after->names[i]))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", folder, after->names[i]);
-		FILE *f = open_log(path);
-		if (!f)
-			continue;
-		first = first ? first : after->names[i];
-		add_log(f, &sum);
-		fclose(f);
-	}
-	if (!sum.logs) {
-		fprintf(stderr,
-			"tacho-record: no log was written: no window came, or the program "
-			"made no event%s\n",
-			note);
-		return;
-	}
-	buf_init(&out, 65536);
-	if (sum.logs == 1)
-		buf_putf(&out, "tacho-record: %s/%s: ", folder, first);
-	else
-		buf_putf(&out, "tacho-record: %s/: %llu logs, ", folder,
-			 (unsigned long long)sum.logs);
-	buf_putf(&out, "%llu events, ", (unsigned long long)sum.events);
-	put_size(&out, sum.bytes);
-	put_losses(&out, &sum);
-	buf_put_text(&out, note);
-	fprintf(stderr, "%s\n", buf_text(&out));
-	buf_release(&out);
-}
-
 /* ---- rings ---- */
 
-static void take_ring(const char *path, const char *folder, const char *word, bool save)
+/* Returns whether it is left, since it cannot be saved now; it may be later. */
+static bool take_ring(const char *path, const char *folder, const char *word, bool save)
 {
 	struct error err;
 	uint64_t bytes;
 	enum status status = store_save_left(path, save ? folder : NULL, word, &bytes, &err);
 
-	/* one whose process lives is its own; one that cannot be saved now may be later */
 	if (status == ST_OK || status == ST_END)
 		unlink(path);
-	else if (status != ST_ABSENT)
-		fprintf(stderr, "tacho-record: %s is left as it is: %s\n", path, err.text);
+	if (status == ST_OK || status == ST_END ||
+	    status == ST_ABSENT) /* absent: its process lives */
+		return false;
+	fprintf(stderr, "tacho-record: %s is left as it is: %s\n", path, err.text);
+	return true;
 }
 
-void found_rings(const char *rings, const char *host, const char *folder, bool save, pid_t pid,
-		 int status)
+unsigned found_rings(const char *rings, const char *host, const char *folder, bool save, pid_t pid,
+		     int status)
 {
 	char path[8192], word[64];
+	unsigned left = 0;
 	struct found f;
 
 	found_init(&f);
@@ -241,7 +111,8 @@ void found_rings(const char *rings, const char *host, const char *folder, bool s
 			snprintf(word, cap, "death, exit %d", WEXITSTATUS(status));
 		else
 			snprintf(word, cap, "death");
-		take_ring(path, folder, word, save);
+		left += take_ring(path, folder, word, save);
 	}
 	found_release(&f);
+	return left;
 }

@@ -8,9 +8,11 @@
 #include "collector/record/found.h"
 #include "collector/record/config.h"
 #include "collector/record/doctor.h"
+#include "collector/record/ending.h"
 #include "collector/record/jobs.h"
 #include "collector/record/preload.h"
 #include "collector/record/run.h"
+#include "collector/record/warn.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
@@ -26,7 +28,7 @@
 #include <unistd.h>
 
 struct record {
-	const char *config, *library, *ctl;
+	const char *config, *library, *ctl, *name;
 	bool doctor, help, version, quiet, print_config;
 };
 #define AT(member) offsetof(struct record, member)
@@ -129,18 +131,34 @@ static int show_help(const struct option_set *sets)
 
 /* ---- the run ---- */
 
-/* Returns whether the folder was made here. */
-static bool prepare_folder(const char *folder)
+/* Returns whether logs can be written to it; *made: it was not there. */
+static bool prepare_folder(const char *folder, bool *made)
 {
 	struct error err;
-	bool made = false;
-	enum status status = store_make_folder(folder, &made, &err);
+	enum status status = store_make_folder(folder, made, &err);
 
 	if (status == ST_OK && access(folder, W_OK | X_OK) != 0)
 		status = fail(&err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
 	if (status != ST_OK)
 		complain("%s; the command runs without a log", err.text);
-	return made;
+	return status == ST_OK;
+}
+
+static void warn(const struct config *c, bool has_folder)
+{
+	struct buf out;
+	char *line, *rest = NULL;
+
+	buf_init(&out, 1 << 16);
+	warn_of_options(c, &out);
+	if (has_folder && ending_put_disk(c, &out))
+		buf_put_text(&out, "; the command runs without a log\n");
+	char *text = strdup(buf_text(&out));
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		complain("%s", line);
+	free(text);
+	buf_release(&out);
 }
 
 /* What earlier runs left there, whose tacho-record died as well, is saved before this one. */
@@ -178,10 +196,15 @@ static int record(struct config *c, const struct record *o, const char *library,
 	struct found before, after;
 	struct error err;
 	char note[PATH_MAX + 100] = "";
-	bool made = prepare_folder(c->out);
+	bool made = false;
+	struct ending ending = { .config = c, .name = o->name, .note = note };
 
+	ending.had_folder = prepare_folder(c->out, &made);
 	if (c->ring)
 		prepare_ring(c);
+	if (c->enabled)
+		warn(c, ending.had_folder);
+	seen_make();
 	found_init(&before);
 	found_init(&after);
 	found_look(&before, c->out, c->host);
@@ -198,11 +221,12 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (run_command(&run, &err) != ST_OK)
 		complain("%s", err.text);
 	if (c->ring)
-		found_rings(config_ring_dir(c), c->host, c->out, c->trigger_spec.death, run.child,
-			    run.status);
+		ending.rings_left = found_rings(config_ring_dir(c), c->host, c->out,
+						c->trigger_spec.death, run.child, run.status);
 	found_look(&after, c->out, c->host);
+	ending.seen = seen_read();
 	if (!o->quiet && run.child)
-		found_print(&before, &after, c->out, note);
+		ending_print(&ending, &before, &after);
 	if (made)
 		rmdir(c->out); /* stays, if something is in it */
 	found_release(&before);
@@ -228,6 +252,12 @@ static void make_absolute(struct config *c, char out[2 * PATH_MAX])
 	c->out = out;
 }
 
+static bool is_word_of_control(const char *word)
+{
+	return !strcmp(word, "start") || !strcmp(word, "stop") || !strcmp(word, "save") ||
+	       !strcmp(word, "status");
+}
+
 static int ask(const char *who, char *const *words, int count)
 {
 	char reply[CONTROL_REPLY + 1];
@@ -241,6 +271,10 @@ static int ask(const char *who, char *const *words, int count)
 	if (status == ST_OK && count != 1)
 		status = fail(&err, ST_USAGE, NOWHERE,
 			      "--ctl %s: needs one of start, stop, save, status", who);
+	if (status == ST_OK && !is_word_of_control(words[0]))
+		status = fail(&err, ST_USAGE, NOWHERE,
+			      "--ctl %s: %.40s: neither start, stop, save nor status", who,
+			      words[0]);
 	if (status == ST_OK)
 		status = control_ask((int)pid, words[0], reply, &err);
 	if (status != ST_OK) {
@@ -286,6 +320,7 @@ int main(int argc, char **argv)
 
 	run_hold_streams();
 	status = take_arguments(sets, argc, argv, &operands, &err);
+	own.name = argv[0] ? argv[0] : "";
 	if (status == ST_OK && own.help)
 		return show_help(sets);
 	if (status == ST_OK && own.ctl)

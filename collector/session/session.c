@@ -2,6 +2,7 @@
 #include "collector/session/internal.h"
 
 #include "collector/arena/texts.h"
+#include "collector/session/seen.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -365,6 +366,10 @@ void session_exit(uint64_t limit_ns)
 		return;
 	if (session.config)
 		session_feed_locked(&in, tick_now());
+	uint64_t steps = 0;
+	for (struct thread_state *t = session_threads(); t; t = thread_next(t))
+		steps += GET_RELAXED(t->steps_done) + GET_RELAXED(t->step_open);
+	seen_add_steps(steps);
 	struct writer *w = session.writer;
 	if (w) /* it may be called twice: a probe can be the first one at the exit */
 		session.ancestors = w;

@@ -50,6 +50,10 @@ enum status store_make_folder(const char *folder, bool *made, struct error *err)
 			*made = true;
 		return ST_OK;
 	}
+	struct stat st;
+
+	if (errno == EEXIST && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		errno = ENOTDIR;
 	return errno == EEXIST ? ST_OK
 			       : fail(err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
 }

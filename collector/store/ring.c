@@ -30,6 +30,7 @@ struct store_ring {
 	uint8_t *map;
 	char path[PATH_CAP];
 	int fd;
+	bool unsaved; /* the last save has failed: the file stays, for tacho-record to try again */
 	dev_t device;
 	ino_t inode;
 	uint64_t put;  /* total bytes */
@@ -147,7 +148,8 @@ static void ring_free(struct store_ring *s)
 	if (s->map)
 		munmap(s->map, s->consts.size);
 	if (s->fd >= 0) {
-		unlink(s->path);
+		if (!s->unsaved)
+			unlink(s->path);
 		if (is_ours(s, &st))
 			close(s->fd);
 	}
@@ -379,6 +381,7 @@ static enum status ring_save(struct store *store, const struct store_place *plac
 		set_word(s, LOG_RING_SAVED_UNTIL, r->until_ns);
 		set_word(s, LOG_RING_SAVED, r->highest);
 	}
+	s->unsaved = status != ST_OK && status != ST_END;
 	free(r);
 	return status;
 }

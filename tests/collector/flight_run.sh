@@ -312,6 +312,30 @@ test_small_disk() {
 		"$dump" "$f" >"$work/told"
 		expect whole '^log whole=1 .* unread=0'
 	done
+	rm -f "$work"/small/*
+	[ "$sanitized" = 0 ] || { umount "$work/small"; return; }
+	"$record" --out "$work/small" --min-free 2M --ring 2M -- "$flight_program" steps=30 2>"$work/told"
+	equal 'a ring that does not fit' $? 0
+	expect 'its reason' 'small has 3.0 MiB left, the ring needs 2M and --min-free leaves 2M'
+	# what cannot be saved is left, and is saved when there is room
+	"$record" --out "$work/small" --min-free 0 --ring 2M -- sh -c \
+		'"$1" steps=30 flush wait=500 save & sleep 0.3; head -c 9000000 /dev/zero >"$2"; wait' - \
+		"$flight_program" "$work/small/other" 2>"$work/told"
+	expect 'it could not be saved' '\.ring is left as it is: no room for a log'
+	expect 'the last line says so' 'no log was written: the ring could not be saved, and is left'
+	equal 'it is left' "$(ls "$work/small" | grep -c 'ring$')" 1
+	rm -f "$work"/small/*
+	"$record" --out "$work/small" --min-free 0 --ring 2M -- "$flight_program" steps=30 flush wait=500 kill=9 \
+		2>/dev/null &
+	pid=$!
+	sleep 0.3
+	head -c 9000000 /dev/zero >"$work/small/other" 2>/dev/null
+	wait $pid
+	equal 'status with a full disk' $? 137
+	equal 'the ring is left' "$(ls "$work/small" | grep -c 'ring$')" 1
+	rm -f "$work/small/other"
+	"$record" -q --out "$work/small" --min-free 0 --ring 1M -- true
+	equal 'and saved later' "$(ls "$work/small" | grep -c 'tacho$')" 1
 	umount "$work/small"
 }
 

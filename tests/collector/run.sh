@@ -655,7 +655,8 @@ test_record() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	"$record" --out "$work/log" --window steps:5-8 -- "$traced_program" steps 20 2>"$work/told"
 	equal status $? 0
-	expect 'last line' 'tacho-record: .*/log/.*\.tacho: [0-9]+ events, [0-9.]+ KiB; nothing was lost'
+	expect 'what was recorded' 'tacho-record: .*/log/.*\.tacho: [0-9]+ events, 3 steps, [0-9.]+ KiB; nothing was lost'
+	expect 'what to do next' "tacho-record: see it with: .*/tacho-analyze .*/log/.*\.tacho\$"
 	tell 0
 	expect steps '^sum kind=10 name=step count=3'
 	"$record" -q -- sh -c 'exit 7'
@@ -679,6 +680,40 @@ test_record() {
 	equal 'no folder for no log' "$(ls -d "$work/none" 2>/dev/null)" ''
 }
 
+# Why nothing was recorded, and which options have no effect.
+test_record_reasons() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	reason() { # pattern, then the options and the command
+		pattern=$1
+		shift
+		"$record" --out "$work/log" "$@" 2>"$work/told"
+		equal "status with $*" $? 0
+		expect "$*" "$pattern"
+	}
+	reason 'no log was written: the program made no event: no step was marked' -- true
+	reason 'steps:90-99 waits for a step, and no step was marked' -w steps:90-99 -- true
+	reason ': 50 steps were seen, and the window steps:90-99 did not come' -w steps:90-99 -- \
+		"$traced_program" steps 50
+	reason 'nothing happened that --save-on signal,death waits for' --ring 1M -- "$traced_program" steps 50
+	RANK=1 reason 'rank 1 is not in --ranks main' --ranks main -- "$traced_program" steps 5
+	reason 'log: it was removed meanwhile' -- sh -c 'rm -r "$1"; "$2" steps 5; rm -rf "$1"' - "$work/log" \
+		"$traced_program"
+	reason 'has [0-9.]+ MiB left, --min-free leaves 9999999G; the command runs without a log' \
+		--min-free 9999999G -- true
+	: >"$work/elsewhere"
+	"$record" --out "$work/elsewhere" -- "$traced_program" steps 5 2>"$work/told"
+	equal 'a file in the place of the folder' $? 0
+	expect 'at the start' 'elsewhere: Not a directory; the command runs without a log'
+	expect 'at the end' 'no log was written: .*/elsewhere is no folder'
+	reason 'at=2020-01-01T00:00:00Z,for=5s: that time is past' -w at=2020-01-01T00:00:00Z,for=5s -- true
+	reason 'save-on slow=2 has no effect without --ring' --save-on slow=2 -- true
+	reason 'window steps:1-2 is used, and not that of the preset' --preset steps -w steps:1-2 -- true
+	TACHO_PRESET=steps "$record" --out "$work/log" -w steps:1-2 -- true 2>"$work/told"
+	equal 'a later source is no contradiction' "$(grep -c preset "$work/told")" 0
+	"$record" --ctl $$ foo 2>"$work/told"
+	expect 'an unknown word' 'ctl [0-9]+: foo: neither start, stop, save nor status'
+}
+
 # What somebody has put where rings and logs are does not hold up the command.
 test_record_foreign_files() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
@@ -695,7 +730,7 @@ test_record_foreign_files() {
 test_record_odd_path() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	mkdir -p "$work/a b:c"
-	cp "$record" "$B/libtacho.so" "$B/tacho.py" "$work/a b:c"
+	cp -r "$record" "$B/libtacho.so" "$B/tacho" "$work/a b:c"
 	TMPDIR=$work "$work/a b:c/tacho-record" --out "$work/log" -- sh -c '"$@"; exit 4' - \
 		"$traced_program" steps 5 2>"$work/told"
 	equal status $? 4

@@ -260,8 +260,9 @@ def main():
             if (not args.third or i % 3 == 0) and all(word in name_of(row) for word in args.words)]
     work = tempfile.mkdtemp(prefix="hostile.")
     os.chmod(work, 0o755)
-    for name in ("tacho-record", "libtacho.so", "tacho.py"):  # where another user can read them
+    for name in ("tacho-record", "libtacho.so"):  # where another user can read them
         shutil.copy(os.path.join(args.bin, name), work)
+    shutil.copytree(os.path.join(args.bin, "tacho"), os.path.join(work, "tacho"))
     for variable in [name for name in os.environ if name.startswith("TACHO_")] + ["LD_PRELOAD", "RANK", "PYTHONPATH"]:
         os.environ.pop(variable, None)
     counts = dict.fromkeys(("passed", "failed", "unequal", "skipped"), 0)

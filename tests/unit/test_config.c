@@ -165,7 +165,38 @@ void test_command_mask(void)
 	MASKED("env\0WANDB_API_KEY=abc\0python\0", "env WANDB_API_KEY=*** python");
 	MASKED("a\0--Password\0p w\0q\0", "a --Password *** q");
 	MASKED("a\0--use-auth\0--verbose\0", "a --use-auth --verbose");
-	MASKED("a\0https://x/?token=1\0", "a https://x/?token=1");
+	MASKED("a\0https://x/?token=1\0", "a https://x/?token=***");
+	MASKED("a\0--env=WANDB_API_KEY=abc\0b\0", "a --env=WANDB_API_KEY=*** b");
+	MASKED("a\0+wandb.api_key=abc\0b\0", "a +wandb.api_key=*** b");
+	MASKED("a\0https://me:abc@host/x\0", "a https://me:***@host/x");
+	MASKED("a\0https://abc@host/x\0", "a https://***@host/x");
+	MASKED("a\0me:a:b@host\0", "a me:***@host");
+	MASKED("git\0git@host.org:me/it.git\0", "git git@host.org:me/it.git");
+	MASKED("a\0-H\0Authorization: Bearer abc\0b\0", "a -H Authorization: *** b");
+	MASKED("a\0--header\0X-Api-Key: abc\0", "a --header X-Api-Key: ***");
+	MASKED("a\0-H\0X: Bearer abc\0", "a -H X: Bearer ***");
+	MASKED("a\0--pass\0abc\0", "a --pass ***");
+	MASKED("sshpass\0-p\0abc\0ssh\0", "sshpass -p *** ssh");
+	MASKED("/usr/bin/mysql\0-pabc\0x\0", "/usr/bin/mysql -p*** x");
+	MASKED("ssh\0-p\0"
+	       "22\0",
+	       "ssh -p 22");
+	MASKED("curl\0--user\0me:abc\0x\0", "curl --user *** x");
+	MASKED("a\0--token\0-abc\0b\0", "a --token *** b");
+	MASKED("a\0{\"x\": 1, \"password\": \"abc\"}\0b\0", "a {\"x\": 1, \"password\": \"*** b");
+	MASKED("a\0Server=x;Pwd=abc;Uid=me\0", "a Server=x;Pwd=***");
+	MASKED("a\0os.environ['SECRET']='abc'\0", "a os.environ['SECRET']='***");
+	MASKED("a\0sk-0123456789abcdef\0", "a ***");
+	MASKED("a\0x=ghp_0123456789abcdef;y\0", "a x=***;y");
+	MASKED("a\0s3://b/hf_0123456789\0", "a s3://b/***");
+	MASKED("a\0sk-x\0--task-name\0mask-lm\0", "a sk-x --task-name mask-lm");
+	MASKED("a\0--max-tokens\0"
+	       "512\0--tokenizer=gpt2\0--author=me\0",
+	       "a --max-tokens 512 --tokenizer=gpt2 --author=me");
+	MASKED("a\0--tokenizer-key=abc\0", "a --tokenizer-key=***");
+	MASKED("a\0--authorization=abc\0", "a --authorization=***");
+	MASKED("a\0--key=\0\0b\0", "a --key=  b");
+	MASKED("a\0model:/key://x\0", "a model:/key://x");
 	MASKED("", "");
 	MASKED("cut", "cut");
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * seen.h - one page that tacho-record shares with the processes it records, so that it can say why
+ * nothing was recorded.  They open it by the path in TACHO_SEEN, /proc/PID/fd/N, when they begin.
+ */
+#ifndef COLLECTOR_SESSION_SEEN_H
+#define COLLECTOR_SESSION_SEEN_H
+
+#include <stdint.h>
+
+struct seen {
+	uint64_t steps; /* of processes that have ended by exit() */
+};
+
+/* In tacho-record, before the command starts: makes the page and sets the variable. */
+void seen_make(void);
+struct seen seen_read(void);
+
+/* In a recorded process: at its begin, and at its end. */
+void seen_open(const char *path);
+void seen_add_steps(uint64_t steps);
+
+#endif
