@@ -7,8 +7,6 @@
 
 /* clang-format off */
 #define SINK_LIST(X)                                                                               \
-/* clang-format off */
-#define SINK_LIST(X)                                                                               \
 	X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log)       \
 	X(tensorboard)
 /* clang-format on */
