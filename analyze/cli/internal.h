@@ -10,7 +10,6 @@
 #include "analyze/cli/options.h"
 #include "convert/input/input.h"
 #include "convert/stage/options.h"
-#include "convert/base/progress.h"
 
 struct tool {
 	struct analyze_options own;
@@ -24,7 +23,6 @@ struct tool {
 	uint32_t rules_crc; /* of the file of --phases; 0: the defaults */
 	bool is_far;        /* standard output is not what it seems: mpirun hands it on */
 	struct buf page;
-	struct progress progress;
 };
 
 void tool_complain(const char *path, const struct error *err);
@@ -39,10 +37,8 @@ bool is_utf8(void);
 /* Finds the files that the operands stand for; says on standard error how many it passed over. */
 enum status tool_paths(struct tool *t, char **operands, size_t count, struct input_paths *paths,
 		       struct error *err);
-/* A run over paths, with progress; `reports` NULL: those of the tool. */
+/* A run over paths; `reports` NULL: those of the tool. */
 struct engine_request tool_request(struct tool *t, char *const *paths, size_t count);
-enum status tool_accumulate(struct tool *t, const struct engine_request *how,
-			    struct engine_result *out, struct error *err);
 /* Says what was wrong with inputs; the status of the first, ST_OK if none was. */
 enum status tool_judge(const struct tool *t, const struct engine_result *r);
 /*

@@ -43,7 +43,7 @@ enum status partial_make(struct tool *t, char *const *paths, size_t count, struc
 	how.is_part = true;
 	buf_init(&settings, CHUNK_BYTES);
 	partial_settings(t, &settings);
-	status = tool_accumulate(t, &how, &result, err);
+	status = engine_accumulate(&result, &how, err);
 	if (status == ST_OK)
 		status = engine_partial_put(&result, buf_text(&settings), out, err);
 	if (status == ST_OK && inputs)

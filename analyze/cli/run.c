@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TOOL "tacho-analyze"
@@ -24,14 +23,6 @@ enum { FIRST_EVENT_BYTES = 64 << 10 };
 void tool_complain(const char *path, const struct error *err)
 {
 	say_error(TOOL, path, err);
-}
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* ---- inputs ----------------------------------------------------------------------------- */
@@ -55,22 +46,9 @@ enum status tool_paths(struct tool *t, char **operands, size_t count, struct inp
 				  err);
 }
 
-/* `now` NULL: the line goes away. */
-static void draw_progress(struct tool *t, const struct progress_now *now)
+static void show_progress(const char *text)
 {
-	struct buf line;
-
-	buf_init(&line, 4096);
-	if (!now)
-		progress_end(&t->progress, &line);
-	if (!now || progress_line(&t->progress, now, &line))
-		fputs(buf_text(&line), stderr);
-	buf_release(&line);
-}
-
-static void show_progress(void *self, uint64_t events)
-{
-	draw_progress(self, &(struct progress_now){ .now_ns = clock_ns(), .events = events });
+	fputs(text, stderr);
 }
 
 struct engine_request tool_request(struct tool *t, char *const *paths, size_t count)
@@ -94,20 +72,8 @@ struct engine_request tool_request(struct tool *t, char *const *paths, size_t co
 					   : 1,
 		.helpers = threads - 1,
 		.scratch = scratch_folder(),
-		.progress = show ? show_progress : NULL,
-		.progress_self = t,
+		.show = show ? show_progress : NULL,
 	};
-}
-
-enum status tool_accumulate(struct tool *t, const struct engine_request *how,
-			    struct engine_result *out, struct error *err)
-{
-	enum status status;
-
-	t->progress.begin_ns = clock_ns();
-	status = engine_accumulate(out, how, err);
-	draw_progress(t, NULL);
-	return status;
 }
 
 /* ---- runs ------------------------------------------------------------------------------- */
@@ -163,7 +129,7 @@ static enum status read_paths(struct tool *t, const struct input_paths *paths,
 
 	how.reports = reports;
 	how.pictures = pictures;
-	return tool_accumulate(t, &how, out, err);
+	return engine_accumulate(out, &how, err);
 }
 
 enum status tool_read(struct tool *t, char **operands, size_t count,

@@ -2,39 +2,99 @@
 #include "analyze/engine/engine.h"
 
 #include "analyze/engine/accumulate.h"
+#include "convert/base/progress.h"
 #include "convert/input/input.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { RESIDENT_BYTES = 64 * 1024 };
 
 struct engine {
 	const struct engine_request *how;
 	struct engine_result *all;
-	pthread_mutex_t lock; /* of what follows, and of `all` */
-	size_t next;          /* input to be taken */
-	uint64_t events;
+	pthread_mutex_t lock;                   /* of what follows, and of `all` */
+	size_t next;                            /* input to be taken */
+	uint64_t events, done_bytes, all_bytes; /* done_bytes: of inputs that are closed */
+	struct input **open;                    /* by input; NULL: not open, or no memory */
 	enum status status; /* of what is nobody's input: memory, ceilings of the merged tables */
 	struct error error;
 };
 
-struct progress { /* of one input: the pump says how many events it has given */
+struct given { /* of one input: the pump says how many events it has given */
 	struct engine *engine;
 	uint64_t reported;
 };
 
-static void report_progress(void *self, uint64_t events)
+static void note_events(void *self, uint64_t events)
 {
-	struct progress *p = self;
+	struct given *p = self;
 	struct engine *e = p->engine;
 
 	pthread_mutex_lock(&e->lock);
 	e->events += events - p->reported;
 	p->reported = events;
-	e->how->progress(e->how->progress_self, e->events);
 	pthread_mutex_unlock(&e->lock);
+}
+
+/* Bytes of all inputs; 0 where one is no file of its own. */
+static uint64_t bytes_of(const struct engine_request *how)
+{
+	uint64_t sum = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < how->count; i++) {
+		if (stat(how->paths[i], &st) != 0 || !S_ISREG(st.st_mode))
+			return 0;
+		sum += (uint64_t)st.st_size;
+	}
+	return sum;
+}
+
+static void look(void *self, struct progress_now *now)
+{
+	struct engine *e = self;
+	double work;
+
+	pthread_mutex_lock(&e->lock);
+	now->events = e->events;
+	now->done_bytes = e->done_bytes;
+	now->all_bytes = e->all_bytes;
+	work = (double)e->done_bytes;
+	for (size_t i = 0; i < e->how->count && i < e->next; i++) {
+		struct input_progress at;
+
+		if (!e->open[i])
+			continue;
+		input_look(e->open[i], &at);
+		now->done_bytes += at.read_bytes;
+		work += at.share * (double)at.all_bytes;
+	}
+	pthread_mutex_unlock(&e->lock);
+	now->share = now->all_bytes ? work / (double)now->all_bytes : 0;
+}
+
+/* An input that is open, or NULL when it is about to be closed. */
+static void note_open(struct engine *e, size_t index, struct input *in)
+{
+	struct input_progress at;
+
+	if (!e->open)
+		return;
+	pthread_mutex_lock(&e->lock);
+	if (e->open[index] && !in) {
+		input_look(e->open[index], &at);
+		e->done_bytes += at.all_bytes;
+	}
+	e->open[index] = in;
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void show(void *self, const char *text)
+{
+	((struct engine *)self)->how->show(text);
 }
 
 static void merge(struct engine *e, struct tables *from, size_t input)
@@ -71,7 +131,7 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 					    .rules = e->how->rules,
 					    .budget = &budget,
 					    .needs = NEED_STEP | NEED_LINK };
-	struct progress progress = { .engine = e };
+	struct given given = { .engine = e };
 	struct acc_request how = {
 		.reports = e->all->reports,
 		.rules = e->how->rules,
@@ -83,8 +143,8 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 		.pictures = e->how->count == 1 ? e->how->pictures : PICTURES_NONE,
 		.is_alone = e->how->count == 1 && !e->how->is_part,
 		.ceiling = share_of(e, 2),
-		.progress_self = &progress,
-		.progress = e->how->progress ? report_progress : NULL,
+		.progress_self = &given,
+		.progress = e->open ? note_events : NULL,
 	};
 	struct pipeline pipeline;
 
@@ -129,8 +189,10 @@ static void *work(void *self)
 		bool usable = false;
 
 		enum status status = input_open(&in, e->how->paths[index], e->how->scratch, err);
-		if (status == ST_OK)
+		if (status == ST_OK) {
+			note_open(e, index, in);
 			status = trace_new(&trace, share_of(e, 3), err);
+		}
 		if (status == ST_OK)
 			status = tables_new(&into, e->all->types, share_of(e, 3), err);
 		if (status == ST_OK)
@@ -142,6 +204,7 @@ static void *work(void *self)
 			merge(e, into, index);
 		tables_free(into);
 		trace_free(trace);
+		note_open(e, index, NULL);
 		input_close(in);
 		outcome->status = status;
 	}
@@ -153,6 +216,7 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 			      struct error *err)
 {
 	struct engine e = { .how = how, .all = out };
+	struct progress_ticker *ticker = NULL;
 
 	TRY(engine_result_init(out, how->reports, how->memory_bytes, err));
 	const struct engine_outcome none = { .status = ST_OK };
@@ -166,9 +230,15 @@ enum status engine_accumulate(struct engine_result *out, const struct engine_req
 	for (unsigned i = 0; i < helpers && i + 1 < e.how->count; i++)
 		if (pthread_create(&threads[started], NULL, work, &e) == 0)
 			started++;
+	if (how->show && (e.open = calloc(how->count ? how->count : 1, sizeof(*e.open)))) {
+		e.all_bytes = bytes_of(how);
+		ticker = progress_start(&(struct progress_hooks){ look, show }, &e);
+	}
 	work(&e); /* this thread too, and alone if there is no other */
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
+	progress_stop(ticker);
+	free(e.open);
 	free(threads);
 	pthread_mutex_destroy(&e.lock);
 	if (e.status != ST_OK)

@@ -25,9 +25,9 @@ struct engine_request {
 	unsigned threads;       /* at least 1 */
 	unsigned helpers;       /* of an input that is alone; 0: none */
 	const char *scratch;    /* folder for unlinked files */
-	/* Events read so far by all inputs; called by one thread at a time.  NULL: nobody asks. */
-	void (*progress)(void *self, uint64_t events);
-	void *progress_self;
+	/* A line that replaces the one before, for a terminal; called on a thread of its own.
+	 * NULL: nobody looks. */
+	void (*show)(const char *text);
 };
 /*
  * Before reports finish; released with engine_result_release(), also after an error.  ST_OK even if

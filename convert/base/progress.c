@@ -22,17 +22,15 @@ static void put_count(struct buf *out, double count)
 		buf_putf(out, "%.0f", count);
 }
 
-/* From the share of the input that is read; an input is read at an even pace. */
-static void put_left(struct buf *out, const struct progress_now *now, double spent_s)
+/* From the share of the work that is done, which goes on at an even pace. */
+static void put_left(struct buf *out, double share, double spent_s)
 {
-	double left_s;
+	double left_s = share > 0 && share < 1 ? spent_s * (1 - share) / share : LEFT_MAX_S + 1;
+	unsigned s;
 
-	if (!now->done_bytes || now->done_bytes > now->all_bytes)
-		return;
-	left_s = spent_s * (double)(now->all_bytes - now->done_bytes) / (double)now->done_bytes;
 	if (left_s > LEFT_MAX_S)
 		return;
-	unsigned s = (unsigned)(left_s + 0.5);
+	s = (unsigned)(left_s + 0.5);
 	if (s >= 3600)
 		buf_putf(out, ", %u:%02u:%02u left", s / 3600, s / 60 % 60, s % 60);
 	else
@@ -51,6 +49,8 @@ bool progress_line(struct progress *p, const struct progress_now *now, struct bu
 		buf_putf(out, "%.1f MB", (double)now->done_bytes / 1e6);
 	if (now->done_bytes && now->all_bytes)
 		buf_putf(out, " of %.1f MB", (double)now->all_bytes / 1e6);
+	if (now->done_bytes && now->done_bytes < now->all_bytes)
+		buf_putf(out, " at %.1f MB/s", (double)now->done_bytes / 1e6 / spent_s);
 	if (now->events) {
 		buf_put_text(out, now->done_bytes ? ", " : "");
 		put_count(out, (double)now->events);
@@ -58,7 +58,7 @@ bool progress_line(struct progress *p, const struct progress_now *now, struct bu
 		put_count(out, (double)now->events / spent_s);
 		buf_put_text(out, "/s");
 	}
-	put_left(out, now, spent_s);
+	put_left(out, now->share, spent_s);
 	return true;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * progress.h - the line that a terminal shows while a long run goes on: how much of the input is
- * read, events, events per second, time left.  It makes texts; a tool's main.c writes them, and
- * only to a terminal.  A thread of its own makes them, so that long calls are covered too.
+ * read and how fast, events, events per second, time left.  It makes texts; a tool's main.c writes
+ * them, and only to a terminal.  A thread of its own makes them, so that long calls are covered
+ * too.
  */
 #ifndef CONVERT_BASE_PROGRESS_H
 #define CONVERT_BASE_PROGRESS_H
@@ -20,6 +21,7 @@ struct progress_now {
 	uint64_t now_ns;
 	uint64_t events;                /* so far */
 	uint64_t done_bytes, all_bytes; /* of the input, packed; all 0: unknown */
+	double share;                   /* of the work that is done, 0 to 1; 0: unknown */
 };
 
 /*

@@ -70,12 +70,17 @@ void print_clocks(void *self, const char *line)
 static void look(void *self, struct progress_now *now)
 {
 	struct run *r = self;
+	struct input_progress at;
 
 	now->events = atomic_load(&r->events);
 	now->done_bytes = atomic_load(&r->size.copied);
 	pthread_mutex_lock(&r->lock);
-	if (r->reading)
-		input_progress(r->reading, &now->done_bytes, &now->all_bytes);
+	if (r->reading) {
+		input_look(r->reading, &at);
+		now->done_bytes = at.read_bytes;
+		now->all_bytes = at.all_bytes;
+		now->share = at.share;
+	}
 	pthread_mutex_unlock(&r->lock);
 }
 

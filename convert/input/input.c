@@ -20,6 +20,8 @@ enum {
 	BOMB_RATIO = 200,               /* ... more than this much of what was packed: no trace */
 };
 
+enum { MILLION = 1000000 };
+
 struct input {
 	char *path, *scratch;
 	int fd;
@@ -38,10 +40,11 @@ struct input {
 	size_t cap, at, len;
 	uint64_t skipped;
 	bool ended;
-	_Atomic uint64_t packed_bytes; /* taken from the file so far; for input_progress() */
+	_Atomic uint64_t packed_bytes; /* taken from the file so far; for input_look() */
+	_Atomic uint32_t given;        /* millionths and one; 0: nothing was noted */
 
-	bool is_random;
-	int random_fd; /* fd itself, or that of the scratch file */
+	bool is_random, is_passed; /* is_passed: input_passed() counts, not input_read_at() */
+	int random_fd;             /* fd itself, or that of the scratch file */
 	uint64_t size;
 };
 
@@ -358,11 +361,40 @@ enum status input_read_at(const struct input *in, uint64_t at, void *bytes, size
 			break;
 		*got += (size_t)n;
 	}
+	if (in->random_fd == in->fd &&
+	    !in->is_passed) /* else all was counted when it was unpacked */
+		atomic_fetch_add_explicit(&((struct input *)(uintptr_t)in)->packed_bytes, *got,
+					  memory_order_relaxed);
 	return ST_OK;
 }
 
-void input_progress(const struct input *in, uint64_t *done, uint64_t *all)
+void input_note(struct input *in, uint64_t given, uint64_t all)
 {
-	*done = atomic_load_explicit(&in->packed_bytes, memory_order_relaxed);
-	*all = in->file_bytes;
+	double share = all ? (double)given / (double)all : 1;
+
+	atomic_store_explicit(&in->given, 1 + (uint32_t)(share * MILLION), memory_order_relaxed);
+}
+
+void input_passed(struct input *in, uint64_t done, uint64_t all)
+{
+	if (!in->is_passed) /* before other threads read */
+		in->is_passed = true;
+	if (in->random_fd == in->fd)
+		atomic_store_explicit(&in->packed_bytes,
+				      (uint64_t)((double)done / (double)all * (double)in->size),
+				      memory_order_relaxed);
+	else
+		input_note(in, done, all);
+}
+
+void input_look(const struct input *in, struct input_progress *out)
+{
+	uint32_t given = atomic_load_explicit(&in->given, memory_order_relaxed);
+	uint64_t done = atomic_load_explicit(&in->packed_bytes, memory_order_relaxed);
+
+	out->all_bytes = in->file_bytes;
+	out->read_bytes = in->file_bytes && done > in->file_bytes ? in->file_bytes : done;
+	out->share = in->file_bytes ? (double)out->read_bytes / (double)in->file_bytes : 0;
+	if (given) /* reading and giving take as long, more or less */
+		out->share = (out->share + (double)(given - 1) / MILLION) / 2;
 }

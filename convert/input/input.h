@@ -51,8 +51,18 @@ uint64_t input_size(const struct input *in); /* unpacked bytes; known after inpu
 enum status input_read_at(const struct input *in, uint64_t at, void *bytes, size_t len, size_t *got,
 			  struct error *err);
 
-/* For a progress line: packed bytes read so far and in all (0: unknown).  Any thread. */
-void input_progress(const struct input *in, uint64_t *done, uint64_t *all);
+/*
+ * For a progress line.  A source that gives nothing on before it has read its input to the end says
+ * so by input_note(in, 0, 1), and then how much of what it read it has given on.
+ */
+struct input_progress {
+	uint64_t read_bytes, all_bytes; /* as they are stored; all 0: unknown */
+	double share;                   /* of the work, 0 to 1 */
+};
+void input_note(struct input *in, uint64_t given, uint64_t all);
+/* Of a source that gives on at once what it reads with input_read_at(): `done` of `all` parts. */
+void input_passed(struct input *in, uint64_t done, uint64_t all);
+void input_look(const struct input *in, struct input_progress *out); /* any thread */
 
 /*
  * What the operands of a command line mean: a file or "-" is itself; a folder is every file below

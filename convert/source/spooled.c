@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/spooled.h"
 
+#include "convert/input/input.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,8 @@ enum status spool_source_open(struct source **out, const struct source_type *typ
 		return fail_memory(err);
 	s->base.type = type;
 	s->trace = trace;
+	s->in = in;
+	input_note(in, 0, 1);
 	left.opening = left.opening > 2 * reader->own_bytes ? left.opening - reader->own_bytes
 							    : left.opening / 2;
 	left.opening /= reader->spools;
@@ -96,6 +100,10 @@ enum status spool_source_next(struct source *source, struct batch *out, struct e
 		if (status == ST_OK && s->is_biased)
 			take_bias(s, out);
 	} while (status == ST_OK && !out->count);
+	if (status == ST_OK) {
+		s->given += out->count;
+		input_note(s->in, s->given, spool_totals(s->spool).events);
+	}
 	if (status == ST_END && s->fault.status != ST_OK) {
 		if (err)
 			*err = s->fault;

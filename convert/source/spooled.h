@@ -23,6 +23,8 @@ struct spool_source {
 	int64_t base_ns;    /* is added to the file's times; set at its end */
 	uint32_t process;   /* which loses events from before the epoch, 0: the input as a whole */
 	struct error fault; /* what ended the input */
+	struct input *in;   /* for its progress */
+	uint64_t given;     /* events */
 };
 
 struct spool_reader {

@@ -202,7 +202,7 @@ void test_input_stdin(void)
 	struct error err = { 0 };
 	struct input *in;
 	int ends[2], saved = dup(STDIN_FILENO);
-	uint64_t done, all;
+	struct input_progress at;
 	size_t len;
 
 	if (!CHECK(pipe(ends) == 0))
@@ -216,8 +216,8 @@ void test_input_stdin(void)
 		CHECK_OK(input_peek(in, 100, &bytes, &len, &err), &err);
 		CHECK_U64(len, sizeof(text));
 		CHECK_MEM(bytes, text, sizeof(text));
-		input_progress(in, &done, &all);
-		CHECK_U64(all, 0);
+		input_look(in, &at);
+		CHECK_U64(at.all_bytes, 0);
 		CHECK_OK(input_random(in, &err), &err); /* nothing was passed yet */
 		CHECK_U64(input_size(in), sizeof(text));
 		input_close(in);

@@ -261,12 +261,12 @@ static uint64_t bytes_of(const char *path)
 {
 	struct input *in = NULL;
 	struct error err = { 0 };
-	uint64_t done, all = 0;
+	struct input_progress at = { .all_bytes = 0 };
 
 	if (CHECK_OK(input_open(&in, path, "/tmp", &err), &err))
-		input_progress(in, &done, &all);
+		input_look(in, &at);
 	input_close(in);
-	return all;
+	return at.all_bytes;
 }
 
 static void check_members(const struct input_paths *paths)

@@ -44,6 +44,7 @@ struct log_source {
 	struct open_block *open; /* at fixed places, which the heap orders by their next event */
 	size_t open_cap;
 	struct heap heap;
+	struct input *in;                /* for its progress; read through the index */
 	struct log_readahead *readahead; /* opens blocks; NULL until the first is due */
 	unsigned threads;
 	bool is_sparing;           /* one of many inputs, so memory is short */
@@ -162,6 +163,7 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 		return fail_memory(err);
 	*s = (struct log_source){
 		.source = { &source_log },
+		.in = in,
 		.index = { .in = in, .trace = trace, .ceiling = budget->opening },
 		.batch_events = batch,
 		.batch_words = batch * BATCH_ARGS,
@@ -217,6 +219,7 @@ static enum status open_next(struct log_source *s, struct error *err)
 		place++;
 	TRY(vec_reserve(&s->open, &s->open_cap, place + 1, err));
 	s->heap.self = s->open;
+	input_passed(s->in, s->next + 1, s->index.count);
 	if (!s->readahead)
 		TRY(log_readahead_open(&s->readahead, &s->index, s->threads, s->is_sparing, err));
 	s->next++;
