@@ -9,6 +9,7 @@
 enum {
 	KEEP = 1 << 17,           /* spans and ranges of a thread, phase intervals of a process */
 	WAIT = 1 << 17,           /* gaps of a process that wait for the step thread's time */
+	WAIT_FOR_WORK = 512,      /* and for work of calls, which is behind other work */
 	MEMORY_KIND_PAGEABLE = 1, /* CUPTI's */
 };
 
@@ -216,7 +217,9 @@ static enum status kernels_put(struct causes *c, struct cause_process *p, const 
 			       struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	struct span one = span_of(e);
+	struct asked_call one = {
+		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .name = e->name, .track = e->track
+	};
 
 	if (c->how.is_partial || p->expected > 1 || !e->correlation ||
 	    (e->flags & EVENT_BEGAN_EARLIER) || e->begin_ns < t->asked_until_ns)
@@ -350,6 +353,16 @@ static enum status copy_put(struct causes *c, struct cause_process *p, const str
 	return spans_put(&cause_thread(c, l->track)->spans[OF_BLOCKING_COPY], &one, &p->keep, err);
 }
 
+static void work_put(struct causes *c, struct cause_process *p, const struct event *e)
+{
+	const struct launch *l = p->asked.count ? batch_launch(c->batch, e) : NULL;
+
+	if (e->begin_ns < p->works_ns)
+		p->works_ns = e->begin_ns;
+	if (l)
+		asked_work(&p->asked, l->begin_ns, l->track);
+}
+
 static enum status event_put(struct causes *c, const struct event *e, struct error *err)
 {
 	struct cause_process *p;
@@ -357,8 +370,8 @@ static enum status event_put(struct causes *c, const struct event *e, struct err
 	if (e->kind > KIND_OVERHEAD)
 		return ST_OK;
 	p = process_of(c, e->track);
-	if (event_is_gpu_work(e) && e->begin_ns < p->works_ns)
-		p->works_ns = e->begin_ns;
+	if (event_is_gpu_work(e))
+		work_put(c, p, e);
 	switch (e->kind) {
 	case KIND_API:
 		return call_put(c, p, e, err);
@@ -447,12 +460,19 @@ static enum status gap_put(struct cause_process *p, const struct idle_gap *gap, 
 	return ST_OK;
 }
 
-static bool is_final(const struct cause_process *p, const struct idle_gap *gap)
+static bool is_final(struct cause_process *p, const struct idle_gap *gap)
 {
 	uint64_t need_ns = gap->end_ns;
 
 	if (gap->part != PART_TAIL && gap->origin != ORIGIN_LAUNCH)
 		return true;
+	if (gap->part != PART_TAIL && p->gap_count - p->gap_head < WAIT_FOR_WORK) {
+		const struct asked_call *lost;
+
+		asked_find(&p->asked, gap->asked_ns, gap->launch_begin_ns, &lost);
+		if (lost)
+			return false; /* its work may still come */
+	}
 	if (gap->part != PART_TAIL && gap->launch_begin_ns < need_ns)
 		need_ns = gap->launch_begin_ns;
 	return need_ns <= gap->begin_ns || need_ns <= p->front_ns;

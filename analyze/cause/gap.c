@@ -331,15 +331,17 @@ static enum status after(struct walk *w, uint64_t begin_ns, uint64_t end_ns, str
 	return add(w, why, call_end_ns, end_ns, err);
 }
 
-/* From when on the gap is of work that is not in the file: none that was launched by then begins,
- * though the GPU does nothing.  The gap's end: it never is.  *call: the name of that launch. */
+/* From when on the gap is of work that is not in the file: none that was launched by then begins
+ * for long, or none of what a call before L launched ever does.  The gap's end: it never is. *call:
+ * the name of that launch. */
 static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
 {
 	const struct idle_gap *g = w->gap;
 	bool is_launched = g->part != PART_TAIL,
 	     is_explained = g->is_graph_internal || g->has_waited;
-	const struct span *early = asked_find(&w->p->asked, g->asked_ns,
-					      is_launched ? g->launch_begin_ns : UINT64_MAX);
+	const struct asked_call *lost;
+	const struct asked_call *early = asked_find(
+		&w->p->asked, g->asked_ns, is_launched ? g->launch_begin_ns : UINT64_MAX, &lost);
 	uint64_t since_ns = g->end_ns;
 
 	if (is_launched && !is_explained) {
@@ -351,8 +353,12 @@ static uint64_t unrecorded_since(const struct walk *w, uint32_t *call)
 		*call = early->name;
 	}
 	since_ns = later(since_ns, g->begin_ns);
-	return since_ns < g->end_ns && g->end_ns - since_ns > BEGINS_WITHIN_NS ? since_ns
-									       : g->end_ns;
+	if (since_ns < g->end_ns && g->end_ns - since_ns > BEGINS_WITHIN_NS)
+		return since_ns;
+	if (!is_launched || !lost)
+		return g->end_ns;
+	*call = lost->name;
+	return earlier(later(lost->end_ns, g->begin_ns), g->end_ns);
 }
 
 enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,

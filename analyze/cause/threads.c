@@ -191,7 +191,7 @@ uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 
 /* ---- calls whose work may be missing ----------------------------------------------------- */
 
-enum status asked_put(struct asked *a, const struct span *call, struct error *err)
+enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err)
 {
 	if (a->count == a->cap && a->cap >= ASKED_MAX && a->head < a->cap / 2)
 		a->head = a->cap / 2;
@@ -206,15 +206,36 @@ enum status asked_put(struct asked *a, const struct span *call, struct error *er
 	return ST_OK;
 }
 
-const struct span *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns)
+void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track)
 {
-	const struct span *first = NULL;
+	uint32_t low = a->head, high = a->count, mid;
 
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (a->items[mid].begin_ns < begin_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < a->count && a->items[low].begin_ns == begin_ns; low++)
+		a->items[low].has_work |= a->items[low].track == track;
+}
+
+const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns,
+				    const struct asked_call **lost)
+{
+	const struct asked_call *first = NULL, *one;
+
+	*lost = NULL;
 	while (a->head < a->count && a->items[a->head].begin_ns <= after_ns)
 		a->head++;
-	for (uint32_t i = a->head; i < a->count && a->items[i].begin_ns < before_ns; i++)
-		if (!first || a->items[i].end_ns < first->end_ns)
-			first = &a->items[i];
+	for (uint32_t i = a->head; i < a->count && a->items[i].begin_ns < before_ns; i++) {
+		one = &a->items[i];
+		if (!first || one->end_ns < first->end_ns)
+			first = one;
+		if (!one->has_work && (!*lost || one->end_ns < (*lost)->end_ns))
+			*lost = one;
+	}
 	return first;
 }
 

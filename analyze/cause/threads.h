@@ -42,8 +42,13 @@ struct ranges {
 };
 
 /* Calls that put kernels on a GPU, in the order of their begin; those before `head` are over. */
+struct asked_call {
+	uint64_t begin_ns, end_ns;
+	uint32_t name, track;
+	bool has_work; /* some of its work has begun */
+};
 struct asked {
-	struct span *items;
+	struct asked_call *items;
 	uint32_t head, count, cap;
 };
 
@@ -81,10 +86,14 @@ enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uin
 uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
 
 /* Not earlier than the last one. */
-enum status asked_put(struct asked *a, const struct span *call, struct error *err);
+enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err);
+/* Work of the call on that thread which began then has begun. */
+void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track);
 /* Of the calls that began after `after_ns` and before `before_ns` the one that ended first, or
- * NULL. The others before it are forgotten: `after_ns` never descends. */
-const struct span *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns);
+ * NULL; *lost: the same of those without work.  The others before it are forgotten: `after_ns`
+ * never descends. */
+const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns,
+				    const struct asked_call **lost);
 
 enum status frames_put(struct frames *f, const struct call_frame *one, struct error *err);
 uint32_t frames_find(const struct frames *f, uint64_t begin_ns, uint64_t correlation);

@@ -214,12 +214,13 @@ static void tell_family(const struct facts *f, const struct savings *s, enum fam
 static enum status put_unexplained(const struct facts *f, struct table *t, double ns,
 				   struct error *err)
 {
-	static const struct {
+	const struct {
 		const char *cause, *words;
 	} reasons[] = {
 		{ "unrecorded", "in which work may run that is not in the file" },
 		{ "lost", "in which records are missing" },
-		{ "before_window", "before work whose launch is not in the file" },
+		{ "before_window", f->has_launches ? "before work whose launch is not in the file"
+						   : "as no launch can be matched with its work" },
 		{ "profiler", "in which the recording itself took time" },
 		{ "unknown", "for reasons that the file does not tell" },
 	};

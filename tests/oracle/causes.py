@@ -126,6 +126,7 @@ class Causes:
         self.add_pageable()
         self.covers = {}
         self.index_work()
+        self.with_work = {self.key(call) for call in self.launches.values() if call is not None}
         self.kernel_calls = self.outer_kernel_calls()
 
     def is_long(self, call):
@@ -164,6 +165,11 @@ class Causes:
                     seen = event.order
             self.seen[device] = seen
 
+    @staticmethod
+    def key(call):
+        """Of a call, whatever a cut has left of it."""
+        return call.begin, phases.thread(call), call.args.get("correlation")
+
     def outer_kernel_calls(self):
         """Calls that put kernels on the only GPU; of a call in another the outer one counts."""
         if len(getattr(self.oracle, "whole", self.oracle).devices) > 1:
@@ -189,7 +195,11 @@ class Causes:
         if call is not None and self.after_launch(gap, call)(gap.end) == "dispatch":
             found.append(call)
         first = min(found, key=lambda one: one.end, default=None)
-        if first is None or gap.end - max(first.end, gap.begin) <= BEGINS_WITHIN:
+        if first is not None and gap.end - max(first.end, gap.begin) > BEGINS_WITHIN:
+            return max(first.end, gap.begin), first
+        lost = [one for one in found if self.key(one) not in self.with_work] if gap.event else []
+        first = min(lost, key=lambda one: one.end, default=None)
+        if first is None or first.end >= gap.end:
             return gap.end, None
         return max(first.end, gap.begin), first
 

@@ -36,6 +36,20 @@ def thinned(rows):
             or row["args"]["correlation"] % 2000 == 0]
 
 
+def without_tenth(rows):
+    """Every tenth kernel is lost; its launch is there."""
+    kernels = [row for row in rows if row.get("cat") == "kernel"]
+    gone = {id(row) for row in sorted(kernels, key=lambda row: row["ts"])[5::10]}
+    return [row for row in rows if id(row) not in gone]
+
+
+def without_ids(rows):
+    """No call says which work is its own."""
+    for row in rows:
+        (row.get("args") or {}).pop("correlation", None)
+    return rows
+
+
 def begun_by_a_profiler(rows):
     """Five seconds of a profiler's own start before anything else, with what it calls."""
     first = min(row["ts"] for row in rows if row.get("ph") == "X")
@@ -88,6 +102,29 @@ def same_idle(checks, label, before, after):
     checks.same(f"{label}: idle time by cause", got, want)
 
 
+def idle_by_cause(report):
+    return {row["cause"]: row["ns"] for row in report["ranks"][0]["gpus"][0]["idle_causes"]}
+
+
+def lost_is_unrecorded(checks, label, before, after):
+    """What lost kernels leave free, and their time, is no other cause's."""
+    was, got = idle_by_cause(before), idle_by_cause(after)
+    lost = sum(gpu["not_busy_ns"] for gpu in after["ranks"][0]["gpus"]) - sum(
+        gpu["not_busy_ns"] for gpu in before["ranks"][0]["gpus"])
+    checks.say(got.get("unrecorded", 0) - was.get("unrecorded", 0) >= lost,
+               f"{label}: {lost} ns and more are unrecorded", str(got.get("unrecorded")))
+    more = {cause: ns - was.get(cause, 0) for cause, ns in got.items() if cause != "unrecorded"}
+    checks.say(max(more.values()) <= 0.01 * lost, f"{label}: no other cause has more", str(more))
+
+
+def nothing_matches(checks, label, before, after):
+    trust = after["ranks"][0]["trust"]
+    checks.same(f"{label}: launches, with work", (trust["launches"], trust["with_launch"]),
+                (before["ranks"][0]["trust"]["launches"], 0))
+    checks.say(after["verdict"]["bound"] == "NO VERDICT" and "no launch can be matched" in
+               after["verdict"]["sentence"], f"{label}: is said", after["verdict"]["sentence"])
+
+
 def outside_is_pauses(checks, label, before, after):
     """A step no longer reaches to the next, so what little lay between them is outside, too."""
     count = len(after["ranks"][0]["steps"]) - 1
@@ -125,6 +162,11 @@ CHANGES = [
     ("kineto/h100_qwen_0.5b_inference", "begun by a profiler", begun_by_a_profiler, same_idle),
     ("kineto/v100_ddp_rank1of2_memory", "with pauses", with_pauses, outside_is_pauses),
     ("kineto/v100_resnet50_slow_loader_2021", "with pauses", with_pauses, outside_is_pauses),
+    ("kineto/v100_ddp_rank1of2_memory", "without every tenth kernel", without_tenth,
+     lost_is_unrecorded),
+    ("kineto/b200_eager", "without every tenth kernel", without_tenth,
+     lost_is_unrecorded),
+    ("kineto/v100_ddp_rank1of2_memory", "without ids", without_ids, nothing_matches),
     ("judged/param_resnet_kineto", "as it is", unchanged, phases_are({"backward": 2786.5})),
     ("judged/param_linear_kineto", "as it is", unchanged, phases_are({"backward": 224.8})),
 ]

@@ -72,8 +72,12 @@ def scenes():
         {"host:other": 1000, "host:forward": 5, "unrecorded": 2995})
     made["unrecorded: a graph"] = (
         frame() + [call("cudaGraphLaunch", 1500, 5, 9)], {"unrecorded": 4000})
-    made["launched at the end, and never begins"] = (
-        frame() + [call("cudaLaunchKernel", 5100, 5, 9)], other_than({"host:forward": 5, **LAUNCH}))
+    made["unrecorded: launched at the end, and never begins"] = (
+        frame() + [call("cudaLaunchKernel", 5100, 5, 9)],
+        {"host:other": 3100, "host:forward": 5, "unrecorded": 895})
+    made["launched before, and begins behind"] = (
+        frame() + [call("cudaLaunchKernel", 5100, 5, 9), kernel("C", 9500, 9600, 9, stream=8)],
+        other_than({"host:forward": 5, **LAUNCH}))
     made["a memset of nothing"] = (
         frame() + [call("cudaMemsetAsync", 3000, 5, 9)], other_than({"host:forward": 5, **LAUNCH}))
     made["sync"] = (frame() + [call("cudaStreamSynchronize", 1500, 4490, 9)],

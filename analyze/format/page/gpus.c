@@ -143,7 +143,9 @@ static void add_causes(const struct page *p, double window_ns, size_t most, int 
 	double longest = 0, sum = 0;
 	const char *instead = p->is_sampled ? "not in a sample"
 			      : p->trust.count && !view_u64(&p->trust, 0, "with_launch")
-				      ? "need launches; this file has none"
+				      ? view_u64(&p->trust, 0, "launches")
+						? "no launch can be matched with its work"
+						: "need launches; this file has none"
 				      : NULL;
 	const struct block_column columns[] = {
 		{ .text = "not busy, by cause",

@@ -267,7 +267,7 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 	add_warning(
 		b, "UNRECORDED",
 		blocks_text(b, "In %.1f %% of the window work runs that is not in the file.", pct),
-		"What was launched does not begin for over 1 ms: that is no idle time.");
+		"What was launched does not begin for over 1 ms, or never: that is no idle time.");
 }
 
 /* What the folder holds beside the run that all figures are of. */

@@ -439,6 +439,8 @@ enum status launch_find(struct context *c, size_t count, struct error *err)
 
 			if (call->kind == KIND_API && call->correlation)
 				TRY(call_enter(c, call, err));
+			else if (call->kind == KIND_API && name_starts(c, call->name))
+				table_of(c, call)->totals.launches++; /* nothing tells its work */
 		}
 		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
 			TRY(work_find(c, e, &s->copies[copies], &is_known, err));
