@@ -6,7 +6,8 @@
  *
  * Samples are counters named bytes_in_use and peak_bytes_in_use, and what an allocator said it had
  * given out in all when it gave or took memory ("Total Allocated" of Kineto).  The device is that
- * of the track: cuda:N, or cpu where there is none.
+ * of the track, cuda:N.  The host is no device: where there is nothing else, entries are empty, as
+ * those of a callback that asks JAX's devices for their statistics.
  *
  * A step has an entry when there is a sample in it, that is between the begin of its mark and the
  * begin of the next; a device is in it when one of these samples is its own.  The value is the
@@ -21,7 +22,7 @@
 
 #include <string.h>
 
-enum { DEVICES = 256, CPU = DEVICES, GAUGES };
+enum { DEVICES = 256 };
 
 struct gauge {
 	bool sampled; /* in this step */
@@ -33,7 +34,7 @@ struct memory {
 	uint32_t names[2], total;      /* bytes_in_use, peak_bytes_in_use, total_allocated */
 	uint32_t step;                 /* of the samples in the gauges, as event.step; 0 none */
 	bool any_entry, any_sample;
-	struct gauge gauges[GAUGES];
+	struct gauge gauges[DEVICES];
 };
 
 enum sample { SAMPLE_NONE, SAMPLE_IN_USE, SAMPLE_PEAK };
@@ -70,18 +71,14 @@ static enum status put_entry(struct memory *m, struct error *err)
 		return ST_OK;
 	buf_put_text(b, m->any_entry ? ",\n " : "[");
 	buf_putf(b, "{\"step\": %u, \"memory\": {", m->step ? m->step - 1 : 0);
-	for (size_t i = 0; i < GAUGES; i++) {
+	for (size_t i = 0; i < DEVICES; i++) {
 		struct gauge *g = &m->gauges[i];
 
 		if (!g->sampled)
 			continue;
 		buf_put_text(b, is_first ? "" : ", ");
-		if (i == CPU)
-			buf_put_text(b, "\"cpu\"");
-		else
-			buf_putf(b, "\"cuda:%zu\"", i);
-		buf_putf(b, ": {\"bytes_in_use\": %llu, \"peak_bytes_in_use\": %llu}",
-			 (unsigned long long)g->in_use, (unsigned long long)g->peak);
+		buf_putf(b, "\"cuda:%zu\": {\"bytes_in_use\": %llu, \"peak_bytes_in_use\": %llu}",
+			 i, (unsigned long long)g->in_use, (unsigned long long)g->peak);
 		is_first = g->sampled = false;
 	}
 	buf_put_text(b, "}}");
@@ -96,7 +93,7 @@ static enum status turn_step(struct memory *m, uint32_t step, struct error *err)
 	if (m->step)
 		TRY(put_entry(m, err));
 	m->any_sample = false; /* those before the first step are in no entry */
-	for (size_t i = 0; i < GAUGES; i++)
+	for (size_t i = 0; i < DEVICES; i++)
 		m->gauges[i].sampled = false;
 	m->step = step;
 	return ST_OK;
@@ -123,12 +120,17 @@ static enum status put_sample(struct sink *s, const struct event *e, struct erro
 	}
 	if (step != m->step)
 		TRY(turn_step(m, step, err));
-	g = &m->gauges[k->device == NO_ID ? CPU : k->device];
+	m->any_sample = true;
+	if (k->device == NO_ID) {
+		s->left_out++;
+		return ST_OK;
+	}
+	g = &m->gauges[k->device];
 	if (what == SAMPLE_IN_USE)
 		g->in_use = bytes;
 	if (bytes > g->peak)
 		g->peak = bytes;
-	g->sampled = m->any_sample = true;
+	g->sampled = true;
 	s->written++;
 	return ST_OK;
 }

@@ -159,6 +159,7 @@ fit(Callback(start_step=2, end_step=7, trace_python=%s, log_dir="%s"), 1, 9)
             for figures in row["memory"].values():
                 self.assertEqual(set(figures), {"bytes_in_use", "peak_bytes_in_use"})
                 self.assertLessEqual(0 < figures["bytes_in_use"], figures["peak_bytes_in_use"])
+            self.assertNotIn("cpu", row["memory"])
             self.assertNotIn("cuda:0", {} if self.has_gpu() else row["memory"])
 
     @staticmethod

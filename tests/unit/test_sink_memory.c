@@ -50,12 +50,10 @@ void test_memory_steps(void)
 	sample(&run, run_counter(&run, 0, "temperature"), 3, 70);
 	sample(&run, host, 4, 40);
 	profile_is(&run, "[{\"step\": 0, \"memory\": {"
-			 "\"cuda:0\": {\"bytes_in_use\": 200, \"peak_bytes_in_use\": 900},"
-			 "\"cpu\": {\"bytes_in_use\": 50, \"peak_bytes_in_use\": 50}}},"
+			 "\"cuda:0\": {\"bytes_in_use\": 200, \"peak_bytes_in_use\": 900}}},"
 			 "{\"step\": 2, \"memory\": {"
 			 "\"cuda:0\": {\"bytes_in_use\": 400, \"peak_bytes_in_use\": 1500}}},"
-			 "{\"step\": 3, \"memory\": {"
-			 "\"cpu\": {\"bytes_in_use\": 40, \"peak_bytes_in_use\": 50}}}]");
+			 "{\"step\": 3, \"memory\": {}}]"); /* the host is no device */
 }
 
 /* Numbers may come again, right behind the first: each mark is a step. */
@@ -135,10 +133,10 @@ void test_memory_odd_samples(void)
 	sink_run_make(&run);
 	trace = run.trace;
 	sample(&run, run_counter(&run, 100000, "bytes_in_use"), 1, 5);
-	sample(&run, run_counter(&run, NO_ID, "bytes_in_use"), 1, -5);
-	sample(&run, run_counter(&run, NO_ID, "bytes_in_use"), 1, 1e300);
+	sample(&run, run_counter(&run, 2, "bytes_in_use"), 1, -5);
+	sample(&run, run_counter(&run, 2, "bytes_in_use"), 1, 1e300);
 	if (sink_run_write(&run, &sink_memory, false, &text))
-		CHECK_STR(buf_text(&text), "[{\"step\": 0, \"memory\": {\"cpu\": "
+		CHECK_STR(buf_text(&text), "[{\"step\": 0, \"memory\": {\"cuda:2\": "
 					   "{\"bytes_in_use\": 0, \"peak_bytes_in_use\": 0}}}]\n");
 	CHECK_U64(trace_lost(trace, 0, LOSS_NO_PLACE), 1);
 	buf_release(&text);
