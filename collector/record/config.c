@@ -9,9 +9,13 @@
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { FILE_MAX = 1 << 20, TEXT_MAX = 65536, KEY_MAX = 2 * OPTION_NAME };
 
@@ -122,15 +126,33 @@ static enum status take_key(const struct file *f, const char *inside, const cJSO
 		    (unsigned long long)find_byte(f, outer, inner), item->string, why.text);
 }
 
+static bool is_section(const cJSON *item)
+{
+	return cJSON_IsObject(item) && !strcmp(item->string, "profiling");
+}
+
+/*
+ * A file may be a program's own, with a section for us: what else is in it is left alone, and so
+ * are other sections in any file.
+ */
+static bool is_of_others(const struct file *f, const cJSON *item, bool has_section)
+{
+	return (has_section || cJSON_IsObject(item)) && !option_find(f->sets, item->string, NULL);
+}
+
 static enum status take_keys(const struct file *f, const cJSON *root, struct error *err)
 {
 	const cJSON *item, *part;
+	bool has_section = false;
 	int outer = 0;
 
+	cJSON_ArrayForEach(item, root) has_section |= is_section(item);
 	cJSON_ArrayForEach(item, root)
 	{
-		if (!cJSON_IsObject(item) || strcmp(item->string, "profiling") != 0) {
-			TRY(take_key(f, "", item, outer++, -1, err));
+		if (!is_section(item)) {
+			if (!is_of_others(f, item, has_section))
+				TRY(take_key(f, "", item, outer, -1, err));
+			outer++;
 			continue;
 		}
 		int inner = 0;
@@ -158,22 +180,72 @@ static enum status take_object(const struct file *f, struct error *err)
 	return status;
 }
 
+static bool is_yaml(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+}
+
+/*
+ * YAML is read where training programs read it, in Python: a child prints it as JSON.
+ */
+static enum status read_yaml(const char *path, char *text, size_t *len, struct error *err)
+{
+	static const char script[] =
+		"import json, sys\n"
+		"try:\n"
+		"    import yaml\n"
+		"except ImportError:\n"
+		"    sys.exit(1)\n"
+		"with open(sys.argv[1], encoding='utf-8') as file:\n"
+		"    json.dump(yaml.safe_load(file), sys.stdout, default=str)\n";
+	char *const argv[] = { "python3", "-c", (char *)(uintptr_t)script, (char *)(uintptr_t)path,
+			       NULL };
+	posix_spawn_file_actions_t actions;
+	int ends[2], status = 0;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	int failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	for (ssize_t n = 1; !failed && n > 0 && *len < FILE_MAX;) {
+		n = read(ends[0], text + *len, FILE_MAX - *len);
+		*len += n > 0 ? (size_t)n : 0;
+	}
+	close(ends[0]);
+	if (failed || waitpid(child, &status, 0) < 0 || status != 0)
+		return fail(err, ST_FORMAT, NOWHERE,
+			    "not read: a YAML file needs python3 with PyYAML, and YAML in it");
+	return ST_OK;
+}
+
 enum status record_config_take(const char *path, const struct option_set *sets, struct error *err)
 {
 	struct file file = { .sets = sets };
+	enum status status = ST_OK;
 	FILE *f = fopen(path, "rbe");
 	struct error why;
 
 	if (!f)
 		return fail(err, ST_IO, NOWHERE, "%s: %s", path, strerror(errno));
 	char *text = calloc(1, FILE_MAX + 1);
-	file.len = text ? fread(text, 1, FILE_MAX, f) : 0;
+	if (text && is_yaml(path))
+		status = read_yaml(path, text, &file.len, &why);
+	else
+		file.len = text ? fread(text, 1, FILE_MAX, f) : 0;
 	file.text = text;
 	fclose(f);
 	if (!text)
 		return fail_memory(err);
 	arena_init(&texts, 2 * FILE_MAX);
-	enum status status = take_object(&file, &why);
+	if (status == ST_OK)
+		status = take_object(&file, &why);
 	free(text);
 	if (status != ST_OK)
 		return fail(err, status, NOWHERE, "%s: %s", path, why.text);

@@ -404,6 +404,45 @@ with tacho.TorchCallback({config}) as profiler:
                                  self.write("train.py", LOOP))
                 self.assertEqual(self.log(os.path.basename(words[1]) + ".d").steps, [2, 3, 4])
 
+    GUIDE = """latent_dims: 256
+training:
+  epochs: 10  # shorter run for profiling
+profiling:
+  wait: 1
+  warmup: 1
+  active: 3
+  repeat: 1
+  record_shapes: true
+  with_stack: false
+"""
+
+    def test_the_guides_own_file(self):
+        """Other sections beside `profiling`; YAML where Python has PyYAML, else a clear word."""
+        config = self.write("latent.yaml", self.GUIDE)
+        has_yaml = common.subprocess.run(["python3", "-c", "import yaml"], check=False,
+                                         stderr=common.subprocess.DEVNULL).returncode == 0
+        done = self.run_command(os.path.join(common.BIN, "tacho-record"), "-q", "--config", config,
+                                "--", common.sys.executable, self.write("train.py", LOOP),
+                                check=False)
+        if has_yaml:
+            self.assertEqual(self.log("profiler_traces").steps, [2, 3, 4])
+        else:
+            self.assertEqual((done.status, done.err), (4, "tacho-record: %s: not read: a YAML file "
+                                                       "needs python3 with PyYAML, and YAML in it\n"
+                                                       % config))
+        fake = self.path("fake")  # a stand-in that knows this one file
+        os.mkdir(fake)
+        self.write("fake/yaml.py", """
+def safe_load(file):
+    assert "latent_dims: 256" in file.read()
+    return {"latent_dims": 256, "training": {"epochs": 10},
+            "profiling": {"wait": 1, "warmup": 1, "active": 3, "repeat": 1, "with_stack": False}}
+""")
+        self.run_command(os.path.join(common.BIN, "tacho-record"), "-q", "--config", config,
+                         "--out", "given", "--", common.sys.executable, self.path("train.py"),
+                         PYTHONPATH=fake)
+        self.assertEqual(self.log("given").steps, [2, 3, 4])
+
     def test_schedule_from_the_command_line(self):
         self.record(LOOP, "--profiling.wait", "2", "--profiling.warmup", "1",
                     "--profiling.active", "2", "--profiling.repeat", "2",
