@@ -30,15 +30,17 @@ void tool_complain(const char *path, const struct error *err)
 enum status tool_paths(struct tool *t, char **operands, size_t count, struct input_paths *paths,
 		       struct error *err)
 {
-	size_t passed_over;
+	struct passed_over passed;
 
 	if (!count)
 		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
-	TRY(source_paths_find(paths, operands, count, scratch_folder(), &passed_over, err));
-	if (passed_over && !t->common.quiet)
-		say(TOOL, "passed over %zu JSON files that are no traces", passed_over);
-	if (paths->special && !t->common.quiet)
-		say(TOOL, "passed over %zu FIFOs, devices or sockets", paths->special);
+	TRY(source_paths_find(paths, operands, count, scratch_folder(), &passed, err));
+	if (!t->common.quiet) {
+		say_passed_over(TOOL, passed.no_trace, PASSED_NO_TRACE);
+		say_passed_over(TOOL, passed.own, PASSED_OWN);
+		say_passed_over(TOOL, passed.twin, PASSED_TWIN);
+		say_passed_over(TOOL, paths->special, PASSED_SPECIAL);
+	}
 	return filter_find_origin(&t->filter, paths->paths, paths->count,
 				  &(struct budget){ .opening = (size_t)t->common.memory_bytes / 4,
 						    .resident = FIRST_EVENT_BYTES,

@@ -23,6 +23,12 @@ void say(const char *tool, const char *fmt, ...)
 	free(text);
 }
 
+void say_passed_over(const char *tool, size_t count, const char *what)
+{
+	if (count)
+		say(tool, "passed over %zu %s", count, what);
+}
+
 void say_error(const char *tool, const char *file, const struct error *err)
 {
 	char at[40] = "";

@@ -175,14 +175,16 @@ static enum status convert(struct run *r, char *const *operands, size_t count)
 	uint64_t bytes = 0;
 	struct progress_ticker *ticker = NULL;
 	struct buf account;
-	size_t passed_over = 0;
-	enum status status = source_paths_find(&r->paths, operands, count, r->budget.scratch,
-					       &passed_over, &err);
+	struct passed_over passed;
+	enum status status =
+		source_paths_find(&r->paths, operands, count, r->budget.scratch, &passed, &err);
 
-	if (passed_over && !r->common.quiet)
-		say(TOOL, "passed over %zu JSON files that are no traces", passed_over);
-	if (r->paths.special && !r->common.quiet)
-		say(TOOL, "passed over %zu FIFOs, devices or sockets", r->paths.special);
+	if (!r->common.quiet) {
+		say_passed_over(TOOL, passed.no_trace, PASSED_NO_TRACE);
+		say_passed_over(TOOL, passed.own, PASSED_OWN);
+		say_passed_over(TOOL, passed.twin, PASSED_TWIN);
+		say_passed_over(TOOL, r->paths.special, PASSED_SPECIAL);
+	}
 	if (!r->common.quiet && isatty(STDERR_FILENO))
 		ticker = progress_start(&(struct progress_hooks){ look, show }, r);
 	if (status == ST_OK)

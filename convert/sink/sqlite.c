@@ -14,6 +14,7 @@
 #include "convert/output/output.h"
 #include "convert/sink/sink_list.h"
 #include "convert/sink/data_tables.h"
+#include "convert/source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +149,8 @@ static enum status database_open(struct sink *s, const struct sink_request *req,
 	/* nobody but us has the file, and without a whole one there is none: no journal */
 	TRY(run(d,
 		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-		"PRAGMA page_size=8192; PRAGMA cache_size=-4096; PRAGMA user_version=1; BEGIN",
+		"PRAGMA page_size=8192; PRAGMA cache_size=-4096; PRAGMA user_version=1;"
+		"PRAGMA application_id=" SQLITE_OWN_NUMBER "; BEGIN",
 		err));
 	for (size_t i = 0; i < TABLE_COUNT; i++)
 		TRY(make_table(d, &data_tables[i], &d->inserts[i], err));

@@ -12,7 +12,9 @@
 enum {
 	HEAD_BYTES = 64 * 1024,
 	SHOWN_BYTES = 16,
-	CLAIM = 50 /* a bid that means it */
+	CLAIM = 50,       /* a bid that means it */
+	OWN_BYTES = 4096, /* in which an output says that it is ours */
+	SQLITE_ID_AT = 68,
 };
 
 /* The best bidder that was not asked yet, marked as asked; NULL: there is none. */
@@ -98,9 +100,24 @@ enum status source_open(struct source **out, struct input *in, struct trace *tra
 	return worst;
 }
 
+static bool head_contains(const uint8_t *head, size_t len, const char *text)
+{
+	return memmem(head, len < OWN_BYTES ? len : OWN_BYTES, text, strlen(text)) != NULL;
+}
+
+/* Whether it is an output of ours: of SQLite's header, bytes 68 to 71 are the application's id. */
+static bool is_own(const uint8_t *head, size_t len)
+{
+	static const char sqlite[] = "SQLite format 3";
+
+	if (len >= SQLITE_ID_AT + 4 && !memcmp(head, sqlite, sizeof(sqlite)))
+		return !memcmp(head + SQLITE_ID_AT, SQLITE_OWN_ID, 4);
+	return head_contains(head, len, OWN_KEY) && head_contains(head, len, "Tacho");
+}
+
 /* Whether a file that was only found is one of ours.  A fault counts as a yes: it is reported when
  * the file is opened, and a log is never passed over. */
-static bool is_claimed(const char *path, const char *scratch)
+static bool is_claimed(const char *path, const char *scratch, bool *own)
 {
 	struct input *in = NULL;
 	const uint8_t *head;
@@ -120,28 +137,94 @@ static bool is_claimed(const char *path, const char *scratch)
 	ask_bidders(bids, head, len);
 	for (size_t i = 0; source_types[i]; i++)
 		claimed = claimed || bids[i] >= CLAIM;
+	*own = is_own(head, len);
 	input_close(in);
 	return claimed;
 }
 
-enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
-			      const char *scratch, size_t *passed_over, struct error *err)
+/* Whether a path ends so; a member of an archive may be packed like a file. */
+static bool path_ends(const char *path, const char *end)
 {
-	size_t kept = 0;
+	size_t len = strlen(path), cut = strlen(end);
 
-	TRY(input_paths_find(out, operands, count, scratch, err));
-	for (size_t i = 0; i < out->count; i++) {
-		if (out->searched[i] && !is_claimed(out->paths[i], scratch)) {
-			free(out->paths[i]);
+	len -= len > 3 && !strcmp(path + len - 3, ".gz") ? 3 : 0;
+	return len > cut && !strncmp(path + len - cut, end, cut);
+}
+
+/* Whether JSON lies beside the XSpace that it shows, as HOST.trace.json or perfetto_trace.json. */
+static bool is_twin(const struct input_paths *paths, size_t json)
+{
+	const char *path = paths->paths[json], *slash = strrchr(path, '/');
+	size_t folder = slash ? (size_t)(slash + 1 - path) : 0, host;
+	bool is_of_all = path_ends(path, "perfetto_trace.json");
+
+	if (!path_ends(path, ".trace.json") && !is_of_all)
+		return false;
+	host = (size_t)(strstr(path + folder, is_of_all ? "perfetto" : ".trace.json") - path);
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *other = paths->paths[i];
+		const char *end =
+			strstr(other + (strlen(other) > folder ? folder : 0), ".xplane.pb");
+
+		if (end && !strncmp(other, path, folder) && !strchr(other + folder, '/') &&
+		    (is_of_all || ((size_t)(end - other) == host && !strncmp(other, path, host))))
+			return true;
+	}
+	return false;
+}
+
+enum found { FOUND_INPUT, FOUND_NO_TRACE, FOUND_OWN, FOUND_TWIN };
+
+/* Leaves those out of which `found` says what they are, unless nothing else would be left. */
+static size_t leave_out(struct input_paths *paths, enum found *found, enum found what)
+{
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0; i < paths->count; i++)
+		count += found[i] == what;
+	if (count == paths->count && what != FOUND_NO_TRACE)
+		return 0;
+	for (size_t i = 0; i < paths->count; i++) {
+		if (found[i] == what) {
+			free(paths->paths[i]);
 			continue;
 		}
-		out->searched[kept] = out->searched[i];
-		out->paths[kept++] = out->paths[i];
+		found[kept] = found[i];
+		paths->searched[kept] = paths->searched[i];
+		paths->paths[kept++] = paths->paths[i];
 	}
-	*passed_over = out->count - kept;
-	out->count = kept;
-	if (kept)
+	paths->count = kept;
+	return count;
+}
+
+enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
+			      const char *scratch, struct passed_over *passed, struct error *err)
+{
+	enum found *found;
+
+	*passed = (struct passed_over){ 0 };
+	TRY(input_paths_find(out, operands, count, scratch, err));
+	found = calloc(out->count + 1, sizeof(*found));
+	if (!found)
+		return fail_memory(err);
+	for (size_t i = 0; i < out->count; i++) {
+		bool own = false;
+
+		if (!out->searched[i])
+			continue;
+		if (!is_claimed(out->paths[i], scratch, &own))
+			found[i] = FOUND_NO_TRACE;
+		else if (is_twin(out, i))
+			found[i] = FOUND_TWIN;
+		else if (own)
+			found[i] = FOUND_OWN;
+	}
+	passed->no_trace = leave_out(out, found, FOUND_NO_TRACE);
+	passed->twin = leave_out(out, found, FOUND_TWIN);
+	passed->own = leave_out(out, found, FOUND_OWN);
+	free(found);
+	if (out->count)
 		return ST_OK;
 	return fail(err, ST_FORMAT, NOWHERE, "none of the %zu JSON files found is a trace",
-		    *passed_over);
+		    passed->no_trace);
 }

@@ -326,7 +326,8 @@ void test_chrome_import(void)
 	e->schema = run_schema(&run, consts, 6, args, 1);
 	e->args = words;
 	file = written(&run, false, &text);
-	CHECK(strstr(buf_text(&text), "{\n  \"distributedInfo\": {\"rank\": 5, \"note\": "
+	CHECK(strstr(buf_text(&text), "{\n  \"converted_by\": \"Tacho\",\n"
+				      "  \"distributedInfo\": {\"rank\": 5, \"note\": "
 				      "\"a:b,\\\"c\\\"\"},\n") == buf_text(&text));
 	CHECK_STR(text_of(file, "traceName"), "a/b.json");
 	CHECK(cJSON_GetObjectItem(file, ".imported") == NULL);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
 #include "convert/stage/filter/filter.h"
 #include "convert/input/input.h"
+#include "convert/source/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,4 +57,56 @@ void test_source_unknown(void)
 		  ST_FORMAT);
 	CHECK_STR(err.text,
 		  "not a trace that Tacho reads (it begins with the bytes 7f 45 4c 46 02 01)");
+}
+
+/* What is left of a folder, without the folder's name and in its order. */
+static void check_found(struct folder *s, size_t no_trace, size_t own, size_t twin,
+			const char *expected)
+{
+	struct input_paths paths = { .count = 0 };
+	struct passed_over passed;
+	struct error err = { 0 };
+	char found[1024] = "", *folder = s->folder;
+	size_t at = 0;
+
+	CHECK_OK(source_paths_find(&paths, &folder, 1, "/tmp", &passed, &err), &err);
+	for (size_t i = 0; i < paths.count && at < sizeof(found); i++)
+		at += (size_t)snprintf(found + at, sizeof(found) - at, "%s ",
+				       paths.paths[i] + strlen(s->folder) + 1);
+	CHECK_STR(found, expected);
+	CHECK_U64(passed.no_trace, no_trace);
+	CHECK_U64(passed.own, own);
+	CHECK_U64(passed.twin, twin);
+	input_paths_free(&paths);
+}
+
+static void write_text(struct folder *s, const char *name, const char *text)
+{
+	folder_write(s, name, text, strlen(text));
+}
+
+void test_source_paths_of_folder(void)
+{
+	static const char kineto[] = "{\"traceEvents\": []}";
+	static const char ours[] = "{\n  \"converted_by\": \"Tacho\",\n \"traceEvents\": []}";
+	static const char plane[] = "\x0a\x0b\x12\x09/host:CPU";
+	char database[100] = "SQLite format 3";
+	struct folder s;
+
+	folder_make(&s);
+	memcpy(database + 68, SQLITE_OWN_ID, 4);
+	write_text(&s, "ours.json", ours);
+	folder_write(&s, "ours.sqlite", database, sizeof(database));
+	check_found(&s, 0, 0, 0, "ours.json ours.sqlite "); /* there is nothing else */
+	write_text(&s, "a.json", kineto);
+	write_text(&s, "report.json", "{\"schema\": 1}");
+	check_found(&s, 1, 2, 0, "a.json ");
+	write_text(&s, "jax/h.xplane.pb", plane);
+	write_text(&s, "jax/h.trace.json", kineto);
+	write_text(&s, "jax/hh.trace.json", kineto);
+	write_text(&s, "jax/perfetto_trace.json", kineto);
+	folder_gzip(&s, "jax/h.trace.json.gz", kineto, strlen(kineto), 0);
+	write_text(&s, "h.trace.json", kineto);
+	check_found(&s, 1, 2, 3, "a.json h.trace.json jax/h.xplane.pb jax/hh.trace.json ");
+	folder_remove(&s);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/chrome/internal.h"
 
+#include "convert/source/source.h"
+
 #include "schemas/base/json_text.h"
 
 #include <stdio.h>
@@ -132,7 +134,7 @@ static void put_imported(struct buf *b, const struct chrome_file *f, const struc
 		bool is_first_pass = i < s->const_count;
 
 		if (trace_text(t, a->key, NULL)[0] == '.' || key_is(t, a, "traceEvents") ||
-		    key_is(t, a, "baseTimeNanoseconds") ||
+		    key_is(t, a, OWN_KEY) || key_is(t, a, "baseTimeNanoseconds") ||
 		    (key_is(t, a, "deviceProperties") && next_device(f, 0)) ||
 		    key_is(t, a, "distributedInfo") != is_first_pass)
 			continue;
@@ -148,7 +150,7 @@ void chrome_put_head(struct buf *b, const struct chrome_file *f)
 	size_t len;
 	const char *host = trace_text(f->trace, p->host, &len);
 
-	buf_put_text(b, "{\n");
+	buf_put_text(b, "{\n  \"" OWN_KEY "\": \"Tacho\",\n");
 	if (f->is_native) {
 		buf_put_text(b, "  \"schemaVersion\": 1,\n");
 		if (p->rank != NO_RANK)

@@ -202,7 +202,6 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 			 loss_text(why));
 		pb_put_bytes(out, SPACE_WARNINGS, s->scratch.data, s->scratch.len);
 	}
-	put_programs(s, out);
 	plane = pb_begin(out, SPACE_PLANES);
 	tb_names_clear(&s->names);
 	pb_put_text(out, PLANE_NAME, XPLANE_ENVIRONMENT);
@@ -214,5 +213,6 @@ enum status tb_put_environment(struct tb_space *s, struct buf *out, struct error
 	buf_put(out, s->names.entries.data, s->names.entries.len);
 	pb_end(out, plane);
 	pb_put_text(out, SPACE_HOSTNAMES, s->host);
+	put_programs(s, out);
 	return buf_status(out, err);
 }

@@ -326,15 +326,16 @@ enum status tb_space_write(struct tb_space *s, const char *host, uint64_t origin
 	buf_init(&w.head, SMALL_BYTES);
 	buf_init(&w.tail, (size_t)INT32_MAX);
 	status = tb_steps_finish(&s->steps, err);
-	if (status == ST_OK)
-		status = write_planes(&w, err);
-	if (status == ST_OK)
-		status = write_idle_planes(&w, err);
-	buf_clear(&w.head);
+	/* first, as its first bytes say whose file it is */
 	if (status == ST_OK)
 		status = tb_put_environment(s, &w.head, err);
 	if (status == ST_OK)
 		status = out_write(s->out, w.head.data, w.head.len, err);
+	buf_clear(&w.head);
+	if (status == ST_OK)
+		status = write_planes(&w, err);
+	if (status == ST_OK)
+		status = write_idle_planes(&w, err);
 	free(w.done);
 	buf_release(&w.heads);
 	buf_release(&w.head);
