@@ -570,3 +570,30 @@ void test_kineto_gzip_cut(void)
 	free(text);
 	free(packed);
 }
+
+/* TSL ends each list with {}, which saves it the last comma; elsewhere something is missing. */
+void test_kineto_empty_elements(void)
+{
+	static const char *const categories[] = { "cpu_op", "other" }; /* of Kineto; of anybody */
+	static const struct {
+		const char *before, *after;
+		uint64_t damaged;
+	} rows[] = { { "", "{}", 0 }, { "{},", "{}", 1 }, { "{}, {},", "{}", 2 } };
+	char text[2048];
+
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct import m;
+		size_t at = (size_t)snprintf(text, sizeof(text), "%s", rows[i / 2].before);
+
+		for (unsigned k = 0; k < 8; k++) /* the later ones are taken by their template */
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+					       "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"f\", "
+					       "\"pid\": 1, \"tid\": 1, \"ts\": %u, \"dur\": 1},",
+					       categories[i % 2], 10 * k);
+		snprintf(text + at, sizeof(text) - at, "%s", rows[i / 2].after);
+		import_elements(&m, text);
+		CHECK_U64(m.count, 8);
+		CHECK_U64(trace_lost(m.trace, 0, LOSS_DAMAGED), rows[i / 2].damaged);
+		import_end(&m);
+	}
+}

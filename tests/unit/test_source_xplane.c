@@ -484,6 +484,34 @@ void test_xplane_pieces(void)
 	buf_release(&b);
 }
 
+/* As JAX writes `_src` in each event: the first counts, and nothing is damaged. */
+void test_xplane_stat_again(void)
+{
+	size_t plane, line, e;
+	struct read r;
+	struct buf b;
+
+	buf_init(&b, CEILING);
+	plane = begin_plane(&b, "/host:CPU");
+	line = begin_line(&b, 1, "python", 0);
+	e = begin_event(&b, 1, 1000, 1000);
+	put_text_stat(&b, XEVENT_STATS, 1, "train.py:7");
+	put_text_stat(&b, XEVENT_STATS, 1, "train.py:9");
+	put_text_stat(&b, XEVENT_STATS, 1, "train.py:7");
+	end_event(&b, e);
+	pb_end(&b, line);
+	put_name(&b, PLANE_EVENT_METADATA, 1, "k");
+	put_name(&b, PLANE_STAT_METADATA, 1, "_src");
+	pb_end(&b, plane);
+	read_bytes(&r, b.data, b.len);
+	CHECK_U64(r.count, 1);
+	CHECK_U64(trace_lost(r.trace, 0, LOSS_DAMAGED), 0);
+	CHECK_STR(text_of(&r, &r.events[0], "_src"), "train.py:7");
+	CHECK_STR(text_of(&r, &r.events[0], "_src.2"), "train.py:9");
+	release(&r);
+	buf_release(&b);
+}
+
 /* A text that says to be of 2 GiB, and an event that really is longer than the window. */
 void test_xplane_huge(void)
 {

@@ -243,6 +243,8 @@ static enum status take_event(struct chrome_import *j, struct error *err)
 	const struct kineto_event *k = &j->document.event;
 	enum phase_type as;
 
+	if (k->is_empty)
+		return ST_OK;
 	if (!k->has_ph)
 		return lose(j, LOSS_DAMAGED);
 	as = type_of(k->ph.text[0]);
@@ -296,6 +298,8 @@ static enum status read_all(struct spool_source *s, struct chrome_import *j, con
 		else if (d->found == KINETO_KEY)
 			TRY(take_key(j, err));
 	} while (d->found != KINETO_END);
+	if (kineto_document_damaged(d))
+		import_lose(&j->to, LOSS_DAMAGED, kineto_document_damaged(d));
 	spool_source_clock(s, j->base_ns, j->to.first_ns);
 	TRY(import_schema_id(&j->attrs, &schema, err));
 	if (j->pairs)

@@ -89,7 +89,8 @@ void kineto_drop_repeated(struct buf *list)
 
 /* ---- elements and keys ---- */
 
-static enum status read_object(struct kineto_event *e, struct json_scan *s, struct error *err)
+static enum status read_object(struct kineto_event *e, struct json_scan *s, bool *has_members,
+			       struct error *err)
 {
 	struct kineto_member m;
 	struct json *member;
@@ -98,6 +99,7 @@ static enum status read_object(struct kineto_event *e, struct json_scan *s, stru
 		TRY(json_next(s, &m.key, err));
 		if (m.key.type == JSON_OBJECT_END)
 			return buf_status(&e->others, err);
+		*has_members = true;
 		TRY(json_next(s, &m.value, err));
 		if (m.value.type == JSON_OBJECT && kineto_is(&m.key, "args")) {
 			TRY(read_members(&e->args, s, err)); /* of two the last counts */
@@ -124,9 +126,11 @@ static enum status read_element(struct kineto_document *d, struct error *err)
 	struct json_scan *s = &d->scan;
 	uint64_t begin = json_at(s);
 	struct json token;
+	bool has_members;
 
 	do {
 		json_hold(s);
+		has_members = false;
 		*e = (struct kineto_event){ .args = e->args, .others = e->others };
 #define X(name) e->name.text = "";
 		KINETO_MEMBER_LIST(X)
@@ -137,12 +141,15 @@ static enum status read_element(struct kineto_document *d, struct error *err)
 		TRY(json_next(s, &token, err));
 		d->in_events = token.type != JSON_ARRAY_END;
 		if (token.type == JSON_OBJECT)
-			TRY(read_object(e, s, err));
+			TRY(read_object(e, s, &has_members, err));
 		else if (d->in_events)
 			TRY(json_raw(s, &token, err));
 	} while (json_again(s));
 	e->text_len = (size_t)(json_at(s) - begin);
 	e->text = (const char *)s->at - e->text_len;
+	e->is_empty = token.type == JSON_OBJECT && !has_members;
+	d->ends_empty = d->in_events ? e->is_empty : d->ends_empty;
+	d->empty_count += e->is_empty;
 	e->has_ph = e->ph.type == JSON_STRING && e->ph.len == 1;
 	d->has_elements |= d->in_events;
 	d->has_ph |= e->has_ph;

@@ -22,6 +22,7 @@ struct kineto_event { /* one element of traceEvents; of a member that is absent 
 #undef X
 	struct buf args, others; /* struct kineto_member; slices as long as the scanner's */
 	bool has_ph;             /* it is an object, with a letter as "ph" */
+	bool is_empty;           /* {}: TSL ends its lists so, which saves it the last comma */
 	bool is_first;           /* of the array: no comma stands before it */
 	const char *text;        /* all of it, from the end of the element before it on */
 	size_t text_len;
@@ -36,6 +37,8 @@ struct kineto_document {
 	bool in_events, has_events; /* the scanner is in traceEvents, or was */
 	bool is_bare;               /* there are no keys around them */
 	bool is_begun, has_elements, has_ph;
+	uint64_t empty_count; /* elements {} */
+	bool ends_empty;      /* the last element is one; who passes elements by himself says so */
 };
 
 /* Reads from where the input stands. */
@@ -59,6 +62,12 @@ enum status kineto_members_read(struct buf *list, const struct json *object, str
 const struct kineto_member *kineto_find(const struct buf *list, const char *key);
 /* Drops all but the last of arguments with the same key, which is what other readers see. */
 void kineto_drop_repeated(struct buf *list);
+
+/* How many elements {} stand where no list ends: they were something. */
+static inline uint64_t kineto_document_damaged(const struct kineto_document *d)
+{
+	return d->empty_count - d->ends_empty;
+}
 
 bool kineto_is(const struct json *value, const char *text); /* a string, and this one */
 

@@ -310,6 +310,8 @@ static enum status take_event(struct kineto_import *k, struct error *err)
 	struct draft d = { 0 };
 
 	k->fast.number_count = 0;
+	if (e->is_empty)
+		return ST_OK;
 	if (!e->has_ph)
 		return lose(k, LOSS_DAMAGED);
 	d.ph = e->ph.text[0];
@@ -358,8 +360,10 @@ enum status kineto_import_read(struct kineto_import *k, struct input *in, struct
 
 	kineto_document_init(d, in);
 	do {
-		while (d->in_events && kineto_fast_take(k, &d->scan, &status, err))
+		while (d->in_events && kineto_fast_take(k, &d->scan, &status, err)) {
+			d->ends_empty = false;
 			TRY(status);
+		}
 		TRY(kineto_document_next(d, fault, err));
 		if (d->found == KINETO_EVENT)
 			TRY(take_event(k, err));
@@ -375,6 +379,7 @@ enum status kineto_import_finish(struct kineto_import *k, const char *path, stru
 	uint32_t command = kineto_tracks_finish(&k->tracks, 0), count;
 
 	TRY(kineto_head_finish(k, command, path, err));
+	k->head.damaged += kineto_document_damaged(&k->document);
 	if (k->head.damaged)
 		import_lose(&k->to, LOSS_DAMAGED, k->head.damaged);
 	/* GPUs that are used without being described become devices, too. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ATTRS_MOST = 256, TOKEN_BYTES = 32 };
+enum { ATTRS_MOST = 256, TOKEN_BYTES = 32, ATTR_KEY_BYTES = 128 };
 
 /* Numbers that repeat from event to event; others are argument values. */
 static const char *const repeating[] = { "device_id",
@@ -41,17 +41,33 @@ static const struct attr *find_attr(const struct buf *list, uint32_t key)
 	return NULL;
 }
 
-static void put_attr(struct xplane_import *x, const struct attr *a, bool is_arg)
+/*
+ * A stat may come again, as `_src` of JAX does in each of its events: readers take the first.  A
+ * second of another value is kept under a key of its own.
+ */
+static enum status put_attr(struct xplane_import *x, const struct attr *a, bool is_arg,
+			    struct error *err)
 {
 	const struct attr *before = find_attr(&x->to.consts, a->key);
+	struct attr again = *a;
+	char key[ATTR_KEY_BYTES];
 
-	if (before || find_attr(&x->to.args, a->key) ||
-	    x->to.consts.len + x->to.args.len >= ATTRS_MOST * sizeof(*a))
-		x->damaged += !before || before->bits != a->bits ||
-			      (before->type != a->type &&
-			       (before->type > ATTR_I64 || a->type > ATTR_I64));
+	before = before ? before : find_attr(&x->to.args, a->key);
+	if (before && before->bits == a->bits &&
+	    (before->type == a->type || (before->type <= ATTR_I64 && a->type <= ATTR_I64)))
+		return ST_OK;
+	if (before) {
+		snprintf(key, sizeof(key), "%.*s.2", ATTR_KEY_BYTES - 3,
+			 trace_text(x->to.trace, a->key, NULL));
+		TRY(import_name(&x->to, key, strlen(key), &again.key, err));
+		if (find_attr(&x->to.consts, again.key) || find_attr(&x->to.args, again.key))
+			return ST_OK;
+	}
+	if (x->to.consts.len + x->to.args.len >= ATTRS_MOST * sizeof(*a))
+		x->damaged++;
 	else
-		import_attr(&x->to, a, is_arg);
+		import_attr(&x->to, &again, is_arg);
+	return ST_OK;
 }
 
 enum status xplane_attr(struct xplane_import *x, const char *key, uint8_t type, uint64_t bits,
@@ -60,18 +76,18 @@ enum status xplane_attr(struct xplane_import *x, const char *key, uint8_t type, 
 	struct attr a = { .type = type, .bits = bits };
 
 	TRY(import_name(&x->to, key, strlen(key), &a.key, err));
-	put_attr(x, &a, is_arg);
-	return ST_OK;
+	return put_attr(x, &a, is_arg, err);
 }
 
-void xplane_attr_value(struct xplane_import *x, const struct xplane_value *v)
+enum status xplane_attr_value(struct xplane_import *x, const struct xplane_value *v,
+			      struct error *err)
 {
 	struct attr a = { .key = v->key, .type = v->type, .bits = v->bits };
 	bool is_arg = v->type != ATTR_TEXT && !v->is_constant;
 
 	for (size_t i = 0; is_arg && i < sizeof(repeating) / sizeof(repeating[0]); i++)
 		is_arg = strcmp(trace_text(x->to.trace, v->key, NULL), repeating[i]) != 0;
-	put_attr(x, &a, is_arg);
+	return put_attr(x, &a, is_arg, err);
 }
 
 /* ---- details: tokens of one text ---- */
@@ -122,8 +138,7 @@ static enum status put_number(struct xplane_import *x, unsigned kind, const char
 	struct attr a = { .type = ATTR_U64, .unit = f ? f->unit : UNIT_NONE, .bits = number };
 
 	TRY(import_name(&x->to, key, strlen(key), &a.key, err));
-	put_attr(x, &a, false);
-	return ST_OK;
+	return put_attr(x, &a, false, err);
 }
 
 static enum status put_token(struct xplane_import *x, const struct token *t, const char *text,

@@ -30,10 +30,11 @@ static bool role_u64(const struct xplane_import *x, const struct draft *d, enum 
 
 /* ---- what it holds ---- */
 
-static void take_value(struct xplane_import *x, struct draft *d, const struct xplane_value *v)
+static enum status take_value(struct xplane_import *x, struct draft *d,
+			      const struct xplane_value *v, struct error *err)
 {
 	if (!v->key)
-		return;
+		return ST_OK;
 	if (d->place->is_counters && !d->has_value && v->type != ATTR_TEXT) {
 		if (v->type == ATTR_F64)
 			memcpy(&d->value, &v->bits, sizeof(d->value));
@@ -41,10 +42,11 @@ static void take_value(struct xplane_import *x, struct draft *d, const struct xp
 			d->value = v->type == ATTR_I64 ? (double)(int64_t)v->bits : (double)v->bits;
 		d->has_value = true;
 	} else if (v->role == XROLE_NONE || d->roles[v->role].key) {
-		xplane_attr_value(x, v);
+		TRY(xplane_attr_value(x, v, err));
 	} else {
 		d->roles[v->role] = *v;
 	}
+	return ST_OK;
 }
 
 static enum status take_fields(struct xplane_import *x, struct draft *d, struct bytes event,
@@ -66,7 +68,7 @@ static enum status take_fields(struct xplane_import *x, struct draft *d, struct 
 				d->is_aggregate = true;
 		} else if (f.number == XEVENT_STATS && f.wire == PB_BYTES) {
 			TRY(xplane_value_take(x, f.bytes, &v, err));
-			take_value(x, d, &v);
+			TRY(take_value(x, d, &v, err));
 		}
 	}
 	x->damaged += event.is_truncated;
@@ -78,7 +80,7 @@ static enum status take_fields(struct xplane_import *x, struct draft *d, struct 
 	d->event.name = name->name;
 	for (uint32_t i = 0; i < name->count; i++) {
 		memcpy(&v, x->values.data + (name->first + i) * sizeof(v), sizeof(v));
-		take_value(x, d, &v);
+		TRY(take_value(x, d, &v, err));
 	}
 	return ST_OK;
 }
@@ -354,7 +356,7 @@ static enum status take_members(struct xplane_import *x, struct draft *d, struct
 		use(x, d, XROLE_CORRELATION, &e->correlation);
 	for (size_t i = 1; i < XROLE_END; i++)
 		if (d->roles[i].key)
-			xplane_attr_value(x, &d->roles[i]);
+			TRY(xplane_attr_value(x, &d->roles[i], err));
 	return ST_OK;
 }
 

@@ -154,7 +154,8 @@ enum status xplane_import_event(struct xplane_import *x, struct bytes event,
 /* attrs.c: attributes of the event or device at hand.  The first of several with a name counts. */
 enum status xplane_attr(struct xplane_import *x, const char *key, uint8_t type, uint64_t bits,
 			bool is_arg, struct error *err);
-void xplane_attr_value(struct xplane_import *x, const struct xplane_value *v);
+enum status xplane_attr_value(struct xplane_import *x, const struct xplane_value *v,
+			      struct error *err);
 /* "grid:1,2,3 regs:32 num_bytes:4096" becomes fields of the event's kind.  *taken is false where
  * something in the text is unknown. */
 enum status xplane_attr_details(struct xplane_import *x, const struct xplane_value *v,

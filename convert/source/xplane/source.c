@@ -136,7 +136,7 @@ static enum status take_environment(struct reader *r, const struct plane_row *ro
 		    xplane_value_u64(x, &v, &ns) && ns < BASE_MOST)
 			x->base_ns = (int64_t)ns;
 		v.is_constant = true;
-		xplane_attr_value(x, &v);
+		TRY(xplane_attr_value(x, &v, err));
 	}
 	return ST_OK;
 }
