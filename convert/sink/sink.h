@@ -44,6 +44,7 @@ struct sink_request {
 	const struct context *context;  /* for NEED_STEP and NEED_LINK: phases, marks; or NULL */
 	const struct name_rules *rules; /* borrowed until free(); NULL: none */
 	bool all_args;                  /* --args full */
+	bool is_linked;                 /* batches have launches, for a sink that needs none */
 	bool is_alone;                  /* there is no other process in any input */
 	struct out *out;                /* borrowed until free() */
 	const struct sink_attachment *attachments; /* of wants_report; borrowed until free() */

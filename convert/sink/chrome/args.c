@@ -16,7 +16,7 @@ struct writing {
 	const struct track *track;
 	struct buf *buf;
 	struct chrome_notes *notes;
-	bool is_import, any;
+	bool is_import, has_operators, any;
 };
 
 static void put_key(struct writing *w, const char *key, size_t len)
@@ -133,7 +133,10 @@ static void put_native(struct writing *w)
 	if ((e->kind == KIND_MEMCPY || e->kind == KIND_MEMSET) && !has(w->list, "bandwidth"))
 		put_value(w, "memory bandwidth (GB/s)", 23,
 			  (struct placeholder){ .source = ARG_BANDWIDTH, .type = ATTR_F64 });
-	if ((event_is_gpu_work(e) || e->kind == KIND_API) && !has(w->list, "external_id")) {
+	if (w->has_operators && chrome_collective(w->trace, e)) {
+		put_value(w, "External id", 11,
+			  (struct placeholder){ .source = ARG_CORRELATION, .type = ATTR_U64 });
+	} else if ((event_is_gpu_work(e) || e->kind == KIND_API) && !has(w->list, "external_id")) {
 		put_key(w, "External id", 11); /* no operator launched it */
 		buf_put_byte(w->buf, '0');
 	}
@@ -155,7 +158,8 @@ enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct e
 			     .track = trace_get_track(a->trace, e->track),
 			     .buf = b,
 			     .notes = notes,
-			     .is_import = a->is_import };
+			     .is_import = a->is_import,
+			     .has_operators = a->has_operators };
 
 	if (a->schema != e->schema || a->kind != e->kind)
 		TRY(arg_list_make(&a->list, a->trace, e->kind, e->schema, a->is_import, err));

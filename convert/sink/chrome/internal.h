@@ -42,6 +42,7 @@ void chrome_put_time(struct buf *b, const struct chrome_file *f, uint64_t at_ns)
 struct chrome_args {
 	const struct trace *trace; /* borrowed */
 	bool is_import, all_args;
+	bool has_operators;   /* kernels that communicate name theirs by External id */
 	struct arg_list list; /* of the last event's kind and schema; kind 0, schema 0: none */
 	uint32_t schema;
 	uint8_t kind;
@@ -52,5 +53,12 @@ struct chrome_args {
  */
 enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct event *e,
 			    struct chrome_notes *notes, struct error *err);
+
+struct launch;
+/* PyTorch's name of the operator that a kernel of NCCL is of; NULL: the event is none. */
+const char *chrome_collective(const struct trace *t, const struct event *e);
+/* Appends that operator where the launch was, unless the launch is within one. */
+void chrome_put_operator(struct buf *b, const struct chrome_file *f, const struct event *e,
+			 const struct launch *from);
 
 #endif

@@ -369,7 +369,8 @@ static enum status chrome_open(struct sink *s, const struct sink_request *req, s
 		c->members[i] = trace_find_name(req->trace, members[i], strlen(members[i]));
 	c->args = (struct chrome_args){ .trace = req->trace,
 					.is_import = !c->file.is_native,
-					.all_args = req->all_args };
+					.all_args = req->all_args,
+					.has_operators = c->file.is_native && req->is_linked };
 	return chrome_texts_init(&c->texts, err);
 }
 
@@ -401,6 +402,10 @@ static enum status chrome_put(struct sink *s, const struct batch *batch, struct 
 			if (e->subkind != API_DRIVER)
 				k->last_call = e->correlation;
 			TRY(put_event(c, e, err));
+		}
+		if (c->args.has_operators && batch->launches && e->kind == KIND_KERNEL) {
+			chrome_put_operator(&c->base.lines, &c->file, e, batch->launches[i]);
+			TRY(flush_lines(c, err));
 		}
 	}
 	return ST_OK;

@@ -46,6 +46,7 @@ static enum status tensorboard_open(struct sink *s, const struct sink_request *r
 	struct tensorboard *t = (struct tensorboard *)s;
 
 	t->request = *req;
+	t->request.is_linked = true;
 	buf_init(&t->own_names, NAME_BYTES);
 	t->names = req->names ? req->names : &t->own_names;
 	return tb_space_open(&t->space, req, req->may_exceed ? UINT64_MAX : TB_SPACE_MOST, err);
@@ -63,18 +64,22 @@ static enum status start(struct tensorboard *t, uint64_t first_ns, struct error 
 	return sink_open(&t->chrome, &sink_chrome, &t->request, err);
 }
 
-static enum status tensorboard_put(struct sink *s, const struct event *e, struct error *err)
+static enum status tensorboard_put(struct sink *s, const struct batch *batch, struct error *err)
 {
 	struct tensorboard *t = (struct tensorboard *)s;
-	struct event event = *e;
-	struct batch one = { .events = &event, .count = 1 };
 
-	if (!t->chrome)
-		TRY(start(t, e->begin_ns, err));
-	TRY(sink_put(t->chrome, &one, err));
-	s->written++; /* the PyTorch plugin's file holds all of them */
-	TRY(tb_scalars_put(&t->scalars, s->trace, e, err));
-	return tb_space_put(t->space, e, err);
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct event *e = &batch->events[i];
+
+		if (trace_get_track(s->trace, e->track)->process != s->process)
+			continue;
+		if (!t->chrome)
+			TRY(start(t, e->begin_ns, err));
+		s->written++; /* the PyTorch plugin's file holds all of them */
+		TRY(tb_scalars_put(&t->scalars, s->trace, e, err));
+		TRY(tb_space_put(t->space, e, err));
+	}
+	return t->chrome ? sink_put(t->chrome, batch, err) : ST_OK;
 }
 
 /* ---- the run ---- */
@@ -156,7 +161,7 @@ const struct sink_type sink_tensorboard = {
 	.needs = NEED_STEP | NEED_LINK,
 	.size = sizeof(struct tensorboard),
 	.open = tensorboard_open,
-	.put_event = tensorboard_put,
+	.put = tensorboard_put,
 	.close = tensorboard_close,
 	.release = tensorboard_release,
 };
