@@ -49,7 +49,7 @@ static bool is_launched(uint8_t cause)
 /* What a launch was called from is known since then, whatever its thread does meanwhile. */
 static void own_launch(const struct walk *w, const struct cause_thread *t, struct piece *piece)
 {
-	uint32_t owner = w->gap->launch_owner;
+	uint32_t owner = trace_owner(w->c->how.trace, w->gap->launch_path);
 
 	piece->python = frames_find(&t->frames, w->gap->launch_begin_ns, w->gap->correlation);
 	if (owner <= w->c->name_count && w->c->is_python[owner] == 1)

@@ -162,13 +162,13 @@ static enum work work_of_event(struct accumulator *f, const struct event *e)
 static bool is_batched(struct accumulator *f, const struct event *e, enum work work)
 {
 	struct findings *s = f->state;
+	uint32_t owner = trace_owner(f->trace, e->path);
 
-	if (work < WORK_GEMM || work > WORK_GEMM_FP32 || !e->owner || e->owner > s->name_count)
+	if (work < WORK_GEMM || work > WORK_GEMM_FP32 || !owner || owner > s->name_count)
 		return false;
-	if (!s->is_batched[e->owner])
-		s->is_batched[e->owner] =
-			strstr(trace_text(f->trace, e->owner, NULL), "bmm") ? 2 : 1;
-	return s->is_batched[e->owner] == 2;
+	if (!s->is_batched[owner])
+		s->is_batched[owner] = strstr(trace_text(f->trace, owner, NULL), "bmm") ? 2 : 1;
+	return s->is_batched[owner] == 2;
 }
 
 static enum status put_kernel(struct accumulator *f, const struct event *e, struct error *err)

@@ -131,7 +131,7 @@ static void put_event(struct accumulator *f, const struct event *e)
 		.track = e->track,
 		.process = trace_get_track(f->trace, e->track)->process,
 		.name = e->name,
-		.range = e->owner,
+		.range = trace_owner(f->trace, e->path),
 		.step = e->step,
 		.phase = e->phase,
 		.cause = CAUSE_COUNT,

@@ -299,7 +299,7 @@ static enum status put_pool(struct accumulator *f, const struct event *e, struct
 		return ST_OK;
 	total_take(f, e, TOTAL_RESERVED, &g->reserved_bytes);
 	if (e->kind == KIND_ALLOC && e->address)
-		TRY(gauge_take(g, e->address, e->bytes, e->owner, err));
+		TRY(gauge_take(g, e->address, e->bytes, trace_owner(f->trace, e->path), err));
 	else if (e->kind == KIND_FREE)
 		gauge_give(g, e->address);
 	if (total_take(f, e, TOTAL_ALLOCATED, &bytes)) {

@@ -339,7 +339,7 @@ static enum status gap_end(struct sweep *s, const struct gpu *g, const struct sl
 	room->gpu = g->index;
 	room->launch_track = e->launch_track;
 	room->launch_name = e->launch_name;
-	room->launch_owner = e->launch_owner;
+	room->launch_path = e->launch_path;
 	room->part = part;
 	room->origin = e->origin;
 	room->phase = e->phase;
@@ -434,7 +434,7 @@ static void slot_fill(struct sweep *s, struct slot *slot, const struct event *e,
 	slot->launch_end_ns = launch->end_ns;
 	slot->launch_track = launch->track;
 	slot->launch_name = launch->name;
-	slot->launch_owner = launch->owner;
+	slot->launch_path = launch->path;
 }
 
 enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err)

@@ -22,7 +22,7 @@ struct slot { /* GPU work that runs or is about to; by index in sweep.slots */
 	uint64_t begin_ns, end_ns, correlation, stream, order;
 	uint64_t launch_begin_ns, launch_end_ns;
 	uint32_t name, step, track;
-	uint32_t launch_track, launch_name, launch_owner;
+	uint32_t launch_track, launch_name, launch_path;
 	uint8_t phase, kind, subkind, class, origin;
 	bool over; /* ended, but still in the list of its class */
 };

@@ -38,7 +38,7 @@ size_t row_encode(const struct event *e, uint32_t words, uint8_t *out)
 	p += put_varint(p, e->correlation);
 	p += put_varint(p, e->bytes);
 	p += put_varint(p, e->step);
-	p += put_varint(p, e->owner);
+	p += put_varint(p, e->path);
 	p += put_varint(p, words);
 	for (uint32_t i = 0; i < words; i++)
 		p += put_varint(p, e->args[i]);
@@ -65,7 +65,7 @@ void row_decode(struct bytes *in, uint64_t begin_ns, struct event *e, uint32_t *
 	e->correlation = take_varint(in);
 	e->bytes = take_varint(in);
 	e->step = (uint32_t)take_varint(in);
-	e->owner = (uint32_t)take_varint(in);
+	e->path = (uint32_t)take_varint(in);
 	*words = (uint32_t)take_varint(in);
 }
 

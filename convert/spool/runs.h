@@ -13,7 +13,7 @@
  * An event as bytes, while it waits in a spool:
  *
  *	size of what follows, 4 bytes | kind | subkind | phase | flags | varints: duration, track,
- *	name, argument schema, correlation, value, step, owner, number of argument values, they
+ *	name, argument schema, correlation, value, step, path, number of argument values, they
  *
  * The begin is not in the row: in memory it is in the event's key, and in a sorted run the
  * distance from the row before stands in front of it, as a varint.  A row is read only by the

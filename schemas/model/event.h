@@ -108,8 +108,9 @@ struct event {
 	const uint64_t
 		*args; /* argument values, borrowed like the batch; NULL if the schema has none */
 	uint32_t track, name, schema; /* 0: none */
-	uint32_t step;  /* stage `step`: that of its launch, see STEP_GAP; 0 outside any */
-	uint32_t owner; /* stage `step`: name of the launching thread's innermost range; 0 none */
+	uint32_t step; /* stage `step`: that of its launch, see STEP_GAP; 0 outside any */
+	uint32_t path; /* stage `context`: what was open on the (launching) thread (path.h); 0 none
+			*/
 	uint8_t kind, subkind;
 	uint8_t phase; /* stage `step`: phase it was launched in, an id of step.h; 0 is "other" */
 	uint8_t flags;

@@ -2,6 +2,7 @@
 #include "schemas/model/trace.h"
 
 #include "schemas/base/hash.h"
+#include "schemas/model/event.h"
 #include "schemas/model/intern.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct trace {
 	uint64_t lost[LOSS_END];
 	struct lost_span lost_spans[LOST_SPANS];
 	size_t lost_span_count;
+	uint64_t paths_refused;
 	struct provenance provenance;
 };
 
@@ -138,6 +140,13 @@ static bool desc_same(const void *row, const void *wanted)
 	       a->kind == b->kind && a->subkind == b->subkind;
 }
 
+static bool path_same(const void *row, const void *wanted)
+{
+	const struct path_node *a = row, *b = wanted;
+
+	return a->parent == b->parent && a->name == b->name && a->class == b->class;
+}
+
 /* A run */
 
 enum status trace_new(struct trace **out, size_t ceiling, struct error *err)
@@ -148,6 +157,7 @@ enum status trace_new(struct trace **out, size_t ceiling, struct error *err)
 		[TRACE_DEVICES] = sizeof(struct device),
 		[TRACE_TRACKS] = sizeof(struct track_row),
 		[TRACE_SCHEMAS] = sizeof(struct arg_schema),
+		[TRACE_PATHS] = sizeof(struct path_node),
 		[TRACE_DESCS] = sizeof(struct event_desc),
 		[TRACE_WINDOWS] = sizeof(struct window),
 		[TRACE_ANCHORS] = sizeof(struct anchor),
@@ -273,6 +283,39 @@ uint32_t trace_desc(struct trace *t, const struct event_desc *s, struct error *e
 	uint32_t id = intern_find(&t->tables[TRACE_DESCS], hash, desc_same, s);
 
 	return id ? id : intern_add(&t->tables[TRACE_DESCS], &t->arena, hash, s, err);
+}
+
+static bool class_is_range(unsigned class)
+{
+	return class == RANGE_OP || class == RANGE_ANNOTATION || class == RANGE_PHASE ||
+	       class == RANGE_NVTX;
+}
+
+uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class)
+{
+	struct intern *paths = &t->tables[TRACE_PATHS];
+	struct path_node node = { .parent = parent, .name = name, .class = (uint8_t) class };
+	uint64_t hash = hash_word((uint64_t)parent << 32 | name, class);
+	uint32_t id = intern_find(paths, hash, path_same, &node);
+	const struct path_node *above = trace_get_path(t, parent);
+
+	if (id)
+		return id;
+	if (paths->count >= PATHS_MAX && class != PATH_OTHER && parent) {
+		t->paths_refused++;
+		return above->class == PATH_OTHER ? parent : trace_path(t, parent, 0, PATH_OTHER);
+	}
+	node.depth = (uint16_t)(parent ? above->depth + 1 : 0);
+	node.has_range = above->has_range || class_is_range(class);
+	node.owner = class_is_range(class) || (class == RANGE_PYTHON && !above->has_range)
+			     ? name
+			     : above->owner;
+	return intern_add(paths, &t->arena, hash, &node, NULL);
+}
+
+uint64_t trace_paths_refused(const struct trace *t)
+{
+	return t->paths_refused;
 }
 
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err)

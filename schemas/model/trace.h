@@ -143,6 +143,21 @@ struct provenance {
 	uint64_t unread_bytes; /* left after the last whole block or event */
 };
 
+/*
+ * A node of the calling-context tree: what was open on a thread, from the outermost range to the
+ * innermost.  Threads of a process share it; marks of steps are no nodes, so the same call path is
+ * one node in all steps.
+ */
+struct path_node {
+	uint32_t parent; /* 0: the root of a process */
+	uint32_t name;   /* of a root: the process */
+	uint32_t owner;  /* trace_owner() */
+	uint8_t class;   /* enum range_class; PATH_ROOT, PATH_OTHER */
+	bool has_range;  /* an operator, annotation or phase is in it: `owner` is no function */
+	uint16_t depth;  /* of the root: 0 */
+};
+enum { PATH_ROOT = 254, PATH_OTHER = 255, PATHS_MAX = 1 << 18 };
+
 enum status trace_new(struct trace **out, size_t ceiling, struct error *err);
 void trace_free(struct trace *t); /* accepts NULL */
 
@@ -154,6 +169,14 @@ uint32_t trace_device(struct trace *t, const struct device *d, struct error *err
 uint32_t trace_track(struct trace *t, const struct track *k, struct error *err);
 uint32_t trace_schema(struct trace *t, const struct arg_schema *s, struct error *err);
 uint32_t trace_desc(struct trace *t, const struct event_desc *s, struct error *err);
+/*
+ * The node below `parent` (0: the root of `process`, which `name` is then) for a range of this name
+ * and enum range_class.  Where there are PATHS_MAX nodes, new ones are "(other)" below the same
+ * parent, and trace_paths_refused() counts how often.  0: no memory; what needs a path goes on
+ * without.
+ */
+uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class);
+uint64_t trace_paths_refused(const struct trace *t);
 /* Always added. */
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err);
 uint32_t trace_anchor(struct trace *t, const struct anchor *a, struct error *err);
@@ -179,6 +202,7 @@ enum trace_table {
 	TRACE_DESCS,
 	TRACE_WINDOWS,
 	TRACE_ANCHORS,
+	TRACE_PATHS,
 	TRACE_TABLE_COUNT,
 };
 /* Rows so far: ids are 1 .. trace_count(). */
@@ -199,7 +223,14 @@ TRACE_GET(schema, arg_schema, TRACE_SCHEMAS)
 TRACE_GET(desc, event_desc, TRACE_DESCS)
 TRACE_GET(window, window, TRACE_WINDOWS)
 TRACE_GET(anchor, anchor, TRACE_ANCHORS)
+TRACE_GET(path, path_node, TRACE_PATHS)
 #undef TRACE_GET
+/* The name of the range that owns what happens at a node: the innermost operator, annotation or
+ * phase, or without one the innermost Python function; 0: none. */
+static inline uint32_t trace_owner(const struct trace *t, uint32_t path)
+{
+	return trace_get_path(t, path)->owner;
+}
 uint64_t trace_launches(const struct trace *t, uint32_t track);
 /* The row of (process, CUDA's ordinal), or 0. */
 uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id);

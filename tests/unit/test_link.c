@@ -121,9 +121,9 @@ static enum status play_next(struct play *p)
 
 		if (l) {
 			p->launch[p->given] = *l;
-			CHECK(e->step == l->step && e->phase == l->phase && e->owner == l->owner);
+			CHECK(e->step == l->step && e->phase == l->phase && e->path == l->path);
 		} else if (event_is_gpu_work(e)) {
-			CHECK_U64(e->step | e->phase | e->owner, 0);
+			CHECK_U64(e->step | e->phase | e->path, 0);
 		}
 		p->out[p->given++] = *e;
 	}
@@ -165,7 +165,7 @@ void test_link_copies(void)
 	CHECK_U64(p.launch[0].begin_ns, 0);
 	CHECK_U64(p.out[6].step, 42);
 	CHECK_U64(p.out[6].phase, PHASE_FORWARD);
-	CHECK_STR(trace_text(p.trace, p.out[6].owner, NULL), "forward");
+	CHECK_STR(trace_text(p.trace, trace_owner(p.trace, p.out[6].path), NULL), "forward");
 	CHECK_U64(p.launch[6].begin_ns, 13);
 	CHECK_U64(p.launch[6].end_ns, 20);
 	CHECK_U64(p.launch[6].track, p.thread[0]);
@@ -412,7 +412,7 @@ static bool far_is_right(const struct play *p, const struct launch *l, uint64_t 
 	return l->begin_ns == of.begin_ns && l->end_ns == of.end_ns && l->track == of.track &&
 	       l->name == of.name && l->correlation == of.correlation &&
 	       l->step == i / FAR_STEP + 1 &&
-	       strcmp(trace_text(p->trace, l->owner, NULL), far_owner(i)) == 0 &&
+	       strcmp(trace_text(p->trace, trace_owner(p->trace, l->path), NULL), far_owner(i)) == 0 &&
 	       strcmp(context_phase(p->c, l->phase).name, far_owner(i)) == 0;
 }
 

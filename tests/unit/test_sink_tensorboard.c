@@ -211,7 +211,7 @@ static void add_step(struct sink_run *run, uint32_t number, double at_us)
 	e->step = number + 1;
 	e = run_event(run, KIND_KERNEL, stream, "gemm", at_us + 20, at_us + 30.5);
 	e->correlation = number + 70;
-	e->owner = run_name(run, "aten::mm");
+	e->path = trace_path(run->trace, 0, run_name(run, "aten::mm"), RANGE_OP);
 	e->schema = schema;
 	e = run_event(run, KIND_MEMCPY, stream, NULL, at_us + 40, at_us + 45);
 	e->subkind = 1;

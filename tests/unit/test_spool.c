@@ -65,7 +65,7 @@ static void model_event(struct model *m, size_t i, uint64_t span_ns, uint32_t gr
 	e->bytes = bits & 32 ? random_u64(random) >> (bits >> 6 & 63) : 0;
 	e->flags = bits & 64 ? 5 : 0;
 	e->step = bits & 128 ? STEP_GAP | 7 : 0;
-	e->owner = bits & 256 ? 12345 : 0;
+	e->path = bits & 256 ? 12345 : 0;
 	e->phase = bits & 512 ? 200 : 0;
 	m->groups[i] = (uint32_t)((bits >> 48) % groups) * 1000003u;
 	if (bits & 1024) {

@@ -432,7 +432,7 @@ static const char *owner_at(const struct play *p, uint64_t begin_ns, uint8_t kin
 {
 	for (size_t i = 0; i < p->out_count; i++)
 		if (p->out[i].begin_ns == begin_ns && p->out[i].kind == kind)
-			return trace_text(p->trace, p->out[i].owner, NULL);
+			return trace_text(p->trace, trace_owner(p->trace, p->out[i].path), NULL);
 	return "no such event";
 }
 

@@ -305,7 +305,8 @@ static void put_type(struct buf *b, const char *text, size_t len)
 void tb_put_op(struct tb_space *s, const struct event *e)
 {
 	uint64_t key = tb_key(&s->names, "tf_op");
-	const struct tb_row *row = tb_find(&s->names, TB_SCOPE, e->owner, e->phase);
+	uint32_t owner = trace_owner(s->trace, e->path);
+	const struct tb_row *row = tb_find(&s->names, TB_SCOPE, owner, e->phase);
 	struct buf *b = &s->scratch;
 	const char *text, *phase = "other";
 	size_t len;
@@ -313,7 +314,7 @@ void tb_put_op(struct tb_space *s, const struct event *e)
 	if (!row) {
 		if (s->context && e->phase < context_phase_count(s->context))
 			phase = context_phase(s->context, e->phase).name;
-		text = trace_text(s->trace, e->owner, &len);
+		text = trace_text(s->trace, owner, &len);
 		if (!len) {
 			text = "no_range";
 			len = strlen(text);
@@ -324,7 +325,7 @@ void tb_put_op(struct tb_space *s, const struct event *e)
 		put_op_part(b, text, len);
 		buf_put_byte(b, ':');
 		put_type(b, text, len);
-		row = tb_add(&s->names, TB_SCOPE, e->owner, e->phase,
+		row = tb_add(&s->names, TB_SCOPE, owner, e->phase,
 			     tb_new_stat(&s->names, buf_text(b), b->len));
 	}
 	tb_stat(&s->event, XEVENT_STATS, key, XSTAT_REF, row->id);

@@ -115,6 +115,6 @@ void tb_put_memory(struct tb_space *s, const struct event *e)
 	if (e->step)
 		tb_stat(&s->event, XEVENT_STATS, group, XSTAT_INT64,
 			tb_steps_group(&s->steps, (e->step & ~STEP_GAP) - 1, e->begin_ns));
-	if (e->owner)
+	if (trace_owner(s->trace, e->path))
 		tb_put_op(s, e);
 }

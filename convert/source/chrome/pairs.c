@@ -196,8 +196,8 @@ static enum status finish(struct matcher *p, struct key *k, uint64_t end_ns, uin
 
 	e.end_ns = end_ns > e.begin_ns ? end_ns : e.begin_ns;
 	e.flags |= flags;
-	e.subkind = e.owner ? (uint8_t)(e.owner - 1) : RANGE_OTHER;
-	e.owner = 0;
+	e.subkind = e.path ? (uint8_t)(e.path - 1) : RANGE_OTHER;
+	e.path = 0;
 	if (e.number && k->async)
 		e.track = p->asyncs[k->async - 1].track;
 	e.number = 0;

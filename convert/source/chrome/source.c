@@ -136,7 +136,7 @@ static enum status put_pair(struct chrome_import *j, struct event *e, enum phase
 
 	if (!j->pairs)
 		TRY(spool_open(&j->pairs, j->to.trace, &j->budget, err));
-	e->owner = (uint32_t)e->subkind + 1; /* keeps the class, while subkind is of the pair */
+	e->path = (uint32_t)e->subkind + 1; /* keeps the class, while subkind is of the pair */
 	e->subkind = as == AS_BEGIN || as == AS_ID_BEGIN ? PAIR_BEGIN : PAIR_END;
 	e->number = e->bytes = 0;
 	if (as == AS_BEGIN || as == AS_END)

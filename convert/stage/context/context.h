@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.h - the stage that says in which context each event happened: its step, its phase, its
- * owner and, for GPU work, the call that launched it.
+ * context.h - the stage that says in which context each event happened: its step, its phase, the
+ * path of ranges that were open on its thread and, for GPU work, the call that launched it.
  *
  * The stage finds the step thread of each process and follows the ranges that are open on it and on
- * the threads that launch.  It sets step, phase and owner (the innermost range) of each host event
- * as they are when the event begins; analyze/DEFINITIONS.md 3 and 4 define them.  If launches are
- * wanted, it also finds the call of each GPU event by (process, correlation) and copies the call's
- * context to the event.  GPU work without a known call keeps step 0 and phase 0.
+ * the threads that launch.  It sets step, phase and path of each host event as they are when the
+ * event begins, so a range is not in its own path; analyze/DEFINITIONS.md 3 and 4 define them.  If
+ * launches are wanted, it also finds the call of each GPU event by (process, correlation) and
+ * copies the call's context to the event.  GPU work without a known call keeps step 0 and phase 0.
  *
  * Two things are known late, so copies of the events wait in a queue until both are settled:
  *
@@ -60,7 +60,7 @@ struct step_mark {
 struct launch {
 	uint64_t begin_ns, end_ns; /* of the call */
 	uint64_t correlation;
-	uint32_t track, name, owner, step;
+	uint32_t track, name, path, step;
 	uint8_t phase;
 	uint8_t flags; /* private to context/launch.c */
 };

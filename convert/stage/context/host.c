@@ -29,6 +29,15 @@ static enum status open_push(struct open_stack *s, struct open_range range, stru
 	return ST_OK;
 }
 
+/* e->path is the node that the range is entered below. */
+static enum status path_push(struct host *h, struct host_thread *t, const struct event *e,
+			     struct error *err)
+{
+	struct open_range range = { e->end_ns, trace_path(h->trace, e->path, e->name, e->subkind) };
+
+	return open_push(&t->paths, range, err);
+}
+
 /* A range that ends before an open one can never be the outermost. */
 static enum status open_append(struct open_queue *q, struct open_range range, struct error *err)
 {
@@ -289,6 +298,7 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 		if (t->type != TRACK_THREAD)
 			continue;
 		t->host = i;
+		t->root = trace_path(trace, 0, t->process, PATH_ROOT);
 		t->is_engine = strstr(host_text(h, k->name), "pt_autograd_") != NULL;
 		t->runs_autograd = t->is_engine;
 	}
@@ -307,8 +317,7 @@ void host_release(struct host *h)
 	for (uint32_t i = 0; h->threads && i <= h->thread_count; i++) {
 		free(h->threads[i].urgent.items);
 		free(h->threads[i].mapped.items);
-		free(h->threads[i].named.items);
-		free(h->threads[i].python.items);
+		free(h->threads[i].paths.items);
 	}
 	for (uint32_t i = 0; h->processes && i <= h->process_count; i++)
 		free(h->processes[i].unmapped.items);
@@ -422,7 +431,7 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 		host_work(p, t, e);
 	if (!is_pushed && host_name_is_step(h, e->name, NULL))
 		return ST_OK;
-	TRY(open_push(&t->named, range, err));
+	TRY(path_push(h, t, e, err));
 	/* Ranges in an NVTX domain are a library's, not the user's words for what the host does. */
 	if (e->subkind == RANGE_NVTX && trace_find_attr(h->trace, e->schema, "domain"))
 		return ST_OK;
@@ -477,8 +486,6 @@ void host_enter_call(struct host *h, struct host_process *p, const struct host_t
 enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
 		       const struct event *e, struct error *err)
 {
-	struct open_range range = { e->end_ns, e->name };
-
 	switch (e->subkind) {
 	case RANGE_OP:
 		host_work(p, t, e);
@@ -487,11 +494,11 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 			p->engine_until_ns = e->end_ns;
 			p->is_stale = true;
 		}
-		return open_push(&t->named, range, err);
+		return path_push(h, t, e, err);
 	case RANGE_PYTHON:
 		if (e->track == p->step_thread)
 			enter_python(h, p, e);
-		return open_push(&t->python, range, err);
+		return path_push(h, t, e, err);
 	case RANGE_ANNOTATION:
 	case RANGE_PHASE:
 	case RANGE_NVTX:

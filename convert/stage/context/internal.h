@@ -5,7 +5,7 @@
  *	context.c  the source: pulls events into the queue, hands them out with their intervals
  *	queue.c    the events that wait
  *	host.c     which thread is the step thread, which ranges are open
- *	phase.c    step, phase and owner of each event; the phase intervals of the step thread
+ *	phase.c    step, phase and path of each event; the phase intervals of the step thread
  *	launch.c   recent calls by correlation, and the GPU work that they launched
  *	ids.c      how far these ids reach
  *
@@ -87,7 +87,8 @@ struct host_thread { /* one per track */
 	uint32_t events, order;   /* of a candidate: its events so far, and its place among them */
 	struct open_stack urgent; /* validation and checkpoint: phases */
 	struct open_stack mapped; /* other phases */
-	struct open_stack named, python; /* names: the innermost owns a launch */
+	struct open_stack paths;  /* all ranges: nodes of the path of what begins in them */
+	uint32_t root;            /* the node of a thread on which nothing is open */
 };
 
 enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
@@ -257,7 +258,7 @@ struct context {
 	struct host host;
 	struct batch in; /* what is left of the last batch from below */
 	struct event_queue queue;
-	size_t stamped; /* events of the queue that have step, phase and owner */
+	size_t stamped; /* events of the queue that have step, phase and path */
 	size_t final;   /* of these, the oldest ones without a pending phase among them */
 	bool has_ended, is_exhausted; /* the source below has; and all its events are final */
 	enum status fault;

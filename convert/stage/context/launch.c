@@ -70,7 +70,7 @@ struct call_table {
 enum {
 	SAME_TRACK = 1,
 	SAME_NAME = 2,
-	SAME_OWNER = 4,
+	SAME_PATH = 4,
 	SAME_STEP = 8,
 	SAME_KIND = 16,
 	SAME_HIGH = 32,
@@ -115,7 +115,7 @@ static uint8_t *pack_call(uint8_t *p, const struct launch *l, const struct launc
 	p += put_varint(p, l->end_ns - l->begin_ns);
 	p = put_other(p, same, SAME_TRACK, l->track, before->track);
 	p = put_other(p, same, SAME_NAME, l->name, before->name);
-	p = put_other(p, same, SAME_OWNER, l->owner, before->owner);
+	p = put_other(p, same, SAME_PATH, l->path, before->path);
 	p = put_other(p, same, SAME_STEP, l->step, before->step);
 	p = put_other(p, same, SAME_KIND, kind_of(l), kind_of(before));
 	return put_other(p, same, SAME_HIGH, high_of(l), high_of(before));
@@ -131,7 +131,7 @@ static void unpack_call(struct bytes *b, uint32_t key, const struct launch *befo
 	l->end_ns = l->begin_ns + take_varint(b);
 	l->track = take_other(b, same, SAME_TRACK, before->track);
 	l->name = take_other(b, same, SAME_NAME, before->name);
-	l->owner = take_other(b, same, SAME_OWNER, before->owner);
+	l->path = take_other(b, same, SAME_PATH, before->path);
 	l->step = take_other(b, same, SAME_STEP, before->step);
 	kind = take_other(b, same, SAME_KIND, kind_of(before));
 	l->phase = (uint8_t)(kind >> 8);
@@ -345,7 +345,7 @@ static enum status call_enter(struct context *c, const struct event *e, struct e
 		.correlation = e->correlation,
 		.track = e->track,
 		.name = e->name,
-		.owner = e->owner,
+		.path = e->path,
 		.step = e->step,
 		.phase = e->phase,
 		.flags = LAUNCH_LIVE | LAUNCH_CALL,
@@ -381,7 +381,7 @@ static enum status work_find(struct context *c, struct event *e, struct launch *
 	*is_known = l && (l->flags & LAUNCH_CALL);
 	*copy = *is_known ? *l : (struct launch){ .flags = 0 };
 	e->step = copy->step;
-	e->owner = copy->owner;
+	e->path = copy->path;
 	e->phase = copy->phase;
 	if (!event_is_gpu_work(e))
 		return ST_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phase.c - step, phase and owner of each event, and the phase intervals of the step threads.
+ * phase.c - step, phase and path of each event, and the phase intervals of the step threads.
  *
  * Events are taken in groups that begin at the same instant: first all of a group are entered, then
  * all are stamped with what holds at that instant.
@@ -178,9 +178,9 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 		struct error *err)
 {
 	struct host_thread *host = host_thread(&c->host, t->host);
-	const struct open_range *owner;
+	const struct open_range *range;
 
-	e->step = e->owner = e->phase = 0;
+	e->step = e->path = e->phase = 0;
 	process_extend(p, t, e);
 	if (t->type == TRACK_STREAM)
 		return ST_OK;
@@ -188,10 +188,8 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 		TRY(process_advance(c, p, e->begin_ns, err));
 	if (event_may_be_mark(e) && host_is_mark(&c->host, e))
 		TRY(enter_mark(c, p, e, err));
-	owner = open_last(&host->named, e->begin_ns);
-	if (!owner)
-		owner = open_last(&host->python, e->begin_ns);
-	e->owner = owner ? owner->value : 0;
+	range = open_last(&host->paths, e->begin_ns);
+	e->path = range ? range->value : host->root;
 	if (t->type != TRACK_THREAD || e->end_ns == e->begin_ns)
 		return ST_OK;
 	if (e->kind == KIND_API)

@@ -175,7 +175,7 @@ static enum status held_put(struct filter_stage *s, const struct event *e,
 			.correlation = e->correlation,
 			.track = e->track,
 			.name = e->name,
-			.owner = e->owner,
+			.path = e->path,
 			.step = e->step,
 			.phase = e->phase,
 		};

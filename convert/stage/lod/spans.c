@@ -163,7 +163,7 @@ static enum status add(struct lod *d, struct lod_track *t, const struct event *e
 	if (p->records == 2)
 		note_merged(d, first);
 	note_merged(d, e);
-	first->owner = first->owner == e->owner ? e->owner : 0;
+	first->path = first->path == e->path ? e->path : 0;
 	if (first->kind == KIND_MEMCPY && first->subkind != e->subkind)
 		first->subkind = 0;
 	return ST_OK;
