@@ -219,7 +219,7 @@ check-cupti: all fake $(B)/tests/dump
 # detail: what --max-size leaves, and its sums; cuts: each cut in each format;
 # same-bytes: by any number of threads, at any time;
 # random: thousands of ranks, whole, cut and in parts (MORE_random='--first SEED --random 1': one);
-# what-if: what a change would bring, beside runs in which it was made;
+# operators: by brute force, and TraceLens; what-if: what a change would bring, beside runs in which it was made;
 # tables: what the database says of itself, and its views;
 # again: steps whose numbers come again, in each format.
 # Each file there is a check.  The longest come first, as they run side by side.

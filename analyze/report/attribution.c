@@ -160,7 +160,7 @@ static enum status attribution_end(struct accumulator *f, struct error *err)
 			  err));
 	TRY(put_recording(f, process, "recorder",
 			  trace_text(f->trace, trace_provenance(f->trace)->format, NULL), err));
-	if (trace_find_name(f->trace, "Input Dims", strlen("Input Dims")))
+	if (trace_find_name(f->trace, "input_dims", strlen("input_dims")))
 		TRY(put_recording(f, process, "recorded", "shapes", err));
 	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
 		for (i = 1; i <= trace_count(f->trace, TRACE_DESCS); i++) {

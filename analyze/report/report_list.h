@@ -8,7 +8,7 @@
 /* clang-format off */
 #define REPORT_LIST(X)                                                                             \
 	X(summary) X(phases) X(steps) X(kernels) X(copies) X(slow) X(idle) X(launches)             \
-	X(memory) X(comm) X(ranks) X(findings) X(critical) X(replay) X(check)
+	X(memory) X(comm) X(ranks) X(findings) X(critical) X(operators) X(replay) X(check)
 /* clang-format on */
 
 #define X(name) extern const struct report_type report_##name;

@@ -61,8 +61,8 @@ struct idle_gap {
 	uint64_t asked_ns; /* latest begin of a launch of what began before E */
 	uint32_t gpu;
 	uint32_t launch_track, launch_name, launch_path; /* of L; 0: none */
-	uint8_t part, origin;                             /* in PART_TAIL nothing ends it */
-	uint8_t phase;                                    /* of E: its cell */
+	uint8_t part, origin;                            /* in PART_TAIL nothing ends it */
+	uint8_t phase;                                   /* of E: its cell */
 	bool is_graph_internal; /* what ended last before it has E's correlation */
 	bool is_first_of_name;  /* E is a kernel, and the first of its name on this GPU */
 	bool is_in_step;        /* L began in a marked step */

@@ -412,7 +412,8 @@ static bool far_is_right(const struct play *p, const struct launch *l, uint64_t 
 	return l->begin_ns == of.begin_ns && l->end_ns == of.end_ns && l->track == of.track &&
 	       l->name == of.name && l->correlation == of.correlation &&
 	       l->step == i / FAR_STEP + 1 &&
-	       strcmp(trace_text(p->trace, trace_owner(p->trace, l->path), NULL), far_owner(i)) == 0 &&
+	       strcmp(trace_text(p->trace, trace_owner(p->trace, l->path), NULL), far_owner(i)) ==
+		       0 &&
 	       strcmp(context_phase(p->c, l->phase).name, far_owner(i)) == 0;
 }
 

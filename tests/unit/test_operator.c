@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/name/operator.h"
+
+#include "tests/unit/unit.h"
+
+void test_operator_category(void)
+{
+	static const struct {
+		const char *name, *category;
+	} rows[] = {
+		{ "aten::addmm", "gemm" },
+		{ "aten::mm", "gemm" },
+		{ "AddmmBackward0", "gemm" },
+		{ "aten::linear", "gemm" },
+		{ "aten::cudnn_convolution", "convolution" },
+		{ "aten::convolution_backward", "convolution" },
+		{ "aten::_scaled_dot_product_flash_attention", "attention" },
+		{ "vllm::unified_attention_with_output", "attention" },
+		{ "aten::native_layer_norm_backward", "normalization" },
+		{ "aiter::add_rmsnorm", "normalization" },
+		{ "aten::_softmax", "softmax" },
+		{ "aten::add_", "elementwise" },
+		{ "aten::address", "other" },
+		{ "aten::threshold_backward", "elementwise" },
+		{ "aten::sum", "reduction" },
+		{ "aten::consumer", "other" },
+		{ "aten::t", "view" },
+		{ "aten::to", "copy" },
+		{ "aten::copy_", "copy" },
+		{ "aten::index_select", "indexing" },
+		{ "aten::_foreach_add_", "optimizer" },
+		{ "triton_poi_fused_add_0", "compiled" },
+		{ "nccl:all_reduce", "communication" },
+		{ "c10d::allreduce_", "communication" },
+		{ "aten::max_pool2d_with_indices", "pooling" },
+		{ "aten::empty_strided", "memory" },
+		{ "my_lib::frobnicate", "other" },
+		{ "", "other" },
+		{ "::", "other" },
+		{ "_", "other" },
+		{ "aten::1", "other" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		CHECK_STR(operator_category(rows[i].name), rows[i].category);
+}
