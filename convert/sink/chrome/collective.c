@@ -37,7 +37,8 @@ void chrome_put_operator(struct buf *b, const struct chrome_file *f, const struc
 	const struct track *k;
 
 	if (!word || !from ||
-	    strncmp(trace_text(f->trace, from->owner, NULL), "nccl:", 5) == 0) /* it is there */
+	    strncmp(trace_text(f->trace, trace_owner(f->trace, from->path), NULL), "nccl:", 5) ==
+		    0) /* it is there */
 		return;
 	k = trace_get_track(f->trace, from->track);
 	buf_putf(b,
