@@ -262,25 +262,51 @@ static enum status print_about(const struct run *r, const struct option_set *set
 	return status;
 }
 
+/* What others call a format, and which of ours serves. */
+static const char *known_elsewhere(const char *name)
+{
+	static const struct {
+		const char *names, *words; /* names: with a blank before and after each */
+	} rows[] = {
+		{ " json kineto speedscope catapult trace-event ",
+		  "chrome is that JSON, which speedscope and Kineto's readers take too" },
+		{ " pftrace proto protobuf ", "perfetto is Perfetto's protobuf" },
+		{ " xplane xspace xprof tb tfevents ",
+		  "tensorboard is XProf's XSpace and scalars" },
+		{ " db sqlite3 duckdb ", "sqlite is a database, parquet what DuckDB reads best" },
+		{ " arrow feather orc avro ", "it is not written; parquet is" },
+		{ " nsys nsys-rep qdrep ", "it is not written; sqlite is a database of our own" },
+		{ " otf2 ctf pprof flamegraph folded hdf5 h5 xlsx ", "it is not written" },
+		{ " html md markdown pdf report ",
+		  "reports are made by tacho-analyze, with --format html or md" },
+		{ " txt ", "text is a line for each event" },
+		{ " tacho ", "log is a Tacho log" },
+		{ " tar zip tgz ", "bundle is an archive" },
+	};
+	char word[40];
+
+	snprintf(word, sizeof(word), " %.36s ", name);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strstr(rows[i].names, word))
+			return rows[i].words;
+	return NULL;
+}
+
 /* `name` NULL: none was given. */
 static enum status type_unknown(const char *name, struct error *err)
 {
 	struct similar s = { .name = name ? name : "", .len = name ? strlen(name) : 0 };
 	char meant[SIMILAR_TEXT];
-	struct buf names;
 
-	buf_init(&names, TEXT_CEILING);
-	for (size_t i = 0; sink_types[i]; i++) {
-		buf_putf(&names, "%s%s", i ? ", " : "", sink_types[i]->name);
+	for (size_t i = 0; sink_types[i]; i++)
 		similar_try(&s, sink_types[i]->name);
-	}
-	if (name)
-		fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format, there are %s%s", name,
-		     buf_text(&names), similar_text(&s, meant));
-	else
-		fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing, one of %s", buf_text(&names));
-	buf_release(&names);
-	return ST_USAGE;
+	if (!name)
+		return fail(err, ST_USAGE, NOWHERE, "-t FORMAT is missing%s",
+			    similar_text(&s, meant));
+	if (known_elsewhere(name))
+		return fail(err, ST_USAGE, NOWHERE, "-t %.40s: %s", name, known_elsewhere(name));
+	return fail(err, ST_USAGE, NOWHERE, "-t %.40s: no such format%s", name,
+		    similar_text(&s, meant));
 }
 
 static enum status check_options(struct run *r, int operands, struct error *err)

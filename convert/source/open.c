@@ -37,13 +37,44 @@ static void ask_bidders(int bids[SOURCE_TYPES], const uint8_t *head, size_t len)
 		bids[i] = source_types[i]->bid(head, len < HEAD_BYTES ? len : HEAD_BYTES);
 }
 
+/* Files that people have beside their traces, by their first bytes; NULL: none of these. */
+static const char *known_elsewhere(const uint8_t *head, size_t len)
+{
+	static const struct {
+		const char *begins, *what;
+	} rows[] = {
+		{ "PAR1", "a Parquet file" },
+		{ "ARROW1", "an Arrow file" },
+		{ "\x89HDF", "an HDF5 file" },
+		{ "\x80\x02", "a Python pickle" },
+		{ "\x80\x03", "a Python pickle" },
+		{ "\x80\x04", "a Python pickle, as PyTorch's memory snapshots are" },
+		{ "\x80\x05", "a Python pickle, as PyTorch's memory snapshots are" },
+		{ "\n", "perhaps a Perfetto trace, which Tacho writes and does not read: "
+			"convert the log or the JSON that it was made of" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t need = strlen(rows[i].begins);
+
+		/* a protobuf has a length in its second byte, a text no control character */
+		if (len > need && !memcmp(head, rows[i].begins, need) &&
+		    (need > 1 || head[1] >= 0x80 || (head[1] < ' ' && !strchr("\t\n\r", head[1]))))
+			return rows[i].what;
+	}
+	return NULL;
+}
+
 /* What stands there instead: as text where it is text, else in hexadecimal. */
 static enum status refuse(const uint8_t *head, size_t len, struct error *err)
 {
 	char shown[SHOWN_BYTES * 3 + 1] = "";
 	size_t i, used = 0, n = len < SHOWN_BYTES ? len : SHOWN_BYTES;
+	const char *known = known_elsewhere(head, len);
 	bool is_text = true;
 
+	if (known)
+		return fail(err, ST_FORMAT, 0, "not a trace that Tacho reads, but %s", known);
 	for (i = 0; i < n; i++)
 		is_text = is_text && ((head[i] >= 0x20 && head[i] < 0x7f) ||
 				      (head[i] >= '\t' && head[i] <= '\r'));

@@ -142,7 +142,10 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 void similar_try(struct similar *s, const char *word)
 {
 	unsigned slips = distance(s->name, s->len, word, strlen(word));
+	size_t used = strlen(s->words);
 
+	if (used + strlen(word) + 3 <= sizeof(s->words))
+		snprintf(s->words + used, sizeof(s->words) - used, "%s%s", used ? ", " : "", word);
 	if (slips > 2 || slips * 2 >= s->len || (s->best && slips >= s->slips))
 		return;
 	s->slips = slips;
@@ -151,9 +154,10 @@ void similar_try(struct similar *s, const char *word)
 
 const char *similar_text(const struct similar *s, char out[SIMILAR_TEXT])
 {
-	out[0] = '\0';
 	if (s->best)
 		snprintf(out, SIMILAR_TEXT, "; did you mean %s?", s->best);
+	else
+		snprintf(out, SIMILAR_TEXT, "%s%s", *s->words ? "; there are " : "", s->words);
 	return out;
 }
 

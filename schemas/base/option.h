@@ -72,15 +72,16 @@ enum status option_set_text(const struct option_set *sets, const char *name, con
 /* A search for the word that was probably meant: at most two slips, and under half of the name.
  * Begins with `name` and `len` alone; `best` is borrowed from what was tried, NULL: none is near.
  */
+enum { SIMILAR_WORDS = 160, SIMILAR_TEXT = SIMILAR_WORDS + 16 };
 struct similar {
 	const char *name;
 	size_t len;
 	const char *best;
-	unsigned slips; /* of `best` */
+	unsigned slips;            /* of `best` */
+	char words[SIMILAR_WORDS]; /* that were tried, with commas between, as far as they fit */
 };
 void similar_try(struct similar *s, const char *word);
-/* "; did you mean kernels?" or nothing, to `out`; returns it. */
-enum { SIMILAR_TEXT = OPTION_NAME + 24 };
+/* "; did you mean kernels?", or if none is near "; there are ..." to `out`; returns it. */
 const char *similar_text(const struct similar *s, char out[SIMILAR_TEXT]);
 
 /* The row called `name`, and the place of its value in *into (may be NULL); NULL: none is. */

@@ -131,7 +131,7 @@ void test_cut_refuses(void)
 	CHECK_STR(refused((struct filter){ .ranks = "5-2" }),
 		  "--ranks 5-2: no such range of numbers");
 	CHECK_STR(refused((struct filter){ .kinds = "kernel,kernels" }),
-		  "--kinds: there is no kind 'kernels'");
+		  "--kinds: there is no kind 'kernels'; did you mean kernel?");
 	CHECK_STR(refused((struct filter){ .from = "3s", .to = "2s" }),
 		  "--from 3s --to 2s: nothing lies between");
 	CHECK_STR(refused((struct filter){ .from = "3s", .to = "2026-11-20T12:00:00Z" }),

@@ -87,9 +87,16 @@ static enum status take_kind(uint32_t *mask, const char *option, const char *par
 {
 	unsigned kind = kind_of_word(part, len);
 
-	if (kind == KIND_UNKNOWN)
-		return fail(err, ST_USAGE, NOWHERE, "--%s: there is no kind '%.*s'", option,
-			    (int)(len > 40 ? 40 : len), part);
+	if (kind == KIND_UNKNOWN) {
+		struct similar s = { .name = part, .len = len };
+		char meant[SIMILAR_TEXT];
+
+		for (kind = 1; kind < KIND_END; kind++)
+			if (*kind_word(kind))
+				similar_try(&s, kind_word(kind));
+		return fail(err, ST_USAGE, NOWHERE, "--%s: there is no kind '%.*s'%s", option,
+			    (int)(len > 40 ? 40 : len), part, similar_text(&s, meant));
+	}
 	*mask |= UINT32_C(1) << kind;
 	return ST_OK;
 }
