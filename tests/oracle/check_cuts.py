@@ -168,8 +168,11 @@ def read_sqlite(path):
     db.close()
 
 
+OVERVIEW = 1 << 60  # the track above steps, phases and time of GPUs of all ranks
+
+
 def read_perfetto(path):
-    """Slices, a stack for each track, without what is drawn of all events together."""
+    """Slices and instants, a stack of slices for each track, without what is drawn of several events together."""
     names, stacks, tracks = {}, collections.defaultdict(list), {}
     for _, packet in fields(open(path, "rb").read()):
         packet = list(fields(packet))
@@ -180,8 +183,8 @@ def read_perfetto(path):
                 names[one.get(10), row[1]] = row[2].decode()
         if 60 in one:
             row = dict(fields(one[60]))
-            tracks[row[1]] = row.get(2, b"").decode()
-        if 11 not in one or tracks[dict(fields(one[11]))[11]] in ("Steps", "Phases", "GPU time"):
+            tracks[row[1]] = row.get(5)
+        if 11 not in one or tracks[dict(fields(one[11]))[11]] == OVERVIEW:
             continue
         event = dict(fields(one[11]))
         kind, track, name = event.get(9), event[11], event.get(23, b"").decode()
@@ -192,8 +195,6 @@ def read_perfetto(path):
             yield *stacks[track].pop(), one[8]
         elif kind == 3:
             yield name, one[8], one[8]
-        elif tracks[track] == "Memory allocated":
-            yield "[memory]", one[8], one[8]
     assert not any(stacks.values()), "a slice is not closed"
 
 
