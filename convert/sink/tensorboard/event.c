@@ -462,21 +462,39 @@ static void put_times(struct tb_space *s, const struct event *e)
 	pb_put_u64(&s->event, XEVENT_DURATION_PS, duration_ps);
 }
 
+/* XProf counts what is of a step and has a correlation id. */
+static void put_input(struct tb_space *s, const struct event *e)
+{
+	size_t step = tb_steps_find(&s->steps, e->begin_ns);
+
+	tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "correlation_id"), XSTAT_UINT64, 0);
+	if (step < s->steps.list.count)
+		tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "group_id"), XSTAT_INT64,
+			s->steps.groups[step]);
+}
+
 enum status tb_event_put(struct tb_space *s, const struct tb_line *line, const struct event *e,
 			 struct error *err)
 {
-	static const char *const texts[] = { "MemoryAllocation", "MemoryDeallocation" };
-	bool is_memory = line->kind == TB_LINE_MEMORY, is_free = e->kind == KIND_FREE;
-	struct tb_row row = { 0 }, *memory;
+	static const char *const texts[] = { "MemoryAllocation", "MemoryDeallocation",
+					     "MemcpyHToD" };
+	bool is_memory = line->kind == TB_LINE_MEMORY, is_input = line->kind == TB_LINE_INPUT;
+	unsigned text = is_input ? 2 : e->kind == KIND_FREE;
+	struct tb_row row = { 0 }, *made;
 	size_t at;
 
-	if (is_memory) {
-		memory = tb_find(&s->names, TB_EVENT, UINT64_MAX, is_free);
-		if (!memory)
-			memory = tb_add(&s->names, TB_EVENT, UINT64_MAX, is_free,
-					tb_new_event(&s->names, texts[is_free],
-						     strlen(texts[is_free]), NULL));
-		row.id = memory->id;
+	if (is_memory || is_input) {
+		made = tb_find(&s->names, TB_EVENT, UINT64_MAX, text);
+		if (!made) {
+			buf_clear(&s->scratch);
+			if (is_input) /* what people see */
+				pb_put_text(&s->scratch, EVENT_META_DISPLAY_NAME,
+					    "waiting for input");
+			made = tb_add(&s->names, TB_EVENT, UINT64_MAX, text,
+				      tb_new_event(&s->names, texts[text], strlen(texts[text]),
+						   &s->scratch));
+		}
+		row.id = made->id;
 	} else {
 		TRY(find_row(s, e, &row, err));
 	}
@@ -487,6 +505,8 @@ enum status tb_event_put(struct tb_space *s, const struct tb_line *line, const s
 		buf_put(&s->event, s->names.constants.data + row.at, row.len);
 	if (is_memory)
 		tb_put_memory(s, e);
+	else if (is_input)
+		put_input(s, e);
 	else
 		put_stats(s, e);
 	pb_end(&s->event, at);

@@ -114,10 +114,20 @@ struct tb_line {         /* also the spool's group: its place in the list */
 	uint8_t plane, kind;
 };
 enum tb_plane { TB_PLANE_GPU, TB_PLANE_HOST, TB_PLANE_CUSTOM };
-enum tb_line_kind { TB_LINE_EVENTS, TB_LINE_MEMORY, TB_LINE_COUNTERS };
+enum tb_line_kind { TB_LINE_EVENTS, TB_LINE_MEMORY, TB_LINE_COUNTERS, TB_LINE_INPUT };
 
 struct tb_gauge {
 	uint64_t total, peak;
+};
+
+struct tb_span {
+	uint64_t begin_ns, end_ns;
+};
+struct tb_input {                /* zeroed: empty */
+	struct tb_span *loading; /* of the step thread, by begin */
+	size_t count, cap;
+	uint64_t until_ns[TB_DEVICES]; /* end of the work so far; 0: none yet */
+	uint32_t groups[TB_DEVICES];   /* of the line; 0: none */
 };
 
 struct tb_pile { /* bytes of a plane's lines; all but the last in a scratch file */
@@ -142,6 +152,7 @@ struct tb_space {
 	uint32_t *groups; /* index: 2 * track, and + 1 for what is not work; group + 1, 0 none */
 	uint32_t memory_group;
 	struct tb_steps steps;
+	struct tb_input input;
 	struct tb_names names;
 	struct tb_pile pile;
 	struct buf event;                          /* one line's bytes being made */
@@ -175,6 +186,15 @@ bool tb_arg_bits(const struct tb_space *s, const struct event *e, const char *ke
 void tb_put_own_stats(struct tb_space *s, const struct event *e);
 /* tf_op of the phase and range that launched it. */
 void tb_put_op(struct tb_space *s, const struct event *e);
+
+/* ---- input.c: waits for the next batch ---- */
+
+struct phase_interval;
+/* What the step thread did, before the work that comes after it. */
+enum status tb_input_put_interval(struct tb_input *in, const struct phase_interval *p,
+				  struct error *err);
+/* Work of a GPU, in time order: puts the waits before it into the spool. */
+enum status tb_input_put_work(struct tb_space *s, const struct event *e, struct error *err);
 
 /* ---- memory.c: stats of a memory event ---- */
 

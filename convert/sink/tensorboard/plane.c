@@ -22,6 +22,8 @@ void tb_put_line_head(struct tb_space *s, const struct tb_line *line, struct buf
 		buf_put_text(b, "Steps");
 	else if (line->kind == TB_LINE_COUNTERS)
 		buf_put_text(b, XLINE_COUNTERS);
+	else if (line->kind == TB_LINE_INPUT)
+		buf_put_text(b, XLINE_INPUT);
 	else if (line->kind == TB_LINE_MEMORY)
 		buf_put_text(b, "Memory");
 	else if (len)

@@ -16,6 +16,7 @@
 #include "convert/output/output.h"
 #include "convert/sink/sink_list.h"
 #include "convert/sink/tensorboard/internal.h"
+#include "convert/stage/context/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,9 @@ static enum status tensorboard_put(struct sink *s, const struct batch *batch, st
 {
 	struct tensorboard *t = (struct tensorboard *)s;
 
+	for (size_t i = 0; i < batch->interval_count; i++)
+		if (batch->intervals[i].process == s->process)
+			TRY(tb_input_put_interval(&t->space->input, &batch->intervals[i], err));
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct event *e = &batch->events[i];
 

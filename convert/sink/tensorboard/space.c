@@ -105,11 +105,15 @@ static uint32_t next_device(const struct tb_space *s, uint32_t from)
 static enum status plan_lines(struct tb_space *s, struct error *err)
 {
 	struct tb_line memory = { .device = NO_ID, .plane = TB_PLANE_HOST, .kind = TB_LINE_MEMORY };
+	struct tb_line input = { .plane = TB_PLANE_GPU, .kind = TB_LINE_INPUT };
 	uint32_t d;
 
 	for (d = next_device(s, 0); d != NO_ID; d = next_device(s, d + 1)) {
 		add_lines(s, TB_PLANE_GPU, TRACK_STREAM, d);
 		add_lines(s, TB_PLANE_GPU, TRACK_COUNTER, d);
+		input.device = d;
+		if (d < TB_DEVICES && !s->is_xspace)
+			s->input.groups[d] = add_line(s, &input);
 	}
 	add_lines(s, TB_PLANE_HOST, TRACK_THREAD, NO_ID);
 	s->memory_group = add_line(s, &memory);
@@ -137,6 +141,8 @@ enum status tb_space_put(struct tb_space *s, const struct event *e, struct error
 		group = s->groups[2 * e->track + 1];
 	else if (k->type == TRACK_COUNTER && s->in_use_name && k->name == s->in_use_name)
 		TRY(spool_put(s->spool, s->memory_group - 1, e, 1, err));
+	if (k->type == TRACK_STREAM && event_is_gpu_work(e))
+		TRY(tb_input_put_work(s, e, err));
 	return group ? spool_put(s->spool, group - 1, e, 1, err) : ST_OK;
 }
 
@@ -357,6 +363,7 @@ void tb_space_free(struct tb_space *s)
 	buf_release(&s->scratch);
 	steps_release(&s->steps.list);
 	free(s->steps.groups);
+	free(s->input.loading);
 	tb_names_release(&s->names);
 	free(s->groups);
 	free(s);

@@ -58,6 +58,8 @@ static enum status read_line(struct xplane_import *x, struct xplane_span line,
 	int64_t line_id;
 
 	TRY(read_line_head(x, line, &p, &events, err));
+	if (p.is_gpu && strcmp(trace_text(x->to.trace, p.track.name, NULL), XLINE_INPUT) == 0)
+		return ST_OK;
 	line_id = (int64_t)p.track.id;
 	p.is_derived = p.is_gpu && line_id >= XLINE_DERIVED_FIRST &&
 		       line_id < XLINE_DERIVED_FIRST + XLINE_DERIVED_COUNT;

@@ -133,7 +133,7 @@ class Tools:
 
     def report(self, path):
         return json.loads(self.run("tacho-analyze", path, "--format", "json",
-                                   "--report", "summary,steps,kernels,copies"))["ranks"][0]
+                                   "--report", "summary,steps,phases,kernels,copies"))["ranks"][0]
 
 
 def spaces(folder):
@@ -248,6 +248,26 @@ def case_kineto(tools, traces):
             check("memory_profile, devices", sorted(memory([space])), sorted(peaks))
 
 
+def case_input(tools, traces):
+    """XProf calls a program input-bound where our report does, and for as much of its steps."""
+    for name, is_bound in (("v100_resnet50_slow_loader_2021", True),
+                           ("a100_ddp_rank0of2_nccl_args", False)):
+        path = os.path.join(traces, "kineto", f"{name}.json.gz")
+        space, = spaces(tools.log_folder(path))
+        report = tools.report(path)
+        page = json.dumps(tool("overview_page", [space]))
+        check(f"{name}: HIGHLY input-bound", "HIGHLY input-bound" in page, is_bound)
+        shown = step_times([space]).values()
+        share = sum(row["infeedTimeMs"] for row in shown) / sum(row["stepTimeMs"] for row in shown)
+        data = sum(row["gpu_idle_during_ns"] for row in report["phases"] if row["name"] == "data")
+        want = (data + report["gpus"][0]["exposed_copy_ns"]) / report["step_stats"]["sum_ns"]
+        check(f"{name}: share of the input, within 2 % of a step", abs(share - want) < 0.02, True)
+        copies = [tools.run("tacho-convert", file, "-t", "csv", "-q").count(b",memcpy,")
+                  for file in (path, space)]
+        check(f"{name}: waits that come back as copies", copies[1] - copies[0], 0)
+        print(f"  {name}: input {share:.1%} of a step in XProf, {want:.1%} here")
+
+
 def case_unmarked(tools, traces):
     """A file without steps has none: the window is no step."""
     path = os.path.join(traces, "kineto", "torch_compile_triton.json.gz")
@@ -323,7 +343,7 @@ def main():
         os.path.dirname(__file__), "../../../../shared/traces"))
     options.add_argument("--only", default="")
     asked = options.parse_args()
-    cases = {"generated": case_generated, "kineto": case_kineto, "unmarked": case_unmarked,
+    cases = {"generated": case_generated, "kineto": case_kineto, "unmarked": case_unmarked, "input": case_input,
              "xplane": case_xplane}
     with tempfile.TemporaryDirectory() as work:
         tools = Tools(asked.bin, work)
