@@ -24,7 +24,7 @@ const struct option config_options[] = {
 	  AT(sample), "100ms" },
 	{ "kinds", 0, OPTION_TEXT, "LIST",
 	  "all, or of kernel, memcpy, memset, graph, sync, api, "
-	  "range, step, mark, counter, jit, overhead; memory (allocations) is never in all",
+	  "range, step, mark, counter, jit, overhead; memory: allocations, not in all",
 	  AT(kinds), "all" },
 	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto",
 	  AT(graphs), "auto" },
@@ -36,7 +36,7 @@ const struct option config_options[] = {
 	  "flight recorder: keep the latest SIZE only, save it on demand", AT(ring), "0" },
 	{ "save-on", 0, OPTION_TEXT, "LIST",
 	  "when to save the ring: slow=1.5 (times the median step), "
-	  "hang=300s, signal (SIGUSR2 to us), death; min=5ms, cool=60s",
+	  "hang=300s, signal, death; min=5ms, cool=60s, keep=3",
 	  AT(save_on), "signal,death" },
 	{ "ring-dir", 0, OPTION_TEXT, "DIR",
 	  "folder of the ring, on this machine; as --out if not given", AT(ring_dir), "" },
@@ -56,8 +56,7 @@ const struct option config_options[] = {
 	{ "trace-python", 0, OPTION_FLAG, NULL, "Python's calls as ranges; slow", AT(trace_python),
 	  "no" },
 	{ "auto", 0, OPTION_FLAG, NULL,
-	  "steps and phases of PyTorch, Lightning and JAX without marks in the program",
-	  AT(automatic), "yes" },
+	  "steps and phases of PyTorch, Lightning and JAX without marks", AT(automatic), "yes" },
 	{ "workers", 0, OPTION_FLAG, NULL,
 	  "record workers, too: forked or spawned children that make "
 	  "no step",

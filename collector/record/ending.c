@@ -244,6 +244,11 @@ static void put_logs(const struct ending *e, const struct sum *sum, const char *
 		buf_putf(out, "%llu steps, ", (unsigned long long)sum->steps);
 	put_size(out, sum->bytes);
 	put_losses(out, sum);
+	if (e->seen.slow)
+		buf_putf(out,
+			 "; %llu slow steps were not saved, the longest is step %llu with %.3f ms",
+			 (unsigned long long)e->seen.slow, (unsigned long long)e->seen.longest_step,
+			 (double)e->seen.longest_ns / 1e6);
 	buf_put_text(out, e->note);
 }
 

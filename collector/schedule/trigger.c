@@ -10,7 +10,9 @@
 
 #define NEVER UINT64_MAX
 
-static const struct trigger_spec defaults = { .least_ns = 5000000, .cool_ns = 60000000000 };
+static const struct trigger_spec defaults = { .least_ns = 5000000,
+					      .cool_ns = 60000000000,
+					      .keep = 3 };
 
 const char *trigger_word(enum trigger_kind kind)
 {
@@ -65,6 +67,12 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 			return unit_parse_time(text + key, len - key,
 					       (uint64_t *)(void *)((char *)out + times[i].at),
 					       err);
+	if (begins(text, len, "keep=", &key)) {
+		TRY(unit_parse_count(text + key, len - key, &out->keep, err));
+		if (out->keep >= 1 && out->keep <= TRIGGER_KEEP_MAX)
+			return ST_OK;
+		return fail(err, ST_USAGE, NOWHERE, "keep= is from 1 to %d", TRIGGER_KEEP_MAX);
+	}
 	if (begins(text, len, "signal=", &key)) {
 		out->signal = true;
 		return signal_parse(text + key, len - key, &out->signal_number, err);
@@ -76,7 +84,7 @@ static enum status parse_word(struct trigger_spec *out, const char *text, size_t
 	else
 		return fail(err, ST_USAGE, NOWHERE,
 			    "%.*s: neither slow=1.5, hang=300s, signal, "
-			    "death, min=5ms, cool=60s nor none",
+			    "death, min=5ms, cool=60s, keep=3 nor none",
 			    (int)(len < 40 ? len : 40), text);
 	return ST_OK;
 }
@@ -127,26 +135,43 @@ void trigger_settle(struct trigger *t)
 		t->threshold_ns = t->spec.least_ns;
 }
 
-/* Whether it may fire by itself; if so, it is silent for a while. */
-static bool may_fire(struct trigger *t, uint64_t now_ns)
+/* The place of one that is to be saved among those that are kept; false: those are all longer. */
+static bool find_place(const struct trigger *t, uint64_t took_ns, unsigned *place)
 {
-	if (t->cooling && now_ns < t->cool_until_ns)
-		return false;
-	t->cooling = true;
-	t->cool_until_ns = now_ns + t->spec.cool_ns;
-	return true;
+	unsigned shortest = 0;
+
+	*place = t->kept;
+	if (t->kept < t->spec.keep)
+		return true;
+	for (unsigned i = 1; i < t->kept; i++)
+		if (t->kept_ns[i] < t->kept_ns[shortest])
+			shortest = i;
+	*place = shortest;
+	return t->kept && took_ns > t->kept_ns[shortest];
 }
 
 bool trigger_slow(struct trigger *t, uint64_t step, uint64_t took_ns, uint64_t now_ns,
 		  struct trigger_fired *out)
 {
-	if (took_ns < t->threshold_ns || !may_fire(t, now_ns))
+	bool worse = took_ns / TRIGGER_WORSE >= t->last_ns;
+
+	*out = (struct trigger_fired){ .kind = TRIGGER_NONE };
+	if (took_ns < t->threshold_ns)
 		return false;
 	*out = (struct trigger_fired){ .kind = TRIGGER_SLOW,
 				       .at_ns = now_ns,
 				       .step = step,
 				       .value_ns = took_ns,
 				       .threshold_ns = t->threshold_ns };
+	if (t->cooling && now_ns < t->cool_until_ns && !worse)
+		return false;
+	if (!find_place(t, took_ns, &out->place))
+		return false;
+	t->kept += out->place == t->kept;
+	t->kept_ns[out->place] = took_ns;
+	t->last_ns = took_ns;
+	t->cooling = true;
+	t->cool_until_ns = now_ns + t->spec.cool_ns;
 	return true;
 }
 
@@ -157,10 +182,11 @@ bool trigger_hang(struct trigger *t, uint64_t step, uint64_t since_ns, uint64_t 
 
 	if (!t->spec.hang_ns || took_ns < t->spec.hang_ns)
 		return false;
-	if ((t->hung && t->hung_step == step) || !may_fire(t, now_ns))
+	if (t->hung && (t->hung_step == step || now_ns < t->hang_until_ns))
 		return false;
 	t->hung = true;
 	t->hung_step = step;
+	t->hang_until_ns = now_ns + t->spec.cool_ns;
 	*out = (struct trigger_fired){ .kind = TRIGGER_HANG,
 				       .at_ns = now_ns,
 				       .step = step,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@ enum { PAGE_BYTES = 4096 };
 
 struct page {
 	uint64_t magic;
-	_Atomic uint64_t steps;
+	_Atomic uint64_t steps, slow, longest_ns, longest_step;
 };
 static struct page *page;
 
@@ -27,9 +28,13 @@ static struct page *map(int fd)
 
 void seen_make(void)
 {
-	int fd = memfd_create("tacho-seen", MFD_CLOEXEC);
+	struct rlimit limit;
 	char path[64];
 
+	/* beyond the limit of a file's size a signal would end us */
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < PAGE_BYTES)
+		return;
+	int fd = memfd_create("tacho-seen", MFD_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (ftruncate(fd, PAGE_BYTES) == 0)
@@ -43,7 +48,12 @@ void seen_make(void)
 
 struct seen seen_read(void)
 {
-	return (struct seen){ .steps = page ? atomic_load(&page->steps) : 0 };
+	if (!page)
+		return (struct seen){ 0 };
+	return (struct seen){ .steps = atomic_load(&page->steps),
+			      .slow = atomic_load(&page->slow),
+			      .longest_ns = atomic_load(&page->longest_ns),
+			      .longest_step = atomic_load(&page->longest_step) };
 }
 
 void seen_open(const char *path)
@@ -66,4 +76,16 @@ void seen_add_steps(uint64_t steps)
 {
 	if (page)
 		atomic_fetch_add(&page->steps, steps);
+}
+
+void seen_add_slow(uint64_t step, uint64_t took_ns)
+{
+	if (!page)
+		return;
+	atomic_fetch_add(&page->slow, 1);
+	/* two processes at once may leave one's number beside the other's time */
+	if (took_ns > atomic_load(&page->longest_ns)) {
+		atomic_store(&page->longest_ns, took_ns);
+		atomic_store(&page->longest_step, step);
+	}
 }

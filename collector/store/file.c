@@ -71,6 +71,8 @@ static enum status open_new(const struct store_place *place, int *fd, struct err
 		snprintf(path, cap, "%s/%s.r%s.p%u.%u.tacho", place->folder, place->host, rank,
 			 place->pid, n);
 		*fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0600);
+		if (*fd >= 0 && place->path)
+			snprintf(place->path, STORE_PATH_MAX, "%s", path);
 		if (*fd >= 0)
 			return ST_OK;
 		if (errno != EEXIST)

@@ -35,6 +35,14 @@ struct saver {
 				    it is saved */
 	uint64_t due_ns;         /* CLOCK_MONOTONIC */
 	uint64_t put_before, saved_bytes, failed;
+	/* Logs of slow steps, by their places in the trigger: one that is longer takes one's place.
+	 */
+	struct saved_slow {
+		char *path; /* NULL: none */
+		uint64_t bytes;
+	} slow[TRIGGER_KEEP_MAX];
+	uint64_t not_saved,
+		longest_ns; /* slow steps that were not saved, and the longest of them */
 };
 
 struct writer {

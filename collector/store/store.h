@@ -28,6 +28,8 @@ struct store {
 
 struct log_saved;
 
+enum { STORE_PATH_MAX = 4096 };
+
 struct store_place {
 	const char *folder; /* made if it does not exist */
 	const char *host;
@@ -35,6 +37,7 @@ struct store_place {
 	uint32_t pid;
 	uint64_t max_bytes; /* 0: no limit */
 	uint64_t min_free;  /* keep free on the file system; 0: no limit */
+	char *path; /* NULL, or STORE_PATH_MAX bytes for the path of the file that is opened */
 	uint64_t ring_bytes,
 		ring_tables; /* of a ring: its size, and the maximum of a half for tables */
 };

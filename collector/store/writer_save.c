@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flight recorder's part of the writer: feeds steps to the triggers, and saves the ring. */
 #include "collector/config/config.h"
+#include "collector/session/seen.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "collector/store/internal.h"
 #include "schemas/log/ring.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define NEVER UINT64_MAX
@@ -56,8 +59,27 @@ static void learn_steps(struct saver *s, struct thread_state *thread)
 	SET_RELAXED(thread->slow_ticks, ns_to_ticks(s->trigger.threshold_ns));
 }
 
-static bool slow_step(struct saver *s, struct thread_state *thread, struct trigger_fired *fired)
+/* One that is not saved is told by those that are, and by tacho-record. */
+static void count_slow(struct writer *w, const struct trigger_fired *slow)
 {
+	struct saver *s = &w->saver;
+	char text[96];
+
+	s->not_saved++;
+	if (slow->value_ns > s->longest_ns) {
+		s->longest_ns = slow->value_ns;
+		snprintf(text, sizeof(text), "step %llu, %.3f ms", (unsigned long long)slow->step,
+			 (double)slow->value_ns / 1e6);
+		writer_set_attribute(w, "slow_not_saved_longest", text, false);
+	}
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)s->not_saved);
+	writer_set_attribute(w, "slow_not_saved", text, true);
+	seen_add_slow(slow->step, slow->value_ns);
+}
+
+static bool slow_step(struct writer *w, struct thread_state *thread, struct trigger_fired *fired)
+{
+	struct saver *s = &w->saver;
 	uint64_t noted = atomic_load_explicit(&thread->slow_noted, memory_order_acquire);
 
 	if (noted == GET_RELAXED(thread->slow_taken))
@@ -65,6 +87,8 @@ static bool slow_step(struct saver *s, struct thread_state *thread, struct trigg
 	bool fires = trigger_slow(&s->trigger, GET_RELAXED(thread->slow_number),
 				  ticks_to_ns(GET_RELAXED(thread->slow_took)),
 				  tick_to_ns(GET_RELAXED(thread->slow_end)), fired);
+	if (!fires && fired->kind == TRIGGER_SLOW)
+		count_slow(w, fired);
 	atomic_store_explicit(&thread->slow_taken, noted, memory_order_release);
 	return fires;
 }
@@ -85,7 +109,7 @@ static bool look_at_steps(struct writer *w, struct trigger_fired *fired)
 		follow(w, thread);
 	if (!s->stepper)
 		return false;
-	bool fires = slow_step(s, s->stepper, fired);
+	bool fires = slow_step(w, s->stepper, fired);
 	learn_steps(s, s->stepper);
 	if (fires || !GET_RELAXED(s->stepper->step_open))
 		return fires;
@@ -96,6 +120,18 @@ static bool look_at_steps(struct writer *w, struct trigger_fired *fired)
 }
 
 /* ---- saving ---- */
+
+/* The log of a slow step takes the place of that of a shorter one. */
+static void keep_slow(struct saver *s, unsigned place, const char *path, uint64_t bytes)
+{
+	struct saved_slow *slow = &s->slow[place];
+
+	if (slow->path && unlink(slow->path) == 0)
+		s->saved_bytes -= slow->bytes;
+	free(slow->path);
+	slow->path = strdup(path);
+	slow->bytes = bytes;
+}
 
 static enum status save_now(struct writer *w, const struct trigger_fired *fired)
 {
@@ -112,12 +148,16 @@ static enum status save_now(struct writer *w, const struct trigger_fired *fired)
 				 .value_ns = fired->value_ns,
 				 .threshold_ns = fired->threshold_ns };
 	uint64_t bytes = 0;
+	char path[STORE_PATH_MAX];
 
+	place.path = path;
 	if (c->max_disk && s->saved_bytes >= c->max_disk)
 		return ST_CEILING;
 	place.max_bytes = c->max_disk ? c->max_disk - s->saved_bytes : 0;
 	enum status status = w->store->type->save(w->store, &place, &why, &bytes, NULL);
 	s->saved_bytes += bytes;
+	if (status == ST_OK && fired->kind == TRIGGER_SLOW)
+		keep_slow(s, fired->place, path, bytes);
 	return status;
 }
 
@@ -145,8 +185,8 @@ static void fire(struct writer *w, const struct trigger_fired *fired)
 	struct saver *s = &w->saver;
 	bool patient = fired->kind == TRIGGER_SLOW;
 
-	/* a hang does not replace a slow step that is waiting to be saved, but a request does */
-	if (!s->pending || !patient)
+	/* one that is waiting to be saved gives way to a request, a hang or a longer one */
+	if (!s->pending || !patient || s->fired.kind == TRIGGER_SLOW)
 		s->fired = *fired;
 	s->due_ns = tick_clock_ns(CLOCK_MONOTONIC) + (patient ? PATIENCE_NS : 0);
 	s->put_before = w->store ? w->store->type->bytes(w->store) : 0;

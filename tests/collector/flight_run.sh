@@ -87,6 +87,23 @@ test_cool_down() {
 	expect 'what came since' '^sum kind=10 name=step count=[1-9][0-9]{2,3} '
 }
 
+test_worse_and_kept() { # a hiccup does not hide the stall after it, and the longest are kept
+	flown slow=3,min=45ms,cool=1h,keep=2 steps=400 slow=100 steps=1400 slow=120 steps=100 slow=300 steps=1400 slow=900 \
+		steps=1400
+	equal 'two of the three' "$(logs)" 2
+	tell 1
+	expect 'the second' '^about saved_value=3[0-9]{8}$'
+	expect 'one that was passed over is counted' '^about slow_not_saved=[1-9]$'
+	expect 'its length' '^about slow_not_saved_longest=step [0-9]+, 1[0-9]{2}\.[0-9]{3} ms$'
+	tell 2
+	expect 'the longest' '^about saved_value=9[0-9]{8}$'
+	[ "$sanitized" = 0 ] || return
+	rm -r "$work/log"
+	"$record" --ring 4M --save-on slow=3,min=45ms --out "$work/log" -- "$flight_program" steps=400 slow=120 \
+		steps=1400 slow=100 steps=200 2>"$work/told"
+	expect 'tacho-record says so' '; [1-9] slow steps were not saved, the longest is step [0-9]+ with 1[0-9]{2}\.[0-9]+ ms'
+}
+
 test_hang() {
 	flown hang=700ms,cool=1s steps=30 slow=1600 steps=5
 	equal status $status 0
