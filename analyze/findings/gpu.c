@@ -130,7 +130,7 @@ static bool exposed_upload(const struct facts *f, struct finding *out)
 	struct amount copies =
 		less(facts_copies(f, "HtoD", NULL), facts_copies(f, "HtoD", "pageable"));
 
-	if (!facts_has(f, TRAIT_FSDP) || copies.bytes < OFFLOAD_BYTES)
+	if (!facts_has(f, TRAIT_OFFLOAD) || copies.bytes < OFFLOAD_BYTES)
 		return tell_copies(out, copies, "to the GPU from pinned memory");
 	out->advice = "FSDP's parameters are offloaded to the host: keep them on the GPU (no "
 		      "CPUOffloadPolicy, cpu_offload=None), sharded over more GPUs, or offload the "
@@ -286,9 +286,9 @@ static bool misaligned_gemm(const struct facts *f, struct finding *out)
 	char a[SPAN_TEXT], n[MANY_TEXT];
 
 	snprintf(out->evidence, FINDING_TEXT,
-		 "%s a step of %s load one or two elements at a time (align1, align2 in their "
-		 "names): "
-		 "a size or stride of their matrices is odd.",
+		 "%s a step of %s cannot load 16 bytes at a time: a size or stride of their "
+		 "matrices is odd (align1, align2 in their names), or of 16 bits and no multiple "
+		 "of 8 (by the shapes that were recorded).",
 		 many_text(n, some.count, "matrix kernel"), span_text(a, some.ns));
 	rule_brief(out, "%s, %s", n, a);
 	return rule_saves(out, some.ns);

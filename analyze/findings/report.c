@@ -3,6 +3,7 @@
  * The verdict (DEFINITIONS.md 8) and what to change first (rule.h).  Its fold counts kernels by
  * phase and by what they do; all else comes from the tables of the other reports.
  */
+#include "analyze/findings/launched.h"
 #include "analyze/findings/rule.h"
 #include "analyze/report/host.h"
 #include "analyze/report/report_list.h"
@@ -107,6 +108,7 @@ struct findings {
 	uint8_t *work_of_name;           /* work + 1; 0: not asked */
 	uint8_t *is_batched;    /* 1 no, 2 a product of batches of matrices; 0: not asked */
 	uint8_t *kind_of_range; /* of gaps in it, + 1; by name; 0: not asked */
+	struct launched *launched;
 	uint32_t process_count, name_count;
 };
 
@@ -123,7 +125,7 @@ static enum status findings_begin(struct accumulator *f, struct error *err)
 	s->kind_of_range = calloc((size_t)s->name_count + 1, 1);
 	if (!s->processes || !s->gaps || !s->work_of_name || !s->is_batched || !s->kind_of_range)
 		return fail_memory(err);
-	return ST_OK;
+	return launched_open(&s->launched, f->trace, err);
 }
 
 static void findings_release(struct accumulator *f)
@@ -139,6 +141,7 @@ static void findings_release(struct accumulator *f)
 	free(s->work_of_name);
 	free(s->is_batched);
 	free(s->kind_of_range);
+	launched_close(s->launched);
 }
 
 static enum work work_of_event(struct accumulator *f, const struct event *e)
@@ -178,6 +181,8 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 	uint64_t ns = e->end_ns - e->begin_ns;
 	enum work work = work_of_event(f, e);
 
+	if (work == WORK_GEMM && launched_is_odd(s->launched, batch_launch(f->batch, e)))
+		work = WORK_GEMM_UNALIGNED;
 	if (process > s->process_count || !acc_wants(f, process))
 		return ST_OK;
 	if (!s->processes[process])
@@ -298,12 +303,19 @@ static enum status put_gap(struct accumulator *f, const struct piece *p, struct 
 static enum status findings_put(struct accumulator *f, const struct sorted_batch *w,
 				struct error *err)
 {
-	const struct batch_events *kernels = &w->by[BATCH_KERNELS];
+	struct findings *s = f->state;
+	const struct batch_events *kernels = &w->by[BATCH_KERNELS], *copies = &w->by[BATCH_COPIES];
 
 	for (size_t i = 0; i < w->piece_count; i++)
 		TRY(put_gap(f, &w->pieces[i], err));
+	for (size_t i = 0; i < w->in->count; i++)
+		if (w->in->events[i].kind == KIND_RANGE)
+			TRY(launched_range(s->launched, &w->in->events[i], err));
 	for (size_t i = 0; i < kernels->count; i++)
 		TRY(put_kernel(f, kernels->items[i], err));
+	for (size_t i = 0; i < copies->count; i++)
+		launched_copy(s->launched, acc_process(f, copies->items[i]->track),
+			      copies->items[i], batch_launch(f->batch, copies->items[i]));
 	return ST_OK;
 }
 
@@ -365,13 +377,16 @@ static enum status findings_end(struct accumulator *f, struct error *err)
 {
 	struct findings *s = f->state;
 
+	bool offloads = false;
+
 	for (uint32_t i = 1; i <= s->process_count; i++) {
+		offloads |= launched_offloads(s->launched, i);
 		if (s->processes[i])
 			TRY(end_process(f, i, err));
 		for (size_t at = 0; s->gaps[i] && at < CAUSE_ROWS; at++)
 			TRY(end_gap(f, i, at, err));
 	}
-	return traits_end(f, err);
+	return traits_end(f, offloads, err);
 }
 
 /* ---- facts ------------------------------------------------------------------------------ */

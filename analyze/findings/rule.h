@@ -47,12 +47,12 @@ enum family {
 };
 const char *family_word(enum family family);
 
-/* What a job uses already, by names in its input. */
+/* What a job uses already, by names in its input; offload by where its copies are launched. */
 /* clang-format off */
 #define TRAIT_LIST(X)                                                                              \
 	X(GRAPHS, "graphs") X(CAPTURE, "capture") X(COMPILED, "compiled") X(FSDP, "fsdp")          \
 	X(EXPERTS, "experts") X(FRAMES, "frames") X(VOLTA, "volta")                                \
-	X(LOADER_ALONE, "loader_alone") X(LOADER_WORKERS, "loader_workers")
+	X(OFFLOAD, "offload") X(LOADER_ALONE, "loader_alone") X(LOADER_WORKERS, "loader_workers")
 /* clang-format on */
 enum trait {
 #define X(name, word) TRAIT_##name,
@@ -61,7 +61,7 @@ enum trait {
 		TRAIT_COUNT,
 };
 extern const struct table_type table_traits;
-enum status traits_end(struct accumulator *f, struct error *err);
+enum status traits_end(struct accumulator *f, bool offloads, struct error *err);
 /* Which program made the first input: whose options to name. */
 enum recorder { RECORDER_OTHER, RECORDER_TACHO, RECORDER_PYTORCH, RECORDER_NSYS, RECORDER_XPROF };
 

@@ -60,9 +60,9 @@ static const struct {
 	{ "_MultiProcessingDataLoaderIter", TRAIT_LOADER_WORKERS },
 };
 
-enum status traits_end(struct accumulator *f, struct error *err)
+enum status traits_end(struct accumulator *f, bool offloads, struct error *err)
 {
-	bool there[TRAIT_COUNT] = { false };
+	bool there[TRAIT_COUNT] = { [TRAIT_OFFLOAD] = offloads };
 	union value keys[TRAIT_WORD + 1], *row;
 	uint32_t process = 1;
 

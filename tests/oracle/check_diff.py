@@ -257,11 +257,12 @@ def unlike(check, folder):
     check.that(not check.diff(a, a)[1]["unlike"], "A/A is alike")
     at = next(row for row in rows["traceEvents"] if row["name"] == "forward")
     rows["traceEvents"].append({**at, "cat": "python_function", "name": "train.py(3): step"})
+    at["args"] = {**at.get("args", {}), "Input Dims": [[4, 4]], "Input type": ["float"]}
     rows["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100"}]
     with open(b, "w", encoding="ascii") as f:
         json.dump(rows, f)
     _, got, _ = check.diff(a, b)
-    want = [("GPUs", "", "NVIDIA A100"), ("recording options", "", "Python frames")]
+    want = [("GPUs", "", "NVIDIA A100"), ("recording options", "", "Python frames, shapes")]
     check.that([(u["what"], u["a"], u["b"]) for u in got["unlike"]] == want, str(got["unlike"]))
     page = subprocess.run([check.tool, "--diff", "-q", a, b], capture_output=True, text=True).stdout
     check.that(page.find("not the same GPUs") in range(1, page.find("WHERE IT WENT")),

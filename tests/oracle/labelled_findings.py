@@ -186,6 +186,16 @@ def in_no_phase(run, at):
         run.kernel("few_rows", begin + 85, begin + 100, launch=(begin + 80, begin + 85))
 
 
+def multiplies(dims, strides=None, kind="c10::BFloat16"):
+    """A product of these two matrices."""
+    def build(run, at):
+        args = {"Input Dims": dims, "Input type": [kind, kind]}
+        run.row("cpu_op", "aten::mm", at + 2990, at + 3010, **args,
+                **({"Input Strides": strides} if strides else {}))
+        run.kernel("sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_cublas", at + 4000, at + 8000)
+    return build
+
+
 def optimizer_host(run, at):
     run.host("Optimizer.step#Adam.step", at + 3995, at + 8000)
     run.kernel("multi_tensor_apply_kernel", at + 7990, at + 8000, launch=(at + 7980, at + 7985))
@@ -439,6 +449,17 @@ def scenes():
                 "Memcpy HtoD (Pinned -> Device)", at + 4000, at + 8000, 1 << 30)),
             verdict="COPY", advice="offloaded to the host", evidence="as FSDP offloads them",
             unsaid=("next batch",)),
+        "exposed_upload beside FSDP": Scene(
+            "exposed_upload", hole, lambda run, at: (
+                run.host("FSDP::pre_forward", at + 3100, at + 3500),
+                run.copy("Memcpy HtoD (Pinned -> Device)", at + 4000, at + 8000, 1 << 30)),
+            verdict="COPY", advice="prefetch", unsaid=("offload",)),
+        "exposed_upload in an operator of FSDP": Scene(
+            "exposed_upload", hole, lambda run, at: (
+                run.host("FSDP::pre_forward", at + 2500, at + 3500),
+                run.op("aten::copy_", at + 2900, at + 3100),
+                run.copy("Memcpy HtoD (Pinned -> Device)", at + 4000, at + 8000, 1 << 30)),
+            verdict="COPY", advice="offloaded to the host"),
         "exposed_download": Scene("exposed_download", hole,
                                   copies("Memcpy DtoH (Device -> Pinned)"), verdict="COPY",
                                   advice="every N steps"),
@@ -478,6 +499,27 @@ def scenes():
         "misaligned_gemm": Scene("misaligned_gemm", hole, computes(
             "cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64_32x6_tn_align1"),
             gpu="NVIDIA H100 80GB HBM3", advice="multiples of 8", unsaid=("FP8 for",)),
+        "misaligned_gemm by shapes": Scene(
+            "misaligned_gemm", hole, multiplies([[512, 1024], [1024, 50257]]),
+            gpu="NVIDIA H100 80GB HBM3", advice="multiples of 8", unsaid=("FP8 for",)),
+        "misaligned_gemm inside": Scene(
+            "misaligned_gemm", hole, multiplies([[512, 1023], [1023, 1024]]),
+            gpu="NVIDIA H100 80GB HBM3", advice="multiples of 8"),
+        "misaligned_gemm by strides": Scene(
+            "misaligned_gemm", hole, multiplies([[512, 1024], [1024, 1024]],
+                                                strides=[[1025, 1], [1024, 1]]),
+            gpu="NVIDIA H100 80GB HBM3", advice="multiples of 8"),
+        "an odd number of rows": Scene(
+            "fp8", hole / 2, multiplies([[511, 1024], [1024, 1024]]), gpu="NVIDIA H100 80GB HBM3"),
+        "an odd sum that lies well": Scene(
+            "fp8", hole / 2, multiplies([[512, 1023], [1023, 1024]],
+                                        strides=[[1, 512], [1024, 1]]),
+            gpu="NVIDIA H100 80GB HBM3"),
+        "a product with a vector": Scene(
+            "fp8", hole / 2, multiplies([[512, 1024], [1024, 1]]), gpu="NVIDIA H100 80GB HBM3"),
+        "odd sizes of 32 bits": Scene(
+            "fp8", hole / 2, multiplies([[512, 1023], [1023, 1023]], kind="float"),
+            gpu="NVIDIA H100 80GB HBM3"),
         "aligned to 16": Scene("fp8", hole / 2, computes(
             "cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64_32x6_tn_align16"),
             gpu="NVIDIA H100 80GB HBM3"),
