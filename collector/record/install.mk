@@ -4,14 +4,17 @@
 LIBDIR ?= $(PREFIX)/lib
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/tacho
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 DATADIR := $(PREFIX)/share/tacho
 
 MAN := $(B)/man/tacho-record.1 $(B)/man/tacho-convert.1 $(B)/man/tacho-analyze.1
+COMPLETION := $(foreach tool,$(notdir $(TOOLS)),$(B)/completion/bash/$(tool) $(B)/completion/zsh/_$(tool))
 DOCS := README.md LICENSE BENCHMARKS.md schemas/LOG.md analyze/DEFINITIONS.md
 EXAMPLES := $(filter-out samples/generate%,$(wildcard samples/*))
 
 .PHONY: man uninstall wheel
-all: man
+all: man $(COMPLETION)
 man: $(MAN)
 
 # The options come from --help, so they cannot differ.
@@ -25,35 +28,52 @@ $(MAN): collector/record/man.awk VERSION
 	$(Q)awk -v version="$(VERSION)" -v help=$@.help -f collector/record/man.awk $(filter %.man,$^) >$@
 	$(Q)rm $@.help
 
+# Completion comes from --help too.  VALUES: whose values are the rows of which of its tables.
+VALUES := type=Formats for -t;report=reports;format=formats
+$(B)/completion/bash/%: $(B)/% collector/record/completion.awk
+	@mkdir -p $(@D)
+	$(Q)$< --help | awk -v shell=bash -v tool=$* -v tables="$(VALUES)" -f collector/record/completion.awk >$@
+$(B)/completion/zsh/_%: $(B)/% collector/record/completion.awk
+	@mkdir -p $(@D)
+	$(Q)$< --help | awk -v shell=zsh -v tool=$* -v tables="$(VALUES)" -f collector/record/completion.awk >$@
+
+# Quotes in flags are pkg-config's, for blanks.
 $(B)/tacho.pc: VERSION FORCE
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' \
+	@printf '%s\n' $(call quoted,prefix=$(PREFIX)) $(call quoted,libdir=$(LIBDIR)) 'includedir=$${prefix}/include' '' \
 		'Name: tacho' 'Description: marks of a training program, and their recording' \
-		'Version: $(VERSION)' 'Libs: -L$${libdir} -ltacho' 'Cflags: -I$${includedir}' >$@
+		'Version: $(VERSION)' 'Libs: "-L$${libdir}" -ltacho' 'Cflags: "-I$${includedir}"' >$@
+
+# What is installed where: each row is a folder, a mode and files.  $(1): what is done with a row.
+# Quotes are for blanks in DESTDIR, PREFIX and what is made of them.
+INSTALLED = \
+	$(call $(1),$(PREFIX)/bin,755,$(TOOLS)) && \
+	$(call $(1),$(LIBDIR),755,$(B)/libtacho.so.1) && \
+	$(if $(MPICC),$(call $(1),$(LIBDIR)/tacho,755,$(B)/libtacho-mpi.so) &&) \
+	$(call $(1),$(LIBDIR)/pkgconfig,644,$(B)/tacho.pc) && \
+	$(call $(1),$(PREFIX)/include,644,collector/api/tacho.h) && \
+	$(call $(1),$(DATADIR)/tacho/hook,644,$(filter collector/python/tacho/hook/%,$(PACKAGE))) && \
+	$(call $(1),$(DATADIR)/tacho,644,$(filter-out collector/python/tacho/hook/%,$(PACKAGE))) && \
+	$(call $(1),$(MANDIR)/man1,644,$(MAN)) && \
+	$(call $(1),$(BASHDIR),644,$(filter $(B)/completion/bash/%,$(COMPLETION))) && \
+	$(call $(1),$(ZSHDIR),644,$(filter $(B)/completion/zsh/%,$(COMPLETION))) && \
+	$(call $(1),$(DOCDIR)/samples,644,$(EXAMPLES)) && \
+	$(call $(1),$(DOCDIR),644,$(DOCS))
+quoted = '$(subst ','\'',$(1))'
+to = $(call quoted,$(DESTDIR)$(1))
+put = install -d $(call to,$(1)) && install -m $(2) $(3) $(call to,$(1))
+# Other people's files stay, and so does a folder that is then not empty.
+take = for file in $(notdir $(3)); do rm -f $(call to,$(1))/"$$file"; done
 
 install: all $(B)/tacho.pc
-	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBDIR)/pkgconfig $(PREFIX)/include \
-		$(DATADIR) $(MANDIR)/man1 $(DOCDIR)/samples)
-	install -m 755 $(TOOLS) $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/libtacho.so $(DESTDIR)$(LIBDIR)/libtacho.so.1
-	ln -sf libtacho.so.1 $(DESTDIR)$(LIBDIR)/libtacho.so
-	$(if $(MPICC),install -D -m 755 $(B)/libtacho-mpi.so $(DESTDIR)$(LIBDIR)/tacho/libtacho-mpi.so)
-	install -m 644 collector/api/tacho.h $(DESTDIR)$(PREFIX)/include
-	install -d $(DESTDIR)$(DATADIR)/tacho/hook
-	$(foreach file,$(PACKAGE),install -m 644 $(file) $(DESTDIR)$(file:collector/python/%=$(DATADIR)/%) &&) true
-	install -m 644 $(B)/tacho.pc $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 644 $(MAN) $(DESTDIR)$(MANDIR)/man1
-	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
-	install -m 644 $(EXAMPLES) $(DESTDIR)$(DOCDIR)/samples
+	$(call INSTALLED,put)
+	ln -sf libtacho.so.1 $(call to,$(LIBDIR)/libtacho.so)
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(TOOLS))) \
-		$(addprefix $(DESTDIR)$(LIBDIR)/,libtacho.so libtacho.so.1 tacho/libtacho-mpi.so pkgconfig/tacho.pc) \
-		$(DESTDIR)$(PREFIX)/include/tacho.h $(PACKAGE:collector/python/%=$(DESTDIR)$(DATADIR)/%) \
-		$(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN))) \
-		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \
-		$(addprefix $(DESTDIR)$(DOCDIR)/,$(EXAMPLES))
-	-rmdir $(addprefix $(DESTDIR),$(DATADIR)/tacho/hook $(DATADIR)/tacho $(DATADIR) $(DOCDIR)/samples $(DOCDIR)) 2>/dev/null
+	[ "$$(readlink $(call to,$(LIBDIR)/libtacho.so))" != libtacho.so.1 ] || rm $(call to,$(LIBDIR)/libtacho.so)
+	$(call INSTALLED,take)
+	-rmdir $(call to,$(DATADIR)/tacho/hook) $(call to,$(DATADIR)/tacho) \
+		$(call to,$(DATADIR)) $(call to,$(LIBDIR)/tacho) $(call to,$(DOCDIR)/samples) $(call to,$(DOCDIR)) 2>/dev/null
 
 # The Python package with the library inside; pip install $(B)/wheel/*.whl
 wheel: $(B)/libtacho.so $(B)/tacho-record

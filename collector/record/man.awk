@@ -11,10 +11,11 @@ function escaped(text) {
 	return text
 }
 
-# Names and the begin of a text are parted by two spaces; a line without names goes on.
-function put_row(line,    at, names) {
+# The names of an option and the begin of its text are parted by two spaces, in a table the name is the
+# first word.
+function put_row(line, is_table,    at, names) {
 	sub(/^ +/, "", line)
-	at = match(line, /  +/)
+	at = is_table ? match(line, / +/) : match(line, /  +/)
 	names = at ? substr(line, 1, at - 1) : line
 	printf ".TP\n.B %s\n", escaped(names)
 	if (at)
@@ -22,9 +23,9 @@ function put_row(line,    at, names) {
 }
 
 # A row, or the rest of the text of the one before.
-function put_line(line) {
+function put_line(line, is_table) {
 	if (line !~ /^          /) {
-		put_row(line)
+		put_row(line, is_table)
 	} else {
 		sub(/^ +/, "", line)
 		print escaped(line)
@@ -38,7 +39,7 @@ function put_options(    i, inside) {
 		else if (row[i] !~ /^          /)
 			inside = 0
 		if (inside)
-			put_line(row[i])
+			put_line(row[i], 0)
 	}
 }
 
@@ -50,7 +51,7 @@ function put_table(title,    i) {
 		failed = 1
 	}
 	for (i++; i <= lines && row[i] ~ /^  /; i++)
-		put_line(row[i])
+		put_line(row[i], 1)
 }
 
 BEGIN {

@@ -232,10 +232,10 @@ static void put_help(const struct option_set *sets, struct buf *b)
 	option_help(sets, b);
 	buf_put_text(b, "\nFormats for -t:\n");
 	for (size_t i = 0; sink_types[i]; i++)
-		buf_putf(b, "  %-8s %s\n", sink_types[i]->name, sink_types[i]->help);
+		buf_putf(b, "  %-12s %s\n", sink_types[i]->name, sink_types[i]->help);
 	buf_put_text(b, "\nFormats of an INPUT, found by its bytes:\n");
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
-		buf_putf(b, "  %-8s %s\n", sources[i]->name, sources[i]->help);
+		buf_putf(b, "  %-12s %s\n", sources[i]->name, sources[i]->help);
 }
 
 /* --help or --version. */
