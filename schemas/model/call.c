@@ -18,7 +18,14 @@ static bool describes_node(const char *name, size_t len)
 
 bool call_launches(const char *name, size_t len)
 {
-	if (!has(name, len, "Launch") && !has(name, len, "Memcpy") && !has(name, len, "Memset"))
+	/* The last three are Level Zero's, SYCL's and MTIA's. */
+	static const char *const parts[] = { "Launch",     "Memcpy",  "Memset",
+					     "MemoryCopy", "USMFill", "job_prep_and_submit" };
+	size_t i = 0;
+
+	while (i < sizeof(parts) / sizeof(parts[0]) && !has(name, len, parts[i]))
+		i++;
+	if (i == sizeof(parts) / sizeof(parts[0]))
 		return false;
 	return !describes_node(name, len) && !has(name, len, "HostFunc");
 }
@@ -29,6 +36,7 @@ static const struct {
 	unsigned traits;
 } call_parts[] = {
 	{ "Memcpy", CALL_COPIES },
+	{ "MemoryCopy", CALL_COPIES },
 	{ "Async", CALL_IS_ASYNC },
 	{ "Synchronize", CALL_WAITS },
 	{ "cudaStreamSynchronize", CALL_BEGINS_ARROW },
@@ -78,7 +86,7 @@ unsigned call_traits(const char *name, size_t len)
 		return 0;
 	if (call_launches(name, len)) {
 		traits |= CALL_LAUNCHES | CALL_BEGINS_ARROW;
-		if (has(name, len, "Launch"))
+		if (has(name, len, "Launch") || has(name, len, "job_prep_and_submit"))
 			traits |= CALL_LAUNCHES_KERNELS;
 		if (has(name, len, "GraphLaunch"))
 			traits |= CALL_LAUNCHES_GRAPH;

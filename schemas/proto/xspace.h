@@ -74,6 +74,9 @@ enum { STAT_META_ID = 1, STAT_META_NAME = 2 };
 #define XLINE_COUNTERS      "_counters_"
 /* Our own line of a GPU's waits for the next batch, which stand there as copies. */
 #define XLINE_INPUT "Waiting for input"
+/* Lines of a TPU whose events are its work. */
+#define XLINE_OPS       "XLA Ops"
+#define XLINE_ASYNC_OPS "Async XLA Ops"
 /* Suffix of a stat whose name would be taken for a member of one of our events. */
 #define XSPACE_KEY_SUFFIX "_stat"
 

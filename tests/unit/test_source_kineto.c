@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/events.h"
 #include "tests/unit/folder.h"
+#include "schemas/model/call.h"
 #include "tests/unit/unit.h"
 
 #include "convert/input/input.h"
@@ -596,4 +597,47 @@ void test_kineto_empty_elements(void)
 		CHECK_U64(trace_lost(m.trace, 0, LOSS_DAMAGED), rows[i / 2].damaged);
 		import_end(&m);
 	}
+}
+
+/* Meta's MTIA and Intel's GPUs: their events are work of a device, and the calls that launch it. */
+void test_kineto_accelerators(void)
+{
+	static const struct {
+		const char *category, *name;
+		unsigned kind;
+		bool launches;
+	} rows[] = {
+		{ "mtia_runtime", "runFunction - job_prep_and_submit_for_execution", KIND_API,
+		  true },
+		{ "mtia_ccp_events", "fc.1", KIND_KERNEL, false },
+		{ "xpu_runtime", "urEnqueueKernelLaunch", KIND_API, true },
+		{ "xpu_driver", "zeCommandListAppendMemoryCopy", KIND_API, true },
+		{ "xpu_driver", "zeEventHostSynchronize", KIND_API, false },
+		{ "kernel", "gemm", KIND_KERNEL, false },
+	};
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	char text[4096] = "";
+	size_t at = 0;
+	struct import m;
+
+	for (unsigned i = 0; i < ROWS; i++)
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at,
+			"%s{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %d, "
+			"\"tid\": 7, \"ts\": %u, \"dur\": 1, \"args\": {\"correlation\": 5}}",
+			i ? ", " : "", rows[i].category, rows[i].name,
+			rows[i].kind == KIND_KERNEL ? 0 : 99, 10 * i);
+	import_elements(&m, text);
+	if (CHECK_U64(m.count, ROWS))
+		for (unsigned i = 0; i < ROWS; i++) {
+			const struct event *e = &m.events[i];
+
+			CHECK_U64(e->kind, rows[i].kind);
+			CHECK_U64(e->correlation, 5);
+			CHECK_U64(trace_get_track(m.trace, e->track)->type,
+				  rows[i].kind == KIND_KERNEL ? TRACK_STREAM : TRACK_THREAD);
+			CHECK_U64(call_launches(rows[i].name, strlen(rows[i].name)),
+				  rows[i].launches);
+		}
+	import_end(&m);
 }

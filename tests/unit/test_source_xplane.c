@@ -484,6 +484,45 @@ void test_xplane_pieces(void)
 	buf_release(&b);
 }
 
+/* XLA's lines of a TPU: operations are work, a module and a step are drawn over them. */
+void test_xplane_tpu(void)
+{
+	static const char *const lines[] = { "Steps", "XLA Modules", "XLA Ops", "Async XLA Ops",
+					     "XLA TraceMe" };
+	const struct device *device;
+	size_t plane, line;
+	struct read r;
+	struct buf b;
+
+	buf_init(&b, CEILING);
+	plane = begin_plane(&b, "/device:TPU:3");
+	for (unsigned i = 0; i < 5; i++) {
+		line = begin_line(&b, i + 1, lines[i], 0);
+		end_event(&b, begin_event(&b, i + 1, 1000 * (i + 1), 1000));
+		pb_end(&b, line);
+	}
+	put_name(&b, PLANE_EVENT_METADATA, 1, "0");
+	put_name(&b, PLANE_EVENT_METADATA, 2, "jit_train_step(1)");
+	put_name(&b, PLANE_EVENT_METADATA, 3, "fusion.1");
+	put_name(&b, PLANE_EVENT_METADATA, 4, "all-reduce-start");
+	put_name(&b, PLANE_EVENT_METADATA, 5, "MemcpyD2D");
+	put_name(&b, PLANE_STAT_METADATA, 1, "device_type_string");
+	put_text_stat(&b, PLANE_STATS, 1, "TPU v5e");
+	pb_end(&b, plane);
+	read_bytes(&r, b.data, b.len);
+	CHECK_U64(r.count, 5);
+	for (unsigned i = 0; i < r.count; i++) {
+		bool is_work = i == 2 || i == 3;
+
+		CHECK_U64(r.events[i].kind, is_work ? KIND_KERNEL : KIND_RANGE);
+		CHECK_U64(trace_get_track(r.trace, r.events[i].track)->device, 3);
+	}
+	device = trace_get_device(r.trace, 1);
+	CHECK_STR(trace_text(r.trace, device->name, NULL), "TPU v5e");
+	release(&r);
+	buf_release(&b);
+}
+
 /* As JAX writes `_src` in each event: the first counts, and nothing is damaged. */
 void test_xplane_stat_again(void)
 {

@@ -44,6 +44,7 @@ static const char *ranks_text(const struct page *p, struct blocks *b)
 static const char *gpus_text(const struct page *p, struct blocks *b)
 {
 	const char *name = text_of(&p->gpus, 0, "name", NULL);
+	const char *word = name && !strncmp(name, "TPU", 3) ? "device" : "GPU";
 
 	if (!p->gpus.count)
 		return "no GPU";
@@ -53,11 +54,12 @@ static const char *gpus_text(const struct page *p, struct blocks *b)
 	if (p->gpus.count > 1 && !name && p->gpus.count == p->ranks.count)
 		return "GPU model not in the files";
 	if (p->gpus.count > 1)
-		return blocks_text(b, "%zu GPUs, %s", p->gpus.count,
+		return blocks_text(b, "%zu %ss, %s", p->gpus.count, word,
 				   name ? name : "model not in the files");
 	if (view_u64(&p->gpus, 0, "device") == NO_U64)
 		return name ? name : "a GPU";
-	return blocks_text(b, "GPU %llu, %s", (unsigned long long)view_u64(&p->gpus, 0, "device"),
+	return blocks_text(b, "%s %llu, %s", word,
+			   (unsigned long long)view_u64(&p->gpus, 0, "device"),
 			   name ? name : "model not in the file");
 }
 

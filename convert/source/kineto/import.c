@@ -124,6 +124,13 @@ static const struct category categories[] = {
 	{ "cuda_sync", KIND_SYNC, 0, true, false },
 	{ "overhead", KIND_OVERHEAD, 0, true, false },
 	{ "Trace", KIND_RANGE, RANGE_PROFILER, true, false },
+	/* Intel's GPUs, which have kernels and copies of the categories above, and Meta's MTIA */
+	{ "xpu_runtime", KIND_API, API_RUNTIME, false, true },
+	{ "xpu_driver", KIND_API, API_DRIVER, false, true },
+	{ "privateuse1_runtime", KIND_API, API_RUNTIME, false, true },
+	{ "privateuse1_driver", KIND_API, API_DRIVER, false, true },
+	{ "mtia_runtime", KIND_API, API_RUNTIME, false, true },
+	{ "mtia_ccp_events", KIND_KERNEL, 0, false, false },
 	/* 2021 and 2022 */
 	{ "Operator", KIND_RANGE, RANGE_OP, false, true },
 	{ "Runtime", KIND_API, API_RUNTIME, false, true },

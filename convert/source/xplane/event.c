@@ -171,7 +171,7 @@ static void classify_device(struct draft *d, const char *name)
 		d->event.subkind = RANGE_GPU_ANNOTATION;
 		return;
 	}
-	if (d->roles[XROLE_KERNEL_DETAILS].key || classify_copy(d, name))
+	if (d->place->is_tpu || d->roles[XROLE_KERNEL_DETAILS].key || classify_copy(d, name))
 		return;
 	if (d->roles[XROLE_MEMSET_DETAILS].key || begins(name, "Memset"))
 		d->event.kind = KIND_MEMSET;

@@ -133,6 +133,7 @@ struct xplane_place {    /* where the events of a line are */
 	uint32_t plane;  /* its number in the file, from 1 */
 	uint32_t device; /* NO_ID: no GPU */
 	bool is_gpu, is_host, is_counters, is_derived;
+	bool is_tpu;   /* a device of XLA that is no GPU: its lines say what their events are */
 	bool is_waits; /* our own plane of what stands on streams and is no work */
 	int64_t timestamp_ns;
 	struct track track;

@@ -61,8 +61,13 @@ static enum status read_line(struct xplane_import *x, struct xplane_span line,
 	if (p.is_gpu && strcmp(trace_text(x->to.trace, p.track.name, NULL), XLINE_INPUT) == 0)
 		return ST_OK;
 	line_id = (int64_t)p.track.id;
-	p.is_derived = p.is_gpu && line_id >= XLINE_DERIVED_FIRST &&
-		       line_id < XLINE_DERIVED_FIRST + XLINE_DERIVED_COUNT;
+	/* Of a TPU only operations are work; modules, steps, scopes and sources are drawn over
+	 * them. */
+	p.is_derived = p.is_tpu &&
+		       strcmp(trace_text(x->to.trace, p.track.name, NULL), XLINE_OPS) != 0 &&
+		       strcmp(trace_text(x->to.trace, p.track.name, NULL), XLINE_ASYNC_OPS) != 0;
+	p.is_derived |= p.is_gpu && !p.is_tpu && line_id >= XLINE_DERIVED_FIRST &&
+			line_id < XLINE_DERIVED_FIRST + XLINE_DERIVED_COUNT;
 	p.track.process = x->to.process;
 	p.track.device = p.device;
 	p.track.context = p.is_gpu || p.is_host || p.is_waits ? NO_ID : p.plane;
@@ -96,7 +101,10 @@ static enum status take_device_stat(struct xplane_import *x, const struct xplane
 	const char *key = trace_text(x->to.trace, v->key, NULL);
 	uint64_t number;
 
-	if (strcmp(key, "gpu_device_name") == 0 && v->type == ATTR_TEXT) {
+	bool is_name =
+		strcmp(key, "gpu_device_name") == 0 || strcmp(key, "device_type_string") == 0;
+
+	if (is_name && v->type == ATTR_TEXT) {
 		d->name = (uint32_t)v->bits;
 		return ST_OK;
 	}
@@ -131,6 +139,7 @@ enum status xplane_import_plane(struct xplane_import *x, struct xplane_span plan
 	unsigned device;
 
 	p.is_gpu = p.device != NO_ID && strncmp(name, XPLANE_CUSTOM, strlen(XPLANE_CUSTOM)) != 0;
+	p.is_tpu = p.is_gpu && strncmp(name, XPLANE_GPU, strlen(XPLANE_GPU)) != 0;
 	p.is_host = strcmp(name, XPLANE_HOST) == 0;
 	p.is_waits = strncmp(name, XPLANE_WAITS, strlen(XPLANE_WAITS)) == 0;
 	if (p.is_waits && sscanf(name, XPLANE_WAITS " of GPU %9u", &device) == 1)
