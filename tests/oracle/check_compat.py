@@ -12,6 +12,7 @@ import glob
 import json
 import math
 import os
+import statistics
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -152,6 +153,10 @@ def queue_series(compare, rank):
                             (len(points) + row["points_left_out"],
                              sum(p["queue_length"] for p in points) if not row["points_left_out"]
                              else row["sum"]), (row["count"], row["sum"]))
+        lengths = [p["queue_length"] for p in points]
+        if len(lengths) > 1 and not row["points_left_out"]:
+            compare.near(f"queue of stream {row['stream']} deviation", row["std"], statistics.stdev(lengths),
+                         0, 1e-8)
 
 
 # HTA has overlapping copies at one time in no order, and of what is left after them not quite nothing.

@@ -44,10 +44,10 @@ enum { IDLE_COLUMNS(COLUMN_PLACE) IDLE_STATS, IDLE_RATIO_COLUMN(COLUMN_PLACE) };
 static const struct table_type table_idle = {
 	.name = "hta_idle_time_breakdown",
 	.under = &table_ranks,
-	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW)
-						 IDLE_COLUMNS(COLUMN_ROW)
-							 HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64)
-								 IDLE_RATIO_COLUMN(COLUMN_ROW)),
+	.columns = COLUMNS(RANK_COLUMNS,
+			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW) IDLE_COLUMNS(
+				   COLUMN_ROW) HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64, U64, MAX)
+				   IDLE_RATIO_COLUMN(COLUMN_ROW)),
 };
 
 #define TYPE_COLUMNS(X)                                                                            \
@@ -72,11 +72,14 @@ static const struct table_type table_kernels = {
 	.name = "hta_kernel_breakdown",
 	.under = &table_ranks,
 	.by = "sum_ns",
-	.columns = COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) KERNEL_COLUMNS(COLUMN_ROW)
-						 HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64)),
+	.columns =
+		COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) KERNEL_COLUMNS(COLUMN_ROW)
+					      HTA_STATS_COLUMNS(COLUMN_ROW, "_ns", U64, U64, MAX)),
 };
 
-#define QUEUE_COLUMNS(X) X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "of lengths")
+#define QUEUE_COLUMNS(X)                                                                           \
+	X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "of lengths")                        \
+	X(QUEUE_SQUARES, "squares", NULL, U64, SUM, "of lengths, their sum")
 enum {
 	QUEUE_COLUMNS(COLUMN_PLACE) QUEUE_STATS,
 	HTA_LEFT_OUT_COLUMN(COLUMN_PLACE, QUEUE_LEFT_OUT = QUEUE_STATS + HTA_STATS)
@@ -85,9 +88,9 @@ static const struct table_type table_queue = {
 	.name = "hta_queue_length_summary",
 	.under = &table_ranks,
 	.columns = COLUMNS(RANK_COLUMNS,
-			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW)
-				   QUEUE_COLUMNS(COLUMN_ROW) HTA_STATS_COLUMNS(COLUMN_ROW, "", F64)
-					   HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
+			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_STREAM_KEY(COLUMN_ROW) QUEUE_COLUMNS(
+				   COLUMN_ROW) HTA_STATS_COLUMNS(COLUMN_ROW, "", F64, F64, DERIVED)
+				   HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
 };
 
 #define CALL_COLUMNS(X)                                                                            \
@@ -320,6 +323,9 @@ static enum status end_stream(struct accumulator *f, const struct hta_slice *of,
 	row[QUEUE_SUM].u64 += stats.sum;
 	row[QUEUE_LEFT_OUT].u64 += points - (left - s->points_left);
 	hta_put_stats(row + QUEUE_STATS, &stats);
+	for (size_t i = 0; i < points; i++)
+		row[QUEUE_SQUARES].u64 += s->values[i] * s->values[i];
+	row[QUEUE_STATS + STATS_STD].f64 = NAN; /* of small whole numbers: not rounded */
 	return ST_OK;
 }
 
@@ -433,6 +439,15 @@ static enum status hta_finish(struct tables *all, struct error *err)
 	finish_means(all, table_idle.name, IDLE_NS, IDLE_STATS, true);
 	finish_means(all, table_kernels.name, KERNEL_NS, KERNEL_STATS, true);
 	finish_means(all, table_queue.name, QUEUE_SUM, QUEUE_STATS, false);
+	struct table *queue = tables_find(all, table_queue.name);
+	for (size_t i = 0; i < table_count(queue); i++) {
+		union value *row = table_at(queue, i);
+		double n = (double)row[QUEUE_STATS + STATS_COUNT].u64;
+		double sum = (double)row[QUEUE_SUM].u64;
+		double squares = (double)row[QUEUE_SQUARES].u64 - sum * sum / n;
+
+		row[QUEUE_STATS + STATS_STD].f64 = n < 2 ? NAN : sqrt(fmax(squares, 0) / (n - 1));
+	}
 	finish_means(all, table_hta_rates.name, BW_SUM, BW_STATS, false);
 	finish_shares(all, table_idle.name, IDLE_CATEGORY, IDLE_NS, IDLE_RATIO);
 	finish_shares(all, table_types.name, TYPE_NAME, TYPE_NS, TYPE_PCT);

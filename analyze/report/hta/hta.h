@@ -73,16 +73,16 @@ struct hta { /* the state of the report */
 /* The process; fills the device's key. */
 uint32_t hta_keys(struct accumulator *f, const struct hta_slice *of, union value *keys);
 
-#define HTA_STATS_COLUMNS(X, unit, type)                                                           \
+#define HTA_STATS_COLUMNS(X, unit, type, std_type, std_combine)                                    \
 	X(STATS_COUNT, "count", "count", U64, SUM, "values")                                       \
 	X(STATS_MIN, "min" unit, "min", U64, MAX, "the least")                                     \
 	X(STATS_P25, "p25" unit, "25%", U64, MAX, "a quarter is less")                             \
 	X(STATS_P50, "p50" unit, "50%", U64, MAX, "the half is less")                              \
 	X(STATS_P75, "p75" unit, "75%", U64, MAX, "three quarters are less")                       \
 	X(STATS_MAX, "max" unit, "max", U64, MAX, "the most")                                      \
-	X(STATS_STD, "std" unit, "std", U64, MAX, "standard deviation of a sample")                \
+	X(STATS_STD, "std" unit, "std", std_type, std_combine, "standard deviation of a sample")   \
 	X(STATS_MEAN, "mean" unit, "mean", type, DERIVED, "sum / count")
-enum { HTA_STATS_COLUMNS(COLUMN_PLACE, "", U64) HTA_STATS };
+enum { HTA_STATS_COLUMNS(COLUMN_PLACE, "", U64, U64, MAX) HTA_STATS };
 /* The keys of all tables below ranks. */
 #define HTA_DEVICE_KEY(X)                                                                          \
 	X(HTA_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process")

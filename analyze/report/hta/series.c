@@ -47,10 +47,10 @@ const struct table_type table_hta_rate_series = {
 const struct table_type table_hta_rates = {
 	.name = "hta_memory_bw_summary",
 	.under = &table_ranks,
-	.columns =
-		COLUMNS(RANK_COLUMNS, HTA_DEVICE_KEY(COLUMN_ROW) HTA_BANDWIDTH_COLUMNS(COLUMN_ROW)
-					      HTA_STATS_COLUMNS(COLUMN_ROW, "_bytes_per_s", F64)
-						      HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
+	.columns = COLUMNS(RANK_COLUMNS,
+			   HTA_DEVICE_KEY(COLUMN_ROW) HTA_BANDWIDTH_COLUMNS(COLUMN_ROW)
+				   HTA_STATS_COLUMNS(COLUMN_ROW, "_bytes_per_s", F64, U64, MAX)
+					   HTA_LEFT_OUT_COLUMN(COLUMN_ROW, )),
 };
 
 enum { POINTS_MOST = 1 << 17 /* of a series of an input */, NAMES_MOST = 16, NAME_BYTES = 16 };
