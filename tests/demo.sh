@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The first look: record the sample training loop, convert the log to every format, read the report.
+# The first look: record the sample training loop, convert the log to every format, read the report;
+# then the same of a job with GPUs, which is synthetic.
 set -eu
 out=$B/demo
 rm -rf "$out"
@@ -25,4 +26,15 @@ run "$B/tacho-analyze" "$log" --format html -o "$out/report.html"
 run "$B/tacho-analyze" "$log"
 printf '\nmade in %s: ' "$out"
 ls "$out" | tr '\n' ' '
-printf '\nopen report.html in a browser, trace.pftrace in ui.perfetto.dev (or tacho-convert --open),\ntensorboard in TensorBoard; more: README.md\n'
+
+# What the product is for has GPUs, which this machine need not have: the job is made up, and says so.
+printf '\n\nThat was a loop without a GPU. What follows is a SYNTHETIC job of four ranks with a GPU each,
+written by samples/generate and recorded by nobody: rank 2 is slow on purpose.\n'
+job=$out/synthetic-job
+run "$B/samples/generate" --out "$job" --events 20000 --ranks 4 --slow-rank 2
+run "$B/tacho-convert" "$job" -t perfetto -o "$job/trace.pftrace"
+run "$B/tacho-analyze" "$job" --format html -o "$job/report.html"
+run "$B/tacho-analyze" "$job"
+printf '\nopen in a browser:      %s/report.html\n' "$job"
+printf 'in ui.perfetto.dev:     %s/trace.pftrace (or tacho-convert --open)\n' "$job"
+printf 'in TensorBoard:         %s/tensorboard, of the loop\nmore:                   README.md\n' "$out"
