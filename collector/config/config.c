@@ -215,6 +215,7 @@ const char *config_ring_dir(const struct config *c)
 void config_look_around(struct config *c, char *const *envp)
 {
 	c->rank = rank_find(envp);
+	run_id_find(envp, c->run_id);
 	config_parse_devices(c, rank_variable(envp, "CUDA_VISIBLE_DEVICES"));
 	if (gethostname(c->host, sizeof(c->host)) != 0 || !c->host[0])
 		strcpy(c->host, "host");

@@ -12,6 +12,7 @@
 
 #include "collector/config/preset.h"
 #include "collector/config/rank.h"
+#include "collector/config/run_id.h"
 #include "collector/schedule/trigger.h"
 #include "collector/schedule/window.h"
 #include "schemas/base/option.h"
@@ -44,9 +45,10 @@ struct config {
 	/* What is around us, by config_read(). */
 	struct rank rank;
 	char host[CONFIG_HOST];
-	bool is_worker;   /* spawned by multiprocessing */
-	bool forbidden;   /* TACHO_ENABLED=0: tacho_start() does nothing either */
-	bool has_devices; /* CUDA_VISIBLE_DEVICES is set: CUDA's ordinal to NVML's index */
+	char run_id[RUN_ID_MAX]; /* "": nothing is known */
+	bool is_worker;          /* spawned by multiprocessing */
+	bool forbidden;          /* TACHO_ENABLED=0: tacho_start() does nothing either */
+	bool has_devices;        /* CUDA_VISIBLE_DEVICES is set: CUDA's ordinal to NVML's index */
 	unsigned device_count;
 	int devices[CONFIG_DEVICES]; /* -1: named by its uuid */
 	char device_uuids[CONFIG_DEVICES][48];

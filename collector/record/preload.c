@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_file(const char *path)
@@ -149,6 +150,20 @@ static void set_sanitizer_options(void)
 	buf_release(&text);
 }
 
+/* One that is started for each rank has a time of its own, which would take the ranks apart. */
+static void set_start(const struct config *c)
+{
+	time_t now = time(NULL);
+	char text[32], all[RUN_ID_MAX];
+	struct tm tm;
+
+	if (c->rank.rank != RANK_UNKNOWN || getenv(RUN_STARTED_VARIABLE) || !gmtime_r(&now, &tm))
+		return;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	snprintf(all, sizeof(all), "%s %s %d", text, c->host, (int)getpid());
+	setenv(RUN_STARTED_VARIABLE, all, 1);
+}
+
 enum status preload_set(const struct config *c, const char *found, struct preload_others *others,
 			struct error *err)
 {
@@ -170,6 +185,7 @@ enum status preload_set(const struct config *c, const char *found, struct preloa
 	setenv("LD_PRELOAD", buf_text(&preload), 1);
 	buf_release(&preload);
 	set_sanitizer_options();
+	set_start(c);
 	set_python_path(found);
 	return ST_OK;
 }

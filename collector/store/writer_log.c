@@ -119,7 +119,7 @@ static void put_attr(struct writer *w, struct arg_schema *schema, struct attr *a
 
 static void put_about(struct writer *w)
 {
-	struct attr attrs[4 + ATTRIBUTES];
+	struct attr attrs[5 + ATTRIBUTES];
 	struct arg_schema schema = { .consts = attrs };
 	char ignored[DECIMAL_MAX + 1];
 
@@ -127,6 +127,7 @@ static void put_about(struct writer *w)
 	put_attr(w, &schema, attrs, "tacho_version", TACHO_VERSION, false);
 	put_attr(w, &schema, attrs, "tacho_clock", tick_name(), false);
 	put_attr(w, &schema, attrs, "launcher", w->config->rank.launcher, false);
+	put_attr(w, &schema, attrs, "run_id", w->config->run_id, false);
 	/* starts while recording, stops without a window, samples outside of one */
 	put_attr(w, &schema, attrs, "ignored_calls", w->ignored ? ignored : NULL, false);
 	for (size_t i = 0; i < w->attribute_count; i++)

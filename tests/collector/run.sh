@@ -771,6 +771,29 @@ test_modes() { # command lines and paths of a job are nobody else's business
 	equal mode "$(stat -c %a "$work"/log/*.tacho)" 600
 }
 
+# What tells runs in one folder apart is the same in all ranks of a launch.
+test_run_id() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	ids() { for f in "$work"/log/*.tacho; do "$dump" "$f" | sed -n 's/^about run_id=//p'; done | sort -u; }
+	two='for r in 0 1; do RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 "$@" steps 3; done'
+	for run in 1 2; do
+		"$record" -q --out "$work/log" -- sh -c "$two" - "$traced_program"
+	done
+	equal 'two ranks, two runs' "$(ids | wc -l)" 2
+	rm -r "$work/log"
+	for rank in 0 1; do # one tacho-record for each rank
+		SLURM_JOB_ID=47 SLURM_STEP_ID=0 SLURM_RESTART_COUNT=2 SLURM_PROCID=$rank \
+			"$record" -q --out "$work/log" -- "$traced_program" steps 3
+	done
+	equal 'of the scheduler' "$(ids)" 'slurm 47.0, restart 2'
+	rm -r "$work/log"
+	TORCHELASTIC_RUN_ID=none RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 \
+		"$record" -q --out "$work/log" -- "$traced_program" steps 3
+	equal 'nothing that all would have' "$(ids)" ''
+	TACHO_RUN_ID=mine recorded all steps 3
+	equal "the user's" "$(ids)" mine
+}
+
 test_record_settings() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
 	echo '{"window": "steps:2-6", "sample": "none", "ranks": [0, 1], "max_disk": "1G", "totals": true}' \

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/config/rank.h"
+#include "collector/config/run_id.h"
 #include "tests/unit/unit.h"
+
+#include <string.h>
 
 #include <stddef.h>
 #include <stdio.h>
@@ -113,4 +116,38 @@ void test_rank_wanted(void)
 	CHECK(wanted("7-4", 0) == -1);
 	CHECK(wanted("1,", 0) == -1);
 	CHECK(wanted("first", 0) == -1);
+}
+
+static void run_id_is(char *const *envp, const char *want)
+{
+	char id[RUN_ID_MAX];
+
+	run_id_find(envp, id);
+	CHECK_STR(id, want);
+}
+
+#define RUN_ID(want, ...) run_id_is((char *const[]){ __VA_ARGS__, NULL }, want)
+
+void test_run_id(void)
+{
+	char *const none[] = { NULL };
+	char long_id[512] = "TACHO_RUN_ID=";
+
+	run_id_is(none, "");
+	RUN_ID("slurm 12.3", "SLURM_JOB_ID=12", "SLURM_STEP_ID=3", "SLURM_RESTART_COUNT=0");
+	RUN_ID("slurm 12, restart 1", "SLURM_JOB_ID=12", "SLURM_RESTART_COUNT=1");
+	RUN_ID("torchrun abc, restart 4", "TORCHELASTIC_RUN_ID=abc",
+	       "TORCHELASTIC_RESTART_COUNT=4");
+	RUN_ID("", "TORCHELASTIC_RUN_ID=none", "TORCHELASTIC_RESTART_COUNT=4");
+	RUN_ID("t, restart 4", "TORCHELASTIC_RUN_ID=none", "TORCHELASTIC_RESTART_COUNT=4",
+	       "TACHO_STARTED=t");
+	RUN_ID("t", "TACHO_STARTED=t", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=2", "NODE_RANK=0");
+	RUN_ID("", "TACHO_STARTED=t", "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2");
+	RUN_ID("", "TACHO_STARTED=t", "NODE_RANK=1");
+	RUN_ID("lsf 7", "TACHO_STARTED=t", "LSB_JOBID=7", "SLURM_NNODES=2");
+	RUN_ID("mine", "TACHO_RUN_ID=mine", "SLURM_JOB_ID=12");
+	memset(long_id + 13, 'x', 400);
+	char id[RUN_ID_MAX];
+	run_id_find((char *const[]){ long_id, NULL }, id);
+	CHECK_U64(strlen(id), RUN_ID_MAX - 1);
 }
