@@ -6,6 +6,7 @@
  * them, is known at the end only.  So what falls into steps is kept apart by what its mark says,
  * and what falls into gaps in a list.
  */
+#include "analyze/report/actions.h"
 #include "analyze/report/cells.h"
 
 #include "schemas/base/vec.h"
@@ -572,11 +573,13 @@ static enum status phases_finish(struct tables *all, struct error *err)
 
 static const struct table_type *const phases_tables[] = { &table_phases, &table_outside,
 							  &table_cells, NULL };
+static const struct report_type *const phases_with[] = { &report_actions, NULL };
 
 const struct report_type report_phases = {
 	.name = "phases",
 	.help = "what the step thread did, and the GPU time that it launched meanwhile",
 	.tables = phases_tables,
+	.with = phases_with,
 	.state_size = sizeof(struct phases),
 	.begin = phases_begin,
 	.put = phases_put,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time of each GPU (DEFINITIONS.md 1, 2) and, with the other reports, the one page. */
 #include "analyze/engine/report.h"
+#include "analyze/report/actions.h"
 #include "analyze/report/report_list.h"
 
 #include <stdlib.h>
@@ -257,7 +258,8 @@ static const struct table_type *const summary_tables[] = {
 };
 static const struct report_type *const summary_with[] = {
 	&report_phases, &report_steps, &report_kernels, &report_copies,   &report_idle,
-	&report_memory, &report_comm,  &report_ranks,   &report_findings, NULL,
+	&report_memory, &report_comm,  &report_ranks,   &report_findings, &report_actions,
+	NULL,
 };
 
 const struct report_type report_summary = {

@@ -358,6 +358,44 @@ for batch in tacho.profile_data_loader(range(10)):
         self.assertEqual(log.named("my_custom_operation", "data_batch_production"), [6, 6])
         self.assertIn("data", [row["name"] for row in log.report()["phases"]])
 
+    VIEWED = '''
+import tacho, time
+p = tacho.get_profiler()
+loss = tacho.profile_jax_loss_fn(lambda: time.sleep(.002))
+make_step = tacho.profile_make_step(lambda: loss())
+for batch in tacho.profile_data_loader(range(100)):
+    tacho.step()
+    make_step()
+tacho.epoch_end()
+tacho.log_profiling_metrics()
+'''
+
+    def test_same_text_from_tacho_analyze(self):
+        """The program's own names, all calls, and the order of the profiler."""
+        done = self.record(self.VIEWED, "-q")
+        view = common.tool("tacho-analyze", self.log_paths()[0], "-r", "phases", "--view",
+                           "metrics").splitlines()
+        ours = [line for line in view if ": avg=" in line and not line.startswith("gc ")]
+        theirs = [line for line in done.out.splitlines() if ": avg=" in line]
+        self.assertEqual([line.split(":")[0] for line in theirs],
+                         ["data_batch_production", "loss_fn_computation", "make_step_total"])
+        for one, other in zip(ours, theirs):
+            # the loader is asked a last time, when it has no batch
+            calls = "101" if one.startswith("data_") else "100"
+            self.assertRegex(one, "^%s: avg=0.0.*, count=%s$" % (other.split(":")[0], calls))
+        self.assertEqual(len(ours), len(theirs))
+
+    def test_names_in_tensorboard(self):
+        self.record(self.VIEWED, "-q")
+        common.tool("tacho-analyze", self.log_paths()[0], "--format", "tfevents", "-o",
+                    self.path("tf"))
+        name, = os.listdir(self.path("tf"))
+        with open(self.path("tf", name), "rb") as file:
+            content = file.read()
+        for operation in ("data_batch_production", "loss_fn_computation", "make_step_total"):
+            for figure in ("avg_time", "total_time", "count"):
+                self.assertIn(b"profiling/%s_%s" % (operation.encode(), figure.encode()), content)
+
     def test_same_text_from_the_library(self):
         """tacho_summary() in the lines of the guide."""
         done = self.record('''

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MD_ROWS = 50 };
+enum { MD_ROWS = 50, ACTION_WIDTH = 29 };
 
 /* In a terminal the rank is a column only where there are several; Markdown has exact values. */
 static bool is_wanted(const struct page *p, const struct column *c)
@@ -161,15 +161,15 @@ void build_table(const struct page *p, const struct view *v, struct blocks *b)
 		add_sentencef(b, ROLE_NOTE, 0, "%zu more rows", v->count - rows);
 }
 
-/* ---- phases as actions ------------------------------------------------------------------ */
+/* ---- actions, or phases where the program has none -------------------------------------- */
 
 struct action { /* of one or several ranks */
 	const char *name;
-	uint64_t count, total_ns;
+	uint64_t count, total_ns, first_end_ns;
 	bool is_inferred;
 };
 
-/* Rows of one name of several ranks become one; the longest first. */
+/* Rows of one name of several ranks become one. */
 static size_t merge_actions(struct action *all, size_t count)
 {
 	size_t kept = 0;
@@ -184,10 +184,11 @@ static size_t merge_actions(struct action *all, size_t count)
 		}
 		all[kept - 1].total_ns += all[i].total_ns;
 		all[kept - 1].is_inferred |= all[i].is_inferred;
+		if (all[i].first_end_ns < all[kept - 1].first_end_ns)
+			all[kept - 1].first_end_ns = all[i].first_end_ns;
 		if (!all[i].is_inferred)
 			all[kept - 1].count += all[i].count;
 	}
-	SORT_BY(all, kept, DOWN(struct action, total_ns), UP(struct action, name));
 	return kept;
 }
 
@@ -217,7 +218,8 @@ static void add_action(struct blocks *b, const char *const cells[5])
 	for (size_t i = 0; i < 6; i++)
 		columns[i] = (struct block_column){ .at = bars[i] };
 	for (size_t i = 0; i < 5; i++)
-		columns[6 + i] = (struct block_column){ .at = at[i], .width = i ? 0 : 29 };
+		columns[6 + i] =
+			(struct block_column){ .at = at[i], .width = i ? 0 : ACTION_WIDTH };
 	t = ADD_TABLE(b, columns);
 	t->has_no_titles = t->is_framed = true;
 	r = add_row(b, t, TOKEN_TEXT, NULL);
@@ -227,16 +229,26 @@ static void add_action(struct blocks *b, const char *const cells[5])
 		add_cell(r, cells[i]);
 }
 
-static void add_lightning(const struct page *p, struct blocks *b, const struct action *all,
-			  size_t count)
+/* The end of a long name: that tells the actions of a class apart. */
+static const char *name_end(struct blocks *b, const char *name)
+{
+	size_t len = strlen(name);
+	const char *from = name + (len > ACTION_WIDTH ? len - ACTION_WIDTH + 1 : 0);
+
+	while ((*from & 0xc0) == 0x80) /* not inside of a character */
+		from++;
+	return from == name ? name : blocks_text(b, "…%s", from);
+}
+
+/* The longest first, as Lightning prints them.  `whole_ns` is 100 %, and `words` say what it is. */
+static void add_lightning(const struct page *p, struct blocks *b, struct action *all, size_t count,
+			  uint64_t whole_ns, const char *words)
 {
 	static const char *const titles[] = { "Action", "Mean duration (s)", "Num calls",
 					      "Total time (s)", "Percentage %" };
-	double whole_ns = (double)page_sum(&p->ranks, "complete_wall_ns");
-	struct action whole = { .name = "Total",
-				.count = p->steps,
-				.total_ns = page_sum(&p->ranks, "complete_wall_ns") };
+	struct action whole = { .name = "Total", .count = p->steps, .total_ns = whole_ns };
 
+	SORT_BY(all, count, DOWN(struct action, total_ns), UP(struct action, name));
 	add_line(b, "Profiler Report");
 	add_line(b, "");
 	add_rule(b);
@@ -245,61 +257,84 @@ static void add_lightning(const struct page *p, struct blocks *b, const struct a
 	for (size_t i = 0; i <= count; i++) {
 		const struct action *a = i ? &all[i - 1] : &whole;
 
-		if (whole_ns > 0)
-			add_action(b, (const char *const[]){
-					      a->name,
-					      blocks_text(b, "%.5g",
-							  (double)a->total_ns / (double)a->count /
-								  1e9),
-					      blocks_text(b, "%llu", (unsigned long long)a->count),
-					      blocks_text(b, "%.5g", (double)a->total_ns / 1e9),
-					      blocks_text(b, "%.5g",
-							  (double)a->total_ns / whole_ns * 100),
-				      });
+		if (whole_ns && a->count)
+			add_action(
+				b,
+				(const char *const[]){
+					name_end(b, a->name),
+					blocks_text(b, "%.5g",
+						    (double)a->total_ns / (double)a->count / 1e9),
+					blocks_text(b, "%llu", (unsigned long long)a->count),
+					blocks_text(b, "%.5g", (double)a->total_ns / 1e9),
+					blocks_text(b, "%.5g",
+						    (double)a->total_ns / (double)whole_ns * 100),
+				});
 		if (!i)
 			add_rule(b);
 	}
 	add_rule(b);
-	add_line(b, "100 % = wall time of complete steps; nested actions count in each of those "
-		    "around them");
+	add_line(b, blocks_text(b, "100 %% = %s; nested actions count in each of those around them",
+				words));
+}
+
+/* In the order in which they first ended, as a profiler adds them. */
+static void add_metrics(const struct page *p, struct blocks *b, struct action *all, size_t count)
+{
+	SORT_BY(all, count, UP(struct action, first_end_ns), DOWN(struct action, total_ns),
+		UP(struct action, name));
+	add_line(b, blocks_text(b, "--- Profiling Metrics (Step %llu) ---",
+				(unsigned long long)p->steps));
+	for (size_t i = 0; i < count; i++)
+		add_line(b, blocks_text(b, "%.96s: avg=%.4fs, total=%.2fs, count=%llu", all[i].name,
+					(double)all[i].total_ns / (double)all[i].count / 1e9,
+					(double)all[i].total_ns / 1e9,
+					(unsigned long long)all[i].count));
+}
+
+/* Phases: ranges by their whole length; what no range names by its time, once a step. */
+static struct action phase_action(const struct page *p, const struct view *v, size_t i)
+{
+	struct action a = { .name = view_cell(v, i, "name").text,
+			    .count = view_u64(v, i, "count"),
+			    .total_ns = view_u64(v, i, "inclusive_ns") };
+
+	if (a.count)
+		return a;
+	a.total_ns = view_u64(v, i, "wall_ns");
+	a.count = a.total_ns ? p->steps : 0;
+	a.is_inferred = true;
+	return a;
 }
 
 void build_phases_view(const struct page *p, struct blocks *b)
 {
-	struct view v = page_view(p, "phases");
-	struct action *all = blocks_take(b, v.count, sizeof(*all));
+	struct view v = page_view(p, "actions");
+	bool has_own = v.count > 0;
 	struct block *before = b->last;
+	struct action *all;
 	size_t count;
 
+	if (!has_own)
+		v = page_view(p, "phases");
+	all = blocks_take(b, v.count, sizeof(*all));
 	if (!all)
 		return;
-	for (size_t i = 0; i < v.count; i++) {
-		struct action *a = &all[i];
-
-		/* Ranges by their whole length; a phase that no range names by its time, once a
-		 * step. */
-		*a = (struct action){ .name = view_cell(&v, i, "name").text,
-				      .count = view_u64(&v, i, "count"),
-				      .total_ns = view_u64(&v, i, "inclusive_ns") };
-		if (a->count)
-			continue;
-		a->total_ns = view_u64(&v, i, "wall_ns");
-		a->count = a->total_ns ? p->steps : 0;
-		a->is_inferred = true;
-	}
+	for (size_t i = 0; i < v.count; i++)
+		all[i] = !has_own ? phase_action(p, &v, i)
+				  : (struct action){
+					    .name = view_cell(&v, i, "name").text,
+					    .count = view_u64(&v, i, "count"),
+					    .total_ns = view_u64(&v, i, "total_ns"),
+					    .first_end_ns = view_u64(&v, i, "first_end_ns"),
+				    };
 	count = merge_actions(all, v.count);
-	if (p->how->view == VIEW_METRICS) {
-		add_line(b, blocks_text(b, "--- Profiling Metrics (Step %llu) ---",
-					(unsigned long long)p->steps));
-		for (size_t i = 0; i < count; i++)
-			add_line(b,
-				 blocks_text(b, "%.48s: avg=%.4fs, total=%.2fs, count=%llu",
-					     all[i].name,
-					     (double)all[i].total_ns / (double)all[i].count / 1e9,
-					     (double)all[i].total_ns / 1e9,
-					     (unsigned long long)all[i].count));
-	} else {
-		add_lightning(p, b, all, count);
-	}
+	if (p->how->view == VIEW_METRICS)
+		add_metrics(p, b, all, count);
+	else if (has_own)
+		add_lightning(p, b, all, count, page_sum(&p->ranks, "span_ns"),
+			      "all that was recorded");
+	else
+		add_lightning(p, b, all, count, page_sum(&p->ranks, "complete_wall_ns"),
+			      "wall time of complete steps");
 	(before ? before->next : b->first)->has_gap = true;
 }

@@ -8,7 +8,8 @@
  *	                                  to 1; gpu0 is the first GPU of the rank, whatever its
  *	                                  number, so that ranks lie over each other in a chart
  *	memory/gpuN_WHAT_bytes            each step: the most in use (report `memory`)
- *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds
+ *	profiling/PHASE_avg_time, _total_time, _count    at the last step, seconds; so have ranges
+ *	                                                 whose names are no phase's
  *	phases/PHASE_share                at the last step: of the wall of counted steps
  *
  * A step without a figure has no point in its chart.  TensorBoard forgets all points from a
@@ -256,9 +257,17 @@ static enum status put_memory(struct maker *m, struct error *err)
 
 /* ---- at the last step ---- */
 
+static void put_times(struct maker *m, const char *name, uint64_t total_ns, uint64_t count)
+{
+	put_figure(m, "profiling/", name, "_avg_time", seconds(total_ns) / (double)count);
+	put_figure(m, "profiling/", name, "_total_time", seconds(total_ns));
+	put_figure(m, "profiling/", name, "_count", (double)count);
+}
+
+/* Phases, and what the program calls otherwise. */
 static void put_phases(struct maker *m)
 {
-	struct view v = below_rank(m, "phases");
+	struct view v = below_rank(m, "phases"), actions = below_rank(m, "actions");
 
 	for (size_t i = 0; i < v.count; i++) {
 		const char *name = view_cell(&v, i, "name").text;
@@ -268,9 +277,18 @@ static void put_phases(struct maker *m)
 		put_figure(m, "phases/", name, "_share", view_cell(&v, i, "wall_pct").f64 / 100);
 		if (!count || count == NO_U64)
 			continue;
-		put_figure(m, "profiling/", name, "_avg_time", seconds(total_ns) / (double)count);
-		put_figure(m, "profiling/", name, "_total_time", seconds(total_ns));
-		put_figure(m, "profiling/", name, "_count", (double)count);
+		put_times(m, name, total_ns, count);
+	}
+	for (size_t i = 0; i < actions.count; i++) {
+		const char *name = view_cell(&actions, i, "name").text;
+		bool is_phase = false;
+
+		for (size_t k = 0; k < v.count && !is_phase; k++)
+			is_phase = view_u64(&v, k, "count") > 0 &&
+				   !strcmp(view_cell(&v, k, "name").text, name);
+		if (!is_phase)
+			put_times(m, name, view_u64(&actions, i, "total_ns"),
+				  view_u64(&actions, i, "count"));
 	}
 }
 

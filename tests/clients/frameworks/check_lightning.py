@@ -116,6 +116,33 @@ for name, times in trainer.profiler.recorded_durations.items():
             for name in names:
                 self.assertEqual(log.counts[name], theirs[name], name)
 
+    def test_its_report_from_the_log(self):
+        """Lightning's names, in steps or not, with the times of its own profiler."""
+        done = self.record(program(epochs=2, profiler='"simple"') + '''
+for name, times in trainer.profiler.recorded_durations.items():
+    print("action", len(times), sum(times), name)
+''', "-q")
+        view = common.tool("tacho-analyze", self.log_paths()[0], "-r", "phases", "--view",
+                           "lightning")
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in view.splitlines()
+                if line.startswith("|")]
+        self.assertEqual(rows[0], ["Action", "Mean duration (s)", "Num calls", "Total time (s)",
+                                   "Percentage %"])
+        self.assertEqual((rows[1][0], rows[1][4]), ("Total", "100"))
+        seen = 0
+        for count, seconds, name in re.findall(r"(?m)^action (\d+) (\S+) (.*)$", done.out):
+            if name.startswith("[Callback]") or float(seconds) < 0.005:
+                continue
+            row, = [row for row in rows[2:] if row[0] == name or  # the end of a long one
+                    row[0].startswith("…") and name.endswith(row[0][1:])]
+            self.assertEqual(row[2], count, name)
+            self.assertLessEqual(abs(float(row[3]) - float(seconds)), 0.1 * float(seconds) + 1e-3)
+            self.assertAlmostEqual(float(row[4]), 100 * float(row[3]) / float(rows[1][3]), 1)
+            seen += 1
+        self.assertGreater(seen, 4)
+        for end in ("run_training_epoch", "train_dataloader_next", "optimizer_step"):
+            self.assertTrue([row for row in rows if row[0].endswith(end)], end)
+
     def test_validation_ends_a_window(self):
         self.run_python(program(epochs=2, callback="tacho.LightningCallback("
                                                    "window='steps:15-30', out='logs')"))
