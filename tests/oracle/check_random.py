@@ -38,6 +38,7 @@ REPORTS = "summary,phases,steps,kernels,copies,slow,idle,launches,memory,critica
 SHOWN = 25
 BATCH = 50
 LONG, PATHS = 30, 12    # parts of long logs: some 3,000 events and 200 steps; half of that
+ACTION = 29         # letters of a name in Lightning's table
 TABLES = 4          # ranks of a batch whose phases are read from Lightning's table too
 MANY = 1000         # so many ranks reach all of these
 REACHED = (
@@ -150,17 +151,20 @@ def check_lightning(counts, tool, name, path, rank, oracle):
     lines = [line.strip().strip("|").split("|") for line in out.decode().splitlines()
              if line.startswith("|  ")]
     got = {line[0].strip(): tuple(cell.strip() for cell in line[1:]) for line in lines[1:]}
-    host, ranges, sums = oracle.host, oracle.host.ranges(oracle), oracle.host.phase_sums()
-    whole, count = sum(sums.values()), sum(step.counted for step in host.steps)
-    rows = {"Total": (count, whole)}
-    for phase in (row["name"] for row in rank["phases"]):
-        if phase in ranges:
-            rows[phase] = ranges[phase][:2]
-        elif sums.get(phase):
-            rows[phase] = (count, sums[phase])
-    want = {phase: (f"{total / calls / 1e9:.5g}", str(calls), f"{total / 1e9:.5g}",
-                    f"{total / whole * 100:.5g}")
-            for phase, (calls, total) in rows.items()} if whole else {}
+    host, actions = oracle.host, oracle.host.actions()
+    count = sum(step.counted for step in host.steps)
+    if actions:
+        whole = rank["span_ns"]
+        rows = {"Total": (count, whole), **actions}
+    else:  # phases that were inferred
+        sums = host.phase_sums()
+        whole = sum(sums.values())
+        rows = {"Total": (count, whole), **{phase: (count, sum_) for phase, sum_ in sums.items()
+                                            if sum_}}
+    want = {phase if len(phase) <= ACTION else "…" + phase[1 - ACTION:]:
+            (f"{total / calls / 1e9:.5g}", str(calls), f"{total / 1e9:.5g}",
+             f"{total / whole * 100:.5g}")
+            for phase, (calls, total) in rows.items() if calls} if whole else {}
     counts.same(f"{name} in Lightning's table", got, want)
 
 

@@ -486,6 +486,15 @@ class Host:
             row[1] += event.length
         return {key: (count, total, total // count) for key, (count, total) in found.items()}
 
+    def actions(self):
+        """name -> (ranges of the host that begin, in steps or not, their length)."""
+        found = {}
+        for event in self.events:
+            if is_annotation(event) and not is_mark(event) and not event.early:
+                count, total = found.get(event.name, (0, 0))
+                found[event.name] = (count + 1, total + event.length)
+        return found
+
     def is_counted(self, instant):
         return self.inferred or any(begin <= instant < end for begin, end in self.counted_time())
 
