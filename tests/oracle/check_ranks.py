@@ -13,6 +13,7 @@ import collections
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -686,6 +687,52 @@ def check_first_of_step(t, args, folder):
     t.equal("nobody is late", [f for f in got["findings"] if f["rule"] == "straggler"], [])
 
 
+def check_unmarked(t, args, folder):
+    """Without marks and Seq collectives are one if all ranks have the same ones in one order."""
+    paths = [late_rank(folder, rank, 2, 1, 900, 40, more=2) for rank in range(2)]
+
+    def change(rank, how):
+        with open(paths[rank]) as f:
+            trace = json.load(f)
+        rows = [row for row in trace["traceEvents"] if "ProfilerStep" not in row["name"]]
+        kernels = [row for row in rows if row["name"].startswith("nccl")]
+        for row in how(rows, kernels):
+            rows.remove(row)
+        trace["traceEvents"] = rows
+        with open(paths[rank], "w") as f:
+            json.dump(trace, f)
+
+    def waits(how):
+        late_rank(folder, 1, 2, 1, 900, 40, more=2)
+        change(1, how)
+        got = report(f"{args.bin}/tacho-analyze", paths, "comm,findings")
+        return got, [(row["waits"]["collectives"], row["waits"]["matched"])
+                     for row in got["ranks"]]
+
+    def other_type(_, kernels):
+        kernels[5]["name"] = kernels[5]["name"].replace("f32", "bf16")
+        return []
+
+    def other_order(_, kernels):
+        kernels[4]["name"] = kernels[4]["name"].replace("AllReduce", "AllGather")
+        return []
+
+    change(0, lambda rows, kernels: [])
+    got, found = waits(lambda rows, kernels: [])
+    t.equal("unmarked, all matched", found, [(12, 12), (12, 12)])
+    t.equal("unmarked, who waited", [row["waits"]["wait_ns"] for row in got["ranks"]],
+            [4 * 600000, 0])
+    t.true("unmarked, who is late", "Rank 1 comes last in 4 of 12" in next(
+        f["evidence"] for f in got["findings"] if f["rule"] == "straggler"))
+    for what, how in (("one is lost", lambda rows, kernels: kernels[7:8]),
+                      ("another type", other_type), ("another order", other_order)):
+        got, found = waits(how)
+        t.equal(f"unmarked, {what}", [matched for _, matched in found], [0, 0])
+        t.true(f"unmarked, {what}: why", re.search(
+            "not the same on all ranks|different counts on the ranks", json.dumps(
+                [row["unmatched_because"] for row in got["communicators"]])))
+
+
 def check_silent(t, args, folder):
     """One rank of many whose kernels nobody knows to communicate is doubted, on the first page too."""
     for kernel, world, verdict in (("my_own_exchange", 4, "doubt"), ("my_own_exchange", 1, "good"),
@@ -916,6 +963,7 @@ def main():
         check_again(t, args, folder)
         check_even(t, args, folder)
         check_late(t, args, folder)
+        check_unmarked(t, args, folder)
         check_first_of_step(t, args, folder)
         check_silent(t, args, folder)
         check_hidden(t, args, folder)

@@ -152,6 +152,9 @@ static struct coll_match key_of(const struct ref *r, const struct rank_call *one
 				    .nth = by_seq ? 0 : r->nth,
 				    .times = by_seq ? 0 : r->times,
 				    .index = one->index,
+				    .place = one->place,
+				    .bytes = one->bytes,
+				    .type = r->row[EVENTS_TYPE].text,
 				    .least_ns = UINT64_MAX,
 				    .second_ns = UINT64_MAX };
 }
@@ -159,6 +162,26 @@ static struct coll_match key_of(const struct ref *r, const struct rank_call *one
 static bool is_usable(const struct ref *r)
 {
 	return r->row[EVENTS_BY_SEQ].u64 == 1 || r->row[EVENTS_WHOLE].u64 == 1;
+}
+
+/* Without Seq, in an input without marks: its place among all is all that tells which it is. */
+static bool is_unmarked(const struct ref *r)
+{
+	return r->row[EVENTS_BY_SEQ].u64 != 1 && r->row[EVENTS_STEP].u64 == NO_U64;
+}
+
+static bool is_alike(const struct coll_match *a, const struct coll_match *b)
+{
+	return a->place == b->place && a->bytes == b->bytes && a->type == b->type;
+}
+
+/* One that is missing on a rank, or unlike, says that the places of all others may be wrong. */
+static bool all_agree(const struct coll_matches *m, size_t members)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->items[i].twice || m->items[i].count != members)
+			return false;
+	return true;
 }
 
 static enum status match_add(struct coll_matches *m, const struct ref *r,
@@ -173,7 +196,7 @@ static enum status match_add(struct coll_matches *m, const struct ref *r,
 		at = &m->items[m->count++];
 		*at = key;
 		at->number = m->numbers++;
-	} else if (at->last == r->member) {
+	} else if (at->last == r->member || (is_unmarked(r) && !is_alike(at, &key))) {
 		at->twice = true;
 		return ST_OK;
 	}
@@ -373,7 +396,12 @@ enum status matches_next(struct coll_matches *m, struct match_range *range, bool
 		end++;
 	*range = (struct match_range){ first, end, participants(m, first), NULL };
 	TRY(check(m, first, end, range->members, &range->why, err));
-	return range->why ? ST_OK : matches_fill(m, first, end, err);
+	if (range->why)
+		return ST_OK;
+	TRY(matches_fill(m, first, end, err));
+	if (is_unmarked(&m->refs[first]) && !all_agree(m, range->members))
+		range->why = "no Seq, no marked step, and not the same on all ranks";
+	return ST_OK;
 }
 
 enum status matches_each(struct coll_matches *m, const struct match_range *range,

@@ -27,9 +27,11 @@ struct coll_match { /* an index of a communicator and operation; what the ranks 
 	uint32_t nth, times;           /* as of its refs; 0 with Seq */
 	uint64_t least_ns, second_ns;
 	uint64_t least_exposed_ns;   /* of the one with the shortest time */
+	uint64_t place, bytes;       /* of the first that came */
+	const char *type;            /* likewise */
 	uint32_t count, last, least; /* members */
 	uint32_t number;             /* unique over all communicators */
-	bool twice;
+	bool twice;                  /* on one rank, or not alike */
 };
 struct coll_matches { /* zeroed but `all` */
 	struct tables *all;

@@ -464,10 +464,12 @@ static enum status comm_put(struct accumulator *f, const struct sorted_batch *w,
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-static bool is_whole(const struct step_list *steps, uint32_t row)
+/* Without marks all of the input is, if nothing was cut off it. */
+static bool is_whole(const struct accumulator *f, const struct step_list *steps, uint32_t row)
 {
-	return row && !steps->is_inferred && !steps->rows[row - 1].is_cut &&
-	       !steps->rows[row - 1].is_out;
+	if (!row)
+		return steps->is_inferred && (!f->filter || filter_is_empty(f->filter));
+	return !steps->is_inferred && !steps->rows[row - 1].is_cut && !steps->rows[row - 1].is_out;
 }
 
 static enum status end_chunk(struct accumulator *f, struct gpu *g, struct chunk *c,
@@ -490,7 +492,7 @@ static enum status end_chunk(struct accumulator *f, struct gpu *g, struct chunk 
 	keys[EVENTS_FIRST].u64 = c->first_ns;
 	TRY(acc_row(f, "comm_events", g->process, keys, &row, err));
 	row[EVENTS_OF_STEP].u64 = g->counters[c->counter].count;
-	row[EVENTS_WHOLE].u64 = is_whole(steps, c->row);
+	row[EVENTS_WHOLE].u64 = is_whole(f, steps, c->row);
 	row[EVENTS_TIMES].u64 = of.times;
 	const struct device *d =
 		trace_get_device(f->trace, trace_find_device(f->trace, g->process, g->device));
