@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pyarrow and DuckDB must read from our Parquet files what sqlite3 reads from our database.
+"""pyarrow and DuckDB must read from our Parquet files what sqlite3 reads from our database, and DuckDB
+from our CSV columns that have one type each.
 
 usage: check_parquet.py --bin BUILD
 
@@ -72,6 +73,26 @@ def check_input(convert, work, name, *paths):
     db.close()
 
 
+TEXTS = {"kind", "class", "name", "host", "state", "args"}
+NUMBERS = {"BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT", "DOUBLE"}
+
+
+def check_csv(convert, work, name, *paths):
+    """A column of -t csv is a number in every row, or a text in every row."""
+    path = os.path.join(work, name + ".csv")
+    run(convert, *paths, "-t", "csv", "--args", "full", "-o", path, "-q")
+    events = duckdb.sql(f"SELECT * FROM read_csv('{path}', sample_size = -1, max_line_size = "
+                       f"{1 << 24}, quote = '\"', escape = '\"', delim = ',')")
+    for column, kind in zip(events.columns, map(str, events.types)):
+        any_value = events.aggregate(f'count("{column}")').fetchall()[0][0]
+        if any_value and column not in TEXTS:
+            check(f"{name}.csv, {column} is a number", kind in NUMBERS, True)
+    db = sqlite3.connect(os.path.join(work, name + ".db"))
+    check(f"{name}.csv, rows", events.aggregate("count(*)").fetchall()[0],
+          db.execute("SELECT count(*) FROM events").fetchone())
+    db.close()
+
+
 def odd():
     """Names of any kind, numbers at their ends, counters, and arguments that differ."""
     names = ["", "a\u0000b", "\ud800", "阵法", "x" * 70000, "\"q\",\n", "=1+1"]
@@ -92,16 +113,20 @@ def main():
         made = os.path.join(work, "made")
         run(os.path.join(tools, "samples/generate"), "--out", made, "--events", "40000",
             "--ranks", "2")
-        check_input(convert, work, "generated", *sorted(glob.glob(made + "/*.tacho")))
+        logs = sorted(glob.glob(made + "/*.tacho"))
+        check_input(convert, work, "generated", *logs)
+        check_csv(convert, work, "generated", *logs)
         for name, content in (("odd", odd()), ("empty", {"traceEvents": []})):
             path = os.path.join(work, name + ".json")
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(content, file)
             check_input(convert, work, name, path)
+            check_csv(convert, work, name, path)
         for name in KINETO:
             path = os.path.join(TRACES, "kineto", name + ".json.gz")
             if os.path.exists(path):
                 check_input(convert, work, name, path)
+                check_csv(convert, work, name, path)
     print(f"parquet: {good} passed, {bad} failed")
     return bad > 0
 

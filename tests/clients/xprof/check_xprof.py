@@ -241,6 +241,12 @@ def case_kineto(tools, traces):
                                               if row[1] > 0}, 1e-6)
         check_steps(tools.report(path), space)
         check_ops(space, work)
+        in_file = collections.Counter()
+        for (_, _, event), (count, _) in sums(space).items():
+            in_file[event] += count
+        wanted = tools.run("tacho-convert", path, "-t", "csv", "-q").decode("utf-8", "replace")
+        for event, kind in (("MemoryAllocation", ",alloc,"), ("MemoryDeallocation", ",free,")):
+            check(f"{event} in the file", in_file[event], wanted.count(kind))
         if peaks:
             for device, summary in memory([space]).items():
                 check(f"memory_profile, peak of {device}", int(summary["peakBytesUsageLifetime"]),
