@@ -5,6 +5,7 @@
  * which range launched it.
  */
 #include "convert/sink/tensorboard/internal.h"
+#include "convert/stage/context/context.h"
 
 #include "schemas/model/args.h"
 #include "schemas/model/records.h"
@@ -395,6 +396,18 @@ static void put_work(struct tb_space *s, const struct event *e)
 		tb_put_op(s, e);
 }
 
+/* XProf takes steps from the host's plane where there is no GPU: marks have the name of one. */
+static void put_host_step(struct tb_space *s, const struct event *e, uint64_t number, bool is_mark)
+{
+	char text[DECIMAL_MAX + 1];
+	size_t len = put_u64_text(text, number);
+
+	tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "group_id"), XSTAT_INT64,
+		tb_steps_group(&s->steps, number, e->begin_ns));
+	if (is_mark && !s->has_gpu)
+		tb_stat_text(&s->event, XEVENT_STATS, tb_key(&s->names, "step_name"), text, len);
+}
+
 static void put_stats(struct tb_space *s, const struct event *e)
 {
 	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
@@ -420,8 +433,10 @@ static void put_stats(struct tb_space *s, const struct event *e)
 		tb_stat(b, XEVENT_STATS, root, XSTAT_INT64, 1);
 		tb_stat(b, XEVENT_STATS, number, XSTAT_INT64, e->number);
 		if (!s->is_xspace)
-			tb_stat(b, XEVENT_STATS, tb_key(&s->names, "group_id"), XSTAT_INT64,
-				tb_steps_group(&s->steps, e->number, e->begin_ns));
+			put_host_step(s, e, e->number, true);
+	} else if (e->kind == KIND_RANGE && !s->has_gpu && !s->is_xspace && e->step &&
+		   !(e->step & STEP_GAP)) {
+		put_host_step(s, e, e->step - 1, s->context && context_is_mark(s->context, e));
 	} else if (e->kind == KIND_COUNTER) {
 		tb_stat_f64(b, XEVENT_STATS, tb_key(&s->names, "value"), e->value);
 	}

@@ -143,6 +143,7 @@ struct tb_space {
 	const struct context *context; /* names of phases; NULL: none */
 	uint32_t process;
 	bool all_args;
+	bool has_gpu;         /* there is a stream of one */
 	bool is_xspace;       /* the trace is of XProf's own tracers */
 	uint64_t origin_ns;   /* times are written relative to it */
 	uint64_t limit_bytes; /* TB_SPACE_MOST, but in tests */

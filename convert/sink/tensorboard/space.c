@@ -115,6 +115,9 @@ static enum status plan_lines(struct tb_space *s, struct error *err)
 		if (d < TB_DEVICES && !s->is_xspace)
 			s->input.groups[d] = add_line(s, &input);
 	}
+	for (uint32_t id = 1; id <= trace_count(s->trace, TRACE_TRACKS); id++)
+		s->has_gpu |=
+			s->groups[2 * id] && trace_get_track(s->trace, id)->type == TRACK_STREAM;
 	add_lines(s, TB_PLANE_HOST, TRACK_THREAD, NO_ID);
 	s->memory_group = add_line(s, &memory);
 	add_lines(s, TB_PLANE_HOST, TRACK_COUNTER, NO_ID);

@@ -274,6 +274,24 @@ def case_input(tools, traces):
         print(f"  {name}: input {share:.1%} of a step in XProf, {want:.1%} here")
 
 
+def case_cpu(tools, traces):
+    """Steps of a job without a GPU."""
+    rows = [("user_annotation", f"ProfilerStep#{step}", step * 1000, 900 + step)
+            for step in range(3, 9)]
+    rows += [("cpu_op", "aten::mm", step * 1000 + at, 100) for step in range(3, 9)
+             for at in (50, 400)]
+    path = os.path.join(tools.work, "cpu.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
+            {"ph": "X", "cat": cat, "name": name, "pid": 7, "tid": 7, "ts": ts, "dur": dur,
+             "args": {}} for cat, name, ts, dur in rows]}, file)
+    space, = spaces(tools.log_folder(path))
+    shown = {number: row["stepTimeMs"] for number, row in step_times([space]).items()}
+    check("steps without a GPU", sorted(shown), list(range(4, 8)))
+    for number, ms in shown.items():
+        check(f"time of step {number}", ms, (900 + number) / 1000, 1e-3)
+
+
 def case_unmarked(tools, traces):
     """A file without steps has none: the window is no step."""
     path = os.path.join(traces, "kineto", "torch_compile_triton.json.gz")
@@ -350,13 +368,14 @@ def main():
     options.add_argument("--only", default="")
     asked = options.parse_args()
     cases = {"generated": case_generated, "kineto": case_kineto, "unmarked": case_unmarked, "input": case_input,
+             "cpu": case_cpu,
              "xplane": case_xplane}
     with tempfile.TemporaryDirectory() as work:
         tools = Tools(asked.bin, work)
         for name, case in cases.items():
             if asked.only not in name:
                 continue
-            if name not in ("generated", "node") and not os.path.isdir(asked.traces):
+            if name not in ("generated", "cpu") and not os.path.isdir(asked.traces):
                 print(f"{name}: skipped, no traces in {asked.traces}")
                 continue
             print(name)
