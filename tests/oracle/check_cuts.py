@@ -341,8 +341,9 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(kineto(events, rank), file)
         table = formats(check.convert)
-        # the rows of sqlite once more, which tests/clients/parquet compares
-        unread = set(tool_names.formats(args.bin)) ^ {*table, "parquet"}
+        # parquet: the rows of sqlite once more, which tests/clients/parquet compares; folded: sums,
+        # which check_operators.py compares
+        unread = set(tool_names.formats(args.bin)) ^ {*table, "parquet", "folded"}
         check.verdict("every format has a reader", not unread,
                       f"formats() of tests/oracle/check_cuts.py must have {', '.join(sorted(unread))}")
         for format_, row in table.items():

@@ -4,8 +4,8 @@
 
     check_operators.py --bin DIR [--traces DIR] [--random N] [--first SEED]
 
-Random files and real ones, each figure to the nanosecond; and TraceLens' ops_summary.csv where there
-is one.
+Random files and real ones, each figure to the nanosecond, and the same GPU time by the frames of
+`tacho-convert -t folded`; and TraceLens' ops_summary.csv where there is one.
 """
 import argparse
 import collections
@@ -107,6 +107,7 @@ def figures(events, with_shapes):
 class Checks:
     def __init__(self, binaries):
         self.tool, self.passed, self.failed = os.path.join(binaries, "tacho-analyze"), 0, 0
+        self.converter = os.path.join(binaries, "tacho-convert")
 
     def expect(self, good, text):
         self.passed += bool(good)
@@ -119,8 +120,26 @@ class Checks:
                               stdout=subprocess.PIPE, check=True)
         return json.loads(done.stdout)["ranks"]
 
+    def compare_folded(self, path, events, rows):
+        """Folded stacks: nothing is lost, and what is below a frame is the operator's GPU time."""
+        done = subprocess.run([self.converter, path, "-t", "folded", "-o", "-", "--quiet"],
+                              stdout=subprocess.PIPE, check=True)
+        whole, below = 0, collections.Counter()
+        for line in done.stdout.decode().splitlines():
+            stack, value = line.rsplit(" ", 1)
+            whole += int(value)
+            for frame in set(stack.split(";")[:-1]):
+                below[frame] += int(value)
+        wanted = sum(ns(event["dur"]) for event in events
+                     if event.get("ph") == "X" and event.get("cat") in WORK)
+        self.expect(whole == wanted, f"{path}: folded stacks have {whole} ns, not {wanted}")
+        for row in rows:
+            self.expect(below[row["name"].replace(";", ":")] == row["gpu_ns"],
+                        f"{path}: {below[row['name']]} ns below {row['name']}")
+
     def compare(self, path, events):
         ranks = self.report(path)
+        self.compare_folded(path, events, ranks[0]["operators"])
         for table, with_shapes in (("operators", False), ("operator_shapes", True)):
             found = {}
             for row in ranks[0][table]:

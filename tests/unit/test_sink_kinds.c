@@ -105,10 +105,12 @@ static void check_kind(const struct sink_type *type, unsigned kind)
 	sink_run_release(&without);
 }
 
-/* Folders and bundles are tested by themselves; memory is of memory and steps only. */
+/* Folders and bundles are tested by themselves; memory is of memory and steps only,
+ * folded has sums of GPU work or ranges. */
 static bool is_one_file(const struct sink_type *type)
 {
-	return !type->is_folder && type != &sink_bundle && type != &sink_memory;
+	return !type->is_folder && type != &sink_bundle && type != &sink_memory &&
+	       type != &sink_folded;
 }
 
 void test_sink_kinds(void)
