@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/control/control.h"
 
+#include "collector/session/clock.h"
 #include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "schemas/base/buf.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WAIT_NS UINT64_C(2000000000)
-enum { BACKLOG = 8, STACK_BYTES = 512 << 10, STOP_MS = 100 };
+#define WAIT_NS     UINT64_C(2000000000)
+#define PATIENCE_NS UINT64_C(1000000000) /* with a connection that asks for nothing */
+enum { BACKLOG = 64, PEERS = 16, STACK_BYTES = 512 << 10, STOP_MS = 100 };
 
 static struct {
 	pthread_t thread;
@@ -100,24 +103,20 @@ static bool is_friend(int fd)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* Answers a request that has come. */
 static void serve_peer(int fd)
 {
-	const struct timeval patience = { .tv_sec = 1 };
 	char what[CONTROL_ASK + 1];
 	struct buf out;
 
-	if (!is_friend(fd))
-		return;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	ssize_t n = recv(fd, what, CONTROL_ASK, 0);
+	ssize_t n = recv(fd, what, CONTROL_ASK, MSG_DONTWAIT);
 	if (n <= 0)
 		return;
 	what[n] = '\0'; /* a NUL within the request ends it */
 	buf_init(&out, CONTROL_REPLY);
 	obey(what, &out);
 	if (out.len)
-		send(fd, buf_text(&out), out.len, MSG_NOSIGNAL);
+		send(fd, buf_text(&out), out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	buf_release(&out);
 }
 
@@ -129,21 +128,77 @@ static bool is_ours(void)
 	       st.st_ino == control.inode;
 }
 
-static void *control_main(void *arg)
+/* A connection that has not sent its request yet. */
+struct peer {
+	int fd;
+	ino_t inode; /* the program may close the descriptor and open its own in its place */
+	uint64_t until_ns;
+};
+struct peers {
+	struct peer all[PEERS]; /* oldest first */
+	unsigned count;
+};
+
+static void drop_peer(struct peers *p, unsigned i, bool serve)
+{
+	struct peer *peer = &p->all[i];
+	struct stat st;
+
+	if (fstat(peer->fd, &st) == 0 && st.st_ino == peer->inode) {
+		if (serve)
+			serve_peer(peer->fd);
+		close(peer->fd);
+	}
+	p->count--;
+	memmove(peer, peer + 1, (p->count - i) * sizeof(*peer));
+}
+
+static void accept_peer(struct peers *p)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };
+	struct stat st;
+	int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			nanosleep(&pause, NULL);
+		return;
+	}
+	if (!is_friend(fd) || fstat(fd, &st) != 0) {
+		close(fd);
+		return;
+	}
+	if (p->count == PEERS) /* who has been silent longest makes room */
+		drop_peer(p, 0, false);
+	p->all[p->count++] = (struct peer){
+		.fd = fd,
+		.inode = st.st_ino,
+		.until_ns = tick_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS,
+	};
+}
+
+static void *control_main(void *arg)
+{
+	struct peers peers = { .count = 0 };
+	struct pollfd set[PEERS + 1];
 
 	pthread_setname_np(pthread_self(), "tacho-ctl");
 	while (!control.stop && is_ours()) {
-		int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-			nanosleep(&pause, NULL);
-		if (fd < 0)
-			continue;
-		if (!control.stop)
-			serve_peer(fd);
-		close(fd);
+		unsigned asked = peers.count;
+
+		for (unsigned i = 0; i < asked; i++)
+			set[i] = (struct pollfd){ .fd = peers.all[i].fd, .events = POLLIN };
+		set[asked] = (struct pollfd){ .fd = control.fd, .events = POLLIN };
+		poll(set, asked + 1, asked ? (int)(PATIENCE_NS / 1000000) : -1);
+		uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+		for (unsigned i = asked; i-- > 0;)
+			if (set[i].revents || peers.all[i].until_ns < now_ns)
+				drop_peer(&peers, i, set[i].revents & POLLIN);
+		if (set[asked].revents && !control.stop && is_ours())
+			accept_peer(&peers);
 	}
+	while (peers.count)
+		drop_peer(&peers, 0, false);
 	control.running = false;
 	return NULL;
 }

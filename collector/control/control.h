@@ -7,7 +7,7 @@
  *
  * One packet is sent each way, then the connection ends.  The socket has an abstract name, so
  * there is no file to clean up.  The peer must be the same user, or root.  A client that sends
- * nothing, or nonsense, delays only the next client, by a second.
+ * nothing, or nonsense, delays nobody: it is dropped after a second, or when many others wait.
  */
 #ifndef COLLECTOR_CONTROL_CONTROL_H
 #define COLLECTOR_CONTROL_CONTROL_H

@@ -59,11 +59,12 @@ def main():
         answer = ask(name, what)
         assert not answer.startswith(b"ok\nrec"), (what, answer)
     assert state(name) == b"state waiting"
-    # who says nothing holds up others for a second, not for good
-    silent = [connect(name) for _ in range(3)]
+    # who says nothing holds up nobody, however many they are
+    silent = [connect(name) for _ in range(300)]
     begin = time.monotonic()
-    assert state(name) == b"state waiting"
-    assert time.monotonic() - begin < 5
+    for _ in range(10):
+        assert state(name) == b"state waiting"
+    assert time.monotonic() - begin < 1, time.monotonic() - begin
     for peer in silent:
         peer.close()
     # who asks and does not wait for the answer

@@ -766,6 +766,19 @@ test_record_killed() {
 	done
 }
 
+# As process 1 of a container it reaps what others have left.
+test_record_init() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	unshare -p -f --mount-proc true 2>/dev/null || { skip='no right to make a PID namespace'; return; }
+	unshare -p -f --mount-proc "$record" -q --out "$work/log" -- sh -c \
+		'(sleep 0.1 &) ; sleep 0.5; grep -l "^State:.Z" /proc/[0-9]*/status; "$1" exit 6' - \
+		"$traced_program" >"$work/told" 2>/dev/null
+	equal status $? 6
+	equal 'nobody is left' "$(wc -l <"$work/told")" 0
+	unshare -p -f --mount-proc "$record" -q --out "$work/log" -- sh -c 'kill -TERM $$'
+	equal 'a signal' $? 143
+}
+
 test_modes() { # command lines and paths of a job are nobody else's business
 	(umask 0 && recorded all steps 3)
 	equal mode "$(stat -c %a "$work"/log/*.tacho)" 600

@@ -34,6 +34,9 @@ MODES = {
     "signal": ["--window", "signal", "--ring", "2M"],
 }
 ALL = ("whole", "window", "ring")
+# acts of actor.c that leave a log, whole
+RECORDED = ("exit", "return", "atexit", "masks", "descriptors", "threads", "children", "limits",
+            "daemonize", "fork", "vfork_exec", "spawn", "sigchld", "cancel", "fork_in_handler", "memory")
 
 
 def one(number):
