@@ -151,6 +151,39 @@ void test_text_tables_below(void)
 	buf_release(&out);
 }
 
+/* A label that goes on over an empty cell is whole where there is room. */
+void test_text_cells_over_next(void)
+{
+	static const struct block_column columns[] = { { .title = "" },
+						       { .title = "", .at = 14, .width = 26 },
+						       { .title = "A", .end = 51 } };
+	static const char label[] = "outside of the steps counted";
+	struct block_table *table;
+	struct block_row *r;
+	struct blocks b;
+	struct buf out;
+
+	blocks_init(&b);
+	buf_init(&out, PAGE_BYTES);
+	table = ADD_TABLE(&b, columns);
+	r = add_row(&b, table, TOKEN_TEXT, NULL);
+	add_cell(r, "idle");
+	add_cell(r, "dispatch");
+	add_cell(r, "0.136");
+	r = add_row(&b, table, TOKEN_DIM, NULL);
+	add_cell(r, label);
+	add_cell(r, NULL);
+	add_cell(r, "26.049");
+	r = add_row(&b, table, TOKEN_TEXT, NULL); /* the same of nothing */
+	add_cell(r, NULL);
+	add_cell(r, NULL);
+	add_cell(r, "1.000");
+	for (size_t i = 0; i < 5; i++)
+		CHECK(strstr(draw(&out, &b, widths[i], false), label) != NULL);
+	blocks_release(&b);
+	buf_release(&out);
+}
+
 /* Two bars of one scale are equally long for equal values, or are not there. */
 void test_text_bars_shrink_alike(void)
 {

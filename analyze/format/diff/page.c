@@ -307,9 +307,11 @@ static void add_text_side(const struct diff_page *p, const char *letter, const s
 	const char *more =
 		s->inputs > 1 ? blocks_text(b, " and %llu more", (unsigned long long)s->inputs - 1)
 			      : "";
+	const char *size = size_text(s, show_count(b, s->series.count), b);
+	unsigned taken = 3 + text_width(more) + 2 + text_width(size);
 	const struct block_column columns[] = {
 		{ .at = 0 },
-		{ .at = 3, .width = (p->width > 42 ? p->width - 42 : 10) - text_width(more) },
+		{ .at = 3, .width = p->width > taken + 10 ? p->width - taken : 10 },
 		{ .end = p->width },
 	};
 	struct block_table *t = ADD_TABLE(b, columns);
@@ -318,7 +320,7 @@ static void add_text_side(const struct diff_page *p, const char *letter, const s
 	t->has_no_titles = true;
 	add_cell(r, letter)->token = TOKEN_BOLD;
 	add_cell(r, s->path)->more = more;
-	add_cell(r, size_text(s, show_count(b, s->series.count), b))->token = TOKEN_DIM;
+	add_cell(r, size)->token = TOKEN_DIM;
 }
 
 static void add_html_side(const char *letter, const struct diff_side *s, struct blocks *b)
@@ -404,10 +406,9 @@ static void build_text(struct diff_page *p, struct blocks *b)
 	add_steps(p, b);
 	w = add_words(b, ROLE_NOTE, 0);
 	b->last->has_gap = true;
-	add_span(b, w, TOKEN_DIM, "All rows of WHERE IT WENT make the mean step, exactly.");
-	w->label = blocks_text(b, "Times in %s.", p->unit.name);
-	w->label_at = 56;
-	w->label_token = TOKEN_DIM;
+	add_spanf(b, w, TOKEN_DIM,
+		  "All rows of WHERE IT WENT make the mean step, exactly. Times in %s.",
+		  p->unit.name);
 }
 
 static void build_html(struct diff_page *p, struct blocks *b)

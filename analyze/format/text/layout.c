@@ -50,6 +50,14 @@ static unsigned column_need(const struct block_table *table, size_t i, unsigned 
 		width = cell->text && !cell_is_over_next(table, r, i) ? text_width(cell->text) : 0;
 		if (c->width && !c->end && width > most)
 			width = most;
+		/* what begins in the column before and goes on here */
+		if (i && r->cells[i - 1].text && cell_is_over_next(table, r, i - 1)) {
+			unsigned before = text_width(r->cells[i - 1].text);
+			unsigned by = column_need(table, i - 1, most) + GAP;
+
+			by = by < c->at - c[-1].at ? by : c->at - c[-1].at;
+			width = before > by ? before - by : 0;
+		}
 		width += (cell->more ? text_width(cell->more) : 0) + (cell->mark ? 2 : 0);
 		need = width > need ? width : need;
 	}

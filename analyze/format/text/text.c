@@ -137,6 +137,9 @@ static void draw_spark(struct text *t, unsigned column, const struct block *b)
 	} else {
 		text_end(t);
 		column = TIMELINE_AT;
+		width -= is_flat ? 4 : cells; /* of the numbers */
+		if (!is_flat && column + width + cells > t->width)
+			cells = t->width > column + width ? t->width - column - width : 1;
 	}
 	column = text_at(t, column, TOKEN_DIM, first);
 	if (is_flat)
