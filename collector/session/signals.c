@@ -13,8 +13,7 @@ enum { DEATH_SECONDS = 2 };
 static _Atomic(const struct wake_up *) wake_up;
 static _Atomic int owner_pid; /* a child made by a raw clone() has the handlers, but no writer */
 static _Atomic uint32_t toggles, save_asked /* enum trigger_kind */;
-static _Atomic bool has_death_handler, death_signal, has_timer;
-static timer_t death_timer;
+static _Atomic bool has_death_handler, death_signal;
 
 /* A signal that the user has named for us. */
 static struct named {
@@ -81,21 +80,22 @@ void death_go_on(void)
 	pthread_sigmask(SIG_UNBLOCK, &term, NULL);
 }
 
+/*
+ * It does not return, so that the program neither runs on nor sees an interrupted call: the writer
+ * ends the process when the log is closed, and we do if that takes too long.
+ */
 static void handle_death(int number)
 {
-	static const struct itimerspec limit = { .it_value = { .tv_sec = DEATH_SECONDS } };
 	const struct wake_up *w = writer_of_process();
-	int kept = errno;
+	struct timespec left = { .tv_sec = DEATH_SECONDS };
 
 	/* without a writer it is the child of vfork(), whose memory is the parent's */
-	if (!w || atomic_exchange(&death_signal, true)) {
-		death_go_on();
-	} else {
-		if (atomic_load(&has_timer))
-			timer_settime(death_timer, 0, &limit, NULL);
+	if (w && !atomic_exchange(&death_signal, true)) {
 		w->wake(w->arg);
+		while (nanosleep(&left, &left) != 0 && errno == EINTR)
+			;
 	}
-	errno = kept;
+	death_go_on();
 }
 
 /* False: the program has a handler of its own, or ignores the signal. */
@@ -151,15 +151,11 @@ void signals_install_toggle(int number)
 
 void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM };
-
 	atomic_store(&owner_pid, getpid());
 	atomic_store(&wake_up, w);
 	install_named(&save, spec ? spec->signal_number : 0, handle_save);
 	if (atomic_load(&has_death_handler) || !is_default(SIGTERM))
 		return;
-	if (timer_create(CLOCK_MONOTONIC, &event, &death_timer) == 0)
-		atomic_store(&has_timer, true);
 	atomic_store(&has_death_handler, install(SIGTERM, handle_death));
 }
 
@@ -168,8 +164,6 @@ void signals_stop(void)
 	uninstall(SIGTERM, handle_death, &has_death_handler);
 	uninstall_named(&save, handle_save);
 	atomic_store(&wake_up, NULL);
-	if (atomic_exchange(&has_timer, false))
-		timer_delete(death_timer);
 }
 
 void signals_forked(void)
@@ -177,7 +171,6 @@ void signals_forked(void)
 	uninstall(SIGTERM, handle_death, &has_death_handler);
 	atomic_store(&wake_up, NULL);
 	atomic_store(&death_signal, false);
-	atomic_store(&has_timer, false); /* timers are not inherited */
 	atomic_store(&save_asked, TRIGGER_NONE);
 	atomic_store(&toggles, 0);
 	atomic_store(&owner_pid, getpid());

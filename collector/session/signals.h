@@ -5,7 +5,8 @@
  *
  *	--window signal=USR1    the first one begins a window, the next one ends it, and so on
  *	--save-on signal=USR2   the ring is saved
- *	SIGTERM                 the log is closed first, then the process dies of the same signal
+ *	SIGTERM                 the log is closed first, then the process dies of the same signal;
+ *	                        the thread that got it waits for that, and does not run on
  *
  * Signals are the program's: but for SIGTERM a handler is installed only where the user has named
  * one, and the program's handler that was there before runs as well.  Without a name the signal is

@@ -184,6 +184,6 @@ UNEQUAL = [
     ("c-main_pthread_exit/*", THREADS), ("c-last_thread/*", THREADS), ("c-threads/*", THREADS),
     ("c-userns/*", THREADS), ("c-seccomp/whole", THREADS), ("c-seccomp/ring", THREADS),
     ("c-descriptors/*", DESCRIPTORS), ("c-streams/*", DESCRIPTORS), ("c-opens-*", DESCRIPTORS),
-    ("c-masks/*", HANDLERS), ("c-poll/*-15/*", HANDLERS), ("c-poll/stopped-*", HANDLERS),
+    ("c-masks/*", HANDLERS),
     ("python3.1[2-9]-fork/*", THREADS), ("c-tsan-clang-*", SEEN), ("c-msan-clang-*", SEEN),
 ]
