@@ -149,6 +149,14 @@ static uint32_t next_process(const struct run *r, const struct trace *t, uint32_
 	return 0;
 }
 
+/* Whether a name is one that the user would give to a file of this format: "two.json.gz". */
+static bool is_file_name(const struct sink_type *type, const char *name)
+{
+	const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
+
+	return dot && !type->is_folder && !out_names_folder(name) && strstr(type->file_name, dot);
+}
+
 static enum status decide_folder(struct run *r, const struct trace *t, struct error *err)
 {
 	const char *o = r->common.output;
@@ -166,6 +174,11 @@ static enum status decide_folder(struct run *r, const struct trace *t, struct er
 			    "%s writes a file for each process, and there "
 			    "are several: -o FOLDER is needed",
 			    r->type->name);
+	if (many && is_file_name(r->type, o))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "%s writes a file for each process, and there are several: -o %.60s/ "
+			    "makes a folder of that name",
+			    r->type->name, o);
 	return ST_OK;
 }
 
