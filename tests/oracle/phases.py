@@ -145,7 +145,8 @@ def is_launch(event):
 def is_engine(event):
     """An operator of autograd."""
     return is_operator(event) and (event.name.startswith("autograd::engine::")
-                                   or "Backward" in event.name)
+                                   or "Backward" in event.name
+                                   or bool(kineto.plain_int(event.args.get("Fwd thread id"))))
 
 
 def waits(event):

@@ -131,8 +131,11 @@ class Maker:
                      self.random.randrange(self.extent), self.length(self.extent // 3))
         for _ in range(self.random.randint(0, 25)):
             thread = self.random.choice([STEP_THREAD, AUTOGRAD, WORKER])
+            args = None
+            if self.random.random() < 0.05 and not getattr(self, "is_log", False):
+                args = {"Sequence number": 7, "Fwd thread id": self.random.choice([0, 0, 1])}
             self.add("cpu_op", self.random.choice(OPERATORS), HOST, thread,
-                     self.random.randrange(self.extent), self.length(self.extent // 10))
+                     self.random.randrange(self.extent), self.length(self.extent // 10), args)
         if not self.old and self.random.random() < 0.4:
             self.add("python_function", "train.py(3): main", HOST, STEP_THREAD, 0, self.extent)
         for _ in range(self.random.choice([0, 0, 0, 4]) if not self.old else 0):

@@ -102,8 +102,24 @@ static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
 	return is_pushed ? n->pushed : n->mapped;
 }
 
-/* Whether an operator of this name makes its thread an autograd thread. */
-static bool name_is_autograd(struct host *h, uint32_t name)
+/* Whether the operator says which thread ran its forward: then it is that one's backward. */
+static bool has_forward(struct host *h, uint32_t schema)
+{
+	bool is_late = schema > h->schema_count; /* it has no place here */
+
+	if (schema && (is_late || !h->has_forward[schema])) {
+		const struct attr *a = trace_find_attr(h->trace, schema, "fwd_thread");
+		bool is = a && a->type == ATTR_U64 && a->bits;
+
+		if (is_late)
+			return is;
+		h->has_forward[schema] = is ? 2 : 1;
+	}
+	return schema && h->has_forward[schema] == 2;
+}
+
+/* Whether an operator makes its thread an autograd thread, by its name or its sequence number. */
+static bool op_is_autograd(struct host *h, uint32_t name, uint32_t schema)
 {
 	struct name_info *n = name_info(h, name);
 
@@ -111,7 +127,7 @@ static bool name_is_autograd(struct host *h, uint32_t name)
 		n->is_autograd = name_rules_autograd(h->rules, host_text(h, name));
 		n->autograd_known = n != h->names;
 	}
-	return n->is_autograd;
+	return n->is_autograd || has_forward(h, schema);
 }
 
 /* The phase of an unmapped annotation.  The last id is shared by the names that came too late to
@@ -183,7 +199,7 @@ static void take_desc(struct host *h, const struct event_desc *desc)
 	if (t->type != TRACK_THREAD || !t->process)
 		return;
 	if (desc->kind == KIND_RANGE && desc->subkind == RANGE_OP &&
-	    name_is_autograd(h, desc->name))
+	    op_is_autograd(h, desc->name, desc->schema))
 		t->runs_autograd = true;
 	if (marks == MARKS_RANGE &&
 	    (p->marks == MARKS_STEP || desc->kind != KIND_RANGE ||
@@ -286,7 +302,9 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	h->threads = calloc(h->thread_count + 1, sizeof(*h->threads));
 	h->processes = calloc(h->process_count + 1, sizeof(*h->processes));
 	h->names = calloc(h->name_count + 1, sizeof(*h->names));
-	if (!h->threads || !h->processes || !h->names)
+	h->schema_count = trace_count(trace, TRACE_SCHEMAS);
+	h->has_forward = calloc(h->schema_count + 1, 1);
+	if (!h->threads || !h->processes || !h->names || !h->has_forward)
 		return fail_memory(err);
 	h->threads[0].type = TRACK_STREAM; /* so that nothing of row 0 is on a host thread */
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
@@ -324,6 +342,7 @@ void host_release(struct host *h)
 	free(h->threads);
 	free(h->processes);
 	free(h->names);
+	free(h->has_forward);
 }
 
 /* ---- threads, from the events ---- */
@@ -490,7 +509,7 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 	case RANGE_OP:
 		host_work(p, t, e);
 		if (e->track == p->step_thread && e->end_ns > p->engine_until_ns &&
-		    name_is_autograd(h, e->name)) {
+		    op_is_autograd(h, e->name, e->schema)) {
 			p->engine_until_ns = e->end_ns;
 			p->is_stale = true;
 		}

@@ -142,13 +142,14 @@ struct name_info { /* what the rules say about a name, asked once: matching is s
 struct host {
 	struct trace *trace;
 	const struct name_rules *rules;
-	struct host_thread *threads;                      /* by track */
-	struct host_process *processes;                   /* by process */
-	struct name_info *names;                          /* by name */
-	uint32_t thread_count, process_count, name_count; /* highest ids */
-	uint32_t undecided;                               /* processes without a step thread yet */
-	uint32_t phase_names[PHASE_IDS];                  /* of phases that are annotations */
-	unsigned phase_count;                             /* those of the rules included */
+	struct host_thread *threads;    /* by track */
+	struct host_process *processes; /* by process */
+	struct name_info *names;        /* by name */
+	uint8_t *has_forward;           /* by schema: 1 no, 2 yes, 0 not asked */
+	uint32_t thread_count, process_count, name_count, schema_count; /* highest ids */
+	uint32_t undecided;              /* processes without a step thread yet */
+	uint32_t phase_names[PHASE_IDS]; /* of phases that are annotations */
+	unsigned phase_count;            /* those of the rules included */
 };
 
 /* Finds step threads and autograd threads from the trace's descriptors. */
