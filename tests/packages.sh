@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a set of commands needs and this machine lacks (Debian, Ubuntu), and says so.  With
 # --print it installs nothing: it prints the command that would, and fails.
-# usage: packages.sh [--print] SET...      sets: build check wheels whole mpi bench clang afl static clients, and folders of tests/clients
+# usage: packages.sh [--print] SET...      sets: build check wheels whole mpi bench clang afl linear static clients, and folders of tests/clients
 set -eu
 only_print=
 [ "${1:-}" != --print ] || { only_print=1; shift; }
@@ -35,6 +35,7 @@ rows() {
 	bench   command:python3          python3
 	bench   command:lttng            lttng-tools
 	bench   header:lttng/tracepoint.h  liblttng-ust-dev
+	linear  command:valgrind         valgrind
 	static  command:clang-tidy       clang-tidy
 	static  command:cppcheck         cppcheck
 	clang   command:clang            clang

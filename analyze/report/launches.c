@@ -72,14 +72,18 @@ static const struct table_type table_queues = {
 };
 
 enum { BEGINS = 1 << 16 /* launches that wait at once, at most */, FIRSTS = 1 << 16 };
+/* One more than hold BEGINS numbers, which need not begin with a page. */
+enum { PAGE = 1 << 10, PAGES = BEGINS / PAGE + 1 };
 
 struct begins {           /* of a process: begins of calls that launch */
 	uint64_t *at_ns;  /* a ring, by number & (BEGINS - 1) */
 	uint64_t count;   /* numbers given so far */
 	uint64_t *firsts; /* correlation of the launch seen last, by its low bits */
 };
-struct queue {            /* of a GPU */
-	int32_t *change;  /* a ring: how many more wait at this begin than at the one before */
+struct queue { /* of a GPU */
+	/* A ring: how many more wait at this begin than at the one before.  A page is there only
+	 * while something in it may not be 0, as a process may have thousands of GPUs. */
+	int32_t *pages[PAGES];
 	uint64_t settled; /* numbers below are final */
 	int64_t length;   /* at the last settled one */
 	uint64_t max, queued_ns, window_ns, launches, events, graphs, graph_events, shorts, waited;
@@ -115,7 +119,8 @@ static void launches_release(struct accumulator *f)
 		free(s->processes[i].firsts);
 	}
 	for (size_t i = 0; i < s->gpu_count; i++)
-		free(s->gpus[i].change);
+		for (size_t k = 0; k < PAGES; k++)
+			free(s->gpus[i].pages[k]);
 	free(s->processes);
 	free(s->gpus);
 	free(s->is_graph);
@@ -123,15 +128,7 @@ static void launches_release(struct accumulator *f)
 
 static enum status reach(struct accumulator *f, struct launches *s, struct error *err)
 {
-	size_t i = s->gpu_count;
-
-	TRY(acc_gpus(f, &s->gpus, &s->gpu_count, sizeof(*s->gpus), err));
-	for (; i < s->gpu_count; i++) {
-		s->gpus[i].change = calloc(BEGINS, sizeof(int32_t));
-		if (!s->gpus[i].change)
-			return fail_memory(err);
-	}
-	return ST_OK;
+	return acc_gpus(f, &s->gpus, &s->gpu_count, sizeof(*s->gpus), err);
 }
 
 /* ---- the queue -------------------------------------------------------------------------- */
@@ -139,14 +136,34 @@ static enum status reach(struct accumulator *f, struct launches *s, struct error
 /* Begins below `number` are final for this GPU. */
 static void queue_settle(struct queue *q, uint64_t number)
 {
-	for (; q->settled < number; q->settled++) {
-		int32_t *change = &q->change[q->settled & (BEGINS - 1)];
+	while (q->settled < number) {
+		int32_t **page = &q->pages[q->settled / PAGE % PAGES];
+		uint64_t end = (q->settled / PAGE + 1) * PAGE;
 
-		q->length += *change;
-		*change = 0;
-		if (q->length > 0 && (uint64_t)q->length > q->max)
-			q->max = (uint64_t)q->length;
+		for (; *page && q->settled < end && q->settled < number; q->settled++) {
+			q->length += (*page)[q->settled % PAGE];
+			if (q->length > 0 && (uint64_t)q->length > q->max)
+				q->max = (uint64_t)q->length;
+		}
+		if (!*page)
+			q->settled = end < number ? end : number;
+		if (q->settled == end) {
+			free(*page);
+			*page = NULL;
+		}
 	}
+}
+
+static enum status queue_change(struct queue *q, uint64_t number, int32_t by, struct error *err)
+{
+	int32_t **page = &q->pages[number / PAGE % PAGES];
+
+	if (!*page)
+		*page = calloc(PAGE, sizeof(**page));
+	if (!*page)
+		return fail_memory(err);
+	(*page)[number % PAGE] += by;
+	return ST_OK;
 }
 
 /* What was launched before a cut waits from its begin on. */
@@ -177,11 +194,11 @@ static uint64_t begins_find(const struct begins *b, uint64_t at_ns)
 	return low;
 }
 
-static void queue_put(struct queue *q, const struct begins *b, uint64_t begin_ns,
-		      const struct event *e)
+static enum status queue_put(struct queue *q, const struct begins *b, uint64_t begin_ns,
+			     const struct event *e, struct error *err)
 {
 	if (e->begin_ns <= begin_ns)
-		return;
+		return ST_OK;
 	q->queued_ns += e->begin_ns - begin_ns;
 	if (b->count >= BEGINS)
 		queue_settle(q, b->count - (BEGINS - 1));
@@ -189,9 +206,9 @@ static void queue_put(struct queue *q, const struct begins *b, uint64_t begin_ns
 	uint64_t end = begins_find(b, e->begin_ns);
 	first = first < q->settled ? q->settled : first;
 	if (first >= end)
-		return;
-	q->change[first & (BEGINS - 1)]++;
-	q->change[end & (BEGINS - 1)]--;
+		return ST_OK;
+	TRY(queue_change(q, first, 1, err));
+	return queue_change(q, end, -1, err);
 }
 
 /* ---- events ----------------------------------------------------------------------------- */
@@ -270,8 +287,8 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 	if (!first)
 		return ST_OK;
 	TRY(begins_open(&s->processes[process], s->from_ns, err));
-	queue_put(q, &s->processes[process], l->begin_ns < s->from_ns ? s->from_ns : l->begin_ns,
-		  e);
+	TRY(queue_put(q, &s->processes[process],
+		      l->begin_ns < s->from_ns ? s->from_ns : l->begin_ns, e, err));
 	uint64_t api_ns = l->end_ns - l->begin_ns;
 	uint64_t queue_ns = e->begin_ns > l->end_ns ? e->begin_ns - l->end_ns : 0;
 	q->launches++;

@@ -3,6 +3,7 @@
 
 #include "convert/base/temporary.h"
 #include "schemas/base/buf.h"
+#include "schemas/base/map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +25,9 @@ enum {
 struct archive_entries {
 	struct archive_entries *next;
 	struct stat file;
-	int copy;          /* unpacked bytes; -1: the file itself is not packed */
-	struct buf places; /* of each member a uint64_t, then its address with the NUL */
+	int copy;                /* unpacked bytes; -1: the file itself is not packed */
+	struct buf places;       /* of each member a uint64_t, then its address with the NUL */
+	struct hash_index index; /* offsets in `places`, by the address */
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct archive_entries *cache;
@@ -37,6 +39,7 @@ static void entries_free(struct archive_entries *s)
 	if (s->copy >= 0)
 		close(s->copy);
 	buf_release(&s->places);
+	hash_release(&s->index);
 	free(s);
 }
 
@@ -63,15 +66,34 @@ static bool same_file(const struct stat *a, const struct stat *b)
 /* False: the member is not known. */
 static bool find_place(const struct archive_entries *s, const char *member, uint64_t *place)
 {
-	const char *at = (const char *)s->places.data;
-	const char *end = at ? at + s->places.len : at; /* NULL: it has no member */
+	uint64_t hash = hash_text(member, strlen(member));
+	uint32_t offset;
 
-	for (; at < end; at += sizeof(*place) + strlen(at + sizeof(*place)) + 1) {
-		memcpy(place, at, sizeof(*place));
-		if (strcmp(at + sizeof(*place), member) == 0)
+	for (size_t at = hash_first(&s->index, hash);
+	     (offset = hash_item(&s->index, &at, hash)) != HASH_NONE;
+	     at = hash_next(&s->index, at)) {
+		const char *entry = (const char *)s->places.data + offset;
+
+		memcpy(place, entry, sizeof(*place));
+		if (strcmp(entry + sizeof(*place), member) == 0)
 			return true;
 	}
 	return false;
+}
+
+/* Of members with one address the first is found.  False: it cannot be kept. */
+static bool add_place(struct archive_entries *s, const char *member, uint64_t place)
+{
+	uint32_t offset = (uint32_t)s->places.len;
+	size_t len = strlen(member);
+	uint64_t before;
+
+	if (find_place(s, member, &before))
+		return true;
+	buf_put(&s->places, &place, sizeof(place));
+	buf_put(&s->places, member, len + 1);
+	return s->places.status == ST_OK &&
+	       hash_add(&s->index, hash_text(member, len), offset, NULL) == ST_OK;
 }
 
 /* Moves the file to the member at `place`; in a zip its neighbour's sizes may stand first. */
@@ -180,10 +202,9 @@ static enum status put_place(void *self, const char *address, struct error *err)
 
 	l->count++;
 	/* by its number it is found from the beginning only; "BZh" would be taken for bzip2 */
-	if (l->made && address[0] != '#' && strncmp(address, "BZh", 3) != 0) {
-		buf_put(&l->made->places, &place, sizeof(place));
-		buf_put(&l->made->places, address, strlen(address) + 1);
-	}
+	if (l->made && address[0] != '#' && strncmp(address, "BZh", 3) != 0 &&
+	    !add_place(l->made, address, place))
+		give_up(l);
 	return l->each(l->self, address, err);
 }
 

@@ -95,6 +95,29 @@ class Table:
         for folder in folders:
             shutil.rmtree(folder)
 
+    def many_gpus(self, name, gpus, ceiling):
+        """All reports of a process with so many GPUs: the memory that is resident at most."""
+        if self.only and self.only not in name:
+            return
+        path = os.path.join(self.scratch, "gpus.json")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"schemaVersion": 1, "traceEvents": [')
+            for i in range(gpus):
+                f.write('%s{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": %d, '
+                        '"dur": 1, "args": {"correlation": %d}},\n{"ph": "X", "cat": "kernel", "name": "k", "pid": %d, '
+                        '"tid": 7, "ts": %d, "dur": 5, "args": {"device": %d, "stream": 7, "correlation": %d}}' %
+                        (",\n" if i else "", 10 * i, i + 1, i, 10 * i + 3, i, i + 1))
+            f.write("]}")
+        command = [os.path.join(self.bin, "tacho-analyze"), "-q", "-r", "all", "-f", "json", "--memory", str(ceiling),
+                   "-o", "/dev/null", path]
+        pid = os.posix_spawn(command[0], command, dict(os.environ, TMPDIR=self.scratch))
+        _, status, usage = os.wait4(pid, 0)
+        good = status == 0 and usage.ru_maxrss << 10 <= ceiling
+        self.passed += good
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} - {name}: {usage.ru_maxrss >> 10} MB under {ceiling // MB} MB, exit {status}")
+        os.unlink(path)
+
     def recorder(self, name, args, events):
         """A recorded program: its records are many times what the recording may hold."""
         if self.only and self.only not in name:
@@ -150,6 +173,7 @@ def main():
             t.row(f"log to {sink}", "tacho-convert", ["-t", sink], made("tacho", CEILING), "l." + sink, CEILING)
         for how in ("json", "tacho"):
             t.row(f"reports of {how}", "tacho-analyze", ["--format", "json"], made(how, REPORTS), "o.report", REPORTS)
+        t.many_gpus("4,000 GPUs", 4000, 256 * MB)
         events = a.times * CEILING // RECORD_BYTES
         t.recorder("recording", ["--sample", "none"], events)
         t.recorder("flight recorder", ["--sample", "none", "--ring", "8M", "--save-on", "signal"], events)

@@ -204,7 +204,7 @@ static bool placeholder_class(const struct json_placeholder *number, uint8_t *cl
 }
 
 /* The template of a chain that is like `t`, has these placeholders and matches the element, 0:
- * there is none. */
+ * there is none among those that a search compares. */
 static uint32_t find_same(const struct json_templates *k, uint32_t number,
 			  const struct json_template *t, const uint8_t *text, const uint8_t *end,
 			  const struct json_placeholder *numbers)
@@ -212,7 +212,7 @@ static uint32_t find_same(const struct json_templates *k, uint32_t number,
 	unsigned count = t->step_count - 1;
 	struct json_match match = { .count = 0 };
 
-	for (; number; number = template_at(k, number)->sibling) {
+	for (unsigned i = 0; number && i < TRIES; number = template_at(k, number)->sibling, i++) {
 		const struct json_template *like = template_at(k, number);
 		unsigned same = 0;
 
@@ -223,9 +223,9 @@ static uint32_t find_same(const struct json_templates *k, uint32_t number,
 		       match.numbers[same].use == numbers[same].use)
 			same++;
 		if (same == count)
-			break;
+			return number;
 	}
-	return number;
+	return 0;
 }
 
 void *json_templates_add(struct json_templates *k, const struct json_scan *s, size_t len,
