@@ -6,6 +6,7 @@
 #include "schemas/model/records.h"
 #include "schemas/base/quantity.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,31 @@ void config_look_around(struct config *c, char *const *envp)
 	if (gethostname(c->host, sizeof(c->host)) != 0 || !c->host[0])
 		strcpy(c->host, "host");
 	c->host[sizeof(c->host) - 1] = '\0';
+}
+
+bool config_learn_rank(struct config *c, char *const *envp)
+{
+	struct rank rank = config_rank(c);
+	bool wanted = true;
+
+	if (rank.rank == RANK_UNKNOWN) {
+		rank = rank_find(envp);
+		if (rank.rank != RANK_UNKNOWN)
+			atomic_store(&c->late_rank,
+				     ((uint64_t)rank.rank + 1) << 32 | rank.world_size);
+	}
+	return rank_is_wanted(c->ranks, rank.rank, &wanted, NULL) != ST_OK || wanted;
+}
+
+struct rank config_rank(const struct config *c)
+{
+	uint64_t late = atomic_load(&c->late_rank);
+
+	if (!late)
+		return c->rank;
+	return (struct rank){ .rank = (uint32_t)(late >> 32) - 1,
+			      .world_size = (uint32_t)late,
+			      .launcher = "environment" };
 }
 
 static enum status read_variables(struct config *c, const struct option_set *sets,

@@ -44,6 +44,7 @@ struct config {
 
 	/* What is around us, by config_read(). */
 	struct rank rank;
+	_Atomic uint64_t late_rank; /* set by config_learn_rank(); see config_rank() */
 	char host[CONFIG_HOST];
 	char run_id[RUN_ID_MAX]; /* "": nothing is known */
 	bool is_worker;          /* spawned by multiprocessing */
@@ -90,6 +91,13 @@ void config_release(struct config *c);
 const char *config_ring_dir(const struct config *c);
 /* The rest of the struct: rank, host, devices. */
 void config_look_around(struct config *c, char *const *envp);
+/*
+ * A rank that is set after the start, as by the children of torch.multiprocessing.spawn: looks for
+ * one where none is known yet, on a thread of the program.  Returns whether --ranks wants it.
+ */
+bool config_learn_rank(struct config *c, char *const *envp);
+/* The rank as it is known now; any thread. */
+struct rank config_rank(const struct config *c);
 
 /*
  * Calls set("TACHO_WINDOW", "steps:10-20", arg) for each row, and set(name, NULL, arg) for other

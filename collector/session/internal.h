@@ -26,8 +26,8 @@ struct session {
 	pthread_key_t key; /* its destructor runs when a thread ends */
 	bool key_made;
 
-	pid_t owner; /* the process that the state is of */
-	const struct config *config;
+	pid_t owner;           /* the process that the state is of */
+	struct config *config; /* constant, but for a rank that is learned */
 	const struct probe_type *const *probes;
 	const struct writer_hooks *writer_hooks;
 	struct window_machine machine;

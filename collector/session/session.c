@@ -115,6 +115,8 @@ static void publish(bool changed)
 		step = step > PREPARE_STEPS ? step - PREPARE_STEPS : 0;
 	if (mode & MODE_RECORD && session.config->sample_steps && session.next_sample_step < step)
 		step = session.next_sample_step;
+	if (!session.step_thread && config_rank(session.config).rank == RANK_UNKNOWN)
+		step = 0; /* at its first step a program has said which rank it is */
 	atomic_store_explicit(&session_step, step, memory_order_relaxed);
 	if (mode == session.mode && !changed)
 		return;
@@ -208,8 +210,11 @@ void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t 
 
 	in.number = number;
 	lock_take(&session.lock);
-	if (!session.step_thread)
+	if (!session.step_thread) {
 		session.step_thread = thread;
+		config_learn_rank(session.config, environ);
+		publish(false);
+	}
 	if (session.step_thread == thread) {
 		session_feed_locked(&in, now);
 		if (every && session.machine.state == WINDOW_RECORD &&
@@ -264,7 +269,7 @@ static void session_begin(bool is_worker)
 	session_start_machine(c, tick_now());
 }
 
-void session_init(const struct config *config, const struct probe_type *const *probes,
+void session_init(struct config *config, const struct probe_type *const *probes,
 		  const struct writer_hooks *writer)
 {
 	lock_take(&session.lock);
@@ -282,7 +287,7 @@ void session_init(const struct config *config, const struct probe_type *const *p
 void session_stop_working(void)
 {
 	lock_take(&session.lock);
-	if (atomic_exchange(&session_works, false))
+	if (atomic_exchange(&session_works, false) && config_learn_rank(session.config, environ))
 		session_begin(false);
 	lock_release(&session.lock);
 }

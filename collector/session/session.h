@@ -55,7 +55,7 @@ struct writer_hooks {
  * Once, in the constructor.  `probes` ends with NULL; all arguments are borrowed for good.  Starts
  * nothing but the window machine.
  */
-void session_init(const struct config *config, const struct probe_type *const *probes,
+void session_init(struct config *config, const struct probe_type *const *probes,
 		  const struct writer_hooks *writer);
 const struct config *session_config(void);
 const struct probe_type *const *session_probes(void);

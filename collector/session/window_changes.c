@@ -109,8 +109,8 @@ void session_put_status(struct buf *out)
 					  text));
 	if (latest_step(&step))
 		buf_putf(out, "step %llu\n", (unsigned long long)step);
-	if (session.config->rank.rank != RANK_UNKNOWN)
-		buf_putf(out, "rank %u\n", session.config->rank.rank);
+	if (config_rank(session.config).rank != RANK_UNKNOWN)
+		buf_putf(out, "rank %u\n", config_rank(session.config).rank);
 	buf_putf(out, "out %.2000s\n", session.config->out);
 	buf_putf(out, "ignored %llu\n", (unsigned long long)(session.ignored + m->ignored));
 	lock_release(&session.lock);

@@ -126,7 +126,7 @@ static void put_about(struct writer *w)
 	snprintf(ignored, sizeof(ignored), "%llu", (unsigned long long)w->ignored);
 	put_attr(w, &schema, attrs, "tacho_version", TACHO_VERSION, false);
 	put_attr(w, &schema, attrs, "tacho_clock", tick_name(), false);
-	put_attr(w, &schema, attrs, "launcher", w->config->rank.launcher, false);
+	put_attr(w, &schema, attrs, "launcher", config_rank(w->config).launcher, false);
 	put_attr(w, &schema, attrs, "run_id", w->config->run_id, false);
 	/* starts while recording, stops without a window, samples outside of one */
 	put_attr(w, &schema, attrs, "ignored_calls", w->ignored ? ignored : NULL, false);
@@ -228,7 +228,7 @@ static enum status log_make(struct writer *w)
 	const struct config *c = w->config;
 	struct store_place place = { .folder = c->out,
 				     .host = c->host,
-				     .rank = c->rank.rank,
+				     .rank = config_rank(c).rank,
 				     .pid = (uint32_t)getpid(),
 				     .max_bytes = c->max_disk,
 				     .min_free = c->min_free };
@@ -271,8 +271,8 @@ static bool log_open(struct writer *w)
 	buf_init(&command, 64 * 1024);
 	command_read(&command);
 	w->about = (struct process){ .pid = (uint32_t)getpid(),
-				     .rank = c->rank.rank,
-				     .world_size = c->rank.world_size };
+				     .rank = config_rank(c).rank,
+				     .world_size = config_rank(c).world_size };
 	w->about.host = writer_name(w, c->host, strlen(c->host));
 	w->about.command = writer_name(w, buf_text(&command), command.len);
 	put_about(w);
@@ -286,7 +286,11 @@ static bool log_open(struct writer *w)
 
 void writer_flush_log(struct writer *w, uint64_t now_ns)
 {
-	if (w->attributes_changed) {
+	struct rank rank = config_rank(w->config);
+
+	if (w->attributes_changed || w->about.rank != rank.rank) {
+		w->about.rank = rank.rank;
+		w->about.world_size = rank.world_size;
 		put_about(w);
 		trace_set_process(w->trace, w->process, &w->about);
 	}

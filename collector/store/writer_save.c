@@ -139,7 +139,7 @@ static enum status save_now(struct writer *w, const struct trigger_fired *fired)
 	struct saver *s = &w->saver;
 	struct store_place place = { .folder = c->out,
 				     .host = c->host,
-				     .rank = c->rank.rank,
+				     .rank = config_rank(c).rank,
 				     .pid = (uint32_t)getpid(),
 				     .min_free = c->min_free };
 	struct log_saved why = { .why = trigger_word(fired->kind),

@@ -947,9 +947,12 @@ test_installed() {
 		equal 'chrome JSON' $? 0
 		rm -r "$work/log"
 	done
-	(cd "$work" && PYTHONPATH=/of/mine "$B/tacho-record" -q --out log -- \
-		python3 -c 'import sys; print(*sys.path)') >"$work/told"
-	expect 'what the user has set comes first' "/of/mine [^ ]*$(basename "$B")"
+	mkdir "$work/mine"
+	echo 'mine = 1' >"$work/mine/tacho.py"
+	(cd "$work" && PYTHONPATH=$work/mine "$B/tacho-record" -q --out log -- \
+		python3 -c 'import sys, tacho; print(tacho.mine, *sys.path)') >"$work/told"
+	equal 'what the user has set comes first, and the path is as it was' "$(cat "$work/told")" \
+		"1 $(cd "$work" && PYTHONPATH=$work/mine python3 -c 'import sys; print(*sys.path)')"
 	${CC:-cc} -x c - -o "$work/program" -I"$work/dest/usr/include" -L"$work/dest/usr/lib" -ltacho \
 		<<-'C'
 	#include <tacho.h>

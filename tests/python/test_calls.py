@@ -327,6 +327,46 @@ gc.callbacks.remove(late)
         self.assertLessEqual(log.span("inside")[1], log.span("around")[1])
 
 
+class Ranks(Case):
+    """Ranks that are set after the start."""
+
+    PROGRAM = '''
+import multiprocessing, os, sys, time, tacho
+def work(rank):
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = str(rank), "2"
+    for i in range(5): tacho.step()
+    tacho.epoch_end()
+if __name__ == "__main__":
+    if "alone" in sys.argv:
+        time.sleep(0.2)
+        work(1)
+    else:
+        every = [multiprocessing.get_context("spawn").Process(target=work, args=(rank,))
+                 for rank in (0, 1)]
+        [each.start() for each in every]
+        [each.join() for each in every]
+'''
+
+    def ranks(self):
+        return sorted((row["rank"], row["world_size"]) for path in self.log_paths()
+                      for row in [common.Log(path).report()])
+
+    def test_of_spawned_processes(self):
+        self.record(self.PROGRAM, "-q")
+        self.assertEqual(self.ranks(), [(0, 2), (1, 2)])
+        self.assertEqual([os.path.basename(path).split(".")[1] for path in self.log_paths()],
+                         ["r0", "r1"])
+
+    def test_of_the_process_itself(self):
+        """Its log is open already, and named without the rank."""
+        self.record(self.PROGRAM, "-q", words=["alone"])
+        self.assertEqual(self.ranks(), [(1, 2)])
+
+    def test_only_the_wanted_one(self):
+        self.record(self.PROGRAM, "-q", "--ranks", "main")
+        self.assertEqual(self.ranks(), [(0, 2)])
+
+
 class PythonFunctions(Case):
     PROGRAM = '''
 import sys, tacho, threading
