@@ -140,5 +140,5 @@ const char html_style[] =
 	"@media print{*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 	"main{max-width:none;padding:0}section{display:block;margin-top:22px}"
 	"header p{margin:0 0 8px}.of-stack{display:none}"
-	"tr,.fix>*,.stack,.pair,.strips>*,.memory,header,p{break-inside:avoid}"
+	"table,tr,.fix>*,.stack,.pair,.strips>*,.memory,header,p{break-inside:avoid}"
 	"header,thead,h1{break-after:avoid}}\n";
