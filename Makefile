@@ -70,7 +70,7 @@ CONVERT_CLI := $(call in,convert/cli)
 ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine replay report report/* findings format \
 	format/* explain))
 ANALYZE_CLI := $(filter-out analyze/cli/mpi_plugin.c,$(call in,analyze/cli))
-RECORD      := $(call in,collector/record)
+RECORD      := $(call in,collector/record collector/recorder) collector/probe/api/probe.c
 PROBES      := $(wildcard collector/probe/probe_list.c collector/probe/*/probe.c)
 LIBTACHO    := $(call in,$(addprefix collector/,api arena config control schedule session store probe probe/*))
 # What of the library tools and unit tests link: all but its constructor and the probes themselves.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the collector comes to life in a process, lives on in its children, and ends. */
 #include "collector/arena/arena.h"
+#include "collector/arena/introduce.h"
 #include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "collector/control/control.h"
@@ -82,6 +83,9 @@ static __attribute__((constructor)) void start(void)
 	config.is_worker = command_is_worker();
 	plain_set(getenv("TACHO_PLAIN"));
 	arena_forbid(getenv("TACHO_WITHOUT"));
+	const char *recorder = secure_getenv(INTRODUCE_VARIABLE);
+	if (recorder)
+		introduce_to(recorder);
 	session_init(&config, probe_types, &writer_hooks);
 	if (config.forbidden)
 		return;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -30,6 +31,7 @@ static struct arena_header *_Atomic mapped;
 static struct claim *claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
 static size_t threads_most = THREADS_USUAL;
+static void (*introduce)(int fd);
 static unsigned forbidden, lacking; /* bits of enum arena_need */
 
 static const struct {
@@ -118,25 +120,33 @@ static int make_file(size_t bytes)
 	return fd;
 }
 
-static struct arena_header *map(size_t bytes)
+static void close_file(int *fd)
 {
-	int fd = make_file(bytes);
-	int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
-	void *p = mmap(NULL, bytes, PROT_NONE, flags | MAP_NORESERVE, fd, 0);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
 
-	if (fd >= 0) {
-		/* whoever gets it may rely on its size; writing is never sealed */
-		if (is_allowed(ARENA_SEALS))
-			note(ARENA_SEALS, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
-		close(fd);
-	}
-	if (p == MAP_FAILED)
+/* *fd: its file, or -1. */
+static struct arena_header *map(size_t bytes, int *fd)
+{
+	*fd = make_file(bytes);
+	int flags = *fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+	void *p = mmap(NULL, bytes, PROT_NONE, flags | MAP_NORESERVE, *fd, 0);
+
+	/* whoever gets it may rely on its size; writing is never sealed */
+	if (*fd >= 0 && is_allowed(ARENA_SEALS))
+		note(ARENA_SEALS, fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	if (p == MAP_FAILED) {
+		close_file(fd);
 		return NULL;
+	}
 	munlock(p, bytes); /* mlockall(MCL_FUTURE) would fill it */
 	madvise(p, bytes, MADV_DONTDUMP);
 	if (mprotect(p, ARENA_HEADER, PROT_READ | PROT_WRITE) == 0)
 		return p;
 	munmap(p, bytes);
+	close_file(fd);
 	return NULL;
 }
 
@@ -159,6 +169,7 @@ static bool make(size_t texts)
 {
 	size_t threads = whole_pages(threads_most);
 	struct arena_header *a;
+	int fd;
 
 	texts = whole_pages(texts);
 	if (!claim)
@@ -166,7 +177,7 @@ static bool make(size_t texts)
 	if (!claim)
 		return false;
 	/* where address space is scarce, fewer threads get a ring */
-	while ((a = map(ARENA_HEADER + texts + threads)) == NULL && threads > THREADS_LEAST)
+	while ((a = map(ARENA_HEADER + texts + threads, &fd)) == NULL && threads > THREADS_LEAST)
 		threads = whole_pages(threads / 2);
 	if (!a)
 		return false;
@@ -176,6 +187,36 @@ static bool make(size_t texts)
 	a->bytes = ARENA_HEADER + texts + threads;
 	a->texts = ARENA_HEADER;
 	atomic_store_explicit(&a->used, ARENA_HEADER + texts, memory_order_relaxed);
+	atomic_store_explicit(&mapped, a, memory_order_release);
+	claim->is_mine = true;
+	if (introduce && fd >= 0)
+		introduce(fd);
+	close_file(&fd);
+	return true;
+}
+
+void arena_introduce_by(void (*by)(int fd))
+{
+	introduce = by;
+}
+
+bool arena_adopt(int fd)
+{
+	struct stat st;
+
+	if (!claim)
+		claim = arena_private(PAGE);
+	if (!claim || fstat(fd, &st) != 0 || st.st_size < ARENA_HEADER)
+		return false;
+	struct arena_header *a =
+		mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	if (a == MAP_FAILED)
+		return false;
+	if (a->magic != ARENA_MAGIC || a->version != ARENA_VERSION ||
+	    a->bytes != (uint64_t)st.st_size || a->texts != ARENA_HEADER) {
+		munmap(a, (size_t)st.st_size);
+		return false;
+	}
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;
 	return true;

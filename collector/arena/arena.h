@@ -34,6 +34,34 @@ struct arena_header {
 	_Atomic uint64_t used;
 	_Atomic uint64_t threads; /* offset of the newest thread state; 0: none */
 	uint64_t texts;           /* offset of the table of texts */
+
+	/* What a reader outside has to know to make events of ticks; constant but for `points`. */
+	uint32_t tick_source;
+	_Atomic uint32_t point; /* which of the two is valid */
+	uint64_t base_ns;
+	struct {
+		uint64_t tick, ns;
+	} points[2]; /* the latest calibration */
+
+	/* Words as in /proc/PID/environ, at this offset; 0: not there. */
+	_Atomic uint64_t environment;
+	uint32_t environment_len;
+	uint32_t command; /* the text of the command line, an id of texts.h */
+
+	/* The latest window, in ticks; number 0: none, end 0: it is open. */
+	_Atomic uint64_t window, window_begin, window_end;
+
+	/*
+	 * What of it all is in a log: one store to `commit` makes the entry of its parity valid,
+	 * and that of each ring (ring.h).  Whatever the log's file has beyond `bytes` is not part
+	 * of it.
+	 */
+	_Atomic uint64_t commit;
+	struct {
+		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
+		uint64_t bytes; /* of the log's file */
+		uint32_t path;  /* of the log that is not closed, an id of texts.h; 0: none */
+	} committed[2];
 };
 
 /* What the kernel may lack, each with a way to do without it. */
@@ -58,6 +86,13 @@ void arena_forbid(const char *words);
 /* Appends a line about what the arena is made of, and what is lacking. */
 void arena_doctor(struct buf *out);
 
+/* Called with the descriptor of each arena that is made here, before it is closed. */
+void arena_introduce_by(void (*introduce)(int fd));
+/*
+ * Maps an arena of another process, as a private copy: from here on it is this process's.  False:
+ * what lies there is no arena.
+ */
+bool arena_adopt(int fd);
 /* This process may write to the arena.  False in a child until it has its own. */
 bool arena_is_mine(void);
 /*

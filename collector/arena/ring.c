@@ -188,6 +188,20 @@ void ring_taken(struct ring *r)
 	atomic_store_explicit(&r->tail, r->at, memory_order_release);
 }
 
+void ring_note_stored(struct ring *r, unsigned parity)
+{
+	r->stored[parity].at = r->at;
+	r->stored[parity].holes = r->holes;
+	r->stored[parity].lost_told = r->lost_told;
+}
+
+void ring_rewind(struct ring *r, unsigned parity)
+{
+	r->at = r->stored[parity].at;
+	r->holes = r->stored[parity].holes;
+	r->lost_told = r->stored[parity].lost_told;
+}
+
 uint64_t ring_take_lost(struct ring *r)
 {
 	uint64_t lost = atomic_load_explicit(&r->lost, memory_order_relaxed) + r->holes;

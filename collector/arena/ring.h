@@ -67,6 +67,10 @@ struct ring {
 			       */
 	uint32_t waited;      /* polls since then */
 	uint64_t lost_told;   /* part of lost and holes that ring_take_lost() has returned */
+	/* As far as the reader has stored, by the parity of arena_header.commit. */
+	struct {
+		uint64_t at, holes, lost_told;
+	} stored[2];
 };
 
 /*
@@ -156,6 +160,10 @@ uint64_t ring_poll(struct ring *r);
 bool ring_next(struct ring *r, bool is_last, struct ring_record *out, void *tail);
 /* What was read may be overwritten. */
 void ring_taken(struct ring *r);
+/* Notes how far it was read; what this says counts when the reader has committed `parity`. */
+void ring_note_stored(struct ring *r, unsigned parity);
+/* For another reader: goes back to what was noted. */
+void ring_rewind(struct ring *r, unsigned parity);
 /* Records lost and holes since the last call. */
 uint64_t ring_take_lost(struct ring *r);
 

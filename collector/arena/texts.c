@@ -104,6 +104,20 @@ bool names_open(void)
 	return good;
 }
 
+bool names_adopt(void)
+{
+	struct table *t = arena_at(arena(), arena()->texts);
+
+	if (arena()->bytes < arena()->texts + sizeof(*t) || t->count > NAMES_MAX)
+		return false;
+	for (uint32_t id = 1; id <= t->count; id++)
+		if (t->rows[id].len > NAMES_TEXT_MAX ||
+		    t->rows[id].at > NAMES_BYTES - t->rows[id].len)
+			return false;
+	atomic_store_explicit(&texts, t, memory_order_release);
+	return true;
+}
+
 uint32_t name_lookup(const char *text, size_t len)
 {
 	struct table *t = table_now();

@@ -17,6 +17,8 @@ enum { NAMES_MAX = (1 << 18) - 1, NAMES_TEXT_MAX = 4095, NAMES_BYTES = 32 << 20 
 
 /* Makes the arena of this process, with the table in it, if it has none; false: it cannot. */
 bool names_open(void);
+/* After arena_adopt(): takes the table in it; false: it is damaged. */
+bool names_adopt(void);
 /*
  * The id of a text, added if it is new; texts over NAMES_TEXT_MAX are truncated.  NULL: the empty
  * text.

@@ -51,6 +51,12 @@ struct probe_type {
 	 */
 	unsigned (*drain)(struct writer *w, uint64_t now_ns);
 	/*
+	 * Writer.  All rows that were put are stored, and so noted in shared memory under `parity`;
+	 * then, when that is committed, what they were made of may be overwritten.
+	 */
+	void (*note_stored)(unsigned parity);
+	void (*stored)(void);
+	/*
 	 * Writer.  Called instead of drain() during a warmup: what has come until now is in no
 	 * window.
 	 */

@@ -13,6 +13,7 @@
 #include "collector/record/preload.h"
 #include "collector/record/run.h"
 #include "collector/record/warn.h"
+#include "collector/recorder/recorder.h"
 #include "collector/store/store.h"
 #include "schemas/base/buf.h"
 #include "schemas/base/quantity.h"
@@ -194,6 +195,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 	struct run run = { .command = command, .is_for_us = is_for_us, .arg = c };
 	struct preload_others others = { 0 };
 	struct found before, after;
+	struct recorder recorder;
 	struct error err;
 	char note[PATH_MAX + 100] = "";
 	bool made = false;
@@ -218,8 +220,11 @@ static int record(struct config *c, const struct record *o, const char *library,
 		snprintf(note, sizeof(note),
 			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
 			 others.nvtx);
+	if (recorder_start(&recorder, &err) != ST_OK)
+		complain("%s; what a killed process leaves is lost", err.text);
 	if (run_command(&run, &err) != ST_OK)
 		complain("%s", err.text);
+	recorder_settle(&recorder);
 	if (c->ring)
 		ending.rings_left = found_rings(config_ring_dir(c), c->host, c->out,
 						c->trigger_spec.death, run.child, run.status);

@@ -171,6 +171,26 @@ void tick_calibrate(void)
 	points[point_count++] = now;
 }
 
+void tick_adopt(enum tick_source source, uint64_t base, uint64_t tick, uint64_t ns)
+{
+	tick_source = (int)source;
+	base_ns = base;
+	measure_rate();
+	point_hint = 0;
+	point_count = tick != 0;
+	points[0] = (struct calibration_point){ .tick = tick, .ns = ns };
+	tick_calibrate();
+}
+
+bool tick_latest(uint64_t *tick, uint64_t *ns)
+{
+	if (!point_count)
+		return false;
+	*tick = points[point_count - 1].tick;
+	*ns = points[point_count - 1].ns;
+	return true;
+}
+
 void tick_forked(void)
 {
 	point_count = point_hint = 0;

@@ -62,6 +62,10 @@ static inline uint64_t tick_now(void)
 void tick_init(const char *choice);
 /* In the child of a fork: drops the parent's calibration points; time continues. */
 void tick_forked(void);
+/* Goes on with the clock of another process, from its latest calibration point. */
+void tick_adopt(enum tick_source source, uint64_t base, uint64_t tick, uint64_t ns);
+/* The latest calibration point; false: there is none. */
+bool tick_latest(uint64_t *tick, uint64_t *ns);
 /* "tsc", "cntvct" or "monotonic". */
 const char *tick_name(void);
 

@@ -55,6 +55,10 @@ struct window_input session_input(enum window_event event);
 /* The caller has the lock. */
 void session_feed_locked(const struct window_input *in, uint64_t now);
 void session_wake_writer(void);
+/* Puts into a new arena what a reader needs to know of this process, its clock and its window. */
+void session_publish_arena(void);
+/* Puts the latest window into the arena. */
+void session_publish_window(void);
 /* The destructor of session.key. */
 void session_thread_ends(void *thread_state);
 

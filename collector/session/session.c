@@ -2,7 +2,9 @@
 #include "collector/session/internal.h"
 
 #include "collector/arena/texts.h"
+#include "collector/config/command.h"
 #include "collector/session/seen.h"
+#include "schemas/base/buf.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +56,52 @@ static bool fits(enum window_event event)
 	return used < CHANGES - CHANGES_SPARE;
 }
 
+/* The settings are read once more by who makes a log of what this process leaves. */
+static void describe_process(struct arena_header *a)
+{
+	enum { ENVIRONMENT_MAX = 1 << 20 };
+	struct buf words, command;
+
+	buf_init(&words, ENVIRONMENT_MAX);
+	for (char **e = environ; e && *e; e++)
+		buf_put(&words, *e, strlen(*e) + 1);
+	uint64_t at = words.len ? arena_alloc(words.len) : 0;
+	if (at) {
+		memcpy(arena_at(a, at), words.data, words.len);
+		a->environment_len = (uint32_t)words.len;
+		atomic_store_explicit(&a->environment, at, memory_order_release);
+	}
+	buf_release(&words);
+	buf_init(&command, NAMES_TEXT_MAX);
+	command_read(&command);
+	a->command = name_find_text(buf_text(&command), command.len);
+	buf_release(&command);
+}
+
+void session_publish_arena(void)
+{
+	struct arena_header *a = arena();
+
+	a->tick_source = (uint32_t)tick_source;
+	a->base_ns = tick_base_ns();
+	tick_latest(&a->points[0].tick, &a->points[0].ns);
+	describe_process(a);
+	session_publish_window();
+}
+
+void session_publish_window(void)
+{
+	const struct tick_span *span = &session.spans[session.window % SPANS];
+
+	if (!arena_is_mine())
+		return;
+	struct arena_header *a = arena();
+	/* in this order a reader that finds the process dead knows a window by its number */
+	atomic_store_explicit(&a->window_end, span->end, memory_order_release);
+	atomic_store_explicit(&a->window_begin, span->begin, memory_order_release);
+	atomic_store_explicit(&a->window, session.window, memory_order_release);
+}
+
 static void window_changed(enum window_state before, enum window_state after, uint64_t now)
 {
 	if (after == WINDOW_WARMUP) {
@@ -72,6 +120,7 @@ static void window_changed(enum window_state before, enum window_state after, ui
 	} else {
 		note_change(CHANGE_CANCEL, now);
 	}
+	session_publish_window();
 }
 
 static uint32_t mode_wanted(void)
@@ -282,6 +331,25 @@ void session_init(struct config *config, const struct probe_type *const *probes,
 	if (config->enabled)
 		session_begin(config->is_worker);
 	lock_release(&session.lock);
+}
+
+void session_adopt(struct config *config)
+{
+	const struct arena_header *a = arena();
+
+	session.owner = getpid();
+	session.config = config;
+	session.window = a->window;
+	session.spans[session.window % SPANS] =
+		(struct tick_span){ .begin = a->window_begin,
+				    .end = a->window_end ? a->window_end : tick_now() };
+	for (struct thread_state *thread = session_threads(); thread;
+	     thread = thread_next(thread)) {
+		thread->nvtx = NULL; /* a pointer of that process */
+		ring_rewind(&thread->ring, a->commit & 1);
+		if (thread->windows_closed + 1 < session.window)
+			thread->windows_closed = session.window - 1;
+	}
 }
 
 void session_stop_working(void)

@@ -57,6 +57,11 @@ struct writer_hooks {
  */
 void session_init(struct config *config, const struct probe_type *const *probes,
 		  const struct writer_hooks *writer);
+/*
+ * In a process that has adopted the arena of one that is dead, and its clock: session_span() and
+ * session_close_threads() are about its latest window.
+ */
+void session_adopt(struct config *config);
 const struct config *session_config(void);
 const struct probe_type *const *session_probes(void);
 
@@ -137,6 +142,8 @@ struct tick_span session_span(uint64_t window);
 uint64_t session_next_ns(void);
 /* Takes the tick of a sample that was requested. */
 bool session_next_sample(uint64_t *at);
+/* Threads have ended whose rings others need. */
+bool session_wants_rings(void);
 /* A window is open, or its warmup.  Any thread. */
 bool session_is_active(void);
 /* Samples and inputs that came too fast, and starts and stops that made no sense. */

@@ -25,6 +25,25 @@ void threads_forked(void)
 	own_left = 0;
 }
 
+bool threads_are_sound(void)
+{
+	const struct arena_header *a = arena();
+	uint64_t most = a->bytes / sizeof(struct thread_state), at = a->threads;
+
+	for (; at && most; most--) {
+		const struct thread_state *thread = arena_at(a, at);
+		if (at % _Alignof(struct thread_state) || at > a->bytes - sizeof(*thread))
+			return false;
+		uint64_t room = a->bytes - at - sizeof(*thread);
+		const struct ring *r = &thread->ring;
+		if (r->slots && (r->slots != sizeof(*r) || r->bits > 32 ||
+				 room < sizeof(struct ring_slot) << r->bits))
+			return false;
+		at = thread->next;
+	}
+	return !at;
+}
+
 struct thread_state *thread_new(size_t ring_bytes)
 {
 	size_t size = offsetof(struct thread_state, ring) + ring_size(ring_bytes);

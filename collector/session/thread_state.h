@@ -106,6 +106,8 @@ extern _Thread_local struct thread_state *thread_mine __attribute__((visibility(
 struct thread_state *thread_new(size_t ring_bytes);
 /* In the child of fork(): what its parent's threads agreed with belongs to none of its own. */
 void threads_forked(void);
+/* After arena_adopt(): all states and rings lie within the arena. */
+bool threads_are_sound(void);
 /* NULL: it is the last one. */
 static inline struct thread_state *thread_next(const struct thread_state *thread)
 {

@@ -88,6 +88,8 @@ static struct thread_state *take_thread(void)
 
 	if (!names_open())
 		return NULL;
+	if (!session_threads())
+		session_publish_arena();
 	thread = find_free(true);
 	if (!thread)
 		thread = add_thread();
@@ -149,6 +151,19 @@ void session_thread_ends(void *arg)
 	if (session.ring_bytes > session.config->memory / 8)
 		session_wake_writer();
 	lock_release(&session.lock);
+}
+
+bool session_wants_rings(void)
+{
+	bool wants = false;
+
+	lock_take(&session.lock);
+	if (session.ring_bytes > session.config->memory / 8)
+		for (struct thread_state *thread = session_threads(); thread && !wants;
+		     thread = thread_next(thread))
+			wants = GET_RELAXED(thread->dead) && !ring_is_done(&thread->ring);
+	lock_release(&session.lock);
+	return wants;
 }
 
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg)

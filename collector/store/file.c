@@ -28,6 +28,7 @@ struct store_file {
 		      */
 	uint64_t bytes, limit, min_free, checked_at;
 	bool full;
+	char path[FOLDER_MAX + 256];
 };
 
 enum status store_make_folder(const char *folder, bool *made, struct error *err)
@@ -58,12 +59,12 @@ enum status store_make_folder(const char *folder, bool *made, struct error *err)
 			       : fail(err, ST_IO, NOWHERE, "%s: %s", folder, strerror(errno));
 }
 
-static enum status open_new(const struct store_place *place, int *fd, struct error *err)
+static enum status open_new(const struct store_place *place, int *fd, char path[FOLDER_MAX + 256],
+			    struct error *err)
 {
-	char path[FOLDER_MAX + 256];
 
 	for (unsigned n = 0; n < NAMES_TRIED; n++) {
-		size_t cap = sizeof(path);
+		size_t cap = FOLDER_MAX + 256;
 		char rank[16] = "x";
 
 		if (place->rank != RANK_UNKNOWN)
@@ -102,7 +103,7 @@ static enum status file_open(struct store **out, const struct store_place *place
 		return fail_memory(err);
 	enum status status = store_make_folder(place->folder, NULL, err);
 	if (status == ST_OK)
-		status = open_new(place, &s->fd, err);
+		status = open_new(place, &s->fd, s->path, err);
 	if (status != ST_OK) {
 		free(s);
 		return status;
@@ -209,6 +210,11 @@ static uint64_t file_bytes(const struct store *store)
 	return ((const struct store_file *)store)->bytes;
 }
 
+static const char *file_path(const struct store *store)
+{
+	return ((const struct store_file *)store)->path;
+}
+
 static void file_close(struct store *store)
 {
 	struct store_file *s = (struct store_file *)store;
@@ -226,4 +232,5 @@ const struct store_type store_file = {
 	.put = file_put,
 	.bytes = file_bytes,
 	.close = file_close,
+	.path = file_path,
 };

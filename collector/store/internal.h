@@ -47,6 +47,9 @@ struct saver {
 
 struct writer {
 	const struct config *config;
+	uint32_t pid;                     /* of the program */
+	const char *command;              /* NULL: this process's */
+	bool is_last;                     /* the program is gone */
 	const struct probe_type **probes; /* those whose open() succeeded */
 	size_t probe_count;
 	bool opened, begun; /* begin() of the probes was called */
@@ -78,6 +81,7 @@ struct writer {
 	bool broken, full;       /* broken: no log can be opened; full: no more fits in */
 	bool renewed;            /* the ring has got all tables during this batch */
 	bool outgrown;           /* the tables have outgrown the ring, which must begin anew */
+	uint64_t drained_until;  /* tick: what ended later stays in its ring until the next round */
 	uint64_t drained_ns;     /* everything that ended before this time has been taken */
 	struct saver saver;
 	struct step_cost steps;
@@ -95,6 +99,11 @@ struct writer {
 /* Adds or updates the row of the open window. */
 void writer_put_window(struct writer *w);
 void writer_put_anchor(struct writer *w);
+/*
+ * Commits that what probes have put is stored, or that nothing of it will be, in one step for a
+ * reader outside.  `closes`: only the log's END is to come.
+ */
+void writer_has_stored(struct writer *w, bool closes);
 /* Stores everything that was put; `now_ns` is CLOCK_MONOTONIC. */
 void writer_flush_log(struct writer *w, uint64_t now_ns);
 /* Ends the log with its END block; does nothing where no log is open.  A ring is removed. */

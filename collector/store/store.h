@@ -51,8 +51,9 @@ struct store_type {
 	 */
 	enum status (*put)(struct store *s, unsigned kind, const uint8_t *bytes, size_t len,
 			   struct error *err);
-	uint64_t (*bytes)(const struct store *s); /* bytes stored so far */
-	void (*close)(struct store *s);           /* frees the store; removes a ring */
+	uint64_t (*bytes)(const struct store *s);   /* bytes stored so far */
+	void (*close)(struct store *s);             /* frees the store; removes a ring */
+	const char *(*path)(const struct store *s); /* of a log's file; NULL for a ring */
 
 	/* For a ring only, otherwise NULL. */
 

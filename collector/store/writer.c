@@ -18,9 +18,10 @@
 #define NEVER UINT64_MAX
 #define MS    UINT64_C(1000000)
 enum {
-	PERIOD_MS = 100, /* between two drains of nearly empty rings */
-	GRACE_MS = 2,    /* for calls that were in progress when a window ended */
-	FLUSH_MS = 1000, /* how much a kill loses at most; also the time between anchors */
+	PERIOD_MS = 100,   /* between two drains of nearly empty rings */
+	GRACE_MS = 2,      /* for calls that were in progress when a window ended */
+	FLUSH_MS = 1000,   /* how long rows wait for their block; also the time between anchors */
+	FULL_PERCENT = 25, /* of a ring, when its rows are stored earlier, so that it has room */
 };
 
 /* ---- windows ---- */
@@ -63,12 +64,24 @@ static void end_probes(struct writer *w, uint64_t now_ns)
 	w->begun = false;
 }
 
+/* What a reader of the arena needs to understand ticks after this process is dead. */
+static void publish_clock(void)
+{
+	struct arena_header *a = arena();
+	uint32_t next = a ? !atomic_load_explicit(&a->point, memory_order_relaxed) : 0;
+
+	if (arena_is_mine() && tick_latest(&a->points[next].tick, &a->points[next].ns))
+		atomic_store_explicit(&a->point, next, memory_order_release);
+}
+
 static unsigned drain_probes(struct writer *w)
 {
 	unsigned fullest = 0;
 
 	tick_calibrate();
-	uint64_t now_ns = tick_to_ns(tick_now());
+	publish_clock();
+	w->drained_until = tick_now();
+	uint64_t now_ns = tick_to_ns(w->drained_until);
 	for (size_t i = 0; i < w->probe_count; i++) {
 		unsigned full = w->probes[i]->drain ? w->probes[i]->drain(w, now_ns) : 0;
 		fullest = full > fullest ? full : fullest;
@@ -210,7 +223,10 @@ static unsigned work(struct writer *w)
 	if (w->outgrown)
 		writer_close_log(w);
 	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
-	if (!w->trace || now_ns - w->flushed_ns < FLUSH_MS * MS)
+	if (!w->trace)
+		writer_has_stored(w, true); /* there is no log that it could go to */
+	if (!w->trace || (now_ns - w->flushed_ns < FLUSH_MS * MS && fullest < FULL_PERCENT &&
+			  !session_wants_rings()))
 		return fullest;
 	writer_put_anchor(w);
 	writer_flush_log(w, now_ns);
@@ -311,6 +327,7 @@ struct writer *writer_start(const struct config *config, const struct probe_type
 	}
 	w->config = config;
 	w->probe_count = count;
+	w->pid = (uint32_t)getpid();
 	memcpy(w->probes, probes, count * sizeof(const struct probe_type *));
 	if (!make_thread(w)) {
 		free(w->probes);
@@ -320,6 +337,44 @@ struct writer *writer_start(const struct config *config, const struct probe_type
 	w->wake_up = (struct wake_up){ wake, w };
 	signals_start(&w->wake_up, config->ring ? &config->trigger_spec : NULL);
 	return w;
+}
+
+void writer_put_left(const struct config *config, const struct probe_type *const *probes,
+		     uint32_t pid, const char *command)
+{
+	const struct arena_header *a = arena();
+	struct tick_span span = session_span(a->window);
+	const struct probe_type *copy[8];
+	struct writer w = { .config = config,
+			    .pid = pid,
+			    .command = command,
+			    .is_last = true,
+			    .drained_until = UINT64_MAX,
+			    .probes = copy,
+			    .opened = true,
+			    .recording = true };
+
+	while (w.probe_count < 8 && probes[w.probe_count]) {
+		copy[w.probe_count] = probes[w.probe_count];
+		w.probe_count++;
+	}
+	/* two logs of one process must not be about the same time */
+	uint64_t until = a->committed[a->commit & 1].until;
+	uint64_t begin = span.begin < until ? until : span.begin;
+	w.got = (struct window){ .begin_ns = tick_to_ns(begin),
+				 .end_ns = tick_to_ns(span.end),
+				 .cut_short = !a->window_end };
+	w.log_number = 1;
+	for (size_t i = 0; i < w.probe_count; i++) {
+		if (w.probes[i]->drain)
+			w.probes[i]->drain(&w, w.got.end_ns);
+		if (w.probes[i]->close_window)
+			w.probes[i]->close_window(&w, a->window);
+	}
+	w.recording = false;
+	if (w.trace)
+		writer_put_window(&w);
+	writer_close_log(&w);
 }
 
 /* Waits until the round is done, or the last one is; false: `limit_ns` is over. */

@@ -34,6 +34,13 @@ bool writer_wait(struct writer *w, bool close, uint64_t limit_ns);
 /* Closes the log and ends the thread, within `limit_ns`; false: the thread is still running. */
 bool writer_quit(struct writer *w, uint64_t limit_ns);
 
+/*
+ * Without a thread: makes a log of what a dead process has left in its arena, if anything; see
+ * session_adopt().  `command` is its command line.
+ */
+void writer_put_left(const struct config *config, const struct probe_type *const *probes,
+		     uint32_t pid, const char *command);
+
 /* ---- for probes: ids belong to the open log, and are 0 when a ceiling is reached ---- */
 
 /* Opens a log if rows can be put now; false: there is none, and all ids are 0. */
@@ -74,6 +81,11 @@ void writer_put_ready(struct writer *w, const struct event *row, uint32_t desc);
 void writer_lose(struct writer *w, enum loss why, uint64_t count);
 /* Adds time that recording took on the program's threads. */
 void writer_own_cost(struct writer *w, uint64_t ns);
+/* The program's threads are gone, and put nothing more. */
+bool writer_is_last(const struct writer *w);
+/* The tick at which this drain began: nothing that ended later is put, so that what a log has and
+ * what is left for the next one are apart. */
+uint64_t writer_drains_until(const struct writer *w);
 bool writer_wants(const struct writer *w, unsigned kind);
 /* When the open window began; 0: no window is open. */
 uint64_t writer_window_begin(const struct writer *w);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/arena/arena.h"
+#include "collector/arena/texts.h"
 #include "collector/config/command.h"
 #include "collector/config/config.h"
 #include "collector/session/session.h"
@@ -28,6 +30,37 @@ uint64_t writer_log(const struct writer *w)
 uint64_t writer_window_begin(const struct writer *w)
 {
 	return w->recording ? w->got.begin_ns : 0;
+}
+
+bool writer_is_last(const struct writer *w)
+{
+	return w->is_last;
+}
+
+uint64_t writer_drains_until(const struct writer *w)
+{
+	return w->drained_until;
+}
+
+void writer_has_stored(struct writer *w, bool closes)
+{
+	struct arena_header *a = arena();
+	uint64_t commit = a ? atomic_load_explicit(&a->commit, memory_order_relaxed) + 1 : 0;
+	unsigned parity = commit & 1;
+
+	for (size_t i = 0; i < w->probe_count; i++)
+		if (w->probes[i]->note_stored)
+			w->probes[i]->note_stored(parity);
+	if (arena_is_mine() && !w->is_last) {
+		bool is_file = w->store && w->store->type->path && !closes;
+		a->committed[parity].until = w->drained_until;
+		a->committed[parity].bytes = is_file ? w->store->type->bytes(w->store) : 0;
+		a->committed[parity].path = is_file ? name_find(w->store->type->path(w->store)) : 0;
+		atomic_store_explicit(&a->commit, commit, memory_order_release);
+	}
+	for (size_t i = 0; i < w->probe_count; i++)
+		if (w->probes[i]->stored)
+			w->probes[i]->stored();
 }
 
 bool writer_wants(const struct writer *w, unsigned kind)
@@ -229,7 +262,7 @@ static enum status log_make(struct writer *w)
 	struct store_place place = { .folder = c->out,
 				     .host = c->host,
 				     .rank = config_rank(c).rank,
-				     .pid = (uint32_t)getpid(),
+				     .pid = w->pid,
 				     .max_bytes = c->max_disk,
 				     .min_free = c->min_free };
 
@@ -269,8 +302,11 @@ static bool log_open(struct writer *w)
 	struct buf command;
 
 	buf_init(&command, 64 * 1024);
-	command_read(&command);
-	w->about = (struct process){ .pid = (uint32_t)getpid(),
+	if (w->command)
+		buf_put_text(&command, w->command);
+	else
+		command_read(&command);
+	w->about = (struct process){ .pid = w->pid,
 				     .rank = config_rank(c).rank,
 				     .world_size = config_rank(c).world_size };
 	w->about.host = writer_name(w, c->host, strlen(c->host));
@@ -296,6 +332,7 @@ void writer_flush_log(struct writer *w, uint64_t now_ns)
 	}
 	log_writer_flush(w->log, &w->blocks, NULL);
 	store_blocks(w);
+	writer_has_stored(w, false);
 	w->flushed_ns = now_ns;
 	if (w->store->type->beat)
 		w->store->type->beat(w->store, tick_to_ns(tick_now()), w->drained_ns);
@@ -318,6 +355,7 @@ void writer_close_log(struct writer *w)
 	put_about(w);
 	trace_set_process(w->trace, w->process, &w->about);
 	writer_flush_log(w, 0); /* first, so that rows that did not fit are counted in the end */
+	writer_has_stored(w, true);
 	log_writer_end(w->log, &w->blocks, NULL);
 	store_blocks(w);
 	log_free(w);

@@ -140,7 +140,7 @@ static enum status save_now(struct writer *w, const struct trigger_fired *fired)
 	struct store_place place = { .folder = c->out,
 				     .host = c->host,
 				     .rank = config_rank(c).rank,
-				     .pid = (uint32_t)getpid(),
+				     .pid = w->pid,
 				     .min_free = c->min_free };
 	struct log_saved why = { .why = trigger_word(fired->kind),
 				 .at_ns = fired->at_ns,

@@ -850,6 +850,43 @@ test_doctor() {
 }
 
 # Numbers of a training run do not change by being recorded.
+# Of all logs of a row: how many records of a name there are.
+count_of() {
+	for f in "$work"/log/*.tacho; do "$dump" "$f"; done >"$work/told" 2>/dev/null
+	sed -n "s/^sum .* name=$1 count=\([0-9]*\) .*/\1/p" "$work/told" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# What the rings of a process hold when it dies is in a log, exactly.
+test_left() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	for act in quick segv abort; do
+		"$record" -q --out "$work/log" -- "$traced_program" $act 3 >/dev/null 2>&1
+		equal "steps before $act" "$(count_of step)" 5
+		rm -r "$work/log"
+	done
+	"$record" -q --out "$work/log" -- "$traced_program" exec 7
+	equal 'steps before and after exec' "$(count_of step)" 14
+	expect 'open at the exec' '^sum kind=7 name=before exec count=1 early=0 open=1'
+	rm -r "$work/log"
+	TACHO_SOCK=@tacho-recorder/nobody recorded all steps 12
+	equal 'without a recorder' "$(count_of step)" 12
+	rm -r "$work/log"
+	for us in 0 0 50 700; do
+		for seconds in 0.05 0.4 1.3; do
+			rm -f "$work/counted"
+			COUNTED=$work/counted "$record" -q --out "$work/log" -- sh -c \
+				'"$0" counted $1 & sleep $2; kill -9 $!; wait' \
+				"$traced_program" $us $seconds >/dev/null 2>&1
+			made=$(od -An -t u8 "$work/counted" | tr -d ' ')
+			got=$(count_of counted)
+			lost=$(sed -n 's/^lost \([0-9]*\) .*/\1/p' "$work/told" | awk '{ n += $1 } END { print n + 0 }')
+			equal "of $made records after $seconds s with $us, $got found and $lost lost" \
+				$((got + lost >= made && got + lost <= made + 2)) 1
+			rm -r "$work/log"
+		done
+	done
+}
+
 # What a sandboxed kernel lacks costs what --doctor says, and no event.
 test_without() {
 	for need in memfd noexec seals wipe memfd,wipe; do

@@ -2,12 +2,14 @@
 /* traced_program.c - the programs that run.sh records, one for each first argument. */
 #include "collector/api/tacho.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -398,6 +400,7 @@ static int act_raw_fork(int ms)
 	pid_t child;
 
 	steps(3, 100);
+	pause_us(60000); /* no other thread is to hold a lock of libc in the child */
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	child = (pid_t)syscall(SYS_fork);
 	if (!child)
@@ -477,6 +480,42 @@ static int act_interrupted(int count)
 	}
 	timer_delete(timer);
 	return 0;
+}
+
+/*
+ * Makes ranges for ever, and counts in the file of the variable COUNTED how many it has made; at
+ * most the one under way is not counted.
+ */
+static int act_counted(int us)
+{
+	const char *path = getenv("COUNTED");
+	int fd = path ? open(path, O_RDWR | O_CREAT, 0600) : -1;
+	volatile uint64_t *made;
+
+	if (fd < 0 || ftruncate(fd, sizeof(*made)) != 0)
+		return 1;
+	made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (made == MAP_FAILED)
+		return 1;
+	for (;;) {
+		tacho_range_push("counted");
+		tacho_range_pop();
+		++*made;
+		if (us || *made % 1000 == 0)
+			pause_us(us ? us : 500);
+	}
+}
+
+/* Becomes another program with a log of its own. */
+static int act_exec(int count)
+{
+	char number[16];
+
+	tacho_range_push("before exec");
+	steps(count, 100);
+	snprintf(number, sizeof(number), "%d", count);
+	execl("/proc/self/exe", "traced_program", "steps", number, NULL);
+	return 95;
 }
 
 static int act_hand(int count)
@@ -668,6 +707,8 @@ static const struct {
 	{ "raw-fork", act_raw_fork },
 	{ "cancel", act_cancel },
 	{ "interrupted", act_interrupted },
+	{ "counted", act_counted },
+	{ "exec", act_exec },
 	{ "hand", act_hand },
 	{ "flood", act_flood },
 	{ "soup", act_soup },

@@ -1,148 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/arena/arena.h"
+#include "collector/arena/texts.h"
+#include "collector/session/thread_state.h"
 #include "tests/unit/unit.h"
 
-#include "schemas/base/arena.h"
-
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-static bool is_zero(const uint8_t *p, size_t len)
+/* An arena is a process's for good: each of these runs in a child. */
+static bool in_child(bool (*run)(void))
 {
-	while (len--)
-		if (*p++)
-			return false;
-	return true;
-}
+	int status = 0;
 
-/* Many sizes and alignments: each zeroed, aligned, and whole when all are written. */
-void test_arena_take(void)
-{
-	enum { COUNT = 3000 };
-	static uint8_t *places[COUNT];
-	struct arena a;
-	size_t i, size, sum = 0;
-	bool good = true;
-
-	arena_init(&a, 64 << 20);
-	for (i = 0; i < COUNT; i++) {
-		size_t align = (size_t)1 << i % 8;
-
-		size = i * 37 % 1000 + (i % 500 == 0 ? 100000 : 0);
-		places[i] = arena_take(&a, size, align);
-		good = good && places[i] && (uintptr_t)places[i] % align == 0 &&
-		       is_zero(places[i], size);
-		if (!good)
-			break;
-		memset(places[i], (int)(i % 255 + 1), size);
-		sum += size;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		arena_forked();
+		_exit(!run());
 	}
-	if (!CHECK(good)) {
-		arena_release(&a);
-		return;
-	}
-	for (i = 0; i < COUNT; i++) {
-		size = i * 37 % 1000 + (i % 500 == 0 ? 100000 : 0);
-		good = good && (!size || (places[i][0] == i % 255 + 1 &&
-					  places[i][size - 1] == i % 255 + 1));
-	}
-	CHECK(good);
-	CHECK(a.used >= sum && a.used < sum + COUNT * 128);
-	arena_release(&a);
-	CHECK_U64(a.used, 0);
-	CHECK(arena_take(&a, 1, 1) != NULL); /* released is as good as new */
-	arena_release(&a);
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-void test_arena_text(void)
-{
-	struct arena a;
-	char *x, *y, *empty;
+static int kept_fd = -1;
 
-	arena_init(&a, 1000);
-	x = arena_text(&a, "first", 5);
-	y = arena_text(&a, "second of two", 6);
-	empty = arena_text(&a, NULL, 0);
-	CHECK_STR(x, "first");
-	CHECK_STR(y, "second");
-	CHECK_STR(empty, "");
-	CHECK_U64(a.used, 6 + 7 + 1); /* texts stand side by side */
-	CHECK(arena_text(&a, "x", SIZE_MAX) == NULL);
-	arena_release(&a);
+static void keep(int fd)
+{
+	kept_fd = dup(fd);
 }
 
-void test_arena_ceiling(void)
+/* An arena with three names and a thread that has put a range, as another process gets it. */
+static struct thread_state *make_arena(void)
 {
-	struct arena a;
-
-	arena_init(&a, 100);
-	CHECK(arena_take(&a, 101, 1) == NULL);
-	CHECK_U64(a.used, 0);
-	CHECK(arena_take(&a, SIZE_MAX, 16) == NULL);
-	CHECK(arena_take(&a, 60, 1) != NULL);
-	CHECK(arena_take(&a, 41, 1) == NULL);
-	CHECK(arena_is_full(&a, 41) && !arena_is_full(&a, 40));
-	CHECK(arena_take(&a, 40, 1) != NULL); /* a refusal leaves it usable, to the last byte */
-	CHECK_U64(a.used, 100);
-	CHECK(arena_take(&a, 1, 1) == NULL);
-	CHECK(arena_text(&a, "", 0) == NULL);
-	arena_release(&a);
-	arena_init(&a, 0);
-	CHECK(arena_take(&a, 1, 1) == NULL);
-	arena_release(&a);
+	arena_introduce_by(keep);
+	arena_limit(4 << 20);
+	if (!names_open() || name_find("one") != name_find("one") || !name_find("two"))
+		return NULL;
+	struct thread_state *thread = thread_new(4096);
+	if (!thread)
+		return NULL;
+	arena()->threads = arena_offset(arena(), thread);
+	thread->records = true;
+	thread_push(thread, name_find("two"), RANGE_PHASE);
+	thread_pop(thread);
+	return kept_fd >= 0 ? thread : NULL;
 }
 
-/* Also with needs that do not divide chunks: the ceiling is reached exactly, over many chunks. */
-void test_arena_ceiling_reached(void)
+static bool adopts(void)
 {
-	enum { CEILING = 300000, PIECE = 1000 };
-	struct arena a;
-	size_t count = 0, tries;
+	size_t len;
 
-	arena_init(&a, CEILING);
-	while (arena_take(&a, PIECE, 1))
-		count++;
-	CHECK_U64(count, CEILING / PIECE);
-	for (tries = 0; tries < 1000; tries++)
-		if (arena_take(&a, 64, 64))
-			break;
-	CHECK_U64(tries, 1000);
-	CHECK_U64(a.used, CEILING);
-	arena_release(&a);
+	return arena_adopt(kept_fd) && names_adopt() && threads_are_sound() &&
+	       !strcmp(name_text(name_lookup("two", 3), &len), "two");
 }
 
-/* Over-aligned: the padding counts, and a refused try does not take memory each time. */
-void test_arena_alignment(void)
+static bool reads_range(void)
 {
-	struct arena a;
-	size_t i;
+	static uint8_t tail[RING_TAIL_MAX];
+	struct ring_record r;
+	size_t len;
 
-	arena_init(&a, 5000);
-	CHECK(arena_take(&a, 1, 1) != NULL);
-	/* where a chunk begins is malloc's choice: 15 bytes of padding are the least behind one
-	 * byte */
-	for (i = 0; i < 100; i++)
-		CHECK(arena_take(&a, 4990, 4096) == NULL);
-	CHECK((uintptr_t)arena_take(&a, 8, 0) % _Alignof(max_align_t) == 0);
-	arena_release(&a);
-	arena_init(&a, 100000);
-	for (i = 0; i < 10; i++) {
-		void *p = arena_take(&a, 5, 4096);
-
-		CHECK(p && (uintptr_t)p % 4096 == 0);
-	}
-	arena_release(&a);
+	if (!adopts())
+		return false;
+	struct thread_state *thread = arena_at(arena(), arena()->threads);
+	return ring_poll(&thread->ring) == 1 && ring_next(&thread->ring, true, &r, tail) &&
+	       r.kind == KIND_RANGE && !strcmp(name_text(r.name, &len), "two");
 }
 
-void test_arena_no_memory(void)
+static bool is_handed_over(void)
 {
-	struct arena a;
-	char *kept;
+	return make_arena() && in_child(reads_range) && in_child(adopts);
+}
 
-	arena_init(&a, SIZE_MAX);
-	kept = arena_text(&a, "kept", 4);
-	CHECK(arena_take(&a, SIZE_MAX / 2 + 1, 16) == NULL);
-	CHECK(arena_take(&a, SIZE_MAX - 5, 64) == NULL);
-	CHECK(!arena_is_full(&a, SIZE_MAX / 2 + 1));
-	CHECK_STR(kept, "kept");
-	CHECK(arena_take(&a, 16, 16) != NULL);
-	arena_release(&a);
+void test_arena_handed_over(void)
+{
+	CHECK(in_child(is_handed_over));
+}
+
+static bool damage_is_found(void)
+{
+	struct thread_state *thread = make_arena();
+	bool good = thread != NULL;
+
+	if (!good)
+		return false;
+	struct arena_header *a = arena();
+	struct arena_header kept = *a;
+	a->magic++;
+	good &= !in_child(adopts);
+	*a = kept;
+	a->bytes++;
+	good &= !in_child(adopts);
+	*a = kept;
+	a->threads = a->bytes - 64;
+	good &= !in_child(adopts);
+	*a = kept;
+	thread->next = kept.threads; /* a ring of threads */
+	good &= !in_child(adopts);
+	thread->next = 0;
+	thread->ring.bits = 30;
+	good &= !in_child(adopts);
+	thread->ring.bits = 7;
+	return good & in_child(adopts);
+}
+
+void test_arena_damaged(void)
+{
+	CHECK(in_child(damage_is_found));
+}
+
+static bool child_has_own_names(void)
+{
+	uint32_t one = name_find("one"), fresh = name_find("of the child");
+	size_t len;
+
+	return one && one == name_lookup("one", 3) && fresh &&
+	       !strcmp(name_text(fresh, &len), "of the child") && arena_is_mine();
+}
+
+static bool names_are_inherited(void)
+{
+	return make_arena() && in_child(child_has_own_names) && !name_lookup("of the child", 12);
+}
+
+/* The ids of a parent are valid in its child, and what the child adds is not its parent's. */
+void test_arena_names_of_child(void)
+{
+	CHECK(in_child(names_are_inherited));
 }

@@ -96,11 +96,19 @@ static void put_record(struct writer *w, struct thread_state *thread, const stru
 {
 	struct event e = { .begin_ns = tick_to_ns(r->begin), .flags = r->flags };
 
+	if (writer_is_last(w) && r->flags & RING_NVTX) {
+		writer_lose(w, LOSS_RING, 1); /* NVTX's tables died with the process */
+		return;
+	}
 	if (r->flags & RING_NVTX) {
 		nvtx_rows_put(w, thread_track(w, thread), thread->tid, r, tail);
 		return;
 	}
 	e.end_ns = r->end ? tick_to_ns(r->end) : e.begin_ns;
+	if (writer_is_last(w) && e.begin_ns < writer_window_begin(w)) {
+		e.begin_ns = writer_window_begin(w);
+		e.flags |= EVENT_BEGAN_EARLIER;
+	}
 	if (e.end_ns < e.begin_ns)
 		e.end_ns = e.begin_ns;
 	if (r->kind == KIND_COUNTER)
@@ -113,12 +121,20 @@ static void put_record(struct writer *w, struct thread_state *thread, const stru
 /* Returns how full the ring was, in percent. */
 static unsigned drain_thread(struct writer *w, struct thread_state *thread)
 {
-	bool is_last = atomic_load_explicit(&thread->dead, memory_order_acquire);
+	bool is_last =
+		writer_is_last(w) || atomic_load_explicit(&thread->dead, memory_order_acquire);
 	uint64_t clocks = 0, texts = 0, used = ring_poll(&thread->ring);
 	_Alignas(8) uint8_t tail[RING_TAIL_MAX];
 	struct ring_record r;
 
-	while (ring_next(&thread->ring, is_last, &r, tail)) {
+	for (;;) {
+		uint64_t at = thread->ring.at;
+		if (!ring_next(&thread->ring, is_last, &r, tail))
+			break;
+		if (r.end > writer_drains_until(w)) {
+			thread->ring.at = at;
+			break;
+		}
 		if (!is_ready(w)) /* there is no log that they could go to */
 			continue;
 		clocks += r.kind == KIND_RANGE ? 2 : 1;
@@ -126,10 +142,22 @@ static unsigned drain_thread(struct writer *w, struct thread_state *thread)
 		if (writer_wants(w, r.kind))
 			put_record(w, thread, &r, tail);
 	}
-	ring_taken(&thread->ring);
 	writer_own_cost(w, (uint64_t)((double)clocks * (tick_cost_ns() + RECORD_COST_NS) +
 				      (double)texts * NVTX_COST_NS));
 	return thread->ring.slots ? (unsigned)(used * 100 >> thread->ring.bits) : 0;
+}
+
+static void api_note_stored(unsigned parity)
+{
+	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
+		ring_note_stored(&thread->ring, parity);
+}
+
+/* Until then a record stays in its ring, where a reader outside finds it if the process dies. */
+static void api_stored(void)
+{
+	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
+		ring_taken(&thread->ring);
 }
 
 static unsigned api_drain(struct writer *w, uint64_t now_ns)
@@ -196,6 +224,8 @@ const struct probe_type probe_api = {
 	.name = "api",
 	.help = "steps, phases, ranges, counters and marks of tacho.h",
 	.drain = api_drain,
+	.note_stored = api_note_stored,
+	.stored = api_stored,
 	.close_window = api_close_window,
 	.doctor = api_doctor,
 };

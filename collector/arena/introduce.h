@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * introduce.h - how a recorded process hands its arena to the recorder outside.
+ *
+ *	program   connects, sends one message with the arena's descriptor, closes both
+ *	recorder  keeps the descriptor, and learns from the socket who the program is
+ *
+ * Nothing is answered and nothing waits: where the recorder cannot be reached, or is busy, the
+ * program goes on without it.
+ */
+#ifndef COLLECTOR_ARENA_INTRODUCE_H
+#define COLLECTOR_ARENA_INTRODUCE_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define INTRODUCE_VARIABLE "TACHO_SOCK" /* "@name": an abstract one */
+
+struct introduction {
+	uint64_t magic; /* ARENA_MAGIC */
+	uint32_t version, pid;
+};
+
+/* The address of a name as in the variable; 0: it is none. */
+socklen_t introduce_address(const char *name, struct sockaddr_un *out);
+/* Introduces every arena of this process to the recorder with this name, which is copied. */
+void introduce_to(const char *name);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a dead process has left in its arena, as a log. */
+#include "collector/arena/arena.h"
+#include "collector/arena/texts.h"
+#include "collector/config/config.h"
+#include "collector/probe/probe.h"
+#include "collector/recorder/recorder.h"
+#include "collector/session/session.h"
+#include "collector/store/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const struct probe_type probe_api;
+
+/* The settings that the process had, by its environment. */
+static bool read_settings(struct config *config)
+{
+	const struct arena_header *a = arena();
+	const char *at = arena_at(a, a->environment), *end = at + a->environment_len;
+	size_t count = 0;
+
+	if (!a->environment || a->environment > a->bytes ||
+	    a->environment_len > a->bytes - a->environment || !a->environment_len || end[-1])
+		return false;
+	char **words = calloc(a->environment_len / 2 + 2, sizeof(*words));
+	if (!words)
+		return false;
+	for (; at < end; at += strlen(at) + 1)
+		if (*at)
+			words[count++] = (char *)(uintptr_t)at;
+	enum status status = config_read(config, words, NULL);
+	free(words);
+	return status == ST_OK;
+}
+
+static bool adopt(int fd)
+{
+	if (!arena_adopt(fd) || !names_adopt() || !threads_are_sound())
+		return false;
+	const struct arena_header *a = arena();
+	uint32_t point = a->point & 1;
+	tick_adopt((enum tick_source)a->tick_source, a->base_ns, a->points[point].tick,
+		   a->points[point].ns);
+	return true;
+}
+
+/* The process died while it wrote: what it did not commit is still in its rings. */
+static void cut_log(void)
+{
+	const struct arena_header *a = arena();
+	size_t len;
+	const char *path = name_text(a->committed[a->commit & 1].path, &len);
+
+	if (len && truncate(path, (off_t)a->committed[a->commit & 1].bytes) != 0)
+		return; /* it was moved or removed */
+}
+
+bool recorder_take_left(const struct recorded *dead)
+{
+	static const struct probe_type *const probes[] = { &probe_api, NULL };
+	static struct config config;
+	size_t len;
+
+	if (!adopt(dead->arena) || !read_settings(&config))
+		return false;
+	if (config.ring) /* a flight recorder's file is what is left of it, and is saved as a log */
+		return true;
+	cut_log();
+	session_adopt(&config);
+	writer_put_left(&config, probes, dead->inner_pid, name_text(arena()->command, &len));
+	return true;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collector/recorder/recorder.h"
+
+#include "collector/arena/arena.h"
+#include "collector/arena/introduce.h"
+#include "schemas/base/vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum {
+	BACKLOG = 1024,
+	CLIENTS_MAX = 16384,
+	LOOK_MS = 100, /* at processes that have no descriptor of their own */
+	SETTLE_MS = 5000,
+	SETTLE = 's',
+};
+
+struct server {
+	int listener, starter; /* starter -1: tacho-record is gone */
+	struct recorded *clients;
+	size_t count, capacity;
+	struct pollfd *polled; /* listener, starter, then one for each client */
+};
+
+/* ---- clients ---- */
+
+static void forget(struct server *s, size_t i)
+{
+	struct recorded *c = &s->clients[i];
+
+	close(c->arena);
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	*c = s->clients[--s->count];
+}
+
+/* The process is dead, or another program by now. */
+static void take_left(struct server *s, size_t i)
+{
+	const struct recorded *dead = &s->clients[i];
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(!recorder_take_left(dead));
+	if (child > 0)
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	forget(s, i);
+}
+
+static int pidfd_of(int peer, pid_t pid)
+{
+	int fd = -1;
+	socklen_t len = sizeof(fd);
+
+	if (getsockopt(peer, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
+		return fd;
+#ifdef SYS_pidfd_open
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+	return -1;
+#endif
+}
+
+static bool has_room(struct server *s)
+{
+	if (s->count < s->capacity)
+		return true;
+	size_t capacity = s->capacity ? 2 * s->capacity : 64;
+	if (capacity > CLIENTS_MAX)
+		return false;
+	struct recorded *clients = realloc(s->clients, capacity * sizeof(*clients));
+	if (clients)
+		s->clients = clients;
+	struct pollfd *polled = realloc(s->polled, (capacity + 2) * sizeof(*polled));
+	if (polled)
+		s->polled = polled;
+	if (!clients || !polled)
+		return false;
+	s->capacity = capacity;
+	return true;
+}
+
+static int receive(int peer, struct introduction *hello)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { hello, sizeof(*hello) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	int fd = -1;
+
+	ssize_t n = recvmsg(peer, &message, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (fd >= 0 && (n != sizeof(*hello) || hello->magic != ARENA_MAGIC ||
+			hello->version != ARENA_VERSION)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void welcome(struct server *s, int peer)
+{
+	const struct timeval patience = { .tv_usec = 100000 };
+	struct introduction hello;
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 || !has_room(s) ||
+	    (who.uid != geteuid() && who.uid != 0 && geteuid() != 0))
+		return;
+	int arena = receive(peer, &hello);
+	if (arena < 0)
+		return;
+	/* the same process with another arena has become another program */
+	for (size_t i = s->count; i-- > 0;)
+		if (s->clients[i].pid == (uint32_t)who.pid)
+			take_left(s, i);
+	s->clients[s->count++] = (struct recorded){ .pid = (uint32_t)who.pid,
+						    .inner_pid = hello.pid,
+						    .arena = arena,
+						    .pidfd = pidfd_of(peer, who.pid) };
+}
+
+/* ---- the loop ---- */
+
+static void accept_all(struct server *s)
+{
+	int peer;
+
+	while ((peer = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		welcome(s, peer);
+		close(peer);
+	}
+}
+
+static void answer_starter(struct server *s)
+{
+	char what;
+	ssize_t n = recv(s->starter, &what, 1, MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		close(s->starter);
+		s->starter = -1;
+	} else if (n > 0) {
+		send(s->starter, &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
+static bool is_dead(const struct recorded *c)
+{
+	struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
+
+	if (c->pidfd >= 0)
+		return poll(&p, 1, 0) > 0;
+	return kill((pid_t)c->pid, 0) < 0 && errno == ESRCH;
+}
+
+/* One round; false: nobody needs us any more. */
+static bool serve(struct server *s)
+{
+	struct pollfd *p = s->polled;
+	int wait_ms = -1;
+
+	p[0] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
+	for (size_t i = 0; i < s->count; i++) {
+		p[2 + i] = (struct pollfd){ .fd = s->clients[i].pidfd, .events = POLLIN };
+		if (s->clients[i].pidfd < 0)
+			wait_ms = LOOK_MS;
+	}
+	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)
+		return false;
+	bool is_asked = p[1].revents != 0;
+	/* in this order, so that who has died before we were asked has its log before we answer */
+	accept_all(s);
+	for (size_t i = s->count; i-- > 0;) /* one that goes is replaced by the last */
+		if (is_dead(&s->clients[i]))
+			take_left(s, i);
+	if (is_asked)
+		answer_starter(s);
+	return s->starter >= 0 || s->count;
+}
+
+/* Whatever we have inherited may be somebody's pipe, whose end is waited for. */
+static void close_others(int first, int second)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	for (int fd = 3; fd < 65536 && (rlim_t)fd < limit.rlim_cur; fd++)
+		if (fd != first && fd != second)
+			close(fd);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= 2; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+}
+
+static void recorder_main(int listener, int starter)
+{
+	struct server s = { .listener = listener, .starter = starter };
+	sigset_t none;
+
+	setsid();
+	prctl(PR_SET_NAME, "tacho-recorder");
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	close_others(listener, starter);
+	(void)!chdir("/");
+	if (has_room(&s))
+		while (serve(&s))
+			;
+	_exit(0);
+}
+
+static enum status listen_somewhere(int *listener, char name[64], struct error *err)
+{
+	struct sockaddr_un address;
+	uint64_t random = 0;
+
+	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	snprintf(name, 64, "@tacho-recorder/%d/%llx", getpid(), (unsigned long long)random);
+	socklen_t len = introduce_address(name, &address);
+	*listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*listener >= 0 && bind(*listener, (struct sockaddr *)&address, len) == 0 &&
+	    listen(*listener, BACKLOG) == 0)
+		return ST_OK;
+	fail(err, ST_IO, NOWHERE, "the recorder has no socket: %s", strerror(errno));
+	if (*listener >= 0)
+		close(*listener);
+	return ST_IO;
+}
+
+enum status recorder_start(struct recorder *r, struct error *err)
+{
+	int listener, ends[2];
+	char name[64];
+
+	r->fd = -1;
+	TRY(listen_somewhere(&listener, name, err));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+		close(listener);
+		return fail(err, ST_IO, NOWHERE, "%s", strerror(errno));
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		/* an orphan, so that nobody who waits for all children sees it */
+		if (fork() != 0)
+			_exit(0);
+		recorder_main(listener, ends[1]);
+	}
+	close(listener);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return fail(err, ST_MEMORY, NOWHERE, "%s", strerror(errno));
+	}
+	waitpid(pid, NULL, 0);
+	r->fd = ends[0];
+	setenv(INTRODUCE_VARIABLE, name, 1);
+	return ST_OK;
+}
+
+void recorder_settle(struct recorder *r)
+{
+	const struct timeval patience = { .tv_sec = SETTLE_MS / 1000 };
+	char what = SETTLE;
+
+	if (r->fd < 0)
+		return;
+	setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (send(r->fd, &what, 1, MSG_NOSIGNAL) == 1)
+		(void)!recv(r->fd, &what, 1, 0);
+	close(r->fd);
+	r->fd = -1;
+}
