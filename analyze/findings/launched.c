@@ -152,10 +152,9 @@ static const char *text_of(const struct trace *t, uint32_t schema, const char *k
 /* Elements from one row, or column, of a matrix to the next; 0: it is no plain matrix. */
 static uint64_t row_of(const struct shape *strides)
 {
-	const uint64_t *last = &strides->at[strides->count - 1];
-
 	if (strides->count < 2)
 		return 0;
+	const uint64_t *last = &strides->at[strides->count - 1];
 	return last[0] == 1 ? last[-1] : last[-1] == 1 ? last[0] : 0;
 }
 
