@@ -10,7 +10,7 @@
 # make fuzz T=60   every reader under libFuzzer, T seconds each; AFL=1: under AFL++
 # make regenerate  schemas and expected outputs, from the code
 # make install     PREFIX=/usr/local DESTDIR=; make uninstall
-# make wheel       the Python package with the library inside, for pip
+# make wheel       the Python package with the library and all tools inside, for pip
 #
 # SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, COV=1
 # for `make coverage`, each in a folder of its own; WERROR=1 makes warnings errors; V=1 shows
@@ -126,9 +126,11 @@ $(B)/pic/%.o: %.c $(B)/flags | packages $(PROTO_H)
 $(B)/tacho-convert: $(call objs,$(CONVERT_CLI) $(ANALYZE) $(WRITING) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
 $(B)/tacho-analyze: $(call objs,$(ANALYZE_CLI) $(ANALYZE) $(OUTPUT) $(READING) $(SCHEMAS)) $(PROTO_O)
 $(B)/tacho-record: $(call objs,$(RECORD) $(COLLECTOR) $(SCHEMAS))
+# A wheel brings the libraries along, in libs/ beside the tools; what they need in turn is there too.
+BESIDE := -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/libs'
 $(B)/tacho-convert $(B)/tacho-analyze $(B)/tacho-record:
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(BESIDE) -o $@ $(filter %.o,$^) $(TOOLS_LIBS)
 
 # The one file that knows MPI, loaded by tacho-analyze when mpirun started it.
 MPICC := $(if $(SAN)$(TSAN),,$(shell command -v mpicc 2>/dev/null))

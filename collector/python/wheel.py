@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs the package tacho, libtacho.so and tacho-record as a wheel; needs nothing but this
-interpreter.
+"""Packs the package tacho, libtacho.so, the three tools and the libraries that these need as a
+wheel; needs nothing but this interpreter and ldd.
 
     wheel.py --version 0.1.0 --bin build FOLDER
 
-The library lies in tacho.libs/ beside the package, which looks there. The wheel is for the platform
-that it was built on, of any Python 3.8 or later: nothing in it is compiled against Python.
+The tools lie in tacho.libs/ beside the package, which looks there for the library, and theirs in
+tacho.libs/libs/, where their RPATH points. The wheel is for any Python 3.8 or later, because nothing
+in it is compiled against Python, and for machines whose C library is that of this one or newer: the
+version is in the wheel's name.
 """
 import argparse
 import base64
 import hashlib
 import os
 import re
+import subprocess
 import sys
-import sysconfig
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TIME = (1980, 1, 1, 0, 0, 0)  # the same bytes from the same inputs
+TOOLS = ("tacho-record", "tacho-convert", "tacho-analyze")
+OF_LIBC = re.compile(r"(libc|libm|libdl|libpthread|librt|libresolv|ld-linux.*)\.so")
 LAUNCHER = b"""#!python
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -26,7 +30,7 @@ import sys
 
 import tacho
 
-tool = os.path.join(os.path.dirname(os.path.dirname(tacho.__file__)), "tacho.libs", "tacho-record")
+tool = os.path.join(os.path.dirname(os.path.dirname(tacho.__file__)), "tacho.libs", "TOOL")
 os.execv(tool, [tool] + sys.argv[1:])
 """
 
@@ -48,6 +52,17 @@ def package(version):
                 yield path, content, 0o644
 
 
+def libraries(tools):
+    """name -> path of each shared library of the tools but those of the C library."""
+    found = {}
+    for tool in tools:
+        for line in subprocess.check_output(["ldd", tool]).decode().splitlines():
+            words = line.split()
+            if len(words) > 2 and words[1] == "=>" and not OF_LIBC.match(words[0]):
+                found[words[0]] = words[2]
+    return found
+
+
 def members(options, tag, info):
     """(name in the wheel, bytes, mode), all but RECORD."""
     meta = ("Metadata-Version: 2.1\nName: tacho\nVersion: %s\n"
@@ -60,8 +75,11 @@ def members(options, tag, info):
     return [
         *package(options.version),
         ("tacho.libs/libtacho.so", read(options.bin, "libtacho.so"), 0o755),
-        ("tacho.libs/tacho-record", read(options.bin, "tacho-record"), 0o755),
-        (data + "/scripts/tacho-record", LAUNCHER, 0o755),
+        *(("tacho.libs/" + name, read(options.bin, name), 0o755) for name in TOOLS),
+        *(("tacho.libs/libs/" + name, read(path), 0o755) for name, path in sorted(libraries(
+            os.path.join(options.bin, name) for name in TOOLS).items())),
+        *((data + "/scripts/" + name, LAUNCHER.replace(b"TOOL", name.encode()), 0o755)
+          for name in TOOLS),
         (info + "/METADATA", meta.encode(), 0o644),
         (info + "/WHEEL", wheel.encode(), 0o644),
         (info + "/LICENSE", read(HERE, "..", "..", "LICENSE"), 0o644),
@@ -87,7 +105,8 @@ def main():
     parser.add_argument("--bin", required=True, help="folder of libtacho.so and tacho-record")
     parser.add_argument("folder")
     options = parser.parse_args()
-    tag = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    tag = "py3-none-manylinux_%s_%s" % (os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_"),
+                                        os.uname().machine)
     info = "tacho-%s.dist-info" % options.version
     path = os.path.join(options.folder, "tacho-%s-%s.whl" % (options.version, tag))
     rows = members(options, tag, info)

@@ -75,7 +75,7 @@ uninstall:
 	-rmdir $(call to,$(DATADIR)/tacho/hook) $(call to,$(DATADIR)/tacho) \
 		$(call to,$(DATADIR)) $(call to,$(LIBDIR)/tacho) $(call to,$(DOCDIR)/samples) $(call to,$(DOCDIR)) 2>/dev/null
 
-# The Python package with the library inside; pip install $(B)/wheel/*.whl
-wheel: $(B)/libtacho.so $(B)/tacho-record
+# The Python package with the library and all tools inside; pip install $(B)/wheel/*.whl
+wheel: $(B)/libtacho.so $(TOOLS)
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
 	$(Q)python3 collector/python/wheel.py --version $(VERSION) --bin $(B) $(B)/wheel

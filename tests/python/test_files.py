@@ -227,9 +227,10 @@ class Wheel(Case):
                       if name.endswith(".whl")][0]
 
     def test_name_record_and_tags(self):
-        machine = os.uname().machine
+        machine = "manylinux_%s_%s" % (os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_"),
+                                       os.uname().machine)
         self.assertEqual(os.path.basename(self.wheel),
-                         "tacho-1.2.3-py3-none-linux_%s.whl" % machine)
+                         "tacho-1.2.3-py3-none-%s.whl" % machine)
         with zipfile.ZipFile(self.wheel) as archive:
             names = archive.namelist()
             self.assertIsNone(archive.testzip())
@@ -245,7 +246,7 @@ class Wheel(Case):
                 self.assertEqual(int(size), len(content))
             self.assertEqual(rows[-1], ["tacho-1.2.3.dist-info/RECORD", "", ""])
             wheel = archive.read("tacho-1.2.3.dist-info/WHEEL").decode()
-            self.assertIn("Tag: py3-none-linux_%s\n" % machine, wheel)
+            self.assertIn("Tag: py3-none-%s\n" % machine, wheel)
             self.assertIn("Root-Is-Purelib: false\n", wheel)
             self.assertIn("tacho/py.typed", names)  # for type checkers
             self.assertIn("tacho/hook/sitecustomize.py", names)
@@ -269,12 +270,23 @@ class Wheel(Case):
                                      "for i in range(3): tacho.step()\ntacho.epoch_end()\n"
                                      "print(tacho.available(), tacho.__file__)\n"
                                      "print([l for l in open('/proc/self/maps') if 'tacho' in l"
-                                     " and 'venv' not in l])\n")
+                                     " and 'venv' not in l and '/memfd:' not in l])\n")
         done = self.run_command("venv/bin/python", program)
         self.assertRegex(done.out, r"^True .*/venv/lib/.*/site-packages/tacho/__init__\.py\n\[\]\n$")
         self.assertEqual(self.log().steps, [0, 1, 2])
         self.run_command("venv/bin/tacho-record", "-w", "steps:1-2", "-o", "more", "--",
                          "venv/bin/python", "-c", "import tacho\nfor i in (1, 2, 3): tacho.step()")
         self.assertEqual(self.log("more").steps, [1])
+        # the other tools, by libraries of the wheel
+        log, = self.log_paths("more")
+        self.assertIn('"ProfilerStep#1"', self.run_command("venv/bin/tacho-convert", "-q", "-t",
+                                                           "chrome", log).out)
+        self.assertIn("1", self.run_command("venv/bin/tacho-analyze", "-q", log).out)
+        folder = os.path.join(os.path.dirname(os.path.dirname(done.out.split()[1])), "tacho.libs")
+        used = self.run_command("ldd", os.path.join(folder, "tacho-analyze")).out
+        for name in os.listdir(os.path.join(folder, "libs")):
+            if name in used:
+                self.assertIn("%s => %s" % (name, os.path.join(folder, "libs", name)), used)
+        self.assertIn("libarchive", used)
         self.run_command("venv/bin/pip", "uninstall", "-y", "-q", "tacho")
         self.assertEqual([name for name in files_under(self.path("venv")) if "tacho" in name], [])
