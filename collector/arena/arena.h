@@ -46,7 +46,8 @@ struct arena_header {
 	/* Words as in /proc/PID/environ, at this offset; 0: not there. */
 	_Atomic uint64_t environment;
 	uint32_t environment_len;
-	uint32_t command; /* the text of the command line, an id of texts.h */
+	uint32_t command;           /* the text of the command line, an id of texts.h */
+	_Atomic uint64_t late_rank; /* of struct config */
 
 	/* The latest window, in ticks; number 0: none, end 0: it is open. */
 	_Atomic uint64_t window, window_begin, window_end;

@@ -68,6 +68,7 @@ bool recorder_take_left(const struct recorded *dead)
 	if (config.ring) /* a flight recorder's file is what is left of it, and is saved as a log */
 		return true;
 	cut_log();
+	atomic_store(&config.late_rank, arena()->late_rank);
 	session_adopt(&config);
 	writer_put_left(&config, probes, dead->inner_pid, name_text(arena()->command, &len));
 	return true;

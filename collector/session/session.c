@@ -96,6 +96,7 @@ void session_publish_window(void)
 	if (!arena_is_mine())
 		return;
 	struct arena_header *a = arena();
+	a->late_rank = atomic_load(&session.config->late_rank);
 	/* in this order a reader that finds the process dead knows a window by its number */
 	atomic_store_explicit(&a->window_end, span->end, memory_order_release);
 	atomic_store_explicit(&a->window_begin, span->begin, memory_order_release);
@@ -263,6 +264,7 @@ void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t 
 		session.step_thread = thread;
 		config_learn_rank(session.config, environ);
 		publish(false);
+		session_publish_window();
 	}
 	if (session.step_thread == thread) {
 		session_feed_locked(&in, now);

@@ -868,6 +868,10 @@ test_left() {
 	equal 'steps before and after exec' "$(count_of step)" 14
 	expect 'open at the exec' '^sum kind=7 name=before exec count=1 early=0 open=1'
 	rm -r "$work/log"
+	"$record" -q --out "$work/log" -- "$traced_program" late-rank 0
+	equal 'steps of a late rank' "$(count_of step)" 5
+	expect 'a late rank' '^process pid=[0-9]+ rank=3 '
+	rm -r "$work/log"
 	TACHO_SOCK=@tacho-recorder/nobody recorded all steps 12
 	equal 'without a recorder' "$(count_of step)" 12
 	rm -r "$work/log"

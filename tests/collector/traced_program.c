@@ -518,6 +518,15 @@ static int act_exec(int count)
 	return 95;
 }
 
+/* Learns its rank after its first event, and ends without a word. */
+static int act_late_rank(int code)
+{
+	tacho_range_push("before");
+	setenv("RANK", "3", 1);
+	steps(5, 100);
+	_exit(code);
+}
+
 static int act_hand(int count)
 {
 	int i;
@@ -709,6 +718,7 @@ static const struct {
 	{ "interrupted", act_interrupted },
 	{ "counted", act_counted },
 	{ "exec", act_exec },
+	{ "late-rank", act_late_rank },
 	{ "hand", act_hand },
 	{ "flood", act_flood },
 	{ "soup", act_soup },
