@@ -6,6 +6,7 @@
 #include "analyze/format/format_list.h"
 #include "analyze/format/text/line.h"
 #include "analyze/report/report_list.h"
+#include "schemas/model/records.h"
 #include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
@@ -235,11 +236,59 @@ void test_check_whole(void)
 	put_window(&m, 200 * US, false);
 	t = report_of(&m, 0);
 	CHECK_U64(rows_with(t, "bad") + rows_with(t, "doubt") + rows_with(t, "unknown"), 0);
-	CHECK_U64(rows_with(t, "good"), 16); /* all but the recorder's own words */
+	CHECK_U64(rows_with(t, "good"), 18); /* all but the recorder's own words */
 	CHECK_U64(check_bad(t), 0);
 	check_text(t, "windows", "0001", "asked for steps:0-2, got 2 steps");
 	check_text(t, "graphs", "", "all 3 graph launches");
 	check_text(t, "no_kernels", "", "kernels: 20, calls that launch some: 13");
+	tables_free(t);
+}
+
+/* Of ten launches two have work that began before them. */
+void test_check_order(void)
+{
+	struct made m;
+	struct tables *t;
+
+	made_init(&m);
+	put_whole(&m);
+	put_launch(&m, "cudaLaunchKernel", 1, 0);
+	m.run.events[m.run.count - 1].begin_ns -= 30 * US;
+	put_launch(&m, "cudaLaunchKernel", 1, 0);
+	m.run.events[m.run.count - 1].begin_ns -= 12 * US;
+	put_window(&m, 0, false);
+	t = report_of(&m, 0);
+	check_row(t, "order", "", "doubt", 2);
+	check_row(t, "waits", "", "good", 0);
+	tables_free(t);
+}
+
+/* A stream waits for a record that came before, for one that came later, and for none. */
+void test_check_waits(void)
+{
+	static uint64_t records[] = { 3, 900, (uint64_t)-1 };
+	struct attr arg = { .type = ATTR_I64 };
+	struct arg_schema schema = { .args = &arg, .arg_count = 1 };
+	struct made m;
+	struct tables *t;
+
+	made_init(&m);
+	put_whole(&m);
+	arg.key = name(&m, "wait_correlation");
+	for (unsigned i = 0; i < 3; i++) {
+		struct event *e = put(&m, KIND_SYNC, m.stream, "Stream Wait Event", m.at_ns, US);
+
+		e->subkind = SYNC_STREAM_WAIT;
+		e->correlation = 700 + i;
+		e->schema = trace_schema(m.run.trace, &schema, NULL);
+		e->args = &records[i];
+	}
+	put_window(&m, 0, false);
+	t = report_of(&m, 0);
+	check_row(t, "waits", "", "doubt", 2);
+	check_text(t, "waits", "",
+		   "of 3 waits for events 1 name no record of it, 1 one that came later");
+	check_row(t, "order", "", "good", 0);
 	tables_free(t);
 }
 

@@ -24,6 +24,8 @@
 	X(no_launch, "has each GPU event its launch")                                              \
 	X(no_gpu_event, "has each launch its GPU event")                                           \
 	X(graphs, "do launches of one CUDA graph have equally many GPU events")                    \
+	X(order, "does GPU work begin after the call that launched it")                            \
+	X(waits, "does each wait of a stream name an event that was recorded before it")           \
 	X(silent, "does a rank of many communicate")                                               \
 	X(clock, "did the clocks run evenly")                                                      \
 	X(bounds, "do host events lie inside their window")                                        \
@@ -76,6 +78,10 @@ enum verdict {
 	X(graphs_short, SUM)                                                                       \
 	X(graph_events_missing, SUM)                                                               \
 	X(graphs_unchecked, SUM)                                                                   \
+	X(early_work, SUM)                                                                         \
+	X(stream_waits, SUM)                                                                       \
+	X(waits_unknown, SUM) /* name no record of an event */                                     \
+	X(waits_ahead, SUM)   /* name one that came later */                                       \
 	X(anchors, SUM)                                                                            \
 	X(clock_steps, SUM)                                                                        \
 	X(clock_most_ns, MAX)                                                                      \

@@ -229,6 +229,24 @@ static enum verdict judge_graphs(struct judge *j)
 			"all %s graph launches have as many events as their siblings", num(all));
 }
 
+static enum verdict judge_order(struct judge *j)
+{
+	uint64_t early = fact(j, FACT_early_work);
+
+	return conclude(j, early ? VERDICT_DOUBT : VERDICT_GOOD, early,
+			"GPU events that begin before the call that launched them: %s", num(early));
+}
+
+static enum verdict judge_waits(struct judge *j)
+{
+	uint64_t all = fact(j, FACT_stream_waits), none = fact(j, FACT_waits_unknown);
+	uint64_t ahead = fact(j, FACT_waits_ahead);
+
+	return conclude(j, none || ahead ? VERDICT_DOUBT : VERDICT_GOOD, none + ahead,
+			"of %s waits for events %s name no record of it, %s one that came later",
+			num(all), num(none), num(ahead));
+}
+
 static enum verdict judge_silent(struct judge *j)
 {
 	union value *rank;
