@@ -85,12 +85,13 @@ static enum status folded_put(struct sink *sink, const struct event *e, struct e
 	const struct path_node *above = trace_get_path(sink->trace, e->path);
 	int64_t ns = (int64_t)(e->end_ns - e->begin_ns);
 
-	if (event_is_gpu_work(e))
-		return rows_add(&s->gpu, e->path, e->name, ns, err);
-	if (!is_frame(e)) {
+	if (!event_is_gpu_work(e) && !is_frame(e)) {
 		sink->left_out++;
 		return ST_OK;
 	}
+	sink->written++;
+	if (event_is_gpu_work(e))
+		return rows_add(&s->gpu, e->path, e->name, ns, err);
 	TRY(rows_add(&s->host, e->path, e->name, ns, err));
 	return above->parent ? rows_add(&s->host, above->parent, above->name, -ns, err) : ST_OK;
 }

@@ -33,9 +33,31 @@ static enum status open_push(struct open_stack *s, struct open_range range, stru
 static enum status path_push(struct host *h, struct host_thread *t, const struct event *e,
 			     struct error *err)
 {
-	struct open_range range = { e->end_ns, trace_path(h->trace, e->path, e->name, e->subkind) };
+	struct open_range node = { e->end_ns, trace_path(h->trace, e->path, e->name, e->subkind) };
 
-	return open_push(&t->paths, range, err);
+	TRY(open_push(e->subkind == RANGE_PYTHON ? &t->python : &t->named, node, err));
+	return open_push(&t->paths, node, err);
+}
+
+/* Where ranges do not nest, the innermost one may lie below a range that has ended; what happens
+ * belongs to the innermost that is open (trace_owner()). */
+uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns)
+{
+	const struct open_range *last = open_last(&t->paths, at_ns);
+	const struct open_range *named = open_last(&t->named, at_ns);
+	const struct open_range *python = open_last(&t->python, at_ns);
+
+	if (!last)
+		return t->root;
+	if (named)
+		return trace_owner(h->trace, last->value) ==
+				       trace_get_path(h->trace, named->value)->name
+			       ? last->value
+			       : named->value;
+	if (!trace_get_path(h->trace, last->value)->has_range || !python)
+		return last->value;
+	return trace_path(h->trace, t->root, trace_get_path(h->trace, python->value)->name,
+			  RANGE_PYTHON);
 }
 
 /* A range that ends before an open one can never be the outermost. */
@@ -336,6 +358,8 @@ void host_release(struct host *h)
 		free(h->threads[i].urgent.items);
 		free(h->threads[i].mapped.items);
 		free(h->threads[i].paths.items);
+		free(h->threads[i].named.items);
+		free(h->threads[i].python.items);
 	}
 	for (uint32_t i = 0; h->processes && i <= h->process_count; i++)
 		free(h->processes[i].unmapped.items);

@@ -87,8 +87,10 @@ struct host_thread { /* one per track */
 	uint32_t events, order;   /* of a candidate: its events so far, and its place among them */
 	struct open_stack urgent; /* validation and checkpoint: phases */
 	struct open_stack mapped; /* other phases */
-	struct open_stack paths;  /* all ranges: nodes of the path of what begins in them */
-	uint32_t root;            /* the node of a thread on which nothing is open */
+	/* Nodes of the path of what begins in a range: of all ranges, of those that are no Python
+	 * functions, of those that are. */
+	struct open_stack paths, named, python;
+	uint32_t root; /* the node of a thread on which nothing is open */
 };
 
 enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
@@ -152,6 +154,8 @@ struct host {
 	unsigned phase_count;            /* those of the rules included */
 };
 
+/* The path of what begins on a thread at that time. */
+uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns);
 /* Finds step threads and autograd threads from the trace's descriptors. */
 enum status host_init(struct host *h, struct trace *trace, const struct name_rules *rules,
 		      struct error *err);

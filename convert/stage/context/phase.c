@@ -178,7 +178,6 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 		struct error *err)
 {
 	struct host_thread *host = host_thread(&c->host, t->host);
-	const struct open_range *range;
 
 	e->step = e->path = e->phase = 0;
 	process_extend(p, t, e);
@@ -188,8 +187,7 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 		TRY(process_advance(c, p, e->begin_ns, err));
 	if (event_may_be_mark(e) && host_is_mark(&c->host, e))
 		TRY(enter_mark(c, p, e, err));
-	range = open_last(&host->paths, e->begin_ns);
-	e->path = range ? range->value : host->root;
+	e->path = host_path(&c->host, host, e->begin_ns);
 	if (t->type != TRACK_THREAD || e->end_ns == e->begin_ns)
 		return ST_OK;
 	if (e->kind == KIND_API)
