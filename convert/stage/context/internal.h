@@ -9,9 +9,9 @@
  *	launch.c   recent calls by correlation, and the GPU work that they launched
  *	ids.c      how far these ids reach
  *
- * A range is open at t while begin <= t < end; one of length 0 is never open.  Ranges need not
- *nest, so only those that can still decide something are kept and nothing is searched: of the
- *ranges that could be innermost a stack, of those that could be outermost a queue.
+ * A range is open at t while begin <= t < end; one of length 0 never.  Ranges need not nest, so
+ * only those that can still decide something are kept and nothing is searched: of those that could
+ * be innermost a stack, of those that could be outermost a queue.
  */
 #ifndef CONVERT_STAGE_CONTEXT_INTERNAL_H
 #define CONVERT_STAGE_CONTEXT_INTERNAL_H
@@ -80,17 +80,14 @@ struct host_thread { /* one per track */
 	uint32_t host; /* the thread itself; for an allocator track the thread that used it; or 0 */
 	uint8_t type;
 	bool runs_autograd;
-	bool is_engine;           /* by its name, it is a thread of autograd's engine */
-	bool runs_loop;           /* has ranges that only the thread of a training loop has */
-	bool waits;               /* for the GPU: it has synchronising calls */
-	bool is_candidate;        /* could be the step thread of a process without marks */
-	uint32_t events, order;   /* of a candidate: its events so far, and its place among them */
-	struct open_stack urgent; /* validation and checkpoint: phases */
-	struct open_stack mapped; /* other phases */
-	/* Nodes of the path of what begins in a range: of all ranges, of those that are no Python
-	 * functions, of those that are. */
-	struct open_stack paths, named, python;
-	uint32_t root; /* the node of a thread on which nothing is open */
+	bool is_engine;         /* by its name, it is a thread of autograd's engine */
+	bool runs_loop;         /* has ranges that only the thread of a training loop has */
+	bool waits;             /* for the GPU: it has synchronising calls */
+	bool is_candidate;      /* could be the step thread of a process without marks */
+	uint32_t events, order; /* of a candidate: its events so far, and its place among them */
+	struct open_stack urgent, mapped;       /* phases: validation and checkpoint; the others */
+	struct open_stack paths, named, python; /* their nodes: all, without Python, Python alone */
+	uint32_t root;                          /* the node of a thread on which nothing is open */
 };
 
 enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
@@ -154,8 +151,7 @@ struct host {
 	unsigned phase_count;            /* those of the rules included */
 };
 
-/* The path of what begins on a thread at that time. */
-uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns);
+uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns); /* of what begins */
 /* Finds step threads and autograd threads from the trace's descriptors. */
 enum status host_init(struct host *h, struct trace *trace, const struct name_rules *rules,
 		      struct error *err);
