@@ -347,6 +347,7 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	find_busiest_threads(h);
 	for (uint32_t i = 0; i <= h->process_count; i++) {
 		h->processes[i].now.until_ns = UINT64_MAX;
+		h->processes[i].kernels_ns = UINT64_MAX; /* never; 0 is a time */
 		h->undecided += i && h->processes[i].is_undecided;
 	}
 	return find_allocator_threads(h, err);

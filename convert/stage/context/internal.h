@@ -114,7 +114,7 @@ struct host_process {
 	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
 	uint64_t engine_until_ns;   /* of these, of operators of autograd */
 	uint64_t data_until_ns;     /* of Python functions that get input; 0 once kernels follow */
-	uint64_t kernels_ns;        /* when the step thread last put kernels on a GPU; 0: never */
+	uint64_t kernels_ns;        /* when the step thread last put kernels on a GPU */
 	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
 	bool busy_begins, active_begins; /* at the instant whose events are being entered */
 
