@@ -217,9 +217,11 @@ static enum status kernels_put(struct causes *c, struct cause_process *p, const 
 			       struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	struct asked_call one = {
-		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .name = e->name, .track = e->track
-	};
+	struct asked_call one = { .begin_ns = e->begin_ns,
+				  .end_ns = e->end_ns,
+				  .correlation = e->correlation,
+				  .name = e->name,
+				  .track = e->track };
 
 	if (c->how.is_partial || p->expected > 1 || !e->correlation ||
 	    (e->flags & EVENT_BEGAN_EARLIER) || e->begin_ns < t->asked_until_ns)
@@ -360,7 +362,7 @@ static void work_put(struct causes *c, struct cause_process *p, const struct eve
 	if (e->begin_ns < p->works_ns)
 		p->works_ns = e->begin_ns;
 	if (l)
-		asked_work(&p->asked, l->begin_ns, l->track);
+		asked_work(&p->asked, l->begin_ns, l->track, l->correlation);
 }
 
 static enum status event_put(struct causes *c, const struct event *e, struct error *err)

@@ -206,7 +206,7 @@ enum status asked_put(struct asked *a, const struct asked_call *call, struct err
 	return ST_OK;
 }
 
-void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track)
+void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track, uint64_t correlation)
 {
 	uint32_t low = a->head, high = a->count, mid;
 
@@ -218,7 +218,8 @@ void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track)
 			high = mid;
 	}
 	for (; low < a->count && a->items[low].begin_ns == begin_ns; low++)
-		a->items[low].has_work |= a->items[low].track == track;
+		a->items[low].has_work |=
+			a->items[low].track == track && a->items[low].correlation == correlation;
 }
 
 const struct asked_call *asked_find(struct asked *a, uint64_t after_ns, uint64_t before_ns,

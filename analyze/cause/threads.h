@@ -43,7 +43,7 @@ struct ranges {
 
 /* Calls that put kernels on a GPU, in the order of their begin; those before `head` are over. */
 struct asked_call {
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns, correlation;
 	uint32_t name, track;
 	bool has_work; /* some of its work has begun */
 };
@@ -87,8 +87,8 @@ uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 
 /* Not earlier than the last one. */
 enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err);
-/* Work of the call on that thread which began then has begun. */
-void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track);
+/* Work of the call on that thread which began then, with that correlation, has begun. */
+void asked_work(struct asked *a, uint64_t begin_ns, uint32_t track, uint64_t correlation);
 /* Of the calls that began after `after_ns` and before `before_ns` the one that ended first, or
  * NULL; *lost: the same of those without work.  The others before it are forgotten: `after_ns`
  * never descends. */
