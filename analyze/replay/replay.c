@@ -172,10 +172,12 @@ static void hand_over(const struct replay *r, const struct thread *t, uint64_t n
 		depend(r, d, &step->last, 0);
 		return;
 	}
-	for (const struct thread *u = r->threads; t == step && u < r->threads + r->thread_count;
-	     u++)
+	for (size_t i = 0; t == step && i < r->thread_count; i++) {
+		const struct thread *u = &r->threads[i];
+
 		if (u != t && !u->depth && u->burst_ns > t->last.ns && u->last.ns <= now_ns)
 			depend(r, d, &u->last, 0);
+	}
 }
 
 /* What a call that ends has waited for on the GPU. */
@@ -195,8 +197,8 @@ static void wait_for_gpu(const struct replay *r, const struct replay_host *h, st
 	}
 	if (h->activity != REPLAY_SYNC)
 		return;
-	for (const struct stream *s = r->streams; s < r->streams + r->stream_count; s++) {
-		const struct done *one = done_by(s, h->begin_ns, latest_ns);
+	for (size_t i = 0; i < r->stream_count; i++) {
+		const struct done *one = done_by(&r->streams[i], h->begin_ns, latest_ns);
 
 		if (one && (!last || one->end.ns > last->end.ns))
 			last = one;
