@@ -373,7 +373,9 @@ time.sleep(30)
                 started = subprocess.Popen(
                     [os.path.join(common.BIN, "tacho-record"), "--out", self.path(way), "--",
                      common.sys.executable, program], cwd=self.folder, stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, env=common.clean_environment(), start_new_session=True)
+                    stderr=subprocess.PIPE, env=common.clean_environment(), start_new_session=True,
+                    # a shell's background job has it ignored, and so would the program
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
                 child = int(started.stdout.readline())
                 if way == "group":
                     os.killpg(started.pid, signal.SIGINT)
