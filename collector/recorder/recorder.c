@@ -58,7 +58,7 @@ static void take_left(struct server *s, size_t i)
 	pid_t child = fork();
 
 	if (child == 0)
-		_exit(!recorder_take_left(dead));
+		_exit(recorder_take_left(dead) ? EXIT_SUCCESS : EXIT_FAILURE);
 	if (child > 0)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;

@@ -51,7 +51,7 @@ void writer_has_stored(struct writer *w, bool closes)
 	for (size_t i = 0; i < w->probe_count; i++)
 		if (w->probes[i]->note_stored)
 			w->probes[i]->note_stored(parity);
-	if (arena_is_mine() && !w->is_last) {
+	if (a && arena_is_mine() && !w->is_last) {
 		bool is_file = w->store && w->store->type->path && !closes;
 		a->committed[parity].until = w->drained_until;
 		a->committed[parity].bytes = is_file ? w->store->type->bytes(w->store) : 0;

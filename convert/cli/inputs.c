@@ -122,7 +122,7 @@ static enum status whole_once(struct run *r, bool *again, struct error *err, con
 enum status convert_whole(struct run *r, struct error *err, const char **file)
 {
 	bool again = false;
-	enum status status;
+	enum status status = ST_OK;
 
 	TRY(need_folder(r, err));
 	do

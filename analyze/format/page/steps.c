@@ -293,7 +293,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		all[i].rank = i;
 		step_times_take(p, i, &steps, &all[i].times, b);
 	}
-	if (b->is_full)
+	if (b->is_full || !all)
 		return;
 	SORT_BY(all, count, DOWN(struct rank_row, times.median), UP(struct rank_row, rank));
 	add_section(b, "Steps", "Wall time of counted steps, ms; the slowest rank first");

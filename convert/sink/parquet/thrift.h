@@ -30,7 +30,7 @@ static inline void thrift_field(struct thrift *t, int number, enum thrift_type t
 /* An integer of either size: zigzag, then a varint. */
 static inline void thrift_put_int(struct thrift *t, int64_t v)
 {
-	buf_put_varint(t->out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+	buf_put_varint(t->out, zigzag(v));
 }
 
 static inline void thrift_i32(struct thrift *t, int number, int64_t v)
