@@ -26,7 +26,7 @@ struct engine_input {
 struct engine_window { /* of a rank, in one input */
 	uint64_t rank, pid, begin_ns, end_ns;
 	const char *host; /* a text of the tables */
-	const char *run;  /* its run id, likewise; NULL: none, or of a partial result */
+	const char *run;  /* its run id, also theirs; NULL: none, or of a partial result */
 	size_t input;
 	const char *path; /* of that input; set when the result is finished */
 };

@@ -39,7 +39,7 @@ static bool descends(pid_t pid, pid_t root)
 	return false;
 }
 
-/* Returns how many were told. */
+/* Sends the command to all recorded processes below `root`; returns how many have taken it. */
 static unsigned tell_all(pid_t root, const char *what)
 {
 	char reply[CONTROL_REPLY + 1];

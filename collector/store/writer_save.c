@@ -59,7 +59,7 @@ static void learn_steps(struct saver *s, struct thread_state *thread)
 	SET_RELAXED(thread->slow_ticks, ns_to_ticks(s->trigger.threshold_ns));
 }
 
-/* One that is not saved is told by those that are, and by tacho-record. */
+/* Logs that are saved, and tacho-record at the end, say how many slow steps were not. */
 static void count_slow(struct writer *w, const struct trigger_fired *slow)
 {
 	struct saver *s = &w->saver;

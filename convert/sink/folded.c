@@ -31,7 +31,7 @@ struct folded_line {
 struct folded_sink {
 	struct sink base;
 	struct folded_rows gpu, host;
-	bool is_alone; /* the rank need not be told */
+	bool is_alone; /* there is one process: stacks do not begin with its rank */
 	struct buf texts;
 	struct folded_line *lines;
 	size_t line_count, line_cap;

@@ -190,7 +190,7 @@ def observe(command, done, as_nobody=False):
         process.communicate()
     with os.fdopen(report, "rb") as f:
         told = f.read() if status != "hangs" else b""
-    # what an old Python is told, once, by design
+    # what tacho.py says once under an old Python, by design
     err = re.sub(rb"tacho: Python [23]\.\d+ is older than [^\n]*\n", b"", err)
     # numbers of processes and threads, and addresses, in what sanitizers and runtimes print
     err = re.sub(rb"0x[0-9a-f]+|==\d+==|pid=\d+|\(\d+\)|T\d+\b", b"*", err)

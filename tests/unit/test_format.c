@@ -485,7 +485,7 @@ void test_format_csv(void)
 	unlink(path);
 }
 
-/* Kernels that differ in what a short name leaves out are two rows that can be told apart. */
+/* Kernels that differ in what a short name leaves out are two rows that look different. */
 void test_format_short_names_apart(void)
 {
 	static const char text[] =

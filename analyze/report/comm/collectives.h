@@ -28,7 +28,7 @@ struct coll_match { /* an index of a communicator and operation; what the ranks 
 	uint64_t least_ns, second_ns;
 	uint64_t least_exposed_ns;   /* of the one with the shortest time */
 	uint64_t place, bytes;       /* of the first that came */
-	const char *type;            /* likewise */
+	const char *type;            /* of the first that came */
 	uint32_t count, last, least; /* members */
 	uint32_t number;             /* unique over all communicators */
 	bool twice;                  /* on one rank, or not alike */
