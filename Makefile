@@ -10,7 +10,9 @@
 # make fuzz T=60   every reader under libFuzzer, T seconds each; AFL=1: under AFL++
 # make regenerate  schemas and expected outputs, from the code
 # make install     PREFIX=/usr/local DESTDIR=; make uninstall
-# make wheel       the Python package with the library and all tools inside, for pip
+# make wheel       the Python package with the library and all tools inside, for pip; GLIBC=2.28 for
+#                  machines with an older C library than this one
+# make deb         a package for this release of Debian or Ubuntu
 #
 # SAN=1 builds with the address and undefined sanitizers, TSAN=1 with the thread sanitizer, COV=1
 # for `make coverage`, each in a folder of its own; WERROR=1 makes warnings errors; V=1 shows
@@ -67,10 +69,10 @@ READING     := $(call in,convert/base convert/input convert/name convert/spool c
 OUTPUT      := $(call in,convert/output)
 WRITING     := $(call in,convert/sink convert/sink/*)
 CONVERT_CLI := $(call in,convert/cli)
-ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine replay report report/* findings format \
+ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine replay model report report/* findings format \
 	format/* explain))
 ANALYZE_CLI := $(filter-out analyze/cli/mpi_plugin.c,$(call in,analyze/cli))
-RECORD      := $(call in,collector/record collector/recorder) collector/probe/api/probe.c
+RECORD      := $(call in,collector/record collector/recorder) $(addprefix collector/probe/,api/probe.c nvtx/probe.c)
 PROBES      := $(wildcard collector/probe/probe_list.c collector/probe/*/probe.c)
 LIBTACHO    := $(call in,$(addprefix collector/,api arena config control schedule session store probe probe/*))
 # What of the library tools and unit tests link: all but its constructor and the probes themselves.
@@ -267,9 +269,17 @@ check-big: all
 	$(Q)B=$(B) ONLY_MAKE=1 sh tests/clients/run.sh xprof
 	$(Q)$(B)/clients-xprof-venv/bin/python tests/clients/xprof/big_xspace.py --bin $(B)
 
+# What is fetched first and takes minutes: NVIDIA's own CUPTI of each version beside what we know of it.
+.PHONY: check-long
+check-long: fake
+	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
 	$(Q)B=$(B) sh tests/gpu/check_gpu.sh
+# All of that in one folder, for a machine that has a GPU and nothing of ours.
+.PHONY: gpu-kit
+gpu-kit:
+	$(Q)B=$(B) CC=$(CC) MAKE=$(MAKE) sh tests/gpu/kit.sh
 bench-gpu: all
 	$(Q)B=$(B) sh tests/gpu/bench_gpu.sh
 

@@ -36,10 +36,11 @@ rules() {
 	convert/cli                convert analyze schemas
 	analyze/timeline           convert/(stage|name|source) schemas
 	analyze/cause              analyze/timeline convert/(stage|name|source) schemas
-	analyze/engine             analyze/(timeline|cause) convert/(base|input|stage|name|source) schemas
+	analyze/engine             analyze/(timeline|cause|model) convert/(base|input|stage|name|source) schemas
 	analyze/replay             convert/name schemas
-	analyze/report             analyze/(timeline|cause|engine|replay|findings) convert/(base|stage|name|source) schemas
-	analyze/findings           analyze/(timeline|cause|engine|report) convert/(base|stage|name|source) schemas
+	analyze/model              schemas
+	analyze/report             analyze/(timeline|cause|engine|model|replay|findings) convert/(base|stage|name|source) schemas
+	analyze/findings           analyze/(timeline|cause|engine|model|report) convert/(base|stage|name|source) schemas
 	analyze/format             analyze/(timeline|cause|engine|report|findings) convert/(base|stage|source|output) schemas
 	analyze/explain            analyze/(timeline|cause|engine|report|findings|format) convert/(base|stage|source) schemas
 	analyze/cli                analyze convert schemas

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a set of commands needs and this machine lacks (Debian, Ubuntu), and says so.  With
 # --print it installs nothing: it prints the command that would, and fails.
-# usage: packages.sh [--print] SET...      sets: build check wheels whole mpi bench clang afl linear static clients, and folders of tests/clients
+# usage: packages.sh [--print] SET...      sets: build check wheels whole portable deb new-user mpi bench clang afl linear static clients, and folders of tests/clients
 set -eu
 only_print=
 [ "${1:-}" != --print ] || { only_print=1; shift; }
@@ -27,6 +27,11 @@ rows() {
 	whole   command:groff            groff-base
 	whole   python:ensurepip         python3-venv
 	wheels  python:ensurepip         python3-venv
+	portable python:ensurepip        python3-venv
+	portable command:dpkg-source     dpkg-dev
+	portable command:tclsh           tcl
+	deb     command:dpkg-shlibdeps   dpkg-dev
+	new-user command:debootstrap     debootstrap
 	mpi     command:mpicc            libopenmpi-dev
 	mpi     command:mpirun           openmpi-bin
 	bench   command:bc               bc
@@ -46,6 +51,7 @@ rows() {
 	clients command:node             nodejs
 	clients command:chromium         chromium
 	frameworks file:/usr/lib/python3/dist-packages/torch  python3-torch
+	flame    command:go              golang-go
 	perfetto file:/usr/lib/javascript/webcomponentsjs-custom-element-v0/CustomElements.js  libjs-webcomponentsjs-custom-element-v0
 	ROWS
 }

@@ -133,7 +133,7 @@ void causes_close(struct causes *c)
 	free(c->is_pageable);
 	free(c->is_pageable_schema);
 	free(c->is_python);
-	free(c->pieces);
+	free(c->idle);
 	free(c);
 }
 
@@ -245,15 +245,17 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 {
 	struct cause_thread *t = cause_thread(c, e->track);
 	enum call_class class = causes_call_class(c, e->name);
+	const struct range *frame;
 	struct span one;
 
 	TRY(cover(p, t, e, err));
-	if (t->python.cap && e->correlation)
+	if (t->python.cap && e->correlation) {
+		frame = ranges_find(&t->python, e->begin_ns, e->begin_ns + 1);
 		TRY(frames_put(&t->frames,
-			       &(struct call_frame){
-				       e->begin_ns, e->correlation,
-				       ranges_find(&t->python, e->begin_ns, e->begin_ns + 1) },
+			       &(struct call_frame){ e->begin_ns, e->correlation,
+						     frame ? frame->name : 0 },
 			       err));
+	}
 	if (class == CALL_OTHER || class == CALL_COPY)
 		return ST_OK;
 	one = span_of(e);
@@ -303,8 +305,14 @@ static enum status range_put(struct causes *c, struct cause_process *p, const st
 	TRY(cover(p, t, e, err));
 	if (!c->how.owners)
 		return ST_OK;
-	return ranges_put(e->subkind == RANGE_PYTHON ? &t->python : &t->named, e->begin_ns,
-			  e->end_ns, e->name, &p->keep, err);
+	struct range range = {
+		.begin_ns = e->begin_ns,
+		.end_ns = e->end_ns,
+		.name = e->name,
+		.node = trace_path(c->how.trace, e->path, e->name, e->subkind),
+	};
+	return ranges_put(e->subkind == RANGE_PYTHON ? &t->python : &t->named, range, &p->keep,
+			  err);
 }
 
 static enum status overhead_put(struct causes *c, struct cause_process *p, const struct event *e,
@@ -546,14 +554,14 @@ static enum status lost_take(struct causes *c, struct error *err)
 	return ST_OK;
 }
 
-enum status causes_put(struct causes *c, const struct batch *in, const struct piece **pieces,
+enum status causes_put(struct causes *c, const struct batch *in, const struct idle_segment **idle,
 		       size_t *count, struct error *err)
 {
 	uint32_t process;
 	size_t i;
 
 	c->batch = in;
-	c->piece_count = 0;
+	c->idle_count = 0;
 	for (process = 1; process <= c->process_count; process++)
 		c->processes[process].step_thread = context_step_thread(c->how.context, process);
 	for (i = 0; i < in->interval_count; i++)
@@ -566,22 +574,22 @@ enum status causes_put(struct causes *c, const struct batch *in, const struct pi
 		TRY(gaps_resolve(c, &c->processes[process], false, err));
 		settle(c, process);
 	}
-	*pieces = c->pieces;
-	*count = c->piece_count;
+	*idle = c->idle;
+	*count = c->idle_count;
 	return ST_OK;
 }
 
-enum status causes_end(struct causes *c, const struct piece **pieces, size_t *count,
+enum status causes_end(struct causes *c, const struct idle_segment **idle, size_t *count,
 		       struct error *err)
 {
 	uint32_t process;
 
-	c->piece_count = 0;
+	c->idle_count = 0;
 	TRY(lost_take(c, err));
 	TRY(gaps_take(c, err));
 	for (process = 0; process <= c->process_count; process++)
 		TRY(gaps_resolve(c, &c->processes[process], true, err));
-	*pieces = c->pieces;
-	*count = c->piece_count;
+	*idle = c->idle;
+	*count = c->idle_count;
 	return ST_OK;
 }

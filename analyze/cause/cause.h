@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cause.h - why a GPU did nothing: each gap of the sweep cut into pieces with one cause and one
- * owner each (DEFINITIONS.md 6).  The pieces of a gap tile it, so the causes of a GPU add up to
- * its lead, idle and tail, to the nanosecond.
+ * cause.h - why a GPU did nothing: each gap of the sweep split into segments with one cause and one
+ * owner each (DEFINITIONS.md 6).  The idle segments of a gap tile it, so the causes of a GPU add up
+ * to its lead, idle and tail, to the nanosecond.
  *
  * A gap is resolved when what the step thread did in it is final, which may be later than the
  * pull that ended it.  What hosts did is kept as long as a gap may still need it; past a ceiling
@@ -40,13 +40,14 @@ enum cause {
 const char *cause_word(enum cause cause);
 const char *cause_meaning(enum cause cause);
 
-struct piece { /* one cause, one owner; of one gap */
+struct idle_segment { /* one cause, one owner; of one gap */
 	uint64_t begin_ns, end_ns;
 	uint64_t gap_begin_ns, gap_end_ns; /* of the whole gap */
 	uint32_t gpu;
 	uint32_t thread;        /* track of the owner; 0: nobody's */
 	uint32_t range, python; /* names: the innermost that cover most of it; 0: none */
-	uint32_t call;          /* name of the call or record behind the cause; 0: none */
+	uint32_t path; /* ends with the inner one of both; of a launch: its own; 0: unknown */
+	uint32_t call; /* name of the call or record behind the cause; 0: none */
 	uint8_t cause;
 	uint8_t phase;     /* of CAUSE_HOST and CAUSE_DATA; of what was launched: its own */
 	uint8_t part;      /* enum part of the gap */
@@ -66,10 +67,10 @@ struct cause_request {
 enum status causes_open(struct causes **out, const struct cause_request *how, struct error *err);
 /* After sweep_put() of the same pull.  Pieces are borrowed until the next call; per GPU in time
  * order. */
-enum status causes_put(struct causes *c, const struct batch *in, const struct piece **pieces,
+enum status causes_put(struct causes *c, const struct batch *in, const struct idle_segment **idle,
 		       size_t *count, struct error *err);
 /* After sweep_end(): the rest. */
-enum status causes_end(struct causes *c, const struct piece **pieces, size_t *count,
+enum status causes_end(struct causes *c, const struct idle_segment **idle, size_t *count,
 		       struct error *err);
 void causes_close(struct causes *c); /* accepts NULL */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One gap, cut into pieces (DEFINITIONS.md 6). */
+/* One gap, split into idle segments (DEFINITIONS.md 6). */
 #include "analyze/cause/internal.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct walk {
 	const struct idle_gap *gap;
 	uint32_t thread; /* where calls are looked up, now */
 	bool after_sync;
-	struct piece piece; /* not given yet; begin_ns == end_ns: none */
+	struct idle_segment idle; /* not given yet; begin_ns == end_ns: none */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -39,7 +39,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* ---- pieces ----------------------------------------------------------------------------- */
+/* ---- idle segments --------------------------------------------------------------------- */
 
 static bool is_launched(uint8_t cause)
 {
@@ -47,50 +47,59 @@ static bool is_launched(uint8_t cause)
 }
 
 /* What a launch was called from is known since then, whatever its thread does meanwhile. */
-static void own_launch(const struct walk *w, const struct cause_thread *t, struct piece *piece)
+static void own_launch(const struct walk *w, const struct cause_thread *t,
+		       struct idle_segment *idle)
 {
 	uint32_t owner = trace_owner(w->c->how.trace, w->gap->launch_path);
 
-	piece->python = frames_find(&t->frames, w->gap->launch_begin_ns, w->gap->correlation);
+	idle->python = frames_find(&t->frames, w->gap->launch_begin_ns, w->gap->correlation);
 	if (owner <= w->c->name_count && w->c->is_python[owner] == 1)
-		piece->python = owner;
-	piece->range = owner == piece->python ? 0 : owner;
+		idle->python = owner;
+	idle->range = owner == idle->python ? 0 : owner;
+	idle->path = w->gap->launch_path;
 }
 
-static void own(const struct walk *w, struct piece *piece)
+static void own(const struct walk *w, struct idle_segment *idle)
 {
-	const struct cause_thread *t = cause_thread(w->c, piece->thread);
+	const struct cause_thread *t = cause_thread(w->c, idle->thread);
+	const struct range *named, *python;
 
-	if (!piece->thread || !w->c->how.owners)
+	if (!idle->thread || !w->c->how.owners)
 		return;
-	if (is_launched(piece->cause)) {
-		own_launch(w, t, piece);
+	if (is_launched(idle->cause)) {
+		own_launch(w, t, idle);
 		return;
 	}
-	piece->range = ranges_find(&t->named, piece->begin_ns, piece->end_ns);
-	piece->python = ranges_find(&t->python, piece->begin_ns, piece->end_ns);
+	named = ranges_find(&t->named, idle->begin_ns, idle->end_ns);
+	python = ranges_find(&t->python, idle->begin_ns, idle->end_ns);
+	idle->range = named ? named->name : 0;
+	idle->python = python ? python->name : 0;
+	if (named && (!python || python->begin_ns < named->begin_ns))
+		idle->path = named->node;
+	else if (python)
+		idle->path = python->node;
 }
 
 static enum status flush(struct walk *w, struct error *err)
 {
 	struct causes *c = w->c;
-	size_t cap = c->piece_cap ? c->piece_cap * 2 : 256;
-	struct piece *wider;
+	size_t cap = c->idle_cap ? c->idle_cap * 2 : 256;
+	struct idle_segment *wider;
 
-	if (w->piece.begin_ns == w->piece.end_ns)
+	if (w->idle.begin_ns == w->idle.end_ns)
 		return ST_OK;
-	if (c->piece_count == c->piece_cap) {
+	if (c->idle_count == c->idle_cap) {
 		if (cap > PIECES_MAX)
 			return fail(err, ST_CEILING, NOWHERE, "too many idle gaps at once");
-		wider = realloc(c->pieces, cap * sizeof(*wider));
+		wider = realloc(c->idle, cap * sizeof(*wider));
 		if (!wider)
 			return fail(err, ST_MEMORY, NOWHERE, "no memory for idle gaps");
-		c->pieces = wider;
-		c->piece_cap = cap;
+		c->idle = wider;
+		c->idle_cap = cap;
 	}
-	own(w, &w->piece);
-	c->pieces[c->piece_count++] = w->piece;
-	w->piece.begin_ns = w->piece.end_ns;
+	own(w, &w->idle);
+	c->idle[c->idle_count++] = w->idle;
+	w->idle.begin_ns = w->idle.end_ns;
 	return ST_OK;
 }
 
@@ -103,7 +112,7 @@ struct reason {
 static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uint64_t end_ns,
 		       struct error *err)
 {
-	struct piece *p = &w->piece;
+	struct idle_segment *p = &w->idle;
 
 	if (begin_ns >= end_ns)
 		return ST_OK;
@@ -113,7 +122,7 @@ static enum status add(struct walk *w, struct reason why, uint64_t begin_ns, uin
 		return ST_OK;
 	}
 	TRY(flush(w, err));
-	*p = (struct piece){
+	*p = (struct idle_segment){
 		.begin_ns = begin_ns,
 		.end_ns = end_ns,
 		.gap_begin_ns = w->gap->begin_ns,

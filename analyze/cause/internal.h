@@ -49,9 +49,9 @@ struct causes {
 	uint32_t *process_of_track;
 	uint32_t track_count, process_count, name_count, schema_count;
 	size_t lost_count; /* of the trace's intervals with lost records, those that were taken */
-	uint64_t lost_end_ns; /* of the last of them, which may grow */
-	struct piece *pieces; /* of this call */
-	size_t piece_count, piece_cap;
+	uint64_t lost_end_ns;      /* of the last of them, which may grow */
+	struct idle_segment *idle; /* of this call */
+	size_t idle_count, idle_cap;
 };
 
 /* A call so long is the first use of something: code is loaded, a stream or a library made.  A loop
@@ -72,7 +72,7 @@ static inline struct cause_thread *cause_thread(const struct causes *c, uint32_t
 	return &c->threads[track <= c->track_count ? track : 0];
 }
 
-/* `gap` to pieces; all that it needs of the process is final, or never will be. */
+/* Splits `gap` into idle segments; all that it needs of the process is final, or never will be. */
 enum status cause_walk(struct causes *c, struct cause_process *p, const struct idle_gap *gap,
 		       struct error *err);
 

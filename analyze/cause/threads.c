@@ -154,17 +154,16 @@ static enum status ranges_room(struct ranges *r, struct keep *k, struct error *e
 	return ST_OK;
 }
 
-enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uint32_t name,
-		       struct keep *k, struct error *err)
+enum status ranges_put(struct ranges *r, struct range one, struct keep *k, struct error *err)
 {
-	if (begin_ns >= end_ns || end_ns <= k->unsettled_ns)
+	if (one.begin_ns >= one.end_ns || one.end_ns <= k->unsettled_ns)
 		return ST_OK;
 	TRY(ranges_room(r, k, err));
-	ranges_append(r, (struct range){ begin_ns, end_ns, name, 0 });
+	ranges_append(r, one);
 	return ST_OK;
 }
 
-uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
+const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t half_ns = (end_ns - begin_ns) / 2, middle_ns = begin_ns + half_ns;
 	uint32_t low = 0, high = r->count, mid;
@@ -182,11 +181,11 @@ uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns)
 		uint64_t to_ns = one->end_ns < end_ns ? one->end_ns : end_ns;
 
 		if (to_ns > from_ns && to_ns - from_ns > half_ns)
-			return one->name;
+			return one;
 		/* What has ended by the middle hides only what has, too. */
 		low = one->end_ns <= middle_ns ? one->outer : low - 1;
 	}
-	return 0;
+	return NULL;
 }
 
 /* ---- calls whose work may be missing ----------------------------------------------------- */

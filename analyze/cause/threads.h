@@ -33,8 +33,8 @@ struct spans {
 
 struct range {
 	uint64_t begin_ns, end_ns;
-	uint32_t name;
-	uint32_t outer; /* index + 1 of the last one before that ends later; 0 none */
+	uint32_t name, node; /* node: its own in the calling-context tree */
+	uint32_t outer;      /* index + 1 of the last one before that ends later; 0 none */
 };
 struct ranges {
 	struct range *items;
@@ -79,11 +79,10 @@ static inline uint32_t spans_find(const struct spans *s, uint64_t at_ns)
 	return spans_search(s, at_ns);
 }
 
-/* Not earlier than the last one. */
-enum status ranges_put(struct ranges *r, uint64_t begin_ns, uint64_t end_ns, uint32_t name,
-		       struct keep *k, struct error *err);
-/* 0: none. */
-uint32_t ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
+/* Not earlier than the last one; `outer` is found here. */
+enum status ranges_put(struct ranges *r, struct range one, struct keep *k, struct error *err);
+/* Until the next is put; NULL: none. */
+const struct range *ranges_find(const struct ranges *r, uint64_t begin_ns, uint64_t end_ns);
 
 /* Not earlier than the last one. */
 enum status asked_put(struct asked *a, const struct asked_call *call, struct error *err);

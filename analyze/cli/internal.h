@@ -18,7 +18,8 @@ struct tool {
 	const struct report_type *reports[REPORTS_ASKED + 1];
 	const struct format_type *format;
 	struct name_rules *rules;
-	struct edit_set *edits; /* of --what-if */
+	struct edit_set *edits;   /* of --what-if */
+	struct peaks_file *peaks; /* of --peaks */
 	size_t edit_count;
 	uint32_t rules_crc; /* of the file of --phases; 0: the defaults */
 	bool is_far;        /* standard output is not what it seems: mpirun hands it on */
@@ -60,6 +61,15 @@ enum status run_partial(struct tool *t, char **operands, size_t count, struct er
 enum status run_merge(struct tool *t, char **operands, size_t count, struct error *err);
 enum status run_explain(struct tool *t, char **operands, size_t count, struct error *err);
 enum status run_diff(struct tool *t, char **operands, size_t count, struct error *err);
+/* With --baseline and without --diff: keeps the run under the name. */
+enum status run_baseline(struct tool *t, char **operands, size_t count, struct error *err);
+/* The file of a named baseline; freed with free().  NULL: no memory. */
+char *baseline_path(const char *name);
+/* Whether a file is one that --partial wrote. */
+bool partial_is(const char *path);
+/* Reads one into `r`, which engine_result_init() made; *settings as in engine_partial_take(). */
+enum status partial_read(const struct tool *t, const char *path, struct engine_result *r,
+			 const char **settings, struct error *err);
 /* Appends the options that a partial result depends on, as one text. */
 void partial_settings(const struct tool *t, struct buf *out);
 bool partial_is_filtered(const char *settings);

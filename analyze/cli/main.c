@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tacho-analyze: inputs to a report. */
 #include "analyze/cli/internal.h"
+#include "analyze/cli/mcp.h"
 
 #include "analyze/format/diff/diff.h"
 #include "analyze/format/format_list.h"
+#include "analyze/model/peaks.h"
 #include "analyze/replay/edit.h"
 #include "analyze/report/report_list.h"
 #include "convert/base/temporary.h"
@@ -30,7 +32,7 @@ static void put_help(const struct option_set *sets, struct buf *out)
 	buf_put_text(out, "usage: tacho-analyze INPUT... [options]\n"
 			  "       tacho-analyze --partial OUT INPUT...   --merge PARTIAL...\n"
 			  "       tacho-analyze --diff A B [--fail-over 2%]   "
-			  "--explain FIGURE [INPUT...]\n"
+			  "--explain FIGURE [INPUT...]   --mcp FOLDER\n"
 			  "An INPUT is a trace, a folder of traces, or - for standard input.\n\n");
 	option_help(sets, out);
 	buf_put_text(out, "\nreports:\n");
@@ -57,29 +59,45 @@ static enum status print_about(struct tool *t, const struct option_set *sets, st
 
 /* ---- a run ------------------------------------------------------------------------------ */
 
+/* All of a small file that an option names; the text is the caller's to free. */
+static enum status file_load(const char *option, const char *path, char **text, size_t *len,
+			     struct error *err)
+{
+	FILE *f = fopen(path, "rb");
+
+	if (!f)
+		return fail(err, ST_IO, NOWHERE, "--%s: %s: cannot be opened", option, path);
+	*text = malloc(RULES_MAX + 1);
+	*len = *text ? fread(*text, 1, RULES_MAX + 1, f) : 0;
+	fclose(f);
+	if (!*text)
+		return fail_memory(err);
+	if (*len <= RULES_MAX)
+		return ST_OK;
+	free(*text);
+	return fail(err, ST_CEILING, NOWHERE, "--%s: %s: over 1 MiB", option, path);
+}
+
 static enum status rules_load(struct tool *t, struct error *err)
 {
 	struct error own = { 0 };
 	enum status status;
 	char *text;
 	size_t len;
-	FILE *f;
 
+	if (t->own.peaks) {
+		TRY(file_load("peaks", t->own.peaks, &text, &len, err));
+		status = peaks_load(&t->peaks, text, len, &own);
+		free(text);
+		if (status != ST_OK)
+			return fail(err, status, NOWHERE, "--peaks: %s: %s", t->own.peaks,
+				    own.text);
+	}
 	if (!t->own.phases)
 		return name_rules_new(&t->rules, NULL, 0, err);
-	f = fopen(t->own.phases, "rb");
-	if (!f)
-		return fail(err, ST_IO, NOWHERE, "--phases: %s: cannot be opened", t->own.phases);
-	text = malloc(RULES_MAX + 1);
-	len = text ? fread(text, 1, RULES_MAX + 1, f) : 0;
-	fclose(f);
-	if (!text)
-		return fail_memory(err);
-	if (len > RULES_MAX)
-		status = fail(&own, ST_CEILING, NOWHERE, "over 1 MiB");
-	else
-		status = name_rules_new(&t->rules, text, len, &own);
-	t->rules_crc = len <= RULES_MAX ? crc32c(0, text, len) : 0;
+	TRY(file_load("phases", t->own.phases, &text, &len, err));
+	status = name_rules_new(&t->rules, text, len, &own);
+	t->rules_crc = crc32c(0, text, len);
 	free(text);
 	if (status != ST_OK)
 		return fail(err, status, NOWHERE, "--phases: %s: %s", t->own.phases, own.text);
@@ -107,7 +125,7 @@ static enum status settle(struct tool *t, struct error *err)
 		what_if_report(t->reports);
 	}
 	if (t->own.compat)
-		compat_report(t->reports);
+		compat_report(t->own.compat, t->reports);
 	t->format = format_find(t->own.format);
 	if (!t->format)
 		return format_unknown(t->own.format, err);
@@ -124,10 +142,15 @@ static enum status run(struct tool *t, char **operands, size_t count, struct err
 	enum status status;
 
 	TRY(settle(t, err));
+	if (t->own.mcp)
+		return count ? fail(err, ST_USAGE, NOWHERE, "--mcp takes a folder and no inputs")
+			     : mcp_serve(t->own.mcp, err);
 	if (t->own.explain)
 		return run_explain(t, operands, count, err);
 	if (t->own.diff)
 		return run_diff(t, operands, count, err);
+	if (t->own.baseline)
+		return run_baseline(t, operands, count, err);
 	if (t->own.merge)
 		return run_merge(t, operands, count, err);
 	if (t->own.partial)
@@ -172,6 +195,7 @@ int main(int argc, char **argv)
 		tool_complain(NULL, &err);
 	name_rules_free(t.rules);
 	free(t.edits);
+	peaks_free(t.peaks);
 	buf_release(&t.page);
 	return status_exit(status);
 }

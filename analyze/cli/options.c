@@ -2,6 +2,7 @@
 #include "analyze/cli/options.h"
 
 #include "analyze/report/hta/hta.h"
+#include "analyze/report/where/averages.h"
 #include "analyze/report/report_list.h"
 #include "convert/stage/options.h"
 
@@ -20,6 +21,10 @@ const struct option analyze_options[] = {
 	  AT(phases), NULL },
 	{ "view", 0, OPTION_TEXT, "NAME", "phases as others print them: lightning or metrics",
 	  AT(view), NULL },
+	{ "peaks", 0, OPTION_TEXT, "FILE",
+	  "peaks of GPUs for the report roofline instead of those of data sheets: lines as 'H100: "
+	  "bf16=989 memory=3350'",
+	  AT(peaks), NULL },
 	{ "what-if", 0, OPTION_TEXT, "EDITS",
 	  "what a step would take if something were changed: data=0, launch=graph, host:PHASE=F, "
 	  "kernel:GLOB=F, comm=F, comm=overlap, link=Nx, copy=F, cause:NAME=F; with commas between "
@@ -39,6 +44,13 @@ const struct option analyze_options[] = {
 	  "exit 3 if B's steps are slower by so much and that "
 	  "is no chance",
 	  AT(fail_over), "2%" },
+	{ "baseline", 0, OPTION_TEXT, "NAME",
+	  "keep this run as .tacho-baselines/NAME; with --diff, compare one input with it",
+	  AT(baseline), NULL },
+	{ "junit", 0, OPTION_TEXT, "FILE", "with --diff: write the verdict as JUnit's XML too",
+	  AT(junit), NULL },
+	{ "annotate", 0, OPTION_FLAG, NULL,
+	  "with --diff: print the verdict as an annotation of GitHub too", AT(annotate), NULL },
 	{ "partial", 0, OPTION_TEXT, "OUT",
 	  "write what was found in these inputs, of every report, "
 	  "for --merge",
@@ -47,12 +59,17 @@ const struct option analyze_options[] = {
 	  AT(merge), NULL },
 	{ "compat", 0, OPTION_TEXT, "NAME",
 	  "the figures of another tool by its own definitions "
-	  "instead of reports: hta",
+	  "instead of reports: hta, pytorch, or pytorch-ops: key_averages() without Python "
+	  "functions",
 	  AT(compat), NULL },
 	{ "explain", 0, OPTION_TEXT, "FIGURE",
 	  "what a figure means - any name on a page or in JSON - "
 	  "and, of inputs, the events behind it",
 	  AT(explain), NULL },
+	{ "mcp", 0, OPTION_TEXT, "FOLDER",
+	  "serve the Model Context Protocol on standard input and output: tools that read traces "
+	  "below the folder",
+	  AT(mcp), NULL },
 	{ .name = NULL },
 };
 
@@ -72,13 +89,37 @@ size_t run_number(const struct analyze_options *o)
 	return end && !*end ? number : 0;
 }
 
+/* NULL: there is none. */
+static const struct report_type *compat_find(const char *name)
+{
+	static const struct report_type *const all[] = { &report_compat_hta, &report_compat_pytorch,
+							 &report_compat_pytorch_ops };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i]->name, name))
+			return all[i];
+	return NULL;
+}
+
 enum status analyze_options_check(const struct analyze_options *o, struct error *err)
 {
 	if (o->merge + (o->partial != NULL) + o->diff + (o->explain != NULL) > 1)
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--partial, --merge, --diff and --explain: one of them");
-	if (o->compat && strcmp(o->compat, "hta"))
-		return fail(err, ST_USAGE, NOWHERE, "--compat %.40s: hta", o->compat);
+	if ((o->junit || o->annotate) && !o->diff)
+		return fail(err, ST_USAGE, NOWHERE, "--junit and --annotate: with --diff");
+	if (o->baseline && (o->merge || o->partial || o->explain || o->compat))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--baseline: not with --partial, --merge, --explain or --compat");
+	if (o->baseline && (o->baseline[0] == '.' || !o->baseline[0] || strchr(o->baseline, '/')))
+		return fail(err, ST_USAGE, NOWHERE, "--baseline %.40s: a name, not a path",
+			    o->baseline);
+	if (o->mcp && (o->merge || o->partial || o->diff || o->explain))
+		return fail(err, ST_USAGE, NOWHERE,
+			    "--mcp: not with --partial, --merge, --diff or --explain");
+	if (o->compat && !compat_find(o->compat))
+		return fail(err, ST_USAGE, NOWHERE, "--compat %.40s: hta, pytorch, pytorch-ops",
+			    o->compat);
 	if (o->compat && (o->merge || o->partial || o->diff))
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--compat: not with --partial, --merge or --diff");
@@ -99,10 +140,10 @@ enum wording options_view(const struct analyze_options *o)
 	return !strcmp(o->view, "lightning") ? VIEW_LIGHTNING : VIEW_METRICS;
 }
 
-void compat_report(const struct report_type *out[REPORTS_ASKED + 1])
+void compat_report(const char *name, const struct report_type *out[REPORTS_ASKED + 1])
 {
 	memset(out, 0, (REPORTS_ASKED + 1) * sizeof(*out));
-	out[0] = &report_compat_hta;
+	out[0] = compat_find(name);
 }
 
 void what_if_report(const struct report_type *out[REPORTS_ASKED + 1])

@@ -5,11 +5,14 @@
 #include "analyze/engine/partial.h"
 #include "analyze/report/report_list.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PARTIAL_MAX ((size_t)4 << 30)
+#define BASELINES   ".tacho-baselines"
 enum { CHUNK_BYTES = 1 << 20 };
 
 void partial_settings(const struct tool *t, struct buf *out)
@@ -38,7 +41,7 @@ enum status partial_make(struct tool *t, char *const *paths, size_t count, struc
 	struct buf settings;
 	enum status status;
 
-	how.reports = report_types;
+	how.reports = report_parts;
 	how.pictures = PICTURES_FINE;
 	how.is_part = true;
 	buf_init(&settings, CHUNK_BYTES);
@@ -100,34 +103,74 @@ bool partial_is_filtered(const char *settings)
 	return settings && !strncmp(settings, "cut=1", 5);
 }
 
+bool partial_is(const char *path)
+{
+	char head[sizeof(PARTIAL_MAGIC) - 1];
+	FILE *f = fopen(path, "rb");
+	bool is = f && fread(head, 1, sizeof(head), f) == sizeof(head) &&
+		  !memcmp(head, PARTIAL_MAGIC, sizeof(head));
+
+	if (f)
+		fclose(f);
+	return is;
+}
+
+enum status partial_read(const struct tool *t, const char *path, struct engine_result *r,
+			 const char **settings, struct error *err)
+{
+	struct error own = { .at = NOWHERE };
+	enum status status;
+	struct buf bytes;
+
+	buf_init(&bytes, PARTIAL_MAX);
+	status = input_keep(path, &own);
+	if (status == ST_OK)
+		status = file_read(path, &bytes, &own);
+	if (status == ST_OK)
+		status = engine_partial_take(r, bytes.data, bytes.len,
+					     (size_t)t->common.memory_bytes, settings, &own);
+	buf_release(&bytes);
+	return status == ST_OK ? ST_OK : fail(err, status, NOWHERE, "%.120s: %s", path, own.text);
+}
+
+char *baseline_path(const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", BASELINES, name) < 0 ? NULL : path;
+}
+
+enum status run_baseline(struct tool *t, char **operands, size_t count, struct error *err)
+{
+	char *path = baseline_path(t->own.baseline);
+	enum status status;
+
+	if (!path)
+		return fail_memory(err);
+	if (mkdir(BASELINES, 0777) != 0 && errno != EEXIST)
+		status = fail(err, ST_IO, NOWHERE, "%s: %s", BASELINES, strerror(errno));
+	else {
+		t->own.partial = path;
+		status = run_partial(t, operands, count, err);
+	}
+	free(path);
+	return status;
+}
+
 enum status run_merge(struct tool *t, char **operands, size_t count, struct error *err)
 {
 	struct engine_result result;
 	const char *settings = NULL;
 	enum status status;
-	struct buf bytes;
 
 	if (!filter_is_empty(&t->filter) || t->own.per_step || t->own.phases)
 		return fail(err, ST_USAGE, NOWHERE,
 			    "--merge: cuts, --phases and --per-step belong to --partial");
 	if (!count)
 		return fail(err, ST_USAGE, NOWHERE, "no input; see --help");
-	buf_init(&bytes, PARTIAL_MAX);
 	status = engine_result_init(&result, t->reports, (size_t)t->common.memory_bytes, err);
-	for (size_t i = 0; i < count && status == ST_OK; i++) {
-		struct error one = { .at = NOWHERE };
-
-		status = input_keep(operands[i], &one);
-		if (status == ST_OK)
-			status = file_read(operands[i], &bytes, &one);
-		if (status == ST_OK)
-			status = engine_partial_take(&result, bytes.data, bytes.len,
-						     (size_t)t->common.memory_bytes, &settings,
-						     &one);
-		if (status != ST_OK)
-			fail(err, status, NOWHERE, "%.120s: %s", operands[i], one.text);
-	}
-	buf_release(&bytes);
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		status = partial_read(t, operands[i], &result, &settings, err);
 	if (status == ST_OK)
 		status = tool_conclude(t, &result, partial_is_filtered(settings), err);
 	engine_result_release(&result);

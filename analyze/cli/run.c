@@ -66,6 +66,7 @@ struct engine_request tool_request(struct tool *t, char *const *paths, size_t co
 		.filter = &t->filter,
 		.per_step = t->own.per_step,
 		.edits = t->edits,
+		.peaks = t->peaks,
 		.edit_count = t->edit_count,
 		.pictures = t->format->pictures,
 		.memory_bytes = (size_t)t->common.memory_bytes,

@@ -87,6 +87,7 @@ static enum status accs_open(struct run *r, struct tables *into, struct error *e
 			.path = r->how->path,
 			.per_step = r->how->per_step,
 			.edits = r->how->edits,
+			.peaks = r->how->peaks,
 			.edit_count = r->how->edit_count,
 			.tables = into,
 			.filter = r->how->filter,
@@ -331,7 +332,7 @@ static enum status run_put(void *self, const struct batch *batch, struct error *
 	TRY(marks_take(r, &in, err));
 	TRY(intervals_clip(r, &in, err));
 	TRY(sweep_put(r->sweep, &in, &w.segments, &w.segment_count, err));
-	TRY(causes_put(r->causes, &in, &w.pieces, &w.piece_count, err));
+	TRY(causes_put(r->causes, &in, &w.idle, &w.idle_count, err));
 	TRY(events_sort(r, &w, err));
 	return accs_put(r, &w, err);
 }
@@ -345,7 +346,7 @@ static enum status run_end(struct run *r, struct error *err)
 
 	losses_take(r);
 	TRY(sweep_end(r->sweep, &w.segments, &w.segment_count, err));
-	TRY(causes_end(r->causes, &w.pieces, &w.piece_count, err));
+	TRY(causes_end(r->causes, &w.idle, &w.idle_count, err));
 	TRY(accs_put(r, &w, err));
 	for (i = 1; i <= r->process_count; i++) {
 		struct sweep_process p = sweep_process(r->sweep, i);

@@ -17,6 +17,7 @@ struct acc_request {
 	bool per_step;
 	const struct edit_set *edits; /* of --what-if */
 	size_t edit_count;
+	const struct peaks_file *peaks; /* of --peaks */
 	enum pictures pictures;
 	bool is_alone;  /* no other input is or will be added */
 	size_t ceiling; /* of the sweep's waiting work */

@@ -139,6 +139,7 @@ static enum status input_acc(struct engine *e, size_t index, struct input *in, s
 		.path = input_path(in),
 		.per_step = e->how->per_step,
 		.edits = e->how->edits,
+		.peaks = e->how->peaks,
 		.edit_count = e->how->edit_count,
 		.pictures = e->how->count == 1 ? e->how->pictures : PICTURES_NONE,
 		.is_alone = e->how->count == 1 && !e->how->is_part,

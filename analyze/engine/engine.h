@@ -17,7 +17,8 @@ struct engine_request {
 	const struct name_rules *rules;
 	const struct filter *filter;
 	bool per_step;
-	const struct edit_set *edits; /* of --what-if; borrowed (analyze/replay/edit.h) */
+	const struct edit_set *edits;   /* of --what-if; borrowed (analyze/replay/edit.h) */
+	const struct peaks_file *peaks; /* of --peaks; borrowed (analyze/model/peaks.h) */
 	size_t edit_count;
 	enum pictures pictures; /* of an input that is alone */
 	bool is_part;           /* others will be added to what is found */

@@ -11,9 +11,9 @@ struct time_unit time_unit_of(double most_ns, unsigned ms_decimals)
 {
 	if (most_ns >= 10 * SECOND)
 		return (struct time_unit){ SECOND, 2, "s" };
-	if (most_ns < (ms_decimals > 1 ? 1e6 : 10e6))
+	if (most_ns < 1e6)
 		return (struct time_unit){ 1e3, 0, "\xc2\xb5s" };
-	return (struct time_unit){ 1e6, ms_decimals, "ms" };
+	return (struct time_unit){ 1e6, most_ns < 10e6 ? 2 : ms_decimals, "ms" };
 }
 
 /* Commas between thousands of a plain number. */

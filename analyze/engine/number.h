@@ -19,7 +19,10 @@ struct time_unit { /* of a column */
 	unsigned decimals;
 	const char *name;
 };
-/* The unit in which a column is written whose greatest figure is this: s, ms or us. */
+/*
+ * The unit in which a column is written whose greatest figure is this: s, ms or us.  Below 10 ms
+ * there are two decimals, so that what sentences give in ms is in ms in every table.
+ */
 struct time_unit time_unit_of(double most_ns, unsigned ms_decimals);
 
 char *number_text(char out[NUMBER_TEXT], double value, unsigned decimals);

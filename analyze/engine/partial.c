@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char magic[8] = { 'T', 'A', 'C', 'H', 'O', 'P', 'R', 'T' };
 enum { AT_VERSION = 8, AT_CRC = 12, AT_LENGTH = 16, STATUS_MAX = 64 };
 
 /* ---- writing ---------------------------------------------------------------------------- */
@@ -54,7 +53,7 @@ enum status engine_partial_put(const struct engine_result *r, const char *settin
 	partial_put_tables(&w, r->tables);
 	TRY(partial_writer_release(&w, err));
 	uint8_t *header = out->data + begin;
-	memcpy(header, magic, sizeof(magic));
+	memcpy(header, PARTIAL_MAGIC, sizeof(PARTIAL_MAGIC) - 1);
 	put_u32(header + AT_VERSION, PARTIAL_VERSION);
 	put_u64(header + AT_LENGTH, out->len - begin - PARTIAL_HEADER_BYTES);
 	put_u32(header + AT_CRC,
@@ -142,7 +141,8 @@ enum status engine_partial_take(struct engine_result *r, const void *bytes, size
 	const uint8_t *header = bytes;
 	struct partial_reader reader = { .tables = r->tables, .ceiling = ceiling };
 
-	if (len < PARTIAL_HEADER_BYTES || memcmp(header, magic, sizeof(magic)) != 0)
+	if (len < PARTIAL_HEADER_BYTES ||
+	    memcmp(header, PARTIAL_MAGIC, sizeof(PARTIAL_MAGIC) - 1) != 0)
 		return fail(err, ST_FORMAT, NOWHERE, "not a partial result of tacho-analyze");
 	if (get_u32(header + AT_VERSION) != PARTIAL_VERSION)
 		return fail(err, ST_FORMAT, NOWHERE,

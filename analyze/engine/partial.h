@@ -21,6 +21,7 @@
 #include "analyze/engine/result.h"
 #include "schemas/base/buf.h"
 
+#define PARTIAL_MAGIC "TACHOPRT"
 enum { PARTIAL_VERSION = 2, PARTIAL_HEADER_BYTES = 24 };
 
 /* Appends to `out`. */

@@ -49,10 +49,11 @@ struct accumulator { /* one report over one input; one thread */
 	bool per_step;                /* --per-step */
 	const struct edit_set *edits; /* of --what-if, `edit_count` of them; borrowed */
 	size_t edit_count;
-	enum pictures pictures; /* that are wanted: none unless it is the only input */
-	bool is_single;         /* all there is is one GPU: no other can be matched with it */
-	struct tables *tables;  /* where results go; borrowed */
-	void *state;            /* type->state_size bytes, zeroed; freed by the engine */
+	const struct peaks_file *peaks; /* of --peaks; borrowed, NULL: data sheets */
+	enum pictures pictures;         /* that are wanted: none unless it is the only input */
+	bool is_single;        /* all there is is one GPU: no other can be matched with it */
+	struct tables *tables; /* where results go; borrowed */
+	void *state;           /* type->state_size bytes, zeroed; freed by the engine */
 };
 
 /*
@@ -81,8 +82,9 @@ struct sorted_batch {
 	struct batch_events by[BATCH_LISTS];
 	const struct segment *segments;
 	size_t segment_count;
-	const struct piece *pieces; /* of gaps, with their causes; not those of these segments */
-	size_t piece_count;
+	const struct idle_segment
+		*idle; /* of gaps, with their causes; not those of these segments */
+	size_t idle_count;
 };
 
 struct report_type {

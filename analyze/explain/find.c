@@ -27,7 +27,8 @@ typedef void visit_figure(void *self, const struct figure *f, const char *name);
 
 static void visit_all(visit_figure *visit, void *self)
 {
-	static const struct rule *const rules[] = { rules_gpu, rules_host, rules_ranks, rules_cpu };
+	static const struct rule *const rules[] = { rules_gpu, rules_host, rules_ranks, rules_cpu,
+						    rules_health };
 	const struct table_type *tables[REPORT_TABLES_MAX];
 	size_t count = report_tables(tables);
 

@@ -155,6 +155,8 @@ static void add_finding(struct blocks *b, unsigned width, const struct figure *f
 		add_value(b, add_values(b, width), "saves per step at most",
 			  value_text(b, &table_type(from)->columns[saving], row[saving]));
 		explain_line(b, "evidence", row[table_column(from, "evidence")].text);
+		if (row[table_column(from, "where")].text[0])
+			explain_line(b, "where", row[table_column(from, "where")].text);
 		return;
 	}
 	add_note(b, ROLE_NOTE, "does not apply to this input");
@@ -321,6 +323,8 @@ static void add_events(struct blocks *b, unsigned width, struct tables *tables,
 	t = ADD_TABLE(b, columns);
 	for (size_t i = 0; i < count && i < EVIDENCE_KEPT; i++)
 		add_event(b, t, tables, rows[i].row, is_bytes, width > 77);
+	if (rows[0].row[EVIDENCE_PATH].text)
+		explain_line(b, "the first", rows[0].row[EVIDENCE_PATH].text);
 }
 
 void explain_input(struct blocks *b, const struct figure *f, struct tables *tables, unsigned width)

@@ -59,6 +59,8 @@ static bool exposed_comm(const struct facts *f, struct finding *out)
 	const char *operation = facts_operation(f, &most_ns);
 	size_t len = strlen(out->evidence);
 
+	if (facts_recorder(f) == RECORDER_INSPECTOR)
+		return false; /* what was computed meanwhile is not in the file */
 	if (most_ns >= 500 && strcmp(operation, "other") != 0)
 		snprintf(out->evidence + len, FINDING_TEXT - len, " Most of it, %s, is %.40s.",
 			 span_text(b, most_ns), operation);

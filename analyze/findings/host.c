@@ -57,8 +57,8 @@ static size_t tell_part(struct finding *out, size_t len, double ns, const char *
 
 #define SHORT_PIECE_NS 100e3 /* between two launches; what is longer is something of its own */
 
-/* The loop outside of phases: if it is only between launches, in many short pieces, it is how fast
- * the host launches. */
+/* The loop outside of phases: if it is only between launches, in many short idle segments, it is
+ * how fast the host launches. */
 static bool is_between_launches(struct amount other)
 {
 	return other.ns < SHORT_PIECE_NS * other.count;

@@ -4,6 +4,7 @@
  * phase and by what they do; all else comes from the tables of the other reports.
  */
 #include "analyze/findings/launched.h"
+#include "analyze/findings/place.h"
 #include "analyze/findings/rule.h"
 #include "analyze/report/host.h"
 #include "analyze/report/report_list.h"
@@ -21,68 +22,62 @@ enum {
 	FOUND_EVIDENCE,
 	FOUND_ADVICE,
 	FOUND_BEHIND,
+	FOUND_WHERE,
 	FOUND_BRIEF
 };
-static const struct column finding_columns[] = {
-	{ "place", NULL, CELL_U64, KEY, NULL, "1: the largest saving" },
-	{ "rule", "rule", CELL_TEXT, KEY, NULL, "what was looked for; see --explain RULE" },
-	{ "about", "about", CELL_TEXT, MAX, NULL, "the rule in a few words" },
-	{ "saving_ns_per_step", "saving at most", CELL_U64, MAX, NULL,
-	  "upper bound; savings overlap and do not add up; 0: no time, but memory" },
-	{ "share_of_step", "%", CELL_F64, DERIVED, "step", "saving / mean wall of a step" },
-	{ "evidence", "evidence", CELL_TEXT, MAX, NULL, "what was seen" },
-	{ "advice", "advice", CELL_TEXT, MAX, NULL, "what to change" },
-	{ "behind", NULL, CELL_WORDS, MAX, NULL, "keys of the figures that it rests on" },
-	{ "brief", NULL, CELL_TEXT, DERIVED, NULL, "the evidence in a few words" },
-	{ .name = NULL },
-};
+#define FINDING_COLUMNS(X)                                                                         \
+	X(FINDING_PLACE, "place", NULL, U64, KEY, "1: the largest saving")                         \
+	X(FINDING_RULE, "rule", "rule", TEXT, KEY, "what was looked for; see --explain RULE")      \
+	X(FINDING_ABOUT, "about", "about", TEXT, MAX, "the rule in a few words")                   \
+	X(FINDING_SAVING_NS_PER_STEP, "saving_ns_per_step", "saving at most", U64, MAX,            \
+	  "upper bound; savings overlap and do not add up; 0: no time, but memory")                \
+	X(FINDING_SHARE_OF_STEP, "share_of_step", "%", F64, DERIVED,                               \
+	  "saving / mean wall of a step", .of = "step")                                            \
+	X(FINDING_EVIDENCE, "evidence", "evidence", TEXT, MAX, "what was seen")                    \
+	X(FINDING_ADVICE, "advice", "advice", TEXT, MAX, "what to change")                         \
+	X(FINDING_BEHIND, "behind", NULL, WORDS, MAX, "keys of the figures that it rests on")      \
+	X(FINDING_WHERE, "where", "where", TEXT, MAX,                                              \
+	  "its places in the model with most of the time; empty: none is known")                   \
+	X(FINDING_BRIEF, "brief", NULL, TEXT, DERIVED, "the evidence in a few words")
+enum { FINDING_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_findings = {
 	.name = "findings",
-	.member = "findings",
 	.is_finished = true,
-	.columns = finding_columns,
+	.columns = COLUMNS(FINDING_COLUMNS(COLUMN_ROW)),
 };
 
-enum { WORK_PHASE = RANK_KEYS, WORK_WORK, WORK_COUNT_, WORK_NS, WORK_SHORT, WORK_SHORT_NS };
-static const struct column work_columns[] = {
-	RANK_COLUMNS,
-	{ "phase", NULL, CELL_TEXT, KEY, NULL, "in which they were launched" },
-	{ "work", NULL, CELL_TEXT, KEY, NULL, "what they do, by their names" },
-	{ "count", NULL, CELL_U64, SUM, NULL, "kernels" },
-	{ "ns", NULL, CELL_U64, SUM, NULL, "their time" },
-	{ "short_count", NULL, CELL_U64, SUM, NULL,
-	  "shorter than 10 us, communication than 50 us" },
-	{ "short_ns", NULL, CELL_U64, SUM, NULL, "their time" },
-	{ .name = NULL },
-};
+#define WORK_COLUMNS(X)                                                                            \
+	X(WORK_PHASE = RANK_KEYS, "phase", NULL, TEXT, KEY, "in which they were launched")         \
+	X(WORK_WORK, "work", NULL, TEXT, KEY, "what they do, by their names")                      \
+	X(WORK_COUNT_, "count", NULL, U64, SUM, "kernels")                                         \
+	X(WORK_NS, "ns", NULL, U64, SUM, "their time")                                             \
+	X(WORK_SHORT, "short_count", NULL, U64, SUM,                                               \
+	  "shorter than 10 us, communication than 50 us")                                          \
+	X(WORK_SHORT_NS, "short_ns", NULL, U64, SUM, "their time")
+enum { WORK_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_work = {
 	.name = "work",
-	.member = "work",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = work_columns,
+	.columns = COLUMNS(RANK_COLUMNS, WORK_COLUMNS(COLUMN_ROW)),
 };
 
-enum { GAP_CAUSE = RANK_KEYS, GAP_PHASE, GAP_PART, GAP_KIND, GAP_NS, GAP_COUNT };
-static const struct column gap_columns[] = {
-	RANK_COLUMNS,
-	{ "cause", NULL, CELL_TEXT, KEY, NULL, "as in idle_causes" },
-	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of what was launched; null: not launched" },
-	{ "part", NULL, CELL_TEXT, KEY, NULL,
-	  "lead before the first mark, tail behind the last, or span" },
-	{ "kind", NULL, CELL_TEXT, KEY, NULL,
-	  "zero: of filling with zeros; search: of unused parameters; long: of a call over 1 ms" },
-	{ "ns", NULL, CELL_U64, SUM, NULL, "not busy" },
-	{ "count", NULL, CELL_U64, SUM, NULL, "pieces of gaps" },
-	{ .name = NULL },
-};
+#define GAP_COLUMNS(X)                                                                             \
+	X(GAP_CAUSE = RANK_KEYS, "cause", NULL, TEXT, KEY, "as in idle_causes")                    \
+	X(GAP_PHASE, "phase", NULL, TEXT, KEY, "of what was launched; null: not launched")         \
+	X(GAP_PART, "part", NULL, TEXT, KEY,                                                       \
+	  "lead before the first mark, tail behind the last, or span")                             \
+	X(GAP_KIND, "kind", NULL, TEXT, KEY,                                                       \
+	  "zero: of filling with zeros; search: of unused parameters; long: of a call over 1 ms")  \
+	X(GAP_NS, "ns", NULL, U64, SUM, "not busy")                                                \
+	X(GAP_COUNT, "count", NULL, U64, SUM, "idle segments")
+enum { GAP_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_gaps = {
 	.name = "gaps",
-	.member = "gaps",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.null_texts = "phase",
-	.columns = gap_columns,
+	.columns = COLUMNS(RANK_COLUMNS, GAP_COLUMNS(COLUMN_ROW)),
 };
 
 /* ---- fold ------------------------------------------------------------------------------- */
@@ -230,7 +225,7 @@ static enum gap_kind kind_of_range(struct accumulator *f, uint32_t name)
 	return kind;
 }
 
-static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
+static enum gap_kind kind_of(struct accumulator *f, const struct idle_segment *p)
 {
 	bool launched = p->cause == CAUSE_LAUNCH || p->cause == CAUSE_DISPATCH;
 
@@ -247,7 +242,7 @@ static enum gap_kind kind_of(struct accumulator *f, const struct piece *p)
 
 /* Whether a lead or tail that has left mark `i` behind, if there is one, has another mark of its
  * window on its other side. */
-static bool is_between(const struct step_list *steps, size_t i, const struct piece *p)
+static bool is_between(const struct step_list *steps, size_t i, const struct idle_segment *p)
 {
 	size_t next = i < steps->count ? i + 1 : 0;
 
@@ -258,7 +253,7 @@ static bool is_between(const struct step_list *steps, size_t i, const struct pie
 
 /* How much of a lead or tail lies before the first mark or behind the last one.  Marks come with
  * their begin. */
-static uint64_t outside_of(const struct step_list *steps, const struct piece *p)
+static uint64_t outside_of(const struct step_list *steps, const struct idle_segment *p)
 {
 	uint64_t sum = 0, from_ns = p->begin_ns, to_ns;
 	size_t next, i;
@@ -277,7 +272,7 @@ static uint64_t outside_of(const struct step_list *steps, const struct piece *p)
 	return sum;
 }
 
-static enum status put_gap(struct accumulator *f, const struct piece *p, struct error *err)
+static enum status put_gap(struct accumulator *f, const struct idle_segment *p, struct error *err)
 {
 	struct findings *s = f->state;
 	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
@@ -306,8 +301,8 @@ static enum status findings_put(struct accumulator *f, const struct sorted_batch
 	struct findings *s = f->state;
 	const struct batch_events *kernels = &w->by[BATCH_KERNELS], *copies = &w->by[BATCH_COPIES];
 
-	for (size_t i = 0; i < w->piece_count; i++)
-		TRY(put_gap(f, &w->pieces[i], err));
+	for (size_t i = 0; i < w->idle_count; i++)
+		TRY(put_gap(f, &w->idle[i], err));
 	for (size_t i = 0; i < w->in->count; i++)
 		if (w->in->events[i].kind == KIND_RANGE)
 			TRY(launched_range(s->launched, &w->in->events[i], err));
@@ -504,7 +499,7 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 {
 	struct table *t = tables_find(f->tables, "findings");
 	union value keys[2] = { { .u64 = place }, { .text = one->rule->name } }, *row;
-	char evidence[FINDING_TEXT];
+	char evidence[FINDING_TEXT], where[WHERE_TEXT];
 
 	TRY(table_row(t, keys, &row, err));
 	row[FOUND_SAVING].u64 = (uint64_t)llround(one->finding.saving_ns);
@@ -529,6 +524,8 @@ static enum status put_found(const struct facts *f, const struct found *one, siz
 	row[FOUND_EVIDENCE].text = table_text(t, evidence, err);
 	row[FOUND_ADVICE].text = table_text(t, one->finding.advice, err);
 	row[FOUND_BEHIND].text = table_text(t, one->rule->figures, err);
+	TRY(places_text(f, one->rule, where, err));
+	row[FOUND_WHERE].text = table_text(t, where, err);
 	row[FOUND_BRIEF].text = table_text(t, one->finding.brief, err);
 	return row[FOUND_BRIEF].text ? ST_OK : ST_CEILING;
 }
@@ -548,6 +545,7 @@ static enum status findings_finish(struct tables *all, struct error *err)
 	count = look(&f, f.gpus ? rules_host : rules_cpu, found, 0);
 	count = f.gpus ? look(&f, rules_ranks, found, count) : count;
 	count = f.gpus ? look(&f, rules_gpu, found, count) : count;
+	count = f.gpus ? look(&f, rules_health, found, count) : count;
 	sort_found(&f, found, count);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		status = put_found(&f, &found[i], i + 1, err);
@@ -561,9 +559,9 @@ static const struct table_type *const findings_tables[] = {
 	&table_findings, &table_verdict, &table_work, &table_gaps, &table_traits, NULL,
 };
 static const struct report_type *const findings_with[] = {
-	&report_summary, &report_phases, &report_steps,  &report_kernels,
-	&report_copies,  &report_idle,   &report_memory, &report_comm,
-	&report_ranks,   &report_host,   NULL,
+	&report_summary, &report_phases, &report_steps, &report_kernels, &report_copies,
+	&report_idle,    &report_memory, &report_comm,  &report_ranks,   &report_host,
+	&report_places,  &report_health, NULL,
 };
 
 const struct report_type report_findings = {

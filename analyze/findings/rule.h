@@ -6,9 +6,9 @@
  * sentence what it saw and bounds from above what the change could save.  Savings overlap: they
  * do not add up.  Thresholds are shares of a step.
  *
- * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does) or ranks.c
- * (memory, steps, ranks), with the family of the verdict that it belongs to; its labelled trace in
- * tests/oracle/labelled_findings.py.
+ * To add a rule: a row in the table of gpu.c (what GPUs do), host.c (what the host does), ranks.c
+ * (memory, steps, ranks) or health.c (clocks and links), with the family of the verdict that it
+ * belongs to; its labelled trace in tests/oracle/labelled_findings.py.
  */
 #ifndef ANALYZE_FINDINGS_RULE_H
 #define ANALYZE_FINDINGS_RULE_H
@@ -63,7 +63,14 @@ enum trait {
 extern const struct table_type table_traits;
 enum status traits_end(struct accumulator *f, bool offloads, struct error *err);
 /* Which program made the first input: whose options to name. */
-enum recorder { RECORDER_OTHER, RECORDER_TACHO, RECORDER_PYTORCH, RECORDER_NSYS, RECORDER_XPROF };
+enum recorder {
+	RECORDER_OTHER,
+	RECORDER_TACHO,
+	RECORDER_PYTORCH,
+	RECORDER_NSYS,
+	RECORDER_XPROF,
+	RECORDER_INSPECTOR /* collectives alone */
+};
 
 #define SHORT_KERNEL_NS 10000u
 #define LONG_CALL_NS    1000000u /* a launch takes microseconds: this one loaded code, or waited */
@@ -102,7 +109,7 @@ struct gap_query {
 };
 /* Once, before any is asked for; `gaps` is the caller's to free, also after an error. */
 enum status facts_gaps_take(struct facts *f, struct error *err);
-/* Time that is not busy, and how many pieces. */
+/* Time that is not busy, and in how many idle segments. */
 struct amount facts_gaps(const struct facts *f, struct gap_query which);
 /* Of the cause; all of it. */
 double facts_cause(const struct facts *f, const char *cause);
@@ -187,7 +194,7 @@ struct rule {
 };
 bool rule_look(const struct facts *f, const struct rule *r, struct finding *out);
 /* They end with .name == NULL; rules_cpu are those of jobs without a GPU. */
-extern const struct rule rules_gpu[], rules_host[], rules_ranks[], rules_cpu[];
+extern const struct rule rules_gpu[], rules_host[], rules_ranks[], rules_cpu[], rules_health[];
 
 /* Most that a step would lose if all of a family went away. */
 struct savings {

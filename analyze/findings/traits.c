@@ -9,18 +9,15 @@
 #include <strings.h>
 
 enum { TRAIT_WORD = RANK_KEYS, TRAIT_THERE };
-static const struct column traits_columns[] = {
-	RANK_COLUMNS,
-	{ "trait", NULL, CELL_TEXT, KEY, NULL, "what the names of the input show" },
-	{ "there", NULL, CELL_BOOL, MAX, NULL, "that they do" },
-	{ .name = NULL },
-};
+#define TRAITS_COLUMNS(X)                                                                          \
+	X(TRAITS_TRAIT = RANK_KEYS, "trait", NULL, TEXT, KEY, "what the names of the input show")  \
+	X(TRAITS_THERE, "there", NULL, BOOL, MAX, "that they do")
+enum { TRAITS_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_traits = {
 	.name = "traits",
-	.member = "traits",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = traits_columns,
+	.columns = COLUMNS(RANK_COLUMNS, TRAITS_COLUMNS(COLUMN_ROW)),
 };
 
 static const char *trait_word(enum trait trait)
@@ -104,10 +101,9 @@ enum recorder facts_recorder(const struct facts *f)
 		const char *format;
 		enum recorder recorder;
 	} recorders[] = {
-		{ "Kineto", RECORDER_PYTORCH },
-		{ "Nsight", RECORDER_NSYS },
-		{ "XSpace", RECORDER_XPROF },
-		{ "Tacho", RECORDER_TACHO },
+		{ "Kineto", RECORDER_PYTORCH },      { "Nsight", RECORDER_NSYS },
+		{ "XSpace", RECORDER_XPROF },        { "Tacho", RECORDER_TACHO },
+		{ "inspector", RECORDER_INSPECTOR },
 	};
 	struct table *t = tables_find(f->tables, "inputs");
 	const char *format =

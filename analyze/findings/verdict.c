@@ -10,26 +10,24 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERDICT_BOUND = 1, VERDICT_NS, VERDICT_SHARE, VERDICT_SENTENCE, VERDICT_MORE, VERDICT_ALSO };
-static const struct column verdict_columns[] = {
-	{ "of", NULL, CELL_TEXT, KEY, NULL, "the run" },
-	{ "bound", "bound by", CELL_TEXT, MAX, NULL,
-	  "INPUT, HOST, SYNC, COMPILE, COMM, COPY, COMPUTE, UNBALANCED, NO GPU, or NO VERDICT" },
-	{ "ns_per_step", NULL, CELL_U64, MAX, NULL, "of the family that bounds it" },
-	{ "share", "%", CELL_F64, DERIVED, "window", "that family's part of the window" },
-	{ "sentence", "sentence", CELL_TEXT, MAX, NULL, "with its two figures" },
-	{ "more", NULL, CELL_TEXT, MAX, NULL, "the next; null: nothing" },
-	{ "also", NULL, CELL_TEXT, MAX, NULL,
-	  "a family that would save nearly as much; null: none" },
-	{ .name = NULL },
-};
+#define VERDICT_COLUMNS(X)                                                                         \
+	X(VERDICT_OF, "of", NULL, TEXT, KEY, "the run")                                            \
+	X(VERDICT_BOUND, "bound", "bound by", TEXT, MAX,                                           \
+	  "INPUT, HOST, SYNC, COMPILE, COMM, COPY, COMPUTE, UNBALANCED, NO GPU, or NO VERDICT")    \
+	X(VERDICT_NS, "ns_per_step", NULL, U64, MAX, "of the family that bounds it")               \
+	X(VERDICT_SHARE, "share", "%", F64, DERIVED, "that family's part of the window",           \
+	  .of = "window")                                                                          \
+	X(VERDICT_SENTENCE, "sentence", "sentence", TEXT, MAX, "with its two figures")             \
+	X(VERDICT_MORE, "more", NULL, TEXT, MAX, "the next; null: nothing")                        \
+	X(VERDICT_ALSO, "also", NULL, TEXT, MAX,                                                   \
+	  "a family that would save nearly as much; null: none")
+enum { VERDICT_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_verdict = {
 	.name = "verdict",
-	.member = "verdict",
 	.nest = NEST_OBJECT,
 	.null_texts = "more also",
 	.is_finished = true,
-	.columns = verdict_columns,
+	.columns = COLUMNS(VERDICT_COLUMNS(COLUMN_ROW)),
 };
 
 #define MORE_SHARE 0.1 /* of the window: a saving of which a second sentence tells */

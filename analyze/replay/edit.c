@@ -165,12 +165,22 @@ double edit_work(const struct edit_set *set, enum gpu_class class, const char *n
 	return factor;
 }
 
-bool edit_overlaps(const struct edit_set *set)
+static bool has_type(const struct edit_set *set, enum edit_type type)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (set->edits[i].type == EDIT_OVERLAP)
+		if (set->edits[i].type == type)
 			return true;
 	return false;
+}
+
+bool edit_overlaps(const struct edit_set *set)
+{
+	return has_type(set, EDIT_OVERLAP);
+}
+
+bool edit_is_graph(const struct edit_set *set)
+{
+	return has_type(set, EDIT_LAUNCH);
 }
 
 bool edit_drops_waits(const struct edit_set *set, unsigned activity)

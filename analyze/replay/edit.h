@@ -4,7 +4,8 @@
  *
  *	data=0              the step thread spends nothing in its input (or a part: data=0.5)
  *	launch=graph        the host launches each step as one graph: its own time outside of the
- *	                    input is 0, and it waits for the GPU as before
+ *	                    input is 0, and it waits for the GPU as before; steps that launch
+ *	                    nothing stay as they are
  *	host:PHASE=0.5      own time of threads in a phase; * is every phase
  *	kernel:GLOB=0.5     duration of compute kernels whose name matches
  *	comm=0              duration of communication; comm=overlap: nothing waits for it
@@ -58,6 +59,8 @@ double edit_host(const struct edit_set *set, unsigned phase, const char *phase_n
 /* Factor of the duration of work. */
 double edit_work(const struct edit_set *set, enum gpu_class class, const char *name);
 bool edit_overlaps(const struct edit_set *set);
+/* launch=graph */
+bool edit_is_graph(const struct edit_set *set);
 /* cause:sync=0, cause:blocking_copy=0 */
 bool edit_drops_waits(const struct edit_set *set, unsigned activity);
 

@@ -86,7 +86,9 @@ struct replay {
 	uint64_t last_end[REPLAY_STATES];             /* of all work so far */
 	uint64_t *step_ns;                            /* measured instants of marks, ascending */
 	uint64_t *step_at;                            /* `states` for each */
-	size_t step_count, step_cap, step_at_cap;
+	uint64_t *step_launches;                      /* calls that launch work, until then */
+	uint64_t launches;
+	size_t step_count, step_cap, step_at_cap, step_launches_cap;
 
 	bool is_inexact;
 };

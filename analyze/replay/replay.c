@@ -62,8 +62,10 @@ static enum status step_put(struct replay *r, const struct thread *t, struct err
 		return ST_OK;
 	TRY(vec_reserve(&r->step_ns, &r->step_cap, r->step_count + 1, err));
 	TRY(vec_reserve(&r->step_at, &r->step_at_cap, (r->step_count + 1) * r->states, err));
+	TRY(vec_reserve(&r->step_launches, &r->step_launches_cap, r->step_count + 1, err));
 	r->step_count += !is_same;
 	r->step_ns[r->step_count - 1] = t->last.ns;
+	r->step_launches[r->step_count - 1] = r->launches;
 	uint64_t *at = r->step_at + (r->step_count - 1) * r->states;
 	for (unsigned k = 0; k < r->states; k++) {
 		uint64_t end = t->last.at[k] > r->last_end[k] ? t->last.at[k] : r->last_end[k];
@@ -84,13 +86,25 @@ static void steps_wait(struct replay *r, const struct done *d)
 	}
 }
 
+static const uint64_t *step_find(const struct replay *r, uint64_t at_ns)
+{
+	return r->step_count
+		       ? bsearch(&at_ns, r->step_ns, r->step_count, sizeof(at_ns), compare_u64)
+		       : NULL;
+}
+
 const uint64_t *replay_at(const struct replay *r, uint64_t at_ns)
 {
-	const uint64_t *found = r->step_count ? bsearch(&at_ns, r->step_ns, r->step_count,
-							sizeof(at_ns), compare_u64)
-					      : NULL;
+	const uint64_t *found = step_find(r, at_ns);
 
 	return found ? r->step_at + (size_t)(found - r->step_ns) * r->states : NULL;
+}
+
+uint64_t replay_launches(const struct replay *r, uint64_t at_ns)
+{
+	const uint64_t *found = step_find(r, at_ns);
+
+	return found ? r->step_launches[found - r->step_ns] : 0;
 }
 
 /* ---- host -------------------------------------------------------------------------------- */
@@ -305,6 +319,7 @@ enum status replay_put_host(struct replay *r, const struct replay_host *h, struc
 
 	TRY(calls_end_by(r, h->begin_ns, err));
 	TRY(thread_of(r, h, &index, err));
+	r->launches += h->activity == REPLAY_LAUNCH || h->activity == REPLAY_COPY;
 	struct thread *t = &r->threads[index];
 	if (!t->last.ns) {
 		thread_begin(r, t, h->begin_ns);

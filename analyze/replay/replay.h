@@ -101,6 +101,8 @@ enum status replay_end(struct replay *r, struct error *err);
  * begins or ends there, or more than REPLAY_STEPS_MAX came before.
  */
 const uint64_t *replay_at(const struct replay *r, uint64_t at_ns);
+/* How many calls that launch work began until such an instant; 0 where it is none. */
+uint64_t replay_launches(const struct replay *r, uint64_t at_ns);
 /* State 0 gave back every measured time. */
 bool replay_is_exact(const struct replay *r);
 

@@ -60,6 +60,7 @@ void replay_close(struct replay *r)
 	free(r->ends.items);
 	free(r->step_ns);
 	free(r->step_at);
+	free(r->step_launches);
 	free(r);
 }
 

@@ -6,37 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct column attribution_columns[] = {
-	RANK_COLUMNS,
-	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "class", NULL, CELL_TEXT, KEY, NULL,
-	  "compute, exposed_comm, exposed_copy, idle, lead or tail" },
-	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the owner's launch; empty where nothing runs" },
-	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the owner; where nothing runs, the cause" },
-	{ "ns", NULL, CELL_U64, SUM, NULL, "that it owns" },
-	{ .name = NULL },
-};
 const struct table_type table_attribution = {
 	.name = "owned",
-	.member = "owned",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = attribution_columns,
+	.columns = COLUMNS(RANK_COLUMNS, ATTRIBUTION_COLUMNS(COLUMN_ROW)),
 };
 
-enum { RECORDING_WHAT = RANK_KEYS, RECORDING_VALUE };
-static const struct column recording_columns[] = {
-	RANK_COLUMNS,
-	{ "what", NULL, CELL_TEXT, KEY, NULL, "command, recorder or recorded" },
-	{ "value", NULL, CELL_TEXT, KEY, NULL, "its value; recorded: one of several" },
-	{ .name = NULL },
-};
+#define RECORDING_COLUMNS(X)                                                                       \
+	X(RECORDING_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "command, recorder or recorded")    \
+	X(RECORDING_VALUE, "value", NULL, TEXT, KEY, "its value; recorded: one of several")
+enum { RECORDING_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_recording = {
 	.name = "recording",
-	.member = "recording",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.columns = recording_columns,
+	.columns = COLUMNS(RANK_COLUMNS, RECORDING_COLUMNS(COLUMN_ROW)),
 };
 
 enum { CACHE = 1 << 12 };
@@ -87,19 +72,20 @@ static enum status put_segment(struct accumulator *f, const struct segment *seg,
 			     .origin = seg->origin };
 	uint64_t hash = hash_word(hash_word(0, (uint64_t)key.gpu << 32 | key.name),
 				  (uint64_t)key.phase << 16 | key.class << 8 | key.origin);
-	struct owner *slot = &s->cache[hash % CACHE];
+	struct owner *cached = &s->cache[hash % CACHE];
 
-	if (!slot->row || slot->gpu != key.gpu || slot->name != key.name ||
-	    slot->phase != key.phase || slot->class != key.class || slot->origin != key.origin) {
-		*slot = key;
+	if (!cached->row || cached->gpu != key.gpu || cached->name != key.name ||
+	    cached->phase != key.phase || cached->class != key.class ||
+	    cached->origin != key.origin) {
+		*cached = key;
 		TRY(row_of(f, &key, phase_of(f, seg), trace_text(f->trace, seg->name, NULL),
-			   &slot->row, err));
+			   &cached->row, err));
 	}
-	slot->row[ATTRIBUTION_NS].u64 += seg->end_ns - seg->begin_ns;
+	cached->row[ATTRIBUTION_NS].u64 += seg->end_ns - seg->begin_ns;
 	return ST_OK;
 }
 
-static enum status put_piece(struct accumulator *f, const struct piece *p, struct error *err)
+static enum status put_idle(struct accumulator *f, const struct idle_segment *p, struct error *err)
 {
 	static const uint8_t class_of_part[] = {
 		[PART_LEAD] = CLASS_LEAD,
@@ -122,8 +108,8 @@ static enum status attribution_put(struct accumulator *f, const struct sorted_ba
 	for (size_t i = 0; i < w->segment_count; i++)
 		if (w->segments[i].busy)
 			TRY(put_segment(f, &w->segments[i], err));
-	for (size_t i = 0; i < w->piece_count; i++)
-		TRY(put_piece(f, &w->pieces[i], err));
+	for (size_t i = 0; i < w->idle_count; i++)
+		TRY(put_idle(f, &w->idle[i], err));
 	return ST_OK;
 }
 

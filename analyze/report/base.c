@@ -7,22 +7,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { INPUT_PATH, INPUT_FORMAT, INPUT_EVENTS, INPUT_WHOLE, INPUT_UNREAD, INPUT_SYNTHETIC };
-static const struct column input_columns[] = {
-	{ "path", "input", CELL_TEXT, KEY, NULL, "as given" },
-	{ "format", "format", CELL_TEXT, MAX, NULL, "what the input is" },
-	{ "events", "events", CELL_U64, SUM, NULL, "events that it holds" },
-	{ "whole", "whole", CELL_BOOL, MIN, NULL, "whether it says that it was closed properly" },
-	{ "unread_bytes", "unread bytes", CELL_U64, SUM, NULL,
-	  "bytes after the last whole block or event" },
-	{ "synthetic", NULL, CELL_BOOL, MAX, NULL, "made by a generator" },
-	{ "error", NULL, CELL_TEXT, MAX, NULL, "why it could not be read to its end" },
-	{ .name = NULL },
-};
+#define INPUT_COLUMNS(X)                                                                           \
+	X(INPUT_PATH, "path", "input", TEXT, KEY, "as given")                                      \
+	X(INPUT_FORMAT, "format", "format", TEXT, MAX, "what the input is")                        \
+	X(INPUT_EVENTS, "events", "events", U64, SUM, "events that it holds")                      \
+	X(INPUT_WHOLE, "whole", "whole", BOOL, MIN, "whether it says that it was closed properly") \
+	X(INPUT_UNREAD, "unread_bytes", "unread bytes", U64, SUM,                                  \
+	  "bytes after the last whole block or event")                                             \
+	X(INPUT_SYNTHETIC, "synthetic", NULL, BOOL, MAX, "made by a generator")                    \
+	X(INPUT_ERROR, "error", NULL, TEXT, MAX, "why it could not be read to its end")
+enum { INPUT_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_inputs = {
 	.name = "inputs",
 	.null_texts = "format error",
-	.columns = input_columns,
+	.columns = COLUMNS(INPUT_COLUMNS(COLUMN_ROW)),
 };
 
 #define OF_RANK_COLUMNS(X)                                                                         \

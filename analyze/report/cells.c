@@ -6,24 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_DEVICE = RANK_KEYS, CELL_STEP, CELL_PHASE, CELL_FIRST_NS };
-static const struct column cell_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "step", "step", CELL_U64, KEY, NULL,
-	  "of the launch; null: outside any, unknown, or summed over steps" },
-	{ "phase", "phase", CELL_TEXT, KEY, NULL,
-	  "of the launch; before_window and unattributed: the launch is not there" },
-	{ "compute_ns", "compute", CELL_U64, SUM, NULL, "owned by work of this cell" },
-	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, NULL, "owned by work of this cell" },
-	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, NULL, "owned by work of this cell" },
-	{ "idle_ns", "idle", CELL_U64, SUM, NULL, "gaps that work of this cell ended" },
-	{ .name = NULL },
-};
+#define CELL_COLUMNS(X)                                                                            \
+	X(CELL_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
+	  "the device's number in its process")                                                    \
+	X(CELL_STEP, "step", "step", U64, KEY,                                                     \
+	  "of the launch; null: outside any, unknown, or summed over steps")                       \
+	X(CELL_PHASE, "phase", "phase", TEXT, KEY,                                                 \
+	  "of the launch; before_window and unattributed: the launch is not there")                \
+	X(CELL_FIRST_NS, "compute_ns", "compute", U64, SUM, "owned by work of this cell")          \
+	X(CELL_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                          \
+	  "owned by work of this cell")                                                            \
+	X(CELL_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                          \
+	  "owned by work of this cell")                                                            \
+	X(CELL_IDLE, "idle_ns", "idle", U64, SUM, "gaps that work of this cell ended")
+enum { CELL_COLUMNS(COLUMN_PLACE) };
 const struct table_type table_cells = {
 	.name = "cells",
 	.under = &table_ranks,
-	.columns = cell_columns,
+	.columns = COLUMNS(RANK_COLUMNS, CELL_COLUMNS(COLUMN_ROW)),
 };
 
 const char *cells_phase_name(const struct accumulator *f, unsigned phase)
@@ -52,6 +52,16 @@ static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
 	return a->gpu == b->gpu && a->step == b->step && a->phase == b->phase && a->row == b->row;
 }
 
+/* Whether cells of a step are kept apart: in long runs those of the steps about the first. */
+static bool is_near(struct cells *c, uint32_t step)
+{
+	step &= ~STEP_GAP;
+	if (!c->first_step)
+		c->first_step = step;
+	return step < c->first_step ? c->first_step - step <= STEPS_KEPT
+				    : step - c->first_step < STEPS_KEPT;
+}
+
 static enum status per_step_put(struct accumulator *f, struct cells *c, const struct segment *seg,
 				struct error *err)
 {
@@ -60,7 +70,7 @@ static enum status per_step_put(struct accumulator *f, struct cells *c, const st
 
 	if (key.phase < SWEEP_PHASES)
 		key.step = seg->step;
-	if (!key.step) {
+	if (!key.step || !is_near(c, key.step)) {
 		c->outside[seg->gpu].ns[key.phase][owner_class(seg->busy)] += ns;
 		return ST_OK;
 	}

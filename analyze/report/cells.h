@@ -23,6 +23,7 @@ struct cells {                     /* --per-step only: the sweep has the sums */
 	size_t gap_count, gap_cap;
 	union value *row; /* of `row_key`, found last */
 	struct gap_cell row_key;
+	uint32_t first_step; /* number + 1 of the first step that came; 0: none came */
 };
 extern const struct table_type table_cells;
 

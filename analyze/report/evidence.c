@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/evidence.h"
+#include "analyze/report/where/paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@ static const struct table_type table_evidence = {
 	.name = "behind",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
-	.null_texts = "range python cause phase",
+	.null_texts = "range python path cause phase",
 	.columns = COLUMNS(RANK_COLUMNS, EVIDENCE_COLUMNS(COLUMN_ROW)),
 };
 
@@ -43,7 +44,7 @@ enum {
 struct item {
 	uint64_t size, begin_ns;
 	uint32_t process, track, gpu; /* track 0: the GPU as a whole */
-	uint32_t name, range, python;
+	uint32_t name, range, python, path;
 	uint32_t step; /* as event.step */
 	uint8_t phase;
 	uint8_t cause; /* CAUSE_COUNT: none */
@@ -97,7 +98,7 @@ static void put_segment(struct accumulator *f, const struct segment *seg)
 		put(f, EVIDENCE_UNATTRIBUTED, &item);
 }
 
-static void put_idle(struct accumulator *f, const struct piece *p)
+static void put_idle(struct accumulator *f, const struct idle_segment *p)
 {
 	struct item item = {
 		.size = p->end_ns - p->begin_ns,
@@ -108,6 +109,7 @@ static void put_idle(struct accumulator *f, const struct piece *p)
 		.name = p->call,
 		.range = p->range,
 		.python = p->python,
+		.path = p->path,
 		.phase = p->phase,
 		.cause = p->cause,
 	};
@@ -132,6 +134,7 @@ static void put_event(struct accumulator *f, const struct event *e)
 		.process = trace_get_track(f->trace, e->track)->process,
 		.name = e->name,
 		.range = trace_owner(f->trace, e->path),
+		.path = e->path,
 		.step = e->step,
 		.phase = e->phase,
 		.cause = CAUSE_COUNT,
@@ -183,8 +186,8 @@ static enum status evidence_put(struct accumulator *f, const struct sorted_batch
 		put_interval(f, &w->in->intervals[i]);
 	for (size_t i = 0; i < w->segment_count; i++)
 		put_segment(f, &w->segments[i]);
-	for (size_t i = 0; i < w->piece_count; i++)
-		put_idle(f, &w->pieces[i]);
+	for (size_t i = 0; i < w->idle_count; i++)
+		put_idle(f, &w->idle[i]);
 	return ST_OK;
 }
 
@@ -220,6 +223,39 @@ static enum status text_put(struct accumulator *f, union value *row, size_t at, 
 	return text && text[0] ? acc_text(f, "behind", &row[at], text, err) : ST_OK;
 }
 
+/* The frames of a path but the framework's own; of a very long one those inside. */
+static void put_path(const struct trace *t, uint32_t path, struct buf *out)
+{
+	const struct path_node *node = trace_get_path(t, path);
+	char line[PATH_LINE_TEXT];
+
+	if (!node->parent)
+		return;
+	put_path(t, node->parent, out);
+	if (node->class == RANGE_PYTHON && !paths_module(t, node) &&
+	    !paths_line(trace_text(t, node->name, NULL), line))
+		return;
+	if (out->len)
+		buf_put_text(out, " > ");
+	path_frame(t, node, out);
+}
+
+static enum status path_put(struct accumulator *f, union value *row, uint32_t path,
+			    struct error *err)
+{
+	struct buf text;
+	enum status status;
+
+	buf_init(&text, (size_t)1 << 20);
+	put_path(f->trace, path, &text);
+	buf_put_byte(&text, '\0');
+	status = buf_status(&text, err);
+	if (status == ST_OK)
+		status = text_put(f, row, EVIDENCE_PATH, (const char *)text.data, err);
+	buf_release(&text);
+	return status;
+}
+
 static enum status end_item(struct accumulator *f, const char *selection, const struct item *item,
 			    struct error *err)
 {
@@ -251,6 +287,7 @@ static enum status end_item(struct accumulator *f, const char *selection, const 
 	TRY(text_put(f, row, EVIDENCE_CAUSE, cause, err));
 	TRY(text_put(f, row, EVIDENCE_RANGE, name_of(f, item->range), err));
 	TRY(text_put(f, row, EVIDENCE_PYTHON, name_of(f, item->python), err));
+	TRY(path_put(f, row, item->path, err));
 	if (!strcmp(selection, evidence_word(EVIDENCE_STEP)))
 		return ST_OK;
 	return text_put(f, row, EVIDENCE_PHASE, context_phase(f->context, item->phase).name, err);

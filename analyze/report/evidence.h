@@ -12,15 +12,16 @@
 #include "analyze/engine/report.h"
 
 #define EVIDENCE_LIST(X)                                                                           \
-	X(COMPUTE, "compute", "pieces of GPU time owned by compute")                               \
-	X(EXPOSED_COMM, "exposed_comm", "pieces of communication beside which nothing computes")   \
-	X(EXPOSED_COPY, "exposed_copy", "pieces of copies beside which nothing else runs")         \
-	X(OVERLAP_COMM, "overlap_comm", "pieces of communication beside which something computes") \
+	X(COMPUTE, "compute", "segments of GPU time owned by compute")                             \
+	X(EXPOSED_COMM, "exposed_comm", "segments of communication beside which nothing computes") \
+	X(EXPOSED_COPY, "exposed_copy", "segments of copies beside which nothing else runs")       \
+	X(OVERLAP_COMM, "overlap_comm",                                                            \
+	  "segments of communication beside which something computes")                             \
 	X(IDLE, "idle", "gaps between GPU events, and what ended them")                            \
 	X(LEAD, "lead", "time before the first GPU event, which is named")                         \
 	X(TAIL, "tail", "time after the last GPU event")                                           \
-	X(NOT_BUSY, "not_busy", "pieces of gaps, with their cause and whose doing it was")         \
-	X(AFTER_SYNC, "after_sync", "pieces of gaps that a synchronising call reached into")       \
+	X(NOT_BUSY, "not_busy", "idle segments, with their cause and whose doing it was")          \
+	X(AFTER_SYNC, "after_sync", "idle segments that a synchronising call reached into")        \
 	X(UNATTRIBUTED, "unattributed", "GPU work whose launch is not there")                      \
 	X(GPU, "gpu", "kernels, copies and graphs")                                                \
 	X(KERNEL, "kernel", "kernels and graphs")                                                  \
@@ -51,6 +52,8 @@ enum { EVIDENCE_KEPT = 10 };
 	  "innermost range around it or around its launch")                                        \
 	X(EVIDENCE_PYTHON, "python", NULL, TEXT, MAX,                                              \
 	  "innermost Python frame around it or its launch")                                        \
+	X(EVIDENCE_PATH, "path", NULL, TEXT, MAX,                                                  \
+	  "ranges around it or its launch, the outermost first")                                   \
 	X(EVIDENCE_CAUSE, "cause", NULL, TEXT, MAX, "where nothing runs")                          \
 	X(EVIDENCE_PHASE, "phase", NULL, TEXT, MAX, "of its launch")                               \
 	X(EVIDENCE_IN_STEP, "step", NULL, U64, MIN, "of its launch; null: outside any")

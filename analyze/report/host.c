@@ -8,7 +8,6 @@
 
 static const struct table_type table_host = {
 	.name = "host_time",
-	.member = "host_time",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.columns = COLUMNS(RANK_COLUMNS, HOST_COLUMNS(COLUMN_ROW)),

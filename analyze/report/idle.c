@@ -9,48 +9,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-	IDLE_DEVICE = RANK_KEYS,
-	IDLE_CAUSE,
-	IDLE_THREAD,
-	IDLE_TID,
-	IDLE_RANGE,
-	IDLE_PYTHON,
-	IDLE_CALL,
-	IDLE_NS,
-	IDLE_COUNT,
-	IDLE_LONGEST,
-	IDLE_PER_STEP,
-	IDLE_PCT,
-};
-static const struct column idle_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "cause", "cause", CELL_TEXT, KEY, NULL,
-	  "why nothing ran; host:PHASE: what the host did" },
-	{ "thread", "thread", CELL_TEXT, KEY, NULL,
-	  "whose doing it was: of the launch, of the call, or the step thread" },
-	{ "tid", NULL, CELL_U64, KEY, NULL, "its id" },
-	{ "range", "in", CELL_TEXT, KEY, NULL,
-	  "its innermost op or annotation around most of it; of a launch: around the call" },
-	{ "python", "Python frame", CELL_TEXT, KEY, NULL,
-	  "its innermost Python function around most of it; of a launch: around the call" },
-	{ "call", "call", CELL_TEXT, KEY, NULL, "the call or record that is the cause" },
-	{ "ns", "not busy", CELL_U64, SUM, NULL, "of lead, idle and tail" },
-	{ "count", "times", CELL_U64, SUM, NULL, "pieces of gaps" },
-	{ "longest_ns", "longest", CELL_U64, MAX, NULL, "the longest of them" },
-	{ "per_step_ns", "per step", CELL_U64, DERIVED, NULL,
-	  "not busy / complete steps of its rank, rounded down" },
-	{ "pct", "%", CELL_F64, DERIVED, "not busy", "share of the GPU's lead, idle and tail" },
-	{ .name = NULL },
-};
+#define IDLE_COLUMNS(X)                                                                            \
+	X(IDLE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                      \
+	  "the device's number in its process")                                                    \
+	X(IDLE_CAUSE, "cause", "cause", TEXT, KEY,                                                 \
+	  "why nothing ran; host:PHASE: what the host did")                                        \
+	X(IDLE_THREAD, "thread", "thread", TEXT, KEY,                                              \
+	  "whose doing it was: of the launch, of the call, or the step thread")                    \
+	X(IDLE_TID, "tid", NULL, U64, KEY, "its id")                                               \
+	X(IDLE_RANGE, "range", "in", TEXT, KEY,                                                    \
+	  "its innermost op or annotation around most of it; of a launch: around the call")        \
+	X(IDLE_PYTHON, "python", "Python frame", TEXT, KEY,                                        \
+	  "its innermost Python function around most of it; of a launch: around the call")         \
+	X(IDLE_CALL, "call", "call", TEXT, KEY, "the call or record that is the cause")            \
+	X(IDLE_NS, "ns", "not busy", U64, SUM, "of lead, idle and tail")                           \
+	X(IDLE_COUNT, "count", "times", U64, SUM, "idle segments")                                 \
+	X(IDLE_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of them")                  \
+	X(IDLE_PER_STEP, "per_step_ns", "per step", U64, DERIVED,                                  \
+	  "not busy / complete steps of its rank, rounded down")                                   \
+	X(IDLE_PCT, "pct", "%", F64, DERIVED, "share of the GPU's lead, idle and tail",            \
+	  .of = "not busy")
+enum { IDLE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_idle = {
 	.name = "idle",
-	.member = "idle",
 	.under = &table_ranks,
 	.by = "ns",
 	.null_texts = "thread range python call",
-	.columns = idle_columns,
+	.columns = COLUMNS(RANK_COLUMNS, IDLE_COLUMNS(COLUMN_ROW)),
 };
 
 enum { OWNERS_MAX = 1 << 16 };
@@ -102,8 +87,8 @@ static enum status idle_put(struct accumulator *f, const struct sorted_batch *w,
 {
 	struct idle *s = f->state;
 
-	for (size_t i = 0; i < w->piece_count; i++) {
-		const struct piece *p = &w->pieces[i];
+	for (size_t i = 0; i < w->idle_count; i++) {
+		const struct idle_segment *p = &w->idle[i];
 		struct owner key = { .gpu = p->gpu,
 				     .thread = p->thread,
 				     .range = p->range,

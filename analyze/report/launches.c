@@ -235,9 +235,9 @@ static bool is_first(struct begins *b, const struct launch *l, bool *is, struct 
 		fail_memory(err);
 		return false;
 	}
-	uint64_t *slot = &b->firsts[l->correlation & (FIRSTS - 1)];
-	*is = *slot != l->correlation + 1;
-	*slot = l->correlation + 1;
+	uint64_t *first = &b->firsts[l->correlation & (FIRSTS - 1)];
+	*is = *first != l->correlation + 1;
+	*first = l->correlation + 1;
 	return true;
 }
 

@@ -7,11 +7,13 @@
  * of operators of each thread are kept for a while, in the order of their begins, each with the one
  * that it lies in; the operator of a launch is the innermost that is open when the launch begins.
  */
-#include "analyze/engine/report.h"
+#include "analyze/report/roofline/roofline.h"
+
 #include "convert/name/operator.h"
 #include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +30,8 @@
 	X(prefix##_GPU, "gpu_ns", "GPU", U64, SUM,                                                 \
 	  "GPU work that was launched in its calls, overlaps twice")                               \
 	X(prefix##_PCT, "gpu_self_pct", "%", F64, DERIVED,                                         \
-	  "GPU self time / that of all operators", .of = "GPU self")
+	  "GPU self time / that of all operators", .of = "GPU self")                               \
+	COST_COLUMNS(X, prefix, prefix##_PCT + 1)
 #define OPERATOR_COLUMNS(X)                                                                        \
 	X(OPERATOR_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")              \
 	X(OPERATOR_CATEGORY, "category", "category", TEXT, KEY, "what it computes, by its name")   \
@@ -38,6 +41,7 @@ static const struct table_type table_operators = {
 	.name = "operators",
 	.under = &table_ranks,
 	.by = "gpu_self_ns",
+	.null_texts = "bound",
 	.columns = COLUMNS(RANK_COLUMNS, OPERATOR_COLUMNS(COLUMN_ROW)),
 };
 
@@ -52,7 +56,7 @@ static const struct table_type table_operator_shapes = {
 	.name = "operator_shapes",
 	.under = &table_ranks,
 	.by = "gpu_self_ns",
-	.null_texts = "shapes types",
+	.null_texts = "shapes types bound",
 	.columns = COLUMNS(RANK_COLUMNS, SHAPE_COLUMNS(COLUMN_ROW)),
 };
 
@@ -64,7 +68,12 @@ enum {
 /* Sums of one operator with one set of shapes, of one process. */
 struct op_row {
 	uint32_t process, name, schema;
+	uint32_t step; /* the annotation of a server's step, where the model asks for it; 0 */
+	struct model_cost cost;
+	bool has_model, is_tf32;
+	uint64_t own_calls, own_gpu_ns; /* where no operator with a model is around it */
 	uint64_t calls, gpu_calls, gpu_self_ns;
+	uint64_t computed;    /* calls that are not known to have been given up */
 	int64_t host_self_ns; /* less what lies inside; of calls that overlap below 0 */
 	/* By name and by name and shapes: a call inside its like counts once. */
 	uint64_t host_ns[2], gpu_ns[2];
@@ -75,13 +84,27 @@ struct op_call {
 	uint32_t row;
 	uint32_t above; /* the call it lies in, by number in the thread; NONE */
 	bool has_work;
+	bool counts;   /* the outermost that has a model */
+	bool is_again; /* computed again by activation checkpointing ... */
+	bool is_open;  /* ... and not known to compute anything */
 };
 struct op_thread {
 	struct op_call *calls; /* in order; the first is number `first` */
 	size_t count, cap;
 	uint32_t first, innermost; /* the latest call that may still be open */
 };
+struct op_process {
+	uint32_t device; /* of its first GPU work; NO_ID: none so far */
+	struct roofline_gpu gpu;
+	double clock_mhz; /* of samples of its multiprocessors' clock, summed up */
+	uint64_t clock_samples;
+};
 struct operators {
+	struct op_process *processes; /* by id */
+	uint32_t process_count;
+	struct roofline_cell *cells;
+	size_t cell_count, cell_cap;
+	struct hash_index by_cell;
 	struct op_row *rows;
 	size_t row_count, row_cap;
 	struct hash_index by_key;
@@ -90,6 +113,8 @@ struct operators {
 	uint64_t works;      /* so far */
 	uint64_t *name_seen; /* by name: the latest GPU work that was counted for it */
 	size_t name_cap;
+	uint8_t *wants_step; /* by name, as far as names go: 1 not, 2 its model does */
+	size_t wants_cap;
 };
 
 static enum status operators_begin(struct accumulator *f, struct error *err)
@@ -100,7 +125,11 @@ static enum status operators_begin(struct accumulator *f, struct error *err)
 	s->threads = calloc(s->thread_count, sizeof(*s->threads));
 	for (size_t i = 0; s->threads && i < s->thread_count; i++)
 		s->threads[i].innermost = NONE;
-	return s->threads ? ST_OK : fail_memory(err);
+	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
+	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
+	for (uint32_t i = 0; s->processes && i <= s->process_count; i++)
+		s->processes[i].device = NO_ID;
+	return s->threads && s->processes ? ST_OK : fail_memory(err);
 }
 
 static struct op_call *call_at(struct op_thread *t, uint32_t number)
@@ -108,25 +137,100 @@ static struct op_call *call_at(struct op_thread *t, uint32_t number)
 	return number == NONE || number < t->first ? NULL : &t->calls[number - t->first];
 }
 
+/* A constant argument as text; NULL: there is none. */
+static const char *argument(const struct accumulator *f, uint32_t schema, const char *key)
+{
+	const struct attr *a = trace_find_attr(f->trace, schema, key);
+
+	if (!a || (a->type != ATTR_JSON && a->type != ATTR_TEXT))
+		return NULL;
+	return trace_text(f->trace, (uint32_t)a->bits, NULL);
+}
+
+/* The annotation of a server's step that the operator is in, where its model asks for it; 0. */
+static enum status step_of(struct accumulator *f, const struct event *e, uint32_t *out,
+			   struct error *err)
+{
+	struct operators *s = f->state;
+	size_t before = s->wants_cap;
+	uint8_t *wants;
+
+	*out = 0;
+	TRY(vec_reserve(&s->wants_step, &s->wants_cap, (size_t)e->name + 1, err));
+	memset(s->wants_step + before, 0, s->wants_cap - before);
+	wants = &s->wants_step[e->name];
+	if (!*wants)
+		*wants = model_wants_step(trace_text(f->trace, e->name, NULL)) ? 2 : 1;
+	for (uint32_t at = *wants == 2 ? e->path : 0; at;) {
+		const struct path_node *n = trace_get_path(f->trace, at);
+
+		if (n->class == RANGE_ANNOTATION &&
+		    model_is_step(trace_text(f->trace, n->name, NULL))) {
+			*out = n->name;
+			break;
+		}
+		at = n->parent;
+	}
+	return ST_OK;
+}
+
+static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t hash,
+			   struct error *err)
+{
+	struct operators *s = f->state;
+	struct model_call call = { .name = trace_text(f->trace, row->name, NULL),
+				   .dims = argument(f, row->schema, "input_dims"),
+				   .types = argument(f, row->schema, "input_type"),
+				   .concrete = argument(f, row->schema, "concrete_inputs") };
+
+	call.step = row->step ? trace_text(f->trace, row->step, NULL) : NULL;
+	row->has_model = model_of(&call, &row->cost);
+	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
+	s->rows[s->row_count++] = *row;
+	return hash_add(&s->by_key, hash, (uint32_t)s->row_count - 1, err);
+}
+
 /* Operators of the same shapes may differ in other constant arguments; those rows add up later. */
-static enum status row_of(struct operators *s, uint32_t process, const struct event *e,
+static enum status row_of(struct accumulator *f, uint32_t process, const struct event *e,
 			  uint32_t *out, struct error *err)
 {
-	uint64_t hash = hash_word((uint64_t)e->name << 32 | e->schema, process);
+	struct operators *s = f->state;
+	struct op_row new = { .process = process, .name = e->name, .schema = e->schema };
+
+	TRY(step_of(f, e, &new.step, err));
+	uint64_t hash =
+		hash_word((uint64_t)e->name << 32 | e->schema, (uint64_t) new.step << 32 | process);
 	size_t at = hash_first(&s->by_key, hash);
 
 	for (; (*out = hash_item(&s->by_key, &at, hash)) != HASH_NONE;
 	     at = hash_next(&s->by_key, at)) {
 		const struct op_row *row = &s->rows[*out];
 
-		if (row->name == e->name && row->schema == e->schema && row->process == process)
+		if (row->name == e->name && row->schema == e->schema && row->step == new.step &&
+		    row->process == process)
 			return ST_OK;
 	}
-	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
 	*out = (uint32_t)s->row_count;
-	s->rows[s->row_count++] =
-		(struct op_row){ .process = process, .name = e->name, .schema = e->schema };
-	return hash_add(&s->by_key, hash, *out, err);
+	return row_new(f, &new, hash, err);
+}
+
+static enum status cell_of(struct operators *s, uint32_t process, uint32_t step, uint8_t phase,
+			   struct roofline_cell **out, struct error *err)
+{
+	uint64_t hash = hash_word((uint64_t)process << 32 | step, phase);
+	size_t at = hash_first(&s->by_cell, hash);
+	uint32_t number;
+
+	for (; (number = hash_item(&s->by_cell, &at, hash)) != HASH_NONE;
+	     at = hash_next(&s->by_cell, at)) {
+		*out = &s->cells[number];
+		if ((*out)->process == process && (*out)->step == step && (*out)->phase == phase)
+			return ST_OK;
+	}
+	TRY(vec_reserve(&s->cells, &s->cell_cap, s->cell_count + 1, err));
+	*out = &s->cells[s->cell_count];
+	**out = (struct roofline_cell){ .process = process, .step = step, .phase = phase };
+	return hash_add(&s->by_cell, hash, (uint32_t)s->cell_count++, err);
 }
 
 /* Forgets the older half. */
@@ -139,6 +243,55 @@ static void calls_forget(struct op_thread *t)
 	t->first += (uint32_t)gone;
 }
 
+/* What a call computes, of the step and phase of an event of it. */
+static enum status add_flops(struct operators *s, const struct op_row *row, const struct event *e,
+			     bool is_again, bool is_gpu, struct error *err)
+{
+	struct roofline_cell *cell;
+
+	if (!row->cost.is_matrix)
+		return ST_OK;
+	struct op_cost one =
+		cost_of_calls(&s->processes[row->process].gpu, &row->cost, row->is_tf32, 1);
+	TRY(cell_of(s, row->process, e->step, e->phase, &cell, err));
+	for (int i = is_again; i < 2; i++) {
+		*(is_gpu ? &cell->flops[i] : &cell->called[i]) += one.flops;
+		cell->peak_ps[i] += is_gpu ? one.compute_ps : 0;
+	}
+	return ST_OK;
+}
+
+/*
+ * Activation checkpointing gives up the last operator that it runs again, after its event began.
+ * Without a GPU such a product is known by what it has not begun: anything but views.
+ */
+static enum status put_computed(struct accumulator *f, const struct event *e, struct op_thread *t,
+				struct op_call *c, struct error *err)
+{
+	struct operators *s = f->state;
+	const struct op_row *row = &s->rows[c->row];
+
+	c->is_again = e->path && trace_get_path(f->trace, e->path)->pass == PASS_RECOMPUTE;
+	c->is_open = c->is_again && row->has_model && row->cost.is_matrix;
+	if (!c->is_open) {
+		struct op_call *above = call_at(t, c->above);
+
+		s->rows[c->row].computed++;
+		if (c->counts)
+			TRY(add_flops(s, row, e, c->is_again, false, err));
+		if (!above || !above->is_open ||
+		    !strcmp(operator_category(trace_text(f->trace, row->name, NULL)), "view"))
+			return ST_OK;
+		for (; above && above->is_open; above = call_at(t, above->above)) {
+			above->is_open = false;
+			s->rows[above->row].computed++;
+			if (above->counts)
+				TRY(add_flops(s, &s->rows[above->row], e, true, false, err));
+		}
+	}
+	return ST_OK;
+}
+
 static enum status put_operator(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct operators *s = f->state;
@@ -147,7 +300,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	bool is_inner[2] = { false, false };
 	uint32_t number;
 
-	TRY(row_of(s, acc_process(f, e->track), e, &number, err));
+	TRY(row_of(f, acc_process(f, e->track), e, &number, err));
 	struct op_row *row = &s->rows[number];
 	struct op_call *above = call_at(t, t->innermost);
 
@@ -159,7 +312,9 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 		s->rows[above->row].host_self_ns -=
 			(int64_t)((e->end_ns < above->end_ns ? e->end_ns : above->end_ns) -
 				  e->begin_ns);
+	bool counts = row->has_model;
 	for (struct op_call *c = above; c; c = call_at(t, c->above)) {
+		counts &= !s->rows[c->row].has_model;
 		is_inner[0] |= s->rows[c->row].name == e->name;
 		is_inner[1] |= c->row == number;
 	}
@@ -170,10 +325,12 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 		calls_forget(t);
 	TRY(vec_reserve(&t->calls, &t->cap, t->count + 1, err));
 	t->innermost = t->first + (uint32_t)t->count;
-	t->calls[t->count++] = (struct op_call){
-		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .row = number, .above = outer
-	};
-	return ST_OK;
+	t->calls[t->count++] = (struct op_call){ .begin_ns = e->begin_ns,
+						 .end_ns = e->end_ns,
+						 .row = number,
+						 .above = outer,
+						 .counts = counts };
+	return put_computed(f, e, t, &t->calls[t->count - 1], err);
 }
 
 /* The innermost call that is open at that time; NULL: none is. */
@@ -195,6 +352,56 @@ static struct op_call *call_open(struct op_thread *t, uint64_t at_ns)
 	return c;
 }
 
+/* Kernels say in their names that they round FP32 to TF32, or multiply less by Winograd's way. */
+static void put_algorithm(struct op_row *row, const char *kernel)
+{
+	row->is_tf32 |= strcasestr(kernel, "tf32") || strstr(kernel, "s1688");
+	if (strcasestr(kernel, "winograd"))
+		row->cost.fewer = 2.25; /* 16 instead of 36 for 2 x 2 results of a filter 3 x 3 */
+}
+
+static double number_of(const struct accumulator *f, uint32_t schema, const char *key)
+{
+	const struct attr *a = trace_find_attr(f->trace, schema, key);
+	double value = NAN;
+
+	if (a && a->type == ATTR_F64)
+		memcpy(&value, &a->bits, sizeof(value));
+	else if (a && (a->type == ATTR_U64 || a->type == ATTR_I64))
+		value = (double)a->bits;
+	return value >= 0 && value <= MODEL_MOST ? value : NAN;
+}
+
+/* A kernel of XLA, below no operator, may say itself what it computes: it is a row of its own.  The
+ * type is not said, so it is held against the peak of 16 bits. */
+static enum status put_stated(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct operators *s = f->state;
+	double flops = number_of(f, e->schema, "flops");
+	uint64_t ns = e->end_ns - e->begin_ns;
+	uint32_t number;
+
+	if (isnan(flops) || sweep_class(f->sweep, e) == CLASS_COMM)
+		return ST_OK;
+	TRY(row_of(f, acc_process(f, e->track), e, &number, err));
+	struct op_row *row = &s->rows[number];
+	row->has_model = true;
+	row->cost = (struct model_cost){ .family = "xla",
+					 .flops = flops,
+					 .bytes = number_of(f, e->schema, "bytes_accessed"),
+					 .number = NUMBER_BF16,
+					 .is_matrix = true,
+					 .fewer = 1 };
+	row->calls++;
+	row->gpu_calls++;
+	row->own_calls++;
+	row->gpu_self_ns += ns;
+	row->own_gpu_ns += ns;
+	row->gpu_ns[0] += ns;
+	row->gpu_ns[1] += ns;
+	return add_flops(s, row, e, false, true, err);
+}
+
 static enum status put_work(struct accumulator *f, const struct event *e, struct error *err)
 {
 	struct operators *s = f->state;
@@ -202,12 +409,31 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 	uint64_t ns = e->end_ns - e->begin_ns, work = ++s->works;
 	struct op_thread *t = l && l->track < s->thread_count ? &s->threads[l->track] : NULL;
 	struct op_call *c = t ? call_open(t, l->begin_ns) : NULL;
+	struct op_row *own = c ? &s->rows[c->row] : NULL;
+	uint32_t process = acc_process(f, e->track);
+	struct roofline_cell *cell;
 
-	if (c)
-		s->rows[c->row].gpu_self_ns += ns;
+	if (process <= s->process_count && s->processes[process].device == NO_ID) {
+		s->processes[process].device = trace_get_track(f->trace, e->track)->device;
+		s->processes[process].gpu =
+			roofline_gpu_of(f, process, s->processes[process].device);
+	}
+	TRY(cell_of(s, process, e->step, e->phase, &cell, err));
+	cell->gpu_ns += ns;
+	if (!c)
+		return put_stated(f, e, err);
+	s->rows[c->row].gpu_self_ns += ns;
 	for (; c; c = call_at(t, c->above)) {
 		struct op_row *row = &s->rows[c->row];
 
+		if (row->cost.number == NUMBER_FP32 && row->cost.is_matrix)
+			put_algorithm(row, trace_text(f->trace, e->name, NULL));
+		if (c->counts) {
+			own = row;
+			row->own_calls += !c->has_work;
+			if (!c->has_work)
+				TRY(add_flops(s, row, e, c->is_again, true, err));
+		}
 		row->gpu_calls += !c->has_work;
 		c->has_work = true;
 		TRY(vec_reserve(&s->name_seen, &s->name_cap, (size_t)row->name + 1, err));
@@ -215,7 +441,24 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		row->gpu_ns[1] += row->row_seen == work ? 0 : ns;
 		s->name_seen[row->name] = row->row_seen = work;
 	}
+	if (own && sweep_class(f->sweep, e) != CLASS_COMM)
+		own->own_gpu_ns += ns;
 	return ST_OK;
+}
+
+/* Counters of GPUs that say how fast their multiprocessors ran. */
+static void put_clock(struct accumulator *f, const struct event *e)
+{
+	struct operators *s = f->state;
+	const char *name = trace_text(f->trace, e->name, NULL);
+	uint32_t process = acc_process(f, e->track);
+	size_t len = strlen(name);
+
+	if (process > s->process_count || !isfinite(e->value) || e->value <= 0 ||
+	    !((len >= 8 && !strcmp(name + len - 8, "sm_clock")) || strstr(name, "SM Clock")))
+		return;
+	s->processes[process].clock_mhz += e->value;
+	s->processes[process].clock_samples++;
 }
 
 static enum status operators_put(struct accumulator *f, const struct sorted_batch *w,
@@ -226,6 +469,8 @@ static enum status operators_put(struct accumulator *f, const struct sorted_batc
 	for (size_t i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
 
+		if (e->kind == KIND_COUNTER)
+			put_clock(f, e);
 		if (event_is_gpu_work(e))
 			TRY(put_work(f, e, err));
 		else if (e->kind == KIND_RANGE && e->subkind == RANGE_OP &&
@@ -233,16 +478,6 @@ static enum status operators_put(struct accumulator *f, const struct sorted_batc
 			TRY(put_operator(f, e, err));
 	}
 	return ST_OK;
-}
-
-/* A constant argument as text; NULL: there is none. */
-static const char *argument(const struct accumulator *f, uint32_t schema, const char *key)
-{
-	const struct attr *a = trace_find_attr(f->trace, schema, key);
-
-	if (!a || (a->type != ATTR_JSON && a->type != ATTR_TEXT))
-		return NULL;
-	return trace_text(f->trace, (uint32_t)a->bits, NULL);
 }
 
 static void add_figures(union value *at, const struct op_row *row, int which)
@@ -259,23 +494,61 @@ static void add_figures(union value *at, const struct op_row *row, int which)
 
 static enum status operators_end(struct accumulator *f, struct error *err)
 {
-	const struct operators *s = f->state;
+	struct operators *s = f->state;
 
+	for (uint32_t i = 1; i <= s->process_count; i++) {
+		struct op_process *p = &s->processes[i];
+		double boost = p->gpu.sheet ? (double)p->gpu.sheet->boost_mhz : 0;
+
+		if (boost > 0 && p->clock_samples)
+			p->gpu.clock_share = p->clock_mhz / (double)p->clock_samples / boost;
+	}
 	for (size_t i = 0; i < s->row_count; i++) {
 		const struct op_row *row = &s->rows[i];
+		const struct op_process *p = &s->processes[row->process];
 		union value keys[SHAPE_TYPES + 1], *into;
 
 		if (!acc_wants(f, row->process))
 			continue;
+		/* without a GPU the host's calls did the work */
+		struct op_cost cost =
+			cost_of_calls(&p->gpu, row->has_model ? &row->cost : NULL, row->is_tf32,
+				      p->device == NO_ID ? row->computed : row->gpu_calls);
 		keys[OPERATOR_NAME].text = trace_text(f->trace, row->name, NULL);
 		keys[OPERATOR_CATEGORY].text = operator_category(keys[OPERATOR_NAME].text);
 		TRY(acc_row(f, "operators", row->process, keys, &into, err));
 		add_figures(&into[OPERATOR_CALLS], row, 0);
+		cost_add(&into[OPERATOR_FLOPS], &cost);
 		keys[SHAPE_SHAPES].text = argument(f, row->schema, "input_dims");
 		keys[SHAPE_TYPES].text = argument(f, row->schema, "input_type");
 		TRY(acc_row(f, "operator_shapes", row->process, keys, &into, err));
 		add_figures(&into[SHAPE_CALLS], row, 1);
+		cost_add(&into[SHAPE_FLOPS], &cost);
+		TRY(roofline_put_row(f, &p->gpu,
+				     &(struct roofline_row){
+					     .process = row->process,
+					     .name = keys[SHAPE_NAME].text,
+					     .shapes = keys[SHAPE_SHAPES].text,
+					     .types = keys[SHAPE_TYPES].text,
+					     .strides = argument(f, row->schema, "input_strides"),
+					     .cost = row->has_model ? &row->cost : NULL,
+					     .is_tf32 = row->is_tf32,
+					     .calls = row->own_calls,
+					     .gpu_ns = row->own_gpu_ns },
+				     err));
 	}
+	for (size_t i = 0; i < s->cell_count; i++) {
+		struct roofline_cell *cell = &s->cells[i];
+
+		if (!acc_wants(f, cell->process))
+			continue;
+		for (int k = 0; k < 2 && s->processes[cell->process].clock_samples; k++)
+			cell->peak_ps[k] /= s->processes[cell->process].gpu.clock_share;
+		TRY(roofline_put_cell(f, cell, err));
+	}
+	for (uint32_t i = 1; i <= s->process_count; i++)
+		if (s->processes[i].device != NO_ID && acc_wants(f, i))
+			TRY(roofline_put_gpu(f, i, &s->processes[i].gpu, err));
 	return ST_OK;
 }
 
@@ -288,12 +561,22 @@ static void operators_release(struct accumulator *f)
 	free(s->threads);
 	free(s->rows);
 	free(s->name_seen);
+	free(s->processes);
+	free(s->cells);
+	free(s->wants_step);
 	hash_release(&s->by_key);
+	hash_release(&s->by_cell);
 }
 
 static enum status operators_finish(struct tables *all, struct error *err)
 {
+	union value *row;
+
 	(void)err;
+	for (size_t i = 0; (row = table_at(tables_find(all, "operators"), i)); i++)
+		cost_finish(&row[OPERATOR_FLOPS], row[OPERATOR_GPU].u64);
+	for (size_t i = 0; (row = table_at(tables_find(all, "operator_shapes"), i)); i++)
+		cost_finish(&row[SHAPE_FLOPS], row[SHAPE_GPU].u64);
 	finish_shares(all, "operators", RANK_KEYS, OPERATOR_GPU_SELF, OPERATOR_PCT);
 	finish_shares(all, "operator_shapes", RANK_KEYS, SHAPE_GPU_SELF, SHAPE_PCT);
 	return ST_OK;

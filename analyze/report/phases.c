@@ -13,60 +13,43 @@
 
 #include <stdlib.h>
 
-enum {
-	PHASE_NAME = RANK_KEYS,
-	PHASE_COUNT,
-	PHASE_WALL,
-	PHASE_PCT,
-	PHASE_INCLUSIVE,
-	PHASE_AVG,
-	PHASE_INFERRED,
-	PHASE_BUSY,
-	PHASE_IDLE,
-	PHASE_DURING,
-};
-static const struct column phase_columns[] = {
-	RANK_COLUMNS,
-	{ "name", "phase", CELL_TEXT, KEY, NULL,
-	  "a phase, or an annotation that no rule maps; other: neither" },
-	{ "count", "count", CELL_U64, SUM, NULL, "outermost ranges that begin in complete steps" },
-	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
-	  "time of the step thread, each instant counted once, in complete steps" },
-	{ "wall_pct", "%", CELL_F64, DERIVED, "step time", "share of the wall of complete steps" },
-	{ "inclusive_ns", "inclusive", CELL_U64, SUM, NULL, "length of those ranges" },
-	{ "avg_ns", "average", CELL_U64, DERIVED, NULL, "inclusive / count" },
-	{ "inferred", "inferred", CELL_BOOL, MAX, NULL,
-	  "some of it was inferred from operators and calls, not from a range" },
-	{ "gpu_busy_ns", "GPU busy", CELL_U64, SUM, NULL, "GPU time launched in it" },
-	{ "gpu_idle_ns", "GPU idle", CELL_U64, SUM, NULL, "gaps ended by work launched in it" },
-	{ "gpu_idle_during_ns", "idle meanwhile", CELL_U64, SUM, NULL,
-	  "lead, idle and tail of the GPUs while the step thread was in it" },
-	{ .name = NULL },
-};
+#define PHASE_COLUMNS(X)                                                                           \
+	X(PHASE_NAME = RANK_KEYS, "name", "phase", TEXT, KEY,                                      \
+	  "a phase, or an annotation that no rule maps; other: neither")                           \
+	X(PHASE_COUNT, "count", "count", U64, SUM,                                                 \
+	  "outermost ranges that begin in complete steps")                                         \
+	X(PHASE_WALL, "wall_ns", "wall", U64, SUM,                                                 \
+	  "time of the step thread, each instant counted once, in complete steps")                 \
+	X(PHASE_PCT, "wall_pct", "%", F64, DERIVED, "share of the wall of complete steps",         \
+	  .of = "step time")                                                                       \
+	X(PHASE_INCLUSIVE, "inclusive_ns", "inclusive", U64, SUM, "length of those ranges")        \
+	X(PHASE_AVG, "avg_ns", "average", U64, DERIVED, "inclusive / count")                       \
+	X(PHASE_INFERRED, "inferred", "inferred", BOOL, MAX,                                       \
+	  "some of it was inferred from operators and calls, not from a range")                    \
+	X(PHASE_BUSY, "gpu_busy_ns", "GPU busy", U64, SUM, "GPU time launched in it")              \
+	X(PHASE_IDLE, "gpu_idle_ns", "GPU idle", U64, SUM, "gaps ended by work launched in it")    \
+	X(PHASE_DURING, "gpu_idle_during_ns", "idle meanwhile", U64, SUM,                          \
+	  "lead, idle and tail of the GPUs while the step thread was in it")
+enum { PHASE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_phases = {
 	.name = "phases",
-	.member = "phases",
 	.under = &table_ranks,
 	.by = "wall_ns",
-	.columns = phase_columns,
+	.columns = COLUMNS(RANK_COLUMNS, PHASE_COLUMNS(COLUMN_ROW)),
 };
 
-enum { OUTSIDE_NAME = RANK_KEYS, OUTSIDE_WALL };
-static const struct column outside_columns[] = {
-	RANK_COLUMNS,
-	{ "name", "outside of steps", CELL_TEXT, KEY, NULL,
-	  "a phase, or an annotation that no rule maps; other: neither" },
-	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
-	  "time of the step thread in it, in the windows and in no step" },
-	{ .name = NULL },
-};
+#define OUTSIDE_COLUMNS(X)                                                                         \
+	X(OUTSIDE_NAME = RANK_KEYS, "name", "outside of steps", TEXT, KEY,                         \
+	  "a phase, or an annotation that no rule maps; other: neither")                           \
+	X(OUTSIDE_WALL, "wall_ns", "wall", U64, SUM,                                               \
+	  "time of the step thread in it, in the windows and in no step")
+enum { OUTSIDE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_outside = {
 	.name = "outside_steps",
-	.member = "outside_steps",
 	.under = &table_ranks,
 	.by = "wall_ns",
 	.is_seldom = true,
-	.columns = outside_columns,
+	.columns = COLUMNS(RANK_COLUMNS, OUTSIDE_COLUMNS(COLUMN_ROW)),
 };
 
 /* What a mark says of its step, before all marks are known.  While a step goes on it may still lose

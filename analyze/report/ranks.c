@@ -14,53 +14,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BALANCE_NAMES = RANK_KEYS, BALANCE_NS, BALANCE_SHARE };
-static const struct column balance_columns[] = {
-	RANK_COLUMNS,
-	{ "names", "kernels", CELL_U64, DERIVED, NULL,
-	  "names of compute kernels with equal counts per step on all ranks" },
-	{ "ns_per_step", "ms/step", CELL_U64, DERIVED, NULL, "what this rank takes for them" },
-	{ "share_of_mean", "%", CELL_F64, DERIVED, "mean of the ranks",
-	  "that / the mean over the ranks" },
-	{ .name = NULL },
-};
+#define BALANCE_COLUMNS(X)                                                                         \
+	X(BALANCE_NAMES = RANK_KEYS, "names", "kernels", U64, DERIVED,                             \
+	  "names of compute kernels with equal counts per step on all ranks")                      \
+	X(BALANCE_NS, "ns_per_step", "ms/step", U64, DERIVED, "what this rank takes for them")     \
+	X(BALANCE_SHARE, "share_of_mean", "%", F64, DERIVED, "that / the mean over the ranks",     \
+	  .of = "mean of the ranks")
+enum { BALANCE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_balance = {
 	.name = "balance",
-	.member = "balance",
 	.under = &table_ranks,
 	.nest = NEST_OBJECT,
 	.by = "ns_per_step",
 	.is_finished = true,
-	.columns = balance_columns,
+	.columns = COLUMNS(RANK_COLUMNS, BALANCE_COLUMNS(COLUMN_ROW)),
 };
 
-enum {
-	UNEVEN_SHORT = 1,
-	UNEVEN_CALLS,
-	UNEVEN_MIN,
-	UNEVEN_MEAN,
-	UNEVEN_MAX,
-	UNEVEN_RANK,
-	UNEVEN_OVER
-};
-static const struct column uneven_columns[] = {
-	{ "name", NULL, CELL_TEXT, KEY, NULL, "of the kernel, as in the files" },
-	{ "short", "kernel", CELL_TEXT, DERIVED, NULL, "the name for people" },
-	{ "calls_per_step", "calls", CELL_F64, DERIVED, NULL, "equal on all ranks" },
-	{ "min_ns", "min", CELL_U64, DERIVED, NULL, "per step, of the rank that takes least" },
-	{ "mean_ns", "mean", CELL_U64, DERIVED, NULL, "per step, over the ranks" },
-	{ "max_ns", "max", CELL_U64, DERIVED, NULL, "per step, of the rank that takes most" },
-	{ "max_rank", "rank", CELL_U64, DERIVED, NULL, "which that is" },
-	{ "over_mean_ns", "over mean", CELL_U64, DERIVED, NULL,
-	  "max - mean: what balance would save, at most" },
-	{ .name = NULL },
-};
+#define UNEVEN_COLUMNS(X)                                                                          \
+	X(UNEVEN_NAME, "name", NULL, TEXT, KEY, "of the kernel, as in the files")                  \
+	X(UNEVEN_SHORT, "short", "kernel", TEXT, DERIVED, "the name for people")                   \
+	X(UNEVEN_CALLS, "calls_per_step", "calls", F64, DERIVED, "equal on all ranks")             \
+	X(UNEVEN_MIN, "min_ns", "min", U64, DERIVED, "per step, of the rank that takes least")     \
+	X(UNEVEN_MEAN, "mean_ns", "mean", U64, DERIVED, "per step, over the ranks")                \
+	X(UNEVEN_MAX, "max_ns", "max", U64, DERIVED, "per step, of the rank that takes most")      \
+	X(UNEVEN_RANK, "max_rank", "rank", U64, DERIVED, "which that is")                          \
+	X(UNEVEN_OVER, "over_mean_ns", "over mean", U64, DERIVED,                                  \
+	  "max - mean: what balance would save, at most")
+enum { UNEVEN_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_uneven = {
 	.name = "imbalance",
-	.member = "imbalance",
 	.by = "over_mean_ns",
 	.is_finished = true,
-	.columns = uneven_columns,
+	.columns = COLUMNS(UNEVEN_COLUMNS(COLUMN_ROW)),
 };
 
 struct kernel_ref {

@@ -2,6 +2,8 @@
 /* Holds the list and the look-up by name, nothing else: no cycle of objects may run through it. */
 #include "analyze/report/report_list.h"
 
+#include "analyze/report/attribution.h"
+
 #include <string.h>
 
 const struct report_type *const report_types[] = {
@@ -9,6 +11,13 @@ const struct report_type *const report_types[] = {
 	REPORT_LIST(X)
 #undef X
 		NULL,
+};
+const struct report_type *const report_parts[] = {
+#define X(name) &report_##name,
+	REPORT_LIST(X)
+#undef X
+		& report_attribution,
+	NULL,
 };
 
 const struct report_type *report_find(const char *name, size_t len)

@@ -8,14 +8,20 @@
 /* clang-format off */
 #define REPORT_LIST(X)                                                                             \
 	X(summary) X(phases) X(steps) X(kernels) X(copies) X(slow) X(idle) X(launches)             \
-	X(memory) X(comm) X(ranks) X(findings) X(critical) X(operators) X(replay) X(check)
+	X(memory) X(comm) X(ranks) X(findings) X(critical) X(operators) X(roofline)                \
+	X(modules) X(stacks) X(nvtx) X(replay) X(health) X(serving) X(hang) X(check)
 /* clang-format on */
 
 #define X(name) extern const struct report_type report_##name;
 REPORT_LIST(X)
 #undef X
 
-extern const struct report_type *const report_types[];               /* ends with NULL */
+/* Part of the findings; nobody asks for it by name. */
+extern const struct report_type report_places;
+
+extern const struct report_type *const report_types[]; /* ends with NULL */
+/* What a partial result holds: these, and what --diff compares besides. */
+extern const struct report_type *const report_parts[];
 const struct report_type *report_find(const char *name, size_t len); /* NULL: there is none */
 
 /* Tables that JSON and csv show, each once, those of every run first; returns how many. */

@@ -234,7 +234,7 @@ static enum status put_kernel(struct accumulator *f, const struct event *e, stru
 }
 
 /* By the clock: split where marks begin and end. */
-static enum status put_idle(struct accumulator *f, const struct piece *p, struct error *err)
+static enum status put_idle(struct accumulator *f, const struct idle_segment *p, struct error *err)
 {
 	struct slow *s = f->state;
 	uint32_t process = sweep_gpu(f->sweep, p->gpu).process;
@@ -271,8 +271,8 @@ static enum status slow_put(struct accumulator *f, const struct sorted_batch *w,
 	TRY(acc_gpus(f, &s->gpu_row, &s->gpu_count, sizeof(*s->gpu_row), err));
 	for (size_t i = 0; i < w->in->interval_count; i++)
 		TRY(put_interval(f, &w->in->intervals[i], err));
-	for (size_t i = 0; i < w->piece_count; i++)
-		TRY(put_idle(f, &w->pieces[i], err));
+	for (size_t i = 0; i < w->idle_count; i++)
+		TRY(put_idle(f, &w->idle[i], err));
 	for (size_t i = 0; i < kernels->count; i++)
 		if (kernels->items[i]->kind == KIND_KERNEL)
 			TRY(put_kernel(f, kernels->items[i], err));

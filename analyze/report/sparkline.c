@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	USERS = PHASE_KNOWN,
+	USERS = PHASE_PREFILL, /* and those of servers */
 	HOST_CLASSES,
 	GPU_CLASSES = 5,
 	CLASSES = HOST_CLASSES + GPU_CLASSES,
@@ -369,7 +369,7 @@ enum status sparklines_interval(struct sparklines *s, const struct step_list *st
 	if (!sparkline)
 		return ST_OK;
 	return timeline_add(sparkline, TIMELINE_HOST, st->begin_ns, st->end_ns,
-			    st->phase < PHASE_KNOWN ? st->phase : USERS, err);
+			    st->phase < USERS ? st->phase : USERS, err);
 }
 
 enum status sparklines_segment(struct sparklines *s, const struct step_list *steps, size_t row,

@@ -15,35 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	STEP_NUMBER = RANK_KEYS,
-	STEP_BEGIN,
-	STEP_WALL,
-	STEP_FLAGS,
-	STEP_COMPLETE,
-	STEP_COUNTED,
-	STEP_INFERRED
-};
-static const struct column step_columns[] = {
-	RANK_COLUMNS,
-	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "wall_ns", "wall", CELL_U64, SUM, NULL,
-	  "from its mark to the next, or to its own end if the next is far" },
-	{ "flags", "flags", CELL_WORDS, MAX, NULL,
-	  "settling: the first of a recorded window; cut_off: an end is not in the window; extra: "
-	  "has a row beside every Nth, as it is one of the longest or the last" },
-	{ "complete", "complete", CELL_BOOL, MAX, NULL, "both of its ends are in the window" },
-	{ "counted", "counted", CELL_BOOL, MAX, NULL, "shares and means are taken of it" },
-	{ "inferred", NULL, CELL_BOOL, MAX, NULL, "no step was marked: it is the window" },
-	{ .name = NULL },
-};
+#define STEP_COLUMNS(X)                                                                            \
+	X(STEP_NUMBER = RANK_KEYS, "step", "step", U64, KEY, "its number")                         \
+	X(STEP_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                          \
+	X(STEP_WALL, "wall_ns", "wall", U64, SUM,                                                  \
+	  "from its mark to the next, or to its own end if the next is far")                       \
+	X(STEP_FLAGS, "flags", "flags", WORDS, MAX,                                                \
+	  "settling: the first of a recorded window; cut_off: an end is not in the window; "       \
+	  "extra: has a row beside every Nth, as it is one of the longest or the last")            \
+	X(STEP_COMPLETE, "complete", "complete", BOOL, MAX, "both of its ends are in the window")  \
+	X(STEP_COUNTED, "counted", "counted", BOOL, MAX, "shares and means are taken of it")       \
+	X(STEP_INFERRED, "inferred", NULL, BOOL, MAX, "no step was marked: it is the window")
+enum { STEP_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_steps = {
 	.name = "steps",
-	.member = "steps",
 	.under = &table_ranks,
 	.since = "begin_ns",
-	.columns = step_columns, /* numbers may come again */
+	.columns = COLUMNS(RANK_COLUMNS, STEP_COLUMNS(COLUMN_ROW)), /* numbers may come again */
 };
 
 #define SUMMED_COLUMNS(X)                                                                          \
@@ -68,89 +56,70 @@ static const struct table_type table_steps_summed = {
 	.columns = COLUMNS(RANK_COLUMNS, SUMMED_COLUMNS(COLUMN_ROW)),
 };
 
-enum {
-	STATS_COUNTED = RANK_KEYS,
-	STATS_SETTLING,
-	STATS_CUT,
-	STATS_SLOW,
-	STATS_SUM,
-	STATS_MEAN,
-	STATS_MIN,
-	STATS_MEDIAN,
-	STATS_P90,
-	STATS_P99,
-	STATS_MAX,
-};
 enum { P90_FROM = 20, P99_FROM = 200 };
-static const struct column stats_columns[] = {
-	RANK_COLUMNS,
-	{ "counted", "counted", CELL_U64, DERIVED, NULL, "steps that all of these are of" },
-	{ "settling", "settling", CELL_U64, DERIVED, NULL, "first steps of windows, left out" },
-	{ "cut_off", "cut off", CELL_U64, DERIVED, NULL, "an end is not in the window" },
-	{ "slow", "slow", CELL_U64, DERIVED, NULL, "of the counted, over 1.5 x their median" },
-	{ "sum_ns", NULL, CELL_U64, DERIVED, NULL, "of their walls" },
-	{ "mean_ns", "mean", CELL_U64, DERIVED, NULL, "wall, rounded down" },
-	{ "min_ns", "least", CELL_U64, DERIVED, NULL, "wall" },
-	{ "median_ns", "median", CELL_U64, DERIVED, NULL,
-	  "wall; of an even count the mean of the middle two, rounded down; within 1 % where "
-	  "steps are summed" },
-	{ "p90_ns", "p90", CELL_U64, DERIVED, NULL,
-	  "the least wall that 90 % do not pass; from 20 on" },
-	{ "p99_ns", "p99", CELL_U64, DERIVED, NULL,
-	  "the least wall that 99 % do not pass; from 200 on" },
-	{ "max_ns", "most", CELL_U64, DERIVED, NULL, "wall" },
-	{ .name = NULL },
-};
+#define STATS_COLUMNS(X)                                                                           \
+	X(STATS_COUNTED = RANK_KEYS, "counted", "counted", U64, DERIVED,                           \
+	  "steps that all of these are of")                                                        \
+	X(STATS_SETTLING, "settling", "settling", U64, DERIVED,                                    \
+	  "first steps of windows, left out")                                                      \
+	X(STATS_CUT, "cut_off", "cut off", U64, DERIVED, "an end is not in the window")            \
+	X(STATS_SLOW, "slow", "slow", U64, DERIVED, "of the counted, over 1.5 x their median")     \
+	X(STATS_SUM, "sum_ns", NULL, U64, DERIVED, "of their walls")                               \
+	X(STATS_MEAN, "mean_ns", "mean", U64, DERIVED, "wall, rounded down")                       \
+	X(STATS_MIN, "min_ns", "least", U64, DERIVED, "wall")                                      \
+	X(STATS_MEDIAN, "median_ns", "median", U64, DERIVED,                                       \
+	  "wall; of an even count the mean of the middle two, rounded down; within 1 % where "     \
+	  "steps are summed")                                                                      \
+	X(STATS_P90, "p90_ns", "p90", U64, DERIVED,                                                \
+	  "the least wall that 90 % do not pass; from 20 on")                                      \
+	X(STATS_P99, "p99_ns", "p99", U64, DERIVED,                                                \
+	  "the least wall that 99 % do not pass; from 200 on")                                     \
+	X(STATS_MAX, "max_ns", "most", U64, DERIVED, "wall")
+enum { STATS_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_step_stats = {
 	.name = "step_stats",
-	.member = "step_stats",
 	.under = &table_ranks,
 	.nest = NEST_OBJECT,
 	.is_finished = true,
-	.columns = stats_columns,
+	.columns = COLUMNS(RANK_COLUMNS, STATS_COLUMNS(COLUMN_ROW)),
 };
 
-enum { STEP_DEVICE = RANK_KEYS + 2, STEP_FIRST_NS };
-static const struct column step_gpu_columns[] = {
-	RANK_COLUMNS,
-	{ "step", "step", CELL_U64, KEY, NULL, "its number" },
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "compute_ns", "compute", CELL_U64, SUM, NULL, "in the step, by the clock" },
-	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, NULL, "in the step, by the clock" },
-	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, NULL, "in the step, by the clock" },
-	{ "comm_count", "comm kernels", CELL_U64, SUM, NULL, "that began in the step" },
-	{ "idle_ns", "not busy", CELL_U64, SUM, NULL, "the rest of the step" },
-	{ .name = NULL },
-};
+#define STEP_GPU_COLUMNS(X)                                                                        \
+	X(STEP_GPU_STEP = RANK_KEYS, "step", "step", U64, KEY, "its number")                       \
+	X(STEP_GPU_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                      \
+	X(STEP_GPU_DEVICE, "device", "GPU", U64, KEY, "the device's number in its process")        \
+	X(STEP_GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "in the step, by the clock")        \
+	X(STEP_GPU_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                      \
+	  "in the step, by the clock")                                                             \
+	X(STEP_GPU_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                      \
+	  "in the step, by the clock")                                                             \
+	X(STEP_GPU_COMM_COUNT, "comm_count", "comm kernels", U64, SUM, "that began in the step")   \
+	X(STEP_GPU_IDLE, "idle_ns", "not busy", U64, SUM, "the rest of the step")
+enum { STEP_GPU_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_step_gpus = {
 	.name = "step_gpus",
 	.member = "gpus",
 	.under = &table_steps,
-	.columns = step_gpu_columns,
+	.columns = COLUMNS(RANK_COLUMNS, STEP_GPU_COLUMNS(COLUMN_ROW)),
 };
 
-enum { SPARKLINE_HOST = RANK_KEYS + 2, SPARKLINE_GPU, SPARKLINE_HOST_BINS, SPARKLINE_GPU_BINS };
-static const struct column sparkline_columns[] = {
-	RANK_COLUMNS,
-	{ "step", NULL, CELL_U64, KEY, NULL, "its number" },
-	{ "begin_ns", NULL, CELL_U64, KEY, NULL, "since the Unix epoch" },
-	{ "host_cells", NULL, CELL_TEXT, MAX, NULL,
-	  "a letter for each part: the phase with most of it" },
-	{ "gpu_cells", NULL, CELL_TEXT, MAX, NULL,
-	  "a letter for each part: the class with most of it" },
-	{ "host_bins", NULL, CELL_TEXT, MAX, NULL, "as host_cells, in shorter parts" },
-	{ "gpu_bins", NULL, CELL_TEXT, MAX, NULL, "shares of classes, finer" },
-	{ .name = NULL },
-};
+#define SPARKLINE_COLUMNS(X)                                                                       \
+	X(SPARKLINE_STEP = RANK_KEYS, "step", NULL, U64, KEY, "its number")                        \
+	X(SPARKLINE_BEGIN, "begin_ns", NULL, U64, KEY, "since the Unix epoch")                     \
+	X(SPARKLINE_HOST, "host_cells", NULL, TEXT, MAX,                                           \
+	  "a letter for each part: the phase with most of it")                                     \
+	X(SPARKLINE_GPU, "gpu_cells", NULL, TEXT, MAX,                                             \
+	  "a letter for each part: the class with most of it")                                     \
+	X(SPARKLINE_HOST_BINS, "host_bins", NULL, TEXT, MAX, "as host_cells, in shorter parts")    \
+	X(SPARKLINE_GPU_BINS, "gpu_bins", NULL, TEXT, MAX, "shares of classes, finer")
+enum { SPARKLINE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_sparklines = {
 	.name = "strips",
-	.member = "strips",
 	.under = &table_steps,
 	.nest = NEST_NEVER,
 	.null_texts = "host_cells gpu_cells host_bins gpu_bins",
 	.is_picture = true,
-	.columns = sparkline_columns,
+	.columns = COLUMNS(RANK_COLUMNS, SPARKLINE_COLUMNS(COLUMN_ROW)),
 };
 
 enum { AT_COMM_COUNT = CLASS_IDLE, AT_COUNT }; /* behind the classes of what runs */
@@ -358,17 +327,17 @@ static enum status end_gpu(struct accumulator *f, uint32_t process, size_t gpu, 
 	uint64_t busy_ns = 0;
 	union value *cells;
 
-	keys[STEP_DEVICE].u64 = device == NO_ID ? NO_U64 : device;
+	keys[STEP_GPU_DEVICE].u64 = device == NO_ID ? NO_U64 : device;
 	TRY(acc_row(f, "step_gpus", process, keys, &cells, err));
 	for (size_t i = 0; i < AT_COUNT; i++) {
 		uint64_t sum = at->in_mark[i] + (step->joins ? at->in_gap[i] : 0);
 
 		if (f->steps[process].is_inferred)
 			sum = i == AT_COMM_COUNT ? g->comm_count : all_ns(f, gpu, i);
-		cells[STEP_FIRST_NS + i].u64 += sum;
+		cells[STEP_GPU_COMPUTE + i].u64 += sum;
 		busy_ns += i == AT_COMM_COUNT ? 0 : sum;
 	}
-	cells[STEP_FIRST_NS + AT_COUNT].u64 += step->end_ns - step->begin_ns - busy_ns;
+	cells[STEP_GPU_COMPUTE + AT_COUNT].u64 += step->end_ns - step->begin_ns - busy_ns;
 	return ST_OK;
 }
 

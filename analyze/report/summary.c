@@ -6,94 +6,61 @@
 
 #include <stdlib.h>
 
-enum {
-	GPU_DEVICE = RANK_KEYS,
-	GPU_NAME,
-	GPU_UUID,
-	GPU_SPAN,
-	GPU_COMPUTE,
-	GPU_EXPOSED_COMM,
-	GPU_EXPOSED_COPY,
-	GPU_IDLE,
-	GPU_BUSY,
-	GPU_COMM,
-	GPU_COPY,
-	GPU_OVERLAP_COMM,
-	GPU_WINDOW,
-	GPU_LEAD,
-	GPU_TAIL,
-	GPU_NOT_BUSY,
-	GPU_UNATTRIBUTED,
-	GPU_KERNELS,
-	GPU_COPIES,
-	GPU_AFTER_SYNC,
-	GPU_FORGOTTEN,
-	GPU_TRUSTED,
-	GPU_COMM_WAIT,
-	GPU_COLUMNS,
-};
-static const struct column gpu_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "name", "model", CELL_TEXT, MAX, NULL, "what the device calls itself" },
-	{ "uuid", NULL, CELL_TEXT, MAX, NULL, "of the GPU or of its MIG slice" },
-	{ "span_ns", "span", CELL_U64, SUM, NULL,
-	  "from the first GPU event's begin to the last one's end, of each window" },
-	{ "compute_ns", "compute", CELL_U64, SUM, "span", "a compute kernel runs" },
-	{ "exposed_comm_ns", "exposed comm", CELL_U64, SUM, "span",
-	  "communication runs and no compute" },
-	{ "exposed_copy_ns", "exposed copy", CELL_U64, SUM, "span",
-	  "a copy or fill runs, no compute and no communication" },
-	{ "idle_ns", "idle", CELL_U64, SUM, "span", "nothing runs, between first and last event" },
-	{ "busy_ns", "busy", CELL_U64, SUM, NULL, "anything runs" },
-	{ "comm_ns", "comm", CELL_U64, SUM, NULL, "communication runs" },
-	{ "copy_ns", "copy", CELL_U64, SUM, NULL, "a copy or fill runs" },
-	{ "overlap_comm_ns", "comm under compute", CELL_U64, SUM, NULL,
-	  "communication and compute run" },
-	{ "window_ns", "window", CELL_U64, SUM, NULL, "lead, span and tail" },
-	{ "lead_ns", "lead", CELL_U64, SUM, NULL, "before the first GPU event" },
-	{ "tail_ns", "tail", CELL_U64, SUM, NULL, "after the last GPU event" },
-	{ "not_busy_ns", "not busy", CELL_U64, SUM, NULL, "idle, lead and tail" },
-	{ "unattributed_ns", "without launch", CELL_U64, SUM, NULL,
-	  "busy, but the work has no recorded launch" },
-	{ "kernels", "kernels", CELL_U64, SUM, NULL, "kernels that began" },
-	{ "copies", "copies", CELL_U64, SUM, NULL, "copies and fills that began" },
-	{ "after_sync_ns", "after sync", CELL_U64, SUM, NULL,
-	  "gaps of lead, idle and tail that began inside a synchronising call of their thread" },
-	{ "forgotten_ns", NULL, CELL_U64, SUM, NULL,
-	  "not busy, and what the host did then was more than is kept: part of unknown" },
-	{ "idle_trusted", NULL, CELL_BOOL, DERIVED, NULL,
-	  "false: the file is a sample, and what looks idle may not be" },
-	{ "exposed_comm_wait_ns", "exposed waiting", CELL_U64, DERIVED, NULL,
-	  "of exposed communication, what waited for another rank; null: no collective was "
-	  "matched" },
-	{ .name = NULL },
-};
-_Static_assert(sizeof(gpu_columns) / sizeof(gpu_columns[0]) == GPU_COLUMNS + 1, "gpu columns");
+#define GPUS_COLUMNS(X)                                                                            \
+	X(GPU_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY, "the device's number in its process") \
+	X(GPU_NAME, "name", "model", TEXT, MAX, "what the device calls itself")                    \
+	X(GPU_UUID, "uuid", NULL, TEXT, MAX, "of the GPU or of its MIG slice")                     \
+	X(GPU_SPAN, "span_ns", "span", U64, SUM,                                                   \
+	  "from the first GPU event's begin to the last one's end, of each window")                \
+	X(GPU_COMPUTE, "compute_ns", "compute", U64, SUM, "a compute kernel runs", .of = "span")   \
+	X(GPU_EXPOSED_COMM, "exposed_comm_ns", "exposed comm", U64, SUM,                           \
+	  "communication runs and no compute", .of = "span")                                       \
+	X(GPU_EXPOSED_COPY, "exposed_copy_ns", "exposed copy", U64, SUM,                           \
+	  "a copy or fill runs, no compute and no communication", .of = "span")                    \
+	X(GPU_IDLE, "idle_ns", "idle", U64, SUM, "nothing runs, between first and last event",     \
+	  .of = "span")                                                                            \
+	X(GPU_BUSY, "busy_ns", "busy", U64, SUM, "anything runs")                                  \
+	X(GPU_COMM, "comm_ns", "comm", U64, SUM, "communication runs")                             \
+	X(GPU_COPY, "copy_ns", "copy", U64, SUM, "a copy or fill runs")                            \
+	X(GPU_OVERLAP_COMM, "overlap_comm_ns", "comm under compute", U64, SUM,                     \
+	  "communication and compute run")                                                         \
+	X(GPU_WINDOW, "window_ns", "window", U64, SUM, "lead, span and tail")                      \
+	X(GPU_LEAD, "lead_ns", "lead", U64, SUM, "before the first GPU event")                     \
+	X(GPU_TAIL, "tail_ns", "tail", U64, SUM, "after the last GPU event")                       \
+	X(GPU_NOT_BUSY, "not_busy_ns", "not busy", U64, SUM, "idle, lead and tail")                \
+	X(GPU_UNATTRIBUTED, "unattributed_ns", "without launch", U64, SUM,                         \
+	  "busy, but the work has no recorded launch")                                             \
+	X(GPU_KERNELS, "kernels", "kernels", U64, SUM, "kernels that began")                       \
+	X(GPU_COPIES, "copies", "copies", U64, SUM, "copies and fills that began")                 \
+	X(GPU_AFTER_SYNC, "after_sync_ns", "after sync", U64, SUM,                                 \
+	  "gaps of lead, idle and tail that began inside a synchronising call of their thread")    \
+	X(GPU_FORGOTTEN, "forgotten_ns", NULL, U64, SUM,                                           \
+	  "not busy, and what the host did then was more than is kept: part of unknown")           \
+	X(GPU_TRUSTED, "idle_trusted", NULL, BOOL, DERIVED,                                        \
+	  "false: the file is a sample, and what looks idle may not be")                           \
+	X(GPU_COMM_WAIT, "exposed_comm_wait_ns", "exposed waiting", U64, DERIVED,                  \
+	  "of exposed communication, what waited for another rank; null: no collective was "       \
+	  "matched")
+enum { GPUS_COLUMNS(COLUMN_PLACE) GPU_COLUMNS };
 static const struct table_type table_gpus = {
 	.name = "gpus",
-	.member = "gpus",
 	.under = &table_ranks,
 	.null_texts = "name uuid",
-	.columns = gpu_columns,
+	.columns = COLUMNS(RANK_COLUMNS, GPUS_COLUMNS(COLUMN_ROW)),
 };
 
-enum { CAUSE_NAME = RANK_KEYS + 1, CAUSE_NS };
-static const struct column cause_columns[] = {
-	RANK_COLUMNS,
-	{ "device", "GPU", CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "cause", "cause", CELL_TEXT, KEY, NULL,
-	  "why nothing ran; host:PHASE: what the host did" },
-	{ "ns", "not busy", CELL_U64, SUM, NULL,
-	  "of lead, idle and tail; all rows make not_busy_ns" },
-	{ .name = NULL },
-};
+#define CAUSE_COLUMNS(X)                                                                           \
+	X(CAUSE_DEVICE = RANK_KEYS, "device", "GPU", U64, KEY,                                     \
+	  "the device's number in its process")                                                    \
+	X(CAUSE_NAME, "cause", "cause", TEXT, KEY,                                                 \
+	  "why nothing ran; host:PHASE: what the host did")                                        \
+	X(CAUSE_NS, "ns", "not busy", U64, SUM, "of lead, idle and tail; all rows make not_busy_ns")
+enum { CAUSE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_idle_causes = {
 	.name = "idle_causes",
-	.member = "idle_causes",
 	.under = &table_gpus,
 	.by = "ns",
-	.columns = cause_columns,
+	.columns = COLUMNS(RANK_COLUMNS, CAUSE_COLUMNS(COLUMN_ROW)),
 };
 
 enum { CAUSE_ROWS = CAUSE_HOST + SWEEP_PHASES }; /* host: one for each phase */
@@ -106,14 +73,14 @@ struct summary {
 	size_t count;
 };
 
-static void put_piece(struct sums *sums, const struct piece *piece)
+static void put_idle(struct sums *sums, const struct idle_segment *idle)
 {
-	uint64_t ns = piece->end_ns - piece->begin_ns;
+	uint64_t ns = idle->end_ns - idle->begin_ns;
 
-	sums->causes[piece->cause == CAUSE_HOST ? CAUSE_HOST + piece->phase : piece->cause] += ns;
-	if (piece->after_sync)
+	sums->causes[idle->cause == CAUSE_HOST ? CAUSE_HOST + idle->phase : idle->cause] += ns;
+	if (idle->after_sync)
 		sums->at[GPU_AFTER_SYNC] += ns;
-	if (piece->is_forgotten)
+	if (idle->is_forgotten)
 		sums->at[GPU_FORGOTTEN] += ns;
 }
 
@@ -133,8 +100,8 @@ static enum status summary_put(struct accumulator *f, const struct sorted_batch 
 	struct summary *s = f->state;
 
 	TRY(acc_gpus(f, &s->gpus, &s->count, sizeof(*s->gpus), err));
-	for (size_t i = 0; i < w->piece_count; i++)
-		put_piece(&s->gpus[w->pieces[i].gpu], &w->pieces[i]);
+	for (size_t i = 0; i < w->idle_count; i++)
+		put_idle(&s->gpus[w->idle[i].gpu], &w->idle[i]);
 	count_work(f, s, &w->by[BATCH_KERNELS], GPU_KERNELS);
 	count_work(f, s, &w->by[BATCH_COPIES], GPU_COPIES);
 	return ST_OK;
@@ -257,8 +224,10 @@ static const struct table_type *const summary_tables[] = {
 	NULL,
 };
 static const struct report_type *const summary_with[] = {
-	&report_phases, &report_steps, &report_kernels, &report_copies,   &report_idle,
-	&report_memory, &report_comm,  &report_ranks,   &report_findings, &report_actions,
+	&report_phases, &report_steps,   &report_kernels,
+	&report_copies, &report_idle,    &report_memory,
+	&report_comm,   &report_ranks,   &report_findings,
+	&report_hang,   &report_actions, &report_places,
 	NULL,
 };
 

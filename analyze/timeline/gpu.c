@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct slot *slot_at(const struct sweep *s, uint32_t slot)
+static struct running_work *work_at(const struct sweep *s, uint32_t work)
 {
-	return (struct slot *)s->slots.items + slot;
+	return (struct running_work *)s->work.items + work;
 }
 
 static uint32_t *ids(const struct span_queue *v)
@@ -14,31 +14,31 @@ static uint32_t *ids(const struct span_queue *v)
 	return v->items;
 }
 
-static enum status slot_take(struct sweep *s, uint32_t *out, struct error *err)
+static enum status work_new(struct sweep *s, uint32_t *out, struct error *err)
 {
-	if (s->free_slots.count) {
-		*out = ids(&s->free_slots)[--s->free_slots.count];
+	if (s->free_work.count) {
+		*out = ids(&s->free_work)[--s->free_work.count];
 		return ST_OK;
 	}
-	if (!spans_room(s, &s->slots, sizeof(struct slot), err))
+	if (!spans_room(s, &s->work, sizeof(struct running_work), err))
 		return ST_CEILING;
-	*out = (uint32_t)s->slots.count++;
+	*out = (uint32_t)s->work.count++;
 	return ST_OK;
 }
 
-static enum status slot_put(struct sweep *s, uint32_t slot, struct error *err)
+static enum status work_release(struct sweep *s, uint32_t work, struct error *err)
 {
-	uint32_t *room = spans_room(s, &s->free_slots, sizeof(*room), err);
+	uint32_t *room = spans_room(s, &s->free_work, sizeof(*room), err);
 
 	if (!room)
 		return ST_CEILING;
-	*room = slot;
-	s->free_slots.count++;
+	*room = work;
+	s->free_work.count++;
 	return ST_OK;
 }
 
 /* DEFINITIONS.md 2: began first, then the lower stream, then the lower correlation. */
-static bool owns_before(const struct slot *a, const struct slot *b)
+static bool owns_before(const struct running_work *a, const struct running_work *b)
 {
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns;
@@ -49,17 +49,17 @@ static bool owns_before(const struct slot *a, const struct slot *b)
 	return a->order < b->order;
 }
 
-static int compare_slots(const void *pa, const void *pb, void *self)
+static int compare_work(const void *pa, const void *pb, void *self)
 {
-	const struct slot *a = slot_at(self, *(const uint32_t *)pa);
-	const struct slot *b = slot_at(self, *(const uint32_t *)pb);
+	const struct running_work *a = work_at(self, *(const uint32_t *)pa);
+	const struct running_work *b = work_at(self, *(const uint32_t *)pb);
 
 	return owns_before(a, b) ? -1 : owns_before(b, a) ? 1 : 0;
 }
 
 static bool ends_before(const struct sweep *s, uint32_t a, uint32_t b)
 {
-	return slot_at(s, a)->end_ns < slot_at(s, b)->end_ns;
+	return work_at(s, a)->end_ns < work_at(s, b)->end_ns;
 }
 
 static void heap_up(const struct sweep *s, struct span_queue *heap)
@@ -98,16 +98,16 @@ static inline void time_add(struct gpu_time *t, const struct segment *seg, uint6
 		t->tail_ns += ns;
 }
 
-static inline bool goes_on(const struct segment *last, const struct gpu *g, const struct slot *of,
-			   uint8_t busy, uint8_t part)
+static inline bool goes_on(const struct segment *last, const struct gpu *g,
+			   const struct running_work *of, uint8_t busy, uint8_t part)
 {
 	return last->order == of->order && last->end_ns == g->at_ns && last->busy == busy &&
 	       last->gpu == g->index && last->part == part;
 }
 
 /* One more segment, or the last one longer, from where the GPU is at; `of` owns it. */
-static inline enum status emit(struct sweep *s, struct gpu *g, const struct slot *of, uint8_t busy,
-			       uint8_t part, uint64_t end_ns, struct error *err)
+static inline enum status emit(struct sweep *s, struct gpu *g, const struct running_work *of,
+			       uint8_t busy, uint8_t part, uint64_t end_ns, struct error *err)
 {
 	struct segment *last = s->segments.items, *seg;
 
@@ -157,18 +157,18 @@ static inline enum status note_busy(struct sweep *s, struct gpu *g, uint64_t beg
 	return ST_OK;
 }
 
-/* The slots of a class without those that are over. */
+/* The work of a class without those that are over. */
 static enum status class_sweep(struct sweep *s, struct span_queue *running, struct error *err)
 {
 	size_t from, to = 0;
 
 	for (from = running->head; from < running->count; from++) {
-		uint32_t slot = ids(running)[from];
+		uint32_t work = ids(running)[from];
 
-		if (slot_at(s, slot)->over)
-			TRY(slot_put(s, slot, err));
+		if (work_at(s, work)->over)
+			TRY(work_release(s, work, err));
 		else
-			ids(running)[to++] = slot;
+			ids(running)[to++] = work;
 	}
 	running->head = 0;
 	running->count = to;
@@ -178,22 +178,23 @@ static enum status class_sweep(struct sweep *s, struct span_queue *running, stru
 /* The earliest end is reached. */
 static enum status one_ends(struct sweep *s, struct gpu *g, struct error *err)
 {
-	uint32_t slot = ids(&g->ends)[0];
-	enum gpu_class class = slot_at(s, slot)->class;
+	uint32_t work = ids(&g->ends)[0];
+	enum gpu_class class = work_at(s, work)->class;
 	struct span_queue *running = &g->running[class];
 
 	heap_pop(s, &g->ends);
-	slot_at(s, slot)->over = true;
+	work_at(s, work)->over = true;
 	g->live[class]--;
-	while (running->head < running->count && slot_at(s, ids(running)[running->head])->over)
-		TRY(slot_put(s, ids(running)[running->head++], err));
+	while (running->head < running->count && work_at(s, ids(running)[running->head])->over)
+		TRY(work_release(s, ids(running)[running->head++], err));
 	if (running->count - running->head > 2 * g->live[class] + 64 || running->head > 4096)
 		TRY(class_sweep(s, running, err));
 	return ST_OK;
 }
 
-static inline enum status emit_busy(struct sweep *s, struct gpu *g, const struct slot *owner,
-				    uint8_t busy, uint64_t end_ns, struct error *err)
+static inline enum status emit_busy(struct sweep *s, struct gpu *g,
+				    const struct running_work *owner, uint8_t busy, uint64_t end_ns,
+				    struct error *err)
 {
 	if (g->at_ns >= end_ns)
 		return ST_OK;
@@ -216,20 +217,20 @@ static enum status emit_many(struct sweep *s, struct gpu *g, uint64_t end_ns, st
 		mask |= busy_bits[class];
 		running = &g->running[class];
 	}
-	return emit_busy(s, g, slot_at(s, ids(running)[running->head]), mask, end_ns, err);
+	return emit_busy(s, g, work_at(s, ids(running)[running->head]), mask, end_ns, err);
 }
 
 static enum status run_alone(struct sweep *s, struct gpu *g, uint64_t until_ns, struct error *err)
 {
-	const struct slot *slot = slot_at(s, g->alone);
-	uint64_t end_ns = slot->end_ns < until_ns ? slot->end_ns : until_ns;
+	const struct running_work *work = work_at(s, g->alone);
+	uint64_t end_ns = work->end_ns < until_ns ? work->end_ns : until_ns;
 	uint32_t over = g->alone;
 
-	TRY(emit_busy(s, g, slot, busy_bits[slot->class], end_ns, err));
-	if (slot->end_ns > until_ns)
+	TRY(emit_busy(s, g, work, busy_bits[work->class], end_ns, err));
+	if (work->end_ns > until_ns)
 		return ST_OK;
 	g->alone = NO_ID;
-	return slot_put(s, over, err);
+	return work_release(s, over, err);
 }
 
 /* Running work up to an instant before which nothing else begins. */
@@ -240,7 +241,7 @@ static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, 
 	if (g->alone != NO_ID)
 		return run_alone(s, g, until_ns, err);
 	while (g->ends.count) {
-		end_ns = slot_at(s, ids(&g->ends)[0])->end_ns;
+		end_ns = work_at(s, ids(&g->ends)[0])->end_ns;
 		if (end_ns > until_ns)
 			return emit_many(s, g, until_ns, err);
 		TRY(emit_many(s, g, end_ns, err));
@@ -250,53 +251,53 @@ static enum status run_until(struct sweep *s, struct gpu *g, uint64_t until_ns, 
 }
 
 /* Into the lists of those that run side by side. */
-static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
+static enum status start_beside(struct sweep *s, struct gpu *g, uint32_t work, struct error *err)
 {
-	enum gpu_class class = slot_at(s, slot)->class;
+	enum gpu_class class = work_at(s, work)->class;
 	uint32_t *room;
 
 	room = spans_room(s, &g->running[class], sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
-	*room = slot;
+	*room = work;
 	g->running[class].count++;
 	g->live[class]++;
 	room = spans_room(s, &g->ends, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
-	*room = slot;
+	*room = work;
 	g->ends.count++;
 	heap_up(s, &g->ends);
 	return ST_OK;
 }
 
-static enum status start(struct sweep *s, struct gpu *g, uint32_t slot, struct error *err)
+static enum status start(struct sweep *s, struct gpu *g, uint32_t work, struct error *err)
 {
 	uint32_t before = g->alone;
 
-	if (slot_at(s, slot)->begin_ns == slot_at(s, slot)->end_ns)
-		return slot_put(s, slot, err); /* never runs, but may have ended a gap */
+	if (work_at(s, work)->begin_ns == work_at(s, work)->end_ns)
+		return work_release(s, work, err); /* never runs, but may have ended a gap */
 	if (before == NO_ID && !g->ends.count) {
-		g->alone = slot;
+		g->alone = work;
 		return ST_OK;
 	}
 	g->alone = NO_ID;
 	if (before != NO_ID)
 		TRY(start_beside(s, g, before, err));
-	return start_beside(s, g, slot, err);
+	return start_beside(s, g, work, err);
 }
 
 /* DEFINITIONS.md 5: what has no launch is classed in the order of owners. */
-static inline void slot_origin(struct gpu *g, struct slot *slot)
+static inline void work_origin(struct gpu *g, struct running_work *work)
 {
-	if (slot->origin == ORIGIN_LAUNCH)
+	if (work->origin == ORIGIN_LAUNCH)
 		g->launch_seen = true;
 	else
-		slot->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
+		work->origin = g->launch_seen ? ORIGIN_UNKNOWN : ORIGIN_BEFORE;
 }
 
 /* Whether the stream of `e` was made to wait after its op before was asked for, but before `e`. */
-static bool has_waited(const struct sweep *s, const struct slot *e)
+static bool has_waited(const struct sweep *s, const struct running_work *e)
 {
 	const struct stream *stream = &s->streams[e->track <= s->track_count ? e->track : 0];
 	const uint64_t *waits = stream->waits.items;
@@ -314,7 +315,7 @@ static bool has_waited(const struct sweep *s, const struct slot *e)
 	return low && waits[low - 1] >= stream->asked_ns;
 }
 
-static bool is_first_of_name(const struct gpu *g, const struct slot *e)
+static bool is_first_of_name(const struct gpu *g, const struct running_work *e)
 {
 	size_t at = e->name / 8;
 
@@ -322,8 +323,8 @@ static bool is_first_of_name(const struct gpu *g, const struct slot *e)
 	       !(at < g->has_begun_size && g->has_begun[at] >> e->name % 8 & 1);
 }
 
-static enum status gap_end(struct sweep *s, const struct gpu *g, const struct slot *e, uint8_t part,
-			   struct error *err)
+static enum status gap_end(struct sweep *s, const struct gpu *g, const struct running_work *e,
+			   uint8_t part, struct error *err)
 {
 	struct idle_gap *room;
 
@@ -351,12 +352,12 @@ static enum status gap_end(struct sweep *s, const struct gpu *g, const struct sl
 	return ST_OK;
 }
 
-static enum status name_note(struct gpu *g, const struct slot *slot, struct error *err)
+static enum status name_note(struct gpu *g, const struct running_work *work, struct error *err)
 {
-	size_t at = slot->name / 8, size = at < 32 ? 64 : 2 * at;
+	size_t at = work->name / 8, size = at < 32 ? 64 : 2 * at;
 	uint8_t *wider;
 
-	if (slot->kind != KIND_KERNEL)
+	if (work->kind != KIND_KERNEL)
 		return ST_OK;
 	if (at >= g->has_begun_size) {
 		wider = realloc(g->has_begun, size);
@@ -366,89 +367,89 @@ static enum status name_note(struct gpu *g, const struct slot *slot, struct erro
 		g->has_begun = wider;
 		g->has_begun_size = size;
 	}
-	g->has_begun[at] |= (uint8_t)(1 << slot->name % 8);
+	g->has_begun[at] |= (uint8_t)(1 << work->name % 8);
 	return ST_OK;
 }
 
 /* What the next gaps have to know of what begins now. */
-static inline void slot_note(struct sweep *s, struct gpu *g, const struct slot *slot)
+static inline void work_note(struct sweep *s, struct gpu *g, const struct running_work *work)
 {
-	s->streams[slot->track <= s->track_count ? slot->track : 0].asked_ns =
-		slot->origin == ORIGIN_LAUNCH ? slot->launch_begin_ns : slot->begin_ns;
-	if (slot->launch_begin_ns > g->asked_ns)
-		g->asked_ns = slot->launch_begin_ns;
-	if (slot->end_ns < g->last_end_ns)
+	s->streams[work->track <= s->track_count ? work->track : 0].asked_ns =
+		work->origin == ORIGIN_LAUNCH ? work->launch_begin_ns : work->begin_ns;
+	if (work->launch_begin_ns > g->asked_ns)
+		g->asked_ns = work->launch_begin_ns;
+	if (work->end_ns < g->last_end_ns)
 		return;
-	g->last_end_ns = slot->end_ns;
-	g->last_correlation = slot->correlation;
+	g->last_end_ns = work->end_ns;
+	g->last_correlation = work->correlation;
 }
 
 /* All that begins at one instant has come: it ends the gap before it and begins to run. */
 static enum status group_start(struct sweep *s, struct gpu *g, struct error *err)
 {
 	uint8_t part = g->in_span ? PART_SPAN : PART_LEAD;
-	struct slot *slot;
+	struct running_work *work;
 	size_t i;
 
 	if (g->group.count > 1)
-		qsort_r(g->group.items, g->group.count, sizeof(uint32_t), compare_slots, s);
+		qsort_r(g->group.items, g->group.count, sizeof(uint32_t), compare_work, s);
 	TRY(run_until(s, g, g->group_ns, err));
 	g->in_span = true;
 	for (i = 0; i < g->group.count; i++) {
-		slot = slot_at(s, ids(&g->group)[i]);
-		slot_origin(g, slot);
+		work = work_at(s, ids(&g->group)[i]);
+		work_origin(g, work);
 		if (g->at_ns < g->group_ns) {
-			TRY(gap_end(s, g, slot, part, err));
-			TRY(emit(s, g, slot, 0, part, g->group_ns, err));
+			TRY(gap_end(s, g, work, part, err));
+			TRY(emit(s, g, work, 0, part, g->group_ns, err));
 		}
-		slot_note(s, g, slot);
-		TRY(name_note(g, slot, err));
+		work_note(s, g, work);
+		TRY(name_note(g, work, err));
 		TRY(start(s, g, ids(&g->group)[i], err));
 	}
 	g->group.count = 0;
 	return ST_OK;
 }
 
-static void slot_fill(struct sweep *s, struct slot *slot, const struct event *e,
+static void work_fill(struct sweep *s, struct running_work *work, const struct event *e,
 		      const struct launch *launch)
 {
 	static const struct launch none;
 
-	slot->begin_ns = e->begin_ns;
-	slot->end_ns = e->end_ns;
-	slot->correlation = e->correlation;
-	slot->stream = s->streams[e->track <= s->track_count ? e->track : 0].id;
-	slot->order = ++s->order;
-	slot->name = e->name;
-	slot->step = e->step;
-	slot->track = e->track;
-	slot->phase = e->phase;
-	slot->kind = e->kind;
-	slot->subkind = e->subkind;
-	slot->class = (uint8_t)sweep_class(s, e);
-	slot->origin = launch ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN;
-	slot->over = false;
+	work->begin_ns = e->begin_ns;
+	work->end_ns = e->end_ns;
+	work->correlation = e->correlation;
+	work->stream = s->streams[e->track <= s->track_count ? e->track : 0].id;
+	work->order = ++s->order;
+	work->name = e->name;
+	work->step = e->step;
+	work->track = e->track;
+	work->phase = e->phase;
+	work->kind = e->kind;
+	work->subkind = e->subkind;
+	work->class = (uint8_t)sweep_class(s, e);
+	work->origin = launch ? ORIGIN_LAUNCH : ORIGIN_UNKNOWN;
+	work->over = false;
 	if (!launch)
 		launch = &none;
-	slot->launch_begin_ns = launch->begin_ns;
-	slot->launch_end_ns = launch->end_ns;
-	slot->launch_track = launch->track;
-	slot->launch_name = launch->name;
-	slot->launch_path = launch->path;
+	work->launch_begin_ns = launch->begin_ns;
+	work->launch_end_ns = launch->end_ns;
+	work->launch_track = launch->track;
+	work->launch_name = launch->name;
+	work->launch_path = launch->path;
 }
 
 enum status gpu_put(struct sweep *s, struct gpu *g, const struct event *e, struct error *err)
 {
-	uint32_t slot, *room;
+	uint32_t work, *room;
 
 	if (g->group.count && g->group_ns != e->begin_ns)
 		TRY(group_start(s, g, err));
-	TRY(slot_take(s, &slot, err));
-	slot_fill(s, slot_at(s, slot), e, batch_launch(s->batch, e));
+	TRY(work_new(s, &work, err));
+	work_fill(s, work_at(s, work), e, batch_launch(s->batch, e));
 	room = spans_room(s, &g->group, sizeof(*room), err);
 	if (!room)
 		return ST_CEILING;
-	*room = slot;
+	*room = work;
 	g->group.count++;
 	g->group_ns = e->begin_ns;
 	if (e->end_ns > g->end_ns)
@@ -465,7 +466,7 @@ enum status gpu_advance(struct sweep *s, struct gpu *g, uint64_t until_ns, struc
 
 enum status gpu_close(struct sweep *s, struct gpu *g, uint64_t end_ns, struct error *err)
 {
-	static const struct slot nobody;
+	static const struct running_work nobody;
 	struct idle_gap *room;
 
 	if (g->at_ns < end_ns) {

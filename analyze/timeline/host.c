@@ -208,7 +208,7 @@ static void account(struct sweep *s, uint32_t process, const struct phase_interv
 enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, struct error *err)
 {
 	struct host *h = &s->hosts[process];
-	struct phase_interval *queue = h->intervals.items, piece;
+	struct phase_interval *queue = h->intervals.items, part;
 	size_t i;
 
 	if (h->intervals.head == h->intervals.count ||
@@ -222,9 +222,9 @@ enum status host_account(struct sweep *s, uint32_t process, uint64_t until_ns, s
 
 		if (st->begin_ns >= until_ns)
 			break;
-		piece = *st;
-		piece.end_ns = earlier(st->end_ns, until_ns);
-		account(s, process, &piece);
+		part = *st;
+		part.end_ns = earlier(st->end_ns, until_ns);
+		account(s, process, &part);
 		if (st->end_ns > until_ns) {
 			st->begin_ns = until_ns;
 			break;

@@ -18,7 +18,7 @@ struct span_queue {
 	size_t head; /* of a queue: items before it are gone */
 };
 
-struct slot { /* GPU work that runs or is about to; by index in sweep.slots */
+struct running_work { /* GPU work that runs or is about to; by index in sweep.work */
 	uint64_t begin_ns, end_ns, correlation, stream, order;
 	uint64_t launch_begin_ns, launch_end_ns;
 	uint32_t name, step, track;
@@ -47,12 +47,12 @@ struct gpu {
 	uint64_t asked_ns;  /* latest begin of a launch of anything that has begun */
 	uint8_t *has_begun; /* a bit for each name of a kernel that has begun, in any window */
 	size_t has_begun_size;
-	struct span_queue group; /* u32: slots that begin at group_ns, not yet sorted in */
+	struct span_queue group; /* u32: work that begin at group_ns, not yet sorted in */
 	uint64_t group_ns;
-	uint32_t alone; /* slot of the only one that runs: it is in no list; NO_ID: none */
-	struct span_queue running[CLASS_IDLE]; /* u32: slots in owner order */
+	uint32_t alone; /* work of the only one that runs: it is in no list; NO_ID: none */
+	struct span_queue running[CLASS_IDLE]; /* u32: work in owner order */
 	size_t live[CLASS_IDLE];
-	struct span_queue ends; /* u32: all running slots, a heap by end */
+	struct span_queue ends; /* u32: all running work, a heap by end */
 	struct span_queue
 		busy;     /* struct span: a queue, for phase intervals that have not come yet */
 	uint64_t host_ns; /* the host is accounted for up to here */
@@ -115,10 +115,10 @@ struct sweep {
 	uint8_t *is_profiler;   /* by name of a Python function, cached as well: the profiler's own
 				   work */
 	uint32_t name_count;
-	struct span_queue slots, free_slots; /* struct slot, u32 */
-	struct span_queue segments;          /* struct segment: of this call */
-	struct span_queue gaps;              /* struct idle_gap: of this call */
-	struct span_queue over;              /* struct sweep_window */
+	struct span_queue work, free_work; /* struct running_work, u32 */
+	struct span_queue segments;        /* struct segment: of this call */
+	struct span_queue gaps;            /* struct idle_gap: of this call */
+	struct span_queue over;            /* struct sweep_window */
 	uint64_t order;
 };
 

@@ -144,8 +144,8 @@ void sweep_close(struct sweep *s)
 	free(s->class_of_name);
 	free(s->is_profiler);
 	spans_release(&s->bounds);
-	spans_release(&s->slots);
-	spans_release(&s->free_slots);
+	spans_release(&s->work);
+	spans_release(&s->free_work);
 	spans_release(&s->segments);
 	spans_release(&s->gaps);
 	spans_release(&s->over);
@@ -166,6 +166,12 @@ bool sweep_communicates(struct sweep *s, uint32_t name)
 
 enum gpu_class sweep_class(struct sweep *s, const struct event *work)
 {
+	uint32_t name = work->name;
+
+	/* A kernel whose arguments name a collective communicates, whatever it is called. */
+	if (work->kind == KIND_KERNEL && name <= s->name_count && !s->class_of_name[name] &&
+	    trace_find_attr(s->trace, work->schema, "collective"))
+		s->class_of_name[name] = 2;
 	return event_class(work, work->kind == KIND_KERNEL && sweep_communicates(s, work->name));
 }
 
@@ -370,8 +376,8 @@ static void gpu_open(struct host *h, struct gpu *g, uint64_t begin_ns)
 	sums_add(&g->during, &h->held);
 }
 
-static enum status work_put(struct sweep *s, struct host *h, const struct event *e,
-			    struct error *err)
+static enum status work_release(struct sweep *s, struct host *h, const struct event *e,
+				struct error *err)
 {
 	uint32_t gpu = sweep_gpu_of(s, e->track);
 	struct gpu *g;
@@ -429,7 +435,7 @@ static enum status event_put(struct sweep *s, const struct event *e, struct erro
 			TRY(window_reach(s, process, e->begin_ns, err));
 		host_open(s, h, e->begin_ns);
 		if (is_work)
-			return work_put(s, h, e, err);
+			return work_release(s, h, e, err);
 		host_begin(h, e->begin_ns);
 	}
 	if (e->end_ns > h->host_end_ns)

@@ -135,7 +135,7 @@ size_t sweep_gpu_count(const struct sweep *s);
 struct sweep_gpu sweep_gpu(const struct sweep *s, size_t gpu);
 struct sweep_process sweep_process(const struct sweep *s, uint32_t process);
 size_t sweep_windows(const struct sweep *s, const struct sweep_window **out);
-/* Whether a kernel of this name communicates; asked once per name. */
+/* Whether a kernel of this name communicates, as the name says or the first event that has it. */
 bool sweep_communicates(struct sweep *s, uint32_t name);
 /* The class of GPU work. */
 enum gpu_class sweep_class(struct sweep *s, const struct event *work);

@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -78,8 +79,12 @@ static void forked_child(void)
 
 static __attribute__((constructor)) void start(void)
 {
-	/* tacho-record reports a wrong setting; here the job must run, without being recorded */
-	config_read(&config, environ, NULL);
+	struct error err;
+
+	/* the job must run, without being recorded; tacho-record has refused such a setting before
+	 */
+	if (config_read(&config, environ, &err) != ST_OK)
+		dprintf(STDERR_FILENO, "tacho: error: %s; nothing is recorded\n", err.text);
 	config.is_worker = command_is_worker();
 	plain_set(getenv("TACHO_PLAIN"));
 	arena_forbid(getenv("TACHO_WITHOUT"));

@@ -253,6 +253,27 @@ void arena_after_fork(void)
 
 /* ---- areas ---- */
 
+void *arena_table_there(enum arena_table which, size_t bytes)
+{
+	struct arena_header *a = arena();
+	uint64_t at =
+		arena_is_mine() ? atomic_load_explicit(&a->tables[which], memory_order_acquire) : 0;
+
+	return at && at % PAGE == 0 && at <= a->bytes && bytes <= a->bytes - at ? arena_at(a, at)
+										: NULL;
+}
+
+void *arena_table(enum arena_table which, size_t bytes)
+{
+	void *there = arena_table_there(which, bytes);
+	uint64_t at = there || !arena_is_mine() ? 0 : arena_alloc(bytes);
+
+	if (!at)
+		return there;
+	atomic_store_explicit(&arena()->tables[which], at, memory_order_release);
+	return arena_at(arena(), at);
+}
+
 bool arena_open_pages(uint64_t offset, size_t bytes)
 {
 	return mprotect(arena_at(arena(), offset), bytes, PROT_READ | PROT_WRITE) == 0;

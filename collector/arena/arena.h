@@ -24,7 +24,9 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 1, ARENA_HEADER = 4096 };
+enum { ARENA_VERSION = 2, ARENA_HEADER = 4096 };
+/* What probes keep for the whole process. */
+enum arena_table { ARENA_NVTX_NAMES, ARENA_NVTX_SCHEMAS, ARENA_NVTX_STARTED, ARENA_TABLES };
 #define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */
 
 struct arena_header {
@@ -32,8 +34,9 @@ struct arena_header {
 	uint32_t version, pid;
 	uint64_t bytes; /* of the whole */
 	_Atomic uint64_t used;
-	_Atomic uint64_t threads; /* offset of the newest thread state; 0: none */
-	uint64_t texts;           /* offset of the table of texts */
+	_Atomic uint64_t threads;              /* offset of the newest thread state; 0: none */
+	uint64_t texts;                        /* offset of the table of texts */
+	_Atomic uint64_t tables[ARENA_TABLES]; /* offsets of what probes keep; 0: there is none */
 
 	/* What a reader outside has to know to make events of ticks; constant but for `points`. */
 	uint32_t tick_source;
@@ -119,6 +122,13 @@ static inline uint64_t arena_offset(const struct arena_header *a, const void *p)
 }
 /* Zeroed whole pages; 0: the arena is full.  They are never given back. */
 uint64_t arena_alloc(size_t bytes);
+/*
+ * The table of this process's arena, zeroed where it is new; NULL: the arena is not this process's,
+ * or is full.  One thread at a time for each table.
+ */
+void *arena_table(enum arena_table which, size_t bytes);
+/* The same table of an arena that was adopted; NULL: there is none within it. */
+void *arena_table_there(enum arena_table which, size_t bytes);
 /* Makes pages accessible that lie in an area which was given out without access. */
 bool arena_open_pages(uint64_t offset, size_t bytes);
 

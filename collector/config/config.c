@@ -25,7 +25,9 @@ const struct option config_options[] = {
 	  AT(sample), "100ms" },
 	{ "kinds", 0, OPTION_TEXT, "LIST",
 	  "all, or of kernel, memcpy, memset, graph, sync, api, "
-	  "range, step, mark, counter, jit, overhead; memory: allocations, not in all",
+	  "range, step, mark, counter, jit, overhead; not in all: memory (allocations), health (of "
+	  "GPUs "
+	  "and host)",
 	  AT(kinds), "all" },
 	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto",
 	  AT(graphs), "auto" },
@@ -99,6 +101,8 @@ enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *e
 			*mask = UINT32_MAX;
 		else if (len == 6 && !memcmp(text, "memory", 6))
 			*mask |= 1u << KIND_ALLOC | 1u << KIND_FREE;
+		else if (len == 6 && !memcmp(text, "health", 6))
+			*mask |= 1u << KIND_COUNTER;
 		else if (kind == KIND_UNKNOWN)
 			return fail(err, ST_USAGE, NOWHERE, "%.*s: no kind of event",
 				    (int)(len < 40 ? len : 40), text);
@@ -109,11 +113,13 @@ enum status config_parse_kinds(const char *text, uint32_t *mask, struct error *e
 	}
 }
 
-static bool names_memory(const char *kinds)
+/* Whether the list has the word: "all" does not bring those that cost something. */
+static bool names_kind(const char *kinds, const char *word)
 {
-	const char *at = strstr(kinds, "memory");
+	const char *at = strstr(kinds, word);
+	size_t len = strlen(word);
 
-	return at && (at == kinds || at[-1] == ',') && (at[6] == '\0' || at[6] == ',');
+	return at && (at == kinds || at[-1] == ',') && (at[len] == '\0' || at[len] == ',');
 }
 
 static enum status parse_graphs(const char *text, enum config_graphs *out, struct error *err)
@@ -171,7 +177,8 @@ enum status config_check(struct config *c, struct error *err)
 	TRY(named(config_parse_sample(c->sample, &c->sample_ns, &c->sample_steps, &why), "sample",
 		  &why, err));
 	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
-	c->device_memory = names_memory(c->kinds);
+	c->device_memory = names_kind(c->kinds, "memory");
+	c->health = names_kind(c->kinds, "health");
 	TRY(named(parse_graphs(c->graphs, &c->graphs_level, &why), "graphs", &why, err));
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
 	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
@@ -292,12 +299,12 @@ enum status config_read(struct config *c, char *const *envp, struct error *err)
 		*text = copy ? copy : row->fallback;
 	}
 	config_source_release(c);
-	TRY(rank_is_wanted(c->ranks, c->rank.rank, &wanted, err));
-	if (!wanted) {
+	status = rank_is_wanted(c->ranks, c->rank.rank, &wanted, err);
+	if (status != ST_OK || !wanted) {
 		c->enabled = false;
 		c->forbidden = true;
 	}
-	return ST_OK;
+	return status;
 }
 
 static void value_text(const struct option *row, const void *value, char *out, size_t cap)

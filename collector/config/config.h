@@ -36,10 +36,10 @@ struct config {
 
 	/* As understood, by config_check(). */
 	struct window_spec window_spec;
-	struct trigger_spec trigger_spec; /* of a ring */
+	struct trigger_spec trigger_spec; /* of a ring, but that hangs are told without one */
 	uint64_t sample_ns, sample_steps; /* 0: not by time, not by step */
 	uint32_t kinds_mask;              /* bit of enum kind */
-	bool device_memory;               /* its kind was named: "all" does not bring it */
+	bool device_memory, health;       /* they were named: "all" does not bring them */
 	enum config_graphs graphs_level;
 
 	/* What is around us, by config_read(). */

@@ -25,6 +25,8 @@
 
 #include "schemas/base/status.h"
 
+#include <stdbool.h>
+
 struct config; /* parsed options, constant after start (collector/config/config.h) */
 struct writer; /* rows to blocks to store; one, on the writer thread (collector/store/writer.h) */
 struct buf;
@@ -41,9 +43,15 @@ struct probe_type {
 	/* Writer.  A window or its warmup begins: callbacks record from here on. */
 	enum status (*begin)(uint64_t now_ns, struct error *err);
 	/*
-	 * Writer.  The window ends: stop, flush, and wait for work in progress until `deadline_ns`.
+	 * Writer.  The window ends: stop, and flush.  A `deadline_ns` says that the process ends:
+	 * wait for work in progress until then, and take by force what is left.  0: do not wait.
 	 */
 	void (*end)(uint64_t now_ns, uint64_t deadline_ns);
+	/*
+	 * Writer.  Called again and again after end() without a deadline.  True: a GPU has work of
+	 * the window to do, whose rows come with a later drain().
+	 */
+	bool (*behind)(void);
 	/*
 	 * Writer.  Called about ten times a second and once after end(): puts rings and full
 	 * buffers as rows (writer_put), takes samples that are due and hands over losses.  Returns

@@ -50,6 +50,14 @@ uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback
 	return writer_track(w, &track);
 }
 
+void probe_clip(const struct writer *w, struct event *e)
+{
+	if (!writer_is_last(w) || e->begin_ns >= writer_window_begin(w))
+		return;
+	e->begin_ns = writer_window_begin(w);
+	e->flags |= EVENT_BEGAN_EARLIER;
+}
+
 uint32_t *desc_cache_find(struct desc_cache *c, const struct writer *w, uint32_t track,
 			  const struct ring_record *r, uint64_t word)
 {

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct event;
 struct writer;
 
 /*
@@ -16,6 +17,9 @@ struct writer;
  * that of the system, else `fallback` (NULL: none) for one that has ended.
  */
 uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback);
+
+/* Of what a dead process left: a row begins where its log does, which another may come before. */
+void probe_clip(const struct writer *w, struct event *e);
 
 /* Descriptors of one log by three words that they follow from.  Zeroed: empty. */
 struct desc_cache {

@@ -7,8 +7,8 @@ wheel; needs nothing but this interpreter and ldd.
 
 The tools lie in tacho.libs/ beside the package, which looks there for the library, and theirs in
 tacho.libs/libs/, where their RPATH points. The wheel is for any Python 3.8 or later, because nothing
-in it is compiled against Python, and for machines whose C library is that of this one or newer: the
-version is in the wheel's name.
+in it is compiled against Python, and for machines whose C library is that of this one, or of --glibc,
+or newer: the version is in the wheel's name.
 """
 import argparse
 import base64
@@ -103,10 +103,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--version", required=True)
     parser.add_argument("--bin", required=True, help="folder of libtacho.so and tacho-record")
+    parser.add_argument("--glibc", default=os.confstr("CS_GNU_LIBC_VERSION").split()[1],
+                        help="the C library they were built for, if not that of this machine")
     parser.add_argument("folder")
     options = parser.parse_args()
-    tag = "py3-none-manylinux_%s_%s" % (os.confstr("CS_GNU_LIBC_VERSION").split()[1].replace(".", "_"),
-                                        os.uname().machine)
+    tag = "py3-none-manylinux_%s_%s" % (options.glibc.replace(".", "_"), os.uname().machine)
     info = "tacho-%s.dist-info" % options.version
     path = os.path.join(options.folder, "tacho-%s-%s.whl" % (options.version, tag))
     rows = members(options, tag, info)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -160,6 +161,16 @@ static void put_window(const struct ending *e, struct buf *out)
 				  "tacho_step()), no GPU and no NVTX was used");
 }
 
+static void put_refused(struct buf *out)
+{
+	struct rlimit space;
+
+	buf_put_text(out, "the program had no memory for what it recorded");
+	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+		buf_putf(out, "; its address space is limited to %.1f MiB, see ulimit -v",
+			 (double)space.rlim_cur / (1 << 20));
+}
+
 static void put_reason(const struct ending *e, struct buf *out)
 {
 	const struct config *c = e->config;
@@ -183,6 +194,8 @@ static void put_reason(const struct ending *e, struct buf *out)
 		buf_putf(out, "%s: %s", c->out, strerror(errno));
 	else if (ending_put_disk(c, out))
 		;
+	else if (e->seen.refused)
+		put_refused(out);
 	else if (c->ring && e->seen.steps)
 		buf_putf(out, "nothing happened that --save-on %s waits for", c->save_on);
 	else

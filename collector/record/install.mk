@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# make man, make install, make uninstall, make wheel
+# make man, make install, make uninstall, make wheel, make deb
 
 LIBDIR ?= $(PREFIX)/lib
 MANDIR ?= $(PREFIX)/share/man
@@ -13,7 +13,7 @@ COMPLETION := $(foreach tool,$(notdir $(TOOLS)),$(B)/completion/bash/$(tool) $(B
 DOCS := README.md LICENSE BENCHMARKS.md schemas/LOG.md analyze/DEFINITIONS.md
 EXAMPLES := $(filter-out samples/generate%,$(wildcard samples/*))
 
-.PHONY: man uninstall wheel
+.PHONY: man uninstall wheel deb
 all: man $(COMPLETION)
 man: $(MAN)
 
@@ -76,6 +76,20 @@ uninstall:
 		$(call to,$(DATADIR)) $(call to,$(LIBDIR)/tacho) $(call to,$(DOCDIR)/samples) $(call to,$(DOCDIR)) 2>/dev/null
 
 # The Python package with the library and all tools inside; pip install $(B)/wheel/*.whl
-wheel: $(B)/libtacho.so $(TOOLS)
+# It is for this machine's C library or a newer one; GLIBC=2.28: for that one (x86_64 and aarch64).
+GLIBC ?=
+WHEEL_B := $(if $(GLIBC),$(B)/glibc-$(GLIBC)/build,$(B))
+wheel: $(if $(GLIBC),portable,$(B)/libtacho.so $(TOOLS))
 	@rm -rf $(B)/wheel && mkdir -p $(B)/wheel
-	$(Q)python3 collector/python/wheel.py --version $(VERSION) --bin $(B) $(B)/wheel
+	$(Q)python3 collector/python/wheel.py --version $(VERSION) --bin $(WHEEL_B) \
+		$(if $(GLIBC),--glibc $(GLIBC)) $(B)/wheel
+.PHONY: portable
+portable:
+	$(Q)sh tests/packages.sh --print build portable
+	$(Q)sh collector/python/portable.sh $(GLIBC) $(B)/glibc-$(GLIBC)
+
+# A package for the release of Debian or Ubuntu on which it is made.
+deb:
+	$(Q)sh tests/packages.sh --print build deb
+	@mkdir -p $(B)/deb
+	$(Q)sh collector/record/deb.sh "$(MAKE)" $(B)/deb $(VERSION)

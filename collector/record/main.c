@@ -220,7 +220,7 @@ static int record(struct config *c, const struct record *o, const char *library,
 		snprintf(note, sizeof(note),
 			 "; without ranges of NVTX, because NVTX_INJECTION64_PATH is %s",
 			 others.nvtx);
-	if (recorder_start(&recorder, &err) != ST_OK)
+	if (recorder_start(&recorder, c->trigger_spec.hang_ns, &err) != ST_OK)
 		complain("%s; what a killed process leaves is lost", err.text);
 	if (run_command(&run, &err) != ST_OK)
 		complain("%s", err.text);

@@ -25,7 +25,7 @@ void warn_of_options(const struct config *c, struct buf *out)
 	if (w->at_ns && w->duration_ns && !w->every_ns && end_ns < tick_clock_ns(CLOCK_REALTIME))
 		buf_putf(out, "--window %s: that time is past, so nothing will be recorded\n",
 			 c->window);
-	if (!c->ring && is_given("save-on", c->save_on))
+	if (!c->ring && is_given("save-on", c->save_on) && !c->trigger_spec.hang_ns)
 		buf_putf(out, "--save-on %s has no effect without --ring\n", c->save_on);
 	if (!c->ring && is_given("ring-dir", c->ring_dir))
 		buf_putf(out, "--ring-dir %s has no effect without --ring\n", c->ring_dir);

@@ -3,6 +3,8 @@
 #include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
 #include "collector/config/config.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/probe/nvtx/payload.h"
 #include "collector/probe/probe.h"
 #include "collector/recorder/recorder.h"
 #include "collector/session/session.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct probe_type probe_api;
+extern const struct probe_type probe_api, probe_nvtx;
 
 /* The settings that the process had, by its environment. */
 static bool read_settings(struct config *config)
@@ -37,8 +39,11 @@ static bool read_settings(struct config *config)
 
 static bool adopt(int fd)
 {
-	if (!arena_adopt(fd) || !names_adopt() || !threads_are_sound())
+	threads_have_ranges(&nvtx_ranges);
+	if (!arena_adopt(fd) || !names_adopt() || !nvtx_names_adopt() || !nvtx_schemas_adopt() ||
+	    !threads_are_sound())
 		return false;
+	nvtx_started_adopt();
 	const struct arena_header *a = arena();
 	uint32_t point = a->point & 1;
 	tick_adopt((enum tick_source)a->tick_source, a->base_ns, a->points[point].tick,
@@ -57,18 +62,25 @@ static void cut_log(void)
 		return; /* it was moved or removed */
 }
 
+bool recorder_read(const struct recorded *r, struct config *config)
+{
+	if (!adopt(r->arena) || !read_settings(config))
+		return false;
+	atomic_store(&config->late_rank, arena()->late_rank);
+	return true;
+}
+
 bool recorder_take_left(const struct recorded *dead)
 {
-	static const struct probe_type *const probes[] = { &probe_api, NULL };
+	static const struct probe_type *const probes[] = { &probe_api, &probe_nvtx, NULL };
 	static struct config config;
 	size_t len;
 
-	if (!adopt(dead->arena) || !read_settings(&config))
+	if (!recorder_read(dead, &config))
 		return false;
 	if (config.ring) /* a flight recorder's file is what is left of it, and is saved as a log */
 		return true;
 	cut_log();
-	atomic_store(&config.late_rank, arena()->late_rank);
 	session_adopt(&config);
 	writer_put_left(&config, probes, dead->inner_pid, name_text(arena()->command, &len));
 	return true;

@@ -3,6 +3,7 @@
 
 #include "collector/arena/arena.h"
 #include "collector/arena/introduce.h"
+#include "collector/session/clock.h"
 #include "schemas/base/vec.h"
 
 #include <errno.h>
@@ -36,6 +37,8 @@ struct server {
 	int listener, starter; /* starter -1: tacho-record is gone */
 	struct recorded *clients;
 	size_t count, capacity;
+	uint64_t hang_ns;      /* 0: hangs are not told */
+	uint64_t new_hang_ns;  /* when the latest was found; 0: all are told */
 	struct pollfd *polled; /* listener, starter, then one for each client */
 };
 
@@ -45,6 +48,7 @@ static void forget(struct server *s, size_t i)
 {
 	struct recorded *c = &s->clients[i];
 
+	recorder_unwatch(c);
 	close(c->arena);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
@@ -167,6 +171,9 @@ static void answer_starter(struct server *s)
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		close(s->starter);
 		s->starter = -1;
+		s->hang_ns =
+			0; /* nobody reads it, and its stderr may be a pipe that is waited for */
+		close(STDERR_FILENO);
 	} else if (n > 0) {
 		send(s->starter, &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
@@ -181,6 +188,36 @@ static bool is_dead(const struct recorded *c)
 	return kill((pid_t)c->pid, 0) < 0 && errno == ESRCH;
 }
 
+/*
+ * A step that takes too long is told once, by an orphan that nobody waits for.  Ranks that wait for
+ * each other begin to hang one after the other: they are told of together, when no more come.
+ */
+static void look_for_hangs(struct server *s)
+{
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	bool any = false;
+	pid_t child;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct recorded *c = &s->clients[i];
+		if (recorder_hangs(c, s->hang_ns, now_ns) && !c->is_told)
+			any = c->is_told = true;
+	}
+	if (any)
+		s->new_hang_ns = now_ns;
+	if (!s->new_hang_ns || now_ns - s->new_hang_ns < 2 * LOOK_MS * UINT64_C(1000000))
+		return;
+	s->new_hang_ns = 0;
+	child = fork();
+	if (child == 0) {
+		if (fork() == 0)
+			recorder_tell_hang(s->clients, s->count, s->hang_ns, now_ns);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
 /* One round; false: nobody needs us any more. */
 static bool serve(struct server *s)
 {
@@ -191,7 +228,7 @@ static bool serve(struct server *s)
 	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
 	for (size_t i = 0; i < s->count; i++) {
 		p[2 + i] = (struct pollfd){ .fd = s->clients[i].pidfd, .events = POLLIN };
-		if (s->clients[i].pidfd < 0)
+		if (s->clients[i].pidfd < 0 || s->hang_ns)
 			wait_ms = LOOK_MS;
 	}
 	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)
@@ -202,13 +239,15 @@ static bool serve(struct server *s)
 	for (size_t i = s->count; i-- > 0;) /* one that goes is replaced by the last */
 		if (is_dead(&s->clients[i]))
 			take_left(s, i);
+	if (s->hang_ns)
+		look_for_hangs(s);
 	if (is_asked)
 		answer_starter(s);
 	return s->starter >= 0 || s->count;
 }
 
 /* Whatever we have inherited may be somebody's pipe, whose end is waited for. */
-static void close_others(int first, int second)
+static void close_others(int first, int second, bool speaks)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
 
@@ -217,15 +256,15 @@ static void close_others(int first, int second)
 		if (fd != first && fd != second)
 			close(fd);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd <= 2; fd++)
+	for (int fd = 0; fd <= (speaks ? 1 : 2); fd++)
 		dup2(null, fd);
 	if (null > 2)
 		close(null);
 }
 
-static void recorder_main(int listener, int starter)
+static void recorder_main(int listener, int starter, uint64_t hang_ns)
 {
-	struct server s = { .listener = listener, .starter = starter };
+	struct server s = { .listener = listener, .starter = starter, .hang_ns = hang_ns };
 	sigset_t none;
 
 	setsid();
@@ -234,7 +273,7 @@ static void recorder_main(int listener, int starter)
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	close_others(listener, starter);
+	close_others(listener, starter, hang_ns != 0);
 	(void)!chdir("/");
 	if (has_room(&s))
 		while (serve(&s))
@@ -260,7 +299,7 @@ static enum status listen_somewhere(int *listener, char name[64], struct error *
 	return ST_IO;
 }
 
-enum status recorder_start(struct recorder *r, struct error *err)
+enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *err)
 {
 	int listener, ends[2];
 	char name[64];
@@ -276,7 +315,7 @@ enum status recorder_start(struct recorder *r, struct error *err)
 		/* an orphan, so that nobody who waits for all children sees it */
 		if (fork() != 0)
 			_exit(0);
-		recorder_main(listener, ends[1]);
+		recorder_main(listener, ends[1], hang_ns);
 	}
 	close(listener);
 	close(ends[1]);

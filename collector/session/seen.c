@@ -15,7 +15,7 @@ enum { PAGE_BYTES = 4096 };
 
 struct page {
 	uint64_t magic;
-	_Atomic uint64_t steps, slow, longest_ns, longest_step;
+	_Atomic uint64_t steps, slow, longest_ns, longest_step, refused;
 };
 static struct page *page;
 
@@ -53,7 +53,8 @@ struct seen seen_read(void)
 	return (struct seen){ .steps = atomic_load(&page->steps),
 			      .slow = atomic_load(&page->slow),
 			      .longest_ns = atomic_load(&page->longest_ns),
-			      .longest_step = atomic_load(&page->longest_step) };
+			      .longest_step = atomic_load(&page->longest_step),
+			      .refused = atomic_load(&page->refused) };
 }
 
 void seen_open(const char *path)
@@ -76,6 +77,12 @@ void seen_add_steps(uint64_t steps)
 {
 	if (page)
 		atomic_fetch_add(&page->steps, steps);
+}
+
+void seen_add_refused(void)
+{
+	if (page)
+		atomic_fetch_add(&page->refused, 1);
 }
 
 void seen_add_slow(uint64_t step, uint64_t took_ns)

@@ -12,6 +12,7 @@ struct seen {
 	uint64_t steps; /* of processes that have ended by exit() */
 	uint64_t slow;  /* slow steps that were not saved; the longest, and its number: */
 	uint64_t longest_ns, longest_step;
+	uint64_t refused; /* events for which there was no memory */
 };
 
 /* In tacho-record, before the command starts: makes the page and sets the variable. */
@@ -21,6 +22,8 @@ struct seen seen_read(void);
 /* In a recorded process: at its begin, and at its end. */
 void seen_open(const char *path);
 void seen_add_steps(uint64_t steps);
+/* There is no memory for an event. */
+void seen_add_refused(void);
 /* A slow step was not saved. */
 void seen_add_slow(uint64_t step, uint64_t took_ns);
 

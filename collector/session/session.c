@@ -347,7 +347,6 @@ void session_adopt(struct config *config)
 				    .end = a->window_end ? a->window_end : tick_now() };
 	for (struct thread_state *thread = session_threads(); thread;
 	     thread = thread_next(thread)) {
-		thread->nvtx = NULL; /* a pointer of that process */
 		ring_rewind(&thread->ring, a->commit & 1);
 		if (thread->windows_closed + 1 < session.window)
 			thread->windows_closed = session.window - 1;

@@ -134,6 +134,8 @@ struct session_change {
 void session_take_signals(void);
 /* Takes the oldest change; false: there is none. */
 bool session_next_change(struct session_change *out);
+/* Whether a begin of a window is among them. */
+bool session_has_begin(void);
 /* The number of windows that are over; it has changed when session_word has. */
 extern _Atomic uint64_t session_over HIDDEN;
 /* Begin and end of a window, in ticks; end 0: still open. */

@@ -20,9 +20,35 @@ static struct thread_own *new_own(void)
 	return own_next++;
 }
 
+static const struct probe_ranges *_Atomic nvtx_ranges;
+
+void threads_have_ranges(const struct probe_ranges *ranges)
+{
+	atomic_store_explicit(&nvtx_ranges, ranges, memory_order_release);
+}
+
+/* The ranges of NVTX, if the thread has them, and within the arena where it is another process's.
+ */
+static void *ranges_of(struct thread_state *thread, const struct probe_ranges **type)
+{
+	*type = atomic_load_explicit(&nvtx_ranges, memory_order_acquire);
+	return *type ? thread_nvtx(thread) : NULL;
+}
+
 void threads_forked(void)
 {
 	own_left = 0;
+}
+
+/* Ranges that lie elsewhere, in memory of that process, are not there for us. */
+static void check_ranges(const struct arena_header *a, struct thread_state *thread)
+{
+	const struct probe_ranges *type = atomic_load(&nvtx_ranges);
+	int64_t at = thread->nvtx, begin = (int64_t)arena_offset(a, thread);
+
+	if (!type || at % 64 || at < 0 || (uint64_t)at > a->bytes - (uint64_t)begin ||
+	    type->bytes > a->bytes - (uint64_t)begin - (uint64_t)at)
+		thread->nvtx = 0;
 }
 
 bool threads_are_sound(void)
@@ -31,7 +57,7 @@ bool threads_are_sound(void)
 	uint64_t most = a->bytes / sizeof(struct thread_state), at = a->threads;
 
 	for (; at && most; most--) {
-		const struct thread_state *thread = arena_at(a, at);
+		struct thread_state *thread = arena_at(a, at);
 		if (at % _Alignof(struct thread_state) || at > a->bytes - sizeof(*thread))
 			return false;
 		uint64_t room = a->bytes - at - sizeof(*thread);
@@ -39,6 +65,7 @@ bool threads_are_sound(void)
 		if (r->slots && (r->slots != sizeof(*r) || r->bits > 32 ||
 				 room < sizeof(struct ring_slot) << r->bits))
 			return false;
+		check_ranges(a, thread);
 		at = thread->next;
 	}
 	return !at;
@@ -100,24 +127,26 @@ size_t thread_open_records(const struct thread_state *thread, const struct tick_
 void thread_put_open(struct thread_state *thread, const struct tick_span *window, thread_put_fn put,
 		     void *arg)
 {
-	struct probe_ranges *nvtx = atomic_load_explicit(&thread->nvtx, memory_order_acquire);
+	const struct probe_ranges *type;
+	void *nvtx = ranges_of(thread, &type);
 	struct ring_record open[THREAD_DEPTH + 1];
 	size_t count = thread_open_records(thread, window, open), i;
 
 	for (i = 0; i < count; i++)
 		put(thread, &open[i], NULL, arg);
 	if (nvtx)
-		nvtx->put_open(nvtx, thread, window, put, arg);
+		type->put_open(nvtx, thread, window, put, arg);
 }
 
 void thread_clear(struct thread_state *thread)
 {
-	struct probe_ranges *nvtx = atomic_load_explicit(&thread->nvtx, memory_order_acquire);
+	const struct probe_ranges *type;
+	void *nvtx = ranges_of(thread, &type);
 
 	SET_RELAXED(thread->depth, 0);
 	SET_RELAXED(thread->step_open, false);
 	if (nvtx)
-		nvtx->clear(nvtx);
+		type->clear(nvtx);
 }
 
 void thread_step_was_slow(struct thread_state *thread, uint64_t took, uint64_t end)

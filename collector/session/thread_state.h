@@ -47,15 +47,16 @@ typedef void (*thread_put_fn)(struct thread_state *thread, const struct ring_rec
 			      const void *tail, void *arg);
 
 /*
- * Open ranges of a thread that a probe keeps besides those of tacho.h; the first member of the
- * probe's own struct.
+ * Open ranges of a thread that NVTX's probe keeps besides those of tacho.h, in memory of its own
+ * beside the thread state.
  */
 struct probe_ranges {
 	/* Calls put() for each range that was open in the window. */
-	void (*put_open)(struct probe_ranges *r, struct thread_state *thread,
-			 const struct tick_span *window, thread_put_fn put, void *arg);
+	void (*put_open)(void *ranges, struct thread_state *thread, const struct tick_span *window,
+			 thread_put_fn put, void *arg);
 	/* Closes all ranges; by the owner. */
-	void (*clear)(struct probe_ranges *r);
+	void (*clear)(void *ranges);
+	size_t bytes; /* of that memory, for a reader outside */
 };
 
 struct thread_own {
@@ -74,7 +75,8 @@ struct thread_state {
 	_Atomic uint64_t step_begin, step_number;
 	struct open_range open[THREAD_DEPTH];
 	struct range_total totals[THREAD_TOTALS];
-	struct probe_ranges *_Atomic nvtx; /* NULL until the thread pushes a range of NVTX */
+	/* Where NVTX's ranges are, as bytes from here; 0 until the thread makes one. */
+	_Atomic int64_t nvtx;
 
 	/*
 	 * Durations of steps in ticks, and the latest step that was slower than the writer's limit.
@@ -101,6 +103,16 @@ struct thread_state {
 };
 
 extern _Thread_local struct thread_state *thread_mine __attribute__((visibility("hidden")));
+
+/* NVTX's ranges of the thread; NULL: it has none. */
+static inline void *thread_nvtx(struct thread_state *thread)
+{
+	int64_t at = atomic_load_explicit(&thread->nvtx, memory_order_acquire);
+
+	return at ? (uint8_t *)thread + at : NULL;
+}
+/* What threads' NVTX ranges are; before the first thread has one.  Borrowed. */
+void threads_have_ranges(const struct probe_ranges *ranges);
 
 /* `ring_bytes` 0: all records are counted as lost.  NULL: no memory. */
 struct thread_state *thread_new(size_t ring_bytes);

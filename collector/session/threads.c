@@ -2,8 +2,10 @@
 #include "collector/session/internal.h"
 
 #include "collector/arena/texts.h"
+#include "collector/session/seen.h"
 
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct thread_state *session_threads(void)
@@ -99,7 +101,7 @@ static struct thread_state *take_thread(void)
 	thread->next_step = 0;
 	SET_RELAXED(thread->dead, false);
 	thread->stale = false;
-	thread->tid = (uint32_t)gettid();
+	thread->tid = (uint32_t)syscall(SYS_gettid);
 	prctl(PR_GET_NAME, thread->thread_name);
 	thread->owners++;
 	thread->windows_closed = last_ended();
@@ -117,8 +119,11 @@ struct thread_state *session_thread(bool make)
 	if (!session.mode || !session.key_made || (thread && !arena_is_mine()))
 		thread = NULL; /* off; or a child of a bare clone(), where the state is the parent's
 				*/
-	else if (!thread)
+	else if (!thread) {
 		thread = thread_mine = take_thread();
+		if (!thread && getpid() == session.owner)
+			seen_add_refused();
+	}
 	if (!session.writer && thread)
 		session.writer = session.writer_hooks->start(session.config, session.probes);
 	if (thread)

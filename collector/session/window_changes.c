@@ -9,6 +9,17 @@
 /* While a window waits for a time of the wall clock, check this often whether the clock was set. */
 #define WALL_LOOK_NS UINT64_C(10000000000)
 
+bool session_has_begin(void)
+{
+	bool has = false;
+
+	lock_take(&session.lock);
+	for (uint64_t i = session.changes_tail; i != session.changes_head; i++)
+		has |= session.changes[i % CHANGES].kind == CHANGE_BEGIN;
+	lock_release(&session.lock);
+	return has;
+}
+
 bool session_next_change(struct session_change *out)
 {
 	lock_take(&session.lock);

@@ -19,6 +19,7 @@
 #define MS    UINT64_C(1000000)
 enum {
 	PERIOD_MS = 100,   /* between two drains of nearly empty rings */
+	BEHIND_MS = 5,     /* between two looks at GPUs that are behind */
 	GRACE_MS = 2,      /* for calls that were in progress when a window ended */
 	FLUSH_MS = 1000,   /* how long rows wait for their block; also the time between anchors */
 	FULL_PERCENT = 25, /* of a ring, when its rows are stored earlier, so that it has room */
@@ -56,12 +57,26 @@ static void begin_probes(struct writer *w, uint64_t now_ns)
 	w->begun = true;
 }
 
-static void end_probes(struct writer *w, uint64_t now_ns)
+static bool is_last_round(struct writer *w)
+{
+	return atomic_load(&w->quit) || death_came();
+}
+
+/* `force`: what is in progress is not waited for, but taken as it is. */
+static void end_probes(struct writer *w, uint64_t now_ns, bool force)
 {
 	for (size_t i = 0; i < w->probe_count && w->begun; i++)
 		if (w->probes[i]->end)
-			w->probes[i]->end(now_ns, now_ns + FLUSH_MS * MS);
+			w->probes[i]->end(now_ns, force ? now_ns + FLUSH_MS * MS : 0);
 	w->begun = false;
+}
+
+static bool is_behind(struct writer *w)
+{
+	for (size_t i = 0; i < w->probe_count; i++)
+		if (w->probes[i]->behind && w->probes[i]->behind())
+			return true;
+	return false;
 }
 
 /* What a reader of the arena needs to understand ticks after this process is dead. */
@@ -87,6 +102,28 @@ static unsigned drain_probes(struct writer *w)
 		fullest = full > fullest ? full : fullest;
 	}
 	return fullest;
+}
+
+/*
+ * A program runs ahead of its GPUs, by seconds where kernels are long, and nobody but this thread
+ * waits for them.  The next window and the end of the process come first.
+ */
+static void wait_for_gpus(struct writer *w)
+{
+	struct timespec t = { .tv_nsec = BEHIND_MS * MS };
+
+	while (is_behind(w) && !session_has_begin()) {
+		if (is_last_round(w)) {
+			w->begun = true;
+			end_probes(w, tick_to_ns(tick_now()), true);
+			return;
+		}
+		if (tick_clock_ns(CLOCK_MONOTONIC) >= session_next_ns())
+			session_feed(WINDOW_TIME, tick_now(), 0, NULL);
+		session_take_signals();
+		drain_probes(w);
+		nanosleep(&t, NULL);
+	}
 }
 
 static void set_number_attribute(struct writer *w, const char *key, uint64_t number)
@@ -119,7 +156,8 @@ static void window_ends(struct writer *w, const struct session_change *c)
 	tick_calibrate();
 	w->got.end_ns = tick_to_ns(c->at);
 	w->got.cut_short = c->cut_short;
-	end_probes(w, w->got.end_ns);
+	end_probes(w, w->got.end_ns, is_last_round(w));
+	wait_for_gpus(w);
 	drain_probes(w);
 	for (size_t i = 0; i < w->probe_count; i++)
 		if (w->probes[i]->close_window)
@@ -156,7 +194,7 @@ static void take_change(struct writer *w, const struct session_change *c)
 		begin_probes(w, w->got.begin_ns);
 		step_cost_begin(&w->steps, session_threads(), c->at);
 	} else if (c->kind == CHANGE_CANCEL) {
-		end_probes(w, tick_to_ns(c->at));
+		end_probes(w, tick_to_ns(c->at), true);
 		step_cost_end(&w->steps, session_threads(), c->at);
 	} else if (w->recording) {
 		window_ends(w, c);

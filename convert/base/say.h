@@ -15,7 +15,7 @@
 /* "TOOL: text", one line. */
 void say(const char *tool, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "TOOL: passed over 3 FIFOs, ..."; nothing where there are none. */
-void say_passed_over(const char *tool, size_t count, const char *what);
+void say_passed_over(const char *tool, size_t count, const char *one, const char *several);
 /* "TOOL: file: byte 44: text"; `file` may be NULL. */
 void say_error(const char *tool, const char *file, const struct error *err);
 

@@ -28,6 +28,30 @@ static void unload(struct run *r, struct loaded *l)
 	free(l->inputs);
 }
 
+/* An output that lies beside its inputs is none itself: it says what it was made of. */
+static enum status name_sources(const struct run *r, struct trace *trace, size_t first,
+				size_t count, struct error *err)
+{
+	enum { NAMED_BYTES = 4096 }; /* one that is there is enough */
+	struct provenance *p = trace_provenance(trace);
+	struct buf text;
+	enum status status;
+
+	buf_init(&text, (size_t)2 * NAMED_BYTES);
+	for (size_t i = first; i < first + count && text.len < NAMED_BYTES; i++) {
+		char *one = input_identity(r->paths.paths[i]);
+
+		if (one)
+			buf_putf(&text, "%s\n", one);
+		free(one);
+	}
+	status = buf_status(&text, err);
+	if (status == ST_OK)
+		p->sources = trace_name(trace, buf_text(&text), text.len, err);
+	buf_release(&text);
+	return status != ST_OK ? status : p->sources ? ST_OK : ST_CEILING;
+}
+
 static enum status load(struct run *r, struct loaded *l, size_t first, size_t count,
 			struct error *err)
 {
@@ -68,6 +92,7 @@ static enum status load(struct run *r, struct loaded *l, size_t first, size_t co
 		set_reading(r, l->inputs[0]);
 	TRY(trace_new(&l->trace, options_trace_ceiling(&r->common), err));
 	TRY(pipeline_open(&l->pipeline, l->trace, l->inputs, l->count, &how, err));
+	TRY(name_sources(r, l->trace, first, count, err));
 	TRY(size_begin(&r->size, l->trace, err));
 	r->context = l->pipeline.context;
 	return ST_OK;

@@ -82,6 +82,11 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 /* From here on no output takes the place of what `operand` names: a file, that at standard input,
  * the archive of FILE:MEMBER.  input_paths_find() does so. */
 enum status input_keep(const char *operand, struct error *err);
+/*
+ * The name of a file and its bytes, by which an output says what it is made of wherever it lies;
+ * the caller frees it.  NULL: there is no memory.
+ */
+char *input_identity(const char *path);
 void input_paths_free(struct input_paths *p);
 
 #endif

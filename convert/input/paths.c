@@ -15,7 +15,11 @@
 enum { DEPTH_MAX = 32 /* folders in folders */, PATHS_MOST = 1 << 20 };
 
 /* Endings of names that say "trace"; each may stand before an ending of packed_ends. */
-static const char *const trace_ends[] = { ".tacho", ".json", ".xplane.pb", ".sqlite" };
+static const char *const trace_ends[] = { ".tacho", ".json", ".xplane.pb", ".sqlite",
+					  "_results.db" };
+/* The same of names that NCCL's inspector makes: HOST-pid123.log */
+static const char inspector_end[] = ".log", inspector_part[] = "-pid";
+static const char flight_part[] = "_trace_rank_";
 static const char *const packed_ends[] = { "", ".gz", ".zst", ".xz", ".bz2", ".lz4" };
 
 struct search {
@@ -37,11 +41,15 @@ bool input_name_says_trace(const char *name)
 
 	if (name[0] == '.')
 		return false;
+	if (strstr(name, flight_part)) /* PyTorch's dumps have the rank for an ending */
+		return true;
 	for (size_t i = 0; i < sizeof(packed_ends) / sizeof(packed_ends[0]); i++) {
 		size_t packed = strlen(packed_ends[i]);
 
 		if (packed && !name_ends(name, len, packed_ends[i]))
 			continue;
+		if (name_ends(name, len - packed, inspector_end) && strstr(name, inspector_part))
+			return true;
 		for (size_t j = 0; j < sizeof(trace_ends) / sizeof(trace_ends[0]); j++)
 			if (name_ends(name, len - packed, trace_ends[j]))
 				return true;
@@ -199,6 +207,19 @@ enum status input_paths_find(struct input_paths *out, char *const *operands, siz
 	if (status != ST_OK)
 		input_paths_free(out);
 	return status;
+}
+
+char *input_identity(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct stat st = { .st_size = 0 }; /* a member of an archive has none of its own */
+	char *identity;
+
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		st.st_size = 0;
+	if (asprintf(&identity, "%s %lld", name, (long long)st.st_size) < 0)
+		return NULL;
+	return identity;
 }
 
 void input_paths_free(struct input_paths *p)

@@ -35,15 +35,28 @@ static const struct phase_row phase_rows[] = {
 	{ PHASE_BACKWARD, "^(## )?backward" },
 	{ PHASE_FORWARD, "^(## )?forward"
 			 "|(DistributedDataParallel|FullyShardedDataParallel)\\.forward" },
+	/* Steps of servers: vLLM's, SGLang's, ATOM's. */
+	{ PHASE_PREFILL, "^execute_[0-9_]*context_[1-9][0-9]*\\([^)]*\\)_generation_0[^0-9]"
+			 "|^step\\[EXTEND |^prefill\\[bs=" },
+	{ PHASE_DECODE, "^execute_[0-9_]*context_0\\([^)]*\\)_generation_[1-9]"
+			"|^step\\[DECODE |^decode\\[bs=" },
+	{ PHASE_MIXED, "^execute_[0-9_]*context_[1-9][0-9]*\\([^)]*\\)_generation_[1-9]"
+		       "|^step\\[MIXED " },
 };
 
 static const struct {
 	const char *match;
-	bool yields; /* left out where the user's file has rules of steps */
+	bool yields;      /* left out where the user's file has rules of steps */
+	unsigned grammar; /* of a server's steps; 0: no server's */
 } step_rows[] = {
-	{ "^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)", false },
-	/* Runs of a JAX program; the group matches no number, so that steps are counted. */
-	{ "^XlaModule:[^[:space:]]*(train|step|update)", true },
+	{ "^ProfilerStep[[:space:]]*#[[:space:]]*([0-9]+)", false, 0 },
+	/* Runs of a JAX program; the group matches no number, so that steps are counted.  So it is
+	 * with all that follow: vLLM's steps, SGLang's, ATOM's, and those of diffusion. */
+	{ "^XlaModule:[^[:space:]]*(train|step|update)", true, 0 },
+	{ "^execute_[0-9_]*context_[0-9]+\\([^)]*(\\))_generation_[0-9]", true, 1 },
+	{ "^step\\[([A-Z])[A-Z_]* bs=[0-9]", true, 2 },
+	{ "^(prefill|decode)\\[bs=[0-9]", true, 3 },
+	{ "^execute_diffusion(_)[0-9]+_", true, 4 },
 };
 
 static const char *const phase_words[] = {
@@ -55,7 +68,7 @@ static const char *const phase_words[] = {
 enum { PREFIX_MOST = 32 };
 
 struct rule {
-	unsigned phase;         /* of a rule for phases only */
+	unsigned phase;         /* of a rule for phases; of one for steps the grammar */
 	char text[PREFIX_MOST]; /* a name that matches begins with these letters ... */
 	unsigned prefix;        /* ... of which there are so many; see prefix_length() */
 	regex_t match;
@@ -284,7 +297,7 @@ static enum status table_take(struct name_rules *r, const cJSON *table, struct e
 			return fail(err, ST_FORMAT, NOWHERE, "rule %zu of \"%s\" is not a text",
 				    at.row, at.table);
 		else
-			TRY(rule_add(texts, PHASE_NONE, match, at, err));
+			TRY(rule_add(texts, 0, match, at, err));
 	}
 	return ST_OK;
 }
@@ -322,7 +335,7 @@ static enum status rules_load(struct name_rules *r, const char *json, size_t len
 
 	for (size_t i = 0; i < sizeof(step_rows) / sizeof(step_rows[0]); i++)
 		if (!has_own || !step_rows[i].yields)
-			TRY(rule_add(&r->steps, PHASE_NONE, step_rows[i].match,
+			TRY(rule_add(&r->steps, step_rows[i].grammar, step_rows[i].match,
 				     (struct place){ "steps", i + 1 }, err));
 	return ST_OK;
 }
@@ -412,6 +425,13 @@ bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *num
 		}
 	}
 	return false;
+}
+
+unsigned name_rules_grammar(const struct name_rules *r, const char *name)
+{
+	const struct rule *rule = rules_find(&r->steps, name);
+
+	return rule ? rule->phase : 0;
 }
 
 bool name_rules_communicates(const struct name_rules *r, const char *kernel)

@@ -26,7 +26,8 @@
 #define PHASE_LIST(X)                                                                              \
 	X(OTHER, "other") X(VALIDATION, "validation") X(CHECKPOINT, "checkpoint") X(DATA, "data")  \
 	X(OPTIMIZER, "optimizer") X(BACKWARD, "backward") X(FORWARD, "forward")                    \
-	X(COMMUNICATION, "communication")
+	X(COMMUNICATION, "communication") X(PREFILL, "prefill") X(DECODE, "decode")              \
+	X(MIXED, "mixed")
 /* clang-format on */
 enum phase {
 #define X(name, word) PHASE_##name,
@@ -52,6 +53,11 @@ unsigned name_rules_phase(const struct name_rules *r, const char *name);
 unsigned name_rules_pushed(const struct name_rules *r, const char *name);
 /* "ProfilerStep#12": true, *number = 12.  A match without a number gives UINT64_MAX. */
 bool name_rules_step(const struct name_rules *r, const char *name, uint64_t *number);
+/*
+ * The annotations with which servers mark their steps are of several grammars, and one server may
+ * write two for each step.  The grammar of a name that marks a step, from 1 on; 0: another mark.
+ */
+unsigned name_rules_grammar(const struct name_rules *r, const char *name);
 /* A kernel that communicates: by the names of the libraries, without a user's rules ... */
 bool name_communicates(const char *kernel);
 /* ... and with them. */

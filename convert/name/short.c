@@ -5,8 +5,8 @@
  */
 #include "convert/name/rules.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
+#include "convert/name/demangle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -475,19 +475,7 @@ static void line_put_wrapped(struct line *l, struct part functor, struct slice w
 	line_put_text(l, ELLIPSIS);
 }
 
-typedef char *(*demangler)(const char *mangled, char *cap, size_t *len, int *status);
-static demangler demangle;
-
-/* The C++ runtime's own, where there is one: no reason to link against it. */
-static void demangle_find(void)
-{
-	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
-
-	memcpy(&demangle, &symbol, sizeof(symbol));
-}
-
-/* Without one: the last identifier of the nested name, "_ZN2at6native4fooI..." is foo. */
+/* Without the C++ text: the last identifier of the nested name, "_ZN2at6native4fooI..." is foo. */
 static struct slice mangled_last(struct slice s)
 {
 	struct slice last = s;
@@ -546,7 +534,6 @@ static void line_put_kernel(struct line *l, struct slice s, size_t width)
 
 size_t name_short(const char *kernel, size_t width, char *out, size_t cap)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct slice s = { kernel, strlen(kernel) };
 	struct line l = { out, 0, cap ? cap - 1 : 0, false };
 	char *plain = NULL;
@@ -554,10 +541,7 @@ size_t name_short(const char *kernel, size_t width, char *out, size_t cap)
 	if (!cap)
 		return 0;
 	if (slice_begins(s, "_Z")) {
-		int status = 0;
-
-		pthread_once(&once, demangle_find);
-		plain = demangle ? demangle(kernel, NULL, NULL, &status) : NULL;
+		plain = name_demangle(kernel);
 		s = plain ? (struct slice){ plain, strlen(plain) } : mangled_last(s);
 	}
 	line_put_kernel(&l, signature_cut(s), width);

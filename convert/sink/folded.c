@@ -6,7 +6,7 @@
  * text.
  */
 #include "convert/sink/sink_list.h"
-#include "schemas/base/map.h"
+#include "convert/stage/path_sums.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
@@ -15,85 +15,40 @@
 
 enum { TEXTS_MAX = 1 << 30 };
 
-struct folded_row { /* what happened at a path */
-	uint32_t path, name;
-	int64_t ns; /* on the host: less what lies inside */
-};
-struct folded_rows {
-	struct folded_row *items;
-	size_t count, cap;
-	struct hash_index by_key;
-};
 struct folded_line {
 	const char *text;
 	uint64_t at, ns; /* at: of the text, while they are made */
 };
 struct folded_sink {
 	struct sink base;
-	struct folded_rows gpu, host;
+	struct path_sums sums;
 	bool is_alone; /* there is one process: stacks do not begin with its rank */
 	struct buf texts;
 	struct folded_line *lines;
 	size_t line_count, line_cap;
 };
 
-static enum status rows_add(struct folded_rows *r, uint32_t path, uint32_t name, int64_t ns,
-			    struct error *err)
-{
-	uint64_t hash = hash_word(path, name);
-	size_t at = hash_first(&r->by_key, hash);
-	uint32_t row;
-
-	for (; (row = hash_item(&r->by_key, &at, hash)) != HASH_NONE;
-	     at = hash_next(&r->by_key, at))
-		if (r->items[row].path == path && r->items[row].name == name) {
-			r->items[row].ns += ns;
-			return ST_OK;
-		}
-	TRY(vec_reserve(&r->items, &r->cap, r->count + 1, err));
-	r->items[r->count] = (struct folded_row){ path, name, ns };
-	return hash_add(&r->by_key, hash, (uint32_t)r->count++, err);
-}
-
-static void rows_release(struct folded_rows *r)
-{
-	free(r->items);
-	hash_release(&r->by_key);
-}
-
 static enum status folded_open(struct sink *sink, const struct sink_request *req, struct error *err)
 {
 	struct folded_sink *s = (struct folded_sink *)sink;
 
 	(void)err;
+	s->sums.context = req->context;
 	s->is_alone = trace_count(sink->trace, TRACE_PROCESSES) < 2 || req->is_alone;
 	buf_init(&s->texts, TEXTS_MAX);
 	return ST_OK;
 }
 
-static bool is_frame(const struct event *e)
-{
-	return e->kind == KIND_RANGE && e->end_ns > e->begin_ns &&
-	       (e->subkind == RANGE_OP || e->subkind == RANGE_ANNOTATION ||
-		e->subkind == RANGE_PYTHON || e->subkind == RANGE_PHASE ||
-		e->subkind == RANGE_NVTX);
-}
-
 static enum status folded_put(struct sink *sink, const struct event *e, struct error *err)
 {
 	struct folded_sink *s = (struct folded_sink *)sink;
-	const struct path_node *above = trace_get_path(sink->trace, e->path);
-	int64_t ns = (int64_t)(e->end_ns - e->begin_ns);
 
-	if (!event_is_gpu_work(e) && !is_frame(e)) {
+	if (!event_is_gpu_work(e) && !path_has_range(e)) {
 		sink->left_out++;
 		return ST_OK;
 	}
 	sink->written++;
-	if (event_is_gpu_work(e))
-		return rows_add(&s->gpu, e->path, e->name, ns, err);
-	TRY(rows_add(&s->host, e->path, e->name, ns, err));
-	return above->parent ? rows_add(&s->host, above->parent, above->name, -ns, err) : ST_OK;
+	return path_sums_put(&s->sums, sink->trace, e, err);
 }
 
 /* A frame's name: what separates frames and lines is replaced. */
@@ -107,53 +62,45 @@ static void put_frame(const char *text, size_t len, struct buf *out)
 			out->data[at] = out->data[at] == ';' ? ':' : ' ';
 }
 
-static void put_name(const struct trace *t, uint32_t name, struct buf *out)
-{
-	size_t len;
-	const char *text = trace_text(t, name, &len);
-
-	put_frame(text, len, out);
-}
-
-/* The frames from the root to a node, each with a semicolon behind it. */
+/* The frames from the root to a node, with semicolons between them. */
 static void put_path(const struct folded_sink *s, uint32_t path, struct buf *out)
 {
 	const struct trace *t = s->base.trace;
-	const struct path_node *node = trace_get_path(t, path);
+	const struct path_node *node = trace_get_path(t, path), *above;
+	struct buf name;
 
-	if (node->class == PATH_ROOT) {
-		const struct process *p = trace_get_process(t, node->name);
-
-		if (s->is_alone)
-			return;
-		if (p->rank != NO_RANK)
-			buf_putf(out, "rank %u;", p->rank);
-		else
-			buf_putf(out, "process %u;", p->pid);
+	if (!node->parent && s->is_alone)
 		return;
-	}
-	if (node->parent)
+	above = trace_get_path(t, node->parent);
+	if (node->parent) {
 		put_path(s, node->parent, out);
-	if (node->class == PATH_OTHER)
-		buf_put_text(out, "(other)");
-	else
-		put_name(t, node->name, out);
-	buf_put_byte(out, ';');
+		if (above->parent || !s->is_alone)
+			buf_put_byte(out, ';');
+	}
+	buf_init(&name, TEXTS_MAX);
+	path_frame(t, node, &name);
+	put_frame((const char *)name.data, name.len, out);
+	buf_release(&name);
 }
 
-static enum status lines_make(struct folded_sink *s, const struct folded_rows *r, struct error *err)
+static enum status lines_make(struct folded_sink *s, struct error *err)
 {
-	for (size_t i = 0; i < r->count; i++) {
+	bool has_gpu = false;
+
+	for (size_t i = 0; i < s->sums.cap && !has_gpu; i++)
+		has_gpu = s->sums.items[i].gpu_ns > 0;
+	for (uint32_t i = 0; i < s->sums.cap; i++) {
+		const struct path_sum *sum = &s->sums.items[i];
 		uint64_t at = s->texts.len;
 
-		if (r->items[i].ns <= 0)
+		if (has_gpu ? !sum->gpu_ns : sum->host_ns <= 0)
 			continue;
-		put_path(s, r->items[i].path, &s->texts);
-		put_name(s->base.trace, r->items[i].name, &s->texts);
+		put_path(s, i, &s->texts);
 		buf_put_byte(&s->texts, '\0');
 		TRY(vec_reserve(&s->lines, &s->line_cap, s->line_count + 1, err));
-		s->lines[s->line_count++] =
-			(struct folded_line){ .at = at, .ns = (uint64_t)r->items[i].ns };
+		s->lines[s->line_count++] = (struct folded_line){
+			.at = at, .ns = has_gpu ? sum->gpu_ns : (uint64_t)sum->host_ns
+		};
 	}
 	TRY(buf_status(&s->texts, err));
 	for (size_t i = 0; i < s->line_count; i++) /* the texts move no more */
@@ -167,7 +114,7 @@ static enum status folded_close(struct sink *sink, struct error *err)
 {
 	struct folded_sink *s = (struct folded_sink *)sink;
 
-	TRY(lines_make(s, s->gpu.count ? &s->gpu : &s->host, err));
+	TRY(lines_make(s, err));
 	for (size_t i = 0, next; i < s->line_count; i = next) {
 		uint64_t ns = 0;
 
@@ -185,8 +132,7 @@ static void folded_release(struct sink *sink)
 {
 	struct folded_sink *s = (struct folded_sink *)sink;
 
-	rows_release(&s->gpu);
-	rows_release(&s->host);
+	path_sums_release(&s->sums);
 	buf_release(&s->texts);
 	free(s->lines);
 }

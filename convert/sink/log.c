@@ -25,7 +25,7 @@ struct log_sink { /* base.lines: blocks that are not yet packed and written */
 	uint8_t packed[LOG_HEADER_BYTES + LOG_BLOCK_BYTES];
 };
 
-/* Writes a block, deflated where that is smaller. */
+/* Writes a block, deflated where that is smaller; not META, which is read alone. */
 static enum status put_block(struct log_sink *s, struct log_block *block, const uint8_t *bytes,
 			     struct error *err)
 {
@@ -35,7 +35,8 @@ static enum status put_block(struct log_sink *s, struct log_block *block, const 
 	z->avail_in = block->size;
 	z->next_out = s->packed + LOG_HEADER_BYTES;
 	z->avail_out = block->size ? block->size - 1 : 0;
-	if (deflateReset(z) != Z_OK || !z->avail_out || deflate(z, Z_FINISH) != Z_STREAM_END)
+	if (block->kind == LOG_META || deflateReset(z) != Z_OK || !z->avail_out ||
+	    deflate(z, Z_FINISH) != Z_STREAM_END)
 		return out_write(s->base.out, bytes, LOG_HEADER_BYTES + block->size, err);
 	block->size = (uint32_t)z->total_out;
 	block->flags |= LOG_DEFLATED;

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define SINK_LIST(X)                                                                               \
 	X(chrome) X(perfetto) X(memory) X(text) X(csv) X(sqlite) X(parquet) X(bundle) X(log)       \
-	X(tensorboard) X(folded)
+	X(tensorboard) X(folded) X(pprof)
 /* clang-format on */
 
 #define X(name) extern const struct sink_type sink_##name;

@@ -4,6 +4,8 @@
 #include "convert/input/input.h"
 #include "convert/source/source_list.h"
 #include "convert/source/spooled.h"
+#include "schemas/base/bytes.h"
+#include "schemas/log/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,31 +148,122 @@ static bool is_own(const uint8_t *head, size_t len)
 	return head_contains(head, len, OWN_KEY) && head_contains(head, len, "Tacho");
 }
 
-/* Whether a file that was only found is one of ours.  A fault counts as a yes: it is reported when
- * the file is opened, and a log is never passed over. */
-static bool is_claimed(const char *path, const char *scratch, bool *own)
+/* Files that were found, by input_identity(), sorted; made when a log first asks for them. */
+struct identities {
+	char **all;
+	size_t count;
+};
+
+static int compare_identities(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static enum status identities_make(struct identities *p, const struct input_paths *paths,
+				   struct error *err)
+{
+	if (p->all)
+		return ST_OK;
+	p->all = calloc(paths->count + 1, sizeof(*p->all));
+	while (p->all && p->count < paths->count &&
+	       (p->all[p->count] = input_identity(paths->paths[p->count])))
+		p->count++;
+	if (p->count < paths->count)
+		return fail_memory(err);
+	qsort(p->all, p->count, sizeof(*p->all), compare_identities);
+	return ST_OK;
+}
+
+static void identities_release(struct identities *p)
+{
+	while (p->count)
+		free(p->all[--p->count]);
+	free(p->all);
+}
+
+/*
+ * The files that a log says it was made of; empty: it does not.  The recorder's logs have no META,
+ * and what lies behind the first bytes is not looked at.
+ */
+static struct bytes sources_of_log(const uint8_t *head, size_t len)
+{
+	struct log_block block = { .kind = LOG_NAMES };
+	size_t skipped;
+
+	for (uint64_t at = LOG_FILE_HEADER_BYTES;
+	     at < len && log_find_block(head + at, len - at, at, &block, &skipped, NULL) == ST_OK &&
+	     block.kind != LOG_EVENTS;
+	     at = block.offset + LOG_HEADER_BYTES + block.size) {
+		uint64_t payload = block.offset + LOG_HEADER_BYTES;
+
+		if (block.kind != LOG_META || payload + block.size > len)
+			continue;
+		struct bytes row = bytes_init(head + payload, block.size);
+		/* the first id, the bytes of the row, its bits, a format */
+		for (unsigned i = 0; i < 4; i++)
+			take_varint(&row);
+		return take_part(&row, take_varint(&row));
+	}
+	return bytes_init(NULL, 0);
+}
+
+/* Whether a log, paths[log], was made of another file that was found. */
+static enum status ask_sources(struct identities *p, const struct input_paths *paths, size_t log,
+			       struct bytes sources, bool *is_made, struct error *err)
+{
+	char *own, *text, *save = NULL;
+
+	*is_made = false;
+	if (!bytes_left(&sources))
+		return ST_OK;
+	TRY(identities_make(p, paths, err));
+	own = input_identity(paths->paths[log]);
+	text = strndup((const char *)sources.at, bytes_left(&sources));
+	for (char *at = own && text ? strtok_r(text, "\n", &save) : NULL; at && !*is_made;
+	     at = strtok_r(NULL, "\n", &save))
+		*is_made = strcmp(at, own) != 0 &&
+			   bsearch(&at, p->all, p->count, sizeof(*p->all), compare_identities);
+	bool is_full = own && text;
+	free(own);
+	free(text);
+	return is_full ? ST_OK : fail_memory(err);
+}
+
+/* Whether a file that was only found, paths[i], is one of ours.  A fault counts as a yes: it is
+ * reported when the file is opened. */
+static enum status ask_found(const struct input_paths *paths, size_t i,
+			     struct identities *identities, const char *scratch, bool *claimed,
+			     bool *own, struct error *err)
 {
 	struct input *in = NULL;
 	const uint8_t *head;
+	const char *path = paths->paths[i];
 	const char *slash = strrchr(path, '/'), *name = slash ? slash : path;
 	const char *colon = strrchr(name, ':'); /* of a member of an archive */
-	bool claimed = strstr(colon ? colon : name, ".tacho") != NULL;
+	bool is_log = strstr(colon ? colon : name, ".tacho") != NULL;
+	enum status status = ST_OK;
 	int bids[SOURCE_TYPES];
 	size_t len;
 
-	if (claimed)
-		return true;
+	*claimed = true;
+	if (is_log && paths->count == 1)
+		return ST_OK;
 	if (input_open(&in, path, scratch, NULL) != ST_OK ||
 	    input_peek(in, HEAD_BYTES, &head, &len, NULL) != ST_OK) {
 		input_close(in);
-		return true;
+		return ST_OK;
 	}
-	ask_bidders(bids, head, len);
-	for (size_t i = 0; source_types[i]; i++)
-		claimed = claimed || bids[i] >= CLAIM;
-	*own = is_own(head, len);
+	if (is_log) {
+		status = ask_sources(identities, paths, i, sources_of_log(head, len), own, err);
+	} else {
+		ask_bidders(bids, head, len);
+		*claimed = false;
+		for (size_t k = 0; source_types[k]; k++)
+			*claimed = *claimed || bids[k] >= CLAIM;
+		*own = is_own(head, len);
+	}
 	input_close(in);
-	return claimed;
+	return status;
 }
 
 /* Whether a path ends so; a member of an archive may be packed like a file. */
@@ -231,6 +324,8 @@ static size_t leave_out(struct input_paths *paths, enum found *found, enum found
 enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			      const char *scratch, struct passed_over *passed, struct error *err)
 {
+	struct identities identities = { .all = NULL };
+	enum status status = ST_OK;
 	enum found *found;
 
 	*passed = (struct passed_over){ 0 };
@@ -238,17 +333,24 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 	found = calloc(out->count + 1, sizeof(*found));
 	if (!found)
 		return fail_memory(err);
-	for (size_t i = 0; i < out->count; i++) {
-		bool own = false;
+	for (size_t i = 0; i < out->count && status == ST_OK; i++) {
+		bool own = false, claimed;
 
 		if (!out->searched[i])
 			continue;
-		if (!is_claimed(out->paths[i], scratch, &own))
+		status = ask_found(out, i, &identities, scratch, &claimed, &own, err);
+		if (!claimed)
 			found[i] = FOUND_NO_TRACE;
 		else if (is_twin(out, i))
 			found[i] = FOUND_TWIN;
 		else if (own)
 			found[i] = FOUND_OWN;
+	}
+	identities_release(&identities);
+	if (status != ST_OK) {
+		free(found);
+		input_paths_free(out);
+		return status;
 	}
 	passed->no_trace = leave_out(out, found, FOUND_NO_TRACE);
 	passed->twin = leave_out(out, found, FOUND_TWIN);
@@ -256,6 +358,8 @@ enum status source_paths_find(struct input_paths *out, char *const *operands, si
 	free(found);
 	if (out->count)
 		return ST_OK;
-	return fail(err, ST_FORMAT, NOWHERE, "none of the %zu JSON files found is a trace",
+	return fail(err, ST_FORMAT, NOWHERE,
+		    passed->no_trace == 1 ? "the one JSON file found is no trace"
+					  : "none of the %zu JSON files found is a trace",
 		    passed->no_trace);
 }

@@ -88,8 +88,9 @@ static inline void source_close(struct source *s)
 /*
  * input_paths_find(), and of what lies in a folder only files that some source claims: the folder
  * of a run holds other JSON too.  Where others are left, outputs of Tacho are no inputs, which they
- * say in their first bytes, nor is JSON that JAX and XProf write beside the
- * XSpace that it was made from.  ST_FORMAT when nothing is left of a folder.
+ * say in their first bytes; a log is one where a file that it was made of lies there too.  Nor is
+ * JSON that JAX and XProf write beside the XSpace that it was made from.  ST_FORMAT when nothing is
+ * left of a folder.
  */
 struct input_paths;
 struct passed_over { /* how many files of each kind were not taken */
@@ -99,10 +100,15 @@ struct passed_over { /* how many files of each kind were not taken */
 #define OWN_KEY           "converted_by"
 #define SQLITE_OWN_ID     "Tach"
 #define SQLITE_OWN_NUMBER "0x54616368" /* the same */
-#define PASSED_NO_TRACE   "JSON files that are no traces"
-#define PASSED_OWN        "files that Tacho wrote: name them to read them"
-#define PASSED_TWIN       "JSON files of which the XSpace beside is read"
-#define PASSED_SPECIAL    "FIFOs, devices or sockets"
+/* of one and of several, for say_passed_over() */
+#define PASSED_NO_TRACE "JSON file that is no trace", "JSON files that are no traces"
+#define PASSED_OWN                                                                                 \
+	"file that Tacho wrote: name it to read it",                                               \
+		"files that Tacho wrote: name them to read them"
+#define PASSED_TWIN                                                                                \
+	"JSON file of which the XSpace beside is read",                                            \
+		"JSON files of which the XSpace beside is read"
+#define PASSED_SPECIAL "FIFO, device or socket", "FIFOs, devices or sockets"
 enum status source_paths_find(struct input_paths *out, char *const *operands, size_t count,
 			      const char *scratch, struct passed_over *passed, struct error *err);
 

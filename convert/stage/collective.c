@@ -14,6 +14,7 @@ enum {
 	NESTED = 16,   /* of those are looked at from the launch back */
 	WORD_MAX = 96,
 	RANKS_SHOWN = 48,
+	PAIR_TEXT = 24, /* of the group: " 4294967295>4294967295" */
 };
 
 /* ---- operations ------------------------------------------------------------------------- */
@@ -141,7 +142,7 @@ static const char *type_in(const char *kernel, enum operation operation)
 /* clang-format off */
 #define FIELD_LIST(X)                                                                              \
 	X(collective) X(in_elements) X(out_elements) X(element_type) X(group_size) X(group_name)   \
-	X(group_ranks) X(comms_id) X(collective_seq) X(bytes)
+	X(group_ranks) X(comms_id) X(collective_seq) X(bytes) X(src_rank) X(dst_rank)
 /* clang-format on */
 enum field {
 #define X(name) FIELD_##name,
@@ -295,6 +296,35 @@ static void take_group(const struct collectives *c, const struct said *s, struct
 		out->ranks = count_ranks(ranks);
 }
 
+/* Who sends to whom: the order of a pair is one of its own. */
+static void take_pair(const struct said *s, struct collective *out)
+{
+	uint64_t from = number_of(s, FIELD_src_rank), to = number_of(s, FIELD_dst_rank);
+	size_t len = strlen(out->group);
+
+	if (!operation_is_point(out->operation) || !s->has[FIELD_src_rank] ||
+	    !s->has[FIELD_dst_rank] || from == to || from > UINT32_MAX || to > UINT32_MAX)
+		return;
+	len = len < GROUP_TEXT - PAIR_TEXT ? len : GROUP_TEXT - PAIR_TEXT;
+	snprintf(out->group + len, PAIR_TEXT, "%s%u>%u", len ? " " : "", (unsigned)from,
+		 (unsigned)to);
+	/* One sends what the other receives. */
+	out->operation = OPERATION_SEND_RECV;
+	out->is_pair = true;
+}
+
+bool group_is_pair(const char *group)
+{
+	size_t len = strlen(group), to = len, from;
+
+	while (to && isdigit((unsigned char)group[to - 1]))
+		to--;
+	for (from = to ? to - 1 : 0; from && isdigit((unsigned char)group[from - 1]);)
+		from--;
+	return to && to < len && group[to - 1] == '>' && from < to - 1 &&
+	       (!from || group[from - 1] == ' ');
+}
+
 /* Of gathered and scattered data the whole counts, as nccl-tests has it; NCCL says a part. */
 static void take_size(const struct said *s, struct collective *out)
 {
@@ -348,6 +378,7 @@ static bool understand(const struct collectives *c, const struct event *e, struc
 	out->operation = operation_in(text_of(c, &s, FIELD_collective));
 	out->type = text_of(c, &s, FIELD_element_type);
 	take_group(c, &s, out);
+	take_pair(&s, out);
 	take_size(&s, out);
 	out->has_seq = s.has[FIELD_collective_seq];
 	out->seq = s.bits[FIELD_collective_seq];

@@ -44,14 +44,17 @@ bool operation_is_point(enum operation operation);
 const char *backend_operation(const char *range);
 
 enum { GROUP_TEXT = 160 };
+/* Whether what `struct collective` says of a communicator is of a pair: "pp 3>4". */
+bool group_is_pair(const char *group);
 struct collective {
 	enum operation operation;
-	char group[GROUP_TEXT]; /* the communicator; "": unknown */
+	char group[GROUP_TEXT]; /* the communicator, of a pair with " 3>4"; "": unknown */
 	const char *type;       /* of elements; "": unknown */
 	uint64_t bytes;         /* UINT64_MAX: unknown */
 	uint64_t ranks;         /* in the communicator; 0: unknown */
 	uint64_t seq;
 	bool has_seq;
+	bool is_pair; /* sent from one to one, and it is known who they are */
 };
 
 struct collectives;

@@ -70,8 +70,8 @@ uint32_t crc32c_software(uint32_t crc, const void *p, size_t len)
 
 #if defined(__x86_64__)
 
-__attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(uint32_t crc, const void *p,
-								     size_t len)
+__attribute__((target("sse4.2,crc32"))) static uint32_t
+crc32c_instruction(uint32_t crc, const void *p, size_t len)
 {
 	const uint8_t *at = p;
 	uint64_t wide = ~crc;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/base/utf8.h"
 
+#include "schemas/base/hash.h"
+
+#include <stdio.h>
 #include <string.h>
 
 /* Second bytes that are allowed after each lead byte; all further ones are 80..BF (RFC 3629). */
@@ -85,4 +88,31 @@ void utf8_tame(char *text)
 		}
 	}
 	*text = '\0';
+}
+
+/* A byte within a character, which no part of a text may begin with. */
+static bool is_inside(char c)
+{
+	return ((uint8_t)c & 0xc0) == 0x80;
+}
+
+size_t utf8_shorten(const char *text, size_t len, char *out, size_t cap)
+{
+	size_t begin = cap / 2 - 24, end = cap - begin - 24, at; /* 22 bytes and the NUL between */
+
+	if (len < cap) {
+		memcpy(out, text, len);
+		out[len] = '\0';
+		return len;
+	}
+	while (begin && is_inside(text[begin]))
+		begin--;
+	while (end && is_inside(text[len - end]))
+		end--;
+	memcpy(out, text, begin);
+	at = begin + (size_t)snprintf(out + begin, cap - begin, "...%016llx...",
+				      (unsigned long long)hash_text(text, len));
+	memcpy(out + at, text + len - end, end);
+	out[at + end] = '\0';
+	return at + end;
 }

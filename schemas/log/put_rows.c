@@ -69,6 +69,7 @@ static void put_members(struct log_mark *m, const uint64_t *members, size_t coun
 		buf_put_varint(&m->row, members[i]);
 }
 
+/* Readers of rows take the numbers; who looks for a log's sources takes the text behind them. */
 static void put_meta_row(struct log_mark *m, uint32_t id)
 {
 	const struct provenance *p = trace_provenance((struct trace *)m->trace);
@@ -78,8 +79,16 @@ static void put_meta_row(struct log_mark *m, uint32_t id)
 	if (p->format)
 		bits |= META_IMPORTED | (p->epoch_known ? 0 : META_NO_EPOCH) |
 			(p->is_whole ? 0 : META_FROM_PART);
-	if (bits)
-		put_members(m, (const uint64_t[]){ bits, p->format }, 2);
+	if (!bits)
+		return;
+	size_t len;
+	const char *sources = trace_text(m->trace, p->sources, &len);
+	buf_put_varint(&m->row,
+		       varint_size(bits) + varint_size(p->format) + varint_size(len) + len);
+	buf_put_varint(&m->row, bits);
+	buf_put_varint(&m->row, p->format);
+	buf_put_varint(&m->row, len);
+	buf_put(&m->row, sources, len);
 }
 
 /* Row 1 is about the input as a whole, row 1 + p about process p. */

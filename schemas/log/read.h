@@ -43,6 +43,8 @@ struct log_translation {
 	struct arena arena; /* memory of `rows` is taken off its ceiling */
 	struct rows names, keys, schemas, processes, tracks, layouts, descs, windows, anchors,
 		losses;
+	log_change_fn change; /* NULL: descriptors stay as they are in the file */
+	void *change_arg;
 	const char *missing;   /* what a row refers to that did not come */
 	struct log_desc_sums { /* of the differences so far in a block of DESCS */
 		uint64_t track, name, schema;

@@ -49,6 +49,9 @@ enum status log_put_end(struct log_mark *m, const uint64_t *events, struct buf *
 struct log_translation;
 enum status log_translation_new(struct log_translation **out, struct trace *t, size_t ceiling,
 				struct error *err);
+/* Gives each event descriptor of the file to `change` before it goes into the trace. */
+typedef void (*log_change_fn)(void *arg, struct trace *t, struct event_desc *desc);
+void log_translation_change(struct log_translation *x, log_change_fn change, void *arg);
 void log_translation_free(struct log_translation *x); /* accepts NULL */
 /*
  * Takes one table block, in file order; `payload` is inflated, raw_size bytes.  ST_FORMAT: it is

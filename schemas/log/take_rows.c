@@ -372,6 +372,8 @@ static enum status take_desc(struct log_translation *x, uint32_t id, struct byte
 	TRY(log_schema_of(x, at->schema, l, &desc.schema, err));
 	if (x->missing)
 		return ST_OK;
+	if (x->change)
+		x->change(x->change_arg, x->trace, &desc);
 	if (!trace_desc(x->trace, &desc, err))
 		return err->status;
 	*row = (struct log_desc){

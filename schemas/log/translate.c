@@ -54,6 +54,12 @@ static void release_tables(struct log_translation *x)
 	buf_release(&x->part);
 }
 
+void log_translation_change(struct log_translation *x, log_change_fn change, void *arg)
+{
+	x->change = change;
+	x->change_arg = arg;
+}
+
 void log_translation_free(struct log_translation *x)
 {
 	if (!x)

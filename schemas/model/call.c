@@ -71,6 +71,7 @@ static const struct {
 	{ "cuInit", CALL_SETS_UP },
 	{ "hipInit", CALL_SETS_UP },
 	{ "SetDevice", CALL_SETS_UP },
+	{ "GetStreamPriorityRange", CALL_SETS_UP }, /* PyTorch's first call */
 	{ "FuncGetAttribute", CALL_SETS_UP },
 	{ "FuncSetAttribute", CALL_SETS_UP },
 	{ "GetFunction", CALL_SETS_UP },

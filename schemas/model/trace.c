@@ -307,6 +307,9 @@ uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned cl
 	}
 	node.depth = (uint16_t)(parent ? above->depth + 1 : 0);
 	node.has_range = above->has_range || class_is_range(class);
+	node.pass = class == PATH_BACKWARD    ? PASS_BACKWARD
+		    : class == PATH_RECOMPUTE ? PASS_RECOMPUTE
+					      : above->pass;
 	node.owner = class_is_range(class) || (class == RANGE_PYTHON && !above->has_range)
 			     ? name
 			     : above->owner;

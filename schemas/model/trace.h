@@ -135,8 +135,10 @@ const char *loss_text(enum loss why); /* "damaged"; "unknown" for numbers of a n
 
 /* What an input says of itself as a whole. */
 struct provenance {
-	uint32_t format;       /* name: "Tacho log", "Kineto JSON" */
-	bool is_whole;         /* it was closed properly */
+	uint32_t format;  /* name: "Tacho log", "Kineto JSON" */
+	uint32_t sources; /* name: the files that an output is made of, each as input_identity() and
+			     a line feed */
+	bool is_whole;    /* it was closed properly */
 	bool is_synthetic;     /* made by a generator */
 	bool epoch_known;      /* times are since the Unix epoch, not since something else */
 	uint64_t events;       /* as far as open() knows; 0 unknown */
@@ -152,11 +154,25 @@ struct path_node {
 	uint32_t parent; /* 0: the root of a process */
 	uint32_t name;   /* of a root: the process */
 	uint32_t owner;  /* trace_owner() */
-	uint8_t class;   /* enum range_class; PATH_ROOT, PATH_OTHER */
+	uint8_t class;   /* enum range_class, enum path_class */
 	bool has_range;  /* an operator, annotation or phase is in it: `owner` is no function */
+	uint8_t pass;    /* enum path_pass: what the innermost mark in it says */
 	uint16_t depth;  /* of the root: 0 */
 };
-enum { PATH_ROOT = 254, PATH_OTHER = 255, PATHS_MAX = 1 << 18 };
+enum { PATHS_MAX = 1 << 18 };
+
+/* Nodes that are no ranges.  Marks have no name: what is below the mark BACKWARD of a forward
+ * operator is what autograd does for that operator, and below RECOMPUTE is the forward that
+ * activation checkpointing runs again.  WORK and IDLE are leaves of those who sum up by path. */
+enum path_class {
+	PATH_IDLE = 250, /* name: what the owner of the leaf says it is */
+	PATH_WORK,       /* name: of the GPU work */
+	PATH_BACKWARD,
+	PATH_RECOMPUTE,
+	PATH_ROOT,
+	PATH_OTHER,
+};
+enum path_pass { PASS_FORWARD, PASS_BACKWARD, PASS_RECOMPUTE };
 
 enum status trace_new(struct trace **out, size_t ceiling, struct error *err);
 void trace_free(struct trace *t); /* accepts NULL */

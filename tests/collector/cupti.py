@@ -12,6 +12,9 @@ over, dropped, and what the collector did that it must not), the log.  They have
     dropped = the loss "dropped by CUPTI"
 """
 import argparse
+import collections
+import csv
+import io
 import concurrent.futures
 import json
 import os
@@ -183,7 +186,59 @@ def exact(r, losses=()):
 def names(r):
     """Each kernel under the name that it was launched by."""
     for i, count in enumerate(r.truth["by_name"]):
-        r.equal("kernel_%d" % i, r.count(KERNEL, r"kernel_%d<" % i), count)
+        r.equal("kernel_%d" % i, r.count(KERNEL, r"kernel_%dI" % i), count)
+
+
+def quiet(r):
+    """Nothing is doubted."""
+    r.equal("doubts", r.about("cupti_doubts").strip("; "), "")
+
+
+def behind(r):
+    """All that was launched in the window came, though the GPU did it seconds later."""
+    clean(r)
+    accounts(r)
+    r.holds("doubts: %s" % r.about("cupti_doubts"), not re.search("tool|waited for", r.about("cupti_doubts")))
+    r.equal("kernels without times", r.lost("time"), 0)
+    calls, kernels = r.count(API, "^cudaLaunchKernel$"), r.count(KERNEL)
+    r.holds("%d launches, %d kernels" % (calls, kernels), kernels >= 200 and calls - 60 <= kernels <= calls + 100)
+    told("cupti_behind", "the GPU was [1-9][.]. s behind")(r)
+    r.equal("forced flushes", r.cupti["forced_flushes"], 0)
+
+
+def rows_by_csv(r):
+    text = subprocess.run([os.path.join(B, "tacho-convert"), os.path.join(r.folder, "log"), "-t", "csv", "-q", "-o", "-"],
+                          capture_output=True, text=True, errors="replace").stdout
+    return csv.DictReader(io.StringIO(text))
+
+
+def after_a_tool(r):
+    """Windows behind another tool's session, whose clock counted ticks: times are right, or refused."""
+    r.equal("exit code", r.code, 0)
+    r.equal("faults", r.cupti["fault_texts"], [])
+    took = [int(e["dur_ns"]) for e in rows_by_csv(r) if e["kind"] == "kernel"]
+    r.holds("kernels: %d" % len(took), len(took) > 300)
+    r.equal("of another length than 50 us", [ns for ns in took if not 49000 <= ns <= 51000][:5], [])
+    told("cupti_doubts", "another tool set it")(r)
+
+
+def taken_over(r):
+    """Another tool's session in the middle of a window: recording goes on behind it."""
+    r.equal("exit code", r.code, 0)
+    r.holds("the tool got kernels: %d" % r.truth["tool"], r.truth["tool"] > 0)
+    late = r.count(KERNEL)
+    r.holds("kernels: %d of %d" % (late, r.truth["kernels"]), late > 0.4 * r.truth["kernels"])
+    told("cupti_doubts", "until recording was enabled again")(r)
+
+
+def queries(r):
+    clean(r)
+    accounts(r)
+    r.equal("kernels", r.count(KERNEL), r.truth["kernels"])
+    polls = r.truth["driver"]["120"] + r.truth["driver"]["125"]
+    r.holds("%d waits, %d queries" % (r.count(SYNC), polls), r.count(SYNC) < polls / 10)
+    made = r.cupti["made_by_kind"]["38"]
+    r.holds("%d records of waits" % made, (made < polls / 10) == ("without" not in r.build))
 
 
 def nothing(r):
@@ -261,6 +316,93 @@ def kinds_of_others(r):
             (r.truth["jits"], r.truth["jits"]))
 
 
+def threads_of_overhead(r):
+    """Before CUDA 12.4 overhead does not say whose it is: no thread is made up for it."""
+    kinds_of_others(r)
+    threads = {int(e["thread"]) for e in rows_by_csv(r) if e["kind"] == "overhead"}
+    r.holds("threads %r" % threads, threads and all(t < 1 << 22 for t in threads))
+
+
+def one_call_each(r):
+    """Of nested calls with one correlation the outer one is kept; what only the driver does stays."""
+    usual(r)
+    # one of each thread may stand in another buffer than the call that it is within
+    for name in ("cuLaunchKernel", "cuStreamSynchronize"):
+        count = r.count(API, "^%s$" % name)
+        r.holds("%s: %d" % (name, count), count <= r.truth["threads"])
+    r.equal("its own events", r.count(API, "^cuEventCreate$"), r.truth["driver"]["118"])
+
+
+def counters(r):
+    """Values by name and device, "" of the host."""
+    values = collections.defaultdict(list)
+    for e in rows_by_csv(r):
+        if e["kind"] == "counter":
+            values[e["name"], e["device"]].append(float(e["value"]))
+    return values
+
+
+def health(r):
+    """Of the GPU that the process uses and of the host, once a second."""
+    usual(r)
+    told = counters(r)
+    wanted = {"sm_clock": 1900, "memory_clock": 3201, "power": 512, "temperature": 55, "clock_limits": 4,
+              "gpu_utilization": 87, "memory_utilization": 43, "pcie_width": 8, "pcie_generation": 5,
+              "ecc_corrected": 3, "ecc_uncorrected": 0, "sm_activity": 21, "tensor_activity": 52.5, "dram_activity": 105,
+              "sm_clock_max": 1980, "sm_clock_base": 1590, "power_limit": 700, "pcie_width_max": 16, "pcie_generation_max": 5}
+    for name, value in wanted.items():
+        r.equal(name, set(told[name, "0"]), {value})
+    r.holds("changes: %r" % told["xid_errors", "0"], told["xid_errors", "0"][-1] == 2)
+    rates = told["pcie_sent_per_s", "0"] + [n / 1.024 for n in told["nvlink_sent_per_s", "0"]]
+    r.holds("bytes a second: %r" % rates, rates and all(7e5 < n < 1.1e6 for n in rates))
+    r.equal("what the driver does not tell", [n for n in ("pcie_received_per_s", "sm_occupancy") if told[n, "0"]], [])
+    r.equal("what the other GPU does", [n for n, device in told if device == "1" and n != "bytes_in_use" and
+                                        n != "peak_bytes_in_use"], [])
+    r.holds("samples: %d" % len(told["power", "0"]), 2 <= len(told["power", "0"]) <= 5)
+    r.equal("what stays", len(told["power_limit", "0"]), 1)
+    r.holds("the host: %r" % told["processor_share", ""], any(n > 0 for n in told["processor_share", ""]))
+    r.holds("its waits and faults", told["page_faults", ""] and all(n >= 0 for n in told["page_faults", ""]))
+    for form in ("perfetto", "chrome", "sqlite", "tensorboard"):
+        out = os.path.join(r.folder, "out." + form)
+        done = subprocess.run([os.path.join(B, "tacho-convert"), os.path.join(r.folder, "log"), "-t", form, "-q", "-o", out])
+        held = b"".join(open(os.path.join(top, f), "rb").read() for top, _, files in os.walk(r.folder) for f in files
+                        if os.path.join(top, f).startswith(out))
+        r.holds("%s has them" % form, done.returncode == 0 and (b"clock_limits" in held or form == "tensorboard"))
+
+
+def analyzed(r, report):
+    told = subprocess.run([os.path.join(B, "tacho-analyze"), os.path.join(r.folder, "log"), "--report", report, "-f", "json"],
+                          capture_output=True, text=True, errors="replace").stdout
+    return whole_json(told) or {}
+
+
+def health_found(*wanted):
+    """The findings about GPUs, and the table that they rest on."""
+    def check(r):
+        usual(r)
+        rules = {f["rule"] for f in analyzed(r, "findings").get("findings", [])}
+        of_health = {"clock_below_base", "throttled", "slow_slot", "slow_gpu"}
+        r.equal("findings", sorted(rules & of_health), sorted(wanted))
+        env, told = r.row["env"], counters(r)
+        for rank in analyzed(r, "health").get("ranks", []):
+            for gpu in rank["health"]:
+                clocks = told["sm_clock", str(gpu["device"])]
+                r.equal("samples", gpu["samples"], len(clocks))
+                r.equal("clock", gpu["sm_clock_mhz"], sum(clocks) / len(clocks))
+                r.equal("lanes", [gpu["pcie_width"], gpu["pcie_width_max"]], [int(env.get("FAKE_NVML_WIDTH", 16)), 16])
+                bits = int(env.get("FAKE_NVML_REASONS", 0))
+                r.equal("held down", [gpu[k] > 0 for k in ("power_samples", "heat_samples", "hardware_samples")],
+                        [bool(bits & 0x84), bool(bits & 0x60), bool(bits & 8)])
+    return check
+
+
+def no_health(r):
+    usual(r)
+    told = counters(r)
+    r.equal("of a GPU", [n for n, device in told if device and "bytes" not in n], [])
+    r.holds("of the host", told["processor_share", ""])
+
+
 def memory_kinds(r):
     usual(r)
     r.equal("allocations", r.count(ALLOC) + r.count(FREE), r.truth["memory"])
@@ -280,6 +422,24 @@ def named(r):
     usual(r)
     told_by_chrome(r, ["stream %d of thread %d" % (i, k) for i in (0, 1) for k in (0, 1)] +
                    ["launcher %d" % k for k in (0, 1)], '"given_name": "the named device"')
+
+
+def demangled(r):
+    """What other tools look for in a kernel's name; the log has what CUPTI gave."""
+    clean(r)
+    accounts(r)
+    r.equal("as it came", r.count(KERNEL, "^_Z39ncclDevKernel_AllReduce"), r.truth["by_name"][0])
+    chrome = subprocess.run([os.path.join(B, "tacho-convert"), os.path.join(r.folder, "log"), "-t", "chrome", "-q",
+                             "--args", "full", "-o", "-"], capture_output=True, text=True, errors="replace").stdout
+    kernels = [e for e in (whole_json(chrome) or {}).get("traceEvents", []) if e.get("cat") == "kernel"]
+    for name, mangled in (("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "_Z39nccl"),
+                          ("void (anonymous namespace)::kernel_1<float, 1>(float*)", "_ZN12_GLOBAL__N_18kernel_1I")):
+        of_name = [e for e in kernels if e["name"] == name]
+        r.equal(name, len(of_name), r.count(KERNEL, "^" + mangled))
+        r.holds("its mangled name", all(e["args"].get("mangled", "").startswith(mangled) for e in of_name))
+    hta = subprocess.run([os.path.join(B, "tacho-analyze"), os.path.join(r.folder, "log"), "--compat", "hta", "-f", "json"],
+                         capture_output=True, text=True, errors="replace").stdout
+    r.holds("HTA takes it for communication", re.search(r'"(kernel_)?type": ?"COMMUNICATION"', hta))
 
 
 def steps_compared(r):
@@ -398,6 +558,8 @@ def fewer(row):
     """The thread sanitizer makes the writer so slow that it does not end in its two seconds at the exit:
     by how much there is less to do."""
     word = {key: int(n) for key, n in re.findall(r"--(threads|steps|kernels) (\d+)", row["words"])}
+    if int((re.findall(r"--step_us (\d+)", row["words"]) or [0])[0]) >= 3000:
+        return 1  # it has time between its steps
     launches = word.get("threads", 1) * word.get("steps", 10) * word.get("kernels", 20)
     return -(-launches // 3000) if SANITIZED == "tsan" and row["window"] == "all" else 1
 
@@ -487,6 +649,23 @@ row("threads", words="--threads 8 --steps 50 --streams 3", builds=BUILDS)
 row("one-buffer-for-all", words="--threads 8 --steps 50", builds=("12", "13"), **fake(per_thread=0))
 row("peers", words="--peers 3 --devices 2", builds=BUILDS, FAKE_CUDA_DEVICES="2")
 row("others", kinds_of_others, "--others 1", builds=BUILDS)
+row("others-12.3", threads_of_overhead, "--others 1 --threads 3", builds=("12",), **fake(api_version=21))
+row("nested-calls", one_call_each, "--threads 3 --steps 40", builds=BUILDS)
+row("older-driver", refused("^the driver is of CUDA 13.0 and CUPTI of CUDA 13.5: update"), builds=("13.5",), preload=True,
+    **fake(fail_enable=999))
+HEALTH = "--steps 300 --step_us 10000"
+row("health", health, HEALTH, preload=True, TACHO_KINDS="all,health", FAKE_CUDA_DEVICES="2", FAKE_NVML_DEVICES="2",
+    FAKE_NVML_CLOCK="1900", FAKE_NVML_REASONS="4", FAKE_NVML_WIDTH="8", FAKE_NVML_XIDS="2")
+LONGER = "--threads 2 --devices 2 --steps 620 --step_us 3000 --duration_ns 300000"
+GPUS = dict(preload=True, TACHO_KINDS="all,health", FAKE_CUDA_DEVICES="2", FAKE_NVML_DEVICES="2")
+row("health-good", health_found(), LONGER, **GPUS)
+row("health-bad", health_found("clock_below_base", "throttled", "slow_gpu"), LONGER, FAKE_NVML_CLOCK="1500", FAKE_NVML_STEP="400",
+    FAKE_NVML_REASONS="32", FAKE_NVML_WIDTH="16", **GPUS)
+row("health-slow-slot", health_found("slow_slot"), LONGER + " --copies 60", FAKE_NVML_WIDTH="4", **GPUS)
+row("health-no-driver", no_health, HEALTH, preload=True, TACHO_KINDS="all,health", FAKE_NVML_INIT="9")
+row("health-driver-fails", no_health, HEALTH, preload=True, TACHO_KINDS="all,health", FAKE_NVML_ERROR="999",
+    FAKE_NVML_ERROR_AFTER="1")
+row("health-slow-driver", lambda r: (usual(r), quiet(r)), preload=True, TACHO_KINDS="all,health", FAKE_NVML_LATENCY_US="20000")
 row("memory", memory_kinds, "--others 1", builds=BUILDS, TACHO_KINDS="all,memory")
 row("only-kernels", only_kernels, TACHO_KINDS="kernel")
 row("graphs-by-node", node_level, "--graphs 4", builds=BUILDS, TACHO_GRAPHS="node")
@@ -497,6 +676,7 @@ row("graphs-auto-after-losses", lambda r: (r.holds("nodes, then graphs", r.count
     "--steps 100 --graphs 2 --step_us 2000", "schedule:wait=10,active=10,repeat=2", preload=True, **fake(drop_every=10))
 row("graphs-in-conflict", node_level, "--graphs 4", TACHO_GRAPHS="graph", **fake(graph_conflict=1))
 row("long-names", words="--name_bytes 4000 --names 100 --steps 20")
+row("mangled-names", demangled, "--nccl 1 --steps 20")
 row("longer-names", words="--name_bytes 5500 --names 20")
 row("wild-names", words="--wild 1", builds=BUILDS)
 row("many-names", words="--names 1000 --kernels 300 --threads 3")
@@ -550,7 +730,7 @@ row("taken", refused("^Nsight Systems traces this process"), preload=True, **fak
 row("taken-12", refused("^another tool traces this process"), builds=("12",), preload=True, **fake(fail_subscribe=39))
 row("no-privilege", refused("NVreg_RestrictProfilingToAdminUsers=0"), builds=BUILDS, preload=True, **fake(fail_enable=35))
 row("not-initialized", refused("no usable driver"), preload=True, **fake(fail_enable=15))
-row("unknown", refused("no usable driver"), builds=BUILDS, preload=True, **fake(fail_enable=999))
+row("unknown", refused("no usable driver"), builds=("12", "13"), preload=True, **fake(fail_enable=999))
 row("of-the-future", refused("CUPTI refuses: .*60"), builds=("14",), preload=True, **fake(fail_enable=60))
 row("mixed-v1-v2", refused("^another tool traces this process"), builds=("13", "13.5"), preload=True, **fake(mixed=2))
 row("mig", refused("MIG"), preload=True, **fake(fail_enable=43))
@@ -593,6 +773,25 @@ row("no-driver-at-all", no_driver_at_all, builds=BUILDS, driver=False, program="
 
 row("no-library", refused("/none/libcupti.so cannot be loaded"), builds=("none",), preload=True,
     TACHO_CUPTI_LIB="/none/libcupti.so")
+
+# what must not be taken for a fault
+row("no-false-lateness", lambda r: (usual(r), quiet(r)), "--before_ms 300", preload=True, FAKE_NVML_LATENCY_US="20000")
+row("no-false-takeover", lambda r: (clean(r), accounts(r), quiet(r), r.equal("kernels", r.count(KERNEL), r.truth["kernels"])),
+    "--threads 1 --steps 140 --kernels 20 --duration_ns 2000000 --sync 0 --events 0 --copies 0 --step_us 30000 --after_ms 1000",
+    preload=True)
+row("no-slander-of-12.4", lambda r: (usual(r), r.equal("warnings", r.about("cupti_warnings"), "")), builds=("12",))
+row("gpu-behind", behind, "--steps 60 --kernels 30 --duration_ns 2000000 --sync 0 --events 0 --copies 0 --step_us 2000 --after_ms 3500",
+    "steps:10-40", preload=True)
+row("queries", queries, "--steps 20 --queries 200 --duration_ns 4000000", builds=("12", "13", "13.5"))
+row("queries-cannot-be-left-out", queries, "--steps 20 --queries 200 --duration_ns 4000000",
+    builds=("13-without-cuptiActivityEnableAllSyncRecords",))
+row("stays-as-it-was", lambda r: (clean(r), r.holds("the other tool: %d" % r.truth["tool"], r.truth["tool"] > 0)),
+    "--steps 60 --step_us 3000 --tool_from 40 --tool_to 55", "steps:5-15", preload=True, guard=False)
+row("after-a-tool", after_a_tool, "--steps 120 --step_us 3000 --duration_ns 50000 --tool_from 10 --tool_to 20",
+    "schedule:wait=40,active=10", preload=True, guard=False, builds=("12", "13", "13.5"), **LEAKS)
+row("taken-over", taken_over, "--steps 900 --step_us 10000 --tool_from 100 --tool_to 150", preload=True, guard=False,
+    builds=("12", "13"), **LEAKS)
+row("slow-start-of-kinds", usual, "--threads 4 --steps 50", preload=True, **fake(enable_us=100000))
 
 # another tool in the process
 row("takes-our-callbacks", noticed_takeover, "--steps 200", preload=True, **LEAKS,

@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -423,6 +424,39 @@ static int act_exit(int code)
 	exit(code);
 }
 
+/* All that a record may speak of, then a death that nobody can prepare for. */
+static int act_killed(int rank)
+{
+	const nvtxPayloadSchemaEntry_t entry = { .type = NVTX_PAYLOAD_ENTRY_TYPE_INT32,
+						 .name = "rank" };
+	const nvtxPayloadSchemaAttr_t schema = {
+		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+		.entries = &entry,
+		.numEntries = 1,
+		.payloadStaticSize = sizeof(rank),
+	};
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("loop");
+	nvtxPayloadData_t data = { nvtxPayloadSchemaRegister(domain, &schema), sizeof(rank),
+				   &rank };
+	nvtxEventAttributes_t a = event("of a category");
+
+	nvtxDomainNameCategoryA(domain, 7, "input");
+	nvtxNameOsThreadA((uint32_t)getpid(), "the only one");
+	a.category = 7;
+	a.colorType = NVTX_COLOR_ARGB;
+	a.color = 0xff102030;
+	nvtxRangeStartA("started and open");
+	nvtxRangePushA("pushed and open");
+	nvtxDomainRangePushEx(domain, &a);
+	nvtxMarkPayload(domain, &data, 1);
+	nvtxDomainRangePop(domain);
+	return raise(SIGKILL);
+}
+
 static const struct {
 	const char *name;
 	int (*act)(int number);
@@ -440,6 +474,7 @@ static const struct {
 	{ "xla", act_xla },
 	{ "guarded", act_guarded },
 	{ "exit", act_exit },
+	{ "killed", act_killed },
 };
 
 int main(int argc, char **argv)

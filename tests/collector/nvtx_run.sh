@@ -287,6 +287,26 @@ test_record() {
 	expect doctor '^nvtx      ranges are taken'
 }
 
+# What a killed process said through NVTX is in its log, with all that it had registered before.
+test_killed() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	"$B/tacho-record" -q --out "$work/log" -- "$N/nvtx_program" killed 42 >/dev/null 2>&1
+	equal status $? 137
+	# the process may have begun a log by itself
+	for f in "$work"/log/*.tacho; do
+		"$dump" "$f"
+		"$B/tacho-convert" -q "$f" -t text --args full -o -
+	done >"$work/told" 2>&1
+	expect whole '^log whole=1'
+	equal 'nothing was lost' "$(grep -c '^lost' "$work/told")" 0
+	expect 'a range of a domain' \
+		'of a category +domain="loop" category=7 category_name="input" color="#ff102030"$'
+	expect 'a payload' 'mark .*rank=42'
+	expect 'a range that is open' '^sum kind=7 name=pushed and open count=1 early=0 open=1 '
+	expect 'a started range that is open' '^sum kind=7 name=started and open count=1 early=0 open=1 '
+	expect 'the name of a thread' '^track tid=[0-9]+ name=the only one$'
+}
+
 # A program's callbacks neither allocate nor lock, but for what is registered.
 test_guard() {
 	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }

@@ -16,6 +16,7 @@ rows_run() { # LABEL NAME...
 	echo "1..$#"
 	number=0 failed=0
 	for name in "$@"; do
+		grep -q "^test_$name() {" "$0" || { echo "$label: there is no test $name"; return 2; }
 		number=$((number + 1)) again=
 		row_run "$name"
 		[ "$bad" = 0 ] || { again=' # the second time'; row_run "$name"; }

@@ -57,7 +57,8 @@ test_off() {
 	TACHO_ENABLED=0 recorded all hand 2
 	equal "start when forbidden" "$(logs)" 0
 	equal "state when armed" "$(recorded signal state 0)" 1
-	equal "a wrong setting lets the job run" "$(recorded steps:9-1 state 0)" 0
+	equal "a wrong setting lets the job run" "$(recorded steps:9-1 state 0 2>"$work/told")" 0
+	expect 'and is said' '^tacho: error: .*steps:9-1.*; nothing is recorded$'
 	recorded all state 0 >/dev/null
 	equal "a program that makes no event" "$(logs)" 0
 }
@@ -698,6 +699,8 @@ test_record_reasons() {
 	RANK=1 reason 'rank 1 is not in --ranks main' --ranks main -- "$traced_program" steps 5
 	reason 'log: it was removed meanwhile' -- sh -c 'rm -r "$1"; "$2" steps 5; rm -rf "$1"' - "$work/log" \
 		"$traced_program"
+	(ulimit -v 40000 && "$record" --out "$work/log" -- "$traced_program" steps 5) 2>"$work/told"
+	expect 'no address space' 'no memory for what it recorded; its address space is limited to 39.1 MiB'
 	reason 'has [0-9.]+ MiB left, --min-free leaves 9999999G; the command runs without a log' \
 		--min-free 9999999G -- true
 	: >"$work/elsewhere"
@@ -889,6 +892,30 @@ test_left() {
 			rm -r "$work/log"
 		done
 	done
+}
+
+# Who hangs is told while it hangs, with what is open in it, and who has not come to a collective.
+test_hang() {
+	[ "$sanitized" = 0 ] || { skip='sanitized'; return; }
+	command -v python3 >/dev/null || { skip='no python3'; return; }
+	cat >"$work/out" <<'END'
+import os, time, tacho
+for i in range(3):
+    tacho.step()
+    time.sleep(0.01)
+with tacho.phase("backward"), tacho.range("ncclAllReduce" if os.environ["RANK"] == "0" else "stuck"):
+    time.sleep(2)
+END
+	"$record" -q --out "$work/log" --save-on hang=500ms -- sh -c \
+		'RANK=0 WORLD_SIZE=3 python3 "$0" & RANK=1 python3 "$0"; wait; echo over >&2' "$work/out" 2>"$work/told"
+	expect 'who hangs' '^tacho: rank 0, process [0-9]+: step 2 hangs: it has not ended for '
+	expect 'what is open' '^tacho:   thread [0-9]+ python3.*: phase backward, in it collective ncclAllReduce$'
+	expect 'in the other' '^tacho:   thread [0-9]+ python3.*: phase backward, in it range stuck$'
+	expect 'a stack, or why there is none' '^tacho:   (no Python stacks: py-spy is not installed|.*<module>)'
+	expect 'who is waited for' \
+		'^tacho: rank 0 waits in allreduce, to which rank 1 has not come; 1 of 3 ranks are not recorded here$'
+	equal 'at once' "$(tail -1 "$work/told")" over
+	equal 'once' "$(grep -c 'rank 0, process' "$work/told")" 1
 }
 
 # What a sandboxed kernel lacks costs what --doctor says, and no event.

@@ -61,7 +61,7 @@ $(FAKE)/nvml/libnvidia-ml.so.1: tests/fake/fake_nvml.c
 $(FAKE)/libfake_guard.so: tests/fake/fake_guard.c $(FAKE_HEADERS)
 	@mkdir -p $(@D)
 	@$(CC) $(filter-out -fsanitize%,$(ALL_CFLAGS)) -fno-builtin -fPIC -shared -o $@ $< -ldl
-FAKE_TRAIN := tests/fake/fake_train.c tests/fake/fake_train_known.c tests/forked_child.c
+FAKE_TRAIN := tests/fake/fake_train.c tests/fake/fake_train_known.c tests/fake/fake_train_tool.c tests/forked_child.c
 $(FAKE)/fake_train: $(FAKE_TRAIN) $(FAKE_HEADERS) $(FAKE)/driver/libcudart.so.13 \
 		$(FAKE)/driver/libcudart.so.12
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(FAKE_TRAIN) $(FAKE)/driver/libcudart.so.13 \

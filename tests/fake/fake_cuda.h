@@ -51,6 +51,9 @@ int cuCtxSynchronize(void);
 int cuStreamCreate(struct CUstream_st **stream, unsigned flags);
 int cuStreamSynchronize(struct CUstream_st *stream);
 int cuStreamQuery(struct CUstream_st *stream);
+/* Work on the stream becomes nodes of a graph, which is known when it ends. */
+int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode);
+int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
 int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
 int cuEventCreate(struct CUevent_st **event, unsigned flags);
 int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream);
@@ -92,6 +95,8 @@ int cudaSetDevice(int device);
 int cudaGetLastError(void);
 int cudaPeekAtLastError(void);
 int cudaStreamIsCapturing(struct CUstream_st *stream, int *status);
+int cudaStreamBeginCapture(struct CUstream_st *stream, int mode);
+int cudaStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
 int cudaLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		     unsigned by, unsigned bz, void **args, size_t shared,
 		     struct CUstream_st *stream);

@@ -260,10 +260,11 @@ static void wait_until(uint64_t then_ns)
 	}
 }
 
-static void tell_sync(uint64_t begin_ns, unsigned type, uint32_t stream, uint32_t event,
-		      uint64_t seq)
+static void tell_wait(enum fake_fact_type fact_type, uint64_t begin_ns, unsigned type,
+		      uint32_t stream, uint32_t event, uint64_t seq, uint32_t result)
 {
-	struct fake_fact fact = { .type = FACT_SYNC,
+	struct fake_fact fact = { .type = fact_type,
+				  .result = result,
 				  .begin_ns = begin_ns,
 				  .end_ns = fake_cuda_now(),
 				  .number = type,
@@ -272,6 +273,12 @@ static void tell_sync(uint64_t begin_ns, unsigned type, uint32_t stream, uint32_
 				  .seq = seq };
 
 	fake_cuda_tell(&fact);
+}
+
+static void tell_sync(uint64_t begin_ns, unsigned type, uint32_t stream, uint32_t event,
+		      uint64_t seq)
+{
+	tell_wait(FACT_SYNC, begin_ns, type, stream, event, seq, OK);
 }
 
 int cuStreamSynchronize(struct CUstream_st *stream)
@@ -285,8 +292,13 @@ int cuStreamSynchronize(struct CUstream_st *stream)
 
 int cuStreamQuery(struct CUstream_st *stream)
 {
+	int result;
 	BEGIN(125);
-	END(stream_of(stream)->free_ns <= fake_cuda_now() ? OK : NOT_READY);
+
+	stream = stream_of(stream);
+	result = stream->free_ns <= fake_cuda_now() ? OK : NOT_READY;
+	tell_wait(FACT_QUERY, begin_ns, 3, stream->id, FAKE_NONE, 0, (uint32_t)result);
+	END(result);
 }
 
 int cuCtxSynchronize(void)
@@ -326,8 +338,12 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 
 int cuEventQuery(struct CUevent_st *event)
 {
+	int result;
 	BEGIN(120);
-	END(event->done_ns <= fake_cuda_now() ? OK : NOT_READY);
+
+	result = event->done_ns <= fake_cuda_now() ? OK : NOT_READY;
+	tell_wait(FACT_QUERY, begin_ns, 1, FAKE_NONE, event->id, event->seq, (uint32_t)result);
+	END(result);
 }
 
 int cuEventSynchronize(struct CUevent_st *event)
@@ -372,17 +388,35 @@ static void take_work(const struct fake_work *w, struct fake_fact *fact)
 	fact->local = w->local;
 }
 
+/* A queue takes so much work; who launches more waits, and CUPTI calls that overhead. */
+static void wait_for_room(struct CUstream_st *stream)
+{
+	uint64_t oldest_ns = stream->queue[stream->queued % QUEUE];
+	struct fake_fact fact = { .type = FACT_OVERHEAD,
+				  .number = 6 << 16,
+				  .begin_ns = fake_cuda_now(),
+				  .stream = stream->id };
+
+	if (oldest_ns <= fact.begin_ns)
+		return;
+	wait_until(oldest_ns);
+	fact.end_ns = fake_cuda_now();
+	fake_cuda_tell(&fact);
+}
+
 static void put_work(struct CUstream_st *stream, const struct fake_work *w, struct fake_fact *fact)
 {
 	uint64_t free_ns = stream->free_ns, begin, end;
 
 	take_work(w, fact);
+	wait_for_room(stream);
 	do {
 		begin = fake_cuda_now() + LATENCY_NS;
 		if (begin < free_ns)
 			begin = free_ns;
 		end = begin + (w->duration_ns ? w->duration_ns : DURATION_NS);
 	} while (!atomic_compare_exchange_weak(&stream->free_ns, &free_ns, end));
+	stream->queue[stream->queued++ % QUEUE] = end;
 	fact->begin_ns = begin;
 	fact->end_ns = end;
 	fact->stream = stream->id;
@@ -391,12 +425,30 @@ static void put_work(struct CUstream_st *stream, const struct fake_work *w, stru
 	fake_cuda_tell(fact);
 }
 
+/* The node that the work becomes. */
+static void capture(struct CUgraph_st *graph, const struct fake_work *w,
+		    const struct fake_fact *fact)
+{
+	struct fake_work node = *w;
+
+	node.name = w->name ? w->name : fact->name;
+	node.bytes = w->bytes ? w->bytes : fact->bytes;
+	graph->nodes[graph->count].type = fact->type;
+	graph->nodes[graph->count].work = node;
+	graph->nodes[graph->count].id = ++last_node;
+	graph->count += graph->count + 1 < NODES;
+}
+
 void fake_cuda_work(struct CUstream_st *stream, struct fake_fact *fact)
 {
 	struct fake_work w = next_work;
 
 	memset(&next_work, 0, sizeof(next_work));
-	put_work(stream_of(stream), &w, fact);
+	stream = stream_of(stream);
+	if (stream->capture)
+		capture(stream->capture, &w, fact);
+	else
+		put_work(stream, &w, fact);
 }
 
 int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -548,6 +600,23 @@ int cuGraphCreate(struct CUgraph_st **graph, unsigned flags)
 	if (*graph)
 		(*graph)->id = ++last_graph;
 	END(*graph ? OK : OUT_OF_MEMORY);
+}
+
+int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode)
+{
+	BEGIN(539);
+	stream = stream_of(stream);
+	cuGraphCreate(&stream->capture, 0);
+	END(stream->capture ? OK : OUT_OF_MEMORY);
+}
+
+int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
+{
+	BEGIN(497);
+	stream = stream_of(stream);
+	*graph = stream->capture;
+	stream->capture = NULL;
+	END(*graph ? OK : INVALID);
 }
 
 void fake_cuda_node(struct CUgraph_st *graph, enum fake_fact_type type,

@@ -7,11 +7,15 @@
 
 #include <stdatomic.h>
 
+enum { QUEUE = 1024 };
 struct CUstream_st {
+	_Atomic uint64_t queue[QUEUE]; /* when its last works end */
+	_Atomic uint64_t queued;
 	_Atomic(struct CUstream_st *) next;
 	uint32_t id, flag;
 	_Atomic uint64_t free_ns; /* when its last work ends */
 	struct CUctx_st *context;
+	struct CUgraph_st *capture; /* of the thread that began it; NULL: work is done */
 };
 struct CUctx_st {
 	uint32_t id, device;

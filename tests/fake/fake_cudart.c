@@ -67,6 +67,16 @@ int cudaStreamIsCapturing(struct CUstream_st *stream, int *status)
 	WRAP(317, 0);
 }
 
+int cudaStreamBeginCapture(struct CUstream_st *stream, int mode)
+{
+	WRAP(315, cuStreamBeginCapture_v2(stream, mode));
+}
+
+int cudaStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
+{
+	WRAP(319, cuStreamEndCapture(stream, graph));
+}
+
 int cudaLaunchKernel(const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		     unsigned by, unsigned bz, void **args, size_t shared,
 		     struct CUstream_st *stream)

@@ -181,6 +181,8 @@ static int enable(unsigned kind, bool dump)
 	fake_worker_start();
 	fake_watch_driver(true);
 	was = atomic_exchange(&fake_state.enabled[kind], true);
+	if (kind == 38)
+		fake_state.all_syncs = fake_version() >= 130000;
 	if (kind == 1)
 		fake_state.implied_peer = true;
 	fake_set_tracing(traces_work());
@@ -248,8 +250,18 @@ SWITCH(cuptiActivityEnableLaunchAttributes)
 #if FAKE_PROFILE >= 1300
 SWITCH(cuptiActivityEnableHWTrace)
 SWITCH(cuptiActivityEnableAllocationSource)
-SWITCH(cuptiActivityEnableAllSyncRecords)
 SWITCH(cuptiActivityEnableCudaEventDeviceTimestamps)
+#endif
+
+#if FAKE_PROFILE >= 1300
+SHOWN CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t on)
+{
+	NEEDS_DRIVER;
+	if (!fake_is_on(38)) /* it says something of a kind that is enabled */
+		return fail_last(CUPTI_ERROR_NOT_READY);
+	fake_state.all_syncs = on;
+	return CUPTI_SUCCESS;
+}
 #endif
 
 /* ---- callbacks, clock, threads ---- */
@@ -270,6 +282,8 @@ SHOWN CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallback
 {
 	CHECKS_FIRST(stamp);
 	THEN_DRIVER;
+	fake_state.stamp_since_ns = fake_realtime();
+	fake_state.stamp_zero = stamp();
 	fake_state.stamp = stamp;
 	return CUPTI_SUCCESS;
 }

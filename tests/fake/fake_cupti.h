@@ -86,6 +86,7 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	X(flush_nothing, 0, "1: FlushAll(0) returns nothing") \
 	X(flush_us, 0, "FlushAll takes this long") \
 	X(enable_us, 0, "the first Enable takes this long") \
+	X(after_us, 0, "a call takes so much longer after the first Enable, until Finalize") \
 	X(drop_every, 0, "each n-th record is dropped") \
 	X(miss_kind, 0, "one record of this kind is not made, and nobody is told") \
 	X(miss_number, 2, "the how manieth of them") \
@@ -104,6 +105,7 @@ struct fake_fact; /* tests/fake/fake_cuda.h */
 	X(unsettled_ms, 0, "so long after the first Enable") \
 	X(unsettled_ns, 50000, "times of work are wrong by this") \
 	/* another tool in this process */ \
+	X(stamp_loses, 0, "1: with a timestamp callback kernels have no times") \
 	X(foreign, 0, "1: it registers its callbacks, ours stop; 2: its buffers come to our " \
 		      "complete; 3: it disables our kinds, registers a timestamp callback") \
 	X(foreign_after, 0, "records until it does; 0: at the first record") \

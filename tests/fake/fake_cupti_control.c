@@ -253,6 +253,23 @@ uint64_t fake_now(void)
 	return stamp ? stamp() : fake_shift(fake_realtime());
 }
 
+/* It was looked at twice, which gives its rate. */
+uint64_t fake_stamp_at(uint64_t ns)
+{
+	CUpti_TimestampCallbackFunc stamp = fake_state.stamp;
+	uint64_t now_ns = fake_realtime(), zero_ns = fake_state.stamp_since_ns;
+	double rate;
+
+	if (!stamp)
+		return fake_shift(ns);
+	if (now_ns == zero_ns)
+		return fake_state.stamp_zero;
+	rate = (double)(stamp() - fake_state.stamp_zero) / (double)(now_ns - zero_ns);
+	if (rate > 0.9 && rate < 1.1) /* it counts ns, and the rest is when it was looked at */
+		rate = 1;
+	return fake_state.stamp_zero + (uint64_t)(int64_t)((double)(int64_t)(ns - zero_ns) * rate);
+}
+
 /* ---- totals ---- */
 
 static uint64_t sum(_Atomic uint64_t *of)

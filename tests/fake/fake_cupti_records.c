@@ -60,8 +60,7 @@ uint32_t fake_thread_id(void)
 
 static bool loses_kernel_times(void)
 {
-	/* with a timestamp callback, 12.6 to 13.0 */
-	return fake_state.stamp && fake_version() >= 24 && fake_version() <= 130001;
+	return fake_state.stamp && OPTION(stamp_loses);
 }
 
 static uint64_t gpu_time(uint64_t ns)
@@ -69,7 +68,7 @@ static uint64_t gpu_time(uint64_t ns)
 	CUpti_TimestampCallbackFunc stamp = fake_state.stamp;
 	uint64_t since = fake_realtime() - fake_state.first_enable_ns;
 
-	ns = stamp ? stamp() + (ns - fake_realtime()) : fake_shift(ns);
+	ns = stamp ? fake_stamp_at(ns) : fake_shift(ns);
 	if (since < (uint64_t)OPTION(unsettled_ms) * 1000000)
 		ns += (uint64_t)OPTION(unsettled_ns);
 	return ns;
@@ -82,7 +81,7 @@ static struct fake_pending work_times(const struct fake_fact *f)
 	if (fake_each(&zero_counter, OPTION(zero_every)))
 		return p;
 	p.begin_ns = gpu_time(f->begin_ns);
-	p.end_ns = p.begin_ns + (f->end_ns - f->begin_ns);
+	p.end_ns = fake_state.stamp ? gpu_time(f->end_ns) : p.begin_ns + (f->end_ns - f->begin_ns);
 	if (!fake_each(&reverse_counter, OPTION(reverse_every)))
 		return p;
 	p.begin_ns = p.end_ns;
@@ -285,15 +284,22 @@ static void put_sync(const struct fake_fact *f)
 	if (!fake_is_on(38))
 		return;
 	s.type = (CUpti_ActivitySynchronizationType)f->number;
-	s.start = fake_shift(f->begin_ns);
-	s.end = fake_shift(f->end_ns);
+	s.start = fake_stamp_at(f->begin_ns);
+	s.end = fake_stamp_at(f->end_ns);
 	s.correlationId = correlation(f);
 	s.contextId = f->context;
 	s.streamId = f->stream;
 	s.cudaEventId = f->event;
 	s.cudaEventSyncId = f->seq;
-	s.returnValue = 0;
+	s.returnValue = f->result;
 	PUT(38, s);
+}
+
+/* Until 13.0 of what has completed only; then of every query, unless the client switches it off. */
+static void put_query(const struct fake_fact *f)
+{
+	if (!f->result || fake_state.all_syncs)
+		put_sync(f);
 }
 
 static void put_event(const struct fake_fact *f)
@@ -391,7 +397,8 @@ static void put_overhead(const struct fake_fact *f)
 	o.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
 	o.objectId.dcs.streamId = 0;
 	o.objectId.pt.processId = (uint32_t)getpid();
-	o.objectId.pt.threadId = fake_thread_id();
+	o.objectId.pt.threadId =
+		fake_version() < 22 ? (uint32_t)(uintptr_t)pthread_self() : fake_thread_id();
 	o.start = fake_shift(f->begin_ns);
 	o.end = fake_shift(f->end_ns);
 	o.correlationId = correlation(f);
@@ -496,7 +503,7 @@ void fake_watch_fact(const struct fake_fact *f)
 		[FACT_MEMORY] = put_memory,     [FACT_POOL] = put_pool,
 		[FACT_JIT] = put_jit,           [FACT_OVERHEAD] = put_overhead,
 		[FACT_DEVICE] = put_device,     [FACT_CONTEXT] = put_context,
-		[FACT_STREAM] = put_stream,
+		[FACT_STREAM] = put_stream,     [FACT_QUERY] = put_query,
 	};
 
 	if (!fake_forked)

@@ -28,6 +28,7 @@ enum fake_fact_type {
 	FACT_OVERHEAD, /* number: CUpti_ActivityOverheadKind */
 	FACT_DEVICE,   /* also by fake_cuda_list() */
 	FACT_CONTEXT,  /* also by fake_cuda_list() */
+	FACT_QUERY,    /* as FACT_SYNC, of a query; result: 600 while it is not done */
 	FACT_STREAM,   /* number: flag; also by fake_cuda_list() */
 };
 

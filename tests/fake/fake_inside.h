@@ -66,6 +66,8 @@ uint64_t fake_now(void);
 uint64_t fake_realtime(void);
 /* Of a number that is CLOCK_REALTIME. */
 uint64_t fake_shift(uint64_t ns);
+/* The client's clock at a number that is CLOCK_REALTIME, whatever its rate. */
+uint64_t fake_stamp_at(uint64_t ns);
 /* Counts up; true each `every`-th time, never for 0. */
 bool fake_each(_Atomic uint64_t *counter, int64_t every);
 /* The client must free it. */
@@ -85,7 +87,8 @@ struct fake_state {
 	void *callback_data;
 	_Atomic bool subscribed;
 	_Atomic bool wanted[CUPTI_CB_DOMAIN_SIZE][1024];
-	_Atomic uint8_t per_thread, zeroed;
+	_Atomic uint8_t per_thread, zeroed, all_syncs;
+	_Atomic uint64_t stamp_zero, stamp_since_ns; /* the client's clock when it was registered */
 	_Atomic uint32_t thread_ids;
 	_Atomic uint64_t first_enable_ns, flush_period_ms;
 };

@@ -12,11 +12,18 @@
  *	FAKE_NVML_USED_MB      1024  at first; then FAKE_NVML_GROW_MB (0) more with each question
  *	FAKE_NVML_NAME         NVIDIA H200
  *	FAKE_NVML_DRIVER       580.95.05
+ *	FAKE_NVML_CLOCK        1980  of the multiprocessors, of GPU 0
+ *	FAKE_NVML_STEP         10    MHz that each GPU has less than the one before
+ *	FAKE_NVML_REASONS      0     what holds the clock down
+ *	FAKE_NVML_WIDTH        16    lanes
+ *	FAKE_NVML_XIDS         0     critical errors of GPU 0
+ *	FAKE_NVML_GPM          1     0: as before Hopper
  *	FAKE_NVML_REPORT       file  at the end: calls by function, and how many at a time, as JSON
  */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +73,15 @@ struct pci {
 	X(nvmlDeviceGetPciInfo_v3) X(nvmlDeviceGetUtilizationRates) X(nvmlDeviceGetClockInfo) \
 	X(nvmlDeviceGetPowerUsage) X(nvmlDeviceGetTemperature) \
 	X(nvmlDeviceGetComputeRunningProcesses_v3) X(nvmlDeviceGetMigMode) \
-	X(nvmlSystemGetDriverVersion) X(nvmlSystemGetCudaDriverVersion)
+	X(nvmlSystemGetDriverVersion) X(nvmlSystemGetCudaDriverVersion) \
+	X(nvmlDeviceGetMaxClockInfo) X(nvmlDeviceGetDefaultApplicationsClock) \
+	X(nvmlDeviceGetEnforcedPowerLimit) X(nvmlDeviceGetCurrentClocksEventReasons) \
+	X(nvmlDeviceGetFieldValues) X(nvmlDeviceGetTotalEccErrors) \
+	X(nvmlDeviceGetCurrPcieLinkWidth) X(nvmlDeviceGetMaxPcieLinkWidth) \
+	X(nvmlDeviceGetCurrPcieLinkGeneration) X(nvmlDeviceGetMaxPcieLinkGeneration) \
+	X(nvmlEventSetCreate) X(nvmlDeviceRegisterEvents) X(nvmlEventSetWait_v2) \
+	X(nvmlGpmQueryDeviceSupport) X(nvmlGpmSampleAlloc) X(nvmlGpmSampleGet) \
+	X(nvmlGpmMetricsGet)
 /* clang-format on */
 enum function {
 #define X(name) AT_##name,
@@ -174,7 +189,11 @@ static int find_device(unsigned index, struct device **out)
 
 static void uuid_of(unsigned index, char out[48])
 {
-	snprintf(out, 48, "GPU-%08x-1111-2222-3333-444444444444", 0x10101010u + index);
+	unsigned byte = 0x10 + index, four = byte * 0x01010101u;
+
+	/* as the stand-in for CUPTI has it */
+	snprintf(out, 48, "GPU-%08x-%04x-%04x-%04x-%04x%08x", four, four & 0xffff, four & 0xffff,
+		 four & 0xffff, four & 0xffff, four);
 }
 
 static int find_uuid(const char *uuid, struct device **out)
@@ -250,8 +269,11 @@ SHOW_DEVICE(nvmlDeviceGetUtilizationRates, (struct device * d, struct utilizatio
 	u->gpu = 87;
 	u->memory = 43;
 })
-SHOW_DEVICE(nvmlDeviceGetClockInfo, (struct device * d, int type, unsigned *mhz),
-	    { *mhz = type == 2 ? 3201 : 1980; })
+SHOW_DEVICE(nvmlDeviceGetClockInfo, (struct device * d, int type, unsigned *mhz), {
+	*mhz = type == 2 ? 3201
+			 : (unsigned)number("FAKE_NVML_CLOCK", 1980) -
+				   (unsigned)number("FAKE_NVML_STEP", 10) * d->index;
+})
 SHOW_DEVICE(nvmlDeviceGetPowerUsage, (struct device * d, unsigned *mw), { *mw = 512000; })
 SHOW_DEVICE(nvmlDeviceGetTemperature, (struct device * d, int sensor, unsigned *celsius),
 	    { *celsius = 55; })
@@ -269,6 +291,80 @@ SHOW_DEVICE(nvmlDeviceGetMigMode, (struct device * d, unsigned *now, unsigned *n
 SHOW(nvmlSystemGetDriverVersion, (char *out, unsigned room),
      { rc = copy_text(out, room, text("FAKE_NVML_DRIVER", "580.95.05")); })
 SHOW(nvmlSystemGetCudaDriverVersion, (int *version), { *version = 13000; })
+
+/* ---- health ---- */
+
+struct field_value {
+	uint32_t field, scope;
+	int64_t timestamp, latency;
+	int type, result;
+	uint64_t value;
+};
+struct event_data {
+	struct device *device;
+	unsigned long long type, data;
+	unsigned gpu_instance, compute_instance;
+};
+struct gpm_metric {
+	unsigned id;
+	int result;
+	double value;
+	const char *texts[3];
+};
+struct gpm_request {
+	unsigned version, count;
+	unsigned *before, *now;
+	struct gpm_metric metrics[];
+};
+static unsigned gpm_samples[128], gpm_given, xids_told;
+static uint64_t asked_of_fields;
+
+SHOW_DEVICE(nvmlDeviceGetMaxClockInfo, (struct device * d, int type, unsigned *mhz),
+	    { *mhz = type == 2 ? 3201 : 1980; })
+SHOW_DEVICE(nvmlDeviceGetDefaultApplicationsClock, (struct device * d, int type, unsigned *mhz),
+	    { *mhz = 1590; })
+SHOW_DEVICE(nvmlDeviceGetEnforcedPowerLimit, (struct device * d, unsigned *mw), { *mw = 700000; })
+SHOW_DEVICE(nvmlDeviceGetCurrentClocksEventReasons, (struct device * d, unsigned long long *bits),
+	    { *bits = (unsigned long long)number("FAKE_NVML_REASONS", 0); })
+/* PCIe: 1,000,000 bytes more with each question; NVLink: 1,000 KiB; one that it does not know. */
+SHOW_DEVICE(nvmlDeviceGetFieldValues, (struct device * d, int count, struct field_value *v), {
+	asked_of_fields++;
+	for (int i = 0; i < count; i++) {
+		bool is_link = v[i].field == 138 || v[i].field == 139;
+
+		v[i].type = 3;
+		v[i].result = v[i].field == 198 ? NOT_SUPPORTED : OK;
+		v[i].value = asked_of_fields * (is_link ? 1000 : 1000000);
+	}
+})
+SHOW_DEVICE(nvmlDeviceGetTotalEccErrors,
+	    (struct device * d, int type, int counter, unsigned long long *errors),
+	    { *errors = type ? 0 : 3; })
+SHOW_DEVICE(nvmlDeviceGetCurrPcieLinkWidth, (struct device * d, unsigned *width),
+	    { *width = (unsigned)number("FAKE_NVML_WIDTH", 16); })
+SHOW_DEVICE(nvmlDeviceGetMaxPcieLinkWidth, (struct device * d, unsigned *width), { *width = 16; })
+SHOW_DEVICE(nvmlDeviceGetCurrPcieLinkGeneration, (struct device * d, unsigned *g), { *g = 5; })
+SHOW_DEVICE(nvmlDeviceGetMaxPcieLinkGeneration, (struct device * d, unsigned *g), { *g = 5; })
+SHOW(nvmlEventSetCreate, (void **set), { *set = devices; })
+SHOW_DEVICE(nvmlDeviceRegisterEvents, (struct device * d, unsigned long long types, void *set),
+	    { rc = types == 8 ? OK : INVALID; })
+SHOW(nvmlEventSetWait_v2, (void *set, struct event_data *e, unsigned ms), {
+	if (xids_told++ >= number("FAKE_NVML_XIDS", 0))
+		rc = 10;
+	else
+		*e = (struct event_data){ .device = &devices[0], .type = 8, .data = 79 };
+})
+SHOW_DEVICE(nvmlGpmQueryDeviceSupport, (struct device * d, unsigned *support),
+	    { support[1] = number("FAKE_NVML_GPM", 1) != 0; })
+SHOW(nvmlGpmSampleAlloc, (void **sample), { *sample = &gpm_samples[gpm_given++ % 128]; })
+SHOW_DEVICE(nvmlGpmSampleGet, (struct device * d, unsigned *sample), { *sample = 1; })
+SHOW(nvmlGpmMetricsGet, (struct gpm_request * r), {
+	rc = r->version == 1 && *r->before && *r->now && r->before != r->now ? OK : INVALID;
+	for (unsigned i = 0; i < r->count; i++) {
+		r->metrics[i].result = r->metrics[i].id == 3 ? NOT_SUPPORTED : OK;
+		r->metrics[i].value = 10.5 * r->metrics[i].id;
+	}
+})
 
 const char *nvmlErrorString(int result);
 const char *nvmlErrorString(int result)

@@ -45,22 +45,32 @@ static void pause_ms(double ms)
 
 /* ---- names ---- */
 
+/*
+ * As a compiler mangles them: "void (anonymous namespace)::kernel_3<float, 9>(float*)".  What makes
+ * them long is a namespace, so that they differ at their end only.
+ */
 static void make_names(void)
 {
 	static const char wild[] = "\xff\xfe\"\\\x01\n\xc3(";
+	static const char nccl[] = "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgs"
+				   "StorageILm4096EE";
+	char plain[64], space[NAME_BYTES - 200] = "12_GLOBAL__N_1";
 	long i;
 
+	if (o.name_bytes > 0 && o.name_bytes < NAME_BYTES - 300) {
+		i = snprintf(space, sizeof(space), "%ld", o.name_bytes);
+		memset(space + i, 'n', (size_t)o.name_bytes);
+	}
 	for (i = 0; i < o.names && i < NAMES; i++) {
 		char *name = calloc(1, NAME_BYTES);
-		int n;
 
 		if (!name)
 			exit(3);
-		n = snprintf(name, NAME_BYTES, "void kernel_%ld<float, %ld>(float*)", i, i * i);
-		if (o.wild)
-			n += snprintf(name + n, (size_t)(NAME_BYTES - n), "%s", wild);
-		while (n < o.name_bytes && n < NAME_BYTES - 1)
-			name[n] = "std::tuple<at::Tensor>, "[n % 24], n++;
+		snprintf(plain, sizeof(plain), "kernel_%ld", i);
+		snprintf(name, NAME_BYTES, "_ZN%s%zu%sIfLi%ldEEEvPf%s", space, strlen(plain), plain,
+			 i * i, o.wild ? wild : "");
+		if (o.nccl && i == 0)
+			memcpy(name, nccl, sizeof(nccl));
 		kernel_names[i] = name;
 	}
 }
@@ -91,7 +101,7 @@ static void keep_rate(struct worker *w)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &w->next, NULL);
 }
 
-static void launch(struct worker *w, long i)
+void launch(struct worker *w, long i)
 {
 	long name = (i + w->number) % o.names;
 	struct fake_work work = { .duration_ns = (uint64_t)o.duration_ns,
@@ -171,7 +181,9 @@ static void open_worker(struct worker *w)
 	for (i = 0; i < o.streams; i++)
 		cuStreamCreate(&w->streams[i], 1);
 	cuEventCreate(&w->event, 0);
-	if (o.graphs)
+	if (o.graphs && o.known)
+		capture_as_known(w);
+	else if (o.graphs)
 		make_graph(w);
 	if (o.named == 1)
 		give_names(w);
@@ -225,6 +237,12 @@ static void one_step(struct worker *w)
 		cudaMemsetAsync(device, 0, 1024, stream(w, i));
 	for (i = 0; i < o.kernels; i++)
 		launch(w, i);
+	if (o.queries)
+		cudaEventRecord(w->event, stream(w, 0));
+	for (i = 0; i < o.queries; i++) {
+		cuEventQuery(w->event);
+		cudaStreamQuery(stream(w, i));
+	}
 	for (i = 0; i < o.graphs; i++)
 		cudaGraphLaunch(w->exec, stream(w, i));
 	for (i = 0; i < o.peers; i++)
@@ -278,6 +296,10 @@ static void at_step(const struct worker *w, long step)
 {
 	if (w->number == 0 && tacho_step)
 		tacho_step();
+	if (w->number == 0 && o.tool_to && step == o.tool_from)
+		tool_begins();
+	if (w->number == 0 && o.tool_to && step == o.tool_to)
+		tool_ends();
 	if (o.again && step == 1)
 		inject_again();
 	if (w->number == 0 && o.profiler && step == o.steps / 4)
@@ -369,6 +391,7 @@ static void tell(void)
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		printf(", \"%s\": %llu", counts[i].name,
 		       (unsigned long long)fake_cuda_count(counts[i].type));
+	printf(", \"tool\": %lu", tool_count());
 	tell_calls(FAKE_DRIVER, "driver");
 	tell_calls(FAKE_RUNTIME, "runtime");
 	printf(", \"by_name\": [");

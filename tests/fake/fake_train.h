@@ -32,9 +32,13 @@
 	X(lazies, 0, "kernels at first, each of which is loaded then") \
 	X(pools, 0, "pools that a step makes, uses, trims and destroys") \
 	X(expands, 0, "decompressions of a step") \
+	X(queries, 0, "queries of an event and of a stream in each step, after its kernels") \
+	X(tool_from, 0, "another tool records from this step ...") \
+	X(tool_to, 0, "... to this one; its callbacks and its clock stay") \
 	X(sync, 1, "1: a step ends with a wait for its streams") \
 	X(names, 8, "different kernel names") \
 	X(name_bytes, 0, "length of each, padded as C++ would") \
+	X(nccl, 0, "1: the first kernel is one of NCCL's") \
 	X(wild, 0, "1: names hold bytes that are not UTF-8, quotes, control characters") \
 	X(duration_ns, 4000, "of a kernel") \
 	X(named, 0, "NVTX names streams, device and thread; 1: at first, 2: in the middle") \
@@ -85,9 +89,15 @@ static inline struct CUstream_st *stream(const struct worker *w, long i)
 	return w->streams[i % o.streams];
 }
 
+void launch(struct worker *w, long i);
+/* The other tool; kernels that it was given. */
+void tool_begins(void);
+void tool_ends(void);
+unsigned long tool_count(void);
 /* A fact that has a number and nothing else. */
 void tell_fact(const struct worker *w, enum fake_fact_type type, uint64_t number);
-/* Before the first step, and in each. */
+/* The graph, by capturing a stream.  Before the first step, and in each. */
+void capture_as_known(struct worker *w);
 void begin_as_known(struct worker *w);
 void step_as_known(struct worker *w);
 /* In the words of known.cu. */

@@ -158,7 +158,7 @@ print("lost", n.nvmlDeviceGetMemoryInfo(d, m))
 t = time.monotonic()
 n.nvmlDeviceGetCount_v2(ctypes.byref(count))
 print("slow", time.monotonic() - t >= 0.002)
-print("uuid", n.nvmlDeviceGetHandleByUUID(b"GPU-10101011", ctypes.byref(d)),
+print("uuid", n.nvmlDeviceGetHandleByUUID(b"GPU-11111111", ctypes.byref(d)),
       n.nvmlDeviceGetHandleByUUID(b"GPU-99999999", ctypes.byref(d)))
 PYTHON
 	equal NVML "$(tr '\n' ';' <"$work/told")" "before init 1;init 0 0 3;handle 0 0;handle 1 0;\

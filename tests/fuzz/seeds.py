@@ -22,6 +22,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import tool_names  # noqa: E402
 
+CUSPY = """{"schemaVersion": 1, "traceEvents": [
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy", "pid": 0, "tid": 50, "ts": 5, "dur": 2, "args": {"device": 0,
+ "context": 1, "stream": 50, "original_stream": 7, "correlation": 3, "bytes": 8, "copy kind": "HtoD",
+ "src kind": "pinned", "dst kind": "device_static"}},
+{"ph": "X", "cat": "gpu_memset", "name": "Memset", "pid": 0, "tid": 7, "ts": 8, "dur": 2, "args": {"device": 0,
+ "stream": 7, "memory kind": "device"}},
+{"ph": "s", "id": 1099511627777, "pid": 0, "tid": 7, "ts": 8, "cat": "ac2g", "name": "ac2g"},
+{"ph": "C", "name": "Power (W)", "pid": "GPU 0 Counters", "ts": 9, "args": {"": 300.5}}]}"""
 KINETO = """{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2},
 "deviceProperties": [{"id": 0, "name": "GPU", "numSms": 10}], "baseTimeNanoseconds": 1700000000000000000,
 "traceEvents": [
@@ -157,6 +165,19 @@ def converted(a, out, scratch):
     db = os.path.join(scratch, "export.sqlite")
     nsys(db, "tests/unit/test_source_nsys.c")
     write(out, "nsys", "export.sqlite", read(db))
+    sys.path.insert(0, "tests/oracle")
+    import check_hang
+    import check_inspector
+    dump = check_hang.make_job(2, "mismatch", 2)[0][0]
+    dump["entries"] = dump["entries"][-3:]
+    for name, writer in check_hang.WRITERS.items():
+        write(out, "flight", name.replace(" ", "-").replace("'", ""), writer(dump))
+    import check_rocpd
+    check_inspector.write_job(os.path.join(scratch, "inspector"), check_inspector.make_job(1, 2, 2), True)
+    write(out, "inspector", "node0.log", read(os.path.join(scratch, "inspector", "node0-pid1000.log")))
+    small = os.path.join(scratch, "rocpd.db")
+    check_rocpd.write_database(small, "3.0.2", {100: check_rocpd.make_job(1, steps=1)}, counters=True)
+    write(out, "rocpd", "small.db", read(small))
 
 
 def jobs(a, out, scratch):
@@ -212,6 +233,7 @@ def main():
     shutil.rmtree(a.out, ignore_errors=True)
     out = a.out
     write(out, "kineto", "small.json", KINETO)
+    write(out, "kineto", "cuspy.json", CUSPY)
     write(out, "chrome", "letters.json", CHROME)
     for i, line in enumerate(KINETO.split("\n")):
         if line.startswith('{"ph"'):

@@ -39,12 +39,26 @@ missed decompression 54:2
 missed memory 49:3 50:1 50:2 50:3
 echo "ok - one record that is missing is noticed, of each kind"
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-	B=$B sh tests/gpu/known.sh || { echo "not ok - known.cu does not build"; exit 1; }
+	rm -rf "$B/gpu/clean"
+	{ B=$B/gpu/clean sh tests/gpu/known.sh && [ -x "$B/gpu/clean/gpu/known" ]; } || {
+		echo "not ok - known.cu does not build from clean"
+		exit 1
+	}
+	mv "$B/gpu/clean/gpu/known" "$B/gpu/known" && rm -r "$B/gpu/clean"
 	echo "ok - known.cu builds"
 fi
+# a machine that has a GPU must not pass for having checked something
+mkdir -p "$B/gpu/smi"
+printf '#!/bin/sh\nexit 0\n' >"$B/gpu/smi/nvidia-smi"
+chmod +x "$B/gpu/smi/nvidia-smi"
+PATH=$B/gpu/smi:$PATH python3 tests/gpu/check_gpu.py --bin "$B" --known "$B/gpu/none" >/dev/null && {
+	echo "not ok - there is a GPU, the known program is missing, and nobody notices"
+	exit 1
+}
+echo "ok - a GPU that is not checked is noticed"
 table=$(python3 tests/gpu/bench_gpu.py --bin "$B" --mlp "$F/fake_train --kernels 200" --steps 5,25 --repeats 1)
 echo "$table"
-for way in without off armed recording; do
+for way in without off armed recording "after a window" "after a window, finalized"; do
 	echo "$table" | grep -qE "^\| $way \| -?[0-9]+\.[0-9] \| [+-][0-9]+\.[0-9] % \|" || {
 		echo "not ok - bench_gpu has no row $way"
 		exit 1

@@ -26,6 +26,9 @@ WAYS = (
     ("off", {}, ()),
     ("armed", {"TACHO_WINDOW": "signal"}, ()),
     ("recording", {"TACHO_WINDOW": "all"}, ()),
+    # both runs have the window, so what differs is steps behind it
+    ("after a window", {"TACHO_WINDOW": "steps:10-30"}, ()),
+    ("after a window, finalized", {"TACHO_WINDOW": "steps:10-30", "TACHO_FINALIZE": "1"}, ()),
     ("recording, kernels only", {"TACHO_WINDOW": "all", "TACHO_KINDS": "kernel,step"}, ()),
     ("nsys", None, ("nsys", "profile", "-o", "@/nsys", "--trace=cuda,nvtx", "--force-overwrite=true")),
 )
@@ -111,12 +114,16 @@ def main():
         table(o.mlp, mlp_us, b)
         return 0
     o.mlp = os.path.join(b, "samples", "train_mlp_cuda") + " --quiet"
+    known = os.path.join(b, "gpu", "known") + " --kernels 200 --copies 0 --sets 0"
     if subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode if shutil.which("nvidia-smi") else True:
         print("bench-gpu: no GPU here")
         return 0
     print(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip())
     if os.path.exists(os.path.join(b, "samples", "train_mlp_cuda")):
         table("MLP (samples/train_mlp.cu)", mlp_us, b)
+    if os.path.exists(known.split()[0]):
+        o.mlp = known
+        table("200 kernels of 5 us (tests/gpu/known.cu)", mlp_us, b)
 
     def profiled(b_, way, folder):
         return transformer_us(b_, way, folder, ("--profiler",) if way[0] == "torch.profiler" else ())

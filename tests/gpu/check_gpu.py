@@ -5,7 +5,8 @@
     python3 tests/gpu/check_gpu.py --bin build [--known "build/gpu/known WORDS"] [NAME...]
 
 Rows are as in tests/collector/cupti.py.  Without a GPU everything is skipped, unless --known is a
-program on the stand-in (against_standin.sh), which proves these checks themselves.
+program on the stand-in (against_standin.sh), which proves these checks themselves.  Where there is a
+GPU, a row that did not run has failed, unless it names what the machine lacks for it (`needs`).
 """
 import argparse
 import collections
@@ -93,7 +94,7 @@ def exact(r):
     r.equal("copies", r.count(MEMCPY), t["copies"] + t["expands"] - (0 if by_node else t["graphs"]))
     r.equal("sets", r.count(MEMSET), t["sets"] - (0 if by_node else t["graphs"]))
     r.equal("whole graphs", r.count(GRAPH), 0 if by_node else t["graphs"])
-    r.equal("launches", r.count(API, LAUNCH), t["launches"])
+    r.equal("launches", r.count(API, LAUNCH), t["launches"] + t["captured"])
     r.equal("graph launches", r.count(API, "^cudaGraphLaunch"), t["graphs"])
     r.equal("CUDA events", r.count(MARK, "^CUDA event"), t["events"])
     r.holds("waits: %d of %d" % (r.count(SYNC), t["syncs"]), r.count(SYNC) >= t["syncs"])
@@ -227,6 +228,110 @@ def beside_torch(r):
     r.note = "problem: %s, doubts: %s" % (r.about("cupti_problem"), r.about("cupti_doubts"))
 
 
+def missing(r, key="missing"):
+    """Whether the program says that the machine lacks what it needs, which is noted."""
+    why = (r.truth or {}).get(key)
+    if why:
+        r.note = "SKIP " + why
+    return bool(why)
+
+
+def in_window(r):
+    """Ten steps of 35 kernels, 15 of them in graphs that were made before the window, or while it began."""
+    clean(r)
+    kernels, calls = r.count(KERNEL), r.count(API, LAUNCH)
+    r.equal("steps", r.count(STEP), 10)
+    by_node = "graph" not in r.about("cupti_graphs")
+    least = 10 * (20 + (15 if by_node else 0))
+    r.holds("%d kernels, %d launches" % (kernels, calls), least - 40 <= kernels <= least + 120 and calls >= 180)
+
+
+def captured_at_begin(r):
+    r.equal("exit code", r.code, 0)
+    r.holds("the log was closed", all(log.whole for log in r.logs))
+    r.holds("kernels: %d" % r.count(KERNEL), r.count(KERNEL) >= 150)
+
+
+def gpu_is_behind(r):
+    """The GPU has seconds of the window's work to do when it ends."""
+    clean(r)
+    kernels, calls = r.count(KERNEL), r.count(API, LAUNCH)
+    r.holds("%d launches, %d kernels" % (calls, kernels), kernels >= 500 and calls - 5 <= kernels <= calls + 200)
+    r.holds("told: %s" % r.about("cupti_behind"), "behind when a window ended" in r.about("cupti_behind"))
+    r.note = r.about("cupti_behind").strip("; ")
+
+
+def polled(r):
+    clean(r)
+    r.equal("kernels", r.count(KERNEL), r.truth["kernels"])
+    r.holds("there were polls", r.truth["polls"] > 100)
+    r.holds("%d waits, %d polls" % (r.count(SYNC), r.truth["polls"]), r.count(SYNC) < 100 + r.truth["polls"] / 10)
+
+
+def full(r):
+    """With no memory left on the GPU the program runs, and what is missing is told."""
+    r.equal("exit code", r.code, 0)
+    kernels = r.count(KERNEL)
+    lost = r.lost("cupti") + r.lost("time")
+    r.holds("kernels: %d, lost: %d, problem: %s" % (kernels, lost, r.about("cupti_problem")),
+            kernels >= 180 or lost or r.about("cupti_problem").strip("; "))
+    r.note = "%d kernels, %d lost, %s" % (kernels, lost, r.about("cupti_problem").strip("; ") or "no problem")
+
+
+def lengths(r):
+    """A kernel that measures itself: its length, by the GPU's timer and by two CUDA events."""
+    exact(r)
+    took = sorted(e["dur"] * 1000 for e in r.events()[1] if e.get("cat") == "kernel" and e["name"].startswith("timed("))
+    r.equal("measured kernels", len(took), 5)
+    middle = took[len(took) // 2] if took else 0
+    r.holds("%.0f ns, by itself %.0f" % (middle, r.truth["timed_ns"]), abs(middle - r.truth["timed_ns"]) < 20000)
+    r.holds("%.0f ns, by events %.0f" % (middle, r.truth["timed_events_ns"]), abs(middle - r.truth["timed_events_ns"]) < 50000)
+    r.note = "%.0f ns, by itself %.0f, by events %.0f" % (middle, r.truth["timed_ns"], r.truth["timed_events_ns"])
+
+
+def ended_at_once(r):
+    """A program that ends without exit handlers: its log is read to its last block."""
+    r.equal("exit code", r.code, 0)
+    r.holds("kernels: %d of %d" % (r.count(KERNEL), r.truth["kernels"]), r.count(KERNEL) > 0)
+    r.note = "%d of %d kernels" % (r.count(KERNEL), r.truth["kernels"])
+
+
+def beside_profiler(r):
+    """Recording before, round and behind a session of torch.profiler; behind it lengths are right."""
+    if missing(r):
+        return
+    r.equal("exit code", r.code, 0)
+    r.holds("the profiler's own kernels: %d" % r.truth["profiler_kernels"], r.truth["profiler_kernels"] > 0)
+    r.holds("kernels: %d" % r.count(KERNEL), r.count(KERNEL) > 300)
+    longest = max([e["dur"] * 1000 for e in r.events()[1] if e.get("cat") == "kernel"] or [0])
+    wanted = r.truth["spin_ns"]
+    r.holds("the last kernel: %.0f ns, by events %.0f" % (longest, wanted), abs(longest - wanted) < 0.02 * wanted + 50000)
+    r.note = "doubts: %s" % r.about("cupti_doubts").strip("; ")
+
+
+def loaded_data(r):
+    if missing(r):
+        return
+    r.equal("exit code", r.code, 0)
+    r.equal("what came out", r.truth["sum"], r.truth["wanted"])
+    r.equal("logs with kernels", sum(log.count(KERNEL) > 0 for log in r.logs), 1)
+
+
+def two_ranks(r):
+    if missing(r):
+        return
+    r.equal("exit code", r.code, 0)
+    reduced = [log.count(KERNEL, "ncclDevKernel_AllReduce") for log in r.logs if log.count(KERNEL, "nccl")]
+    r.equal("collectives of each rank", reduced, [r.truth["reduced"]] * 2)
+
+
+def by_jax(r):
+    if missing(r):
+        return
+    r.equal("exit code", r.code, 0)
+    r.holds("kernels: %d" % r.count(KERNEL), r.count(KERNEL) >= r.truth["steps"])
+
+
 def doctor(r):
     r.equal("exit code", r.code, 0)
     r.holds("CUPTI's version: %s" % r.out, re.search(r"^CUPTI     1[2-9]\.", r.out, re.M))
@@ -236,9 +341,14 @@ def doctor(r):
 ROWS = []
 
 
-def row(name, check, words="", window="all", options="", command=None, code=0, record=True, **env):
+def row(name, check, words="", window="all", options="", command=None, code=0, record=True, needs="", real=False, **env):
+    """`needs`: what a machine may lack.  `real`: the stand-in has nothing of it."""
     ROWS.append(dict(name=name, check=check, words=words, window=window, options=options.split(), command=command,
-                     code=code, record=record, env=env))
+                     code=code, record=record, needs=needs, real=real, env=env))
+
+
+def program(name):
+    return ["python3", os.path.join(HERE, "programs.py"), name]
 
 
 row("doctor", doctor, command=["@/tacho-record", "--doctor"], record=False)
@@ -246,13 +356,13 @@ row("plain", on_one_clock)
 row("threads", exact, "--threads 8 --steps 50")
 row("graphs-by-node", exact, "--graphs 5", options="--graphs node")
 row("graphs-by-graph", exact, "--graphs 5", options="--graphs graph")
-row("peers", peers, "--peers 4")
+row("peers", peers, "--peers 4", needs="a second GPU")
 row("memory", memory, "--allocs 3 --pools 2", options="--kinds all,memory")
 row("driver-launches", driven, "--drives 10 --drives_ex 5")
 row("external-ids", external, "--threads 2 --externals 10")
 row("jit", compiled, "--threads 2 --jits 3")
 row("overhead", overhead, "--lazies 8")
-row("decompression", expanded, "--expands 3")
+row("decompression", expanded, "--expands 3", needs="a GPU that decompresses")
 row("small-buffers", exact, "--threads 8 --steps 100", options="--cupti-buffer 64K")
 row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60")
 row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1")
@@ -262,7 +372,22 @@ row("fork", exact, "--fork 1")
 row("killed", killed, "--steps 100000 --step_us 5000", record=False, TACHO_WINDOW="all",
     CUDA_INJECTION64_PATH="@/libtacho.so")
 row("finalize", finalized, "--steps 100 --step_us 3000", "schedule:wait=10,active=10,repeat=2", options="--finalize")
-row("torch-profiler", beside_torch, command=["python3", os.path.join(HERE, "beside_torch.py")], window="all")
+row("torch-profiler", beside_torch, command=["python3", os.path.join(HERE, "beside_torch.py")], window="all", needs="PyTorch")
+row("graphs-before-the-window", in_window, "--graphs 5 --steps 60 --step_us 5000", "steps:20-30", "--graphs node", real=True)
+row("graphs-before-as-graphs", in_window, "--graphs 5 --steps 60 --step_us 5000", "steps:20-30", "--graphs graph", real=True)
+row("capture-at-the-window", captured_at_begin, "--graphs 2 --late_graph 1 --steps 40 --step_us 5000", "steps:20-30", real=True)
+row("backlog", gpu_is_behind, "--kernels 30 --copies 0 --events 0 --spin_us 2000 --no_sync 1 --steps 60 --step_us 2000",
+    "steps:10-40", real=True)
+row("polls", polled, "--polls 1 --spin_us 500 --steps 20", real=True)
+row("full-memory", full, "--fill 1 --steps 40 --step_us 5000", "steps:10-30", real=True)
+row("threads-100", exact, "--threads 100 --steps 20", real=True)
+row("lengths", lengths, "--timed 1", real=True)
+row("ends-at-once", ended_at_once, "--steps 200 --step_us 10000 --quick 1", real=True)
+row("torch-before-beside-behind", beside_profiler, command=program("profiler"), needs="PyTorch", real=True)
+row("torch-windows", beside_profiler, command=program("profiler"), window="schedule:wait=4,active=8", needs="PyTorch", real=True)
+row("data-loader", loaded_data, command=program("loader"), needs="PyTorch", real=True)
+row("nccl", two_ranks, command=program("nccl"), needs="NCCL with two ranks", real=True)
+row("jax", by_jax, command=program("jax"), needs="JAX", real=True)
 
 
 def environment(row, folder):
@@ -288,11 +413,27 @@ def run(row, folder):
     r = Run(row, process.returncode, out, err, folder)
     if r.code == 77:
         return None
-    if row["command"] is None and row["check"] is not killed and not r.truth:
+    told = row["command"] is None or row["real"]
+    if told and row["check"] is not killed and not r.truth:
         r.bad.append("the program told nothing: %s" % err[-300:])
         return r
     row["check"](r)
     return r
+
+
+def has_gpu():
+    if os.path.exists("/dev/nvidia0"):
+        return True
+    return bool(shutil.which("nvidia-smi")) and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
+
+
+def keep(folder, result, place):
+    os.makedirs(place, exist_ok=True)
+    if os.path.isdir(os.path.join(folder, "log")):
+        shutil.copytree(os.path.join(folder, "log"), os.path.join(place, "log"), dirs_exist_ok=True)
+    if result:
+        with open(os.path.join(place, "said"), "w") as f:
+            f.write(result.out + "\n" + result.err)
 
 
 def main():
@@ -300,22 +441,33 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", default="build")
     parser.add_argument("--known")
+    parser.add_argument("--keep", help="a folder for the logs and what was said of each row that failed")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     B = cupti.B = os.path.abspath(args.bin)
     KNOWN = (args.known or os.path.join(B, "gpu", "known")).split()
     KNOWN[0] = os.path.abspath(KNOWN[0])
-    rows = [r for r in ROWS if not args.names or r["name"] in args.names]
+    rows = [r for r in ROWS if (not args.names or r["name"] in args.names) and not (args.known and r["real"])]
     if not os.path.exists(KNOWN[0]) or subprocess.run(KNOWN + ["--steps", "1"], capture_output=True).returncode == 77:
+        if has_gpu():
+            print("not ok - there is a GPU, but %s is not there or does not see it: nothing was checked" % KNOWN[0])
+            print("gpu: 0 passed, 1 failed")
+            return 1
         print("1..0 # SKIP no GPU here, or nvcc was not there to build tests/gpu/known.cu")
         print("gpu: 0 passed, 0 failed")
         return 0
     print("1..%d" % len(rows))
-    failed = 0
+    failed, lacking = 0, []
     for number, r in enumerate(rows, 1):
         folder = tempfile.mkdtemp(prefix="tacho-gpu-")
         result = run(r, folder)
         bad = result.bad if result else ["no GPU"]
+        if result and result.note.startswith("SKIP") and not r["needs"]:
+            bad = bad + ["it did not run"]
+        if result and result.note.startswith("SKIP"):
+            lacking.append("%s (%s)" % (r["name"], r["needs"]))
+        if bad and args.keep:
+            keep(folder, result, os.path.join(args.keep, r["name"]))
         print("%s %d - gpu %s%s" % ("not ok" if bad else "ok", number, r["name"],
                                     " # " + result.note if result and result.note else ""), flush=True)
         for text in bad:
@@ -324,6 +476,8 @@ def main():
             print("#   stderr: " + result.err[-500:].replace("\n", "\n#   "))
         failed += bool(bad)
         shutil.rmtree(folder, ignore_errors=True)
+    if lacking:
+        print("not run, as this machine lacks what they need: " + ", ".join(lacking))
     print("gpu: %d passed, %d failed" % (len(rows) - failed, failed))
     return failed > 0
 

@@ -7,7 +7,9 @@
  * A step of a thread is: copies to the device, sets, kernels, launches of a graph (3 kernels, a
  * copy, a set), copies from GPU 0 to GPU 1, one copy back, allocations from a pool, pools, kernels
  * launched through the driver, kernels under an external id, decompressions, an event recorded and
- * waited for, a wait for the stream.  Before the first step a thread compiles modules, and the
+ * waited for, a wait for the stream.  With --polls it asks for an event again and again, with --fill
+ * the GPU's memory is full, with --timed a kernel measures itself, with --quick it ends by _exit().
+ * Before the first step a thread compiles modules, and the
  * first one launches kernels that nobody has used.  Where libtacho.so is loaded tacho_step() marks
  * the steps of the first thread.  What this GPU cannot do is told as 0.
  */
@@ -27,7 +29,7 @@
 	X(threads, 1) X(steps, 20) X(kernels, 20) X(copies, 2) X(sets, 1) X(graphs, 0) X(peers, 0) \
 	X(allocs, 0) X(pools, 0) X(drives, 0) X(drives_ex, 0) X(externals, 0) X(expands, 0) \
 	X(jits, 0) X(lazies, 0) X(events, 1) X(spin_us, 5) X(step_us, 0) X(late_graph, 0) \
-	X(fork, 0) X(before_ms, 0) X(no_sync, 0)
+	X(fork, 0) X(before_ms, 0) X(no_sync, 0) X(polls, 0) X(fill, 0) X(timed, 0) X(quick, 0)
 
 static struct options {
 #define X(name, value) long name;
@@ -64,8 +66,8 @@ template <int N> __global__ void spin(long long cycles, int *out)
 
 /* What is counted; told under these names. */
 #define COUNTS(X) \
-	X(launches) X(copies) X(sets) X(graphs) X(peers) X(allocs) X(pools) X(drives) X(drives_ex) \
-	X(externals) X(expands) X(jits) X(lazies) X(syncs) X(events)
+	X(launches) X(captured) X(copies) X(sets) X(graphs) X(peers) X(allocs) X(pools) X(drives) X(drives_ex) \
+	X(externals) X(expands) X(jits) X(lazies) X(syncs) X(events) X(polls)
 
 struct worker {
 	long number;
@@ -80,7 +82,9 @@ struct worker {
 #undef X
 	unsigned long long before_ns, after_ns; /* round the first kernel and a wait for it */
 };
-static struct worker workers[64];
+enum { THREADS = 128 };
+static struct worker workers[THREADS];
+static double timed_ns, timed_events_ns;
 static void (*tacho_step)(void);
 static int peer;
 
@@ -152,6 +156,55 @@ static void launch(struct worker *w, long i)
 		spin<1><<<1, 32, 0, w->stream>>>(w->cycles, NULL);
 	else
 		spin<0><<<2, 64, 0, w->stream>>>(w->cycles, NULL);
+}
+
+/* ---- a kernel that measures itself, and two events round it ---- */
+
+__global__ void timed(unsigned long long *out, unsigned long long ns)
+{
+	unsigned long long begin, now;
+
+	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+	do
+		asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+	while (now - begin < ns);
+	*out = now - begin;
+}
+
+/* The last of several, as the first are slow. */
+static void measure(struct worker *w)
+{
+	const unsigned long long wanted = 2000000;
+	unsigned long long took = 0;
+	cudaEvent_t begin, end;
+	float ms = 0;
+	int i;
+
+	CUDA(cudaEventCreate(&begin));
+	CUDA(cudaEventCreate(&end));
+	for (i = 0; i < 5; i++, w->launches++, w->copies++, w->events += 2, w->syncs++) {
+		CUDA(cudaEventRecord(begin, w->stream));
+		timed<<<1, 1, 0, w->stream>>>((unsigned long long *)w->device, wanted);
+		CUDA(cudaEventRecord(end, w->stream));
+		CUDA(cudaMemcpyAsync(&took, w->device, sizeof(took), cudaMemcpyDeviceToHost,
+				     w->stream));
+		CUDA(cudaStreamSynchronize(w->stream));
+	}
+	CUDA(cudaEventElapsedTime(&ms, begin, end));
+	timed_ns = (double)took;
+	timed_events_ns = ms * 1e6;
+}
+
+/* All that the GPU has, in smaller and smaller blocks. */
+static void fill_memory(void)
+{
+	size_t bytes = (size_t)1 << 40;
+	void *p;
+
+	for (; bytes >= 65536; bytes /= 2)
+		while (cudaMalloc(&p, bytes) == cudaSuccess)
+			;
+	cudaGetLastError();
 }
 
 /* ---- kernels that are loaded when they are first used ---- */
@@ -295,7 +348,7 @@ static void make_graph(struct worker *w)
 	int i;
 
 	CUDA(cudaStreamBeginCapture(w->stream, cudaStreamCaptureModeThreadLocal));
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++, w->captured++) /* calls that launch nothing */
 		launch(w, i);
 	CUDA(cudaMemcpyAsync(w->device, w->device + BYTES / 2, 4096, cudaMemcpyDeviceToDevice,
 			     w->stream));
@@ -325,6 +378,10 @@ static void open_worker(struct worker *w)
 	compile(w);
 	if (o.expands && can_expand())
 		pack(w);
+	if (o.timed && w->number == 0)
+		measure(w);
+	if (o.fill && w->number == 0)
+		fill_memory();
 	if (w->number == 0)
 		launch_lazies<LAZY_KERNELS>(w, o.lazies);
 }
@@ -405,6 +462,12 @@ static void one_step(struct worker *w)
 	drive(w);
 	launch_with_ids(w);
 	expand(w);
+	if (o.polls) {
+		CUDA(cudaEventRecord(w->event, w->stream));
+		w->events++;
+		for (; cudaEventQuery(w->event) == cudaErrorNotReady; w->polls++)
+			;
+	}
 	for (i = 0; i < o.events; i++, w->events++, w->syncs++) {
 		CUDA(cudaEventRecord(w->event, w->stream));
 		CUDA(cudaEventSynchronize(w->event));
@@ -458,8 +521,8 @@ static void read_options(int argc, char **argv)
 		OPTIONS(X)
 #undef X
 	}
-	if (o.threads > 64)
-		o.threads = 64;
+	if (o.threads > THREADS)
+		o.threads = THREADS;
 	if (o.lazies > LAZY_KERNELS)
 		o.lazies = LAZY_KERNELS;
 }
@@ -481,13 +544,14 @@ static void tell(void)
 #define X(name) printf(", \"" #name "\": %llu", sum.name);
 	COUNTS(X)
 #undef X
+	printf(", \"timed_ns\": %.0f, \"timed_events_ns\": %.0f", timed_ns, timed_events_ns);
 	printf(", \"steps\": %ld, \"before_ns\": %llu, \"after_ns\": %llu}\n", o.steps,
 	       workers[0].before_ns, workers[0].after_ns);
 }
 
 int main(int argc, char **argv)
 {
-	pthread_t threads[64];
+	pthread_t threads[THREADS];
 	int count = 0, can = 0;
 	long i;
 
@@ -512,5 +576,9 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 	CUDA(cudaDeviceSynchronize());
 	tell();
+	if (o.quick) {
+		fflush(stdout);
+		_exit(0);
+	}
 	return 0;
 }

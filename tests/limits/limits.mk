@@ -7,11 +7,12 @@
 #	make check-same              the same bytes whenever, wherever and however often it is run
 #	make check-widths            pages in terminals of five widths; TRACES="FILE..." of these
 #	make check-browser           pages in a browser of three widths, by Chromium if it is there
+#	make check-new-user          packages tried in a bare Debian (root, debootstrap, the network)
 #	make check-static            gcc -fanalyzer, clang-tidy, cppcheck: four minutes of one core
 #	make coverage                lines that the unit tests and the command lines reach
 
 COV_B := $(if $(filter-out file,$(origin B)),$(B),build-cov)
-.PHONY: check-limits check-faults check-memory-limits check-linear check-same check-widths check-browser check-static coverage
+.PHONY: check-limits check-faults check-memory-limits check-linear check-same check-widths check-browser check-static check-new-user coverage
 $(B)/tests/libfault.so: tests/limits/fault.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -fPIC -shared -o $@ $< -ldl
@@ -31,6 +32,8 @@ check-widths: all
 	$(Q)python3 tests/limits/widths.py --bin $(B) $(TRACES)
 check-browser: all
 	$(Q)python3 tests/limits/browser.py --bin $(B) $(TRACES)
+check-new-user: wheel deb
+	$(Q)sh tests/packages.sh new-user && B=$(B) sh tests/limits/new_user.sh wheel deb install container
 check-static:
 	$(Q)sh tests/packages.sh static && B=$(B) sh tests/limits/static.sh
 # Tests that fail do not keep the figures back.  COV_RUNS: what runs.

@@ -27,6 +27,7 @@ CALL_PARTS = [      # the first part that is in the name decides
      "Malloc MemAlloc MemHostAlloc HostAlloc HostRegister HostUnregister MemFree cudaFree hipFree "
      "HostFree MemCreate MemMap MemUnmap MemRelease MemSetAccess MemAddress MemPoolTrim".split()]
 SETUP = ("StreamCreate", "EventCreate", "CtxCreate", "CtxRetain", "cuInit", "hipInit", "SetDevice",
+         "GetStreamPriorityRange",
          "FuncGetAttribute", "FuncSetAttribute", "GetFunction", "GetFuncBySymbol", "Occupancy")
 LAUNCHED = ("graph_internal", "stream_wait", "launch", "dispatch")
 

@@ -139,7 +139,8 @@ def queue(compare, rank, want, keys):
         if mine.get("count") == row[0]:
             compare.near(f"{name} mean", mine["mean"], row[1], 0, 0.005, 0.012)
             compare.near(f"{name} max", mine["max"], row[7], 0, least=1)
-            compare.near(f"{name} median", mine["p50"], row[5], 0, least=0.5)
+            for key, value in (("p25", row[4]), ("p50", row[5]), ("p75", row[6])):
+                compare.near(f"{name} {key}", mine[key], value, 0, least=0.005)
 
 
 def queue_series(compare, rank):

@@ -342,8 +342,8 @@ def main():
                 json.dump(kineto(events, rank), file)
         table = formats(check.convert)
         # parquet: the rows of sqlite once more, which tests/clients/parquet compares; folded: sums,
-        # which check_operators.py compares
-        unread = set(tool_names.formats(args.bin)) ^ {*table, "parquet", "folded"}
+        # which check_operators.py and tests/clients/flame compare, and so of pprof
+        unread = set(tool_names.formats(args.bin)) ^ {*table, "parquet", "folded", "pprof"}
         check.verdict("every format has a reader", not unread,
                       f"formats() of tests/oracle/check_cuts.py must have {', '.join(sorted(unread))}")
         for format_, row in table.items():

@@ -34,7 +34,8 @@ import launches         # noqa: E402
 import random_jobs      # noqa: E402
 import steps            # noqa: E402
 
-REPORTS = "summary,phases,steps,kernels,copies,slow,idle,launches,memory,critical"
+REPORTS = ("summary,phases,steps,kernels,copies,slow,idle,launches,memory,critical,operators,modules,"
+           "stacks,nvtx")
 SHOWN = 25
 BATCH = 50
 LONG, PATHS = 30, 12    # parts of long logs: some 3,000 events and 200 steps; half of that

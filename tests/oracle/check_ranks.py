@@ -302,19 +302,23 @@ class Job:
                 w["transfer_ns"] += least * 1000
                 w["wait_ns"] += wait * 1000
                 exact &= len(c.exposed) <= PIECES_KEPT
+                w["exposed_ns"] += 1000 * c.exposed_us()
                 w["exposed_wait_ns"] += 1000 * sum(
                     max(0, min(b, c.begin + wait) - a) for a, b in c.exposed)
                 if named and rank != order[0]:
                     waits[order[0]]["made_wait_ns"] += wait * 1000
                     alone[order[0]][rank].append(1000 * max(0, c.exposed_us() -
                                                             met[order[0]].exposed_us()))
+            waits[order[0]]["after_next_ns"] += (second - least) * 1000
             if named:
                 waits[order[0]]["times_last"] += 1
                 waits[order[0]]["late_ns"] += (second - least) * 1000
         for rank, w in waits.items():
             most = max(map(len, alone[rank].values()), default=0)
-            w["saving_ns"] = min((sum(each) for each in alone[rank].values()
-                                  if 2 * len(each) >= most), default=0)
+            w["saving_ns"] = min(w["after_next_ns"], min((
+                max(sum(each), (waits[other]["exposed_ns"] - w["exposed_ns"]) *
+                    (waits[other]["matched"] == w["matched"]))
+                for other, each in alone[rank].items() if 2 * len(each) >= most), default=0))
         return waits, exact
 
 
@@ -473,7 +477,7 @@ class Checks:
 
 
 KEYS = ("matched", "transfer_ns", "wait_ns", "exposed_wait_ns", "times_last", "late_ns",
-        "made_wait_ns", "saving_ns")
+        "made_wait_ns", "saving_ns", "exposed_ns", "after_next_ns")
 
 
 def check_classes(t, seed, job, rank, row):
@@ -509,7 +513,7 @@ def check_job(t, args, folder, seed, job):
             t.equal(f"seed {seed}, rank {rank}: nothing", len(job.collectives[rank]), 0)
             continue
         for key in KEYS:
-            if key in ("exposed_wait_ns", "saving_ns") and not exact:
+            if key in ("exposed_wait_ns", "exposed_ns", "saving_ns") and not exact:
                 continue
             t.equal(f"seed {seed}, rank {rank}, {key}", row["waits"][key] or 0, want[rank][key])
         pairs = sum(p["wait_ns"] for p in row["waits_for"])
@@ -672,6 +676,89 @@ def check_late(t, args, folder):
         for page in pages:
             t.true(f"{what}, on a page", f"{top['ns_per_step'] / 1e6:.2f}" in page and
                    "A step of the job is" in page and top["kind"] in page)
+
+
+def run_job(r, slow, kind):
+    """Times in us of each rank's work in the steps of a job, in which one rank is slower; kind None:
+    nobody is. Computing goes on beside the all-reduces, which take turns on a stream of their own."""
+    ranks, steps, parts = r.choice((2, 4, 8)), r.choice((4, 6)), r.choice((1, 3, 6))
+    data, host, part, transfer = (r.randint(100, 400), r.randint(20, 90), r.randint(80, 300),
+                                  r.randint(50, 300))
+    more = r.randint(200, 900)
+    late = {"some steps": {s for s in range(steps) if r.random() < 0.6} or {0, 1}}.get(
+        kind, set(range(steps)))
+    at, work = 1000, [[] for _ in range(ranks)]
+    for step in range(steps):
+        begins, lines = [], []
+        for rank in range(ranks):
+            own = rank == slow and kind is not None and step in late
+            mine = [data + more * (own and kind == "loader"),
+                    host + more * (own and kind in ("host", "some steps")),
+                    part + more // parts * (own and kind == "compute")]
+            start = at + mine[0] + mine[1]
+            lines.append(mine)
+            begins.append([start + mine[2] * (i + 1) for i in range(parts)])
+        ends, busy = [], [0] * ranks
+        for i in range(parts):
+            began = [max(begins[rank][i], busy[rank]) for rank in range(ranks)]
+            end = max(began) + transfer
+            ends.append((began, end))
+            busy = [end] * ranks
+        end = max(busy) + 20
+        for rank in range(ranks):
+            work[rank].append((step, at, end, lines[rank], begins[rank],
+                               [(began[rank], last) for began, last in ends]))
+        at = end
+    return work
+
+
+def put_job(folder, work):
+    paths = []
+    for rank, steps in enumerate(work):
+        events, number = [], 0
+
+        def gpu(name, stream, begin, end, called):
+            events.append(Job.event("cuda_runtime", "cudaLaunchKernel", 400 + rank, 400 + rank,
+                                    called, called + 1, {"correlation": number}))
+            events.append(Job.event("kernel", name, 0, stream, begin, end, {
+                "device": 0, "context": 1, "stream": stream, "correlation": number}))
+
+        for step, at, end, (data, host, _), computed, reduced in steps:
+            tid = 400 + rank
+            events.append(Job.event("user_annotation", f"ProfilerStep#{step}", tid, tid, at, end,
+                                    {}))
+            events.append(Job.event(
+                "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                tid, tid, at, at + data, {}))
+            begin = called = at + data + host
+            for i, last in enumerate(computed):
+                number += 1
+                gpu("gemm", 7, begin, last, called + 4 * i)
+                number += 1
+                gpu("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 20, *reduced[i],
+                    called + 4 * i + 2)
+                begin = last
+        paths.append(f"{folder}/kind{rank}.json")
+        with open(paths[-1], "w") as f:
+            json.dump({"schemaVersion": 1, "distributedInfo": {
+                "backend": "nccl", "rank": rank, "world_size": len(work)}, "traceEvents": events}, f)
+    return paths
+
+
+def check_kinds(t, args, folder):
+    """Whatever makes a rank late, the finding bounds what the job without it gains."""
+    for seed in range(args.random if args.random < 40 else 40):
+        kind = ("loader", "host", "compute", "some steps")[seed % 4]
+        slow = seed % 2
+        late, whole = (run_job(random.Random(seed), slow, of) for of in (kind, None))
+        got = report(f"{args.bin}/tacho-analyze", put_job(folder, late), "ranks,findings")
+        found = next((f for f in got["findings"] if f["rule"] == "straggler"), None)
+        what = f"kind of straggler {seed}, {kind} of {len(late)} ranks"
+        t.true(f"{what}: rank {slow} is found", found and f"Rank {slow} comes last" in
+               found["evidence"])
+        gain = 1000 * (late[0][-1][2] - whole[0][-1][2]) / len(whole[0])
+        t.true(f"{what}: {found and found['saving_ns_per_step']} bounds {gain:.0f}",
+               found and gain - 1 <= found["saving_ns_per_step"] <= 1.25 * gain)
 
 
 def check_first_of_step(t, args, folder):
@@ -964,6 +1051,7 @@ def main():
         check_even(t, args, folder)
         check_late(t, args, folder)
         check_unmarked(t, args, folder)
+        check_kinds(t, args, folder)
         check_first_of_step(t, args, folder)
         check_silent(t, args, folder)
         check_hidden(t, args, folder)

@@ -50,6 +50,8 @@ class Run:
         factor = 1.0
         if self.phase == "data":
             factor *= self.edits.get("data", 1)
+        elif self.edits.get("graph"):
+            factor = 0
         factor *= self.edits.get("host:" + self.phase, 1)
         self.now[thread] += round(ns * factor)
 
@@ -61,6 +63,9 @@ class Run:
     def call(self, thread, name, ns):
         self.correlation += 1
         begin = self.now[thread]
+        cause = "blocking_copy" if name == "cudaMemcpyAsync" else "launch"
+        if name != "cudaStreamWaitEvent":
+            ns = round(ns * self.edits.get("cause:" + cause, 1))
         self.own(thread, ns)
         self.put(name, "cuda_runtime", thread, begin, self.now[thread],
                  correlation=self.correlation)
@@ -82,12 +87,20 @@ class Run:
 
     def stream_waits(self, thread, stream):
         self.call(thread, "cudaStreamWaitEvent", 1000)
-        self.waits_for[thread] = self.free[stream]
+        if stream != COMM or not self.edits.get("overlap"):
+            self.waits_for[thread] = self.free[stream]
 
-    def sync(self, thread, name, until):
+    def sync(self, thread, name, streams):
         self.correlation += 1
         begin = self.now[thread]
-        self.now[thread] = max(begin + 1500, until) + 4000
+        free = [self.free[stream] for stream in streams
+                if stream != COMM or not self.edits.get("overlap")]
+        if self.edits.get("graph"):
+            self.now[thread] = max([begin] + free)
+        elif "cause:sync" in self.edits:
+            self.now[thread] = begin
+        else:
+            self.now[thread] = max([begin + 1500] + free) + 4000
         self.put(name, "cuda_runtime", thread, begin, self.now[thread],
                  correlation=self.correlation)
 
@@ -150,9 +163,9 @@ class Run:
         for name in ("data", "forward", "backward", "optimizer"):
             self.annotated(name, getattr(self, name), plan)
             if name == "forward" and plan["sync"] == "item":
-                self.sync(MAIN, "cudaStreamSynchronize", self.free[COMPUTE])
+                self.sync(MAIN, "cudaStreamSynchronize", [COMPUTE])
         if plan["sync"] == "device":
-            self.sync(MAIN, "cudaDeviceSynchronize", max(self.free.values()))
+            self.sync(MAIN, "cudaDeviceSynchronize", list(self.free))
         self.own(MAIN, 3000)
         self.put(f"ProfilerStep#{number}", "user_annotation", MAIN, begin, self.now[MAIN])
 
@@ -165,6 +178,9 @@ class Run:
 CHANGES = [("data=0", {"data": 0}), ("kernel:*=0.67", {"kernel:*": 0.67}), ("comm=0", {"comm": 0}),
            ("copy=0", {"copy": 0}), ("host:forward=0.5", {"host:forward": 0.5}),
            ("data=0,kernel:*=0.5", {"data": 0, "kernel:*": 0.5}),
+           ("launch=graph", {"graph": 1}), ("comm=overlap", {"overlap": 1}),
+           ("cause:sync=0", {"cause:sync": 0}), ("cause:launch=0", {"cause:launch": 0}),
+           ("cause:blocking_copy=0", {"cause:blocking_copy": 0}),
            ("link=2x,host:backward=0.25", {"comm": 0.5, "host:backward": 0.25})]
 
 
@@ -199,6 +215,23 @@ def check_random(checks, seed, folder):
         checks.expect(abs(off) <= 0.01,
                       f"seed {seed} {name}: {row['baseline_step_ns']} to {row['step_ns']}, "
                       f"really {real} ({100 * off:+.2f} %)")
+
+
+def check_steps_without_launch(checks, folder):
+    """A graph saves nothing in steps that launch nothing."""
+    run = Run(1, {})
+    run.events, run.now, run.free[COMPUTE] = [], {MAIN: 10**9, SIDE: 0}, 0
+    for number in range(5):
+        begin = run.now[MAIN]
+        run.own(MAIN, 10**6)
+        if not number:
+            run.work(MAIN, COMPUTE, "gemm", 10**5)
+        run.put(f"ProfilerStep#{number}", "user_annotation", MAIN, begin, run.now[MAIN])
+    path = os.path.join(folder, "empty.json")
+    run.write(path)
+    row = checks.replay(path, "--what-if", "launch=graph")["launch=graph"]
+    checks.expect(row["step_ns"] == row["baseline_step_ns"] == 10**6,
+                  f"steps without launch: {row['baseline_step_ns']} to {row['step_ns']}")
 
 
 def check_real(checks, traces):
@@ -237,6 +270,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.first, args.first + args.random):
             check_random(checks, seed, folder)
+        check_steps_without_launch(checks, folder)
     if os.path.isdir(os.path.join(args.traces, "kineto")):
         check_real(checks, args.traces)
     else:

@@ -8,7 +8,9 @@ Which rows are what (categories in lower case):
  * host thread: (pid, tid). Framework op: `cpu_op`, or `operator` that is no annotation. CUDA call:
    `cuda_runtime`, `cuda_driver`, `runtime`. Annotation: `user_annotation`, or an `operator` whose
    name contains `#` or begins with `enumerate(`. Nothing else decides a phase.
- * step mark: an annotation `ProfilerStep#N`. It is no range of a phase and no row of its own.
+ * step mark: an annotation `ProfilerStep#N`. It is no range of a phase and no row of its own. In a
+   file without any: an annotation of a server's step (SERVERS), of the first grammar that the file
+   has; these are numbered in order and remain ranges of their phases.
 
 Steps: S is the thread of the mark that begins first; other threads' marks are ignored. The median
 is that of the marks' own lengths. A step runs to the next mark if the gap between them is at most
@@ -75,11 +77,19 @@ RULES = [
     ("optimizer", r"optimizer|zero_grad"),
     ("backward", r"^(## )?backward"),
     ("forward", r"^(## )?forward|(DistributedDataParallel|FullyShardedDataParallel)\.forward"),
+    ("prefill", r"^execute_[0-9_]*context_[1-9]\d*\([^)]*\)_generation_0\D"
+                r"|^step\[EXTEND |^prefill\[bs="),
+    ("decode", r"^execute_[0-9_]*context_0\([^)]*\)_generation_[1-9]"
+               r"|^step\[DECODE |^decode\[bs="),
+    ("mixed", r"^execute_[0-9_]*context_[1-9]\d*\([^)]*\)_generation_[1-9]|^step\[MIXED "),
 ]
 COMPILED = [(name, re.compile(text, re.IGNORECASE)) for name, text in RULES]
 URGENT = ("validation", "checkpoint")
 WORDS = ("other", "data", "forward", "backward", "optimizer", "communication", "checkpoint",
-         "validation")
+         "validation", "prefill", "decode", "mixed")
+SERVERS = [re.compile(text, re.IGNORECASE) for text in (
+    r"^execute_[0-9_]*context_\d+\([^)]*\)_generation_\d", r"^step\[[A-Z][A-Z_]* bs=\d",
+    r"^(prefill|decode)\[bs=\d", r"^execute_diffusion_\d+_")]
 MARK = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
 GETS_DATA = re.compile(
     r"(^|[/$])(torch/utils/data/|dataloader\.py|accelerate/data_loader\.py|loops/fetchers\.py"
@@ -117,9 +127,18 @@ def is_mark(event):
             and bool(MARK.match(event.name)))
 
 
+def grammar_of(event):
+    """Of a server's step, from 1 on; 0: another range."""
+    if not is_annotation(event) or event.category == "phase":
+        return 0
+    return next((i + 1 for i, one in enumerate(SERVERS) if one.match(event.name)), 0)
+
+
 def mark_number(mark):
     if mark.category == "step":
         return mark.args["number"]
+    if "server's step" in mark.args:
+        return mark.args["server's step"]
     return int(MARK.match(mark.name).group(1))
 
 
@@ -233,9 +252,15 @@ class Host:
                 self.calls.setdefault(number, []).append(event)
         marks = [event for event in self.events if event.category == "step"]
         marks = marks or [event for event in self.events if is_mark(event)]
+        grammars = {grammar_of(event) for event in self.events} - {0}
+        serves = not marks and bool(grammars)
+        if serves:
+            marks = [event for event in self.events if grammar_of(event) == min(grammars)]
         marks.sort(key=lambda event: (event.begin, -event.end, event.index))
         self.step_thread = thread(marks[0]) if marks else self.busiest_thread()
         self.marks = [event for event in marks if thread(event) == self.step_thread]
+        for number, mark in enumerate(self.marks if serves else []):
+            mark.args["server's step"] = number
         self.has_marks, self.inferred = bool(self.marks), not self.marks
         self.steps = self.whole_steps = self.find_steps()
         self.autograd = self.find_autograd()

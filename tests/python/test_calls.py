@@ -479,6 +479,12 @@ tacho.epoch_end()
                         ' nvtx=False)\n' + self.SHOW)
         self.assertEqual(self.log("mine").steps, [3, 4])
 
+    def test_a_wrong_value_is_said(self):
+        for option, value in (("window", "garbage"), ("sample", "0x"), ("ranks", "1-")):
+            done = self.run_python("import tacho\ntacho.configure(%s=%r)\n" % (option, value) + self.SHOW)
+            self.assertRegex(done.err, "^tacho: error: --%s: .*; nothing is recorded\n$" % option)
+            self.assertEqual(done.out, "0\n")
+
     def test_from_a_file(self):
         self.write("c.json", '{"//window": "why", "window": "steps:2-5", "out": "mine", '
                              '"preset": "", "ranks": "all", '

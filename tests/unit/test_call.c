@@ -42,6 +42,7 @@ void test_call_traits(void)
 		{ "cuMemHostAlloc", CALL_ALLOCATES },
 		{ "cuModuleLoadDataEx", CALL_LOADS_CODE },
 		{ "cudaStreamCreateWithFlags", CALL_SETS_UP },
+		{ "cudaDeviceGetStreamPriorityRange", CALL_SETS_UP },
 		{ "cuDevicePrimaryCtxRetain", CALL_SETS_UP },
 		{ "cudaFuncGetAttributes", CALL_SETS_UP },
 		{ "cudaGetLastError", 0 },

@@ -24,7 +24,7 @@ struct scene {
 };
 struct answer {
 	uint64_t ns[CAUSE_COUNT], all_ns, forgotten_ns, after_sync_ns, idle_ns;
-	size_t pieces;
+	size_t segments;
 };
 
 static uint32_t name(struct scene *s, const char *text)
@@ -99,21 +99,21 @@ static int compare(const void *pa, const void *pb)
 }
 
 static void take(struct answer *a, const struct segment *segments, size_t count,
-		 const struct piece *pieces, size_t piece_count)
+		 const struct idle_segment *idle, size_t idle_count)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++)
 		a->idle_ns += segments[i].busy ? 0 : segments[i].end_ns - segments[i].begin_ns;
-	for (i = 0; i < piece_count; i++) {
-		uint64_t ns = pieces[i].end_ns - pieces[i].begin_ns;
+	for (i = 0; i < idle_count; i++) {
+		uint64_t ns = idle[i].end_ns - idle[i].begin_ns;
 
-		a->ns[pieces[i].cause] += ns;
+		a->ns[idle[i].cause] += ns;
 		a->all_ns += ns;
-		a->forgotten_ns += pieces[i].is_forgotten ? ns : 0;
-		a->after_sync_ns += pieces[i].after_sync ? ns : 0;
+		a->forgotten_ns += idle[i].is_forgotten ? ns : 0;
+		a->after_sync_ns += idle[i].after_sync ? ns : 0;
 	}
-	a->pieces += piece_count;
+	a->segments += idle_count;
 }
 
 static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
@@ -124,11 +124,11 @@ static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
 	struct source *source;
 	struct cause_request how = { .trace = s->trace, .owners = true, .keep = keep };
 	const struct segment *segments;
-	const struct piece *pieces;
+	const struct idle_segment *idle;
 	struct sweep *sweep;
 	struct causes *causes;
 	struct batch b;
-	size_t count, piece_count;
+	size_t count, idle_count;
 	enum status status;
 
 	*a = (struct answer){ .all_ns = 0 };
@@ -142,13 +142,13 @@ static void run(struct scene *s, size_t batch, size_t keep, struct answer *a)
 	do {
 		status = source_next(source, &b, NULL);
 		CHECK_OK(sweep_put(sweep, &b, &segments, &count, NULL), NULL);
-		CHECK_OK(causes_put(causes, &b, &pieces, &piece_count, NULL), NULL);
-		take(a, segments, count, pieces, piece_count);
+		CHECK_OK(causes_put(causes, &b, &idle, &idle_count, NULL), NULL);
+		take(a, segments, count, idle, idle_count);
 	} while (status == ST_OK);
 	CHECK_U64(status, ST_END);
 	CHECK_OK(sweep_end(sweep, &segments, &count, NULL), NULL);
-	CHECK_OK(causes_end(causes, &pieces, &piece_count, NULL), NULL);
-	take(a, segments, count, pieces, piece_count);
+	CHECK_OK(causes_end(causes, &idle, &idle_count, NULL), NULL);
+	take(a, segments, count, idle, idle_count);
 	CHECK_U64(a->all_ns, a->idle_ns);
 	causes_close(causes);
 	sweep_close(sweep);
@@ -307,7 +307,7 @@ void test_cause_batches(void)
 	run(s, 4096, 0, &many);
 	CHECK_MEM(one.ns, many.ns, sizeof(one.ns));
 	CHECK_U64(one.after_sync_ns, many.after_sync_ns);
-	CHECK_U64(one.pieces, many.pieces);
+	CHECK_U64(one.segments, many.segments);
 	CHECK(one.ns[CAUSE_SYNC] > 0 && one.ns[CAUSE_ALLOCATOR] > 0);
 	scene_close(s);
 }
@@ -365,13 +365,17 @@ void test_cause_ranges(void)
 		}
 		qsort(all, 60, sizeof(all[0]), compare_plain);
 		for (i = 0; i < 60; i++)
-			CHECK_OK(ranges_put(&ranges, all[i].begin_ns, all[i].end_ns, all[i].name,
+			CHECK_OK(ranges_put(&ranges,
+					    (struct range){ .begin_ns = all[i].begin_ns,
+							    .end_ns = all[i].end_ns,
+							    .name = all[i].name },
 					    &keep, NULL),
 				 NULL);
 		for (i = 0; i < 60; i++) {
 			a = random_u64(&seed) % 130;
 			b = a + 1 + random_u64(&seed) % 10;
-			wrong += ranges_find(&ranges, a, b) != innermost(all, 60, a, b);
+			const struct range *found = ranges_find(&ranges, a, b);
+			wrong += (found ? found->name : 0) != innermost(all, 60, a, b);
 		}
 		free(ranges.items);
 	}

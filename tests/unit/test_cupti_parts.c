@@ -158,10 +158,34 @@ void test_cupti_clock(void)
 	cupti_clock_note(true);
 	moved(&cupti_after);
 	CHECK_U64(cupti_clock_steps(), 2);
+	CHECK_U64(told(cupti_after, UINT64_MAX / 2), 0); /* it may be of another rate */
+	CHECK(!cupti_clock_is_steady());
+	cupti_clock_note(true);
 	CHECK(near(told(cupti_after, UINT64_MAX / 2),
 		   tick_base_ns() + tick_clock_ns(CLOCK_MONOTONIC)));
 	CHECK(near(told(cupti_before, now), tick_base_ns() + before));
 	CHECK(cupti_clock_off_ns() > 1000000000);
+}
+
+static int ticks(uint64_t *ns)
+{
+	*ns = tick_clock_ns(CLOCK_MONOTONIC) / 10 * 21;
+	return 0;
+}
+
+/* Times of a clock of another rate are refused: no distance is right for two of them. */
+void test_cupti_clock_in_ticks(void)
+{
+	uint64_t tick;
+
+	cupti_clock_open(ticks);
+	for (int i = 0; i < 20; i++) {
+		pause_ms(1);
+		ticks(&tick);
+		cupti_clock_note(true);
+		CHECK(cupti_clock_is_strange() && !cupti_clock_is_steady());
+		CHECK_U64(told(tick, UINT64_MAX / 2), 0);
+	}
 }
 
 /* Without steps a time is moved by a constant, to the nanosecond. */
@@ -377,7 +401,8 @@ void test_cupti_sentences(void)
 		     "NVreg_RestrictProfilingToAdminUsers=0"));
 	CHECK(strstr(cupti_result_message(&lib, 39, room), "another tool"));
 	CHECK(strstr(cupti_result_message(&lib, 4711, room), "4711"));
-	CHECK(cupti_fault_message(22, 0, 0) != NULL);
+	CHECK(cupti_fault_message(17, 0, 0) != NULL);
+	CHECK(cupti_fault_message(22, 0, 0) == NULL);
 	CHECK(cupti_fault_message(130301, FAULT_ANY, 0) == NULL);
 	CHECK(strstr(cupti_fault_message(130200, 0, 0), "13.2"));
 	CHECK(cupti_fault_message(130001, 0, 0) == NULL);

@@ -305,7 +305,8 @@ static void add_step(struct stage *s, uint32_t number, uint64_t begin_ns, bool i
 	uint32_t step = number + 1, gap = step | STEP_GAP;
 	struct launch *first, *second;
 
-	s->marks[s->mark_count++] = (struct step_mark){ begin_ns, begin_ns + 1000, number, 1, 0 };
+	s->marks[s->mark_count++] =
+		(struct step_mark){ begin_ns, begin_ns + 1000, number, 1, 0, 0 };
 	add(s, KIND_RANGE, s->threads[0], begin_ns, begin_ns + 1000)->step = step; /* the mark */
 	add(s, KIND_API, s->threads[0], begin_ns + 10, begin_ns + 20)->step = step;
 	/* runs in the next step, launched in this one */

@@ -83,7 +83,8 @@ static bool grew(struct tables *all, uint64_t step, uint64_t more_ns)
 
 void test_engine_long_run(void)
 {
-	static const struct report_type *const reports[] = { &report_slow, &report_findings, NULL };
+	static const struct report_type *const reports[] = { &report_slow, &report_findings,
+							     &report_phases, NULL };
 	uint64_t sum_ns = 0, rows;
 	struct folder s;
 	struct engine_request how = {
@@ -91,6 +92,7 @@ void test_engine_long_run(void)
 		.reports = reports,
 		.memory_bytes = 64 << 20,
 		.threads = 1,
+		.per_step = true,
 	};
 	struct engine_outcome outcome;
 	struct name_rules *rules = NULL;
@@ -120,6 +122,14 @@ void test_engine_long_run(void)
 		CHECK(has_row_of_step(all, SLOW_STEP, wall_us(SLOW_STEP) * 1000u));
 		CHECK(has_row_of_step(all, STEPS - 1, wall_us(STEPS - 1) * 1000u));
 		CHECK(grew(all, SLOW_STEP, SLOW_US * 1000u));
+		/* Cells of the first steps are kept apart, and with those of the others they are
+		 * the span. */
+		struct table *cells = tables_find(all, "cells");
+		CHECK(table_count(cells) >= STEPS_KEPT && table_count(cells) <= STEPS_KEPT + 2);
+		CHECK_U64(tables_sum(all, "cells", "compute_ns"), STEPS * 250000ull);
+		CHECK_U64(tables_sum(all, "cells", "compute_ns") +
+				  tables_sum(all, "cells", "idle_ns"),
+			  cell(all, "gpus", 0, "span_ns"));
 	}
 	tables_free(all);
 	name_rules_free(rules);

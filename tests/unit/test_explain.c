@@ -83,7 +83,8 @@ void test_explain_unknown(void)
 /* What findings say that they rest on is explained. */
 void test_explain_rules(void)
 {
-	static const struct rule *const all[] = { rules_gpu, rules_host, rules_ranks, rules_cpu };
+	static const struct rule *const all[] = { rules_gpu, rules_host, rules_ranks, rules_cpu,
+						  rules_health };
 	struct figure f[FIGURES_MAX];
 	size_t i, k, len, missing = 0, checked = 0;
 	char one[FIGURE_NAME];

@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "convert/name/rules.h"
+#include "convert/name/serving.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -77,6 +78,82 @@ void test_name_rules_phases(void)
 	CHECK_U64(name_rules_phase_count(r), PHASE_KNOWN);
 	CHECK_STR(name_rules_phase_name(r, PHASE_OTHER), "other");
 	CHECK_STR(name_rules_phase_name(r, 200), "");
+	name_rules_free(r);
+}
+
+/* What servers write around their steps: phase, batch, padded, prefill, decode, tokens, grammar. */
+void test_name_rules_serving(void)
+{
+	enum { NO = SERVING_UNKNOWN };
+	static const struct {
+		const char *name, *phase;
+		struct serving_step step;
+		unsigned grammar;
+	} rows[] = {
+		{ "execute_context_2(14721)_generation_0(0)",
+		  "prefill",
+		  { 2, NO, 2, 0, 14721 },
+		  1 },
+		{ "execute_context_0(0)_generation_64(64)", "decode", { 64, NO, 0, 64, 64 }, 1 },
+		{ "execute_8192_context_9(sq8155sk8430sqsq7sqsk6)_generation_37(sq37sk3sqsq3sqsk3)",
+		  "mixed",
+		  { 46, NO, 9, 37, 8192 },
+		  1 },
+		{ "step[EXTEND bs=2 toks=14721]", "prefill", { 2, NO, 2, 0, 14721 }, 2 },
+		{ "step[DECODE bs=64]", "decode", { 64, NO, 0, 64, 64 }, 2 },
+		{ "step[MIXED bs=62]", "mixed", { 62, NO, NO, NO, NO }, 2 },
+		{ "step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12]",
+		  "mixed",
+		  { 2, NO, 1, 1, 6 },
+		  2 },
+		{ "step[TARGET_VERIFY bs=3]", NULL, { 3, NO, NO, NO, NO }, 2 },
+		{ "prefill[bs=2 tok=14721 ctx=[7803, 6918]]",
+		  "prefill",
+		  { 2, NO, 2, 0, 14721 },
+		  3 },
+		{ "decode[bs=117/128 tok=117 d=117]", "decode", { 117, 128, 0, 117, 117 }, 3 },
+		{ "execute_diffusion_4_1024x1024", NULL, { 4, NO, NO, NO, NO }, 4 },
+	};
+	static const char *const none[] = {
+		"execute_context_2(1",
+		"execute_context_a(1)_generation_0(0)",
+		"step[EXTEND]",
+		"prefill[bs=]",
+		"execute_diffusion_",
+		"step[DECODE bs=99999999999]",
+		"",
+	};
+	struct name_rules *r = rules_of(NULL);
+	struct serving_step step;
+	uint64_t number;
+
+	if (!CHECK(r != NULL))
+		return;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned phase = name_rules_phase(r, rows[i].name);
+		char cut[100];
+
+		number = 7;
+		CHECK(name_rules_step(r, rows[i].name, &number) && number == UINT64_MAX);
+		CHECK_U64(name_rules_grammar(r, rows[i].name), rows[i].grammar);
+		if (rows[i].phase)
+			CHECK_STR(name_rules_phase_name(r, phase), rows[i].phase);
+		else
+			CHECK_U64(phase, PHASE_NONE);
+		CHECK(serving_step_of(rows[i].name, &step));
+		CHECK(memcmp(&step, &rows[i].step, sizeof(step)) == 0);
+		for (size_t len = strlen(rows[i].name); len--;) {
+			snprintf(cut, sizeof(cut), "%.*s", (int)len, rows[i].name);
+			serving_step_of(cut, &step);
+		}
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		CHECK(!serving_step_of(none[i], &step));
+	CHECK(name_rules_step(r, "ProfilerStep#1", &number));
+	CHECK_U64(name_rules_grammar(r, "ProfilerStep#1"), 0);
+	name_rules_free(r);
+	r = rules_of("{\"steps\": [\"^mine\"]}");
+	CHECK(r && !name_rules_step(r, "step[DECODE bs=64]", &number));
 	name_rules_free(r);
 }
 

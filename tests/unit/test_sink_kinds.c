@@ -106,11 +106,11 @@ static void check_kind(const struct sink_type *type, unsigned kind)
 }
 
 /* Folders and bundles are tested by themselves; memory is of memory and steps only,
- * folded has sums of GPU work or ranges. */
+ * folded and pprof have sums of GPU work and ranges. */
 static bool is_one_file(const struct sink_type *type)
 {
 	return !type->is_folder && type != &sink_bundle && type != &sink_memory &&
-	       type != &sink_folded;
+	       type != &sink_folded && type != &sink_pprof;
 }
 
 void test_sink_kinds(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/folder.h"
+#include "tests/unit/log_files.h"
 #include "tests/unit/unit.h"
 
 #include "convert/stage/filter/filter.h"
@@ -91,6 +92,42 @@ static void check_found(struct folder *s, size_t no_trace, size_t own, size_t tw
 static void write_text(struct folder *s, const char *name, const char *text)
 {
 	folder_write(s, name, text, strlen(text));
+}
+
+/* A log that says it was made of these files. */
+static void write_log(struct folder *s, const char *name, const char *sources)
+{
+	struct buf log;
+	struct log_run run;
+
+	buf_init(&log, 1 << 20);
+	if (!CHECK(log_run_make(&run, 1, 10, 0)))
+		return;
+	struct provenance *p = trace_provenance(run.trace);
+	p->format = sources ? trace_name(run.trace, "Kineto JSON", 11, NULL) : 0;
+	p->sources = sources ? trace_name(run.trace, sources, strlen(sources), NULL) : 0;
+	CHECK(log_run_write(&run, 0, true, &log));
+	folder_write(s, name, log.data, log.len);
+	buf_release(&log);
+	log_run_release(&run);
+}
+
+/* A log is an input, unless what it was made of is one. */
+void test_source_paths_of_logs(void)
+{
+	struct folder s;
+
+	folder_make(&s);
+	write_log(&s, "all.tacho", "a.json 7\nrank0.json 19\nrank1.json 19\n");
+	write_log(&s, "recorded.tacho", NULL);
+	check_found(&s, 0, 0, 0, "all.tacho recorded.tacho ");
+	write_text(&s, "a.json", "{\"traceEvents\": []}");
+	check_found(&s, 0, 0, 0, "a.json all.tacho recorded.tacho ");
+	write_text(&s, "rank1.json", "{\"traceEvents\": []}");
+	check_found(&s, 0, 1, 0, "a.json rank1.json recorded.tacho ");
+	write_log(&s, "self.tacho", "all.tacho 0\nrank1.json 19\n");
+	check_found(&s, 0, 2, 0, "a.json rank1.json recorded.tacho ");
+	folder_remove(&s);
 }
 
 void test_source_paths_of_folder(void)

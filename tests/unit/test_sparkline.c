@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	HOST = PHASE_KNOWN,
+	HOST = PHASE_PREFILL,
 	GPU = 5,
 	MARK_BINS = SPARKLINE_CELLS * 16,
 	BINS = MARK_BINS + MARK_BINS / 50,

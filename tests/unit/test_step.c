@@ -468,6 +468,99 @@ void test_step_owners(void)
 	play_close(&p);
 }
 
+static struct event *numbered(struct play *p, uint32_t track, const char *name, uint64_t begin_ns,
+			      uint64_t end_ns, uint64_t number, uint64_t fwd_thread)
+{
+	struct attr thread = { .key = name_of(p, "fwd_thread"),
+			       .type = ATTR_U64,
+			       .bits = fwd_thread };
+	struct arg_schema schema = { .consts = &thread, .const_count = 1 };
+	struct event *e = put(p, KIND_RANGE, RANGE_OP, track, name, begin_ns, end_ns);
+
+	e->number = number;
+	e->schema = trace_schema(p->trace, &schema, &error);
+	return e;
+}
+
+/* The frames of the path of the event that begins then, the outermost first. */
+static const char *path_at(const struct play *p, uint64_t begin_ns)
+{
+	static char text[400];
+	char more[400];
+	uint32_t path = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < p->out_count; i++)
+		path = p->out[i].begin_ns == begin_ns ? p->out[i].path : path;
+	while (trace_get_path(p->trace, path)->parent) {
+		const struct path_node *node = trace_get_path(p->trace, path);
+		const char *name = node->class == PATH_BACKWARD ? "<"
+				   : node->class == PATH_RECOMPUTE
+					   ? "again"
+					   : trace_text(p->trace, node->name, NULL);
+
+		snprintf(more, sizeof(more), "%s%s%.300s", name, text[0] ? " " : "", text);
+		memcpy(text, more, sizeof(text));
+		path = node->parent;
+	}
+	return text;
+}
+
+/* The forward operator that started last with a number is the one that the backward belongs to. */
+void test_step_backward(void)
+{
+	struct play p;
+
+	play_open(&p);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.main, "nn.Module: Net_0", 1, 90);
+	numbered(&p, p.main, "aten::to", 5, 9, 7, 0);
+	numbered(&p, p.main, "aten::linear", 10, 30, 7, 0);
+	numbered(&p, p.main, "aten::addmm", 12, 20, 7, 0);
+	numbered(&p, p.other, "aten::copy", 13, 14, 8, 0);
+	numbered(&p, p.main, "aten::relu", 31, 35, 8, 0);
+	/* Two threads have an 8: only after the 7 is it known which of them is meant. */
+	numbered(&p, p.autograd, "engine", 100, 108, 7, 1);
+	numbered(&p, p.autograd, "AddmmBackward0", 101, 107, 7, 1);
+	call(&p, p.autograd, 103, 104);
+	numbered(&p, p.autograd, "engine", 110, 118, 8, 1);
+	call(&p, p.autograd, 113, 114);
+	numbered(&p, p.autograd, "engine", 120, 160, 9, 1);
+	call(&p, p.autograd, 121, 122);
+	put(&p, KIND_RANGE, RANGE_PYTHON, p.autograd, "nn.Module: Net_0", 125, 150);
+	numbered(&p, p.autograd, "aten::mm", 130, 140, 11, 0);
+	call(&p, p.autograd, 131, 132);
+	if (play_run(&p)) {
+		CHECK_STR(path_at(&p, 103),
+			  "nn.Module: Net_0 aten::linear aten::addmm < engine AddmmBackward0");
+		CHECK_STR(path_at(&p, 113), "nn.Module: Net_0 aten::relu < engine");
+		CHECK_STR(path_at(&p, 121), "< engine"); /* the forward was not recorded */
+		CHECK_STR(path_at(&p, 131), "nn.Module: Net_0 again nn.Module: Net_0 aten::mm");
+	}
+	play_close(&p);
+}
+
+/* Without modules the numbers of what is run again tell it, but not where derivatives are in them.
+ */
+void test_step_recompute(void)
+{
+	struct play p;
+
+	play_open(&p);
+	numbered(&p, p.main, "aten::mm", 5, 9, 7, 0);
+	numbered(&p, p.autograd, "engine", 100, 108, 7, 1);
+	numbered(&p, p.autograd, "aten::relu", 101, 105, 20, 0);
+	call(&p, p.autograd, 103, 104);
+	numbered(&p, p.autograd, "aten::mm_backward", 106, 107, 21, 0);
+	numbered(&p, p.autograd, "engine", 110, 118, 7, 1);
+	numbered(&p, p.autograd, "aten::mm", 111, 115, 22, 0);
+	call(&p, p.autograd, 113, 114);
+	if (play_run(&p)) {
+		CHECK_STR(path_at(&p, 103), "aten::mm < engine again aten::relu");
+		CHECK_STR(path_at(&p, 113), "aten::mm < engine aten::mm");
+	}
+	play_close(&p);
+}
+
 /* Between two marks, marks over each other, marks of other threads. */
 void test_step_marks(void)
 {
@@ -722,8 +815,8 @@ void test_step_many_rows(void)
 	}
 	if (play_run(&p)) {
 		CHECK_STR(phase_at(&p, 11, p.main), "annotation 1");
-		CHECK_STR(phase_at(&p, 2451, p.main), "annotation 245");
-		CHECK_STR(phase_at(&p, 2461, p.main), "more annotations");
+		CHECK_STR(phase_at(&p, 2421, p.main), "annotation 242");
+		CHECK_STR(phase_at(&p, 2431, p.main), "more annotations");
 		CHECK_STR(phase_at(&p, 2991, p.main), "more annotations");
 	}
 	play_close(&p);

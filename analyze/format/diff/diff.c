@@ -250,10 +250,11 @@ void diff_release(struct diff *d)
 	free(d->parts);
 	free(d->owners);
 	free(d->places);
+	free(d->model);
 	free(d->steps);
 	free(d->a.walls);
 	free(d->b.walls);
-	d->places = NULL;
+	d->places = d->model = NULL;
 	d->steps = NULL;
 	d->a.walls = d->b.walls = NULL;
 	d->parts = NULL;

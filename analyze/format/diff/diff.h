@@ -68,7 +68,9 @@ struct diff {                 /* texts are those of the tables that it was made 
 	struct diff_owner *owners; /* the greatest differences first */
 	size_t owner_count;
 	struct diff_place *places; /* the greatest differences first */
-	size_t place_count;
+	struct diff_place *model;  /* the same for work and waits by place in the model: `cause` is
+				    * what work does, `range` the place */
+	size_t place_count, model_count;
 	struct diff_step *steps; /* in order */
 	size_t step_count;
 	struct diff_unlike unlikes[DIFF_UNLIKES];
@@ -108,5 +110,8 @@ enum status diff_put_page(const struct diff *d, enum medium medium,
 void diff_put_csv(const struct diff *d, struct buf *out);
 void diff_put_json(const struct diff *d, struct buf *out);
 void diff_put_schema(struct buf *out);
+/* For those who build and test: a file of JUnit's, and a line that GitHub shows beside a change. */
+void diff_put_junit(const struct diff *d, struct buf *out);
+void diff_put_annotation(const struct diff *d, struct buf *out);
 
 #endif

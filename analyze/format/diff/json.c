@@ -59,9 +59,10 @@ static const struct key owner_keys[] = {
 	{ .name = NULL },
 };
 static const struct key place_keys[] = {
-	{ "cause", TEXT, offsetof(struct diff_place, cause), "why nothing runs" },
+	{ "cause", TEXT, offsetof(struct diff_place, cause),
+	  "why nothing runs; in `model` what work does, too" },
 	{ "range", TEXT, offsetof(struct diff_place, range),
-	  "the operator or annotation around it" },
+	  "the operator or annotation around it; in `model` the place" },
 	{ "python", TEXT, offsetof(struct diff_place, python), "the Python function around it" },
 	{ "call", TEXT, offsetof(struct diff_place, call), "the call that is the cause" },
 	AMOUNTS(diff_place),
@@ -184,6 +185,7 @@ void diff_put_json(const struct diff *d, struct buf *out)
 	}
 	put_rows(out, "owners", owner_keys, d->owners, d->owner_count, sizeof(*d->owners));
 	put_rows(out, "places", place_keys, d->places, d->place_count, sizeof(*d->places));
+	put_rows(out, "model", place_keys, d->model, d->model_count, sizeof(*d->model));
 	put_rows(out, "steps", step_keys, d->steps, d->step_count, sizeof(*d->steps));
 	buf_put_text(out, "]}\n");
 }
@@ -242,13 +244,15 @@ void diff_put_schema(struct buf *out)
 	buf_put_text(out, "\n },\n \"type\": \"object\",\n ");
 	put_properties(out, top_keys,
 		       "\"schema\", \"sentence\", \"reason\", \"unlike\", \"a\", \"b\", \"parts\", "
-		       "\"owners\", \"places\", \"steps\"");
+		       "\"owners\", \"places\", \"model\", \"steps\"");
 	buf_put_text(out, ",\n    \"schema\": {\"const\": \"tacho.diff/1\"},\n"
 			  "    \"sentence\": {\"type\": \"string\"},\n"
 			  "    \"reason\": {\"type\": \"string\"},\n"
 			  "    \"unlike\": {\"type\": \"array\", \"items\": {\"$ref\": "
 			  "\"#/$defs/unlike\"}},\n"
 			  "    \"places\": {\"type\": \"array\", \"items\": {\"$ref\": "
+			  "\"#/$defs/place\"}},\n"
+			  "    \"model\": {\"type\": \"array\", \"items\": {\"$ref\": "
 			  "\"#/$defs/place\"}},\n"
 			  "    \"steps\": {\"type\": \"array\", \"items\": {\"$ref\": "
 			  "\"#/$defs/step\"}},\n"

@@ -220,30 +220,39 @@ static struct block_table *add_named(const struct diff_page *p, const char *md, 
 
 enum { PLACES_SHOWN = 8, STEPS_SHOWN = 5 };
 
-static void add_places(const struct diff_page *p, struct blocks *b)
+static void add_pairs(const struct diff_page *p, const struct diff_place *all, size_t count,
+		      const char *title, const char *nowhere, struct blocks *b)
 {
 	const struct diff *d = p->d;
 	struct block_table *t = NULL;
 
-	for (size_t i = 0; i < d->place_count && i < PLACES_SHOWN; i++) {
-		const struct diff_place *one = &d->places[i];
+	for (size_t i = 0; i < count && i < PLACES_SHOWN; i++) {
+		const struct diff_place *one = &all[i];
 		char place[DIFF_PLACE];
 		struct block_row *r;
 
 		if (diff_is_unchanged(d, &one->ns))
 			break;
 		if (!t) {
-			struct block *head = add_section(b, "Where GPUs wait", NULL);
+			struct block *head = add_section(b, title, NULL);
 
 			head->section.note_at = 17;
 			t = add_named(p, "where", b);
 		}
 		diff_place_text(one, place);
 		r = add_row(b, t, TOKEN_TEXT, NULL);
-		add_cellf(b, r, "%s", place[0] ? place : "the step thread");
+		add_cellf(b, r, "%s", place[0] ? place : nowhere);
 		add_three(p, r, &one->ns, b);
 		add_cellf(b, r, "%s", one->cause)->token = TOKEN_DIM;
 	}
+}
+
+static void add_places(const struct diff_page *p, struct blocks *b)
+{
+	const struct diff *d = p->d;
+
+	add_pairs(p, d->places, d->place_count, "Where GPUs wait", "the step thread", b);
+	add_pairs(p, d->model, d->model_count, "Where in the model", "outside of any range", b);
 }
 
 static void add_steps(const struct diff_page *p, struct blocks *b)

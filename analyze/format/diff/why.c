@@ -162,43 +162,51 @@ static const struct sort_key by_place[] = { UP(struct wait, cause),
 					    UP(struct wait, call),
 					    { .type = SORT_NONE } };
 
-static size_t waits_take(struct tables *all, bool is_b, struct wait *out)
+/* `names`: the columns of the four texts; NULL: none. */
+static size_t waits_take(struct tables *all, const char *table, const char *const names[4],
+			 bool is_b, struct wait *out)
 {
-	struct table *t = tables_find(all, "idle");
+	static const char prefix[] = "idle_causes.";
+	struct table *t = tables_find(all, table);
 	size_t i;
 
 	for (i = 0; t && i < table_count(t); i++) {
 		const union value *row = table_at(t, i);
 
+		const char *texts[4];
+
+		for (size_t k = 0; k < 4; k++)
+			texts[k] = names[k] ? row[table_column(t, names[k])].text : NULL;
+		if (texts[0] && !strncmp(texts[0], prefix, sizeof(prefix) - 1))
+			texts[0] += sizeof(prefix) - 1;
 		out[i] = (struct wait){
-			row[table_column(t, "cause")].text,  row[table_column(t, "range")].text,
-			row[table_column(t, "python")].text, row[table_column(t, "call")].text,
-			row[table_column(t, "ns")].u64,      is_b
+			texts[0], texts[1], texts[2], texts[3], row[table_column(t, "ns")].u64, is_b
 		};
 	}
 	return i;
 }
 
-enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err)
+static enum status pairs_of(const struct diff *d, struct tables *a, struct tables *b,
+			    const char *table, const char *const names[4], struct diff_place **out,
+			    size_t *found, struct error *err)
 {
-	struct table *ta = tables_find(a, "idle"), *tb = tables_find(b, "idle");
-	size_t count = (ta ? table_count(ta) : 0) + (tb ? table_count(tb) : 0);
+	size_t count = table_count(tables_find(a, table)) + table_count(tables_find(b, table));
 	struct wait *all = calloc(count + 1, sizeof(*all));
+	struct diff_place *places = *out = calloc(count + 1, sizeof(*places));
 	uint64_t ns[2] = { 0, 0 };
 
-	d->places = calloc(count + 1, sizeof(*d->places));
-	if (!all || !d->places) {
+	if (!all || !places) {
 		free(all);
 		return fail_memory(err);
 	}
-	count = waits_take(a, false, all);
-	count += waits_take(b, true, all + count);
+	count = waits_take(a, table, names, false, all);
+	count += waits_take(b, table, names, true, all + count);
 	sort_rows(all, count, sizeof(*all), by_place);
 	for (size_t i = 0; i < count; i++) {
 		ns[all[i].is_b] += all[i].ns;
 		if (i + 1 < count && !sort_compare(&all[i], &all[i + 1], by_place))
 			continue;
-		struct diff_place *p = &d->places[d->place_count++];
+		struct diff_place *p = &places[(*found)++];
 		*p = (struct diff_place){ all[i].cause,
 					  all[i].range,
 					  all[i].python,
@@ -210,10 +218,19 @@ enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b,
 		ns[0] = ns[1] = 0;
 	}
 	free(all);
-	SORT_BY(d->places, d->place_count, DOWN(struct diff_place, ns.size_ns),
-		UP(struct diff_place, cause), UP(struct diff_place, range),
-		UP(struct diff_place, python), UP(struct diff_place, call));
+	SORT_BY(places, *found, DOWN(struct diff_place, ns.size_ns), UP(struct diff_place, cause),
+		UP(struct diff_place, range), UP(struct diff_place, python),
+		UP(struct diff_place, call));
 	return ST_OK;
+}
+
+enum status diff_places_take(struct diff *d, struct tables *a, struct tables *b, struct error *err)
+{
+	static const char *const waits[] = { "cause", "range", "python", "call" };
+	static const char *const model[] = { "what", "place", NULL, NULL };
+
+	TRY(pairs_of(d, a, b, "idle", waits, &d->places, &d->place_count, err));
+	return pairs_of(d, a, b, "places", model, &d->model, &d->model_count, err);
 }
 
 void diff_place_text(const struct diff_place *p, char out[DIFF_PLACE])

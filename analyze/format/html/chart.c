@@ -312,3 +312,179 @@ void html_curve(struct buf *out, const struct curve *curve)
 	draw_peak(out, &c);
 	html_raw(out, "</svg></div>\n");
 }
+
+/*
+ * ---- flame graphs -----------------------------------------------------------------------
+ *
+ * Each frame is an <svg> of its own, which cuts its name off; frames lie below the one around them.
+ */
+
+enum { FRAME_HEIGHT = 19 };
+
+static void draw_frame(struct buf *out, const struct block *b, const struct flame_box *f)
+{
+	double share = 100 * f->ns / b->flame.whole_ns;
+	struct time_unit unit = time_unit_of(f->ns / b->flame.steps, 2);
+	char time[NUMBER_TEXT];
+
+	time_text(time, f->ns / b->flame.steps, &unit);
+	html_rawf(out, "<svg x=\"%.3f%%\" y=\"%zu\" width=\"%.3f%%\" height=\"%d\"><title>",
+		  100 * f->at_ns / b->flame.whole_ns, (size_t)(f->depth - 1) * FRAME_HEIGHT, share,
+		  FRAME_HEIGHT - 1);
+	html_text(out, f->name);
+	html_rawf(out, ": %s %s %s, %.1f %%</title><rect class=\"f-%s\"/>", time, unit.name,
+		  b->flame.of, share, f->class);
+	if (share > 2) {
+		html_raw(out, "<text x=\"4\" y=\"13\">");
+		html_text(out, f->name);
+		html_raw(out, "</text>");
+	}
+	html_raw(out, "</svg>\n");
+}
+
+void html_flame(struct buf *out, const struct block *b)
+{
+	static const char *const classes[] = { "module", "operator", "range", "python",
+					       "mark",   "kernel",   "comm",  "idle" };
+
+	html_rawf(
+		out,
+		"<svg class=\"flame\" height=\"%zu\" role=\"group\" aria-label=\"flame graph\">\n",
+		b->flame.depth * FRAME_HEIGHT);
+	for (size_t i = 0; i < b->flame.count; i++)
+		draw_frame(out, b, &b->flame.boxes[i]);
+	html_raw(out, "</svg>\n<p class=\"key\">");
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		size_t k = 0;
+
+		while (k < b->flame.count && strcmp(b->flame.boxes[k].class, classes[i]) != 0)
+			k++;
+		if (k < b->flame.count)
+			html_rawf(out, "<span><i class=\"f-%s\"></i>%s</span> ", classes[i],
+				  classes[i]);
+	}
+	html_raw(out, "</p>\n");
+}
+
+/* ---- matrices ---------------------------------------------------------------------------- */
+
+enum { CELL_HEIGHT = 14, CELL_LABELS = 12, ROW_LABELS = 24 };
+
+/* Every so manieth of `count` names has room. */
+static size_t stride_of(size_t count, size_t room)
+{
+	return count > room ? (count + room - 1) / room : 1;
+}
+
+void html_heat(struct buf *out, const struct heat *h)
+{
+	double most = 1, width = 88.0 / (double)(h->count ? h->count : 1);
+	size_t columns = stride_of(h->count, CELL_LABELS),
+	       rows = stride_of(h->row_count, ROW_LABELS);
+	int height = h->row_count > 64 ? 4 : CELL_HEIGHT;
+
+	for (size_t i = 0; i < h->row_count * h->count; i++)
+		most = h->values[i] > most ? h->values[i] : most;
+	html_rawf(out, "<svg height=\"%zu\" role=\"img\" aria-label=\"", /* room for two lines */
+		  h->row_count * (size_t)height + 40);
+	html_text(out, h->rows);
+	html_raw(out, " by ");
+	html_text(out, h->columns);
+	html_rawf(out, ", slowdown up to %.3f\">", most);
+	html_raw(out, "<text class=\"dim\" x=\"12%\" y=\"12\">");
+	html_text(out, h->columns);
+	html_raw(out, "</text>");
+	for (size_t k = 0; k < h->count; k += columns) {
+		html_rawf(out, "<text x=\"%.2f%%\" y=\"28\">", 12 + width * (double)k);
+		html_text(out, h->names[k]);
+		html_raw(out, "</text>");
+	}
+	for (size_t i = 0; i < h->row_count; i++) {
+		size_t y = 34 + i * (size_t)height;
+
+		if (i % rows == 0) {
+			html_rawf(out, "<text x=\"0\" y=\"%zu\">", y + 11);
+			html_text(out, h->row_names[i]);
+			html_raw(out, "</text>");
+		}
+		for (size_t k = 0; k < h->count; k++) {
+			double value = h->values[i * h->count + k];
+			double share = most > 1 ? (value - 1) / (most - 1) : 0;
+
+			if (!isfinite(value))
+				continue;
+			html_rawf(out,
+				  "<rect x=\"%.2f%%\" y=\"%zu\" width=\"%.2f%%\" height=\"%d\" "
+				  "fill=\"var(--warn)\" fill-opacity=\"%.2f\"><title>",
+				  12 + width * (double)k, y, width, height - 1,
+				  0.05 + 0.95 * (share > 0 ? share : 0));
+			html_text(out, h->row_names[i]);
+			html_raw(out, ", ");
+			html_text(out, h->names[k]);
+			html_rawf(out, ": %.4f</title></rect>", value);
+		}
+	}
+	html_raw(out, "</svg>\n");
+}
+
+/* ---- rooflines -------------------------------------------------------------------------- */
+
+enum { ROOFLINE_HEIGHT = 300, TICK_STEP = 3 };
+
+void html_roofline(struct buf *out, const struct block *b)
+{
+	double scale = ROOFLINE_HEIGHT / 100.0;
+
+	html_rawf(out,
+		  "<svg class=\"roofline\" height=\"%d\" role=\"group\" "
+		  "aria-label=\"roofline of %zu operators\">\n",
+		  ROOFLINE_HEIGHT + 34, b->roofline.count);
+	for (int power = b->roofline.from; power <= b->roofline.to; power += TICK_STEP) {
+		double x = 100.0 * (power - b->roofline.from) / (b->roofline.to - b->roofline.from);
+
+		html_rawf(out,
+			  "<line class=\"line\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"0\" y2=\"%d\"/>"
+			  "<text class=\"dim\" x=\"%.2f%%\" y=\"%d\" "
+			  "text-anchor=\"%s\">%s%d</text>\n",
+			  x, x, ROOFLINE_HEIGHT, x, ROOFLINE_HEIGHT + 14,
+			  x < 1    ? "start"
+			  : x > 99 ? "end"
+				   : "middle",
+			  power < 0 ? "1/" : "", 1 << (power < 0 ? -power : power));
+	}
+	html_rawf(
+		out,
+		"<text class=\"dim\" x=\"100%%\" y=\"%d\" text-anchor=\"end\">FLOPs per byte</text>"
+		"<line class=\"pen\" x1=\"0\" y1=\"%.1f\" x2=\"%.2f%%\" y2=\"%.1f\"/>"
+		"<text x=\"4\" y=\"%.1f\">",
+		ROOFLINE_HEIGHT + 30, b->roofline.slope_y * scale, b->roofline.top_x,
+		b->roofline.top_y * scale, b->roofline.slope_y * scale - 48);
+	html_text(out, b->roofline.memory);
+	html_raw(out, "</text>\n");
+	for (size_t i = 0; i < b->roofline.roof_count; i++) {
+		const struct roof *r = &b->roofline.roofs[i];
+
+		html_rawf(out,
+			  "<line class=\"pen\" x1=\"%.2f%%\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			  "<text x=\"100%%\" y=\"%.1f\" text-anchor=\"end\">",
+			  r->x, r->y * scale, r->y * scale, r->y * scale - 5);
+		html_text(out, r->text);
+		html_raw(out, "</text>\n");
+	}
+	for (size_t i = 0; i < b->roofline.count; i++) {
+		const struct roof_dot *d = &b->roofline.dots[i];
+
+		html_rawf(out, "<circle class=\"%s\" cx=\"%.2f%%\" cy=\"%.1f\" r=\"%.1f\"><title>",
+			  html_token(d->is_memory ? TOKEN_DATA : TOKEN_FORWARD), d->x, d->y * scale,
+			  d->radius);
+		html_text(out, d->name);
+		html_raw(out, ": ");
+		html_text(out, d->title);
+		html_raw(out, "</title></circle>\n");
+	}
+	html_rawf(out,
+		  "</svg>\n<p class=\"key\"><span><i class=\"%s\"></i>bound by arithmetic</span> "
+		  "<span><i class=\"%s\"></i>bound by memory</span> <span>area: GPU "
+		  "time</span></p>\n",
+		  html_token(TOKEN_FORWARD), html_token(TOKEN_DATA));
+}

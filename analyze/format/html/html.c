@@ -374,6 +374,11 @@ static void draw_findings(struct buf *out, const struct block *b)
 			html_raw(out, "<b>memory</b>");
 		html_raw(out, "</div><div class=\"what\">");
 		html_text(out, f->evidence);
+		if (f->where) {
+			html_raw(out, "<br><span class=\"where\">");
+			html_text(out, f->where);
+			html_raw(out, "</span>");
+		}
 		html_raw(out, "<br>\xe2\x86\x92 ");
 		draw_advice(out, f->advice);
 		html_raw(out, "</div><code class=\"rule\">");
@@ -420,6 +425,15 @@ static void draw_block(struct buf *out, const struct block *b, const char *secti
 		return;
 	case BLOCK_CURVE:
 		html_curve(out, &b->curve);
+		return;
+	case BLOCK_FLAME:
+		html_flame(out, b);
+		return;
+	case BLOCK_HEAT:
+		html_heat(out, &b->heat);
+		return;
+	case BLOCK_ROOFLINE:
+		html_roofline(out, b);
 		return;
 	case BLOCK_SPARK:
 		return;

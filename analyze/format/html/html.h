@@ -26,5 +26,8 @@ void html_draw(struct buf *out, const char *title, const struct blocks *b, const
 /* Kinds of blocks that are charts. */
 void html_timelines(struct buf *out, const struct block *b);
 void html_curve(struct buf *out, const struct curve *c);
+void html_flame(struct buf *out, const struct block *b);
+void html_heat(struct buf *out, const struct heat *h);
+void html_roofline(struct buf *out, const struct block *b);
 
 #endif

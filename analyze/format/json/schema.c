@@ -4,6 +4,7 @@
  * is this output, and a test holds both against each other.
  */
 #include "analyze/report/hta/hta.h"
+#include "analyze/report/where/averages.h"
 #include "analyze/format/format.h"
 #include "analyze/report/report_list.h"
 #include "schemas/base/json_text.h"
@@ -111,6 +112,8 @@ void put_json_schema(struct buf *out)
 	s.count = report_tables(s.types);
 	for (size_t i = 0; report_compat_hta.tables[i] && s.count < REPORT_TABLES_MAX; i++)
 		s.types[s.count++] = report_compat_hta.tables[i];
+	for (size_t i = 0; report_compat_pytorch.tables[i] && s.count < REPORT_TABLES_MAX; i++)
+		s.types[s.count++] = report_compat_pytorch.tables[i];
 	buf_put_text(
 		out,
 		"{\n \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"

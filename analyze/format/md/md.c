@@ -106,6 +106,9 @@ void md_draw(struct buf *out, const struct blocks *blocks)
 		case BLOCK_SPARK:
 		case BLOCK_TIMELINES:
 		case BLOCK_CURVE:
+		case BLOCK_FLAME:
+		case BLOCK_HEAT:
+		case BLOCK_ROOFLINE:
 			break; /* pictures; their figures stand in tables */
 		}
 	}

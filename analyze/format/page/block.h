@@ -14,6 +14,7 @@
 #ifndef ANALYZE_FORMAT_PAGE_BLOCK_H
 #define ANALYZE_FORMAT_PAGE_BLOCK_H
 
+#include "analyze/format/page/picture.h"
 #include "analyze/engine/number.h"
 #include "schemas/base/arena.h"
 #include "schemas/base/status.h"
@@ -152,26 +153,10 @@ struct block_words {
 };
 struct fix {
 	const char *rule, *brief, *evidence, *advice;
+	const char *where;  /* NULL: not known */
 	const char *saving; /* "12.5"; NULL: saves no time */
 	double share;       /* of a step, percent */
 };
-struct step_timeline { /* one step, drawn over time */
-	uint64_t step;
-	const char *host, *gpu; /* letters or bins of the table `strips`; gpu NULL: no GPU */
-	double wall_ns;
-};
-struct curve_mark {
-	uint64_t number, ns;
-};
-struct curve { /* a level of memory over the window */
-	const char *points;
-	uint64_t begin_ns, width_ns, peak_ns, peak_bytes, reserved_bytes;
-	const char *peak_phase;
-	bool is_absolute; /* else since the window opened */
-	struct curve_mark *steps;
-	size_t step_count;
-};
-
 enum block_kind {
 	BLOCK_INPUT,     /* what was read: the top of a page */
 	BLOCK_WARNING,   /* a reason for distrust */
@@ -184,6 +169,9 @@ enum block_kind {
 	BLOCK_SPARK,     /* a value a step */
 	BLOCK_TIMELINES, /* steps over time */
 	BLOCK_CURVE,     /* memory over time */
+	BLOCK_HEAT,      /* a matrix as colours */
+	BLOCK_FLAME,     /* frames over those that they call */
+	BLOCK_ROOFLINE,  /* operators below the peaks of their GPU */
 };
 struct block {
 	enum block_kind kind;
@@ -225,6 +213,14 @@ struct block {
 			bool is_sampled;
 		} timelines;
 		struct curve curve;
+		struct heat heat;
+		struct {
+			const struct flame_box *boxes;
+			size_t count, depth;    /* depth: of the innermost */
+			double whole_ns, steps; /* times are said divided by steps, */
+			const char *of;         /* "per step" */
+		} flame;
+		struct roofline roofline;
 	};
 };
 enum { COLUMNS_MAX = 32 /* of a table */ };

@@ -89,7 +89,8 @@ static void add_heading(const struct page *p, struct blocks *b)
 	add_spanf(b, &new->input.words, TOKEN_DIM, ", %s event%s", show_count(b, events),
 		  plural(events));
 	if (p->ranks.count > 1)
-		add_spanf(b, &new->input.words, TOKEN_DIM, DOT "%zu ranks", p->ranks.count);
+		add_spanf(b, &new->input.words, TOKEN_DIM, DOT "%s ranks",
+			  show_count(b, p->ranks.count));
 }
 
 static struct block_words *add_verdict(struct blocks *b, const char *label, enum token token)

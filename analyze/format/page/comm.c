@@ -435,7 +435,8 @@ void build_waits(const struct page *p, struct blocks *b)
 		if (all.matched && all.count > all.shown) {
 			struct block_words *w = add_words(b, ROLE_NOTE, 0);
 
-			add_spanf(b, w, TOKEN_DIM, "%zu more ranks: ", all.count - all.shown);
+			add_spanf(b, w, TOKEN_DIM,
+				  "%s more ranks: ", show_count(b, all.count - all.shown));
 			add_span(b, w, TOKEN_CODE, "--report ranks");
 		}
 		if (matched)

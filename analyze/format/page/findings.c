@@ -22,8 +22,6 @@ static struct time_unit saving_unit(const struct view *v)
 			whole_ns = fmax(whole_ns,
 					view_number(v, i, "saving_ns_per_step") / share * 100);
 	}
-	if (whole_ns >= 1e6 && whole_ns < 1e7)
-		return (struct time_unit){ 1e6, 2, "ms" };
 	return time_unit_of(whole_ns, 1);
 }
 
@@ -31,6 +29,17 @@ static const char *note_text(const struct page *p, const struct time_unit *unit,
 {
 	return blocks_text(b, "saving at most, %s%s; the savings overlap, do not add them up",
 			   unit->name, p->has_steps ? " per step" : "");
+}
+
+/* Why the first one is not that which saves most; NULL: it is. */
+static const char *order_text(const struct view *v)
+{
+	if (v->count < 2 ||
+	    view_number(v, 0, "saving_ns_per_step") >= view_number(v, 1, "saving_ns_per_step"))
+		return NULL;
+	return "First stands what the verdict names, then by saving. For the verdict a third of "
+	       "the "
+	       "time of compute counts, as kernels cannot be left out.";
 }
 
 static void build_md(const struct page *p, const struct view *v, struct blocks *b)
@@ -55,6 +64,8 @@ static void build_md(const struct page *p, const struct view *v, struct blocks *
 		add_cell(r, view_cell(v, i, "advice").text);
 	}
 	add_sentence(b, ROLE_NOTE, 0, "Savings are upper bounds and overlap: they do not add up.");
+	if (order_text(v))
+		add_sentence(b, ROLE_NOTE, 0, order_text(v));
 }
 
 void build_fixes(const struct page *p, struct blocks *b)
@@ -96,6 +107,7 @@ void build_fixes(const struct page *p, struct blocks *b)
 			.brief = view_cell(&v, i, "brief").text,
 			.evidence = view_cell(&v, i, "evidence").text,
 			.advice = view_cell(&v, i, "advice").text,
+			.where = view_text(&v, i, "where")[0] ? view_text(&v, i, "where") : NULL,
 			.share = view_cell(&v, i, "share_of_step").f64,
 		};
 		if (saving_ns > 0)
@@ -105,6 +117,8 @@ void build_fixes(const struct page *p, struct blocks *b)
 		if (end > list->findings.brief_at)
 			list->findings.brief_at = end;
 	}
+	if (order_text(&v))
+		add_sentence(b, ROLE_NOTE, is_text(p) ? RULE_AT : 0, order_text(&v));
 	if (v.count > shown) {
 		w = add_words(b, ROLE_NOTE, 0);
 		add_spanf(b, w, TOKEN_DIM, "%zu more: ", v.count - shown);
@@ -128,6 +142,8 @@ void build_findings(const struct page *p, struct blocks *b)
 		head->section.token = TOKEN_TEXT;
 		return;
 	}
+	if (order_text(&v))
+		add_sentence(b, ROLE_NOTE, RULE_AT, order_text(&v));
 	unit = saving_unit(&v);
 	head->section.note = note_text(p, &unit, b);
 	for (size_t i = 0; i < v.count; i++) {
@@ -152,7 +168,12 @@ void build_findings(const struct page *p, struct blocks *b)
 						 view_cell(&v, i, "share_of_step").f64,
 						 p->has_steps ? "a step" : "the window");
 		add_sentence(b, ROLE_TEXT, RULE_AT, view_cell(&v, i, "evidence").text);
-		w = add_labelled(b, RULE_AT + 4, RULE_AT, TOKEN_DIM, "do");
+		const char *where = view_text(&v, i, "where");
+		if (where[0]) {
+			w = add_labelled(b, RULE_AT + 7, RULE_AT, TOKEN_DIM, "where");
+			add_span(b, w, TOKEN_TEXT, where);
+		}
+		w = add_labelled(b, RULE_AT + (where[0] ? 7 : 4), RULE_AT, TOKEN_DIM, "do");
 		add_span(b, w, TOKEN_TEXT, view_cell(&v, i, "advice").text);
 	}
 }

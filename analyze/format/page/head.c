@@ -31,30 +31,31 @@ static uint64_t world_size(const struct page *p)
 static const char *ranks_text(const struct page *p, struct blocks *b)
 {
 	uint64_t rank, world = world_size(p);
-	const char *of = world ? blocks_text(b, " of %llu", (unsigned long long)world) : "";
+	const char *of = world ? blocks_text(b, " of %s", show_count(b, world)) : "";
 
 	if (p->ranks.count != 1)
-		return blocks_text(b, "%zu%s ranks", p->ranks.count, of);
+		return blocks_text(b, "%s%s ranks", show_count(b, p->ranks.count), of);
 	rank = view_u64(&p->ranks, 0, "rank");
 	if (rank == NO_U64 || world == 1)
 		return NULL;
 	return blocks_text(b, "rank %llu%s", (unsigned long long)rank, of);
 }
 
+/* NULL: the table of GPUs was not asked for. */
 static const char *gpus_text(const struct page *p, struct blocks *b)
 {
 	const char *name = text_of(&p->gpus, 0, "name", NULL);
 	const char *word = name && !strncmp(name, "TPU", 3) ? "device" : "GPU";
 
 	if (!p->gpus.count)
-		return "no GPU";
+		return page_has_table(p, "gpus") ? "no GPU" : NULL;
 	for (size_t i = 1; name && i < p->gpus.count; i++)
 		if (strcmp(text_of(&p->gpus, i, "name", ""), name) != 0)
 			name = "several models";
 	if (p->gpus.count > 1 && !name && p->gpus.count == p->ranks.count)
 		return "GPU model not in the files";
 	if (p->gpus.count > 1)
-		return blocks_text(b, "%zu %ss, %s", p->gpus.count, word,
+		return blocks_text(b, "%s %ss, %s", show_count(b, p->gpus.count), word,
 				   name ? name : "model not in the files");
 	if (view_u64(&p->gpus, 0, "device") == NO_U64)
 		return name ? name : "a GPU";
@@ -63,25 +64,29 @@ static const char *gpus_text(const struct page *p, struct blocks *b)
 			   name ? name : "model not in the file");
 }
 
-/* "6 steps, 5 to 10": of the first rank; ranks of one job have the same. */
+/* "6 steps, 5 to 10": of the first rank; ranks of one job have the same.  NULL: not asked for. */
 static const char *steps_text(const struct page *p, struct blocks *b)
 {
 	struct view steps = page_of_rank(p, "steps", 0);
 	struct view summed = page_of_rank(p, "steps_summed", 0);
-	uint64_t first = UINT64_MAX, last = 0, count = steps.count;
+	uint64_t first = UINT64_MAX, last = 0, count = steps.count, before = NO_U64;
 
 	if (!p->has_steps || !steps.count)
-		return "no step marked";
+		return page_has_table(p, "steps") ? "no step marked" : NULL;
 	for (size_t i = 0; i < steps.count; i++) { /* by time; numbers may begin anew */
 		uint64_t number = view_u64(&steps, i, "step");
 
 		first = number < first ? number : first;
 		last = number > last ? number : last;
+		/* a step in which one window ends and the next one begins has a row in each */
+		bool is_cut = strstr(text_of(&steps, i, "flags", ""), "cut_off") != NULL;
+		count -= is_cut && number == before;
+		before = is_cut ? number : NO_U64;
 	}
 	count += summed.count ? view_u64(&summed, 0, "steps") : 0;
 	if (count == 1)
 		return blocks_text(b, "1 step, %llu", (unsigned long long)first);
-	return blocks_text(b, "%llu steps, %llu to %llu", (unsigned long long)count,
+	return blocks_text(b, "%s steps, %llu to %llu", show_count(b, count),
 			   (unsigned long long)first, (unsigned long long)last);
 }
 
@@ -90,7 +95,7 @@ void build_input(const struct page *p, struct blocks *b)
 	struct block *new = add_block(b, BLOCK_INPUT);
 	struct block_words *w = &new->input.words;
 	uint64_t events = page_sum(&p->inputs, "events");
-	const char *ranks = ranks_text(p, b);
+	const char *const about[] = { ranks_text(p, b), gpus_text(p, b), steps_text(p, b) };
 
 	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : NULL;
 	new->input.path = new->input.path ? new->input.path : "?";
@@ -99,14 +104,10 @@ void build_input(const struct page *p, struct blocks *b)
 	new->input.report = p->report->name;
 	if (!events)
 		events = page_sum(&p->ranks, "events");
-	if (ranks) {
-		add_span(b, w, TOKEN_DIM, ranks);
-		add_span(b, w, TOKEN_DIM, DOT);
-	}
-	add_span(b, w, TOKEN_DIM, gpus_text(p, b));
-	add_span(b, w, TOKEN_DIM, DOT);
-	add_span(b, w, TOKEN_DIM, steps_text(p, b));
-	add_spanf(b, w, TOKEN_DIM, DOT "%s, %s event%s%s",
+	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
+		if (about[i])
+			add_spanf(b, w, TOKEN_DIM, "%s" DOT, about[i]);
+	add_spanf(b, w, TOKEN_DIM, "%s, %s event%s%s",
 		  text_of(&p->inputs, 0, "format", "unknown format"), show_count(b, events),
 		  plural(events), page_sum(&p->inputs, "synthetic") ? ", synthetic" : "");
 }
@@ -247,9 +248,8 @@ static void warn_of_silence(const struct page *p, struct blocks *b)
 		    silent == 1
 			    ? blocks_text(b, "No kernel of %s, one of %s, is known to communicate.",
 					  rank_text(p, which, b), show_count(b, world))
-			    : blocks_text(b,
-					  "No kernel of %zu of %s ranks is known to communicate.",
-					  silent, show_count(b, world)),
+			    : blocks_text(b, "No kernel of %s of %s ranks is known to communicate.",
+					  show_count(b, silent), show_count(b, world)),
 		    "If one does, its time counts as compute here; --phases can name it.");
 }
 
@@ -292,6 +292,7 @@ void build_warnings(const struct page *p, struct blocks *b)
 {
 	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
 
+	build_hang(p, b);
 	tell_runs(p, b);
 	if (p->is_sampled)
 		warn_of_sample(p, b);
@@ -366,8 +367,8 @@ static void add_absent(const struct page *p, struct block_words *w, struct block
 	for (size_t i = 0; i < phases.count; i++)
 		is_inferred |= view_u64(&phases, i, "inferred") == 1;
 	if (p->ranks.count > 1 && world > p->ranks.count)
-		add_spanf(b, w, TOKEN_DIM, DOT "%llu of the %llu ranks not given",
-			  (unsigned long long)(world - p->ranks.count), (unsigned long long)world);
+		add_spanf(b, w, TOKEN_DIM, DOT "%s of the %s ranks not given",
+			  show_count(b, world - p->ranks.count), show_count(b, world));
 	else if (p->ranks.count == 1 && is_inferred)
 		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
 }

@@ -12,6 +12,8 @@ enum { RANK_LINES = 8 /* as many ranks or GPUs have a line each */ };
 #define DOT " \xc2\xb7 "
 
 struct view page_view(const struct page *p, const char *table);
+/* Whether a report that was asked for has the table; its lack of rows says nothing otherwise. */
+bool page_has_table(const struct page *p, const char *table);
 /* The rows of one rank, given by its row in `ranks`. */
 struct view page_of_rank(const struct page *p, const char *table, size_t rank);
 uint64_t page_sum(const struct view *v, const char *column);
@@ -54,14 +56,15 @@ static inline uint64_t cell_or_0(const struct view *v, size_t row, const char *c
 
 /* A builder adds its section, or nothing where there is nothing to say or no memory. */
 typedef void section_builder(const struct page *p, struct blocks *b);
-section_builder build_input, build_warnings, build_verdict, build_trust;
+section_builder build_hang, build_input, build_warnings, build_verdict, build_trust;
 section_builder build_gpus, build_steps, build_phases, build_kernels, build_copies, build_fixes;
 section_builder build_memory, build_comm, build_comm_brief, build_waits, build_waits_brief,
-	build_frontier;
+	build_frontier, build_replay;
 section_builder build_stragglers, build_steps_of_ranks, build_phases_of_ranks;
 section_builder build_kernels_of_ranks;
 /* Whole pages of one report in a terminal. */
-section_builder build_check, build_findings, build_idle, build_phases_view;
+section_builder build_check, build_findings, build_idle, build_phases_view, build_flame,
+	build_roofline, build_modules, build_stacks;
 /* A table as it is. */
 void build_table(const struct page *p, const struct view *v, struct blocks *b);
 

@@ -234,7 +234,7 @@ void build_kernels(const struct page *p, struct blocks *b)
 	for (size_t i = 0; i < k.shown; i++)
 		add_kernel(p, b, add_row(b, t, TOKEN_TEXT, NULL), &k, i, &unit);
 	if (k.shown < k.count && p->medium == MEDIUM_MD)
-		add_sentencef(b, ROLE_NOTE, 0, "%zu more names", k.count - k.shown);
+		add_sentencef(b, ROLE_NOTE, 0, "%s more names", show_count(b, k.count - k.shown));
 	else if (k.shown < k.count)
 		add_together(p, b, t, "rest",
 			     blocks_text(b, "%s more", show_count(b, k.count - k.shown)), &k.rest,

@@ -80,11 +80,11 @@ static const char *sentence_text(const struct page *p, const struct view *v, con
 	if (total)
 		out = blocks_text(b, "%sThe GPU has %s. ", out, show_bytes(b, (double)total));
 	if (spikes)
-		out = blocks_text(b, "%s%llu steps take over 1.2 times the median step's. ", out,
-				  (unsigned long long)spikes);
+		out = blocks_text(b, "%s%s step%s over 1.2 times the median step's. ", out,
+				  show_count(b, spikes), spikes == 1 ? " takes" : "s take");
 	if (leak == NO_U64)
-		return blocks_text(b, "%sLeak: cannot tell from %llu step%s, needs 20.", out,
-				   (unsigned long long)p->steps, plural(p->steps));
+		return blocks_text(b, "%sLeak: cannot tell from %s step%s, needs 20.", out,
+				   show_count(b, p->steps), plural(p->steps));
 	if (!leak)
 		return blocks_text(b, "%sNo leak: what a step leaves does not grow.", out);
 	return blocks_text(b, "%sIt grows by %s each step: a leak.", out,

@@ -53,11 +53,13 @@ static section_builder *const text_many[] = { build_input,
 					      build_fixes,
 					      build_trust,
 					      NULL };
-static section_builder *const html[] = { build_input,  build_warnings, build_verdict,
-					 build_gpus,   build_fixes,    build_steps,
-					 build_phases, build_memory,   build_kernels,
-					 build_comm,   build_waits,    build_frontier,
-					 build_copies, build_trust,    NULL };
+static section_builder *const html[] = {
+	build_input,   build_warnings, build_verdict,  build_gpus,
+	build_fixes,   build_steps,    build_phases,   build_memory,
+	build_kernels, build_flame,    build_roofline, build_comm,
+	build_waits,   build_frontier, build_copies,   build_trust,
+	NULL
+};
 static section_builder *const md[] = { build_input,  build_warnings, build_verdict, build_gpus,
 				       build_fixes,  build_phases,   build_steps,   build_kernels,
 				       build_copies, build_trust,    NULL };
@@ -121,7 +123,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 
 	add_sentence(b, ROLE_TEXT, head->section.note_at,
 		     count < 2 ? "only one rank is given: nothing to compare"
-			       : blocks_text(b, "%zu given", count));
+			       : blocks_text(b, "%s given", show_count(b, count)));
 	if (count > 1)
 		build_all(p, ranks, b);
 }
@@ -144,14 +146,23 @@ static void build_report(const struct page *p, struct blocks *b)
 		build_all(p, findings, b);
 	else if (is_text(p) && r == &report_phases && p->how->view != VIEW_OWN)
 		build_phases_view(p, b);
+	else if (is_text(p) && r == &report_hang)
+		build_hang(p, b);
 	else if (is_text(p) && r == &report_idle)
 		build_idle(p, b);
+	else if (is_text(p) && r == &report_modules)
+		build_modules(p, b);
+	else if (is_text(p) && r == &report_stacks)
+		build_stacks(p, b);
 	else if (is_text(p) && r == &report_comm)
 		build_all(p, p->ranks.count > 1 ? comm_of_ranks : comm, b);
 	else if (is_text(p) && r == &report_ranks)
 		build_ranks(p, b);
-	else
+	else {
+		if (r == &report_replay)
+			build_replay(p, b);
 		build_tables(p, b);
+	}
 }
 
 /* Whether the page for a browser leaves a report out: sections show it, or other formats do. */

@@ -163,10 +163,10 @@ static void add_sum(const struct page *p, const struct phase_row *sum, struct bl
 	add_time(b, r, busy_ns(sum), unit);
 	add_time(b, r, sum->gpu_ns[DURING], unit);
 	if (has_place && is_text(p))
-		add_cellf(b, r, "%s = window / %llu", window, (unsigned long long)p->steps);
+		add_cellf(b, r, "%s = window / %s", window, show_count(b, p->steps));
 	else if (has_place)
-		add_cellf(b, r, "= %s %s, the window / %llu", window, unit->name,
-			  (unsigned long long)p->steps);
+		add_cellf(b, r, "= %s %s, the window / %s", window, unit->name,
+			  show_count(b, p->steps));
 }
 
 /* Columns: in a terminal bars are as wide as the line allows. */

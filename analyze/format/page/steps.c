@@ -106,23 +106,24 @@ static const char *times_text(const struct step_times *t, const char *between,
 /* For a long run. */
 static const char *summed_text(const struct step_times *t, struct blocks *b)
 {
-	return blocks_text(b, "%zu of %zu steps are summed, without rows of their own", t->summed,
-			   t->all);
+	return blocks_text(b, "%s of %s steps are summed, without rows of their own",
+			   show_count(b, t->summed), show_count(b, t->all));
 }
 
 static void add_times(const struct page *p, const struct step_times *t, const struct view *steps,
 		      struct blocks *b)
 {
 	struct time_unit unit = time_unit_of(t->max, 1);
-	const char *count = blocks_text(b, "%zu complete, ", t->counted);
+	const char *count = blocks_text(b, "%s complete, ", show_count(b, t->counted));
 	const char *wall;
 	struct block *spark;
 
 	if (t->counted != t->all && t->settling)
-		count = blocks_text(b, "%zu of %zu counted, %zu settling, ", t->counted, t->all,
-				    t->settling);
+		count = blocks_text(b, "%s of %s counted, %s settling, ", show_count(b, t->counted),
+				    show_count(b, t->all), show_count(b, t->settling));
 	else if (t->counted != t->all)
-		count = blocks_text(b, "%zu of %zu complete, ", t->counted, t->all);
+		count = blocks_text(b, "%s of %s complete, ", show_count(b, t->counted),
+				    show_count(b, t->all));
 	if (t->count == 1)
 		wall = blocks_text(b, "wall %s %s", show_time(b, t->in_order[0], &unit), unit.name);
 	else
@@ -143,9 +144,11 @@ static void add_times(const struct page *p, const struct step_times *t, const st
 static const char *note_text(const struct step_times *t, struct blocks *b)
 {
 	struct time_unit unit = time_unit_of(t->max, 1);
-	const char *count = t->counted == t->all
-				    ? blocks_text(b, "%zu complete: ", t->counted)
-				    : blocks_text(b, "%zu of %zu counted: ", t->counted, t->all);
+	const char *count =
+		t->counted == t->all
+			? blocks_text(b, "%s complete: ", show_count(b, t->counted))
+			: blocks_text(b, "%s of %s counted: ", show_count(b, t->counted),
+				      show_count(b, t->all));
 
 	return blocks_text(b, "%s%s %s%s%s", count,
 			   t->count == 1
@@ -303,7 +306,7 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		struct block_row *r = add_row(b, t, TOKEN_TEXT, NULL);
 
 		add_cell(r, rank_text(p, all[i].rank, b));
-		add_cellf(b, r, "%zu", times->counted);
+		add_cell(r, show_count(b, times->counted));
 		r->is_filled = true;
 		if (!times->counted)
 			continue;
@@ -312,8 +315,8 @@ static void build_ranks(const struct page *p, struct blocks *b)
 		add_time(b, r, times->max, &ms);
 	}
 	if (count > RANK_LINES)
-		add_sentencef(b, ROLE_NOTE, 0, "%zu more ranks, none of them slower",
-			      count - RANK_LINES);
+		add_sentencef(b, ROLE_NOTE, 0, "%s more ranks, none of them slower",
+			      show_count(b, count - RANK_LINES));
 }
 
 /* What marks steps for the program that recorded the first input. */
@@ -345,7 +348,7 @@ void build_steps(const struct page *p, struct blocks *b)
 		return;
 	}
 	step_times_take(p, 0, &steps, &t, b);
-	if (b->is_full)
+	if (b->is_full || !page_has_table(p, "steps"))
 		return;
 	if (p->medium == MEDIUM_MD) {
 		const struct time_unit ms = { 1e6, 1, "ms" };
@@ -354,11 +357,11 @@ void build_steps(const struct page *p, struct blocks *b)
 			return;
 		add_section(b, "Steps", NULL);
 		add_sentencef(b, ROLE_TEXT, 0,
-			      "%zu of %zu counted%s, wall ms: min %s, median %s, max %s%s%s",
-			      t.counted, t.all, p->ranks.count > 1 ? ", first rank" : "",
-			      show_time(b, t.min, &ms), show_time(b, t.median, &ms),
-			      show_time(b, t.max, &ms), t.summed ? "; " : "",
-			      t.summed ? summed_text(&t, b) : "");
+			      "%s of %s counted%s, wall ms: min %s, median %s, max %s%s%s",
+			      show_count(b, t.counted), show_count(b, t.all),
+			      p->ranks.count > 1 ? ", first rank" : "", show_time(b, t.min, &ms),
+			      show_time(b, t.median, &ms), show_time(b, t.max, &ms),
+			      t.summed ? "; " : "", t.summed ? summed_text(&t, b) : "");
 		return;
 	}
 	add_section(b, "Steps", !is_text(p) && p->has_steps && t.count ? note_text(&t, b) : NULL);

@@ -59,10 +59,12 @@ static const char *value_text(const struct page *p, struct blocks *b, const stru
 		return blocks_text(b, "%.1023s", v.text ? v.text : "");
 	if (column_is_text(c))
 		return v.text ? v.text : "";
+	/* Shares are percentages; a ratio to 1 tells nothing with one decimal. */
+	unsigned decimals = name_ends_in(c->name, "slowdown") ? 3 : 1;
 	if (c->cell == CELL_F64 && isfinite(v.f64) && v.f64 < 0)
-		return blocks_text(b, "-%s", show_number(b, -v.f64, 1));
+		return blocks_text(b, "-%s", show_number(b, -v.f64, decimals));
 	if (c->cell == CELL_F64)
-		return isfinite(v.f64) ? show_number(b, v.f64, 1) : "";
+		return isfinite(v.f64) ? show_number(b, v.f64, decimals) : "";
 	if (v.u64 == NO_U64 || c->cell == CELL_HIST)
 		return "";
 	if (c->cell == CELL_BOOL)

@@ -7,6 +7,11 @@ struct view page_view(const struct page *p, const char *table)
 	return view_find(p->views, p->how->tables, table);
 }
 
+bool page_has_table(const struct page *p, const char *table)
+{
+	return page_view(p, table).type != NULL;
+}
+
 struct view page_of_rank(const struct page *p, const char *table, size_t rank)
 {
 	struct view all = page_view(p, table);

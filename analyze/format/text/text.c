@@ -395,11 +395,13 @@ static void draw_finding(struct text *t, const struct block *b, const struct fix
 {
 	const struct {
 		const char *label, *words;
-	} lines[] = { { f->rule, f->brief }, { "do", f->advice } };
+	} lines[] = { { f->rule, f->brief }, { "where", f->where }, { "do", f->advice } };
 	bool is_narrow = b->findings.brief_at + READABLE > t->width;
 	unsigned left = is_narrow ? at + LABEL_WIDTH : at + b->findings.brief_at - CALLOUT_AT;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (!lines[i].words)
+			continue;
 		text_at(t, at, i ? TOKEN_DIM : TOKEN_TEXT, lines[i].label);
 		if (!i && is_narrow)
 			text_end(t);
@@ -473,6 +475,9 @@ void text_draw(struct text *t, const struct blocks *blocks)
 			break;
 		case BLOCK_SPARK: /* drawn with the words before it */
 		case BLOCK_CURVE:
+		case BLOCK_FLAME:
+		case BLOCK_HEAT:
+		case BLOCK_ROOFLINE:
 			break;
 		}
 	}

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The facts by which a recording is judged (DEFINITIONS.md 8); the verdicts: judge.c. */
-#include "analyze/report/check/check.h"
+#include "analyze/report/check/internal.h"
 
 #include "schemas/base/map.h"
-#include "schemas/model/args.h"
-#include "schemas/model/records.h"
 #include "schemas/base/vec.h"
 #include "schemas/model/call.h"
 #include "schemas/base/sort.h"
@@ -61,7 +59,6 @@ enum {
 	SLEW_PER_SECOND = 500000, /* ... or as much as a clock is slewed at most */
 	GRAPHS_MAX = 1 << 16,     /* launches of graphs that are kept */
 };
-enum { UNLAUNCHED = 1 << 16 };
 enum { NAME_ASKED = 0x80, NAME_TRAITS = CALL_LAUNCHES_KERNELS | CALL_LAUNCHES_GRAPH };
 
 struct span {
@@ -78,13 +75,8 @@ struct process_facts { /* of one process */
 	struct span *spans; /* by begin */
 	size_t span_count, span_at;
 };
-struct unlaunched { /* GPU work whose call had not come when it began */
-	uint64_t correlation;
-	uint32_t process;
-};
 struct check {
-	struct unlaunched *unlaunched; /* UNLAUNCHED of them, by the low bits of the correlation */
-	uint32_t wait_key;             /* the argument that names the record of an event; 0: none */
+	struct rules *rules;
 	struct process_facts *processes; /* by process id */
 	uint32_t process_count, name_count;
 	uint8_t *names; /* by name: NAME_ASKED and NAME_TRAITS, 0: not asked yet */
@@ -123,10 +115,9 @@ static enum status check_begin(struct accumulator *f, struct error *err)
 	c->name_count = trace_count(f->trace, TRACE_NAMES);
 	c->processes = calloc((size_t)c->process_count + 1, sizeof(*c->processes));
 	c->names = calloc((size_t)c->name_count + 1, 1);
-	c->unlaunched = calloc(UNLAUNCHED, sizeof(*c->unlaunched));
-	if (!c->processes || !c->names || !c->unlaunched)
+	c->rules = rules_new(f->trace);
+	if (!c->processes || !c->names || !c->rules)
 		return fail_memory(err);
-	c->wait_key = trace_find_name(f->trace, "wait_correlation", 16);
 	for (uint32_t i = 1; i <= c->process_count; i++)
 		TRY(spans_make(f, &c->processes[i], i, err));
 	return ST_OK;
@@ -139,7 +130,7 @@ static void check_release(struct accumulator *f)
 	for (uint32_t i = 0; c->processes && i <= c->process_count; i++)
 		free(c->processes[i].spans);
 	free(c->processes);
-	free(c->unlaunched);
+	rules_free(c->rules);
 	free(c->names);
 	free(c->graphs);
 	hash_release(&c->graph_index);
@@ -241,40 +232,6 @@ static void put_bounds(struct process_facts *s, uint64_t begin_ns)
 		s->at[FACT_outside_most_ns] = away;
 }
 
-/* Work of a GPU that begins before its call: the clocks of host and GPU do not agree. */
-static void put_order(struct accumulator *f, const struct event *e, uint32_t process)
-{
-	struct check *c = f->state;
-	struct unlaunched *u = &c->unlaunched[e->correlation & (UNLAUNCHED - 1)];
-	const struct launch *l = batch_launch(f->batch, e);
-
-	if (!e->correlation || e->flags & EVENT_BEGAN_EARLIER)
-		return;
-	if (event_is_gpu_work(e) && l)
-		c->processes[process].at[FACT_early_work] += e->begin_ns < l->begin_ns;
-	else if (event_is_gpu_work(e))
-		*u = (struct unlaunched){ e->correlation, process };
-	else if (e->kind == KIND_API && u->correlation == e->correlation && u->process == process) {
-		c->processes[process].at[FACT_early_work]++;
-		u->correlation = 0;
-	}
-}
-
-/* A stream waits for what was recorded on another. */
-static void put_wait(struct accumulator *f, const struct event *e, uint32_t process)
-{
-	struct check *c = f->state;
-	uint64_t *at = c->processes[process].at, record = 0;
-	const struct attr *a;
-
-	if (e->kind != KIND_SYNC || e->subkind != SYNC_STREAM_WAIT)
-		return;
-	a = event_arg(f->trace, e, c->wait_key, &record);
-	at[FACT_stream_waits]++;
-	at[FACT_waits_unknown] += !a || (int64_t)record <= 0;
-	at[FACT_waits_ahead] += a && (int64_t)record > 0 && record > e->correlation;
-}
-
 static enum status check_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
 {
 	struct check *c = f->state;
@@ -297,8 +254,7 @@ static enum status check_put(struct accumulator *f, const struct sorted_batch *w
 			}
 			put_bounds(s, e->begin_ns);
 		}
-		put_order(f, e, process);
-		put_wait(f, e, process);
+		rules_put(c->rules, f->batch, e, process, s->at);
 		s->at[FACT_kernels] += e->kind == KIND_KERNEL || e->kind == KIND_GRAPH;
 		if (event_is_gpu_work(e) && e->kind != KIND_GRAPH)
 			TRY(put_graph_work(f, e, process, err));

@@ -25,7 +25,10 @@
 	X(no_gpu_event, "has each launch its GPU event")                                           \
 	X(graphs, "do launches of one CUDA graph have equally many GPU events")                    \
 	X(order, "does GPU work begin after the call that launched it")                            \
-	X(waits, "does each wait of a stream name an event that was recorded before it")           \
+	X(waits, "does each wait for an event name one that was recorded before it")               \
+	X(stream_syncs, "does a stream rest when a wait for it begins")                            \
+	X(comms, "does each record of a collective say what is sent")                              \
+	X(sequences, "has each sequence number one backward operator")                             \
 	X(silent, "does a rank of many communicate")                                               \
 	X(clock, "did the clocks run evenly")                                                      \
 	X(bounds, "do host events lie inside their window")                                        \
@@ -33,6 +36,7 @@
 	X(unknown_kinds, "does this version know all kinds of records")                            \
 	X(epoch, "are times since the Unix epoch, so that hosts can be compared")                  \
 	X(synthetic, "was it recorded, or made by a generator")                                    \
+	X(models, "does no operator compute faster than its GPU can, by the report operators")     \
 	X(recorder, "what the recorder says of itself")
 
 enum check_place {
@@ -82,6 +86,12 @@ enum verdict {
 	X(stream_waits, SUM)                                                                       \
 	X(waits_unknown, SUM) /* name no record of an event */                                     \
 	X(waits_ahead, SUM)   /* name one that came later */                                       \
+	X(stream_syncs, SUM)                                                                       \
+	X(syncs_early, SUM) /* while a kernel of the stream runs */                                \
+	X(comms, SUM)                                                                              \
+	X(comms_short, SUM)                                                                        \
+	X(sequences, SUM)                                                                          \
+	X(sequences_shared, SUM)                                                                   \
 	X(anchors, SUM)                                                                            \
 	X(clock_steps, SUM)                                                                        \
 	X(clock_most_ns, MAX)                                                                      \

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts about a recording, from facts, trust, losses and windows of all inputs together. */
-#include "analyze/report/check/check.h"
+#include "analyze/report/check/internal.h"
 #include "analyze/engine/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_MAX = 1024 };
 static const char *const verdict_words[] = {
 #define X(name, word) word,
 	VERDICT_LIST(X)
@@ -18,15 +17,6 @@ const struct check_type check_types[CHECKS] = {
 #define X(name, meaning) { #name, meaning },
 	CHECK_LIST(X)
 #undef X
-};
-
-struct judge { /* of one rank, while its checks are made */
-	struct tables *all;
-	struct table *checks;
-	const union value *facts, *trust, *ranks;
-	uint64_t count;
-	char text[TEXT_MAX];
-	struct error *err;
 };
 
 /* Buffers for the figures of a sentence: four at once are the most that one needs. */
@@ -48,18 +38,12 @@ static const char *ms(uint64_t ns)
 	return number_text(figure_text(), (double)ns / 1e6, 1);
 }
 
-static uint64_t fact(const struct judge *j, enum fact which)
-{
-	return j->facts[which].u64;
-}
-
-static uint64_t trusted(const struct judge *j, const char *column)
+uint64_t trusted(const struct judge *j, const char *column)
 {
 	return j->trust[table_column(tables_find(j->all, "trust"), column)].u64;
 }
 
-__attribute__((format(printf, 4, 5))) static enum verdict
-conclude(struct judge *j, enum verdict v, uint64_t count, const char *fmt, ...)
+enum verdict conclude(struct judge *j, enum verdict v, uint64_t count, const char *fmt, ...)
 {
 	va_list args;
 
@@ -166,7 +150,7 @@ static enum verdict judge_no_kernels(struct judge *j)
 }
 
 /* Of a sample nothing else is to be expected, and it has been said. */
-static bool is_part(struct judge *j)
+bool is_part(const struct judge *j)
 {
 	return fact(j, FACT_is_cut) || trusted(j, "sampled") == 1;
 }
@@ -227,24 +211,6 @@ static enum verdict judge_graphs(struct judge *j)
 				num(all), num(unchecked));
 	return conclude(j, VERDICT_GOOD, 0,
 			"all %s graph launches have as many events as their siblings", num(all));
-}
-
-static enum verdict judge_order(struct judge *j)
-{
-	uint64_t early = fact(j, FACT_early_work);
-
-	return conclude(j, early ? VERDICT_DOUBT : VERDICT_GOOD, early,
-			"GPU events that begin before the call that launched them: %s", num(early));
-}
-
-static enum verdict judge_waits(struct judge *j)
-{
-	uint64_t all = fact(j, FACT_stream_waits), none = fact(j, FACT_waits_unknown);
-	uint64_t ahead = fact(j, FACT_waits_ahead);
-
-	return conclude(j, none || ahead ? VERDICT_DOUBT : VERDICT_GOOD, none + ahead,
-			"of %s waits for events %s name no record of it, %s one that came later",
-			num(all), num(none), num(ahead));
 }
 
 static enum verdict judge_silent(struct judge *j)
@@ -376,9 +342,10 @@ static enum verdict judge_synthetic(struct judge *j)
 	return conclude(j, VERDICT_GOOD, 0, "not marked as made by a generator");
 }
 
-/* These have a row for each window, reason or attribute. */
+/* These have a row for each window, reason or attribute, or only where another report ran. */
 #define judge_windows  NULL
 #define judge_losses   NULL
+#define judge_models   NULL
 #define judge_recorder NULL
 static enum verdict (*const judges[CHECKS])(struct judge *j) = {
 #define X(name, meaning) judge_##name,
@@ -531,6 +498,36 @@ const char *check_metadata_key(size_t index)
 
 /* ---- all -------------------------------------------------------------------------------- */
 
+/* FLOPs over the peak of the GPU are an error of their model. */
+static enum status judge_operators(struct judge *j)
+{
+	struct table *t = tables_find(j->all, "operator_shapes");
+	uint64_t over = 0, modelled = 0;
+	const char *name = "";
+	union value *row;
+
+	for (size_t i = 0; t && (row = table_at(t, i)); i++) {
+		uint64_t peak_ps = row[table_column(t, "compute_ps")].u64;
+
+		if (memcmp(row, j->facts, RANK_KEYS * sizeof(*row)) != 0 || !peak_ps)
+			continue;
+		modelled++;
+		if (peak_ps / 1000 > row[table_column(t, "gpu_ns")].u64) {
+			over++;
+			name = row[table_column(t, "name")].text;
+		}
+	}
+	if (!modelled)
+		return ST_OK;
+	return put_row(j, j->facts, OF_models, "",
+		       over ? conclude(j, VERDICT_DOUBT, over,
+				       "%s of %s operators would compute faster than the GPU can: "
+				       "their model or the peak is wrong, as of %.100s",
+				       num(over), num(modelled), name)
+			    : conclude(j, VERDICT_GOOD, 0,
+				       "no operator computes faster than its GPU can"));
+}
+
 static enum status judge_rank(struct judge *j)
 {
 	union value *row;
@@ -540,6 +537,7 @@ static enum status judge_rank(struct judge *j)
 	for (size_t i = 0; i < CHECKS; i++)
 		if (judges[i])
 			TRY(put_row(j, j->facts, (enum check_place)i, "", judges[i](j)));
+	TRY(judge_operators(j));
 	/* Windows of which no event came are in no other table. */
 	uint64_t named = fact(j, FACT_windows), held = fact(j, FACT_windows_held);
 	if (held < named && !fact(j, FACT_is_cut)) {

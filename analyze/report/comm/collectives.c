@@ -301,8 +301,10 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 	for (size_t i = first; i < end; i++)
 		any |= is_usable(&m->refs[i]);
 	*why = NULL;
-	if (operation_is_point(operation_find(r->operation)))
+	if (operation_is_point(operation_find(r->operation)) && r->row[EVENTS_BY_SEQ].u64 != 1)
 		*why = "SendRecv never by order";
+	else if (operation_is_point(operation_find(r->operation)) && !group_is_pair(r->group))
+		*why = "SendRecv, and the files do not say who sends to whom";
 	else if (members < 2)
 		*why = "only one of its ranks is given";
 	else if (!any)

@@ -16,77 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct column comm_columns[] = {
-	RANK_COLUMNS,
-	{ "group", "communicator", CELL_TEXT, KEY, NULL,
-	  "process group and its ranks, or NCCL's number; empty: the file does not say" },
-	{ "operation", "operation", CELL_TEXT, KEY, NULL, "what was done" },
-	{ "type", "type", CELL_TEXT, KEY, NULL, "of the elements; empty: unknown" },
-	{ "size_bytes", "size", CELL_U64, KEY, NULL,
-	  "of one: of gathered and scattered data the whole; null: unknown, or of many sizes" },
-	{ "group_size", "ranks", CELL_U64, MAX, NULL, "in the communicator; 0: unknown" },
-	{ "count", "calls", CELL_U64, SUM, NULL, "communication kernels that began" },
-	{ "total_ns", "total", CELL_U64, SUM, NULL, "their time, overlaps counted twice" },
-	{ "min_ns", "min", CELL_U64, MIN, NULL, "the shortest" },
-	{ "max_ns", "max", CELL_U64, MAX, NULL, "the longest" },
-	{ "exposed_ns", "exposed", CELL_U64, SUM, NULL,
-	  "nothing computes meanwhile, no communication began earlier: adds to exposed_comm_ns" },
-	{ "hidden_ns", "hidden", CELL_U64, SUM, NULL, "total - exposed" },
-	{ "left_out", NULL, CELL_U64, SUM, NULL,
-	  "of the calls, that were not kept to be matched: the memory for them was full" },
-	{ "matched", "matched", CELL_U64, DERIVED, NULL,
-	  "of the calls, whose like was found on the other ranks" },
-	{ "transfer_ns", "transfer", CELL_U64, DERIVED, NULL,
-	  "of those: the shortest time over the ranks, which is that of the one that came last" },
-	{ "wait_ns", "waiting", CELL_U64, DERIVED, NULL, "of those: own time - transfer" },
-	{ "exposed_wait_ns", "exposed waiting", CELL_U64, DERIVED, NULL,
-	  "of the waiting, what was exposed" },
-	{ "algorithm_gb_per_s", "algorithm GB/s", CELL_F64, DERIVED, NULL,
-	  "bytes / transfer; where nothing is matched bytes / time, which is a lower bound" },
-	{ "bus_gb_per_s", "bus GB/s", CELL_F64, DERIVED, NULL,
-	  "algorithm bandwidth x 2(n-1)/n for all_reduce, (n-1)/n for what gathers and scatters, "
-	  "1 for the rest" },
-	{ "link_gb_per_s", "link GB/s", CELL_F64, DERIVED, NULL,
-	  "that the GPU's links carry in one direction, by its name; null: unknown" },
-	{ .name = NULL },
-};
 const struct table_type table_comm = {
 	.name = "comm",
-	.member = "comm",
 	.under = &table_ranks,
 	.by = "total_ns",
-	.columns = comm_columns,
+	.columns = COLUMNS(RANK_COLUMNS, COMM_COLUMNS(COLUMN_ROW)),
 };
 
-static const struct column events_columns[] = {
-	RANK_COLUMNS,
-	{ "device", NULL, CELL_U64, KEY, NULL, "the device's number in its process" },
-	{ "from_ns", NULL, CELL_U64, KEY, NULL, "begin of the GPU's first: one input's rows" },
-	{ "group", NULL, CELL_TEXT, KEY, NULL, "communicator" },
-	{ "operation", NULL, CELL_TEXT, KEY, NULL, "what was done" },
-	{ "type", NULL, CELL_TEXT, KEY, NULL, "of the elements" },
-	{ "stream", NULL, CELL_U64, KEY, NULL, "without a communicator" },
-	{ "step", NULL, CELL_U64, KEY, NULL, "of the launch; null: none" },
-	{ "nth", NULL, CELL_U64, KEY, NULL, "steps of this number before, in the input" },
-	{ "phase", NULL, CELL_TEXT, KEY, NULL, "of the launch" },
-	{ "by_seq", NULL, CELL_BOOL, KEY, NULL, "the index is Seq, else the place in the step" },
-	{ "first_ns", NULL, CELL_U64, KEY, NULL, "begin of the first: no two rows are one" },
-	{ "packed", NULL, CELL_TEXT, MAX, NULL,
-	  "index, place, time, bytes, exposed parts of each" },
-	{ "of_step", NULL, CELL_U64, SUM, NULL,
-	  "of communicator and operation in this step, in whatever phase and type" },
-	{ "whole", NULL, CELL_BOOL, MAX, NULL, "the step is whole" },
-	{ "times", NULL, CELL_U64, MAX, NULL, "steps of this number in the input" },
-	{ "gpu", NULL, CELL_TEXT, MAX, NULL, "what the device calls itself" },
-	{ .name = NULL },
-};
 const struct table_type table_comm_events = {
 	.name = "comm_events",
-	.member = "comm_events",
 	.under = &table_ranks,
 	.nest = NEST_NEVER,
 	.null_texts = "gpu",
-	.columns = events_columns,
+	.columns = COLUMNS(RANK_COLUMNS, EVENTS_COLUMNS(COLUMN_ROW)),
 };
 
 enum {

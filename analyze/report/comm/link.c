@@ -7,37 +7,55 @@
 #include <string.h>
 #include <strings.h>
 
+/* clang-format off */
 /*
- * GB/s in one direction, as the makers state them; the first whose words the GPU's name has. Within
- * a server: NVIDIA's data sheets state NVLink for both directions together (P100 160, V100 300,
- * A100 600, A800 and H800 400, H100 and H200 900, B200 1,800), AMD's state Infinity Fabric to all
- * seven others (MI300X 896, MI350X 1,075) or three (MI210 300); without either, PCIe with 16 lanes
- * (3.0: 16, 4.0: 32, 5.0: 64).  Between servers: the InfiniBand adapters of the makers' own
- * servers, for each GPU (DGX-1: 4 x 100 Gbit/s for 8; DGX A100: 200; DGX H100 and B200: 400; MI300X
- * platforms: 400). 0 is unknown: a bridge may be there or not.
+ * GB/s in one direction; the first row whose words the GPU's name has.  Within a server the sources
+ * state NVLink and Infinity Fabric for both directions together, so here is the half of it; PCIe is
+ * 16 lanes of the generation that the data sheet names (3: 16, 4: 32, 5: 64).  Between servers it is
+ * the adapter that the maker's own server has for each GPU.  0: no source was found, or a bridge may
+ * be there or not.
  */
 static const struct {
 	const char *name, *also; /* NULL: no further word */
 	double within, between;
 	unsigned gpus; /* that one server, or one NVLink domain, has */
 } links[] = {
-	{ "GB300", NULL, 900, 0, 72 },     { "GB200", NULL, 900, 50, 72 },
-	{ "B300", NULL, 900, 0, 8 },       { "B200", NULL, 900, 50, 8 },
-	{ "GH200", NULL, 0, 50, 1 },       { "H200 NVL", NULL, 0, 0, 8 },
-	{ "H100 NVL", NULL, 0, 0, 8 },     { "H100", "PCIe", 64, 0, 8 },
-	{ "H800", "PCIe", 64, 0, 8 },      { "H800", NULL, 200, 50, 8 },
-	{ "H100", NULL, 450, 50, 8 },      { "H200", NULL, 450, 50, 8 },
-	{ "H20", NULL, 450, 50, 8 },       { "A800", "PCIe", 32, 0, 8 },
-	{ "A800", NULL, 200, 25, 8 },      { "A100", "PCIe", 32, 0, 8 },
-	{ "A100", NULL, 300, 25, 8 },      { "V100", "PCIe", 16, 0, 8 },
-	{ "V100", "SXM", 150, 6.25, 8 },   { "P100", "PCIe", 16, 0, 8 },
-	{ "P100", "SXM", 80, 6.25, 8 },    { "Tesla T4", NULL, 16, 0, 8 },
-	{ "NVIDIA L40", NULL, 32, 0, 8 },  { "NVIDIA L4", NULL, 32, 0, 8 },
-	{ "NVIDIA A10G", NULL, 32, 0, 8 }, { "RTX 4090", NULL, 32, 0, 8 },
-	{ "MI355X", NULL, 537.6, 50, 8 },  { "MI350X", NULL, 537.6, 50, 8 },
-	{ "MI325X", NULL, 448, 50, 8 },    { "MI300X", NULL, 448, 50, 8 },
-	{ "MI210", NULL, 150, 0, 4 },
+	{ "GB300", NULL, 900, 0, 72 },       /* NVIDIA Blackwell Ultra brief: NVLink 5, 1,800 */
+	{ "GB200", NULL, 900, 0, 72 },       /* NVIDIA Blackwell architecture brief: 1,800 */
+	{ "B300", NULL, 900, 0, 8 },         /* NVIDIA HGX B300 table: 1,800 */
+	{ "B200", NULL, 900, 50, 8 },        /* NVIDIA HGX B200 table: 1,800; DGX BasePOD reference
+					      * architecture: 8 ConnectX-7 of 400 Gbit/s */
+	{ "GH200", NULL, 0, 0, 1 },
+	{ "H200 NVL", NULL, 0, 0, 8 },       /* with bridges or without */
+	{ "H100 NVL", NULL, 0, 0, 8 },
+	{ "H100", "PCIe", 64, 0, 8 },        /* H100 PCIe product brief PB-11133: PCIe 5 */
+	{ "H800", "PCIe", 64, 0, 8 },        /* as the H100 */
+	{ "H800", NULL, 200, 50, 8 },        /* DeepSeek-V3 technical report: 400; 400 Gbit/s */
+	{ "H100", NULL, 450, 50, 8 },        /* NVIDIA Hopper white paper: 900; DGX BasePOD reference
+					      * architecture: 8 ConnectX-7 of 400 Gbit/s */
+	{ "H200", NULL, 450, 50, 8 },        /* H200 data sheet: 900; the same */
+	{ "H20", NULL, 450, 0, 8 },          /* press on the HGX H20: 900 */
+	{ "A800", "PCIe", 32, 0, 8 },        /* as the A100 */
+	{ "A800", NULL, 200, 0, 8 },         /* NVIDIA to Reuters, 2022-11-08: 400 */
+	{ "A100", "PCIe", 32, 0, 8 },        /* A100 data sheet: PCIe 4 */
+	{ "A100", NULL, 300, 25, 8 },        /* A100 data sheet: 600; DGX SuperPOD reference
+					      * architecture RA-09950: 8 adapters of 200 Gbit/s */
+	{ "V100", "PCIe", 16, 0, 8 },        /* Tesla V100 PCIe product brief PB-08744: PCIe 3 */
+	{ "V100", "SXM", 150, 0, 8 },        /* Dell EMC Ready Solutions for AI 1.0: 150 one way */
+	{ "P100", "PCIe", 16, 0, 8 },        /* P100 data sheet: PCIe 3 */
+	{ "P100", "SXM", 80, 0, 8 },         /* Dell EMC Ready Solutions for AI 1.0: 80 one way */
+	{ "Tesla T4", NULL, 16, 0, 8 },      /* T4 data sheet: PCIe 3 */
+	{ "NVIDIA L40", NULL, 32, 0, 8 },    /* L40S data sheet: PCIe 4 */
+	{ "NVIDIA L4", NULL, 32, 0, 8 },     /* L4 data sheet: PCIe 4 */
+	{ "NVIDIA A10G", NULL, 32, 0, 8 },   /* A10 data sheet: PCIe 4 */
+	{ "RTX 4090", NULL, 32, 0, 8 },      /* NVIDIA Ada white paper: PCIe 4 */
+	{ "MI355X", NULL, 537.6, 0, 8 },     /* AMD CDNA 4 white paper: 7 links of 153.6 */
+	{ "MI350X", NULL, 537.6, 0, 8 },     /* the same */
+	{ "MI325X", NULL, 448, 0, 8 },       /* MI325X data sheet: 896 */
+	{ "MI300X", NULL, 448, 0, 8 },       /* AMD CDNA 3 white paper: 7 links of 128 */
+	{ "MI210", NULL, 150, 0, 4 },        /* AMD CDNA 2 white paper: 300 in a group of four */
 };
+/* clang-format on */
 
 /* Whether the ranks that a communicator names, or as many, can be in one server. */
 static bool fits(const char *group, uint64_t ranks, unsigned gpus)

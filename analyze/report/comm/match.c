@@ -11,7 +11,7 @@
 enum { ROWS_MOST = 1 << 15 /* of stragglers and of pairs; more are not kept apart */ };
 
 struct member { /* a GPU of a rank */
-	uint64_t matched, transfer_ns, wait_ns, exposed_wait_ns;
+	uint64_t matched, transfer_ns, wait_ns, exposed_wait_ns, exposed_ns, after_next_ns;
 	uint64_t times_last, late_ns, made_wait_ns;
 };
 struct comm_matching {
@@ -89,6 +89,8 @@ static enum status match_one(void *self, const struct matched_call *of_rank, str
 	own->transfer_ns += at->least_ns;
 	own->wait_ns += wait_ns;
 	own->exposed_wait_ns += call_exposed_ns(one, wait_ns);
+	own->exposed_ns += call_exposed_ns(one, UINT64_MAX);
+	own->after_next_ns += one->ns == at->least_ns ? at->second_ns - at->least_ns : 0;
 	s->matched++;
 	s->transfer_ns += at->least_ns;
 	s->wait_ns += wait_ns;
@@ -185,7 +187,9 @@ static enum status put_waits(struct comm_matching *m, struct error *err)
 		row[WAITS_MATCHED].u64 = plus(row[WAITS_MATCHED].u64, own->matched);
 		row[WAITS_TRANSFER].u64 = plus(row[WAITS_TRANSFER].u64, own->transfer_ns);
 		row[WAITS_WAIT].u64 = plus(row[WAITS_WAIT].u64, own->wait_ns);
+		row[WAITS_ALL_EXPOSED].u64 = plus(row[WAITS_ALL_EXPOSED].u64, own->exposed_ns);
 		row[WAITS_EXPOSED].u64 = plus(row[WAITS_EXPOSED].u64, own->exposed_wait_ns);
+		row[WAITS_AFTER].u64 = plus(row[WAITS_AFTER].u64, own->after_next_ns);
 		row[WAITS_LAST].u64 = plus(row[WAITS_LAST].u64, own->times_last);
 		row[WAITS_LATE].u64 = plus(row[WAITS_LATE].u64, own->late_ns);
 		row[WAITS_MADE].u64 = plus(row[WAITS_MADE].u64, own->made_wait_ns);
@@ -198,6 +202,23 @@ static int compare_pairs(const void *pa, const void *pb)
 	const union value *a = *(union value *const *)pa, *b = *(union value *const *)pb;
 
 	return memcmp(&a[PAIR_RANK], &b[PAIR_RANK], RANK_KEYS * sizeof(*a));
+}
+
+/*
+ * A rank that comes late computes beside later collectives, which nobody is late for any more: two
+ * ranks with the same collectives differ by all that one had more exposed.
+ */
+static enum status widen_excess(struct table *waits, union value *pair, struct error *err)
+{
+	union value *own, *late;
+
+	TRY(table_have(waits, pair, &own, err));
+	TRY(table_have(waits, &pair[PAIR_RANK], &late, err));
+	uint64_t more = own[WAITS_ALL_EXPOSED].u64, less = late[WAITS_ALL_EXPOSED].u64;
+	if (own[WAITS_MATCHED].u64 == late[WAITS_MATCHED].u64 && more > less &&
+	    more - less > pair[PAIR_EXCESS].u64)
+		pair[PAIR_EXCESS].u64 = more - less;
+	return ST_OK;
 }
 
 /*
@@ -214,6 +235,8 @@ static enum status put_savings(struct comm_matching *m, struct error *err)
 
 	for (size_t i = 0; rows && i < count; i++)
 		rows[i] = table_at(pairs, i);
+	for (size_t i = 0; status == ST_OK && i < count; i++)
+		status = widen_excess(t, rows[i], err);
 	if (rows && count)
 		qsort(rows, count, sizeof(*rows), compare_pairs);
 	for (size_t first = 0; status == ST_OK && first < count; first = end) {
@@ -228,7 +251,8 @@ static enum status put_savings(struct comm_matching *m, struct error *err)
 				least_ns = rows[i][PAIR_EXCESS].u64;
 		status = table_have(t, &rows[first][PAIR_RANK], &of, err);
 		if (status == ST_OK)
-			of[WAITS_SAVING].u64 = least_ns;
+			of[WAITS_SAVING].u64 =
+				least_ns < of[WAITS_AFTER].u64 ? least_ns : of[WAITS_AFTER].u64;
 	}
 	free(rows);
 	return status;

@@ -26,7 +26,7 @@
 	  "stream_wait: behind another stream; compute, comm, copy: GPU work; unknown: no launch") \
 	X(CRITICAL_NAME, "name", "name", TEXT, KEY, "the phase, the call or the GPU work")         \
 	X(CRITICAL_NS, "ns", "on the path", U64, SUM, "all rows of a step are its wall time")      \
-	X(CRITICAL_COUNT, "count", "times", U64, SUM, "pieces of the path")                        \
+	X(CRITICAL_COUNT, "count", "times", U64, SUM, "segments of the path")                      \
 	X(CRITICAL_PCT, "pct", "%", F64, DERIVED, "share", .of = "step")
 enum { CRITICAL_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_critical = {

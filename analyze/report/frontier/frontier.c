@@ -193,8 +193,8 @@ enum status frontier_put(struct accumulator *f, const struct sorted_batch *w, st
 				     kind_find(g, owner_class(seg->busy), segment_phase(seg)),
 				     err));
 	}
-	for (size_t i = 0; s->any && i < w->piece_count; i++) {
-		const struct piece *p = &w->pieces[i];
+	for (size_t i = 0; s->any && i < w->idle_count; i++) {
+		const struct idle_segment *p = &w->idle[i];
 
 		g = times_of(s, p->gpu);
 		if (g)

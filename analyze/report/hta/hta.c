@@ -79,7 +79,10 @@ static const struct table_type table_kernels = {
 
 #define QUEUE_COLUMNS(X)                                                                           \
 	X(QUEUE_SUM = HTA_STREAM_KEYS, "sum", NULL, U64, SUM, "of lengths")                        \
-	X(QUEUE_SQUARES, "squares", NULL, U64, SUM, "of lengths, their sum")
+	X(QUEUE_SQUARES, "squares", NULL, U64, SUM, "of lengths, their sum")                       \
+	X(QUEUE_P25, "p25_quarters", NULL, U64, MAX, "p25 times four")                             \
+	X(QUEUE_P50, "p50_quarters", NULL, U64, MAX, "p50 times four")                             \
+	X(QUEUE_P75, "p75_quarters", NULL, U64, MAX, "p75 times four")
 enum {
 	QUEUE_COLUMNS(COLUMN_PLACE) QUEUE_STATS,
 	HTA_LEFT_OUT_COLUMN(COLUMN_PLACE, QUEUE_LEFT_OUT = QUEUE_STATS + HTA_STATS)
@@ -211,9 +214,8 @@ void hta_put_stats(union value *row, const struct hta_stats *s)
 {
 	row[STATS_COUNT].u64 += s->count;
 	row[STATS_MIN].u64 = s->min;
-	row[STATS_P25].u64 = s->p25;
-	row[STATS_P50].u64 = s->p50;
-	row[STATS_P75].u64 = s->p75;
+	for (size_t i = 0; i < 3; i++)
+		row[STATS_P25 + i].u64 = (s->quartiles[i] + 2) / 4;
 	row[STATS_MAX].u64 = s->max;
 	row[STATS_STD].u64 = s->std == NO_U64 ? 0 : s->std;
 }
@@ -325,7 +327,12 @@ static enum status end_stream(struct accumulator *f, const struct hta_slice *of,
 	hta_put_stats(row + QUEUE_STATS, &stats);
 	for (size_t i = 0; i < points; i++)
 		row[QUEUE_SQUARES].u64 += s->values[i] * s->values[i];
-	row[QUEUE_STATS + STATS_STD].f64 = NAN; /* of small whole numbers: not rounded */
+	/* Lengths are small whole numbers: these are not rounded. */
+	for (size_t i = 0; i < 3; i++) {
+		row[QUEUE_P25 + i].u64 = stats.quartiles[i];
+		row[QUEUE_STATS + STATS_P25 + i].f64 = NAN;
+	}
+	row[QUEUE_STATS + STATS_STD].f64 = NAN;
 	return ST_OK;
 }
 
@@ -446,6 +453,8 @@ static enum status hta_finish(struct tables *all, struct error *err)
 		double sum = (double)row[QUEUE_SUM].u64;
 		double squares = (double)row[QUEUE_SQUARES].u64 - sum * sum / n;
 
+		for (size_t k = 0; k < 3; k++)
+			row[QUEUE_STATS + STATS_P25 + k].f64 = (double)row[QUEUE_P25 + k].u64 / 4;
 		row[QUEUE_STATS + STATS_STD].f64 = n < 2 ? NAN : sqrt(fmax(squares, 0) / (n - 1));
 	}
 	finish_means(all, table_hta_rates.name, BW_SUM, BW_STATS, false);

@@ -24,8 +24,9 @@ struct hta_event {
 
 /* A series, as pandas describes it; ns or lengths of a queue. */
 struct hta_stats {
-	uint64_t count, sum, min, p25, p50, p75, max;
-	uint64_t std; /* of a sample, rounded; NO_U64 below two */
+	uint64_t count, sum, min, max;
+	uint64_t quartiles[3]; /* times four, which makes them whole numbers */
+	uint64_t std;          /* of a sample, rounded; NO_U64 below two */
 };
 /* Sorts `values`. */
 struct hta_stats hta_describe(uint64_t *values, size_t count);
@@ -73,15 +74,15 @@ struct hta { /* the state of the report */
 /* The process; fills the device's key. */
 uint32_t hta_keys(struct accumulator *f, const struct hta_slice *of, union value *keys);
 
-#define HTA_STATS_COLUMNS(X, unit, type, std_type, std_combine)                                    \
+#define HTA_STATS_COLUMNS(X, unit, mean_type, type, combine)                                       \
 	X(STATS_COUNT, "count", "count", U64, SUM, "values")                                       \
 	X(STATS_MIN, "min" unit, "min", U64, MAX, "the least")                                     \
-	X(STATS_P25, "p25" unit, "25%", U64, MAX, "a quarter is less")                             \
-	X(STATS_P50, "p50" unit, "50%", U64, MAX, "the half is less")                              \
-	X(STATS_P75, "p75" unit, "75%", U64, MAX, "three quarters are less")                       \
+	X(STATS_P25, "p25" unit, "25%", type, combine, "a quarter is less")                        \
+	X(STATS_P50, "p50" unit, "50%", type, combine, "the half is less")                         \
+	X(STATS_P75, "p75" unit, "75%", type, combine, "three quarters are less")                  \
 	X(STATS_MAX, "max" unit, "max", U64, MAX, "the most")                                      \
-	X(STATS_STD, "std" unit, "std", std_type, std_combine, "standard deviation of a sample")   \
-	X(STATS_MEAN, "mean" unit, "mean", type, DERIVED, "sum / count")
+	X(STATS_STD, "std" unit, "std", type, combine, "standard deviation of a sample")           \
+	X(STATS_MEAN, "mean" unit, "mean", mean_type, DERIVED, "sum / count")
 enum { HTA_STATS_COLUMNS(COLUMN_PLACE, "", U64, U64, MAX) HTA_STATS };
 /* The keys of all tables below ranks. */
 #define HTA_DEVICE_KEY(X)                                                                          \

@@ -8,16 +8,12 @@
 
 enum { KERNEL_WAIT_NS = 30000 /* as HTA has it */ };
 
-/* Between the two nearest, as pandas does. */
-static uint64_t quantile(const uint64_t *values, size_t count, double share)
+/* A quartile times four: it lies between the two nearest values, as in pandas. */
+static uint64_t quartile(const uint64_t *values, size_t count, size_t number)
 {
-	double at = (double)(count - 1) * share;
-	size_t low = (size_t)at;
-	double part = at - (double)low;
+	size_t low = (count - 1) * number / 4, part = (count - 1) * number % 4;
 
-	if (low + 1 >= count)
-		return values[count - 1];
-	return values[low] + (uint64_t)llround(part * (double)(values[low + 1] - values[low]));
+	return 4 * values[low] + (part ? part * (values[low + 1] - values[low]) : 0);
 }
 
 struct hta_stats hta_describe(uint64_t *values, size_t count)
@@ -36,9 +32,8 @@ struct hta_stats hta_describe(uint64_t *values, size_t count)
 	if (count > 1)
 		s.std = (uint64_t)llround(sqrt(squares / (double)(count - 1)));
 	s.min = values[0];
-	s.p25 = quantile(values, count, 0.25);
-	s.p50 = quantile(values, count, 0.5);
-	s.p75 = quantile(values, count, 0.75);
+	for (size_t i = 0; i < 3; i++)
+		s.quartiles[i] = quartile(values, count, i + 1);
 	s.max = values[count - 1];
 	return s;
 }

@@ -96,19 +96,12 @@ static void put_record(struct writer *w, struct thread_state *thread, const stru
 {
 	struct event e = { .begin_ns = tick_to_ns(r->begin), .flags = r->flags };
 
-	if (writer_is_last(w) && r->flags & RING_NVTX) {
-		writer_lose(w, LOSS_RING, 1); /* NVTX's tables died with the process */
-		return;
-	}
 	if (r->flags & RING_NVTX) {
 		nvtx_rows_put(w, thread_track(w, thread), thread->tid, r, tail);
 		return;
 	}
 	e.end_ns = r->end ? tick_to_ns(r->end) : e.begin_ns;
-	if (writer_is_last(w) && e.begin_ns < writer_window_begin(w)) {
-		e.begin_ns = writer_window_begin(w);
-		e.flags |= EVENT_BEGAN_EARLIER;
-	}
+	probe_clip(w, &e);
 	if (e.end_ns < e.begin_ns)
 		e.end_ns = e.begin_ns;
 	if (r->kind == KIND_COUNTER)

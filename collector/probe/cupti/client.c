@@ -8,6 +8,7 @@
 #include "collector/probe/cupti/strings.h"
 #include "collector/probe/cupti/layout.h"
 #include "collector/probe/cupti/pool.h"
+#include "collector/probe/cupti/process.h"
 #include "collector/probe/cupti/rows.h"
 #include "collector/probe/cupti/messages.h"
 #include "collector/session/clock.h"
@@ -18,12 +19,15 @@
 
 #define MS UINT64_C(1000000)
 enum {
-	STEP_MS = 5,           /* between two looks at what is still out */
-	STRANGE_NS = 10000000, /* CUPTI's clock against CLOCK_REALTIME */
-	LOW_PERCENT = 25,      /* of buffers that wait for the writer: it is waked */
+	STEP_MS = 5,        /* between two looks at what is still out */
+	PAUSE_MAX_MS = 100, /* the longest pause of these, which grow */
+	LOW_PERCENT = 25,   /* of buffers that wait for the writer: it is waked */
 	FREE = 0,
 	TAKEN = 1,
 };
+
+#define BEHIND_TOLD_NS (100 * MS)   /* what is shorter is the flush itself */
+#define BEHIND_MAX_NS  (30000 * MS) /* that a GPU may be behind the program and be waited for */
 
 struct cupti_client cupti_client;
 static _Atomic int turn;
@@ -32,6 +36,8 @@ static _Atomic unsigned report_version;
 static _Atomic uint64_t lost_in_spares, foreign_buffers;
 static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
+static bool behind; /* stop was asked for, and is not over */
+static uint64_t stopped_ns, flush_ns, pause_ns;
 static bool can_ask_kinds, graph_level, finalizes;
 static _Atomic(void (*)(void)) wake_function;
 static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
@@ -76,12 +82,12 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 
 /*
  * A buffer of another tool that arrives in our callback holds records of this process: copy them.
+ * The tool may read them later, so nothing in its buffer changes.
  */
 static void take_foreign(uint8_t *buffer, size_t valid)
 {
 	const struct cupti_lib *lib = &cupti_client.lib;
 	uint64_t records, now_ns = tick_clock_ns(CLOCK_MONOTONIC);
-	unsigned marks = cupti_names_keep(lib, buffer, valid, &records);
 	uint8_t *ours, *record = NULL, *end;
 	uint32_t index;
 	size_t size;
@@ -98,15 +104,17 @@ static void take_foreign(uint8_t *buffer, size_t valid)
 			end = record + lib->sizes[kind];
 		}
 		memcpy(ours, buffer, (size_t)(end - buffer));
-		pool_complete(index, (size_t)(end - buffer), now_ns, marks);
+		cupti_names_leave(lib, ours, (size_t)(end - buffer));
+		pool_complete(index, (size_t)(end - buffer), now_ns,
+			      cupti_names_keep(lib, ours, (size_t)(end - buffer), &records));
 		if (end == buffer)
 			return;
 		valid -= (size_t)(end - buffer);
 		buffer = end;
 		record = NULL;
 	}
-	atomic_fetch_add_explicit(&lost_in_spares, cupti_names_drop(lib, buffer, valid),
-				  memory_order_relaxed);
+	for (record = NULL; lib->next_record(buffer, valid, &record) == CUPTI_OK;)
+		atomic_fetch_add_explicit(&lost_in_spares, 1, memory_order_relaxed);
 }
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
@@ -290,35 +298,29 @@ static void start(const struct config *c)
 
 	if (mine)
 		cupti_client.lib.unsubscribe(mine);
-	if (!take_subscriber())
+	if (!subscriber && !take_subscriber())
 		return;
-	const struct cupti_lib *lib = &cupti_client.lib;
-	uint8_t yes = 1;
-	size_t size = sizeof(yes);
-
-	/* our buffers are zeroed; where the attribute is refused, CUPTI zeroes them again */
-	if (lib->set_attribute)
-		lib->set_attribute(CUPTI_ATTRIBUTE_ZEROED, &size, &yes);
-	cupti_client.report.no_thread_ids =
-		!lib->thread_id_type || lib->thread_id_type(CUPTI_THREAD_ID_SYSTEM) != CUPTI_OK;
+	behind = false;
+	t->report.no_thread_ids = !cupti_process_set(&t->lib);
 	/* at each window: a tool that came meanwhile may have put its own there */
 	int result = t->lib.register_callbacks(request, complete);
 	if (result != CUPTI_OK) {
 		note_problem(result);
 		release_subscriber();
+		cupti_process_reset(&cupti_client.lib);
 		return;
 	}
-	cupti_clock_note(true);
+	t->report.clock_is_strange |= !cupti_process_set_clock(&t->lib);
 	if (!choose_kinds(c)) {
 		cupti_kinds_disable(&t->lib, &t->kinds);
 		note_problem(t->kinds.refusal);
 		release_subscriber();
+		cupti_process_reset(&cupti_client.lib);
 		return;
 	}
 	t->report.problem[0] = '\0';
 	if (t->kinds.asked[CUPTI_KERNEL] && !t->kinds.on[CUPTI_KERNEL])
 		note_problem(t->kinds.results[CUPTI_KERNEL]); /* the rest is recorded */
-	t->report.clock_is_strange |= cupti_clock_off_ns() > STRANGE_NS;
 	t->report.starts++;
 	t->on_ns = tick_clock_ns(CLOCK_MONOTONIC);
 	atomic_store(&ever_on, true);
@@ -431,26 +433,98 @@ static void detach(void)
 	cupti_client.lib.enable_domain(1, mine, CUPTI_DRIVER);
 }
 
-void cupti_client_stop(uint64_t deadline_ns)
+/* Of a window whose buffers have come back, or are not waited for any longer. */
+static void end_window(void)
+{
+	struct cupti_report *report = &cupti_client.report;
+	uint64_t took_ns = tick_clock_ns(CLOCK_MONOTONIC) - stopped_ns;
+
+	if (took_ns > BEHIND_TOLD_NS && took_ns > report->behind_ns)
+		report->behind_ns = took_ns;
+	ask_dropped();
+	written_off += still_out();
+	report->never_came = written_off;
+	report->foreign = atomic_load(&foreign_buffers);
+	cupti_process_reset(&cupti_client.lib);
+	detach();
+	behind = false;
+	atomic_fetch_add(&report_version, 1);
+}
+
+static void disable(void)
 {
 	struct cupti_client *t = &cupti_client;
 
-	if (!atomic_load(&on) || !wait_for_turn(deadline_ns))
-		return;
 	if (can_ask_kinds)
 		t->report.gone += cupti_kinds_gone(&t->lib, &t->kinds);
 	cupti_clock_note(true);
-	t->report.clock_is_strange |= cupti_clock_off_ns() > STRANGE_NS;
+	t->report.clock_is_strange |= cupti_clock_is_strange();
 	cupti_kinds_disable(&t->lib, &t->kinds);
-	flush_to_the_end(deadline_ns);
-	ask_dropped();
-	written_off += still_out();
-	t->report.never_came = written_off;
-	t->report.foreign = atomic_load(&foreign_buffers);
-	detach();
 	atomic_store(&on, false);
+	stopped_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	flush_ns = 0;
+	pause_ns = STEP_MS * MS;
+}
+
+void cupti_client_stop(uint64_t deadline_ns)
+{
+	if (!atomic_load(&on) && !behind)
+		return;
+	behind = true; /* also while another thread has the turn */
+	if (!wait_for_turn(deadline_ns))
+		return;
+	if (atomic_load(&on))
+		disable();
+	if (deadline_ns)
+		flush_to_the_end(deadline_ns);
+	else if (pool_requested())
+		cupti_client.lib.flush_all(0);
+	if (deadline_ns || !still_out())
+		end_window();
+	end_turn();
+}
+
+bool cupti_client_is_behind(void)
+{
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+
+	if (atomic_load(&dead) || !behind)
+		return false;
+	if (atomic_load(&on)) {
+		cupti_client_stop(0);
+		return behind;
+	}
+	if (now_ns < flush_ns || !take_turn())
+		return true;
+	cupti_client.lib.flush_all(0);
+	pause_ns = pause_ns * 2 < PAUSE_MAX_MS * MS ? pause_ns * 2 : PAUSE_MAX_MS * MS;
+	flush_ns = now_ns + pause_ns;
+	cupti_client.report.left_behind |= still_out() && now_ns - stopped_ns > BEHIND_MAX_NS;
+	if (!still_out() || now_ns - stopped_ns > BEHIND_MAX_NS)
+		end_window();
+	end_turn();
+	return behind;
+}
+
+void cupti_client_repair(void)
+{
+	struct cupti_client *t = &cupti_client;
+
+	if (!atomic_load(&on) || !take_turn())
+		return;
+	if (can_ask_kinds)
+		t->report.gone += cupti_kinds_gone(&t->lib, &t->kinds);
+	t->lib.register_callbacks(request, complete);
+	t->report.clock_is_strange |= !cupti_process_set_clock(&t->lib);
+	cupti_kinds_enable_again(&t->lib, &t->kinds);
 	atomic_fetch_add(&report_version, 1);
 	end_turn();
+}
+
+void cupti_client_note_taken(uint64_t ns)
+{
+	cupti_client.report.taken_ns += ns;
+	atomic_fetch_add(&report_version, 1);
 }
 
 uint64_t cupti_client_take_dropped(void)
@@ -480,6 +554,7 @@ void cupti_client_forked(void)
 		atomic_store(&dead, true);
 	atomic_store(&turn, FREE);
 	atomic_store(&on, false);
+	behind = false;
 	atomic_store(&wake_function, NULL);
 	atomic_store(&leaving, NULL);
 	subscriber = NULL;

@@ -3,12 +3,14 @@
  * client.h - this library as a client of CUPTI: load, start, flush, stop, and both callbacks.
  *
  *	start   subscribe, set attributes, register the callbacks, enable kinds
- *	stop    disable kinds, flush what is complete, wait, flush by force, ask what was dropped
+ *	stop    disable kinds, flush what is complete, ask what was dropped
+ *	behind  the GPU has work of the window to do: flush what is complete, until nothing is left
+ *	last    at the exit: wait a little, then flush by force, without times
  *
  * Two threads may call: the writer, and the program's own in cuInit(), where an open window must
- * begin before the first work.  A thread takes the turn before it calls CUPTI, and only stop waits
- * for it.  No lock is held over a call of CUPTI.  `report` collects what users should know; probe.c
- * puts it into the log.
+ * begin before the first work.  A thread takes the turn before it calls CUPTI, and only the last
+ * stop waits for it.  No lock is held over a call of CUPTI.  `report` collects what users should
+ *know; probe.c puts it into the log.
  */
 #ifndef COLLECTOR_PROBE_CUPTI_CLIENT_H
 #define COLLECTOR_PROBE_CUPTI_CLIENT_H
@@ -27,7 +29,9 @@ struct cupti_report {      /* what people should know; grows, under the turn or 
 	unsigned gone;       /* kinds that others switched off */
 	uint64_t never_came; /* buffers */
 	uint64_t foreign;    /* buffers that another tool had allocated */
-	uint64_t silent_s;   /* seconds with steps and without records, after there were some */
+	uint64_t taken_ns;   /* how long nothing was recorded until the kinds were enabled again */
+	uint64_t behind_ns;  /* the longest that the GPU had still to do at a window's end */
+	bool left_behind;    /* it had more to do than we waited for */
 };
 struct cupti_client {
 	struct cupti_lib lib;
@@ -52,8 +56,24 @@ bool cupti_client_was_on(void);
 unsigned cupti_client_report_version(void);
 /* Writer only: all buffers whose work is over come back. */
 void cupti_client_flush(void);
-/* Writer only.  `deadline_ns` and the times inside are CLOCK_MONOTONIC. */
+/*
+ * Writer only.  `deadline_ns` is CLOCK_MONOTONIC: what has not come back then is taken by force, as
+ * the process ends.  0: nothing is waited for, nothing forced, and cupti_client_is_behind() asked.
+ */
 void cupti_client_stop(uint64_t deadline_ns);
+/*
+ * Writer only, after a stop.  True: work of the window is still in progress on a GPU; call again.
+ * After BEHIND_MAX_NS what is left stays with CUPTI, and by its times it belongs to its window
+ * whenever it comes.
+ */
+bool cupti_client_is_behind(void);
+/*
+ * Writer only.  Registers our callbacks and enables our kinds again, which changes nothing unless
+ * another tool has put its own in their place.
+ */
+void cupti_client_repair(void);
+/* So long there was nothing, until cupti_client_repair(). */
+void cupti_client_note_taken(uint64_t ns);
 /* Since the last call: records that CUPTI dropped, records that found no buffer. */
 uint64_t cupti_client_take_dropped(void);
 uint64_t cupti_client_take_refused(void);

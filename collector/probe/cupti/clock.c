@@ -9,6 +9,7 @@
 #define MS UINT64_C(1000000)
 enum { EPOCHS = 256, TRIES = 4 };
 #define PERIOD_NS (50 * MS)
+#define REAL_NS   (10 * MS)
 #define SAME_NS   UINT64_C(2000) /* closer is noise of the measurement */
 #define EARLY_NS  (3600000 * MS) /* work that was running before the first measurement */
 #define LATE_NS   (5000 * MS)    /* beyond the last */
@@ -16,12 +17,13 @@ enum { EPOCHS = 256, TRIES = 4 };
 struct epoch {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC of its first and last note */
 	uint64_t distance;       /* CUPTI's minus CLOCK_MONOTONIC, modulo 2^64 */
+	bool is_real;            /* it is CLOCK_REALTIME, as CUPTI documents */
 };
 static struct {
 	int (*timestamp)(uint64_t *ns);
 	struct epoch epochs[EPOCHS];
 	uint64_t count; /* ever */
-	uint64_t noted_ns, off_ns;
+	uint64_t noted_ns, off_ns, last_off_ns;
 } clock_state;
 
 static uint64_t far(uint64_t a, uint64_t b)
@@ -76,6 +78,7 @@ void cupti_clock_note(bool now)
 		out->distance = cupti - out->monotonic_ns;
 		out->off_ns = far(cupti, real);
 	}
+	clock_state.last_off_ns = r.off_ns;
 	if (r.off_ns > clock_state.off_ns)
 		clock_state.off_ns = r.off_ns;
 	if (clock_state.count && far(r.distance, last->distance) <= SAME_NS + r.width_ns) {
@@ -83,7 +86,7 @@ void cupti_clock_note(bool now)
 		return;
 	}
 	clock_state.epochs[clock_state.count++ % EPOCHS] =
-		(struct epoch){ r.monotonic_ns, r.monotonic_ns, r.distance };
+		(struct epoch){ r.monotonic_ns, r.monotonic_ns, r.distance, r.off_ns < REAL_NS };
 }
 
 /* Epoch number `i` in CUPTI's times, extended by the gaps to its neighbours. */
@@ -113,6 +116,14 @@ static void keep(struct cupti_epoch *epoch, struct cupti_epoch range, uint64_t l
 		*epoch = (struct cupti_epoch){ .first = UINT64_MAX, .last = UINT64_MAX };
 }
 
+/* A foreign clock of one measurement may be of another rate. */
+static bool is_confirmed(uint64_t i)
+{
+	const struct epoch *e = &clock_state.epochs[i % EPOCHS];
+
+	return e->to_ns > e->from_ns || e->is_real;
+}
+
 uint64_t cupti_clock_convert_slow(uint64_t cupti_ns, uint64_t before_ns, struct cupti_epoch *epoch)
 {
 	uint64_t least = clock_state.count > EPOCHS ? clock_state.count - EPOCHS + 1 : 0;
@@ -120,7 +131,7 @@ uint64_t cupti_clock_convert_slow(uint64_t cupti_ns, uint64_t before_ns, struct 
 	for (uint64_t i = clock_state.count; i-- > least;) {
 		struct cupti_epoch range = epoch_range(i);
 
-		if (cupti_ns - range.first > range.last - range.first)
+		if (cupti_ns - range.first > range.last - range.first || !is_confirmed(i))
 			continue;
 		if (i > least && cupti_ns + (uint64_t)range.add > before_ns + tick_base_ns())
 			continue;
@@ -139,4 +150,14 @@ uint64_t cupti_clock_steps(void)
 uint64_t cupti_clock_off_ns(void)
 {
 	return clock_state.off_ns;
+}
+
+bool cupti_clock_is_strange(void)
+{
+	return clock_state.last_off_ns > REAL_NS;
+}
+
+bool cupti_clock_is_steady(void)
+{
+	return clock_state.count && is_confirmed(clock_state.count - 1);
 }

@@ -5,8 +5,10 @@
  * CUPTI's clock is CLOCK_REALTIME: it steps when that does, and another tool of the process may
  * have replaced it.  Several times a second the writer measures its distance from CLOCK_MONOTONIC.
  * As long as that distance does not change, it is one clock epoch, and times are moved by that
- * distance. A step begins another epoch.  A time that lies in two epochs (the clock was set back)
- * belongs to the latest one that had begun when its buffer was completed.
+ * distance. A step begins another epoch.  A clock of another rate has a new distance each time it
+ * is read: an epoch that no second measurement confirms holds for no time, so these are refused.  A
+ * time that lies in two epochs (the clock was set back) belongs to the latest one that had begun
+ * when its buffer was completed.
  *
  * State is static; writer thread only.
  */
@@ -45,5 +47,8 @@ static inline uint64_t cupti_clock_convert(uint64_t cupti_ns, uint64_t before_ns
 /* Steps of CUPTI's clock since open, and its largest distance from CLOCK_REALTIME, in ns. */
 uint64_t cupti_clock_steps(void);
 uint64_t cupti_clock_off_ns(void);
+/* Whether the last measurement was no time of day; whether it confirmed the one before. */
+bool cupti_clock_is_strange(void);
+bool cupti_clock_is_steady(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "collector/store/writer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static uint32_t name_of(struct writer *w, const char *text)
 {
@@ -25,8 +26,14 @@ static enum cupti_domain domain_of(const struct cupti_layout *p)
 
 bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record)
 {
-	return p->record->kind == KIND_API &&
-	       cupti_call_is_noise(domain_of(p), get_u32(record + 4));
+	enum { NOT_READY = 600 }; /* of a query, which is no wait */
+
+	if (p->record->kind == KIND_API)
+		return cupti_call_is_noise(domain_of(p), get_u32(record + 4));
+	for (unsigned i = 0; p->record->kind == KIND_SYNC && i < p->const_count; i++)
+		if (!strcmp(p->const_fields[i]->name, "result"))
+			return get_u32(record + p->const_fields[i]->offset) == NOT_READY;
+	return false;
 }
 
 /* Names that neither CUPTI nor the kind gives; of unknown numbers the first of its list. */
@@ -152,6 +159,14 @@ static uint32_t stream_track(struct writer *w, uint32_t device, uint32_t context
 	return id;
 }
 
+/* Before CUDA 12.4 overhead bears the low half of what pthread_self() says. */
+static bool has_thread_ids;
+
+void cupti_desc_open(uint32_t api_version)
+{
+	has_thread_ids = api_version >= 22;
+}
+
 static uint32_t desc_track(struct writer *w, const struct cupti_layout *p, const uint8_t *record)
 {
 	uint32_t device = (uint32_t)read_number(record, &p->device);
@@ -166,9 +181,9 @@ static uint32_t desc_track(struct writer *w, const struct cupti_layout *p, const
 		enum { PROCESS = 1, THREAD = 2, DEVICE = 3, CONTEXT = 4, STREAM = 5 };
 		uint32_t kind = get_u32(record + 8), first = get_u32(record + 12);
 
-		if (kind == THREAD)
+		if (kind == THREAD && has_thread_ids)
 			return probe_thread_track(w, get_u32(record + 16), NULL);
-		if (kind == PROCESS || kind < DEVICE || kind > STREAM)
+		if (kind == PROCESS || kind == THREAD || kind < DEVICE || kind > STREAM)
 			return probe_thread_track(w, first, NULL);
 		return stream_track(w, first, kind >= CONTEXT ? get_u32(record + 16) : NO_ID,
 				    kind == STREAM ? get_u32(record + 20) : 0);

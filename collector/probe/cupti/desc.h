@@ -12,12 +12,14 @@
 
 struct writer;
 
+/* Of the library: cuptiGetVersion(). */
+void cupti_desc_open(uint32_t api_version);
 /* Needs an open log.  0: a ceiling is reached.  *track gets the descriptor's track. */
 uint32_t cupti_desc_make(struct writer *w, const struct cupti_layout *p, const uint8_t *record,
 			 uint32_t *track);
 /* Streams that the program gave a name meanwhile. */
 void cupti_desc_name_streams(struct writer *w);
-/* A call that the table of cupti/calls.h leaves out. */
+/* A call that the table of cupti/calls.h leaves out, or a query that was not answered yet. */
 bool cupti_desc_is_noise(const struct cupti_layout *p, const uint8_t *record);
 
 #endif

@@ -64,6 +64,18 @@ static int enable(const struct cupti_lib *lib, int kind, bool dump)
 	return result == CUPTI_OK ? result : lib->enable(kind);
 }
 
+/* Leaves out of the kinds what is noise; Enable takes that back. */
+static void restrict_kinds(const struct cupti_lib *lib, const struct cupti_kinds *k)
+{
+	if (k->on[5])
+		cupti_calls_mute(lib, CUPTI_RUNTIME);
+	if (k->on[4])
+		cupti_calls_mute(lib, CUPTI_DRIVER);
+	/* else each query of an event that has not come is a record */
+	if (k->on[38] && lib->all_sync_records)
+		lib->all_sync_records(0);
+}
+
 bool cupti_kinds_any(const struct cupti_choice *choice)
 {
 	for (size_t i = TABLES; i < TABLE; i++)
@@ -95,10 +107,15 @@ void cupti_kinds_enable(const struct cupti_lib *lib, const struct cupti_choice *
 		}
 	if (out->work_on || (out->on_count > TABLES && !out->work_asked))
 		out->refusal = CUPTI_OK;
-	if (out->on[5])
-		cupti_calls_mute(lib, CUPTI_RUNTIME);
-	if (out->on[4])
-		cupti_calls_mute(lib, CUPTI_DRIVER);
+	restrict_kinds(lib, out);
+}
+
+void cupti_kinds_enable_again(const struct cupti_lib *lib, const struct cupti_kinds *k)
+{
+	for (size_t i = 0; i < TABLE; i++)
+		if (k->on[table[i].kind])
+			lib->enable(table[i].kind);
+	restrict_kinds(lib, k);
 }
 
 /* Work first, so that what is launched meanwhile has its call, or neither. */

@@ -29,6 +29,8 @@ struct cupti_kinds {
 bool cupti_kinds_any(const struct cupti_choice *choice);
 void cupti_kinds_enable(const struct cupti_lib *lib, const struct cupti_choice *choice,
 			struct cupti_kinds *out);
+/* Those that are on, whatever another tool has done to them meanwhile. */
+void cupti_kinds_enable_again(const struct cupti_lib *lib, const struct cupti_kinds *k);
 /* Disables the kinds that are on; the struct is not changed. */
 void cupti_kinds_disable(const struct cupti_lib *lib, const struct cupti_kinds *k);
 /* The number of our kinds that another tool has switched off; 0 where the library cannot say. */

@@ -44,6 +44,8 @@ enum {
 /* Of CUPTI's numbers only those that are handled by name. */
 enum cupti_kind {
 	CUPTI_KERNEL_SERIAL = 3,
+	CUPTI_DRIVER_CALL = 4,
+	CUPTI_RUNTIME_CALL = 5,
 	CUPTI_DEVICE = 8,
 	CUPTI_CONTEXT = 9,
 	CUPTI_KERNEL = 10,
@@ -55,6 +57,7 @@ enum cupti_kind {
 	CUPTI_GRAPH_TRACE = 51,
 };
 
+enum { API_CORRELATION = 32 }; /* where a call has it */
 struct cupti_family;
 /* Of a number that is not there the mask is 0. */
 struct cupti_number {

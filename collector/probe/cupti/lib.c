@@ -61,7 +61,7 @@ static void *driver_symbol(const char *name)
 	return symbol;
 }
 
-static unsigned driver_major(void)
+unsigned cuda_driver_version(void)
 {
 	int (*get_version)(int *);
 	void *symbol = driver_symbol("cuDriverGetVersion");
@@ -70,7 +70,7 @@ static unsigned driver_major(void)
 	memcpy(&get_version, &symbol, sizeof(get_version));
 	if (!get_version || get_version(&version) != 0)
 		return 0;
-	return (unsigned)version / 1000;
+	return (unsigned)version;
 }
 
 bool cuda_is_initialized(void)
@@ -173,7 +173,8 @@ static enum status find(struct cupti_lib *lib, const char *asked, struct error *
 		return ST_OK;
 	if (fitting && (take_beside(lib, &runtime, fitting) || take_major(lib, fitting, 0)))
 		return ST_OK;
-	driver = driver_major(); /* one that is newer than the driver would not work */
+	driver =
+		cuda_driver_version() / 1000; /* one that is newer than the driver would not work */
 	if (take_any(lib, driver ? driver : NEWEST_MAJOR))
 		return ST_OK;
 	return fail(err, ST_ABSENT, NOWHERE,

@@ -68,7 +68,12 @@ struct cupti_subscriber_params {
 	  (void *context, uint32_t stream, size_t *count))                                         \
 	X(timestamp, "cuptiGetTimestamp", (uint64_t * ns))                                         \
 	X(set_attribute, "cuptiActivitySetAttribute", (int attribute, size_t *size, void *value))  \
+	X(get_attribute, "cuptiActivityGetAttribute", (int attribute, size_t *size, void *value))  \
 	X(thread_id_type, "cuptiSetThreadIdType", (int type))                                      \
+	X(get_thread_id_type, "cuptiGetThreadIdType", (int *type))                                 \
+	X(register_timestamp, "cuptiActivityRegisterTimestampCallback",                            \
+	  (uint64_t(*timestamp)(void)))                                                            \
+	X(all_sync_records, "cuptiActivityEnableAllSyncRecords", (uint8_t on))                     \
 	X(callback_name, "cuptiGetCallbackName",                                                   \
 	  (int domain, uint32_t cbid, const char **name))                                          \
 	X(result_text, "cuptiGetResultString", (int result, const char **text))                    \
@@ -115,6 +120,8 @@ void cupti_version_text(uint32_t api_version, char out[16]);
 /* libcuda.so.1 is loaded, and cuInit() was called in this process: asks the driver, no side effect.
  */
 bool cuda_is_initialized(void);
+/* 12040 of CUDA 12.4: what the driver can do at most; 0: none is loaded. */
+unsigned cuda_driver_version(void);
 /* The calling thread's; NULL: there is none. */
 void *cuda_current_context(void);
 

@@ -2,6 +2,7 @@
 #include "collector/probe/cupti/messages.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct {
 	int result;
@@ -15,7 +16,7 @@ static const struct {
 	{ 35, "the driver lets only administrators trace: load the nvidia module with "
 	      "NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN" },
 	{ 36, "an older profiling interface is in use in this process: do without that tool" },
-	{ 38, "an older profiling interface is in use in this process: do without that tool" },
+	{ 38, "this CUPTI does not have the older profiling interface any more" },
 	{ 39, "another tool traces this process (torch.profiler, Nsight, a debugger): end it, or "
 	      "record "
 	      "without it" },
@@ -31,8 +32,21 @@ static const struct {
 
 const char *cupti_result_message(const struct cupti_lib *lib, int result, char space[160])
 {
+	unsigned driver = cuda_driver_version();
 	const char *name = NULL;
+	char version[16];
 
+	cupti_version_text(lib->api_version, version);
+	/* "535" with a wheel of 12.8: nvidia-smi works, and CUPTI does not */
+	if ((result == CUPTI_NOT_INITIALIZED || result == CUPTI_UNKNOWN) && driver &&
+	    driver / 1000 * 100 + driver % 1000 / 10 <
+		    (unsigned)(strtod(version, NULL) * 100 + 0.5)) {
+		snprintf(space, 160,
+			 "the driver is of CUDA %u.%u and CUPTI of CUDA %s: update the driver, or "
+			 "use an older nvidia-cuda-cupti",
+			 driver / 1000, driver % 1000 / 10, version);
+		return space;
+	}
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
 		if (results[i].result == result)
 			return results[i].text;
@@ -48,12 +62,11 @@ static const struct {
 	const char *text;
 } faults[] = {
 	{ 0, 17, 0, "CUPTI is older than CUDA 12.0: not tried" },
-	{ 22, 22, 0, "CUPTI of CUDA 12.4 Update 1 records no kernels: use that of 12.6" },
 	{ 18, 23, FAULT_GRAPHS,
 	  "CUPTI before CUDA 12.6 can crash or lose kernels of graphs that are "
 	  "recorded by node: --graphs graph" },
 	{ 24, 130001, FAULT_CLOCK,
-	  "CUPTI before CUDA 13.1 gives kernels no times when another tool has "
+	  "CUPTI before CUDA 13.1 may give kernels no times when another tool has "
 	  "set its clock" },
 	{ 130000, 130000, 0, "CUPTI of CUDA 13.0.0 can hang or crash: use that of 13.0 Update 1" },
 	{ 18, 130100, FAULT_GRAPHS | FAULT_SECOND_WINDOW,

@@ -33,6 +33,9 @@ enum {
 	REQUEST_COST_NS = 100, /* of pool_request() on a program's thread, about */
 	TEXT_MAX = 16 * 1024,
 	LATE_MS = 1,
+	QUIET_S = 3,      /* without any buffer, until our callbacks are registered again */
+	QUIET_MAX_S = 48, /* it doubles each time, as a program may have nothing to do */
+	RETRY_MS = 5000,  /* until another tool is asked again to let go of CUPTI */
 };
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -42,16 +45,18 @@ static struct {
 	_Atomic bool wanted;             /* a window is open, or warms up */
 	_Atomic bool injected;           /* by cuInit() of this process */
 	_Atomic(struct writer *) writer; /* to be waked */
-	bool is_child; /* of a fork: its CUDA is alive only if that was called here */
-	bool gave_up;  /* until the next window */
+	bool is_child;              /* of a fork: its CUDA is alive only if that was called here */
+	uint64_t gave_up_ns;        /* when CUPTI refused; 0: it did not */
+	uint64_t at_cuda_begins_ns; /* cupti_client.on_ns of a start within cuInit() */
 	_Atomic unsigned exit_hooks;
 	bool was_alive;   /* CUDA was initialized when the window or its warmup began */
 	uint64_t late_ns; /* the latest that it was */
 	uint64_t flushed_ns, requests;
 	unsigned reported_version; /* version of the client's report that the log has */
 	uint64_t log;              /* the log that has it */
-	/* A second with steps and without buffers, after there were some. */
-	uint64_t completed, steps, lost;
+	uint64_t moved;            /* buffers requested and completed, at the last look */
+	uint64_t moved_ns, quiet_s, patience_s, steps;
+	uint64_t lost;
 } state;
 
 /* ---- coming to life ---- */
@@ -89,8 +94,8 @@ int InitializeInjection(void)
 	if (!atomic_load(&session_word) || !wants_cupti(c))
 		return 1;
 	/* a window that is open begins before the first work, on the thread that CUDA waits for */
-	if (session_is_active())
-		cupti_client_start(c);
+	if (session_is_active() && cupti_client_start(c))
+		state.at_cuda_begins_ns = cupti_client.on_ns;
 	else
 		cupti_client_load(c);
 	hook_exit(0);
@@ -100,14 +105,19 @@ int InitializeInjection(void)
 
 static void try_start(void)
 {
-	if (state.gave_up || cupti_client_is_on() || cupti_client_is_dead())
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+
+	if (cupti_client_is_on() || cupti_client_is_dead())
+		return;
+	if (state.gave_up_ns &&
+	    (!cupti_client.is_loaded || now_ns - state.gave_up_ns < RETRY_MS * MS))
 		return;
 	if (state.is_child && !atomic_load(&state.injected))
 		return;
 	if (!cuda_is_initialized())
 		return;
 	if (cupti_client_start(state.config))
-		state.gave_up = !cupti_client_is_on();
+		state.gave_up_ns = cupti_client_is_on() ? 0 : now_ns;
 	hook_exit(0);
 }
 
@@ -129,7 +139,10 @@ static enum status cupti_open(const struct config *config, struct error *err)
 
 static enum status cupti_begin(uint64_t now_ns, struct error *err)
 {
-	state.gave_up = false;
+	state.gave_up_ns = 0;
+	state.quiet_s = 0;
+	state.patience_s = QUIET_S;
+	state.late_ns = 0;
 	atomic_store(&state.wanted, true);
 	state.was_alive = cuda_is_initialized();
 	try_start();
@@ -141,7 +154,7 @@ static void cupti_end(uint64_t now_ns, uint64_t deadline_ns)
 	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
 	atomic_store(&state.wanted, false);
-	cupti_client_stop(tick_clock_ns(CLOCK_MONOTONIC) + left_ns);
+	cupti_client_stop(deadline_ns ? tick_clock_ns(CLOCK_MONOTONIC) + left_ns : 0);
 }
 
 /* ---- telling ---- */
@@ -169,9 +182,9 @@ static void set_attribute(struct writer *w, const char *key, struct buf *b, bool
 static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t late)
 {
 	if (late)
-		add_sentence(b,
-			     "recording of the GPU began %.1f ms after the window: a warm-up helps",
-			     (double)late / 1e6);
+		add_sentence(b, "recording of the GPU began %.1f ms after the window: %s",
+			     (double)late / 1e6,
+			     t->refused ? "another tool recorded before" : "a warm-up helps");
 	if (t->foreign)
 		add_sentence(b,
 			     "%llu buffers of another tool came here: its own records are missing "
@@ -184,15 +197,17 @@ static void put_doubts(struct buf *b, const struct cupti_report *t, uint64_t lat
 			     (unsigned long long)t->never_came);
 	if (t->gone)
 		add_sentence(b, "another tool switched off %u kinds of records", t->gone);
-	if (t->silent_s)
+	if (t->taken_ns)
 		add_sentence(b,
-			     "%llu s with steps but without records: another tool may have taken "
-			     "over",
-			     (unsigned long long)t->silent_s);
+			     "nothing was recorded for %.1f s with steps, until recording was "
+			     "enabled again: another tool may have switched it off",
+			     (double)t->taken_ns / 1e9);
+	if (t->left_behind)
+		add_sentence(b, "the GPU had work of a window to do longer than was waited for");
 	if (t->clock_is_strange)
 		add_sentence(b,
-			     "CUPTI's clock was %.3f s off: another tool set it; times of work may "
-			     "be wrong",
+			     "CUPTI's clock was %.3f s off: another tool set it; work of that "
+			     "time has no times where it ran at another rate",
 			     (double)cupti_clock_off_ns() / 1e9);
 	if (t->no_thread_ids)
 		add_sentence(b, "threads of calls are told by other numbers than the kernel's");
@@ -203,6 +218,8 @@ static uint64_t late_ns(const struct writer *w)
 {
 	uint64_t begin_ns = writer_window_begin(w), on_ns = cupti_client.on_ns + tick_base_ns();
 
+	if (cupti_client.on_ns == state.at_cuda_begins_ns)
+		return 0; /* there was no work before */
 	if (begin_ns && state.was_alive && on_ns > begin_ns + LATE_MS * MS)
 		state.late_ns = on_ns - begin_ns > state.late_ns ? on_ns - begin_ns : state.late_ns;
 	return state.late_ns;
@@ -252,6 +269,10 @@ static void set_attributes(struct writer *w)
 				     false);
 		put_doubts(&b, &t->report, late_ns(w));
 		set_attribute(w, "cupti_doubts", &b, false);
+		if (t->report.behind_ns)
+			buf_putf(&b, "the GPU was %.1f s behind when a window ended",
+				 (double)t->report.behind_ns / 1e9);
+		set_attribute(w, "cupti_behind", &b, false);
 	}
 	writer_set_attribute(w, "cupti_problem", t->report.problem, false);
 	buf_release(&b);
@@ -268,6 +289,33 @@ static uint64_t steps_so_far(void)
 	return sum;
 }
 
+/*
+ * Another tool may put its callbacks in the place of ours, or disable our kinds.  Before CUDA 13.2
+ * CUPTI does not tell; what shows is that no buffer comes or goes.  That is normal, too, while a
+ * GPU is behind, because a flush leaves a buffer in which one record is incomplete.  So all is
+ * enabled again, and only records can tell later whether something was missed.
+ */
+static void look_for_others(void)
+{
+	uint64_t now_ns = tick_to_ns(tick_now()), moved = pool_completed() + pool_requested();
+	uint64_t steps = steps_so_far();
+
+	if (moved != state.moved || !state.moved_ns) {
+		state.quiet_s = 0;
+		state.patience_s = QUIET_S;
+		state.moved_ns = now_ns;
+		state.steps = steps;
+	} else if (++state.quiet_s >= state.patience_s) {
+		cupti_client_repair();
+		if (steps > state.steps + 1)
+			cupti_rows_watch(state.moved_ns, now_ns);
+		state.quiet_s = 0;
+		state.patience_s =
+			state.patience_s < QUIET_MAX_S ? 2 * state.patience_s : QUIET_MAX_S;
+	}
+	state.moved = moved;
+}
+
 static void flush_sometimes(void)
 {
 	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
@@ -276,13 +324,7 @@ static void flush_sometimes(void)
 		return;
 	if (state.flushed_ns) {
 		cupti_client_flush();
-		/* With a flush each second any work brings a buffer each second. */
-		uint64_t completed = pool_completed(), steps = steps_so_far();
-
-		if (state.completed && completed == state.completed && steps != state.steps)
-			cupti_client.report.silent_s++;
-		state.completed = completed;
-		state.steps = steps;
+		look_for_others();
 	}
 	state.flushed_ns = now_ns;
 }
@@ -343,6 +385,9 @@ static unsigned cupti_drain(struct writer *w, uint64_t now_ns)
 		put_buffers(w);
 		cupti_desc_name_streams(w);
 		hand_over(w);
+		uint64_t missed_ns = atomic_load(&state.wanted) ? 0 : cupti_rows_missed();
+		if (missed_ns)
+			cupti_client_note_taken(missed_ns);
 	}
 	set_attributes(w);
 	return pool_fullness();
@@ -392,13 +437,14 @@ static void cupti_close_window(struct writer *w, uint64_t window)
 	if (state.config->graphs_level == GRAPHS_AUTO && state.lost)
 		cupti_client_graph_level();
 	state.lost = 0;
-	state.completed = 0;
+	state.moved_ns = 0;
 	state.flushed_ns = 0;
 }
 
 static void cupti_close(struct writer *w, uint64_t deadline_ns)
 {
 	cupti_client_on_low_buffers(NULL);
+	cupti_client_stop(tick_clock_ns(CLOCK_MONOTONIC) + (deadline_ns - tick_to_ns(tick_now())));
 	if (cupti_client_was_on() && !cupti_client_is_dead() && writer_has_log(w)) {
 		put_buffers(w);
 		hand_over(w);
@@ -420,7 +466,7 @@ static void cupti_forked(void)
 	atomic_store(&state.wanted, false);
 	atomic_store(&state.writer, NULL);
 	state.is_child = true;
-	state.gave_up = false;
+	state.gave_up_ns = 0;
 	state.reported_version = cupti_client_report_version();
 }
 
@@ -471,6 +517,7 @@ const struct probe_type probe_cupti = {
 	.open = cupti_open,
 	.begin = cupti_begin,
 	.end = cupti_end,
+	.behind = cupti_client_is_behind,
 	.drain = cupti_drain,
 	.warmup = cupti_warmup,
 	.close_window = cupti_close_window,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/cupti/rows.h"
 
+#include "collector/probe/cupti/calls.h"
 #include "collector/probe/cupti/clock.h"
 #include "collector/probe/cupti/correlation.h"
 #include "collector/probe/cupti/strings.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 
 enum {
-	CACHE_MAX = 8192,
+	CACHE_MAX =
+		65536, /* graphs and shapes that change make many; pages are touched as needed */
 	CACHE_BUCKETS = 4 * CACHE_MAX,
 };
 
@@ -46,6 +48,13 @@ static uint32_t cache_count;
 static uint32_t cache_buckets[CACHE_BUCKETS]; /* numbers of descriptors, from 1, by hash */
 static uint64_t cache_log;                    /* number of the log that they belong to */
 static struct cupti_row_counts counts;
+/* Calls of the runtime by correlation, each at its number: the newest one. */
+enum { CALLS = 32768 };
+static uint32_t runtime_calls[CALLS];
+static struct {
+	uint64_t from_ns, to_ns;
+	bool is_inside, is_after; /* a record began there */
+} watched;
 
 /* ---- descriptors ---- */
 
@@ -186,6 +195,8 @@ static void put_record(struct putting *r, const struct cupti_layout *p, const ui
 		r->lost[LOSS_CUT_OUT]++;
 		return;
 	}
+	watched.is_inside |= e.begin_ns - watched.from_ns < watched.to_ns - watched.from_ns;
+	watched.is_after |= e.begin_ns >= watched.to_ns;
 	e.track = row->track;
 	writer_put_ready(r->w, &e, row->desc);
 	r->rows++;
@@ -199,9 +210,25 @@ static void put_event_of_call(const uint8_t *record, uint64_t begin_ns, void *ar
 	put_record(arg, cupti_layout_of(f, record, 0), record, 0, begin_ns);
 }
 
+/*
+ * A call of the runtime makes calls of the driver, with one correlation for all: the outer one says
+ * what the program did.
+ */
+static bool is_covered(uint32_t kind, const uint8_t *record)
+{
+	uint32_t correlation = get_u32(record + API_CORRELATION);
+
+	return kind == CUPTI_DRIVER_CALL && correlation &&
+	       runtime_calls[correlation % CALLS] == correlation;
+}
+
 static void put_any(struct putting *r, const struct cupti_family *f, uint32_t kind,
 		    const uint8_t *record)
 {
+	if (is_covered(kind, record)) {
+		count_left_out(r, DESC_NOISE);
+		return;
+	}
 	if (f->variants & LAYOUT_EXTERNAL && r->correlations) {
 		/* Some calls have an id that was pushed, or something waits for them. */
 		const struct cupti_layout *p = f->layouts[0];
@@ -266,15 +293,26 @@ static void note_correlations(struct putting *r, const struct pool_buffer *b)
 	}
 }
 
-/* What holds tables only needs no log. */
-static bool has_events(const struct pool_buffer *b)
+/*
+ * Notes the runtime's calls, as records of a call stand behind those of calls within it.  False:
+ * the buffer holds tables only, which need no log.
+ */
+static bool note_calls(const struct pool_buffer *b)
 {
 	uint8_t *record = NULL;
+	bool has_events = false;
 
-	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK)
-		if (!is_table(get_u32(record)))
-			return true;
-	return false;
+	while (lib->next_record(b->bytes, b->valid, &record) == CUPTI_OK) {
+		uint32_t kind = get_u32(record), correlation;
+
+		has_events |= !is_table(kind);
+		if (kind != CUPTI_RUNTIME_CALL ||
+		    cupti_call_is_noise(CUPTI_RUNTIME, get_u32(record + 4)))
+			continue;
+		correlation = get_u32(record + API_CORRELATION);
+		runtime_calls[correlation % CALLS] = correlation;
+	}
+	return has_events;
 }
 
 /* Counts record kinds that we do not know.  Tables and external ids were handled before. */
@@ -324,7 +362,7 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 			     .warmup_ns = warmup_ns,
 			     .begin_ns = begin_ns };
 
-	if (!has_events(b) || !is_cache_ready(w)) {
+	if (!note_calls(b) || !is_cache_ready(w)) {
 		cupti_rows_drop(b);
 		return;
 	}
@@ -347,9 +385,25 @@ void cupti_rows_end(struct writer *w)
 	writer_lose(w, LOSS_NO_TIME, lost);
 }
 
+void cupti_rows_watch(uint64_t from_ns, uint64_t to_ns)
+{
+	watched.from_ns = from_ns;
+	watched.to_ns = to_ns;
+	watched.is_inside = watched.is_after = false;
+}
+
+uint64_t cupti_rows_missed(void)
+{
+	uint64_t ns = watched.is_inside || !watched.is_after ? 0 : watched.to_ns - watched.from_ns;
+
+	cupti_rows_watch(0, 0);
+	return ns;
+}
+
 void cupti_rows_open(const struct cupti_lib *loaded)
 {
 	lib = loaded;
+	cupti_desc_open(lib->api_version);
 	clear_cache();
 }
 

@@ -33,6 +33,12 @@ void cupti_rows_put(struct writer *w, const struct pool_buffer *b, uint64_t warm
 /* Of a buffer that belongs to no window. */
 void cupti_rows_drop(const struct pool_buffer *b);
 void cupti_rows_forget(void);
+/*
+ * Looks from now on for records that began in this span.  cupti_rows_missed() is its length if
+ * there were none but some after it, and 0 the next time.
+ */
+void cupti_rows_watch(uint64_t from_ns, uint64_t to_ns);
+uint64_t cupti_rows_missed(void);
 
 /* Since open. */
 struct cupti_row_counts {

@@ -4,6 +4,7 @@
 #include "collector/probe/cupti/layout.h"
 #include "collector/arena/texts.h"
 #include "schemas/base/hash.h"
+#include "schemas/base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,18 @@ struct cached_text {
 	uint32_t name;
 };
 
+/* Mangled names of two kernels may differ behind what the table of texts holds. */
+static uint32_t find_name(const char *text)
+{
+	size_t len = strnlen(text, NAMES_TEXT_MAX + 1);
+	char shorter[NAMES_TEXT_MAX + 1];
+
+	if (len <= NAMES_TEXT_MAX)
+		return name_find_text(text, len);
+	len = utf8_shorten(text, strlen(text), shorter, sizeof(shorter));
+	return name_find_text(shorter, len);
+}
+
 static inline uint64_t name_of(struct cached_text *cache, const char *text)
 {
 	struct cached_text *c = &cache[(uintptr_t)text * HASH_A >> (64 - CACHE_BITS)];
@@ -25,7 +38,7 @@ static inline uint64_t name_of(struct cached_text *cache, const char *text)
 	if (!text)
 		return 0;
 	if (c->text != text)
-		*c = (struct cached_text){ text, name_find(text) };
+		*c = (struct cached_text){ text, find_name(text) };
 	return c->name;
 }
 
@@ -83,21 +96,33 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
 	return even && expected == bytes + valid ? marks | MARK_EVEN : marks;
 }
 
+/* CUpti_ActivityDevice*.name, CUpti_ActivityOverhead3.overheadData; 0: there is none. */
+static uint32_t owned_at(const struct cupti_lib *lib, uint32_t kind)
+{
+	uint32_t at = kind == CUPTI_DEVICE ? 136 : kind == CUPTI_OVERHEAD ? 48 : 0;
+
+	return at && at + sizeof(uint64_t) <= lib->sizes[kind] ? at : 0;
+}
+
 void cupti_names_free(const struct cupti_lib *lib, uint32_t kind, uint8_t *record)
 {
-	static const struct {
-		uint32_t kind,
-			at; /* CUpti_ActivityDevice*.name, CUpti_ActivityOverhead3.overheadData */
-	} theirs[] = { { CUPTI_DEVICE, 136 }, { CUPTI_OVERHEAD, 48 } };
-	static const uint64_t none;
-	uint64_t word;
+	uint32_t at = owned_at(lib, kind);
 
-	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++) {
-		if (theirs[i].kind != kind || theirs[i].at + sizeof(word) > lib->sizes[kind])
-			continue;
-		word = read_word(record, theirs[i].at);
-		free((void *)(uintptr_t)word);
-		memcpy(record + theirs[i].at, &none, sizeof(none));
+	if (!at)
+		return;
+	free((void *)(uintptr_t)read_word(record, at));
+	memset(record + at, 0, sizeof(uint64_t));
+}
+
+void cupti_names_leave(const struct cupti_lib *lib, uint8_t *bytes, size_t valid)
+{
+	uint8_t *record = NULL;
+
+	while (lib->next_record(bytes, valid, &record) == CUPTI_OK) {
+		uint32_t at = owned_at(lib, get_u32(record));
+
+		if (at)
+			memset(record + at, 0, sizeof(uint64_t));
 	}
 }
 

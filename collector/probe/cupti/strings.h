@@ -27,6 +27,8 @@ unsigned cupti_names_keep(const struct cupti_lib *lib, uint8_t *bytes, size_t va
  * frees what CUPTI leaves to its client.
  */
 uint64_t cupti_names_drop(const struct cupti_lib *lib, uint8_t *bytes, size_t valid);
+/* Any thread.  In a copy of another client's buffer: that client frees what CUPTI leaves to it. */
+void cupti_names_leave(const struct cupti_lib *lib, uint8_t *bytes, size_t valid);
 /* Memory that CUPTI allocated for this record and leaves to its client; the pointer becomes 0. */
 void cupti_names_free(const struct cupti_lib *lib, uint32_t kind, uint8_t *record);
 

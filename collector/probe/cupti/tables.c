@@ -50,9 +50,11 @@ static void take_device(const uint8_t *record, uint16_t size)
 		return;
 	if (!d)
 		d = &tables.devices[tables.device_count++];
-	*d = (struct device_row){ .id = id, .size = size < DEVICE_BYTES ? size : DEVICE_BYTES };
+	d->id = id;
+	d->size = size < DEVICE_BYTES ? size : DEVICE_BYTES;
 	memcpy(d->record, record, d->size);
-	snprintf(d->name, sizeof(d->name), "%s", name ? name : "");
+	if (name) /* else it was another client's */
+		snprintf(d->name, sizeof(d->name), "%s", name);
 	tables.put = false;
 }
 
@@ -161,6 +163,22 @@ static void uuid_text(const uint8_t *b, const char *stem, char out[48])
 	snprintf(out, 48, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
 		 stem, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
 		 b[12], b[13], b[14], b[15]);
+}
+
+bool cupti_tables_uuid(unsigned n, uint32_t *id, char uuid[48])
+{
+	for (unsigned i = 0; i < tables.device_count; i++) {
+		bool is_used = false;
+
+		for (unsigned k = 0; k < tables.context_count; k++)
+			is_used |= tables.contexts[k].device == tables.devices[i].id;
+		if (!is_used || n-- > 0)
+			continue;
+		*id = tables.devices[i].id;
+		uuid_text(tables.devices[i].record + 120, "GPU", uuid);
+		return true;
+	}
+	return false;
 }
 
 static struct attr text_attr(struct writer *w, const char *key, const char *text)

@@ -44,6 +44,9 @@ void cupti_tables_put(struct writer *w);
 /* The device of a context; if it is not known, the only device there is, or NO_ID. */
 uint32_t cupti_tables_device(uint32_t context);
 void cupti_tables_note(uint32_t device, uint32_t context);
+/* Device number `n` of those in which this process has a context: CUDA's id and "GPU-..."; false:
+ * there are no more. */
+bool cupti_tables_uuid(unsigned n, uint32_t *id, char uuid[48]);
 void cupti_tables_forget(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { WINDOWS_KEPT = 32, THREADS_MAX = 1 << 18 };
@@ -63,13 +64,17 @@ static struct thread_state *make_stack(struct thread_state *thread)
 		nvtx_lose(1);
 		return NULL;
 	}
-	atomic_store_explicit(&thread->nvtx, &s->ranges, memory_order_release);
+	nvtx_names_own();
+	nvtx_schemas_own();
+	threads_have_ranges(&nvtx_ranges);
+	atomic_store_explicit(&thread->nvtx, (uint8_t *)s - (uint8_t *)thread,
+			      memory_order_release);
 	return thread;
 }
 
-static inline struct nvtx_stack *stack_of(const struct thread_state *thread)
+static inline struct nvtx_stack *stack_of(struct thread_state *thread)
 {
-	return (struct nvtx_stack *)atomic_load_explicit(&thread->nvtx, memory_order_relaxed);
+	return thread_nvtx(thread);
 }
 
 static inline struct thread_state *thread_for_event(uint32_t word)
@@ -266,7 +271,7 @@ uint64_t nvtx_start(const struct nvtx_event *what)
 	if (UNLIKELY(!nvtx_mine.number)) {
 		uint32_t number = atomic_fetch_add_explicit(&thread_count, 1, memory_order_relaxed);
 		nvtx_mine.number = 1 + number % (THREADS_MAX - 1);
-		nvtx_mine.tid = (uint32_t)gettid();
+		nvtx_mine.tid = (uint32_t)syscall(SYS_gettid);
 	}
 	uint64_t serial = (uint64_t)nvtx_mine.number << 32 | ++nvtx_mine.started;
 	uint32_t word = session_word_now();

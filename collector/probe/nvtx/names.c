@@ -1,22 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/nvtx/names.h"
 
+#include "collector/arena/arena.h"
 #include "collector/arena/lock.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { COLORS = 255, OBJECTS = 6144 };
 
-/* Rows below a count are complete and constant: the count is stored last. */
-static uint32_t domains[NVTX_DOMAINS];
-static struct nvtx_named objects[OBJECTS];
-static _Atomic uint32_t domain_count = 1, object_count;
-static _Atomic uint64_t colors[COLORS]; /* ARGB + 1; 0: free */
-static _Atomic uint64_t lost;
+/*
+ * In the arena, or in our own memory before there is one and where it has no room.  Rows below a
+ * count are complete and constant: the count is stored last.
+ */
+struct tables {
+	uint32_t
+		domains[NVTX_DOMAINS]; /* from 1; the count of them is one less than what it says */
+	struct nvtx_named objects[OBJECTS];
+	_Atomic uint64_t colors[COLORS]; /* ARGB + 1; 0: free */
+	_Atomic uint32_t domain_count, object_count;
+	_Atomic uint64_t lost;
+	uint64_t told, stored[2]; /* of lost: in a log's rows; in what is stored, by its parity */
+};
+static struct tables own_memory;
+/* Those that are looked into; a child of fork() reads its parent's until it has its own. */
+static struct tables *_Atomic tables = &own_memory;
 static struct lock lock = LOCK_INITIALIZER;
 
 #define COUNT_OF(count)         atomic_load_explicit(&(count), memory_order_acquire)
 #define SET_COUNT(count, value) atomic_store_explicit(&(count), (value), memory_order_release)
+
+static struct tables *tables_now(void)
+{
+	return atomic_load_explicit(&tables, memory_order_acquire);
+}
+
+/* The tables of this process, with all that the ones before have; under the lock. */
+static struct tables *own_tables(void)
+{
+	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX_NAMES, sizeof(*t));
+
+	if (!t)
+		t = &own_memory;
+	if (t == before)
+		return t;
+	uint32_t count = COUNT_OF(before->domain_count), named = COUNT_OF(before->object_count);
+	memcpy(t->domains, before->domains, sizeof(t->domains));
+	memcpy(t->objects, before->objects, named * sizeof(t->objects[0]));
+	for (unsigned i = 0; i < COLORS; i++)
+		atomic_store_explicit(&t->colors[i], atomic_load(&before->colors[i]),
+				      memory_order_relaxed);
+	atomic_store(&t->lost, atomic_load(&before->lost));
+	t->told = before->told;
+	SET_COUNT(t->domain_count, count);
+	SET_COUNT(t->object_count, named);
+	atomic_store_explicit(&tables, t, memory_order_release);
+	return t;
+}
+
+void nvtx_names_own(void)
+{
+	lock_take(&lock);
+	own_tables();
+	lock_release(&lock);
+}
+
+bool nvtx_names_adopt(void)
+{
+	struct tables *t = arena_table_there(ARENA_NVTX_NAMES, sizeof(*t));
+
+	if (t && (t->domain_count >= NVTX_DOMAINS || t->object_count > OBJECTS))
+		return false;
+	if (!t)
+		return true;
+	t->told = t->stored[arena()->commit & 1];
+	atomic_store_explicit(&tables, t, memory_order_release);
+	return true;
+}
 
 void nvtx_names_lock(void)
 {
@@ -30,49 +90,61 @@ void nvtx_names_unlock(void)
 
 uint64_t nvtx_lost(void)
 {
-	return atomic_load_explicit(&lost, memory_order_relaxed);
+	const struct tables *t = tables_now();
+
+	return atomic_load_explicit(&t->lost, memory_order_relaxed) - t->told;
+}
+
+void nvtx_lost_is_told(uint64_t count)
+{
+	tables_now()->told += count;
+}
+
+void nvtx_lost_is_stored(unsigned parity)
+{
+	tables_now()->stored[parity] = tables_now()->told;
 }
 
 void nvtx_lose(uint64_t count)
 {
 	if (count)
-		atomic_fetch_add_explicit(&lost, count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&tables_now()->lost, count, memory_order_relaxed);
 }
 
 /* ---- domains ---- */
 
-static uint32_t add_domain(uint32_t name)
+static uint32_t add_domain(struct tables *t, uint32_t name)
 {
-	uint32_t count = COUNT_OF(domain_count), i;
+	uint32_t count = COUNT_OF(t->domain_count) + 1;
 
-	for (i = 1; i < count; i++)
-		if (domains[i] == name)
+	for (uint32_t i = 1; i < count; i++)
+		if (t->domains[i] == name)
 			return i;
 	if (count == NVTX_DOMAINS) {
 		nvtx_lose(1);
 		return NVTX_DOMAINS - 1;
 	}
-	domains[count] = name;
-	SET_COUNT(domain_count, count + 1);
+	t->domains[count] = name;
+	SET_COUNT(t->domain_count, count);
 	return count;
 }
 
 uint32_t nvtx_domain_find(uint32_t name)
 {
 	lock_take(&lock);
-	uint32_t domain = add_domain(name);
+	uint32_t domain = add_domain(own_tables(), name);
 	lock_release(&lock);
 	return domain;
 }
 
 uint32_t nvtx_domain_name(uint32_t domain)
 {
-	return domain && domain < COUNT_OF(domain_count) ? domains[domain] : 0;
+	return domain && domain < nvtx_domain_count() ? tables_now()->domains[domain] : 0;
 }
 
 uint32_t nvtx_domain_count(void)
 {
-	return COUNT_OF(domain_count);
+	return COUNT_OF(tables_now()->domain_count) + 1;
 }
 
 /* ---- colours: few, found without a lock ---- */
@@ -80,10 +152,11 @@ uint32_t nvtx_domain_count(void)
 unsigned nvtx_color_find(uint32_t argb)
 {
 	uint64_t wanted = (uint64_t)argb + 1, there;
+	struct tables *t = tables_now();
 
 	for (unsigned i = 0; i < COLORS; i++) {
-		there = atomic_load_explicit(&colors[i], memory_order_relaxed);
-		if (!there && atomic_compare_exchange_strong(&colors[i], &there, wanted))
+		there = atomic_load_explicit(&t->colors[i], memory_order_relaxed);
+		if (!there && atomic_compare_exchange_strong(&t->colors[i], &there, wanted))
 			return i + 1;
 		if (there == wanted)
 			return i + 1;
@@ -96,7 +169,9 @@ uint32_t nvtx_color(unsigned color)
 {
 	if (!color || color > COLORS)
 		return 0;
-	return (uint32_t)(atomic_load_explicit(&colors[color - 1], memory_order_relaxed) - 1);
+	return (uint32_t)(atomic_load_explicit(&tables_now()->colors[color - 1],
+					       memory_order_relaxed) -
+			  1);
 }
 
 /* ---- threads, devices, streams, categories ---- */
@@ -106,10 +181,11 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 	if (nvtx_object_name(object, id) == name)
 		return;
 	lock_take(&lock);
-	uint32_t count = COUNT_OF(object_count);
+	struct tables *t = own_tables();
+	uint32_t count = COUNT_OF(t->object_count);
 	if (count < OBJECTS) {
-		objects[count] = (struct nvtx_named){ object, id, name };
-		SET_COUNT(object_count, count + 1);
+		t->objects[count] = (struct nvtx_named){ object, id, name };
+		SET_COUNT(t->object_count, count + 1);
 	} else {
 		nvtx_lose(1);
 	}
@@ -118,18 +194,20 @@ void nvtx_object_put(enum nvtx_object object, uint64_t id, uint32_t name)
 
 uint32_t nvtx_object_name(enum nvtx_object object, uint64_t id)
 {
-	for (uint32_t i = COUNT_OF(object_count); i > 0; i--)
-		if (objects[i - 1].object == object && objects[i - 1].id == id)
-			return objects[i - 1].name;
+	const struct tables *t = tables_now();
+
+	for (uint32_t i = COUNT_OF(t->object_count); i > 0; i--)
+		if (t->objects[i - 1].object == object && t->objects[i - 1].id == id)
+			return t->objects[i - 1].name;
 	return 0;
 }
 
 uint32_t nvtx_object_count(void)
 {
-	return COUNT_OF(object_count);
+	return COUNT_OF(tables_now()->object_count);
 }
 
 struct nvtx_named nvtx_object_at(uint32_t i)
 {
-	return objects[i];
+	return tables_now()->objects[i];
 }

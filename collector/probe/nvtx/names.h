@@ -2,8 +2,8 @@
 /*
  * names.h - what a program named through NVTX: domains, categories, colours, threads, things.
  *
- * Static tables that only grow, to a ceiling; what is over it is counted.  Names are ids of
- * names.h.  Adding takes a short lock and is done when something is registered, never for an
+ * Tables in the arena that only grow, to a ceiling; what is over it is counted.  Names are ids of
+ * arena/texts.h.  Adding takes a short lock and is done when something is registered, never for an
  * event; looking up takes none, any thread.
  */
 #ifndef COLLECTOR_PROBE_NVTX_NAMES_H
@@ -55,9 +55,16 @@ struct nvtx_named nvtx_object_at(uint32_t i);
 
 /* What of NVTX did not fit, or had no memory: names, ranges, payloads.  Only grows. */
 void nvtx_lose(uint64_t count);
+/* What no log has yet; the writer says what one has got, and what of that is stored. */
 uint64_t nvtx_lost(void);
+void nvtx_lost_is_told(uint64_t count);
+void nvtx_lost_is_stored(unsigned parity);
 
-/* For what else is registered: nvtx/payload.c. */
+/* Puts the tables into this process's arena, if they are not there yet. */
+void nvtx_names_own(void);
+/* After arena_adopt(): takes the tables in it; false: they are damaged. */
+bool nvtx_names_adopt(void);
+/* For what else is registered: nvtx/payload.c, open.c. */
 void nvtx_names_lock(void);
 void nvtx_names_unlock(void);
 

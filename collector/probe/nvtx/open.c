@@ -123,26 +123,14 @@ bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, u
 
 /* ---- ranges of a thread ---- */
 
-static void put_open_ranges(struct probe_ranges *r, struct thread_state *thread,
-			    const struct tick_span *window, thread_put_fn put, void *arg)
-{
-	nvtx_stack_put_open((struct nvtx_stack *)r, thread, window, put, arg);
-}
-
-static void clear_ranges(struct probe_ranges *r)
-{
-	nvtx_stack_clear((struct nvtx_stack *)r);
-}
-
 struct nvtx_stack *nvtx_stack_new(void)
 {
-	struct nvtx_stack *s =
-		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = arena_is_mine() ? arena_alloc(sizeof(struct nvtx_stack)) : 0;
+	void *s = at ? arena_at(arena(), at)
+		     : mmap(NULL, sizeof(struct nvtx_stack), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (s == MAP_FAILED)
-		return NULL;
-	s->ranges = (struct probe_ranges){ put_open_ranges, clear_ranges };
-	return s;
+	return s == MAP_FAILED ? NULL : s;
 }
 
 static void change_begins(struct nvtx_stack *s)
@@ -247,7 +235,7 @@ static bool read_open(struct nvtx_stack *s, uint32_t i, const struct tick_span *
 		uint32_t at = GET(o->tail);
 		uint32_t size = GET(o->size);
 		if (version & 1 || size > RING_TAIL_MAX ||
-		    at + places(size) * PLACE / 8 > NVTX_TAILS / 8)
+		    (uint64_t)at + places(size) * PLACE / 8 > NVTX_TAILS / 8)
 			continue;
 		bool is_open = !(GET(o->level) & GONE) &&
 			       nvtx_open_record(r, window, GET(o->begin), GET(o->word),
@@ -271,6 +259,20 @@ void nvtx_stack_put_open(struct nvtx_stack *s, struct thread_state *thread,
 			put(thread, &r, tail, arg);
 }
 
+static void put_open_ranges(void *ranges, struct thread_state *thread,
+			    const struct tick_span *window, thread_put_fn put, void *arg)
+{
+	nvtx_stack_put_open(ranges, thread, window, put, arg);
+}
+
+static void clear_ranges(void *ranges)
+{
+	nvtx_stack_clear(ranges);
+}
+
+const struct probe_ranges nvtx_ranges = { put_open_ranges, clear_ranges,
+					  sizeof(struct nvtx_stack) };
+
 /* ---- ranges that any thread may end ---- */
 
 #define BUSY UINT64_MAX
@@ -280,8 +282,39 @@ struct started {
 	_Atomic uint32_t name, size;
 	_Atomic uint64_t tail[NVTX_STARTED_BYTES / 8];
 };
-static struct started started[NVTX_STARTED];
-static _Atomic uint32_t started_high; /* no range is at or above */
+/* In the arena, or in our own memory where that has no room. */
+struct table {
+	_Atomic uint32_t high; /* no range is at or above */
+	struct started rows[NVTX_STARTED];
+};
+static struct table own_memory;
+static struct table *_Atomic started; /* NULL until there is a range */
+
+/* The table, if it is this process's. */
+static struct table *table_now(void)
+{
+	struct table *t = GET(started);
+
+	return t == &own_memory || arena_is_mine() ? t : NULL;
+}
+
+static struct table *make_table(void)
+{
+	struct table *t = table_now();
+
+	if (t)
+		return t;
+	nvtx_names_lock();
+	t = arena_table(ARENA_NVTX_STARTED, sizeof(*t));
+	PUT(started, t ? t : &own_memory);
+	nvtx_names_unlock();
+	return GET(started);
+}
+
+void nvtx_started_adopt(void)
+{
+	PUT(started, arena_table_there(ARENA_NVTX_STARTED, sizeof(struct table)));
+}
 
 /*
  * Shortens what is too long for a table entry: truncates the text at a character and drops
@@ -304,19 +337,19 @@ static void shorten(struct nvtx_draft *d)
 	d->size = (uint32_t)(sizeof(*tail) + len);
 }
 
-static struct started *claim(uint64_t serial)
+static struct started *claim(struct table *t, uint64_t serial)
 {
 	uint32_t first = (uint32_t)(serial >> 32) * 16, high, end, i;
 
 	for (i = 0; i < NVTX_STARTED; i++) {
-		struct started *s = &started[(first + i) % NVTX_STARTED];
+		struct started *s = &t->rows[(first + i) % NVTX_STARTED];
 
 		uint64_t there = 0;
 		if (OWN(s->id) || !atomic_compare_exchange_strong(&s->id, &there, BUSY))
 			continue;
-		high = OWN(started_high);
-		end = (uint32_t)(s - started) + 1;
-		while (high < end && !atomic_compare_exchange_weak(&started_high, &high, end))
+		high = OWN(t->high);
+		end = (uint32_t)(s - t->rows) + 1;
+		while (high < end && !atomic_compare_exchange_weak(&t->high, &high, end))
 			;
 		return s;
 	}
@@ -326,7 +359,8 @@ static struct started *claim(uint64_t serial)
 uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, uint64_t begin,
 			  uint64_t last_window)
 {
-	struct started *s = claim(serial);
+	struct table *t = make_table();
+	struct started *s = claim(t, serial);
 
 	if (!s) {
 		nvtx_lose(1);
@@ -335,7 +369,7 @@ uint64_t nvtx_started_put(struct nvtx_draft *d, uint64_t serial, uint32_t tid, u
 	nvtx_draft_tail(d)->tid = tid;
 	shorten(d);
 	unsigned more = nvtx_draft_more(d);
-	uint64_t id = (uint64_t)(s - started + 1) << NVTX_SERIAL_BITS | serial;
+	uint64_t id = (uint64_t)(s - t->rows + 1) << NVTX_SERIAL_BITS | serial;
 	PUT(s->begin, begin);
 	PUT(s->last_window, last_window);
 	PUT(s->word, d->word | UINT64_C(1) << NVTX_WORD_STARTED);
@@ -350,7 +384,8 @@ bool nvtx_started_take(uint64_t id, struct nvtx_draft *d, struct nvtx_ended *out
 {
 	uint64_t place = id >> NVTX_SERIAL_BITS;
 
-	struct started *s = place && place <= NVTX_STARTED ? &started[place - 1] : NULL;
+	struct table *t = table_now();
+	struct started *s = t && place && place <= NVTX_STARTED ? &t->rows[place - 1] : NULL;
 
 	if (!s || !atomic_compare_exchange_strong(&s->id, &id, BUSY))
 		return false;
@@ -384,19 +419,21 @@ void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread
 			   void *arg)
 {
 	_Alignas(8) uint8_t tail[NVTX_STARTED_BYTES + PLACE];
-	uint32_t high = GET(started_high), i;
+	struct table *t = table_now();
 	struct ring_record r;
 
-	for (i = 0; i < high; i++)
-		if (read_started(&started[i], window, span, &r, tail))
+	for (uint32_t i = 0; t && i < GET(t->high) && i < NVTX_STARTED; i++)
+		if (read_started(&t->rows[i], window, span, &r, tail))
 			put(NULL, &r, tail, arg);
 }
 
 void nvtx_started_clear(void)
 {
-	uint32_t high = OWN(started_high), i;
+	struct table *t = table_now(); /* that of the parent's arena is left alone */
 
-	for (i = 0; i < high; i++)
-		PUT(started[i].id, 0);
-	PUT(started_high, 0);
+	for (uint32_t i = 0; t && i < OWN(t->high); i++)
+		PUT(t->rows[i].id, 0);
+	if (t)
+		PUT(t->high, 0);
+	PUT(started, NULL);
 }

@@ -76,15 +76,16 @@ struct nvtx_open {
 	_Atomic uint32_t tail, size;  /* where in `tails`, in words of 8; bytes, 0: none */
 };
 struct nvtx_stack {
-	struct probe_ranges ranges;
 	_Atomic uint32_t version, depth;
 	uint32_t used;           /* of `tails` */
 	struct nvtx_draft draft; /* the owner's, for one call */
 	struct nvtx_open open[NVTX_DEPTH];
 	_Atomic uint64_t tails[NVTX_TAILS / 8];
 };
-/* Mapped; NULL: no memory.  Never freed: it stays with its thread state. */
+/* In the arena, where it has room; NULL: no memory.  Never freed: it stays with its thread state.
+ */
 struct nvtx_stack *nvtx_stack_new(void);
+extern const struct probe_ranges nvtx_ranges __attribute__((visibility("hidden")));
 void nvtx_stack_clear(struct nvtx_stack *s);
 /* s->draft is pushed as range `level` (from 0) of its domain.  False: too deep; it is counted. */
 bool nvtx_stack_push(struct nvtx_stack *s, uint32_t level, uint64_t begin);
@@ -121,6 +122,8 @@ void nvtx_started_put_open(uint64_t window, const struct tick_span *span, thread
 			   void *arg);
 /* In the child of a fork: nothing is open. */
 void nvtx_started_clear(void);
+/* After arena_adopt(): takes the table in it. */
+void nvtx_started_adopt(void);
 
 /* The record of a range that was open when the window ended; false: it began later. */
 bool nvtx_open_record(struct ring_record *out, const struct tick_span *window, uint64_t begin,

@@ -2,6 +2,7 @@
 #include "collector/probe/nvtx/payload.h"
 
 #include "collector/probe/nvtx/names.h"
+#include "collector/arena/arena.h"
 #include "collector/arena/texts.h"
 #include "schemas/base/buf.h"
 
@@ -39,22 +40,82 @@ struct schema {
 
 /*
  * Rows below the count are complete and constant.  A schema that is registered again gets a new
- * row, and the newest row is valid.
+ * row, and the newest row is valid.  In the arena, or in our own memory, as in nvtx/names.c.
  */
-static struct schema schemas[SCHEMAS];
-static struct entry entries[ENTRIES];
-static _Atomic uint32_t schema_count;
-static uint32_t entry_count; /* under the lock of nvtx/names.h */
+struct tables {
+	_Atomic uint32_t schema_count;
+	uint32_t entry_count; /* under the lock of nvtx/names.h */
+	struct schema schemas[SCHEMAS];
+	struct entry entries[ENTRIES];
+};
+static struct tables own_memory;
+static struct tables *_Atomic tables = &own_memory;
+
+static struct tables *tables_now(void)
+{
+	return atomic_load_explicit(&tables, memory_order_acquire);
+}
+
+/* The tables of this process, with all that the ones before have; under the lock. */
+static struct tables *own_tables(void)
+{
+	struct tables *before = tables_now(), *t = arena_table(ARENA_NVTX_SCHEMAS, sizeof(*t));
+
+	if (!t)
+		t = &own_memory;
+	if (t == before)
+		return t;
+	uint32_t count = atomic_load_explicit(&before->schema_count, memory_order_acquire);
+	t->entry_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		t->schemas[i] = before->schemas[i];
+		t->entry_count = t->schemas[i].first + t->schemas[i].count;
+	}
+	memcpy(t->entries, before->entries, t->entry_count * sizeof(t->entries[0]));
+	atomic_store_explicit(&t->schema_count, count, memory_order_release);
+	atomic_store_explicit(&tables, t, memory_order_release);
+	return t;
+}
+
+void nvtx_schemas_own(void)
+{
+	nvtx_names_lock();
+	own_tables();
+	nvtx_names_unlock();
+}
+
+bool nvtx_schemas_adopt(void)
+{
+	struct tables *t = arena_table_there(ARENA_NVTX_SCHEMAS, sizeof(*t));
+
+	if (!t)
+		return true;
+	if (t->schema_count > SCHEMAS)
+		return false;
+	for (uint32_t i = 0; i < t->schema_count; i++)
+		if (t->schemas[i].first > ENTRIES ||
+		    t->schemas[i].count > ENTRIES - t->schemas[i].first)
+			return false;
+	atomic_store_explicit(&tables, t, memory_order_release);
+	return true;
+}
+
+static const struct entry *entries_of(const struct schema *s)
+{
+	return &tables_now()->entries[s->first];
+}
 
 static const struct schema *find_schema(uint32_t domain, uint64_t id)
 {
-	uint32_t count = atomic_load_explicit(&schema_count, memory_order_acquire);
+	const struct tables *t = tables_now();
+	const struct schema *rows = t->schemas;
+	uint32_t count = atomic_load_explicit(&t->schema_count, memory_order_acquire);
 
 	if (id >= NVTX_SCHEMA_DYNAMIC)
-		return id - NVTX_SCHEMA_DYNAMIC < count ? &schemas[id - NVTX_SCHEMA_DYNAMIC] : NULL;
+		return id - NVTX_SCHEMA_DYNAMIC < count ? &rows[id - NVTX_SCHEMA_DYNAMIC] : NULL;
 	for (uint32_t i = count; i > 0; i--)
-		if (schemas[i - 1].id == id && schemas[i - 1].domain == domain)
-			return &schemas[i - 1];
+		if (rows[i - 1].id == id && rows[i - 1].domain == domain)
+			return &rows[i - 1];
 	return NULL;
 }
 
@@ -131,31 +192,32 @@ static void lay_out(struct schema *s, struct entry *e, uint32_t pack)
  */
 static uint64_t add_schema(struct schema *s, const struct entry *e)
 {
-	uint32_t count = atomic_load_explicit(&schema_count, memory_order_relaxed);
+	struct tables *t = own_tables();
+	uint32_t count = atomic_load_explicit(&t->schema_count, memory_order_relaxed);
 
 	for (uint32_t i = count; i > 0; i--) {
-		const struct schema *old = &schemas[i - 1];
+		const struct schema *old = &t->schemas[i - 1];
 
 		if (old->domain != s->domain ||
 		    (s->id ? old->id != s->id : old->id < NVTX_SCHEMA_DYNAMIC))
 			continue;
 		if (!memcmp(&old->type, &s->type, sizeof(s->type)) && old->count == s->count &&
-		    !memcmp(&entries[old->first], e, s->count * sizeof(*e)))
+		    !memcmp(entries_of(old), e, s->count * sizeof(*e)))
 			return old->id;
 		if (s->id)
 			break;
 	}
-	if (count == SCHEMAS || entry_count + s->count > ENTRIES) {
+	if (count == SCHEMAS || t->entry_count + s->count > ENTRIES) {
 		nvtx_lose(1);
 		return 0;
 	}
 	if (!s->id)
 		s->id = NVTX_SCHEMA_DYNAMIC + count;
-	s->first = entry_count;
-	memcpy(&entries[entry_count], e, s->count * sizeof(*e));
-	entry_count += s->count;
-	schemas[count] = *s;
-	atomic_store_explicit(&schema_count, count + 1, memory_order_release);
+	s->first = t->entry_count;
+	memcpy(&t->entries[s->first], e, s->count * sizeof(*e));
+	t->entry_count += s->count;
+	t->schemas[count] = *s;
+	atomic_store_explicit(&t->schema_count, count + 1, memory_order_release);
 	return s->id;
 }
 
@@ -264,7 +326,7 @@ static void copy_text(struct copying *c, size_t offset, bool is_pointer)
 
 static void copy_texts(struct copying *c, const struct schema *s, size_t at)
 {
-	for (const struct entry *e = &entries[s->first], *end = e + s->count; e < end; e++) {
+	for (const struct entry *e = entries_of(s), *end = e + s->count; e < end; e++) {
 		const struct schema *nested;
 		struct nvtx_type type = find_type(s->domain, e->type, &nested);
 		bool is_array = (e->flags & NVTX_ENTRY_ARRAY) == NVTX_ENTRY_ARRAY_FIXED;
@@ -324,8 +386,7 @@ void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id)
 		buf_put_byte(&row, s->type.form);
 		buf_put_u16(&row, s->type.size);
 		buf_put_u16(&row, s->type.align);
-		for (const struct entry *e = &entries[s->first], *end = e + s->count; e < end;
-		     e++) {
+		for (const struct entry *e = entries_of(s), *end = e + s->count; e < end; e++) {
 			const char *name = name_text(e->name, &len);
 
 			buf_put_varint(&row, e->type);

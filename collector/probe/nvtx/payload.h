@@ -7,7 +7,7 @@
  *	                   nvtx_payload_copy(): copies the bytes of an event
  *	writer thread      nvtx_schema_write(): the schemas that a payload needs
  *
- * Static tables that only grow, up to a ceiling; lookups take no lock.
+ * Tables in the arena that only grow, up to a ceiling; lookups take no lock.
  */
 #ifndef COLLECTOR_PROBE_NVTX_PAYLOAD_H
 #define COLLECTOR_PROBE_NVTX_PAYLOAD_H
@@ -26,6 +26,11 @@ uint64_t nvtx_enum_put(uint32_t domain, const struct nvtx_enum *e);
  * pointers in it are copied too, where their places are fixed; unmapped addresses are no error.
  */
 void nvtx_payload_copy(struct nvtx_draft *d, uint32_t domain, const struct nvtx_data *data);
+
+/* Puts the tables into this process's arena, if they are not there yet. */
+void nvtx_schemas_own(void);
+/* After arena_adopt(): takes the tables in it; false: they are damaged. */
+bool nvtx_schemas_adopt(void);
 
 /* Appends the schema `id` and all that it is made of; nothing for types that need none. */
 void nvtx_schema_write(struct buf *out, uint32_t domain, uint64_t id);

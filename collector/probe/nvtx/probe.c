@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -156,7 +157,7 @@ static const void *resource_create(const void *domain, const struct nvtx_resourc
 		if (rows[i].type == r->type)
 			object = rows[i].object;
 	if (r->type == NVTX_RESOURCE_PTHREAD && id == (uint64_t)pthread_self())
-		id = (uint64_t)gettid();
+		id = (uint64_t)syscall(SYS_gettid);
 	else if (r->type == NVTX_RESOURCE_PTHREAD)
 		object = NVTX_OTHER; /* the number of another pthread_t is unknown */
 	put_object(object, id, keep_name(r->message_type, r->message));
@@ -338,7 +339,6 @@ int InitializeInjectionNvtxExtension(struct nvtx_extension *x)
 static struct {
 	uint64_t log;
 	uint32_t objects, domains;
-	uint64_t lost;
 } reported;
 
 /* XLA asks whether there is a handler, once, and then gives its annotations to that one alone. */
@@ -384,10 +384,16 @@ static void set_names_attribute(struct writer *w, uint32_t count)
 	buf_release(&out);
 }
 
-static bool is_here(uint32_t tid)
+static bool is_here(const struct writer *w, uint32_t tid)
 {
 	char path[64];
 
+	if (writer_is_last(w)) {
+		const struct thread_state *thread = session_threads();
+		while (thread && thread->tid != tid)
+			thread = thread_next(thread);
+		return thread;
+	}
 	snprintf(path, sizeof(path), "/proc/self/task/%u", tid);
 	return access(path, F_OK) == 0;
 }
@@ -399,7 +405,7 @@ static void name_threads(struct writer *w, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct nvtx_named n = nvtx_object_at(i);
 
-		if (n.object != NVTX_THREAD || !is_here((uint32_t)n.id))
+		if (n.object != NVTX_THREAD || !is_here(w, (uint32_t)n.id))
 			continue;
 		const char *text = name_text(n.name, &len);
 		writer_name_track(w, probe_thread_track(w, (uint32_t)n.id, NULL),
@@ -421,9 +427,9 @@ static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
 		reported.objects = count;
 		reported.log = writer_log(w);
 	}
-	if (lost != reported.lost && writer_ready(w)) {
-		writer_lose(w, LOSS_CEILING, lost - reported.lost);
-		reported.lost = lost;
+	if (lost && writer_ready(w)) {
+		writer_lose(w, LOSS_CEILING, lost);
+		nvtx_lost_is_told(lost);
 	}
 	return 0;
 }
@@ -456,6 +462,7 @@ const struct probe_type probe_nvtx = {
 	.name = "nvtx",
 	.help = "NVTX ranges and marks of the program and its libraries",
 	.drain = nvtx_drain,
+	.note_stored = nvtx_lost_is_stored,
 	.close_window = nvtx_close_window,
 	.forked = nvtx_calls_forked,
 	.doctor = nvtx_doctor,

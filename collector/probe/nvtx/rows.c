@@ -195,15 +195,17 @@ static void take_xla(struct sketch *s)
  * The bytes of `count` payloads at `p` become argument values, and the schemas that they need a
  * const arg.  What is left of large payloads is a const arg too.
  */
-static void put_payloads(struct sketch *s, const uint8_t *p, unsigned count)
+static void put_payloads(struct sketch *s, const uint8_t *p, size_t room, unsigned count)
 {
 	size_t words = NVTX_PAYLOAD_WORDS_LEAST, size = 0, at;
 	struct nvtx_payload_header header;
 	struct buf schemas;
 
 	buf_init(&schemas, SCHEMAS_BYTES);
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count && room - size >= sizeof(header); i++) {
 		memcpy(&header, p + size, sizeof(header));
+		if (room - size - sizeof(header) < (size_t)header.size + header.extra)
+			break;
 		size += sizeof(header) + header.size + header.extra;
 		nvtx_schema_write(&schemas, s->domain, header.schema);
 	}
@@ -311,12 +313,22 @@ static uint32_t make_desc(struct sketch *s, uint32_t track)
 	return writer_desc(s->w, &desc);
 }
 
+/* Bytes of a record's tail behind its struct. */
+static size_t room_for_text(const struct ring_record *r)
+{
+	return r->more ? r->more * RING_PLACE - sizeof(struct nvtx_tail) : 0;
+}
+
 static void read_record(struct sketch *s, const struct ring_record *r, const uint8_t *bytes)
 {
 	struct nvtx_tail tail = { 0 };
 
 	if (r->more)
 		memcpy(&tail, bytes, sizeof(tail));
+	if (tail.text_len > room_for_text(r)) { /* the ring of a dead process may be damaged */
+		tail.text_len = 0;
+		tail.payloads = 0;
+	}
 	s->domain = nvtx_word_domain(r->word);
 	s->is_nccl = s->domain && is_domain(s->domain, "NCCL");
 	s->is_xla = s->domain && is_domain(s->domain, "TSL");
@@ -342,7 +354,8 @@ static void read_record(struct sketch *s, const struct ring_record *r, const uin
 		return;
 	take_value(s, &tail);
 	if (tail.payloads)
-		put_payloads(s, bytes + sizeof(tail) + tail.text_len, tail.payloads);
+		put_payloads(s, bytes + sizeof(tail) + tail.text_len,
+			     room_for_text(r) - tail.text_len, tail.payloads);
 }
 
 static void put_row(struct writer *w, const struct ring_record *r, const struct sketch *s,
@@ -352,6 +365,7 @@ static void put_row(struct writer *w, const struct ring_record *r, const struct 
 			   .flags = r->flags & (uint8_t)~RING_NVTX };
 
 	e.end_ns = tick_to_ns(r->end);
+	probe_clip(w, &e);
 	if (e.end_ns < e.begin_ns)
 		e.end_ns = e.begin_ns;
 	e.number = s && s->kind == KIND_RANGE ? s->number : 0;

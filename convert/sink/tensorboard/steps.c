@@ -5,7 +5,9 @@
 
 enum status tb_steps_put(struct tb_steps *s, const struct event *e, struct error *err)
 {
-	struct step_mark mark = { e->begin_ns, e->end_ns, e->step - 1, 0, 0 };
+	struct step_mark mark = { .begin_ns = e->begin_ns,
+				  .end_ns = e->end_ns,
+				  .number = e->step - 1 };
 	bool is_mark = s->context ? context_is_mark(s->context, e) : e->kind == KIND_STEP;
 	bool can_be_mark = e->kind == KIND_STEP ||
 			   (e->kind == KIND_RANGE &&

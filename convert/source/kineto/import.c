@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/source/kineto/import.h"
 
+#include "convert/source/kineto/cuspy.h"
 #include "schemas/model/records.h"
 
 #include <strings.h>
@@ -232,9 +233,15 @@ static enum status take_name(struct kineto_import *k, struct draft *d, struct er
 {
 	static const char copy[] = "Memcpy ";
 	const struct json *name = &k->document.event.name;
+	char made[CUSPY_NAME];
+	struct json as_kineto;
 
 	if (name->type != JSON_STRING)
 		return ST_OK;
+	if (cuspy_name(&k->document.event, d->event.kind, made)) {
+		as_kineto = (struct json){ .type = JSON_STRING, .text = made, .len = strlen(made) };
+		name = &as_kineto;
+	}
 	TRY(kineto_name(&k->args, name, &d->event.name, err));
 	if (d->event.kind == KIND_SYNC)
 		d->event.subkind = (uint8_t)sync_kind_of_word(name->text, name->len);
@@ -286,6 +293,7 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 	t->device = t->context = NO_ID;
 	t->id = (uint64_t)d->tid.number;
 	if (t->type == TRACK_STREAM) {
+		cuspy_stream(e, &d->place);
 		if (d->place.has_device)
 			t->device = d->place.device;
 		else if (d->pid.is_given && !d->pid.is_text && d->pid.number >= 0 &&
@@ -298,8 +306,10 @@ static enum status take_track(struct kineto_import *k, struct draft *d, struct e
 		t->device = d->place.device;
 	if (t->type == TRACK_STREAM || t->type == TRACK_ALLOCATOR)
 		t->context = d->place.context;
-	if (t->type == TRACK_COUNTER)
+	if (t->type == TRACK_COUNTER) {
 		t->name = d->event.name;
+		cuspy_counter(e, t);
+	}
 	TRY(kineto_track_find(&k->tracks, t, &d->pid, &d->tid, &d->event.track, err));
 	writes_pid = t->type == TRACK_STREAM ? (int64_t)t->device : k->tracks.pid.number;
 	if (d->pid.is_given && (d->pid.number != writes_pid || d->pid.is_text ||
@@ -324,8 +334,9 @@ static enum status take_event(struct kineto_import *k, struct error *err)
 	d.ph = e->ph.text[0];
 	if (d.ph == 'M')
 		return take_metadata(k, err);
-	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && is_derived_flow(&e->cat)) {
-		kineto_fast_number(&k->fast, &e->id, KINETO_UNUSED);
+	if ((d.ph == 's' || d.ph == 'f' || d.ph == 't') && is_derived_flow(&e->cat) &&
+	    !cuspy_is_dependency(e)) {
+		kineto_fast_number(&k->fast, &e->id, KINETO_ARROW);
 		kineto_fast_number(&k->fast, &e->ts, KINETO_UNUSED);
 		kineto_fast_learn(k, NULL);
 		return lose(k, LOSS_DERIVED);
@@ -355,7 +366,9 @@ static enum status take_event(struct kineto_import *k, struct error *err)
 	if (k->args.repairs)
 		lose(k, LOSS_DAMAGED);
 	TRY(import_put(&k->to, &d.event, err));
-	kineto_fast_learn(k, &d.event);
+	/* An arrow between nodes reads like those that are not kept, but for its number. */
+	if (!is_derived_flow(&e->cat))
+		kineto_fast_learn(k, &d.event);
 	return ST_OK;
 }
 

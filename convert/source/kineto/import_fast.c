@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/source/kineto/cuspy.h"
 #include "convert/source/kineto/import.h"
 #include "schemas/base/plain.h"
 
@@ -109,6 +110,12 @@ bool kineto_fast_take(struct kineto_import *k, struct json_scan *s, enum status 
 		return false;
 	o = match.payload;
 	*status = ST_OK;
+	for (unsigned i = 0; o->is_derived && i < match.count; i++)
+		if (match.numbers[i].use == KINETO_ARROW &&
+		    match.numbers[i].digits >= CUSPY_DEPENDENCIES) {
+			s->at = at;
+			return false;
+		}
 	if (o->is_derived) {
 		import_lose(&k->to, LOSS_DERIVED, 1);
 		return true;

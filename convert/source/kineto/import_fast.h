@@ -25,6 +25,7 @@ enum kineto_use {
 	KINETO_BEGIN,
 	KINETO_DURATION,
 	KINETO_UNUSED,
+	KINETO_ARROW, /* the id of an arrow that nobody needs; of Cuspy's a great one is needed */
 };
 
 struct kineto_fast {

@@ -58,7 +58,7 @@ static const struct spool_reader reader = { .own_bytes = 4 << 20,
 
 const struct source_type source_kineto = {
 	.name = "kineto",
-	.help = "PyTorch profiler, Chrome JSON of Kineto (.pt.trace.json, .gz)",
+	.help = "PyTorch profiler, Chrome JSON of Kineto or Cuspy (.pt.trace.json, .gz)",
 	.bid = kineto_bid,
 	.spooled = &reader,
 	.next = spool_source_next,

@@ -9,12 +9,15 @@
  */
 #include "convert/stage/filter/filter.h"
 #include "convert/input/input.h"
+#include "convert/name/demangle.h"
 #include "convert/source/log/readahead.h"
 #include "convert/source/log/index.h"
 #include "convert/source/log/payload.h"
 #include "convert/source/source.h"
 #include "convert/source/source_list.h"
 #include "schemas/base/heap.h"
+#include "schemas/base/utf8.h"
+#include "schemas/base/vec.h"
 #include "schemas/log/ring.h"
 #include "schemas/log/tables.h"
 
@@ -51,6 +54,8 @@ struct log_source {
 	uint64_t begin_ns, end_ns; /* of the last event given */
 	bool stopped;              /* by a fault, before the end of the file */
 	bool has_payloads;         /* events may have payloads of NVTX to decode */
+	uint32_t *plain;           /* C++ texts by mangled names, until the source is open */
+	size_t plain_cap;
 	size_t given, given_words; /* of the batch */
 	size_t batch_events, batch_words;
 	uint64_t *args; /* NULL until an event has argument values */
@@ -147,6 +152,54 @@ static void sort_and_filter_blocks(struct log_source *s, const struct filter *wa
 		qsort(index->blocks, kept, sizeof(index->blocks[0]), compare_blocks);
 }
 
+enum { NAME_BYTES = 4096, CONSTS = 96 };
+#define NAME_NEW UINT32_MAX /* nobody has looked for its C++ text yet */
+
+/* The C++ text of a name, which is looked for once; 0: it has none. */
+static uint32_t plain_name(struct log_source *s, struct trace *t, uint32_t name)
+{
+	size_t had = s->plain_cap;
+	char *plain, shorter[NAME_BYTES];
+
+	if (vec_reserve(&s->plain, &s->plain_cap, name + 1, NULL) != ST_OK)
+		return 0;
+	for (; had < s->plain_cap; had++)
+		s->plain[had] = NAME_NEW;
+	if (s->plain[name] != NAME_NEW)
+		return s->plain[name];
+	plain = name_demangle(trace_text(t, name, NULL));
+	s->plain[name] = 0;
+	if (plain)
+		s->plain[name] = trace_name(
+			t, shorter, utf8_shorten(plain, strlen(plain), shorter, NAME_BYTES), NULL);
+	free(plain);
+	return s->plain[name];
+}
+
+/*
+ * CUPTI gives mangled names, and logs keep them as they came.  Readers want what other tools
+ * write, so the C++ text becomes the name here, and the mangled one an argument.  A descriptor for
+ * which there is no memory stays as it was.
+ */
+static void name_kernel(void *source, struct trace *t, struct event_desc *desc)
+{
+	const struct arg_schema *had = trace_get_schema(t, desc->schema);
+	struct attr consts[CONSTS] = { { .type = ATTR_TEXT, .bits = desc->name } };
+	struct arg_schema schema = { consts, had->args, had->const_count + 1, had->arg_count };
+	uint32_t plain = desc->kind == KIND_KERNEL ? plain_name(source, t, desc->name) : 0;
+
+	if (!plain || schema.const_count > CONSTS)
+		return;
+	consts[0].key = trace_name(t, "mangled", 7, NULL);
+	if (had->const_count)
+		memcpy(consts + 1, had->consts, had->const_count * sizeof(*consts));
+	uint32_t with = consts[0].key ? trace_schema(t, &schema, NULL) : 0;
+	if (!with)
+		return;
+	desc->name = plain;
+	desc->schema = with;
+}
+
 static enum status log_open(struct source **out, struct input *in, struct trace *trace,
 			    const struct budget *budget, const struct filter *wanted,
 			    struct error *err)
@@ -172,12 +225,16 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 		.is_sparing = budget->resident < WHOLE_LEAST,
 	};
 	st = log_translation_new(&s->index.tables, trace, budget->opening, err);
-	if (st == ST_OK)
+	if (st == ST_OK) {
+		log_translation_change(s->index.tables, name_kernel, s);
 		st = input_random(in, err);
+	}
 	if (st == ST_OK)
 		st = log_index_read(&s->index, err);
 	if (st == ST_OK)
 		st = log_payload_scan(&s->index, &s->has_payloads, err);
+	free(s->plain);
+	s->plain = NULL;
 	if (st != ST_OK) {
 		log_close(&s->source);
 		return st;

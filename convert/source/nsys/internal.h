@@ -2,11 +2,6 @@
 /*
  * internal.h - from an Nsight Systems export, a SQLite file, to events in a spool.
  *
- * SQLite reads it by a file system of our own, as an immutable file: no lock, no journal, no write,
- * no second file.  So archives and standard input work, and a file of which a program still has the
- * write-ahead log is read without it.  The schema is not trusted (no function or trigger of it
- * runs), and no value longer than NSYS_VALUE_BYTES is loaded.
- *
  * A table is read in the order of its rows, with all columns that it has.  columns.c has which of
  * them mean something; a column that it does not know is kept as an argument under its own name.
  * So older and newer exports are read alike, and a missing column is a missing figure.
@@ -15,47 +10,17 @@
 #define CONVERT_SOURCE_NSYS_INTERNAL_H
 
 #include "convert/source/import.h"
+#include "convert/source/sqlite/database.h"
 #include "schemas/base/map.h"
 
-#include <sqlite3.h>
-
-struct input;
-
-enum { NSYS_VALUE_BYTES = 16 << 20, NSYS_NAME_BYTES = 128, NSYS_SQL_BYTES = NSYS_NAME_BYTES + 128 };
-
-struct nsys_db {
-	sqlite3 *db;
-	sqlite3_vfs vfs;
-	char vfs_name[40];
-	uint64_t rows_max; /* more than any table of a file of this size can hold */
-	/* Calls of SQLite's progress handler, and more than reading the file once can need. */
-	uint64_t probes, probes_max;
-	bool is_endless; /* pages that lead back to themselves: SQLite was stopped */
-};
-
-/* After input_random().  *d must not move until nsys_db_close(). */
-enum status nsys_db_open(struct nsys_db *d, struct input *in, struct error *err);
-void nsys_db_close(struct nsys_db *d); /* accepts a zeroed one */
-/* The last fault of SQLite, as: ST_FORMAT, ST_MEMORY or ST_IO. */
-enum status nsys_db_fault(const struct nsys_db *d, const char *what, struct error *err);
-/* NULL when that cannot be asked of this file (a table or column is missing). */
-sqlite3_stmt *nsys_db_ask(struct nsys_db *d, const char *sql);
-/* Whether there is another row of it; `s` may be NULL. */
-static inline bool nsys_db_row(sqlite3_stmt *s)
-{
-	return s && sqlite3_step(s) == SQLITE_ROW;
-}
-/* The first column of the first row; false: none, or NULL. */
-bool nsys_db_number(struct nsys_db *d, const char *sql, int64_t *out);
-/* An ordinary table of this name; a view or a virtual table is none. */
-bool nsys_db_has(struct nsys_db *d, const char *table);
+enum { NSYS_NAME_BYTES = 128, NSYS_SQL_BYTES = NSYS_NAME_BYTES + 128 };
 
 struct nsys_import { /* used while the source opens */
 	struct import to;
-	struct nsys_db *db; /* borrowed */
-	uint32_t host;      /* a name, 0 unknown */
-	int64_t epoch_ns;   /* to be added to the file's times */
-	int64_t last_ns;    /* of the file's times: end of what has none */
+	struct database *db; /* borrowed */
+	uint32_t host;       /* a name, 0 unknown */
+	int64_t epoch_ns;    /* to be added to the file's times */
+	int64_t last_ns;     /* of the file's times: end of what has none */
 	struct map strings, processes, threads, domains; /* the file's ids to the trace's */
 	struct map contexts;                             /* (process, context) to its GPU */
 	sqlite3_stmt *string;

@@ -12,9 +12,9 @@ void nsys_meta_clock(struct nsys_import *n)
 {
 	int64_t utc_ns = 0, start_ns = 0;
 
-	nsys_db_number(n->db, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME", &utc_ns);
-	nsys_db_number(n->db, "SELECT startTime FROM ANALYSIS_DETAILS", &start_ns);
-	if (!nsys_db_number(n->db, "SELECT stopTime FROM ANALYSIS_DETAILS", &n->last_ns) ||
+	database_number(n->db, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME", &utc_ns);
+	database_number(n->db, "SELECT startTime FROM ANALYSIS_DETAILS", &start_ns);
+	if (!database_number(n->db, "SELECT stopTime FROM ANALYSIS_DETAILS", &n->last_ns) ||
 	    n->last_ns > IMPORT_TIME_MOST)
 		n->last_ns = 0;
 	if (utc_ns <= IMPORT_TIME_MOST && start_ns >= 0 && start_ns < utc_ns)
@@ -24,7 +24,7 @@ void nsys_meta_clock(struct nsys_import *n)
 /* NVTX domains are named by rows of their own. */
 static enum status read_domains(struct nsys_import *n, sqlite3_stmt *s, struct error *err)
 {
-	while (nsys_db_row(s)) {
+	while (database_row(s)) {
 		const char *text = (const char *)sqlite3_column_text(s, 1);
 		uint32_t name = 0;
 
@@ -41,15 +41,15 @@ static enum status read_domains(struct nsys_import *n, sqlite3_stmt *s, struct e
 
 enum status nsys_meta_host(struct nsys_import *n, struct error *err)
 {
-	sqlite3_stmt *s = nsys_db_ask(
+	sqlite3_stmt *s = database_ask(
 		n->db, "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname'");
-	enum status status = nsys_db_row(s) ? nsys_text(n, s, 0, &n->host, err) : ST_OK;
+	enum status status = database_row(s) ? nsys_text(n, s, 0, &n->host, err) : ST_OK;
 
 	sqlite3_finalize(s);
-	if (status != ST_OK || !nsys_db_has(n->db, "NVTX_EVENTS"))
+	if (status != ST_OK || !database_has(n->db, "NVTX_EVENTS"))
 		return status;
-	s = nsys_db_ask(n->db, "SELECT domainId, text, textId FROM NVTX_EVENTS "
-			       "WHERE eventType = 75");
+	s = database_ask(n->db, "SELECT domainId, text, textId FROM NVTX_EVENTS "
+				"WHERE eventType = 75");
 	status = read_domains(n, s, err);
 	sqlite3_finalize(s);
 	return status;
@@ -59,10 +59,10 @@ enum status nsys_meta_host(struct nsys_import *n, struct error *err)
 
 static enum status name_processes(struct nsys_import *n, struct error *err)
 {
-	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT globalPid, name FROM PROCESSES");
+	sqlite3_stmt *s = database_ask(n->db, "SELECT globalPid, name FROM PROCESSES");
 	enum status status = ST_OK;
 
-	while (status == ST_OK && nsys_db_row(s)) {
+	while (status == ST_OK && database_row(s)) {
 		uint64_t global = (uint64_t)sqlite3_column_int64(s, 0);
 		uint32_t process = nsys_find(&n->processes, global >> 24), command = 0;
 		struct process p = *trace_get_process(n->to.trace, process);
@@ -80,10 +80,10 @@ static enum status name_processes(struct nsys_import *n, struct error *err)
 
 static enum status name_threads(struct nsys_import *n, struct error *err)
 {
-	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT globalTid, nameId FROM ThreadNames");
+	sqlite3_stmt *s = database_ask(n->db, "SELECT globalTid, nameId FROM ThreadNames");
 	enum status status = ST_OK;
 
-	while (status == ST_OK && nsys_db_row(s)) {
+	while (status == ST_OK && database_row(s)) {
 		uint64_t global = (uint64_t)sqlite3_column_int64(s, 0);
 		uint32_t name = 0, track = nsys_find(&n->threads, global);
 
@@ -140,11 +140,11 @@ static enum status describe_gpu(struct nsys_import *n, uint32_t pid, uint32_t or
 	bool found = false;
 
 	for (int i = 0; i < 2 && !found; i++) {
-		sqlite3_stmt *s = nsys_db_ask(n->db, questions[i]);
+		sqlite3_stmt *s = database_ask(n->db, questions[i]);
 
 		sqlite3_bind_int64(s, 1, ordinal); /* an error where `s` is NULL, or has no ?2 */
 		sqlite3_bind_int64(s, 2, pid);
-		found = nsys_db_row(s);
+		found = database_row(s);
 		if (found)
 			status = read_gpu(n, s, out, err);
 		sqlite3_finalize(s);
@@ -201,7 +201,7 @@ void nsys_meta_leave(struct nsys_import *n, const char *table)
 
 	/* count(*) would do without the instructions that the progress handler counts */
 	snprintf(sql, sizeof(sql), "SELECT sum(1) FROM \"%s\"", table);
-	if (!nsys_db_number(n->db, sql, &rows) || rows <= 0)
+	if (!database_number(n->db, sql, &rows) || rows <= 0)
 		return;
 	import_lose(&n->to, LOSS_UNREAD, (uint64_t)rows);
 	buf_putf(&n->unread, "%s%s (%lld)", n->unread.len ? ", " : "", table, (long long)rows);
@@ -209,10 +209,10 @@ void nsys_meta_leave(struct nsys_import *n, const char *table)
 
 static void count_unread(struct nsys_import *n)
 {
-	sqlite3_stmt *s = nsys_db_ask(n->db, "SELECT name FROM sqlite_master WHERE type = 'table' "
-					     "AND rootpage > 0");
+	sqlite3_stmt *s = database_ask(n->db, "SELECT name FROM sqlite_master WHERE type = 'table' "
+					      "AND rootpage > 0");
 
-	for (int i = 0; i < TABLES_MAX && nsys_db_row(s); i++) {
+	for (int i = 0; i < TABLES_MAX && database_row(s); i++) {
 		const char *table = (const char *)sqlite3_column_text(s, 0);
 
 		if (table && !is_read(table) && !strchr(table, '"') &&

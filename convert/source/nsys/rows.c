@@ -76,9 +76,9 @@ enum status nsys_string(struct nsys_import *n, int64_t id, uint32_t *name, struc
 	if (*name)
 		return ST_OK;
 	if (!n->string)
-		n->string = nsys_db_ask(n->db, "SELECT value FROM StringIds WHERE id = ?1");
+		n->string = database_ask(n->db, "SELECT value FROM StringIds WHERE id = ?1");
 	sqlite3_bind_int64(n->string, 1, id);
-	if (nsys_db_row(n->string))
+	if (database_row(n->string))
 		status = nsys_text(n, n->string, 0, name, err);
 	if (*name)
 		status = nsys_keep(&n->strings, (uint64_t)id, *name, err);
@@ -428,7 +428,7 @@ static void note_fault(struct reading *r)
 		return;
 	snprintf(what, sizeof(what), "table %s is damaged after %llu rows", r->table->name,
 		 (unsigned long long)r->row_count);
-	nsys_db_fault(r->n->db, what, &r->n->fault);
+	database_fault(r->n->db, what, &r->n->fault);
 }
 
 /* A row with a value that is too long to be loaded is counted; the table goes on after it. */
@@ -440,7 +440,7 @@ static bool pass_long_row(struct reading *r)
 	snprintf(sql, sizeof(sql), "SELECT min(rowid) FROM \"%s\" WHERE rowid > %lld",
 		 r->table->name, (long long)r->last_row);
 	sqlite3_reset(r->rows);
-	if (!nsys_db_number(r->n->db, sql, &row))
+	if (!database_number(r->n->db, sql, &row))
 		return false;
 	import_lose(&r->n->to, LOSS_CEILING, 1);
 	r->last_row = row;
@@ -458,7 +458,7 @@ static enum status read_rows(struct reading *r, struct error *err)
 		if (code == SQLITE_TOOBIG && pass_long_row(r))
 			continue;
 		if (code == SQLITE_NOMEM)
-			return nsys_db_fault(r->n->db, r->table->name, err);
+			return database_fault(r->n->db, r->table->name, err);
 		if (code != SQLITE_ROW || r->row_count >= r->n->db->rows_max) {
 			note_fault(r);
 			return ST_OK;
@@ -478,11 +478,11 @@ static enum status read_table(struct nsys_import *n, const struct nsys_table *ta
 	bool has_times = false;
 	int count;
 
-	if (!nsys_db_has(n->db, table->name))
+	if (!database_has(n->db, table->name))
 		return ST_OK;
 	n->any_table = true;
 	snprintf(sql, sizeof(sql), "SELECT rowid, * FROM \"%s\" WHERE rowid > ?1", table->name);
-	r.rows = nsys_db_ask(n->db, sql);
+	r.rows = database_ask(n->db, sql);
 	if (!r.rows) {
 		note_fault(&r);
 		return ST_OK;

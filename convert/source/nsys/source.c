@@ -16,11 +16,10 @@
 
 enum { UNREAD_BYTES = 16 * 1024 };
 
-static const char magic[] = "SQLite format 3"; /* with its NUL */
-
 static int nsys_bid(const uint8_t *head, size_t len)
 {
-	if (len < sizeof(magic) || memcmp(head, magic, sizeof(magic)) != 0)
+	if (len < sizeof(DATABASE_MAGIC) ||
+	    memcmp(head, DATABASE_MAGIC, sizeof(DATABASE_MAGIC)) != 0)
 		return 0;
 	return memmem(head, len, "CUPTI_ACTIVITY", 14) || memmem(head, len, "StringIds", 9) ||
 			       memmem(head, len, "NVTX_EVENTS", 11)
@@ -49,7 +48,7 @@ static enum status import(struct nsys_import *n, struct error *err)
 static enum status nsys_read(struct spool_source *s, struct input *in, const struct budget *left,
 			     struct error *err)
 {
-	struct nsys_db db = { 0 };
+	struct database db = { 0 };
 	struct nsys_import n = { .db = &db };
 	enum status status;
 
@@ -57,12 +56,12 @@ static enum status nsys_read(struct spool_source *s, struct input *in, const str
 	TRY(input_random(in, err));
 	import_init(&n.to, s->trace, s->spool, 0);
 	buf_init(&n.unread, UNREAD_BYTES);
-	status = nsys_db_open(&db, in, err);
+	status = database_open(&db, in, err);
 	if (status == ST_OK)
 		status = import(&n, err);
 	s->fault = n.fault;
 	sqlite3_finalize(n.string);
-	nsys_db_close(&db);
+	database_close(&db);
 	import_release(&n.to);
 	map_release(&n.strings);
 	map_release(&n.processes);

@@ -273,5 +273,5 @@ bool context_is_mark(const struct context *c, const struct event *e)
 
 bool context_is_step_name(const struct context *c, uint32_t name)
 {
-	return host_name_is_step(host_of(c), name, NULL);
+	return host_name_only_marks(host_of(c), name);
 }

@@ -52,7 +52,7 @@ static inline bool phase_interval_extend(struct phase_interval *open,
 /* A step mark on the step thread. */
 struct step_mark {
 	uint64_t begin_ns, end_ns, number;
-	uint32_t process;
+	uint32_t process, name;
 	uint8_t flags; /* enum event_flag of the mark */
 };
 
@@ -111,7 +111,7 @@ struct context_phase context_phase(const struct context *c, unsigned id);
 uint32_t context_step_thread(const struct context *c, uint32_t process);
 /* Whether the event marks a step of its process, also when it was clipped. */
 bool context_is_mark(const struct context *c, const struct event *e);
-/* Whether a range of this name marks a step. */
+/* Whether a range of this name marks a step and is no row of its own. */
 bool context_is_step_name(const struct context *c, uint32_t name);
 struct launch_totals context_launch_totals(const struct context *c, uint32_t process);
 

@@ -33,14 +33,19 @@ static enum status open_push(struct open_stack *s, struct open_range range, stru
 static enum status path_push(struct host *h, struct host_thread *t, const struct event *e,
 			     struct error *err)
 {
-	struct open_range node = { e->end_ns, trace_path(h->trace, e->path, e->name, e->subkind) };
+	struct open_range node = { e->end_ns, trace_path(h->trace, e->path, e->name, e->subkind),
+				   0 };
+	const struct open_range *named;
 
 	TRY(open_push(e->subkind == RANGE_PYTHON ? &t->python : &t->named, node, err));
-	return open_push(&t->paths, node, err);
+	named = open_last(&t->named, e->begin_ns);
+	node.named = named ? named->value : 0;
+	TRY(open_push(&t->paths, node, err));
+	return autograd_entered(h, t, e, node.value, err);
 }
 
 /* Where ranges do not nest, the innermost one may lie below a range that has ended; what happens
- * belongs to the innermost that is open (trace_owner()). */
+ * belongs to the innermost that is open. */
 uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns)
 {
 	const struct open_range *last = open_last(&t->paths, at_ns);
@@ -49,13 +54,10 @@ uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns)
 
 	if (!last)
 		return t->root;
-	if (named)
-		return trace_owner(h->trace, last->value) ==
-				       trace_get_path(h->trace, named->value)->name
-			       ? last->value
-			       : named->value;
-	if (!trace_get_path(h->trace, last->value)->has_range || !python)
+	if (last->named == (named ? named->value : 0) || (!named && !python))
 		return last->value;
+	if (named)
+		return named->value;
 	return trace_path(h->trace, t->root, trace_get_path(h->trace, python->value)->name,
 			  RANGE_PYTHON);
 }
@@ -89,18 +91,14 @@ static const char *host_text(const struct host *h, uint32_t name)
 	return trace_text(h->trace, name, NULL);
 }
 
-/* Row 0 is shared by all names out of range, so nothing may be cached in it. */
-static struct name_info *name_info(struct host *h, uint32_t name)
-{
-	return &h->names[name <= h->name_count ? name : 0];
-}
-
 bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number)
 {
-	struct name_info *n = name_info(h, name);
+	struct name_info *n = host_name_info(h, name);
 
 	if (!n->step_known) {
 		n->is_step = name_rules_step(h->rules, host_text(h, name), &n->number);
+		n->grammar =
+			n->is_step ? (uint8_t)name_rules_grammar(h->rules, host_text(h, name)) : 0;
 		n->step_known = n != h->names;
 	}
 	if (n->is_step && number)
@@ -108,10 +106,15 @@ bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number)
 	return n->is_step;
 }
 
+bool host_name_only_marks(struct host *h, uint32_t name)
+{
+	return host_name_is_step(h, name, NULL) && !host_name_info(h, name)->grammar;
+}
+
 /* `is_pushed`: through tacho.h. */
 static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
 {
-	struct name_info *n = name_info(h, name);
+	struct name_info *n = host_name_info(h, name);
 
 	if (is_pushed && !n->pushed_known) {
 		n->pushed = (uint8_t)name_rules_pushed(h->rules, host_text(h, name));
@@ -124,8 +127,7 @@ static uint8_t name_phase(struct host *h, uint32_t name, bool is_pushed)
 	return is_pushed ? n->pushed : n->mapped;
 }
 
-/* Whether the operator says which thread ran its forward: then it is that one's backward. */
-static bool has_forward(struct host *h, uint32_t schema)
+bool host_has_forward(struct host *h, uint32_t schema)
 {
 	bool is_late = schema > h->schema_count; /* it has no place here */
 
@@ -140,23 +142,22 @@ static bool has_forward(struct host *h, uint32_t schema)
 	return schema && h->has_forward[schema] == 2;
 }
 
-/* Whether an operator makes its thread an autograd thread, by its name or its sequence number. */
-static bool op_is_autograd(struct host *h, uint32_t name, uint32_t schema)
+bool host_is_autograd(struct host *h, uint32_t name, uint32_t schema)
 {
-	struct name_info *n = name_info(h, name);
+	struct name_info *n = host_name_info(h, name);
 
 	if (!n->autograd_known) {
 		n->is_autograd = name_rules_autograd(h->rules, host_text(h, name));
 		n->autograd_known = n != h->names;
 	}
-	return n->is_autograd || has_forward(h, schema);
+	return n->is_autograd || host_has_forward(h, schema);
 }
 
 /* The phase of an unmapped annotation.  The last id is shared by the names that came too late to
  * get one of their own. */
 static uint8_t annotation_phase(struct host *h, uint32_t name)
 {
-	struct name_info *n = name_info(h, name);
+	struct name_info *n = host_name_info(h, name);
 
 	if (n->phase)
 		return n->phase;
@@ -217,22 +218,25 @@ static void take_desc(struct host *h, const struct event_desc *desc)
 	struct host_thread *t = host_thread(h, desc->track);
 	struct host_process *p = &h->processes[t->process];
 	enum mark_source marks = desc->kind == KIND_STEP ? MARKS_STEP : MARKS_RANGE;
+	uint8_t grammar;
 
 	if (t->type != TRACK_THREAD || !t->process)
 		return;
 	if (desc->kind == KIND_RANGE && desc->subkind == RANGE_OP &&
-	    op_is_autograd(h, desc->name, desc->schema))
+	    host_is_autograd(h, desc->name, desc->schema))
 		t->runs_autograd = true;
 	if (marks == MARKS_RANGE &&
 	    (p->marks == MARKS_STEP || desc->kind != KIND_RANGE ||
 	     (desc->subkind != RANGE_ANNOTATION && desc->subkind != RANGE_NVTX) ||
 	     !host_name_is_step(h, desc->name, NULL)))
 		return;
-	if (p->marks != marks) {
+	grammar = marks == MARKS_RANGE ? host_name_info(h, desc->name)->grammar : 0;
+	if (p->marks != marks || grammar < p->grammar) {
 		p->marks = (uint8_t)marks;
+		p->grammar = grammar;
 		p->step_thread = desc->track;
 		p->is_undecided = false;
-	} else if (p->step_thread != desc->track) {
+	} else if (p->grammar == grammar && p->step_thread != desc->track) {
 		p->is_undecided = true;
 	}
 }
@@ -361,6 +365,7 @@ void host_release(struct host *h)
 		free(h->threads[i].paths.items);
 		free(h->threads[i].named.items);
 		free(h->threads[i].python.items);
+		free(h->threads[i].forwards.items);
 	}
 	for (uint32_t i = 0; h->processes && i <= h->process_count; i++)
 		free(h->processes[i].unmapped.items);
@@ -368,6 +373,7 @@ void host_release(struct host *h)
 	free(h->processes);
 	free(h->names);
 	free(h->has_forward);
+	map_release(&h->forward_threads);
 }
 
 /* ---- threads, from the events ---- */
@@ -375,7 +381,8 @@ void host_release(struct host *h)
 bool host_is_mark(struct host *h, const struct event *e)
 {
 	struct host_thread *t = host_thread(h, e->track);
-	enum mark_source marks = h->processes[t->process].marks;
+	const struct host_process *p = &h->processes[t->process];
+	enum mark_source marks = p->marks;
 
 	if (t->type != TRACK_THREAD || marks == MARKS_NONE)
 		return false;
@@ -383,7 +390,8 @@ bool host_is_mark(struct host *h, const struct event *e)
 		return e->kind == KIND_STEP;
 	return e->kind == KIND_RANGE &&
 	       (e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX) &&
-	       host_name_is_step(h, e->name, NULL);
+	       host_name_is_step(h, e->name, NULL) &&
+	       host_name_info(h, e->name)->grammar == p->grammar;
 }
 
 /* Of candidates that launch equally often the first to begin is the step thread; if none launches,
@@ -468,12 +476,12 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
 				    const struct event *e, struct error *err)
 {
 	bool is_pushed = e->subkind == RANGE_PHASE, is_on_step_thread = e->track == p->step_thread;
-	struct open_range range = { e->end_ns, e->name };
+	struct open_range range = { .end_ns = e->end_ns, .value = e->name };
 	uint8_t phase;
 
 	if (!is_on_step_thread)
 		host_work(p, t, e);
-	if (!is_pushed && host_name_is_step(h, e->name, NULL))
+	if (!is_pushed && host_name_only_marks(h, e->name))
 		return ST_OK;
 	TRY(path_push(h, t, e, err));
 	/* Ranges in an NVTX domain are a library's, not the user's words for what the host does. */
@@ -493,7 +501,7 @@ static enum status enter_annotation(struct host *h, struct host_process *p, stru
  */
 static void enter_python(struct host *h, struct host_process *p, const struct event *e)
 {
-	struct name_info *n = name_info(h, e->name);
+	struct name_info *n = host_name_info(h, e->name);
 
 	if (!n->data_known) {
 		n->gets_data = name_gets_data(host_text(h, e->name));
@@ -508,7 +516,7 @@ static void enter_python(struct host *h, struct host_process *p, const struct ev
 void host_enter_call(struct host *h, struct host_process *p, const struct host_thread *t,
 		     const struct event *e)
 {
-	struct name_info *n = name_info(h, e->name);
+	struct name_info *n = host_name_info(h, e->name);
 
 	host_work(p, t, e);
 	if (e->track != p->step_thread)
@@ -534,7 +542,7 @@ enum status host_enter(struct host *h, struct host_process *p, struct host_threa
 	case RANGE_OP:
 		host_work(p, t, e);
 		if (e->track == p->step_thread && e->end_ns > p->engine_until_ns &&
-		    op_is_autograd(h, e->name, e->schema)) {
+		    host_is_autograd(h, e->name, e->schema)) {
 			p->engine_until_ns = e->end_ns;
 			p->is_stale = true;
 		}

@@ -5,18 +5,15 @@
  *	context.c  the source: pulls events into the queue, hands them out with their intervals
  *	queue.c    the events that wait
  *	host.c     which thread is the step thread, which ranges are open
+ *	autograd.c which forward operator a backward one belongs to, and what is run again
  *	phase.c    step, phase and path of each event; the phase intervals of the step thread
  *	launch.c   recent calls by correlation, and the GPU work that they launched
  *	ids.c      how far these ids reach
- *
- * A range is open at t while begin <= t < end; one of length 0 never.  Ranges need not nest, so
- * only those that can still decide something are kept and nothing is searched: of those that could
- * be innermost a stack, of those that could be outermost a queue.
  */
 #ifndef CONVERT_STAGE_CONTEXT_INTERNAL_H
 #define CONVERT_STAGE_CONTEXT_INTERNAL_H
 
-#include "convert/stage/context/context.h"
+#include "convert/stage/context/host.h"
 
 enum { QUEUE_EVENTS = 65536 };
 
@@ -55,172 +52,6 @@ static inline size_t queue_count(const struct event_queue *q)
 static inline struct event *queue_at(const struct event_queue *q, size_t i)
 {
 	return &q->events[q->head + i];
-}
-
-/* ---- host.c ---- */
-
-#define PHASE_PENDING 255u /* it is not known yet whether the host gap is backward */
-#define PHASE_IDS     255u /* ids of phases: all but PHASE_PENDING */
-
-struct open_range {
-	uint64_t end_ns;
-	uint32_t value; /* a phase or a name */
-};
-struct open_stack { /* ends descend from the bottom to the top */
-	struct open_range *items;
-	size_t count, cap;
-};
-struct open_queue { /* ends ascend from the head on */
-	struct open_range *items;
-	size_t head, end, cap;
-};
-
-struct host_thread { /* one per track */
-	uint32_t process;
-	uint32_t host; /* the thread itself; for an allocator track the thread that used it; or 0 */
-	uint8_t type;
-	bool runs_autograd;
-	bool is_engine;         /* by its name, it is a thread of autograd's engine */
-	bool runs_loop;         /* has ranges that only the thread of a training loop has */
-	bool waits;             /* for the GPU: it has synchronising calls */
-	bool is_candidate;      /* could be the step thread of a process without marks */
-	uint32_t events, order; /* of a candidate: its events so far, and its place among them */
-	struct open_stack urgent, mapped;       /* phases: validation and checkpoint; the others */
-	struct open_stack paths, named, python; /* their nodes: all, without Python, Python alone */
-	uint32_t root;                          /* the node of a thread on which nothing is open */
-};
-
-enum mark_source { MARKS_NONE, MARKS_STEP, MARKS_RANGE };
-
-/* What the step thread does at one instant. */
-struct host_state {
-	uint8_t phase; /* PHASE_PENDING: backward if autograd threads run again, else other */
-	bool inferred;
-	uint64_t until_ns; /* it stays so until then if nothing begins; UINT64_MAX: no limit */
-};
-
-struct host_process {
-	uint32_t step_thread; /* a track; 0: none */
-	uint8_t marks;        /* enum mark_source */
-	bool is_undecided;    /* several threads may still be the step thread */
-	bool launches;        /* the candidates launch, all equally often */
-	uint32_t begun;       /* candidates that have had an event */
-
-	uint64_t mark_end_ns; /* of the mark that began last */
-	uint32_t mark_step;   /* its number + 1; 0: there was none */
-	uint64_t next_number; /* for a mark without a number */
-
-	struct open_queue unmapped; /* annotations on the step thread: names */
-	uint64_t busy_until_ns;     /* greatest end of operators and calls on the step thread */
-	uint64_t engine_until_ns;   /* of these, of operators of autograd */
-	uint64_t data_until_ns;     /* of Python functions that get input; 0 once kernels follow */
-	uint64_t kernels_ns;        /* when the step thread last put kernels on a GPU */
-	uint64_t active_until_ns;   /* greatest end of work on the autograd threads */
-	bool busy_begins, active_begins; /* at the instant whose events are being entered */
-
-	bool has_begun, is_stale; /* stale: something began after `now` was computed */
-	struct host_state now;
-	struct phase_interval current; /* its end is not known yet */
-	uint64_t last_end_ns;
-
-	/* Events whose phase is pending, by number; each one's tag is the number of the next. */
-	uint32_t waiting_first, waiting_last, waiting;
-	size_t pending_first, pending_count; /* pending intervals: place of the first, and number */
-	uint32_t pass; /* the pass in which an interval of this process had to stay */
-};
-
-struct name_info { /* what the rules say about a name, asked once: matching is slow */
-	bool step_known, mapped_known, pushed_known, autograd_known, data_known, kernels_known;
-	bool is_step, is_autograd, gets_data, puts_kernels;
-	uint8_t mapped;  /* phase of an annotation of this name, or PHASE_NONE */
-	uint8_t pushed;  /* phase of one that was pushed through tacho.h */
-	uint8_t phase;   /* the phase of its own that it got as an unmapped annotation; 0: none */
-	uint64_t number; /* of the step */
-};
-
-struct host {
-	struct trace *trace;
-	const struct name_rules *rules;
-	struct host_thread *threads;    /* by track */
-	struct host_process *processes; /* by process */
-	struct name_info *names;        /* by name */
-	uint8_t *has_forward;           /* by schema: 1 no, 2 yes, 0 not asked */
-	uint32_t thread_count, process_count, name_count, schema_count; /* highest ids */
-	uint32_t undecided;              /* processes without a step thread yet */
-	uint32_t phase_names[PHASE_IDS]; /* of phases that are annotations */
-	unsigned phase_count;            /* those of the rules included */
-};
-
-uint32_t host_path(struct host *h, struct host_thread *t, uint64_t at_ns); /* of what begins */
-/* Finds step threads and autograd threads from the trace's descriptors. */
-enum status host_init(struct host *h, struct trace *trace, const struct name_rules *rules,
-		      struct error *err);
-void host_release(struct host *h);
-/* `number` may be NULL and keeps its value where the name has none. */
-bool host_name_is_step(struct host *h, uint32_t name, uint64_t *number);
-bool host_is_mark(struct host *h, const struct event *e);
-/* Makes the event's thread the step thread if that was open and this event decides it. */
-void host_decide(struct host *h, const struct event *e);
-/* Decides what is open by what is known so far. */
-void host_decide_all(struct host *h);
-/* Enters a call of some length. */
-void host_enter_call(struct host *h, struct host_process *p, const struct host_thread *t,
-		     const struct event *e);
-/* The step thread's state at t, after all that begins at t was entered (DEFINITIONS.md 4). */
-struct host_state host_state_at(struct host *h, struct host_process *p, uint64_t t);
-/* Enters a range of some length on a host thread. */
-enum status host_enter(struct host *h, struct host_process *p, struct host_thread *t,
-		       const struct event *e, struct error *err);
-
-/* Ids out of range belong to the empty row 0. */
-static inline struct host_thread *host_thread(const struct host *h, uint32_t track)
-{
-	return &h->threads[track <= h->thread_count ? track : 0];
-}
-
-/* Only these can be marks, whatever the rules say. */
-static inline bool event_may_be_mark(const struct event *e)
-{
-	if (e->kind == KIND_RANGE)
-		return e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
-	return e->kind == KIND_STEP;
-}
-
-/* The innermost range that is open at t, or NULL; forgets the ranges that have ended. */
-static inline const struct open_range *open_last(struct open_stack *s, uint64_t t)
-{
-	while (s->count && s->items[s->count - 1].end_ns <= t)
-		s->count--;
-	return s->count ? &s->items[s->count - 1] : NULL;
-}
-
-/* The phase that the thread's own ranges give, or PHASE_NONE; *until_ns is the range's end. */
-static inline uint8_t thread_phase(struct host_thread *t, uint64_t at, uint64_t *until_ns)
-{
-	const struct open_range *range = open_last(&t->urgent, at);
-
-	if (!range)
-		range = open_last(&t->mapped, at);
-	if (!range)
-		return PHASE_NONE;
-	*until_ns = range->end_ns;
-	return (uint8_t)range->value;
-}
-
-/* An operator or a call: on the step thread it ends a host gap, on an autograd thread it is
- * backward work. */
-static inline void host_work(struct host_process *p, const struct host_thread *t,
-			     const struct event *e)
-{
-	bool is_step_thread = e->track == p->step_thread;
-	uint64_t *until_ns = is_step_thread ? &p->busy_until_ns : &p->active_until_ns;
-
-	if ((!is_step_thread && !t->runs_autograd) || e->end_ns <= *until_ns)
-		return;
-	if (*until_ns <= e->begin_ns)
-		*(is_step_thread ? &p->busy_begins : &p->active_begins) = true;
-	*until_ns = e->end_ns;
-	p->is_stale = true;
 }
 
 /* ---- ids.c ---- */

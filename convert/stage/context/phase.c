@@ -125,8 +125,9 @@ enum status phase_split(struct context *c, uint64_t limit_ns, struct error *err)
 static enum status enter_mark(struct context *c, struct host_process *p, const struct event *e,
 			      struct error *err)
 {
-	struct step_mark mark = { e->begin_ns, e->end_ns, e->number,
-				  host_thread(&c->host, e->track)->process, e->flags };
+	struct step_mark mark = { e->begin_ns, e->end_ns,
+				  e->number,   host_thread(&c->host, e->track)->process,
+				  e->name,     e->flags };
 
 	host_decide(&c->host, e);
 	if (e->track != p->step_thread)
@@ -192,7 +193,11 @@ HOT event_enter(struct context *c, struct host_process *p, struct host_thread *t
 		return ST_OK;
 	if (e->kind == KIND_API)
 		host_enter_call(&c->host, p, t, e);
-	return e->kind == KIND_RANGE ? host_enter(&c->host, p, t, e, err) : ST_OK;
+	if (e->kind != KIND_RANGE)
+		return ST_OK;
+	if (e->subkind == RANGE_OP || e->subkind == RANGE_PYTHON)
+		autograd_enter(&c->host, p, t, e);
+	return host_enter(&c->host, p, t, e, err);
 }
 
 /* The event at c->stamped of the queue. */

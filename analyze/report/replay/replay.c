@@ -5,6 +5,8 @@
  */
 #include "analyze/engine/report.h"
 #include "analyze/replay/edit.h"
+#include "analyze/report/replay/ops.h"
+#include "analyze/report/replay/tables.h"
 #include "schemas/model/call.h"
 #include "schemas/model/records.h"
 #include "schemas/base/vec.h"
@@ -67,7 +69,8 @@ struct replay_report {
 	struct accumulator *accumulator;
 	struct replay_process *processes; /* by id */
 	uint32_t process_count;
-	uint8_t *calls; /* by name: 1 + what the call does, 0: not asked yet */
+	struct ops *ops; /* to be replayed with those of other ranks; NULL: it is alone */
+	uint8_t *calls;  /* by name: 1 + what the call does, 0: not asked yet */
 	size_t call_cap;
 };
 
@@ -136,7 +139,9 @@ static enum status replay_report_begin(struct accumulator *f, struct error *err)
 					  .self = s };
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	return s->processes ? ST_OK : fail_memory(err);
+	if (!s->processes)
+		return fail_memory(err);
+	return f->is_single ? ST_OK : ops_begin(&s->ops, f, err);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -241,6 +246,10 @@ static bool is_host(const struct event *e)
 static enum status replay_report_put(struct accumulator *f, const struct sorted_batch *w,
 				     struct error *err)
 {
+	const struct replay_report *s = f->state;
+
+	if (s->ops)
+		TRY(ops_put(s->ops, f, w, err));
 	for (size_t i = 0; i < w->in->count; i++) {
 		const struct event *e = &w->in->events[i];
 
@@ -257,9 +266,10 @@ static enum status replay_report_put(struct accumulator *f, const struct sorted_
 /* ---- end --------------------------------------------------------------------------------- */
 
 /* Lengths of the counted steps but the first in one state; returns how many. */
-static size_t step_lengths(const struct replay *r, const struct step_list *l, size_t state,
-			   uint64_t *out)
+static size_t step_lengths(const struct replay_report *s, const struct replay *r,
+			   const struct step_list *l, size_t state, uint64_t *out)
 {
+	bool is_graph = state && state <= s->edit_count && edit_is_graph(&s->edits[state - 1]);
 	size_t count = 0;
 	bool is_first = true;
 
@@ -270,8 +280,13 @@ static size_t step_lengths(const struct replay *r, const struct step_list *l, si
 
 		if (!row->is_counted || row->is_out || !begin || !end)
 			continue;
+		/* Where nothing is launched there is nothing to put into a graph. */
+		bool is_kept = is_graph &&
+			       replay_launches(r, row->begin_ns) == replay_launches(r, row->end_ns);
+		size_t of = is_kept ? 0 : state;
+
 		if (!is_first)
-			out[count++] = end[state] > begin[state] ? end[state] - begin[state] : 0;
+			out[count++] = end[of] > begin[of] ? end[of] - begin[of] : 0;
 		is_first = false;
 	}
 	return count;
@@ -283,10 +298,10 @@ static enum status put_rows(struct accumulator *f, uint32_t process, uint64_t *l
 	const struct replay_report *s = f->state;
 	const struct replay *r = s->processes[process].replay;
 	const struct step_list *l = &f->steps[process];
-	size_t count = step_lengths(r, l, 0, lengths);
+	size_t count = step_lengths(s, r, l, 0, lengths);
 	uint64_t baseline = (uint64_t)median_u64(lengths, count);
 
-	step_lengths(r, l, s->edit_count + 1, lengths);
+	step_lengths(s, r, l, s->edit_count + 1, lengths);
 	uint64_t explained = (uint64_t)median_u64(lengths, count);
 
 	for (size_t i = 0; count && i < s->edit_count; i++) {
@@ -294,7 +309,7 @@ static enum status put_rows(struct accumulator *f, uint32_t process, uint64_t *l
 
 		keys[WHAT_IF_EDITS].text = s->edits[i].text;
 		TRY(acc_row(f, "rank_what_if", process, keys, &row, err));
-		step_lengths(r, l, i + 1, lengths);
+		step_lengths(s, r, l, i + 1, lengths);
 		row[WHAT_IF_STEPS].u64 += count;
 		cell_raise(&row[WHAT_IF_BASELINE], baseline);
 		cell_raise(&row[WHAT_IF_STEP], (uint64_t)median_u64(lengths, count));
@@ -309,6 +324,8 @@ static enum status replay_report_end(struct accumulator *f, struct error *err)
 {
 	const struct replay_report *s = f->state;
 
+	if (s->ops)
+		TRY(ops_end(s->ops, f, err));
 	for (uint32_t i = 1; i <= s->process_count; i++) {
 		struct replay *r = s->processes[i].replay;
 
@@ -331,6 +348,7 @@ static void replay_report_release(struct accumulator *f)
 
 	for (uint32_t i = 0; s->processes && i <= s->process_count; i++)
 		replay_close(s->processes[i].replay);
+	ops_free(s->ops);
 	free(s->processes);
 	free(s->calls);
 	free(s->sets);
@@ -358,13 +376,16 @@ static enum status replay_report_finish(struct tables *all, struct error *err)
 	}
 	for (size_t i = 0; (sum = table_at(job, i)); i++)
 		finish_saves(sum, sum[JOB_BASELINE].u64, sum[JOB_STEP].u64, JOB_SAVES, JOB_PCT);
-	return ST_OK;
+	return job_replay(all, err);
 }
 
 const struct report_type report_replay = {
 	.name = "replay",
 	.help = "what a step would take if something were changed (--what-if)",
-	.tables = TABLES(&table_what_if, &table_job_what_if),
+	.tables = TABLES(&table_what_if, &table_job_what_if, &table_replay, &table_replay_class,
+			 &table_replay_rank, &table_replay_rank_step, &table_replay_host,
+			 &table_replay_dp, &table_replay_stage, &table_replay_step,
+			 &table_replay_ops, &table_replay_steps),
 	.state_size = sizeof(struct replay_report),
 	.begin = replay_report_begin,
 	.put = replay_report_put,

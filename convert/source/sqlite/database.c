@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/nsys/internal.h"
+#include "convert/source/sqlite/database.h"
 
 #include "convert/input/input.h"
 
@@ -20,7 +20,7 @@ enum {
 
 /* ---- a file system with one file, to be read ---- */
 
-struct nsys_file {
+struct database_file {
 	sqlite3_file base;
 	const struct input *in;
 };
@@ -32,7 +32,7 @@ static int file_close(sqlite3_file *f)
 
 static int file_read(sqlite3_file *f, void *bytes, int len, sqlite3_int64 at)
 {
-	const struct input *in = ((struct nsys_file *)f)->in;
+	const struct input *in = ((struct database_file *)f)->in;
 	size_t got = 0;
 
 	/* A truncated compressed file ends where its fault is. */
@@ -49,7 +49,7 @@ static int file_read(sqlite3_file *f, void *bytes, int len, sqlite3_int64 at)
 
 static int file_size(sqlite3_file *f, sqlite3_int64 *size)
 {
-	*size = (sqlite3_int64)input_size(((struct nsys_file *)f)->in);
+	*size = (sqlite3_int64)input_size(((struct database_file *)f)->in);
 	return SQLITE_OK;
 }
 
@@ -78,7 +78,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	f->pMethods = NULL;
 	if (!(flags & SQLITE_OPEN_MAIN_DB))
 		return SQLITE_CANTOPEN;
-	*(struct nsys_file *)f = (struct nsys_file){ { &file_methods }, vfs->pAppData };
+	*(struct database_file *)f = (struct database_file){ { &file_methods }, vfs->pAppData };
 	if (out_flags)
 		*out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;
 	return SQLITE_OK;
@@ -92,7 +92,7 @@ static int vfs_path(sqlite3_vfs *vfs, const char *name, int size, char *out)
 
 /* ---- the database ---- */
 
-static void settle(struct nsys_db *d)
+static void settle(struct database *d)
 {
 	char sql[64];
 
@@ -100,7 +100,7 @@ static void settle(struct nsys_db *d)
 	sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(d->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	sqlite3_db_config(d->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, NSYS_VALUE_BYTES);
+	sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, DATABASE_VALUE_BYTES);
 	sqlite3_limit(d->db, SQLITE_LIMIT_ATTACHED, 0);
 	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY", CACHE_KIB);
 	sqlite3_exec(d->db, sql, NULL, NULL, NULL);
@@ -109,46 +109,46 @@ static void settle(struct nsys_db *d)
 /* A damaged tree may have more rows than anybody waits for, and a statement may never return. */
 static int probe(void *self)
 {
-	struct nsys_db *d = self;
+	struct database *d = self;
 
 	d->is_endless = d->is_endless || ++d->probes > d->probes_max;
 	return d->is_endless;
 }
 
-enum status nsys_db_open(struct nsys_db *d, struct input *in, struct error *err)
+enum status database_open(struct database *d, struct input *in, struct error *err)
 {
 	int64_t tables = 0;
 
-	*d = (struct nsys_db){ .rows_max = input_size(in) / ROW_BYTES_LEAST,
-			       .vfs = *sqlite3_vfs_find(NULL) };
+	*d = (struct database){ .rows_max = input_size(in) / ROW_BYTES_LEAST,
+				.vfs = *sqlite3_vfs_find(NULL) };
 	snprintf(d->vfs_name, sizeof(d->vfs_name), "tacho-%p", (void *)d);
 	d->vfs.zName = d->vfs_name;
-	d->vfs.szOsFile = sizeof(struct nsys_file);
+	d->vfs.szOsFile = sizeof(struct database_file);
 	d->vfs.pAppData = in;
 	d->vfs.xOpen = vfs_open;
 	d->vfs.xFullPathname = vfs_path;
 	if (sqlite3_vfs_register(&d->vfs, 0) != SQLITE_OK)
 		return fail_memory(err);
 	if (sqlite3_open_v2("export", &d->db, SQLITE_OPEN_READONLY, d->vfs_name) != SQLITE_OK)
-		return nsys_db_fault(d, "cannot be opened", err);
+		return database_fault(d, "cannot be opened", err);
 	settle(d);
 	d->probes_max = PROBES_LEAST + input_size(in) * OPS_A_BYTE / PROBE;
 	sqlite3_progress_handler(d->db, PROBE, probe, d);
-	if (!nsys_db_number(d, "SELECT sum(1) FROM sqlite_master", &tables))
-		return nsys_db_fault(d, "its list of tables cannot be read", err);
+	if (!database_number(d, "SELECT sum(1) FROM sqlite_master", &tables))
+		return database_fault(d, "its list of tables cannot be read", err);
 	return ST_OK;
 }
 
-void nsys_db_close(struct nsys_db *d)
+void database_close(struct database *d)
 {
 	if (!d->vfs_name[0])
 		return;
 	sqlite3_close(d->db);
 	sqlite3_vfs_unregister(&d->vfs);
-	*d = (struct nsys_db){ 0 };
+	*d = (struct database){ 0 };
 }
 
-enum status nsys_db_fault(const struct nsys_db *d, const char *what, struct error *err)
+enum status database_fault(const struct database *d, const char *what, struct error *err)
 {
 	int code = sqlite3_errcode(d->db) & 0xff;
 	enum status status = code == SQLITE_NOMEM ? ST_MEMORY : ST_FORMAT;
@@ -157,7 +157,7 @@ enum status nsys_db_fault(const struct nsys_db *d, const char *what, struct erro
 		    sqlite3_errmsg(d->db));
 }
 
-sqlite3_stmt *nsys_db_ask(struct nsys_db *d, const char *sql)
+sqlite3_stmt *database_ask(struct database *d, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
 
@@ -165,10 +165,10 @@ sqlite3_stmt *nsys_db_ask(struct nsys_db *d, const char *sql)
 	return s;
 }
 
-bool nsys_db_number(struct nsys_db *d, const char *sql, int64_t *out)
+bool database_number(struct database *d, const char *sql, int64_t *out)
 {
-	sqlite3_stmt *s = nsys_db_ask(d, sql);
-	bool found = nsys_db_row(s) && sqlite3_column_type(s, 0) == SQLITE_INTEGER;
+	sqlite3_stmt *s = database_ask(d, sql);
+	bool found = database_row(s) && sqlite3_column_type(s, 0) == SQLITE_INTEGER;
 
 	if (found)
 		*out = sqlite3_column_int64(s, 0);
@@ -176,14 +176,14 @@ bool nsys_db_number(struct nsys_db *d, const char *sql, int64_t *out)
 	return found;
 }
 
-bool nsys_db_has(struct nsys_db *d, const char *table)
+bool database_has(struct database *d, const char *table)
 {
-	sqlite3_stmt *s = nsys_db_ask(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND "
-					 "rootpage > 0 AND name = ?1");
+	sqlite3_stmt *s = database_ask(d, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND "
+					  "rootpage > 0 AND name = ?1");
 	bool found;
 
 	sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
-	found = nsys_db_row(s);
+	found = database_row(s);
 	sqlite3_finalize(s);
 	return found;
 }

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about GPUs that are slower than they could be, by the table `health`. */
+#include "analyze/findings/rule.h"
+#include "analyze/report/health/health.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BUSY_LEAST = 5 };   /* samples: fewer say nothing of a run */
+#define BELOW_BASE    0.97 /* of the clock that a GPU keeps by default */
+#define BELOW_PEERS   0.95 /* of the middle one of a job's GPUs */
+#define LIMITED_LEAST 0.2  /* of busy samples */
+
+/* "GPU 3 of rank 1" */
+enum { GPU_TEXT = 64 };
+static const char *gpu_text(const union value *row, char out[GPU_TEXT])
+{
+	if (row[0].u64 == NO_U64)
+		snprintf(out, GPU_TEXT, "GPU %llu", (unsigned long long)row[HEALTH_DEVICE].u64);
+	else
+		snprintf(out, GPU_TEXT, "GPU %llu of rank %llu",
+			 (unsigned long long)row[HEALTH_DEVICE].u64,
+			 (unsigned long long)row[0].u64);
+	return out;
+}
+
+static double clock_of(const union value *row)
+{
+	return row[HEALTH_BUSY].u64 >= BUSY_LEAST
+		       ? (double)row[HEALTH_CLOCK_SUM].u64 / (double)row[HEALTH_BUSY].u64
+		       : NAN;
+}
+
+/* Compute that runs at `share` of the clock that it could have; the rest waits for it. */
+static bool saves_compute(const struct facts *f, struct finding *out, double share)
+{
+	return rule_saves(out, f->compute_ns * (1 - share));
+}
+
+static bool below_base(const struct facts *f, struct finding *out)
+{
+	struct table *t = tables_find(f->tables, "health");
+	const union value *row, *worst = NULL;
+	double least = BELOW_BASE;
+	char gpu[GPU_TEXT];
+
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		double share = clock_of(row) / (double)row[HEALTH_BASE].u64;
+
+		if (!row[HEALTH_BASE].u64 || !(share < least))
+			continue;
+		least = share;
+		worst = row;
+	}
+	if (!worst)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s works at %.0f MHz, below the %llu MHz that it keeps by default (of %llu at "
+		 "most).",
+		 gpu_text(worst, gpu), clock_of(worst), (unsigned long long)worst[HEALTH_BASE].u64,
+		 (unsigned long long)worst[HEALTH_MOST].u64);
+	rule_brief(out, "%.0f of %llu MHz", clock_of(worst),
+		   (unsigned long long)worst[HEALTH_BASE].u64);
+	return saves_compute(f, out, least);
+}
+
+static bool held_down(const struct facts *f, struct finding *out)
+{
+	static const struct {
+		size_t column;
+		const char *by, *advice;
+	} causes[] = {
+		{ HEALTH_HARDWARE, "the board itself (power brake, voltage)",
+		  "look at the power supply, cables and the server's log; exchange the GPU if it "
+		  "stays" },
+		{ HEALTH_HEAT, "heat", "look at the fans, the airflow and the room of that host" },
+		{ HEALTH_POWER, "a limit of power",
+		  "nvidia-smi -q -d POWER: raise the limit if it was lowered; at the default limit "
+		  "it is "
+		  "what dense work does" },
+	};
+	struct table *t = tables_find(f->tables, "health");
+	const union value *row, *worst = NULL;
+	double most = LIMITED_LEAST;
+	size_t by = 0;
+	char gpu[GPU_TEXT];
+
+	for (size_t i = 0; (row = table_at(t, i)); i++)
+		for (size_t c = 0; c < sizeof(causes) / sizeof(causes[0]); c++) {
+			double share =
+				(double)row[causes[c].column].u64 / (double)row[HEALTH_BUSY].u64;
+
+			if (row[HEALTH_BUSY].u64 < BUSY_LEAST || !(share > most))
+				continue;
+			most = share;
+			worst = row;
+			by = c;
+		}
+	if (!worst || !worst[HEALTH_MOST].u64)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "The clock of %s is held down by %s in %.0f %% of the time in which it works: "
+		 "%.0f of "
+		 "%llu MHz, at most %llu C and %llu W.",
+		 gpu_text(worst, gpu), causes[by].by, most * 100, clock_of(worst),
+		 (unsigned long long)worst[HEALTH_MOST].u64,
+		 (unsigned long long)worst[HEALTH_HOTTEST].u64,
+		 (unsigned long long)worst[HEALTH_DRAWN].u64);
+	rule_brief(out, "%.0f %% of the time", most * 100);
+	out->advice = causes[by].advice;
+	return saves_compute(f, out, clock_of(worst) / (double)worst[HEALTH_MOST].u64);
+}
+
+/* Each generation of PCIe carries twice what the one before does. */
+static double link_speed(uint64_t width, uint64_t generation)
+{
+	return ldexp((double)width, (int)(generation < 16 ? generation : 16));
+}
+
+static bool slow_slot(const struct facts *f, struct finding *out)
+{
+	struct table *t = tables_find(f->tables, "health");
+	const union value *row, *worst = NULL;
+	double least = 1;
+	char gpu[GPU_TEXT];
+
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		double share =
+			link_speed(row[HEALTH_WIDTH].u64, row[HEALTH_GENERATION].u64) /
+			link_speed(row[HEALTH_WIDTH_MAX].u64, row[HEALTH_GENERATION_MAX].u64);
+
+		if (row[HEALTH_BUSY].u64 < BUSY_LEAST || !row[HEALTH_WIDTH].u64 ||
+		    !row[HEALTH_WIDTH_MAX].u64 || !(share < least))
+			continue;
+		least = share;
+		worst = row;
+	}
+	if (!worst)
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s is linked by %llu lanes of PCIe %llu, where it and its slot have %llu of PCIe "
+		 "%llu: "
+		 "copies take %.0f times as long as they could.",
+		 gpu_text(worst, gpu), (unsigned long long)worst[HEALTH_WIDTH].u64,
+		 (unsigned long long)worst[HEALTH_GENERATION].u64,
+		 (unsigned long long)worst[HEALTH_WIDTH_MAX].u64,
+		 (unsigned long long)worst[HEALTH_GENERATION_MAX].u64, 1 / least);
+	rule_brief(out, "%llu of %llu lanes", (unsigned long long)worst[HEALTH_WIDTH].u64,
+		   (unsigned long long)worst[HEALTH_WIDTH_MAX].u64);
+	return rule_saves(out, f->exposed_copy_ns * (1 - least));
+}
+
+static int compare_clocks(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool slow_gpu(const struct facts *f, struct finding *out)
+{
+	enum { GPUS = 4096 };
+	struct table *t = tables_find(f->tables, "health");
+	const union value *row, *worst = NULL;
+	double *clocks = malloc(GPUS * sizeof(*clocks)), middle = NAN;
+	size_t count = 0;
+	char gpu[GPU_TEXT];
+
+	for (size_t i = 0; clocks && (row = table_at(t, i)); i++) {
+		double mhz = clock_of(row);
+
+		if (isnan(mhz) || count == GPUS)
+			continue;
+		clocks[count++] = mhz;
+		if (!worst || mhz < clock_of(worst))
+			worst = row;
+	}
+	if (count > 1) {
+		qsort(clocks, count, sizeof(*clocks), compare_clocks);
+		middle = clocks[count / 2]; /* of two the faster one */
+	}
+	free(clocks);
+	if (!worst || !(clock_of(worst) < BELOW_PEERS * middle))
+		return false;
+	snprintf(out->evidence, FINDING_TEXT,
+		 "%s works at %.0f MHz, where the middle one of the job's %zu GPUs has %.0f MHz: "
+		 "the "
+		 "others wait for it.",
+		 gpu_text(worst, gpu), clock_of(worst), count, middle);
+	rule_brief(out, "%.0f of %.0f MHz", clock_of(worst), middle);
+	return saves_compute(f, out, clock_of(worst) / middle);
+}
+
+const struct rule rules_health[] = {
+	{ "clock_below_base", "a GPU works below its base clock",
+	  "health.sm_clock_mhz health.sm_clock_base_mhz", below_base,
+	  "nvidia-smi -q -d CLOCK,PERFORMANCE: a locked clock, a limit of power, heat",
+	  .needs_trust = false },
+	{ "throttled", "something holds the clock of a GPU down",
+	  "health.power_samples health.heat_samples health.hardware_samples", held_down,
+	  "see what holds it down", .needs_trust = false },
+	{ "slow_slot", "a GPU's link is narrower or slower than it could be",
+	  "health.pcie_width health.pcie_generation", slow_slot,
+	  "seat the GPU again, or take another slot; look at the firmware's PCIe settings",
+	  .needs_trust = false },
+	{ "slow_gpu", "one GPU of the job has a lower clock than the others", "health.sm_clock_mhz",
+	  slow_gpu, "compare that GPU: power limit, heat, its board; leave its host out of the job",
+	  .family = FAMILY_UNBALANCED, .needs_trust = false },
+	{ .name = NULL },
+};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where in the model a finding is (DEFINITIONS.md 8): GPU work by what it does and idle time by its
+ * cause, each by place.
+ *
+ * A place is the innermost module, else the innermost annotation, else the outermost operator, with
+ * the line of the innermost Python function that is not the framework's.  Numbers in names of
+ * modules become stars, so that the layers of a model are one place.
+ */
+#include "analyze/findings/place.h"
+
+#include "analyze/engine/number.h"
+
+#include "analyze/report/report_list.h"
+#include "analyze/report/where/flame.h"
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_COLUMNS(X)                                                                           \
+	X(PLACE_WHAT = RANK_KEYS, "what", NULL, TEXT, KEY, "what work does, or an idle cause")     \
+	X(PLACE_SHORT, "is_short", NULL, U64, KEY, "1: kernels under 10 us on average")            \
+	X(PLACE_NAME, "place", NULL, TEXT, KEY, "with stars for numbers")                          \
+	X(PLACE_NS, "ns", NULL, U64, SUM, "of the GPU")                                            \
+	X(PLACE_FIRST, "first", NULL, TEXT, MIN, "the place with its numbers, the first by bytes") \
+	X(PLACE_LAST, "last", NULL, TEXT, MAX, "the same, the last")
+enum { PLACE_COLUMNS(COLUMN_PLACE) };
+static const struct table_type table_places = {
+	.name = "places",
+	.under = &table_ranks,
+	.nest = NEST_NEVER,
+	.columns = COLUMNS(RANK_COLUMNS, PLACE_COLUMNS(COLUMN_ROW)),
+};
+
+#define IDLE_PREFIX "idle_causes." /* as figures of rules are called */
+enum { PLACE_TEXT = 400, PLACE_NAME_TEXT = 240 };
+
+/* "layers.3.mlp" with stars for numbers that are a part of the name: "layers.*.mlp". */
+static void put_pattern(const char *name, char out[PLACE_NAME_TEXT])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; name[i] && len < PLACE_NAME_TEXT - 1; out[len++] = name[i++]) {
+		size_t digits = strspn(name + i, "0123456789");
+
+		if (digits && i && strchr("._/[#", name[i - 1]) &&
+		    (!name[i + digits] || strchr("._/] ", name[i + digits]))) {
+			out[len++] = '*';
+			i += digits;
+			if (!name[i])
+				break;
+		}
+	}
+	out[len < PLACE_NAME_TEXT ? len : PLACE_NAME_TEXT - 1] = '\0';
+}
+
+struct place {
+	const char *module, *annotation, *op;
+	char line[PATH_LINE_TEXT];
+};
+
+static struct place place_find(const struct trace *t, uint32_t path)
+{
+	static const char engine[] = "autograd::engine::evaluate_function: ";
+	struct place p = { .line = "" };
+
+	for (const struct path_node *n = trace_get_path(t, path); n->parent;
+	     n = trace_get_path(t, n->parent)) {
+		const char *name = trace_text(t, n->name, NULL);
+
+		if (n->class == RANGE_PYTHON && !p.module)
+			p.module = paths_module(t, n);
+		if (n->class == RANGE_PYTHON && !p.line[0])
+			paths_line(name, p.line);
+		if (n->class == RANGE_OP)
+			p.op = strncmp(name, engine, sizeof(engine) - 1) ? name
+			       : p.op                                    ? p.op
+				      : name + sizeof(engine) - 1;
+		if (!p.annotation && strncmp(name, "nccl:", 5) != 0 &&
+		    (n->class == RANGE_ANNOTATION || n->class == RANGE_NVTX ||
+		     n->class == RANGE_PHASE))
+			p.annotation = name;
+	}
+	return p;
+}
+
+/* With its numbers, and without. */
+static void place_texts(const struct trace *t, uint32_t path, char exact[PLACE_TEXT],
+			char pattern[PLACE_TEXT])
+{
+	static const char *const passes[] = { "", "backward of ", "recompute of " };
+	const struct path_node *node = trace_get_path(t, path);
+	struct place p = place_find(t, path);
+	const char *name = p.module ? p.module : p.annotation ? p.annotation : p.op;
+	char stars[PLACE_NAME_TEXT];
+	bool has_line = p.line[0] != '\0';
+
+	if (!name) {
+		snprintf(exact, PLACE_TEXT, "%s", p.line);
+		snprintf(pattern, PLACE_TEXT, "%s", p.line);
+		return;
+	}
+	put_pattern(name, stars);
+	snprintf(exact, PLACE_TEXT, "%s%.239s%s%s%s", passes[node->pass], name,
+		 has_line ? " (" : "", p.line, has_line ? ")" : "");
+	snprintf(pattern, PLACE_TEXT, "%s%s%s%s%s", passes[node->pass], stars, has_line ? " (" : "",
+		 p.line, has_line ? ")" : "");
+}
+
+static enum status end_leaf(struct accumulator *f, const struct path_node *leaf, uint32_t process,
+			    struct path_sum sum, struct error *err)
+{
+	char exact[PLACE_TEXT], pattern[PLACE_TEXT], idle[sizeof(IDLE_PREFIX) + IDLE_TEXT];
+	union value keys[PLACE_NAME + 1], *row;
+	struct table *table = tables_find(f->tables, "places");
+	const char *name = trace_text(f->trace, leaf->name, NULL);
+
+	place_texts(f->trace, leaf->parent, exact, pattern);
+	keys[PLACE_SHORT].u64 = 0;
+	if (leaf->class == PATH_IDLE) {
+		memcpy(idle, IDLE_PREFIX, sizeof(IDLE_PREFIX));
+		paths_idle_text(f, leaf, idle + sizeof(IDLE_PREFIX) - 1);
+		keys[PLACE_WHAT].text = idle;
+	} else if (!strncmp(name, "Memcpy", 6) || !strncmp(name, "Memset", 6)) {
+		keys[PLACE_WHAT].text = name;
+	} else {
+		bool comm = sweep_communicates(f->sweep, leaf->name);
+		enum work work = comm ? WORK_COMM : work_of(name);
+
+		keys[PLACE_WHAT].text = work_word(work);
+		keys[PLACE_SHORT].u64 =
+			sum.calls && sum.gpu_ns / sum.calls < (comm ? 5 : 1) * SHORT_KERNEL_NS;
+	}
+	keys[PLACE_NAME].text = pattern;
+	TRY(acc_row(f, "places", process, keys, &row, err));
+	row[PLACE_NS].u64 += sum.gpu_ns + sum.idle_ns;
+	TRY(table_combine(table, row, PLACE_FIRST, (union value){ .text = exact }, err));
+	return table_combine(table, row, PLACE_LAST, (union value){ .text = exact }, err);
+}
+
+static enum status places_end(struct accumulator *f, struct error *err)
+{
+	uint32_t count = paths_count(f), *processes = paths_processes(f);
+	enum status status = processes ? ST_OK : fail_memory(err);
+
+	for (uint32_t i = 1; i < count && status == ST_OK; i++) {
+		const struct path_node *node = trace_get_path(f->trace, i);
+		struct path_sum sum = paths_at(f->state, i);
+
+		if ((node->class == PATH_WORK || node->class == PATH_IDLE) &&
+		    (sum.gpu_ns || sum.idle_ns) && acc_wants(f, processes[i]))
+			status = end_leaf(f, node, processes[i], sum, err);
+	}
+	free(processes);
+	return status == ST_OK ? flame_end(f, f->state, err) : status;
+}
+
+const struct report_type report_places = {
+	.name = "places",
+	.help = "GPU work and idle time by place",
+	.tables = TABLES(&table_places, &table_flame),
+	.state_size = sizeof(struct path_sums),
+	.needs_owners = true,
+	.put = paths_put,
+	.end = places_end,
+	.release = paths_release,
+};
+
+/* ---- what findings say ---------------------------------------------------------------------- */
+
+/* What kernels or copies a rule sums up, by what they do or what their names begin with; "*" before
+ * a word is a part of the name, "-" one that it must not have.  Rules about idle time are found by
+ * their figures. */
+static const struct {
+	const char *rule, *words[4];
+	bool is_short;
+} sums[] = {
+	{ "exposed_comm", { "comm" }, false },
+	{ "small_collectives", { "comm" }, true },
+	{ "pageable_copy", { "*Pageable" }, false },
+	{ "exposed_upload", { "*HtoD", "-Pageable" }, false },
+	{ "exposed_download", { "*DtoH", "-Pageable" }, false },
+	{ "device_copy", { "*DtoD" }, false },
+	{ "peer_copy", { "*PtoP" }, false },
+	{ "memset_fill", { "Memset" }, false },
+	{ "fp32_gemm", { "gemm_fp32" }, false },
+	{ "fp32_conv", { "conv_fp32" }, false },
+	{ "fp8", { "gemm", "gemm_tf32" }, false },
+	{ "unfused_attention", { "softmax" }, false },
+	{ "layout", { "layout" }, false },
+	{ "short_kernels", { "*", "-comm", "-Mem" }, true },
+	{ "elementwise", { "elementwise", "copy" }, false },
+	{ "slow_kernels", { "*", "-comm", "-Mem" }, false },
+};
+enum { SUMS = sizeof(sums) / sizeof(sums[0]) };
+
+static bool is_summed(size_t at, const union value *row)
+{
+	const char *what = row[PLACE_WHAT].text;
+	bool found = false;
+
+	if ((sums[at].is_short && row[PLACE_SHORT].u64 != 1) ||
+	    !strncmp(what, IDLE_PREFIX, sizeof(IDLE_PREFIX) - 1))
+		return false;
+	for (size_t i = 0; i < 4 && sums[at].words[i]; i++) {
+		const char *word = sums[at].words[i];
+
+		if (word[0] == '-' && strstr(what, word + 1))
+			return false;
+		found |= word[0] == '*'           ? strstr(what, word + 1) != NULL
+			 : strcmp(word, "Memset") ? !strcmp(what, word)
+						  : !strncmp(what, word, strlen(word));
+	}
+	return found;
+}
+
+/* Whether "idle_causes.CAUSE" is among the figures of a rule. */
+static bool is_cause(const char *figures, const char *what)
+{
+	size_t len = strlen(what);
+
+	for (const char *at = strstr(figures, what); at; at = strstr(at + 1, what))
+		if (!at[len] || at[len] == ' ')
+			return !strncmp(what, IDLE_PREFIX, sizeof(IDLE_PREFIX) - 1);
+	return false;
+}
+
+struct found_place {
+	const char *name, *first, *last;
+	uint64_t ns;
+};
+
+static size_t places_take(const struct facts *f, const struct rule *rule, struct found_place *all)
+{
+	struct table *rows = tables_find(f->tables, "places");
+	size_t at = 0, count = 0, kept = 0;
+
+	while (at < SUMS && strcmp(sums[at].rule, rule->name) != 0)
+		at++;
+	for (size_t i = 0; i < table_count(rows); i++) {
+		const union value *row = table_at(rows, i);
+
+		if (at < SUMS ? is_summed(at, row) : is_cause(rule->figures, row[PLACE_WHAT].text))
+			all[count++] =
+				(struct found_place){ row[PLACE_NAME].text, row[PLACE_FIRST].text,
+						      row[PLACE_LAST].text, row[PLACE_NS].u64 };
+	}
+	SORT_BY(all, count, UP(struct found_place, name), UP(struct found_place, first),
+		UP(struct found_place, last), UP(struct found_place, ns));
+	for (size_t i = 0; i < count; i++) {
+		if (kept && !strcmp(all[kept - 1].name, all[i].name)) {
+			all[kept - 1].ns += all[i].ns;
+			if (all[i].last && strcmp(all[i].last, all[kept - 1].last) > 0)
+				all[kept - 1].last = all[i].last;
+			continue;
+		}
+		all[kept++] = all[i];
+	}
+	SORT_BY(all, kept, DOWN(struct found_place, ns), UP(struct found_place, name));
+	return kept;
+}
+
+enum status places_text(const struct facts *f, const struct rule *rule, char out[WHERE_TEXT],
+			struct error *err)
+{
+	size_t rows = table_count(tables_find(f->tables, "places")), len = 0, shown = 0, more = 0;
+	struct found_place *all = calloc(rows + 1, sizeof(*all));
+	double whole = 0, rest = 0, outside = 0;
+
+	out[0] = '\0';
+	if (!all)
+		return fail_memory(err);
+	size_t count = places_take(f, rule, all);
+	for (size_t i = 0; i < count; i++)
+		whole += facts_per_gpu(f, (double)all[i].ns);
+	struct time_unit unit = whole < 950e3 ? (struct time_unit){ 1e3, 0, "\xc2\xb5s" }
+					      : (struct time_unit){ 1e6, 1, "ms" };
+	for (size_t i = 0; i < count; i++) {
+		double ns = facts_per_gpu(f, (double)all[i].ns);
+		bool is_one = all[i].first && all[i].last && !strcmp(all[i].first, all[i].last);
+
+		if (!all[i].name[0]) {
+			outside += ns;
+		} else if (shown < PLACES_SHOWN && ns >= PLACE_LEAST * whole) {
+			len += (size_t)snprintf(out + len, WHERE_TEXT - len, "%s%.*f",
+						shown++ ? " \xc2\xb7 " : "", unit.decimals,
+						ns / unit.ns);
+			if (shown == 1)
+				len += (size_t)snprintf(out + len, WHERE_TEXT - len, " of %.*f %s",
+							unit.decimals, whole / unit.ns, unit.name);
+			len += (size_t)snprintf(out + len, WHERE_TEXT - len, " in %.120s",
+						is_one ? all[i].first : all[i].name);
+		} else {
+			rest += ns;
+			more++;
+		}
+	}
+	if (shown && rest >= PLACE_LEAST * whole / 2)
+		len += (size_t)snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 %zu more %.*f",
+					more, unit.decimals, rest / unit.ns);
+	if (shown && outside >= PLACE_LEAST * whole)
+		snprintf(out + len, WHERE_TEXT - len, " \xc2\xb7 outside of any range %.*f",
+			 unit.decimals, outside / unit.ns);
+	free(all);
+	return ST_OK;
+}

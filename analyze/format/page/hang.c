@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who hung: above all else on the page, and all groups in the report. */
+#include "analyze/format/page/internal.h"
+
+#include "analyze/report/report_list.h"
+
+#include <stdio.h>
+
+enum { ON_THE_PAGE = 3 };
+
+/* What is known of the cause: a mismatch, how long the late rank was away, and where it is. */
+static const char *details(struct blocks *b, const struct view *v, size_t i)
+{
+	const char *mismatch = view_cell(v, i, "mismatch").text;
+	const char *where = view_cell(v, i, "where").text;
+	const char *never = view_cell(v, i, "never_came").text;
+	uint64_t gap = cell_or_0(v, i, "gap_ns");
+	char away[64] = "";
+
+	if (never && gap)
+		snprintf(away, sizeof(away), "Its last collective was %.1f ms before. ",
+			 (double)gap / 1e6);
+	return blocks_text(b, "%s%s%s%s%s%s%s", mismatch ? "Mismatch, " : "",
+			   mismatch ? mismatch : "", mismatch ? ". " : "", away,
+			   where ? never ? "It was last in " : "At " : "", where ? where : "",
+			   where ? "." : "");
+}
+
+void build_hang(const struct page *p, struct blocks *b)
+{
+	struct view v = page_view(p, "hang");
+	size_t most = p->report == &report_hang ? v.count : ON_THE_PAGE;
+
+	for (size_t i = 0; i < v.count && i < most; i++) {
+		struct block *new = add_block(b, BLOCK_WARNING);
+
+		new->callout.label = "HANG";
+		new->callout.first = view_cell(&v, i, "sentence").text;
+		new->callout.second = details(b, &v, i);
+		if (!new->callout.second[0])
+			new->callout.second = NULL;
+	}
+	if (v.count > most)
+		add_sentencef(b, ROLE_TEXT, 0, "%zu process groups more: --report hang",
+			      v.count - most);
+	if (!v.count && p->report == &report_hang)
+		add_sentence(
+			b, ROLE_TEXT, 0,
+			"No collective is open in these files. A hang is read from the dumps of "
+			"PyTorch's Flight Recorder.");
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SLOWDOWN of a job against its ideal, as sentences, tables and pictures. */
+#include "analyze/format/page/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS_MOST = 256, CELLS_MOST = 1 << 14 /* of a picture; more are left out */ };
+
+struct axis { /* what a picture has on one side */
+	uint64_t *values;
+	const char **names;
+	size_t count;
+};
+
+static int compare_values(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return (a > b) - (a < b);
+}
+
+/* The different values of a column, in order; none where one is unknown. */
+static struct axis axis_of(const struct view *v, const char *column, const char *word,
+			   struct blocks *b)
+{
+	struct axis a = { .values = blocks_take(b, v->count, sizeof(*a.values)),
+			  .names = blocks_take(b, v->count, sizeof(*a.names)) };
+	size_t count = 0;
+
+	for (size_t i = 0; !b->is_full && i < v->count; i++)
+		a.values[i] = view_cell(v, i, column).u64;
+	if (b->is_full)
+		return a;
+	qsort(a.values, v->count, sizeof(*a.values), compare_values);
+	for (size_t i = 0; i < v->count; i++)
+		if (!count || a.values[i] != a.values[count - 1])
+			a.values[count++] = a.values[i];
+	a.count = count && a.values[count - 1] == NO_U64 ? 0 : count;
+	for (size_t i = 0; i < a.count; i++)
+		a.names[i] = blocks_text(b, "%s %llu", word, (unsigned long long)a.values[i]);
+	return a;
+}
+
+static size_t place_in(const struct axis *a, uint64_t value)
+{
+	size_t low = 0;
+
+	for (size_t high = a->count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a->values[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < a->count && a->values[low] == value ? low : a->count;
+}
+
+/* The slowdowns of a table over two of its columns; of several in one cell the greatest. */
+static void add_heat(const struct view *v, const char *row, const char *row_word,
+		     const char *column, const char *word, struct blocks *b)
+{
+	struct axis rows = axis_of(v, row, row_word, b), columns = axis_of(v, column, word, b);
+
+	if (b->is_full || !rows.count || !columns.count || rows.count > ROWS_MOST ||
+	    columns.count > CELLS_MOST / rows.count)
+		return;
+	struct block *block = add_block(b, BLOCK_HEAT);
+	double *values = blocks_take(b, rows.count * columns.count, sizeof(*values));
+	if (b->is_full)
+		return;
+	for (size_t i = 0; i < rows.count * columns.count; i++)
+		values[i] = NAN;
+	for (size_t i = 0; i < v->count; i++) {
+		size_t y = place_in(&rows, view_cell(v, i, row).u64);
+		size_t x = place_in(&columns, view_cell(v, i, column).u64);
+		double value = view_cell(v, i, "slowdown").f64;
+
+		if (y < rows.count && x < columns.count) {
+			double *cell = &values[y * columns.count + x];
+			*cell = isnan(*cell) || value > *cell ? value : *cell;
+		}
+	}
+	block->heat = (struct heat){ .rows = row_word,
+				     .columns = word,
+				     .row_names = rows.names,
+				     .names = columns.names,
+				     .values = values,
+				     .row_count = rows.count,
+				     .count = columns.count };
+}
+
+/* How much of a step no dependency explains, where it is 5 %; of all ranks the greatest share. */
+static void add_unexplained(const struct page *p, struct blocks *b)
+{
+	struct view v = page_view(p, "rank_what_if");
+	double most = 0, of_ns = 0, share = 0.05;
+
+	for (size_t i = 0; i < v.count; i++) {
+		double ns = view_number(&v, i, "unexplained_ns");
+		double step_ns = view_number(&v, i, "baseline_step_ns");
+
+		if (step_ns <= 0 || ns < share * step_ns)
+			continue;
+		share = ns / step_ns;
+		most = ns;
+		of_ns = step_ns;
+	}
+	if (most <= 0)
+		return;
+	struct time_unit unit = time_unit_of(of_ns, 2);
+	add_section(b, "Unexplained", NULL);
+	add_sentencef(
+		b, ROLE_TEXT, 14,
+		"Of a step of %s %s, %s %s (%.0f %%) are before GPU work or in waits for it that "
+		"no dependency in the file explains: there a change may save less or more.",
+		show_time(b, of_ns, &unit), unit.name, show_time(b, most, &unit), unit.name,
+		100 * share);
+}
+
+void build_replay(const struct page *p, struct blocks *b)
+{
+	struct view job = page_view(p, "replay"), ranks = page_view(p, "replay_rank");
+	struct view steps = page_view(p, "replay_rank_step");
+	struct time_unit unit;
+	double mw, ms;
+
+	add_unexplained(p, b);
+	if (!job.count)
+		return;
+	unit = time_unit_of(view_number(&job, 0, "baseline_ns"), 2);
+	mw = view_cell(&job, 0, "mw").f64;
+	ms = view_cell(&job, 0, "ms").f64;
+	add_section(b, "Slowdown", is_text(p) ? NULL : "if all ranks were alike");
+	add_sentencef(
+		b, ROLE_TEXT, 14,
+		"A step takes %s %s in the replay and would take %s %s if each operation took "
+		"what its peers take: S = %.3f, over %s step%s of %s GPUs.",
+		show_time(b, view_number(&job, 0, "baseline_ns"), &unit), unit.name,
+		show_time(b, view_number(&job, 0, "ideal_ns"), &unit), unit.name,
+		view_cell(&job, 0, "slowdown").f64, show_count(b, view_u64(&job, 0, "steps")),
+		plural(view_u64(&job, 0, "steps")), show_count(b, view_u64(&job, 0, "ranks")));
+	if (isfinite(mw))
+		add_sentencef(b, ROLE_TEXT, 14,
+			      "With the worst 3 %% of the ranks alike the others, %.0f %% of the "
+			      "slowdown would go%s.",
+			      100 * mw,
+			      isfinite(ms)
+				      ? blocks_text(b, "; with the last pipeline stage, %.0f %%",
+						    100 * ms)
+				      : "");
+	if (p->medium != MEDIUM_HTML)
+		return;
+	add_heat(&ranks, "dp", "dp", "stage", "stage", b);
+	add_heat(&steps, "rank", "rank", "step", "step", b);
+}

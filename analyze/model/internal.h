@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs of an operator as its model reads them. */
+#ifndef ANALYZE_MODEL_INTERNAL_H
+#define ANALYZE_MODEL_INTERNAL_H
+
+#include "analyze/model/model.h"
+
+enum { OPERANDS_MAX = 40, DIMS_MAX = 8, WORDS_MAX = 8 };
+struct operand {
+	bool is_tensor;
+	size_t rank;           /* of dims[] that are valid at most DIMS_MAX */
+	double dims[DIMS_MAX]; /* of a list: of its first tensor */
+	double count;          /* elements, of a list of all its tensors */
+	double size;           /* bytes of an element; NAN: the type is not known */
+	enum number number;
+	double packed;    /* numbers in an element: 2 of FP4, else 1 */
+	const char *text; /* the concrete value, `text_len` bytes; not NULL */
+	size_t text_len;
+};
+struct operands {
+	struct operand in[OPERANDS_MAX];
+	size_t count;
+	const char *name, *step;
+};
+/* false: the texts are no lists of shapes, a size is negative or too large. */
+bool operands_read(struct operands *out, const struct model_call *call);
+/* An input that is not there is no tensor. */
+const struct operand *operand_at(const struct operands *i, int index);
+bool operand_is_tensor(const struct operands *i, int index);
+double operand_bytes(const struct operands *i, int index); /* 0: no tensor */
+/* A concrete value: true, a number, a list of numbers; `otherwise` where there is none. */
+bool operand_flag(const struct operands *i, int index, bool otherwise);
+double operand_number(const struct operands *i, int index, double otherwise);
+size_t operand_list(const struct operands *i, int index, double out[WORDS_MAX]);
+
+struct model_rule;
+typedef bool model_function(const struct operands *i, const struct model_rule *r,
+			    struct model_cost *out);
+struct model_rule {
+	const char *patterns; /* of fnmatch(), with blanks between */
+	const char *family;
+	model_function *cost;
+	int a, b, c; /* what they are is said at the function */
+	unsigned flags;
+	const char *source;
+};
+model_function cost_product, cost_grouped, cost_vector_product, cost_convolution,
+	cost_convolution_backward, cost_convolution_input, cost_attention, cost_attention_backward,
+	cost_attention_step, cost_attention_lengths;
+model_function cost_each, cost_resample, cost_reduce, cost_norm, cost_norm_backward, cost_rms,
+	cost_rms_backward, cost_rows, cost_rows_backward, cost_experts, cost_move, cost_gate,
+	cost_compiled, cost_list;
+
+enum product_flag { B_IS_ROWS = 1, IS_SCALED = 2, IS_PACKED = 4 };
+enum attention_flag { HEADS_LAST = 1, ALIGNS_END = 2, IS_MASK_NUMBER = 4 };
+enum each_flag { MAKES_BOOL = 1, WRITES_ONLY = 2 };
+enum norm_flag { BY_SHAPE = 1, ADDS_RESIDUAL = 2 };
+
+#endif

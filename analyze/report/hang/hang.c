@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who hung (DEFINITIONS.md 7): of each process group the first collective that some rank has not
+ * completed, which ranks wait in it, which never asked for it, and which left no dump.
+ *
+ * It reads what PyTorch's Flight Recorder kept.  Ranks are matched by process group and number, so
+ * neither clocks nor whole rings are needed, and a rank without a dump is named from the group's
+ * list of members.
+ */
+#include "analyze/report/hang/internal.h"
+
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMBERS_MOST = 1 << 20 };
+
+#define HANG_COLUMNS(X)                                                                            \
+	X(HANG_PLACE, "place", NULL, U64, KEY, "1: the group that hung first")                     \
+	X(HANG_GROUP, "group", "process group", TEXT, MAX, "its name and its ranks")               \
+	X(HANG_ABOUT, "description", "description", TEXT, MAX,                                     \
+	  "of the group, as the program has it")                                                   \
+	X(HANG_SEQ, "seq", "number", U64, MAX,                                                     \
+	  "of the first collective that a rank did not complete")                                  \
+	X(HANG_OPERATION, "operation", "operation", TEXT, MAX, "what most ranks asked for")        \
+	X(HANG_DONE, "completed_by_all", "done by all", U64, MAX,                                  \
+	  "number of the latest collective that every rank with a dump completed")                 \
+	X(HANG_WAITING, "waiting", "wait", TEXT, MAX,                                              \
+	  "ranks that asked for it and did not complete it")                                       \
+	X(HANG_NEVER, "never_came", "never came", TEXT, MAX,                                       \
+	  "ranks whose latest collective is one before it; null: none")                            \
+	X(HANG_NOT_STARTED, "not_started", "not started", TEXT, MAX,                               \
+	  "of those that wait, whose GPU has not begun it while another's has; null: none")        \
+	X(HANG_NO_DUMP, "no_dump", "no dump", TEXT, MAX,                                           \
+	  "ranks of the group without a file; null: none")                                         \
+	X(HANG_MISMATCH, "mismatch", "mismatch", TEXT, MAX,                                        \
+	  "ranks that asked for something else under the same number; null: none")                 \
+	X(HANG_GAP, "gap_ns", "since its last", U64, MAX,                                          \
+	  "from the last collective of the rank that never came to when the others asked for "     \
+	  "this one")                                                                              \
+	X(HANG_WHERE, "where", "where", TEXT, MAX,                                                 \
+	  "functions of the rank that is late, else of one that waits")                            \
+	X(HANG_SENTENCE, "sentence", NULL, TEXT, MAX, "the same for people")
+enum { HANG_COLUMNS(COLUMN_PLACE) };
+static const struct table_type table_hang = {
+	.name = "hang",
+	.null_texts = "description never_came not_started no_dump mismatch where",
+	.is_finished = true,
+	.is_seldom = true,
+	.columns = COLUMNS(HANG_COLUMNS(COLUMN_ROW)),
+};
+
+struct row { /* a collective of one rank */
+	const char *group, *operation;
+	uint64_t rank, seq, state, created_ns;
+	const union value *cells;
+};
+struct member {
+	uint64_t rank, last_seq, open_seq, done_seq,
+		last_ns; /* open_seq UINT64_MAX: none is open */
+	const struct row *last;
+	bool is_there; /* it has a dump */
+};
+struct list { /* of ranks, as a text */
+	char text[TEXT_BYTES];
+	size_t count;
+	uint64_t first, last; /* of the range at its end */
+};
+
+static void list_flush(struct list *l)
+{
+	size_t at = strlen(l->text);
+
+	if (at > sizeof(l->text) - 64)
+		return;
+	if (l->first == l->last)
+		snprintf(l->text + at, sizeof(l->text) - at, "%s%llu", at ? ", " : "",
+			 (unsigned long long)l->first);
+	else
+		snprintf(l->text + at, sizeof(l->text) - at, "%s%llu%s%llu", at ? ", " : "",
+			 (unsigned long long)l->first, l->last == l->first + 1 ? ", " : "-",
+			 (unsigned long long)l->last);
+}
+
+/* Ranks come in order. */
+static void list_add(struct list *l, uint64_t rank)
+{
+	if (l->count++ && rank == l->last + 1) {
+		l->last = rank;
+		return;
+	}
+	if (l->count > 1)
+		list_flush(l);
+	l->first = l->last = rank;
+}
+
+static const char *list_text(struct list *l)
+{
+	if (l->count)
+		list_flush(l);
+	return l->text;
+}
+
+struct group { /* while its row is made */
+	const struct row *rows;
+	size_t count;
+	struct member *members;
+	size_t member_count, member_cap;
+	uint64_t seq, done;      /* the collective that hangs; the latest that all completed */
+	uint64_t asked_ns;       /* when the first rank asked for it */
+	const struct row *usual; /* what most ranks asked for */
+	struct list waiting, never, not_started, no_dump, odd;
+	char mismatch[TEXT_BYTES];
+	uint64_t gap_ns;
+	const char *where;
+};
+
+static struct member *member_find(struct group *g, uint64_t rank)
+{
+	for (size_t i = 0; i < g->member_count; i++)
+		if (g->members[i].rank == rank)
+			return &g->members[i];
+	return NULL;
+}
+
+static enum status member_add(struct group *g, uint64_t rank, struct error *err)
+{
+	if (member_find(g, rank) || g->member_count == MEMBERS_MOST)
+		return ST_OK;
+	TRY(vec_reserve(&g->members, &g->member_cap, g->member_count + 1, err));
+	g->members[g->member_count++] = (struct member){ .rank = rank, .open_seq = UINT64_MAX };
+	return ST_OK;
+}
+
+/* Those that the group's list names, and those that have calls of it; by rank. */
+static enum status take_members(struct group *g, struct error *err)
+{
+	const char *list = g->rows[0].cells[CALL_MEMBERS].text;
+
+	for (size_t i = 0; i < g->count; i++)
+		TRY(member_add(g, g->rows[i].rank, err));
+	while (list && *list) {
+		char *end;
+		unsigned long long rank = strtoull(list, &end, 10);
+
+		if (isdigit((unsigned char)*list)) {
+			TRY(member_add(g, rank, err));
+			list = end;
+		} else {
+			list++;
+		}
+	}
+	SORT_BY(g->members, g->member_count, UP(struct member, rank));
+	for (size_t i = 0; i < g->count; i++) {
+		const struct row *r = &g->rows[i];
+		struct member *m = member_find(g, r->rank);
+
+		if (!m)
+			continue;
+		m->is_there = true;
+		if (!m->last || r->seq >= m->last_seq) {
+			m->last = r;
+			m->last_seq = r->seq;
+			m->last_ns = r->created_ns;
+		}
+		if (r->state == STATE_COMPLETED && r->seq > m->done_seq)
+			m->done_seq = r->seq;
+		if (r->state != STATE_COMPLETED && r->seq < m->open_seq)
+			m->open_seq = r->seq;
+	}
+	return ST_OK;
+}
+
+/* The first of the group's rows, which are in order of numbers and ranks, that is not before. */
+static size_t lower_bound(const struct group *g, uint64_t seq, uint64_t rank)
+{
+	size_t low = 0, high = g->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct row *r = &g->rows[middle];
+
+		if (r->seq < seq || (r->seq == seq && r->rank < rank))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct row *call_of(const struct group *g, uint64_t rank, uint64_t seq)
+{
+	size_t at = lower_bound(g, seq, rank);
+
+	return at < g->count && g->rows[at].seq == seq && g->rows[at].rank == rank ? &g->rows[at]
+										   : NULL;
+}
+
+/* Whether the sizes of an operation have to be the same on all ranks. */
+static bool needs_sizes(const char *operation)
+{
+	return strstr(operation, "all_reduce") || strstr(operation, "allreduce") ||
+	       strstr(operation, "broadcast") || !strcmp(operation, "reduce");
+}
+
+static bool cells_differ(const struct row *a, const struct row *b, size_t column)
+{
+	const char *x = a->cells[column].text, *y = b->cells[column].text;
+
+	return x && y && strcmp(x, y) != 0;
+}
+
+static bool is_unlike(const struct row *a, const struct row *b)
+{
+	return strcmp(a->operation, b->operation) != 0 || cells_differ(a, b, CALL_TYPES) ||
+	       (needs_sizes(a->operation) && cells_differ(a, b, CALL_SIZES));
+}
+
+/* What most of the ranks asked for under a number. */
+static const struct row *usual_of(const struct group *g, uint64_t seq)
+{
+	size_t first = lower_bound(g, seq, 0), end = first, most = 0;
+	const struct row *best = NULL;
+
+	while (end < g->count && g->rows[end].seq == seq)
+		end++;
+	for (size_t i = first; i < end && 2 * most <= end - first; i++) {
+		size_t like = 0;
+
+		for (size_t k = first; k < end; k++)
+			like += !is_unlike(&g->rows[i], &g->rows[k]);
+		if (like > most) {
+			most = like;
+			best = &g->rows[i];
+		}
+	}
+	return best;
+}
+
+/* The latest number up to the one that hangs under which ranks asked for different things. */
+static void take_mismatch(struct group *g)
+{
+	uint64_t first = g->seq > KEPT ? g->seq - KEPT : 0;
+
+	for (uint64_t seq = first; seq <= g->seq; seq++) {
+		const struct row *usual = usual_of(g, seq), *one = NULL;
+		struct list odd = { .count = 0 };
+
+		for (size_t i = 0; usual && i < g->member_count; i++) {
+			const struct row *r = call_of(g, g->members[i].rank, seq);
+
+			if (r && is_unlike(usual, r)) {
+				list_add(&odd, r->rank);
+				one = r;
+			}
+		}
+		if (!one)
+			continue;
+		g->odd = odd;
+		snprintf(g->mismatch, sizeof(g->mismatch),
+			 "number %llu: %.60s of %.80s %.40s on rank%s %.100s, %.60s of %.80s %.40s "
+			 "on "
+			 "the others",
+			 (unsigned long long)seq, one->operation,
+			 one->cells[CALL_SIZES].text ? one->cells[CALL_SIZES].text : "?",
+			 one->cells[CALL_TYPES].text ? one->cells[CALL_TYPES].text : "",
+			 odd.count > 1 ? "s" : "", list_text(&g->odd), usual->operation,
+			 usual->cells[CALL_SIZES].text ? usual->cells[CALL_SIZES].text : "?",
+			 usual->cells[CALL_TYPES].text ? usual->cells[CALL_TYPES].text : "");
+		return; /* the first is the cause of those behind it */
+	}
+}
+
+/* false: nothing of the group is open. */
+static bool take_state(struct group *g)
+{
+	bool any_started = false;
+
+	g->seq = g->done = UINT64_MAX;
+	for (size_t i = 0; i < g->member_count; i++) {
+		const struct member *m = &g->members[i];
+
+		if (m->is_there && m->open_seq < g->seq)
+			g->seq = m->open_seq;
+		if (m->is_there && m->done_seq < g->done)
+			g->done = m->done_seq;
+	}
+	if (g->seq == UINT64_MAX)
+		return false;
+	g->asked_ns = UINT64_MAX;
+	for (size_t i = 0; i < g->count; i++) {
+		any_started |= g->rows[i].seq == g->seq && g->rows[i].state == STATE_STARTED;
+		if (g->rows[i].seq == g->seq && g->rows[i].created_ns < g->asked_ns)
+			g->asked_ns = g->rows[i].created_ns;
+	}
+	for (size_t i = 0; i < g->member_count; i++) {
+		const struct member *m = &g->members[i];
+		const struct row *r = call_of(g, m->rank, g->seq);
+
+		if (!m->is_there) {
+			list_add(&g->no_dump, m->rank);
+		} else if (!r && m->last_seq < g->seq) {
+			list_add(&g->never, m->rank);
+			if (m->last_ns < g->asked_ns && g->asked_ns - m->last_ns > g->gap_ns)
+				g->gap_ns = g->asked_ns - m->last_ns;
+			g->where = m->last->cells[CALL_WHERE].text;
+		} else if (r && r->state != STATE_COMPLETED) {
+			list_add(&g->waiting, m->rank);
+			if (any_started && r->state == STATE_SCHEDULED)
+				list_add(&g->not_started, m->rank);
+			if (!g->where && !g->never.count)
+				g->where = r->cells[CALL_WHERE].text;
+		}
+	}
+	g->usual = usual_of(g, g->seq);
+	take_mismatch(g);
+	return g->usual != NULL;
+}
+
+static void put_sentence(struct group *g, char out[TEXT_BYTES])
+{
+	size_t at = (size_t)snprintf(
+		out, TEXT_BYTES, "%.60s %llu of process group %.60s hangs: ", g->usual->operation,
+		(unsigned long long)g->seq, g->usual->group);
+
+	if (g->never.count)
+		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
+				       "rank%s %.100s never asked for it",
+				       g->never.count > 1 ? "s" : "", list_text(&g->never));
+	else if (g->mismatch[0])
+		at += (size_t)snprintf(out + at, TEXT_BYTES - at,
+				       "rank%s %.100s asked for something else",
+				       g->odd.count > 1 ? "s" : "", g->odd.text);
+	else if (g->no_dump.count)
+		at += (size_t)snprintf(
+			out + at, TEXT_BYTES - at,
+			"every rank with a dump asked for it, rank%s %.100s left none",
+			g->no_dump.count > 1 ? "s" : "", list_text(&g->no_dump));
+	else if (g->not_started.count)
+		at += (size_t)snprintf(
+			out + at, TEXT_BYTES - at,
+			"on rank%s %.100s the GPU has not begun it, what is before it on "
+			"the stream goes on",
+			g->not_started.count > 1 ? "s" : "", list_text(&g->not_started));
+	else
+		at += (size_t)snprintf(
+			out + at, TEXT_BYTES - at,
+			"every rank asked for it and none completed it, the network or a "
+			"GPU may be at fault");
+	snprintf(out + at, TEXT_BYTES - at, "; rank%s %.100s wait%s.",
+		 g->waiting.count > 1 ? "s" : "", list_text(&g->waiting),
+		 g->waiting.count > 1 ? "" : "s");
+}
+
+static enum status put_cell(struct table *t, union value *cell, const char *text, struct error *err)
+{
+	cell->text = text && text[0] ? table_text(t, text, err) : NULL;
+	return text && text[0] && !cell->text ? ST_CEILING : ST_OK;
+}
+
+static enum status put_group(struct table *t, struct group *g, uint64_t place, struct error *err)
+{
+	char sentence[TEXT_BYTES];
+	union value key = { .u64 = place }, *row;
+
+	put_sentence(g, sentence);
+	TRY(table_row(t, &key, &row, err));
+	row[HANG_SEQ].u64 = g->seq;
+	row[HANG_DONE].u64 = g->done;
+	row[HANG_GAP].u64 = g->gap_ns;
+	TRY(put_cell(t, &row[HANG_GROUP], g->usual->group, err));
+	TRY(put_cell(t, &row[HANG_ABOUT], g->usual->cells[CALL_ABOUT].text, err));
+	TRY(put_cell(t, &row[HANG_OPERATION], g->usual->operation, err));
+	TRY(put_cell(t, &row[HANG_WAITING], g->waiting.text, err));
+	TRY(put_cell(t, &row[HANG_NEVER], g->never.text, err));
+	TRY(put_cell(t, &row[HANG_NOT_STARTED], g->not_started.text, err));
+	TRY(put_cell(t, &row[HANG_NO_DUMP], g->no_dump.text, err));
+	TRY(put_cell(t, &row[HANG_MISMATCH], g->mismatch, err));
+	TRY(put_cell(t, &row[HANG_WHERE], g->where, err));
+	return put_cell(t, &row[HANG_SENTENCE], sentence, err);
+}
+
+struct stuck { /* a group that hangs */
+	uint64_t asked_ns;
+	size_t first, count; /* of rows */
+};
+
+static enum status group_take(struct group *g, const struct row *rows, size_t count, bool *hangs,
+			      struct error *err)
+{
+	enum status status;
+
+	*g = (struct group){ .rows = rows, .count = count };
+	status = take_members(g, err);
+	*hangs = status == ST_OK && take_state(g);
+	return status;
+}
+
+/* The group that was stuck first is the cause of those behind it. */
+static enum status put_groups(struct table *t, const struct row *rows, size_t count,
+			      struct error *err)
+{
+	struct stuck *stuck = NULL;
+	size_t stuck_count = 0, cap = 0;
+	enum status status = ST_OK;
+	struct group g;
+	bool hangs;
+
+	for (size_t i = 0, end; i < count && status == ST_OK; i = end) {
+		for (end = i; end < count && !strcmp(rows[end].group, rows[i].group); end++)
+			;
+		status = group_take(&g, rows + i, end - i, &hangs, err);
+		if (status == ST_OK && hangs)
+			status = vec_reserve(&stuck, &cap, stuck_count + 1, err);
+		if (status == ST_OK && hangs)
+			stuck[stuck_count++] = (struct stuck){ g.asked_ns, i, end - i };
+		free(g.members);
+	}
+	if (stuck_count)
+		SORT_BY(stuck, stuck_count, UP(struct stuck, asked_ns), UP(struct stuck, first));
+	for (size_t i = 0; i < stuck_count && status == ST_OK; i++) {
+		status = group_take(&g, rows + stuck[i].first, stuck[i].count, &hangs, err);
+		if (status == ST_OK)
+			status = put_group(t, &g, i + 1, err);
+		free(g.members);
+	}
+	free(stuck);
+	return status;
+}
+
+static enum status hang_finish(struct tables *all, struct error *err)
+{
+	struct table *calls = tables_find(all, "hang_calls"), *t = tables_find(all, "hang");
+	size_t count = table_count(calls);
+	struct row *rows;
+	enum status status;
+
+	if (!count)
+		return ST_OK;
+	rows = calloc(count, sizeof(*rows));
+	if (!rows)
+		return fail_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		const union value *cells = table_at(calls, i);
+
+		rows[i] = (struct row){ .group = cells[CALL_GROUP].text,
+					.operation = cells[CALL_OPERATION].text,
+					.rank = cells[0].u64,
+					.seq = cells[CALL_SEQ].u64,
+					.state = cells[CALL_STATE].u64,
+					.created_ns = cells[CALL_CREATED].u64,
+					.cells = cells };
+	}
+	SORT_BY(rows, count, UP(struct row, group), UP(struct row, seq), UP(struct row, rank));
+	status = put_groups(t, rows, count, err);
+	free(rows);
+	return status;
+}
+
+const struct report_type report_hang = {
+	.name = "hang",
+	.help = "who hung: the collective that a rank did not complete, and who never came",
+	.tables = TABLES(&table_hang_calls, &table_hang),
+	.state_size = sizeof(struct hang),
+	.put = hang_put,
+	.end = hang_end,
+	.release = hang_release,
+	.finish = hang_finish,
+};

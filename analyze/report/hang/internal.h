@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h - calls.c has what one rank asked for last, hang.c compares all ranks. */
+#ifndef ANALYZE_REPORT_HANG_INTERNAL_H
+#define ANALYZE_REPORT_HANG_INTERNAL_H
+
+#include "analyze/engine/report.h"
+
+enum { STATE_SCHEDULED, STATE_STARTED, STATE_COMPLETED };
+enum { KEPT = 128 /* latest collectives of a group and rank */, TEXT_BYTES = 512 };
+
+#define CALL_COLUMNS(X)                                                                            \
+	X(CALL_GROUP = RANK_KEYS, "group", NULL, TEXT, KEY, "process group and its ranks")         \
+	X(CALL_SEQ, "seq", NULL, U64, KEY, "its number in the group")                              \
+	X(CALL_OPERATION, "operation", NULL, TEXT, KEY, "what was asked for")                      \
+	X(CALL_STATE, "state", NULL, U64, MAX, "0 scheduled, 1 started, 2 completed")              \
+	X(CALL_CREATED, "created_ns", NULL, U64, MAX, "when it was asked for")                     \
+	X(CALL_SIZES, "sizes", NULL, TEXT, MAX, "of inputs, as JSON")                              \
+	X(CALL_TYPES, "types", NULL, TEXT, MAX, "of inputs, as JSON")                              \
+	X(CALL_MEMBERS, "members", NULL, TEXT, MAX, "ranks of the group, as the file has them")    \
+	X(CALL_ABOUT, "description", NULL, TEXT, MAX, "of the group")                              \
+	X(CALL_WHERE, "where", NULL, TEXT, MAX, "functions that asked for it")
+enum { CALL_COLUMNS(COLUMN_PLACE) };
+
+extern const struct table_type table_hang_calls;
+
+struct call;
+struct hang { /* of one input */
+	struct call *calls;
+	size_t count, cap;
+};
+enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct error *err);
+enum status hang_end(struct accumulator *f, struct error *err);
+void hang_release(struct accumulator *f);
+
+#endif

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slowdown of a job against its ideal (DEFINITIONS.md 8, ranks), by what it is made of. */
+#include "analyze/replay/job.h"
+
+#include "analyze/report/replay/ops.h"
+#include "analyze/report/replay/tables.h"
+#include "schemas/base/map.h"
+#include "schemas/base/vec.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Shares of the worst ranks of which M_W tells. */
+#define WORST_SHARE 0.03
+enum { CLASSES_MOST = 512 /* of those without a row of their own nothing is said */ };
+
+/* ---- numbers of things ------------------------------------------------------------------- */
+
+enum { ID_WORDS = 5 };
+struct id {
+	uint64_t words[ID_WORDS]; /* texts of the tables by address: equal ones are one */
+};
+struct ids { /* zeroed: none */
+	struct id *all;
+	size_t count, cap;
+	struct hash_index index;
+};
+
+static enum status id_of(struct ids *ids, const struct id *id, uint32_t *out, struct error *err)
+{
+	uint64_t hash = 1;
+	uint32_t i;
+
+	for (size_t k = 0; k < ID_WORDS; k++)
+		hash = hash_word(hash, id->words[k]);
+	for (size_t at = hash_first(&ids->index, hash);
+	     (i = hash_item(&ids->index, &at, hash)) != HASH_NONE; at = hash_next(&ids->index, at))
+		if (!memcmp(&ids->all[i], id, sizeof(*id))) {
+			*out = i;
+			return ST_OK;
+		}
+	TRY(vec_reserve(&ids->all, &ids->cap, ids->count + 1, err));
+	TRY(hash_add(&ids->index, hash, (uint32_t)ids->count, err));
+	ids->all[ids->count] = *id;
+	*out = (uint32_t)ids->count++;
+	return ST_OK;
+}
+
+static void ids_release(struct ids *ids)
+{
+	free(ids->all);
+	hash_release(&ids->index);
+}
+
+static uint64_t text_word(const char *text)
+{
+	return (uint64_t)(uintptr_t)text;
+}
+
+/* ---- operations of all ranks ------------------------------------------------------------- */
+
+struct step_of_job {
+	uint64_t number, nth;
+	uint32_t id, workers, last; /* how many have it; the last of them, + 1 */
+	bool is_partial;
+};
+struct job_of_tables {
+	struct tables *all;
+	struct job job;
+	const union value **workers; /* a row of each: its first keys, and its coordinates */
+	struct ids classes, peers, meetings, steps, hosts, dps, stages;
+	struct step_of_job *list; /* those that count, in the order of their numbers */
+	size_t list_count, worker_cap, step_cap, alone;
+};
+
+/* The step of an operation of a row; false: it is not whole in the file. */
+static bool step_number(const struct job_of_tables *j, const union value *row, uint64_t packed,
+			struct id *out)
+{
+	struct table *t = tables_find(j->all, "replay_steps");
+	size_t low = 0, high = table_count(t);
+	uint64_t place = packed / 2;
+
+	if (packed % 2) {
+		*out = (struct id){ { place, 0 } };
+		return true;
+	}
+	/* Rows are in the order of their keys. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const union value *at = table_at(t, middle);
+		bool is_before = false;
+
+		for (size_t k = 0; k < OPS_STEP_KEYS; k++) {
+			uint64_t a = at[k].u64, b = k < OPS_STEP_DEVICE    ? row[k].u64
+						    : k == OPS_STEP_DEVICE ? row[OPS_DEVICE].u64
+						    : k == OPS_STEP_FIRST  ? row[OPS_FIRST].u64
+									   : place;
+			int order = k == 1 && at[k].text && row[k].text
+					    ? strcmp(at[k].text, row[k].text)
+					    : (a > b) - (a < b);
+
+			if (k == 1 && (!at[k].text || !row[k].text))
+				order = (at[k].text != NULL) - (row[k].text != NULL);
+			if (!order && k + 1 < OPS_STEP_KEYS)
+				continue;
+			if (!order) {
+				*out = (struct id){ { at[OPS_STEP_NUMBER].u64,
+						      at[OPS_STEP_NTH].u64 } };
+				return true;
+			}
+			is_before = order < 0;
+			break;
+		}
+		if (is_before)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+static enum status worker_add(struct job_of_tables *j, const union value *row, struct error *err)
+{
+	struct id host = { { text_word(row[1].text) } };
+	struct id dp = { { row[OPS_DP].u64 } }, stage = { { row[OPS_STAGE].u64 } };
+	size_t cap = j->worker_cap;
+
+	TRY(vec_reserve(&j->workers, &j->worker_cap, (size_t)j->job.worker_count + 1, err));
+	TRY(vec_reserve(&j->job.workers, &cap, (size_t)j->job.worker_count + 1, err));
+	struct job_worker *w = &j->job.workers[j->job.worker_count];
+	*w = (struct job_worker){ .dp = JOB_NONE, .stage = JOB_NONE };
+	TRY(id_of(&j->hosts, &host, &w->host, err));
+	if (row[OPS_DP].u64 != NO_U64)
+		TRY(id_of(&j->dps, &dp, &w->dp, err));
+	if (row[OPS_STAGE].u64 != NO_U64)
+		TRY(id_of(&j->stages, &stage, &w->stage, err));
+	j->workers[j->job.worker_count++] = row;
+	return ST_OK;
+}
+
+static enum status op_add(struct job_of_tables *j, const union value *row,
+			  const struct rank_op *packed, const struct id *step, struct error *err)
+{
+	struct job *job = &j->job;
+	bool communicates = *row[OPS_OPERATION].text, by_seq = row[OPS_BY_SEQ].u64 == 1;
+	bool is_together = !communicates && row[OPS_BYTES].u64 == 0;
+	struct id class = { { text_word(row[OPS_NAME].text) } };
+	struct id peers = { { text_word(row[OPS_NAME].text), row[OPS_BYTES].u64, communicates,
+			      is_together ? packed->index + 1 : 0 } };
+
+	TRY(vec_reserve(&job->ops, &job->op_cap, job->op_count + 1, err));
+	struct job_op *o = &job->ops[job->op_count];
+	*o = (struct job_op){ .begin_ns = packed->begin_ns,
+			      .end_ns = packed->begin_ns + packed->span_ns,
+			      .own_ns = packed->own_ns,
+			      .worker = job->worker_count - 1,
+			      .meeting = JOB_NONE };
+	TRY(id_of(&j->steps, step, &o->step, err));
+	TRY(id_of(&j->classes, &class, &o->class, err));
+	TRY(id_of(&j->peers, &peers, &o->peers, err));
+	if (communicates) {
+		bool is_alone = !strcmp(row[OPS_OPERATION].text, "alone");
+		struct id meeting = { { text_word(row[OPS_GROUP].text),
+					text_word(row[OPS_OPERATION].text),
+					is_alone ? j->alone++ : packed->index, o->step, by_seq } };
+
+		TRY(id_of(&j->meetings, &meeting, &o->meeting, err));
+	}
+	TRY(vec_reserve(&j->list, &j->step_cap, j->steps.count, err));
+	for (; j->list_count < j->steps.count; j->list_count++)
+		j->list[j->list_count] =
+			(struct step_of_job){ .number = j->steps.all[j->list_count].words[0],
+					      .nth = j->steps.all[j->list_count].words[1],
+					      .id = (uint32_t)j->list_count };
+	struct step_of_job *s = &j->list[o->step];
+	s->workers += s->last != job->worker_count;
+	s->last = job->worker_count;
+	job->op_count++;
+	return ST_OK;
+}
+
+static enum status ops_take(struct job_of_tables *j, struct error *err)
+{
+	struct table *t = tables_find(j->all, "replay_ops");
+	const union value *row, *before = NULL;
+	uint64_t latest_ns = 0, left_out = 0;
+	uint32_t latest = JOB_NONE; /* step of the worker's last operation */
+
+	for (size_t i = 0;; i++, before = row) {
+		row = table_at(t, i);
+		bool is_new = !before || !row || memcmp(before, row, OPS_DP * sizeof(*row)) != 0;
+
+		/* What did not fit was of its last step, or of later ones. */
+		if (is_new && left_out && latest != JOB_NONE)
+			j->list[latest].is_partial = true;
+		if (!row)
+			return ST_OK;
+		if (is_new) {
+			TRY(worker_add(j, row, err));
+			latest_ns = left_out = 0;
+			latest = JOB_NONE;
+		}
+		left_out += row[OPS_LEFT_OUT].u64;
+		const char *packed = row[OPS_PACKED].text;
+		struct rank_op op, last = { 0 };
+		uint64_t known = NO_U64;
+		bool is_known = false;
+		struct id step = { { 0 } };
+		while (op_unpack(&packed, &op, &last)) {
+			if (op.step != known)
+				is_known = step_number(j, row, op.step, &step);
+			known = op.step;
+			if (!is_known)
+				continue;
+			TRY(op_add(j, row, &op, &step, err));
+			if (op.begin_ns >= latest_ns) {
+				latest_ns = op.begin_ns;
+				latest = j->job.ops[j->job.op_count - 1].step;
+			}
+		}
+	}
+}
+
+static int compare_steps(const void *pa, const void *pb)
+{
+	const struct step_of_job *a = pa, *b = pb;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return (a->nth > b->nth) - (a->nth < b->nth);
+}
+
+/* Only steps that all workers have whole are replayed. */
+static enum status steps_choose(struct job_of_tables *j, struct error *err)
+{
+	uint32_t *places = malloc((j->list_count + 1) * sizeof(*places));
+	struct job *job = &j->job;
+	size_t count = 0, kept = 0;
+
+	if (!places)
+		return fail_memory(err);
+	memset(places, 0xff, (j->list_count + 1) * sizeof(*places));
+	if (j->list_count)
+		qsort(j->list, j->list_count, sizeof(*j->list), compare_steps);
+	for (size_t i = 0; i < j->list_count; i++) {
+		const struct step_of_job s = j->list[i];
+
+		if (s.is_partial || s.workers != job->worker_count)
+			continue;
+		places[s.id] = (uint32_t)count;
+		j->list[count++] = s;
+	}
+	for (size_t i = 0; i < job->op_count; i++) {
+		struct job_op o = job->ops[i];
+
+		if (places[o.step] == JOB_NONE)
+			continue;
+		o.step = places[o.step];
+		job->ops[kept++] = o;
+	}
+	job->op_count = kept;
+	job->step_count = (uint32_t)(j->list_count = count);
+	job->class_count = (uint32_t)j->classes.count;
+	job->peer_count = (uint32_t)j->peers.count;
+	job->meeting_count = (uint32_t)j->meetings.count;
+	free(places);
+	return ST_OK;
+}
+
+/* ---- figures ----------------------------------------------------------------------------- */
+
+struct figures {
+	struct job_of_tables *of;
+	struct job_state *states;
+	size_t count;
+	double *lengths;                                       /* of job_run() */
+	double *means;                                         /* by state */
+	size_t classes, workers, hosts, dps, stages, not_last; /* the first state of each */
+	size_t class_count;
+};
+
+static size_t add_states(struct figures *f, enum job_by by, size_t count)
+{
+	size_t first = f->count;
+
+	for (size_t i = 0; i < count; i++)
+		f->states[f->count++] = (struct job_state){ by, (uint32_t)i, false };
+	return first;
+}
+
+static double slowdown_of(const struct figures *f, size_t state)
+{
+	return f->means[1] > 0 ? f->means[state] / f->means[1] : NAN;
+}
+
+/* The share of the slowdown that goes if some operations take their peers' time. */
+static double share_fixed(const struct figures *f, double fixed)
+{
+	return f->means[0] - f->means[1] > 0.5 ? (f->means[0] - fixed) / (f->means[0] - f->means[1])
+					       : NAN;
+}
+
+static enum status run_states(struct figures *f, struct error *err)
+{
+	struct job_of_tables *j = f->of;
+	uint64_t last = 0;
+	uint32_t last_stage = 0;
+
+	f->class_count = j->classes.count < CLASSES_MOST ? j->classes.count : CLASSES_MOST;
+	size_t most = 3 + f->class_count + j->job.worker_count + j->hosts.count + j->dps.count +
+		      j->stages.count;
+	f->states = calloc(most, sizeof(*f->states));
+	f->lengths = calloc(most * (j->job.step_count + 1), sizeof(*f->lengths));
+	f->means = calloc(most, sizeof(*f->means));
+	if (!f->states || !f->lengths || !f->means)
+		return fail_memory(err);
+	f->states[f->count++] = JOB_REAL;
+	f->states[f->count++] = JOB_IDEAL;
+	f->classes = add_states(f, JOB_BY_CLASS, f->class_count);
+	f->workers = add_states(f, JOB_BY_WORKER, j->job.worker_count);
+	f->hosts = add_states(f, JOB_BY_HOST, j->hosts.count);
+	f->dps = add_states(f, JOB_BY_DP, j->dps.count);
+	f->stages = add_states(f, JOB_BY_STAGE, j->stages.count);
+	for (size_t i = 0; i < j->stages.count; i++)
+		if (j->stages.all[i].words[0] >= last) {
+			last = j->stages.all[i].words[0];
+			last_stage = (uint32_t)i;
+		}
+	f->not_last = f->count;
+	f->states[f->count++] = (struct job_state){ JOB_BY_STAGE, last_stage, true };
+	TRY(job_run(&j->job, f->states, f->count, f->lengths, err));
+	for (size_t k = 0; k < f->count; k++) {
+		for (size_t step = 0; step < j->job.step_count; step++)
+			f->means[k] += f->lengths[step * f->count + k];
+		f->means[k] /= j->job.step_count;
+	}
+	return ST_OK;
+}
+
+struct worst {
+	double slowdown;
+	uint32_t worker;
+};
+
+static int compare_worst(const void *pa, const void *pb)
+{
+	const struct worst *a = pa, *b = pb;
+
+	if (a->slowdown != b->slowdown)
+		return a->slowdown > b->slowdown ? -1 : 1;
+	return (a->worker > b->worker) - (a->worker < b->worker);
+}
+
+/*
+ * A rank is as bad as its data-parallel rank and its stage both are, which two figures tell for all
+ * ranks; without coordinates each rank's own slowdown says it.
+ */
+static enum status worst_share(const struct figures *f, double *out, struct error *err)
+{
+	struct job *job = &f->of->job;
+	size_t count = job->worker_count, marked = (size_t)ceil(WORST_SHARE * (double)count);
+	struct worst *all = calloc(count + 1, sizeof(*all));
+	const struct job_state others = { JOB_BY_MARK, 0, true };
+	double *lengths = calloc((size_t)job->step_count + 1, sizeof(*lengths)), sum = 0;
+	enum status status = all && lengths ? ST_OK : fail_memory(err);
+
+	for (uint32_t i = 0; status == ST_OK && i < count; i++) {
+		const struct job_worker *w = &job->workers[i];
+		double by_own = f->means[f->workers + i];
+		double dp = w->dp != JOB_NONE ? f->means[f->dps + w->dp] : by_own;
+		double stage = w->stage != JOB_NONE ? f->means[f->stages + w->stage] : by_own;
+
+		all[i] = (struct worst){ dp < stage ? dp : stage, i };
+	}
+	if (status == ST_OK) {
+		qsort(all, count, sizeof(*all), compare_worst);
+		for (size_t i = 0; i < marked && i < count; i++)
+			job->workers[all[i].worker].is_marked = true;
+		status = job_run(job, &others, 1, lengths, err);
+	}
+	for (size_t step = 0; status == ST_OK && step < job->step_count; step++)
+		sum += lengths[step];
+	*out = share_fixed(f, sum / job->step_count);
+	free(all);
+	free(lengths);
+	return status;
+}
+
+/* ---- tables ------------------------------------------------------------------------------ */
+
+/* From the first operation to the last of the worker that takes longest, mean over the steps. */
+static double measured_ns(const struct job *job)
+{
+	double sum = 0;
+
+	for (size_t first = 0, end, step = 0; step < job->step_count; step++) {
+		uint64_t longest = 0;
+
+		for (; first < job->step_ops[step + 1]; first = end) {
+			uint64_t end_ns = 0;
+
+			for (end = first; end < job->step_ops[step + 1] &&
+					  job->ops[end].worker == job->ops[first].worker;
+			     end++)
+				end_ns = job->ops[end].end_ns > end_ns ? job->ops[end].end_ns
+								       : end_ns;
+			uint64_t ns = end_ns - job->ops[first].begin_ns;
+			longest = ns > longest ? ns : longest;
+		}
+		sum += (double)longest;
+	}
+	return sum / job->step_count;
+}
+
+static enum status put_by(const struct figures *f, const char *table, const struct ids *ids,
+			  size_t count, size_t first, bool is_text, struct error *err)
+{
+	struct table *t = tables_find(f->of->all, table);
+	union value keys[BY_KEY + 1] = { { .u64 = f->of->job.step_count } }, *row;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_text)
+			keys[BY_KEY].text = (const char *)(uintptr_t)ids->all[i].words[0];
+		else
+			keys[BY_KEY].u64 = ids->all[i].words[0];
+		if (is_text && !keys[BY_KEY].text)
+			continue; /* a host that no file names */
+		TRY(table_row(t, keys, &row, err));
+		row[BY_SLOWDOWN].f64 = slowdown_of(f, first + i);
+	}
+	return ST_OK;
+}
+
+static enum status put_steps(const struct figures *f, struct error *err)
+{
+	struct table *t = tables_find(f->of->all, "replay_step");
+	union value keys[STEP_SLOWDOWN] = { { .u64 = f->of->job.step_count } }, *row;
+
+	for (size_t i = 0; i < f->of->list_count; i++) {
+		const double *lengths = f->lengths + i * f->count;
+
+		keys[STEP_NUMBER].u64 = f->of->list[i].number;
+		keys[STEP_NTH].u64 = f->of->list[i].nth;
+		TRY(table_row(t, keys, &row, err));
+		row[STEP_SLOWDOWN].f64 = lengths[1] > 0 ? lengths[0] / lengths[1] : NAN;
+		row[STEP_BASELINE].u64 = (uint64_t)llround(lengths[0]);
+	}
+	return ST_OK;
+}
+
+static enum status put_ranks(const struct figures *f, struct error *err)
+{
+	struct table *t = tables_find(f->of->all, "replay_rank");
+	struct table *of_steps = tables_find(f->of->all, "replay_rank_step");
+	union value keys[RANK_STEP_KEYS] = { { .u64 = f->of->job.step_count } }, *row;
+
+	for (size_t i = 0; i < f->of->job.worker_count; i++) {
+		const union value *worker = f->of->workers[i];
+
+		memcpy(keys + 1, worker, (RANK_KEYS + 1) * sizeof(*keys));
+		TRY(table_row(t, keys, &row, err));
+		row[WORKER_DP].u64 = worker[OPS_DP].u64;
+		row[WORKER_STAGE].u64 = worker[OPS_STAGE].u64;
+		row[WORKER_SLOWDOWN].f64 = slowdown_of(f, f->workers + i);
+		for (size_t step = 0; step < f->of->list_count; step++) {
+			const double *lengths = f->lengths + step * f->count;
+
+			keys[RANK_STEP_NUMBER].u64 = f->of->list[step].number;
+			keys[RANK_STEP_NTH].u64 = f->of->list[step].nth;
+			TRY(table_row(of_steps, keys, &row, err));
+			row[RANK_STEP_SLOWDOWN].f64 =
+				lengths[1] > 0 ? lengths[f->workers + i] / lengths[1] : NAN;
+		}
+	}
+	return ST_OK;
+}
+
+static enum status put_job(const struct figures *f, struct error *err)
+{
+	struct job_of_tables *j = f->of;
+	union value key = { .u64 = j->job.step_count }, *row;
+	double measured = measured_ns(&j->job), mw;
+
+	TRY(worst_share(f, &mw, err));
+	TRY(table_row(tables_find(j->all, "replay"), &key, &row, err));
+	row[JOB_REPLAY_RANKS].u64 = j->job.worker_count;
+	row[JOB_REPLAY_SLOWDOWN].f64 = slowdown_of(f, 0);
+	row[JOB_REPLAY_IDEAL].u64 = (uint64_t)llround(f->means[1]);
+	row[JOB_REPLAY_BASELINE].u64 = (uint64_t)llround(f->means[0]);
+	row[JOB_REPLAY_MEASURED].u64 = (uint64_t)llround(measured);
+	row[JOB_REPLAY_LAUNCH].f64 = f->means[0] > 0 ? measured / f->means[0] : NAN;
+	row[JOB_REPLAY_MW].f64 = mw;
+	row[JOB_REPLAY_MS].f64 = j->stages.count > 1 ? share_fixed(f, f->means[f->not_last]) : NAN;
+	row[JOB_REPLAY_OPS].u64 = j->job.op_count;
+	row[JOB_REPLAY_UNMET].u64 = j->job.unmet_count;
+	TRY(put_by(f, "replay_class", &j->classes, f->class_count, f->classes, true, err));
+	TRY(put_by(f, "replay_host", &j->hosts, j->hosts.count, f->hosts, true, err));
+	TRY(put_by(f, "replay_dp", &j->dps, j->dps.count, f->dps, false, err));
+	TRY(put_by(f, "replay_stage", &j->stages, j->stages.count, f->stages, false, err));
+	TRY(put_steps(f, err));
+	return put_ranks(f, err);
+}
+
+enum status job_replay(struct tables *all, struct error *err)
+{
+	struct job_of_tables j = { .all = all };
+	struct figures f = { .of = &j };
+	enum status status = ops_take(&j, err);
+
+	if (status == ST_OK && j.job.worker_count > 1)
+		status = steps_choose(&j, err);
+	if (status == ST_OK && j.job.worker_count > 1 && j.job.step_count) {
+		status = job_prepare(&j.job, err);
+		if (status == ST_OK)
+			status = run_states(&f, err);
+		if (status == ST_OK)
+			status = put_job(&f, err);
+	}
+	free(f.states);
+	free(f.lengths);
+	free(f.means);
+	free(j.workers);
+	free(j.list);
+	ids_release(&j.classes);
+	ids_release(&j.peers);
+	ids_release(&j.meetings);
+	ids_release(&j.steps);
+	ids_release(&j.hosts);
+	ids_release(&j.dps);
+	ids_release(&j.stages);
+	job_release(&j.job);
+	return status;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is printed of the replay of ranks. */
+#include "analyze/report/replay/tables.h"
+
+const struct table_type table_replay = {
+	.name = "replay",
+	.nest = NEST_OBJECT,
+	.is_finished = true,
+	.is_seldom = true,
+	.columns = COLUMNS(JOB_REPLAY_COLUMNS(COLUMN_ROW)),
+};
+
+#define STEPS_KEY                                                                                  \
+	{                                                                                          \
+		"steps", NULL, CELL_U64, KEY, NULL, "that all ranks have whole"                    \
+	}
+#define SLOWDOWN                                                                                   \
+	{                                                                                          \
+		"slowdown", "S", CELL_F64, DERIVED, NULL,                                          \
+			"if only these kept their own time / ideal"                                \
+	}
+#define BY_TABLE(variable, key, text, type, nulls, meaning)                                        \
+	const struct table_type variable = {                                                       \
+		.name = "replay_" key,                                                             \
+		.member = "by_" key,                                                               \
+		.under = &table_replay,                                                            \
+		.by = "slowdown",                                                                  \
+		.null_texts = nulls,                                                               \
+		.is_finished = true,                                                               \
+		.is_seldom = true,                                                                 \
+		.columns =                                                                         \
+			COLUMNS(STEPS_KEY, { key, text, type, KEY, NULL, meaning }, SLOWDOWN, ),   \
+	}
+BY_TABLE(table_replay_class, "class", "operation", CELL_TEXT, NULL, "the name of the operations");
+BY_TABLE(table_replay_host, "host", "host", CELL_TEXT, NULL, "the ranks of this host");
+BY_TABLE(table_replay_dp, "dp", "data-parallel rank", CELL_U64, NULL, "ranks of this coordinate");
+BY_TABLE(table_replay_stage, "stage", "stage", CELL_U64, NULL, "ranks of this pipeline stage");
+
+const struct table_type table_replay_step = {
+	.name = "replay_step",
+	.member = "by_step",
+	.under = &table_replay,
+	.is_finished = true,
+	.is_seldom = true,
+	.columns = COLUMNS(STEPS_KEY, STEP_SLOWDOWN_COLUMNS(COLUMN_ROW)),
+};
+
+#define WORKER_COLUMNS                                                                             \
+	STEPS_KEY, RANK_COLUMNS,                                                                   \
+	{                                                                                          \
+		"device", NULL, CELL_U64, KEY, NULL, "the GPU"                                     \
+	}
+const struct table_type table_replay_rank = {
+	.name = "replay_rank",
+	.member = "by_rank",
+	.under = &table_replay,
+	.by = "slowdown",
+	.null_texts = "host",
+	.is_finished = true,
+	.is_seldom = true,
+	.columns = COLUMNS(WORKER_COLUMNS,
+			   { "dp", "data-parallel rank", CELL_U64, DERIVED, NULL,
+			     "its coordinate; null: the file has none" },
+			   { "stage", "stage", CELL_U64, DERIVED, NULL,
+			     "its pipeline stage; null: the file has none" },
+			   SLOWDOWN, ),
+};
+const struct table_type table_replay_rank_step = {
+	.name = "replay_rank_step",
+	.member = "steps",
+	.under = &table_replay_rank,
+	.is_finished = true,
+	.is_seldom = true,
+	.columns = COLUMNS(WORKER_COLUMNS, { "step", NULL, CELL_U64, KEY, NULL, "its number" },
+			   { "nth", NULL, CELL_U64, KEY, NULL, "of the steps of this number" },
+			   { "slowdown", NULL, CELL_F64, DERIVED, NULL,
+			     "of the step, if only this rank kept its own time / ideal" }, ),
+};

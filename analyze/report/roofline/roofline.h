@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roofline.h - what operators could take at the peaks of their GPU (DEFINITIONS.md 8).
+ *
+ * The report of operators follows calls and their GPU work; it hands over what each operator did.
+ */
+#ifndef ANALYZE_REPORT_ROOFLINE_ROOFLINE_H
+#define ANALYZE_REPORT_ROOFLINE_ROOFLINE_H
+
+#include "analyze/engine/report.h"
+#include "analyze/model/peaks.h"
+
+/* Columns that rows of operators and of the roofline share; they follow each other. */
+#define COST_COLUMNS(X, prefix, where)                                                             \
+	X(prefix##_FLOPS = where, "flops", NULL, U64, SUM,                                         \
+	  "floating-point operations of the calls with GPU work; null: no model")                  \
+	X(prefix##_BYTES, "bytes", NULL, U64, SUM,                                                 \
+	  "bytes that these calls have to read and write; null: no model, or an unknown type")     \
+	X(prefix##_MODELLED, "modelled_calls", NULL, U64, SUM, "calls that these are of")          \
+	X(prefix##_COMPUTE, "compute_ps", NULL, U64, SUM,                                          \
+	  "picoseconds of these operations at the peak of their type; 0: it is not known")         \
+	X(prefix##_MEMORY, "memory_ps", NULL, U64, SUM,                                            \
+	  "picoseconds of these bytes at the peak of memory; 0: it is not known")                  \
+	X(prefix##_INTENSITY, "flops_per_byte", NULL, F64, DERIVED, "flops / bytes")               \
+	X(prefix##_TFLOPS, "tflops", "TFLOP/s", F64, DERIVED,                                      \
+	  "flops / GPU time, in 10^12 a second")                                                   \
+	X(prefix##_TBYTES, "tbytes", "TB/s", F64, DERIVED,                                         \
+	  "bytes / GPU time, in 10^12 a second; over the peak: caches gave some of them")          \
+	X(prefix##_BOUND, "bound", "bound", TEXT, DERIVED,                                         \
+	  "compute or memory: which of both takes longer at its peak; null: not known")            \
+	X(prefix##_OF_BOUND, "of_bound_pct", "% of bound", F64, DERIVED,                           \
+	  "the time at the bound's peak / GPU time", .of = "GPU")
+struct op_cost { /* what sums up */
+	double flops, bytes, calls, compute_ps, memory_ps;
+};
+void cost_add(union value *flops_cell, const struct op_cost *sum);
+/* For finish(): the DERIVED ones from the sums, `gpu_ns` of the same calls. */
+void cost_finish(union value *flops_cell, uint64_t gpu_ns);
+
+/* Peaks of a process's GPU, of its sheet or the user's file; name "" and no sheet: not known. */
+struct roofline_gpu {
+	const char *name;
+	const struct peaks *sheet; /* NULL: not known */
+	double units, clock_share; /* SMs or CUs, 0 unknown; measured clock / that of the sheet */
+};
+struct roofline_gpu roofline_gpu_of(const struct accumulator *f, uint32_t process, uint32_t device);
+struct op_cost cost_of_calls(const struct roofline_gpu *gpu, const struct model_cost *cost,
+			     bool is_tf32, uint64_t calls);
+
+/* Operators of one name, shapes and types, where they are the outermost that has a model. */
+struct roofline_row {
+	uint32_t process;
+	const char *name, *shapes, *types, *strides;
+	const struct model_cost *cost; /* NULL: no model */
+	bool is_tf32;
+	uint64_t calls, gpu_ns; /* with GPU work */
+};
+/* What was computed in a step and phase, as event.step and event.phase have them: [0] by the model,
+ * [1] by it and by what activation checkpointing runs again. */
+struct roofline_cell {
+	uint32_t process, step;
+	uint8_t phase;
+	double flops[2], peak_ps[2]; /* of matrix products; at the peak of their type */
+	double called[2];            /* FLOPs of calls, for processes without a GPU */
+	uint64_t gpu_ns;             /* of all GPU work */
+};
+/* Into the tables of the report; nothing where it was not asked for. */
+enum status roofline_put_row(struct accumulator *f, const struct roofline_gpu *gpu,
+			     const struct roofline_row *row, struct error *err);
+enum status roofline_put_cell(struct accumulator *f, const struct roofline_cell *cell,
+			      struct error *err);
+enum status roofline_put_gpu(struct accumulator *f, uint32_t process,
+			     const struct roofline_gpu *gpu, struct error *err);
+
+#endif

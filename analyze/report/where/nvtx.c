@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Annotations, phases and NVTX ranges projected to GPUs (DEFINITIONS.md 8): of each range the time
+ * from the begin of the first GPU work that was launched in it to the end of the last.
+ *
+ * GPU work comes after its launch, often after the range has ended.  So the ranges of each thread
+ * are kept for a while, in the order of their begins, each with the one that it lies in.
+ */
+#include "analyze/engine/report.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NVTX_COLUMNS(X)                                                                            \
+	X(NVTX_NAME = RANK_KEYS, "name", "range", TEXT, KEY, "as in the file")                     \
+	X(NVTX_CALLS, "calls", "calls", U64, SUM, "ranges that began")                             \
+	X(NVTX_HOST, "host_ns", "host", U64, SUM, "length of the ranges")                          \
+	X(NVTX_WORKS, "works", "GPU works", U64, SUM, "launched in the ranges")                    \
+	X(NVTX_GPU, "gpu_ns", "GPU", U64, SUM, "length of that work, overlaps twice")              \
+	X(NVTX_PROJECTED, "projected_ns", "projected", U64, SUM,                                   \
+	  "of each range, from the begin of its first GPU work to the end of its last")            \
+	X(NVTX_LONGEST, "longest_ns", "longest", U64, MAX, "the longest of these")
+enum { NVTX_COLUMNS(COLUMN_PLACE) };
+static const struct table_type table_nvtx = {
+	.name = "nvtx",
+	.under = &table_ranks,
+	.by = "projected_ns",
+	.columns = COLUMNS(RANK_COLUMNS, NVTX_COLUMNS(COLUMN_ROW)),
+};
+
+enum {
+	RANGES_KEPT = 1 << 16, /* of a thread: GPU work may come so many ranges after its launch */
+	NONE = UINT32_MAX,
+};
+
+struct nvtx_row { /* by name, of one process */
+	uint64_t calls, host_ns, works, gpu_ns, projected_ns, longest_ns;
+};
+struct nvtx_range {
+	uint64_t begin_ns, end_ns, first_ns, last_ns; /* of its GPU work; last_ns 0: none */
+	uint32_t name;
+	uint32_t above; /* the range it lies in, by number in the thread; NONE */
+};
+struct nvtx_thread {
+	struct nvtx_range *ranges; /* in order; the first is number `first` */
+	size_t count, cap;
+	uint32_t first, innermost; /* innermost: the latest that may still be open; NONE */
+};
+struct nvtx {
+	struct nvtx_row **rows;      /* by process, then by name */
+	struct nvtx_thread *threads; /* by track */
+	size_t thread_count, process_count, name_count;
+};
+
+static enum status nvtx_begin(struct accumulator *f, struct error *err)
+{
+	struct nvtx *s = f->state;
+
+	s->thread_count = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
+	s->process_count = (size_t)trace_count(f->trace, TRACE_PROCESSES) + 1;
+	s->name_count = (size_t)trace_count(f->trace, TRACE_NAMES) + 1;
+	s->threads = calloc(s->thread_count, sizeof(*s->threads));
+	s->rows = calloc(s->process_count, sizeof(*s->rows));
+	for (size_t i = 0; s->threads && i < s->thread_count; i++)
+		s->threads[i].innermost = NONE;
+	return s->threads && s->rows ? ST_OK : fail_memory(err);
+}
+
+/* NULL: of a name or process that no table has. */
+static struct nvtx_row *row_of(struct nvtx *s, uint32_t process, uint32_t name)
+{
+	if (process >= s->process_count || name >= s->name_count)
+		return NULL;
+	if (!s->rows[process])
+		s->rows[process] = calloc(s->name_count, sizeof(**s->rows));
+	return s->rows[process] ? &s->rows[process][name] : NULL;
+}
+
+static struct nvtx_range *range_at(struct nvtx_thread *t, uint32_t number)
+{
+	return number == NONE || number < t->first ? NULL : &t->ranges[number - t->first];
+}
+
+/* The oldest `count` ranges get no more work. */
+static void ranges_close(struct nvtx *s, struct nvtx_thread *t, uint32_t process, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct nvtx_range *r = &t->ranges[i];
+		struct nvtx_row *row = row_of(s, process, r->name);
+
+		if (!row || !r->last_ns)
+			continue;
+		row->projected_ns += r->last_ns - r->first_ns;
+		if (row->longest_ns < r->last_ns - r->first_ns)
+			row->longest_ns = r->last_ns - r->first_ns;
+	}
+	if (!count)
+		return;
+	memmove(t->ranges, t->ranges + count, (t->count - count) * sizeof(*t->ranges));
+	t->count -= count;
+	t->first += (uint32_t)count;
+}
+
+static enum status put_range(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct nvtx *s = f->state;
+	struct nvtx_thread *t = &s->threads[e->track < s->thread_count ? e->track : 0];
+	struct nvtx_row *row = row_of(s, acc_process(f, e->track), e->name);
+
+	if (!row)
+		return ST_OK;
+	row->calls += !(e->flags & EVENT_BEGAN_EARLIER);
+	row->host_ns += e->end_ns - e->begin_ns;
+	const struct nvtx_range *above = range_at(t, t->innermost);
+	while (above && above->end_ns <= e->begin_ns)
+		above = range_at(t, above->above);
+	uint32_t outer = above ? (uint32_t)(above - t->ranges) + t->first : NONE;
+	if (t->count == RANGES_KEPT)
+		ranges_close(s, t, acc_process(f, e->track), RANGES_KEPT / 2);
+	TRY(vec_reserve(&t->ranges, &t->cap, t->count + 1, err));
+	t->innermost = t->first + (uint32_t)t->count;
+	t->ranges[t->count++] = (struct nvtx_range){
+		.begin_ns = e->begin_ns, .end_ns = e->end_ns, .name = e->name, .above = outer
+	};
+	return ST_OK;
+}
+
+static bool is_inside(struct nvtx_thread *t, const struct nvtx_range *r)
+{
+	for (const struct nvtx_range *c = range_at(t, r->above); c; c = range_at(t, c->above))
+		if (c->name == r->name)
+			return true;
+	return false;
+}
+
+static void put_work(struct accumulator *f, const struct event *e)
+{
+	struct nvtx *s = f->state;
+	const struct launch *l = batch_launch(f->batch, e);
+	struct nvtx_thread *t = l && l->track < s->thread_count ? &s->threads[l->track] : NULL;
+	size_t low = 0, high = t ? t->count : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->ranges[middle].begin_ns <= l->begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	struct nvtx_range *r = low ? &t->ranges[low - 1] : NULL;
+	for (; r; r = range_at(t, r->above)) {
+		struct nvtx_row *row = row_of(s, acc_process(f, l->track), r->name);
+
+		if (r->end_ns <= l->begin_ns || !row)
+			continue;
+		if (!r->last_ns || e->begin_ns < r->first_ns)
+			r->first_ns = e->begin_ns;
+		if (e->end_ns > r->last_ns)
+			r->last_ns = e->end_ns;
+		if (is_inside(t, r)) /* the outer one of that name counts it */
+			continue;
+		row->works += !(e->flags & EVENT_BEGAN_EARLIER);
+		row->gpu_ns += e->end_ns - e->begin_ns;
+	}
+}
+
+static enum status nvtx_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
+{
+	for (size_t i = 0; i < w->in->count; i++) {
+		const struct event *e = &w->in->events[i];
+
+		if (event_is_gpu_work(e))
+			put_work(f, e);
+		else if (e->kind == KIND_RANGE && e->end_ns > e->begin_ns &&
+			 (e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX ||
+			  e->subkind == RANGE_PHASE))
+			TRY(put_range(f, e, err));
+	}
+	return ST_OK;
+}
+
+static enum status nvtx_end(struct accumulator *f, struct error *err)
+{
+	struct nvtx *s = f->state;
+	union value keys[NVTX_CALLS], *at;
+
+	for (uint32_t i = 0; i < s->thread_count; i++)
+		ranges_close(s, &s->threads[i], acc_process(f, i), s->threads[i].count);
+	for (uint32_t process = 0; process < s->process_count; process++) {
+		if (!s->rows[process] || !acc_wants(f, process))
+			continue;
+		for (uint32_t name = 0; name < s->name_count; name++) {
+			const struct nvtx_row *row = &s->rows[process][name];
+
+			if (!row->host_ns)
+				continue;
+			keys[NVTX_NAME].text = trace_text(f->trace, name, NULL);
+			TRY(acc_row(f, "nvtx", process, keys, &at, err));
+			at[NVTX_CALLS].u64 += row->calls;
+			at[NVTX_HOST].u64 += row->host_ns;
+			at[NVTX_WORKS].u64 += row->works;
+			at[NVTX_GPU].u64 += row->gpu_ns;
+			at[NVTX_PROJECTED].u64 += row->projected_ns;
+			cell_raise(&at[NVTX_LONGEST], row->longest_ns);
+		}
+	}
+	return ST_OK;
+}
+
+static void nvtx_release(struct accumulator *f)
+{
+	struct nvtx *s = f->state;
+
+	for (size_t i = 0; s->threads && i < s->thread_count; i++)
+		free(s->threads[i].ranges);
+	for (size_t i = 0; s->rows && i < s->process_count; i++)
+		free(s->rows[i]);
+	free(s->threads);
+	free(s->rows);
+}
+
+const struct report_type report_nvtx = {
+	.name = "nvtx",
+	.help = "annotations and NVTX ranges, and the GPU time from their first work to their last",
+	.tables = TABLES(&table_nvtx),
+	.state_size = sizeof(struct nvtx),
+	.begin = nvtx_begin,
+	.put = nvtx_put,
+	.end = nvtx_end,
+	.release = nvtx_release,
+};

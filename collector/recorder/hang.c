@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A step that does not end is told at once: where its process stands, and the others beside it. */
+#include "collector/arena/arena.h"
+#include "collector/arena/texts.h"
+#include "collector/config/config.h"
+#include "collector/probe/nvtx/open.h"
+#include "collector/probe/nvtx/text.h"
+#include "collector/recorder/recorder.h"
+#include "collector/session/session.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/quantity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEXT_MOST = 256 << 10, STACK_SECONDS = 10, NAME_MOST = 200, COLLECTIVE = 64 };
+
+/* ---- watching, in the recorder ---- */
+
+/* The thread that makes steps, of those in a step; what the program writes meanwhile is atomic. */
+static struct thread_state *stepping(const struct arena_header *a)
+{
+	uint64_t at = atomic_load_explicit(&a->threads, memory_order_acquire);
+	uint64_t most = a->bytes / sizeof(struct thread_state);
+	struct thread_state *best = NULL;
+
+	for (; at && most; most--) {
+		if (at % _Alignof(struct thread_state) ||
+		    at > a->bytes - sizeof(struct thread_state))
+			return NULL;
+		struct thread_state *thread = arena_at(a, at);
+		if (GET_RELAXED(thread->step_open) &&
+		    (!best || GET_RELAXED(thread->steps_done) > GET_RELAXED(best->steps_done)))
+			best = thread;
+		at = thread->next;
+	}
+	return best;
+}
+
+static bool is_mapped(struct recorded *r)
+{
+	struct stat st;
+
+	if (r->watched)
+		return true;
+	/* one that can be made shorter while we read it would end us */
+	int seals = fcntl(r->arena, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(r->arena, &st) != 0 ||
+	    st.st_size < ARENA_HEADER)
+		return false;
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, r->arena, 0);
+	if (p == MAP_FAILED)
+		return false;
+	r->watched = p;
+	r->watched_bytes = (size_t)st.st_size;
+	return true;
+}
+
+void recorder_unwatch(struct recorded *r)
+{
+	if (r->watched)
+		munmap((void *)(uintptr_t)r->watched, r->watched_bytes);
+	r->watched = NULL;
+}
+
+bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns)
+{
+	if (!is_mapped(r) || r->watched->bytes != r->watched_bytes)
+		return false;
+	const struct thread_state *thread = stepping(r->watched);
+	uint64_t begin = thread ? GET_RELAXED(thread->step_begin) : 0;
+	if (begin != r->step_begin) {
+		r->step_begin = begin;
+		r->since_ns = now_ns;
+		r->is_told = false;
+	}
+	return begin && now_ns - r->since_ns >= hang_ns;
+}
+
+/* ---- telling, in a process for each that is told of ---- */
+
+/* What the last line is made of. */
+struct standing {
+	uint32_t rank, world_size;
+	char collective[COLLECTIVE]; /* "": it is in none */
+};
+struct telling {
+	struct buf out;
+	struct standing *standing;
+	bool any; /* of this thread */
+};
+
+static void put_open(struct thread_state *thread, const struct ring_record *r, const void *tail,
+		     void *arg)
+{
+	struct telling *t = arg;
+	const char *text;
+	size_t len;
+
+	if (r->kind == KIND_STEP)
+		return;
+	text = name_text(r->name, &len);
+	if (!r->name && r->more) {
+		struct nvtx_tail head;
+		size_t room = r->more * RING_PLACE - sizeof(head);
+		memcpy(&head, tail, sizeof(head));
+		text = (const char *)tail + sizeof(head);
+		len = head.text_len < room ? head.text_len : room;
+	}
+	const char *collective = nvtx_text_collective(text, len);
+	if (collective)
+		snprintf(t->standing->collective, COLLECTIVE, "%s", collective);
+	if (!t->any)
+		buf_putf(&t->out, "tacho:   thread %u %.15s: ", thread->tid, thread->thread_name);
+	buf_putf(&t->out, "%s%s %.*s", t->any ? ", in it " : "",
+		 collective                  ? "collective"
+		 : r->subkind == RANGE_PHASE ? "phase"
+					     : "range",
+		 (int)(len < NAME_MOST ? len : NAME_MOST), text);
+	t->any = true;
+}
+
+static void put_threads(struct telling *t)
+{
+	const struct tick_span all = { 0, UINT64_MAX };
+
+	for (struct thread_state *thread = session_threads(); thread;
+	     thread = thread_next(thread)) {
+		t->any = false;
+		if (!GET_RELAXED(thread->dead))
+			thread_put_open(thread, &all, put_open, t);
+		if (t->any)
+			buf_put_byte(&t->out, '\n');
+	}
+}
+
+static bool is_python(uint32_t pid)
+{
+	char path[64], program[512];
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	ssize_t n = readlink(path, program, sizeof(program) - 1);
+	program[n > 0 ? n : 0] = '\0';
+	return strstr(program, "python");
+}
+
+/* What py-spy says of the process; its exit status. */
+static int run_py_spy(uint32_t pid, struct buf *said)
+{
+	char number[16], part[4096];
+	int ends[2], status = 0;
+	ssize_t n;
+
+	snprintf(number, sizeof(number), "%u", pid);
+	if (pipe(ends) != 0)
+		return 127;
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		alarm(STACK_SECONDS);
+		execlp("py-spy", "py-spy", "dump", "--nonblocking", "--pid", number, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	while (child > 0 && (n = read(ends[0], part, sizeof(part))) > 0)
+		buf_put(said, part, (size_t)n);
+	close(ends[0]);
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+		       ? WEXITSTATUS(status)
+		       : 1;
+}
+
+static void put_python(struct buf *out, uint32_t pid)
+{
+	char *line, *rest = NULL;
+	struct buf said;
+
+	if (!is_python(pid))
+		return;
+	buf_init(&said, TEXT_MOST);
+	int status = run_py_spy(pid, &said);
+	if (status == 127)
+		buf_put_text(out, "tacho:   no Python stacks: py-spy is not installed\n");
+	else if (status)
+		buf_put_text(out, "tacho:   no Python stacks, as py-spy says:\n");
+	for (line = strtok_r((char *)(uintptr_t)buf_text(&said), "\n", &rest);
+	     line && status != 127; line = strtok_r(NULL, "\n", &rest))
+		buf_putf(out, "tacho:   %.300s\n", line);
+	buf_release(&said);
+}
+
+static void tell(struct recorded *r, bool hangs, uint64_t now_ns, struct standing *standing)
+{
+	static struct config config;
+	struct telling t = { .standing = standing };
+	char since[UNIT_TEXT];
+
+	if (!recorder_read(r, &config))
+		return;
+	buf_init(&t.out, TEXT_MOST);
+	standing->rank = config_rank(&config).rank;
+	standing->world_size = config_rank(&config).world_size;
+	const struct thread_state *thread = stepping(arena());
+	buf_put_text(&t.out, "tacho: ");
+	if (standing->rank != RANK_UNKNOWN)
+		buf_putf(&t.out, "rank %u, ", standing->rank);
+	buf_putf(&t.out, "process %u: ", r->inner_pid);
+	unit_format_time((now_ns - r->since_ns) / 1000000 * 1000000, since);
+	if (!thread)
+		buf_put_text(&t.out, "in no step\n");
+	else
+		buf_putf(&t.out, "step %llu %s %s\n",
+			 (unsigned long long)GET_RELAXED(thread->step_number),
+			 hangs ? "hangs: it has not ended for" : "is open for", since);
+	put_threads(&t);
+	if (hangs)
+		put_python(&t.out, r->pid);
+	(void)!write(STDERR_FILENO, buf_text(&t.out), t.out.len);
+	buf_release(&t.out);
+}
+
+/* ---- who waits for whom ---- */
+
+static void put_ranks(struct buf *out, const struct standing *all, size_t count, bool waits)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < count; i++)
+		if (all[i].rank != RANK_UNKNOWN && !all[i].collective[0] != waits) {
+			buf_putf(out, "%s%u", before, all[i].rank);
+			before = ", ";
+		}
+}
+
+static void conclude(const struct standing *all, size_t count)
+{
+	const struct standing *waiting = NULL;
+	size_t known = 0, absent = 0;
+	struct buf out;
+
+	for (size_t i = 0; i < count; i++) {
+		known += all[i].rank != RANK_UNKNOWN;
+		absent += all[i].rank != RANK_UNKNOWN && !all[i].collective[0];
+		waiting = all[i].rank != RANK_UNKNOWN && all[i].collective[0] ? &all[i] : waiting;
+	}
+	if (!waiting || (!absent && waiting->world_size <= known))
+		return;
+	buf_init(&out, TEXT_MOST);
+	buf_put_text(&out, "tacho: rank ");
+	put_ranks(&out, all, count, true);
+	buf_putf(&out, " waits in %s", waiting->collective);
+	if (absent) {
+		buf_put_text(&out, ", to which rank ");
+		put_ranks(&out, all, count, false);
+		buf_put_text(&out, " has not come");
+	}
+	if (waiting->world_size > known)
+		buf_putf(&out, "%s %zu of %u ranks are not recorded here", absent ? ";" : ", and",
+			 waiting->world_size - known, waiting->world_size);
+	buf_put_byte(&out, '\n');
+	(void)!write(STDERR_FILENO, buf_text(&out), out.len);
+	buf_release(&out);
+}
+
+void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, uint64_t now_ns)
+{
+	size_t bytes = count * sizeof(struct standing);
+	struct standing *standings =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (standings == MAP_FAILED)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		bool hangs = recorder_hangs(&all[i], hang_ns, now_ns);
+
+		standings[i].rank = RANK_UNKNOWN;
+		pid_t child = fork(); /* the collector's state is static: one arena for a process */
+		if (child == 0) {
+			tell(&all[i], hangs, now_ns, &standings[i]);
+			_exit(0);
+		}
+		while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	conclude(standings, count);
+}

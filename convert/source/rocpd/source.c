@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ROCm's rocpd: what rocprofv3 writes by default, kernels, copies, allocations, API calls, ROCTx
+ * ranges and hardware counters of AMD GPUs.  Its times are of the clock since the machine started.
+ */
+#include "convert/input/input.h"
+#include "convert/source/rocpd/internal.h"
+#include "convert/source/source_list.h"
+#include "convert/source/spooled.h"
+#include "schemas/base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IDS_MOST = 1 << 24, AGENTS_MOST = 4096 };
+
+static int rocpd_bid(const uint8_t *head, size_t len)
+{
+	if (len < sizeof(DATABASE_MAGIC) ||
+	    memcmp(head, DATABASE_MAGIC, sizeof(DATABASE_MAGIC)) != 0)
+		return 0;
+	return memmem(head, len, "rocpd_", 6) ? 97 : 0;
+}
+
+/* ---- statements ------------------------------------------------------------------------- */
+
+/* Whether `column` of the table that the statement calls `alias` can be asked for; a name in
+ * brackets is never taken for a text. */
+static bool has_column(struct rocpd_import *p, const char *from, const char *name, size_t len)
+{
+	char sql[ROCPD_SQL_BYTES];
+	sqlite3_stmt *s;
+
+	snprintf(sql, sizeof(sql), "SELECT %.*s %s", (int)len, name, from);
+	s = database_ask(p->db, sql);
+	sqlite3_finalize(s);
+	return s != NULL;
+}
+
+/* Appends up to `most` bytes of the statement with each {} replaced. */
+static size_t put_uuid(const struct rocpd_import *p, const char *sql, char out[ROCPD_SQL_BYTES])
+{
+	size_t at = 0;
+
+	for (; *sql && at + ROCPD_UUID_BYTES < ROCPD_SQL_BYTES; sql++) {
+		if (sql[0] == '{' && sql[1] == '}') {
+			at += (size_t)snprintf(out + at, ROCPD_SQL_BYTES - at, "%s", p->uuid);
+			sql++;
+		} else {
+			out[at++] = *sql;
+		}
+	}
+	out[at] = '\0';
+	return at;
+}
+
+sqlite3_stmt *rocpd_ask(struct rocpd_import *p, const char *sql)
+{
+	char with_uuid[ROCPD_SQL_BYTES], whole[ROCPD_SQL_BYTES];
+	const char *at, *from;
+	size_t used = 0;
+
+	put_uuid(p, sql, with_uuid);
+	from = strstr(with_uuid, " FROM ");
+	for (at = with_uuid; from && *at && used + 2 < sizeof(whole); at++) {
+		const char *end = *at == '<' ? strchr(at, '>') : NULL;
+		size_t len = end ? (size_t)(end - at - 1) : 0;
+
+		if (!end || at > from) {
+			whole[used++] = *at;
+			continue;
+		}
+		if (!has_column(p, from, at + 1, len))
+			used += (size_t)snprintf(whole + used, sizeof(whole) - used, "NULL");
+		else
+			used += (size_t)snprintf(whole + used, sizeof(whole) - used, "%.*s",
+						 (int)len, at + 1);
+		at = end;
+		if (used + ROCPD_UUID_BYTES > sizeof(whole))
+			return NULL;
+	}
+	whole[used] = '\0';
+	return from ? database_ask(p->db, whole) : NULL;
+}
+
+enum status rocpd_keep(struct map *m, int64_t id, uint64_t value, struct error *err)
+{
+	uint64_t *place = map_put(m, (uint64_t)id, NULL);
+
+	if (!place)
+		return fail_memory(err);
+	*place = value;
+	return m->count > IDS_MOST ? fail(err, ST_CEILING, NOWHERE, "more than %d ids", IDS_MOST)
+				   : ST_OK;
+}
+
+enum status rocpd_text(struct rocpd_import *p, sqlite3_stmt *s, int column, uint32_t *name,
+		       struct error *err)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	*name = 0;
+	return text && text[0] ? import_name(&p->to, text, (size_t)sqlite3_column_bytes(s, column),
+					     name, err)
+			       : ST_OK;
+}
+
+/* ---- processes, threads, agents --------------------------------------------------------- */
+
+static enum status read_processes(struct rocpd_import *p, struct error *err)
+{
+	sqlite3_stmt *s =
+		rocpd_ask(p, "SELECT <p.[id]>, <p.[pid]>, <p.[command]>, <n.[hostname]> "
+			     "FROM [rocpd_info_process{}] p LEFT JOIN [rocpd_info_node{}] "
+			     "n ON n.id = p.nid");
+	enum status status = ST_OK;
+
+	while (status == ST_OK && database_row(s)) {
+		struct process one = { .pid = (uint32_t)sqlite3_column_int64(s, 1),
+				       .rank = NO_RANK };
+		uint32_t process = 0;
+
+		status = rocpd_text(p, s, 2, &one.command, err);
+		if (status == ST_OK)
+			status = rocpd_text(p, s, 3, &one.host, err);
+		if (status == ST_OK)
+			process = trace_process(p->to.trace, &one, err);
+		if (status == ST_OK)
+			status = process ? rocpd_keep(&p->processes, sqlite3_column_int64(s, 0),
+						      process, err)
+					 : err->status;
+	}
+	sqlite3_finalize(s);
+	return status;
+}
+
+static enum status read_threads(struct rocpd_import *p, struct error *err)
+{
+	sqlite3_stmt *s = rocpd_ask(
+		p,
+		"SELECT <t.[id]>, <t.[tid]>, <t.[pid]>, <t.[name]> FROM [rocpd_info_thread{}] t");
+	enum status status = ST_OK;
+
+	while (status == ST_OK && database_row(s)) {
+		struct track track = { .type = TRACK_THREAD,
+				       .process = (uint32_t)rocpd_find(&p->processes,
+								       sqlite3_column_int64(s, 2)),
+				       .device = NO_ID,
+				       .context = NO_ID,
+				       .id = (uint64_t)sqlite3_column_int64(s, 1) };
+		uint32_t name = 0;
+
+		status = rocpd_keep(&p->threads, sqlite3_column_int64(s, 0), track.id + 1, err);
+		if (status == ST_OK)
+			status = rocpd_text(p, s, 3, &name, err);
+		if (status == ST_OK && name && track.process) {
+			uint32_t id = trace_track(p->to.trace, &track, err);
+
+			if (!id)
+				status = err->status;
+			else
+				trace_set_track_name(p->to.trace, id, name);
+		}
+	}
+	sqlite3_finalize(s);
+	return status;
+}
+
+static enum status read_agent(struct rocpd_import *p, sqlite3_stmt *s, struct error *err)
+{
+	int64_t id = sqlite3_column_int64(s, 0);
+	const char *type = (const char *)sqlite3_column_text(s, 2);
+	struct device device = { .process = (uint32_t)rocpd_find(&p->processes,
+								 sqlite3_column_int64(s, 1)),
+				 .id = (uint32_t)sqlite3_column_int64(s, 3) };
+	struct rocpd_agent *agent;
+
+	if (id < 0 || id >= AGENTS_MOST) {
+		import_lose(&p->to, LOSS_DAMAGED, 1);
+		return ST_OK;
+	}
+	TRY(vec_reserve(&p->agents, &p->agent_cap, id + 1, err));
+	agent = &p->agents[id];
+	*agent = (struct rocpd_agent){ .index = device.id, .is_gpu = type && !strcmp(type, "GPU") };
+	if (!agent->is_gpu || !device.process)
+		return ST_OK;
+	/* The product's name ("AMD Instinct MI300X"), else that of its architecture ("gfx942"). */
+	TRY(rocpd_text(p, s, 4, &device.name, err));
+	if (!device.name)
+		TRY(rocpd_text(p, s, 5, &device.name, err));
+	return trace_device(p->to.trace, &device, err) ? ST_OK : err->status;
+}
+
+enum status rocpd_read_set(struct rocpd_import *p, struct error *err)
+{
+	sqlite3_stmt *s;
+	enum status status = ST_OK;
+
+	map_clear(&p->processes);
+	map_clear(&p->threads);
+	map_clear(&p->dispatches);
+	map_clear(&p->dispatch_gpus);
+	map_clear(&p->allocations);
+	if (p->agent_cap)
+		memset(p->agents, 0, p->agent_cap * sizeof(*p->agents));
+	TRY(read_processes(p, err));
+	TRY(read_threads(p, err));
+	s = rocpd_ask(p, "SELECT <a.[id]>, <a.[pid]>, <a.[type]>, coalesce(<a.[type_index]>, "
+			 "<a.[logical_index]>), <a.[product_name]>, <a.[name]> "
+			 "FROM [rocpd_info_agent{}] a");
+	while (status == ST_OK && database_row(s))
+		status = read_agent(p, s, err);
+	sqlite3_finalize(s);
+	return status == ST_OK ? rocpd_read_rows(p, err) : status;
+}
+
+/* ---- the source ------------------------------------------------------------------------- */
+
+static enum status import(struct rocpd_import *p, struct error *err)
+{
+	static const char prefix[] = "rocpd_info_process";
+	sqlite3_stmt *s =
+		database_ask(p->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND "
+				    "rootpage > 0 AND name LIKE 'rocpd\\_info\\_process%' "
+				    "ESCAPE '\\' ORDER BY name");
+	enum status status = ST_OK;
+
+	while (status == ST_OK && database_row(s)) {
+		const char *name = (const char *)sqlite3_column_text(s, 0);
+		const char *uuid = name ? name + sizeof(prefix) - 1 : "";
+
+		if (strlen(uuid) >= sizeof(p->uuid) || strcspn(uuid, "[]'\"{}<>") != strlen(uuid))
+			continue;
+		snprintf(p->uuid, sizeof(p->uuid), "%s", uuid);
+		status = rocpd_read_set(p, err);
+	}
+	sqlite3_finalize(s);
+	TRY(status);
+	if (!p->any_table)
+		return fail(err, ST_FORMAT, 0,
+			    "a database of rocpd that has none of the tables of versions 3.0.0 to "
+			    "3.0.5");
+	if (p->unread)
+		import_lose(&p->to, LOSS_UNREAD, p->unread);
+	if (p->db->is_endless && p->fault.status == ST_OK)
+		fail(&p->fault, ST_FORMAT, NOWHERE,
+		     "a damaged SQLite database: a table of it has no end");
+	return import_provenance(&p->to, "rocpd SQLite", &p->fault, err);
+}
+
+static enum status rocpd_read(struct spool_source *s, struct input *in, const struct budget *left,
+			      struct error *err)
+{
+	struct database db = { 0 };
+	struct rocpd_import p = { .db = &db };
+	enum status status;
+
+	(void)left;
+	TRY(input_random(in, err));
+	import_init(&p.to, s->trace, s->spool, 0);
+	status = database_open(&db, in, err);
+	if (status == ST_OK)
+		status = import(&p, err);
+	spool_source_clock(s, 0, p.to.first_ns);
+	s->fault = p.fault;
+	database_close(&db);
+	import_release(&p.to);
+	map_release(&p.processes);
+	map_release(&p.threads);
+	map_release(&p.dispatches);
+	map_release(&p.dispatch_gpus);
+	map_release(&p.allocations);
+	free(p.agents);
+	return status;
+}
+
+static const struct spool_reader reader = {
+	.own_bytes = 8 << 20, /* SQLite's pages, maps */
+	.spools = 1,
+	.read = rocpd_read,
+};
+
+const struct source_type source_rocpd = {
+	.name = "rocpd",
+	.help = "ROCm's rocprofv3, SQLite (rocpd)",
+	.bid = rocpd_bid,
+	.spooled = &reader,
+	.next = spool_source_next,
+	.close = spool_source_close,
+};

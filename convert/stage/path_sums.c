@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/stage/path_sums.h"
+
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+
+struct open_node {
+	uint64_t end_ns;
+	uint32_t node;
+};
+/* Ranges that are open on a thread: their ends descend from the bottom to the top. */
+struct path_thread {
+	struct open_node *items;
+	size_t count, cap;
+};
+
+static enum status sum_at(struct path_sums *s, uint32_t node, struct path_sum **out,
+			  struct error *err)
+{
+	TRY(vec_reserve(&s->items, &s->cap, (size_t)node + 1, err));
+	*out = &s->items[node];
+	return ST_OK;
+}
+
+enum status path_sums_leaf(struct path_sums *s, struct trace *t, uint32_t path, uint32_t name,
+			   unsigned class, struct path_sum **out, struct error *err)
+{
+	uint32_t node = trace_path(t, path, name, class);
+
+	return sum_at(s, node ? node : path, out, err);
+}
+
+static void sum_begin(struct path_sum *sum, const struct event *e)
+{
+	if (e->flags & EVENT_BEGAN_EARLIER)
+		return;
+	sum->calls++;
+	if (!sum->first_ns || e->begin_ns < sum->first_ns)
+		sum->first_ns = e->begin_ns;
+}
+
+/* What is open outside loses the time that the range takes, each range until its own end. */
+static enum status put_range(struct path_sums *s, struct trace *t, const struct event *e,
+			     struct error *err)
+{
+	uint64_t from_ns = e->begin_ns;
+	struct path_sum *sum;
+
+	if (e->track >= s->thread_count) {
+		size_t count = (size_t)trace_count(t, TRACE_TRACKS) + 1;
+
+		count = count > e->track ? count : (size_t)e->track + 1;
+		TRY(vec_reserve(&s->threads, &s->thread_count, count, err));
+	}
+	struct path_thread *thread = &s->threads[e->track];
+	for (size_t i = thread->count; i-- && from_ns < e->end_ns;) {
+		const struct open_node *outer = &thread->items[i];
+		uint64_t to_ns = outer->end_ns < e->end_ns ? outer->end_ns : e->end_ns;
+
+		if (to_ns <= from_ns)
+			continue;
+		s->items[outer->node].host_ns -= (int64_t)(to_ns - from_ns);
+		from_ns = to_ns;
+	}
+	while (thread->count && thread->items[thread->count - 1].end_ns <= e->end_ns)
+		thread->count--;
+	TRY(path_sums_leaf(s, t, e->path, e->name, e->subkind, &sum, err));
+	sum->host_ns += (int64_t)(e->end_ns - e->begin_ns);
+	sum_begin(sum, e);
+	TRY(vec_reserve(&thread->items, &thread->cap, thread->count + 1, err));
+	thread->items[thread->count++] =
+		(struct open_node){ e->end_ns, (uint32_t)(sum - s->items) };
+	return ST_OK;
+}
+
+enum status path_sums_put(struct path_sums *s, struct trace *t, const struct event *e,
+			  struct error *err)
+{
+	struct path_sum *sum;
+	uint32_t path = e->path;
+
+	if (path_has_range(e)) {
+		bool may_be_mark = e->subkind == RANGE_ANNOTATION || e->subkind == RANGE_NVTX;
+
+		if (may_be_mark && s->context && context_is_step_name(s->context, e->name))
+			return ST_OK;
+		return put_range(s, t, e, err);
+	}
+	if (!event_is_gpu_work(e) && e->kind != KIND_ALLOC)
+		return ST_OK;
+	if (!path)
+		path = trace_path(t, 0, trace_get_track(t, e->track)->process, PATH_ROOT);
+	if (e->kind == KIND_ALLOC) {
+		TRY(sum_at(s, path, &sum, err));
+		sum->bytes += e->bytes;
+		return ST_OK;
+	}
+	TRY(path_sums_leaf(s, t, path, e->name, PATH_WORK, &sum, err));
+	sum->gpu_ns += e->end_ns - e->begin_ns;
+	sum_begin(sum, e);
+	return ST_OK;
+}
+
+void path_sums_release(struct path_sums *s)
+{
+	for (size_t i = 0; i < s->thread_count; i++)
+		free(s->threads[i].items);
+	free(s->threads);
+	free(s->items);
+}
+
+void path_frame(const struct trace *t, const struct path_node *node, struct buf *out)
+{
+	const struct process *p;
+	const char *text;
+	size_t len;
+
+	switch (node->class) {
+	case PATH_ROOT:
+		p = trace_get_process(t, node->name);
+		if (p->rank != NO_RANK)
+			buf_putf(out, "rank %u", p->rank);
+		else
+			buf_putf(out, "process %u", p->pid);
+		return;
+	case PATH_BACKWARD:
+		buf_put_text(out, "(backward)");
+		return;
+	case PATH_RECOMPUTE:
+		buf_put_text(out, "(recompute)");
+		return;
+	case PATH_OTHER:
+		buf_put_text(out, "(other)");
+		return;
+	default:
+		text = trace_text(t, node->name, &len);
+		buf_put(out, text, len);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * path_sums.h - what happened at each node of the calling-context tree (schemas/model/trace.h).
+ *
+ * Each nanosecond, byte and call is counted at one node, so the sum over all nodes is the whole:
+ *
+ *	gpu_ns   lengths of GPU work, at a leaf of class PATH_WORK below the path of its launch
+ *	host_ns  time of host threads at the innermost range that is open
+ *	bytes    memory taken, at the path of the thread that took it
+ *	calls    ranges that begin, and GPU work
+ *
+ * An owner that knows idle time adds that itself.  Zeroed but for `context`: empty.
+ */
+#ifndef CONVERT_STAGE_PATH_SUMS_H
+#define CONVERT_STAGE_PATH_SUMS_H
+
+#include "convert/stage/context/context.h"
+#include "schemas/base/buf.h"
+#include "schemas/model/event.h"
+#include "schemas/model/trace.h"
+
+struct path_sum {
+	uint64_t gpu_ns, idle_ns, bytes, calls;
+	int64_t host_ns;
+	uint64_t first_ns; /* when it first began; 0: it has no range or work of its own */
+};
+struct path_sums {
+	const struct context
+		*context;       /* says which names mark steps, which are no nodes; or NULL */
+	struct path_sum *items; /* by node; those past `cap` are zeros */
+	size_t cap;
+	struct path_thread *threads; /* by track */
+	size_t thread_count;
+};
+/* Takes events in their order; others than ranges, GPU work and allocations count nothing. */
+enum status path_sums_put(struct path_sums *s, struct trace *t, const struct event *e,
+			  struct error *err);
+/* The sums of the leaf below `path`, or of `path` itself where there is no place for a leaf. */
+enum status path_sums_leaf(struct path_sums *s, struct trace *t, uint32_t path, uint32_t name,
+			   unsigned class, struct path_sum **out, struct error *err);
+void path_sums_release(struct path_sums *s);
+
+/* Whether a range is a node: operators, annotations, Python functions, phases, NVTX. */
+static inline bool path_has_range(const struct event *e)
+{
+	return e->kind == KIND_RANGE && e->end_ns > e->begin_ns &&
+	       (e->subkind == RANGE_OP || e->subkind == RANGE_ANNOTATION ||
+		e->subkind == RANGE_PYTHON || e->subkind == RANGE_PHASE ||
+		e->subkind == RANGE_NVTX);
+}
+/* "aten::mm", "(backward)", "rank 3": of any node that has a name in the trace. */
+void path_frame(const struct trace *t, const struct path_node *node, struct buf *out);
+
+#endif

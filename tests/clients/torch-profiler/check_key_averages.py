@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of torch.profiler on the CPU: --compat pytorch beside key_averages(), modules beside the model.
+
+    check_key_averages.py --bin DIR
+
+Several models, with and without stacks: calls, total and self time by name and by name and shapes, to
+the profiler's last digit; modules in the order in which forward hooks see them; a backward below each
+module that has parameters.
+"""
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import torch
+import torch.utils.checkpoint
+from torch.profiler import ProfilerActivity, profile, record_function
+
+LEFT_OUT = ("[memory]",)
+
+
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(16)
+        self.attention = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+        self.mlp = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(),
+                                       torch.nn.Linear(32, 16))
+
+    def forward(self, x):
+        y = self.norm(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        with record_function("mlp"):
+            return x + self.mlp(x)
+
+
+class Checkpointed(torch.nn.Module):
+    def __init__(self, use_reentrant):
+        super().__init__()
+        self.use_reentrant = use_reentrant
+        self.first = torch.nn.Linear(16, 16)
+        self.block = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Tanh(),
+                                         torch.nn.Linear(32, 16))
+
+    def forward(self, x):
+        x = self.first(x)
+        return torch.utils.checkpoint.checkpoint(self.block, x,
+                                                 use_reentrant=self.use_reentrant)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(16, 8, batch_first=True)
+        self.head = torch.nn.Linear(8, 16)
+
+    def forward(self, x):
+        parts = [self.lstm(x)[0], self.lstm(x * 2)[0]]
+        return self.head(torch.cat([torch.stack(parts).mean(0), parts[0]]))[:x.shape[0]]
+
+
+def models():
+    torch.manual_seed(3)
+    yield "mlp", torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Dropout(0.1),
+                                     torch.nn.Linear(64, 16)), torch.randn(8, 16)
+    yield "convolutions", torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 3, 1)), torch.randn(2, 3, 8, 8)
+    yield "attention", torch.nn.Sequential(Attention(), Attention()), torch.randn(2, 5, 16)
+    yield "checkpointed", Checkpointed(True), torch.randn(4, 16, requires_grad=True)
+    yield "checkpointed again", Checkpointed(False), torch.randn(4, 16, requires_grad=True)
+    yield "recurrent", Recurrent(), torch.randn(2, 5, 16)
+
+
+def train(model, x, steps=3):
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), x)
+        loss.backward()
+        optimizer.step()
+        yield
+
+
+def calls_of(model, run):
+    """Names as the profiler gives them - class and number of its first call - by forward hooks."""
+    names, counts, handles = {}, collections.Counter(), []
+
+    def hook(module, _):
+        if id(module) not in names:
+            kind = type(module).__name__
+            names[id(module)] = f"{kind}_{counts[kind]}"
+            counts[kind] += 1
+
+    for module in model.modules():
+        handles.append(module.register_forward_pre_hook(hook))
+    for _ in run(model):
+        pass
+    for handle in handles:
+        handle.remove()
+    return names
+
+
+class Checks:
+    def __init__(self, binaries):
+        self.tool, self.passed, self.failed = os.path.join(binaries, "tacho-analyze"), 0, 0
+
+    def expect(self, good, text):
+        self.passed += bool(good)
+        self.failed += not good
+        if not good and self.failed < 30:
+            print("FAIL " + text, file=sys.stderr)
+
+    def rank(self, path, *options):
+        done = subprocess.run([self.tool, path, "-q", "-f", "json", *options],
+                              stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)["ranks"][0]
+
+    def averages(self, label, path, profiler):
+        has_frames = any(".py(" in row.key for row in profiler.key_averages())
+        rank = self.rank(path, "--compat", "pytorch" if has_frames else "pytorch-ops")
+        for by_shape in (False, True):
+            wanted = collections.Counter()
+            for row in profiler.key_averages(group_by_input_shape=by_shape):
+                shapes = json.dumps(row.input_shapes or []) if by_shape else ""
+                for name, value in (("calls", row.count), ("cpu", row.cpu_time_total),
+                                    ("self", row.self_cpu_time_total)):
+                    if row.key not in LEFT_OUT:
+                        wanted[row.key, shapes, name] += value
+            found = collections.Counter()
+            for row in rank["key_averages_by_shape" if by_shape else "key_averages"]:
+                shapes = json.dumps(json.loads(row["shapes"] or "[]")) if by_shape else ""
+                key = row["name"], shapes
+                found[key + ("calls",)] += row["calls"]
+                found[key + ("cpu",)] += row["cpu_ns"] / 1000
+                found[key + ("self",)] += (row["cpu_ns"] - row["inside_ns"]) / 1000
+            self.expect(len(wanted) > 60 and {key[:2] for key in found} == {key[:2] for key in wanted},
+                        f"{label}: rows {sorted({k[:2] for k in found} ^ {k[:2] for k in wanted})}")
+            for key, value in wanted.items():
+                self.expect(abs(found[key] - value) < 1e-4, f"{label} {key}: {found[key]}, not {value}")
+
+    def modules(self, label, path, model, names):
+        rank = self.rank(path, "-r", "modules,stacks")
+        rows = {row["path"].split("/")[-1]: row for row in rank["modules"]}
+        kinds = collections.defaultdict(list)
+        for row in sorted(rank["modules"], key=lambda row: row["first_ns"]):
+            name = row["path"].split("/")[-1]
+            if name not in kinds[name.rsplit("_", 1)[0]]:
+                kinds[name.rsplit("_", 1)[0]].append(name)
+        wanted = collections.defaultdict(list)
+        for name in names.values():
+            wanted[name.rsplit("_", 1)[0]].append(name)
+        self.expect({kind: len(have) for kind, have in kinds.items()} ==
+                    {kind: len(have) for kind, have in wanted.items()},
+                    f"{label}: modules {dict(kinds)}, not {dict(wanted)}")
+        for kind, have in kinds.items():
+            numbers = [int(name.rsplit("_", 1)[1]) for name in have]
+            self.expect(numbers == sorted(numbers), f"{label}: {have} are not in the order of calls")
+        nodes = {row["node"]: row for row in rank["paths"]}
+        again = [nodes[row["above"]]["name"] for row in rank["paths"] if row["class"] == "recompute"]
+        blocks = [name for name in names.values() if name.startswith("Sequential_")]
+        self.expect(bool(again) == label.startswith("checkpointed") and
+                    all(f"nn.Module: {name}" in again for name in blocks
+                        if label.startswith("checkpointed")),
+                    f"{label}: recomputation below {again}")
+        backward = set()
+        for row in rank["paths"]:
+            if row["class"] != "backward":
+                continue
+            above = nodes.get(row["above"])
+            while above:
+                backward.add((above["name"] or "").removeprefix("nn.Module: "))
+                above = nodes.get(above["above"])
+        leaves = [module for module in model.modules()
+                  if id(module) in names and list(module.parameters(recurse=False))]
+        kinds_found = collections.Counter(name.rsplit("_", 1)[0] for name in backward & rows.keys())
+        for kind, count in collections.Counter(type(module).__name__ for module in leaves).items():
+            self.expect(kinds_found[kind] >= count,
+                        f"{label}: a backward of {kinds_found[kind]} of {count} {kind}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True)
+    checks = Checks(parser.parse_args().bin)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, model, x in models():
+            names = calls_of(model, lambda one, x=x: train(one, x, 1))
+            for with_stack in (False, True):
+                path = os.path.join(folder, f"{name}{with_stack}.json")
+                with profile(activities=[ProfilerActivity.CPU], record_shapes=True,
+                             with_stack=with_stack) as profiler:
+                    for _ in train(model, x):
+                        profiler.step()
+                profiler.export_chrome_trace(path)
+                label = f"{name}, stacks {with_stack}"
+                checks.averages(label, path, profiler)
+                if with_stack:
+                    checks.modules(label, path, model, names)
+    print(f"key_averages: torch {torch.__version__}, {checks.passed} passed, {checks.failed} failed")
+    return checks.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

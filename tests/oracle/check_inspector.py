@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files of NCCL's inspector plugin: what ranks waited for each other, by brute force, and who was late.
+
+    check_inspector.py --bin DIR
+
+The plugin runs with NCCL only; write_job() follows its writer (inspector_json.cc, output format 4):
+a line for each collective of each communicator, in the order in which they completed.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import tempfile
+
+EPOCH_US = 1_760_000_000_000_000
+bad = good = 0
+
+
+def expect(holds, what):
+    global bad, good
+    good, bad = good + bool(holds), bad + (not holds)
+    if not holds:
+        print("not ok - " + what)
+
+
+def make_job(seed, ranks, steps, late_rank=None, late_us=0):
+    """Per rank the collectives as (communicator, operation, number, bytes, begin, end) in us: a rank
+    comes when its work is done, and all leave together."""
+    rng = random.Random(seed)
+    now, numbers = [EPOCH_US] * ranks, {}
+    done = [[] for _ in range(ranks)]
+    groups = [("0x1a", "world", list(range(ranks)))]
+    groups += [(f"0x2{i}", "TP", [2 * i, 2 * i + 1]) for i in range(ranks // 2)]
+    for _ in range(steps):
+        for group, name, members in groups:
+            operation = rng.choice(("AllReduce", "AllGather", "ReduceScatter")) if name == "world" else "AllReduce"
+            for rank in members:
+                now[rank] += rng.randrange(900, 1100) + (late_us if rank == late_rank else 0)
+            size, transfer = rng.randrange(1, 64) * 65536, rng.randrange(200, 400)
+            end = max(now[rank] for rank in members) + transfer
+            number = numbers[group] = numbers.get(group, 0) + 1
+            for rank in members:
+                done[rank].append((group, name, members, operation, number, size, now[rank], end))
+                now[rank] = end
+    return done
+
+
+def write_job(folder, done, verbose, drop=()):
+    """One file a process; `drop`: (rank, group, number) that the ring of the plugin had no place for."""
+    os.makedirs(folder, exist_ok=True)
+    for rank, rows in enumerate(done):
+        with open(os.path.join(folder, f"node{rank // 4}-pid{1000 + rank}.log"), "w", encoding="utf-8") as file:
+            for group, name, members, operation, number, size, begin, end in rows:
+                if (rank, group, number) in drop:
+                    continue
+                perf = {"coll": operation, "coll_sn": number, "coll_msg_size_bytes": size,
+                        "coll_exec_time_us": end - begin, "coll_timing_source": "kernel_gpu",
+                        "coll_algobw_gbs": 1.5, "coll_busbw_gbs": 2.5}
+                if verbose:
+                    perf["event_trace_ts"] = {
+                        "coll_start_ts": begin - 50, "coll_stop_ts": begin - 20, "kernel_events": [
+                            {"channel_id": c, "kernel_start_ts": begin + c, "kernel_stop_ts": end - c,
+                             "kernel_record_ts": end} for c in range(3)]}
+                line = {"header": {"id": group, "comm_name": name, "rank": members.index(rank),
+                                   "n_ranks": len(members), "nnodes": 1},
+                        "metadata": {"inspector_output_format_version": "v4.0", "git_rev": "",
+                                     "rec_mechanism": "nccl_profiler_interface",
+                                     "dump_timestamp_us": end // 500_000 * 500_000 + 500_000,
+                                     "hostname": f"node{rank // 4}", "pid": 1000 + rank},
+                        "coll_perf": perf}
+                file.write(json.dumps(line) + "\n")
+
+
+def brute_force(done, drop=()):
+    """Waiting by rank: own time less the shortest over the communicator, of what all have."""
+    calls = {}
+    for rank, rows in enumerate(done):
+        for group, _, members, operation, number, _, begin, end in rows:
+            if (rank, group, number) not in drop:
+                calls.setdefault((group, operation, number), ({}, members))[0][rank] = end - begin
+    waits, transfer, matched = {}, {}, {}
+    for times, members in calls.values():
+        if len(times) == len(members):
+            least = min(times.values())
+            for rank, own in times.items():
+                waits[rank] = waits.get(rank, 0) + (own - least) * 1000
+                transfer[rank] = transfer.get(rank, 0) + least * 1000
+                matched[rank] = matched.get(rank, 0) + 1
+    return waits, transfer, matched
+
+
+class Tool:
+    def __init__(self, binaries):
+        self.binaries = binaries
+
+    def run(self, name, *words):
+        return subprocess.run([os.path.join(self.binaries, name), *words, "-q"], capture_output=True)
+
+    def report(self, path, *words):
+        done = self.run("tacho-analyze", path, "-f", "json", "-r", "summary,comm,ranks,check", *words)
+        expect(done.returncode == 0, f"{path}: {done.stderr.decode()[:200]}")
+        return json.loads(done.stdout)
+
+
+def check_waits(tool, folder):
+    for seed in range(8):
+        ranks, verbose = random.Random(seed).choice((2, 4, 8)), seed % 2 == 0
+        done = make_job(seed, ranks, 30)
+        drop = set()
+        if seed >= 4:  # the ring was full: ranks lack different ones
+            rng = random.Random(seed)
+            drop = {(rng.randrange(ranks), "0x1a", rng.randrange(2, 28)) for _ in range(5)}
+        path = os.path.join(folder, f"waits{seed}")
+        write_job(path, done, verbose, drop)
+        report = tool.report(path)
+        waits, transfer, matched = brute_force(done, drop)
+        expect(len(report["ranks"]) == ranks, f"{len(report['ranks'])} ranks of {ranks}")
+        for rank in report["ranks"]:
+            number = rank["rank"]
+            expect(rank["world_size"] == ranks, f"world of {rank['world_size']}")
+            got = (rank["waits"]["wait_ns"], rank["waits"]["transfer_ns"], rank["waits"]["matched"])
+            want = (waits[number], transfer[number], matched[number])
+            expect(got == want, f"job {seed}, rank {number}: {got}, by hand {want}")
+            lost = sum(rank["losses"].values())
+            missing = len([d for d in drop if d[0] == number])
+            expect(lost == missing, f"job {seed}, rank {number}: {lost} lost, {missing} dropped")
+        sizes = {(c["operation"], c["size_bytes"]) for r in report["ranks"] for c in r["comm"]}
+        rows = {({"AllReduce": "all_reduce", "AllGather": "all_gather", "ReduceScatter": "reduce_scatter"}[o],
+                 s * (1 if o == "AllReduce" else len(m))) for r in done for _, _, m, o, _, s, _, _ in r}
+        expect(sizes <= rows, f"sizes {sorted(sizes - rows)[:3]}")
+
+
+def check_late(tool, folder):
+    """Rank 1 is 200 ms late in each step; the all-reduce makes all equally long, and the files still
+    name it."""
+    for late, verbose in ((1, True), (1, False), (5, True), (6, False)):
+        path = os.path.join(folder, f"late{late}{verbose}")
+        done = make_job(11, 8, 12, late, 200_000)
+        write_job(path, done, verbose)
+        report = tool.report(path)
+        made = max(report["ranks"], key=lambda r: r["waits"]["made_wait_ns"])
+        expect(made["rank"] == late, f"rank {made['rank']} made others wait, not {late}")
+        text = tool.run("tacho-analyze", path).stdout.decode()
+        expect(f"rank {late}" in text, f"the page does not name rank {late}: {text[:600]}")
+        expect("nothing hidden" not in text, "the files do not say what was hidden")
+        worst = max(report["stragglers"], key=lambda s: s["made_wait_ns"])
+        expect(worst["rank"] == late, f"straggler {worst['rank']}, not {late}")
+
+
+def check_point(tool, folder):
+    path = os.path.join(folder, "point")
+    os.makedirs(path)
+    with open(os.path.join(path, "node0-pid1.log"), "w", encoding="utf-8") as file:
+        for number, kind in enumerate(("Send", "Recv", "Send")):
+            file.write(json.dumps({
+                "header": {"id": "0x7", "comm_name": "unknown", "rank": 0, "n_ranks": 2, "nnodes": 1},
+                "metadata": {"dump_timestamp_us": EPOCH_US + number, "hostname": "node0", "pid": 1},
+                "p2p_perf": {"p2p": kind, "p2p_sn": number, "p2p_peer": 1, "p2p_msg_size_bytes": 9000,
+                             "p2p_exec_time_us": 20}}) + "\n")
+    text = tool.run("tacho-convert", path, "-t", "text", "--args", "full").stdout.decode()
+    expect(text.count("ncclDevKernel_Send") == 2 and text.count("ncclDevKernel_Recv") == 1, text[-400:])
+    expect("src_rank=0 dst_rank=1" in text and "src_rank=1 dst_rank=0" in text, text[-400:])
+
+
+def check_damage(tool, folder):
+    path = os.path.join(folder, "node0-pid77.log")
+    write_job(os.path.join(folder, "whole"), make_job(3, 2, 4), True)
+    with open(os.path.join(folder, "whole", "node0-pid1000.log"), "rb") as file:
+        whole = file.read()
+    lines, rng = whole.count(b"\n"), random.Random(8)
+    for end in sorted({*range(0, 900), *(rng.randrange(len(whole)) for _ in range(100))}):
+        with open(path, "wb") as file:
+            file.write(whole[:end])
+        done = tool.run("tacho-convert", path, "-t", "text")
+        kernels = done.stdout.count(b" kernel ")
+        ended = whole[:end].count(b"\n")
+        # the last line may be whole without its newline
+        expect(kernels in (ended, ended + 1) and (done.returncode == 0) == (kernels > 0 and whole[:end][-2:-1] != b"")
+               or done.returncode in (2, 4), f"cut at {end}: {kernels} of {ended}, exit {done.returncode}")
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for _ in range(len(whole) // 100):
+            damaged[rng.randrange(len(whole))] = rng.randrange(256)
+        with open(path, "wb") as file:
+            file.write(damaged)
+        done = tool.run("tacho-convert", path, "-t", "text")
+        expect(done.returncode in (0, 2, 4) and done.stderr.count(b"\n") <= 2,
+               f"damage: exit {done.returncode} {done.stderr[:200]}")
+    for key, values in {"coll_sn": (-1, 1e300, "x", None), "coll_exec_time_us": (-5, 1e300, [], None),
+                        "coll_msg_size_bytes": (-1, 1e300), "coll": (7, "", "Other" * 90)}.items():
+        for value in values:
+            rows = [json.loads(line) for line in whole.splitlines()]
+            rows[2]["coll_perf"][key] = value
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            done = tool.run("tacho-convert", path, "-t", "text")
+            expect(done.stdout.count(b" kernel ") >= lines - 1 and done.returncode in (0, 4), f"{key} {value}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    tool = Tool(os.path.abspath(parser.parse_args().bin))
+    with tempfile.TemporaryDirectory() as folder:
+        check_waits(tool, folder)
+        check_late(tool, folder)
+        check_point(tool, folder)
+        check_damage(tool, folder)
+    print(f"{good} passed, {bad} failed")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

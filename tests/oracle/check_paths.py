@@ -1,0 +1,489 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The calling-context tree by brute force (analyze/DEFINITIONS.md 4 and 8) beside `--report stacks`.
+
+    check_paths.py --bin DIR [--traces DIR] [--random N] [--first SEED]
+
+Random training jobs with modules, a backward on a thread of its own, checkpointing, and memory. Each
+node to the nanosecond; modules from these nodes; sums over all nodes are the whole, and two windows
+of a rank are the sum of both. On real traces the wholes, and each arrow from a forward operator to
+its backward.
+"""
+import argparse
+import collections
+import glob
+import gzip
+import html
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+RANGES = ("cpu_op", "Operator", "user_annotation", "python_function")
+WORK = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
+KERNELS = ("gemm", "void vectorized_elementwise_kernel<4>(int)")
+BACKWARD, RECOMPUTE = ("", "backward"), ("", "recompute")
+MEASURES = ("gpu_ns", "host_ns", "alloc_bytes", "calls")
+
+
+def ns(us):
+    return round(float(us) * 1000)
+
+
+class Job:
+    """A training job, written as its profiler would."""
+
+    def __init__(self, seed, start=10**6):
+        self.rng, self.now, self.events = random.Random(seed), start, []
+        self.correlation, self.number, self.nodes = 0, 100, []
+        self.blocks = self.rng.randint(1, 3)
+        self.recomputes = self.rng.random() < 0.6
+        for step in range(self.rng.randint(1, 3)):
+            begin = self.now
+            self.step()
+            self.put(f"ProfilerStep#{step + 4}", "user_annotation", 11, begin)
+
+    def put(self, name, cat, tid, begin, **args):
+        self.pause()
+        self.events.append({"ph": "X", "name": name, "cat": cat, "pid": 5, "tid": tid,
+                            "ts": begin / 1000, "dur": (self.now - begin) / 1000, "args": args})
+
+    def pause(self):
+        self.now += self.rng.randint(1, 3000)
+
+    def launch(self, tid):
+        self.pause()
+        begin, self.correlation = self.now, self.correlation + 1
+        self.put("cudaLaunchKernel", "cuda_runtime", tid, begin, correlation=self.correlation)
+        at = self.now + self.rng.randint(0, 10**5)
+        self.events.append({"ph": "X", "name": self.rng.choice(KERNELS), "cat": "kernel",
+                            "pid": 0, "tid": 7, "ts": at / 1000,
+                            "dur": self.rng.randint(100, 50000) / 1000,
+                            "args": {"correlation": self.correlation, "device": 0, "stream": 7}})
+
+    def memory(self, tid):
+        self.events.append({"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event",
+                            "pid": 5, "tid": tid, "ts": self.now / 1000,
+                            "args": {"Device Type": 1, "Device Id": 0, "Addr": self.rng.getrandbits(40),
+                                     "Bytes": self.rng.randint(1, 9) * 512,
+                                     "Total Allocated": 10**6}})
+
+    def operator(self, name, tid, inner=0, **args):
+        self.pause()
+        begin = self.now
+        if inner:
+            self.operator(name + "_inner", tid, inner - 1, **args)
+        for _ in range(self.rng.randint(0, 2)):
+            self.launch(tid)
+        if self.rng.random() < 0.4:
+            self.memory(tid)
+        self.put(name, "cpu_op", tid, begin, **args)
+
+    def forward(self, name, tid, keeps=True):
+        """Operators of one number, of which the last to begin makes the node."""
+        for which in range(self.rng.randint(1, 3)):
+            self.operator(f"aten::{name}{which}", tid, self.rng.randint(0, 1),
+                          **{"Sequence number": self.number, "Fwd thread id": 0})
+        if keeps:
+            self.nodes.append((self.number, name))
+        self.number += 1
+
+    def block(self, which, tid, keeps=True):
+        self.pause()
+        begin = self.now
+        for part in ("Linear", "ReLU"):
+            self.pause()
+            inner = self.now
+            if self.rng.random() < 0.5:
+                frame = self.now
+                self.forward(part, tid, keeps)
+                self.put("net.py(12): forward", "python_function", tid, frame)
+            else:
+                self.forward(part, tid, keeps)
+            self.put(f"nn.Module: {part}_{which}", "python_function", tid, inner)
+        self.put(f"nn.Module: Block_{which}", "python_function", tid, begin)
+
+    def step(self):
+        self.pause()
+        begin, self.nodes = self.now, []
+        for which in range(self.blocks):
+            self.block(which, 11)
+        self.put("nn.Module: Net_0", "python_function", 11, begin)
+        self.forward("loss", 11)
+        for number, name in reversed(self.nodes):
+            self.pause()
+            begin = self.now
+            args = {"Sequence number": number, "Fwd thread id": 1}
+            self.pause()
+            inner = self.now
+            if self.recomputes and self.rng.random() < 0.3:
+                self.block(self.rng.randrange(self.blocks), 12, False)
+            self.operator(f"aten::{name}_backward", 12)
+            self.put(f"{name}Backward0", "cpu_op", 12, inner, **args)
+            self.put(f"autograd::engine::evaluate_function: {name}Backward0", "cpu_op", 12, begin,
+                     **args)
+        self.operator("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 12)
+        self.pause()
+        begin = self.now
+        self.launch(11)
+        self.put("Optimizer.step#SGD.step", "user_annotation", 11, begin)
+
+
+def is_mark(path_part):
+    return path_part in (BACKWARD, RECOMPUTE)
+
+
+class Tree:
+    """{path: figures}; a path is a tuple of (name, class), found by looking at all ranges again."""
+
+    def __init__(self, events):
+        self.nodes = collections.defaultdict(lambda: dict.fromkeys(MEASURES, 0))
+        self.threads = collections.defaultdict(list)
+        launches = {}
+        for event in events:
+            if event.get("ph") != "X" or "dur" not in event:
+                continue
+            begin, end = ns(event["ts"]), ns(event["ts"]) + ns(event["dur"])
+            if event["cat"] in RANGES and not event["name"].startswith("ProfilerStep#"):
+                self.threads[event["tid"]].append(
+                    {"begin": begin, "end": end, "name": event["name"], "cat": event["cat"],
+                     "number": event["args"].get("Sequence number"),
+                     "thread": event["args"].get("Fwd thread id")})
+            elif event["cat"] == "cuda_runtime":
+                launches[event["args"]["correlation"]] = (event["tid"], begin)
+        for ranges in self.threads.values():
+            ranges.sort(key=lambda one: (one["begin"], -one["end"]))
+        everything = sorted((one["begin"], -one["end"], tid, place)
+                            for tid, ranges in self.threads.items()
+                            for place, one in enumerate(ranges))
+        self.numbers, self.modules = {}, {}
+        for _, _, tid, place in everything:
+            self.enter(tid, self.threads[tid][place])
+        for event in events:
+            if event.get("cat") in WORK:
+                tid, at = launches[event["args"]["correlation"]]
+                leaf = self.nodes[self.path(tid, at) + ((event["name"], "gpu_work"),)]
+                leaf["gpu_ns"] += ns(event["dur"])
+                leaf["calls"] += 1
+            elif event.get("name") == "[memory]" and event["args"]["Bytes"] > 0:
+                self.nodes[self.path(event["tid"], ns(event["ts"]))]["alloc_bytes"] += \
+                    event["args"]["Bytes"]
+
+    def open_at(self, tid, at, but=None):
+        found = [one for one in self.threads[tid]
+                 if one is not but and one["begin"] <= at < one["end"] and "path" in one]
+        return found[-1] if found else None
+
+    def path(self, tid, at):
+        inner = self.open_at(tid, at)
+        return inner["path"] if inner else ()
+
+    def enter(self, tid, one):
+        outer = self.open_at(tid, one["begin"], one)
+        path = outer["path"] if outer else ()
+        passes = [part for part in path if is_mark(part)]
+        if one["cat"] == "cpu_op" and one["thread"]:
+            if not (outer and outer["number"] == one["number"] and outer["thread"]):
+                path = self.numbers.get(one["number"], path) + (BACKWARD,)
+        elif one["cat"] == "cpu_op" and one["name"].startswith("autograd::") and not passes:
+            path += (BACKWARD,)
+        elif passes:
+            since = path[max(place for place, part in enumerate(path) if is_mark(part)):]
+            has_module = any(name.startswith("nn.Module: ") for name, _ in since)
+            if one["name"].startswith("nn.Module: ") and not has_module:
+                path = self.modules[one["name"]] + (RECOMPUTE,)
+            elif one["number"] is not None and passes[-1] == BACKWARD:
+                path += (RECOMPUTE,)
+        one["path"] = path + ((one["name"], one["cat"]),)
+        if one["number"] is not None and not one["thread"]:
+            self.numbers[one["number"]] = one["path"]
+        if not any(is_mark(part) for part in one["path"]):
+            self.modules.setdefault(one["name"], one["path"])
+        node = self.nodes[one["path"]]
+        node["calls"] += 1
+        node["host_ns"] += one["end"] - one["begin"]
+        if outer:
+            self.nodes[outer["path"]]["host_ns"] -= one["end"] - one["begin"]
+
+
+def module_path(path):
+    """The modules of a path; a module behind its own mark is the one before that."""
+    found = []
+    for place, (name, _) in enumerate(path):
+        if name.startswith("nn.Module: "):
+            name = name[len("nn.Module: "):]
+            if not (place and path[place - 1] == RECOMPUTE and found and found[-1] == name):
+                found.append(name)
+    return tuple(found)
+
+
+def modules(nodes):
+    rows = collections.defaultdict(collections.Counter)
+    for path, node in nodes.items():
+        marks = [part[1] for part in path if is_mark(part)]
+        inside = module_path(path)
+        for depth in range(1, len(inside) + 1):
+            row = rows["/".join(inside[:depth])]
+            row[(marks[-1] if marks else "forward") + "_gpu_ns"] += node["gpu_ns"]
+            row["host_ns"] += node["host_ns"]
+            row["alloc_bytes"] += node["alloc_bytes"]
+        if inside:
+            rows["/".join(inside)]["gpu_self_ns"] += node["gpu_ns"]
+    return rows
+
+
+def place(path):
+    """The innermost module with a star for its number, or the outermost operator; and the line."""
+    marks = [part[1] for part in path if is_mark(part)]
+    named = [name[len("nn.Module: "):] for name, _ in path if name.startswith("nn.Module: ")]
+    notes = [name for name, kind in path if kind == "user_annotation"]
+    operators = [name for name, kind in path if kind == "cpu_op"]
+    lines = [name for name, _ in path if name.startswith("net.py(12)")]
+    name = named[-1] if named else notes[-1] if notes else operators[0] if operators else ""
+    name = name.removeprefix("autograd::engine::evaluate_function: ")
+    star = name.rsplit("_", 1)[0] + "_*" if named else name
+    form = (marks[-1] + " of " if marks else "") + "{}" + (" (net.py:12)" if lines else "")
+    return (form.format(star), form.format(name)) if name else ("net.py:12",) * 2 if lines else ("", "")
+
+
+def boxes_of(graph):
+    """[(left, top, width, title)], left and width in percent."""
+    return [(float(at), int(y), float(width), html.unescape(title))
+            for at, y, width, title in re.findall(r'<svg x="([0-9.]+)%" y="([0-9]+)" width="([0-9.]+)%" '
+                                                  r'height="[0-9]+"><title>(.*?)</title>', graph)]
+
+
+class Checks:
+    def __init__(self, binaries):
+        self.tool, self.passed, self.failed = os.path.join(binaries, "tacho-analyze"), 0, 0
+        self.named = 0      # findings whose place was compared
+
+    def expect(self, good, text):
+        self.passed += bool(good)
+        self.failed += not good
+        if not good and self.failed < 40:
+            print("FAIL " + text, file=sys.stderr)
+
+    def report(self, *options):
+        done = subprocess.run([self.tool, *options, "-r", "stacks,modules,summary", "-f", "json", "-q"],
+                              stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)["ranks"]
+
+    def nodes(self, rank, label):
+        """{path: row}, and whether the sums over all are the whole."""
+        rows = {row["node"]: row for row in rank["paths"]}
+        found = {}
+        for row in rank["paths"]:
+            path, at = [], row
+            while at["above"] is not None:
+                path.append((at["name"] or "", at["class"]))
+                at = rows[at["above"]]
+            found[tuple(reversed(path))] = row
+        self.expect(len(found) == len(rows), f"{label}: {len(rows)} nodes, {len(found)} paths")
+        idle = sum(gpu["lead_ns"] + gpu["idle_ns"] + gpu["tail_ns"] for gpu in rank["gpus"])
+        have = sum(row["idle_ns"] for row in rank["paths"])
+        self.expect(have == idle, f"{label}: {have} ns of idle time, not {idle}")
+        return found
+
+    def wholes(self, rank, events, label):
+        work = sum(ns(event["dur"]) for event in events
+                   if event.get("ph") == "X" and event.get("cat") in WORK)
+        spans = collections.defaultdict(list)
+        for event in events:
+            if event.get("ph") == "X" and event.get("cat") in RANGES and event.get("dur") and \
+               not event["name"].startswith("ProfilerStep"):
+                begin = ns(event["ts"])
+                spans[event["pid"], event["tid"]].append((begin, begin + ns(event["dur"])))
+        host = 0
+        for thread in spans.values():
+            reach = 0
+            for begin, end in sorted(thread):
+                host += max(end - max(begin, reach), 0)
+                reach = max(reach, end)
+        taken = sum(max(event["args"].get("Bytes", 0), 0) for event in events
+                    if event.get("name") == "[memory]")
+        for key, wanted in (("gpu_ns", work), ("host_ns", host), ("alloc_bytes", taken)):
+            have = sum(row[key] for row in rank["paths"])
+            self.expect(have == wanted, f"{label} {key}: {have} in all, not {wanted}")
+
+    def compare(self, path, events):
+        rank = self.report(path)[0]
+        found, wanted = self.nodes(rank, path), Tree(events).nodes
+        self.wholes(rank, events, path)
+        for node, row in wanted.items():
+            have = found.get(node, dict.fromkeys(MEASURES, 0))
+            for key in MEASURES:
+                self.expect(have[key] == row[key],
+                            f"{path} {node} {key}: {have[key]}, not {row[key]}")
+        for node, row in found.items():
+            self.expect(node in wanted or not any(row[key] for key in MEASURES),
+                        f"{path}: {node} is not in the brute force")
+        self.expect(sum(row["gpu_ns"] for row in rank["stacks"]) <=
+                    sum(row["gpu_ns"] for row in rank["paths"]), f"{path}: stacks add up to more")
+        self.compare_places(path, wanted)
+        self.compare_flame(path, wanted)
+        rows = {row["path"]: row for row in rank["modules"]}
+        self.expect(rows.keys() == modules(wanted).keys(), f"{path}: modules {sorted(rows)}")
+        for name, row in modules(wanted).items():
+            for key, value in row.items():
+                have = rows.get(name, {}).get(key)
+                self.expect(have == value, f"{path} module {name} {key}: {have}, not {value}")
+
+    def compare_places(self, path, nodes):
+        """The place with most time of elementwise kernels, and its share."""
+        done = subprocess.run([self.tool, path, "-r", "findings", "-f", "json", "-q"],
+                              stdout=subprocess.PIPE, check=True)
+        where = [row["where"] for row in json.loads(done.stdout)["findings"]
+                 if row["rule"] == "elementwise"]
+        if not where:
+            return
+        sums, exact = collections.Counter(), collections.defaultdict(set)
+        for node, row in nodes.items():
+            if node and node[-1] == (KERNELS[1], "gpu_work"):
+                star, name = place(node[:-1])
+                sums[star] += row["gpu_ns"]
+                exact[star].add(name)
+        whole = sum(sums.values())
+        if whole == sums[""]:
+            return
+        most = max(value for star, value in sums.items() if star)
+        tops = {star if len(exact[star]) > 1 else min(exact[star])
+                for star, value in sums.items() if value == most and star}
+        found = re.match(r"([0-9.]+) of ([0-9.]+) (\S+) in (.*?)(?: \u00b7 |$)", where[0])
+        self.expect(found and found.group(4) in tops, f"{path}: {where[0]!r}, not {tops}")
+        if found:
+            share = float(found.group(1)) / max(float(found.group(2)), 0.05)
+            self.expect(abs(share - most / whole) < 0.08 or found.group(3) == "ms",
+                        f"{path}: {where[0]!r}, not {most} of {whole}")
+            self.named += 1
+
+    def compare_windows(self, folder, paths):
+        """The tree of several inputs of one rank is the sum of theirs, in one run or by partials."""
+        alone = collections.Counter()
+        for path in paths:
+            for row in self.report(path)[0]["paths"]:
+                for key in MEASURES + ("idle_ns",):
+                    alone[row["node"], key] += row[key]
+        whole = self.report(*paths)
+        together = {(row["node"], key): row[key]
+                    for row in whole[0]["paths"] for key in MEASURES + ("idle_ns",)}
+        self.expect(len(whole) == 1 and together == dict(alone), f"{paths[0]}: windows do not add up")
+        parts = []
+        for place, path in enumerate(reversed(paths)):
+            parts.append(os.path.join(folder, f"{place}.part"))
+            subprocess.run([self.tool, "-q", "--partial", parts[-1], path], check=True)
+        again = self.report("--merge", *parts)
+        self.expect(again[0]["paths"] == whole[0]["paths"] and
+                    again[0]["modules"] == whole[0]["modules"], f"{paths[0]}: partials differ")
+
+    def compare_flame(self, path, nodes):
+        """The page's flame graphs: each frame lies below one that it fits in, as wide as its share."""
+        page = subprocess.run([self.tool, "-q", path, "-f", "html"], stdout=subprocess.PIPE,
+                              check=True).stdout.decode()
+        graphs = re.findall(r'<svg class="flame".*?\n</svg>\n', page, re.S)
+        self.expect(len(graphs) == 2 and "<script" not in page, f"{path}: {len(graphs)} flame graphs")
+        for graph in graphs:
+            boxes = boxes_of(graph)
+            for at, y, width, title in boxes:
+                self.expect(not y or any(y - 19 == row and left - 0.01 <= at and
+                                         at + width <= left + wide + 0.01
+                                         for left, row, wide, _ in boxes), f"{path}: {title} hangs in the air")
+        whole = sum(row["gpu_ns"] for row in nodes.values())
+        shares = collections.Counter()
+        for node, row in nodes.items():
+            if node:
+                shares[node[0][0].removeprefix("nn.Module: ") if node[0] != BACKWARD else "(backward)"] += \
+                    100 * row["gpu_ns"] / whole
+        for _, y, width, title in boxes_of(graphs[0]) if graphs else []:
+            if not y:
+                name = title.rsplit(": ", 1)[0]
+                self.expect(abs(shares[name] - width) < 0.01, f"{path}: {title} is {width} % wide, not "
+                            f"{shares[name]}")
+
+    def compare_diff(self, paths):
+        """Places of both sides are paired by name, each with its share of its side."""
+        done = subprocess.run([self.tool, "-q", "--diff", *paths, "-f", "json"],
+                              stdout=subprocess.PIPE, check=False)
+        rows = {(row["cause"], row["range"]): row for row in json.loads(done.stdout)["model"]}
+        for side, path in zip(("a_ns", "b_ns"), paths):
+            sums, rank = collections.Counter(), self.report(path)[0]
+            for node, row in self.nodes(rank, path).items():
+                if node and node[-1][1] == "idle":
+                    sums[node[-1][0], place(node[:-1])[0]] += row["idle_ns"]
+                elif node and node[-1][1] == "gpu_work":
+                    work = "elementwise" if node[-1][0] == KERNELS[1] else "gemm"
+                    sums[work, place(node[:-1])[0]] += row["gpu_ns"]
+            whole, all_ns = sum(sums.values()), sum(row[side] for row in rows.values())
+            for key, value in sums.items():
+                have = rows.get(key, {}).get(side, 0) / max(all_ns, 1)
+                self.expect(abs(have - value / whole) < 1e-4, f"{path} {key}: {have} of all in --diff, "
+                            f"not {value / whole}")
+
+    def compare_arrows(self, path, events):
+        """Each arrow of the profiler leads from the operator that we put the backward below."""
+        begins = {ns(event["ts"]): event for event in events
+                  if event.get("ph") == "X" and event.get("cat") in ("cpu_op", "Operator")}
+        ends = {event["id"]: event for event in events
+                if event.get("cat") == "fwdbwd" and event.get("ph") == "f"}
+        wanted = collections.Counter()
+        for event in events:
+            if event.get("cat") == "fwdbwd" and event.get("ph") == "s" and event["id"] in ends:
+                forward = begins.get(ns(event["ts"]))
+                backward = begins.get(ns(ends[event["id"]]["ts"]))
+                if forward and backward and backward["name"].startswith("autograd::engine"):
+                    wanted[forward["name"], backward["name"]] += 1
+        found = collections.Counter()
+        for node, row in self.nodes(self.report(path)[0], path).items():
+            if len(node) > 2 and node[-2] == BACKWARD:
+                found[node[-3][0], node[-1][0]] += row["calls"]
+        for pair, count in wanted.items():
+            self.expect(found[pair] >= count, f"{path} {pair}: {found[pair]} calls, {count} arrows")
+
+
+def write(folder, name, events, rank=None):
+    path = os.path.join(folder, name)
+    world = {"distributedInfo": {"rank": rank, "world_size": 2}} if rank is not None else {}
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({"schemaVersion": 1, **world, "traceEvents": events}, out)
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--traces", default=os.environ.get(
+        "TACHO_TRACES", os.path.join(ROOT, "..", "shared", "traces")))
+    parser.add_argument("--random", type=int, default=30)
+    parser.add_argument("--first", type=int, default=1)
+    args = parser.parse_args()
+    checks = Checks(args.bin)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(args.first, args.first + args.random):
+            events = Job(seed).events
+            checks.compare(write(folder, f"{seed}.json", events), events)
+        windows = [write(folder, f"window{place}.json", Job(args.first + place,
+                                                            10**6 + place * 10**10).events, 0)
+                   for place in range(3)]
+        checks.compare_windows(folder, windows)
+        for seed in range(args.first, args.first + min(args.random, 6)):
+            checks.compare_diff([os.path.join(folder, f"{one}.json") for one in (seed, args.first)])
+        checks.expect(checks.named, "no finding has a place")
+    if not os.path.isdir(os.path.join(args.traces, "kineto")):
+        print(f"skip real traces: no files in {args.traces}/kineto (set TACHO_TRACES)")
+    for path in sorted(glob.glob(os.path.join(args.traces, "kineto", "*.json.gz"))):
+        if os.path.getsize(path) > 4 << 20:
+            continue
+        with gzip.open(path) as file:
+            events = json.load(file)
+        events = events if isinstance(events, list) else events["traceEvents"]
+        checks.compare_arrows(path, events)
+    print(f"paths: {checks.passed} passed, {checks.failed} failed")
+    return checks.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

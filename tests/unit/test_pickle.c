@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pickles of Python's module pickle, of PyTorch's C++ writer, and such as want something run. */
+#include "convert/source/pickle/pickle.h"
+
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CEILING = 1 << 20 };
+
+/* {"a": [1, -2, 3.5, None, True], "big": 1 << 40, "t": (1, "x"), "same": the list again}, protocol
+ * 4 */
+static const char protocol4[] = "\x80\x04\x95\x4a\0\0\0\0\0\0\0}\x94(\x8c\x01"
+				"a\x94]\x94(K\x01J\xfe\xff\xff\xffG@\x0c\0\0\0\0\0\0N\x88"
+				"e\x8c\x03"
+				"big\x94\x8a\x06\0\0\0\0\0\x01\x8c\x01t\x94K\x01\x8c\x01x\x94\x86"
+				"\x94\x8c\x04same\x94h\x02u.";
+/* The same of PyTorch's C++ writer: protocol 2, lists with their types */
+static const char tagged[] = "\x80\x02}q\0(X\x01\0\0\0aq\x01"
+			     "ctorch.jit._pickle\nrestore_type_tag\n("
+			     "ctorch.jit._pickle\nbuild_intlist\n](K\x05K\x06"
+			     "e\x85RX\x09\0\0\0List[int]tRu.";
+
+static struct pickle *read_good(const void *bytes, size_t len, const struct pickle_value **root)
+{
+	struct error err = { .at = NOWHERE };
+	struct pickle *p = NULL;
+
+	CHECK_U64(pickle_read(&p, root, bytes, len, CEILING, &err), ST_OK);
+	return p;
+}
+
+void test_pickle_values(void)
+{
+	const struct pickle_value *root, *list;
+	struct pickle *p = read_good(protocol4, sizeof(protocol4) - 1, &root);
+
+	if (!p)
+		return;
+	list = pickle_get(root, "a");
+	CHECK_U64(pickle_count(root), 8);
+	if (CHECK_U64(pickle_count(list), 5)) {
+		CHECK(pickle_int(list->items[0], 0) == 1 && pickle_int(list->items[1], 0) == -2);
+		CHECK(list->items[2]->type == PICKLE_REAL && list->items[2]->real == 3.5);
+		CHECK(list->items[3]->type == PICKLE_NONE);
+		CHECK(pickle_int(list->items[4], 0) == 1);
+	}
+	CHECK(pickle_int(pickle_get(root, "big"), 0) == (int64_t)1 << 40);
+	CHECK_STR(pickle_text(pickle_get(root, "t")->items[1], ""), "x");
+	CHECK(pickle_get(root, "same") == list);
+	CHECK(!pickle_get(root, "none") && !pickle_get(list, "a"));
+	CHECK_STR(pickle_text(list, "no text"), "no text");
+	pickle_free(p);
+}
+
+void test_pickle_tagged(void)
+{
+	const struct pickle_value *root, *list;
+	struct pickle *p = read_good(tagged, sizeof(tagged) - 1, &root);
+
+	if (!p)
+		return;
+	list = pickle_get(root, "a");
+	if (CHECK_U64(pickle_count(list), 2))
+		CHECK(pickle_int(list->items[0], 0) == 5 && pickle_int(list->items[1], 0) == 6);
+	pickle_free(p);
+}
+
+/* Nothing is run: whatever is named is refused, and the message has the name. */
+void test_pickle_refuses(void)
+{
+	static const struct {
+		const char *bytes, *says;
+	} rows[] = {
+		{ "\x80\x02"
+		  "cos\nsystem\n(X\x02\0\0\0idtR.",
+		  "os.system" },
+		{ "\x80\x04\x8c\x02os\x8c\x06system\x93.", "0x93" },
+		{ "\x80\x02}(X\x01\0\0\0x", "ends before" },
+		{ "\x80\x02h\x07.", "did not remember" },
+		{ "\x80\x02K\x01K\x02s.", "no list or dictionary" },
+		{ "\x80\x02u.", "no list or dictionary" },
+		{ "\x80\x02t.", "lacks a mark" },
+		{ "\x80\x02\x85.", "lacks a value" },
+		{ "\x80\x02.", "without a value" },
+		{ "\x80\x02(.", "without a value" },
+		{ "\x80\x02q\0.", "remembers nothing" },
+		{ "\x80\x02K\x01r\xff\xff\xff\x7f.", "remembers nothing" },
+		{ "\x80\x02K\x01K\x01R.", "wants to run" },
+		{ "\x80\x02(R.", "wants to run" },
+	};
+	static const uint8_t lengths[] = { 22, 16, 8, 5, 7, 4, 4, 4, 3, 4, 5, 10, 8, 5 };
+	const struct pickle_value *root;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error err = { .at = NOWHERE };
+		struct pickle *p = NULL;
+
+		CHECK(pickle_read(&p, &root, rows[i].bytes, lengths[i], CEILING, &err) != ST_OK);
+		if (!CHECK(strstr(err.text, rows[i].says) != NULL))
+			CHECK_STR(err.text, rows[i].says);
+		CHECK(!p && err.at <= lengths[i]);
+	}
+}
+
+void test_pickle_damage(void)
+{
+	static const char *const all[] = { protocol4, tagged };
+	static const size_t lengths[] = { sizeof(protocol4) - 1, sizeof(tagged) - 1 };
+	const struct pickle_value *root;
+
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t len = 0; len < lengths[i]; len++) {
+			struct error err = { .at = NOWHERE };
+			struct pickle *p = NULL;
+			char *copy = malloc(len ? len : 1);
+
+			memcpy(copy, all[i], len);
+			CHECK(pickle_read(&p, &root, copy, len, CEILING, &err) != ST_OK && !p);
+			free(copy);
+		}
+		for (unsigned n = 0; n < 256 * (unsigned)lengths[i]; n++) {
+			struct error err = { .at = NOWHERE };
+			struct pickle *p = NULL;
+			char *copy = malloc(lengths[i]);
+
+			memcpy(copy, all[i], lengths[i]);
+			copy[n / 256] = (char)(n % 256);
+			if (pickle_read(&p, &root, copy, lengths[i], CEILING, &err) != ST_OK)
+				CHECK(!p && err.text[0]);
+			pickle_free(p);
+			free(copy);
+		}
+	}
+	/* A text may not be longer than what is there, nor a value than the ceiling. */
+	static const char huge[] = "\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff"
+				   "x.";
+	struct error err = { .at = NOWHERE };
+	struct pickle *p = NULL;
+
+	CHECK_U64(pickle_read(&p, &root, huge, sizeof(huge) - 1, CEILING, &err), ST_TRUNCATED);
+	CHECK_U64(pickle_read(&p, &root, protocol4, sizeof(protocol4) - 1, 100, &err), ST_CEILING);
+}
