@@ -291,11 +291,13 @@ static bool class_is_range(unsigned class)
 	       class == RANGE_NVTX;
 }
 
-uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class)
+/* `owns`: the node whose owner the new one has, unless it is a range and owns by itself. */
+static uint32_t path_put(struct trace *t, struct path_node node, const struct path_node *owns)
 {
 	struct intern *paths = &t->tables[TRACE_PATHS];
-	struct path_node node = { .parent = parent, .name = name, .class = (uint8_t) class };
-	uint64_t hash = hash_word((uint64_t)parent << 32 | name, class);
+	uint32_t parent = node.parent;
+	unsigned class = node.class;
+	uint64_t hash = hash_word((uint64_t)parent << 32 | node.name, class);
 	uint32_t id = intern_find(paths, hash, path_same, &node);
 	const struct path_node *above = trace_get_path(t, parent);
 
@@ -306,14 +308,30 @@ uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned cl
 		return above->class == PATH_OTHER ? parent : trace_path(t, parent, 0, PATH_OTHER);
 	}
 	node.depth = (uint16_t)(parent ? above->depth + 1 : 0);
-	node.has_range = above->has_range || class_is_range(class);
+	node.has_range = owns->has_range || class_is_range(class);
 	node.pass = class == PATH_BACKWARD    ? PASS_BACKWARD
 		    : class == PATH_RECOMPUTE ? PASS_RECOMPUTE
 					      : above->pass;
-	node.owner = class_is_range(class) || (class == RANGE_PYTHON && !above->has_range)
-			     ? name
-			     : above->owner;
+	node.owner = class_is_range(class) || (class == RANGE_PYTHON && !owns->has_range)
+			     ? node.name
+			     : owns->owner;
 	return intern_add(paths, &t->arena, hash, &node, NULL);
+}
+
+uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class)
+{
+	struct path_node node = { .parent = parent, .name = name, .class = (uint8_t) class };
+
+	return path_put(t, node, trace_get_path(t, parent));
+}
+
+uint32_t trace_path_mark(struct trace *t, uint32_t parent, uint32_t open, enum path_class class)
+{
+	struct path_node node = { .parent = parent, .class = (uint8_t) class };
+	const struct path_node *owns = trace_get_path(t, open);
+
+	node.name = owns->owner;
+	return path_put(t, node, owns);
 }
 
 uint64_t trace_paths_refused(const struct trace *t)

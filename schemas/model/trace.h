@@ -161,9 +161,10 @@ struct path_node {
 };
 enum { PATHS_MAX = 1 << 18 };
 
-/* Nodes that are no ranges.  Marks have no name: what is below the mark BACKWARD of a forward
- * operator is what autograd does for that operator, and below RECOMPUTE is the forward that
- * activation checkpointing runs again.  WORK and IDLE are leaves of those who sum up by path. */
+/* Nodes that are no ranges.  What is below the mark BACKWARD of a forward operator is what autograd
+ * does for that operator, and below RECOMPUTE is the forward that activation checkpointing runs
+ * again; the name of a mark is that of the range that is open around it, for trace_owner().  WORK
+ * and IDLE are leaves of those who sum up by path. */
 enum path_class {
 	PATH_IDLE = 250, /* name: what the owner of the leaf says it is */
 	PATH_WORK,       /* name: of the GPU work */
@@ -192,6 +193,9 @@ uint32_t trace_desc(struct trace *t, const struct event_desc *s, struct error *e
  * without.
  */
 uint32_t trace_path(struct trace *t, uint32_t parent, uint32_t name, unsigned class);
+/* The mark BACKWARD or RECOMPUTE below `parent`, the node of another time or thread that it belongs
+ * to.  `open`: the node where it happens, whose owner stays the owner. */
+uint32_t trace_path_mark(struct trace *t, uint32_t parent, uint32_t open, enum path_class class);
 uint64_t trace_paths_refused(const struct trace *t);
 /* Always added. */
 uint32_t trace_window(struct trace *t, const struct window *w, struct error *err);

@@ -35,7 +35,8 @@ void test_format_numbers(void)
 	CHECK_STR(bytes_text(t, 1181116006), "1.10 GiB");
 	CHECK_STR(time_unit_of(9.9e9, 1).name, "ms");
 	CHECK_STR(time_unit_of(10e9, 1).name, "s");
-	CHECK_STR(time_unit_of(9.9e6, 1).name, "\xc2\xb5s");
+	CHECK_STR(time_unit_of(0.9e6, 1).name, "\xc2\xb5s");
+	CHECK_STR(time_unit_of(1e6, 1).name, "ms");
 	CHECK_U64(time_unit_of(2e6, 2).decimals, 2);
 }
 

@@ -91,7 +91,8 @@ static void enter_backward(struct host *h, struct host_thread *t, struct event *
 	t->backward_until_ns = e->end_ns;
 	forward = forward_find(host_thread(h, forward_thread(h, t->process, id->bits, e->number)),
 			       e->number);
-	e->path = trace_path(h->trace, forward ? forward->node : e->path, 0, PATH_BACKWARD);
+	e->path = trace_path_mark(h->trace, forward ? forward->node : e->path, e->path,
+				  PATH_BACKWARD);
 }
 
 static bool name_is_module(const struct host *h, uint32_t name)
@@ -121,15 +122,16 @@ static void enter_again(struct host *h, struct host_process *p, struct event *e)
 			return;
 		p->has_double_backward |= strstr(name, "backward") != NULL;
 		if (!p->has_double_backward)
-			e->path = trace_path(h->trace, e->path, 0, PATH_RECOMPUTE);
+			e->path = trace_path_mark(h->trace, e->path, e->path, PATH_RECOMPUTE);
 		return;
 	}
 	if (name_is_module(h, e->name) && !has_module(h, e->path)) {
 		uint32_t module = host_name_info(h, e->name)->module;
 
-		e->path = trace_path(h->trace, module ? module : e->path, 0, PATH_RECOMPUTE);
+		e->path = trace_path_mark(h->trace, module ? module : e->path, e->path,
+					  PATH_RECOMPUTE);
 	} else if (strstr(name, "checkpoint.py(") && strstr(name, ": recompute_fn")) {
-		e->path = trace_path(h->trace, e->path, 0, PATH_RECOMPUTE);
+		e->path = trace_path_mark(h->trace, e->path, e->path, PATH_RECOMPUTE);
 	}
 }
 
@@ -142,7 +144,7 @@ void autograd_enter(struct host *h, struct host_process *p, struct host_thread *
 	else if (!is_forward)
 		enter_again(h, p, e);
 	else if (e->subkind == RANGE_OP && host_is_autograd(h, e->name, e->schema))
-		e->path = trace_path(h->trace, e->path, 0, PATH_BACKWARD);
+		e->path = trace_path_mark(h->trace, e->path, e->path, PATH_BACKWARD);
 }
 
 enum status autograd_entered(struct host *h, struct host_thread *t, const struct event *e,
