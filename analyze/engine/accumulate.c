@@ -109,8 +109,12 @@ static void run_release(struct run *r)
 	size_t i;
 
 	for (i = 0; i < r->acc_count; i++) {
-		if (r->accs[i].type->release)
-			r->accs[i].type->release(&r->accs[i]);
+		const struct report_type *type = r->accs[i].type;
+
+		if (type->release)
+			type->release(&r->accs[i]);
+		for (size_t k = 0; type->owned && type->owned[k] != SIZE_MAX; k++)
+			vec_release((char *)r->accs[i].state + type->owned[k]);
 		free(r->accs[i].state);
 	}
 	for (i = 0; r->steps && i <= r->process_count; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/engine/report.h"
 
+#include "schemas/base/vec.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,28 @@ enum status acc_row(struct accumulator *f, const char *table, uint32_t process, 
 {
 	acc_rank(f, process, keys);
 	return table_row(tables_find(f->tables, table), keys, row, err);
+}
+
+enum status acc_gpu_row(struct accumulator *f, const char *table, size_t gpu, union value *keys,
+			union value **row, struct error *err)
+{
+	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
+
+	keys[RANK_KEYS].u64 = g.device == NO_ID ? NO_U64 : g.device;
+	return acc_row(f, table, g.process, keys, row, err);
+}
+
+enum status acc_name_row(struct accumulator *f, struct name_rows *r, const struct event *e,
+			 union value ***place, struct error *err)
+{
+	uint32_t process = acc_process(f, e->track);
+
+	if (process != r->process && r->cap)
+		memset(r->rows, 0, r->cap * sizeof(*r->rows));
+	r->process = process;
+	TRY(vec_reserve(&r->rows, &r->cap, (size_t)e->name + 1, err));
+	*place = &r->rows[e->name];
+	return ST_OK;
 }
 
 enum status acc_text(struct accumulator *f, const char *table, union value *cell, const char *text,

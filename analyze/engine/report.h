@@ -56,6 +56,14 @@ struct accumulator { /* one report over one input; one thread */
 	void *state;           /* type->state_size bytes, zeroed; freed by the engine */
 };
 
+/* Rows of a table by the names of events, of the process that was asked for last: names repeat a
+ * million times, processes hardly change. */
+struct name_rows {
+	union value **rows;
+	size_t cap;
+	uint32_t process;
+};
+
 /*
  * The events of a batch by what reports want, so that an accumulator walks only what it counts. The
  * engine sorts each batch once, in order.  To add a list: a row here and its case in
@@ -93,13 +101,14 @@ struct report_type {
 	const struct table_type *const *tables; /* what it fills; ends with NULL */
 	const struct report_type *const *with;  /* reports whose tables it shows too; or NULL */
 	size_t state_size;
-	bool needs_owners; /* of idle gaps: ranges and Python frames */
+	const size_t *owned; /* of its state: arrays that the engine frees, as OWNED() lists them */
+	bool needs_owners;   /* of idle gaps: ranges and Python frames */
 
 	/* Members of the accumulator; each is optional (NULL: not interested). */
 	enum status (*begin)(struct accumulator *f, struct error *err);
 	enum status (*put)(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 	enum status (*end)(struct accumulator *f, struct error *err);
-	void (*release)(struct accumulator *f); /* what state holds; also after a fault */
+	void (*release)(struct accumulator *f); /* what else state holds; also after a fault */
 
 	/* Once, over all inputs: fills DERIVED columns. */
 	enum status (*finish)(struct tables *all, struct error *err);
@@ -107,6 +116,9 @@ struct report_type {
 
 /* A list of tables for report_type. */
 #define TABLES(...) ((const struct table_type *const[]){ __VA_ARGS__, NULL })
+/* Likewise of reports, and of places in the state where pointers to arrays lie. */
+#define REPORTS(...) ((const struct report_type *const[]){ __VA_ARGS__, NULL })
+#define OWNED(...)   ((const size_t[]){ __VA_ARGS__, SIZE_MAX })
 
 extern const struct report_type report_base; /* inputs, ranks, losses, trust: part of each run */
 
@@ -136,6 +148,12 @@ void acc_rank(const struct accumulator *f, uint32_t process, union value *keys);
 /* The row of `table` with the keys of this process and, from keys[RANK_KEYS] on, its own. */
 enum status acc_row(struct accumulator *f, const char *table, uint32_t process, union value *keys,
 		    union value **row, struct error *err);
+/* The same for a GPU, whose device is the first of the table's own keys. */
+enum status acc_gpu_row(struct accumulator *f, const char *table, size_t gpu, union value *keys,
+			union value **row, struct error *err);
+/* The place for the row of an event's name; what is there is NULL until it is filled. */
+enum status acc_name_row(struct accumulator *f, struct name_rows *r, const struct event *e,
+			 union value ***place, struct error *err);
 /* `text` held by the tables, into a cell. */
 enum status acc_text(struct accumulator *f, const char *table, union value *cell, const char *text,
 		     struct error *err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/actions.h"
 
-#include <stdlib.h>
-
 enum { NAMES_MOST = 4096 /* of an input: names with a number in them have no end */ };
 
 static const struct table_type table_actions = {
@@ -13,40 +11,24 @@ static const struct table_type table_actions = {
 };
 
 struct actions {
-	union value **rows; /* by name; of `process` */
-	uint32_t process, name_count;
+	struct name_rows rows;
 	size_t row_count;
 };
-
-static enum status actions_begin(struct accumulator *f, struct error *err)
-{
-	struct actions *a = f->state;
-
-	a->name_count = trace_count(f->trace, TRACE_NAMES);
-	a->rows = calloc((size_t)a->name_count + 1, sizeof(*a->rows));
-	return a->rows ? ST_OK : fail_memory(err);
-}
 
 /* The row of a name, NULL when there are too many. */
 static enum status row_of(struct accumulator *f, const struct event *e, union value **row,
 			  struct error *err)
 {
 	struct actions *a = f->state;
-	uint32_t process = acc_process(f, e->track);
-	union value keys[RANK_KEYS + 1];
+	union value keys[RANK_KEYS + 1], **place;
 
-	*row = NULL;
-	if (e->name > a->name_count)
-		return ST_OK;
-	for (uint32_t i = 0; process != a->process && i <= a->name_count; i++)
-		a->rows[i] = NULL;
-	a->process = process;
-	if (!a->rows[e->name] && a->row_count < NAMES_MOST) {
+	TRY(acc_name_row(f, &a->rows, e, &place, err));
+	if (!*place && a->row_count < NAMES_MOST) {
 		a->row_count++;
 		keys[ACTION_NAME].text = trace_text(f->trace, e->name, NULL);
-		TRY(acc_row(f, "actions", process, keys, &a->rows[e->name], err));
+		TRY(acc_row(f, "actions", a->rows.process, keys, place, err));
 	}
-	*row = a->rows[e->name];
+	*row = *place;
 	return ST_OK;
 }
 
@@ -82,19 +64,11 @@ static enum status actions_put(struct accumulator *f, const struct sorted_batch 
 	return ST_OK;
 }
 
-static void actions_release(struct accumulator *f)
-{
-	struct actions *a = f->state;
-
-	free(a->rows);
-}
-
 const struct report_type report_actions = {
 	.name = "actions",
 	.help = "ranges of the host by their own names, for views",
 	.tables = TABLES(&table_actions),
 	.state_size = sizeof(struct actions),
-	.begin = actions_begin,
+	.owned = OWNED(offsetof(struct actions, rows.rows)),
 	.put = actions_put,
-	.release = actions_release,
 };

@@ -43,14 +43,12 @@ static const char *const classes[] = {
 static enum status row_of(struct accumulator *f, const struct owner *of, const char *phase,
 			  const char *name, union value **row, struct error *err)
 {
-	struct sweep_gpu g = sweep_gpu(f->sweep, of->gpu);
 	union value keys[ATTRIBUTION_NS];
 
-	keys[ATTRIBUTION_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
 	keys[ATTRIBUTION_CLASS].text = classes[of->class];
 	keys[ATTRIBUTION_PHASE].text = phase;
 	keys[ATTRIBUTION_NAME].text = name;
-	return acc_row(f, "owned", g.process, keys, row, err);
+	return acc_gpu_row(f, "owned", of->gpu, keys, row, err);
 }
 
 static const char *phase_of(const struct accumulator *f, const struct segment *seg)
@@ -161,13 +159,10 @@ static enum status attribution_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const attribution_tables[] = { &table_attribution, &table_recording,
-							       NULL };
-
 const struct report_type report_attribution = {
 	.name = "owned",
 	.help = "who owns the time of GPUs",
-	.tables = attribution_tables,
+	.tables = TABLES(&table_attribution, &table_recording),
 	.state_size = sizeof(struct attribution),
 	.put = attribution_put,
 	.end = attribution_end,

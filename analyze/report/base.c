@@ -195,10 +195,9 @@ static enum status end_rank(struct accumulator *f, uint32_t process, struct erro
 		row[RANK_COUNTED].u64++;
 		row[RANK_WALL].u64 += steps->rows[i].end_ns - steps->rows[i].begin_ns;
 	}
-	const struct attr *id = trace_find_attr(f->trace, of->schema, "run_id");
-	if (id && id->type == ATTR_TEXT)
-		TRY(acc_text(f, "ranks", &row[RANK_RUN],
-			     trace_text(f->trace, (uint32_t)id->bits, NULL), err));
+	const char *id = trace_attr_text(f->trace, of->schema, "run_id");
+	if (id)
+		TRY(acc_text(f, "ranks", &row[RANK_RUN], id, err));
 	TRY(end_losses(f, process, err));
 	return end_trust(f, process, err);
 }

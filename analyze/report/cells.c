@@ -38,13 +38,11 @@ const char *cells_phase_name(const struct accumulator *f, unsigned phase)
 static enum status row_find(struct accumulator *f, const struct gap_cell *of, union value **row,
 			    struct error *err)
 {
-	struct sweep_gpu g = sweep_gpu(f->sweep, of->gpu);
 	union value keys[RANK_KEYS + 3];
 
-	keys[CELL_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
 	keys[CELL_STEP].u64 = of->step && f->per_step ? of->step - 1 : NO_U64;
 	keys[CELL_PHASE].text = cells_phase_name(f, of->phase);
-	return acc_row(f, "cells", g.process, keys, row, err);
+	return acc_gpu_row(f, "cells", of->gpu, keys, row, err);
 }
 
 static bool same_cell(const struct gap_cell *a, const struct gap_cell *b)
@@ -175,10 +173,4 @@ void cells_sum(const struct accumulator *f, uint32_t process, unsigned phase,
 	for (size_t gpu = 0; gpu < sweep_gpu_count(f->sweep); gpu++)
 		if (sweep_gpu(f->sweep, gpu).process == process)
 			time_add(sweep_gpu(f->sweep, gpu).time, phase, ns);
-}
-
-void cells_release(struct cells *c)
-{
-	free(c->outside);
-	free(c->gaps);
 }

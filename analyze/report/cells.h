@@ -30,7 +30,6 @@ extern const struct table_type table_cells;
 enum status cells_put(struct accumulator *f, struct cells *c, const struct segment *segments,
 		      size_t count, struct error *err);
 enum status cells_end(struct accumulator *f, struct cells *c, struct error *err);
-void cells_release(struct cells *c);
 
 /* Of id `phase`, those without a launch included. */
 const char *cells_phase_name(const struct accumulator *f, unsigned phase);

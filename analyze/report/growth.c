@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/growth.h"
 
-#include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-static int compare_begins(const void *pa, const void *pb)
-{
-	const struct growth_step *a = pa, *b = pb;
-
-	return compare_u64(&a->begin_ns, &b->begin_ns);
-}
-
-static int compare_most(const void *pa, const void *pb)
-{
-	const struct growth_step *a = pa, *b = pb;
-
-	return compare_u64(&a->most, &b->most);
-}
 
 /* How far a step is off the line, which is at_0 at the first. */
 static double off(const struct growth_step *steps, size_t i, double at_0, double slope)
@@ -45,7 +30,7 @@ static uint64_t spikes(struct growth_step *steps, size_t n)
 
 	if (n < 3)
 		return 0;
-	qsort(steps, n, sizeof(*steps), compare_most);
+	SORT_BY(steps, n, UP(struct growth_step, most));
 	uint64_t median = steps[(n - 1) / 2].most;
 	for (size_t i = n; i && (double)steps[i - 1].most > 1.2 * (double)median; i--)
 		count++;
@@ -57,8 +42,7 @@ struct growth growth_fit(struct growth_step *steps, size_t n)
 	double mean_x = ((double)n - 1) / 2, mean_y = 0, xx = 0, xy = 0, squares = 0;
 	struct growth fit = { 0, 0, 0 };
 
-	if (n)
-		qsort(steps, n, sizeof(*steps), compare_begins);
+	SORT_BY(steps, n, UP(struct growth_step, begin_ns));
 	for (size_t i = 0; i < n; i++)
 		mean_y += (double)steps[i].least / (double)n;
 	for (size_t i = 0; i < n; i++) {

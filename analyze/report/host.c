@@ -39,9 +39,8 @@ static enum status host_begin(struct accumulator *f, struct error *err)
 
 	h->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	h->name_count = trace_count(f->trace, TRACE_NAMES);
-	h->processes = calloc((size_t)h->process_count + 1, sizeof(*h->processes));
-	h->names = calloc((size_t)h->name_count + 1, 1);
-	return h->processes && h->names ? ST_OK : fail_memory(err);
+	TRY(vec_new(&h->processes, (size_t)h->process_count + 1, err));
+	return vec_new(&h->names, (size_t)h->name_count + 1, err);
 }
 
 static void host_release(struct accumulator *f)
@@ -51,8 +50,6 @@ static void host_release(struct accumulator *f)
 	for (uint32_t i = 0; h->processes && i <= h->process_count; i++)
 		for (size_t k = 0; k < WHAT_COUNT; k++)
 			free(h->processes[i].spans[k].items);
-	free(h->processes);
-	free(h->names);
 }
 
 static enum what what_is(struct accumulator *f, const struct event *e)
@@ -149,13 +146,12 @@ static enum status host_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const host_tables[] = { &table_host, NULL };
-
 const struct report_type report_host = {
 	.name = "host",
 	.help = "what the threads of a rank do together, for rules",
-	.tables = host_tables,
+	.tables = TABLES(&table_host),
 	.state_size = sizeof(struct host),
+	.owned = OWNED(offsetof(struct host, processes), offsetof(struct host, names)),
 	.begin = host_begin,
 	.put = host_put,
 	.end = host_end,

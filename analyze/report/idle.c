@@ -41,9 +41,9 @@ static const struct table_type table_idle = {
 enum { OWNERS_MAX = 1 << 16 };
 
 struct owner {
-	uint64_t ns, count, longest_ns;
-	uint32_t gpu, thread, range, python, call;
+	uint32_t gpu, thread, range, python, call; /* the key up to `phase` */
 	uint8_t cause, phase;
+	uint64_t ns, count, longest_ns;
 };
 struct idle {
 	struct owner *owners; /* from OWNERS_MAX on the rest is summed by cause */
@@ -51,30 +51,17 @@ struct idle {
 	struct hash_index index; /* of owners */
 };
 
-static bool same_owner(const struct owner *a, const struct owner *b)
-{
-	return a->gpu == b->gpu && a->thread == b->thread && a->range == b->range &&
-	       a->python == b->python && a->call == b->call && a->cause == b->cause &&
-	       a->phase == b->phase;
-}
-
 /* The sums of an owner, found or new; NULL: there are OWNERS_MAX others. */
 static enum status owner_find(struct idle *s, const struct owner *key, struct owner **out,
 			      struct error *err)
 {
-	uint64_t hash = hash_word(0, (uint64_t)key->gpu << 32 | key->thread);
-	uint32_t i;
+	enum { KEY_BYTES = offsetof(struct owner, phase) + 1 };
+	uint64_t hash = hash_text((const char *)key, KEY_BYTES);
+	uint32_t i = hash_find(&s->index, hash, s->owners, sizeof(*key), key, KEY_BYTES);
 
-	hash = hash_word(hash, (uint64_t)key->range << 32 | key->python);
-	hash = hash_word(hash, (uint64_t)key->call << 32 | (uint32_t)key->cause << 8 | key->phase);
-	for (size_t at = hash_first(&s->index, hash);
-	     (i = hash_item(&s->index, &at, hash)) != HASH_NONE; at = hash_next(&s->index, at))
-		if (same_owner(&s->owners[i], key)) {
-			*out = &s->owners[i];
-			return ST_OK;
-		}
-	*out = NULL;
-	if (s->count >= OWNERS_MAX && (key->thread | key->range | key->python | key->call))
+	*out = i == HASH_NONE ? NULL : &s->owners[i];
+	if (*out ||
+	    (s->count >= OWNERS_MAX && (key->thread | key->range | key->python | key->call)))
 		return ST_OK;
 	TRY(vec_reserve(&s->owners, &s->cap, s->count + 1, err));
 	TRY(hash_add(&s->index, hash, (uint32_t)s->count, err));
@@ -119,14 +106,12 @@ static const char *name_or_null(const struct accumulator *f, uint32_t name)
 
 static enum status end_owner(struct accumulator *f, const struct owner *o, struct error *err)
 {
-	struct sweep_gpu g = sweep_gpu(f->sweep, o->gpu);
 	const struct track *t = trace_get_track(f->trace, o->thread);
 	union value keys[IDLE_NS], *row;
 	char cause[512], thread[64];
 
 	cause_text(f, o->cause, o->phase, cause, sizeof(cause));
 	snprintf(thread, sizeof(thread), "thread %llu", (unsigned long long)t->id);
-	keys[IDLE_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
 	keys[IDLE_CAUSE].text = cause;
 	keys[IDLE_THREAD].text = !o->thread ? NULL
 				 : t->name  ? trace_text(f->trace, t->name, NULL)
@@ -135,7 +120,7 @@ static enum status end_owner(struct accumulator *f, const struct owner *o, struc
 	keys[IDLE_RANGE].text = name_or_null(f, o->range);
 	keys[IDLE_PYTHON].text = name_or_null(f, o->python);
 	keys[IDLE_CALL].text = name_or_null(f, o->call);
-	TRY(acc_row(f, "idle", g.process, keys, &row, err));
+	TRY(acc_gpu_row(f, "idle", o->gpu, keys, &row, err));
 	row[IDLE_NS].u64 += o->ns;
 	row[IDLE_COUNT].u64 += o->count;
 	cell_raise(&row[IDLE_LONGEST], o->longest_ns);
@@ -151,58 +136,28 @@ static enum status idle_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static void idle_release(struct accumulator *f)
-{
-	struct idle *s = f->state;
-
-	free(s->owners);
-	hash_release(&s->index);
-}
-
-/* Rows of one GPU stand together: their sum is its time that is not busy. */
-static uint64_t sum_of_gpu(struct table *t, size_t first, size_t *end)
-{
-	const union value *row = table_at(t, first), *at;
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = first; (at = table_at(t, i)); i++) {
-		if (at[0].u64 != row[0].u64 || at[1].text != row[1].text ||
-		    at[2].u64 != row[2].u64 || at[IDLE_DEVICE].u64 != row[IDLE_DEVICE].u64)
-			break;
-		sum += at[IDLE_NS].u64;
-	}
-	*end = i;
-	return sum;
-}
-
 static enum status idle_finish(struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "idle"), *ranks = tables_find(all, "ranks");
-	size_t steps = table_column(ranks, "complete_steps"), end;
-	union value *rank;
+	size_t steps = table_column(ranks, "complete_steps");
+	union value *rank, *row;
 
-	for (size_t i = 0; i < table_count(t); i = end)
-		for (uint64_t sum = sum_of_gpu(t, i, &end); i < end; i++) {
-			union value *row = table_at(t, i);
-			TRY(table_have(ranks, row, &rank, err));
-			row[IDLE_PCT].f64 = percent_of(row[IDLE_NS].u64, sum);
-			row[IDLE_PER_STEP].u64 =
-				row[IDLE_NS].u64 / (rank[steps].u64 ? rank[steps].u64 : 1);
-		}
+	finish_shares(all, "idle", IDLE_DEVICE + 1, IDLE_NS, IDLE_PCT);
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		TRY(table_have(ranks, row, &rank, err));
+		row[IDLE_PER_STEP].u64 = row[IDLE_NS].u64 / (rank[steps].u64 ? rank[steps].u64 : 1);
+	}
 	return ST_OK;
 }
-
-static const struct table_type *const idle_tables[] = { &table_idle, NULL };
 
 const struct report_type report_idle = {
 	.name = "idle",
 	.help = "why GPUs did nothing, and whose doing it was",
-	.tables = idle_tables,
+	.tables = TABLES(&table_idle),
 	.state_size = sizeof(struct idle),
+	.owned = OWNED(offsetof(struct idle, owners), offsetof(struct idle, index.slots)),
 	.needs_owners = true,
 	.put = idle_put,
 	.end = idle_end,
-	.release = idle_release,
 	.finish = idle_finish,
 };

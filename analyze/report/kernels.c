@@ -4,8 +4,6 @@
 
 #include "analyze/engine/hist.h"
 
-#include <stdlib.h>
-
 #define KERNEL_COLUMNS(X)                                                                          \
 	X(KERNEL_NAME = RANK_KEYS, "name", NULL, TEXT, KEY, "as in the file")                      \
 	X(KERNEL_SHORT, "short", "kernel", TEXT, DERIVED, "the name for people")                   \
@@ -28,12 +26,11 @@ static const struct table_type table_kernels = {
 };
 
 struct kernels {
-	union value **rows; /* by name; of `process` */
-	uint32_t process, name_count;
+	struct name_rows rows;
 };
 
-static enum status find(struct accumulator *f, uint32_t process, const struct event *e,
-			union value **row, struct error *err)
+static enum status row_make(struct accumulator *f, uint32_t process, const struct event *e,
+			    union value **row, struct error *err)
 {
 	union value keys[RANK_KEYS + 1];
 	const char *class = "compute";
@@ -51,46 +48,21 @@ static enum status find(struct accumulator *f, uint32_t process, const struct ev
 	return (*row)[KERNEL_LENGTHS].hist ? ST_OK : ST_MEMORY;
 }
 
-static enum status kernels_begin(struct accumulator *f, struct error *err)
-{
-	struct kernels *k = f->state;
-
-	k->name_count = trace_count(f->trace, TRACE_NAMES);
-	k->rows = calloc((size_t)k->name_count + 1, sizeof(*k->rows));
-	return k->rows ? ST_OK : fail_memory(err);
-}
-
-/* The row of a name, remembered: names repeat a million times, processes hardly change. */
-static enum status row_of(struct accumulator *f, const struct event *e, union value **row,
-			  struct error *err)
-{
-	struct kernels *k = f->state;
-	uint32_t process = acc_process(f, e->track);
-
-	if (process != k->process) {
-		for (uint32_t i = 0; i <= k->name_count; i++)
-			k->rows[i] = NULL;
-		k->process = process;
-	}
-	if (e->name > k->name_count)
-		return find(f, process, e, row, err);
-	if (!k->rows[e->name])
-		TRY(find(f, process, e, &k->rows[e->name], err));
-	*row = k->rows[e->name];
-	return ST_OK;
-}
-
 static enum status kernels_put(struct accumulator *f, const struct sorted_batch *w,
 			       struct error *err)
 {
 	const struct batch_events *kernels = &w->by[BATCH_KERNELS];
-	union value *row;
+	struct kernels *k = f->state;
+	union value *row, **place;
 
 	for (size_t i = 0; i < kernels->count; i++) {
 		const struct event *e = kernels->items[i];
 		uint64_t ns = e->end_ns - e->begin_ns;
 
-		TRY(row_of(f, e, &row, err));
+		TRY(acc_name_row(f, &k->rows, e, &place, err));
+		if (!*place)
+			TRY(row_make(f, k->rows.process, e, place, err));
+		row = *place;
 		row[KERNEL_COUNT].u64++;
 		row[KERNEL_TOTAL].u64 += ns;
 		if (ns < row[KERNEL_MIN].u64)
@@ -99,13 +71,6 @@ static enum status kernels_put(struct accumulator *f, const struct sorted_batch 
 		TRY(hist_put(row[KERNEL_LENGTHS].hist, ns, err));
 	}
 	return ST_OK;
-}
-
-static void kernels_release(struct accumulator *f)
-{
-	struct kernels *k = f->state;
-
-	free(k->rows);
 }
 
 enum { SHORT_COLUMNS = 61, SHORT_BYTES = 4 * SHORT_COLUMNS };
@@ -132,8 +97,7 @@ const struct report_type report_kernels = {
 	.help = "kernels by name: calls, time, shortest, median, longest",
 	.tables = TABLES(&table_kernels),
 	.state_size = sizeof(struct kernels),
-	.begin = kernels_begin,
+	.owned = OWNED(offsetof(struct kernels, rows.rows)),
 	.put = kernels_put,
-	.release = kernels_release,
 	.finish = kernels_finish,
 };

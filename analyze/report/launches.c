@@ -11,6 +11,8 @@
 #include "analyze/engine/report.h"
 
 #include "analyze/engine/hist.h"
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 #include "schemas/model/call.h"
 
 #include <stdlib.h>
@@ -105,9 +107,8 @@ static enum status launches_begin(struct accumulator *f, struct error *err)
 
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	s->name_count = trace_count(f->trace, TRACE_NAMES);
-	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	s->is_graph = calloc((size_t)s->name_count + 1, 1);
-	return s->processes && s->is_graph ? ST_OK : fail_memory(err);
+	TRY(vec_new(&s->processes, (size_t)s->process_count + 1, err));
+	return vec_new(&s->is_graph, (size_t)s->name_count + 1, err);
 }
 
 static void launches_release(struct accumulator *f)
@@ -121,9 +122,6 @@ static void launches_release(struct accumulator *f)
 	for (size_t i = 0; i < s->gpu_count; i++)
 		for (size_t k = 0; k < PAGES; k++)
 			free(s->gpus[i].pages[k]);
-	free(s->processes);
-	free(s->gpus);
-	free(s->is_graph);
 }
 
 static enum status reach(struct accumulator *f, struct launches *s, struct error *err)
@@ -159,9 +157,7 @@ static enum status queue_change(struct queue *q, uint64_t number, int32_t by, st
 	int32_t **page = &q->pages[number / PAGE % PAGES];
 
 	if (!*page)
-		*page = calloc(PAGE, sizeof(**page));
-	if (!*page)
-		return fail_memory(err);
+		TRY(vec_new(page, PAGE, err));
 	(*page)[number % PAGE] += by;
 	return ST_OK;
 }
@@ -171,9 +167,7 @@ static enum status begins_open(struct begins *b, uint64_t from_ns, struct error 
 {
 	if (b->at_ns)
 		return ST_OK;
-	b->at_ns = calloc(BEGINS, sizeof(*b->at_ns));
-	if (!b->at_ns)
-		return fail_memory(err);
+	TRY(vec_new(&b->at_ns, BEGINS, err));
 	if (from_ns)
 		b->at_ns[b->count++] = from_ns;
 	return ST_OK;
@@ -182,16 +176,10 @@ static enum status begins_open(struct begins *b, uint64_t from_ns, struct error 
 /* The first number whose begin is not before `at_ns`, of those in the ring. */
 static uint64_t begins_find(const struct begins *b, uint64_t at_ns)
 {
-	uint64_t high = b->count, low = high > BEGINS - 1 ? high - (BEGINS - 1) : 0;
+	uint64_t at, first = b->count > BEGINS - 1 ? b->count - (BEGINS - 1) : 0;
 
-	while (low < high) {
-		uint64_t mid = low + (high - low) / 2;
-		if (b->at_ns[mid & (BEGINS - 1)] < at_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	SEARCH(at, first, b->count, b->at_ns[at & (BEGINS - 1)] < at_ns);
+	return at;
 }
 
 static enum status queue_put(struct queue *q, const struct begins *b, uint64_t begin_ns,
@@ -244,15 +232,13 @@ static bool is_first(struct begins *b, const struct launch *l, bool *is, struct 
 static enum status row_find(struct accumulator *f, struct queue *q, size_t gpu, uint32_t name,
 			    struct error *err)
 {
-	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
 	union value keys[RANK_KEYS + 2];
 	struct table *t = tables_find(f->tables, "launches");
 
 	if (q->row && q->name == name)
 		return ST_OK;
-	keys[CALL_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
 	keys[CALL_NAME].text = trace_text(f->trace, name, NULL);
-	TRY(acc_row(f, "launches", g.process, keys, &q->row, err));
+	TRY(acc_gpu_row(f, "launches", gpu, keys, &q->row, err));
 	q->name = name;
 	if (!q->row[CALL_API_HIST].hist)
 		q->row[CALL_API_HIST].hist = table_hist(t, err);
@@ -355,12 +341,10 @@ static enum status end_gpu(struct accumulator *f, size_t gpu, struct error *err)
 {
 	struct launches *s = f->state;
 	struct queue *q = &s->gpus[gpu];
-	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
 	union value keys[RANK_KEYS + 1], *row;
 
-	queue_settle(q, s->processes[g.process].count);
-	keys[QUEUE_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
-	TRY(acc_row(f, "launch_queues", g.process, keys, &row, err));
+	queue_settle(q, s->processes[sweep_gpu(f->sweep, gpu).process].count);
+	TRY(acc_gpu_row(f, "launch_queues", gpu, keys, &row, err));
 	row[QUEUE_LAUNCHES].u64 += q->launches;
 	row[QUEUE_EVENTS].u64 += q->events;
 	row[QUEUE_GRAPHS].u64 += q->graphs;
@@ -406,6 +390,8 @@ const struct report_type report_launches = {
 	.help = "time in the call, in the queue and on the GPU; how long the queue is",
 	.tables = TABLES(&table_launches, &table_queues),
 	.state_size = sizeof(struct launches),
+	.owned = OWNED(offsetof(struct launches, processes), offsetof(struct launches, gpus),
+		       offsetof(struct launches, is_graph)),
 	.begin = launches_begin,
 	.put = launches_put,
 	.end = launches_end,

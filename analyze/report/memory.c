@@ -151,16 +151,10 @@ static enum status memory_begin(struct accumulator *f, struct error *err)
 	m->process_count = trace_count(f->trace, TRACE_PROCESSES);
 	m->track_count = trace_count(f->trace, TRACE_TRACKS);
 	m->schema_count = trace_count(f->trace, TRACE_SCHEMAS);
-	m->kind_of_schema = calloc((size_t)m->schema_count + 1, 1);
-	m->step_row = calloc((size_t)m->process_count + 1, sizeof(*m->step_row));
-	if (!m->kind_of_schema || !m->step_row)
-		return fail_memory(err);
-	for (size_t i = 0; i < WHATS; i++) {
-		m->place_of_track[i] =
-			calloc((size_t)m->track_count + 1, sizeof(*m->place_of_track[i]));
-		if (!m->place_of_track[i])
-			return fail_memory(err);
-	}
+	TRY(vec_new(&m->kind_of_schema, (size_t)m->schema_count + 1, err));
+	TRY(vec_new(&m->step_row, (size_t)m->process_count + 1, err));
+	for (size_t i = 0; i < WHATS; i++)
+		TRY(vec_new(&m->place_of_track[i], (size_t)m->track_count + 1, err));
 	m->totals_of = NO_ID;
 	m->totals[0] = name_of(f, "total_allocated");
 	m->totals[1] = name_of(f, "total_reserved");
@@ -177,11 +171,8 @@ static void memory_release(struct accumulator *f)
 		gauge_release(&m->places[i]->gauge);
 		free(m->places[i]);
 	}
-	free(m->places);
-	free(m->step_row);
 	for (size_t i = 0; i < WHATS; i++)
 		free(m->place_of_track[i]);
-	free(m->kind_of_schema);
 }
 
 /* ---- which amount an event is of -------------------------------------------------------- */
@@ -345,18 +336,14 @@ static uint64_t device_total(const struct accumulator *f, const struct place *p)
 {
 	static const char *const keys[] = { "totalGlobalMem", "memory_size" };
 	const struct device *d;
-	const struct attr *a;
-	size_t i;
+	uint64_t bytes = 0;
 
 	if (p->device == NO_ID)
 		return 0;
 	d = trace_get_device(f->trace, trace_find_device(f->trace, p->process, p->device));
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		a = trace_find_attr(f->trace, d->schema, keys[i]);
-		if (a && (a->type == ATTR_U64 || a->type == ATTR_I64))
-			return a->bits;
-	}
-	return 0;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !bytes; i++)
+		bytes = trace_attr_number(f->trace, d->schema, keys[i]);
+	return bytes;
 }
 
 static enum status end_owners(struct accumulator *f, struct place *p, union value *keys,
@@ -490,12 +477,11 @@ static enum status memory_end(struct accumulator *f, struct error *err)
 static enum status finish_growth(struct table *steps, size_t first, size_t end, union value *row,
 				 struct error *err)
 {
-	struct growth_step *counted = calloc(end - first + 1, sizeof(*counted));
+	struct growth_step *counted;
 	size_t n = 0;
 	double of_row = 0; /* steps */
 
-	if (!counted)
-		return fail_memory(err);
+	TRY(vec_new(&counted, end - first, err));
 	for (; first < end; first++) {
 		const union value *step = table_at(steps, first);
 
@@ -562,6 +548,8 @@ const struct report_type report_memory = {
 	.tables = TABLES(&table_memory, &table_memory_steps, &table_memory_peaks,
 			 &table_memory_owners, &table_memory_curves),
 	.state_size = sizeof(struct memory),
+	.owned = OWNED(offsetof(struct memory, places), offsetof(struct memory, step_row),
+		       offsetof(struct memory, kind_of_schema)),
 	.begin = memory_begin,
 	.put = memory_put,
 	.end = memory_end,

@@ -11,6 +11,7 @@
 
 #include "convert/name/operator.h"
 #include "schemas/base/map.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <math.h>
@@ -68,7 +69,8 @@ enum {
 /* Sums of one operator with one set of shapes, of one process. */
 struct op_row {
 	uint32_t process, name, schema;
-	uint32_t step; /* the annotation of a server's step, where the model asks for it; 0 */
+	uint32_t step; /* the annotation of a server's step, where the model asks for it; 0; the
+			* last of the key */
 	struct model_cost cost;
 	bool has_model, is_tf32;
 	uint64_t own_calls, own_gpu_ns; /* where no operator with a model is around it */
@@ -122,14 +124,14 @@ static enum status operators_begin(struct accumulator *f, struct error *err)
 	struct operators *s = f->state;
 
 	s->thread_count = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
-	s->threads = calloc(s->thread_count, sizeof(*s->threads));
-	for (size_t i = 0; s->threads && i < s->thread_count; i++)
+	TRY(vec_new(&s->threads, s->thread_count, err));
+	for (size_t i = 0; i < s->thread_count; i++)
 		s->threads[i].innermost = NONE;
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	for (uint32_t i = 0; s->processes && i <= s->process_count; i++)
+	TRY(vec_new(&s->processes, (size_t)s->process_count + 1, err));
+	for (uint32_t i = 0; i <= s->process_count; i++)
 		s->processes[i].device = NO_ID;
-	return s->threads && s->processes ? ST_OK : fail_memory(err);
+	return ST_OK;
 }
 
 static struct op_call *call_at(struct op_thread *t, uint32_t number)
@@ -137,27 +139,15 @@ static struct op_call *call_at(struct op_thread *t, uint32_t number)
 	return number == NONE || number < t->first ? NULL : &t->calls[number - t->first];
 }
 
-/* A constant argument as text; NULL: there is none. */
-static const char *argument(const struct accumulator *f, uint32_t schema, const char *key)
-{
-	const struct attr *a = trace_find_attr(f->trace, schema, key);
-
-	if (!a || (a->type != ATTR_JSON && a->type != ATTR_TEXT))
-		return NULL;
-	return trace_text(f->trace, (uint32_t)a->bits, NULL);
-}
-
 /* The annotation of a server's step that the operator is in, where its model asks for it; 0. */
 static enum status step_of(struct accumulator *f, const struct event *e, uint32_t *out,
 			   struct error *err)
 {
 	struct operators *s = f->state;
-	size_t before = s->wants_cap;
 	uint8_t *wants;
 
 	*out = 0;
 	TRY(vec_reserve(&s->wants_step, &s->wants_cap, (size_t)e->name + 1, err));
-	memset(s->wants_step + before, 0, s->wants_cap - before);
 	wants = &s->wants_step[e->name];
 	if (!*wants)
 		*wants = model_wants_step(trace_text(f->trace, e->name, NULL)) ? 2 : 1;
@@ -179,9 +169,10 @@ static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t h
 {
 	struct operators *s = f->state;
 	struct model_call call = { .name = trace_text(f->trace, row->name, NULL),
-				   .dims = argument(f, row->schema, "input_dims"),
-				   .types = argument(f, row->schema, "input_type"),
-				   .concrete = argument(f, row->schema, "concrete_inputs") };
+				   .dims = trace_attr_text(f->trace, row->schema, "input_dims"),
+				   .types = trace_attr_text(f->trace, row->schema, "input_type"),
+				   .concrete = trace_attr_text(f->trace, row->schema,
+							       "concrete_inputs") };
 
 	call.step = row->step ? trace_text(f->trace, row->step, NULL) : NULL;
 	row->has_model = model_of(&call, &row->cost);
@@ -200,16 +191,11 @@ static enum status row_of(struct accumulator *f, uint32_t process, const struct 
 	TRY(step_of(f, e, &new.step, err));
 	uint64_t hash =
 		hash_word((uint64_t)e->name << 32 | e->schema, (uint64_t) new.step << 32 | process);
-	size_t at = hash_first(&s->by_key, hash);
 
-	for (; (*out = hash_item(&s->by_key, &at, hash)) != HASH_NONE;
-	     at = hash_next(&s->by_key, at)) {
-		const struct op_row *row = &s->rows[*out];
-
-		if (row->name == e->name && row->schema == e->schema && row->step == new.step &&
-		    row->process == process)
-			return ST_OK;
-	}
+	*out = hash_find(&s->by_key, hash, s->rows, sizeof(new), &new,
+			 offsetof(struct op_row, cost));
+	if (*out != HASH_NONE)
+		return ST_OK;
 	*out = (uint32_t)s->row_count;
 	return row_new(f, &new, hash, err);
 }
@@ -218,18 +204,17 @@ static enum status cell_of(struct operators *s, uint32_t process, uint32_t step,
 			   struct roofline_cell **out, struct error *err)
 {
 	uint64_t hash = hash_word((uint64_t)process << 32 | step, phase);
-	size_t at = hash_first(&s->by_cell, hash);
-	uint32_t number;
+	struct roofline_cell new = { .process = process, .step = step, .phase = phase };
+	uint32_t number = hash_find(&s->by_cell, hash, s->cells, sizeof(new), &new,
+				    offsetof(struct roofline_cell, phase) + 1);
 
-	for (; (number = hash_item(&s->by_cell, &at, hash)) != HASH_NONE;
-	     at = hash_next(&s->by_cell, at)) {
+	if (number != HASH_NONE) {
 		*out = &s->cells[number];
-		if ((*out)->process == process && (*out)->step == step && (*out)->phase == phase)
-			return ST_OK;
+		return ST_OK;
 	}
 	TRY(vec_reserve(&s->cells, &s->cell_cap, s->cell_count + 1, err));
 	*out = &s->cells[s->cell_count];
-	**out = (struct roofline_cell){ .process = process, .step = step, .phase = phase };
+	**out = new;
 	return hash_add(&s->by_cell, hash, (uint32_t)s->cell_count++, err);
 }
 
@@ -336,17 +321,10 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 /* The innermost call that is open at that time; NULL: none is. */
 static struct op_call *call_open(struct op_thread *t, uint64_t at_ns)
 {
-	size_t low = 0, high = t->count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->calls[mid].begin_ns <= at_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	struct op_call *c = low ? &t->calls[low - 1] : NULL;
+	SEARCH(at, 0, t->count, t->calls[at].begin_ns <= at_ns);
+	struct op_call *c = at ? &t->calls[at - 1] : NULL;
 	while (c && c->end_ns <= at_ns)
 		c = call_at(t, c->above);
 	return c;
@@ -519,23 +497,24 @@ static enum status operators_end(struct accumulator *f, struct error *err)
 		TRY(acc_row(f, "operators", row->process, keys, &into, err));
 		add_figures(&into[OPERATOR_CALLS], row, 0);
 		cost_add(&into[OPERATOR_FLOPS], &cost);
-		keys[SHAPE_SHAPES].text = argument(f, row->schema, "input_dims");
-		keys[SHAPE_TYPES].text = argument(f, row->schema, "input_type");
+		keys[SHAPE_SHAPES].text = trace_attr_text(f->trace, row->schema, "input_dims");
+		keys[SHAPE_TYPES].text = trace_attr_text(f->trace, row->schema, "input_type");
 		TRY(acc_row(f, "operator_shapes", row->process, keys, &into, err));
 		add_figures(&into[SHAPE_CALLS], row, 1);
 		cost_add(&into[SHAPE_FLOPS], &cost);
-		TRY(roofline_put_row(f, &p->gpu,
-				     &(struct roofline_row){
-					     .process = row->process,
-					     .name = keys[SHAPE_NAME].text,
-					     .shapes = keys[SHAPE_SHAPES].text,
-					     .types = keys[SHAPE_TYPES].text,
-					     .strides = argument(f, row->schema, "input_strides"),
-					     .cost = row->has_model ? &row->cost : NULL,
-					     .is_tf32 = row->is_tf32,
-					     .calls = row->own_calls,
-					     .gpu_ns = row->own_gpu_ns },
-				     err));
+		TRY(roofline_put_row(
+			f, &p->gpu,
+			&(struct roofline_row){
+				.process = row->process,
+				.name = keys[SHAPE_NAME].text,
+				.shapes = keys[SHAPE_SHAPES].text,
+				.types = keys[SHAPE_TYPES].text,
+				.strides = trace_attr_text(f->trace, row->schema, "input_strides"),
+				.cost = row->has_model ? &row->cost : NULL,
+				.is_tf32 = row->is_tf32,
+				.calls = row->own_calls,
+				.gpu_ns = row->own_gpu_ns },
+			err));
 	}
 	for (size_t i = 0; i < s->cell_count; i++) {
 		struct roofline_cell *cell = &s->cells[i];
@@ -558,14 +537,6 @@ static void operators_release(struct accumulator *f)
 
 	for (size_t i = 0; s->threads && i < s->thread_count; i++)
 		free(s->threads[i].calls);
-	free(s->threads);
-	free(s->rows);
-	free(s->name_seen);
-	free(s->processes);
-	free(s->cells);
-	free(s->wants_step);
-	hash_release(&s->by_key);
-	hash_release(&s->by_cell);
 }
 
 static enum status operators_finish(struct tables *all, struct error *err)
@@ -587,6 +558,11 @@ const struct report_type report_operators = {
 	.help = "operators of the framework: host time and GPU time, by name and by shapes",
 	.tables = TABLES(&table_operators, &table_operator_shapes),
 	.state_size = sizeof(struct operators),
+	.owned = OWNED(offsetof(struct operators, threads), offsetof(struct operators, rows),
+		       offsetof(struct operators, name_seen), offsetof(struct operators, processes),
+		       offsetof(struct operators, cells), offsetof(struct operators, wants_step),
+		       offsetof(struct operators, by_key.slots),
+		       offsetof(struct operators, by_cell.slots)),
 	.begin = operators_begin,
 	.put = operators_put,
 	.end = operators_end,

@@ -110,26 +110,10 @@ static enum status phases_begin(struct accumulator *f, struct error *err)
 
 	s->name_count = trace_count(f->trace, TRACE_NAMES);
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	s->phase_of_name[0] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
-	s->phase_of_name[1] = calloc((size_t)s->name_count + 1, sizeof(uint16_t));
-	s->named_of_name = calloc((size_t)s->name_count + 1, sizeof(*s->named_of_name));
-	if (!s->processes || !s->phase_of_name[0] || !s->phase_of_name[1] || !s->named_of_name)
-		return fail_memory(err);
-	return ST_OK;
-}
-
-static void phases_release(struct accumulator *f)
-{
-	struct phases *s = f->state;
-
-	free(s->processes);
-	free(s->gaps);
-	free(s->named);
-	free(s->named_of_name);
-	free(s->phase_of_name[0]);
-	free(s->phase_of_name[1]);
-	cells_release(&s->cells);
+	TRY(vec_new(&s->processes, (size_t)s->process_count + 1, err));
+	TRY(vec_new(&s->phase_of_name[0], (size_t)s->name_count + 1, err));
+	TRY(vec_new(&s->phase_of_name[1], (size_t)s->name_count + 1, err));
+	return vec_new(&s->named_of_name, (size_t)s->name_count + 1, err);
 }
 
 static enum mark_kind kind_of(const struct step_row *row)
@@ -554,19 +538,19 @@ static enum status phases_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const phases_tables[] = { &table_phases, &table_outside,
-							  &table_cells, NULL };
-static const struct report_type *const phases_with[] = { &report_actions, NULL };
-
 const struct report_type report_phases = {
 	.name = "phases",
 	.help = "what the step thread did, and the GPU time that it launched meanwhile",
-	.tables = phases_tables,
-	.with = phases_with,
+	.tables = TABLES(&table_phases, &table_outside, &table_cells),
+	.with = REPORTS(&report_actions),
 	.state_size = sizeof(struct phases),
+	.owned = OWNED(offsetof(struct phases, processes), offsetof(struct phases, gaps),
+		       offsetof(struct phases, named), offsetof(struct phases, named_of_name),
+		       offsetof(struct phases, phase_of_name[0]),
+		       offsetof(struct phases, phase_of_name[1]),
+		       offsetof(struct phases, cells.outside), offsetof(struct phases, cells.gaps)),
 	.begin = phases_begin,
 	.put = phases_put,
 	.end = phases_end,
-	.release = phases_release,
 	.finish = phases_finish,
 };

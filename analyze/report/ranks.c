@@ -9,6 +9,8 @@
 #include "analyze/report/comm/comm.h"
 #include "analyze/report/frontier/frontier.h"
 #include "analyze/report/report_list.h"
+#include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,6 +52,7 @@ static const struct table_type table_uneven = {
 
 struct kernel_ref {
 	const union value *row; /* of `kernels` */
+	const char *name;       /* of the tables: equal ones are one */
 	uint32_t rank;          /* place among the ranks with complete steps */
 	double calls, ns;       /* per step */
 };
@@ -68,11 +71,9 @@ static enum status ranks_take(struct balance *b, struct error *err)
 	struct table *t = tables_find(b->all, "ranks");
 	size_t steps = table_column(t, "complete_steps"), count = table_count(t);
 
-	b->sums = calloc(count + 1, sizeof(*b->sums));
-	b->steps = calloc(count + 1, sizeof(*b->steps));
-	b->ranks = calloc(count + 1, sizeof(union value *));
-	if (!b->sums || !b->steps || !b->ranks)
-		return fail_memory(err);
+	TRY(vec_new(&b->sums, count, err));
+	TRY(vec_new(&b->steps, count, err));
+	TRY(vec_new(&b->ranks, count, err));
 	for (size_t i = 0; i < count; i++) {
 		union value *row = table_at(t, i);
 
@@ -95,9 +96,7 @@ static enum status refs_take(struct balance *b, struct error *err)
 	size_t count = table_count(t), class = table_column(t, "class"), rank = 0;
 	size_t calls = table_column(t, "count"), total = table_column(t, "total_ns");
 
-	b->refs = calloc(count + 1, sizeof(*b->refs));
-	if (!b->refs)
-		return fail_memory(err);
+	TRY(vec_new(&b->refs, count, err));
 	for (size_t i = 0; i < count; i++) {
 		union value *row = table_at(t, i);
 
@@ -112,21 +111,13 @@ static enum status refs_take(struct balance *b, struct error *err)
 			continue;
 		b->refs[b->count++] = (struct kernel_ref){
 			.row = row,
+			.name = row[RANK_KEYS].text,
 			.rank = (uint32_t)rank,
 			.calls = (double)row[calls].u64 / b->steps[rank],
 			.ns = (double)row[total].u64 / b->steps[rank],
 		};
 	}
 	return ST_OK;
-}
-
-static int compare_refs(const void *pa, const void *pb)
-{
-	const struct kernel_ref *a = pa, *b = pb;
-	const char *x = a->row[RANK_KEYS].text, *y = b->row[RANK_KEYS].text;
-	int order = x == y ? 0 : strcmp(x, y);
-
-	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 static bool is_even(const struct balance *b, size_t first, size_t end)
@@ -141,11 +132,9 @@ static enum status names_compare(struct balance *b, struct error *err)
 {
 	size_t end;
 
-	if (b->count)
-		qsort(b->refs, b->count, sizeof(*b->refs), compare_refs);
+	SORT_BY(b->refs, b->count, UP(struct kernel_ref, name), UP(struct kernel_ref, rank));
 	for (size_t first = 0; first < b->count; first = end) {
-		for (end = first + 1; end < b->count && b->refs[end].row[RANK_KEYS].text ==
-								b->refs[first].row[RANK_KEYS].text;
+		for (end = first + 1; end < b->count && b->refs[end].name == b->refs[first].name;
 		     end++)
 			;
 		if (!is_even(b, first, end))
@@ -155,7 +144,7 @@ static enum status names_compare(struct balance *b, struct error *err)
 			b->sums[b->refs[i].rank] += b->refs[i].ns;
 		struct table *t = tables_find(b->all, "imbalance");
 		size_t most = first, least = first;
-		union value key = b->refs[first].row[RANK_KEYS], *row;
+		union value key = { .text = b->refs[first].name }, *row;
 		double sum = 0;
 		char name[256];
 		for (size_t i = first; i < end; i++) {
@@ -256,20 +245,14 @@ struct waiting waiting_of(struct tables *all)
 	return w;
 }
 
-static const struct table_type *const ranks_tables[] = {
-	&table_uneven,         &table_balance,        &table_frontier_total, &table_frontier,
-	&table_frontier_steps, &table_frontier_parts, &table_frontier_spans, NULL,
-};
-static const struct report_type *const ranks_with[] = {
-	&report_kernels, &report_steps, &report_phases, &report_comm, NULL,
-};
-
 const struct report_type report_ranks = {
 	.name = "ranks",
 	.help = "what is different from rank to rank: who is slow, who waits",
-	.tables = ranks_tables,
-	.with = ranks_with,
+	.tables = TABLES(&table_uneven, &table_balance, &table_frontier_total, &table_frontier,
+			 &table_frontier_steps, &table_frontier_parts, &table_frontier_spans),
+	.with = REPORTS(&report_kernels, &report_steps, &report_phases, &report_comm),
 	.state_size = sizeof(struct frontier),
+	.owned = OWNED(offsetof(struct frontier, gpus)),
 	.put = frontier_put,
 	.end = frontier_end,
 	.release = frontier_release,

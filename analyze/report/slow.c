@@ -44,12 +44,13 @@ enum { PARTS_MAX = 1 << 19, SLOW_MAX = 8, GROWN_MAX = 3 };
 enum { LONGEST_KEPT = 4 * SLOW_MAX, MIDDLE_KEPT = 64, LATEST_KEPT = 16 };
 enum share_of { WHAT_PHASE, WHAT_IDLE, WHAT_KERNEL, WHAT_COUNT };
 
-struct share { /* time of a phase, cause or kernel in a step */
-	uint64_t ns;
-	uint32_t process, row, id; /* row: of the list of steps */
+struct share {                     /* time of a phase, cause or kernel in a step */
+	uint32_t process, row, id; /* row: of the list of steps; the key up to `in_gap` */
 	uint8_t what;
 	bool in_gap; /* between that mark and the next */
+	uint64_t ns;
 };
+enum { SHARE_KEY = offsetof(struct share, in_gap) + 1 };
 struct dropped {    /* steps whose parts are gone */
 	bool *rows; /* by step row */
 	size_t count;
@@ -76,10 +77,9 @@ static enum status slow_begin(struct accumulator *f, struct error *err)
 	struct slow *s = f->state;
 
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->event_row = calloc((size_t)s->process_count + 1, sizeof(*s->event_row));
-	s->interval_row = calloc((size_t)s->process_count + 1, sizeof(*s->interval_row));
-	s->dropped = calloc((size_t)s->process_count + 1, sizeof(*s->dropped));
-	return s->event_row && s->interval_row && s->dropped ? ST_OK : fail_memory(err);
+	TRY(vec_new(&s->event_row, (size_t)s->process_count + 1, err));
+	TRY(vec_new(&s->interval_row, (size_t)s->process_count + 1, err));
+	return vec_new(&s->dropped, (size_t)s->process_count + 1, err);
 }
 
 static void slow_release(struct accumulator *f)
@@ -88,37 +88,21 @@ static void slow_release(struct accumulator *f)
 
 	for (size_t i = 0; s->dropped && i <= s->process_count; i++)
 		free(s->dropped[i].rows);
-	free(s->dropped);
-	free(s->parts);
-	hash_release(&s->index);
-	free(s->gpu_row);
-	free(s->event_row);
-	free(s->interval_row);
 }
 
 /* ---- parts ------------------------------------------------------------------------------ */
 
 static uint64_t part_hash(const struct share *key)
 {
-	return hash_word(hash_word(0, (uint64_t)key->row << 32 | key->id),
-			 (uint64_t)key->process << 16 | (uint64_t)key->what << 8 | key->in_gap);
+	return hash_text((const char *)key, SHARE_KEY);
 }
 
 /* NULL: there is none. */
 static struct share *part_find(const struct slow *s, const struct share *key)
 {
-	uint64_t hash = part_hash(key);
-	uint32_t i;
+	uint32_t i = hash_find(&s->index, part_hash(key), s->parts, sizeof(*key), key, SHARE_KEY);
 
-	for (size_t at = hash_first(&s->index, hash);
-	     (i = hash_item(&s->index, &at, hash)) != HASH_NONE; at = hash_next(&s->index, at)) {
-		struct share *p = &s->parts[i];
-
-		if (p->row == key->row && p->id == key->id && p->what == key->what &&
-		    p->process == key->process && p->in_gap == key->in_gap)
-			return p;
-	}
-	return NULL;
+	return i == HASH_NONE ? NULL : &s->parts[i];
 }
 
 struct mark_length {
@@ -459,6 +443,9 @@ const struct report_type report_slow = {
 	.help = "slow steps against the median one: which phase, cause and kernel grew",
 	.tables = TABLES(&table_slow),
 	.state_size = sizeof(struct slow),
+	.owned = OWNED(offsetof(struct slow, dropped), offsetof(struct slow, parts),
+		       offsetof(struct slow, index.slots), offsetof(struct slow, gpu_row),
+		       offsetof(struct slow, event_row), offsetof(struct slow, interval_row)),
 	.begin = slow_begin,
 	.put = slow_put,
 	.end = slow_end,

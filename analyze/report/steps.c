@@ -151,10 +151,8 @@ static enum status steps_begin(struct accumulator *f, struct error *err)
 	struct steps_state *s = f->state;
 
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->sparklines = calloc((size_t)s->process_count + 1, sizeof(*s->sparklines));
-	s->interval_row = calloc((size_t)s->process_count + 1, sizeof(*s->interval_row));
-	if (!s->sparklines || !s->interval_row)
-		return fail_memory(err);
+	TRY(vec_new(&s->sparklines, (size_t)s->process_count + 1, err));
+	TRY(vec_new(&s->interval_row, (size_t)s->process_count + 1, err));
 	for (size_t i = 0; i <= s->process_count; i++)
 		s->sparklines[i].bins = f->pictures == PICTURES_FINE;
 	return ST_OK;
@@ -168,9 +166,6 @@ static void steps_state_release(struct accumulator *f)
 		sparklines_release(&s->sparklines[i]);
 	for (size_t i = 0; i < s->gpu_count; i++)
 		free(s->gpus[i].rows);
-	free(s->sparklines);
-	free(s->interval_row);
-	free(s->gpus);
 }
 
 static enum status gpus_reach(struct accumulator *f, struct error *err)
@@ -387,11 +382,10 @@ static enum status end_summed(struct accumulator *f, uint32_t process, struct er
 {
 	const struct step_list *l = &f->steps[process];
 	union value keys[RANK_KEYS], *cells;
-	uint64_t *walls = calloc(l->count, sizeof(*walls));
+	uint64_t *walls;
 	size_t count = 0;
 
-	if (!walls)
-		return fail_memory(err);
+	TRY(vec_new(&walls, l->count, err));
 	for (size_t i = 0; i < l->count; i++)
 		if (l->rows[i].is_counted)
 			walls[count++] = l->rows[i].end_ns - l->rows[i].begin_ns;
@@ -511,14 +505,13 @@ static enum status stats_put(union value *row, uint64_t *walls, size_t kept,
 static enum status steps_finish(struct tables *all, struct error *err)
 {
 	struct table *steps = tables_find(all, "steps"), *stats = tables_find(all, "step_stats");
-	uint64_t *walls = calloc(table_count(steps) + 1, sizeof(*walls));
+	uint64_t *walls;
 	enum status status = ST_OK;
 	size_t i = 0, count, end;
 	const union value *first, *summed;
 	union value *row;
 
-	if (!walls)
-		return fail_memory(err);
+	TRY(vec_new(&walls, table_count(steps), err));
 	while ((first = table_at(steps, i)) && status == ST_OK) {
 		status = table_row(stats, first, &row, err);
 		if (status != ST_OK)
@@ -544,18 +537,16 @@ static enum status steps_finish(struct tables *all, struct error *err)
 	return status;
 }
 
-static const struct table_type *const steps_tables[] = {
-	&table_steps,        &table_step_gpus,  &table_sparklines,
-	&table_steps_summed, &table_step_stats, NULL,
-};
-static const struct report_type *const steps_with[] = { &report_slow, NULL };
-
 const struct report_type report_steps = {
 	.name = "steps",
 	.help = "wall time of each step and, by the clock, what its GPUs did",
-	.tables = steps_tables,
-	.with = steps_with,
+	.tables = TABLES(&table_steps, &table_step_gpus, &table_sparklines, &table_steps_summed,
+			 &table_step_stats),
+	.with = REPORTS(&report_slow),
 	.state_size = sizeof(struct steps_state),
+	.owned = OWNED(offsetof(struct steps_state, sparklines),
+		       offsetof(struct steps_state, interval_row),
+		       offsetof(struct steps_state, gpus)),
 	.begin = steps_begin,
 	.put = steps_report_put,
 	.end = steps_end,

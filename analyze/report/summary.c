@@ -107,29 +107,19 @@ static enum status summary_put(struct accumulator *f, const struct sorted_batch 
 	return ST_OK;
 }
 
-/* An attribute of the device as text, or NULL. */
-static const char *device_text(const struct accumulator *f, const struct device *d, const char *key)
-{
-	const struct attr *a = trace_find_attr(f->trace, d->schema, key);
-
-	return a && a->type == ATTR_TEXT ? trace_text(f->trace, (uint32_t)a->bits, NULL) : NULL;
-}
-
 static enum status end_causes(struct accumulator *f, size_t gpu, struct error *err)
 {
 	struct summary *s = f->state;
-	struct sweep_gpu g = sweep_gpu(f->sweep, gpu);
 	union value keys[RANK_KEYS + 2], *row;
 	char name[512];
 
-	keys[GPU_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
 	for (size_t i = 0; i < CAUSE_ROWS; i++) {
 		if (!s->gpus[gpu].causes[i])
 			continue;
 		keys[CAUSE_NAME].text = name;
 		cause_text(f, i < CAUSE_HOST ? (enum cause)i : CAUSE_HOST,
 			   i < CAUSE_HOST ? 0 : (unsigned)(i - CAUSE_HOST), name, sizeof(name));
-		TRY(acc_row(f, "idle_causes", g.process, keys, &row, err));
+		TRY(acc_gpu_row(f, "idle_causes", gpu, keys, &row, err));
 		row[CAUSE_NS].u64 += s->gpus[gpu].causes[i];
 	}
 	return ST_OK;
@@ -176,11 +166,10 @@ static enum status end_gpu(struct accumulator *f, size_t gpu, struct error *err)
 		trace_get_device(f->trace, trace_find_device(f->trace, g.process, g.device));
 	union value keys[RANK_KEYS + 1], *row;
 
-	keys[GPU_DEVICE].u64 = g.device == NO_ID ? NO_U64 : g.device;
-	TRY(acc_row(f, "gpus", g.process, keys, &row, err));
+	TRY(acc_gpu_row(f, "gpus", gpu, keys, &row, err));
 	if (d->name)
 		TRY(acc_text(f, "gpus", &row[GPU_NAME], trace_text(f->trace, d->name, NULL), err));
-	TRY(acc_text(f, "gpus", &row[GPU_UUID], device_text(f, d, "uuid"), err));
+	TRY(acc_text(f, "gpus", &row[GPU_UUID], trace_attr_text(f->trace, d->schema, "uuid"), err));
 	add_time(s->gpus[gpu].at, g.time);
 	for (size_t i = GPU_SPAN; i < GPU_TRUSTED; i++)
 		row[i].u64 += s->gpus[gpu].at[i];
@@ -197,13 +186,6 @@ static enum status summary_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static void summary_release(struct accumulator *f)
-{
-	struct summary *s = f->state;
-
-	free(s->gpus);
-}
-
 static enum status summary_finish(struct tables *all, struct error *err)
 {
 	struct table *gpus = tables_find(all, "gpus"), *trust = tables_find(all, "trust");
@@ -218,27 +200,16 @@ static enum status summary_finish(struct tables *all, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const summary_tables[] = {
-	&table_gpus,
-	&table_idle_causes,
-	NULL,
-};
-static const struct report_type *const summary_with[] = {
-	&report_phases, &report_steps,   &report_kernels,
-	&report_copies, &report_idle,    &report_memory,
-	&report_comm,   &report_ranks,   &report_findings,
-	&report_hang,   &report_actions, &report_places,
-	NULL,
-};
-
 const struct report_type report_summary = {
 	.name = "summary",
 	.help = "the one page: GPU time, phases, steps, kernels, copies, trust",
-	.tables = summary_tables,
-	.with = summary_with,
+	.tables = TABLES(&table_gpus, &table_idle_causes),
+	.with = REPORTS(&report_phases, &report_steps, &report_kernels, &report_copies,
+			&report_idle, &report_memory, &report_comm, &report_ranks, &report_findings,
+			&report_hang, &report_actions, &report_places),
 	.state_size = sizeof(struct summary),
+	.owned = OWNED(offsetof(struct summary, gpus)),
 	.put = summary_put,
 	.end = summary_end,
-	.release = summary_release,
 	.finish = summary_finish,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/timeline/internal.h"
 
+#include "schemas/base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,18 +303,12 @@ static bool has_waited(const struct sweep *s, const struct running_work *e)
 {
 	const struct stream *stream = &s->streams[e->track <= s->track_count ? e->track : 0];
 	const uint64_t *waits = stream->waits.items;
-	size_t low = 0, high = stream->waits.count, mid;
+	size_t at;
 
-	if (!high || e->origin != ORIGIN_LAUNCH)
+	if (!stream->waits.count || e->origin != ORIGIN_LAUNCH)
 		return false;
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (waits[mid] <= e->launch_begin_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && waits[low - 1] >= stream->asked_ns;
+	SEARCH(at, 0, stream->waits.count, waits[at] <= e->launch_begin_ns);
+	return at && waits[at - 1] >= stream->asked_ns;
 }
 
 static bool is_first_of_name(const struct gpu *g, const struct running_work *e)

@@ -3,6 +3,8 @@
 
 #include "schemas/model/records.h"
 
+#include "schemas/base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,15 +44,6 @@ void spans_compact(struct span_queue *v, size_t size)
 	v->head = 0;
 }
 
-static int compare_bounds(const void *pa, const void *pb)
-{
-	const struct bound *a = pa, *b = pb;
-
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
 static enum status bounds_take(struct sweep *s, struct error *err)
 {
 	uint32_t i, count = trace_count(s->trace, TRACE_WINDOWS);
@@ -69,8 +62,7 @@ static enum status bounds_take(struct sweep *s, struct error *err)
 		s->hosts[w->process].bounds_count++;
 	}
 	b = s->bounds.items;
-	if (s->bounds.count)
-		qsort(b, s->bounds.count, sizeof(*b), compare_bounds);
+	SORT_BY(b, s->bounds.count, UP(struct bound, process), UP(struct bound, begin_ns));
 	/* the next one's opening ends a window: no time is in two */
 	for (i = 1; i < s->bounds.count; i++)
 		if (b[i - 1].process == b[i].process && b[i - 1].end_ns > b[i].begin_ns)

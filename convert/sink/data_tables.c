@@ -2,6 +2,7 @@
 #include "convert/sink/data_tables.h"
 
 #include "convert/stage/context/context.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -432,9 +433,7 @@ enum status data_tables_put_end(struct data_tables *t, struct error *err)
 enum status data_tables_init(struct data_tables *t, struct error *err)
 {
 	buf_init(&t->attrs, ATTRS_CEILING);
-	t->processes =
-		calloc((size_t)trace_count(t->trace, TRACE_PROCESSES) + 1, sizeof(*t->processes));
-	return t->processes ? ST_OK : fail_memory(err);
+	return vec_new(&t->processes, (size_t)trace_count(t->trace, TRACE_PROCESSES) + 1, err);
 }
 
 void data_tables_release(struct data_tables *t)

@@ -3,6 +3,7 @@
 
 #include "schemas/base/hash.h"
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -450,20 +451,14 @@ static void ranges_say(const struct collectives *c, const struct launch *launch,
 {
 	const struct thread *thread;
 	enum operation operation = OPERATION_OTHER;
-	size_t low = 0, middle;
+	size_t begun;
 
 	if (!launch || launch->track > c->track_count)
 		return;
 	thread = &c->threads[launch->track];
-	for (size_t high = thread->count; low < high;) {
-		middle = low + (high - low) / 2;
-		if (thread->at[middle].begin_ns <= launch->begin_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = 0; i < NESTED && i < low; i++) {
-		const struct recent *r = &thread->at[low - 1 - i];
+	SEARCH(begun, 0, thread->count, thread->at[begun].begin_ns <= launch->begin_ns);
+	for (size_t i = 0; i < NESTED && i < begun; i++) {
+		const struct recent *r = &thread->at[begun - 1 - i];
 
 		if (launch->begin_ns >= r->end_ns)
 			continue;

@@ -166,17 +166,10 @@ size_t steps_at(const struct step_list *l, uint64_t at_ns, size_t *at)
 /* How many rows have a begin, or a number, of at most `most`; rows ascend by it. */
 static size_t count_rows_to(const struct step_list *l, uint64_t most, bool by_number)
 {
-	size_t low = 0, high = l->count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if ((by_number ? l->rows[mid].number : l->rows[mid].begin_ns) <= most)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	SEARCH(at, 0, l->count, (by_number ? l->rows[at].number : l->rows[at].begin_ns) <= most);
+	return at;
 }
 
 size_t steps_begun(const struct step_list *l, uint64_t at_ns)

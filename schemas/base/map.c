@@ -100,6 +100,18 @@ static void hash_insert(struct hash_index *x, size_t at, struct hash_slot slot)
 	x->slots[at] = slot;
 }
 
+uint32_t hash_find(const struct hash_index *x, uint64_t hash, const void *items, size_t size,
+		   const void *key, size_t key_size)
+{
+	uint32_t item;
+
+	for (size_t at = hash_first(x, hash); (item = hash_item(x, &at, hash)) != HASH_NONE;
+	     at = hash_next(x, at))
+		if (!memcmp((const char *)items + item * size, key, key_size))
+			break;
+	return item;
+}
+
 enum status hash_add(struct hash_index *x, uint64_t hash, uint32_t item, struct error *err)
 {
 	struct hash_index wider = { .cap = x->cap ? x->cap * 2 : FIRST_SLOTS, .count = x->count };

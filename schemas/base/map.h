@@ -70,6 +70,10 @@ static inline uint32_t hash_item(const struct hash_index *x, size_t *at, uint64_
 		*at = hash_next(x, *at);
 	return x->slots[*at].item - 1; /* of a free slot: HASH_NONE */
 }
+/* The item that begins with the bytes of `key`, of an array of items of `size` bytes; HASH_NONE.
+ * Between the members that a key is made of there is no padding. */
+uint32_t hash_find(const struct hash_index *x, uint64_t hash, const void *items, size_t size,
+		   const void *key, size_t key_size);
 /* Adds an item that is not there yet.  ST_MEMORY leaves the index as it was. */
 enum status hash_add(struct hash_index *x, uint64_t hash, uint32_t item, struct error *err);
 void hash_clear(struct hash_index *x); /* keeps the memory */

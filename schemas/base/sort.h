@@ -41,4 +41,16 @@ int sort_compare(const void *a, const void *b, const struct sort_key *keys);
 void sort_rows(void *items, size_t count, size_t size, const struct sort_key *keys);
 #define SORT_BY(items, count, ...) sort_rows(items, count, sizeof(*(items)), SORT_KEYS(__VA_ARGS__))
 
+/*
+ * By halving: `at` becomes the first of places [first, end) for which `is_before`, an expression of
+ * it, is false, or `end`.  Where it is false for one place it is for all behind that.
+ */
+#define SEARCH(at, first, end, is_before)                                                          \
+	for (size_t low_ = (first), high_ = (end);                                                 \
+	     (at) = low_ + (high_ - low_) / 2, low_ < high_;)                                      \
+		if (is_before)                                                                     \
+			low_ = (at) + 1;                                                           \
+		else                                                                               \
+			high_ = (at)
+
 #endif

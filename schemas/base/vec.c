@@ -29,6 +29,22 @@ enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struc
 	return ST_OK;
 }
 
+enum status vec_make(void *items, size_t count, size_t size, struct error *err)
+{
+	void *made = calloc(count + !count, size);
+
+	memcpy(items, &made, sizeof(made));
+	return made ? ST_OK : fail_memory(err);
+}
+
+void vec_release(const void *items)
+{
+	void *held;
+
+	memcpy(&held, items, sizeof(held));
+	free(held);
+}
+
 int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

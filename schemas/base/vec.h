@@ -29,6 +29,12 @@ enum status vec_grow(void *items, size_t *cap, size_t wanted, size_t size, struc
 		 ? ST_OK                                                                           \
 		 : vec_grow((items), (cap), (wanted), sizeof(**(items)), (err)))
 
+/* A zeroed array that does not grow, of a typed pointer: vec_new(&items, count, err). */
+#define vec_new(items, count, err) vec_make((items), (count), sizeof(**(items)), (err))
+enum status vec_make(void *items, size_t count, size_t size, struct error *err);
+/* Frees an array; `items` is the address of its pointer, of any type. */
+void vec_release(const void *items);
+
 /* For qsort(): ascending order. */
 int compare_u64(const void *a, const void *b);
 int compare_double(const void *a, const void *b);

@@ -455,6 +455,20 @@ const struct attr *trace_find_attr(const struct trace *t, uint32_t schema, const
 	return NULL;
 }
 
+const char *trace_attr_text(const struct trace *t, uint32_t schema, const char *key)
+{
+	const struct attr *a = trace_find_attr(t, schema, key);
+
+	return a && a->type >= ATTR_TEXT ? trace_text(t, (uint32_t)a->bits, NULL) : NULL;
+}
+
+uint64_t trace_attr_number(const struct trace *t, uint32_t schema, const char *key)
+{
+	const struct attr *a = trace_find_attr(t, schema, key);
+
+	return a && a->type <= ATTR_I64 ? a->bits : 0;
+}
+
 /* Losses and provenance */
 
 /* Where the counts of `process` stand; those of the input as a whole when it is no process. */

@@ -258,6 +258,10 @@ uint32_t trace_find_device(const struct trace *t, uint32_t process, uint32_t id)
 uint32_t trace_find_name(const struct trace *t, const char *text, size_t len);
 /* The const arg `key` of an argument schema, or NULL. */
 const struct attr *trace_find_attr(const struct trace *t, uint32_t schema, const char *key);
+/* The same where it is a text or JSON; NULL: it is not. */
+const char *trace_attr_text(const struct trace *t, uint32_t schema, const char *key);
+/* The same where it is a whole number; 0: it is not. */
+uint64_t trace_attr_number(const struct trace *t, uint32_t schema, const char *key);
 
 /* Counts missing records; process 0: of the input as a whole. */
 void trace_lose(struct trace *t, uint32_t process, enum loss why, uint64_t count);

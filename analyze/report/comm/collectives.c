@@ -2,41 +2,18 @@
 #include "analyze/report/comm/collectives.h"
 
 #include "convert/stage/collective.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_refs(const void *pa, const void *pb)
-{
-	const struct ref *a = pa, *b = pb;
-	int order = a->group == b->group ? 0 : strcmp(a->group, b->group);
-
-	if (!order && a->operation != b->operation)
-		order = strcmp(a->operation, b->operation);
-	if (order)
-		return order;
-	if (a->member != b->member)
-		return a->member < b->member ? -1 : 1;
-	return (a->row > b->row) - (a->row < b->row);
-}
-
 struct of_number { /* of a step */
 	uint64_t number;
 	uint32_t part; /* of the refs, by communicator, operation and member */
+	uint32_t interval;
 	struct ref *ref;
 };
-
-static int compare_numbers(const void *pa, const void *pb)
-{
-	const struct of_number *a = pa, *b = pb;
-
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	if (a->part != b->part)
-		return a->part < b->part ? -1 : 1;
-	return (a->ref->interval > b->ref->interval) - (a->ref->interval < b->ref->interval);
-}
 
 /* Inputs of a member one after the other. */
 static void number_add(const struct of_number *all, size_t first, size_t end)
@@ -78,22 +55,22 @@ static void numbers_add(const struct of_number *all, size_t count)
 /* Numbers of steps come again, in an input and in the next one of a rank. */
 static enum status numbers_find(struct coll_matches *m, struct error *err)
 {
-	struct of_number *all = calloc(m->ref_count + 1, sizeof(*all));
+	struct of_number *all;
 	uint32_t part = 0;
 	size_t count = 0;
 
-	if (!all)
-		return fail_memory(err);
+	TRY(vec_new(&all, m->ref_count, err));
 	for (size_t i = 0; i < m->ref_count; i++) {
 		struct ref *r = &m->refs[i];
 
 		part += i && (r->group != r[-1].group || r->operation != r[-1].operation ||
 			      r->member != r[-1].member);
 		if (r->row[EVENTS_STEP].u64 != NO_U64)
-			all[count++] = (struct of_number){ r->row[EVENTS_STEP].u64, part, r };
+			all[count++] =
+				(struct of_number){ r->row[EVENTS_STEP].u64, part, r->interval, r };
 	}
-	if (count)
-		qsort(all, count, sizeof(*all), compare_numbers);
+	SORT_BY(all, count, UP(struct of_number, number), UP(struct of_number, part),
+		UP(struct of_number, interval));
 	numbers_add(all, count);
 	free(all);
 	return ST_OK;
@@ -126,19 +103,10 @@ static uint64_t match_hash(const struct coll_match *key)
 /* NULL: there is none. */
 static struct coll_match *match_find(const struct coll_matches *m, const struct coll_match *key)
 {
-	uint64_t hash = match_hash(key);
-	uint32_t i;
+	uint32_t i = hash_find(&m->index, match_hash(key), m->items, sizeof(*key), key,
+			       offsetof(struct coll_match, least_ns));
 
-	for (size_t at = hash_first(&m->index, hash);
-	     (i = hash_item(&m->index, &at, hash)) != HASH_NONE; at = hash_next(&m->index, at)) {
-		struct coll_match *have = &m->items[i];
-
-		if (have->step == key->step && have->index == key->index &&
-		    have->of_step == key->of_step && have->nth == key->nth &&
-		    have->times == key->times)
-			return have;
-	}
-	return NULL;
+	return i == HASH_NONE ? NULL : &m->items[i];
 }
 
 static struct coll_match key_of(const struct ref *r, const struct rank_call *one)
@@ -245,19 +213,6 @@ struct count_of { /* of a step */
 	uint32_t nth, times, member;
 };
 
-static int compare_counts(const void *pa, const void *pb)
-{
-	const struct count_of *a = pa, *b = pb;
-
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	if (a->nth != b->nth)
-		return a->nth < b->nth ? -1 : 1;
-	if (a->times != b->times)
-		return a->times < b->times ? -1 : 1;
-	return (a->member > b->member) - (a->member < b->member);
-}
-
 static bool same_step(const struct count_of *a, const struct count_of *b)
 {
 	return a->step == b->step && a->nth == b->nth && a->times == b->times;
@@ -313,10 +268,9 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 		*why = "no Seq, and of a sample the order says nothing";
 	else if (!*r->group) {
 		/* Without a communicator: one stream on each rank, and as many in each step. */
-		struct count_of *all = calloc(end - first + 1, sizeof(*all));
+		struct count_of *all;
 		size_t count = 0;
-		if (!all)
-			return fail_memory(err);
+		TRY(vec_new(&all, end - first, err));
 		for (size_t i = first; i < end && !*why; i++) {
 			const union value *row = m->refs[i].row;
 
@@ -331,8 +285,8 @@ static enum status check(struct coll_matches *m, size_t first, size_t end, size_
 					m->refs[i].member,
 				};
 		}
-		if (count)
-			qsort(all, count, sizeof(*all), compare_counts);
+		SORT_BY(all, count, UP(struct count_of, step), UP(struct count_of, nth),
+			UP(struct count_of, times), UP(struct count_of, member));
 		if (!*why && !equal_counts(all, count, members))
 			*why = "no communicator in the files, and steps have different counts on "
 			       "the ranks";
@@ -350,11 +304,9 @@ enum status matches_open(struct coll_matches *m, struct tables *all, struct erro
 	/* Rows come in the order of their ranks: each new one is a new member. */
 	struct table *t = tables_find(m->all, "comm_events");
 	size_t count = table_count(t);
-	m->refs = calloc(count + 1, sizeof(*m->refs));
-	m->members = calloc(count + 1, sizeof(union value *));
-	m->intervals = calloc(count + 1, sizeof(union value *));
-	if (!m->refs || !m->members || !m->intervals)
-		return fail_memory(err);
+	TRY(vec_new(&m->refs, count, err));
+	TRY(vec_new(&m->members, count, err));
+	TRY(vec_new(&m->intervals, count, err));
 	for (size_t i = 0; i < count; i++) {
 		const union value *row = table_at(t, i);
 		const union value *last = i ? table_at(t, i - 1) : NULL;
@@ -365,14 +317,15 @@ enum status matches_open(struct coll_matches *m, struct tables *all, struct erro
 			m->intervals[m->interval_count++] = row;
 		m->refs[m->ref_count++] = (struct ref){
 			.row = row,
+			.place = i,
 			.group = row[EVENTS_GROUP].text,
 			.operation = row[EVENTS_OPERATION].text,
 			.member = (uint32_t)(m->member_count - 1),
 			.interval = (uint32_t)(m->interval_count - 1),
 		};
 	}
-	if (m->ref_count)
-		qsort(m->refs, m->ref_count, sizeof(*m->refs), compare_refs);
+	SORT_BY(m->refs, m->ref_count, UP(struct ref, group), UP(struct ref, operation),
+		UP(struct ref, member), UP(struct ref, place));
 	return numbers_find(m, err);
 }
 

@@ -16,6 +16,7 @@
 
 struct ref { /* a packed row */
 	const union value *row;
+	uint64_t place;                /* of the row in the table */
 	const char *group, *operation; /* of the tables: equal ones are one */
 	uint32_t member;               /* a GPU of a rank */
 	uint32_t interval;             /* that of one input */
@@ -24,7 +25,7 @@ struct ref { /* a packed row */
 };
 struct coll_match { /* an index of a communicator and operation; what the ranks have of it */
 	uint64_t step, index, of_step; /* step: NO_U64 with Seq */
-	uint32_t nth, times;           /* as of its refs; 0 with Seq */
+	uint32_t nth, times;           /* as of its refs; 0 with Seq; the last of the key */
 	uint64_t least_ns, second_ns;
 	uint64_t least_exposed_ns;   /* of the one with the shortest time */
 	uint64_t place, bytes;       /* of the first that came */

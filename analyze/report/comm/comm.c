@@ -123,7 +123,6 @@ static void comm_release(struct accumulator *f)
 	collectives_free(c->collectives);
 	for (size_t i = 0; i < c->gpu_count; i++)
 		gpu_release(c->gpus[i]);
-	free(c->gpus);
 }
 
 /* What a GPU may keep of what the whole job may. */
@@ -372,9 +371,7 @@ static enum status comm_put(struct accumulator *f, const struct sorted_batch *w,
 		for (; j < c->gpu_count; j++) {
 			struct sweep_gpu of = sweep_gpu(f->sweep, j);
 
-			c->gpus[j] = calloc(1, sizeof(struct gpu));
-			if (!c->gpus[j])
-				return fail_memory(err);
+			TRY(vec_new(&c->gpus[j], 1, err));
 			c->gpus[j]->process = of.process;
 			c->gpus[j]->device = of.device;
 		}
@@ -465,16 +462,13 @@ static enum status comm_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static const struct table_type *const comm_tables[] = {
-	&table_comm,       &table_groups,      &table_waits, &table_waits_for,
-	&table_stragglers, &table_comm_events, NULL,
-};
-
 const struct report_type report_comm = {
 	.name = "comm",
 	.help = "collectives: time, bandwidth, exposed, hidden, waiting; who came last",
-	.tables = comm_tables,
+	.tables = TABLES(&table_comm, &table_groups, &table_waits, &table_waits_for,
+			 &table_stragglers, &table_comm_events),
 	.state_size = sizeof(struct comm),
+	.owned = OWNED(offsetof(struct comm, gpus)),
 	.begin = comm_begin,
 	.put = comm_put,
 	.end = comm_end,

@@ -4,6 +4,7 @@
 #include "analyze/report/comm/link.h"
 
 #include "convert/stage/collective.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -285,9 +286,7 @@ static enum status matches_run(struct comm_matching *m, struct error *err)
 	bool more;
 
 	TRY(matches_open(&m->matches, m->all, err));
-	m->members = calloc(m->matches.member_count + 1, sizeof(*m->members));
-	if (!m->members)
-		return fail_memory(err);
+	TRY(vec_new(&m->members, m->matches.member_count, err));
 	TRY(matches_next(&m->matches, &range, &more, err));
 	while (more) {
 		const char *why = range.why;

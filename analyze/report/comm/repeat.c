@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/comm/repeat.h"
 
+#include "schemas/base/sort.h"
+
 #include <stdlib.h>
 
 struct numbered {
 	uint64_t number;
 	size_t row;
 };
-
-static int compare_numbers(const void *pa, const void *pb)
-{
-	const struct numbered *a = pa, *b = pb;
-
-	if (a->number != b->number)
-		return a->number < b->number ? -1 : 1;
-	return (a->row > b->row) - (a->row < b->row);
-}
 
 static bool ascends(const struct step_list *steps)
 {
@@ -41,7 +34,7 @@ enum status step_repeats_find(const struct step_list *steps, struct step_repeat 
 	}
 	for (size_t i = 0; i < steps->count; i++)
 		sorted[i] = (struct numbered){ steps->rows[i].number, i };
-	qsort(sorted, steps->count, sizeof(*sorted), compare_numbers);
+	SORT_BY(sorted, steps->count, UP(struct numbered, number), UP(struct numbered, row));
 	size_t end;
 	for (size_t first = 0; first < steps->count; first = end) {
 		for (end = first; end < steps->count && sorted[end].number == sorted[first].number;

@@ -70,13 +70,11 @@ static enum status critical_begin(struct accumulator *f, struct error *err)
 
 	s->tracks = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
 	s->process_count = trace_count(f->trace, TRACE_PROCESSES);
-	s->last = calloc(s->tracks, sizeof(*s->last));
-	s->graph.launches = calloc(s->tracks, 1);
-	s->processes = calloc((size_t)s->process_count + 1, sizeof(*s->processes));
-	s->keep_ns = calloc((size_t)s->process_count + 1, sizeof(*s->keep_ns));
 	s->to_ns = UINT64_MAX;
-	return s->last && s->graph.launches && s->processes && s->keep_ns ? ST_OK
-									  : fail_memory(err);
+	TRY(vec_new(&s->last, s->tracks, err));
+	TRY(vec_new(&s->graph.launches, s->tracks, err));
+	TRY(vec_new(&s->processes, (size_t)s->process_count + 1, err));
+	return vec_new(&s->keep_ns, (size_t)s->process_count + 1, err);
 }
 
 static enum status sort_all(struct critical *s, struct error *err)
@@ -312,23 +310,6 @@ static enum status critical_put(struct accumulator *f, const struct sorted_batch
 	return ST_OK;
 }
 
-static void critical_release(struct accumulator *f)
-{
-	struct critical *s = f->state;
-
-	free(s->graph.work);
-	free(s->graph.by_end);
-	free(s->graph.waits);
-	free(s->graph.stream_waits);
-	free(s->graph.intervals);
-	free(s->graph.launches);
-	free(s->parts);
-	free(s->walked.items);
-	free(s->processes);
-	free(s->keep_ns);
-	free(s->last);
-}
-
 /* ---- end -------------------------------------------------------------------------------- */
 
 static enum status put_part(struct accumulator *f, const struct path_part *p, const char *which,
@@ -387,12 +368,11 @@ static enum status end_process(struct accumulator *f, uint32_t process, struct e
 		TRY(walk_step(s, l, process, err));
 	/* The counted step nearest to the median, of two the later; the slowest, of two the
 	 * earlier. */
-	uint64_t *walls = calloc(l->count + 1, sizeof(*walls));
+	uint64_t *walls;
 	size_t count = 0;
 	double best = 0;
 	steps[0] = steps[1] = NULL;
-	if (!walls)
-		return fail_memory(err);
+	TRY(vec_new(&walls, l->count, err));
 	for (size_t j = 0; j < l->count; j++)
 		if (l->rows[j].is_counted && !l->rows[j].is_out)
 			walls[count++] = wall_of(&l->rows[j]);
@@ -445,9 +425,16 @@ const struct report_type report_critical = {
 	.help = "the longest chain through the median and the slowest step",
 	.tables = TABLES(&table_critical),
 	.state_size = sizeof(struct critical),
+	.owned = OWNED(
+		offsetof(struct critical, graph.work), offsetof(struct critical, graph.by_end),
+		offsetof(struct critical, graph.waits),
+		offsetof(struct critical, graph.stream_waits),
+		offsetof(struct critical, graph.intervals),
+		offsetof(struct critical, graph.launches), offsetof(struct critical, parts),
+		offsetof(struct critical, walked.items), offsetof(struct critical, processes),
+		offsetof(struct critical, keep_ns), offsetof(struct critical, last)),
 	.begin = critical_begin,
 	.put = critical_put,
 	.end = critical_end,
-	.release = critical_release,
 	.finish = critical_finish,
 };

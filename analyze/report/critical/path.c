@@ -53,17 +53,10 @@ static bool could_wait(const struct wait_node *w, const struct work_node *n)
 /* How many, in the order of ends, have ended by then. */
 static size_t ended_by(const struct critical_graph *g, uint64_t at_ns)
 {
-	size_t low = 0, high = g->work_count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->work[g->by_end[mid]].end_ns <= at_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	SEARCH(at, 0, g->work_count, g->work[g->by_end[at]].end_ns <= at_ns);
+	return at;
 }
 
 static int compare_ends(const void *pa, const void *pb, void *self)
@@ -210,18 +203,13 @@ static enum status put_host(const struct walk *w, uint64_t begin_ns, uint64_t en
 			    struct error *err)
 {
 	const struct phase_interval *all = w->g->intervals;
-	size_t low = 0, high = w->g->interval_count;
 	uint64_t to_ns;
+	size_t low;
 
 	begin_ns = later(begin_ns, w->begin_ns);
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (all[mid].process < w->process ||
-		    (all[mid].process == w->process && all[mid].end_ns <= begin_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	SEARCH(low, 0, w->g->interval_count,
+	       all[low].process < w->process ||
+		       (all[low].process == w->process && all[low].end_ns <= begin_ns));
 	for (; begin_ns < end_ns; begin_ns = to_ns) {
 		bool has_interval = low < w->g->interval_count && all[low].process == w->process;
 		bool inside = has_interval && all[low].begin_ns <= begin_ns;
@@ -303,19 +291,13 @@ static bool has_waited(const struct critical_graph *g, const struct work_node *n
 	uint64_t since_ns = !before              ? 0
 			    : before->has_launch ? before->launch_begin_ns
 						 : before->begin_ns;
-	size_t low = 0, high = g->stream_count;
+	const struct stream_wait *all = g->stream_waits;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (g->stream_waits[mid].track < n->track ||
-		    (g->stream_waits[mid].track == n->track &&
-		     g->stream_waits[mid].at_ns < since_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return n->has_launch && low < g->stream_count && g->stream_waits[low].track == n->track &&
-	       g->stream_waits[low].at_ns <= n->launch_begin_ns;
+	SEARCH(at, 0, g->stream_count,
+	       all[at].track < n->track || (all[at].track == n->track && all[at].at_ns < since_ns));
+	return n->has_launch && at < g->stream_count && all[at].track == n->track &&
+	       all[at].at_ns <= n->launch_begin_ns;
 }
 
 /* Of other streams of the GPU: what ended last, and not after `at` began. */

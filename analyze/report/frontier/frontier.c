@@ -92,10 +92,9 @@ static enum status gpus_reach(struct accumulator *f, struct error *err)
 	for (; i < s->gpu_count; i++) {
 		struct sweep_gpu of = sweep_gpu(f->sweep, i);
 		uint32_t ranks = trace_get_process(f->trace, of.process)->world_size;
-		struct gpu_times *g = calloc(1, sizeof(*g));
+		struct gpu_times *g;
 
-		if (!g)
-			return fail_memory(err);
+		TRY(vec_new(&g, 1, err));
 		size_t share = PLACES_OF_JOB / (ranks ? ranks : RANKS_UNKNOWN);
 		g->process = of.process;
 		g->device = of.device;
@@ -309,5 +308,4 @@ void frontier_release(struct accumulator *f)
 			free(s->gpus[i]->ends);
 		free(s->gpus[i]);
 	}
-	free(s->gpus);
 }

@@ -51,9 +51,7 @@ static enum status spans_find(struct frontier_path *w, struct error *err)
 	struct table *t = tables_find(w->all, "frontier_spans");
 	size_t count = table_count(t), end, at = 0, k;
 
-	w->spans = calloc(w->matches.interval_count + 1, sizeof(*w->spans));
-	if (!w->spans)
-		return fail_memory(err);
+	TRY(vec_new(&w->spans, w->matches.interval_count, err));
 	for (size_t first = 0; first < count; first = end) {
 		const union value *row = table_at(t, first);
 
@@ -263,9 +261,8 @@ static enum status path_run(struct frontier_path *w, struct error *err)
 			m->ns = path_between(w, v - 1, v);
 		}
 	}
-	uint32_t *stack = calloc(w->sync_point_count + 1, sizeof(*stack));
-	if (!stack)
-		return fail_memory(err);
+	uint32_t *stack;
+	TRY(vec_new(&stack, w->sync_point_count, err));
 	for (size_t i = 0; i < w->sync_point_count; i++)
 		if (w->sync_points[i].is_seen)
 			total_find(w, (uint32_t)i, stack);
@@ -277,10 +274,9 @@ static enum status path_run(struct frontier_path *w, struct error *err)
 
 enum status frontier_finish(struct tables *all, struct error *err)
 {
-	struct frontier_path *w = calloc(1, sizeof(*w));
+	struct frontier_path *w;
 
-	if (!w)
-		return fail_memory(err);
+	TRY(vec_new(&w, 1, err));
 	w->all = all;
 	enum status status = path_run(w, err);
 	matches_release(&w->matches);

@@ -2,8 +2,9 @@
 /* Whose time the job's time was, and what it was: the tables of the frontier. */
 #include "analyze/report/frontier/path.h"
 
+#include "schemas/base/vec.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PART_STEPS = 1 << 10 /* more steps are not itemised */, KINDS_MOST = 1 << 10 };
@@ -127,10 +128,8 @@ enum status path_put(struct frontier_path *w, struct error *err)
 		for (size_t i = first; i < end; i++)
 			w->sync_points[w->arrivals[i].sync_point].same +=
 				is_counted(w, &w->arrivals[i], first);
-	w->columns = calloc(members + 1, sizeof(*w->columns));
-	w->kinds = calloc(KINDS_MOST, sizeof(*w->kinds));
-	if (!w->columns || !w->kinds)
-		return fail_memory(err);
+	TRY(vec_new(&w->columns, members + 1, err));
+	TRY(vec_new(&w->kinds, KINDS_MOST, err));
 	for (size_t i = 0; i < w->sync_point_count; i++) {
 		const struct sync_point *m = &w->sync_points[i];
 		uint32_t *column = &w->columns[m->culprit == NO_ID ? members : m->culprit];
@@ -151,9 +150,7 @@ enum status path_put(struct frontier_path *w, struct error *err)
 		row[FRONTIER_STEP_SYNC_POINTS].u64++;
 	}
 	w->steps = w->steps ? w->steps : 1; /* a part of one */
-	w->shares = calloc((w->column_count + 1) * KINDS_MOST, sizeof(*w->shares));
-	if (!w->shares)
-		return fail_memory(err);
+	TRY(vec_new(&w->shares, (w->column_count + 1) * KINDS_MOST, err));
 	if (!sync_points)
 		return ST_OK;
 	for (end = 0; path_next_interval(w, &first, &end);) {

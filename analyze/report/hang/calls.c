@@ -6,7 +6,6 @@
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct table_type table_hang_calls = {
@@ -21,15 +20,6 @@ struct call {
 	uint64_t created_ns, seq;
 	uint32_t process, schema, group;
 };
-static const char *const_text(const struct accumulator *f, uint32_t schema, const char *key)
-{
-	const struct attr *a = trace_find_attr(f->trace, schema, key);
-
-	return a && (a->type == ATTR_TEXT || a->type == ATTR_JSON)
-		       ? trace_text(f->trace, (uint32_t)a->bits, NULL)
-		       : NULL;
-}
-
 /* A number that is an argument or a constant of the event. */
 static uint64_t number_of(const struct accumulator *f, const struct event *e, const char *key)
 {
@@ -54,7 +44,8 @@ enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct
 		const struct attr *group;
 
 		if (e->kind != KIND_RANGE || e->subkind != RANGE_OTHER ||
-		    !const_text(f, e->schema, "state") || !const_text(f, e->schema, "collective") ||
+		    !trace_attr_text(f->trace, e->schema, "state") ||
+		    !trace_attr_text(f->trace, e->schema, "collective") ||
 		    number_of(f, e, "is_p2p"))
 			continue;
 		group = trace_find_attr(f->trace, e->schema, "group_name");
@@ -76,8 +67,8 @@ static enum status put_text(struct accumulator *f, union value *cell, const char
 
 static enum status put_call(struct accumulator *f, const struct call *c, struct error *err)
 {
-	const char *state = const_text(f, c->schema, "state");
-	const char *members = const_text(f, c->schema, "group_ranks");
+	const char *state = trace_attr_text(f->trace, c->schema, "state");
+	const char *members = trace_attr_text(f->trace, c->schema, "group_ranks");
 	char group[TEXT_BYTES];
 	union value keys[CALL_STATE], *row;
 
@@ -86,17 +77,18 @@ static enum status put_call(struct accumulator *f, const struct call *c, struct 
 		 members ? members : "");
 	keys[CALL_GROUP].text = group;
 	keys[CALL_SEQ].u64 = c->seq;
-	keys[CALL_OPERATION].text = const_text(f, c->schema, "collective");
+	keys[CALL_OPERATION].text = trace_attr_text(f->trace, c->schema, "collective");
 	TRY(acc_row(f, "hang_calls", c->process, keys, &row, err));
 	row[CALL_STATE].u64 = !strcmp(state, "completed") ? STATE_COMPLETED
 			      : !strcmp(state, "started") ? STATE_STARTED
 							  : STATE_SCHEDULED;
 	row[CALL_CREATED].u64 = c->created_ns;
-	TRY(put_text(f, &row[CALL_SIZES], const_text(f, c->schema, "in_sizes"), err));
-	TRY(put_text(f, &row[CALL_TYPES], const_text(f, c->schema, "in_types"), err));
+	TRY(put_text(f, &row[CALL_SIZES], trace_attr_text(f->trace, c->schema, "in_sizes"), err));
+	TRY(put_text(f, &row[CALL_TYPES], trace_attr_text(f->trace, c->schema, "in_types"), err));
 	TRY(put_text(f, &row[CALL_MEMBERS], members, err));
-	TRY(put_text(f, &row[CALL_ABOUT], const_text(f, c->schema, "group_description"), err));
-	return put_text(f, &row[CALL_WHERE], const_text(f, c->schema, "where"), err);
+	TRY(put_text(f, &row[CALL_ABOUT], trace_attr_text(f->trace, c->schema, "group_description"),
+		     err));
+	return put_text(f, &row[CALL_WHERE], trace_attr_text(f->trace, c->schema, "where"), err);
 }
 
 /* The latest of each group: a ring of thousands says no more. */
@@ -116,11 +108,4 @@ enum status hang_end(struct accumulator *f, struct error *err)
 			TRY(put_call(f, &s->calls[i], err));
 	}
 	return ST_OK;
-}
-
-void hang_release(struct accumulator *f)
-{
-	struct hang *s = f->state;
-
-	free(s->calls);
 }

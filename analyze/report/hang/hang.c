@@ -178,18 +178,11 @@ static enum status take_members(struct group *g, struct error *err)
 /* The first of the group's rows, which are in order of numbers and ranks, that is not before. */
 static size_t lower_bound(const struct group *g, uint64_t seq, uint64_t rank)
 {
-	size_t low = 0, high = g->count;
+	const struct row *r = g->rows;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct row *r = &g->rows[middle];
-
-		if (r->seq < seq || (r->seq == seq && r->rank < rank))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SEARCH(at, 0, g->count, r[at].seq < seq || (r[at].seq == seq && r[at].rank < rank));
+	return at;
 }
 
 static const struct row *call_of(const struct group *g, uint64_t rank, uint64_t seq)
@@ -441,9 +434,7 @@ static enum status hang_finish(struct tables *all, struct error *err)
 
 	if (!count)
 		return ST_OK;
-	rows = calloc(count, sizeof(*rows));
-	if (!rows)
-		return fail_memory(err);
+	TRY(vec_new(&rows, count, err));
 	for (size_t i = 0; i < count; i++) {
 		const union value *cells = table_at(calls, i);
 
@@ -466,8 +457,8 @@ const struct report_type report_hang = {
 	.help = "who hung: the collective that a rank did not complete, and who never came",
 	.tables = TABLES(&table_hang_calls, &table_hang),
 	.state_size = sizeof(struct hang),
+	.owned = OWNED(offsetof(struct hang, calls)),
 	.put = hang_put,
 	.end = hang_end,
-	.release = hang_release,
 	.finish = hang_finish,
 };

@@ -30,6 +30,5 @@ struct hang { /* of one input */
 };
 enum status hang_put(struct accumulator *f, const struct sorted_batch *w, struct error *err);
 enum status hang_end(struct accumulator *f, struct error *err);
-void hang_release(struct accumulator *f);
 
 #endif

@@ -106,10 +106,8 @@ static enum status figure_of(struct accumulator *f, uint32_t track, uint8_t *fig
 			     struct error *err)
 {
 	struct health *h = f->state;
-	size_t had = h->track_cap;
 
 	TRY(vec_reserve(&h->figure_of_track, &h->track_cap, track + (size_t)1, err));
-	memset(h->figure_of_track + had, 0, h->track_cap - had);
 	uint8_t *known = &h->figure_of_track[track];
 	if (!*known) {
 		const struct track *k = trace_get_track(f->trace, track);
@@ -160,14 +158,6 @@ static enum status health_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static void health_release(struct accumulator *f)
-{
-	struct health *h = f->state;
-
-	free(h->places);
-	free(h->figure_of_track);
-}
-
 static enum status health_finish(struct tables *all, struct error *err)
 {
 	struct table *t = tables_find(all, "health");
@@ -185,8 +175,8 @@ const struct report_type report_health = {
 	.help = "clocks, limits and links of the GPUs while they worked (--kinds health)",
 	.tables = TABLES(&table_health),
 	.state_size = sizeof(struct health),
+	.owned = OWNED(offsetof(struct health, places), offsetof(struct health, figure_of_track)),
 	.put = health_put,
 	.end = health_end,
-	.release = health_release,
 	.finish = health_finish,
 };

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TIME_COLUMNS(X)                                                                            \
@@ -173,17 +172,6 @@ static enum status hta_put(struct accumulator *f, const struct sorted_batch *w, 
 		if (event_is_gpu_work(&w->in->events[i]))
 			TRY(put_event(f, &w->in->events[i], err));
 	return ST_OK;
-}
-
-static void hta_release(struct accumulator *f)
-{
-	struct hta *s = f->state;
-
-	free(s->events);
-	free(s->copies);
-	free(s->edges);
-	free(s->rates);
-	free(s->values);
 }
 
 /* ---- end -------------------------------------------------------------------------------- */
@@ -387,12 +375,10 @@ static enum status hta_end(struct accumulator *f, struct error *err)
 
 	if (!s->count)
 		return ST_OK;
-	s->copies = calloc(s->count, sizeof(*s->copies));
-	s->edges = calloc(2 * s->count, sizeof(*s->edges));
-	s->rates = calloc(2 * s->count, sizeof(*s->rates));
-	s->values = calloc(2 * s->count, sizeof(*s->values));
-	if (!s->copies || !s->edges || !s->rates || !s->values)
-		return fail_memory(err);
+	TRY(vec_new(&s->copies, s->count, err));
+	TRY(vec_new(&s->edges, 2 * s->count, err));
+	TRY(vec_new(&s->rates, 2 * s->count, err));
+	TRY(vec_new(&s->values, 2 * s->count, err));
 	s->points_left = QUEUE_POINTS;
 	SORT_BY(s->events, s->count, UP(struct hta_event, gpu), UP(struct hta_event, name),
 		UP(struct hta_event, class), UP(struct hta_event, begin_ns),
@@ -470,8 +456,10 @@ const struct report_type report_compat_hta = {
 			 &table_calls, &table_hta_rates, &table_hta_queue_series,
 			 &table_hta_rate_series),
 	.state_size = sizeof(struct hta),
+	.owned = OWNED(offsetof(struct hta, events), offsetof(struct hta, copies),
+		       offsetof(struct hta, edges), offsetof(struct hta, rates),
+		       offsetof(struct hta, values)),
 	.put = hta_put,
 	.end = hta_end,
-	.release = hta_release,
 	.finish = hta_finish,
 };

@@ -223,11 +223,6 @@ static enum status serving_end(struct accumulator *f, struct error *err)
 	return ST_OK;
 }
 
-static void serving_release(struct accumulator *f)
-{
-	free(((struct serving *)f->state)->items);
-}
-
 static double per_second(uint64_t count, uint64_t ns)
 {
 	return ns ? (double)count * 1e9 / (double)ns : NAN;
@@ -255,8 +250,8 @@ const struct report_type report_serving = {
 	.help = "steps of a server: prefill and decode, batch size, tokens, steady state",
 	.tables = TABLES(&table_serving, &table_serving_steps),
 	.state_size = sizeof(struct serving),
+	.owned = OWNED(offsetof(struct serving, items)),
 	.put = serving_put,
 	.end = serving_end,
-	.release = serving_release,
 	.finish = serving_finish,
 };

@@ -144,16 +144,11 @@ static enum status row_of(struct averages *s, const struct average_row *key, uin
 {
 	uint64_t hash = hash_word((uint64_t)key->name << 32 | key->schema,
 				  (uint64_t)key->process << 1 | key->is_annotation);
-	size_t at = hash_first(&s->by_key, hash);
 
-	for (; (*out = hash_item(&s->by_key, &at, hash)) != HASH_NONE;
-	     at = hash_next(&s->by_key, at)) {
-		const struct average_row *row = &s->rows[*out];
-
-		if (row->name == key->name && row->schema == key->schema &&
-		    row->process == key->process && row->is_annotation == key->is_annotation)
-			return ST_OK;
-	}
+	*out = hash_find(&s->by_key, hash, s->rows, sizeof(*key), key,
+			 offsetof(struct average_row, is_annotation) + 1);
+	if (*out != HASH_NONE)
+		return ST_OK;
 	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
 	*out = (uint32_t)s->row_count;
 	s->rows[s->row_count++] = *key;
@@ -223,8 +218,6 @@ static void put_shapes(const char *text, struct buf *out)
 static enum status end_row(struct accumulator *f, const struct average_row *row, struct buf *shapes,
 			   struct error *err)
 {
-	const struct attr *dims = trace_find_attr(f->trace, row->schema, "input_dims");
-	bool is_text = dims && (dims->type == ATTR_JSON || dims->type == ATTR_TEXT);
 	const uint64_t figures[] = { row->calls, row->cpu_ns, row->inside_ns };
 	union value keys[SHAPED_SHAPES + 1], *at;
 
@@ -234,7 +227,7 @@ static enum status end_row(struct accumulator *f, const struct average_row *row,
 	for (size_t i = 0; i < 3; i++)
 		at[AVERAGE_CALLS + i].u64 += figures[i];
 	buf_clear(shapes);
-	put_shapes(is_text ? trace_text(f->trace, (uint32_t)dims->bits, NULL) : "", shapes);
+	put_shapes(trace_attr_text(f->trace, row->schema, "input_dims"), shapes);
 	TRY(buf_status(shapes, err));
 	keys[SHAPED_SHAPES].text = (const char *)shapes->data;
 	TRY(acc_row(f, "key_averages_by_shape", row->process, keys, &at, err));
@@ -266,10 +259,6 @@ static void averages_release(struct accumulator *f)
 
 	for (size_t i = 0; i < s->thread_count; i++)
 		free(s->threads[i].calls);
-	free(s->threads);
-	free(s->rows);
-	free(s->names);
-	hash_release(&s->by_key);
 }
 
 static void finish_self(struct table *t, size_t cpu, size_t inside, size_t self)
@@ -294,8 +283,12 @@ static enum status averages_finish(struct tables *all, struct error *err)
 #define AVERAGES(which, about)                                                                     \
 	{                                                                                          \
 		.name = which, .help = about, .tables = TABLES(&table_averages, &table_shaped),    \
-		.state_size = sizeof(struct averages), .put = averages_put, .end = averages_end,   \
-		.release = averages_release, .finish = averages_finish,                            \
+		.state_size = sizeof(struct averages),                                             \
+		.owned = OWNED(offsetof(struct averages, threads),                                 \
+			       offsetof(struct averages, rows), offsetof(struct averages, names),  \
+			       offsetof(struct averages, by_key.slots)),                           \
+		.put = averages_put, .end = averages_end, .release = averages_release,             \
+		.finish = averages_finish,                                                         \
 	}
 
 const struct report_type report_compat_pytorch =

@@ -7,6 +7,7 @@
  * are kept for a while, in the order of their begins, each with the one that it lies in.
  */
 #include "analyze/engine/report.h"
+#include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
@@ -60,11 +61,10 @@ static enum status nvtx_begin(struct accumulator *f, struct error *err)
 	s->thread_count = (size_t)trace_count(f->trace, TRACE_TRACKS) + 1;
 	s->process_count = (size_t)trace_count(f->trace, TRACE_PROCESSES) + 1;
 	s->name_count = (size_t)trace_count(f->trace, TRACE_NAMES) + 1;
-	s->threads = calloc(s->thread_count, sizeof(*s->threads));
-	s->rows = calloc(s->process_count, sizeof(*s->rows));
-	for (size_t i = 0; s->threads && i < s->thread_count; i++)
+	TRY(vec_new(&s->threads, s->thread_count, err));
+	for (size_t i = 0; i < s->thread_count; i++)
 		s->threads[i].innermost = NONE;
-	return s->threads && s->rows ? ST_OK : fail_memory(err);
+	return vec_new(&s->rows, s->process_count, err);
 }
 
 /* NULL: of a name or process that no table has. */
@@ -139,17 +139,10 @@ static void put_work(struct accumulator *f, const struct event *e)
 	struct nvtx *s = f->state;
 	const struct launch *l = batch_launch(f->batch, e);
 	struct nvtx_thread *t = l && l->track < s->thread_count ? &s->threads[l->track] : NULL;
-	size_t low = 0, high = t ? t->count : 0;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->ranges[middle].begin_ns <= l->begin_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	struct nvtx_range *r = low ? &t->ranges[low - 1] : NULL;
+	SEARCH(at, 0, t ? t->count : 0, t->ranges[at].begin_ns <= l->begin_ns);
+	struct nvtx_range *r = at ? &t->ranges[at - 1] : NULL;
 	for (; r; r = range_at(t, r->above)) {
 		struct nvtx_row *row = row_of(s, acc_process(f, l->track), r->name);
 
@@ -217,8 +210,6 @@ static void nvtx_release(struct accumulator *f)
 		free(s->threads[i].ranges);
 	for (size_t i = 0; s->rows && i < s->process_count; i++)
 		free(s->rows[i]);
-	free(s->threads);
-	free(s->rows);
 }
 
 const struct report_type report_nvtx = {
@@ -226,6 +217,7 @@ const struct report_type report_nvtx = {
 	.help = "annotations and NVTX ranges, and the GPU time from their first work to their last",
 	.tables = TABLES(&table_nvtx),
 	.state_size = sizeof(struct nvtx),
+	.owned = OWNED(offsetof(struct nvtx, threads), offsetof(struct nvtx, rows)),
 	.begin = nvtx_begin,
 	.put = nvtx_put,
 	.end = nvtx_end,

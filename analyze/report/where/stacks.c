@@ -128,19 +128,6 @@ static enum status stacks_end(struct accumulator *f, struct error *err)
 
 /* ---- the tree of all inputs ---------------------------------------------------------------- */
 
-static size_t tree_find(const struct tree *t, size_t first, size_t end, uint64_t node)
-{
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (t->nodes[middle].row[PATH_NODE].u64 < node)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
-}
-
 static int compare_depth(const void *a, const void *b)
 {
 	const struct tree_node *x = *(struct tree_node *const *)a,
@@ -182,7 +169,9 @@ enum status tree_take(struct tables *all, struct tree *t, struct error *err)
 		end = table_group_end(rows, first, RANK_KEYS);
 		for (size_t i = first; i < end; i++) {
 			uint64_t above = t->nodes[i].row[PATH_ABOVE].u64;
-			size_t at = above == NO_U64 ? end : tree_find(t, first, end, above);
+			size_t at;
+			SEARCH(at, above == NO_U64 ? end : first, end,
+			       t->nodes[at].row[PATH_NODE].u64 < above);
 
 			if (at < end && t->nodes[at].row[PATH_NODE].u64 == above)
 				t->nodes[i].above = &t->nodes[at];

@@ -96,11 +96,8 @@ static double volume(const struct writing *w, const char *name)
 	char field[16];
 
 	for (int axis = 'x'; axis <= 'z'; axis++) {
-		const struct attr *a;
-
 		snprintf(field, sizeof(field), "%s_%c", name, axis);
-		a = trace_find_attr(w->trace, w->event->schema, field);
-		product *= a && a->type <= ATTR_I64 ? (double)a->bits : 0;
+		product *= (double)trace_attr_number(w->trace, w->event->schema, field);
 	}
 	return product;
 }

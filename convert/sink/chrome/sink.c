@@ -140,8 +140,7 @@ static const char *memory_word(const struct chrome *c, const struct event *e, co
 	static const char *const words[] = { "Unknown",       "Pageable",      "Pinned",
 					     "Device",        "Array",         "Managed",
 					     "Device Static", "Managed Static" };
-	const struct attr *a = trace_find_attr(c->base.trace, e->schema, key);
-	uint64_t kind = a && a->type <= ATTR_I64 ? (uint32_t)a->bits : 0;
+	uint32_t kind = (uint32_t)trace_attr_number(c->base.trace, e->schema, key);
 
 	return words[kind < sizeof(words) / sizeof(*words) ? kind : 0];
 }

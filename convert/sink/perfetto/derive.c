@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/perfetto/derive.h"
 
+#include "schemas/base/vec.h"
+
 #include <stdlib.h>
 
 enum {
@@ -75,11 +77,9 @@ enum status perfetto_derive_init(struct perfetto_derive *d, struct perfetto_rows
 	const struct trace *t = rows->file->trace;
 
 	*d = (struct perfetto_derive){ .rows = rows };
-	d->states = calloc(rows->gpu_count + 1, sizeof(*d->states));
-	d->memory = calloc(rows->gpu_count + rows->process_count + 2, sizeof(*d->memory));
-	d->queues = calloc(rows->process_count + 1, sizeof(*d->queues));
-	if (!d->states || !d->memory || !d->queues)
-		return fail_memory(err);
+	TRY(vec_new(&d->states, rows->gpu_count + 1, err));
+	TRY(vec_new(&d->memory, rows->gpu_count + rows->process_count + 2, err));
+	TRY(vec_new(&d->queues, rows->process_count + 1, err));
 	for (size_t i = 0; i <= rows->gpu_count; i++)
 		d->states[i].class = CLASS_COUNT;
 	d->total = trace_find_name(t, "total_allocated", 15);

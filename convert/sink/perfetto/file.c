@@ -4,6 +4,7 @@
 #include "convert/sink/sink.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,9 +126,7 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 	buf_init(&f->packet, PACKET_CEILING);
 	buf_init(&f->text, PACKET_CEILING);
 	for (unsigned i = 0; i < SPACE_COUNT; i++) {
-		f->written[i] = calloc((size_t)f->names / 64 + 1, sizeof(uint64_t));
-		if (!f->written[i])
-			return fail_memory(err);
+		TRY(vec_new(&f->written[i], (size_t)f->names / 64 + 1, err));
 	}
 	/* The trace's clock is that of the epoch; without one the viewer shows times since the
 	 * start. */

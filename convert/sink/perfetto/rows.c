@@ -2,6 +2,7 @@
 #include "convert/sink/perfetto/internal.h"
 
 #include "schemas/model/records.h"
+#include "schemas/base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,13 +167,11 @@ enum status perfetto_rows_init(struct perfetto_rows *r, struct perfetto_file *fi
 	r->track_count = trace_count(file->trace, TRACE_TRACKS);
 	r->process_count = trace_count(file->trace, TRACE_PROCESSES);
 	arena_init(&r->arena, NAMES_CEILING);
-	r->processes = calloc(r->process_count + 1, sizeof(*r->processes));
-	r->gpus = calloc(r->track_count + 1, sizeof(*r->gpus));
-	r->gpu_of = calloc(r->track_count + 1, sizeof(*r->gpu_of));
-	r->place_of = calloc(r->track_count + 1, sizeof(*r->place_of));
-	r->rows = calloc((r->track_count + 1) * ROLE_COUNT, sizeof(*r->rows));
-	if (!r->processes || !r->gpus || !r->gpu_of || !r->place_of || !r->rows)
-		return fail_memory(err);
+	TRY(vec_new(&r->processes, r->process_count + 1, err));
+	TRY(vec_new(&r->gpus, r->track_count + 1, err));
+	TRY(vec_new(&r->gpu_of, r->track_count + 1, err));
+	TRY(vec_new(&r->place_of, r->track_count + 1, err));
+	TRY(vec_new(&r->rows, (r->track_count + 1) * ROLE_COUNT, err));
 	TRY(find_streams(r, err));
 	return number_processes(r, process, err);
 }

@@ -12,6 +12,7 @@
 #include "convert/sink/sink_list.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 
@@ -346,12 +347,10 @@ static enum status perfetto_open(struct sink *s, const struct sink_request *req,
 	TRY(perfetto_rows_init(&p->rows, &p->file, req->process, err));
 	TRY(perfetto_args_init(&p->args, &p->file, req->all_args, err));
 	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
-	p->own = calloc(p->rows.process_count + 1, sizeof(*p->own));
-	p->last_call = calloc(p->rows.track_count + 1, sizeof(*p->last_call));
-	p->name_flags = calloc((size_t)p->file.names + 1, 1);
-	p->tracks = calloc(p->rows.track_count + 1, sizeof(*p->tracks));
-	if (!p->own || !p->last_call || !p->name_flags || !p->tracks)
-		return fail_memory(err);
+	TRY(vec_new(&p->own, p->rows.process_count + 1, err));
+	TRY(vec_new(&p->last_call, p->rows.track_count + 1, err));
+	TRY(vec_new(&p->name_flags, (size_t)p->file.names + 1, err));
+	TRY(vec_new(&p->tracks, p->rows.track_count + 1, err));
 	for (uint32_t id = 0; id <= p->rows.track_count; id++)
 		p->tracks[id] = *trace_get_track(s->trace, id);
 	return ST_OK;

@@ -18,9 +18,7 @@ enum { PS = 1000, FLOW_GPU = 9 /* XProf's category of a launch */, FLOW_OUT = 2,
 
 uint64_t tb_const_u64(const struct tb_space *s, const struct event *e, const char *key)
 {
-	const struct attr *a = trace_find_attr(s->trace, e->schema, key);
-
-	return a && a->type <= ATTR_I64 ? a->bits : 0;
+	return trace_attr_number(s->trace, e->schema, key);
 }
 
 bool tb_arg_bits(const struct tb_space *s, const struct event *e, const char *key, uint64_t *bits)

@@ -32,9 +32,9 @@ struct scratch;
 enum tb_domain { TB_KEY, TB_NAME, TB_SCOPE, TB_DETAILS, TB_EVENT }; /* what a pair of words is */
 
 struct tb_row {
-	uint64_t a, b, id;
+	uint64_t a, b, domain; /* the key */
+	uint64_t id;
 	uint32_t at, len; /* of TB_EVENT: its stats that are the same for all, in `constants` */
-	uint8_t domain;
 };
 struct tb_names {
 	const struct trace *trace; /* borrowed */

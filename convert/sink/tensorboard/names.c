@@ -78,17 +78,11 @@ static uint64_t row_hash(enum tb_domain domain, uint64_t a, uint64_t b)
 
 struct tb_row *tb_find(const struct tb_names *n, enum tb_domain domain, uint64_t a, uint64_t b)
 {
-	uint64_t hash = row_hash(domain, a, b);
-	uint32_t item;
+	struct tb_row key = { .a = a, .b = b, .domain = domain };
+	uint32_t item = hash_find(&n->index, row_hash(domain, a, b), n->rows, sizeof(key), &key,
+				  offsetof(struct tb_row, id));
 
-	for (size_t at = hash_first(&n->index, hash);
-	     (item = hash_item(&n->index, &at, hash)) != HASH_NONE; at = hash_next(&n->index, at)) {
-		struct tb_row *row = &n->rows[item];
-
-		if (row->a == a && row->b == b && row->domain == domain)
-			return row;
-	}
-	return NULL;
+	return item == HASH_NONE ? NULL : &n->rows[item];
 }
 
 struct tb_row *tb_add(struct tb_names *n, enum tb_domain domain, uint64_t a, uint64_t b,
@@ -101,7 +95,7 @@ struct tb_row *tb_add(struct tb_names *n, enum tb_domain domain, uint64_t a, uin
 		n->status = ST_MEMORY;
 	else
 		row = &n->rows[n->count++];
-	*row = (struct tb_row){ .a = a, .b = b, .id = id, .domain = (uint8_t)domain };
+	*row = (struct tb_row){ .a = a, .b = b, .domain = domain, .id = id };
 	return row;
 }
 

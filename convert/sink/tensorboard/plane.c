@@ -105,7 +105,7 @@ static void put_device(struct tb_space *s, uint32_t device, struct buf *out)
 	const struct device *d =
 		trace_get_device(s->trace, trace_find_device(s->trace, s->process, device));
 	const struct arg_schema *schema = trace_get_schema(s->trace, d->schema);
-	const struct attr *own = trace_find_attr(s->trace, d->schema, "device_vendor");
+	const char *own = trace_attr_text(s->trace, d->schema, "device_vendor");
 	size_t len;
 	const char *name = trace_text(s->trace, d->name, &len), *vendor = "Nvidia";
 
@@ -113,8 +113,7 @@ static void put_device(struct tb_space *s, uint32_t device, struct buf *out)
 		put_stat_text(s, "gpu_device_name", name, len, out);
 	if (strstr(name, "AMD") || strstr(name, "Radeon") || strstr(name, "Instinct"))
 		vendor = "AMD"; /* the vendor decides what XProf calls the card */
-	if (own && own->type == ATTR_TEXT)
-		vendor = trace_text(s->trace, (uint32_t)own->bits, NULL);
+	vendor = own ? own : vendor;
 	put_stat_text(s, "device_vendor", vendor, strlen(vendor), out);
 	for (uint32_t i = 0; i < schema->const_count; i++) {
 		const struct attr *a = &schema->consts[i];

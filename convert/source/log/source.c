@@ -18,6 +18,7 @@
 #include "schemas/base/heap.h"
 #include "schemas/base/utf8.h"
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 #include "schemas/log/ring.h"
 #include "schemas/log/tables.h"
 
@@ -112,15 +113,6 @@ static void log_close(struct source *source)
 	free(s);
 }
 
-static int compare_blocks(const void *left, const void *right)
-{
-	const struct log_block *a = left, *b = right;
-
-	if (a->first_begin_ns != b->first_begin_ns)
-		return a->first_begin_ns < b->first_begin_ns ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
 /* Outside of the times asked for, only GPU work may be left out: calls and ranges give other
  * events their step. */
 static bool is_unwanted(const struct log_source *s, const struct log_block *block,
@@ -148,8 +140,8 @@ static void sort_and_filter_blocks(struct log_source *s, const struct filter *wa
 			index->blocks[kept++] = index->blocks[i];
 	}
 	index->count = kept;
-	if (kept)
-		qsort(index->blocks, kept, sizeof(index->blocks[0]), compare_blocks);
+	SORT_BY(index->blocks, kept, UP(struct log_block, first_begin_ns),
+		UP(struct log_block, offset));
 }
 
 enum { NAME_BYTES = 4096, CONSTS = 96 };

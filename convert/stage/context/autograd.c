@@ -43,9 +43,7 @@ static enum status forward_put(struct forward_ops *f, struct forward_op op, stru
 		return ST_OK;
 	}
 	struct forward_ops wider = { .cap = f->cap ? f->cap * 2 : FORWARDS_FIRST };
-	wider.items = calloc(wider.cap, sizeof(*wider.items));
-	if (!wider.items)
-		return fail_memory(err);
+	TRY(vec_new(&wider.items, wider.cap, err));
 	for (size_t i = 0; i < f->cap; i++)
 		if (f->items[i].node)
 			wider.items[f->items[i].number & (wider.cap - 1)] = f->items[i];

@@ -2,6 +2,7 @@
 #include "convert/stage/context/internal.h"
 
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 #include "schemas/model/call.h"
 
 #include <stdlib.h>
@@ -175,37 +176,30 @@ struct thread_key {
 	uint32_t process, track;
 };
 
-static int thread_key_compare(const void *a, const void *b)
-{
-	const struct thread_key *x = a, *y = b;
-
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 /* An allocator track belongs to the thread with its id. */
 static enum status find_allocator_threads(struct host *h, struct error *err)
 {
-	struct thread_key *keys = calloc(h->thread_count + 1, sizeof(*keys));
+	struct thread_key *keys;
 	size_t count = 0;
 
-	if (!keys)
-		return fail_memory(err);
+	TRY(vec_new(&keys, h->thread_count + 1, err));
 	for (uint32_t i = 1; i <= h->thread_count; i++)
 		if (h->threads[i].type == TRACK_THREAD)
 			keys[count++] = (struct thread_key){ trace_get_track(h->trace, i)->id,
 							     h->threads[i].process, i };
-	qsort(keys, count, sizeof(*keys), thread_key_compare);
+	SORT_BY(keys, count, UP(struct thread_key, process), UP(struct thread_key, id));
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
-		struct thread_key key = { trace_get_track(h->trace, i)->id, h->threads[i].process,
-					  i };
-		struct thread_key *thread;
+		uint64_t id = trace_get_track(h->trace, i)->id;
+		uint32_t process = h->threads[i].process;
+		size_t at;
 
 		if (h->threads[i].type != TRACK_ALLOCATOR)
 			continue;
-		thread = bsearch(&key, keys, count, sizeof(*keys), thread_key_compare);
-		h->threads[i].host = thread ? thread->track : 0;
+		SEARCH(at, 0, count,
+		       keys[at].process < process ||
+			       (keys[at].process == process && keys[at].id < id));
+		if (at < count && keys[at].process == process && keys[at].id == id)
+			h->threads[i].host = keys[at].track;
 	}
 	free(keys);
 	return ST_OK;

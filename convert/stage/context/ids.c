@@ -9,6 +9,7 @@
 #include "convert/stage/context/internal.h"
 
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +23,10 @@ enum {
 /* The first run that is not below the block. */
 static size_t run_find(const struct id_set *s, uint64_t block)
 {
-	size_t low = 0, high = s->count;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->runs[middle].low >> s->shift < block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SEARCH(at, 0, s->count, s->runs[at].low >> s->shift < block);
+	return at;
 }
 
 /* Leaves one bit more out. */
@@ -72,13 +66,6 @@ enum status id_set_add(struct id_set *s, uint64_t id, struct error *err)
 	return ST_OK;
 }
 
-static int compare_descending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
 uint64_t id_set_range(const struct id_set *s, uint64_t ids)
 {
 	uint64_t gaps[RUNS_MAX], range = s->count ? 1 : 0;
@@ -89,8 +76,8 @@ uint64_t id_set_range(const struct id_set *s, uint64_t ids)
 		range += s->runs[i].high - s->runs[i].low;
 	for (size_t i = 0; i < count; i++)
 		gaps[i] = s->runs[i + 1].low - s->runs[i].high;
-	qsort(gaps, count, sizeof(*gaps), compare_descending);
+	qsort(gaps, count, sizeof(*gaps), compare_u64);
 	for (size_t i = 0; i < count; i++)
-		range += i < strays ? 1 : gaps[i];
+		range += count - i <= strays ? 1 : gaps[i];
 	return range;
 }

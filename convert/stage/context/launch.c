@@ -15,6 +15,7 @@
 
 #include "schemas/base/bytes.h"
 #include "schemas/base/vec.h"
+#include "schemas/base/sort.h"
 #include "schemas/model/call.h"
 
 #include <stdlib.h>
@@ -176,9 +177,7 @@ static enum status chunk_reopen(struct call_table *t, struct call_chunk *k, stru
 	if (*place && ((t->begun - 1) % ring + ring - (*place)->index) % ring >= CHUNKS_NEWEST)
 		chunk_pack(t, *place);
 	*place = k;
-	k->calls = calloc(CHUNK, sizeof(*k->calls));
-	if (!k->calls)
-		return fail_memory(err);
+	TRY(vec_new(&k->calls, CHUNK, err));
 	for (uint32_t i = 0; i < CHUNK && bytes_left(&b); before = &k->calls[i++])
 		unpack_call(&b, k->ids[i].key, before, &k->calls[i]);
 	free(k->packed);
@@ -261,10 +260,9 @@ static void call_forget(struct call_table *t, uint32_t slot)
 static enum status buckets_grow(struct call_table *t, struct error *err)
 {
 	uint32_t count = t->bucket_count ? t->bucket_count * 2 : t->buckets_first;
-	uint32_t *buckets = calloc(count, sizeof(*buckets));
+	uint32_t *buckets;
 
-	if (!buckets)
-		return fail_memory(err);
+	TRY(vec_new(&buckets, count, err));
 	free(t->buckets);
 	t->buckets = buckets;
 	t->bucket_count = count;
@@ -403,21 +401,14 @@ static enum status work_find(struct context *c, struct event *e, struct launch *
 size_t launch_ready(const struct context *c)
 {
 	const struct event *events = c->final ? queue_at(&c->queue, 0) : NULL;
-	size_t low = 0, high = c->final;
 	uint64_t last_ns;
+	size_t at;
 
 	if (!c->final || c->is_exhausted)
 		return c->final;
 	last_ns = events[c->final - 1].begin_ns;
-	while (low < high) { /* they are in order */
-		size_t middle = low + (high - low) / 2;
-
-		if (last_ns - events[middle].begin_ns > c->launch.slack_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return !low && c->final >= HELD_EVENTS ? c->final / 2 : low;
+	SEARCH(at, 0, c->final, last_ns - events[at].begin_ns > c->launch.slack_ns);
+	return !at && c->final >= HELD_EVENTS ? c->final / 2 : at;
 }
 
 enum status launch_find(struct context *c, size_t count, struct error *err)
@@ -484,10 +475,8 @@ enum status launch_init(struct context *c, const struct context_request *how, st
 		buckets *= 2;
 	s->slack_ns = how->slack_ns;
 	s->name_count = c->host.name_count;
-	s->tables = calloc(c->host.process_count + 1, sizeof(*s->tables));
-	s->starts = calloc(s->name_count + 1, 1);
-	if (!s->tables || !s->starts)
-		return fail_memory(err);
+	TRY(vec_new(&s->tables, c->host.process_count + 1, err));
+	TRY(vec_new(&s->starts, s->name_count + 1, err));
 	for (uint32_t i = 0; i <= c->host.process_count; i++) {
 		s->tables[i].window = (uint32_t)window;
 		s->tables[i].buckets_first = buckets;

@@ -32,9 +32,7 @@ static enum status schemas_take(struct event_queue *q, const struct trace *trace
 {
 	uint32_t count = trace_count(trace, TRACE_SCHEMAS);
 
-	q->schema_words = calloc((size_t)count + 1, sizeof(*q->schema_words));
-	if (!q->schema_words)
-		return fail_memory(err);
+	TRY(vec_new(&q->schema_words, (size_t)count + 1, err));
 	q->schema_count = count;
 	for (uint32_t i = 1; i <= count; i++) {
 		uint32_t words = trace_get_schema(trace, i)->arg_count;

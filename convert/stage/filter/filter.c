@@ -79,17 +79,10 @@ static bool name_is_wanted(struct filter_stage *s, uint32_t name)
 static bool is_in_grace(const struct filter_stage *s, uint32_t process, uint64_t number, uint64_t t)
 {
 	const struct process_marks *marks = &s->processes[process < s->process_count ? process : 0];
-	size_t low = 0, high = marks->count;
+	size_t begun;
 
-	while (low < high) { /* the last mark that has begun at t */
-		size_t middle = low + (high - low) / 2;
-
-		if (marks->items[middle].begin_ns <= t)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct step_mark *mark = low ? &marks->items[low - 1] : NULL;
+	SEARCH(begun, 0, marks->count, marks->items[begun].begin_ns <= t);
+	const struct step_mark *mark = begun ? &marks->items[begun - 1] : NULL;
 	if (!mark || mark->number < number)
 		return true; /* its mark has no length, begins at t and comes with the next batch */
 	return t <= mark->end_ns + (mark->end_ns - mark->begin_ns) / 100;

@@ -407,11 +407,9 @@ static enum status read_below(struct lod *d, struct error *err)
 	d->track_count = trace_count(d->trace, TRACE_TRACKS) + 1;
 	d->process_count = trace_count(d->trace, TRACE_PROCESSES) + 1;
 	d->schema_count = trace_count(d->trace, TRACE_SCHEMAS) + 1;
-	d->tracks = calloc(d->track_count, sizeof(*d->tracks));
-	d->totals = calloc(d->process_count, sizeof(*d->totals));
-	d->made_schemas = calloc(d->schema_count, sizeof(*d->made_schemas));
-	if (!d->tracks || !d->totals || !d->made_schemas)
-		return fail_memory(err);
+	TRY(vec_new(&d->tracks, d->track_count, err));
+	TRY(vec_new(&d->totals, d->process_count, err));
+	TRY(vec_new(&d->made_schemas, d->schema_count, err));
 	for (size_t i = 0; i < LOD_KEYS; i++)
 		d->keys[i] = trace_find_name(d->trace, keys[i], strlen(keys[i]));
 	TRY(spool_open(&d->spool, d->trace, d->how.budget, err));
