@@ -178,6 +178,8 @@ def converted(a, out, scratch):
     small = os.path.join(scratch, "rocpd.db")
     check_rocpd.write_database(small, "3.0.2", {100: check_rocpd.make_job(1, steps=1)}, counters=True)
     write(out, "rocpd", "small.db", read(small))
+    check_rocpd.write_json(small, {100: check_rocpd.make_job(1, steps=1)}, counters=True)
+    write(out, "rocprof", "small.json", read(small))
 
 
 def jobs(a, out, scratch):

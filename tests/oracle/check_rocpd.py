@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Databases of rocpd (ROCm's rocprofv3) against the jobs that they were made of.
+"""Databases of rocpd and JSON, both of ROCm's rocprofv3, against the jobs that they were made of.
 
     check_rocpd.py --bin DIR
 
 No database of a real run is at hand, so write_database() makes them after the published schema of
 versions 3.0.0 to 3.0.5 (rocpd_tables.sql) and the order in which generateRocpd.cpp fills it: ids per
 process, joins by (id, guid), calls and GPU work that share a stack id, grids in work-items. The same
-job is written as Kineto's JSON, and the reports of both have to agree.
+job is written as rocprofv3's JSON, after what generateJSON.cpp and serialization.hpp write, and as
+Kineto's, and the reports of all have to agree.  A JSON of a real run (../shared/traces) is read by plain
+Python beside.
 """
 import argparse
+import gzip
 import json
 import os
 import random
@@ -18,6 +21,7 @@ import sqlite3
 import subprocess
 import tempfile
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SECRET = "hunter2-of-the-environment"
 VERSIONS = ("3.0.0", "3.0.1", "3.0.2", "3.0.3", "3.0.4", "3.0.5")
 bad = good = 0
@@ -191,6 +195,90 @@ def write_database(path, version, jobs, counters=False):
     db.close()
 
 
+KINDS = {"NONE": [], "HIP_RUNTIME_API_EXT": ["hipLaunchKernel", "hipMemcpyAsync", "hipDeviceSynchronize"],
+         "MARKER_CORE_RANGE_API": ["roctxMarkA", "roctxThreadRangeA"],
+         "KERNEL_DISPATCH": ["NONE", "ENQUEUE", "COMPLETE"],
+         "MEMORY_COPY": ["MEMORY_COPY_" + d for d in ("NONE", "HtoD", "DtoH", "DtoD", "PtoP")],
+         "MEMORY_ALLOCATION": ["MEMORY_ALLOCATION_NONE", "MEMORY_ALLOCATION_ALLOCATE",
+                               "MEMORY_ALLOCATION_VMEM_FREE"]}
+HANDLES = {0: 37944, 4: 37946, 5: 37947}
+
+
+def json_process(pid, rows, counters=False):
+    """What rocprofv3 writes of one process: all texts first, then lists of records by their domains."""
+    kinds = list(KINDS)
+
+    def record(kind, operation, begin, end, stack, **more):
+        return {"size": 184, "kind": kinds.index(kind), "operation": KINDS[kind].index(operation),
+                "thread_id": pid + 1, "correlation_id": {"internal": stack, "external": 0},
+                "start_timestamp": begin, "end_timestamp": end, **more}
+
+    def handle(value):
+        return {"handle": value}
+
+    def xyz(values):
+        return dict(zip("xyz", values))
+    symbols, markers, collected = {}, [], []
+    domains = {name: [] for name in ("kernel_dispatch", "hip_api", "hsa_api", "marker_api", "rccl_api",
+                                     "memory_copy", "memory_allocation", "scratch_memory", "rocdecode_api")}
+    for number, row in enumerate(rows, 1):
+        call = row["call"]
+        if row["kind"] == "range":
+            domains["marker_api"].append(record("MARKER_CORE_RANGE_API", "roctxThreadRangeA", *call, 90_000 + number))
+            markers.append({"key": 90_000 + number, "value": row["name"]})
+            continue
+        name = {"kernel": "hipLaunchKernel", "sync": "hipDeviceSynchronize"}.get(row["kind"], "hipMemcpyAsync")
+        domains["hip_api"].append(record("HIP_RUNTIME_API_EXT", name, *call, row["stack"]))
+        if row["kind"] == "sync":
+            continue
+        stream, agent = handle(row["stream"]), handle(HANDLES[row["gpu"]])
+        if row["kind"] == "kernel":
+            info = {"size": 72, "agent_id": agent, "queue_id": handle(1),
+                    "kernel_id": symbols.setdefault(row["name"], len(symbols) + 1), "dispatch_id": number,
+                    "private_segment_size": 0, "group_segment_size": 128, "workgroup_size": xyz(row["group"]),
+                    "grid_size": xyz(g * w for g, w in zip(row["grid"], row["group"]))}
+            one = record("KERNEL_DISPATCH", "COMPLETE", *row["work"], row["stack"], dispatch_info=info)
+            domains["kernel_dispatch"].append({**one, "stream_id": stream})
+            if counters:
+                collected.append({"thread_id": pid + 1, "dispatch_data": one, "arch_vgpr_count": 32,
+                                  "records": [{"counter_id": handle(9), "value": number * 0.5}]})
+        else:
+            other = {4: 5, 5: 4}[row["gpu"]]
+            source, to = {"HtoD": (0, row["gpu"]), "DtoH": (row["gpu"], 0), "DtoD": (row["gpu"],) * 2,
+                          "PtoP": (row["gpu"], other)}[row["kind"]]
+            domains["memory_copy"].append(record(
+                "MEMORY_COPY", "MEMORY_COPY_" + row["kind"], *row["work"], row["stack"], stream_id=stream,
+                dst_agent_id=handle(HANDLES[to]), src_agent_id=handle(HANDLES[source]), bytes=row["bytes"]))
+    begin = rows[0]["call"][0]
+    for i, (what, address, size) in enumerate((("ALLOCATE", 1000, 4096), ("ALLOCATE", 9000, 100),
+                                               ("VMEM_FREE", 1000, 0), ("VMEM_FREE", 0, 0))):
+        domains["memory_allocation"].append(record(
+            "MEMORY_ALLOCATION", "MEMORY_ALLOCATION_" + what, begin + i, begin + i + 1, 0,
+            agent_id=handle(HANDLES[4]), address=f"0x{address:016x}", allocation_size=size))
+    return {
+        "metadata": {"node": {"id": 0, "hostname": "node7"}, "pid": pid, "init_time": 1, "fini_time": 2,
+                     "command": ["python", "train.py"], "config": {"output_path": "/x"}},
+        "agents": [{"size": 312, "id": handle(HANDLES[0]), "type": 1, "logical_node_type_id": 0, "gpu_index": -1,
+                    "name": "EPYC", "product_name": "EPYC", "mem_banks": [{"flags": {"type": 2}}]}] +
+                  [{"size": 312, "id": handle(HANDLES[a]), "type": 2, "logical_node_type_id": i, "gpu_index": i,
+                    "name": "gfx942", "product_name": "AMD Instinct MI300X"} for a, i in GPUS.items()],
+        "counters": [{"agent_id": handle(HANDLES[4]), "id": handle(9), "name": "SQ_WAVES"}] if counters else [],
+        "strings": {"callback_records": [{"kind": k, "operations": ["no"] * 4} for k in kinds],
+                    "buffer_records": [{"kind": k, "operations": o} for k, o in KINDS.items()],
+                    "marker_api": markers, "correlation_id": {"external": []}, "att_filenames": ["a", "b"]},
+        "code_objects": [],
+        "kernel_symbols": [{"size": 88, "kernel_id": i, "kernel_name": "_Z" + n + ".kd", "arch_vgpr_count": 32,
+                            "formatted_kernel_name": n, "demangled_kernel_name": n + ".kd"}
+                           for n, i in [("0", 0), ("never launched", 77), *symbols.items()]],
+        "host_functions": [], "summary": [], "callback_records": {"counter_collection": collected},
+        "buffer_records": domains}
+
+
+def write_json(path, jobs, counters=False):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"rocprofiler-sdk-tool": [json_process(*job, counters) for job in jobs.items()]}, file)
+
+
 def write_kineto(path, pid, rows):
     events = []
     for row in rows:
@@ -246,26 +334,27 @@ def figures(rank):
 
 
 def check_jobs(tool, folder):
-    path, other = os.path.join(folder, "a.db"), os.path.join(folder, "a.json")
+    path, other, third = (os.path.join(folder, name) for name in ("a.db", "a.json", "a_results.json"))
     for seed in range(12):
         version = VERSIONS[seed % len(VERSIONS)]
         rows = make_job(seed)
         write_database(path, version, {100: rows})
         write_kineto(other, 100, rows)
-        got, want = (figures(tool.report(p)["ranks"][0]) for p in (path, other))
+        write_json(third, {100: rows})
+        got, want, also = (figures(tool.report(p)["ranks"][0]) for p in (path, other, third))
         for key in want:
             expect(got[key] == want[key], f"job {seed} ({version}): {key}: {got[key]} and {want[key]}")
+            expect(also[key] == want[key], f"job {seed} (JSON): {key}: {also[key]} and {want[key]}")
         expect(len(got["kernels"]) > 1 and len(got["copies"]) > 1, f"job {seed} has little")
 
 
-def check_two(tool, folder):
+def check_two(tool, path, write):
     """Two processes whose ids are the same ids: each row has its own process's names."""
-    path = os.path.join(folder, "two.db")
     jobs = {100: make_job(50), 200: make_job(51)}
     for row in jobs[200]:
         if row["kind"] == "kernel":
             row["name"] = "other_" + row["name"]
-    write_database(path, "3.0.4", jobs, counters=True)
+    write(path, jobs)
     text = tool.run("tacho-convert", path, "-t", "text", "--args", "full").stdout.decode()
     for pid, rows in jobs.items():
         kernels = [r for r in rows if r["kind"] == "kernel"]
@@ -287,16 +376,15 @@ def check_two(tool, folder):
     expect("node7" in text and "AMD Instinct MI300X" in text and "python train.py" in text, "names")
 
 
-def check_damage(tool, folder):
-    path = os.path.join(folder, "d.db")
-    write_database(path, "3.0.5", {100: make_job(7, steps=30)})
+def check_damage(tool, path, write, every):
+    write(path, {100: make_job(7, steps=30)})
     with open(path, "rb") as file:
         whole = file.read()
     rng, codes = random.Random(3), set()
     cuts = [whole[:end] for end in list(range(0, 200)) + [rng.randrange(len(whole)) for _ in range(60)]]
     for _ in range(60):
         damaged = bytearray(whole)
-        for _ in range(len(whole) // 100):
+        for _ in range(len(whole) // every):
             damaged[rng.randrange(len(whole))] = rng.randrange(256)
         cuts.append(bytes(damaged))
     for data in cuts:
@@ -306,8 +394,52 @@ def check_damage(tool, folder):
         codes.add(done.returncode)
         lines = done.stderr.decode(errors="replace").splitlines()
         expect(done.returncode in (0, 2, 4) and len(lines) <= 2, f"{len(data)} bytes: {done.returncode} {lines}")
-        expect(done.returncode == 0 or "d.db" in "".join(lines), f"no name in {lines}")
-    expect({0, 4} & codes and len(codes) > 1, f"codes {codes}")
+        expect(done.returncode == 0 or os.path.basename(path) in "".join(lines), f"no name in {lines}")
+    expect(4 in codes and codes <= {0, 2, 4}, f"codes {codes}")
+
+
+def check_cuts(tool, folder):
+    """A JSON that ends early gives what was whole in it, never more and never another figure."""
+    path = os.path.join(folder, "cut_results.json")
+    write_json(path, {100: make_job(1, steps=1)}, counters=True)
+    with open(path, "rb") as file:
+        whole = file.read()
+    lines = tool.run("tacho-convert", path, "-t", "text", "--args", "full").stdout.splitlines()
+    events, last = [line for line in lines if line[:1] != b"#"], 0
+    for end in range(40, len(whole) - 2, 97):
+        with open(path, "wb") as file:
+            file.write(whole[:end])
+        done = tool.run("tacho-convert", path, "-t", "text", "--args", "full")
+        got = [line for line in done.stdout.splitlines() if line[:1] != b"#"]
+        expect(done.returncode in (2, 4) and b"cut off" in done.stderr, f"cut at {end}: {done.stderr[:99]}")
+        expect(len(got) >= last, f"cut at {end}: {len(got)} events, {last} before")
+        last = max(last, len(got))
+    expect(0 < last <= len(events), f"{last} of {len(events)} events")
+
+
+def check_real(tool, traces):
+    path = os.path.join(traces, "rocprof", "908_results.json.gz")
+    if not os.path.exists(path):
+        print("# no " + path)
+        return
+    with gzip.open(path) as file:
+        one = json.load(file)["rocprofiler-sdk-tool"][0]
+    names = {s["kernel_id"]: s["formatted_kernel_name"] for s in one["kernel_symbols"]}
+    want, spans = {}, []
+    for k in one["buffer_records"]["kernel_dispatch"]:
+        row = want.setdefault(names[k["dispatch_info"]["kernel_id"]], [0, 0])
+        row[0] += 1
+        row[1] += k["end_timestamp"] - k["start_timestamp"]
+        spans.append((k["start_timestamp"], k["end_timestamp"]))
+    busy, until = 0, 0
+    for begin, end in sorted(spans):
+        busy, until = busy + max(0, end - max(begin, until)), max(until, end)
+    rank = tool.report(path)["ranks"][0]
+    expect(sorted((k["name"], k["count"], k["total_ns"]) for k in rank["kernels"]) ==
+           sorted((n, *row) for n, row in want.items()), "kernels of the real run")
+    gpu = rank["gpus"][0]
+    expect(gpu["span_ns"] - gpu["idle_ns"] == busy, f"busy {gpu['span_ns'] - gpu['idle_ns']} and {busy}")
+    expect(rank["pid"] == one["metadata"]["pid"], "process of the real run")
 
 
 def main():
@@ -316,8 +448,13 @@ def main():
     tool = Tool(os.path.abspath(parser.parse_args().bin))
     with tempfile.TemporaryDirectory() as folder:
         check_jobs(tool, folder)
-        check_two(tool, folder)
-        check_damage(tool, folder)
+        for name, write in (("two.db", lambda p, jobs: write_database(p, "3.0.4", jobs, counters=True)),
+                            ("two_results.json", lambda p, jobs: write_json(p, jobs, counters=True))):
+            check_two(tool, os.path.join(folder, name), write)
+        check_damage(tool, os.path.join(folder, "d.db"), lambda p, jobs: write_database(p, "3.0.5", jobs), 100)
+        check_damage(tool, os.path.join(folder, "d_results.json"), write_json, 10_000)
+        check_cuts(tool, folder)
+    check_real(tool, os.environ.get("TACHO_TRACES") or os.path.join(HERE, "../../../shared/traces"))
     print(f"{good} passed, {bad} failed")
     return bad > 0
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - from a database of rocprofv3 (rocpd, versions 3.0.0 to 3.0.5) to events in a spool.
+ * internal.h - from what rocprofv3 writes to events in a spool: a database (rocpd, versions 3.0.0
+ * to 3.0.5) or JSON.
  *
- * Each process has a set of tables whose names end in its uuid; the plain names are views, which
- * are not used.  A row of one table refers to rows of others by (id, guid).  A column that a
- * version lacks is NULL here, and the environment that processes are stored with is never read.
+ * In a database each process has a set of tables whose names end in its uuid; the plain names are
+ * views, which are not used.  A row of one table refers to rows of others by (id, guid).  A column
+ * that a version lacks is NULL here, and the environment that processes are stored with is never
+ * read.
  */
 #ifndef CONVERT_SOURCE_ROCPD_INTERNAL_H
 #define CONVERT_SOURCE_ROCPD_INTERNAL_H
@@ -15,32 +17,83 @@
 
 enum { ROCPD_UUID_BYTES = 64, ROCPD_SQL_BYTES = 4096 };
 
-struct rocpd_agent {    /* a processor */
-	uint32_t index; /* among those of its type: the device's number in the process */
-	bool is_gpu;
+/*
+ * What an event is made of, whatever it was read from: rows.c asks the database for these columns
+ * in this order, json.c finds them in records of rocprofv3's JSON, and events.c takes them.
+ */
+enum { ROCPD_ROW, ROCPD_BEGIN, ROCPD_END, ROCPD_PROCESS, ROCPD_THREAD, ROCPD_STACK, ROCPD_OWN };
+enum {
+	ROCPD_KERNEL_AGENT = ROCPD_OWN,
+	ROCPD_KERNEL_STREAM,
+	ROCPD_KERNEL_QUEUE,
+	ROCPD_KERNEL_NAME,
+	ROCPD_KERNEL_OTHER_NAME,
+	ROCPD_KERNEL_EVENT,
+	ROCPD_KERNEL_SHARED,
+	ROCPD_KERNEL_REGISTERS,
+	ROCPD_KERNEL_GRAPH,
+	ROCPD_KERNEL_NODE,
+	ROCPD_KERNEL_GRID,
+	ROCPD_KERNEL_GROUP = ROCPD_KERNEL_GRID + 3
+};
+enum {
+	ROCPD_COPY_TO = ROCPD_OWN,
+	ROCPD_COPY_FROM,
+	ROCPD_COPY_STREAM,
+	ROCPD_COPY_QUEUE,
+	ROCPD_COPY_NAME,
+	ROCPD_COPY_SIZE
+};
+enum { ROCPD_ALLOC_AGENT = ROCPD_OWN, ROCPD_ALLOC_TYPE, ROCPD_ALLOC_ADDRESS, ROCPD_ALLOC_SIZE };
+enum { ROCPD_REGION_NAME = ROCPD_OWN, ROCPD_REGION_CATEGORY, ROCPD_REGION_MESSAGE };
+enum { ROCPD_COUNTER_EVENT = ROCPD_OWN, ROCPD_COUNTER_NAME, ROCPD_COUNTER_VALUE };
+enum { ROCPD_COLUMNS = ROCPD_KERNEL_GROUP + 3 };
+enum rocpd_table {
+	ROCPD_KERNELS,
+	ROCPD_COPIES,
+	ROCPD_ALLOCATIONS,
+	ROCPD_REGIONS,
+	ROCPD_SAMPLES,
+	ROCPD_COUNTERS,
+	ROCPD_TABLES
+};
+
+struct rocpd_cell {
+	bool is_there;
+	int64_t number;
+	double real;
+	const char *text; /* NULL: it is none; ends with NUL; borrowed while the row lasts */
+	size_t len;
 };
 struct rocpd_import { /* used while the source opens */
 	struct import to;
-	struct database *db;         /* borrowed */
-	char uuid[ROCPD_UUID_BYTES]; /* of the set of tables at hand, with its underscore */
-	struct map processes;        /* id of a process to the trace's */
-	struct map threads;          /* id of a thread to its number on the host */
+	struct map processes;                 /* id of a process to the trace's */
+	struct map threads;                   /* id of a thread to its number on the host, plus 1 */
+	struct map gpus;                      /* id of an agent to its GPU's number, plus 1 */
 	struct map dispatches, dispatch_gpus; /* event of a kernel to its begin and its GPU */
 	struct map allocations;               /* address to bytes */
-	struct rocpd_agent *agents;           /* by id */
-	size_t agent_cap;
-	uint64_t unread; /* rows of tables that are not read */
-	bool any_table, has_counters;
+	uint64_t unread;                      /* rows that are not read */
+	bool has_counters;                    /* so that dispatches are kept */
 	struct error fault; /* first damage of the file; returned after the events */
 };
+struct rocpd_row {
+	struct rocpd_import *p;
+	struct rocpd_cell cells[ROCPD_COLUMNS];
+	struct event event; /* these two while it is taken */
+	struct track track;
+};
+struct rocpd_database {
+	struct rocpd_import base;
+	struct database *db;         /* borrowed */
+	char uuid[ROCPD_UUID_BYTES]; /* of the set of tables at hand, with its underscore */
+	bool any_table;
+};
 
-/* The tables of one process.  Errors are of memory, ceilings and disks; damage is counted or
- * p->fault. */
-enum status rocpd_read_set(struct rocpd_import *p, struct error *err);
+/* events.c: the event of a row.  Errors are of memory, ceilings and disks; damage is counted. */
+enum status rocpd_take(struct rocpd_row *r, enum rocpd_table table, struct error *err);
+void rocpd_clear(struct rocpd_import *p); /* ids are of one process alone */
+void rocpd_release(struct rocpd_import *p);
 
-/* A statement of a set: `{}` stands for its uuid, and `<a.[b]>` for column b of table a where it is
- * there, else NULL.  NULL: it cannot be asked. */
-sqlite3_stmt *rocpd_ask(struct rocpd_import *p, const char *sql);
 /* What must be there for `id`, 0: nothing. */
 static inline uint64_t rocpd_find(const struct map *m, int64_t id)
 {
@@ -49,11 +102,14 @@ static inline uint64_t rocpd_find(const struct map *m, int64_t id)
 	return value ? *value : 0;
 }
 enum status rocpd_keep(struct map *m, int64_t id, uint64_t value, struct error *err);
-/* The text of a column as a name, 0: it has none. */
-enum status rocpd_text(struct rocpd_import *p, sqlite3_stmt *s, int column, uint32_t *name,
-		       struct error *err);
 
+/* A statement of a set: `{}` stands for its uuid, and `<a.[b]>` for column b of table a where it is
+ * there, else NULL.  NULL: it cannot be asked. */
+sqlite3_stmt *rocpd_ask(struct rocpd_database *d, const char *sql);
+/* The text of a column as a name, 0: it has none. */
+enum status rocpd_text(struct rocpd_database *d, sqlite3_stmt *s, int column, uint32_t *name,
+		       struct error *err);
 /* rows.c: events of the set, once processes, threads and agents are known. */
-enum status rocpd_read_rows(struct rocpd_import *p, struct error *err);
+enum status rocpd_read_rows(struct rocpd_database *d, struct error *err);
 
 #endif

@@ -7,13 +7,9 @@
 #include "convert/source/rocpd/internal.h"
 #include "convert/source/source_list.h"
 #include "convert/source/spooled.h"
-#include "schemas/base/vec.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { IDS_MOST = 1 << 24, AGENTS_MOST = 4096 };
 
 static int rocpd_bid(const uint8_t *head, size_t len)
 {
@@ -27,25 +23,25 @@ static int rocpd_bid(const uint8_t *head, size_t len)
 
 /* Whether `column` of the table that the statement calls `alias` can be asked for; a name in
  * brackets is never taken for a text. */
-static bool has_column(struct rocpd_import *p, const char *from, const char *name, size_t len)
+static bool has_column(struct rocpd_database *d, const char *from, const char *name, size_t len)
 {
 	char sql[ROCPD_SQL_BYTES];
 	sqlite3_stmt *s;
 
 	snprintf(sql, sizeof(sql), "SELECT %.*s %s", (int)len, name, from);
-	s = database_ask(p->db, sql);
+	s = database_ask(d->db, sql);
 	sqlite3_finalize(s);
 	return s != NULL;
 }
 
 /* Appends up to `most` bytes of the statement with each {} replaced. */
-static size_t put_uuid(const struct rocpd_import *p, const char *sql, char out[ROCPD_SQL_BYTES])
+static size_t put_uuid(const struct rocpd_database *d, const char *sql, char out[ROCPD_SQL_BYTES])
 {
 	size_t at = 0;
 
 	for (; *sql && at + ROCPD_UUID_BYTES < ROCPD_SQL_BYTES; sql++) {
 		if (sql[0] == '{' && sql[1] == '}') {
-			at += (size_t)snprintf(out + at, ROCPD_SQL_BYTES - at, "%s", p->uuid);
+			at += (size_t)snprintf(out + at, ROCPD_SQL_BYTES - at, "%s", d->uuid);
 			sql++;
 		} else {
 			out[at++] = *sql;
@@ -55,13 +51,13 @@ static size_t put_uuid(const struct rocpd_import *p, const char *sql, char out[R
 	return at;
 }
 
-sqlite3_stmt *rocpd_ask(struct rocpd_import *p, const char *sql)
+sqlite3_stmt *rocpd_ask(struct rocpd_database *d, const char *sql)
 {
 	char with_uuid[ROCPD_SQL_BYTES], whole[ROCPD_SQL_BYTES];
 	const char *at, *from;
 	size_t used = 0;
 
-	put_uuid(p, sql, with_uuid);
+	put_uuid(d, sql, with_uuid);
 	from = strstr(with_uuid, " FROM ");
 	for (at = with_uuid; from && *at && used + 2 < sizeof(whole); at++) {
 		const char *end = *at == '<' ? strchr(at, '>') : NULL;
@@ -71,7 +67,7 @@ sqlite3_stmt *rocpd_ask(struct rocpd_import *p, const char *sql)
 			whole[used++] = *at;
 			continue;
 		}
-		if (!has_column(p, from, at + 1, len))
+		if (!has_column(d, from, at + 1, len))
 			used += (size_t)snprintf(whole + used, sizeof(whole) - used, "NULL");
 		else
 			used += (size_t)snprintf(whole + used, sizeof(whole) - used, "%.*s",
@@ -81,37 +77,26 @@ sqlite3_stmt *rocpd_ask(struct rocpd_import *p, const char *sql)
 			return NULL;
 	}
 	whole[used] = '\0';
-	return from ? database_ask(p->db, whole) : NULL;
+	return from ? database_ask(d->db, whole) : NULL;
 }
 
-enum status rocpd_keep(struct map *m, int64_t id, uint64_t value, struct error *err)
-{
-	uint64_t *place = map_put(m, (uint64_t)id, NULL);
-
-	if (!place)
-		return fail_memory(err);
-	*place = value;
-	return m->count > IDS_MOST ? fail(err, ST_CEILING, NOWHERE, "more than %d ids", IDS_MOST)
-				   : ST_OK;
-}
-
-enum status rocpd_text(struct rocpd_import *p, sqlite3_stmt *s, int column, uint32_t *name,
+enum status rocpd_text(struct rocpd_database *d, sqlite3_stmt *s, int column, uint32_t *name,
 		       struct error *err)
 {
 	const char *text = (const char *)sqlite3_column_text(s, column);
 
 	*name = 0;
-	return text && text[0] ? import_name(&p->to, text, (size_t)sqlite3_column_bytes(s, column),
-					     name, err)
+	return text && text[0] ? import_name(&d->base.to, text,
+					     (size_t)sqlite3_column_bytes(s, column), name, err)
 			       : ST_OK;
 }
 
 /* ---- processes, threads, agents --------------------------------------------------------- */
 
-static enum status read_processes(struct rocpd_import *p, struct error *err)
+static enum status read_processes(struct rocpd_database *d, struct error *err)
 {
 	sqlite3_stmt *s =
-		rocpd_ask(p, "SELECT <p.[id]>, <p.[pid]>, <p.[command]>, <n.[hostname]> "
+		rocpd_ask(d, "SELECT <p.[id]>, <p.[pid]>, <p.[command]>, <n.[hostname]> "
 			     "FROM [rocpd_info_process{}] p LEFT JOIN [rocpd_info_node{}] "
 			     "n ON n.id = p.nid");
 	enum status status = ST_OK;
@@ -121,107 +106,96 @@ static enum status read_processes(struct rocpd_import *p, struct error *err)
 				       .rank = NO_RANK };
 		uint32_t process = 0;
 
-		status = rocpd_text(p, s, 2, &one.command, err);
+		status = rocpd_text(d, s, 2, &one.command, err);
 		if (status == ST_OK)
-			status = rocpd_text(p, s, 3, &one.host, err);
+			status = rocpd_text(d, s, 3, &one.host, err);
 		if (status == ST_OK)
-			process = trace_process(p->to.trace, &one, err);
+			process = trace_process(d->base.to.trace, &one, err);
 		if (status == ST_OK)
-			status = process ? rocpd_keep(&p->processes, sqlite3_column_int64(s, 0),
-						      process, err)
+			status = process ? rocpd_keep(&d->base.processes,
+						      sqlite3_column_int64(s, 0), process, err)
 					 : err->status;
 	}
 	sqlite3_finalize(s);
 	return status;
 }
 
-static enum status read_threads(struct rocpd_import *p, struct error *err)
+static enum status read_threads(struct rocpd_database *d, struct error *err)
 {
 	sqlite3_stmt *s = rocpd_ask(
-		p,
+		d,
 		"SELECT <t.[id]>, <t.[tid]>, <t.[pid]>, <t.[name]> FROM [rocpd_info_thread{}] t");
 	enum status status = ST_OK;
 
 	while (status == ST_OK && database_row(s)) {
 		struct track track = { .type = TRACK_THREAD,
-				       .process = (uint32_t)rocpd_find(&p->processes,
+				       .process = (uint32_t)rocpd_find(&d->base.processes,
 								       sqlite3_column_int64(s, 2)),
 				       .device = NO_ID,
 				       .context = NO_ID,
 				       .id = (uint64_t)sqlite3_column_int64(s, 1) };
 		uint32_t name = 0;
 
-		status = rocpd_keep(&p->threads, sqlite3_column_int64(s, 0), track.id + 1, err);
+		status =
+			rocpd_keep(&d->base.threads, sqlite3_column_int64(s, 0), track.id + 1, err);
 		if (status == ST_OK)
-			status = rocpd_text(p, s, 3, &name, err);
+			status = rocpd_text(d, s, 3, &name, err);
 		if (status == ST_OK && name && track.process) {
-			uint32_t id = trace_track(p->to.trace, &track, err);
+			uint32_t id = trace_track(d->base.to.trace, &track, err);
 
 			if (!id)
 				status = err->status;
 			else
-				trace_set_track_name(p->to.trace, id, name);
+				trace_set_track_name(d->base.to.trace, id, name);
 		}
 	}
 	sqlite3_finalize(s);
 	return status;
 }
 
-static enum status read_agent(struct rocpd_import *p, sqlite3_stmt *s, struct error *err)
+static enum status read_agent(struct rocpd_database *d, sqlite3_stmt *s, struct error *err)
 {
-	int64_t id = sqlite3_column_int64(s, 0);
 	const char *type = (const char *)sqlite3_column_text(s, 2);
-	struct device device = { .process = (uint32_t)rocpd_find(&p->processes,
+	struct device device = { .process = (uint32_t)rocpd_find(&d->base.processes,
 								 sqlite3_column_int64(s, 1)),
 				 .id = (uint32_t)sqlite3_column_int64(s, 3) };
-	struct rocpd_agent *agent;
 
-	if (id < 0 || id >= AGENTS_MOST) {
-		import_lose(&p->to, LOSS_DAMAGED, 1);
+	if (!type || strcmp(type, "GPU") != 0)
 		return ST_OK;
-	}
-	TRY(vec_reserve(&p->agents, &p->agent_cap, id + 1, err));
-	agent = &p->agents[id];
-	*agent = (struct rocpd_agent){ .index = device.id, .is_gpu = type && !strcmp(type, "GPU") };
-	if (!agent->is_gpu || !device.process)
+	TRY(rocpd_keep(&d->base.gpus, sqlite3_column_int64(s, 0), (uint64_t)device.id + 1, err));
+	if (!device.process)
 		return ST_OK;
 	/* The product's name ("AMD Instinct MI300X"), else that of its architecture ("gfx942"). */
-	TRY(rocpd_text(p, s, 4, &device.name, err));
+	TRY(rocpd_text(d, s, 4, &device.name, err));
 	if (!device.name)
-		TRY(rocpd_text(p, s, 5, &device.name, err));
-	return trace_device(p->to.trace, &device, err) ? ST_OK : err->status;
+		TRY(rocpd_text(d, s, 5, &device.name, err));
+	return trace_device(d->base.to.trace, &device, err) ? ST_OK : err->status;
 }
 
-enum status rocpd_read_set(struct rocpd_import *p, struct error *err)
+static enum status read_set(struct rocpd_database *d, struct error *err)
 {
 	sqlite3_stmt *s;
 	enum status status = ST_OK;
 
-	map_clear(&p->processes);
-	map_clear(&p->threads);
-	map_clear(&p->dispatches);
-	map_clear(&p->dispatch_gpus);
-	map_clear(&p->allocations);
-	if (p->agent_cap)
-		memset(p->agents, 0, p->agent_cap * sizeof(*p->agents));
-	TRY(read_processes(p, err));
-	TRY(read_threads(p, err));
-	s = rocpd_ask(p, "SELECT <a.[id]>, <a.[pid]>, <a.[type]>, coalesce(<a.[type_index]>, "
+	rocpd_clear(&d->base);
+	TRY(read_processes(d, err));
+	TRY(read_threads(d, err));
+	s = rocpd_ask(d, "SELECT <a.[id]>, <a.[pid]>, <a.[type]>, coalesce(<a.[type_index]>, "
 			 "<a.[logical_index]>), <a.[product_name]>, <a.[name]> "
 			 "FROM [rocpd_info_agent{}] a");
 	while (status == ST_OK && database_row(s))
-		status = read_agent(p, s, err);
+		status = read_agent(d, s, err);
 	sqlite3_finalize(s);
-	return status == ST_OK ? rocpd_read_rows(p, err) : status;
+	return status == ST_OK ? rocpd_read_rows(d, err) : status;
 }
 
 /* ---- the source ------------------------------------------------------------------------- */
 
-static enum status import(struct rocpd_import *p, struct error *err)
+static enum status import(struct rocpd_database *d, struct error *err)
 {
 	static const char prefix[] = "rocpd_info_process";
 	sqlite3_stmt *s =
-		database_ask(p->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND "
+		database_ask(d->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND "
 				    "rootpage > 0 AND name LIKE 'rocpd\\_info\\_process%' "
 				    "ESCAPE '\\' ORDER BY name");
 	enum status status = ST_OK;
@@ -230,48 +204,42 @@ static enum status import(struct rocpd_import *p, struct error *err)
 		const char *name = (const char *)sqlite3_column_text(s, 0);
 		const char *uuid = name ? name + sizeof(prefix) - 1 : "";
 
-		if (strlen(uuid) >= sizeof(p->uuid) || strcspn(uuid, "[]'\"{}<>") != strlen(uuid))
+		if (strlen(uuid) >= sizeof(d->uuid) || strcspn(uuid, "[]'\"{}<>") != strlen(uuid))
 			continue;
-		snprintf(p->uuid, sizeof(p->uuid), "%s", uuid);
-		status = rocpd_read_set(p, err);
+		snprintf(d->uuid, sizeof(d->uuid), "%s", uuid);
+		status = read_set(d, err);
 	}
 	sqlite3_finalize(s);
 	TRY(status);
-	if (!p->any_table)
+	if (!d->any_table)
 		return fail(err, ST_FORMAT, 0,
 			    "a database of rocpd that has none of the tables of versions 3.0.0 to "
 			    "3.0.5");
-	if (p->unread)
-		import_lose(&p->to, LOSS_UNREAD, p->unread);
-	if (p->db->is_endless && p->fault.status == ST_OK)
-		fail(&p->fault, ST_FORMAT, NOWHERE,
+	if (d->base.unread)
+		import_lose(&d->base.to, LOSS_UNREAD, d->base.unread);
+	if (d->db->is_endless && d->base.fault.status == ST_OK)
+		fail(&d->base.fault, ST_FORMAT, NOWHERE,
 		     "a damaged SQLite database: a table of it has no end");
-	return import_provenance(&p->to, "rocpd SQLite", &p->fault, err);
+	return import_provenance(&d->base.to, "rocpd SQLite", &d->base.fault, err);
 }
 
 static enum status rocpd_read(struct spool_source *s, struct input *in, const struct budget *left,
 			      struct error *err)
 {
 	struct database db = { 0 };
-	struct rocpd_import p = { .db = &db };
+	struct rocpd_database d = { .db = &db };
 	enum status status;
 
 	(void)left;
 	TRY(input_random(in, err));
-	import_init(&p.to, s->trace, s->spool, 0);
+	import_init(&d.base.to, s->trace, s->spool, 0);
 	status = database_open(&db, in, err);
 	if (status == ST_OK)
-		status = import(&p, err);
-	spool_source_clock(s, 0, p.to.first_ns);
-	s->fault = p.fault;
+		status = import(&d, err);
+	spool_source_clock(s, 0, d.base.to.first_ns);
+	s->fault = d.base.fault;
 	database_close(&db);
-	import_release(&p.to);
-	map_release(&p.processes);
-	map_release(&p.threads);
-	map_release(&p.dispatches);
-	map_release(&p.dispatch_gpus);
-	map_release(&p.allocations);
-	free(p.agents);
+	rocpd_release(&d.base);
 	return status;
 }
 
