@@ -24,10 +24,8 @@ const struct option config_options[] = {
 	{ "sample", 0, OPTION_TEXT, "SPEC", "memory samples: 100ms, steps=10, both, or none",
 	  AT(sample), "100ms" },
 	{ "kinds", 0, OPTION_TEXT, "LIST",
-	  "all, or of kernel, memcpy, memset, graph, sync, api, "
-	  "range, step, mark, counter, jit, overhead; not in all: memory (allocations), health (of "
-	  "GPUs "
-	  "and host)",
+	  "all, or of kernel, memcpy, memset, graph, sync, api, range, step, mark, counter, jit, "
+	  "overhead; only if named: memory, health",
 	  AT(kinds), "all" },
 	{ "graphs", 0, OPTION_TEXT, "HOW", "CUDA graphs: by node, by graph (cheap), or auto",
 	  AT(graphs), "auto" },
