@@ -34,8 +34,10 @@ function wrong(frame, width) {
 				if (a !== b && a.left <= b.left && a.right > b.left + 1)
 					found.push("labels overprint: " + l.textContent);
 	}
+	// a group is a picture whose parts have names of their own
 	for (const e of d.querySelectorAll("main svg"))
-		if (!e.parentElement.closest("svg") && !(e.getAttribute("role") === "img" && e.getAttribute("aria-label")))
+		if (!e.parentElement.closest("svg") &&
+		    !(["img", "group"].includes(e.getAttribute("role")) && e.getAttribute("aria-label")))
 			found.push("a picture without a name");
 	for (const e of d.querySelectorAll("table"))
 		if (!e.caption || !e.caption.textContent)

@@ -21,7 +21,7 @@
 
 enum {
 	FORWARDS_FIRST = 1 << 8,
-	FORWARDS_MAX = 1 << 18, /* of a thread; of an older operator the backward is not found */
+	FORWARDS_MAX = 1 << 15, /* of a thread; of an older operator the backward is not found */
 };
 
 static const struct forward_op *forward_find(const struct host_thread *t, uint64_t number)
