@@ -24,7 +24,9 @@ import tool_names  # noqa: E402
 
 MB = 1 << 20
 CEILING = 16 * MB
-REPORTS = 56 * MB  # where a report is made: of 2^20 calls of a process is known what they launched
+# Where a report is made: of 2^20 calls of a process is known what they launched, and shares of steps,
+# cells of operators and paths are kept in bounded tables.
+REPORTS = 64 * MB
 RECORD_BYTES = 32  # of a range, in the ring of its thread
 EVENT_BYTES = {"json": 225, "tacho": 64}  # of generate --kineto in its file; in memory
 
