@@ -2,6 +2,7 @@
 #include "analyze/replay/job.h"
 
 #include "schemas/base/sort.h"
+#include "schemas/base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,6 @@ static int compare_ops(const void *pa, const void *pb)
 	if (a->end_ns != b->end_ns)
 		return a->end_ns < b->end_ns ? -1 : 1;
 	return (a->peers > b->peers) - (a->peers < b->peers);
-}
-
-static int compare_double(const void *pa, const void *pb)
-{
-	double a = *(const double *)pa, b = *(const double *)pb;
-
-	return (a > b) - (a < b);
 }
 
 /*

@@ -41,8 +41,9 @@ fi
 
 mkdir -p "$folder"
 [ $# -gt 0 ] || set -- $(find schemas collector convert analyze samples -name '*.c' | sort)
-[ -e "$B/schemas/proto/xspace.pb-c.h" ] || make -s B="$B" "$B/schemas/proto/xspace.pb-c.h" \
-	"$B/schemas/proto/perfetto.pb-c.h" "$B/schemas/proto/tfevents.pb-c.h" || exit 1
+for proto in schemas/proto/*.proto; do
+	make -s B="$B" "$B/${proto%.proto}.pb-c.h" || exit 1
+done
 cores=$(nproc)
 rm -f "$folder"/*.out
 

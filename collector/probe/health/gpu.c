@@ -123,14 +123,15 @@ enum status health_gpu_open(struct error *err)
 		const char *symbol;
 		size_t at;
 	} functions[] = {
-#define X(member, symbol, arguments) { symbol, (size_t)((char *)&nvml.member - (char *)&nvml) },
+#define X(member, symbol, arguments) { symbol, offsetof(__typeof__(nvml), member) },
 		NVML_FUNCTIONS(X)
 #undef X
 	};
-	void *handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *handle;
 
 	if (is_open)
 		return ST_OK;
+	handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return fail(err, ST_ABSENT, NOWHERE, "no NVIDIA driver (libnvidia-ml.so.1)");
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {

@@ -497,7 +497,8 @@ static enum status push_json(struct pickle *p, const cJSON *from)
 	}
 	if (cJSON_IsBool(from))
 		return push_int(p, PICKLE_BOOL, cJSON_IsTrue(from));
-	if (cJSON_IsNumber(from) && number > -0x1p63 && number < 0x1p63 && number == trunc(number))
+	if (cJSON_IsNumber(from) && number > -9223372036854775808.0 &&
+	    number < 9223372036854775808.0 && number == trunc(number))
 		return push_int(p, PICKLE_INT, (int64_t)number);
 	v = value_new(p, cJSON_IsNumber(from) ? PICKLE_REAL : PICKLE_NONE);
 	if (v && cJSON_IsNumber(from))
