@@ -45,9 +45,9 @@ static struct {
 	_Atomic bool wanted;             /* a window is open, or warms up */
 	_Atomic bool injected;           /* by cuInit() of this process */
 	_Atomic(struct writer *) writer; /* to be waked */
-	bool is_child;              /* of a fork: its CUDA is alive only if that was called here */
-	uint64_t gave_up_ns;        /* when CUPTI refused; 0: it did not */
-	uint64_t at_cuda_begins_ns; /* cupti_client.on_ns of a start within cuInit() */
+	bool is_child;       /* of a fork: its CUDA is alive only if that was called here */
+	uint64_t gave_up_ns; /* when CUPTI refused; 0: it did not */
+	_Atomic uint64_t at_cuda_begins_ns; /* cupti_client.on_ns of a start within cuInit() */
 	_Atomic unsigned exit_hooks;
 	bool was_alive;   /* CUDA was initialized when the window or its warmup began */
 	uint64_t late_ns; /* the latest that it was */
@@ -89,15 +89,16 @@ int InitializeInjection(void)
 
 	if (!c || cupti_client_is_dead())
 		return 1;
-	atomic_store(&state.injected, true);
+	bool is_first = !atomic_exchange(&state.injected, true); /* a program may call it, too */
+
 	session_stop_working(); /* a worker of a data loader has no need of CUDA */
 	if (!atomic_load(&session_word) || !wants_cupti(c))
 		return 1;
 	/* a window that is open begins before the first work, on the thread that CUDA waits for */
-	if (session_is_active() && cupti_client_start(c))
-		state.at_cuda_begins_ns = cupti_client.on_ns;
-	else
+	if (!session_is_active() || !cupti_client_start(c))
 		cupti_client_load(c);
+	else if (is_first)
+		atomic_store(&state.at_cuda_begins_ns, cupti_client.on_ns);
 	hook_exit(0);
 	session_thread(true); /* the writer */
 	return 1;
@@ -218,7 +219,7 @@ static uint64_t late_ns(const struct writer *w)
 {
 	uint64_t begin_ns = writer_window_begin(w), on_ns = cupti_client.on_ns + tick_base_ns();
 
-	if (cupti_client.on_ns == state.at_cuda_begins_ns)
+	if (cupti_client.on_ns == atomic_load(&state.at_cuda_begins_ns))
 		return 0; /* there was no work before */
 	if (begin_ns && state.was_alive && on_ns > begin_ns + LATE_MS * MS)
 		state.late_ns = on_ns - begin_ns > state.late_ns ? on_ns - begin_ns : state.late_ns;
