@@ -271,8 +271,9 @@ check-big: all
 
 # What is fetched first and takes minutes: NVIDIA's own CUPTI of each version beside what we know of it.
 .PHONY: check-long
-check-long: fake
+check-long: all fake
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
+	$(Q)B=$(B) sh tests/clients/run.sh torch-profiler
 # On a machine with a GPU only: counts against known launches, and what recording costs.
 check-gpu: all $(B)/tests/dump
 	$(Q)B=$(B) sh tests/gpu/check_gpu.sh
