@@ -114,11 +114,11 @@ struct report_type {
 	enum status (*finish)(struct tables *all, struct error *err);
 };
 
-/* A list of tables for report_type. */
-#define TABLES(...) ((const struct table_type *const[]){ __VA_ARGS__, NULL })
-/* Likewise of reports, and of places in the state where pointers to arrays lie. */
+/* Lists of tables and of reports for report_type. */
+#define TABLES(...)  ((const struct table_type *const[]){ __VA_ARGS__, NULL })
 #define REPORTS(...) ((const struct report_type *const[]){ __VA_ARGS__, NULL })
-#define OWNED(...)   ((const size_t[]){ __VA_ARGS__, SIZE_MAX })
+/* Offsets of the pointers to arrays in a state. */
+#define OWNED(...) ((const size_t[]){ __VA_ARGS__, SIZE_MAX })
 
 extern const struct report_type report_base; /* inputs, ranks, losses, trust: part of each run */
 

@@ -223,8 +223,9 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 		{ "unknown", "for reasons that the file does not tell" },
 	};
 	const char *words = "for reasons that the file does not tell";
-	char share[96], sentence[FINDING_TEXT], who[32];
-	double most = 0;
+	double busy_ns = f->compute_ns + f->exposed_comm_ns + f->exposed_copy_ns, most = 0;
+	char share[96], sentence[FINDING_TEXT], who[32], more[FINDING_TEXT], a[SPAN_TEXT],
+		b[SPAN_TEXT];
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		double one = facts_wait(f, (struct gap_query){ .cause = reasons[i].cause }).ns;
@@ -236,7 +237,11 @@ static enum status put_unexplained(const struct facts *f, struct table *t, doubl
 	snprintf(sentence, sizeof(sentence),
 		 "%s looks idle for %s %s: what bounds it cannot be said.", subject(f, who), share,
 		 words);
-	return put(t, "NO VERDICT", 0, NAN, sentence, NULL, NULL, err);
+	snprintf(more, sizeof(more), "Of the %s%s that it is busy, %s are communication alone.",
+		 span_text(a, busy_ns), f->has_steps ? " a step" : "",
+		 span_text(b, f->exposed_comm_ns));
+	return put(t, "NO VERDICT", 0, NAN, sentence,
+		   f->exposed_comm_ns > busy_ns / 2 ? more : NULL, NULL, err);
 }
 
 /* Launches without any GPU event are no job of the CPU alone.  The table of trust counts before the

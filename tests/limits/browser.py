@@ -37,7 +37,8 @@ function wrong(frame, width) {
 	// a group is a picture whose parts have names of their own
 	for (const e of d.querySelectorAll("main svg"))
 		if (!e.parentElement.closest("svg") &&
-		    !(["img", "group"].includes(e.getAttribute("role")) && e.getAttribute("aria-label")))
+		    !(e.getAttribute("aria-label") && (e.getAttribute("role") === "img" ||
+		                                       e.getAttribute("role") === "group" && e.querySelector("title"))))
 			found.push("a picture without a name");
 	for (const e of d.querySelectorAll("table"))
 		if (!e.caption || !e.caption.textContent)

@@ -8,10 +8,11 @@ No database of a real run is at hand, so write_database() makes them after the p
 versions 3.0.0 to 3.0.5 (rocpd_tables.sql) and the order in which generateRocpd.cpp fills it: ids per
 process, joins by (id, guid), calls and GPU work that share a stack id, grids in work-items. The same
 job is written as rocprofv3's JSON, after what generateJSON.cpp and serialization.hpp write, and as
-Kineto's, and the reports of all have to agree.  A JSON of a real run (../shared/traces) is read by plain
+Kineto's, and the reports of all have to agree.  A JSON of a real run, where there is one, is read by plain
 Python beside.
 """
 import argparse
+import collections
 import gzip
 import json
 import os
@@ -398,6 +399,11 @@ def check_damage(tool, path, write, every):
     expect(4 in codes and codes <= {0, 2, 4}, f"codes {codes}")
 
 
+def without_begin(lines):
+    """Times count from the first event of the file, which a cut may take away."""
+    return collections.Counter(line.split(None, 1)[1] for line in lines)
+
+
 def check_cuts(tool, folder):
     """A JSON that ends early gives what was whole in it, never more and never another figure."""
     path = os.path.join(folder, "cut_results.json")
@@ -406,6 +412,7 @@ def check_cuts(tool, folder):
         whole = file.read()
     lines = tool.run("tacho-convert", path, "-t", "text", "--args", "full").stdout.splitlines()
     events, last = [line for line in lines if line[:1] != b"#"], 0
+    whole_events = without_begin(events)
     for end in range(40, len(whole) - 2, 97):
         with open(path, "wb") as file:
             file.write(whole[:end])
@@ -413,6 +420,7 @@ def check_cuts(tool, folder):
         got = [line for line in done.stdout.splitlines() if line[:1] != b"#"]
         expect(done.returncode in (2, 4) and b"cut off" in done.stderr, f"cut at {end}: {done.stderr[:99]}")
         expect(len(got) >= last, f"cut at {end}: {len(got)} events, {last} before")
+        expect(not without_begin(got) - whole_events, f"cut at {end}: another event than in the whole")
         last = max(last, len(got))
     expect(0 < last <= len(events), f"{last} of {len(events)} events")
 
@@ -452,7 +460,8 @@ def main():
                             ("two_results.json", lambda p, jobs: write_json(p, jobs, counters=True))):
             check_two(tool, os.path.join(folder, name), write)
         check_damage(tool, os.path.join(folder, "d.db"), lambda p, jobs: write_database(p, "3.0.5", jobs), 100)
-        check_damage(tool, os.path.join(folder, "d_results.json"), write_json, 10_000)
+        for every in (100, 10_000):
+            check_damage(tool, os.path.join(folder, "d_results.json"), write_json, every)
         check_cuts(tool, folder)
     check_real(tool, os.environ.get("TACHO_TRACES") or os.path.join(HERE, "../../../shared/traces"))
     print(f"{good} passed, {bad} failed")

@@ -70,8 +70,11 @@ static struct phase_row *find_phase(struct phases *all, const char *name, bool m
 }
 
 /* Rows of nothing leave, annotations below 2 % of a step become one row. */
-static void settle_phases(struct phases *all, struct blocks *b)
+static void settle_phases(const struct page *p, struct phases *all, struct blocks *b)
 {
+	/* of GPU work whose launch is not in the window */
+	const char *unlaunched =
+		page_sum(&p->trust, "launches") ? "before window" : "launch unknown";
 	struct phase_row *small = NULL;
 	size_t to = 0;
 
@@ -80,9 +83,9 @@ static void settle_phases(struct phases *all, struct blocks *b)
 
 		if (!(r->wall_ns + busy_ns(r) + r->gpu_ns[DURING] > 0))
 			continue;
-		r->label = blocks_text(
-			b, "%s%s", !strcmp(r->name, "before_window") ? "before window" : r->name,
-			r->is_inferred ? " ~" : "");
+		r->label = blocks_text(b, "%s%s",
+				       !strcmp(r->name, "before_window") ? unlaunched : r->name,
+				       r->is_inferred ? " ~" : "");
 		add_phase(&all->sum, r);
 		all->rows[to++] = *r;
 	}
@@ -134,7 +137,7 @@ static void take_phases(const struct page *p, struct phases *all, struct blocks 
 		r->gpu_ns[COMM] += view_number(&cells, i, "exposed_comm_ns") * share;
 		r->gpu_ns[COPY] += view_number(&cells, i, "exposed_copy_ns") * share;
 	}
-	settle_phases(all, b);
+	settle_phases(p, all, b);
 }
 
 static const struct stack *stack_of(const struct page *p, const struct phase_row *r, double most_ns,

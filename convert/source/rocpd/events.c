@@ -43,14 +43,12 @@ static enum status put_number(struct rocpd_row *r, int column, const char *key, 
 }
 
 /* The event in its track, with the attributes at hand. */
-static enum status put_event(struct rocpd_row *r, struct error *err)
+static enum status put_event_at(struct rocpd_row *r, int64_t begin_ns, int64_t duration_ns,
+				struct error *err)
 {
 	struct import *to = &r->p->to;
-	int64_t begin = number(r, ROCPD_BEGIN);
 
-	if (is_null(r, ROCPD_BEGIN) || is_null(r, ROCPD_END) ||
-	    !import_times(to, &r->event, begin,
-			  (int64_t)((uint64_t)number(r, ROCPD_END) - (uint64_t)begin))) {
+	if (!import_times(to, &r->event, begin_ns, duration_ns)) {
 		import_lose(to, LOSS_NO_TIME, 1);
 		return ST_OK;
 	}
@@ -59,6 +57,18 @@ static enum status put_event(struct rocpd_row *r, struct error *err)
 		return err->status;
 	TRY(import_schema(to, &r->event, err));
 	return import_put(to, &r->event, err);
+}
+
+static enum status put_event(struct rocpd_row *r, struct error *err)
+{
+	int64_t begin = number(r, ROCPD_BEGIN);
+
+	if (is_null(r, ROCPD_BEGIN) || is_null(r, ROCPD_END)) {
+		import_lose(&r->p->to, LOSS_NO_TIME, 1);
+		return ST_OK;
+	}
+	return put_event_at(r, begin, (int64_t)((uint64_t)number(r, ROCPD_END) - (uint64_t)begin),
+			    err);
 }
 
 /* A stream of the agent in a column; false: that is no GPU which is known. */
@@ -81,6 +91,8 @@ static void set_thread(struct rocpd_row *r)
 	r->track.type = TRACK_THREAD;
 	r->track.id = tid ? tid - 1 : (uint64_t)number(r, ROCPD_THREAD);
 }
+
+/* ---- ids --------------------------------------------------------------------------------- */
 
 enum { IDS_MOST = 1 << 24 };
 
@@ -166,6 +178,7 @@ static enum status take_copy(struct rocpd_row *r, struct error *err)
 	bool from_gpu = is_on_gpu(r, ROCPD_COPY_FROM, ROCPD_COPY_STREAM, ROCPD_COPY_QUEUE);
 	uint32_t from = r->track.device;
 	bool to_gpu = is_on_gpu(r, ROCPD_COPY_TO, ROCPD_COPY_STREAM, ROCPD_COPY_QUEUE);
+	const char *kind;
 	uint32_t name;
 	char text[32];
 
@@ -176,13 +189,12 @@ static enum status take_copy(struct rocpd_row *r, struct error *err)
 		import_lose(&r->p->to, LOSS_NO_PLACE, 1); /* between two places of the host */
 		return ST_OK;
 	}
-	snprintf(text, sizeof(text), "%s",
-		 !from_gpu                                                ? "HtoD"
-		 : !to_gpu                                                ? "DtoH"
-		 : number(r, ROCPD_COPY_FROM) == number(r, ROCPD_COPY_TO) ? "DtoD"
-									  : "PtoP");
+	kind = !from_gpu                                                ? "HtoD"
+	       : !to_gpu                                                ? "DtoH"
+	       : number(r, ROCPD_COPY_FROM) == number(r, ROCPD_COPY_TO) ? "DtoD"
+									: "PtoP";
 	r->event.kind = KIND_MEMCPY;
-	r->event.subkind = (uint8_t)copy_kind_of_word(text, 4);
+	r->event.subkind = (uint8_t)copy_kind_of_word(kind, 4);
 	r->event.bytes =
 		(uint64_t)(number(r, ROCPD_COPY_SIZE) > 0 ? number(r, ROCPD_COPY_SIZE) : 0);
 	TRY(put_name(r, ROCPD_COPY_NAME, &name, err));
@@ -192,8 +204,7 @@ static enum status take_copy(struct rocpd_row *r, struct error *err)
 
 		TRY(import_text(&r->p->to, "operation", operation, len, err));
 	}
-	memmove(text + 7, text, 5);
-	memcpy(text, "Memcpy ", 7);
+	snprintf(text, sizeof(text), "Memcpy %s", kind);
 	TRY(import_name(&r->p->to, text, strlen(text), &r->event.name, err));
 	return put_event(r, err);
 }
@@ -206,7 +217,7 @@ static enum status take_allocation(struct rocpd_row *r, struct error *err)
 	bool is_free = !strcmp(type, "FREE");
 	int64_t address = number(r, ROCPD_ALLOC_ADDRESS), size = number(r, ROCPD_ALLOC_SIZE);
 
-	if ((!is_free && strcmp(type, "ALLOC") != 0)) {
+	if (!is_free && strcmp(type, "ALLOC") != 0) {
 		r->p->unread++;
 		return ST_OK;
 	}
@@ -272,7 +283,6 @@ static enum status take_counter(struct rocpd_row *r, struct error *err)
 {
 	int64_t of = number(r, ROCPD_COUNTER_EVENT);
 	const uint64_t *at = map_find(&r->p->dispatches, (uint64_t)of);
-	struct import *to = &r->p->to;
 
 	if (!at) {
 		r->p->unread++;
@@ -284,15 +294,7 @@ static enum status take_counter(struct rocpd_row *r, struct error *err)
 	r->track.type = TRACK_COUNTER;
 	r->track.device = (uint32_t)rocpd_find(&r->p->dispatch_gpus, of);
 	r->track.name = r->event.name;
-	if (!import_times(to, &r->event, (int64_t)*at, 0)) {
-		import_lose(to, LOSS_NO_TIME, 1);
-		return ST_OK;
-	}
-	r->event.track = trace_track(to->trace, &r->track, err);
-	if (!r->event.track)
-		return err->status;
-	TRY(import_schema(to, &r->event, err));
-	return import_put(to, &r->event, err);
+	return put_event_at(r, (int64_t)*at, 0, err);
 }
 
 enum status rocpd_take(struct rocpd_row *r, enum rocpd_table table, struct error *err)
