@@ -425,6 +425,22 @@ def check_cuts(tool, folder):
     expect(0 < last <= len(events), f"{last} of {len(events)} events")
 
 
+def check_work_alone(tool, folder):
+    """Without calls no cause of idle time is known; what the GPU did is."""
+    path = os.path.join(folder, "work_results.json")
+    row = {"kind": "kernel", "call": (0, 1), "gpu": 4, "stream": 1, "group": (1, 1, 1), "grid": (1, 1, 1)}
+    rows = [dict(row, name="ncclDevKernel_Generic_1" if i % 4 else "gemm", stack=i + 1,
+                 work=(1_000_000 * i, 1_000_000 * i + 250_000)) for i in range(40)]
+    one = json_process(100, rows)
+    for domain in ("hip_api", "memory_allocation"):
+        one["buffer_records"][domain] = []
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"rocprofiler-sdk-tool": [one]}, file)
+    page = " ".join(tool.run("tacho-analyze", path).stdout.decode().split())
+    expect("NO VERDICT" in page and "Of the 10.0 ms that it is busy, 7.5 ms are communication alone." in page, page[:500])
+    expect("launch unknown" in page and "before window" not in page, "phases without launches")
+
+
 def check_real(tool, traces):
     path = os.path.join(traces, "rocprof", "908_results.json.gz")
     if not os.path.exists(path):
@@ -463,6 +479,7 @@ def main():
         for every in (100, 10_000):
             check_damage(tool, os.path.join(folder, "d_results.json"), write_json, every)
         check_cuts(tool, folder)
+        check_work_alone(tool, folder)
     check_real(tool, os.environ.get("TACHO_TRACES") or os.path.join(HERE, "../../../shared/traces"))
     print(f"{good} passed, {bad} failed")
     return bad > 0
