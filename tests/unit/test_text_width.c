@@ -254,7 +254,12 @@ void test_text_words_whole(void)
 		CHECK(longest_line(buf_text(&out)) <= width);
 	}
 	draw(&out, &b, 40, false);
+	CHECK(strstr(buf_text(&out), "functional.\nscaled_dot_product_attention") != NULL);
+	draw(&out, &b, 25, false); /* what is longer than a line is divided behind an underscore */
 	CHECK(strstr(buf_text(&out), "scaled_dot_product_\nattention") != NULL);
+	fix.advice = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+	draw(&out, &b, 60, false); /* a last underscore alone on a line says nothing */
+	CHECK(strstr(buf_text(&out), "__next__") != NULL);
 	blocks_release(&b);
 	buf_release(&out);
 }

@@ -90,14 +90,24 @@ static const char *head_of(const char *words, unsigned columns)
 	return words;
 }
 
-/* The same, but a word is divided behind a sign if there is one. */
+/*
+ * The same, but a word is divided behind a sign if there is one: where a path or a name ends rather
+ * than at the underscores within a name, unless that would leave half of the line empty.
+ */
 static const char *part_of(const char *word, unsigned columns)
 {
-	const char *end = head_of(word, columns), *sign = end;
+	static const char *const signs[] = { "./,=:#-", "_" };
+	const char *end = head_of(word, columns);
 
-	while (*end && sign > word && !strchr("._/,=:-", sign[-1]))
-		sign--;
-	return *end && sign > word ? sign : end;
+	for (size_t i = 0; *end && i < sizeof(signs) / sizeof(*signs); i++) {
+		const char *least = i ? word + 1 : word + (end - word) / 2, *sign = end;
+
+		while (sign >= least && (!strchr(signs[i], sign[-1]) || strchr(signs[i], *sign)))
+			sign--;
+		if (sign >= least)
+			return sign;
+	}
+	return end;
 }
 
 unsigned text_wrap(struct text *t, unsigned column, unsigned left, enum token token,
