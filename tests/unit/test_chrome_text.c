@@ -269,3 +269,43 @@ void test_chrome_text_random(void)
 		sink_run_release(&run);
 	}
 }
+
+/* The operator beside a kernel of NCCL has the bytes that the range of its launch says. */
+void test_chrome_operator_size(void)
+{
+	const uint64_t bytes = 4096;
+	struct collectives *c = NULL;
+	struct chrome_file file;
+	struct launch launch;
+	struct event *kernel, *range;
+	struct sink_run run;
+	struct buf out;
+
+	sink_run_make(&run);
+	range = run_event(&run, KIND_RANGE, run_thread(&run, 7), "ncclAllReduce", 10, 20);
+	range->schema =
+		run_schema(&run, (struct attr[]){ run_text(&run, "collective", "ncclAllReduce") },
+			   1, (struct attr[]){ run_number(&run, "bytes", 0) }, 1);
+	range->args = &bytes;
+	kernel = run_event(&run, KIND_KERNEL, run_stream(&run, 0, 7), "ncclDevKernel_AllReduce", 30,
+			   40);
+	kernel->correlation = 5;
+	launch = (struct launch){ .track = range->track,
+				  .begin_ns = range->begin_ns + 1000,
+				  .end_ns = range->begin_ns + 2000 };
+	file = chrome_file(run.trace, run.process, range->begin_ns);
+	buf_init(&out, 1 << 16);
+	CHECK_OK(collectives_new(&c, run.trace, NULL), NULL);
+	CHECK_OK(collectives_note(c, range, NULL), NULL);
+	chrome_put_operator(&out, &file, kernel, &launch, c);
+	CHECK(strstr(buf_text(&out), "\"nccl:all_reduce\"") != NULL);
+	CHECK(strstr(buf_text(&out),
+		     "\"Input Dims\": [[4096]], \"Input type\": [\"unsigned char\"]") != NULL);
+	buf_clear(&out);
+	launch.begin_ns = range->end_ns + 1; /* outside of the range nobody knows */
+	chrome_put_operator(&out, &file, kernel, &launch, c);
+	CHECK(strstr(buf_text(&out), "\"Input Dims\": []") != NULL);
+	collectives_free(c);
+	buf_release(&out);
+	sink_run_release(&run);
+}

@@ -10,6 +10,7 @@
 #define CONVERT_SINK_CHROME_INTERNAL_H
 
 #include "convert/sink/chrome/text_fast.h"
+#include "convert/stage/collective.h"
 #include "schemas/model/trace.h"
 
 struct chrome_file {
@@ -54,11 +55,10 @@ struct chrome_args {
 enum status chrome_put_args(struct chrome_args *a, struct buf *b, const struct event *e,
 			    struct chrome_notes *notes, struct error *err);
 
-struct launch;
 /* PyTorch's name of the operator that a kernel of NCCL is of; NULL: the event is none. */
 const char *chrome_collective(const struct trace *t, const struct event *e);
 /* Appends that operator where the launch was, unless the launch is within one. */
 void chrome_put_operator(struct buf *b, const struct chrome_file *f, const struct event *e,
-			 const struct launch *from);
+			 const struct launch *from, struct collectives *collectives);
 
 #endif

@@ -37,7 +37,8 @@ struct chrome {
 	struct chrome_track *tracks;    /* index: track */
 	size_t track_count;
 	struct chrome_notes notes;
-	struct chrome_texts texts; /* the fast path */
+	struct chrome_texts texts;       /* the fast path */
+	struct collectives *collectives; /* NULL: no operators are made */
 };
 
 static enum status flush_lines(struct chrome *c, struct error *err)
@@ -370,6 +371,8 @@ static enum status chrome_open(struct sink *s, const struct sink_request *req, s
 					.is_import = !c->file.is_native,
 					.all_args = req->all_args,
 					.has_operators = c->file.is_native && req->is_linked };
+	if (c->args.has_operators)
+		TRY(collectives_new(&c->collectives, req->trace, err));
 	return chrome_texts_init(&c->texts, err);
 }
 
@@ -402,8 +405,11 @@ static enum status chrome_put(struct sink *s, const struct batch *batch, struct 
 				k->last_call = e->correlation;
 			TRY(put_event(c, e, err));
 		}
-		if (c->args.has_operators && batch->launches && e->kind == KIND_KERNEL) {
-			chrome_put_operator(&c->base.lines, &c->file, e, batch->launches[i]);
+		if (c->collectives && e->kind == KIND_RANGE)
+			TRY(collectives_note(c->collectives, e, err));
+		if (c->collectives && batch->launches && e->kind == KIND_KERNEL) {
+			chrome_put_operator(&c->base.lines, &c->file, e, batch->launches[i],
+					    c->collectives);
 			TRY(flush_lines(c, err));
 		}
 	}
@@ -427,6 +433,7 @@ static void chrome_release(struct sink *s)
 
 	arg_list_release(&c->args.list);
 	chrome_texts_release(&c->texts);
+	collectives_free(c->collectives);
 	free(c->tracks);
 }
 
