@@ -14,23 +14,9 @@
 #define ANALYZE_FINDINGS_RULE_H
 
 #include "analyze/engine/report.h"
+#include "convert/name/work.h"
 
-/* What kernels do, by their names. */
-/* clang-format off */
-#define WORK_LIST(X)                                                                               \
-	X(OTHER, "other") X(COMM, "comm") X(FILL, "fill") X(MULTI_TENSOR, "multi_tensor")          \
-	X(GEMM, "gemm") X(GEMM_UNALIGNED, "gemm_unaligned") X(GEMM_TF32, "gemm_tf32") X(GEMM_FP32, "gemm_fp32") X(CONV_FP32, "conv_fp32") X(LAYOUT, "layout")    \
-	X(SOFTMAX, "softmax") X(COPY, "copy") X(ELEMENTWISE, "elementwise") X(GRAPH, "graph")
-/* clang-format on */
-enum work {
-#define X(name, word) WORK_##name,
-	WORK_LIST(X)
-#undef X
-		WORK_COUNT,
-};
 #define BATCHED_WORK "batched" /* beside those: a row of what aten::bmm launched of them */
-const char *work_word(enum work work);
-enum work work_of(const char *kernel);
 
 /* What a run is bound by: its first finding is of the family that wins.  NONE has no time of a step
  * that a change would save. */
