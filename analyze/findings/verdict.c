@@ -90,8 +90,10 @@ static void tell_share(const struct facts *f, double ns, char out[96])
 	span_text(a, ns);
 	/* without marks, or with time between them, the window is the whole */
 	if (!f->has_steps || ns > f->step_ns)
-		snprintf(out, 96, "%s of the window's %s%s", a, span_text(b, f->window_ns),
-			 f->has_steps ? " a step" : "");
+		snprintf(out, 96,
+			 f->has_steps ? "%s of the %s that the window has per step"
+				      : "%s of the window's %s",
+			 a, span_text(b, f->window_ns));
 	else
 		snprintf(out, 96, "%s of every %s step", a, span_text(b, f->step_ns));
 }
@@ -178,7 +180,6 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 {
 	struct waiting w = waiting_of(f->tables);
 	struct spread s;
-	char share[96];
 
 	if (is_unbalanced(f, ns, 0.99, &s) && tell_spread(f, &s, out)) {
 		out[strlen(out) - 1] = '\0'; /* the full stop is the caller's */
@@ -186,16 +187,20 @@ static void tell_unbalanced(const struct facts *f, double ns, char out[FINDING_T
 	}
 	double per_rank = f->ranks ? (double)f->steps / (double)f->ranks : 1;
 	double alone_ns = w.saving_ns / per_rank;
-	char alone[SPAN_TEXT];
+	char made[SPAN_TEXT], all[SPAN_TEXT], saved[SPAN_TEXT], alone[SPAN_TEXT];
+	const char *where = f->has_steps ? "a step" : "the window";
 
-	tell_share(f, ns, share);
-	int len = snprintf(out, FINDING_TEXT, "Ranks wait up to %s for others, most for rank %llu",
-			   share, (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0));
+	int len =
+		snprintf(out, FINDING_TEXT,
+			 "Ranks wait for rank %llu, which makes %s of the %s that all of them "
+			 "wait in %s: %s would be up to %s shorter",
+			 (unsigned long long)(w.culprit ? w.culprit[0].u64 : 0),
+			 span_text(made, w.made_wait_ns / per_rank),
+			 span_text(all, w.wait_ns / per_rank), where, where, span_text(saved, ns));
 	/* what the finding says of the one rank is less, if others are late as well */
 	if (alone_ns > 0 && alone_ns < NEAR_SHARE * ns)
 		snprintf(out + len, (size_t)(FINDING_TEXT - len),
-			 "; were it as early as the next one, %s of that would go, as others are "
-			 "late, too",
+			 ", were none late, and %s, were that one as early as the next",
 			 span_text(alone, alone_ns));
 }
 

@@ -201,24 +201,28 @@ static enum status ranks_finish(struct tables *all, struct error *err)
 
 /* ---- for rules, verdict and pages ------------------------------------------------------- */
 
-/* Rows of a rank that waits stand together: one for each that it waited for. */
+static double or_zero(uint64_t ns)
+{
+	return ns == NO_U64 ? 0 : (double)ns;
+}
+
+/* Rows of a rank that waits stand together: one for each that it waited for.  The sum is no more
+ * than all its exposed communication, as what it has more than each of two ranks is partly the
+ * same. */
 static double most_excess(struct tables *all)
 {
-	struct table *t = tables_find(all, "waits_for");
+	struct table *t = tables_find(all, "waits_for"), *waits = tables_find(all, "waits");
 	size_t excess = t ? table_column(t, "exposed_excess_ns") : 0;
 	const union value *row, *last = NULL;
+	union value *own;
 	double most = 0, sum = 0;
 
 	for (size_t i = 0; t && (row = table_at(t, i)); i++, last = row) {
 		sum = (last && is_rank(last, row) ? sum : 0) + (double)row[excess].u64;
-		most = fmax(most, sum);
+		if (sum > most && table_have(waits, row, &own, NULL) == ST_OK)
+			most = fmax(most, fmin(sum, or_zero(own[WAITS_ALL_EXPOSED].u64)));
 	}
 	return most;
-}
-
-static double or_zero(uint64_t ns)
-{
-	return ns == NO_U64 ? 0 : (double)ns;
 }
 
 struct waiting waiting_of(struct tables *all)

@@ -880,6 +880,11 @@ def check_dlrm(t, args):
     t.equal("dlrm, first finding", first["rule"], "straggler")
     one, all_at_once = (f"{ns / 1e6:.1f} ms" for ns in (
         first["saving_ns_per_step"], got["verdict"]["ns_per_step"]))
+    most = max(r["waits"]["exposed_ns"] for r in got["ranks"])
+    t.true(f"dlrm, no rank gains more than it communicates, {most}: {got['verdict']}",
+           got["verdict"]["ns_per_step"] <= most)
+    t.true(f"dlrm, whose share is said: {got['verdict']}",
+           "rank 7, which makes 35.5 ms of the 46.8 ms" in got["verdict"]["sentence"])
     t.true(f"dlrm, verdict and finding say both savings: {got['verdict']} {first}",
            all(ms in text for ms in (one, all_at_once)
                for text in (got["verdict"]["sentence"], first["evidence"])))
