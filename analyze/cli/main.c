@@ -78,32 +78,6 @@ static enum status file_load(const char *option, const char *path, char **text, 
 	return fail(err, ST_CEILING, NOWHERE, "--%s: %s: over 1 MiB", option, path);
 }
 
-static enum status rules_load(struct tool *t, struct error *err)
-{
-	struct error own = { 0 };
-	enum status status;
-	char *text;
-	size_t len;
-
-	if (t->own.peaks) {
-		TRY(file_load("peaks", t->own.peaks, &text, &len, err));
-		status = peaks_load(&t->peaks, text, len, &own);
-		free(text);
-		if (status != ST_OK)
-			return fail(err, status, NOWHERE, "--peaks: %s: %s", t->own.peaks,
-				    own.text);
-	}
-	if (!t->own.phases)
-		return name_rules_new(&t->rules, NULL, 0, err);
-	TRY(file_load("phases", t->own.phases, &text, &len, err));
-	status = name_rules_new(&t->rules, text, len, &own);
-	t->rules_crc = crc32c(0, text, len);
-	free(text);
-	if (status != ST_OK)
-		return fail(err, status, NOWHERE, "--phases: %s: %s", t->own.phases, own.text);
-	return ST_OK;
-}
-
 static enum status format_unknown(const char *name, struct error *err)
 {
 	struct similar s = { .name = name, .len = strlen(name) };
@@ -133,7 +107,28 @@ static enum status settle(struct tool *t, struct error *err)
 		return fail(err, ST_USAGE, NOWHERE,
 			    "csv holds one table: name one report, such as --report kernels");
 	TRY(filter_parse(&t->filter, err));
-	return rules_load(t, err);
+	struct error own = { 0 };
+	enum status status;
+	char *text;
+	size_t len;
+
+	if (t->own.peaks) {
+		TRY(file_load("peaks", t->own.peaks, &text, &len, err));
+		status = peaks_load(&t->peaks, text, len, &own);
+		free(text);
+		if (status != ST_OK)
+			return fail(err, status, NOWHERE, "--peaks: %s: %s", t->own.peaks,
+				    own.text);
+	}
+	if (!t->own.phases)
+		return name_rules_new(&t->rules, NULL, 0, err);
+	TRY(file_load("phases", t->own.phases, &text, &len, err));
+	status = name_rules_new(&t->rules, text, len, &own);
+	t->rules_crc = crc32c(0, text, len);
+	free(text);
+	if (status != ST_OK)
+		return fail(err, status, NOWHERE, "--phases: %s: %s", t->own.phases, own.text);
+	return ST_OK;
 }
 
 static enum status run(struct tool *t, char **operands, size_t count, struct error *err)

@@ -37,21 +37,6 @@ static void mend(char *line)
 	}
 }
 
-/* Deletes `message`. */
-static enum status send(cJSON *message, struct error *err)
-{
-	char *line = message ? cJSON_PrintUnformatted(message) : NULL;
-	bool is_out;
-
-	cJSON_Delete(message);
-	if (!line)
-		return fail_memory(err);
-	mend(line);
-	is_out = printf("%s\n", line) >= 0 && fflush(stdout) == 0;
-	cJSON_free(line);
-	return is_out ? ST_OK : fail(err, ST_IO, NOWHERE, "standard output: %s", strerror(errno));
-}
-
 /* An answer to the request `id`; takes `body`, which is its member `key`. */
 static enum status answer(const cJSON *id, const char *key, cJSON *body, struct error *err)
 {
@@ -64,7 +49,17 @@ static enum status answer(const cJSON *id, const char *key, cJSON *body, struct 
 		cJSON_Delete(message);
 		return fail_memory(err);
 	}
-	return send(message, err);
+	/* Deletes `message`. */
+	char *line = message ? cJSON_PrintUnformatted(message) : NULL;
+	bool is_out;
+
+	cJSON_Delete(message);
+	if (!line)
+		return fail_memory(err);
+	mend(line);
+	is_out = printf("%s\n", line) >= 0 && fflush(stdout) == 0;
+	cJSON_free(line);
+	return is_out ? ST_OK : fail(err, ST_IO, NOWHERE, "standard output: %s", strerror(errno));
 }
 
 static enum status refuse(const cJSON *id, int code, const char *why, struct error *err)

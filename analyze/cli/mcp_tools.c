@@ -260,12 +260,6 @@ struct call {
 	size_t count;
 };
 
-static void call_release(struct call *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		free(c->argv[i]);
-}
-
 static bool call_add(struct call *c, const char *option, const char *value)
 {
 	if (c->count == ARGUMENTS_MAX ||
@@ -319,30 +313,6 @@ static void run_child(const struct call *c, int out, int complaints)
 	_exit(127);
 }
 
-/* Appends what the child writes, up to MCP_KEPT bytes; then it is ended. */
-static void read_child(struct mcp_tools *t, int from, pid_t child)
-{
-	uint8_t *place;
-	ssize_t got;
-
-	while (!t->was_cut) {
-		size_t left = MCP_KEPT - t->output.len, want = left < 65536 ? left : 65536;
-
-		place = want ? buf_reserve(&t->output, want) : NULL;
-		if (!place) {
-			t->was_cut = true;
-			kill(child, SIGKILL);
-			break;
-		}
-		got = read(from, place, want);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		t->output.len += (size_t)got;
-	}
-}
-
 static bool run_call(struct mcp_tools *t, const struct call *c, struct buf *text)
 {
 	char complaint[COMPLAINT_MAX];
@@ -364,7 +334,27 @@ static bool run_call(struct mcp_tools *t, const struct call *c, struct buf *text
 	buf_clear(&t->output);
 	t->was_cut = false;
 	if (child > 0) {
-		read_child(t, out[0], child);
+		/* Appends what the child writes, up to MCP_KEPT bytes; then it is ended. */
+		int from = out[0];
+		uint8_t *place;
+		ssize_t got;
+
+		while (!t->was_cut) {
+			size_t left = MCP_KEPT - t->output.len, want = left < 65536 ? left : 65536;
+
+			place = want ? buf_reserve(&t->output, want) : NULL;
+			if (!place) {
+				t->was_cut = true;
+				kill(child, SIGKILL);
+				break;
+			}
+			got = read(from, place, want);
+			if (got < 0 && errno == EINTR)
+				continue;
+			if (got <= 0)
+				break;
+			t->output.len += (size_t)got;
+		}
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -483,7 +473,8 @@ bool mcp_tools_call(struct mcp_tools *t, const char *name, const cJSON *argument
 		if (is_done && !(is_last_call(t, &call) && cursor > 0))
 			is_done = run_call(t, &call, text);
 	}
-	call_release(&call);
+	for (size_t i = 0; i < call.count; i++)
+		free(call.argv[i]);
 	/* 3 is a diff with a slower B, 4 is damage: both have an answer. */
 	*failed = !is_done || (t->exit_code && t->exit_code != 3 && t->exit_code != 4);
 	if (is_done)

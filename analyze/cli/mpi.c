@@ -24,29 +24,6 @@ bool mpi_is_there(void)
 	return (open_mpi && atoi(open_mpi) > 1) || (others && atoi(others) > 1);
 }
 
-/* Beside this program, where it was built, or where make install puts it. */
-static enum status plug_load(const struct mpi_plug **plug, struct error *err)
-{
-	static const char *const places[] = { "/libtacho-mpi.so", "/../lib/tacho/libtacho-mpi.so" };
-	char path[PATH_BYTES + 64];
-	ssize_t len = readlink("/proc/self/exe", path, PATH_BYTES);
-	void *library = NULL;
-	char *slash;
-
-	path[len < 0 ? 0 : len] = '\0';
-	slash = strrchr(path, '/');
-	for (size_t i = 0; slash && !library && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(slash, 64, "%s", places[i]);
-		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-	}
-	*plug = library ? dlsym(library, MPI_PLUG_NAME) : NULL;
-	if (!*plug)
-		return fail(err, ST_ABSENT, NOWHERE,
-			    "started by mpirun, but built where no mpi.h "
-			    "was: use --partial and --merge");
-	return ST_OK;
-}
-
 static enum status mpi_failed(struct error *err)
 {
 	return fail(err, ST_IO, NOWHERE, "MPI failed");
@@ -141,7 +118,24 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 
 	if (t->own.compat)
 		return fail(err, ST_USAGE, NOWHERE, "--compat: not under mpirun");
-	TRY(plug_load(&plug, err));
+	/* Beside this program, where it was built, or where make install puts it. */
+	static const char *const places[] = { "/libtacho-mpi.so", "/../lib/tacho/libtacho-mpi.so" };
+	char path[PATH_BYTES + 64];
+	ssize_t len = readlink("/proc/self/exe", path, PATH_BYTES);
+	void *library = NULL;
+	char *slash;
+
+	path[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(path, '/');
+	for (size_t i = 0; slash && !library && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(slash, 64, "%s", places[i]);
+		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	}
+	plug = library ? dlsym(library, MPI_PLUG_NAME) : NULL;
+	if (!plug)
+		return fail(err, ST_ABSENT, NOWHERE,
+			    "started by mpirun, but built where no mpi.h "
+			    "was: use --partial and --merge");
 	if (plug->open(&rank, &n))
 		return mpi_failed(err);
 	status = tool_paths(t, operands, count, &paths, err);

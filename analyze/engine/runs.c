@@ -79,16 +79,6 @@ static bool begins_run(const struct runs *r, const struct lifetime *all, size_t 
 	return false;
 }
 
-static uint32_t find_run(const struct runs *r, const char *id)
-{
-	uint32_t number = (uint32_t)r->count;
-
-	while (number && (id ? !r->all[number - 1].id || strcmp(r->all[number - 1].id, id) != 0
-			     : r->all[number - 1].id != NULL))
-		number--;
-	return number;
-}
-
 enum status runs_find(struct runs *out, const struct engine_result *r, struct error *err)
 {
 	size_t count, end;
@@ -105,7 +95,12 @@ enum status runs_find(struct runs *out, const struct engine_result *r, struct er
 
 		for (end = first; end < count && all[end].input == all[first].input; end++)
 			id = id ? id : all[end].id;
-		uint32_t number = find_run(out, id);
+		uint32_t number = (uint32_t)out->count;
+
+		while (number &&
+		       (id ? !out->all[number - 1].id || strcmp(out->all[number - 1].id, id) != 0
+			   : out->all[number - 1].id != NULL))
+			number--;
 		if (!number || begins_run(out, all, first, end, number)) {
 			number = (uint32_t)++out->count;
 			out->all[number - 1] = (struct run_of_inputs){ all[first].input_begin_ns,

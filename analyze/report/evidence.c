@@ -293,8 +293,12 @@ static enum status end_item(struct accumulator *f, const char *selection, const 
 	return text_put(f, row, EVIDENCE_PHASE, context_phase(f->context, item->phase).name, err);
 }
 
-static void end_steps(struct accumulator *f)
+static enum status evidence_end(struct accumulator *f, struct error *err)
 {
+	const struct top *tops = f->state;
+	unsigned phases = context_phase_count(f->context);
+	char text[NAME_BYTES];
+
 	for (uint32_t process = 1; process <= trace_count(f->trace, TRACE_PROCESSES); process++)
 		for (size_t i = 0; i < f->steps[process].count; i++) {
 			const struct step_row *s = &f->steps[process].rows[i];
@@ -311,15 +315,6 @@ static void end_steps(struct accumulator *f)
 			if (!s->is_out && s->is_counted && item.track)
 				put(f, EVIDENCE_STEP, &item);
 		}
-}
-
-static enum status evidence_end(struct accumulator *f, struct error *err)
-{
-	const struct top *tops = f->state;
-	unsigned phases = context_phase_count(f->context);
-	char text[NAME_BYTES];
-
-	end_steps(f);
 	for (size_t i = 0; i < SELECTIONS; i++) {
 		size_t phase = i < AT_HOST_CAUSES ? 0 : (i - AT_HOST_CAUSES) % SWEEP_PHASES;
 

@@ -73,21 +73,6 @@ static enum what what_is(struct accumulator *f, const struct event *e)
 	return is;
 }
 
-static enum status spans_add(struct spans *s, const struct event *e, struct error *err)
-{
-	struct span *last = s->count ? &s->items[s->count - 1] : NULL;
-
-	if (last && e->begin_ns <= last->end_ns) {
-		last->end_ns = e->end_ns > last->end_ns ? e->end_ns : last->end_ns;
-		return ST_OK;
-	}
-	if (s->count == SPANS_MOST)
-		return ST_OK;
-	TRY(vec_reserve(&s->items, &s->cap, s->count + 1, err));
-	s->items[s->count++] = (struct span){ e->begin_ns, e->end_ns };
-	return ST_OK;
-}
-
 static enum status host_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
 {
 	struct host *h = f->state;
@@ -102,7 +87,17 @@ static enum status host_put(struct accumulator *f, const struct sorted_batch *w,
 		if (!is || process > h->process_count || !acc_wants(f, process))
 			continue;
 		h->processes[process].comm_count += is == WHAT_COMM;
-		TRY(spans_add(&h->processes[process].spans[is], e, err));
+		struct spans *s = &h->processes[process].spans[is];
+		struct span *last = s->count ? &s->items[s->count - 1] : NULL;
+
+		if (last && e->begin_ns <= last->end_ns) {
+			last->end_ns = e->end_ns > last->end_ns ? e->end_ns : last->end_ns;
+			continue;
+		}
+		if (s->count == SPANS_MOST)
+			continue;
+		TRY(vec_reserve(&s->items, &s->cap, s->count + 1, err));
+		s->items[s->count++] = (struct span){ e->begin_ns, e->end_ns };
 	}
 	return ST_OK;
 }

@@ -104,35 +104,31 @@ static const char *name_or_null(const struct accumulator *f, uint32_t name)
 	return name ? trace_text(f->trace, name, NULL) : NULL;
 }
 
-static enum status end_owner(struct accumulator *f, const struct owner *o, struct error *err)
-{
-	const struct track *t = trace_get_track(f->trace, o->thread);
-	union value keys[IDLE_NS], *row;
-	char cause[512], thread[64];
-
-	cause_text(f, o->cause, o->phase, cause, sizeof(cause));
-	snprintf(thread, sizeof(thread), "thread %llu", (unsigned long long)t->id);
-	keys[IDLE_CAUSE].text = cause;
-	keys[IDLE_THREAD].text = !o->thread ? NULL
-				 : t->name  ? trace_text(f->trace, t->name, NULL)
-					    : thread;
-	keys[IDLE_TID].u64 = o->thread ? t->id : NO_U64;
-	keys[IDLE_RANGE].text = name_or_null(f, o->range);
-	keys[IDLE_PYTHON].text = name_or_null(f, o->python);
-	keys[IDLE_CALL].text = name_or_null(f, o->call);
-	TRY(acc_gpu_row(f, "idle", o->gpu, keys, &row, err));
-	row[IDLE_NS].u64 += o->ns;
-	row[IDLE_COUNT].u64 += o->count;
-	cell_raise(&row[IDLE_LONGEST], o->longest_ns);
-	return ST_OK;
-}
-
 static enum status idle_end(struct accumulator *f, struct error *err)
 {
 	struct idle *s = f->state;
 
-	for (size_t i = 0; i < s->count; i++)
-		TRY(end_owner(f, &s->owners[i], err));
+	for (size_t i = 0; i < s->count; i++) {
+		const struct owner *o = &s->owners[i];
+		const struct track *t = trace_get_track(f->trace, o->thread);
+		union value keys[IDLE_NS], *row;
+		char cause[512], thread[64];
+
+		cause_text(f, o->cause, o->phase, cause, sizeof(cause));
+		snprintf(thread, sizeof(thread), "thread %llu", (unsigned long long)t->id);
+		keys[IDLE_CAUSE].text = cause;
+		keys[IDLE_THREAD].text = !o->thread ? NULL
+					 : t->name  ? trace_text(f->trace, t->name, NULL)
+						    : thread;
+		keys[IDLE_TID].u64 = o->thread ? t->id : NO_U64;
+		keys[IDLE_RANGE].text = name_or_null(f, o->range);
+		keys[IDLE_PYTHON].text = name_or_null(f, o->python);
+		keys[IDLE_CALL].text = name_or_null(f, o->call);
+		TRY(acc_gpu_row(f, "idle", o->gpu, keys, &row, err));
+		row[IDLE_NS].u64 += o->ns;
+		row[IDLE_COUNT].u64 += o->count;
+		cell_raise(&row[IDLE_LONGEST], o->longest_ns);
+	}
 	return ST_OK;
 }
 

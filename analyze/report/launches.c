@@ -337,31 +337,26 @@ static enum status launches_put(struct accumulator *f, const struct sorted_batch
 	return ST_OK;
 }
 
-static enum status end_gpu(struct accumulator *f, size_t gpu, struct error *err)
-{
-	struct launches *s = f->state;
-	struct queue *q = &s->gpus[gpu];
-	union value keys[RANK_KEYS + 1], *row;
-
-	queue_settle(q, s->processes[sweep_gpu(f->sweep, gpu).process].count);
-	TRY(acc_gpu_row(f, "launch_queues", gpu, keys, &row, err));
-	row[QUEUE_LAUNCHES].u64 += q->launches;
-	row[QUEUE_EVENTS].u64 += q->events;
-	row[QUEUE_GRAPHS].u64 += q->graphs;
-	row[QUEUE_GRAPH_EVENTS].u64 += q->graph_events;
-	row[QUEUE_SHORT].u64 += q->shorts;
-	row[QUEUE_WAITED].u64 += q->waited;
-	row[QUEUE_QUEUED].u64 += q->queued_ns;
-	row[QUEUE_WINDOW].u64 += q->window_ns;
-	cell_raise(&row[QUEUE_MAX], q->max);
-	return ST_OK;
-}
-
 static enum status launches_end(struct accumulator *f, struct error *err)
 {
 	TRY(reach(f, f->state, err));
-	for (size_t i = 0; i < sweep_gpu_count(f->sweep); i++)
-		TRY(end_gpu(f, i, err));
+	for (size_t i = 0; i < sweep_gpu_count(f->sweep); i++) {
+		struct launches *s = f->state;
+		struct queue *q = &s->gpus[i];
+		union value keys[RANK_KEYS + 1], *row;
+
+		queue_settle(q, s->processes[sweep_gpu(f->sweep, i).process].count);
+		TRY(acc_gpu_row(f, "launch_queues", i, keys, &row, err));
+		row[QUEUE_LAUNCHES].u64 += q->launches;
+		row[QUEUE_EVENTS].u64 += q->events;
+		row[QUEUE_GRAPHS].u64 += q->graphs;
+		row[QUEUE_GRAPH_EVENTS].u64 += q->graph_events;
+		row[QUEUE_SHORT].u64 += q->shorts;
+		row[QUEUE_WAITED].u64 += q->waited;
+		row[QUEUE_QUEUED].u64 += q->queued_ns;
+		row[QUEUE_WINDOW].u64 += q->window_ns;
+		cell_raise(&row[QUEUE_MAX], q->max);
+	}
 	return ST_OK;
 }
 

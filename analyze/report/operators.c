@@ -218,16 +218,6 @@ static enum status cell_of(struct operators *s, uint32_t process, uint32_t step,
 	return hash_add(&s->by_cell, hash, (uint32_t)s->cell_count++, err);
 }
 
-/* Forgets the older half. */
-static void calls_forget(struct op_thread *t)
-{
-	size_t gone = t->count / 2;
-
-	memmove(t->calls, t->calls + gone, (t->count - gone) * sizeof(*t->calls));
-	t->count -= gone;
-	t->first += (uint32_t)gone;
-}
-
 /* What a call computes, of the step and phase of an event of it. */
 static enum status add_flops(struct operators *s, const struct op_row *row, const struct event *e,
 			     bool is_again, bool is_gpu, struct error *err)
@@ -306,8 +296,14 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	for (int i = 0; i < 2; i++)
 		row->host_ns[i] += is_inner[i] ? 0 : ns;
 	uint32_t outer = above ? (uint32_t)(above - t->calls) + t->first : NONE;
-	if (t->count == CALLS_KEPT)
-		calls_forget(t);
+	if (t->count == CALLS_KEPT) {
+		/* Forgets the older half. */
+		size_t gone = t->count / 2;
+
+		memmove(t->calls, t->calls + gone, (t->count - gone) * sizeof(*t->calls));
+		t->count -= gone;
+		t->first += (uint32_t)gone;
+	}
 	TRY(vec_reserve(&t->calls, &t->cap, t->count + 1, err));
 	t->innermost = t->first + (uint32_t)t->count;
 	t->calls[t->count++] = (struct op_call){ .begin_ns = e->begin_ns,

@@ -257,24 +257,20 @@ static enum status put_collective(struct accumulator *f, const struct event *e, 
 	return ST_OK;
 }
 
-static enum status put_interval(struct accumulator *f, const struct phase_interval *st,
-				struct error *err)
-{
-	struct steps_state *s = f->state;
-	const struct step_list *steps = &f->steps[st->process];
-	size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
-
-	if (row == steps->count)
-		return ST_OK;
-	return sparklines_interval(&s->sparklines[st->process], steps, row, st, err);
-}
-
 static enum status steps_report_put(struct accumulator *f, const struct sorted_batch *w,
 				    struct error *err)
 {
 	TRY(gpus_reach(f, err));
-	for (size_t i = 0; f->pictures != PICTURES_NONE && i < w->in->interval_count; i++)
-		TRY(put_interval(f, &w->in->intervals[i], err));
+	for (size_t i = 0; f->pictures != PICTURES_NONE && i < w->in->interval_count; i++) {
+		const struct phase_interval *st = &w->in->intervals[i];
+		struct steps_state *s = f->state;
+		const struct step_list *steps = &f->steps[st->process];
+		size_t row = steps_at(steps, st->begin_ns, &s->interval_row[st->process]);
+
+		if (row == steps->count)
+			continue;
+		TRY(sparklines_interval(&s->sparklines[st->process], steps, row, st, err));
+	}
 	struct steps_state *s = f->state;
 	for (size_t i = 0; i < s->gpu_count; i++) {
 		struct gpu_steps *g = &s->gpus[i];

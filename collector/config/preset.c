@@ -128,15 +128,6 @@ static enum status make_text(const struct preset *p, const char *option, const c
 	return status;
 }
 
-static enum status is_yes(const struct preset_row *row, const char *value, bool *yes,
-			  struct error *err)
-{
-	const struct option flag[] = { { row->name, 0, OPTION_FLAG, NULL, NULL, 0, NULL }, { 0 } };
-	const struct option_set sets[] = { { flag, yes }, { NULL, NULL } };
-
-	return option_set_text(sets, row->name, value, err);
-}
-
 static enum status make_row(const struct preset *p, const struct preset_row *row, const char *value,
 			    bool by_default, preset_make_fn make, void *arg, struct error *err)
 {
@@ -144,7 +135,11 @@ static enum status make_row(const struct preset *p, const struct preset_row *row
 	bool yes = true;
 
 	if (!form || !strchr(form, '{')) {
-		TRY(is_yes(row, value, &yes, err));
+		const struct option flag[] = { { row->name, 0, OPTION_FLAG, NULL, NULL, 0, NULL },
+					       { 0 } };
+		const struct option_set sets[] = { { flag, &yes }, { NULL, NULL } };
+
+		TRY(option_set_text(sets, row->name, value, err));
 		form = yes ? row->yes : row->no;
 	}
 	if (!form)

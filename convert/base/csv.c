@@ -21,11 +21,6 @@ static bool is_number(const char *text, size_t len)
 	return end == copy + len;
 }
 
-static bool is_formula(const char *text, size_t len)
-{
-	return len && text[0] && strchr("=+-@\t\r\n", text[0]) && !is_number(text, len);
-}
-
 static bool needs_quotes(const char *text, size_t len)
 {
 	bool needs = len && (text[0] == ' ' || text[len - 1] == ' ');
@@ -41,7 +36,7 @@ void csv_put_text(struct buf *out, const char *text, size_t len)
 	size_t from = 0;
 
 	buf_put_text(out, quote);
-	if (is_formula(text, len))
+	if (len && text[0] && strchr("=+-@\t\r\n", text[0]) && !is_number(text, len))
 		buf_put_byte(out, '\'');
 	for (size_t at = 0, n; at < len; at += n ? n : 1) {
 		uint8_t c = (uint8_t)text[at];

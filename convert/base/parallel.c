@@ -59,19 +59,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are for the thread that gives: its reads and writes are those to be interrupted. */
-static void start_threads(struct ahead *a, unsigned wanted)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (a->threads < wanted && a->threads < MOST_THREADS &&
-	       pthread_create(&a->thread[a->threads], NULL, run, a) == 0)
-		a->threads++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead_work work,
 		       void *self, struct error *err)
 {
@@ -86,7 +73,16 @@ enum status ahead_open(struct ahead **out, unsigned threads, size_t depth, ahead
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->given, NULL);
 	pthread_cond_init(&a->done, NULL);
-	start_threads(a, threads);
+	/* Signals are for the thread that gives: its reads and writes are those to be interrupted.
+	 */
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (a->threads < threads && a->threads < MOST_THREADS &&
+	       pthread_create(&a->thread[a->threads], NULL, run, a) == 0)
+		a->threads++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	*out = a;
 	return ST_OK;
 }

@@ -130,20 +130,6 @@ static enum status commit(struct run *r, const char *account, uint64_t *bytes, s
 	return ST_OK;
 }
 
-static void release(struct run *r)
-{
-	for (size_t i = 0; i < WRITERS; i++)
-		out_free(r->writers[i].out);
-	out_free(r->done);
-	out_free(r->scalars);
-	size_release(&r->size);
-	for (size_t i = 0; i < ATTACHMENTS; i++)
-		buf_release(&r->pages[i]);
-	buf_release(&r->names);
-	name_rules_free(r->rules);
-	input_paths_free(&r->paths);
-}
-
 /* One line: what came in, what went out, and why they differ; where it is. */
 static void put_account(const struct run *r, const char *account, uint64_t bytes)
 {
@@ -386,6 +372,15 @@ int main(int argc, char **argv)
 			print_error(NULL, &err);
 		status = status == ST_OK ? shown : status;
 	}
-	release(&r);
+	for (size_t i = 0; i < WRITERS; i++)
+		out_free(r.writers[i].out);
+	out_free(r.done);
+	out_free(r.scalars);
+	size_release(&r.size);
+	for (size_t i = 0; i < ATTACHMENTS; i++)
+		buf_release(&r.pages[i]);
+	buf_release(&r.names);
+	name_rules_free(r.rules);
+	input_paths_free(&r.paths);
 	return status_exit(status);
 }

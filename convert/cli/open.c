@@ -202,26 +202,6 @@ enum status open_check(const struct open_options *o, const char *type, const cha
 	return fail(err, ST_USAGE, NOWHERE, "--viewer %.60s: need an address as " VIEWER, v);
 }
 
-/* A random part, and what of the file's name can stand in an address as it is. */
-static enum status make_path(const char *name, char *out, struct error *err)
-{
-	uint8_t token[TOKEN_BYTES];
-
-	if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token))
-		return fail(err, ST_IO, NOWHERE, "cannot make a random number: %s",
-			    strerror(errno));
-	*out++ = '/';
-	for (size_t i = 0; i < TOKEN_BYTES; i++)
-		out += sprintf(out, "%02x", token[i]);
-	*out++ = '/';
-	for (size_t n = 0; *name && n < 100; name++)
-		if (strchr(LETTERS ".-_", *name))
-			out[n++] = *name;
-	if (!*out)
-		memcpy(out, "trace", sizeof("trace"));
-	return ST_OK;
-}
-
 static enum status start_listening(int *listener, struct error *err)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
@@ -275,7 +255,23 @@ static enum status show(const struct open_options *o, const char *path, bool qui
 	if (s.file < 0 || fstat(s.file, &st) != 0 || !S_ISREG(st.st_mode))
 		return fail(err, ST_IO, NOWHERE, "%s: cannot be read again for --open", path);
 	s.size = st.st_size;
-	TRY(make_path(o->temporary ? "trace.pftrace" : slash ? slash + 1 : path, s.path, err));
+	/* A random part, and what of the file's name can stand in an address as it is. */
+	const char *name = o->temporary ? "trace.pftrace" : slash ? slash + 1 : path;
+	char *out = s.path;
+	uint8_t token[TOKEN_BYTES];
+
+	if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token))
+		return fail(err, ST_IO, NOWHERE, "cannot make a random number: %s",
+			    strerror(errno));
+	*out++ = '/';
+	for (size_t i = 0; i < TOKEN_BYTES; i++)
+		out += sprintf(out, "%02x", token[i]);
+	*out++ = '/';
+	for (size_t n = 0; *name && n < 100; name++)
+		if (strchr(LETTERS ".-_", *name))
+			out[n++] = *name;
+	if (!*out)
+		memcpy(out, "trace", sizeof("trace"));
 	TRY(start_listening(&listener, err));
 	snprintf(address, sizeof(address),
 		 "%s/#!/?url=http://127.0.0.1:%d%s&referrer=open_trace_in_ui", o->viewer, OPEN_PORT,

@@ -173,30 +173,6 @@ void attempt_begin(struct run *r)
 	r->before = (struct before){ r->account, r->files, r->names.len, r->worst };
 }
 
-static enum status attempt_keep(struct run *r, size_t count, struct error *err)
-{
-	for (size_t i = 0; r->is_folder && i < count; i++) {
-		if (!r->done)
-			TRY(out_open(&r->done, r->common.output, true, err));
-		TRY(out_adopt(r->done, r->writers[i].out, err));
-		out_free(r->writers[i].out);
-		r->writers[i].out = NULL;
-	}
-	return ST_OK;
-}
-
-static void attempt_undo(struct run *r, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		out_free(r->writers[i].out);
-		r->writers[i].out = NULL;
-	}
-	r->account = r->before.account;
-	r->files = r->before.files;
-	r->names.len = r->before.names_len;
-	r->worst = r->before.worst;
-}
-
 enum status attempt_end(struct run *r, size_t count, const struct source *lod, bool *again,
 			struct error *err)
 {
@@ -212,10 +188,24 @@ enum status attempt_end(struct run *r, size_t count, const struct source *lod, b
 	}
 	TRY(size_again(&r->size, again, err));
 	if (*again) {
-		attempt_undo(r, count);
+		for (size_t i = 0; i < count; i++) {
+			out_free(r->writers[i].out);
+			r->writers[i].out = NULL;
+		}
+		r->account = r->before.account;
+		r->files = r->before.files;
+		r->names.len = r->before.names_len;
+		r->worst = r->before.worst;
 		return ST_OK;
 	}
 	size_keep(&r->size, lod);
 	size_end(&r->size);
-	return attempt_keep(r, count, err);
+	for (size_t i = 0; r->is_folder && i < count; i++) {
+		if (!r->done)
+			TRY(out_open(&r->done, r->common.output, true, err));
+		TRY(out_adopt(r->done, r->writers[i].out, err));
+		out_free(r->writers[i].out);
+		r->writers[i].out = NULL;
+	}
+	return ST_OK;
 }

@@ -53,14 +53,6 @@ static unsigned length_class(uint64_t ns)
 	return octave < 1 ? (unsigned)ns : 8 * octave + (unsigned)(ns >> (octave - 1) & 7);
 }
 
-/* The least duration of a class. */
-static uint64_t class_least_ns(unsigned class)
-{
-	if (class >= 8 * 57)
-		return LOD_MOST_NS;
-	return class < 8 ? class : (uint64_t)(8 + class % 8) << (class / 8 - 1);
-}
-
 /* How many events a threshold keeps. */
 static double count_kept(const struct size_file *f, uint64_t min_ns)
 {
@@ -78,7 +70,10 @@ static uint64_t find_kept(const struct size_file *f, double most)
 
 	for (double kept = 0; i && kept + (double)f->counts[i - 1] <= most; i--)
 		kept += (double)f->counts[i - 1];
-	return class_least_ns(i);
+	/* The least duration of a class. */
+	if (i >= 8 * 57)
+		return LOD_MOST_NS;
+	return i < 8 ? i : (uint64_t)(8 + i % 8) << (i / 8 - 1);
 }
 
 /* ---- attempts ---- */

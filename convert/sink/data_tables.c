@@ -223,25 +223,6 @@ static enum status put_meta(struct data_tables *t, struct error *err)
 	return ST_OK;
 }
 
-static enum status put_description(struct data_tables *t, struct error *err)
-{
-	for (size_t i = 0; i < TABLE_COUNT; i++) {
-		PUT(TABLE_DESCRIPTION, cell_word(data_tables[i].name), cell_word(""), cell_word(""),
-		    cell_word(""), cell_word(data_tables[i].meaning));
-		for (size_t k = 0; k < data_table_width(&data_tables[i]); k++) {
-			const struct data_column *c = &data_tables[i].columns[k];
-
-			PUT(TABLE_DESCRIPTION, cell_word(data_tables[i].name), cell_word(c->name),
-			    cell_word(c->unit), cell_word(c->refers ? c->refers : ""),
-			    cell_word(c->meaning));
-		}
-	}
-	for (const struct data_view *v = data_views; v->name; v++)
-		PUT(TABLE_DESCRIPTION, cell_word(v->name), cell_word(""), cell_word(""),
-		    cell_word(""), cell_word(v->meaning));
-	return ST_OK;
-}
-
 static enum status put_process(struct data_tables *t, uint32_t i, struct error *err)
 {
 	const struct process *p = trace_get_process(t->trace, i);
@@ -318,8 +299,23 @@ enum status data_tables_put_static(struct data_tables *t, enum data_table_id tab
 
 	if (table == TABLE_META)
 		return put_meta(t, err);
-	if (table == TABLE_DESCRIPTION)
-		return put_description(t, err);
+	if (table == TABLE_DESCRIPTION) {
+		for (size_t i = 0; i < TABLE_COUNT; i++) {
+			PUT(TABLE_DESCRIPTION, cell_word(data_tables[i].name), cell_word(""),
+			    cell_word(""), cell_word(""), cell_word(data_tables[i].meaning));
+			for (size_t k = 0; k < data_table_width(&data_tables[i]); k++) {
+				const struct data_column *c = &data_tables[i].columns[k];
+
+				PUT(TABLE_DESCRIPTION, cell_word(data_tables[i].name),
+				    cell_word(c->name), cell_word(c->unit),
+				    cell_word(c->refers ? c->refers : ""), cell_word(c->meaning));
+			}
+		}
+		for (const struct data_view *v = data_views; v->name; v++)
+			PUT(TABLE_DESCRIPTION, cell_word(v->name), cell_word(""), cell_word(""),
+			    cell_word(""), cell_word(v->meaning));
+		return ST_OK;
+	}
 	for (uint32_t i = 1; i <= trace_count(t->trace, makers[table].rows); i++)
 		TRY(makers[table].put(t, i, err));
 	return buf_status(&t->attrs, err);
@@ -369,20 +365,6 @@ static bool is_here(const struct data_tables *t, uint32_t process, uint64_t begi
 	return p->last_ns && end_ns >= p->first_ns && begin_ns <= p->last_ns;
 }
 
-static enum status put_interval(struct data_tables *t, const struct phase_interval *p,
-				struct error *err)
-{
-	struct phase_interval *open = &t->processes[p->process].open;
-
-	if (!is_here(t, p->process, p->begin_ns, p->end_ns))
-		return ST_OK;
-	if (phase_interval_extend(open, p))
-		return ST_OK;
-	TRY(end_phase(t, open, err));
-	*open = *p;
-	return ST_OK;
-}
-
 enum status data_tables_put_batch(struct data_tables *t, const struct batch *batch,
 				  struct error *err)
 {
@@ -396,8 +378,17 @@ enum status data_tables_put_batch(struct data_tables *t, const struct batch *bat
 		PUT(TABLE_STEPS, cell_u64(m->process, m->process), cell_u64(true, m->number),
 		    cell_u64(true, m->begin_ns), cell_u64(true, m->end_ns - m->begin_ns));
 	}
-	for (size_t i = 0; i < batch->interval_count; i++)
-		TRY(put_interval(t, &batch->intervals[i], err));
+	for (size_t i = 0; i < batch->interval_count; i++) {
+		const struct phase_interval *p = &batch->intervals[i];
+		struct phase_interval *open = &t->processes[p->process].open;
+
+		if (!is_here(t, p->process, p->begin_ns, p->end_ns))
+			continue;
+		if (phase_interval_extend(open, p))
+			continue;
+		TRY(end_phase(t, open, err));
+		*open = *p;
+	}
 	return buf_status(&t->attrs, err);
 }
 

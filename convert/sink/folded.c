@@ -51,17 +51,6 @@ static enum status folded_put(struct sink *sink, const struct event *e, struct e
 	return path_sums_put(&s->sums, sink->trace, e, err);
 }
 
-/* A frame's name: what separates frames and lines is replaced. */
-static void put_frame(const char *text, size_t len, struct buf *out)
-{
-	size_t at = out->len;
-
-	sink_put_utf8(text, len, false, out);
-	for (; at < out->len; at++)
-		if (out->data[at] == ';' || out->data[at] < ' ')
-			out->data[at] = out->data[at] == ';' ? ':' : ' ';
-}
-
 /* The frames from the root to a node, with semicolons between them. */
 static void put_path(const struct folded_sink *s, uint32_t path, struct buf *out)
 {
@@ -79,12 +68,21 @@ static void put_path(const struct folded_sink *s, uint32_t path, struct buf *out
 	}
 	buf_init(&name, TEXTS_MAX);
 	path_frame(t, node, &name);
-	put_frame((const char *)name.data, name.len, out);
+	/* A frame's name: what separates frames and lines is replaced. */
+	const char *text = (const char *)name.data;
+	size_t at = out->len;
+
+	sink_put_utf8(text, name.len, false, out);
+	for (; at < out->len; at++)
+		if (out->data[at] == ';' || out->data[at] < ' ')
+			out->data[at] = out->data[at] == ';' ? ':' : ' ';
 	buf_release(&name);
 }
 
-static enum status lines_make(struct folded_sink *s, struct error *err)
+/* Paths that differ in classes of ranges alone are one line. */
+static enum status folded_close(struct sink *sink, struct error *err)
 {
+	struct folded_sink *s = (struct folded_sink *)sink;
 	bool has_gpu = false;
 
 	for (size_t i = 0; i < s->sums.cap && !has_gpu; i++)
@@ -106,15 +104,6 @@ static enum status lines_make(struct folded_sink *s, struct error *err)
 	for (size_t i = 0; i < s->line_count; i++) /* the texts move no more */
 		s->lines[i].text = (const char *)s->texts.data + s->lines[i].at;
 	SORT_BY(s->lines, s->line_count, UP(struct folded_line, text), UP(struct folded_line, at));
-	return ST_OK;
-}
-
-/* Paths that differ in classes of ranges alone are one line. */
-static enum status folded_close(struct sink *sink, struct error *err)
-{
-	struct folded_sink *s = (struct folded_sink *)sink;
-
-	TRY(lines_make(s, err));
 	for (size_t i = 0, next; i < s->line_count; i = next) {
 		uint64_t ns = 0;
 

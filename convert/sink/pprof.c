@@ -245,20 +245,6 @@ static enum status put_head(struct pprof_sink *s, struct error *err)
 	return put_part(s, &part, err);
 }
 
-static enum status put_texts(struct pprof_sink *s, struct error *err)
-{
-	for (size_t i = 0; i < s->text_count; i++) {
-		Tacho__Pprof__Profile part = TACHO__PPROF__PROFILE__INIT;
-		ProtobufCBinaryData text = { .data = s->texts.data + s->text_at[i] };
-
-		text.len = strlen((const char *)text.data);
-		part.string_table = &text;
-		part.n_string_table = 1;
-		TRY(put_part(s, &part, err));
-	}
-	return ST_OK;
-}
-
 static enum status pprof_close(struct sink *sink, struct error *err)
 {
 	struct pprof_sink *s = (struct pprof_sink *)sink;
@@ -270,7 +256,15 @@ static enum status pprof_close(struct sink *sink, struct error *err)
 		if (sum->calls || sum->gpu_ns || sum->bytes || sum->host_ns > 0)
 			TRY(put_sample(s, i, sum, err));
 	}
-	TRY(put_texts(s, err));
+	for (size_t i = 0; i < s->text_count; i++) {
+		Tacho__Pprof__Profile part = TACHO__PPROF__PROFILE__INIT;
+		ProtobufCBinaryData text = { .data = s->texts.data + s->text_at[i] };
+
+		text.len = strlen((const char *)text.data);
+		part.string_table = &text;
+		part.n_string_table = 1;
+		TRY(put_part(s, &part, err));
+	}
 	TRY(put_lines(s, 0, err));
 	return s->gzip ? gzip_finish(s->gzip, err) : ST_OK;
 }

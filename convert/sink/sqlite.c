@@ -168,13 +168,6 @@ static enum status database_put(struct sink *s, const struct batch *batch, struc
 	return ST_OK;
 }
 
-static enum status make_view(struct database *d, const struct data_view *v, struct error *err)
-{
-	buf_clear(&d->text);
-	buf_putf(&d->text, "CREATE VIEW %s AS %s", v->name, v->select);
-	return run(d, buf_text(&d->text), err);
-}
-
 static enum status copy_scratch(struct database *d, struct error *err)
 {
 	uint8_t bytes[COPY_BYTES];
@@ -198,8 +191,11 @@ static enum status database_close(struct sink *s, struct error *err)
 
 	TRY(data_tables_put_end(&d->tables, err));
 	TRY(run(d, indexes, err));
-	for (const struct data_view *v = data_views; v->name; v++)
-		TRY(make_view(d, v, err));
+	for (const struct data_view *v = data_views; v->name; v++) {
+		buf_clear(&d->text);
+		buf_putf(&d->text, "CREATE VIEW %s AS %s", v->name, v->select);
+		TRY(run(d, buf_text(&d->text), err));
+	}
 	TRY(run(d, "COMMIT", err));
 	for (int i = 0; i < TABLE_COUNT; i++)
 		sqlite3_finalize(d->inserts[i]);

@@ -214,29 +214,6 @@ static void put_processes(struct text *t)
 	}
 }
 
-static void put_tracks(struct text *t)
-{
-	struct buf *b = &t->base.lines;
-
-	for (uint32_t id = 1; id <= trace_count(t->base.trace, TRACE_TRACKS); id++) {
-		const struct track *k = trace_get_track(t->base.trace, id);
-
-		buf_put_text(b, "# track: ");
-		put_track(t, k);
-		if (k->context != NO_ID && k->type == TRACK_STREAM)
-			buf_putf(b, ", context %u", k->context);
-		if (k->name) {
-			buf_put_text(b, ", ");
-			put_name(b, t->base.trace, k->name);
-		}
-		if (k->type == TRACK_COUNTER && k->unit) {
-			buf_put_text(b, " in ");
-			buf_put_text(b, unit_name(k->unit));
-		}
-		buf_put_byte(b, '\n');
-	}
-}
-
 static void put_windows(struct text *t)
 {
 	struct buf *b = &t->base.lines;
@@ -284,7 +261,25 @@ static void put_header(struct text *t, uint64_t first_ns)
 	buf_put_text(&t->base.lines, p->is_whole ? "" : ", not closed properly");
 	buf_put_text(&t->base.lines, p->is_synthetic ? ", synthetic\n" : "\n");
 	put_processes(t);
-	put_tracks(t);
+	struct buf *b = &t->base.lines;
+
+	for (uint32_t id = 1; id <= trace_count(t->base.trace, TRACE_TRACKS); id++) {
+		const struct track *k = trace_get_track(t->base.trace, id);
+
+		buf_put_text(b, "# track: ");
+		put_track(t, k);
+		if (k->context != NO_ID && k->type == TRACK_STREAM)
+			buf_putf(b, ", context %u", k->context);
+		if (k->name) {
+			buf_put_text(b, ", ");
+			put_name(b, t->base.trace, k->name);
+		}
+		if (k->type == TRACK_COUNTER && k->unit) {
+			buf_put_text(b, " in ");
+			buf_put_text(b, unit_name(k->unit));
+		}
+		buf_put_byte(b, '\n');
+	}
 	put_windows(t);
 	put_losses(t);
 	if (p->epoch_known && first_ns)

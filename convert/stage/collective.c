@@ -234,17 +234,6 @@ static void take_attr(const struct collectives *c, const struct attr *a, uint64_
 		}
 }
 
-static void take_attrs(const struct collectives *c, const struct event *e, struct said *s)
-{
-	const struct arg_schema *schema = trace_get_schema(c->trace, e->schema);
-
-	memset(s, 0, sizeof(*s));
-	for (uint32_t i = 0; i < schema->const_count; i++)
-		take_attr(c, &schema->consts[i], schema->consts[i].bits, s);
-	for (uint32_t i = 0; e->args && i < schema->arg_count; i++)
-		take_attr(c, &schema->args[i], e->args[i], s);
-}
-
 static const char *text_of(const struct collectives *c, const struct said *s, enum field field)
 {
 	if (!s->has[field] || (s->type[field] != ATTR_TEXT && s->type[field] != ATTR_JSON))
@@ -271,30 +260,6 @@ static uint64_t count_ranks(const char *list)
 		inside = isdigit((unsigned char)*list);
 	}
 	return count;
-}
-
-/* "0 [0, 1, 2, 3]"; of a long list its begin, and a number that tells lists apart. */
-static void take_group(const struct collectives *c, const struct said *s, struct collective *out)
-{
-	const char *name = text_of(c, s, FIELD_group_name);
-	const char *ranks = text_of(c, s, FIELD_group_ranks);
-	size_t len;
-
-	ranks += *ranks == '"';
-	len = strlen(ranks);
-	len -= len && ranks[len - 1] == '"';
-	if (*name && len > RANKS_SHOWN)
-		snprintf(out->group, GROUP_TEXT, "%.64s %.*s… #%08x", name, RANKS_SHOWN / 2, ranks,
-			 (unsigned)hash_text(ranks, len));
-	else if (*name)
-		snprintf(out->group, GROUP_TEXT, "%.64s%s%.*s", name, len ? " " : "", (int)len,
-			 ranks);
-	else if (number_of(s, FIELD_comms_id))
-		snprintf(out->group, GROUP_TEXT, "0x%llx",
-			 (unsigned long long)number_of(s, FIELD_comms_id));
-	out->ranks = number_of(s, FIELD_group_size);
-	if (!out->ranks)
-		out->ranks = count_ranks(ranks);
 }
 
 /* Who sends to whom: the order of a pair is one of its own. */
@@ -326,23 +291,6 @@ bool group_is_pair(const char *group)
 	       (!from || group[from - 1] == ' ');
 }
 
-/* Of gathered and scattered data the whole counts, as nccl-tests has it; NCCL says a part. */
-static void take_size(const struct said *s, struct collective *out)
-{
-	uint64_t in = number_of(s, FIELD_in_elements), most = number_of(s, FIELD_out_elements);
-	unsigned size = type_bytes(out->type);
-	bool is_part = out->operation == OPERATION_ALL_GATHER ||
-		       out->operation == OPERATION_REDUCE_SCATTER ||
-		       out->operation == OPERATION_ALL_TO_ALL;
-
-	most = in > most ? in : most;
-	if (s->has[FIELD_in_elements] && size && most < UINT64_MAX / 16)
-		out->bytes = most * size;
-	else if (s->has[FIELD_bytes] && s->bits[FIELD_bytes] < UINT64_MAX / 65536)
-		out->bytes =
-			s->bits[FIELD_bytes] * (is_part && out->ranks ? out->ranks % 65536 : 1);
-}
-
 static bool schema_has(const struct arg_schema *s, uint32_t key)
 {
 	for (uint32_t i = 0; i < s->const_count; i++)
@@ -372,15 +320,51 @@ static bool schema_speaks(struct collectives *c, uint32_t schema)
 static bool understand(const struct collectives *c, const struct event *e, struct collective *out)
 {
 	struct said s;
+	const struct arg_schema *schema = trace_get_schema(c->trace, e->schema);
 
-	take_attrs(c, e, &s);
+	memset(&s, 0, sizeof(s));
+	for (uint32_t i = 0; i < schema->const_count; i++)
+		take_attr(c, &schema->consts[i], schema->consts[i].bits, &s);
+	for (uint32_t i = 0; e->args && i < schema->arg_count; i++)
+		take_attr(c, &schema->args[i], e->args[i], &s);
 	if (!s.has[FIELD_collective])
 		return false;
 	out->operation = operation_in(text_of(c, &s, FIELD_collective));
 	out->type = text_of(c, &s, FIELD_element_type);
-	take_group(c, &s, out);
+	/* "0 [0, 1, 2, 3]"; of a long list its begin, and a number that tells lists apart. */
+	const char *name = text_of(c, &s, FIELD_group_name);
+	const char *ranks = text_of(c, &s, FIELD_group_ranks);
+	size_t len;
+
+	ranks += *ranks == '"';
+	len = strlen(ranks);
+	len -= len && ranks[len - 1] == '"';
+	if (*name && len > RANKS_SHOWN)
+		snprintf(out->group, GROUP_TEXT, "%.64s %.*s… #%08x", name, RANKS_SHOWN / 2, ranks,
+			 (unsigned)hash_text(ranks, len));
+	else if (*name)
+		snprintf(out->group, GROUP_TEXT, "%.64s%s%.*s", name, len ? " " : "", (int)len,
+			 ranks);
+	else if (number_of(&s, FIELD_comms_id))
+		snprintf(out->group, GROUP_TEXT, "0x%llx",
+			 (unsigned long long)number_of(&s, FIELD_comms_id));
+	out->ranks = number_of(&s, FIELD_group_size);
+	if (!out->ranks)
+		out->ranks = count_ranks(ranks);
 	take_pair(&s, out);
-	take_size(&s, out);
+	/* Of gathered and scattered data the whole counts, as nccl-tests has it; NCCL says a part.
+	 */
+	uint64_t in = number_of(&s, FIELD_in_elements), most = number_of(&s, FIELD_out_elements);
+	unsigned size = type_bytes(out->type);
+	bool is_part = out->operation == OPERATION_ALL_GATHER ||
+		       out->operation == OPERATION_REDUCE_SCATTER ||
+		       out->operation == OPERATION_ALL_TO_ALL;
+
+	most = in > most ? in : most;
+	if (s.has[FIELD_in_elements] && size && most < UINT64_MAX / 16)
+		out->bytes = most * size;
+	else if (s.has[FIELD_bytes] && s.bits[FIELD_bytes] < UINT64_MAX / 65536)
+		out->bytes = s.bits[FIELD_bytes] * (is_part && out->ranks ? out->ranks % 65536 : 1);
 	out->has_seq = s.has[FIELD_collective_seq];
 	out->seq = s.bits[FIELD_collective_seq];
 	return true;

@@ -8,20 +8,6 @@
 
 enum { SHARE_LEAST = 8 << 20, RESIDENT_ALL = 8 << 20 };
 
-/* A part of the memory for each of many inputs: a spool that fits its budget stays in memory. */
-static struct budget budget_share(const struct budget *whole, size_t count)
-{
-	struct budget share = *whole;
-
-	share.opening /= count;
-	if (share.opening < SHARE_LEAST)
-		share.opening = whole->opening < SHARE_LEAST ? whole->opening : SHARE_LEAST;
-	share.resident /= 2; /* they do not read ahead, each with threads of its own */
-	if (share.resident > RESIDENT_ALL / count)
-		share.resident = RESIDENT_ALL / count;
-	return share;
-}
-
 /* Who has one input knows which it is; of many the last fault says it, place and all. */
 static enum status last_fail(const char *path, const struct error *why, struct error *err)
 {
@@ -36,7 +22,17 @@ static enum status many_open(struct run_input *all, size_t *opened, struct trace
 			     struct input *const *inputs, size_t count,
 			     const struct pipeline_request *how, struct error *err)
 {
-	struct budget share = budget_share(how->budget, count);
+	/* A part of the memory for each of many inputs: a spool that fits its budget stays in
+	 * memory. */
+	const struct budget *whole = how->budget;
+	struct budget share = *whole;
+
+	share.opening /= count;
+	if (share.opening < SHARE_LEAST)
+		share.opening = whole->opening < SHARE_LEAST ? whole->opening : SHARE_LEAST;
+	share.resident /= 2; /* they do not read ahead, each with threads of its own */
+	if (share.resident > RESIDENT_ALL / count)
+		share.resident = RESIDENT_ALL / count;
 	struct provenance *p = trace_provenance(trace);
 	bool all_known = true;
 

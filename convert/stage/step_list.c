@@ -33,23 +33,6 @@ enum status steps_put(struct step_list *l, const struct step_mark *m, struct ste
 	return ST_OK;
 }
 
-/* A settling step counts only if there is no better one, a partial one only if there is no other.
- */
-static void count_rows(struct step_list *l)
-{
-	bool settled = false, whole = false;
-
-	for (size_t i = 0; i < l->count; i++) {
-		if (l->rows[i].is_cut || l->rows[i].is_out)
-			continue;
-		whole = true;
-		settled |= !l->rows[i].is_settling;
-	}
-	for (size_t i = 0; i < l->count; i++)
-		l->rows[i].is_counted = !l->rows[i].is_out && (!whole || !l->rows[i].is_cut) &&
-					(!settled || !l->rows[i].is_settling);
-}
-
 enum status steps_resolve(struct step_list *l, struct error *err)
 {
 	uint64_t *lengths;
@@ -70,7 +53,20 @@ enum status steps_resolve(struct step_list *l, struct error *err)
 		row->joins = next_ns < row->mark_end_ns || next_ns - row->mark_end_ns <= gap_max_ns;
 		row->end_ns = row->joins ? next_ns : row->mark_end_ns;
 	}
-	count_rows(l);
+	/* A settling step counts only if there is no better one, a partial one only if there is no
+	 * other.
+	 */
+	bool settled = false, whole = false;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->rows[i].is_cut || l->rows[i].is_out)
+			continue;
+		whole = true;
+		settled |= !l->rows[i].is_settling;
+	}
+	for (size_t i = 0; i < l->count; i++)
+		l->rows[i].is_counted = !l->rows[i].is_out && (!whole || !l->rows[i].is_cut) &&
+					(!settled || !l->rows[i].is_settling);
 	return ST_OK;
 }
 

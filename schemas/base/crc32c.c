@@ -46,11 +46,6 @@ static const uint32_t slices[8][256] = {
 	      0x34019664),
 };
 
-static uint32_t crc_byte(uint32_t crc, uint8_t byte)
-{
-	return crc >> 8 ^ slices[0][(crc ^ byte) & 0xff];
-}
-
 uint32_t crc32c_software(uint32_t crc, const void *p, size_t len)
 {
 	const uint8_t *at = p;
@@ -64,7 +59,7 @@ uint32_t crc32c_software(uint32_t crc, const void *p, size_t len)
 		      slices[2][w >> 40 & 0xff] ^ slices[1][w >> 48 & 0xff] ^ slices[0][w >> 56];
 	}
 	while (len--)
-		crc = crc_byte(crc, *at++);
+		crc = crc >> 8 ^ slices[0][(crc ^ (*at++)) & 0xff];
 	return ~crc;
 }
 

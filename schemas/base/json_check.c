@@ -84,20 +84,6 @@ static bool take_digits(struct scan *s)
 	return s->at > begin;
 }
 
-static bool take_number(struct scan *s)
-{
-	take_word(s, "-");
-	if (!take_word(s, "0") && !take_digits(s))
-		return false;
-	if (take_word(s, ".") && !take_digits(s))
-		return false;
-	if (!take_word(s, "e") && !take_word(s, "E"))
-		return true;
-	if (!take_word(s, "+"))
-		take_word(s, "-");
-	return take_digits(s);
-}
-
 /* Takes the content of brackets; a member of an object has a name. */
 static bool take_members(struct scan *s, char close, unsigned depth)
 {
@@ -127,7 +113,16 @@ static bool take_value(struct scan *s, unsigned depth)
 		return take_string(s);
 	if (c == 't' || c == 'f' || c == 'n')
 		return take_word(s, "true") || take_word(s, "false") || take_word(s, "null");
-	return take_number(s);
+	take_word(s, "-");
+	if (!take_word(s, "0") && !take_digits(s))
+		return false;
+	if (take_word(s, ".") && !take_digits(s))
+		return false;
+	if (!take_word(s, "e") && !take_word(s, "E"))
+		return true;
+	if (!take_word(s, "+"))
+		take_word(s, "-");
+	return take_digits(s);
 }
 
 bool json_is_value(const char *text, size_t len)

@@ -8,17 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Plain characters from `at`: no quote, backslash, control character or byte beyond ASCII. */
-static size_t plain_run(const char *text, size_t at, size_t len)
-{
-	size_t i = at;
-
-	while (i < len && (uint8_t)text[i] >= 0x20 && (uint8_t)text[i] < 0x7F && text[i] != '"' &&
-	       text[i] != '\\')
-		i++;
-	return i - at;
-}
-
 static void put_escaped(struct buf *b, uint8_t c)
 {
 	static const char *const names[256] = {
@@ -38,7 +27,14 @@ size_t json_put_text(struct buf *b, const char *text, size_t len)
 
 	buf_put_byte(b, '"');
 	while (at < len) {
-		size_t n = plain_run(text, at, len);
+		/* Plain characters from `at`: no quote, backslash, control character or byte beyond
+		 * ASCII. */
+		size_t i = at;
+
+		while (i < len && (uint8_t)text[i] >= 0x20 && (uint8_t)text[i] < 0x7F &&
+		       text[i] != '"' && text[i] != '\\')
+			i++;
+		size_t n = i - at;
 
 		buf_put(b, text + at, n);
 		at += n;

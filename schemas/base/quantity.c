@@ -108,21 +108,6 @@ static uint64_t power_of_10(unsigned exponent)
 	return power;
 }
 
-/* d x factor into *v; an error unless it is whole and fits. */
-static enum status scale(const char *text, size_t len, const struct decimal *d, uint64_t factor,
-			 const char *whole, uint64_t *v, struct error *err)
-{
-	unsigned __int128 product = (unsigned __int128)d->digits * factor;
-	uint64_t power = power_of_10(d->places);
-
-	if (product % power)
-		return refuse(text, len, err, "not a whole number of %s", whole);
-	if (product / power > UINT64_MAX)
-		return refuse(text, len, err, "too large");
-	*v = (uint64_t)(product / power);
-	return ST_OK;
-}
-
 static enum status unit_parse_start(const char *text, size_t len, struct decimal *d,
 				    struct error *err)
 {
@@ -151,7 +136,16 @@ static enum status parse_unit(const char *text, size_t len, const struct decimal
 	if (!unit)
 		return refuse(text, len, err, "unknown unit '%.*s', use %s",
 			      (int)(len - d->used < 20 ? len - d->used : 20), text + d->used, use);
-	return scale(text, len, d, unit->factor, whole, v, err);
+	/* d x factor into *v; an error unless it is whole and fits. */
+	unsigned __int128 product = (unsigned __int128)d->digits * unit->factor;
+	uint64_t power = power_of_10(d->places);
+
+	if (product % power)
+		return refuse(text, len, err, "not a whole number of %s", whole);
+	if (product / power > UINT64_MAX)
+		return refuse(text, len, err, "too large");
+	*v = (uint64_t)(product / power);
+	return ST_OK;
 }
 
 enum status unit_parse_size(const char *text, size_t len, uint64_t *bytes, struct error *err)

@@ -21,26 +21,6 @@ static bool holds_varints(const uint8_t *p, uint64_t length, uint32_t rows)
 	return count == rows && (!length || p[length - 1] < 0x80);
 }
 
-static enum status open_stream(struct column_reader *r, struct bytes *in,
-			       const struct log_block *block, unsigned index, struct error *err)
-{
-	r->divisor = take_varint(in);
-	uint64_t length = take_varint(in);
-	r->at = take_bytes(in, length);
-	if (!r->at)
-		return column_refuse(block, index, "is cut off", err);
-	r->end = r->at + length;
-	if (r->packing == PACK_VARINT && !holds_varints(r->at, length, block->rows))
-		return column_refuse(block, index, "has not one number for each row", err);
-	if (r->packing == PACK_VARINT && length != block->rows)
-		return ST_OK; /* else each is one byte, which is a word as well */
-	r->packing = PACK_FIXED;
-	if (!block->rows || length % block->rows || length / block->rows > 8 || !length)
-		return column_refuse(block, index, "has not one word for each row", err);
-	r->width = (uint8_t)(length / block->rows);
-	return ST_OK;
-}
-
 enum status column_open(struct column_reader *r, struct bytes *in, const struct log_block *block,
 			unsigned index, struct error *err)
 {
@@ -54,8 +34,23 @@ enum status column_open(struct column_reader *r, struct bytes *in, const struct 
 		return column_refuse(block, index, "has a code that is unknown here", err);
 	if (r->transform == BY_COLUMN && r->last >= index)
 		return column_refuse(block, index, "refers to one that does not come before", err);
-	if (r->packing != PACK_CONST)
-		return open_stream(r, in, block, index, err);
+	if (r->packing != PACK_CONST) {
+		r->divisor = take_varint(in);
+		uint64_t length = take_varint(in);
+		r->at = take_bytes(in, length);
+		if (!r->at)
+			return column_refuse(block, index, "is cut off", err);
+		r->end = r->at + length;
+		if (r->packing == PACK_VARINT && !holds_varints(r->at, length, block->rows))
+			return column_refuse(block, index, "has not one number for each row", err);
+		if (r->packing == PACK_VARINT && length != block->rows)
+			return ST_OK; /* else each is one byte, which is a word as well */
+		r->packing = PACK_FIXED;
+		if (!block->rows || length % block->rows || length / block->rows > 8 || !length)
+			return column_refuse(block, index, "has not one word for each row", err);
+		r->width = (uint8_t)(length / block->rows);
+		return ST_OK;
+	}
 	r->residual = take_varint(in);
 	r->divisor = 1;
 	if (in->is_truncated)

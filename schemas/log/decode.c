@@ -235,40 +235,36 @@ static uint32_t leave_out(struct log_decoder *d, uint32_t count)
 	return kept;
 }
 
-static void next_chunk(struct log_decoder *d)
-{
-	const struct log_rows *r = &d->rows;
-	uint32_t count = d->rows_left < d->cap ? d->rows_left : d->cap, good = count;
-
-	d->rows_left -= count;
-	for (unsigned i = 0; i < d->layout->column_count; i++) {
-		uint32_t decoded = decode_column(d, i, count);
-
-		good = decoded < good ? decoded : good;
-	}
-	if (good < count) {
-		d->lost += count - good + d->rows_left;
-		d->rows_left = 0;
-	}
-	if (d->readers[d->column_of[LOG_BEGIN]].transform != BY_GAP) { /* add_gaps() checks too */
-		d->has_unknown = d->has_overflow = false;
-		for (uint32_t i = 0; i < good; i++) {
-			d->has_unknown |= is_unknown(d, r->descs[i]);
-			d->has_overflow |= r->begins[i] + r->lengths[i] < r->begins[i];
-		}
-	}
-	if (d->has_unknown || d->has_overflow)
-		good = leave_out(d, good);
-	d->rows.count = good;
-}
-
 const struct log_rows *log_decode_rows(struct log_decoder *d)
 {
 	d->rows.count = 0;
 	while (!d->rows.count) {
 		if (!d->rows_left)
 			return NULL;
-		next_chunk(d);
+		const struct log_rows *r = &d->rows;
+		uint32_t count = d->rows_left < d->cap ? d->rows_left : d->cap, good = count;
+
+		d->rows_left -= count;
+		for (unsigned i = 0; i < d->layout->column_count; i++) {
+			uint32_t decoded = decode_column(d, i, count);
+
+			good = decoded < good ? decoded : good;
+		}
+		if (good < count) {
+			d->lost += count - good + d->rows_left;
+			d->rows_left = 0;
+		}
+		if (d->readers[d->column_of[LOG_BEGIN]].transform !=
+		    BY_GAP) { /* add_gaps() checks too */
+			d->has_unknown = d->has_overflow = false;
+			for (uint32_t i = 0; i < good; i++) {
+				d->has_unknown |= is_unknown(d, r->descs[i]);
+				d->has_overflow |= r->begins[i] + r->lengths[i] < r->begins[i];
+			}
+		}
+		if (d->has_unknown || d->has_overflow)
+			good = leave_out(d, good);
+		d->rows.count = good;
 	}
 	return &d->rows;
 }

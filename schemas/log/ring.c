@@ -65,29 +65,6 @@ void log_ring_put_consts(const struct log_ring_consts *f, uint8_t out[LOG_RING_C
 	put_u32(out + AT_CRC, crc32c(0, out + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM));
 }
 
-static enum status take_consts(const uint8_t *bytes, size_t len, struct log_ring_consts *f,
-			       struct error *err)
-{
-	if (len < 8 || memcmp(bytes, LOG_RING_MAGIC, 8) != 0)
-		return fail(err, ST_FORMAT, 0, "not the ring of a flight recorder");
-	if (len < LOG_RING_WORDS_END)
-		return fail(err, ST_TRUNCATED, 0, "header of the ring is cut off");
-	if (get_u32(bytes + AT_CRC) != crc32c(0, bytes + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM))
-		return fail(err, ST_FORMAT, AT_CRC, "header of the ring is damaged");
-	if (get_u32(bytes + AT_VERSION) != LOG_RING_VERSION)
-		return fail(err, ST_FORMAT, AT_VERSION,
-			    "ring of version %u, this program reads version %d",
-			    get_u32(bytes + AT_VERSION), LOG_RING_VERSION);
-	log_take_header_words(const_words, CONST_WORDS, bytes, f);
-	f->host[LOG_RING_HOST - 1] = '\0';
-	uint64_t areas = f->size - LOG_RING_HEADER;
-	if (f->size < LOG_RING_HEADER || f->half_bytes > areas / 2 ||
-	    f->event_bytes != areas - 2 * f->half_bytes || f->half_bytes % LOG_RING_ALIGN ||
-	    f->event_bytes % LOG_RING_ALIGN)
-		return fail(err, ST_FORMAT, const_words[0].at, "parts of the ring do not add up");
-	return ST_OK;
-}
-
 void log_ring_number(uint8_t *block, uint64_t number)
 {
 	put_u64(block + AT_NUMBER, number);
@@ -184,7 +161,25 @@ enum status log_ring_open(struct log_ring *r, log_ring_read_fn read, const void 
 	r->read = read;
 	r->arg = arg;
 	TRY(read(arg, 0, header, sizeof(header), &got, err));
-	TRY(take_consts(header, got, &r->consts, err));
+	const uint8_t *bytes = header;
+
+	if (got < 8 || memcmp(bytes, LOG_RING_MAGIC, 8) != 0)
+		return fail(err, ST_FORMAT, 0, "not the ring of a flight recorder");
+	if (got < LOG_RING_WORDS_END)
+		return fail(err, ST_TRUNCATED, 0, "header of the ring is cut off");
+	if (get_u32(bytes + AT_CRC) != crc32c(0, bytes + CRC_FROM, LOG_RING_CONST_BYTES - CRC_FROM))
+		return fail(err, ST_FORMAT, AT_CRC, "header of the ring is damaged");
+	if (get_u32(bytes + AT_VERSION) != LOG_RING_VERSION)
+		return fail(err, ST_FORMAT, AT_VERSION,
+			    "ring of version %u, this program reads version %d",
+			    get_u32(bytes + AT_VERSION), LOG_RING_VERSION);
+	log_take_header_words(const_words, CONST_WORDS, bytes, &r->consts);
+	r->consts.host[LOG_RING_HOST - 1] = '\0';
+	uint64_t areas = r->consts.size - LOG_RING_HEADER;
+	if (r->consts.size < LOG_RING_HEADER || r->consts.half_bytes > areas / 2 ||
+	    r->consts.event_bytes != areas - 2 * r->consts.half_bytes ||
+	    r->consts.half_bytes % LOG_RING_ALIGN || r->consts.event_bytes % LOG_RING_ALIGN)
+		return fail(err, ST_FORMAT, const_words[0].at, "parts of the ring do not add up");
 	log_take_header_words(ring_words, RING_WORDS, header, r);
 	r->table_at = LOG_RING_HEADER + (r->tables & 1) * r->consts.half_bytes;
 	r->table_next = r->tables >> 1;

@@ -191,61 +191,6 @@ static enum status take_one(struct log_translation *x, const struct log_block *b
 	return ST_OK;
 }
 
-static enum status take_rows(struct log_translation *x, const struct log_block *block,
-			     const uint8_t *payload, struct error *err)
-{
-	struct bytes in = bytes_init(payload, block->raw_size);
-	uint64_t first = take_varint(&in);
-	struct error row_err, first_err = { .status = ST_OK };
-
-	for (uint32_t i = 0; i < block->rows; i++) {
-		if (first + i > UINT32_MAX - 1 || in.is_truncated)
-			return fail(err, ST_FORMAT, block->offset,
-				    "table block has not the rows it says");
-		enum status st = take_one(x, block, (uint32_t)(first + i), &in, &row_err);
-		if (st == ST_OK)
-			continue;
-		if (first_err.status == ST_OK)
-			first_err = row_err;
-		if (st != ST_FORMAT || in.is_truncated || !x->missing)
-			break;
-	}
-	if (first_err.status == ST_OK && bytes_left(&in))
-		return fail(err, ST_FORMAT, block->offset,
-			    "table block has %zu bytes after its rows", bytes_left(&in));
-	if (first_err.status != ST_OK)
-		*err = first_err;
-	return first_err.status;
-}
-
-/* Takes one part of a long row; when all have come, the row. */
-static enum status take_row_part(struct log_translation *x, const struct log_block *block,
-				 const uint8_t *payload, struct error *err)
-{
-	struct bytes in = bytes_init(payload, block->raw_size), row;
-	uint64_t id = take_varint(&in), total = take_varint(&in), offset = take_varint(&in);
-
-	if (!offset) {
-		buf_clear(&x->part);
-		x->part_kind = block->kind;
-		x->part_id = (uint32_t)id;
-		x->part_total = total;
-	}
-	if (in.is_truncated || id > UINT32_MAX - 1 || block->kind != x->part_kind ||
-	    id != x->part_id || total != x->part_total || offset != x->part.len ||
-	    bytes_left(&in) > total - offset)
-		return fail(err, ST_FORMAT, block->offset,
-			    "piece of a table row does not fit the one before");
-	buf_put(&x->part, in.at, bytes_left(&in));
-	TRY(buf_status(&x->part, err));
-	if (x->part.len < total)
-		return ST_OK;
-	row = bytes_init(x->part.data, x->part.len);
-	TRY(take_one(x, block, (uint32_t)id, &row, err));
-	buf_clear(&x->part);
-	return ST_OK;
-}
-
 static enum status take_end(struct log_translation *x, const struct log_block *block,
 			    const uint8_t *payload, struct error *err)
 {
@@ -278,9 +223,53 @@ enum status log_take_table(struct log_translation *x, const struct log_block *bl
 	    (!log_row_readers[block->kind].take && !log_row_readers[block->kind].members))
 		return fail(err, ST_FORMAT, block->offset, "block of kind %u is not a table",
 			    block->kind);
-	if (block->flags & LOG_PART)
-		return take_row_part(x, block, payload, err);
-	return take_rows(x, block, payload, err);
+	if (block->flags & LOG_PART) {
+		/* Takes one part of a long row; when all have come, the row. */
+		struct bytes in = bytes_init(payload, block->raw_size), row;
+		uint64_t id = take_varint(&in), total = take_varint(&in), offset = take_varint(&in);
+
+		if (!offset) {
+			buf_clear(&x->part);
+			x->part_kind = block->kind;
+			x->part_id = (uint32_t)id;
+			x->part_total = total;
+		}
+		if (in.is_truncated || id > UINT32_MAX - 1 || block->kind != x->part_kind ||
+		    id != x->part_id || total != x->part_total || offset != x->part.len ||
+		    bytes_left(&in) > total - offset)
+			return fail(err, ST_FORMAT, block->offset,
+				    "piece of a table row does not fit the one before");
+		buf_put(&x->part, in.at, bytes_left(&in));
+		TRY(buf_status(&x->part, err));
+		if (x->part.len < total)
+			return ST_OK;
+		row = bytes_init(x->part.data, x->part.len);
+		TRY(take_one(x, block, (uint32_t)id, &row, err));
+		buf_clear(&x->part);
+		return ST_OK;
+	}
+	struct bytes in = bytes_init(payload, block->raw_size);
+	uint64_t first = take_varint(&in);
+	struct error row_err, first_err = { .status = ST_OK };
+
+	for (uint32_t i = 0; i < block->rows; i++) {
+		if (first + i > UINT32_MAX - 1 || in.is_truncated)
+			return fail(err, ST_FORMAT, block->offset,
+				    "table block has not the rows it says");
+		enum status st = take_one(x, block, (uint32_t)(first + i), &in, &row_err);
+		if (st == ST_OK)
+			continue;
+		if (first_err.status == ST_OK)
+			first_err = row_err;
+		if (st != ST_FORMAT || in.is_truncated || !x->missing)
+			break;
+	}
+	if (first_err.status == ST_OK && bytes_left(&in))
+		return fail(err, ST_FORMAT, block->offset,
+			    "table block has %zu bytes after its rows", bytes_left(&in));
+	if (first_err.status != ST_OK)
+		*err = first_err;
+	return first_err.status;
 }
 
 void log_translation_finish(struct log_translation *x)

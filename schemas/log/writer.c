@@ -113,28 +113,24 @@ static enum status put_all_blocks(struct log_writer *w, struct buf *out, struct 
 	return ST_OK;
 }
 
-/* There are more layouts than fit in memory: ends their blocks early to make place for others. */
-static enum status release_encoders(struct log_writer *w, struct buf *out, struct error *err)
-{
-	TRY(put_all_blocks(w, out, err));
-	for (size_t i = 0; i < w->encoder_cap; i++) {
-		free(w->encoders[i]);
-		w->encoders[i] = NULL;
-	}
-	if (w->desc_cap)
-		memset(w->by_desc, 0, w->desc_cap * sizeof(*w->by_desc));
-	w->memory += w->encoder_bytes;
-	w->encoder_bytes = 0;
-	return ST_OK;
-}
-
 static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned kind,
 			       unsigned arg_count, struct buf *out, struct error *err)
 {
 	size_t size = log_encoder_size(arg_count);
 
-	if (size > w->memory)
-		TRY(release_encoders(w, out, err));
+	if (size > w->memory) {
+		/* There are more layouts than fit in memory: ends their blocks early to make place
+		 * for others. */
+		TRY(put_all_blocks(w, out, err));
+		for (size_t i = 0; i < w->encoder_cap; i++) {
+			free(w->encoders[i]);
+			w->encoders[i] = NULL;
+		}
+		if (w->desc_cap)
+			memset(w->by_desc, 0, w->desc_cap * sizeof(*w->by_desc));
+		w->memory += w->encoder_bytes;
+		w->encoder_bytes = 0;
+	}
 	if (size > w->memory)
 		return fail(err, ST_CEILING, NOWHERE,
 			    "the writer of a log needs more memory than its ceiling");
@@ -144,25 +140,6 @@ static enum status encoder_new(struct log_writer *w, uint16_t layout, unsigned k
 	log_encode_init(w->encoders[layout], layout, kind, arg_count, w->sample);
 	w->memory -= size;
 	w->encoder_bytes += size;
-	return ST_OK;
-}
-
-/* Finds or makes the encoder of a descriptor that comes for the first time. */
-static enum status desc_begin(struct log_writer *w, uint32_t desc, struct buf *out,
-			      struct error *err)
-{
-	unsigned arg_count;
-	uint16_t layout;
-
-	if (!desc || desc > trace_count(w->trace, TRACE_DESCS))
-		return fail(err, ST_FORMAT, NOWHERE, "an event of site %u, which is none", desc);
-	TRY(log_mark_layout(w->mark, desc, &layout, &arg_count, err));
-	TRY(pointers_reach(w, &w->by_desc, &w->desc_cap, desc, err));
-	TRY(pointers_reach(w, &w->encoders, &w->encoder_cap, layout, err));
-	if (!w->encoders[layout])
-		TRY(encoder_new(w, layout, trace_get_desc(w->trace, desc)->kind, arg_count, out,
-				err));
-	w->by_desc[desc] = w->encoders[layout];
 	return ST_OK;
 }
 
@@ -204,7 +181,19 @@ static __attribute__((noinline)) enum status put_first(struct log_writer *w, con
 						       uint32_t desc, uint32_t order,
 						       struct buf *out, struct error *err)
 {
-	TRY(desc_begin(w, desc, out, err));
+	/* Finds or makes the encoder of a descriptor that comes for the first time. */
+	unsigned arg_count;
+	uint16_t layout;
+
+	if (!desc || desc > trace_count(w->trace, TRACE_DESCS))
+		return fail(err, ST_FORMAT, NOWHERE, "an event of site %u, which is none", desc);
+	TRY(log_mark_layout(w->mark, desc, &layout, &arg_count, err));
+	TRY(pointers_reach(w, &w->by_desc, &w->desc_cap, desc, err));
+	TRY(pointers_reach(w, &w->encoders, &w->encoder_cap, layout, err));
+	if (!w->encoders[layout])
+		TRY(encoder_new(w, layout, trace_get_desc(w->trace, desc)->kind, arg_count, out,
+				err));
+	w->by_desc[desc] = w->encoders[layout];
 	return log_writer_put(w, e, desc, order, out, err);
 }
 

@@ -121,17 +121,6 @@ static uint64_t attr_hash(uint64_t hash, const struct attr *a)
 	return hash_word(hash, a->key | (uint64_t)a->type << 32 | (uint64_t)a->unit << 40);
 }
 
-static uint64_t schema_hash(const struct arg_schema *s)
-{
-	uint64_t hash = (uint64_t)s->arg_count << 32 | s->const_count;
-
-	for (uint32_t i = 0; i < s->const_count; i++)
-		hash = hash_word(attr_hash(hash, &s->consts[i]), s->consts[i].bits);
-	for (uint32_t i = 0; i < s->arg_count; i++)
-		hash = attr_hash(hash, &s->args[i]);
-	return hash;
-}
-
 static bool desc_same(const void *row, const void *wanted)
 {
 	const struct event_desc *a = row, *b = wanted;
@@ -261,7 +250,12 @@ static const struct attr *attrs_copy(struct trace *t, const struct attr *attrs, 
 
 uint32_t trace_schema(struct trace *t, const struct arg_schema *s, struct error *err)
 {
-	uint64_t hash = schema_hash(s);
+	uint64_t hash = (uint64_t)s->arg_count << 32 | s->const_count;
+
+	for (uint32_t i = 0; i < s->const_count; i++)
+		hash = hash_word(attr_hash(hash, &s->consts[i]), s->consts[i].bits);
+	for (uint32_t i = 0; i < s->arg_count; i++)
+		hash = attr_hash(hash, &s->args[i]);
 	uint32_t id = intern_find(&t->tables[TRACE_SCHEMAS], hash, schema_same, s);
 	struct arg_schema row = { .const_count = s->const_count, .arg_count = s->arg_count };
 

@@ -154,22 +154,6 @@ void diff_times_add(struct diff_times *to, const struct diff_times *more)
 	to->difference_ns += more->difference_ns;
 }
 
-/* The part of an owner: the last one, or a new one; owners come sorted. */
-static void part_add(struct diff *d, const struct diff_owner *o)
-{
-	bool work = is_work(o->class);
-	struct diff_part *p = d->part_count ? &d->parts[d->part_count - 1] : NULL;
-
-	if (!p || strcmp(p->class, o->class) != 0 ||
-	    (work ? strcmp(p->phase, o->phase) : strcmp(p->cause, o->name)) != 0) {
-		p = &d->parts[d->part_count++];
-		*p = (struct diff_part){ .class = o->class,
-					 .phase = work ? o->phase : NULL,
-					 .cause = work ? NULL : o->name };
-	}
-	diff_times_add(&p->ns, &o->ns);
-}
-
 /* Ranks of one owner stand together. */
 static void owners_take(struct diff *d, const struct diff_owner *all, size_t count)
 {
@@ -187,34 +171,21 @@ static void owners_take(struct diff *d, const struct diff_owner *all, size_t cou
 		o.ns.difference_ns = o.ns.b_ns - o.ns.a_ns;
 		o.ns.size_ns = llabs(o.ns.difference_ns);
 		ns[0] = ns[1] = 0;
-		part_add(d, &o);
+		/* The part of an owner: the last one, or a new one; owners come sorted. */
+		bool work = is_work(o.class);
+		struct diff_part *p = d->part_count ? &d->parts[d->part_count - 1] : NULL;
+
+		if (!p || strcmp(p->class, o.class) != 0 ||
+		    (work ? strcmp(p->phase, o.phase) : strcmp(p->cause, o.name)) != 0) {
+			p = &d->parts[d->part_count++];
+			*p = (struct diff_part){ .class = o.class,
+						 .phase = work ? o.phase : NULL,
+						 .cause = work ? NULL : o.name };
+		}
+		diff_times_add(&p->ns, &o.ns);
 		if (is_work(o.class))
 			d->owners[d->owner_count++] = o;
 	}
-}
-
-/* What closes: windows are longer than their steps, or steps were left out. */
-static void close_parts(struct diff *d)
-{
-	struct diff_part *rest = &d->parts[d->part_count];
-
-	for (size_t i = 0; i < d->part_count; i++)
-		d->parts[i].ns.size_ns = llabs(d->parts[i].ns.difference_ns);
-	SORT_BY(d->parts, d->part_count, DOWN(struct diff_part, ns.size_ns),
-		UP(struct diff_part, class), UP(struct diff_part, phase),
-		UP(struct diff_part, cause));
-	SORT_BY(d->owners, d->owner_count, DOWN(struct diff_owner, ns.size_ns),
-		UP(struct diff_owner, class), UP(struct diff_owner, phase),
-		UP(struct diff_owner, name));
-	for (size_t i = 0; i < d->part_count; i++) {
-		d->a.window_ns += d->parts[i].ns.a_ns;
-		d->b.window_ns += d->parts[i].ns.b_ns;
-	}
-	*rest = (struct diff_part){ .class = "outside_steps" };
-	rest->ns.a_ns = d->a.mean_ns - d->a.window_ns;
-	rest->ns.b_ns = d->b.mean_ns - d->b.window_ns;
-	rest->ns.difference_ns = rest->ns.b_ns - rest->ns.a_ns;
-	d->part_count++;
 }
 
 enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double fail_over,
@@ -239,7 +210,26 @@ enum status diff_make(struct diff *d, struct tables *a, struct tables *b, double
 	sort_rows(all, count, sizeof(*all), by_owner);
 	owners_take(d, all, count);
 	free(all);
-	close_parts(d);
+	/* What closes: windows are longer than their steps, or steps were left out. */
+	struct diff_part *rest = &d->parts[d->part_count];
+
+	for (size_t i = 0; i < d->part_count; i++)
+		d->parts[i].ns.size_ns = llabs(d->parts[i].ns.difference_ns);
+	SORT_BY(d->parts, d->part_count, DOWN(struct diff_part, ns.size_ns),
+		UP(struct diff_part, class), UP(struct diff_part, phase),
+		UP(struct diff_part, cause));
+	SORT_BY(d->owners, d->owner_count, DOWN(struct diff_owner, ns.size_ns),
+		UP(struct diff_owner, class), UP(struct diff_owner, phase),
+		UP(struct diff_owner, name));
+	for (size_t i = 0; i < d->part_count; i++) {
+		d->a.window_ns += d->parts[i].ns.a_ns;
+		d->b.window_ns += d->parts[i].ns.b_ns;
+	}
+	*rest = (struct diff_part){ .class = "outside_steps" };
+	rest->ns.a_ns = d->a.mean_ns - d->a.window_ns;
+	rest->ns.b_ns = d->b.mean_ns - d->b.window_ns;
+	rest->ns.difference_ns = rest->ns.b_ns - rest->ns.a_ns;
+	d->part_count++;
 	diff_unlikes_take(d, a, b);
 	TRY(diff_places_take(d, a, b, err));
 	return diff_steps_take(d, err);

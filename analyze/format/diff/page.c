@@ -451,23 +451,6 @@ static void build_html(struct diff_page *p, struct blocks *b)
 	add_steps(p, b);
 }
 
-static void build_md(struct diff_page *p, struct blocks *b)
-{
-	char sentence[DIFF_SENTENCE];
-
-	add_unlikes(p->d, b);
-	diff_sentence(p->d, sentence);
-	add_sentencef(b, ROLE_STRONG, 0, "%s", sentence);
-	add_reason(p->d, ROLE_TEXT, b);
-	add_md_sides(p->d, b);
-	add_section(b, "Where it went, ms per step and GPU", NULL);
-	add_parts(p, b);
-	add_section(b, "Kernels and copies, ms per step and GPU", NULL);
-	add_owners(p, b);
-	add_places(p, b);
-	add_steps(p, b);
-}
-
 enum status diff_put_page(const struct diff *d, enum medium medium,
 			  const struct format_request *how, struct buf *out, struct error *err)
 {
@@ -500,7 +483,19 @@ enum status diff_put_page(const struct diff *d, enum medium medium,
 		build_html(&p, &b);
 		html_draw(out, "Diff", &b, NULL);
 	} else {
-		build_md(&p, &b);
+		char sentence[DIFF_SENTENCE];
+
+		add_unlikes(p.d, &b);
+		diff_sentence(p.d, sentence);
+		add_sentencef(&b, ROLE_STRONG, 0, "%s", sentence);
+		add_reason(p.d, ROLE_TEXT, &b);
+		add_md_sides(p.d, &b);
+		add_section(&b, "Where it went, ms per step and GPU", NULL);
+		add_parts(&p, &b);
+		add_section(&b, "Kernels and copies, ms per step and GPU", NULL);
+		add_owners(&p, &b);
+		add_places(&p, &b);
+		add_steps(&p, &b);
 		buf_put_text(out, "# Diff\n\n");
 		md_draw(out, &b);
 		if (out->len && buf_status(out, NULL) == ST_OK)

@@ -74,35 +74,6 @@ void diff_unlikes_take(struct diff *d, struct tables *a, struct tables *b)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* Both sides' steps in one order: (occurrence, number). */
-static enum status pairs_take(struct diff *d, struct error *err)
-{
-	const struct diff_wall *a = d->a.walls, *b = d->b.walls;
-	const struct diff_wall *a_end = a + d->a.series.count, *b_end = b + d->b.series.count;
-
-	d->steps = calloc(d->a.series.count + 1, sizeof(*d->steps));
-	if (!d->steps)
-		return fail_memory(err);
-	while (a < a_end && b < b_end) {
-		bool a_first = a->occurrence != b->occurrence ? a->occurrence < b->occurrence
-							      : a->number < b->number;
-
-		if (a->occurrence == b->occurrence && a->number == b->number) {
-			struct diff_step *s = &d->steps[d->step_count++];
-
-			s->number = a->number;
-			s->ns.a_ns = llround((a++)->wall_ns);
-			s->ns.b_ns = llround((b++)->wall_ns);
-			s->ns.difference_ns = s->ns.b_ns - s->ns.a_ns;
-		} else if (a_first) {
-			a++;
-		} else {
-			b++;
-		}
-	}
-	return ST_OK;
-}
-
 /* A step is apart if it changed by more than all the others, and by enough to matter. */
 static enum status apart_take(struct diff *d, struct error *err)
 {
@@ -136,7 +107,30 @@ enum status diff_steps_take(struct diff *d, struct error *err)
 	double *differences;
 	struct diff_series series;
 
-	TRY(pairs_take(d, err));
+	/* Both sides' steps in one order: (occurrence, number). */
+	const struct diff_wall *a = d->a.walls, *b = d->b.walls;
+	const struct diff_wall *a_end = a + d->a.series.count, *b_end = b + d->b.series.count;
+
+	d->steps = calloc(d->a.series.count + 1, sizeof(*d->steps));
+	if (!d->steps)
+		return fail_memory(err);
+	while (a < a_end && b < b_end) {
+		bool a_first = a->occurrence != b->occurrence ? a->occurrence < b->occurrence
+							      : a->number < b->number;
+
+		if (a->occurrence == b->occurrence && a->number == b->number) {
+			struct diff_step *s = &d->steps[d->step_count++];
+
+			s->number = a->number;
+			s->ns.a_ns = llround((a++)->wall_ns);
+			s->ns.b_ns = llround((b++)->wall_ns);
+			s->ns.difference_ns = s->ns.b_ns - s->ns.a_ns;
+		} else if (a_first) {
+			a++;
+		} else {
+			b++;
+		}
+	}
 	differences = calloc(d->step_count + 1, sizeof(*differences));
 	if (!differences)
 		return fail_memory(err);

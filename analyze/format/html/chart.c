@@ -29,24 +29,6 @@ static size_t run_length(const char *bins, size_t i)
 	return end - i;
 }
 
-/* What a picture of a step shows, in words: "step 3, host: backward 71 %, forward 18 %". */
-static void say_host(struct buf *out, const struct step_timeline *s)
-{
-	size_t all = strlen(s->host);
-
-	html_rawf(out, "<svg height=\"12\" role=\"img\" aria-label=\"step %llu, host:",
-		  (unsigned long long)s->step);
-	for (const struct phase_letter *p = phase_letters; p->name; p++) {
-		size_t count = 0;
-
-		for (const char *at = s->host; *at; at++)
-			count += *at == p->letter;
-		if (count)
-			html_rawf(out, " %s %zu %%", p->name, (100 * count + all / 2) / all);
-	}
-	html_raw(out, "\">");
-}
-
 static void say_gpu(struct buf *out, const struct step_timeline *s)
 {
 	static const char *const names[SPARKLINE_SHARES] = { "compute", "exposed comm",
@@ -68,7 +50,20 @@ static void draw_host(struct buf *out, const struct step_timeline *s)
 {
 	const char *bins = s->host;
 
-	say_host(out, s);
+	/* What a picture of a step shows, in words: "step 3, host: backward 71 %, forward 18 %". */
+	size_t all = strlen(s->host);
+
+	html_rawf(out, "<svg height=\"12\" role=\"img\" aria-label=\"step %llu, host:",
+		  (unsigned long long)s->step);
+	for (const struct phase_letter *p = phase_letters; p->name; p++) {
+		size_t count = 0;
+
+		for (const char *at = s->host; *at; at++)
+			count += *at == p->letter;
+		if (count)
+			html_rawf(out, " %s %zu %%", p->name, (100 * count + all / 2) / all);
+	}
+	html_raw(out, "\">");
 	html_raw(out, "<svg viewBox=\"0 0 600 12\" preserveAspectRatio=\"none\" "
 		      "width=\"100%\" height=\"12\" shape-rendering=\"crispEdges\">");
 	for (size_t i = 0, len; bins[i]; i += len) {
@@ -145,18 +140,6 @@ static double tick_of(double whole)
 	return tick * 25 >= whole ? tick * 5 : tick * 10;
 }
 
-static void draw_axis(struct buf *out, double most_ns, const struct time_unit *unit)
-{
-	double whole = most_ns / unit->ns, tick = tick_of(whole);
-
-	html_raw(out, "<div class=\"axis\">");
-	for (int i = 0; i * tick < whole * 0.96; i++)
-		html_rawf(out, "<span style=\"left:%.2f%%\">%g%s%s</span>", 100 * i * tick / whole,
-			  i * tick, i ? "" : " ", i ? "" : unit->name);
-	html_rawf(out, "</div><div class=\"wall dim\" style=\"padding:0\">%s wall</div>\n",
-		  unit->name);
-}
-
 void html_timelines(struct buf *out, const struct block *b)
 {
 	static const enum token classes[SPARKLINE_SHARES] = { TOKEN_COMPUTE, TOKEN_COMM, TOKEN_DATA,
@@ -189,7 +172,14 @@ void html_timelines(struct buf *out, const struct block *b)
 		html_rawf(out, "</div><div class=\"wall\">%s</div>\n",
 			  time_text(text, s->wall_ns, &b->timelines.unit));
 	}
-	draw_axis(out, most_ns, &b->timelines.unit);
+	double whole = most_ns / b->timelines.unit.ns, tick = tick_of(whole);
+
+	html_raw(out, "<div class=\"axis\">");
+	for (int i = 0; i * tick < whole * 0.96; i++)
+		html_rawf(out, "<span style=\"left:%.2f%%\">%g%s%s</span>", 100 * i * tick / whole,
+			  i * tick, i ? "" : " ", i ? "" : b->timelines.unit.name);
+	html_rawf(out, "</div><div class=\"wall dim\" style=\"padding:0\">%s wall</div>\n",
+		  b->timelines.unit.name);
 	html_raw(out, "</div>\n");
 }
 
@@ -215,24 +205,6 @@ static double x_of(const struct chart *c, uint64_t ns)
 	return off < c->range_ns ? 100 * off / c->range_ns : 100;
 }
 
-/* The level as an area of steps. */
-static void draw_area(struct buf *out, const struct chart *c)
-{
-	const char *at = c->curve->points;
-	uint64_t bytes;
-	char *end;
-
-	html_rawf(out,
-		  "<svg viewBox=\"0 0 %.0f 100\" preserveAspectRatio=\"none\" x=\"0\" y=\"%d\" "
-		  "width=\"100%%\" height=\"%d\" shape-rendering=\"crispEdges\">"
-		  "<path class=\"compute\" d=\"M0 100",
-		  c->points, TOP, HEIGHT - TOP);
-	/* until there is no figure: a damaged partial file may have letters */
-	for (size_t i = 1; bytes = strtoull(at, &end, 10), end > at; i++, at = end)
-		html_rawf(out, "V%.1fH%zu", 100 * (1 - (double)bytes / c->top_bytes), i);
-	html_raw(out, "V100z\"/></svg>\n");
-}
-
 static void draw_grid(struct buf *out, const struct chart *c)
 {
 	double gib = c->top_bytes / 1073741824, tick = pow(10, floor(log10(gib / 2)));
@@ -250,23 +222,6 @@ static void draw_grid(struct buf *out, const struct chart *c)
 			  "</text>\n",
 			  y_of(c, at * unit), y_of(c, at * unit), y_of(c, at * unit) + 4, c->sign,
 			  at, is_small ? "MiB" : "GiB");
-}
-
-static void draw_step_marks(struct buf *out, const struct chart *c)
-{
-	size_t every = c->curve->step_count / LABELS_MAX + 1;
-
-	html_rawf(out, "<line class=\"line\" x1=\"0\" x2=\"100%%\" y1=\"%d\" y2=\"%d\"/>", HEIGHT,
-		  HEIGHT);
-	for (size_t i = 0; i < c->curve->step_count; i += every) {
-		double x = x_of(c, c->curve->steps[i].ns);
-
-		html_rawf(out,
-			  "<line class=\"line\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/>"
-			  "<text class=\"dim\" x=\"%.2f%%\" dx=\"3\" y=\"%d\">%s%llu</text>\n",
-			  x, x, HEIGHT, HEIGHT + 5, x, HEIGHT + 16, i ? "" : "step ",
-			  (unsigned long long)c->curve->steps[i].number);
-	}
 }
 
 static void draw_peak(struct buf *out, const struct chart *c)
@@ -300,9 +255,34 @@ void html_curve(struct buf *out, const struct curve *curve)
 		  "<div class=\"memory\"><svg height=\"%d\" role=\"img\" "
 		  "aria-label=\"memory over time, peak %s%s\">",
 		  HEIGHT + 20, c.sign, bytes_text(text, peak));
-	draw_area(out, &c);
+	/* The level as an area of steps. */
+	const char *at = c.curve->points;
+	uint64_t bytes;
+	char *end;
+
+	html_rawf(out,
+		  "<svg viewBox=\"0 0 %.0f 100\" preserveAspectRatio=\"none\" x=\"0\" y=\"%d\" "
+		  "width=\"100%%\" height=\"%d\" shape-rendering=\"crispEdges\">"
+		  "<path class=\"compute\" d=\"M0 100",
+		  c.points, TOP, HEIGHT - TOP);
+	/* until there is no figure: a damaged partial file may have letters */
+	for (size_t i = 1; bytes = strtoull(at, &end, 10), end > at; i++, at = end)
+		html_rawf(out, "V%.1fH%zu", 100 * (1 - (double)bytes / c.top_bytes), i);
+	html_raw(out, "V100z\"/></svg>\n");
 	draw_grid(out, &c);
-	draw_step_marks(out, &c);
+	size_t every = c.curve->step_count / LABELS_MAX + 1;
+
+	html_rawf(out, "<line class=\"line\" x1=\"0\" x2=\"100%%\" y1=\"%d\" y2=\"%d\"/>", HEIGHT,
+		  HEIGHT);
+	for (size_t i = 0; i < c.curve->step_count; i += every) {
+		double x = x_of(&c, c.curve->steps[i].ns);
+
+		html_rawf(out,
+			  "<line class=\"line\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/>"
+			  "<text class=\"dim\" x=\"%.2f%%\" dx=\"3\" y=\"%d\">%s%llu</text>\n",
+			  x, x, HEIGHT, HEIGHT + 5, x, HEIGHT + 16, i ? "" : "step ",
+			  (unsigned long long)c.curve->steps[i].number);
+	}
 	if (has_reserved)
 		html_rawf(out,
 			  "<line class=\"dash\" x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"

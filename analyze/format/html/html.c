@@ -105,24 +105,6 @@ static void draw_words(struct buf *out, const struct block_words *w)
 	html_raw(out, markup[w->role].end);
 }
 
-static void draw_input(struct buf *out, const struct block *b)
-{
-	html_raw(out, "<p class=\"input\"><b>");
-	html_text(out, b->input.path);
-	html_raw(out, "</b>");
-	html_text(out, b->input.more);
-	html_raw(out, " \xc2\xb7 ");
-	for (const struct span *s = b->input.words.spans; s; s = s->next) {
-		bool is_plain = s->token == TOKEN_TEXT;
-
-		html_rawf(out, is_plain ? "" : "<span class=\"%s\">",
-			  s->token == TOKEN_DIM ? "dim" : "distrust");
-		html_text(out, s->text);
-		html_raw(out, is_plain ? "" : "</span>");
-	}
-	html_raw(out, "</p>\n");
-}
-
 static void draw_callout(struct buf *out, const struct block *b)
 {
 	if (b->kind == BLOCK_WARNING) {
@@ -150,34 +132,6 @@ static void draw_section(struct buf *out, const struct block *b)
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
-
-/* `caption`: for those who hear the page. */
-static void draw_titles(struct buf *out, const struct block_table *t, const char *caption)
-{
-	html_raw(out, "<table");
-	if (t->class)
-		html_rawf(out, " class=\"%s\"", t->class);
-	html_rawf(out, "><caption>%s</caption><thead><tr>", caption);
-	for (size_t i = 0; i < t->count; i++) {
-		const struct block_column *c = &t->columns[i];
-		const char *class = c->class ? c->class : "", *title = column_title(c, MEDIUM_HTML);
-		bool is_of_cells = !strcmp(class, "label") || !strcmp(class, "name");
-
-		if (!title)
-			continue;
-		if (c->has_title_class || (class[0] && !is_of_cells))
-			html_rawf(out, "<th scope=\"col\" class=\"%s\">", is_of_cells ? "" : class);
-		else
-			html_raw(out, "<th scope=\"col\">");
-		for (const char *at = title; *at; at++)
-			if (*at == '\n')
-				html_raw(out, "<br>");
-			else
-				buf_put_byte(out, (uint8_t)*at);
-		html_raw(out, "</th>");
-	}
-	html_raw(out, "</tr></thead><tbody>\n");
-}
 
 static void draw_bar(struct buf *out, const struct block_column *c, const struct block_cell *cell)
 {
@@ -260,7 +214,30 @@ static void draw_cell(struct buf *out, const struct block_table *t, const struct
 
 static void draw_table(struct buf *out, const struct block_table *t, const char *caption)
 {
-	draw_titles(out, t, caption);
+	/* `caption`: for those who hear the page. */
+	html_raw(out, "<table");
+	if (t->class)
+		html_rawf(out, " class=\"%s\"", t->class);
+	html_rawf(out, "><caption>%s</caption><thead><tr>", caption);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct block_column *c = &t->columns[i];
+		const char *class = c->class ? c->class : "", *title = column_title(c, MEDIUM_HTML);
+		bool is_of_cells = !strcmp(class, "label") || !strcmp(class, "name");
+
+		if (!title)
+			continue;
+		if (c->has_title_class || (class[0] && !is_of_cells))
+			html_rawf(out, "<th scope=\"col\" class=\"%s\">", is_of_cells ? "" : class);
+		else
+			html_raw(out, "<th scope=\"col\">");
+		for (const char *at = title; *at; at++)
+			if (*at == '\n')
+				html_raw(out, "<br>");
+			else
+				buf_put_byte(out, (uint8_t)*at);
+		html_raw(out, "</th>");
+	}
+	html_raw(out, "</tr></thead><tbody>\n");
 	if (t->empty)
 		html_rawf(out, "<tr><td colspan=\"4\">%s</td></tr>", t->empty);
 	for (const struct block_row *r = t->rows; r; r = r->next) {
@@ -279,12 +256,6 @@ static void draw_table(struct buf *out, const struct block_table *t, const char 
 }
 
 /* ---- the labelled bar ------------------------------------------------------------------- */
-
-/* A label has its place above the bar where its part is as wide as its words. */
-static bool fits_above(const char *label, double share)
-{
-	return share >= 0.05 + 0.009 * (double)strlen(label);
-}
 
 static void draw_label(struct buf *out, const struct stack_part *p, double at, bool is_end)
 {
@@ -305,7 +276,7 @@ static void draw_labelled(struct buf *out, const struct stack *s)
 		const struct stack_part *p = &s->parts[i];
 		double share = p->ns / s->whole_ns;
 
-		if (fits_above(p->label, share)) {
+		if (share >= 0.05 + 0.009 * (double)strlen(p->label)) {
 			draw_label(out, p, at, false);
 		} else if (share > best) {
 			best = share;
@@ -343,21 +314,6 @@ static size_t word_length(const char *text)
 	return len && open ? len : 1;
 }
 
-static void draw_advice(struct buf *out, const char *text)
-{
-	char word[WORD_MAX];
-
-	for (size_t len; *text; text += len) {
-		len = word_length(text);
-		len = len < sizeof(word) ? len : sizeof(word) - 1;
-		memcpy(word, text, len);
-		word[len] = '\0';
-		html_raw(out, is_code(word, len) ? "<code>" : "");
-		html_text(out, word);
-		html_raw(out, is_code(word, len) ? "</code>" : "");
-	}
-}
-
 static void draw_findings(struct buf *out, const struct block *b)
 {
 	html_raw(out, "<div class=\"fix\">\n");
@@ -380,7 +336,18 @@ static void draw_findings(struct buf *out, const struct block *b)
 			html_raw(out, "</span>");
 		}
 		html_raw(out, "<br>\xe2\x86\x92 ");
-		draw_advice(out, f->advice);
+		const char *text = f->advice;
+		char word[WORD_MAX];
+
+		for (size_t len; *text; text += len) {
+			len = word_length(text);
+			len = len < sizeof(word) ? len : sizeof(word) - 1;
+			memcpy(word, text, len);
+			word[len] = '\0';
+			html_raw(out, is_code(word, len) ? "<code>" : "");
+			html_text(out, word);
+			html_raw(out, is_code(word, len) ? "</code>" : "");
+		}
 		html_raw(out, "</div><code class=\"rule\">");
 		html_text(out, f->rule);
 		html_raw(out, "</code>\n");
@@ -397,7 +364,20 @@ static void draw_block(struct buf *out, const struct block *b, const char *secti
 
 	switch (b->kind) {
 	case BLOCK_INPUT:
-		draw_input(out, b);
+		html_raw(out, "<p class=\"input\"><b>");
+		html_text(out, b->input.path);
+		html_raw(out, "</b>");
+		html_text(out, b->input.more);
+		html_raw(out, " \xc2\xb7 ");
+		for (const struct span *s = b->input.words.spans; s; s = s->next) {
+			bool is_plain = s->token == TOKEN_TEXT;
+
+			html_rawf(out, is_plain ? "" : "<span class=\"%s\">",
+				  s->token == TOKEN_DIM ? "dim" : "distrust");
+			html_text(out, s->text);
+			html_raw(out, is_plain ? "" : "</span>");
+		}
+		html_raw(out, "</p>\n");
 		return;
 	case BLOCK_WARNING:
 	case BLOCK_VERDICT:

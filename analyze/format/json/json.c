@@ -93,24 +93,19 @@ static void put_row(struct json *j, const struct table_type *type, const union v
 	buf_put_byte(j->out, '}');
 }
 
-static void put_map(struct json *j, const struct view *v)
-{
-	size_t key = table_keys(v->type) - 1;
-
-	buf_put_byte(j->out, '{');
-	for (size_t i = 0; i < v->count; i++) {
-		buf_put_text(j->out, i ? ", " : "");
-		json_put_word(j->out, v->rows[i][key].text);
-		buf_put_text(j->out, ": ");
-		put_cell(j->out, &v->type->columns[key + 1], v->rows[i][key + 1]);
-	}
-	buf_put_byte(j->out, '}');
-}
-
 static void put_table(struct json *j, const struct view *v, size_t depth)
 {
 	if (v->type->nest == NEST_MAP) {
-		put_map(j, v);
+		size_t key = table_keys(v->type) - 1;
+
+		buf_put_byte(j->out, '{');
+		for (size_t i = 0; i < v->count; i++) {
+			buf_put_text(j->out, i ? ", " : "");
+			json_put_word(j->out, v->rows[i][key].text);
+			buf_put_text(j->out, ": ");
+			put_cell(j->out, &v->type->columns[key + 1], v->rows[i][key + 1]);
+		}
+		buf_put_byte(j->out, '}');
 		return;
 	}
 	if (v->type->nest == NEST_OBJECT) {

@@ -61,9 +61,13 @@ static void put_reference(struct schema_writer *s, const struct table_type *t)
 	}
 }
 
-/* Which tables there are hangs on --report, so only columns are required. */
-static void put_required(struct schema_writer *s, const struct table_type *t, size_t first)
+static void put_table(struct schema_writer *s, const struct table_type *t)
 {
+	size_t first = t->under ? table_keys(t->under) : 0;
+	const char *between = "";
+
+	buf_putf(s->out, "  \"%s\": {\n   \"type\": \"object\",\n", t->name);
+	/* Which tables there are hangs on --report, so only columns are required. */
 	bool is_first = true;
 
 	buf_put_text(s->out, "   \"required\": [");
@@ -75,15 +79,6 @@ static void put_required(struct schema_writer *s, const struct table_type *t, si
 		is_first = false;
 	}
 	buf_put_text(s->out, "],\n   \"properties\": {");
-}
-
-static void put_table(struct schema_writer *s, const struct table_type *t)
-{
-	size_t first = t->under ? table_keys(t->under) : 0;
-	const char *between = "";
-
-	buf_putf(s->out, "  \"%s\": {\n   \"type\": \"object\",\n", t->name);
-	put_required(s, t, first);
 	for (size_t i = first; i < table_columns(t); i++) {
 		if (t->columns[i].cell == CELL_HIST)
 			continue;

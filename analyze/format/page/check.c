@@ -75,24 +75,6 @@ static const char *names_text(const struct checks *c, unsigned v, struct blocks 
 	return names;
 }
 
-static void add_heading(const struct page *p, struct blocks *b)
-{
-	struct block *new = add_block(b, BLOCK_INPUT);
-	uint64_t events = page_sum(&p->ranks, "events");
-	const char *format = p->inputs.count ? view_cell(&p->inputs, 0, "format").text : NULL;
-
-	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : "no input";
-	new->input.more =
-		p->inputs.count > 1 ? blocks_text(b, " and %zu more", p->inputs.count - 1) : "";
-	new->input.report = "check";
-	add_span(b, &new->input.words, TOKEN_DIM, format ? format : "unknown format");
-	add_spanf(b, &new->input.words, TOKEN_DIM, ", %s event%s", show_count(b, events),
-		  plural(events));
-	if (p->ranks.count > 1)
-		add_spanf(b, &new->input.words, TOKEN_DIM, DOT "%s ranks",
-			  show_count(b, p->ranks.count));
-}
-
 static struct block_words *add_verdict(struct blocks *b, const char *label, enum token token)
 {
 	struct block_words *w = add_labelled(b, NAME_AT, 0, token, label);
@@ -159,7 +141,20 @@ void build_check(const struct page *p, struct blocks *b)
 	take_checks(&c, b);
 	if (b->is_full)
 		return;
-	add_heading(p, b);
+	struct block *new = add_block(b, BLOCK_INPUT);
+	uint64_t events = page_sum(&p->ranks, "events");
+	const char *format = p->inputs.count ? view_cell(&p->inputs, 0, "format").text : NULL;
+
+	new->input.path = p->inputs.count ? view_cell(&p->inputs, 0, "path").text : "no input";
+	new->input.more =
+		p->inputs.count > 1 ? blocks_text(b, " and %zu more", p->inputs.count - 1) : "";
+	new->input.report = "check";
+	add_span(b, &new->input.words, TOKEN_DIM, format ? format : "unknown format");
+	add_spanf(b, &new->input.words, TOKEN_DIM, ", %s event%s", show_count(b, events),
+		  plural(events));
+	if (p->ranks.count > 1)
+		add_spanf(b, &new->input.words, TOKEN_DIM, DOT "%s ranks",
+			  show_count(b, p->ranks.count));
 	if (!c.rows.count) {
 		w = add_verdict(b, "! NOTHING", TOKEN_WARN);
 		add_span(b, w, TOKEN_WARN, "No process in what was asked for: nothing to check.");

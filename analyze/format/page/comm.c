@@ -22,36 +22,32 @@ static const struct sort_key by_time[] = {
 	DOWN(struct collective, total_ns), UP(struct collective, group), UP(struct collective, operation), UP(struct collective, type), UP(struct collective, bytes), { .type = SORT_NONE },
 }, *const by_keys = by_time + 1;
 
-static struct collective collective_of(const struct view *v, size_t i)
-{
-	double algorithm = view_cell(v, i, "algorithm_gb_per_s").f64;
-	double bus = view_cell(v, i, "bus_gb_per_s").f64;
-	struct collective c = {
-		.group = view_text(v, i, "group"),
-		.operation = view_text(v, i, "operation"),
-		.type = view_text(v, i, "type"),
-		.bytes = view_u64(v, i, "size_bytes"),
-		.ranks = view_u64(v, i, "group_size"),
-		.calls = view_u64(v, i, "count"),
-		.matched = view_u64(v, i, "matched"),
-		.total_ns = view_u64(v, i, "total_ns"),
-		.exposed_ns = view_u64(v, i, "exposed_ns"),
-		.wait_ns = (double)cell_or_0(v, i, "wait_ns"),
-	};
-
-	/* weighted by the calls, until the mean is taken */
-	c.algorithm = isnan(algorithm) ? 0 : algorithm * (double)c.calls;
-	c.bus = isnan(bus) ? 0 : bus * (double)c.calls;
-	return c;
-}
-
 /* Equal rows of the ranks become one; the most time first.  Returns how many there are. */
 static size_t take_collectives(const struct view *v, struct collective *all)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < v->count; i++)
-		all[i] = collective_of(v, i);
+	for (size_t i = 0; i < v->count; i++) {
+		double algorithm = view_cell(v, i, "algorithm_gb_per_s").f64;
+		double bus = view_cell(v, i, "bus_gb_per_s").f64;
+		struct collective c = {
+			.group = view_text(v, i, "group"),
+			.operation = view_text(v, i, "operation"),
+			.type = view_text(v, i, "type"),
+			.bytes = view_u64(v, i, "size_bytes"),
+			.ranks = view_u64(v, i, "group_size"),
+			.calls = view_u64(v, i, "count"),
+			.matched = view_u64(v, i, "matched"),
+			.total_ns = view_u64(v, i, "total_ns"),
+			.exposed_ns = view_u64(v, i, "exposed_ns"),
+			.wait_ns = (double)cell_or_0(v, i, "wait_ns"),
+		};
+
+		/* weighted by the calls, until the mean is taken */
+		c.algorithm = isnan(algorithm) ? 0 : algorithm * (double)c.calls;
+		c.bus = isnan(bus) ? 0 : bus * (double)c.calls;
+		all[i] = c;
+	}
 	sort_rows(all, v->count, sizeof(*all), by_keys);
 	for (size_t i = 0; i < v->count; i++) {
 		struct collective *to = count ? &all[count - 1] : NULL, from = all[i];

@@ -13,31 +13,27 @@ struct share { /* of a step of the job */
 	enum token token;
 };
 
-static struct share share_of(const struct view *v, size_t i, struct blocks *b)
-{
-	unsigned long long rank = view_u64(v, i, "rank"), pid = view_u64(v, i, "pid");
-	struct share s = {
-		.who = rank != NO_U64  ? blocks_text(b, "rank %llu", rank)
-		       : pid != NO_U64 ? blocks_text(b, "pid %llu", pid)
-				       : "together",
-		.phase = view_text(v, i, "phase"),
-		.kind = view_text(v, i, "kind"),
-		.ns = view_number(v, i, "ns_per_step"),
-		.mean_ns = view_number(v, i, "mean_ns_per_step"),
-	};
-
-	s.token = token_of_kind(s.kind);
-	return s;
-}
-
 /* The greatest by name, the rest in one row, but never a single one. */
 static size_t take_shares(const struct view *v, struct share rows[LINES + 1], struct blocks *b)
 {
 	bool has_rest = v->count > LINES + 1;
 	size_t named = has_rest ? LINES : v->count;
 
-	for (size_t i = 0; i < named; i++)
-		rows[i] = share_of(v, i, b);
+	for (size_t i = 0; i < named; i++) {
+		unsigned long long rank = view_u64(v, i, "rank"), pid = view_u64(v, i, "pid");
+		struct share s = {
+			.who = rank != NO_U64  ? blocks_text(b, "rank %llu", rank)
+			       : pid != NO_U64 ? blocks_text(b, "pid %llu", pid)
+					       : "together",
+			.phase = view_text(v, i, "phase"),
+			.kind = view_text(v, i, "kind"),
+			.ns = view_number(v, i, "ns_per_step"),
+			.mean_ns = view_number(v, i, "mean_ns_per_step"),
+		};
+
+		s.token = token_of_kind(s.kind);
+		rows[i] = s;
+	}
 	if (!has_rest)
 		return named;
 	rows[LINES] = (struct share){ .who = blocks_text(b, "%zu more", v->count - LINES),

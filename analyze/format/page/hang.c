@@ -8,24 +8,6 @@
 
 enum { ON_THE_PAGE = 3 };
 
-/* What is known of the cause: a mismatch, how long the late rank was away, and where it is. */
-static const char *details(struct blocks *b, const struct view *v, size_t i)
-{
-	const char *mismatch = view_cell(v, i, "mismatch").text;
-	const char *where = view_cell(v, i, "where").text;
-	const char *never = view_cell(v, i, "never_came").text;
-	uint64_t gap = cell_or_0(v, i, "gap_ns");
-	char away[64] = "";
-
-	if (never && gap)
-		snprintf(away, sizeof(away), "Its last collective was %.1f ms before. ",
-			 (double)gap / 1e6);
-	return blocks_text(b, "%s%s%s%s%s%s%s", mismatch ? "Mismatch, " : "",
-			   mismatch ? mismatch : "", mismatch ? ". " : "", away,
-			   where ? never ? "It was last in " : "At " : "", where ? where : "",
-			   where ? "." : "");
-}
-
 void build_hang(const struct page *p, struct blocks *b)
 {
 	struct view v = page_view(p, "hang");
@@ -36,7 +18,21 @@ void build_hang(const struct page *p, struct blocks *b)
 
 		new->callout.label = "HANG";
 		new->callout.first = view_cell(&v, i, "sentence").text;
-		new->callout.second = details(b, &v, i);
+		/* What is known of the cause: a mismatch, how long the late rank was away, and
+		 * where it is. */
+		const char *mismatch = view_cell(&v, i, "mismatch").text;
+		const char *where = view_cell(&v, i, "where").text;
+		const char *never = view_cell(&v, i, "never_came").text;
+		uint64_t gap = cell_or_0(&v, i, "gap_ns");
+		char away[64] = "";
+
+		if (never && gap)
+			snprintf(away, sizeof(away), "Its last collective was %.1f ms before. ",
+				 (double)gap / 1e6);
+		new->callout.second = blocks_text(
+			b, "%s%s%s%s%s%s%s", mismatch ? "Mismatch, " : "", mismatch ? mismatch : "",
+			mismatch ? ". " : "", away, where ? never ? "It was last in " : "At " : "",
+			where ? where : "", where ? "." : "");
 		if (!new->callout.second[0])
 			new->callout.second = NULL;
 	}

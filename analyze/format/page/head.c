@@ -208,26 +208,6 @@ static uint64_t lost_records(const struct page *p)
 	return sum;
 }
 
-/* Inputs that could not be read to their end: the first, and how many more. */
-static void warn_of_early_end(const struct page *p, struct blocks *b)
-{
-	const char *error = NULL;
-	size_t count = 0;
-
-	for (size_t i = p->inputs.count; i; i--) {
-		if (!text_of(&p->inputs, i - 1, "error", NULL))
-			continue;
-		error = text_of(&p->inputs, i - 1, "error", NULL);
-		count++;
-	}
-	if (count)
-		add_warning(b, "CUT OFF",
-			    count == 1 ? blocks_text(b, "%s.", error)
-				       : blocks_text(b, "%zu inputs end early, the first: %s.",
-						     count, error),
-			    "All figures are of what could be read before that.");
-}
-
 /* Of many ranks one that has kernels, and none that is known to communicate. */
 static void warn_of_silence(const struct page *p, struct blocks *b)
 {
@@ -272,9 +252,12 @@ static void warn_of_unrecorded(const struct page *p, struct blocks *b)
 		"What was launched does not begin for over 1 ms, or never: that is no idle time.");
 }
 
-/* What the folder holds beside the run that all figures are of. */
-static void tell_runs(const struct page *p, struct blocks *b)
+void build_warnings(const struct page *p, struct blocks *b)
 {
+	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
+
+	build_hang(p, b);
+	/* What the folder holds beside the run that all figures are of. */
 	struct view runs = page_view(p, "runs");
 
 	for (size_t i = 0; i < runs.count; i++)
@@ -286,17 +269,24 @@ static void tell_runs(const struct page *p, struct blocks *b)
 					    i + 1, runs.count,
 					    i + 1 == runs.count ? ", the latest" : ""),
 				"--run N chooses another, --run all takes them as one.");
-}
-
-void build_warnings(const struct page *p, struct blocks *b)
-{
-	uint64_t lost = lost_records(p), unread = page_sum(&p->inputs, "unread_bytes");
-
-	build_hang(p, b);
-	tell_runs(p, b);
 	if (p->is_sampled)
 		warn_of_sample(p, b);
-	warn_of_early_end(p, b);
+	/* Inputs that could not be read to their end: the first, and how many more. */
+	const char *error = NULL;
+	size_t count = 0;
+
+	for (size_t i = p->inputs.count; i; i--) {
+		if (!text_of(&p->inputs, i - 1, "error", NULL))
+			continue;
+		error = text_of(&p->inputs, i - 1, "error", NULL);
+		count++;
+	}
+	if (count)
+		add_warning(b, "CUT OFF",
+			    count == 1 ? blocks_text(b, "%s.", error)
+				       : blocks_text(b, "%zu inputs end early, the first: %s.",
+						     count, error),
+			    "All figures are of what could be read before that.");
 	warn_of_unrecorded(p, b);
 	warn_of_silence(p, b);
 	if (unread)
@@ -357,22 +347,6 @@ static bool all_true(const struct view *v, const char *column)
 	return true;
 }
 
-/* Which ranks of the job are not here, or else what the tilde of a phase means. */
-static void add_absent(const struct page *p, struct block_words *w, struct blocks *b)
-{
-	struct view phases = page_view(p, "phases");
-	uint64_t world = world_size(p);
-	bool is_inferred = false;
-
-	for (size_t i = 0; i < phases.count; i++)
-		is_inferred |= view_u64(&phases, i, "inferred") == 1;
-	if (p->ranks.count > 1 && world > p->ranks.count)
-		add_spanf(b, w, TOKEN_DIM, DOT "%s of the %s ranks not given",
-			  show_count(b, world - p->ranks.count), show_count(b, world));
-	else if (p->ranks.count == 1 && is_inferred)
-		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
-}
-
 static void add_source(const struct page *p, struct blocks *b)
 {
 	struct view windows = page_view(p, "windows");
@@ -393,7 +367,18 @@ static void add_source(const struct page *p, struct blocks *b)
 		if (p->ranks.count == 1)
 			add_span(b, w, TOKEN_DIM, ": host times may be high");
 	}
-	add_absent(p, w, b);
+	/* Which ranks of the job are not here, or else what the tilde of a phase means. */
+	struct view phases = page_view(p, "phases");
+	uint64_t world = world_size(p);
+	bool is_inferred = false;
+
+	for (size_t i = 0; i < phases.count; i++)
+		is_inferred |= view_u64(&phases, i, "inferred") == 1;
+	if (p->ranks.count > 1 && world > p->ranks.count)
+		add_spanf(b, w, TOKEN_DIM, DOT "%s of the %s ranks not given",
+			  show_count(b, world - p->ranks.count), show_count(b, world));
+	else if (p->ranks.count == 1 && is_inferred)
+		add_span(b, w, TOKEN_DIM, DOT "~ inferred");
 }
 
 /* Each reason once, of all ranks together. */

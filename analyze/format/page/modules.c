@@ -13,27 +13,6 @@ struct module_line {
 	bool is_shown;
 };
 
-/* Those with most time are shown, in the order of their first calls. */
-static void modules_choose(const struct view *v, struct module_line *all)
-{
-	bool has_gpu = page_sum(v, "gpu_self_ns") > 0;
-
-	for (size_t i = 0; i < v->count; i++)
-		all[i] = (struct module_line){
-			.row = i,
-			.first_ns = view_u64(v, i, "first_ns"),
-			.path = view_text(v, i, "path"),
-			.weight_ns = !has_gpu ? view_u64(v, i, "host_ns")
-					      : view_u64(v, i, "forward_gpu_ns") +
-							view_u64(v, i, "backward_gpu_ns") +
-							view_u64(v, i, "recompute_gpu_ns"),
-		};
-	SORT_BY(all, v->count, DOWN(struct module_line, weight_ns), UP(struct module_line, path));
-	for (size_t i = 0; i < v->count && i < MODULE_LINES; i++)
-		all[i].is_shown = true;
-	SORT_BY(all, v->count, UP(struct module_line, first_ns), UP(struct module_line, path));
-}
-
 /* "  Linear_3" */
 static const char *module_text(const char *path, struct blocks *b)
 {
@@ -66,7 +45,23 @@ static void modules_of_rank(const struct page *p, size_t rank, struct blocks *b)
 
 	if (!all)
 		return;
-	modules_choose(&v, all);
+	/* Those with most time are shown, in the order of their first calls. */
+	bool has_gpu = page_sum(&v, "gpu_self_ns") > 0;
+
+	for (size_t i = 0; i < v.count; i++)
+		all[i] = (struct module_line){
+			.row = i,
+			.first_ns = view_u64(&v, i, "first_ns"),
+			.path = view_text(&v, i, "path"),
+			.weight_ns = !has_gpu ? view_u64(&v, i, "host_ns")
+					      : view_u64(&v, i, "forward_gpu_ns") +
+							view_u64(&v, i, "backward_gpu_ns") +
+							view_u64(&v, i, "recompute_gpu_ns"),
+		};
+	SORT_BY(all, v.count, DOWN(struct module_line, weight_ns), UP(struct module_line, path));
+	for (size_t i = 0; i < v.count && i < MODULE_LINES; i++)
+		all[i].is_shown = true;
+	SORT_BY(all, v.count, UP(struct module_line, first_ns), UP(struct module_line, path));
 	add_section(b, "Modules",
 		    blocks_text(b, "ms of GPU time%s%s%s", share < 1 ? " per step" : "",
 				p->ranks.count > 1 ? ", " : "",

@@ -181,23 +181,6 @@ static bool is_left_out(const struct report_type *report)
 	return false;
 }
 
-static void build_reports(struct page *p, struct blocks *b)
-{
-	if (p->medium == MEDIUM_HTML) {
-		p->report = &report_summary;
-		build_report(p, b);
-	}
-	for (size_t i = 0; p->how->reports[i]; i++) {
-		const struct block *before = b->last;
-
-		p->report = p->how->reports[i];
-		if (p->medium != MEDIUM_HTML || !is_left_out(p->report))
-			build_report(p, b);
-		if (is_text(p) && before && b->last == before)
-			add_sentence(b, ROLE_TEXT, 0, ""); /* of a report with nothing to show */
-	}
-}
-
 enum status page_write(const struct format_request *how, enum medium medium, page_renderer *draw,
 		       struct buf *out, struct error *err)
 {
@@ -209,7 +192,20 @@ enum status page_write(const struct format_request *how, enum medium medium, pag
 	TRY(views_new(&views, how->tables, err));
 	page_init(&page, how, medium, views);
 	blocks_init(&blocks);
-	build_reports(&page, &blocks);
+	if (page.medium == MEDIUM_HTML) {
+		page.report = &report_summary;
+		build_report(&page, &blocks);
+	}
+	for (size_t i = 0; page.how->reports[i]; i++) {
+		const struct block *before = blocks.last;
+
+		page.report = page.how->reports[i];
+		if (page.medium != MEDIUM_HTML || !is_left_out(page.report))
+			build_report(&page, &blocks);
+		if (is_text(&page) && before && blocks.last == before)
+			add_sentence(&blocks, ROLE_TEXT, 0,
+				     ""); /* of a report with nothing to show */
+	}
 	status = blocks_status(&blocks, err);
 	if (status == ST_OK)
 		draw(&page, &blocks, out);

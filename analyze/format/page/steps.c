@@ -28,26 +28,6 @@ static double quantile(const struct step_times *t, double q)
 	return t->sorted[rank ? rank - 1 : 0];
 }
 
-/* Of a long run, where most steps have no row. */
-static void take_summed(const struct page *p, size_t rank, struct step_times *t)
-{
-	struct view summed = page_of_rank(p, "steps_summed", rank);
-	struct view stats = page_of_rank(p, "step_stats", rank);
-
-	if (!summed.count || !stats.count)
-		return;
-	t->summed = view_u64(&summed, 0, "steps");
-	t->all += t->summed;
-	t->counted = view_u64(&stats, 0, "counted");
-	t->settling = view_u64(&stats, 0, "settling");
-	t->min = view_number(&stats, 0, "min_ns");
-	t->median = view_number(&stats, 0, "median_ns");
-	t->p90 = view_number(&stats, 0, "p90_ns");
-	t->p99 = view_number(&stats, 0, "p99_ns");
-	t->max = view_number(&stats, 0, "max_ns");
-	t->mean = view_number(&stats, 0, "mean_ns");
-}
-
 void step_times_take(const struct page *p, size_t rank, const struct view *steps,
 		     struct step_times *t, struct blocks *b)
 {
@@ -76,7 +56,22 @@ void step_times_take(const struct page *p, size_t rank, const struct view *steps
 	for (size_t i = 0; i < t->count; i++)
 		t->mean += t->in_order[i];
 	t->mean /= (double)t->count;
-	take_summed(p, rank, t);
+	/* Of a long run, where most steps have no row. */
+	struct view summed = page_of_rank(p, "steps_summed", rank);
+	struct view stats = page_of_rank(p, "step_stats", rank);
+
+	if (!summed.count || !stats.count)
+		return;
+	t->summed = view_u64(&summed, 0, "steps");
+	t->all += t->summed;
+	t->counted = view_u64(&stats, 0, "counted");
+	t->settling = view_u64(&stats, 0, "settling");
+	t->min = view_number(&stats, 0, "min_ns");
+	t->median = view_number(&stats, 0, "median_ns");
+	t->p90 = view_number(&stats, 0, "p90_ns");
+	t->p99 = view_number(&stats, 0, "p99_ns");
+	t->max = view_number(&stats, 0, "max_ns");
+	t->mean = view_number(&stats, 0, "mean_ns");
 }
 
 /* ---- figures ---------------------------------------------------------------------------- */

@@ -104,31 +104,6 @@ static int64_t step_plus(int64_t step, uint64_t more)
 	return sum < INT64_MAX ? (int64_t)sum : INT64_MAX;
 }
 
-static enum status shown_take(struct maker *m, const struct view *steps, struct error *err)
-{
-	uint64_t wide = 10;
-
-	m->shown = calloc(steps->count + 1, sizeof(*m->shown));
-	if (!m->shown)
-		return fail_memory(err);
-	m->shown_count = steps->count;
-	for (size_t i = 0; i < steps->count; i++) {
-		m->shown[i].number = view_u64(steps, i, "step");
-		m->shown[i].begin_ns = view_u64(steps, i, "begin_ns");
-		while (wide <= m->shown[i].number && wide < (uint64_t)INT64_MAX / 10)
-			wide *= 10;
-	}
-	qsort(m->shown, m->shown_count, sizeof(*m->shown), compare_shown);
-	for (size_t i = 0; i < m->shown_count; i++) {
-		struct shown *s = &m->shown[i];
-		bool is_again = i && s[-1].number == s->number;
-
-		s->step = is_again ? step_plus(s[-1].step, wide) : step_plus(0, s->number);
-		m->is_again |= is_again;
-	}
-	return ST_OK;
-}
-
 /* The step shown for a row of steps or of a table below it. */
 static int64_t step_of(const struct maker *m, const struct view *v, size_t i)
 {
@@ -194,43 +169,6 @@ static unsigned long long place_of(const struct maker *m, uint64_t device)
 	while (at < m->gpu_count && m->gpus[at] != device)
 		at++;
 	return at < m->gpu_count ? at : device;
-}
-
-static enum status put_steps(struct maker *m, const struct view *steps, struct error *err)
-{
-	TRY(put_in_order(m, steps, err));
-	for (size_t i = 0; i < steps->count; i++) {
-		m->last_ns = view_u64(steps, i, "begin_ns");
-		m->last_step = step_of(m, steps, i);
-		put_figure(m, "step/time_s", "", "", seconds(view_u64(steps, i, "wall_ns")));
-	}
-	return ST_OK;
-}
-
-static enum status put_gpu_shares(struct maker *m, struct error *err)
-{
-	static const char *const parts[][2] = {
-		{ "compute_ns", "compute_share" },
-		{ "exposed_comm_ns", "exposed_comm_share" },
-		{ "exposed_copy_ns", "exposed_copy_share" },
-		{ "idle_ns", "idle_share" },
-	};
-	struct view v = below_rank(m, "step_gpus");
-	char group[32];
-
-	TRY(put_in_order(m, &v, err));
-	for (size_t i = 0; i < v.count; i++) {
-		uint64_t all = 0;
-
-		for (size_t k = 0; k < 4; k++)
-			all += view_u64(&v, i, parts[k][0]);
-		snprintf(group, sizeof(group), "gpu%llu/", place_of(m, view_u64(&v, i, "device")));
-		for (size_t k = 0; all && k < 4; k++)
-			put_point(m, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
-				  view_number(&v, i, parts[k][0]) / (double)all, group, parts[k][1],
-				  "");
-	}
-	return ST_OK;
 }
 
 static enum status put_memory(struct maker *m, struct error *err)
@@ -335,11 +273,55 @@ static enum status put_rank(struct maker *m, bool is_alone, bool is_first, struc
 		m->first_ns = m->last_ns = view_u64(&steps, 0, "begin_ns");
 	put_file_name(m, is_alone, name);
 	tfevents_put_version(m->out, m->first_ns);
-	TRY(shown_take(m, &steps, err));
-	TRY(put_steps(m, &steps, err));
+	uint64_t wide = 10;
+
+	m->shown = calloc(steps.count + 1, sizeof(*m->shown));
+	if (!m->shown)
+		return fail_memory(err);
+	m->shown_count = steps.count;
+	for (size_t i = 0; i < steps.count; i++) {
+		m->shown[i].number = view_u64(&steps, i, "step");
+		m->shown[i].begin_ns = view_u64(&steps, i, "begin_ns");
+		while (wide <= m->shown[i].number && wide < (uint64_t)INT64_MAX / 10)
+			wide *= 10;
+	}
+	qsort(m->shown, m->shown_count, sizeof(*m->shown), compare_shown);
+	for (size_t i = 0; i < m->shown_count; i++) {
+		struct shown *s = &m->shown[i];
+		bool is_again = i && s[-1].number == s->number;
+
+		s->step = is_again ? step_plus(s[-1].step, wide) : step_plus(0, s->number);
+		m->is_again |= is_again;
+	}
+	TRY(put_in_order(m, &steps, err));
+	for (size_t i = 0; i < steps.count; i++) {
+		m->last_ns = view_u64(&steps, i, "begin_ns");
+		m->last_step = step_of(m, &steps, i);
+		put_figure(m, "step/time_s", "", "", seconds(view_u64(&steps, i, "wall_ns")));
+	}
 	list_gpus(m, "step_gpus");
 	list_gpus(m, "memory_steps");
-	TRY(put_gpu_shares(m, err));
+	static const char *const parts[][2] = {
+		{ "compute_ns", "compute_share" },
+		{ "exposed_comm_ns", "exposed_comm_share" },
+		{ "exposed_copy_ns", "exposed_copy_share" },
+		{ "idle_ns", "idle_share" },
+	};
+	struct view v = below_rank(m, "step_gpus");
+	char group[32];
+
+	TRY(put_in_order(m, &v, err));
+	for (size_t i = 0; i < v.count; i++) {
+		uint64_t all = 0;
+
+		for (size_t k = 0; k < 4; k++)
+			all += view_u64(&v, i, parts[k][0]);
+		snprintf(group, sizeof(group), "gpu%llu/", place_of(m, view_u64(&v, i, "device")));
+		for (size_t k = 0; all && k < 4; k++)
+			put_point(m, view_u64(&v, i, "begin_ns"), step_of(m, &v, i),
+				  view_number(&v, i, parts[k][0]) / (double)all, group, parts[k][1],
+				  "");
+	}
 	TRY(put_memory(m, err));
 	put_phases(m);
 	return is_first ? put_card(m, err) : ST_OK;

@@ -181,22 +181,6 @@ static enum status match_add(struct coll_matches *m, const struct ref *r,
 	return ST_OK;
 }
 
-static enum status matches_fill(struct coll_matches *m, size_t first, size_t end, struct error *err)
-{
-	struct rank_call one;
-
-	hash_clear(&m->index);
-	m->count = 0;
-	for (size_t i = first; i < end; i++) {
-		const char *packed = m->refs[i].row[EVENTS_PACKED].text;
-		struct packed_last last = { 0, 0 };
-
-		while (is_usable(&m->refs[i]) && call_unpack(&packed, &one, &last))
-			TRY(match_add(m, &m->refs[i], &one, err));
-	}
-	return ST_OK;
-}
-
 /* The rank that came last, NO_ID: within the noise. */
 enum { NOISE_NS = 5000, NOISE_PERCENT = 5 };
 uint32_t match_culprit(const struct coll_match *at)
@@ -342,6 +326,7 @@ enum status matches_next(struct coll_matches *m, struct match_range *range, bool
 			 struct error *err)
 {
 	size_t first = range->end, end = first + 1;
+	struct rank_call one;
 
 	*more = first < m->ref_count;
 	if (!*more)
@@ -353,7 +338,15 @@ enum status matches_next(struct coll_matches *m, struct match_range *range, bool
 	TRY(check(m, first, end, range->members, &range->why, err));
 	if (range->why)
 		return ST_OK;
-	TRY(matches_fill(m, first, end, err));
+	hash_clear(&m->index);
+	m->count = 0;
+	for (size_t i = first; i < end; i++) {
+		const char *packed = m->refs[i].row[EVENTS_PACKED].text;
+		struct packed_last last = { 0, 0 };
+
+		while (is_usable(&m->refs[i]) && call_unpack(&packed, &one, &last))
+			TRY(match_add(m, &m->refs[i], &one, err));
+	}
 	if (is_unmarked(&m->refs[first]) && !all_agree(m, range->members))
 		range->why = "no Seq, no marked step, and not the same on all ranks";
 	return ST_OK;

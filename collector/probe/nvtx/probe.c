@@ -357,33 +357,6 @@ static void note_xla_domain(struct writer *w, uint32_t count)
 	reported.domains = count;
 }
 
-/* What is named by an address is not always found among CUPTI's numbers: all names are in the log.
- */
-static void set_names_attribute(struct writer *w, uint32_t count)
-{
-	static const char *const words[] = { "thread", "device", "stream",   "context",
-					     "event",  "other",  "stream_id" };
-	struct buf out;
-	size_t len;
-
-	buf_init(&out, 64 * 1024);
-	for (uint32_t i = 0; i < count && out.len < 60 * 1024; i++) {
-		struct nvtx_named n = nvtx_object_at(i);
-		const char *text = name_text(n.name, &len);
-
-		if (n.object == NVTX_CATEGORY) /* its events have it */
-			continue;
-		buf_putf(&out, "%s{\"%s\": %llu, \"name\": ", out.len ? ", " : "[", words[n.object],
-			 (unsigned long long)n.id);
-		json_put_text(&out, text, len);
-		buf_put_byte(&out, '}');
-	}
-	buf_put_byte(&out, ']');
-	if (out.len > 1)
-		writer_set_attribute(w, "nvtx_names", buf_text(&out), true);
-	buf_release(&out);
-}
-
 static bool is_here(const struct writer *w, uint32_t tid)
 {
 	char path[64];
@@ -421,7 +394,30 @@ static unsigned nvtx_drain(struct writer *w, uint64_t now_ns)
 	if (domains != reported.domains)
 		note_xla_domain(w, domains);
 	if (count && (count != reported.objects || writer_log(w) != reported.log)) {
-		set_names_attribute(w, count);
+		/* What is named by an address is not always found among CUPTI's numbers: all names
+		 * are in the log.
+		 */
+		static const char *const words[] = { "thread", "device", "stream",   "context",
+						     "event",  "other",  "stream_id" };
+		struct buf out;
+		size_t len;
+
+		buf_init(&out, 64 * 1024);
+		for (uint32_t i = 0; i < count && out.len < 60 * 1024; i++) {
+			struct nvtx_named n = nvtx_object_at(i);
+			const char *text = name_text(n.name, &len);
+
+			if (n.object == NVTX_CATEGORY) /* its events have it */
+				continue;
+			buf_putf(&out, "%s{\"%s\": %llu, \"name\": ", out.len ? ", " : "[",
+				 words[n.object], (unsigned long long)n.id);
+			json_put_text(&out, text, len);
+			buf_put_byte(&out, '}');
+		}
+		buf_put_byte(&out, ']');
+		if (out.len > 1)
+			writer_set_attribute(w, "nvtx_names", buf_text(&out), true);
+		buf_release(&out);
 		if (writer_ready(w))
 			name_threads(w, count);
 		reported.objects = count;

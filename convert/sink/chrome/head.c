@@ -33,24 +33,6 @@ struct chrome_file chrome_file(const struct trace *trace, uint32_t process, uint
 
 /* ---- keys before the events ---- */
 
-/* Valid JSON with a space after each colon and comma. */
-static void put_spaced(struct buf *b, const char *json, size_t len)
-{
-	bool in_text = false;
-
-	for (size_t i = 0; i < len; i++) {
-		char c = json[i];
-
-		buf_put_byte(b, (uint8_t)c);
-		if (in_text && c == '\\' && i + 1 < len)
-			buf_put_byte(b, (uint8_t)json[++i]);
-		else if (c == '"')
-			in_text = !in_text;
-		else if (!in_text && (c == ':' || c == ',') && i + 1 < len && json[i + 1] != ' ')
-			buf_put_byte(b, ' ');
-	}
-}
-
 static void put_key_value(struct buf *b, const struct trace *t, const struct attr *attr)
 {
 	size_t len;
@@ -63,7 +45,20 @@ static void put_key_value(struct buf *b, const struct trace *t, const struct att
 		return;
 	}
 	text = trace_text(t, (uint32_t)attr->bits, &len);
-	put_spaced(b, text, len);
+	/* Valid JSON with a space after each colon and comma. */
+	bool in_text = false;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		buf_put_byte(b, (uint8_t)c);
+		if (in_text && c == '\\' && i + 1 < len)
+			buf_put_byte(b, (uint8_t)text[++i]);
+		else if (c == '"')
+			in_text = !in_text;
+		else if (!in_text && (c == ':' || c == ',') && i + 1 < len && text[i + 1] != ' ')
+			buf_put_byte(b, ' ');
+	}
 }
 
 static bool key_is(const struct trace *t, const struct attr *attr, const char *word)

@@ -185,19 +185,6 @@ static void put_made_name(struct chrome *c, const struct event *e)
 	buf_putf(&c->base.lines, "\"%s\"", text[0] ? text : "unknown");
 }
 
-static void put_name(struct chrome *c, const struct event *e)
-{
-	size_t len;
-	const char *text = trace_text(c->base.trace, e->name, &len);
-
-	if (c->file.is_native && e->kind == KIND_API)
-		len = call_name_length(text, len);
-	if (e->name && (e->kind != KIND_STEP || !c->file.is_native))
-		json_put_text(&c->base.lines, text, len);
-	else
-		put_made_name(c, e);
-}
-
 /* ---- members ---- */
 
 /* False: the source kept none for this event. */
@@ -283,6 +270,7 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 	const char *cat = cat_of(c, e), *ph = form_of(e)->ph;
 	struct buf *b = &c->base.lines;
 	size_t begin;
+	size_t len;
 
 	if (e->kind == KIND_MARK && e->subkind != MARK_INSTANT)
 		ph = e->subkind == MARK_FLOW_BEGIN ? "s" : "f";
@@ -299,7 +287,14 @@ static enum status put_plain(struct chrome *c, const struct event *e, struct err
 			b->len = begin;
 	}
 	buf_put_text(b, ", \"name\": ");
-	put_name(c, e);
+	const char *text = trace_text(c->base.trace, e->name, &len);
+
+	if (c->file.is_native && e->kind == KIND_API)
+		len = call_name_length(text, len);
+	if (e->name && (e->kind != KIND_STEP || !c->file.is_native))
+		json_put_text(&c->base.lines, text, len);
+	else
+		put_made_name(c, e);
 	put_where(c, e);
 	put_time(c, e);
 	if (ph[0] == 'X') {

@@ -95,18 +95,6 @@ static void put_packed(struct buf *b, const uint32_t *values, size_t count, unsi
 	}
 }
 
-/* Which rows have a value, as definition levels: their length, then one run of bits. */
-static void put_levels(struct parquet *p, const struct parquet_column *c)
-{
-	size_t at = p->page.len, bytes = (p->rows + 7) / 8;
-
-	buf_put_u32(&p->page, 0);
-	buf_put_varint(&p->page, bytes << 1 | 1);
-	buf_put(&p->page, c->defined.data, bytes);
-	if (p->page.status == ST_OK)
-		put_u32(p->page.data + at, (uint32_t)(p->page.len - at - LEVELS_HEAD));
-}
-
 /* A page of p->page, with its head before it. */
 static enum status put_page(struct parquet *p, int type, size_t values, int encoding,
 			    struct error *err)
@@ -151,7 +139,14 @@ static enum status end_column(struct parquet *p, const struct data_column *what,
 	}
 	chunk->data_at = (int64_t)p->at;
 	buf_clear(&p->page);
-	put_levels(p, c);
+	/* Which rows have a value, as definition levels: their length, then one run of bits. */
+	size_t at = p->page.len, bytes = (p->rows + 7) / 8;
+
+	buf_put_u32(&p->page, 0);
+	buf_put_varint(&p->page, bytes << 1 | 1);
+	buf_put(&p->page, c->defined.data, bytes);
+	if (p->page.status == ST_OK)
+		put_u32(p->page.data + at, (uint32_t)(p->page.len - at - LEVELS_HEAD));
 	if (has_dictionary(what)) {
 		buf_put_byte(&p->page, (uint8_t)width);
 		put_packed(&p->page, (const uint32_t *)(const void *)c->places.data, c->values,
@@ -317,24 +312,6 @@ static void put_chunk(const struct data_column *c, const struct parquet_chunk *c
 	thrift_end(&t);
 }
 
-static void put_groups(struct parquet *p, struct thrift *t)
-{
-	thrift_list(t, 4, THRIFT_STRUCT, p->group_count);
-	for (size_t i = 0; i < p->group_count; i++) {
-		struct thrift group = { t->out, 0 };
-		int64_t size = 0;
-
-		thrift_list(&group, 1, THRIFT_STRUCT, p->width);
-		for (size_t k = 0; k < p->width; k++) {
-			put_chunk(&p->table->columns[k], &p->chunks[i * p->width + k], t->out);
-			size += p->chunks[i * p->width + k].size;
-		}
-		thrift_i64(&group, 2, size);
-		thrift_i64(&group, 3, (int64_t)p->group_rows[i]);
-		thrift_end(&group);
-	}
-}
-
 enum status parquet_end(struct parquet *p, struct error *err)
 {
 	struct thrift t = { &p->page, 0 }, pair = { &p->page, 0 };
@@ -345,7 +322,20 @@ enum status parquet_end(struct parquet *p, struct error *err)
 	thrift_i32(&t, 1, FORMAT_VERSION);
 	put_schema(p, &t);
 	thrift_i64(&t, 3, (int64_t)p->all_rows);
-	put_groups(p, &t);
+	thrift_list(&t, 4, THRIFT_STRUCT, p->group_count);
+	for (size_t i = 0; i < p->group_count; i++) {
+		struct thrift group = { t.out, 0 };
+		int64_t size = 0;
+
+		thrift_list(&group, 1, THRIFT_STRUCT, p->width);
+		for (size_t k = 0; k < p->width; k++) {
+			put_chunk(&p->table->columns[k], &p->chunks[i * p->width + k], t.out);
+			size += p->chunks[i * p->width + k].size;
+		}
+		thrift_i64(&group, 2, size);
+		thrift_i64(&group, 3, (int64_t)p->group_rows[i]);
+		thrift_end(&group);
+	}
 	thrift_list(&t, 5, THRIFT_STRUCT, 1);
 	thrift_text(&pair, 1, "description");
 	thrift_text(&pair, 2, p->table->meaning);

@@ -67,13 +67,6 @@ static enum status begin_table(struct folder *f, enum data_table_id table, struc
 	return parquet_init(&f->files[table], &data_tables[table], write_now, f->base.out, err);
 }
 
-static enum status begin_waiting(struct folder *f, enum data_table_id table, struct error *err)
-{
-	f->waiters[table] = (struct waiter){ f, table };
-	return parquet_init(&f->files[table], &data_tables[table], write_later, &f->waiters[table],
-			    err);
-}
-
 static enum status end_table(struct folder *f, enum data_table_id table, struct error *err)
 {
 	TRY(parquet_end(&f->files[table], err));
@@ -95,8 +88,10 @@ static enum status folder_open(struct sink *s, const struct sink_request *req, s
 		TRY(data_tables_put_static(&f->tables, i, err));
 		TRY(end_table(f, i, err));
 	}
-	for (enum data_table_id i = TABLE_EVENTS + 1; i < TABLE_COUNT; i++)
-		TRY(begin_waiting(f, i, err));
+	for (enum data_table_id i = TABLE_EVENTS + 1; i < TABLE_COUNT; i++) {
+		f->waiters[i] = (struct waiter){ f, i };
+		TRY(parquet_init(&f->files[i], &data_tables[i], write_later, &f->waiters[i], err));
+	}
 	return begin_table(f, TABLE_EVENTS, err);
 }
 

@@ -66,20 +66,6 @@ static void put_made_name(struct tb_space *s, const struct event *e)
 	buf_put_text(&s->scratch, kind_word(e->kind)[0] ? kind_word(e->kind) : "unknown");
 }
 
-static void put_name(struct tb_space *s, const struct event *e)
-{
-	size_t len;
-	const char *text = trace_text(s->trace, e->name, &len);
-
-	buf_clear(&s->scratch);
-	if (e->kind == KIND_MEMCPY)
-		buf_put_text(&s->scratch, copy_name(e->subkind));
-	else if (len && e->kind != KIND_MEMSET)
-		buf_put(&s->scratch, text, len);
-	else
-		put_made_name(s, e);
-}
-
 /* ---- what is the same for all events of a name and schema ---- */
 
 /* What XProf's tools read from an event itself, spelled as in the trace's tables. */
@@ -165,21 +151,6 @@ static void put_kernel_details(struct tb_space *s, const struct event *e, struct
 	tb_stat(b, XEVENT_STATS, key, XSTAT_REF, row->id);
 }
 
-static void put_constants(struct tb_space *s, const struct event *e, struct buf *b)
-{
-	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
-
-	if (e->kind == KIND_KERNEL && !trace_find_attr(s->trace, e->schema, "kernel_details"))
-		put_kernel_details(s, e, b);
-	for (uint32_t i = 0; i < schema->const_count; i++) {
-		const char *stat = kept_as(s, &schema->consts[i]);
-
-		if (stat)
-			put_attr(s, b, XEVENT_STATS, tb_key(&s->names, stat), &schema->consts[i],
-				 schema->consts[i].bits);
-	}
-}
-
 static void put_word(struct tb_space *s, struct buf *b, const char *stat, const char *word)
 {
 	tb_stat_text(b, EVENT_META_STATS, tb_key(&s->names, stat), word, strlen(word));
@@ -213,6 +184,7 @@ static enum status find_row(struct tb_space *s, const struct event *e, struct tb
 	struct buf stats;
 	enum status status;
 	uint32_t at = (uint32_t)s->names.constants.len;
+	size_t len;
 
 	if (e->kind == KIND_COUNTER)
 		name |= (uint64_t)e->track << 32;
@@ -221,10 +193,28 @@ static enum status find_row(struct tb_space *s, const struct event *e, struct tb
 		*out = *row;
 		return ST_OK;
 	}
-	put_constants(s, e, &s->names.constants);
+	const struct arg_schema *schema = trace_get_schema(s->trace, e->schema);
+
+	if (e->kind == KIND_KERNEL && !trace_find_attr(s->trace, e->schema, "kernel_details"))
+		put_kernel_details(s, e, &s->names.constants);
+	for (uint32_t i = 0; i < schema->const_count; i++) {
+		const char *stat = kept_as(s, &schema->consts[i]);
+
+		if (stat)
+			put_attr(s, &s->names.constants, XEVENT_STATS, tb_key(&s->names, stat),
+				 &schema->consts[i], schema->consts[i].bits);
+	}
 	buf_init(&stats, 1 << 20);
 	put_metadata(s, e, &stats);
-	put_name(s, e);
+	const char *text = trace_text(s->trace, e->name, &len);
+
+	buf_clear(&s->scratch);
+	if (e->kind == KIND_MEMCPY)
+		buf_put_text(&s->scratch, copy_name(e->subkind));
+	else if (len && e->kind != KIND_MEMSET)
+		buf_put(&s->scratch, text, len);
+	else
+		put_made_name(s, e);
 	id = tb_new_event(&s->names, buf_text(&s->scratch), s->scratch.len, &stats);
 	status = buf_status(&stats, err);
 	buf_release(&stats);
@@ -451,18 +441,14 @@ static void put_stats(struct tb_space *s, const struct event *e)
 
 /* ---- the event ---- */
 
-/* What an import kept that is finer than a nanosecond. */
-static uint64_t finer_ps(const struct tb_space *s, const struct event *e, const char *key)
-{
-	uint64_t bits;
-
-	return e->schema && tb_arg_bits(s, e, key, &bits) && bits < PS ? bits : 0;
-}
-
 static void put_times(struct tb_space *s, const struct event *e)
 {
 	uint64_t begin_ns = e->begin_ns > s->origin_ns ? e->begin_ns - s->origin_ns : 0;
-	uint64_t offset_ps = finer_ps(s, e, ".offset_ps");
+	/* What an import kept that is finer than a nanosecond. */
+	const char *key = ".offset_ps";
+	uint64_t bits;
+
+	uint64_t offset_ps = e->schema && tb_arg_bits(s, e, key, &bits) && bits < PS ? bits : 0;
 	uint64_t duration_ps = (e->end_ns - e->begin_ns) * PS, finer = 0;
 
 	if (e->schema && tb_arg_bits(s, e, ".duration_ps", &finer) && finer < PS) {

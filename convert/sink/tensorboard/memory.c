@@ -64,19 +64,15 @@ static void put_allocator(struct tb_space *s, const struct event *e, uint64_t ke
 	tb_stat_text(&s->event, XEVENT_STATS, key, buf_text(b), b->len);
 }
 
-/* As XProf's own tracer had them, but for members of ours. */
-static void put_as_read(struct tb_space *s, const struct event *e)
-{
-	tb_put_own_stats(s, e);
-	tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "allocation_bytes"), XSTAT_INT64,
-		e->bytes);
-	tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "addr"), XSTAT_INT64, e->address);
-}
-
 void tb_put_memory(struct tb_space *s, const struct event *e)
 {
 	if (s->is_xspace && e->kind != KIND_COUNTER) {
-		put_as_read(s, e);
+		/* As XProf's own tracer had them, but for members of ours. */
+		tb_put_own_stats(s, e);
+		tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "allocation_bytes"), XSTAT_INT64,
+			e->bytes);
+		tb_stat(&s->event, XEVENT_STATS, tb_key(&s->names, "addr"), XSTAT_INT64,
+			e->address);
 		return;
 	}
 	uint32_t device = trace_get_track(s->trace, e->track)->device;

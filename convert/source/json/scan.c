@@ -75,39 +75,6 @@ void json_release(struct json_scan *s)
 	s->moved = false;
 }
 
-/* Reads more bytes after those from the hold, or from `at`, on.  s->last: there are none. */
-static enum status refill(struct json_scan *s, struct error *err)
-{
-	const uint8_t *keep = s->hold ? s->hold : s->at;
-	size_t have = (size_t)(s->end - keep), pass = (size_t)(s->at - keep), len;
-
-	if (have >= INPUT_PEEK_MAX)
-		return fail(err, ST_CEILING, json_at(s), "one value is longer than %d MiB",
-			    INPUT_PEEK_MAX >> 20);
-	input_skip(s->in, (size_t)(keep - s->base));
-	s->base_at += (uint64_t)(keep - s->base);
-	s->base = keep;
-	TRY(input_peek(s->in, have + (have > REFILL_BYTES ? have : REFILL_BYTES), &keep, &len,
-		       err));
-	s->last = len <= have;
-	s->moved = s->hold != NULL;
-	s->base = keep;
-	s->at = keep + pass;
-	s->end = keep + len;
-	if (s->hold)
-		s->hold = keep;
-	return ST_OK;
-}
-
-/* Blanks, strings, numbers, words */
-
-static const uint8_t *skip_many_blanks(const uint8_t *p, const uint8_t *end)
-{
-	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
-		p++;
-	return p;
-}
-
 /* Mostly there is none, or one after a comma or colon. */
 static inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
 {
@@ -115,7 +82,10 @@ static inline const uint8_t *skip_blanks(const uint8_t *p, const uint8_t *end)
 		return p;
 	if (end - p > 1 && p[0] == ' ' && p[1] > ' ')
 		return p + 1;
-	return skip_many_blanks(p, end);
+	/* Blanks, strings, numbers, words */
+	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+		p++;
+	return p;
 }
 
 /* The next quote or backslash, or `end`; *high gathers whether bytes >= 0x80 were passed. */
@@ -254,46 +224,6 @@ static void value_is_over(struct json_scan *s)
 	s->state = s->depth ? WANT_COMMA_OR_END : WANT_NOTHING;
 }
 
-static enum status open_bracket(struct json_scan *s, bool object, struct json *out,
-				struct error *err)
-{
-	uint64_t bit = (uint64_t)1 << s->depth % 64;
-
-	if (s->depth == JSON_DEPTH_MAX)
-		return fail(err, ST_CEILING, json_at(s), "JSON is nested deeper than %d levels",
-			    JSON_DEPTH_MAX);
-	if (object)
-		s->nesting[s->depth / 64] |= bit;
-	else
-		s->nesting[s->depth / 64] &= ~bit;
-	s->depth++;
-	s->state = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
-	out->type = object ? JSON_OBJECT : JSON_ARRAY;
-	return ST_OK;
-}
-
-/* What the bytes at `p` should have been. */
-static enum status bad_byte(const struct json_scan *s, const uint8_t *p, struct error *err)
-{
-	static const char *const wanted[] = {
-		[WANT_VALUE] = "a value",
-		[WANT_VALUE_OR_END] = "a value or ]",
-		[WANT_KEY] = "a key in quotes",
-		[WANT_KEY_OR_END] = "a key in quotes or }",
-		[WANT_COMMA_OR_END] = "a comma or the end of what is open",
-		[WANT_NOTHING] = "nothing more",
-		[WANT_COLON] = "a colon",
-		[WANT_DIGITS] = "a number with all its digits",
-	};
-	uint64_t at = s->base_at + (uint64_t)(p - s->base);
-
-	if (*p > ' ' && *p < 0x7f)
-		return fail(err, ST_FORMAT, at, "no valid JSON: '%c' where %s should be", *p,
-			    wanted[s->wanted]);
-	return fail(err, ST_FORMAT, at, "no valid JSON: byte 0x%02x where %s should be", *p,
-		    wanted[s->wanted]);
-}
-
 /* What stands unfinished at the end of the bytes in memory; NULL: between tokens. */
 static const char *unfinished(const struct json_scan *s)
 {
@@ -304,27 +234,6 @@ static const char *unfinished(const struct json_scan *s)
 	if (p == s->end)
 		return NULL;
 	return *p == '"' ? "a string" : "a value";
-}
-
-/* The input ends too early, because it is truncated or because its compression is damaged. */
-static enum status end_too_early(struct json_scan *s, struct error *err)
-{
-	uint64_t at = s->base_at + (uint64_t)(s->end - s->base);
-	bool empty = !s->depth && skip_blanks(s->at, s->end) == s->end;
-	const char *what = unfinished(s);
-	const uint8_t *none;
-	size_t len;
-
-	if (s->in) {
-		input_skip(s->in, (size_t)(s->end - s->base));
-		TRY(input_peek(s->in, 1, &none, &len, err));
-	}
-	if (empty)
-		return fail(err, ST_FORMAT, at, "empty: there is no JSON in it");
-	if (what)
-		return fail(err, ST_TRUNCATED, at, "JSON is cut off inside %s", what);
-	return fail(err, ST_TRUNCATED, at, "JSON is cut off inside an %s, %u deep",
-		    in_object(s) ? "object" : "array", s->depth);
 }
 
 /* A key and its colon. */
@@ -432,7 +341,27 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 	*again = false;
 	if (!s->last && s->in) {
 		*again = true;
-		return refill(s, err);
+		/* Reads more bytes after those from the hold, or from `at`, on.  s->last: there are
+		 * none. */
+		const uint8_t *keep = s->hold ? s->hold : s->at;
+		size_t have = (size_t)(s->end - keep), pass = (size_t)(s->at - keep), len;
+
+		if (have >= INPUT_PEEK_MAX)
+			return fail(err, ST_CEILING, json_at(s), "one value is longer than %d MiB",
+				    INPUT_PEEK_MAX >> 20);
+		input_skip(s->in, (size_t)(keep - s->base));
+		s->base_at += (uint64_t)(keep - s->base);
+		s->base = keep;
+		TRY(input_peek(s->in, have + (have > REFILL_BYTES ? have : REFILL_BYTES), &keep,
+			       &len, err));
+		s->last = len <= have;
+		s->moved = s->hold != NULL;
+		s->base = keep;
+		s->at = keep + pass;
+		s->end = keep + len;
+		if (s->hold)
+			s->hold = keep;
+		return ST_OK;
 	}
 	if (s->state == WANT_NOTHING) {
 		const uint8_t *none;
@@ -447,7 +376,24 @@ static enum status next_short(struct json_scan *s, struct json *out, bool *again
 		s->base = s->at = s->end;
 		return input_peek(s->in, 1, &none, &len, err);
 	}
-	return end_too_early(s, err);
+	/* The input ends too early, because it is truncated or because its compression is damaged.
+	 */
+	uint64_t at = s->base_at + (uint64_t)(s->end - s->base);
+	bool empty = !s->depth && skip_blanks(s->at, s->end) == s->end;
+	const char *what = unfinished(s);
+	const uint8_t *none;
+	size_t len;
+
+	if (s->in) {
+		input_skip(s->in, (size_t)(s->end - s->base));
+		TRY(input_peek(s->in, 1, &none, &len, err));
+	}
+	if (empty)
+		return fail(err, ST_FORMAT, at, "empty: there is no JSON in it");
+	if (what)
+		return fail(err, ST_TRUNCATED, at, "JSON is cut off inside %s", what);
+	return fail(err, ST_TRUNCATED, at, "JSON is cut off inside an %s, %u deep",
+		    in_object(s) ? "object" : "array", s->depth);
 }
 
 enum status json_next(struct json_scan *s, struct json *out, struct error *err)
@@ -464,15 +410,47 @@ enum status json_next(struct json_scan *s, struct json *out, struct error *err)
 			return ST_OK;
 		}
 	}
-	if (look == LOOK_BAD)
-		return bad_byte(s, p, err);
+	if (look == LOOK_BAD) {
+		/* What the bytes at `p` should have been. */
+		static const char *const wanted[] = {
+			[WANT_VALUE] = "a value",
+			[WANT_VALUE_OR_END] = "a value or ]",
+			[WANT_KEY] = "a key in quotes",
+			[WANT_KEY_OR_END] = "a key in quotes or }",
+			[WANT_COMMA_OR_END] = "a comma or the end of what is open",
+			[WANT_NOTHING] = "nothing more",
+			[WANT_COLON] = "a colon",
+			[WANT_DIGITS] = "a number with all its digits",
+		};
+		uint64_t at = s->base_at + (uint64_t)(p - s->base);
+
+		if (*p > ' ' && *p < 0x7f)
+			return fail(err, ST_FORMAT, at, "no valid JSON: '%c' where %s should be",
+				    *p, wanted[s->wanted]);
+		return fail(err, ST_FORMAT, at, "no valid JSON: byte 0x%02x where %s should be", *p,
+			    wanted[s->wanted]);
+	}
 	s->at = p;
 	if (out->type >= JSON_KEY)
 		return ST_OK;
 	out->text = (const char *)p;
 	out->len = 0;
-	if (out->type == JSON_OBJECT)
-		return open_bracket(s, p[-1] == '{', out, err);
+	if (out->type == JSON_OBJECT) {
+		bool object = p[-1] == '{';
+		uint64_t bit = (uint64_t)1 << s->depth % 64;
+
+		if (s->depth == JSON_DEPTH_MAX)
+			return fail(err, ST_CEILING, json_at(s),
+				    "JSON is nested deeper than %d levels", JSON_DEPTH_MAX);
+		if (object)
+			s->nesting[s->depth / 64] |= bit;
+		else
+			s->nesting[s->depth / 64] &= ~bit;
+		s->depth++;
+		s->state = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+		out->type = object ? JSON_OBJECT : JSON_ARRAY;
+		return ST_OK;
+	}
 	out->type = in_object(s) ? JSON_OBJECT_END : JSON_ARRAY_END;
 	s->depth--;
 	value_is_over(s);

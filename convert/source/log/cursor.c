@@ -136,18 +136,6 @@ static int compare_rows(const void *a, const void *b, void *rows)
 	return x == y ? 0 : row_before(rows, x, y) ? -1 : 1;
 }
 
-static enum status sort_rows(struct log_cursor *c, struct error *err)
-{
-	struct log_cursor_head *h = &c->head;
-
-	h->order = c->order = reserve(c->order, &c->order_cap, h->count * sizeof(*c->order));
-	if (!c->order)
-		return fail_memory(err);
-	if (!insert_rows(h->rows, c->order, h->count))
-		qsort_r(c->order, h->count, sizeof(*c->order), compare_rows, (void *)h->rows);
-	return ST_OK;
-}
-
 /* Decodes chunks until the next row in order is at hand, and with it those that follow. */
 static bool refill_window(struct log_cursor *c)
 {
@@ -247,7 +235,13 @@ enum status log_cursor_open(struct log_cursor *c, const struct input *in,
 	TRY(begin_decode(c, block, tables, rows, err));
 	if (!log_cursor_refill(c) || sorted)
 		return ST_OK;
-	TRY(sort_rows(c, err));
+	struct log_cursor_head *h = &c->head;
+
+	h->order = c->order = reserve(c->order, &c->order_cap, h->count * sizeof(*c->order));
+	if (!c->order)
+		return fail_memory(err);
+	if (!insert_rows(h->rows, c->order, h->count))
+		qsort_r(c->order, h->count, sizeof(*c->order), compare_rows, (void *)h->rows);
 	if (keep == LOG_KEEP_LEAST)
 		TRY(open_window(c, block, tables, err));
 	if (c->window)

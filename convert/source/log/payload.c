@@ -266,35 +266,6 @@ static void put_raw(struct decoder *d, const uint8_t *p, size_t size)
 	put_text(d, ATTR_TEXT, buf_text(&d->text), d->text.len);
 }
 
-/* "Sum", "READ|WRITE", or the number. */
-static void put_enum(struct decoder *d, const struct schema *s, uint64_t value)
-{
-	unsigned unused = s->type.size < 8 ? 64 - 8 * s->type.size : 0;
-	uint64_t left = value;
-
-	buf_clear(&d->text);
-	for (struct bytes in = s->entries; bytes_left(&in);) {
-		struct entry word = take_entry(&in);
-		bool is_same = !word.flags && !((word.type ^ value) << unused);
-
-		if (in.is_truncated ||
-		    (!is_same && (!word.flags || !word.type || (left & word.type) != word.type)))
-			continue;
-		if (is_same)
-			buf_clear(&d->text);
-		else if (d->text.len)
-			buf_put_byte(&d->text, '|');
-		buf_put(&d->text, word.name, word.name_len);
-		if (is_same)
-			break;
-		left &= ~word.type;
-	}
-	if (d->text.len)
-		put_text(d, ATTR_TEXT, buf_text(&d->text), d->text.len);
-	else
-		put_field(d, ATTR_U64, value, false);
-}
-
 /* Puts the text that the field at `p` refers to, where it was copied. */
 static void put_reference(struct decoder *d, const uint8_t *p)
 {
@@ -348,7 +319,32 @@ static void put_value(struct decoder *d, const struct schema *s, const uint8_t *
 		put_reference(d, p);
 		break;
 	case NVTX_FORM_ENUM:
-		put_enum(d, s, word_at(p, s->type.size));
+		/* "Sum", "READ|WRITE", or the number. */
+		uint64_t value = word_at(p, s->type.size);
+		unsigned unused = s->type.size < 8 ? 64 - 8 * s->type.size : 0;
+		uint64_t left = value;
+
+		buf_clear(&d->text);
+		for (struct bytes in = s->entries; bytes_left(&in);) {
+			struct entry word = take_entry(&in);
+			bool is_same = !word.flags && !((word.type ^ value) << unused);
+
+			if (in.is_truncated || (!is_same && (!word.flags || !word.type ||
+							     (left & word.type) != word.type)))
+				continue;
+			if (is_same)
+				buf_clear(&d->text);
+			else if (d->text.len)
+				buf_put_byte(&d->text, '|');
+			buf_put(&d->text, word.name, word.name_len);
+			if (is_same)
+				break;
+			left &= ~word.type;
+		}
+		if (d->text.len)
+			put_text(d, ATTR_TEXT, buf_text(&d->text), d->text.len);
+		else
+			put_field(d, ATTR_U64, value, false);
 		break;
 	case NVTX_FORM_STATIC:
 	case NVTX_FORM_DYNAMIC:

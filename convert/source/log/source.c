@@ -128,22 +128,6 @@ static bool is_unwanted(const struct log_source *s, const struct log_block *bloc
 		block->first_begin_ns >= wanted->to_ns);
 }
 
-static void sort_and_filter_blocks(struct log_source *s, const struct filter *wanted)
-{
-	struct log_index *index = &s->index;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < index->count; i++) {
-		if (wanted && is_unwanted(s, &index->blocks[i], wanted))
-			trace_lose(index->trace, 0, LOSS_CUT_OUT, index->blocks[i].rows);
-		else
-			index->blocks[kept++] = index->blocks[i];
-	}
-	index->count = kept;
-	SORT_BY(index->blocks, kept, UP(struct log_block, first_begin_ns),
-		UP(struct log_block, offset));
-}
-
 enum { NAME_BYTES = 4096, CONSTS = 96 };
 #define NAME_NEW UINT32_MAX /* nobody has looked for its C++ text yet */
 
@@ -231,7 +215,18 @@ static enum status log_open(struct source **out, struct input *in, struct trace 
 		log_close(&s->source);
 		return st;
 	}
-	sort_and_filter_blocks(s, wanted);
+	struct log_index *index = &s->index;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < index->count; i++) {
+		if (wanted && is_unwanted(s, &index->blocks[i], wanted))
+			trace_lose(index->trace, 0, LOSS_CUT_OUT, index->blocks[i].rows);
+		else
+			index->blocks[kept++] = index->blocks[i];
+	}
+	index->count = kept;
+	SORT_BY(index->blocks, kept, UP(struct log_block, first_begin_ns),
+		UP(struct log_block, offset));
 	*out = &s->source;
 	return ST_OK;
 }

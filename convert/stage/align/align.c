@@ -128,25 +128,6 @@ static enum status fit_through(struct host *h, const struct host *fitted, struct
 	return ST_OK;
 }
 
-static enum status fit_all(struct align *a, struct error *err)
-{
-	bool found = true;
-
-	a->hosts[0].is_fit = true;
-	while (found) {
-		found = false;
-		for (struct host *h = a->hosts + 1; h < a->hosts + a->count; h++) {
-			if (h->is_fit)
-				continue;
-			for (size_t k = 0; k < a->count && !h->is_fit; k++)
-				if (a->hosts[k].is_fit)
-					TRY(fit_through(h, &a->hosts[k], err));
-			found |= h->is_fit;
-		}
-	}
-	return ST_OK;
-}
-
 /* How far the refinement moves anything between its first pair and its last. */
 static uint64_t moves_ns(const struct host *h)
 {
@@ -245,7 +226,20 @@ static enum status align_hosts(struct align *a, struct error *err)
 			 host_text(a, h), own.text);
 		report(a, line);
 	}
-	TRY(fit_all(a, err));
+	bool found = true;
+
+	a->hosts[0].is_fit = true;
+	while (found) {
+		found = false;
+		for (struct host *h = a->hosts + 1; h < a->hosts + a->count; h++) {
+			if (h->is_fit)
+				continue;
+			for (size_t k = 0; k < a->count && !h->is_fit; k++)
+				if (a->hosts[k].is_fit)
+					TRY(fit_through(h, &a->hosts[k], err));
+			found |= h->is_fit;
+		}
+	}
 	decide(a);
 	for (size_t i = 0; i < a->how->count; i++) {
 		const struct host *h = a->host_of[i] ? &a->hosts[a->host_of[i] - 1] : NULL;

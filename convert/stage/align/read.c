@@ -27,25 +27,6 @@ struct reader {
 	uint64_t mask; /* keys with one of these bits are left out: the same ones on each host */
 };
 
-static enum status add(struct reader *r, const struct candidate *one, struct error *err)
-{
-	while (r->count == ENDED_MOST && r->mask != UINT64_MAX) {
-		/* Half of them go, by key, so that all hosts leave out the same. */
-		size_t kept = 0;
-
-		r->mask = r->mask << 1 | 1;
-		for (size_t i = 0; i < r->count; i++)
-			if (!(r->candidates[i].ended.key & r->mask))
-				r->candidates[kept++] = r->candidates[i];
-		r->count = kept;
-	}
-	if ((one->ended.key & r->mask) || r->count == ENDED_MOST)
-		return ST_OK;
-	TRY(vec_reserve(&r->candidates, &r->cap, r->count + 1, err));
-	r->candidates[r->count++] = *one;
-	return ST_OK;
-}
-
 static bool communicates(struct reader *r, uint32_t name)
 {
 	if (name > r->name_count)
@@ -70,7 +51,21 @@ static enum status put_kernel(struct reader *r, const struct event *e, const str
 	uint64_t key = hash_word(hash_text(c.group, strlen(c.group)), c.operation);
 	one.by_seq = c.has_seq;
 	one.ended.key = hash_word(key, c.has_seq ? c.seq : UINT64_MAX - (e->step & ~STEP_GAP));
-	return add(r, &one, err);
+	while (r->count == ENDED_MOST && r->mask != UINT64_MAX) {
+		/* Half of them go, by key, so that all hosts leave out the same. */
+		size_t kept = 0;
+
+		r->mask = r->mask << 1 | 1;
+		for (size_t i = 0; i < r->count; i++)
+			if (!(r->candidates[i].ended.key & r->mask))
+				r->candidates[kept++] = r->candidates[i];
+		r->count = kept;
+	}
+	if ((one.ended.key & r->mask) || r->count == ENDED_MOST)
+		return ST_OK;
+	TRY(vec_reserve(&r->candidates, &r->cap, r->count + 1, err));
+	r->candidates[r->count++] = one;
+	return ST_OK;
 }
 
 static enum status reader_put(void *self, const struct batch *batch, struct error *err)

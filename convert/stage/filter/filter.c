@@ -259,26 +259,6 @@ static enum status batch_filter(struct filter_stage *s, struct batch *all, struc
 	return ST_OK;
 }
 
-/* Intervals and marks stay whole: sinks draw them so, and steps are measured by whole marks. */
-static enum status context_take(struct filter_stage *s, const struct batch *in, struct error *err)
-{
-	for (size_t i = 0; i < in->interval_count; i++)
-		TRY(interval_list_add(&s->intervals, &in->intervals[i], 0, err));
-	TRY(vec_reserve(&s->marks, &s->mark_cap, s->mark_count + in->mark_count, err));
-	for (size_t i = 0; i < in->mark_count; i++) {
-		const struct step_mark *mark = &in->marks[i];
-		struct process_marks *of =
-			&s->processes[mark->process < s->process_count ? mark->process : 0];
-
-		s->marks[s->mark_count++] = *mark;
-		if (!s->filter->has_steps)
-			continue;
-		TRY(vec_reserve(&of->items, &of->cap, of->count + 1, err));
-		of->items[of->count++] = *mark;
-	}
-	return ST_OK;
-}
-
 static enum status filter_next(struct source *source, struct batch *out, struct error *err)
 {
 	struct filter_stage *s = (struct filter_stage *)source;
@@ -289,7 +269,22 @@ static enum status filter_next(struct source *source, struct batch *out, struct 
 		struct batch in = { .count = 0 };
 
 		status = s->end ? s->end : source_next(s->below, &in, &s->why);
-		TRY(context_take(s, &in, err));
+		/* Intervals and marks stay whole: sinks draw them so, and steps are measured by
+		 * whole marks. */
+		for (size_t i = 0; i < in.interval_count; i++)
+			TRY(interval_list_add(&s->intervals, &in.intervals[i], 0, err));
+		TRY(vec_reserve(&s->marks, &s->mark_cap, s->mark_count + in.mark_count, err));
+		for (size_t i = 0; i < in.mark_count; i++) {
+			const struct step_mark *mark = &in.marks[i];
+			struct process_marks *of =
+				&s->processes[mark->process < s->process_count ? mark->process : 0];
+
+			s->marks[s->mark_count++] = *mark;
+			if (!s->filter->has_steps)
+				continue;
+			TRY(vec_reserve(&of->items, &of->cap, of->count + 1, err));
+			of->items[of->count++] = *mark;
+		}
 		if (status == ST_OK) {
 			TRY(batch_filter(s, &in, out, err));
 		} else if (!s->is_released) {

@@ -48,22 +48,6 @@ static enum status parse_pair(const char *option, const char *text, size_t len, 
 	return *is_pair ? unit_parse_count(text + n + 1, len - n - 1, last, err) : ST_OK;
 }
 
-static enum status parse_steps(struct filter *filter, struct error *err)
-{
-	bool is_pair;
-
-	TRY(parse_pair("steps", filter->steps, strlen(filter->steps), &filter->first_step,
-		       &filter->end_step, &is_pair, err));
-	if (!is_pair)
-		filter->end_step++;
-	if (filter->end_step <= filter->first_step)
-		return fail(err, ST_USAGE, NOWHERE,
-			    "--steps %s: the end comes before the beginning, which leaves none",
-			    filter->steps);
-	filter->has_steps = true;
-	return ST_OK;
-}
-
 static enum status take_numbers(struct filter_list *list, const char *option, const char *part,
 				size_t len, struct error *err)
 {
@@ -131,8 +115,25 @@ static enum status parse_time(const char *option, const char *text, uint64_t *ns
 	return ST_OK;
 }
 
-static enum status parse_times(struct filter *filter, struct error *err)
+enum status filter_parse(struct filter *filter, struct error *err)
 {
+	filter->has_steps = false;
+	filter->rank_list.count = filter->device_list.count = 0;
+	filter->kinds_mask = 0;
+	if (filter->steps) {
+		bool is_pair;
+
+		TRY(parse_pair("steps", filter->steps, strlen(filter->steps), &filter->first_step,
+			       &filter->end_step, &is_pair, err));
+		if (!is_pair)
+			filter->end_step++;
+		if (filter->end_step <= filter->first_step)
+			return fail(
+				err, ST_USAGE, NOWHERE,
+				"--steps %s: the end comes before the beginning, which leaves none",
+				filter->steps);
+		filter->has_steps = true;
+	}
 	bool from_relative = false, to_relative = false;
 
 	filter->from_ns = 0;
@@ -149,17 +150,6 @@ static enum status parse_times(struct filter *filter, struct error *err)
 		return fail(err, ST_USAGE, NOWHERE, "--from %s --to %s: nothing lies between",
 			    filter->from ? filter->from : "0", filter->to);
 	filter->times_relative = from_relative || to_relative;
-	return ST_OK;
-}
-
-enum status filter_parse(struct filter *filter, struct error *err)
-{
-	filter->has_steps = false;
-	filter->rank_list.count = filter->device_list.count = 0;
-	filter->kinds_mask = 0;
-	if (filter->steps)
-		TRY(parse_steps(filter, err));
-	TRY(parse_times(filter, err));
 	if (filter->ranks)
 		TRY(parse_list("ranks", filter->ranks, &filter->rank_list, NULL, err));
 	if (filter->devices)

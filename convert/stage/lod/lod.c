@@ -182,31 +182,6 @@ static enum status take(struct lod *d, const struct event *e, struct error *err)
 	return lod_span_put(d, e, interval_ns, err);
 }
 
-static enum status take_all(struct lod *d, struct error *err)
-{
-	uint64_t least_ns = LOD_MOST_NS;
-	struct batch batch;
-
-	for (uint32_t id = 1; id < d->process_count; id++)
-		least_ns = min_of(d, id) < least_ns ? min_of(d, id) : least_ns;
-	do {
-		d->fault = source_next(d->below, &batch, &d->why);
-		for (size_t i = 0; i < batch.count; i++)
-			TRY(take(d, &batch.events[i], err));
-		for (size_t i = 0; i < batch.interval_count; i++)
-			TRY(interval_list_add(&d->intervals, &batch.intervals[i],
-					      least_ns ? least_ns : 1, err));
-		TRY(vec_reserve(&d->marks, &d->mark_cap, d->mark_count + batch.mark_count, err));
-		for (size_t i = 0; i < batch.mark_count; i++)
-			d->marks[d->mark_count++] = batch.marks[i];
-	} while (d->fault == ST_OK);
-	for (struct lod_track *t = d->tracks; t < d->tracks + d->track_count; t++) {
-		TRY(lod_spans_close(d, t, err));
-		TRY(lod_samples_close(d, t, err));
-	}
-	return ST_OK;
-}
-
 /* ---- what the file says of it ---- */
 
 const char *lod_put_time(uint64_t ns, char out[LOD_TEXT])
@@ -257,20 +232,6 @@ static enum status put_note(struct lod *d, uint32_t id, struct error *err)
 	if (!p.schema)
 		return err->status;
 	trace_set_process(d->trace, id, &p);
-	return ST_OK;
-}
-
-static enum status put_notes(struct lod *d, struct error *err)
-{
-	for (uint32_t id = 1; id < d->process_count; id++) {
-		struct lod_totals *t = &d->totals[id];
-
-		if (!min_of(d, id) || min_of(d, id) == LOD_LEAVE_OUT)
-			continue;
-		t->from_ns = t->to_ns = lod_all_from_ns(min_of(d, id));
-		trace_lose(d->trace, id, LOSS_SUMMED, t->merged - t->into);
-		TRY(put_note(d, id, err));
-	}
 	return ST_OK;
 }
 
@@ -413,8 +374,36 @@ static enum status read_below(struct lod *d, struct error *err)
 	for (size_t i = 0; i < LOD_KEYS; i++)
 		d->keys[i] = trace_find_name(d->trace, keys[i], strlen(keys[i]));
 	TRY(spool_open(&d->spool, d->trace, d->how.budget, err));
-	TRY(take_all(d, err));
-	return put_notes(d, err);
+	uint64_t least_ns = LOD_MOST_NS;
+	struct batch batch;
+
+	for (uint32_t id = 1; id < d->process_count; id++)
+		least_ns = min_of(d, id) < least_ns ? min_of(d, id) : least_ns;
+	do {
+		d->fault = source_next(d->below, &batch, &d->why);
+		for (size_t i = 0; i < batch.count; i++)
+			TRY(take(d, &batch.events[i], err));
+		for (size_t i = 0; i < batch.interval_count; i++)
+			TRY(interval_list_add(&d->intervals, &batch.intervals[i],
+					      least_ns ? least_ns : 1, err));
+		TRY(vec_reserve(&d->marks, &d->mark_cap, d->mark_count + batch.mark_count, err));
+		for (size_t i = 0; i < batch.mark_count; i++)
+			d->marks[d->mark_count++] = batch.marks[i];
+	} while (d->fault == ST_OK);
+	for (struct lod_track *t = d->tracks; t < d->tracks + d->track_count; t++) {
+		TRY(lod_spans_close(d, t, err));
+		TRY(lod_samples_close(d, t, err));
+	}
+	for (uint32_t id = 1; id < d->process_count; id++) {
+		struct lod_totals *t = &d->totals[id];
+
+		if (!min_of(d, id) || min_of(d, id) == LOD_LEAVE_OUT)
+			continue;
+		t->from_ns = t->to_ns = lod_all_from_ns(min_of(d, id));
+		trace_lose(d->trace, id, LOSS_SUMMED, t->merged - t->into);
+		TRY(put_note(d, id, err));
+	}
+	return ST_OK;
 }
 
 enum status lod_open(struct source **out, struct source *below, struct trace *trace,
