@@ -11,7 +11,7 @@ if [ "$version" != 14 ]; then
 fi
 files=$(find schemas collector convert analyze samples tests -name '*.[ch]' | sort)
 # shellcheck disable=SC2086
-bad=$(for f in $files; do clang-format "$f" | cmp -s - "$f" || echo "$f"; done)
+bad=$(clang-format --dry-run --Werror $files 2>&1 | sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort -u)
 for f in $bad; do echo "$f is not formatted: clang-format -i $f" >&2; done
 failed=$(echo $bad | wc -w)
 echo "format: $(($(echo $files | wc -w) - failed)) passed, $failed failed"
