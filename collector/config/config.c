@@ -48,8 +48,10 @@ const struct option config_options[] = {
 	  AT(cupti_buffer), "512K" },
 	{ "cupti-lib", 0, OPTION_TEXT, "FILE", "libcupti for a process that has none yet",
 	  AT(cupti_lib), "" },
-	{ "finalize", 0, OPTION_FLAG, NULL,
-	  "detach from CUDA after each window, where that is safe", AT(finalize), "no" },
+	{ "finalize", 0, OPTION_TEXT, "HOW",
+	  "detach from CUDA after each window, where this CUPTI can: no, yes, or auto (unless the "
+	  "program has graphs)",
+	  AT(finalize), "no" },
 	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
 	{ "nvtx", 0, OPTION_FLAG, NULL, "record ranges and marks of NVTX", AT(nvtx), "yes" },
 	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
@@ -120,18 +122,15 @@ static bool names_kind(const char *kinds, const char *word)
 	return at && (at == kinds || at[-1] == ',') && (at[len] == '\0' || at[len] == ',');
 }
 
-static enum status parse_graphs(const char *text, enum config_graphs *out, struct error *err)
+/* The number of one of three words. */
+static enum status parse_word(const char *text, const char *const words[3], int *out,
+			      struct error *err)
 {
-	static const char *const words[] = {
-		[GRAPHS_NODE] = "node", [GRAPHS_GRAPH] = "graph", [GRAPHS_AUTO] = "auto"
-	};
-
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(text, words[i]) == 0) {
-			*out = (enum config_graphs)i;
+	for (*out = 0; *out < 3; ++*out)
+		if (strcmp(text, words[*out]) == 0)
 			return ST_OK;
-		}
-	return fail(err, ST_USAGE, NOWHERE, "%s: neither node nor graph nor auto", text);
+	return fail(err, ST_USAGE, NOWHERE, "%.40s: neither %s nor %s nor %s", text, words[0],
+		    words[1], words[2]);
 }
 
 void config_parse_devices(struct config *c, const char *text)
@@ -167,6 +166,7 @@ enum status config_check(struct config *c, struct error *err)
 {
 	struct error why;
 	bool wanted;
+	int word;
 
 	TRY(named(window_parse(&c->window_spec, c->window, &why), "window", &why, err));
 	TRY(named(trigger_parse(&c->trigger_spec, c->save_on, &why), "save-on", &why, err));
@@ -177,7 +177,12 @@ enum status config_check(struct config *c, struct error *err)
 	TRY(named(config_parse_kinds(c->kinds, &c->kinds_mask, &why), "kinds", &why, err));
 	c->device_memory = names_kind(c->kinds, "memory");
 	c->health = names_kind(c->kinds, "health");
-	TRY(named(parse_graphs(c->graphs, &c->graphs_level, &why), "graphs", &why, err));
+	TRY(named(parse_word(c->graphs, (const char *[]){ "node", "graph", "auto" }, &word, &why),
+		  "graphs", &why, err));
+	c->graphs_level = (enum config_graphs)word;
+	TRY(named(parse_word(c->finalize, (const char *[]){ "no", "yes", "auto" }, &word, &why),
+		  "finalize", &why, err));
+	c->finalizes = (enum config_finalize)word;
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
 	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: neither auto nor monotonic",

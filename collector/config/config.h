@@ -20,13 +20,14 @@
 enum { CONFIG_DEVICES = 64, CONFIG_HOST = 64, CONFIG_MADE = 5 };
 
 enum config_graphs { GRAPHS_NODE, GRAPHS_GRAPH, GRAPHS_AUTO };
+enum config_finalize { FINALIZE_NO, FINALIZE_YES, FINALIZE_AUTO };
 
 struct config {
 	/* As written: rows of config_options. */
-	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib;
+	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib, *finalize;
 	const char *ring_dir, *save_on;
 	uint64_t max_disk, min_free, memory, buffer, cupti_buffer, ring;
-	bool enabled, totals, finalize, nvtx, workers, trace_python;
+	bool enabled, totals, nvtx, workers, trace_python;
 	bool automatic; /* read by the Python package */
 
 	/* The guides' keys, and the texts that were made of them. */
@@ -41,6 +42,7 @@ struct config {
 	uint32_t kinds_mask;              /* bit of enum kind */
 	bool device_memory, health;       /* they were named: "all" does not bring them */
 	enum config_graphs graphs_level;
+	enum config_finalize finalizes;
 
 	/* What is around us, by config_read(). */
 	struct rank rank;

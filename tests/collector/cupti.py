@@ -396,6 +396,18 @@ def health_found(*wanted):
     return check
 
 
+def own_memory(r):
+    """Of the one GPU that the process uses, whatever its number in the driver's order, once a second."""
+    usual(r)
+    told = counters(r)
+    r.equal("GPUs", sorted({device for n, device in told if n == "bytes_in_use" and device}), ["0"])
+    r.equal("in use", set(told["bytes_in_use", "0"]), {(1024 + 5 * 100) * 2 ** 20})
+    r.holds("samples: %d" % len(told["bytes_in_use", "0"]), 1 <= len(told["bytes_in_use", "0"]) <= 4)
+    r.holds("of the host: %d" % len(told["bytes_in_use", ""]), len(told["bytes_in_use", ""]) >= 10)
+    asked = read_json(os.path.join(r.folder, "nvml.json"))
+    r.holds("questions: %r" % asked, asked.get("nvmlDeviceGetMemoryInfo", 0) == 0 < asked["nvmlDeviceGetMemoryInfo_v2"] <= 4)
+
+
 def no_health(r):
     usual(r)
     told = counters(r)
@@ -547,11 +559,13 @@ def finalized(r):
     accounts(r)
     r.holds("finalized: %s" % r.cupti["finalized"], r.cupti["finalized"] >= 3)
     r.holds("kernels in windows after it", r.count(KERNEL) > 0)
+    told("cupti_detached", "yes")(r)
 
 
 def not_finalized(r):
     clean(r)
     r.equal("finalized", r.cupti["finalized"], 0)
+    r.equal("detached", r.about("cupti_detached"), "no")
 
 
 def fewer(row):
@@ -654,6 +668,8 @@ row("nested-calls", one_call_each, "--threads 3 --steps 40", builds=BUILDS)
 row("older-driver", refused("^the driver is of CUDA 13.0 and CUPTI of CUDA 13.5: update"), builds=("13.5",), preload=True,
     **fake(fail_enable=999))
 HEALTH = "--steps 300 --step_us 10000"
+row("memory-of-own-gpus", own_memory, HEALTH, preload=True, FAKE_CUDA_DEVICES="8", FAKE_NVML_DEVICES="8", FAKE_NVML_TURN="3",
+    FAKE_NVML_EACH_MB="100")
 row("health", health, HEALTH, preload=True, TACHO_KINDS="all,health", FAKE_CUDA_DEVICES="2", FAKE_NVML_DEVICES="2",
     FAKE_NVML_CLOCK="1900", FAKE_NVML_REASONS="4", FAKE_NVML_WIDTH="8", FAKE_NVML_XIDS="2")
 LONGER = "--threads 2 --devices 2 --steps 620 --step_us 3000 --duration_ns 300000"
@@ -808,8 +824,11 @@ row("steps", some_steps, "--steps 100 --step_us 5000", "steps:40-60", preload=Tr
 row("steps-from-0", lambda r: (clean(r), accounts(r), r.holds("kernels: %d" % r.count(KERNEL), 400 <= r.count(KERNEL) <= 440)),
     "--steps 40 --step_us 5000", "steps:0-20", preload=True)
 row("warm-up", some_steps, "--steps 100 --step_us 5000", "schedule:wait=20,warmup=5,active=20,repeat=1", preload=True)
-row("finalize", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="1")
-row("finalize-not-here", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, builds=("12",), TACHO_FINALIZE="1")
+row("finalize", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="yes")
+row("finalize-auto", finalized, "--steps 100 --step_us 500", "schedule:wait=10,active=10", preload=True, TACHO_FINALIZE="auto")
+row("finalize-auto-with-graphs", not_finalized, "--steps 60 --graphs 2", "schedule:wait=10,active=10", preload=True,
+    TACHO_FINALIZE="auto")
+row("finalize-not-here", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, builds=("12",), TACHO_FINALIZE="auto")
 row("no-finalize", not_finalized, "--steps 60", "schedule:wait=10,active=10", preload=True, **fake(finalize_crashes=1))
 row("injected-again", words="--again 1 --threads 4 --steps 30", builds=("12", "13"))
 row("injected-again-late", late_attach, "--again 1 --steps 200 --step_us 5000", "delay=200ms", preload=True)
@@ -874,6 +893,7 @@ def environment(row, build, folder):
         "LD_LIBRARY_PATH": expand(path, build), "TACHO_WINDOW": row["window"],
         "TACHO_OUT": os.path.join(folder, "log"), "FAKE_CUPTI_REPORT": os.path.join(folder, "cupti.json"),
         "FAKE_GUARD_REPORT": os.path.join(folder, "guard.json"),
+        "FAKE_NVML_REPORT": os.path.join(folder, "nvml.json"),
         "CUDA_INJECTION64_PATH": os.path.join(B, "libtacho.so")})
     if preload_of(row) and (not SANITIZED or row["preload"]):
         env["LD_PRELOAD"] = expand(preload_of(row), build)

@@ -81,11 +81,22 @@ static void call_back(const struct fake_fact *f, CUpti_ApiCallbackSite site)
 	callback(fake_state.callback_data, (CUpti_CallbackDomain)f->domain, f->cbid, &data);
 }
 
+/* What CUPTI leaves behind in each call, whether a kind is on or not. */
+static void cost(void)
+{
+	uint64_t until_ns = fake_realtime() + (uint64_t)OPTION(after_us) * 1000;
+
+	while (fake_realtime() < until_ns)
+		;
+}
+
 void fake_call_enter(const struct fake_fact *f)
 {
 	unsigned kind = f->domain == FAKE_DRIVER ? 4 : 5;
 	bool on = fake_is_on(kind), muted = f->cbid < 1024 && fake_state.muted[f->domain][f->cbid];
 
+	if (!f->depth && OPTION(after_us))
+		cost();
 	call_back(f, CUPTI_API_ENTER);
 	if (f->depth >= DEPTH)
 		return;

@@ -10,6 +10,8 @@
  *	FAKE_NVML_LATENCY_US   0     each call takes this long
  *	FAKE_NVML_TOTAL_MB     143771
  *	FAKE_NVML_USED_MB      1024  at first; then FAKE_NVML_GROW_MB (0) more with each question
+ *	FAKE_NVML_EACH_MB      0     more that each GPU has in use than the one before
+ *	FAKE_NVML_TURN         0     GPU i is CUDA's i + TURN: the orders of the two differ
  *	FAKE_NVML_NAME         NVIDIA H200
  *	FAKE_NVML_DRIVER       580.95.05
  *	FAKE_NVML_CLOCK        1980  of the multiprocessors, of GPU 0
@@ -189,7 +191,8 @@ static int find_device(unsigned index, struct device **out)
 
 static void uuid_of(unsigned index, char out[48])
 {
-	unsigned byte = 0x10 + index, four = byte * 0x01010101u;
+	unsigned number_of_cuda = (index + (unsigned)number("FAKE_NVML_TURN", 0)) % device_count();
+	unsigned byte = 0x10 + number_of_cuda, four = byte * 0x01010101u;
 
 	/* as the stand-in for CUPTI has it */
 	snprintf(out, 48, "GPU-%08x-%04x-%04x-%04x-%04x%08x", four, four & 0xffff, four & 0xffff,
@@ -209,10 +212,11 @@ static int find_uuid(const char *uuid, struct device **out)
 	return NOT_FOUND;
 }
 
-static unsigned long long used_bytes(void)
+static unsigned long long used_bytes(const struct device *d)
 {
 	long asked = (long)memory_calls++;
-	long mb = number("FAKE_NVML_USED_MB", 1024) + asked * number("FAKE_NVML_GROW_MB", 0);
+	long mb = number("FAKE_NVML_USED_MB", 1024) + asked * number("FAKE_NVML_GROW_MB", 0) +
+		  (long)d->index * number("FAKE_NVML_EACH_MB", 0);
 
 	return (unsigned long long)mb << 20;
 }
@@ -222,20 +226,21 @@ static unsigned long long total_bytes(void)
 	return (unsigned long long)number("FAKE_NVML_TOTAL_MB", 143771) << 20;
 }
 
-static void fill_memory(struct memory *m)
+/* The older question counts what the driver reserves. */
+static void fill_memory(const struct device *d, struct memory *m)
 {
 	m->total = total_bytes();
-	m->used = used_bytes();
+	m->used = used_bytes(d) + (512ull << 20);
 	m->free = m->total - m->used;
 }
 
-static int fill_memory_v2(struct memory_v2 *m)
+static int fill_memory_v2(const struct device *d, struct memory_v2 *m)
 {
 	if (m->version != (sizeof(*m) | 2u << 24))
 		return 25; /* argument version mismatch */
 	m->total = total_bytes();
 	m->reserved = 512ull << 20;
-	m->used = used_bytes();
+	m->used = used_bytes(d);
 	m->free = m->total - m->used - m->reserved;
 	return OK;
 }
@@ -249,9 +254,9 @@ SHOW(nvmlDeviceGetHandleByUUID, (const char *uuid, struct device **out),
      { rc = find_uuid(uuid, out); })
 SHOW(nvmlDeviceGetHandleByPciBusId_v2, (const char *bus, struct device **out),
      { rc = find_device((unsigned)strtoul(bus + 9, NULL, 16), out); })
-SHOW_DEVICE(nvmlDeviceGetMemoryInfo, (struct device * d, struct memory *m), { fill_memory(m); })
+SHOW_DEVICE(nvmlDeviceGetMemoryInfo, (struct device * d, struct memory *m), { fill_memory(d, m); })
 SHOW_DEVICE(nvmlDeviceGetMemoryInfo_v2, (struct device * d, struct memory_v2 *m),
-	    { rc = fill_memory_v2(m); })
+	    { rc = fill_memory_v2(d, m); })
 SHOW_DEVICE(nvmlDeviceGetName, (struct device * d, char *out, unsigned room),
 	    { rc = copy_text(out, room, text("FAKE_NVML_NAME", "NVIDIA H200")); })
 SHOW_DEVICE(nvmlDeviceGetUUID, (struct device * d, char *out, unsigned room), {
@@ -283,7 +288,7 @@ SHOW_DEVICE(nvmlDeviceGetComputeRunningProcesses_v3,
 			    rc = NO_ROOM;
 		    else
 			    *out = (struct process){ .pid = (unsigned)getpid(),
-						     .used = used_bytes() };
+						     .used = used_bytes(d) };
 		    *count = 1;
 	    })
 SHOW_DEVICE(nvmlDeviceGetMigMode, (struct device * d, unsigned *now, unsigned *next),

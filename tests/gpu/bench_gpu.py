@@ -28,7 +28,7 @@ WAYS = (
     ("recording", {"TACHO_WINDOW": "all"}, ()),
     # both runs have the window, so what differs is steps behind it
     ("after a window", {"TACHO_WINDOW": "steps:10-30"}, ()),
-    ("after a window, finalized", {"TACHO_WINDOW": "steps:10-30", "TACHO_FINALIZE": "1"}, ()),
+    ("after a window, finalized", {"TACHO_WINDOW": "steps:10-30", "TACHO_FINALIZE": "yes"}, ()),
     ("recording, kernels only", {"TACHO_WINDOW": "all", "TACHO_KINDS": "kernel,step"}, ()),
     ("nsys", None, ("nsys", "profile", "-o", "@/nsys", "--trace=cuda,nvtx", "--force-overwrite=true")),
 )

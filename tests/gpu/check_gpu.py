@@ -371,7 +371,7 @@ row("late", late, "--steps 300 --step_us 5000", record=False, TACHO_WINDOW="all"
 row("fork", exact, "--fork 1")
 row("killed", killed, "--steps 100000 --step_us 5000", record=False, TACHO_WINDOW="all",
     CUDA_INJECTION64_PATH="@/libtacho.so")
-row("finalize", finalized, "--steps 100 --step_us 3000", "schedule:wait=10,active=10,repeat=2", options="--finalize")
+row("finalize", finalized, "--steps 100 --step_us 3000", "schedule:wait=10,active=10,repeat=2", options="--finalize yes")
 row("torch-profiler", beside_torch, command=["python3", os.path.join(HERE, "beside_torch.py")], window="all", needs="PyTorch")
 row("graphs-before-the-window", in_window, "--graphs 5 --steps 60 --step_us 5000", "steps:20-30", "--graphs node", real=True)
 row("graphs-before-as-graphs", in_window, "--graphs 5 --steps 60 --step_us 5000", "steps:20-30", "--graphs graph", real=True)

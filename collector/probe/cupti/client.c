@@ -38,7 +38,8 @@ static uint64_t dropped, written_off;
 static struct cupti_subscriber *subscriber;
 static bool behind; /* stop was asked for, and is not over */
 static uint64_t stopped_ns, flush_ns, pause_ns;
-static bool can_ask_kinds, graph_level, finalizes;
+static bool can_ask_kinds, graph_level;
+static enum config_finalize finalizes;
 static _Atomic(void (*)(void)) wake_function;
 static _Atomic(struct cupti_subscriber *) leaving; /* cuptiFinalize() is due, inside a call */
 
@@ -204,8 +205,9 @@ static bool load(const struct config *c)
 	cupti_clock_open(t->lib.timestamp);
 	cupti_rows_open(&t->lib);
 	graph_level = c->graphs_level == GRAPHS_GRAPH;
-	finalizes = c->finalize && t->lib.finalize && t->lib.enable_domain &&
-		    cupti_can_finalize(t->lib.api_version);
+	finalizes = c->finalizes;
+	if (!t->lib.finalize || !t->lib.enable_domain || !cupti_can_finalize(t->lib.api_version))
+		finalizes = FINALIZE_NO;
 	cupti_ids_open(&t->lib);
 	t->is_loaded = true;
 	return true;
@@ -419,20 +421,6 @@ static void flush_to_the_end(uint64_t deadline_ns)
 		wait_ms(STEP_MS);
 }
 
-static void detach(void)
-{
-	struct cupti_subscriber *mine = subscriber;
-
-	if (!finalizes || !mine) {
-		release_subscriber();
-		return;
-	}
-	subscriber = NULL;
-	atomic_store(&leaving, mine);
-	cupti_client.lib.enable_domain(1, mine, CUPTI_RUNTIME);
-	cupti_client.lib.enable_domain(1, mine, CUPTI_DRIVER);
-}
-
 /* Of a window whose buffers have come back, or are not waited for any longer. */
 static void end_window(void)
 {
@@ -446,7 +434,6 @@ static void end_window(void)
 	report->never_came = written_off;
 	report->foreign = atomic_load(&foreign_buffers);
 	cupti_process_reset(&cupti_client.lib);
-	detach();
 	behind = false;
 	atomic_fetch_add(&report_version, 1);
 }
@@ -504,6 +491,29 @@ bool cupti_client_is_behind(void)
 		end_window();
 	end_turn();
 	return behind;
+}
+
+void cupti_client_detach(void)
+{
+	const struct cupti_lib *lib = &cupti_client.lib;
+	bool has_graphs = graph_level || cupti_row_counts()->nodes;
+
+	if (atomic_load(&on) || behind || !take_turn())
+		return;
+	struct cupti_subscriber *mine = subscriber;
+
+	cupti_client.report.detaches =
+		finalizes == FINALIZE_YES || (finalizes == FINALIZE_AUTO && !has_graphs);
+	if (mine && cupti_client.report.detaches) {
+		subscriber = NULL;
+		atomic_store(&leaving, mine);
+		lib->enable_domain(1, mine, CUPTI_RUNTIME);
+		lib->enable_domain(1, mine, CUPTI_DRIVER);
+	} else {
+		release_subscriber();
+	}
+	atomic_fetch_add(&report_version, 1);
+	end_turn();
 }
 
 void cupti_client_repair(void)

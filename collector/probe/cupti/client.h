@@ -26,6 +26,7 @@ struct cupti_report {      /* what people should know; grows, under the turn or 
 	bool clock_is_strange;
 	bool no_thread_ids; /* thread ids are values of pthread_self() */
 	bool graph_level;
+	bool detaches;       /* from CUDA, after the last window that has ended */
 	unsigned gone;       /* kinds that others switched off */
 	uint64_t never_came; /* buffers */
 	uint64_t foreign;    /* buffers that another tool had allocated */
@@ -67,6 +68,11 @@ void cupti_client_stop(uint64_t deadline_ns);
  * whenever it comes.
  */
 bool cupti_client_is_behind(void);
+/*
+ * Writer only, when the rows of a window are put and so its graphs are known: gives the
+ * subscription back, and CUPTI too where the configuration says so.
+ */
+void cupti_client_detach(void);
 /*
  * Writer only.  Registers our callbacks and enables our kinds again, which changes nothing unless
  * another tool has put its own in their place.

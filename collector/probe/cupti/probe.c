@@ -268,6 +268,7 @@ static void set_attributes(struct writer *w)
 		set_attribute(w, "cupti_warnings", &b, false);
 		writer_set_attribute(w, "cupti_graphs", t->report.graph_level ? "graph" : "node",
 				     false);
+		writer_set_attribute(w, "cupti_detached", t->report.detaches ? "yes" : "no", false);
 		put_doubts(&b, &t->report, late_ns(w));
 		set_attribute(w, "cupti_doubts", &b, false);
 		if (t->report.behind_ns)
@@ -435,6 +436,8 @@ static void cupti_close_window(struct writer *w, uint64_t window)
 	if (!cupti_client_was_on() || cupti_client_is_dead())
 		return;
 	cupti_rows_end(w);
+	cupti_client_detach();
+	set_attributes(w);
 	if (state.config->graphs_level == GRAPHS_AUTO && state.lost)
 		cupti_client_graph_level();
 	state.lost = 0;
@@ -451,6 +454,7 @@ static void cupti_close(struct writer *w, uint64_t deadline_ns)
 		hand_over(w);
 		cupti_rows_end(w);
 	}
+	cupti_client_detach();
 }
 
 static uint64_t cupti_clock(void)

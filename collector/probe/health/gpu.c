@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/probe/health/gpu.h"
 
+#include "collector/config/config.h"
+#include "collector/probe/cupti/lib.h"
+#include "collector/probe/cupti/tables.h"
+#include "collector/session/clock.h"
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
+#define PATIENCE_NS UINT64_C(2500000000) /* until the GPUs are taken that the process may see */
+
 struct nvml_device;
 struct utilization {
 	unsigned gpu, memory;
+};
+struct memory_info {
+	unsigned long long total, free, used;
+};
+struct memory_info_2 {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
 };
 struct field_value {
 	uint32_t field, scope;
@@ -47,6 +61,10 @@ struct gpm_request {
 	X(init, "nvmlInit_v2", (void))                                                             \
 	X(by_uuid, "nvmlDeviceGetHandleByUUID", (const char *, struct nvml_device **))             \
 	X(by_index, "nvmlDeviceGetHandleByIndex_v2", (unsigned, struct nvml_device **))            \
+	X(memory, "nvmlDeviceGetMemoryInfo", (struct nvml_device *, struct memory_info *))         \
+	X(memory_2, "nvmlDeviceGetMemoryInfo_v2", (struct nvml_device *, struct memory_info_2 *))  \
+	X(name, "nvmlDeviceGetName", (struct nvml_device *, char *, unsigned))                     \
+	X(driver, "nvmlSystemGetDriverVersion", (char *, unsigned))                                \
 	X(clock, "nvmlDeviceGetClockInfo", (struct nvml_device *, int, unsigned *))                \
 	X(clock_max, "nvmlDeviceGetMaxClockInfo", (struct nvml_device *, int, unsigned *))         \
 	X(clock_base, "nvmlDeviceGetDefaultApplicationsClock",                                     \
@@ -109,13 +127,14 @@ enum { METRICS = sizeof(metrics) / sizeof(metrics[0]) };
 static struct gpu {
 	struct nvml_device *device;
 	uint64_t sampled_ns, counted[COUNTERS], xids;
-	bool has_counted[COUNTERS];
+	bool has_counted[COUNTERS], is_set_up;
 	void *gpm[2]; /* the sample before, and the next one; NULL: the GPU has none */
 	bool has_gpm;
 } gpus[HEALTH_GPUS];
 static int gpu_count;
 static void *events;
 static bool is_open;
+static uint64_t asked_ns; /* when nobody knew first which GPUs this process uses */
 
 enum status health_gpu_open(struct error *err)
 {
@@ -143,46 +162,102 @@ enum status health_gpu_open(struct error *err)
 	if (failed)
 		return fail(err, ST_ABSENT, NOWHERE, "the driver does not answer (error %d)",
 			    failed);
-	if (!nvml.set_create || nvml.set_create(&events) != 0)
-		events = NULL;
 	is_open = true;
 	return ST_OK;
 }
 
 static int add(struct nvml_device *device)
 {
-	enum { XID_EVENTS = 8 };
-	struct gpm_support support = { .version = GPM_VERSION };
-	struct gpu *g;
 	int i;
 
 	for (i = 0; i < gpu_count && gpus[i].device != device; i++)
 		;
 	if (i < gpu_count || i == HEALTH_GPUS)
 		return i < gpu_count ? i : -1;
-	g = &gpus[gpu_count++];
-	*g = (struct gpu){ .device = device };
-	if (events && nvml.set_add)
-		nvml.set_add(device, XID_EVENTS, events);
-	if (nvml.gpm_support && nvml.gpm_alloc && nvml.gpm_sample && nvml.gpm_metrics &&
-	    nvml.gpm_support(device, &support) == 0 && support.is_supported &&
-	    (nvml.gpm_alloc(&g->gpm[0]) != 0 || nvml.gpm_alloc(&g->gpm[1]) != 0))
-		g->gpm[0] = g->gpm[1] = NULL;
+	gpus[gpu_count++] = (struct gpu){ .device = device };
 	return i;
 }
 
-int health_gpu_find(const char *uuid)
+static int find(const char *uuid)
 {
 	struct nvml_device *device;
 
 	return nvml.by_uuid && nvml.by_uuid(uuid, &device) == 0 ? add(device) : -1;
 }
 
-int health_gpu_at(unsigned index)
+static int at_index(unsigned index)
 {
 	struct nvml_device *device;
 
 	return nvml.by_index && nvml.by_index(index, &device) == 0 ? add(device) : -1;
+}
+
+int health_gpu_visible(const struct config *c, unsigned n)
+{
+	if (!c->has_devices)
+		return at_index(n);
+	if (n >= c->device_count)
+		return -1;
+	return c->devices[n] >= 0 ? at_index((unsigned)c->devices[n]) : find(c->device_uuids[n]);
+}
+
+int health_gpu_used(const struct config *c, unsigned n, uint32_t *id)
+{
+	uint64_t now_ns = tick_clock_ns(CLOCK_MONOTONIC);
+	char uuid[HEALTH_UUID];
+
+	if (cupti_tables_uuid(n, id, uuid))
+		return find(uuid);
+	asked_ns = asked_ns ? asked_ns : now_ns;
+	*id = n;
+	if (cupti_tables_uuid(0, &(uint32_t){ 0 }, uuid) || now_ns - asked_ns < PATIENCE_NS ||
+	    !cuda_is_initialized())
+		return -1;
+	return health_gpu_visible(c, n);
+}
+
+bool health_gpu_memory(int gpu, uint64_t *used, uint64_t *total)
+{
+	enum { VERSION_2 = 2 << 24 };
+	struct memory_info_2 m2 = { .version = (unsigned)sizeof(m2) | VERSION_2 };
+	struct memory_info m;
+
+	if (nvml.memory_2 && nvml.memory_2(gpus[gpu].device, &m2) == 0)
+		m = (struct memory_info){ m2.total, m2.free, m2.used };
+	else if (!nvml.memory || nvml.memory(gpus[gpu].device, &m) != 0)
+		return false;
+	*used = m.used;
+	*total = m.total;
+	return true;
+}
+
+void health_gpu_name(int gpu, char out[HEALTH_NAME])
+{
+	if (!nvml.name || nvml.name(gpus[gpu].device, out, HEALTH_NAME) != 0)
+		out[0] = '\0';
+}
+
+void health_gpu_driver(char out[HEALTH_NAME])
+{
+	if (!nvml.driver || nvml.driver(out, HEALTH_NAME) != 0)
+		out[0] = '\0';
+}
+
+/* What only samples of health need. */
+static void set_up(struct gpu *g)
+{
+	enum { XID_EVENTS = 8 };
+	struct gpm_support support = { .version = GPM_VERSION };
+
+	g->is_set_up = true;
+	if (!events && (!nvml.set_create || nvml.set_create(&events) != 0))
+		events = NULL;
+	if (events && nvml.set_add)
+		nvml.set_add(g->device, XID_EVENTS, events);
+	if (nvml.gpm_support && nvml.gpm_alloc && nvml.gpm_sample && nvml.gpm_metrics &&
+	    nvml.gpm_support(g->device, &support) == 0 && support.is_supported &&
+	    (nvml.gpm_alloc(&g->gpm[0]) != 0 || nvml.gpm_alloc(&g->gpm[1]) != 0))
+		g->gpm[0] = g->gpm[1] = NULL;
 }
 
 static void put(struct gpu_values *out, enum health_gpu what, double value)
@@ -285,6 +360,8 @@ void health_gpu_sample(int gpu, uint64_t now_ns, struct gpu_values *out)
 	unsigned long long number;
 
 	out->known = 0;
+	if (!g->is_set_up)
+		set_up(g);
 	sample_plain(g, out);
 	if (nvml.reasons ? nvml.reasons(g->device, &number) == 0
 			 : nvml.old_reasons && nvml.old_reasons(g->device, &number) == 0)
@@ -308,4 +385,5 @@ void health_gpu_forget(void)
 	is_open = false;
 	gpu_count = 0;
 	events = NULL;
+	asked_ns = 0;
 }

@@ -5,7 +5,8 @@
  *
  * Only the driver's libnvidia-ml.so.1 is loaded, and no context is made.  Of each figure the
  * function is optional: what the driver or the GPU does not tell is not there.  A GPU is known by
- * its UUID, so any process of the machine may sample it.  State is static; one thread at a time.
+ * its UUID, so any process of the machine may sample it.  The memory probe asks here, too.  State
+ * is static; one thread at a time.
  */
 #ifndef COLLECTOR_PROBE_HEALTH_GPU_H
 #define COLLECTOR_PROBE_HEALTH_GPU_H
@@ -15,7 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HEALTH_GPUS = 64, HEALTH_UUID = 96 };
+struct config;
+
+enum { HEALTH_GPUS = 64, HEALTH_UUID = 96, HEALTH_NAME = 96 };
 /* name, unit (records.h), meaning; those after `sm_clock_max` do not change while a GPU is there */
 /* clang-format off */
 #define HEALTH_GPU(X)                                                                              \
@@ -59,10 +62,19 @@ struct gpu_values {
 
 /* ST_ABSENT: no driver, or it does not answer. */
 enum status health_gpu_open(struct error *err);
-/* The number of a GPU for the functions below; -1: the driver does not know it. */
-int health_gpu_find(const char *uuid);
-/* The same of the one with this number in the driver's order. */
-int health_gpu_at(unsigned index);
+/*
+ * Number `n` of the GPUs that this process uses, for the functions below, and CUDA's number of it;
+ * -1: there are no more.  CUPTI knows by their UUIDs in which the process has a context.  Where it
+ * has not told for a while, though CUDA is alive, they are those that the process may see.
+ */
+int health_gpu_used(const struct config *c, unsigned n, uint32_t *id);
+/* Number `n` of those that CUDA_VISIBLE_DEVICES names, else of all. */
+int health_gpu_visible(const struct config *c, unsigned n);
+/* Bytes in use by any process, without what the driver reserves where it tells that; false: none.
+ */
+bool health_gpu_memory(int gpu, uint64_t *used, uint64_t *total);
+void health_gpu_name(int gpu, char out[HEALTH_NAME]);
+void health_gpu_driver(char out[HEALTH_NAME]);
 /* What is to be told now; rates need a sample before.  `now_ns`: any clock that does not step. */
 void health_gpu_sample(int gpu, uint64_t now_ns, struct gpu_values *out);
 /* The child of a fork must not use what the parent opened. */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why the same code is slower here: figures of the GPUs that this process uses and of its host,
- * once a second, as counters under the names of gpu.h and host.h.  Which GPUs these are CUPTI knows
- * by their UUIDs; where it does not tell, they are those that CUDA_VISIBLE_DEVICES names, else all.
+ * once a second, as counters under the names of gpu.h and host.h.
  */
 #include "collector/config/config.h"
-#include "collector/probe/cupti/tables.h"
 #include "collector/probe/health/gpu.h"
 #include "collector/probe/health/host.h"
 #include "collector/probe/probe.h"
-#include "collector/session/clock.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/records.h"
@@ -19,7 +16,6 @@
 #include <unistd.h>
 
 #define PERIOD_NS UINT64_C(1000000000)
-enum { PATIENCE = 3 }; /* samples, until all GPUs are taken that this process sees */
 enum { HOST = HEALTH_GPUS, PLACES = HEALTH_GPUS + 1, FIGURES = 32 };
 _Static_assert((int)HEALTH_GPU_COUNT <= FIGURES, "places of figures");
 _Static_assert((int)HEALTH_HOST_COUNT <= FIGURES, "places of figures");
@@ -41,7 +37,6 @@ static struct {
 	const struct config *config;
 	uint64_t next_ns, log;
 	bool has_gpus;
-	unsigned unknown; /* samples in which nobody knew which GPUs this process uses */
 	struct host_state host;
 	uint32_t descs[PLACES][FIGURES]; /* of that log */
 	bool said[HEALTH_GPUS];          /* what does not change, in that log */
@@ -80,38 +75,20 @@ static void put(struct writer *w, unsigned place, const struct figure *f, unsign
 	writer_put(w, &e, *known);
 }
 
-static void sample_gpu(struct writer *w, unsigned place, int gpu, uint64_t now_ns)
-{
-	struct gpu_values v;
-
-	if (gpu < 0 || place >= HEALTH_GPUS)
-		return;
-	health_gpu_sample(gpu, now_ns, &v);
-	for (unsigned i = 0; i < HEALTH_GPU_COUNT; i++)
-		if (v.known >> i & 1 && (i < HEALTH_sm_clock_max || !state.said[place]))
-			put(w, place, &gpu_figures[i], i, now_ns, v.value[i]);
-	state.said[place] = true;
-}
-
 static void sample_gpus(struct writer *w, uint64_t now_ns)
 {
-	const struct config *c = state.config;
-	char uuid[HEALTH_UUID];
-	uint32_t id;
-	unsigned i;
+	struct gpu_values v;
+	uint32_t place;
+	int gpu;
 
-	for (i = 0; cupti_tables_uuid(i, &id, uuid); i++)
-		sample_gpu(w, id, health_gpu_find(uuid), now_ns);
-	if (i || state.unknown++ < PATIENCE)
-		return;
-	for (; c->has_devices ? i < c->device_count : i < HEALTH_GPUS; i++) {
-		int gpu = !c->has_devices      ? health_gpu_at(i)
-			  : c->devices[i] >= 0 ? health_gpu_at((unsigned)c->devices[i])
-					       : health_gpu_find(c->device_uuids[i]);
-
-		if (gpu < 0)
-			return;
-		sample_gpu(w, i, gpu, now_ns);
+	for (unsigned n = 0; (gpu = health_gpu_used(state.config, n, &place)) >= 0; n++) {
+		if (place >= HEALTH_GPUS)
+			continue;
+		health_gpu_sample(gpu, now_ns, &v);
+		for (unsigned i = 0; i < HEALTH_GPU_COUNT; i++)
+			if (v.known >> i & 1 && (i < HEALTH_sm_clock_max || !state.said[place]))
+				put(w, place, &gpu_figures[i], i, now_ns, v.value[i]);
+		state.said[place] = true;
 	}
 }
 

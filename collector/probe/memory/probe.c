@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of host memory (this process's resident set) and of device memory (all of a GPU, by its
- * driver), as counters "bytes_in_use" and "peak_bytes_in_use" of a device, or of none for the host.
- * A device's peak is the largest sample of this process.  A sample that a step asked for bears the
- * time at which it was asked for.
+ * Samples of host memory (this process's resident set) and of device memory (all of a GPU that this
+ * process uses, by its driver, once a second at most), as counters "bytes_in_use" and
+ * "peak_bytes_in_use" of a device, or of none for the host. A device's peak is the largest sample
+ * of this process.  A sample that a step asked for bears the time at which it was asked for.
  */
 #include "collector/config/config.h"
-#include "collector/probe/memory/nvml.h"
+#include "collector/probe/health/gpu.h"
+#include "collector/probe/cupti/lib.h"
 #include "collector/session/session.h"
 #include "collector/probe/probe.h"
 #include "collector/store/writer.h"
@@ -20,25 +21,28 @@
 
 enum { IN_USE, PEAK, SERIES };
 static const char *const series_names[SERIES] = { "bytes_in_use", "peak_bytes_in_use" };
-enum { HOST = NVML_DEVICES, PLACES = NVML_DEVICES + 1 };
+enum { HOST = HEALTH_GPUS, PLACES = HEALTH_GPUS + 1 };
+#define DEVICE_NS UINT64_C(1000000000) /* at least, as the driver takes a lock of the machine */
 
 static struct {
+	const struct config *config;
 	uint64_t period_ns, next_ns;
+	uint64_t next_device_ns;
 	uint64_t log;
 	uint32_t descs[PLACES][SERIES]; /* of that log */
-	uint64_t peaks[NVML_DEVICES];
+	uint64_t peaks[HEALTH_GPUS];
 } state;
 
 static enum status memory_open(const struct config *config, struct error *err)
 {
+	state.config = config;
 	state.period_ns = config->sample_ns;
-	nvml_open(config, NULL); /* a machine without GPUs is not an error */
 	return ST_OK;
 }
 
 static enum status memory_begin(uint64_t now_ns, struct error *err)
 {
-	state.next_ns = now_ns;
+	state.next_ns = state.next_device_ns = now_ns;
 	return ST_OK;
 }
 
@@ -111,21 +115,38 @@ static void put(struct writer *w, unsigned place, unsigned series, uint64_t at_n
  */
 enum { AFTER_MARK_NS = 1000 };
 
-static void sample(struct writer *w, uint64_t at_ns)
+static void sample_host(struct writer *w, uint64_t at_ns)
 {
-	uint64_t used = resident_bytes(), peak = peak_resident_bytes(), total;
+	uint64_t used = resident_bytes(), peak = peak_resident_bytes();
 
 	/* the two are read one after the other: keep the order that they have by nature */
 	put(w, HOST, IN_USE, at_ns, used);
 	put(w, HOST, PEAK, at_ns, peak > used ? peak : used);
-	for (unsigned i = 0; i < nvml_count(); i++) {
-		if (!nvml_memory(i, &used, &total))
+}
+
+/*
+ * The driver's library is opened here, not at the start, as that may take seconds.  False: no GPU
+ * of this process is known yet.
+ */
+static bool sample_devices(struct writer *w, uint64_t at_ns)
+{
+	uint64_t used, total;
+	bool any = false;
+	uint32_t id;
+	int gpu;
+
+	if (!cuda_is_initialized() || health_gpu_open(NULL) != ST_OK)
+		return true;
+	for (unsigned n = 0; (gpu = health_gpu_used(state.config, n, &id)) >= 0; n++) {
+		any = true;
+		if (id >= HEALTH_GPUS || !health_gpu_memory(gpu, &used, &total))
 			continue;
-		if (used > state.peaks[i])
-			state.peaks[i] = used;
-		put(w, i, IN_USE, at_ns, used);
-		put(w, i, PEAK, at_ns, state.peaks[i]);
+		if (used > state.peaks[id])
+			state.peaks[id] = used;
+		put(w, id, IN_USE, at_ns, used);
+		put(w, id, PEAK, at_ns, state.peaks[id]);
 	}
+	return any;
 }
 
 static unsigned memory_drain(struct writer *w, uint64_t now_ns)
@@ -133,11 +154,15 @@ static unsigned memory_drain(struct writer *w, uint64_t now_ns)
 	uint64_t at;
 
 	while (session_next_sample(&at))
-		if (writer_wants(w, KIND_COUNTER))
-			sample(w, tick_to_ns(at) + AFTER_MARK_NS);
+		if (writer_wants(w, KIND_COUNTER)) {
+			sample_host(w, tick_to_ns(at) + AFTER_MARK_NS);
+			sample_devices(w, tick_to_ns(at) + AFTER_MARK_NS);
+		}
 	if (!state.period_ns || now_ns < state.next_ns || !writer_wants(w, KIND_COUNTER))
 		return 0;
-	sample(w, now_ns);
+	sample_host(w, now_ns);
+	if (now_ns >= state.next_device_ns && sample_devices(w, now_ns))
+		state.next_device_ns = now_ns + DEVICE_NS;
 	state.next_ns += state.period_ns;
 	if (state.next_ns <= now_ns) /* too slow for this period: no catching up */
 		state.next_ns = now_ns + state.period_ns;
@@ -154,27 +179,30 @@ static uint64_t memory_due(uint64_t now_ns)
 static void memory_forked(void)
 {
 	memset(&state, 0, sizeof(state));
-	nvml_forget();
+	health_gpu_forget();
 }
 
 static void memory_doctor(struct buf *out)
 {
 	struct error err;
-	enum status status = nvml_open(session_config(), &err);
-	char text[NVML_NAME];
+	enum status status = health_gpu_open(&err);
+	char text[HEALTH_NAME];
 	uint64_t used, total;
+	int gpu;
 
 	buf_putf(out, "host      %.1f MiB resident, by /proc/self/statm\n",
 		 (double)resident_bytes() / (1 << 20));
+	if (status == ST_OK && health_gpu_visible(session_config(), 0) < 0)
+		status = fail(&err, ST_ABSENT, NOWHERE, "no visible GPU");
 	if (status != ST_OK) {
 		buf_putf(out, "GPU       %s: no device memory\n", err.text);
 		return;
 	}
-	nvml_driver(text);
+	health_gpu_driver(text);
 	buf_putf(out, "driver    %s\n", text);
-	for (unsigned i = 0; i < nvml_count(); i++) {
-		nvml_device_name(i, text);
-		if (nvml_memory(i, &used, &total))
+	for (unsigned i = 0; (gpu = health_gpu_visible(session_config(), i)) >= 0; i++) {
+		health_gpu_name(gpu, text);
+		if (health_gpu_memory(gpu, &used, &total))
 			buf_putf(out, "cuda:%u    %s, %.1f of %.1f GiB in use\n", i, text,
 				 (double)used / (1 << 30), (double)total / (1 << 30));
 	}
