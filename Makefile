@@ -150,6 +150,7 @@ $(B)/libtacho.so: $(call pics,$(LIBTACHO) $(SCHEMAS)) collector/api/tacho.map
 		$(if $(SANFLAGS),,-Wl$(comma)-z$(comma)defs) -Wl,-z,nodelete \
 		-Wl,-soname,libtacho.so.1 -o $@ $(filter %.o,$^) -ldl -lm
 	$(Q)ln -sf libtacho.so $(B)/libtacho.so.1
+	$(Q)ln -sf libtacho.so $(B)/libnccl-profiler-tacho.so # for NCCL_PROFILER_PLUGIN=tacho
 
 $(B)/tacho/.made: $(PACKAGE)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)/hook

@@ -54,6 +54,8 @@ const struct option config_options[] = {
 	  AT(finalize), "no" },
 	{ "clock", 0, OPTION_TEXT, "NAME", "auto or monotonic", AT(clock), "auto" },
 	{ "nvtx", 0, OPTION_FLAG, NULL, "record ranges and marks of NVTX", AT(nvtx), "yes" },
+	{ "nccl", 0, OPTION_TEXT, "HOW",
+	  "NCCL's own events: no, calls, or all (channels and proxies, too)", AT(nccl), "calls" },
 	{ "totals", 0, OPTION_FLAG, NULL, "keep live totals outside of windows too", AT(totals),
 	  "no" },
 	{ "trace-python", 0, OPTION_FLAG, NULL, "Python's calls as ranges; slow", AT(trace_python),
@@ -183,6 +185,9 @@ enum status config_check(struct config *c, struct error *err)
 	TRY(named(parse_word(c->finalize, (const char *[]){ "no", "yes", "auto" }, &word, &why),
 		  "finalize", &why, err));
 	c->finalizes = (enum config_finalize)word;
+	TRY(named(parse_word(c->nccl, (const char *[]){ "no", "calls", "all" }, &word, &why),
+		  "nccl", &why, err));
+	c->nccl_events = (enum config_nccl)word;
 	TRY(named(rank_is_wanted(c->ranks, 0, &wanted, &why), "ranks", &why, err));
 	if (strcmp(c->clock, "auto") != 0 && strcmp(c->clock, "monotonic") != 0)
 		return fail(err, ST_USAGE, NOWHERE, "--clock: %.40s: neither auto nor monotonic",

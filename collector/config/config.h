@@ -20,11 +20,13 @@
 enum { CONFIG_DEVICES = 64, CONFIG_HOST = 64, CONFIG_MADE = 5 };
 
 enum config_graphs { GRAPHS_NODE, GRAPHS_GRAPH, GRAPHS_AUTO };
+enum config_nccl { NCCL_NO, NCCL_CALLS, NCCL_ALL };
 enum config_finalize { FINALIZE_NO, FINALIZE_YES, FINALIZE_AUTO };
 
 struct config {
 	/* As written: rows of config_options. */
-	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib, *finalize;
+	const char *out, *window, *ranks, *sample, *kinds, *clock, *graphs, *cupti_lib, *finalize,
+		*nccl;
 	const char *ring_dir, *save_on;
 	uint64_t max_disk, min_free, memory, buffer, cupti_buffer, ring;
 	bool enabled, totals, nvtx, workers, trace_python;
@@ -43,6 +45,7 @@ struct config {
 	bool device_memory, health;       /* they were named: "all" does not bring them */
 	enum config_graphs graphs_level;
 	enum config_finalize finalizes;
+	enum config_nccl nccl_events;
 
 	/* What is around us, by config_read(). */
 	struct rank rank;

@@ -6,7 +6,7 @@
 
 #include "collector/probe/probe.h"
 
-#define PROBE_LIST(X) X(api) X(nvtx) X(memory) X(cupti) X(health)
+#define PROBE_LIST(X) X(api) X(nvtx) X(nccl) X(memory) X(cupti) X(health)
 
 #define X(name) extern const struct probe_type probe_##name;
 PROBE_LIST(X)

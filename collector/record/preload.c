@@ -178,6 +178,8 @@ enum status preload_set(const struct config *c, const char *found, struct preloa
 	config_export(c, set_variable, NULL);
 	others->cuda = name_library("CUDA_INJECTION64_PATH", found);
 	others->nvtx = c->nvtx ? name_library("NVTX_INJECTION64_PATH", found) : NULL;
+	if (c->nccl_events != NCCL_NO) /* another tool's plugin is left alone */
+		name_library("NCCL_PROFILER_PLUGIN", found);
 	buf_init(&preload, 1 << 20);
 	buf_put_text(&preload, found);
 	if (before && *before)

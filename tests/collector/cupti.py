@@ -27,8 +27,8 @@ import tempfile
 import threading
 import time
 
-KERNEL, MEMCPY, MEMSET, GRAPH, SYNC, API, JIT, OVERHEAD, STEP, MARK, ALLOC, FREE = (
-    1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13)
+KERNEL, MEMCPY, MEMSET, GRAPH, SYNC, API, RANGE, JIT, OVERHEAD, STEP, MARK, ALLOC, FREE = (
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
 EVENTS = (1, 2, 3, 4, 5, 10, 17, 22, 36, 38, 49, 50, 51, 52, 54)  # CUPTI's kinds that become rows
 LOST = {"cupti": "dropped by CUPTI", "buffer": "no buffer left", "ceiling": "over a ceiling",
         "time": "without usable times", "cut": "cut out by an option",
@@ -627,6 +627,63 @@ def prints(*lines, err=""):
     return check
 
 
+NCCL_HASH = 0xfeedface00c0ffee
+
+
+def nccl_events(r):
+    """(name, arguments) of what the plugin has recorded."""
+    for e in csv.DictReader(io.StringIO(subprocess.run(
+            [os.path.join(B, "tacho-convert"), os.path.join(r.folder, "log"), "-t", "csv", "--args", "full", "-q", "-o", "-"],
+            capture_output=True, text=True, errors="replace").stdout)):
+        args = whole_json(e["args"]) or {}
+        if args.get("domain") == "NCCL profiler":
+            yield e["name"], args
+
+
+def nccl(version, steps=10, channels=True):
+    """All that was played is in the log with its fields, and a kernel has those of its call."""
+    def check(r):
+        t = r.truth
+        r.equal("exit code", r.code, 0)
+        r.holds("told %d and more" % steps, steps <= t["colls"] < 30 and t["points"] == 3 * t["colls"])
+        r.equal("NCCL makes no events behind the window", t["mask"], 0)
+        by = collections.defaultdict(list)
+        for name, args in nccl_events(r):
+            by[name].append(args)
+        ranks = {} if version < 4 else {"group_size": 16}
+        wanted = dict(ranks, bytes=4 << 20, comms_id=NCCL_HASH, collective="AllReduce", element_type="Float", algorithm="RING",
+                      protocol="LL", channels=4, warps=16, root=0, group_rank=1)
+        r.equal("collectives", [{k: a.get(k) for k in wanted} for a in by["AllReduce"]], [wanted] * steps)
+        numbers = [a["collective_seq"] for a in by["AllReduce"]]
+        r.equal("their numbers", numbers, list(range(numbers[0], numbers[0] + steps)) if numbers else [0])
+        pair = [(a["bytes"], a["src_rank"], a["dst_rank"], a["element_type"]) for a in by["Send"] + by["Recv"]]
+        r.equal("messages", pair, [(2000, 1, 7, "BFloat16")] * (2 * steps) + [(2000, 7, 1, "BFloat16")] * steps)
+        of_step = {"kernel channel": 4 * (channels and version > 2), "proxy operation": 2 * channels}
+        r.equal("by kind", {k: len(by[k]) for k in of_step}, {k: n * steps for k, n in of_step.items()})
+        r.equal("by the GPU", sum(a["gpu_ns"] for a in by["kernel channel"]), 20006 * steps * (channels and version > 3))
+        r.equal("bytes of proxies", sum(a["bytes"] for a in by["proxy operation"]), 2 * 3 * 4096 * steps * channels)
+        for a in by["kernel channel"] + by["proxy operation"]:
+            r.holds("of a collective: %r" % a, a["comms_id"] == NCCL_HASH and a["collective_seq"] in numbers)
+        for a in by["proxy operation"]:
+            r.holds("waits: %r" % a, a["network_wait_ns"] >= 900000 and a["gpu_wait_ns"] > 0 and a["took_ns"] >= a[
+                "network_wait_ns"] + a["gpu_wait_ns"] and (a["peer_wait_ns"] > 0) == (version > 3 and a["src_rank"] == 1))
+        rows = {(c["operation"], c["group"]): c for rank in analyzed(r, "comm").get("ranks", []) for c in rank["comm"]}
+        group = "%#x" % NCCL_HASH
+        for key, bytes_of, kind in ((("all_reduce", group), 4 << 20, "Float"), (("send_recv", group + " 1>7"), 2000, "BFloat16"),
+                                    (("send_recv", ""), None, "")):
+            c = rows.get(key, {})
+            r.equal("kernels of %r" % (key,), (c.get("size_bytes", 0), c.get("type")), (bytes_of, kind))
+            r.holds("so many: %r" % c.get("count"), steps <= c.get("count", 0) <= steps + 3)
+    return check
+
+
+def nccl_crowd(r):
+    """More communicators than there are places: what has none is not recorded, and counted."""
+    r.equal("exit code", r.code, 0)
+    r.equal("collectives", sum(name == "AllReduce" for name, _ in nccl_events(r)), r.truth["colls"])
+    r.equal("without a place", r.lost("ceiling"), 3000 - 1023)
+
+
 def no_driver_at_all(r):
     """All else is recorded, and it is told why there is no more."""
     r.equal("exit code", r.code, 0)
@@ -864,6 +921,18 @@ row("children-as-they-wish", prints("libm.so.6"),
 row("children-exit", prints(), program="tacho-record --quiet -- timeout 9 false", code=1)
 row("recorded-exit", prints(), program="tacho-record --quiet -- false", code=1)
 row("late", late_attach, "--steps 200 --step_us 5000", preload=True, CUDA_INJECTION64_PATH="")
+
+# NCCL, in each version of its profiler interface
+for version in range(1, 8):
+    row("nccl-v%d" % version, nccl(version), program="tacho-record -q --nccl all -- fake/fake_nccl %d 30" % version, window="steps:0-10")
+row("nccl-calls", nccl(7, channels=False), program="tacho-record -q -- fake/fake_nccl 7 30", window="steps:0-10")
+row("nccl-calls-v1", nccl(1, channels=False), program="tacho-record -q -- fake/fake_nccl 1 30", window="steps:0-10")
+row("nccl-in-a-window", nccl(5, 4), program="tacho-record -q --nccl all -- fake/fake_nccl 5 40", window="steps:20-24")
+row("nccl-crowd", nccl_crowd, program="tacho-record -q -- fake/fake_nccl 7 10 3000", window="steps:0-10")
+row("nccl-not-asked-for", lambda r: r.equal("output", (r.code, "nothing has" in r.out), (3, True)),
+    program="tacho-record -q --nccl no -- fake/fake_nccl 7")
+row("nccl-of-another", prints("/other/plugin.so"), program="tacho-record -q -- printenv NCCL_PROFILER_PLUGIN",
+    NCCL_PROFILER_PLUGIN="/other/plugin.so")
 
 # load
 row("flood", flood, "--threads 8 --steps 1200 --kernels 60 --copies 0 --sets 0 --allocs 0 --events 0 --polls 0 --sync 0",

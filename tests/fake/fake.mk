@@ -73,6 +73,8 @@ $(FAKE)/compare_libcupti: tests/fake/compare_libcupti.c
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -ldl
 
+$(FAKE)/fake_nccl: tests/fake/fake_nccl.c $(FAKE_HEADERS) $(FAKE)/include $(FAKE)/driver/libcudart.so.13
+	@$(FAKE_CC) $(ALL_LDFLAGS) -o $@ $< $(FAKE)/driver/libcudart.so.13 $(FAKE)/driver/libcuda.so.1 -ldl
 $(FAKE)/libfake_nvtx_%.so: tests/fake/fake_nvtx_%.c $(FAKE_HEADERS) $(FAKE)/include
 	@$(FAKE_CC) $(ALL_LDFLAGS) -fPIC -shared -o $@ $<
 $(FAKE)/fake_nvtx: tests/fake/fake_nvtx.c $(FAKE)/libfake_nvtx_a.so $(FAKE)/libfake_nvtx_b.so
@@ -89,7 +91,7 @@ FAKE_ALWAYS := $(FAKE)/driver/libcuda.so.1 $(FAKE)/driver/libcudart.so.13 \
 	$(FAKE)/fake_train $(FAKE)/fake_train_12 $(FAKE)/compare_libcupti
 FAKE_NEEDS_HEADERS := $(foreach p,$(FAKE_PROFILES),$(FAKE)/$(firstword $(subst :, ,$(p)))/made) \
 	$(FAKE)/fake_nvtx $(FAKE)/libfake_nvtx_named.so $(FAKE)/libfake_nvtx_handler.so \
-	$(FAKE)/libfake_mini.so $(FAKE)/check_standin
+	$(FAKE)/libfake_mini.so $(FAKE)/check_standin $(FAKE)/fake_nccl
 
 $(FAKE)/done: $(FAKE_ALWAYS) $(FAKE)/include FAKE_FORCE
 	@echo '$(ALL_LDFLAGS)' >$(FAKE)/ldflags

@@ -22,7 +22,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "collector"))
 import cupti  # noqa: E402
-from cupti import (ALLOC, API, FREE, GRAPH, JIT, KERNEL, MARK, MEMCPY, MEMSET, OVERHEAD, STEP, SYNC, Log,  # noqa: E402
+from cupti import (ALLOC, API, FREE, GRAPH, JIT, KERNEL, MARK, MEMCPY, MEMSET, OVERHEAD, RANGE, STEP, SYNC, Log,  # noqa: E402
                    last_json)
 
 LAUNCH = "cudaLaunchKernel"
@@ -323,6 +323,9 @@ def two_ranks(r):
     r.equal("exit code", r.code, 0)
     reduced = [log.count(KERNEL, "ncclDevKernel_AllReduce") for log in r.logs if log.count(KERNEL, "nccl")]
     r.equal("collectives of each rank", reduced, [r.truth["reduced"]] * 2)
+    r.equal("told by NCCL", [log.count(RANGE, "^AllReduce$") for log in r.logs if log.count(KERNEL, "nccl")],
+            [r.truth["reduced"]] * 2)
+    r.holds("channels and proxies", r.count(MARK, "^kernel channel$") >= 2 * r.truth["reduced"])
 
 
 def by_jax(r):
@@ -386,7 +389,7 @@ row("ends-at-once", ended_at_once, "--steps 200 --step_us 10000 --quick 1", real
 row("torch-before-beside-behind", beside_profiler, command=program("profiler"), needs="PyTorch", real=True)
 row("torch-windows", beside_profiler, command=program("profiler"), window="schedule:wait=4,active=8", needs="PyTorch", real=True)
 row("data-loader", loaded_data, command=program("loader"), needs="PyTorch", real=True)
-row("nccl", two_ranks, command=program("nccl"), needs="NCCL with two ranks", real=True)
+row("nccl", two_ranks, command=program("nccl"), options="--nccl all", needs="NCCL with two ranks", real=True)
 row("jax", by_jax, command=program("jax"), needs="JAX", real=True)
 
 

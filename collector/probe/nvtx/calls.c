@@ -253,6 +253,28 @@ void nvtx_mark_now(uint32_t word, const struct nvtx_event *what)
 	put_record(thread, KIND_MARK, now, now);
 }
 
+void nvtx_put_whole(const struct nvtx_event *what, unsigned kind, uint64_t begin, uint64_t end)
+{
+	uint32_t word = session_word_now();
+	struct thread_state *thread = word & MODE_RECORD ? thread_for_event(word) : NULL;
+
+	if (!thread || !thread->records || end < thread->window_begin)
+		return;
+	put_event(&stack_of(thread)->draft, what);
+	put_record(thread, kind, begin, end);
+}
+
+uint64_t nvtx_open_begin(uint32_t domain)
+{
+	struct thread_state *thread = session_thread_at(session_word_now(), false);
+	struct nvtx_stack *s = thread ? stack_of(thread) : NULL;
+
+	for (uint32_t i = s ? GET_RELAXED(s->depth) : 0; i > 0; i--)
+		if (nvtx_word_domain(GET_RELAXED(s->open[i - 1].word)) == domain)
+			return GET_RELAXED(s->open[i - 1].begin);
+	return 0;
+}
+
 static uint64_t start_open(uint32_t word, uint64_t serial, const struct nvtx_event *what)
 {
 	struct thread_state *thread = thread_for_event(word);

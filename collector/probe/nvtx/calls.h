@@ -44,6 +44,12 @@ void nvtx_push_open(uint32_t word, uint32_t level, const struct nvtx_event *what
 void nvtx_pop_open(uint32_t word, uint32_t domain, uint32_t level, const struct nvtx_data *data,
 		   size_t count);
 void nvtx_mark_now(uint32_t word, const struct nvtx_event *what);
+/*
+ * Puts a record of ours, as of a call of NVTX that is over.  Nothing where no window is open.
+ */
+void nvtx_put_whole(const struct nvtx_event *what, unsigned kind, uint64_t begin, uint64_t end);
+/* When the innermost range of the domain that this thread has open began; 0: none is kept. */
+uint64_t nvtx_open_begin(uint32_t domain);
 /* NULL: no memory, and the nesting is unknown. */
 uint32_t *nvtx_more_depths(void);
 

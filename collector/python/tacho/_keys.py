@@ -23,6 +23,7 @@ KEYS = frozenset((
     "max-disk",
     "memory",
     "min-free",
+    "nccl",
     "nvtx",
     "out",
     "output-dir",

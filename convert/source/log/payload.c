@@ -41,7 +41,7 @@ struct decoder {
 
 /* ---- fields to arguments ---- */
 
-/* Our keys for fields of NCCL's and XLA's schemas. */
+/* Our keys for fields of NCCL's and XLA's schemas, and of those of collector/probe/nccl. */
 static const struct key_row {
 	const char *domain, *theirs, *key;
 } key_rows[] = {
@@ -55,6 +55,15 @@ static const struct key_row {
 	{ "NCCL", "No. of ranks", "group_size" },
 	{ "NCCL", "Rank", "group_rank" },
 	{ "NCCL", "CUDA device", "cuda_device" },
+	{ "NCCL profiler", "communicator", "comms_id" },
+	{ "NCCL profiler", "sequence", "collective_seq" },
+	{ "NCCL profiler", "function", "collective" },
+	{ "NCCL profiler", "bytes", "bytes" },
+	{ "NCCL profiler", "element type", "element_type" },
+	{ "NCCL profiler", "ranks", "group_size" },
+	{ "NCCL profiler", "rank", "group_rank" },
+	{ "NCCL profiler", "from", "src_rank" },
+	{ "NCCL profiler", "to", "dst_rank" },
 	{ "TSL", "Name", "hlo_module" }, /* of the schema XlaModule */
 	{ "TSL", "Unique ID", "program_id" },
 	{ "TSL", "Common source locations", "source_locations" },
@@ -117,7 +126,8 @@ static void put_field(struct decoder *d, uint8_t type, uint64_t bits, bool is_ar
 	else if (renamed && type == ATTR_I64 && (int64_t)bits >= 0)
 		a.type = ATTR_U64;
 	if (is_arg)
-		is_arg = renamed ? !strcmp(renamed, "bytes") : !is_xla;
+		is_arg = renamed ? !strcmp(renamed, "bytes") || !strcmp(renamed, "collective_seq")
+				 : !is_xla;
 	for (int n = 2; n <= 10; n++) {
 		a.key = trace_name(d->trace, key, strlen(key), NULL);
 		if (a.key && !has_key(d, a.key)) {
