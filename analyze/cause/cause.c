@@ -153,6 +153,13 @@ enum call_class causes_call_class(struct causes *c, uint32_t name)
 	return c->call_class[name] - 1;
 }
 
+enum call_class causes_class_of(struct causes *c, const struct event *call)
+{
+	if (call->subkind == API_OF_KERNEL)
+		return CALL_KERNELS;
+	return call->subkind == API_OF_ASYNC_COPY ? CALL_COPY : causes_call_class(c, call->name);
+}
+
 static bool schema_is_pageable(const struct causes *c, uint32_t schema)
 {
 	static const char *const keys[] = { "src_kind", "dst_kind" };
@@ -244,7 +251,7 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 			    struct error *err)
 {
 	struct cause_thread *t = cause_thread(c, e->track);
-	enum call_class class = causes_call_class(c, e->name);
+	enum call_class class = causes_class_of(c, e);
 	const struct range *frame;
 	struct span one;
 
@@ -351,9 +358,11 @@ static enum status copy_put(struct causes *c, struct cause_process *p, const str
 			    struct error *err)
 {
 	const struct launch *l = batch_launch(c->batch, e);
+	enum call_class class = l ? causes_call_class(c, l->name) : CALL_OTHER;
 	struct span one;
 
-	if (!l || causes_call_class(c, l->name) != CALL_COPY || !is_pageable(c, e))
+	/* a call that its name does not say to be asynchronous may be of API_OF_ASYNC_COPY */
+	if ((class != CALL_COPY && class != CALL_BLOCKING_COPY) || !is_pageable(c, e))
 		return ST_OK;
 	one = (struct span){ .begin_ns = l->begin_ns,
 			     .end_ns = l->end_ns,

@@ -88,6 +88,8 @@ enum call_class {
 enum call_class cause_call_class(const char *name);
 /* The same, asked once per name. */
 enum call_class causes_call_class(struct causes *c, uint32_t name);
+/* Of a call that may be named by its work (enum api_class). */
+enum call_class causes_class_of(struct causes *c, const struct event *call);
 /* Of an overhead record: CAUSE_PROFILER, CAUSE_COMPILE, or CAUSE_COUNT for neither. */
 enum cause cause_overhead(const char *name);
 

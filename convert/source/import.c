@@ -129,8 +129,8 @@ bool import_launches(const struct import *m, const struct event *e)
 	size_t len;
 	const char *name;
 
-	if (e->kind != KIND_API)
-		return false;
+	if (e->kind != KIND_API || e->subkind == API_OF_KERNEL)
+		return e->kind == KIND_API;
 	name = trace_text(m->trace, e->name, &len);
 	return call_launches(name, len);
 }

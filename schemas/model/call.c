@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schemas/model/call.h"
 
+#include "schemas/model/event.h"
+
 #include <string.h>
 
 enum { VERSION_DIGITS = 4 };
@@ -96,6 +98,13 @@ unsigned call_traits(const char *name, size_t len)
 		if (has(name, len, call_parts[i].part))
 			traits |= call_parts[i].traits;
 	return traits;
+}
+
+unsigned call_class_traits(unsigned api_class, const char *name, size_t len)
+{
+	if (api_class == API_OF_KERNEL)
+		return CALL_LAUNCHES | CALL_LAUNCHES_KERNELS | CALL_BEGINS_ARROW;
+	return call_traits(name, len) | (api_class == API_OF_ASYNC_COPY ? CALL_IS_ASYNC : 0);
 }
 
 size_t call_name_length(const char *name, size_t len)

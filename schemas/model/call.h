@@ -3,7 +3,7 @@
  * call.h - what the name of a call of the runtime or driver of CUDA or HIP says about the call.
  *
  * This is the one place that knows it: readers, stages, sinks and reports all ask here.  The name
- * alone decides, whatever version or stream suffix stands at its end.  A name need not end with a
+ * decides, whatever version or stream suffix stands at its end.  A name need not end with a
  * zero.  Stateless; whoever asks about every event keeps the answer by name.
  */
 #ifndef SCHEMAS_MODEL_CALL_H
@@ -31,6 +31,8 @@ enum call_trait {
 };
 /* The traits of a call, or'ed. */
 unsigned call_traits(const char *name, size_t len);
+/* The same of a call of a class (enum api_class), which may be named by its work. */
+unsigned call_class_traits(unsigned api_class, const char *name, size_t len);
 /* Whether CALL_LAUNCHES is among them, at less cost: importers ask it for every call. */
 bool call_launches(const char *name, size_t len);
 

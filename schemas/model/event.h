@@ -70,7 +70,9 @@ enum range_class {
 #undef X
 };
 
-enum api_class { API_RUNTIME = 0, API_DRIVER = 1 };
+/* On disk: append only.  The last two are calls that a profiler names by their work: by the kernel
+ * that they launch, or as a copy, without saying that they do not wait for it. */
+enum api_class { API_RUNTIME = 0, API_DRIVER = 1, API_OF_KERNEL = 2, API_OF_ASYNC_COPY = 3 };
 
 /* FLOW_*: both ends of an arrow that the input has; they have the same `number`. */
 enum mark_class { MARK_INSTANT = 0, MARK_FLOW_BEGIN = 1, MARK_FLOW_END = 2 };

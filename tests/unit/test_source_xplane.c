@@ -342,8 +342,14 @@ void test_xplane_calls(void)
 	static const char *const names[] = { "gemm",      "MemcpyD2H",      "MemcpyH2D",
 					     "cutlass_a", "cuLaunchKernel", "not a call",
 					     "Launch b" };
-	static const char *const calls[] = { "Launch gemm", "MemcpyD2HAsync", "MemcpyH2D",
-					     "Launch cutlass_a", "cuLaunchKernel" };
+	static const struct {
+		const char *name;
+		uint8_t class;
+	} calls[] = { { "gemm", API_OF_KERNEL },
+		      { "MemcpyD2H", API_OF_ASYNC_COPY },
+		      { "MemcpyH2D", API_RUNTIME },
+		      { "cutlass_a", API_OF_KERNEL },
+		      { "cuLaunchKernel", API_DRIVER } };
 	size_t plane, line;
 	struct read r;
 	struct buf b;
@@ -371,10 +377,10 @@ void test_xplane_calls(void)
 	CHECK_U64(r.count, 7);
 	CHECK_U64(event_of(&r, "Launch b")->kind, KIND_API); /* as we write it */
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		const struct event *e = event_of(&r, calls[i]);
+		const struct event *e = event_of(&r, calls[i].name);
 
 		CHECK_U64(e->kind, KIND_API);
-		CHECK_U64(e->subkind, i == 4 ? API_DRIVER : API_RUNTIME);
+		CHECK_U64(e->subkind, calls[i].class);
 		CHECK_U64(e->correlation, 42 + i);
 		CHECK(text_of(&r, e, i == 1 || i == 2 ? "memcpy_details" : "kernel_details")[0]);
 	}

@@ -156,7 +156,7 @@ static enum status put_event(struct accumulator *f, const struct event *e, struc
 		return ST_OK;
 	}
 	if (e->kind == KIND_API) {
-		enum call_class class = causes_call_class(f->causes, e->name);
+		enum call_class class = causes_class_of(f->causes, e);
 		bool is_copy = class == CALL_COPY || class == CALL_BLOCKING_COPY;
 		if (class != CALL_SYNC && !is_copy)
 			return ST_OK;

@@ -252,7 +252,7 @@ static void put_arrow(struct chrome *c, const struct event *e)
 	const char *name = trace_text(c->base.trace, e->name, &len);
 
 	if (!e->correlation || (!begins && !event_is_gpu_work(e) && e->kind != KIND_SYNC) ||
-	    (begins && !(call_traits(name, len) & CALL_BEGINS_ARROW)))
+	    (begins && !(call_class_traits(e->subkind, name, len) & CALL_BEGINS_ARROW)))
 		return;
 	buf_put_text(b, begins ? ",\n{\"ph\": \"s\", \"id\": " : ",\n{\"ph\": \"f\", \"id\": ");
 	put_correlation(c, e);

@@ -207,7 +207,7 @@ static enum status put_on_thread(struct perfetto *p, const struct event *e, cons
 			p->last_call[e->track] = e->correlation;
 		if (e->subkind != API_DRIVER || p->last_call[e->track] != e->correlation)
 			flow = launch_flow(p, e, k);
-		if (flow && flags_of(p, e) & NAME_LAUNCHES)
+		if (flow && (e->subkind == API_OF_KERNEL || flags_of(p, e) & NAME_LAUNCHES))
 			TRY(perfetto_derive_call(&p->derive, k->process, e, err));
 	}
 	return put_interval(p, e, k, ROLE_MAIN, flow, err);

@@ -245,27 +245,19 @@ static const struct xplane_value *call_details(const struct draft *d)
 	return NULL;
 }
 
-/* TensorFlow names a call by its work: by the kernel, or "MemcpyH2D".  That it launches, and that
- * it does not wait, is read from a call's name later (call.h): the name comes to say so. */
-static enum status name_call(struct xplane_import *x, struct draft *d, const char *name,
-			     struct error *err)
+/* TensorFlow names a call by its work: by the kernel, or "MemcpyH2D". */
+static uint8_t class_of_call(const struct xplane_import *x, const struct draft *d, const char *name)
 {
-	const struct xplane_value *v = call_details(d);
-	bool launches = call_launches(name, strlen(name)), adds_async;
+	const struct xplane_value *v = d->place->is_host ? call_details(d) : NULL;
 
-	if (d->event.kind != KIND_API || !d->place->is_host || !v)
-		return ST_OK;
-	adds_async = !is_api_name(name) && !d->roles[XROLE_KERNEL_DETAILS].key &&
-		     v->type == ATTR_TEXT && !strstr(name, "Async") &&
-		     strstr(trace_text(x->to.trace, (uint32_t)v->bits, NULL), "async:1");
-	if (launches && !adds_async)
-		return ST_OK;
-	if (!launches) /* of a kernel's name such as cutlass_... nothing follows */
-		d->event.subkind = API_RUNTIME;
-	buf_clear(&x->text);
-	buf_putf(&x->text, "%s%s%s", launches ? "" : "Launch ", name, adds_async ? "Async" : "");
-	TRY(buf_status(&x->text, err));
-	return import_name(&x->to, buf_text(&x->text), x->text.len, &d->event.name, err);
+	if (v && !call_launches(name, strlen(name)))
+		return API_OF_KERNEL; /* such as cutlass_... */
+	if (is_api_name(name))
+		return begins(name, "cu") && !begins(name, "cuda") ? API_DRIVER : API_RUNTIME;
+	return v && !d->roles[XROLE_KERNEL_DETAILS].key && v->type == ATTR_TEXT &&
+			       strstr(trace_text(x->to.trace, (uint32_t)v->bits, NULL), "async:1")
+		       ? API_OF_ASYNC_COPY
+		       : API_RUNTIME;
 }
 
 static void classify_host(struct xplane_import *x, struct draft *d, const char *name)
@@ -288,9 +280,7 @@ static void classify_host(struct xplane_import *x, struct draft *d, const char *
 	    (is_api_name(name) ||
 	     (d->place->is_host && (call_details(d) || call_launches(name, strlen(name)))))) {
 		d->event.kind = KIND_API;
-		d->event.subkind = strncmp(name, "cu", 2) == 0 && strncmp(name, "cuda", 4) != 0
-					   ? API_DRIVER
-					   : API_RUNTIME;
+		d->event.subkind = class_of_call(x, d, name);
 		return;
 	}
 	if (name[0] == '$')
@@ -387,7 +377,6 @@ enum status xplane_import_event(struct xplane_import *x, struct bytes event,
 		classify_device(&d, name);
 	} else {
 		classify_host(x, &d, name);
-		TRY(name_call(x, &d, name, err));
 	}
 	TRY(take_members(x, &d, err));
 	/* All events of a line that are on a track of its type are on one track. */

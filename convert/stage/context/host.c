@@ -522,7 +522,7 @@ void host_enter_call(struct host *h, struct host_process *p, const struct host_t
 		n->puts_kernels = (call_traits(name, len) & CALL_LAUNCHES_KERNELS) != 0;
 		n->kernels_known = n != h->names;
 	}
-	if (!n->puts_kernels)
+	if (!n->puts_kernels && e->subkind != API_OF_KERNEL)
 		return;
 	p->kernels_ns = e->begin_ns;
 	p->is_stale |= p->data_until_ns > e->begin_ns;

@@ -321,12 +321,15 @@ static struct call_table *table_of(const struct context *c, const struct event *
 	return &c->launch.tables[host_thread(&c->host, e->track)->process];
 }
 
-static bool name_starts(struct context *c, uint32_t name)
+static bool starts_work(struct context *c, const struct event *e)
 {
+	uint32_t name = e->name;
 	uint8_t *starts = &c->launch.starts[name <= c->launch.name_count ? name : 0];
 	size_t len;
 	const char *text;
 
+	if (e->subkind == API_OF_KERNEL)
+		return true;
 	if (starts == c->launch.starts || !*starts) {
 		text = trace_text(c->host.trace, name, &len);
 		*starts = call_launches(text, len) ? 2 : 1;
@@ -358,7 +361,7 @@ static enum status call_enter(struct context *c, const struct event *e, struct e
 		return ST_OK; /* a driver call inside a runtime call */
 	if (old)
 		call_forget(t, slot);
-	if (name_starts(c, e->name)) {
+	if (starts_work(c, e)) {
 		call.flags |= LAUNCH_STARTS;
 		t->totals.launches++;
 	}
@@ -430,7 +433,7 @@ enum status launch_find(struct context *c, size_t count, struct error *err)
 
 			if (call->kind == KIND_API && call->correlation)
 				TRY(call_enter(c, call, err));
-			else if (call->kind == KIND_API && name_starts(c, call->name))
+			else if (call->kind == KIND_API && starts_work(c, call))
 				table_of(c, call)->totals.launches++; /* nothing tells its work */
 		}
 		if (event_is_gpu_work(e) || e->kind == KIND_SYNC)
