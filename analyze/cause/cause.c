@@ -237,14 +237,19 @@ static enum status kernels_put(struct causes *c, struct cause_process *p, const 
 	return asked_put(&p->asked, &one, err);
 }
 
-static bool is_first_use(const struct cause_process *p, const struct event *e,
-			 enum call_class class)
+static bool is_first_use(const struct causes *c, const struct cause_process *p,
+			 const struct event *e, enum call_class class)
 {
 	uint64_t ns = e->end_ns - e->begin_ns;
 
 	if (class == CALL_SETUP)
 		return is_long_for_use(ns, e->step && !(e->step & STEP_GAP));
-	return class == CALL_ALLOCATOR && ns > FIRST_ALLOCATION_NS && p->works_ns < e->begin_ns;
+	if (class != CALL_ALLOCATOR || ns <= FIRST_USE_IN_STEP_NS)
+		return false;
+	if (p->works_ns < e->begin_ns)
+		return ns > FIRST_ALLOCATION_NS;
+	/* the host's memory takes long to pin */
+	return !strstr(text_of(c, e->name), "Host");
 }
 
 static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
@@ -266,7 +271,7 @@ static enum status call_put(struct causes *c, struct cause_process *p, const str
 	if (class == CALL_OTHER || class == CALL_COPY)
 		return ST_OK;
 	one = span_of(e);
-	if (is_first_use(p, e, class))
+	if (is_first_use(c, p, e, class))
 		class = CALL_COMPILE;
 	switch (class) {
 	case CALL_KERNELS:

@@ -209,11 +209,13 @@ struct facts_owner facts_owner(const struct facts *f, const char *cause)
 {
 	struct rows r = rows_of(f, "idle");
 	struct facts_owner best = { "", "", "", "", 0, 0 };
+	double all = facts_wait(f, (struct gap_query){ .cause = cause }).ns;
 
 	for (size_t i = 0; i < r.count; i++) {
 		double ns = facts_per_gpu(f, (double)cell(&r, i, "ns").u64);
 
-		if (strcmp(cell(&r, i, "cause").text, cause) != 0 || ns <= best.ns)
+		/* what is longer than all that counts lies in the lead or the tail */
+		if (strcmp(cell(&r, i, "cause").text, cause) != 0 || ns <= best.ns || ns > all + 1)
 			continue;
 		best = (struct facts_owner){
 			.range = or_empty(cell(&r, i, "range").text),

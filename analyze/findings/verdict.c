@@ -104,7 +104,8 @@ static void tell(const struct facts *f, enum family family, double ns, char out[
 	static const char *const predicates[FAMILY_COUNT] = {
 		[FAMILY_INPUT] = "waits for the data loader %s",
 		[FAMILY_SYNC] = "waits %s because the host waited for it",
-		[FAMILY_COMPILE] = "waits %s while code is compiled or loaded",
+		[FAMILY_COMPILE] =
+			"waits %s while code is compiled or loaded, or the driver starts",
 		[FAMILY_COMM] = "communicates %s with no compute beside it",
 		[FAMILY_COPY] = "copies %s with no compute beside it",
 	};

@@ -141,8 +141,10 @@ class Causes:
         """Whether the call loads code or starts the driver, by its name and length."""
         kind = call_class(call.name)
         return (kind == "compile" or kind == "setup" and self.is_long(call)
-                or kind == "allocator" and call.end - call.begin > 50_000_000
-                and call.begin > self.first_work)
+                or kind == "allocator" and call.begin > self.first_work
+                and call.end - call.begin > 50_000_000
+                or kind == "allocator" and call.begin <= self.first_work
+                and call.end - call.begin > 10_000_000 and "Host" not in call.name)
 
     def index_work(self):
         """Only to be quick on large files: launches, the order on each stream, latest ends."""

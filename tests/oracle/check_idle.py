@@ -120,12 +120,13 @@ def check_labelled(checks, binary):
             got = {cause: us for cause, us in got.items() if us}
             checks.same(f"labelled: {name}", got, want)
             check_file(checks, binary, f"labelled: {name}", check_traces.Oracle(path), True)
-        rows, want = labelled_idle.before_window()
-        labelled_idle.write(path, rows)
-        report = check_traces.analyze(binary, path, "--report", "summary")
-        got = {row["cause"]: row["ns"] / 1000
-               for row in report["ranks"][0]["gpus"][0]["idle_causes"]}
-        checks.same("labelled: before_window", got, want)
+        for scene in (labelled_idle.before_window, labelled_idle.driver_starts):
+            rows, want = scene()
+            labelled_idle.write(path, rows)
+            report = check_traces.analyze(binary, path, "--report", "summary")
+            got = {row["cause"]: row["ns"] / 1000
+                   for row in report["ranks"][0]["gpus"][0]["idle_causes"]}
+            checks.same(f"labelled: {scene.__name__}", got, want)
 
 
 def causes_us(report):

@@ -135,6 +135,16 @@ def before_window():
     return rows, {"before_window": 5000, "host:other": 500 + 300, "launch": 5, "dispatch": 95}
 
 
+def driver_starts():
+    """A long allocation before any work starts the driver; memory of the host is long to pin."""
+    rows = [row("user_annotation", "ProfilerStep#1", 0, 60000), call("cudaMalloc", 100, 20000, 8),
+            call("cudaMallocHost", 20200, 15000, 9), call("cudaMalloc", 36000, 1000, 10),
+            call("cudaLaunchKernel", 40990, 5, 3), kernel("A", 41000, 42000, 3),
+            call("cudaMalloc", 42500, 15000, 11)]
+    return rows, {"compile": 20000, "allocator": 15000 + 1000 + 15000, "launch": 5, "dispatch": 5,
+                  "host:other": 100 + 100 + 800 + 3990 + 500 + 2500}
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as stream:
         json.dump({"schemaVersion": 1, "traceEvents": rows}, stream)
