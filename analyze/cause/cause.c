@@ -153,13 +153,6 @@ enum call_class causes_call_class(struct causes *c, uint32_t name)
 	return c->call_class[name] - 1;
 }
 
-enum call_class causes_class_of(struct causes *c, const struct event *call)
-{
-	if (call->subkind == API_OF_KERNEL)
-		return CALL_KERNELS;
-	return call->subkind == API_OF_ASYNC_COPY ? CALL_COPY : causes_call_class(c, call->name);
-}
-
 static bool schema_is_pageable(const struct causes *c, uint32_t schema)
 {
 	static const char *const keys[] = { "src_kind", "dst_kind" };
@@ -244,12 +237,10 @@ static bool is_first_use(const struct causes *c, const struct cause_process *p,
 
 	if (class == CALL_SETUP)
 		return is_long_for_use(ns, e->step && !(e->step & STEP_GAP));
-	if (class != CALL_ALLOCATOR || ns <= FIRST_USE_IN_STEP_NS)
-		return false;
-	if (p->works_ns < e->begin_ns)
+	if (class == CALL_ALLOCATOR && p->works_ns < e->begin_ns)
 		return ns > FIRST_ALLOCATION_NS;
-	/* the host's memory takes long to pin */
-	return !strstr(text_of(c, e->name), "Host");
+	return class == CALL_ALLOCATOR && ns > FIRST_USE_IN_STEP_NS &&
+	       !strstr(text_of(c, e->name), "Host"); /* which takes long to pin */
 }
 
 static enum status call_put(struct causes *c, struct cause_process *p, const struct event *e,
@@ -366,7 +357,7 @@ static enum status copy_put(struct causes *c, struct cause_process *p, const str
 	enum call_class class = l ? causes_call_class(c, l->name) : CALL_OTHER;
 	struct span one;
 
-	/* a call that its name does not say to be asynchronous may be of API_OF_ASYNC_COPY */
+	/* the name of an API_OF_ASYNC_COPY does not say what it is */
 	if ((class != CALL_COPY && class != CALL_BLOCKING_COPY) || !is_pageable(c, e))
 		return ST_OK;
 	one = (struct span){ .begin_ns = l->begin_ns,

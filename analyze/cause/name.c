@@ -44,6 +44,13 @@ enum call_class cause_call_class(const char *name)
 	return traits & CALL_IS_ASYNC ? CALL_COPY : CALL_BLOCKING_COPY;
 }
 
+enum call_class causes_class_of(struct causes *c, const struct event *call)
+{
+	if (call->subkind == API_OF_KERNEL)
+		return CALL_KERNELS;
+	return call->subkind == API_OF_ASYNC_COPY ? CALL_COPY : causes_call_class(c, call->name);
+}
+
 enum cause cause_overhead(const char *name)
 {
 	if (strstr(name, "Loading") || strstr(name, "Compiler"))
