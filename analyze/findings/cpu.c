@@ -135,11 +135,46 @@ static bool straggler(const struct facts *f, struct finding *out)
 	return rule_saves(out, next - least);
 }
 
+double facts_host_comm(const struct facts *f, double *all_ns)
+{
+	struct table *t = tables_find(f->tables, "host_time");
+	double exposed = INFINITY;
+	const union value *row;
+
+	for (size_t i = 0; (row = table_at(t, i)); i++) {
+		double steps = steps_of(f, row), ns = (double)row[HOST_EXPOSED].u64 / steps;
+
+		if (!row[HOST_COMM_COUNT].u64 || steps <= 0 || ns >= exposed)
+			continue;
+		exposed = ns;
+		*all_ns = (double)row[HOST_COMM].u64 / steps;
+	}
+	return exposed == INFINITY ? 0 : exposed;
+}
+
+static bool communication(const struct facts *f, struct finding *out)
+{
+	double all = 0, exposed = facts_host_comm(f, &all);
+	char a[SPAN_TEXT], b[SPAN_TEXT];
+
+	snprintf(out->evidence, FINDING_TEXT,
+		 "Collectives of the host take %s of a step; in %s of it no operator runs beside "
+		 "them.",
+		 span_text(a, all), span_text(b, exposed));
+	rule_brief(out, "%s of %s beside no operator", b, a);
+	return rule_saves(out, exposed);
+}
+
 const struct rule rules_cpu[] = {
 	{ "cpu_straggler", "the others wait for one rank, on the host", "ranks[].phases.wall_ns",
 	  straggler,
 	  "compare that rank's host and its share of the work: other jobs, NUMA binding, input, GC",
 	  .family = FAMILY_UNBALANCED },
+	{ "cpu_comm", "communication of the host beside no operator", "ranks[].phases.wall_ns",
+	  communication,
+	  "overlap it with backward (DistributedDataParallel's buckets), fewer and larger calls, "
+	  "fewer bytes (bf16); several interfaces (GLOO_SOCKET_IFNAME)",
+	  .family = FAMILY_COMM },
 	{ "cpu_input", "the step waits for input", "phases.data.wall_ns", input,
 	  "num_workers of 4 or more, prefetch_factor, preprocess offline", .family = FAMILY_INPUT },
 	{ "cpu_validation", "validation is part of the steps", "phases.validation.wall_ns",

@@ -17,10 +17,15 @@ static const char ADVICE_DDP[] =
 	"gradients under no_sync(), fewer bytes (bf16)";
 
 /* By the operation that is exposed longest, and by who calls it. */
+/* Work is launched in backward by autograd's threads, too, where no range on the step thread says
+ * so. */
+static bool trains(const struct facts *f)
+{
+	return facts_wall(f, "backward") > 0 || facts_kernels(f, "backward").count > 0;
+}
+
 static const char *comm_advice(const struct facts *f, const char *operation, double count)
 {
-	bool trains = facts_wall(f, "backward") > 0;
-
 	if (!strcmp(operation, "all_to_all"))
 		return facts_has(f, TRAIT_EXPERTS)
 			       ? "overlap dispatch and combine with compute of the other half of "
@@ -40,7 +45,7 @@ static const char *comm_advice(const struct facts *f, const char *operation, dou
 	if (!strcmp(operation, "all_gather") || !strcmp(operation, "reduce_scatter"))
 		return "launch it while the layer before computes (prefetch), in fewer and larger "
 		       "calls; fewer bytes (bf16)";
-	if (!trains)
+	if (!trains(f))
 		return ADVICE_NO_BACKWARD;
 	return count >= 50 ? ADVICE_BUCKETS : ADVICE_DDP;
 }
@@ -83,7 +88,7 @@ static bool small_collectives(const struct facts *f, struct finding *out)
 		 span_text(b, comm.short_ns));
 	double most_ns;
 	const char *operation = facts_operation(f, &most_ns);
-	if (strcmp(operation, "all_reduce") != 0 || facts_wall(f, "backward") <= 0)
+	if (strcmp(operation, "all_reduce") != 0 || !trains(f))
 		out->advice = comm_advice(f, operation, comm.count);
 	rule_brief(out, "%.0f of %.0f under %s", comm.short_count, comm.count, a);
 	return rule_saves(out, fmin(comm.short_ns, f->exposed_comm_ns));

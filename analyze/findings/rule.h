@@ -108,6 +108,10 @@ struct amount facts_wait(const struct facts *f, struct gap_query which);
 double facts_issued(const struct facts *f, const char *cause);
 /* Likewise facts_wait() of host:NAME where NAME is the user's own annotation; the longest. */
 double facts_own(const struct facts *f, const char **longest);
+/* ns of a step that collectives of the host are open beside no operator, of the rank that has
+ * least, as the others wait in them for that one; *all_ns: that they are open.  0: there are none.
+ */
+double facts_host_comm(const struct facts *f, double *all_ns);
 /* The owner with most of a cause: its range, call and thread; "" where there is none. */
 struct facts_owner {
 	const char *range, *python, *call, *thread;

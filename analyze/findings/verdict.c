@@ -268,7 +268,14 @@ static enum status put_no_gpu(const struct facts *f, struct table *t, struct err
 	else
 		snprintf(sentence, sizeof(sentence),
 			 "No GPU event in this file: host phases only.");
-	return put(t, "NO GPU", 0, NAN, sentence, NULL, NULL, err);
+	/* of such a job, what bounds it most often */
+	double all = 0, exposed = facts_host_comm(f, &all);
+	char more[FINDING_TEXT], a[SPAN_TEXT], b[SPAN_TEXT];
+	snprintf(more, sizeof(more),
+		 "Collectives of the host take %s%s, %s of it beside no operator.",
+		 span_text(a, all), f->has_steps ? " of a step" : "", span_text(b, exposed));
+	return put(t, "NO GPU", 0, NAN, sentence,
+		   f->step_ns > 0 && exposed >= MORE_SHARE * f->step_ns ? more : NULL, NULL, err);
 }
 
 enum status verdict_put(struct facts *f, struct error *err)

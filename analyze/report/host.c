@@ -5,6 +5,7 @@
 #include "schemas/base/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct table_type table_host = {
 	.name = "host_time",
@@ -13,7 +14,7 @@ static const struct table_type table_host = {
 	.columns = COLUMNS(RANK_COLUMNS, HOST_COLUMNS(COLUMN_ROW)),
 };
 
-enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_COUNT };
+enum what { WHAT_NOTHING, WHAT_COMM, WHAT_GC, WHAT_OPERATOR, WHAT_EXPOSED, WHAT_COUNT };
 enum { SPANS_MOST = 1 << 16 /* of a rank and kind: what comes later is not counted */ };
 
 struct span {
@@ -26,6 +27,7 @@ struct spans { /* in order, none touches the next */
 struct process_time {
 	struct spans spans[WHAT_COUNT];
 	uint64_t comm_count;
+	uint64_t at_ns, until_ns[WHAT_COUNT]; /* of the latest event; what is open then ends */
 };
 struct host {
 	struct process_time *processes; /* by process id */
@@ -59,18 +61,49 @@ static enum what what_is(struct accumulator *f, const struct event *e)
 
 	if (e->subkind == RANGE_GC)
 		return WHAT_GC;
-	if (e->subkind != RANGE_PHASE && e->subkind != RANGE_ANNOTATION && e->subkind != RANGE_NVTX)
+	if (e->subkind != RANGE_OP && e->subkind != RANGE_PHASE && e->subkind != RANGE_ANNOTATION &&
+	    e->subkind != RANGE_NVTX)
 		return WHAT_NOTHING;
 	if (known && *known)
 		return (enum what)(*known - 1);
 	const char *name = trace_text(f->trace, e->name, NULL);
-	enum what is =
-		backend_operation(name) || name_rules_pushed(f->rules, name) == PHASE_COMMUNICATION
-			? WHAT_COMM
-			: WHAT_NOTHING;
+	enum what is = WHAT_NOTHING;
+
+	if (e->subkind == RANGE_OP)
+		is = strstr(name, "c10d") || strstr(name, "comms") ? WHAT_NOTHING : WHAT_OPERATOR;
+	else if (backend_operation(name) ||
+		 name_rules_pushed(f->rules, name) == PHASE_COMMUNICATION)
+		is = WHAT_COMM;
 	if (known)
 		*known = (uint8_t)(is + 1);
 	return is;
+}
+
+static enum status spans_add(struct spans *s, uint64_t begin_ns, uint64_t end_ns, struct error *err)
+{
+	struct span *last = s->count ? &s->items[s->count - 1] : NULL;
+
+	if (last && begin_ns <= last->end_ns) {
+		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+		return ST_OK;
+	}
+	if (begin_ns >= end_ns || s->count == SPANS_MOST)
+		return ST_OK;
+	TRY(vec_reserve(&s->items, &s->cap, s->count + 1, err));
+	s->items[s->count++] = (struct span){ begin_ns, end_ns };
+	return ST_OK;
+}
+
+/* What is exposed up to an instant, before which nothing more begins. */
+static enum status exposed_add(struct process_time *p, uint64_t at_ns, struct error *err)
+{
+	uint64_t operators_ns = p->until_ns[WHAT_OPERATOR], comm_ns = p->until_ns[WHAT_COMM];
+	uint64_t begin_ns = p->at_ns > operators_ns ? p->at_ns : operators_ns;
+	uint64_t end_ns = at_ns < comm_ns ? at_ns : comm_ns;
+
+	p->at_ns = at_ns;
+	return begin_ns < end_ns ? spans_add(&p->spans[WHAT_EXPOSED], begin_ns, end_ns, err)
+				 : ST_OK;
 }
 
 static enum status host_put(struct accumulator *f, const struct sorted_batch *w, struct error *err)
@@ -86,18 +119,14 @@ static enum status host_put(struct accumulator *f, const struct sorted_batch *w,
 		uint32_t process = is ? acc_process(f, e->track) : 0;
 		if (!is || process > h->process_count || !acc_wants(f, process))
 			continue;
-		h->processes[process].comm_count += is == WHAT_COMM;
-		struct spans *s = &h->processes[process].spans[is];
-		struct span *last = s->count ? &s->items[s->count - 1] : NULL;
-
-		if (last && e->begin_ns <= last->end_ns) {
-			last->end_ns = e->end_ns > last->end_ns ? e->end_ns : last->end_ns;
-			continue;
-		}
-		if (s->count == SPANS_MOST)
-			continue;
-		TRY(vec_reserve(&s->items, &s->cap, s->count + 1, err));
-		s->items[s->count++] = (struct span){ e->begin_ns, e->end_ns };
+		struct process_time *p = &h->processes[process];
+		p->comm_count += is == WHAT_COMM;
+		if (is != WHAT_GC)
+			TRY(exposed_add(p, e->begin_ns, err));
+		if (e->end_ns > p->until_ns[is])
+			p->until_ns[is] = e->end_ns;
+		if (is != WHAT_OPERATOR)
+			TRY(spans_add(&p->spans[is], e->begin_ns, e->end_ns, err));
 	}
 	return ST_OK;
 }
@@ -129,13 +158,15 @@ static enum status host_end(struct accumulator *f, struct error *err)
 	union value keys[RANK_KEYS], *row;
 
 	for (uint32_t i = 1; i <= h->process_count; i++) {
-		const struct process_time *p = &h->processes[i];
+		struct process_time *p = &h->processes[i];
 
+		TRY(exposed_add(p, UINT64_MAX, err));
 		if (!p->spans[WHAT_COMM].count && !p->spans[WHAT_GC].count)
 			continue;
 		TRY(acc_row(f, "host_time", i, keys, &row, err));
 		row[HOST_COMM].u64 += in_steps(&p->spans[WHAT_COMM], &f->steps[i]);
 		row[HOST_COMM_COUNT].u64 += p->comm_count;
+		row[HOST_EXPOSED].u64 += in_steps(&p->spans[WHAT_EXPOSED], &f->steps[i]);
 		row[HOST_GC].u64 += in_steps(&p->spans[WHAT_GC], &f->steps[i]);
 	}
 	return ST_OK;

@@ -14,6 +14,7 @@
 #define HOST_COLUMNS(X)                                                                            \
 	X(HOST_COMM = RANK_KEYS, "comm_ns", NULL, U64, SUM, "a collective of the host is open")    \
 	X(HOST_COMM_COUNT, "comm_count", NULL, U64, SUM, "such collectives, in steps or not")      \
+	X(HOST_EXPOSED, "exposed_ns", NULL, U64, SUM, "that, and no other operator is open")       \
 	X(HOST_GC, "gc_ns", NULL, U64, SUM, "the collector runs")
 enum { HOST_COLUMNS(COLUMN_PLACE) };
 extern const struct report_type report_host;

@@ -2,6 +2,7 @@
 /* The time of each GPU (DEFINITIONS.md 1, 2) and, with the other reports, the one page. */
 #include "analyze/engine/report.h"
 #include "analyze/report/actions.h"
+#include "analyze/report/host.h"
 #include "analyze/report/report_list.h"
 
 #include <stdlib.h>
@@ -206,7 +207,8 @@ const struct report_type report_summary = {
 	.tables = TABLES(&table_gpus, &table_idle_causes),
 	.with = REPORTS(&report_phases, &report_steps, &report_kernels, &report_copies,
 			&report_idle, &report_memory, &report_comm, &report_ranks, &report_findings,
-			&report_hang, &report_actions, &report_places),
+			&report_hang, &report_actions, &report_places, &report_host,
+			&report_health),
 	.state_size = sizeof(struct summary),
 	.owned = OWNED(offsetof(struct summary, gpus)),
 	.put = summary_put,

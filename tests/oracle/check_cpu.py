@@ -20,9 +20,10 @@ import log_file             # noqa: E402
 from check_ranks import Checks, Job     # noqa: E402
 
 RANKS, STEPS, TRANSFER, OPTIMIZER = 3, 4, 400, 300
+COMM = {"cpu_comm": 1000 * TRANSFER}
 
 
-def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0):
+def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0, beside=0):
     """Paths, and how long a step of the job is, us: all leave the all-reduce together."""
     longest = data + validation + compute + (more if slow is not None else 0)
     step = longest + TRANSFER + OPTIMIZER
@@ -42,6 +43,10 @@ def job(folder, name, data=0, validation=0, compute=2000, slow=None, more=0):
             rows += [("user_annotation", "gloo:all_reduce", at, end),
                      ("user_annotation", "Optimizer.step#SGD.step", end, end + OPTIMIZER)]
             events += [Job.event(cat, what, 400 + rank, 400 + rank, a, b, {}) for cat, what, a, b in rows]
+            # on threads of autograd and of gloo
+            events += [Job.event("cpu_op", name, 400 + rank, 500 + rank, end - TRANSFER + 50,
+                                 end - TRANSFER + 50 + length, {})
+                       for name, length in (("aten::mul", beside), ("c10d::allreduce_", 300)) if length]
         paths.append(f"{folder}/{name}{rank}.json")
         with open(paths[-1], "w") as f:
             json.dump({"schemaVersion": 1, "distributedInfo": {"backend": "gloo", "rank": rank,
@@ -59,21 +64,31 @@ def findings(args, paths):
 
 def check_jobs(t, args, folder):
     even, step = job(folder, "even")
-    t.equal("nothing to find", findings(args, even), {})
+    t.equal("nothing but what is transferred", {name: f["saving_ns_per_step"] for name, f in
+                                               findings(args, even).items()}, COMM)
     for slow in range(RANKS):
         paths, longer = job(folder, "slow", slow=slow, more=1500)
         found = findings(args, paths)
-        t.equal(f"rank {slow} is slow", set(found), {"cpu_straggler"})
+        t.equal(f"rank {slow} is slow", set(found), {"cpu_straggler", *COMM})
+        t.equal(f"rank {slow} is slow, transfer", found["cpu_comm"]["saving_ns_per_step"],
+                COMM["cpu_comm"])
         one = found.get("cpu_straggler", {"saving_ns_per_step": 0, "evidence": ""})
         t.equal(f"rank {slow} is slow, saving", one["saving_ns_per_step"], 1000 * (longer - step))
         t.true(f"rank {slow} is slow, in words: {one['evidence']}",
                f"Rank {slow} communicates for 400" in one["evidence"] and
                "longest in forward: by 1.5 ms" in one["evidence"])
+        page = subprocess.run([f"{args.bin}/tacho-analyze", "-q", *paths], capture_output=True,
+                              text=True, check=True).stdout
+        t.true(f"rank {slow} is slow, on the page: {page}", f"rank {slow} communicates" in page)
     for rule, what in (("cpu_input", {"data": 900}), ("cpu_validation", {"validation": 700})):
         paths, longer = job(folder, rule, **what)
         found = findings(args, paths)
         t.equal(rule, {name: f["saving_ns_per_step"] for name, f in found.items()},
-                {rule: 1000 * (longer - step)})
+                {rule: 1000 * (longer - step), **COMM})
+    beside, _ = job(folder, "beside", beside=150)
+    t.equal("an operator beside it", {name: f["saving_ns_per_step"] for name, f in
+                                      findings(args, beside).items()},
+            {"cpu_comm": 1000 * (TRANSFER - 150)})
 
 
 def check_collections(t, args, folder):

@@ -51,6 +51,8 @@ TABLE = {
         ("INPUT",), ("data_wait",), "input for 69.3 ms of a step", found=("fp32_conv",)),
     kineto("v100_ddp_rank1of2_memory"): Judged(("HOST",), LAUNCHES),
     kineto("a100_ddp_rank0of2_nccl_args"): Judged(("HOST",), LAUNCHES),
+    # 179 of 210 ms of its step are gloo's all-reduces on two threads, beside nothing
+    kineto("cpu_only_rank34"): Judged(("NO GPU",), ("cpu_comm",), "178.8 ms of a step"),
     kineto("b200_eager"): Judged(("HOST",), LAUNCHES),
     # two steps, in one of which a launch loads code
     kineto("mi250_minitoy_rocm"): Judged(("HOST",), ("long_launches",)),
