@@ -243,6 +243,7 @@ def main():
     for name, text in (("kineto", KINETO), ("chrome", CHROME), ("rules", RULES), ("config", CONFIG)):
         write(out, "json", name, text)
     write(out, "rules", "rules", RULES + "\0void at::native::gemm<float, (int)4>(Foo<bar>, int)")
+    write(out, "rules", "mangled", "\0_ZN2at6native6kernelIJZNS0_1fIfEEvRKT_EUlT_E_EEEvDpOT_PFvA4_iE")
     write(out, "rules", "names", "\0ProfilerStep#12")
     write(out, "config", "config", CONFIG)
     for i, (which, text) in enumerate(OPTIONS):

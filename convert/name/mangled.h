@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mangled.h - what demangle.c stands on: a mangled name that is read letter by letter, and the
+ * texts that become of it.
+ *
+ * A text is a piece of one pool of fixed size, and a name is given up where the pool, a table or
+ * the depth of nesting ends: substitutions within substitutions can make gigabytes of a hundred
+ * bytes. Functions that give up do not return.
+ */
+#ifndef CONVERT_NAME_MANGLED_H
+#define CONVERT_NAME_MANGLED_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	POOL = 4 << 20,
+	MANGLED_MAX = 64 << 10,
+	PLAIN_MAX = 256 << 10,
+	SUBSTITUTIONS = 4096,
+	ARGUMENTS = 8192, /* of templates, in one name */
+	DEPTH = 512,
+};
+
+struct text {
+	uint32_t at, len;
+};
+struct list {
+	uint32_t at, count;
+};
+/* What stands before and behind the name of a thing of this type: "int (*" and ")(float)". */
+struct type {
+	struct text left, right;
+	struct list pack; /* the arguments that it stands for, if it is a pack of them */
+	bool is_pack;
+	uint32_t param; /* T_ is 1: as a substitution it is what it means where that is used */
+};
+struct reader {
+	const char *s;
+	jmp_buf failed;
+	unsigned depth;
+	uint32_t used, substitution_count, argument_count, waiting_count;
+	struct list params; /* what T_, T0_ and so on stand for */
+	/* The latest name: ends in template arguments; is of a function without a result. */
+	bool is_template, is_plain;
+	bool in_lambda;
+	bool in_pack; /* an expansion is under way, at this element of so many */
+	uint32_t pack_index, pack_count;
+	/* From here on nothing is cleared. */
+	struct type substitutions[SUBSTITUTIONS], arguments[ARGUMENTS], waiting[ARGUMENTS];
+	char pool[POOL];
+};
+
+static const struct text none;
+
+__attribute__((noreturn)) static inline void give_up(struct reader *r)
+{
+	longjmp(r->failed, 1);
+}
+
+/* ---- texts ---- */
+
+static inline struct text put(struct reader *r, const char *p, size_t len)
+{
+	struct text t = { r->used, (uint32_t)len };
+
+	if (len > POOL - r->used)
+		give_up(r);
+	memmove(r->pool + r->used, p, len);
+	r->used += t.len;
+	return t;
+}
+
+static inline struct text join(struct reader *r, struct text a, struct text b)
+{
+	if (!a.len || !b.len)
+		return a.len ? a : b;
+	if (a.at + a.len != r->used) /* else it goes on where it is */
+		a = put(r, r->pool + a.at, a.len);
+	put(r, r->pool + b.at, b.len);
+	a.len += b.len;
+	return a;
+}
+
+static inline struct text add(struct reader *r, struct text a, const char *p)
+{
+	return join(r, a, put(r, p, strlen(p)));
+}
+
+static inline struct text around(struct reader *r, const char *before, struct text t,
+				 const char *behind)
+{
+	return add(r, join(r, add(r, none, before), t), behind);
+}
+
+static inline struct text comma(struct reader *r, struct text t, struct text one)
+{
+	return join(r, t.len && one.len ? add(r, t, ", ") : t, one);
+}
+
+static inline char last_of(const struct reader *r, struct text t)
+{
+	return t.len ? r->pool[t.at + t.len - 1] : '\0';
+}
+
+static inline struct text whole(struct reader *r, struct type t)
+{
+	return join(r, t.left, t.right);
+}
+
+static inline struct type plain(struct text t)
+{
+	return (struct type){ .left = t };
+}
+
+/* ---- letters ---- */
+
+static inline bool take(struct reader *r, const char *w)
+{
+	size_t len = strlen(w);
+	bool is = strncmp(r->s, w, len) == 0;
+
+	r->s += is ? len : 0;
+	return is;
+}
+
+static inline void must(struct reader *r, const char *w)
+{
+	if (!take(r, w))
+		give_up(r);
+}
+
+static inline bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* What the next `size` letters stand for by the list, which are taken; false: they are not there.
+ */
+static inline bool look_up(struct reader *r, const char *list, size_t size, struct text *out)
+{
+	for (const char *p = list, *end; *p; p = end + (*end == ';')) {
+		end = p + strcspn(p, ";");
+		if (strncmp(p, r->s, size) != 0)
+			continue;
+		*out = put(r, p + size, (size_t)(end - p) - size);
+		r->s += size;
+		return true;
+	}
+	return false;
+}
+
+static inline uint32_t number(struct reader *r)
+{
+	uint32_t n = 0;
+
+	if (!is_digit(*r->s))
+		give_up(r);
+	while (is_digit(*r->s) && n < 1u << 24)
+		n = n * 10 + (uint32_t)(*r->s++ - '0');
+	return n;
+}
+
+/* "_" is 0, "0_" is 1, and so on; of substitutions in base 36. */
+static inline uint32_t sequence(struct reader *r, unsigned base)
+{
+	uint32_t n = 0, more = *r->s != '_';
+
+	for (; *r->s && *r->s != '_' && n < 1u << 20; r->s++) {
+		unsigned digit = (unsigned)(is_digit(*r->s) ? *r->s - '0' : *r->s - 'A' + 10);
+
+		if (digit >= base)
+			give_up(r);
+		n = n * base + digit;
+	}
+	must(r, "_");
+	return n + more;
+}
+
+static inline void enter(struct reader *r)
+{
+	if (++r->depth > DEPTH)
+		give_up(r);
+}
+
+static inline void remember(struct reader *r, struct type t)
+{
+	if (r->substitution_count == SUBSTITUTIONS)
+		give_up(r);
+	r->substitutions[r->substitution_count++] = t;
+}
+
+#endif
