@@ -72,7 +72,7 @@ CONVERT_CLI := $(call in,convert/cli)
 ANALYZE     := $(call in,$(addprefix analyze/,timeline cause engine replay model report report/* findings format \
 	format/* explain))
 ANALYZE_CLI := $(filter-out analyze/cli/mpi_plugin.c,$(call in,analyze/cli))
-RECORD      := $(call in,collector/record collector/recorder) $(addprefix collector/probe/,api/probe.c nvtx/probe.c)
+RECORD      := $(call in,collector/record collector/recorder) $(patsubst %,collector/probe/%/probe.c,api nvtx memory health)
 PROBES      := $(wildcard collector/probe/probe_list.c collector/probe/*/probe.c)
 LIBTACHO    := $(call in,$(addprefix collector/,api arena config control schedule session store probe probe/*))
 # What of the library tools and unit tests link: all but its constructor and the probes themselves.

@@ -23,7 +23,7 @@ rules() {
 	collector/probe/nvtx       collector/(arena|config|schedule|session|store|probe) schemas
 	collector/api              collector schemas
 	collector/record           collector schemas
-	collector/recorder         collector/(arena|config|probe|session|store) schemas
+	collector/recorder         collector/(arena|config|control|probe|session|store) schemas
 	convert/base               schemas
 	convert/input              convert/base schemas
 	convert/spool              convert/(base|source) schemas

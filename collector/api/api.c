@@ -35,7 +35,7 @@ const char *tacho_version(void)
 
 void tacho_start(void)
 {
-	session_start("tacho_start()");
+	session_start(BY_PROGRAM);
 	if (!session_word_now())
 		return;
 	session_thread_at(session_word_now(), true); /* this thread means to record */
@@ -77,7 +77,8 @@ static void step_begins(uint32_t word, bool numbered, uint64_t number)
 		number = thread->next_step;
 	uint64_t now = tick_now();
 	thread_step_begin(thread, number, now);
-	if (UNLIKELY(number >= atomic_load_explicit(&session_step, memory_order_relaxed)))
+	if (UNLIKELY(number >=
+		     atomic_load_explicit(&session_words_now()->step, memory_order_relaxed)))
 		session_step_begins(thread, number, now);
 }
 
@@ -140,7 +141,7 @@ static inline void push(uint32_t name, unsigned range_class)
 	if (LIKELY(!word))
 		return;
 	struct thread_state *thread = session_thread_at(word, true);
-	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+	uint32_t awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
 	if (UNLIKELY(!thread))
 		return;
@@ -159,7 +160,8 @@ static inline void pop(void)
 	if (LIKELY(!word))
 		return;
 	struct thread_state *thread = session_thread_at(word, false);
-	uint32_t name, awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+	uint32_t name,
+		awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
 	if (UNLIKELY(!thread))
 		return;

@@ -25,27 +25,18 @@
 
 static struct config config;
 
-static struct writer *start_writer(const struct config *c, const struct probe_type *const *probes)
-{
-	struct writer *w = writer_start(c, probes);
-
-	if (w)
-		control_start();
-	return w;
-}
-
-static bool quit_writer(struct writer *w, uint64_t limit_ns)
+static void quit_writer(struct writer *w, bool finished)
 {
 	control_stop();
-	return writer_quit(w, limit_ns);
+	writer_quit(w, finished);
 }
 
-static const struct writer_hooks writer_hooks = {
-	.start = start_writer,
-	.wake = writer_wake,
-	.wait = writer_wait,
-	.quit = quit_writer,
-};
+static void began(void)
+{
+	control_start(getpid());
+}
+
+static const struct writer_hooks writer_hooks = { writer_start, began, quit_writer };
 
 static void at_exit(void)
 {

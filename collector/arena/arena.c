@@ -31,7 +31,8 @@ static struct arena_header *_Atomic mapped;
 static struct claim *claim;
 static bool may_make = true; /* not in a child of a bare clone(), whose `claim` is wiped */
 static size_t threads_most = THREADS_USUAL;
-static void (*introduce)(int fd);
+static bool (*introduce)(int fd);
+static bool introduced;
 static unsigned forbidden, lacking; /* bits of enum arena_need */
 
 static const struct {
@@ -189,18 +190,22 @@ static bool make(size_t texts)
 	atomic_store_explicit(&a->used, ARENA_HEADER + texts, memory_order_relaxed);
 	atomic_store_explicit(&mapped, a, memory_order_release);
 	claim->is_mine = true;
-	if (introduce && fd >= 0)
-		introduce(fd);
+	introduced = introduce && fd >= 0 && introduce(fd);
 	close_file(&fd);
 	return true;
 }
 
-void arena_introduce_by(void (*by)(int fd))
+void arena_introduce_by(bool (*by)(int fd))
 {
 	introduce = by;
 }
 
-bool arena_adopt(int fd)
+bool arena_is_introduced(void)
+{
+	return arena_is_mine() && introduced;
+}
+
+bool arena_adopt(int fd, bool is_alive)
 {
 	struct stat st;
 
@@ -208,8 +213,8 @@ bool arena_adopt(int fd)
 		claim = arena_private(PAGE);
 	if (!claim || fstat(fd, &st) != 0 || st.st_size < ARENA_HEADER)
 		return false;
-	struct arena_header *a =
-		mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	struct arena_header *a = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+				      is_alive ? MAP_SHARED : MAP_PRIVATE, fd, 0);
 	if (a == MAP_FAILED)
 		return false;
 	if (a->magic != ARENA_MAGIC || a->version != ARENA_VERSION ||

@@ -3,7 +3,8 @@
  * arena.h - the memory that a recorded process shares: one mapping of one memfd.
  *
  *	0          header     what is where
- *	4096       texts      the table of texts.h
+ *	4096       session    the state of windows (session/internal.h)
+ *	16384      texts      the table of texts.h
  *	...        areas      thread states, rings, as arena_alloc() gives them out
  *
  * What lies in it refers to each other by offsets, so that another process can map it elsewhere.
@@ -24,7 +25,7 @@
 
 struct buf;
 
-enum { ARENA_VERSION = 2, ARENA_HEADER = 4096 };
+enum { ARENA_VERSION = 3, ARENA_SESSION = 4096, ARENA_HEADER = 16384, ARENA_PATH = 1024 };
 /* What probes keep for the whole process. */
 enum arena_table { ARENA_NVTX_NAMES, ARENA_NVTX_SCHEMAS, ARENA_NVTX_STARTED, ARENA_TABLES };
 #define ARENA_MAGIC UINT64_C(0x316f686361742e2e) /* "..tacho1" */
@@ -64,7 +65,7 @@ struct arena_header {
 	struct {
 		uint64_t until; /* tick: what ended later is not in the log; 0: there is none */
 		uint64_t bytes; /* of the log's file */
-		uint32_t path;  /* of the log that is not closed, an id of texts.h; 0: none */
+		char path[ARENA_PATH]; /* of the log that is not closed; "": none */
 	} committed[2];
 };
 
@@ -90,13 +91,19 @@ void arena_forbid(const char *words);
 /* Appends a line about what the arena is made of, and what is lacking. */
 void arena_doctor(struct buf *out);
 
-/* Called with the descriptor of each arena that is made here, before it is closed. */
-void arena_introduce_by(void (*introduce)(int fd));
 /*
- * Maps an arena of another process, as a private copy: from here on it is this process's.  False:
- * what lies there is no arena.
+ * Called with the descriptor of each arena that is made here, before it is closed; false: nobody
+ * has taken it.
  */
-bool arena_adopt(int fd);
+void arena_introduce_by(bool (*introduce)(int fd));
+/* Another process has this process's arena. */
+bool arena_is_introduced(void);
+/*
+ * Maps an arena of another process: from here on it is this process's.  It is a private copy unless
+ * that process is alive, and both are to see what the other does.  False: what lies there is no
+ * arena.
+ */
+bool arena_adopt(int fd, bool is_alive);
 /* This process may write to the arena.  False in a child until it has its own. */
 bool arena_is_mine(void);
 /*

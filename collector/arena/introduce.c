@@ -22,7 +22,7 @@ socklen_t introduce_address(const char *name, struct sockaddr_un *out)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-static void introduce(int arena_fd)
+static bool introduce(int arena_fd)
 {
 	struct introduction hello = { ARENA_MAGIC, ARENA_VERSION, (uint32_t)getpid() };
 	union {
@@ -37,14 +37,16 @@ static void introduce(int arena_fd)
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
 	int kept = errno;
+	bool sent = false;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(CMSG_DATA(&control.header), &arena_fd, sizeof(arena_fd));
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, address_len) == 0)
-		sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 	if (fd >= 0)
 		close(fd);
 	errno = kept;
+	return sent;
 }
 
 void introduce_to(const char *name)

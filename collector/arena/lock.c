@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+enum { SPINS = 200, PAUSE_NS = 20000, STEAL_MS = 100 };
+
 bool lock_take_until(struct lock *l, const struct timespec *until)
 {
 	sigset_t all, signals;
@@ -36,4 +38,28 @@ void lock_release(struct lock *l)
 	pthread_mutex_unlock(&l->mutex);
 	pthread_sigmask(SIG_SETMASK, &signals, NULL);
 	pthread_setcancelstate(cancel_state, NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void lock_take_word(_Atomic uint32_t *word)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	uint64_t until = 0;
+
+	for (unsigned i = 0; atomic_exchange_explicit(word, 1, memory_order_acquire); i++) {
+		if (i < SPINS)
+			continue;
+		uint64_t now = now_ns();
+		until = until ? until : now + STEAL_MS * UINT64_C(1000000);
+		if (now >= until)
+			return;
+		nanosleep(&pause, NULL);
+	}
 }

@@ -11,7 +11,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 struct lock {
@@ -23,6 +25,16 @@ struct lock {
 	{                                                                                          \
 		.mutex = PTHREAD_MUTEX_INITIALIZER                                                 \
 	}
+
+/*
+ * A lock in memory that two processes map, besides a lock of each: it is held for microseconds, so
+ * one that is held for long is taken from its holder, which has been killed.
+ */
+void lock_take_word(_Atomic uint32_t *word);
+static inline void lock_release_word(_Atomic uint32_t *word)
+{
+	atomic_store_explicit(word, 0, memory_order_release);
+}
 
 /* Takes the lock; `until` (NULL: for ever) is a time of CLOCK_REALTIME.  False: it has passed. */
 bool lock_take_until(struct lock *l, const struct timespec *until);

@@ -17,6 +17,7 @@ struct row {
 /* In the arena.  A bucket is written once, after its row is complete. */
 struct table {
 	_Atomic uint32_t count;
+	_Atomic uint32_t lock;             /* of this process and the recorder, see lock.h */
 	uint32_t used, opened;             /* of `bytes`: pages open as they are needed */
 	_Atomic uint32_t buckets[BUCKETS]; /* ids by hash */
 	struct row rows[NAMES_MAX + 1];
@@ -26,6 +27,7 @@ struct table {
  */
 static struct table *_Atomic texts;
 static struct lock lock = LOCK_INITIALIZER;
+static bool may_open = true; /* not in the recorder, as that opens no pages of the program's */
 
 static struct table *table_now(void)
 {
@@ -62,7 +64,8 @@ static uint32_t add(struct table *t, const char *text, size_t len, uint64_t hash
 	if (id > NAMES_MAX || len + 1 > NAMES_BYTES - t->used)
 		return 0;
 	for (; t->used + len + 1 > t->opened; t->opened += OPEN_AT_ONCE)
-		if (!arena_open_pages(arena_offset(arena(), t->bytes + t->opened), OPEN_AT_ONCE))
+		if (!may_open ||
+		    !arena_open_pages(arena_offset(arena(), t->bytes + t->opened), OPEN_AT_ONCE))
 			return 0;
 	memcpy(t->bytes + t->used, text, len);
 	t->rows[id] =
@@ -114,6 +117,7 @@ bool names_adopt(void)
 		if (t->rows[id].len > NAMES_TEXT_MAX ||
 		    t->rows[id].at > NAMES_BYTES - t->rows[id].len)
 			return false;
+	may_open = false;
 	atomic_store_explicit(&texts, t, memory_order_release);
 	return true;
 }
@@ -147,7 +151,11 @@ uint32_t name_find_text(const char *text, size_t len)
 		return id;
 	lock_take(&lock);
 	t = own_table();
-	id = t ? add(t, text, len, hash) : 0;
+	if (t) {
+		lock_take_word(&t->lock);
+		id = add(t, text, len, hash);
+		lock_release_word(&t->lock);
+	}
 	lock_release(&lock);
 	return id;
 }

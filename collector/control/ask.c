@@ -51,14 +51,14 @@ socklen_t control_address(int pid, struct sockaddr_un *out, uid_t *owner)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Checks that the peer is that process, and no other that has taken the name. */
-static bool is_process(int fd, int pid, uid_t owner)
+/* Checks that the peer is its recorder, or itself, and no other user's that has taken the name. */
+static bool is_friend(int fd, uid_t owner)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == owner &&
-	       (peer.pid == pid || peer.pid == 0);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == owner || peer.uid == 0);
 }
 
 static enum status exchange(int fd, const char *what, char reply[CONTROL_REPLY + 1],
@@ -104,9 +104,9 @@ enum status control_ask(int pid, const char *what, char reply[CONTROL_REPLY + 1]
 			      "process %d: nothing is recorded in it, "
 			      "or it has made no event yet",
 			      pid);
-	else if (!is_process(fd, pid, owner))
+	else if (!is_friend(fd, owner))
 		status = fail(err, ST_ABSENT, NOWHERE,
-			      "process %d: another process holds the name of its socket", pid);
+			      "process %d: another user holds the name of its socket", pid);
 	else
 		status = exchange(fd, what, reply, err);
 	close(fd);

@@ -35,7 +35,7 @@ static void do_start(struct buf *out)
 		buf_put_text(out, "ok\nrecording already\n");
 		return;
 	}
-	session_start("tacho-record --ctl start");
+	session_start(BY_CONTROL);
 	session_flush(WAIT_NS);
 	buf_put_text(out, session_is_recording() ? "ok\nrecording\n" : "error\ncannot record\n");
 }
@@ -53,7 +53,7 @@ static void do_stop(struct buf *out)
 /* SIGUSR1 was sent to tacho-record. */
 static void do_toggle(struct buf *out)
 {
-	session_toggle("SIGUSR1");
+	session_toggle();
 	buf_put_text(out, "ok\n");
 }
 
@@ -203,10 +203,10 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
-static int open_socket(void)
+static int open_socket(pid_t pid)
 {
 	struct sockaddr_un name;
-	socklen_t len = control_address(getpid(), &name, NULL);
+	socklen_t len = control_address(pid, &name, NULL);
 	int fd = len ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) : -1;
 
 	if (fd >= 0 && (bind(fd, (struct sockaddr *)&name, len) != 0 || listen(fd, BACKLOG) != 0)) {
@@ -231,13 +231,13 @@ static bool make_thread(void)
 	return made;
 }
 
-void control_start(void)
+void control_start(pid_t pid)
 {
 	struct stat st;
 
 	if (control.fd >= 0)
 		return;
-	control.fd = open_socket();
+	control.fd = open_socket(pid);
 	if (control.fd < 0)
 		return;
 	if (fstat(control.fd, &st) == 0) {

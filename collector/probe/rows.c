@@ -3,6 +3,7 @@
 
 #include "collector/probe/nvtx/names.h"
 #include "collector/arena/texts.h"
+#include "collector/session/session.h"
 #include "collector/store/writer.h"
 #include "schemas/base/hash.h"
 
@@ -19,7 +20,7 @@ static size_t read_comm(uint32_t tid, char out[COMM_MAX])
 	char path[64];
 	ssize_t n = 0;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	snprintf(path, sizeof(path), "%s/task/%u/comm", session_proc(), tid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, out, COMM_MAX);
@@ -52,7 +53,7 @@ uint32_t probe_thread_track(struct writer *w, uint32_t tid, const char *fallback
 
 void probe_clip(const struct writer *w, struct event *e)
 {
-	if (!writer_is_last(w) || e->begin_ns >= writer_window_begin(w))
+	if (!writer_clips(w) || e->begin_ns >= writer_window_begin(w))
 		return;
 	e->begin_ns = writer_window_begin(w);
 	e->flags |= EVENT_BEGAN_EARLIER;

@@ -224,7 +224,14 @@ static int record(struct config *c, const struct record *o, const char *library,
 		complain("%s; what a killed process leaves is lost", err.text);
 	if (run_command(&run, &err) != ST_OK)
 		complain("%s", err.text);
-	recorder_settle(&recorder);
+	unsigned killed = recorder_settle(&recorder);
+	if (killed == UINT_MAX)
+		complain("the recorder was killed: what was made since then is lost");
+	else if (killed)
+		complain("%u of the recorder's processes were killed: what came since then is in a "
+			 "log of "
+			 "its own, as far as the rings had room",
+			 killed);
 	if (c->ring)
 		ending.rings_left = found_rings(config_ring_dir(c), c->host, c->out,
 						c->trigger_spec.death, run.child, run.status);

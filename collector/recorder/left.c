@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct probe_type probe_api, probe_nvtx;
+extern const struct probe_type probe_api, probe_nvtx, probe_memory, probe_health;
+const struct probe_type *const recorder_probes[] = { &probe_api, &probe_nvtx, &probe_memory,
+						     &probe_health, NULL };
 
-/* The settings that the process had, by its environment. */
 static bool read_settings(struct config *config)
 {
 	const struct arena_header *a = arena();
@@ -34,40 +35,42 @@ static bool read_settings(struct config *config)
 			words[count++] = (char *)(uintptr_t)at;
 	enum status status = config_read(config, words, NULL);
 	free(words);
+	atomic_store(&config->late_rank, a->late_rank);
 	return status == ST_OK;
 }
 
-static bool adopt(int fd)
+bool recorder_adopt_late(void)
+{
+	nvtx_started_adopt();
+	return nvtx_names_adopt() && nvtx_schemas_adopt();
+}
+
+bool recorder_adopt(struct config *config)
 {
 	threads_have_ranges(&nvtx_ranges);
-	if (!arena_adopt(fd) || !names_adopt() || !nvtx_names_adopt() || !nvtx_schemas_adopt() ||
-	    !threads_are_sound())
+	if (!names_adopt() || !recorder_adopt_late() || !threads_are_sound())
 		return false;
-	nvtx_started_adopt();
 	const struct arena_header *a = arena();
 	uint32_t point = a->point & 1;
 	tick_adopt((enum tick_source)a->tick_source, a->base_ns, a->points[point].tick,
 		   a->points[point].ns);
-	return true;
+	return read_settings(config);
 }
 
 /* The process died while it wrote: what it did not commit is still in its rings. */
 static void cut_log(void)
 {
 	const struct arena_header *a = arena();
-	size_t len;
-	const char *path = name_text(a->committed[a->commit & 1].path, &len);
+	const char *path = a->committed[a->commit & 1].path;
 
-	if (len && truncate(path, (off_t)a->committed[a->commit & 1].bytes) != 0)
+	if (*path && memchr(path, '\0', ARENA_PATH) &&
+	    truncate(path, (off_t)a->committed[a->commit & 1].bytes) != 0)
 		return; /* it was moved or removed */
 }
 
 bool recorder_read(const struct recorded *r, struct config *config)
 {
-	if (!adopt(r->arena) || !read_settings(config))
-		return false;
-	atomic_store(&config->late_rank, arena()->late_rank);
-	return true;
+	return arena_adopt(r->arena, false) && recorder_adopt(config);
 }
 
 bool recorder_take_left(const struct recorded *dead)

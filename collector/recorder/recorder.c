@@ -29,6 +29,7 @@ enum {
 	BACKLOG = 1024,
 	CLIENTS_MAX = 16384,
 	LOOK_MS = 100, /* at processes that have no descriptor of their own */
+	SOON_MS = 20,  /* at writers that are about to end */
 	SETTLE_MS = 5000,
 	SETTLE = 's',
 };
@@ -39,10 +40,45 @@ struct server {
 	size_t count, capacity;
 	uint64_t hang_ns;      /* 0: hangs are not told */
 	uint64_t new_hang_ns;  /* when the latest was found; 0: all are told */
+	bool is_asked;         /* tacho-record waits until all that have died are done */
+	uint32_t killed;       /* writers */
 	struct pollfd *polled; /* listener, starter, then one for each client */
 };
 
 /* ---- clients ---- */
+
+static void keep_only(const struct server *s, const struct recorded *r)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	close(s->listener);
+	for (size_t i = 0; i < s->count; i++)
+		if (&s->clients[i] != r) {
+			close(s->clients[i].arena);
+			close(s->clients[i].pidfd);
+		}
+	dup2(null, STDERR_FILENO);
+	close(null);
+}
+
+/* tacho-record's socket stays open in it: it is told when the last of us is gone. */
+static void start_writer(struct server *s, struct recorded *r)
+{
+	sigset_t end;
+
+	/* it must not come before there is a handler for it */
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	r->writer = fork();
+	if (r->writer == 0) {
+		keep_only(s, r);
+		_exit((int)recorder_live(r));
+	}
+	sigprocmask(SIG_UNBLOCK, &end, NULL);
+	if (r->writer < 0)
+		r->writer = 0;
+}
 
 static void forget(struct server *s, size_t i)
 {
@@ -55,18 +91,36 @@ static void forget(struct server *s, size_t i)
 	*c = s->clients[--s->count];
 }
 
-/* The process is dead, or another program by now. */
+/* What a program has left that had no writer of ours. */
 static void take_left(struct server *s, size_t i)
 {
 	const struct recorded *dead = &s->clients[i];
-	pid_t child = fork();
+	pid_t child = dead->is_done ? 0 : fork();
 
-	if (child == 0)
+	if (child == 0 && !dead->is_done)
 		_exit(recorder_take_left(dead) ? EXIT_SUCCESS : EXIT_FAILURE);
 	if (child > 0)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
 	forget(s, i);
+}
+
+/* Writers that have ended. */
+static void reap(struct server *s)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (size_t i = 0; i < s->count; i++) {
+			struct recorded *c = &s->clients[i];
+			if (c->writer != pid)
+				continue;
+			c->writer = 0;
+			c->is_done = WIFEXITED(status) && WEXITSTATUS(status) == RECORDER_DONE;
+			s->killed += !c->is_done &&
+				     !(WIFEXITED(status) && WEXITSTATUS(status) == RECORDER_LET_GO);
+		}
 }
 
 static int pidfd_of(int peer, pid_t pid)
@@ -142,13 +196,17 @@ static void welcome(struct server *s, int peer)
 	if (arena < 0)
 		return;
 	/* the same process with another arena has become another program */
-	for (size_t i = s->count; i-- > 0;)
-		if (s->clients[i].pid == (uint32_t)who.pid)
-			take_left(s, i);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->clients[i].pid == (uint32_t)who.pid) {
+			s->clients[i].is_dead = true;
+			if (s->clients[i].writer)
+				kill(s->clients[i].writer, SIGTERM);
+		}
 	s->clients[s->count++] = (struct recorded){ .pid = (uint32_t)who.pid,
 						    .inner_pid = hello.pid,
 						    .arena = arena,
 						    .pidfd = pidfd_of(peer, who.pid) };
+	start_writer(s, &s->clients[s->count - 1]);
 }
 
 /* ---- the loop ---- */
@@ -163,7 +221,7 @@ static void accept_all(struct server *s)
 	}
 }
 
-static void answer_starter(struct server *s)
+static void take_question(struct server *s)
 {
 	char what;
 	ssize_t n = recv(s->starter, &what, 1, MSG_DONTWAIT);
@@ -175,7 +233,7 @@ static void answer_starter(struct server *s)
 			0; /* nobody reads it, and its stderr may be a pipe that is waited for */
 		close(STDERR_FILENO);
 	} else if (n > 0) {
-		send(s->starter, &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		s->is_asked = true;
 	}
 }
 
@@ -183,6 +241,8 @@ static bool is_dead(const struct recorded *c)
 {
 	struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
 
+	if (c->is_dead)
+		return true;
 	if (c->pidfd >= 0)
 		return poll(&p, 1, 0) > 0;
 	return kill((pid_t)c->pid, 0) < 0 && errno == ESRCH;
@@ -222,27 +282,39 @@ static void look_for_hangs(struct server *s)
 static bool serve(struct server *s)
 {
 	struct pollfd *p = s->polled;
-	int wait_ms = -1;
+	int wait_ms = s->is_asked ? SOON_MS : -1;
 
 	p[0] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = s->starter, .events = POLLIN };
 	for (size_t i = 0; i < s->count; i++) {
-		p[2 + i] = (struct pollfd){ .fd = s->clients[i].pidfd, .events = POLLIN };
-		if (s->clients[i].pidfd < 0 || s->hang_ns)
+		const struct recorded *c = &s->clients[i];
+		p[2 + i] = (struct pollfd){ .fd = c->is_dead ? -1 : c->pidfd, .events = POLLIN };
+		if (c->is_dead) /* its writer is about to end */
+			wait_ms = SOON_MS;
+		else if (wait_ms < 0 && (c->pidfd < 0 || s->hang_ns))
 			wait_ms = LOOK_MS;
 	}
 	if (poll(p, s->count + 2, wait_ms) < 0 && errno != EINTR)
 		return false;
-	bool is_asked = p[1].revents != 0;
+	if (p[1].revents)
+		take_question(s);
 	/* in this order, so that who has died before we were asked has its log before we answer */
 	accept_all(s);
-	for (size_t i = s->count; i-- > 0;) /* one that goes is replaced by the last */
-		if (is_dead(&s->clients[i]))
+	reap(s);
+	bool is_busy = false;
+	for (size_t i = s->count; i-- > 0;) { /* one that goes is replaced by the last */
+		struct recorded *c = &s->clients[i];
+		c->is_dead = is_dead(c);
+		is_busy |= c->is_dead && c->writer;
+		if (c->is_dead && !c->writer)
 			take_left(s, i);
+	}
 	if (s->hang_ns)
 		look_for_hangs(s);
-	if (is_asked)
-		answer_starter(s);
+	if (s->is_asked && !is_busy) {
+		send(s->starter, &s->killed, sizeof(s->killed), MSG_NOSIGNAL | MSG_DONTWAIT);
+		s->is_asked = false;
+	}
 	return s->starter >= 0 || s->count;
 }
 
@@ -262,6 +334,10 @@ static void close_others(int first, int second, bool speaks)
 		close(null);
 }
 
+static void note_child(int number)
+{
+}
+
 static void recorder_main(int listener, int starter, uint64_t hang_ns)
 {
 	struct server s = { .listener = listener, .starter = starter, .hang_ns = hang_ns };
@@ -269,7 +345,7 @@ static void recorder_main(int listener, int starter, uint64_t hang_ns)
 
 	setsid();
 	prctl(PR_SET_NAME, "tacho-recorder");
-	signal(SIGCHLD, SIG_DFL);
+	signal(SIGCHLD, note_child); /* it ends a poll() */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -329,16 +405,19 @@ enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *e
 	return ST_OK;
 }
 
-void recorder_settle(struct recorder *r)
+unsigned recorder_settle(struct recorder *r)
 {
 	const struct timeval patience = { .tv_sec = SETTLE_MS / 1000 };
 	char what = SETTLE;
+	uint32_t killed = 0;
 
 	if (r->fd < 0)
-		return;
+		return 0;
 	setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (send(r->fd, &what, 1, MSG_NOSIGNAL) == 1)
-		(void)!recv(r->fd, &what, 1, 0);
+	bool is_there = send(r->fd, &what, 1, MSG_NOSIGNAL) == 1;
+	if (!is_there || recv(r->fd, &killed, sizeof(killed), 0) == 0)
+		killed = UINT32_MAX;
 	close(r->fd);
 	r->fd = -1;
+	return killed;
 }

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder.h - a process outside of the recorded ones, which holds their arenas.
+ * recorder.h - processes outside of the recorded ones, which hold their arenas and write their
+ *logs.
  *
- *	recorded process --introduction, arena--> recorder --fork--> one child for each that died
+ *	recorded process --introduction, arena--> recorder --fork--> a writer for each
  *	tacho-record     --"settle"------------->
  *	                 <--"settled"-------------
+ *	tacho-record --ctl  ----------------------------------------> the writer
  *
- * When a process dies without having closed its log - by SIGKILL, a fault, _exit(), exec() - what
- * its rings hold, and what was open on its threads, becomes a log.  It is made by a child of the
- * recorder, because the collector's state is static, and a damaged arena ends only that child.
+ * A writer maps the arena of its program, and does there what a thread of the program would: it
+ * takes the rings, opens and closes windows by time and by command, samples memory, and saves the
+ * flight recorder's ring.  Each is a process because the collector's state is static, and because a
+ * damaged arena ends only that writer.  When its program dies - by SIGKILL, a fault, _exit(),
+ * exec() - the rings still hold what was made until then, and the writer closes the log with it.
  *
- * While they live the recorder looks at their steps where hangs are to be told.
+ * A program that needs its writer inside (session/session.h) has what its rings hold at its death
+ * written by another child of the recorder.  The same is done where a writer was killed.
  *
- * The recorder is in a session of its own, so that no signal to the job's group reaches it.  It
- * ends when tacho-record is gone and no introduced process is left.
+ * The recorder looks at the steps of all where hangs are to be told.  It is in a session of its
+ * own, so that no signal to the job's group reaches it.  It ends when tacho-record is gone and no
+ * introduced process is left.
  */
 #ifndef COLLECTOR_RECORDER_RECORDER_H
 #define COLLECTOR_RECORDER_RECORDER_H
@@ -23,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct arena_header;
 struct config;
@@ -36,8 +43,11 @@ struct recorder {
  * steps that take `hang_ns`; 0: of none.
  */
 enum status recorder_start(struct recorder *r, uint64_t hang_ns, struct error *err);
-/* Waits until it has made the logs of all that have died, for a moment at most. */
-void recorder_settle(struct recorder *r);
+/*
+ * Waits until it has made the logs of all that have died, for a moment at most.  Returns how many
+ * of its processes were killed; all of them: UINT_MAX.
+ */
+unsigned recorder_settle(struct recorder *r);
 
 /* ---- its parts ---- */
 
@@ -46,6 +56,9 @@ struct recorded {
 	uint32_t pid;       /* as the recorder sees it */
 	uint32_t inner_pid; /* as it sees itself */
 	int arena, pidfd;   /* -1: none */
+	pid_t writer;       /* 0: there is none any more */
+	bool is_dead;       /* or another program by now */
+	bool is_done;       /* nothing is left to write */
 	/* For hangs: its arena as the recorder reads it (NULL: not yet), and the step it is in. */
 	const struct arena_header *watched;
 	size_t watched_bytes;
@@ -53,7 +66,17 @@ struct recorded {
 	uint64_t since_ns;   /* CLOCK_MONOTONIC, as the recorder has seen it first */
 	bool is_told;
 };
-/* Makes its arena this process's, and reads its settings; false: it is damaged. */
+/* What probes run outside of the program. */
+struct probe_type;
+extern const struct probe_type *const recorder_probes[];
+/*
+ * In a process that has adopted an arena: takes the tables and the clock in it, and the settings
+ * that its program had, by its environment; false: it is damaged.
+ */
+bool recorder_adopt(struct config *config);
+/* What a program that lives has made since; false: it is damaged. */
+bool recorder_adopt_late(void);
+/* Adopts that of a dead process before. */
 bool recorder_read(const struct recorded *r, struct config *config);
 /* It is in one step for so long. */
 bool recorder_hangs(struct recorded *r, uint64_t hang_ns, uint64_t now_ns);
@@ -63,6 +86,9 @@ void recorder_unwatch(struct recorded *r);
  * waits for which.  Takes its time, so it is for a process of its own.
  */
 void recorder_tell_hang(struct recorded *all, size_t count, uint64_t hang_ns, uint64_t now_ns);
+/* The writer of a program; how it ended is the exit status of its process. */
+enum recorder_end { RECORDER_DONE, RECORDER_BROKEN, RECORDER_LET_GO };
+enum recorder_end recorder_live(const struct recorded *r);
 /* Makes a log of what the dead process has left; false: nothing could be read. */
 bool recorder_take_left(const struct recorded *dead);
 

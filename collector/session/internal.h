@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - the one state of the session, shared by its files:
+ * internal.h - the state of the session, in two parts:
+ *
+ *	struct session         of this process
+ *	struct session_shared  in the arena: of the program and of the process that runs its writer
  *
  *	session.c         inputs of the window machine, the word that the hot path reads, fork, exit
  *	threads.c         thread states: who has which, what was open at a window's end, totals
  *	window_changes.c  what the writer takes: changes, times of windows, samples
+ *	rounds.c          the lock that both processes take; requests to the writer, and waiting
  *
- * All of it is under session.lock, except where a field is atomic.
+ * All of it is under session_enter(), except where a field is atomic.
  */
 #ifndef COLLECTOR_SESSION_INTERNAL_H
 #define COLLECTOR_SESSION_INTERNAL_H
@@ -14,6 +18,7 @@
 #include "collector/arena/lock.h"
 #include "collector/session/session.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sys/types.h>
 
@@ -21,8 +26,44 @@ enum { PREPARE_STEPS = 3, CHANGES = 64, CHANGES_SPARE = 4, SPANS = 64, SAMPLES =
 enum { ARENA_SPARE = 32 << 20 }; /* for the states of threads, beside their rings */
 #define NEVER UINT64_MAX
 
+/* Before there is an arena it is in our own memory, from where it is copied into the arena. */
+struct session_shared {
+	struct session_words words; /* first: what the hot path reads */
+
+	_Atomic uint32_t lock; /* 1: taken; see session_enter() */
+	struct window_machine machine;
+	size_t ring_bytes;    /* of all threads */
+	uint64_t step_thread; /* whose steps are fed to the window machine; 0: none yet */
+	uint32_t mode, generation;
+	enum session_by by; /* how the latest window was begun by hand */
+	uint64_t window;    /* the latest that was recorded, from 1; 0: none */
+	struct tick_span spans[SPANS];
+	struct session_change changes[CHANGES];
+	uint64_t changes_head, changes_tail;
+	uint64_t samples[SAMPLES], samples_head, samples_tail;
+	uint64_t next_sample_step, ignored;
+	bool exited;
+	bool prepared; /* probes warm up for a window that has not begun */
+
+	/*
+	 * Requests to the writer and their completion.  There is neither lock nor condition,
+	 * because exit() may be called in a signal handler that interrupted a thread waiting here,
+	 * and then waits again.
+	 */
+	_Atomic uint32_t wake;        /* a futex; 0: nothing to do */
+	_Atomic uint32_t round;       /* a futex that changes when `done` or `finished` does */
+	_Atomic uint64_t asked, done; /* numbers of rounds */
+	_Atomic bool close_asked, quit, finished;
+	_Atomic uint32_t toggles,
+		save_asked;          /* signals and requests since the writer's last round */
+	_Atomic uint32_t runner;     /* enum session_runner */
+	_Atomic uint32_t runner_pid; /* of the recorder's, if we see it; 0: it is unknown */
+};
+static_assert(ARENA_SESSION + sizeof(struct session_shared) <= ARENA_HEADER, "its place");
+
 struct session {
-	struct lock lock;
+	struct lock lock; /* of the threads of this process */
+	struct session_shared *shared;
 	pthread_key_t key; /* its destructor runs when a thread ends */
 	bool key_made;
 
@@ -30,35 +71,36 @@ struct session {
 	struct config *config; /* constant, but for a rank that is learned */
 	const struct probe_type *const *probes;
 	const struct writer_hooks *writer_hooks;
-	struct window_machine machine;
-	struct writer *writer;
+	struct writer *writer; /* that runs in this process, on a thread of its own */
 	void *ancestors; /* a forked child keeps the parent's writer reachable for leak checkers */
-	size_t ring_bytes;                /* of all threads */
-	struct thread_state *step_thread; /* whose steps are fed to the window machine */
-
-	uint32_t mode, generation;
-	const char *by;  /* how the latest window was begun by hand */
-	uint64_t window; /* the latest that was recorded, from 1; 0: none */
-	struct tick_span spans[SPANS];
-	struct session_change changes[CHANGES];
-	uint64_t changes_head, changes_tail;
-	uint64_t samples[SAMPLES], samples_head, samples_tail;
-	uint64_t next_sample_step, ignored;
+	bool needs_inside; /* the writer must be in the program */
 	uint64_t base_count[THREAD_TOTALS], base_ticks[THREAD_TOTALS];
-	bool exited, ticks;
-	bool prepared; /* probes warm up for a window that has not begun */
+	bool ticks;
 };
 extern struct session session HIDDEN;
+
+/*
+ * Takes the state for this thread alone.  False: it is not this process's, as in the child of a
+ * bare clone(), where the arena is the parent's.  `until` is as in lock.h.
+ */
+bool session_enter_until(const struct timespec *until);
+bool session_enter(void);
+void session_leave(void);
+/* In the child of fork(), which has nothing in common with its parent any more. */
+void session_shared_forget(void);
+/* From here on the state is in the new arena. */
+void session_shared_move(void);
 
 /* An input at the current time. */
 struct window_input session_input(enum window_event event);
 /* The caller has the lock. */
 void session_feed_locked(const struct window_input *in, uint64_t now);
-void session_wake_writer(void);
 /* Puts into a new arena what a reader needs to know of this process, its clock and its window. */
 void session_publish_arena(void);
 /* Puts the latest window into the arena. */
 void session_publish_window(void);
+/* The last round: the writer closes its log and ends; false: `limit_ns` is over. */
+bool session_quit(uint64_t limit_ns);
 /* The destructor of session.key. */
 void session_thread_ends(void *thread_state);
 

@@ -4,18 +4,24 @@
 #include "collector/arena/texts.h"
 #include "collector/config/command.h"
 #include "collector/session/seen.h"
+#include "collector/session/signals.h"
 #include "schemas/base/buf.h"
 
 #include <string.h>
 #include <unistd.h>
 
-_Atomic uint32_t session_word;
-_Atomic uint64_t session_step = NEVER;
-_Atomic uint32_t session_range;
-_Atomic uint64_t session_over;
 _Atomic bool session_works;
 
-struct session session = { .lock = LOCK_INITIALIZER };
+const char *session_by_text(enum session_by by)
+{
+	static const char *const texts[] = {
+#define X(name, text) text,
+		SESSION_BY(X)
+#undef X
+	};
+
+	return texts[by < sizeof(texts) / sizeof(texts[0]) ? by : BY_CONFIG];
+}
 
 const struct config *session_config(void)
 {
@@ -27,29 +33,37 @@ const struct probe_type *const *session_probes(void)
 	return session.probes;
 }
 
-void session_wake_writer(void)
-{
-	if (session.writer)
-		session.writer_hooks->wake(session.writer);
-}
-
 /* ---- state ---- */
 
 static void note_change(enum change_kind kind, uint64_t at)
 {
-	struct session_change *c = &session.changes[session.changes_head % CHANGES];
+	struct session_change *c = &session.shared->changes[session.shared->changes_head % CHANGES];
 
 	*c = (struct session_change){ .kind = kind,
-				      .window = session.window,
+				      .window = session.shared->window,
 				      .at = at,
-				      .cut_short = session.machine.cut_short,
-				      .by = session.machine.by_hand ? session.by : NULL };
-	session.changes_head++;
+				      .cut_short = session.shared->machine.cut_short,
+				      .by = session.shared->machine.by_hand ? session.shared->by
+									    : BY_CONFIG };
+	session.shared->changes_head++;
+}
+
+void session_hand_over(const struct session_change *open)
+{
+	struct session_shared *s = session.shared;
+
+	if (open && session_enter()) {
+		/* before those that nobody has taken: there is one place that fits() leaves */
+		s->changes[--s->changes_tail % CHANGES] = *open;
+		s->changes[s->changes_tail % CHANGES].reopened = true;
+		session_leave();
+	}
+	session_set_runner(RUNNER_INSIDE);
 }
 
 static bool fits(enum window_event event)
 {
-	size_t used = (size_t)(session.changes_head - session.changes_tail);
+	size_t used = (size_t)(session.shared->changes_head - session.shared->changes_tail);
 
 	if (event == WINDOW_EXIT || event == WINDOW_STOP)
 		return used < CHANGES - 1;
@@ -85,22 +99,23 @@ void session_publish_arena(void)
 	a->tick_source = (uint32_t)tick_source;
 	a->base_ns = tick_base_ns();
 	tick_latest(&a->points[0].tick, &a->points[0].ns);
+	a->late_rank = atomic_load(&session.config->late_rank);
 	describe_process(a);
 	session_publish_window();
+	session_shared_move();
 }
 
 void session_publish_window(void)
 {
-	const struct tick_span *span = &session.spans[session.window % SPANS];
+	const struct tick_span *span = &session.shared->spans[session.shared->window % SPANS];
 
 	if (!arena_is_mine())
 		return;
 	struct arena_header *a = arena();
-	a->late_rank = atomic_load(&session.config->late_rank);
 	/* in this order a reader that finds the process dead knows a window by its number */
 	atomic_store_explicit(&a->window_end, span->end, memory_order_release);
 	atomic_store_explicit(&a->window_begin, span->begin, memory_order_release);
-	atomic_store_explicit(&a->window, session.window, memory_order_release);
+	atomic_store_explicit(&a->window, session.shared->window, memory_order_release);
 }
 
 static void window_changed(enum window_state before, enum window_state after, uint64_t now)
@@ -108,15 +123,17 @@ static void window_changed(enum window_state before, enum window_state after, ui
 	if (after == WINDOW_WARMUP) {
 		note_change(CHANGE_WARMUP, now);
 	} else if (after == WINDOW_RECORD) {
-		session.prepared = false;
-		session.window++;
-		session.spans[session.window % SPANS] = (struct tick_span){ .begin = now };
-		session.next_sample_step = 0;
+		session.shared->prepared = false;
+		session.shared->window++;
+		session.shared->spans[session.shared->window % SPANS] =
+			(struct tick_span){ .begin = now };
+		session.shared->next_sample_step = 0;
 		note_change(CHANGE_BEGIN, now);
 	} else if (before == WINDOW_RECORD) {
-		struct tick_span *span = &session.spans[session.window % SPANS];
+		struct tick_span *span = &session.shared->spans[session.shared->window % SPANS];
 		span->end = now > span->begin ? now : span->begin + 1;
-		atomic_store_explicit(&session_over, session.window, memory_order_release);
+		atomic_store_explicit(&session.shared->words.over, session.shared->window,
+				      memory_order_release);
 		note_change(CHANGE_END, span->end);
 	} else {
 		note_change(CHANGE_CANCEL, now);
@@ -126,12 +143,12 @@ static void window_changed(enum window_state before, enum window_state after, ui
 
 static uint32_t mode_wanted(void)
 {
-	if (session.machine.state == WINDOW_RECORD)
+	if (session.shared->machine.state == WINDOW_RECORD)
 		return MODE_ARMED | MODE_RECORD;
-	if (session.exited || !session.config->enabled)
+	if (session.shared->exited || !session.config->enabled)
 		return 0;
-	if (!window_is_done(&session.machine) || session.config->totals || session.config->ring ||
-	    session.machine.spec.on_demand)
+	if (!window_is_done(&session.shared->machine) || session.config->totals ||
+	    session.config->ring || session.shared->machine.spec.on_demand)
 		return MODE_ARMED;
 	return 0;
 }
@@ -140,18 +157,19 @@ static uint32_t mode_wanted(void)
 
 static bool may_prepare(void)
 {
-	return !session.prepared && session.machine.state == WINDOW_IDLE &&
-	       !session.machine.spec.warmup && !session.exited && session.config->enabled;
+	return !session.shared->prepared && session.shared->machine.state == WINDOW_IDLE &&
+	       !session.shared->machine.spec.warmup && !session.shared->exited &&
+	       session.config->enabled;
 }
 
 static void prepare(uint64_t steps_so_far, uint64_t now)
 {
-	uint64_t next = window_next_step(&session.machine);
+	uint64_t next = window_next_step(&session.shared->machine);
 
 	if (!may_prepare() || next == NEVER || steps_so_far + PREPARE_STEPS <= next ||
 	    !fits(WINDOW_STEP))
 		return;
-	session.prepared = true;
+	session.shared->prepared = true;
 	note_change(CHANGE_WARMUP, now);
 	session_wake_writer();
 }
@@ -159,29 +177,31 @@ static void prepare(uint64_t steps_so_far, uint64_t now)
 static void publish(bool changed)
 {
 	uint32_t mode = mode_wanted();
-	uint64_t step = window_next_step(&session.machine);
+	uint64_t step = window_next_step(&session.shared->machine);
 
 	if (step != NEVER && may_prepare())
 		step = step > PREPARE_STEPS ? step - PREPARE_STEPS : 0;
-	if (mode & MODE_RECORD && session.config->sample_steps && session.next_sample_step < step)
-		step = session.next_sample_step;
-	if (!session.step_thread && config_rank(session.config).rank == RANK_UNKNOWN)
+	if (mode & MODE_RECORD && session.config->sample_steps &&
+	    session.shared->next_sample_step < step)
+		step = session.shared->next_sample_step;
+	if (!session.shared->step_thread && config_rank(session.config).rank == RANK_UNKNOWN)
 		step = 0; /* at its first step a program has said which rank it is */
-	atomic_store_explicit(&session_step, step, memory_order_relaxed);
-	if (mode == session.mode && !changed)
+	atomic_store_explicit(&session.shared->words.step, step, memory_order_relaxed);
+	if (mode == session.shared->mode && !changed)
 		return;
-	if (!session.mode && mode) {
+	if (!session.shared->mode && mode) {
 		/* Open ranges were not kept while the session was off. */
 		for (struct thread_state *thread = session_threads(); thread;
 		     thread = thread_next(thread))
 			thread->stale = true;
 	}
-	session.mode = mode;
-	session.generation++;
+	session.shared->mode = mode;
+	session.shared->generation++;
 	/*
 	 * release: a thread that sees the word also sees the window, which it reads under the lock
 	 */
-	atomic_store_explicit(&session_word, mode ? session.generation << MODE_BITS | mode : 0,
+	atomic_store_explicit(&session.shared->words.word,
+			      mode ? session.shared->generation << MODE_BITS | mode : 0,
 			      memory_order_release);
 }
 
@@ -190,27 +210,27 @@ void session_feed_locked(const struct window_input *in, uint64_t now)
 	bool again, changed = false;
 
 	if (!fits(in->event)) {
-		session.ignored++;
+		session.shared->ignored++;
 		return;
 	}
 	do {
-		enum window_state before = session.machine.state;
-		enum window_state after = window_feed(&session.machine, in, &again);
+		enum window_state before = session.shared->machine.state;
+		enum window_state after = window_feed(&session.shared->machine, in, &again);
 		if (before != after) {
 			window_changed(before, after, now);
 			changed = true;
 		}
 	} while (again);
 	if (in->event == WINDOW_EXIT)
-		session.exited = true;
-	if (session.exited && session.prepared)
+		session.shared->exited = true;
+	if (session.shared->exited && session.shared->prepared)
 		note_change(CHANGE_CANCEL, now);
-	session.prepared &= !session.exited;
+	session.shared->prepared &= !session.shared->exited;
 	/* no other window will come, so the log is complete */
-	if (changed && session.machine.state == WINDOW_IDLE &&
-	    session.changes_head != session.changes_tail)
-		session.changes[(session.changes_head - 1) % CHANGES].final =
-			window_is_done(&session.machine) || in->event == WINDOW_STOP;
+	if (changed && session.shared->machine.state == WINDOW_IDLE &&
+	    session.shared->changes_head != session.shared->changes_tail)
+		session.shared->changes[(session.shared->changes_head - 1) % CHANGES].final =
+			window_is_done(&session.shared->machine) || in->event == WINDOW_STOP;
 	if (in->event == WINDOW_STEP)
 		prepare(in->number + 1, now);
 	publish(changed);
@@ -231,10 +251,11 @@ void session_feed(enum window_event event, uint64_t now, uint64_t number, const 
 
 	in.number = number;
 	in.name = name;
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	if (session.config)
 		session_feed_locked(&in, now);
-	lock_release(&session.lock);
+	session_leave();
 }
 
 void session_feed_range(enum window_event event, uint32_t name)
@@ -246,10 +267,10 @@ void session_feed_range(enum window_event event, uint32_t name)
 
 static void ask_sample(uint64_t now)
 {
-	if (session.samples_head - session.samples_tail < SAMPLES)
-		session.samples[session.samples_head++ % SAMPLES] = now;
+	if (session.shared->samples_head - session.shared->samples_tail < SAMPLES)
+		session.shared->samples[session.shared->samples_head++ % SAMPLES] = now;
 	else
-		session.ignored++;
+		session.shared->ignored++;
 	session_wake_writer();
 }
 
@@ -259,43 +280,46 @@ void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t 
 	uint64_t every = session.config->sample_steps;
 
 	in.number = number;
-	lock_take(&session.lock);
-	if (!session.step_thread) {
-		session.step_thread = thread;
+	if (!session_enter())
+		return;
+	uint64_t place = arena_offset(arena(), thread);
+	if (!session.shared->step_thread) {
+		session.shared->step_thread = place;
 		config_learn_rank(session.config, environ);
+		arena()->late_rank = atomic_load(&session.config->late_rank);
 		publish(false);
-		session_publish_window();
 	}
-	if (session.step_thread == thread) {
+	if (session.shared->step_thread == place) {
 		session_feed_locked(&in, now);
-		if (every && session.machine.state == WINDOW_RECORD &&
-		    number >= session.next_sample_step) {
-			session.next_sample_step = number - number % every + every;
+		if (every && session.shared->machine.state == WINDOW_RECORD &&
+		    number >= session.shared->next_sample_step) {
+			session.shared->next_sample_step = number - number % every + every;
 			ask_sample(now);
 			publish(false);
 		}
 	}
-	lock_release(&session.lock);
+	session_leave();
 }
 
 void session_sample(uint64_t now)
 {
-	lock_take(&session.lock);
-	if (session.mode & MODE_RECORD)
+	if (!session_enter())
+		return;
+	if (session.shared->mode & MODE_RECORD)
 		ask_sample(now);
 	else
-		session.ignored++;
-	lock_release(&session.lock);
+		session.shared->ignored++;
+	session_leave();
 }
 
 static void session_start_machine(const struct config *config, uint64_t now)
 {
 	struct window_input in = session_input(WINDOW_TIME);
 
-	window_init(&session.machine, &config->window_spec, in.now_ns);
+	window_init(&session.shared->machine, &config->window_spec, in.now_ns);
 	if (config->window_spec.range[0])
-		atomic_store_explicit(&session_range, name_find(config->window_spec.range),
-				      memory_order_relaxed);
+		atomic_store_explicit(&session.shared->words.range,
+				      name_find(config->window_spec.range), memory_order_relaxed);
 	session_feed_locked(&in, now);
 	if (!config->window_spec.cyclic || !config->window_spec.wait)
 		prepare(0, now);
@@ -323,7 +347,7 @@ static void session_begin(bool is_worker)
 void session_init(struct config *config, const struct probe_type *const *probes,
 		  const struct writer_hooks *writer)
 {
-	lock_take(&session.lock);
+	session_enter();
 	session.owner = getpid();
 	arena_limit(config->memory / 4 + ARENA_SPARE);
 	session.config = config;
@@ -332,7 +356,7 @@ void session_init(struct config *config, const struct probe_type *const *probes,
 	session.key_made = pthread_key_create(&session.key, session_thread_ends) == 0;
 	if (config->enabled)
 		session_begin(config->is_worker);
-	lock_release(&session.lock);
+	session_leave();
 }
 
 void session_adopt(struct config *config)
@@ -341,60 +365,63 @@ void session_adopt(struct config *config)
 
 	session.owner = getpid();
 	session.config = config;
-	session.window = a->window;
-	session.spans[session.window % SPANS] =
+	session.shared->window = a->window;
+	session.shared->spans[session.shared->window % SPANS] =
 		(struct tick_span){ .begin = a->window_begin,
 				    .end = a->window_end ? a->window_end : tick_now() };
 	for (struct thread_state *thread = session_threads(); thread;
 	     thread = thread_next(thread)) {
 		ring_rewind(&thread->ring, a->commit & 1);
-		if (thread->windows_closed + 1 < session.window)
-			thread->windows_closed = session.window - 1;
+		if (thread->windows_closed + 1 < session.shared->window)
+			thread->windows_closed = session.shared->window - 1;
 	}
 }
 
 void session_stop_working(void)
 {
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	if (atomic_exchange(&session_works, false) && config_learn_rank(session.config, environ))
 		session_begin(false);
-	lock_release(&session.lock);
+	session_leave();
 }
 
-static void start_by_hand(const char *by)
+static void start_by_hand(enum session_by by)
 {
 	struct window_input in = session_input(WINDOW_START);
 
-	if (!session.config || session.config->forbidden || session.exited)
+	if (!session.config || session.config->forbidden || session.shared->exited)
 		return;
 	if (atomic_exchange(&session_works, false))
 		session_begin(false);
-	if (!session.config->enabled && !session.machine.spec.on_demand)
-		window_init(&session.machine, &(struct window_spec){ .on_demand = true },
+	if (!session.config->enabled && !session.shared->machine.spec.on_demand)
+		window_init(&session.shared->machine, &(struct window_spec){ .on_demand = true },
 			    in.now_ns);
-	if (session.machine.state == WINDOW_IDLE)
-		session.by = by;
+	if (session.shared->machine.state == WINDOW_IDLE)
+		session.shared->by = by;
 	start_clock();
 	session_feed_locked(&in, tick_now());
 }
 
-void session_start(const char *by)
+void session_start(enum session_by by)
 {
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	start_by_hand(by);
-	lock_release(&session.lock);
+	session_leave();
 }
 
-void session_toggle(const char *by)
+void session_toggle(void)
 {
 	struct window_input in = session_input(WINDOW_STOP);
 
-	lock_take(&session.lock);
-	if (session.machine.state == WINDOW_IDLE)
-		start_by_hand(by);
+	if (!session_enter())
+		return;
+	if (session.shared->machine.state == WINDOW_IDLE)
+		start_by_hand(BY_SIGNAL);
 	else
 		session_feed_locked(&in, tick_now());
-	lock_release(&session.lock);
+	session_leave();
 }
 
 bool session_is_recording(void)
@@ -404,22 +431,12 @@ bool session_is_recording(void)
 
 /* ---- the end of the process, and fork() ---- */
 
-static bool wait_for_writer(bool close, uint64_t limit_ns)
+void session_needs_inside(void)
 {
-	lock_take(&session.lock);
-	struct writer *w = session.writer;
-	lock_release(&session.lock);
-	return !w || session.writer_hooks->wait(w, close, limit_ns);
-}
-
-bool session_flush(uint64_t limit_ns)
-{
-	return wait_for_writer(false, limit_ns);
-}
-
-bool session_close_log(uint64_t limit_ns)
-{
-	return wait_for_writer(true, limit_ns);
+	if (!session_enter())
+		return;
+	session.needs_inside = true;
+	session_leave();
 }
 
 void session_exit(uint64_t limit_ns)
@@ -436,7 +453,7 @@ void session_exit(uint64_t limit_ns)
 	if (getpid() != session.owner)
 		return;
 	/* a thread that holds the lock may have been stopped for good */
-	if (!lock_take_until(&session.lock, &until))
+	if (!session_enter_until(&until))
 		return;
 	if (session.config)
 		session_feed_locked(&in, tick_now());
@@ -448,9 +465,11 @@ void session_exit(uint64_t limit_ns)
 	if (w) /* it may be called twice: a probe can be the first one at the exit */
 		session.ancestors = w;
 	session.writer = NULL;
-	lock_release(&session.lock);
+	session_leave();
+	bool finished = session_quit(limit_ns);
+	signals_stop();
 	if (w)
-		session.writer_hooks->quit(w, limit_ns);
+		session.writer_hooks->quit(w, finished);
 }
 
 void session_before_fork(void)
@@ -480,19 +499,10 @@ void session_forked_child(void)
 	thread_mine = NULL;
 	if (session.key_made)
 		pthread_setspecific(session.key, NULL);
-	session.ring_bytes = 0;
-	session.step_thread = NULL;
-	session.window = 0;
-	session.changes_head = session.changes_tail = 0;
-	session.samples_head = session.samples_tail = 0;
-	session.ignored = 0;
-	session.mode = 0;
-	session.exited = session.prepared = false;
+	session.needs_inside = false;
+	session_shared_forget();
 	memset(session.base_count, 0, sizeof(session.base_count));
 	memset(session.base_ticks, 0, sizeof(session.base_ticks));
-	atomic_store_explicit(&session_word, 0, memory_order_relaxed);
-	atomic_store_explicit(&session_over, 0, memory_order_relaxed);
-	memset(&session.machine, 0, sizeof(session.machine));
 	if (session.ticks)
 		tick_forked();
 	if (session.config && session.config->enabled)

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - the one recorder of a process: its state, its windows, its threads.
+ * session.h - the recording of one process: its state, its windows, its threads.
  *
- *	 program's threads                 writer thread
+ *	 program's threads                 writer
  *	 step, push, pop ---- rings -----> takes rings, makes rows and blocks
  *	       \--- session_feed() ---> window machine ---> changes, in order
+ *
+ * Rings and state lie in the arena.  The writer (store/writer.h) runs in a process of the
+ * recorder's, which maps the arena as well; the program has no thread, no descriptor and no signal
+ * handler for it.  It is a thread of the program where CUPTI must be asked there, and where no
+ * recorder can be reached.
  *
  * The hot path reads one word. 0 means off; otherwise it has the bits MODE_* and a generation,
  * which every change moves, so a thread knows by one comparison with its own copy that nothing has
  * changed.  All else here is behind one lock, which is taken when something begins, ends or is
  * asked for, and never for each event.
  *
- * The writer thread starts when the program makes its first event while a window can come.  A
- * process without events (a shell, a data-loader worker) has neither thread nor file.
+ * The writer starts when the program makes its first event while a window can come.  A process
+ * without events (a shell, a data-loader worker) has neither writer nor file.
  */
 #ifndef COLLECTOR_SESSION_SESSION_H
 #define COLLECTOR_SESSION_SESSION_H
@@ -28,10 +33,38 @@ struct writer;
 enum { MODE_ARMED = 1, MODE_RECORD = 2, MODE_BITS = 2 };
 
 #define HIDDEN __attribute__((visibility("hidden")))
-extern _Atomic uint32_t session_word HIDDEN;
-extern _Atomic uint64_t session_step
-	HIDDEN; /* steps with lower numbers do not matter to the session */
-extern _Atomic uint32_t session_range HIDDEN; /* id of the name that a window waits for; 0: none */
+struct session_words {
+	_Atomic uint32_t word;
+	_Atomic uint32_t range; /* id of the name that a window waits for; 0: none */
+	_Atomic uint64_t step;  /* steps with lower numbers do not matter to the session */
+	/* The number of windows that are over; it has changed when `word` has. */
+	_Atomic uint64_t over;
+};
+extern struct session_words *_Atomic session_words HIDDEN;
+static inline struct session_words *session_words_now(void)
+{
+	return atomic_load_explicit(&session_words, memory_order_relaxed);
+}
+
+/* How a window was begun by hand. */
+/* clang-format off */
+#define SESSION_BY(X) X(CONFIG, "") X(PROGRAM, "tacho_start()") X(CONTROL, "tacho-record --ctl start") \
+	X(SIGNAL, "SIGUSR1")
+/* clang-format on */
+enum session_by {
+#define X(name, text) BY_##name,
+	SESSION_BY(X)
+#undef X
+};
+const char *session_by_text(enum session_by by);
+
+/* Where the writer is.  It only goes on in this order. */
+enum session_runner {
+	RUNNER_NONE,
+	RUNNER_OUTSIDE,  /* in the recorder */
+	RUNNER_HANDOVER, /* in the recorder, which is asked to close its log and let go */
+	RUNNER_INSIDE,   /* a thread of the program */
+};
 
 /*
  * A child that was forked, or spawned by multiprocessing, is assumed to be a data-loader worker and
@@ -41,15 +74,15 @@ extern _Atomic bool session_works HIDDEN;
 void session_stop_working(void);
 
 /*
- * What the session needs of the writer thread, which stands above it (store/writer.h).  start() is
- * called under the session's lock; wait() and quit() return false when `limit_ns` is over.
+ * What the session needs of a writer in the program, which stands above it (store/writer.h).
+ * start() is called under the session's lock; quit() is called when the writer has finished, or
+ * takes too long to.  began() is called on its thread.
  */
 struct writer_hooks {
 	struct writer *(*start)(const struct config *config,
 				const struct probe_type *const *probes);
-	void (*wake)(struct writer *w); /* async-signal-safe */
-	bool (*wait)(struct writer *w, bool close, uint64_t limit_ns);
-	bool (*quit)(struct writer *w, uint64_t limit_ns);
+	void (*began)(void);
+	void (*quit)(struct writer *w, bool finished);
 };
 /*
  * Once, in the constructor.  `probes` ends with NULL; all arguments are borrowed for good.  Starts
@@ -62,6 +95,16 @@ void session_init(struct config *config, const struct probe_type *const *probes,
  * session_close_threads() are about its latest window.
  */
 void session_adopt(struct config *config);
+/* In a process that has adopted the arena of one that lives: the session is that process's. */
+void session_join(struct config *config, uint32_t program);
+/* The program may look whether the process of its writer is there. */
+void session_runs_as(uint32_t pid);
+/* "/proc/self", or that of the process whose session was joined. */
+const char *session_proc(void);
+/* The writer in the program runs. */
+void session_writer_began(void);
+/* The writer must be in the program from now on: CUPTI is to be asked there. */
+void session_needs_inside(void);
 const struct config *session_config(void);
 const struct probe_type *const *session_probes(void);
 
@@ -73,7 +116,7 @@ struct thread_state *session_thread(bool make);
 
 static inline uint32_t session_word_now(void)
 {
-	return atomic_load_explicit(&session_word, memory_order_relaxed);
+	return atomic_load_explicit(&session_words_now()->word, memory_order_relaxed);
 }
 /* The same, faster, for a thread whose state agrees with `word` already. */
 static inline struct thread_state *session_thread_at(uint32_t word, bool make)
@@ -91,10 +134,10 @@ void session_feed_range(enum window_event event, uint32_t name);
 void session_feed(enum window_event event, uint64_t now, uint64_t number, const char *name);
 /* A step begins that matters by session_step. */
 void session_step_begins(struct thread_state *thread, uint64_t number, uint64_t now);
-/* Begins a window by hand, even if recording is not enabled; `by` is how, a constant text. */
-void session_start(const char *by);
+/* Begins a window by hand, even if recording is not enabled. */
+void session_start(enum session_by by);
 /* Begins a window, or ends the open one. */
-void session_toggle(const char *by);
+void session_toggle(void);
 bool session_is_recording(void);
 /* Appends lines of "key value". */
 void session_put_status(struct buf *out);
@@ -113,7 +156,25 @@ void session_before_fork(void);
 void session_forked_parent(void);
 void session_forked_child(void);
 
-/* ---- for the writer thread ---- */
+/* ---- for the writer ---- */
+
+enum session_runner session_runner(void);
+/* The writer runs here, or has let go. */
+void session_set_runner(enum session_runner runner);
+/* Wakes the writer.  Async-signal-safe. */
+void session_wake_writer(void);
+/* Until somebody wakes it, `limit_ns` (UINT64_MAX: no limit) has passed, or a signal came. */
+void session_sleep(uint64_t limit_ns);
+struct session_asked {
+	uint64_t round;
+	bool waited; /* somebody waits for this round */
+	bool close;  /* the log is to be closed */
+	bool quit;   /* it is the last one */
+};
+/* The last round is asked for. */
+bool session_quits(void);
+struct session_asked session_round_begins(void);
+void session_round_ends(const struct session_asked *asked);
 
 enum change_kind {
 	CHANGE_WARMUP, /* the schedule's warmup, or the steps before a window without one */
@@ -126,18 +187,22 @@ struct session_change {
 	uint64_t window; /* number, from 1 */
 	uint64_t at;     /* tick */
 	bool cut_short;
-	const char *by; /* how it was begun by hand; NULL: by the configuration */
+	bool reopened; /* another log is about the time before `at` */
+	enum session_by by;
 	bool final; /* at an end: no other window will come by the configuration, so close the log
 		     */
 };
+/*
+ * The writer outside lets go; the next one gets `open`, the change by which a window or its warmup
+ * is open (NULL: none is), once more, at its `at`.
+ */
+void session_hand_over(const struct session_change *open);
 /* Acts on the signals that came. */
 void session_take_signals(void);
 /* Takes the oldest change; false: there is none. */
 bool session_next_change(struct session_change *out);
 /* Whether a begin of a window is among them. */
 bool session_has_begin(void);
-/* The number of windows that are over; it has changed when session_word has. */
-extern _Atomic uint64_t session_over HIDDEN;
 /* Begin and end of a window, in ticks; end 0: still open. */
 struct tick_span session_span(uint64_t window);
 /* When time alone will change the state, on CLOCK_MONOTONIC; UINT64_MAX: never. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collector/session/signals.h"
 
+#include "collector/session/internal.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,9 +12,6 @@
 
 enum { DEATH_SECONDS = 2 };
 
-static _Atomic(const struct wake_up *) wake_up;
-static _Atomic int owner_pid; /* a child made by a raw clone() has the handlers, but no writer */
-static _Atomic uint32_t toggles, save_asked /* enum trigger_kind */;
 static _Atomic bool has_death_handler, death_signal;
 
 /* A signal that the user has named for us. */
@@ -23,19 +22,18 @@ static struct named {
 
 /* Everything down to handle_death() is async-signal-safe: atomics, getpid, kill, a futex call. */
 
-static const struct wake_up *writer_of_process(void)
+/* A child made by a raw clone(), or by vfork(), has the handlers and the memory, but no writer. */
+static bool is_owner(void)
 {
-	return atomic_load(&owner_pid) == getpid() ? atomic_load(&wake_up) : NULL;
+	return session.owner == getpid();
 }
 
 void trigger_ask(enum trigger_kind kind)
 {
-	const struct wake_up *w = writer_of_process();
-
-	if (!w)
+	if (!is_owner())
 		return;
-	atomic_store(&save_asked, (uint32_t)kind);
-	w->wake(w->arg);
+	atomic_store(&session.shared->save_asked, (uint32_t)kind);
+	session_wake_writer();
 }
 
 /* A handler that one of ours has replaced runs as well. */
@@ -58,13 +56,12 @@ static void handle_save(int number, siginfo_t *info, void *context)
 
 static void handle_toggle(int number, siginfo_t *info, void *context)
 {
-	const struct wake_up *w = writer_of_process();
 	int kept = errno;
 
-	if (atomic_load(&owner_pid) == getpid())
-		atomic_fetch_add(&toggles, 1);
-	if (w)
-		w->wake(w->arg);
+	if (is_owner()) {
+		atomic_fetch_add(&session.shared->toggles, 1);
+		session_wake_writer();
+	}
 	errno = kept;
 	chain(&toggle.before, number, info, context);
 }
@@ -86,12 +83,10 @@ void death_go_on(void)
  */
 static void handle_death(int number)
 {
-	const struct wake_up *w = writer_of_process();
 	struct timespec left = { .tv_sec = DEATH_SECONDS };
 
-	/* without a writer it is the child of vfork(), whose memory is the parent's */
-	if (w && !atomic_exchange(&death_signal, true)) {
-		w->wake(w->arg);
+	if (is_owner() && !atomic_exchange(&death_signal, true)) {
+		session_wake_writer();
 		while (nanosleep(&left, &left) != 0 && errno == EINTR)
 			;
 	}
@@ -145,15 +140,16 @@ static void uninstall_named(struct named *n, void (*handler)(int, siginfo_t *, v
 
 void signals_install_toggle(int number)
 {
-	atomic_store(&owner_pid, getpid());
 	install_named(&toggle, number, handle_toggle);
 }
 
-void signals_start(const struct wake_up *w, const struct trigger_spec *spec)
+void signals_install_save(int number)
 {
-	atomic_store(&owner_pid, getpid());
-	atomic_store(&wake_up, w);
-	install_named(&save, spec ? spec->signal_number : 0, handle_save);
+	install_named(&save, number, handle_save);
+}
+
+void signals_catch_death(void)
+{
 	if (atomic_load(&has_death_handler) || !is_default(SIGTERM))
 		return;
 	atomic_store(&has_death_handler, install(SIGTERM, handle_death));
@@ -163,22 +159,17 @@ void signals_stop(void)
 {
 	uninstall(SIGTERM, handle_death, &has_death_handler);
 	uninstall_named(&save, handle_save);
-	atomic_store(&wake_up, NULL);
 }
 
 void signals_forked(void)
 {
 	uninstall(SIGTERM, handle_death, &has_death_handler);
-	atomic_store(&wake_up, NULL);
 	atomic_store(&death_signal, false);
-	atomic_store(&save_asked, TRIGGER_NONE);
-	atomic_store(&toggles, 0);
-	atomic_store(&owner_pid, getpid());
 }
 
 uint32_t signals_take_toggles(void)
 {
-	return atomic_exchange(&toggles, 0);
+	return atomic_exchange(&session.shared->toggles, 0);
 }
 
 bool death_came(void)
@@ -188,5 +179,5 @@ bool death_came(void)
 
 enum trigger_kind trigger_asked(void)
 {
-	return (enum trigger_kind)atomic_exchange(&save_asked, TRIGGER_NONE);
+	return (enum trigger_kind)atomic_exchange(&session.shared->save_asked, TRIGGER_NONE);
 }

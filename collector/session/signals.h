@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signals.h - the signals that the recorder listens to inside of the program, and requests to save
- * the flight recorder's ring.
+ * signals.h - the signals that are listened to inside of the program, and requests to save the
+ * flight recorder's ring.
  *
  *	--window signal=USR1    the first one begins a window, the next one ends it, and so on
  *	--save-on signal=USR2   the ring is saved
- *	SIGTERM                 the log is closed first, then the process dies of the same signal;
- *	                        the thread that got it waits for that, and does not run on
+ *	SIGTERM                 only where the writer is a thread of the program: the log is closed
+ *	                        first, then the process dies of the same signal; the thread that
+ *	                        got it waits for that, and does not run on
  *
- * Signals are the program's: but for SIGTERM a handler is installed only where the user has named
- * one, and the program's handler that was there before runs as well.  Without a name the signal is
- * sent to tacho-record, which tells the program's recorder by its socket.  Handlers only count, and
- * wake the writer thread, which asks here what came.
+ * Signals are the program's: a handler is installed only where the user has named one, and the
+ * program's handler that was there before runs as well.  Without a name the signal is sent to
+ * tacho-record, which tells the recorder by its socket.  Handlers only count, and wake the writer,
+ * which asks here what came.
  */
 #ifndef COLLECTOR_SESSION_SIGNALS_H
 #define COLLECTOR_SESSION_SIGNALS_H
 
 #include "collector/schedule/trigger.h"
-
-/* How the writer thread is woken; `wake` must be async-signal-safe. */
-struct wake_up {
-	void (*wake)(void *arg);
-	void *arg;
-};
 
 /*
  * Installs the handler of the signal that toggles windows; signals that come before there is a
@@ -30,14 +25,13 @@ struct wake_up {
  * does not end its workers.
  */
 void signals_install_toggle(int number);
-/*
- * There is a writer: installs the handlers of SIGTERM and, where `spec` names one, of that signal.
- * `spec` is NULL without a flight recorder.  `wake_up` is borrowed until signals_stop().
- */
-void signals_start(const struct wake_up *wake_up, const struct trigger_spec *spec);
+/* Installs the handler of the signal that saves the ring; 0: there is none. */
+void signals_install_save(int number);
+/* The writer is a thread of this process. */
+void signals_catch_death(void);
 /* The process ends another way, and so does the writer: SIGTERM and SIGUSR2 have their defaults. */
 void signals_stop(void);
-/* The child of a fork has no writer: SIGTERM has its default, and nothing was asked for. */
+/* The child of a fork has no writer: SIGTERM has its default. */
 void signals_forked(void);
 
 /* How often SIGUSR1 came since the last call. */
@@ -53,7 +47,7 @@ void death_go_on(void);
 
 /*
  * Asks the writer to save the ring in its next round; `kind` is COMMAND or SIGNAL.  Any thread,
- * async-signal-safe.  Without a writer it does nothing.
+ * async-signal-safe.
  */
 void trigger_ask(enum trigger_kind kind);
 /* What was asked for since the last call.  Writer thread. */

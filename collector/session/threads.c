@@ -3,6 +3,7 @@
 
 #include "collector/arena/texts.h"
 #include "collector/session/seen.h"
+#include "collector/session/signals.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -20,7 +21,8 @@ struct thread_state *session_threads(void)
 /* The number of the last window that has ended. */
 static uint64_t last_ended(void)
 {
-	return session.machine.state == WINDOW_RECORD ? session.window - 1 : session.window;
+	return session.shared->machine.state == WINDOW_RECORD ? session.shared->window - 1
+							      : session.shared->window;
 }
 
 static void close_windows(struct thread_state *thread, uint64_t last, thread_put_fn put, void *arg)
@@ -31,7 +33,8 @@ static void close_windows(struct thread_state *thread, uint64_t last, thread_put
 		thread->windows_closed++;
 		if (thread->stale || GET_RELAXED(thread->dead))
 			continue;
-		thread_put_open(thread, &session.spans[thread->windows_closed % SPANS], put, arg);
+		thread_put_open(thread, &session.shared->spans[thread->windows_closed % SPANS], put,
+				arg);
 	}
 }
 
@@ -47,10 +50,11 @@ static void catch_up(struct thread_state *thread)
 	if (thread->stale)
 		thread_clear(thread);
 	thread->stale = false;
-	thread->records = session.mode & MODE_RECORD;
-	thread->window_begin = thread->records ? session.spans[session.window % SPANS].begin : 0;
+	thread->records = session.shared->mode & MODE_RECORD;
+	thread->window_begin =
+		thread->records ? session.shared->spans[session.shared->window % SPANS].begin : 0;
 	SET_RELAXED(thread->own->agreed_word,
-		    atomic_load_explicit(&session_word, memory_order_relaxed));
+		    atomic_load_explicit(&session.shared->words.word, memory_order_relaxed));
 }
 
 /* A state whose thread has ended and whose ring was emptied. */
@@ -68,7 +72,7 @@ static struct thread_state *add_thread(void)
 	size_t bytes = ring_size(session.config->buffer);
 	struct thread_state *thread;
 
-	if (session.ring_bytes + bytes > session.config->memory / 4) {
+	if (session.shared->ring_bytes + bytes > session.config->memory / 4) {
 		thread = find_free(false);
 		if (thread)
 			return thread;
@@ -77,7 +81,7 @@ static struct thread_state *add_thread(void)
 	thread = thread_new(bytes);
 	if (!thread)
 		return NULL;
-	session.ring_bytes += bytes;
+	session.shared->ring_bytes += bytes;
 	thread->next = atomic_load_explicit(&arena()->threads, memory_order_relaxed);
 	atomic_store_explicit(&arena()->threads, arena_offset(arena(), thread),
 			      memory_order_release);
@@ -109,28 +113,48 @@ static struct thread_state *take_thread(void)
 	return thread;
 }
 
+/* The writer is in the recorder, if that has the arena and need not ask anything in here. */
+static void find_runner(void)
+{
+	enum session_runner runner = session_runner();
+
+	if (session.writer || (runner != RUNNER_NONE && !session.needs_inside))
+		return;
+	if (session.config->ring)
+		signals_install_save(session.config->trigger_spec.signal_number);
+	if (!session.needs_inside && arena_is_introduced()) {
+		session_set_runner(RUNNER_OUTSIDE);
+		return;
+	}
+	if (runner == RUNNER_OUTSIDE)
+		session_set_runner(RUNNER_HANDOVER);
+	session.writer = session.writer_hooks->start(session.config, session.probes);
+	if (session.writer && runner == RUNNER_NONE)
+		session_set_runner(RUNNER_INSIDE);
+}
+
 struct thread_state *session_thread(bool make)
 {
 	struct thread_state *thread = thread_mine;
 
 	if (!thread && !make)
 		return NULL;
-	lock_take(&session.lock);
-	if (!session.mode || !session.key_made || (thread && !arena_is_mine()))
-		thread = NULL; /* off; or a child of a bare clone(), where the state is the parent's
-				*/
+	if (!session_enter())
+		return NULL; /* a child of a bare clone(), where the state is the parent's */
+	if (!session.shared->mode || !session.key_made || (thread && !arena_is_mine()))
+		thread = NULL; /* off */
 	else if (!thread) {
 		thread = thread_mine = take_thread();
 		if (!thread && getpid() == session.owner)
 			seen_add_refused();
 	}
-	if (!session.writer && thread)
-		session.writer = session.writer_hooks->start(session.config, session.probes);
+	if (thread)
+		find_runner();
 	if (thread)
 		catch_up(thread);
 	else
-		session.ignored++;
-	lock_release(&session.lock);
+		session.shared->ignored++;
+	session_leave();
 	return thread;
 }
 
@@ -141,7 +165,8 @@ void session_thread_ends(void *arg)
 
 	if (getpid() != session.owner)
 		return; /* a child of a bare clone(), where the state is the parent's */
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	thread_mine = NULL;
 	catch_up(thread);
 	span.begin = thread->window_begin;
@@ -150,33 +175,35 @@ void session_thread_ends(void *arg)
 	thread_clear(thread);
 	/* release: what it has put is seen by who reads that it is the last of it */
 	atomic_store_explicit(&thread->dead, true, memory_order_release);
-	if (session.step_thread == thread)
-		session.step_thread = NULL;
+	if (session.shared->step_thread == arena_offset(arena(), thread))
+		session.shared->step_thread = 0;
 	/* threads end faster than their rings are emptied */
-	if (session.ring_bytes > session.config->memory / 8)
+	if (session.shared->ring_bytes > session.config->memory / 8)
 		session_wake_writer();
-	lock_release(&session.lock);
+	session_leave();
 }
 
 bool session_wants_rings(void)
 {
 	bool wants = false;
 
-	lock_take(&session.lock);
-	if (session.ring_bytes > session.config->memory / 8)
+	if (!session_enter())
+		return false;
+	if (session.shared->ring_bytes > session.config->memory / 8)
 		for (struct thread_state *thread = session_threads(); thread && !wants;
 		     thread = thread_next(thread))
 			wants = GET_RELAXED(thread->dead) && !ring_is_done(&thread->ring);
-	lock_release(&session.lock);
+	session_leave();
 	return wants;
 }
 
 void session_close_threads(uint64_t window, thread_put_fn put, void *arg)
 {
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	for (struct thread_state *thread = session_threads(); thread; thread = thread_next(thread))
 		close_windows(thread, window, put, arg);
-	lock_release(&session.lock);
+	session_leave();
 }
 
 void session_total(uint32_t name, uint64_t *count, uint64_t *ticks)
@@ -189,10 +216,11 @@ void session_total(uint32_t name, uint64_t *count, uint64_t *ticks)
 		*count += GET_RELAXED(thread->totals[name].count);
 		*ticks += GET_RELAXED(thread->totals[name].ticks);
 	}
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	*count -= session.base_count[name];
 	*ticks -= session.base_ticks[name];
-	lock_release(&session.lock);
+	session_leave();
 }
 
 void session_reset_totals(void)
@@ -201,9 +229,10 @@ void session_reset_totals(void)
 
 	for (uint32_t name = 0; name < THREAD_TOTALS; name++) {
 		session_total(name, &count, &ticks);
-		lock_take(&session.lock);
+		if (!session_enter())
+			return;
 		session.base_count[name] += count;
 		session.base_ticks[name] += ticks;
-		lock_release(&session.lock);
+		session_leave();
 	}
 }

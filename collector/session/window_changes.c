@@ -13,72 +13,79 @@ bool session_has_begin(void)
 {
 	bool has = false;
 
-	lock_take(&session.lock);
-	for (uint64_t i = session.changes_tail; i != session.changes_head; i++)
-		has |= session.changes[i % CHANGES].kind == CHANGE_BEGIN;
-	lock_release(&session.lock);
+	if (!session_enter())
+		return false;
+	for (uint64_t i = session.shared->changes_tail; i != session.shared->changes_head; i++)
+		has |= session.shared->changes[i % CHANGES].kind == CHANGE_BEGIN;
+	session_leave();
 	return has;
 }
 
 bool session_next_change(struct session_change *out)
 {
-	lock_take(&session.lock);
-	bool any = session.changes_tail != session.changes_head;
+	if (!session_enter())
+		return false;
+	bool any = session.shared->changes_tail != session.shared->changes_head;
 	if (any)
-		*out = session.changes[session.changes_tail++ % CHANGES];
-	lock_release(&session.lock);
+		*out = session.shared->changes[session.shared->changes_tail++ % CHANGES];
+	session_leave();
 	return any;
 }
 
 struct tick_span session_span(uint64_t window)
 {
-	lock_take(&session.lock);
-	struct tick_span span = session.spans[window % SPANS];
-	lock_release(&session.lock);
+	if (!session_enter())
+		return (struct tick_span){ 0 };
+	struct tick_span span = session.shared->spans[window % SPANS];
+	session_leave();
 	return span;
 }
 
 uint64_t session_next_ns(void)
 {
-	lock_take(&session.lock);
-	uint64_t ns = window_next_ns(&session.machine);
-	uint64_t look = session.machine.now_ns + WALL_LOOK_NS;
-	if (ns > look && window_waits_for_wall(&session.machine))
+	if (!session_enter())
+		return NEVER;
+	uint64_t ns = window_next_ns(&session.shared->machine);
+	uint64_t look = session.shared->machine.now_ns + WALL_LOOK_NS;
+	if (ns > look && window_waits_for_wall(&session.shared->machine))
 		ns = look;
-	lock_release(&session.lock);
+	session_leave();
 	return ns;
 }
 
 bool session_next_sample(uint64_t *at)
 {
-	lock_take(&session.lock);
-	bool any = session.samples_tail != session.samples_head;
+	if (!session_enter())
+		return false;
+	bool any = session.shared->samples_tail != session.shared->samples_head;
 	if (any)
-		*at = session.samples[session.samples_tail++ % SAMPLES];
-	lock_release(&session.lock);
+		*at = session.shared->samples[session.shared->samples_tail++ % SAMPLES];
+	session_leave();
 	return any;
 }
 
 bool session_is_active(void)
 {
-	lock_take(&session.lock);
-	bool warmup = session.prepared || session.machine.state != WINDOW_IDLE;
-	lock_release(&session.lock);
+	if (!session_enter())
+		return false;
+	bool warmup = session.shared->prepared || session.shared->machine.state != WINDOW_IDLE;
+	session_leave();
 	return warmup;
 }
 
 uint64_t session_ignored(void)
 {
-	lock_take(&session.lock);
-	uint64_t count = session.ignored + session.machine.ignored;
-	lock_release(&session.lock);
+	if (!session_enter())
+		return 0;
+	uint64_t count = session.shared->ignored + session.shared->machine.ignored;
+	session_leave();
 	return count;
 }
 
 void session_take_signals(void)
 {
 	for (uint32_t count = signals_take_toggles(); count; count--)
-		session_toggle("SIGUSR1");
+		session_toggle();
 }
 
 static bool latest_step(uint64_t *out)
@@ -101,18 +108,19 @@ void session_put_status(struct buf *out)
 	static const char *const states[] = { [WINDOW_IDLE] = "waiting",
 					      [WINDOW_WARMUP] = "warming up",
 					      [WINDOW_RECORD] = "recording" };
-	const struct window_machine *m = &session.machine;
+	const struct window_machine *m = &session.shared->machine;
 	char text[UNIT_TEXT];
 	uint64_t step = 0;
 
-	lock_take(&session.lock);
+	if (!session_enter())
+		return;
 	buf_putf(out, "state %s\n",
-		 m->state == WINDOW_IDLE && !session.mode ? "off"
+		 m->state == WINDOW_IDLE && !session.shared->mode ? "off"
 		 : m->state == WINDOW_IDLE && window_is_done(m) && !m->spec.on_demand
 			 ? "done"
 			 : states[m->state]);
 	buf_putf(out, "window %.200s\n", session.config->window);
-	buf_putf(out, "windows %llu\n", (unsigned long long)session.window);
+	buf_putf(out, "windows %llu\n", (unsigned long long)session.shared->window);
 	if (m->state == WINDOW_RECORD)
 		buf_putf(out, "since %s\n",
 			 unit_format_time((session_input(WINDOW_TIME).now_ns - m->begin_ns) / MS *
@@ -123,6 +131,6 @@ void session_put_status(struct buf *out)
 	if (config_rank(session.config).rank != RANK_UNKNOWN)
 		buf_putf(out, "rank %u\n", config_rank(session.config).rank);
 	buf_putf(out, "out %.2000s\n", session.config->out);
-	buf_putf(out, "ignored %llu\n", (unsigned long long)(session.ignored + m->ignored));
-	lock_release(&session.lock);
+	buf_putf(out, "ignored %llu\n", (unsigned long long)(session.shared->ignored + m->ignored));
+	session_leave();
 }

@@ -6,6 +6,7 @@
 #ifndef COLLECTOR_STORE_INTERNAL_H
 #define COLLECTOR_STORE_INTERNAL_H
 
+#include "collector/session/session.h"
 #include "collector/session/signals.h"
 #include "collector/session/step_cost.h"
 #include "collector/store/store.h"
@@ -47,26 +48,17 @@ struct saver {
 
 struct writer {
 	const struct config *config;
-	uint32_t pid;                     /* of the program */
-	const char *command;              /* NULL: this process's */
-	bool is_last;                     /* the program is gone */
+	uint32_t pid;        /* of the program */
+	const char *command; /* NULL: this process's */
+	bool is_last;        /* the program is gone */
+	bool clips; /* rows begin where the log does, as another log is about the time before */
 	const struct probe_type **probes; /* those whose open() succeeded */
 	size_t probe_count;
-	bool opened, begun; /* begin() of the probes was called */
-	pthread_t thread;
-	struct wake_up wake_up;
-	_Atomic uint32_t wake_futex; /* 0: nothing to do */
+	bool opened, begun;                   /* begin() of the probes was called */
+	pthread_t thread;                     /* in the program */
+	const struct writer_program *program; /* in the recorder; else NULL */
 
-	/*
-	 * Requests and their completion.  There is neither lock nor condition, because exit() may
-	 * be called in a signal handler that interrupted a thread waiting here, and then waits
-	 * again.
-	 */
-	_Atomic uint64_t asked, done; /* numbers of rounds */
-	_Atomic bool close_asked, quit, finished;
-	_Atomic uint32_t round_futex; /* changes when `done` or `finished` does */
-
-	/* State of the writer thread: the open log, if there is one. */
+	/* The open log, if there is one. */
 	uint64_t log_number;
 	struct trace *trace;
 	struct log_writer *log;
@@ -88,10 +80,11 @@ struct writer {
 	uint64_t flushed_ns;
 	uint64_t disk_bytes; /* of closed logs, which share one limit */
 
+	struct session_change latest; /* that was taken */
 	/* The window that is open, if one is. */
 	bool recording;
 	struct window got;
-	const char *by;      /* how it was begun by hand; NULL: by the configuration */
+	enum session_by by;
 	uint32_t window_row; /* row number in the trace; 0: none yet */
 	uint64_t cost_ns, cpu_ns;
 };
@@ -113,6 +106,8 @@ void writer_rest_log(struct writer *w);
 /* At the begin of a round: takes requests; at its end: decides whether to save the ring. */
 void writer_listen(struct writer *w);
 void writer_look(struct writer *w);
+/* The program died: its ring stays, for tacho-record to save. */
+void writer_leave_ring(struct writer *w);
 /* After the last round. */
 void writer_look_last(struct writer *w, bool died);
 

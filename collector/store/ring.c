@@ -386,6 +386,11 @@ static enum status ring_save(struct store *store, const struct store_place *plac
 	return status;
 }
 
+static void ring_leave(struct store *store)
+{
+	((struct store_ring *)store)->unsaved = true;
+}
+
 static uint64_t ring_bytes_put(const struct store *store)
 {
 	return ((const struct store_ring *)store)->put;
@@ -404,5 +409,6 @@ const struct store_type store_ring = {
 	.close = ring_close_store,
 	.renew = ring_renew,
 	.beat = ring_beat,
+	.leave = ring_leave,
 	.save = ring_save,
 };

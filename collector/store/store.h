@@ -67,6 +67,8 @@ struct store_type {
 	 * at `now_ns`.  `until_ns` 0: only the latter.
 	 */
 	void (*beat)(struct store *s, uint64_t now_ns, uint64_t until_ns);
+	/* The process died: close() is to leave the file. */
+	void (*leave)(struct store *s);
 	/*
 	 * Saves what came since the last save as a log at `place`, and completes `why`. *bytes: the
 	 * size of the log.

@@ -6,23 +6,21 @@
 #include "collector/store/internal.h"
 #include "schemas/base/buf.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NEVER UINT64_MAX
 #define MS    UINT64_C(1000000)
 enum {
-	PERIOD_MS = 100,   /* between two drains of nearly empty rings */
-	BEHIND_MS = 5,     /* between two looks at GPUs that are behind */
-	GRACE_MS = 2,      /* for calls that were in progress when a window ended */
-	FLUSH_MS = 1000,   /* how long rows wait for their block; also the time between anchors */
-	FULL_PERCENT = 25, /* of a ring, when its rows are stored earlier, so that it has room */
+	PERIOD_MS = 100,    /* between two drains of nearly empty rings */
+	HANDOVER_MS = 2000, /* until a recorder that does not let go is taken for dead */
+	BEHIND_MS = 5,      /* between two looks at GPUs that are behind */
+	GRACE_MS = 2,       /* for calls that were in progress when a window ended */
+	FLUSH_MS = 1000,    /* how long rows wait for their block; also the time between anchors */
+	FULL_PERCENT = 25,  /* of a ring, when its rows are stored earlier, so that it has room */
 };
 
 /* ---- windows ---- */
@@ -59,7 +57,7 @@ static void begin_probes(struct writer *w, uint64_t now_ns)
 
 static bool is_last_round(struct writer *w)
 {
-	return atomic_load(&w->quit) || death_came();
+	return w->is_last || death_came() || session_quits();
 }
 
 /* `force`: what is in progress is not waited for, but taken as it is. */
@@ -155,7 +153,7 @@ static void window_ends(struct writer *w, const struct session_change *c)
 		nanosleep(&t, NULL);
 	tick_calibrate();
 	w->got.end_ns = tick_to_ns(c->at);
-	w->got.cut_short = c->cut_short;
+	w->got.cut_short = c->cut_short || w->is_last;
 	end_probes(w, w->got.end_ns, is_last_round(w));
 	wait_for_gpus(w);
 	drain_probes(w);
@@ -177,6 +175,7 @@ static void window_ends(struct writer *w, const struct session_change *c)
 
 static void take_change(struct writer *w, const struct session_change *c)
 {
+	w->latest = *c;
 	if (c->kind == CHANGE_WARMUP) {
 		step_cost_warmup(&w->steps, session_threads(), c->at);
 		begin_probes(w, tick_to_ns(c->at));
@@ -188,6 +187,7 @@ static void take_change(struct writer *w, const struct session_change *c)
 		w->cpu_ns = cpu_now();
 		w->got = (struct window){ .begin_ns = tick_to_ns(c->at) };
 		w->by = c->by;
+		w->clips = c->reopened;
 		w->window_row = 0;
 		if (w->trace)
 			writer_put_window(w);
@@ -203,12 +203,11 @@ static void take_change(struct writer *w, const struct session_change *c)
 		writer_rest_log(w);
 }
 
-/* ---- the thread ---- */
+/* ---- rounds ---- */
 
 void writer_wake(struct writer *w)
 {
-	if (!atomic_exchange_explicit(&w->wake_futex, 1, memory_order_release))
-		syscall(SYS_futex, &w->wake_futex, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	session_wake_writer();
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -223,7 +222,7 @@ static uint64_t next_round(struct writer *w, unsigned fullest)
 
 	if (next != NEVER)
 		wait = next > now ? next - now : 0;
-	if (w->config->ring)
+	if (w->config->ring || w->program)
 		wait = least(wait, PERIOD_MS * MS);
 	if (!w->recording && !w->begun)
 		return wait;
@@ -281,53 +280,80 @@ static void flush_now(struct writer *w, bool close)
 		writer_flush_log(w, tick_clock_ns(CLOCK_MONOTONIC));
 }
 
+/* The program is gone, and was not able to say so. */
+static bool is_gone(struct writer *w)
+{
+	if (w->program && !w->is_last && w->program->is_gone())
+		w->is_last = true;
+	return w->is_last;
+}
+
+/*
+ * CUPTI is to be asked in the program: a writer there goes on with what is open.  What has been
+ * asked for meanwhile is for that one, the last round too.
+ */
+static bool lets_go(struct writer *w)
+{
+	if (!w->program || w->is_last || session_runner() < RUNNER_HANDOVER)
+		return false;
+	if (session_runner() == RUNNER_INSIDE) /* it has not waited for us */
+		return true;
+	if (w->recording)
+		drain_probes(w);
+	writer_close_log(w);
+	w->latest.at = w->drained_until;
+	session_hand_over(w->recording || w->begun ? &w->latest : NULL);
+	return true;
+}
+
 /* One round; false: it was the last one. */
 static bool serve(struct writer *w, unsigned *fullest)
 {
-	uint64_t asked = atomic_load(&w->asked);
-	bool waited = asked != atomic_load(&w->done);
-	bool close = waited && atomic_exchange(&w->close_asked, false);
-	bool quit = atomic_load(&w->quit);
+	bool died = death_came() || is_gone(w);
+	struct session_asked asked = session_round_begins();
 
-	if (death_came()) {
+	if (lets_go(w))
+		return false;
+	if (died && !asked.quit)
 		session_feed(WINDOW_EXIT, tick_now(), 0, NULL);
-		quit = true;
-	}
+	asked.quit |= died;
 	*fullest = work(w);
-	if (quit) {
+	if (asked.quit) {
 		for (size_t i = 0; i < w->probe_count && w->opened; i++)
 			if (w->probes[i]->close)
 				w->probes[i]->close(w, tick_to_ns(tick_now()) + FLUSH_MS * MS);
 		w->opened = false;
-		writer_look_last(w, death_came());
+		if (w->is_last)
+			writer_leave_ring(w);
+		else
+			writer_look_last(w, death_came());
 		writer_close_log(w);
-	} else if (waited) {
-		flush_now(w, close);
+	} else if (asked.waited) {
+		flush_now(w, asked.close);
 	}
-	atomic_store(&w->done, asked);
-	atomic_store(&w->finished, quit);
-	atomic_fetch_add(&w->round_futex, 1);
-	syscall(SYS_futex, &w->round_futex, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-	return !quit;
+	session_round_ends(&asked);
+	return !asked.quit;
+}
+
+static void run(struct writer *w)
+{
+	unsigned fullest = 0;
+
+	while (serve(w, &fullest))
+		session_sleep(next_round(w, fullest));
 }
 
 static void *writer_main(void *arg)
 {
 	struct writer *w = arg;
-	unsigned fullest = 0;
+	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + HANDOVER_MS * MS;
 
 	pthread_setname_np(pthread_self(), "tacho");
-	while (serve(w, &fullest)) {
-		uint64_t limit_ns = next_round(w, fullest);
-		struct timespec t = { .tv_sec = (time_t)(limit_ns / 1000000000u),
-				      .tv_nsec = (long)(limit_ns % 1000000000u) };
-
-		/* a spurious wake-up only costs one more round */
-		if (limit_ns && !atomic_load_explicit(&w->wake_futex, memory_order_acquire))
-			syscall(SYS_futex, &w->wake_futex, FUTEX_WAIT_PRIVATE, 0,
-				limit_ns == NEVER ? NULL : &t, NULL, 0);
-		atomic_exchange_explicit(&w->wake_futex, 0, memory_order_acquire);
-	}
+	while (session_runner() == RUNNER_HANDOVER && tick_clock_ns(CLOCK_MONOTONIC) < until)
+		session_sleep(MS);
+	session_set_runner(RUNNER_INSIDE);
+	session_writer_began();
+	run(w);
 	if (death_came())
 		death_go_on();
 	return NULL;
@@ -345,12 +371,8 @@ static bool make_thread(struct writer *w)
 	return !failed;
 }
 
-static void wake(void *writer)
-{
-	writer_wake(writer);
-}
-
-struct writer *writer_start(const struct config *config, const struct probe_type *const *probes)
+static struct writer *make_writer(const struct config *config,
+				  const struct probe_type *const *probes)
 {
 	struct writer *w = calloc(1, sizeof(*w));
 	size_t count = 0;
@@ -367,14 +389,40 @@ struct writer *writer_start(const struct config *config, const struct probe_type
 	w->probe_count = count;
 	w->pid = (uint32_t)getpid();
 	memcpy(w->probes, probes, count * sizeof(const struct probe_type *));
-	if (!make_thread(w)) {
+	return w;
+}
+
+struct writer *writer_start(const struct config *config, const struct probe_type *const *probes)
+{
+	struct writer *w = make_writer(config, probes);
+
+	if (w && !make_thread(w)) {
 		free(w->probes);
 		free(w);
 		return NULL;
 	}
-	w->wake_up = (struct wake_up){ wake, w };
-	signals_start(&w->wake_up, config->ring ? &config->trigger_spec : NULL);
+	if (w)
+		signals_catch_death();
 	return w;
+}
+
+void writer_quit(struct writer *w, bool finished)
+{
+	if (finished)
+		pthread_join(w->thread, NULL);
+}
+
+void writer_run(const struct config *config, const struct probe_type *const *probes,
+		const struct writer_program *program)
+{
+	struct writer *w = make_writer(config, probes);
+
+	if (!w)
+		return;
+	w->program = program;
+	w->pid = program->pid;
+	w->command = program->command;
+	run(w);
 }
 
 void writer_put_left(const struct config *config, const struct probe_type *const *probes,
@@ -387,6 +435,7 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 			    .pid = pid,
 			    .command = command,
 			    .is_last = true,
+			    .clips = true,
 			    .drained_until = UINT64_MAX,
 			    .probes = copy,
 			    .opened = true,
@@ -413,44 +462,4 @@ void writer_put_left(const struct config *config, const struct probe_type *const
 	if (w.trace)
 		writer_put_window(&w);
 	writer_close_log(&w);
-}
-
-/* Waits until the round is done, or the last one is; false: `limit_ns` is over. */
-static bool wait_for_round(struct writer *w, uint64_t round, uint64_t limit_ns)
-{
-	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
-
-	for (;;) {
-		uint32_t version = atomic_load(&w->round_futex);
-		uint64_t now = tick_clock_ns(CLOCK_MONOTONIC);
-		struct timespec left;
-
-		if (atomic_load(&w->finished) || atomic_load(&w->done) >= round)
-			return true;
-		if (now >= until)
-			return false;
-		left = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000u),
-					  .tv_nsec = (long)((until - now) % 1000000000u) };
-		syscall(SYS_futex, &w->round_futex, FUTEX_WAIT_PRIVATE, version, &left, NULL, 0);
-	}
-}
-
-bool writer_wait(struct writer *w, bool close, uint64_t limit_ns)
-{
-	if (close) /* set before the round is asked for, so that this round sees it */
-		atomic_store(&w->close_asked, true);
-	uint64_t round = atomic_fetch_add(&w->asked, 1) + 1;
-	writer_wake(w);
-	return wait_for_round(w, round, limit_ns);
-}
-
-bool writer_quit(struct writer *w, uint64_t limit_ns)
-{
-	atomic_store(&w->quit, true);
-	writer_wake(w);
-	bool finished = wait_for_round(w, NEVER, limit_ns);
-	signals_stop();
-	if (finished)
-		pthread_join(w->thread, NULL);
-	return finished;
 }

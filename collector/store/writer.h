@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - the writer thread: drains probes, makes rows to blocks, hands blocks to the store.
+ * writer.h - the writer: drains probes, makes rows to blocks, hands blocks to the store.  It runs
+ *in a process of the recorder's, or on a thread of the program (session/session.h).
  *
  *	probes --rows--> writer (trace, log_writer) --blocks--> store --> file
  *
@@ -8,8 +9,8 @@
  * closed with its END block when the last window is over, on request, and at exit; later rows open
  * a new log.  Blocks are closed when they are full, or after a second.
  *
- * writer_start(), writer_wake(), writer_wait() and writer_quit() may be called by any thread; all
- * other functions are for the writer thread, on which it calls the probes.
+ * writer_start(), writer_wake() and writer_quit() may be called by any thread; all other functions
+ * are for the thread on which the writer runs, on which it calls the probes.
  */
 #ifndef COLLECTOR_STORE_WRITER_H
 #define COLLECTOR_STORE_WRITER_H
@@ -22,17 +23,29 @@ struct config;
 struct probe_type;
 struct writer;
 
-/* Starts the thread, with all signals blocked; NULL: no memory.  It runs until writer_quit(). */
+/*
+ * Starts the thread, with all signals blocked; NULL: no memory.  It runs until session_exit(), and
+ * begins when the recorder has let go.
+ */
 struct writer *writer_start(const struct config *config, const struct probe_type *const *probes);
 /* Wakes the thread.  Async-signal-safe. */
 void writer_wake(struct writer *w);
+/* The thread has finished, or is left running. */
+void writer_quit(struct writer *w, bool finished);
+
+/* A program that is recorded from outside. */
+struct writer_program {
+	uint32_t pid;        /* as it sees itself */
+	const char *command; /* its command line */
+	/* At the begin of each round: it is dead, or another program by now. */
+	bool (*is_gone)(void);
+};
 /*
- * Waits for one complete round that begins after this call; with `close` the log is closed in it.
- * False: `limit_ns` is over.
+ * In a process that has joined the session of a program: writes its logs until it ends, or until it
+ * needs a writer of its own.
  */
-bool writer_wait(struct writer *w, bool close, uint64_t limit_ns);
-/* Closes the log and ends the thread, within `limit_ns`; false: the thread is still running. */
-bool writer_quit(struct writer *w, uint64_t limit_ns);
+void writer_run(const struct config *config, const struct probe_type *const *probes,
+		const struct writer_program *program);
 
 /*
  * Without a thread: makes a log of what a dead process has left in its arena, if anything; see
@@ -83,6 +96,8 @@ void writer_lose(struct writer *w, enum loss why, uint64_t count);
 void writer_own_cost(struct writer *w, uint64_t ns);
 /* The program's threads are gone, and put nothing more. */
 bool writer_is_last(const struct writer *w);
+/* Another log is about the time before this one's window: rows begin where that does. */
+bool writer_clips(const struct writer *w);
 /* The tick at which this drain began: nothing that ended later is put, so that what a log has and
  * what is left for the next one are apart. */
 uint64_t writer_drains_until(const struct writer *w);

@@ -37,6 +37,11 @@ bool writer_is_last(const struct writer *w)
 	return w->is_last;
 }
 
+bool writer_clips(const struct writer *w)
+{
+	return w->clips;
+}
+
 uint64_t writer_drains_until(const struct writer *w)
 {
 	return w->drained_until;
@@ -52,10 +57,13 @@ void writer_has_stored(struct writer *w, bool closes)
 		if (w->probes[i]->note_stored)
 			w->probes[i]->note_stored(parity);
 	if (a && arena_is_mine() && !w->is_last) {
-		bool is_file = w->store && w->store->type->path && !closes;
+		const char *path = w->store && w->store->type->path && !closes
+					   ? w->store->type->path(w->store)
+					   : "";
+		bool fits = strlen(path) < ARENA_PATH;
 		a->committed[parity].until = w->drained_until;
-		a->committed[parity].bytes = is_file ? w->store->type->bytes(w->store) : 0;
-		a->committed[parity].path = is_file ? name_find(w->store->type->path(w->store)) : 0;
+		a->committed[parity].bytes = *path ? w->store->type->bytes(w->store) : 0;
+		snprintf(a->committed[parity].path, ARENA_PATH, "%s", fits ? path : "");
 		atomic_store_explicit(&a->commit, commit, memory_order_release);
 	}
 	for (size_t i = 0; i < w->probe_count; i++)
@@ -230,7 +238,7 @@ void writer_put_anchor(struct writer *w)
 
 void writer_put_window(struct writer *w)
 {
-	const char *spec = w->by ? w->by : w->config->window;
+	const char *spec = w->by == BY_CONFIG ? w->config->window : session_by_text(w->by);
 	struct window row = w->got;
 
 	row.process = w->process;

@@ -240,6 +240,14 @@ void writer_look(struct writer *w)
 		save(w);
 }
 
+void writer_leave_ring(struct writer *w)
+{
+	if (!w->store || !w->store->type->leave)
+		return;
+	writer_flush_log(w, 0);
+	w->store->type->leave(w->store);
+}
+
 void writer_look_last(struct writer *w, bool died)
 {
 	if (!w->config->ring)

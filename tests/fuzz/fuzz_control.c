@@ -19,7 +19,7 @@ static inline bool fake_is_recording(void)
 	return is_recording;
 }
 
-static inline void fake_start(const char *why)
+static inline void fake_start(enum session_by by)
 {
 	deeds++;
 	is_recording = true;
@@ -50,7 +50,7 @@ static inline const struct config *fake_config(void)
 {
 	return &settings;
 }
-static inline void fake_toggle(const char *why)
+static inline void fake_toggle(void)
 {
 	deeds++;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table: programs, what is done to them, how they are recorded, and what cannot be equal yet."""
+"""The table: programs, what is done to them, how they are recorded."""
 import signal
 
 # name: sources, and the command that builds @ of them; None: it cannot be built here
@@ -173,17 +173,3 @@ for program in PYTHONS:
     rows(program, "count", one(signal.SIGUSR1), modes=("whole",))
     rows(program, "work", one(signal.SIGTERM), modes=("whole",))
     rows(program, "work", one(signal.SIGINT), modes=("ring",))
-
-# Rows that cannot be equal as long as a thread, descriptors, a socket and signal handlers of ours are in
-# the program: a pattern of their names, and why.  Such a row fails the test when it has begun to be equal.
-THREADS = "threads of ours in the program"
-DESCRIPTORS = "descriptors of ours in the program"
-HANDLERS = "signal handlers of ours in the program"
-SEEN = "a sanitizer inside the program sees our thread use what it has not seen us make"
-UNEQUAL = [
-    ("c-main_pthread_exit/*", THREADS), ("c-last_thread/*", THREADS), ("c-threads/*", THREADS),
-    ("c-userns/*", THREADS), ("c-seccomp/whole", THREADS), ("c-seccomp/ring", THREADS),
-    ("c-descriptors/*", DESCRIPTORS), ("c-streams/*", DESCRIPTORS), ("c-opens-*", DESCRIPTORS),
-    ("c-masks/*", HANDLERS),
-    ("python3.1[2-9]-fork/*", THREADS), ("c-tsan-clang-*", SEEN), ("c-msan-clang-*", SEEN),
-]

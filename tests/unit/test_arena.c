@@ -25,9 +25,10 @@ static bool in_child(bool (*run)(void))
 
 static int kept_fd = -1;
 
-static void keep(int fd)
+static bool keep(int fd)
 {
 	kept_fd = dup(fd);
+	return kept_fd >= 0;
 }
 
 /* An arena with three names and a thread that has put a range, as another process gets it. */
@@ -51,7 +52,7 @@ static bool adopts(void)
 {
 	size_t len;
 
-	return arena_adopt(kept_fd) && names_adopt() && threads_are_sound() &&
+	return arena_adopt(kept_fd, false) && names_adopt() && threads_are_sound() &&
 	       !strcmp(name_text(name_lookup("two", 3), &len), "two");
 }
 

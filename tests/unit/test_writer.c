@@ -226,8 +226,7 @@ static bool configure(struct config *config, const char *folder)
 void test_writer_windows_to_logs(void)
 {
 	static const struct probe_type *const probes[] = { &fake, NULL };
-	static const struct writer_hooks hooks = { writer_start, writer_wake, writer_wait,
-						   writer_quit };
+	static const struct writer_hooks hooks = { writer_start, NULL, writer_quit };
 	static struct config config;
 	struct folder folder;
 	struct told told;

@@ -92,7 +92,7 @@ int InitializeInjection(void)
 	bool is_first = !atomic_exchange(&state.injected, true); /* a program may call it, too */
 
 	session_stop_working(); /* a worker of a data loader has no need of CUDA */
-	if (!atomic_load(&session_word) || !wants_cupti(c))
+	if (!session_word_now() || !wants_cupti(c))
 		return 1;
 	/* a window that is open begins before the first work, on the thread that CUDA waits for */
 	if (!session_is_active() || !cupti_client_start(c))
@@ -100,6 +100,7 @@ int InitializeInjection(void)
 	else if (is_first)
 		atomic_store(&state.at_cuda_begins_ns, cupti_client.on_ns);
 	hook_exit(0);
+	session_needs_inside();
 	session_thread(true); /* the writer */
 	return 1;
 }

@@ -36,7 +36,7 @@ static uint64_t stat_word(const char *text, unsigned number)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-void health_host_sample(struct host_state *state, pid_t pid, uint64_t now_ns,
+void health_host_sample(struct host_state *state, const char *proc, uint64_t now_ns,
 			struct host_values *out)
 {
 	enum { MAJOR_FAULTS = 12, USER = 14, SYSTEM = 15 };
@@ -46,7 +46,7 @@ void health_host_sample(struct host_state *state, pid_t pid, uint64_t now_ns,
 	char path[64], text[1024];
 
 	out->known = 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof(path), "%s/stat", proc);
 	if (read_text(path, text, sizeof(text))) {
 		uint64_t ticks = stat_word(text, USER) + stat_word(text, SYSTEM);
 
@@ -58,7 +58,7 @@ void health_host_sample(struct host_state *state, pid_t pid, uint64_t now_ns,
 		if (has_before && now.faults >= state->faults)
 			put(out, HEALTH_page_faults, (double)(now.faults - state->faults));
 	}
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	snprintf(path, sizeof(path), "%s/schedstat", proc);
 	if (read_text(path, text, sizeof(text))) {
 		const char *second = strchr(text, ' ');
 

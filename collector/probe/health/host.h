@@ -31,7 +31,7 @@ struct host_values {
 struct host_state {
 	uint64_t sampled_ns, processor_ns, wait_ns, faults;
 };
-void health_host_sample(struct host_state *state, pid_t pid, uint64_t now_ns,
+void health_host_sample(struct host_state *state, const char *proc, uint64_t now_ns,
 			struct host_values *out);
 
 #endif

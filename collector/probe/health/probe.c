@@ -7,13 +7,13 @@
 #include "collector/probe/health/gpu.h"
 #include "collector/probe/health/host.h"
 #include "collector/probe/probe.h"
+#include "collector/session/session.h"
 #include "collector/store/writer.h"
 #include "schemas/base/buf.h"
 #include "schemas/model/records.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PERIOD_NS UINT64_C(1000000000)
 enum { HOST = HEALTH_GPUS, PLACES = HEALTH_GPUS + 1, FIGURES = 32 };
@@ -106,7 +106,7 @@ static unsigned health_drain(struct writer *w, uint64_t now_ns)
 		state.has_gpus = health_gpu_open(NULL) == ST_OK;
 	if (state.has_gpus)
 		sample_gpus(w, now_ns);
-	health_host_sample(&state.host, getpid(), now_ns, &v);
+	health_host_sample(&state.host, session_proc(), now_ns, &v);
 	for (unsigned i = 0; i < HEALTH_HOST_COUNT; i++)
 		if (v.known >> i & 1)
 			put(w, HOST, &host_figures[i], i, now_ns, v.value[i]);

@@ -15,6 +15,7 @@
 #include "schemas/model/records.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,9 +47,12 @@ static enum status memory_begin(uint64_t now_ns, struct error *err)
 	return ST_OK;
 }
 
-/* A small file of /proc as text. */
-static void read_text(const char *path, char *text, size_t cap)
+/* A small file of the program's in /proc as text. */
+static void read_text(const char *name, char *text, size_t cap)
 {
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", session_proc(), name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = 0;
 
@@ -64,7 +68,7 @@ static uint64_t resident_bytes(void)
 {
 	char text[128];
 
-	read_text("/proc/self/statm", text, sizeof(text));
+	read_text("statm", text, sizeof(text));
 	char *second = strchr(text, ' ');
 	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
@@ -75,7 +79,7 @@ static uint64_t peak_resident_bytes(void)
 	static const char key[] = "VmHWM:";
 	char text[4096];
 
-	read_text("/proc/self/status", text, sizeof(text));
+	read_text("status", text, sizeof(text));
 	char *line = strstr(text, key);
 	return line ? strtoull(line + sizeof(key) - 1, NULL, 10) * 1024 : 0;
 }
@@ -119,6 +123,8 @@ static void sample_host(struct writer *w, uint64_t at_ns)
 {
 	uint64_t used = resident_bytes(), peak = peak_resident_bytes();
 
+	if (!used) /* it is gone */
+		return;
 	/* the two are read one after the other: keep the order that they have by nature */
 	put(w, HOST, IN_USE, at_ns, used);
 	put(w, HOST, PEAK, at_ns, peak > used ? peak : used);

@@ -176,7 +176,7 @@ static bool is_awaited(const struct nvtx_draft *d, uint32_t awaited)
 /* The draft's range begins: true when that has changed what is recorded. */
 static bool begins(struct nvtx_draft *d)
 {
-	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+	uint32_t awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
 	if (LIKELY(!awaited) || !is_awaited(d, awaited))
 		return false;
@@ -187,7 +187,7 @@ static bool begins(struct nvtx_draft *d)
 
 static void ends(uint64_t word)
 {
-	uint32_t awaited = atomic_load_explicit(&session_range, memory_order_relaxed);
+	uint32_t awaited = atomic_load_explicit(&session_words_now()->range, memory_order_relaxed);
 
 	if (UNLIKELY(awaited && word >> NVTX_WORD_AWAITED & 1))
 		session_feed_range(WINDOW_RANGE_END, awaited);
@@ -284,7 +284,7 @@ static uint64_t start_open(uint32_t word, uint64_t serial, const struct nvtx_eve
 	put_event(&stack_of(thread)->draft, what);
 	if (UNLIKELY(begins(&stack_of(thread)->draft)))
 		session_thread(true);
-	uint64_t over = atomic_load_explicit(&session_over, memory_order_acquire);
+	uint64_t over = atomic_load_explicit(&session_words_now()->over, memory_order_acquire);
 	return nvtx_started_put(&stack_of(thread)->draft, serial, nvtx_mine.tid, tick_now(), over);
 }
 
@@ -306,7 +306,8 @@ uint64_t nvtx_start(const struct nvtx_event *what)
  */
 static void put_started_windows(struct thread_state *thread, const struct nvtx_ended *e)
 {
-	uint64_t over = atomic_load_explicit(&session_over, memory_order_acquire), window;
+	uint64_t over = atomic_load_explicit(&session_words_now()->over, memory_order_acquire),
+		 window;
 	struct nvtx_draft *d = &stack_of(thread)->draft;
 	struct ring_record r;
 

@@ -71,7 +71,7 @@ bool nvtx_names_adopt(void)
 
 	if (t && (t->domain_count >= NVTX_DOMAINS || t->object_count > OBJECTS))
 		return false;
-	if (!t)
+	if (!t || t == tables_now())
 		return true;
 	t->told = t->stored[arena()->commit & 1];
 	atomic_store_explicit(&tables, t, memory_order_release);

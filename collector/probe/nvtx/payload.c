@@ -88,7 +88,7 @@ bool nvtx_schemas_adopt(void)
 {
 	struct tables *t = arena_table_there(ARENA_NVTX_SCHEMAS, sizeof(*t));
 
-	if (!t)
+	if (!t || t == atomic_load(&tables))
 		return true;
 	if (t->schema_count > SCHEMAS)
 		return false;

@@ -367,7 +367,7 @@ static bool is_here(const struct writer *w, uint32_t tid)
 			thread = thread_next(thread);
 		return thread;
 	}
-	snprintf(path, sizeof(path), "/proc/self/task/%u", tid);
+	snprintf(path, sizeof(path), "%s/task/%u", session_proc(), tid);
 	return access(path, F_OK) == 0;
 }
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer of a program that lives, in a process of its own. */
+#include "collector/arena/arena.h"
+#include "collector/arena/texts.h"
+#include "collector/config/config.h"
+#include "collector/control/control.h"
+#include "collector/probe/nvtx/names.h"
+#include "collector/recorder/recorder.h"
+#include "collector/session/session.h"
+#include "collector/store/writer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define LOOK_NS UINT64_C(50000000) /* while the program has made no event */
+
+static struct {
+	pid_t pid;
+	int pidfd;
+	_Atomic bool is_gone;
+} program;
+
+/* A handler, too: the program has become another one, whose arena the recorder has got. */
+static void note_gone(int number)
+{
+	atomic_store(&program.is_gone, true);
+	session_wake_writer();
+}
+
+static bool is_dead(void)
+{
+	if (program.pidfd < 0 && kill(program.pid, 0) < 0 && errno == ESRCH)
+		atomic_store(&program.is_gone, true);
+	return atomic_load(&program.is_gone);
+}
+
+static bool is_gone(void)
+{
+	recorder_adopt_late();
+	return is_dead();
+}
+
+static void *watch(void *arg)
+{
+	struct pollfd p = { .fd = program.pidfd, .events = POLLIN };
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	note_gone(0);
+	return NULL;
+}
+
+static void start_watching(const struct recorded *r)
+{
+	struct sigaction end = { .sa_handler = note_gone };
+	pthread_t thread;
+
+	program.pid = (pid_t)r->pid;
+	program.pidfd = r->pidfd;
+	sigemptyset(&end.sa_mask);
+	sigaction(SIGTERM, &end, NULL);
+	sigaddset(&end.sa_mask, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &end.sa_mask, NULL);
+	if (r->pidfd >= 0 && pthread_create(&thread, NULL, watch, NULL) != 0)
+		program.pidfd = -1;
+}
+
+enum recorder_end recorder_live(const struct recorded *r)
+{
+	static struct config config;
+	struct writer_program who = { .pid = r->inner_pid, .is_gone = is_gone };
+	size_t len;
+
+	prctl(PR_SET_NAME, "tacho-writer");
+	if (!arena_adopt(r->arena, true))
+		return RECORDER_BROKEN;
+	session_join(&config, r->pid);
+	start_watching(r);
+	while (session_runner() == RUNNER_NONE) {
+		if (is_dead())
+			return RECORDER_DONE; /* it has made no event */
+		session_sleep(LOOK_NS);
+	}
+	if (!recorder_adopt(&config))
+		return RECORDER_BROKEN;
+	if (r->pid == r->inner_pid) /* it sees us */
+		session_runs_as((uint32_t)getpid());
+	control_start((pid_t)r->pid);
+	who.command = name_text(arena()->command, &len);
+	writer_run(&config, recorder_probes, &who);
+	return session_runner() == RUNNER_OUTSIDE ? RECORDER_DONE : RECORDER_LET_GO;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the program and its writer say to each other, in the memory that both map. */
+#include "collector/session/internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+enum {
+	LOOK_MS = 50, /* while we wait for a recorder that may have been killed */
+};
+
+static struct session_shared own_memory = { .words.step = NEVER };
+struct session_words *_Atomic session_words = &own_memory.words;
+struct session session = { .lock = LOCK_INITIALIZER, .shared = &own_memory };
+
+/* ---- the lock ---- */
+
+static bool is_mine(void)
+{
+	return session.shared == &own_memory || arena_is_mine();
+}
+
+bool session_enter_until(const struct timespec *until)
+{
+	if (!lock_take_until(&session.lock, until))
+		return false;
+	if (!is_mine()) {
+		lock_release(&session.lock);
+		return false;
+	}
+	lock_take_word(&session.shared->lock);
+	return true;
+}
+
+bool session_enter(void)
+{
+	return session_enter_until(NULL);
+}
+
+void session_leave(void)
+{
+	lock_release_word(&session.shared->lock);
+	lock_release(&session.lock);
+}
+
+void session_shared_forget(void)
+{
+	memset(&own_memory, 0, sizeof(own_memory));
+	atomic_store(&own_memory.words.step, NEVER);
+	session.shared = &own_memory;
+	atomic_store(&session_words, &own_memory.words);
+}
+
+static struct session_shared *in_arena(void)
+{
+	return arena_at(arena(), ARENA_SESSION);
+}
+
+void session_shared_move(void)
+{
+	struct session_shared *there = in_arena();
+
+	if (session.shared == there)
+		return;
+	memcpy((void *)there, (const void *)&own_memory, sizeof(*there));
+	session.shared = there;
+	atomic_store_explicit(&session_words, &there->words, memory_order_release);
+	atomic_store_explicit(&own_memory.lock, 0, memory_order_release);
+}
+
+static char proc[32] = "/proc/self";
+
+const char *session_proc(void)
+{
+	return proc;
+}
+
+void session_join(struct config *config, uint32_t program)
+{
+	snprintf(proc, sizeof(proc), "/proc/%u", program);
+	session.owner = getpid();
+	session.config = config;
+	session.shared = in_arena();
+	session.ticks = true;
+	atomic_store(&session_words, &session.shared->words);
+}
+
+void session_runs_as(uint32_t pid)
+{
+	atomic_store(&session.shared->runner_pid, pid);
+}
+
+enum session_runner session_runner(void)
+{
+	return atomic_load(&session.shared->runner);
+}
+
+void session_writer_began(void)
+{
+	if (session.writer_hooks->began)
+		session.writer_hooks->began();
+}
+
+void session_set_runner(enum session_runner runner)
+{
+	atomic_store(&session.shared->runner, runner);
+	session_wake_writer();
+}
+
+/* ---- waking and waiting: between processes, so these futexes are not private ---- */
+
+static void wake_all(_Atomic uint32_t *futex)
+{
+	syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void wait_for(_Atomic uint32_t *futex, uint32_t value, uint64_t limit_ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(limit_ns / 1000000000u),
+			      .tv_nsec = (long)(limit_ns % 1000000000u) };
+
+	syscall(SYS_futex, futex, FUTEX_WAIT, value, limit_ns == NEVER ? NULL : &t, NULL, 0);
+}
+
+void session_wake_writer(void)
+{
+	struct session_shared *s = session.shared;
+
+	if (!atomic_exchange_explicit(&s->wake, 1, memory_order_release))
+		wake_all(&s->wake);
+}
+
+void session_sleep(uint64_t limit_ns)
+{
+	struct session_shared *s = session.shared;
+
+	/* a spurious wake-up only costs one more round */
+	if (limit_ns && !atomic_load_explicit(&s->wake, memory_order_acquire))
+		wait_for(&s->wake, 0, limit_ns);
+	atomic_exchange_explicit(&s->wake, 0, memory_order_acquire);
+}
+
+bool session_quits(void)
+{
+	return atomic_load(&session.shared->quit);
+}
+
+struct session_asked session_round_begins(void)
+{
+	struct session_shared *s = session.shared;
+	struct session_asked a = { .round = atomic_load(&s->asked) };
+
+	if (!session.probes) /* joined */
+		atomic_store(&session.config->late_rank, arena()->late_rank);
+	a.waited = a.round != atomic_load(&s->done);
+	a.close = a.waited && atomic_exchange(&s->close_asked, false);
+	a.quit = atomic_load(&s->quit);
+	return a;
+}
+
+void session_round_ends(const struct session_asked *asked)
+{
+	struct session_shared *s = session.shared;
+
+	atomic_store(&s->done, asked->round);
+	atomic_store(&s->finished, asked->quit);
+	atomic_fetch_add(&s->round, 1);
+	wake_all(&s->round);
+}
+
+/* The recorder is where we see it, and is dead. */
+static bool runner_is_gone(const struct session_shared *s)
+{
+	uint32_t pid = atomic_load(&s->runner_pid);
+
+	return pid && atomic_load(&s->runner) != RUNNER_INSIDE && kill((pid_t)pid, 0) != 0 &&
+	       errno == ESRCH;
+}
+
+/* Waits until the round is done, or the last one is; false: `limit_ns` is over. */
+static bool wait_for_round(struct session_shared *s, uint64_t round, uint64_t limit_ns)
+{
+	uint64_t until = tick_clock_ns(CLOCK_MONOTONIC) + limit_ns;
+	int kept = errno;
+	bool good = false;
+
+	for (;;) {
+		uint32_t version = atomic_load(&s->round);
+		uint64_t now = tick_clock_ns(CLOCK_MONOTONIC);
+
+		good = atomic_load(&s->finished) || atomic_load(&s->done) >= round;
+		if (good || now >= until || runner_is_gone(s))
+			break;
+		wait_for(&s->round, version,
+			 until - now < LOOK_MS * MS ? until - now : LOOK_MS * MS);
+	}
+	errno = kept;
+	return good;
+}
+
+static bool ask_round(bool close, uint64_t limit_ns)
+{
+	struct session_shared *s = session.shared;
+
+	if (!is_mine() || atomic_load(&s->runner) == RUNNER_NONE)
+		return true;
+	if (close) /* set before the round is asked for, so that this round sees it */
+		atomic_store(&s->close_asked, true);
+	uint64_t round = atomic_fetch_add(&s->asked, 1) + 1;
+	session_wake_writer();
+	return wait_for_round(s, round, limit_ns);
+}
+
+bool session_flush(uint64_t limit_ns)
+{
+	return ask_round(false, limit_ns);
+}
+
+bool session_close_log(uint64_t limit_ns)
+{
+	return ask_round(true, limit_ns);
+}
+
+bool session_quit(uint64_t limit_ns)
+{
+	struct session_shared *s = session.shared;
+
+	if (atomic_load(&s->runner) == RUNNER_NONE)
+		return true;
+	atomic_store(&s->quit, true);
+	session_wake_writer();
+	return wait_for_round(s, NEVER, limit_ns);
+}
