@@ -150,6 +150,9 @@ static int add_communicator(void **context, int *mask, uint64_t hash, int ranks)
 	if (!session_config() || !names_open())
 		return 0;
 	pthread_once(&once, register_ids);
+	session_needs_inside(); /* nccl_begin() sets a word of NCCL's */
+	if (session_word_now())
+		session_thread(true);
 	pthread_mutex_lock(&lock);
 	while (i < COMMUNICATORS && communicators[i].mask)
 		i++;
