@@ -30,6 +30,7 @@ rules() {
 	convert/name               convert/base schemas
 	convert/source             convert/(base|input|spool|name|stage) schemas
 	convert/source/chrome      convert/(base|input|spool|name|stage|source) schemas
+	convert/source/perfetto    convert/(base|input|spool|name|stage|source) schemas
 	convert/stage              convert/(base|input|spool|name|source) schemas
 	convert/output             convert/base schemas
 	convert/sink               convert/(base|output|spool|stage|source|name) schemas

@@ -73,9 +73,10 @@ enum status partial_read(const struct tool *t, const char *path, struct engine_r
 /* Appends the options that a partial result depends on, as one text. */
 void partial_settings(const struct tool *t, struct buf *out);
 bool partial_is_filtered(const char *settings);
-/* Appends the partial result of these paths. */
+/* Appends the partial result of these paths; *inputs (may be NULL) is what tool_judge() returned.
+ */
 enum status partial_make(struct tool *t, char *const *paths, size_t count, struct buf *out,
-			 struct error *err);
+			 enum status *inputs, struct error *err);
 /* Under mpirun: this process's share of the inputs; the first one prints. */
 bool mpi_is_there(void);
 enum status run_mpi(struct tool *t, char **operands, size_t count, struct error *err);

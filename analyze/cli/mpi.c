@@ -6,7 +6,6 @@
 #include "analyze/cli/internal.h"
 
 #include "analyze/engine/partial.h"
-#include "analyze/engine/runs.h"
 #include "analyze/cli/mpi_plugin.h"
 
 #include <dlfcn.h>
@@ -63,30 +62,9 @@ static enum status merge_process(struct tool *t, const struct mpi_plug *plug, in
 	return status;
 }
 
-/* No process has read enough to know which files are of the latest run. */
-static enum status one_run(const struct tool *t, const struct input_paths *paths,
-			   const struct engine_result *result, struct error *err)
-{
-	struct runs runs = { .count = 0 };
-	enum status status = ST_OK;
-	bool is_searched = false;
-
-	for (size_t i = 0; i < paths->count && !t->own.run; i++)
-		is_searched |= paths->searched[i];
-	if (is_searched)
-		status = runs_find(&runs, result, err);
-	if (status == ST_OK && runs.count > 1)
-		status = fail(err, ST_USAGE, NOWHERE,
-			      "the inputs are of %zu runs: name the files of one, or --run all",
-			      runs.count);
-	runs_release(&runs);
-	return status;
-}
-
 /* The first process: its own share, then those of all others, which wait to give them. */
-static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
-			  const struct input_paths *paths, struct buf *own, bool *done,
-			  struct error *err)
+static enum status gather(struct tool *t, const struct mpi_plug *plug, int n, struct buf *own,
+			  bool *done, struct error *err)
 {
 	struct engine_result result;
 	const char *settings = NULL;
@@ -100,8 +78,6 @@ static enum status gather(struct tool *t, const struct mpi_plug *plug, int n,
 	for (from = 1; from < n && status == ST_OK; from++)
 		status = merge_process(t, plug, from, &result, &settings, err);
 	*done = status == ST_OK;
-	if (status == ST_OK)
-		status = one_run(t, paths, &result, err);
 	if (status == ST_OK)
 		status = tool_conclude(t, &result, engine_is_filtered(&t->filter), err);
 	engine_result_release(&result);
@@ -121,12 +97,12 @@ static enum status part_do(struct tool *t, const struct mpi_plug *plug, int rank
 	buf_init(&own, PARTIAL_MAX);
 	t->common.quiet |= rank != 0;
 	t->is_far = true;
-	status = partial_make(t, share, share_of(paths, rank, n, share), &own, err);
+	status = partial_make(t, share, share_of(paths, rank, n, share), &own, NULL, err);
 	if (rank && plug->give(own.data, status == ST_OK ? own.len : 0) && status == ST_OK)
 		status = mpi_failed(err);
 	*done = rank != 0;
 	if (!rank && status == ST_OK)
-		status = gather(t, plug, n, paths, &own, done, err);
+		status = gather(t, plug, n, &own, done, err);
 	buf_release(&own);
 	free(share);
 	return status;
@@ -142,8 +118,6 @@ enum status run_mpi(struct tool *t, char **operands, size_t count, struct error 
 
 	if (t->own.compat)
 		return fail(err, ST_USAGE, NOWHERE, "--compat: not under mpirun");
-	if (run_number(&t->own))
-		return fail(err, ST_USAGE, NOWHERE, "--run %s: under mpirun only all", t->own.run);
 	/* Beside this program, where it was built, or where make install puts it. */
 	static const char *const places[] = { "/libtacho-mpi.so", "/../lib/tacho/libtacho-mpi.so" };
 	char path[PATH_BYTES + 64];

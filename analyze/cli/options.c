@@ -126,8 +126,8 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 	if (o->run && strcmp(o->run, "all") != 0 && !run_number(o))
 		return fail(err, ST_USAGE, NOWHERE, "--run %.40s: a number from 1 on, or all",
 			    o->run);
-	if (o->run && o->merge)
-		return fail(err, ST_USAGE, NOWHERE, "--run: not with --merge");
+	if (o->run && (o->merge || o->partial))
+		return fail(err, ST_USAGE, NOWHERE, "--run: not with --partial or --merge");
 	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
 		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
 	return ST_OK;

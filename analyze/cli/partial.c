@@ -33,49 +33,40 @@ void partial_settings(const struct tool *t, struct buf *out)
 			buf_putf(out, " %s=%s", rows[i].name, rows[i].value);
 }
 
-static enum status partial_put(struct tool *t, struct engine_result *r, struct buf *out,
-			       enum status *inputs, struct error *err)
-{
-	struct buf settings;
-	enum status status;
-
-	buf_init(&settings, CHUNK_BYTES);
-	partial_settings(t, &settings);
-	status = engine_partial_put(r, buf_text(&settings), out, err);
-	if (status == ST_OK && inputs)
-		*inputs = tool_judge(t, r);
-	buf_release(&settings);
-	return status;
-}
-
 enum status partial_make(struct tool *t, char *const *paths, size_t count, struct buf *out,
-			 struct error *err)
+			 enum status *inputs, struct error *err)
 {
 	struct engine_result result = { .tables = NULL };
 	struct engine_request how = tool_request(t, paths, count);
+	struct buf settings;
 	enum status status;
 
 	how.reports = report_parts;
 	how.pictures = PICTURES_FINE;
 	how.is_part = true;
+	buf_init(&settings, CHUNK_BYTES);
+	partial_settings(t, &settings);
 	status = engine_accumulate(&result, &how, err);
 	if (status == ST_OK)
-		status = partial_put(t, &result, out, NULL, err);
+		status = engine_partial_put(&result, buf_text(&settings), out, err);
+	if (status == ST_OK && inputs)
+		*inputs = tool_judge(t, &result);
 	engine_result_release(&result);
+	buf_release(&settings);
 	return status;
 }
 
 enum status run_partial(struct tool *t, char **operands, size_t count, struct error *err)
 {
-	struct engine_result result = { .tables = NULL };
+	struct input_paths paths = { .count = 0 };
 	enum status status, inputs = ST_OK;
 
 	if (t->common.output)
 		return fail(err, ST_USAGE, NOWHERE, "--partial names the output: no --output");
-	status = tool_read(t, operands, count, report_parts, PICTURES_FINE, &result, err);
+	status = tool_paths(t, operands, count, &paths, err);
 	if (status == ST_OK)
-		status = partial_put(t, &result, &t->page, &inputs, err);
-	engine_result_release(&result);
+		status = partial_make(t, paths.paths, paths.count, &t->page, &inputs, err);
+	input_paths_free(&paths);
 	if (status == ST_OK && inputs != ST_OK && t->common.strict)
 		return inputs;
 	t->common.output = t->own.partial;

@@ -132,7 +132,6 @@ static enum status read_paths(struct tool *t, const struct input_paths *paths,
 
 	how.reports = reports;
 	how.pictures = pictures;
-	how.is_part = reports == report_parts;
 	return engine_accumulate(out, &how, err);
 }
 

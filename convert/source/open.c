@@ -52,16 +52,12 @@ static const char *known_elsewhere(const uint8_t *head, size_t len)
 		{ "\x80\x03", "a Python pickle" },
 		{ "\x80\x04", "a Python pickle, as PyTorch's memory snapshots are" },
 		{ "\x80\x05", "a Python pickle, as PyTorch's memory snapshots are" },
-		{ "\n", "perhaps a Perfetto trace, which Tacho writes and does not read: "
-			"convert the log or the JSON that it was made of" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t need = strlen(rows[i].begins);
 
-		/* a protobuf has a length in its second byte, a text no control character */
-		if (len > need && !memcmp(head, rows[i].begins, need) &&
-		    (need > 1 || head[1] >= 0x80 || (head[1] < ' ' && !strchr("\t\n\r", head[1]))))
+		if (len > need && !memcmp(head, rows[i].begins, need))
 			return rows[i].what;
 	}
 	return NULL;

@@ -6,7 +6,8 @@
 #include "convert/source/source.h"
 
 #define SOURCE_LIST(X)                                                                             \
-	X(log) X(kineto) X(xplane) X(nsys) X(rocpd) X(rocprof) X(inspector) X(flight) X(chrome)
+	X(log)                                                                                     \
+	X(kineto) X(xplane) X(nsys) X(rocpd) X(rocprof) X(inspector) X(flight) X(perfetto) X(chrome)
 
 #define X(name) extern const struct source_type source_##name;
 SOURCE_LIST(X)

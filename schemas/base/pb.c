@@ -43,7 +43,7 @@ static bool take_value(struct bytes *b, struct pb_field *out)
 	return false;
 }
 
-bool pb_next(struct bytes *b, struct pb_field *out)
+bool pb_next_slowly(struct bytes *b, struct pb_field *out)
 {
 	if (!bytes_left(b) || b->is_truncated)
 		return false;

@@ -69,6 +69,77 @@ struct pb_field {
  * The next field of a message; false at its end, or with b->is_truncated set where it is damaged: a
  * wire type that is none (groups too), field 0, or a length beyond the message.
  */
-bool pb_next(struct bytes *b, struct pb_field *out);
+bool pb_next_slowly(struct bytes *b, struct pb_field *out);
+
+/* Of up to nine bytes, which may all be read; NULL: it is longer. */
+static inline const uint8_t *pb_varint(const uint8_t *p, uint64_t *out)
+{
+	uint64_t x, last;
+
+	if (*p < 0x80) {
+		*out = *p;
+		return p + 1;
+	}
+	x = get_u64(p);
+	last = ~x & 0x8080808080808080;
+	if (last) { /* all but the bytes up to the one without a high bit go away */
+		unsigned bytes = (unsigned)__builtin_ctzll(last) / 8 + 1;
+
+		x &= UINT64_MAX >> (64 - 8 * bytes);
+		p += bytes;
+	} else if (p[8] >= 0x80) {
+		return NULL;
+	} else {
+		last = (uint64_t)p[8] << 56;
+		p += 9;
+	}
+	x &= 0x7f7f7f7f7f7f7f7f;
+	x = (x & 0x007f007f007f007f) | (x & 0x7f007f007f007f00) >> 1;
+	x = (x & 0x00003fff00003fff) | (x & 0x3fff00003fff0000) >> 2;
+	x = (x & 0x000000000fffffff) | (x & 0x0fffffff00000000) >> 4;
+	*out = x | (last & UINT64_C(0x7f00000000000000));
+	return p;
+}
+
+enum { PB_PADDING = 16 };
+/* The same where PB_PADDING bytes behind the message may be read, whatever they are. */
+static inline bool pb_next_padded(struct bytes *b, struct pb_field *out)
+{
+	const uint8_t *p = b->at;
+	uint32_t key;
+
+	if (p == b->end)
+		return false;
+	key = *p++;
+	if (key >= 0x80) {
+		key = (key & 0x7f) | (uint32_t)*p << 7;
+		if (*p++ >= 0x80)
+			return pb_next_slowly(b, out);
+	}
+	out->number = key >> 3;
+	out->wire = (enum pb_wire)(key & 7);
+	if (out->wire == PB_FIXED64) {
+		out->u64 = get_u64(p);
+		p += 8;
+	} else if (out->wire > PB_BYTES || !(p = pb_varint(p, &out->u64))) {
+		return pb_next_slowly(b, out);
+	}
+	out->bytes = (struct bytes){ .at = p, .end = p };
+	if (!out->number || p > b->end)
+		return pb_next_slowly(b, out);
+	if (out->wire == PB_BYTES) {
+		if (out->u64 > (uint64_t)(b->end - p))
+			return pb_next_slowly(b, out);
+		out->bytes.end = p += out->u64;
+		out->u64 = 0;
+	}
+	b->at = p;
+	return true;
+}
+
+static inline bool pb_next(struct bytes *b, struct pb_field *out)
+{
+	return b->end - b->at < PB_PADDING ? pb_next_slowly(b, out) : pb_next_padded(b, out);
+}
 
 #endif

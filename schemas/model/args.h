@@ -34,7 +34,8 @@ enum arg_source {
 	ARG_STREAM,
 	ARG_ALLOCATOR_TYPE,   /* PyTorch's numbers of devices: 0 is the CPU, 1 is CUDA */
 	ARG_ALLOCATOR_DEVICE, /* -1: the CPU */
-	ARG_SOURCES,          /* writers number what else they have from here on */
+	ARG_ALLOCATOR_THREAD,
+	ARG_SOURCES, /* writers number what else they have from here on */
 };
 
 /* The variable part of a template: what a writer puts between two constant texts. */
@@ -101,6 +102,9 @@ static inline bool arg_bits(struct placeholder p, const struct event *e, const s
 	case ARG_ALLOCATOR_DEVICE:
 		*bits = k->device == NO_ID ? UINT64_MAX : k->device;
 		return true;
+	case ARG_ALLOCATOR_THREAD:
+		*bits = k->id;
+		return k->id != 0;
 	}
 	return false;
 }

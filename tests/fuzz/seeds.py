@@ -109,6 +109,45 @@ def nsys(path, test):
     db.close()
 
 
+def varint(value):
+    out = b""
+    while value >= 128:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def packet(text):
+    """Fields of the text of the unit test, up to the end of their message, and what follows."""
+    out = b""
+    while text and text[0] != "}":
+        field, form, rest = re.match(r"(\d+)([:!%'{])(.*)", text, re.S).groups()
+        if form == "'":
+            data, text = rest.split("'", 1)
+        elif form == "{":
+            data, text = packet(rest)
+        else:
+            data, text = re.match(r"([\d.]+)(.*)", rest, re.S).groups()
+        key = int(field) << 3
+        if form in "'{":
+            data = data.encode() if form == "'" else data
+            out += varint(key | 2) + varint(len(data)) + data
+        elif form == ":":
+            out += varint(key) + varint(int(data))
+        else:
+            out += varint(key | 1) + struct.pack("<d" if form == "%" else "<Q",
+                                                 float(data) if form == "%" else int(data))
+        text = text.lstrip(" ")
+    return out, text[1:]
+
+
+def perfetto(test):
+    """The packets of the unit test."""
+    body = re.search(r"static const char packets\[\] =(.*?);\n/\*", read(test).decode(), re.S).group(1)
+    text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', body)).replace('\\"', '"')
+    packets = [packet(line)[0] for line in text.split("\\n") if line]
+    return b"".join(b"\n" + varint(len(p)) + p for p in packets)
+
+
 def archives(out, trace):
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as t:
@@ -165,6 +204,9 @@ def converted(a, out, scratch):
     db = os.path.join(scratch, "export.sqlite")
     nsys(db, "tests/unit/test_source_nsys.c")
     write(out, "nsys", "export.sqlite", read(db))
+    write(out, "perfetto", "made.pftrace", perfetto("tests/unit/test_source_perfetto.c"))
+    tool([convert, "-q", small, "-t", "perfetto", "-o", os.path.join(scratch, "own.pftrace")])
+    write(out, "perfetto", "own.pftrace", read(os.path.join(scratch, "own.pftrace")))
     sys.path.insert(0, "tests/oracle")
     import check_hang
     import check_inspector

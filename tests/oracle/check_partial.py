@@ -9,7 +9,6 @@ that differ; and, where mpirun is, the same from several processes.
 """
 import argparse
 import glob
-import json
 import os
 import shutil
 import subprocess
@@ -166,27 +165,6 @@ def several_processes(check, build, paths):
                        f"mpirun -n {count}, {form} {report}: {got[0]} {got[2][:300]}")
 
 
-def several_runs(check, build, folder):
-    """mpirun: no process knows which files are the latest run's, so that is said."""
-    if not shutil.which("mpirun") or not os.path.exists(os.path.join(build, "libtacho-mpi.so")):
-        return
-    both = os.path.join(folder, "runs")
-    for place in range(2):
-        os.makedirs(os.path.join(both, str(place)))
-        events = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 4 + place, "tid": 4,
-                   "ts": 1000 + 1e7 * place, "dur": 5, "args": {}}]
-        with open(os.path.join(both, str(place), "rank0.json"), "w", encoding="utf-8") as out:
-            json.dump({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1},
-                       "traceEvents": events}, out)
-    before = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-    got = check.run("-q", both, before=before)
-    check.that(got[0] != 0 and "of 2 runs" in str(got[2]), f"mpirun, two runs: {got}")
-    got = check.run("-q", "--run", "2", both, before=before)
-    check.that(got[0] != 0 and "only all" in str(got[2]), f"mpirun --run 2: {got}")
-    got = check.run("-q", "--run", "all", both, before=before)
-    check.that(got[0] == 0, f"mpirun --run all: {got}")
-
-
 def main():
     """Makes the ranks, runs all."""
     parser = argparse.ArgumentParser()
@@ -205,7 +183,6 @@ def main():
         faults(check, folder, paths)
         ends_anywhere(check, folder, paths[1])
         several_processes(check, build, paths)
-        several_runs(check, build, folder)
     print(f"partial results: {check.passed} passed, {check.failed} failed")
     return 1 if check.failed else 0
 

@@ -685,8 +685,8 @@ def run_job(r, slow, kind):
     data, host, part, transfer = (r.randint(100, 400), r.randint(20, 90), r.randint(80, 300),
                                   r.randint(50, 300))
     more = r.randint(200, 900)
-    some = {s for s in range(steps) if r.random() < 0.6}    # one alone is a matter of that step
-    late = {"some steps": some if len(some) > 1 else {0, 1}}.get(kind, set(range(steps)))
+    late = {"some steps": {s for s in range(steps) if r.random() < 0.6} or {0, 1}}.get(
+        kind, set(range(steps)))
     at, work = 1000, [[] for _ in range(ranks)]
     for step in range(steps):
         begins, lines = [], []
@@ -694,9 +694,8 @@ def run_job(r, slow, kind):
             own = rank == slow and kind is not None and step in late
             mine = [data + more * (own and kind == "loader"),
                     host + more * (own and kind in ("host", "some steps")),
-                    part + more // parts * (own and kind == "compute"),
-                    more * (own and kind == "sends")]
-            start = at + mine[0] + mine[1] + mine[3]
+                    part + more // parts * (own and kind == "compute")]
+            start = at + mine[0] + mine[1]
             lines.append(mine)
             begins.append([start + mine[2] * (i + 1) for i in range(parts)])
         ends, busy = [], [0] * ranks
@@ -724,7 +723,7 @@ def put_job(folder, work):
             events.append(Job.event("kernel", name, 0, stream, begin, end, {
                 "device": 0, "context": 1, "stream": stream, "correlation": number}))
 
-        for step, at, end, (data, host, _, sends), computed, reduced in steps:
+        for step, at, end, (data, host, _), computed, reduced in steps:
             tid = 400 + rank
             events.append(Job.event("user_annotation", f"ProfilerStep#{step}", tid, tid, at, end,
                                     {}))
@@ -732,10 +731,6 @@ def put_job(folder, work):
                 "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                 tid, tid, at, at + data, {}))
             begin = called = at + data + host
-            if sends:   # with a rank whose file is not given
-                number += 1
-                gpu("ncclDevKernel_SendRecv(x)", 21, begin, begin + sends, called - 2)
-                begin += sends
             for i, last in enumerate(computed):
                 number += 1
                 gpu("gemm", 7, begin, last, called + 4 * i)
@@ -753,7 +748,7 @@ def put_job(folder, work):
 def check_kinds(t, args, folder):
     """Whatever makes a rank late, the finding bounds what the job without it gains."""
     for seed in range(args.random if args.random < 40 else 40):
-        kind = ("loader", "host", "compute", "some steps", "sends")[seed % 5]
+        kind = ("loader", "host", "compute", "some steps")[seed % 4]
         slow = seed % 2
         late, whole = (run_job(random.Random(seed), slow, of) for of in (kind, None))
         got = report(f"{args.bin}/tacho-analyze", put_job(folder, late), "ranks,findings")

@@ -20,12 +20,9 @@ static const struct {
 	double within, between;
 	unsigned gpus; /* that one server, or one NVLink domain, has */
 } links[] = {
-	{ "GB300", NULL, 900, 100, 72 },     /* NVIDIA Blackwell Ultra brief: NVLink 5, 1,800; NVL72
-					      * AI Factory reference architecture: 4 ConnectX-8 (800
-					      * Gbit/s) for the 4 GPUs of a tray */
+	{ "GB300", NULL, 900, 0, 72 },       /* NVIDIA Blackwell Ultra brief: NVLink 5, 1,800 */
 	{ "GB200", NULL, 900, 0, 72 },       /* NVIDIA Blackwell architecture brief: 1,800 */
-	{ "B300", NULL, 900, 100, 8 },       /* NVIDIA HGX B300 table: 1,800; DGX B300 user guide: 8
-					      * ConnectX-8 of 800 Gbit/s */
+	{ "B300", NULL, 900, 0, 8 },         /* NVIDIA HGX B300 table: 1,800 */
 	{ "B200", NULL, 900, 50, 8 },        /* NVIDIA HGX B200 table: 1,800; DGX BasePOD reference
 					      * architecture: 8 ConnectX-7 of 400 Gbit/s */
 	{ "GH200", NULL, 0, 0, 1 },

@@ -36,6 +36,8 @@ static const struct member {
 	{ ANY_KIND, ARG_NEVER_ENDED, ARG_UINT, true, true, "never ended" },
 	{ K(ALLOC) | K(FREE), ARG_BYTES, ARG_UINT, true, false, "bytes" },
 	{ K(ALLOC) | K(FREE), ARG_ADDRESS, ARG_POINTER, true, false, "address" },
+	{ K(ALLOC) | K(FREE), ARG_ALLOCATOR_TYPE, ARG_UINT, false, false, "Device Type" },
+	{ K(ALLOC) | K(FREE), ARG_ALLOCATOR_THREAD, ARG_UINT, false, false, "thread" },
 	{ GPU_KINDS | K(SYNC) | K(API) | K(JIT) | K(OVERHEAD), ARG_CORRELATION, ARG_UINT, false,
 	  false, "correlation" },
 	{ K(RANGE), ARG_CORRELATION, ARG_UINT, false, false, "Sequence number" },

@@ -28,14 +28,26 @@ static const struct perfetto_row queue_row = {
 	.form = FORM_COUNTER, .rank = 2, .name = "Queue length", .unit = "count"
 };
 /* Of the host, of a GPU. */
-static const struct perfetto_row allocated_rows[] = {
-	{ .form = FORM_COUNTER, .rank = 3, .name = "Host memory allocated", .unit = "bytes" },
-	{ .form = FORM_COUNTER, .rank = 3, .name = "Memory allocated", .unit = "bytes" }
-};
-static const struct perfetto_row reserved_rows[] = {
-	{ .form = FORM_COUNTER, .rank = 4, .name = "Host memory reserved", .unit = "bytes" },
-	{ .form = FORM_COUNTER, .rank = 4, .name = "Memory reserved", .unit = "bytes" }
-};
+static const struct perfetto_row allocated_rows[] = { { .form = FORM_COUNTER,
+							.rank = 3,
+							.is_memory = true,
+							.name = "Host memory allocated",
+							.unit = "bytes" },
+						      { .form = FORM_COUNTER,
+							.rank = 3,
+							.is_memory = true,
+							.name = "Memory allocated",
+							.unit = "bytes" } };
+static const struct perfetto_row reserved_rows[] = { { .form = FORM_COUNTER,
+						       .rank = 4,
+						       .is_memory = true,
+						       .name = "Host memory reserved",
+						       .unit = "bytes" },
+						     { .form = FORM_COUNTER,
+						       .rank = 4,
+						       .is_memory = true,
+						       .name = "Memory reserved",
+						       .unit = "bytes" } };
 
 /*
  * How much work waits for a GPU: a call counts from its begin until the first of its work begins.

@@ -2,6 +2,7 @@
 #include "convert/sink/perfetto/internal.h"
 
 #include "convert/sink/sink.h"
+#include "convert/source/source.h"
 #include "schemas/base/hash.h"
 #include "schemas/model/call.h"
 #include "schemas/base/vec.h"
@@ -112,6 +113,19 @@ enum status perfetto_word(struct perfetto_file *f, enum perfetto_space space, co
 
 /* ---- the head ---- */
 
+/* `text` NULL: the value is the number. */
+static void put_attribute(struct buf *b, const char *key, const char *text, uint64_t number)
+{
+	size_t at = pb_begin(b, 1);
+
+	pb_put_text(b, 1, key);
+	if (text)
+		pb_put_text(b, 3, text);
+	else
+		pb_put_u64(b, 2, number);
+	pb_end(b, at);
+}
+
 enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, struct out *out,
 			       uint32_t process, struct error *err)
 {
@@ -145,6 +159,14 @@ enum status perfetto_file_init(struct perfetto_file *f, struct trace *trace, str
 		TRY(perfetto_end_packet(f, err));
 	}
 	b = perfetto_begin_packet(f);
+	pb_put_u64(b, PACKET_SEQUENCE, f->sequence - 1);
+	at = pb_begin(b, PACKET_ATTRIBUTES);
+	put_attribute(b, OWN_KEY, "Tacho", 0); /* in the first bytes, where our readers look */
+	put_attribute(b, "tacho.world_size", NULL,
+		      trace_get_process(trace, process ? process : 1)->world_size);
+	pb_end(b, at);
+	TRY(perfetto_end_packet(f, err));
+	b = perfetto_begin_packet(f);
 	pb_put_u64(b, PACKET_SEQUENCE, f->sequence);
 	pb_put_u64(b, PACKET_FLAGS, STATE_CLEARED);
 	TRY(perfetto_end_packet(f, err));
@@ -169,19 +191,6 @@ void perfetto_file_release(struct perfetto_file *f)
 }
 
 /* ---- what the file says of itself ---- */
-
-/* `text` NULL: the value is the number. */
-static void put_attribute(struct buf *b, const char *key, const char *text, uint64_t number)
-{
-	size_t at = pb_begin(b, 1);
-
-	pb_put_text(b, 1, key);
-	if (text)
-		pb_put_text(b, 3, text);
-	else
-		pb_put_u64(b, 2, number);
-	pb_end(b, at);
-}
 
 enum status perfetto_put_attributes(struct perfetto_file *f, uint32_t process, uint64_t written,
 				    struct error *err)

@@ -124,6 +124,8 @@ struct perfetto_row {
 	size_t subtrack_count, subtrack_cap;
 	uint8_t form;
 	bool on_top;                   /* in the overview, not under its process */
+	bool is_memory;                /* of the allocator */
+	bool is_derived;               /* from events that are in the file too */
 	uint32_t process, gpu, thread; /* gpu: 1 + its place; thread: its track; 0: none */
 	int32_t rank;
 	const char *name, *unit; /* unit: of a counter, else NULL */
@@ -154,6 +156,7 @@ struct perfetto_rows {
 	struct perfetto_row *made;   /* the last one; all are linked */
 	size_t track_count, process_count;
 	bool has_overview; /* its descriptor is in the file */
+	bool has_memory;   /* what allocators do is there event by event */
 	struct arena arena;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "convert/sink/perfetto/internal.h"
 
+#include "convert/source/source.h"
 #include "schemas/model/records.h"
 #include "schemas/base/vec.h"
 
@@ -363,6 +364,8 @@ static enum status put_subtrack(struct perfetto_rows *r, const struct perfetto_r
 			put_counter(b, row->unit);
 	}
 	pb_put_u64(b, TRACK_RANK, (uint64_t)row->rank);
+	if (row->is_derived)
+		pb_put_text(b, TRACK_DESCRIPTION, OWN_DERIVED);
 	return end_descriptor(r, at, err);
 }
 
@@ -468,6 +471,7 @@ enum status perfetto_row_need(struct perfetto_rows *r, struct perfetto_row **row
 
 	if (*row)
 		return ST_OK;
+	what.is_derived = !what.is_memory || r->has_memory;
 	what.gpu = gpu;
 	what.process = gpu ? r->gpus[gpu - 1].process : process;
 	if (what.on_top) {

@@ -345,6 +345,7 @@ static enum status perfetto_open(struct sink *s, const struct sink_request *req,
 	p->rules = req->rules;
 	TRY(perfetto_file_init(&p->file, req->trace, req->out, req->process, err));
 	TRY(perfetto_rows_init(&p->rows, &p->file, req->process, err));
+	p->rows.has_memory = req->all_args;
 	TRY(perfetto_args_init(&p->args, &p->file, req->all_args, err));
 	TRY(perfetto_derive_init(&p->derive, &p->rows, err));
 	TRY(vec_new(&p->own, p->rows.process_count + 1, err));

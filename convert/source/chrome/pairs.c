@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "convert/source/chrome/internal.h"
+#include "convert/source/chrome/pairs.h"
+
+#include "schemas/base/map.h"
 #include "schemas/base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { OPEN_MOST = 1 << 20, ASYNC_MOST = 4096, KEYS_FIRST = 256 };
 
@@ -27,7 +30,8 @@ struct async { /* a thread made for pairs with ids */
 };
 
 struct matcher {
-	struct chrome_import *j;
+	struct import *to;   /* borrowed */
+	struct spool *pairs; /* borrowed */
 	struct open *opens;
 	uint32_t open_count, unused_open;
 	struct key *keys;
@@ -64,7 +68,7 @@ static enum status drop_keys(struct matcher *p, struct error *err)
 static enum status key_find(struct matcher *p, const struct event *e, struct key **out,
 			    struct error *err)
 {
-	uint64_t id = e->number ? e->number : (uint64_t)e->track << 32;
+	uint64_t id = e->step ? e->step : (uint64_t)e->track << 32;
 	uint64_t *at = map_find(&p->key_ids, id);
 
 	if (!at) {
@@ -87,7 +91,7 @@ static enum status key_find(struct matcher *p, const struct event *e, struct key
 static enum status async_take(struct matcher *p, uint32_t process, uint32_t *async,
 			      struct error *err)
 {
-	struct import *to = &p->j->to;
+	struct import *to = p->to;
 	struct track t = {
 		.type = TRACK_THREAD, .process = process, .device = NO_ID, .context = NO_ID
 	};
@@ -127,7 +131,7 @@ static enum status async_take(struct matcher *p, uint32_t process, uint32_t *asy
 
 static enum status begin(struct matcher *p, struct key *k, const struct event *e, struct error *err)
 {
-	const struct trace *trace = p->j->to.trace;
+	const struct trace *trace = p->to->trace;
 	size_t bytes = trace_get_schema(trace, e->schema)->arg_count * sizeof(uint64_t);
 	struct open *o;
 	uint32_t at;
@@ -136,7 +140,7 @@ static enum status begin(struct matcher *p, struct key *k, const struct event *e
 		return fail(err, ST_CEILING, NOWHERE, "more than %d ranges are open at one time",
 			    OPEN_MOST);
 	TRY(vec_reserve(&p->opens, &p->open_cap, p->open_count + 1, err));
-	if (e->number && !k->async)
+	if (e->step && !(e->step & PAIR_NESTS) && !k->async)
 		TRY(async_take(p, trace_get_track(trace, e->track)->process, &k->async, err));
 	at = p->unused_open ? p->unused_open - 1 : p->open_count++;
 	o = &p->opens[at];
@@ -154,12 +158,11 @@ static enum status begin(struct matcher *p, struct key *k, const struct event *e
 	return ST_OK;
 }
 
-/* Adds arguments of the end that the begin does not have to the begin, as constants. */
-static enum status merge_schemas(struct matcher *p, struct event *b, const struct event *e,
-				 struct error *err)
+enum status chrome_pair_args(struct trace *t, struct event *b, const struct event *e,
+			     struct error *err)
 {
-	const struct arg_schema *mine = trace_get_schema(p->j->to.trace, b->schema);
-	const struct arg_schema *more = trace_get_schema(p->j->to.trace, e->schema);
+	const struct arg_schema *mine = trace_get_schema(t, b->schema);
+	const struct arg_schema *more = trace_get_schema(t, e->schema);
 	struct arg_schema merged = { .args = mine->args, .arg_count = mine->arg_count };
 	struct attr *attrs = malloc((mine->const_count + more->const_count + more->arg_count + 1) *
 				    sizeof(*attrs));
@@ -181,7 +184,7 @@ static enum status merge_schemas(struct matcher *p, struct event *b, const struc
 		attrs[merged.const_count++].bits = e->args[i];
 	}
 	merged.consts = attrs;
-	b->schema = trace_schema(p->j->to.trace, &merged, err);
+	b->schema = trace_schema(t, &merged, err);
 	free(attrs);
 	return b->schema ? ST_OK : err->status;
 }
@@ -198,15 +201,15 @@ static enum status finish(struct matcher *p, struct key *k, uint64_t end_ns, uin
 	e.flags |= flags;
 	e.subkind = e.path ? (uint8_t)(e.path - 1) : RANGE_OTHER;
 	e.path = 0;
-	if (e.number && k->async)
+	if (k->async)
 		e.track = p->asyncs[k->async - 1].track;
-	e.number = 0;
+	e.step = 0;
 	if (end && !e.name)
 		e.name = end->name;
 	if (end && end->schema)
-		status = merge_schemas(p, &e, end, err);
+		status = chrome_pair_args(p->to->trace, &e, end, err);
 	if (status == ST_OK)
-		status = import_put(&p->j->to, &e, err);
+		status = import_put(p->to, &e, err);
 	free(o->words);
 	k->top = o->below;
 	*o = (struct open){ .below = p->unused_open };
@@ -220,14 +223,14 @@ static enum status finish(struct matcher *p, struct key *k, uint64_t end_ns, uin
 
 static enum status match_all(struct matcher *p, struct error *err)
 {
-	uint64_t last_ns = (uint64_t)(p->j->to.last_ns + SPOOL_BIAS);
-	struct trace *trace = p->j->to.trace;
+	uint64_t last_ns = (uint64_t)(p->to->last_ns + SPOOL_BIAS);
+	struct trace *trace = p->to->trace;
 	struct batch batch;
 	struct key *k = NULL;
 	uint32_t group;
 	enum status status;
 
-	while ((status = spool_next(p->j->pairs, &group, &batch, err)) == ST_OK)
+	while ((status = spool_next(p->pairs, &group, &batch, err)) == ST_OK)
 		for (size_t i = 0; i < batch.count; i++) {
 			const struct event *e = &batch.events[i];
 
@@ -248,9 +251,9 @@ static enum status match_all(struct matcher *p, struct error *err)
 	return ST_OK;
 }
 
-enum status chrome_pairs_match(struct chrome_import *j, struct error *err)
+enum status chrome_pairs_match(struct import *to, struct spool *pairs, struct error *err)
 {
-	struct matcher p = { .j = j, .keys_most = KEYS_FIRST };
+	struct matcher p = { .to = to, .pairs = pairs, .keys_most = KEYS_FIRST };
 	enum status status = match_all(&p, err);
 
 	for (uint32_t i = 0; i < p.open_count; i++)

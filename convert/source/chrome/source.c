@@ -107,7 +107,7 @@ static enum status take_members(struct chrome_import *j, enum phase_type as, str
 	return kineto_args_put_others(&j->args, e, err);
 }
 
-static uint8_t range_class(const struct json *cat)
+uint8_t chrome_range_class(const struct json *cat)
 {
 	static const struct {
 		const char *cat;
@@ -138,7 +138,7 @@ static enum status put_pair(struct chrome_import *j, struct event *e, enum phase
 		TRY(spool_open(&j->pairs, j->to.trace, &j->budget, err));
 	e->path = (uint32_t)e->subkind + 1; /* keeps the class, while subkind is of the pair */
 	e->subkind = as == AS_BEGIN || as == AS_ID_BEGIN ? PAIR_BEGIN : PAIR_END;
-	e->number = e->bytes = 0;
+	e->bytes = 0;
 	if (as == AS_BEGIN || as == AS_END)
 		return spool_put(j->pairs, 0, e, 1, err);
 	/* An id belongs to its category, and to its process if it is local to that. */
@@ -150,7 +150,7 @@ static enum status put_pair(struct chrome_import *j, struct event *e, enum phase
 		buf_putf(&j->key, "\n%u", trace_get_track(j->to.trace, e->track)->process);
 	TRY(buf_status(&j->key, err));
 	TRY(import_name(&j->to, buf_text(&j->key), j->key.len, &name, err));
-	e->number = name;
+	e->step = name;
 	return spool_put(j->pairs, 0, e, 1, err);
 }
 
@@ -185,7 +185,7 @@ static enum status import_element(struct chrome_import *j, enum phase_type as, s
 
 	if (!take_times(j, as == AS_SPAN, &e))
 		return lose(j, LOSS_NO_TIME);
-	e.subkind = e.kind == KIND_RANGE  ? range_class(&k->cat)
+	e.subkind = e.kind == KIND_RANGE  ? chrome_range_class(&k->cat)
 		    : as == AS_FLOW_BEGIN ? MARK_FLOW_BEGIN
 		    : as == AS_FLOW_END   ? MARK_FLOW_END
 					  : MARK_INSTANT;
@@ -303,7 +303,7 @@ static enum status read_all(struct spool_source *s, struct chrome_import *j, con
 	spool_source_clock(s, j->base_ns, j->to.first_ns);
 	TRY(import_schema_id(&j->attrs, &schema, err));
 	if (j->pairs)
-		TRY(chrome_pairs_match(j, err));
+		TRY(chrome_pairs_match(&j->to, j->pairs, err));
 	kineto_tracks_finish(&j->tracks, schema);
 	return import_provenance(&j->to, "Chrome JSON", &s->fault, err);
 }

@@ -151,6 +151,17 @@ static const struct category *find_category(const struct json *cat)
 	return NULL;
 }
 
+void kineto_name_subkind(const struct json *name, struct event *e)
+{
+	static const char copy[] = "Memcpy ";
+
+	if (e->kind == KIND_SYNC)
+		e->subkind = (uint8_t)sync_kind_of_word(name->text, name->len);
+	if (e->kind == KIND_MEMCPY && name->len >= sizeof(copy) + 3 &&
+	    memcmp(name->text, copy, sizeof(copy) - 1) == 0)
+		e->subkind = (uint8_t)copy_kind_of_word(name->text + sizeof(copy) - 1, 4);
+}
+
 /* Arrows from calls to GPU work, which writers draw from correlation ids. */
 static bool is_derived_flow(const struct json *cat)
 {
@@ -159,16 +170,27 @@ static bool is_derived_flow(const struct json *cat)
 }
 
 /* Before 2022 annotations had the category of operators. */
-static bool is_old_annotation(const struct kineto_event *e, const struct category *c)
+static bool is_old_annotation(const struct json *name, const struct category *c)
 {
 	static const char loader[] = "enumerate(";
 
 	if (c->kind != KIND_RANGE || c->subkind != RANGE_OP || c->is_canonical ||
-	    e->name.type != JSON_STRING)
+	    name->type != JSON_STRING)
 		return false;
-	return memchr(e->name.text, '#', e->name.len) ||
-	       (e->name.len >= sizeof(loader) - 1 &&
-		memcmp(e->name.text, loader, sizeof(loader) - 1) == 0);
+	return memchr(name->text, '#', name->len) ||
+	       (name->len >= sizeof(loader) - 1 &&
+		memcmp(name->text, loader, sizeof(loader) - 1) == 0);
+}
+
+bool kineto_category(const struct json *cat, const struct json *name, struct event *e)
+{
+	const struct category *c = find_category(cat);
+
+	if (!c)
+		return false;
+	e->kind = c->kind;
+	e->subkind = is_old_annotation(name, c) ? RANGE_ANNOTATION : c->subkind;
+	return true;
 }
 
 /* An element of an unknown category is on a GPU if its arguments name its pid and tid as such. */
@@ -194,7 +216,7 @@ static void classify_span(const struct kineto_event *e, struct draft *d)
 	d->event.subkind = c ? c->subkind : RANGE_OTHER;
 	d->writes_cat = c && c->is_canonical && kineto_is(&e->cat, c->word);
 	d->shows_pid = c && c->shows_pid;
-	if (c && is_old_annotation(e, c))
+	if (c && is_old_annotation(&e->name, c))
 		d->event.subkind = RANGE_ANNOTATION;
 	d->track.type = TRACK_THREAD;
 	if (event_is_gpu_work(&d->event) || d->event.kind == KIND_SYNC ||
@@ -231,7 +253,6 @@ static void classify_instant(const struct kineto_event *e, struct draft *d)
 
 static enum status take_name(struct kineto_import *k, struct draft *d, struct error *err)
 {
-	static const char copy[] = "Memcpy ";
 	const struct json *name = &k->document.event.name;
 	char made[CUSPY_NAME];
 	struct json as_kineto;
@@ -243,11 +264,7 @@ static enum status take_name(struct kineto_import *k, struct draft *d, struct er
 		name = &as_kineto;
 	}
 	TRY(kineto_name(&k->args, name, &d->event.name, err));
-	if (d->event.kind == KIND_SYNC)
-		d->event.subkind = (uint8_t)sync_kind_of_word(name->text, name->len);
-	if (d->event.kind == KIND_MEMCPY && name->len >= sizeof(copy) + 3 &&
-	    memcmp(name->text, copy, sizeof(copy) - 1) == 0)
-		d->event.subkind = (uint8_t)copy_kind_of_word(name->text + sizeof(copy) - 1, 4);
+	kineto_name_subkind(name, &d->event);
 	return ST_OK;
 }
 

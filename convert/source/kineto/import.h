@@ -27,6 +27,11 @@ struct kineto_import {
 	struct kineto_fast fast;
 };
 
+/* Kind and subkind that a category stands for, with some names; false: none that is known. */
+bool kineto_category(const struct json *cat, const struct json *name, struct event *e);
+/* What the name of a copy or a wait says of its subkind. */
+void kineto_name_subkind(const struct json *name, struct event *e);
+
 /* `process` is a row of the trace that kineto_import_finish() completes.  *k must not move. */
 enum status kineto_import_init(struct kineto_import *k, struct trace *trace, struct spool *spool,
 			       uint32_t process, struct error *err);

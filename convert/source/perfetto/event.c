@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slices, instants, samples.
+ *
+ * Ends close the innermost slice of their track.  Files need not be in order of time, but nearly
+ * all are so track by track, or have each end behind its begin, as ours: then a stack for each
+ * track is enough.  Where a begin or an end stands before what is open on its track, that track's
+ * begins and ends go through a spool of pairs from there on.
+ */
+#include "convert/source/perfetto/internal.h"
+
+#include "convert/source/chrome/pairs.h"
+#include "schemas/base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Fields of TrackEvent. */
+enum {
+	CATEGORY_IID = 3,
+	ANNOTATION = 4,
+	LEGACY = 6,
+	TYPE = 9,
+	NAME_IID = 10,
+	TRACK = 11,
+	EXTRA_VALUES = 12,
+	CATEGORY = 22,
+	NAME = 23,
+	VALUE = 30,
+	EXTRA_TRACKS = 31,
+	DOUBLE_VALUE = 44,
+	EXTRA_DOUBLE_TRACKS = 45,
+	EXTRA_DOUBLE_VALUES = 46,
+	FLOW = 47,
+	TERMINATING_FLOW = 48,
+	GPU_CORRELATION = 3000,
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4, TYPE_COMPLETE = 100 };
+enum { OPEN_MOST = 1 << 20, FLOWS_MOST = 1 << 22, ID_BYTES = 256 };
+
+struct draft {
+	uint64_t track, gpu_correlation, name_iid, category_iid;
+	struct bytes name_text, category_text, legacy;
+	uint32_t name, category; /* names of the trace */
+	unsigned type;
+	double value;
+	int64_t begin_ns, duration_ns;
+	uint32_t pair; /* what a begin or end belongs to, in the spool of pairs */
+};
+
+/* ---- what an event says ---- */
+
+static double as_double(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static void put_ref(struct pftrace_reader *r, struct pftrace_ref ref)
+{
+	if (r->ref_count < PFTRACE_LIST_MOST)
+		r->refs[r->ref_count++] = ref;
+	else
+		pftrace_lose(r, LOSS_CEILING);
+}
+
+/* What belongs to an event beside it: arrows and samples of counters. */
+static void parse_ref(struct pftrace_reader *r, const struct pb_field *f)
+{
+	bool is_double = f->number == EXTRA_DOUBLE_VALUES || f->number == EXTRA_DOUBLE_TRACKS;
+	struct pftrace_ref ref = { .id = f->u64, .is_double = is_double };
+
+	switch (f->number) {
+	case FLOW:
+	case TERMINATING_FLOW:
+		ref.is = f->number == FLOW ? PFTRACE_FLOW : PFTRACE_FLOW_END;
+		break;
+	case EXTRA_VALUES:
+	case EXTRA_DOUBLE_VALUES:
+		ref.is = PFTRACE_SAMPLE;
+		ref.value = is_double ? as_double(f->u64) : (double)(int64_t)f->u64;
+		break;
+	case EXTRA_TRACKS:
+	case EXTRA_DOUBLE_TRACKS:
+		ref.is = PFTRACE_SAMPLE_TRACK;
+		break;
+	default:
+		return;
+	}
+	put_ref(r, ref);
+}
+
+/* False: it is damaged. */
+static bool parse(struct pftrace_reader *r, struct bytes b, struct draft *d)
+{
+	struct pb_field f, m;
+
+	r->annotation_count = r->ref_count = 0;
+	while (pb_next_padded(&b, &f)) {
+		if (f.wire != PB_BYTES) {
+			switch (f.number) {
+			case TYPE:
+				d->type = (unsigned)f.u64;
+				break;
+			case TRACK:
+				d->track = f.u64;
+				break;
+			case NAME_IID:
+				d->name_iid = f.u64;
+				break;
+			case CATEGORY_IID:
+				d->category_iid = d->category_iid ? d->category_iid : f.u64;
+				break;
+			case VALUE:
+				d->value = (double)(int64_t)f.u64;
+				break;
+			case DOUBLE_VALUE:
+				d->value = as_double(f.u64);
+				break;
+			default:
+				parse_ref(r, &f);
+			}
+			continue;
+		}
+		switch (f.number) {
+		case ANNOTATION:
+			if (r->annotation_count < PFTRACE_LIST_MOST)
+				r->annotations[r->annotation_count++] = f.bytes;
+			else
+				pftrace_lose(r, LOSS_CEILING);
+			break;
+		case NAME:
+			d->name_text = f.bytes;
+			break;
+		case CATEGORY:
+			if (d->category_text.at == d->category_text.end)
+				d->category_text = f.bytes;
+			break;
+		case LEGACY:
+			d->legacy = f.bytes;
+			break;
+		case GPU_CORRELATION:
+			while (!d->gpu_correlation && pb_next_padded(&f.bytes, &m))
+				d->gpu_correlation = m.number == 1 ? m.u64 : 0;
+			break;
+		}
+	}
+	return !b.is_truncated;
+}
+
+/* The event as TRACE_EVENT's old macros and converted JSON have it: a letter of Chrome's JSON. */
+static enum status parse_legacy(struct pftrace_reader *r, struct draft *d, struct error *err)
+{
+	struct bytes b = d->legacy;
+	char key[ID_BYTES];
+	uint64_t id = 0, id_field = 0;
+	unsigned phase = 0;
+	struct pb_field f;
+
+	while (pb_next_padded(&b, &f)) {
+		if (f.number == 1)
+			d->name_iid = d->name_iid ? d->name_iid : f.u64;
+		else if (f.number == 2)
+			phase = (unsigned)f.u64;
+		else if (f.number == 3 && (int64_t)f.u64 < IMPORT_TIME_MOST / 1000)
+			d->duration_ns = (int64_t)f.u64 * 1000;
+		else if (f.number == 6 || f.number == 10 || f.number == 11) {
+			id = f.u64;
+			id_field = f.number;
+		}
+	}
+	if (d->type)
+		return ST_OK;
+	d->type = phase == 'B'                   ? TYPE_BEGIN
+		  : phase == 'E'                 ? TYPE_END
+		  : phase == 'X'                 ? TYPE_COMPLETE
+		  : phase == 'b' || phase == 'S' ? TYPE_BEGIN
+		  : phase == 'e' || phase == 'F' ? TYPE_END
+						 : TYPE_INSTANT;
+	if (phase != 'b' && phase != 'S' && phase != 'e' && phase != 'F')
+		return ST_OK;
+	snprintf(key, sizeof(key), "%llu %llu %llu", (unsigned long long)d->category_iid,
+		 (unsigned long long)id_field, (unsigned long long)id);
+	return import_name(&r->to, key, strlen(key), &d->pair, err);
+}
+
+/* ---- arrows ---- */
+
+/* A small number for the id of an arrow, because gaps in correlation ids mean lost records; ids
+ * beyond the ceiling are their own.  *is_new: no end of the arrow came before. */
+static enum status flow_number(struct pftrace_reader *r, uint64_t id, uint64_t *out, bool *is_new,
+			       struct error *err)
+{
+	uint64_t *at = r->flows.count < FLOWS_MOST ? map_put(&r->flows, id, is_new)
+						   : map_find(&r->flows, id);
+
+	if (!at && r->flows.count < FLOWS_MOST)
+		return fail_memory(err);
+	*is_new = at && !*at;
+	if (*is_new)
+		*at = r->flows.count;
+	*out = at ? *at : id;
+	return ST_OK;
+}
+
+/* Arrows between calls and work are their correlation, others are marks at both ends. */
+static enum status take_flows(struct pftrace_reader *r, const struct draft *d, struct event *e,
+			      struct error *err)
+{
+	bool is_correlation = e->kind == KIND_API || e->kind == KIND_SYNC || event_is_gpu_work(e);
+	struct event mark = { .kind = KIND_MARK, .track = e->track };
+	bool is_new;
+
+	if (is_correlation && !e->correlation)
+		e->correlation = d->gpu_correlation;
+	for (unsigned i = 0; i < r->ref_count; i++) {
+		if (r->refs[i].is > PFTRACE_FLOW_END || (is_correlation && e->correlation))
+			continue;
+		TRY(flow_number(r, r->refs[i].id, &mark.number, &is_new, err));
+		mark.subkind =
+			is_new && r->refs[i].is == PFTRACE_FLOW ? MARK_FLOW_BEGIN : MARK_FLOW_END;
+		if (is_correlation) {
+			e->correlation = mark.number;
+		} else if (e->kind == KIND_MARK && e->subkind == MARK_INSTANT) {
+			e->subkind = mark.subkind;
+			e->number = e->number ? e->number : mark.number;
+		} else if (import_times(&r->to, &mark, d->begin_ns, 0)) {
+			TRY(import_put(&r->to, &mark, err));
+		}
+	}
+	return ST_OK;
+}
+
+/* ---- events ---- */
+
+static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence *q,
+			      struct pftrace_track *t, struct draft *d, struct event *e,
+			      struct error *err)
+{
+	struct kineto_place place = { .device = NO_ID, .context = NO_ID };
+	struct json cat;
+	bool is_known;
+
+	d->name = pftrace_name(q, PFTRACE_NAME, d->name_iid);
+	d->category = pftrace_name(q, PFTRACE_CATEGORY, d->category_iid);
+	TRY(pftrace_text(r, d->name_text, &d->name, err));
+	TRY(pftrace_text(r, d->category_text, &d->category, err));
+	TRY(pftrace_classify(r, d->category, d->name, e, &is_known, err));
+	if (d->type == TYPE_INSTANT && e->kind != KIND_ALLOC && e->kind != KIND_FREE) {
+		is_known = is_known && e->kind == KIND_MARK;
+		e->kind = KIND_MARK;
+		e->subkind = MARK_INSTANT;
+	}
+	e->name = d->name;
+	pftrace_name_subkind(r, e);
+	if (r->annotation_count) {
+		pftrace_args_begin(r);
+		for (unsigned i = 0; i < r->annotation_count; i++)
+			pftrace_arg_annotation(r, q, e->kind, r->annotations[i]);
+		TRY(pftrace_args_end(r, e, &place, err));
+	} else {
+		import_begin(&r->to);
+	}
+	if (e->kind == KIND_STEP && e->name)
+		pftrace_step_name(r, e);
+	if (!is_known && d->category) {
+		cat = pftrace_named(r, d->category);
+		TRY(kineto_args_put_const(&r->args, ".cat", 4, &cat, err));
+	}
+	if (d->type != TYPE_END) { /* of an end only the arguments count */
+		TRY(pftrace_place(r, t, e, &place, err));
+		TRY(take_flows(r, d, e, err));
+	}
+	return import_schema(&r->to, e, err);
+}
+
+static enum status put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
+		       struct error *err)
+{
+	if (!import_times(&r->to, e, begin_ns, end_ns - begin_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	return import_put(&r->to, e, err);
+}
+
+/* ---- pairs of begins and ends ---- */
+
+static enum status put_pair(struct pftrace_reader *r, struct event *e, int64_t at_ns, bool is_begin,
+			    uint32_t pair, struct error *err)
+{
+	if (!r->pairs)
+		TRY(spool_open(&r->pairs, r->to.trace, &r->budget, err));
+	e->path = (uint32_t)e->subkind + 1;
+	e->subkind = is_begin ? PAIR_BEGIN : PAIR_END;
+	e->step = pair;
+	if (!import_times(&r->to, e, at_ns, 0))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	return spool_put(r->pairs, 0, e, 1, err);
+}
+
+static uint32_t pair_of(const struct pftrace_reader *r, const struct pftrace_track *t)
+{
+	return PAIR_NESTS | (uint32_t)(t - r->tracks);
+}
+
+static void close_open(struct pftrace_reader *r, struct pftrace_track *t)
+{
+	uint32_t place = t->open;
+	struct pftrace_open *o = &r->opens[place - 1];
+
+	t->open = o->below;
+	o->below = r->unused_open;
+	r->unused_open = place;
+}
+
+/* From here on the begins and ends of a track are matched in order of time. */
+static enum status become_unordered(struct pftrace_reader *r, struct pftrace_track *t,
+				    struct error *err)
+{
+	t->is_unordered = true;
+	while (t->open) {
+		struct pftrace_open *o = &r->opens[t->open - 1];
+
+		TRY(put_pair(r, &o->event, o->begin_ns, true, pair_of(r, t), err));
+		close_open(r, t);
+	}
+	return ST_OK;
+}
+
+static enum status take_begin(struct pftrace_reader *r, struct pftrace_track *t,
+			      const struct draft *d, struct event *e, struct error *err)
+{
+	size_t words = e->args ? trace_get_schema(r->to.trace, e->schema)->arg_count : 0;
+	struct pftrace_open *o;
+	uint32_t place;
+
+	if (d->pair)
+		return put_pair(r, e, d->begin_ns, true, d->pair, err);
+	if (t->open && r->opens[t->open - 1].begin_ns > d->begin_ns)
+		TRY(become_unordered(r, t, err));
+	if (t->is_unordered)
+		return put_pair(r, e, d->begin_ns, true, pair_of(r, t), err);
+	if (!r->unused_open) {
+		if (r->open_count == OPEN_MOST)
+			return fail(err, ST_CEILING, NOWHERE,
+				    "more than %d slices are open at one time", OPEN_MOST);
+		TRY(vec_reserve(&r->opens, &r->open_cap, r->open_count + 1, err));
+		r->unused_open = (uint32_t)++r->open_count;
+	}
+	place = r->unused_open;
+	o = &r->opens[place - 1];
+	TRY(vec_reserve(&o->words, &o->word_cap, words, err));
+	if (words)
+		memcpy(o->words, e->args, words * sizeof(*o->words));
+	r->unused_open = o->below;
+	o->event = *e;
+	o->event.args = words ? o->words : NULL;
+	o->begin_ns = d->begin_ns;
+	o->below = t->open;
+	t->open = place;
+	return ST_OK;
+}
+
+static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q,
+			    struct pftrace_track *t, struct draft *d, struct error *err)
+{
+	struct event end = { .kind = KIND_RANGE };
+	struct pftrace_open *o = t->open ? &r->opens[t->open - 1] : NULL;
+
+	if (!d->pair && !t->is_unordered && (!o || o->begin_ns > d->begin_ns)) {
+		TRY(become_unordered(r, t, err));
+		o = NULL;
+	}
+	if (r->annotation_count)
+		TRY(make_event(r, q, t, d, &end, err));
+	if (d->pair || t->is_unordered)
+		return put_pair(r, &end, d->begin_ns, false, d->pair ? d->pair : pair_of(r, t),
+				err);
+	if (end.schema)
+		TRY(chrome_pair_args(r->to.trace, &o->event, &end, err));
+	TRY(put(r, &o->event, o->begin_ns, d->begin_ns, err));
+	close_open(r, t);
+	return ST_OK;
+}
+
+/* ---- counters ---- */
+
+static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_track *t, double value,
+				 int64_t at_ns, struct error *err)
+{
+	struct event e = { .kind = KIND_COUNTER, .value = value };
+
+	if (t->is_derived && r->is_own)
+		return ST_OK;
+	if (t->multiplier)
+		e.value *= (double)t->multiplier;
+	if (t->is_incremental)
+		e.value = t->value += e.value;
+	e.name = t->name;
+	TRY(pftrace_place(r, t, &e, NULL, err));
+	return put(r, &e, at_ns, at_ns, err);
+}
+
+/* Values of counters that stand beside an event: the first belongs to the first track ... */
+static enum status take_samples(struct pftrace_reader *r, const struct pftrace_sequence *q,
+				int64_t at_ns, struct error *err)
+{
+	unsigned count = r->ref_count, next[2] = { 0, 0 };
+	struct pftrace_track *t;
+	bool has_tracks = false;
+
+	for (unsigned i = 0; i < count; i++)
+		has_tracks |= r->refs[i].is == PFTRACE_SAMPLE_TRACK;
+	for (unsigned i = 0; !has_tracks && i < q->counter_count; i++)
+		put_ref(r, q->counters[i]);
+	for (unsigned i = 0; i < count; i++) {
+		const struct pftrace_ref *x = &r->refs[i];
+		unsigned *at = &next[x->is_double];
+
+		if (x->is != PFTRACE_SAMPLE)
+			continue;
+		while (*at < r->ref_count && (r->refs[*at].is != PFTRACE_SAMPLE_TRACK ||
+					      r->refs[*at].is_double != x->is_double))
+			++*at;
+		if (*at == r->ref_count)
+			break;
+		TRY(pftrace_track_find(r, r->refs[(*at)++].id, &t, err));
+		TRY(put_sample_of(r, t, x->value, at_ns, err));
+	}
+	return ST_OK;
+}
+
+/* ---- the whole ---- */
+
+enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence *q,
+			       const struct pftrace_packet *p, struct error *err)
+{
+	struct draft d = { .track = q->track };
+	struct event e = { 0 };
+	struct pftrace_track *t;
+	const uint64_t *thread;
+
+	if (!parse(r, PFTRACE_MESSAGE(p, EVENT), &d)) {
+		r->damaged++;
+		return ST_OK;
+	}
+	if (!pftrace_time(r, q, p, &d.begin_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	if (d.legacy.at < d.legacy.end)
+		TRY(parse_legacy(r, &d, err));
+	if (!d.track && (thread = map_find(&r->sequence_threads, q->id)))
+		d.track = *thread;
+	if (r->ref_count)
+		TRY(take_samples(r, q, d.begin_ns, err));
+	TRY(pftrace_track_find(r, d.track, &t, err));
+	if (t->is_derived && r->is_own)
+		return ST_OK;
+	if (d.type == TYPE_COUNTER)
+		return put_sample_of(r, t, d.value, d.begin_ns, err);
+	if (d.type == TYPE_END)
+		return take_end(r, q, t, &d, err);
+	if (d.type != TYPE_BEGIN && d.type != TYPE_INSTANT && d.type != TYPE_COMPLETE) {
+		r->unread[0]++; /* a state, or newer than this */
+		return ST_OK;
+	}
+	TRY(make_event(r, q, t, &d, &e, err));
+	if (d.type == TYPE_BEGIN)
+		return take_begin(r, t, &d, &e, err);
+	return put(r, &e, d.begin_ns, d.begin_ns + d.duration_ns, err);
+}
+
+enum status pftrace_end_events(struct pftrace_reader *r, struct error *err)
+{
+	for (size_t i = 0; i < r->track_count; i++) {
+		struct pftrace_track *t = &r->tracks[i];
+
+		while (t->open) {
+			struct pftrace_open *o = &r->opens[t->open - 1];
+
+			o->event.flags |= EVENT_NEVER_ENDED;
+			TRY(put(r, &o->event, o->begin_ns,
+				r->to.last_ns > o->begin_ns ? r->to.last_ns : o->begin_ns, err));
+			close_open(r, t);
+		}
+	}
+	return r->pairs ? chrome_pairs_match(&r->to, r->pairs, err) : ST_OK;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work of GPUs as Perfetto has messages for it: stages, each with its queue, and counters.
+ *
+ * Cuspy writes all that a GPU did so.  Its lanes are not the streams, which stand among the extra
+ * data: numbers as texts, under the words of Kineto or close to them.
+ */
+#include "convert/source/perfetto/internal.h"
+
+#include "convert/source/kineto/cuspy.h"
+#include "convert/source/kineto/import.h"
+#include "schemas/base/json_check.h"
+#include "schemas/model/records.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+/* Fields of GpuRenderStageEvent. */
+enum {
+	EVENT_ID = 1,
+	DURATION = 2,
+	CONTEXT = 5,
+	EXTRA_DATA = 6,
+	GPU = 11,
+	QUEUE_IID = 13,
+	STAGE_IID = 14,
+	NAME = 17,
+	WAITS = 18,
+	KERNEL_IID = 19,
+	NAME_IID = 20,
+	LAUNCH = 21,
+};
+enum { WAITS_MOST = 4 };
+static const char *const wait_keys[WAITS_MOST] = { "event_wait_ids[0]", "event_wait_ids[1]",
+						   "event_wait_ids[2]", "event_wait_ids[3]" };
+
+struct stage {
+	uint64_t id, duration_ns, context, gpu;
+	uint32_t queue, stage, name, kernel; /* names of the trace */
+	struct bytes launch;
+	uint64_t waits[WAITS_MOST];
+	unsigned wait_count;
+};
+
+static struct json key_of_word(const char *word)
+{
+	return (struct json){ .type = JSON_STRING, .text = word, .len = strlen(word) };
+}
+
+/* A member of another spelling here. */
+static struct json key_of(struct json name)
+{
+	static const char *const words[][2] = {
+		{ "device id", "device" },
+		{ "context id", "context" },
+		{ "stream id", "stream" },
+		{ "registers_per_thread", "registers per thread" },
+		{ "shared_mem_dynamic", "dynamic_shared" },
+		{ "shared_mem_static", "static_shared" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (name.len == strlen(words[i][0]) && !memcmp(name.text, words[i][0], name.len))
+			return key_of_word(words[i][1]);
+	return name;
+}
+
+/* A text that is JSON's number, array or object stands for that. */
+static void put_text(struct pftrace_reader *r, struct json key, struct bytes text)
+{
+	struct json value = pftrace_json(text);
+	char first = value.len ? value.text[0] : '\0';
+	size_t at = r->values.len;
+	bool is_number = isdigit((unsigned char)first) || first == '-';
+
+	if ((!is_number && first != '[' && first != '{') || !json_is_value(value.text, value.len)) {
+		pftrace_arg(r, key, value);
+		return;
+	}
+	buf_put(&r->values, value.text, value.len);
+	pftrace_arg_made(r, key,
+			 is_number      ? JSON_NUMBER
+			 : first == '[' ? JSON_ARRAY
+					: JSON_OBJECT,
+			 at);
+}
+
+static void put_extra(struct pftrace_reader *r, struct bytes extra)
+{
+	struct bytes name = bytes_init(NULL, 0), value = name;
+	struct pb_field f;
+
+	while (pb_next_padded(&extra, &f)) {
+		if (f.number == 1 && f.wire == PB_BYTES)
+			name = f.bytes;
+		else if (f.number == 2 && f.wire == PB_BYTES)
+			value = f.bytes;
+	}
+	if (bytes_left(&name))
+		put_text(r, key_of(pftrace_json(name)), value);
+}
+
+static void put_number(struct pftrace_reader *r, struct json key, uint64_t value)
+{
+	size_t at = r->values.len;
+
+	buf_put_u64_text(&r->values, value);
+	pftrace_arg_made(r, key, JSON_NUMBER, at);
+}
+
+static void put_size(struct pftrace_reader *r, const char *key, struct bytes size)
+{
+	uint64_t xyz[3] = { 1, 1, 1 };
+	struct pb_field f;
+	size_t at = r->values.len;
+
+	while (pb_next_padded(&size, &f))
+		if (f.number <= 3)
+			xyz[f.number - 1] = f.u64;
+	buf_putf(&r->values, "[%llu,%llu,%llu]", (unsigned long long)xyz[0],
+		 (unsigned long long)xyz[1], (unsigned long long)xyz[2]);
+	pftrace_arg_made(r, key_of_word(key), JSON_ARRAY, at);
+}
+
+static void put_launch(struct pftrace_reader *r, const struct pftrace_sequence *q, struct bytes b)
+{
+	struct pb_field f, m;
+
+	while (pb_next_padded(&b, &f)) {
+		struct json key = { .type = JSON_END };
+		struct pb_field value = { 0 };
+
+		if (f.wire != PB_BYTES || f.number > 3)
+			continue;
+		if (f.number < 3) {
+			put_size(r, f.number == 1 ? "grid" : "block", f.bytes);
+			continue;
+		}
+		while (pb_next_padded(&f.bytes, &m)) {
+			if (m.number == 1)
+				key = pftrace_named(r, pftrace_name(q, PFTRACE_ARG_NAME, m.u64));
+			else if (m.number == 2 && m.wire == PB_BYTES)
+				key = pftrace_json(m.bytes);
+			else
+				value = m;
+		}
+		size_t at = r->values.len;
+		if (!key.len)
+			continue;
+		key = key_of(key);
+		if (value.number == 3)
+			buf_put_i64_text(&r->values, (int64_t)value.u64);
+		else if (value.number == 4)
+			buf_put_u64_text(&r->values, value.u64);
+		if (value.number == 6 && value.wire == PB_BYTES)
+			pftrace_arg(r, key, pftrace_json(value.bytes));
+		else if (value.number == 7)
+			pftrace_arg(r, key,
+				    pftrace_named(r, pftrace_name(q, PFTRACE_TEXT, value.u64)));
+		else if (r->values.len > at)
+			pftrace_arg_made(r, key, JSON_NUMBER, at);
+	}
+}
+
+static enum status parse(struct pftrace_reader *r, const struct pftrace_sequence *q, struct bytes b,
+			 struct stage *s, struct error *err)
+{
+	struct pb_field f;
+
+	while (pb_next_padded(&b, &f)) {
+		if (f.number == EVENT_ID)
+			s->id = f.u64;
+		else if (f.number == DURATION)
+			s->duration_ns = f.u64;
+		else if (f.number == CONTEXT)
+			s->context = f.u64;
+		else if (f.number == GPU)
+			s->gpu = f.u64;
+		else if (f.number == QUEUE_IID)
+			s->queue = pftrace_name(q, PFTRACE_SPEC, f.u64);
+		else if (f.number == STAGE_IID)
+			s->stage = pftrace_name(q, PFTRACE_SPEC, f.u64);
+		else if (f.number == NAME_IID)
+			s->name = pftrace_name(q, PFTRACE_NAME, f.u64);
+		else if (f.number == KERNEL_IID)
+			s->kernel = pftrace_name(q, PFTRACE_KERNEL, f.u64);
+		else if (f.number == LAUNCH && f.wire == PB_BYTES)
+			s->launch = f.bytes;
+		else if (f.number == EXTRA_DATA && f.wire == PB_BYTES)
+			put_extra(r, f.bytes);
+		else if (f.number == WAITS && f.wire == PB_VARINT && s->wait_count < WAITS_MOST)
+			s->waits[s->wait_count++] = f.u64;
+		else if (f.number == NAME)
+			TRY(pftrace_text(r, f.bytes, &s->name, err));
+	}
+	r->damaged += b.is_truncated;
+	return ST_OK;
+}
+
+/* What the stage's name says; what is none of these is a kernel. */
+static void classify(const char *stage, struct event *e)
+{
+	static const struct {
+		const char *part;
+		uint8_t kind, subkind;
+	} rows[] = {
+		{ "memcpy", KIND_MEMCPY, 0 },
+		{ "copy", KIND_MEMCPY, 0 },
+		{ "memset", KIND_MEMSET, 0 },
+		{ "annotation", KIND_RANGE, RANGE_GPU_ANNOTATION },
+		{ "event", KIND_RANGE, RANGE_OTHER },
+		{ "host", KIND_RANGE, RANGE_OTHER },
+	};
+
+	e->kind = KIND_KERNEL;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strcasestr(stage, rows[i].part)) {
+			e->kind = rows[i].kind;
+			e->subkind = rows[i].subkind;
+			return;
+		}
+}
+
+/* The row of a queue of a GPU and a process. */
+static enum status find_queue(struct pftrace_reader *r, struct pftrace_sequence *q,
+			      uint32_t machine, const struct stage *s, struct pftrace_track **out,
+			      struct error *err)
+{
+	const uint64_t *pid = map_find(&q->names[PFTRACE_CONTEXT], s->context);
+	uint64_t uuid = hash_word(hash_word(machine, s->gpu), s->queue);
+	uint32_t process = 0;
+
+	uuid = hash_word(uuid, pid ? *pid : UINT64_MAX);
+	TRY(pftrace_track_find(r, uuid, out, err));
+	if ((*out)->process)
+		return ST_OK;
+	(*out)->name = s->queue;
+	TRY(pftrace_resolve(r, *out, err));
+	if (pid)
+		TRY(pftrace_process_need(r, machine, (uint32_t)*pid, &process, err));
+	if (process)
+		(*out)->process = process;
+	(*out)->is_gpu = true;
+	(*out)->device = s->gpu < NO_ID ? (uint32_t)s->gpu : NO_ID;
+	return ST_OK;
+}
+
+enum status pftrace_take_stage(struct pftrace_reader *r, struct pftrace_sequence *q,
+			       const struct pftrace_packet *p, struct error *err)
+{
+	struct stage s = { 0 };
+	struct event e = { 0 };
+	struct kineto_place place;
+	struct pftrace_track *t;
+	char copy[CUSPY_NAME];
+	struct json cat, name;
+	int64_t begin_ns;
+
+	if (!pftrace_time(r, q, p, &begin_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	pftrace_args_begin(r);
+	TRY(parse(r, q, PFTRACE_MESSAGE(p, GPU_STAGE), &s, err));
+	if (s.launch.at < s.launch.end)
+		put_launch(r, q, s.launch);
+	for (unsigned i = 0; i < s.wait_count; i++)
+		put_number(r, key_of_word(wait_keys[i]), s.waits[i]);
+	cat = pftrace_named(r, s.stage);
+	classify(cat.text, &e);
+	e.name = s.name && s.name != s.stage ? s.name : s.kernel ? s.kernel : s.stage;
+	name = pftrace_named(r, e.name);
+	r->element.name = name;
+	TRY(pftrace_args_end(r, &e, &place, err));
+	if (cuspy_name(&r->element, e.kind, copy)) {
+		name = key_of_word(copy);
+		TRY(import_name(&r->to, name.text, name.len, &e.name, err));
+	}
+	kineto_name_subkind(&name, &e);
+	if (e.kind == KIND_RANGE && e.subkind == RANGE_OTHER)
+		TRY(kineto_args_put_const(&r->args, ".cat", 4, &cat, err));
+	TRY(find_queue(r, q, (uint32_t)p->numbers[PFTRACE_MACHINE], &s, &t, err));
+	TRY(pftrace_place(r, t, &e, &place, err));
+	if (!e.correlation && event_is_gpu_work(&e))
+		e.correlation = s.id;
+	TRY(import_schema(&r->to, &e, err));
+	if (s.duration_ns > (uint64_t)IMPORT_TIME_MOST ||
+	    !import_times(&r->to, &e, begin_ns, (int64_t)s.duration_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	return import_put(&r->to, &e, err);
+}
+
+/* ---- counters ---- */
+
+static uint64_t counter_uuid(const struct pftrace_sequence *q, uint64_t iid, uint64_t counter)
+{
+	return hash_word(hash_word(hash_word(~UINT64_C(0), iid ? q->id : 0), iid), counter);
+}
+
+enum status pftrace_describe_counters(struct pftrace_reader *r, const struct pftrace_sequence *q,
+				      uint64_t iid, struct bytes descriptor, uint64_t gpu,
+				      struct error *err)
+{
+	static const struct {
+		uint8_t measure, unit;
+	} units[] = { { 7, UNIT_BYTES }, { 15, UNIT_MHZ },     { 19, UNIT_NS },
+		      { 29, UNIT_WATT }, { 34, UNIT_CELSIUS }, { 37, UNIT_PERCENT } };
+	struct pb_field f, m;
+
+	while (pb_next_padded(&descriptor, &f)) {
+		struct pftrace_track *t;
+		uint64_t id = 0, unit = 0;
+		uint32_t name = 0;
+
+		if (f.number != 1 || f.wire != PB_BYTES)
+			continue;
+		while (pb_next_padded(&f.bytes, &m)) {
+			if (m.number == 1)
+				id = m.u64;
+			else if (m.number == 2)
+				TRY(pftrace_text(r, m.bytes, &name, err));
+			else if (m.number == 7 && !unit)
+				unit = m.u64;
+		}
+		TRY(pftrace_track_find(r, counter_uuid(q, iid, id), &t, err));
+		t->form = PFTRACE_COUNTER;
+		t->name = name;
+		t->gpu = gpu < NO_ID ? (uint32_t)gpu + 1 : 0;
+		for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+			t->unit = units[i].measure == unit ? units[i].unit : t->unit;
+	}
+	return ST_OK;
+}
+
+enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequence *q,
+				 const struct pftrace_packet *p, struct error *err)
+{
+	uint64_t iid = 0, gpu = 0;
+	struct bytes b = PFTRACE_MESSAGE(p, GPU_COUNTER);
+	struct pb_field f, m;
+	int64_t at_ns;
+
+	if (!pftrace_time(r, q, p, &at_ns))
+		return pftrace_lose(r, LOSS_NO_TIME);
+	while (pb_next_padded(&b, &f)) {
+		iid = f.number == 4 ? f.u64 : iid;
+		gpu = f.number == 3 ? f.u64 : gpu;
+	}
+	for (b = PFTRACE_MESSAGE(p, GPU_COUNTER); pb_next_padded(&b, &f);)
+		if (f.number == 1 && f.wire == PB_BYTES)
+			TRY(pftrace_describe_counters(r, q, 0, f.bytes, gpu, err));
+	for (b = PFTRACE_MESSAGE(p, GPU_COUNTER); pb_next_padded(&b, &f);) {
+		struct event e = { .kind = KIND_COUNTER };
+		struct pftrace_track *t;
+		uint64_t id = 0;
+
+		if (f.number != 2 || f.wire != PB_BYTES)
+			continue;
+		while (pb_next_padded(&f.bytes, &m)) {
+			if (m.number == 1)
+				id = m.u64;
+			else if (m.number == 2)
+				e.value = (double)(int64_t)m.u64;
+			else if (m.number == 3)
+				memcpy(&e.value, &m.u64, sizeof(e.value));
+		}
+		TRY(pftrace_track_find(r, counter_uuid(q, iid, id), &t, err));
+		e.name = t->name;
+		if (!t->process) {
+			TRY(pftrace_resolve(r, t, err));
+			t->device = t->gpu ? t->gpu - 1 : t->device;
+		}
+		TRY(pftrace_place(r, t, &e, NULL, err));
+		if (!import_times(&r->to, &e, at_ns, 0))
+			return pftrace_lose(r, LOSS_NO_TIME);
+		TRY(import_put(&r->to, &e, err));
+	}
+	return ST_OK;
+}

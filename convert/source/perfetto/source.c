@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Perfetto's traces: TrackEvents, GPU stages and GPU counters, whoever wrote them; what
+ * tacho-convert wrote comes back event by event.  Packets of other data sources are counted by
+ * their names.
+ */
+#include "convert/input/input.h"
+#include "convert/source/perfetto/internal.h"
+#include "convert/source/source_list.h"
+#include "schemas/base/vec.h"
+
+#include <stdlib.h>
+
+enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
+enum {
+	INTERNED_MOST = 8 << 20,
+	SEQUENCES_MOST = 1 << 16,
+	LIST_BYTES = 1 << 20,
+	VALUES_BYTES = 32 << 20,
+	UNREAD_BYTES = 16 * 1024,
+	PACKETS_LOOKED = 16, /* by the bid */
+};
+
+/* Fields of TracePacket that are read. */
+static const uint8_t parts[] = {
+	[6] = PFTRACE_SNAPSHOT, [8] = PFTRACE_TIME,         [10] = PFTRACE_SEQUENCE,
+	[11] = PFTRACE_EVENT,   [12] = PFTRACE_INTERNED,    [13] = PFTRACE_FLAGS,
+	[41] = PFTRACE_CLEARED, [42] = PFTRACE_DROPPED,     [44] = PFTRACE_THREAD_OF,
+	[50] = PFTRACE_PACKED,  [52] = PFTRACE_GPU_COUNTER, [53] = PFTRACE_GPU_STAGE,
+	[58] = PFTRACE_CLOCK,   [59] = PFTRACE_DEFAULTS,    [60] = PFTRACE_TRACK,
+	[98] = PFTRACE_MACHINE, [126] = PFTRACE_ATTRIBUTES, [128] = PFTRACE_GPU_INFO,
+};
+
+/* Other messages by their names; one that begins with '-' says something of the recording and
+ * holds no events. */
+static const struct packet_name {
+	uint16_t field;
+	const char *name;
+} packet_names[] = {
+	{ 1, "ftrace_events" },
+	{ 2, "process_tree" },
+	{ 4, "inode_file_map" },
+	{ 5, "chrome_events" },
+	{ 7, "sys_stats" },
+	{ 9, "process_stats" },
+	{ 33, "-trace_config" },
+	{ 34, "-ftrace_stats" },
+	{ 35, "-trace_stats" },
+	{ 36, "-synchronization_marker" },
+	{ 37, "profile_packet" },
+	{ 39, "android_log" },
+	{ 43, "-process_descriptor" },
+	{ 45, "-system_info" },
+	{ 46, "-trigger" },
+	{ 51, "-chrome_metadata" },
+	{ 54, "streaming_profile_packet" },
+	{ 61, "module_symbols" },
+	{ 62, "vulkan_memory_event" },
+	{ 63, "gpu_log" },
+	{ 65, "vulkan_api_event" },
+	{ 66, "perf_sample" },
+	{ 67, "-cpu_info" },
+	{ 68, "smaps_packet" },
+	{ 69, "-service_event" },
+	{ 71, "gpu_mem_total_event" },
+	{ 72, "-extension_descriptor" },
+	{ 78, "-ui_state" },
+	{ 88, "network_packet" },
+	{ 89, "-trace_uuid" },
+	{ 90, "-track_event_range_of_interest" },
+	{ 124, "-trace_provenance" },
+	{ 129, "generic_gpu_frequency_event" },
+	{ 133, "zstd_compressed_packets" },
+	{ 135, "stack_sample" },
+};
+
+static const char *name_of_packet(uint32_t field)
+{
+	for (size_t i = 0; i < sizeof(packet_names) / sizeof(*packet_names); i++)
+		if (packet_names[i].field == field)
+			return packet_names[i].name;
+	return NULL;
+}
+
+/* False: it is damaged. */
+static bool split(struct bytes b, struct pftrace_packet *p)
+{
+	struct pb_field f;
+
+	p->has = p->unread = 0;
+	memset(p->numbers, 0, sizeof(p->numbers));
+	while (pb_next_padded(&b, &f)) {
+		unsigned part = f.number < sizeof(parts) ? parts[f.number] : 0;
+
+		if (f.wire == PB_VARINT && part && part < PFTRACE_NUMBERS) {
+			p->numbers[part] = f.u64;
+			p->has |= 1u << part;
+		} else if (f.wire == PB_BYTES && part >= PFTRACE_NUMBERS) {
+			p->messages[part - PFTRACE_NUMBERS] = f.bytes;
+			p->has |= 1u << part;
+		} else if (f.wire == PB_BYTES && !part) {
+			p->unread = f.number;
+		}
+	}
+	return !b.is_truncated;
+}
+
+/* ---- the bid ---- */
+
+/* Whether a field of TracePacket can be so. */
+static bool is_plausible(const struct pb_field *f)
+{
+	static const uint8_t numbers[] = { 3, 8, 10, 13, 41, 42, 58, 79, 87, 98 };
+	bool is_number = f->number < 256 && memchr(numbers, (int)f->number, sizeof(numbers));
+
+	return f->number <= 1000 && (f->wire == PB_VARINT) == is_number;
+}
+
+static int pftrace_bid(const uint8_t *head, size_t len)
+{
+	struct bytes b = bytes_init(head, len);
+	bool is_packet = false;
+
+	for (unsigned i = 0; i < PACKETS_LOOKED && bytes_left(&b); i++) {
+		uint64_t key = take_varint(&b), size = take_varint(&b), left = bytes_left(&b);
+		struct bytes packet = take_part(&b, size < left ? size : left);
+		struct pb_field f;
+
+		if (key != (1 << 3 | PB_BYTES) || packet.is_truncated)
+			return 0;
+		while (pb_next(&packet, &f)) {
+			if (!is_plausible(&f))
+				return 0;
+			is_packet |=
+				f.number == 8 || f.number == 10 || f.number == 50 || f.number == 60;
+		}
+		if (packet.is_truncated && size <= left)
+			return 0;
+	}
+	return is_packet ? 90 : 0;
+}
+
+/* ---- the first pass: all that events refer to ---- */
+
+static bool is_text(struct bytes text, const char *word)
+{
+	return bytes_left(&text) == strlen(word) && !memcmp(text.at, word, strlen(word));
+}
+
+/* What our writer says of the file. */
+static void take_attributes(struct pftrace_reader *r, struct bytes b)
+{
+	struct pb_field f, m;
+
+	while (pb_next_padded(&b, &f)) {
+		struct bytes key = bytes_init(NULL, 0);
+		uint64_t number = 0;
+
+		while (pb_next_padded(&f.bytes, &m)) {
+			key = m.number == 1 ? m.bytes : key;
+			number = m.number == 2 ? m.u64 : number;
+		}
+		r->is_own |= is_text(key, OWN_KEY);
+		r->is_synthetic |= is_text(key, "tacho.synthetic") && number;
+		r->is_cut |= is_text(key, "tacho.complete") && !number;
+		if (is_text(key, "tacho.world_size"))
+			r->world_size = (uint32_t)number;
+	}
+}
+
+static enum status take_gpus(struct pftrace_reader *r, struct bytes b, struct error *err)
+{
+	struct pb_field f, m;
+
+	for (unsigned gpu = 0; gpu < PFTRACE_GPUS && pb_next_padded(&b, &f); gpu++)
+		while (pb_next_padded(&f.bytes, &m)) /* its name, or better the model */
+			if (m.number == 3 || (m.number == 1 && !r->gpu_names[gpu]))
+				TRY(pftrace_text(r, m.bytes, &r->gpu_names[gpu], err));
+	return ST_OK;
+}
+
+static enum status take_referred(struct pftrace_reader *r, const struct pftrace_packet *p,
+				 struct error *err)
+{
+	uint32_t machine = (uint32_t)p->numbers[PFTRACE_MACHINE];
+
+	if (PFTRACE_HAS(p, SNAPSHOT))
+		TRY(pftrace_clocks_add(r, machine, PFTRACE_MESSAGE(p, SNAPSHOT), err));
+	if (PFTRACE_HAS(p, ATTRIBUTES))
+		take_attributes(r, PFTRACE_MESSAGE(p, ATTRIBUTES));
+	if (PFTRACE_HAS(p, GPU_INFO))
+		TRY(take_gpus(r, PFTRACE_MESSAGE(p, GPU_INFO), err));
+	if (PFTRACE_HAS(p, TRACK))
+		TRY(pftrace_describe(r, machine, PFTRACE_MESSAGE(p, TRACK), err));
+	if (PFTRACE_HAS(p, THREAD_OF))
+		TRY(pftrace_describe_sequence(r, machine, p->numbers[PFTRACE_SEQUENCE],
+					      PFTRACE_MESSAGE(p, THREAD_OF), err));
+	return ST_OK;
+}
+
+static enum status take_first(struct pftrace_reader *r, struct bytes packet, struct error *err)
+{
+	struct pftrace_packet p;
+
+	if (!split(packet, &p)) /* it is counted in the second pass */
+		return ST_OK;
+	if (PFTRACE_HAS(&p, PACKED))
+		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), take_first, err));
+	TRY(take_referred(r, &p, err));
+	/* Our writer has all that an event refers to before it: one pass is enough. */
+	return r->is_own ? ST_END : ST_OK;
+}
+
+/* ---- the second pass: events ---- */
+
+static enum status find_sequence(struct pftrace_reader *r, uint64_t id,
+				 struct pftrace_sequence **out, struct error *err)
+{
+	bool is_new;
+	uint64_t *at;
+
+	if (r->last_sequence < r->sequence_count && r->sequences[r->last_sequence].id == id) {
+		*out = &r->sequences[r->last_sequence];
+		return ST_OK;
+	}
+	at = map_put(&r->sequence_ids, id, &is_new);
+	if (!at)
+		return fail_memory(err);
+	if (is_new) {
+		if (r->sequence_count == SEQUENCES_MOST)
+			return fail(err, ST_CEILING, NOWHERE, "more than %d packet sequences",
+				    SEQUENCES_MOST);
+		TRY(vec_reserve(&r->sequences, &r->sequence_cap, r->sequence_count + 1, err));
+		*at = r->sequence_count;
+		r->sequences[r->sequence_count++] = (struct pftrace_sequence){ .id = id };
+	}
+	r->last_sequence = *at;
+	*out = &r->sequences[*at];
+	return ST_OK;
+}
+
+static enum status take_row(struct pftrace_reader *r, struct pftrace_sequence *q, uint32_t field,
+			    struct bytes row, struct error *err)
+{
+	static const uint16_t fields[] = {
+		[PFTRACE_CATEGORY] = 1,    [PFTRACE_NAME] = 2,     [PFTRACE_KEY] = 3,
+		[PFTRACE_TEXT] = 29,       [PFTRACE_SPEC] = 24,    [PFTRACE_KERNEL] = 1000,
+		[PFTRACE_ARG_NAME] = 1001, [PFTRACE_CONTEXT] = 23, [PFTRACE_COUNTERS] = 47,
+	};
+	uint64_t iid = 0, number = 0, *at;
+	struct bytes text = bytes_init(NULL, 0);
+	unsigned space = 0;
+	struct pb_field f;
+	uint32_t name = 0;
+	bool is_new;
+
+	while (space <= PFTRACE_COUNTERS && fields[space] != field)
+		space++;
+	while (space <= PFTRACE_COUNTERS && pb_next_padded(&row, &f)) {
+		if (f.number == 1)
+			iid = f.u64;
+		else if (f.wire == PB_VARINT && f.number == (space == PFTRACE_COUNTERS ? 3 : 2))
+			number = f.u64; /* the pid of a context, the GPU of counters */
+		else if (f.number == 2 ||
+			 (f.number == 3 && space == PFTRACE_KERNEL && bytes_left(&f.bytes)))
+			text = f.bytes; /* of a kernel the demangled name */
+	}
+	if (!iid)
+		return ST_OK;
+	if (space == PFTRACE_COUNTERS)
+		return pftrace_describe_counters(r, q, iid, text, number, err);
+	if (r->interned == INTERNED_MOST)
+		return fail(err, ST_CEILING, NOWHERE, "more than %d interned texts", INTERNED_MOST);
+	TRY(pftrace_text(r, text, &name, err));
+	at = map_put(&q->names[space], iid, &is_new);
+	if (!at)
+		return fail_memory(err);
+	r->interned += is_new;
+	*at = space == PFTRACE_CONTEXT ? number : name;
+	return ST_OK;
+}
+
+static void take_defaults(struct pftrace_sequence *q, struct bytes b)
+{
+	struct pb_field f, m;
+
+	while (pb_next_padded(&b, &f)) {
+		if (f.number == 58)
+			q->clock = (uint32_t)f.u64;
+		while (f.number == 11 && pb_next_padded(&f.bytes, &m)) {
+			if (m.number == 11)
+				q->track = m.u64;
+			else if ((m.number == 31 || m.number == 45) &&
+				 q->counter_count < PFTRACE_DEFAULT_COUNTERS)
+				q->counters[q->counter_count++] =
+					(struct pftrace_ref){ PFTRACE_SAMPLE_TRACK, m.number == 45,
+							      m.u64, 0 };
+		}
+	}
+}
+
+/* What later packets of the sequence refer to. */
+static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence *q,
+			      const struct pftrace_packet *p, struct error *err)
+{
+	struct bytes b;
+	struct pb_field f;
+
+	if (p->numbers[PFTRACE_DROPPED])
+		q->has_state = false;
+	if (p->numbers[PFTRACE_FLAGS] & STATE_CLEARED || p->numbers[PFTRACE_CLEARED]) {
+		for (unsigned i = 0; i < PFTRACE_SPACES; i++) {
+			r->interned -= q->names[i].count;
+			map_clear(&q->names[i]);
+		}
+		q->track = q->counter_count = q->clock = 0;
+		q->has_state = true;
+	}
+	if (PFTRACE_HAS(p, INTERNED)) {
+		for (b = PFTRACE_MESSAGE(p, INTERNED); pb_next_padded(&b, &f);)
+			TRY(take_row(r, q, f.number, f.bytes, err));
+		r->damaged += b.is_truncated;
+	}
+	if (PFTRACE_HAS(p, DEFAULTS)) {
+		q->track = q->counter_count = q->clock = 0;
+		take_defaults(q, PFTRACE_MESSAGE(p, DEFAULTS));
+	}
+	if (!PFTRACE_HAS(p, SNAPSHOT))
+		return ST_OK;
+	return pftrace_clocks_set(r, q, (uint32_t)p->numbers[PFTRACE_MACHINE],
+				  PFTRACE_MESSAGE(p, SNAPSHOT), err);
+}
+
+static void leave_packet(struct pftrace_reader *r, uint32_t field)
+{
+	const char *name = name_of_packet(field);
+
+	if (name && (name[0] == '-' || (r->is_own && !strcmp(name, "gpu_mem_total_event"))))
+		return;
+	r->unread[field < PFTRACE_FIELDS ? field : 0]++;
+}
+
+static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err)
+{
+	struct pftrace_packet p;
+	struct pftrace_sequence *q = NULL;
+
+	if (!split(packet, &p)) {
+		r->damaged++;
+		return ST_OK;
+	}
+	if (PFTRACE_HAS(&p, PACKED))
+		TRY(pftrace_unpack(r, PFTRACE_MESSAGE(&p, PACKED), take_second, err));
+	if (r->is_own && !PFTRACE_HAS(&p, EVENT))
+		TRY(take_referred(r, &p, err));
+	TRY(find_sequence(r, p.numbers[PFTRACE_SEQUENCE], &q, err));
+	if (p.numbers[PFTRACE_FLAGS] & STATE_CLEARED || p.numbers[PFTRACE_DROPPED] ||
+	    p.has & (1u << PFTRACE_CLEARED | 1u << PFTRACE_INTERNED | 1u << PFTRACE_DEFAULTS |
+		     1u << PFTRACE_SNAPSHOT))
+		TRY(take_state(r, q, &p, err));
+	if (p.unread)
+		leave_packet(r, p.unread);
+	if (!(p.has & (1u << PFTRACE_EVENT | 1u << PFTRACE_GPU_STAGE | 1u << PFTRACE_GPU_COUNTER)))
+		return ST_OK;
+	if (p.numbers[PFTRACE_FLAGS] & STATE_NEEDED && !q->has_state) {
+		r->damaged++; /* its numbers stand for nothing */
+		return ST_OK;
+	}
+	if (PFTRACE_HAS(&p, EVENT))
+		TRY(pftrace_take_event(r, q, &p, err));
+	if (PFTRACE_HAS(&p, GPU_STAGE))
+		TRY(pftrace_take_stage(r, q, &p, err));
+	if (PFTRACE_HAS(&p, GPU_COUNTER))
+		TRY(pftrace_take_counter(r, q, &p, err));
+	return ST_OK;
+}
+
+/* ---- the end ---- */
+
+/* What was not read becomes an attribute of each process. */
+static enum status name_unread(struct pftrace_reader *r, struct error *err)
+{
+	enum status status = ST_OK;
+	uint32_t schema;
+	struct buf text;
+
+	buf_init(&text, UNREAD_BYTES);
+	for (uint32_t i = 0; i < PFTRACE_FIELDS; i++) {
+		const char *name = name_of_packet(i);
+
+		if (!r->unread[i])
+			continue;
+		import_lose(&r->to, LOSS_UNREAD, r->unread[i]);
+		buf_putf(&text, "%s%s", text.len ? ", " : "", name ? name : i ? "field " : "other");
+		if (i && !name)
+			buf_putf(&text, "%u", i);
+		buf_putf(&text, " (%llu)", (unsigned long long)r->unread[i]);
+	}
+	import_begin(&r->to);
+	if (text.len)
+		status = import_text(&r->to, "packets_not_read", buf_text(&text), text.len, err);
+	buf_release(&text);
+	TRY(status);
+	TRY(import_schema_id(&r->to, &schema, err));
+	for (size_t i = 0; i < r->process_count && schema; i++) {
+		struct process p = *trace_get_process(r->to.trace, r->processes[i].id);
+
+		p.schema = schema;
+		if (r->processes[i].id)
+			trace_set_process(r->to.trace, r->processes[i].id, &p);
+	}
+	return ST_OK;
+}
+
+static enum status read_all(struct pftrace_reader *r, struct input *in, struct error *err)
+{
+	const char *path = input_path(in), *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	struct error first = { 0 };
+
+	TRY(import_name(&r->to, name, strlen(name), &r->host, err));
+	TRY(kineto_args_init(&r->args, &r->to, err));
+	TRY(pftrace_packets(r, in, take_first, &first, err));
+	pftrace_clocks_to_epoch(r);
+	r->is_unpacking = false;
+	r->damaged = 0;
+	TRY(pftrace_packets(r, in, take_second, &r->s->fault, err));
+	TRY(pftrace_end_events(r, err));
+	if (r->damaged)
+		import_lose(&r->to, LOSS_DAMAGED, r->damaged);
+	TRY(name_unread(r, err));
+	spool_source_clock(r->s, 0, r->to.first_ns);
+	trace_provenance(r->to.trace)->is_synthetic = r->is_synthetic;
+	TRY(import_provenance(&r->to, "Perfetto trace", &r->s->fault, err));
+	trace_provenance(r->to.trace)->is_whole &= !r->is_cut;
+	return ST_OK;
+}
+
+static void release(struct pftrace_reader *r)
+{
+	import_release(&r->to);
+	kineto_args_release(&r->args);
+	buf_release(&r->element.args);
+	buf_release(&r->values);
+	for (size_t i = 0; i < r->sequence_count; i++) {
+		for (unsigned k = 0; k < PFTRACE_SPACES; k++)
+			map_release(&r->sequences[i].names[k]);
+		free(r->sequences[i].clocks);
+	}
+	for (size_t i = 0; i < r->open_count; i++)
+		free(r->opens[i].words);
+	free(r->sequences);
+	free(r->tracks);
+	free(r->processes);
+	free(r->readings);
+	free(r->opens);
+	map_release(&r->sequence_ids);
+	map_release(&r->sequence_threads);
+	map_release(&r->track_ids);
+	map_release(&r->process_ids);
+	map_release(&r->flows);
+	map_release(&r->classes);
+	spool_close(r->pairs);
+	free(r);
+}
+
+static enum status pftrace_read(struct spool_source *s, struct input *in, const struct budget *left,
+				struct error *err)
+{
+	struct pftrace_reader *r = calloc(1, sizeof(*r));
+	enum status status;
+
+	if (!r)
+		return fail_memory(err);
+	r->s = s;
+	r->budget = *left;
+	import_init(&r->to, s->trace, s->spool, 0);
+	buf_init(&r->element.args, LIST_BYTES);
+	buf_init(&r->values, VALUES_BYTES);
+	status = input_random(in, err);
+	if (status == ST_OK)
+		status = read_all(r, in, err);
+	release(r);
+	return status;
+}
+
+static const struct spool_reader reader = {
+	.own_bytes = 8 << 20,
+	.spools = 2, /* events, and pairs of tracks that are in no order of time */
+	.read = pftrace_read,
+};
+
+const struct source_type source_perfetto = {
+	.name = "perfetto",
+	.help = "Perfetto's protobuf (.pftrace): Cuspy, rocprofv3, Perfetto's SDK, our own",
+	.bid = pftrace_bid,
+	.spooled = &reader,
+	.next = spool_source_next,
+	.close = spool_source_close,
+};

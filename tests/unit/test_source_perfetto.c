@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Perfetto's packets, made here of text: whole, odd, cut and damaged.
+ *
+ * A line is a packet.  "8:5" is field 8 with the number 5, "2'main'" a text, "11{9:1}" a message,
+ * "47!9" eight bytes of a whole number, "44%1.5" of a floating one.  The seed of the fuzzer is made
+ * of the same text.
+ */
+#include "convert/input/input.h"
+#include "convert/source/source.h"
+#include "convert/source/source_list.h"
+#include "schemas/base/pb.h"
+#include "schemas/model/records.h"
+#include "tests/unit/folder.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define EPOCH UINT64_C(1700000000000000000)
+
+/* clang-format off */
+static const char packets[] =
+	"6{1{1:6 2:1000} 1{1:1 2:1700000000000001000} 1{1:3 2:500}} 10:9\n"
+	"6{1{1:6 2:2000} 1{1:64 2:7 3:1 4:1000}} 10:1 13:1 59{58:64 11{11:10 31:20}}\n"
+	/* names before their use, a thread's descriptor behind it */
+	"10:1 13:2 12{1{1:1 2'cpu_op'} 2{1:1 2'aten::mm'} 2{1:2 2'inner'} 3{1:1 2'Sequence number'} "
+	"3{1:2 2'shape'} 29{1:5 2'bf16'}}\n"
+	"8:1 10:1 13:2 11{9:1 10:1 3:1 4{1:1 3:77} 4{1:2 12{3:4} 12{4:8}} 4{10'nested' "
+	"11{10'a' 2:1} 11{10'b\"' 17:5}} 4{10'left' 6'x'} 12:640}\n"
+	"8:1 10:1 13:2 11{9:1 10:2 47!55}\n"
+	"8:2 10:1 13:2 11{9:2 4{10'late' 3:3}}\n"
+	"8:3 10:1 13:2 11{9:2}\n"
+	"8:4 10:1 13:2 11{9:3 23'mark' 48!55}\n"
+	"60{1:10 4{1:5 2:6 5'main'}}\n"
+	"60{1:9 3{1:5 2'python3' 6'trainer'}}\n"
+	"60{1:20 2'watts' 5:9 8{6'W' 4:2}}\n"
+	/* out of order on its track; another clock; a child of the process */
+	"60{1:30 2'row' 5:9}\n"
+	"8:700 58:3 10:2 13:1 11{9:1 11:30 23'outer'}\n"
+	"8:800 58:3 10:2 11{9:1 11:30 23'second' 22'cuda_runtime'}\n"
+	"8:750 58:3 10:2 11{9:1 11:30 23'first'}\n"
+	"8:760 58:3 10:2 11{9:2 11:30}\n"
+	"8:820 58:3 10:2 11{9:2 11:30}\n"
+	"8:900 58:3 10:2 11{9:2 11:30}\n"
+	"8:1300 10:2 11{9:4 11:20 44%2.5}\n"
+	/* never ended; an old event of its own length; an id's pair */
+	"8:1400 10:2 11{9:1 11:30 23'open'}\n"
+	"8:1500 10:2 11{11:31 23'old' 6{2:88 3:2}}\n"
+	"8:1600 10:2 11{11:31 23'async' 22'net' 6{2:98 10:4}}\n"
+	"8:1700 10:2 11{11:31 22'net' 6{2:101 10:4}}\n"
+	/* work of a GPU, as Cuspy writes it */
+	"10:3 13:1 12{24{1:1 2'Kernel' 4:2} 24{1:2 2'Memcpy'} 24{1:100 2'Stream 7'} 23{1:8 2:5 3:4} "
+	"1000{1:3 2'_Z3mulv' 3'mul()'} 1001{1:4 2'registers_per_thread'}}\n"
+	"8:1800 10:3 13:2 53{1:42 2:100 5:8 11:0 13:100 14:1 19:3 21{1{1:16 2:2 3:1} 2{1:128} "
+	"3{1:4 4:32}} 6{1'stream id' 2'7'} 6{1'correlation' 2'41'} 18:40}\n"
+	"8:1900 10:3 13:2 53{1:43 2:50 5:8 11:0 13:100 14:2 6{1'bytes' 2'4096'} "
+	"6{1'copy kind' 2'HtoD'} 6{1'src kind' 2'pinned'} 6{1'dst kind' 2'device'}}\n"
+	"8:1790 10:3 13:2 11{9:1 11:10 23'cudaLaunchKernel' 22'cuda_runtime' 3000{1:41}}\n"
+	"8:1795 10:3 13:2 11{9:2 11:10}\n"
+	"10:3 13:2 12{47{1:1 2{1{1:6 2'power' 7:29}} 3:0}}\n"
+	"8:1950 10:3 13:2 52{4:1 2{1:6 3%300.5}}\n"
+	/* without state, of other sources, of no kind */
+	"8:1960 10:4 13:2 11{9:3 10:1}\n"
+	"8:1970 10:4 1{1:1}\n"
+	"8:1970 10:4 500{1:1}\n"
+	"8:1970 10:4 33{1:1}\n";
+/* clang-format on */
+
+/* ---- text to packets ---- */
+
+static const char *encode_fields(struct buf *b, const char *at)
+{
+	while (*at && *at != '\n' && *at != '}') {
+		uint32_t field = (uint32_t)strtoul(at, (char **)&at, 10);
+		char form = *at++;
+		size_t begin, len;
+
+		if (form == ':') {
+			pb_put_u64(b, field, strtoull(at, (char **)&at, 10));
+		} else if (form == '!') {
+			pb_put_fixed64(b, field, strtoull(at, (char **)&at, 10));
+		} else if (form == '%') {
+			pb_put_f64(b, field, strtod(at, (char **)&at));
+		} else if (form == '\'') {
+			len = strcspn(at, "'");
+			pb_put_bytes(b, field, at, len);
+			at += len + 1;
+		} else if (CHECK(form == '{')) {
+			begin = pb_begin(b, field);
+			at = encode_fields(b, at) + 1;
+			pb_end(b, begin);
+		} else {
+			return at + strlen(at);
+		}
+		at += *at == ' ';
+	}
+	return at;
+}
+
+static void encode(struct buf *b, const char *text)
+{
+	buf_init(b, 1 << 20);
+	while (*text) {
+		size_t begin = pb_begin(b, 1);
+
+		text = encode_fields(b, text);
+		pb_end(b, begin);
+		text += *text == '\n';
+	}
+}
+
+/* ---- reading ---- */
+
+struct made {
+	struct folder folder;
+	struct trace *trace;
+	struct input *in;
+	struct source *source;
+	struct event *all;
+	size_t count;
+	struct error err;
+	enum status status;
+};
+
+static void open_path(struct made *m, const char *path)
+{
+	struct budget budget = { .opening = 4 << 20, .resident = 65536, .scratch = "/tmp" };
+
+	struct batch batch;
+
+	m->all = NULL;
+	m->count = 0;
+	m->err = (struct error){ 0 };
+	CHECK_OK(trace_new(&m->trace, 64 << 20, &m->err), &m->err);
+	if (CHECK_OK(input_open(&m->in, path, "/tmp", &m->err), &m->err))
+		m->status = source_open(&m->source, m->in, m->trace, &budget, NULL, &m->err);
+	while (m->status == ST_OK && source_next(m->source, &batch, &m->err) == ST_OK) {
+		m->all = realloc(m->all, (m->count + batch.count) * sizeof(*m->all));
+		memcpy(m->all + m->count, batch.events, batch.count * sizeof(*m->all));
+		m->count += batch.count;
+	}
+}
+
+static void close_trace(struct made *m)
+{
+	free(m->all);
+	source_close(m->source);
+	input_close(m->in);
+	trace_free(m->trace);
+	m->source = NULL;
+}
+
+static void open_bytes(struct made *m, const void *bytes, size_t len)
+{
+	*m = (struct made){ .trace = NULL };
+	folder_make(&m->folder);
+	open_path(m, folder_write(&m->folder, "t.pftrace", bytes, len));
+}
+
+static void open_text(struct made *m, const char *text)
+{
+	struct buf b;
+
+	encode(&b, text);
+	open_bytes(m, b.data, b.len);
+	buf_release(&b);
+}
+
+static void close_made(struct made *m)
+{
+	close_trace(m);
+	folder_remove(&m->folder);
+}
+
+static const struct event *find(const struct made *m, const char *name)
+{
+	static const struct event none = { .kind = KIND_END };
+
+	for (size_t i = 0; i < m->count; i++)
+		if (!strcmp(trace_text(m->trace, m->all[i].name, NULL), name))
+			return &m->all[i];
+	fprintf(stderr, "\tno event %s\n", name);
+	CHECK(!"the event is there");
+	return &none;
+}
+
+static const char *text_attr(const struct made *m, const struct event *e, const char *key)
+{
+	const char *text = trace_attr_text(m->trace, e->schema, key);
+
+	return text ? text : "";
+}
+
+static void check_times(const struct event *e, uint64_t begin, uint64_t end)
+{
+	CHECK_U64(e->begin_ns - EPOCH, begin);
+	CHECK_U64(e->end_ns - EPOCH, end);
+}
+
+static const struct track *track_of(const struct made *m, const struct event *e)
+{
+	return trace_get_track(m->trace, e->track);
+}
+
+static void check_slices(const struct made *m)
+{
+	const struct event *e = find(m, "aten::mm");
+	const struct process *p = trace_get_process(m->trace, track_of(m, e)->process);
+
+	check_times(e, 3000, 9000); /* 2000, and deltas of 1 us: the clock's own 7 is no time */
+	CHECK(e->kind == KIND_RANGE && e->subkind == RANGE_OP && e->number == 77);
+	CHECK(track_of(m, e)->type == TRACK_THREAD && track_of(m, e)->id == 6);
+	CHECK_STR(trace_text(m->trace, track_of(m, e)->name, NULL), "main");
+	CHECK_U64(p->pid, 5);
+	CHECK_STR(trace_text(m->trace, p->command, NULL), "trainer");
+	CHECK_STR(trace_text(m->trace, p->host, NULL), "t.pftrace");
+	CHECK_STR(text_attr(m, e, "shape"), "[4,8]");
+	CHECK_STR(text_attr(m, e, "nested"), "{\"a\":true,\"b\\\"\":\"bf16\"}");
+	CHECK_STR(text_attr(m, e, "left"), "x");
+	e = find(m, "inner");
+	check_times(e, 4000, 6000);
+	CHECK_U64(trace_attr_number(m->trace, e->schema, "late"), 3);
+	CHECK(e->kind == KIND_RANGE && e->subkind == RANGE_OTHER);
+	e = find(m, "mark");
+	CHECK(e->kind == KIND_MARK && e->subkind == MARK_FLOW_END && e->number == 1);
+	check_times(find(m, "outer"), 1200, 1400);
+	e = find(m, "first"); /* the track is in no order: by time they are within each other */
+	check_times(e, 1250, 1260);
+	CHECK(track_of(m, e)->type == TRACK_THREAD && track_of(m, e)->id > UINT32_MAX);
+	CHECK_STR(trace_text(m->trace, track_of(m, e)->name, NULL), "row");
+	e = find(m, "second");
+	check_times(e, 1300, 1320);
+	CHECK(e->kind == KIND_API && e->subkind == API_RUNTIME);
+	e = find(m, "open");
+	CHECK(e->flags & EVENT_NEVER_ENDED && e->end_ns - EPOCH == 13000);
+	check_times(find(m, "old"), 1500, 3500);
+	check_times(find(m, "async"), 1600, 1700);
+	CHECK_STR(text_attr(m, find(m, "async"), ".cat"), "net");
+	for (size_t i = 0, begins = 0; i < m->count; i++) {
+		begins += m->all[i].kind == KIND_MARK && m->all[i].subkind == MARK_FLOW_BEGIN;
+		if (i + 1 == m->count)
+			CHECK_U64(begins, 1);
+	}
+}
+
+static void check_gpu(const struct made *m)
+{
+	const struct event *e = find(m, "mul()");
+	const struct event *call = find(m, "cudaLaunchKernel");
+
+	check_times(e, 1800, 1900);
+	CHECK(e->kind == KIND_KERNEL && e->correlation == 41 && call->correlation == 41);
+	CHECK(track_of(m, e)->type == TRACK_STREAM && track_of(m, e)->id == 7);
+	CHECK(track_of(m, e)->device == 0);
+	CHECK_U64(track_of(m, e)->process, track_of(m, call)->process);
+	CHECK_U64(trace_attr_number(m->trace, e->schema, "grid_x"), 16);
+	CHECK_U64(trace_attr_number(m->trace, e->schema, "grid_y"), 2);
+	CHECK_U64(trace_attr_number(m->trace, e->schema, "block_x"), 128);
+	CHECK_U64(trace_attr_number(m->trace, e->schema, "registers"), 32);
+	CHECK_U64(trace_launches(m->trace, call->track), 1);
+	e = find(m, "Memcpy HtoD (Pinned -> Device)");
+	CHECK(e->kind == KIND_MEMCPY && e->subkind == 1 && e->bytes == 4096);
+	CHECK_U64(e->correlation, 43);
+	e = find(m, "power");
+	CHECK(e->kind == KIND_COUNTER && e->value == 300.5);
+	CHECK(track_of(m, e)->unit == UNIT_WATT && track_of(m, e)->device == 0);
+}
+
+static void check_counters(const struct made *m)
+{
+	double sum = 0;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (m->all[i].kind == KIND_COUNTER && track_of(m, &m->all[i])->unit == UNIT_WATT &&
+		    track_of(m, &m->all[i])->device == NO_ID) {
+			sum += m->all[i].value;
+			count++;
+		}
+	CHECK_U64(count, 2); /* beside an event, and by itself; twice the value each */
+	CHECK(sum == 2 * 640 + 2 * 2.5);
+}
+
+static void check_all(const struct made *m)
+{
+	const struct attr *unread;
+
+	CHECK_U64(m->count, 16);
+	check_slices(m);
+	check_gpu(m);
+	check_counters(m);
+	CHECK(trace_provenance(m->trace)->epoch_known && trace_provenance(m->trace)->is_whole);
+	CHECK_U64(trace_lost(m->trace, 0, LOSS_DAMAGED), 1); /* without state */
+	CHECK_U64(trace_lost(m->trace, 0, LOSS_UNREAD), 2);
+	unread = trace_find_attr(m->trace, trace_get_process(m->trace, 1)->schema,
+				 "packets_not_read");
+	if (CHECK(unread != NULL))
+		CHECK_STR(trace_text(m->trace, (uint32_t)unread->bits, NULL),
+			  "ftrace_events (1), field 500 (1)");
+}
+
+void test_perfetto_source_events(void)
+{
+	struct made m;
+
+	open_text(&m, packets);
+	if (CHECK_OK(m.status, &m.err))
+		check_all(&m);
+	close_made(&m);
+}
+
+/* The same in gzip, and in packets that are compressed as zlib and as gzip have it. */
+void test_perfetto_source_compressed(void)
+{
+	struct buf plain, outer;
+	uint8_t packed[8192];
+	struct made m = { .trace = NULL };
+
+	encode(&plain, packets);
+	folder_make(&m.folder);
+	open_path(&m, folder_gzip(&m.folder, "t.pftrace", plain.data, plain.len, 0));
+	if (CHECK_OK(m.status, &m.err))
+		check_all(&m);
+	close_made(&m);
+	for (int bits = MAX_WBITS; bits <= MAX_WBITS + 16; bits += 16) {
+		z_stream z = { .next_in = plain.data,
+			       .avail_in = (uInt)plain.len,
+			       .next_out = packed,
+			       .avail_out = sizeof(packed) };
+		size_t begin;
+
+		CHECK(deflateInit2(&z, 6, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+		CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+		deflateEnd(&z);
+		buf_init(&outer, 1 << 20);
+		begin = pb_begin(&outer, 1);
+		pb_put_bytes(&outer, 50, packed, z.total_out);
+		pb_end(&outer, begin);
+		open_bytes(&m, outer.data, outer.len);
+		if (CHECK_OK(m.status, &m.err))
+			check_all(&m);
+		close_made(&m);
+		open_bytes(&m, outer.data, outer.len - 40); /* it is cut: no packet is whole */
+		CHECK(m.count == 0);
+		close_made(&m);
+		outer.data[outer.len / 2] ^=
+			0x55; /* its middle is damaged: what is before counts */
+		open_bytes(&m, outer.data, outer.len);
+		CHECK_U64(m.status, ST_OK);
+		CHECK(m.count < 16 && trace_lost(m.trace, 0, LOSS_DAMAGED) > 0);
+		close_made(&m);
+		buf_release(&outer);
+	}
+	buf_release(&plain);
+}
+
+/* One number or text is another: what becomes of it. */
+void test_perfetto_source_odd(void)
+{
+	static const struct {
+		const char *from, *to;
+		size_t events;
+		uint64_t damaged, no_time;
+	} cases[] = {
+		{ "8:1500 10:2", "8:18446744073709551615 10:2", 15, 1, 1 },
+		{ "8:1500 10:2", "8:9000000000000000000 10:2", 15, 1, 1 },
+		{ "8:1500 10:2", "10:2", 15, 1, 1 },
+		{ "8:1500 10:2", "8:1500 58:77 10:2", 15, 1, 1 },
+		{ "8:1500 10:2", "8:1500 58:9 10:2", 15, 1, 1 },
+		{ "8:820 58:3", "8:720 58:3", 16, 1, 0 }, /* an end before all that is open */
+		{ "53{1:42 2:100", "53{1:42 2:18446744073709551615", 15, 1, 1 },
+		{ "14:1 19:3", "14:77 19:78", 16, 1, 0 }, /* numbers that stand for nothing */
+		{ "13:100 14:2", "14:2", 16, 1, 0 },
+		{ "3{1:4 4:32}", "3{1:9 4:32} 3{2'' 4:1} 3{4:1}", 16, 1, 0 },
+		{ "5:8 11:0 13:100 14:1", "5:9 11:4294967295 13:100 14:1", 16, 1, 0 },
+		{ "6{2:88 3:2}", "6{2:88 3:18446744073709551615}", 16, 2, 0 },
+		{ "6{2:88 3:2}", "6{2:88 3:9223372036854775807}", 16, 1, 0 },
+		{ "6{2:88 3:2}", "6{2:200}", 16, 1, 0 },
+		{ "60{1:30 2'row' 5:9}", "60{1:30 5:30}", 16, 1, 0 }, /* its own parent */
+		{ "60{1:30 2'row' 5:9}", "60{1:30 5:29}\n60{1:29 5:30}", 16, 1, 0 },
+		{ "60{1:10 4{1:5 2:6 5'main'}}", "60{1:10}", 16, 1, 0 },
+		{ "60{1:9 3{1:5 2'python3' 6'trainer'}}", "60{1:9 3{}}", 16, 1, 0 },
+		{ "4{10'left' 6'x'}", "4{10'left'} 4{6'x'} 4{10'left' 8{}} 4{10'left' 9'{'}", 16, 1,
+		  0 },
+		{ "4{10'left' 6'x'}", "4{10'left' 6'x'} 4{10'left' 6'y'}", 16, 1, 0 },
+		{ "1{1:64 2:7 3:1 4:1000}", "1{1:64 2:7 3:1 4:18446744073709551615}", 16, 1, 0 },
+		{ "59{58:64 11{11:10 31:20}}", "59{58:64 11{11:10}}", 15, 1, 0 },
+		{ "13:1 59{58:64", "42:1 59{58:64", 11, 6, 0 }, /* a loss, and no state since */
+		{ "11{9:2 4{10'late' 3:3}}", "11{9:2 4{10'late' 3:3", 16, 1, 0 },
+		{ "11{9:2 4{10'late' 3:3}}", "11{9:5}", 16, 1, 0 },
+		{ "52{4:1 2{1:6 3%300.5}}", "52{4:9 2{1:6 3%300.5} 2{1:6 2:1}}", 17, 1, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *at = strstr(packets, cases[i].from);
+		char text[2 * sizeof(packets)];
+		struct made m;
+
+		if (!CHECK(at != NULL))
+			continue;
+		snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - packets), packets, cases[i].to,
+			 at + strlen(cases[i].from));
+		open_text(&m, text);
+		if (!CHECK_OK(m.status, &m.err) || !CHECK_U64(m.count, cases[i].events) ||
+		    !CHECK_U64(trace_lost(m.trace, 0, LOSS_DAMAGED), cases[i].damaged) ||
+		    !CHECK_U64(trace_lost(m.trace, 0, LOSS_NO_TIME), cases[i].no_time))
+			fprintf(stderr, "\tin %s\n", cases[i].to);
+		close_made(&m);
+	}
+}
+
+/* Each file that is cut gives a beginning of the events and says so. */
+void test_perfetto_source_cut(void)
+{
+	struct buf b;
+	size_t whole = 0, ends = 0;
+
+	encode(&b, packets);
+	for (size_t len = 1; len < b.len; len++) {
+		struct made m;
+
+		open_bytes(&m, b.data, len);
+		if (m.status == ST_OK) {
+			whole += trace_provenance(m.trace)->is_whole;
+			CHECK(m.count <= 16);
+		} else {
+			CHECK(m.err.text[0] != 0);
+		}
+		close_made(&m);
+	}
+	for (const char *at = packets; (at = strchr(at, '\n')); at++)
+		ends++;
+	CHECK_U64(whole, ends - 1); /* a cut between two packets cannot be told */
+	buf_release(&b);
+}
+
+void test_perfetto_source_damaged(void)
+{
+	struct buf b;
+	unsigned readable = 0;
+	uint64_t random = 1;
+
+	encode(&b, packets);
+	for (unsigned i = 0; i < 400; i++) {
+		uint8_t *bytes = malloc(b.len);
+		struct made m;
+
+		memcpy(bytes, b.data, b.len);
+		for (size_t k = 0; k < b.len / 100; k++) {
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+			bytes[(random >> 33) % b.len] = (uint8_t)(random >> 20);
+		}
+		open_bytes(&m, bytes, b.len);
+		readable += m.status == ST_OK && m.count;
+		for (size_t k = 1; k < m.count; k++)
+			CHECK(m.all[k].begin_ns >= m.all[k - 1].begin_ns);
+		close_made(&m);
+		free(bytes);
+	}
+	CHECK(readable > 100); /* the others do not begin as a trace any more */
+	buf_release(&b);
+}
+
+/* Other protobufs, texts and lengths that lie are not taken for it. */
+void test_perfetto_source_bid(void)
+{
+	static const struct {
+		const char *text;
+		int bid;
+	} cases[] = {
+		{ "8:5 10:1", 90 },
+		{ "50'packed'", 90 },
+		{ "60{1:1}", 90 },
+		{ "1:7 2'/device:GPU:0' 3{1:1}", 0 }, /* an XPlane */
+		{ "2'/host:CPU' 3{1:1}", 0 },
+		{ "8'text' 10:1", 0 },
+	};
+	const struct source_type *type = &source_perfetto;
+	uint8_t lies[] = { 0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x40, 0x05, 0x50, 0x01 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct buf b;
+
+		encode(&b, cases[i].text);
+		CHECK_U64((uint64_t)type->bid(b.data, b.len), (uint64_t)cases[i].bid);
+		buf_release(&b);
+	}
+	CHECK_U64((uint64_t)type->bid(lies, sizeof(lies)), 90); /* it may go on */
+	CHECK_U64((uint64_t)type->bid((const uint8_t *)"\n\n{}", 4), 0);
+	CHECK_U64((uint64_t)type->bid((const uint8_t *)"\n", 1), 0);
+}
