@@ -373,7 +373,8 @@ bool model_is_step(const char *text)
 	return sums_read(text, &context, &generation);
 }
 
-/* Of a server: a: q (tokens, heads, width), before k and v.  Lengths are the step's. */
+/* Of a server: a: q (tokens, heads, width), before k and v, which may be pages of a cache; b: the
+ * result.  Lengths are the step's. */
 bool cost_attention_step(const struct operands *i, const struct model_rule *r,
 			 struct model_cost *out)
 {
@@ -387,7 +388,7 @@ bool cost_attention_step(const struct operands *i, const struct model_rule *r,
 	double queries = q->dims[1] * (q->dims[2] + dim(v, 1));
 	double keys = dim(k, 2) * (dim(k, 1) + dim(v, 1));
 	/* q may be stored in fewer bytes than what it is multiplied in */
-	double results = operand_at(i, r->a + 3)->size;
+	double results = operand_at(i, r->b)->size;
 
 	out->flops = queries * (2 * c.qk - c.qq + 2 * g.qk);
 	out->bytes =

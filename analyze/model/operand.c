@@ -140,18 +140,21 @@ bool operands_read(struct operands *out, const struct model_call *call)
 	out->count = 0;
 	out->name = call->name;
 	out->step = call->step;
-	if (!dims || *dims != '[' || !types_at || *types_at != '[')
+	if (!dims || *dims != '[')
 		return false;
-	types_at++;
+	types_at = types_at && *types_at == '[' ? types_at + 1 : NULL;
 	values = values && *values == '[' ? values + 1 : NULL;
 	for (dims = blanks(dims + 1); *dims != ']'; dims = blanks(dims)) {
 		struct operand in = { .text = "", .packed = 1 };
 
 		dims = shape_read(dims, &in, 0);
-		types_at = dims ? text_read(blanks(types_at), &text, &len) : NULL;
-		if (!types_at)
+		if (!dims)
 			return false;
+		text = "";
+		len = 0;
+		types_at = types_at ? text_read(blanks(types_at), &text, &len) : NULL;
 		type_apply(&in, text, len);
+		in.is_tensor |= in.rank > 0; /* whatever the file says, or not, of its type */
 		if (len == 10 && !memcmp(text, "TensorList", 10))
 			in.is_tensor =
 				in.rank > 0; /* an empty list: its tensors were not recorded */

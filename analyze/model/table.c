@@ -50,7 +50,8 @@ static const struct model_rule rules[] = {
 	{ "flash_attn::_flash_attn_backward", "attention", cost_attention_backward, 1, 10, 0, HEADS_LAST | ALIGNS_END, BACKWARD },
 	{ "flash_attn::_flash_attn_varlen_forward", "attention", cost_attention_lengths, 0, 9, 3, 0, ATTENTION ", one longest sequence and equal others" },
 	{ "flash_attn::_flash_attn_varlen_backward", "attention", cost_attention_lengths, 1, 15, 9, 0, BACKWARD ", one longest sequence and equal others" },
-	{ "vllm::unified_attention* aiter::mha_varlen_fwd", "attention", cost_attention_step, 0, 0, 0, 0, LENGTHS },
+	{ "vllm::unified_attention* aiter::mha_varlen_fwd", "attention", cost_attention_step, 0, 3, 0, 0, LENGTHS },
+	{ "*attention_paged_attention_ragged", "attention", cost_attention_step, 2, 0, 0, 0, LENGTHS },
 
 	{ "aten::batch_norm aten::native_batch_norm aten::cudnn_batch_norm aten::miopen_batch_norm aten::instance_norm", "normalization", cost_norm, 1, 5, 0, 0, NORM },
 	{ "aten::_batch_norm_with_update* aten::native_group_norm", "normalization", cost_norm, 1, -1, 0, 0, NORM },

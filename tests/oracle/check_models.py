@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 SHEETS = ("GEMM", "CONV_fwd", "CONV_bwd", "SDPA_fwd", "Normalization", "Reduce_fwd", "Reduce_bwd",
-          "UnaryElementwise", "BinaryElementwise", "RMSNorm_fwd", "RoPE_fwd")
+          "UnaryElementwise", "BinaryElementwise", "RMSNorm_fwd", "RoPE_fwd", "InferenceAttention_fwd")
 MIB = 1 << 20
 MATRIX = ("gemm", "convolution", "attention")
 

@@ -140,7 +140,7 @@ void cost_finish(union value *at, uint64_t gpu_ns)
 		gpu_ns && compute + memory > 0 ? fmax(compute, memory) / (double)gpu_ns / 10 : NAN;
 	if (!at[COST_MODELLED].u64)
 		at[COST_FLOPS].u64 = NO_U64;
-	if (!at[COST_MODELLED].u64 || (bytes <= 0 && flops > 0))
+	if (!at[COST_MODELLED].u64 || bytes <= 0)
 		at[COST_BYTES].u64 = NO_U64;
 }
 
