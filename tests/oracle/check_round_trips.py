@@ -210,6 +210,37 @@ def check_tables(t, path, work, what):
 
 # ---- accounts
 
+# What Perfetto's format does not keep; CONTRIBUTING, "What an output keeps", says why.
+NOT_KEPT = {"inputs", "host", "checks", "losses", "total_bytes"}
+
+
+def kept(value):
+    """A report without that, and without the order and the numbers of rows that follow from it."""
+    if isinstance(value, dict):
+        return {key: kept(item) for key, item in value.items() if key not in NOT_KEPT}
+    return [kept(item) for item in value] if isinstance(value, list) else value
+
+
+def check_perfetto(t, path, work, what):
+    """Every event of a Perfetto file of ours, and the reports on it."""
+    out, rows = f"{work}/back.pftrace", []
+    t.run("-t", "perfetto", "-o", out, path)
+    for i, source in enumerate((path, out)):
+        t.run("-t", "csv", "-o", f"{work}/back{i}.csv", source)
+        with open(f"{work}/back{i}.csv", newline="") as text:
+            rows.append(sorted(tuple(row[key] for key in ("time_ns", "dur_ns", "kind", "name", "device", "stream",
+                                                          "correlation", "bytes", "address", "value", "number"))
+                               for row in csv.DictReader(text)))
+    t.verdict(f"{what} -> perfetto -> csv: {len(rows[0])} events", rows[0] == rows[1],
+              str([pair for pair in zip(*rows) if pair[0] != pair[1]][:3]))
+    reports = "summary,steps,phases,kernels,copies,launches,operators,memory,roofline"
+    json_ = [json.loads(subprocess.run([t.analyze, "--report", reports, "--format", "json", source],
+                                       capture_output=True).stdout) for source in (path, out)]
+    a, b = (kept(value) for value in json_)
+    t.verdict(f"{what} -> perfetto: reports", a == b,
+              str([key for x, y in zip(a["ranks"], b["ranks"]) for key in x if x[key] != y.get(key)]))
+
+
 def check_account(t, path, format_, work, what):
     # formats of a file for each process, or of several files, make a folder
     out = f"{work}/account-{format_}" + {"bundle": ".zip", "tensorboard": "/", "chrome": "/",
@@ -389,6 +420,10 @@ def main():
             for format_ in formats:
                 check_account(t, path, format_, work, what)
             check_containers(t, path, work, what)
+        for name in ("a100_ddp_rank0of2_nccl_args", "h100_qwen_0.5b_inference", "event_sync_3_streams",
+                     "v100_resnet50_slow_loader_2021", "v100_cuda_graphs_rank1of2"):
+            if os.path.exists(f"{traces}/kineto/{name}.json.gz"):
+                check_perfetto(t, f"{traces}/kineto/{name}.json.gz", work, name)
         check_evil(t, work)
     print(f"round trips: {t.good} passed, {t.bad} failed")
     return t.bad != 0

@@ -276,8 +276,8 @@ static enum status make_event(struct pftrace_reader *r, struct pftrace_sequence 
 	return import_schema(&r->to, e, err);
 }
 
-static enum status put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
-		       struct error *err)
+enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
+			struct error *err)
 {
 	if (!import_times(&r->to, e, begin_ns, end_ns - begin_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
@@ -379,7 +379,7 @@ static enum status take_end(struct pftrace_reader *r, struct pftrace_sequence *q
 				err);
 	if (end.schema)
 		TRY(chrome_pair_args(r->to.trace, &o->event, &end, err));
-	TRY(put(r, &o->event, o->begin_ns, d->begin_ns, err));
+	TRY(pftrace_put(r, &o->event, o->begin_ns, d->begin_ns, err));
 	close_open(r, t);
 	return ST_OK;
 }
@@ -399,7 +399,7 @@ static enum status put_sample_of(struct pftrace_reader *r, struct pftrace_track 
 		e.value = t->value += e.value;
 	e.name = t->name;
 	TRY(pftrace_place(r, t, &e, NULL, err));
-	return put(r, &e, at_ns, at_ns, err);
+	return pftrace_put(r, &e, at_ns, at_ns, err);
 }
 
 /* Values of counters that stand beside an event: the first belongs to the first track ... */
@@ -467,7 +467,7 @@ enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence
 	TRY(make_event(r, q, t, &d, &e, err));
 	if (d.type == TYPE_BEGIN)
 		return take_begin(r, t, &d, &e, err);
-	return put(r, &e, d.begin_ns, d.begin_ns + d.duration_ns, err);
+	return pftrace_put(r, &e, d.begin_ns, d.begin_ns + d.duration_ns, err);
 }
 
 enum status pftrace_end_events(struct pftrace_reader *r, struct error *err)
@@ -479,8 +479,9 @@ enum status pftrace_end_events(struct pftrace_reader *r, struct error *err)
 			struct pftrace_open *o = &r->opens[t->open - 1];
 
 			o->event.flags |= EVENT_NEVER_ENDED;
-			TRY(put(r, &o->event, o->begin_ns,
-				r->to.last_ns > o->begin_ns ? r->to.last_ns : o->begin_ns, err));
+			TRY(pftrace_put(r, &o->event, o->begin_ns,
+					r->to.last_ns > o->begin_ns ? r->to.last_ns : o->begin_ns,
+					err));
 			close_open(r, t);
 		}
 	}

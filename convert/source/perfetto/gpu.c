@@ -15,32 +15,9 @@
 #include <ctype.h>
 #include <strings.h>
 
-/* Fields of GpuRenderStageEvent. */
-enum {
-	EVENT_ID = 1,
-	DURATION = 2,
-	CONTEXT = 5,
-	EXTRA_DATA = 6,
-	GPU = 11,
-	QUEUE_IID = 13,
-	STAGE_IID = 14,
-	NAME = 17,
-	WAITS = 18,
-	KERNEL_IID = 19,
-	NAME_IID = 20,
-	LAUNCH = 21,
-};
-enum { WAITS_MOST = 4 };
+enum { WAITS_MOST = 4, STAGE_FIELDS = 22 };
 static const char *const wait_keys[WAITS_MOST] = { "event_wait_ids[0]", "event_wait_ids[1]",
 						   "event_wait_ids[2]", "event_wait_ids[3]" };
-
-struct stage {
-	uint64_t id, duration_ns, context, gpu;
-	uint32_t queue, stage, name, kernel; /* names of the trace */
-	struct bytes launch;
-	uint64_t waits[WAITS_MOST];
-	unsigned wait_count;
-};
 
 static struct json key_of_word(const char *word)
 {
@@ -130,71 +107,48 @@ static void put_launch(struct pftrace_reader *r, const struct pftrace_sequence *
 		struct json key = { .type = JSON_END };
 		struct pb_field value = { 0 };
 
-		if (f.wire != PB_BYTES || f.number > 3)
-			continue;
-		if (f.number < 3) {
+		if (f.number < 3)
 			put_size(r, f.number == 1 ? "grid" : "block", f.bytes);
-			continue;
-		}
-		while (pb_next_padded(&f.bytes, &m)) {
+		while (f.number == 3 && pb_next_padded(&f.bytes, &m)) {
 			if (m.number == 1)
 				key = pftrace_named(r, pftrace_name(q, PFTRACE_ARG_NAME, m.u64));
-			else if (m.number == 2 && m.wire == PB_BYTES)
+			else if (m.number == 2)
 				key = pftrace_json(m.bytes);
 			else
 				value = m;
 		}
-		size_t at = r->values.len;
 		if (!key.len)
 			continue;
-		key = key_of(key);
-		if (value.number == 3)
-			buf_put_i64_text(&r->values, (int64_t)value.u64);
-		else if (value.number == 4)
-			buf_put_u64_text(&r->values, value.u64);
-		if (value.number == 6 && value.wire == PB_BYTES)
-			pftrace_arg(r, key, pftrace_json(value.bytes));
+		if (value.number == 3 || value.number == 4)
+			put_number(r, key_of(key), value.u64);
+		else if (value.number == 6)
+			pftrace_arg(r, key_of(key), pftrace_json(value.bytes));
 		else if (value.number == 7)
-			pftrace_arg(r, key,
+			pftrace_arg(r, key_of(key),
 				    pftrace_named(r, pftrace_name(q, PFTRACE_TEXT, value.u64)));
-		else if (r->values.len > at)
-			pftrace_arg_made(r, key, JSON_NUMBER, at);
 	}
 }
 
-static enum status parse(struct pftrace_reader *r, const struct pftrace_sequence *q, struct bytes b,
-			 struct stage *s, struct error *err)
+/* Puts the arguments; numbers[] are by their field of GpuRenderStageEvent. */
+static void parse(struct pftrace_reader *r, const struct pftrace_sequence *q, struct bytes b,
+		  uint64_t numbers[STAGE_FIELDS], struct bytes *name)
 {
+	unsigned waits = 0;
 	struct pb_field f;
 
 	while (pb_next_padded(&b, &f)) {
-		if (f.number == EVENT_ID)
-			s->id = f.u64;
-		else if (f.number == DURATION)
-			s->duration_ns = f.u64;
-		else if (f.number == CONTEXT)
-			s->context = f.u64;
-		else if (f.number == GPU)
-			s->gpu = f.u64;
-		else if (f.number == QUEUE_IID)
-			s->queue = pftrace_name(q, PFTRACE_SPEC, f.u64);
-		else if (f.number == STAGE_IID)
-			s->stage = pftrace_name(q, PFTRACE_SPEC, f.u64);
-		else if (f.number == NAME_IID)
-			s->name = pftrace_name(q, PFTRACE_NAME, f.u64);
-		else if (f.number == KERNEL_IID)
-			s->kernel = pftrace_name(q, PFTRACE_KERNEL, f.u64);
-		else if (f.number == LAUNCH && f.wire == PB_BYTES)
-			s->launch = f.bytes;
-		else if (f.number == EXTRA_DATA && f.wire == PB_BYTES)
+		if (f.number == 18 && waits < WAITS_MOST) /* packed ones are not read by anybody */
+			put_number(r, key_of_word(wait_keys[waits++]), f.u64);
+		else if (f.wire == PB_VARINT && f.number < STAGE_FIELDS)
+			numbers[f.number] = f.u64;
+		else if (f.number == 6)
 			put_extra(r, f.bytes);
-		else if (f.number == WAITS && f.wire == PB_VARINT && s->wait_count < WAITS_MOST)
-			s->waits[s->wait_count++] = f.u64;
-		else if (f.number == NAME)
-			TRY(pftrace_text(r, f.bytes, &s->name, err));
+		else if (f.number == 17)
+			*name = f.bytes;
+		else if (f.number == 21)
+			put_launch(r, q, f.bytes);
 	}
 	r->damaged += b.is_truncated;
-	return ST_OK;
 }
 
 /* What the stage's name says; what is none of these is a kernel. */
@@ -223,52 +177,52 @@ static void classify(const char *stage, struct event *e)
 
 /* The row of a queue of a GPU and a process. */
 static enum status find_queue(struct pftrace_reader *r, struct pftrace_sequence *q,
-			      uint32_t machine, const struct stage *s, struct pftrace_track **out,
-			      struct error *err)
+			      uint32_t machine, const uint64_t numbers[STAGE_FIELDS],
+			      struct pftrace_track **out, struct error *err)
 {
-	const uint64_t *pid = map_find(&q->names[PFTRACE_CONTEXT], s->context);
-	uint64_t uuid = hash_word(hash_word(machine, s->gpu), s->queue);
-	uint32_t process = 0;
+	const uint64_t *pid = map_find(&q->names[PFTRACE_CONTEXT], numbers[5]);
+	uint32_t queue = pftrace_name(q, PFTRACE_SPEC, numbers[13]), process = 0;
+	uint64_t uuid = hash_word(hash_word(machine, numbers[11]), queue);
 
-	uuid = hash_word(uuid, pid ? *pid : UINT64_MAX);
-	TRY(pftrace_track_find(r, uuid, out, err));
-	if ((*out)->process)
-		return ST_OK;
-	(*out)->name = s->queue;
-	TRY(pftrace_resolve(r, *out, err));
 	if (pid)
 		TRY(pftrace_process_need(r, machine, (uint32_t)*pid, &process, err));
-	if (process)
-		(*out)->process = process;
+	TRY(pftrace_track_find(r, hash_word(uuid, process), out, err));
+	if ((*out)->process)
+		return ST_OK;
+	(*out)->name = queue;
+	TRY(pftrace_resolve(r, *out, err));
+	(*out)->process = process ? process : (*out)->process;
 	(*out)->is_gpu = true;
-	(*out)->device = s->gpu < NO_ID ? (uint32_t)s->gpu : NO_ID;
+	(*out)->device = numbers[11] < NO_ID ? (uint32_t)numbers[11] : NO_ID;
 	return ST_OK;
 }
 
 enum status pftrace_take_stage(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err)
 {
-	struct stage s = { 0 };
+	uint64_t numbers[STAGE_FIELDS] = { 0 };
+	struct bytes text = bytes_init(NULL, 0);
 	struct event e = { 0 };
 	struct kineto_place place;
 	struct pftrace_track *t;
 	char copy[CUSPY_NAME];
+	uint32_t stage, kernel;
 	struct json cat, name;
 	int64_t begin_ns;
 
 	if (!pftrace_time(r, q, p, &begin_ns))
 		return pftrace_lose(r, LOSS_NO_TIME);
 	pftrace_args_begin(r);
-	TRY(parse(r, q, PFTRACE_MESSAGE(p, GPU_STAGE), &s, err));
-	if (s.launch.at < s.launch.end)
-		put_launch(r, q, s.launch);
-	for (unsigned i = 0; i < s.wait_count; i++)
-		put_number(r, key_of_word(wait_keys[i]), s.waits[i]);
-	cat = pftrace_named(r, s.stage);
+	parse(r, q, PFTRACE_MESSAGE(p, GPU_STAGE), numbers, &text);
+	stage = pftrace_name(q, PFTRACE_SPEC, numbers[14]);
+	kernel = pftrace_name(q, PFTRACE_KERNEL, numbers[19]);
+	cat = pftrace_named(r, stage);
 	classify(cat.text, &e);
-	e.name = s.name && s.name != s.stage ? s.name : s.kernel ? s.kernel : s.stage;
-	name = pftrace_named(r, e.name);
-	r->element.name = name;
+	e.name = pftrace_name(q, PFTRACE_NAME, numbers[20]);
+	TRY(pftrace_text(r, text, &e.name, err));
+	if (!e.name || e.name == stage)
+		e.name = kernel ? kernel : stage;
+	name = r->element.name = pftrace_named(r, e.name);
 	TRY(pftrace_args_end(r, &e, &place, err));
 	if (cuspy_name(&r->element, e.kind, copy)) {
 		name = key_of_word(copy);
@@ -277,15 +231,14 @@ enum status pftrace_take_stage(struct pftrace_reader *r, struct pftrace_sequence
 	kineto_name_subkind(&name, &e);
 	if (e.kind == KIND_RANGE && e.subkind == RANGE_OTHER)
 		TRY(kineto_args_put_const(&r->args, ".cat", 4, &cat, err));
-	TRY(find_queue(r, q, (uint32_t)p->numbers[PFTRACE_MACHINE], &s, &t, err));
+	TRY(find_queue(r, q, (uint32_t)p->numbers[PFTRACE_MACHINE], numbers, &t, err));
 	TRY(pftrace_place(r, t, &e, &place, err));
 	if (!e.correlation && event_is_gpu_work(&e))
-		e.correlation = s.id;
+		e.correlation = numbers[1];
 	TRY(import_schema(&r->to, &e, err));
-	if (s.duration_ns > (uint64_t)IMPORT_TIME_MOST ||
-	    !import_times(&r->to, &e, begin_ns, (int64_t)s.duration_ns))
+	if (numbers[2] > (uint64_t)IMPORT_TIME_MOST)
 		return pftrace_lose(r, LOSS_NO_TIME);
-	return import_put(&r->to, &e, err);
+	return pftrace_put(r, &e, begin_ns, begin_ns + (int64_t)numbers[2], err);
 }
 
 /* ---- counters ---- */
@@ -369,9 +322,7 @@ enum status pftrace_take_counter(struct pftrace_reader *r, struct pftrace_sequen
 			t->device = t->gpu ? t->gpu - 1 : t->device;
 		}
 		TRY(pftrace_place(r, t, &e, NULL, err));
-		if (!import_times(&r->to, &e, at_ns, 0))
-			return pftrace_lose(r, LOSS_NO_TIME);
-		TRY(import_put(&r->to, &e, err));
+		TRY(pftrace_put(r, &e, at_ns, at_ns, err));
 	}
 	return ST_OK;
 }

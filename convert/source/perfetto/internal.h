@@ -246,6 +246,9 @@ void pftrace_step_name(const struct pftrace_reader *r, struct event *e);
 /* event.c, gpu.c: errors are of memory, ceilings and disks; damage is counted. */
 enum status pftrace_take_event(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err);
+/* Counted as lost where the times are out of range. */
+enum status pftrace_put(struct pftrace_reader *r, struct event *e, int64_t begin_ns, int64_t end_ns,
+			struct error *err);
 enum status pftrace_end_events(struct pftrace_reader *r, struct error *err);
 enum status pftrace_take_stage(struct pftrace_reader *r, struct pftrace_sequence *q,
 			       const struct pftrace_packet *p, struct error *err);

@@ -9,9 +9,10 @@
 #include "convert/source/source_list.h"
 #include "schemas/base/vec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
+enum { STATE_CLEARED = 1, STATE_NEEDED = 2, GPU_MEMORY = 71 };
 enum {
 	INTERNED_MOST = 8 << 20,
 	SEQUENCES_MOST = 1 << 16,
@@ -31,55 +32,30 @@ static const uint8_t parts[] = {
 	[98] = PFTRACE_MACHINE, [126] = PFTRACE_ATTRIBUTES, [128] = PFTRACE_GPU_INFO,
 };
 
-/* Other messages by their names; one that begins with '-' says something of the recording and
+/* Other messages by field and name; one that begins with '-' says something of the recording and
  * holds no events. */
-static const struct packet_name {
-	uint16_t field;
-	const char *name;
-} packet_names[] = {
-	{ 1, "ftrace_events" },
-	{ 2, "process_tree" },
-	{ 4, "inode_file_map" },
-	{ 5, "chrome_events" },
-	{ 7, "sys_stats" },
-	{ 9, "process_stats" },
-	{ 33, "-trace_config" },
-	{ 34, "-ftrace_stats" },
-	{ 35, "-trace_stats" },
-	{ 36, "-synchronization_marker" },
-	{ 37, "profile_packet" },
-	{ 39, "android_log" },
-	{ 43, "-process_descriptor" },
-	{ 45, "-system_info" },
-	{ 46, "-trigger" },
-	{ 51, "-chrome_metadata" },
-	{ 54, "streaming_profile_packet" },
-	{ 61, "module_symbols" },
-	{ 62, "vulkan_memory_event" },
-	{ 63, "gpu_log" },
-	{ 65, "vulkan_api_event" },
-	{ 66, "perf_sample" },
-	{ 67, "-cpu_info" },
-	{ 68, "smaps_packet" },
-	{ 69, "-service_event" },
-	{ 71, "gpu_mem_total_event" },
-	{ 72, "-extension_descriptor" },
-	{ 78, "-ui_state" },
-	{ 88, "network_packet" },
-	{ 89, "-trace_uuid" },
-	{ 90, "-track_event_range_of_interest" },
-	{ 124, "-trace_provenance" },
-	{ 129, "generic_gpu_frequency_event" },
-	{ 133, "zstd_compressed_packets" },
-	{ 135, "stack_sample" },
-};
+static const char packet_names[] =
+	" 1:ftrace_events 2:process_tree 4:inode_file_map 5:chrome_events 7:sys_stats"
+	" 9:process_stats 33:-trace_config 34:-ftrace_stats 35:-trace_stats"
+	" 36:-synchronization_marker 37:profile_packet 39:android_log"
+	" 43:-process_descriptor 45:-system_info 46:-trigger 51:-chrome_metadata"
+	" 54:streaming_profile_packet 61:module_symbols 62:vulkan_memory_event"
+	" 63:gpu_log 65:vulkan_api_event 66:perf_sample 67:-cpu_info 68:smaps_packet"
+	" 69:-service_event 71:gpu_mem_total_event 72:-extension_descriptor"
+	" 78:-ui_state 88:network_packet 89:-trace_uuid"
+	" 90:-track_event_range_of_interest 124:-trace_provenance"
+	" 129:generic_gpu_frequency_event 133:zstd_compressed_packets 135:stack_sample ";
 
-static const char *name_of_packet(uint32_t field)
+static const char *name_of_packet(uint32_t field, int *len)
 {
-	for (size_t i = 0; i < sizeof(packet_names) / sizeof(*packet_names); i++)
-		if (packet_names[i].field == field)
-			return packet_names[i].name;
-	return NULL;
+	const char *name;
+	char key[16];
+
+	snprintf(key, sizeof(key), " %u:", field);
+	name = strstr(packet_names, key);
+	name = name ? name + strlen(key) : "";
+	*len = (int)strcspn(name, " ");
+	return name;
 }
 
 /* False: it is damaged. */
@@ -333,11 +309,10 @@ static enum status take_state(struct pftrace_reader *r, struct pftrace_sequence 
 
 static void leave_packet(struct pftrace_reader *r, uint32_t field)
 {
-	const char *name = name_of_packet(field);
+	int len;
 
-	if (name && (name[0] == '-' || (r->is_own && !strcmp(name, "gpu_mem_total_event"))))
-		return;
-	r->unread[field < PFTRACE_FIELDS ? field : 0]++;
+	if (name_of_packet(field, &len)[0] != '-' && !(r->is_own && field == GPU_MEMORY))
+		r->unread[field < PFTRACE_FIELDS ? field : 0]++;
 }
 
 static enum status take_second(struct pftrace_reader *r, struct bytes packet, struct error *err)
@@ -383,17 +358,20 @@ static enum status name_unread(struct pftrace_reader *r, struct error *err)
 	enum status status = ST_OK;
 	uint32_t schema;
 	struct buf text;
+	int len;
 
 	buf_init(&text, UNREAD_BYTES);
 	for (uint32_t i = 0; i < PFTRACE_FIELDS; i++) {
-		const char *name = name_of_packet(i);
+		const char *name = name_of_packet(i, &len);
 
 		if (!r->unread[i])
 			continue;
 		import_lose(&r->to, LOSS_UNREAD, r->unread[i]);
-		buf_putf(&text, "%s%s", text.len ? ", " : "", name ? name : i ? "field " : "other");
-		if (i && !name)
-			buf_putf(&text, "%u", i);
+		buf_put_text(&text, text.len ? ", " : "");
+		if (len)
+			buf_put(&text, name, (size_t)len);
+		else
+			buf_putf(&text, i ? "field %u" : "other", i);
 		buf_putf(&text, " (%llu)", (unsigned long long)r->unread[i]);
 	}
 	import_begin(&r->to);
