@@ -211,7 +211,7 @@ def check_tables(t, path, work, what):
 # ---- accounts
 
 # What Perfetto's format does not keep; CONTRIBUTING, "What an output keeps", says why.
-NOT_KEPT = {"inputs", "host", "checks", "losses", "total_bytes"}
+NOT_KEPT = {"inputs", "host", "checks", "losses", "total_bytes", "findings"}  # advice is by recorder
 
 
 def kept(value):

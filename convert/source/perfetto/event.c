@@ -36,7 +36,7 @@ enum {
 	GPU_CORRELATION = 3000,
 };
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4, TYPE_COMPLETE = 100 };
-enum { OPEN_MOST = 1 << 20, FLOWS_MOST = 1 << 22, ID_BYTES = 256 };
+enum { OPEN_MOST = 1 << 20, FLOWS_MOST = 1 << 20, ID_BYTES = 256 };
 
 struct draft {
 	uint64_t track, gpu_correlation, name_iid, category_iid;
