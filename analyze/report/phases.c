@@ -469,11 +469,13 @@ static enum status end_named(struct accumulator *f, const struct named *named, s
 	struct tally sum = { 0 };
 	union value *row;
 
+	if (!has_row(f, name)) /* of very many names few have one */
+		return ST_OK;
 	counted_kinds(&f->steps[named->process], counted);
 	for (size_t kind = 0; kind < MARK_KINDS; kind++)
 		if (counted[kind])
 			tally_add(&sum, &named->kinds[kind]);
-	if (!sum.count || !has_row(f, name))
+	if (!sum.count)
 		return ST_OK;
 	return add_row(f, named->process, name, &sum, &row, err);
 }
