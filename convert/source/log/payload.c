@@ -328,7 +328,7 @@ static void put_value(struct decoder *d, const struct schema *s, const uint8_t *
 	case NVTX_FORM_REFERENCE:
 		put_reference(d, p);
 		break;
-	case NVTX_FORM_ENUM:
+	case NVTX_FORM_ENUM:;
 		/* "Sum", "READ|WRITE", or the number. */
 		uint64_t value = word_at(p, s->type.size);
 		unsigned unused = s->type.size < 8 ? 64 - 8 * s->type.size : 0;
