@@ -124,15 +124,11 @@ static struct json put_value(struct pftrace_reader *r, const struct pftrace_sequ
 		return (struct json){ .type = JSON_NUMBER };
 	case DOUBLE:
 		memcpy(&f64, &v.u64, sizeof(f64));
-		if (!isfinite(f64))
-			return isnan(f64)
-				       ? (struct json){ .type = JSON_ODD, .text = "NaN", .len = 3 }
-			       : f64 > 0 ? (struct json){ .type = JSON_ODD,
-							  .text = "Infinity",
-							  .len = 8 }
-					 : (struct json){ .type = JSON_ODD,
-							  .text = "-Infinity",
-							  .len = 9 };
+		if (!isfinite(f64)) {
+			const char *word = isnan(f64) ? "NaN" : f64 > 0 ? "Infinity" : "-Infinity";
+
+			return (struct json){ .type = JSON_ODD, .text = word, .len = strlen(word) };
+		}
 		json_put_f64(&r->values, f64);
 		return (struct json){ .type = JSON_NUMBER };
 	case JSON:

@@ -58,6 +58,7 @@ static double as_double(uint64_t bits)
 	return value;
 }
 
+/* What belongs to an event beside it: arrows and samples of counters. */
 static void put_ref(struct pftrace_reader *r, struct pftrace_ref ref)
 {
 	if (r->ref_count < PFTRACE_LIST_MOST)
@@ -66,30 +67,23 @@ static void put_ref(struct pftrace_reader *r, struct pftrace_ref ref)
 		pftrace_lose(r, LOSS_CEILING);
 }
 
-/* What belongs to an event beside it: arrows and samples of counters. */
-static void parse_ref(struct pftrace_reader *r, const struct pb_field *f)
+static void parse_ref(struct pftrace_reader *r, uint32_t field, uint64_t u64)
 {
-	bool is_double = f->number == EXTRA_DOUBLE_VALUES || f->number == EXTRA_DOUBLE_TRACKS;
-	struct pftrace_ref ref = { .id = f->u64, .is_double = is_double };
-
-	switch (f->number) {
-	case FLOW:
-	case TERMINATING_FLOW:
-		ref.is = f->number == FLOW ? PFTRACE_FLOW : PFTRACE_FLOW_END;
-		break;
-	case EXTRA_VALUES:
-	case EXTRA_DOUBLE_VALUES:
-		ref.is = PFTRACE_SAMPLE;
-		ref.value = is_double ? as_double(f->u64) : (double)(int64_t)f->u64;
-		break;
-	case EXTRA_TRACKS:
-	case EXTRA_DOUBLE_TRACKS:
-		ref.is = PFTRACE_SAMPLE_TRACK;
-		break;
-	default:
-		return;
-	}
-	put_ref(r, ref);
+	if (field == FLOW || field == TERMINATING_FLOW)
+		put_ref(r,
+			(struct pftrace_ref){ .is = field == FLOW ? PFTRACE_FLOW : PFTRACE_FLOW_END,
+					      .id = u64 });
+	else if (field == EXTRA_TRACKS || field == EXTRA_DOUBLE_TRACKS)
+		put_ref(r, (struct pftrace_ref){ .is = PFTRACE_SAMPLE_TRACK,
+						 .is_double = field == EXTRA_DOUBLE_TRACKS,
+						 .id = u64 });
+	else if (field == EXTRA_VALUES)
+		put_ref(r, (struct pftrace_ref){ .is = PFTRACE_SAMPLE,
+						 .value = (double)(int64_t)u64 });
+	else if (field == EXTRA_DOUBLE_VALUES)
+		put_ref(r, (struct pftrace_ref){ .is = PFTRACE_SAMPLE,
+						 .is_double = true,
+						 .value = as_double(u64) });
 }
 
 /* False: it is damaged. */
@@ -120,7 +114,7 @@ static bool parse(struct pftrace_reader *r, struct bytes b, struct draft *d)
 				d->value = as_double(f.u64);
 				break;
 			default:
-				parse_ref(r, &f);
+				parse_ref(r, f.number, f.u64);
 			}
 			continue;
 		}
