@@ -273,6 +273,7 @@ check-big: all
 # What is fetched first and takes minutes: NVIDIA's own CUPTI of each version beside what we know of it.
 .PHONY: check-long
 check-long: all fake
+	$(Q)$(MAKE) --no-print-directory check-hostile FULL=1
 	$(Q)python3 tests/fake/libcupti_versions.py --bin $(B)
 	$(Q)B=$(B) sh tests/clients/run.sh torch-profiler
 # On a machine with a GPU only: counts against known launches, and what recording costs.

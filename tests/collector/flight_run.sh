@@ -104,6 +104,16 @@ test_worse_and_kept() { # a hiccup does not hide the stall after it, and the lon
 	expect 'tacho-record says so' '; [1-9] slow steps were not saved, the longest is step [0-9]+ with 1[0-9]{2}\.[0-9]+ ms'
 }
 
+test_hiccup_then_stall() { # 10 ms are saved and start a long cool-down; 2 s later must not be missed
+	flown slow=3,min=5ms,cool=1h,keep=3 steps=400 slow=10 steps=1400 slow=2000 steps=1400
+	equal status $status 0
+	tell $(($(logs) - 1))
+	expect 'the stall is saved' '^about saved_value=2[0-9]{9}$'
+	expect 'the stall in it' '^step number=[0-9]+ early=0 open=0 ns=2[0-9]{9}'
+	equal 'the hiccup before it is saved or counted' \
+		$(($(logs) > 1 || $(grep -c '^about slow_not_saved=' "$work/told"))) 1
+}
+
 test_hang() {
 	flown hang=700ms,cool=1s steps=30 slow=1600 steps=5
 	equal status $status 0
