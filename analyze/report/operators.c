@@ -23,7 +23,7 @@
 	X(prefix##_GPU_CALLS, "gpu_calls", "with GPU", U64, SUM,                                   \
 	  "calls that launched GPU work themselves or below")                                      \
 	X(prefix##_HOST, "host_ns", "host", U64, SUM,                                              \
-	  "length of the calls; a call inside one of the same name counts once")                   \
+	  "time in the calls; what lies in one of the same name counts once")                      \
 	X(prefix##_HOST_SELF, "host_self_ns", "host self", U64, SUM,                               \
 	  "the same without operators inside")                                                     \
 	X(prefix##_GPU_SELF, "gpu_self_ns", "GPU self", U64, SUM,                                  \
@@ -66,20 +66,25 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-/* Sums of one operator with one set of shapes, of one process. */
+/* One operator with one set of shapes and types, of one process: a row of the table. */
+struct op_shape {
+	uint32_t process, name, shapes, types; /* the key */
+	uint64_t seen;                         /* the latest GPU work that was counted for it */
+};
+/* Sums of one of these with one set of all constant arguments. */
 struct op_row {
 	uint32_t process, name, schema;
 	uint32_t step; /* the annotation of a server's step, where the model asks for it; 0; the
 			* last of the key */
 	struct model_cost cost;
 	bool has_model, is_tf32;
+	uint32_t shape;                 /* its op_shape */
 	uint64_t own_calls, own_gpu_ns; /* where no operator with a model is around it */
 	uint64_t calls, gpu_calls, gpu_self_ns;
 	uint64_t computed;    /* calls that are not known to have been given up */
 	int64_t host_self_ns; /* less what lies inside; of calls that overlap below 0 */
-	/* By name and by name and shapes: a call inside its like counts once. */
+	/* By name and by name and shapes: what lies in a call of the same counts once. */
 	uint64_t host_ns[2], gpu_ns[2];
-	uint64_t name_seen, row_seen; /* the latest GPU work that was counted for it */
 };
 struct op_call {
 	uint64_t begin_ns, end_ns;
@@ -110,6 +115,9 @@ struct operators {
 	struct op_row *rows;
 	size_t row_count, row_cap;
 	struct hash_index by_key;
+	struct op_shape *shapes;
+	size_t shape_count, shape_cap;
+	struct hash_index by_shape;
 	struct op_thread *threads; /* by track */
 	size_t thread_count;
 	uint64_t works;      /* so far */
@@ -164,6 +172,35 @@ static enum status step_of(struct accumulator *f, const struct event *e, uint32_
 	return ST_OK;
 }
 
+/* A text that is a constant argument, as a name; 0: it is not there. */
+static uint32_t text_of(const struct trace *t, uint32_t schema, const char *key)
+{
+	const struct attr *a = trace_find_attr(t, schema, key);
+
+	return a && a->type >= ATTR_TEXT ? (uint32_t)a->bits : 0;
+}
+
+static enum status shape_of(struct accumulator *f, const struct op_row *row, uint32_t *out,
+			    struct error *err)
+{
+	struct operators *s = f->state;
+	struct op_shape new = { .process = row->process,
+				.name = row->name,
+				.shapes = text_of(f->trace, row->schema, "input_dims"),
+				.types = text_of(f->trace, row->schema, "input_type") };
+	uint64_t hash = hash_word((uint64_t) new.name << 32 | new.process,
+				  (uint64_t) new.shapes << 32 | new.types);
+
+	*out = hash_find(&s->by_shape, hash, s->shapes, sizeof(new), &new,
+			 offsetof(struct op_shape, seen));
+	if (*out != HASH_NONE)
+		return ST_OK;
+	TRY(vec_reserve(&s->shapes, &s->shape_cap, s->shape_count + 1, err));
+	*out = (uint32_t)s->shape_count;
+	s->shapes[s->shape_count++] = new;
+	return hash_add(&s->by_shape, hash, *out, err);
+}
+
 static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t hash,
 			   struct error *err)
 {
@@ -176,6 +213,7 @@ static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t h
 
 	call.step = row->step ? trace_text(f->trace, row->step, NULL) : NULL;
 	row->has_model = model_of(&call, &row->cost);
+	TRY(shape_of(f, row, &row->shape, err));
 	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
 	s->rows[s->row_count++] = *row;
 	return hash_add(&s->by_key, hash, (uint32_t)s->row_count - 1, err);
@@ -272,7 +310,8 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	struct operators *s = f->state;
 	struct op_thread *t = &s->threads[e->track];
 	uint64_t ns = e->end_ns - e->begin_ns;
-	bool is_inner[2] = { false, false };
+	/* until when calls of the same name, and of the same shapes too, are open */
+	uint64_t until_ns[2] = { e->begin_ns, e->begin_ns };
 	uint32_t number;
 
 	TRY(row_of(f, acc_process(f, e->track), e, &number, err));
@@ -290,11 +329,14 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	bool counts = row->has_model;
 	for (struct op_call *c = above; c; c = call_at(t, c->above)) {
 		counts &= !s->rows[c->row].has_model;
-		is_inner[0] |= s->rows[c->row].name == e->name;
-		is_inner[1] |= c->row == number;
+		if (s->rows[c->row].name != e->name)
+			continue;
+		for (int i = 0; i < (s->rows[c->row].shape == row->shape ? 2 : 1); i++)
+			if (until_ns[i] < c->end_ns)
+				until_ns[i] = c->end_ns;
 	}
 	for (int i = 0; i < 2; i++)
-		row->host_ns[i] += is_inner[i] ? 0 : ns;
+		row->host_ns[i] += e->end_ns > until_ns[i] ? e->end_ns - until_ns[i] : 0;
 	uint32_t outer = above ? (uint32_t)(above - t->calls) + t->first : NONE;
 	if (t->count == CALLS_KEPT) {
 		/* Forgets the older half. */
@@ -400,6 +442,8 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 	for (; c; c = call_at(t, c->above)) {
 		struct op_row *row = &s->rows[c->row];
 
+		if (c->end_ns <= l->begin_ns)
+			continue; /* where calls do not nest, one around it may have ended */
 		if (row->cost.number == NUMBER_FP32 && row->cost.is_matrix)
 			put_algorithm(row, trace_text(f->trace, e->name, NULL));
 		if (c->counts) {
@@ -412,8 +456,8 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		c->has_work = true;
 		TRY(vec_reserve(&s->name_seen, &s->name_cap, (size_t)row->name + 1, err));
 		row->gpu_ns[0] += s->name_seen[row->name] == work ? 0 : ns;
-		row->gpu_ns[1] += row->row_seen == work ? 0 : ns;
-		s->name_seen[row->name] = row->row_seen = work;
+		row->gpu_ns[1] += s->shapes[row->shape].seen == work ? 0 : ns;
+		s->name_seen[row->name] = s->shapes[row->shape].seen = work;
 	}
 	if (own && sweep_class(f->sweep, e) != CLASS_COMM)
 		own->own_gpu_ns += ns;
@@ -557,7 +601,8 @@ const struct report_type report_operators = {
 	.owned = OWNED(offsetof(struct operators, threads), offsetof(struct operators, rows),
 		       offsetof(struct operators, name_seen), offsetof(struct operators, processes),
 		       offsetof(struct operators, cells), offsetof(struct operators, wants_step),
-		       offsetof(struct operators, by_key.slots),
+		       offsetof(struct operators, by_key.slots), offsetof(struct operators, shapes),
+		       offsetof(struct operators, by_shape.slots),
 		       offsetof(struct operators, by_cell.slots)),
 	.begin = operators_begin,
 	.put = operators_put,
