@@ -25,6 +25,10 @@ const struct option analyze_options[] = {
 	  "peaks of GPUs for the report roofline instead of those of data sheets: lines as 'H100: "
 	  "bf16=989 memory=3350'",
 	  AT(peaks), NULL },
+	{ "capture", 0, OPTION_TEXT, "FOLDER",
+	  "traces of the capture of CUDA graphs, for the report operators: who put the work into "
+	  "them that the inputs replay",
+	  AT(capture), NULL },
 	{ "what-if", 0, OPTION_TEXT, "EDITS",
 	  "what a step would take if something were changed: data=0, launch=graph, host:PHASE=F, "
 	  "kernel:GLOB=F, comm=F, comm=overlap, link=Nx, copy=F, cause:NAME=F; with commas between "
@@ -128,6 +132,8 @@ enum status analyze_options_check(const struct analyze_options *o, struct error 
 			    o->run);
 	if (o->run && (o->merge || o->partial))
 		return fail(err, ST_USAGE, NOWHERE, "--run: not with --partial or --merge");
+	if (o->capture && (o->merge || o->partial))
+		return fail(err, ST_USAGE, NOWHERE, "--capture: not with --partial or --merge");
 	if (o->view && strcmp(o->view, "lightning") && strcmp(o->view, "metrics"))
 		return fail(err, ST_USAGE, NOWHERE, "--view %.40s: lightning or metrics", o->view);
 	return ST_OK;

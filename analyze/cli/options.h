@@ -11,7 +11,7 @@
 #include "schemas/base/option.h"
 
 struct analyze_options {
-	const char *report, *format, *phases, *peaks, *view, *what_if, *run;
+	const char *report, *format, *phases, *peaks, *view, *what_if, *run, *capture;
 	bool per_step;
 	const char *partial, *compat, *explain, *mcp, *baseline, *junit;
 	double fail_over; /* share of A's mean step */

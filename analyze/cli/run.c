@@ -7,6 +7,7 @@
 #include "analyze/format/parts.h"
 #include "analyze/report/check/check.h"
 #include "analyze/report/report_list.h"
+#include "analyze/report/operators/captures.h"
 #include "convert/base/say.h"
 #include "convert/output/output.h"
 #include "schemas/base/quantity.h"
@@ -135,6 +136,35 @@ static enum status read_paths(struct tool *t, const struct input_paths *paths,
 	return engine_accumulate(out, &how, err);
 }
 
+/* What the traces of --capture know of graphs. */
+static enum status read_captures(struct tool *t, struct engine_result *into, struct error *err)
+{
+	const struct report_type *const reports[] = { &report_operators, NULL };
+	struct table *nodes = tables_find(into->tables, table_graph_nodes.name);
+	char *operand = (char *)t->own.capture;
+	struct engine_result of_capture = { .tables = NULL };
+	struct input_paths paths = { .count = 0 };
+	struct passed_over passed;
+
+	if (!nodes)
+		return ST_OK;
+	enum status status = source_paths_find(&paths, &operand, 1, scratch_folder(), &passed, err);
+	struct engine_request how = tool_request(t, paths.paths, paths.count);
+	how.reports = reports;
+	how.filter = NULL;
+	if (status == ST_OK)
+		status = engine_accumulate(&of_capture, &how, err);
+	if (status == ST_OK && tool_judge(t, &of_capture) != ST_OK)
+		status = fail(err, ST_IO, NOWHERE, "--capture %.200s: not all of it could be read",
+			      operand);
+	if (status == ST_OK)
+		status = table_merge(nodes, tables_find(of_capture.tables, table_graph_nodes.name),
+				     err);
+	engine_result_release(&of_capture);
+	input_paths_free(&paths);
+	return status;
+}
+
 enum status tool_read(struct tool *t, char **operands, size_t count,
 		      const struct report_type *const *reports, enum pictures pictures,
 		      struct engine_result *out, struct error *err)
@@ -163,6 +193,8 @@ enum status tool_read(struct tool *t, char **operands, size_t count,
 		engine_result_release(out);
 		*out = of_run;
 	}
+	if (status == ST_OK && t->own.capture)
+		status = read_captures(t, out, err);
 	runs_release(&runs);
 	input_paths_free(&paths);
 	return status;

@@ -398,19 +398,22 @@ void table_clear(struct table *t)
 	hash_clear(&t->index);
 }
 
-enum status tables_merge(struct tables *into, struct tables *from, struct error *err)
+enum status table_merge(struct table *t, struct table *from, struct error *err)
 {
 	const union value *row;
 	union value *mine;
 
-	for (size_t i = 0; i < into->count; i++) {
-		struct table *t = &into->at[i];
-
-		for (size_t r = 0; (row = table_at(&from->at[i], r)); r++) {
-			TRY(table_row(t, row, &mine, err));
-			for (size_t k = t->keys; k < t->columns; k++)
-				TRY(table_combine(t, mine, k, row[k], err));
-		}
+	for (size_t r = 0; (row = table_at(from, r)); r++) {
+		TRY(table_row(t, row, &mine, err));
+		for (size_t k = t->keys; k < t->columns; k++)
+			TRY(table_combine(t, mine, k, row[k], err));
 	}
+	return ST_OK;
+}
+
+enum status tables_merge(struct tables *into, struct tables *from, struct error *err)
+{
+	for (size_t i = 0; i < into->count; i++)
+		TRY(table_merge(&into->at[i], &from->at[i], err));
 	return ST_OK;
 }

@@ -176,7 +176,8 @@ enum status table_combine(struct table *t, union value *row, size_t column, unio
 /* Its rows are forgotten. */
 void table_clear(struct table *t);
 
-/* Both of the same types.  DERIVED columns of `into` are left as they are. */
+/* Both of the same type, or types.  DERIVED columns of `into` are left as they are. */
+enum status table_merge(struct table *into, struct table *from, struct error *err);
 enum status tables_merge(struct tables *into, struct tables *from, struct error *err);
 
 #endif

@@ -40,6 +40,26 @@ cat >small.json <<'JSON'
   "traceName": "small.json"
 }
 JSON
+
+# A replayed graph of two kernels, and the capture of it.
+cat >graph.json <<'JSON'
+{"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [
+  {"ph": "X", "cat": "user_annotation", "name": "step[DECODE bs=3]", "pid": 5, "tid": 5, "ts": 0, "dur": 90},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 5, "tid": 5, "ts": 10, "dur": 5, "args": {"correlation": 1}},
+  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 20, "dur": 30, "args": {"correlation": 1, "device": 0, "stream": 7}},
+  {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 50, "dur": 4, "args": {"correlation": 1, "device": 0, "stream": 7}}]}
+JSON
+mkdir captured
+cat >captured/four.json <<'JSON'
+{"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [
+  {"ph": "X", "cat": "user_annotation", "name": "capture_4_FULL", "pid": 5, "tid": 5, "ts": 0, "dur": 90},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamBeginCapture", "pid": 5, "tid": 5, "ts": 1, "dur": 1, "args": {"correlation": 1}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 5, "tid": 5, "ts": 10, "dur": 30, "args": {"Input Dims": [[4, 2]]}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 5, "tid": 5, "ts": 12, "dur": 9, "args": {"Input Dims": [[4, 2]]}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 5, "tid": 5, "ts": 15, "dur": 1, "args": {"correlation": 2}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 5, "tid": 5, "ts": 25, "dur": 1, "args": {"correlation": 3}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamEndCapture", "pid": 5, "tid": 5, "ts": 80, "dur": 1, "args": {"correlation": 4}}]}
+JSON
 sed 's/"rank": 1/"rank": 0/; s/"pid": 100/"pid": 99/g; s/node7/node6/' small.json >rank0.json
 mkdir two && cp small.json rank0.json two/
 gzip -nc small.json >small.json.gz

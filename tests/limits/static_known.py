@@ -20,7 +20,7 @@ LAYOUT = "both counts of argument values are those of one layout"
 TRACK = "trace_get_track() never gives NULL (trace.h)"
 ADDED = "the call before it has succeeded, so there is one"
 KNOWN = [
-    ("analyze/report/operators.c", "NonNullParamChecker", "memmove(t->calls", "only a full list is halved"),
+    ("analyze/report/operators/operators.c", "NonNullParamChecker", "memmove(t->calls", "only a full list is halved"),
     ("convert/sink/data_tables.c", "CallAndMessage", "makers[table].put", "the two tables without a maker have returned"),
     ("collector/session/seen.c", "memleak", "return at == MAP_FAILED", "the page is the process's as long as it lives"),
     ("schemas/model/trace.c", "dereference of NULL ‘row’", "", HELD),

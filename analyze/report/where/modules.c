@@ -26,7 +26,10 @@
 	X(MODULE_BYTES, "alloc_bytes", "memory", U64, SUM, "taken in it, freed again or not")      \
 	X(MODULE_SELF, "gpu_self_ns", "GPU self", U64, SUM,                                        \
 	  "the GPU work of all three without that of modules inside")                              \
-	X(MODULE_FIRST, "first_ns", NULL, U64, MIN, "when it was first called, since 1970")
+	X(MODULE_CAPTURE, "capture_gpu_ns", NULL, U64, DERIVED,                                    \
+	  "work of replayed graphs that was captured in it, with the report operators")            \
+	X(MODULE_FIRST, "first_ns", NULL, U64, MIN,                                                \
+	  "when it was first called, since 1970; null: it was captured only")
 enum { MODULE_COLUMNS(COLUMN_PLACE) };
 static const struct table_type table_modules = {
 	.name = "modules",

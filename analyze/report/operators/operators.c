@@ -7,10 +7,9 @@
  * of operators of each thread are kept for a while, in the order of their begins, each with the one
  * that it lies in; the operator of a launch is the innermost that is open when the launch begins.
  */
-#include "analyze/report/roofline/roofline.h"
+#include "analyze/report/operators/operators.h"
 
 #include "convert/name/operator.h"
-#include "schemas/base/map.h"
 #include "schemas/base/sort.h"
 #include "schemas/base/vec.h"
 
@@ -32,7 +31,8 @@
 	  "GPU work that was launched in its calls, overlaps twice")                               \
 	X(prefix##_PCT, "gpu_self_pct", "%", F64, DERIVED,                                         \
 	  "GPU self time / that of all operators", .of = "GPU self")                               \
-	COST_COLUMNS(X, prefix, prefix##_PCT + 1)
+	CAPTURED_COLUMNS(X, prefix, prefix##_PCT + 1)                                              \
+	COST_COLUMNS(X, prefix, prefix##_CAPTURE_GPU + 1)
 #define OPERATOR_COLUMNS(X)                                                                        \
 	X(OPERATOR_NAME = RANK_KEYS, "name", "operator", TEXT, KEY, "as in the file")              \
 	X(OPERATOR_CATEGORY, "category", "category", TEXT, KEY, "what it computes, by its name")   \
@@ -66,67 +66,6 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-/* One operator with one set of shapes and types, of one process: a row of the table. */
-struct op_shape {
-	uint32_t process, name, shapes, types; /* the key */
-	uint64_t seen;                         /* the latest GPU work that was counted for it */
-};
-/* Sums of one of these with one set of all constant arguments. */
-struct op_row {
-	uint32_t process, name, schema;
-	uint32_t step; /* the annotation of a server's step, where the model asks for it; 0; the
-			* last of the key */
-	struct model_cost cost;
-	bool has_model, is_tf32;
-	uint32_t shape;                 /* its op_shape */
-	uint64_t own_calls, own_gpu_ns; /* where no operator with a model is around it */
-	uint64_t calls, gpu_calls, gpu_self_ns;
-	uint64_t computed;    /* calls that are not known to have been given up */
-	int64_t host_self_ns; /* less what lies inside; of calls that overlap below 0 */
-	/* By name and by name and shapes: what lies in a call of the same counts once. */
-	uint64_t host_ns[2], gpu_ns[2];
-};
-struct op_call {
-	uint64_t begin_ns, end_ns;
-	uint32_t row;
-	uint32_t above; /* the call it lies in, by number in the thread; NONE */
-	bool has_work;
-	bool counts;   /* the outermost that has a model */
-	bool is_again; /* computed again by activation checkpointing ... */
-	bool is_open;  /* ... and not known to compute anything */
-};
-struct op_thread {
-	struct op_call *calls; /* in order; the first is number `first` */
-	size_t count, cap;
-	uint32_t first, innermost; /* the latest call that may still be open */
-};
-struct op_process {
-	uint32_t device; /* of its first GPU work; NO_ID: none so far */
-	struct roofline_gpu gpu;
-	double clock_mhz; /* of samples of its multiprocessors' clock, summed up */
-	uint64_t clock_samples;
-};
-struct operators {
-	struct op_process *processes; /* by id */
-	uint32_t process_count;
-	struct roofline_cell *cells;
-	size_t cell_count, cell_cap;
-	struct hash_index by_cell;
-	struct op_row *rows;
-	size_t row_count, row_cap;
-	struct hash_index by_key;
-	struct op_shape *shapes;
-	size_t shape_count, shape_cap;
-	struct hash_index by_shape;
-	struct op_thread *threads; /* by track */
-	size_t thread_count;
-	uint64_t works;      /* so far */
-	uint64_t *name_seen; /* by name: the latest GPU work that was counted for it */
-	size_t name_cap;
-	uint8_t *wants_step; /* by name, as far as names go: 1 not, 2 its model does */
-	size_t wants_cap;
-};
-
 static enum status operators_begin(struct accumulator *f, struct error *err)
 {
 	struct operators *s = f->state;
@@ -147,115 +86,6 @@ static struct op_call *call_at(struct op_thread *t, uint32_t number)
 	return number == NONE || number < t->first ? NULL : &t->calls[number - t->first];
 }
 
-/* The annotation of a server's step that the operator is in, where its model asks for it; 0. */
-static enum status step_of(struct accumulator *f, const struct event *e, uint32_t *out,
-			   struct error *err)
-{
-	struct operators *s = f->state;
-	uint8_t *wants;
-
-	*out = 0;
-	TRY(vec_reserve(&s->wants_step, &s->wants_cap, (size_t)e->name + 1, err));
-	wants = &s->wants_step[e->name];
-	if (!*wants)
-		*wants = model_wants_step(trace_text(f->trace, e->name, NULL)) ? 2 : 1;
-	for (uint32_t at = *wants == 2 ? e->path : 0; at;) {
-		const struct path_node *n = trace_get_path(f->trace, at);
-
-		if (n->class == RANGE_ANNOTATION &&
-		    model_is_step(trace_text(f->trace, n->name, NULL))) {
-			*out = n->name;
-			break;
-		}
-		at = n->parent;
-	}
-	return ST_OK;
-}
-
-/* A text that is a constant argument, as a name; 0: it is not there. */
-static uint32_t text_of(const struct trace *t, uint32_t schema, const char *key)
-{
-	const struct attr *a = trace_find_attr(t, schema, key);
-
-	return a && a->type >= ATTR_TEXT ? (uint32_t)a->bits : 0;
-}
-
-static enum status shape_of(struct accumulator *f, const struct op_row *row, uint32_t *out,
-			    struct error *err)
-{
-	struct operators *s = f->state;
-	struct op_shape new = { .process = row->process,
-				.name = row->name,
-				.shapes = text_of(f->trace, row->schema, "input_dims"),
-				.types = text_of(f->trace, row->schema, "input_type") };
-	uint64_t hash = hash_word((uint64_t) new.name << 32 | new.process,
-				  (uint64_t) new.shapes << 32 | new.types);
-
-	*out = hash_find(&s->by_shape, hash, s->shapes, sizeof(new), &new,
-			 offsetof(struct op_shape, seen));
-	if (*out != HASH_NONE)
-		return ST_OK;
-	TRY(vec_reserve(&s->shapes, &s->shape_cap, s->shape_count + 1, err));
-	*out = (uint32_t)s->shape_count;
-	s->shapes[s->shape_count++] = new;
-	return hash_add(&s->by_shape, hash, *out, err);
-}
-
-static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t hash,
-			   struct error *err)
-{
-	struct operators *s = f->state;
-	struct model_call call = { .name = trace_text(f->trace, row->name, NULL),
-				   .dims = trace_attr_text(f->trace, row->schema, "input_dims"),
-				   .types = trace_attr_text(f->trace, row->schema, "input_type"),
-				   .concrete = trace_attr_text(f->trace, row->schema,
-							       "concrete_inputs") };
-
-	call.step = row->step ? trace_text(f->trace, row->step, NULL) : NULL;
-	row->has_model = model_of(&call, &row->cost);
-	TRY(shape_of(f, row, &row->shape, err));
-	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
-	s->rows[s->row_count++] = *row;
-	return hash_add(&s->by_key, hash, (uint32_t)s->row_count - 1, err);
-}
-
-/* Operators of the same shapes may differ in other constant arguments; those rows add up later. */
-static enum status row_of(struct accumulator *f, uint32_t process, const struct event *e,
-			  uint32_t *out, struct error *err)
-{
-	struct operators *s = f->state;
-	struct op_row new = { .process = process, .name = e->name, .schema = e->schema };
-
-	TRY(step_of(f, e, &new.step, err));
-	uint64_t hash =
-		hash_word((uint64_t)e->name << 32 | e->schema, (uint64_t) new.step << 32 | process);
-
-	*out = hash_find(&s->by_key, hash, s->rows, sizeof(new), &new,
-			 offsetof(struct op_row, cost));
-	if (*out != HASH_NONE)
-		return ST_OK;
-	*out = (uint32_t)s->row_count;
-	return row_new(f, &new, hash, err);
-}
-
-static enum status cell_of(struct operators *s, uint32_t process, uint32_t step, uint8_t phase,
-			   struct roofline_cell **out, struct error *err)
-{
-	uint64_t hash = hash_word((uint64_t)process << 32 | step, phase);
-	struct roofline_cell new = { .process = process, .step = step, .phase = phase };
-	uint32_t number = hash_find(&s->by_cell, hash, s->cells, sizeof(new), &new,
-				    offsetof(struct roofline_cell, phase) + 1);
-
-	if (number != HASH_NONE) {
-		*out = &s->cells[number];
-		return ST_OK;
-	}
-	TRY(vec_reserve(&s->cells, &s->cell_cap, s->cell_count + 1, err));
-	*out = &s->cells[s->cell_count];
-	**out = new;
-	return hash_add(&s->by_cell, hash, (uint32_t)s->cell_count++, err);
-}
-
 /* What a call computes, of the step and phase of an event of it. */
 static enum status add_flops(struct operators *s, const struct op_row *row, const struct event *e,
 			     bool is_again, bool is_gpu, struct error *err)
@@ -266,7 +96,7 @@ static enum status add_flops(struct operators *s, const struct op_row *row, cons
 		return ST_OK;
 	struct op_cost one =
 		cost_of_calls(&s->processes[row->process].gpu, &row->cost, row->is_tf32, 1);
-	TRY(cell_of(s, row->process, e->step, e->phase, &cell, err));
+	TRY(operator_cell(s, row->process, e->step, e->phase, &cell, err));
 	for (int i = is_again; i < 2; i++) {
 		*(is_gpu ? &cell->flops[i] : &cell->called[i]) += one.flops;
 		cell->peak_ps[i] += is_gpu ? one.compute_ps : 0;
@@ -314,7 +144,7 @@ static enum status put_operator(struct accumulator *f, const struct event *e, st
 	uint64_t until_ns[2] = { e->begin_ns, e->begin_ns };
 	uint32_t number;
 
-	TRY(row_of(f, acc_process(f, e->track), e, &number, err));
+	TRY(operator_row(f, acc_process(f, e->track), e, &number, err));
 	struct op_row *row = &s->rows[number];
 	struct op_call *above = call_at(t, t->innermost);
 
@@ -399,7 +229,7 @@ static enum status put_stated(struct accumulator *f, const struct event *e, stru
 
 	if (isnan(flops) || sweep_class(f->sweep, e) == CLASS_COMM)
 		return ST_OK;
-	TRY(row_of(f, acc_process(f, e->track), e, &number, err));
+	TRY(operator_row(f, acc_process(f, e->track), e, &number, err));
 	struct op_row *row = &s->rows[number];
 	row->has_model = true;
 	row->cost = (struct model_cost){ .family = "xla",
@@ -434,7 +264,8 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 		s->processes[process].gpu =
 			roofline_gpu_of(f, process, s->processes[process].device);
 	}
-	TRY(cell_of(s, process, e->step, e->phase, &cell, err));
+	TRY(captures_put_work(f, &s->captures, e, l, err));
+	TRY(operator_cell(s, process, e->step, e->phase, &cell, err));
 	cell->gpu_ns += ns;
 	if (!c)
 		return put_stated(f, e, err);
@@ -464,6 +295,22 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 	return ST_OK;
 }
 
+static enum status put_api(struct accumulator *f, const struct event *e, struct error *err)
+{
+	struct operators *s = f->state;
+	struct op_thread *t = &s->threads[e->track];
+	bool wants;
+
+	TRY(captures_wants(f, &s->captures, e, &wants, err));
+	if (!wants)
+		return ST_OK;
+	for (struct op_call *c = call_open(t, e->begin_ns); c; c = call_at(t, c->above))
+		if (c->end_ns > e->begin_ns)
+			captures_put_operator(f, &s->captures, s->rows[c->row].name,
+					      s->rows[c->row].schema);
+	return captures_put_call(f, &s->captures, e, err);
+}
+
 /* Counters of GPUs that say how fast their multiprocessors ran. */
 static void put_clock(struct accumulator *f, const struct event *e)
 {
@@ -489,6 +336,8 @@ static enum status operators_put(struct accumulator *f, const struct sorted_batc
 
 		if (e->kind == KIND_COUNTER)
 			put_clock(f, e);
+		if (e->kind == KIND_API && e->track < s->thread_count)
+			TRY(put_api(f, e, err));
 		if (event_is_gpu_work(e))
 			TRY(put_work(f, e, err));
 		else if (e->kind == KIND_RANGE && e->subkind == RANGE_OP &&
@@ -568,7 +417,7 @@ static enum status operators_end(struct accumulator *f, struct error *err)
 	for (uint32_t i = 1; i <= s->process_count; i++)
 		if (s->processes[i].device != NO_ID && acc_wants(f, i))
 			TRY(roofline_put_gpu(f, i, &s->processes[i].gpu, err));
-	return ST_OK;
+	return captures_end(f, &s->captures, err);
 }
 
 static void operators_release(struct accumulator *f)
@@ -577,13 +426,14 @@ static void operators_release(struct accumulator *f)
 
 	for (size_t i = 0; s->threads && i < s->thread_count; i++)
 		free(s->threads[i].calls);
+	captures_release(&s->captures);
 }
 
 static enum status operators_finish(struct tables *all, struct error *err)
 {
 	union value *row;
 
-	(void)err;
+	TRY(captures_finish(all, err));
 	for (size_t i = 0; (row = table_at(tables_find(all, "operators"), i)); i++)
 		cost_finish(&row[OPERATOR_FLOPS], row[OPERATOR_GPU].u64);
 	for (size_t i = 0; (row = table_at(tables_find(all, "operator_shapes"), i)); i++)
@@ -596,7 +446,8 @@ static enum status operators_finish(struct tables *all, struct error *err)
 const struct report_type report_operators = {
 	.name = "operators",
 	.help = "operators of the framework: host time and GPU time, by name and by shapes",
-	.tables = TABLES(&table_operators, &table_operator_shapes),
+	.tables = TABLES(&table_operators, &table_operator_shapes, &table_graphs,
+			 &table_graph_nodes, &table_graph_work),
 	.state_size = sizeof(struct operators),
 	.owned = OWNED(offsetof(struct operators, threads), offsetof(struct operators, rows),
 		       offsetof(struct operators, name_seen), offsetof(struct operators, processes),

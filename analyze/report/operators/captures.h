@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * captures.h - operators of CUDA graphs (DEFINITIONS.md 8), part of the report `operators`.
+ *
+ * Work of a replayed graph has the operator that replays it.  Which operators put it into the graph
+ * is known where the capture was recorded, too: in the same input, or in one of --capture.  The
+ * accumulator keeps the calls of each capture with the operators around them, and the work of
+ * replays by its place in the launch; finish() joins the two.
+ */
+#ifndef ANALYZE_REPORT_OPERATORS_CAPTURES_H
+#define ANALYZE_REPORT_OPERATORS_CAPTURES_H
+
+#include "analyze/engine/report.h"
+#include "schemas/base/buf.h"
+#include "schemas/base/map.h"
+
+#define CAPTURED_COLUMNS(X, prefix, where)                                                         \
+	X(prefix##_KERNELS = where, "capture_kernels", NULL, U64, DERIVED,                         \
+	  "work of replayed graphs that its calls captured; null: none")                           \
+	X(prefix##_CAPTURE_SELF, "capture_gpu_self_ns", "graph self", U64, DERIVED,                \
+	  "the length of that work, captured while it was the innermost operator")                 \
+	X(prefix##_CAPTURE_GPU, "capture_gpu_ns", "graph", U64, DERIVED,                           \
+	  "the length of such work that was captured in its calls")
+
+/* Of the operators around a call: name, shapes and types, each. */
+enum { OPERATOR_END = '\x1e', FIELD_END = '\x1f' };
+
+#define GRAPH_COLUMNS(X)                                                                           \
+	X(GRAPH_KERNELS = RANK_KEYS, "gpu_events", "GPU work", U64, SUM, "all of the rank")        \
+	X(GRAPH_LAUNCHES, "launches", "graph launches", U64, SUM, "that did anything")             \
+	X(GRAPH_WORK, "replayed", "replayed", U64, SUM, "GPU work that graphs did")                \
+	X(GRAPH_NS, "replayed_gpu_ns", "replayed", U64, SUM, "its length, overlaps twice")         \
+	X(GRAPH_FOUND, "attributed", "attributed", U64, DERIVED,                                   \
+	  "replayed work whose capture is known, in this input or in one of --capture")            \
+	X(GRAPH_FOUND_NS, "attributed_gpu_ns", "attributed", U64, DERIVED, "its length")           \
+	X(GRAPH_PCT, "attributed_pct", "%", F64, DERIVED, "attributed / replayed", .of = "replayed")
+enum { GRAPH_COLUMNS(COLUMN_PLACE) };
+
+#define NODE_COLUMNS(X)                                                                            \
+	X(NODE_CAPTURE = RANK_KEYS, "capture", NULL, U64, KEY, "when it began, since 1970")        \
+	X(NODE_SIZE, "size", NULL, U64, KEY, "requests or tokens that it is for; null: unknown")   \
+	X(NODE_INDEX, "index", NULL, U64, KEY, "place of the call in the capture")                 \
+	X(NODE_KERNEL, "kernel", NULL, TEXT, KEY, "what the call puts into it; null: unknown")     \
+	X(NODE_OPERATORS, "operators", NULL, TEXT, KEY, "those around it, the innermost first")    \
+	X(NODE_MODULE, "module", NULL, TEXT, KEY, "the modules around it")                         \
+	X(NODE_SEEN, "seen", NULL, U64, SUM, "how many inputs have it")
+enum { NODE_COLUMNS(COLUMN_PLACE) };
+
+#define REPLAYED_COLUMNS(X)                                                                        \
+	X(REPLAYED_BATCH = RANK_KEYS, "batch", NULL, U64, KEY, "of the step; null: unknown")       \
+	X(REPLAYED_TOKENS, "tokens", NULL, U64, KEY, "of the step; null: unknown")                 \
+	X(REPLAYED_PLACE, "place", NULL, U64, KEY, "of the launch among those of its step")        \
+	X(REPLAYED_SEQUENCE, "sequence", NULL, U64, KEY, "a hash of the names")                    \
+	X(REPLAYED_INDEX, "index", NULL, U64, KEY, "place of the work in the launch")              \
+	X(REPLAYED_NAME, "name", NULL, TEXT, KEY, "of the work")                                   \
+	X(REPLAYED_COUNT, "count", NULL, U64, SUM, "launches")                                     \
+	X(REPLAYED_NS, "gpu_ns", NULL, U64, SUM, "length of the work")
+enum { REPLAYED_COLUMNS(COLUMN_PLACE) };
+
+struct replay { /* work of one launch of a graph, until later launches take its place */
+	uint64_t correlation, batch, tokens, place;
+	uint32_t process;
+	struct replayed {
+		uint64_t node, ns; /* node: its number in the graph, 0 unknown */
+		uint32_t name, order;
+	} * items;
+	size_t count, cap;
+};
+struct captured {               /* a call that puts a node into a graph */
+	uint64_t capture, size; /* when the capture began; as the annotation around it says */
+	uint32_t process, name;
+	size_t operators, module; /* in `texts` */
+	bool has_work;            /* it was on a stream that was not captured */
+};
+enum { REPLAYS = 16 };
+struct captures { /* zeroed: nothing; released with captures_release() */
+	struct captured *calls;
+	size_t count, cap;
+	uint64_t *open; /* by track: when its capture began; 0: there is none */
+	size_t open_cap;
+	struct buf texts;
+	struct map by_correlation; /* of a captured call: its place + 1 */
+	struct replay replays[REPLAYS];
+	size_t next;
+	uint64_t rows;
+	struct graph_sums { /* by process, and where in its step the latest launch of a graph is */
+		uint64_t place, launches, work, ns;
+		uint32_t step;
+	} * sums;
+	size_t sum_cap;
+	uint8_t *kinds; /* by name: what a call is */
+	size_t kind_cap;
+	uint32_t names[2]; /* what copies and fills are called; 0: not asked for */
+};
+
+extern const struct table_type table_graphs, table_graph_nodes, table_graph_work;
+
+/* Whether a call of the runtime is captured: then captures_put_call() is to have the operators
+ * around it. */
+enum status captures_wants(struct accumulator *f, struct captures *c, const struct event *e,
+			   bool *wants, struct error *err);
+enum status captures_put_call(struct accumulator *f, struct captures *c, const struct event *e,
+			      struct error *err);
+/* One of the operators around the call that is put next, the inner ones first. */
+void captures_put_operator(struct accumulator *f, struct captures *c, uint32_t name,
+			   uint32_t schema);
+/* `l`: the launch; NULL: not known. */
+enum status captures_put_work(struct accumulator *f, struct captures *c, const struct event *e,
+			      const struct launch *l, struct error *err);
+enum status captures_end(struct accumulator *f, struct captures *c, struct error *err);
+void captures_release(struct captures *c);
+/* Fills the columns of the tables `operators` and `operator_shapes` above. */
+enum status captures_finish(struct tables *all, struct error *err);
+
+#endif

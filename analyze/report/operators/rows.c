@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/operators/operators.h"
+
+#include "schemas/base/vec.h"
+
+/* The annotation of a server's step that the operator is in, where its model asks for it; 0. */
+static enum status step_of(struct accumulator *f, const struct event *e, uint32_t *out,
+			   struct error *err)
+{
+	struct operators *s = f->state;
+	uint8_t *wants;
+
+	*out = 0;
+	TRY(vec_reserve(&s->wants_step, &s->wants_cap, (size_t)e->name + 1, err));
+	wants = &s->wants_step[e->name];
+	if (!*wants)
+		*wants = model_wants_step(trace_text(f->trace, e->name, NULL)) ? 2 : 1;
+	for (uint32_t at = *wants == 2 ? e->path : 0; at;) {
+		const struct path_node *n = trace_get_path(f->trace, at);
+
+		if (n->class == RANGE_ANNOTATION &&
+		    model_is_step(trace_text(f->trace, n->name, NULL))) {
+			*out = n->name;
+			break;
+		}
+		at = n->parent;
+	}
+	return ST_OK;
+}
+
+/* A text that is a constant argument, as a name; 0: it is not there. */
+static uint32_t text_of(const struct trace *t, uint32_t schema, const char *key)
+{
+	const struct attr *a = trace_find_attr(t, schema, key);
+
+	return a && a->type >= ATTR_TEXT ? (uint32_t)a->bits : 0;
+}
+
+static enum status shape_of(struct accumulator *f, const struct op_row *row, uint32_t *out,
+			    struct error *err)
+{
+	struct operators *s = f->state;
+	struct op_shape new = { .process = row->process,
+				.name = row->name,
+				.shapes = text_of(f->trace, row->schema, "input_dims"),
+				.types = text_of(f->trace, row->schema, "input_type") };
+	uint64_t hash = hash_word((uint64_t) new.name << 32 | new.process,
+				  (uint64_t) new.shapes << 32 | new.types);
+
+	*out = hash_find(&s->by_shape, hash, s->shapes, sizeof(new), &new,
+			 offsetof(struct op_shape, seen));
+	if (*out != HASH_NONE)
+		return ST_OK;
+	TRY(vec_reserve(&s->shapes, &s->shape_cap, s->shape_count + 1, err));
+	*out = (uint32_t)s->shape_count;
+	s->shapes[s->shape_count++] = new;
+	return hash_add(&s->by_shape, hash, *out, err);
+}
+
+static enum status row_new(struct accumulator *f, struct op_row *row, uint64_t hash,
+			   struct error *err)
+{
+	struct operators *s = f->state;
+	struct model_call call = { .name = trace_text(f->trace, row->name, NULL),
+				   .dims = trace_attr_text(f->trace, row->schema, "input_dims"),
+				   .types = trace_attr_text(f->trace, row->schema, "input_type"),
+				   .concrete = trace_attr_text(f->trace, row->schema,
+							       "concrete_inputs") };
+
+	call.step = row->step ? trace_text(f->trace, row->step, NULL) : NULL;
+	row->has_model = model_of(&call, &row->cost);
+	TRY(shape_of(f, row, &row->shape, err));
+	TRY(vec_reserve(&s->rows, &s->row_cap, s->row_count + 1, err));
+	s->rows[s->row_count++] = *row;
+	return hash_add(&s->by_key, hash, (uint32_t)s->row_count - 1, err);
+}
+
+/* Operators of the same shapes may differ in other constant arguments; those rows add up later. */
+enum status operator_row(struct accumulator *f, uint32_t process, const struct event *e,
+			 uint32_t *out, struct error *err)
+{
+	struct operators *s = f->state;
+	struct op_row new = { .process = process, .name = e->name, .schema = e->schema };
+
+	TRY(step_of(f, e, &new.step, err));
+	uint64_t hash =
+		hash_word((uint64_t)e->name << 32 | e->schema, (uint64_t) new.step << 32 | process);
+
+	*out = hash_find(&s->by_key, hash, s->rows, sizeof(new), &new,
+			 offsetof(struct op_row, cost));
+	if (*out != HASH_NONE)
+		return ST_OK;
+	*out = (uint32_t)s->row_count;
+	return row_new(f, &new, hash, err);
+}
+
+enum status operator_cell(struct operators *s, uint32_t process, uint32_t step, uint8_t phase,
+			  struct roofline_cell **out, struct error *err)
+{
+	uint64_t hash = hash_word((uint64_t)process << 32 | step, phase);
+	struct roofline_cell new = { .process = process, .step = step, .phase = phase };
+	uint32_t number = hash_find(&s->by_cell, hash, s->cells, sizeof(new), &new,
+				    offsetof(struct roofline_cell, phase) + 1);
+
+	if (number != HASH_NONE) {
+		*out = &s->cells[number];
+		return ST_OK;
+	}
+	TRY(vec_reserve(&s->cells, &s->cell_cap, s->cell_count + 1, err));
+	*out = &s->cells[s->cell_count];
+	**out = new;
+	return hash_add(&s->by_cell, hash, (uint32_t)s->cell_count++, err);
+}
