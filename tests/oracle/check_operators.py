@@ -16,6 +16,7 @@ import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,13 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LAUNCHES = ("cuda_runtime", "cuda_driver", "Runtime")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
 OPERATORS = ("cpu_op", "Operator")
+# What TraceLens calls a category and what we do; its "other" is any.
+CATEGORIES = {"GEMM": ("gemm",), "CONV_fwd": ("convolution",), "CONV_bwd": ("convolution",),
+              "NORM_fwd": ("normalization",), "NORM_bwd": ("normalization",),
+              "RMSNorm": ("normalization",), "SDPA_fwd": ("attention",), "RoPE_fwd": ("rope",),
+              "InferenceAttention": ("attention",), "reduce": ("reduction",),
+              "triton": ("compiled",), "multi_tensor_apply": ("optimizer",),
+              "elementwise": ("elementwise", "copy", "indexing", "loss", "random")}
 # In files of 2021 these are of category Operator, too.
 MARKS = ("(backward)", "(recompute)")
 ANNOTATIONS = ("ProfilerStep#", "enumerate(DataLoader)", "Optimizer.")
@@ -251,9 +259,13 @@ def check_tracelens(checks, traces):
                if event.get("cat") == "cuda_runtime"):
             events = [event for event in events if event.get("cat") != "gpu_memset"]
         rows, wanted = figures(events, False), collections.Counter()
+        ours = {row["name"]: row["category"] for row in checks.report(trace)[0]["operators"]}
         with open(path, encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 wanted[row["name"]] += float(row["total_direct_kernel_time_sum"])
+                for theirs in re.findall(r"'(\w+)'", row["Categories"]):
+                    checks.expect(ours[row["name"]] in CATEGORIES.get(theirs, ours[row["name"]]),
+                                  f"{name} {row['name']}: {ours[row['name']]}, TraceLens {theirs}")
         for operator, us in wanted.items():
             have = rows[operator]["gpu_self_ns"] / 1000
             checks.expect(abs(have - us) <= 0.002 * max(us, 10),

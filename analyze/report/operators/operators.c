@@ -218,19 +218,43 @@ static double number_of(const struct accumulator *f, uint32_t schema, const char
 	return value >= 0 && value <= MODEL_MOST ? value : NAN;
 }
 
-/* A kernel of XLA, below no operator, may say itself what it computes: it is a row of its own.  The
- * type is not said, so it is held against the peak of 16 bits. */
-static enum status put_stated(struct accumulator *f, const struct event *e, struct error *err)
+/* The operation of XLA that work says it is of, below what its launch was in; 0: it does not. */
+static uint32_t stated_operator(const struct trace *t, const struct event *e,
+				const struct launch *l)
+{
+	const struct path_node *node = trace_get_path(t, e->path);
+
+	if (!e->path || e->path == (l ? l->path : 0))
+		return 0;
+	if (node->class == PATH_BACKWARD || node->class == PATH_RECOMPUTE)
+		node = trace_get_path(t, node->parent);
+	return node->class == RANGE_OP ? node->name : 0;
+}
+
+/* A kernel of XLA may say which operation it is of, and what it computes.  The type is not said, so
+ * it is held against the peak of 16 bits. */
+static enum status put_stated(struct accumulator *f, const struct event *e, uint32_t name,
+			      struct error *err)
 {
 	struct operators *s = f->state;
 	double flops = number_of(f, e->schema, "flops");
+	bool has_flops = !isnan(flops) && sweep_class(f->sweep, e) != CLASS_COMM;
 	uint64_t ns = e->end_ns - e->begin_ns;
+	struct event stated = *e;
 	uint32_t number;
 
-	if (isnan(flops) || sweep_class(f->sweep, e) == CLASS_COMM)
+	if (!name && !has_flops)
 		return ST_OK;
-	TRY(operator_row(f, acc_process(f, e->track), e, &number, err));
+	stated.name = name ? name : e->name;
+	TRY(operator_row(f, acc_process(f, e->track), &stated, &number, err));
 	struct op_row *row = &s->rows[number];
+	row->calls++;
+	row->gpu_calls++;
+	row->gpu_self_ns += ns;
+	row->gpu_ns[0] += ns;
+	row->gpu_ns[1] += ns;
+	if (!has_flops)
+		return ST_OK;
 	row->has_model = true;
 	row->cost = (struct model_cost){ .family = "xla",
 					 .flops = flops,
@@ -238,13 +262,8 @@ static enum status put_stated(struct accumulator *f, const struct event *e, stru
 					 .number = NUMBER_BF16,
 					 .is_matrix = true,
 					 .fewer = 1 };
-	row->calls++;
-	row->gpu_calls++;
 	row->own_calls++;
-	row->gpu_self_ns += ns;
 	row->own_gpu_ns += ns;
-	row->gpu_ns[0] += ns;
-	row->gpu_ns[1] += ns;
 	return add_flops(s, row, e, false, true, err);
 }
 
@@ -267,9 +286,11 @@ static enum status put_work(struct accumulator *f, const struct event *e, struct
 	TRY(captures_put_work(f, &s->captures, e, l, err));
 	TRY(operator_cell(s, process, e->step, e->phase, &cell, err));
 	cell->gpu_ns += ns;
-	if (!c)
-		return put_stated(f, e, err);
-	s->rows[c->row].gpu_self_ns += ns;
+	uint32_t stated = stated_operator(f->trace, e, l);
+	if (stated || !c)
+		TRY(put_stated(f, e, stated, err));
+	if (c && !stated)
+		s->rows[c->row].gpu_self_ns += ns;
 	for (; c; c = call_at(t, c->above)) {
 		struct op_row *row = &s->rows[c->row];
 

@@ -178,6 +178,8 @@ static enum status modules_sum(struct accumulator *f, struct module_list *l, str
 		m->host_ns += sum.host_ns;
 		m->idle_ns += sum.idle_ns;
 		m->bytes += sum.bytes;
+		if (!m->first_ns) /* of a scope that has no range the first work */
+			m->first_ns = sum.first_ns;
 		if (l->of[i] == l->of[node->parent])
 			continue;
 		m->calls += sum.calls;

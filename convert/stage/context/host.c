@@ -324,7 +324,8 @@ enum status host_init(struct host *h, struct trace *trace, const struct name_rul
 	h->names = calloc(h->name_count + 1, sizeof(*h->names));
 	h->schema_count = trace_count(trace, TRACE_SCHEMAS);
 	h->has_forward = calloc(h->schema_count + 1, 1);
-	if (!h->threads || !h->processes || !h->names || !h->has_forward)
+	h->has_scope = calloc(h->schema_count + 1, 1);
+	if (!h->threads || !h->processes || !h->names || !h->has_forward || !h->has_scope)
 		return fail_memory(err);
 	h->threads[0].type = TRACK_STREAM; /* so that nothing of row 0 is on a host thread */
 	for (uint32_t i = 1; i <= h->thread_count; i++) {
@@ -367,6 +368,7 @@ void host_release(struct host *h)
 	free(h->processes);
 	free(h->names);
 	free(h->has_forward);
+	free(h->has_scope);
 	map_release(&h->forward_threads);
 }
 

@@ -114,6 +114,7 @@ struct host {
 	struct host_process *processes; /* by process */
 	struct name_info *names;        /* by name */
 	uint8_t *has_forward;           /* by schema: 1 no, 2 yes, 0 not asked */
+	uint8_t *has_scope;             /* by schema, private to scope.c */
 	struct map forward_threads; /* by process and autograd's number of a thread: its track */
 	uint32_t thread_count, process_count, name_count, schema_count; /* highest ids */
 	uint32_t undecided;              /* processes without a step thread yet */
@@ -204,6 +205,12 @@ static inline struct name_info *host_name_info(const struct host *h, uint32_t na
 bool host_has_forward(struct host *h, uint32_t schema);
 /* Whether an operator makes its thread an autograd thread, by its name or its sequence number. */
 bool host_is_autograd(struct host *h, uint32_t name, uint32_t schema);
+
+/* ---- scope.c ---- */
+
+/* The path of GPU work that was launched at `parent`, 0 where that is not known: by what it says
+ * itself, else the same. */
+uint32_t scope_path(struct host *h, const struct event *e, uint32_t process, uint32_t parent);
 
 /* ---- autograd.c ---- */
 

@@ -5,6 +5,7 @@
  *	context.c  the source: pulls events into the queue, hands them out with their intervals
  *	queue.c    the events that wait
  *	host.c     which thread is the step thread, which ranges are open
+ *	scope.c    the path of work that says itself what it is of
  *	autograd.c which forward operator a backward one belongs to, and what is run again
  *	phase.c    step, phase and path of each event; the phase intervals of the step thread
  *	launch.c   recent calls by correlation, and the GPU work that they launched

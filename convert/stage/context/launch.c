@@ -386,6 +386,7 @@ static enum status work_find(struct context *c, struct event *e, struct launch *
 	e->phase = copy->phase;
 	if (!event_is_gpu_work(e))
 		return ST_OK;
+	e->path = scope_path(&c->host, e, host_thread(&c->host, e->track)->process, e->path);
 	totals->gpu_events++;
 	totals->with_launch += *is_known;
 	if (!l && e->correlation) {

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scope.c - the path of GPU work that says itself what it is of: XLA's kernels.
+ *
+ * XLA compiles a whole step, so what was open when the program was launched is the same for all of
+ * its kernels.  Each has the name that JAX gave to its operation instead: the functions and named
+ * scopes around it with slashes between, behind them the operation.  Transformations stand around a
+ * scope, as in "transpose(jvp(Dense_0))", which is the backward of Dense_0.  Their names go, so
+ * that forward and backward have one path, and the marks PATH_BACKWARD and PATH_RECOMPUTE take
+ * their place.
+ */
+#include "convert/stage/context/internal.h"
+
+#include <string.h>
+
+enum {
+	SCOPE_NONE = 1, /* by schema; 0: not asked */
+	SCOPE_THERE = 2,
+	PARTS_MAX = 64, /* of a name */
+};
+
+struct part { /* of a text */
+	const char *at;
+	size_t len;
+};
+
+static bool part_is(struct part p, const char *text)
+{
+	return p.len == strlen(text) && !memcmp(p.at, text, p.len);
+}
+
+/* Takes what stands before the next slash outside of parentheses off `rest`. */
+static struct part part_take(struct part *rest)
+{
+	struct part first = { rest->at, 0 };
+	int depth = 0;
+
+	for (; first.len < rest->len && (depth > 0 || first.at[first.len] != '/'); first.len++)
+		depth += (first.at[first.len] == '(') - (first.at[first.len] == ')');
+	size_t taken = first.len + (first.len < rest->len);
+	*rest = (struct part){ rest->at + taken, rest->len - taken };
+	return first;
+}
+
+/* Takes transformations off; what is left may be empty. */
+static struct part untransformed(struct part p, enum path_pass *pass)
+{
+	static const char *const around[] = { "transpose(", "jvp(", "vmap(", "checkpoint(",
+					      "remat(" };
+	static const char *const alone[] = { "gradient_tape", "rematted_computation", "checkpoint",
+					     "remat" };
+
+	for (size_t i = 0; i < sizeof(around) / sizeof(*around); i++) {
+		size_t len = strlen(around[i]);
+
+		if (p.len <= len || memcmp(p.at, around[i], len) != 0 || p.at[p.len - 1] != ')')
+			continue;
+		if (i == 0 && *pass == PASS_FORWARD)
+			*pass = PASS_BACKWARD;
+		p = (struct part){ p.at + len, p.len - len - 1 };
+		i = SIZE_MAX; /* from the first on again */
+	}
+	for (size_t i = 0; i < sizeof(alone) / sizeof(*alone); i++) {
+		if (!part_is(p, alone[i]))
+			continue;
+		if (i < 2)
+			*pass = i ? PASS_RECOMPUTE : PASS_BACKWARD;
+		p.len = 0;
+	}
+	return p;
+}
+
+static uint32_t enter(struct trace *t, uint32_t parent, struct part p, enum range_class class)
+{
+	uint32_t name = p.len ? trace_name(t, p.at, p.len, NULL) : 0;
+
+	return name ? trace_path(t, parent, name, class) : parent;
+}
+
+/* The name that the framework gave to the operation, without the type behind a colon; empty: none.
+ */
+static struct part framework_name(const struct trace *t, uint32_t schema)
+{
+	const char *text = trace_attr_text(t, schema, "tf_op");
+
+	if (!text || !strchr(text, '/'))
+		text = trace_attr_text(t, schema, "name_stat"); /* of XLA for AMD GPUs */
+	if (!text)
+		return (struct part){ "", 0 };
+	const char *slash = strrchr(text, '/'), *colon = strrchr(text, ':');
+	return (struct part){ text, colon && (!slash || colon > slash) ? (size_t)(colon - text)
+								       : strlen(text) };
+}
+
+/* "fusion.12" and "fusion.3" are two of a kind. */
+static struct part compiler_name(const char *text)
+{
+	struct part p = { text, strlen(text) };
+	size_t digits = p.len;
+
+	while (digits && text[digits - 1] >= '0' && text[digits - 1] <= '9')
+		digits--;
+	if (digits > 1 && digits < p.len && text[digits - 1] == '.')
+		p.len = digits - 1;
+	return p;
+}
+
+uint32_t scope_path(struct host *h, const struct event *e, uint32_t process, uint32_t parent)
+{
+	struct trace *t = h->trace;
+	enum path_pass pass = PASS_FORWARD;
+
+	if (e->schema > h->schema_count || h->has_scope[e->schema] == SCOPE_NONE)
+		return parent;
+	const char *hlo = trace_attr_text(t, e->schema, "hlo_op");
+	struct part rest = framework_name(t, e->schema), operation = { "", 0 };
+	bool has_slash = memchr(rest.at, '/', rest.len) != NULL;
+	h->has_scope[e->schema] = hlo || has_slash ? SCOPE_THERE : SCOPE_NONE;
+	if (!hlo && !has_slash)
+		return parent;
+	if (!parent)
+		parent = trace_path(t, 0, process, PATH_ROOT);
+	for (int i = 0; rest.len && i < PARTS_MAX; i++) {
+		struct part part = untransformed(part_take(&rest), &pass);
+		bool is_scope = rest.len || memchr(part.at, '(', part.len);
+
+		/* A name alone is that of an argument. */
+		if (is_scope)
+			parent = enter(t, parent, part, RANGE_ANNOTATION);
+		else if (has_slash)
+			operation = part;
+	}
+	if (!operation.len && hlo)
+		operation = compiler_name(hlo);
+	parent = enter(t, parent, operation, RANGE_OP);
+	if (pass == PASS_FORWARD)
+		return parent;
+	return trace_path_mark(t, parent, parent,
+			       pass == PASS_BACKWARD ? PATH_BACKWARD : PATH_RECOMPUTE);
+}
