@@ -133,6 +133,24 @@ double facts_issued(const struct facts *f, const char *cause)
 	return optimizer_of(f) == OPTIMIZER_OTHER ? ns : ns - facts_wait(f, plain).ns;
 }
 
+#define LONG_OPERATOR_NS 1e6 /* no operator takes so long to launch its work */
+
+/* The GPU waits for one operator: launches are not what takes long. */
+static void tell_host_work(const struct facts *f, double of_ns, struct finding *out)
+{
+	struct facts_owner o = facts_owner(f, "host:forward");
+	size_t len = strlen(out->evidence);
+	char a[SPAN_TEXT];
+
+	if (!strstr(o.range, "::") || o.ns < of_ns / 2 || o.ns < LONG_OPERATOR_NS * o.count)
+		return;
+	snprintf(out->evidence + len, FINDING_TEXT - len,
+		 " Most of it is what %.40s does on the CPU, %s at a time.", o.range,
+		 span_text(a, o.ns / o.count));
+	out->advice = "see what that operator does on the CPU, do it on the GPU (device=) or in "
+		      "the loader's workers; then CUDA graphs, torch.compile, a larger batch";
+}
+
 static bool launch_bound(const struct facts *f, struct finding *out)
 {
 	double forward =
@@ -165,6 +183,7 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 		 many_text(n, kernels.count, "kernel"));
 	launch_brief(out, (const double[LAUNCH_PARTS]){ forward, backward, optimizer, own, launch,
 							between });
+	double all = forward + backward + optimizer + own + launch + between;
 	bool has_graphs = facts_has(f, TRAIT_GRAPHS), is_compiled = facts_has(f, TRAIT_COMPILED);
 	if (facts_recorder(f) == RECORDER_XPROF)
 		out->advice = "more of a step in one jit, XLA's command buffers "
@@ -179,7 +198,9 @@ static bool launch_bound(const struct facts *f, struct finding *out)
 	else if (is_compiled)
 		out->advice = "CUDA graphs (mode='reduce-overhead'), fewer graph breaks, a larger "
 			      "batch";
-	return rule_saves(out, forward + backward + optimizer + own + launch + between);
+	else
+		tell_host_work(f, all, out);
+	return rule_saves(out, all);
 }
 
 static bool long_launches(const struct facts *f, struct finding *out)
