@@ -213,8 +213,8 @@ static int record(struct config *c, const struct record *o, const char *library,
 	if (preload_set(c, library, &others, &err) != ST_OK)
 		complain("%s; the command runs without a log", err.text);
 	if (others.cuda)
-		complain("CUDA_INJECTION64_PATH is %s, another tool's: it is left alone, "
-			 "and work of the GPU may be recorded late or not at all",
+		complain("CUDA_INJECTION64_PATH is %s, another tool's: it is loaded first, "
+			 "and work of the GPU is not recorded where it takes CUPTI",
 			 others.cuda);
 	if (others.nvtx) /* the last line says so */
 		snprintf(note, sizeof(note),

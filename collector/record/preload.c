@@ -177,6 +177,11 @@ enum status preload_set(const struct config *c, const char *found, struct preloa
 	}
 	config_export(c, set_variable, NULL);
 	others->cuda = name_library("CUDA_INJECTION64_PATH", found);
+	if (others->cuda) { /* CUDA loads one library: ours, which hands on to that one */
+		others->cuda = strdup(others->cuda);
+		setenv("TACHO_NEXT_INJECTION", others->cuda ? others->cuda : "", 1);
+		setenv("CUDA_INJECTION64_PATH", found, 1);
+	}
 	others->nvtx = c->nvtx ? name_library("NVTX_INJECTION64_PATH", found) : NULL;
 	if (c->nccl_events != NCCL_NO) /* another tool's plugin is left alone */
 		name_library("NCCL_PROFILER_PLUGIN", found);

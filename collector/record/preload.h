@@ -15,7 +15,7 @@ struct config;
 /* `asked`, or where it is NULL the one beside the tool, as built, or in lib/ beside its bin/. */
 enum status preload_find(const char *asked, char out[PATH_MAX], struct error *err);
 
-/* What the user has set for other tools, which is left as it is; NULL: nothing. */
+/* What the user has set for other tools: NVTX's is left as it is; NULL: nothing. */
 struct preload_others {
 	const char *cuda, *nvtx; /* CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH; borrowed */
 };

@@ -684,6 +684,14 @@ def nccl_crowd(r):
     r.equal("without a place", r.lost("ceiling"), 3000 - 1023)
 
 
+def injects_another(r):
+    """The other tool's library is loaded as CUDA would have done it, and has CUPTI's records or ours has."""
+    r.equal("exit code", r.code, 0)
+    other = read_json(os.path.join(r.folder, "mini.json"))
+    r.holds("the other tool was there: %r" % other, other is not None)
+    r.holds("there is a log", r.logs and r.count(STEP) > 0)
+
+
 def no_driver_at_all(r):
     """All else is recorded, and it is told why there is no more."""
     r.equal("exit code", r.code, 0)
@@ -909,8 +917,10 @@ row("host-killed", same_as_without, "--steps 100 --kill 9")
 row("host-term", same_as_without, "--steps 100 --kill 15")
 row("host-quick", same_as_without, "--quick 1 --exit 5 --steps 300")
 row("injects", prints("@/../libtacho.so"), program="tacho-record --quiet -- printenv CUDA_INJECTION64_PATH")
-row("injected-by-another", prints("/other/tool.so", err="another tool's: it is left alone"),
-    program="tacho-record -- printenv CUDA_INJECTION64_PATH", CUDA_INJECTION64_PATH="/other/tool.so")
+row("injected-by-another", prints("@/../libtacho.so", "/other/tool.so", err="another tool's: it is loaded first"),
+    program="tacho-record -- printenv CUDA_INJECTION64_PATH TACHO_NEXT_INJECTION", CUDA_INJECTION64_PATH="/other/tool.so")
+row("injects-another", injects_another, program="tacho-record -q -- fake/fake_train --steps 30 --step_us 1000",
+    CUDA_INJECTION64_PATH="@/libfake_mini.so")
 # children: by themselves they see what they would have seen; a recorded command is followed into them, and what
 # was preloaded before, or is by a child's own wish, stays
 row("host-children", same_as_without, "--fork 4", guard=False)
@@ -963,6 +973,7 @@ def environment(row, build, folder):
         "TACHO_OUT": os.path.join(folder, "log"), "FAKE_CUPTI_REPORT": os.path.join(folder, "cupti.json"),
         "FAKE_GUARD_REPORT": os.path.join(folder, "guard.json"),
         "FAKE_NVML_REPORT": os.path.join(folder, "nvml.json"),
+        "FAKE_MINI_REPORT": os.path.join(folder, "mini.json"),
         "CUDA_INJECTION64_PATH": os.path.join(B, "libtacho.so")})
     if preload_of(row) and (not SANITIZED or row["preload"]):
         env["LD_PRELOAD"] = expand(preload_of(row), build)
@@ -974,7 +985,7 @@ def environment(row, build, folder):
         env["TACHO_CUPTI_LIB"] = expand("@/{build}/libcupti.so." + build.split(".")[0], build)
     if SANITIZED == "tsan":  # the writer is slower by far than the stand-in
         env["TACHO_MEMORY"] = "512M"
-    env.update(row["env"])
+    env.update({k: expand(v, build) for k, v in row["env"].items()})
     return env
 
 

@@ -60,7 +60,6 @@ KNOWN = [
     ("convert/source/open.c", "use-of-uninitialized-value", "bids[k]", FILLED),
     ("collector/probe/nvtx/calls.c", "dereference of NULL", "", "a thread that makes events has its stack"),
     ("collector/probe/health/gpu.c", "resourceLeak", "", "the driver's library stays loaded for good, its functions are kept"),
-    ("convert/name/demangle.c", "resourceLeak", "", "libstdc++ stays loaded for good, its function is kept"),
     ("analyze/engine/table.c", "null-argument", "memcmp(table_at(", HELD),
     ("convert/source/log/payload.c", "dereference of NULL", "memcpy(&header", "so many bytes are left, looked for before"),
     ("analyze/report/sparkline.c", "core.NullDereference", "spans[", BOTH),

@@ -21,6 +21,7 @@
 #include "schemas/base/buf.h"
 #include "schemas/model/records.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,10 +84,26 @@ static bool wants_cupti(const struct config *c)
 	return cupti_kinds_any(&choice);
 }
 
+/* The library of another tool that CUDA would have loaded, had tacho-record not named ours. */
+static void inject_next(void)
+{
+	const char *path = getenv("TACHO_NEXT_INJECTION");
+	void *handle = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	int (*next)(void) = NULL;
+
+	if (handle)
+		*(void **)&next = dlsym(handle, "InitializeInjection");
+	if (next && next != InitializeInjection)
+		next();
+}
+
 int InitializeInjection(void)
 {
 	const struct config *c = session_config();
+	static _Atomic bool was_here;
 
+	if (!atomic_exchange(&was_here, true))
+		inject_next();
 	if (!c || cupti_client_is_dead())
 		return 1;
 	bool is_first = !atomic_exchange(&state.injected, true); /* a program may call it, too */
